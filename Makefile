@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+#   make run     install what is missing, build, raise an 8-host rack, show it at work (as root)
+#   make test    install what is missing, build, run every test (as root)
+#   make         build only
+#
+#   make bench | soak | fuzz | test-kernels | install | clean
+
+SHELL	   := /bin/bash
+CC	   ?= gcc
+CLANG	   ?= clang-16
+FUZZ_CLANG ?= clang-14
+BPFTOOL	   ?= bpftool
+B	   := build
+VERSION	   := 0.2.0
+PREFIX	   ?= /usr/local
+LIBDIR	   ?= $(PREFIX)/lib
+SOMAJOR	   := 0
+
+# what a fresh Debian 12 lacks, by what it is needed for
+PKGS_BUILD := gcc make pkg-config clang-16 llvm-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev
+PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
+PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 jq tshark mandoc
+PKGS_BENCH := corosync libcpg-dev
+PKGS_VM	   := qemu-system-x86 busybox-static cpio kmod zstd lz4 xz-utils python3
+
+WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers
+CFLAGS	?= -O2 -g
+ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -Ilib -I$(B)
+SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
+CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
+
+HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h)
+SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pass.skel.h
+LIB_SRC	 := $(wildcard lib/*.c)
+NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
+CLI_SRC	 := $(wildcard cli/*.c)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+PROG_SRC := $(wildcard tests/prog/test_*.c)
+NET_SRC	 := $(wildcard tests/net/test_*.c)
+UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
+PROG_BIN := $(PROG_SRC:%.c=$(B)/%)
+NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
+
+.DELETE_ON_ERROR:
+.PHONY: all lib tests run test bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
+
+all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
+
+$(B)/%.bpf.o: bpf/%.bpf.c $(wildcard maps/*.h bpf/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(B)/%.skel.h: $(B)/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name bl_$* > $@
+
+$(B)/%.o: %.c $(HDRS) $(SKELS)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c $< -o $@
+
+$(B)/libbarline.a: $(LIB_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/libbarline.so: $(LIB_SRC:%.c=$(B)/%.o) lib/libbarline.map
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) -Wl,--version-script=lib/libbarline.map -o $@ $(filter %.o,$^)
+	ln -sf libbarline.so $(B)/libbarline.so.$(SOMAJOR)
+
+$(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
+	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
+
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-node.a $(B)/libbarline.a
+	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
+
+$(B)/barline.pc: lib/barline.pc.in
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $< > $@
+
+# ---- tests: found by pattern; a core is compiled natively with sanitizers ----
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) -lcmocka
+
+$(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+
+$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a $(B)/libbarline.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(LIB_SRC) $(HDRS)
+	@mkdir -p $(@D)
+	$(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -Ilib -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(LIB_SRC)
+
+tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN)
+
+# ---- the commands ----
+
+root:
+	@[ "$$(id -u)" = 0 ] || { echo "barline: network namespaces and BPF need root; run this as root" >&2; exit 1; }
+
+define install_missing
+	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	if [ -n "$$missing" ]; then echo "installing:" $$missing; apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing > $(B)-apt.log 2>&1 || \
+		{ cat $(B)-apt.log; exit 1; }; rm -f $(B)-apt.log; fi
+endef
+deps-build: root
+	$(call install_missing,$(PKGS_BUILD))
+deps-run: root
+	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN))
+deps-test: root
+	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN) $(PKGS_TEST))
+deps-bench: root
+	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN) $(PKGS_BENCH))
+deps-vm: root
+	$(call install_missing,$(PKGS_BUILD) $(PKGS_RUN) $(PKGS_TEST) $(PKGS_VM))
+
+run: deps-run
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all
+	$(B)/barline lab run rack --hosts 8 --out $(B)/run
+
+test: deps-test
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tests $(FUZZ_BIN)
+	bash tests/run.sh $(B)
+
+fuzz: $(FUZZ_BIN)
+	bash tests/fuzz/run.sh $(B)
+
+test-kernels: deps-vm
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tests
+	bash tests/vm/run.sh
+
+bench: deps-bench
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests $(B)/bench/corosync_cpg $(B)/bench/switch_cost
+	bash bench/run.sh $(B)
+
+$(B)/bench/corosync_cpg: bench/corosync_cpg.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< -lcpg
+
+$(B)/bench/%.bpf.o: bench/%.bpf.c bpf/switch.bpf.c $(wildcard maps/*.h bpf/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -I. -c $< -o $@
+
+$(B)/bench/%.skel.h: $(B)/bench/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $* > $@
+
+$(B)/bench/switch_cost: bench/switch_cost.c $(B)/bench/bench_switch.skel.h $(HDRS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(NODE_LIBS)
+
+soak: all
+	bash tests/net/soak.sh $(B)
+
+install: all
+	install -D -m 755 $(B)/barline $(DESTDIR)$(PREFIX)/sbin/barline
+	install -D -m 755 $(B)/barlined $(DESTDIR)$(PREFIX)/sbin/barlined
+	install -D -m 644 lib/barline.h $(DESTDIR)$(PREFIX)/include/barline.h
+	install -D -m 644 $(B)/libbarline.a $(DESTDIR)$(LIBDIR)/libbarline.a
+	install -D -m 755 $(B)/libbarline.so $(DESTDIR)$(LIBDIR)/libbarline.so.$(SOMAJOR)
+	ln -sf libbarline.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libbarline.so
+	install -D -m 644 $(B)/barline.pc $(DESTDIR)$(LIBDIR)/pkgconfig/barline.pc
+	for m in docs/*.[138]; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
+
+clean:
+	rm -rf $(B) $(B)-apt.log

@@ -1,0 +1,402 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The peer of the throughput bench: Corosync closed process groups (totally ordered multicast by a rotating token) on a rack of network
+# namespaces. One corosync and one corosync_cpg per node; the nodes are joined by veth pairs through a Linux bridge in a namespace of its
+# own, which is the path that Corosync's frames take on barline's rack too (XDP_PASS, then the kernel).
+#
+#   bench/corosync.sh --nodes 2,4 --seconds 5 --runs 3 --out corosync.json
+#   2,431000,215500,260.1      nodes, deliveries/s of all nodes, the same per node, p50 in us from send to own delivery on an idle group
+#
+# Every node delivers every message, its sender's own included: per_node = total / nodes is the rate at which the group orders messages.
+# A run's total is the sum over the members of deliveries / seconds; the figures are medians of --runs.
+#
+# Tuning of Corosync, measured 2-16 nodes on 2 cores (corosync_tuning below): the default window_size 50 and max_messages 17 leave most of
+# the machine idle; the token timeout is long because a node of 16 on 2 cores waits for its turn; sched_rr off because real-time daemons
+# starve the clients that they serve on so few cores.
+#
+# Nothing outlives the script, kill -9 included: everything runs in a private pid and mount namespace whose init dies with it, and the
+# network namespaces (blbench-PID-i) are named only in a tmpfs there. Each corosync sees its own /dev/shm, /run and /var/lib/corosync.
+# With --netns the script uses namespaces that exist and leaves them as they are.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+self=$here/$(basename "${BASH_SOURCE[0]}")
+
+nodes=2,4,8,16
+runs=3
+seconds=5
+latency_seconds=2
+inflight=128
+size=64
+gap_us=0
+out=
+client=
+keep_log=
+netns=()
+
+usage()
+{
+	cat <<-USAGE
+	usage: corosync.sh [options]                    (as root)
+	  --nodes LIST         group sizes, by commas ($nodes)
+	  --runs R             runs per size; the medians are reported ($runs)
+	  --seconds D          length of a throughput run ($seconds)
+	  --latency-seconds D  length of a latency run ($latency_seconds)
+	  --inflight N         messages outstanding per client ($inflight)
+	  --size BYTES         message size ($size)
+	  --gap-us US          silence between two messages of a latency run ($gap_us)
+	  --netns PATH=ADDR    a host that exists, repeated once per host: its network namespace and IPv4 address, in place of an own rack
+	  --client FILE        corosync_cpg (build/corosync_cpg, else it is compiled)
+	  --out FILE           write JSON with all runs
+	  --keep-log DIR       copy the corosync logs to DIR
+	Prints nodes,total_deliveries_per_s,per_node,idle_latency_p50_us per size. Exit: 0 ok, 1 failed, 2 usage.
+	USAGE
+}
+
+die()
+{
+	printf 'corosync.sh: %s\n' "$*" >&2
+	exit 1
+}
+
+bad_usage()
+{
+	printf 'corosync.sh: %s\n' "$*" >&2
+	usage >&2
+	exit 2
+}
+
+is_number()
+{
+	[[ $1 =~ ^[0-9]+(\.[0-9]+)?$ ]]
+}
+
+parse()
+{
+	local n
+
+	while (($#)); do
+		case $1 in
+		--help) usage; exit 0 ;;
+		--nodes | --runs | --seconds | --latency-seconds | --inflight | --size | --gap-us | --netns | --client | --out | --keep-log)
+			(($# >= 2)) || bad_usage "$1 needs a value"
+			;;
+		*) bad_usage "unknown option $1" ;;
+		esac
+		case $1 in
+		--nodes) nodes=$2 ;;
+		--runs) runs=$2 ;;
+		--seconds) seconds=$2 ;;
+		--latency-seconds) latency_seconds=$2 ;;
+		--inflight) inflight=$2 ;;
+		--size) size=$2 ;;
+		--gap-us) gap_us=$2 ;;
+		--netns) [[ $2 == *=* ]] || bad_usage "--netns $2: give PATH=ADDR"; netns+=("$2") ;;
+		--client) client=$2 ;;
+		--out) out=$2 ;;
+		--keep-log) keep_log=$2 ;;
+		esac
+		shift 2
+	done
+	[[ $runs =~ ^[1-9][0-9]*$ ]] || bad_usage "--runs $runs: give a whole number from 1"
+	is_number "$seconds" || bad_usage "--seconds $seconds: give a number"
+	is_number "$latency_seconds" || bad_usage "--latency-seconds $latency_seconds: give a number"
+	for n in ${nodes//,/ }; do
+		if [[ ! $n =~ ^[1-9][0-9]?$ ]] || ((n < 2 || n > 64)); then
+			bad_usage "--nodes $n: give numbers from 2 to 64"
+		fi
+		((${#netns[@]} == 0 || n <= ${#netns[@]})) || bad_usage "--nodes $n: only ${#netns[@]} --netns are given"
+	done
+}
+
+# ---- outside: starts the private namespaces and makes sure that they end ----
+
+outer()
+{
+	local child='' rc=0 tool
+
+	((EUID == 0)) || die "needs root: network namespaces and mounts; run it with sudo"
+	for tool in corosync ip unshare nsenter setpriv; do
+		command -v "$tool" >/dev/null || die "$tool is not installed (Debian packages: corosync iproute2 util-linux)"
+	done
+	if [[ -n $out ]]; then
+		exec 3>"$out.tmp.$$"
+	else
+		exec 3>/dev/null
+	fi
+	# shellcheck disable=SC2064 # $out and $$ are those of now
+	trap "[[ -z '$out' ]] || rm -f '$out.tmp.$$'" EXIT
+	# SIGKILL, as unshare's parent process blocks the others; --kill-child then ends the init of the pid namespace and so all in it.
+	trap 'kill -KILL "$child" 2>/dev/null || :; exit 130' INT
+	trap 'kill -KILL "$child" 2>/dev/null || :; exit 143' TERM HUP
+	BLBENCH_INNER=$$ setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child "$self" "$@" </dev/null &
+	child=$!
+	wait "$child" || rc=$?
+	if ((rc == 0)) && [[ -n $out ]]; then
+		mv "$out.tmp.$$" "$out"
+	fi
+	exit "$rc"
+}
+
+# ---- inside ----
+
+work=/run/blbench
+tag=${BLBENCH_INNER:-}
+node_net=()  # path of each node's network namespace
+node_addr=()
+node_pid=()  # its corosync
+
+corosync_tuning()
+{
+	cat <<-TUNING
+		token: 3000
+		token_coefficient: 0
+		consensus: 3600
+		join: 100
+		merge: 100
+		window_size: 300
+		max_messages: 100
+		netmtu: 1500
+	TUNING
+}
+
+corosync_conf()
+{
+	local n=$1 i=$2 k
+
+	printf 'totem {\n\tversion: 2\n\tcluster_name: blbench\n\ttransport: udpu\n\tcrypto_cipher: none\n\tcrypto_hash: none\n'
+	corosync_tuning | sed 's/^/\t/'
+	printf '}\nsystem {\n\tsched_rr: no\n\tpriority: 0\n\tmove_to_root_cgroup: no\n}\n'
+	printf 'logging {\n\tto_stderr: no\n\tto_syslog: no\n\tto_logfile: yes\n\tlogfile: %s/%d/corosync.log\n\ttimestamp: hires\n}\n' "$work" "$i"
+	printf 'nodelist {\n'
+	for ((k = 1; k <= n; k++)); do
+		printf '\tnode {\n\t\tring0_addr: %s\n\t\tnodeid: %d\n\t\tname: n%d\n\t}\n' "${node_addr[k]}" "$k" "$k"
+	done
+	printf '}\n'
+}
+
+build_rack()
+{
+	local n=$1 i ns sw=blbench-$tag-sw
+
+	ip netns add "$sw"
+	ip -n "$sw" link add name br type bridge mcast_snooping 0 forward_delay 0
+	ip -n "$sw" link set dev br up
+	for ((i = 1; i <= n; i++)); do
+		ns=blbench-$tag-$i
+		ip netns add "$ns"
+		ip -n "$ns" link set dev lo up
+		ip -n "$ns" link add name eth0 type veth peer name "p$i" netns "$sw"
+		ip -n "$sw" link set dev "p$i" master br up
+		ip -n "$ns" addr add "10.77.0.$i/24" dev eth0
+		ip -n "$ns" link set dev eth0 up
+		node_net[i]=/run/netns/$ns
+		node_addr[i]=10.77.0.$i
+	done
+}
+
+adopt_rack()
+{
+	local i=0 entry fd
+
+	for entry in "${netns[@]}"; do
+		i=$((i + 1))
+		# Open files, because the paths may lie under what is mounted over below.
+		exec {fd}<"${entry%=*}" || die "--netns ${entry%=*}: cannot open it"
+		node_net[i]=/proc/$$/fd/$fd
+		node_addr[i]=${entry##*=}
+	done
+}
+
+start_corosync()
+{
+	local n=$1 i
+
+	for ((i = 1; i <= n; i++)); do
+		mkdir -p "$work/$i"
+		corosync_conf "$n" "$i" >"$work/$i/corosync.conf"
+		# Only what corosync writes with fixed names is private; its log and configuration stay visible here.
+		# shellcheck disable=SC2016 # expanded by the inner shell
+		nsenter --net="${node_net[i]}" unshare --mount bash -c '
+			set -e
+			mount -t tmpfs tmpfs /var/lib/corosync
+			mount -t tmpfs tmpfs /dev/shm
+			mkdir "$1/shut"
+			touch /run/corosync.pid
+			mount --bind "$1/shut" /run/corosync
+			touch "$1/lock"
+			mount --bind "$1/lock" /run/corosync.pid
+			touch "$1/mounted"
+			exec corosync -f -c "$1/corosync.conf"' corosync "$work/$i" >"$work/$i/stderr" 2>&1 </dev/null 3>&- &
+		node_pid[i]=$!
+	done
+	# A client enters its node's mount namespace by process id: too early it would find that of the script.
+	for ((i = 1; i <= n; i++)); do
+		until [[ -e $work/$i/mounted ]]; do
+			kill -0 "${node_pid[i]}" 2>/dev/null || { show_logs; die "node $i did not start"; }
+			sleep 0.01
+		done
+	done
+}
+
+stop_corosync()
+{
+	local i
+
+	# SIGKILL: an orderly leave of 16 nodes forms 15 more rings.
+	for i in "${!node_pid[@]}"; do
+		kill -KILL "${node_pid[i]}" 2>/dev/null || :
+		wait "${node_pid[i]}" 2>/dev/null || :
+		rm -rf "${work:?}/$i"
+	done
+	node_pid=()
+}
+
+drop_rack()
+{
+	local i
+
+	[[ ${#netns[@]} -eq 0 ]] || return 0
+	for i in "${!node_net[@]}"; do
+		ip netns del "blbench-$tag-$i"
+	done
+	ip netns del "blbench-$tag-sw"
+	node_net=()
+}
+
+show_logs()
+{
+	local i
+
+	for i in "${!node_pid[@]}"; do
+		kill -0 "${node_pid[i]}" 2>/dev/null || printf 'corosync.sh: corosync of node %d has ended:\n' "$i" >&2
+		tail -n 5 "$work/$i/stderr" "$work/$i/corosync.log" >&2 2>/dev/null || :
+	done
+}
+
+keep_logs()
+{
+	local n=$1 i
+
+	[[ -n $keep_log ]] || return 0
+	mkdir -p "$keep_log"
+	for ((i = 1; i <= n; i++)); do
+		cp "$work/$i/corosync.log" "$keep_log/corosync-$n-$i.log"
+	done
+}
+
+# run N GROUP ARGS...: one client per node; their JSON lines go to $work/result.
+run()
+{
+	local n=$1 group=$2 i rc=0 pids=()
+
+	shift 2
+	for ((i = 1; i <= n; i++)); do
+		nsenter --target "${node_pid[i]}" --mount --net "$client" --members "$n" --group "$group" --size "$size" "$@" \
+			>"$work/$i/json" 2>"$work/$i/client.stderr" </dev/null 3>&- &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || rc=1
+	done
+	if ((rc)); then
+		for ((i = 1; i <= n; i++)); do
+			sed "s/^/node $i: /" "$work/$i/client.stderr" >&2
+		done
+		show_logs
+		die "$n nodes: a client failed"
+	fi
+	: >"$work/result"
+	for ((i = 1; i <= n; i++)); do
+		cat "$work/$i/json" >>"$work/result"
+	done
+}
+
+# field NAME: its numbers, one per line, from the JSON lines on stdin.
+field()
+{
+	sed -n 's/.*"'"$1"'":\([0-9.]*\)[,}].*/\1/p'
+}
+
+median()
+{
+	sort -n | awk '{ v[NR] = $1 } END { if (!NR) exit 1; print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+lines_as_array()
+{
+	printf '[%s]' "$(paste -sd, "$1")"
+}
+
+measure()
+{
+	local n=$1 r total per p50 p99 retransmits
+
+	if ((${#netns[@]} == 0)); then
+		build_rack "$n"
+	fi
+	start_corosync "$n"
+	: >"$work/totals"
+	: >"$work/raw"
+	: >"$work/latency"
+	for ((r = 1; r <= runs; r++)); do
+		run "$n" "load$r" --inflight "$inflight" --seconds "$seconds"
+		cat "$work/result" >>"$work/raw"
+		field deliveries_per_s <"$work/result" | awk '{ s += $1 } END { printf "%.0f\n", s }' >>"$work/totals"
+		run "$n" "idle$r" --latency --gap-us "$gap_us" --seconds "$latency_seconds"
+		grep '"p50_us"' "$work/result" >>"$work/latency"
+	done
+	# A retransmit list in the log says that the kernel dropped frames: the window is then too large for the machine.
+	retransmits=$(cat "$work"/[0-9]*/corosync.log | grep -c 'Retransmit List' || :)
+	keep_logs "$n"
+	stop_corosync
+	drop_rack
+	total=$(median <"$work/totals")
+	per=$(awk -v t="$total" -v n="$n" 'BEGIN { printf "%.0f", t / n }')
+	p50=$(field p50_us <"$work/latency" | median)
+	p99=$(field p99_us <"$work/latency" | median)
+	printf '%d,%.0f,%d,%.1f\n' "$n" "$total" "$per" "$p50"
+	printf '%s\n  {"nodes":%d,"total_deliveries_per_s":%.0f,"per_node_deliveries_per_s":%d,"idle_latency_p50_us":%.1f,"idle_latency_p99_us":%.1f,"retransmit_lists":%d,"run_totals":%s,"clients":%s,"latency":%s}' \
+		"$separator" "$n" "$total" "$per" "$p50" "$p99" "$retransmits" "$(lines_as_array "$work/totals")" \
+		"$(lines_as_array "$work/raw")" "$(lines_as_array "$work/latency")" >&3
+	separator=,
+}
+
+inner()
+{
+	local n load fabric=bridge separator=
+
+	if [[ -z $client ]]; then
+		client=$here/../build/corosync_cpg
+	fi
+	mount --make-rprivate /
+	adopt_rack
+	mount -t tmpfs tmpfs /run
+	mkdir -p "$work" /run/netns /run/corosync
+	mount -t proc proc /proc
+	trap 'exit 130' INT TERM
+	if [[ ! -x $client ]]; then
+		client=$work/corosync_cpg
+		gcc -std=gnu11 -O2 -Wall -Wextra "$here/corosync_cpg.c" -lcpg -o "$client" ||
+			die "cannot compile corosync_cpg.c; install libcpg-dev and gcc, or pass --client"
+	fi
+	if ((${#netns[@]})); then
+		fabric=given
+	fi
+	read -r load _ </proc/loadavg
+	printf '{"schema":1,"bench":"corosync","kernel":"%s","cpus":%d,"load1_at_start":%s,"corosync":"%s","runs":%d,"seconds":%s,"inflight":%d,"size_bytes":%d,"gap_us":%d,"fabric":"%s","tuning":"%s","results":[' \
+		"$(uname -r)" "$(nproc)" "$load" "$(corosync -v | sed -n "1s/.*'\(.*\)'.*/\1/p")" "$runs" "$seconds" "$inflight" "$size" \
+		"$gap_us" "$fabric" "$(corosync_tuning | paste -sd';' | tr -d '\t')" >&3
+	for n in ${nodes//,/ }; do
+		measure "$n"
+	done
+	printf '\n]}\n' >&3
+}
+
+parse "$@"
+if [[ -n $tag ]]; then
+	inner
+else
+	outer "$@"
+fi

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The peer of the throughput bench: one member of a Corosync closed process group. corosync.sh starts one per node.
+ *
+ * Throughput: every member keeps @inflight own messages outstanding (sent, not yet delivered back to itself) and counts all deliveries,
+ * its own included, for @seconds. With 2 members that each see 200000 deliveries/s, each member's own share is 100000 sends/s.
+ * Latency (--latency): only the member with the lowest (nodeid, pid) sends, one message at a time with @gap_us of silence between two, and
+ * measures from before cpg_mcast_joined() until its own delivery callback, which is when the total order of the message is known.
+ *
+ * Start and end are messages of the same total order, so no clock is shared: a member sends READY once it sees the full membership and starts
+ * at the delivery of the last READY; it sends DONE after its count and keeps up the load until every member's DONE is delivered, so that
+ * no member's window contains another's silence.
+ *
+ * It does not speak of loss: CPG has none short of a membership change, and a membership change fails the run (exit 1).
+ *
+ * Build: gcc -O2 bench/corosync_cpg.c -lcpg
+ */
+#define _GNU_SOURCE
+#include <corosync/cpg.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S     1000000000ull
+#define SCHEMA	     1
+#define DISPATCH_MAX 16384 /* deliveries between two looks at the clock and the send window; bounds the error of @seconds to some ms */
+
+enum msg_kind { MSG_DATA = 1, MSG_READY, MSG_DONE };
+
+/**
+ * struct msg - the head of every message; the rest of --size is zero. Host order: all members run on one machine.
+ * @kind: enum msg_kind.
+ * @seq: number of this DATA message at its sender, from 0.
+ * @sent_ns: CLOCK_MONOTONIC before the send; only the sender reads it.
+ */
+struct msg {
+	uint32_t kind;
+	uint32_t reserved;
+	uint64_t seq;
+	uint64_t sent_ns;
+};
+_Static_assert(sizeof(struct msg) == 24, "no padding on the wire");
+
+enum phase { PHASE_JOIN, PHASE_READY, PHASE_WARMUP, PHASE_COUNT, PHASE_DRAIN, PHASE_END };
+
+/**
+ * struct member - all state of this process.
+ * @sender: DATA is ours to send: always in a throughput run, of one member only in a latency run.
+ * @own: this member's address, from the first membership that is complete.
+ * @ready, @done: READY and DONE messages delivered, of all members.
+ * @sent, @own_delivered: our DATA messages; the difference is what is outstanding.
+ * @delivered: DATA deliveries of all senders, since the start.
+ * @sample_ns: latencies of a latency run; @nsamples of them are valid.
+ */
+struct member {
+	cpg_handle_t cpg;
+	int fd;
+	struct cpg_name group;
+	unsigned int members, inflight, size, gap_us;
+	double seconds, warmup_s, join_timeout_s;
+	bool latency;
+
+	enum phase phase;
+	bool sender;
+	uint32_t nodeid, pid;
+	unsigned int ready, done, have_members;
+	uint64_t sent, own_delivered, delivered, tryagain;
+	uint64_t *sample_ns;
+	size_t nsamples, maxsamples;
+	char *buf;
+};
+
+static struct member me = {
+	.members = 1, .inflight = 128, .size = 64, .gap_us = 0, .seconds = 5, .warmup_s = 0.5, .join_timeout_s = 60,
+	.group = { .length = sizeof("blbench") - 1, .value = "blbench" },
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static const char *cs_name(cs_error_t e)
+{
+	switch (e) {
+	case CS_ERR_LIBRARY: return "CS_ERR_LIBRARY (is a corosync running whose /dev/shm and network namespace this process shares?)";
+	case CS_ERR_TRY_AGAIN: return "CS_ERR_TRY_AGAIN (corosync is still forming its ring)";
+	case CS_ERR_ACCESS: return "CS_ERR_ACCESS (run as root or add a uidgid file)";
+	case CS_ERR_BAD_HANDLE: return "CS_ERR_BAD_HANDLE (corosync ended)";
+	case CS_ERR_TOO_BIG: return "CS_ERR_TOO_BIG (choose a smaller --size)";
+	default: return "see corotypes.h for the number";
+	}
+}
+
+static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t nodeid, uint32_t pid, void *data, size_t len)
+{
+	struct msg m;
+
+	(void)cpg;
+	(void)group;
+	if (len < sizeof(m))
+		errx(1, "node %" PRIu32 " sent %zu bytes, fewer than a message head: another program uses the group; choose another --group",
+		     nodeid, len);
+	memcpy(&m, data, sizeof(m));
+	switch (m.kind) {
+	case MSG_READY: me.ready++; return;
+	case MSG_DONE: me.done++; return;
+	case MSG_DATA: break;
+	default: errx(1, "node %" PRIu32 " sent a message of kind %" PRIu32 "; choose another --group", nodeid, m.kind);
+	}
+	me.delivered++;
+	if (nodeid != me.nodeid || pid != me.pid)
+		return;
+	if (m.seq != me.own_delivered)
+		errx(1, "own message %" PRIu64 " delivered where %" PRIu64 " was due", m.seq, me.own_delivered);
+	me.own_delivered++;
+	if (me.latency && me.phase == PHASE_COUNT) {
+		if (me.nsamples == me.maxsamples) {
+			me.maxsamples = me.maxsamples ? 2 * me.maxsamples : 65536;
+			me.sample_ns = realloc(me.sample_ns, me.maxsamples * sizeof(*me.sample_ns));
+			if (!me.sample_ns)
+				err(1, "latency samples");
+		}
+		me.sample_ns[me.nsamples++] = now_ns() - m.sent_ns;
+	}
+}
+
+static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group, const struct cpg_address *list, size_t nlist,
+		       const struct cpg_address *left, size_t nleft, const struct cpg_address *joined, size_t njoined)
+{
+	const struct cpg_address *low = list;
+
+	(void)cpg;
+	(void)group;
+	(void)joined;
+	(void)njoined;
+	me.have_members = (unsigned int)nlist;
+	/* In PHASE_DRAIN and later a member that has seen every DONE may already have left. Before the first READY, rings still merge. */
+	if (nleft && me.phase >= PHASE_READY && me.phase < PHASE_DRAIN)
+		errx(1, "node %" PRIu32 " left the group during the run (reason %" PRIu32 "): raise the token timeout or load the machine less",
+		     left[0].nodeid, left[0].reason);
+	if (nlist > me.members)
+		errx(1, "%zu members in the group, --members %u expected; choose another --group", nlist, me.members);
+	for (size_t i = 1; i < nlist; i++)
+		if (list[i].nodeid < low->nodeid || (list[i].nodeid == low->nodeid && list[i].pid < low->pid))
+			low = &list[i];
+	if (nlist == me.members && me.phase == PHASE_JOIN)
+		me.sender = !me.latency || (low->nodeid == me.nodeid && low->pid == me.pid);
+}
+
+/* Returns false where corosync's queue is full: the caller dispatches and comes back. */
+static bool try_send(enum msg_kind kind)
+{
+	struct msg m = { .kind = kind, .seq = me.sent, .sent_ns = now_ns() };
+	struct iovec iov = { .iov_base = me.buf, .iov_len = me.size };
+	cs_error_t e;
+
+	memcpy(me.buf, &m, sizeof(m));
+	e = cpg_mcast_joined(me.cpg, CPG_TYPE_AGREED, &iov, 1);
+	if (e == CS_ERR_TRY_AGAIN) {
+		me.tryagain++;
+		return false;
+	}
+	if (e != CS_OK)
+		errx(1, "cpg_mcast_joined: error %d: %s", e, cs_name(e));
+	if (kind == MSG_DATA)
+		me.sent++;
+	return true;
+}
+
+/* Dispatches what is there; waits at most @wait_ms for the first. */
+static void dispatch(int wait_ms)
+{
+	struct pollfd p = { .fd = me.fd, .events = POLLIN };
+	uint64_t before = me.delivered;
+	cs_error_t e;
+
+	if (poll(&p, 1, wait_ms) < 0 && errno != EINTR)
+		err(1, "poll");
+	if (!(p.revents & (POLLIN | POLLHUP | POLLERR)))
+		return;
+	do {
+		e = cpg_dispatch(me.cpg, CS_DISPATCH_ONE_NONBLOCKING);
+	} while (e == CS_OK && me.delivered - before < DISPATCH_MAX);
+	if (e != CS_OK && e != CS_ERR_TRY_AGAIN)
+		errx(1, "cpg_dispatch: error %d: %s", e, cs_name(e));
+}
+
+static void must_send(enum msg_kind kind)
+{
+	while (!try_send(kind))
+		dispatch(1);
+}
+
+/* Keeps the window full and delivers; in a latency run the window is one message and @gap_us separates two. */
+static void turn(void)
+{
+	unsigned int window = me.latency ? 1 : me.inflight;
+	bool full = true;
+
+	if (me.latency && me.sender && me.gap_us && me.sent == me.own_delivered)
+		usleep(me.gap_us);
+	while (me.sender && me.sent - me.own_delivered < window)
+		if (!try_send(MSG_DATA)) {
+			full = false;
+			break;
+		}
+	dispatch(full ? 20 : 1);
+}
+
+static void turn_for(double seconds)
+{
+	uint64_t end = now_ns() + (uint64_t)(seconds * (double)NS_PER_S);
+
+	while (now_ns() < end)
+		turn();
+}
+
+static void wait_until(uint64_t deadline, const char *what, unsigned int have)
+{
+	if (now_ns() > deadline)
+		errx(1, "%s: %u of %u members within %.0f s; see corosync's log or raise --join-timeout", what, have, me.members,
+		     me.join_timeout_s);
+}
+
+static void join(void)
+{
+	cpg_callbacks_t cb = { .cpg_deliver_fn = on_deliver, .cpg_confchg_fn = on_confchg };
+	uint64_t deadline = now_ns() + (uint64_t)(me.join_timeout_s * (double)NS_PER_S);
+	cs_error_t e;
+
+	while ((e = cpg_initialize(&me.cpg, &cb)) != CS_OK) {
+		if (now_ns() > deadline)
+			errx(1, "cpg_initialize: error %d: %s", e, cs_name(e));
+		usleep(50000);
+	}
+	e = cpg_fd_get(me.cpg, &me.fd);
+	if (e != CS_OK)
+		errx(1, "cpg_fd_get: error %d: %s", e, cs_name(e));
+	e = cpg_local_get(me.cpg, &me.nodeid);
+	if (e != CS_OK)
+		errx(1, "cpg_local_get: error %d: %s", e, cs_name(e));
+	me.pid = (uint32_t)getpid();
+	while ((e = cpg_join(me.cpg, &me.group)) != CS_OK) {
+		if (e != CS_ERR_TRY_AGAIN || now_ns() > deadline)
+			errx(1, "cpg_join: error %d: %s", e, cs_name(e));
+		usleep(10000);
+	}
+	while (me.have_members < me.members) {
+		dispatch(100);
+		wait_until(deadline, "membership", me.have_members);
+	}
+	me.phase = PHASE_READY;
+	must_send(MSG_READY);
+	while (me.ready < me.members) {
+		dispatch(100);
+		wait_until(deadline, "start", me.ready);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The smallest sample that @percent of the samples do not exceed. */
+static double percentile_us(unsigned int percent)
+{
+	size_t rank = (me.nsamples * percent + 99) / 100;
+
+	return (double)me.sample_ns[rank ? rank - 1 : 0] / 1000;
+}
+
+static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
+{
+	double s = (double)ns / (double)NS_PER_S;
+
+	printf("{\"schema\":%d,\"mode\":\"%s\",\"nodeid\":%" PRIu32 ",\"members\":%u,\"size_bytes\":%u,\"inflight\":%u,\"deliveries\":%" PRIu64
+	       ",\"own_deliveries\":%" PRIu64 ",\"seconds\":%.6f,\"deliveries_per_s\":%.0f,\"send_try_again\":%" PRIu64,
+	       SCHEMA, me.latency ? "latency" : "throughput", me.nodeid, me.members, me.size, me.latency ? 1 : me.inflight, deliveries, own, s,
+	       (double)deliveries / s, me.tryagain);
+	if (me.latency && me.sender) {
+		if (!me.nsamples)
+			errx(1, "no message came back within %.1f s; raise --seconds", me.seconds);
+		qsort(me.sample_ns, me.nsamples, sizeof(*me.sample_ns), by_value);
+		printf(",\"gap_us\":%u,\"samples\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f", me.gap_us, me.nsamples, percentile_us(50),
+		       percentile_us(99));
+	}
+	printf("}\n");
+}
+
+enum opt { OPT_MEMBERS = 256, OPT_INFLIGHT, OPT_SIZE, OPT_SECONDS, OPT_WARMUP, OPT_LATENCY, OPT_GAP, OPT_GROUP, OPT_JOIN_TIMEOUT, OPT_HELP };
+
+static const struct option options[] = {
+	{ "members", required_argument, NULL, OPT_MEMBERS },
+	{ "inflight", required_argument, NULL, OPT_INFLIGHT },
+	{ "size", required_argument, NULL, OPT_SIZE },
+	{ "seconds", required_argument, NULL, OPT_SECONDS },
+	{ "warmup", required_argument, NULL, OPT_WARMUP },
+	{ "latency", no_argument, NULL, OPT_LATENCY },
+	{ "gap-us", required_argument, NULL, OPT_GAP },
+	{ "group", required_argument, NULL, OPT_GROUP },
+	{ "join-timeout", required_argument, NULL, OPT_JOIN_TIMEOUT },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void usage(FILE *f)
+{
+	fputs("usage: corosync_cpg --members N [options]\n"
+	      "  --members N        start when N members have joined\n"
+	      "  --inflight N       own messages outstanding (128)\n"
+	      "  --size BYTES       message size, 24 to 65536 (64)\n"
+	      "  --seconds S        length of the count (5)\n"
+	      "  --warmup S         load before the count (0.5)\n"
+	      "  --latency          one message at a time, from one member\n"
+	      "  --gap-us US        with --latency: silence between two messages (0)\n"
+	      "  --group NAME       process group (blbench)\n"
+	      "  --join-timeout S   wait for the members (60)\n"
+	      "Prints one JSON line. Exit: 0 ok, 1 failed, 2 usage.\n", f);
+}
+
+static double number(const char *name, const char *text, double min, double max)
+{
+	char *end;
+	double v;
+
+	errno = 0;
+	v = strtod(text, &end);
+	if (errno || end == text || *end || !(v >= min && v <= max)) {
+		fprintf(stderr, "corosync_cpg: --%s %s: give a number from %g to %g\n", name, text, min, max);
+		exit(2);
+	}
+	return v;
+}
+
+static void parse(int argc, char **argv)
+{
+	int c, i = 0;
+
+	while ((c = getopt_long(argc, argv, "", options, &i)) != -1) {
+		const char *name = options[i].name;
+
+		switch (c) {
+		case OPT_MEMBERS: me.members = (unsigned int)number(name, optarg, 1, CPG_MEMBERS_MAX); break;
+		case OPT_INFLIGHT: me.inflight = (unsigned int)number(name, optarg, 1, 1e6); break;
+		case OPT_SIZE: me.size = (unsigned int)number(name, optarg, sizeof(struct msg), 65536); break;
+		case OPT_SECONDS: me.seconds = number(name, optarg, 0.01, 3600); break;
+		case OPT_WARMUP: me.warmup_s = number(name, optarg, 0, 3600); break;
+		case OPT_LATENCY: me.latency = true; break;
+		case OPT_GAP: me.gap_us = (unsigned int)number(name, optarg, 0, 999999); break;
+		case OPT_JOIN_TIMEOUT: me.join_timeout_s = number(name, optarg, 0.1, 3600); break;
+		case OPT_GROUP:
+			if (!*optarg || strlen(optarg) >= sizeof(me.group.value)) {
+				fprintf(stderr, "corosync_cpg: --group: give 1 to %zu characters\n", sizeof(me.group.value) - 1);
+				exit(2);
+			}
+			me.group.length = (uint32_t)strlen(optarg);
+			memcpy(me.group.value, optarg, me.group.length);
+			break;
+		case OPT_HELP: usage(stdout); exit(0);
+		default: usage(stderr); exit(2);
+		}
+	}
+	if (optind != argc) {
+		usage(stderr);
+		exit(2);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t start, deliveries, own, deadline;
+
+	parse(argc, argv);
+	me.buf = calloc(1, me.size);
+	if (!me.buf)
+		err(1, "message buffer");
+	join();
+	me.phase = PHASE_WARMUP;
+	turn_for(me.warmup_s);
+	/* A latency run's warm-up may end with a message outstanding: it would be sampled although sent before the count. */
+	while (me.latency && me.sent != me.own_delivered)
+		dispatch(20);
+	me.phase = PHASE_COUNT;
+	deliveries = me.delivered;
+	own = me.own_delivered;
+	start = now_ns();
+	turn_for(me.seconds);
+	deliveries = me.delivered - deliveries;
+	own = me.own_delivered - own;
+	start = now_ns() - start;
+	me.phase = PHASE_DRAIN;
+	must_send(MSG_DONE);
+	deadline = now_ns() + (uint64_t)(me.join_timeout_s * (double)NS_PER_S);
+	while (me.done < me.members) {
+		turn();
+		wait_until(deadline, "end", me.done);
+	}
+	me.phase = PHASE_END;
+	report(deliveries, own, start);
+	cpg_finalize(me.cpg);
+	free(me.sample_ns);
+	free(me.buf);
+	return 0;
+}

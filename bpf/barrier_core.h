@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Barrier aggregation: 1Pipe sections 4.1 and 4.2. Registers per (port, lane), a minimum tree per input set, monotone outputs, exclusion of silent
+ * inputs and late joining. Used by the switch (many ports) and by the host (one link).
+ *
+ * Example, 4 leaves: registers 50, 40, 60 and one input not joined. Nodes: leaves 4..7 = 50 40 60 NONE, 2 = 40, 3 = 60, root 1 = 40. The
+ * input at 40 rises to 70: leaf 5 = 70, node 2 = 50, root = 50: two of three levels changed. An input at 60 that rises to 80 changes node 3 and
+ * stops there, since the root stays. That is why the cost does not grow with the number of ports: most rises end after a level or two.
+ *
+ * All times are 64-bit here; bl_ext48() made them so. One writer per lane: no locks (DESIGN 3.3).
+ */
+#ifndef BARLINE_BARRIER_CORE_H
+#define BARLINE_BARRIER_CORE_H
+
+#include "../maps/switch_abi.h"
+#include "core.h"
+
+#define BL_TREE_LEVELS 8 /* log2(BL_TREE_LEAVES) */
+_Static_assert(1 << BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
+
+/**
+ * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
+ * @node: struct bl_tree's nodes. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ */
+BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	__u32 i = (leaves + leaf) & (2 * BL_TREE_LEAVES - 1);
+	int k;
+
+	node[i].b = b;
+	node[i].c = c;
+	for (k = 0; k < BL_TREE_LEVELS; k++) {
+		const struct bl_pair *sib = &node[(i ^ 1) & (2 * BL_TREE_LEAVES - 1)];
+
+		i = (i >> 1) & (BL_TREE_LEAVES - 1);
+		if (!i)
+			break;
+		b = bl_min64(b, sib->b);
+		c = bl_min64(c, sib->c);
+		if (node[i].b == b && node[i].c == c)
+			break;
+		node[i].b = b;
+		node[i].c = c;
+	}
+}
+
+/**
+ * bl_out_advance - what a set's outputs may be given now: the root, but never less than before (1Pipe 4.2), and nothing new while no input is there.
+ */
+BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
+{
+	if (root->b != BL_TIME_NONE && root->b > out->b)
+		out->b = root->b;
+	if (root->c != BL_TIME_NONE && root->c > out->c)
+		out->c = root->c;
+}
+
+/* results of bl_port_arrive and bl_port_expire, or-ed */
+#define BL_A_LEAF     1u /* the port's leaf changed */
+#define BL_A_OLD      2u /* the barrier was below its register */
+#define BL_A_JOINED   4u /* the lane was taken into the minimum */
+#define BL_A_EXCLUDED 8u /* a lane was excluded */
+
+/** bl_port_leaf - what the port contributes: the least of its live lanes; C also waits for dead ones. */
+BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
+{
+	int l;
+
+	leaf->b = BL_TIME_NONE;
+	leaf->c = BL_TIME_NONE;
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		const struct bl_reg *r = &p->lane[l];
+
+		if (r->state == BL_REG_LIVE)
+			leaf->b = bl_min64(leaf->b, r->b);
+		if ((r->state == BL_REG_LIVE || r->state == BL_REG_DEAD) && r->c)
+			leaf->c = bl_min64(leaf->c, r->c);
+	}
+}
+
+/* The way of a frame whose lane is not LIVE yet, or whose link has several lanes; out of the fast path. */
+BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes, __u64 watch, __u64 join_above)
+{
+	__u32 l, waiting = 0;
+
+	if (r->state == BL_REG_LIVE)
+		return 0;
+	if (r->state != BL_REG_JOINING)
+		r->state = BL_REG_JOINING;
+	/* a link that announces n lanes joins when each was heard once, or was given up by bl_port_expire() */
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		if (l >= lanes || p->lane[l].state != BL_REG_ABSENT)
+			continue;
+		waiting = 1;
+		if (!p->lane[l].heard_ns)
+			p->lane[l].heard_ns = watch;
+	}
+	if (waiting || r->b <= join_above)
+		return 0;
+	r->state = BL_REG_LIVE;
+	return BL_A_JOINED;
+}
+
+/**
+ * bl_port_arrive - a frame with barriers came in on a lane of a port.
+ * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
+ * @join_above: greatest barrier that any output fed by this port was given: the lane joins only above it.
+ * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
+ *
+ * R := max(R, B); a B below R is ordinary and changes nothing.
+ */
+BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c, __u64 watch, __u64 join_above,
+			     struct bl_pair *leaf)
+{
+	struct bl_reg *r = &p->lane[lane & (BL_LANES_MAX - 1)];
+	__u32 res = 0;
+
+	r->heard_ns = watch;
+	r->lanes = lanes;
+	if (b > r->b) {
+		r->b = b;
+		res = BL_A_LEAF;
+	} else if (b < r->b) {
+		res = BL_A_OLD;
+	}
+	if (c > r->c) {
+		r->c = c;
+		res |= BL_A_LEAF;
+	}
+	if (r->state == BL_REG_LIVE && lanes == 1) {
+		leaf->b = r->b;
+		leaf->c = r->c;
+		return res;
+	}
+	if (bl_port_join(p, r, lanes, watch, join_above))
+		res |= BL_A_JOINED | BL_A_LEAF;
+	bl_port_leaf(p, leaf);
+	return res;
+}
+
+/**
+ * bl_port_expire - exclude lanes of a port that were silent for more than @dead_after of watch time.
+ */
+BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_after, struct bl_pair *leaf)
+{
+	__u32 res = 0;
+	int l;
+
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		struct bl_reg *r = &p->lane[l];
+
+		if (!r->heard_ns || watch - r->heard_ns <= dead_after)
+			continue;
+		if (r->state == BL_REG_LIVE) {
+			r->state = BL_REG_DEAD;
+			res |= BL_A_LEAF | BL_A_EXCLUDED;
+		} else if (r->state == BL_REG_ABSENT) {
+			r->state = BL_REG_DEAD; /* announced by its neighbours but never heard: stop waiting for it */
+		}
+	}
+	if (res & BL_A_LEAF)
+		bl_port_leaf(p, leaf);
+	return res;
+}
+
+/**
+ * bl_watch_advance - watch time after the clock went from @before to @now: see struct bl_sw_lane. Starts at 1, since 0 means never.
+ */
+BL_CORE __u64 bl_watch_advance(__u64 watch, __u64 before, __u64 now, __u64 beacon_ns)
+{
+	__u64 d = now > before ? now - before : 0;
+
+	if (!watch)
+		return 1;
+	return watch + bl_min64(d, beacon_ns);
+}
+
+/**
+ * bl_relay_due - 1 if a barrier has risen by half a beacon interval since it was last relayed (DESIGN 3.4), else 0. By the sign bit: eight of them in
+ * a row would double the verifier's paths with every branch.
+ */
+BL_CORE __u64 bl_relay_due(__u64 out, __u64 relayed, __u64 beacon_ns)
+{
+	return (beacon_ns / 2 - 1 - (out - relayed)) >> 63;
+}
+
+#endif

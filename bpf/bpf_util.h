@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the hooks share: counting and verdicts, the clock, and keeping variables where the verifier can see them. BPF side only. */
+#ifndef BARLINE_BPF_UTIL_H
+#define BARLINE_BPF_UTIL_H
+
+#include <bpf/bpf_helpers.h>
+#include "clock_core.h"
+#include "../maps/reasons_abi.h"
+
+/* The compiler must use the register that was checked, not a copy of it (DESIGN 6). */
+#define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
+
+static __always_inline void bl_count(__u32 key, enum bl_reason r)
+{
+	struct bl_counts *c = bpf_map_lookup_elem(&counts, &key);
+
+	if (c)
+		c->n[r & (BL_REASON_MAX - 1)]++; /* per CPU; XDP and tc of one CPU do not interrupt each other */
+}
+
+static __always_inline int bl_xdp_action(enum bl_reason r)
+{
+	switch (r) {
+	case BL_R_NOT_OURS:
+	case BL_R_TO_KERNEL:
+		return XDP_PASS;
+	case BL_R_FORWARDED:
+	case BL_R_RELAYED:
+		return XDP_REDIRECT;
+	case BL_R_CLONE_SENT:
+		return XDP_PASS; /* of a devmap program: send it */
+	default:
+		return XDP_DROP; /* taken in, or refused */
+	}
+}
+
+/** bl_done - the end of every XDP program: counts the one reason that the frame ended for, and says what that means. */
+static __always_inline int bl_done(__u32 key, enum bl_reason r)
+{
+	bl_count(key, r);
+	return bl_xdp_action(r);
+}
+
+/** struct bl_now - one reading of the clock. @bus: bus time; @limit: latest time that may be believed; @ok: the record may be used. */
+struct bl_now {
+	__u64 bus;
+	__u64 limit;
+	int ok;
+};
+
+static __always_inline void bl_read_clock(struct bl_now *n)
+{
+	__u64 mono = bpf_ktime_get_ns();
+	__u32 zero = 0;
+	const struct bl_clock *c = bpf_map_lookup_elem(&clock, &zero);
+
+	n->ok = 0;
+	n->bus = n->limit = 0;
+	if (!c)
+		return;
+	n->ok = bl_clock_usable(c, mono);
+	n->bus = bl_clock_at(c, mono);
+	n->limit = n->bus + bl_clock_bound(c, mono);
+}
+
+#endif

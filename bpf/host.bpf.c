@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The host role: three hooks.
+ *
+ *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the same frame into the host page, then sleepers are
+ *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier.
+ *   bl_host_egress  NIC egress: the host's barrier, min(clock, everything in flight), into every ordered frame and beacon (DESIGN 3.5).
+ *   bl_host_local   lo egress: messages between endpoints of one host, which the kernel never lets out of the machine.
+ *
+ * Not here: retransmission and ACKs of reliable messages; hold queues.
+ */
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_helpers.h>
+#include "../maps/host_maps.h"
+#include "wire_core.h"
+#include "barrier_core.h"
+#include "bpf_util.h"
+
+#define BL_GSO_SEGS 128 /* UDP_MAX_SEGMENTS of the newest kernels */
+
+static __always_inline int tc_done(__u32 key, enum bl_reason r)
+{
+	bl_count(key, r);
+	switch (r) {
+	case BL_R_NOT_OURS:
+	case BL_R_SENT:
+	case BL_R_BEACON_SENT:
+		return TC_ACT_OK;
+	default:
+		return TC_ACT_SHOT; /* stored here, or refused */
+	}
+}
+
+/* What one run of a program knows. */
+struct run {
+	struct bl_frame f;
+	const struct bl_host_cfg *cfg;
+	struct bl_host_page *page;
+	__u64 ts, b, c; /* extended */
+	__u8 saddr[16];
+	__u8 daddr[16];
+};
+
+/* ---- rings and sleepers ---- */
+
+/* Lower wake.next to @until; what pairs with it is written at struct bl_wake. */
+static __always_inline void lower_next(struct bl_wake *w, __u64 until)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		__u64 cur = BL_READ_ONCE(w->next);
+
+		if (cur <= until || __sync_val_compare_and_swap(&w->next, cur, until) == cur)
+			return;
+	}
+}
+
+/* room: a constant. Returns 0, or -1 if the ring is full. */
+static __always_inline int append(void *ctx, const int skb, struct run *r, void *ring, const __u32 room, __u64 flags)
+{
+	struct bl_rec *rec = bpf_ringbuf_reserve(ring, room, 0);
+	__u32 len = r->f.body_len, max = room - sizeof(*rec);
+	__u32 off = r->f.hdr_off + sizeof(struct bl_hdr);
+	long err = 0;
+
+	if (!rec)
+		return -1;
+	rec->ts = r->ts;
+	rec->psn = r->f.psn;
+	rec->sport = r->f.sport;
+	rec->opcode = r->f.opcode;
+	rec->flags = r->f.flags;
+	__builtin_memcpy(rec->saddr, r->saddr, 16);
+	rec->len = len;
+	rec->reserved = 0;
+	BL_SEEN(len);
+	if (len >= 1) {
+		BL_SEEN(len);
+		if (len <= max) {
+			if (skb)
+				err = bpf_skb_load_bytes(ctx, off, rec + 1, len);
+			else
+				err = bpf_xdp_load_bytes(ctx, off, rec + 1, len);
+		}
+	}
+	if (err)
+		rec->len = 0; /* cannot happen: the parser saw these bytes; an empty body is refused as malformed by the reader */
+	bpf_ringbuf_submit(rec, flags);
+	return 0;
+}
+
+/* Append the frame to the ring of the endpoint that it is for. */
+static __always_inline enum bl_reason store(void *ctx, const int skb, struct run *r)
+{
+	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), slot, key, zero = 0;
+	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
+	struct bl_wake *w = bpf_map_lookup_elem(&wake, &zero);
+	__u64 until, flags = BPF_RB_NO_WAKEUP;
+	const __u64 *a, *d = (const __u64 *)r->daddr;
+	void *ring;
+	int full;
+
+	if (!ep || !w || !BL_READ_ONCE(ep->active))
+		return BL_R_NO_ENDPOINT;
+	a = (const __u64 *)ep->addr;
+	if ((a[0] | a[1]) && (a[0] != d[0] || a[1] != d[1]))
+		return BL_R_NO_ENDPOINT;
+	if (r->f.body_len > BL_BODY_MAX)
+		return BL_R_TOO_BIG;
+	slot = ep->slot;
+	key = slot;
+	ring = bpf_map_lookup_elem(&rings, &key);
+	if (!ring)
+		return BL_R_NO_ENDPOINT;
+	BL_SEEN(slot);
+	slot &= BL_EPS_MAX - 1;
+	/* A sleeper with nothing to deliver wants to be woken when the barrier passes its first message; other frames (credits, probes) concern it at once. */
+	until = BL_READ_ONCE(w->ep[slot].until);
+	if (until != BL_TIME_NONE && r->f.opcode != BL_OP_DATA)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
+		full = append(ctx, skb, r, ring, BL_REC_SMALL, flags);
+	else if (r->f.body_len <= BL_REC_FULL - sizeof(struct bl_rec))
+		full = append(ctx, skb, r, ring, BL_REC_FULL, flags);
+	else
+		full = append(ctx, skb, r, ring, BL_REC_JUMBO, flags);
+	if (full)
+		return BL_R_RING_FULL;
+	if (until != BL_TIME_NONE && r->f.opcode == BL_OP_DATA) {
+		/* pairs with the sleeper, who sets until and then looks at its ring once more: one of the two sees the other */
+		if (r->ts < until && __sync_val_compare_and_swap(&w->ep[slot].until, until, r->ts) == until)
+			lower_next(w, r->ts);
+	}
+	return BL_R_STORED;
+}
+
+struct waking {
+	struct bl_wake *w;
+	__u64 barrier;
+	__u64 next;
+};
+
+static long wake_one(__u32 slot, struct waking *k)
+{
+	__u32 key = slot;
+	__u64 until;
+	void *ring;
+
+	if (slot >= BL_EPS_MAX)
+		return 1;
+	until = BL_READ_ONCE(k->w->ep[slot].until);
+	if (until >= BL_WAKE_ON_DATA)
+		return 0;
+	if (until >= k->barrier) {
+		k->next = bl_min64(k->next, until);
+		return 0;
+	}
+	if (__sync_val_compare_and_swap(&k->w->ep[slot].until, until, BL_TIME_NONE) != until)
+		return 0; /* it woke up by itself, or its until was lowered: then next was, too */
+	ring = bpf_map_lookup_elem(&rings, &key);
+	if (ring) {
+		/* an empty record, thrown away: its commit is what wakes */
+		void *rec = bpf_ringbuf_reserve(ring, 8, 0);
+
+		if (rec) {
+			bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
+			k->w->ep[slot].woken++;
+		}
+	}
+	return 0;
+}
+
+static __always_inline void wake_below(__u64 barrier)
+{
+	struct waking k = { .barrier = barrier, .next = BL_TIME_NONE };
+	__u32 zero = 0;
+
+	k.w = bpf_map_lookup_elem(&wake, &zero);
+	if (!k.w || BL_READ_ONCE(k.w->next) >= barrier)
+		return;
+	__sync_lock_test_and_set(&k.w->next, BL_TIME_NONE); /* emptied before the scan, by a full barrier */
+	bpf_loop(BL_EPS_MAX, wake_one, &k, 0);
+	if (k.next != BL_TIME_NONE)
+		lower_next(k.w, k.next);
+}
+
+/* ---- barriers that arrive ---- */
+
+static __always_inline int tick(struct run *r)
+{
+	struct bl_host_page *page = r->page;
+	struct bl_now now;
+
+	bl_read_clock(&now);
+	if (!now.ok)
+		return -1;
+	page->watch_ns = bl_watch_advance(page->watch_ns, page->now_ns, now.bus, r->cfg->beacon_ns);
+	page->now_ns = now.bus;
+	page->limit_ns = now.limit;
+	return 0;
+}
+
+static __always_inline enum bl_reason believe(struct run *r)
+{
+	struct bl_host_page *page = r->page;
+
+	if (r->f.opcode == BL_OP_BEACON && tick(r))
+		return BL_R_CLOCK_VOID;
+	r->b = bl_ext48(r->f.b, page->now_ns);
+	r->c = bl_ext48(r->f.c, page->now_ns);
+	r->ts = r->f.opcode == BL_OP_DATA ? bl_ext48(r->f.ts, page->now_ns) : 0;
+	if (r->b <= page->limit_ns && r->c <= page->limit_ns && r->ts <= page->limit_ns)
+		return BL_R_NONE;
+	if (r->f.opcode != BL_OP_BEACON) {
+		if (tick(r))
+			return BL_R_CLOCK_VOID;
+		r->b = bl_ext48(r->f.b, page->now_ns);
+		r->c = bl_ext48(r->f.c, page->now_ns);
+		r->ts = r->f.opcode == BL_OP_DATA ? bl_ext48(r->f.ts, page->now_ns) : 0;
+	}
+	if (r->b > page->limit_ns || r->c > page->limit_ns)
+		return BL_R_BARRIER_AHEAD;
+	return r->ts > page->limit_ns ? BL_R_TS_AHEAD : BL_R_NONE;
+}
+
+/* The link's register, and the page that processes read. Runs after the frame's own message is in its ring. */
+static __always_inline void publish(struct run *r)
+{
+	struct bl_host_page *page = r->page;
+	struct bl_port_regs *regs = (struct bl_port_regs *)page->reg;
+	struct bl_pair leaf;
+	__u32 res;
+
+	if (!page->watch_ns)
+		page->watch_ns = 1;
+	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, page->watch_ns, page->barrier, &leaf);
+	if (res & BL_A_OLD)
+		bl_count(BL_HC_INGRESS, BL_R_BARRIER_OLD);
+	if (res & BL_A_JOINED)
+		bl_count(BL_HC_INGRESS, BL_R_JOINED);
+	if (r->f.lanes > 1 && page->watch_ns - page->scan_ns > r->cfg->dead_after_ns / 4) {
+		page->scan_ns = page->watch_ns;
+		if (bl_port_expire(regs, page->watch_ns, r->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
+			bl_count(BL_HC_INGRESS, BL_R_EXCLUDED);
+			res |= BL_A_LEAF;
+		}
+	}
+	if (!(res & BL_A_LEAF))
+		return;
+	if (leaf.c != BL_TIME_NONE && leaf.c > page->commit)
+		BL_WRITE_ONCE(page->commit, leaf.c);
+	if (leaf.b == BL_TIME_NONE || leaf.b <= page->barrier)
+		return;
+	/* the ring's commit was an atomic exchange, which orders it before this store; pairs with lib/ring.c: barrier, then ring */
+	BL_WRITE_ONCE(page->barrier, leaf.b);
+	wake_below(leaf.b);
+}
+
+static __always_inline void addresses(struct run *r, const void *l3, const void *end)
+{
+	__u32 *s = (__u32 *)r->saddr, *d = (__u32 *)r->daddr;
+
+	if (r->f.v6) {
+		const struct ipv6hdr *ip = l3;
+
+		if ((const void *)(ip + 1) > end)
+			return;
+		__builtin_memcpy(s, &ip->saddr, 16);
+		__builtin_memcpy(d, &ip->daddr, 16);
+	} else {
+		const struct iphdr *ip = l3;
+
+		if ((const void *)(ip + 1) > end)
+			return;
+		s[2] = d[2] = BL_BE32(0xffff);
+		s[3] = ip->saddr;
+		d[3] = ip->daddr;
+	}
+}
+
+static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
+	enum bl_reason why = believe(r);
+
+	if (why != BL_R_NONE)
+		return why;
+	if (r->f.opcode == BL_OP_BEACON) {
+		struct bl_beacon *body;
+
+		if (off > sizeof(struct ethhdr) + 4)
+			return BL_R_SHORT;
+		body = data + off + sizeof(struct bl_hdr);
+		BL_SEEN(body);
+		if ((void *)(body + 1) > end)
+			return BL_R_SHORT;
+		if (body->node_id == BL_BE32(r->cfg->node_id))
+			return BL_R_LOOPED;
+		if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
+			return BL_R_TAI_MISMATCH;
+		publish(r);
+		return BL_R_BEACON;
+	}
+	if (l3 > sizeof(struct ethhdr) + 4)
+		return BL_R_SHORT;
+	addresses(r, data + l3, end);
+	if (r->f.opcode == BL_OP_DATA) {
+		const struct bl_reg *reg = &r->page->reg[r->f.lane & (BL_LANES_MAX - 1)];
+
+		if (reg->state == BL_REG_LIVE && r->ts < reg->b)
+			bl_count(BL_HC_INGRESS, BL_R_PROMISE_BROKEN);
+	}
+	why = store(ctx, 0, r);
+	publish(r);
+	return why;
+}
+
+SEC("xdp")
+int bl_host_xdp(struct xdp_md *ctx)
+{
+	struct run r = {};
+	enum bl_reason why;
+	__u32 zero = 0;
+
+	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	r.page = bpf_map_lookup_elem(&host_page, &zero);
+	if (!r.cfg || !r.page)
+		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	if (why == BL_R_NONE)
+		why = on_ordered(ctx, &r);
+	return bl_done(BL_HC_INGRESS, why);
+}
+
+/* ---- barriers that leave ---- */
+
+struct least {
+	__u64 b;
+	__u32 neps;
+};
+
+static long least_inflight(__u32 slot, struct least *m)
+{
+	struct bl_inflight *line;
+	__u64 ts;
+
+	if (slot >= m->neps)
+		return 1;
+	line = bpf_map_lookup_elem(&inflight, &slot);
+	if (!line)
+		return 1;
+	ts = BL_READ_ONCE(line->ts);
+	if (ts && ts < m->b)
+		m->b = ts;
+	return 0;
+}
+
+/*
+ * The host's barrier now: min(clock, every in-flight timestamp). The clock is read first and a full fence follows: an endpoint that is not seen in
+ * flight takes its timestamp after this reading, so it is at least this barrier.
+ */
+static __always_inline int host_barrier(const struct bl_host_cfg *cfg, struct bl_host_page *page, __u64 *b)
+{
+	struct least m = { .neps = cfg->neps };
+	struct bl_now now;
+	__u64 fence = 0;
+
+	bl_read_clock(&now);
+	if (!now.ok)
+		return -1;
+	m.b = now.bus;
+	__sync_lock_test_and_set(&fence, 1);
+	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
+	*b = m.b;
+	if (m.b > page->sent_barrier)
+		BL_WRITE_ONCE(page->sent_barrier, m.b); /* for people: lost updates of two CPUs only make it older */
+	return 0;
+}
+
+/* from an endpoint that exists? */
+static __always_inline int from_endpoint(const struct run *r)
+{
+	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
+	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
+
+	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active);
+}
+
+struct fill {
+	struct __sk_buff *skb;
+	__u32 off, step, end;
+	__u8 both[12]; /* barrier, commit */
+	__u8 pad[4];
+};
+
+static long fill_one(__u32 i, struct fill *f)
+{
+	__u32 off = f->off + i * f->step;
+
+	if (off + sizeof(struct bl_hdr) > f->end)
+		return 1;
+	bpf_skb_store_bytes(f->skb, off + 6, f->both, sizeof(f->both), 0);
+	return 0;
+}
+
+/*
+ * Every ordered frame of this host gets B and C. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own. Nothing reliable
+ * is outstanding, so C is B.
+ */
+static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct run *r)
+{
+	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
+	__u64 b;
+
+	if (r->f.opcode == BL_OP_BEACON) {
+		if (skb->mark != r->cfg->beacon_mark)
+			return BL_R_FORGED_BEACON;
+	} else if (!from_endpoint(r)) {
+		return BL_R_NOT_ENDPOINT;
+	}
+	if (host_barrier(r->cfg, r->page, &b))
+		return BL_R_CLOCK_VOID;
+	bl_put48(f.both, b);
+	bl_put48(f.both + 6, b);
+	f.step = skb->gso_size;
+	if (r->f.opcode != BL_OP_BEACON && f.step) {
+		bpf_loop(BL_GSO_SEGS, fill_one, &f, 0);
+	} else {
+		__u16 no_check = 0;
+
+		fill_one(0, &f);
+		/* the checksum is not ours to trust after that; none is allowed (RFC 768, RFC 6935), a wrong one is not */
+		if (r->f.opcode != BL_OP_BEACON)
+			bpf_skb_store_bytes(skb, f.off - 2, &no_check, sizeof(no_check), 0);
+	}
+	skb->queue_mapping = r->cfg->queue + 1;
+	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
+}
+
+static __always_inline enum bl_reason tc_parse(struct __sk_buff *skb, struct run *r)
+{
+	__u32 zero = 0;
+	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct bl_hdr);
+
+	r->cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	r->page = bpf_map_lookup_elem(&host_page, &zero);
+	if (!r->cfg || !r->page)
+		return BL_R_NOT_OURS;
+	if (want > skb->len)
+		want = skb->len;
+	bpf_skb_pull_data(skb, want);
+	return bl_parse_whole((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, r->cfg->port_base, r->cfg->port_count, &r->f);
+}
+
+SEC("tc")
+int bl_host_egress(struct __sk_buff *skb)
+{
+	struct run r = {};
+	enum bl_reason why = tc_parse(skb, &r);
+
+	if (why == BL_R_NONE)
+		why = on_egress(skb, &r);
+	return tc_done(BL_HC_EGRESS, why);
+}
+
+/* One host's endpoints among themselves: the same ring, the same order; the barrier comes back from the switch as for everybody (1Pipe 3.1). */
+SEC("tc")
+int bl_host_local(struct __sk_buff *skb)
+{
+	struct run r = {};
+	enum bl_reason why = tc_parse(skb, &r);
+
+	if (why == BL_R_NONE) {
+		void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+		struct bl_now now;
+
+		bl_read_clock(&now);
+		if (!now.ok) {
+			why = BL_R_CLOCK_VOID;
+		} else if (r.f.opcode == BL_OP_BEACON) {
+			why = BL_R_FORGED_BEACON;
+		} else if (!from_endpoint(&r)) {
+			why = BL_R_NOT_ENDPOINT;
+		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
+			why = BL_R_BAD_LENGTH;
+		} else {
+			addresses(&r, data + r.f.l3_off, end);
+			r.ts = r.f.opcode == BL_OP_DATA ? bl_ext48(r.f.ts, now.bus) : 0;
+			why = r.ts > now.limit ? BL_R_TS_AHEAD : store(skb, 1, &r);
+		}
+	}
+	return tc_done(BL_HC_LOCAL, why);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

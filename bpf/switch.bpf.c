@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The switch role: one XDP program on every port, and one that runs in the device map.
+ *
+ * An ordered frame from port i: parse, refuse what lies, find the output o (Linux's routes, or the static table), raise R_i, write the barrier of o's
+ * input set and this CPU's lane into it, redirect. A beacon raises R_i too; if that lifts a set's minimum by half a beacon interval, it is cloned to all
+ * ports, and the devmap program gives each clone its port's barrier or drops it. Everything else goes to the kernel.
+ *
+ * Frames that are refused change no register. Everything that this CPU writes belongs to its lane alone (DESIGN 3.3).
+ *
+ * Not here: hold queues and metered ports; switches that run no XDP.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "../maps/switch_maps.h"
+#include "wire_core.h"
+#include "barrier_core.h"
+#include "bpf_util.h"
+
+#define BL_AF_INET  2
+#define BL_AF_INET6 10
+
+/* What one run of the program knows. */
+struct run {
+	struct bl_frame f;
+	const struct bl_sw_cfg *cfg;
+	struct bl_sw_lane *lane;
+	__u32 in;      /* input port */
+	__u32 out;     /* output port */
+	__u32 lane_no;
+	__u64 ts, b, c; /* extended */
+};
+
+static __always_inline struct bl_sw_port *port_at(__u32 p)
+{
+	return bpf_map_lookup_elem(&sw_ports, &p);
+}
+
+/* port number of an interface, or -1 */
+static __always_inline int port_of(__u32 ifindex)
+{
+	__u32 *p = bpf_map_lookup_elem(&sw_ifindex, &ifindex);
+
+	return p ? (int)*p - 1 : -1;
+}
+
+/* One raise or fall of port @p's leaf in every set that it feeds. */
+static __always_inline void leaf_changed(struct run *r, __u32 p, __u32 in_sets, const struct bl_pair *leaf)
+{
+	__u32 s;
+
+	for (s = 0; s < BL_SETS_MAX && in_sets; s++, in_sets >>= 1) {
+		__u32 key = BL_TREE_KEY(r->lane_no, s);
+		struct bl_tree *t;
+
+		if (!(in_sets & 1))
+			continue;
+		t = bpf_map_lookup_elem(&sw_trees, &key);
+		if (!t)
+			continue;
+		bl_tree_set(t->node, r->cfg->tree_leaves, p, leaf->b, leaf->c);
+		bl_out_advance(&r->lane->out[s], &t->node[1]);
+	}
+}
+
+/* greatest barrier that outputs fed by these sets were given on this lane: who joins must be above it */
+static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
+{
+	__u64 b = 0;
+	__u32 s;
+
+	for (s = 0; s < BL_SETS_MAX && in_sets; s++, in_sets >>= 1)
+		if (in_sets & 1)
+			b = bl_max64(b, lane->out[s].b);
+	return b;
+}
+
+struct scan {
+	struct run *r;
+	__u32 excluded;
+};
+
+static long scan_port(__u32 p, struct scan *s)
+{
+	struct bl_sw_port *port = port_at(p);
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
+	struct run *r = s->r;
+	struct bl_pair leaf;
+
+	if (!port || !regs || p >= r->cfg->nports)
+		return 1;
+	if (!port->ifindex || (r->cfg->single_writer && port->home_lane != r->lane_no))
+		return 0;
+	if (bl_port_expire(regs, r->lane->watch_ns, r->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
+		leaf_changed(r, p, port->in_sets, &leaf);
+		bl_count(p, BL_R_EXCLUDED);
+	}
+	return 0;
+}
+
+/* Read the clock for this lane, and look for silent inputs four times in dead_after. */
+static __always_inline int tick(struct run *r)
+{
+	struct bl_sw_lane *lane = r->lane;
+	struct bl_now now;
+
+	bl_read_clock(&now);
+	if (!now.ok)
+		return -1;
+	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, r->cfg->beacon_ns);
+	lane->now_ns = now.bus;
+	lane->limit_ns = now.limit;
+	if (lane->watch_ns - lane->scan_ns > r->cfg->dead_after_ns / 4) {
+		struct scan s = { .r = r };
+
+		lane->scan_ns = lane->watch_ns;
+		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
+	}
+	return 0;
+}
+
+/* Extend the wire's times and refuse those that are ahead of what this node's clock can vouch for (DESIGN 5). */
+static __always_inline enum bl_reason believe(struct run *r)
+{
+	struct bl_sw_lane *lane = r->lane;
+
+	/* Beacons read the clock, so that a lane's reference is never old (bl_ext48); data only when it is beyond the last limit. */
+	if (r->f.opcode == BL_OP_BEACON && tick(r))
+		return BL_R_CLOCK_VOID;
+	r->b = bl_ext48(r->f.b, lane->now_ns);
+	r->c = bl_ext48(r->f.c, lane->now_ns);
+	r->ts = bl_ext48(r->f.ts, lane->now_ns);
+	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns && (r->f.opcode != BL_OP_DATA || r->ts <= lane->limit_ns))
+		return BL_R_NONE;
+	if (r->f.opcode != BL_OP_BEACON) {
+		if (tick(r))
+			return BL_R_CLOCK_VOID;
+		r->b = bl_ext48(r->f.b, lane->now_ns);
+		r->c = bl_ext48(r->f.c, lane->now_ns);
+		r->ts = bl_ext48(r->f.ts, lane->now_ns);
+	}
+	if (r->b > lane->limit_ns || r->c > lane->limit_ns)
+		return BL_R_BARRIER_AHEAD;
+	if (r->f.opcode == BL_OP_DATA && r->ts > lane->limit_ns)
+		return BL_R_TS_AHEAD;
+	return BL_R_NONE;
+}
+
+/* R_i := max(R_i, B), and what follows from it. */
+static __always_inline void raise(struct run *r, const struct bl_sw_port *port)
+{
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
+	struct bl_sw_lane *lane = r->lane;
+	struct bl_pair leaf;
+	__u32 res;
+
+	if (!regs)
+		return;
+	if (r->f.opcode == BL_OP_DATA) {
+		const struct bl_reg *reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+
+		if (reg->state == BL_REG_LIVE && r->ts < reg->b)
+			bl_count(r->in, BL_R_PROMISE_BROKEN);
+	}
+	if (!lane->watch_ns)
+		lane->watch_ns = 1;
+	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns, given(lane, port->in_sets), &leaf);
+	if (res & BL_A_LEAF)
+		leaf_changed(r, r->in, port->in_sets, &leaf);
+	if (res & BL_A_OLD)
+		bl_count(r->in, BL_R_BARRIER_OLD);
+	if (res & BL_A_JOINED)
+		bl_count(r->in, BL_R_JOINED);
+}
+
+/*
+ * Write the output's barriers and this lane into the header; keeps a UDP checksum right where there is one. Before any input has joined there is nothing
+ * to promise: then the barrier is one that is old to everybody (0 would lie ahead for half of all 48-bit times).
+ */
+static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udphdr *u, const struct bl_pair *out)
+{
+	__u64 b = out->b ? out->b : r->lane->now_ns - BL_TS_OLD;
+	__u64 c = out->c ? out->c : r->lane->now_ns - BL_TS_OLD;
+
+	if (u->check) {
+		struct bl_hdr old = *h;
+
+		bl_put48(h->barrier, b);
+		bl_put48(h->commit, c);
+		bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
+		u->check = bl_csum_replace(u->check, (const __u8 *)&old, (const __u8 *)h, sizeof(old));
+		if (!u->check)
+			u->check = 0xffff;
+		return;
+	}
+	bl_put48(h->barrier, b);
+	bl_put48(h->commit, c);
+	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
+}
+
+/* Output port by the static table. */
+static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth)
+{
+	__u64 mac = bl_mac48(eth->h_dest);
+	__u32 key = bl_fdb_hash(mac) & (BL_FDB_BUCKETS - 1);
+	const struct bl_fdb_bucket *b = bpf_map_lookup_elem(&sw_fdb, &key);
+	int i;
+
+	if (b) {
+		for (i = 0; i < BL_FDB_WAYS; i++) {
+			if (b->way[i].mac == mac) {
+				r->out = (__u32)b->way[i].port;
+				return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
+			}
+		}
+	}
+	return BL_R_NO_ROUTE;
+}
+
+static __always_inline void ttl_v4(struct iphdr *ip)
+{
+	__u32 sum = ip->check;
+
+	/* RFC 1141, as the kernel's ip_decrease_ttl() */
+	sum += BL_BE16(0x0100);
+	ip->check = (__u16)(sum + (sum >= 0xffff));
+	ip->ttl--;
+}
+
+/* Output port by Linux's routing tables; on success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. */
+static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end)
+{
+	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = BL_UDP };
+	struct ipv6hdr *ip6 = l3;
+	struct iphdr *ip = l3;
+	int port;
+	long rc;
+
+	fib.sport = BL_BE16(r->f.sport);
+	fib.dport = BL_BE16(r->f.dport);
+	if (r->f.v6) {
+		if ((void *)(ip6 + 1) > end)
+			return BL_R_SHORT;
+		if (ip6->hop_limit <= 1)
+			return BL_R_TTL;
+		fib.family = BL_AF_INET6;
+		fib.tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
+		fib.flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
+		__builtin_memcpy(fib.ipv6_src, &ip6->saddr, 16);
+		__builtin_memcpy(fib.ipv6_dst, &ip6->daddr, 16);
+	} else {
+		if ((void *)(ip + 1) > end)
+			return BL_R_SHORT;
+		if (ip->ttl <= 1)
+			return BL_R_TTL;
+		fib.family = BL_AF_INET;
+		fib.tos = ip->tos;
+		fib.tot_len = BL_BE16(ip->tot_len);
+		fib.ipv4_src = ip->saddr;
+		fib.ipv4_dst = ip->daddr;
+	}
+	rc = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (rc == BPF_FIB_LKUP_RET_NO_NEIGH)
+		return BL_R_TO_KERNEL;
+	if (rc == BPF_FIB_LKUP_RET_FRAG_NEEDED)
+		return BL_R_TOO_BIG;
+	if (rc != BPF_FIB_LKUP_RET_SUCCESS)
+		return BL_R_NO_ROUTE;
+	port = port_of(fib.ifindex);
+	if (port < 0)
+		return BL_R_UNKNOWN_PORT;
+	r->out = (__u32)port;
+	if (r->out == r->in)
+		return BL_R_LOOPED;
+	if (r->f.v6)
+		ip6->hop_limit--;
+	else
+		ttl_v4(ip);
+	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
+	__builtin_memcpy(eth->h_source, fib.smac, 6);
+	return BL_R_NONE;
+}
+
+static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	const struct bl_sw_port *to;
+	struct bl_carried *carried;
+	enum bl_reason why;
+	struct udphdr *u;
+	struct bl_hdr *h;
+	__u32 l3 = r->f.l3_off, off = r->f.hdr_off - (__u32)sizeof(*u);
+
+	/* the offsets are known constants in truth; the verifier needs to be told */
+	if (l3 > sizeof(*eth) + 4 || off > sizeof(*eth) + 4 + sizeof(struct ipv6hdr))
+		return BL_R_SHORT;
+	u = data + off;
+	BL_SEEN(u);
+	h = (void *)(u + 1);
+	if ((void *)(eth + 1) > end || (void *)(h + 1) > end)
+		return BL_R_SHORT;
+	if (r->cfg->forward == BL_FWD_L2)
+		why = route_l2(r, eth);
+	else
+		why = route_l3(ctx, r, eth, data + l3, end);
+	if (why != BL_R_NONE && why != BL_R_TO_KERNEL)
+		return why;
+	if (why == BL_R_TO_KERNEL) {
+		/* The kernel resolves the neighbour and sends it later, past this program: it must not promise anything. */
+		struct bl_pair none = { 0, 0 };
+
+		raise(r, port);
+		rewrite(r, h, u, &none);
+		return BL_R_TO_KERNEL;
+	}
+	to = port_at(r->out);
+	if (!to || !to->ifindex)
+		return BL_R_UNKNOWN_PORT;
+	if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
+		return BL_R_TOO_BIG;
+	raise(r, port);
+	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
+	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
+	if (carried)
+		carried->b[r->lane_no & (BL_LANES_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
+	return bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) == XDP_REDIRECT ? BL_R_FORWARDED : BL_R_REDIRECT_FAILED;
+}
+
+static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct bl_sw_lane *lane = r->lane;
+	__u32 off = r->f.hdr_off, s;
+	__u64 due = 0;
+	struct bl_beacon *body;
+	struct bl_relay *relay;
+	struct bl_hdr *h;
+
+	if (off > sizeof(struct ethhdr) + 4)
+		return BL_R_SHORT;
+	h = data + off;
+	BL_SEEN(h);
+	body = (void *)(h + 1);
+	relay = (void *)(body + 1);
+	if ((void *)(relay + 1) > end)
+		return BL_R_SHORT;
+	if (body->node_id == BL_BE32(r->cfg->node_id))
+		return BL_R_LOOPED;
+	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
+		return BL_R_TAI_MISMATCH;
+	raise(r, port);
+	for (s = 0; s < BL_SETS_MAX; s++)
+		due |= bl_relay_due(lane->out[s].b, lane->relayed[s], r->cfg->beacon_ns);
+	if (!due)
+		return BL_R_BEACON;
+	for (s = 0; s < BL_SETS_MAX; s++) {
+		lane->relayed[s] = lane->out[s].b;
+		bl_put48(relay->set[s].barrier, lane->out[s].b);
+		bl_put48(relay->set[s].commit, lane->out[s].c);
+	}
+	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
+	body->node_id = BL_BE32(r->cfg->node_id);
+	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
+}
+
+static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r)
+{
+	const struct bl_sw_port *port = port_at(r->in);
+	__u32 cpu = bpf_get_smp_processor_id();
+	enum bl_reason why;
+
+	if (!port)
+		return BL_R_UNKNOWN_PORT;
+	/* A frame on the wrong CPU is handled all the same, on the lane of its port: dropping it would be worse than the risk, which is counted. */
+	r->lane_no = r->cfg->single_writer ? port->home_lane & (BL_LANES_MAX - 1) : 0;
+	if (r->cfg->single_writer && r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane)
+		bl_count(r->in, BL_R_WRONG_CPU);
+	r->lane = bpf_map_lookup_elem(&sw_lanes, &r->lane_no);
+	if (!r->lane)
+		return BL_R_UNKNOWN_PORT;
+	why = believe(r);
+	if (why != BL_R_NONE)
+		return why;
+	if (r->f.opcode == BL_OP_BEACON)
+		return on_beacon(ctx, r, port);
+	return on_data(ctx, r, port);
+}
+
+SEC("xdp")
+int bl_switch_xdp(struct xdp_md *ctx)
+{
+	struct run r = {};
+	enum bl_reason why;
+	__u32 zero = 0;
+	int in;
+
+	in = port_of(ctx->ingress_ifindex);
+	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	if (in < 0 || !r.cfg)
+		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
+	r.in = (__u32)in;
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	if (why == BL_R_NONE)
+		why = on_ordered(ctx, &r);
+	return bl_done(r.in, why);
+}
+
+/*
+ * In the device map: every frame that leaves. Data was rewritten at ingress; a relayed beacon gets what ingress put down for this port's set. Nothing
+ * is computed from the registers here: at the flush they may be ahead of frames that are queued behind this one.
+ */
+SEC("xdp/devmap")
+int bl_switch_devmap(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	const struct bl_sw_cfg *cfg;
+	const struct bl_sw_port *port;
+	struct bl_carried *carried;
+	struct bl_beacon *body;
+	struct bl_relay *relay;
+	__u32 zero = 0, p, set, lane;
+	const __u8 *mine;
+	struct bl_hdr *h;
+	__u64 b, last;
+	int out;
+
+	if ((void *)(eth + 1) > end)
+		return XDP_PASS;
+	if (eth->h_proto == BL_BE16(BL_ETHERTYPE)) {
+		h = (void *)(eth + 1);
+	} else if (eth->h_proto == BL_BE16(BL_ETH_8021Q)) {
+		struct bl_vlan *v = (void *)(eth + 1);
+
+		if ((void *)(v + 1) > end || v->proto != BL_BE16(BL_ETHERTYPE))
+			return XDP_PASS;
+		h = (void *)(v + 1);
+	} else {
+		return XDP_PASS; /* counted as forwarded at ingress */
+	}
+	out = port_of(ctx->egress_ifindex);
+	cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	body = (void *)(h + 1);
+	relay = (void *)(body + 1);
+	if (out < 0 || !cfg || (void *)(relay + 1) > end)
+		return bl_done(BL_COUNTS_UNKNOWN, BL_R_SHORT);
+	p = (__u32)out;
+	port = port_at(p);
+	carried = bpf_map_lookup_elem(&sw_carried, &p);
+	if (!port || !carried)
+		return bl_done(BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT);
+	set = port->out_set & (BL_SETS_MAX - 1);
+	lane = BL_FLAGS_LANE(h->flags);
+	last = carried->b[lane];
+	mine = relay->set[set].barrier;
+	BL_SEEN(mine);
+	if ((void *)(mine + sizeof(relay->set[0])) > end)
+		return bl_done(p, BL_R_SHORT);
+	b = bl_get48(mine);
+	if (!b)
+		return bl_done(p, BL_R_CLONE_STALE); /* no input of this set has joined */
+	if (last) {
+		b = bl_ext48(b, last);
+		if (!bl_relay_due(b, last, cfg->beacon_ns))
+			return bl_done(p, BL_R_CLONE_STALE);
+	}
+	carried->b[lane] = b;
+	__builtin_memcpy(h->barrier, mine, 6);
+	__builtin_memcpy(h->commit, mine + 6, 6);
+	__builtin_memcpy(eth->h_source, port->mac, 6);
+	body->port = BL_BE16(p);
+	return bl_done(p, BL_R_CLONE_SENT);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Parse and build: from bytes to a struct of typed results, and the few fields that hops rewrite.
+ *
+ * The parser looks at a linear buffer [data, end). It tells barline frames from others without touching others, and refuses what is short, lying,
+ * fragmented, double-tagged or of another version, each with its own reason. It changes nothing.
+ *
+ *	struct bl_frame f;
+ *	enum bl_reason r = bl_parse(data, end, port_base, port_count, &f);
+ *	r == BL_R_NOT_OURS: leave it to the kernel; r != BL_R_NONE: drop it for r; else f is filled in.
+ *
+ * Does not check UDP checksums: barline's are zero on the wire (RFC 6935 allows it for IPv6), since every hop rewrites the payload;
+ * a non-zero one is kept right incrementally (RFC 1624).
+ */
+#ifndef BARLINE_WIRE_CORE_H
+#define BARLINE_WIRE_CORE_H
+
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+
+#include "../maps/reasons_abi.h"
+#include "../maps/wire_abi.h"
+#include "core.h"
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BL_BE16(x) ((__u16)__builtin_bswap16(x))
+#define BL_BE32(x) ((__u32)__builtin_bswap32(x))
+#define BL_BE64(x) ((__u64)__builtin_bswap64(x))
+#else
+#define BL_BE16(x) ((__u16)(x))
+#define BL_BE32(x) ((__u32)(x))
+#define BL_BE64(x) ((__u64)(x))
+#endif
+
+#define BL_ETH_8021Q  0x8100
+#define BL_ETH_8021AD 0x88A8
+#define BL_ETH_IP     0x0800
+#define BL_ETH_IP6    0x86DD
+#define BL_UDP	      17
+
+struct bl_vlan {
+	__be16 tci;
+	__be16 proto;
+};
+
+/**
+ * struct bl_frame - a parsed barline frame. Offsets are from the frame's first byte.
+ * @l3_off: IP header; 0 in link frames. @hdr_off: struct bl_hdr. @body_len: bytes after it that the UDP length vouches for.
+ * @v6: IPv6. @opcode, @flags, @lane, @lanes: from the header.
+ * @ts, @b, @c: 48-bit wire values. @psn.
+ * @sport, @dport: host order. @vlan: number of tags; 2 only on the way to BL_R_DOUBLE_TAG.
+ */
+struct bl_frame {
+	__u32 l3_off;
+	__u32 hdr_off;
+	__u32 body_len;
+	__u8 v6;
+	__u8 vlan;
+	__u8 opcode;
+	__u8 flags;
+	__u8 lane;
+	__u8 lanes;
+	__u16 sport;
+	__u16 dport;
+	__u32 psn;
+	__u64 ts;
+	__u64 b;
+	__u64 c;
+};
+
+BL_CORE __u64 bl_get48(const __u8 *p)
+{
+	return (__u64)p[0] << 40 | (__u64)p[1] << 32 | (__u64)p[2] << 24 | (__u64)p[3] << 16 | (__u64)p[4] << 8 | p[5];
+}
+
+BL_CORE void bl_put48(__u8 *p, __u64 v)
+{
+	p[0] = (__u8)(v >> 40);
+	p[1] = (__u8)(v >> 32);
+	p[2] = (__u8)(v >> 24);
+	p[3] = (__u8)(v >> 16);
+	p[4] = (__u8)(v >> 8);
+	p[5] = (__u8)v;
+}
+
+BL_CORE __u32 bl_hdr_psn(const struct bl_hdr *h)
+{
+	return (__u32)BL_BE16(h->psn_hi) << 16 | BL_BE16(h->psn_lo);
+}
+
+BL_CORE void bl_hdr_set_psn(struct bl_hdr *h, __u32 psn)
+{
+	h->psn_hi = BL_BE16(psn >> 16);
+	h->psn_lo = BL_BE16(psn & 0xffff);
+}
+
+/** bl_hdr_set_lane - which lane of how many; keeps the other flags. */
+BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
+{
+	h->flags = (__u8)((h->flags & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
+}
+
+/** bl_psn_before - serial-number order of packet sequence numbers (RFC 1982). */
+BL_CORE int bl_psn_before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+/** bl_fdb_hash - bucket of the static L2 table; @mac as struct bl_fdb_bucket has it. */
+BL_CORE __u32 bl_fdb_hash(__u64 mac)
+{
+	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 54); /* 10 bits: BL_FDB_BUCKETS */
+}
+
+/** bl_mac48 - an Ethernet address as the static L2 table keys it. */
+BL_CORE __u64 bl_mac48(const __u8 *m)
+{
+	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 | (__u64)m[4] << 32 | (__u64)m[5] << 40;
+}
+
+/** bl_csum_replace - RFC 1624 (eqn. 3) over a run of 16-bit words that change; @n even bytes. @sum as on the wire. */
+BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32 n)
+{
+	__u32 acc = (__u16)~sum;
+	__u32 i;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		acc += (__u16)~(__u16)(from[i] | from[i + 1] << 8);
+		acc += (__u16)(to[i] | to[i + 1] << 8);
+	}
+	acc = (acc & 0xffff) + (acc >> 16);
+	acc = (acc & 0xffff) + (acc >> 16);
+	return (__u16)~acc;
+}
+
+/** bl_header_check - the fields of the header itself; fills @f. */
+BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
+{
+	__u8 op = h->opcode & 0x1f;
+
+	if (h->opcode >> 5 != BL_VERSION)
+		return BL_R_BAD_VERSION;
+	if (op == 0 || op >= BL_OP_LIMIT || (op == BL_OP_BEACON) != link)
+		return BL_R_BAD_OPCODE;
+	if (h->flags & BL_F_RESERVED || BL_FLAGS_LANE(h->flags) >= BL_FLAGS_LANES(h->flags))
+		return BL_R_BAD_FLAGS;
+	f->opcode = op;
+	f->flags = h->flags;
+	f->lane = BL_FLAGS_LANE(h->flags);
+	f->lanes = BL_FLAGS_LANES(h->flags);
+	f->ts = bl_get48(h->ts);
+	f->b = bl_get48(h->barrier);
+	f->c = bl_get48(h->commit);
+	f->psn = bl_hdr_psn(h);
+	return BL_R_NONE;
+}
+
+/* UDP over either IP; @l4 points behind the IP header at offset @l4_off (no pointer is ever subtracted: the verifier would lose it), @l4_len is what the IP header vouches for */
+BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_off, __u32 l4_len, struct bl_frame *f)
+{
+	const struct udphdr *u = (const void *)l4;
+	const struct bl_hdr *h = (const void *)(u + 1);
+	__u32 ulen = BL_BE16(u->len);
+
+	if ((const __u8 *)(h + 1) > end)
+		return BL_R_SHORT;
+	if (ulen < sizeof(*u) + sizeof(*h) || ulen > l4_len)
+		return BL_R_BAD_LENGTH;
+	f->hdr_off = l4_off + (__u32)sizeof(*u);
+	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
+	return bl_header_check(h, 0, f);
+}
+
+BL_CORE int bl_in_range(__u16 port, __u16 base, __u16 count)
+{
+	return (__u16)(port - base) < count;
+}
+
+/**
+ * bl_parse_whole - see the top of this file. [@start, @stop) is the part of the frame that can be read, @whole its length in bytes (a tc program
+ * sees only the head of a large skb). @base, @count: barline's UDP port range; a frame is ours if its destination port lies in it. What decides
+ * whose a frame is (ethertype, IP protocol, destination port) is looked at first, so that other traffic always comes out as BL_R_NOT_OURS, however odd.
+ */
+BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32 whole, __u16 base, __u16 count, struct bl_frame *f)
+{
+	const __u8 *end = stop;
+	const __u8 *p = (const __u8 *)start + sizeof(struct ethhdr);
+	const struct ethhdr *eth = start;
+	__u32 off = sizeof(*eth);
+	__u16 proto;
+
+	if (p > end)
+		return BL_R_NOT_OURS;
+	proto = BL_BE16(eth->h_proto);
+	f->vlan = 0;
+	f->l3_off = 0;
+	f->v6 = 0;
+	f->sport = f->dport = 0;
+	if (proto == BL_ETH_8021Q || proto == BL_ETH_8021AD) {
+		const struct bl_vlan *v = (const void *)p;
+
+		p += sizeof(*v);
+		off += sizeof(*v);
+		if (p > end)
+			return BL_R_NOT_OURS;
+		proto = BL_BE16(v->proto);
+		f->vlan = 1;
+		if (proto == BL_ETH_8021Q || proto == BL_ETH_8021AD) {
+			/* whose it is decides the inner frame: go on, and refuse it where it would be ours */
+			v = (const void *)p;
+			p += sizeof(*v);
+			off += sizeof(*v);
+			if (p > end)
+				return BL_R_NOT_OURS;
+			proto = BL_BE16(v->proto);
+			f->vlan = 2;
+		}
+	}
+	if (proto == BL_ETHERTYPE) {
+		const struct bl_hdr *h = (const void *)p;
+
+		if (f->vlan == 2)
+			return BL_R_DOUBLE_TAG;
+		if ((const __u8 *)(h + 1) + sizeof(struct bl_beacon) + sizeof(struct bl_relay) > end)
+			return BL_R_SHORT;
+		f->hdr_off = off;
+		f->body_len = sizeof(struct bl_beacon);
+		return bl_header_check(h, 1, f);
+	}
+	f->l3_off = off;
+	if (proto == BL_ETH_IP) {
+		const struct iphdr *ip = (const void *)p;
+		const struct udphdr *u = (const void *)(ip + 1);
+		__u32 tot;
+
+		if ((const __u8 *)(ip + 1) > end || ip->protocol != BL_UDP)
+			return BL_R_NOT_OURS;
+		if (ip->ihl != 5) {
+			/* the UDP header's place depends on ihl: look for our port there before claiming the frame */
+			__u32 ihl = (__u32)ip->ihl * 4;
+
+			if (ip->ihl < 5)
+				return BL_R_BAD_IHL;
+			u = (const void *)(p + ihl);
+			if ((const __u8 *)(u + 1) > end || !bl_in_range(BL_BE16(u->dest), base, count))
+				return BL_R_NOT_OURS;
+			return BL_R_IP_OPTIONS;
+		}
+		if (ip->frag_off & BL_BE16(0x1fff))
+			return BL_R_NOT_OURS; /* a later fragment has no ports; its first one was refused, so it never completes */
+		if ((const __u8 *)(u + 1) > end)
+			return BL_R_NOT_OURS;
+		f->sport = BL_BE16(u->source);
+		f->dport = BL_BE16(u->dest);
+		if (!bl_in_range(f->dport, base, count))
+			return BL_R_NOT_OURS;
+		if (f->vlan == 2)
+			return BL_R_DOUBLE_TAG;
+		if (ip->frag_off & BL_BE16(0x2000))
+			return BL_R_FRAGMENT;
+		tot = BL_BE16(ip->tot_len);
+		if (tot < sizeof(*ip) || off + tot > whole)
+			return BL_R_BAD_LENGTH;
+		return bl_parse_udp(end, (const __u8 *)u, off + (__u32)sizeof(*ip), tot - (__u32)sizeof(*ip), f);
+	}
+	if (proto == BL_ETH_IP6) {
+		const struct ipv6hdr *ip = (const void *)p;
+		const struct udphdr *u = (const void *)(ip + 1);
+		__u32 len;
+
+		if ((const __u8 *)(ip + 1) > end)
+			return BL_R_NOT_OURS;
+		if (ip->nexthdr == 44) { /* fragment header: 8 bytes, then UDP in the first fragment */
+			const __u8 *fh = (const __u8 *)(ip + 1);
+
+			u = (const void *)(fh + 8);
+			if ((const __u8 *)(u + 1) > end || fh[0] != BL_UDP || fh[2] || fh[3] & 0xf8 ||
+			    !bl_in_range(BL_BE16(u->dest), base, count))
+				return BL_R_NOT_OURS;
+			return BL_R_FRAGMENT;
+		}
+		if (ip->nexthdr != BL_UDP || (const __u8 *)(u + 1) > end)
+			return BL_R_NOT_OURS;
+		f->sport = BL_BE16(u->source);
+		f->dport = BL_BE16(u->dest);
+		if (!bl_in_range(f->dport, base, count))
+			return BL_R_NOT_OURS;
+		if (f->vlan == 2)
+			return BL_R_DOUBLE_TAG;
+		len = BL_BE16(ip->payload_len);
+		if (off + sizeof(*ip) + len > whole)
+			return BL_R_BAD_LENGTH;
+		f->v6 = 1;
+		return bl_parse_udp(end, (const __u8 *)u, off + (__u32)sizeof(*ip), len, f);
+	}
+	return BL_R_NOT_OURS;
+}
+
+/** bl_parse - of a frame that can be read as a whole. */
+BL_CORE enum bl_reason bl_parse(const void *start, const void *stop, __u16 base, __u16 count, struct bl_frame *f)
+{
+	return bl_parse_whole(start, stop, (__u32)((const __u8 *)stop - (const __u8 *)start), base, count, f);
+}
+
+#endif

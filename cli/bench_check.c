@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Did all receivers see one order? Compares the hashes that workers kept (bench.h), and finds the first difference.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "bench.h"
+#include "cmd.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/**
+ * first_difference - position at which @a and @b differ. UINT64_MAX: nowhere in what both delivered. Beyond the log only the interval
+ * of BENCH_CHECK deliveries is known: @exact false.
+ */
+static uint64_t first_difference(const struct bench_worker *a, const struct bench_worker *b, bool *exact)
+{
+	uint64_t na = atomic_load(&a->delivered), nb = atomic_load(&b->delivered), n = least(na, nb), i;
+
+	*exact = true;
+	if (na == nb && a->hash == b->hash)
+		return UINT64_MAX;
+	for (i = 0; i < n && i < BENCH_LOG; i++)
+		if (a->log[i] != b->log[i])
+			return i;
+	*exact = false;
+	for (i = 1; i * BENCH_CHECK <= n && i < BENCH_CHECKS; i++)
+		if (a->check[i] != b->check[i])
+			return (i - 1) * BENCH_CHECK;
+	*exact = true;
+	if (na == nb)
+		return (n - 1) / BENCH_CHECK * BENCH_CHECK; /* equal up to the last kept hash, not at the end */
+	return UINT64_MAX;
+}
+
+int bench_order(const struct bench_ctl *ctl, json_t *res)
+{
+	uint64_t missing = 0, dups = 0, back = 0, failed = 0, late = 0, expect = 0, shortest = UINT64_MAX;
+	unsigned int i;
+	int err = 0;
+	json_t *o, *hashes = json_array();
+
+	for (i = 0; i < ctl->n; i++)
+		expect += atomic_load(&ctl->w[i].sent);
+	for (i = 0; i < ctl->n; i++) {
+		const struct bench_worker *w = &ctl->w[i];
+		uint64_t n = atomic_load(&w->delivered);
+		char hex[20];
+
+		missing += w->missing;
+		dups += w->duplicates;
+		back += w->ts_backwards;
+		failed += w->send_failed;
+		late += w->stats.late_dropped;
+		shortest = least(shortest, n);
+		snprintf(hex, sizeof(hex), "%016" PRIx64, w->hash);
+		json_array_append_new(hashes, json_pack("{s:I, s:s}", "delivered", (json_int_t)n, "hash", hex));
+	}
+	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "compared", (json_int_t)shortest, "expected", (json_int_t)expect, "missing",
+		      (json_int_t)missing, "duplicates", (json_int_t)dups, "ts_backwards", (json_int_t)back, "send_failed", (json_int_t)failed,
+		      "late_dropped", (json_int_t)late, "workers", hashes);
+	json_object_set_new(res, "order", o);
+	for (i = 1; i < ctl->n; i++) {
+		bool exact;
+		uint64_t at = first_difference(&ctl->w[0], &ctl->w[i], &exact);
+
+		if (at == UINT64_MAX)
+			continue;
+		err = 1;
+		json_object_set_new(o, "differs_at", json_integer((json_int_t)at));
+		if (exact && at < BENCH_LOG)
+			cli_fail("receivers 1 and %u differ first at position %" PRIu64 ": sender %u number %u there, sender %u number %u here%s",
+				 i + 1, at, (unsigned int)(ctl->w[0].log[at] >> 32) + 1, (unsigned int)ctl->w[0].log[at],
+				 (unsigned int)(ctl->w[i].log[at] >> 32) + 1, (unsigned int)ctl->w[i].log[at],
+				 missing ? " (messages were lost: the sequences may differ by those alone)" : "");
+		else
+			cli_fail("receivers 1 and %u differ first between positions %" PRIu64 " and %" PRIu64, i + 1, at, at + BENCH_CHECK);
+		break;
+	}
+	if (back || dups)
+		err = cli_fail("delivered out of order: %" PRIu64 " timestamps went back, %" PRIu64 " duplicates", back, dups);
+	for (i = 0; !err && i < ctl->n; i++)
+		if (atomic_load(&ctl->w[i].delivered) != expect)
+			err = cli_fail("receiver %u delivered %" PRIu64 " of %" PRIu64 " messages; `barline show drops` tells where they went", i + 1,
+				       atomic_load(&ctl->w[i].delivered), expect);
+	json_object_set_new(o, "one_order", json_boolean(!err));
+	return err;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A lab: a rack of network namespaces in one process tree that dies as one.
+ *
+ *   front (lab run)          init: pid 1 of its own pid, mount and network namespaces; serves all nodes through one bl_server
+ *     |-- init  ------------ tmpfs on BL_RUN_DIR (bpffs in it), anonymous network namespaces bound to BL_RUN_DIR/netns/<node>
+ *           |-- driver       (lab run only) forks one worker per host, measures, checks, reports (bench*.c)
+ *                 |-- worker h1 ...
+ *
+ * Nothing is named outside: when init dies, however it dies, the kernel takes the mounts, the namespaces, the links, the pins and every
+ * process with it. With `lab run` init dies with the front (PR_SET_PDEATHSIG). With `lab up` it stays, and is found by the abstract socket
+ * @barline-lab-NAME: its peer credentials give init's pid, and setns(2) does the rest.
+ */
+#ifndef BARLINE_CLI_LAB_H
+#define BARLINE_CLI_LAB_H
+
+#include "../loader/node.h"
+#include "bench.h"
+
+#define LAB_HOSTS_MAX  64
+#define LAB_TORS_MAX   8
+#define LAB_SPINES_MAX 8
+#define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX)
+#define LAB_NETNS_DIR  BL_RUN_DIR "/netns"
+#define LAB_SOCKET     "barline-lab-"
+
+/**
+ * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
+ */
+struct lab_spec {
+	char name[32];
+	bool leaf_spine, l3, bare, one_lane, no_thread_napi;
+	unsigned int hosts, tors, spines, mtu, beacon_us;
+	int cpus[BL_LANES_MAX];
+	unsigned int ncpus;
+	int64_t skew_ns[LAB_HOSTS_MAX];
+	struct bench_params bench;
+};
+
+enum lab_kind { LAB_HOST, LAB_TOR, LAB_SPINE };
+
+/**
+ * struct lab_port - one end of a link. @peer_node, @peer_port: the other.
+ */
+struct lab_port {
+	char ifname[16];
+	uint8_t mac[6];
+	enum bl_port_role role;
+	unsigned int peer_node, peer_port;
+	unsigned int ifindex;
+};
+
+/**
+ * struct lab_node - @index: from 1 within its kind. @tor: of a host, from 1. @slot: of a host within its ToR, from 1.
+ */
+struct lab_node {
+	char name[16];
+	enum lab_kind kind;
+	unsigned int index, tor, slot;
+	unsigned int nports;
+	struct lab_port ports[LAB_HOSTS_MAX + LAB_SPINES_MAX];
+	int netns;
+};
+
+struct lab {
+	struct lab_spec spec;
+	unsigned int nnodes;
+	struct lab_node nodes[LAB_NODES_MAX];
+};
+
+/* lab_net.c */
+/** lab_plan - nodes and links of the spec; touches nothing. */
+void lab_plan(struct lab *lab);
+/** lab_build - make namespaces, links, addresses, routes. Runs in init. Returns 0 or 1 after an error message. */
+int lab_build(struct lab *lab);
+/** lab_node_cfg - what barline runs on this node. Free with free(cfg->ports), free(cfg->fdb). */
+int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg);
+void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16]);
+
+/* lab_proc.c */
+/** lab_start - @driver: `lab run`: its result is the exit status. NULL: `lab up`: returns when the lab is up. */
+int lab_start(struct lab *lab, int (*driver)(struct lab *lab));
+/** lab_find - connect to a lab; fd and init's pid. -1 after an error message. */
+int lab_find(const char *name, int *pidfd, pid_t *pid);
+/** lab_enter - move into a lab's mount and pid namespaces, and a node's network namespace if @node is given. The next fork is inside. */
+int lab_enter(int pidfd, const char *lab, const char *node);
+/** lab_drive - the driver of `lab run` and `bench --lab`. */
+int lab_drive(struct lab *lab);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The network of a lab: who is linked to whom, addresses, routes, neighbours. All of it is static, so nothing has to be learned or timed out.
+ *
+ * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
+ * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet.
+ * L3: hosts have a /32 and a default route to 10.77.250.t; the ToR has a host route per port, and leaf-spine adds one route over all spines.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/barline.h"
+#include "cmd.h"
+#include "lab.h"
+#include "nl.h"
+#include "pass.h"
+
+static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
+{
+	static const char letter[] = { [LAB_HOST] = 'h', [LAB_TOR] = 's', [LAB_SPINE] = 'p' };
+	struct lab_node *n = &lab->nodes[lab->nnodes++];
+
+	snprintf(n->name, sizeof(n->name), "%c%u", letter[kind], index);
+	n->kind = kind;
+	n->index = index;
+	n->netns = -1;
+	return n;
+}
+
+static void add_link(struct lab *lab, struct lab_node *a, enum bl_port_role ra, const char *name_a, struct lab_node *b, enum bl_port_role rb,
+		     const char *name_b)
+{
+	struct lab_port *pa = &a->ports[a->nports], *pb = &b->ports[b->nports];
+
+	*pa = (struct lab_port){ .role = ra, .peer_node = (unsigned int)(b - lab->nodes), .peer_port = b->nports,
+				 .mac = { 0x02, 0x77, (uint8_t)a->kind, (uint8_t)a->index, 0, (uint8_t)a->nports } };
+	*pb = (struct lab_port){ .role = rb, .peer_node = (unsigned int)(a - lab->nodes), .peer_port = a->nports,
+				 .mac = { 0x02, 0x77, (uint8_t)b->kind, (uint8_t)b->index, 0, (uint8_t)b->nports } };
+	snprintf(pa->ifname, sizeof(pa->ifname), "%s", name_a);
+	snprintf(pb->ifname, sizeof(pb->ifname), "%s", name_b);
+	a->nports++;
+	b->nports++;
+}
+
+void lab_plan(struct lab *lab)
+{
+	const struct lab_spec *s = &lab->spec;
+	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine ? s->spines : 0;
+	struct lab_node *tor[LAB_TORS_MAX], *spine[LAB_SPINES_MAX];
+	unsigned int slot[LAB_TORS_MAX] = { 0 };
+	char name[16];
+	unsigned int i, t, p;
+
+	lab->nnodes = 0;
+	for (p = 0; p < spines; p++)
+		spine[p] = add_node(lab, LAB_SPINE, p + 1);
+	for (t = 0; t < tors; t++)
+		tor[t] = add_node(lab, LAB_TOR, t + 1);
+	for (i = 0; i < s->hosts; i++) {
+		struct lab_node *h = add_node(lab, LAB_HOST, i + 1);
+
+		t = i * tors / s->hosts;
+		h->tor = t + 1;
+		h->slot = ++slot[t];
+		add_link(lab, h, BL_PORT_UP, "eth0", tor[t], BL_PORT_HOST, h->name);
+	}
+	for (t = 0; t < tors; t++)
+		for (p = 0; p < spines; p++) {
+			snprintf(name, sizeof(name), "up%u", p + 1);
+			add_link(lab, tor[t], BL_PORT_UP, name, spine[p], BL_PORT_DOWN, tor[t]->name);
+		}
+}
+
+static void addr4(uint8_t *a, unsigned int net, unsigned int i)
+{
+	const uint8_t v[4] = { 10, 77, (uint8_t)net, (uint8_t)i };
+
+	memcpy(a, v, 4);
+}
+
+static void addr6(uint8_t *a, unsigned int net, unsigned int i)
+{
+	memset(a, 0, 16);
+	a[0] = 0xfd;
+	a[1] = 0x77;
+	a[3] = (uint8_t)net;
+	a[15] = (uint8_t)i;
+}
+
+static void make_addr(int family, uint8_t *a, unsigned int net, unsigned int i)
+{
+	if (family == AF_INET)
+		addr4(a, net, i);
+	else
+		addr6(a, net, i);
+}
+
+void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16])
+{
+	make_addr(family, addr, n->tor, n->slot);
+}
+
+#define GATEWAY_NET 250 /* 10.77.250.t: ToR t; 10.77.251.p: spine p */
+#define SPINE_NET   251
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int sysctls(bool forward)
+{
+	static const struct {
+		const char *path, *value;
+		bool forward_only;
+	} all[] = {
+		{ "/proc/sys/net/ipv6/conf/default/accept_ra", "0", false },
+		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false }, /* no link-local addresses: no chatter on an idle rack */
+		{ "/proc/sys/net/ipv6/conf/all/disable_ipv6", "0", false },
+		{ "/proc/sys/net/ipv6/conf/default/disable_ipv6", "0", false },
+		{ "/proc/sys/net/ipv4/conf/all/rp_filter", "0", false },
+		{ "/proc/sys/net/ipv4/conf/default/rp_filter", "0", false },
+		{ "/proc/sys/net/ipv4/ip_forward", "1", true },
+		{ "/proc/sys/net/ipv6/conf/all/forwarding", "1", true },
+		{ "/proc/sys/net/ipv6/conf/default/forwarding", "1", true },
+		{ "/proc/sys/net/ipv4/fib_multipath_hash_policy", "1", true }, /* over ports too, so that a rack uses all its spines */
+		{ "/proc/sys/net/ipv6/fib_multipath_hash_policy", "1", true },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int err = all[i].forward_only && !forward ? 0 : write_file(all[i].path, all[i].value);
+
+		if (err && err != -ENOENT)
+			return cli_fail("%s: %s", all[i].path, strerror(-err));
+	}
+	return 0;
+}
+
+static int enter(int fd)
+{
+	return setns(fd, CLONE_NEWNET) ? cli_fail("cannot enter a network namespace of the lab: %s", strerror(errno)) : 0;
+}
+
+static int make_netns(struct lab_node *n)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", LAB_NETNS_DIR, n->name);
+	if (unshare(CLONE_NEWNET))
+		return cli_fail("cannot make a network namespace: %s", strerror(errno));
+	fd = open(path, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0444);
+	if (fd >= 0)
+		close(fd);
+	if (mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL))
+		return cli_fail("%s: %s", path, strerror(errno));
+	n->netns = open(path, O_RDONLY | O_CLOEXEC);
+	return n->netns < 0 ? cli_fail("%s: %s", path, strerror(errno)) : 0;
+}
+
+static int make_links(struct lab *lab, struct lab_node *n, struct nl *nl)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n->nports; i++) {
+		struct lab_port *p = &n->ports[i];
+		struct lab_node *peer = &lab->nodes[p->peer_node];
+		struct lab_port *q = &peer->ports[p->peer_port];
+		struct nl_end a = { .name = p->ifname }, b = { .name = q->ifname };
+
+		if (peer < n)
+			continue; /* made from the other side */
+		memcpy(a.mac, p->mac, 6);
+		memcpy(b.mac, q->mac, 6);
+		err = nl_veth(nl, &a, &b, peer->netns, lab->spec.mtu);
+		if (err)
+			return cli_fail("link %s:%s - %s:%s: %s", n->name, p->ifname, peer->name, q->ifname, strerror(-err));
+	}
+	return 0;
+}
+
+/* every route and neighbour of one address family; 0 or -errno */
+static int host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
+{
+	const struct lab_port *nic = &n->ports[0];
+	const struct lab_node *tor = &lab->nodes[nic->peer_node];
+	uint8_t a[16], gw[16];
+	struct nl_hop hop = { .ifindex = nic->ifindex, .via = gw };
+	bool one_net = !lab->spec.l3;
+	unsigned int i;
+	int err;
+
+	lab_host_addr(n, family, a);
+	err = nl_addr(nl, nic->ifindex, family, a, one_net ? (family == AF_INET ? 24 : 64) : (family == AF_INET ? 32 : 128));
+	if (!one_net) {
+		make_addr(family, gw, GATEWAY_NET, n->tor);
+		if (!err)
+			err = nl_neigh(nl, nic->ifindex, family, gw, tor->ports[nic->peer_port].mac);
+		return err ? err : nl_route(nl, family, NULL, 0, &hop, 1);
+	}
+	for (i = 0; !err && i < lab->nnodes; i++) {
+		if (lab->nodes[i].kind != LAB_HOST || &lab->nodes[i] == n)
+			continue;
+		lab_host_addr(&lab->nodes[i], family, a);
+		err = nl_neigh(nl, nic->ifindex, family, a, lab->nodes[i].ports[0].mac);
+	}
+	return err;
+}
+
+static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
+{
+	uint8_t a[16], via[LAB_SPINES_MAX][16];
+	struct nl_hop hops[LAB_SPINES_MAX], hop;
+	uint8_t full = family == AF_INET ? 32 : 128;
+	unsigned int i, nhops = 0;
+	int err;
+
+	make_addr(family, a, n->kind == LAB_TOR ? GATEWAY_NET : SPINE_NET, n->index);
+	err = nl_addr(nl, if_nametoindex("lo"), family, a, full);
+	for (i = 0; !err && i < n->nports; i++) {
+		const struct lab_port *p = &n->ports[i];
+		const struct lab_node *peer = &lab->nodes[p->peer_node];
+		const uint8_t *peer_mac = peer->ports[p->peer_port].mac;
+
+		if (peer->kind == LAB_HOST) {
+			hop = (struct nl_hop){ .ifindex = p->ifindex };
+			lab_host_addr(peer, family, a);
+			err = nl_neigh(nl, p->ifindex, family, a, peer_mac);
+			if (!err)
+				err = nl_route(nl, family, a, full, &hop, 1);
+			continue;
+		}
+		hops[nhops] = (struct nl_hop){ .ifindex = p->ifindex, .via = via[nhops] };
+		make_addr(family, via[nhops], peer->kind == LAB_TOR ? GATEWAY_NET : SPINE_NET, peer->index);
+		err = nl_neigh(nl, p->ifindex, family, via[nhops], peer_mac);
+		if (!err && peer->kind == LAB_TOR) {
+			make_addr(family, a, peer->index, 0);
+			err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, &hops[nhops], 1);
+		} else if (!err) {
+			nhops++;
+		}
+	}
+	if (!err && nhops) {
+		make_addr(family, a, 0, 0);
+		err = nl_route(nl, family, a, 16, hops, nhops);
+	}
+	return err;
+}
+
+static int bridge_ports(struct lab_node *n, struct nl *nl)
+{
+	unsigned int i, br;
+	int err = nl_bridge(nl, "br0");
+
+	br = err ? 0 : if_nametoindex("br0");
+	for (i = 0; !err && i < n->nports; i++)
+		err = nl_master(nl, n->ports[i].ifindex, br);
+	return err ? err : nl_up(nl, br);
+}
+
+static int configure(struct lab *lab, struct lab_node *n)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct nl nl;
+	unsigned int i, f;
+	int err;
+
+	if (enter(n->netns))
+		return 1;
+	err = nl_open(&nl);
+	if (!err)
+		err = nl_up(&nl, if_nametoindex("lo"));
+	for (i = 0; !err && i < n->nports; i++) {
+		n->ports[i].ifindex = if_nametoindex(n->ports[i].ifname);
+		err = nl_tx_plain(n->ports[i].ifname);
+		if (!err)
+			err = nl_up(&nl, n->ports[i].ifindex);
+		if (!err && lab->spec.bare)
+			err = pass_attach(n->ports[i].ifindex);
+	}
+	if (!err && n->kind != LAB_HOST && !lab->spec.l3)
+		err = bridge_ports(n, &nl);
+	for (f = 0; !err && f < 2; f++) {
+		if (n->kind == LAB_HOST)
+			err = host_routes(lab, n, &nl, families[f]);
+		else if (lab->spec.l3)
+			err = switch_routes(lab, n, &nl, families[f]);
+	}
+	nl_close(&nl);
+	return err ? cli_fail("cannot configure %s: %s", n->name, strerror(-err)) : 0;
+}
+
+int lab_build(struct lab *lab)
+{
+	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	unsigned int i;
+	struct nl nl;
+	int err = 0;
+
+	if (home < 0 || (mkdir(LAB_NETNS_DIR, 0755) && errno != EEXIST))
+		return cli_fail("%s: %s", LAB_NETNS_DIR, strerror(errno));
+	for (i = 0; !err && i < lab->nnodes; i++) {
+		err = make_netns(&lab->nodes[i]);
+		if (!err)
+			err = sysctls(lab->spec.l3 && lab->nodes[i].kind != LAB_HOST);
+	}
+	for (i = 0; !err && i < lab->nnodes; i++) {
+		err = enter(lab->nodes[i].netns);
+		if (!err && nl_open(&nl))
+			err = cli_fail("cannot open a netlink socket: %s", strerror(errno));
+		if (!err) {
+			err = make_links(lab, &lab->nodes[i], &nl);
+			nl_close(&nl);
+		}
+	}
+	for (i = 0; !err && i < lab->nnodes; i++) {
+		out_progress("raising the lab: %s", lab->nodes[i].name);
+		err = configure(lab, &lab->nodes[i]);
+	}
+	if (enter(home))
+		err = 1;
+	close(home);
+	return err;
+}
+
+static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg)
+{
+	unsigned int i, k;
+
+	cfg->ports = calloc(n->nports, sizeof(*cfg->ports));
+	if (!cfg->ports)
+		return -ENOMEM;
+	cfg->ports_count = n->nports;
+	for (i = 0; i < n->nports; i++) {
+		snprintf(cfg->ports[i].ifname, sizeof(cfg->ports[i].ifname), "%s", n->ports[i].ifname);
+		cfg->ports[i].role = (uint8_t)n->ports[i].role;
+		cfg->ports[i].home_cpu = -1;
+	}
+	if (lab->spec.l3)
+		return 0;
+	cfg->fdb = calloc(n->nports, sizeof(*cfg->fdb));
+	if (!cfg->fdb)
+		return -ENOMEM;
+	for (i = 0, k = 0; i < n->nports; i++) {
+		const struct lab_node *peer = &lab->nodes[n->ports[i].peer_node];
+
+		if (peer->kind != LAB_HOST)
+			continue;
+		memcpy(cfg->fdb[k].mac, peer->ports[n->ports[i].peer_port].mac, 6);
+		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
+	}
+	cfg->fdb_count = k;
+	return 0;
+}
+
+int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg)
+{
+	memset(cfg, 0, sizeof(*cfg));
+	cfg->role = n->kind == LAB_HOST ? BL_ROLE_HOST : BL_ROLE_SWITCH;
+	snprintf(cfg->name, sizeof(cfg->name), "%s", n->name);
+	snprintf(cfg->netns, sizeof(cfg->netns), "%s/%s", LAB_NETNS_DIR, n->name);
+	cfg->mode = BL_XDP_NATIVE;
+	cfg->node_id = (uint32_t)n->kind * 1000 + n->index;
+	cfg->port_base = BL_PORT_BASE;
+	cfg->port_count = BL_PORT_COUNT;
+	cfg->beacon_us = lab->spec.beacon_us;
+	if (n->kind == LAB_HOST) {
+		cfg->skew_ns = lab->spec.skew_ns[n->index - 1];
+		snprintf(cfg->ifname, sizeof(cfg->ifname), "eth0");
+		return 0;
+	}
+	cfg->forward = lab->spec.l3 ? BL_FWD_L3 : BL_FWD_L2;
+	cfg->one_lane = lab->spec.one_lane;
+	cfg->thread_napi = !lab->spec.no_thread_napi;
+	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));
+	cfg->ncpus = lab->spec.ncpus;
+	return ports_cfg(lab, n, cfg);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * See nl.h. Each request waits for its acknowledgement.
+ */
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "nl.h"
+
+#define REQ_ROOM 4096
+
+struct req {
+	struct nlmsghdr h;
+	char room[REQ_ROOM];
+};
+
+int nl_open(struct nl *nl)
+{
+	nl->seq = 0;
+	nl->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	return nl->fd < 0 ? -errno : 0;
+}
+
+void nl_close(struct nl *nl)
+{
+	if (nl->fd >= 0)
+		close(nl->fd);
+	nl->fd = -1;
+}
+
+static void *begin(struct req *r, uint16_t type, uint16_t flags, size_t body)
+{
+	memset(r, 0, sizeof(*r));
+	r->h.nlmsg_type = type;
+	r->h.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
+	r->h.nlmsg_len = (uint32_t)NLMSG_LENGTH(body);
+	return NLMSG_DATA(&r->h);
+}
+
+static struct rtattr *put(struct req *r, uint16_t type, const void *data, size_t len)
+{
+	struct rtattr *a = (struct rtattr *)((char *)&r->h + NLMSG_ALIGN(r->h.nlmsg_len));
+
+	a->rta_type = type;
+	a->rta_len = (uint16_t)RTA_LENGTH(len);
+	if (len)
+		memcpy(RTA_DATA(a), data, len);
+	r->h.nlmsg_len = (uint32_t)(NLMSG_ALIGN(r->h.nlmsg_len) + RTA_ALIGN(a->rta_len));
+	return a;
+}
+
+static void put32(struct req *r, uint16_t type, uint32_t v)
+{
+	put(r, type, &v, sizeof(v));
+}
+
+static void end(struct req *r, struct rtattr *a)
+{
+	a->rta_len = (uint16_t)((char *)&r->h + r->h.nlmsg_len - (char *)a);
+}
+
+static int talk(struct nl *nl, struct req *r)
+{
+	struct {
+		struct nlmsghdr h;
+		struct nlmsgerr e;
+		char more[REQ_ROOM];
+	} ans;
+
+	r->h.nlmsg_seq = ++nl->seq;
+	if (send(nl->fd, r, r->h.nlmsg_len, 0) < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = recv(nl->fd, &ans, sizeof(ans), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if ((size_t)n >= sizeof(ans.h) + sizeof(ans.e) && ans.h.nlmsg_type == NLMSG_ERROR && ans.h.nlmsg_seq == nl->seq)
+			return ans.e.error;
+	}
+}
+
+int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b_netns, uint32_t mtu)
+{
+	struct req r;
+	struct ifinfomsg none = { 0 };
+	struct rtattr *info, *data, *peer;
+
+	begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(none));
+	put(&r, IFLA_IFNAME, a->name, strlen(a->name) + 1);
+	put(&r, IFLA_ADDRESS, a->mac, 6);
+	put32(&r, IFLA_MTU, mtu);
+	info = put(&r, IFLA_LINKINFO, NULL, 0);
+	put(&r, IFLA_INFO_KIND, "veth", 5);
+	data = put(&r, IFLA_INFO_DATA, NULL, 0);
+	peer = put(&r, VETH_INFO_PEER, &none, sizeof(none));
+	put(&r, IFLA_IFNAME, b->name, strlen(b->name) + 1);
+	put(&r, IFLA_ADDRESS, b->mac, 6);
+	put32(&r, IFLA_MTU, mtu);
+	if (b_netns >= 0)
+		put32(&r, IFLA_NET_NS_FD, (uint32_t)b_netns);
+	end(&r, peer);
+	end(&r, data);
+	end(&r, info);
+	return talk(nl, &r);
+}
+
+int nl_bridge(struct nl *nl, const char *name)
+{
+	struct req r;
+	struct rtattr *info, *data;
+	uint8_t off = 0;
+
+	begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
+	put(&r, IFLA_IFNAME, name, strlen(name) + 1);
+	info = put(&r, IFLA_LINKINFO, NULL, 0);
+	put(&r, IFLA_INFO_KIND, "bridge", 7);
+	data = put(&r, IFLA_INFO_DATA, NULL, 0);
+	put32(&r, IFLA_BR_STP_STATE, 0);
+	put(&r, IFLA_BR_MCAST_SNOOPING, &off, 1);
+	end(&r, data);
+	end(&r, info);
+	return talk(nl, &r);
+}
+
+int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master)
+{
+	struct req r;
+	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+
+	i->ifi_index = (int)ifindex;
+	put32(&r, IFLA_MASTER, master);
+	return talk(nl, &r);
+}
+
+int nl_up(struct nl *nl, unsigned int ifindex)
+{
+	struct req r;
+	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+
+	i->ifi_index = (int)ifindex;
+	i->ifi_flags = i->ifi_change = IFF_UP;
+	return talk(nl, &r);
+}
+
+static size_t addr_len(int family)
+{
+	return family == AF_INET ? 4 : 16;
+}
+
+int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen)
+{
+	struct req r;
+	struct ifaddrmsg *i = begin(&r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*i));
+
+	i->ifa_family = (uint8_t)family;
+	i->ifa_prefixlen = plen;
+	i->ifa_index = ifindex;
+	if (family == AF_INET6)
+		i->ifa_flags = IFA_F_NODAD;
+	put(&r, IFA_LOCAL, addr, addr_len(family));
+	put(&r, IFA_ADDRESS, addr, addr_len(family));
+	return talk(nl, &r);
+}
+
+int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops, unsigned int nhops)
+{
+	struct req r;
+	struct rtmsg *m = begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
+	struct rtattr *mp;
+	unsigned int i;
+
+	m->rtm_family = (uint8_t)family;
+	m->rtm_dst_len = plen;
+	m->rtm_table = RT_TABLE_MAIN;
+	m->rtm_protocol = RTPROT_STATIC;
+	m->rtm_type = RTN_UNICAST;
+	m->rtm_scope = hops[0].via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
+	if (plen)
+		put(&r, RTA_DST, dst, addr_len(family));
+	if (nhops == 1) {
+		put32(&r, RTA_OIF, hops[0].ifindex);
+		if (hops[0].via) {
+			m->rtm_flags = RTNH_F_ONLINK;
+			put(&r, RTA_GATEWAY, hops[0].via, addr_len(family));
+		}
+		return talk(nl, &r);
+	}
+	mp = put(&r, RTA_MULTIPATH, NULL, 0);
+	for (i = 0; i < nhops; i++) {
+		struct rtnexthop *nh = (struct rtnexthop *)((char *)&r.h + NLMSG_ALIGN(r.h.nlmsg_len));
+
+		r.h.nlmsg_len = (uint32_t)(NLMSG_ALIGN(r.h.nlmsg_len) + sizeof(*nh));
+		nh->rtnh_ifindex = (int)hops[i].ifindex;
+		nh->rtnh_flags = hops[i].via ? RTNH_F_ONLINK : 0;
+		if (hops[i].via)
+			put(&r, RTA_GATEWAY, hops[i].via, addr_len(family));
+		nh->rtnh_len = (uint16_t)((char *)&r.h + r.h.nlmsg_len - (char *)nh);
+	}
+	end(&r, mp);
+	return talk(nl, &r);
+}
+
+int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, const uint8_t mac[6])
+{
+	struct req r;
+	struct ndmsg *n = begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
+
+	n->ndm_family = (uint8_t)family;
+	n->ndm_ifindex = (int)ifindex;
+	n->ndm_state = NUD_PERMANENT;
+	put(&r, NDA_DST, addr, addr_len(family));
+	put(&r, NDA_LLADDR, mac, 6);
+	return talk(nl, &r);
+}
+
+int nl_tx_plain(const char *ifname)
+{
+	static const uint32_t off[] = { ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO };
+	struct ethtool_value v;
+	struct ifreq ifr = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+	size_t i;
+
+	if (fd < 0)
+		return -errno;
+	strncpy(ifr.ifr_name, ifname, IFNAMSIZ - 1);
+	ifr.ifr_data = (void *)&v;
+	for (i = 0; !err && i < sizeof(off) / sizeof(off[0]); i++) {
+		v.cmd = off[i];
+		v.data = 0;
+		/* checksum off takes TSO with it, and setting again what is off already is not an error */
+		if (ioctl(fd, SIOCETHTOOL, &ifr) < 0)
+			err = -errno;
+	}
+	close(fd);
+	return err;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * barline switch|host up, detach; barline clean. `up` is what barlined does, with flags over the YAML file.
+ */
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+
+/**
+ * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so that flags win wherever they stand.
+ */
+struct node_args {
+	struct bl_node_cfg cfg;
+	bool config_pass;
+};
+
+enum { KEY_NAME = 256, KEY_BEACON, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_MODE, KEY_REPLACE, KEY_ID, KEY_CPUS, KEY_FORWARD, KEY_FDB,
+       KEY_THREADED };
+
+static const struct argp_option common_options[] = {
+	{ "config", 'c', "FILE", 0, "YAML file, as barlined takes it; flags win over it", 0 },
+	{ "name", KEY_NAME, "NAME", 0, "of this node, for people", 0 },
+	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
+	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
+	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default: 10 beacon intervals)", 0 },
+	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)", 0 },
+	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
+	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)", 0 },
+	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
+	{ "mode", KEY_MODE, "native|generic", 0, "XDP mode (default native)", 0 },
+	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ 0 }
+};
+
+static bool parse_mac(const char *s, uint8_t mac[6])
+{
+	unsigned int v[6];
+	char rest;
+	int i;
+
+	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &rest) != 6)
+		return false;
+	for (i = 0; i < 6; i++)
+		mac[i] = (uint8_t)v[i];
+	return true;
+}
+
+static long long number(const char *what, const char *arg, long long min, long long max, struct argp_state *state)
+{
+	long long v;
+
+	if (!cli_number(arg, min, max, &v))
+		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min, max);
+	return v;
+}
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+	struct node_args *a = state->input;
+	struct bl_node_cfg *c = &a->cfg;
+	struct bl_err err;
+
+	if (key == 'c') {
+		if (a->config_pass && bl_config_load(c, arg, &err))
+			argp_failure(state, 1, 0, "%s", err.text);
+		return 0;
+	}
+	switch (key) {
+	case KEY_NAME:
+		if (strlen(arg) >= sizeof(c->name))
+			argp_error(state, "name \"%s\" is longer than %zu", arg, sizeof(c->name) - 1);
+		strcpy(c->name, arg);
+		return 0;
+	case KEY_ID:
+		c->node_id = (uint32_t)number("node-id", arg, 1, UINT32_MAX, state);
+		return 0;
+	case KEY_BEACON:
+		c->beacon_us = (uint32_t)number("beacon interval", arg, 1, 1000000, state);
+		return 0;
+	case KEY_DEAD:
+		c->dead_after_us = (uint32_t)number("dead-after", arg, 1, 100000000, state);
+		return 0;
+	case KEY_BOUND:
+		c->clock_bound_us = (uint32_t)number("clock bound", arg, 1, 1000000, state);
+		return 0;
+	case KEY_VOID:
+		c->clock_void_after_ms = (uint32_t)number("clock-void-after", arg, 1, 3600000, state);
+		return 0;
+	case KEY_BASE:
+		c->port_base = (uint16_t)number("port base", arg, 1, 65535, state);
+		return 0;
+	case KEY_COUNT:
+		c->port_count = (uint16_t)number("port count", arg, 1, BL_PORT_COUNT, state);
+		return 0;
+	case KEY_MODE:
+		if (strcmp(arg, "native") && strcmp(arg, "generic"))
+			argp_error(state, "mode \"%s\" is neither native nor generic", arg);
+		c->mode = arg[0] == 'n' ? BL_XDP_NATIVE : BL_XDP_GENERIC;
+		return 0;
+	case KEY_REPLACE:
+		c->replace = true;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp common_argp = { .options = common_options, .parser = parse_common };
+static const struct argp_child node_children[] = { cmd_globals_child, { &common_argp, 0, NULL, 0 }, { 0 } };
+
+static const struct argp_option switch_options[] = {
+	{ "cpus", KEY_CPUS, "LIST", 0, "datapath CPUs, as 0,2-3; each is a lane (default 0)", 0 },
+	{ "forward", KEY_FORWARD, "l2|l3", 0, "by the static table of --fdb, or by Linux's routing tables (default l3)", 0 },
+	{ "fdb", KEY_FDB, "MAC=IFNAME", 0, "l2: this address is behind that port; may be repeated", 0 },
+	{ "threaded-napi", KEY_THREADED, NULL, 0, "thread the ports' NAPI and pin it to their CPUs (veth)", 0 },
+	{ 0 }
+};
+
+static void add_port(struct bl_node_cfg *c, char *arg, struct argp_state *state)
+{
+	static const char *const roles[] = { [BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down" };
+	char *role = strchr(arg, ':'), *cpu = role ? strchr(role + 1, ':') : NULL;
+	struct bl_port_cfg *p = realloc(c->ports, (c->ports_count + 1) * sizeof(*p));
+	unsigned int r = BL_PORT_HOST;
+
+	if (!p)
+		argp_failure(state, 1, 0, "out of memory");
+	c->ports = p;
+	p += c->ports_count++;
+	memset(p, 0, sizeof(*p));
+	p->home_cpu = -1;
+	if (role)
+		*role++ = '\0';
+	if (cpu) {
+		*cpu++ = '\0';
+		p->home_cpu = (int)number("CPU", cpu, 0, BL_SW_CPUS_MAX - 1, state);
+	}
+	for (; role && r <= BL_PORT_DOWN && strcmp(role, roles[r]); r++)
+		;
+	if (r > BL_PORT_DOWN)
+		argp_error(state, "role \"%s\" of port %s is none of host, up, down", role, arg);
+	if (strlen(arg) >= sizeof(p->ifname) || !*arg)
+		argp_error(state, "\"%s\" is no interface name", arg);
+	strcpy(p->ifname, arg);
+	p->role = (uint8_t)r;
+}
+
+static void add_fdb(struct bl_node_cfg *c, char *arg, struct argp_state *state)
+{
+	struct bl_fdb_cfg *f = realloc(c->fdb, (c->fdb_count + 1) * sizeof(*f));
+	char *eq = strchr(arg, '=');
+
+	if (!f)
+		argp_failure(state, 1, 0, "out of memory");
+	c->fdb = f;
+	f += c->fdb_count++;
+	if (eq)
+		*eq++ = '\0';
+	if (!eq || !parse_mac(arg, f->mac) || strlen(eq) >= sizeof(f->ifname))
+		argp_error(state, "fdb entry is MAC=IFNAME, as 02:00:00:00:00:01=eth1");
+	strcpy(f->ifname, eq);
+}
+
+static error_t parse_switch(int key, char *arg, struct argp_state *state)
+{
+	struct node_args *a = state->input;
+	struct bl_node_cfg *c = &a->cfg;
+	int n;
+
+	if (key == ARGP_KEY_INIT) {
+		state->child_inputs[1] = a;
+		return 0;
+	}
+	if (a->config_pass) /* ports and fdb entries must not be taken twice */
+		return key == ARGP_KEY_ARG || (key >= 256 && key < 1000) ? 0 : ARGP_ERR_UNKNOWN;
+	switch (key) {
+	case KEY_CPUS:
+		n = cli_cpus(arg, c->cpus, BL_LANES_MAX);
+		if (n < 1)
+			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3", arg, BL_LANES_MAX);
+		c->ncpus = (unsigned int)n;
+		return 0;
+	case KEY_FORWARD:
+		if (strcmp(arg, "l2") && strcmp(arg, "l3"))
+			argp_error(state, "forward \"%s\" is neither l2 nor l3", arg);
+		c->forward = arg[1] == '2' ? BL_FWD_L2 : BL_FWD_L3;
+		return 0;
+	case KEY_FDB:
+		add_fdb(c, arg, state);
+		return 0;
+	case KEY_THREADED:
+		c->thread_napi = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_port(c, arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (!c->ports_count)
+			argp_error(state, "which ports? Name them here or in the file of --config");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse_host(int key, char *arg, struct argp_state *state)
+{
+	struct node_args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[1] = a;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		if (strlen(arg) >= sizeof(a->cfg.ifname))
+			argp_error(state, "\"%s\" is no interface name", arg);
+		if (!a->config_pass)
+			strcpy(a->cfg.ifname, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->config_pass && !a->cfg.ifname[0])
+			argp_error(state, "which interface? Name it here or in the file of --config");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
+{
+	struct node_args a = { .config_pass = true };
+	struct bl_server *server = NULL;
+	struct bl_node *node;
+	struct bl_err err;
+	int e;
+
+	a.cfg.port_base = BL_PORT_BASE;
+	a.cfg.port_count = BL_PORT_COUNT;
+	argp_parse(argp, argc, argv, 0, NULL, &a);
+	if (a.cfg.role != BL_ROLE_NONE && a.cfg.role != role)
+		return cli_usage("the file configures a %s, not a %s", role_name(a.cfg.role), role_name(role));
+	a.cfg.role = role;
+	a.config_pass = false;
+	argp_parse(argp, argc, argv, 0, NULL, &a);
+	e = bl_server_new(&server, &err);
+	if (!e)
+		e = bl_node_open(&node, server, &a.cfg, &err);
+	if (!e) {
+		if (cli.json)
+			cli_json(json_pack("{s:s, s:s, s:s}", "node", a.cfg.name, "state", "up", "dir", bl_node_dir(node)));
+		else
+			fprintf(stderr, "barline: %s is up in %s XDP mode; its pins are in %s. It stays when this process ends: `barline %s detach` "
+					"removes it\n", role_name(role), bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic",
+				bl_node_dir(node), role_name(role));
+		e = bl_server_run(server, &err);
+	}
+	if (server)
+		bl_server_free(server);
+	bl_config_free(&a.cfg);
+	return e < 0 ? cli_fail("%s", err.text) : 0;
+}
+
+int cmd_switch_up(int argc, char **argv)
+{
+	static const struct argp argp = { .options = switch_options, .parser = parse_switch, .children = node_children, .args_doc = "[PORT[:ROLE[:CPU]]...]",
+					  .doc = "barline switch up - run a switch in the foreground\vROLE is host (the default), up or down. The "
+						 "datapath stays when the process ends." };
+
+	return up(&argp, BL_ROLE_SWITCH, argc, argv);
+}
+
+int cmd_host_up(int argc, char **argv)
+{
+	static const struct argp argp = { .parser = parse_host, .children = node_children, .args_doc = "[IFNAME]",
+					  .doc = "barline host up - run a host in the foreground\vThe datapath stays when the process ends; without it, "
+						 "ordered sending stops when the clock record is too old." };
+
+	return up(&argp, BL_ROLE_HOST, argc, argv);
+}
+
+static int detach(enum bl_role role, int argc, char **argv, const char *doc)
+{
+	const struct argp argp = { .children = cmd_globals, .doc = doc };
+	struct bl_err err;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (bl_node_detach(role, "", &err))
+		return cli_fail("%s", err.text);
+	if (cli.json)
+		cli_json(json_pack("{s:s, s:s}", "role", role_name(role), "state", "detached"));
+	return 0;
+}
+
+int cmd_switch_detach(int argc, char **argv)
+{
+	return detach(BL_ROLE_SWITCH, argc, argv, "barline switch detach - remove the programs and maps of this namespace's switch");
+}
+
+int cmd_host_detach(int argc, char **argv)
+{
+	return detach(BL_ROLE_HOST, argc, argv, "barline host detach - remove the programs and maps of this namespace's host");
+}
+
+static error_t parse_clean(int key, char *arg, struct argp_state *state)
+{
+	bool *dry = state->input;
+
+	(void)arg;
+	if (key != 'd')
+		return ARGP_ERR_UNKNOWN;
+	*dry = true;
+	return 0;
+}
+
+static void tell(const char *what, void *ctx)
+{
+	json_array_append_new(ctx, json_string(what));
+}
+
+int cmd_clean(int argc, char **argv)
+{
+	static const struct argp_option options[] = { { "dry-run", 'd', NULL, 0, "say what would be removed, remove nothing", 0 }, { 0 } };
+	const struct argp argp = { .options = options, .parser = parse_clean, .children = cmd_globals,
+				   .doc = "barline clean - remove pins and sockets of nodes whose namespace or interface is gone" };
+	bool dry = false;
+	struct bl_err err;
+	json_t *what = json_array(), *s;
+	size_t i;
+	int n;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &dry);
+	n = bl_clean(dry, tell, what, &err);
+	if (n < 0) {
+		json_decref(what);
+		return cli_fail("%s", err.text);
+	}
+	if (cli.json) {
+		cli_json(json_pack("{s:b, s:i, s:O}", "dry_run", dry, "nodes", n, "what", what));
+	} else {
+		json_array_foreach(what, i, s)
+			printf("%s%s\n", dry ? "would remove " : "removed ", json_string_value(s));
+		if (!json_array_size(what))
+			puts("nothing to clean");
+	}
+	json_decref(what);
+	return 0;
+}

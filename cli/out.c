@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How barline speaks: sentences to stderr, tables or one JSON object to stdout, and one progress line on a terminal.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+#define CELL 160
+
+static bool progress_shown;
+
+void out_progress_end(void)
+{
+	if (!progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress_shown = false;
+}
+
+void out_progress(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	fputs("\r\033[K", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fflush(stderr);
+	progress_shown = true;
+}
+
+static void complain(const char *fmt, va_list ap)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	out_progress_end();
+	if (cli.json)
+		cli_json(json_pack("{s:s}", "error", text));
+	else
+		fprintf(stderr, "barline: %s\n", text);
+}
+
+int cli_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
+	return 1;
+}
+
+int cli_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
+	return CLI_USAGE;
+}
+
+void cli_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!cli.verbose)
+		return;
+	out_progress_end();
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+void cli_json(json_t *obj)
+{
+	json_t *all = json_pack("{s:i}", "schema", CLI_SCHEMA);
+
+	if (!obj || json_object_update(all, obj)) {
+		fputs("{\"schema\": 1, \"error\": \"out of memory\"}\n", stdout);
+	} else {
+		json_dumpf(all, stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
+		fputc('\n', stdout);
+	}
+	fflush(stdout);
+	json_decref(all);
+	json_decref(obj);
+}
+
+bool cli_number(const char *s, long long min, long long max, long long *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtoll(s, &end, 0);
+	return !errno && end != s && !*end && *v >= min && *v <= max;
+}
+
+bool cli_real(const char *s, double min, double max, double *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtod(s, &end);
+	return !errno && end != s && !*end && *v >= min && *v <= max;
+}
+
+int cli_cpus(const char *s, int *cpus, int max)
+{
+	int n = 0;
+
+	while (*s) {
+		char *end;
+		long a = strtol(s, &end, 10), b = a;
+
+		if (end == s || a < 0)
+			return -1;
+		if (*end == '-') {
+			s = end + 1;
+			b = strtol(s, &end, 10);
+			if (end == s || b < a)
+				return -1;
+		}
+		for (; a <= b; a++) {
+			if (n == max || a >= BL_SW_CPUS_MAX)
+				return -1;
+			cpus[n++] = (int)a;
+		}
+		if (*end == ',')
+			end++;
+		else if (*end)
+			return -1;
+		s = end;
+	}
+	return n;
+}
+
+char *out_time(int64_t ns, char *buf, size_t size)
+{
+	uint64_t mag = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
+	const char *sign = ns < 0 ? "-" : "";
+
+	if (mag < 1000)
+		snprintf(buf, size, "%s%" PRIu64 " ns", sign, mag);
+	else if (mag < 1000000)
+		snprintf(buf, size, "%s%.1f us", sign, (double)mag / 1e3);
+	else if (mag < 1000000000)
+		snprintf(buf, size, "%s%.2f ms", sign, (double)mag / 1e6);
+	else
+		snprintf(buf, size, "%s%.2f s", sign, (double)mag / 1e9);
+	return buf;
+}
+
+char *out_bytes(uint64_t bytes, char *buf, size_t size)
+{
+	if (bytes < 10240)
+		snprintf(buf, size, "%" PRIu64 " B", bytes);
+	else if (bytes < 10u << 20)
+		snprintf(buf, size, "%.1f KiB", (double)bytes / 1024);
+	else
+		snprintf(buf, size, "%.1f MiB", (double)bytes / (1 << 20));
+	return buf;
+}
+
+static void cell(const json_t *v, char fmt, char *buf)
+{
+	buf[0] = '\0';
+	if (!v || json_is_null(v)) {
+		if (fmt != 's' && fmt != 'b')
+			strcpy(buf, "-");
+		return;
+	}
+	switch (fmt) {
+	case 's':
+		snprintf(buf, CELL, "%s", json_is_string(v) ? json_string_value(v) : "");
+		break;
+	case 'd':
+		snprintf(buf, CELL, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+		break;
+	case 'f':
+		snprintf(buf, CELL, "%.1f", json_number_value(v));
+		break;
+	case 't':
+		out_time((int64_t)json_number_value(v), buf, CELL);
+		break;
+	case 'k':
+		out_bytes((uint64_t)json_number_value(v), buf, CELL);
+		break;
+	case 'b':
+		strcpy(buf, json_is_true(v) ? "yes" : "");
+		break;
+	}
+}
+
+void out_table(FILE *f, json_t *rows, const struct col *cols, size_t ncols)
+{
+	size_t *width = calloc(ncols, sizeof(*width));
+	char buf[CELL];
+	json_t *row;
+	size_t i, c;
+
+	if (!width)
+		return;
+	for (c = 0; c < ncols; c++)
+		width[c] = strlen(cols[c].head);
+	json_array_foreach(rows, i, row) {
+		for (c = 0; c < ncols; c++) {
+			cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
+			if (strlen(buf) > width[c])
+				width[c] = strlen(buf);
+		}
+	}
+	for (i = 0; i <= json_array_size(rows); i++) {
+		row = i ? json_array_get(rows, i - 1) : NULL;
+		for (c = 0; c < ncols; c++) {
+			bool left = cols[c].fmt == 's' || cols[c].fmt == 'b';
+			bool last = c + 1 == ncols;
+
+			if (row)
+				cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
+			else
+				snprintf(buf, sizeof(buf), "%s", cols[c].head);
+			if (left)
+				fprintf(f, "%-*s", last ? 0 : (int)width[c], buf);
+			else
+				fprintf(f, "%*s", (int)width[c], buf);
+			fputs(last ? "\n" : "  ", f);
+		}
+	}
+	free(width);
+}
+
+int out_rows(const char *key, json_t *rows, const struct col *cols, size_t ncols, const char *none)
+{
+	if (cli.json) {
+		cli_json(json_pack("{s:o}", key, rows));
+		return 0;
+	}
+	if (json_array_size(rows))
+		out_table(stdout, rows, cols, ncols);
+	else
+		puts(none);
+	json_decref(rows);
+	return 0;
+}

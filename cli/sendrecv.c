@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * barline send, barline recv: ordered messages from the command line.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/barline.h"
+#include "cmd.h"
+
+struct sr_args {
+	struct bl_options opt;
+	long long count, timeout_ms, linger_ms;
+	struct bl_addr *to;
+	size_t nto;
+	const char *text;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static error_t parse_addrs(struct sr_args *a, char *list, struct argp_state *state)
+{
+	char *save, *s;
+
+	for (s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+		struct bl_addr *more = realloc(a->to, (a->nto + 1) * sizeof(*more));
+
+		if (!more)
+			return ENOMEM;
+		a->to = more;
+		if (a->nto == BL_SCATTER_MAX)
+			argp_error(state, "more than %d addresses", BL_SCATTER_MAX);
+		if (bl_addr_parse(&a->to[a->nto++], s))
+			argp_error(state, "address \"%s\" is not IP:PORT or [IPv6]:PORT", s);
+	}
+	return 0;
+}
+
+static error_t parse_sr(int key, char *arg, struct argp_state *state)
+{
+	struct sr_args *a = state->input;
+	long long v;
+
+	switch (key) {
+	case 'p':
+		if (!cli_number(arg, 1, 65535, &v))
+			argp_error(state, "port \"%s\" is not a number from 1 to 65535", arg);
+		a->opt.port = (uint16_t)v;
+		return 0;
+	case '4':
+		a->opt.family = AF_INET;
+		return 0;
+	case '6':
+		a->opt.family = AF_INET6;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse_send(int key, char *arg, struct argp_state *state)
+{
+	struct sr_args *a = state->input;
+
+	switch (key) {
+	case 'w':
+		if (!cli_number(arg, 0, 3600000, &a->linger_ms))
+			argp_error(state, "wait \"%s\" is not a number of milliseconds", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num == 0)
+			return parse_addrs(a, arg, state);
+		if (state->arg_num == 1) {
+			a->text = arg;
+			return 0;
+		}
+		return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_END:
+		if (!a->nto)
+			argp_error(state, "to which address?");
+		return 0;
+	}
+	return parse_sr(key, arg, state);
+}
+
+static error_t parse_recv(int key, char *arg, struct argp_state *state)
+{
+	struct sr_args *a = state->input;
+
+	switch (key) {
+	case 'c':
+		if (!cli_number(arg, 1, INT64_MAX, &a->count))
+			argp_error(state, "count \"%s\" is not a number from 1 on", arg);
+		return 0;
+	case 't':
+		if (!cli_number(arg, 0, 86400000, &a->timeout_ms))
+			argp_error(state, "timeout \"%s\" is not a number of milliseconds", arg);
+		return 0;
+	}
+	return parse_sr(key, arg, state);
+}
+
+#define COMMON_OPTIONS \
+	{ "port", 'p', "PORT", 0, "UDP port of this endpoint (default: a free one of barline's range)", 0 }, \
+	{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 }, { NULL, '6', NULL, 0, "use the host's IPv6 address", 0 }
+
+static const struct argp_option send_options[] = {
+	COMMON_OPTIONS,
+	{ "wait", 'w', "MS", 0, "wait so long for failure reports after the last message (default 100)", 0 },
+	{ 0 }
+};
+static const struct argp_option recv_options[] = {
+	COMMON_OPTIONS,
+	{ "count", 'c', "COUNT", 0, "stop after so many messages", 0 },
+	{ "timeout", 't', "MS", 0, "stop, and fail, when nothing came for so long", 0 },
+	{ 0 }
+};
+
+struct failures {
+	unsigned long n;
+};
+
+static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+{
+#define NAK_NAME(sym, num, name) [num] = name,
+	static const char *const names[] = { BL_NAKS(NAK_NAME) };
+	struct failures *f = ctx;
+	char text[64];
+
+	f->n++;
+	cli_fail("line %" PRIu64 " was not delivered to %s: %s (ts %" PRIu64 ")", cookie, bl_addr_format(dst, text, sizeof(text)),
+		 why < sizeof(names) / sizeof(names[0]) && names[why] ? names[why] : "unknown reason", ts);
+}
+
+static int send_one(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec, const char *data, size_t len, uint64_t line)
+{
+	size_t i;
+	int err;
+
+	if (len > BL_MESSAGE_MAX)
+		return cli_fail("line %" PRIu64 " has %zu bytes; a message has at most %u", line, len, BL_MESSAGE_MAX);
+	for (i = 0; i < a->nto; i++)
+		vec[i] = (struct bl_msg){ .dst = a->to[i], .data = data, .len = (uint32_t)len, .cookie = line };
+	while ((err = bl_send(ep, vec, a->nto, 0)) == -EAGAIN && !stop) {
+		err = bl_wait(ep, BL_WAIT_SEND, 1000);
+		if (err < 0)
+			break;
+	}
+	return err ? cli_fail("line %" PRIu64 ": %s", line, bl_strerror(ep)) : 0;
+}
+
+int cmd_send(int argc, char **argv)
+{
+	const struct argp argp = { .options = send_options, .parser = parse_send, .args_doc = "ADDR[,ADDR...] [TEXT|-]", .children = cmd_globals,
+				   .doc = "barline send - send ordered messages to one or more endpoints\vADDR is 10.0.0.1:61700 or "
+					  "[fd00::1]:61700. Without TEXT, or with -, every line of standard input is one scattering: one timestamp "
+					  "at all its receivers." };
+	struct sr_args a = { .linger_ms = 100 };
+	struct failures f = { 0 };
+	struct bl_endpoint *ep;
+	struct bl_msg *vec;
+	uint64_t line = 0, until;
+	int err = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (bl_init(&ep, &a.opt))
+		return cli_fail("%s", bl_strerror(NULL));
+	bl_on_send_fail(ep, on_fail, &f);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	vec = calloc(a.nto, sizeof(*vec));
+	if (!vec) {
+		err = cli_fail("out of memory");
+	} else if (a.text && strcmp(a.text, "-")) {
+		err = send_one(ep, &a, vec, a.text, strlen(a.text), ++line);
+	} else {
+		char *buf = NULL;
+		size_t size = 0;
+		ssize_t len;
+
+		while (!err && !stop && (len = getline(&buf, &size, stdin)) >= 0) {
+			if (len && buf[len - 1] == '\n')
+				len--;
+			err = send_one(ep, &a, vec, buf, (size_t)len, ++line);
+			bl_process(ep);
+		}
+		free(buf);
+	}
+	until = mono_ns() + (uint64_t)a.linger_ms * 1000000;
+	while (!err && !stop && mono_ns() < until)
+		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
+	if (cli.json && !err)
+		cli_json(json_pack("{s:I, s:I, s:I}", "scatterings", (json_int_t)line, "messages", (json_int_t)(line * a.nto), "failed",
+				   (json_int_t)f.n));
+	bl_exit(ep);
+	free(vec);
+	free(a.to);
+	return err || f.n;
+}
+
+static void print_delivery(const struct bl_delivery *d)
+{
+	char from[64];
+
+	bl_addr_format(&d->src, from, sizeof(from));
+	if (!cli.json) {
+		printf("%" PRIu64 " %s ", d->ts, from);
+		fwrite(d->data, 1, d->len, stdout);
+		putchar('\n');
+	} else {
+		json_t *text = json_stringn(d->data ? d->data : "", d->len); /* NULL if it is not UTF-8 */
+		json_t *o = json_pack("{s:I, s:s, s:i, s:o*}", "ts", (json_int_t)d->ts, "src", from, "len", (int)d->len, "text", text);
+
+		if (!text) {
+			char *hex = malloc((size_t)d->len * 2 + 1);
+			uint32_t i;
+
+			for (i = 0; hex && i < d->len; i++)
+				sprintf(hex + 2 * i, "%02x", ((const uint8_t *)d->data)[i]);
+			if (hex)
+				json_object_set_new(o, "hex", json_string(hex));
+			free(hex);
+		}
+		cli_json(o);
+	}
+	fflush(stdout);
+}
+
+int cmd_recv(int argc, char **argv)
+{
+	const struct argp argp = { .options = recv_options, .parser = parse_recv, .children = cmd_globals,
+				   .doc = "barline recv - print ordered messages as they are delivered: timestamp, sender, text" };
+	struct sr_args a = { .timeout_ms = -1 };
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct bl_delivery d[64];
+	struct bl_endpoint *ep;
+	long long got = 0;
+	char self[64];
+	int n = 0, i;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (bl_init(&ep, &a.opt))
+		return cli_fail("%s", bl_strerror(NULL));
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	fprintf(stderr, "barline: receiving on %s\n", bl_addr_format(bl_self(ep), self, sizeof(self)));
+	while (!stop && (!a.count || got < a.count)) {
+		size_t room = a.count && a.count - got < 64 ? (size_t)(a.count - got) : 64;
+
+		n = bl_recv(ep, d, room, (int)a.timeout_ms);
+		if (n == -EINTR)
+			continue;
+		if (n < 0) {
+			cli_fail("%s", bl_strerror(ep));
+			break;
+		}
+		if (n == 0 && a.timeout_ms >= 0) {
+			cli_fail("nothing came for %lld ms", a.timeout_ms);
+			n = -ETIMEDOUT;
+			break;
+		}
+		for (i = 0; i < n; i++)
+			print_delivery(&d[i]);
+		got += n;
+	}
+	bl_exit(ep);
+	return n < 0 && n != -EINTR;
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Becoming an endpoint and ceasing to be one: the daemon's socket, the shared pages, the UDP socket. */
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../maps/meta_abi.h"
+#include "internal.h"
+
+static _Thread_local char init_error[192];
+
+int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(ep ? ep->error : init_error, sizeof(init_error), fmt, ap);
+	va_end(ap);
+	return -errnum;
+}
+
+const char *bl_strerror(const struct bl_endpoint *ep)
+{
+	return ep ? ep->error : init_error;
+}
+
+/* the socket of this network namespace's host daemon */
+static int daemon_path(char *out, size_t size)
+{
+	struct stat st;
+
+	if (stat("/proc/thread-self/ns/net", &st))
+		return bl_set_error(NULL, errno, "cannot find this network namespace: /proc is not mounted?");
+	snprintf(out, size, BL_RUN_DIR "/host-%llu.sock", (unsigned long long)st.st_ino);
+	return 0;
+}
+
+static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct bl_attach_rep *rep)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct bl_attach_req req = { .magic = BL_SOCK_MAGIC, .abi_version = BL_ABI_VERSION };
+	union {
+		char bytes[CMSG_SPACE(BL_FD_COUNT * sizeof(int))];
+		struct cmsghdr align;
+	} ctl;
+	struct iovec io = { .iov_base = rep, .iov_len = sizeof(*rep) };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = ctl.bytes, .msg_controllen = sizeof(ctl) };
+	struct cmsghdr *c;
+	char path[sizeof(sun.sun_path)];
+	size_t nfds = 0;
+	ssize_t n;
+	int rc;
+
+	if (o->socket_path)
+		snprintf(path, sizeof(path), "%s", o->socket_path);
+	else if ((rc = daemon_path(path, sizeof(path))))
+		return rc;
+	memcpy(sun.sun_path, path, sizeof(path));
+	ep->daemon = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (ep->daemon < 0)
+		return bl_set_error(NULL, errno, "cannot make a socket: %m");
+	if (connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun)))
+		return bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
+				    "no barline host daemon answers at %s: %m; start `barlined host` in this network namespace", path);
+	req.port = o->port;
+	req.ring_bytes = o->ring_bytes;
+	req.family = (uint32_t)o->family;
+	if (send(ep->daemon, &req, sizeof(req), MSG_NOSIGNAL) != sizeof(req))
+		return bl_set_error(NULL, errno, "the host daemon at %s hung up: %m", path);
+	n = recvmsg(ep->daemon, &m, MSG_CMSG_CLOEXEC);
+	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		if (nfds > BL_FD_COUNT)
+			nfds = BL_FD_COUNT;
+		memcpy(ep->fd, CMSG_DATA(c), nfds * sizeof(int));
+	}
+	if (n != sizeof(*rep) || rep->magic != BL_SOCK_MAGIC)
+		return bl_set_error(NULL, EPROTO, "the host daemon at %s speaks another version; restart it or rebuild this program", path);
+	if (rep->error) {
+		rep->message[sizeof(rep->message) - 1] = 0;
+		return bl_set_error(NULL, rep->error, "%s", rep->message);
+	}
+	if (nfds != BL_FD_COUNT)
+		return bl_set_error(NULL, EPROTO, "the host daemon at %s sent %zu of %d file descriptors", path, nfds, BL_FD_COUNT);
+	return 0;
+}
+
+static size_t pages(size_t n)
+{
+	size_t p = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (n + p - 1) / p * p;
+}
+
+static int map_pages(struct bl_endpoint *ep)
+{
+	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	p = mmap(NULL, pages(BL_EPS_MAX * sizeof(struct bl_inflight)), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_INFLIGHT], 0);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the in-flight page: %m");
+	ep->inflight = p;
+	p = mmap(NULL, pages(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_HOST_PAGE], 0);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the barrier page: %m");
+	ep->page = p;
+	p = mmap(NULL, pages(sizeof(struct bl_wake)), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_WAKE], 0);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the wake page: %m");
+	ep->wake = p;
+	p = mmap(NULL, pages(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_CLOCK], 0);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the clock record: %m");
+	ep->clock = p;
+	/* a BPF ring buffer: consumer page (writable), producer page and the data twice in a row (read-only) */
+	p = mmap(NULL, ps, PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_RING], 0);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the ring: %m");
+	ep->ring_cons = p;
+	p = mmap(NULL, ps + 2 * (size_t)ep->ring_bytes, PROT_READ, MAP_SHARED, ep->fd[BL_FD_RING], (off_t)ps);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the ring's data: %m");
+	ep->ring_prod = p;
+	ep->ring_data = (const uint8_t *)p + ps;
+	return 0;
+}
+
+static int open_socket(struct bl_endpoint *ep)
+{
+	const struct bl_peer *me = bl_peer_get(ep, ep->self.ip, ep->self.port);
+	struct timeval tv = { .tv_usec = 100000 };
+	int big = 4 << 20, one = 1;
+
+	if (!me)
+		return bl_set_error(NULL, ENOMEM, "out of memory");
+	ep->sock = socket(me->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (ep->sock < 0)
+		return bl_set_error(NULL, errno, "cannot make a UDP socket: %m");
+	if (setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)))
+		setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUF, &big, sizeof(big)); /* without CAP_NET_ADMIN: as much as the system allows */
+	setsockopt(ep->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (me->sa.ss_family == AF_INET6)
+		setsockopt(ep->sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (bind(ep->sock, (const struct sockaddr *)&me->sa, me->sa_len)) {
+		char text[64];
+
+		return bl_set_error(NULL, errno, "cannot bind %s: %m", bl_addr_format(&ep->self, text, sizeof(text)));
+	}
+	return 0;
+}
+
+int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
+{
+	struct bl_options none = { 0 };
+	struct bl_attach_rep rep = { 0 };
+	struct bl_endpoint *ep;
+	uint16_t salt = 0;
+	int i, rc;
+
+	*out = NULL;
+	init_error[0] = 0;
+	opt = opt ? opt : &none;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return bl_set_error(NULL, ENOMEM, "out of memory");
+	ep->sock = ep->daemon = ep->epfd = ep->timerfd = -1;
+	for (i = 0; i < BL_FD_COUNT; i++)
+		ep->fd[i] = -1;
+	bl_rq_init(&ep->rq);
+	rc = ask_daemon(ep, opt, &rep);
+	if (rc)
+		goto fail;
+	memcpy(ep->self.ip, rep.addr, 16);
+	ep->self.port = (uint16_t)rep.port;
+	ep->slot = rep.slot & (BL_EPS_MAX - 1);
+	ep->beacon_us = (uint32_t)(rep.beacon_ns / 1000);
+	ep->ring_bytes = rep.ring_bytes;
+	ep->send_buffer = opt->send_buffer ? opt->send_buffer : 4u << 20;
+	rc = map_pages(ep);
+	if (rc)
+		goto fail;
+	if (!bl_clock_usable(ep->clock, bl_mono())) {
+		rc = bl_set_error(NULL, ETIME, "the host's clock record is void; is barlined running?");
+		goto fail;
+	}
+	/* what tells two lives of one address apart; receivers compare for equality only */
+	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+		salt = (uint16_t)getpid();
+	ep->incarnation = (uint16_t)(salt ^ (uint16_t)(bl_mono() >> 20));
+	{
+		uint32_t ip = !memcmp(ep->self.ip, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) ? 20 : 40;
+		uint32_t rec = BL_REC_FULL;
+
+		ep->frame_max = rep.mtu - ip - 8;
+		if (ep->frame_max > BL_BODY_MAX + sizeof(struct bl_hdr))
+			ep->frame_max = BL_BODY_MAX + sizeof(struct bl_hdr);
+		if (ep->frame_max - sizeof(struct bl_hdr) > BL_REC_FULL - sizeof(struct bl_rec))
+			rec = BL_REC_JUMBO;
+		ep->ring_frames = ep->ring_bytes / (rec + 8);
+	}
+	rc = open_socket(ep);
+	if (rc)
+		goto fail;
+	ep->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	ep->epfd = epoll_create1(EPOLL_CLOEXEC);
+	{
+		/* edge-triggered: what counts is that the program woke us, not that the ring holds frames whose time has not come */
+		struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.u32 = 0 };
+		struct epoll_event timer = { .events = EPOLLIN, .data.u32 = 1 };
+
+		if (ep->timerfd < 0 || ep->epfd < 0 || epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->fd[BL_FD_RING], &ring) ||
+		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->timerfd, &timer)) {
+			rc = bl_set_error(NULL, errno, "cannot make an epoll instance: %m");
+			goto fail;
+		}
+	}
+	*out = ep;
+	return 0;
+fail:
+	bl_exit(ep);
+	return rc;
+}
+
+void bl_exit(struct bl_endpoint *ep)
+{
+	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
+	int i;
+
+	if (!ep)
+		return;
+	if (ep->sock >= 0 && ep->epfd >= 0)
+		bl_tx_flush(ep);
+	if (ep->inflight)
+		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
+	if (ep->page)
+		munmap((void *)ep->page, pages(sizeof(struct bl_host_page)));
+	if (ep->wake)
+		munmap(ep->wake, pages(sizeof(struct bl_wake)));
+	if (ep->clock)
+		munmap((void *)ep->clock, pages(sizeof(struct bl_clock)));
+	if (ep->ring_cons)
+		munmap(ep->ring_cons, ps);
+	if (ep->ring_prod)
+		munmap((void *)ep->ring_prod, ps + 2 * (size_t)ep->ring_bytes);
+	for (i = 0; i < BL_FD_COUNT; i++)
+		if (ep->fd[i] >= 0)
+			close(ep->fd[i]);
+	if (ep->sock >= 0)
+		close(ep->sock);
+	if (ep->epfd >= 0)
+		close(ep->epfd);
+	if (ep->timerfd >= 0)
+		close(ep->timerfd);
+	bl_rx_free(ep);
+	bl_peers_free(ep);
+	bl_rq_free(&ep->rq);
+	free(ep->undo);
+	if (ep->daemon >= 0)
+		close(ep->daemon); /* last: from here on the slot may be another's */
+	free(ep);
+}
+
+const struct bl_addr *bl_self(const struct bl_endpoint *ep)
+{
+	return &ep->self;
+}
+
+uint64_t bl_get_timestamp(const struct bl_endpoint *ep)
+{
+	uint64_t mono = bl_mono();
+
+	return bl_clock_usable(ep->clock, mono) ? bl_clock_at(ep->clock, mono) : 0;
+}
+
+int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st)
+{
+	struct bl_stats now = ep->st;
+
+	if (st->size != sizeof(*st))
+		return -EINVAL;
+	now.size = st->size;
+	now.peers = ep->npeers;
+	now.barrier = ep->barrier;
+	now.queued_frames = ep->rq.frames;
+	*st = now;
+	return 0;
+}

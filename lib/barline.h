@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libbarline: totally ordered, causally ordered messages among the endpoints of a rack (1Pipe, SIGCOMM 2021, Table 1; best effort).
+ *
+ *	struct bl_endpoint *ep;
+ *	if (bl_init(&ep, NULL))
+ *		err(1, "bl_init");
+ *	struct bl_msg vec[2] = { { .dst = a, .data = "x", .len = 1 }, { .dst = b, .data = "y", .len = 1 } };
+ *	bl_send(ep, vec, 2, 0);				// one scattering: one timestamp at both receivers
+ *	struct bl_delivery d[64];
+ *	int n = bl_recv(ep, d, 64, -1);			// in the one order that all receivers see
+ *
+ * The promise (docs/guarantees.md): any two endpoints that both deliver two messages deliver them in the same order; a message sent after
+ * another was delivered is delivered after it. Best effort: a lost message is reported to its sender's send_fail callback and never
+ * delivered late.
+ *
+ * Threads: an endpoint belongs to one thread at a time. Different endpoints are independent. No call blocks but bl_recv and bl_wait with a
+ * timeout. No signal handler, thread or timer of the library's own exists.
+ *
+ * Errors: functions return 0 or a count, or a negative errno; bl_strerror() of the endpoint gives the sentence for people.
+ * Times: nanoseconds; timestamps are bus time, 64 bits, see docs/protocol.md.
+ */
+#ifndef BARLINE_H
+#define BARLINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BL_API __attribute__((visibility("default")))
+#define BARLINE_API_VERSION 1
+#define BL_MESSAGE_MAX	    (1u << 20) /* bytes in one message */
+#define BL_SCATTER_MAX	    1024       /* messages in one scattering */
+
+struct bl_endpoint;
+
+/**
+ * struct bl_addr - an endpoint's address.
+ * @ip: IPv6, or IPv4 as ::ffff:a.b.c.d; network order.
+ * @port: UDP port, host order.
+ */
+struct bl_addr {
+	uint8_t ip[16];
+	uint16_t port;
+};
+
+/** bl_addr_parse - "10.0.0.1:61700", "[fd00::1]:61700". Returns 0 or -EINVAL. Any thread. */
+BL_API int bl_addr_parse(struct bl_addr *a, const char *text);
+/** bl_addr_format - writes at most @size bytes, NUL included; 64 is always enough. Returns @buf. Any thread. */
+BL_API char *bl_addr_format(const struct bl_addr *a, char *buf, size_t size);
+
+/**
+ * struct bl_options - all zero: the defaults.
+ * @port: UDP port of the endpoint; 0: a free one of barline's range.
+ * @ring_bytes: size of the ring that the kernel fills, a power of two; 0: 512 KiB. Also bounds what senders may have outstanding.
+ * @send_buffer: bytes that may wait for windows before bl_send() says -EAGAIN; 0: 4 MiB.
+ * @family: AF_INET, AF_INET6, or 0: the host's first address.
+ * @socket_path: the host daemon's socket; NULL: that of this network namespace.
+ */
+struct bl_options {
+	uint16_t port;
+	uint32_t ring_bytes;
+	uint32_t send_buffer;
+	int family;
+	const char *socket_path;
+};
+
+/**
+ * bl_init - become an endpoint of this host.
+ * Returns 0; -ENOENT no host daemon in this network namespace; -EADDRINUSE the port is taken; -ENOSPC all endpoint slots in use;
+ * -EPROTO another ABI version. On failure *@ep is NULL and bl_strerror(NULL) has the sentence (of this thread).
+ */
+BL_API int bl_init(struct bl_endpoint **ep, const struct bl_options *opt);
+
+/** bl_exit - leave. Unsent messages are flushed if their windows are open; undelivered ones are dropped. NULL is allowed. */
+BL_API void bl_exit(struct bl_endpoint *ep);
+
+/** bl_self - this endpoint's address. */
+BL_API const struct bl_addr *bl_self(const struct bl_endpoint *ep);
+
+/** bl_get_timestamp - bus time now, ns; 0 if the clock is void (no daemon for too long). */
+BL_API uint64_t bl_get_timestamp(const struct bl_endpoint *ep);
+
+/**
+ * struct bl_msg - one message of a scattering.
+ * @dst: receiver. Its own address is allowed.
+ * @data, @len: 0 to BL_MESSAGE_MAX bytes; copied before bl_send() returns.
+ * @cookie: handed to the send_fail callback.
+ */
+struct bl_msg {
+	struct bl_addr dst;
+	const void *data;
+	uint32_t len;
+	uint64_t cookie;
+};
+
+#define BL_MORE 1u /* more follows at once: may be held back to share a frame, until bl_flush(), a send without BL_MORE, or a full frame */
+
+/**
+ * bl_send - send one scattering, best effort: @n messages with one timestamp, taken when it leaves. Either all of it is accepted or nothing.
+ * A message is held while the receive window of any destination of the scatterings before it is closed (1Pipe 6.1).
+ * Returns 0; -EAGAIN the send buffer is full: bl_wait(ep, BL_WAIT_SEND, ...); -EMSGSIZE; -EINVAL; -ETIME the clock is void: nothing is
+ * sent rather than sent wrong; -ENETUNREACH no route.
+ */
+BL_API int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
+
+/** bl_flush - send what BL_MORE held back, as far as windows allow. Returns 0 or as bl_send(). */
+BL_API int bl_flush(struct bl_endpoint *ep);
+
+/**
+ * struct bl_delivery - one delivered message.
+ * @ts: its timestamp. @src: its sender. @data, @len: valid until the next bl_recv(), bl_process() or bl_exit() on the endpoint.
+ */
+struct bl_delivery {
+	uint64_t ts;
+	struct bl_addr src;
+	const void *data;
+	uint32_t len;
+};
+
+/**
+ * bl_recv - deliver up to @max messages in total order.
+ * @timeout_ms: 0: what is there; -1: sleep until there is something; > 0: at most so long.
+ * Returns the count, 0 on timeout, or a negative errno.
+ */
+BL_API int bl_recv(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms);
+
+/** bl_fd - for poll/epoll: readable when bl_process() has something to do. Call bl_process() once before the first wait. */
+BL_API int bl_fd(const struct bl_endpoint *ep);
+
+/**
+ * bl_process - do what is due: take in frames, credits and failures (callbacks run here), send what windows allow, arm the wake-up.
+ * Returns the number of messages that bl_recv(ep, ..., 0) would deliver now (at least; stops counting at 64), or a negative errno.
+ */
+BL_API int bl_process(struct bl_endpoint *ep);
+
+#define BL_WAIT_SEND 1u /* the send buffer has room */
+#define BL_WAIT_RECV 2u /* a message can be delivered */
+/** bl_wait - sleep until one of @what holds or @timeout_ms passed (-1: no limit). Returns the bits that hold, 0 on timeout, or a negative errno. */
+BL_API int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms);
+
+/**
+ * enum bl_fail - why a message was not delivered (maps/wire_abi.h BL_NAKS).
+ */
+enum bl_fail_reason {
+	BL_FAIL_LATE = 1,
+	BL_FAIL_LOST,
+	BL_FAIL_INCOMPLETE,
+	BL_FAIL_NO_MEMORY,
+	BL_FAIL_UNREACHABLE,
+	BL_FAIL_MALFORMED,
+};
+typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why);
+/**
+ * bl_on_send_fail - set the send_fail callback (1Pipe Table 1). Runs inside bl_process(), bl_recv() or bl_wait(). A report that is itself
+ * lost is not repeated for best-effort messages: silence is no proof of delivery.
+ */
+BL_API void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx);
+
+/**
+ * struct bl_stats - counters of one endpoint since bl_init(); read with bl_stats(). @size must be set to sizeof(struct bl_stats) by the caller.
+ */
+struct bl_stats {
+	uint32_t size;
+	uint32_t peers;
+	uint64_t scatterings;	/* accepted by bl_send */
+	uint64_t messages_sent;
+	uint64_t frames_sent;
+	uint64_t messages_delivered;
+	uint64_t frames_received;
+	uint64_t late_dropped;	/* frames below what was already delivered: dropped and NAKed */
+	uint64_t duplicates;	/* frames with a sequence number seen before */
+	uint64_t lost_frames;	/* gaps in the sequence numbers */
+	uint64_t malformed;
+	uint64_t send_failed;	/* messages reported by send_fail */
+	uint64_t again;		/* bl_send said -EAGAIN */
+	uint64_t credits_sent, credits_received, probes_sent, naks_sent;
+	uint64_t barrier;	/* last barrier seen */
+	uint64_t queued_frames;	/* in the reorder queue now */
+	uint64_t sleeps, wakeups;
+};
+BL_API int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st);
+
+/** bl_strerror - what the last failed call of @ep said, for people; NULL: of this thread's last bl_init(). */
+BL_API const char *bl_strerror(const struct bl_endpoint *ep);
+
+/* Reliable scatterings (1Pipe section 5) will be bl_send_reliable(), bl_recv_reliable() and bl_on_proc_fail(). */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Bodies of DATA frames: items, read and written. Pure.
+ *
+ * A body is struct bl_data, then count items: be16 length and that many bytes, or BL_ITEM_REF and a struct bl_ref. Whatever follows is padding.
+ */
+#ifndef BARLINE_BODY_CORE_H
+#define BARLINE_BODY_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../bpf/wire_core.h"
+
+struct bl_item {
+	const uint8_t *data; /* NULL: a reference */
+	uint32_t len;	     /* bytes; of the whole message for a reference */
+	uint32_t msg_id;
+};
+
+/** struct bl_items - a walk over checked items. */
+struct bl_items {
+	const uint8_t *p;
+	uint32_t left;
+};
+
+BL_CORE uint32_t bl_load16(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 8 | p[1];
+}
+
+BL_CORE uint32_t bl_load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+BL_CORE void bl_store16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+BL_CORE void bl_store32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+/** bl_items_next - the next item of a checked body. Returns 0 at the end. */
+static inline int bl_items_next(struct bl_items *it, struct bl_item *item)
+{
+	uint32_t n;
+
+	if (!it->left)
+		return 0;
+	it->left--;
+	n = bl_load16(it->p);
+	it->p += 2;
+	if (n == BL_ITEM_REF) {
+		item->data = NULL;
+		item->msg_id = bl_load32(it->p);
+		item->len = bl_load32(it->p + 4);
+		it->p += sizeof(struct bl_ref);
+		return 1;
+	}
+	item->data = it->p;
+	item->len = n;
+	item->msg_id = 0;
+	it->p += n;
+	return 1;
+}
+
+/**
+ * bl_items_open - check a DATA body of @len bytes as a whole, and start a walk.
+ * Returns the number of items (1 to BL_ITEMS_MAX), or -1: short, no or too many items, an item past the end, a reference to a message that no sender may send.
+ */
+static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32_t len)
+{
+	const uint8_t *p = body + sizeof(struct bl_data), *end = body + len;
+	uint32_t count, i;
+
+	if (len < sizeof(struct bl_data))
+		return -1;
+	count = bl_load16(body + offsetof(struct bl_data, count));
+	if (!count || count > BL_ITEMS_MAX)
+		return -1;
+	it->p = p;
+	it->left = count;
+	for (i = 0; i < count; i++) {
+		uint32_t n;
+
+		if (end - p < 2)
+			return -1;
+		n = bl_load16(p);
+		p += 2;
+		if (n == BL_ITEM_REF) {
+			if (end - p < (ptrdiff_t)sizeof(struct bl_ref) || !bl_load32(p + 4) || bl_load32(p + 4) > BL_MSG_MAX)
+				return -1;
+			n = sizeof(struct bl_ref);
+		}
+		if (end - p < (ptrdiff_t)n)
+			return -1;
+		p += n;
+	}
+	return (int)count;
+}
+
+/** struct bl_frag_view - a checked FRAG body. */
+struct bl_frag_view {
+	const uint8_t *data;
+	uint32_t len, msg_id, offset, total;
+};
+
+/** bl_frag_open - check a FRAG body. Returns 0, or -1: short, empty, past its message's end, or a message too large. */
+static inline int bl_frag_open(struct bl_frag_view *v, const uint8_t *body, uint32_t len)
+{
+	const uint32_t head = sizeof(struct bl_data) + sizeof(struct bl_frag);
+
+	if (len <= head)
+		return -1;
+	body += sizeof(struct bl_data);
+	v->msg_id = bl_load32(body);
+	v->offset = bl_load32(body + 4);
+	v->total = bl_load32(body + 8);
+	v->data = body + sizeof(struct bl_frag);
+	v->len = len - head;
+	if (!v->total || v->total > BL_MSG_MAX || v->offset >= v->total || v->len > v->total - v->offset)
+		return -1;
+	return 0;
+}
+
+/** struct bl_credit_view, struct bl_nak_view - checked control bodies, host order. */
+struct bl_credit_view {
+	uint32_t psn;
+	uint16_t incarnation, window;
+};
+
+static inline int bl_credit_open(struct bl_credit_view *v, const uint8_t *body, uint32_t len)
+{
+	if (len < sizeof(struct bl_credit))
+		return -1;
+	v->psn = bl_load32(body);
+	v->incarnation = (uint16_t)bl_load16(body + 4);
+	v->window = (uint16_t)bl_load16(body + 6);
+	return v->window ? 0 : -1;
+}
+
+struct bl_nak_view {
+	uint32_t psn, count;
+	uint16_t incarnation;
+	uint8_t why, item;
+};
+
+static inline int bl_nak_open(struct bl_nak_view *v, const uint8_t *body, uint32_t len)
+{
+	if (len < sizeof(struct bl_nak))
+		return -1;
+	v->psn = bl_load32(body);
+	v->count = bl_load32(body + 4);
+	v->incarnation = (uint16_t)bl_load16(body + 8);
+	v->why = body[10];
+	v->item = body[11];
+	return v->count && v->why ? 0 : -1;
+}
+
+#endif

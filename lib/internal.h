@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Inside libbarline: how a message flows.
+ *
+ *   bl_send   tx.c   item appended to the destination's stage (frames laid out as UDP GSO wants them); large messages go ahead as FRAGs
+ *   flush     tx.c   once every staged destination's window is open: in-flight on, one timestamp into all stages, one sendmmsg, in-flight off
+ *   kernel           egress program, switches, the receiver's XDP program: into its ring
+ *   drain     rx.c   barrier read, ring emptied into the reorder queue; credits, NAKs and probes handled
+ *   bl_recv   rx.c   frames below the barrier popped in order, their items handed out; credits returned
+ *   sleeping  wait.c armed in the wake page, woken by the XDP program through the ring's wait queue
+ *
+ * One struct bl_peer per remote endpoint holds both directions.
+ */
+#ifndef BARLINE_INTERNAL_H
+#define BARLINE_INTERNAL_H
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "../bpf/clock_core.h"
+#include "../maps/host_abi.h"
+#include "barline.h"
+#include "body_core.h"
+#include "reorder.h"
+
+#define BL_WINDOW_FIRST 4    /* frames that a sender may send before the first CREDIT */
+#define BL_WINDOW_MAX	256
+#define BL_STAGE_FRAMES 44   /* 44 * 1472 bytes stay below the 64 KiB of one UDP GSO send, and the 64 segments that all kernels take */
+#define BL_RTO_NS	25000000ULL
+#define BL_RTO_MAX_NS	400000000ULL
+#define BL_PROBES_MAX	8    /* about 2 s of silence: unreachable */
+#define BL_RETRY_NS	1000000000ULL
+#define BL_BIG_MAX	(4u << 20) /* bytes of large messages that one sender may have ahead */
+
+/* a received frame, waiting for its turn */
+struct bl_buf {
+	struct bl_rq_frame rq; /* first: the queue hands it back */
+	struct bl_buf *free_next;
+	struct bl_peer *peer;
+	uint32_t len;
+	uint32_t room;
+	uint8_t body[];
+};
+
+/* a large message on its way in (rx) or out (tx) */
+struct bl_big {
+	struct bl_big *next;
+	uint32_t id, total, done;
+	bool broken;
+	uint8_t why; /* enum bl_nak_why, if broken */
+	uint8_t data[];
+};
+
+/* what was sent in a frame, for the send_fail callback */
+struct bl_sent {
+	uint64_t ts;
+	uint32_t psn;
+	uint32_t count;
+	uint64_t cookie[BL_ITEMS_MAX];
+};
+
+/* sending side of a peer */
+struct bl_tx {
+	uint8_t *stage;	     /* BL_STAGE_FRAMES frames of ep->frame_max bytes, back to back */
+	uint32_t nframes;    /* frames begun in the stage */
+	uint32_t fill;	     /* bytes in the last one, struct bl_hdr included */
+	uint32_t count;	     /* items in the last one */
+	uint64_t *cookies;   /* BL_STAGE_FRAMES * BL_ITEMS_MAX, only with a send_fail callback */
+	uint32_t next_psn;
+	uint32_t credited;   /* every frame before it has left the receiver's buffers */
+	uint32_t window;
+	uint32_t next_big;
+	struct bl_big *big, **big_tail; /* not yet sent in full */
+	struct bl_sent *sent;		/* BL_WINDOW_MAX * 2 */
+	uint64_t progress_ns;		/* CLOCK_MONOTONIC of the last credit, or of the first frame after none was outstanding */
+	uint64_t rto_ns;
+	uint32_t probes;
+	uint64_t dead_until_ns;		/* unreachable: sends fail at once until then */
+	uint64_t mark;			/* of the bl_send() that touched the stage last */
+	bool dirty;			/* in ep->dirty */
+};
+
+/* receiving side of a peer */
+struct bl_rx {
+	bool known;
+	uint16_t incarnation;
+	uint32_t expected;   /* next psn */
+	uint32_t credit_psn; /* in the last CREDIT */
+	uint32_t credit_window;
+	bool credit_due;     /* in ep->credits */
+	bool credit_now;
+	struct bl_big *big;
+	uint32_t big_bytes;
+};
+
+struct bl_peer {
+	struct bl_rq_sender rq; /* key: ip, port in network order */
+	struct bl_addr addr;
+	struct sockaddr_storage sa;
+	socklen_t sa_len;
+	bool local; /* another endpoint of this host: by lo, no GSO */
+	bool self;
+	struct bl_tx tx;
+	struct bl_rx rx;
+	struct bl_peer *dirty_next;
+	struct bl_peer *credit_next;
+	struct bl_peer *all_next;
+};
+
+/* a stage as it was before the bl_send() that turns out not to fit */
+struct bl_undo {
+	struct bl_peer *peer;
+	uint32_t nframes, fill, count, next_big;
+	struct bl_big **big_tail;
+};
+
+/* a failure to be reported at the next bl_process() */
+struct bl_failed {
+	uint64_t ts, cookie;
+	struct bl_addr dst;
+	uint8_t why;
+};
+
+struct bl_endpoint {
+	struct bl_addr self;
+	uint32_t slot, beacon_us;
+	uint16_t incarnation;
+	int sock, daemon, fd[BL_FD_COUNT], epfd, timerfd;
+	uint32_t frame_max; /* UDP payload of a full frame: struct bl_hdr and body */
+	uint32_t ring_bytes;
+	uint32_t ring_frames; /* full frames that the ring holds */
+
+	/* shared pages */
+	struct bl_inflight *inflight; /* the whole page; ours is [slot] */
+	const struct bl_host_page *page;
+	struct bl_wake *wake;
+	const struct bl_clock *clock;
+	uint64_t *ring_cons;
+	const uint64_t *ring_prod;
+	const uint8_t *ring_data;
+	size_t page_map, wake_map;
+
+	/* peers: open addressing, power of two */
+	struct bl_peer **table;
+	uint32_t table_size, npeers, nsenders;
+	struct bl_peer *peers;
+
+	/* tx */
+	struct bl_peer *dirty;	 /* peers with something staged */
+	uint64_t last_ts;
+	uint32_t staged_bytes, send_buffer;
+	bool held; /* something is staged that windows hold back */
+	struct bl_undo *undo;
+	uint32_t undo_n, undo_room;
+	uint64_t mark;
+	uint8_t *frag_buf;
+	bl_send_fail_fn on_fail;
+	void *on_fail_ctx;
+	struct bl_failed *failed;
+	uint32_t nfailed, failed_room;
+	uint64_t timers_ns; /* when bl_tx_timers() has something to look at next */
+
+	/* rx */
+	struct bl_rq rq;
+	uint64_t barrier; /* up to which the ring was emptied */
+	struct bl_buf *free_small, *free_full, *free_jumbo;
+	struct bl_buf *spent; /* delivered, lent to the caller */
+	struct bl_big *spent_big;
+	struct bl_buf *cur;   /* partly delivered */
+	struct bl_items cur_items;
+	uint32_t cur_index;
+	struct bl_peer *credits;
+
+	struct bl_stats st;
+	char error[192];
+};
+
+static inline uint64_t bl_mono(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* peer.c */
+struct bl_peer *bl_peer_find(struct bl_endpoint *ep, const uint8_t ip[16], uint16_t port);
+struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16_t port);
+void bl_peers_free(struct bl_endpoint *ep);
+
+/* tx.c */
+int bl_tx_flush(struct bl_endpoint *ep);
+int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn, const void *body, uint32_t len);
+void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
+void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
+uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now); /* returns the next deadline, 0: none */
+bool bl_tx_room(const struct bl_endpoint *ep);
+void bl_tx_report(struct bl_endpoint *ep); /* run the send_fail callbacks that are due */
+void bl_tx_peer_free(struct bl_peer *p);
+
+/* rx.c */
+void bl_rx_drain(struct bl_endpoint *ep);
+int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn);
+int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
+void bl_rx_credits(struct bl_endpoint *ep);
+void bl_rx_release(struct bl_endpoint *ep);
+bool bl_rx_ready(const struct bl_endpoint *ep);
+int bl_rx_count_ready(const struct bl_endpoint *ep);
+void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *b);
+void bl_rx_free(struct bl_endpoint *ep);
+void bl_rx_peer_free(struct bl_peer *p);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Remote endpoints by address: an open-addressing table, because it is looked up for every message that is sent and every frame that arrives.
+ * Peers are never removed while the endpoint lives: their sequence numbers are what keeps duplicates out.
+ */
+#include <netinet/in.h>
+#include "internal.h"
+
+static uint32_t hash(const uint8_t ip[16], uint16_t port)
+{
+	uint64_t a, b;
+
+	memcpy(&a, ip, 8);
+	memcpy(&b, ip + 8, 8);
+	a = (a ^ (b + port) * 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
+	return (uint32_t)(a >> 32) ^ (uint32_t)(b >> 40) * 0x85EBCA6Bu;
+}
+
+static bool same(const struct bl_peer *p, const uint8_t ip[16], uint16_t port)
+{
+	return p->addr.port == port && !memcmp(p->addr.ip, ip, 16);
+}
+
+struct bl_peer *bl_peer_find(struct bl_endpoint *ep, const uint8_t ip[16], uint16_t port)
+{
+	uint32_t i;
+
+	if (!ep->table_size)
+		return NULL;
+	for (i = hash(ip, port);; i++) {
+		struct bl_peer *p = ep->table[i & (ep->table_size - 1)];
+
+		if (!p || same(p, ip, port))
+			return p;
+	}
+}
+
+static void insert(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	uint32_t i = hash(p->addr.ip, p->addr.port);
+
+	while (ep->table[i & (ep->table_size - 1)])
+		i++;
+	ep->table[i & (ep->table_size - 1)] = p;
+}
+
+static int grow(struct bl_endpoint *ep)
+{
+	uint32_t size = ep->table_size ? 2 * ep->table_size : 64;
+	struct bl_peer **t = calloc(size, sizeof(*t)), *p;
+
+	if (!t)
+		return -ENOMEM;
+	free(ep->table);
+	ep->table = t;
+	ep->table_size = size;
+	for (p = ep->peers; p; p = p->all_next)
+		insert(ep, p);
+	return 0;
+}
+
+struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16_t port)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct bl_peer *p = bl_peer_find(ep, ip, port);
+	uint8_t key[BL_RQ_KEY];
+
+	if (p)
+		return p;
+	if (2 * (ep->npeers + 1) > ep->table_size && grow(ep))
+		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	memcpy(p->addr.ip, ip, 16);
+	p->addr.port = port;
+	memcpy(key, ip, 16);
+	bl_store16(key + 16, port);
+	bl_rq_sender_init(&p->rq, key);
+	p->self = same(p, ep->self.ip, ep->self.port);
+	p->local = !memcmp(ip, ep->self.ip, 16);
+	if (!memcmp(ip, mapped, 12)) {
+		struct sockaddr_in *s = (void *)&p->sa;
+
+		s->sin_family = AF_INET;
+		s->sin_port = htons(port);
+		memcpy(&s->sin_addr, ip + 12, 4);
+		p->sa_len = sizeof(*s);
+	} else {
+		struct sockaddr_in6 *s = (void *)&p->sa;
+
+		s->sin6_family = AF_INET6;
+		s->sin6_port = htons(port);
+		memcpy(&s->sin6_addr, ip, 16);
+		p->sa_len = sizeof(*s);
+	}
+	p->tx.window = p->self ? BL_WINDOW_MAX : BL_WINDOW_FIRST;
+	p->tx.rto_ns = BL_RTO_NS;
+	p->tx.big_tail = &p->tx.big;
+	p->all_next = ep->peers;
+	ep->peers = p;
+	ep->npeers++;
+	insert(ep, p);
+	return p;
+}
+
+void bl_peers_free(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+
+	while ((p = ep->peers)) {
+		ep->peers = p->all_next;
+		bl_tx_peer_free(p);
+		bl_rx_peer_free(p);
+		free(p);
+	}
+	free(ep->table);
+	ep->table = NULL;
+}

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Receiving: the ring into the reorder queue, the queue out in order (1Pipe section 4.1).
+ *
+ * The order of two reads is what keeps the promise: the barrier first, the ring second. What the ring holds then is everything below that barrier. A record that
+ * is still being written hides those behind it: then the barrier is not believed yet.
+ *
+ * Sequence numbers per sender find duplicates and gaps; a gap is final (best effort) and is NAKed at once. Credits go back when a frame has left the
+ * reorder queue, so a receiver that does not keep up closes its senders' windows instead of its ring.
+ */
+#include "internal.h"
+
+#define RB_BUSY	   (1u << 31) /* linux/bpf.h BPF_RINGBUF_BUSY_BIT */
+#define RB_DISCARD (1u << 30)
+#define RB_HDR	   8
+
+/* ---- buffers ---- */
+
+static struct bl_buf *buf_get(struct bl_endpoint *ep, uint32_t len)
+{
+	struct bl_buf **list = len <= 216 ? &ep->free_small : len <= 1496 ? &ep->free_full : &ep->free_jumbo;
+	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : BL_BODY_MAX;
+	struct bl_buf *b = *list;
+
+	if (b) {
+		*list = b->free_next;
+		return b;
+	}
+	b = malloc(sizeof(*b) + room);
+	if (b)
+		b->room = room;
+	return b;
+}
+
+static void buf_put(struct bl_endpoint *ep, struct bl_buf *b)
+{
+	struct bl_buf **list = b->room == 216 ? &ep->free_small : b->room == 1496 ? &ep->free_full : &ep->free_jumbo;
+
+	b->free_next = *list;
+	*list = b;
+}
+
+static void free_list(struct bl_buf *b)
+{
+	while (b) {
+		struct bl_buf *n = b->free_next;
+
+		free(b);
+		b = n;
+	}
+}
+
+static void free_bigs(struct bl_big *b)
+{
+	while (b) {
+		struct bl_big *n = b->next;
+
+		free(b);
+		b = n;
+	}
+}
+
+void bl_rx_free(struct bl_endpoint *ep)
+{
+	struct bl_rq_frame *f;
+
+	while ((f = bl_rq_pop(&ep->rq, UINT64_MAX)))
+		free(f);
+	free_list(ep->spent);
+	free(ep->cur);
+	free_list(ep->free_small);
+	free_list(ep->free_full);
+	free_list(ep->free_jumbo);
+	free_bigs(ep->spent_big);
+	free(ep->frag_buf);
+	free(ep->failed);
+}
+
+void bl_rx_peer_free(struct bl_peer *p)
+{
+	free_bigs(p->rx.big);
+}
+
+/* ---- credits and NAKs ---- */
+
+static void credit_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
+{
+	p->rx.credit_now |= now;
+	if (p->rx.credit_due || p->self)
+		return;
+	p->rx.credit_due = true;
+	p->credit_next = ep->credits;
+	ep->credits = p;
+}
+
+static uint32_t window(const struct bl_endpoint *ep)
+{
+	/* an eighth of the ring stays free for credits, probes and senders that we have not heard of */
+	uint32_t n = ep->nsenders > 8 ? ep->nsenders : 8;
+	uint32_t w = ep->ring_frames * 7 / 8 / n;
+
+	return w < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : w > BL_WINDOW_MAX ? BL_WINDOW_MAX : w;
+}
+
+void bl_rx_credits(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+	uint32_t w = window(ep);
+
+	while ((p = ep->credits)) {
+		/* frames leave in the order of their numbers: the first one queued is the first one not free */
+		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
+		uint8_t body[sizeof(struct bl_credit)];
+
+		ep->credits = p->credit_next;
+		p->rx.credit_due = false;
+		if (!p->rx.credit_now && psn - p->rx.credit_psn < (p->rx.credit_window + 3) / 4)
+			continue;
+		p->rx.credit_now = false;
+		p->rx.credit_psn = psn;
+		p->rx.credit_window = w;
+		bl_store32(body, psn);
+		bl_store16(body + 4, p->rx.incarnation);
+		bl_store16(body + 6, w);
+		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, sizeof(body));
+		ep->st.credits_sent++;
+	}
+}
+
+static void nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count, uint8_t why, uint8_t item)
+{
+	uint8_t body[sizeof(struct bl_nak)];
+
+	if (p->self) {
+		bl_store32(body, psn);
+		bl_store32(body + 4, count);
+		bl_store16(body + 8, ep->incarnation);
+		body[10] = why;
+		body[11] = item;
+		bl_tx_nak(ep, p, body, sizeof(body));
+		return;
+	}
+	while (count) {
+		uint32_t n = count < 2 * BL_WINDOW_MAX ? count : 2 * BL_WINDOW_MAX;
+
+		bl_store32(body, psn);
+		bl_store32(body + 4, n);
+		bl_store16(body + 8, p->rx.incarnation);
+		body[10] = why;
+		body[11] = item;
+		bl_tx_control(ep, p, BL_OP_NAK, 0, body, sizeof(body));
+		ep->st.naks_sent++;
+		psn += n;
+		count -= n;
+		if (count > 64 * BL_WINDOW_MAX)
+			break; /* no sender has so many outstanding: a stranger's numbers are not worth a flood */
+	}
+}
+
+/* ---- sequence numbers ---- */
+
+/* The sender restarted, or is new: its numbers begin here. */
+static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
+{
+	if (!p->rx.known) {
+		p->rx.known = true;
+		ep->nsenders++;
+	}
+	free_bigs(p->rx.big);
+	p->rx.big = NULL;
+	p->rx.big_bytes = 0;
+	p->rx.incarnation = incarnation;
+	/* a first number within the first window: those before it were lost. Beyond: we joined in the middle of a stream */
+	p->rx.expected = psn < BL_WINDOW_FIRST ? 0 : psn;
+	p->rx.credit_psn = p->rx.expected;
+	p->rx.credit_window = BL_WINDOW_FIRST;
+	credit_due(ep, p, true);
+}
+
+static void broken_bigs(struct bl_peer *p)
+{
+	struct bl_big *b;
+
+	for (b = p->rx.big; b; b = b->next)
+		if (b->done < b->total && !b->broken) {
+			b->broken = true;
+			b->why = BL_NAK_INCOMPLETE;
+		}
+}
+
+/* Returns false for a number that was seen before. */
+static bool number(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn, uint32_t next)
+{
+	if (!p->rx.known || p->rx.incarnation != incarnation)
+		begin(ep, p, incarnation, psn);
+	if (bl_psn_before(psn, p->rx.expected)) {
+		ep->st.duplicates++;
+		return false;
+	}
+	if (psn != p->rx.expected) {
+		ep->st.lost_frames += psn - p->rx.expected;
+		broken_bigs(p);
+		nak(ep, p, p->rx.expected, psn - p->rx.expected, BL_NAK_LOST, BL_NAK_WHOLE);
+		credit_due(ep, p, true);
+	}
+	p->rx.expected = next;
+	return true;
+}
+
+/* ---- frames ---- */
+
+static void on_data(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len)
+{
+	struct bl_items it;
+	struct bl_buf *b;
+
+	if (bl_items_open(&it, body, len) < 0) {
+		ep->st.malformed++;
+		nak(ep, p, psn, 1, BL_NAK_MALFORMED, BL_NAK_WHOLE);
+		return;
+	}
+	if (bl_rq_late(&ep->rq, &p->rq, ts, psn)) {
+		ep->st.late_dropped++;
+		nak(ep, p, psn, 1, BL_NAK_LATE, BL_NAK_WHOLE);
+		credit_due(ep, p, false);
+		return;
+	}
+	b = buf_get(ep, len);
+	if (b) {
+		b->rq.ts = ts;
+		b->rq.psn = psn;
+		b->peer = p;
+		b->len = len;
+		memcpy(b->body, body, len);
+		if (!bl_rq_push(&ep->rq, &p->rq, &b->rq))
+			return;
+		buf_put(ep, b);
+	}
+	nak(ep, p, psn, 1, BL_NAK_NO_MEMORY, BL_NAK_WHOLE);
+}
+
+static void on_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
+{
+	struct bl_big *b, **at;
+	struct bl_frag_view v;
+
+	credit_due(ep, p, false);
+	if (bl_frag_open(&v, body, len)) {
+		ep->st.malformed++;
+		return;
+	}
+	for (at = &p->rx.big; (b = *at); at = &b->next)
+		if (b->id == v.msg_id)
+			break;
+	if (!b) {
+		bool fits = p->rx.big_bytes + v.total <= BL_BIG_MAX;
+
+		b = malloc(sizeof(*b) + (fits ? v.total : 0));
+		if (!b)
+			return; /* its reference will find nothing, and say so */
+		*b = (struct bl_big){ .id = v.msg_id, .total = v.total, .broken = !fits, .why = fits ? 0 : BL_NAK_NO_MEMORY };
+		*at = b;
+		if (fits)
+			p->rx.big_bytes += v.total;
+	}
+	if (b->broken || b->total != v.total || b->done != v.offset) {
+		if (!b->broken) {
+			b->broken = true;
+			b->why = BL_NAK_INCOMPLETE;
+		}
+		return;
+	}
+	memcpy(b->data + v.offset, v.data, v.len);
+	b->done += v.len;
+}
+
+void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *g)
+{
+	struct bl_big **at = &p->rx.big;
+
+	while (*at)
+		at = &(*at)->next;
+	g->next = NULL;
+	g->done = g->total;
+	*at = g;
+}
+
+int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn)
+{
+	struct bl_buf *b = buf_get(ep, len - (uint32_t)sizeof(struct bl_hdr));
+
+	if (!b)
+		return -ENOMEM;
+	b->rq.ts = ts;
+	b->rq.psn = psn;
+	b->peer = p;
+	b->len = len - (uint32_t)sizeof(struct bl_hdr);
+	memcpy(b->body, frame + sizeof(struct bl_hdr), b->len);
+	if (bl_rq_push(&ep->rq, &p->rq, &b->rq)) {
+		buf_put(ep, b);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
+{
+	const uint8_t *body = (const uint8_t *)(rec + 1);
+	uint16_t incarnation;
+	struct bl_peer *p;
+
+	ep->st.frames_received++;
+	p = bl_peer_get(ep, rec->saddr, rec->sport);
+	if (!p || p->self || rec->len < sizeof(struct bl_data)) {
+		ep->st.malformed++;
+		return;
+	}
+	incarnation = (uint16_t)bl_load16(body);
+	switch (rec->opcode) {
+	case BL_OP_DATA:
+		if (number(ep, p, incarnation, rec->psn, rec->psn + 1))
+			on_data(ep, p, rec->ts, rec->psn, body, rec->len);
+		break;
+	case BL_OP_FRAG:
+		if (number(ep, p, incarnation, rec->psn, rec->psn + 1))
+			on_frag(ep, p, body, rec->len);
+		break;
+	case BL_OP_PROBE:
+		/* everything before psn was sent before this frame, on the same path: what is not here is lost */
+		if (!p->rx.known || p->rx.incarnation != incarnation || bl_psn_before(p->rx.expected, rec->psn))
+			number(ep, p, incarnation, rec->psn, rec->psn);
+		credit_due(ep, p, true);
+		break;
+	case BL_OP_CREDIT:
+		bl_tx_credit(ep, p, body, rec->len);
+		break;
+	case BL_OP_NAK:
+		bl_tx_nak(ep, p, body, rec->len);
+		break;
+	default:
+		ep->st.malformed++;
+	}
+}
+
+void bl_rx_drain(struct bl_endpoint *ep)
+{
+	/* acquire: nothing of the ring is read before it; pairs with publish() in bpf/host.bpf.c */
+	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
+	uint64_t cons = *ep->ring_cons; /* ours */
+	uint64_t prod = __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE);
+	uint64_t freed = cons;
+
+	while (cons < prod) {
+		const uint8_t *at = ep->ring_data + (cons & (ep->ring_bytes - 1));
+		uint32_t len = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+
+		if (len & RB_BUSY) {
+			barrier = ep->barrier; /* what hides behind it may be below the new one */
+			break;
+		}
+		if (!(len & RB_DISCARD))
+			on_record(ep, (const void *)(at + RB_HDR));
+		len &= ~RB_DISCARD;
+		cons += (len + RB_HDR + 7) & ~7u;
+		if (cons - freed > ep->ring_bytes / 16) {
+			__atomic_store_n(ep->ring_cons, cons, __ATOMIC_RELEASE);
+			freed = cons;
+		}
+	}
+	if (cons != freed)
+		__atomic_store_n(ep->ring_cons, cons, __ATOMIC_RELEASE);
+	if (barrier > ep->barrier)
+		ep->barrier = barrier;
+}
+
+/* ---- delivery ---- */
+
+bool bl_rx_ready(const struct bl_endpoint *ep)
+{
+	const struct bl_rq_frame *f = bl_rq_min(&ep->rq);
+
+	return ep->cur || (f && f->ts < ep->barrier);
+}
+
+int bl_rx_count_ready(const struct bl_endpoint *ep)
+{
+	int n = 0;
+	uint32_t i;
+
+	if (ep->cur)
+		n += (int)ep->cur_items.left;
+	/* each sender's first frames: at least this many, without taking the queue apart */
+	for (i = 0; i < ep->rq.used && n < 64; i++) {
+		const struct bl_rq_frame *f = ep->rq.heap[i]->head;
+
+		for (; f && f->ts < ep->barrier && n < 64; f = f->next)
+			n += (int)bl_load16(((const struct bl_buf *)f)->body + 2);
+	}
+	return n < 64 ? n : 64;
+}
+
+/* what was lent to the caller comes back */
+void bl_rx_release(struct bl_endpoint *ep)
+{
+	struct bl_buf *b;
+
+	while ((b = ep->spent)) {
+		ep->spent = b->free_next;
+		buf_put(ep, b);
+	}
+	free_bigs(ep->spent_big);
+	ep->spent_big = NULL;
+}
+
+/* the message that a reference names, if it is complete; it moves to the spent ones */
+static struct bl_big *take_big(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_item *item, uint8_t *why)
+{
+	struct bl_big *b, **at;
+
+	*why = BL_NAK_INCOMPLETE;
+	for (at = &p->rx.big; (b = *at); at = &b->next)
+		if (b->id == item->msg_id)
+			break;
+	if (!b)
+		return NULL;
+	*at = b->next;
+	if (!p->self && !(b->broken && b->why == BL_NAK_NO_MEMORY))
+		p->rx.big_bytes -= b->total;
+	b->next = ep->spent_big;
+	ep->spent_big = b;
+	if (b->broken || b->done != b->total || b->total != item->len) {
+		if (b->why)
+			*why = b->why;
+		return NULL;
+	}
+	return b;
+}
+
+int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		struct bl_item item;
+		struct bl_delivery *d = &out[n];
+		struct bl_buf *b = ep->cur;
+
+		if (!b) {
+			b = (struct bl_buf *)bl_rq_pop(&ep->rq, ep->barrier);
+			if (!b)
+				break;
+			bl_items_open(&ep->cur_items, b->body, b->len); /* checked when it came */
+			ep->cur = b;
+			ep->cur_index = 0;
+			credit_due(ep, b->peer, false);
+		}
+		if (!bl_items_next(&ep->cur_items, &item)) {
+			b->free_next = ep->spent;
+			ep->spent = b;
+			ep->cur = NULL;
+			continue;
+		}
+		ep->cur_index++;
+		d->ts = b->rq.ts;
+		d->src = b->peer->addr;
+		d->data = item.data;
+		d->len = item.len;
+		if (!item.data) {
+			uint8_t why;
+			struct bl_big *g = take_big(ep, b->peer, &item, &why);
+
+			if (!g) {
+				nak(ep, b->peer, b->rq.psn, 1, why, (uint8_t)(ep->cur_index - 1));
+				continue;
+			}
+			d->data = g->data;
+		}
+		n++;
+	}
+	/* a frame that is used up need not wait for the next call to give its credit back */
+	if (ep->cur && !ep->cur_items.left) {
+		ep->cur->free_next = ep->spent;
+		ep->spent = ep->cur;
+		ep->cur = NULL;
+	}
+	ep->st.messages_delivered += n;
+	return (int)n;
+}

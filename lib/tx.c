@@ -1,0 +1,686 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sending: stages, timestamps, windows (1Pipe section 6.1).
+ *
+ * bl_send() appends each message to the stage of its destination: frames of frame_max bytes, back to back, the last one growing. A flush gives all staged frames
+ * of all destinations one timestamp and sends each stage with one UDP GSO send: about half the cost per frame of plain sends
+ * (0.65 against 1.35 us through two veth links, 2026-11). It waits until the windows of all staged destinations are open, so that a
+ * scattering leaves as a whole and never waits while its timestamp holds the rack's barrier back.
+ *
+ * Large messages go ahead as FRAGs, which carry no timestamp: only a reference is staged. So a message of a megabyte holds the barrier no longer than one
+ * of a byte does.
+ */
+#include <netinet/in.h>
+#include <sys/uio.h>
+#include "internal.h"
+
+#define ITEM_OVERHEAD 2u
+#define FRAME_HEAD    (sizeof(struct bl_hdr) + sizeof(struct bl_data))
+#define MMSG	      64
+
+static uint32_t stage_cap(const struct bl_tx *t)
+{
+	uint32_t w = t->window > BL_WINDOW_FIRST ? t->window : BL_WINDOW_FIRST;
+
+	return w < BL_STAGE_FRAMES ? w : BL_STAGE_FRAMES;
+}
+
+static uint32_t outstanding(const struct bl_tx *t)
+{
+	return t->next_psn - t->credited;
+}
+
+static uint8_t *frame_at(const struct bl_endpoint *ep, const struct bl_tx *t, uint32_t i)
+{
+	return t->stage + (size_t)i * ep->frame_max;
+}
+
+static void fill_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn)
+{
+	struct bl_hdr *h = (void *)frame;
+
+	memset(h, 0, sizeof(*h));
+	bl_put48(h->ts, ts);
+	bl_hdr_set_psn(h, psn);
+	h->opcode = BL_OPCODE_BYTE(op);
+	h->flags = BL_F_EOM;
+}
+
+static void fill_data(const struct bl_endpoint *ep, uint8_t *frame, uint32_t count)
+{
+	bl_store16(frame + sizeof(struct bl_hdr), ep->incarnation);
+	bl_store16(frame + sizeof(struct bl_hdr) + 2, count);
+}
+
+/* ---- failures ---- */
+
+static void fail_one(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie, uint8_t why)
+{
+	ep->st.send_failed++;
+	if (!ep->on_fail)
+		return;
+	if (ep->nfailed == ep->failed_room) {
+		uint32_t room = ep->failed_room ? 2 * ep->failed_room : 64;
+		struct bl_failed *f = realloc(ep->failed, room * sizeof(*f));
+
+		if (!f)
+			return; /* best effort: counted, not reported */
+		ep->failed = f;
+		ep->failed_room = room;
+	}
+	ep->failed[ep->nfailed++] = (struct bl_failed){ .ts = ts, .cookie = cookie, .dst = p->addr, .why = why };
+}
+
+void bl_tx_report(struct bl_endpoint *ep)
+{
+	struct bl_failed *f = ep->failed;
+	uint32_t n = ep->nfailed, i;
+
+	if (!n)
+		return;
+	/* taken over first: a callback may send, and that may fail, too */
+	ep->failed = NULL;
+	ep->nfailed = ep->failed_room = 0;
+	for (i = 0; i < n && ep->on_fail; i++)
+		ep->on_fail(ep->on_fail_ctx, f[i].ts, &f[i].dst, f[i].cookie, f[i].why);
+	free(f);
+}
+
+static void fail_frame(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint8_t item, uint8_t why)
+{
+	struct bl_sent *s = p->tx.sent ? &p->tx.sent[psn % (2 * BL_WINDOW_MAX)] : NULL;
+	uint32_t i;
+
+	if (!s || s->psn != psn || !s->count) {
+		if (!p->tx.sent)
+			ep->st.send_failed++; /* no callback: frames are counted */
+		return;
+	}
+	for (i = 0; i < s->count; i++)
+		if (item == BL_NAK_WHOLE || item == i)
+			fail_one(ep, p, s->ts, s->cookie[i], why);
+	if (item == BL_NAK_WHOLE)
+		s->count = 0; /* reported once */
+}
+
+/* Forget what is staged for a peer, and report it. */
+static void drop_stage(struct bl_endpoint *ep, struct bl_peer *p, uint8_t why)
+{
+	struct bl_tx *t = &p->tx;
+	uint32_t i, k;
+
+	for (i = 0; i < t->nframes; i++) {
+		uint32_t n = i + 1 < t->nframes ? bl_load16(frame_at(ep, t, i) + sizeof(struct bl_hdr) + 2) : t->count;
+
+		for (k = 0; k < n; k++)
+			fail_one(ep, p, 0, t->cookies ? t->cookies[i * BL_ITEMS_MAX + k] : 0, why);
+	}
+	while (t->big) {
+		struct bl_big *b = t->big;
+
+		t->big = b->next;
+		ep->staged_bytes -= b->total;
+		free(b);
+	}
+	t->big_tail = &t->big;
+	t->nframes = t->count = t->fill = 0;
+}
+
+/* ---- staging ---- */
+
+static void mark_dirty(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	if (p->tx.dirty)
+		return;
+	p->tx.dirty = true;
+	p->dirty_next = ep->dirty;
+	ep->dirty = p;
+}
+
+static int begin_frame(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	struct bl_tx *t = &p->tx;
+
+	if (!t->stage) {
+		t->stage = malloc((size_t)BL_STAGE_FRAMES * ep->frame_max);
+		if (!t->stage)
+			return -ENOMEM;
+	}
+	if (ep->on_fail && !t->cookies) {
+		t->cookies = calloc(BL_STAGE_FRAMES * BL_ITEMS_MAX, sizeof(*t->cookies));
+		t->sent = calloc(2 * BL_WINDOW_MAX, sizeof(*t->sent));
+		if (!t->cookies || !t->sent)
+			return -ENOMEM;
+	}
+	if (t->nframes == stage_cap(t))
+		return -EAGAIN;
+	if (t->nframes) {
+		/* frames of one GSO send are equally long: pad the one that is finished */
+		fill_data(ep, frame_at(ep, t, t->nframes - 1), t->count);
+		memset(frame_at(ep, t, t->nframes - 1) + t->fill, 0, ep->frame_max - t->fill);
+	}
+	t->nframes++;
+	t->fill = FRAME_HEAD;
+	t->count = 0;
+	return 0;
+}
+
+static int stage_big(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m, uint32_t id)
+{
+	struct bl_big *b = malloc(sizeof(*b) + m->len);
+
+	if (!b)
+		return -ENOMEM;
+	b->next = NULL;
+	b->id = id;
+	b->total = m->len;
+	b->done = 0;
+	b->broken = false;
+	b->why = 0;
+	memcpy(b->data, m->data, m->len);
+	*p->tx.big_tail = b;
+	p->tx.big_tail = &b->next;
+	ep->staged_bytes += m->len;
+	return 0;
+}
+
+static int stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m)
+{
+	struct bl_tx *t = &p->tx;
+	bool big = m->len > ep->frame_max - FRAME_HEAD - ITEM_OVERHEAD;
+	uint32_t need = ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : m->len);
+	uint8_t *at;
+	int rc;
+
+	if (big && ep->staged_bytes && ep->staged_bytes + m->len > ep->send_buffer)
+		return -EAGAIN;
+	if (!t->nframes || t->fill + need > ep->frame_max || t->count == BL_ITEMS_MAX) {
+		rc = begin_frame(ep, p);
+		if (rc)
+			return rc;
+	}
+	at = frame_at(ep, t, t->nframes - 1) + t->fill;
+	if (big) {
+		rc = stage_big(ep, p, m, t->next_big);
+		if (rc)
+			return rc;
+		bl_store16(at, BL_ITEM_REF);
+		bl_store32(at + 2, t->next_big++);
+		bl_store32(at + 6, m->len);
+	} else {
+		bl_store16(at, m->len);
+		memcpy(at + 2, m->data, m->len);
+	}
+	if (t->cookies)
+		t->cookies[(t->nframes - 1) * BL_ITEMS_MAX + t->count] = m->cookie;
+	t->fill += need;
+	t->count++;
+	return 0;
+}
+
+static int remember(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	const struct bl_tx *t = &p->tx;
+
+	if (ep->undo_n == ep->undo_room) {
+		uint32_t room = ep->undo_room ? 2 * ep->undo_room : 32;
+		struct bl_undo *u = realloc(ep->undo, room * sizeof(*u));
+
+		if (!u)
+			return -ENOMEM;
+		ep->undo = u;
+		ep->undo_room = room;
+	}
+	ep->undo[ep->undo_n++] = (struct bl_undo){ p, t->nframes, t->fill, t->count, t->next_big, t->big_tail };
+	return 0;
+}
+
+static void undo(struct bl_endpoint *ep)
+{
+	while (ep->undo_n) {
+		const struct bl_undo *u = &ep->undo[--ep->undo_n];
+		struct bl_tx *t = &u->peer->tx;
+
+		while (*u->big_tail) {
+			struct bl_big *b = *u->big_tail;
+
+			*u->big_tail = b->next;
+			ep->staged_bytes -= b->total;
+			free(b);
+		}
+		t->big_tail = u->big_tail;
+		t->nframes = u->nframes;
+		t->fill = u->fill;
+		t->count = u->count;
+		t->next_big = u->next_big;
+	}
+}
+
+static int stage_all(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+{
+	size_t i;
+	int rc;
+
+	ep->mark++;
+	ep->undo_n = 0;
+	for (i = 0; i < n; i++) {
+		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
+
+		if (!p) {
+			undo(ep);
+			return -ENOMEM;
+		}
+		if (p->tx.mark != ep->mark) {
+			rc = remember(ep, p);
+			p->tx.mark = ep->mark;
+			if (rc) {
+				undo(ep);
+				return rc;
+			}
+		}
+		rc = stage_item(ep, p, &vec[i]);
+		if (rc) {
+			undo(ep);
+			return rc;
+		}
+		mark_dirty(ep, p);
+	}
+	return 0;
+}
+
+bool bl_tx_room(const struct bl_endpoint *ep)
+{
+	return !ep->held;
+}
+
+int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	size_t i;
+	int rc;
+
+	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
+		return bl_set_error(ep, EINVAL, "a scattering has 1 to %u messages, and the only flag is BL_MORE", BL_SCATTER_MAX);
+	for (i = 0; i < n; i++) {
+		if (vec[i].len > BL_MESSAGE_MAX)
+			return bl_set_error(ep, EMSGSIZE, "message %zu has %u bytes; the limit is %u", i, vec[i].len, BL_MESSAGE_MAX);
+		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
+			return bl_set_error(ep, EINVAL, "message %zu has no destination port, or no data", i);
+	}
+	rc = stage_all(ep, vec, n);
+	if (rc == -EAGAIN) {
+		rc = bl_tx_flush(ep);
+		if (rc)
+			return rc;
+		rc = stage_all(ep, vec, n);
+	}
+	if (rc == -EAGAIN) {
+		ep->st.again++;
+		return bl_set_error(ep, EAGAIN, "the send buffer is full; wait with bl_wait(BL_WAIT_SEND)");
+	}
+	if (rc)
+		return bl_set_error(ep, -rc, "out of memory");
+	ep->st.scatterings++;
+	ep->st.messages_sent += n;
+	if (!(flags & BL_MORE)) {
+		rc = bl_tx_flush(ep);
+		/* accepted all the same: it leaves when the clock is good again */
+		return rc == -ETIME ? rc : 0;
+	}
+	return 0;
+}
+
+int bl_flush(struct bl_endpoint *ep)
+{
+	return bl_tx_flush(ep);
+}
+
+/* ---- to the socket ---- */
+
+struct batch {
+	struct mmsghdr m[MMSG];
+	struct iovec io[MMSG];
+	struct bl_peer *peer[MMSG];
+	uint32_t psn[MMSG], frames[MMSG];
+	union {
+		char bytes[CMSG_SPACE(sizeof(uint16_t))];
+		struct cmsghdr align;
+	} ctl[MMSG];
+	unsigned int n;
+};
+
+static void batch_send(struct bl_endpoint *ep, struct batch *b)
+{
+	unsigned int done = 0;
+
+	while (done < b->n) {
+		int rc = sendmmsg(ep->sock, b->m + done, b->n - done, 0);
+
+		if (rc > 0) {
+			done += (unsigned int)rc;
+			continue;
+		}
+		if (rc < 0 && errno == EINTR)
+			continue;
+		/* this one cannot leave; its sequence numbers are used up, the receiver sees a gap if it ever hears from us again */
+		for (uint32_t i = 0; i < b->frames[done]; i++)
+			fail_frame(ep, b->peer[done], b->psn[done] + i, BL_NAK_WHOLE, BL_NAK_UNREACHABLE);
+		done++;
+	}
+	b->n = 0;
+}
+
+/* @frames frames of @seg bytes (the last one shorter) at @data; more than one: a GSO send */
+static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, size_t len, uint32_t frames, uint16_t seg, uint32_t psn)
+{
+	struct msghdr *h;
+
+	if (b->n == MMSG)
+		batch_send(ep, b);
+	h = &b->m[b->n].msg_hdr;
+	memset(h, 0, sizeof(*h));
+	b->io[b->n] = (struct iovec){ data, len };
+	h->msg_name = &p->sa;
+	h->msg_namelen = p->sa_len;
+	h->msg_iov = &b->io[b->n];
+	h->msg_iovlen = 1;
+	if (frames > 1) {
+		struct cmsghdr *c = &b->ctl[b->n].align;
+
+		h->msg_control = c;
+		h->msg_controllen = sizeof(b->ctl[0]);
+		c->cmsg_level = IPPROTO_UDP;
+		c->cmsg_type = UDP_SEGMENT;
+		c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+		memcpy(CMSG_DATA(c), &seg, sizeof(seg));
+	}
+	b->peer[b->n] = p;
+	b->psn[b->n] = psn;
+	b->frames[b->n] = frames;
+	b->n++;
+	ep->st.frames_sent += frames;
+}
+
+/* as one GSO send, or frame by frame to endpoints of this host: lo does not segment */
+static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, uint32_t frames, uint32_t last, uint32_t psn)
+{
+	uint32_t seg = ep->frame_max, i;
+
+	if (!p->local) {
+		batch_add(ep, b, p, data, (size_t)(frames - 1) * seg + last, frames, (uint16_t)seg, psn);
+		return;
+	}
+	for (i = 0; i < frames; i++)
+		batch_add(ep, b, p, data + (size_t)i * seg, i + 1 < frames ? seg : last, 1, 0, psn + i);
+}
+
+static void sent_now(struct bl_tx *t, uint32_t frames)
+{
+	if (!outstanding(t))
+		t->progress_ns = bl_mono();
+	t->next_psn += frames;
+}
+
+/* Send what the window allows of the large messages of @p. */
+static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
+{
+	const uint32_t head = FRAME_HEAD + sizeof(struct bl_frag), room = ep->frame_max - head;
+	struct bl_tx *t = &p->tx;
+
+	if (!ep->frag_buf)
+		ep->frag_buf = malloc((size_t)BL_STAGE_FRAMES * ep->frame_max);
+	while (t->big && ep->frag_buf) {
+		struct bl_big *g = t->big;
+		uint32_t frames = 0, len = 0;
+
+		if (p->self) {
+			t->big = g->next;
+			ep->staged_bytes -= g->total;
+			bl_rx_self_big(ep, p, g);
+			continue;
+		}
+		while (g->done < g->total && frames < BL_STAGE_FRAMES && outstanding(t) + frames < t->window) {
+			uint8_t *f = ep->frag_buf + (size_t)frames * ep->frame_max;
+			uint32_t n = g->total - g->done < room ? g->total - g->done : room;
+
+			fill_hdr(f, BL_OP_FRAG, 0, t->next_psn + frames);
+			if (g->done + n < g->total)
+				((struct bl_hdr *)f)->flags = 0;
+			fill_data(ep, f, 0);
+			bl_store32(f + FRAME_HEAD, g->id);
+			bl_store32(f + FRAME_HEAD + 4, g->done);
+			bl_store32(f + FRAME_HEAD + 8, g->total);
+			memcpy(f + head, g->data + g->done, n);
+			g->done += n;
+			len = head + n;
+			frames++;
+		}
+		if (!frames)
+			return;
+		batch_frames(ep, b, p, ep->frag_buf, frames, len, t->next_psn);
+		batch_send(ep, b); /* frag_buf is used again */
+		sent_now(t, frames);
+		if (g->done < g->total)
+			return;
+		t->big = g->next;
+		ep->staged_bytes -= g->total;
+		free(g);
+	}
+	if (!t->big)
+		t->big_tail = &t->big;
+}
+
+static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b, uint64_t ts)
+{
+	struct bl_tx *t = &p->tx;
+	uint32_t i;
+
+	fill_data(ep, frame_at(ep, t, t->nframes - 1), t->count);
+	for (i = 0; i < t->nframes; i++) {
+		uint8_t *f = frame_at(ep, t, i);
+
+		fill_hdr(f, BL_OP_DATA, ts, t->next_psn + i);
+		if (t->sent) {
+			struct bl_sent *s = &t->sent[(t->next_psn + i) % (2 * BL_WINDOW_MAX)];
+
+			s->ts = ts;
+			s->psn = t->next_psn + i;
+			s->count = bl_load16(f + sizeof(struct bl_hdr) + 2);
+			memcpy(s->cookie, &t->cookies[i * BL_ITEMS_MAX], s->count * sizeof(s->cookie[0]));
+		}
+		if (p->self) {
+			uint32_t len = i + 1 < t->nframes ? ep->frame_max : t->fill;
+
+			if (bl_rx_self(ep, p, f, len, ts, t->next_psn + i))
+				fail_frame(ep, p, t->next_psn + i, BL_NAK_WHOLE, BL_NAK_NO_MEMORY);
+		}
+	}
+	if (p->self) {
+		t->next_psn += t->nframes;
+		t->credited = t->next_psn;
+	} else {
+		batch_frames(ep, b, p, t->stage, t->nframes, t->fill, t->next_psn);
+		sent_now(t, t->nframes);
+	}
+}
+
+int bl_tx_flush(struct bl_endpoint *ep)
+{
+	struct bl_inflight *mine = &ep->inflight[ep->slot];
+	struct batch b;
+	struct bl_peer *p;
+	uint64_t mono, ts;
+	bool held = false, any = false;
+
+	if (!ep->dirty)
+		return 0;
+	b.n = 0;
+	mono = bl_mono();
+	if (!bl_clock_usable(ep->clock, mono))
+		return bl_set_error(ep, ETIME, "the clock record is void since the host daemon stopped; nothing is sent rather than sent wrong");
+	for (p = ep->dirty; p; p = p->dirty_next) {
+		struct bl_tx *t = &p->tx;
+
+		if (t->dead_until_ns && mono < t->dead_until_ns) {
+			drop_stage(ep, p, BL_NAK_UNREACHABLE);
+			continue;
+		}
+		if (t->big)
+			push_big(ep, p, &b);
+		if (t->big || (outstanding(t) && outstanding(t) + t->nframes > t->window))
+			held = true;
+		any |= t->nframes > 0;
+	}
+	ep->held = held;
+	if (held) {
+		if (!ep->timers_ns || ep->timers_ns > mono + BL_RTO_NS)
+			ep->timers_ns = mono + BL_RTO_NS;
+		return 0;
+	}
+	if (any) {
+		/*
+		 * In flight first, the timestamp after it: pairs with host_barrier() in bpf/host.bpf.c. Either it sees this store, or its clock reading came
+		 * before ours. Frames are in the transmit queue when sendmmsg() returns.
+		 */
+		BL_WRITE_ONCE(mine->ts, bl_clock_at(ep->clock, bl_mono()));
+		__sync_synchronize();
+		ts = bl_clock_at(ep->clock, bl_mono());
+		if (ts < mine->ts)
+			ts = mine->ts;
+		if (ts <= ep->last_ts)
+			ts = ep->last_ts + 1;
+		ep->last_ts = ts;
+		for (p = ep->dirty; p; p = p->dirty_next)
+			if (p->tx.nframes)
+				send_stage(ep, p, &b, ts);
+		batch_send(ep, &b);
+		BL_BARRIER();
+		BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);
+		if (!ep->timers_ns)
+			ep->timers_ns = mono + BL_RTO_NS;
+	}
+	while ((p = ep->dirty)) {
+		ep->dirty = p->dirty_next;
+		p->tx.dirty = false;
+		p->tx.nframes = p->tx.count = p->tx.fill = 0;
+	}
+	return 0;
+}
+
+int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn, const void *body, uint32_t len)
+{
+	uint8_t f[sizeof(struct bl_hdr) + 32];
+
+	fill_hdr(f, opcode, 0, psn);
+	memcpy(f + sizeof(struct bl_hdr), body, len);
+	/* a control frame that cannot leave is repeated by whoever needs it */
+	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa, p->sa_len) < 0)
+		return -errno;
+	return 0;
+}
+
+/* ---- what comes back ---- */
+
+void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
+{
+	struct bl_tx *t = &p->tx;
+	struct bl_credit_view v;
+
+	if (bl_credit_open(&v, body, len)) {
+		ep->st.malformed++;
+		return;
+	}
+	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
+		return; /* of an earlier life, or of frames that were never sent */
+	ep->st.credits_received++;
+	if (bl_psn_before(t->credited, v.psn))
+		t->credited = v.psn;
+	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
+	t->progress_ns = bl_mono();
+	t->rto_ns = BL_RTO_NS;
+	t->probes = 0;
+	t->dead_until_ns = 0;
+}
+
+void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
+{
+	struct bl_nak_view v;
+	uint32_t i;
+
+	if (bl_nak_open(&v, body, len) || v.count > 2 * BL_WINDOW_MAX) {
+		ep->st.malformed++;
+		return;
+	}
+	if (v.incarnation != ep->incarnation)
+		return;
+	for (i = 0; i < v.count; i++)
+		if (bl_psn_before(v.psn + i, p->tx.next_psn))
+			fail_frame(ep, p, v.psn + i, v.count == 1 ? v.item : BL_NAK_WHOLE, v.why);
+}
+
+static void give_up(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
+{
+	struct bl_tx *t = &p->tx;
+
+	for (; t->credited != t->next_psn; t->credited++)
+		fail_frame(ep, p, t->credited, BL_NAK_WHOLE, BL_NAK_UNREACHABLE);
+	drop_stage(ep, p, BL_NAK_UNREACHABLE);
+	t->window = BL_WINDOW_FIRST;
+	t->rto_ns = BL_RTO_NS;
+	t->probes = 0;
+	t->dead_until_ns = now + BL_RETRY_NS;
+}
+
+uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
+{
+	uint8_t body[sizeof(struct bl_data)];
+	uint64_t next = 0;
+	struct bl_peer *p;
+
+	if (!ep->timers_ns || now < ep->timers_ns)
+		return ep->timers_ns;
+	for (p = ep->peers; p; p = p->all_next) {
+		struct bl_tx *t = &p->tx;
+		uint64_t due;
+
+		if (!outstanding(t))
+			continue;
+		due = t->progress_ns + t->rto_ns;
+		if (now >= due) {
+			if (t->probes == BL_PROBES_MAX) {
+				give_up(ep, p, now);
+				continue;
+			}
+			bl_store16(body, ep->incarnation);
+			bl_store16(body + 2, 0);
+			bl_tx_control(ep, p, BL_OP_PROBE, t->next_psn, body, sizeof(body));
+			ep->st.probes_sent++;
+			t->probes++;
+			t->progress_ns = now;
+			t->rto_ns = t->rto_ns * 2 < BL_RTO_MAX_NS ? t->rto_ns * 2 : BL_RTO_MAX_NS;
+			due = now + t->rto_ns;
+		}
+		if (!next || due < next)
+			next = due;
+	}
+	ep->timers_ns = next;
+	return next;
+}
+
+void bl_tx_peer_free(struct bl_peer *p)
+{
+	while (p->tx.big) {
+		struct bl_big *b = p->tx.big;
+
+		p->tx.big = b->next;
+		free(b);
+	}
+	free(p->tx.stage);
+	free(p->tx.cookies);
+	free(p->tx.sent);
+}
+
+void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx)
+{
+	ep->on_fail = fn;
+	ep->on_fail_ctx = ctx;
+}

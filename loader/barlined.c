@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * barlined: the daemon of one switch or one host.
+ *
+ *	barlined switch -c tor1.yaml
+ *	barlined host -i eth1
+ *
+ * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints. When it stops, the datapath stays.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <systemd/sd-daemon.h>
+#include "node_priv.h"
+
+const char *argp_program_version = "barlined " BL_BUILD;
+
+enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
+       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS };
+
+static const struct argp_option options[] = {
+	{ "config", 'c', "FILE", 0, "YAML file of the node; flags go before it", 0 },
+	{ "netns", 'n', "NETNS", 0, "network namespace: a name of ip-netns(8) or a path", 0 },
+	{ "interface", 'i', "IFNAME", 0, "host: the NIC", 0 },
+	{ "name", 'N', "NAME", 0, "what people call the node", 0 },
+	{ "replace", OPT_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "generic", OPT_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower", 0 },
+	{ "detach-on-exit", OPT_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
+	{ "json", 'j', NULL, 0, "print one JSON object when ready, and errors as JSON", 0 },
+	{ "beacon-us", OPT_BEACON, "US", 0, "beacon interval (100)", 0 },
+	{ "dead-after-us", OPT_DEAD, "US", 0, "a silent input is excluded after that long (10 beacon intervals)", 0 },
+	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
+	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
+	{ NULL, 0, NULL, 0, "Switch:", 1 },
+	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated", 1 },
+	{ "up-port", OPT_ROLE_UP, "IFNAME", 0, "a port with a higher switch behind it", 1 },
+	{ "down-port", OPT_ROLE_DOWN, "IFNAME", 0, "a port with a lower switch behind it", 1 },
+	{ "cpus", OPT_CPUS, "LIST", 0, "datapath CPUs, such as 0,1 (0)", 1 },
+	{ "thread-napi", OPT_THREAD, NULL, 0, "threaded NAPI, kept on the home CPU (for veth)", 1 },
+	{ "l2", OPT_L2, NULL, 0, "forward by the static table of the file, not by Linux's routes", 1 },
+	{ NULL, 0, NULL, 0, "For tests:", 2 },
+	{ "skew-ns", OPT_SKEW, "NS", 0, "put this node's clock off by that much", 2 },
+	{ "clock-base-ns", OPT_BASE, "NS", 0, "start bus time here", 2 },
+	{ "one-lane", OPT_ONE_LANE, NULL, 0, "let all CPUs share a lane, which breaks the order", 2 },
+	{ "no-beacons", OPT_NO_BEACONS, NULL, 0, "host: send no beacons", 2 },
+	{ 0 },
+};
+
+struct args {
+	struct bl_node_cfg cfg;
+	const char *netns;
+	bool json, detach;
+};
+
+static uint64_t number(struct argp_state *st, const char *arg, const char *what, int64_t min, int64_t max)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(arg, &end, 0);
+	if (errno || end == arg || *end || v < min || v > max)
+		argp_error(st, "%s \"%s\": a number from %lld to %lld", what, arg, (long long)min, (long long)max);
+	return (uint64_t)v;
+}
+
+static void add_port(struct argp_state *st, struct bl_node_cfg *c, const char *ifname, uint8_t role)
+{
+	struct bl_port_cfg *v = realloc(c->ports, (c->ports_count + 1) * sizeof(*v));
+
+	if (!v)
+		argp_failure(st, 1, ENOMEM, "ports");
+	if (strlen(ifname) >= IFNAMSIZ)
+		argp_error(st, "\"%s\" is no interface name", ifname);
+	c->ports = v;
+	v += c->ports_count++;
+	memset(v, 0, sizeof(*v));
+	snprintf(v->ifname, sizeof(v->ifname), "%s", ifname);
+	v->role = role;
+	v->home_cpu = -1;
+}
+
+static void take_cpus(struct argp_state *st, struct bl_node_cfg *c, char *list)
+{
+	char *save, *p;
+
+	c->ncpus = 0;
+	for (p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		if (c->ncpus == BL_LANES_MAX)
+			argp_error(st, "--cpus: at most %d", BL_LANES_MAX);
+		c->cpus[c->ncpus++] = (int)number(st, p, "--cpus", 0, BL_SW_CPUS_MAX - 1);
+	}
+}
+
+static void text(struct argp_state *st, char *to, size_t size, const char *arg, const char *what)
+{
+	if (!*arg || strlen(arg) >= size)
+		argp_error(st, "%s \"%s\": 1 to %zu characters", what, arg, size - 1);
+	strcpy(to, arg);
+}
+
+static error_t parse_opt(int key, char *arg, struct argp_state *st)
+{
+	struct args *a = st->input;
+	struct bl_node_cfg *c = &a->cfg;
+	struct bl_err err;
+
+	switch (key) {
+	case 'c':
+		/* the file comes last, whatever the order: it is read when the role is known */
+		if (c->role == BL_ROLE_NONE)
+			argp_error(st, "say switch or host before -c");
+		if (bl_config_load(c, arg, &err))
+			argp_failure(st, 2, 0, "%s", err.text);
+		break;
+	case 'n': a->netns = arg; text(st, c->netns, sizeof(c->netns), arg, "--netns"); break;
+	case 'i': text(st, c->ifname, sizeof(c->ifname), arg, "--interface"); break;
+	case 'N': text(st, c->name, sizeof(c->name), arg, "--name"); break;
+	case 'j': a->json = true; break;
+	case OPT_REPLACE: c->replace = true; break;
+	case OPT_GENERIC: c->mode = BL_XDP_GENERIC; break;
+	case OPT_DETACH: a->detach = true; break;
+	case OPT_BEACON: c->beacon_us = (uint32_t)number(st, arg, "--beacon-us", 1, 1000000); break;
+	case OPT_DEAD: c->dead_after_us = (uint32_t)number(st, arg, "--dead-after-us", 1, 100000000); break;
+	case OPT_BOUND: c->clock_bound_us = (uint32_t)number(st, arg, "--clock-bound-us", 1, 1000000000); break;
+	case OPT_NODE_ID: c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX); break;
+	case OPT_ROLE_HOST: add_port(st, c, arg, BL_PORT_HOST); break;
+	case OPT_ROLE_UP: add_port(st, c, arg, BL_PORT_UP); break;
+	case OPT_ROLE_DOWN: add_port(st, c, arg, BL_PORT_DOWN); break;
+	case OPT_CPUS: take_cpus(st, c, arg); break;
+	case OPT_THREAD: c->thread_napi = true; break;
+	case OPT_L2: c->forward = BL_FWD_L2; break;
+	case OPT_SKEW: c->skew_ns = (int64_t)number(st, arg, "--skew-ns", INT64_MIN, INT64_MAX); break;
+	case OPT_BASE: c->clock_base_ns = number(st, arg, "--clock-base-ns", 1, INT64_MAX); break;
+	case OPT_ONE_LANE: c->one_lane = true; break;
+	case OPT_NO_BEACONS: c->no_beacons = true; break;
+	case ARGP_KEY_ARG:
+		if (c->role != BL_ROLE_NONE)
+			argp_error(st, "one role is enough; \"%s\" is too much", arg);
+		if (!strcmp(arg, "switch"))
+			c->role = BL_ROLE_SWITCH;
+		else if (!strcmp(arg, "host"))
+			c->role = BL_ROLE_HOST;
+		else
+			argp_error(st, "\"%s\" is no role: switch or host", arg);
+		break;
+	case ARGP_KEY_END:
+		if (c->role == BL_ROLE_NONE)
+			argp_error(st, "say what to be: switch or host");
+		if (c->role == BL_ROLE_HOST && !*c->ifname)
+			argp_error(st, "a host needs its NIC: -i IFNAME, or interface in the file");
+		if (c->role == BL_ROLE_HOST && c->ports_count)
+			argp_error(st, "a host has no ports; -i IFNAME names its NIC");
+		if (c->role == BL_ROLE_SWITCH && !c->ports_count)
+			argp_error(st, "a switch needs ports: --host-port, --up-port, --down-port, or ports in the file");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void json_text(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < 0x20)
+			printf("\\u%04x", (unsigned char)*s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static int json_pin(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	bool *more = ctx;
+
+	(void)name, (void)link_fd, (void)ifindex;
+	printf(*more ? "," : "");
+	json_text(path);
+	*more = true;
+	return 0;
+}
+
+static void print_ready(const struct bl_node *n)
+{
+	static const char *const roles[] = { "unused", "host", "up", "down" };
+	bool more = false;
+	unsigned int k;
+
+	printf("{\"schema\":1,\"node\":{\"name\":");
+	json_text(n->meta.name);
+	printf(",\"id\":%u,\"role\":\"%s\",\"netns\":%" PRIu64 ",\"taken_over\":%s},\"interfaces\":[", n->meta.node_id, bl_role_name(n->cfg.role), n->netns_ino,
+	       n->fresh ? "false" : "true");
+	for (k = 0; k < n->natt; k++) {
+		const struct bl_attached *a = &n->att[k];
+
+		printf("%s{\"name\":", k ? "," : "");
+		json_text(a->iface.name);
+		printf(",\"ifindex\":%d", a->iface.ifindex);
+		if (a->port >= 0)
+			printf(",\"port\":%d,\"role\":\"%s\"", a->port, roles[a->role & 3]);
+		if (a->port >= 0 || k == 0)
+			printf(",\"xdp\":\"%s\"", a->mode == BL_XDP_GENERIC ? "generic" : "native");
+		if (a->egress)
+			printf(",\"egress\":\"%s\"", a->egress);
+		if (a->home_cpu >= 0)
+			printf(",\"napi_cpu\":%d", a->home_cpu);
+		printf("}");
+	}
+	printf("],\"dir\":");
+	json_text(n->dir);
+	printf(",\"pins\":[");
+	bl_links_each(n->dir, json_pin, &more);
+	printf("]");
+	if (*n->sock_path) {
+		printf(",\"socket\":");
+		json_text(n->sock_path);
+	}
+	printf("}\n");
+	fflush(stdout);
+}
+
+static int report(const struct args *a, const struct bl_err *err)
+{
+	if (a->json) {
+		printf("{\"schema\":1,\"error\":");
+		json_text(err->text);
+		printf("}\n");
+		fflush(stdout);
+	} else {
+		bl_log(BL_LOG_ERR, "%s", err->text);
+	}
+	sd_notifyf(0, "STATUS=%s", err->text);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = { options, parse_opt, "switch|host", "barlined runs one switch or one host of a barline rack.", NULL, NULL, NULL };
+	struct args a = {};
+	struct bl_err err = {};
+	enum bl_role role;
+	struct bl_server *s;
+	struct bl_node *n;
+	char dir[256];
+	int rc;
+
+	argp_err_exit_status = 2;
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a))
+		return 2;
+	role = a.cfg.role;
+	if (bl_server_new(&s, &err))
+		return report(&a, &err);
+	if (bl_node_open(&n, s, &a.cfg, &err)) {
+		bl_server_free(s);
+		bl_config_free(&a.cfg);
+		return report(&a, &err);
+	}
+	bl_config_free(&a.cfg);
+	if (a.json)
+		print_ready(n);
+	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %u interfaces, %s XDP, pins in %s", bl_role_name(role), n->meta.name, n->natt,
+		   bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
+	bl_log(BL_LOG_INFO, "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name, n->fresh ? "started" : "taken over",
+	       bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
+	rc = bl_server_run(s, &err);
+	sd_notify(0, "STOPPING=1");
+	snprintf(dir, sizeof(dir), "%s", n->dir);
+	bl_server_free(s);
+	if (rc)
+		return report(&a, &err);
+	if (!a.detach) {
+		bl_log(BL_LOG_INFO, "stopped; the datapath of the %s stays in the kernel (pins in %s); start again to go on, or remove it with `barline detach %s`",
+		       bl_role_name(role), dir, bl_role_name(role));
+		return 0;
+	}
+	if (bl_node_detach(role, a.netns, &err))
+		return report(&a, &err);
+	bl_log(BL_LOG_INFO, "stopped and detached");
+	return 0;
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A node's YAML file. Strict: an unknown key, a missing one, a value of the wrong kind or out of range is an error with file and line.
+ *
+ *	role: switch			role: host
+ *	name: tor1			interface: eth1
+ *	forward: l2			beacon_us: 100
+ *	cpus: [0, 1]
+ *	ports:
+ *	  - { interface: swp1, role: host }
+ *	  - { interface: swp2, role: up, home_cpu: 1 }
+ *	fdb:
+ *	  - { mac: 02:00:00:00:00:01, port: swp1 }
+ *
+ * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here, and the line is found again in the text.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cyaml/cyaml.h>
+#include "node_priv.h"
+
+struct file_port {
+	char *interface;
+	uint8_t role;
+	int *home_cpu;
+};
+
+struct file_fdb {
+	char *mac;
+	char *port;
+};
+
+struct file {
+	uint8_t *role;
+	char *name;
+	char *interface;
+	uint8_t mode;
+	uint32_t node_id;
+	uint16_t port_base, port_count;
+	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms;
+	bool replace, thread_napi;
+	uint8_t forward;
+	int *cpus;
+	unsigned int cpus_count;
+	struct file_port *ports;
+	unsigned int ports_count;
+	struct file_fdb *fdb;
+	unsigned int fdb_count;
+};
+
+static const cyaml_strval_t roles[] = { { "switch", BL_ROLE_SWITCH }, { "host", BL_ROLE_HOST } };
+static const cyaml_strval_t modes[] = { { "native", BL_XDP_NATIVE }, { "generic", BL_XDP_GENERIC } };
+static const cyaml_strval_t forwards[] = { { "l3", BL_FWD_L3 }, { "l2", BL_FWD_L2 } };
+static const cyaml_strval_t port_roles[] = { { "host", BL_PORT_HOST }, { "up", BL_PORT_UP }, { "down", BL_PORT_DOWN } };
+
+#define OPT (CYAML_FLAG_OPTIONAL)
+#define ENUM (CYAML_FLAG_STRICT)
+
+static const cyaml_schema_value_t cpu_value = { CYAML_VALUE_INT(CYAML_FLAG_DEFAULT, int) };
+
+static const cyaml_schema_field_t port_fields[] = {
+	CYAML_FIELD_STRING_PTR("interface", CYAML_FLAG_POINTER, struct file_port, interface, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_ENUM("role", ENUM, struct file_port, role, port_roles, CYAML_ARRAY_LEN(port_roles)),
+	CYAML_FIELD_INT_PTR("home_cpu", OPT | CYAML_FLAG_POINTER, struct file_port, home_cpu),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t port_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_port, port_fields) };
+
+static const cyaml_schema_field_t fdb_fields[] = {
+	CYAML_FIELD_STRING_PTR("mac", CYAML_FLAG_POINTER, struct file_fdb, mac, 17, 17),
+	CYAML_FIELD_STRING_PTR("port", CYAML_FLAG_POINTER, struct file_fdb, port, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t fdb_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_fdb, fdb_fields) };
+
+static const cyaml_schema_field_t fields[] = {
+	CYAML_FIELD_ENUM_PTR("role", OPT | ENUM | CYAML_FLAG_POINTER, struct file, role, roles, CYAML_ARRAY_LEN(roles)),
+	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct file, name, 1, 31),
+	CYAML_FIELD_STRING_PTR("interface", OPT | CYAML_FLAG_POINTER, struct file, interface, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_ENUM("mode", OPT | ENUM, struct file, mode, modes, CYAML_ARRAY_LEN(modes)),
+	CYAML_FIELD_UINT("node_id", OPT, struct file, node_id),
+	CYAML_FIELD_UINT("port_base", OPT, struct file, port_base),
+	CYAML_FIELD_UINT("port_count", OPT, struct file, port_count),
+	CYAML_FIELD_UINT("beacon_us", OPT, struct file, beacon_us),
+	CYAML_FIELD_UINT("dead_after_us", OPT, struct file, dead_after_us),
+	CYAML_FIELD_UINT("clock_bound_us", OPT, struct file, clock_bound_us),
+	CYAML_FIELD_UINT("clock_void_after_ms", OPT, struct file, clock_void_after_ms),
+	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
+	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
+	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
+	CYAML_FIELD_SEQUENCE("cpus", OPT | CYAML_FLAG_POINTER, struct file, cpus, &cpu_value, 1, BL_LANES_MAX),
+	CYAML_FIELD_SEQUENCE("ports", OPT | CYAML_FLAG_POINTER, struct file, ports, &port_value, 1, BL_SW_PORTS_MAX),
+	CYAML_FIELD_SEQUENCE("fdb", OPT | CYAML_FLAG_POINTER, struct file, fdb, &fdb_value, 0, BL_FDB_BUCKETS * BL_FDB_WAYS),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file, fields) };
+
+/* What libcyaml said: its first error, and the first line number of its backtrace, which is the innermost. */
+struct heard {
+	char text[256];
+	int line;
+};
+
+static void hear(cyaml_log_t level, void *ctx, const char *fmt, va_list ap)
+{
+	struct heard *h = ctx;
+	char msg[256], *p;
+
+	if (level < CYAML_LOG_ERROR)
+		return;
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	msg[strcspn(msg, "\n")] = 0;
+	p = strstr(msg, "line: ");
+	if (p && !h->line)
+		h->line = atoi(p + 6);
+	if (!*h->text && !strstr(msg, "Backtrace"))
+		snprintf(h->text, sizeof(h->text), "%s", strncmp(msg, "Load: ", 6) ? msg : msg + 6);
+}
+
+/* Line of the @nth "key:" in the file, from 1; 0: not found. Comments do not count. */
+static int line_of(const char *path, const char *key, unsigned int nth)
+{
+	char line[1024], *p, *c;
+	int no = 0, found = 0;
+	size_t len = strlen(key);
+	FILE *f = fopen(path, "re");
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		no++;
+		c = strchr(line, '#');
+		if (c)
+			*c = 0;
+		for (p = line; (p = strstr(p, key)); p += len) {
+			if ((p == line || strchr(" \t{,-\"'", p[-1])) && p[len + strspn(p + len, "\"' \t")] == ':' && !nth--) {
+				found = no;
+				break;
+			}
+		}
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int bad(const char *path, const char *key, unsigned int nth, struct bl_err *err, const char *fmt, ...)
+{
+	char msg[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	return bl_fail(err, EINVAL, "%s:%d: %s", path, line_of(path, key, nth), msg);
+}
+
+static bool mac_parse(const char *s, uint8_t mac[6])
+{
+	unsigned int v[6];
+	char end;
+	int k;
+
+	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &end) != 6)
+		return false;
+	for (k = 0; k < 6; k++)
+		mac[k] = (uint8_t)v[k];
+	return true;
+}
+
+static int check(const struct file *f, const char *path, enum bl_role role, struct bl_err *err)
+{
+	uint32_t beacon = f->beacon_us ? f->beacon_us : BL_BEACON_US;
+
+	if (role == BL_ROLE_NONE)
+		return bl_fail(err, EINVAL, "%s:1: role is missing: switch or host", path);
+	if (role == BL_ROLE_HOST && (f->ports || f->fdb || f->cpus || f->forward))
+		return bad(path, f->ports ? "ports" : f->fdb ? "fdb" : f->cpus ? "cpus" : "forward", 0, err, "a host has no such key; is the role right?");
+	if (role == BL_ROLE_SWITCH && f->interface)
+		return bad(path, "interface", 0, err, "interface is a key of hosts; a switch lists its interfaces under ports");
+	if (role == BL_ROLE_SWITCH && !f->ports)
+		return bl_fail(err, EINVAL, "%s:1: a switch needs ports", path);
+	if (role == BL_ROLE_SWITCH && f->forward == BL_FWD_L3 && f->fdb)
+		return bad(path, "fdb", 0, err, "fdb is used with \"forward: l2\" only");
+	if (f->beacon_us > 1000000)
+		return bad(path, "beacon_us", 0, err, "beacon_us %u: at most 1000000", f->beacon_us);
+	if (f->dead_after_us && f->dead_after_us < 2 * beacon)
+		return bad(path, "dead_after_us", 0, err, "dead_after_us %u: at least two beacon intervals (%u us each)", f->dead_after_us, beacon);
+	if (f->clock_void_after_ms && f->clock_void_after_ms < 1000)
+		return bad(path, "clock_void_after_ms", 0, err, "clock_void_after_ms %u: at least 1000", f->clock_void_after_ms);
+	if (f->port_count > BL_PORT_COUNT)
+		return bad(path, "port_count", 0, err, "port_count %u: at most %u", f->port_count, BL_PORT_COUNT);
+	if (f->port_base && f->port_base + (f->port_count ? f->port_count : BL_PORT_COUNT) > 65536)
+		return bad(path, "port_base", 0, err, "port_base %u: the range ends above 65535", f->port_base);
+	return 0;
+}
+
+static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char *path, struct bl_err *err)
+{
+	unsigned int k, j;
+
+	for (k = 0; k < f->cpus_count; k++) {
+		if (f->cpus[k] < 0 || f->cpus[k] >= BL_SW_CPUS_MAX)
+			return bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k], BL_SW_CPUS_MAX - 1);
+		cfg->cpus[k] = f->cpus[k];
+	}
+	if (f->cpus_count)
+		cfg->ncpus = f->cpus_count;
+	if (f->ports_count) {
+		free(cfg->ports);
+		cfg->ports = calloc(f->ports_count, sizeof(*cfg->ports));
+		if (!cfg->ports)
+			return bl_fail(err, ENOMEM, "out of memory");
+		cfg->ports_count = f->ports_count;
+	}
+	for (k = 0; k < f->ports_count; k++) {
+		snprintf(cfg->ports[k].ifname, sizeof(cfg->ports[k].ifname), "%s", f->ports[k].interface);
+		cfg->ports[k].role = f->ports[k].role;
+		cfg->ports[k].home_cpu = f->ports[k].home_cpu ? *f->ports[k].home_cpu : -1;
+		for (j = 0; j < k; j++)
+			if (!strcmp(cfg->ports[j].ifname, cfg->ports[k].ifname))
+				return bad(path, "interface", k, err, "port %s is listed twice", cfg->ports[k].ifname);
+	}
+	if (f->fdb_count) {
+		free(cfg->fdb);
+		cfg->fdb = calloc(f->fdb_count, sizeof(*cfg->fdb));
+		if (!cfg->fdb)
+			return bl_fail(err, ENOMEM, "out of memory");
+		cfg->fdb_count = f->fdb_count;
+	}
+	for (k = 0; k < f->fdb_count; k++) {
+		if (!mac_parse(f->fdb[k].mac, cfg->fdb[k].mac))
+			return bad(path, "mac", k, err, "%s is no Ethernet address (six pairs of hex digits, with colons)", f->fdb[k].mac);
+		if (cfg->fdb[k].mac[0] & 1)
+			return bad(path, "mac", k, err, "%s is a group address; only unicast can be entered", f->fdb[k].mac);
+		snprintf(cfg->fdb[k].ifname, sizeof(cfg->fdb[k].ifname), "%s", f->fdb[k].port);
+		for (j = 0; j < cfg->ports_count && strcmp(cfg->ports[j].ifname, cfg->fdb[k].ifname); j++)
+			;
+		if (j == cfg->ports_count)
+			return bad(path, "port", k, err, "%s is no port of this switch; list it under ports", cfg->fdb[k].ifname);
+	}
+	return 0;
+}
+
+static void take(struct bl_node_cfg *cfg, const struct file *f)
+{
+	if (f->name)
+		snprintf(cfg->name, sizeof(cfg->name), "%s", f->name);
+	if (f->interface)
+		snprintf(cfg->ifname, sizeof(cfg->ifname), "%s", f->interface);
+	cfg->mode = f->mode ? BL_XDP_GENERIC : cfg->mode;
+	cfg->node_id = f->node_id ? f->node_id : cfg->node_id;
+	cfg->port_base = f->port_base ? f->port_base : cfg->port_base;
+	cfg->port_count = f->port_count ? f->port_count : cfg->port_count;
+	cfg->beacon_us = f->beacon_us ? f->beacon_us : cfg->beacon_us;
+	cfg->dead_after_us = f->dead_after_us ? f->dead_after_us : cfg->dead_after_us;
+	cfg->clock_bound_us = f->clock_bound_us ? f->clock_bound_us : cfg->clock_bound_us;
+	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms : cfg->clock_void_after_ms;
+	cfg->replace |= f->replace;
+	cfg->thread_napi |= f->thread_napi;
+	cfg->forward = f->forward ? BL_FWD_L2 : cfg->forward;
+}
+
+/* Fills in what the file says and leaves the rest of *@cfg: a role set before must be the file's, if that names one. */
+int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err)
+{
+	struct heard said = {};
+	const cyaml_config_t how = { .log_fn = hear, .log_ctx = &said, .mem_fn = cyaml_mem, .log_level = CYAML_LOG_ERROR };
+	struct file *f = NULL;
+	FILE *probe;
+	cyaml_err_t e;
+	int rc;
+
+	probe = fopen(path, "re");
+	if (!probe)
+		return bl_fail(err, errno, "cannot read %s: %s", path, strerror(errno));
+	fclose(probe);
+	e = cyaml_load_file(path, &how, &top, (cyaml_data_t **)(void *)&f, NULL);
+	if (e != CYAML_OK)
+		return bl_fail(err, EINVAL, "%s:%d: %s", path, said.line ? said.line : 1, *said.text ? said.text : cyaml_strerror(e));
+	if (!f)
+		return bl_fail(err, EINVAL, "%s:1: the file is empty", path);
+	if (f->role && cfg->role != BL_ROLE_NONE && (enum bl_role)*f->role != cfg->role) {
+		rc = bad(path, "role", 0, err, "the file is for a %s, not for a %s", bl_role_name((enum bl_role)*f->role), bl_role_name(cfg->role));
+	} else {
+		if (f->role)
+			cfg->role = (enum bl_role)*f->role;
+		rc = check(f, path, cfg->role, err);
+	}
+	if (!rc)
+		take(cfg, f);
+	if (!rc)
+		rc = fill_lists(cfg, f, path, err);
+	cyaml_free(&how, &top, f, 0);
+	if (rc)
+		bl_config_free(cfg);
+	return rc;
+}
+
+void bl_config_free(struct bl_node_cfg *cfg)
+{
+	free(cfg->ports);
+	free(cfg->fdb);
+	cfg->ports = NULL;
+	cfg->fdb = NULL;
+	cfg->ports_count = cfg->fdb_count = 0;
+}

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Endpoints: the socket at which a process becomes one, and what happens when it goes.
+ *
+ * A process connects, sends one struct bl_attach_req, gets a struct bl_attach_rep with file descriptors, and keeps the connection. The endpoint lives
+ * until the connection closes or the process dies (pidfd: a child that inherited the connection does not count). A daemon that
+ * starts finds the endpoints of the one before in the map "eps" and keeps those whose process still lives, told by pid and start time.
+ *
+ * The order of steps matters to the programs: a slot is active only when everything else of it is there, and is made inactive first.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <grp.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include "node_priv.h"
+
+#define PENDING_MAX 64
+
+struct bl_pending {
+	struct bl_node *node;
+	struct bl_pending *next;
+	int fd;
+	sd_event_source *src;
+};
+
+static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
+{
+	char path[64];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	n = fread(buf, 1, size - 1, f);
+	buf[n] = 0;
+	fclose(f);
+	return n ? 0 : -ESRCH;
+}
+
+/* Field 22 of /proc/PID/stat; 0: no such process. The name before it may contain anything, ')' too: count from the last one. */
+static uint64_t start_time(pid_t pid)
+{
+	char text[1024], *p;
+	uint64_t t = 0;
+	int k;
+
+	if (proc_read(pid, "stat", text, sizeof(text)))
+		return 0;
+	p = strrchr(text, ')');
+	for (k = 0; p && k < 20; k++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		sscanf(p, "%" SCNu64, &t);
+	return t;
+}
+
+static uint32_t eps_key(const struct bl_node *n, const struct bl_ep_slot *i)
+{
+	return (uint32_t)i->port - n->host_cfg.port_base;
+}
+
+/* The wake page is shared with programs and processes: one word is stored in the mapping, never the whole value. */
+static int clear_wake(struct bl_node *n, unsigned int slot)
+{
+	size_t size = (sizeof(struct bl_wake) + 4095) & ~4095UL;
+	struct bl_wake *w = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, n->wake_fd, 0);
+
+	if (w == MAP_FAILED)
+		return -errno;
+	__atomic_store_n(&w->ep[slot].until, BL_TIME_NONE, __ATOMIC_RELEASE);
+	munmap(w, size);
+	return 0;
+}
+
+static int clear_inflight(struct bl_node *n, unsigned int slot)
+{
+	struct bl_inflight none = { .ts = BL_TIME_NONE };
+	uint32_t key = slot;
+
+	return bpf_map_update_elem(n->inflight_fd, &key, &none, BPF_ANY) ? -errno : 0;
+}
+
+static void release(struct bl_ep *ep, const char *why)
+{
+	struct bl_node *n = ep->node;
+	uint32_t key = eps_key(n, &ep->info), slot = ep->slot;
+	struct bl_ep_slot none = {};
+
+	sd_event_source_disable_unref(ep->conn_src);
+	sd_event_source_disable_unref(ep->pid_src);
+	if (ep->conn >= 0)
+		close(ep->conn);
+	if (ep->pidfd >= 0)
+		close(ep->pidfd);
+	ep->info.active = 0;
+	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || clear_inflight(n, slot) || clear_wake(n, slot) ||
+	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT) || bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY))
+		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
+	memset(ep, 0, sizeof(*ep));
+	ep->conn = ep->pidfd = -1;
+}
+
+static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	char drain[64];
+
+	(void)src, (void)events;
+	/* nothing more is expected; what comes is thrown away, and 0 is the end */
+	if (recv(fd, drain, sizeof(drain), MSG_DONTWAIT) > 0 || errno == EAGAIN || errno == EINTR)
+		return 0;
+	release(ctx, "it closed its connection");
+	return 0;
+}
+
+static int on_death(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	(void)src, (void)fd, (void)events;
+	release(ctx, "its process ended");
+	return 0;
+}
+
+static int watch(struct bl_ep *ep)
+{
+	sd_event *ev = ep->node->srv->ev;
+	int rc = 0;
+
+	if (ep->conn >= 0)
+		rc = sd_event_add_io(ev, &ep->conn_src, ep->conn, EPOLLIN, on_conn, ep);
+	if (rc >= 0 && ep->pidfd >= 0)
+		rc = sd_event_add_io(ev, &ep->pid_src, ep->pidfd, EPOLLIN, on_death, ep);
+	return rc;
+}
+
+/* A fd of a pinned map that can only be read, also through mmap. */
+static int reading_fd(const struct bl_node *n, const char *map)
+{
+	LIBBPF_OPTS(bpf_obj_get_opts, o, .file_flags = BPF_F_RDONLY);
+	char path[BL_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, map);
+	return bpf_obj_get_opts(path, &o);
+}
+
+static void fail(struct bl_attach_rep *rep, int errnum, const struct bl_err *err)
+{
+	rep->error = errnum;
+	snprintf(rep->message, sizeof(rep->message), "%.*s", (int)sizeof(rep->message) - 1, err->text);
+}
+
+static struct bl_ep *ep_at_port(struct bl_node *n, uint32_t port)
+{
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].info.port == port)
+			return &n->ep[k];
+	return NULL;
+}
+
+static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *port, struct bl_err *err)
+{
+	const struct bl_host_cfg *c = &n->host_cfg;
+	struct bl_ep *ep;
+	unsigned int k;
+
+	if (wish) {
+		if (wish < c->port_base || wish - c->port_base >= c->port_count)
+			return bl_fail(err, EINVAL, "port %u is outside barline's range %u to %u", wish, c->port_base, c->port_base + c->port_count - 1);
+		ep = ep_at_port(n, wish);
+		/* an endpoint of before this daemon's start has no connection that could close: its process asks again, so it is done with it */
+		if (ep && ep->conn < 0 && pid && ep->info.pid == (uint32_t)pid && ep->info.start_time == start_time(pid)) {
+			release(ep, "its process attached again");
+			ep = NULL;
+		}
+		if (ep)
+			return bl_fail(err, EADDRINUSE, "port %u is taken by %s (pid %u); ask for another, or for 0", wish, ep->info.name, ep->info.pid);
+		*port = wish;
+		return 0;
+	}
+	/* go round, so that a port is not used again at once: its peers may still send to the endpoint that was */
+	for (k = 0; k < c->port_count; k++) {
+		*port = c->port_base + (n->next_port + k) % c->port_count;
+		if (!ep_at_port(n, *port)) {
+			n->next_port = *port - c->port_base + 1;
+			return 0;
+		}
+	}
+	return bl_fail(err, ENOSPC, "all %u ports of the range are taken", c->port_count);
+}
+
+static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *err)
+{
+	uint32_t b = q->ring_bytes;
+
+	if (len != sizeof(*q) || q->magic != BL_SOCK_MAGIC)
+		return bl_fail(err, EPROTO, "not a request of libbarline");
+	if (q->abi_version != BL_ABI_VERSION)
+		return bl_fail(err, EPROTO, "libbarline speaks ABI version %u, the daemon %u; install the same version of both", q->abi_version, BL_ABI_VERSION);
+	if (b && (b & (b - 1) || b < BL_RING_BYTES_MIN || b > BL_RING_BYTES_MAX))
+		return bl_fail(err, EINVAL, "ring_bytes %u: a power of two from %u to %u", b, BL_RING_BYTES_MIN, BL_RING_BYTES_MAX);
+	if (q->family && q->family != AF_INET && q->family != AF_INET6)
+		return bl_fail(err, EINVAL, "address family %u is neither AF_INET nor AF_INET6", q->family);
+	return 0;
+}
+
+/* Everything of the slot but active; then active. */
+static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
+{
+	struct bl_node *n = ep->node;
+	uint32_t slot = ep->slot, key = eps_key(n, &ep->info), zero = 0;
+	int rc;
+
+	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY) ? -errno : clear_inflight(n, slot);
+	if (!rc)
+		rc = clear_wake(n, slot);
+	if (!rc && n->host_cfg.neps <= slot) {
+		n->host_cfg.neps = slot + 1;
+		rc = bpf_map_update_elem(n->host_cfg_fd, &zero, &n->host_cfg, BPF_ANY) ? -errno : 0;
+	}
+	if (!rc)
+		rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ? -errno : 0;
+	ep->info.active = 1;
+	if (!rc)
+		rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ? -errno : 0;
+	return rc ? bl_fail(err, -rc, "cannot enter the endpoint into the maps: %s", strerror(-rc)) : 0;
+}
+
+static void describe(struct bl_ep *ep, pid_t pid)
+{
+	char name[32];
+
+	ep->info.pid = (uint32_t)pid;
+	if (pid <= 0)
+		return; /* of a pid namespace that cannot be seen from here: its connection alone stands for it */
+	ep->pidfd = pidfd_open(pid, 0);
+	ep->info.start_time = start_time(pid);
+	if (!proc_read(pid, "comm", name, sizeof(name))) {
+		name[strcspn(name, "\n")] = 0;
+		snprintf(ep->info.name, sizeof(ep->info.name), "%.15s", name);
+	}
+}
+
+static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *rep, struct bl_err *err)
+{
+	struct bl_iface nic;
+	int old, rc;
+
+	rc = bl_netns_enter(n->cfg.netns, &old, err);
+	if (rc)
+		return rc;
+	rc = bl_iface_get(&nic, n->att[0].iface.name, err);
+	if (!rc)
+		rc = bl_iface_addr(nic.name, (int)family, rep->addr, err);
+	bl_netns_leave(old);
+	if (!rc) {
+		rep->mtu = nic.mtu;
+		rep->ifindex = (uint32_t)nic.ifindex;
+	}
+	return rc;
+}
+
+/* Makes the endpoint and its ring. On success *@ring is the ring's fd, and @conn belongs to the endpoint. */
+static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, struct bl_attach_rep *rep, int *ring, struct bl_err *err)
+{
+	socklen_t len = sizeof(struct ucred);
+	struct ucred who = {};
+	struct bl_ep *ep;
+	uint32_t port;
+	int k, rc;
+
+	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	rc = nic_facts(n, q->family, rep, err);
+	if (!rc)
+		rc = choose_port(n, q->port, who.pid, &port, err);
+	if (rc)
+		return rc;
+	for (k = 0; k < BL_EPS_MAX && n->ep[k].used; k++)
+		;
+	if (k == BL_EPS_MAX)
+		return bl_fail(err, ENOSPC, "all %d endpoint slots of this host are in use; `barline show endpoints` lists them", BL_EPS_MAX);
+	ep = &n->ep[k];
+	memset(ep, 0, sizeof(*ep));
+	ep->node = n;
+	ep->slot = (unsigned int)k;
+	ep->conn = ep->pidfd = -1;
+	ep->info.slot = (uint16_t)k;
+	ep->info.port = (uint16_t)port;
+	ep->info.ring_bytes = q->ring_bytes ? q->ring_bytes : BL_RING_BYTES;
+	memcpy(ep->info.addr, rep->addr, sizeof(ep->info.addr));
+	*ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bl_ring", 0, 0, ep->info.ring_bytes, NULL);
+	if (*ring < 0)
+		return bl_fail(err, errno, "cannot make a ring of %u bytes: %s", ep->info.ring_bytes, strerror(errno));
+	describe(ep, who.pid);
+	ep->used = true;
+	rc = activate(ep, *ring, err);
+	if (!rc) {
+		ep->conn = conn;
+		rc = watch(ep);
+		if (rc < 0)
+			rc = bl_fail(err, -rc, "cannot watch the endpoint: %s", strerror(-rc));
+	}
+	if (rc < 0) {
+		ep->conn = -1; /* still the caller's */
+		release(ep, "it could not be set up");
+		close(*ring);
+		return rc;
+	}
+	rep->slot = ep->slot;
+	rep->port = ep->info.port;
+	rep->ring_bytes = ep->info.ring_bytes;
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) in slot %u", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, ep->slot);
+	return 0;
+}
+
+static int answer(int conn, const struct bl_attach_rep *rep, const int *fds, int nfds)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int) * BL_FD_COUNT)];
+		struct cmsghdr align;
+	} u = {};
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)rep, .iov_len = sizeof(*rep) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (nfds) {
+		struct cmsghdr *c;
+
+		m.msg_control = u.buf;
+		m.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * (size_t)nfds);
+	}
+	return sendmsg(conn, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*rep) ? 0 : -errno;
+}
+
+/* Returns whether the connection was taken over by an endpoint. */
+static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
+{
+	struct bl_attach_rep rep = {
+		.magic = BL_SOCK_MAGIC,
+		.port_base = n->host_cfg.port_base,
+		.port_count = n->host_cfg.port_count,
+		.beacon_ns = n->host_cfg.beacon_ns,
+	};
+	int fds[BL_FD_COUNT] = { [BL_FD_RING] = -1, [BL_FD_HOST_PAGE] = -1, [BL_FD_CLOCK] = -1 };
+	struct bl_err err = {};
+	int rc;
+
+	fds[BL_FD_INFLIGHT] = n->inflight_fd;
+	fds[BL_FD_WAKE] = n->wake_fd;
+	rc = check_req(q, len, &err);
+	if (!rc) {
+		fds[BL_FD_HOST_PAGE] = reading_fd(n, BL_MAP_HOST_PAGE);
+		fds[BL_FD_CLOCK] = reading_fd(n, BL_MAP_CLOCK);
+		if (fds[BL_FD_HOST_PAGE] < 0 || fds[BL_FD_CLOCK] < 0)
+			rc = bl_fail(&err, errno, "cannot open the pinned maps in %s: %s", n->dir, strerror(errno));
+	}
+	if (!rc)
+		rc = attach(n, conn, q, &rep, &fds[BL_FD_RING], &err);
+	if (rc) {
+		fail(&rep, -rc, &err);
+		answer(conn, &rep, NULL, 0);
+	} else if (answer(conn, &rep, fds, BL_FD_COUNT)) {
+		release(&n->ep[rep.slot], "it did not wait for the answer");
+	}
+	if (!rc)
+		close(fds[BL_FD_RING]); /* the map of rings and the process keep it */
+	if (fds[BL_FD_HOST_PAGE] >= 0)
+		close(fds[BL_FD_HOST_PAGE]);
+	if (fds[BL_FD_CLOCK] >= 0)
+		close(fds[BL_FD_CLOCK]);
+	return !rc;
+}
+
+static void pending_free(struct bl_pending *p, bool keep_fd)
+{
+	struct bl_pending **at;
+
+	for (at = &p->node->pending; *at; at = &(*at)->next) {
+		if (*at == p) {
+			*at = p->next;
+			break;
+		}
+	}
+	sd_event_source_disable_unref(p->src);
+	if (!keep_fd)
+		close(p->fd);
+	free(p);
+}
+
+static int on_request(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct bl_pending *p = ctx;
+	struct bl_attach_req q = {};
+	ssize_t len;
+	bool kept;
+
+	(void)src, (void)events;
+	len = recv(fd, &q, sizeof(q), MSG_DONTWAIT | MSG_TRUNC);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	sd_event_source_set_enabled(p->src, SD_EVENT_OFF);
+	p->src = sd_event_source_disable_unref(p->src); /* one fd, one source: the endpoint's is next */
+	kept = len > 0 && serve(p->node, fd, &q, len);
+	pending_free(p, kept);
+	return 0;
+}
+
+static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct bl_node *n = ctx;
+	struct bl_pending *p, *last = NULL;
+	int conn, count = 0;
+
+	(void)src, (void)events;
+	conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (conn < 0)
+		return 0;
+	for (p = n->pending; p; p = p->next, count++)
+		last = p;
+	if (count >= PENDING_MAX)
+		pending_free(last, false); /* who connected first and still has asked nothing will not */
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		close(conn);
+		return 0;
+	}
+	p->node = n;
+	p->fd = conn;
+	p->next = n->pending;
+	n->pending = p;
+	if (sd_event_add_io(n->srv->ev, &p->src, conn, EPOLLIN, on_request, p) < 0)
+		pending_free(p, false);
+	return 0;
+}
+
+static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
+{
+	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
+	uint32_t slot = i->slot;
+
+	if (slot >= BL_EPS_MAX || i->port != n->host_cfg.port_base + key || ep->used) {
+		struct bl_ep_slot none = {};
+
+		bl_log(BL_LOG_WARN, "%s: entry %u of the map %s makes no sense and was removed", n->meta.name, key, BL_MAP_EPS);
+		bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY);
+		return;
+	}
+	ep->node = n;
+	ep->slot = slot;
+	ep->info = *i;
+	ep->info.name[sizeof(ep->info.name) - 1] = 0;
+	ep->conn = -1;
+	ep->used = true;
+	/* the pidfd first: then the start time that is read belongs to what it holds, or to nobody */
+	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;
+	if (ep->pidfd < 0 || start_time((pid_t)i->pid) != i->start_time) {
+		release(ep, "its process ended while no daemon ran");
+		return;
+	}
+	if (watch(ep) < 0)
+		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port, ep->info.name, i->pid);
+}
+
+static void adopt(struct bl_node *n)
+{
+	struct bl_ep_slot i;
+	uint32_t k;
+
+	for (k = 0; k < BL_PORT_COUNT; k++)
+		if (!bpf_map_lookup_elem(n->eps_fd, &k, &i) && (i.active || i.port))
+			adopt_one(n, k, &i);
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (n->ep[k].used)
+			continue;
+		clear_inflight(n, k);
+		clear_wake(n, k);
+		bpf_map_delete_elem(n->rings_fd, &k);
+	}
+}
+
+int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct group *g;
+	int rc, k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		n->ep[k].conn = n->ep[k].pidfd = -1;
+	adopt(n);
+	snprintf(n->sock_path, sizeof(n->sock_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, n->netns_ino);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", n->sock_path);
+	unlink(n->sock_path); /* of a daemon that is dead: we hold the node's lock */
+	n->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (n->listen_fd < 0 || bind(n->listen_fd, (struct sockaddr *)&a, sizeof(a)) || chmod(n->sock_path, 0660) || listen(n->listen_fd, 64))
+		return bl_fail(err, errno, "cannot listen at %s: %s", n->sock_path, strerror(errno));
+	/* endpoints share the in-flight page, so they trust each other: root and one group */
+	g = getgrnam("barline");
+	if (g && chown(n->sock_path, (uid_t)-1, g->gr_gid))
+		bl_log(BL_LOG_WARN, "cannot give %s to the group barline: %s", n->sock_path, strerror(errno));
+	rc = sd_event_add_io(n->srv->ev, &n->listen_src, n->listen_fd, EPOLLIN, on_connect, n);
+	return rc < 0 ? bl_fail(err, -rc, "cannot serve %s: %s", n->sock_path, strerror(-rc)) : 0;
+}
+
+/* The endpoints stay in the maps, for the next daemon. */
+void bl_endpoints_close(struct bl_node *n)
+{
+	int k;
+
+	while (n->pending)
+		pending_free(n->pending, false);
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+
+		if (!ep->used)
+			continue;
+		sd_event_source_disable_unref(ep->conn_src);
+		sd_event_source_disable_unref(ep->pid_src);
+		if (ep->conn >= 0)
+			close(ep->conn);
+		if (ep->pidfd >= 0)
+			close(ep->pidfd);
+		ep->used = false;
+	}
+	sd_event_source_disable_unref(n->listen_src);
+	n->listen_src = NULL;
+	if (n->listen_fd >= 0) {
+		close(n->listen_fd);
+		unlink(n->sock_path);
+	}
+	n->listen_fd = -1;
+}

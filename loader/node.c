@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Opening, closing and detaching nodes, whatever their role.
+ *
+ * A directory of pins is taken over if its meta map is sound and any of its links is still attached. One without is what a start that was killed left
+ * behind, or belonged to a namespace that is gone and whose inode number came again: it is removed and the node is made anew.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "node_priv.h"
+
+static void defaults(struct bl_node_cfg *c)
+{
+	if (!c->beacon_us)
+		c->beacon_us = BL_BEACON_US;
+	if (!c->dead_after_us)
+		c->dead_after_us = 10 * c->beacon_us;
+	if (!c->clock_bound_us)
+		c->clock_bound_us = BL_CLOCK_BOUND_US;
+	if (!c->clock_void_after_ms)
+		c->clock_void_after_ms = BL_CLOCK_VOID_MS;
+	if (!c->port_count)
+		c->port_count = BL_PORT_COUNT;
+	if (!c->port_base)
+		c->port_base = BL_PORT_BASE;
+}
+
+static int check(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	if (c->role != BL_ROLE_SWITCH && c->role != BL_ROLE_HOST)
+		return bl_fail(err, EINVAL, "a node is a switch or a host; role %d is neither", c->role);
+	if (c->port_count > BL_PORT_COUNT || c->port_base + c->port_count > 65536)
+		return bl_fail(err, EINVAL, "port range %u+%u: at most %u ports, up to 65535", c->port_base, c->port_count, BL_PORT_COUNT);
+	if (c->ncpus > BL_LANES_MAX)
+		return bl_fail(err, EINVAL, "%u datapath CPUs; at most %u", c->ncpus, BL_LANES_MAX);
+	if (c->beacon_us > 1000000)
+		return bl_fail(err, EINVAL, "a beacon interval of %u us; at most 1000000", c->beacon_us);
+	if (c->dead_after_us < 2 * c->beacon_us)
+		return bl_fail(err, EINVAL, "dead_after_us %u is less than two beacon intervals (%u us each): every late beacon would count as a death",
+			       c->dead_after_us, c->beacon_us);
+	if (c->clock_void_after_ms < 1000)
+		return bl_fail(err, EINVAL, "clock_void_after_ms %u is less than 1000: the daemon could not keep the clock alive", c->clock_void_after_ms);
+	return 0;
+}
+
+static int take_or_make(struct bl_node *n, struct bl_err *err)
+{
+	const char *role = bl_role_name(n->cfg.role);
+	struct timespec now;
+	int rc, links;
+
+	rc = bl_meta_read(n->dir, &n->meta);
+	links = bl_links_alive(n->dir);
+	if (links && rc)
+		return bl_fail(err, EPROTO, "%s has attached programs but no sound meta map; `barline detach %s` removes them, then start again", n->dir, role);
+	if (links && n->meta.abi_version != BL_ABI_VERSION)
+		return bl_fail(err, EPROTO, "%s was made with ABI version %u, this build speaks %u; `barline detach %s` removes it, then start again", n->dir,
+			       n->meta.abi_version, BL_ABI_VERSION, role);
+	if (links && (n->meta.role != (uint32_t)n->cfg.role || n->meta.netns_ino != n->netns_ino))
+		return bl_fail(err, EPROTO, "the meta map in %s speaks of another node; `barline detach %s` removes it, then start again", n->dir, role);
+	if (!links) {
+		rc = bl_dir_remove(n->dir);
+		if (rc)
+			return bl_fail(err, -rc, "cannot remove the stale %s: %s", n->dir, strerror(-rc));
+		rc = bl_dir_make(n->dir, err);
+		if (rc)
+			return rc;
+		n->fresh = true;
+		clock_gettime(CLOCK_REALTIME, &now);
+		n->meta = (struct bl_meta){
+			.magic = BL_META_MAGIC,
+			.abi_version = BL_ABI_VERSION,
+			.role = n->cfg.role,
+			.size = sizeof(n->meta),
+			.netns_ino = n->netns_ino,
+			.created_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
+		};
+	}
+	if (n->cfg.node_id)
+		n->meta.node_id = n->cfg.node_id;
+	while (!n->meta.node_id)
+		if (getrandom(&n->meta.node_id, sizeof(n->meta.node_id), 0) < 0)
+			return bl_fail(err, errno, "getrandom: %s", strerror(errno));
+	if (*n->cfg.name)
+		snprintf(n->meta.name, sizeof(n->meta.name), "%s", n->cfg.name);
+	else if (!*n->meta.name)
+		snprintf(n->meta.name, sizeof(n->meta.name), "%s-%08x", role, n->meta.node_id);
+	snprintf(n->meta.build, sizeof(n->meta.build), "%s", BL_BUILD);
+	return 0;
+}
+
+static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
+{
+	if (!n->fresh)
+		return;
+	bl_detach_links(n->dir, NULL, NULL);
+	if (n->cfg.role == BL_ROLE_HOST) {
+		bl_detach_clsact(cfg->ifname);
+		bl_detach_clsact("lo");
+	}
+	bl_dir_remove(n->dir);
+}
+
+static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
+{
+	int rc;
+
+	n->netns_ino = bl_netns_ino();
+	n->netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (!n->netns_ino || n->netns_fd < 0)
+		return bl_fail(err, ENOENT, "cannot tell the network namespace; is /proc mounted?");
+	rc = bl_bpffs_mount(err);
+	if (rc)
+		return rc;
+	snprintf(n->dir, sizeof(n->dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(n->cfg.role), n->netns_ino);
+	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, err);
+	if (n->lock_fd < 0)
+		return n->lock_fd;
+	rc = take_or_make(n, err);
+	if (!rc)
+		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err) : bl_host_open(n, cfg, err);
+	/* from here on calls may come from anywhere: they go back through the fd */
+	if (!rc && *n->cfg.netns)
+		snprintf(n->cfg.netns, sizeof(n->cfg.netns), "/proc/self/fd/%d", n->netns_fd);
+	if (!rc)
+		rc = bl_clock_serve(n, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_endpoints_open(n, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons)
+		rc = bl_beacon_add(n, err);
+	if (rc)
+		undo(n, cfg);
+	return rc;
+}
+
+int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg, struct bl_err *err)
+{
+	struct bl_node *n;
+	int old, rc;
+
+	*out = NULL;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return bl_fail(err, ENOMEM, "out of memory");
+	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = -1;
+	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = -1;
+	n->srv = s;
+	n->cfg = *cfg;
+	n->cfg.ports = NULL;
+	n->cfg.fdb = NULL;
+	n->cfg.ports_count = n->cfg.fdb_count = 0;
+	defaults(&n->cfg);
+	bl_libbpf_listen();
+	n->next = s->nodes;
+	s->nodes = n;
+	rc = check(&n->cfg, err);
+	if (!rc)
+		rc = bl_netns_enter(cfg->netns, &old, err);
+	if (!rc) {
+		rc = open_inside(n, cfg, err);
+		bl_netns_leave(old);
+	}
+	if (rc)
+		bl_node_close(n);
+	else
+		*out = n;
+	return rc;
+}
+
+enum bl_xdp_mode bl_node_mode(const struct bl_node *n)
+{
+	return n->natt ? n->att[0].mode : n->cfg.mode;
+}
+
+const char *bl_node_dir(const struct bl_node *n)
+{
+	return n->dir;
+}
+
+void bl_node_close(struct bl_node *n)
+{
+	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd, &n->eps_fd, &n->rings_fd, &n->page_fd, &n->netns_fd };
+	struct bl_node **at;
+	unsigned int k;
+
+	bl_beacon_remove(n);
+	bl_endpoints_close(n);
+	bl_clock_close(n);
+	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
+		if (*at == n) {
+			*at = n->next;
+			break;
+		}
+	}
+	for (k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
+		if (*fds[k] >= 0)
+			close(*fds[k]);
+	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
+	free(n->att);
+	free(n);
+}
+
+/* the NIC of a host is named by its XDP pin; its clsact filter has no pin of its own */
+static int clsact_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	char ifname[IFNAMSIZ], *p;
+
+	(void)path, (void)link_fd, (void)ctx;
+	if (!ifindex || strncmp(name, "xdp-", 4))
+		return 0;
+	snprintf(ifname, sizeof(ifname), "%s", name + 4);
+	for (p = ifname; *p; p++)
+		if (*p == ':')
+			*p = '.';
+	bl_detach_clsact(ifname);
+	return 0;
+}
+
+static int detach_inside(enum bl_role role, struct bl_err *err)
+{
+	uint64_t ino = bl_netns_ino();
+	char dir[256], sock[128];
+	int lock, rc;
+
+	snprintf(dir, sizeof(dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(role), ino);
+	if (access(dir, F_OK))
+		return bl_fail(err, ENOENT, "no %s runs in this network namespace; `barline show nodes` lists them", bl_role_name(role));
+	lock = bl_node_lock(role, ino, err);
+	if (lock < 0)
+		return lock;
+	if (role == BL_ROLE_HOST) {
+		bl_links_each(dir, clsact_of, NULL);
+		bl_detach_clsact("lo");
+	}
+	rc = bl_detach_links(dir, NULL, err);
+	if (!rc) {
+		rc = bl_dir_remove(dir);
+		if (rc)
+			rc = bl_fail(err, -rc, "cannot remove %s: %s", dir, strerror(-rc));
+		snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, ino);
+		if (role == BL_ROLE_HOST)
+			unlink(sock);
+	}
+	bl_node_unlock(role, ino, lock, !rc);
+	return rc;
+}
+
+int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err)
+{
+	int old, rc;
+
+	bl_libbpf_listen();
+	rc = bl_netns_enter(netns, &old, err);
+	if (rc)
+		return rc;
+	rc = detach_inside(role, err);
+	bl_netns_leave(old);
+	return rc;
+}

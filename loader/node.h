@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A node: one switch or one host in one network namespace, as `barlined`, the lab and the tests run it.
+ *
+ * A node is opened (programs loaded or re-used, attached, pinned), served (endpoints, clock, beacons) and closed. Closing leaves the
+ * datapath running; detaching removes it. One process may serve many nodes (the lab does): struct bl_server is the event loop
+ * that they share; one thread of it sends the beacons of all its hosts on one tick.
+ *
+ * Thread rules: all calls from one thread, the one that runs the server. The beacon thread is internal.
+ */
+#ifndef BARLINE_NODE_H
+#define BARLINE_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "../maps/host_abi.h"
+#include "../maps/meta_abi.h"
+#include "../maps/clock_abi.h"
+
+/** struct bl_err - what failed, on what, and the next step, in one sentence. */
+struct bl_err {
+	char text[512];
+};
+int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* returns -errnum */
+
+enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
+
+struct bl_port_cfg {
+	char ifname[16];
+	uint8_t role;	 /* enum bl_port_role */
+	int home_cpu;	 /* -1: the loader spreads ports over the datapath CPUs in order */
+};
+
+struct bl_fdb_cfg {
+	uint8_t mac[6];
+	char ifname[16]; /* output port */
+};
+
+/**
+ * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
+ * @beacon_us: beacon interval; 0: 100.
+ * @dead_after_us: 0: 10 beacon intervals.
+ * @clock_bound_us: configured bound of the system clock; 0: 50.
+ * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
+ * @skew_ns: test: this node's clock is off by that much.
+ * @clock_base_ns: test: bus time starts here instead of at CLOCK_TAI; 0: CLOCK_TAI. (wrap of the 48 bits)
+ * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i.
+ * @one_lane: test: all datapath CPUs share lane 0 (sw_cfg.single_writer = 0).
+ * @replace: displace another XDP program.
+ * @thread_napi: 1: make the ports' NAPI threaded and pin it to the home CPU (veth); 0: leave it.
+ */
+struct bl_node_cfg {
+	enum bl_role role;
+	char name[32];
+	char netns[256]; /* path of the network namespace; "": the current one */
+	enum bl_xdp_mode mode;
+	uint32_t node_id;
+	uint16_t port_base, port_count;
+	uint32_t beacon_us, dead_after_us;
+	uint32_t clock_bound_us, clock_void_after_ms;
+	int64_t skew_ns;
+	uint64_t clock_base_ns;
+	bool replace;
+	bool no_beacons;		/* host: do not send beacons (tests) */
+	/* switch */
+	struct bl_port_cfg *ports;
+	unsigned int ports_count;
+	struct bl_fdb_cfg *fdb;
+	unsigned int fdb_count;
+	int cpus[BL_LANES_MAX];
+	unsigned int ncpus;
+	bool one_lane;
+	bool thread_napi;
+	enum bl_fwd forward;
+	/* host */
+	char ifname[16];
+};
+
+struct bl_node;
+struct bl_server;
+
+/** bl_server_new - the event loop for a process's nodes. Returns 0 or -errno. */
+int bl_server_new(struct bl_server **out, struct bl_err *err);
+/** bl_server_run - serve until bl_server_stop, SIGTERM or SIGINT (sd-event). Returns 0 or -errno. */
+int bl_server_run(struct bl_server *s, struct bl_err *err);
+/** bl_server_stop - makes bl_server_run return; may be called from a signal handler or a callback of the loop. */
+void bl_server_stop(struct bl_server *s);
+/** bl_server_fd, bl_server_step - for callers with a loop of their own: poll the fd for input, then step. */
+int bl_server_fd(struct bl_server *s);
+int bl_server_step(struct bl_server *s, struct bl_err *err);
+/** bl_server_free - closes all nodes; datapaths stay. */
+void bl_server_free(struct bl_server *s);
+
+/**
+ * bl_node_open - load, attach and pin a node, or take over one whose pins are there (programs are swapped by bpf_link_update without
+ * losing a frame; maps are kept). Checks the meta map first. Adds the node to the server: clock kept, beacons sent, endpoints served.
+ * Returns 0, or -errno with @err: EBUSY another XDP program, EPROTO pins of another ABI version, ENODEV no such interface, ...
+ */
+int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg, struct bl_err *err);
+/** bl_node_mode - the XDP mode that an interface of the node really got. */
+enum bl_xdp_mode bl_node_mode(const struct bl_node *n);
+const char *bl_node_dir(const struct bl_node *n); /* its pin directory */
+/** bl_node_close - stop serving; the datapath stays in the kernel. */
+void bl_node_close(struct bl_node *n);
+
+/** bl_node_detach - remove programs and pins of the node with this role in this namespace. Returns 0 or -errno (ENOENT: none). */
+int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
+/** bl_clean - remove pins and sockets whose namespace or interface is gone. Returns how many nodes were removed or -errno. */
+int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err);
+
+/* pin.c: finding nodes, for the CLI and the tests */
+struct bl_node_ref {
+	enum bl_role role;
+	uint64_t netns_ino;
+	char dir[256];
+	struct bl_meta meta;
+};
+/** bl_nodes_find - nodes pinned on this machine; @netns_ino 0: all. The caller frees *out. Returns the count or -errno. */
+int bl_nodes_find(struct bl_node_ref **out, uint64_t netns_ino, struct bl_err *err);
+/** bl_map_open - fd of a pinned map of the node, after checks of type and value size. Returns fd or -errno. */
+int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write, struct bl_err *err);
+/** bl_bpffs_mount - make sure that our bpffs is mounted. */
+int bl_bpffs_mount(struct bl_err *err);
+
+/* netns.c */
+/** bl_netns_enter - switch this thread to a namespace given as a path or an ip-netns(8) name; *old gets an fd to return with. */
+int bl_netns_enter(const char *netns, int *old, struct bl_err *err);
+void bl_netns_leave(int old);
+uint64_t bl_netns_ino(void); /* of this thread */
+
+/* config.c */
+/** bl_config_load - read a node's YAML file. Unknown keys and bad values fail with file and line in @err. Free with bl_config_free. */
+int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err);
+void bl_config_free(struct bl_node_cfg *cfg);
+
+#endif

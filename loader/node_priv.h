@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the loader's files share with each other and with nobody else.
+ */
+#ifndef BARLINE_NODE_PRIV_H
+#define BARLINE_NODE_PRIV_H
+
+#include <pthread.h>
+#include <net/if.h>
+#include <systemd/sd-event.h>
+#include "node.h"
+
+#ifndef BL_BUILD
+#define BL_BUILD "0.2"
+#endif
+
+#define BL_BPFFS	  BL_RUN_DIR "/bpf"
+#define BL_PATH_MAX	  384
+/* One XDP buffer is one 4 KiB page: 256 bytes of headroom, 320 of skb_shared_info, 14 + 8 of Ethernet and VLAN header. */
+#define BL_XDP_MTU_MAX	  3498
+#define BL_BEACON_MARK	  0x6261726cu
+#define BL_BEACON_US	  100
+#define BL_CLOCK_BOUND_US 50
+#define BL_CLOCK_VOID_MS  10000
+#define BL_CLOCK_TICK_NS  250000000ULL
+#define BL_CLOCK_DRIFT_PPB 100000
+#define BL_CLOCK_STEP_NS  1000000000LL /* a correction beyond it is a step of the system clock, not drift */
+/* how the clsact fallback knows its own filters again */
+#define BL_TC_HANDLE	  0xb1
+#define BL_TC_PRIORITY	  0xb1
+
+enum { BL_LOG_ERR = 3, BL_LOG_WARN = 4, BL_LOG_INFO = 6 }; /* syslog's numbers */
+void bl_log(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** struct bl_iface - facts of an interface, read once at open. */
+struct bl_iface {
+	char name[IFNAMSIZ];
+	int ifindex;
+	uint8_t mac[6];
+	unsigned int mtu;
+	bool up;
+};
+
+/** struct bl_attached - an interface under a program: what -j prints. */
+struct bl_attached {
+	struct bl_iface iface;
+	enum bl_xdp_mode mode;
+	int port;	    /* of the switch; -1 on a host */
+	uint8_t role;	    /* enum bl_port_role */
+	int home_cpu;	    /* -1: not pinned */
+	const char *egress; /* "tcx", "clsact", NULL: none */
+};
+
+/** struct bl_ep - one endpoint slot as the daemon sees it. */
+struct bl_ep {
+	struct bl_node *node;
+	unsigned int slot;
+	int conn;			/* its connection; -1: adopted from an earlier daemon */
+	int pidfd;			/* -1: the process is not visible here */
+	sd_event_source *conn_src, *pid_src;
+	bool used;
+	struct bl_ep_slot info;
+};
+
+struct bl_pending; /* a connection that has not asked yet; endpoint.c */
+
+/** struct bl_node - see node.h. Fields below a comment belong to the file that it names. */
+struct bl_node {
+	struct bl_server *srv;
+	struct bl_node *next;
+	struct bl_node_cfg cfg; /* without ports and fdb: these are used up by open */
+	char dir[256];
+	uint64_t netns_ino;
+	int netns_fd;
+	int lock_fd;
+	bool fresh; /* made here, not taken over */
+	struct bl_meta meta;
+	struct bl_attached *att;
+	unsigned int natt;
+	/* clock.c */
+	int clock_fd;
+	struct bl_clock *clock;
+	int64_t bus_offset_ns; /* bus time wanted - CLOCK_TAI */
+	bool stepped;
+	sd_event_source *clock_src;
+	/* beacon.c */
+	struct bl_node *beacon_next;
+	int beacon_sock;
+	uint64_t beacon_last; /* bus time of the last tick sent */
+	uint64_t beacon_ns;
+	uint32_t beacon_psn;
+	int beacon_errno; /* logged already */
+	uint8_t beacon_frame[BL_BEACON_LEN];
+	/* endpoint.c */
+	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd;
+	struct bl_host_cfg host_cfg;
+	int listen_fd;
+	sd_event_source *listen_src;
+	struct bl_ep ep[BL_EPS_MAX];
+	struct bl_pending *pending;
+	char sock_path[108];
+	unsigned int next_port; /* where the search for a free port goes on */
+};
+
+/** struct bl_server - see node.h. */
+struct bl_server {
+	sd_event *ev;
+	int stop_fd;
+	bool stop;
+	struct bl_node *nodes;
+	/* beacon.c */
+	pthread_t beacon_thread;
+	bool beacon_running, beacon_quit;
+	pthread_mutex_t beacon_lock; /* guards the list below and the beacon_* fields of the nodes in it */
+	pthread_cond_t beacon_cond;
+	struct bl_node *beacon_nodes;
+};
+
+/* pin.c */
+const char *bl_role_name(enum bl_role role);
+int bl_node_lock(enum bl_role role, uint64_t ino, struct bl_err *err); /* fd, or -EBUSY with the owner's pid */
+void bl_node_unlock(enum bl_role role, uint64_t ino, int fd, bool gone);
+int bl_meta_read(const char *dir, struct bl_meta *meta);
+int bl_dir_make(const char *dir, struct bl_err *err);
+int bl_dir_remove(const char *dir);
+int bl_pin_over(int fd, const char *path, struct bl_err *err);
+/** bl_links_each - calls @fn for every pinned link of a node; @ifindex 0: its interface is gone. */
+typedef int (*bl_link_fn)(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx);
+int bl_links_each(const char *dir, bl_link_fn fn, void *ctx);
+int bl_links_alive(const char *dir); /* how many are attached still */
+
+/* maps.c */
+struct bpf_object;
+int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *anew, struct bl_err *err);
+int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err);
+void bl_libbpf_listen(void); /* keep what libbpf says, from now on, for bl_load_failed() */
+int bl_load_failed(int errnum, const char *what, struct bl_err *err);
+int bl_map_set(int fd, uint32_t key, const void *value, const char *name, struct bl_err *err);
+
+/* iface.c */
+int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
+int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err);
+int bl_iface_up(const char *name, struct bl_err *err);
+int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err);
+
+/* attach.c */
+extern bool bl_no_tcx; /* tests: behave as a kernel without tcx */
+int bl_attach_xdp(struct bl_attached *a, const char *dir, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err);
+int bl_attach_egress(struct bl_attached *a, const char *dir, int prog_fd, struct bl_err *err);
+int bl_detach_links(const char *dir, const char *only, struct bl_err *err); /* @only: an interface; NULL: all */
+void bl_detach_clsact(const char *ifname);
+
+/* napi.c */
+int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err);
+
+/* sets.c */
+struct bl_sets {
+	uint8_t in_sets[BL_SW_PORTS_MAX];
+	uint8_t out_set[BL_SW_PORTS_MAX];
+	unsigned int nsets;
+};
+int bl_sets_derive(const uint8_t *roles, unsigned int n, struct bl_sets *s, struct bl_err *err);
+int bl_sets_check(const uint8_t *roles, unsigned int n, const struct bl_sets *s, struct bl_err *err);
+
+/* switch_node.c, host_node.c: load, configure, attach, pin. The thread is in the node's namespace. */
+int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err);
+int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err);
+
+/* clock.c */
+int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err);
+int bl_clock_serve(struct bl_node *n, struct bl_err *err);
+void bl_clock_close(struct bl_node *n);
+uint64_t bl_mono_ns(void);
+
+/* beacon.c */
+int bl_beacon_add(struct bl_node *n, struct bl_err *err);
+void bl_beacon_remove(struct bl_node *n);
+void bl_beacon_stop(struct bl_server *s);
+
+/* endpoint.c */
+int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
+void bl_endpoints_close(struct bl_node *n);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Maps of the host role: the in-flight page, the barrier page, endpoint slots and rings (DESIGN 3.5), and the daemon's socket.
+ */
+#ifndef BARLINE_HOST_ABI_H
+#define BARLINE_HOST_ABI_H
+
+#include "switch_abi.h"
+
+#define BL_EPS_MAX	 64
+#define BL_RING_BYTES	 (512u << 10) /* default size of an endpoint's ring; a power of two */
+#define BL_RING_BYTES_MIN (64u << 10)
+#define BL_RING_BYTES_MAX (64u << 20)
+
+#define BL_MAP_HOST_CFG	 "host_cfg"
+#define BL_MAP_INFLIGHT	 "inflight"
+#define BL_MAP_HOST_PAGE "host_page"
+#define BL_MAP_WAKE	 "wake"
+#define BL_MAP_EPS	 "eps"
+#define BL_MAP_RINGS	 "rings"
+
+/* keys of "counts" on a host */
+enum bl_host_counts { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_MAX };
+
+/**
+ * struct bl_host_cfg - value 0 of "host_cfg". Written by the loader; read-only for the programs.
+ * @node_id: this host in its beacons.
+ * @neps: endpoint slots 0 to @neps - 1 may be in use: bounds the egress program's walk. Grows only.
+ * @port_base, @port_count: UDP port range of ordered traffic.
+ * @tai_offset_s: sent in beacons, compared in those that arrive.
+ * @beacon_ns, @dead_after_ns: as in struct bl_sw_cfg.
+ * @queue: transmit queue for everything ordered.
+ * @beacon_mark: skb mark that the daemon's own beacons carry; others are dropped.
+ */
+struct bl_host_cfg {
+	__u32 node_id;
+	__u32 neps;
+	__u16 port_base;
+	__u16 port_count;
+	__s32 tai_offset_s;
+	__u64 beacon_ns;
+	__u64 dead_after_ns;
+	__u32 queue;
+	__u32 beacon_mark;
+};
+_Static_assert(sizeof(struct bl_host_cfg) == 40, "ABI");
+
+/**
+ * struct bl_inflight - one endpoint's line of the in-flight page; the whole page is one mmap of 4096 bytes.
+ * @ts: bus time taken before the timestamp of the scattering that is being sent; BL_TIME_NONE: nothing in flight. 0 counts as none (a new map).
+ *	Written by the endpoint's process; cleared by the daemon when the process has died.
+ *	Pairs with the egress program: clock, full fence, read @ts. The writer: @ts = clock, full fence, clock again.
+ */
+struct bl_inflight {
+	__u64 ts;
+	__u64 reserved[7];
+};
+_Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
+
+/**
+ * struct bl_host_page - value 0 of "host_page"; processes map it read-only.
+ * @barrier: messages below it are complete: everything that will ever come below it is in the rings already.
+ * @commit: the same for reliable messages.
+ * @sent_barrier: highest barrier that the egress program wrote.
+ * @reg: registers of the link, per lane.
+ * @now_ns, @limit_ns, @watch_ns, @scan_ns: as in struct bl_sw_lane.
+ *
+ * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the library: read @barrier (acquire), then the ring.
+ */
+struct bl_host_page {
+	__u64 barrier;
+	__u64 commit;
+	__u64 sent_barrier;
+	__u64 now_ns;
+	__u64 limit_ns;
+	__u64 watch_ns;
+	__u64 scan_ns;
+	__u64 reserved;
+	struct bl_reg reg[BL_LANES_MAX];
+};
+_Static_assert(sizeof(struct bl_host_page) == 320, "ABI");
+
+/**
+ * struct bl_wake - value 0 of "wake": who sleeps until which barrier. Written by processes and by the XDP program.
+ * @next: no sleeper waits for a barrier at or below it... the least of the @until below, BL_TIME_NONE: nobody. Lowered by compare-and-swap
+ *	on both sides, emptied by exchange before the program scans: a sleeper is either seen by the scan or finds @next empty.
+ * @ep: @until: the endpoint sleeps and wants to be woken when barrier > @until. BL_TIME_NONE: awake. BL_WAKE_ON_DATA: it sleeps
+ *	with nothing to deliver: the program lowers @until to the first message's timestamp.
+ *	@woken: times the program woke it.
+ */
+struct bl_wake {
+	__u64 next;
+	__u64 reserved[7];
+	struct {
+		__u64 until;
+		__u64 woken;
+		__u64 reserved[6];
+	} ep[BL_EPS_MAX];
+};
+_Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
+#define BL_WAKE_ON_DATA (~0ULL - 1)
+
+/**
+ * struct bl_ep_slot - one endpoint: value (port - port_base) of "eps", which has BL_PORT_COUNT values. Written by the daemon; the programs
+ * read it.
+ * @active: 1: the endpoint exists. Set last, cleared first.
+ * @port: its UDP port, host order.
+ * @slot: index in the in-flight page, the wake page and the rings.
+ * @pid: in the daemon's pid namespace.
+ * @start_time: of the process (field 22 of /proc/PID/stat), so that a reused pid is not mistaken for it.
+ * @addr: IPv6 or IPv4-mapped address; all zero: any address of the host.
+ * @name: of the process, NUL terminated.
+ */
+struct bl_ep_slot {
+	__u32 active;
+	__u16 port;
+	__u16 slot;
+	__u32 pid;
+	__u32 ring_bytes;
+	__u64 start_time;
+	__u8 addr[16];
+	char name[16];
+};
+_Static_assert(sizeof(struct bl_ep_slot) == 56, "ABI");
+
+/**
+ * struct bl_rec - one frame in an endpoint's ring; the body follows. The record's room is one of BL_REC_SMALL, BL_REC_FULL, BL_REC_JUMBO.
+ * @ts: message timestamp, extended to 64 bits; 0 if the frame has none.
+ * @psn, @opcode, @flags: from the header.
+ * @saddr, @sport: the sender; sport in host order.
+ * @len: bytes of body, bl_hdr not included.
+ */
+struct bl_rec {
+	__u64 ts;
+	__u32 psn;
+	__u16 sport;
+	__u8 opcode;
+	__u8 flags;
+	__u8 saddr[16];
+	__u32 len;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct bl_rec) == 40, "ABI");
+#define BL_REC_SMALL 256  /* bodies up to 216 bytes */
+#define BL_REC_FULL  1536 /* up to 1496: one frame of MTU 1500 */
+#define BL_REC_JUMBO 3584 /* up to 3544: the largest that fits one XDP buffer of a 4 KiB page */
+#define BL_BODY_MAX  (BL_REC_JUMBO - (int)sizeof(struct bl_rec))
+
+/*
+ * The daemon's socket (SOCK_SEQPACKET, BL_RUN_DIR/host-<netns>.sock). One request, one answer with file descriptors (SCM_RIGHTS);
+ * the connection then stands for the life of the endpoint: when it closes, the endpoint is gone.
+ */
+#define BL_SOCK_MAGIC 0x424c5351u
+/**
+ * struct bl_attach_req - wish for an endpoint.
+ * @magic, @abi_version: BL_SOCK_MAGIC, BL_ABI_VERSION.
+ * @port: UDP port wanted; 0: any free one.
+ * @ring_bytes: 0: BL_RING_BYTES.
+ * @family: AF_INET or AF_INET6: which address of the host the endpoint gets; 0: the first that the host has.
+ */
+struct bl_attach_req {
+	__u32 magic;
+	__u32 abi_version;
+	__u32 port;
+	__u32 ring_bytes;
+	__u32 family;
+	__u32 reserved;
+};
+/**
+ * struct bl_attach_rep - answer. @error: 0, or a positive errno with @message for people.
+ * @slot, @port, @addr: the endpoint. @mtu: of the NIC, bytes of IP packet. @ifindex: of the NIC.
+ * @beacon_ns: the beacon interval. @port_base, @port_count: the range.
+ * File descriptors, in this order: BL_FD_*.
+ */
+struct bl_attach_rep {
+	__u32 magic;
+	__s32 error;
+	__u32 slot;
+	__u32 port;
+	__u32 mtu;
+	__u32 ifindex;
+	__u16 port_base;
+	__u16 port_count;
+	__u32 ring_bytes;
+	__u64 beacon_ns;
+	__u8 addr[16];
+	char message[160];
+};
+enum bl_attach_fd { BL_FD_RING, BL_FD_INFLIGHT, BL_FD_HOST_PAGE, BL_FD_WAKE, BL_FD_CLOCK, BL_FD_COUNT };
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Why a frame ended as it did: the one list of reasons, shared by every program, the CLI and the tests.
+ *
+ * Every barline program ends in bl_done(reason) (bpf/bpf_util.h). It counts the reason on the frame's port and maps it to
+ * an XDP or tc verdict. A frame is counted exactly once per program, so the sum over the reasons of a port equals
+ * the frames that the program saw there.
+ *
+ * Append only: the number is ABI (it indexes struct bl_counts). The second column is the name in the CLI, in JSON
+ * and in the manual; the third is the sentence that `barline show drops` and `barline doctor` print.
+ */
+#ifndef BARLINE_REASONS_ABI_H
+#define BARLINE_REASONS_ABI_H
+
+/* X(SYMBOL, "name", kind, "explanation"); kind: OK went on, DROP dropped, NOTE an event counted beside the verdict */
+#define BL_REASONS(X) \
+	X(NONE,            "none",            OK,   "never used: a program that returns it has a fault") \
+	X(NOT_OURS,        "not_ours",        OK,   "not a barline frame: handed to the kernel untouched") \
+	X(FORWARDED,       "forwarded",       OK,   "ordered frame sent on with this switch's barrier") \
+	X(BEACON,          "beacon",          OK,   "beacon taken in; its barrier was used and the frame ended here") \
+	X(RELAYED,         "relayed",         OK,   "beacon that raised a barrier and was cloned to the ports") \
+	X(STORED,          "stored",          OK,   "message appended to its endpoint's ring") \
+	X(SENT,            "sent",            OK,   "ordered frame of this host sent with barriers filled in") \
+	X(BEACON_SENT,     "beacon_sent",     OK,   "beacon of this host sent with barriers filled in") \
+	X(TO_KERNEL,       "to_kernel",       OK,   "ordered frame without a resolved neighbour: handed to the kernel") \
+	X(CLONE_SENT,      "clone_sent",      OK,   "relayed beacon sent on this port") \
+	X(CLONE_STALE,     "clone_stale",     DROP, "relayed beacon not needed: this port carried newer barriers") \
+	X(SHORT,           "short",           DROP, "frame ends inside a header it announces") \
+	X(BAD_LENGTH,      "bad_length",      DROP, "IP or UDP length disagrees with the frame") \
+	X(BAD_IHL,         "bad_ihl",         DROP, "IPv4 header length below 5 words") \
+	X(IP_OPTIONS,      "ip_options",      DROP, "IPv4 options or IPv6 extension headers on an ordered frame") \
+	X(FRAGMENT,        "fragment",        DROP, "IP fragment of an ordered frame; raise the MTU") \
+	X(DOUBLE_TAG,      "double_tag",      DROP, "more than one VLAN tag") \
+	X(BAD_VERSION,     "bad_version",     DROP, "header version is not one this build speaks") \
+	X(BAD_OPCODE,      "bad_opcode",      DROP, "opcode unknown, or not allowed in this kind of frame") \
+	X(BAD_FLAGS,       "bad_flags",       DROP, "reserved flag set, or lane not below the lane count") \
+	X(TTL,             "ttl",             DROP, "TTL or hop limit used up: a forwarding loop") \
+	X(LOOPED,          "looped",          DROP, "frame came back to the port that its sender is on") \
+	X(BARRIER_AHEAD,   "barrier_ahead",   DROP, "barrier further ahead than this node's clock plus the bound") \
+	X(TS_AHEAD,        "ts_ahead",        DROP, "message timestamp further ahead than this node's clock plus the bound") \
+	X(TAI_MISMATCH,    "tai_mismatch",    DROP, "neighbour uses another TAI offset; fix its clock first") \
+	X(CLOCK_VOID,      "clock_void",      DROP, "the clock record is past void_after; is barlined running?") \
+	X(UNKNOWN_PORT,    "unknown_port",    DROP, "interface is not a port of this switch") \
+	X(NO_ROUTE,        "no_route",        DROP, "no route or no table entry for the destination") \
+	X(TOO_BIG,         "too_big",         DROP, "frame larger than the output's MTU or the largest ring record") \
+	X(NO_ENDPOINT,     "no_endpoint",     DROP, "no endpoint has this address and port") \
+	X(RING_FULL,       "ring_full",       DROP, "the endpoint's ring is full: the process does not keep up") \
+	X(NOT_ENDPOINT,    "not_endpoint",    DROP, "sent into barline's port range by something that is no endpoint") \
+	X(REDIRECT_FAILED, "redirect_failed", DROP, "the device map refused the output port") \
+	X(FORGED_BEACON,   "forged_beacon",   DROP, "link-local barline frame that did not come from the host daemon") \
+	X(PROMISE_BROKEN,  "promise_broken",  NOTE, "message with a timestamp below its lane's barrier: the FIFO before this port is broken") \
+	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to") \
+	X(BARRIER_OLD,     "barrier_old",     NOTE, "barrier below its register; ordinary, ignored") \
+	X(EXCLUDED,        "excluded",        NOTE, "silent input excluded from the barrier after dead_after") \
+	X(JOINED,          "joined",          NOTE, "input joined the barrier once its own had passed it")
+
+#define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
+enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };
+#undef BL_REASON_ENUM
+
+#define BL_REASON_MAX 64 /* room to grow: the size of struct bl_counts is ABI */
+_Static_assert(BL_R_COUNT <= BL_REASON_MAX, "reasons outgrew struct bl_counts");
+
+enum bl_reason_kind { BL_KIND_OK, BL_KIND_DROP, BL_KIND_NOTE };
+
+#endif

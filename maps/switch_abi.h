@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Maps of the switch role: registers, input sets and minimum trees (1Pipe sections 4.1 and 4.2), and forwarding.
+ *
+ * One worked example: a ToR with hosts on ports 0 and 1 and a spine on port 2. Input set 0 = {0,1} feeds the up-link (port 2), set 1 =
+ * {0,1,2} feeds the host ports. A frame from port 0 with B=50 raises reg[0][0] to 50, leaf 0 of trees 0 and 1 to 50; if the
+ * other leaves are 60 and 40, root 0 becomes 50 and root 1 stays 40: the frame leaves on port 2 with 50, on port 1 with 40.
+ */
+#ifndef BARLINE_SWITCH_ABI_H
+#define BARLINE_SWITCH_ABI_H
+
+#include "reasons_abi.h"
+#include "wire_abi.h"
+
+#define BL_SW_PORTS_MAX	 256
+#define BL_SW_CPUS_MAX	 256
+#define BL_TREE_LEAVES	 BL_SW_PORTS_MAX
+#define BL_TIME_NONE	 (~0ULL) /* a leaf that does not hold the minimum back */
+
+/* map names, as pinned */
+#define BL_MAP_META	 "meta"
+#define BL_MAP_CLOCK	 "clock"
+#define BL_MAP_COUNTS	 "counts"
+#define BL_MAP_SW_CFG	 "sw_cfg"
+#define BL_MAP_SW_IFIDX	 "sw_ifindex"
+#define BL_MAP_SW_PORTS	 "sw_ports"
+#define BL_MAP_SW_REGS	 "sw_regs"
+#define BL_MAP_SW_TREES	 "sw_trees"
+#define BL_MAP_SW_LANES	 "sw_lanes"
+#define BL_MAP_SW_FDB	 "sw_fdb"
+#define BL_MAP_SW_TX	 "sw_tx"
+#define BL_MAP_SW_CARRIED "sw_carried"
+
+/**
+ * struct bl_counts - frames by reason; one per port (switch) or per direction (host), per CPU.
+ */
+struct bl_counts {
+	__u64 n[BL_REASON_MAX];
+};
+_Static_assert(sizeof(struct bl_counts) == 512, "ABI");
+#define BL_COUNTS_UNKNOWN BL_SW_PORTS_MAX /* key in "counts" for frames of interfaces that are no port */
+
+enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
+
+/**
+ * struct bl_sw_cfg - value 0 of "sw_cfg". Written by the loader before attach and on reload; read-only for the program.
+ * @node_id: this switch in beacons it relays.
+ * @nports: ports 0 to @nports - 1 are in use.
+ * @lanes: datapath CPUs, 1 to BL_LANES_MAX; each owns one lane.
+ * @forward: enum bl_fwd: Linux's routing tables, or the static table sw_fdb.
+ * @port_base, @port_count: the UDP port range of ordered traffic.
+ * @beacon_ns: the beacon interval.
+ * @dead_after_ns: a lane silent for longer is excluded from B.
+ * @tree_leaves: leaves in use, a power of two >= @nports: 4 to BL_TREE_LEAVES. Root is node 1.
+ * @single_writer: 1: lanes as DESIGN 3.3. 0: all CPUs share lane 0, which breaks the promise: for the test that shows it.
+ * @tai_offset_s: refused in beacons if different.
+ * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
+ */
+struct bl_sw_cfg {
+	__u32 node_id;
+	__u32 nports;
+	__u32 lanes;
+	__u32 forward;
+	__u16 port_base;
+	__u16 port_count;
+	__u32 tree_leaves;
+	__u64 beacon_ns;
+	__u64 dead_after_ns;
+	__u32 single_writer;
+	__s32 tai_offset_s;
+	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
+};
+_Static_assert(sizeof(struct bl_sw_cfg) == 304, "ABI");
+#define BL_NO_LANE 0xff
+
+enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
+
+/**
+ * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program.
+ * @ifindex: 0: slot not in use.
+ * @role: enum bl_port_role; a host below, a switch above, a switch below.
+ * @in_sets: bit s: this port is an input of set s.
+ * @out_set: the set whose minimum this port sends.
+ * @home_lane: lane (datapath CPU) that this port's frames are processed on.
+ * @mac: the port's own address; source of beacons.
+ * @mtu: bytes of the IP packet.
+ * @name: interface name, NUL terminated.
+ */
+struct bl_sw_port {
+	__u32 ifindex;
+	__u8 role;
+	__u8 in_sets;
+	__u8 out_set;
+	__u8 home_lane;
+	__u8 mac[6];
+	__u16 mtu;
+	char name[16];
+};
+_Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
+
+/*
+ * ABSENT: never heard. JOINING: heard, its barrier has not passed what the outputs were given. LIVE: holds the minimum back.
+ * DEAD: was silent for dead_after: does not hold B back any more, but still C (until the controller's Resume).
+ */
+enum bl_reg_state { BL_REG_ABSENT, BL_REG_JOINING, BL_REG_LIVE, BL_REG_DEAD };
+
+/**
+ * struct bl_reg - registers R and C of one (port, lane), extended to 64 bits.
+ * @b: highest barrier that arrived; never lowered. 0: none yet.
+ * @c: highest commit barrier.
+ * @heard_ns: watch time (struct bl_sw_lane) of the last good frame.
+ * @state: enum bl_reg_state.
+ * @lanes: lane count that the neighbour announced last.
+ *
+ * Written only by the CPU that the port is homed to; user space reads without a lock and may see a value that is one frame old.
+ */
+struct bl_reg {
+	__u64 b;
+	__u64 c;
+	__u64 heard_ns;
+	__u32 state;
+	__u32 lanes;
+};
+_Static_assert(sizeof(struct bl_reg) == 32, "ABI");
+struct bl_port_regs {
+	struct bl_reg lane[BL_LANES_MAX];
+};
+
+/**
+ * struct bl_pair - a barrier and a commit barrier.
+ */
+struct bl_pair {
+	__u64 b;
+	__u64 c;
+};
+
+/**
+ * struct bl_tree - minimum over the leaves of one (lane, input set): node 1 is the root, node i has children 2i and 2i+1, leaf p is node
+ * tree_leaves + p. Leaves of ports that are no input, silent or not yet joined are BL_TIME_NONE. Written only by the lane's CPU.
+ */
+struct bl_tree {
+	struct bl_pair node[2 * BL_TREE_LEAVES];
+};
+_Static_assert(sizeof(struct bl_tree) == 8192, "ABI");
+#define BL_TREE_KEY(lane, set) ((lane) * BL_SETS_MAX + (set))
+
+/**
+ * struct bl_sw_lane - one datapath CPU's state. Written only by that CPU.
+ * @now_ns: bus time when this lane last read the clock.
+ * @limit_ns: barriers up to here need no fresh clock reading: @now_ns plus the clock's bound.
+ * @watch_ns: time for which this lane was really watching: grows by at most a beacon interval from one clock reading to the next, so that a CPU
+ *	that stood still for a while does not take its neighbours for dead.
+ * @scan_ns: watch time of the last search for silent inputs.
+ * @out: what each set's outputs have been given; never decreases.
+ * @relayed: barrier of the last relay by set.
+ */
+struct bl_sw_lane {
+	__u64 now_ns;
+	__u64 limit_ns;
+	__u64 watch_ns;
+	__u64 scan_ns;
+	struct bl_pair out[BL_SETS_MAX];
+	__u64 relayed[BL_SETS_MAX];
+};
+_Static_assert(sizeof(struct bl_sw_lane) == 224, "ABI");
+
+/**
+ * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the lane's CPU.
+ */
+struct bl_carried {
+	__u64 b[BL_LANES_MAX];
+};
+
+/**
+ * struct bl_fdb_bucket - static table for pure L2, four ways.
+ * @mac: destination address, in the low 48 bits, as read little-endian from the wire; 0: free.
+ * @port: output port.
+ * A bucket is bl_fdb_hash(mac) (bpf/wire_core.h). Written by the loader only.
+ */
+#define BL_FDB_BUCKETS 1024
+#define BL_FDB_WAYS    4
+struct bl_fdb_bucket {
+	struct {
+		__u64 mac;
+		__u64 port;
+	} way[BL_FDB_WAYS];
+};
+_Static_assert(sizeof(struct bl_fdb_bucket) == 64, "one cache line");
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Map definitions of the switch role. BPF side only; the values are in switch_abi.h. */
+#ifndef BARLINE_SWITCH_MAPS_H
+#define BARLINE_SWITCH_MAPS_H
+
+#include "common_maps.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX + 1); /* the last is BL_COUNTS_UNKNOWN */
+	__type(key, __u32);
+	__type(value, struct bl_counts);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bl_sw_cfg);
+} sw_cfg SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024); /* the loader enlarges it: interface index -> port + 1 */
+	__type(key, __u32);
+	__type(value, __u32);
+} sw_ifindex SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_sw_port);
+} sw_ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_port_regs);
+} sw_regs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_LANES_MAX * BL_SETS_MAX); /* BL_TREE_KEY */
+	__type(key, __u32);
+	__type(value, struct bl_tree);
+} sw_trees SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_LANES_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_sw_lane);
+} sw_lanes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_carried);
+} sw_carried SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_FDB_BUCKETS);
+	__type(key, __u32);
+	__type(value, struct bl_fdb_bucket);
+} sw_fdb SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} sw_tx SEC(".maps");
+
+#endif

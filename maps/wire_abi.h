@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The wire: what barline frames look like. docs/protocol.md is the reference; tests/unit/test_protocol.c compares it
+ * with this file and with the Wireshark dissector.
+ *
+ * Data travels in UDP over IPv4 or IPv6 (so that routers carry it), the 24-byte header first in the UDP payload. Beacons
+ * are Ethernet frames that never leave their link:
+ *
+ *   data     eth 14 [vlan 4] ip 20|40 udp 8  bl_hdr 24  body
+ *   beacon   eth 14 [vlan 4]                 bl_hdr 24  bl_beacon 8  relay scratch 96
+ */
+#ifndef BARLINE_WIRE_ABI_H
+#define BARLINE_WIRE_ABI_H
+
+#include <linux/types.h>
+
+#define BL_VERSION	    1 /* upper 3 bits of the opcode byte */
+#define BL_ETHERTYPE	    0x88B5 /* IEEE 802 local experimental 1 */
+#define BL_BEACON_MAC	    { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e } /* 802.1Q nearest bridge: never forwarded */
+#define BL_PORT_BASE	    61696 /* first UDP port of barline's range; above Linux's ephemeral range */
+#define BL_PORT_COUNT	    256
+#define BL_LANES_MAX	    8 /* 3 bits of the flags */
+#define BL_SETS_MAX	    8 /* distinct input sets of one switch; see relay scratch */
+#define BL_TS_BITS	    48
+#define BL_TS_MASK	    ((1ULL << BL_TS_BITS) - 1)
+#define BL_TS_OLD	    (1ULL << 40) /* ns, 18 min: a barrier this far back promises nothing and is never mistaken for one ahead */
+#define BL_MSG_MAX	    (1U << 20) /* largest message, bytes */
+
+/**
+ * struct bl_hdr - 1Pipe section 6.1's 24 bytes, network order.
+ * @ts: message timestamp, 48-bit bus nanoseconds; 0 in frames that carry no ordered message.
+ * @barrier: no later frame on this lane carries a best-effort message below it. Rewritten at every hop.
+ * @commit: the same for reliable messages; equal to @barrier where nothing reliable is outstanding.
+ * @psn: packet sequence number, counted by the sender per destination endpoint, from 0.
+ * @opcode: version << 5 | opcode.
+ * @flags: BL_F_EOM | (lanes - 1) << 3 | lane. Rewritten at every hop but for BL_F_EOM.
+ */
+struct bl_hdr {
+	__u8 ts[6];
+	__u8 barrier[6];
+	__u8 commit[6];
+	__be16 psn_hi; /* psn is 2-byte aligned on the wire: two halves keep the struct free of padding */
+	__be16 psn_lo;
+	__u8 opcode;
+	__u8 flags;
+};
+_Static_assert(sizeof(struct bl_hdr) == 24, "the header is 24 bytes on the wire");
+
+/* X(SYMBOL, number, "name", UDP or LINK) */
+#define BL_OPCODES(X) \
+	X(DATA,   1, "data",   UDP)  /* one or more whole messages, and references to preloaded ones */ \
+	X(FRAG,   2, "frag",   UDP)  /* part of a large message, sent ahead; carries no ts */ \
+	X(CREDIT, 3, "credit", UDP)  /* receive window of the destination */ \
+	X(NAK,    4, "nak",    UDP)  /* messages that were not delivered */ \
+	X(PROBE,  5, "probe",  UDP)  /* asks for a CREDIT after silence */ \
+	X(BEACON, 6, "beacon", LINK) /* barriers on an idle link */
+
+#define BL_OPCODE_ENUM(sym, num, name, where) BL_OP_##sym = num,
+enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
+#undef BL_OPCODE_ENUM
+#define BL_OPCODE_BYTE(op) ((__u8)(BL_VERSION << 5 | (op)))
+
+#define BL_F_EOM	0x80 /* last frame of a message (FRAG); always set in DATA */
+#define BL_F_RESERVED	0x40 /* must be zero */
+#define BL_F_LANES(n)	(((n) - 1) << 3)
+#define BL_FLAGS_LANES(f) ((((f) >> 3) & 7) + 1)
+#define BL_FLAGS_LANE(f) ((f) & 7)
+
+/**
+ * struct bl_beacon - body of a beacon, after its header.
+ * @tai_offset_s: the sender's TAI - UTC in seconds as its kernel knows it. A neighbour with another value is refused.
+ * @port: the sender's port number, for people who read captures.
+ * @node_id: the sender, for people and for loop detection: a node drops a beacon of its own.
+ */
+struct bl_beacon {
+	__be16 tai_offset_s;
+	__be16 port;
+	__be32 node_id;
+};
+_Static_assert(sizeof(struct bl_beacon) == 8, "ABI");
+
+/*
+ * Relay scratch: the switch program writes the barriers of each of its input sets here before it clones the beacon,
+ * and the devmap program copies its own port's into the header of its clone. Computed once, at ingress: at the flush, when the devmap
+ * program runs, the registers may already be ahead of data that is queued behind the clone. Undefined on receipt; barrier 0: no
+ * input of the set has joined.
+ */
+struct bl_relay {
+	struct {
+		__u8 barrier[6];
+		__u8 commit[6];
+	} set[BL_SETS_MAX];
+};
+_Static_assert(sizeof(struct bl_relay) == 96, "ABI");
+#define BL_BEACON_LEN (14 + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) + sizeof(struct bl_relay)) /* 142 */
+
+/**
+ * struct bl_data - first bytes of a DATA, FRAG or PROBE body.
+ * @incarnation: changes when the sending endpoint restarts; receivers forget the old sequence numbers then.
+ * @count: DATA: number of items that follow (1 to BL_ITEMS_MAX). FRAG, PROBE: 0.
+ *
+ * DATA items: be16 length, then that many bytes; length BL_ITEM_REF: a struct bl_ref instead: deliver here the message that FRAGs brought.
+ * What follows the last item is padding (frames of one UDP GSO send are equally long).
+ * FRAG: struct bl_frag, then bytes. PROBE: nothing; psn is the next one that the sender would use.
+ */
+struct bl_data {
+	__be16 incarnation;
+	__be16 count;
+};
+#define BL_ITEMS_MAX 64
+#define BL_ITEM_REF  0xFFFF
+struct bl_ref {
+	__be32 msg_id;
+	__be32 length;
+};
+struct bl_frag {
+	__be32 msg_id;
+	__be32 offset; /* bytes */
+	__be32 length; /* of the whole message, bytes */
+};
+
+/**
+ * struct bl_credit - body of a CREDIT.
+ * @psn: every frame before it was delivered, dropped or lost: its buffer is free again.
+ * @incarnation: of the DATA sender that this answers.
+ * @window: frames that may be outstanding from @psn on.
+ */
+struct bl_credit {
+	__be32 psn;
+	__be16 incarnation;
+	__be16 window;
+};
+
+/* why a message was not delivered; in NAKs and in the send_fail callback. Append only. */
+#define BL_NAKS(X) \
+	X(LATE,        1, "late")         /* came below what was already delivered: the FIFO was broken */ \
+	X(LOST,        2, "lost")         /* a gap in the sequence numbers */ \
+	X(INCOMPLETE,  3, "incomplete")   /* parts of a large message were lost */ \
+	X(NO_MEMORY,   4, "no_memory")    /* the receiver could not hold it */ \
+	X(UNREACHABLE, 5, "unreachable")  /* local: the receiver does not answer any more */ \
+	X(MALFORMED,   6, "malformed")    /* the body could not be parsed */
+#define BL_NAK_ENUM(sym, num, name) BL_NAK_##sym = num,
+enum bl_nak_why { BL_NAKS(BL_NAK_ENUM) };
+#undef BL_NAK_ENUM
+
+/**
+ * struct bl_nak - body of a NAK: @count frames from @psn on were not delivered, for @why.
+ * @item: with @count 1: only this item of the frame; BL_NAK_WHOLE: all of it.
+ */
+struct bl_nak {
+	__be32 psn;
+	__be32 count;
+	__be16 incarnation;
+	__u8 why;
+	__u8 item;
+};
+#define BL_NAK_WHOLE 0xff
+
+#endif

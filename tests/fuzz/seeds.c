@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * seeds DIR - writes the seed corpora DIR/{parse,body,reorder}/ and the dictionary DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from
+ * follows the wire, and no binary file is kept in the tree. tests/fuzz/run.sh compares the dictionary with tests/fuzz/barline.dict.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../bpf/wire_core.h"
+
+struct buf {
+	__u8 p[4096];
+	size_t n;
+};
+
+static const char *dir;
+
+static FILE *create(const char *sub, const char *name)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, sub);
+	if (name) {
+		mkdir(path, 0755);
+		snprintf(path, sizeof(path), "%s/%s/%s", dir, sub, name);
+	}
+	f = fopen(path, "wb");
+	if (!f) {
+		fprintf(stderr, "seeds: cannot write %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	return f;
+}
+
+static void save(const char *sub, const char *name, const void *p, size_t n)
+{
+	FILE *f = create(sub, name);
+
+	if (fwrite(p, 1, n, f) != n || fclose(f)) {
+		fprintf(stderr, "seeds: cannot write %s/%s/%s: %s\n", dir, sub, name, strerror(errno));
+		exit(1);
+	}
+}
+
+static void add(struct buf *b, const void *p, size_t n)
+{
+	if (n)
+		memcpy(b->p + b->n, p, n);
+	b->n += n;
+}
+
+static void add16(struct buf *b, __u16 v)
+{
+	__be16 w = BL_BE16(v);
+
+	add(b, &w, sizeof(w));
+}
+
+static void add32(struct buf *b, __u32 v)
+{
+	__be32 w = BL_BE32(v);
+
+	add(b, &w, sizeof(w));
+}
+
+static void add_eth(struct buf *b, int vlans, __u16 proto)
+{
+	static const __u8 macs[12] = BL_BEACON_MAC;
+
+	b->n = 0;
+	add(b, macs, sizeof(macs));
+	while (vlans--) {
+		add16(b, vlans ? BL_ETH_8021AD : BL_ETH_8021Q);
+		add16(b, 7);
+	}
+	add16(b, proto);
+}
+
+static void add_hdr(struct buf *b, __u8 op, __u8 flags)
+{
+	struct bl_hdr h = { .opcode = BL_OPCODE_BYTE(op), .flags = flags };
+
+	bl_put48(h.ts, 0x0123456789abULL);
+	bl_put48(h.barrier, 0x0123456789aaULL);
+	bl_put48(h.commit, 0x0123456789a9ULL);
+	bl_hdr_set_psn(&h, 7);
+	add(b, &h, sizeof(h));
+}
+
+/* the bodies, as struct bl_data and the rest in maps/wire_abi.h say */
+static size_t body(__u8 op, int many, struct buf *b)
+{
+	b->n = 0;
+	switch (op) {
+	case BL_OP_DATA:
+		add16(b, 1);
+		add16(b, many ? 3 : 1);
+		add16(b, 5);
+		add(b, "hello", 5);
+		if (many) {
+			add16(b, 0);
+			add16(b, BL_ITEM_REF);
+			add32(b, 9);
+			add32(b, 4096);
+			add(b, "\0\0\0", 3); /* padding */
+		}
+		break;
+	case BL_OP_FRAG:
+		add16(b, 1);
+		add16(b, 0);
+		add32(b, 9);
+		add32(b, many ? 1400 : 0);
+		add32(b, 4096);
+		add(b, "0123456789abcdef", 16);
+		break;
+	case BL_OP_CREDIT:
+		add32(b, 7);
+		add16(b, 1);
+		add16(b, many ? 0 : 64);
+		break;
+	case BL_OP_NAK:
+		add32(b, 7);
+		add32(b, many ? 100 : 1);
+		add16(b, 1);
+		add(b, (const __u8[]){ many ? BL_NAK_LOST : BL_NAK_LATE, 0 }, 2);
+		break;
+	default: /* PROBE */
+		add16(b, 1);
+		add16(b, 0);
+		break;
+	}
+	return b->n;
+}
+
+static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
+{
+	struct buf b, load;
+	__u16 len = (__u16)(sizeof(struct udphdr) + sizeof(struct bl_hdr) + body(op, many, &load));
+
+	add_eth(&b, vlans, v6 ? BL_ETH_IP6 : BL_ETH_IP);
+	if (v6) {
+		struct ipv6hdr ip = { .version = 6, .payload_len = BL_BE16(len), .nexthdr = BL_UDP, .hop_limit = 64 };
+
+		add(&b, &ip, sizeof(ip));
+	} else {
+		struct iphdr ip = { .version = 4, .ihl = 5, .tot_len = BL_BE16(len + sizeof(ip)), .ttl = 64, .protocol = BL_UDP };
+
+		add(&b, &ip, sizeof(ip));
+	}
+	add16(&b, BL_PORT_BASE + 1);
+	add16(&b, BL_PORT_BASE + (many ? BL_PORT_COUNT - 1 : 0));
+	add16(&b, len);
+	add16(&b, many ? 0xbeef : 0);
+	add_hdr(&b, op, many ? BL_F_EOM | BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1) : BL_F_EOM);
+	add(&b, load.p, load.n);
+	save("parse", name, b.p, b.n);
+
+	/* for the body fuzzer: the opcode, then the body */
+	memmove(load.p + 1, load.p, load.n);
+	load.p[0] = op;
+	save("body", name, load.p, load.n + 1);
+}
+
+static void beacon(const char *name, int vlans)
+{
+	struct bl_beacon bc = { .tai_offset_s = BL_BE16(37), .port = BL_BE16(3), .node_id = BL_BE32(99) };
+	struct bl_relay scratch = { 0 };
+	struct buf b;
+
+	add_eth(&b, vlans, BL_ETHERTYPE);
+	add_hdr(&b, BL_OP_BEACON, 0);
+	add(&b, &bc, sizeof(bc));
+	add(&b, &scratch, sizeof(scratch));
+	save("parse", name, b.p, b.n);
+}
+
+static void write_token(FILE *f, const char *name, __u64 value, int bytes)
+{
+	fprintf(f, "%s=\"", name);
+	while (bytes--)
+		fprintf(f, "\\x%02x", (unsigned int)(value >> 8 * bytes & 0xff));
+	fprintf(f, "\"\n");
+}
+
+static void dictionary(void)
+{
+	FILE *f = create("barline.dict", NULL);
+
+	fprintf(f, "# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause\n");
+	fprintf(f, "# The wire's constants, for libFuzzer. Written by tests/fuzz/seeds.c from maps/wire_abi.h; do not edit.\n");
+	write_token(f, "ethertype", BL_ETHERTYPE, 2);
+	write_token(f, "ethertype_ip", BL_ETH_IP, 2);
+	write_token(f, "ethertype_ip6", BL_ETH_IP6, 2);
+	write_token(f, "ethertype_vlan", BL_ETH_8021Q, 2);
+	write_token(f, "ethertype_qinq", BL_ETH_8021AD, 2);
+	write_token(f, "ip_version_ihl", 0x45, 1);
+	write_token(f, "ip_udp", BL_UDP, 1);
+	write_token(f, "ip6_fragment", 44, 1);
+	write_token(f, "port_first", BL_PORT_BASE, 2);
+	write_token(f, "port_last", BL_PORT_BASE + BL_PORT_COUNT - 1, 2);
+#define TOKEN(sym, num, name, where) write_token(f, "opcode_" name, BL_OPCODE_BYTE(num), 1);
+	BL_OPCODES(TOKEN)
+#undef TOKEN
+#define TOKEN(sym, num, name, where) write_token(f, "body_" name, num, 1);
+	BL_OPCODES(TOKEN)
+#undef TOKEN
+#define TOKEN(sym, num, name) write_token(f, "nak_" name, num, 1);
+	BL_NAKS(TOKEN)
+#undef TOKEN
+	write_token(f, "flag_eom", BL_F_EOM, 1);
+	write_token(f, "flag_reserved", BL_F_RESERVED, 1);
+	write_token(f, "lanes_all_last", BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1), 1);
+	write_token(f, "item_ref", BL_ITEM_REF, 2);
+	write_token(f, "items_max", BL_ITEMS_MAX, 2);
+	write_token(f, "items_max_1", BL_ITEMS_MAX + 1, 2);
+	write_token(f, "msg_max", BL_MSG_MAX, 4);
+	write_token(f, "msg_max_1", BL_MSG_MAX + 1, 4);
+	write_token(f, "ts_max", BL_TS_MASK, 6);
+	if (fclose(f)) {
+		fprintf(stderr, "seeds: cannot write the dictionary: %s\n", strerror(errno));
+		exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const __u8 rising[] = { 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0xff, 0xff, 0xff, 0xff };
+	static const __u8 falling[] = { 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 1, 0, 2, 2, 0, 0, 1, 0, 1, 0, 9, 2 };
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: seeds DIR\n");
+		return 2;
+	}
+	dir = argv[1];
+	mkdir(dir, 0755);
+#define SEED(sym, num, name, where)                                           \
+	if (num != BL_OP_BEACON) {                                            \
+		udp_frame(name "4", num, 0, 0, 0);                            \
+		udp_frame(name "6", num, 1, 0, 1);                            \
+		udp_frame(name "4vlan", num, 0, 1, 1);                        \
+		udp_frame(name "4qinq", num, 0, 2, 0);                        \
+	}
+	BL_OPCODES(SEED)
+#undef SEED
+	beacon("beacon", 0);
+	beacon("beacon_vlan", 1);
+	save("reorder", "rising", rising, sizeof(rising));
+	save("reorder", "falling", falling, sizeof(falling));
+	dictionary();
+	return 0;
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# In the guest, for run.sh: every program in prog/, then the doctor. Each one's TAP stands between "# begin NAME" and "# end NAME STATUS", so
+# that run.sh also knows which one was running when the guest died or hung.
+export CMOCKA_MESSAGE_OUTPUT=TAP
+ulimit -c 0
+for prog in prog/*; do
+	name=${prog#prog/}
+	echo "# begin $name"
+	timeout "${1:-300}" "./$prog" 2>&1
+	echo "
+# end $name $?"
+done
+if [ -x ./barline ]; then
+	echo "# begin doctor"
+	timeout 60 ./barline doctor 2>&1
+	rc=$?
+	# findings are what it is for (the guest runs no daemon); a crash, a usage error or a hang is not
+	case $rc in
+	0|1) echo "ok 1 - barline doctor" ;;
+	*) echo "not ok 1 - barline doctor" ;;
+	esac
+	echo "# end doctor 0"
+fi

@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# vm.sh - run one command as root on a stock Debian kernel, in qemu without acceleration.
+#
+#	vm.sh [-k KERNEL] [-d DIR] [-t SECONDS] [-c CPUS] [-m MIB] [-o CONSOLE] -- COMMAND [ARG]...
+#
+#   -k	6.1 (default), 6.12, 7.2, ...: see fetch.sh
+#   -d	payload: copied to the guest as /payload, with the libraries that its programs need
+#   -t	seconds until the guest is stopped (600)
+#   -o	file for the kernel's console (none kept, but shown if the guest dies)
+#
+# COMMAND runs in /payload. The guest has busybox, dash, and of this machine ip, tc and bpftool, /proc, /sys, bpffs, tracefs, cgroup2,
+# lo up, modules on demand, no network. What COMMAND prints comes out here while it runs.
+#
+# Exit: COMMAND's status; 69 kernel not to be had; 124 time ran out; 125 the guest died; 126 usage, or something is missing here.
+#
+# One thread for all CPUs of the guest: with a thread each (MTTCG) 7.3 once met an int3 in bpf_dispatcher_xdp_func, and it was
+# no faster (measured 2026-11). Timing in the guest is only good to some 20 ms.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+fail() { echo "vm: $*" >&2; exit 126; }
+usage() { sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 126; }
+
+kernel=6.1 payload= seconds=600 cpus=2 mib=1024 console=
+while getopts k:d:t:c:m:o: o; do
+	case $o in
+	k) kernel=$OPTARG ;; d) payload=$OPTARG ;; t) seconds=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; o) console=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || usage
+[ -z "$payload" ] || [ -d "$payload" ] || fail "no folder $payload"
+
+missing=
+for need in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static dash:dash cpio:cpio timeout:coreutils ldd:libc-bin; do
+	command -v "${need%%:*}" >/dev/null || missing+=" ${need##*:}"
+done
+[ -z "$missing" ] || fail "install these Debian packages first:$missing"
+if ldd "$(command -v busybox)" >/dev/null 2>&1; then
+	fail "busybox here is not a static one; install the Debian package busybox-static"
+fi
+
+dir=$("$here/fetch.sh" "$kernel")
+work=$(mktemp -d "${TMPDIR:-/tmp}/barline-vm.XXXXXX")
+qemu=
+trap '[ -z "$qemu" ] || kill "$qemu" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+root=$work/root
+mkdir -p "$root"/{bin,sbin,usr/bin,usr/sbin,etc,payload}
+
+# with_libraries FILE...: what ldd says that they load, at the same absolute places
+with_libraries() {
+	local lib
+	for lib in $(ldd "$@" 2>/dev/null | grep -oE '/[^ ):]+' | sort -u); do
+		[ -e "$root$lib" ] && continue
+		case $lib in *.so|*.so.*) ;; *) continue ;; esac
+		mkdir -p "$root${lib%/*}"
+		cp -L "$lib" "$root$lib"
+	done
+}
+
+cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$(command -v dash)" "$root/bin/dash"
+with_libraries "$(command -v dash)"
+for tool in ip tc bpftool; do
+	file=$(PATH=$PATH:/sbin:/usr/sbin command -v "$tool") || continue
+	# busybox --install leaves existing files alone
+	cp -L "$file" "$root/sbin/$tool"
+	with_libraries "$file"
+done
+if [ -n "$payload" ]; then
+	cp -aL "$payload/." "$root/payload/"
+	while IFS= read -r -d '' file; do
+		with_libraries "$file"
+	done < <(find "$payload/" -type f -perm -100 -print0)
+fi
+echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
+echo '127.0.0.1 localhost' >"$root/etc/hosts"
+printf '%q ' "$@" >"$root/command"
+cp "$here/init" "$root/init"
+chmod 755 "$root/init"
+(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initrd"
+# the kernel unpacks archives that follow each other
+cat "$dir/modules.cpio" >>"$work/initrd"
+rm -rf "$root"
+
+# Before the command starts none of our code has run: a guest that dies there says nothing about it, and TCG is known for it (fetch.sh has
+# numbers). It is booted again; one that dies later is a result.
+for attempt in 1 2 3; do
+	: >"$work/status"
+	timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$cpus" -m "$mib" \
+		-nodefaults -no-user-config -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initrd" \
+		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr random.trust_cpu=on tsc=reliable" \
+		-serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out -serial "file:$work/status" \
+		</dev/null 2>"$work/qemu.err" &
+	qemu=$!
+	rc=0
+	wait "$qemu" || rc=$?
+	qemu=
+	[ -z "$console" ] || cp "$work/console" "$console"
+	grep -q '^started' "$work/status" && break
+	[ "$attempt" = 3 ] || [ "$rc" = 124 ] || echo "vm: kernel $kernel: the guest died while it booted; again" >&2
+	[ "$rc" != 124 ] || break
+done
+status=$(tr -d '\r' <"$work/status" | grep -E '^[0-9]+$' | tail -n 1) || true
+[ -z "$status" ] || exit "$status"
+if [ "$rc" = 124 ]; then
+	echo "vm: kernel $kernel: stopped after $seconds s" >&2
+	exit 124
+fi
+echo "vm: kernel $kernel: the guest died (qemu's status $rc); the end of its console:" >&2
+tail -n 60 "$work/console" >&2 2>/dev/null || true
+cat "$work/qemu.err" >&2
+exit 125
