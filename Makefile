@@ -91,9 +91,11 @@ $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
-$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a $(B)/libbarline.a
+# the racks of the tests are the lab's: namespaces, links, addresses
+LAB_NET_OBJ := $(B)/cli/lab_net.o $(B)/cli/nl.o $(B)/cli/pass.o
+$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(LAB_NET_OBJ) $(B)/libbarline-node.a $(B)/libbarline.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(LAB_NET_OBJ) $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -158,7 +160,8 @@ $(B)/bench/%.skel.h: $(B)/bench/%.bpf.o
 $(B)/bench/switch_cost: bench/switch_cost.c $(B)/bench/bench_switch.skel.h $(HDRS)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(NODE_LIBS)
 
-soak: all
+soak: deps-test
+	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak
 	bash tests/net/soak.sh $(B)
 
 install: all

@@ -31,7 +31,7 @@
 
 #define NS_PER_S     1000000000ull
 #define SCHEMA	     1
-#define DISPATCH_MAX 16384 /* deliveries between two looks at the clock and the send window; bounds the error of @seconds to some ms */
+#define DISPATCH_MAX 64 /* deliveries between two looks at the clock and the send window: a fraction of any window worth having */
 
 enum msg_kind { MSG_DATA = 1, MSG_READY, MSG_DONE };
 

@@ -61,6 +61,16 @@ BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 #define BL_A_JOINED   4u /* the lane was taken into the minimum */
 #define BL_A_EXCLUDED 8u /* a lane was excluded */
 
+/**
+ * bl_join_floor - @join_above for an input of outputs that were given @given. A new input is taken in below that, and the outputs stand still until it has passed them
+ * (1Pipe 4.2: the switch suspends updates to B_new): a path over one more hop is always behind those that are shorter, so waiting until
+ * it is ahead would be waiting for ever. But who is further behind than ten times @dead_after has a wrong clock, and does not stop the others.
+ */
+BL_CORE __u64 bl_join_floor(__u64 given, __u64 dead_after)
+{
+	return given > 10 * dead_after ? given - 10 * dead_after : 0;
+}
+
 /** bl_port_leaf - what the port contributes: the least of its live lanes; C also waits for dead ones. */
 BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
@@ -85,7 +95,8 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 
 	if (r->state == BL_REG_LIVE)
 		return 0;
-	if (r->state != BL_REG_JOINING)
+	/* one that comes back from the dead stays DEAD until it joins: its C is waited for all the time */
+	if (r->state == BL_REG_ABSENT)
 		r->state = BL_REG_JOINING;
 	/* a link that announces n lanes joins when each was heard once, or was given up by bl_port_expire() */
 	for (l = 0; l < BL_LANES_MAX; l++) {
@@ -104,7 +115,7 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 /**
  * bl_port_arrive - a frame with barriers came in on a lane of a port.
  * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
- * @join_above: greatest barrier that any output fed by this port was given: the lane joins only above it.
+ * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any output fed by this port was given.
  * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
  *
  * R := max(R, B); a B below R is ordinary and changes nothing.

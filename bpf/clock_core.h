@@ -96,17 +96,15 @@ BL_CORE __s64 bl_clock_steer(const struct bl_clock *c, __u64 mono, __u64 target_
 	__s64 error = (__s64)(bl_seg_at(last, mono) - target_at_mono);
 	__s64 gain = (__s64)(gain_ns >> 10 ? gain_ns >> 10 : 1);
 	__s64 lim = BL_CLOCK_RATE_MAX;
-	__s64 span = error >> 10;
+	__s64 e = error;
 	__s64 rate;
 
-	/* -error/gain in units of 2^-30; beyond +-2^30 ns of error only the limit matters */
-	if (span > (1LL << 30))
-		span = 1LL << 30;
-	if (span < -(1LL << 30))
-		span = -(1LL << 30);
-	rate = -((span * (1LL << 30)) / gain);
-	if (span == 0)
-		rate = -((error * (1LL << 20)) / gain);
+	/* -error/gain in units of 2^-30; beyond an hour of error only the limit matters */
+	if (e > (1LL << 42))
+		e = 1LL << 42;
+	if (e < -(1LL << 42))
+		e = -(1LL << 42);
+	rate = -((e * (1LL << 20)) / gain);
 	if (rate > lim)
 		rate = lim;
 	if (rate < -lim)

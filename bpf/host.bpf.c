@@ -235,7 +235,7 @@ static __always_inline void publish(struct run *r)
 
 	if (!page->watch_ns)
 		page->watch_ns = 1;
-	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, page->watch_ns, page->barrier, &leaf);
+	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, page->watch_ns, bl_join_floor(page->barrier, r->cfg->dead_after_ns), &leaf);
 	if (res & BL_A_OLD)
 		bl_count(BL_HC_INGRESS, BL_R_BARRIER_OLD);
 	if (res & BL_A_JOINED)

@@ -63,7 +63,7 @@ static __always_inline void leaf_changed(struct run *r, __u32 p, __u32 in_sets, 
 	}
 }
 
-/* greatest barrier that outputs fed by these sets were given on this lane: who joins must be above it */
+/* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
 static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
 {
 	__u64 b = 0;
@@ -164,7 +164,8 @@ static __always_inline void raise(struct run *r, const struct bl_sw_port *port)
 	}
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns, given(lane, port->in_sets), &leaf);
+	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns,
+			     bl_join_floor(given(lane, port->in_sets), r->cfg->dead_after_ns), &leaf);
 	if (res & BL_A_LEAF)
 		leaf_changed(r, r->in, port->in_sets, &leaf);
 	if (res & BL_A_OLD)
@@ -206,7 +207,7 @@ static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth
 	const struct bl_fdb_bucket *b = bpf_map_lookup_elem(&sw_fdb, &key);
 	int i;
 
-	if (b) {
+	if (b && mac) { /* 0 marks a free way */
 		for (i = 0; i < BL_FDB_WAYS; i++) {
 			if (b->way[i].mac == mac) {
 				r->out = (__u32)b->way[i].port;
@@ -319,12 +320,14 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 		return BL_R_UNKNOWN_PORT;
 	if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
 		return BL_R_TOO_BIG;
+	if (bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
+		return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
 	raise(r, port);
 	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
 	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
 	if (carried)
 		carried->b[r->lane_no & (BL_LANES_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
-	return bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) == XDP_REDIRECT ? BL_R_FORWARDED : BL_R_REDIRECT_FAILED;
+	return BL_R_FORWARDED;
 }
 
 static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
@@ -387,15 +390,12 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	return on_data(ctx, r, port);
 }
 
-SEC("xdp")
-int bl_switch_xdp(struct xdp_md *ctx)
+static __always_inline int on_port(struct xdp_md *ctx, int in)
 {
 	struct run r = {};
 	enum bl_reason why;
 	__u32 zero = 0;
-	int in;
 
-	in = port_of(ctx->ingress_ifindex);
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (in < 0 || !r.cfg)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
@@ -406,12 +406,17 @@ int bl_switch_xdp(struct xdp_md *ctx)
 	return bl_done(r.in, why);
 }
 
+SEC("xdp")
+int bl_switch_xdp(struct xdp_md *ctx)
+{
+	return on_port(ctx, port_of(ctx->ingress_ifindex));
+}
+
 /*
  * In the device map: every frame that leaves. Data was rewritten at ingress; a relayed beacon gets what ingress put down for this port's set. Nothing
  * is computed from the registers here: at the flush they may be ahead of frames that are queued behind this one.
  */
-SEC("xdp/devmap")
-int bl_switch_devmap(struct xdp_md *ctx)
+static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -430,7 +435,7 @@ int bl_switch_devmap(struct xdp_md *ctx)
 		return XDP_PASS;
 	if (eth->h_proto == BL_BE16(BL_ETHERTYPE)) {
 		h = (void *)(eth + 1);
-	} else if (eth->h_proto == BL_BE16(BL_ETH_8021Q)) {
+	} else if (eth->h_proto == BL_BE16(BL_ETH_8021Q) || eth->h_proto == BL_BE16(BL_ETH_8021AD)) {
 		struct bl_vlan *v = (void *)(eth + 1);
 
 		if ((void *)(v + 1) > end || v->proto != BL_BE16(BL_ETHERTYPE))
@@ -439,17 +444,17 @@ int bl_switch_devmap(struct xdp_md *ctx)
 	} else {
 		return XDP_PASS; /* counted as forwarded at ingress */
 	}
-	out = port_of(ctx->egress_ifindex);
-	cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	body = (void *)(h + 1);
-	relay = (void *)(body + 1);
-	if (out < 0 || !cfg || (void *)(relay + 1) > end)
-		return bl_done(BL_COUNTS_UNKNOWN, BL_R_SHORT);
+	out = port_of(ifindex);
 	p = (__u32)out;
+	cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	port = port_at(p);
 	carried = bpf_map_lookup_elem(&sw_carried, &p);
-	if (!port || !carried)
+	if (out < 0 || !cfg || !port || !carried)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT);
+	body = (void *)(h + 1);
+	relay = (void *)(body + 1);
+	if ((void *)(relay + 1) > end)
+		return bl_done(p, BL_R_SHORT);
 	set = port->out_set & (BL_SETS_MAX - 1);
 	lane = BL_FLAGS_LANE(h->flags);
 	last = carried->b[lane];
@@ -471,6 +476,12 @@ int bl_switch_devmap(struct xdp_md *ctx)
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->port = BL_BE16(p);
 	return bl_done(p, BL_R_CLONE_SENT);
+}
+
+SEC("xdp/devmap")
+int bl_switch_devmap(struct xdp_md *ctx)
+{
+	return on_output(ctx, ctx->egress_ifindex);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

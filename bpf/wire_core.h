@@ -235,8 +235,10 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 		const struct udphdr *u = (const void *)(ip + 1);
 		__u32 tot;
 
-		if ((const __u8 *)(ip + 1) > end || ip->protocol != BL_UDP)
+		if ((const __u8 *)(ip + 1) > end || ip->version != 4 || ip->protocol != BL_UDP)
 			return BL_R_NOT_OURS;
+		if (ip->frag_off & BL_BE16(0x1fff))
+			return BL_R_NOT_OURS; /* a later fragment has no ports; its first one was refused, so it never completes */
 		if (ip->ihl != 5) {
 			/* the UDP header's place depends on ihl: look for our port there before claiming the frame */
 			__u32 ihl = (__u32)ip->ihl * 4;
@@ -248,8 +250,6 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 				return BL_R_NOT_OURS;
 			return BL_R_IP_OPTIONS;
 		}
-		if (ip->frag_off & BL_BE16(0x1fff))
-			return BL_R_NOT_OURS; /* a later fragment has no ports; its first one was refused, so it never completes */
 		if ((const __u8 *)(u + 1) > end)
 			return BL_R_NOT_OURS;
 		f->sport = BL_BE16(u->source);
@@ -270,7 +270,7 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 		const struct udphdr *u = (const void *)(ip + 1);
 		__u32 len;
 
-		if ((const __u8 *)(ip + 1) > end)
+		if ((const __u8 *)(ip + 1) > end || ip->version != 6)
 			return BL_R_NOT_OURS;
 		if (ip->nexthdr == 44) { /* fragment header: 8 bytes, then UDP in the first fragment */
 			const __u8 *fh = (const __u8 *)(ip + 1);

@@ -210,7 +210,7 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 	const struct argp argp = { .options = options, .parser = parse_where, .children = children, .doc = doc };
 	struct bench_args a = { .p = bench_defaults, .endpoints = 2 };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (a.peer.serve)
 		return peer_serve(&a.p);
 	if (a.peer.ask)

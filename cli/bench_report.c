@@ -30,7 +30,7 @@ struct bench_lag {
 static const void *map_page(const struct bl_node_ref *ref, const char *map, uint32_t size)
 {
 	struct bl_err err;
-	int fd = bl_map_open(ref, map, size, false, &err);
+	int fd = bl_map_open(ref, map, size, true, &err); /* the kernel maps no BPF map that is open for reading only */
 	void *p;
 
 	if (fd < 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -298,10 +299,13 @@ int bench_worker_main(struct bench_ctl *ctl, unsigned int i)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	struct bl_options opt = { .ring_bytes = ctl->p.ring_bytes, .family = ctl->p.ipv6 ? AF_INET6 : AF_INET };
+	char name[16];
 	int err;
 
 	if (!w)
 		return 1;
+	snprintf(name, sizeof(name), "bench-%u", i + 1);
+	prctl(PR_SET_NAME, name);
 	w->ctl = ctl;
 	w->me = &ctl->w[i];
 	w->i = i;

@@ -34,6 +34,9 @@ extern const struct argp_child cmd_globals[];
 extern const struct argp cmd_globals_argp;
 #define cmd_globals_child { &cmd_globals_argp, 0, "Global options:", -2 }
 
+/** cmd_parse - argp_parse(), then enter the namespace of -n; ends the process if that fails. */
+void cmd_parse(const struct argp *argp, int argc, char **argv, void *input);
+
 /** struct cmd - one sub-command; @name may have two words. */
 struct cmd {
 	const char *name;

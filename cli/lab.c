@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -18,7 +19,7 @@
 
 #define DEFAULT_NAME "lab"
 
-enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD };
+enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD };
 
 #define GROUP_RACK  1
 #define GROUP_BENCH 2
@@ -29,6 +30,7 @@ static const struct argp_option lab_options[] = {
 	{ "tors", KEY_TORS, "N", 0, "ToR switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", GROUP_RACK },
+	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 50000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
 	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },
 	{ "l2", KEY_L2, NULL, 0, "rack: the ToR forwards by a static table of addresses (default)", GROUP_RACK },
@@ -70,6 +72,11 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		if (!cli_number(arg, 1, 1000000, &v))
 			argp_error(state, "beacon interval \"%s\" is not a number of us from 1 to 1000000", arg);
 		s->beacon_us = (unsigned int)v;
+		return 0;
+	case KEY_DEAD:
+		if (!cli_number(arg, 1, 100000000, &v))
+			argp_error(state, "dead-after \"%s\" is not a number of us from 1 to 100000000", arg);
+		s->dead_after_us = (unsigned int)v;
 		return 0;
 	case KEY_SKEW:
 		eq = strchr(arg, '=');
@@ -154,6 +161,7 @@ static struct lab *new_lab(void)
 		lab->spec.hosts = 8;
 		lab->spec.tors = lab->spec.spines = 2;
 		lab->spec.mtu = 1500;
+		lab->spec.dead_after_us = 50000;
 		lab->spec.bench = bench_defaults;
 	}
 	return lab;
@@ -177,7 +185,7 @@ int cmd_lab_run(int argc, char **argv)
 
 	if (!lab)
 		return cli_fail("out of memory");
-	argp_parse(&argp, argc, argv, 0, NULL, lab);
+	cmd_parse(&argp, argc, argv, lab);
 	if (lab->spec.hosts < 2)
 		return cli_usage("a run needs two hosts or more");
 	if (!lab->spec.name[0])
@@ -197,7 +205,7 @@ int cmd_lab_up(int argc, char **argv)
 
 	if (!lab)
 		return cli_fail("out of memory");
-	argp_parse(&argp, argc, argv, 0, NULL, &lab->spec);
+	cmd_parse(&argp, argc, argv, &lab->spec);
 	if (!lab->spec.name[0])
 		strcpy(lab->spec.name, DEFAULT_NAME);
 	err = lab_start(lab, NULL);
@@ -253,7 +261,7 @@ int cmd_lab_exec(int argc, char **argv)
 
 	for (split = 1; split < argc && strcmp(argv[split], "--"); split++)
 		;
-	argp_parse(&argp, split, argv, 0, NULL, names);
+	cmd_parse(&argp, split, argv, names);
 	if (!names[0] || split + 1 >= argc)
 		return cli_usage("usage: barline lab exec [NAME] NODE -- COMMAND [ARGUMENT...]");
 	lab = names[1] ? names[0] : DEFAULT_NAME;
@@ -272,11 +280,12 @@ int cmd_lab_down(int argc, char **argv)
 	static const struct argp argp = { .parser = parse_names, .args_doc = "[NAME]", .children = cmd_globals,
 					  .doc = "barline lab down - take a lab away, and everything that runs in it" };
 	const char *names[2] = { NULL, NULL };
+	const struct timespec nap = { .tv_nsec = 10000000 };
 	struct pollfd p;
-	int fd, pidfd;
+	int fd, pidfd, tries;
 	pid_t pid;
 
-	argp_parse(&argp, argc, argv, 0, NULL, names);
+	cmd_parse(&argp, argc, argv, names);
 	if (!names[0])
 		names[0] = DEFAULT_NAME;
 	fd = lab_find(names[0], &pidfd, &pid);
@@ -290,6 +299,9 @@ int cmd_lab_down(int argc, char **argv)
 	if (poll(&p, 1, 30000) != 1)
 		return cli_fail("lab \"%s\" (pid %d) does not end", names[0], pid);
 	close(pidfd);
+	/* the name is free when the server is gone too */
+	for (tries = 0; tries < 1000 && lab_there(names[0]); tries++)
+		nanosleep(&nap, NULL);
 	if (cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", names[0], "state", "down"));
 	return 0;
@@ -319,7 +331,7 @@ int cmd_lab_list(int argc, char **argv)
 	json_t *rows = json_array();
 	char line[512];
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	cmd_parse(&argp, argc, argv, NULL);
 	f = fopen("/proc/net/unix", "re");
 	while (f && fgets(line, sizeof(line), f)) {
 		char *at = strstr(line, "@" LAB_SOCKET), *name;
@@ -337,9 +349,7 @@ int cmd_lab_list(int argc, char **argv)
 		if (pidfd >= 0)
 			close(pidfd);
 		if (!info)
-			info = json_pack("{s:s, s:s}", "name", name, "state", pid ? "starting" : "gone");
-		else
-			json_object_set_new(info, "state", json_string("up"));
+			info = json_pack("{s:s, s:s}", "name", name, "state", "no answer");
 		json_object_set_new(info, "pid", json_integer(pid));
 		json_array_append_new(rows, info);
 	}

@@ -2,14 +2,17 @@
 /*
  * A lab: a rack of network namespaces in one process tree that dies as one.
  *
- *   front (lab run)          init: pid 1 of its own pid, mount and network namespaces; serves all nodes through one bl_server
- *     |-- init  ------------ tmpfs on BL_RUN_DIR (bpffs in it), anonymous network namespaces bound to BL_RUN_DIR/netns/<node>
- *           |-- driver       (lab run only) forks one worker per host, measures, checks, reports (bench*.c)
- *                 |-- worker h1 ...
+ *   front (lab run)        waits
+ *     |-- server           mount and network namespaces of its own: tmpfs on BL_RUN_DIR (bpffs in it), anonymous network namespaces bound to
+ *     |                    BL_RUN_DIR/netns/<node>; serves all nodes through one bl_server. Stays in the first pid namespace: only there are
+ *     |                    the kernel's NAPI threads seen, which it keeps on their CPUs
+ *           |-- init       pid 1 of the lab's pid namespace, with its /proc
+ *                 |-- driver     (lab run only) forks one worker per host, measures, checks, reports (bench*.c)
+ *                       |-- worker h1 ...
  *
- * Nothing is named outside: when init dies, however it dies, the kernel takes the mounts, the namespaces, the links, the pins and every
- * process with it. With `lab run` init dies with the front (PR_SET_PDEATHSIG). With `lab up` it stays, and is found by the abstract socket
- * @barline-lab-NAME: its peer credentials give init's pid, and setns(2) does the rest.
+ * Nothing is named outside: when the server dies, however it dies, init dies with it (PR_SET_PDEATHSIG) and the kernel takes the pid namespace,
+ * the mounts, the network namespaces, the links and the pins away. With `lab run` the server dies with the front in the same way. With
+ * `lab up` it stays, and is found by the abstract socket @barline-lab-NAME: its peer credentials give init's pid, and setns(2) does the rest.
  */
 #ifndef BARLINE_CLI_LAB_H
 #define BARLINE_CLI_LAB_H
@@ -30,7 +33,7 @@
 struct lab_spec {
 	char name[32];
 	bool leaf_spine, l3, bare, one_lane, no_thread_napi;
-	unsigned int hosts, tors, spines, mtu, beacon_us;
+	unsigned int hosts, tors, spines, mtu, beacon_us, dead_after_us;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
 	int64_t skew_ns[LAB_HOSTS_MAX];
@@ -82,9 +85,9 @@ void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16]);
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab));
 /** lab_find - connect to a lab; fd and init's pid. -1 after an error message. */
 int lab_find(const char *name, int *pidfd, pid_t *pid);
+/** lab_there - whether the name is taken. */
+bool lab_there(const char *name);
 /** lab_enter - move into a lab's mount and pid namespaces, and a node's network namespace if @node is given. The next fork is inside. */
 int lab_enter(int pidfd, const char *lab, const char *node);
-/** lab_drive - the driver of `lab run` and `bench --lab`. */
-int lab_drive(struct lab *lab);
 
 #endif

@@ -381,7 +381,12 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	cfg->port_base = BL_PORT_BASE;
 	cfg->port_count = BL_PORT_COUNT;
 	cfg->beacon_us = lab->spec.beacon_us;
+	cfg->dead_after_us = lab->spec.dead_after_us;
+	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));
+	cfg->ncpus = lab->spec.ncpus;
 	if (n->kind == LAB_HOST) {
+		if (!cfg->ncpus)
+			cfg->ncpus = 1; /* CPU 0, as the switches: beacons start where they are forwarded */
 		cfg->skew_ns = lab->spec.skew_ns[n->index - 1];
 		snprintf(cfg->ifname, sizeof(cfg->ifname), "eth0");
 		return 0;
@@ -389,7 +394,5 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	cfg->forward = lab->spec.l3 ? BL_FWD_L3 : BL_FWD_L2;
 	cfg->one_lane = lab->spec.one_lane;
 	cfg->thread_napi = !lab->spec.no_thread_napi;
-	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));
-	cfg->ncpus = lab->spec.ncpus;
 	return ports_cfg(lab, n, cfg);
 }

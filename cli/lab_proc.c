@@ -27,15 +27,22 @@
 
 #define LAB_LOG BL_RUN_DIR "/lab.log"
 
-struct init {
+/**
+ * struct tree - what the processes of one lab hand each other.
+ * @front: `lab up`: the server tells the front that the lab is up; `lab run`: hangs up when the front is gone.
+ * @listen: the lab's socket. Bound by the server in the front's network namespace; init listens.
+ * @up: pipe from the server to init: a byte when the lab is up, hangs up when the server is gone.
+ */
+struct tree {
 	struct lab *lab;
 	int (*driver)(struct lab *lab);
-	int front;	/* `lab up`: tells the front that the lab is up; `lab run`: hangs up when the front is gone */
+	int front;
 	int listen;
-	int ready;	/* tells the driver */
-	pid_t driver_pid;
+	int up[2];
+	pid_t init_pid, driver_pid;
 	struct bl_server *server;
 	uint64_t since_ns;
+	bool is_up;
 };
 
 static socklen_t lab_address(const char *name, struct sockaddr_un *sa)
@@ -48,82 +55,75 @@ static socklen_t lab_address(const char *name, struct sockaddr_un *sa)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int open_socket(struct init *in)
+static int bind_socket(struct tree *t)
 {
 	struct sockaddr_un sa;
-	socklen_t len = lab_address(in->lab->spec.name, &sa);
+	socklen_t len = lab_address(t->lab->spec.name, &sa);
 
-	in->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (in->listen < 0)
+	t->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (t->listen < 0)
 		return cli_fail("cannot make a socket: %s", strerror(errno));
-	if (bind(in->listen, (struct sockaddr *)&sa, len)) {
+	if (bind(t->listen, (struct sockaddr *)&sa, len)) {
 		if (errno == EADDRINUSE)
-			return cli_fail("a lab named \"%s\" is up already; choose another name, or `barline lab down %s`", in->lab->spec.name,
-					in->lab->spec.name);
+			return cli_fail("a lab named \"%s\" is up already; choose another name, or `barline lab down %s`", t->lab->spec.name,
+					t->lab->spec.name);
 		return cli_fail("cannot bind the lab's socket: %s", strerror(errno));
 	}
-	/* whoever listens is whom SO_PEERCRED names: init, not the front */
-	return listen(in->listen, 64) ? cli_fail("cannot listen: %s", strerror(errno)) : 0;
+	return 0;
 }
 
 static int private_world(void)
 {
-	if (unshare(CLONE_NEWNET))
-		return cli_fail("cannot make a network namespace: %s", strerror(errno));
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	if (unshare(CLONE_NEWNET | CLONE_NEWNS))
+		return cli_fail("cannot make the lab's namespaces: %s%s", strerror(errno),
+				errno == EPERM ? "; labs need CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_BPF: run as root" : "");
+	/* nothing goes out, but what the server mounts reaches init */
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL))
 		return cli_fail("cannot make mounts private: %s", strerror(errno));
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-		return cli_fail("/proc: %s", strerror(errno));
 	if (mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"))
 		return cli_fail("%s: %s", BL_RUN_DIR, strerror(errno));
 	return 0;
 }
 
-static int start_driver(struct init *in)
+static void default_signals(void)
 {
-	int fds[2];
-	char c;
+	sigset_t none;
 
-	if (!in->driver)
-		return 0;
-	if (pipe2(fds, O_CLOEXEC))
-		return cli_fail("cannot make a pipe: %s", strerror(errno));
-	fflush(NULL);
-	in->driver_pid = fork();
-	if (in->driver_pid < 0)
-		return cli_fail("cannot fork the driver: %s", strerror(errno));
-	if (in->driver_pid) {
-		close(fds[0]);
-		in->ready = fds[1];
-		return 0;
-	}
-	close(fds[1]);
-	close(in->listen);
-	if (read(fds[0], &c, 1) != 1)
-		_exit(1);
-	c = (char)in->driver(in->lab);
-	fflush(NULL);
-	_exit(c);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int open_nodes(struct init *in)
+static int signal_fd(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_nodes(struct tree *t)
 {
 	struct bl_err err;
 	unsigned int i;
 
-	if (bl_server_new(&in->server, &err))
+	if (bl_server_new(&t->server, &err))
 		return cli_fail("%s", err.text);
 	/* switches come first: a host's first beacons find their way prepared */
-	for (i = 0; !in->lab->spec.bare && i < in->lab->nnodes; i++) {
-		const struct lab_node *n = &in->lab->nodes[i];
+	for (i = 0; !t->lab->spec.bare && i < t->lab->nnodes; i++) {
+		const struct lab_node *n = &t->lab->nodes[i];
 		struct bl_node_cfg cfg;
 		struct bl_node *node;
 		int e;
 
 		out_progress("raising the lab: programs on %s", n->name);
-		if (lab_node_cfg(in->lab, n, &cfg))
+		if (lab_node_cfg(t->lab, n, &cfg))
 			return cli_fail("out of memory");
-		e = bl_node_open(&node, in->server, &cfg, &err);
+		e = bl_node_open(&node, t->server, &cfg, &err);
 		free(cfg.ports);
 		free(cfg.fdb);
 		if (e)
@@ -133,23 +133,23 @@ static int open_nodes(struct init *in)
 	return 0;
 }
 
-static json_t *lab_info(const struct init *in)
+static json_t *lab_info(const struct tree *t)
 {
-	const struct lab_spec *s = &in->lab->spec;
+	const struct lab_spec *s = &t->lab->spec;
 	json_t *nodes = json_array();
 	unsigned int i;
 
-	for (i = 0; i < in->lab->nnodes; i++)
-		json_array_append_new(nodes, json_string(in->lab->nodes[i].name));
-	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:o}", "name", s->name, "kind", s->leaf_spine ? "leaf-spine" : "rack", "forward",
-			 s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "programs", !s->bare, "age_s",
-			 (double)(mono_ns() - in->since_ns) / 1e9, "nodes", nodes);
+	for (i = 0; i < t->lab->nnodes; i++)
+		json_array_append_new(nodes, json_string(t->lab->nodes[i].name));
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:o}", "name", s->name, "state", t->is_up ? "up" : "starting", "kind",
+			 s->leaf_spine ? "leaf-spine" : "rack", "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "programs",
+			 !s->bare, "age_s", (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
 }
 
-static void answer(struct init *in)
+static void answer(struct tree *t)
 {
-	int fd = accept4(in->listen, NULL, NULL, SOCK_CLOEXEC);
-	json_t *info = fd >= 0 ? lab_info(in) : NULL;
+	int fd = accept4(t->listen, NULL, NULL, SOCK_CLOEXEC);
+	json_t *info = fd >= 0 ? lab_info(t) : NULL;
 	char *text = info ? json_dumps(info, JSON_COMPACT) : NULL;
 
 	if (text && send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -160,102 +160,194 @@ static void answer(struct init *in)
 		close(fd);
 }
 
-/* the driver's status once it has ended; -1: nobody of interest */
-static int reap(const struct init *in)
+/* the status of @who once it has ended; -1: it lives */
+static int reap(pid_t who, const char *name)
 {
 	int st, result = -1;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &st, WNOHANG)) > 0)
-		if (pid == in->driver_pid)
-			result = WIFEXITED(st) ? WEXITSTATUS(st) : cli_fail("the lab's driver died of signal %d", WTERMSIG(st));
+		if (pid == who)
+			result = WIFEXITED(st) ? WEXITSTATUS(st) : cli_fail("the lab's %s died of signal %d (%s)", name, WTERMSIG(st), strsignal(WTERMSIG(st)));
 	return result;
 }
 
-static int loop(struct init *in, int sigfd)
+static int start_driver(struct tree *t, int *ready)
 {
-	struct pollfd p[] = { { .fd = bl_server_fd(in->server), .events = POLLIN }, { .fd = sigfd, .events = POLLIN },
-			      { .fd = in->listen, .events = POLLIN }, { .fd = in->driver ? in->front : -1, .events = POLLIN } };
-	struct signalfd_siginfo si;
-	struct bl_err err;
-	int e, st;
+	int fds[2], st;
+	char c;
 
+	if (!t->driver)
+		return 0;
+	if (pipe2(fds, O_CLOEXEC))
+		return cli_fail("cannot make a pipe: %s", strerror(errno));
+	t->driver_pid = fork();
+	if (t->driver_pid < 0)
+		return cli_fail("cannot fork the driver: %s", strerror(errno));
+	if (t->driver_pid) {
+		close(fds[0]);
+		*ready = fds[1];
+		return 0;
+	}
+	close(fds[1]);
+	close(t->listen);
+	default_signals();
+	if (read(fds[0], &c, 1) != 1)
+		_exit(1);
+	st = t->driver(t->lab);
+	fflush(NULL);
+	_exit(st);
+}
+
+/* whoever reads the output of `lab up` must not wait for the lab */
+static void to_background(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), log = open(LAB_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	fflush(NULL);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+	}
+	dup2(log >= 0 ? log : null, STDERR_FILENO);
+}
+
+/* pid 1 of the lab: reaps, answers visitors, and takes everything with it when it ends */
+static int init_main(struct tree *t)
+{
+	struct pollfd p[3];
+	int sigfd, ready = -1, st;
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "barline-init");
+	close(t->up[1]);
+	/* /proc of this pid namespace, for init and what runs below it; the server keeps the one that shows kernel threads */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return cli_fail("/proc: %s", strerror(errno));
+	/* whoever listens is whom SO_PEERCRED names */
+	if (listen(t->listen, 64))
+		return cli_fail("cannot listen: %s", strerror(errno));
+	sigfd = signal_fd();
+	if (sigfd < 0 || start_driver(t, &ready))
+		return 1;
+	p[0] = (struct pollfd){ .fd = t->up[0], .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = sigfd, .events = POLLIN };
+	p[2] = (struct pollfd){ .fd = t->listen, .events = POLLIN };
 	for (;;) {
-		if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0 && errno != EINTR)
+		struct signalfd_siginfo si;
+
+		if (poll(p, 3, -1) < 0) {
+			if (errno == EINTR)
+				continue;
 			return cli_fail("poll: %s", strerror(errno));
+		}
 		if (p[0].revents) {
-			e = bl_server_step(in->server, &err);
-			if (e < 0)
-				return cli_fail("%s", err.text);
+			if (read(t->up[0], &c, 1) != 1)
+				return 1;
+			t->is_up = true;
+			if (!t->driver)
+				to_background();
+			if (ready >= 0 && write(ready, "R", 1) != 1)
+				return cli_fail("the lab's driver is gone");
 		}
 		if (p[1].revents && read(sigfd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGCHLD)
 				return 0;
-			st = reap(in);
+			st = reap(t->driver_pid, "driver");
 			if (st >= 0)
 				return st;
 		}
 		if (p[2].revents)
-			answer(in);
-		if (p[3].revents & (POLLHUP | POLLERR))
+			answer(t);
+	}
+}
+
+static int start_init(struct tree *t)
+{
+	int st;
+
+	if (pipe2(t->up, O_CLOEXEC))
+		return cli_fail("cannot make a pipe: %s", strerror(errno));
+	fflush(NULL);
+	t->init_pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (t->init_pid < 0)
+		return cli_fail("cannot make the lab's pid namespace: %s", strerror(errno));
+	if (t->init_pid == 0) {
+		st = init_main(t);
+		fflush(NULL);
+		_exit(st);
+	}
+	close(t->up[0]);
+	return 0;
+}
+
+static int serve(struct tree *t, int sigfd)
+{
+	struct pollfd p[] = { { .fd = bl_server_fd(t->server), .events = POLLIN }, { .fd = sigfd, .events = POLLIN },
+			      { .fd = t->driver ? t->front : -1, .events = POLLIN } };
+	struct signalfd_siginfo si;
+	struct bl_err err;
+	int st;
+
+	if (bl_server_step(t->server, &err)) /* arms its timers */
+		return cli_fail("%s", err.text);
+	for (;;) {
+		if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return cli_fail("poll: %s", strerror(errno));
+		}
+		if (p[0].revents && bl_server_step(t->server, &err) < 0)
+			return cli_fail("%s", err.text);
+		if (p[1].revents && read(sigfd, &si, sizeof(si)) == sizeof(si)) {
+			if (si.ssi_signo != SIGCHLD)
+				return 0;
+			st = reap(t->init_pid, "init");
+			if (st >= 0)
+				return st;
+		}
+		if (p[2].revents & (POLLHUP | POLLERR))
 			return 1;
 	}
 }
 
-static void to_background(void)
+static int server_main(struct tree *t)
 {
-	int in = open("/dev/null", O_RDWR | O_CLOEXEC), log = open(LAB_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	fflush(NULL);
-	if (in >= 0) {
-		dup2(in, STDIN_FILENO);
-		dup2(in, STDOUT_FILENO);
-	}
-	dup2(log >= 0 ? log : in, STDERR_FILENO);
-}
-
-static int init_main(struct init *in)
-{
-	sigset_t mask;
 	int sigfd;
 
-	if (in->driver)
+	if (t->driver)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	else
 		setsid();
 	prctl(PR_SET_NAME, "barline-lab");
-	if (open_socket(in) || private_world() || start_driver(in))
+	t->since_ns = mono_ns();
+	if (t->driver && !cli.verbose)
+		bl_log_level = 4; /* every worker would be announced */
+	if (bind_socket(t) || private_world() || start_init(t))
 		return 1;
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGCHLD);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &mask, NULL);
-	sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	sigfd = signal_fd();
 	if (sigfd < 0)
 		return cli_fail("signalfd: %s", strerror(errno));
-	in->since_ns = mono_ns();
-	if (lab_build(in->lab) || open_nodes(in))
+	if (lab_build(t->lab) || open_nodes(t))
 		return 1;
-	if (in->driver) {
-		if (write(in->ready, "R", 1) != 1)
-			return cli_fail("the lab's driver is gone");
-	} else {
+	if (write(t->up[1], "R", 1) != 1)
+		return cli_fail("the lab's init is gone");
+	if (!t->driver) {
 		if (chdir("/"))
 			return cli_fail("/: %s", strerror(errno));
 		to_background();
-		if (write(in->front, "R", 1) != 1)
+		if (write(t->front, "R", 1) != 1)
 			return 1;
-		close(in->front);
+		close(t->front);
 	}
-	return loop(in, sigfd);
+	return serve(t, sigfd);
 }
 
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab))
 {
 	struct rlimit files = { 65536, 65536 };
-	struct init in = { .lab = lab, .driver = driver, .front = -1, .ready = -1 };
+	struct tree t = { .lab = lab, .driver = driver, .front = -1, .listen = -1 };
 	int fds[2], st;
 	pid_t pid;
 	char c;
@@ -267,15 +359,13 @@ int lab_start(struct lab *lab, int (*driver)(struct lab *lab))
 	if (pipe2(fds, O_CLOEXEC))
 		return cli_fail("cannot make a pipe: %s", strerror(errno));
 	fflush(NULL);
-	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
+	pid = fork();
 	if (pid < 0)
-		return cli_fail("cannot make the lab's namespaces: %s%s", strerror(errno),
-				errno == EPERM ? "; labs need CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_BPF: run as root" : "");
+		return cli_fail("cannot fork: %s", strerror(errno));
 	if (pid == 0) {
-		/* `lab up` tells the front through the pipe; `lab run` notices by it that the front is gone */
-		in.front = driver ? fds[0] : fds[1];
+		t.front = driver ? fds[0] : fds[1];
 		close(driver ? fds[1] : fds[0]);
-		st = init_main(&in);
+		st = server_main(&t);
 		fflush(NULL);
 		_exit(st);
 	}
@@ -291,8 +381,20 @@ int lab_start(struct lab *lab, int (*driver)(struct lab *lab))
 			return cli_fail("waitpid: %s", strerror(errno));
 	out_progress_end();
 	if (WIFSIGNALED(st))
-		return cli_fail("the lab's init died of signal %d (%s)", WTERMSIG(st), strsignal(WTERMSIG(st)));
+		return cli_fail("the lab died of signal %d (%s)", WTERMSIG(st), strsignal(WTERMSIG(st)));
 	return WEXITSTATUS(st);
+}
+
+bool lab_there(const char *name)
+{
+	struct sockaddr_un sa;
+	socklen_t len = lab_address(name, &sa);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool there = fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len) ? false : errno == EADDRINUSE;
+
+	if (fd >= 0)
+		close(fd);
+	return there;
 }
 
 int lab_find(const char *name, int *pidfd, pid_t *pid)

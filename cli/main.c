@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline - the one command. Finds the sub-command in the table, enters the network namespace that was asked for, and runs it.
+ * barline - the one command. Finds the sub-command in the table and runs it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -143,16 +143,26 @@ static bool is_group(const char *a)
 	return false;
 }
 
-static int run(const struct cmd *c, int argc, char **argv)
+void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-	static char title[64];
+	static bool entered; /* `up` parses twice */
 	struct bl_err err;
 	int old;
 
+	argp_parse(argp, argc, argv, 0, NULL, input);
+	if (!cli.netns || entered)
+		return;
+	if (bl_netns_enter(cli.netns, &old, &err))
+		exit(cli_fail("%s", err.text));
+	entered = true;
+}
+
+static int run(const struct cmd *c, int argc, char **argv)
+{
+	static char title[64];
+
 	snprintf(title, sizeof(title), "barline %s", c->name);
 	argv[0] = title;
-	if (cli.netns && bl_netns_enter(cli.netns, &old, &err))
-		return cli_fail("%s", err.text);
 	return c->run(argc, argv);
 }
 

@@ -19,7 +19,7 @@
 
 #define REQ_ROOM 4096
 
-struct req {
+union req {
 	struct nlmsghdr h;
 	char room[REQ_ROOM];
 };
@@ -38,7 +38,7 @@ void nl_close(struct nl *nl)
 	nl->fd = -1;
 }
 
-static void *begin(struct req *r, uint16_t type, uint16_t flags, size_t body)
+static void *begin(union req *r, uint16_t type, uint16_t flags, size_t body)
 {
 	memset(r, 0, sizeof(*r));
 	r->h.nlmsg_type = type;
@@ -47,9 +47,9 @@ static void *begin(struct req *r, uint16_t type, uint16_t flags, size_t body)
 	return NLMSG_DATA(&r->h);
 }
 
-static struct rtattr *put(struct req *r, uint16_t type, const void *data, size_t len)
+static struct rtattr *put(union req *r, uint16_t type, const void *data, size_t len)
 {
-	struct rtattr *a = (struct rtattr *)((char *)&r->h + NLMSG_ALIGN(r->h.nlmsg_len));
+	struct rtattr *a = (struct rtattr *)(r->room + NLMSG_ALIGN(r->h.nlmsg_len));
 
 	a->rta_type = type;
 	a->rta_len = (uint16_t)RTA_LENGTH(len);
@@ -59,17 +59,17 @@ static struct rtattr *put(struct req *r, uint16_t type, const void *data, size_t
 	return a;
 }
 
-static void put32(struct req *r, uint16_t type, uint32_t v)
+static void put32(union req *r, uint16_t type, uint32_t v)
 {
 	put(r, type, &v, sizeof(v));
 }
 
-static void end(struct req *r, struct rtattr *a)
+static void end(union req *r, struct rtattr *a)
 {
-	a->rta_len = (uint16_t)((char *)&r->h + r->h.nlmsg_len - (char *)a);
+	a->rta_len = (uint16_t)(r->room + r->h.nlmsg_len - (char *)a);
 }
 
-static int talk(struct nl *nl, struct req *r)
+static int talk(struct nl *nl, union req *r)
 {
 	struct {
 		struct nlmsghdr h;
@@ -94,7 +94,7 @@ static int talk(struct nl *nl, struct req *r)
 
 int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b_netns, uint32_t mtu)
 {
-	struct req r;
+	union req r;
 	struct ifinfomsg none = { 0 };
 	struct rtattr *info, *data, *peer;
 
@@ -119,7 +119,7 @@ int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b
 
 int nl_bridge(struct nl *nl, const char *name)
 {
-	struct req r;
+	union req r;
 	struct rtattr *info, *data;
 	uint8_t off = 0;
 
@@ -137,7 +137,7 @@ int nl_bridge(struct nl *nl, const char *name)
 
 int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master)
 {
-	struct req r;
+	union req r;
 	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
@@ -147,7 +147,7 @@ int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master)
 
 int nl_up(struct nl *nl, unsigned int ifindex)
 {
-	struct req r;
+	union req r;
 	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 
 	i->ifi_index = (int)ifindex;
@@ -162,7 +162,7 @@ static size_t addr_len(int family)
 
 int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, uint8_t plen)
 {
-	struct req r;
+	union req r;
 	struct ifaddrmsg *i = begin(&r, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*i));
 
 	i->ifa_family = (uint8_t)family;
@@ -177,7 +177,7 @@ int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr
 
 int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops, unsigned int nhops)
 {
-	struct req r;
+	union req r;
 	struct rtmsg *m = begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
 	struct rtattr *mp;
 	unsigned int i;
@@ -200,14 +200,14 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 	}
 	mp = put(&r, RTA_MULTIPATH, NULL, 0);
 	for (i = 0; i < nhops; i++) {
-		struct rtnexthop *nh = (struct rtnexthop *)((char *)&r.h + NLMSG_ALIGN(r.h.nlmsg_len));
+		struct rtnexthop *nh = (struct rtnexthop *)(r.room + NLMSG_ALIGN(r.h.nlmsg_len));
 
 		r.h.nlmsg_len = (uint32_t)(NLMSG_ALIGN(r.h.nlmsg_len) + sizeof(*nh));
 		nh->rtnh_ifindex = (int)hops[i].ifindex;
 		nh->rtnh_flags = hops[i].via ? RTNH_F_ONLINK : 0;
 		if (hops[i].via)
 			put(&r, RTA_GATEWAY, hops[i].via, addr_len(family));
-		nh->rtnh_len = (uint16_t)((char *)&r.h + r.h.nlmsg_len - (char *)nh);
+		nh->rtnh_len = (uint16_t)(r.room + r.h.nlmsg_len - (char *)nh);
 	}
 	end(&r, mp);
 	return talk(nl, &r);
@@ -215,7 +215,7 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 
 int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, const uint8_t mac[6])
 {
-	struct req r;
+	union req r;
 	struct ndmsg *n = begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
 
 	n->ndm_family = (uint8_t)family;

@@ -14,14 +14,16 @@
 struct node_args {
 	struct bl_node_cfg cfg;
 	bool config_pass;
+	bool detach;
 };
 
-enum { KEY_NAME = 256, KEY_BEACON, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_MODE, KEY_REPLACE, KEY_ID, KEY_CPUS, KEY_FORWARD, KEY_FDB,
-       KEY_THREADED };
+enum { KEY_BEACON = 256, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_GENERIC, KEY_REPLACE, KEY_ID, KEY_DETACH, KEY_SKEW, KEY_CLOCK_BASE,
+       KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT };
 
+/* barlined has the same names for the same things */
 static const struct argp_option common_options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file, as barlined takes it; flags win over it", 0 },
-	{ "name", KEY_NAME, "NAME", 0, "of this node, for people", 0 },
+	{ "name", 'N', "NAME", 0, "of this node, for people", 0 },
 	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default: 10 beacon intervals)", 0 },
@@ -29,8 +31,12 @@ static const struct argp_option common_options[] = {
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)", 0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
-	{ "mode", KEY_MODE, "native|generic", 0, "XDP mode (default native)", 0 },
+	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower", 0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
+	{ "detach-on-exit", KEY_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
+	{ "skew-ns", KEY_SKEW, "NS", OPTION_HIDDEN, "test: put this node's clock off by that much", 0 },
+	{ "clock-base-ns", KEY_CLOCK_BASE, "NS", OPTION_HIDDEN, "test: start bus time here", 0 },
+	{ "no-beacons", KEY_NO_BEACONS, NULL, OPTION_HIDDEN, "test: host: send no beacons", 0 },
 	{ 0 }
 };
 
@@ -68,7 +74,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	switch (key) {
-	case KEY_NAME:
+	case 'N':
 		if (strlen(arg) >= sizeof(c->name))
 			argp_error(state, "name \"%s\" is longer than %zu", arg, sizeof(c->name) - 1);
 		strcpy(c->name, arg);
@@ -94,10 +100,20 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	case KEY_COUNT:
 		c->port_count = (uint16_t)number("port count", arg, 1, BL_PORT_COUNT, state);
 		return 0;
-	case KEY_MODE:
-		if (strcmp(arg, "native") && strcmp(arg, "generic"))
-			argp_error(state, "mode \"%s\" is neither native nor generic", arg);
-		c->mode = arg[0] == 'n' ? BL_XDP_NATIVE : BL_XDP_GENERIC;
+	case KEY_GENERIC:
+		c->mode = BL_XDP_GENERIC;
+		return 0;
+	case KEY_DETACH:
+		a->detach = true;
+		return 0;
+	case KEY_SKEW:
+		c->skew_ns = number("skew", arg, INT64_MIN, INT64_MAX, state);
+		return 0;
+	case KEY_CLOCK_BASE:
+		c->clock_base_ns = (uint64_t)number("clock base", arg, 1, INT64_MAX, state);
+		return 0;
+	case KEY_NO_BEACONS:
+		c->no_beacons = true;
 		return 0;
 	case KEY_REPLACE:
 		c->replace = true;
@@ -110,19 +126,21 @@ static const struct argp common_argp = { .options = common_options, .parser = pa
 static const struct argp_child node_children[] = { cmd_globals_child, { &common_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp_option switch_options[] = {
+	{ "host-port", KEY_HOST_PORT, "IFNAME", 0, "a port with a host behind it; may be repeated", 0 },
+	{ "up-port", KEY_UP_PORT, "IFNAME", 0, "a port with a higher switch behind it", 0 },
+	{ "down-port", KEY_DOWN_PORT, "IFNAME", 0, "a port with a lower switch behind it", 0 },
 	{ "cpus", KEY_CPUS, "LIST", 0, "datapath CPUs, as 0,2-3; each is a lane (default 0)", 0 },
-	{ "forward", KEY_FORWARD, "l2|l3", 0, "by the static table of --fdb, or by Linux's routing tables (default l3)", 0 },
+	{ "l2", KEY_L2, NULL, 0, "forward by the static table, not by Linux's routes", 0 },
 	{ "fdb", KEY_FDB, "MAC=IFNAME", 0, "l2: this address is behind that port; may be repeated", 0 },
-	{ "threaded-napi", KEY_THREADED, NULL, 0, "thread the ports' NAPI and pin it to their CPUs (veth)", 0 },
+	{ "thread-napi", KEY_THREAD, NULL, 0, "threaded NAPI, kept on the home CPU (for veth)", 0 },
+	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN, "test: let all CPUs share a lane, which breaks the order", 0 },
 	{ 0 }
 };
 
-static void add_port(struct bl_node_cfg *c, char *arg, struct argp_state *state)
+static void add_port(struct bl_node_cfg *c, char *arg, enum bl_port_role role, struct argp_state *state)
 {
-	static const char *const roles[] = { [BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down" };
-	char *role = strchr(arg, ':'), *cpu = role ? strchr(role + 1, ':') : NULL;
+	char *cpu = strchr(arg, '@');
 	struct bl_port_cfg *p = realloc(c->ports, (c->ports_count + 1) * sizeof(*p));
-	unsigned int r = BL_PORT_HOST;
 
 	if (!p)
 		argp_failure(state, 1, 0, "out of memory");
@@ -130,20 +148,14 @@ static void add_port(struct bl_node_cfg *c, char *arg, struct argp_state *state)
 	p += c->ports_count++;
 	memset(p, 0, sizeof(*p));
 	p->home_cpu = -1;
-	if (role)
-		*role++ = '\0';
+	p->role = (uint8_t)role;
 	if (cpu) {
 		*cpu++ = '\0';
 		p->home_cpu = (int)number("CPU", cpu, 0, BL_SW_CPUS_MAX - 1, state);
 	}
-	for (; role && r <= BL_PORT_DOWN && strcmp(role, roles[r]); r++)
-		;
-	if (r > BL_PORT_DOWN)
-		argp_error(state, "role \"%s\" of port %s is none of host, up, down", role, arg);
 	if (strlen(arg) >= sizeof(p->ifname) || !*arg)
 		argp_error(state, "\"%s\" is no interface name", arg);
 	strcpy(p->ifname, arg);
-	p->role = (uint8_t)r;
 }
 
 static void add_fdb(struct bl_node_cfg *c, char *arg, struct argp_state *state)
@@ -173,7 +185,7 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	if (a->config_pass) /* ports and fdb entries must not be taken twice */
-		return key == ARGP_KEY_ARG || (key >= 256 && key < 1000) ? 0 : ARGP_ERR_UNKNOWN;
+		return key == ARGP_KEY_ARG || (key >= KEY_CPUS && key <= KEY_DOWN_PORT) ? 0 : ARGP_ERR_UNKNOWN;
 	switch (key) {
 	case KEY_CPUS:
 		n = cli_cpus(arg, c->cpus, BL_LANES_MAX);
@@ -181,27 +193,42 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3", arg, BL_LANES_MAX);
 		c->ncpus = (unsigned int)n;
 		return 0;
-	case KEY_FORWARD:
-		if (strcmp(arg, "l2") && strcmp(arg, "l3"))
-			argp_error(state, "forward \"%s\" is neither l2 nor l3", arg);
-		c->forward = arg[1] == '2' ? BL_FWD_L2 : BL_FWD_L3;
+	case KEY_L2:
+		c->forward = BL_FWD_L2;
+		return 0;
+	case KEY_ONE_LANE:
+		c->one_lane = true;
+		return 0;
+	case KEY_HOST_PORT:
+		add_port(c, arg, BL_PORT_HOST, state);
+		return 0;
+	case KEY_UP_PORT:
+		add_port(c, arg, BL_PORT_UP, state);
+		return 0;
+	case KEY_DOWN_PORT:
+		add_port(c, arg, BL_PORT_DOWN, state);
 		return 0;
 	case KEY_FDB:
 		add_fdb(c, arg, state);
 		return 0;
-	case KEY_THREADED:
+	case KEY_THREAD:
 		c->thread_napi = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		add_port(c, arg, state);
+		add_port(c, arg, BL_PORT_HOST, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (!c->ports_count)
-			argp_error(state, "which ports? Name them here or in the file of --config");
+			argp_error(state, "which ports? --host-port, --up-port, --down-port, or ports in the file of --config");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
+
+static const struct argp_option host_options[] = {
+	{ "interface", 'i', "IFNAME", 0, "the NIC", 0 },
+	{ 0 }
+};
 
 static error_t parse_host(int key, char *arg, struct argp_state *state)
 {
@@ -211,9 +238,8 @@ static error_t parse_host(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = a;
 		return 0;
+	case 'i':
 	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			return ARGP_ERR_UNKNOWN;
 		if (strlen(arg) >= sizeof(a->cfg.ifname))
 			argp_error(state, "\"%s\" is no interface name", arg);
 		if (!a->config_pass)
@@ -235,14 +261,10 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 	struct bl_err err;
 	int e;
 
-	a.cfg.port_base = BL_PORT_BASE;
-	a.cfg.port_count = BL_PORT_COUNT;
-	argp_parse(argp, argc, argv, 0, NULL, &a);
-	if (a.cfg.role != BL_ROLE_NONE && a.cfg.role != role)
-		return cli_usage("the file configures a %s, not a %s", role_name(a.cfg.role), role_name(role));
 	a.cfg.role = role;
+	cmd_parse(argp, argc, argv, &a);
 	a.config_pass = false;
-	argp_parse(argp, argc, argv, 0, NULL, &a);
+	cmd_parse(argp, argc, argv, &a);
 	e = bl_server_new(&server, &err);
 	if (!e)
 		e = bl_node_open(&node, server, &a.cfg, &err);
@@ -250,29 +272,33 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 		if (cli.json)
 			cli_json(json_pack("{s:s, s:s, s:s}", "node", a.cfg.name, "state", "up", "dir", bl_node_dir(node)));
 		else
-			fprintf(stderr, "barline: %s is up in %s XDP mode; its pins are in %s. It stays when this process ends: `barline %s detach` "
-					"removes it\n", role_name(role), bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic",
-				bl_node_dir(node), role_name(role));
+			fprintf(stderr, "barline: %s is up in %s XDP mode; its pins are in %s\n", role_name(role),
+				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic", bl_node_dir(node));
 		e = bl_server_run(server, &err);
 	}
 	if (server)
 		bl_server_free(server);
+	if (e >= 0 && a.detach)
+		e = bl_node_detach(role, "", &err);
+	else if (e >= 0 && !cli.json)
+		fprintf(stderr, "barline: stopped; the datapath stays in the kernel: `barline %s detach` removes it\n", role_name(role));
 	bl_config_free(&a.cfg);
 	return e < 0 ? cli_fail("%s", err.text) : 0;
 }
 
 int cmd_switch_up(int argc, char **argv)
 {
-	static const struct argp argp = { .options = switch_options, .parser = parse_switch, .children = node_children, .args_doc = "[PORT[:ROLE[:CPU]]...]",
-					  .doc = "barline switch up - run a switch in the foreground\vROLE is host (the default), up or down. The "
-						 "datapath stays when the process ends." };
+	static const struct argp argp = { .options = switch_options, .parser = parse_switch, .children = node_children, .args_doc = "[IFNAME[@CPU]...]",
+					  .doc = "barline switch up - run a switch in the foreground\vPorts named as arguments have hosts behind them. @CPU "
+						 "homes a port to a datapath CPU; without it ports are spread in order. The datapath stays when the "
+						 "process ends." };
 
 	return up(&argp, BL_ROLE_SWITCH, argc, argv);
 }
 
 int cmd_host_up(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse_host, .children = node_children, .args_doc = "[IFNAME]",
+	static const struct argp argp = { .options = host_options, .parser = parse_host, .children = node_children, .args_doc = "[IFNAME]",
 					  .doc = "barline host up - run a host in the foreground\vThe datapath stays when the process ends; without it, "
 						 "ordered sending stops when the clock record is too old." };
 
@@ -284,7 +310,7 @@ static int detach(enum bl_role role, int argc, char **argv, const char *doc)
 	const struct argp argp = { .children = cmd_globals, .doc = doc };
 	struct bl_err err;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	cmd_parse(&argp, argc, argv, NULL);
 	if (bl_node_detach(role, "", &err))
 		return cli_fail("%s", err.text);
 	if (cli.json)
@@ -329,7 +355,7 @@ int cmd_clean(int argc, char **argv)
 	size_t i;
 	int n;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &dry);
+	cmd_parse(&argp, argc, argv, &dry);
 	n = bl_clean(dry, tell, what, &err);
 	if (n < 0) {
 		json_decref(what);

@@ -132,14 +132,15 @@ void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
 	snprintf(name, size, "nic");
 	snprintf(dir, sizeof(dir), "%s/links", ref->dir);
 	d = opendir(dir);
-	while (d && (e = readdir(d))) {
-		char *dot = strrchr(e->d_name, '.');
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, "xdp-", 4)) {
+			char *c;
 
-		if (dot && !strcmp(dot, ".xdp")) {
-			snprintf(name, size, "%.*s", (int)(dot - e->d_name), e->d_name);
+			snprintf(name, size, "%.15s", e->d_name + 4);
+			for (c = name; (c = strchr(c, ':')); )
+				*c = '.'; /* maps/meta_abi.h: bpffs takes no dots */
 			break;
 		}
-	}
 	if (d)
 		closedir(d);
 }

@@ -170,7 +170,7 @@ int cmd_send(int argc, char **argv)
 	uint64_t line = 0, until;
 	int err = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (bl_init(&ep, &a.opt))
 		return cli_fail("%s", bl_strerror(NULL));
 	bl_on_send_fail(ep, on_fail, &f);
@@ -246,7 +246,7 @@ int cmd_recv(int argc, char **argv)
 	char self[64];
 	int n = 0, i;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cmd_parse(&argp, argc, argv, &a);
 	if (bl_init(&ep, &a.opt))
 		return cli_fail("%s", bl_strerror(NULL));
 	sigaction(SIGINT, &sa, NULL);

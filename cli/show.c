@@ -49,7 +49,7 @@ static int show(int argc, char **argv, const char *doc, const char *key, int (*c
 	json_t *rows;
 	int n, i, err = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	cmd_parse(&argp, argc, argv, NULL);
 	n = nodes_here(&refs, all_nodes);
 	if (n < 0)
 		return 1;
@@ -130,31 +130,46 @@ static json_t *time_or_null(uint64_t t)
 	return t && t != BL_TIME_NONE ? json_integer((json_int_t)t) : json_null();
 }
 
-static json_t *lag_or_null(uint64_t now, uint64_t t)
+/* the clock is read here, after the barrier: a lag is never negative for that reason */
+static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 {
-	return now && t && t != BL_TIME_NONE ? json_integer((json_int_t)(now - t)) : json_null();
+	uint64_t mono = mono_ns();
+
+	if (!t || t == BL_TIME_NONE || !bl_clock_usable(clock, mono))
+		return json_null();
+	return json_integer((json_int_t)(bl_clock_at(clock, mono) - t));
 }
 
 static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, const struct bl_reg *r,
-		    uint64_t now)
+		    uint64_t watch, const struct bl_clock *clock)
 {
 	static const char *const states[] = { [BL_REG_ABSENT] = "absent", [BL_REG_JOINING] = "joining", [BL_REG_LIVE] = "live" };
 
 	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "node", node_name(ref), "what", what, "name", name,
 					      "lane", lane, "state", r->state <= BL_REG_LIVE ? states[r->state] : "?", "barrier",
-					      time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns", lag_or_null(now, r->b), "heard_ns",
-					      lag_or_null(now, r->heard_ns)));
+					      time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns", lag_or_null(clock, r->b), "silent_ns",
+					      r->heard_ns && watch >= r->heard_ns ? json_integer((json_int_t)(watch - r->heard_ns)) :
+										     json_null()));
 }
 
 static void pair_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, uint64_t b, uint64_t c,
-		     uint64_t now)
+		     const struct bl_clock *clock)
 {
 	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:n}", "node", node_name(ref), "what", what, "name", name,
 					      "lane", lane, "state", "", "barrier", time_or_null(b), "commit", time_or_null(c), "lag_ns",
-					      lag_or_null(now, b), "heard_ns"));
+					      lag_or_null(clock, b), "silent_ns"));
 }
 
-static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, uint64_t now)
+static struct bl_sw_lane lane_of(int lanes, uint32_t l)
+{
+	struct bl_sw_lane lane;
+
+	if (bpf_map_lookup_elem(lanes, &l, &lane))
+		memset(&lane, 0, sizeof(lane));
+	return lane;
+}
+
+static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const struct bl_clock *clock)
 {
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
@@ -178,7 +193,7 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, uint64_t
 			used |= (uint8_t)(1u << p.out_set);
 		for (l = 0; l < BL_LANES_MAX; l++)
 			if (l == 0 || r.lane[l].state != BL_REG_ABSENT)
-				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], now);
+				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], lane_of(lanes, p.home_lane).watch_ns, clock);
 	}
 	for (l = 0; lanes >= 0 && l < cfg.lanes && l < BL_LANES_MAX; l++) {
 		struct bl_sw_lane lane;
@@ -191,7 +206,7 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, uint64_t
 			if (!(used & 1u << s))
 				continue;
 			snprintf(name, sizeof(name), "set %u", s);
-			pair_row(rows, ref, "out", name, (int)l, lane.out[s].b, lane.out[s].c, now);
+			pair_row(rows, ref, "out", name, (int)l, lane.out[s].b, lane.out[s].c, clock);
 		}
 	}
 	if (ports >= 0)
@@ -208,20 +223,20 @@ static int collect_barriers(const struct bl_node_ref *ref, json_t *rows)
 {
 	struct bl_host_page page;
 	struct bl_clock clock;
-	uint64_t now = node_now(ref, &clock);
 	char nic[16];
 	int l;
 
+	node_now(ref, &clock);
 	if (ref->role == BL_ROLE_SWITCH)
-		return switch_barriers(ref, rows, now);
+		return switch_barriers(ref, rows, &clock);
 	if (node_value(ref, BL_MAP_HOST_PAGE, 0, &page, sizeof(page)))
 		return 1;
 	node_nic(ref, nic, sizeof(nic));
 	for (l = 0; l < BL_LANES_MAX; l++)
 		if (l == 0 || page.reg[l].state != BL_REG_ABSENT)
-			reg_row(rows, ref, "in", nic, l, &page.reg[l], now);
-	pair_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, now);
-	pair_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, now);
+			reg_row(rows, ref, "in", nic, l, &page.reg[l], page.watch_ns, &clock);
+	pair_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, &clock);
+	pair_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, &clock);
 	return 0;
 }
 
@@ -229,10 +244,11 @@ int cmd_show_barriers(int argc, char **argv)
 {
 	static const struct col cols[] = { { "node", "NODE", 's' },   { "what", "WHAT", 's' },	     { "name", "NAME", 's' },
 					   { "lane", "LANE", 'd' },   { "state", "STATE", 's' },     { "barrier", "BARRIER", 'd' },
-					   { "commit", "COMMIT", 'd' }, { "lag_ns", "LAG", 't' },    { "heard_ns", "HEARD", 't' } };
+					   { "commit", "COMMIT", 'd' }, { "lag_ns", "LAG", 't' },    { "silent_ns", "SILENT", 't' } };
 
 	return SHOW("barline show barriers - registers by port and lane, and what was made of them\vLAG is bus time minus barrier. A lag of about "
-		    "one beacon interval is ordinary; one that grows names the port that holds everybody back.",
+		    "one beacon interval is ordinary; one that grows names the port that holds everybody back. SILENT is how long a port was not heard "
+		    "while its lane watched.",
 		    "barriers", collect_barriers, cols, "no barriers");
 }
 
@@ -459,7 +475,7 @@ int cmd_show_maps(int argc, char **argv)
 	int n, err = 0;
 	size_t i;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	cmd_parse(&argp, argc, argv, NULL);
 	n = nodes_here(&refs, all_nodes);
 	if (n < 0)
 		return 1;

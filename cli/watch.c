@@ -54,7 +54,7 @@ static json_t *lag_of(const struct bl_node_ref *ref)
 	struct bl_clock clock;
 	struct bl_host_page page;
 	struct bl_sw_lane lane;
-	uint64_t now = node_now(ref, &clock), b = 0;
+	uint64_t now, b = 0;
 	int s;
 
 	if (ref->role == BL_ROLE_HOST) {
@@ -65,6 +65,7 @@ static json_t *lag_of(const struct bl_node_ref *ref)
 			if (lane.out[s].b && lane.out[s].b != BL_TIME_NONE && (!b || lane.out[s].b < b))
 				b = lane.out[s].b;
 	}
+	now = node_now(ref, &clock);
 	return now && b ? json_integer((json_int_t)(now - b)) : json_null();
 }
 
@@ -138,7 +139,7 @@ int cmd_watch(int argc, char **argv)
 	int n, i, err = 0;
 	long long round;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	cmd_parse(&argp, argc, argv, &w);
 	n = nodes_here(&refs, w.all);
 	if (n < 0)
 		return 1;

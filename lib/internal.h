@@ -78,6 +78,7 @@ struct bl_tx {
 	uint64_t dead_until_ns;		/* unreachable: sends fail at once until then */
 	uint64_t mark;			/* of the bl_send() that touched the stage last */
 	bool dirty;			/* in ep->dirty */
+	bool alone;			/* the stage holds nothing but what that bl_send() put there */
 };
 
 /* receiving side of a peer */

@@ -412,20 +412,32 @@ void bl_rx_release(struct bl_endpoint *ep)
 	ep->spent_big = NULL;
 }
 
+static void unlink_big(struct bl_peer *p, struct bl_big **at)
+{
+	struct bl_big *b = *at;
+
+	*at = b->next;
+	if (!p->self && !(b->broken && b->why == BL_NAK_NO_MEMORY))
+		p->rx.big_bytes -= b->total;
+}
+
 /* the message that a reference names, if it is complete; it moves to the spent ones */
 static struct bl_big *take_big(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_item *item, uint8_t *why)
 {
 	struct bl_big *b, **at;
 
 	*why = BL_NAK_INCOMPLETE;
+	/* references come in the order of their messages: those of the older ones were lost, and nobody else would free them */
+	while ((b = p->rx.big) && bl_psn_before(b->id, item->msg_id)) {
+		unlink_big(p, &p->rx.big);
+		free(b);
+	}
 	for (at = &p->rx.big; (b = *at); at = &b->next)
 		if (b->id == item->msg_id)
 			break;
 	if (!b)
 		return NULL;
-	*at = b->next;
-	if (!p->self && !(b->broken && b->why == BL_NAK_NO_MEMORY))
-		p->rx.big_bytes -= b->total;
+	unlink_big(p, at);
 	b->next = ep->spent_big;
 	ep->spent_big = b;
 	if (b->broken || b->done != b->total || b->total != item->len) {

@@ -17,12 +17,18 @@
 #define ITEM_OVERHEAD 2u
 #define FRAME_HEAD    (sizeof(struct bl_hdr) + sizeof(struct bl_data))
 #define MMSG	      64
+#define UDP_MOST      65507u /* bytes in one send, GSO or not; with jumbo frames less than a stage */
 
+/*
+ * Frames that may wait together. A receiver keeps a quarter of the window back until it is worth a CREDIT (bl_rx_credits()): a stage that needs it all would wait for
+ * a probe. One scattering alone may be larger than the window: it leaves when nothing else is on the way, or it never could.
+ */
 static uint32_t stage_cap(const struct bl_tx *t)
 {
 	uint32_t w = t->window > BL_WINDOW_FIRST ? t->window : BL_WINDOW_FIRST;
 
-	return w < BL_STAGE_FRAMES ? w : BL_STAGE_FRAMES;
+	w -= (w + 3) / 4 - 1;
+	return w < BL_STAGE_FRAMES && !t->alone ? w : BL_STAGE_FRAMES;
 }
 
 static uint32_t outstanding(const struct bl_tx *t)
@@ -152,7 +158,7 @@ static int begin_frame(struct bl_endpoint *ep, struct bl_peer *p)
 		if (!t->cookies || !t->sent)
 			return -ENOMEM;
 	}
-	if (t->nframes == stage_cap(t))
+	if (t->nframes >= stage_cap(t))
 		return -EAGAIN;
 	if (t->nframes) {
 		/* frames of one GSO send are equally long: pad the one that is finished */
@@ -209,7 +215,8 @@ static int stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct bl
 		bl_store32(at + 6, m->len);
 	} else {
 		bl_store16(at, m->len);
-		memcpy(at + 2, m->data, m->len);
+		if (m->len)
+			memcpy(at + 2, m->data, m->len);
 	}
 	if (t->cookies)
 		t->cookies[(t->nframes - 1) * BL_ITEMS_MAX + t->count] = m->cookie;
@@ -273,6 +280,7 @@ static int stage_all(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 		if (p->tx.mark != ep->mark) {
 			rc = remember(ep, p);
 			p->tx.mark = ep->mark;
+			p->tx.alone = !p->tx.nframes;
 			if (rc) {
 				undo(ep);
 				return rc;
@@ -286,6 +294,12 @@ static int stage_all(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 		mark_dirty(ep, p);
 	}
 	return 0;
+}
+
+static int clock_void(struct bl_endpoint *ep)
+{
+	ep->held = ep->dirty != NULL; /* what was accepted is tried again */
+	return bl_set_error(ep, ETIME, "the clock record is void since the host daemon stopped; nothing is sent rather than sent wrong");
 }
 
 bool bl_tx_room(const struct bl_endpoint *ep)
@@ -306,6 +320,8 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
 			return bl_set_error(ep, EINVAL, "message %zu has no destination port, or no data", i);
 	}
+	if (!bl_clock_usable(ep->clock, bl_mono()))
+		return clock_void(ep);
 	rc = stage_all(ep, vec, n);
 	if (rc == -EAGAIN) {
 		rc = bl_tx_flush(ep);
@@ -313,6 +329,10 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 			return rc;
 		rc = stage_all(ep, vec, n);
 	}
+	if (rc == -EAGAIN && !ep->held) /* nothing is before it: waiting would not help */
+		return bl_set_error(ep, EMSGSIZE,
+				    "a scattering has at most %u frames of %u bytes for one destination, and %u bytes in large messages; split it",
+				    BL_STAGE_FRAMES, ep->frame_max, ep->send_buffer);
 	if (rc == -EAGAIN) {
 		ep->st.again++;
 		return bl_set_error(ep, EAGAIN, "the send buffer is full; wait with bl_wait(BL_WAIT_SEND)");
@@ -322,9 +342,7 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 	ep->st.scatterings++;
 	ep->st.messages_sent += n;
 	if (!(flags & BL_MORE)) {
-		rc = bl_tx_flush(ep);
-		/* accepted all the same: it leaves when the clock is good again */
-		return rc == -ETIME ? rc : 0;
+		bl_tx_flush(ep); /* accepted whatever it says: should the clock be void since a moment ago, it leaves when that is over */
 	}
 	return 0;
 }
@@ -403,9 +421,11 @@ static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p
 /* as one GSO send, or frame by frame to endpoints of this host: lo does not segment */
 static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, uint32_t frames, uint32_t last, uint32_t psn)
 {
-	uint32_t seg = ep->frame_max, i;
+	uint32_t seg = ep->frame_max, most = UDP_MOST / seg, i;
 
 	if (!p->local) {
+		for (; frames > most; frames -= most, psn += most, data += (size_t)most * seg)
+			batch_add(ep, b, p, data, (size_t)most * seg, most, (uint16_t)seg, psn);
 		batch_add(ep, b, p, data, (size_t)(frames - 1) * seg + last, frames, (uint16_t)seg, psn);
 		return;
 	}
@@ -516,7 +536,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	b.n = 0;
 	mono = bl_mono();
 	if (!bl_clock_usable(ep->clock, mono))
-		return bl_set_error(ep, ETIME, "the clock record is void since the host daemon stopped; nothing is sent rather than sent wrong");
+		return clock_void(ep);
 	for (p = ep->dirty; p; p = p->dirty_next) {
 		struct bl_tx *t = &p->tx;
 

@@ -26,7 +26,7 @@ static void work(struct bl_endpoint *ep)
 /* pairs with lower_next() and wake_below() in bpf/host.bpf.c */
 static void arm(struct bl_endpoint *ep, uint64_t until)
 {
-	uint64_t cur;
+	__u64 cur;
 
 	__atomic_store_n(&ep->wake->ep[ep->slot].until, until, __ATOMIC_SEQ_CST);
 	if (until >= BL_WAKE_ON_DATA)

@@ -23,7 +23,7 @@ enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_RO
        OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS };
 
 static const struct argp_option options[] = {
-	{ "config", 'c', "FILE", 0, "YAML file of the node; flags go before it", 0 },
+	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
 	{ "netns", 'n', "NETNS", 0, "network namespace: a name of ip-netns(8) or a path", 0 },
 	{ "interface", 'i', "IFNAME", 0, "host: the NIC", 0 },
 	{ "name", 'N', "NAME", 0, "what people call the node", 0 },
@@ -111,7 +111,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 
 	switch (key) {
 	case 'c':
-		/* the file comes last, whatever the order: it is read when the role is known */
 		if (c->role == BL_ROLE_NONE)
 			argp_error(st, "say switch or host before -c");
 		if (bl_config_load(c, arg, &err))
@@ -278,7 +277,7 @@ int main(int argc, char **argv)
 	if (rc)
 		return report(&a, &err);
 	if (!a.detach) {
-		bl_log(BL_LOG_INFO, "stopped; the datapath of the %s stays in the kernel (pins in %s); start again to go on, or remove it with `barline detach %s`",
+		bl_log(BL_LOG_INFO, "stopped; the datapath of the %s stays in the kernel (pins in %s); start again to go on, or remove it with `barline %s detach`",
 		       bl_role_name(role), dir, bl_role_name(role));
 		return 0;
 	}

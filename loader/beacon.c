@@ -21,6 +21,7 @@
 #include "node_priv.h"
 
 #define VOID_POLL_NS 10000000ULL
+#define SLOP_NS	     1000ULL
 #define MARGIN_NS    100ULL /* bus time may be 500 ppm slower than CLOCK_MONOTONIC: 50 ns in 100 us */
 
 static void send_one(struct bl_node *n)
@@ -47,7 +48,8 @@ static uint64_t serve(struct bl_node *n)
 	if (!bl_clock_usable(n->clock, mono))
 		return mono + VOID_POLL_NS;
 	bus = bl_clock_at(n->clock, mono);
-	tick = bus - bus % n->beacon_ns;
+	/* the clocks of a lab's hosts differ by fractions of a microsecond: one wave is one waking */
+	tick = bus + SLOP_NS - (bus + SLOP_NS) % n->beacon_ns;
 	if (tick > n->beacon_last) {
 		n->beacon_last = tick;
 		send_one(n);
@@ -91,7 +93,7 @@ static void make_frame(struct bl_node *n)
 	static const uint8_t to[6] = BL_BEACON_MAC;
 	struct ethhdr *eth = (void *)n->beacon_frame;
 	struct bl_hdr *h = (void *)(eth + 1);
-	struct bl_beacon *b = (void *)(h + 1);
+	struct bl_beacon b = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s), .node_id = htonl(n->meta.node_id) };
 
 	memset(n->beacon_frame, 0, sizeof(n->beacon_frame));
 	memcpy(eth->h_dest, to, 6);
@@ -99,8 +101,7 @@ static void make_frame(struct bl_node *n)
 	eth->h_proto = htons(BL_ETHERTYPE);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
 	h->flags = BL_F_LANES(1);
-	b->tai_offset_s = htons((uint16_t)n->clock->tai_offset_s);
-	b->node_id = htonl(n->meta.node_id);
+	memcpy(h + 1, &b, sizeof(b)); /* not aligned there */
 }
 
 static int open_socket(struct bl_node *n, struct bl_err *err)
@@ -120,7 +121,8 @@ static int open_socket(struct bl_node *n, struct bl_err *err)
 	return 0;
 }
 
-static int start_thread(struct bl_server *s, struct bl_err *err)
+/* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
+int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 {
 	sigset_t all, old;
 	int rc;
@@ -149,9 +151,6 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 		return rc;
 	make_frame(n);
 	n->beacon_ns = n->cfg.beacon_us * 1000ULL;
-	rc = start_thread(s, err);
-	if (rc)
-		return rc;
 	pthread_mutex_lock(&s->beacon_lock);
 	n->beacon_next = s->beacon_nodes;
 	s->beacon_nodes = n;

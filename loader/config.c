@@ -145,6 +145,21 @@ static int line_of(const char *path, const char *key, unsigned int nth)
 	return found;
 }
 
+/* libcyaml tells where it was before an unknown key: look from there on. */
+static int line_of_unknown(const char *path, const struct heard *h)
+{
+	static const char is[] = "Unexpected key: ";
+	unsigned int nth;
+	int line;
+
+	if (strncmp(h->text, is, sizeof(is) - 1))
+		return h->line;
+	for (nth = 0; (line = line_of(path, h->text + sizeof(is) - 1, nth)); nth++)
+		if (line >= h->line)
+			return line;
+	return h->line;
+}
+
 static int bad(const char *path, const char *key, unsigned int nth, struct bl_err *err, const char *fmt, ...)
 {
 	char msg[256];
@@ -175,8 +190,8 @@ static int check(const struct file *f, const char *path, enum bl_role role, stru
 
 	if (role == BL_ROLE_NONE)
 		return bl_fail(err, EINVAL, "%s:1: role is missing: switch or host", path);
-	if (role == BL_ROLE_HOST && (f->ports || f->fdb || f->cpus || f->forward))
-		return bad(path, f->ports ? "ports" : f->fdb ? "fdb" : f->cpus ? "cpus" : "forward", 0, err, "a host has no such key; is the role right?");
+	if (role == BL_ROLE_HOST && (f->ports || f->fdb || f->forward))
+		return bad(path, f->ports ? "ports" : f->fdb ? "fdb" : "forward", 0, err, "a host has no such key; is the role right?");
 	if (role == BL_ROLE_SWITCH && f->interface)
 		return bad(path, "interface", 0, err, "interface is a key of hosts; a switch lists its interfaces under ports");
 	if (role == BL_ROLE_SWITCH && !f->ports)
@@ -277,8 +292,11 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 		return bl_fail(err, errno, "cannot read %s: %s", path, strerror(errno));
 	fclose(probe);
 	e = cyaml_load_file(path, &how, &top, (cyaml_data_t **)(void *)&f, NULL);
-	if (e != CYAML_OK)
-		return bl_fail(err, EINVAL, "%s:%d: %s", path, said.line ? said.line : 1, *said.text ? said.text : cyaml_strerror(e));
+	if (e != CYAML_OK) {
+		int line = line_of_unknown(path, &said);
+
+		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1, *said.text ? said.text : cyaml_strerror(e));
+	}
 	if (!f)
 		return bl_fail(err, EINVAL, "%s:1: the file is empty", path);
 	if (f->role && cfg->role != BL_ROLE_NONE && (enum bl_role)*f->role != cfg->role) {

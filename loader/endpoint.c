@@ -116,10 +116,11 @@ static void release(struct bl_ep *ep, const char *why)
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	char drain[64];
+	ssize_t n = recv(fd, drain, sizeof(drain), MSG_DONTWAIT);
 
 	(void)src, (void)events;
 	/* nothing more is expected; what comes is thrown away, and 0 is the end */
-	if (recv(fd, drain, sizeof(drain), MSG_DONTWAIT) > 0 || errno == EAGAIN || errno == EINTR)
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return 0;
 	release(ctx, "it closed its connection");
 	return 0;
@@ -144,14 +145,16 @@ static int watch(struct bl_ep *ep)
 	return rc;
 }
 
-/* A fd of a pinned map that can only be read, also through mmap. */
+/*
+ * A fd of a pinned map that a process maps for reading. Not a read-only one: mmap() of a file that is not open for writing loses VM_SHARED, and
+ * bpf_map_mmap() then says EINVAL (6.18). The library maps it PROT_READ; processes of one host trust each other (docs/guarantees.md).
+ */
 static int reading_fd(const struct bl_node *n, const char *map)
 {
-	LIBBPF_OPTS(bpf_obj_get_opts, o, .file_flags = BPF_F_RDONLY);
 	char path[BL_PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, map);
-	return bpf_obj_get_opts(path, &o);
+	return bpf_obj_get(path);
 }
 
 static void fail(struct bl_attach_rep *rep, int errnum, const struct bl_err *err)
@@ -278,7 +281,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	socklen_t len = sizeof(struct ucred);
 	struct ucred who = {};
 	struct bl_ep *ep;
-	uint32_t port;
+	uint32_t port = 0;
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);

@@ -25,6 +25,8 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 	return errnum ? -errnum : -EINVAL;
 }
 
+int bl_log_level = BL_LOG_INFO;
+
 /* systemd.exec(5): standard error is the journal if its device and inode are those of $JOURNAL_STREAM */
 static bool on_journal(void)
 {
@@ -41,6 +43,8 @@ void bl_log(int level, const char *fmt, ...)
 	char line[1024];
 	va_list ap;
 
+	if (level > bl_log_level)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);

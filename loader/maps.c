@@ -49,9 +49,11 @@ int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 static int fits(const struct bpf_map *m, const struct bpf_map_info *i, const char *path, struct bl_err *err)
 {
 	bool sized = !strcmp(bpf_map__name(m), BL_MAP_SW_IFIDX);
+	/* the kernel sets this flag by itself on device maps */
+	uint32_t flags = i->type == BPF_MAP_TYPE_DEVMAP ? i->map_flags & ~(uint32_t)BPF_F_RDONLY_PROG : i->map_flags;
 
 	if (i->type == bpf_map__type(m) && i->key_size == bpf_map__key_size(m) && i->value_size == bpf_map__value_size(m) &&
-	    i->map_flags == bpf_map__map_flags(m) &&
+	    flags == bpf_map__map_flags(m) &&
 	    (sized ? i->max_entries >= bpf_map__max_entries(m) : i->max_entries == bpf_map__max_entries(m)))
 		return 0;
 	return bl_fail(err, EPROTO, "the pinned map %s has another layout than this build's (type %u, value %u bytes, %u entries); detach the node and "

@@ -247,32 +247,40 @@ static bool is_napi(pid_t pid)
 	return !read_file(AT_FDCWD, path, comm, sizeof(comm)) && !strncmp(comm, "napi/", 5);
 }
 
-int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err)
+/* Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another pid namespace: searched for by name. */
+static int pin(const struct bl_iface *i, struct threads *t, int cpu, struct bl_err *err)
 {
 	struct sched_param prio = { .sched_priority = 1 };
-	struct threads t;
 	cpu_set_t set;
-	int k, rc;
+	int k;
+
+	for (k = 0; k < t->n; k++)
+		if (!is_napi(t->pid[k]))
+			t->n = 0;
+	if (!t->n)
+		threads_search(i, t);
+	if (!t->n)
+		return bl_fail(err, ESRCH, "no napi/%s thread can be seen, so port %s cannot be kept on CPU %d; run in the machine's first pid namespace", i->name,
+			       i->name, cpu);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	for (k = 0; k < t->n; k++) {
+		if (sched_setaffinity(t->pid[k], sizeof(set), &set))
+			return bl_fail(err, errno, "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s", i->name, t->pid[k], cpu, strerror(errno));
+		/* Better with, works without: in a container this is often refused. */
+		sched_setscheduler(t->pid[k], SCHED_FIFO, &prio);
+	}
+	return 0;
+}
+
+int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err)
+{
+	struct threads t;
+	int rc;
 
 	rc = threaded_on(i, err);
 	if (rc || !i->up)
 		return rc; /* an interface that is down has no threads yet */
 	threads_ask(i, &t);
-	for (k = 0; k < t.n; k++)
-		if (!is_napi(t.pid[k]))
-			t.n = 0;
-	if (!t.n)
-		threads_search(i, &t);
-	if (!t.n)
-		return bl_fail(err, ESRCH, "no napi/%s thread can be seen, so port %s cannot be kept on CPU %d; run in the machine's first pid namespace", i->name,
-			       i->name, cpu);
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	for (k = 0; k < t.n; k++) {
-		if (sched_setaffinity(t.pid[k], sizeof(set), &set))
-			return bl_fail(err, errno, "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s", i->name, t.pid[k], cpu, strerror(errno));
-		/* Better with, works without: in a container this is often refused. */
-		sched_setscheduler(t.pid[k], SCHED_FIFO, &prio);
-	}
-	return 0;
+	return pin(i, &t, cpu, err);
 }

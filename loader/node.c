@@ -60,12 +60,12 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 	rc = bl_meta_read(n->dir, &n->meta);
 	links = bl_links_alive(n->dir);
 	if (links && rc)
-		return bl_fail(err, EPROTO, "%s has attached programs but no sound meta map; `barline detach %s` removes them, then start again", n->dir, role);
+		return bl_fail(err, EPROTO, "%s has attached programs but no sound meta map; `barline %s detach` removes them, then start again", n->dir, role);
 	if (links && n->meta.abi_version != BL_ABI_VERSION)
-		return bl_fail(err, EPROTO, "%s was made with ABI version %u, this build speaks %u; `barline detach %s` removes it, then start again", n->dir,
+		return bl_fail(err, EPROTO, "%s was made with ABI version %u, this build speaks %u; `barline %s detach` removes it, then start again", n->dir,
 			       n->meta.abi_version, BL_ABI_VERSION, role);
 	if (links && (n->meta.role != (uint32_t)n->cfg.role || n->meta.netns_ino != n->netns_ino))
-		return bl_fail(err, EPROTO, "the meta map in %s speaks of another node; `barline detach %s` removes it, then start again", n->dir, role);
+		return bl_fail(err, EPROTO, "the meta map in %s speaks of another node; `barline %s detach` removes it, then start again", n->dir, role);
 	if (!links) {
 		rc = bl_dir_remove(n->dir);
 		if (rc)
@@ -162,6 +162,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->next = s->nodes;
 	s->nodes = n;
 	rc = check(&n->cfg, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons)
+		rc = bl_beacon_start(s, err);
 	if (!rc)
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {

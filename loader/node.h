@@ -24,6 +24,9 @@ struct bl_err {
 };
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* returns -errnum */
 
+/** bl_log_level - messages above this syslog level (3 error, 4 warning, 6 info) are not said; 6 at first. */
+extern int bl_log_level;
+
 enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 
 struct bl_port_cfg {
@@ -45,7 +48,7 @@ struct bl_fdb_cfg {
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
  * @skew_ns: test: this node's clock is off by that much.
  * @clock_base_ns: test: bus time starts here instead of at CLOCK_TAI; 0: CLOCK_TAI. (wrap of the 48 bits)
- * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i.
+ * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i. Of a host: cpus[0] is where its beacons are sent from; 0: anywhere.
  * @one_lane: test: all datapath CPUs share lane 0 (sw_cfg.single_writer = 0).
  * @replace: displace another XDP program.
  * @thread_napi: 1: make the ports' NAPI threaded and pin it to the home CPU (veth); 0: leave it.
@@ -63,13 +66,13 @@ struct bl_node_cfg {
 	uint64_t clock_base_ns;
 	bool replace;
 	bool no_beacons;		/* host: do not send beacons (tests) */
+	int cpus[BL_LANES_MAX];
+	unsigned int ncpus;
 	/* switch */
 	struct bl_port_cfg *ports;
 	unsigned int ports_count;
 	struct bl_fdb_cfg *fdb;
 	unsigned int fdb_count;
-	int cpus[BL_LANES_MAX];
-	unsigned int ncpus;
 	bool one_lane;
 	bool thread_napi;
 	enum bl_fwd forward;

@@ -10,8 +10,10 @@
 #include <systemd/sd-event.h>
 #include "node.h"
 
-#ifndef BL_BUILD
-#define BL_BUILD "0.2"
+#ifdef BARLINE_VERSION
+#define BL_BUILD	  BARLINE_VERSION
+#else
+#define BL_BUILD	  "unversioned"
 #endif
 
 #define BL_BPFFS	  BL_RUN_DIR "/bpf"
@@ -173,6 +175,7 @@ void bl_clock_close(struct bl_node *n);
 uint64_t bl_mono_ns(void);
 
 /* beacon.c */
+int bl_beacon_start(struct bl_server *s, struct bl_err *err); /* the thread; not from within a node's namespace */
 int bl_beacon_add(struct bl_node *n, struct bl_err *err);
 void bl_beacon_remove(struct bl_node *n);
 void bl_beacon_stop(struct bl_server *s);

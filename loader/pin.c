@@ -106,6 +106,7 @@ void bl_node_unlock(enum bl_role role, uint64_t ino, int fd, bool gone)
 		lock_path(path, sizeof(path), role, ino);
 		unlink(path);
 	}
+	flock(fd, LOCK_UN); /* a child forked meanwhile holds the same open file, and must not keep the node locked */
 	close(fd);
 }
 

@@ -281,6 +281,20 @@ static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
 	return rc;
 }
 
+/* A number that another interface had: its counters and what was sent there are not this one's story. */
+static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
+{
+	int cpus = libbpf_num_possible_cpus(), rc;
+	struct bl_carried none = {};
+	void *zero = cpus > 0 ? calloc((size_t)cpus, sizeof(struct bl_counts)) : NULL;
+
+	if (!zero)
+		return bl_fail(err, ENOMEM, "out of memory");
+	rc = bl_map_set(bpf_map__fd(skel->maps.counts), k, zero, BL_MAP_COUNTS, err);
+	free(zero);
+	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
+}
+
 static int fill_maps(const struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
 	uint32_t none = 0, k;
@@ -293,6 +307,9 @@ static int fill_maps(const struct bl_node *n, const struct plan *p, const struct
 	}
 	if (!rc)
 		rc = fill_fdb(p, bpf_map__fd(skel->maps.sw_fdb), err);
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
+		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name))
+			rc = forget_port(skel, k, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {

@@ -116,6 +116,18 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 	FUZZ_CHECK(before == after);
 }
 
+/* A tc program reads only the head of a large skb, but knows its length: no header beyond the head, no body beyond the length. */
+static void check_head(const uint8_t *p, size_t size, uint16_t base, uint16_t count, uint32_t more)
+{
+	struct bl_frame f;
+
+	if (bl_parse_whole(p, p + size, (uint32_t)size + more, base, count, &f) != BL_R_NONE)
+		return;
+	FUZZ_CHECK((uint64_t)f.hdr_off + sizeof(struct bl_hdr) <= size);
+	FUZZ_CHECK((uint64_t)f.hdr_off + sizeof(struct bl_hdr) + f.body_len <= (uint64_t)size + more);
+	FUZZ_CHECK(f.lane < f.lanes && f.opcode > 0 && f.opcode < BL_OP_LIMIT);
+}
+
 static void one(const uint8_t *data, size_t size, uint16_t base, uint16_t count)
 {
 	uint8_t *p = fuzz_copy(data, size, NET_IP_ALIGN);
@@ -127,6 +139,8 @@ static void one(const uint8_t *data, size_t size, uint16_t base, uint16_t count)
 		check_padding(p, size, base, count, &f);
 		check_rewrite(p, size, base, count, &f);
 	}
+	check_head(p, size, base, count, 1);
+	check_head(p, size, base, count, 65536);
 	fuzz_free(p, NET_IP_ALIGN);
 }
 

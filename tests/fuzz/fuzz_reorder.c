@@ -20,7 +20,7 @@ static void *fuzz_realloc(void *p, size_t n)
 #undef realloc
 
 #define SENDERS 40 /* more than the heap's first room */
-#define FRAMES	512
+#define FRAMES	96
 
 struct entry {
 	uint64_t ts;

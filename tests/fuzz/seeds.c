@@ -226,11 +226,23 @@ static void dictionary(void)
 	}
 }
 
+/* a frame of each of 40 senders, the latest first: the heap grows, and every push goes to its top; then all are delivered */
+static void reorder_seeds(void)
+{
+	static const __u8 rising[] = { 0, 0, 1, 40, 0, 12, 12, 0, 2, 41, 0, 5, 20, 5, 40 };
+	struct buf b = { .n = 0 };
+	__u8 i;
+
+	save("reorder", "rising", rising, sizeof(rising));
+	add(&b, (const __u8[]){ 1 }, 1);
+	for (i = 0; i < 40; i++)
+		add(&b, (const __u8[]){ 0, i, (__u8)(200 - i), i }, 4);
+	add(&b, (const __u8[]){ 5, 170, 7, 39, 6, 5, 255 }, 7);
+	save("reorder", "many", b.p, b.n);
+}
+
 int main(int argc, char **argv)
 {
-	static const __u8 rising[] = { 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0xff, 0xff, 0xff, 0xff };
-	static const __u8 falling[] = { 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 1, 0, 2, 2, 0, 0, 1, 0, 1, 0, 9, 2 };
-
 	if (argc != 2) {
 		fprintf(stderr, "usage: seeds DIR\n");
 		return 2;
@@ -248,8 +260,7 @@ int main(int argc, char **argv)
 #undef SEED
 	beacon("beacon", 0);
 	beacon("beacon_vlan", 1);
-	save("reorder", "rising", rising, sizeof(rising));
-	save("reorder", "falling", falling, sizeof(falling));
+	reorder_seeds();
 	dictionary();
 	return 0;
 }

@@ -22,7 +22,7 @@ fail() { echo "vm: $*" >&2; exit 126; }
 unavailable() { echo "vm: kernel $kernel: $*" >&2; exit 69; }
 
 # The suites where Debian keeps a series. Backports list every version that they ever had; that is where a series that is in no release stays.
-# 6.12 is the one built for bookworm: under qemu 7.2's TCG trixie's 6.12.107 and the backported 6.12.95 died in early boot in 15 of 56 and 10 of 24
+# 6.12 is the one built for bookworm: under qemu 7.2's TCG trixie's 6.12.107 and the backported 6.12.95 died in early boot in 27 of 120 and 16 of 28
 # runs (random general protection faults, 2026-11; no CPU model, CPU count or threading of TCG helped), 6.12.117 of bookworm-security in 0 of 36.
 case $kernel in
 *@*)	 version=${kernel%@*} suite=${kernel#*@} ;;

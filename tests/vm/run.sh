@@ -20,38 +20,30 @@ build=$(cd "${BUILD:-$top/build}" 2>/dev/null && pwd) || { echo "vm: no folder $
 out=$build/tests/vm
 limit=${VM_SECONDS:-900}
 
-# count LOG: "passed failed" of a guest's output. A program counts as one failure more if it ends in any other way than its tests say:
-# a signal, tests announced and not run, no test at all, no end.
-count() {
-	awk '
-		/^# begin / { if (name != "") failed++; name = $3; plan = -1; ok = bad = 0; next }
-		/^# end / {
-			passed += ok; failed += bad
-			if (name == "doctor") { if (!ok && !bad) failed++ }
-			else if (plan < 1 || ok + bad != plan || ($4 != 0 && !bad) || ($4 == 0 && bad)) failed++
-			name = ""; next
+# judge LOG [SHOW]: "passed failed skipped" of a guest's output; with SHOW the output of the programs that did not end well instead. A program counts
+# as one failure more if it ends in any other way than its tests say: a signal, tests announced and not run, no test at all, no end.
+judge() {
+	awk -v show="${2-}" '
+		function close_program(rc) {
+			wrong = rc == "none" || plan < 1 || ok + bad + skip != plan || (rc != 0) != (bad > 0)
+			passed += ok; failed += bad + wrong; skipped += skip
+			if (show && (bad || wrong)) printf "%s", text
+			name = ""
 		}
+		/^# begin / { if (name != "") close_program("none"); name = $3; plan = ok = bad = skip = 0; text = "" }
+		name != "" { text = text $0 "\n" }
 		name == "" { next }
-		/^1\.\.[0-9]+/ { if (plan < 0) plan = 0; plan += substr($1, 4) }
+		/^1\.\.[0-9]+/ { plan += substr($1, 4) }
+		/^ok .*# SKIP/ { skip++; next }
 		/^ok / { ok++ }
 		/^not ok / { bad++ }
-		END { if (name != "") { passed += ok; failed += bad + 1 }; print passed + 0, failed + 0 }
-	' "$1"
-}
-
-# failures LOG: the output of the programs that did not end well
-failures() {
-	awk '
-		/^# begin / { text = ""; bad = 0; open = 1 }
-		open { text = text $0 "\n" }
-		/^not ok / { bad = 1 }
-		/^# end / { if (bad || $4 != 0 || text !~ /\nok /) printf "%s", text; open = 0 }
-		END { if (open) printf "%s", text }
+		/^# end / { close_program($4) }
+		END { if (name != "") close_program("none"); if (!show) print passed + 0, failed + 0, skipped + 0 }
 	' "$1"
 }
 
 run_one() {
-	local kernel=$1 log=$out/$1.log rc=0 passed failed
+	local kernel=$1 log=$out/$1.log rc=0 passed failed skipped
 	"$here/vm.sh" -k "$kernel" -d "$out/payload" -t "$limit" -o "$out/$kernel.console" -- sh ./guest-tests.sh >"$log" 2>"$out/$kernel.err" || rc=$?
 	if [ "$rc" = 69 ]; then
 		# one write per report: guests run side by side
@@ -59,11 +51,12 @@ run_one() {
 		echo none >"$out/$kernel.result"
 		return
 	fi
-	read -r passed failed < <(count "$log")
+	read -r passed failed skipped < <(judge "$log")
 	[ "$rc" = 0 ] || [ "$failed" != 0 ] || failed=1
 	printf '%s\n' "$(
-		if [ -n "${VERBOSE-}" ]; then cat "$log"; elif [ "$failed" != 0 ]; then failures "$log"; fi
+		if [ -n "${VERBOSE-}" ]; then cat "$log"; elif [ "$failed" != 0 ]; then judge "$log" show; fi
 		cat "$out/$kernel.err"
+		[ "$skipped" = 0 ] || echo "vm: kernel $kernel: $skipped tests skipped themselves"
 		echo "kernel-$kernel: $passed passed, $failed failed"
 	)"
 	echo "$passed $failed" >"$out/$kernel.result"
@@ -101,7 +94,7 @@ printf '%s\n' "${kernels[@]}" | BUILD=$build xargs -P "${JOBS:-$(nproc)}" -n 1 "
 
 tested=0 untested=0 bad=0
 for kernel in "${kernels[@]}"; do
-	read -r passed failed <"$out/$kernel.result" || { passed=0 failed=1; }
+	read -r passed failed 2>/dev/null <"$out/$kernel.result" || { passed=0 failed=1; }
 	if [ "$passed" = none ]; then
 		untested=$((untested + 1))
 		continue

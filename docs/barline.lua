@@ -1,0 +1,337 @@
+-- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+--
+-- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5. docs/protocol.md is the reference.
+--
+--   wireshark -X lua_script:docs/barline.lua
+--   tshark -X lua_script:docs/barline.lua -r FILE -Y 'barline.opcode == 1 && barline.ts_ahead < 0'
+--
+-- The last filter finds messages below their frame's own barrier: behind a broken FIFO, or from a sender that was excluded or has not joined yet.
+-- Another port range: -o barline.ports:7000-7010. Zero checksums over IPv6 are allowed here: -o udp.ignore_ipv6_zero_checksum:TRUE.
+
+local VERSION = 1
+local ETHERTYPE = 0x88B5
+local PORTS = "61696-61951"
+local HEADER_LEN = 24
+local BEACON_LEN = 8
+local SETS_MAX = 8
+local ITEMS_MAX = 64
+local ITEM_REF = 0xFFFF
+local MSG_MAX = 1048576
+local NAK_WHOLE = 0xFF
+
+local opcodes = {
+	[1] = "data",
+	[2] = "frag",
+	[3] = "credit",
+	[4] = "nak",
+	[5] = "probe",
+	[6] = "beacon",
+}
+local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON = 1, 2, 3, 4, 5, 6
+
+local naks = {
+	[1] = "late",
+	[2] = "lost",
+	[3] = "incomplete",
+	[4] = "no_memory",
+	[5] = "unreachable",
+	[6] = "malformed",
+}
+
+local barline = Proto("barline", "barline ordered message bus")
+
+local f = {
+	ts = ProtoField.uint64("barline.ts", "Message timestamp (ns)", base.DEC),
+	barrier = ProtoField.uint64("barline.barrier", "Barrier (ns)", base.DEC),
+	commit = ProtoField.uint64("barline.commit", "Commit barrier (ns)", base.DEC),
+	ts_ahead = ProtoField.int64("barline.ts_ahead", "Timestamp ahead of barrier (ns)", base.DEC),
+	psn = ProtoField.uint32("barline.psn", "Sequence number", base.DEC),
+	version = ProtoField.uint8("barline.version", "Version", base.DEC, nil, 0xE0),
+	opcode = ProtoField.uint8("barline.opcode", "Opcode", base.DEC, opcodes, 0x1F),
+	flags = ProtoField.uint8("barline.flags", "Flags", base.HEX),
+	eom = ProtoField.bool("barline.eom", "End of message", 8, nil, 0x80),
+	reserved = ProtoField.bool("barline.reserved", "Reserved", 8, nil, 0x40),
+	lanes = ProtoField.uint8("barline.lanes", "Lanes", base.DEC),
+	lane = ProtoField.uint8("barline.lane", "Lane", base.DEC, nil, 0x07),
+
+	tai = ProtoField.int16("barline.tai_offset", "TAI offset (s)", base.DEC),
+	port = ProtoField.uint16("barline.port", "Switch port", base.DEC),
+	node_id = ProtoField.uint32("barline.node_id", "Node", base.DEC),
+	relay = ProtoField.bytes("barline.relay", "Relay scratch (undefined on receipt)"),
+
+	incarnation = ProtoField.uint16("barline.incarnation", "Incarnation", base.HEX),
+	count = ProtoField.uint16("barline.count", "Items", base.DEC),
+	item = ProtoField.none("barline.item", "Item"),
+	item_len = ProtoField.uint16("barline.item.len", "Length", base.DEC),
+	item_data = ProtoField.bytes("barline.item.data", "Data"),
+	msg_id = ProtoField.uint32("barline.msg_id", "Message id", base.DEC),
+	offset = ProtoField.uint32("barline.offset", "Offset", base.DEC),
+	length = ProtoField.uint32("barline.length", "Message length", base.DEC),
+	part = ProtoField.bytes("barline.part", "Part"),
+	padding = ProtoField.bytes("barline.padding", "Padding"),
+
+	window = ProtoField.uint16("barline.window", "Window (frames)", base.DEC),
+	first = ProtoField.uint32("barline.first", "First frame", base.DEC),
+	frames = ProtoField.uint32("barline.frames", "Frames", base.DEC),
+	why = ProtoField.uint8("barline.why", "Reason", base.DEC, naks),
+	nak_item = ProtoField.uint8("barline.nak_item", "Item (255: all)", base.DEC),
+}
+barline.fields = f
+
+local e = {
+	short = ProtoExpert.new("barline.short", "frame ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
+	version = ProtoExpert.new("barline.bad_version", "unknown version", expert.group.PROTOCOL, expert.severity.ERROR),
+	opcode = ProtoExpert.new("barline.bad_opcode", "opcode unknown, or in the wrong kind of frame", expert.group.PROTOCOL, expert.severity.ERROR),
+	flags = ProtoExpert.new("barline.bad_flags", "reserved flag set, or lane not below the lane count", expert.group.PROTOCOL,
+				expert.severity.ERROR),
+	below = ProtoExpert.new("barline.below_barrier", "message timestamp below the frame's own barrier", expert.group.SEQUENCE,
+				expert.severity.ERROR),
+	body = ProtoExpert.new("barline.malformed", "body breaks the rules", expert.group.MALFORMED, expert.severity.ERROR),
+	nak = ProtoExpert.new("barline.nakked", "messages were not delivered", expert.group.SEQUENCE, expert.severity.WARN),
+}
+barline.experts = e
+
+barline.prefs.ports = Pref.range("UDP ports", PORTS, "Port range of ordered traffic", 65535)
+
+-- a - b of two 48-bit serial numbers. Lua 5.2's numbers are doubles, exact up to 2^53.
+local function diff48(a, b)
+	local d = (a - b) % 0x1000000000000
+
+	return d < 0x800000000000 and d or d - 0x1000000000000
+end
+
+local function num48(buf)
+	return buf(0, 2):uint() * 0x100000000 + buf(2, 4):uint()
+end
+
+local function dissect_beacon(buf, tree)
+	if buf:len() < BEACON_LEN then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	tree:add(f.tai, buf(0, 2))
+	tree:add(f.port, buf(2, 2))
+	tree:add(f.node_id, buf(4, 4))
+	if buf:len() < BEACON_LEN + SETS_MAX * 12 then
+		tree:add_proto_expert_info(e.short)
+	else
+		tree:add(f.relay, buf(BEACON_LEN, SETS_MAX * 12))
+	end
+	return string.format(" node=%u port=%u", buf(4, 4):uint(), buf(2, 2):uint())
+end
+
+local function dissect_items(buf, tree, at, count)
+	local bytes = 0
+
+	for i = 0, count - 1 do
+		if buf:len() - at < 2 then
+			tree:add_proto_expert_info(e.body, "item " .. i .. " is past the end")
+			return bytes
+		end
+		local n = buf(at, 2):uint()
+		local ref = n == ITEM_REF
+		local len = ref and 8 or n
+
+		if buf:len() - at - 2 < len then
+			tree:add_proto_expert_info(e.body, "item " .. i .. " is past the end")
+			return bytes
+		end
+		local sub = tree:add(f.item, buf(at, 2 + len))
+
+		sub:add(f.item_len, buf(at, 2))
+		if ref then
+			local total = buf(at + 6, 4):uint()
+
+			sub:set_text(string.format("Item %d: reference to message %u of %u bytes", i, buf(at + 2, 4):uint(), total))
+			sub:add(f.msg_id, buf(at + 2, 4))
+			sub:add(f.length, buf(at + 6, 4))
+			if total == 0 or total > MSG_MAX then
+				sub:add_proto_expert_info(e.body, "a reference to a message that no sender may send")
+			end
+			bytes = bytes + total
+		else
+			sub:set_text(string.format("Item %d: %u bytes", i, n))
+			if n > 0 then
+				sub:add(f.item_data, buf(at + 2, n))
+			end
+			bytes = bytes + n
+		end
+		at = at + 2 + len
+	end
+	if at < buf:len() then
+		tree:add(f.padding, buf(at))
+	end
+	return bytes
+end
+
+local function dissect_data(buf, tree)
+	if buf:len() < 4 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	local count = buf(2, 2):uint()
+
+	tree:add(f.incarnation, buf(0, 2))
+	tree:add(f.count, buf(2, 2))
+	if count == 0 or count > ITEMS_MAX then
+		tree:add_proto_expert_info(e.body, "1 to " .. ITEMS_MAX .. " items")
+		return ""
+	end
+	return string.format(" items=%u bytes=%u", count, dissect_items(buf, tree, 4, count))
+end
+
+local function dissect_frag(buf, tree)
+	if buf:len() <= 16 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	local offset, total, n = buf(8, 4):uint(), buf(12, 4):uint(), buf:len() - 16
+
+	tree:add(f.incarnation, buf(0, 2))
+	tree:add(f.msg_id, buf(4, 4))
+	tree:add(f.offset, buf(8, 4))
+	tree:add(f.length, buf(12, 4))
+	tree:add(f.part, buf(16))
+	if total == 0 or total > MSG_MAX or offset + n > total then
+		tree:add_proto_expert_info(e.body, "past the end of the message")
+	end
+	return string.format(" msg=%u %u+%u of %u", buf(4, 4):uint(), offset, n, total)
+end
+
+local function dissect_credit(buf, tree)
+	if buf:len() < 8 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	tree:add(f.first, buf(0, 4)):set_text(string.format("Free before: %u", buf(0, 4):uint()))
+	tree:add(f.incarnation, buf(4, 2))
+	tree:add(f.window, buf(6, 2))
+	if buf(6, 2):uint() == 0 then
+		tree:add_proto_expert_info(e.body, "a window of 0")
+	end
+	return string.format(" before=%u window=%u", buf(0, 4):uint(), buf(6, 2):uint())
+end
+
+local function dissect_nak(buf, tree)
+	if buf:len() < 12 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	local why = buf(10, 1):uint()
+
+	tree:add(f.first, buf(0, 4))
+	tree:add(f.frames, buf(4, 4))
+	tree:add(f.incarnation, buf(8, 2))
+	tree:add(f.why, buf(10, 1))
+	tree:add(f.nak_item, buf(11, 1))
+	if buf(4, 4):uint() == 0 or why == 0 then
+		tree:add_proto_expert_info(e.body)
+	else
+		tree:add_proto_expert_info(e.nak)
+	end
+	return string.format(" first=%u frames=%u %s%s", buf(0, 4):uint(), buf(4, 4):uint(), naks[why] or "unknown",
+			     buf(11, 1):uint() ~= NAK_WHOLE and " item=" .. buf(11, 1):uint() or "")
+end
+
+local function dissect_probe(buf, tree)
+	if buf:len() < 4 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	tree:add(f.incarnation, buf(0, 2))
+	return ""
+end
+
+local bodies = {
+	[OP_DATA] = dissect_data,
+	[OP_FRAG] = dissect_frag,
+	[OP_CREDIT] = dissect_credit,
+	[OP_NAK] = dissect_nak,
+	[OP_PROBE] = dissect_probe,
+	[OP_BEACON] = dissect_beacon,
+}
+
+local function dissect(buf, pinfo, root, link)
+	pinfo.cols.protocol = "BARLINE"
+	local tree = root:add(barline, buf())
+
+	if buf:len() < HEADER_LEN then
+		tree:add_proto_expert_info(e.short)
+		return buf:len()
+	end
+	local ts, b = num48(buf(0, 6)), num48(buf(6, 6))
+	local op, flags = buf(22, 1):uint() % 32, buf(23, 1):uint()
+	local version = math.floor(buf(22, 1):uint() / 32)
+	local lanes, lane = math.floor(flags / 8) % 8 + 1, flags % 8
+
+	tree:add(f.ts, buf(0, 6))
+	tree:add(f.barrier, buf(6, 6))
+	tree:add(f.commit, buf(12, 6))
+	tree:add(f.psn, buf(18, 4))
+	tree:add(f.version, buf(22, 1))
+	tree:add(f.opcode, buf(22, 1))
+	local sub = tree:add(f.flags, buf(23, 1))
+
+	sub:add(f.eom, buf(23, 1))
+	sub:add(f.reserved, buf(23, 1))
+	sub:add(f.lanes, buf(23, 1), lanes)
+	sub:add(f.lane, buf(23, 1))
+
+	local info = string.format("%s psn=%u B=%.0f", opcodes[op] or "opcode " .. op, buf(18, 4):uint(), b)
+
+	if version ~= VERSION then
+		tree:add_proto_expert_info(e.version)
+		pinfo.cols.info = "version " .. version
+		return buf:len()
+	end
+	if not bodies[op] or (op == OP_BEACON) ~= link then
+		tree:add_proto_expert_info(e.opcode)
+		pinfo.cols.info = info
+		return buf:len()
+	end
+	if flags % 128 >= 64 or lane >= lanes then
+		tree:add_proto_expert_info(e.flags)
+	end
+	if lanes > 1 then
+		info = info .. string.format(" lane=%u/%u", lane, lanes)
+	end
+	if op == OP_DATA then
+		local ahead = diff48(ts, b)
+
+		tree:add(f.ts_ahead, buf(0, 12), Int64.new(ahead)):set_generated()
+		if ahead < 0 then
+			tree:add_proto_expert_info(e.below)
+		end
+		info = info .. string.format(" ts=B%+.0f", ahead)
+	end
+	tree:append_text(", " .. (opcodes[op] or "?"))
+	pinfo.cols.info = info .. bodies[op](buf(HEADER_LEN):tvb(), tree)
+	return buf:len()
+end
+
+function barline.dissector(buf, pinfo, root)
+	return dissect(buf, pinfo, root, false)
+end
+
+local link = Proto("barline_link", "barline link-local frame")
+
+function link.dissector(buf, pinfo, root)
+	return dissect(buf, pinfo, root, true)
+end
+
+local used
+
+local function register()
+	local udp = DissectorTable.get("udp.port")
+
+	if used then
+		udp:remove(used, barline)
+	end
+	used = barline.prefs.ports
+	udp:add(used, barline)
+end
+
+barline.prefs_changed = register
+DissectorTable.get("ethertype"):add(ETHERTYPE, link)
+DissectorTable.get("udp.port"):add(PORTS, barline)
+used = PORTS

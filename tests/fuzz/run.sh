@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# run.sh [BUILD] - every fuzzer for a while: `make fuzz`. Prints "fuzz: N passed, N failed".
+#
+# Environment:
+#   FUZZ_SECONDS	for each fuzzer (10)
+#   FUZZERS		which ones ("parse body"); all of tests/fuzz/fuzz_*.c
+#
+# The corpora grow in build/tests/fuzz/corpus; an input that breaks something is kept in build/tests/fuzz/found, and
+# `build/tests/fuzz/fuzz_NAME FILE` repeats it. Exit: 0 all passed, 1 not.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${1:-$here/../../build}" 2>/dev/null && pwd) || { echo "fuzz: no folder ${1:-build}; run make fuzz" >&2; exit 1; }
+dir=$build/tests/fuzz
+seconds=${FUZZ_SECONDS:-10}
+passed=0 failed=0
+
+if [ -n "${FUZZERS-}" ]; then
+	read -r -a names <<<"$FUZZERS"
+else
+	names=()
+	for source in "$here"/fuzz_*.c; do
+		name=${source##*/fuzz_}
+		names+=("${name%.c}")
+	done
+fi
+
+mkdir -p "$dir/found"
+# built here: without libFuzzer's main() it needs none of the fuzzers' flags
+"${CC:-cc}" -std=gnu11 -Wall -Wextra -o "$dir/seeds" "$here/seeds.c"
+"$dir/seeds" "$dir/seed"
+# the tree's copy is for people and other tools; it must be what the header gives
+if ! cmp -s "$dir/seed/barline.dict" "$here/barline.dict"; then
+	echo "fuzz: tests/fuzz/barline.dict differs from maps/wire_abi.h; copy $dir/seed/barline.dict over it" >&2
+	failed=$((failed + 1))
+fi
+
+for name in "${names[@]}"; do
+	log=$dir/$name.log
+	if [ ! -x "$dir/fuzz_$name" ]; then
+		echo "fuzz: $dir/fuzz_$name is not built; run make fuzz" >&2
+		failed=$((failed + 1))
+		continue
+	fi
+	mkdir -p "$dir/corpus/$name" "$dir/seed/$name"
+	rc=0
+	"$dir/fuzz_$name" -max_total_time="$seconds" -timeout=10 -dict="$dir/seed/barline.dict" -max_len=2048 -print_final_stats=1 \
+		-artifact_prefix="$dir/found/$name-" "$dir/corpus/$name" "$dir/seed/$name" >"$log" 2>&1 || rc=$?
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
+	# a fuzzer that did not fuzz has not passed
+	if [ "$rc" != 0 ] || [ "${runs:-0}" -lt 1000 ]; then
+		echo "fuzz: $name failed (status $rc, ${runs:-0} inputs); the end of $log:" >&2
+		{ grep -m 3 -E "broken:|ERROR:|runtime error:" "$log"; grep -vE "NEW|REDUCE|pulse" "$log" | tail -n 40; } >&2 || true
+		failed=$((failed + 1))
+		continue
+	fi
+	passed=$((passed + 1))
+done
+echo "fuzz: $passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

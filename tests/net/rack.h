@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A rack for one test case: namespaces, links and nodes, made by a child process and gone with it.
+ *
+ *   test binary (cmocka)
+ *     |-- case: mount namespace of its own, tmpfs on BL_RUN_DIR, anonymous network namespaces; serves all nodes in its main thread
+ *           |-- worker ...: one endpoint each (traffic.h), in a host's namespace
+ *
+ * Every process dies with its parent (PR_SET_PDEATHSIG), so a crash leaves nothing. No pid namespace: the loader pins NAPI threads, which are seen
+ * only from the first one. The network is the lab's (cli/lab_net.c), so what users run is what is tested.
+ *
+ * A case's script runs in the thread that serves the nodes: it must not sleep but rack_serve().
+ */
+#ifndef BARLINE_TESTS_RACK_H
+#define BARLINE_TESTS_RACK_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "cli/cmd.h"
+#include "cli/lab.h"
+#include "cli/nl.h"
+#include "lib/barline.h"
+#include "maps/reasons_abi.h"
+
+#define T_FN static __attribute__((unused))
+
+#define RACK_CASE_S 120	       /* a case that takes longer hangs */
+#define RACK_DEAD_AFTER_US 300000 /* longer than any pause of a busy virtual machine: no false exclusion */
+
+static pid_t rack_case_pid;
+
+/* The case fails: say why, and end it. Workers die with it. */
+#define FAIL(...) rack_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(cond, ...) \
+	do { \
+		if (!(cond)) \
+			rack_fail(__FILE__, __LINE__, #cond ": " __VA_ARGS__); \
+	} while (0)
+
+static void (*rack_last_words)(void);
+
+__attribute__((format(printf, 3, 4), noreturn)) T_FN void rack_fail(const char *file, int line, const char *fmt, ...)
+{
+	static bool failing;
+	va_list ap;
+
+	fprintf(stderr, "%s:%d: ", file, line);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	if (rack_last_words && !failing && getpid() == rack_case_pid) {
+		failing = true;
+		rack_last_words();
+	}
+	fflush(NULL);
+	_exit(1);
+}
+
+/* what cli/lab_net.c says */
+int cli_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return 1;
+}
+
+void out_progress(const char *fmt, ...)
+{
+}
+
+T_FN uint64_t t_mono(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+/* xorshift64*: the run's randomness, all from one printed seed (TEST_SEED in the environment repeats it) */
+T_FN uint64_t t_rand(uint64_t *s)
+{
+	*s ^= *s >> 12;
+	*s ^= *s << 25;
+	*s ^= *s >> 27;
+	return *s * 0x2545F4914F6CDD1DULL;
+}
+
+T_FN uint32_t t_below(uint64_t *s, uint32_t n)
+{
+	return n ? (uint32_t)((t_rand(s) >> 32) % n) : 0;
+}
+
+T_FN uint64_t t_seed(void)
+{
+	const char *e = getenv("TEST_SEED");
+	uint64_t s = e ? strtoull(e, NULL, 0) : t_mono() * 0x9E3779B97F4A7C15ULL;
+
+	s = s ? s : 1;
+	fprintf(stderr, "seed 0x%" PRIx64 "\n", s);
+	return s;
+}
+
+/**
+ * struct rack - the case's rack. @tweak: changes a node's configuration before each open. @closed: nodes that rack_open() leaves out (bit: index in @lab).
+ */
+struct rack {
+	struct lab lab;
+	struct bl_server *server;
+	struct bl_node *node[LAB_NODES_MAX];
+	char dir[LAB_NODES_MAX][256];
+	void (*tweak)(struct bl_node_cfg *cfg, const struct lab_node *n);
+	uint64_t closed;
+	unsigned int host0; /* index of h1 in @lab */
+};
+
+static struct rack rack;
+
+T_FN unsigned int rack_host(unsigned int i)
+{
+	return rack.host0 + i;
+}
+
+T_FN bool rack_is_switch(unsigned int node)
+{
+	return rack.lab.nodes[node].kind != LAB_HOST;
+}
+
+/* ---- the case's process ---- */
+
+T_FN void rack_private(void)
+{
+	struct rlimit files = { 65536, 65536 }, mem = { RLIM_INFINITY, RLIM_INFINITY };
+
+	setrlimit(RLIMIT_NOFILE, &files);
+	setrlimit(RLIMIT_MEMLOCK, &mem);
+	CHECK(!unshare(CLONE_NEWNS | CLONE_NEWNET), "%s; these tests need root", strerror(errno));
+	CHECK(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "%s", strerror(errno));
+	CHECK(!mkdir(BL_RUN_DIR, 0755) || errno == EEXIST, "%s", strerror(errno));
+	CHECK(!mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"), "%s", strerror(errno));
+}
+
+/* Run a case in a process of its own; fails the cmocka test if it does not end with 0. */
+T_FN void rack_run(void (*fn)(void))
+{
+	uint64_t start = t_mono();
+	pid_t pid;
+	int st;
+
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_case_pid = getpid();
+		alarm(RACK_CASE_S);
+		bl_log_level = 4;
+		rack_private();
+		fn();
+		fflush(NULL);
+		_exit(0);
+	}
+	while (waitpid(pid, &st, 0) < 0)
+		assert_int_equal(errno, EINTR);
+	fprintf(stderr, "  %.1f s\n", (double)(t_mono() - start) / 1e9);
+	if (WIFSIGNALED(st))
+		fail_msg("the case died of signal %d%s", WTERMSIG(st), WTERMSIG(st) == SIGALRM ? ": it hung" : "");
+	assert_int_equal(WEXITSTATUS(st), 0);
+}
+#define RACK_TEST(name) \
+	static void name##_case(void); \
+	static void name(void **state) \
+	{ \
+		(void)state; \
+		rack_run(name##_case); \
+	} \
+	static void name##_case(void)
+
+/* ---- nodes ---- */
+
+T_FN void rack_open_node(unsigned int i)
+{
+	const struct lab_node *n = &rack.lab.nodes[i];
+	struct bl_node_cfg cfg;
+	struct bl_err err;
+
+	CHECK(!lab_node_cfg(&rack.lab, n, &cfg), "%s", n->name);
+	cfg.dead_after_us = RACK_DEAD_AFTER_US;
+	if (rack.tweak)
+		rack.tweak(&cfg, n);
+	CHECK(!bl_node_open(&rack.node[i], rack.server, &cfg, &err), "%s: %s", n->name, err.text);
+	snprintf(rack.dir[i], sizeof(rack.dir[i]), "%s", bl_node_dir(rack.node[i]));
+	free(cfg.ports);
+	free(cfg.fdb);
+}
+
+T_FN void rack_close_node(unsigned int i)
+{
+	bl_node_close(rack.node[i]);
+	rack.node[i] = NULL;
+}
+
+/* Build the network of rack.lab.spec and open all nodes but rack.closed. */
+T_FN void rack_open(void)
+{
+	struct lab_spec *s = &rack.lab.spec;
+	struct bl_err err;
+	unsigned int i;
+
+	snprintf(s->name, sizeof(s->name), "test");
+	s->mtu = s->mtu ? s->mtu : 1500;
+	s->beacon_us = s->beacon_us ? s->beacon_us : 500;
+	if (s->leaf_spine) {
+		s->tors = s->tors ? s->tors : 2;
+		s->spines = s->spines ? s->spines : 2;
+	}
+	lab_plan(&rack.lab);
+	for (rack.host0 = 0; rack.lab.nodes[rack.host0].kind != LAB_HOST; rack.host0++)
+		;
+	CHECK(!lab_build(&rack.lab), "the network could not be made");
+	CHECK(!bl_server_new(&rack.server, &err), "%s", err.text);
+	for (i = 0; i < rack.lab.nnodes; i++)
+		if (!(rack.closed >> i & 1))
+			rack_open_node(i);
+}
+
+/* Serve the nodes for @ms. */
+T_FN void rack_serve(unsigned int ms)
+{
+	uint64_t end = t_mono() + ms * 1000000ULL, now;
+	struct pollfd p = { .fd = bl_server_fd(rack.server), .events = POLLIN };
+	struct bl_err err;
+
+	do {
+		CHECK(bl_server_step(rack.server, &err) >= 0, "%s", err.text);
+		now = t_mono();
+		if (now < end)
+			poll(&p, 1, (int)((end - now + 999999) / 1000000));
+	} while (t_mono() < end);
+	CHECK(bl_server_step(rack.server, &err) >= 0, "%s", err.text);
+}
+
+T_FN void rack_enter(unsigned int node)
+{
+	CHECK(!setns(rack.lab.nodes[node].netns, CLONE_NEWNET), "%s: %s", rack.lab.nodes[node].name, strerror(errno));
+}
+
+/* An interface of a node up or down, as `ip link set` does. */
+T_FN void rack_link(unsigned int node, const char *ifname, bool up)
+{
+	struct {
+		struct nlmsghdr h;
+		struct ifinfomsg i;
+	} req = { .h = { .nlmsg_len = sizeof(req), .nlmsg_type = RTM_NEWLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK }, .i = { .ifi_change = IFF_UP } };
+	char ans[512];
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	struct nl nl;
+
+	rack_enter(node);
+	CHECK(!nl_open(&nl), "netlink");
+	req.i.ifi_index = (int)if_nametoindex(ifname);
+	req.i.ifi_flags = up ? IFF_UP : 0;
+	CHECK(send(nl.fd, &req, sizeof(req), 0) == sizeof(req) && recv(nl.fd, ans, sizeof(ans), 0) > 0, "%s", ifname);
+	CHECK(!((struct nlmsgerr *)NLMSG_DATA((struct nlmsghdr *)ans))->error, "%s", ifname);
+	nl_close(&nl);
+	CHECK(!setns(home, CLONE_NEWNET), "home");
+	close(home);
+}
+
+/* ---- counters ---- */
+
+T_FN int rack_map(unsigned int node, const char *name)
+{
+	char path[384];
+
+	snprintf(path, sizeof(path), "%s/maps/%s", rack.dir[node], name);
+	return bpf_obj_get(path);
+}
+
+/* Frames of a node by reason, summed over CPUs and over its ports or directions. */
+T_FN struct bl_counts rack_counts(unsigned int node)
+{
+	uint32_t keys = rack_is_switch(node) ? BL_SW_PORTS_MAX + 1 : BL_HC_MAX, k, cpu, cpus = (uint32_t)libbpf_num_possible_cpus(), r;
+	struct bl_counts sum = { 0 }, *v = calloc(cpus, sizeof(*v));
+	int fd = rack_map(node, BL_MAP_COUNTS);
+
+	CHECK(fd >= 0, "%s: no counts: %s", rack.lab.nodes[node].name, strerror(errno));
+	for (k = 0; k < keys; k++) {
+		if (rack_is_switch(node) && k >= rack.lab.nodes[node].nports && k != BL_COUNTS_UNKNOWN)
+			continue;
+		CHECK(!bpf_map_lookup_elem(fd, &k, v), "%s", strerror(errno));
+		for (cpu = 0; cpu < cpus; cpu++)
+			for (r = 0; r < BL_REASON_MAX; r++)
+				sum.n[r] += v[cpu].n[r];
+	}
+	free(v);
+	close(fd);
+	return sum;
+}
+
+T_FN uint64_t rack_count(unsigned int node, enum bl_reason r)
+{
+	return rack_counts(node).n[r];
+}
+
+/* over all nodes that are open */
+T_FN uint64_t rack_count_all(enum bl_reason r)
+{
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < rack.lab.nnodes; i++)
+		if (*rack.dir[i])
+			n += rack_count(i, r);
+	return n;
+}
+
+/* Inputs of a switch that hold its barriers back. */
+T_FN unsigned int rack_live_inputs(unsigned int node)
+{
+	struct bl_port_regs regs;
+	unsigned int live = 0, l;
+	uint32_t k;
+	int fd = rack_map(node, BL_MAP_SW_REGS);
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (k = 0; k < rack.lab.nodes[node].nports; k++) {
+		CHECK(!bpf_map_lookup_elem(fd, &k, &regs), "%s", strerror(errno));
+		for (l = 0; l < BL_LANES_MAX && regs.lane[l].state != BL_REG_LIVE; l++)
+			;
+		live += l < BL_LANES_MAX;
+	}
+	close(fd);
+	return live;
+}
+
+/* Wait until every switch aggregates all its neighbours that are open. Before that, what comes over a new link may be late. */
+T_FN void rack_settle(void)
+{
+	uint64_t end = t_mono() + 10000000000ULL;
+	unsigned int i, k, want;
+
+	for (i = 0; i < rack.lab.nnodes; i++) {
+		if (!rack_is_switch(i) || !rack.node[i])
+			continue;
+		for (k = want = 0; k < rack.lab.nodes[i].nports; k++)
+			want += rack.node[rack.lab.nodes[i].ports[k].peer_node] != NULL;
+		while (rack_live_inputs(i) < want) {
+			CHECK(t_mono() < end, "%s aggregates %u inputs of %u", rack.lab.nodes[i].name, rack_live_inputs(i), want);
+			rack_serve(2);
+		}
+	}
+	rack_serve(20);
+}
+
+T_FN void rack_dump(void)
+{
+#define T_NAME(sym, name, kind, text) [BL_R_##sym] = name,
+	static const char *const names[BL_REASON_MAX] = { BL_REASONS(T_NAME) };
+#undef T_NAME
+	unsigned int i, r;
+
+	for (i = 0; i < rack.lab.nnodes; i++) {
+		struct bl_counts c;
+
+		if (!*rack.dir[i])
+			continue;
+		c = rack_counts(i);
+		fprintf(stderr, "%s:", rack.lab.nodes[i].name);
+		for (r = 0; r < BL_REASON_MAX; r++)
+			if (c.n[r])
+				fprintf(stderr, " %s=%llu", names[r] ? names[r] : "?", (unsigned long long)c.n[r]);
+		fputc('\n', stderr);
+	}
+}
+
+#endif

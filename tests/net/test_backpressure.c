@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A receiver that does not read stops its senders, and nothing is lost: bl_send() says -EAGAIN, bl_wait(BL_WAIT_SEND) returns when it reads again.
+ */
+#include "traffic.h"
+
+#define MESSAGES 3000
+
+static void push(struct tr *w)
+{
+	uint32_t len = w->cfg->len, i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		int rc;
+
+		while ((rc = tr_send(w, w->cfg->to, 1, &len, 0)) == -EAGAIN) {
+			uint64_t start = t_mono();
+
+			w->me->user[0]++;
+			rc = bl_wait(w->ep, BL_WAIT_SEND, 10000);
+			if (rc != BL_WAIT_SEND)
+				tr_fail(w, "bl_wait() said %d when it waited for room", rc);
+			if (t_mono() - start > w->me->user[1])
+				w->me->user[1] = t_mono() - start;
+			tr_take(w, 0);
+		}
+		if (rc)
+			tr_fail(w, "bl_send: %d %s", rc, bl_strerror(w->ep));
+	}
+	tr_finish(w);
+}
+
+/* away: not one call into the library */
+static void away(struct tr *w)
+{
+	usleep(700000);
+	tr_finish(w);
+}
+
+/* awake, but it takes nothing out: probes are answered, so nobody gives it up */
+static void greedy(struct tr *w)
+{
+	uint64_t end = t_mono() + 3500000000ULL;
+
+	while (t_mono() < end) {
+		if (bl_process(w->ep) < 0)
+			tr_fail(w, "bl_process: %s", bl_strerror(w->ep));
+		usleep(5000);
+	}
+	if (w->me->received)
+		tr_fail(w, "deliveries without bl_recv()");
+	tr_finish(w);
+}
+
+static void run(void (*receiver)(struct tr *w), unsigned int wait_ms, uint32_t len)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 3;
+	rack_open();
+	/* two senders, one on the receiver's own host */
+	tr_add(&(struct tr_cfg){ .host = 0, .fn = push, .to = 4, .len = len });
+	tr_add(&(struct tr_cfg){ .host = 1, .fn = push, .to = 4, .len = len });
+	tr_add(&(struct tr_cfg){ .host = 1, .fn = receiver, .ring_bytes = TR_RING_TIGHT(2) });
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	for (i = 0; i < 2; i++) {
+		CHECK(tr_sh->node[i].user[0] > 0, "bl_send() never said -EAGAIN");
+		CHECK(tr_sh->node[i].user[1] > wait_ms * 1000000ULL, "the longest wait was %.1f ms", (double)tr_sh->node[i].user[1] / 1e6);
+		CHECK(tr_sh->node[i].nfailed == 0, "send_fail was called");
+	}
+	CHECK(rack_count_all(BL_R_RING_FULL) == 0, "a ring overflowed");
+}
+
+RACK_TEST(receiver__is_away)
+{
+	run(away, 500, 1000);
+}
+
+RACK_TEST(receiver__does_not_take)
+{
+	run(greedy, 2000, 1000);
+}
+
+RACK_TEST(receiver__does_not_take_large_messages)
+{
+	run(greedy, 2000, 20000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(receiver__is_away),
+		cmocka_unit_test(receiver__does_not_take),
+		cmocka_unit_test(receiver__does_not_take_large_messages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

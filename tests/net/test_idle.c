@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Silence: hosts that say nothing hold nobody up, and a receiver that sleeps is woken by the kernel, not by a timer.
+ */
+#include <sys/epoll.h>
+#include "traffic.h"
+
+#define MESSAGES 60
+
+static void say_slowly(struct tr *w)
+{
+	const uint32_t len = 100;
+	uint32_t i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		w->me->user[2] = t_mono();
+		while (tr_send(w, w->cfg->to, 1, &len, 0) == -EAGAIN)
+			tr_take(w, 1);
+		/* the next only when this one was delivered: nothing else can wake the receiver */
+		while (TR_LOAD(tr_sh->node[1].received) <= i && t_mono() - w->me->user[2] < 5000000000ULL)
+			tr_take(w, 1);
+	}
+	tr_finish(w);
+}
+
+static void sleep_on_recv(struct tr *w)
+{
+	TR_STORE(w->me->done_sending, 1);
+	while (w->me->received < MESSAGES)
+		tr_take(w, -1);
+}
+
+static void sleep_on_epoll(struct tr *w)
+{
+	int ep = epoll_create1(0);
+	struct epoll_event e = { .events = EPOLLIN }, got;
+
+	TR_STORE(w->me->done_sending, 1);
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, bl_fd(w->ep), &e))
+		tr_fail(w, "bl_fd() cannot be polled");
+	if (bl_process(w->ep) > 0)
+		tr_take(w, 0);
+	while (w->me->received < MESSAGES) {
+		int n = epoll_wait(ep, &got, 1, 5000);
+
+		if (n != 1)
+			tr_fail(w, "nothing woke epoll within 5 s; %" PRIu64 " messages had come", w->me->received);
+		w->me->user[0]++;
+		while (bl_process(w->ep) > 0)
+			tr_take(w, 0);
+	}
+}
+
+/* two who talk; the other hosts have an endpoint that says nothing, or none at all */
+static void run(void (*receiver)(struct tr *w))
+{
+	uint64_t start;
+
+	rack.lab.spec.hosts = 5;
+	rack_open();
+	tr_add(&(struct tr_cfg){ .host = 0, .fn = say_slowly, .to = 2 });
+	tr_add(&(struct tr_cfg){ .host = 1, .fn = receiver });
+	tr_add(&(struct tr_cfg){ .host = 2, .fn = tr_sink });
+	start = t_mono();
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	fprintf(stderr, "  %.2f ms a message; %" PRIu64 " sleeps, %" PRIu64 " wake-ups of %u messages\n", (double)(t_mono() - start) / 1e6 / MESSAGES,
+		(uint64_t)tr_sh->node[1].st.sleeps, (uint64_t)tr_sh->node[1].st.wakeups, MESSAGES);
+}
+
+RACK_TEST(sleeper__in_bl_recv)
+{
+	run(sleep_on_recv);
+	/* it slept before nearly each, and was woken a few times for each at most: no polling */
+	CHECK(tr_sh->node[1].st.sleeps >= MESSAGES / 2, "it did not sleep");
+	CHECK(tr_sh->node[1].st.wakeups >= MESSAGES / 2, "nobody woke it");
+	CHECK(tr_sh->node[1].st.sleeps <= 10 * MESSAGES, "%" PRIu64 " sleeps are polling", (uint64_t)tr_sh->node[1].st.sleeps);
+}
+
+RACK_TEST(sleeper__in_epoll)
+{
+	run(sleep_on_epoll);
+	CHECK(tr_sh->node[1].user[0] >= MESSAGES / 2, "it did not sleep");
+	CHECK(tr_sh->node[1].user[0] <= 10 * MESSAGES, "%" PRIu64 " wake-ups are polling", tr_sh->node[1].user[0]);
+}
+
+/* An endpoint without any traffic is never woken. */
+RACK_TEST(silence__wakes_nobody)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 3;
+	rack_open();
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_sink });
+	tr_go();
+	tr_wait_done(5000);
+	rack_serve(500);
+	for (i = 0; i < 3; i++) {
+		struct bl_wake wake;
+		uint32_t zero = 0;
+		int fd = rack_map(rack_host(i), BL_MAP_WAKE);
+
+		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &wake), "wake page");
+		CHECK(wake.ep[0].woken == 0, "woken %llu times for nothing", (unsigned long long)wake.ep[0].woken);
+		close(fd);
+	}
+	CHECK(rack_count_all(BL_R_EXCLUDED) == 0, "an idle host was taken for dead");
+	tr_stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sleeper__in_bl_recv),
+		cmocka_unit_test(sleeper__in_epoll),
+		cmocka_unit_test(silence__wakes_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

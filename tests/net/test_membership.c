@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Coming and going while others talk: endpoints, hosts, links; in order and without warning.
+ */
+#include "traffic.h"
+
+/* how much the first @n endpoints have delivered */
+static uint64_t delivered(unsigned int n)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		sum += TR_LOAD(tr_sh->node[i].received);
+	return sum;
+}
+
+/* Do the first @n go on? Each of them must deliver something new. */
+static void must_go_on(unsigned int n, unsigned int within_ms, const char *when)
+{
+	uint64_t end = t_mono() + within_ms * 1000000ULL, before[TR_MAX];
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		before[i] = TR_LOAD(tr_sh->node[i].received);
+	for (i = 0; i < n; i++) {
+		while (TR_LOAD(tr_sh->node[i].received) < before[i] + 5) {
+			CHECK(t_mono() < end, "endpoint %u stands still %s", i, when);
+			tr_pass(5);
+		}
+	}
+}
+
+static void visit(struct tr *w)
+{
+	uint64_t end;
+	uint32_t i;
+
+	for (i = 0; i < w->cfg->scatterings; i++) {
+		tr_send_some(w);
+		tr_take(w, 1);
+	}
+	/* what waits for windows would be thrown away on leaving */
+	bl_flush(w->ep);
+	for (end = t_mono() + 8000000000ULL; t_mono() < end && !(bl_wait(w->ep, BL_WAIT_SEND, 100) & BL_WAIT_SEND);)
+		tr_take(w, 0);
+	bl_exit(w->ep);
+	_exit(0);
+}
+
+RACK_TEST(endpoints__join_and_leave)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 4;
+	rack_open();
+	for (i = 0; i < 4; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 4000, .len = 300, .fan = 3, .to = 15, .gap_us = 500, .ring_bytes = TR_RING_TIGHT(16) });
+	tr_go();
+	/* visitors send to all who are there, also to each other; some of those have left by then */
+	for (i = 0; i < 10; i++) {
+		tr_add(&(struct tr_cfg){ .host = i % 4, .fn = visit, .scatterings = 40, .len = 300, .fan = 3, .to = i % 2 ? 15 : 0, .ring_bytes = TR_RING_TIGHT(16) });
+		tr_pass(200);
+	}
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(~0ULL, 15);
+}
+
+RACK_TEST(host__joins_late)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 4;
+	rack.closed = 1ULL << 4; /* s1 h1 h2 h3 h4 */
+	rack_open();
+	CHECK(rack_host(3) == 4, "the lab's nodes are in another order");
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 2500, .len = 300, .fan = 4, .gap_us = 500, .ring_bytes = TR_RING_TIGHT(4) });
+	tr_go();
+	tr_pass(700);
+	rack_open_node(4);
+	rack_settle();
+	must_go_on(3, 3000, "after a host joined");
+	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .scatterings = 300, .len = 300, .fan = 4, .ring_bytes = TR_RING_TIGHT(4) });
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	CHECK(tr_sh->node[3].received > 50, "the late host received %" PRIu64, tr_sh->node[3].received);
+}
+
+RACK_TEST(host__joins_late_leaf_spine)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 4;
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.closed = 1ULL << 7; /* p1 p2 s1 s2 h1 h2 h3 h4 */
+	rack_open();
+	CHECK(rack_host(3) == 7, "the lab's nodes are in another order");
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 2000, .len = 300, .fan = 4, .gap_us = 1000, .ring_bytes = TR_RING_TIGHT(4) });
+	tr_go();
+	tr_pass(500);
+	rack_open_node(7);
+	rack_settle();
+	must_go_on(3, 3000, "after a host joined");
+	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .scatterings = 200, .len = 300, .fan = 4, .ring_bytes = TR_RING_TIGHT(4) });
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+}
+
+static uint64_t inflight(unsigned int host, uint32_t slot)
+{
+	struct bl_inflight line;
+	int fd = rack_map(rack_host(host), BL_MAP_INFLIGHT);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &slot, &line), "in-flight page");
+	close(fd);
+	return line.ts == BL_TIME_NONE ? 0 : line.ts;
+}
+
+/* big scatterings as fast as it can */
+static void rage(struct tr *w)
+{
+	const uint32_t len[] = { 1400, 1400, 1400 };
+
+	for (;;) {
+		if (tr_send(w, w->cfg->to, 3, len, 0) == -EAGAIN)
+			bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 5);
+		if (w->me->nsent > TR_SENT_MAX - 10)
+			usleep(1000);
+		tr_take(w, 0);
+	}
+}
+
+/*
+ * A process that is stopped in the middle of a scattering holds the rack up; killed, it does so no more. Stop it until it is caught with its
+ * in-flight line set.
+ */
+RACK_TEST(killed__in_the_middle_of_a_scattering)
+{
+	unsigned int i, victim, round, tries = 0;
+	uint64_t b;
+
+	rack.lab.spec.hosts = 4;
+	rack_open();
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 6000, .len = 300, .fan = 3, .to = 7, .gap_us = 500, .quiet_ms = 5000, .ring_bytes = TR_RING_TIGHT(16) });
+	tr_go();
+	for (round = 0; round < 3; round++) {
+		victim = tr_add(&(struct tr_cfg){ .host = 3, .fn = rage, .to = 7, .ring_bytes = TR_RING_TIGHT(16) });
+		for (tries = 0; tries < 3000; tries++) {
+			rack_serve(1);
+			kill(tr_sh->node[victim].pid, SIGSTOP);
+			waitpid(tr_sh->node[victim].pid, NULL, WUNTRACED);
+			if (inflight(3, 0))
+				break;
+			kill(tr_sh->node[victim].pid, SIGCONT);
+		}
+		CHECK(inflight(3, 0), "never caught in flight");
+		/* what is below its timestamp comes, then nothing more can */
+		tr_pass(200);
+		b = delivered(3);
+		tr_pass(100);
+		CHECK(delivered(3) == b, "deliveries went on past a scattering in flight");
+		tr_kill(victim);
+		must_go_on(3, 3000, "after an endpoint was killed");
+		CHECK(!inflight(3, 0), "the in-flight line of the dead was not cleared");
+	}
+	fprintf(stderr, "  caught in flight after %u tries\n", tries);
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(7, 7);
+}
+
+/* A host's cable is pulled: after dead_after the others go on; it is plugged in again: it is back. */
+RACK_TEST(link__cut_and_back)
+{
+	unsigned int i, across;
+	uint64_t excluded;
+
+	rack.lab.spec.hosts = 4;
+	rack_open();
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 9000, .len = 200, .fan = 3, .to = 7, .gap_us = 1000, .ring_bytes = TR_RING_TIGHT(8) });
+	/* two who talk across the cut */
+	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .run_ms = 9000, .len = 200, .to = 24, .gap_us = 3000, .quiet_ms = 4000, .ring_bytes = TR_RING_TIGHT(8) });
+	across = tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .run_ms = 9000, .len = 200, .to = 24, .gap_us = 3000, .quiet_ms = 4000, .ring_bytes = TR_RING_TIGHT(8) });
+	tr_go();
+	tr_pass(800);
+	must_go_on(5, 1000, "before the cut");
+	excluded = rack_count(0, BL_R_EXCLUDED);
+	rack_link(0, "h4", false);
+	tr_pass(RACK_DEAD_AFTER_US / 1000);
+	must_go_on(3, 3000, "after a link was cut");
+	CHECK(rack_count(0, BL_R_EXCLUDED) > excluded, "nobody was excluded");
+	CHECK(rack_live_inputs(0) == 3, "%u inputs", rack_live_inputs(0));
+	rack_link(0, "h4", true);
+	/* the port's NAPI thread is a new one: taking the switch over again puts it where it belongs */
+	rack_close_node(0);
+	rack_open_node(0);
+	rack_settle();
+	CHECK(rack_live_inputs(0) == 4, "%u inputs", rack_live_inputs(0));
+	must_go_on(3, 2000, "after the link came back");
+	i = (unsigned int)TR_LOAD(tr_sh->node[across].received);
+	tr_wait_done(40000);
+	CHECK(TR_LOAD(tr_sh->node[across].received) > i + 20, "the host behind the link that came back stays deaf");
+	tr_stop();
+	tr_judge(7, 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(endpoints__join_and_leave),
+		cmocka_unit_test(host__joins_late),
+		cmocka_unit_test(host__joins_late_leaf_spine),
+		cmocka_unit_test(killed__in_the_middle_of_a_scattering),
+		cmocka_unit_test(link__cut_and_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Endpoints that talk and keep a diary: one process each, logs in shared memory, judged by order_check.h at the end.
+ *
+ *	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .scatterings = 500 });	// before or during the run
+ *	tr_go();									// all are up: let them begin
+ *	tr_wait_done(30000);
+ *	tr_stop();
+ *	tr_judge(~0ULL, ~0ULL);
+ *
+ * A message carries its id: sender, seq, item. Items shorter than that are known by the one before them: item 0 is always long enough,
+ * and what has one timestamp and one sender comes together.
+ */
+#ifndef BARLINE_TESTS_TRAFFIC_H
+#define BARLINE_TESTS_TRAFFIC_H
+
+#include "order_check.h"
+#include "rack.h"
+
+#define TR_MAX	       56
+#define TR_SENT_MAX    (1u << 16)
+#define TR_GOT_MAX     (1u << 19)
+#define TR_FAILED_MAX  (1u << 16)
+#define TR_MAGIC       0x72616372u
+
+/* Rings so small that each sender's window is 4 frames: then no link can overflow (256 frames fit into a veth's ring), and no ring. */
+#define TR_RING_TIGHT(endpoints) ((endpoints) <= 8 ? 65536u : 131072u)
+
+enum tr_state { TR_NEW, TR_UP, TR_DONE, TR_GONE };
+
+struct tr_head {
+	uint32_t magic, len;
+	uint64_t seq;
+	uint16_t sender, item;
+	uint32_t zero;
+};
+
+struct tr_failed {
+	uint64_t seq;
+	uint16_t dst, item;
+	uint8_t why;
+};
+
+struct tr;
+/**
+ * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end. @to: whom it may send to; 0: all.
+ * @scatterings: how many tr_mix() sends, @run_ms: or for how long. @gap_us: between them. @fan: most receivers of one; 0: all. @items: most messages to each.
+ * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many with BL_MORE.
+ * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000. @deaf: does not answer send_fail (no callback).
+ */
+struct tr_cfg {
+	unsigned int host;
+	void (*fn)(struct tr *w);
+	void (*on_msg)(struct tr *w, unsigned int sender, uint64_t seq, const void *data, uint32_t len);
+	uint64_t to;
+	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes, send_buffer;
+	uint64_t arg;
+	int family;
+};
+
+struct tr_node {
+	struct tr_cfg cfg;
+	pid_t pid;
+	uint32_t state;
+	bool may_die;
+	uint32_t done_sending;
+	struct bl_addr addr;
+	uint64_t expected; /* messages sent to it */
+	uint64_t received;
+	uint32_t nsent, ngot, nfailed;
+	uint64_t fails[8];
+	uint64_t user[8]; /* the case's own */
+	struct bl_stats st;
+	char error[256];
+	struct oc_sent *sent;
+	struct oc_got *got;
+	struct tr_failed *failed;
+};
+
+struct tr_shared {
+	uint32_t go, quit, count;
+	uint64_t seed;
+	struct tr_node node[TR_MAX];
+};
+static struct tr_shared *tr_sh;
+
+/** struct tr - a worker's own view. */
+struct tr {
+	unsigned int id;
+	struct tr_node *me;
+	const struct tr_cfg *cfg;
+	struct bl_endpoint *ep;
+	uint64_t seed;
+	uint64_t last_seq[TR_MAX];
+	uint16_t last_item[TR_MAX];
+	uint64_t last_progress;
+	/* of the next tr_send(): an answer to this */
+	bool after;
+	uint16_t after_sender;
+	uint64_t after_seq;
+	uint8_t *buf[OC_ITEMS_MAX];
+};
+
+#define TR_LOAD(x)     __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#define TR_STORE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELEASE)
+
+/* ---- contents ---- */
+
+T_FN uint64_t tr_hash(const void *data, uint32_t len)
+{
+	const uint8_t *p = data;
+	uint64_t h = 0x9E3779B97F4A7C15ULL ^ len, w;
+
+	for (; len >= 8; p += 8, len -= 8) {
+		memcpy(&w, p, 8);
+		h = (h ^ w) * 0xD6E8FEB86659FD93ULL;
+		h ^= h >> 32;
+	}
+	for (w = 0; len; len--)
+		w = w << 8 | *p++;
+	h = (h ^ w) * 0xD6E8FEB86659FD93ULL;
+	return h ^ h >> 29;
+}
+
+T_FN void tr_fill(uint8_t *p, uint32_t len, uint16_t sender, uint64_t seq, uint16_t item)
+{
+	struct tr_head head = { .magic = TR_MAGIC, .len = len, .seq = seq, .sender = sender, .item = item };
+	uint64_t x = (seq << 20 ^ (uint64_t)sender << 8 ^ item) * 0x9E3779B97F4A7C15ULL | 1;
+	uint32_t i;
+
+	for (i = 0; i + 8 <= len; i += 8) {
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+		memcpy(p + i, &x, 8);
+	}
+	for (; i < len; i++)
+		p[i] = (uint8_t)(x >> 8 * (i & 7));
+	if (len >= sizeof(head))
+		memcpy(p, &head, sizeof(head));
+}
+
+/* ---- a worker's calls ---- */
+
+__attribute__((format(printf, 2, 3), noreturn)) T_FN void tr_fail(struct tr *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(w->me->error, sizeof(w->me->error), fmt, ap);
+	va_end(ap);
+	_exit(1);
+}
+
+/* One scattering of @items messages of @len[] bytes to each of @to. Returns what bl_send() said. */
+T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *len, unsigned int flags)
+{
+	struct bl_msg vec[TR_MAX * OC_ITEMS_MAX];
+	struct tr_node *me = w->me;
+	struct oc_sent *s = &me->sent[me->nsent];
+	unsigned int d, i, n = 0;
+	int rc;
+
+	if (me->nsent == TR_SENT_MAX)
+		tr_fail(w, "the test's log of sent messages is full");
+	*s = (struct oc_sent){ .to = to, .items = (uint8_t)items, .after = w->after, .after_sender = w->after_sender, .after_seq = w->after_seq };
+	for (i = 0; i < items; i++) {
+		if (!w->buf[i])
+			w->buf[i] = malloc(BL_MESSAGE_MAX);
+		tr_fill(w->buf[i], len[i], (uint16_t)w->id, me->nsent, (uint16_t)i);
+		s->hash[i] = tr_hash(w->buf[i], len[i]);
+	}
+	for (d = 0; d < TR_MAX; d++)
+		for (i = 0; i < items && (to >> d & 1); i++)
+			vec[n++] = (struct bl_msg){ .dst = tr_sh->node[d].addr, .data = len[i] ? w->buf[i] : NULL, .len = len[i],
+						    .cookie = (uint64_t)me->nsent << 16 | d << 4 | i };
+	TR_STORE(me->nsent, me->nsent + 1); /* logged first: a worker that is killed in bl_send() may have sent it */
+	rc = bl_send(w->ep, vec, n, flags);
+	if (rc) {
+		TR_STORE(me->nsent, me->nsent - 1);
+		return rc;
+	}
+	w->after = false;
+	for (d = 0; d < TR_MAX; d++)
+		if (to >> d & 1)
+			__atomic_add_fetch(&tr_sh->node[d].expected, items, __ATOMIC_ACQ_REL);
+	return rc;
+}
+
+T_FN unsigned int tr_who(struct tr *w, const struct bl_addr *a)
+{
+	unsigned int id = (unsigned int)a->port - BL_PORT_BASE;
+
+	if (id >= TR_MAX || memcmp(tr_sh->node[id].addr.ip, a->ip, 16))
+		tr_fail(w, "a message came from a stranger, port %u", a->port);
+	return id;
+}
+
+T_FN void tr_log(struct tr *w, const struct bl_delivery *d)
+{
+	struct tr_node *me = w->me;
+	unsigned int sender = tr_who(w, &d->src);
+	struct oc_got *g = &me->got[me->ngot];
+	struct tr_head head;
+
+	if (me->ngot == TR_GOT_MAX)
+		tr_fail(w, "the test's log of deliveries is full");
+	*g = (struct oc_got){ .hash = tr_hash(d->data, d->len), .ts = d->ts, .sender = (uint16_t)sender };
+	if (d->len >= sizeof(head)) {
+		memcpy(&head, d->data, sizeof(head));
+		if (head.magic != TR_MAGIC || head.len != d->len || head.sender != sender)
+			tr_fail(w, "a message of %u bytes from %u is not what that endpoint makes", d->len, sender);
+		g->seq = head.seq;
+		g->item = head.item;
+	} else {
+		g->seq = w->last_seq[sender];
+		g->item = w->last_item[sender] + 1;
+	}
+	w->last_seq[sender] = g->seq;
+	w->last_item[sender] = g->item;
+	TR_STORE(me->ngot, me->ngot + 1);
+	TR_STORE(me->received, me->received + 1);
+	if (w->cfg->on_msg && !g->item)
+		w->cfg->on_msg(w, sender, g->seq, d->data, d->len);
+}
+
+/* Receive what is there, or wait for something. Returns how many came. */
+T_FN int tr_take(struct tr *w, int timeout_ms)
+{
+	struct bl_delivery d[64];
+	int n = bl_recv(w->ep, d, 64, timeout_ms), i;
+
+	if (n < 0)
+		tr_fail(w, "bl_recv: %d %s", n, bl_strerror(w->ep));
+	for (i = 0; i < n; i++)
+		tr_log(w, &d[i]);
+	if (n)
+		w->last_progress = t_mono();
+	return n;
+}
+
+T_FN void tr_on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+{
+	struct tr *w = ctx;
+	struct tr_node *me = w->me;
+
+	if (me->nfailed < TR_FAILED_MAX)
+		me->failed[me->nfailed] = (struct tr_failed){ cookie >> 16, (uint16_t)(cookie >> 4 & 0xfff), cookie & 15, (uint8_t)why };
+	TR_STORE(me->nfailed, me->nfailed + 1);
+	me->fails[why & 7]++;
+	w->last_progress = t_mono();
+}
+
+T_FN bool tr_all_sent(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < TR_LOAD(tr_sh->count); i++)
+		if (!TR_LOAD(tr_sh->node[i].done_sending))
+			return false;
+	return true;
+}
+
+T_FN void tr_finish(struct tr *w)
+{
+	uint64_t quiet = (w->cfg->quiet_ms ? w->cfg->quiet_ms : 20000) * 1000000ULL;
+
+	TR_STORE(w->me->done_sending, 1);
+	w->last_progress = t_mono();
+	for (;;) {
+		bool all = tr_all_sent();
+
+		tr_take(w, 10);
+		if (all && TR_LOAD(w->me->received) >= TR_LOAD(w->me->expected))
+			break;
+		if (!all)
+			w->last_progress = t_mono();
+		if (t_mono() - w->last_progress > quiet)
+			break;
+	}
+}
+
+/* the endpoints that there are now, but for those that have left */
+T_FN uint64_t tr_present(const struct tr *w)
+{
+	uint64_t m = 0;
+	uint32_t i;
+
+	for (i = 0; i < TR_LOAD(tr_sh->count); i++) {
+		uint32_t st = TR_LOAD(tr_sh->node[i].state);
+
+		if (st == TR_UP || st == TR_DONE)
+			m |= 1ULL << i;
+	}
+	return w->cfg->to ? m & w->cfg->to : m;
+}
+
+T_FN uint64_t tr_some_of(struct tr *w, uint64_t from)
+{
+	unsigned int fan = w->cfg->fan, k, have = (unsigned int)__builtin_popcountll(from);
+	uint64_t to = 0;
+
+	if (!fan || fan >= have)
+		return from;
+	k = 1 + t_below(&w->seed, fan);
+	while (k) {
+		unsigned int d = t_below(&w->seed, TR_MAX);
+
+		if ((from >> d & 1) && !(to >> d & 1)) {
+			to |= 1ULL << d;
+			k--;
+		}
+	}
+	return to;
+}
+
+T_FN uint32_t tr_some_len(struct tr *w, unsigned int item)
+{
+	uint32_t least = item ? 0 : sizeof(struct tr_head), most = w->cfg->len > least ? w->cfg->len : least;
+
+	/* the edges often: empty, one byte, a full frame and its neighbours */
+	switch (t_below(&w->seed, 8)) {
+	case 0:
+		return least;
+	case 1:
+		return item ? 1 : least + 1;
+	case 2:
+		return most >= 1450 ? 1435 + t_below(&w->seed, 16) : most;
+	default:
+		return least + t_below(&w->seed, most - least + 1);
+	}
+}
+
+/* One random scattering as the configuration says; sends until it is accepted, and receives meanwhile. */
+T_FN void tr_send_some(struct tr *w)
+{
+	uint64_t to = tr_some_of(w, tr_present(w));
+	unsigned int items = 1 + t_below(&w->seed, w->cfg->items ? w->cfg->items : 1), i;
+	bool more = t_below(&w->seed, 256) < w->cfg->more;
+	uint32_t len[OC_ITEMS_MAX];
+	int rc;
+
+	if (!to)
+		return;
+	for (i = 0; i < items; i++)
+		len[i] = tr_some_len(w, i);
+	if (t_below(&w->seed, 256) < w->cfg->big)
+		len[items - 1] = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000) : BL_MESSAGE_MAX - t_below(&w->seed, 3);
+	while ((rc = tr_send(w, to, items, len, more ? BL_MORE : 0)) == -EAGAIN) {
+		bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 5);
+		tr_take(w, 0);
+	}
+	if (rc)
+		tr_fail(w, "bl_send: %d %s", rc, bl_strerror(w->ep));
+}
+
+/* The usual life: send at random, receive all, until everything has come. */
+T_FN void tr_mix(struct tr *w)
+{
+	uint64_t end = w->cfg->run_ms ? t_mono() + w->cfg->run_ms * 1000000ULL : 0;
+	uint32_t i;
+
+	for (i = 0; end ? t_mono() < end : i < w->cfg->scatterings; i++) {
+		tr_send_some(w);
+		if (w->cfg->gap_us) {
+			uint64_t next = t_mono() + w->cfg->gap_us * 1000ULL;
+
+			do {
+				if (!tr_take(w, 0) && t_mono() < next)
+					usleep(50);
+			} while (t_mono() < next);
+		} else if (!t_below(&w->seed, 4)) {
+			tr_take(w, 0);
+		}
+	}
+	bl_flush(w->ep);
+	tr_finish(w);
+}
+
+T_FN void tr_sink(struct tr *w)
+{
+	tr_finish(w);
+}
+
+/* ---- the script's calls ---- */
+
+T_FN void tr_main(unsigned int id)
+{
+	struct tr w = { .id = id, .me = &tr_sh->node[id], .cfg = &tr_sh->node[id].cfg };
+	struct bl_options o = { .port = (uint16_t)(BL_PORT_BASE + id), .ring_bytes = w.cfg->ring_bytes, .send_buffer = w.cfg->send_buffer,
+				.family = w.cfg->family };
+	int rc;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	rack_enter(rack_host(w.cfg->host));
+	close_range(3, ~0U, 0);
+	w.seed = tr_sh->seed ^ (id + 1) * 0xD6E8FEB86659FD93ULL;
+	rc = bl_init(&w.ep, &o);
+	if (rc)
+		tr_fail(&w, "bl_init: %d %s", rc, bl_strerror(NULL));
+	bl_on_send_fail(w.ep, tr_on_fail, &w);
+	w.me->addr = *bl_self(w.ep);
+	TR_STORE(w.me->state, TR_UP);
+	while (!TR_LOAD(tr_sh->go)) {
+		tr_take(&w, 0);
+		usleep(1000);
+	}
+	w.last_progress = t_mono();
+	w.cfg->fn(&w);
+	TR_STORE(w.me->done_sending, 1);
+	w.me->st.size = sizeof(w.me->st);
+	TR_STORE(w.me->state, TR_DONE);
+	while (!TR_LOAD(tr_sh->quit))
+		tr_take(&w, 10);
+	bl_get_stats(w.ep, &w.me->st);
+	bl_exit(w.ep);
+	TR_STORE(w.me->state, TR_GONE);
+	_exit(0);
+}
+
+T_FN void tr_dump(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < tr_sh->count; i++) {
+		const struct tr_node *n = &tr_sh->node[i];
+
+		fprintf(stderr, "endpoint %u on h%u: state %u, sent %u, got %" PRIu64 " of %" PRIu64 ", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
+			" unreachable %" PRIu64 ") late %" PRIu64 " dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
+			i, n->cfg.host + 1, n->state, n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE], n->fails[BL_FAIL_LOST],
+			n->fails[BL_FAIL_INCOMPLETE], n->fails[BL_FAIL_UNREACHABLE], n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again, n->error);
+	}
+	rack_dump();
+}
+
+T_FN void *tr_map(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(p != MAP_FAILED, "%s", strerror(errno));
+	return p;
+}
+
+T_FN void tr_reap(void)
+{
+	int st;
+	pid_t pid;
+	uint32_t i;
+
+	while ((pid = waitpid(-1, &st, WNOHANG)) > 0) {
+		for (i = 0; i < tr_sh->count && tr_sh->node[i].pid != pid; i++)
+			;
+		if (i == tr_sh->count)
+			continue;
+		tr_sh->node[i].pid = 0;
+		if (st && !tr_sh->node[i].may_die)
+			FAIL("endpoint %u died (status %#x): %s", i, st, tr_sh->node[i].error);
+		TR_STORE(tr_sh->node[i].done_sending, 1);
+		TR_STORE(tr_sh->node[i].state, TR_GONE);
+	}
+}
+
+/* Start an endpoint; returns its number once it is up. */
+T_FN unsigned int tr_add(const struct tr_cfg *cfg)
+{
+	struct tr_node *n;
+	unsigned int id;
+	uint64_t start;
+	pid_t pid;
+
+	if (!tr_sh) {
+		tr_sh = tr_map(sizeof(*tr_sh));
+		tr_sh->seed = t_seed();
+		rack_last_words = tr_dump;
+	}
+	id = tr_sh->count;
+	CHECK(id < TR_MAX, "too many endpoints");
+	n = &tr_sh->node[id];
+	n->cfg = *cfg;
+	n->sent = tr_map(TR_SENT_MAX * sizeof(*n->sent));
+	n->got = tr_map(TR_GOT_MAX * sizeof(*n->got));
+	n->failed = tr_map(TR_FAILED_MAX * sizeof(*n->failed));
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid)
+		tr_main(id);
+	n->pid = pid; /* shared memory: the child must not write it */
+	TR_STORE(tr_sh->count, id + 1);
+	for (start = t_mono(); TR_LOAD(n->state) == TR_NEW; tr_reap()) {
+		rack_serve(2);
+		CHECK(t_mono() - start < 10000000000ULL, "endpoint %u does not come up", id);
+	}
+	return id;
+}
+
+T_FN void tr_go(void)
+{
+	rack_settle();
+	TR_STORE(tr_sh->go, 1);
+}
+
+/* Serve until @cond() or the time is over; returns whether it held. */
+T_FN bool tr_until(bool (*cond)(void), unsigned int timeout_ms)
+{
+	uint64_t end = t_mono() + timeout_ms * 1000000ULL;
+
+	while (!cond()) {
+		if (t_mono() > end)
+			return false;
+		rack_serve(5);
+		tr_reap();
+	}
+	return true;
+}
+
+T_FN bool tr_all_done(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < tr_sh->count; i++)
+		if (TR_LOAD(tr_sh->node[i].state) < TR_DONE)
+			return false;
+	return true;
+}
+
+static bool tr_all_gone(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < tr_sh->count; i++)
+		if (tr_sh->node[i].pid)
+			return false;
+	return true;
+}
+
+/* Let time pass while the nodes are served and workers are watched. */
+T_FN void tr_pass(unsigned int ms)
+{
+	uint64_t end = t_mono() + ms * 1000000ULL;
+
+	while (t_mono() < end) {
+		rack_serve(5);
+		tr_reap();
+	}
+}
+
+T_FN void tr_wait_done(unsigned int timeout_ms)
+{
+	CHECK(tr_until(tr_all_done, timeout_ms), "not all endpoints came to an end in %u ms", timeout_ms);
+}
+
+T_FN void tr_stop(void)
+{
+	TR_STORE(tr_sh->quit, 1);
+	CHECK(tr_until(tr_all_gone, 10000), "endpoints do not leave");
+}
+
+T_FN void tr_kill(unsigned int id)
+{
+	tr_sh->node[id].may_die = true;
+	kill(tr_sh->node[id].pid, SIGKILL);
+}
+
+T_FN uint64_t tr_sum(size_t field)
+{
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < tr_sh->count; i++)
+		n += *(const uint64_t *)((const char *)&tr_sh->node[i].st + field);
+	return n;
+}
+#define TR_SUM(field) tr_sum(offsetof(struct bl_stats, field))
+
+/* The verdict on the whole run; the case fails if there was no one order. */
+T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
+{
+	struct oc *c = calloc(1, sizeof(*c));
+	enum oc_verdict v;
+	uint32_t i, k;
+
+	c->nodes = tr_sh->count;
+	c->complete_from = complete_from;
+	c->complete_to = complete_to;
+	for (i = 0; i < c->nodes; i++)
+		c->log[i] = (struct oc_log){ tr_sh->node[i].sent, tr_sh->node[i].got, tr_sh->node[i].nsent, tr_sh->node[i].ngot };
+	v = oc_check(c);
+	CHECK(v == OC_OK, "verdict %d: %s", v, c->text);
+	fprintf(stderr, "  %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons of two receivers", c->groups, c->deliveries, c->common);
+	/* what was reported as not delivered must not have been delivered; "unreachable" only says that nothing was heard */
+	for (i = 0; i < c->nodes; i++) {
+		const struct tr_node *n = &tr_sh->node[i];
+
+		for (k = 0; k < n->nfailed && k < TR_FAILED_MAX; k++) {
+			const struct tr_failed *f = &n->failed[k];
+			const struct tr_node *r = &tr_sh->node[f->dst];
+			uint32_t g;
+
+			if (f->why == BL_FAIL_UNREACHABLE)
+				continue;
+			for (g = 0; g < r->ngot; g++)
+				CHECK(r->got[g].sender != i || r->got[g].seq != f->seq || r->got[g].item != f->item,
+				      "(%u,%" PRIu64 ") item %u was reported as failed (%u) and delivered to %u all the same", i, f->seq, f->item, f->why, f->dst);
+		}
+	}
+	fputc('\n', stderr);
+	free(c);
+}
+
+#endif

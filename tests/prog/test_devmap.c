@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_switch_devmap. The kernel refuses to test_run a device-map program by itself, so it is run where it lives: BPF_F_TEST_XDP_LIVE_FRAMES sends a
+ * frame of the test's own through a program of three instructions that redirects it into sw_tx (or through bl_switch_xdp), the device map runs
+ * bl_switch_devmap for each port, and what it let through arrives at the other end of that port's veth, where a packet socket reads every byte.
+ */
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <linux/if_ether.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include "switch_util.h"
+
+static int sock[NPORTS]; /* at the far ends p0 to p3 */
+static int to_port, to_all; /* programs: redirect to entry 1 of sw_tx; to all entries */
+
+static int redirect_prog(int map, int key, int flags)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+		{ 0 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = key },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = flags },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect_map },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "to_sw_tx", "GPL", insns, sizeof(insns) / sizeof(*insns), NULL);
+
+	if (fd < 0)
+		fail_msg("cannot load the redirecting program: %s", strerror(-fd));
+	return fd;
+}
+
+static int setup(void **state)
+{
+	int i;
+
+	net_setup(false);
+	for (i = 0; i < NPORTS; i++) {
+		struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)net.peer[i] };
+		int one = 1;
+
+		sock[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+		assert_true(sock[i] >= 0);
+		assert_int_equal(bind(sock[i], (struct sockaddr *)&a, sizeof(a)), 0);
+		assert_int_equal(setsockopt(sock[i], SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)), 0);
+	}
+	switch_setup(state);
+	to_port = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 1, 0);
+	to_all = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 0, BPF_F_BROADCAST);
+	return 0;
+}
+
+/* One frame through @prog and the device map: everything but the reception is over when this returns. */
+static void go(int prog, __u32 port, const struct frame *in)
+{
+	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = net.ifindex[port] };
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1,
+		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
+	int rc = bpf_prog_test_run_opts(prog, &o);
+
+	if (rc)
+		fail_msg("cannot send a live frame: %s", strerror(-rc));
+}
+
+/* The next frame that arrived at the far end of @port; 0 bytes if there is none within @ms. */
+static void arrived(__u32 port, struct frame *f, int ms)
+{
+	struct pollfd p = { .fd = sock[port], .events = POLLIN };
+
+	f->n = 0;
+	while (poll(&p, 1, ms) == 1) {
+		union {
+			struct cmsghdr align;
+			char room[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+		} control;
+		struct sockaddr_ll a;
+		struct iovec v = { .iov_base = f->p, .iov_len = sizeof(f->p) };
+		struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof(a), .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+				    .msg_controllen = sizeof(control) };
+		ssize_t n = recvmsg(p.fd, &m, MSG_DONTWAIT);
+		struct cmsghdr *c;
+
+		assert_true(n > 0);
+		if (a.sll_pkttype == PACKET_OUTGOING)
+			continue;
+		f->n = (__u32)n;
+		for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+			struct tpacket_auxdata aux;
+			__be16 tag[2];
+
+			memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+			if (c->cmsg_type != PACKET_AUXDATA || !(aux.tp_status & TP_STATUS_VLAN_VALID))
+				continue;
+			/* the kernel took the tag off: put it back */
+			tag[0] = htons(aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid : ETH_P_8021Q);
+			tag[1] = htons(aux.tp_vlan_tci);
+			memmove(f->p + 16, f->p + 12, f->n - 12);
+			memcpy(f->p + 12, tag, 4);
+			f->n += 4;
+		}
+		return;
+	}
+}
+
+static void arrives(__u32 port, const struct desc *want)
+{
+	struct frame got, expect;
+
+	build(&expect, want);
+	arrived(port, &got, 5000);
+	same_frame(&got, &expect);
+}
+
+static void nothing_more(void)
+{
+	struct frame f;
+	__u32 p;
+
+	for (p = 0; p < NPORTS; p++) {
+		arrived(p, &f, 0);
+		assert_int_equal(f.n, 0);
+	}
+}
+
+/* What leaves on @port of a beacon that ingress relayed: its own set's barriers, address and number. */
+static struct desc clone_of(struct desc d, __u32 port)
+{
+	const struct bl_pair *mine = &d.relay[ports[port].out_set];
+
+	d.b = mine->b;
+	d.c = mine->c;
+	d.port = (__u16)port;
+	memcpy(d.src, ports[port].mac, 6);
+	return d;
+}
+
+static __u64 carried_on(__u32 port, __u32 lane)
+{
+	struct bl_carried c;
+
+	map_get(sk->maps.sw_carried, port, &c);
+	return c.b[lane];
+}
+
+/* From the first bit at ingress to the last at every egress; the port that it came from gets a clone as well. */
+static void clone__whole_way(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100), r;
+	struct frame in;
+	__u32 p;
+
+	(void)state;
+	d.c = T0 - 200;
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	counts_moved(sk->maps.counts, counted, 5, WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
+						       { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	r = relayed(d, T0 - 100, T0 - 100);
+	r.relay[0].c = r.relay[1].c = T0 - 200;
+	for (p = 0; p < NPORTS; p++)
+		arrives(p, (struct desc[]){ clone_of(r, p) });
+	nothing_more();
+}
+
+/* Data that ingress forwarded leaves as it is, on one port, and is not counted again. */
+static void data__whole_way(void **state)
+{
+	__u32 v;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (v = 0; v < 8; v++) {
+		struct desc d = v & 1 ? data_frame6(0, 3, T0, T0) : data_frame(0, 3, T0, T0);
+		struct frame in;
+
+		d.tags = v >> 1 & 1;
+		d.csum = v >> 2;
+		build(&in, &d);
+		go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_FORWARDED }));
+		arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+		nothing_more();
+		assert_int_equal(carried_on(3, 0), T0 - 1000);
+	}
+}
+
+/* Each port its own set's barrier, straight from the scratch; with a tag, too. */
+static void clone__own_set(void **state)
+{
+	__u64 up = T0 - 100, down = T0 - 900;
+	struct frame in;
+	__u32 p, v;
+
+	(void)state;
+	for (v = 0; v < 3; v++) {
+		struct desc d = relayed(beacon_frame(0, 1), up, down);
+
+		d.tags = v > 0;
+		d.ad = v > 1;
+		d.relay[0].c = up - 7;
+		d.relay[7] = (struct bl_pair){ 0x112233445566, 0x99aabbccddee };
+		build(&in, &d);
+		go(to_all, 0, &in);
+		counts_moved(sk->maps.counts, counted, 4,
+			     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+		for (p = 0; p < NPORTS; p++)
+			arrives(p, (struct desc[]){ clone_of(d, p) });
+		nothing_more();
+		/* the first one by itself, later ones next to what the port carried: only the low 48 bits are sure */
+		assert_int_equal(carried_on(UPLINK, 0) & BL_TS_MASK, up & BL_TS_MASK);
+		assert_int_equal(carried_on(1, 0) & BL_TS_MASK, down & BL_TS_MASK);
+		up += BEACON_NS;
+		down += BEACON_NS;
+	}
+}
+
+/* The last set of the eight. */
+static void clone__last_set(void **state)
+{
+	struct desc d = relayed(beacon_frame(0, 1), 0, 0);
+	struct frame in;
+
+	(void)state;
+	ports[1].out_set = 7;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	d.relay[7] = (struct bl_pair){ T0, T0 - 1 };
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	nothing_more();
+}
+
+/* No input of the set has joined: nothing to say on its ports. */
+static void clone__set_without_input(void **state)
+{
+	struct desc d = relayed(beacon_frame(UPLINK, 1), 0, T0);
+	struct frame in;
+
+	(void)state;
+	build(&in, &d);
+	go(to_all, UPLINK, &in);
+	counts_moved(sk->maps.counts, counted, 4,
+		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_STALE }, { 3, BL_R_CLONE_SENT }));
+	arrives(0, (struct desc[]){ clone_of(d, 0) });
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	arrives(3, (struct desc[]){ clone_of(d, 3) });
+	nothing_more();
+	assert_int_equal(carried_on(UPLINK, 0), 0);
+}
+
+/* Not needed until it is half a beacon interval above what the port carried, to the ns; also across the wrap of the 48 bits. */
+static void clone__half_an_interval(void **state)
+{
+	static const __u64 at[] = { T0, (7001ULL << BL_TS_BITS) - BEACON_NS / 4, (7001ULL << BL_TS_BITS) - BEACON_NS / 2 + 1 };
+	struct desc d;
+	struct frame in;
+	__u32 i;
+
+	(void)state;
+	for (i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		struct bl_carried c = { .b = { at[i] } };
+
+		map_put(sk->maps.sw_carried, 1, &c);
+		d = relayed(beacon_frame(0, 1), 0, at[i] + BEACON_NS / 2 - 1);
+		build(&in, &d);
+		go(to_port, 0, &in);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+		nothing_more();
+		assert_int_equal(carried_on(1, 0), at[i]);
+		d = relayed(beacon_frame(0, 1), 0, at[i] - 1000); /* below what was carried: never */
+		build(&in, &d);
+		go(to_port, 0, &in);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+		d = relayed(beacon_frame(0, 1), 0, at[i] + BEACON_NS / 2);
+		d.relay[1].c = at[i];
+		build(&in, &d);
+		go(to_port, 0, &in);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+		arrives(1, (struct desc[]){ clone_of(d, 1) });
+		assert_int_equal(carried_on(1, 0), at[i] + BEACON_NS / 2);
+	}
+	nothing_more();
+}
+
+/* What was carried is kept by lane: a lane's clone is not judged by another's traffic. */
+static void clone__by_lane(void **state)
+{
+	struct bl_carried c = { .b = { T0, 0, 0, T0 - BEACON_NS } };
+	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
+	struct frame in;
+
+	(void)state;
+	map_put(sk->maps.sw_carried, 1, &c);
+	d.lanes = 4;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	d.lane = 3;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	nothing_more();
+	assert_int_equal(carried_on(1, 0), T0);
+	assert_int_equal(carried_on(1, 3), T0);
+}
+
+static void clone__refused(void **state)
+{
+	struct desc d = relayed(beacon_frame(0, 1), T0, T0);
+	__u32 none = 0, beyond = BL_SW_PORTS_MAX + 1;
+	struct frame in;
+
+	(void)state;
+	build(&in, &d);
+	in.n--;
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_SHORT }));
+	in.n++;
+	map_put(sk->maps.sw_ifindex, net.ifindex[1], &none);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
+	map_put(sk->maps.sw_ifindex, net.ifindex[1], &beyond);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
+	nothing_more();
+}
+
+/* Whatever else finds its way into the device map leaves untouched. */
+static void other__untouched(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0);
+	struct frame in, got;
+	__u32 i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		d.tags = (__u8)i;
+		if (i == 2) {
+			d = beacon_frame(0, T0);
+			d.tags = 2; /* two tags: not looked into */
+		}
+		build(&in, &d);
+		go(to_port, 0, &in);
+		counts_moved(sk->maps.counts, counted, 0, NULL, 0);
+		arrived(1, &got, 5000);
+		if (i == 2) {
+			/* the outer tag's type is not in the auxiliary data of all kernels */
+			assert_int_equal(got.n, in.n);
+			assert_memory_equal(got.p + 16, in.p + 16, in.n - 16);
+		} else {
+			same_frame(&got, &in);
+		}
+	}
+	nothing_more();
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_DEVMAP, BY_DEVMAP | BY_SW);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, switch_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(clone__whole_way),
+		CASE(data__whole_way),
+		CASE(clone__own_set),
+		CASE(clone__last_set),
+		CASE(clone__set_without_input),
+		CASE(clone__half_an_interval),
+		CASE(clone__by_lane),
+		CASE(clone__refused),
+		CASE(other__untouched),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_switch_xdp with Linux's routing tables: addresses, TTL, MTU, neighbours that are not known, several next hops. The routes are real ones, in the test's
+ * own namespace: port h has 10.0.h.1/24 and fd00:0:0:h::1/64, its host .2 (::2).
+ */
+#include "switch_util.h"
+
+#define GW_MAC_LAST 0x50 /* a router behind port 3 */
+
+static int setup(void **state)
+{
+	int i;
+
+	(void)state;
+	net_setup(true);
+	set_sysctl("/proc/sys/net/ipv4/ip_forward", "1");
+	set_sysctl("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+	for (i = 0; i < NPORTS; i++) {
+		sh("ip addr add 10.0.%d.1/24 dev v%d", i, i);
+		sh("ip -6 addr add fd00:0:0:%d::1/64 dev v%d nodad", i, i);
+		sh("ip neigh replace 10.0.%d.2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent", i, i, i);
+		sh("ip -6 neigh replace fd00:0:0:%d::2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent", i, i, i);
+	}
+	sh("ip route add 10.9.0.0/16 via 10.0.3.9");
+	sh("ip neigh replace 10.0.3.9 lladdr 02:00:00:00:00:50 dev v3 nud permanent");
+	sh("ip -6 route add fd09::/16 via fd00:0:0:3::9");
+	sh("ip -6 neigh replace fd00:0:0:3::9 lladdr 02:00:00:00:00:50 dev v3 nud permanent");
+	sh("ip route add 10.8.0.0/16 via 10.0.1.2 mtu lock 1000");
+	sh("ip -6 route add fd08::/16 via fd00:0:0:1::2 mtu lock 1300");
+	sh("ip route add blackhole 10.7.0.0/16");
+	sh("ip route add prohibit 10.6.0.0/16");
+	sh("ip -6 route add blackhole fd07::/16");
+	return 0;
+}
+
+static int l3_setup(void **state)
+{
+	switch_setup(state);
+	cfg.forward = BL_FWD_L3;
+	set_cfg();
+	return 0;
+}
+
+static struct desc frame_of(bool v6, __u32 in, __u32 out, __u64 ts, __u64 b)
+{
+	struct desc d = v6 ? data_frame6(in, out, ts, b) : data_frame(in, out, ts, b);
+	const __u8 port_mac[6] = { 2, 0, 0, 0, 0xff, (__u8)in };
+
+	memcpy(d.dst, port_mac, 6);
+	return d;
+}
+
+/* What a router makes of it: next hop's address, its port's own, one hop less, and this switch's barriers. */
+static struct desc routed(struct desc d, __u32 out, __u8 mac_last, __u64 b)
+{
+	const __u8 src[6] = { 2, 0, 0, 0, 0xff, (__u8)out };
+
+	d = sent(d, b, b);
+	memcpy(d.src, src, 6);
+	host_mac(d.dst, mac_last);
+	d.ttl--;
+	return d;
+}
+
+static void l3__every_pair_of_ports(void **state)
+{
+	const __u64 b = T0 - 1000;
+	__u32 in, out, v;
+
+	(void)state;
+	all_live(b);
+	for (in = 0; in < NPORTS; in++) {
+		for (out = 0; out < NPORTS; out++) {
+			for (v = 0; v < 8; v++) {
+				struct desc d = frame_of(v & 1, in, out, T0, b);
+
+				d.tags = v >> 1 & 1;
+				d.csum = v >> 2 & 1;
+				if (in == out) {
+					refuse(in, &d, BL_R_LOOPED);
+					continue;
+				}
+				step(in, &d, XDP_REDIRECT, (struct desc[]){ routed(d, out, (__u8)out, b) }, WANT({ in, BL_R_FORWARDED }));
+				assert_int_equal(after.carried[out].b[0], b);
+			}
+		}
+	}
+}
+
+static void l3__by_gateway(void **state)
+{
+	struct desc d = frame_of(false, 0, 3, T0, T0 - 1000);
+
+	(void)state;
+	all_live(T0 - 1000);
+	d.daddr[13] = 9;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 3, GW_MAC_LAST, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	d = frame_of(true, 0, 3, T0, T0 - 1000);
+	d.daddr[1] = 9;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 3, GW_MAC_LAST, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+}
+
+static void l3__ttl(void **state)
+{
+	__u32 v;
+	int ttl;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (v = 0; v < 4; v++) {
+		for (ttl = 0; ttl <= 255; ttl += ttl < 4 ? 1 : 251) {
+			struct desc d = frame_of(v & 1, 0, 1, T0, T0 - 1000);
+
+			d.tags = v >> 1;
+			d.ttl = (__u8)ttl;
+			if (ttl <= 1)
+				refuse(0, &d, BL_R_TTL);
+			else
+				step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+		}
+	}
+}
+
+/* One hop less through every carry of the IP checksum: ip_id is chosen so that the checksum starts at the edges. */
+static void l3__ip_checksum(void **state)
+{
+	static const __u16 edges[] = { 0x0000, 0x0001, 0x00ff, 0x0100, 0xfdff, 0xfe00, 0xfefe, 0xfeff, 0xff00, 0xff01, 0xfffe };
+	__u32 i, id, found = 0;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (i = 0; i < sizeof(edges) / sizeof(*edges); i++) {
+		struct desc d = frame_of(false, 0, 1, T0, T0 - 1000);
+
+		for (id = 0; id < 65536; id++) {
+			struct frame f;
+
+			d.ip_id = (__u16)id;
+			f.n = 0;
+			put_ip(&f, &d, 8 + sizeof(struct bl_hdr) + d.body);
+			if ((f.p[10] << 8 | f.p[11]) == edges[i])
+				break;
+		}
+		if (id == 65536)
+			continue;
+		found++;
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	}
+	assert_true(found >= sizeof(edges) / sizeof(*edges) - 1); /* one value may be the one that a sum cannot have */
+}
+
+static void l3__no_route(void **state)
+{
+	static const __u8 v4[] = { 7, 6, 5 }; /* blackhole, prohibit, nothing at all */
+	struct desc d = frame_of(false, 0, 1, T0, T0);
+	__u32 i;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (i = 0; i < sizeof(v4); i++) {
+		d.daddr[13] = v4[i];
+		refuse(0, &d, BL_R_NO_ROUTE);
+	}
+	/* its own address: ordered frames are for hosts */
+	d = frame_of(false, 0, 1, T0, T0);
+	d.daddr[15] = 1;
+	refuse(0, &d, BL_R_NO_ROUTE);
+	d = frame_of(true, 0, 1, T0, T0);
+	d.daddr[15] = 1;
+	refuse(0, &d, BL_R_NO_ROUTE);
+	d.daddr[1] = 7;
+	refuse(0, &d, BL_R_NO_ROUTE);
+}
+
+static void l3__no_forwarding(void **state)
+{
+	struct desc d = frame_of(false, 0, 1, T0, T0);
+
+	(void)state;
+	all_live(T0 - 1000);
+	set_sysctl("/proc/sys/net/ipv4/conf/v0/forwarding", "0");
+	refuse(0, &d, BL_R_NO_ROUTE);
+	set_sysctl("/proc/sys/net/ipv4/conf/v0/forwarding", "1");
+}
+
+/*
+ * The neighbour is not known: Linux resolves it and sends the frame later, past this program. So it goes up as it came, but for a barrier that is
+ * old to everybody, and its own barrier counts.
+ */
+static void l3__neighbour_unknown(void **state)
+{
+	const __u64 b = T0 - 1000;
+	__u32 v;
+
+	(void)state;
+	all_live(b);
+	for (v = 0; v < 8; v++) {
+		struct desc d = frame_of(v & 1, 0, 1, T0, b + 1 + v), want;
+
+		d.tags = v >> 1 & 1;
+		d.csum = v >> 2;
+		d.daddr[15] = 200;
+		want = sent(d, T0 - BL_TS_OLD, T0 - BL_TS_OLD);
+		step(0, &d, XDP_PASS, &want, WANT({ 0, BL_R_TO_KERNEL }));
+		assert_int_equal(after.regs[0].lane[0].b, b + 1 + v);
+		assert_int_equal(after.carried[1].b[0], 0);
+	}
+}
+
+/* The MTU of the output port, of a route, and both families. */
+static void l3__mtu(void **state)
+{
+	struct desc d;
+	__u32 v;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (v = 0; v < 4; v++) {
+		__u32 room = v & 2 ? (v & 1 ? 1300 : 1000) : MTU;
+
+		d = frame_of(v & 1, 0, 1, T0, T0 - 1000);
+		if (v & 2)
+			d.daddr[d.v6 ? 1 : 13] = 8;
+		d.body = room - (d.v6 ? 40 : 20) - 8 - 24;
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+		d.body++;
+		refuse(0, &d, BL_R_TOO_BIG);
+	}
+}
+
+/* The route leads to an interface that is no port, or that is configured as none. */
+static void l3__not_a_port(void **state)
+{
+	struct desc d = frame_of(false, 0, 1, T0, T0);
+	__u32 none = 0;
+
+	(void)state;
+	all_live(T0 - 1000);
+	map_put(sk->maps.sw_ifindex, net.ifindex[1], &none);
+	refuse(0, &d, BL_R_UNKNOWN_PORT);
+}
+
+/* Several next hops: by addresses and ports, the same for every frame of a flow, and all of them used. */
+static void l3__several_next_hops(void **state)
+{
+	struct desc d = frame_of(false, 0, 1, T0, T0 - 1000);
+	struct frame in, out, again;
+	__u32 hop, used[NPORTS] = { 0 }, k;
+
+	(void)state;
+	all_live(T0 - 1000);
+	set_sysctl("/proc/sys/net/ipv4/fib_multipath_hash_policy", "1");
+	sh("ip route add 10.5.0.0/16 nexthop via 10.0.1.2 nexthop via 10.0.3.2");
+	d.daddr[13] = 5;
+	for (k = 0; k < 64; k++) {
+		d.sport = (__u16)(BL_PORT_BASE + k);
+		build(&in, &d);
+		run_on(0, &in, &out, XDP_REDIRECT);
+		hop = out.p[5];
+		assert_true(hop == 1 || hop == 3);
+		used[hop]++;
+		run_on(0, &in, &again, XDP_REDIRECT);
+		same_frame(&again, &out);
+		build(&in, (struct desc[]){ routed(d, hop, (__u8)hop, T0 - 1000) });
+		same_frame(&out, &in);
+	}
+	sh("ip route del 10.5.0.0/16");
+	assert_true(used[1] > 8 && used[3] > 8);
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_L3, BY_SW);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, l3_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(l3__every_pair_of_ports),
+		CASE(l3__by_gateway),
+		CASE(l3__ttl),
+		CASE(l3__ip_checksum),
+		CASE(l3__no_route),
+		CASE(l3__no_forwarding),
+		CASE(l3__neighbour_unknown),
+		CASE(l3__mtu),
+		CASE(l3__not_a_port),
+		CASE(l3__several_next_hops),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,725 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * lib/tx.c: what leaves the socket, byte by byte, and when: stages, timestamps, windows, undo, failures, silence.
+ */
+#include "lib_fake.h"
+
+static struct fake a, b, c;
+
+static int up(void **state)
+{
+	(void)state;
+	fake_make(&a, "127.0.0.1", FAKE_RING);
+	fake_make(&b, "127.0.0.2", FAKE_RING);
+	fake_make(&c, "127.0.0.3", FAKE_RING);
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	fake_free(&a);
+	fake_free(&b);
+	fake_free(&c);
+	return 0;
+}
+
+static int send_one(const struct fake *to, const void *data, uint32_t len, uint64_t cookie, unsigned int flags)
+{
+	struct bl_msg m = msg_to(to, data, len, cookie);
+
+	return bl_send(a.ep, &m, 1, flags);
+}
+
+/* @n frames of a byte: credits and NAKs talk about numbers only */
+static void send_frames(const struct fake *to, uint32_t n)
+{
+	while (n--)
+		assert_int_equal(send_one(to, "x", 1, 0, 0), 0);
+}
+
+static uint8_t pattern[BL_MESSAGE_MAX + 1];
+
+static void fill_pattern(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 7 + (i >> 8));
+}
+
+/* ---- layout ---- */
+
+static void bl_send__one_message_on_the_wire(void **state)
+{
+	uint64_t before, after;
+	struct seen s;
+
+	(void)state;
+	before = fake_now();
+	assert_int_equal(send_one(&b, "hello", 5, 0, 0), 0);
+	after = fake_now();
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.len, 24 + 4 + 2 + 5);
+	assert_in_range(s.ts, before, after);
+	assert_int_equal(s.psn, 0);
+	assert_int_equal(s.h->flags, BL_F_EOM);
+	assert_memory_equal(s.h->barrier, "\0\0\0\0\0\0\0\0\0\0\0", 12); /* the egress program's */
+	assert_int_equal(bl_load16(s.body), a.ep->incarnation);
+	assert_int_equal(bl_load16(s.body + 2), 1);
+	assert_int_equal(bl_load16(s.body + 4), 5);
+	assert_memory_equal(s.body + 6, "hello", 5);
+	fake_silent(&b);
+	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(a.ep->st.frames_sent, 1);
+	assert_int_equal(a.ep->st.messages_sent, 1);
+	/* an empty message, and the next number and a later timestamp */
+	before = s.ts;
+	assert_int_equal(send_one(&b, NULL, 0, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.psn, 1);
+	assert_true(s.ts > before);
+	assert_int_equal(s.len, 24 + 4 + 2);
+}
+
+static void bl_send__a_scattering_has_one_timestamp(void **state)
+{
+	struct bl_msg m[] = { msg_to(&b, "1", 1, 0), msg_to(&c, "2", 1, 0), msg_to(&b, "3", 1, 0) };
+	struct seen sb, sc;
+
+	(void)state;
+	assert_int_equal(bl_send(a.ep, m, 3, 0), 0);
+	fake_expect(&b, &sb, BL_OP_DATA);
+	fake_expect(&c, &sc, BL_OP_DATA);
+	assert_int_equal(sb.ts, sc.ts);
+	assert_int_equal(bl_load16(sb.body + 2), 2);
+	assert_int_equal(bl_load16(sc.body + 2), 1);
+	fake_silent(&b);
+	fake_silent(&c);
+	assert_int_equal(a.ep->st.scatterings, 1);
+}
+
+static void bl_send__timestamps_rise_when_the_clock_stands(void **state)
+{
+	uint64_t last = 0;
+	struct seen s;
+	int i;
+
+	(void)state;
+	/* a clock record behind the last timestamp, as after a daemon's restart */
+	a.ep->last_ts = FAKE_BUS + bl_mono() + 1000000000ULL;
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(send_one(&b, "x", 1, 0, 0), 0);
+		fake_expect(&b, &s, BL_OP_DATA);
+		assert_true(s.ts > last);
+		last = s.ts;
+	}
+	assert_int_equal(last, a.ep->last_ts);
+}
+
+static void bl_send__more_shares_a_frame(void **state)
+{
+	struct bl_items it;
+	struct bl_item item;
+	struct seen s;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(send_one(&b, pattern + i, (uint32_t)i * 10, 0, BL_MORE), 0);
+	fake_silent(&b);
+	assert_int_equal(bl_flush(a.ep), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(bl_items_open(&it, s.body, s.body_len), 3);
+	for (i = 0; i < 3; i++) {
+		assert_true(bl_items_next(&it, &item));
+		assert_int_equal(item.len, i * 10);
+		assert_memory_equal(item.data, pattern + i, (size_t)i * 10);
+	}
+	fake_silent(&b);
+	/* a send without BL_MORE takes along what was held back */
+	assert_int_equal(send_one(&b, "x", 1, 0, BL_MORE), 0);
+	assert_int_equal(send_one(&c, "y", 1, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	fake_expect(&c, &s, BL_OP_DATA);
+}
+
+static void bl_send__gso_layout(void **state)
+{
+	uint32_t i, k;
+	struct seen s;
+
+	(void)state;
+	/* 65 + 64 + 1 items: two frames full by count and padded, the third as long as it needs to be */
+	for (i = 0; i < 2 * BL_ITEMS_MAX + 1; i++)
+		assert_int_equal(send_one(&b, &pattern[i], 3, 0, BL_MORE), 0);
+	assert_int_equal(bl_flush(a.ep), 0);
+	for (k = 0; k < 3; k++) {
+		uint32_t n = k < 2 ? BL_ITEMS_MAX : 1, used = FRAME_HEAD + n * 5;
+
+		fake_expect(&b, &s, BL_OP_DATA);
+		assert_int_equal(s.psn, k);
+		assert_int_equal(s.len, k < 2 ? a.ep->frame_max : used);
+		assert_int_equal(bl_load16(s.body + 2), n);
+		for (i = 0; i < n; i++)
+			assert_memory_equal(s.b + FRAME_HEAD + i * 5 + 2, &pattern[k * BL_ITEMS_MAX + i], 3);
+		for (i = used; i < s.len; i++)
+			assert_int_equal(s.b[i], 0);
+		if (k)
+			assert_int_equal(s.ts, a.ep->last_ts);
+	}
+	fake_silent(&b);
+}
+
+static void bl_send__frame_filled_to_the_byte(void **state)
+{
+	const uint32_t room = a.ep->frame_max - FRAME_HEAD - 2;
+	struct seen s;
+
+	(void)state;
+	assert_int_equal(send_one(&b, pattern, room - 1, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.len, a.ep->frame_max - 1);
+	assert_int_equal(send_one(&b, pattern, room, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.len, a.ep->frame_max);
+	assert_memory_equal(s.body + 6, pattern, room);
+	/* one byte more: ahead as FRAG, then a reference */
+	assert_int_equal(send_one(&b, pattern, room + 1, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_FRAG);
+	assert_int_equal(s.ts, 0);
+	fake_expect(&b, &s, BL_OP_FRAG);
+	fake_silent(&b); /* with them the first window is used up: the reference waits */
+	fake_credit(&a, &b, 3, 8);
+	assert_int_equal(bl_process(a.ep), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(bl_load16(s.body + 4), BL_ITEM_REF);
+	assert_int_equal(bl_load32(s.body + 10), room + 1);
+	/* two items that fill a frame together, and one byte that does not fit any more */
+	fake_credit(&a, &b, 5, 8);
+	bl_process(a.ep);
+	assert_int_equal(send_one(&b, pattern, room - 12, 0, BL_MORE), 0);
+	assert_int_equal(send_one(&b, pattern, 10, 0, BL_MORE), 0);
+	assert_int_equal(send_one(&b, NULL, 0, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.len, a.ep->frame_max);
+	assert_int_equal(bl_load16(s.body + 2), 2);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(bl_load16(s.body + 2), 1);
+	fake_silent(&b);
+}
+
+static void bl_send__large_message_in_parts(void **state)
+{
+	static uint8_t got[BL_MESSAGE_MAX];
+	const uint32_t part = a.ep->frame_max - FRAME_HEAD - 12;
+	uint32_t len = 5 * part + 1, at = 0, n = 0, id = 0;
+	struct seen s;
+
+	(void)state;
+	fake_peer(&a, &b)->tx.window = 64;
+	assert_int_equal(send_one(&b, pattern, len, 0, 0), 0);
+	while (at < len) {
+		struct bl_frag_view v;
+
+		fake_expect(&b, &s, BL_OP_FRAG);
+		assert_int_equal(s.psn, n++);
+		assert_int_equal(bl_frag_open(&v, s.body, s.body_len), 0);
+		id = v.msg_id;
+		assert_int_equal(v.total, len);
+		assert_int_equal(v.offset, at);
+		assert_int_equal(s.h->flags, at + v.len == len ? BL_F_EOM : 0);
+		memcpy(got + at, v.data, v.len);
+		at += v.len;
+	}
+	assert_int_equal(n, 6);
+	assert_memory_equal(got, pattern, len);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.psn, 6);
+	assert_int_equal(bl_load32(s.body + 6), id);
+	assert_int_equal(bl_load32(s.body + 10), len);
+	assert_int_equal(a.ep->staged_bytes, 0);
+}
+
+static void bl_send__local_peers_get_frame_by_frame(void **state)
+{
+	struct fake d;
+	struct seen s;
+	int i;
+
+	(void)state;
+	fake_make(&d, "127.0.0.1", FAKE_RING);
+	assert_true(fake_peer(&a, &d)->local);
+	assert_false(fake_peer(&a, &b)->local);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(send_one(&d, pattern, 1000, 0, BL_MORE), 0);
+	assert_int_equal(bl_flush(a.ep), 0);
+	for (i = 0; i < 3; i++) {
+		fake_expect(&d, &s, BL_OP_DATA);
+		assert_int_equal(s.psn, i);
+		assert_int_equal(bl_load16(s.body + 2), 1);
+	}
+	fake_silent(&d);
+	fake_free(&d);
+}
+
+/* 44 frames of a jumbo MTU are more than one UDP send may hold */
+static void bl_send__jumbo_frames_leave_in_several_sends(void **state)
+{
+	struct failures *fs = calloc(1, sizeof(*fs));
+	struct seen s;
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(fs);
+	bl_on_send_fail(a.ep, on_fail, fs);
+	a.ep->frame_max = BL_BODY_MAX + sizeof(struct bl_hdr);
+	fake_peer(&a, &b)->tx.window = 64;
+	for (i = 0; i < BL_STAGE_FRAMES; i++)
+		assert_int_equal(send_one(&b, pattern, 3000, i, BL_MORE), 0);
+	assert_int_equal(bl_flush(a.ep), 0);
+	bl_process(a.ep);
+	assert_int_equal(fs->n, 0);
+	for (i = 0; i < BL_STAGE_FRAMES; i++) {
+		fake_expect(&b, &s, BL_OP_DATA);
+		assert_int_equal(s.psn, i);
+		assert_int_equal(s.ts, a.ep->last_ts);
+	}
+	fake_silent(&b);
+	free(fs);
+}
+
+/* ---- refusals ---- */
+
+static void bl_send__refusals(void **state)
+{
+	static struct bl_msg many[BL_SCATTER_MAX + 1];
+	struct bl_msg ok = msg_to(&b, "x", 1, 0), no_port = ok, no_data = ok, long_one = ok;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(many); i++)
+		many[i] = msg_to(i & 1 ? &b : &c, NULL, 0, 0);
+	no_port.dst.port = 0;
+	no_data.data = NULL;
+	long_one.data = pattern;
+	long_one.len = BL_MESSAGE_MAX + 1;
+	assert_int_equal(bl_send(a.ep, &ok, 0, 0), -EINVAL);
+	assert_int_equal(bl_send(a.ep, many, BL_SCATTER_MAX + 1, 0), -EINVAL);
+	assert_int_equal(bl_send(a.ep, &ok, 1, 2), -EINVAL);
+	assert_int_equal(bl_send(a.ep, &no_port, 1, 0), -EINVAL);
+	assert_int_equal(bl_send(a.ep, &no_data, 1, 0), -EINVAL);
+	assert_int_equal(bl_send(a.ep, &long_one, 1, 0), -EMSGSIZE);
+	assert_true(strlen(bl_strerror(a.ep)) > 10);
+	assert_int_equal(a.ep->st.scatterings, 0);
+	fake_silent(&b);
+	assert_int_equal(bl_send(a.ep, many, BL_SCATTER_MAX, 0), 0);
+	assert_int_equal(a.ep->st.messages_sent, BL_SCATTER_MAX);
+}
+
+static void bl_send__void_clock_sends_nothing(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	a.clock->void_after_ns = bl_mono();
+	assert_int_equal(send_one(&b, "lost", 4, 0, 0), -ETIME);
+	assert_int_equal(bl_get_timestamp(a.ep), 0);
+	fake_silent(&b);
+	/* refused is refused: it must not leave later, when the caller has sent it again */
+	a.clock->void_after_ns = UINT64_MAX;
+	assert_int_equal(send_one(&b, "sent", 4, 0, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(bl_load16(s.body + 2), 1);
+	assert_memory_equal(s.body + 6, "sent", 4);
+	fake_silent(&b);
+	assert_int_equal(a.ep->st.scatterings, 1);
+}
+
+/* ---- windows ---- */
+
+static void bl_send__first_window(void **state)
+{
+	struct seen s;
+	uint64_t t;
+	int i;
+
+	(void)state;
+	send_frames(&b, BL_WINDOW_FIRST + 1);
+	for (i = 0; i < BL_WINDOW_FIRST; i++)
+		fake_expect(&b, &s, BL_OP_DATA);
+	fake_silent(&b);
+	assert_true(a.ep->held);
+	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE); /* what waits holds no barrier back */
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 0), 0);
+	t = fake_now();
+	fake_credit(&a, &b, 1, 4);
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 0), BL_WAIT_SEND);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.psn, BL_WINDOW_FIRST);
+	assert_true(s.ts >= t); /* the timestamp is taken when it leaves */
+	fake_silent(&b);
+}
+
+static void bl_send__a_scattering_waits_as_a_whole(void **state)
+{
+	struct bl_msg m[] = { msg_to(&b, "1", 1, 0), msg_to(&c, "2", 1, 0) };
+	struct seen sb, sc;
+
+	(void)state;
+	send_frames(&b, BL_WINDOW_FIRST);
+	while (fake_take(&b, &sb))
+		;
+	assert_int_equal(bl_send(a.ep, m, 2, 0), 0);
+	fake_silent(&b);
+	fake_silent(&c);
+	fake_credit(&a, &b, 2, 4);
+	bl_process(a.ep);
+	fake_expect(&b, &sb, BL_OP_DATA);
+	fake_expect(&c, &sc, BL_OP_DATA);
+	assert_int_equal(sb.ts, sc.ts);
+}
+
+static void bl_send__again_undoes_the_whole_scattering(void **state)
+{
+	const uint32_t full = a.ep->frame_max - FRAME_HEAD - 2;
+	struct bl_msg m[] = { msg_to(&c, "never", 5, 0), msg_to(&c, pattern, 5000, 0), msg_to(&b, pattern, full, 0) };
+	struct seen s;
+	uint32_t staged = 0;
+
+	(void)state;
+	send_frames(&b, BL_WINDOW_FIRST);
+	while (fake_take(&b, &s))
+		;
+	assert_int_equal(send_one(&c, "first", 5, 0, BL_MORE), 0);
+	/* fill what may wait for b */
+	while (!send_one(&b, pattern, full, 0, 0))
+		assert_true(++staged < 100);
+	assert_int_equal(staged, BL_WINDOW_FIRST);
+	assert_int_equal(a.ep->st.again, 1);
+	assert_int_equal(bl_send(a.ep, m, 3, 0), -EAGAIN);
+	assert_int_equal(a.ep->st.again, 2);
+	assert_int_equal(a.ep->staged_bytes, 0);
+	assert_null(fake_peer(&a, &c)->tx.big);
+	fake_credit(&a, &b, 4, 4);
+	bl_process(a.ep);
+	fake_expect(&c, &s, BL_OP_DATA);
+	assert_int_equal(bl_load16(s.body + 2), 1);
+	assert_memory_equal(s.body + 6, "first", 5);
+	fake_silent(&c);
+	for (; staged; staged--)
+		fake_expect(&b, &s, BL_OP_DATA);
+	fake_silent(&b);
+	/* and now it fits; its number and its parts are those that the refused one would have had */
+	fake_credit(&a, &b, 8, 4);
+	bl_process(a.ep);
+	assert_int_equal(bl_send(a.ep, m, 3, 0), 0);
+	fake_expect(&c, &s, BL_OP_FRAG);
+	assert_int_equal(bl_load32(s.body + 4), 0);
+}
+
+static void bl_send__send_buffer_bounds_large_messages(void **state)
+{
+	(void)state;
+	a.ep->send_buffer = 300000;
+	assert_int_equal(send_one(&b, pattern, 200000, 0, 0), 0);
+	assert_true(a.ep->held);
+	assert_int_equal(send_one(&b, pattern, 100001, 0, 0), -EAGAIN);
+	assert_int_equal(a.ep->staged_bytes, 200000);
+	assert_int_equal(send_one(&b, pattern, 100000, 0, 0), 0);
+	assert_int_equal(a.ep->staged_bytes, 300000);
+	/* small ones need none of it */
+	assert_int_equal(send_one(&c, pattern, 1000, 0, 0), 0);
+}
+
+static void bl_send__what_never_fits_is_no_matter_of_waiting(void **state)
+{
+	const uint32_t full = a.ep->frame_max - FRAME_HEAD - 2;
+	struct bl_msg m[BL_STAGE_FRAMES + 1];
+	struct seen s;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(m); i++)
+		m[i] = msg_to(&b, pattern, full, 0);
+	/* more than the first window holds, but all of one scattering: it leaves, since nothing else is on the way */
+	assert_int_equal(bl_send(a.ep, m, BL_WINDOW_FIRST + 1, 0), 0);
+	for (i = 0; i < BL_WINDOW_FIRST + 1; i++)
+		fake_expect(&b, &s, BL_OP_DATA);
+	fake_credit(&a, &b, i, 8);
+	bl_process(a.ep);
+	assert_int_equal(bl_send(a.ep, m, BL_STAGE_FRAMES, 0), 0);
+	for (i = 0; i < BL_STAGE_FRAMES; i++) {
+		fake_expect(&b, &s, BL_OP_DATA);
+		assert_int_equal(s.ts, a.ep->last_ts);
+	}
+	fake_credit(&a, &b, s.psn + 1, 8);
+	bl_process(a.ep);
+	assert_int_equal(bl_send(a.ep, m, BL_STAGE_FRAMES + 1, 0), -EMSGSIZE);
+	fake_silent(&b);
+	/* too many bytes of large messages at once */
+	a.ep->send_buffer = 100000;
+	for (i = 0; i < 3; i++)
+		m[i].len = 50000;
+	assert_int_equal(bl_send(a.ep, m, 3, 0), -EMSGSIZE);
+	assert_int_equal(a.ep->staged_bytes, 0);
+	assert_int_equal(a.ep->st.again, 0);
+	fake_silent(&b);
+}
+
+static void bl_tx_credit__refusals(void **state)
+{
+	struct bl_tx *t;
+	uint8_t body[8] = { 0 };
+
+	(void)state;
+	send_frames(&b, 4);
+	t = &fake_peer(&a, &b)->tx;
+	assert_int_equal(t->next_psn, 4);
+	/* beyond what was sent */
+	fake_credit(&a, &b, 5, 100);
+	/* another life */
+	bl_store32(body, 4);
+	bl_store16(body + 4, (uint16_t)(a.ep->incarnation + 1));
+	bl_store16(body + 6, 100);
+	fake_put(&a, &b.ep->self, BL_OP_CREDIT, 0, 0, body, 8);
+	bl_process(a.ep);
+	assert_int_equal(t->credited, 0);
+	assert_int_equal(t->window, BL_WINDOW_FIRST);
+	assert_int_equal(a.ep->st.credits_received, 0);
+	/* too short */
+	fake_put(&a, &b.ep->self, BL_OP_CREDIT, 0, 0, body, 7);
+	bl_process(a.ep);
+	assert_int_equal(a.ep->st.malformed, 1);
+	/* good, then older: what was credited stays */
+	fake_credit(&a, &b, 3, 5);
+	fake_credit(&a, &b, 2, 6);
+	bl_process(a.ep);
+	assert_int_equal(t->credited, 3);
+	assert_int_equal(t->window, 6);
+	fake_credit(&a, &b, 4, 60000);
+	bl_process(a.ep);
+	assert_int_equal(t->credited, 4);
+	assert_int_equal(t->window, BL_WINDOW_MAX);
+}
+
+static void bl_tx_credit__numbers_wrap(void **state)
+{
+	struct bl_tx *t = &fake_peer(&a, &b)->tx;
+	struct seen s;
+	int i;
+
+	(void)state;
+	t->next_psn = t->credited = 0xfffffffe;
+	send_frames(&b, 5);
+	for (i = 0; i < 4; i++) {
+		fake_expect(&b, &s, BL_OP_DATA);
+		assert_int_equal(s.psn, 0xfffffffeu + (uint32_t)i);
+	}
+	fake_silent(&b);
+	fake_credit(&a, &b, 1, 4);
+	bl_process(a.ep);
+	assert_int_equal(t->credited, 1);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.psn, 2);
+}
+
+/* ---- send_fail ---- */
+
+static void bl_tx_nak__cookies(void **state)
+{
+	struct failures *fs = calloc(1, sizeof(*fs));
+	struct seen s[3];
+	int i;
+
+	(void)state;
+	assert_non_null(fs);
+	bl_on_send_fail(a.ep, on_fail, fs);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(send_one(&b, "x", 1, 100 + 10 * (uint64_t)i, BL_MORE), 0);
+		assert_int_equal(send_one(&b, "y", 1, 101 + 10 * (uint64_t)i, 0), 0);
+		fake_expect(&b, &s[i], BL_OP_DATA);
+	}
+	/* one item */
+	fake_nak(&a, &b, 1, 1, BL_NAK_INCOMPLETE, 1);
+	bl_process(a.ep);
+	assert_int_equal(fs->n, 1);
+	assert_int_equal(fs->f[0].cookie, 111);
+	assert_int_equal(fs->f[0].ts, s[1].ts);
+	assert_int_equal(fs->f[0].why, BL_FAIL_INCOMPLETE);
+	assert_memory_equal(&fs->f[0].dst, &b.ep->self, sizeof(struct bl_addr));
+	/* an item that the frame did not have */
+	fake_nak(&a, &b, 1, 1, BL_NAK_INCOMPLETE, 2);
+	/* frames; the item does not matter then */
+	fake_nak(&a, &b, 0, 2, BL_NAK_LOST, 0);
+	bl_process(a.ep);
+	assert_int_equal(fs->n, 5);
+	assert_int_equal(fs->f[1].cookie, 100);
+	assert_int_equal(fs->f[2].cookie, 101);
+	assert_int_equal(fs->f[3].cookie, 110);
+	assert_int_equal(fs->f[4].cookie, 111);
+	assert_int_equal(fs->f[4].why, BL_FAIL_LOST);
+	/* reported once; never sent; of another life */
+	fake_nak(&a, &b, 0, 2, BL_NAK_LOST, BL_NAK_WHOLE);
+	fake_nak(&a, &b, 3, 5, BL_NAK_LOST, BL_NAK_WHOLE);
+	a.ep->incarnation++;
+	fake_nak(&a, &b, 2, 1, BL_NAK_LATE, BL_NAK_WHOLE);
+	a.ep->incarnation--;
+	bl_process(a.ep);
+	assert_int_equal(fs->n, 5);
+	fake_nak(&a, &b, 2, 1, BL_NAK_LATE, BL_NAK_WHOLE);
+	bl_process(a.ep);
+	assert_int_equal(fs->n, 7);
+	assert_int_equal(fs->f[6].why, BL_FAIL_LATE);
+	assert_int_equal(a.ep->st.send_failed, 7);
+	/* a stranger's count that would keep us busy for minutes */
+	fake_nak(&a, &b, 0, 0xffffffff, BL_NAK_LOST, BL_NAK_WHOLE);
+	bl_process(a.ep);
+	assert_int_equal(a.ep->st.malformed, 1);
+	free(fs);
+}
+
+static void send_again(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+{
+	struct bl_msg m = { .dst = *dst, .data = "again", .len = 5, .cookie = cookie + 1 };
+
+	(void)ts;
+	assert_int_equal(why, BL_FAIL_LOST);
+	++*(int *)ctx;
+	assert_int_equal(bl_send(a.ep, &m, 1, 0), 0);
+}
+
+static void bl_tx_nak__the_callback_may_send(void **state)
+{
+	struct seen s;
+	int calls = 0;
+
+	(void)state;
+	bl_on_send_fail(a.ep, send_again, &calls);
+	assert_int_equal(send_one(&b, "once", 4, 1, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	fake_nak(&a, &b, 0, 1, BL_NAK_LOST, BL_NAK_WHOLE);
+	bl_process(a.ep);
+	assert_int_equal(calls, 1);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_memory_equal(s.body + 6, "again", 5);
+}
+
+/* ---- silence ---- */
+
+static void bl_tx_timers__probes_then_unreachable(void **state)
+{
+	struct failures *fs = calloc(1, sizeof(*fs));
+	struct bl_tx *t = &fake_peer(&a, &b)->tx;
+	uint64_t now, due, rto = BL_RTO_NS;
+	struct seen s;
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(fs);
+	bl_on_send_fail(a.ep, on_fail, fs);
+	for (i = 0; i < BL_WINDOW_FIRST + 2; i++) /* two of them wait */
+		assert_int_equal(send_one(&b, "x", 1, i, 0), 0);
+	assert_int_equal(send_one(&b, pattern, 5000, 77, 0), 0);
+	while (fake_take(&b, &s))
+		;
+	due = t->progress_ns + rto;
+	a.ep->timers_ns = 1;
+	assert_int_equal(bl_tx_timers(a.ep, due - 1), due);
+	fake_silent(&b);
+	for (i = 0; i < BL_PROBES_MAX; i++) {
+		now = due;
+		rto = rto * 2 < BL_RTO_MAX_NS ? rto * 2 : BL_RTO_MAX_NS;
+		due = now + rto;
+		assert_int_equal(bl_tx_timers(a.ep, now), due);
+		fake_expect(&b, &s, BL_OP_PROBE);
+		assert_int_equal(s.psn, t->next_psn);
+		assert_int_equal(bl_load16(s.body), a.ep->incarnation);
+		fake_silent(&b);
+		assert_int_equal(bl_tx_timers(a.ep, due - 1), due);
+		fake_silent(&b);
+	}
+	assert_int_equal(a.ep->st.probes_sent, BL_PROBES_MAX);
+	assert_int_equal(fs->n, 0);
+	assert_int_equal(bl_tx_timers(a.ep, due), 0);
+	fake_silent(&b);
+	bl_process(a.ep);
+	/* on the way: 0 to 3; staged: 4, 5 and the large one */
+	assert_int_equal(fs->n, BL_WINDOW_FIRST + 3);
+	for (i = 0; i < fs->n; i++) {
+		assert_int_equal(fs->f[i].why, BL_FAIL_UNREACHABLE);
+		assert_int_equal(fs->f[i].cookie, i < BL_WINDOW_FIRST + 2 ? i : 77);
+	}
+	assert_int_equal(a.ep->staged_bytes, 0);
+	assert_false(a.ep->held);
+	/* for a second all fails at once; others are served */
+	assert_int_equal(send_one(&b, "x", 1, 500, 0), 0);
+	assert_int_equal(send_one(&c, "x", 1, 501, 0), 0);
+	bl_process(a.ep);
+	assert_int_equal(fs->n, BL_WINDOW_FIRST + 4);
+	assert_int_equal(fs->f[fs->n - 1].cookie, 500);
+	fake_silent(&b);
+	fake_expect(&c, &s, BL_OP_DATA);
+	/* then it is tried again, under new numbers */
+	t->dead_until_ns = bl_mono();
+	assert_int_equal(send_one(&b, "x", 1, 502, 0), 0);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.psn, BL_WINDOW_FIRST);
+	free(fs);
+}
+
+static void bl_tx_timers__a_credit_ends_the_silence(void **state)
+{
+	struct bl_tx *t = &fake_peer(&a, &b)->tx;
+	struct seen s;
+
+	(void)state;
+	send_frames(&b, 2);
+	a.ep->timers_ns = 1;
+	bl_tx_timers(a.ep, t->progress_ns + BL_RTO_NS);
+	assert_int_equal(t->probes, 1);
+	fake_credit(&a, &b, 1, 4);
+	bl_process(a.ep);
+	assert_int_equal(t->probes, 0);
+	assert_int_equal(t->rto_ns, BL_RTO_NS);
+	/* with everything credited there is nothing to ask for */
+	fake_credit(&a, &b, 2, 4);
+	bl_process(a.ep);
+	a.ep->timers_ns = 1;
+	assert_int_equal(bl_tx_timers(a.ep, bl_mono() + 10 * BL_RTO_NS), 0);
+	while (fake_take(&b, &s))
+		assert_int_not_equal(s.psn, 3);
+	assert_int_equal(a.ep->st.probes_sent, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, up, down)
+		T(bl_send__one_message_on_the_wire),
+		T(bl_send__a_scattering_has_one_timestamp),
+		T(bl_send__timestamps_rise_when_the_clock_stands),
+		T(bl_send__more_shares_a_frame),
+		T(bl_send__gso_layout),
+		T(bl_send__frame_filled_to_the_byte),
+		T(bl_send__large_message_in_parts),
+		T(bl_send__local_peers_get_frame_by_frame),
+		T(bl_send__jumbo_frames_leave_in_several_sends),
+		T(bl_send__refusals),
+		T(bl_send__void_clock_sends_nothing),
+		T(bl_send__first_window),
+		T(bl_send__a_scattering_waits_as_a_whole),
+		T(bl_send__again_undoes_the_whole_scattering),
+		T(bl_send__send_buffer_bounds_large_messages),
+		T(bl_send__what_never_fits_is_no_matter_of_waiting),
+		T(bl_tx_credit__refusals),
+		T(bl_tx_credit__numbers_wrap),
+		T(bl_tx_nak__cookies),
+		T(bl_tx_nak__the_callback_may_send),
+		T(bl_tx_timers__probes_then_unreachable),
+		T(bl_tx_timers__a_credit_ends_the_silence),
+	};
+
+	fill_pattern();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
