@@ -22,7 +22,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 llvm-16 libbpf-dev bpftool linux-libc
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 jq tshark mandoc
 PKGS_BENCH := corosync libcpg-dev
-PKGS_VM	   := qemu-system-x86 busybox-static cpio kmod zstd lz4 xz-utils python3
+PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers
 CFLAGS	?= -O2 -g
@@ -58,7 +58,7 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 
 $(B)/%.o: %.c $(HDRS) $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c $< -o $@
+	$(CC) $(ALL_CFLAGS) -fPIC $(if $(filter lib/%,$<),-fvisibility=hidden) -c $< -o $@
 
 $(B)/libbarline.a: $(LIB_SRC:%.c=$(B)/%.o)
 	@rm -f $@
@@ -92,14 +92,18 @@ $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses
-LAB_NET_OBJ := $(B)/cli/lab_net.o $(B)/cli/nl.o $(B)/cli/pass.o
-$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(LAB_NET_OBJ) $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/nl.o $(B)/cli/pass.o
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(LAB_NET_OBJ) $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-node.a $(B)/libbarline.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-$(B)/tests/fuzz/%: tests/fuzz/%.c $(LIB_SRC) $(HDRS)
+$(B)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(LIB_SRC) $(HDRS)
 	@mkdir -p $(@D)
 	$(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -Ilib -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(LIB_SRC)
 

@@ -253,7 +253,7 @@ static __always_inline void publish(struct run *r)
 		BL_WRITE_ONCE(page->commit, leaf.c);
 	if (leaf.b == BL_TIME_NONE || leaf.b <= page->barrier)
 		return;
-	/* the ring's commit was an atomic exchange, which orders it before this store; pairs with lib/ring.c: barrier, then ring */
+	/* the ring's commit was an atomic exchange, which orders it before this store; pairs with bl_rx_drain() in lib/rx.c: barrier, then ring */
 	BL_WRITE_ONCE(page->barrier, leaf.b);
 	wake_below(leaf.b);
 }
@@ -389,6 +389,22 @@ static __always_inline int from_endpoint(const struct run *r)
 	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active);
 }
 
+/*
+ * The checksum follows the 12 bytes that changed. The helper knows what we cannot see: it leaves a checksum that the device will finish alone, and a frame
+ * without one stays without one.
+ */
+static __always_inline void fill_single(struct __sk_buff *skb, __u32 off, __u8 *both)
+{
+	__u8 old[12];
+	__s64 diff;
+
+	if (bpf_skb_load_bytes(skb, off + 6, old, sizeof(old)))
+		return;
+	bpf_skb_store_bytes(skb, off + 6, both, sizeof(old), 0);
+	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)both, sizeof(old), 0);
+	bpf_l4_csum_replace(skb, off - 2, 0, diff, BPF_F_MARK_MANGLED_0);
+}
+
 struct fill {
 	struct __sk_buff *skb;
 	__u32 off, step, end;
@@ -423,19 +439,17 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	}
 	if (host_barrier(r->cfg, r->page, &b))
 		return BL_R_CLOCK_VOID;
+	if (r->f.opcode != BL_OP_BEACON)
+		BL_WRITE_ONCE(r->page->sends, r->page->sends + 1);
 	bl_put48(f.both, b);
 	bl_put48(f.both + 6, b);
 	f.step = skb->gso_size;
-	if (r->f.opcode != BL_OP_BEACON && f.step) {
-		bpf_loop(BL_GSO_SEGS, fill_one, &f, 0);
-	} else {
-		__u16 no_check = 0;
-
+	if (r->f.opcode == BL_OP_BEACON)
 		fill_one(0, &f);
-		/* the checksum is not ours to trust after that; none is allowed (RFC 768, RFC 6935), a wrong one is not */
-		if (r->f.opcode != BL_OP_BEACON)
-			bpf_skb_store_bytes(skb, f.off - 2, &no_check, sizeof(no_check), 0);
-	}
+	else if (f.step)
+		bpf_loop(BL_GSO_SEGS, fill_one, &f, 0); /* checksums are made after segmentation */
+	else
+		fill_single(skb, f.off, f.both);
 	skb->queue_mapping = r->cfg->queue + 1;
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }

@@ -9,12 +9,12 @@
  *	enum bl_reason r = bl_parse(data, end, port_base, port_count, &f);
  *	r == BL_R_NOT_OURS: leave it to the kernel; r != BL_R_NONE: drop it for r; else f is filled in.
  *
- * Does not check UDP checksums: barline's are zero on the wire (RFC 6935 allows it for IPv6), since every hop rewrites the payload;
- * a non-zero one is kept right incrementally (RFC 1624).
+ * Does not check UDP checksums; hops that rewrite the header keep them right incrementally (RFC 1624), and zero, none, stays zero.
  */
 #ifndef BARLINE_WIRE_CORE_H
 #define BARLINE_WIRE_CORE_H
 
+#include <stddef.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -102,6 +102,35 @@ BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 	h->flags = (__u8)((h->flags & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
 }
 
+/* Whole words of a header: where an address has to be aligned to be read at once, the compiler takes it byte by byte; for BPF it would do so everywhere. */
+BL_CORE __u64 bl_load64(const void *p)
+{
+#ifdef __bpf__
+	return BL_BE64(*(const __u64 *)p);
+#else
+	__u64 v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return BL_BE64(v);
+#endif
+}
+
+/**
+ * bl_hdr_send - what every hop writes: barriers and lane; keeps the other flags. In a BPF program @h is in a packet or a map, not on the stack.
+ */
+BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 lane, __u32 lanes)
+{
+#ifdef __bpf__
+	*(__u16 *)h->barrier = BL_BE16((__u16)(b >> 32));
+	*(__u64 *)(h->barrier + 2) = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
+	*(__u16 *)(h->commit + 4) = BL_BE16((__u16)c);
+#else
+	bl_put48(h->barrier, b);
+	bl_put48(h->commit, c);
+#endif
+	bl_hdr_set_lane(h, lane, lanes);
+}
+
 /** bl_psn_before - serial-number order of packet sequence numbers (RFC 1982). */
 BL_CORE int bl_psn_before(__u32 a, __u32 b)
 {
@@ -138,24 +167,27 @@ BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32
 /** bl_header_check - the fields of the header itself; fills @f. */
 BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
 {
-	__u8 op = h->opcode & 0x1f;
+	__u64 w0 = bl_load64(h), w1 = bl_load64((const __u8 *)h + 8), w2 = bl_load64((const __u8 *)h + 16);
+	__u8 flags = (__u8)w2, op = w2 >> 8 & 0x1f;
 
-	if (h->opcode >> 5 != BL_VERSION)
+	if ((w2 >> 13 & 7) != BL_VERSION)
 		return BL_R_BAD_VERSION;
 	if (op == 0 || op >= BL_OP_LIMIT || (op == BL_OP_BEACON) != link)
 		return BL_R_BAD_OPCODE;
-	if (h->flags & BL_F_RESERVED || BL_FLAGS_LANE(h->flags) >= BL_FLAGS_LANES(h->flags))
+	if (flags & BL_F_RESERVED || BL_FLAGS_LANE(flags) >= BL_FLAGS_LANES(flags))
 		return BL_R_BAD_FLAGS;
 	f->opcode = op;
-	f->flags = h->flags;
-	f->lane = BL_FLAGS_LANE(h->flags);
-	f->lanes = BL_FLAGS_LANES(h->flags);
-	f->ts = bl_get48(h->ts);
-	f->b = bl_get48(h->barrier);
-	f->c = bl_get48(h->commit);
-	f->psn = bl_hdr_psn(h);
+	f->flags = flags;
+	f->lane = BL_FLAGS_LANE(flags);
+	f->lanes = BL_FLAGS_LANES(flags);
+	f->ts = w0 >> 16;
+	f->b = (w0 & 0xffff) << 32 | w1 >> 32;
+	f->c = (w1 & 0xffffffff) << 16 | w2 >> 48;
+	f->psn = (__u32)(w2 >> 16);
 	return BL_R_NONE;
 }
+_Static_assert(offsetof(struct bl_hdr, barrier) == 6 && offsetof(struct bl_hdr, commit) == 12 && offsetof(struct bl_hdr, psn_hi) == 18 &&
+	       offsetof(struct bl_hdr, opcode) == 22 && offsetof(struct bl_hdr, flags) == 23, "bl_header_check() takes the header in words");
 
 /* UDP over either IP; @l4 points behind the IP header at offset @l4_off (no pointer is ever subtracted: the verifier would lose it), @l4_len is what the IP header vouches for */
 BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_off, __u32 l4_len, struct bl_frame *f)
@@ -181,7 +213,8 @@ BL_CORE int bl_in_range(__u16 port, __u16 base, __u16 count)
 /**
  * bl_parse_whole - see the top of this file. [@start, @stop) is the part of the frame that can be read, @whole its length in bytes (a tc program
  * sees only the head of a large skb). @base, @count: barline's UDP port range; a frame is ours if its destination port lies in it. What decides
- * whose a frame is (ethertype, IP protocol, destination port) is looked at first, so that other traffic always comes out as BL_R_NOT_OURS, however odd.
+ * whose a frame is (ethertype, IP protocol, destination port) is looked at first, so that other traffic comes out as BL_R_NOT_OURS, however odd; only an IPv4 UDP packet
+ * whose header length is below 5 words is refused whatever its port: it has none that could be trusted.
  */
 BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32 whole, __u16 base, __u16 count, struct bl_frame *f)
 {

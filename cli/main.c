@@ -113,7 +113,7 @@ static error_t parse_words(int key, char *arg, struct argp_state *state)
 static int next_word(int argc, char **argv, const char *args_doc)
 {
 	const struct argp argp = { .parser = parse_words, .args_doc = args_doc, .children = cmd_globals, .help_filter = help_filter,
-				   .doc = "barline - a rack of Linux machines as one ordered, lossless bus\v" };
+				   .doc = "barline - a rack of Linux machines as one ordered, ordered bus\v" };
 	struct words w = { 0 };
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &w);

@@ -143,10 +143,11 @@ static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, const struct bl_reg *r,
 		    uint64_t watch, const struct bl_clock *clock)
 {
-	static const char *const states[] = { [BL_REG_ABSENT] = "absent", [BL_REG_JOINING] = "joining", [BL_REG_LIVE] = "live" };
+	static const char *const states[] = { [BL_REG_ABSENT] = "absent", [BL_REG_JOINING] = "joining", [BL_REG_LIVE] = "live",
+					      [BL_REG_DEAD] = "dead" };
 
 	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "node", node_name(ref), "what", what, "name", name,
-					      "lane", lane, "state", r->state <= BL_REG_LIVE ? states[r->state] : "?", "barrier",
+					      "lane", lane, "state", r->state <= BL_REG_DEAD ? states[r->state] : "?", "barrier",
 					      time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns", lag_or_null(clock, r->b), "silent_ns",
 					      r->heard_ns && watch >= r->heard_ns ? json_integer((json_int_t)(watch - r->heard_ns)) :
 										     json_null()));

@@ -14,8 +14,8 @@
  * another was delivered is delivered after it. Best effort: a lost message is reported to its sender's send_fail callback and never
  * delivered late.
  *
- * Threads: an endpoint belongs to one thread at a time. Different endpoints are independent. No call blocks but bl_recv and bl_wait with a
- * timeout. No signal handler, thread or timer of the library's own exists.
+ * Threads: an endpoint belongs to one thread at a time. Different endpoints are independent. No call sleeps but bl_recv and bl_wait with a
+ * timeout; a send may wait up to 100 ms for a transmit queue that is stuck. No signal handler, thread or timer of the library's own exists.
  *
  * Errors: functions return 0 or a count, or a negative errno; bl_strerror() of the endpoint gives the sentence for people.
  * Times: nanoseconds; timestamps are bus time, 64 bits, see docs/protocol.md.
@@ -57,7 +57,8 @@ BL_API char *bl_addr_format(const struct bl_addr *a, char *buf, size_t size);
  * struct bl_options - all zero: the defaults.
  * @port: UDP port of the endpoint; 0: a free one of barline's range.
  * @ring_bytes: size of the ring that the kernel fills, a power of two; 0: 512 KiB. Also bounds what senders may have outstanding.
- * @send_buffer: bytes that may wait for windows before bl_send() says -EAGAIN; 0: 4 MiB.
+ * @send_buffer: bytes of large messages (more than a frame) that may wait for windows before bl_send() says -EAGAIN; 0: 4 MiB. Small ones
+ *	wait in frames, as many per destination as its window has.
  * @family: AF_INET, AF_INET6, or 0: the host's first address.
  * @socket_path: the host daemon's socket; NULL: that of this network namespace.
  */
@@ -103,8 +104,9 @@ struct bl_msg {
 /**
  * bl_send - send one scattering, best effort: @n messages with one timestamp, taken when it leaves. Either all of it is accepted or nothing.
  * A message is held while the receive window of any destination of the scatterings before it is closed (1Pipe 6.1).
- * Returns 0; -EAGAIN the send buffer is full: bl_wait(ep, BL_WAIT_SEND, ...); -EMSGSIZE; -EINVAL; -ETIME the clock is void: nothing is
- * sent rather than sent wrong; -ENETUNREACH no route.
+ * Returns 0; -EAGAIN the send buffer is full: bl_wait(ep, BL_WAIT_SEND, ...); -EMSGSIZE a message, or what the scattering has for
+ * one destination (44 frames), is too large: waiting would not help; -EINVAL; -ETIME the clock is void: nothing is
+ * sent rather than sent wrong. A destination without a route is reported to the send_fail callback.
  */
 BL_API int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
 
@@ -162,7 +164,7 @@ typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *ds
 BL_API void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx);
 
 /**
- * struct bl_stats - counters of one endpoint since bl_init(); read with bl_stats(). @size must be set to sizeof(struct bl_stats) by the caller.
+ * struct bl_stats - counters of one endpoint since bl_init(); read with bl_get_stats(). @size must be set to sizeof(struct bl_stats) by the caller.
  */
 struct bl_stats {
 	uint32_t size;

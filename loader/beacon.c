@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -20,6 +21,7 @@
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 
+#define BUSY_SENDS   4
 #define VOID_POLL_NS 10000000ULL
 #define SLOP_NS	     1000ULL
 #define MARGIN_NS    100ULL /* bus time may be 500 ppm slower than CLOCK_MONOTONIC: 50 ns in 100 us */
@@ -40,6 +42,19 @@ static void send_one(struct bl_node *n)
 	bl_log(BL_LOG_WARN, "%s: cannot send beacons on %s: %s", n->meta.name, n->att[0].iface.name, strerror(errno));
 }
 
+/*
+ * Whether data has carried this host's barrier often enough since the last tick. One beacon in four is sent all the same: it is beacons that drive the switches'
+ * relays to idle ports and their search for the silent, and different hosts send at different ticks.
+ */
+static bool carried(struct bl_node *n, uint64_t tick)
+{
+	uint64_t sends = BL_READ_ONCE(n->page->sends); /* counted by bl_host_egress */
+	bool busy = sends - n->beacon_sends >= BUSY_SENDS;
+
+	n->beacon_sends = sends;
+	return busy && (tick / n->beacon_ns + n->meta.node_id) % 4;
+}
+
 /* Send what is due; CLOCK_MONOTONIC of the next tick. */
 static uint64_t serve(struct bl_node *n)
 {
@@ -52,7 +67,8 @@ static uint64_t serve(struct bl_node *n)
 	tick = bus + SLOP_NS - (bus + SLOP_NS) % n->beacon_ns;
 	if (tick > n->beacon_last) {
 		n->beacon_last = tick;
-		send_one(n);
+		if (!carried(n, tick))
+			send_one(n);
 	}
 	return mono + (tick + n->beacon_ns - bus) + MARGIN_NS;
 }
@@ -144,11 +160,17 @@ int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_server *s = n->srv;
+	void *page;
 	int rc;
 
 	rc = open_socket(n, err);
 	if (rc)
 		return rc;
+	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, n->page_fd, 0);
+	if (page == MAP_FAILED)
+		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
+	n->page = page;
+	n->beacon_sends = n->page->sends;
 	make_frame(n);
 	n->beacon_ns = n->cfg.beacon_us * 1000ULL;
 	pthread_mutex_lock(&s->beacon_lock);
@@ -174,6 +196,9 @@ void bl_beacon_remove(struct bl_node *n)
 	if (n->beacon_sock >= 0)
 		close(n->beacon_sock);
 	n->beacon_sock = -1;
+	if (n->page)
+		munmap((void *)n->page, (size_t)sysconf(_SC_PAGESIZE));
+	n->page = NULL;
 }
 
 void bl_beacon_stop(struct bl_server *s)

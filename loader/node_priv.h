@@ -91,6 +91,8 @@ struct bl_node {
 	uint64_t beacon_last; /* bus time of the last tick sent */
 	uint64_t beacon_ns;
 	uint32_t beacon_psn;
+	const struct bl_host_page *page; /* mapped by beacon.c */
+	uint64_t beacon_sends;		 /* @page->sends at the last tick */
 	int beacon_errno; /* logged already */
 	uint8_t beacon_frame[BL_BEACON_LEN];
 	/* endpoint.c */

@@ -62,6 +62,7 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  * @barrier: messages below it are complete: everything that will ever come below it is in the rings already.
  * @commit: the same for reliable messages.
  * @sent_barrier: highest barrier that the egress program wrote.
+ * @sends: data sends that carried a barrier; lost counts of two CPUs do no harm: the beacon thread only wants to know whether there were several.
  * @reg: registers of the link, per lane.
  * @now_ns, @limit_ns, @watch_ns, @scan_ns: as in struct bl_sw_lane.
  *
@@ -75,7 +76,7 @@ struct bl_host_page {
 	__u64 limit_ns;
 	__u64 watch_ns;
 	__u64 scan_ns;
-	__u64 reserved;
+	__u64 sends;
 	struct bl_reg reg[BL_LANES_MAX];
 };
 _Static_assert(sizeof(struct bl_host_page) == 320, "ABI");

@@ -28,14 +28,14 @@
 	X(SHORT,           "short",           DROP, "frame ends inside a header it announces") \
 	X(BAD_LENGTH,      "bad_length",      DROP, "IP or UDP length disagrees with the frame") \
 	X(BAD_IHL,         "bad_ihl",         DROP, "IPv4 header length below 5 words") \
-	X(IP_OPTIONS,      "ip_options",      DROP, "IPv4 options or IPv6 extension headers on an ordered frame") \
+	X(IP_OPTIONS,      "ip_options",      DROP, "IPv4 options on an ordered frame") \
 	X(FRAGMENT,        "fragment",        DROP, "IP fragment of an ordered frame; raise the MTU") \
 	X(DOUBLE_TAG,      "double_tag",      DROP, "more than one VLAN tag") \
 	X(BAD_VERSION,     "bad_version",     DROP, "header version is not one this build speaks") \
 	X(BAD_OPCODE,      "bad_opcode",      DROP, "opcode unknown, or not allowed in this kind of frame") \
 	X(BAD_FLAGS,       "bad_flags",       DROP, "reserved flag set, or lane not below the lane count") \
 	X(TTL,             "ttl",             DROP, "TTL or hop limit used up: a forwarding loop") \
-	X(LOOPED,          "looped",          DROP, "frame came back to the port that its sender is on") \
+	X(LOOPED,          "looped",          DROP, "frame came back: to the port it would leave by, or a beacon to the node that sent it") \
 	X(BARRIER_AHEAD,   "barrier_ahead",   DROP, "barrier further ahead than this node's clock plus the bound") \
 	X(TS_AHEAD,        "ts_ahead",        DROP, "message timestamp further ahead than this node's clock plus the bound") \
 	X(TAI_MISMATCH,    "tai_mismatch",    DROP, "neighbour uses another TAI offset; fix its clock first") \
@@ -52,7 +52,7 @@
 	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to") \
 	X(BARRIER_OLD,     "barrier_old",     NOTE, "barrier below its register; ordinary, ignored") \
 	X(EXCLUDED,        "excluded",        NOTE, "silent input excluded from the barrier after dead_after") \
-	X(JOINED,          "joined",          NOTE, "input joined the barrier once its own had passed it")
+	X(JOINED,          "joined",          NOTE, "input taken into the barrier")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -99,7 +99,8 @@ struct bl_sw_port {
 _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
 
 /*
- * ABSENT: never heard. JOINING: heard, its barrier has not passed what the outputs were given. LIVE: holds the minimum back.
+ * ABSENT: never heard. JOINING: heard, but its barrier is far behind what the outputs were given, or other lanes of its link are awaited. LIVE: holds the
+ * minimum back; outputs stand still until it has passed what they were given (bl_join_floor()).
  * DEAD: was silent for dead_after: does not hold B back any more, but still C (until the controller's Resume).
  */
 enum bl_reg_state { BL_REG_ABSENT, BL_REG_JOINING, BL_REG_LIVE, BL_REG_DEAD };
@@ -153,6 +154,7 @@ _Static_assert(sizeof(struct bl_tree) == 8192, "ABI");
  * @scan_ns: watch time of the last search for silent inputs.
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
+ * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next().
  */
 struct bl_sw_lane {
 	__u64 now_ns;
@@ -161,8 +163,9 @@ struct bl_sw_lane {
 	__u64 scan_ns;
 	struct bl_pair out[BL_SETS_MAX];
 	__u64 relayed[BL_SETS_MAX];
+	__u64 relay_at[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 224, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 288, "ABI");
 
 /**
  * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the lane's CPU.

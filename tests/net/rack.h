@@ -53,6 +53,7 @@
 #define RACK_DEAD_AFTER_US 300000 /* longer than any pause of a busy virtual machine: no false exclusion */
 
 static pid_t rack_case_pid;
+static uint64_t rack_begun; /* CLOCK_MONOTONIC of the case's start */
 
 /* The case fails: say why, and end it. Workers die with it. */
 #define FAIL(...) rack_fail(__FILE__, __LINE__, __VA_ARGS__)
@@ -182,6 +183,7 @@ T_FN void rack_run(void (*fn)(void))
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		rack_case_pid = getpid();
+		rack_begun = start;
 		alarm(RACK_CASE_S);
 		bl_log_level = 4;
 		rack_private();

@@ -495,6 +495,7 @@ T_FN unsigned int tr_add(const struct tr_cfg *cfg)
 T_FN void tr_go(void)
 {
 	rack_settle();
+	fprintf(stderr, "  up after %.1f s\n", (double)(t_mono() - rack_begun) / 1e9);
 	TR_STORE(tr_sh->go, 1);
 }
 
@@ -554,6 +555,21 @@ T_FN void tr_stop(void)
 	CHECK(tr_until(tr_all_gone, 10000), "endpoints do not leave");
 }
 
+/* Forget all endpoints, so that the next ones begin anew on the same rack. */
+T_FN void tr_reset(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < tr_sh->count; i++) {
+		munmap(tr_sh->node[i].sent, TR_SENT_MAX * sizeof(struct oc_sent));
+		munmap(tr_sh->node[i].got, TR_GOT_MAX * sizeof(struct oc_got));
+		munmap(tr_sh->node[i].failed, TR_FAILED_MAX * sizeof(struct tr_failed));
+		memset(&tr_sh->node[i], 0, sizeof(tr_sh->node[i]));
+	}
+	tr_sh->go = tr_sh->quit = tr_sh->count = 0;
+	t_rand(&tr_sh->seed);
+}
+
 T_FN void tr_kill(unsigned int id)
 {
 	tr_sh->node[id].may_die = true;
@@ -585,7 +601,8 @@ T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
 		c->log[i] = (struct oc_log){ tr_sh->node[i].sent, tr_sh->node[i].got, tr_sh->node[i].nsent, tr_sh->node[i].ngot };
 	v = oc_check(c);
 	CHECK(v == OC_OK, "verdict %d: %s", v, c->text);
-	fprintf(stderr, "  %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons of two receivers", c->groups, c->deliveries, c->common);
+	fprintf(stderr, "  %.1f s: %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons of two receivers\n", (double)(t_mono() - rack_begun) / 1e9,
+		c->groups, c->deliveries, c->common);
 	/* what was reported as not delivered must not have been delivered; "unreachable" only says that nothing was heard */
 	for (i = 0; i < c->nodes; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
@@ -602,7 +619,6 @@ T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
 				      "(%u,%" PRIu64 ") item %u was reported as failed (%u) and delivered to %u all the same", i, f->seq, f->item, f->why, f->dst);
 		}
 	}
-	fputc('\n', stderr);
 	free(c);
 }
 

@@ -8,6 +8,7 @@
 
 #include <sys/epoll.h>
 #include "prog_util.h"
+#include "../../maps/host_abi.h"
 #include "host.skel.h"
 
 #define BEACON_NS   100000ULL

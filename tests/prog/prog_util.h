@@ -201,12 +201,15 @@ static inline __u64 mono_now(void)
  * Bus time stands still at @bus: a slope of 0 (rate -1 in units of 2^-30) is exact in bl_seg_at() for the first 2^33 ns (8.6 s) after the piece's start, which is
  * now, and a test runs its frame at once.
  */
+static __u64 bus_now;
+
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 {
 	struct bl_clock_seg s = { .mono_ns = mono_now(), .bus_ns = bus, .rate = -(1 << 30) };
 	struct bl_clock c = { .flags = BL_CLOCK_VALID, .seg = { s, s }, .as_of_ns = s.mono_ns, .void_after_ns = ~0ULL, .bound_ns = BOUND };
 
 	map_put(clock, 0, &c);
+	bus_now = bus;
 }
 
 MAYBE_UNUSED static void clock_void(const struct bpf_map *clock)

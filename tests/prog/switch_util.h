@@ -237,9 +237,13 @@ MAYBE_UNUSED static struct desc sent(struct desc d, __u64 b, __u64 c)
 	return sent_on(0, d, b, c);
 }
 
-/* A relayed beacon as ingress leaves it; sets 0 and 1 have barriers, the others none. */
+/* A relayed beacon as ingress leaves it; sets 0 and 1 have barriers, the others none: b 0, c old to everybody. */
 MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 {
+	__u32 s;
+
+	for (s = 0; s < BL_SETS_MAX; s++)
+		d.relay[s] = (struct bl_pair){ 0, bus_now - BL_TS_OLD };
 	d.node = NODE_ID;
 	d.lane = 0;
 	d.lanes = (__u8)cfg.lanes;
@@ -256,6 +260,17 @@ MAYBE_UNUSED static void feed(__u32 port, __u64 b)
 
 	build(&in, &d);
 	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], &in, &out);
+}
+
+/* The first barrier that is relayed after one of @b: a 32nd of an interval before the next multiple of the interval (bl_relay_next()). */
+MAYBE_UNUSED static __u64 next_relay(__u64 b)
+{
+	const __u64 slack = BEACON_NS / 32;
+
+	b += slack + 1;
+	while (b % BEACON_NS)
+		b++;
+	return b - slack;
 }
 
 /* All four neighbours live with barrier @b, which every output was given. Each joins 1 ns above the one before: who joins must be above what was given. */

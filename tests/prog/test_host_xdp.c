@@ -364,7 +364,7 @@ static void barrier__two_lanes(void **state)
 
 /* ---- sleepers ---- */
 
-static struct bl_wake asleep(__u64 u0, __u64 u1, __u64 u2, __u64 next)
+static void asleep(__u64 u0, __u64 u1, __u64 u2, __u64 next)
 {
 	struct bl_wake w;
 
@@ -374,7 +374,6 @@ static struct bl_wake asleep(__u64 u0, __u64 u1, __u64 u2, __u64 next)
 	w.ep[1].until = u1;
 	w.ep[2].until = u2;
 	wake_put(&w);
-	return w;
 }
 
 static void is_wake(__u64 next, __u64 u0, __u64 u1, __u64 u2)
@@ -471,6 +470,7 @@ static void wake__on_data(void **state)
 	assert_true(woken(0, 5000));
 	assert_int_equal(ring_read(0), 3);
 	/* awake: a message changes nothing */
+	d.b = d.c = T0 + 41;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
 	assert_false(woken(0, 0));

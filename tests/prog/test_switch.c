@@ -441,48 +441,71 @@ static void relay__first(void **state)
 	memset(d.relay, 0xee, sizeof(d.relay)); /* undefined on receipt: every byte is written */
 	d.port = 0x1234;
 	d.psn = 0x01020304;
-	want = d;
-	memset(want.relay, 0, sizeof(want.relay));
-	want.relay[1] = (struct bl_pair){ T0 - 5, T0 - 9 };
-	want.node = NODE_ID;
+	want = relayed(d, 0, T0 - 5);
+	want.relay[0].c = T0 - BL_TS_OLD;
+	want.relay[1].c = T0 - 9;
 	step(UPLINK, &d, XDP_REDIRECT, &want, WANT({ UPLINK, BL_R_RELAYED }, { UPLINK, BL_R_JOINED }));
 	assert_int_equal(after.lanes[0].relayed[0], 0);
 	assert_int_equal(after.lanes[0].relayed[1], T0 - 5);
 }
 
-/* Half a beacon interval above the last relay, to the ns; in any one set. */
-static void relay__half_an_interval(void **state)
+/* Relayed when the minimum of any one set has passed the next common tick, to the ns. */
+static void relay__next_tick(void **state)
 {
-	const __u64 b = T0 - 10 * BEACON_NS, half = BEACON_NS / 2;
-	struct desc d, want;
+	const __u64 b = T0 - 10 * BEACON_NS;
+	__u64 up = next_relay(b - NPORTS); /* the first to join was relayed */
+	struct desc d;
 	__u8 tags;
 
 	(void)state;
 	all_live(b);
-	state_take(&after);
-	assert_int_equal(after.lanes[0].relayed[0], b - NPORTS); /* the first to join was relayed */
-	feed(0, b + BEACON_NS);
-	feed(1, b + BEACON_NS);
+	assert_int_equal(after.lanes[0].relayed[0], b - NPORTS);
+	assert_int_equal(after.lanes[0].relay_at[0], up - 1);
+	assert_int_equal(after.lanes[0].relay_at[1], up - 1);
+	feed(0, b + 5 * BEACON_NS);
+	feed(1, b + 5 * BEACON_NS);
 	counts_take(sk->maps.counts, counted);
-	d = beacon_frame(3, b - NPORTS + half - 1);
-	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 	for (tags = 0; tags < 2; tags++) {
-		__u64 up = b - NPORTS + half + tags * half;
-
-		/* set 0 has risen by half; set 1 waits for the up-link at b, and goes along */
-		d = beacon_frame(3, up);
+		d = beacon_frame(3, up - 1);
 		d.tags = tags;
+		take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+		/* set 0 passes; set 1 waits for the up-link at b, and goes along */
+		d.b = d.c = up;
 		memset(d.relay, 0x55, sizeof(d.relay));
-		want = d;
-		memset(want.relay, 0, sizeof(want.relay));
-		step(3, &d, XDP_REDIRECT, (struct desc[]){ relayed(want, up, b) }, WANT({ 3, BL_R_RELAYED }));
+		step(3, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, up, b) }, WANT({ 3, BL_R_RELAYED }));
 		assert_int_equal(after.lanes[0].relayed[0], up);
 		assert_int_equal(after.lanes[0].relayed[1], b);
 		take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+		up = next_relay(up);
 	}
 	/* now set 1 alone */
-	d = beacon_frame(UPLINK, b + half);
-	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, b - NPORTS + 2 * half, b + half) }, WANT({ UPLINK, BL_R_RELAYED }));
+	d = beacon_frame(UPLINK, next_relay(b) - 1);
+	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
+	d.b = d.c = next_relay(b);
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, after.lanes[0].out[0].b, d.b) }, WANT({ UPLINK, BL_R_RELAYED }));
+	/* an interval that was skipped is not made up for */
+	d.b = d.c = next_relay(b) + BEACON_NS - 1;
+	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
+}
+
+/* C that waits for the dead stays behind; on the wire it is never so old that it would look ahead. */
+static void relay__old_commit(void **state)
+{
+	struct desc d, want;
+
+	(void)state;
+	feed(0, T0 - 5000);
+	clock_at(sk->maps.clock, T0 + 2 * BL_TS_OLD);
+	counts_take(sk->maps.counts, counted);
+	d = beacon_frame(0, bus_now);
+	d.c = T0 + 1000;
+	want = relayed(d, bus_now, bus_now);
+	want.relay[0].c = want.relay[1].c = bus_now - BL_TS_OLD;
+	step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_RELAYED }));
+	d = data_frame(0, 1, bus_now, bus_now);
+	d.c = T0 + 1000;
+	d.csum = true;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, bus_now, bus_now - BL_TS_OLD) }, WANT({ 0, BL_R_FORWARDED }));
 }
 
 static void reasons__all_seen(void **state)
@@ -527,7 +550,8 @@ int main(void)
 		CASE(beacon__refused),
 		CASE(beacon__negative_tai),
 		CASE(relay__first),
-		CASE(relay__half_an_interval),
+		CASE(relay__next_tick),
+		CASE(relay__old_commit),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -415,28 +415,53 @@ static void bl_watch_advance__edges(void **state)
 		assert_int_equal(bl_watch_advance(t[i].watch, t[i].before, t[i].now, t[i].beacon), t[i].want);
 }
 
-static void bl_relay_due__edges(void **state)
+static void bl_relay_next__edges(void **state)
 {
+	/* interval 3200: the slack is 100, so ticks count from 3100, 6300, 9500 on */
 	const struct {
-		uint64_t out, relayed, beacon, want;
+		uint64_t out, beacon, want;
 	} t[] = {
-		{ 1000, 1000, 3000, 0 },
-		{ 2499, 1000, 3000, 0 },
-		{ 2500, 1000, 3000, 1 },
-		{ 2501, 1000, 3000, 1 },
-		{ 4000, 1000, 3000, 1 },
-		{ 999, 1000, 3000, 0 }, /* an older clone that overtook nobody */
-		{ 0, 1000000000, 3000, 0 },
-		{ 0, 0, 3000, 0 },
-		{ 1764000000000000000ULL, 0, 3000, 1 }, /* the first one ever */
-		{ 1000 + 1500, 1000, 3001, 1 },
-		{ 1000 + 1499, 1000, 3001, 0 },
+		{ 0, 3200, 3099 },
+		{ 1, 3200, 3099 },
+		{ 3099, 3200, 3099 }, /* not past the tick yet: the next frame above it is due */
+		{ 3100, 3200, 6299 },
+		{ 3200, 3200, 6299 },
+		{ 6299, 3200, 6299 },
+		{ 6300, 3200, 9499 },
+		{ 31, 32, 62 },
+		{ 30, 31, 30 }, /* an interval so short that there is no slack */
+		{ 31, 31, 61 },
 	};
+	struct rnd r = rnd_seeded("relay");
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_relay_due(t[i].out, t[i].relayed, t[i].beacon), t[i].want);
+		assert_int_equal(bl_relay_next(t[i].out, t[i].beacon), t[i].want);
+	for (i = 0; i < 20000; i++) {
+		uint64_t beacon = 1000 + rnd_below(&r, 1000000), out = 1764000000000000000ULL + rnd_below(&r, 4000000000u), next;
+
+		next = bl_relay_next(out, beacon);
+		/* one relay per interval: never due at once, never more than an interval away, and it is that of the next tick */
+		assert_false(bl_above(out, next));
+		assert_true(next - out < beacon);
+		assert_int_equal((next + 1 + beacon / 32) % beacon, 0);
+	}
+}
+
+static void bl_above__edges(void **state)
+{
+	const uint64_t now = 1764000000000000000ULL;
+
+	(void)state;
+	assert_int_equal(bl_above(0, 0), 0);
+	assert_int_equal(bl_above(1, 0), 1);
+	assert_int_equal(bl_above(0, 1), 0);
+	assert_int_equal(bl_above(now, now), 0);
+	assert_int_equal(bl_above(now + 1, now), 1);
+	assert_int_equal(bl_above(now, now + 1), 0);
+	assert_int_equal(bl_above(now, 0), 1); /* the first relay ever */
+	assert_int_equal(bl_above(0, now), 0);
 }
 
 /* ---- a switch ---- */
@@ -543,7 +568,8 @@ int main(void)
 		cmocka_unit_test(bl_port_expire__a_joining_lane_stays),
 		cmocka_unit_test(bl_port_arrive__return_of_the_dead),
 		cmocka_unit_test(bl_watch_advance__edges),
-		cmocka_unit_test(bl_relay_due__edges),
+		cmocka_unit_test(bl_relay_next__edges),
+		cmocka_unit_test(bl_above__edges),
 		cmocka_unit_test(switch__random_frames_keep_the_promise),
 	};
 

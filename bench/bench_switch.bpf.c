@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The switch program's own code, wrapped so that bpf_prog_test_run can run it again and again on one frame as if frames came from all ports: each
+ * run gets the next port, a barrier that has risen, the address of another host, and a fresh TTL. So every run raises a register, and since the port whose turn
+ * it is always holds the minimum, each rise climbs its trees up to the root: the dearest case there is.
+ *
+ * A bare program does the same to the frame and then only what a switch cannot do without (redirect; look the route up): what is above it is
+ * barline's own cost. The ingress port is passed instead of looked up, but the look-up is done all the same.
+ */
+#include "../bpf/switch.bpf.c"
+
+/* Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run. */
+__u64 bench_b, bench_step_ns;
+/* Ports in use, a power of two; whose turn it is. */
+__u32 bench_ports, bench_turn;
+/* Of the frame before the first run: put back each time. */
+__u16 bench_ip_check;
+__u8 bench_ttl;
+
+/* Next turn: returns the ingress port, or -1 if the frame is not the one that it should be. @hdr: where struct bl_hdr is. */
+static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 turn = bench_turn++, port = turn & (bench_ports - 1), to = (turn + 1) & (bench_ports - 1);
+	__u64 b = bench_b += bench_step_ns;
+	__u64 *w = data + hdr;
+
+	if (data + hdr + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) > end)
+		return -1;
+	if (link) {
+		struct bl_hdr *h = data + hdr;
+		struct bl_beacon *body = (void *)(h + 1);
+
+		h->flags = 0;
+		body->node_id = BL_BE32(1);
+	} else {
+		struct iphdr *ip = data + sizeof(struct ethhdr);
+
+		*(__u16 *)(data + 4) = BL_BE16(to); /* the last two bytes of the destination's address */
+		ip->ttl = bench_ttl;
+		ip->check = bench_ip_check;
+	}
+	w[0] = BL_BE64(b << 16 | (b >> 32 & 0xffff));
+	w[1] = BL_BE64(b << 32 | (b >> 16 & 0xffffffff));
+	*(__u16 *)&w[2] = BL_BE16(b & 0xffff);
+	return (int)port;
+}
+
+#define DATA_HDR (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
+#define LINK_HDR sizeof(struct ethhdr)
+
+SEC("xdp")
+int bare_redirect(struct xdp_md *ctx)
+{
+	int port = next(ctx, DATA_HDR, 0);
+
+	return bpf_redirect_map(&sw_tx, (port + 1) & (bench_ports - 1), XDP_ABORTED);
+}
+
+SEC("xdp")
+int bare_drop(struct xdp_md *ctx)
+{
+	return next(ctx, LINK_HDR, 1) < 0 ? XDP_ABORTED : XDP_DROP;
+}
+
+SEC("xdp")
+int bare_broadcast(struct xdp_md *ctx)
+{
+	if (next(ctx, LINK_HDR, 1) < 0)
+		return XDP_ABORTED;
+	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST);
+}
+
+SEC("xdp")
+int bare_pass(struct xdp_md *ctx)
+{
+	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : XDP_PASS;
+}
+
+/* The least that a router does: look up, decrement, two addresses, redirect. */
+SEC("xdp")
+int bare_fib(struct xdp_md *ctx)
+{
+	struct bpf_fib_lookup fib = { .family = BL_AF_INET, .ifindex = ctx->ingress_ifindex, .l4_protocol = BL_UDP };
+	int port = next(ctx, DATA_HDR, 0);
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct udphdr *udp = (void *)(ip + 1);
+
+	if (port < 0 || (void *)(udp + 1) > end)
+		return XDP_ABORTED;
+	fib.tos = ip->tos;
+	fib.tot_len = BL_BE16(ip->tot_len);
+	fib.ipv4_src = ip->saddr;
+	fib.ipv4_dst = ip->daddr;
+	fib.sport = udp->source;
+	fib.dport = udp->dest;
+	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
+		return XDP_ABORTED;
+	ttl_v4(ip);
+	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
+	__builtin_memcpy(eth->h_source, fib.smac, 6);
+	port = port_of(fib.ifindex);
+	return port < 0 ? XDP_ABORTED : bpf_redirect_map(&sw_tx, (__u32)port, XDP_ABORTED);
+}
+
+static __always_inline int whole_switch(struct xdp_md *ctx, int port)
+{
+	return port_of(ctx->ingress_ifindex) < 0 ? XDP_ABORTED : on_port(ctx, port);
+}
+
+SEC("xdp")
+int switch_data(struct xdp_md *ctx)
+{
+	return whole_switch(ctx, next(ctx, DATA_HDR, 0));
+}
+
+SEC("xdp")
+int switch_beacon(struct xdp_md *ctx)
+{
+	return whole_switch(ctx, next(ctx, LINK_HDR, 1));
+}
+
+SEC("xdp")
+int devmap_data(struct xdp_md *ctx)
+{
+	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : on_output(ctx, ctx->ingress_ifindex);
+}
+
+/* A clone that is sent (by port 0, which is in set 1): its barrier has risen each time. */
+SEC("xdp")
+int devmap_clone(struct xdp_md *ctx)
+{
+	int port = next(ctx, LINK_HDR, 1);
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct bl_relay *relay = data + LINK_HDR + sizeof(struct bl_hdr) + sizeof(struct bl_beacon);
+
+	if (port < 0 || (void *)(relay + 1) > end)
+		return XDP_ABORTED;
+	__builtin_memcpy(relay->set[1].barrier, data + LINK_HDR + 6, 6);
+	return on_output(ctx, ctx->ingress_ifindex);
+}

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# run.sh BUILD - the measurements, each beside its peer in the same run; medians are printed, data and plots kept in BUILD/bench/out.
+#
+#   switch      cost per frame of the switch program beside a bare redirect (bpf_prog_test_run)
+#   rack        delivered messages per second, all to all, 64 bytes, on 2, 4, 8 and 16 hosts, beside Corosync's closed process groups
+#   latency     ordered one-way latency on the idle rack of 8 beside unordered UDP
+#   memory      maps of a 64-port switch and of a host with 64 endpoints
+#
+# RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS ("switch rack latency memory") may be set. Corosync and barline take turns, so that a noisy minute hits
+# both. Nothing here is a test: nothing fails for being slow.
+set -euo pipefail
+
+build=$(cd "${1:?usage: bench/run.sh BUILD}" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=$build/bench/out
+runs=${RUNS:-3}
+seconds=${SECONDS_EACH:-5}
+nodes=${NODES:-2 4 8 16}
+parts=${PARTS:-switch rack latency memory}
+mkdir -p "$out"
+
+say() { [ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2; }
+median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2; else print "nan" }'; }
+wanted() { [[ " $parts " == *" $1 "* ]]; }
+
+part_switch() {
+	say "switch program"
+	"$build/bench/switch_cost" --json "$out/switch_cost.json"
+}
+
+part_rack() {
+	local n k csv=$out/throughput.csv
+	echo "nodes,barline_per_s,barline_per_node,corosync_per_s,corosync_per_node,ratio" >"$csv"
+	for n in $nodes; do
+		: >"$out/barline-$n.txt"
+		: >"$out/corosync-$n.txt"
+		for ((k = 1; k <= runs; k++)); do
+			say "$n hosts, run $k of $runs: barline"
+			"$build/barline" -j lab run rack --hosts "$n" --duration "$seconds" --samples 0 --out "$out/rack-$n-$k" >"$out/rack-$n-$k.json" </dev/null
+			jq -r .throughput.messages_per_s "$out/rack-$n-$k/summary.json" >>"$out/barline-$n.txt"
+			say "$n hosts, run $k of $runs: corosync"
+			bash "$here/corosync.sh" --client "$build/bench/corosync_cpg" --nodes "$n" --runs 1 --seconds "$seconds" --latency-seconds 1 \
+				--out "$out/corosync-$n-$k.json" >"$out/corosync-$n-$k.csv"
+			tail -n 1 "$out/corosync-$n-$k.csv" | cut -d, -f2 >>"$out/corosync-$n.txt"
+		done
+		awk -v n="$n" -v b="$(median <"$out/barline-$n.txt")" -v c="$(median <"$out/corosync-$n.txt")" \
+			'BEGIN { printf "%d,%.0f,%.0f,%.0f,%.0f,%.1f\n", n, b, b / n, c, c / n, b / c }' >>"$csv"
+	done
+	say ""
+	echo
+	echo "delivered messages per second, all to all, 64 bytes (medians of $runs runs of $seconds s)"
+	column -s, -t "$csv"
+	if command -v gnuplot >/dev/null; then
+		gnuplot -e "csv='$csv'; png='$out/throughput.png'" "$here/throughput.gp"
+	fi
+}
+
+part_latency() {
+	local k
+	: >"$out/latency-all.csv"
+	for ((k = 1; k <= runs; k++)); do
+		say "latency, run $k of $runs"
+		"$build/barline" -j lab run rack --hosts 8 --duration 1 --out "$out/latency-$k" >"$out/latency-$k.json" </dev/null
+		jq -r '.latency[] | [.mode, .p50_us, .p99_us] | @csv' "$out/latency-$k/summary.json" >>"$out/latency-all.csv"
+	done
+	say ""
+	echo
+	echo "one-way latency on the idle rack of 8, us (medians of $runs runs)"
+	{
+		echo "mode,p50,p99"
+		cut -d, -f1 "$out/latency-all.csv" | sort -u | while read -r m; do
+			printf '%s,%s,%s\n' "$m" "$(grep -F "$m" "$out/latency-all.csv" | awk -F, '{ print $(NF - 1) }' | median)" \
+				"$(grep -F "$m" "$out/latency-all.csv" | awk -F, '{ print $NF }' | median)"
+		done
+	} | tee "$out/latency.csv" | column -s, -t
+}
+
+part_memory() {
+	local lab=bench-$$
+	say "memory: a rack of 64 hosts"
+	"$build/barline" lab up "$lab" rack --hosts 64 >/dev/null </dev/null
+	# shellcheck disable=SC2064
+	trap "'$build/barline' lab down '$lab' >/dev/null 2>&1" EXIT
+	"$build/barline" lab exec "$lab" h1 -- bash -c "for i in \$(seq 64); do '$build/barline' recv -t 20000 >/dev/null & done; sleep 5; '$build/barline' -j show maps" \
+		>"$out/host-maps.json" </dev/null
+	"$build/barline" lab exec "$lab" s1 -- "$build/barline" -j show maps >"$out/switch-maps.json" </dev/null
+	"$build/barline" lab down "$lab" >/dev/null
+	trap - EXIT
+	say ""
+	echo
+	echo "maps, MiB (limit 64)"
+	printf 'host with 64 endpoints  %s\n64-port switch          %s\n' "$(jq '[.maps[].bytes] | add / 1048576 * 100 | round / 100' "$out/host-maps.json")" \
+		"$(jq '[.maps[].bytes] | add / 1048576 * 100 | round / 100' "$out/switch-maps.json")"
+}
+
+for p in switch rack latency memory; do
+	if wanted "$p"; then
+		"part_$p"
+	fi
+done
+echo
+echo "data and plots: $out"

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * switch_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the switch program, beside a bare program that does only what any switch must do.
+ *
+ * Both are run by bpf_prog_test_run on the same frame in turns (run by run, so that a change of the machine's speed meets both), timed by
+ * this thread's CPU time. Medians over the runs. What the wrappers do to the frame between two runs is in bench_switch.bpf.c.
+ *
+ * Two sets of inputs (hosts; hosts and up-link), so each data frame and each beacon raises leaves in two trees. All cases but "random" take the ports in turn,
+ * where each rise climbs to the root.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include "../bpf/clock_core.h"
+#include "../bpf/wire_core.h"
+#include "../maps/switch_abi.h"
+#include "bench_switch.skel.h"
+
+#define RUNS_MAX  101
+#define STEP_NS	  100ULL
+#define T0	  (6000ULL << BL_TS_BITS)
+#define HEADROOM  (1ULL << 40) /* the clock's bound: the barriers of all runs stay below it; a rack's program reads its clock once per bound, some hundred frames */
+#define L3_PORTS  4
+#define LIMIT_ADDED_NS 40.0
+#define LIMIT_GROWTH   1.2
+
+static struct bench_switch *sk;
+static int runs = 15, repeat = 200000;
+static FILE *json;
+
+static void die(const char *what, int err)
+{
+	fprintf(stderr, "switch_cost: %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n", what, strerror(err < 0 ? -err : err));
+	exit(1);
+}
+
+static void put(const struct bpf_map *m, __u32 key, const void *v)
+{
+	if (bpf_map_update_elem(bpf_map__fd(m), &key, v, BPF_ANY))
+		die(bpf_map__name(m), errno);
+}
+
+static void sh(const char *cmd)
+{
+	if (system(cmd)) {
+		fprintf(stderr, "switch_cost: this command failed: %s; is iproute2 installed?\n", cmd);
+		exit(1);
+	}
+}
+
+static void sysctl(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs("1", f) < 0 || fclose(f))
+		die(path, errno);
+}
+
+/* Frames come in on lo, the only device whose receive queue test_run can use without an XDP program on it; routes lead to veth ports. */
+static void net(void)
+{
+	char cmd[512];
+	int i;
+
+	if (unshare(CLONE_NEWNET))
+		die("cannot make a network namespace", errno);
+	sh("ip link set lo up");
+	sysctl("/proc/sys/net/ipv4/conf/all/forwarding");
+	sysctl("/proc/sys/net/ipv4/conf/lo/forwarding");
+	for (i = 0; i < L3_PORTS; i += 2) {
+		snprintf(cmd, sizeof(cmd), "ip link add v%d type veth peer name v%d && ip link set v%d up && ip link set v%d up", i, i + 1, i, i + 1);
+		sh(cmd);
+	}
+	for (i = 0; i < L3_PORTS; i++) {
+		snprintf(cmd, sizeof(cmd), "ip addr add 10.0.%d.1/24 dev v%d && ip neigh replace 10.0.%d.2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent",
+			 i, i, i, i, i);
+		sh(cmd);
+	}
+}
+
+static void configure(__u32 ports, enum bl_fwd forward, __u64 beacon_ns)
+{
+	struct bl_clock_seg s = { .bus_ns = T0, .rate = -(1 << 30) };
+	struct bl_clock clock = { .flags = BL_CLOCK_VALID, .void_after_ns = ~0ULL, .bound_ns = HEADROOM };
+	struct bl_sw_cfg cfg = { .node_id = 0x5a5a5a5a, .nports = ports, .lanes = 1, .forward = forward, .port_base = BL_PORT_BASE,
+				 .port_count = BL_PORT_COUNT, .tree_leaves = ports, .beacon_ns = beacon_ns, .dead_after_ns = 1000000000000ULL,
+				 .single_writer = 1 };
+	static const struct bl_port_regs no_regs;
+	static const struct bl_carried no_carried;
+	static const struct bl_sw_lane no_lane;
+	struct bl_tree none;
+	struct timespec now;
+	__u32 i, lo = if_nametoindex("lo"), one = 1;
+
+	/* the slope of 0 is exact for 2^33 ns after the piece's start; beyond it bus time is still far below HEADROOM */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	s.mono_ns = clock.as_of_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
+	s.rate = 0;
+	clock.seg[0] = clock.seg[1] = s;
+	put(sk->maps.clock, 0, &clock);
+	put(sk->maps.sw_cfg, 0, &cfg);
+	memset(&none, 0xff, sizeof(none));
+	for (i = 0; i < BL_LANES_MAX * BL_SETS_MAX; i++)
+		put(sk->maps.sw_trees, i, &none);
+	for (i = 0; i < BL_LANES_MAX; i++)
+		put(sk->maps.sw_lanes, i, &no_lane);
+	put(sk->maps.sw_ifindex, lo, &one);
+	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
+		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0, .role = BL_PORT_HOST, .in_sets = 3, .mtu = 1500 };
+		struct bpf_devmap_val dev = { .ifindex = lo };
+
+		if (i == ports - 1) {
+			p.role = BL_PORT_UP;
+			p.in_sets = 2;
+			p.out_set = 0;
+		} else {
+			p.out_set = 1;
+		}
+		put(sk->maps.sw_ports, i, &p);
+		put(sk->maps.sw_regs, i, &no_regs);
+		put(sk->maps.sw_carried, i, &no_carried);
+		if (i < ports)
+			put(sk->maps.sw_tx, i, &dev);
+	}
+	sk->bss->bench_b = T0;
+	sk->bss->bench_step_ns = STEP_NS;
+	sk->bss->bench_ports = ports;
+	sk->bss->bench_turn = 0;
+}
+
+static void tables(void)
+{
+	struct bl_fdb_bucket table[BL_FDB_BUCKETS] = { 0 };
+	__u32 i, w;
+
+	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
+		const __u8 mac[6] = { 2, 0, 0, 0, 0, (__u8)i };
+		struct bl_fdb_bucket *b = &table[bl_fdb_hash(bl_mac48(mac))];
+
+		for (w = 0; w < BL_FDB_WAYS - 1 && b->way[w].mac; w++)
+			;
+		b->way[w].mac = bl_mac48(mac);
+		b->way[w].port = i;
+	}
+	for (i = 0; i < BL_FDB_BUCKETS; i++)
+		put(sk->maps.sw_fdb, i, &table[i]);
+	for (i = 0; i < L3_PORTS; i++) {
+		char name[8];
+		__u32 port = i + 1;
+
+		snprintf(name, sizeof(name), "v%u", i);
+		put(sk->maps.sw_ifindex, if_nametoindex(name), &port);
+	}
+}
+
+struct frame {
+	__u8 p[256];
+	__u32 n;
+};
+
+/* 10.0.0.2 to 10.0.1.2 (port 1), 64 bytes of body */
+static void make_data(struct frame *f)
+{
+	struct ethhdr *eth = (void *)f->p;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct udphdr *udp = (void *)(ip + 1);
+	struct bl_hdr *h = (void *)(udp + 1);
+	const __u8 dst[6] = { 2, 0, 0, 0, 0, 1 };
+	__u32 sum = 0, i;
+
+	memset(f, 0, sizeof(*f));
+	f->n = sizeof(*eth) + sizeof(*ip) + sizeof(*udp) + sizeof(*h) + 64;
+	memcpy(eth->h_dest, dst, 6);
+	eth->h_proto = BL_BE16(BL_ETH_IP);
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->tot_len = BL_BE16(f->n - sizeof(*eth));
+	ip->ttl = 64;
+	ip->protocol = BL_UDP;
+	ip->saddr = BL_BE32(0x0a000002);
+	ip->daddr = BL_BE32(0x0a000102);
+	for (i = 0; i < 10; i++)
+		sum += ((__u16 *)ip)[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	ip->check = (__u16)~(sum + (sum >> 16));
+	udp->source = BL_BE16(BL_PORT_BASE + 1);
+	udp->dest = BL_BE16(BL_PORT_BASE + 2);
+	udp->len = BL_BE16(sizeof(*udp) + sizeof(*h) + 64);
+	h->opcode = BL_OPCODE_BYTE(BL_OP_DATA);
+	h->flags = BL_F_EOM;
+	sk->bss->bench_ttl = ip->ttl;
+	sk->bss->bench_ip_check = ip->check;
+}
+
+static void make_beacon(struct frame *f)
+{
+	struct ethhdr *eth = (void *)f->p;
+	struct bl_hdr *h = (void *)(eth + 1);
+	const __u8 dst[6] = BL_BEACON_MAC;
+
+	memset(f, 0, sizeof(*f));
+	f->n = BL_BEACON_LEN;
+	memcpy(eth->h_dest, dst, 6);
+	eth->h_proto = BL_BE16(BL_ETHERTYPE);
+	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
+}
+
+static double run(const struct bpf_program *p, const struct frame *f, int times, int verdict)
+{
+	struct timespec a, b;
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .repeat = times);
+	int rc;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	if (rc)
+		die(bpf_program__name(p), rc);
+	if ((int)o.retval != verdict) {
+		fprintf(stderr, "switch_cost: %s ended with XDP verdict %u instead of %d: what it measured is not what it should\n",
+			bpf_program__name(p), o.retval, verdict);
+		exit(1);
+	}
+	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / times;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v)
+{
+	qsort(v, (size_t)runs, sizeof(*v), by_value);
+	return runs & 1 ? v[runs / 2] : (v[runs / 2 - 1] + v[runs / 2]) / 2;
+}
+
+struct row {
+	const char *name;
+	__u32 ports;
+	double bare, frame;
+};
+
+/* @made, @bare in turns. */
+static struct row measure(const char *name, __u32 ports, const struct bpf_program *bare, int bare_verdict, const struct bpf_program *made, int verdict,
+			  const struct frame *f)
+{
+	static bool first = true;
+	double a[RUNS_MAX], b[RUNS_MAX];
+	struct row r = { .name = name, .ports = ports };
+	int i;
+
+	run(bare, f, repeat / 10 + 1000, bare_verdict);
+	run(made, f, repeat / 10 + 1000, verdict);
+	for (i = 0; i < runs; i++) {
+		a[i] = run(bare, f, repeat, bare_verdict);
+		b[i] = run(made, f, repeat, verdict);
+	}
+	r.bare = median(a);
+	r.frame = median(b);
+	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, ports, r.bare, r.frame, r.frame - r.bare, b[0] - r.bare, b[runs - 1] - r.bare);
+	fflush(stdout);
+	if (json)
+		fprintf(json, "%s{\"name\":\"%s\",\"ports\":%u,\"bare_ns\":%.2f,\"frame_ns\":%.2f,\"added_ns\":%.2f,\"least_ns\":%.2f,\"most_ns\":%.2f}",
+			first ? "" : ",", name, ports, r.bare, r.frame, r.frame - r.bare, b[0], b[runs - 1]);
+	first = false;
+	return r;
+}
+
+static void target(const char *name, double value, double limit, bool last)
+{
+	printf("%-44s %8.2f  (target: at most %.1f) %s\n", name, value, limit, value <= limit ? "met" : "MISSED");
+	if (json)
+		fprintf(json, "{\"name\":\"%s\",\"value\":%.2f,\"limit\":%.2f,\"met\":%s}%s", name, value, limit, value <= limit ? "true" : "false", last ? "" : ",");
+}
+
+static void measure_all(void)
+{
+	static const __u32 sizes[] = { 4, 16, 64, 256 };
+	struct frame data, beacon;
+	double most = 0, four = 0, all = 0;
+	__u32 i;
+
+	make_data(&data);
+	make_beacon(&beacon);
+	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "ports", "bare", "barline", "added", "least..most");
+	for (i = 0; i < 4; i++) {
+		struct row r;
+
+		configure(sizes[i], BL_FWD_L2, 1000000000000ULL);
+		r = measure("data, static table", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+		most = r.frame - r.bare > most ? r.frame - r.bare : most;
+		four = i == 0 ? r.frame : four;
+		all = i == 3 ? r.frame : all;
+	}
+	for (i = 0; i < 4; i += 3) {
+		configure(sizes[i], BL_FWD_L2, 1000000000000ULL);
+		measure("beacon, not relayed", sizes[i], sk->progs.bare_drop, XDP_DROP, sk->progs.switch_beacon, XDP_DROP, &beacon);
+		configure(sizes[i], BL_FWD_L2, 2);
+		measure("beacon, relayed", sizes[i], sk->progs.bare_broadcast, XDP_REDIRECT, sk->progs.switch_beacon, XDP_REDIRECT, &beacon);
+	}
+	configure(L3_PORTS, BL_FWD_L2, 2);
+	measure("device map, data", L3_PORTS, sk->progs.bare_pass, XDP_PASS, sk->progs.devmap_data, XDP_PASS, &data);
+	measure("device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP, sk->progs.devmap_clone, XDP_PASS, &beacon);
+	configure(L3_PORTS, BL_FWD_L3, 1000000000000ULL);
+	measure("data, routing tables", L3_PORTS, sk->progs.bare_fib, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+	if (json)
+		fputs("],\"targets\":[", json);
+	target("added to a bare redirect, worst size, ns", most, LIMIT_ADDED_NS, false);
+	target("256 ports against 4", all / four, LIMIT_GROWTH, true);
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: switch_cost [--json FILE] [--runs N] [--repeat N]\n", f);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = { { "json", 1, NULL, 'j' }, { "runs", 1, NULL, 'r' }, { "repeat", 1, NULL, 'n' }, { "help", 0, NULL, 'h' }, { 0 } };
+	const char *path = NULL;
+	struct utsname un;
+	cpu_set_t one;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'j':
+			path = optarg;
+			break;
+		case 'r':
+			runs = atoi(optarg);
+			break;
+		case 'n':
+			repeat = atoi(optarg);
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (optind != argc || runs < 1 || runs > RUNS_MAX || repeat < 1) {
+		usage(stderr);
+		return 2;
+	}
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	net();
+	sk = bench_switch__open();
+	if (!sk)
+		die("cannot open the programs", errno);
+	bpf_program__set_autoload(sk->progs.bl_switch_xdp, false);
+	bpf_program__set_autoload(sk->progs.bl_switch_devmap, false);
+	c = bench_switch__load(sk);
+	if (c)
+		die("cannot load the programs", c);
+	tables();
+	if (path) {
+		json = fopen(path, "w");
+		if (!json)
+			die(path, errno);
+		uname(&un);
+		fprintf(json, "{\"schema\":1,\"bench\":\"switch_cost\",\"kernel\":\"%s\",\"runs\":%d,\"repeat\":%d,\"unit\":\"ns per frame\",\"results\":[",
+			un.release, runs, repeat);
+	}
+	measure_all();
+	if (json) {
+		fputs("]}\n", json);
+		if (fclose(json))
+			die(path, errno);
+	}
+	bench_switch__destroy(sk);
+	return 0;
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# gnuplot -e "csv='throughput.csv'; png='throughput.png'" throughput.gp: delivered messages per second by number of hosts, beside Corosync.
+set terminal pngcairo size 900,540 font "sans,11"
+set output png
+set datafile separator ","
+set title "All-to-all broadcast of 64-byte messages: delivered messages per second in total"
+set xlabel "hosts"
+set ylabel "messages per second"
+set logscale x 2
+set logscale y
+set format y "10^{%L}"
+set xtics (2, 4, 8, 16)
+set grid
+set key left top
+plot csv skip 1 using 1:2 with linespoints lw 2 pt 7 title "barline", csv skip 1 using 1:4 with linespoints lw 2 pt 5 title "Corosync (tuned)"

@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# run.sh BUILD [KIND...] - run the tests that `make tests` built: unit, prog, net, fuzz, in this order, or the kinds that are named. The last line is
+# "N passed, N failed"; exit 0 if nothing failed.
+#
+# What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net and fuzz 300 s) or runs no test; a source without a binary, and a binary
+# without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
+# or tests than tests/expected says, for a test that silently vanished looks like one that passed.
+#
+# As root it runs in a mount namespace with its own /run/netns and /run/barline: what is found there afterwards, the tests have left, and
+# neighbours on the machine see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
+# Seeds of random tests are in the logs: BL_SEED=n BUILD/tests/unit/test_x repeats one.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+build=${1:?usage: tests/run.sh BUILD [unit|prog|net|fuzz...]}
+build=$(cd "$build" 2>/dev/null && pwd) || { echo "tests/run.sh: no folder $1; run make tests" >&2; exit 1; }
+shift
+kinds=("${@:-unit}")
+[ $# -gt 0 ] || kinds=(unit prog net fuzz)
+for kind in "${kinds[@]}"; do
+	case $kind in
+	unit|prog|net|fuzz) ;;
+	*) echo "tests/run.sh: no kind of test is called \"$kind\": unit, prog, net, fuzz" >&2; exit 2 ;;
+	esac
+done
+
+if [ "$(id -u)" = 0 ]; then
+	if [ -z "${BARLINE_TESTS_APART-}" ]; then
+		BARLINE_TESTS_APART=1 exec unshare --mount --propagation private bash tests/run.sh "$build" "${kinds[@]}"
+	fi
+	for dir in /run/netns /run/barline; do
+		mkdir -p "$dir"
+		mount -t tmpfs -o mode=0755 tests "$dir" || { echo "tests/run.sh: cannot mount a tmpfs on $dir" >&2; exit 1; }
+	done
+fi
+
+mark=BARLINE_TEST_RUN=$$-$(date +%s) # in the environment of everything that a test starts, and of nothing else
+logs=$build/tests/log
+mkdir -p "$logs"
+passed=0 failed=0
+binaries=0 # of the present kind
+complaint=
+
+complain() {
+	echo "  FAILED  $*"
+	failed=$((failed + 1))
+}
+
+# account LOG STATUS: reads what a binary said. Sets p, f and complaint (what is wrong beside tests that failed by name).
+account() {
+	local log=$1 status=$2
+	p=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\.$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	f=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s), listed below:$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	complaint=
+	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+		complaint="did not end in time"
+	elif [ "$status" -gt 128 ]; then
+		complaint="died of signal $((status - 128))"
+	elif [ "$status" != 0 ] && [ "$f" = 0 ]; then
+		complaint="exit status $status, though no test failed by name"
+	elif [ "$status" = 0 ] && [ "$f" = 0 ] && [ "$p" = 0 ]; then
+		complaint="ran no test"
+	fi
+	[ -z "$complaint" ] || f=$((f + 1))
+}
+
+# run_logged SECONDS LOG COMMAND...: its output into the log; returns its status
+run_logged() {
+	local seconds=$1 log=$2
+	shift 2
+	env -u BARLINE_TESTS_APART "$mark" timeout --kill-after=10 "$seconds" "$@" >"$log" 2>&1 </dev/null
+}
+
+# Before anything is believed: known-bad binaries must be noticed.
+self_check() {
+	local log=$logs/self-check.log bad=0 status p f
+	check() { # NAME SECONDS WANT_P WANT_F SCRIPT
+		run_logged "$2" "$log" bash -c "$5" 2>/dev/null
+		status=$?
+		account "$log" "$status"
+		if [ "$p" != "$3" ] || [ "$f" != "$4" ]; then
+			echo "tests/run.sh: the self-check \"$1\" gave $p passed, $f failed; it should be $3 and $4" >&2
+			bad=1
+		fi
+	}
+	check "good" 10 3 0 'echo "[  PASSED  ] 3 test(s)."'
+	check "two groups" 10 5 0 'echo "[  PASSED  ] 3 test(s)."; echo "[  PASSED  ] 2 test(s)."'
+	check "exit 1" 10 0 1 'exit 1'
+	check "exit 1 after passes" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; exit 1'
+	check "a test failed" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] x__y\n"; exit 1'
+	check "a test failed, exit 0" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n"; exit 0'
+	check "nothing ran" 10 0 1 'exit 0'
+	check "crash" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; kill -SEGV $$'
+	check "hang" 1 0 1 'exec sleep 20'
+	rm -f "$log"
+	return $bad
+}
+
+leftovers() {
+	{
+		[ ! -d /run/netns ] || find /run/netns -mindepth 1 -printf 'network namespace %f\n'
+		# the lab's mount point and the daemons' locks: an empty folder promises nothing
+		[ ! -d /run/barline ] || find /run/barline -mindepth 1 ! -name '*.lock' ! -type d -printf '%p\n'
+		[ ! -d /run/barline/bpf ] || find /run/barline/bpf -mindepth 1 -printf '%p\n'
+		ip -o link show 2>/dev/null | awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }'
+	} 2>/dev/null | sort -u
+}
+
+# processes that tests started and that are still there
+strays() {
+	local file pid
+	for file in $(grep -lzxsF "$mark" /proc/[0-9]*/environ); do
+		pid=${file#/proc/}
+		pid=${pid%/environ}
+		echo "$pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	done
+}
+
+# clean NAME: nothing may be left; what is, is a failure and is taken away, so that the next one starts as the first did
+clean() {
+	local line left pids
+	for _ in 1 2 3 4 5 6 7 8 9 10; do # an init that was killed takes its namespaces down a moment later
+		pids=$(strays)
+		left=$(comm -13 <(echo "$before") <(leftovers))
+		[ -n "$pids$left" ] || return 0
+		sleep 0.3
+	done
+	while read -r line; do
+		[ -n "$line" ] || continue
+		complain "$1 left a process: $line"
+		kill -KILL "${line%% *}" 2>/dev/null
+	done <<<"$pids"
+	while read -r line; do
+		[ -n "$line" ] || continue
+		complain "$1 left $line"
+		case $line in
+		"network namespace "*) ip netns del "${line#network namespace }" 2>/dev/null ;;
+		/run/barline/*) rm -rf "$line" ;;
+		esac
+	done <<<"$left"
+	before=$(leftovers) # an interface stays: it may be a neighbour's
+}
+
+# report NAME LOG P F COMPLAINT SECONDS
+report() {
+	passed=$((passed + $3))
+	failed=$((failed + $4))
+	printf '  %-34s %4d passed %3d failed %5d s%s\n' "$1" "$3" "$4" "$6" "${5:+  ($5)}"
+	grep -q '^\[  SKIPPED \]' "$2" && sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
+	if [ "$4" != 0 ]; then
+		grep -E '^\[  FAILED  \] .*__|runtime error:|ERROR: AddressSanitizer' "$2" | sort -u | head -20
+		echo "      the end of $2:"
+		tail -n 40 "$2" | sed 's/^/      | /'
+	fi
+}
+
+run_kind() {
+	local kind=$1 seconds=120 bin src name status start p f log
+	[ "$kind" != net ] || seconds=300
+	binaries=0
+	for bin in "$build/tests/$kind"/test_*; do
+		[ -f "$bin" ] && [ -x "$bin" ] || continue
+		name=${bin##*/}
+		if [ ! -f "tests/$kind/$name.c" ]; then
+			complain "$bin has no source any more; remove it"
+			continue
+		fi
+		log=$logs/$kind-$name.log
+		start=$SECONDS
+		run_logged $seconds "$log" "$bin"
+		status=$?
+		account "$log" $status
+		binaries=$((binaries + 1))
+		report "$kind/$name" "$log" "$p" "$f" "$complaint" $((SECONDS - start))
+		clean "$kind/$name"
+	done
+	for src in "tests/$kind"/test_*.c; do
+		[ -f "$src" ] || continue
+		name=${src##*/}
+		[ -x "$build/tests/$kind/${name%.c}" ] || complain "$src is not built; run make tests"
+	done
+}
+
+run_fuzz() {
+	local log=$logs/fuzz.log start=$SECONDS status p f
+	run_logged 300 "$log" bash tests/fuzz/run.sh "$build"
+	status=$?
+	p=$(sed -n 's/^fuzz: \([0-9]*\) passed, [0-9]* failed$/\1/p' "$log" | tail -n 1)
+	f=$(sed -n 's/^fuzz: [0-9]* passed, \([0-9]*\) failed$/\1/p' "$log" | tail -n 1)
+	binaries=${p:-0}
+	complaint=
+	if [ -z "$p" ] || { [ "$status" != 0 ] && [ "$f" = 0 ]; }; then
+		complaint="exit status $status"
+		f=$((${f:-0} + 1))
+	fi
+	report fuzz "$log" "${p:-0}" "$f" "$complaint" $((SECONDS - start))
+	clean fuzz
+}
+
+# expected WHAT GOT: not below the number in tests/expected
+expected() {
+	local want
+	want=$(awk -v what="$1" '$1 == what { print $2 }' tests/expected)
+	if [ -z "$want" ]; then
+		complain "tests/expected says nothing about \"$1\"; put \"$1 $2\" there"
+	elif [ "$2" -lt "$want" ]; then
+		complain "$2 of $1, tests/expected says at least $want: where have the others gone?"
+	fi
+}
+
+self_check || { echo "0 passed, 1 failed"; exit 1; }
+before=$(leftovers)
+if [ "$(id -u)" != 0 ]; then
+	case " ${kinds[*]} " in
+	*" prog "*|*" net "*) complain "prog and net tests load BPF programs: run this as root, or: tests/run.sh $build unit fuzz" ;;
+	esac
+fi
+for kind in "${kinds[@]}"; do
+	if [ "$kind" = fuzz ]; then
+		run_fuzz
+	else
+		run_kind "$kind"
+	fi
+	expected "$kind" "$binaries"
+done
+[ ${#kinds[@]} != 4 ] || expected tests $((passed + failed))
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
