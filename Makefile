@@ -18,10 +18,10 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 llvm-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
-PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 jq tshark mandoc
-PKGS_BENCH := corosync libcpg-dev
+PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1
+PKGS_BENCH := corosync libcpg-dev jq bsdextrautils
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers

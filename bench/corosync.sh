@@ -15,9 +15,11 @@
 # The CSV has the better one, each message sent at the delivery of the one before (--gap-us 0); the JSON has also that after a rest of
 # 10 ms, rested_latency_p50_us.
 #
-# Tuning of Corosync, measured 2-16 nodes on 2 cores (corosync_tuning below): the default window_size 50 and max_messages 17 leave most of
-# the machine idle; the token timeout is long because a node of 16 on 2 cores waits for its turn; sched_rr off because real-time daemons
-# starve the clients that they serve on so few cores.
+# Tuning of Corosync, meant in its favour. window_size and max_messages are above the 256000 / netmtu of its manual: most sizes ran without a
+# retransmission, 8 nodes had 9 retransmit lists in 5 runs (the JSON counts them). The token timeout is long enough for 16 nodes that wait
+# for their turn on 2 cores, and a token lost while the ring forms costs no more than 3 s. Observed on 2 cores on 2026-11-21 beside other
+# work, so with few quiet runs: sched_rr gave 48000 messages/s per node at 2 nodes (one run; without it 127000 to 181000);
+# SCHED_BATCH for daemons and clients, which wake each other per message, was equal or slightly better. Neither is a controlled comparison.
 #
 # Nothing outlives the script, kill -9 included: everything runs in a private pid and mount namespace whose init dies with it, and the
 # network namespaces (blbench-PID-i) are named only in a tmpfs there. Each corosync sees its own /dev/shm, /run and /var/lib/corosync.
@@ -67,8 +69,7 @@ die()
 
 bad_usage()
 {
-	printf 'corosync.sh: %s\n' "$*" >&2
-	usage >&2
+	printf 'corosync.sh: %s; --help lists the options\n' "$*" >&2
 	exit 2
 }
 
@@ -129,7 +130,7 @@ outer()
 	local child='' rc=0 tool
 
 	((EUID == 0)) || die "needs root: network namespaces and mounts; run it with sudo"
-	for tool in corosync ip unshare nsenter setpriv; do
+	for tool in corosync ip unshare nsenter setpriv chrt; do
 		command -v "$tool" >/dev/null || die "$tool is not installed (Debian packages: corosync iproute2 util-linux)"
 	done
 	# Written to a file without a name, so that --out is complete or untouched, and nothing is left beside it.
@@ -239,7 +240,7 @@ start_corosync()
 			touch "$1/lock"
 			mount --bind "$1/lock" /run/corosync.pid
 			touch "$1/mounted"
-			exec corosync -f -c "$1/corosync.conf"' corosync "$work/$i" >"$work/$i/stderr" 2>&1 </dev/null 3>&- &
+			exec chrt --batch 0 corosync -f -c "$1/corosync.conf"' corosync "$work/$i" >"$work/$i/stderr" 2>&1 </dev/null 3>&- &
 		node_pid[i]=$!
 	done
 	# A client enters its node's mount namespace by process id: too early it would find that of the script.
@@ -304,7 +305,7 @@ run()
 
 	shift 2
 	for ((i = 1; i <= n; i++)); do
-		nsenter --target "${node_pid[i]}" --mount --net "$client" --members "$n" --group "$group" --size "$size" "$@" \
+		nsenter --target "${node_pid[i]}" --mount --net chrt --batch 0 "$client" --members "$n" --group "$group" --size "$size" "$@" \
 			>"$work/$i/json" 2>"$work/$i/client.stderr" </dev/null 3>&- &
 		pids+=($!)
 	done

@@ -223,9 +223,11 @@ static double run(const struct bpf_program *p, const struct frame *f, int times,
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .repeat = times);
 	int rc;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
-	rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+		rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this thread */
 	if (rc)
 		die(bpf_program__name(p), rc);
 	if ((int)o.retval != verdict) {

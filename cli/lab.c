@@ -30,7 +30,7 @@ static const struct argp_option lab_options[] = {
 	{ "tors", KEY_TORS, "N", 0, "ToR switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", GROUP_RACK },
-	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 50000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
+	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
 	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },
 	{ "l2", KEY_L2, NULL, 0, "rack: the ToR forwards by a static table of addresses (default)", GROUP_RACK },
@@ -161,7 +161,7 @@ static struct lab *new_lab(void)
 		lab->spec.hosts = 8;
 		lab->spec.tors = lab->spec.spines = 2;
 		lab->spec.mtu = 1500;
-		lab->spec.dead_after_us = 50000;
+		lab->spec.dead_after_us = 500000;
 		lab->spec.bench = bench_defaults;
 	}
 	return lab;
