@@ -184,6 +184,8 @@ static int latency_send(struct worker *w, int cell)
 	uint64_t t;
 	int err;
 
+	/* with the usual slack of 50 us this timer would fire together with the beacon thread's, and every message leave just behind a wave */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	while (p.seq < ctl->p.lat_samples && atomic_load(&ctl->phase) == PH_LATENCY) {
 		/* two to six beacon intervals apart: any phase of the interval is equally likely, and messages never share a barrier */
 		struct timespec ts;

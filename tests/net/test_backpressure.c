@@ -17,7 +17,9 @@ static void push(struct tr *w)
 			uint64_t start = t_mono();
 
 			w->me->user[0]++;
-			rc = bl_wait(w->ep, BL_WAIT_SEND, 10000);
+			do
+				rc = bl_wait(w->ep, BL_WAIT_SEND, 10000);
+			while (rc == -EINTR);
 			if (rc != BL_WAIT_SEND)
 				tr_fail(w, "bl_wait() said %d when it waited for room", rc);
 			if (t_mono() - start > w->me->user[1])

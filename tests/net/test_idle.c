@@ -43,6 +43,8 @@ static void sleep_on_epoll(struct tr *w)
 	while (w->me->received < MESSAGES) {
 		int n = epoll_wait(ep, &got, 1, 5000);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n != 1)
 			tr_fail(w, "nothing woke epoll within 5 s; %" PRIu64 " messages had come", w->me->received);
 		w->me->user[0]++;
