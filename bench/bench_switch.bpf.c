@@ -28,10 +28,8 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 	if (data + hdr + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) > end)
 		return -1;
 	if (link) {
-		struct bl_hdr *h = data + hdr;
-		struct bl_beacon *body = (void *)(h + 1);
+		struct bl_beacon *body = data + hdr + sizeof(struct bl_hdr);
 
-		h->flags = 0;
 		body->node_id = BL_BE32(1);
 	} else {
 		struct iphdr *ip = data + sizeof(struct ethhdr);
@@ -40,9 +38,10 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 		ip->ttl = bench_ttl;
 		ip->check = bench_ip_check;
 	}
+	/* whole words: a load that spans a store just made would wait for it, as it never does for a frame that came from a wire */
 	w[0] = BL_BE64(b << 16 | (b >> 32 & 0xffff));
 	w[1] = BL_BE64(b << 32 | (b >> 16 & 0xffffffff));
-	*(__u16 *)&w[2] = BL_BE16(b & 0xffff);
+	w[2] = BL_BE64(b << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8 : BL_OPCODE_BYTE(BL_OP_DATA) << 8 | BL_F_EOM));
 	return (int)port;
 }
 

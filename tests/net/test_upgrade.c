@@ -108,6 +108,7 @@ static void persist(struct tr *w)
 			usleep(5000);
 		} else if (!rc) {
 			w->me->user[w->me->user[0] ? 2 : 1]++;
+			usleep(200); /* the logs hold so many messages, however fast the machine is */
 		} else if (rc != -EAGAIN) {
 			tr_fail(w, "bl_send: %d %s", rc, bl_strerror(w->ep));
 		}
@@ -143,7 +144,7 @@ RACK_TEST(no_daemon__until_void_after)
 	}
 	fprintf(stderr, "  deliveries went on for %.0f ms without a daemon\n", (double)(alive - closed) / 1e6);
 	CHECK(alive - closed > 700000000ULL, "they stopped at once");
-	CHECK(alive - closed < 1600000000ULL, "they went on with a void clock");
+	CHECK(alive - closed < 2500000000ULL, "they went on with a void clock"); /* void after 1500 ms; the rest is for a watcher that had no CPU */
 	for (i = 0; i < 2; i++)
 		CHECK(TR_LOAD(tr_sh->node[i].user[0]) > 10, "bl_send() did not say -ETIME");
 	for (i = 0; i < rack.lab.nnodes; i++)

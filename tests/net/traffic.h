@@ -18,7 +18,7 @@
 #include "rack.h"
 
 #define TR_MAX	       56
-#define TR_SENT_MAX    (1u << 16)
+#define TR_SENT_MAX    (1u << 18)
 #define TR_GOT_MAX     (1u << 19)
 #define TR_FAILED_MAX  (1u << 16)
 #define TR_MAGIC       0x72616372u
