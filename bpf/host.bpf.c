@@ -61,7 +61,7 @@ static __always_inline void lower_next(struct bl_wake *w, __u64 until)
 static __always_inline int append(void *ctx, const int skb, struct run *r, void *ring, const __u32 room, __u64 flags)
 {
 	struct bl_rec *rec = bpf_ringbuf_reserve(ring, room, 0);
-	__u32 len = r->f.body_len, max = room - sizeof(*rec);
+	__u64 last = r->f.body_len, max = room - sizeof(*rec);
 	__u32 off = r->f.hdr_off + sizeof(struct bl_hdr);
 	long err = 0;
 
@@ -73,17 +73,17 @@ static __always_inline int append(void *ctx, const int skb, struct run *r, void 
 	rec->opcode = r->f.opcode;
 	rec->flags = r->f.flags;
 	__builtin_memcpy(rec->saddr, r->saddr, 16);
-	rec->len = len;
+	rec->len = r->f.body_len;
 	rec->reserved = 0;
-	BL_SEEN(len);
-	if (len >= 1) {
-		BL_SEEN(len);
-		if (len <= max) {
-			if (skb)
-				err = bpf_skb_load_bytes(ctx, off, rec + 1, len);
-			else
-				err = bpf_xdp_load_bytes(ctx, off, rec + 1, len);
-		}
+	/* 64 bits, and the register that is checked is the one that is used: what Linux 6.1 needs to see a length of 1 to max */
+	last--;
+	BL_SEEN(last);
+	if (last < max) {
+		BL_SEEN(last);
+		if (skb)
+			err = bpf_skb_load_bytes(ctx, off, rec + 1, last + 1);
+		else
+			err = bpf_xdp_load_bytes(ctx, off, rec + 1, last + 1);
 	}
 	if (err)
 		rec->len = 0; /* cannot happen: the parser saw these bytes; an empty body is refused as malformed by the reader */

@@ -31,28 +31,7 @@ static int redirect_prog(int map, int key, int flags)
 	return fd;
 }
 
-static int setup(void **state)
-{
-	int i;
-
-	net_setup(false);
-	for (i = 0; i < NPORTS; i++) {
-		struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)net.peer[i] };
-		int one = 1;
-
-		sock[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-		assert_true(sock[i] >= 0);
-		assert_int_equal(bind(sock[i], (struct sockaddr *)&a, sizeof(a)), 0);
-		assert_int_equal(setsockopt(sock[i], SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)), 0);
-	}
-	switch_setup(state);
-	to_port = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 1, 0);
-	to_all = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 0, BPF_F_BROADCAST);
-	return 0;
-}
-
-/* One frame through @prog and the device map: everything but the reception is over when this returns. */
-static void go(int prog, __u32 port, const struct frame *in)
+static void go_live(int prog, __u32 port, const struct frame *in)
 {
 	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = net.ifindex[port] };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1,
@@ -61,6 +40,39 @@ static void go(int prog, __u32 port, const struct frame *in)
 
 	if (rc)
 		fail_msg("cannot send a live frame: %s", strerror(-rc));
+}
+
+/* in by the wire: sent at the far end of @port, with @prog on the port itself */
+static void go_wire(int prog, __u32 port, const struct frame *in)
+{
+	int fd, rc;
+
+	fd = bpf_program__fd(net.pass->progs.bl_pass);
+	rc = bpf_xdp_attach((int)net.ifindex[port], prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+			    (struct bpf_xdp_attach_opts[]){ { .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = fd } });
+	if (rc)
+		fail_msg("cannot attach to port %u: %s", port, strerror(-rc));
+	assert_int_equal(send(sock[port], in->p, in->n, 0), in->n);
+	/* softirq work of this CPU, to which the test is bound: done on the way out of send(), or by ksoftirqd before an idle CPU sleeps */
+	usleep(20000);
+	rc = bpf_xdp_attach((int)net.ifindex[port], fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+			    (struct bpf_xdp_attach_opts[]){ { .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = prog } });
+	assert_int_equal(rc, 0);
+}
+
+/*
+ * Clones of live frames are cut short by Linux 6.1: there test_run keeps the frame's descriptor outside of the headroom that xdpf_clone() copies. Nothing of
+ * that happens to frames from a wire.
+ */
+static bool live_clones;
+
+/* One frame through @prog and the device map: everything but the reception is over when this returns. */
+static void go(int prog, __u32 port, const struct frame *in)
+{
+	if (live_clones)
+		go_live(prog, port, in);
+	else
+		go_wire(prog, port, in);
 }
 
 /* The next frame that arrived at the far end of @port; 0 bytes if there is none within @ms. */
@@ -101,6 +113,42 @@ static void arrived(__u32 port, struct frame *f, int ms)
 		}
 		return;
 	}
+}
+
+static void probe_clones(void)
+{
+	struct frame in = { .n = 64 }, out;
+	__u32 i;
+
+	for (i = 0; i < in.n; i++)
+		in.p[i] = (__u8)(i + 1); /* not ours, not IP */
+	live_clones = true;
+	go_live(to_all, 0, &in);
+	for (i = 0; i < NPORTS; i++) {
+		arrived(i, &out, 5000);
+		live_clones &= out.n == in.n && !memcmp(out.p, in.p, in.n);
+	}
+}
+
+static int setup(void **state)
+{
+	int i;
+
+	net_setup(false);
+	for (i = 0; i < NPORTS; i++) {
+		struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)net.peer[i] };
+		int one = 1;
+
+		sock[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+		assert_true(sock[i] >= 0);
+		assert_int_equal(bind(sock[i], (struct sockaddr *)&a, sizeof(a)), 0);
+		assert_int_equal(setsockopt(sock[i], SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)), 0);
+	}
+	switch_setup(state);
+	to_port = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 1, 0);
+	to_all = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 0, BPF_F_BROADCAST);
+	probe_clones();
+	return 0;
 }
 
 static void arrives(__u32 port, const struct desc *want)
