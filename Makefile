@@ -162,7 +162,7 @@ $(B)/bench/%.skel.h: $(B)/bench/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $* > $@
 
 $(B)/bench/switch_cost: bench/switch_cost.c $(B)/bench/bench_switch.skel.h $(HDRS)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(NODE_LIBS)
+	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
 
 soak: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak

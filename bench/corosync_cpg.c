@@ -15,7 +15,9 @@
  *
  * Build: gcc -O2 bench/corosync_cpg.c -lcpg
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <corosync/cpg.h>
 #include <err.h>
 #include <errno.h>

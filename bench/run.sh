@@ -63,7 +63,7 @@ part_latency() {
 	for ((k = 1; k <= runs; k++)); do
 		say "latency, run $k of $runs"
 		"$build/barline" -j lab run rack --hosts 8 --duration 1 --out "$out/latency-$k" >"$out/latency-$k.json" </dev/null
-		jq -r '.latency[] | [.mode, .p50_us, .p99_us] | @csv' "$out/latency-$k/summary.json" >>"$out/latency-all.csv"
+		jq -r '.latency[] | [.mode, .p50_ns / 1000, .p99_ns / 1000] | join(",")' "$out/latency-$k/summary.json" >>"$out/latency-all.csv"
 	done
 	say ""
 	echo
@@ -71,10 +71,12 @@ part_latency() {
 	{
 		echo "mode,p50,p99"
 		cut -d, -f1 "$out/latency-all.csv" | sort -u | while read -r m; do
-			printf '%s,%s,%s\n' "$m" "$(grep -F "$m" "$out/latency-all.csv" | awk -F, '{ print $(NF - 1) }' | median)" \
-				"$(grep -F "$m" "$out/latency-all.csv" | awk -F, '{ print $NF }' | median)"
+			printf '%s,%s,%s\n' "$m" "$(grep "^$m," "$out/latency-all.csv" | cut -d, -f2 | median)" "$(grep "^$m," "$out/latency-all.csv" | cut -d, -f3 | median)"
 		done
 	} | tee "$out/latency.csv" | column -s, -t
+	if command -v gnuplot >/dev/null; then
+		gnuplot -e "dir='$out/latency-1'" "$here/latency.gp"
+	fi
 }
 
 part_memory() {
@@ -83,7 +85,7 @@ part_memory() {
 	"$build/barline" lab up "$lab" rack --hosts 64 >/dev/null </dev/null
 	# shellcheck disable=SC2064
 	trap "'$build/barline' lab down '$lab' >/dev/null 2>&1" EXIT
-	"$build/barline" lab exec "$lab" h1 -- bash -c "for i in \$(seq 64); do '$build/barline' recv -t 20000 >/dev/null & done; sleep 5; '$build/barline' -j show maps" \
+	"$build/barline" lab exec "$lab" h1 -- bash -c "for i in \$(seq 64); do '$build/barline' recv -t 20000 >/dev/null 2>&1 & done; sleep 5; '$build/barline' -j show maps" \
 		>"$out/host-maps.json" </dev/null
 	"$build/barline" lab exec "$lab" s1 -- "$build/barline" -j show maps >"$out/switch-maps.json" </dev/null
 	"$build/barline" lab down "$lab" >/dev/null

@@ -150,7 +150,7 @@ static int write_latency(const struct bench_ctl *ctl)
 				v[n++] = ctl->lat[cell][i];
 		qsort(v, n, sizeof(*v), compare32);
 		for (i = 0; i < n; i++)
-			fprintf(f, "\"%s\",%.6f,%.3f\n", bench_cell_names[cell], (i + 0.5) / n, v[i] / 1e3);
+			fprintf(f, "%s,%.6f,%.3f\n", bench_cell_names[cell], (i + 0.5) / n, v[i] / 1e3);
 	}
 	free(v);
 	err = ferror(f);

@@ -24,8 +24,8 @@
 #define SAMPLE_US	2000
 #define WARM_UP		0.1 /* of the duration: not measured */
 
-const char *const bench_cell_names[BENCH_CELLS] = { [CELL_ORDERED_BLOCK] = "ordered, blocking", [CELL_ORDERED_POLL] = "ordered, busy-poll",
-						    [CELL_UDP_BLOCK] = "plain UDP, blocking", [CELL_UDP_POLL] = "plain UDP, busy-poll" };
+const char *const bench_cell_names[BENCH_CELLS] = { [CELL_ORDERED_BLOCK] = "ordered blocking", [CELL_ORDERED_POLL] = "ordered busy-poll",
+						    [CELL_UDP_BLOCK] = "plain UDP blocking", [CELL_UDP_POLL] = "plain UDP busy-poll" };
 
 struct bench_ctl *bench_new(unsigned int n, const struct bench_params *p)
 {
