@@ -24,23 +24,31 @@ _Static_assert(1 << BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong 
  */
 BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
-	__u32 i = (leaves + leaf) & (2 * BL_TREE_LEAVES - 1);
+	/* offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise */
+	__u64 at = ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node);
+	struct bl_pair *n = (struct bl_pair *)((char *)node + at);
 	int k;
 
-	node[i].b = b;
-	node[i].c = c;
+	n->b = b;
+	n->c = c;
+#pragma GCC unroll 8
 	for (k = 0; k < BL_TREE_LEVELS; k++) {
-		const struct bl_pair *sib = &node[(i ^ 1) & (2 * BL_TREE_LEAVES - 1)];
+		const struct bl_pair *sib;
 
-		i = (i >> 1) & (BL_TREE_LEAVES - 1);
-		if (!i)
+		if (at <= sizeof(*node))
 			break;
-		b = bl_min64(b, sib->b);
-		c = bl_min64(c, sib->c);
-		if (node[i].b == b && node[i].c == c)
+		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all eight before the first, and keep them on the stack */
+		sib = (const struct bl_pair *)((char *)node + (at ^ sizeof(*node)));
+		if (sib->b < b)
+			b = sib->b;
+		if (sib->c < c)
+			c = sib->c;
+		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*node);
+		n = (struct bl_pair *)((char *)node + at);
+		if (n->b == b && n->c == c)
 			break;
-		node[i].b = b;
-		node[i].c = c;
+		n->b = b;
+		n->c = c;
 	}
 }
 

@@ -48,15 +48,14 @@ static __always_inline int port_of(__u32 ifindex)
  * One raise or fall of port @p's leaf in every set that it feeds. A global function: the verifier looks at it once, not once for each way that leads
  * here (2026-11, Linux 6.18: 850 thousand of the million instructions that it is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s).
  */
-__attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 p, __u32 in_sets, __u32 leaves, struct bl_pair *leaf)
+__attribute__((noinline)) int bl_leaf_changed(struct bl_sw_lane *lane, __u32 tree, __u32 in_sets, __u32 at, struct bl_pair *leaf)
 {
-	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
 	__u32 s;
 
 	if (!lane || !leaf)
 		return 0;
 	for (s = 0; s < BL_SETS_MAX && in_sets; s++, in_sets >>= 1) {
-		__u32 key = BL_TREE_KEY(lane_no, s);
+		__u32 key = tree + s;
 		struct bl_tree *t;
 
 		if (!(in_sets & 1))
@@ -64,15 +63,15 @@ __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 p, __u32 in_s
 		t = bpf_map_lookup_elem(&sw_trees, &key);
 		if (!t)
 			continue;
-		bl_tree_set(t->node, leaves, p, leaf->b, leaf->c);
+		bl_tree_set(t->node, at, 0, leaf->b, leaf->c);
 		bl_out_advance(&lane->out[s], &t->node[1]);
 	}
 	return 0;
 }
 
-static __always_inline void leaf_changed(struct run *r, __u32 p, __u32 in_sets, struct bl_pair *leaf)
+static __always_inline void leaf_changed(const struct bl_sw_cfg *cfg, struct bl_sw_lane *lane, __u32 lane_no, __u32 p, __u32 in_sets, struct bl_pair *leaf)
 {
-	bl_leaf_changed(r->lane_no, p, in_sets, r->cfg->tree_leaves, leaf);
+	bl_leaf_changed(lane, BL_TREE_KEY(lane_no, 0), in_sets, cfg->tree_leaves + p, leaf);
 }
 
 /* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
@@ -87,24 +86,25 @@ static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
 	return b;
 }
 
+/* Not struct run: whose address goes to a function lives in memory, every field of it. */
 struct scan {
-	struct run *r;
-	__u32 excluded;
+	const struct bl_sw_cfg *cfg;
+	struct bl_sw_lane *lane;
+	__u32 lane_no;
 };
 
 static long scan_port(__u32 p, struct scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
-	struct run *r = s->r;
 	struct bl_pair leaf;
 
-	if (!port || !regs || p >= r->cfg->nports)
+	if (!port || !regs || p >= s->cfg->nports)
 		return 1;
-	if (!port->ifindex || (r->cfg->single_writer && port->home_lane != r->lane_no))
+	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no))
 		return 0;
-	if (bl_port_expire(regs, r->lane->watch_ns, r->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
-		leaf_changed(r, p, port->in_sets, &leaf);
+	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
+		leaf_changed(s->cfg, s->lane, s->lane_no, p, port->in_sets, &leaf);
 		bl_count(p, BL_R_EXCLUDED);
 	}
 	return 0;
@@ -123,7 +123,7 @@ static __always_inline int tick(struct run *r)
 	lane->now_ns = now.bus;
 	lane->limit_ns = now.limit;
 	if (lane->watch_ns - lane->scan_ns > r->cfg->dead_after_ns / 4) {
-		struct scan s = { .r = r };
+		struct scan s = { .cfg = r->cfg, .lane = lane, .lane_no = r->lane_no };
 
 		lane->scan_ns = lane->watch_ns;
 		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
@@ -163,27 +163,29 @@ static __always_inline void raise(struct run *r, const struct bl_sw_port *port)
 {
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
 	struct bl_sw_lane *lane = r->lane;
+	const struct bl_reg *reg;
 	struct bl_pair leaf;
+	__u64 floor = 0;
 	__u32 res;
 
 	if (!regs)
 		return;
-	if (r->f.opcode == BL_OP_DATA) {
-		const struct bl_reg *reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
-
-		if (reg->state == BL_REG_LIVE && r->ts < reg->b)
-			bl_count(r->in, BL_R_PROMISE_BROKEN);
-	}
+	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+	if (reg->state != BL_REG_LIVE)
+		floor = bl_join_floor(given(lane, port->in_sets), r->cfg->dead_after_ns);
+	else if (r->f.opcode == BL_OP_DATA && r->ts < reg->b)
+		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns,
-			     bl_join_floor(given(lane, port->in_sets), r->cfg->dead_after_ns), &leaf);
+	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns, floor, &leaf);
 	if (res & BL_A_LEAF)
-		leaf_changed(r, r->in, port->in_sets, &leaf);
-	if (res & BL_A_OLD)
-		bl_count(r->in, BL_R_BARRIER_OLD);
-	if (res & BL_A_JOINED)
-		bl_count(r->in, BL_R_JOINED);
+		leaf_changed(r->cfg, lane, r->lane_no, r->in, port->in_sets, &leaf);
+	if (res & (BL_A_OLD | BL_A_JOINED)) {
+		if (res & BL_A_OLD)
+			bl_count(r->in, BL_R_BARRIER_OLD);
+		if (res & BL_A_JOINED)
+			bl_count(r->in, BL_R_JOINED);
+	}
 }
 
 /*
@@ -197,19 +199,15 @@ static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udph
 	__u64 b = bl_max64(out->b, old), c = bl_max64(out->c, old);
 
 	if (u->check) {
-		struct bl_hdr old = *h;
+		struct bl_hdr before = *h;
 
-		bl_put48(h->barrier, b);
-		bl_put48(h->commit, c);
-		bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
-		u->check = bl_csum_replace(u->check, (const __u8 *)&old, (const __u8 *)h, sizeof(old));
+		bl_hdr_send(h, b, c, r->lane_no, r->cfg->lanes);
+		u->check = bl_csum_replace(u->check, (const __u8 *)&before, (const __u8 *)h, sizeof(before));
 		if (!u->check)
 			u->check = 0xffff;
 		return;
 	}
-	bl_put48(h->barrier, b);
-	bl_put48(h->commit, c);
-	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
+	bl_hdr_send(h, b, c, r->lane_no, r->cfg->lanes);
 }
 
 /* Output port by the static table. */
@@ -406,7 +404,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 
 static __always_inline int on_port(struct xdp_md *ctx, int in)
 {
-	struct run r = {};
+	struct run r;
 	enum bl_reason why;
 	__u32 zero = 0;
 

@@ -146,6 +146,9 @@ BL_CORE __u32 bl_fdb_hash(__u64 mac)
 /** bl_mac48 - an Ethernet address as the static L2 table keys it. */
 BL_CORE __u64 bl_mac48(const __u8 *m)
 {
+#if defined(__bpf__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return *(const __u32 *)m | (__u64)*(const __u16 *)(m + 4) << 32; /* as in bl_load64() */
+#endif
 	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 | (__u64)m[4] << 32 | (__u64)m[5] << 40;
 }
 
