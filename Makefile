@@ -176,6 +176,7 @@ install: all
 	install -D -m 755 $(B)/libbarline.so $(DESTDIR)$(LIBDIR)/libbarline.so.$(SOMAJOR)
 	ln -sf libbarline.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libbarline.so
 	install -D -m 644 $(B)/barline.pc $(DESTDIR)$(LIBDIR)/pkgconfig/barline.pc
+	install -D -m 644 bench/latency.gp $(DESTDIR)$(PREFIX)/share/barline/latency.gp
 	for m in docs/*.[138]; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 
 clean:
