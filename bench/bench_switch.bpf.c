@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The switch program's own code, wrapped so that bpf_prog_test_run can run it again and again on one frame as if frames came from all ports: each
- * run gets the next port, a barrier that has risen, the address of another host, and a fresh TTL. So every run raises a register, and since the port whose turn
- * it is always holds the minimum, each rise climbs its trees up to the root: the dearest case there is.
+ * run gets another port, a barrier that has risen, the address of another host, and a fresh TTL. So every run raises a register. One port after the other,
+ * the port whose turn it is always holds the minimum, and each rise climbs its trees up to the root: most work, but the same branches again and again. Ports
+ * at random, as frames really come: a rise climbs two levels on average, but nobody can predict how far.
  *
  * A bare program does the same to the frame and then only what a switch cannot do without (redirect; look the route up): what is above it is
  * barline's own cost. The ingress port is passed instead of looked up, but the look-up is done all the same.
@@ -11,8 +12,8 @@
 
 /* Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run. */
 __u64 bench_b, bench_step_ns;
-/* Ports in use, a power of two; whose turn it is. */
-__u32 bench_ports, bench_turn;
+/* Ports in use, a power of two; whose turn it is; 1: ports at random instead of one after the other. */
+__u32 bench_ports, bench_turn, bench_random;
 /* Of the frame before the first run: put back each time. */
 __u16 bench_ip_check;
 __u8 bench_ttl;
@@ -21,12 +22,15 @@ __u8 bench_ttl;
 static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 turn = bench_turn++, port = turn & (bench_ports - 1), to = (turn + 1) & (bench_ports - 1);
+	__u32 turn = bench_turn, port, to;
 	__u64 b = bench_b += bench_step_ns;
 	__u64 *w = data + hdr;
 
 	if (data + hdr + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) > end)
 		return -1;
+	bench_turn = bench_random ? turn * 1664525 + 1013904223 : turn + 1;
+	port = (bench_random ? turn >> 16 : turn) & (bench_ports - 1);
+	to = (port + 1) & (bench_ports - 1);
 	if (link) {
 		struct bl_beacon *body = data + hdr + sizeof(struct bl_hdr);
 
@@ -127,7 +131,7 @@ int devmap_data(struct xdp_md *ctx)
 	return next(ctx, DATA_HDR, 0) < 0 ? XDP_ABORTED : on_output(ctx, ctx->ingress_ifindex);
 }
 
-/* A clone that is sent (by port 0, which is in set 1): its barrier has risen each time. */
+/* A clone that is sent, by a port of set 0: its barrier has risen each time. */
 SEC("xdp")
 int devmap_clone(struct xdp_md *ctx)
 {
@@ -137,6 +141,6 @@ int devmap_clone(struct xdp_md *ctx)
 
 	if (port < 0 || (void *)(relay + 1) > end)
 		return XDP_ABORTED;
-	__builtin_memcpy(relay->set[1].barrier, data + LINK_HDR + 6, 6);
+	__builtin_memcpy(relay->set[0].barrier, data + LINK_HDR + 6, 6);
 	return on_output(ctx, ctx->ingress_ifindex);
 }

@@ -5,8 +5,8 @@
  * Both are run by bpf_prog_test_run on the same frame in turns (run by run, so that a change of the machine's speed meets both), timed by
  * this thread's CPU time. Medians over the runs. What the wrappers do to the frame between two runs is in bench_switch.bpf.c.
  *
- * Two sets of inputs (hosts; hosts and up-link), so each data frame and each beacon raises leaves in two trees. All cases but "random" take the ports in turn,
- * where each rise climbs to the root.
+ * One set of inputs (a rack's only switch) unless "up-link" stands there: then there are two, and a host's frame raises its leaf in two trees. Ports
+ * one after the other, where each rise climbs to the root, unless "random" stands there.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -33,6 +33,8 @@
 #define T0	  (6000ULL << BL_TS_BITS)
 #define HEADROOM  (1ULL << 40) /* the clock's bound: the barriers of all runs stay below it; a rack's program reads its clock once per bound, some hundred frames */
 #define L3_PORTS  4
+#define NEVER	  1000000000000ULL /* a beacon interval so long that no tick passes */
+#define RELAY_EACH 2ULL /* so short that each rise passes one */
 #define LIMIT_ADDED_NS 40.0
 #define LIMIT_GROWTH   1.2
 
@@ -90,9 +92,9 @@ static void net(void)
 	}
 }
 
-static void configure(__u32 ports, enum bl_fwd forward, __u64 beacon_ns)
+static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beacon_ns)
 {
-	struct bl_clock_seg s = { .bus_ns = T0, .rate = -(1 << 30) };
+	struct bl_clock_seg s = { .bus_ns = T0 };
 	struct bl_clock clock = { .flags = BL_CLOCK_VALID, .void_after_ns = ~0ULL, .bound_ns = HEADROOM };
 	struct bl_sw_cfg cfg = { .node_id = 0x5a5a5a5a, .nports = ports, .lanes = 1, .forward = forward, .port_base = BL_PORT_BASE,
 				 .port_count = BL_PORT_COUNT, .tree_leaves = ports, .beacon_ns = beacon_ns, .dead_after_ns = 1000000000000ULL,
@@ -104,10 +106,8 @@ static void configure(__u32 ports, enum bl_fwd forward, __u64 beacon_ns)
 	struct timespec now;
 	__u32 i, lo = if_nametoindex("lo"), one = 1;
 
-	/* the slope of 0 is exact for 2^33 ns after the piece's start; beyond it bus time is still far below HEADROOM */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	s.mono_ns = clock.as_of_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
-	s.rate = 0;
 	clock.seg[0] = clock.seg[1] = s;
 	put(sk->maps.clock, 0, &clock);
 	put(sk->maps.sw_cfg, 0, &cfg);
@@ -118,15 +118,13 @@ static void configure(__u32 ports, enum bl_fwd forward, __u64 beacon_ns)
 		put(sk->maps.sw_lanes, i, &no_lane);
 	put(sk->maps.sw_ifindex, lo, &one);
 	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
-		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0, .role = BL_PORT_HOST, .in_sets = 3, .mtu = 1500 };
+		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0, .role = BL_PORT_HOST, .in_sets = uplink ? 3 : 1, .out_set = uplink, .mtu = 1500 };
 		struct bpf_devmap_val dev = { .ifindex = lo };
 
-		if (i == ports - 1) {
+		if (uplink && i == ports - 1) {
 			p.role = BL_PORT_UP;
 			p.in_sets = 2;
 			p.out_set = 0;
-		} else {
-			p.out_set = 1;
 		}
 		put(sk->maps.sw_ports, i, &p);
 		put(sk->maps.sw_regs, i, &no_regs);
@@ -138,6 +136,7 @@ static void configure(__u32 ports, enum bl_fwd forward, __u64 beacon_ns)
 	sk->bss->bench_step_ns = STEP_NS;
 	sk->bss->bench_ports = ports;
 	sk->bss->bench_turn = 0;
+	sk->bss->bench_random = 0;
 }
 
 static void tables(void)
@@ -303,22 +302,31 @@ static void measure_all(void)
 	for (i = 0; i < 4; i++) {
 		struct row r;
 
-		configure(sizes[i], BL_FWD_L2, 1000000000000ULL);
+		configure(sizes[i], false, BL_FWD_L2, NEVER);
 		r = measure("data, static table", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 		most = r.frame - r.bare > most ? r.frame - r.bare : most;
 		four = i == 0 ? r.frame : four;
 		all = i == 3 ? r.frame : all;
 	}
 	for (i = 0; i < 4; i += 3) {
-		configure(sizes[i], BL_FWD_L2, 1000000000000ULL);
+		configure(sizes[i], false, BL_FWD_L2, NEVER);
+		sk->bss->bench_random = 1;
+		measure("data, random ports", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+	}
+	for (i = 0; i < 4; i += 3) {
+		configure(sizes[i], true, BL_FWD_L2, NEVER);
+		measure("data, with an up-link", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+	}
+	for (i = 0; i < 4; i += 3) {
+		configure(sizes[i], false, BL_FWD_L2, NEVER);
 		measure("beacon, not relayed", sizes[i], sk->progs.bare_drop, XDP_DROP, sk->progs.switch_beacon, XDP_DROP, &beacon);
-		configure(sizes[i], BL_FWD_L2, 2);
+		configure(sizes[i], false, BL_FWD_L2, RELAY_EACH);
 		measure("beacon, relayed", sizes[i], sk->progs.bare_broadcast, XDP_REDIRECT, sk->progs.switch_beacon, XDP_REDIRECT, &beacon);
 	}
-	configure(L3_PORTS, BL_FWD_L2, 2);
+	configure(L3_PORTS, false, BL_FWD_L2, NEVER);
 	measure("device map, data", L3_PORTS, sk->progs.bare_pass, XDP_PASS, sk->progs.devmap_data, XDP_PASS, &data);
 	measure("device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP, sk->progs.devmap_clone, XDP_PASS, &beacon);
-	configure(L3_PORTS, BL_FWD_L3, 1000000000000ULL);
+	configure(L3_PORTS, false, BL_FWD_L3, NEVER);
 	measure("data, routing tables", L3_PORTS, sk->progs.bare_fib, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 	if (json)
 		fputs("],\"targets\":[", json);

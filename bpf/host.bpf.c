@@ -91,6 +91,17 @@ static __always_inline int append(void *ctx, const int skb, struct run *r, void 
 	return 0;
 }
 
+/* An empty record, thrown away: its commit is what wakes. Returns 0, or -1 if there is no room, and then the sleeper has enough to wake up for. */
+static __always_inline int wake_ring(void *ring)
+{
+	void *rec = bpf_ringbuf_reserve(ring, 8, 0);
+
+	if (!rec)
+		return -1;
+	bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
 /* Append the frame to the ring of the endpoint that it is for. */
 static __always_inline enum bl_reason store(void *ctx, const int skb, struct run *r)
 {
@@ -117,8 +128,7 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	BL_SEEN(slot);
 	slot &= BL_EPS_MAX - 1;
 	/* A sleeper with nothing to deliver wants to be woken when the barrier passes its first message; other frames (credits, probes) concern it at once. */
-	until = BL_READ_ONCE(w->ep[slot].until);
-	if (until != BL_TIME_NONE && r->f.opcode != BL_OP_DATA)
+	if (r->f.opcode != BL_OP_DATA && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
 		full = append(ctx, skb, r, ring, BL_REC_SMALL, flags);
@@ -128,11 +138,17 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 		full = append(ctx, skb, r, ring, BL_REC_JUMBO, flags);
 	if (full)
 		return BL_R_RING_FULL;
-	if (until != BL_TIME_NONE && r->f.opcode == BL_OP_DATA) {
-		/* pairs with the sleeper, who sets until and then looks at its ring once more: one of the two sees the other */
-		if (r->ts < until && __sync_val_compare_and_swap(&w->ep[slot].until, until, r->ts) == until)
-			lower_next(w, r->ts);
-	}
+	/*
+	 * Read after the commit, which is an atomic exchange. Pairs with the sleeper, who sets until, fences, and looks at its ring once more: one of the
+	 * two sees the other.
+	 */
+	until = BL_READ_ONCE(w->ep[slot].until);
+	if (until == BL_TIME_NONE || flags == BPF_RB_FORCE_WAKEUP)
+		return BL_R_STORED;
+	if (r->f.opcode != BL_OP_DATA)
+		wake_ring(ring);
+	else if (r->ts < until && __sync_val_compare_and_swap(&w->ep[slot].until, until, r->ts) == until)
+		lower_next(w, r->ts);
 	return BL_R_STORED;
 }
 
@@ -160,15 +176,8 @@ static long wake_one(__u32 slot, struct waking *k)
 	if (__sync_val_compare_and_swap(&k->w->ep[slot].until, until, BL_TIME_NONE) != until)
 		return 0; /* it woke up by itself, or its until was lowered: then next was, too */
 	ring = bpf_map_lookup_elem(&rings, &key);
-	if (ring) {
-		/* an empty record, thrown away: its commit is what wakes */
-		void *rec = bpf_ringbuf_reserve(ring, 8, 0);
-
-		if (rec) {
-			bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
-			k->w->ep[slot].woken++;
-		}
-	}
+	if (ring && !wake_ring(ring))
+		k->w->ep[slot].woken++;
 	return 0;
 }
 

@@ -131,7 +131,10 @@ struct bl_delivery {
  */
 BL_API int bl_recv(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms);
 
-/** bl_fd - for poll/epoll: readable when bl_process() has something to do. Call bl_process() once before the first wait. */
+/**
+ * bl_fd - for poll/epoll, level-triggered: readable when bl_process() has something to do, and as long as the last bl_process() found messages. Call
+ * bl_process() once before the first wait: it arms.
+ */
 BL_API int bl_fd(const struct bl_endpoint *ep);
 
 /**

@@ -116,8 +116,12 @@ int bl_process(struct bl_endpoint *ep)
 	bl_rx_release(ep);
 	work(ep);
 	n = bl_rx_count_ready(ep);
-	if (!n && !arm_and_look(ep, BL_WAIT_RECV))
+	if (!n && !arm_and_look(ep, BL_WAIT_RECV)) {
 		set_timer(ep);
+		return 0;
+	}
+	/* nobody is armed: the descriptor stays readable until a call that finds nothing, as level-triggered loops expect */
+	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME, &(struct itimerspec){ .it_value = { .tv_nsec = 1 } }, NULL);
 	return n ? n : bl_rx_count_ready(ep);
 }
 

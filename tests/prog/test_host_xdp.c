@@ -328,16 +328,20 @@ static void barrier__two_lanes(void **state)
 
 	(void)state;
 	d.lanes = 2;
+	d.c = T0 - 1700;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	assert_int_equal(after.page.barrier, 0);
 	d.lane = 1;
 	d.b = d.c = T0 - 1500;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
 	assert_int_equal(after.page.barrier, T0 - 1500);
+	assert_int_equal(after.page.commit, T0 - 1500);
 	d.lane = 0;
-	d.b = d.c = T0 - 900;
+	d.b = T0 - 900;
+	d.c = T0 - 1600;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
 	assert_int_equal(after.page.barrier, T0 - 1500);
+	assert_int_equal(after.page.commit, T0 - 1500); /* the minimum is lower now; what was published stands */
 	d.lane = 1;
 	d.b = d.c = T0 - 800;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
@@ -356,10 +360,23 @@ static void barrier__two_lanes(void **state)
 		assert_int_equal(after.page.commit, T0 - 800); /* C waits for the dead */
 	}
 	assert_int_equal(after.page.reg[1].state, BL_REG_DEAD);
-	/* and comes back */
+	/* and comes back, behind: what was published stands until both are ahead of it */
 	d.lane = 1;
+	d.b = d.c = bus - 5000;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
 	assert_int_equal(after.page.reg[1].state, BL_REG_LIVE);
+	assert_int_equal(after.page.barrier, bus);
+	assert_int_equal(after.page.commit, bus - 5000);
+	d.lane = 0;
+	d.b = d.c = bus + 10;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, bus);
+	d.lane = 1;
+	d.b = bus + 5;
+	d.c = bus - 6000;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, bus + 5);
+	assert_int_equal(after.page.commit, bus - 5000);
 }
 
 /* ---- sleepers ---- */
@@ -440,6 +457,12 @@ static void wake__next_too_low(void **state)
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	is_wake(T0 + 300, BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE);
 	assert_false(woken(0, 0));
+	assert_false(woken(1, 0));
+	/* found by the scan, at the barrier to the ns: not passed yet */
+	asleep(BL_TIME_NONE, T0 + 1, BL_TIME_NONE, T0 - 500);
+	d.b = T0 + 1;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
 	assert_false(woken(1, 0));
 	/* and nobody looks while next is above the barrier: a sleeper that did not lower it is not found */
 	asleep(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);

@@ -160,6 +160,33 @@ static void l2__checksum_follows(void **state)
 	}
 }
 
+/* A checksum that comes out as 0 is sent as 0xffff: 0 would mean that there is none. */
+static void l2__checksum_of_zero(void **state)
+{
+	struct desc d, want;
+	__u32 v, psn;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (v = 0; v < 2; v++) {
+		struct frame f = { .n = 0 };
+		__u32 at;
+
+		d = v ? data_frame6(0, 1, T0, T0 - 2000) : data_frame(0, 1, T0, T0 - 2000);
+		d.csum = true;
+		at = hdr_off(&d) - 2;
+		for (psn = 0; psn < 65536; psn++) {
+			d.psn = psn;
+			want = sent(d, T0 - 1000, T0 - 1000);
+			build(&f, &want);
+			if (f.p[at] == 0xff && f.p[at + 1] == 0xff)
+				break;
+		}
+		assert_true(psn < 65536);
+		step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
+	}
+}
+
 static void l2__to_where_it_came_from(void **state)
 {
 	struct desc d = data_frame(1, 1, T0, T0);
@@ -533,6 +560,7 @@ int main(void)
 		CASE(l2__each_output_its_set),
 		CASE(l2__all_variants),
 		CASE(l2__checksum_follows),
+		CASE(l2__checksum_of_zero),
 		CASE(l2__to_where_it_came_from),
 		CASE(l2__unknown_address),
 		CASE(l2__address_zero_is_no_free_way),

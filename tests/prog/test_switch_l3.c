@@ -245,27 +245,31 @@ static void l3__several_next_hops(void **state)
 {
 	struct desc d = frame_of(false, 0, 1, T0, T0 - 1000);
 	struct frame in, out, again;
-	__u32 hop, used[NPORTS] = { 0 }, k;
+	__u32 hop, used[NPORTS], k, by;
 
 	(void)state;
 	all_live(T0 - 1000);
 	set_sysctl("/proc/sys/net/ipv4/fib_multipath_hash_policy", "1");
 	sh("ip route add 10.5.0.0/16 nexthop via 10.0.1.2 nexthop via 10.0.3.2");
 	d.daddr[13] = 5;
-	for (k = 0; k < 64; k++) {
-		d.sport = (__u16)(BL_PORT_BASE + k);
-		build(&in, &d);
-		run_on(0, &in, &out, XDP_REDIRECT);
-		hop = out.p[5];
-		assert_true(hop == 1 || hop == 3);
-		used[hop]++;
-		run_on(0, &in, &again, XDP_REDIRECT);
-		same_frame(&again, &out);
-		build(&in, (struct desc[]){ routed(d, hop, (__u8)hop, T0 - 1000) });
-		same_frame(&out, &in);
+	/* the source port alone, the destination port alone: each is part of the choice */
+	for (by = 0; by < 2; by++) {
+		memset(used, 0, sizeof(used));
+		for (k = 0; k < 64; k++) {
+			*(by ? &d.dport : &d.sport) = (__u16)(BL_PORT_BASE + k);
+			build(&in, &d);
+			run_on(0, &in, &out, XDP_REDIRECT);
+			hop = out.p[5];
+			assert_true(hop == 1 || hop == 3);
+			used[hop]++;
+			run_on(0, &in, &again, XDP_REDIRECT);
+			same_frame(&again, &out);
+			build(&in, (struct desc[]){ routed(d, hop, (__u8)hop, T0 - 1000) });
+			same_frame(&out, &in);
+		}
+		assert_true(used[1] > 8 && used[3] > 8);
 	}
 	sh("ip route del 10.5.0.0/16");
-	assert_true(used[1] > 8 && used[3] > 8);
 }
 
 static void reasons__all_seen(void **state)

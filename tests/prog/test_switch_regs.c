@@ -256,6 +256,24 @@ static void exclude__edge(void **state)
 	}
 }
 
+/* Searches are a quarter of dead_after apart, and more: at exactly a quarter there is none yet. */
+static void exclude__quarter(void **state)
+{
+	__u64 bus = T0;
+
+	(void)state;
+	cfg.dead_after_ns = 12 * BEACON_NS;
+	set_cfg();
+	all_live(T0 - 1000);
+	beats(0, &bus, 6);
+	state_take(&after);
+	assert_int_equal(after.lanes[0].watch_ns, 1 + 6 * BEACON_NS);
+	assert_int_equal(after.lanes[0].scan_ns, 1 + 3 * BEACON_NS);
+	beats(0, &bus, 1);
+	state_take(&after);
+	assert_int_equal(after.lanes[0].scan_ns, 1 + 7 * BEACON_NS);
+}
+
 /* Who is heard in time stays; any good frame counts as hearing, even one with an old barrier. */
 static void exclude__heard_in_time(void **state)
 {
@@ -527,6 +545,7 @@ int main(void)
 		CASE(join__two_lanes),
 		CASE(exclude__after_silence),
 		CASE(exclude__edge),
+		CASE(exclude__quarter),
 		CASE(exclude__heard_in_time),
 		CASE(exclude__refused_is_not_heard),
 		CASE(exclude__not_after_a_standstill),
