@@ -10,12 +10,14 @@
 /* The compiler must use the register that was checked, not a copy of it (DESIGN 6). */
 #define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
 
+/** bl_count - @key: port of a switch, hook of a host. The only way to "counts", whose value differs by role. */
 static __always_inline void bl_count(__u32 key, enum bl_reason r)
 {
-	struct bl_counts *c = bpf_map_lookup_elem(&counts, &key);
+	__u32 reason = r;
+	__typeof__(counts.value) c = bpf_map_lookup_elem(&counts, &reason);
 
-	if (c)
-		c->n[r & (BL_REASON_MAX - 1)]++; /* per CPU; XDP and tc of one CPU do not interrupt each other */
+	if (c && key < sizeof(c->n) / sizeof(c->n[0]))
+		c->n[key]++; /* per CPU; XDP and tc of one CPU do not interrupt each other */
 }
 
 static __always_inline int bl_xdp_action(enum bl_reason r)

@@ -108,8 +108,6 @@ const char *role_name(unsigned int role);
 const char *port_role_name(unsigned int role);
 /** nodes_here - nodes of the current namespace, or of the machine; fails with a sentence if there is none. Count, or -1. */
 int nodes_here(struct bl_node_ref **out, bool all);
-/** node_counts - frames by reason under one key, summed over CPUs. */
-int node_counts(int fd, uint32_t key, struct bl_counts *sum);
 int node_value(const struct bl_node_ref *ref, const char *map, uint32_t key, void *value, uint32_t size);
 /** node_now - bus time of the node; 0 if its clock cannot be used (@clock is filled in if there is one). */
 uint64_t node_now(const struct bl_node_ref *ref, struct bl_clock *clock);

@@ -77,25 +77,6 @@ int nodes_here(struct bl_node_ref **out, bool all)
 	return n;
 }
 
-int node_counts(int fd, uint32_t key, struct bl_counts *sum)
-{
-	int cpus = libbpf_num_possible_cpus(), c, r, err;
-	struct bl_counts *v;
-
-	memset(sum, 0, sizeof(*sum));
-	if (cpus < 1)
-		return -EINVAL;
-	v = calloc((size_t)cpus, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	err = bpf_map_lookup_elem(fd, &key, v) ? -errno : 0;
-	for (c = 0; !err && c < cpus; c++)
-		for (r = 0; r < BL_REASON_MAX; r++)
-			sum->n[r] += v[c].n[r];
-	free(v);
-	return err;
-}
-
 int node_value(const struct bl_node_ref *ref, const char *map, uint32_t key, void *value, uint32_t size)
 {
 	struct bl_err err;
@@ -172,7 +153,7 @@ char *addr_text(const uint8_t ip[16], char *buf, size_t size)
 	return buf;
 }
 
-static int switch_rows(const struct bl_node_ref *ref, int counts, struct count_row **out)
+static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
 {
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
@@ -186,56 +167,61 @@ static int switch_rows(const struct bl_node_ref *ref, int counts, struct count_r
 		cli_fail("%s", err.text);
 		return -1;
 	}
-	*out = calloc(BL_SW_PORTS_MAX, sizeof(**out));
-	/* the last key counts frames of interfaces that are no port */
-	for (i = 0; *out && i < BL_SW_PORTS_MAX; i++) {
-		struct count_row *r = &(*out)[n];
+	for (i = 0; i <= BL_COUNTS_UNKNOWN; i++) {
+		struct count_row *r = &out[n];
 		struct bl_sw_port p;
 
-		if (i >= cfg.nports && i != BL_SW_PORTS_MAX - 1)
+		if (i >= cfg.nports && i != BL_COUNTS_UNKNOWN)
 			continue;
-		if (bpf_map_lookup_elem(fd, &i, &p))
+		if (i == BL_COUNTS_UNKNOWN || bpf_map_lookup_elem(fd, &i, &p))
 			memset(&p, 0, sizeof(p));
 		r->key = i;
 		r->role = port_role_name(p.role);
 		snprintf(r->name, sizeof(r->name), "%.15s", p.ifindex ? p.name : "(no port)");
-		if (node_counts(counts, i, &r->n) || (!p.ifindex && !counts_frames(&r->n)))
-			continue;
-		n++;
+		r->n = counts[i];
+		if (p.ifindex || counts_frames(&r->n))
+			n++;
 	}
 	close(fd);
-	return *out ? (int)n : -1;
+	return (int)n;
+}
+
+static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
+{
+	static const char *const dirs[BL_HC_COUNT] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local" };
+	char nic[16];
+	uint32_t i;
+
+	node_nic(ref, nic, sizeof(nic));
+	for (i = 0; i < BL_HC_COUNT; i++) {
+		out[i].key = i;
+		out[i].role = dirs[i];
+		snprintf(out[i].name, sizeof(out[i].name), "%s", i == BL_HC_LOCAL ? "lo" : nic);
+		out[i].n = counts[i];
+	}
+	return BL_HC_COUNT;
 }
 
 int node_count_rows(const struct bl_node_ref *ref, struct count_row **out)
 {
-	static const char *const dirs[BL_HC_MAX] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local" };
-	char nic[16];
+	bool is_switch = ref->role == BL_ROLE_SWITCH;
+	uint32_t keys = is_switch ? BL_COUNTS_UNKNOWN + 1 : BL_HC_COUNT;
+	struct bl_counts *counts = calloc(keys, sizeof(*counts));
 	struct bl_err err;
-	int fd = bl_map_open(ref, BL_MAP_COUNTS, sizeof(struct bl_counts), false, &err), n = -1;
-	uint32_t i;
+	int fd = bl_map_open(ref, BL_MAP_COUNTS, is_switch ? sizeof(struct bl_sw_counts) : sizeof(struct bl_host_counts), false, &err), n = -1, rc;
 
-	*out = NULL;
+	*out = calloc(keys, sizeof(**out));
 	if (fd < 0) {
 		cli_fail("%s", err.text);
-		return -1;
-	}
-	if (ref->role == BL_ROLE_SWITCH) {
-		n = switch_rows(ref, fd, out);
 	} else {
-		*out = calloc(BL_HC_MAX, sizeof(**out));
-		node_nic(ref, nic, sizeof(nic));
-		for (i = 0, n = *out ? 0 : -1; *out && i < BL_HC_MAX; i++) {
-			struct count_row *r = &(*out)[n];
-
-			r->key = i;
-			r->role = dirs[i];
-			snprintf(r->name, sizeof(r->name), "%s", i == BL_HC_LOCAL ? "lo" : nic);
-			if (!node_counts(fd, i, &r->n))
-				n++;
-		}
+		rc = counts && *out ? bl_counts_read(fd, counts, keys) : -ENOMEM;
+		if (rc)
+			cli_fail("%s/maps/%s: %s", ref->dir, BL_MAP_COUNTS, strerror(-rc));
+		else
+			n = is_switch ? switch_rows(ref, counts, *out) : host_rows(ref, counts, *out);
+		close(fd);
 	}
-	close(fd);
+	free(counts);
 	return n;
 }
 

@@ -112,7 +112,7 @@ int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
 /** bl_clean - remove pins and sockets whose namespace or interface is gone. Returns how many nodes were removed or -errno. */
 int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err);
 
-/* pin.c: finding nodes, for the CLI and the tests */
+/* pin.c, counts.c: finding nodes and reading them, for the CLI and the tests */
 struct bl_node_ref {
 	enum bl_role role;
 	uint64_t netns_ino;
@@ -123,6 +123,12 @@ struct bl_node_ref {
 int bl_nodes_find(struct bl_node_ref **out, uint64_t netns_ino, struct bl_err *err);
 /** bl_map_open - fd of a pinned map of the node, after checks of type and value size. Returns fd or -errno. */
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write, struct bl_err *err);
+/** struct bl_counts - frames by reason of one place of a node (port of a switch, hook of a host), summed over the CPUs. */
+struct bl_counts {
+	uint64_t n[BL_REASON_MAX];
+};
+/** bl_counts_read - @out[0] to @out[@keys - 1] from the map "counts" of either role. Returns 0 or -errno. */
+int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys);
 /** bl_bpffs_mount - make sure that our bpffs is mounted. */
 int bl_bpffs_mount(struct bl_err *err);
 

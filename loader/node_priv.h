@@ -141,6 +141,9 @@ void bl_libbpf_listen(void); /* keep what libbpf says, from now on, for bl_load_
 int bl_load_failed(int errnum, const char *what, struct bl_err *err);
 int bl_map_set(int fd, uint32_t key, const void *value, const char *name, struct bl_err *err);
 
+/* counts.c */
+int bl_counts_forget(int fd, uint32_t key);
+
 /* iface.c */
 int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
 int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err);

@@ -284,15 +284,12 @@ static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
 /* A number that another interface had: its counters and what was sent there are not this one's story. */
 static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
 {
-	int cpus = libbpf_num_possible_cpus(), rc;
+	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
 	struct bl_carried none = {};
-	void *zero = cpus > 0 ? calloc((size_t)cpus, sizeof(struct bl_counts)) : NULL;
 
-	if (!zero)
-		return bl_fail(err, ENOMEM, "out of memory");
-	rc = bl_map_set(bpf_map__fd(skel->maps.counts), k, zero, BL_MAP_COUNTS, err);
-	free(zero);
-	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
+	if (rc)
+		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k, strerror(-rc));
+	return bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
 }
 
 static int fill_maps(const struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)

@@ -19,8 +19,20 @@
 #define BL_MAP_EPS	 "eps"
 #define BL_MAP_RINGS	 "rings"
 
-/* keys of "counts" on a host */
-enum bl_host_counts { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_MAX };
+/* the places of a host that count */
+enum bl_host_hook { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_COUNT };
+
+#define BL_HC_MAX 8 /* room to grow: the size of struct bl_host_counts is ABI */
+_Static_assert(BL_HC_COUNT <= BL_HC_MAX, "hooks outgrew struct bl_host_counts");
+
+/**
+ * struct bl_host_counts - value of "counts" on a host: how often one reason, the key, was given; per CPU.
+ * @n: by enum bl_host_hook; the rest is room, zero. Written by the programs of that CPU.
+ */
+struct bl_host_counts {
+	__u64 n[BL_HC_MAX];
+};
+_Static_assert(sizeof(struct bl_host_counts) == 64, "ABI");
 
 /**
  * struct bl_host_cfg - value 0 of "host_cfg". Written by the loader; read-only for the programs.

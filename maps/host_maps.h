@@ -8,9 +8,9 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, BL_HC_MAX);
+	__uint(max_entries, BL_REASON_MAX);
 	__type(key, __u32);
-	__type(value, struct bl_counts);
+	__type(value, struct bl_host_counts);
 } counts SEC(".maps");
 
 struct {

@@ -6,7 +6,7 @@
  * an XDP or tc verdict. A frame is counted exactly once per program, so the sum over the reasons of a port equals
  * the frames that the program saw there.
  *
- * Append only: the number is ABI (it indexes struct bl_counts). The second column is the name in the CLI, in JSON
+ * Append only: the number is ABI (it is the key of the map "counts"). The second column is the name in the CLI, in JSON
  * and in the manual; the third is the sentence that `barline show drops` and `barline doctor` print.
  */
 #ifndef BARLINE_REASONS_ABI_H
@@ -58,8 +58,8 @@
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };
 #undef BL_REASON_ENUM
 
-#define BL_REASON_MAX 64 /* room to grow: the size of struct bl_counts is ABI */
-_Static_assert(BL_R_COUNT <= BL_REASON_MAX, "reasons outgrew struct bl_counts");
+#define BL_REASON_MAX 128 /* room to grow: keys of the map "counts" */
+_Static_assert(BL_R_COUNT <= BL_REASON_MAX, "reasons outgrew the map \"counts\"");
 
 enum bl_reason_kind { BL_KIND_OK, BL_KIND_DROP, BL_KIND_NOTE };
 

@@ -32,13 +32,19 @@
 #define BL_MAP_SW_CARRIED "sw_carried"
 
 /**
- * struct bl_counts - frames by reason; one per port (switch) or per direction (host), per CPU.
+ * struct bl_sw_counts - value of "counts" on a switch: how often one reason, the key, was given; per CPU.
+ * @n: by port; [BL_COUNTS_UNKNOWN]: on interfaces that are no port; what follows is room, zero.
+ *
+ * By reason and not by port, because what a busy switch counts is a handful of reasons: the counters of neighbouring ports share a cache line, where
+ * one array of reasons per port laid one line per port at a stride that only some sets of the L1 cache can hold.
+ * Written by the programs of that CPU. The loader reads, and clears a port's counters when its number goes to another interface.
  */
-struct bl_counts {
-	__u64 n[BL_REASON_MAX];
+#define BL_COUNTS_UNKNOWN BL_SW_PORTS_MAX
+#define BL_SW_COUNTS	  (BL_SW_PORTS_MAX + 8) /* a multiple of a cache line */
+struct bl_sw_counts {
+	__u64 n[BL_SW_COUNTS];
 };
-_Static_assert(sizeof(struct bl_counts) == 512, "ABI");
-#define BL_COUNTS_UNKNOWN BL_SW_PORTS_MAX /* key in "counts" for frames of interfaces that are no port */
+_Static_assert(sizeof(struct bl_sw_counts) == 2112, "ABI");
 
 enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
 

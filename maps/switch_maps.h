@@ -7,9 +7,9 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, BL_SW_PORTS_MAX + 1); /* the last is BL_COUNTS_UNKNOWN */
+	__uint(max_entries, BL_REASON_MAX);
 	__type(key, __u32);
-	__type(value, struct bl_counts);
+	__type(value, struct bl_sw_counts);
 } counts SEC(".maps");
 
 struct {

@@ -311,20 +311,17 @@ T_FN int rack_map(unsigned int node, const char *name)
 /* Frames of a node by reason, summed over CPUs and over its ports or directions. */
 T_FN struct bl_counts rack_counts(unsigned int node)
 {
-	uint32_t keys = rack_is_switch(node) ? BL_SW_PORTS_MAX + 1 : BL_HC_MAX, k, cpu, cpus = (uint32_t)libbpf_num_possible_cpus(), r;
-	struct bl_counts sum = { 0 }, *v = calloc(cpus, sizeof(*v));
-	int fd = rack_map(node, BL_MAP_COUNTS);
+	static struct bl_counts v[BL_COUNTS_UNKNOWN + 1];
+	uint32_t keys = rack_is_switch(node) ? BL_COUNTS_UNKNOWN + 1 : BL_HC_COUNT, k, r;
+	struct bl_counts sum = { 0 };
+	int fd = rack_map(node, BL_MAP_COUNTS), rc;
 
 	CHECK(fd >= 0, "%s: no counts: %s", rack.lab.nodes[node].name, strerror(errno));
-	for (k = 0; k < keys; k++) {
-		if (rack_is_switch(node) && k >= rack.lab.nodes[node].nports && k != BL_COUNTS_UNKNOWN)
-			continue;
-		CHECK(!bpf_map_lookup_elem(fd, &k, v), "%s", strerror(errno));
-		for (cpu = 0; cpu < cpus; cpu++)
-			for (r = 0; r < BL_REASON_MAX; r++)
-				sum.n[r] += v[cpu].n[r];
-	}
-	free(v);
+	rc = bl_counts_read(fd, v, keys);
+	CHECK(!rc, "%s", strerror(-rc));
+	for (k = 0; k < keys; k++)
+		for (r = 0; r < BL_REASON_MAX; r++)
+			sum.n[r] += v[k].n[r];
 	close(fd);
 	return sum;
 }

@@ -27,6 +27,7 @@
 #include <net/if.h>
 #include "frames.h"
 #include "../../bpf/clock_core.h"
+#include "../../loader/node.h"
 #include "pass.skel.h"
 
 #define NPORTS 4 /* veth ports v0 to v3 with peers p0 to p3 */
@@ -223,7 +224,7 @@ MAYBE_UNUSED static void clock_void(const struct bpf_map *clock)
 
 /* ---- counters ---- */
 
-#define COUNT_KEYS_MAX (BL_SW_PORTS_MAX + 1)
+#define COUNT_KEYS_MAX BL_SW_COUNTS
 
 struct counted {
 	__u32 key;
@@ -232,29 +233,16 @@ struct counted {
 };
 #define WANT(...) (const struct counted[]){ __VA_ARGS__ }, sizeof((const struct counted[]){ __VA_ARGS__ }) / sizeof(struct counted)
 
-/* sums over the CPUs */
 MAYBE_UNUSED static void counts_take(const struct bpf_map *map, struct bl_counts *sum)
 {
-	__u32 keys = bpf_map__max_entries(map), k, r;
-	int cpus = libbpf_num_possible_cpus(), i;
-	struct bl_counts *v = calloc((size_t)cpus, sizeof(*v));
-
-	assert_non_null(v);
-	memset(sum, 0, keys * sizeof(*sum));
-	for (k = 0; k < keys; k++) {
-		map_get(map, k, v);
-		for (i = 0; i < cpus; i++)
-			for (r = 0; r < BL_REASON_MAX; r++)
-				sum[k].n[r] += v[i].n[r];
-	}
-	free(v);
+	assert_int_equal(bl_counts_read(bpf_map__fd(map), sum, bpf_map__value_size(map) / sizeof(__u64)), 0);
 }
 
 /* Since @before, the counters moved by exactly @want; a frame ends for exactly one OK or DROP reason. @before becomes what is there now. */
 MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_counts *before, __u64 frames, const struct counted *want, size_t n)
 {
 	static struct bl_counts now[COUNT_KEYS_MAX];
-	__u32 keys = bpf_map__max_entries(map), k, r;
+	__u32 keys = bpf_map__value_size(map) / sizeof(__u64), k, r;
 	__u64 ends = 0;
 	size_t i;
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* loader/counts.c on maps like those of the two roles: counters by reason and CPU inside, by place outside. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "../../loader/node_priv.h"
+
+static int cpus;
+static struct bl_counts out[BL_SW_COUNTS];
+
+/* what reason @r of place @k is on CPU @c: all different, and zero where a reason was never given */
+static uint64_t put_there(uint32_t r, uint32_t k, int c)
+{
+	return r % 5 == 4 ? 0 : ((uint64_t)r << 32) + (k << 8) + (uint64_t)c + 1;
+}
+
+static int counts_map(uint32_t places, uint32_t reasons)
+{
+	uint64_t *v = calloc((size_t)cpus * places, sizeof(*v));
+	int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "counts", 4, places * (uint32_t)sizeof(*v), reasons, NULL), c;
+	uint32_t r, k;
+
+	assert_non_null(v);
+	assert_true(fd >= 0);
+	for (r = 0; r < reasons; r++) {
+		for (c = 0; c < cpus; c++)
+			for (k = 0; k < places; k++)
+				v[(uint32_t)c * places + k] = put_there(r, k, c);
+		assert_int_equal(bpf_map_update_elem(fd, &r, v, BPF_ANY), 0);
+	}
+	free(v);
+	return fd;
+}
+
+/* the first @keys places are as they were made, but for @zero */
+static void check(int fd, uint32_t keys, uint32_t zero)
+{
+	uint32_t r, k;
+	int c;
+
+	memset(out, 0xff, sizeof(out));
+	assert_int_equal(bl_counts_read(fd, out, keys), 0);
+	for (k = 0; k < keys; k++) {
+		for (r = 0; r < BL_REASON_MAX; r++) {
+			uint64_t want = 0;
+
+			for (c = 0; c < cpus && k != zero; c++)
+				want += put_there(r, k, c);
+			assert_int_equal(out[k].n[r], want);
+		}
+	}
+	if (keys < BL_SW_COUNTS)
+		assert_int_equal(out[keys].n[0], UINT64_MAX); /* not written */
+}
+
+static void counts_read__sums_cpus(void **state)
+{
+	static const struct {
+		uint32_t places, keys;
+	} t[] = { { BL_SW_COUNTS, BL_SW_COUNTS }, { BL_SW_COUNTS, BL_COUNTS_UNKNOWN + 1 }, { BL_HC_MAX, BL_HC_MAX }, { BL_HC_MAX, BL_HC_COUNT }, { BL_HC_MAX, 0 } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		int fd = counts_map(t[i].places, BL_REASON_MAX);
+
+		check(fd, t[i].keys, UINT32_MAX);
+		close(fd);
+	}
+}
+
+static void counts_read__another_map(void **state)
+{
+	int fd = counts_map(BL_HC_MAX, BL_REASON_MAX), few = counts_map(BL_HC_MAX, BL_REASON_MAX - 1);
+
+	(void)state;
+	assert_int_equal(bl_counts_read(fd, out, BL_HC_MAX + 1), -EPROTO);
+	assert_int_equal(bl_counts_read(few, out, 1), -EPROTO);
+	assert_int_equal(bl_counts_forget(few, 0), -EPROTO);
+	assert_true(bl_counts_read(-1, out, 1) < 0);
+	close(few);
+	close(fd);
+}
+
+static void counts_forget__one_place(void **state)
+{
+	static const uint32_t keys[] = { 0, 1, BL_SW_PORTS_MAX - 1, BL_SW_COUNTS - 1 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		int fd = counts_map(BL_SW_COUNTS, BL_REASON_MAX);
+
+		assert_int_equal(bl_counts_forget(fd, keys[i]), 0);
+		check(fd, BL_SW_COUNTS, keys[i]);
+		assert_int_equal(bl_counts_forget(fd, BL_SW_COUNTS), -EPROTO);
+		check(fd, BL_SW_COUNTS, keys[i]);
+		close(fd);
+	}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	cpus = libbpf_num_possible_cpus();
+	return cpus < 1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_read__sums_cpus),
+		cmocka_unit_test(counts_read__another_map),
+		cmocka_unit_test(counts_forget__one_place),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
