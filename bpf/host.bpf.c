@@ -293,8 +293,11 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
-	enum bl_reason why = believe(r);
+	enum bl_reason why;
 
+	if (r->f.opcode > BL_OP_BEACON)
+		return BL_R_BAD_OPCODE;
+	why = believe(r);
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON) {
@@ -440,8 +443,9 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
 	__u64 b;
 
-	if (r->f.opcode == BL_OP_BEACON) {
-		if (skb->mark != r->cfg->beacon_mark)
+	if (r->f.opcode >= BL_OP_BEACON) {
+		/* reservations are the pacer's, and what it sends does not come this way */
+		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
 	} else if (!from_endpoint(r)) {
 		return BL_R_NOT_ENDPOINT;
@@ -503,7 +507,7 @@ int bl_host_local(struct __sk_buff *skb)
 		bl_read_clock(&now);
 		if (!now.ok) {
 			why = BL_R_CLOCK_VOID;
-		} else if (r.f.opcode == BL_OP_BEACON) {
+		} else if (r.f.opcode >= BL_OP_BEACON) {
 			why = BL_R_FORGED_BEACON;
 		} else if (!from_endpoint(&r)) {
 			why = BL_R_NOT_ENDPOINT;

@@ -394,6 +394,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &r->lane_no);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
+	if (r->f.opcode > BL_OP_BEACON)
+		return BL_R_BAD_OPCODE;
 	why = believe(r);
 	if (why != BL_R_NONE)
 		return why;

@@ -175,7 +175,7 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 
 	if ((w2 >> 13 & 7) != BL_VERSION)
 		return BL_R_BAD_VERSION;
-	if (op == 0 || op >= BL_OP_LIMIT || (op == BL_OP_BEACON) != link)
+	if (op == 0 || op >= BL_OP_LIMIT || (op >= BL_OP_BEACON) != link)
 		return BL_R_BAD_OPCODE;
 	if (flags & BL_F_RESERVED || BL_FLAGS_LANE(flags) >= BL_FLAGS_LANES(flags))
 		return BL_R_BAD_FLAGS;
@@ -189,6 +189,11 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 	f->psn = (__u32)(w2 >> 16);
 	return BL_R_NONE;
 }
+#define BL_WIRE_ORDER(sym, num, name, where) _Static_assert((num >= BL_OP_BEACON) == BL_WIRE_##where, "link opcodes follow the others");
+#define BL_WIRE_UDP  0
+#define BL_WIRE_LINK 1
+BL_OPCODES(BL_WIRE_ORDER)
+#undef BL_WIRE_ORDER
 _Static_assert(offsetof(struct bl_hdr, barrier) == 6 && offsetof(struct bl_hdr, commit) == 12 && offsetof(struct bl_hdr, psn_hi) == 18 &&
 	       offsetof(struct bl_hdr, opcode) == 22 && offsetof(struct bl_hdr, flags) == 23, "bl_header_check() takes the header in words");
 
@@ -206,6 +211,24 @@ BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_of
 	f->hdr_off = l4_off + (__u32)sizeof(*u);
 	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
 	return bl_header_check(h, 0, f);
+}
+
+/* link frames: from BEACON on, all opcodes are theirs (checked below) */
+BL_CORE enum bl_reason bl_parse_link(const __u8 *end, const struct bl_hdr *h, __u32 off, struct bl_frame *f)
+{
+	enum bl_reason why;
+
+	if ((const __u8 *)(h + 1) + sizeof(struct bl_rsv_body) > end)
+		return BL_R_SHORT;
+	why = bl_header_check(h, 1, f);
+	if (why != BL_R_NONE)
+		return why;
+	f->hdr_off = off;
+	f->body_len = sizeof(struct bl_rsv_body);
+	if (f->opcode != BL_OP_BEACON)
+		return BL_R_NONE;
+	f->body_len = sizeof(struct bl_beacon);
+	return (const __u8 *)(h + 1) + sizeof(struct bl_beacon) + sizeof(struct bl_relay) > end ? BL_R_SHORT : BL_R_NONE;
 }
 
 BL_CORE int bl_in_range(__u16 port, __u16 base, __u16 count)
@@ -259,11 +282,7 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 
 		if (f->vlan == 2)
 			return BL_R_DOUBLE_TAG;
-		if ((const __u8 *)(h + 1) + sizeof(struct bl_beacon) + sizeof(struct bl_relay) > end)
-			return BL_R_SHORT;
-		f->hdr_off = off;
-		f->body_len = sizeof(struct bl_beacon);
-		return bl_header_check(h, 1, f);
+		return bl_parse_link(end, h, off, f);
 	}
 	f->l3_off = off;
 	if (proto == BL_ETH_IP) {

@@ -26,6 +26,9 @@ local opcodes = {
 	[4] = "nak",
 	[5] = "probe",
 	[6] = "beacon",
+	[7] = "rsv",
+	[8] = "grt",
+	[9] = "release",
 }
 local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON = 1, 2, 3, 4, 5, 6
 
