@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 --
--- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5. docs/protocol.md is the reference.
+-- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, and FCP on UDP ports 61694 and 61695. docs/protocol.md is the reference.
 --
 --   wireshark -X lua_script:docs/barline.lua
 --   tshark -X lua_script:docs/barline.lua -r FILE -Y 'barline.opcode == 1 && barline.ts_ahead < 0'
@@ -30,6 +30,30 @@ local opcodes = {
 	[8] = "grt",
 	[9] = "release",
 }
+
+local FCP_PORT = 61695
+local FCP_WATCHDOG_PORT = 61694
+local FCP_MAGIC = 0xFC50
+local FCP_VERSION = 1
+local FCP_HEADER_LEN = 32
+local FCP_TOTALS_MAX = 64
+local FCP_RUNS_MAX = 128
+
+local fcp_opcodes = {
+	[1] = "req",
+	[2] = "alloc",
+	[3] = "ack",
+	[4] = "reset",
+	[5] = "call",
+	[6] = "watchdog",
+}
+
+local fcp_states = {
+	[1] = "standby",
+	[2] = "candidate",
+	[3] = "primary",
+}
+
 local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON = 1, 2, 3, 4, 5, 6
 
 local naks = {
@@ -338,3 +362,166 @@ barline.prefs_changed = register
 DissectorTable.get("ethertype"):add(ETHERTYPE, link)
 DissectorTable.get("udp.port"):add(PORTS, barline)
 used = PORTS
+
+-- ---- the Fastpass control protocol ----
+
+local fcp = Proto("barline_fcp", "barline Fastpass control protocol")
+
+local c = {
+	magic = ProtoField.uint16("barline_fcp.magic", "Magic", base.HEX),
+	version = ProtoField.uint8("barline_fcp.version", "Version", base.DEC, nil, 0xF0),
+	opcode = ProtoField.uint8("barline_fcp.opcode", "Opcode", base.DEC, fcp_opcodes, 0x0F),
+	flags = ProtoField.uint8("barline_fcp.flags", "Flags", base.HEX),
+	challenge = ProtoField.uint32("barline_fcp.challenge", "Challenge", base.HEX),
+	seq = ProtoField.uint32("barline_fcp.seq", "Sequence number", base.DEC),
+	ack = ProtoField.uint32("barline_fcp.ack", "Acknowledges", base.DEC),
+	ack_bits = ProtoField.uint64("barline_fcp.ack_bits", "And before it", base.HEX),
+	check = ProtoField.uint64("barline_fcp.check", "Check", base.HEX),
+	total = ProtoField.none("barline_fcp.total", "Total"),
+	dst = ProtoField.uint16("barline_fcp.dst", "Destination", base.DEC),
+	slots = ProtoField.uint32("barline_fcp.slots", "Slots in this session", base.DEC),
+	base = ProtoField.uint64("barline_fcp.base", "First timeslot", base.DEC),
+	run = ProtoField.none("barline_fcp.run", "Run"),
+	offset = ProtoField.uint16("barline_fcp.offset", "Offset", base.DEC),
+	path = ProtoField.uint8("barline_fcp.path", "Path (255: any)", base.DEC),
+	count = ProtoField.uint8("barline_fcp.count", "Slots", base.DEC),
+	stride = ProtoField.uint8("barline_fcp.stride", "Stride", base.DEC),
+	nonce = ProtoField.uint64("barline_fcp.nonce", "Nonce", base.HEX),
+	term = ProtoField.uint32("barline_fcp.term", "Term", base.DEC),
+	table = ProtoField.uint32("barline_fcp.table", "List of endpoints", base.HEX),
+	slot_ns = ProtoField.uint32("barline_fcp.slot_ns", "Slot length (ns)", base.DEC),
+	slot_bytes = ProtoField.uint32("barline_fcp.slot_bytes", "Slot size (bytes)", base.DEC),
+	index = ProtoField.uint16("barline_fcp.index", "Index of the host", base.DEC),
+	endpoints = ProtoField.uint16("barline_fcp.endpoints", "Endpoints", base.DEC),
+	rank = ProtoField.uint16("barline_fcp.rank", "Rank", base.DEC),
+	state = ProtoField.uint8("barline_fcp.state", "State", base.DEC, fcp_states),
+}
+fcp.fields = c
+
+local ce = {
+	short = ProtoExpert.new("barline_fcp.short", "packet ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
+	head = ProtoExpert.new("barline_fcp.bad_header", "unknown version or opcode, or a flag is set", expert.group.PROTOCOL, expert.severity.ERROR),
+	body = ProtoExpert.new("barline_fcp.malformed", "body breaks the rules", expert.group.MALFORMED, expert.severity.ERROR),
+	reset = ProtoExpert.new("barline_fcp.reset", "a session begins anew", expert.group.SEQUENCE, expert.severity.NOTE),
+}
+fcp.experts = ce
+
+-- totals and runs; returns how many slots the runs hold
+local function fcp_lists(buf, tree, ntotals, nruns, base)
+	local at, sum = 0, 0
+	local dsts = {}
+
+	if ntotals > FCP_TOTALS_MAX or nruns > FCP_RUNS_MAX or buf:len() ~= 6 * (ntotals + nruns) then
+		tree:add_proto_expert_info(ce.body, "lengths do not match")
+		return 0
+	end
+	for i = 0, ntotals - 1 do
+		local sub = tree:add(c.total, buf(at, 6))
+
+		dsts[i] = buf(at, 2):uint()
+		sub:set_text(string.format("Total: %u for %u", buf(at + 2, 4):uint(), dsts[i]))
+		sub:add(c.dst, buf(at, 2))
+		sub:add(c.slots, buf(at + 2, 4))
+		at = at + 6
+	end
+	for _ = 1, nruns do
+		local dst, n, stride = dsts[buf(at + 2, 1):uint()], buf(at + 4, 1):uint(), buf(at + 5, 1):uint()
+		local sub = tree:add(c.run, buf(at, 6))
+
+		sub:set_text(string.format("Run: %u slots from %.0f, stride %u, to %s, path %u", n, base + buf(at, 2):uint(), stride, dst or "nobody",
+					   buf(at + 3, 1):uint()))
+		sub:add(c.offset, buf(at, 2))
+		sub:add(c.path, buf(at + 3, 1))
+		sub:add(c.count, buf(at + 4, 1))
+		sub:add(c.stride, buf(at + 5, 1))
+		if not dst or n == 0 or (n > 1 and stride == 0) then
+			tree:add_proto_expert_info(ce.body, "a run of nothing, or to nobody")
+		end
+		sum = sum + n
+		at = at + 6
+	end
+	return sum
+end
+
+local fcp_bodies = {
+	[1] = function(buf, tree)
+		if buf:len() < 4 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		local n = buf(0, 2):uint()
+
+		fcp_lists(buf(4, buf:len() - 4), tree, n, 0, 0)
+		return string.format(" totals=%u", n)
+	end,
+	[2] = function(buf, tree)
+		if buf:len() < 8 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		local base, nt, nr = num48(buf(0, 6)), buf(6, 1):uint(), buf(7, 1):uint()
+
+		tree:add(c.base, buf(0, 6))
+		return string.format(" base=%.0f totals=%u slots=%u", base, nt, fcp_lists(buf(8, buf:len() - 8), tree, nt, nr, base))
+	end,
+	[3] = function() return "" end,
+	[4] = function(buf, tree)
+		if buf:len() < 32 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		tree:add(c.nonce, buf(0, 8))
+		tree:add(c.term, buf(8, 4))
+		tree:add(c.table, buf(12, 4))
+		tree:add(c.slot_ns, buf(16, 4))
+		tree:add(c.slot_bytes, buf(20, 4))
+		tree:add(c.index, buf(24, 2))
+		tree:add(c.endpoints, buf(26, 2))
+		tree:add_proto_expert_info(ce.reset)
+		return string.format(" term=%u index=%u", buf(8, 4):uint(), buf(24, 2):uint())
+	end,
+	[5] = function() return "" end,
+	[6] = function(buf, tree)
+		if buf:len() < 16 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		tree:add(c.term, buf(0, 4))
+		tree:add(c.rank, buf(4, 2))
+		tree:add(c.state, buf(6, 1))
+		tree:add(c.table, buf(8, 4))
+		return string.format(" term=%u rank=%u %s", buf(0, 4):uint(), buf(4, 2):uint(), fcp_states[buf(6, 1):uint()] or "?")
+	end,
+}
+
+function fcp.dissector(buf, pinfo, root)
+	if buf:len() < 4 or buf(0, 2):uint() ~= FCP_MAGIC then
+		return 0
+	end
+	pinfo.cols.protocol = "FCP"
+	local tree = root:add(fcp, buf())
+	local op = buf(2, 1):uint() % 16
+
+	tree:add(c.magic, buf(0, 2))
+	tree:add(c.version, buf(2, 1))
+	tree:add(c.opcode, buf(2, 1))
+	tree:add(c.flags, buf(3, 1))
+	if buf:len() < FCP_HEADER_LEN then
+		tree:add_proto_expert_info(ce.short)
+		return buf:len()
+	end
+	tree:add(c.challenge, buf(4, 4))
+	tree:add(c.seq, buf(8, 4))
+	tree:add(c.ack, buf(12, 4))
+	tree:add(c.ack_bits, buf(16, 8))
+	tree:add(c.check, buf(24, 8))
+	if math.floor(buf(2, 1):uint() / 16) ~= FCP_VERSION or not fcp_bodies[op] or buf(3, 1):uint() ~= 0 then
+		tree:add_proto_expert_info(ce.head)
+		return buf:len()
+	end
+	pinfo.cols.info = string.format("%s seq=%u ack=%u", fcp_opcodes[op], buf(8, 4):uint(), buf(12, 4):uint()) .. fcp_bodies[op](buf(FCP_HEADER_LEN, buf:len() - FCP_HEADER_LEN), tree)
+	return buf:len()
+end
+
+DissectorTable.get("udp.port"):add(FCP_PORT, fcp)
+DissectorTable.get("udp.port"):add(FCP_WATCHDOG_PORT, fcp)

@@ -9,6 +9,7 @@
 
 #include "../../lib/internal.h"
 #include "../../maps/reasons_abi.h"
+#include "../../maps/fcp_abi.h"
 #include "../../maps/wire_abi.h"
 
 #define ROWS 96
@@ -297,6 +298,26 @@ static void protocol__bodies(void **state)
 	body_is("PROBE", data, ARRAY_SIZE(data), sizeof(struct bl_data));
 }
 
+static void protocol__fcp_bodies(void **state)
+{
+	static const struct field hdr[] = { SIZE(bl_fcp_hdr, magic), SIZE(bl_fcp_hdr, opcode), SIZE(bl_fcp_hdr, flags), SIZE(bl_fcp_hdr, challenge),
+					    SIZE(bl_fcp_hdr, seq), SIZE(bl_fcp_hdr, ack), SIZE(bl_fcp_hdr, ack_bits), SIZE(bl_fcp_hdr, check) };
+	static const struct field req[] = { SIZE(bl_fcp_req, count), SIZE(bl_fcp_req, reserved) };
+	static const struct field alloc[] = { SIZE(bl_fcp_alloc, base), SIZE(bl_fcp_alloc, totals), SIZE(bl_fcp_alloc, runs) };
+	static const struct field reset[] = { SIZE(bl_fcp_reset, nonce), SIZE(bl_fcp_reset, term), SIZE(bl_fcp_reset, table), SIZE(bl_fcp_reset, slot_ns),
+					      SIZE(bl_fcp_reset, slot_bytes), SIZE(bl_fcp_reset, index), SIZE(bl_fcp_reset, endpoints),
+					      SIZE(bl_fcp_reset, reserved) };
+	static const struct field watchdog[] = { SIZE(bl_fcp_watchdog, term), SIZE(bl_fcp_watchdog, rank), SIZE(bl_fcp_watchdog, state),
+						 SIZE(bl_fcp_watchdog, reserved), SIZE(bl_fcp_watchdog, table), SIZE(bl_fcp_watchdog, reserved2) };
+
+	(void)state;
+	body_is("FCP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_fcp_hdr));
+	body_is("FCP REQ", req, ARRAY_SIZE(req), sizeof(struct bl_fcp_req));
+	body_is("FCP ALLOC", alloc, ARRAY_SIZE(alloc), sizeof(struct bl_fcp_alloc));
+	body_is("FCP RESET", reset, ARRAY_SIZE(reset), sizeof(struct bl_fcp_reset));
+	body_is("FCP WATCHDOG", watchdog, ARRAY_SIZE(watchdog), sizeof(struct bl_fcp_watchdog));
+}
+
 static void says(const char *title, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void says(const char *title, const char *fmt, ...)
@@ -333,6 +354,58 @@ static void protocol__constants(void **state)
 	says("FRAG", "1 to %u", BL_MSG_MAX);
 	says("FRAG", "%u MiB", BL_BIG_MAX >> 20);
 	says("NAK", "0x%X: all of the frame", BL_NAK_WHOLE);
+}
+
+static const char *const fcp_opcodes[] = {
+#define OP(sym, num, name) [num] = name,
+	BL_FCP_OPCODES(OP)
+#undef OP
+};
+static const char *const fcp_states[] = {
+#define STATE(sym, num, name) [num] = name,
+	BL_FCP_STATES(STATE)
+#undef STATE
+};
+
+static void protocol__fcp_numbers(void **state)
+{
+	static const char *const reasons[][2] = {
+#define REASON(sym, name, text) [BL_FCP_R_##sym] = { name, text },
+		BL_FCP_REASONS(REASON)
+#undef REASON
+	};
+	size_t i;
+
+	(void)state;
+	table_of("FCP opcodes", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(fcp_opcodes) - 1);
+	for (i = 1; i < ARRAY_SIZE(fcp_opcodes); i++) {
+		assert_int_equal(atoi(t.cell[i - 1][0]), i);
+		assert_string_equal(t.cell[i - 1][1], fcp_opcodes[i]);
+	}
+	table_of("FCP WATCHDOG", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(fcp_states) - 1);
+	for (i = 1; i < ARRAY_SIZE(fcp_states); i++) {
+		assert_int_equal(atoi(t.cell[i - 1][0]), i);
+		assert_string_equal(t.cell[i - 1][1], fcp_states[i]);
+	}
+	table_of("FCP reasons", &t);
+	assert_int_equal(t.rows, BL_FCP_R_COUNT);
+	for (i = 0; i < BL_FCP_R_COUNT; i++) {
+		assert_string_equal(t.cell[i][0], reasons[i][0]);
+		assert_string_equal(t.cell[i][1], reasons[i][1]);
+	}
+	says("FCP", "port %d; watchdogs among arbiters on port %d", BL_FCP_PORT, BL_FCP_WATCHDOG_PORT);
+	says("FCP", "0x%X", BL_FCP_MAGIC);
+	says("FCP", "at most %zu bytes long", BL_FCP_PACKET_MAX);
+	says("FCP", "at most %d)", BL_FCP_ENDPOINTS_MAX);
+	says("FCP opcodes", "0x%02X to 0x%02X", BL_FCP_OPCODE_BYTE(1), BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT - 1));
+	says("FCP REQ", "at most %d; 0", BL_FCP_TOTALS_MAX);
+	says("FCP ALLOC", "follow, at most %d", BL_FCP_TOTALS_MAX);
+	says("FCP ALLOC", "them, at most %d", BL_FCP_RUNS_MAX);
+	says("FCP ALLOC", "(%d: the flow's own)", BL_FCP_PATH_ANY);
+	/* barline's own range must not swallow it */
+	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE);
 }
 
 /* ---- the dissector ---- */
@@ -393,6 +466,13 @@ static void dissector__constants(void **state)
 	lua_number("ITEM_REF", BL_ITEM_REF);
 	lua_number("MSG_MAX", BL_MSG_MAX);
 	lua_number("NAK_WHOLE", BL_NAK_WHOLE);
+	lua_number("FCP_PORT", BL_FCP_PORT);
+	lua_number("FCP_WATCHDOG_PORT", BL_FCP_WATCHDOG_PORT);
+	lua_number("FCP_MAGIC", BL_FCP_MAGIC);
+	lua_number("FCP_VERSION", BL_FCP_VERSION);
+	lua_number("FCP_HEADER_LEN", sizeof(struct bl_fcp_hdr));
+	lua_number("FCP_TOTALS_MAX", BL_FCP_TOTALS_MAX);
+	lua_number("FCP_RUNS_MAX", BL_FCP_RUNS_MAX);
 	snprintf(ports, sizeof(ports), "\nlocal PORTS = \"%d-%d\"\n", BL_PORT_BASE, BL_PORT_BASE + BL_PORT_COUNT - 1);
 	assert_non_null(strstr(lua, ports));
 }
@@ -413,6 +493,8 @@ static void dissector__tables(void **state)
 	(void)state;
 	lua_table("opcodes", opcodes, (int)ARRAY_SIZE(opcodes) - 1);
 	lua_table("naks", naks, (int)ARRAY_SIZE(naks) - 1);
+	lua_table("fcp_opcodes", fcp_opcodes, (int)ARRAY_SIZE(fcp_opcodes) - 1);
+	lua_table("fcp_states", fcp_states, (int)ARRAY_SIZE(fcp_states) - 1);
 }
 
 /* ---- the fuzzer's dictionary ---- */
@@ -448,6 +530,8 @@ int main(void)
 		cmocka_unit_test(protocol__nak_numbers_are_the_librarys),
 		cmocka_unit_test(protocol__reasons),
 		cmocka_unit_test(protocol__bodies),
+		cmocka_unit_test(protocol__fcp_bodies),
+		cmocka_unit_test(protocol__fcp_numbers),
 		cmocka_unit_test(protocol__constants),
 		cmocka_unit_test(dissector__constants),
 		cmocka_unit_test(dissector__tables),

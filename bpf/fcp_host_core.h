@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The host's end of the Fastpass control protocol: asks for timeslots, takes ALLOCs, notices those that were lost, begins anew when an arbiter says RESET.
+ *
+ *	bl_fcp_host_want(h, dst, slots)			frames were put into the hold queue; or a slot passed unused (6.3): it is wanted again
+ *	n = bl_fcp_host_tx(h, now, buf, size)		until 0: send these n bytes to the arbiter
+ *	why = bl_fcp_host_rx(h, buf, n, now, &k)	a packet came; ALLOC: k.nruns runs, read by bl_fcp_slots_at(), are this host's
+ *	t = bl_fcp_host_next(h)				call bl_fcp_host_tx() at t at the latest
+ *
+ * Example of a RESET: host 3 wanted 10 slots for host 7 and got 4 when its arbiter dies. It asks again after 1 ms ("keep"), by its old nonce, with challenge 21. The new arbiter cannot
+ * verify that and answers RESET, challenge 21, nonce N. The host counts anew: 6 wanted, 0 given; its challenge is 22 now, so the same RESET again, or a late one, changes
+ * nothing. Its next packet, REQ seq 1 {7: 6}, verifies under N: one round trip.
+ */
+#ifndef BARLINE_FCP_HOST_CORE_H
+#define BARLINE_FCP_HOST_CORE_H
+
+#include "fcp_core.h"
+
+/**
+ * struct bl_fcp_host - a host's end; one thread.
+ * @e: what both ends have; pair @done: received or given up.
+ * @p: the caller fills it in.
+ * @self: own index. @challenge: of the next RESET that will be taken.
+ * @need: slots wanted and not received, over all destinations.
+ * @term: of the session's arbiter. @slot_ns, @slot_bytes: what it said; 0: there was no session yet.
+ * @call: an arbiter called: answer at once. @called_ns: last answer.
+ * @received, @lost, @unasked: slots that came, that were lost on the way, that came without having been asked for. @resets: sessions. @wanted: slots, without those that were lost.
+ */
+struct bl_fcp_host {
+	struct bl_fcp_end e;
+	struct bl_fcp_params p;
+	__u32 self;
+	__u32 challenge;
+	__u64 need;
+	__u32 term;
+	__u32 slot_ns;
+	__u32 slot_bytes;
+	__u32 call;
+	__u64 called_ns;
+	__u64 wanted;
+	__u64 received;
+	__u64 lost;
+	__u64 unasked;
+	__u64 resets;
+};
+
+/** bl_fcp_host_init - @h->e's memory and @h->p are set, all else is zero. @challenge: random. */
+BL_CORE void bl_fcp_host_init(struct bl_fcp_host *h, __u32 self, __u32 challenge)
+{
+	h->self = self;
+	h->challenge = challenge;
+	bl_fcp_begin(&h->e, 0);
+}
+
+BL_CORE __u32 bl_fcp_host_needs(const struct bl_fcp_pair *r)
+{
+	__s32 n = (__s32)(r->total - r->done);
+
+	return n > 0 ? (__u32)n : 0;
+}
+
+/** bl_fcp_host_want - @slots more for @dst. */
+BL_FN void bl_fcp_host_want(struct bl_fcp_host *h, __u32 dst, __u32 slots)
+{
+	struct bl_fcp_pair *r = &h->e.pair[dst];
+	__u32 before = bl_fcp_host_needs(r);
+
+	r->total += slots;
+	h->wanted += slots;
+	h->need += bl_fcp_host_needs(r) - before;
+	bl_fcp_tell(&h->e, dst);
+}
+
+/* what was given and neither came nor can come any more is wanted anew */
+BL_FN void bl_fcp_host_look(struct bl_fcp_host *h)
+{
+	while (h->e.look.count) {
+		__u32 dst = bl_fcp_pop(&h->e, &h->e.look, BL_FCP_Q_LOOK);
+		struct bl_fcp_pair *r = &h->e.pair[dst];
+		__s32 lost = (__s32)(r->told - r->done);
+
+		if (lost <= 0)
+			continue;
+		r->done += (__u32)lost;
+		r->total += (__u32)lost; /* needed as many as before */
+		h->lost += (__u32)lost;
+		bl_fcp_tell(&h->e, dst);
+	}
+}
+
+BL_FN void bl_fcp_host_take(struct bl_fcp_host *h, const struct bl_fcp_pkt *k)
+{
+	struct bl_fcp_slots s;
+	__u32 i;
+
+	for (i = 0; i < k->nruns; i++) {
+		struct bl_fcp_pair *r;
+		__u32 needs;
+
+		bl_fcp_slots_at(k, i, &s);
+		r = &h->e.pair[s.dst];
+		needs = bl_fcp_host_needs(r);
+		r->done += s.count;
+		h->received += s.count;
+		h->need -= s.count < needs ? s.count : needs;
+		h->unasked += s.count > needs ? s.count - needs : 0;
+	}
+	for (i = 0; i < k->ntotals; i++) {
+		__u32 dst = BL_BE16(k->totals[i].dst), total = bl_fcp_total_get(&k->totals[i]);
+		struct bl_fcp_pair *r = &h->e.pair[dst];
+
+		if ((__s32)(total - r->told) > 0)
+			r->told = total;
+		if (r->told != r->done)
+			bl_fcp_push(&h->e, &h->e.look, BL_FCP_Q_LOOK, dst);
+	}
+}
+
+BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct bl_fcp_pkt *k, __u64 now)
+{
+	const struct bl_fcp_reset *b = k->body;
+	__u32 term = BL_BE32(b->term), i;
+
+	if (k->challenge != h->challenge)
+		return BL_FCP_R_OLD_RESET;
+	if (!b->nonce || !b->slot_ns || !b->slot_bytes || b->reserved)
+		return BL_FCP_R_BAD_BODY;
+	if (BL_BE32(b->table) != h->p.table || BL_BE16(b->index) != h->self || BL_BE16(b->endpoints) != h->e.n)
+		return BL_FCP_R_BAD_TABLE;
+	if (h->e.nonce && (__s32)(term - h->term) < 0 && (__s64)(now - h->e.heard_ns) < (__s64)h->p.hold_ns)
+		return BL_FCP_R_OLD_TERM;
+	h->challenge++;
+	h->term = term;
+	h->slot_ns = BL_BE32(b->slot_ns);
+	h->slot_bytes = BL_BE32(b->slot_bytes);
+	h->resets++;
+	bl_fcp_begin(&h->e, BL_BE64(b->nonce));
+	for (i = 0; i < h->e.n; i++) {
+		struct bl_fcp_pair *r = &h->e.pair[i];
+
+		r->total = bl_fcp_host_needs(r);
+		r->told = r->done = 0;
+		if (r->total)
+			bl_fcp_tell(&h->e, i);
+	}
+	h->call = 1; /* the arbiter must see the new nonce, even if nothing is wanted */
+	bl_fcp_heard(&h->e, &h->p, now, 0);
+	return BL_FCP_R_OK;
+}
+
+BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *packet, __u32 len, __u64 now, struct bl_fcp_pkt *k)
+{
+	enum bl_fcp_reason why = bl_fcp_parse(packet, len, h->e.n, k);
+	int session = k->opcode == BL_FCP_ALLOC || k->opcode == BL_FCP_ACK;
+
+	if (why != BL_FCP_R_OK)
+		return why;
+	if (!session && k->opcode != BL_FCP_RESET && k->opcode != BL_FCP_CALL)
+		return BL_FCP_R_BAD_OPCODE;
+	if ((session && !h->e.nonce) || !bl_fcp_sum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
+		return BL_FCP_R_BAD_CHECK;
+	if (k->opcode == BL_FCP_RESET)
+		return bl_fcp_host_reset(h, k, now);
+	if (k->opcode == BL_FCP_CALL) {
+		h->call |= (__s64)(now - h->called_ns) >= (__s64)h->p.rtt_ns; /* who shouts gets one answer per round trip */
+		return BL_FCP_R_OK;
+	}
+	if (!bl_fcp_acks_ok(&h->e, k->ack))
+		return BL_FCP_R_BAD_SEQ;
+	if (k->opcode == BL_FCP_ALLOC) {
+		why = bl_fcp_seq_check(&h->e, k->seq);
+		if (why != BL_FCP_R_OK)
+			return why;
+		bl_fcp_seq_take(&h->e, k->seq, now);
+		bl_fcp_host_take(h, k);
+		if (!h->e.gap_ns)
+			bl_fcp_host_look(h);
+	}
+	bl_fcp_acked(&h->e, k->ack, k->ack_bits);
+	bl_fcp_heard(&h->e, &h->p, now, k->opcode == BL_FCP_ALLOC);
+	return BL_FCP_R_OK;
+}
+
+/** bl_fcp_host_rx - a packet came, @packet aligned to 8. Only after BL_FCP_R_OK and with BL_FCP_ALLOC are @k's runs to be used. */
+BL_FN enum bl_fcp_reason bl_fcp_host_rx(struct bl_fcp_host *h, const void *packet, __u32 len, __u64 now, struct bl_fcp_pkt *k)
+{
+	enum bl_fcp_reason why;
+
+	k->opcode = 0; /* looked at even if there is no header */
+	why = bl_fcp_host_read(h, packet, len, now, k);
+	h->e.count[why]++;
+	return why;
+}
+
+/* when a word from the arbiter is asked for, wanted or not: without a session at once, then with growing patience */
+BL_CORE __u64 bl_fcp_host_ask_ns(const struct bl_fcp_host *h)
+{
+	if (!h->need)
+		return BL_FCP_NEVER;
+	if (!h->e.nonce)
+		return h->e.tx ? h->e.sent_ns + (2 * h->p.rtt_ns << h->e.backoff) : 0;
+	return bl_max64(h->e.sent_ns, h->e.heard_ns) + (h->p.keep_ns << h->e.backoff);
+}
+
+/** bl_fcp_host_tx - the next packet that must go out at @now: its length, or 0. @buf: BL_FCP_PACKET_MAX bytes, aligned to 8. */
+BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
+{
+	struct bl_fcp_req *q = (void *)((struct bl_fcp_hdr *)buf + 1);
+	struct bl_fcp_end *e = &h->e;
+	__u32 len = sizeof(struct bl_fcp_hdr), seq = 0, n = 0;
+	__u8 op = BL_FCP_REQ;
+	int ask;
+
+	bl_fcp_expire(e, &h->p, now);
+	if (bl_fcp_gaps_close(e, &h->p, now))
+		bl_fcp_host_look(h);
+	ask = h->call || bl_fcp_host_ask_ns(h) <= now;
+	if (!e->nonce) {
+		if (!ask)
+			return 0;
+		if (e->tx && e->backoff < BL_FCP_BACKOFF)
+			e->backoff++;
+	} else if (e->tell.count || ask) {
+		struct bl_fcp_sent *s = bl_fcp_next_seq(e, now, &seq);
+
+		n = bl_fcp_put_totals(e, s, seq, (void *)(q + 1), BL_FCP_TOTALS_MAX);
+	} else if (e->ack_due_ns && e->ack_due_ns <= now) {
+		op = BL_FCP_ACK;
+	} else {
+		return 0;
+	}
+	if (op == BL_FCP_REQ) {
+		q->count = BL_BE16(n);
+		q->reserved = 0;
+		len += (__u32)(sizeof(*q) + n * sizeof(struct bl_fcp_total));
+		if (h->call)
+			h->called_ns = now;
+		h->call = 0;
+	}
+	e->ack_due_ns = 0;
+	e->sent_ns = now;
+	e->tx++;
+	return bl_fcp_seal(&h->p, e->nonce, op, h->challenge, seq, e->in_max, bl_fcp_ack_bits(e), buf, len);
+}
+
+/** bl_fcp_host_next - when bl_fcp_host_tx() may have something, if nothing happens before. */
+BL_CORE __u64 bl_fcp_host_next(const struct bl_fcp_host *h)
+{
+	const struct bl_fcp_end *e = &h->e;
+	__u64 t = bl_min64(bl_fcp_host_ask_ns(h), bl_fcp_timeout(e, &h->p));
+
+	if (h->call || (e->nonce && e->tell.count))
+		return 0;
+	if (e->nonce && e->ack_due_ns)
+		t = bl_min64(t, e->ack_due_ns);
+	if (e->gap_ns)
+		t = bl_min64(t, e->gap_ns + h->p.reorder_ns);
+	return t;
+}
+
+#endif
