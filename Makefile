@@ -18,7 +18,7 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils
@@ -32,10 +32,11 @@ BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I
 NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
 CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
 
-HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h)
+HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h)
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pass.skel.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
+ARB_SRC	 := $(wildcard arbiter/*.c)
 CLI_SRC	 := $(wildcard cli/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROG_SRC := $(wildcard tests/prog/test_*.c)
@@ -72,10 +73,14 @@ $(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
+$(B)/libbarline-arbiter.a: $(ARB_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -97,9 +102,9 @@ $(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/nl.o $(B)/cli/pass.o
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)

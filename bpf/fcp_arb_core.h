@@ -20,9 +20,11 @@
 
 #define BL_FCP_CHUNK 1024 /* slots handed over at once for one destination: others come to their turn */
 
+#define BL_FCP_BEFORE 1024 /* slots before a packet's first grant that later ones may name: an allocator's window is handed out pair by pair */
+
 /**
  * struct bl_fcp_build - the ALLOC that is being built.
- * @base: of the first slot. @totals, @runs: counts. @dst: by place. @run_of: by place: 1 + its last run; 0: none. @last: by run: its last slot, from @base.
+ * @base: slot that offsets count from. @totals, @runs: counts. @dst: by place. @run_of: by place: 1 + its last run; 0: none. @last: by run: its last slot, from @base.
  */
 struct bl_fcp_build {
 	__u64 base;
@@ -186,7 +188,7 @@ BL_FN int bl_fcp_arb_grant(struct bl_fcp_arb *a, __u64 slot, __u32 dst, __u8 pat
 		return 1;
 	}
 	if (!b->totals)
-		b->base = slot;
+		b->base = slot > BL_FCP_BEFORE ? slot - BL_FCP_BEFORE : 0;
 	if (slot < b->base || slot - b->base > 0xffff)
 		return -1;
 	off = (__u32)(slot - b->base);

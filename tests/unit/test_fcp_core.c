@@ -635,13 +635,13 @@ static void bl_fcp_arb_grant__runs(void **state)
 		uint32_t dst;
 		uint8_t path;
 	} give[] = {
-		{ 1000, 7, 1 }, { 1001, 8, 1 }, { 1002, 7, 1 }, { 1003, 8, 1 }, { 1004, 7, 1 }, /* strides of 2 */
-		{ 1005, 7, 1 },								/* another stride: a run of its own */
-		{ 1006, 7, 2 },								/* another path */
-		{ 1261, 7, 2 }, { 1517, 7, 2 },						/* a stride of 255, then one of 256 */
+		{ 101000, 7, 1 }, { 101001, 8, 1 }, { 101002, 7, 1 }, { 101003, 8, 1 }, { 101004, 7, 1 }, /* strides of 2 */
+		{ 101005, 7, 1 },								/* another stride: a run of its own */
+		{ 101006, 7, 2 },								/* another path */
+		{ 101261, 7, 2 }, { 101517, 7, 2 },						/* a stride of 255, then one of 256 */
 	};
 	static const struct bl_fcp_slots want[] = {
-		{ 1000, 7, 3, 2, 1 }, { 1001, 8, 2, 2, 1 }, { 1005, 7, 1, 0, 1 }, { 1006, 7, 2, 255, 2 }, { 1517, 7, 1, 0, 2 },
+		{ 101000, 7, 3, 2, 1 }, { 101001, 8, 2, 2, 1 }, { 101005, 7, 1, 0, 1 }, { 101006, 7, 2, 255, 2 }, { 101517, 7, 1, 0, 2 },
 	};
 	struct bl_fcp_slots s;
 	uint32_t n, i;
@@ -658,9 +658,9 @@ static void bl_fcp_arb_grant__runs(void **state)
 	assert_int_equal(a.refused, 2);
 	for (i = 0; i < ARRAY_SIZE(give); i++)
 		assert_int_equal(bl_fcp_arb_grant(&a, give[i].slot, give[i].dst, give[i].path), 0);
-	assert_int_equal(bl_fcp_arb_grant(&a, 999, 7, 0), -1);
-	assert_int_equal(bl_fcp_arb_grant(&a, 1000 + 0x10000, 7, 0), -1);
-	assert_int_equal(bl_fcp_arb_grant(&a, 1518, 8, 0), 1); /* two were asked for */
+	assert_int_equal(bl_fcp_arb_grant(&a, 101000 - BL_FCP_BEFORE - 1, 7, 0), -1);
+	assert_int_equal(bl_fcp_arb_grant(&a, 101000 - BL_FCP_BEFORE + 0x10000, 7, 0), -1);
+	assert_int_equal(bl_fcp_arb_grant(&a, 101518, 8, 0), 1); /* two were asked for */
 	n = bl_fcp_arb_tx(&a, now, buf);
 	assert_int_equal(to_host(n), BL_FCP_R_OK);
 	assert_int_equal(k.nruns, ARRAY_SIZE(want));

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The allocation and path stages, and the rings between the stages.
+ *
+ * Order is what makes this simple: all that the allocation stage emits between two marks goes through one path thread's rings, and comm reads those rings in turn. So when comm sees ARB_FORGOTTEN,
+ * all grants of the session that ended lie behind it.
+ *
+ * In one loop a full ring is emptied on the spot by the stage behind it; with threads the producer waits for it.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "priv.h"
+
+static bool ring_open(struct arb_ring *r, unsigned int size)
+{
+	ck_ring_init(&r->ring, size);
+	r->buf = aligned_alloc(64, size * sizeof(*r->buf));
+	return r->buf;
+}
+
+int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
+{
+	unsigned int i, rings = a->npaths ? a->npaths : 1;
+	bool ok;
+
+	a->path_max = a->aops->grants_max ? a->aops->grants_max : a->cfg.nendpoints * a->aops->horizon_slots;
+	ck_ring_init(&a->asks, ARB_ASK_RING);
+	a->asks_buf = aligned_alloc(64, ARB_ASK_RING * sizeof(*a->asks_buf));
+	a->run_buf = calloc(ARB_RUN_MAX, sizeof(*a->run_buf));
+	ok = a->asks_buf && a->run_buf;
+	for (i = 0; ok && i < rings; i++) {
+		ok = ring_open(&a->to_comm[i], ARB_GRANT_RING);
+		if (!ok || !a->npaths)
+			continue;
+		/* touched only as far as runs reach */
+		a->path_buf[i] = calloc(a->path_max, sizeof(*a->path_buf[i]));
+		ok = a->path_buf[i] && ring_open(&a->to_path[i], ARB_GRANT_RING);
+	}
+	return ok ? 0 : bl_fail(err, ENOMEM, "out of memory");
+}
+
+void arb_pipe_close(struct bl_arb *a)
+{
+	unsigned int i;
+
+	free(a->asks_buf);
+	free(a->run_buf);
+	for (i = 0; i < BL_ARB_PATHS_MAX; i++) {
+		free(a->to_path[i].buf);
+		free(a->to_comm[i].buf);
+		free(a->path_buf[i]);
+	}
+}
+
+static void wake(struct bl_arb *a)
+{
+	uint64_t one = 1;
+
+	/* pairs with the fence in arb_comm_wait(): either it sees the grant, or this sees that it sleeps */
+	ck_pr_fence_memory();
+	if (atomic_load_explicit(&a->asleep, memory_order_relaxed) && write(a->bell_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		return; /* comm sleeps no longer than a watchdog interval anyway */
+}
+
+static void emit_comm(struct bl_arb *a, unsigned int i, struct arb_grant *g)
+{
+	while (!ck_ring_enqueue_spsc_grant(&a->to_comm[i].ring, a->to_comm[i].buf, g)) {
+		if (atomic_load_explicit(&a->stop, memory_order_relaxed))
+			return;
+		if (a->cfg.threads == 1)
+			arb_comm_take(a);
+		else
+			sched_yield();
+	}
+	if (g->kind == ARB_MARK)
+		wake(a);
+}
+
+static void emit(struct bl_arb *a, struct arb_grant *g)
+{
+	unsigned int i = a->run_turn;
+
+	if (!a->npaths) {
+		emit_comm(a, 0, g);
+		return;
+	}
+	while (!ck_ring_enqueue_spsc_grant(&a->to_path[i].ring, a->to_path[i].buf, g)) {
+		if (atomic_load_explicit(&a->stop, memory_order_relaxed))
+			return;
+		if (a->cfg.threads == 1)
+			arb_path_turn(a, i);
+		else
+			sched_yield();
+	}
+	if (g->kind == ARB_MARK)
+		a->run_turn = i + 1 == a->npaths ? 0 : i + 1;
+}
+
+bool arb_pipe_next(struct bl_arb *a, struct arb_grant *g)
+{
+	if (!ck_ring_dequeue_spsc_grant(&a->to_comm[a->turn].ring, a->to_comm[a->turn].buf, g))
+		return false;
+	if (g->kind == ARB_MARK && a->npaths)
+		a->turn = a->turn + 1 == a->npaths ? 0 : a->turn + 1;
+	return true;
+}
+
+bool arb_path_turn(struct bl_arb *a, unsigned int i)
+{
+	struct arb_ring *in = &a->to_path[i];
+	struct arb_grant g, *buf = a->path_buf[i];
+	unsigned int k, n;
+	bool any = false;
+
+	while (ck_ring_dequeue_spsc_grant(&in->ring, in->buf, &g)) {
+		any = true;
+		if (g.kind == ARB_SLOTS) {
+			if (a->path_n[i] < a->path_max)
+				buf[a->path_n[i]++] = g;
+			else
+				atomic_fetch_add_explicit(&a->overrun, (uint64_t)__builtin_popcountll(g.slots), memory_order_relaxed);
+			continue;
+		}
+		if (g.kind == ARB_MARK && a->path_n[i]) {
+			n = a->pops->assign(a->paths[i], buf, a->path_n[i], a->path_max);
+			a->path_n[i] = 0;
+			for (k = 0; k < n; k++)
+				emit_comm(a, i, &buf[k]);
+		}
+		emit_comm(a, i, &g);
+	}
+	return any;
+}
+
+static void run(struct bl_arb *a, uint64_t slot)
+{
+	struct arb_grant mark = { .base = slot, .kind = ARB_MARK };
+	unsigned int n, k;
+	bool any = false;
+
+	do {
+		n = a->aops->run(a->alloc, slot, a->run_buf, ARB_RUN_MAX);
+		for (k = 0; k < n; k++)
+			emit(a, &a->run_buf[k]);
+		any |= n != 0;
+	} while (n == ARB_RUN_MAX);
+	a->busy = any;
+	emit(a, &mark);
+	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
+}
+
+uint64_t arb_alloc_turn(struct bl_arb *a)
+{
+	uint64_t now, slot, lead = (uint64_t)a->cfg.lead_us * 1000;
+	bool was = a->busy;
+	struct arb_ask q;
+
+	while (ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
+		struct arb_grant g = { .src = q.src, .dst = q.dst, .mtus = q.mtus, .kind = q.mtus ? ARB_REFUND : ARB_FORGOTTEN };
+
+		if (!q.mtus)
+			a->aops->forget(a->alloc, q.src);
+		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus))
+			emit(a, &g);
+		else
+			a->busy = true;
+	}
+	if (!a->busy)
+		return BL_FCP_NEVER;
+	slot = arb_slot(a, lead);
+	if (was && slot < a->next_slot)
+		return arb_mono() + (a->next_slot - slot) * a->cfg.slot_ns;
+	/* the clock is read after the slot: what is given while the lease lasts ends before anybody else gives */
+	now = arb_mono();
+	if (now >= atomic_load_explicit(&a->until_ns, memory_order_relaxed))
+		return now + (uint64_t)a->cfg.interval_us * 1000;
+	if (was && slot >= a->next_slot + a->cfg.run_slots)
+		atomic_fetch_add_explicit(&a->skipped, slot - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
+	run(a, slot);
+	a->next_slot = slot + a->cfg.run_slots;
+	return now + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns;
+}
