@@ -32,11 +32,12 @@ BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I
 NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
 CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
 
-HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h)
+HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h)
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pass.skel.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
 CLI_SRC	 := $(wildcard cli/*.c)
+ARB_SRC	 := $(wildcard arbiter/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROG_SRC := $(wildcard tests/prog/test_*.c)
 NET_SRC	 := $(wildcard tests/net/test_*.c)
@@ -75,7 +76,11 @@ $(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o)
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/libbarline-arbiter.a: $(ARB_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -83,9 +88,18 @@ $(B)/barline.pc: lib/barline.pc.in
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
-$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+# the arbiter with sanitizers, once for all unit tests
+$(B)/san/%.o: %.c $(HDRS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) -lcmocka
+	$(CC) $(ALL_CFLAGS) $(SAN) -c $< -o $@
+
+$(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka
 
 $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
 	@mkdir -p $(@D)
