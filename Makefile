@@ -88,9 +88,18 @@ $(B)/barline.pc: lib/barline.pc.in
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
-$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+# the arbiter with sanitizers, once for all unit tests
+$(B)/san/%.o: %.c $(HDRS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) -lcmocka
+	$(CC) $(ALL_CFLAGS) $(SAN) -c $< -o $@
+
+$(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka
 
 $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
 	@mkdir -p $(@D)

@@ -140,15 +140,13 @@ static void run(struct bl_arb *a, uint64_t slot)
 {
 	struct arb_grant mark = { .base = slot, .kind = ARB_MARK };
 	unsigned int n, k;
-	bool any = false;
 
 	do {
 		n = a->aops->run(a->alloc, slot, a->run_buf, ARB_RUN_MAX);
 		for (k = 0; k < n; k++)
 			emit(a, &a->run_buf[k]);
-		any |= n != 0;
 	} while (n == ARB_RUN_MAX);
-	a->busy = any;
+	a->busy = a->aops->waiting(a->alloc);
 	emit(a, &mark);
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
 }

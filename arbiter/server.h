@@ -53,13 +53,14 @@ _Static_assert(sizeof(struct arb_grant) == 32, "two to a cache line");
  * @demand: @mtus more from @src to @dst; 0, or -errno: nothing of it was taken (comm asks again later).
  * @forget: drop what waits from @src; not what others want to send to it.
  * @run: give slots from @slot on, into @out, at most @max grants; returns how many. Called again with the same @slot as long as it returns @max. No slot at or beyond @slot + @horizon_slots.
- *	It gives what it can: if it gives nothing, nothing waits.
+ * @waiting: whether anything was demanded and not given; while not, it is left alone.
  * @grants_max: in one run, each path of a grant counted; 0: endpoints x @horizon_slots.
  */
 struct arb_alloc_ops {
 	int (*demand)(void *a, uint32_t src, uint32_t dst, uint32_t mtus);
 	void (*forget)(void *a, uint32_t src);
 	unsigned int (*run)(void *a, uint64_t slot, struct arb_grant *out, unsigned int max);
+	bool (*waiting)(void *a);
 	uint32_t horizon_slots;
 	uint32_t grants_max;
 };
@@ -67,6 +68,7 @@ struct arb_alloc_ops {
 /**
  * struct arb_path_ops - a path selector; @p belongs to one path thread.
  * @assign: the @n grants of one run, all without path; returns how many there are when each has one (a grant may become several), at most @max (the allocator's @grants_max).
+ *	A slot for which there is no path comes back as ARB_REFUND of 1.
  */
 struct arb_path_ops {
 	unsigned int (*assign)(void *p, struct arb_grant *g, unsigned int n, unsigned int max);

@@ -72,7 +72,18 @@ static unsigned int toy_run(void *p, uint64_t slot, struct arb_grant *out, unsig
 	return n;
 }
 
-static const struct arb_alloc_ops toy_ops = { toy_demand, toy_forget, toy_run, WINDOW, 0 };
+static bool toy_waiting(void *p)
+{
+	const struct toy *t = p;
+	uint32_t i;
+
+	for (i = 0; i < HOSTS * HOSTS; i++)
+		if (t->want[i / HOSTS][i % HOSTS])
+			return true;
+	return false;
+}
+
+static const struct arb_alloc_ops toy_ops = { toy_demand, toy_forget, toy_run, toy_waiting, WINDOW, 0 };
 
 /* a path selector that is easy to check: the path is the slot modulo 4, plus the number of its thread times 4 */
 static unsigned int toy_paths(void *p, struct arb_grant *g, unsigned int n, unsigned int max)
