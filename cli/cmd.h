@@ -81,6 +81,8 @@ void cli_json(json_t *obj);
 /** cli_number - strtod/strtoll of a whole string within limits; false: not one. */
 bool cli_number(const char *s, long long min, long long max, long long *v);
 bool cli_real(const char *s, double min, double max, double *v);
+/** cli_rate - bits per second from "250mbit", "2.5gbit", "64kbit", "1000" or "0". */
+bool cli_rate(const char *s, uint64_t *bps);
 /** cli_cpus - "0,2-3" into @cpus; count, or -1. */
 int cli_cpus(const char *s, int *cpus, int max);
 
@@ -102,6 +104,10 @@ char *out_bytes(uint64_t bytes, char *buf, size_t size);
 /** out_progress - one line on stderr that replaces itself, only if stderr is a terminal. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_progress_end(void);
+
+/* plot.c */
+/** out_plot - draw @dir/@data with gnuplot and one of our scripts; @more: further definitions, "a='b'; ...". A plot that fails says why, and is no error. */
+void out_plot(const char *script, const char *dir, const char *more, const char *data);
 
 /* read.c */
 uint64_t mono_ns(void);

@@ -16,6 +16,7 @@
 #include "cmd.h"
 #include "drive.h"
 #include "lab.h"
+#include "traffic.h"
 
 #define DEFAULT_NAME "lab"
 
@@ -130,7 +131,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp lab_argp = { .options = lab_options, .parser = parse_lab };
+const struct argp lab_argp = { .options = lab_options, .parser = parse_lab };
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {
@@ -153,7 +154,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static struct lab *new_lab(void)
+struct lab *lab_new(void)
 {
 	struct lab *lab = calloc(1, sizeof(*lab));
 
@@ -179,10 +180,14 @@ int cmd_lab_run(int argc, char **argv)
 	static const struct argp argp = { .parser = parse_run, .args_doc = "[rack|leaf-spine]", .children = children,
 					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
 						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
-						 "differed or a message is missing." };
-	struct lab *lab = new_lab();
+						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "
+						 "unmodified applications instead, and has options of its own." };
+	struct lab *lab;
 	int err;
 
+	if (traffic_asked(argc, argv))
+		return traffic_main(argc, argv);
+	lab = lab_new();
 	if (!lab)
 		return cli_fail("out of memory");
 	cmd_parse(&argp, argc, argv, lab);
@@ -200,7 +205,7 @@ int cmd_lab_up(int argc, char **argv)
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { .options = bare_option, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine]", .children = children,
 					  .doc = "barline lab up - raise a rack of network namespaces and leave it running" };
-	struct lab *lab = new_lab();
+	struct lab *lab = lab_new();
 	int err;
 
 	if (!lab)

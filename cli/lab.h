@@ -29,6 +29,8 @@
 
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
+ * @admission: policy of the hosts, "none" or "pl2"; "": no admission: no bl0, no metered ports. @rate_bps: of every link end; 0: not metered.
+ * @allocator: enum bl_allocator of the switches. @queue_frames: limit of a metered port's queue; 0: the loader's.
  */
 struct lab_spec {
 	char name[32];
@@ -37,6 +39,10 @@ struct lab_spec {
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
 	int64_t skew_ns[LAB_HOSTS_MAX];
+	char admission[24];
+	uint64_t rate_bps;
+	int allocator;
+	unsigned int queue_frames;
 	struct bench_params bench;
 };
 
