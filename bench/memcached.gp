@@ -13,11 +13,12 @@ set ylabel "quantile"
 set yrange [0:4]
 set ytics ("0" 0, "p50" 0.30103, "p90" 1, "p99" 2, "p99.9" 3, "p99.99" 4)
 csv = dir . "/memcached.csv"
-sizes = "1024 4096"
 set multiplot layout words(transports), 1
 do for [t in transports] {
 	set title sprintf("memcached beside bulk %s, links of %.0f Mbit/s", t eq "tcp" ? "TCP" : "UDP", mbit) noenhanced
-	plot for [p in policies] for [s in sizes] csv skip 1 using (strcol(1) eq p && strcol(2) eq t && strcol(3) eq s ? $5 : NaN):(-log10(1 - $4)) \
-		with lines lw 2 dt (s eq "1024" ? 1 : 2) title p . ", " . s . " bytes" noenhanced
+	plot for [p in policies] csv skip 1 using (strcol(1) eq p && strcol(2) eq t && $3 == 1024 ? $5 : NaN):(-log10(1 - $4)) \
+		with lines lw 2 dt 1 title p . ", 1024 bytes" noenhanced, \
+	     for [p in policies] csv skip 1 using (strcol(1) eq p && strcol(2) eq t && $3 == 4096 ? $5 : NaN):(-log10(1 - $4)) \
+		with lines lw 2 dt 2 title p . ", 4096 bytes" noenhanced
 }
 unset multiplot
