@@ -137,8 +137,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		p->out = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		for (i = 0; !a->named && i < TRAFFIC_KINDS; i++)
+		for (i = 0; i < TRAFFIC_KINDS; i++)
 			if (!strcmp(arg, traffic_names[i])) {
+				if (a->named)
+					argp_error(state, "one workload at a time");
 				p->kind = (enum traffic_kind)i;
 				a->named = true;
 				return 0;
@@ -207,9 +209,9 @@ static int run_cell(const struct lab *lab, const struct traffic_params *p, struc
 	cell_now = c;
 	err = lab_start(one, drive);
 	free(one);
-	if (err)
-		return err;
-	return c->done ? 0 : cli_fail("%s, %s: the measurement did not come to its end", traffic_names[p->kind], policy->text);
+	if (!err && !c->done)
+		err = 1;
+	return err ? cli_fail("%s, %s, %s: the measurement did not come to its end", traffic_names[p->kind], policy->text, c->udp ? "UDP" : "TCP") : 0;
 }
 
 static int check(const struct args *a)
@@ -242,7 +244,7 @@ int traffic_main(int argc, char **argv)
 	struct traffic_cell *cells;
 	unsigned int i, u, ncells = 0;
 	size_t size;
-	int err;
+	int err, failed = 0;
 
 	a.lab = lab_new();
 	if (!a.lab)
@@ -261,7 +263,9 @@ int traffic_main(int argc, char **argv)
 		for (i = 0; i < a.p.npolicies && !err; i++) {
 			cells[ncells].policy = i;
 			cells[ncells].udp = u;
-			err = run_cell(a.lab, &a.p, &cells[ncells]);
+			failed |= run_cell(a.lab, &a.p, &cells[ncells]);
+			if (!cells[ncells].done && !ncells)
+				err = 1; /* what stops the first one stops them all */
 			ncells++;
 		}
 	}
@@ -271,5 +275,5 @@ int traffic_main(int argc, char **argv)
 	if (cells != MAP_FAILED)
 		munmap(cells, size);
 	free(a.lab);
-	return err;
+	return err ? err : failed;
 }

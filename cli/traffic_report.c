@@ -284,6 +284,8 @@ int traffic_report(const struct lab_spec *spec, const struct traffic_params *p, 
 	int err;
 
 	for (i = 0; i < ncells; i++) {
+		if (!cells[i].done)
+			continue; /* the message is out already */
 		if (p->kind == TRAFFIC_MEMCACHED)
 			mc_json(answers, p, &cells[i]);
 		json_array_append_new(rows, cell_json(spec, p, &cells[i]));

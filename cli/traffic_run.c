@@ -22,6 +22,7 @@
 #define LISTEN_TIMEOUT_NS 10000000000ull
 #define GRACE_NS	  30000000000ull /* for the last segments, reports and retransmission timeouts after the time is up */
 #define LEFT_ALONE_NS	  3000000000ull	 /* a server whose client is gone */
+#define HELLO_NS	  3000000000ull	 /* for a UDP sender to be heard */
 #define PORT_BASE	  5201
 #define MC_PORT		  11211
 #define STAGGER_US	  20000 /* shuffle: between the rounds */
@@ -132,18 +133,20 @@ static void end(struct proc *p)
 	}
 }
 
-/* whether a process has a TCP socket that listens on @port, as its /proc says */
-static bool listens(pid_t pid, uint16_t port)
+enum { SOCKET_CONNECTED = 1, SOCKET_LISTENS = 10 }; /* as /proc/net/tcp and udp have it */
+
+/* whether there is a socket of @protocol with this local port and state where process @pid lives, as its /proc says */
+static bool has_socket(pid_t pid, const char *protocol, uint16_t port, unsigned int want)
 {
 	char path[64], line[256];
 	unsigned int local, state;
 	bool found = false;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/tcp", pid);
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, protocol);
 	f = fopen(path, "re");
 	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && local == port && state == 10;
+		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && local == port && state == want;
 	if (f)
 		fclose(f);
 	return found;
@@ -153,7 +156,7 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 {
 	uint64_t until = mono_ns() + LISTEN_TIMEOUT_NS;
 
-	while (!listens(p->pid, port)) {
+	while (!has_socket(p->pid, "tcp", port, SOCKET_LISTENS)) {
 		reap(p);
 		if (!p->pid)
 			return cli_fail("%s ended with status %d before it listened", what, WIFEXITED(p->status) ? WEXITSTATUS(p->status) : 128 + WTERMSIG(p->status));
@@ -260,6 +263,24 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds)
 	return spawn(&r->client[i], f->from, argv);
 }
 
+/*
+ * iperf3 begins with one UDP datagram that it never repeats. It must not meet the full queue that earlier senders have made: each sender is stopped as soon as its server has
+ * that datagram, and all go on together.
+ */
+static void hold_back(struct run *r, unsigned int i)
+{
+	uint64_t until = mono_ns() + HELLO_NS;
+
+	while (mono_ns() < until && !has_socket(r->server[i].pid, "udp", r->c->flow[i].port, SOCKET_CONNECTED)) {
+		reap(&r->client[i]);
+		if (!r->client[i].pid)
+			return;
+		nap(500);
+	}
+	nap(1000); /* the answer is under way */
+	kill(r->client[i].pid, SIGSTOP);
+}
+
 static int start_clients(struct run *r, unsigned int seconds)
 {
 	unsigned int i;
@@ -269,7 +290,12 @@ static int start_clients(struct run *r, unsigned int seconds)
 			nap(STAGGER_US);
 		if (start_client(r, i, seconds))
 			return 1;
+		if (r->c->udp)
+			hold_back(r, i);
 	}
+	for (i = 0; i < r->c->nflows && r->c->udp; i++)
+		if (r->client[i].pid > 0)
+			kill(r->client[i].pid, SIGCONT);
 	return 0;
 }
 
