@@ -116,8 +116,11 @@ static void quantile__many(void **state)
 static void quantile__units(void **state)
 {
 	struct bl_hist h = { 0 };
-	uint64_t v = 0;
+	uint64_t v = 77;
 
+	h.n[0] = 1; /* every queue was empty */
+	assert_true(bl_hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
+	assert_int_equal(v, 0);
 	h.n[bin_of(15 * 1514 >> BL_HIST_LEN_SHIFT)] = 1000;
 	assert_true(bl_hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
 	assert_int_equal(v, 24512);
