@@ -55,6 +55,6 @@ void adm_quantiles(json_t *row, const char *prefix, const char *unit, const stru
 
 	for (i = 0; i < sizeof(qs) / sizeof(qs[0]); i++) {
 		snprintf(key, sizeof(key), "%s_%s%s", prefix, qs[i].name, unit);
-		json_object_set_new(row, key, bl_hist_quantile(h, qs[i].q, shift, &v) ? json_real((double)v / divide) : json_null());
+		json_object_set_new(row, key, hist_quantile(h, qs[i].q, shift, &v) ? json_real((double)v / divide) : json_null());
 	}
 }

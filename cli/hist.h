@@ -14,19 +14,19 @@
 
 #include "../maps/queue_abi.h"
 
-/** bl_hist_least - least value of a bin, in the histogram's units. */
-static inline uint64_t bl_hist_least(unsigned int bin)
+/** hist_least - least value of a bin, in the histogram's units. */
+static inline uint64_t hist_least(unsigned int bin)
 {
 	return bin < 16 ? bin : (uint64_t)(8 + (bin - 16) % 8) << ((bin - 16) / 8 + 1);
 }
 
-/** bl_hist_greatest - greatest value of a bin; of the last one, which takes all that is above, the least. */
-static inline uint64_t bl_hist_greatest(unsigned int bin)
+/** hist_greatest - greatest value of a bin; of the last one, which takes all that is above, the least. */
+static inline uint64_t hist_greatest(unsigned int bin)
 {
-	return bin + 1 < BL_HIST_BINS ? bl_hist_least(bin + 1) - 1 : bl_hist_least(bin);
+	return bin + 1 < BL_HIST_BINS ? hist_least(bin + 1) - 1 : hist_least(bin);
 }
 
-static inline uint64_t bl_hist_count(const struct bl_hist *h)
+static inline uint64_t hist_count(const struct bl_hist *h)
 {
 	uint64_t n = 0;
 	unsigned int b;
@@ -37,12 +37,12 @@ static inline uint64_t bl_hist_count(const struct bl_hist *h)
 }
 
 /**
- * bl_hist_bin_at - bin of the value that @per_mille10 of 10000 values do not exceed (9990: p99.9; 10000: the greatest). -1: nothing was counted.
+ * hist_bin_at - bin of the value that @per_mille10 of 10000 values do not exceed (9990: p99.9; 10000: the greatest). -1: nothing was counted.
  * The rank is rounded up: of 3 values p50 is the second, and p99.9 of fewer than 1000 is the greatest.
  */
-static inline int bl_hist_bin_at(const struct bl_hist *h, unsigned int per_mille10)
+static inline int hist_bin_at(const struct bl_hist *h, unsigned int per_mille10)
 {
-	uint64_t n = bl_hist_count(h), seen = 0, rank;
+	uint64_t n = hist_count(h), seen = 0, rank;
 	unsigned int b;
 
 	/* by parts: n * 10000 could overflow */
@@ -56,19 +56,19 @@ static inline int bl_hist_bin_at(const struct bl_hist *h, unsigned int per_mille
 	return -1;
 }
 
-/** bl_hist_quantile - that value at most, in base units (bytes with BL_HIST_LEN_SHIFT, ns with BL_HIST_NS_SHIFT). False: nothing was counted. */
-static inline bool bl_hist_quantile(const struct bl_hist *h, unsigned int per_mille10, unsigned int shift, uint64_t *v)
+/** hist_quantile - that value at most, in base units (bytes with BL_HIST_LEN_SHIFT, ns with BL_HIST_NS_SHIFT). False: nothing was counted. */
+static inline bool hist_quantile(const struct bl_hist *h, unsigned int per_mille10, unsigned int shift, uint64_t *v)
 {
-	int b = bl_hist_bin_at(h, per_mille10);
+	int b = hist_bin_at(h, per_mille10);
 
 	if (b < 0)
 		return false;
-	*v = bl_hist_greatest((unsigned int)b) << shift;
+	*v = hist_greatest((unsigned int)b) << shift;
 	return true;
 }
 
-/** bl_hist_add - @to += @h - @before; @before NULL: nothing. For what was counted in a span of time, in several queues. */
-static inline void bl_hist_add(struct bl_hist *to, const struct bl_hist *h, const struct bl_hist *before)
+/** hist_add - @to += @h - @before; @before NULL: nothing. For what was counted in a span of time, in several queues. */
+static inline void hist_add(struct bl_hist *to, const struct bl_hist *h, const struct bl_hist *before)
 {
 	unsigned int b;
 

@@ -68,8 +68,8 @@ static void read_hists(const struct traffic_look *l, struct bl_hist *found, stru
 
 				if (!(l->sw[i].metered >> port & 1) || bpf_map_lookup_elem(l->sw[i].hists, &key, &h))
 					continue;
-				bl_hist_add(found, &h.found, NULL);
-				bl_hist_add(sojourn, &h.sojourn, NULL);
+				hist_add(found, &h.found, NULL);
+				hist_add(sojourn, &h.sojourn, NULL);
 			}
 }
 
@@ -102,7 +102,7 @@ static int read_late(const struct traffic_look *l, struct bl_hist *late)
 
 		if (node_value(&l->refs[i], BL_MAP_PACE_PAGE, 0, &p, sizeof(p)))
 			return 1;
-		bl_hist_add(late, &p.late, NULL);
+		hist_add(late, &p.late, NULL);
 	}
 	return 0;
 }
@@ -181,10 +181,10 @@ void traffic_look_end(struct traffic_look *l, struct traffic_cell *c)
 	unsigned int k;
 
 	read_hists(l, &found, &sojourn);
-	bl_hist_add(&c->found, &found, &l->found);
-	bl_hist_add(&c->sojourn, &sojourn, &l->sojourn);
+	hist_add(&c->found, &found, &l->found);
+	hist_add(&c->sojourn, &sojourn, &l->sojourn);
 	if (!read_late(l, &late))
-		bl_hist_add(&c->late, &late, &l->late);
+		hist_add(&c->late, &late, &l->late);
 	if (!read_counts(l, &sw, &host))
 		for (k = 0; k < BL_REASON_MAX; k++) {
 			c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];

@@ -33,8 +33,8 @@ static void bin__edges(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		unsigned int b = bin_of(t[i].v);
 
-		assert_int_equal(bl_hist_least(b), t[i].least);
-		assert_int_equal(bl_hist_greatest(b), t[i].greatest);
+		assert_int_equal(hist_least(b), t[i].least);
+		assert_int_equal(hist_greatest(b), t[i].greatest);
 	}
 }
 
@@ -46,15 +46,15 @@ static void bin__every_value(void **state)
 
 	for (v = 0; v < 1 << 17; v++) {
 		b = bin_of(v);
-		assert_true(bl_hist_least(b) <= v && v <= bl_hist_greatest(b));
+		assert_true(hist_least(b) <= v && v <= hist_greatest(b));
 	}
 	for (e = 17; e < 22; e++)
 		for (v = (1ULL << e) - 3; v < (1ULL << e) + 3; v++) {
 			b = bin_of(v);
-			assert_true(bl_hist_least(b) <= v && v <= bl_hist_greatest(b));
+			assert_true(hist_least(b) <= v && v <= hist_greatest(b));
 		}
 	for (b = 1; b < BL_HIST_BINS; b++)
-		assert_int_equal(bl_hist_least(b), bl_hist_greatest(b - 1) + 1);
+		assert_int_equal(hist_least(b), hist_greatest(b - 1) + 1);
 }
 
 /* at most 12.5 % wide */
@@ -63,7 +63,7 @@ static void bin__width(void **state)
 	unsigned int b;
 
 	for (b = 16; b < BL_HIST_BINS; b++)
-		assert_true((bl_hist_greatest(b) + 1 - bl_hist_least(b)) * 8 <= bl_hist_least(b));
+		assert_true((hist_greatest(b) + 1 - hist_least(b)) * 8 <= hist_least(b));
 }
 
 static void quantile__empty(void **state)
@@ -71,8 +71,8 @@ static void quantile__empty(void **state)
 	static const struct bl_hist none;
 	uint64_t v = 77;
 
-	assert_int_equal(bl_hist_bin_at(&none, 5000), -1);
-	assert_false(bl_hist_quantile(&none, 10000, 0, &v));
+	assert_int_equal(hist_bin_at(&none, 5000), -1);
+	assert_false(hist_quantile(&none, 10000, 0, &v));
 	assert_int_equal(v, 77);
 }
 
@@ -95,7 +95,7 @@ static void quantile__ranks(void **state)
 		struct bl_hist h = { .n = { [3] = t[i].low, [9] = t[i].high } };
 		uint64_t v = 0;
 
-		assert_true(bl_hist_quantile(&h, t[i].q, 0, &v));
+		assert_true(hist_quantile(&h, t[i].q, 0, &v));
 		assert_int_equal(v, t[i].want);
 	}
 }
@@ -106,9 +106,9 @@ static void quantile__many(void **state)
 	struct bl_hist h = { .n = { [3] = UINT64_MAX / 4, [9] = UINT64_MAX / 4 } };
 	uint64_t v = 0;
 
-	assert_true(bl_hist_quantile(&h, 4999, 0, &v));
+	assert_true(hist_quantile(&h, 4999, 0, &v));
 	assert_int_equal(v, 3);
-	assert_true(bl_hist_quantile(&h, 5001, 0, &v));
+	assert_true(hist_quantile(&h, 5001, 0, &v));
 	assert_int_equal(v, 9);
 }
 
@@ -119,15 +119,15 @@ static void quantile__units(void **state)
 	uint64_t v = 77;
 
 	h.n[0] = 1; /* every queue was empty */
-	assert_true(bl_hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
+	assert_true(hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
 	assert_int_equal(v, 0);
 	h.n[bin_of(15 * 1514 >> BL_HIST_LEN_SHIFT)] = 1000;
-	assert_true(bl_hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
+	assert_true(hist_quantile(&h, 9990, BL_HIST_LEN_SHIFT, &v));
 	assert_int_equal(v, 24512);
 	h.n[BL_HIST_BINS - 1] = 2;
-	assert_true(bl_hist_quantile(&h, 9990, BL_HIST_NS_SHIFT, &v));
+	assert_true(hist_quantile(&h, 9990, BL_HIST_NS_SHIFT, &v));
 	assert_int_equal(v, (15ULL << 18) << 5);
-	assert_true(bl_hist_quantile(&h, 9980, BL_HIST_NS_SHIFT, &v));
+	assert_true(hist_quantile(&h, 9980, BL_HIST_NS_SHIFT, &v));
 	assert_int_equal(v, 383 << 5);
 }
 
@@ -135,13 +135,13 @@ static void add__span(void **state)
 {
 	struct bl_hist sum = { .n = { [0] = 1, [159] = 5 } }, before = { .n = { [0] = 10, [20] = 3 } }, after = { .n = { [0] = 12, [20] = 3, [159] = 7 } };
 
-	bl_hist_add(&sum, &after, &before);
+	hist_add(&sum, &after, &before);
 	assert_int_equal(sum.n[0], 3);
 	assert_int_equal(sum.n[20], 0);
 	assert_int_equal(sum.n[159], 12);
-	bl_hist_add(&sum, &before, NULL);
+	hist_add(&sum, &before, NULL);
 	assert_int_equal(sum.n[0], 13);
-	assert_int_equal(bl_hist_count(&sum), 13 + 3 + 12);
+	assert_int_equal(hist_count(&sum), 13 + 3 + 12);
 }
 
 int main(void)
