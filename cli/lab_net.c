@@ -20,7 +20,7 @@
 #include "../lib/barline.h"
 #include "cmd.h"
 #include "lab.h"
-#include "nl.h"
+#include "../loader/nl.h"
 #include "pass.h"
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)

@@ -193,6 +193,7 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
 	bl_endpoints_close(n);
 	bl_clock_close(n);

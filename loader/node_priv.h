@@ -9,6 +9,8 @@
 #include <net/if.h>
 #include <systemd/sd-event.h>
 #include "node.h"
+#include "../maps/hold_abi.h"
+#include "../maps/reserve_abi.h"
 
 #ifdef BARLINE_VERSION
 #define BL_BUILD	  BARLINE_VERSION
@@ -65,6 +67,28 @@ struct bl_ep {
 };
 
 struct bl_pending; /* a connection that has not asked yet; endpoint.c */
+struct bl_pace_thread;
+
+/**
+ * struct bl_pace - a node as its pacer's thread sees it; pacer.c. @thread: NULL: not paced. @place: in "pace_progs". @emitted: at the last look.
+ * @bell_read, @bell_written: positions in the bell's ring.
+ */
+struct bl_pace {
+	struct bl_pace *next;
+	struct bl_pace_thread *thread;
+	int prog_fd, due_fd, bell_fd;
+	struct bl_pace_page *page;
+	unsigned long *bell_read;
+	const unsigned long *bell_written;
+	uint64_t emitted;
+	uint32_t place;
+	bool spin;
+};
+
+/** struct bl_pace_fds - what bl_pacer_add() wants; it keeps duplicates. @due: a map with a struct bl_due. */
+struct bl_pace_fds {
+	int prog, page, due, bell;
+};
 
 /** struct bl_node - see node.h. Fields below a comment belong to the file that it names. */
 struct bl_node {
@@ -104,6 +128,8 @@ struct bl_node {
 	struct bl_pending *pending;
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
+	/* pacer.c */
+	struct bl_pace pace;
 };
 
 /** struct bl_server - see node.h. */
@@ -118,6 +144,8 @@ struct bl_server {
 	pthread_mutex_t beacon_lock; /* guards the list below and the beacon_* fields of the nodes in it */
 	pthread_cond_t beacon_cond;
 	struct bl_node *beacon_nodes;
+	/* pacer.c */
+	struct bl_pace_thread *pace_threads;
 };
 
 /* pin.c */
@@ -184,6 +212,12 @@ int bl_beacon_start(struct bl_server *s, struct bl_err *err); /* the thread; not
 int bl_beacon_add(struct bl_node *n, struct bl_err *err);
 void bl_beacon_remove(struct bl_node *n);
 void bl_beacon_stop(struct bl_server *s);
+
+/* pacer.c */
+int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */
+int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, const struct bl_pace_fds *fds, struct bl_err *err);
+void bl_pacer_remove(struct bl_pace *p);
+void bl_pacer_stop(struct bl_server *s);
 
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);

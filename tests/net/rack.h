@@ -43,7 +43,7 @@
 
 #include "cli/cmd.h"
 #include "cli/lab.h"
-#include "cli/nl.h"
+#include "loader/nl.h"
 #include "lib/barline.h"
 #include "maps/reasons_abi.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Just enough rtnetlink to build a rack: veth pairs, a bridge, addresses, routes over several next hops, neighbours. A socket
+ * Just enough rtnetlink to build a rack, and bl0 on a host: veth pairs, a bridge, addresses, routes over several next hops, neighbours. A socket
  * belongs to the network namespace that it was opened in. All return 0 or -errno.
  */
-#ifndef BARLINE_CLI_NL_H
-#define BARLINE_CLI_NL_H
+#ifndef BARLINE_NL_H
+#define BARLINE_NL_H
 
 #include <stdint.h>
 
