@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The pacer (maps/pace_abi.h): each turn asks the next node of "pace_progs".
+ * The pacer (DESIGN 4): run by bpf_prog_test_run with live frames of BL_PACE_FRAME bytes, again and again. Each turn goes to the next node's own program, which
+ * drops the frame if nothing is due, else fills it and sends it. With three programs in "pace_progs" and bl_pace_count = 3 the turns go 0, 1, 2, 0, ...
  *
- * Example, 3 nodes: the turns go to 1, 2, 0, 1, ... A node's program ends the turn with XDP_DROP (nothing was due) or XDP_REDIRECT (the frame is what it sends). An empty
- * place, in the moment when the loader moves nodes, drops.
+ * An entry that is empty costs a turn and nothing else. Who changes the entries needs not stop the pacer: bl_pace_count is raised last and lowered first.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -16,18 +16,16 @@ struct {
 	__type(value, __u32);
 } pace_progs SEC(".maps");
 
-__u32 nprogs; /* written by the loader: places 0 to nprogs - 1 are taken */
-__u32 turn;   /* one thread runs this object */
+/* Entries in use, written by the loader. The turn, written by the program: one thread runs one copy of this object. */
+__u32 bl_pace_count, bl_pace_turn;
 
 SEC("xdp")
 int bl_pacer(struct xdp_md *ctx)
 {
-	__u32 t = turn + 1;
+	__u32 turn = bl_pace_turn;
 
-	if (t >= nprogs)
-		t = 0;
-	turn = t;
-	bpf_tail_call(ctx, &pace_progs, t);
+	bl_pace_turn = turn + 1 < bl_pace_count ? turn + 1 : 0;
+	bpf_tail_call(ctx, &pace_progs, turn);
 	return XDP_DROP;
 }
 

@@ -407,6 +407,7 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, con
 		else if (bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &k, &p->prog_fd, BPF_ANY))
 			rc = bl_fail(err, errno, "cannot give the node's program to the pacer: %s", strerror(errno));
 		if (!rc) {
+			BL_WRITE_ONCE(p->page->asleep, 0); /* of a daemon that died in its sleep */
 			p->emitted = BL_READ_ONCE(p->page->emitted);
 			p->spin = spin;
 			p->place = k;
@@ -415,7 +416,7 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, con
 			t->nodes = p;
 			t->n++;
 			t->spin |= spin;
-			BL_WRITE_ONCE(t->skel->bss->nprogs, t->n);
+			BL_WRITE_ONCE(t->skel->bss->bl_pace_count, t->n);
 		}
 		pthread_mutex_unlock(&t->lock);
 		kick(t);
@@ -450,7 +451,7 @@ void bl_pacer_remove(struct bl_pace *p)
 	if (last && last != p && !bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &p->place, &last->prog_fd, BPF_ANY))
 		last->place = p->place;
 	t->n--;
-	BL_WRITE_ONCE(t->skel->bss->nprogs, t->n);
+	BL_WRITE_ONCE(t->skel->bss->bl_pace_count, t->n);
 	bpf_map_delete_elem(bpf_map__fd(t->skel->maps.pace_progs), &end);
 	BL_WRITE_ONCE(p->page->asleep, 0); /* nobody paces it: nobody need ring */
 	pthread_mutex_unlock(&t->lock);
