@@ -64,7 +64,7 @@ struct bl_hold_cfg {
 _Static_assert(sizeof(struct bl_hold_cfg) == 64, "ABI");
 
 /**
- * struct bl_hold_dest - who has a number. @used: 1 once it does; set last.
+ * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests".
  */
 struct bl_hold_dest {
 	__u8 mac[6];
