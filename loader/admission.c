@@ -297,9 +297,9 @@ int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_si
 
 /* What starts empty together: ring entries name slots. */
 static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING };
-static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
-#define GROUP (sizeof(host_group) / sizeof(host_group[0]))
-_Static_assert(sizeof(host_group) == sizeof(switch_group) && GROUP <= BL_ADMISSION_MAPS, "one size for both");
+static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_PORT_BUSY, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
+#define GROUP (sizeof(switch_group) / sizeof(switch_group[0]))
+_Static_assert(sizeof(host_group) <= sizeof(switch_group) && GROUP <= BL_ADMISSION_MAPS, "room for either");
 
 static uint32_t ports_room(uint32_t nports)
 {
@@ -373,7 +373,9 @@ static bool same_limits(const struct bl_node *n)
  */
 int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, uint32_t nports, const char **anew, struct bl_err *err)
 {
-	const char *const *group = n->cfg.role == BL_ROLE_HOST ? host_group : switch_group;
+	bool host = n->cfg.role == BL_ROLE_HOST;
+	const char *const *group = host ? host_group : switch_group;
+	unsigned int ngroup = host ? sizeof(host_group) / sizeof(host_group[0]) : GROUP;
 	struct bpf_map *bell = bpf_object__find_map_by_name(obj, BL_MAP_PACE_BELL);
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	struct bpf_map_info info;
@@ -382,12 +384,12 @@ int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 	int fd;
 
 	n->queues_fresh = n->fresh || (a->on && !same_limits(n));
-	for (k = 0; k < GROUP; k++) {
+	for (k = 0; k < ngroup; k++) {
 		bool slots = !strcmp(group[k], BL_MAP_SLOTS) || !strcmp(group[k], BL_MAP_FREE_SLOTS);
 
 		want[k] = entries(cfg, a, nports, group[k]);
 		have[k] = 0;
-		if (n->fresh)
+		if (n->fresh || !bpf_object__find_map_by_name(obj, group[k]))
 			continue;
 		fd = pinned(n, group[k], &info);
 		if (fd >= 0)
@@ -396,9 +398,9 @@ int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 		if (fd < 0 || (want[k] && (have[k] < want[k] || (slots && have[k] != want[k]) || (want[k] == 1 && have[k] > 1))))
 			n->queues_fresh = true;
 	}
-	for (k = 0; anew && *anew; anew++)
-		;
-	for (k = 0; k < GROUP; k++) {
+	while (anew && *anew)
+		anew++;
+	for (k = 0; k < ngroup; k++) {
 		struct bpf_map *m = bpf_object__find_map_by_name(obj, group[k]);
 		uint32_t size = n->queues_fresh ? want[k] : have[k];
 
