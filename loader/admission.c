@@ -224,11 +224,12 @@ int bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err)
 	return c->role == BL_ROLE_HOST ? check_host(c, err) : check_switch(c, err);
 }
 
-static uint64_t port_rate(const struct bl_node_cfg *c, const char *ifname)
+/* Bits per second; 0: not metered. With the ports of the configuration. */
+uint64_t bl_admission_port_rate(const struct bl_node_cfg *c, const char *ifname)
 {
 	unsigned int k;
 
-	for (k = 0; k < c->ports_count; k++)
+	for (k = 0; k < c->ports_count && c->admission.on; k++)
 		if (!strcmp(c->ports[k].ifname, ifname))
 			return c->ports[k].rate_bps ? c->ports[k].rate_bps : c->admission.rate_bps;
 	return 0;
@@ -494,7 +495,7 @@ static int fill_meters(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (!rc)
 		rc = bl_admission_map(obj, BL_MAP_PORT_TX, 0, &tx, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
-		struct bl_meter meter = { .ns_q20 = n->cfg.admission.on && ports[k].ifindex ? bl_rate_ns_q20(port_rate(cfg, ports[k].name)) : 0 };
+		struct bl_meter meter = { .ns_q20 = ports[k].ifindex ? bl_rate_ns_q20(bl_admission_port_rate(cfg, ports[k].name)) : 0 };
 
 		if (meter.ns_q20 && ports[k].mtu > BL_QUEUE_FRAME_MAX - 18)
 			rc = bl_fail(err, EMSGSIZE, "port %s has MTU %u, and a metered port queues frames of an MTU up to %u; `ip link set %s mtu 1500`", ports[k].name,
@@ -514,6 +515,8 @@ static int fill_reservations(struct bl_node *n, const struct bl_node_cfg *cfg, s
 	uint32_t room;
 	int rc;
 
+	if (n->cfg.admission.policy != BL_POLICY_PL2 && !bpf_object__find_map_by_name(obj, BL_MAP_RSV_CFG))
+		return 0;
 	rc = bl_admission_map(obj, BL_MAP_RSV_CFG, sizeof(c), &rsv_cfg, err);
 	if (!rc)
 		rc = bl_admission_map(obj, BL_MAP_RSV, sizeof(struct bl_rsv), &rsv, err);
@@ -535,7 +538,7 @@ int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 	bool host = n->cfg.role == BL_ROLE_HOST;
 	int rc = 0;
 
-	if (!n->cfg.admission.on && !bpf_object__find_map_by_name(obj, host ? BL_MAP_HOLD_DUE : BL_MAP_RSV_PAIRS))
+	if (!n->cfg.admission.on && !bpf_object__find_map_by_name(obj, BL_MAP_QUEUES))
 		return 0;
 	if (n->queues_fresh)
 		rc = fill_queues(n, obj, host ? BL_MAP_HOLD_DUE : BL_MAP_PORT_DUE, err);
@@ -584,7 +587,9 @@ int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_
 	if (rc)
 		return rc;
 	hold_cfg_of(&n->cfg.admission, &c);
-	if (mac)
+	if (mac) {
 		memcpy(c.mac, mac, sizeof(c.mac));
+		c.app_ifindex = bl0d;
+	}
 	return bl_map_set(bpf_map__fd(cfg), 0, &c, BL_MAP_HOLD_CFG, err);
 }

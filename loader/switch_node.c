@@ -139,6 +139,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		sp->ifindex = (uint32_t)p->iface[at].ifindex;
 		sp->role = c->role;
 		sp->mtu = (uint16_t)p->iface[at].mtu;
+		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
 		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));
 		memcpy(sp->name, p->iface[at].name, sizeof(sp->name));
 		role[at] = c->role;
