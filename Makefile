@@ -34,7 +34,7 @@ NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
 CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
 
 HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h)
-SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pass.skel.h
+SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
 CLI_SRC	 := $(wildcard cli/*.c)
@@ -93,7 +93,7 @@ $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses
-$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/nl.o $(B)/cli/pass.o
+$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/pass.o
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcs $@ $^

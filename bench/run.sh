@@ -185,7 +185,7 @@ part_bulk() {
 	# one sender, one receiver: an incast of one
 	for ((k = 1; k <= runs; k++)); do
 		say "bulk, run $k of $runs"
-		"$build/barline" -j lab run incast --hosts 2 --rate 0 --policy off,none --transport tcp --seconds "$adm_seconds" --out "$out/bulk-$k" >"$out/bulk-$k.json" </dev/null
+		"$build/barline" -j lab run incast --hosts 2 --unmetered --policy off,none --transport tcp --seconds "$adm_seconds" --out "$out/bulk-$k" >"$out/bulk-$k.json" </dev/null
 		jq -r '.results[] | [.policy, .transport, .goodput_bps / 1e9, .switch_drops, .hold_drops, .retransmits] | map(. // "") | join(",")' "$out/bulk-$k/summary.json" \
 			>"$out/bulk-$k.csv"
 	done

@@ -8,10 +8,6 @@
 
 #include "adm.h"
 
-const char *const adm_classes[BL_CL_COUNT] = { [BL_CL_CONTROL] = "control",	[BL_CL_TOKEN0] = "token0",     [BL_CL_TOKEN0 + 1] = "token1",
-					       [BL_CL_TOKEN0 + 2] = "token2",	[BL_CL_TOKEN0 + 3] = "token3", [BL_CL_TOKEN0 + 4] = "token4",
-					       [BL_CL_TOKEN0 + 5] = "token5",	[BL_CL_DATA] = "data",	       [BL_CL_UNSCHED] = "unscheduled" };
-
 int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size, uint32_t *entries)
 {
 	struct bpf_map_info info = { 0 };

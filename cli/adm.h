@@ -12,8 +12,6 @@
 
 #define ADM_FULL_FRAME 1514 /* bytes: queue lengths are told in such frames */
 
-extern const char *const adm_classes[BL_CL_COUNT];
-
 /** adm_map - open a map of a node; @entries (may be NULL) gets its size. fd, or -1 after a message. */
 int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size, uint32_t *entries);
 /** adm_queue - one queue under its lock: its fields belong together. 0 or -errno. */

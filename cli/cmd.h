@@ -81,8 +81,6 @@ void cli_json(json_t *obj);
 /** cli_number - strtod/strtoll of a whole string within limits; false: not one. */
 bool cli_number(const char *s, long long min, long long max, long long *v);
 bool cli_real(const char *s, double min, double max, double *v);
-/** cli_rate - bits per second from "250mbit", "2.5gbit", "64kbit", "1000" or "0". */
-bool cli_rate(const char *s, uint64_t *bps);
 /** cli_cpus - "0,2-3" into @cpus; count, or -1. */
 int cli_cpus(const char *s, int *cpus, int max);
 

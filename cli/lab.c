@@ -113,6 +113,9 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	case KEY_NO_THREAD:
 		s->no_thread_napi = true;
 		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &s->admission;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine"))
 			s->leaf_spine = arg[0] == 'l';
@@ -126,12 +129,15 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts, s->tors);
 		if (s->leaf_spine)
 			s->l3 = true;
+		if (s->admission.on && (s->l3 || s->bare))
+			argp_error(state, "--admission is for a rack over L2 with barline's programs");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp lab_argp = { .options = lab_options, .parser = parse_lab };
+static const struct argp_child lab_children[] = { { &bl_admission_argp, 0, NULL, GROUP_RACK }, { 0 } };
+const struct argp lab_argp = { .options = lab_options, .parser = parse_lab, .children = lab_children };
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {

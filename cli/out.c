@@ -116,28 +116,6 @@ bool cli_real(const char *s, double min, double max, double *v)
 	return !errno && end != s && !*end && *v >= min && *v <= max;
 }
 
-bool cli_rate(const char *s, uint64_t *bps)
-{
-	static const struct {
-		const char *name;
-		double factor;
-	} units[] = { { "", 1 }, { "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 } };
-	char *end;
-	double v;
-	size_t i;
-
-	errno = 0;
-	v = strtod(s, &end);
-	if (errno || end == s || !(v >= 0))
-		return false;
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcasecmp(end, units[i].name) && v * units[i].factor <= 1e12) {
-			*bps = (uint64_t)(v * units[i].factor + 0.5);
-			return true;
-		}
-	return false;
-}
-
 int cli_cpus(const char *s, int *cpus, int max)
 {
 	int n = 0;

@@ -89,7 +89,7 @@ static int collect_queues(const struct bl_node_ref *ref, json_t *rows)
 			port_name(fds[3], port, name, sizeof(name));
 			json_object_set_new(row, "port", json_integer(port));
 			json_object_set_new(row, "name", json_string(name));
-			json_object_set_new(row, "class", json_string(adm_classes[class]));
+			json_object_set_new(row, "class", json_string(bl_class_name(class)));
 			json_object_set_new(row, "rate_bps", m.ns_q20 ? json_real(adm_rate(m.ns_q20)) : json_null());
 			json_object_set_new(row, "rate_mbit", m.ns_q20 ? json_real(adm_rate(m.ns_q20) / 1e6) : json_null());
 			json_array_append_new(rows, row);
@@ -247,11 +247,6 @@ static int switch_pairs(const struct bl_node_ref *ref, const struct bl_rsv_cfg *
 
 static int switch_reservations(const struct bl_node_ref *ref, struct reservations *out)
 {
-	static const char *const allocators[] = {
-#define NAME(sym, name) [BL_ALLOC_##sym] = name,
-		BL_ALLOCATORS(NAME)
-#undef NAME
-	};
 	struct bl_rsv *rsv = calloc(1, sizeof(*rsv));
 	struct bl_rsv_cfg cfg;
 	struct bl_sw_cfg sw;
@@ -273,7 +268,7 @@ static int switch_reservations(const struct bl_node_ref *ref, struct reservation
 	now = mono_ns();
 	if (!err)
 		json_array_append_new(out->switches, json_pack("{s:s, s:b, s:s, s:f, s:I, s:I, s:I, s:I}", "node", node_name(ref), "on", cfg.on, "allocator",
-							      cfg.allocator < BL_ALLOC_COUNT ? allocators[cfg.allocator] : "?", "rate_mbit",
+							      bl_allocator_name(cfg.allocator), "rate_mbit",
 							      adm_rate(cfg.ns_q20) / 1e6, "limit_bytes", (json_int_t)cfg.limit_bytes, "refuse_ns",
 							      (json_int_t)cfg.refuse_ns, "far_ns", (json_int_t)cfg.far_ns, "lapse_ns", (json_int_t)cfg.lapse_ns));
 	for (i = 0; !err && cfg.on && i < sw.nports && i < BL_SW_PORTS_MAX; i++) {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../loader/rate.h"
 #include "cmd.h"
 #include "drive.h"
 #include "traffic.h"
@@ -21,11 +22,11 @@ const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",
 						   [TRAFFIC_MEMCACHED] = "memcached" };
 const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES] = { 1024, 4096 };
 
-enum { KEY_POLICY = 500, KEY_SECONDS, KEY_TRANSPORT, KEY_OFFER, KEY_CONGESTION, KEY_OUT, KEY_RATE };
+enum { KEY_POLICY = 500, KEY_SECONDS, KEY_TRANSPORT, KEY_OFFER, KEY_CONGESTION, KEY_OUT, KEY_UNMETERED };
 
 static const struct argp_option options[] = {
 	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,pl2): none, pl2, pl2:two-counter, pl2:joint, pl2:bitmap; off: the plain kernel, no admission", 2 },
-	{ "rate", KEY_RATE, "RATE", 0, "of every link, as 250mbit (default) or 1gbit; 0: not metered", 2 },
+	{ "unmetered", KEY_UNMETERED, NULL, 0, "links as fast as they go (default: --rate 250mbit)", 2 },
 	{ "transport", KEY_TRANSPORT, "LIST", 0, "tcp, udp or both (default tcp,udp)", 2 },
 	{ "seconds", KEY_SECONDS, "S", 0, "of each measurement, 2 to 3600 (default 10)", 2 },
 	{ "offer", KEY_OFFER, "RATE", 0, "what each UDP sender offers (default twice its fair share)", 2 },
@@ -40,23 +41,6 @@ struct args {
 	bool named;
 };
 
-static bool find_allocator(const char *name, int *v)
-{
-	static const char *const names[] = {
-#define NAME(sym, text) [BL_ALLOC_##sym] = text,
-		BL_ALLOCATORS(NAME)
-#undef NAME
-	};
-	int i;
-
-	for (i = 0; i < BL_ALLOC_COUNT; i++)
-		if (!strcmp(names[i], name)) {
-			*v = i;
-			return true;
-		}
-	return false;
-}
-
 static void parse_policies(struct traffic_params *p, const char *arg, struct argp_state *state)
 {
 	char *list = strdup(arg), *save = NULL, *word;
@@ -64,6 +48,7 @@ static void parse_policies(struct traffic_params *p, const char *arg, struct arg
 	p->npolicies = 0;
 	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
 		struct traffic_policy *one = &p->policy[p->npolicies];
+		int policy, allocator = 0;
 		char *alloc;
 
 		if (p->npolicies == TRAFFIC_POLICIES_MAX)
@@ -73,11 +58,14 @@ static void parse_policies(struct traffic_params *p, const char *arg, struct arg
 		alloc = strchr(word, ':');
 		if (alloc)
 			*alloc++ = '\0';
-		if ((strcmp(word, "off") && strcmp(word, "none") && strcmp(word, "pl2")) ||
-		    (alloc && (strcmp(word, "pl2") || !find_allocator(alloc, &one->allocator))))
+		policy = strcmp(word, "off") ? bl_policy_by_name(word) : BL_POLICY_NONE;
+		if (alloc)
+			allocator = policy == BL_POLICY_PL2 ? bl_allocator_by_name(alloc) : -1;
+		if (policy < 0 || allocator < 0)
 			argp_error(state, "policy \"%s\" is not off, none, pl2, pl2:two-counter, pl2:joint or pl2:bitmap", one->text);
-		if (strcmp(word, "off"))
-			snprintf(one->admission, sizeof(one->admission), "%s", word);
+		one->on = strcmp(word, "off") != 0;
+		one->policy = (enum bl_policy)policy;
+		one->allocator = (enum bl_allocator)allocator;
 		p->npolicies++;
 	}
 	free(list);
@@ -117,13 +105,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_TRANSPORT:
 		parse_transports(p, arg, state);
 		return 0;
-	case KEY_RATE:
-		if (!cli_rate(arg, &a->lab->spec.rate_bps))
-			argp_error(state, "rate \"%s\" is not a number of bits per second, as 250mbit", arg);
+	case KEY_UNMETERED:
+		p->unmetered = true;
 		return 0;
 	case KEY_OFFER:
-		if (!cli_rate(arg, &p->offer_bps) || !p->offer_bps)
-			argp_error(state, "offer \"%s\" is not a number of bits per second, as 100mbit", arg);
+		if (!bl_rate_parse(arg, &p->offer_bps))
+			argp_error(state, "offer \"%s\" is no rate: as 100mbit, from 2mbit on", arg);
 		return 0;
 	case KEY_SECONDS:
 		if (!cli_number(arg, 2, 3600, &v))
@@ -201,10 +188,9 @@ static int run_cell(const struct lab *lab, const struct traffic_params *p, struc
 		return cli_fail("out of memory");
 	*one = *lab;
 	snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
-	memcpy(one->spec.admission, policy->admission, sizeof(one->spec.admission));
-	one->spec.allocator = policy->allocator;
-	if (!policy->admission[0])
-		one->spec.rate_bps = 0;
+	one->spec.admission.on = policy->on;
+	one->spec.admission.policy = policy->policy;
+	one->spec.admission.allocator = policy->allocator;
 	cell_params = p;
 	cell_now = c;
 	err = lab_start(one, drive);
@@ -239,8 +225,8 @@ int traffic_main(int argc, char **argv)
 					  .doc = "barline lab run incast|outcast|shuffle|memcached - unmodified iperf3 or memcached on a rack with metered ports, one "
 						 "admission policy after the other\vincast: all hosts but h1 send to h1. outcast: h1 sends to all others. shuffle: every "
 						 "host sends to every other. memcached: h2 asks a memcached on h1 for values of 1 and 4 KiB while up to four other hosts send "
-						 "bulk data to h2. Each policy and transport gets a fresh rack." };
-	struct args a = { .p = { .policy = { { "none", "none", 0 }, { "pl2", "pl2", 0 } }, .npolicies = 2, .tcp = true, .udp = true, .seconds = 10, .congestion = "cubic" } };
+						 "bulk data to h2. Each policy and transport gets a fresh rack. --policy says what --admission and --allocator do elsewhere." };
+	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0 }, { "pl2", true, BL_POLICY_PL2, 0 } }, .npolicies = 2, .tcp = true, .udp = true, .seconds = 10, .congestion = "cubic" } };
 	struct traffic_cell *cells;
 	unsigned int i, u, ncells = 0;
 	size_t size;
@@ -249,8 +235,11 @@ int traffic_main(int argc, char **argv)
 	a.lab = lab_new();
 	if (!a.lab)
 		return cli_fail("out of memory");
-	a.lab->spec.rate_bps = DEFAULT_RATE;
+	a.lab->spec.admission.on = true; /* its options make sense here */
+	a.lab->spec.admission.rate_bps = DEFAULT_RATE;
 	cmd_parse(&argp, argc, argv, &a);
+	if (a.p.unmetered)
+		a.lab->spec.admission.rate_bps = 0;
 	err = check(&a);
 	size = sizeof(*cells) * 2 * a.p.npolicies;
 	/* most of it is never touched */

@@ -33,22 +33,23 @@ extern const char *const traffic_names[TRAFFIC_KINDS];
 extern const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES]; /* bytes of a value */
 
 /**
- * struct traffic_policy - what is compared. @text: as it was asked for: "off", "none", "pl2", "pl2:joint". @admission: "": no admission. @allocator: enum bl_allocator.
+ * struct traffic_policy - what is compared. @text: as it was asked for: "off", "none", "pl2", "pl2:joint". @on: there is admission.
  */
 struct traffic_policy {
 	char text[32];
-	char admission[24];
-	int allocator;
+	bool on;
+	enum bl_policy policy;
+	enum bl_allocator allocator;
 };
 
 /**
- * struct traffic_params - the run. @offer_bps: of each UDP sender; 0: twice its fair share. @congestion: TCP's.
+ * struct traffic_params - the run. @offer_bps: of each UDP sender; 0: twice its fair share. @congestion: TCP's. @unmetered: links as fast as they go.
  */
 struct traffic_params {
 	enum traffic_kind kind;
 	struct traffic_policy policy[TRAFFIC_POLICIES_MAX];
 	unsigned int npolicies;
-	bool tcp, udp;
+	bool tcp, udp, unmetered;
 	unsigned int seconds;
 	uint64_t offer_bps;
 	const char *congestion;

@@ -64,7 +64,7 @@ static json_t *cell_json(const struct lab_spec *spec, const struct traffic_param
 	uint64_t retransmits = 0, lost = 0, packets = 0;
 	unsigned int i, failed = 0, longest = 0;
 	json_t *o, *flows = json_array();
-	bool metered = policy->admission[0] && spec->rate_bps;
+	bool metered = policy->on && spec->admission.rate_bps;
 
 	for (i = 0; i < c->nflows; i++) {
 		const struct traffic_flow *f = &c->flow[i];
@@ -83,11 +83,11 @@ static json_t *cell_json(const struct lab_spec *spec, const struct traffic_param
 		longest = c->sample[i].bytes > longest ? c->sample[i].bytes : longest;
 	o = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:i, s:i}", "policy", policy->text, "transport", transport(c), "goodput_bps", sum, "goodput_mbit", sum / 1e6,
 		      "least_flow_mbit", least / 1e6, "most_flow_mbit", most / 1e6, "flows_failed", (int)failed, "flows", (int)c->nflows);
-	json_object_set_new(o, "goodput_percent", metered ? json_real(100 * sum / ((double)spec->rate_bps * bottlenecks(spec, p))) : json_null());
-	json_object_set_new(o, "switch_drops", policy->admission[0] ? json_integer((json_int_t)(c->switch_counts.n[BL_R_QUEUE_FULL] + c->switch_counts.n[BL_R_NO_SLOT])) : json_null());
+	json_object_set_new(o, "goodput_percent", metered ? json_real(100 * sum / ((double)spec->admission.rate_bps * bottlenecks(spec, p))) : json_null());
+	json_object_set_new(o, "switch_drops", policy->on ? json_integer((json_int_t)(c->switch_counts.n[BL_R_QUEUE_FULL] + c->switch_counts.n[BL_R_NO_SLOT])) : json_null());
 	json_object_set_new(o, "unreserved", json_integer((json_int_t)c->switch_counts.n[BL_R_UNRESERVED]));
 	json_object_set_new(o, "early_refused", json_integer((json_int_t)c->switch_counts.n[BL_R_EARLY_REFUSED]));
-	json_object_set_new(o, "hold_drops", policy->admission[0] ? json_integer((json_int_t)(c->host_counts.n[BL_R_HOLD_FULL] + c->host_counts.n[BL_R_NO_SLOT])) : json_null());
+	json_object_set_new(o, "hold_drops", policy->on ? json_integer((json_int_t)(c->host_counts.n[BL_R_HOLD_FULL] + c->host_counts.n[BL_R_NO_SLOT])) : json_null());
 	adm_quantiles(o, "queue", "_frames", &c->found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
 	adm_quantiles(o, "sojourn", "_ns", &c->sojourn, BL_HIST_NS_SHIFT, 1);
 	adm_quantiles(o, "pacer_late", "_ns", &c->late, BL_HIST_NS_SHIFT, 1);
@@ -190,11 +190,11 @@ static void plot(const struct lab_spec *spec, const struct traffic_params *p)
 	unsigned int i;
 	int n;
 
-	n = snprintf(more, sizeof(more), "what='%s'; mbit=%.0f; transports='%s%s'; policies='", traffic_names[p->kind], (double)spec->rate_bps / 1e6, p->tcp ? "tcp " : "",
+	n = snprintf(more, sizeof(more), "what='%s'; mbit=%.0f; transports='%s%s'; policies='", traffic_names[p->kind], (double)spec->admission.rate_bps / 1e6, p->tcp ? "tcp " : "",
 		     p->udp ? "udp" : "");
 	for (i = 0; i < p->npolicies; i++)
 		/* "off" has no queues that we could look at, but it has latencies */
-		if (p->policy[i].admission[0] || p->kind == TRAFFIC_MEMCACHED)
+		if (p->policy[i].on || p->kind == TRAFFIC_MEMCACHED)
 			n += snprintf(more + n, sizeof(more) - (size_t)n, "%s ", p->policy[i].text);
 	snprintf(more + n, sizeof(more) - (size_t)n, "'");
 	if (p->kind == TRAFFIC_MEMCACHED)
@@ -262,7 +262,7 @@ static void print(const struct lab_spec *spec, const struct traffic_params *p, c
 	char rate[32];
 	unsigned int i;
 
-	snprintf(rate, sizeof(rate), spec->rate_bps ? "%.0f Mbit/s" : "not metered", (double)spec->rate_bps / 1e6);
+	snprintf(rate, sizeof(rate), spec->admission.rate_bps ? "%.0f Mbit/s" : "not metered", (double)spec->admission.rate_bps / 1e6);
 	printf("%s on %u hosts, links %s, %u s each%s\n", traffic_names[p->kind], spec->hosts, rate, p->seconds,
 	       p->kind == TRAFFIC_MEMCACHED ? "; latency of a GET beside bulk data, and the bulk data" : "");
 	if (answers) {
@@ -277,7 +277,7 @@ static void print(const struct lab_spec *spec, const struct traffic_params *p, c
 
 int traffic_report(const struct lab_spec *spec, const struct traffic_params *p, struct traffic_cell *cells, unsigned int ncells)
 {
-	json_t *res = json_pack("{s:s, s:i, s:I, s:i, s:s}", "workload", traffic_names[p->kind], "hosts", (int)spec->hosts, "rate_bps", (json_int_t)spec->rate_bps, "seconds",
+	json_t *res = json_pack("{s:s, s:i, s:I, s:i, s:s}", "workload", traffic_names[p->kind], "hosts", (int)spec->hosts, "rate_bps", (json_int_t)spec->admission.rate_bps, "seconds",
 				(int)p->seconds, "congestion", p->congestion);
 	json_t *rows = json_array(), *answers = json_array();
 	unsigned int i;

@@ -69,10 +69,8 @@ static void app_addr(const struct lab *lab, unsigned int i, uint8_t addr[4])
 {
 	uint8_t a[16];
 
-	lab_host_addr(host(lab, i), AF_INET, a);
+	(lab->spec.admission.on ? lab_bl0_addr : lab_host_addr)(host(lab, i), AF_INET, a);
 	memcpy(addr, a, 4);
-	if (lab->spec.admission[0])
-		addr[1] = 78;
 }
 
 static void app_text(const struct lab *lab, unsigned int i, char *text, size_t size)
@@ -226,7 +224,7 @@ static int start_servers(struct run *r)
 static int start_client(struct run *r, unsigned int i, unsigned int seconds)
 {
 	const struct traffic_flow *f = &r->c->flow[i];
-	uint64_t offer = r->p->offer_bps ? r->p->offer_bps : 2 * r->lab->spec.rate_bps / sharers(r);
+	uint64_t offer = r->p->offer_bps ? r->p->offer_bps : 2 * r->lab->spec.admission.rate_bps / sharers(r);
 	char addr[16], own[16], port[8], time[16], rate[24], size[16], *argv[ARGS_MAX];
 	int n = 0;
 
@@ -507,7 +505,7 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	r->c = c;
 	plan(r);
 	nap(300000); /* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
-	r->look = traffic_look_new(c, lab->spec.admission[0] != '\0');
+	r->look = traffic_look_new(c, lab->spec.admission.on);
 	if (!r->look)
 		return 1;
 	r->begun_ns = mono_ns();

@@ -148,8 +148,7 @@ static void bl0_addr(unsigned int host, int family, char *text, size_t size)
 static void open_rack(void)
 {
 	rack.lab.spec.hosts = HOSTS;
-	snprintf(rack.lab.spec.admission, sizeof(rack.lab.spec.admission), "pl2");
-	rack.lab.spec.rate_bps = RATE_BPS;
+	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = BL_POLICY_PL2, .rate_bps = RATE_BPS };
 	rack_open();
 	rack_settle();
 	rack_last_words = rack_dump;
