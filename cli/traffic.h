@@ -9,8 +9,7 @@
  *
  * Driver and client leave their results in memory that the front shares with them; the front reports (traffic_report.c).
  *
- * Goodput is what the receiving iperf3 counted, by its one-second intervals without the first: so neither slow start nor the end of a flow that
- * waits for its last segment counts, and no report has to come back through a full queue.
+ * Goodput is what the receiving iperf3 counted, by its one-second intervals: no report has to come back through a full queue.
  */
 #ifndef BARLINE_CLI_TRAFFIC_H
 #define BARLINE_CLI_TRAFFIC_H
@@ -81,7 +80,7 @@ struct traffic_mc {
 };
 
 /**
- * struct traffic_sample - @bytes: in the longest data queue of all switch ports.
+ * struct traffic_sample - @bytes: in the longest data queue of the receivers' ports.
  */
 struct traffic_sample {
 	uint32_t at_us;
@@ -90,13 +89,15 @@ struct traffic_sample {
 
 /**
  * struct traffic_cell - one policy with one transport. @done: the run came to its end. @metered: there were queues to look at.
- * @found, @sojourn: of the data queues of all switch ports, from the start of the senders to the end.
+ * @receivers: bit i: host i is sent to; the queues of its switch port are looked at.
+ * @found, @sojourn: of the data queues of the receivers' switch ports, from the start of the senders to the end.
  * @switch_counts, @host_counts: frames by reason in that time, over all ports and hooks.
  * @late: of all pacers' frames.
  */
 struct traffic_cell {
 	unsigned int policy;
 	bool udp, done, metered;
+	uint64_t receivers;
 	unsigned int nflows;
 	struct traffic_flow flow[TRAFFIC_FLOWS_MAX];
 	struct bl_hist found, sojourn, late;

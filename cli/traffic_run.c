@@ -169,6 +169,7 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 
 static void add_flow(struct traffic_cell *c, unsigned int from, unsigned int to)
 {
+	c->receivers |= 1ULL << to;
 	c->flow[c->nflows] = (struct traffic_flow){ .from = from, .to = to, .port = (uint16_t)(PORT_BASE + c->nflows) };
 	c->nflows++;
 }
@@ -356,7 +357,10 @@ static double number(const json_t *o, const char *key)
 	return json_number_value(json_object_get(o, key));
 }
 
-/* the server's intervals, without the first, which is slow start and connection set-up, and without a remainder */
+/*
+ * The server's intervals. Of UDP without the first, in which senders wait for one another (hold_back()), and without a remainder; of TCP all: what lies behind a lost segment
+ * is counted when the segment comes, in a later interval, and a part would have more than went over the wire (99.8 % of the rate in 2 of 3 s, 2026-11-21; 95.6 % is possible).
+ */
 static void read_server(struct traffic_flow *f, const json_t *j, bool udp)
 {
 	const json_t *all = json_object_get(j, "intervals"), *o;
@@ -367,7 +371,7 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp)
 	json_array_foreach(all, i, o) {
 		const json_t *sum = json_object_get(o, "sum");
 
-		if (!i || number(sum, "seconds") < 0.5)
+		if (udp && (!i || number(sum, "seconds") < 0.5))
 			continue;
 		bytes += number(sum, "bytes");
 		seconds += number(sum, "seconds");
