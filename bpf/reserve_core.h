@@ -44,17 +44,22 @@ BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 
 /* ---- the bitmap ---- */
 
+#define BL_RSV_STEPS 5
+_Static_assert(BL_RSV_RUN_MAX == 1 << BL_RSV_STEPS, "each step doubles the runs");
+
 /* The window's oldest word becomes @base; the words passed on the way are free for those to come. */
 BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
 {
-	__u64 d = base - s->base;
-	__u32 i;
+	__u64 d = base - s->base, from = s->base;
+	__u32 i, words = BL_RSV_WORDS;
 
 	if (!d)
 		return;
-	for (i = 0; i < BL_RSV_WORDS; i++)
-		if (i < d)
-			s->bits[(s->base + i) & (BL_RSV_WORDS - 1)] = 0;
+	if (d > BL_RSV_WORDS)
+		d = BL_RSV_WORDS;
+	BL_OPAQUE(words);
+	for (i = 0; i < words; i++)
+		s->bits[(from + i) & (BL_RSV_WORDS - 1)] &= ~bl_mask_below(i, d);
 	s->base = base;
 }
 
@@ -71,24 +76,33 @@ BL_CORE __u64 bl_rsv_base(const struct bl_rsv_side *s, __u64 base)
  */
 BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side *out, __u64 first, __u32 n)
 {
-	__u64 base = first >> 6, lo, hi, r, q;
-	__u32 i, k, s, w = (__u32)base & (BL_RSV_WORDS - 1);
+	__u64 base = first >> 6, lo, hi, r, q, by = 0, left = n - 1, s;
+	__u32 i, k, w = (__u32)base & (BL_RSV_WORDS - 1), words = BL_RSV_WORDS;
 
+	/* Shifts that turn runs of 1 into runs of 2, 4, 8, ... n; the last that is not 0 is what is left of n. A byte each: five variables would go to the stack. */
+#pragma GCC unroll 5
+	for (k = 0; k < BL_RSV_STEPS; k++) {
+		s = left + (((1ULL << k) - left) & bl_mask_below(1ULL << k, left));
+		by |= s << 8 * k;
+		left -= s;
+	}
 	lo = ~(in->bits[w] | out->bits[w]) & ~0ULL << (first & 63);
-	for (i = 0; i < BL_RSV_WORDS; i++) {
+	BL_OPAQUE(words); /* not unrolled, nor are its values all kept on the stack */
+	for (i = 0; i < words; i++) {
 		w = (__u32)(base + i + 1) & (BL_RSV_WORDS - 1);
-		hi = i < BL_RSV_WORDS - 1 ? ~(in->bits[w] | out->bits[w]) : 0;
+		hi = ~(in->bits[w] | out->bits[w]) & bl_mask_below(i, BL_RSV_WORDS - 1);
 		r = lo;
 		q = hi;
 		if (r) {
-			for (k = 1; k < BL_RSV_RUN_MAX; k *= 2) {
-				/* runs of min(k, n) become runs of min(2 k, n) */
-				s = k < n ? (n - k < k ? n - k : k) : 0;
+			BL_OPAQUE(by); /* else all that follows from it is computed before the loop, and on the stack again */
+#pragma GCC unroll 5
+			for (k = 0; k < BL_RSV_STEPS; k++) {
+				s = by >> 8 * k & 31;
 				r &= r >> s | q << 1 << (63 - s);
 				q &= q >> s;
 			}
 			if (r)
-				return ((base + i) << 6) + (__u32)__builtin_ctzll(r);
+				return ((base + i) << 6) + bl_lowest(r);
 		}
 		lo = hi;
 	}
@@ -124,13 +138,15 @@ BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct
 /** bl_rsv_lapse - take back what @pair was promised if its time is over. Returns bytes. */
 BL_CORE __u32 bl_rsv_lapse(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u64 now)
 {
-	__u32 bytes = pair->bytes;
+	__u32 over = (__u32)bl_mask_below(pair->lapse_ns, now), bytes = pair->bytes & over;
 
-	if (!bytes || now <= pair->lapse_ns)
-		return 0;
-	bl_rsv_take(in, out, pair, bytes);
+	/* without branches: an RSV does this three times */
+	pair->bytes -= bytes;
+	pair->early &= ~over;
+	pair->valid &= ~over;
+	in->in.bytes -= bytes;
+	out->out.bytes -= bytes;
 	in->lapsed += bytes;
-	pair->valid = 0;
 	return bytes;
 }
 
