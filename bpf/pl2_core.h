@@ -137,6 +137,13 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 	__u64 word = BL_READ_ONCE(d->word), due;
 	__u32 state = BL_PL2_STATE(word);
 
+	if (cfg->policy != BL_POLICY_PL2) {
+		/* changed while a burst was in hand: what is left of it goes at once, as everything does now */
+		if (d->sent >= d->n)
+			return BL_DO_DONE;
+		d->unsolicited = 0;
+		return bl_pl2_frame(d, now, now, t);
+	}
 	if (state == BL_PL2_GRANTED)
 		return bl_pl2_granted(d, cfg, now, word, t);
 	if (state == BL_PL2_IDLE) {

@@ -293,6 +293,24 @@ static void step__granted_refused(void **state)
 	is(BL_PL2_ASKED, SEQ + 1);
 }
 
+static void step__policy_was_changed(void **state)
+{
+	enum bl_pl2_state s;
+
+	(void)state;
+	for (s = BL_PL2_IDLE; s <= BL_PL2_GRANTED; s++) {
+		at(s, 1);
+		d.send_ns = T0 + 1000000;
+		cfg.policy = BL_POLICY_NONE;
+		sends(T0 + 5, 12, 0, T0 + 5);
+		assert_int_equal(step(T0 + 6), BL_DO_DONE);
+		bl_pl2_done(&d);
+		assert_int_equal(step(T0 + 6), BL_DO_DONE);
+		cfg.policy = BL_POLICY_PL2;
+		assert_int_equal(step(T0 + 7), BL_DO_COLLECT);
+	}
+}
+
 /* ---- GRTs ---- */
 
 static void bl_pl2_grant__believed(void **state)
@@ -604,6 +622,7 @@ int main(void)
 		cmocka_unit_test(step__granted_passed),
 		cmocka_unit_test(step__granted_not_passed),
 		cmocka_unit_test(step__granted_refused),
+		cmocka_unit_test(step__policy_was_changed),
 		cmocka_unit_test(bl_pl2_grant__believed),
 		cmocka_unit_test(bl_pl2_grant__answers_one_of_the_tries),
 		cmocka_unit_test(bl_pl2_grant__verdicts),
