@@ -33,7 +33,7 @@ NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
 CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
 
 HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h)
-SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pass.skel.h
+SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
 CLI_SRC	 := $(wildcard cli/*.c)

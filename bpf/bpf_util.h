@@ -28,11 +28,14 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 		return XDP_PASS;
 	case BL_R_FORWARDED:
 	case BL_R_RELAYED:
+	case BL_R_PASSED_ON:
+	case BL_R_PACED:
+	case BL_R_TO_APP:
 		return XDP_REDIRECT;
 	case BL_R_CLONE_SENT:
 		return XDP_PASS; /* of a devmap program: send it */
 	default:
-		return XDP_DROP; /* taken in, or refused */
+		return XDP_DROP; /* taken in, copied into a queue, or refused */
 	}
 }
 

@@ -47,6 +47,7 @@ struct bl_mac_key {
  * @recent_ns: how old a GRT may be to justify an unsolicited burst.
  * @retry_ns: an RSV without GRT is repeated after that long.
  * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
+ * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
 struct bl_hold_cfg {
 	__u32 on;
@@ -60,11 +61,13 @@ struct bl_hold_cfg {
 	__u64 recent_ns;
 	__u64 retry_ns;
 	__u64 coming_ns;
+	__u32 app_ifindex;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_hold_cfg) == 64, "ABI");
+_Static_assert(sizeof(struct bl_hold_cfg) == 72, "ABI");
 
 /**
- * struct bl_hold_dest - who has a number. @used: 1 once it does; set last.
+ * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests".
  */
 struct bl_hold_dest {
 	__u8 mac[6];

@@ -21,7 +21,7 @@
  * @turns: times it was asked. @emitted: frames sent. @failed: frames that the device map refused.
  * @next_ns: CLOCK_MONOTONIC when something will be due, as of the last turn; BL_DUE_NEVER: nothing is there.
  * @asleep: 1: the pacer sleeps, and who makes something due rings the bell. Set by the pacer's thread, which then fences and looks at the node's struct bl_due once
- *	more; who puts a frame lowers bl_due.next by an atomic operation and then looks here.
+ *	more; who puts a frame lowers bl_due.next by an atomic operation and then looks here. Who rings exchanges it for 0, so that one bell is rung, not one per frame.
  * @beacons: beacons sent, if the pacer carries them.
  * @late: how long after its due time each frame was handed to the device.
  */
