@@ -198,7 +198,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	if (again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
 #ifdef BARLINE_HOST_PL2_H
-		if (s.pick.index && t.cfg->policy == BL_POLICY_PL2)
+		if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
 		else
 #endif
