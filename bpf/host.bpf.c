@@ -302,7 +302,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	enum bl_reason why;
 
 	if (r->f.opcode > BL_OP_BEACON)
-		return BL_R_BAD_OPCODE;
+		return bl_pl2_link(ctx, r->f.hdr_off, r->f.opcode, r->f.psn);
 	why = believe(r);
 	if (why != BL_R_NONE)
 		return why;

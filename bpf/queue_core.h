@@ -146,11 +146,13 @@ BL_CORE __u64 bl_due_of(__u64 free, __u64 came)
 	return bl_max64(free, came);
 }
 
-/** bl_free_after - when the link end may begin another frame, after one of @len bytes that was due at @due and is sent at @now. */
+/** bl_free_after - when the link end may begin another frame, after one of @len bytes that was due at @due and is sent at @now. 0, always, where nothing is metered: each frame is due when it came. */
 BL_CORE __u64 bl_free_after(const struct bl_meter *m, __u64 due, __u64 now, __u32 len)
 {
 	__u64 behind = bl_wire_ns(m, BL_CATCH_UP_BYTES);
 
+	if (!m->ns_q20)
+		return 0;
 	return bl_max64(due, now - bl_min64(now, behind)) + bl_wire_ns(m, len);
 }
 

@@ -19,7 +19,9 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "bpf_util.h"
+#include "switch_fdb.h"
 #include "switch_port.h"
+#include "switch_rsv.h"
 
 #define BL_AF_INET  2
 #define BL_AF_INET6 10
@@ -217,20 +219,12 @@ static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udph
 /* Output port by the static table. */
 static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth)
 {
-	__u64 mac = bl_mac48(eth->h_dest);
-	__u32 key = bl_fdb_hash(mac) & (BL_FDB_BUCKETS - 1);
-	const struct bl_fdb_bucket *b = bpf_map_lookup_elem(&sw_fdb, &key);
-	int i;
+	int port = bl_fdb_port(eth->h_dest);
 
-	if (b && mac) { /* 0 marks a free way */
-		for (i = 0; i < BL_FDB_WAYS; i++) {
-			if (b->way[i].mac == mac) {
-				r->out = (__u32)b->way[i].port;
-				return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
-			}
-		}
-	}
-	return BL_R_NO_ROUTE;
+	if (port < 0)
+		return BL_R_NO_ROUTE;
+	r->out = (__u32)port;
+	return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
 }
 
 static __always_inline void ttl_v4(struct iphdr *ip)
@@ -406,8 +400,6 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &r->lane_no);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
-	if (r->f.opcode > BL_OP_BEACON)
-		return BL_R_BAD_OPCODE;
 	why = believe(r);
 	if (why != BL_R_NONE)
 		return why;
@@ -429,6 +421,8 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	if (why == BL_R_NONE && r.f.opcode > BL_OP_BEACON)
+		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r);
 	else if (why == BL_R_NOT_OURS && r.cfg->admission)
@@ -474,6 +468,10 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	} else {
 		return XDP_PASS; /* counted as forwarded at ingress */
 	}
+	if ((void *)(h + 1) > end)
+		return XDP_PASS;
+	if (h->opcode != BL_OPCODE_BYTE(BL_OP_BEACON))
+		return XDP_PASS; /* a reservation's answer, complete since ingress */
 	out = port_of(ifindex);
 	p = (__u32)out;
 	port = port_at(p);

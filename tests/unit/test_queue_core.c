@@ -359,7 +359,8 @@ static void bl_free_after__table(void **state)
 		{ &m, 90000, 100000, 100001 + behind, 100000, 100001 + full },
 		{ &m, 90000, 100000, 200000, 100000, 200000 - behind + full },
 		{ &m, 0, 5, 10, 5, 5 + full }, /* less time since boot than may be caught up */
-		{ &none, 90000, 100000, 200000, 100000, 200000 },
+		{ &none, 90000, 100000, 200000, 100000, 0 },
+		{ &none, 0, 100000, 200000, 100000, 0 },
 	};
 	size_t i;
 
