@@ -16,8 +16,11 @@ static __always_inline void bl_count(__u32 key, enum bl_reason r)
 	__u32 reason = r;
 	__typeof__(counts.value) c = bpf_map_lookup_elem(&counts, &reason);
 
-	if (c && key < sizeof(c->n) / sizeof(c->n[0]))
+	BL_SEEN(key);
+	if (c && key < sizeof(c->n) / sizeof(c->n[0])) {
+		BL_SEEN(key);
 		c->n[key]++; /* per CPU; XDP and tc of one CPU do not interrupt each other */
+	}
 }
 
 static __always_inline int bl_xdp_action(enum bl_reason r)

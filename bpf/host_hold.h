@@ -11,9 +11,7 @@
 
 #include "hold_core.h"
 #include "queue_util.h"
-#if __has_include("host_pl2.h")
 #include "host_pl2.h"
-#endif
 
 /* ---- frames of applications ---- */
 
@@ -155,7 +153,6 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 	return verdict;
 }
 
-#ifdef BARLINE_HOST_PL2_H
 static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
 {
 	struct bl_pl2_turn p = {};
@@ -177,7 +174,6 @@ static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *
 	*again = p.next_ns;
 	return verdict;
 }
-#endif
 
 /* At most one frame. A turn without one counts nothing but itself. */
 static __always_inline int bl_host_turn(struct xdp_md *ctx)
@@ -197,11 +193,9 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	again = s.pick.least;
 	if (again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
-#ifdef BARLINE_HOST_PL2_H
 		if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
 		else
-#endif
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
@@ -221,9 +215,7 @@ static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 
 	if (!cfg || !cfg->on || (void *)(eth + 1) > end || bl_mac48(eth->h_dest) != bl_mac48(cfg->mac))
 		return BL_R_NOT_OURS;
-#ifdef BARLINE_HOST_PL2_H
 	bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
-#endif
 	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
 }
 

@@ -98,13 +98,23 @@ __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *
 	return 0;
 }
 
-/** bl_pl2_sent - the frame of this turn was handed to the device, or the device refused it: it is not sent again. */
-static __always_inline void bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now, struct bl_pl2_turn *t)
+/**
+ * bl_pl2_sent - the frame of this turn was handed to the device, or the device refused it: it is not sent again. The last one of a burst ends it here, which saves the
+ * turn that would find nothing else to do.
+ */
+__attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now, struct bl_pl2_turn *t)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &dest);
+	struct bl_pl2_coming *c = bpf_map_lookup_elem(&pl2_coming, &dest);
 
-	if (d)
-		bl_pl2_gone(d);
+	if (!cfg || !t || !d || !c)
+		return 0;
+	bl_pl2_gone(d);
+	if (bl_pl2_over(d)) {
+		bl_pl2_free(d);
+		t->next_ns = bl_queue_len(BL_HOLD_QUEUE(dest, 0)) | bl_queue_len(BL_HOLD_QUEUE(dest, 1)) ? now : bl_pl2_coming_at(c);
+	}
+	return 0;
 }
 
 /**

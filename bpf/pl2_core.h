@@ -185,6 +185,13 @@ BL_CORE void bl_pl2_gone(struct bl_pl2_dest *d)
 	d->sent++;
 }
 
+/** bl_pl2_over - all frames of the burst are sent, and none of them will be again. */
+BL_CORE int bl_pl2_over(const struct bl_pl2_dest *d)
+{
+	return BL_PL2_STATE(BL_READ_ONCE(d->word)) == BL_PL2_GRANTED && d->sent >= d->n &&
+	       !(d->verdict & BL_GRT_REFUSED) && (!d->unsolicited || d->verdict & BL_GRT_PASSED);
+}
+
 /** bl_pl2_took - @entry, of @len bytes, joins the burst. */
 BL_CORE void bl_pl2_took(struct bl_pl2_dest *d, __u32 entry, __u32 len)
 {

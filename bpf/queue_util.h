@@ -207,9 +207,18 @@ static long bl_scan_one(__u32 i, struct bl_scan *s)
 	return 0;
 }
 
+/*
+ * Before Linux 6.7 (commit ab5cfac139ab) the verifier followed a callback once only, and took out of it what cannot happen the first time: with a least that it knew to be
+ * BL_DUE_NEVER, the comparison with the second (seen on 6.1: all but one destination were forgotten). So the constant is mixed with something that it does not know.
+ */
 static __always_inline void bl_due_scan(struct bl_due *due, __u32 n, struct bl_scan *s)
 {
+	__u64 x = BL_READ_ONCE(due->given), y = x;
+
 	bl_due_begin(due, &s->pick);
+	BL_SEEN(y);
+	s->pick.least ^= x ^ y;
+	s->pick.second = s->pick.least;
 	bpf_loop(n, bl_scan_one, s, 0);
 }
 

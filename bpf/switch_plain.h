@@ -14,6 +14,7 @@
 
 #include "hold_core.h"
 #include "switch_port.h"
+#include "switch_rsv.h"
 
 /* Output port by Linux's routing tables, or the kernel's business. On success the frame has its new addresses and one TTL less. */
 static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r, const struct bl_look *l)
@@ -54,16 +55,15 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 	struct run r = { .in = in };
 	struct ethhdr *eth = data;
 	const struct bl_sw_port *to;
+	const struct bl_rsv_cfg *rsv_on;
 	struct bl_look l;
-	int l2, why;
+	int l2, why, early;
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (!r.cfg || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
 		return BL_R_NOT_OURS;
-#ifdef BARLINE_SWITCH_RSV_H
-	const struct bl_rsv_cfg *rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
-	__u32 early = rsv_on && rsv_on->on ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
-#endif
+	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
+	early = rsv_on && rsv_on->on ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
 	l2 = r.cfg->forward == BL_FWD_L2;
 	why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
 	if (why != BL_R_NONE)
@@ -73,7 +73,6 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 		return BL_R_UNKNOWN_PORT;
 	if (l2 && len > to->mtu + sizeof(*eth) + 4)
 		return BL_R_TOO_BIG;
-#ifdef BARLINE_SWITCH_RSV_H
 	if (!bl_look_control(&l)) {
 		why = bl_rsv_on_data(in, r.out, len, !!early);
 		if (why != BL_R_NONE)
@@ -81,7 +80,6 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 		if (early && l2)
 			eth->h_source[0] &= ~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
 	}
-#endif
 	if (to->metered)
 		return bl_port_put(ctx, r.out, bl_look_control(&l) ? BL_CL_CONTROL : BL_CL_DATA);
 	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? BL_R_PASSED_ON : BL_R_REDIRECT_FAILED;

@@ -18,9 +18,7 @@
 #include "reserve_core.h"
 #include "switch_fdb.h"
 #include "bpf_util.h"
-#if __has_include("switch_port.h")
 #include "switch_port.h"
-#endif
 
 #define BL_RSV_ANSWER 0x80 /* beside a reason */
 _Static_assert(BL_R_COUNT <= BL_RSV_ANSWER, "reasons leave no room for the mark");
@@ -139,7 +137,6 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 	return (int)(g.reason | BL_RSV_ANSWER | (out & 0xffff) << 8);
 }
 
-#ifdef BARLINE_SWITCH_PORT_H
 /* The receiver's copy names the sender. One that finds no room is not missed: then time takes the promise back. */
 static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off)
 {
@@ -168,7 +165,6 @@ static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off
 	__builtin_memcpy(body->mac, mac, 6);
 	body->flags = flags;
 }
-#endif
 
 /**
  * bl_rsv_answer - send the answer that bl_rsv_frame() made back to port @in, and a copy to the receiver's. @res: what it returned.
@@ -181,10 +177,8 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
 	__u32 reason = res & (BL_RSV_ANSWER - 1);
 	struct ethhdr *eth = data;
 
-	BL_SEEN(off); /* an argument that is not used is not passed, which the verifier does not like */
 	if (!port || (void *)(eth + 1) > end)
 		return BL_R_SHORT;
-#ifdef BARLINE_SWITCH_PORT_H
 	if (reason == BL_R_RSV_GRANTED && bl_port_metered(res >> 8))
 		bl_rsv_copy(ctx, res >> 8, off);
 	data = (void *)(long)ctx->data;
@@ -192,15 +186,12 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
 	eth = data;
 	if ((void *)(eth + 1) > end)
 		return BL_R_SHORT;
-#endif
 	__builtin_memcpy(eth->h_source, port->mac, 6);
-#ifdef BARLINE_SWITCH_PORT_H
 	if (bl_port_metered(in)) {
 		int put = bl_port_put(ctx, in, BL_CL_CONTROL);
 
 		return put == BL_R_QUEUED ? (int)reason : put;
 	}
-#endif
 	if (bpf_redirect_map(&sw_tx, in, XDP_ABORTED) != XDP_REDIRECT)
 		return BL_R_REDIRECT_FAILED;
 	return (int)(reason | BL_RSV_ANSWER);

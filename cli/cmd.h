@@ -60,6 +60,8 @@ int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);
 int cmd_switch_detach(int argc, char **argv);
 int cmd_host_detach(int argc, char **argv);
+int cmd_admission_set(int argc, char **argv);
+int cmd_admission_show(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_send(int argc, char **argv);

@@ -30,7 +30,7 @@ static const struct argp_option lab_options[] = {
 	{ "hosts", KEY_HOSTS, "N", 0, "hosts, 1 to 64 (default 8)", GROUP_RACK },
 	{ "tors", KEY_TORS, "N", 0, "ToR switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
-	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", GROUP_RACK },
+	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)", GROUP_RACK },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
 	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },

@@ -29,6 +29,8 @@ static const struct cmd commands[] = {
 	{ "switch detach",  cmd_switch_detach,  "remove the switch's programs and maps" },
 	{ "host up",        cmd_host_up,        "run a host in the foreground" },
 	{ "host detach",    cmd_host_detach,    "remove the host's programs and maps" },
+	{ "admission set",  cmd_admission_set,  "how traffic of applications is admitted, while the node runs" },
+	{ "admission show", cmd_admission_show, "how admission is set" },
 	{ "clean",          cmd_clean,          "remove what belongs to namespaces that are gone" },
 	{ "send",           cmd_send,           "send ordered messages" },
 	{ "recv",           cmd_recv,           "receive and print ordered messages" },

@@ -102,7 +102,8 @@ static void limit_defaults(struct bl_limit_cfg *l, const struct bl_limit_cfg *fr
 		l->bytes = l->frames * BL_QUEUE_FRAME_MAX;
 	or_else(&l->frames, from->frames);
 	or_else(&l->bytes, from->bytes);
-	or_else(&l->mark_bytes, from->mark_bytes);
+	/* half of a queue that is shorter than the usual mark */
+	or_else(&l->mark_bytes, from->mark_bytes < l->bytes ? from->mark_bytes : l->bytes / 2);
 }
 
 void bl_admission_defaults(struct bl_node_cfg *c)

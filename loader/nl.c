@@ -250,7 +250,8 @@ int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *add
 	return talk(nl, &r);
 }
 
-static int ethtool_set(const char *ifname, const uint32_t *cmds, size_t n, uint32_t to)
+/* What is set already is left alone: a veth with XDP on it refuses to have an offload turned off once more (EOPNOTSUPP). */
+static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, uint32_t to)
 {
 	struct ethtool_value v;
 	struct ifreq ifr = { 0 };
@@ -262,7 +263,10 @@ static int ethtool_set(const char *ifname, const uint32_t *cmds, size_t n, uint3
 	strncpy(ifr.ifr_name, ifname, IFNAMSIZ - 1);
 	ifr.ifr_data = (void *)&v;
 	for (i = 0; !err && i < n; i++) {
-		v.cmd = cmds[i];
+		v.cmd = cmds[i][0];
+		if (!ioctl(fd, SIOCETHTOOL, &ifr) && v.data == to)
+			continue;
+		v.cmd = cmds[i][1];
 		v.data = to;
 		if (ioctl(fd, SIOCETHTOOL, &ifr) < 0)
 			err = -errno;
@@ -273,15 +277,15 @@ static int ethtool_set(const char *ifname, const uint32_t *cmds, size_t n, uint3
 
 int nl_tx_plain(const char *ifname)
 {
-	static const uint32_t cmds[] = { ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO };
+	/* checksum off takes TSO with it */
+	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM }, { ETHTOOL_GTSO, ETHTOOL_STSO }, { ETHTOOL_GGSO, ETHTOOL_SGSO } };
 
-	/* checksum off takes TSO with it, and setting again what is off already is not an error */
 	return ethtool_set(ifname, cmds, sizeof(cmds) / sizeof(cmds[0]), 0);
 }
 
 int nl_gro(const char *ifname)
 {
-	static const uint32_t cmd = ETHTOOL_SGRO;
+	static const uint32_t cmd[][2] = { { ETHTOOL_GGRO, ETHTOOL_SGRO } };
 
-	return ethtool_set(ifname, &cmd, 1, 1);
+	return ethtool_set(ifname, cmd, 1, 1);
 }

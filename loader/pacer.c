@@ -4,7 +4,7 @@
  * frames, call after call, and sleeps in between when no node has anything due.
  *
  * Example, a lab of 8 hosts and a switch on CPU 0: one thread, 9 places in "pace_progs". Under traffic a call is about 40000 turns, 4 ms. The last frame goes out: the next calls
- * are 200 us long; after 200 us without a frame, and with nothing due within 100 us, the thread sets @asleep in the 9 pages, fences, reads the 9 bl_due.next, and polls the 9 bells
+ * are 200 us long; 200 us later, with nothing due within 100 us, the thread sets @asleep in the 9 pages, fences, reads the 9 bl_due.next, and polls the 9 bells
  * until 30 us before the least of them.
  *
  * A thread is an ordinary one (SCHED_OTHER), and the kernel looks after each batch whether another wants the CPU: a spinning pacer takes what is left over and never stalls the others
@@ -37,6 +37,9 @@
 #define TURNS_MAX	65536
 #define CALL_BUSY_NS	4000000ULL /* each call makes a page pool and leaves one behind for a second if a frame is still on its way: few calls under traffic */
 #define CALL_IDLE_NS	200000ULL
+/* After 3 short calls in a row that all sent something come 16 long ones, and short ones again: a wave of beacons every millisecond is not traffic. */
+#define STREAK		3
+#define STREAK_LONG	16
 #define SLOW_FACTOR	100 /* without a namespace of its own: calls that much longer, since 24 ms lie between them */
 #define IDLE_NS		200000ULL /* without a frame for that long, it may sleep */
 #define NEAR_NS		100000ULL /* what is due sooner is awaited spinning */
@@ -57,6 +60,7 @@ struct bl_pace_thread {
 	struct bl_pacer *skel;
 	/* the thread's own */
 	uint32_t turns;
+	unsigned int streak; /* calls in a row in which something was sent */
 	uint64_t calls, sleeps, woken, busy_ns;
 	int last_errno;
 	int link; /* keeps the program in the kernel's dispatcher */
@@ -107,7 +111,7 @@ static void call(struct bl_pace_thread *t)
 	}
 	t->last_errno = 0;
 	took = bl_mono_ns() - begun;
-	want = begun - t->busy_ns < IDLE_NS ? CALL_BUSY_NS : CALL_IDLE_NS;
+	want = t->streak >= STREAK ? CALL_BUSY_NS : CALL_IDLE_NS;
 	/* by the last one's speed; at most fourfold, since that one may have been idle turns and the next frames */
 	want = want * t->turns / (took ? took : 1);
 	if (want > 4ULL * t->turns)
@@ -122,6 +126,7 @@ static uint64_t look(struct bl_pace_thread *t)
 {
 	uint64_t least = BL_DUE_NEVER, next, emitted;
 	struct bl_pace *p;
+	bool sent = false;
 
 	for (p = t->nodes; p; p = p->next) {
 		emitted = BL_READ_ONCE(p->page->emitted);
@@ -129,6 +134,7 @@ static uint64_t look(struct bl_pace_thread *t)
 		if (emitted != p->emitted) {
 			p->emitted = emitted;
 			t->busy_ns = bl_mono_ns();
+			sent = true;
 		}
 		if (next < least)
 			least = next;
@@ -136,6 +142,7 @@ static uint64_t look(struct bl_pace_thread *t)
 		BL_WRITE_ONCE(p->page->sleeps, t->sleeps);
 		BL_WRITE_ONCE(p->page->woken, (uint32_t)t->woken);
 	}
+	t->streak = sent && t->streak < STREAK + STREAK_LONG ? t->streak + 1 : 0;
 	return least;
 }
 

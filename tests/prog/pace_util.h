@@ -20,7 +20,7 @@ static void due_put(const struct bl_due *d)
 	map_put(pace_due, 0, d);
 }
 
-static struct bl_due due_get(void)
+MAYBE_UNUSED static struct bl_due due_get(void)
 {
 	struct bl_due d;
 
@@ -28,7 +28,7 @@ static struct bl_due due_get(void)
 	return d;
 }
 
-static struct bl_pace_page page_get(void)
+MAYBE_UNUSED static struct bl_pace_page page_get(void)
 {
 	struct bl_pace_page p;
 
@@ -126,7 +126,7 @@ MAYBE_UNUSED static __u64 hist_sum(const struct bl_hist *h)
 }
 
 /* One turn of the pacer, not live: what it would have sent is in @out. Returns the verdict. */
-static int turn(const struct bpf_program *prog, struct frame *out)
+MAYBE_UNUSED static int turn(const struct bpf_program *prog, struct frame *out)
 {
 	struct frame in = { .n = BL_PACE_FRAME };
 

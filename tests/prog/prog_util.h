@@ -36,10 +36,11 @@
 
 /* ---- which program can return which reason: the one list; each test binary must have seen all of its program's ---- */
 
-enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512 };
+enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048 };
 #define BY_SW	 (BY_SWITCH | BY_REGS | BY_L3) /* one program in three binaries: table and parse, registers over time, routes */
 #define BY_TC	 (BY_EGRESS | BY_LOCAL)
-/* BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered, and bl_port_pace */
+/* BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered, and bl_port_pace; BY_RSV: switch programs where reservations are made;
+ * BY_PL2: the host's where it makes them */
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 
 MAYBE_UNUSED static const __u16 returned_by[BL_R_COUNT] = {
@@ -92,6 +93,19 @@ MAYBE_UNUSED static const __u16 returned_by[BL_R_COUNT] = {
 	[BL_R_QUEUE_FULL] = BY_PORT,
 	[BL_R_PASSED_ON] = BY_PORT | BY_L3,
 	[BL_R_ECN_MARKED] = BY_HOLD | BY_PORT,
+	[BL_R_RSV_GRANTED] = BY_RSV,
+	[BL_R_RSV_REPEATED] = BY_RSV,
+	[BL_R_RSV_REFUSED] = BY_RSV,
+	[BL_R_RSV_BAD] = BY_RSV,
+	[BL_R_RSV_OFF] = BY_RSV,
+	[BL_R_GRT] = BY_PL2,
+	[BL_R_GRT_COPY] = BY_PL2,
+	[BL_R_GRT_BAD] = BY_PL2,
+	[BL_R_RELEASED] = BY_RSV,
+	[BL_R_RELEASE_BAD] = BY_RSV,
+	[BL_R_UNRESERVED] = BY_RSV,
+	[BL_R_EARLY_REFUSED] = BY_RSV,
+	[BL_R_RSV_LAPSED] = BY_RSV,
 	[BL_R_PACED] = BY_HPACE | BY_PORT,
 };
 

@@ -311,6 +311,30 @@ static void step__policy_was_changed(void **state)
 	}
 }
 
+static void bl_pl2_over__only_when_nothing_comes_back(void **state)
+{
+	static const struct {
+		enum bl_pl2_state state;
+		__u32 sent, unsolicited, verdict;
+		int want;
+	} rows[] = {
+		{ BL_PL2_GRANTED, 2, 0, 0, 1 },		     { BL_PL2_GRANTED, 1, 0, 0, 0 },
+		{ BL_PL2_GRANTED, 2, 1, BL_GRT_PASSED, 1 },  { BL_PL2_GRANTED, 2, 1, 0, 0 },
+		{ BL_PL2_GRANTED, 2, 1, BL_GRT_REFUSED, 0 }, { BL_PL2_GRANTED, 2, 0, BL_GRT_REFUSED, 0 },
+		{ BL_PL2_EARLY, 2, 1, BL_GRT_PASSED, 0 },    { BL_PL2_ASKED, 2, 0, 0, 0 },
+		{ BL_PL2_IDLE, 2, 0, 0, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		at(rows[i].state, rows[i].sent);
+		d.unsolicited = rows[i].unsolicited;
+		d.verdict = rows[i].verdict;
+		assert_int_equal(bl_pl2_over(&d), rows[i].want);
+	}
+}
+
 /* ---- GRTs ---- */
 
 static void bl_pl2_grant__believed(void **state)
@@ -600,6 +624,11 @@ static void model__each_frame_once(void **state)
 				sw.early -= t.early ? len : 0;
 			}
 			bl_pl2_gone(&d);
+			if (bl_pl2_over(&d)) {
+				assert_int_equal(d.entry[d.n - 1], out); /* all of it got through */
+				bl_pl2_done(&d);
+				unanswered = false;
+			}
 		}
 		assert_true(wake != BL_DUE_NEVER);
 	}
@@ -623,6 +652,7 @@ int main(void)
 		cmocka_unit_test(step__granted_not_passed),
 		cmocka_unit_test(step__granted_refused),
 		cmocka_unit_test(step__policy_was_changed),
+		cmocka_unit_test(bl_pl2_over__only_when_nothing_comes_back),
 		cmocka_unit_test(bl_pl2_grant__believed),
 		cmocka_unit_test(bl_pl2_grant__answers_one_of_the_tries),
 		cmocka_unit_test(bl_pl2_grant__verdicts),
