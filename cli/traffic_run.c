@@ -23,6 +23,8 @@
 #define GRACE_NS	  30000000000ull /* for the last segments, reports and retransmission timeouts after the time is up */
 #define LEFT_ALONE_NS	  3000000000ull	 /* a server whose client is gone */
 #define HELLO_NS	  3000000000ull	 /* for a UDP sender to be heard */
+#define DRAINED_NS	  300000000ull	 /* longer than a full queue takes to run empty */
+#define QUIET_US	  6000		 /* so long without a datagram: it is empty */
 #define PORT_BASE	  5201
 #define MC_PORT		  11211
 #define STAGGER_US	  20000 /* shuffle: between the rounds */
@@ -294,12 +296,26 @@ static void hold_back(struct run *r, unsigned int i, long long before)
 	kill(r->client[i].pid, SIGSTOP);
 }
 
+/* the same, once what stopped senders have left in queues has come: it must not be taken for the next one's */
+static long long udp_quiet(pid_t pid)
+{
+	uint64_t until = mono_ns() + DRAINED_NS;
+	long long n = udp_received(pid), last;
+
+	do {
+		last = n;
+		nap(QUIET_US);
+		n = udp_received(pid);
+	} while (n != last && mono_ns() < until);
+	return n;
+}
+
 static int start_clients(struct run *r, unsigned int seconds)
 {
 	unsigned int i;
 
 	for (i = 0; i < r->c->nflows; i++) {
-		long long before = r->c->udp ? udp_received(r->server[i].pid) : 0;
+		long long before = r->c->udp ? udp_quiet(r->server[i].pid) : 0;
 
 		if (r->p->kind == TRAFFIC_SHUFFLE && i && i % r->lab->spec.hosts == 0)
 			nap(STAGGER_US);
