@@ -23,6 +23,8 @@
 #define GRACE_NS	  30000000000ull /* for the last segments, reports and retransmission timeouts after the time is up */
 #define LEFT_ALONE_NS	  3000000000ull	 /* a server whose client is gone */
 #define HELLO_NS	  3000000000ull	 /* for a UDP sender to be heard */
+#define DRAINED_NS	  300000000ull	 /* longer than a full queue takes to run empty */
+#define QUIET_US	  6000		 /* so long without a datagram: it is empty */
 #define PORT_BASE	  5201
 #define MC_PORT		  11211
 #define STAGGER_US	  20000 /* shuffle: between the rounds */
@@ -131,20 +133,18 @@ static void end(struct proc *p)
 	}
 }
 
-enum { SOCKET_CONNECTED = 1, SOCKET_LISTENS = 10 }; /* as /proc/net/tcp and udp have it */
-
-/* whether there is a socket of @protocol with this local port and state where process @pid lives, as its /proc says */
-static bool has_socket(pid_t pid, const char *protocol, uint16_t port, unsigned int want)
+/* whether a process has a TCP socket that listens on @port, as its /proc says */
+static bool listens(pid_t pid, uint16_t port)
 {
 	char path[64], line[256];
 	unsigned int local, state;
 	bool found = false;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, protocol);
+	snprintf(path, sizeof(path), "/proc/%d/net/tcp", pid);
 	f = fopen(path, "re");
 	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && local == port && state == want;
+		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && local == port && state == 10;
 	if (f)
 		fclose(f);
 	return found;
@@ -154,7 +154,7 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 {
 	uint64_t until = mono_ns() + LISTEN_TIMEOUT_NS;
 
-	while (!has_socket(p->pid, "tcp", port, SOCKET_LISTENS)) {
+	while (!listens(p->pid, port)) {
 		reap(p);
 		if (!p->pid)
 			return cli_fail("%s ended with status %d before it listened", what, WIFEXITED(p->status) ? WEXITSTATUS(p->status) : 128 + WTERMSIG(p->status));
@@ -262,22 +262,52 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds)
 	return spawn(&r->client[i], f->from, argv);
 }
 
+/* datagrams that programs received where process @pid lives */
+static long long udp_received(pid_t pid)
+{
+	char path[64], line[512];
+	long long n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/snmp", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Udp: %lld", &n) == 1) /* the line before has the names */
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 /*
- * iperf3 begins with one UDP datagram that it never repeats. It must not meet the full queue that earlier senders have made: each sender is stopped as soon as its server has
- * that datagram, and all go on together.
+ * iperf3 begins with one UDP datagram that it never repeats, and waits for the answer. Neither must meet the full queue that earlier senders have made: each sender is stopped as
+ * soon as its server has data of it, and all go on together. (Not before: a wait for a datagram that is stopped ends with EINTR, and iperf3 with it.)
  */
-static void hold_back(struct run *r, unsigned int i)
+static void hold_back(struct run *r, unsigned int i, long long before)
 {
 	uint64_t until = mono_ns() + HELLO_NS;
 
-	while (mono_ns() < until && !has_socket(r->server[i].pid, "udp", r->c->flow[i].port, SOCKET_CONNECTED)) {
+	while (udp_received(r->server[i].pid) < before + 3) {
 		reap(&r->client[i]);
-		if (!r->client[i].pid)
+		if (!r->client[i].pid || mono_ns() > until)
 			return;
 		nap(500);
 	}
-	nap(1000); /* the answer is under way */
 	kill(r->client[i].pid, SIGSTOP);
+}
+
+/* the same, once what stopped senders have left in queues has come: it must not be taken for the next one's */
+static long long udp_quiet(pid_t pid)
+{
+	uint64_t until = mono_ns() + DRAINED_NS;
+	long long n = udp_received(pid), last;
+
+	do {
+		last = n;
+		nap(QUIET_US);
+		n = udp_received(pid);
+	} while (n != last && mono_ns() < until);
+	return n;
 }
 
 static int start_clients(struct run *r, unsigned int seconds)
@@ -285,12 +315,14 @@ static int start_clients(struct run *r, unsigned int seconds)
 	unsigned int i;
 
 	for (i = 0; i < r->c->nflows; i++) {
+		long long before = r->c->udp ? udp_quiet(r->server[i].pid) : 0;
+
 		if (r->p->kind == TRAFFIC_SHUFFLE && i && i % r->lab->spec.hosts == 0)
 			nap(STAGGER_US);
 		if (start_client(r, i, seconds))
 			return 1;
 		if (r->c->udp)
-			hold_back(r, i);
+			hold_back(r, i, before);
 	}
 	for (i = 0; i < r->c->nflows && r->c->udp; i++)
 		if (r->client[i].pid > 0)
