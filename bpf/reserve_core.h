@@ -253,7 +253,7 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 		break;
 	}
 	wait = bl_max64(g->in_wait_ns, g->out_wait_ns);
-	if (wait > cfg->far_ns || (__u64)pair->bytes + bytes > BL_RSV_PAIR_MAX) {
+	if (wait > cfg->far_ns || wait > 0xffffffff || (__u64)pair->bytes + bytes > BL_RSV_PAIR_MAX) {
 		g->in_wait_ns = g->out_wait_ns = 0;
 		in->refused++;
 		return;

@@ -132,8 +132,8 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return BL_R_SHORT;
 	h->opcode = BL_OPCODE_BYTE(BL_OP_GRT);
 	body->flags = (__u8)g.flags;
-	BL_HALVES_SET(body, in_wait_ns, (__u32)bl_min64(g.in_wait_ns, 0xffffffff));
-	BL_HALVES_SET(body, out_wait_ns, (__u32)bl_min64(g.out_wait_ns, 0xffffffff));
+	/* both waits at once, see bl_load64(); each is at most far_ns, which fits */
+	*(__u64 *)&body->in_wait_ns_hi = BL_BE64(g.in_wait_ns << 32 | (__u32)g.out_wait_ns);
 	return (int)(g.reason | BL_RSV_ANSWER | (out & 0xffff) << 8);
 }
 
