@@ -330,13 +330,13 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 		return BL_R_UNKNOWN_PORT;
 	if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
 		return BL_R_TOO_BIG;
-	metered = to->metered;
+	metered = __builtin_expect(to->metered, 0);
 	if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
 		return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
 	raise(r, port);
 	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
 	why = BL_R_FORWARDED;
-	if (metered) {
+	if (__builtin_expect(metered, 0)) {
 		why = bl_port_put(ctx, r->out, BL_CL_DATA);
 		if (why != BL_R_QUEUED)
 			return why; /* lost on the way out: what it promised as it came in holds */
@@ -425,7 +425,7 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r);
-	else if (why == BL_R_NOT_OURS && r.cfg->admission)
+	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in);
 	return bl_done(r.in, why);
 }
@@ -501,7 +501,7 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	__builtin_memcpy(h->commit, mine + 6, 6);
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->port = BL_BE16(p);
-	if (port->metered) {
+	if (__builtin_expect(port->metered, 0)) {
 		why = bl_port_put(ctx, p, BL_CL_DATA); /* behind the data that it makes promises about */
 		if (why != BL_R_QUEUED)
 			return bl_done(p, why);
