@@ -47,6 +47,7 @@ PROG_BIN := $(PROG_SRC:%.c=$(B)/%)
 NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
 
 .DELETE_ON_ERROR:
+.SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o)
 .PHONY: all lib tests run test bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc

@@ -84,7 +84,7 @@ struct bl_arb_endpoint {
 };
 
 /**
- * struct bl_arb_cfg - everything that an arbiter is made from; from YAML (arbiter/config.c) or a test. 0 or NULL: the default, in parentheses.
+ * struct bl_arb_cfg - everything that an arbiter is made from; from the file (config.c) or a test. 0 or NULL: the default, in parentheses.
  * @listen, @nlisten: addresses for requests (all). @port (BL_FCP_PORT). @wd_port: of the group (BL_FCP_WATCHDOG_PORT).
  * @group: multicast group of the arbiters, IPv6 or IPv4-mapped; unspecified: this one is alone, and primary at once. Hosts may send requests to it, too. @group_if: its interface.
  * @rank: of this arbiter; lower ones take over first.
@@ -169,15 +169,17 @@ void bl_arb_read(struct bl_arb *a, struct bl_arb_total *t, struct bl_arb_row *ro
 uint32_t bl_arb_table(const struct bl_arb_endpoint *e, uint32_t n);
 
 /* config.c */
-/** bl_arb_config_load - an arbiter's YAML file; unknown keys and bad values fail with file and line. Free with bl_arb_config_free(). */
-struct bl_arb_file;
-int bl_arb_config_load(struct bl_arb_cfg *cfg, const char *path, struct bl_err *err);
-void bl_arb_config_free(struct bl_arb_cfg *cfg);
+struct bl_fp_file;
+/** bl_arb_cfg_of - what a file (loader/fpfile.h) says for the arbiter of @rank, into a @cfg of zeros. Returns 0 or -errno. Free with bl_arb_cfg_free(). */
+int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank, struct bl_err *err);
+void bl_arb_cfg_free(struct bl_arb_cfg *cfg);
 
-/* control.c */
-/** bl_arb_serve - a thread that answers `barline arbiter show` on a Unix socket at @path, until bl_arb_serve_end(). */
+/* door.c */
+#define BL_ARB_DOOR "/arbiter-%llu-%u.sock" /* in BL_RUN_DIR: network namespace, rank */
+/** bl_arb_serve - a thread that answers `barline arbiter show` on a Unix socket, until bl_arb_serve_end(): one JSON object to everybody who connects. */
 struct bl_arb_door;
-int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_arb_cfg *cfg, const char *path, struct bl_err *err);
+struct bl_engine;
+int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine *e, unsigned int rank, struct bl_err *err);
 void bl_arb_serve_end(struct bl_arb_door *d);
 
 #endif

@@ -47,4 +47,13 @@ double arb_median(double *v, unsigned int n);
 json_t *arb_bench_alloc(const struct arb_args *a);
 json_t *arb_bench_path(const struct arb_args *a);
 
+/* arbiter_run.c */
+struct bl_fp_file;
+struct bl_arb_cfg;
+/** arb_serve - be the arbiter of @rank until SIGTERM. @how: threads, cpus, spin; the rest comes from @f. @ready: called before the first request. 0 or 1 after a message. */
+int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how, void (*ready)(void *ctx), void *ctx);
+/** arb_ask_all - what each arbiter of this network namespace says, after it heard @orders (NULL: none; see arbiter/door.c). An array. arb_ask - one, by its socket. */
+json_t *arb_ask_all(const char *orders);
+json_t *arb_ask(const char *path, const char *orders);
+
 #endif

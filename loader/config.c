@@ -16,13 +16,12 @@
  * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here, and the line is found again in the text.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cyaml/cyaml.h>
 #include "node_priv.h"
 #include "rate.h"
+#include "yaml.h"
 
 struct file_port {
 	char *interface;
@@ -162,92 +161,6 @@ static const cyaml_schema_field_t fields[] = {
 };
 static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file, fields) };
 
-/* What libcyaml said: its first error, and the first line number of its backtrace, which is the innermost. */
-struct heard {
-	char text[256];
-	int line;
-};
-
-static void hear(cyaml_log_t level, void *ctx, const char *fmt, va_list ap)
-{
-	struct heard *h = ctx;
-	char msg[256], *p;
-
-	if (level < CYAML_LOG_ERROR)
-		return;
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	msg[strcspn(msg, "\n")] = 0;
-	p = strstr(msg, "line: ");
-	if (p && !h->line)
-		h->line = atoi(p + 6);
-	if (!*h->text && !strstr(msg, "Backtrace"))
-		snprintf(h->text, sizeof(h->text), "%s", strncmp(msg, "Load: ", 6) ? msg : msg + 6);
-}
-
-/* Line of the @nth "key:" in the file, from 1; 0: not found. Comments do not count. */
-static int line_of(const char *path, const char *key, unsigned int nth)
-{
-	char line[1024], *p, *c;
-	int no = 0, found = 0;
-	size_t len = strlen(key);
-	FILE *f = fopen(path, "re");
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		no++;
-		c = strchr(line, '#');
-		if (c)
-			*c = 0;
-		for (p = line; (p = strstr(p, key)); p += len) {
-			if ((p == line || strchr(" \t{,-\"'", p[-1])) && p[len + strspn(p + len, "\"' \t")] == ':' && !nth--) {
-				found = no;
-				break;
-			}
-		}
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
-/* libcyaml tells where it was before an unknown key: look from there on. */
-static int line_of_unknown(const char *path, const struct heard *h)
-{
-	static const char is[] = "Unexpected key: ";
-	unsigned int nth;
-	int line;
-
-	if (strncmp(h->text, is, sizeof(is) - 1))
-		return h->line;
-	for (nth = 0; (line = line_of(path, h->text + sizeof(is) - 1, nth)); nth++)
-		if (line >= h->line)
-			return line;
-	return h->line;
-}
-
-static int bad(const char *path, const char *key, unsigned int nth, struct bl_err *err, const char *fmt, ...)
-{
-	char msg[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
-	return bl_fail(err, EINVAL, "%s:%d: %s", path, line_of(path, key, nth), msg);
-}
-
-static bool mac_parse(const char *s, uint8_t mac[6])
-{
-	unsigned int v[6];
-	char end;
-	int k;
-
-	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &end) != 6)
-		return false;
-	for (k = 0; k < 6; k++)
-		mac[k] = (uint8_t)v[k];
-	return true;
-}
-
 static int check(const struct file *f, const char *path, enum bl_role role, struct bl_err *err)
 {
 	uint32_t beacon = f->beacon_us ? f->beacon_us : BL_BEACON_US;
@@ -255,23 +168,23 @@ static int check(const struct file *f, const char *path, enum bl_role role, stru
 	if (role == BL_ROLE_NONE)
 		return bl_fail(err, EINVAL, "%s:1: role is missing: switch or host", path);
 	if (role == BL_ROLE_HOST && (f->ports || f->fdb || f->forward))
-		return bad(path, f->ports ? "ports" : f->fdb ? "fdb" : "forward", 0, err, "a host has no such key; is the role right?");
+		return bl_yaml_bad(path, f->ports ? "ports" : f->fdb ? "fdb" : "forward", 0, err, "a host has no such key; is the role right?");
 	if (role == BL_ROLE_SWITCH && f->interface)
-		return bad(path, "interface", 0, err, "interface is a key of hosts; a switch lists its interfaces under ports");
+		return bl_yaml_bad(path, "interface", 0, err, "interface is a key of hosts; a switch lists its interfaces under ports");
 	if (role == BL_ROLE_SWITCH && !f->ports)
 		return bl_fail(err, EINVAL, "%s:1: a switch needs ports", path);
 	if (role == BL_ROLE_SWITCH && f->forward == BL_FWD_L3 && f->fdb)
-		return bad(path, "fdb", 0, err, "fdb is used with \"forward: l2\" only");
+		return bl_yaml_bad(path, "fdb", 0, err, "fdb is used with \"forward: l2\" only");
 	if (f->beacon_us > 1000000)
-		return bad(path, "beacon_us", 0, err, "beacon_us %u: at most 1000000", f->beacon_us);
+		return bl_yaml_bad(path, "beacon_us", 0, err, "beacon_us %u: at most 1000000", f->beacon_us);
 	if (f->dead_after_us && f->dead_after_us < 2 * beacon)
-		return bad(path, "dead_after_us", 0, err, "dead_after_us %u: at least two beacon intervals (%u us each)", f->dead_after_us, beacon);
+		return bl_yaml_bad(path, "dead_after_us", 0, err, "dead_after_us %u: at least two beacon intervals (%u us each)", f->dead_after_us, beacon);
 	if (f->clock_void_after_ms && f->clock_void_after_ms < 1000)
-		return bad(path, "clock_void_after_ms", 0, err, "clock_void_after_ms %u: at least 1000", f->clock_void_after_ms);
+		return bl_yaml_bad(path, "clock_void_after_ms", 0, err, "clock_void_after_ms %u: at least 1000", f->clock_void_after_ms);
 	if (f->port_count > BL_PORT_COUNT)
-		return bad(path, "port_count", 0, err, "port_count %u: at most %u", f->port_count, BL_PORT_COUNT);
+		return bl_yaml_bad(path, "port_count", 0, err, "port_count %u: at most %u", f->port_count, BL_PORT_COUNT);
 	if (f->port_base && f->port_base + (f->port_count ? f->port_count : BL_PORT_COUNT) > 65536)
-		return bad(path, "port_base", 0, err, "port_base %u: the range ends above 65535", f->port_base);
+		return bl_yaml_bad(path, "port_base", 0, err, "port_base %u: the range ends above 65535", f->port_base);
 	return 0;
 }
 
@@ -281,7 +194,7 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 
 	for (k = 0; k < f->cpus_count; k++) {
 		if (f->cpus[k] < 0 || f->cpus[k] >= BL_SW_CPUS_MAX)
-			return bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k], BL_SW_CPUS_MAX - 1);
+			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k], BL_SW_CPUS_MAX - 1);
 		cfg->cpus[k] = f->cpus[k];
 	}
 	if (f->cpus_count)
@@ -299,7 +212,7 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 		cfg->ports[k].home_cpu = f->ports[k].home_cpu ? *f->ports[k].home_cpu : -1;
 		for (j = 0; j < k; j++)
 			if (!strcmp(cfg->ports[j].ifname, cfg->ports[k].ifname))
-				return bad(path, "interface", k, err, "port %s is listed twice", cfg->ports[k].ifname);
+				return bl_yaml_bad(path, "interface", k, err, "port %s is listed twice", cfg->ports[k].ifname);
 	}
 	if (f->fdb_count) {
 		free(cfg->fdb);
@@ -309,15 +222,15 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 		cfg->fdb_count = f->fdb_count;
 	}
 	for (k = 0; k < f->fdb_count; k++) {
-		if (!mac_parse(f->fdb[k].mac, cfg->fdb[k].mac))
-			return bad(path, "mac", k, err, "%s is no Ethernet address (six pairs of hex digits, with colons)", f->fdb[k].mac);
+		if (!bl_mac_parse(f->fdb[k].mac, cfg->fdb[k].mac))
+			return bl_yaml_bad(path, "mac", k, err, "%s is no Ethernet address (six pairs of hex digits, with colons)", f->fdb[k].mac);
 		if (cfg->fdb[k].mac[0] & 1)
-			return bad(path, "mac", k, err, "%s is a group address; only unicast can be entered", f->fdb[k].mac);
+			return bl_yaml_bad(path, "mac", k, err, "%s is a group address; only unicast can be entered", f->fdb[k].mac);
 		snprintf(cfg->fdb[k].ifname, sizeof(cfg->fdb[k].ifname), "%s", f->fdb[k].port);
 		for (j = 0; j < cfg->ports_count && strcmp(cfg->ports[j].ifname, cfg->fdb[k].ifname); j++)
 			;
 		if (j == cfg->ports_count)
-			return bad(path, "port", k, err, "%s is no port of this switch; list it under ports", cfg->fdb[k].ifname);
+			return bl_yaml_bad(path, "port", k, err, "%s is no port of this switch; list it under ports", cfg->fdb[k].ifname);
 	}
 	return 0;
 }
@@ -326,7 +239,7 @@ static int take_rate(uint64_t *to, const char *text, const char *path, unsigned 
 {
 	if (!text || bl_rate_parse(text, to))
 		return 0;
-	return bad(path, "rate", nth, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", text);
+	return bl_yaml_bad(path, "rate", nth, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", text);
 }
 
 /* @key is of one role only */
@@ -346,7 +259,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 		if (v[k].there && v[k].role != role)
-			return bad(path, v[k].key, 0, err, "admission: %s is a key of %s", v[k].key, role == BL_ROLE_HOST ? "switches" : "hosts");
+			return bl_yaml_bad(path, v[k].key, 0, err, "admission: %s is a key of %s", v[k].key, role == BL_ROLE_HOST ? "switches" : "hosts");
 	return 0;
 }
 
@@ -361,12 +274,12 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 
 	/* rates of ports that stand before admission's in the file are found before it */
 	for (k = 0; k < file->ports_count; k++)
-		if (file->ports[k].rate && line_of(path, "rate", nth) < line_of(path, "admission", 0))
+		if (file->ports[k].rate && bl_yaml_line(path, "rate", nth) < bl_yaml_line(path, "admission", 0))
 			nth++;
 	if (!f) {
 		for (k = 0; k < file->ports_count; k++)
 			if (file->ports[k].rate || file->ports[k].outside)
-				return bad(path, file->ports[k].rate ? "rate" : "outside", 0, err, "needs admission: without it nothing is metered and nothing reserved");
+				return bl_yaml_bad(path, file->ports[k].rate ? "rate" : "outside", 0, err, "needs admission: without it nothing is metered and nothing reserved");
 		return 0;
 	}
 	rc = admission_keys(f, cfg->role, path, err);
@@ -387,7 +300,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 		a->limit[f->limits[k].class] = (struct bl_limit_cfg){ f->limits[k].frames, f->limits[k].bytes, f->limits[k].mark_bytes };
 	a->spin = f->pacer;
 	if (f->cpu && (*f->cpu < 0 || *f->cpu >= BL_SW_CPUS_MAX))
-		return bad(path, "cpu", 0, err, "CPU %d: 0 to %d", *f->cpu, BL_SW_CPUS_MAX - 1);
+		return bl_yaml_bad(path, "cpu", 0, err, "CPU %d: 0 to %d", *f->cpu, BL_SW_CPUS_MAX - 1);
 	a->pacer_cpu = f->cpu ? (uint32_t)*f->cpu + 1 : 0;
 	snprintf(a->bl0, sizeof(a->bl0), "%s", f->bl0 ? f->bl0 : "");
 	snprintf(a->bl0d, sizeof(a->bl0d), "%s", f->bl0d ? f->bl0d : "");
@@ -404,7 +317,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	/* what goes beyond one key */
 	whole = *cfg;
 	bl_admission_defaults(&whole);
-	return bl_admission_check(&whole, &why) ? bad(path, "admission", 0, err, "%s", why.text) : 0;
+	return bl_admission_check(&whole, &why) ? bl_yaml_bad(path, "admission", 0, err, "%s", why.text) : 0;
 }
 
 static void take(struct bl_node_cfg *cfg, const struct file *f)
@@ -429,27 +342,14 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 /* Fills in what the file says and leaves the rest of *@cfg: a role set before must be the file's, if that names one. */
 int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err)
 {
-	struct heard said = {};
-	const cyaml_config_t how = { .log_fn = hear, .log_ctx = &said, .mem_fn = cyaml_mem, .log_level = CYAML_LOG_ERROR };
 	struct file *f = NULL;
-	FILE *probe;
-	cyaml_err_t e;
 	int rc;
 
-	probe = fopen(path, "re");
-	if (!probe)
-		return bl_fail(err, errno, "cannot read %s: %s", path, strerror(errno));
-	fclose(probe);
-	e = cyaml_load_file(path, &how, &top, (cyaml_data_t **)(void *)&f, NULL);
-	if (e != CYAML_OK) {
-		int line = line_of_unknown(path, &said);
-
-		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1, *said.text ? said.text : cyaml_strerror(e));
-	}
-	if (!f)
-		return bl_fail(err, EINVAL, "%s:1: the file is empty", path);
+	rc = bl_yaml_load(path, &top, (void **)&f, err);
+	if (rc)
+		return rc;
 	if (f->role && cfg->role != BL_ROLE_NONE && (enum bl_role)*f->role != cfg->role) {
-		rc = bad(path, "role", 0, err, "the file is for a %s, not for a %s", bl_role_name((enum bl_role)*f->role), bl_role_name(cfg->role));
+		rc = bl_yaml_bad(path, "role", 0, err, "the file is for a %s, not for a %s", bl_role_name((enum bl_role)*f->role), bl_role_name(cfg->role));
 	} else {
 		if (f->role)
 			cfg->role = (enum bl_role)*f->role;
@@ -461,7 +361,7 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 		rc = fill_lists(cfg, f, path, err);
 	if (!rc)
 		rc = take_admission(cfg, f, path, err);
-	cyaml_free(&how, &top, f, 0);
+	bl_yaml_free(&top, f);
 	if (rc)
 		bl_config_free(cfg);
 	return rc;

@@ -10,7 +10,10 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "arbiter/engine.h"
 #include "arbiter/server.h"
 #include "bpf/fcp_host_core.h"
 
@@ -120,6 +123,9 @@ static struct world {
 	pthread_t thread[3];
 	struct bl_arb *arb[3];
 	struct toy toy[3];
+	struct bl_engine *engine[3];
+	struct bl_fp_file file;
+	struct bl_fp_peer peer[HOSTS];
 } w;
 static uint64_t taken_dst[HOSTS][SEEN], taken_src[HOSTS][SEEN];
 
@@ -150,7 +156,7 @@ static void take(uint32_t i, const struct bl_fcp_pkt *k)
 			CHECK(first_time(taken_dst[s.dst], slot), "two hosts send to %u in slot %" PRIu64, s.dst, slot);
 			CHECK(first_time(taken_src[i], slot), "host %u sends twice in slot %" PRIu64, i, slot);
 			w.by_path[s.path < 16 ? s.path : 15]++;
-			if (s.path != BL_FCP_PATH_ANY && (s.path & 3) != (slot & 3))
+			if (!w.file.npeers && s.path != BL_FCP_PATH_ANY && (s.path & 3) != (slot & 3)) /* the toy's */
 				FAIL("path %u in slot %" PRIu64, s.path, slot);
 			/* a later arbiter's first slot lies behind all slots of the one before */
 			if (w.host[i].term != w.last_term) {
@@ -385,7 +391,9 @@ static struct bl_arb_total end(uint32_t at)
 	pthread_join(w.thread[at], NULL);
 	bl_arb_read(w.arb[at], &t, NULL, 0);
 	bl_arb_free(w.arb[at]);
+	bl_engine_free(w.engine[at]);
 	w.arb[at] = NULL;
+	w.engine[at] = NULL;
 	return t;
 }
 
@@ -395,6 +403,28 @@ static uint32_t state_of(uint32_t at)
 
 	bl_arb_read(w.arb[at], &t, NULL, 0);
 	return t.state;
+}
+
+/* the same with the allocator and the path selector that users get: two racks, @paths paths */
+static void begin_real(uint32_t at, const struct bl_arb_cfg *cfg, uint32_t paths)
+{
+	struct bl_arb_cfg c = *cfg;
+	struct bl_err err;
+	uint32_t i;
+
+	w.file = (struct bl_fp_file){ .paths = paths, .policy = 1, .peer = w.peer, .npeers = HOSTS, .narbiters = 1 };
+	memcpy(w.file.arbiter[0], &c.listen[0], 16);
+	for (i = 0; i < HOSTS; i++) {
+		memcpy(w.peer[i].addr, &w.ep[i].addr, 16);
+		w.peer[i].rack = (uint16_t)(i % 2);
+		snprintf(w.peer[i].name, sizeof(w.peer[i].name), "h%u", i);
+	}
+	CHECK(!bl_fp_defaults(&w.file, &err), "%s", err.text);
+	CHECK(!bl_engine_new(&w.engine[at], &w.file, c.threads > 2 ? c.threads - 2 : 1, &err), "%s", err.text);
+	CHECK(!bl_arb_new(&w.arb[at], &c, bl_engine_ops(w.engine[at]), bl_engine_alloc(w.engine[at]), bl_engine_path_ops(w.engine[at]), bl_engine_paths(w.engine[at]), &err),
+	      "%s", err.text);
+	CHECK(!pthread_create(&w.thread[at], NULL, arb_thread, w.arb[at]), "thread");
+	w.target = sa_of(&c.listen[0], BL_FCP_PORT, &w.target_len);
 }
 
 /* which of the first @n rules; waits until one does */
@@ -522,6 +552,107 @@ RACK_TEST(threads__three)
 RACK_TEST(threads__four)
 {
 	threads(4);
+}
+
+static void real(unsigned int nthreads, uint32_t paths)
+{
+	struct bl_arb_total t;
+	struct bl_arb_cfg c;
+	uint64_t with = 0;
+	uint32_t i;
+
+	open_world(false);
+	c = config(0);
+	c.threads = nthreads;
+	begin_real(0, &c, paths);
+	for (i = 0; i < 10; i++) {
+		wants(30);
+		hosts_for(10);
+	}
+	hosts_until_quiet();
+	t = end(0);
+	for (i = 0; i < 15; i++)
+		with += w.by_path[i];
+	CHECK(paths ? with > 0 && w.by_path[0] && w.by_path[paths - 1] && w.by_path[15] : !with, "paths");
+	for (i = paths; i < 15; i++)
+		CHECK(!w.by_path[i], "path %u does not exist", i);
+	CHECK(t.granted > 1000 && !t.refunds && !t.overrun, "%" PRIu64 " slots, %" PRIu64 " refunds", t.granted, t.refunds);
+}
+
+RACK_TEST(real__one_thread)
+{
+	real(1, 0);
+}
+
+RACK_TEST(real__one_thread_with_paths)
+{
+	real(1, 3);
+}
+
+RACK_TEST(real__three_threads_with_paths)
+{
+	real(3, 3);
+}
+
+RACK_TEST(real__begins_anew_under_loss)
+{
+	struct bl_arb_cfg c;
+	uint32_t k;
+
+	open_world(false);
+	w.loss = 100;
+	c = config(0);
+	for (k = 0; k < 3; k++) {
+		begin_real(0, &c, 2);
+		wants(50);
+		hosts_for(20);
+		wants(50);
+		end(0);
+		hosts_for(5);
+	}
+	begin_real(0, &c, 2);
+	hosts_until_quiet();
+	end(0);
+}
+
+RACK_TEST(door__tells_and_takes_dead_paths)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct bl_arb_door *door;
+	struct bl_arb_cfg c;
+	struct bl_err err;
+	json_t *v;
+	uint32_t i, before;
+	int fd;
+
+	open_world(false);
+	c = config(0);
+	begin_real(0, &c, 2);
+	CHECK(!bl_arb_serve(&door, w.arb[0], &w.file, w.engine[0], 0, &err), "%s", err.text);
+	wants(100);
+	hosts_until_quiet();
+	CHECK(w.by_path[0] && w.by_path[1], "both paths are used");
+	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(), 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(!connect(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s: %s", sa.sun_path, strerror(errno));
+	CHECK(write(fd, "usable 0 1 1\nusable 1 0 1\nnonsense\n", 36) == 36 && !shutdown(fd, SHUT_WR), "orders");
+	v = json_loadfd(fd, 0, NULL);
+	CHECK(v && !strcmp(json_string_value(json_object_get(v, "state")), "primary"), "state");
+	CHECK(json_array_size(json_object_get(v, "endpoints")) == HOSTS, "endpoints");
+	for (i = 0; i < HOSTS; i++) {
+		json_t *row = json_array_get(json_object_get(v, "endpoints"), i);
+
+		CHECK(json_is_true(json_object_get(row, "session")) && json_integer_value(json_object_get(row, "granted")) >= (json_int_t)w.host[i].received, "endpoint %u", i);
+	}
+	json_decref(v);
+	close(fd);
+	before = (uint32_t)w.by_path[1];
+	wants(200);
+	hosts_until_quiet();
+	CHECK(w.by_path[1] == before, "path 1 is dead, and %u slots were given on it", (uint32_t)w.by_path[1] - before);
+	bl_arb_serve_end(door);
+	CHECK(access(sa.sun_path, F_OK), "the socket is gone");
+	end(0);
 }
 
 static void failover(bool v6)
@@ -685,6 +816,11 @@ int main(void)
 		cmocka_unit_test(threads__two),
 		cmocka_unit_test(threads__three),
 		cmocka_unit_test(threads__four),
+		cmocka_unit_test(real__one_thread),
+		cmocka_unit_test(real__one_thread_with_paths),
+		cmocka_unit_test(real__three_threads_with_paths),
+		cmocka_unit_test(real__begins_anew_under_loss),
+		cmocka_unit_test(door__tells_and_takes_dead_paths),
 		cmocka_unit_test(failover__ipv4_group),
 		cmocka_unit_test(failover__ipv6_group),
 		cmocka_unit_test(election__three_start_at_once),

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See engine.h. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "engine.h"
+
+/**
+ * struct selector - of one path thread.
+ * @in: the run's grants, sorted by word; @mtus of each is lent to the path of the slot in hand. @room: how many may be in one run.
+ * @packet_of, @src, @dst, @got: packets of the slot in hand: grant, racks, path. @npackets: how many. @seen: generation of struct bl_engine's table that the selector has.
+ */
+struct selector {
+	struct bl_engine *e;
+	struct bl_path *path;
+	struct arb_grant *in;
+	uint32_t *packet_of;
+	uint16_t *src, *dst;
+	uint8_t *got;
+	unsigned int room, npackets;
+	uint64_t seen;
+};
+
+/**
+ * struct bl_engine - @g, @at, @head, @mask, @words: the run that is being handed out, and how far. @busy: it is not all handed out. @last: slot of the last run; never goes back,
+ *	whatever the clock does.
+ * @usable: [src][dst] of path bits; NULL: all work. Written under @generation odd, as a seqlock: readers that meet a writer come again at their next run.
+ */
+struct bl_engine {
+	struct bl_alloc *alloc;
+	struct bl_grants g;
+	size_t at;
+	const struct bl_grant *head;
+	const uint64_t *mask;
+	uint32_t words;
+	bool busy;
+	uint64_t last;
+	uint16_t *rack_of;
+	uint32_t nracks, npaths, nsel, nendpoints;
+	struct selector sel[BL_ARB_PATHS_MAX];
+	void *states[BL_ARB_PATHS_MAX];
+	_Atomic uint64_t *usable;
+	_Atomic uint64_t generation;
+	struct arb_alloc_ops ops;
+};
+
+/* ---- allocation ---- */
+
+static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus)
+{
+	struct bl_engine *e = p;
+
+	switch (bl_alloc_demand(e->alloc, src, dst, mtus, UINT64_MAX)) {
+	case BL_ALLOC_OK:
+		return 0;
+	case BL_ALLOC_SELF:
+		return 0; /* nobody needs the network for that; the host does not ask, and who does asks in vain */
+	case BL_ALLOC_UNKNOWN:
+		return 0; /* comm knows how many there are */
+	default:
+		return -ENOSPC;
+	}
+}
+
+static void forget(void *p, uint32_t src)
+{
+	bl_alloc_forget_from(((struct bl_engine *)p)->alloc, src);
+}
+
+static bool waiting(void *p)
+{
+	return bl_alloc_waiting(((struct bl_engine *)p)->alloc) != 0;
+}
+
+static unsigned int run(void *p, uint64_t slot, struct arb_grant *out, unsigned int max)
+{
+	struct bl_engine *e = p;
+	unsigned int n = 0;
+
+	if (!e->busy) {
+		if (slot > e->last)
+			e->last = slot;
+		e->g = bl_alloc_run(e->alloc, e->last);
+		e->at = 0;
+		e->words = 0;
+		e->busy = true;
+	}
+	for (;;) {
+		while (e->words) {
+			const uint32_t j = (uint32_t)__builtin_ctz(e->words);
+
+			if (n == max)
+				return n;
+			out[n++] = (struct arb_grant){ .base = e->g.base + 64 * j, .slots = *e->mask++, .src = e->head->src, .dst = e->head->dst, .path = BL_FCP_PATH_ANY };
+			e->words &= e->words - 1;
+		}
+		e->head = bl_grant_next(&e->g, &e->at, &e->mask);
+		if (!e->head)
+			break;
+		e->words = e->head->words;
+	}
+	e->busy = n == max; /* then it is called again, and finds nothing */
+	return n;
+}
+
+/* ---- paths ---- */
+
+static void take_table(struct selector *s)
+{
+	struct bl_engine *e = s->e;
+	uint64_t before = atomic_load_explicit(&e->generation, memory_order_acquire);
+	uint32_t i;
+
+	if (before == s->seen || before & 1)
+		return;
+	for (i = 0; i < e->nracks * e->nracks; i++)
+		bl_path_usable(s->path, i / e->nracks, i % e->nracks, atomic_load_explicit(&e->usable[i], memory_order_relaxed));
+	/* pairs with the release in bl_engine_usable(): what was read while the number stood still is whole */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&e->generation, memory_order_relaxed) == before)
+		s->seen = before;
+}
+
+int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t mask)
+{
+	if (!e->usable || src >= e->nracks || dst >= e->nracks)
+		return -1;
+	atomic_fetch_add_explicit(&e->generation, 1, memory_order_acq_rel);
+	atomic_store_explicit(&e->usable[src * e->nracks + dst], mask, memory_order_relaxed);
+	atomic_fetch_add_explicit(&e->generation, 1, memory_order_release);
+	return 0;
+}
+
+/* Slot @bit of one word: a colouring of the packets that leave their racks. @from, @to: the grants of this word. */
+static void colour(struct selector *s, unsigned int from, unsigned int to, unsigned int bit)
+{
+	const struct arb_grant *in = s->in;
+	const struct bl_engine *e = s->e;
+	unsigned int i, n = 0;
+
+	for (i = from; i < to && n < s->room; i++) {
+		uint16_t a = e->rack_of[in[i].src], b = e->rack_of[in[i].dst];
+
+		if (!(in[i].slots >> bit & 1) || a == b)
+			continue;
+		s->packet_of[n] = i;
+		s->src[n] = a;
+		s->dst[n] = b;
+		n++;
+	}
+	if (n)
+		bl_path_select(s->path, n, s->src, s->dst, s->got);
+	for (i = 0; i < n; i++)
+		s->in[s->packet_of[i]].mtus = s->got[i]; /* the path of this packet; until the slot is taken out below */
+	s->npackets = n;
+}
+
+static int by_base(const void *a, const void *b)
+{
+	const struct arb_grant *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base;
+}
+
+/*
+ * For each word of slots: its grants lie together after the sort; each slot is coloured; a packet that found a path goes into the grant (pair, word, path), which are written
+ * behind each other. Pairs within a rack keep BL_FCP_PATH_ANY.
+ */
+static unsigned int assign(void *p, struct arb_grant *g, unsigned int n, unsigned int max)
+{
+	struct selector *s = p;
+	const struct bl_engine *e = s->e;
+	const uint32_t npaths = e->npaths;
+	unsigned int from, to, i, bit, out = 0;
+	uint64_t *mask;
+
+	take_table(s);
+	if (n > s->room)
+		n = s->room;
+	memcpy(s->in, g, n * sizeof(*g));
+	qsort(s->in, n, sizeof(*g), by_base);
+	for (from = 0; from < n; from = to) {
+		uint64_t any = 0;
+
+		for (to = from; to < n && s->in[to].base == s->in[from].base; to++)
+			any |= s->in[to].slots;
+		/* masks by grant and path, and one more for packets without any */
+		mask = calloc((size_t)(to - from) * (npaths + 1), sizeof(*mask));
+		if (!mask)
+			break;
+		for (; any; any &= any - 1) {
+			bit = (unsigned int)__builtin_ctzll(any);
+			colour(s, from, to, bit);
+			for (i = 0; i < s->npackets; i++) {
+				uint32_t at = s->packet_of[i], k = s->in[at].mtus;
+
+				mask[(size_t)(at - from) * (npaths + 1) + (k < npaths ? k : npaths)] |= 1ULL << bit;
+			}
+		}
+		for (i = from; i < to; i++) {
+			const uint64_t *of = &mask[(size_t)(i - from) * (npaths + 1)];
+			struct arb_grant one = s->in[i];
+			uint32_t k;
+
+			one.mtus = 0;
+			if (e->rack_of[one.src] == e->rack_of[one.dst]) {
+				if (out < max)
+					g[out++] = one;
+				continue;
+			}
+			for (k = 0; k <= npaths && out < max; k++) {
+				if (!of[k])
+					continue;
+				one.slots = of[k];
+				one.path = (uint8_t)k;
+				if (k == npaths) {
+					one.kind = ARB_REFUND;
+					one.slots = 0;
+					one.mtus = (uint32_t)__builtin_popcountll(of[k]);
+					one.path = BL_FCP_PATH_ANY;
+				}
+				g[out++] = one;
+			}
+		}
+		free(mask);
+	}
+	return out;
+}
+
+static const struct arb_path_ops path_ops = { assign };
+
+/* ---- life ---- */
+
+void bl_engine_free(struct bl_engine *e)
+{
+	unsigned int i;
+
+	if (!e)
+		return;
+	bl_alloc_free(e->alloc);
+	for (i = 0; i < BL_ARB_PATHS_MAX; i++) {
+		struct selector *s = &e->sel[i];
+
+		bl_path_free(s->path);
+		free(s->in);
+		free(s->packet_of);
+		free(s->src);
+		free(s->dst);
+		free(s->got);
+	}
+	free(e->rack_of);
+	free(e->usable);
+	free(e);
+}
+
+static int selector_open(struct bl_engine *e, unsigned int i, const struct bl_fp_file *f, struct bl_err *err)
+{
+	struct selector *s = &e->sel[i];
+	const char *why = NULL;
+
+	s->e = e;
+	s->room = e->ops.grants_max;
+	s->path = bl_path_new(f->nracks, f->paths, f->path_cap, f->euler ? BL_PATH_EULER : BL_PATH_GREEDY, &why);
+	if (!s->path)
+		return bl_fail(err, EINVAL, "path selection: %s", why);
+	s->in = calloc(s->room, sizeof(*s->in));
+	s->packet_of = calloc(s->room, sizeof(*s->packet_of));
+	s->src = calloc(s->room, sizeof(*s->src));
+	s->dst = calloc(s->room, sizeof(*s->dst));
+	s->got = calloc(s->room, sizeof(*s->got));
+	e->states[i] = s;
+	return s->in && s->packet_of && s->src && s->dst && s->got ? 0 : bl_fail(err, ENOMEM, "out of memory for a path selector");
+}
+
+static int open_all(struct bl_engine *e, const struct bl_fp_file *f, unsigned int selectors, struct bl_err *err)
+{
+	uint16_t *cap = calloc(f->npeers, sizeof(*cap)), *up = calloc(f->nracks, sizeof(*up));
+	struct bl_alloc_cfg c = { .endpoints = f->npeers, .policy = (enum bl_alloc_policy)f->policy, 
+				  .window_slots = f->window_slots, .quota_mtus = f->quota < BL_ALLOC_QUOTA_MAX ? f->quota : BL_ALLOC_QUOTA_MAX, .src_cap = cap, .dst_cap = cap };
+	const char *why = NULL;
+	uint32_t i, capsum = 0;
+	int rc = 0;
+
+	e->rack_of = calloc(f->npeers, sizeof(*e->rack_of));
+	if (!cap || !up || !e->rack_of)
+		rc = bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; !rc && i < f->npeers; i++) {
+		cap[i] = f->peer[i].cap;
+		capsum += cap[i];
+		e->rack_of[i] = f->peer[i].rack;
+	}
+	/* without a limit of its own a rack carries what its paths do */
+	if (!rc && f->nracks > 1 && (f->rack_up || f->paths)) {
+		for (i = 0; i < f->nracks; i++)
+			up[i] = (uint16_t)(f->rack_up ? f->rack_up : f->paths * f->path_cap);
+		c.racks = f->nracks;
+		c.rack_of = e->rack_of;
+		c.rack_up = c.rack_down = up;
+	}
+	if (!rc)
+		e->alloc = bl_alloc_new(&c, &why);
+	if (!rc && !e->alloc)
+		rc = bl_fail(err, EINVAL, "timeslot allocation: %s", why);
+	free(cap);
+	free(up);
+	if (rc)
+		return rc;
+	e->nendpoints = f->npeers;
+	e->nracks = f->nracks;
+	e->npaths = f->paths;
+	/* in each slot at most as many packets as links carry; each may be a grant of its own */
+	e->ops = (struct arb_alloc_ops){ demand, forget, run, waiting, f->window_slots, capsum * f->window_slots };
+	if (!f->paths || f->nracks < 2)
+		return 0;
+	e->usable = calloc((size_t)f->nracks * f->nracks, sizeof(*e->usable));
+	if (!e->usable)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < f->nracks * f->nracks; i++)
+		e->usable[i] = f->paths == 64 ? ~0ULL : (1ULL << f->paths) - 1;
+	for (i = 0; !rc && i < selectors && i < BL_ARB_PATHS_MAX; i++)
+		rc = selector_open(e, i, f, err);
+	e->nsel = i;
+	return rc;
+}
+
+int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, unsigned int selectors, struct bl_err *err)
+{
+	struct bl_engine *e = calloc(1, sizeof(*e));
+	int rc;
+
+	*out = NULL;
+	if (!e)
+		return bl_fail(err, ENOMEM, "out of memory");
+	rc = open_all(e, f, selectors ? selectors : 1, err);
+	if (rc)
+		bl_engine_free(e);
+	else
+		*out = e;
+	return rc;
+}
+
+const struct arb_alloc_ops *bl_engine_ops(const struct bl_engine *e)
+{
+	return &e->ops;
+}
+
+void *bl_engine_alloc(struct bl_engine *e)
+{
+	return e;
+}
+
+const struct arb_path_ops *bl_engine_path_ops(const struct bl_engine *e)
+{
+	return e->npaths && e->nracks > 1 ? &path_ops : NULL;
+}
+
+void *const *bl_engine_paths(const struct bl_engine *e)
+{
+	return e->states;
+}

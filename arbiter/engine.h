@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The allocator (alloc.h) and the path selector (path.h) as the server's stages (server.h).
+ *
+ * A run's grants are pairs with 64 slots each; what comm wants is the same. For paths the pairs are laid out slot by slot: each slot is a colouring of its own, in which only
+ * packets between different racks count. Then the packets of one pair, word and path become one grant again.
+ *
+ * Example: 2 racks, 2 paths; slots 5 and 6 of pair 0 -> 9 (rack 0 to 1). Slot 5 gets path 0; in slot 6 the rack sends another packet, which has path 0, and this one gets 1. The
+ * one grant {5, 6} becomes {5} on path 0 and {6} on path 1.
+ */
+#ifndef BARLINE_ARBITER_ENGINE_H
+#define BARLINE_ARBITER_ENGINE_H
+
+#include "../loader/fpfile.h"
+#include "path.h"
+#include "server.h"
+
+struct bl_engine;
+
+/** bl_engine_new - by a file whose defaults are filled in. @selectors: path selectors, one for each path thread; 0 if the file says no paths. Returns 0 or -errno. */
+int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, unsigned int selectors, struct bl_err *err);
+void bl_engine_free(struct bl_engine *e);
+
+/** bl_engine_ops, bl_engine_alloc, bl_engine_path_ops, bl_engine_paths - what bl_arb_new() wants; path ops are NULL without paths. */
+const struct arb_alloc_ops *bl_engine_ops(const struct bl_engine *e);
+void *bl_engine_alloc(struct bl_engine *e);
+const struct arb_path_ops *bl_engine_path_ops(const struct bl_engine *e);
+void *const *bl_engine_paths(const struct bl_engine *e);
+
+/**
+ * bl_engine_usable - which paths work from rack @src to rack @dst: bit i for path i. From any thread while the arbiter runs: selectors take it over before their next run.
+ * 0, or -1: no such racks.
+ */
+int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t mask);
+
+#endif

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The file that arbiters and hosts share: fpfile.h has an example. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../arbiter/alloc.h"
+#include "../arbiter/path.h"
+#include "../bpf/fcp_core.h"
+#include "fpfile.h"
+#include "node_priv.h"
+#include "rate.h"
+#include "yaml.h"
+
+struct yaml_peer {
+	char *name, *addr, *mac;
+	uint16_t rack, cap;
+};
+
+struct yaml_fp {
+	char *rate;
+	uint32_t slot_ns, slot_bytes;
+	char **arbiters;
+	unsigned int arbiters_count;
+	char *group, *secret;
+	uint8_t policy, field, how;
+	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, late_us;
+	uint16_t udp_ports;
+	struct yaml_peer *endpoints;
+	unsigned int endpoints_count;
+};
+
+#define POLICY(sym, name, text) { name, BL_ALLOC_##sym },
+static const cyaml_strval_t policies[] = { BL_ALLOC_POLICIES(POLICY) };
+#undef POLICY
+#define FIELD(sym, name, text) { name, BL_FP_FIELD_##sym },
+static const cyaml_strval_t path_fields[] = { BL_FP_FIELDS(FIELD) };
+#undef FIELD
+static const cyaml_strval_t hows[] = { { "greedy", 0 }, { "euler", 1 } };
+
+#define OPT  (CYAML_FLAG_OPTIONAL)
+#define ENUM (CYAML_FLAG_STRICT)
+
+static const cyaml_schema_value_t addr_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 2, 45) };
+static const cyaml_schema_field_t peer_fields[] = {
+	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct yaml_peer, name, 1, 31),
+	CYAML_FIELD_STRING_PTR("addr", CYAML_FLAG_POINTER, struct yaml_peer, addr, 2, 45),
+	CYAML_FIELD_STRING_PTR("mac", OPT | CYAML_FLAG_POINTER, struct yaml_peer, mac, 17, 17),
+	CYAML_FIELD_UINT("rack", OPT, struct yaml_peer, rack),
+	CYAML_FIELD_UINT("cap", OPT, struct yaml_peer, cap),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
+
+#define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct yaml_fp, name)
+static const cyaml_schema_field_t fields[] = {
+	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct yaml_fp, rate, 1, 31),
+	NUMBER(slot_ns), NUMBER(slot_bytes),
+	CYAML_FIELD_SEQUENCE("arbiters", CYAML_FLAG_POINTER, struct yaml_fp, arbiters, &addr_value, 1, BL_FP_ARBITERS_MAX),
+	CYAML_FIELD_STRING_PTR("group", OPT | CYAML_FLAG_POINTER, struct yaml_fp, group, 2, 45),
+	CYAML_FIELD_STRING_PTR("secret", OPT | CYAML_FLAG_POINTER, struct yaml_fp, secret, 1, 32),
+	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies, CYAML_ARRAY_LEN(policies)),
+	NUMBER(window_slots), NUMBER(lead_us), NUMBER(run_slots), NUMBER(watchdog_us), NUMBER(dead_us), NUMBER(guard_us), NUMBER(quota), NUMBER(rtt_us),
+	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(late_us), NUMBER(udp_ports),
+	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows, CYAML_ARRAY_LEN(hows)),
+	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields, CYAML_ARRAY_LEN(path_fields)),
+	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints, &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp, fields) };
+
+char *bl_fp_addr_text(const uint8_t addr[16], char *buf)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr);
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? addr + 12 : addr, buf, INET6_ADDRSTRLEN);
+	return buf;
+}
+
+bool bl_fp_addr_parse(const char *s, uint8_t addr[16])
+{
+	memset(addr, 0, 16);
+	if (strchr(s, ':'))
+		return inet_pton(AF_INET6, s, addr) == 1;
+	addr[10] = addr[11] = 0xff;
+	return inet_pton(AF_INET, s, addr + 12) == 1;
+}
+
+const char *bl_fp_field_name(unsigned int field)
+{
+	return field < BL_FP_FIELD_COUNT ? path_fields[field].str : "?";
+}
+
+int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16])
+{
+	unsigned int i;
+
+	for (i = 0; i < f->npeers; i++)
+		if (!memcmp(f->peer[i].addr, addr, 16))
+			return (int)i;
+	return -1;
+}
+
+uint32_t bl_fp_table(const struct bl_fp_file *f)
+{
+	uint8_t *all = malloc(16 * (f->npeers + 1));
+	uint32_t table = 0;
+	unsigned int i;
+
+	for (i = 0; all && i < f->npeers; i++)
+		memcpy(all + 16 * i, f->peer[i].addr, 16);
+	if (all)
+		table = bl_fcp_table(all, f->npeers);
+	free(all);
+	return table;
+}
+
+void bl_fp_free(struct bl_fp_file *f)
+{
+	free(f->peer);
+	f->peer = NULL;
+	f->npeers = 0;
+}
+
+static void or_else(uint32_t *v, uint32_t dflt)
+{
+	if (!*v)
+		*v = dflt;
+}
+
+int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
+{
+	uint32_t most = 0, *sum;
+	unsigned int i;
+
+	or_else(&f->slot_bytes, 1514);
+	/* a frame's 24 bytes of preamble, FCS and gap, and 1 % for what is not asked for: beacons, FCP itself */
+	if (!f->slot_ns && f->rate_bps)
+		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
+	or_else(&f->slot_ns, 1230);
+	or_else(&f->window_slots, 128);
+	or_else(&f->lead_us, 100);
+	or_else(&f->run_slots, 16);
+	or_else(&f->watchdog_us, 100);
+	or_else(&f->dead_us, 1000);
+	or_else(&f->quota, 1U << 16);
+	or_else(&f->rtt_us, 200);
+	or_else(&f->late_us, 100);
+	if (!f->udp_ports)
+		f->udp_ports = 49152;
+	f->nracks = 0;
+	for (i = 0; i < f->npeers; i++) {
+		if (!f->peer[i].cap)
+			f->peer[i].cap = 1;
+		if (f->peer[i].rack >= f->nracks)
+			f->nracks = f->peer[i].rack + 1U;
+	}
+	if (!f->npeers || f->npeers > BL_FCP_ENDPOINTS_MAX || f->nracks > BL_PATH_RACKS_MAX)
+		return bl_fail(err, EINVAL, "%u endpoints in %u racks; from 1 to %u, in at most %u", f->npeers, f->nracks, BL_FCP_ENDPOINTS_MAX, BL_PATH_RACKS_MAX);
+	if (f->slot_bytes < 64 || f->slot_bytes > 65535)
+		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to 65535", f->slot_bytes);
+	if (f->slot_ns < 100 || f->slot_ns > 10000000)
+		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
+	if (f->window_slots != 64 && f->window_slots != 128 && f->window_slots != 256 && f->window_slots != 512)
+		return bl_fail(err, EINVAL, "window_slots %u: 64, 128, 256 or 512", f->window_slots);
+	if (f->paths > BL_PATH_PATHS_MAX)
+		return bl_fail(err, EINVAL, "%u paths: at most %u", f->paths, BL_PATH_PATHS_MAX);
+	if (f->field == BL_FP_FIELD_MAC && f->paths > 31)
+		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most 31", f->paths);
+	if (f->field != BL_FP_FIELD_NONE && !f->paths)
+		return bl_fail(err, EINVAL, "path_field %s, but there are no paths; say how many", bl_fp_field_name(f->field));
+	if (f->udp_ports + f->paths > 65536)
+		return bl_fail(err, EINVAL, "udp_ports %u: the last path's port is above 65535", f->udp_ports);
+	sum = calloc(f->nracks, sizeof(*sum));
+	if (!sum)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < f->npeers; i++) {
+		sum[f->peer[i].rack] += f->peer[i].cap;
+		if (sum[f->peer[i].rack] > most)
+			most = sum[f->peer[i].rack];
+	}
+	free(sum);
+	if (f->rack_up && f->rack_up < most)
+		most = f->rack_up;
+	if (f->paths)
+		or_else(&f->path_cap, (most + f->paths - 1) / f->paths);
+	if (f->paths && (uint64_t)f->path_cap * f->paths < most)
+		return bl_fail(err, EINVAL, "%u paths of %u packets per slot do not carry the %u that a rack may send; lower rack_up or raise path_cap", f->paths, f->path_cap,
+			       most);
+	return 0;
+}
+
+static int take_secret(uint64_t secret[2], const char *s, const char *path, struct bl_err *err)
+{
+	unsigned long long hi, lo;
+
+	if (!s)
+		return 0;
+	if (strlen(s) != 32 || strspn(s, "0123456789abcdefABCDEF") != 32 || sscanf(s, "%16llx%16llx", &hi, &lo) != 2)
+		return bl_yaml_bad(path, "secret", 0, err, "a secret is 32 hex digits, for example from `openssl rand -hex 16`");
+	secret[0] = hi;
+	secret[1] = lo;
+	return 0;
+}
+
+static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+{
+	unsigned int i, macs = 0;
+	int first;
+
+	f->peer = calloc(y->endpoints_count, sizeof(*f->peer));
+	if (!f->peer)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < y->endpoints_count; i++) {
+		const struct yaml_peer *from = &y->endpoints[i];
+		struct bl_fp_peer *p = &f->peer[i];
+
+		if (!bl_fp_addr_parse(from->addr, p->addr))
+			return bl_yaml_bad(path, "addr", i, err, "%s is no IP address", from->addr);
+		first = bl_fp_find(f, p->addr);
+		if (first >= 0)
+			return bl_yaml_bad(path, "addr", i, err, "%s is endpoint %d already", from->addr, first);
+		p->has_mac = from->mac != NULL;
+		if (from->mac && (!bl_mac_parse(from->mac, p->mac) || p->mac[0] & 1))
+			return bl_yaml_bad(path, "mac", macs, err, "%s is no Ethernet address of one station", from->mac);
+		macs += from->mac != NULL;
+		p->rack = from->rack;
+		p->cap = from->cap;
+		if (from->name)
+			snprintf(p->name, sizeof(p->name), "%s", from->name);
+		else
+			snprintf(p->name, sizeof(p->name), "%.31s", from->addr);
+		f->npeers++;
+	}
+	return 0;
+}
+
+static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+{
+	struct bl_err why;
+	unsigned int i;
+
+	if (y->rate && !bl_rate_parse(y->rate, &f->rate_bps))
+		return bl_yaml_bad(path, "rate", 0, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", y->rate);
+	f->slot_ns = y->slot_ns;
+	f->slot_bytes = y->slot_bytes;
+	for (i = 0; i < y->arbiters_count; i++)
+		if (!bl_fp_addr_parse(y->arbiters[i], f->arbiter[i]))
+			return bl_yaml_bad(path, "arbiters", 0, err, "%s is no IP address", y->arbiters[i]);
+	f->narbiters = y->arbiters_count;
+	f->has_group = y->group != NULL;
+	if (y->group && !bl_fp_addr_parse(y->group, f->group))
+		return bl_yaml_bad(path, "group", 0, err, "%s is no IP address", y->group);
+	if (f->narbiters > 1 && !y->group)
+		return bl_yaml_bad(path, "arbiters", 0, err, "%u arbiters need a group, or both would rule", f->narbiters);
+	f->policy = y->policy;
+	f->window_slots = y->window_slots;
+	f->lead_us = y->lead_us;
+	f->run_slots = y->run_slots;
+	f->watchdog_us = y->watchdog_us;
+	f->dead_us = y->dead_us;
+	f->guard_us = y->guard_us;
+	f->quota = y->quota;
+	f->rtt_us = y->rtt_us;
+	f->rack_up = y->rack_up;
+	f->paths = y->paths;
+	f->path_cap = y->path_cap;
+	f->euler = y->how;
+	f->late_us = y->late_us;
+	f->field = (enum bl_fp_field)y->field;
+	f->udp_ports = y->udp_ports;
+	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err))
+		return -EINVAL;
+	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
+}
+
+int bl_fp_load(struct bl_fp_file *f, const char *path, struct bl_err *err)
+{
+	struct yaml_fp *y;
+	int rc;
+
+	memset(f, 0, sizeof(*f));
+	rc = bl_yaml_load(path, &top, (void **)&y, err);
+	if (rc)
+		return rc;
+	rc = take(f, y, path, err);
+	bl_yaml_free(&top, y);
+	if (rc)
+		bl_fp_free(f);
+	return rc;
+}

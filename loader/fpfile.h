@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the arbiters and hosts of a Fastpass network agree on: one YAML file, the same on all of them.
+ *
+ *	rate: 10gbit			# of a link of capacity 1; with slot_bytes it gives the slot's length, here 1230 ns with 1 % to spare
+ *	arbiters: [10.0.0.250, 10.0.0.251]	# by rank: the first rules unless it is dead
+ *	group: 239.7.7.7		# where arbiters hear each other
+ *	policy: fair
+ *	paths: 2
+ *	endpoints:
+ *	  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00, rack: 0 }
+ *	  - { name: h2, addr: 10.0.0.2, mac: 02:c4:00:02:00:00, rack: 1 }
+ *
+ * An endpoint's number is its place in the list. @addr is where its daemon speaks FCP from; @mac is where frames for it go to: its bl0.
+ */
+#ifndef BARLINE_FPFILE_H
+#define BARLINE_FPFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node.h"
+
+#define BL_FP_ARBITERS_MAX 4
+
+/* How a path travels. X(SYMBOL, "name", "text"). Append only: the number is in struct bl_hold_cfg. */
+#define BL_FP_FIELDS(X) \
+	X(NONE, "none",     "not at all: switches choose") \
+	X(MAC,  "mac",      "in the source MAC address, where barline's switches look") \
+	X(UDP,  "udp-port", "as the source port of the outermost UDP header, for switches that hash it (ECMP spoofing)")
+enum bl_fp_field {
+#define X(sym, name, text) BL_FP_FIELD_##sym,
+	BL_FP_FIELDS(X)
+#undef X
+	BL_FP_FIELD_COUNT
+};
+
+/** struct bl_fp_peer - an endpoint. @addr: IPv6 or IPv4-mapped. @has_mac: @mac was given. @cap: packets per slot of its link. */
+struct bl_fp_peer {
+	char name[32];
+	uint8_t addr[16];
+	uint8_t mac[6];
+	bool has_mac;
+	uint16_t rack;
+	uint16_t cap;
+};
+
+/**
+ * struct bl_fp_file - the file. 0: the default, in parentheses.
+ * @slot_ns: of a slot. @slot_bytes: bytes of frame in it (1514).
+ * @arbiter, @narbiters: addresses by rank. @group, @has_group: multicast group of watchdogs, IPv6 or IPv4-mapped; without one there is one arbiter.
+ * @policy: number of an allocator's policy (arbiter/alloc.h). @window_slots: 64 to 512 (128).
+ * @lead_us, @run_slots, @watchdog_us, @dead_us, @guard_us, @quota, @rtt_us: as in struct bl_arb_cfg.
+ * @rack_up: packets per slot between a rack and the rest; 0: as many as its endpoints have.
+ * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up). @euler: by Euler splits instead of greedily.
+ * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FP_FIELD_UDP; path k is k above it (49152).
+ */
+struct bl_fp_file {
+	uint64_t secret[2];
+	uint64_t rate_bps;
+	uint32_t slot_ns, slot_bytes;
+	uint8_t arbiter[BL_FP_ARBITERS_MAX][16];
+	unsigned int narbiters;
+	uint8_t group[16];
+	bool has_group;
+	unsigned int policy;
+	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us;
+	uint32_t rack_up, paths, path_cap;
+	bool euler;
+	uint32_t late_us;
+	enum bl_fp_field field;
+	uint16_t udp_ports;
+	struct bl_fp_peer *peer;
+	unsigned int npeers, nracks;
+};
+
+/** bl_fp_load - reads and checks it. Returns 0 or -errno with file and line in @err. Free with bl_fp_free(). */
+int bl_fp_load(struct bl_fp_file *f, const char *path, struct bl_err *err);
+/** bl_fp_defaults - fills in what is 0. Returns 0, or -errno: the numbers do not go together. */
+int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err);
+void bl_fp_free(struct bl_fp_file *f);
+/** bl_fp_find - number of the endpoint with that address; -1: none. */
+int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16]);
+/** bl_fp_table - hash of the list of endpoints (bl_fcp_table()). */
+uint32_t bl_fp_table(const struct bl_fp_file *f);
+const char *bl_fp_field_name(unsigned int field);
+/** bl_fp_addr_text - IPv6 or IPv4-mapped address as text; @buf has 46 bytes. bl_fp_addr_parse - back. */
+char *bl_fp_addr_text(const uint8_t addr[16], char *buf);
+bool bl_fp_addr_parse(const char *s, uint8_t addr[16]);
+
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The arbiter's engine: what the allocator gave, slot by slot with paths. Every slot is counted again here, by endpoint and by rack and path, and by pair: nothing is lost or
+ * doubled on the way.
+ */
+#include "arbiter/engine.h" /* first, for <netinet/in.h> */
+
+#include <stdarg.h>
+
+#include "arbiter/alloc.h"
+#include "unit.h"
+
+int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return -errnum;
+}
+
+#define HOSTS 24
+#define RACKS 3
+#define MAX   8192
+
+/** struct net - @given: MTUs of each pair that came out with a path, or without needing one. @back: refunds. */
+struct net {
+	struct bl_fp_file f;
+	struct bl_fp_peer peer[HOSTS];
+	struct bl_engine *e;
+	uint32_t asked[HOSTS][HOSTS], given[HOSTS][HOSTS], back[HOSTS][HOSTS];
+	struct arb_grant g[MAX];
+};
+
+static struct net *open_net(uint32_t paths, uint32_t cap, bool euler)
+{
+	struct net *n = calloc(1, sizeof(*n));
+	struct bl_err err;
+	uint32_t i;
+
+	n->f = (struct bl_fp_file){ .slot_ns = 1230, .slot_bytes = 1514, .policy = BL_ALLOC_FAIR, .window_slots = 128, .quota = 65536, .paths = paths, .path_cap = cap,
+				    .euler = euler, .peer = n->peer, .npeers = HOSTS, .nracks = RACKS };
+	for (i = 0; i < HOSTS; i++) {
+		n->peer[i].rack = (uint16_t)(i % RACKS);
+		n->peer[i].cap = 1;
+	}
+	assert_int_equal(bl_engine_new(&n->e, &n->f, 1, &err), 0);
+	return n;
+}
+
+static void close_net(struct net *n)
+{
+	bl_engine_free(n->e);
+	free(n);
+}
+
+static void ask(struct net *n, uint32_t src, uint32_t dst, uint32_t mtus)
+{
+	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), src, dst, mtus), 0);
+	n->asked[src][dst] += src == dst ? 0 : mtus;
+}
+
+/* one run, in pieces of @piece, through the selector; everything checked. @dead: this path from rack 0 to 1 must not be used; 0xff: all may. */
+static uint32_t run(struct net *n, uint64_t slot, uint32_t piece, uint8_t dead)
+{
+	const struct arb_alloc_ops *ops = bl_engine_ops(n->e);
+	static uint8_t src_at[256][HOSTS], dst_at[256][HOSTS], up[256][RACKS][64], down[256][RACKS][64];
+	uint32_t count = 0, got, i, total = 0;
+
+	memset(src_at, 0, sizeof(src_at));
+	memset(dst_at, 0, sizeof(dst_at));
+	memset(up, 0, sizeof(up));
+	memset(down, 0, sizeof(down));
+	do {
+		got = ops->run(bl_engine_alloc(n->e), slot, n->g + count, piece);
+		count += got;
+		assert_in_range(count, 0, MAX - piece);
+	} while (got == piece);
+	assert_in_range(count, 0, ops->grants_max);
+	count = bl_engine_path_ops(n->e) ? bl_engine_path_ops(n->e)->assign(bl_engine_paths(n->e)[0], n->g, count, ops->grants_max) : count;
+	for (i = 0; i < count; i++) {
+		const struct arb_grant *g = &n->g[i];
+		uint32_t a = g->src % RACKS, b = g->dst % RACKS;
+		uint64_t bits;
+
+		if (g->kind == ARB_REFUND) {
+			n->back[g->src][g->dst] += g->mtus;
+			total += g->mtus;
+			continue;
+		}
+		assert_int_equal(g->kind, ARB_SLOTS);
+		assert_int_equal(g->mtus, 0);
+		assert_int_equal(g->path == BL_FCP_PATH_ANY, a == b || !n->f.paths);
+		for (bits = g->slots; bits; bits &= bits - 1) {
+			uint64_t s = g->base + (uint64_t)__builtin_ctzll(bits) - slot;
+
+			assert_in_range(s, 0, ops->horizon_slots - 1);
+			assert_int_equal(src_at[s][g->src]++, 0);
+			assert_int_equal(dst_at[s][g->dst]++, 0);
+			if (g->path != BL_FCP_PATH_ANY) {
+				assert_in_range(g->path, 0, n->f.paths - 1);
+				assert_in_range(++up[s][a][g->path], 1, n->f.path_cap);
+				assert_in_range(++down[s][b][g->path], 1, n->f.path_cap);
+				assert_false(a == 0 && b == 1 && g->path == dead);
+			}
+			n->given[g->src][g->dst]++;
+			total++;
+		}
+	}
+	return total;
+}
+
+static void all_served(const struct net *n)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < HOSTS; i++)
+		for (j = 0; j < HOSTS; j++)
+			assert_int_equal(n->given[i][j] + n->back[i][j], n->asked[i][j]);
+}
+
+static uint64_t begin_slot = 1ULL << 50;
+
+static void random_net(uint32_t paths, uint32_t cap, bool euler, uint32_t piece)
+{
+	struct net *n = open_net(paths, cap, euler);
+	uint64_t slot = begin_slot;
+	uint32_t i, k, refunds = 0;
+
+	for (k = 0; k < 60; k++) {
+		for (i = 0; k < 30 && i < 40; i++)
+			ask(n, (uint32_t)(rand() % HOSTS), (uint32_t)(rand() % HOSTS), 1 + (uint32_t)(rand() % 12));
+		run(n, slot, piece, 0xff);
+		slot += 64;
+	}
+	assert_false(bl_engine_ops(n->e)->waiting(bl_engine_alloc(n->e)));
+	all_served(n);
+	for (i = 0; i < HOSTS * HOSTS; i++)
+		refunds += n->back[i / HOSTS][i % HOSTS];
+	assert_int_equal(refunds, 0); /* as many paths as a rack may send packets: all find one */
+	close_net(n);
+}
+
+static void run__one_network(void **state)
+{
+	random_net(0, 0, false, 4096);
+}
+
+static void run__in_pieces(void **state)
+{
+	random_net(0, 0, false, 7);
+}
+
+static void assign__four_paths(void **state)
+{
+	random_net(4, 2, false, 4096);
+}
+
+static void assign__oversubscribed(void **state)
+{
+	random_net(3, 1, false, 4096);
+}
+
+static void assign__euler(void **state)
+{
+	random_net(4, 2, true, 4096);
+}
+
+static void usable__dead_path_is_left_alone(void **state)
+{
+	struct net *n = open_net(4, 2, false);
+	uint64_t slot = begin_slot;
+	uint32_t k, i;
+
+	assert_int_equal(bl_engine_usable(n->e, RACKS, 0, 1), -1);
+	assert_int_equal(bl_engine_usable(n->e, 0, RACKS, 1), -1);
+	assert_int_equal(bl_engine_usable(n->e, 0, 1, 0xd), 0); /* path 1 is dead */
+	for (k = 0; k < 40; k++) {
+		for (i = 0; i < 8; i++)
+			ask(n, 3 * i, 1 + 3 * ((i + k) % 8), 8);
+		run(n, slot, 4096, 1);
+		slot += 64;
+	}
+	/* all paths dead: the slots come back, to be asked for again */
+	bl_engine_usable(n->e, 0, 1, 0);
+	ask(n, 0, 1, 5);
+	run(n, slot, 4096, 0xff);
+	assert_int_equal(n->back[0][1], 5);
+	bl_engine_usable(n->e, 0, 1, 0xf);
+	ask(n, 0, 1, 5);
+	run(n, slot + 64, 4096, 0xff);
+	assert_int_equal(n->back[0][1], 5);
+	all_served(n);
+	close_net(n);
+}
+
+static void demand__to_oneself_is_never_given(void **state)
+{
+	struct net *n = open_net(0, 0, false);
+
+	ask(n, 4, 4, 100);
+	ask(n, 4, 5, 1);
+	assert_int_equal(run(n, begin_slot, 4096, 0xff), 1);
+	assert_false(bl_engine_ops(n->e)->waiting(bl_engine_alloc(n->e)));
+	close_net(n);
+}
+
+static void forget__only_what_it_sends(void **state)
+{
+	struct net *n = open_net(0, 0, false);
+
+	ask(n, 4, 5, 100);
+	ask(n, 5, 4, 100);
+	bl_engine_ops(n->e)->forget(bl_engine_alloc(n->e), 4);
+	assert_int_equal(run(n, begin_slot, 4096, 0xff), 100);
+	assert_int_equal(n->given[5][4], 100);
+	close_net(n);
+}
+
+static void run__clock_that_goes_back(void **state)
+{
+	struct net *n = open_net(0, 0, false);
+
+	ask(n, 1, 2, 1);
+	assert_int_equal(run(n, begin_slot + 1000, 4096, 0xff), 1);
+	ask(n, 1, 2, 1);
+	assert_int_equal(bl_engine_ops(n->e)->run(bl_engine_alloc(n->e), begin_slot, n->g, MAX), 1);
+	assert_true(n->g[0].base + (uint64_t)__builtin_ctzll(n->g[0].slots) > begin_slot + 1000);
+	close_net(n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(run__one_network),
+		cmocka_unit_test(run__in_pieces),
+		cmocka_unit_test(assign__four_paths),
+		cmocka_unit_test(assign__oversubscribed),
+		cmocka_unit_test(assign__euler),
+		cmocka_unit_test(usable__dead_path_is_left_alone),
+		cmocka_unit_test(demand__to_oneself_is_never_given),
+		cmocka_unit_test(forget__only_what_it_sends),
+		cmocka_unit_test(run__clock_that_goes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
