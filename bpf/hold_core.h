@@ -10,6 +10,7 @@
 #ifndef BARLINE_HOLD_CORE_H
 #define BARLINE_HOLD_CORE_H
 
+#include "../maps/fcp_abi.h"
 #include "../maps/hold_abi.h"
 #include "wire_core.h"
 
@@ -102,6 +103,12 @@ BL_CORE int bl_look(const void *start, const void *stop, struct bl_look *l)
 BL_CORE int bl_look_control(const struct bl_look *l)
 {
 	return l->kind == BL_LOOK_ARP || l->kind == BL_LOOK_ND;
+}
+
+/** bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others' data comes late. */
+BL_CORE int bl_look_fcp(const struct bl_look *l)
+{
+	return l->proto == BL_UDP && (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT);
 }
 
 /** bl_hold_at_all - 0: the frame is for destination 0, which is never held back. */

@@ -4,7 +4,7 @@
  *
  * With policy "none" that is everything, as fast as the NIC's link: whose time is earliest comes first, and a destination that has more gets the time at
  * which it was served, so destinations take turns. Destination 0 (ARP, ND, broadcast) gets time 0: it is always first. With "pl2" host_pl2.h decides for the other
- * destinations: nothing yet, an RSV, or a frame of a burst. BPF side only.
+ * destinations: nothing yet, an RSV, or a frame of a burst; with "fastpass" host_fp.h: nothing yet, or a frame in its timeslot. BPF side only.
  */
 #ifndef BARLINE_HOST_HOLD_H
 #define BARLINE_HOST_HOLD_H
@@ -12,6 +12,7 @@
 #include "hold_core.h"
 #include "queue_util.h"
 #include "host_pl2.h"
+#include "host_fp.h"
 
 /* ---- frames of applications ---- */
 
@@ -93,6 +94,8 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 		return BL_R_HOLD_FULL;
 	if (why != BL_R_NONE)
 		return why;
+	if (dest && cfg->policy == BL_POLICY_FASTPASS)
+		bl_fp_held(dest, (__u32)bpf_xdp_get_buff_len(ctx), cfg);
 	if (bl_due_put(due, dest, dest ? now : 0))
 		bl_pace_ring();
 	return BL_R_HELD;
@@ -117,8 +120,8 @@ static __always_inline int bl_host_off(struct bl_host_turn *t, __u64 at, __u32 l
 	return 1;
 }
 
-/* The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited. The slot stays taken. */
-static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry, __u64 due_ns, __u32 early)
+/* The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @path: Fastpass's. The slot stays taken. */
+static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry, __u64 due_ns, __u32 early, __u32 path)
 {
 	__u32 slot = BL_RING_SLOT(entry), len = BL_RING_LEN(entry);
 	__u64 at = bl_due_of(t->due->free[0], due_ns);
@@ -131,6 +134,8 @@ static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn
 		if ((void *)(eth + 1) <= end)
 			eth->h_source[0] |= BL_EARLY_MAC0;
 	}
+	if (sent && path != BL_FP_NO_PATH)
+		bl_fp_path(ctx, t->cfg, path);
 	sent = sent && bl_host_off(t, at, len);
 	bl_pace_note(t->page, slot, sent, at, t->now);
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
@@ -148,7 +153,7 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 	*again = bl_queue_len(key) | bl_queue_len(key + 1) ? (dest ? t->now : 0) : BL_DUE_NEVER;
 	if (!entry)
 		return XDP_DROP;
-	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0);
+	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, BL_FP_NO_PATH);
 	bl_slot_free(BL_RING_SLOT(entry));
 	return verdict;
 }
@@ -168,8 +173,24 @@ static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *
 			t->page->failed++;
 		verdict = bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 	} else if (p.what == BL_DO_FRAME) {
-		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early);
+		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early, BL_FP_NO_PATH);
 		bl_pl2_sent(dest, t->cfg, t->now, &p);
+	}
+	*again = p.next_ns;
+	return verdict;
+}
+
+static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
+{
+	struct bl_fp_turn p = {};
+	int verdict = XDP_DROP;
+
+	bl_fp_turn(dest, t->cfg, t->now, &p);
+	if (p.what == BL_FP_AT_ONCE)
+		return bl_host_at_once(ctx, t, dest, again);
+	if (p.what == BL_FP_FRAME) {
+		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, 0, p.path);
+		bl_slot_free(BL_RING_SLOT(p.entry));
 	}
 	*again = p.next_ns;
 	return verdict;
@@ -195,6 +216,8 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
+		else if (s.pick.index && t.cfg->policy == BL_POLICY_FASTPASS)
+			verdict = bl_host_fastpass(ctx, &t, s.pick.index, &again);
 		else
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 	}

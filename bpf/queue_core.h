@@ -91,6 +91,14 @@ BL_CORE __u32 bl_ring_take(struct bl_queue *q)
 	return entry;
 }
 
+/** bl_ring_take_upto - the oldest entry if its frame has at most @max bytes, or 0. Under the queue's lock. */
+BL_CORE __u32 bl_ring_take_upto(struct bl_queue *q, __u32 max)
+{
+	if (q->head == q->tail || BL_RING_LEN(q->ring[q->head & (BL_RING - 1)]) > max)
+		return 0;
+	return bl_ring_take(q);
+}
+
 /** bl_ring_len - frames in it. Without the lock: what it was a moment ago; callers who must not miss a frame pair it with a barrier (struct bl_due). */
 BL_CORE __u32 bl_ring_len(const struct bl_queue *q)
 {

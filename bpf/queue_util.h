@@ -100,6 +100,20 @@ __attribute__((noinline)) int bl_queue_get(__u32 key)
 	return (int)entry;
 }
 
+/* The oldest entry if its frame has at most @max bytes, or 0. */
+__attribute__((noinline)) int bl_queue_get_upto(__u32 key, __u32 max)
+{
+	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
+	__u32 entry;
+
+	if (!q)
+		return 0;
+	bpf_spin_lock(&q->lock);
+	entry = bl_ring_take_upto(q, max);
+	bpf_spin_unlock(&q->lock);
+	return (int)entry;
+}
+
 /* Returns 0, or -1 if the queue is empty. */
 static __always_inline int bl_queue_take(__u32 key, __u32 *entry)
 {

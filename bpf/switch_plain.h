@@ -81,7 +81,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 			eth->h_source[0] &= ~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
 	}
 	if (to->metered)
-		return bl_port_put(ctx, r.out, bl_look_control(&l) ? BL_CL_CONTROL : BL_CL_DATA);
+		return bl_port_put(ctx, r.out, bl_look_control(&l) || bl_look_fcp(&l) ? BL_CL_CONTROL : BL_CL_DATA);
 	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? BL_R_PASSED_ON : BL_R_REDIRECT_FAILED;
 }
 

@@ -91,11 +91,11 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 			return ARGP_ERR_UNKNOWN;
 		s->policy = bl_policy_by_name(arg);
 		if (s->policy < 0)
-			argp_error(state, "policy \"%s\": none or pl2", arg);
+			argp_error(state, "policy \"%s\": none, pl2 or fastpass", arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!memcmp(s, &(struct bl_admission_set)BL_ADMISSION_SAME, sizeof(*s)))
-			argp_error(state, "set what? A policy (none, pl2), or one of the options");
+			argp_error(state, "set what? A policy (none, pl2, fastpass), or one of the options");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -103,8 +103,8 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 
 int cmd_admission_set(int argc, char **argv)
 {
-	static const struct argp argp = { .options = set_options, .parser = parse_set, .args_doc = "[none|pl2]", .children = cmd_globals,
-					  .doc = "barline admission set - other settings of admission, while the node runs\vOn a host, pl2: bursts wait for a grant; "
+	static const struct argp argp = { .options = set_options, .parser = parse_set, .args_doc = "[none|pl2|fastpass]", .children = cmd_globals,
+					  .doc = "barline admission set - other settings of admission, while the node runs\vOn a host, pl2: bursts wait for a grant; fastpass: frames wait for timeslots; "
 						 "none: frames go at once. On a switch, pl2: reservations are made and data needs one. The daemon's next start sets what "
 						 "its configuration says." };
 	struct bl_admission_set set = BL_ADMISSION_SAME;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../arbiter/alloc.h"
 #include "cmd.h"
 #include "drive.h"
 #include "lab.h"
@@ -169,6 +170,7 @@ struct lab *lab_new(void)
 		lab->spec.tors = lab->spec.spines = 2;
 		lab->spec.mtu = 1500;
 		lab->spec.dead_after_us = 500000;
+		lab->spec.fp_policy = BL_ALLOC_FAIR;
 		lab->spec.bench = bench_defaults;
 	}
 	return lab;

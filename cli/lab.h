@@ -17,18 +17,21 @@
 #ifndef BARLINE_CLI_LAB_H
 #define BARLINE_CLI_LAB_H
 
+#include "../loader/fpfile.h"
 #include "../loader/node.h"
 #include "bench.h"
 
 #define LAB_HOSTS_MAX  64
 #define LAB_TORS_MAX   8
 #define LAB_SPINES_MAX 8
-#define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX)
+#define LAB_ARBITERS_MAX 2
+#define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX + LAB_ARBITERS_MAX)
 #define LAB_NETNS_DIR  BL_RUN_DIR "/netns"
 #define LAB_SOCKET     "barline-lab-"
 
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
+ * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h).
  * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
@@ -38,11 +41,12 @@ struct lab_spec {
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
 	int64_t skew_ns[LAB_HOSTS_MAX];
+	unsigned int arbiters, fp_policy;
 	struct bl_admission_cfg admission;
 	struct bench_params bench;
 };
 
-enum lab_kind { LAB_HOST, LAB_TOR, LAB_SPINE };
+enum lab_kind { LAB_HOST, LAB_TOR, LAB_SPINE, LAB_ARBITER };
 
 /**
  * struct lab_port - one end of a link. @peer_node, @peer_port: the other.
@@ -63,7 +67,7 @@ struct lab_node {
 	enum lab_kind kind;
 	unsigned int index, tor, slot;
 	unsigned int nports;
-	struct lab_port ports[LAB_HOSTS_MAX + LAB_SPINES_MAX];
+	struct lab_port ports[LAB_HOSTS_MAX + LAB_SPINES_MAX + LAB_ARBITERS_MAX];
 	int netns;
 };
 
@@ -71,6 +75,9 @@ struct lab {
 	struct lab_spec spec;
 	unsigned int nnodes;
 	struct lab_node nodes[LAB_NODES_MAX];
+	/* of lab_plan(), where there are arbiters */
+	struct bl_fp_file fp;
+	struct bl_fp_peer fp_peer[LAB_HOSTS_MAX];
 };
 
 /* lab_net.c */
@@ -86,7 +93,12 @@ int lab_bl0(const struct lab *lab, const struct lab_node *n);
 /** lab_bl0_addr - 10.78.T.I or fd78::T:I, of host I of ToR T. */
 void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16]);
 
+/** lab_station - a node with one NIC and addresses: a host or an arbiter. */
+bool lab_station(const struct lab_node *n);
+
 /* lab_proc.c */
+/** lab_arbiter - be the arbiter of @rank, from 0, in its namespace, until SIGTERM. The exit status. */
+int lab_arbiter(struct lab *lab, unsigned int rank);
 /** lab_start - @driver: `lab run`: its result is the exit status. NULL: `lab up`: returns when the lab is up. */
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab));
 /** lab_find - connect to a lab; fd and init's pid. -1 after an error message. */

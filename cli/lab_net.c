@@ -4,7 +4,7 @@
  *
  * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
  * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet. With admission, each host is a second station there, bl0, with
- * 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as applications' networks do.
+ * 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as applications' networks do. Fastpass's arbiters are a1 and a2, 10.77.1.201 and .202: hosts without barline.
  * L3: hosts have a /32 and a default route to 10.77.250.t; the ToR has a host route per port, and leaf-spine adds one route over all spines.
  */
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
 {
-	static const char letter[] = { [LAB_HOST] = 'h', [LAB_TOR] = 's', [LAB_SPINE] = 'p' };
+	static const char letter[] = { [LAB_HOST] = 'h', [LAB_TOR] = 's', [LAB_SPINE] = 'p', [LAB_ARBITER] = 'a' };
 	struct lab_node *n = &lab->nodes[lab->nnodes++];
 
 	snprintf(n->name, sizeof(n->name), "%c%u", letter[kind], index);
@@ -49,6 +49,64 @@ static void add_link(struct lab *lab, struct lab_node *a, enum bl_port_role ra, 
 	snprintf(pb->ifname, sizeof(pb->ifname), "%s", name_b);
 	a->nports++;
 	b->nports++;
+}
+
+#define ARBITER_SLOT 200 /* 10.77.1.201 and .202 */
+
+static void addr4(uint8_t *a, unsigned int net, unsigned int i)
+{
+	const uint8_t v[4] = { 10, 77, (uint8_t)net, (uint8_t)i };
+
+	memcpy(a, v, 4);
+}
+
+bool lab_station(const struct lab_node *n)
+{
+	return n->kind == LAB_HOST || n->kind == LAB_ARBITER;
+}
+
+/* The file of this rack's Fastpass, as fpfile.h has it. Times are those of a busy machine: a thread of two cores may wait for milliseconds. */
+static void plan_fp(struct lab *lab)
+{
+	const struct lab_spec *s = &lab->spec;
+	struct bl_fp_file *f = &lab->fp;
+	unsigned int i;
+
+	memset(f, 0, sizeof(*f));
+	f->peer = lab->fp_peer;
+	f->policy = s->fp_policy;
+	/* frames are counted without preamble and gap, as the meters do; 8 % are left for beacons, FCP, ARP, and for what a meter loses when its CPU is taken away */
+	f->slot_bytes = 1514;
+	f->slot_ns = s->admission.rate_bps ? (uint32_t)(1514 * 8.64e9 / (double)s->admission.rate_bps) : 12300;
+	f->window_slots = 64;
+	f->run_slots = 2;
+	f->lead_us = 300;
+	f->late_us = 500;
+	f->rtt_us = 2000;
+	f->watchdog_us = 500;
+	f->dead_us = (uint32_t)(f->lead_us + 66 * f->slot_ns / 1000 + 4 * f->watchdog_us + 3000);
+	f->has_group = true;
+	memcpy(f->group + 10, (const uint8_t[]){ 0xff, 0xff, 239, 77, 7, 7 }, 6);
+	for (i = 0; i < lab->nnodes; i++) {
+		const struct lab_node *n = &lab->nodes[i];
+		uint8_t *addr = n->kind == LAB_ARBITER ? f->arbiter[n->index - 1] : f->peer[n->index - 1].addr;
+
+		if (!lab_station(n))
+			continue;
+		memset(addr, 0, 10);
+		memset(addr + 10, 0xff, 2);
+		addr4(addr + 12, n->tor, n->slot);
+		if (n->kind == LAB_ARBITER) {
+			f->narbiters++;
+			continue;
+		}
+		snprintf(f->peer[n->index - 1].name, sizeof(f->peer[0].name), "%s", n->name);
+		bl_bl0_mac(n->ports[0].mac, f->peer[n->index - 1].mac);
+		f->peer[n->index - 1].has_mac = true;
+		f->peer[n->index - 1].rack = (uint16_t)(n->tor - 1);
+		f->peer[n->index - 1].cap = 1;
+		f->npeers++;
+	}
 }
 
 void lab_plan(struct lab *lab)
@@ -78,13 +136,16 @@ void lab_plan(struct lab *lab)
 			snprintf(name, sizeof(name), "up%u", p + 1);
 			add_link(lab, tor[t], BL_PORT_UP, name, spine[p], BL_PORT_DOWN, tor[t]->name);
 		}
-}
+	if (!s->admission.on || s->admission.policy != BL_POLICY_FASTPASS)
+		return;
+	for (i = 0; i < (s->arbiters ? s->arbiters : LAB_ARBITERS_MAX); i++) {
+		struct lab_node *a = add_node(lab, LAB_ARBITER, i + 1);
 
-static void addr4(uint8_t *a, unsigned int net, unsigned int i)
-{
-	const uint8_t v[4] = { 10, 77, (uint8_t)net, (uint8_t)i };
-
-	memcpy(a, v, 4);
+		a->tor = 1;
+		a->slot = ARBITER_SLOT + i + 1;
+		add_link(lab, a, BL_PORT_UP, "eth0", tor[0], BL_PORT_HOST, a->name);
+	}
+	plan_fp(lab);
 }
 
 static void addr6(uint8_t *a, unsigned int net, unsigned int i)
@@ -233,7 +294,7 @@ static int host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int f
 		return err ? err : nl_route(nl, family, NULL, 0, &hop, 1);
 	}
 	for (i = 0; !err && i < lab->nnodes; i++) {
-		if (lab->nodes[i].kind != LAB_HOST || &lab->nodes[i] == n)
+		if (!lab_station(&lab->nodes[i]) || &lab->nodes[i] == n)
 			continue;
 		lab_host_addr(&lab->nodes[i], family, a);
 		err = nl_neigh(nl, nic->ifindex, family, a, lab->nodes[i].ports[0].mac);
@@ -256,7 +317,7 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 		const struct lab_node *peer = &lab->nodes[p->peer_node];
 		const uint8_t *peer_mac = peer->ports[p->peer_port].mac;
 
-		if (peer->kind == LAB_HOST) {
+		if (lab_station(peer)) {
 			hop = (struct nl_hop){ .ifindex = p->ifindex };
 			lab_host_addr(peer, family, a);
 			err = nl_neigh(nl, p->ifindex, family, a, peer_mac);
@@ -309,13 +370,13 @@ static int configure(struct lab *lab, struct lab_node *n)
 		err = nl_tx_plain(n->ports[i].ifname);
 		if (!err)
 			err = nl_up(&nl, n->ports[i].ifindex);
-		if (!err && lab->spec.bare)
+		if (!err && (lab->spec.bare || n->kind == LAB_ARBITER))
 			err = pass_attach(n->ports[i].ifindex);
 	}
-	if (!err && n->kind != LAB_HOST && !lab->spec.l3)
+	if (!err && !lab_station(n) && !lab->spec.l3)
 		err = bridge_ports(n, &nl);
 	for (f = 0; !err && f < 2; f++) {
-		if (n->kind == LAB_HOST)
+		if (lab_station(n))
 			err = host_routes(lab, n, &nl, families[f]);
 		else if (lab->spec.l3)
 			err = switch_routes(lab, n, &nl, families[f]);
@@ -336,7 +397,7 @@ int lab_build(struct lab *lab)
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = make_netns(&lab->nodes[i]);
 		if (!err)
-			err = sysctls(lab->spec.l3 && lab->nodes[i].kind != LAB_HOST, lab->spec.admission.on && lab->nodes[i].kind == LAB_HOST);
+			err = sysctls(lab->spec.l3 && !lab_station(&lab->nodes[i]), lab->spec.admission.on && lab->nodes[i].kind == LAB_HOST);
 	}
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = enter(lab->nodes[i].netns);
@@ -403,11 +464,11 @@ static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_
 	for (i = 0, k = 0; i < n->nports; i++) {
 		const struct lab_node *peer = &lab->nodes[n->ports[i].peer_node];
 
-		if (peer->kind != LAB_HOST)
+		if (!lab_station(peer))
 			continue;
 		memcpy(cfg->fdb[k].mac, peer->ports[n->ports[i].peer_port].mac, 6);
 		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
-		if (!lab->spec.admission.on)
+		if (!lab->spec.admission.on || peer->kind == LAB_ARBITER)
 			continue;
 		bl_bl0_mac(cfg->fdb[k - 1].mac, cfg->fdb[k].mac);
 		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
@@ -437,6 +498,8 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	if (n->kind == LAB_HOST) {
 		/* the queues that a lab is about are the switch's */
 		cfg->admission.queue = (struct bl_limit_cfg){ 0 };
+		if (lab->fp.narbiters)
+			cfg->admission.fp = &lab->fp;
 		if (!cfg->ncpus)
 			cfg->ncpus = 1; /* CPU 0, as the switches: beacons start where they are forwarded */
 		cfg->skew_ns = lab->spec.skew_ns[n->index - 1];

@@ -2,6 +2,8 @@
 /*
  * The process tree of a lab: making it, finding it, entering it (lab.h).
  */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,10 +24,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../arbiter/server.h"
+#include "arbiter.h"
 #include "cmd.h"
 #include "lab.h"
 
 #define LAB_LOG BL_RUN_DIR "/lab.log"
+#define BL_LAB_LOG 4 /* warnings */
 
 /**
  * struct tree - what the processes of one lab hand each other.
@@ -121,6 +126,8 @@ static int open_nodes(struct tree *t)
 		int e;
 
 		out_progress("raising the lab: programs on %s", n->name);
+		if (n->kind == LAB_ARBITER)
+			continue;
 		if (lab_node_cfg(t->lab, n, &cfg))
 			return cli_fail("out of memory");
 		e = bl_node_open(&node, t->server, &cfg, &err);
@@ -214,6 +221,47 @@ static void to_background(void)
 	dup2(log >= 0 ? log : null, STDERR_FILENO);
 }
 
+int lab_arbiter(struct lab *lab, unsigned int rank)
+{
+	const struct sched_param prio = { .sched_priority = 1 };
+	struct bl_arb_cfg how = { .threads = 1 };
+	char path[64];
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "barline-arbiter");
+	default_signals();
+	snprintf(path, sizeof(path), LAB_NETNS_DIR "/a%u", rank + 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		return cli_fail("cannot enter %s: %s", path, strerror(errno));
+	close(fd);
+	/* as the threads of the hosts' daemon: a slot that is given late is a slot lost */
+	sched_setscheduler(0, SCHED_FIFO, &prio);
+	if (!cli.verbose)
+		bl_log_level = BL_LAB_LOG;
+	return arb_serve(&lab->fp, rank, &how, NULL, NULL);
+}
+
+static int start_arbiters(struct tree *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->lab->fp.narbiters; i++) {
+		pid_t pid;
+
+		fflush(NULL);
+		pid = fork();
+		if (pid < 0)
+			return cli_fail("cannot fork an arbiter: %s", strerror(errno));
+		if (!pid) {
+			close(t->listen);
+			_exit(lab_arbiter(t->lab, i));
+		}
+	}
+	return 0;
+}
+
 /* pid 1 of the lab: reaps, answers visitors, and takes everything with it when it ends */
 static int init_main(struct tree *t)
 {
@@ -248,6 +296,8 @@ static int init_main(struct tree *t)
 			if (read(t->up[0], &c, 1) != 1)
 				return 1;
 			t->is_up = true;
+			if (start_arbiters(t))
+				return 1;
 			if (!t->driver)
 				to_background();
 			if (ready >= 0 && write(ready, "R", 1) != 1)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../arbiter/alloc.h"
 #include "../loader/rate.h"
 #include "cmd.h"
 #include "drive.h"
@@ -25,7 +26,7 @@ const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES] = { 1024, 4096 };
 enum { KEY_POLICY = 500, KEY_SECONDS, KEY_TRANSPORT, KEY_OFFER, KEY_CONGESTION, KEY_OUT, KEY_UNMETERED };
 
 static const struct argp_option options[] = {
-	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,pl2): none, pl2, pl2:two-counter, pl2:joint, pl2:bitmap; off: the plain kernel, no admission", 2 },
+	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,pl2): none, pl2, pl2:two-counter, pl2:joint, pl2:bitmap, fastpass, fastpass:min-fct and so on; off: the plain kernel, no admission", 2 },
 	{ "unmetered", KEY_UNMETERED, NULL, 0, "links as fast as they go (default: --rate 250mbit)", 2 },
 	{ "transport", KEY_TRANSPORT, "LIST", 0, "tcp, udp or both (default tcp,udp)", 2 },
 	{ "seconds", KEY_SECONDS, "S", 0, "of each measurement, 2 to 3600 (default 10)", 2 },
@@ -40,6 +41,17 @@ struct args {
 	struct traffic_params p;
 	bool named;
 };
+
+/* an allocator's policy by its name; -1: none */
+static int arbiter_policy(const char *name)
+{
+	int i;
+
+	for (i = 0; i < BL_ALLOC_NPOLICIES; i++)
+		if (!strcmp(name, bl_alloc_policy_name((enum bl_alloc_policy)i)))
+			return i;
+	return -1;
+}
 
 static void parse_policies(struct traffic_params *p, const char *arg, struct argp_state *state)
 {
@@ -60,12 +72,13 @@ static void parse_policies(struct traffic_params *p, const char *arg, struct arg
 			*alloc++ = '\0';
 		policy = strcmp(word, "off") ? bl_policy_by_name(word) : BL_POLICY_NONE;
 		if (alloc)
-			allocator = policy == BL_POLICY_PL2 ? bl_allocator_by_name(alloc) : -1;
+			allocator = policy == BL_POLICY_PL2 ? bl_allocator_by_name(alloc) : policy == BL_POLICY_FASTPASS ? arbiter_policy(alloc) : -1;
 		if (policy < 0 || allocator < 0)
-			argp_error(state, "policy \"%s\" is not off, none, pl2, pl2:two-counter, pl2:joint or pl2:bitmap", one->text);
+			argp_error(state, "policy \"%s\" is not off, none, pl2, pl2:two-counter, pl2:joint, pl2:bitmap, fastpass, or fastpass:POLICY as for `arbiter bench`", one->text);
 		one->on = strcmp(word, "off") != 0;
 		one->policy = (enum bl_policy)policy;
-		one->allocator = (enum bl_allocator)allocator;
+		one->fp_policy = policy == BL_POLICY_FASTPASS ? (alloc ? (unsigned int)allocator : BL_ALLOC_FAIR) : 0;
+		one->allocator = policy == BL_POLICY_FASTPASS ? 0 : (enum bl_allocator)allocator;
 		p->npolicies++;
 	}
 	free(list);
@@ -191,6 +204,7 @@ static int run_cell(const struct lab *lab, const struct traffic_params *p, struc
 	one->spec.admission.on = policy->on;
 	one->spec.admission.policy = policy->policy;
 	one->spec.admission.allocator = policy->allocator;
+	one->spec.fp_policy = policy->fp_policy;
 	cell_params = p;
 	cell_now = c;
 	err = lab_start(one, drive);

@@ -32,13 +32,14 @@ extern const char *const traffic_names[TRAFFIC_KINDS];
 extern const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES]; /* bytes of a value */
 
 /**
- * struct traffic_policy - what is compared. @text: as it was asked for: "off", "none", "pl2", "pl2:joint". @on: there is admission.
+ * struct traffic_policy - what is compared. @text: as it was asked for: "off", "none", "pl2", "pl2:joint", "fastpass:min-fct". @on: there is admission. @fp_policy: of Fastpass's arbiter.
  */
 struct traffic_policy {
 	char text[32];
 	bool on;
 	enum bl_policy policy;
 	enum bl_allocator allocator;
+	unsigned int fp_policy;
 };
 
 /**

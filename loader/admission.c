@@ -16,6 +16,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "admission_priv.h"
+#include "fpfile.h"
 
 #define QUEUE_FRAMES 256
 #define HOST_MARK    (64u << 10)
@@ -184,6 +185,8 @@ static int check_host(const struct bl_node_cfg *c, struct bl_err *err)
 
 	if (a->policy == BL_POLICY_PL2 && !a->rate_bps)
 		return bl_fail(err, EINVAL, "pl2 counts time in frames of the link, so it needs the link's rate; give admission a rate (--rate)");
+	if (a->policy == BL_POLICY_FASTPASS && !a->fp && !*a->fp_path)
+		return bl_fail(err, EINVAL, "fastpass needs the file that hosts and arbiters share: admission: { fastpass: FILE } (--fastpass FILE)");
 	if (a->k > BL_PL2_K_MAX)
 		return bl_fail(err, EINVAL, "K of %u frames: at most %u", a->k, BL_PL2_K_MAX);
 	if (a->t_slots && a->t_us)
@@ -267,6 +270,13 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 	c->recent_ns = a->recent_us * 1000ULL;
 	c->retry_ns = a->retry_us * 1000ULL;
 	c->coming_ns = a->coming_us * 1000ULL;
+	if (a->fp) {
+		c->slot_ns = a->fp->slot_ns;
+		c->slot_bytes = a->fp->slot_bytes;
+		c->late_ns = a->fp->late_us * 1000U;
+		c->path_field = a->fp->field;
+		c->udp_ports = a->fp->udp_ports;
+	}
 }
 
 static void rsv_cfg_of(const struct bl_admission_cfg *a, struct bl_rsv_cfg *c)
@@ -298,7 +308,8 @@ int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_si
 }
 
 /* What starts empty together: ring entries name slots. */
-static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING };
+static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING,
+					   BL_MAP_FP_DESTS };
 static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_PORT_BUSY, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
 #define GROUP (sizeof(switch_group) / sizeof(switch_group[0]))
 _Static_assert(sizeof(host_group) <= sizeof(switch_group) && GROUP <= BL_ADMISSION_MAPS, "room for either");
@@ -322,6 +333,8 @@ static uint32_t entries(const struct bl_node_cfg *c, const struct bl_admission_c
 		return queues ? a->slots : 1;
 	if (!strcmp(name, BL_MAP_QUEUES) || !strcmp(name, BL_MAP_QUEUE_HIST))
 		return !queues ? 1 : host ? BL_DESTS * BL_HOLD_CLASSES : room * BL_CL_COUNT;
+	if (!strcmp(name, BL_MAP_FP_DESTS))
+		return queues ? BL_DESTS : 1;
 	if (!strcmp(name, BL_MAP_RSV_PAIRS))
 		return a->on ? room * room : 1;
 	return 0;
@@ -378,7 +391,7 @@ int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 	bool host = n->cfg.role == BL_ROLE_HOST;
 	const char *const *group = host ? host_group : switch_group;
 	unsigned int ngroup = host ? sizeof(host_group) / sizeof(host_group[0]) : GROUP;
-	struct bpf_map *bell = bpf_object__find_map_by_name(obj, BL_MAP_PACE_BELL);
+	struct bpf_map *bell = bpf_object__find_map_by_name(obj, BL_MAP_PACE_BELL), *fp_bell = bpf_object__find_map_by_name(obj, BL_MAP_FP_BELL);
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	struct bpf_map_info info;
 	uint32_t want[GROUP], have[GROUP];
@@ -413,7 +426,7 @@ int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 		if (n->queues_fresh && !n->fresh)
 			*anew++ = group[k];
 	}
-	if (bell && bpf_map__set_max_entries(bell, (uint32_t)sysconf(_SC_PAGESIZE)))
+	if ((bell && bpf_map__set_max_entries(bell, (uint32_t)sysconf(_SC_PAGESIZE))) || (fp_bell && bpf_map__set_max_entries(fp_bell, (uint32_t)sysconf(_SC_PAGESIZE))))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_PACE_BELL);
 	if (n->queues_fresh && !n->fresh && a->on)
 		bl_log(BL_LOG_INFO, "%s: queues start empty: their sizes or limits are new", n->meta.name);

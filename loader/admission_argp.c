@@ -6,17 +6,18 @@
 #include <string.h>
 #include "admission_priv.h"
 
-enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU };
+enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU, OPT_FASTPASS };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Admission:", 0 },
-	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch. On a switch: whether it makes reservations", 0 },
+	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch; fastpass: an arbiter gives timeslots. On a switch: whether it makes reservations, or obeys paths", 0 },
 	{ "rate", OPT_RATE, "RATE", 0, "of the NIC, or of each port: as 250mbit or 10gbit", 0 },
 	{ "allocator", OPT_ALLOCATOR, "NAME", 0, "switch, pl2: two-counter (default), joint or bitmap", 0 },
 	{ "k", OPT_K, "N", 0, "host, pl2: frames in one burst (4)", 0 },
 	{ "t", OPT_T, "SLOTS", 0, "host, pl2: below that wait bursts go unsolicited (15)", 0 },
 	{ "refuse-us", OPT_REFUSE, "US", 0, "switch, pl2: above that wait unsolicited bursts are dropped (64 slots)", 0 },
 	{ "outside", OPT_OUTSIDE, "PERCENT", 0, "switch, pl2: share of each port for traffic from outside the rack (0)", 0 },
+	{ "fastpass", OPT_FASTPASS, "FILE", 0, "host, fastpass: the file that hosts and arbiters share", 0 },
 	{ "queue-frames", OPT_FRAMES, "N", 0, "frames in one queue (256)", 0 },
 	{ "queue-bytes", OPT_BYTES, "N", 0, "bytes in one queue (as many full frames)", 0 },
 	{ "mark-bytes", OPT_MARK, "N", 0, "ECN: mark frames that find more in their queue (host 65536, switch never)", 0 },
@@ -65,6 +66,11 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	case OPT_ALLOCATOR: a->allocator = (enum bl_allocator)named(st, arg, "allocator", bl_allocator_by_name, bl_allocator_name); return 0;
 	case OPT_K: a->k = number(st, arg, "K", 1, BL_PL2_K_MAX); return 0;
 	case OPT_T: a->t_slots = number(st, arg, "t", 1, BL_RSV_WORDS * 64); return 0;
+	case OPT_FASTPASS:
+		if (strlen(arg) >= sizeof(a->fp_path))
+			argp_error(st, "fastpass: the file's name is too long");
+		strcpy(a->fp_path, arg);
+		return 0;
 	case OPT_REFUSE: a->refuse_us = number(st, arg, "refuse-us", 1, BL_TIME_MAX_US); return 0;
 	case OPT_OUTSIDE: a->outside_percent = number(st, arg, "outside", 0, BL_OUTSIDE_MAX); return 0;
 	case OPT_FRAMES: a->queue.frames = number(st, arg, "queue-frames", 1, BL_RING); return 0;
@@ -80,7 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	case ARGP_KEY_END:
 		if (!a->on && (a->rate_bps || a->k || a->t_slots || a->refuse_us || a->outside_percent || a->queue.frames || a->queue.bytes || a->queue.mark_bytes ||
 			       a->slots || a->spin || a->pacer_cpu || a->allocator))
-			argp_error(st, "these settings are of admission: add --admission none or pl2");
+			argp_error(st, "these settings are of admission: add --admission none, pl2 or fastpass");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

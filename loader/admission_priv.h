@@ -4,6 +4,7 @@
 #define BARLINE_ADMISSION_PRIV_H
 
 #include "node_priv.h"
+#include "../maps/fp_abi.h"
 #include "rate.h"
 
 #define BL_T_SLOTS     15 /* PL2, D.4 */

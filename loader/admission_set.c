@@ -105,6 +105,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		now.policy = (uint32_t)c->policy;
 	if (!rc && now.policy == BL_POLICY_PL2 && !now.link.ns_q20)
 		rc = bl_fail(err, EINVAL, "pl2 counts time in frames of the link, so it needs the link's rate; add --rate");
+	if (!rc && now.policy == BL_POLICY_FASTPASS && !now.slot_ns)
+		rc = bl_fail(err, EINVAL, "%s was started without Fastpass's file; start it with `admission: { fastpass: FILE }`, or --fastpass FILE", ref->meta.name);
 	slot = bl_slot_ns(now.link.ns_q20);
 	/* t stays as many slots as it was */
 	if (!rc && old.link.ns_q20)

@@ -46,7 +46,7 @@ struct file_admission {
 	unsigned int limits_count;
 	uint8_t pacer;
 	int *cpu;
-	char *bl0, *bl0d;
+	char *bl0, *bl0d, *fastpass;
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
 	uint8_t allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
@@ -132,6 +132,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_INT_PTR("cpu", OPT | CYAML_FLAG_POINTER, struct file_admission, cpu),
 	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission, fastpass, 1, 255),
 	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us),
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
 	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
@@ -251,7 +252,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		const char *key;
 		enum bl_role role;
 		bool there;
-	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, k),
+	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, fastpass), ONLY(BL_ROLE_HOST, k),
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
 		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
@@ -304,6 +305,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->pacer_cpu = f->cpu ? (uint32_t)*f->cpu + 1 : 0;
 	snprintf(a->bl0, sizeof(a->bl0), "%s", f->bl0 ? f->bl0 : "");
 	snprintf(a->bl0d, sizeof(a->bl0d), "%s", f->bl0d ? f->bl0d : "");
+	snprintf(a->fp_path, sizeof(a->fp_path), "%s", f->fastpass ? f->fastpass : "");
 	a->k = f->k;
 	a->t_slots = f->t_slots;
 	a->t_us = f->t_us;

@@ -35,8 +35,8 @@ struct yaml_fp {
 #define POLICY(sym, name, text) { name, BL_ALLOC_##sym },
 static const cyaml_strval_t policies[] = { BL_ALLOC_POLICIES(POLICY) };
 #undef POLICY
-#define FIELD(sym, name, text) { name, BL_FP_FIELD_##sym },
-static const cyaml_strval_t path_fields[] = { BL_FP_FIELDS(FIELD) };
+#define FIELD(sym, name, text) { name, BL_FIELD_##sym },
+static const cyaml_strval_t path_fields[] = { BL_PATH_FIELDS(FIELD) };
 #undef FIELD
 static const cyaml_strval_t hows[] = { { "greedy", 0 }, { "euler", 1 } };
 
@@ -90,7 +90,7 @@ bool bl_fp_addr_parse(const char *s, uint8_t addr[16])
 
 const char *bl_fp_field_name(unsigned int field)
 {
-	return field < BL_FP_FIELD_COUNT ? path_fields[field].str : "?";
+	return field < BL_FIELD_COUNT ? path_fields[field].str : "?";
 }
 
 int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16])
@@ -167,9 +167,9 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "window_slots %u: 64, 128, 256 or 512", f->window_slots);
 	if (f->paths > BL_PATH_PATHS_MAX)
 		return bl_fail(err, EINVAL, "%u paths: at most %u", f->paths, BL_PATH_PATHS_MAX);
-	if (f->field == BL_FP_FIELD_MAC && f->paths > 31)
-		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most 31", f->paths);
-	if (f->field != BL_FP_FIELD_NONE && !f->paths)
+	if (f->field == BL_FIELD_MAC && f->paths > BL_PATHS_IN_MAC)
+		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most %u", f->paths, BL_PATHS_IN_MAC);
+	if (f->field != BL_FIELD_NONE && !f->paths)
 		return bl_fail(err, EINVAL, "path_field %s, but there are no paths; say how many", bl_fp_field_name(f->field));
 	if (f->udp_ports + f->paths > 65536)
 		return bl_fail(err, EINVAL, "udp_ports %u: the last path's port is above 65535", f->udp_ports);
@@ -269,7 +269,7 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	f->path_cap = y->path_cap;
 	f->euler = y->how;
 	f->late_us = y->late_us;
-	f->field = (enum bl_fp_field)y->field;
+	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
 	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err))
 		return -EINVAL;

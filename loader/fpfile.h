@@ -23,18 +23,6 @@
 
 #define BL_FP_ARBITERS_MAX 4
 
-/* How a path travels. X(SYMBOL, "name", "text"). Append only: the number is in struct bl_hold_cfg. */
-#define BL_FP_FIELDS(X) \
-	X(NONE, "none",     "not at all: switches choose") \
-	X(MAC,  "mac",      "in the source MAC address, where barline's switches look") \
-	X(UDP,  "udp-port", "as the source port of the outermost UDP header, for switches that hash it (ECMP spoofing)")
-enum bl_fp_field {
-#define X(sym, name, text) BL_FP_FIELD_##sym,
-	BL_FP_FIELDS(X)
-#undef X
-	BL_FP_FIELD_COUNT
-};
-
 /** struct bl_fp_peer - an endpoint. @addr: IPv6 or IPv4-mapped. @has_mac: @mac was given. @cap: packets per slot of its link. */
 struct bl_fp_peer {
 	char name[32];
@@ -53,7 +41,7 @@ struct bl_fp_peer {
  * @lead_us, @run_slots, @watchdog_us, @dead_us, @guard_us, @quota, @rtt_us: as in struct bl_arb_cfg.
  * @rack_up: packets per slot between a rack and the rest; 0: as many as its endpoints have.
  * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up). @euler: by Euler splits instead of greedily.
- * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FP_FIELD_UDP; path k is k above it (49152).
+ * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
  */
 struct bl_fp_file {
 	uint64_t secret[2];
@@ -68,7 +56,7 @@ struct bl_fp_file {
 	uint32_t rack_up, paths, path_cap;
 	bool euler;
 	uint32_t late_us;
-	enum bl_fp_field field;
+	enum bl_path_field field;
 	uint16_t udp_ports;
 	struct bl_fp_peer *peer;
 	unsigned int npeers, nracks;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include "fastpass.h"
 #include "node_priv.h"
 #include "host.skel.h"
 
@@ -104,7 +105,11 @@ static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_er
 		return n->fresh ? 0 : bl_bl0_remove(n->dir, err);
 	}
 	rc = bl_bl0_open(n, skel->obj, err);
-	return rc ? rc : bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, err);
+	if (!rc)
+		rc = bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, err);
+	if (!rc && n->cfg.admission.fp)
+		rc = bl_fastpass_add(n, skel->obj, n->cfg.admission.fp, err);
+	return rc;
 }
 
 /* The NIC that the pins are of; a host has one. */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "fastpass.h"
 #include "node_priv.h"
 
 static void defaults(struct bl_node_cfg *c)
@@ -143,6 +144,22 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	return rc;
 }
 
+static int read_fp(struct bl_node *n, struct bl_err *err)
+{
+	struct bl_admission_cfg *a = &n->cfg.admission;
+	int rc;
+
+	if (!a->on || a->fp || !*a->fp_path || n->cfg.role != BL_ROLE_HOST)
+		return 0;
+	n->fp_file = calloc(1, sizeof(*n->fp_file));
+	if (!n->fp_file)
+		return bl_fail(err, ENOMEM, "out of memory");
+	rc = bl_fp_load(n->fp_file, a->fp_path, err);
+	if (!rc)
+		a->fp = n->fp_file;
+	return rc;
+}
+
 int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	struct bl_node *n;
@@ -164,6 +181,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->next = s->nodes;
 	s->nodes = n;
 	rc = check(&n->cfg, err);
+	if (!rc)
+		rc = read_fp(n, err);
 	if (!rc) {
 		struct bl_node_cfg whole = n->cfg;
 
@@ -175,6 +194,8 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		rc = bl_beacon_start(s, err);
 	if (!rc && bl_admission_paced(cfg))
 		rc = bl_pacer_start(s, bl_admission_cpu(&n->cfg), err);
+	if (!rc && n->cfg.admission.on && n->cfg.admission.fp)
+		rc = bl_fastpass_start(s, err);
 	if (!rc)
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {
@@ -204,6 +225,7 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
 	bl_endpoints_close(n);
@@ -218,6 +240,9 @@ void bl_node_close(struct bl_node *n)
 		if (*fds[k] >= 0)
 			close(*fds[k]);
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
+	if (n->fp_file)
+		bl_fp_free(n->fp_file);
+	free(n->fp_file);
 	free(n->att);
 	free(n);
 }

@@ -29,6 +29,8 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...) __attribute__(
 /** bl_log_level - messages above this syslog level (3 error, 4 warning, 6 info) are not said; 6 at first. */
 extern int bl_log_level;
 
+struct bl_fp_file;
+
 enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 
 /** struct bl_port_cfg - @rate_bps: bits per second at which the port is metered; 0: what admission.rate_bps says. */
@@ -63,6 +65,7 @@ struct bl_limit_cfg {
  * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
+ * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
  */
 struct bl_admission_cfg {
 	bool on;
@@ -76,6 +79,8 @@ struct bl_admission_cfg {
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
 	enum bl_allocator allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	const struct bl_fp_file *fp;
+	char fp_path[256];
 };
 
 /**

@@ -66,6 +66,9 @@ struct bl_ep {
 	struct bl_ep_slot info;
 };
 
+struct bl_fpass;
+struct bl_fpass_thread;
+struct bl_fp_file;
 struct bl_pending; /* a connection that has not asked yet; endpoint.c */
 struct bl_pace_thread;
 
@@ -130,6 +133,9 @@ struct bl_node {
 	unsigned int next_port; /* where the search for a free port goes on */
 	/* pacer.c */
 	struct bl_pace pace;
+	/* fastpass.c */
+	struct bl_fpass *fastpass;
+	struct bl_fp_file *fp_file; /* read from cfg.admission.fp_path */
 	/* admission.c */
 	bool queues_fresh; /* queues, slots and reservations start empty */
 };
@@ -148,6 +154,8 @@ struct bl_server {
 	struct bl_node *beacon_nodes;
 	/* pacer.c */
 	struct bl_pace_thread *pace_threads;
+	/* fastpass.c */
+	struct bl_fpass_thread *fastpass;
 };
 
 /* pin.c */
@@ -238,6 +246,7 @@ int bl_bl0_remove(const char *dir, struct bl_err *err);
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */
 int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, const struct bl_pace_fds *fds, struct bl_err *err);
 void bl_pacer_remove(struct bl_pace *p);
+void bl_pacer_wake(struct bl_pace *p); /* something is due earlier than it thought; from any thread, while the node is there */
 void bl_pacer_stop(struct bl_server *s);
 
 /* endpoint.c */

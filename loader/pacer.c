@@ -466,6 +466,13 @@ void bl_pacer_remove(struct bl_pace *p)
 	forget(p);
 }
 
+void bl_pacer_wake(struct bl_pace *p)
+{
+	/* after bl_due.next was lowered, by an atomic operation; pairs with sleep_now() */
+	if (p->thread && BL_READ_ONCE(p->page->asleep) && __sync_lock_test_and_set(&p->page->asleep, 0))
+		kick(p->thread);
+}
+
 void bl_pacer_stop(struct bl_server *s)
 {
 	struct bl_pace_thread *t;

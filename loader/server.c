@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "fastpass.h"
 #include "node_priv.h"
 
 static int on_stop(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -102,6 +103,7 @@ void bl_server_free(struct bl_server *s)
 		return;
 	while (s->nodes)
 		bl_node_close(s->nodes);
+	bl_fastpass_stop(s);
 	bl_beacon_stop(s);
 	bl_pacer_stop(s);
 	sd_event_unref(s->ev);

@@ -27,10 +27,19 @@
 #define BL_HOLD_QUEUE(dest, class) ((dest) * BL_HOLD_CLASSES + (class))
 enum bl_hold_tx { BL_TX_NIC, BL_TX_APP, BL_TX_COUNT };
 
-#define BL_POLICIES(X) X(NONE, "none") X(PL2, "pl2")
+#define BL_POLICIES(X) X(NONE, "none") X(PL2, "pl2") X(FASTPASS, "fastpass")
 #define BL_POLICY_ENUM(sym, name) BL_POLICY_##sym,
 enum bl_policy { BL_POLICIES(BL_POLICY_ENUM) BL_POLICY_COUNT };
 #undef BL_POLICY_ENUM
+
+/* How Fastpass's path travels. X(SYMBOL, "name", "text"). Append only. */
+#define BL_PATH_FIELDS(X) \
+	X(NONE, "none",     "not at all: switches choose") \
+	X(MAC,  "mac",      "in the source MAC address, where barline's switches look") \
+	X(UDP,  "udp-port", "as the source port of the outermost UDP header, for switches that hash it (ECMP spoofing)")
+#define BL_FIELD_ENUM(sym, name, text) BL_FIELD_##sym,
+enum bl_path_field { BL_PATH_FIELDS(BL_FIELD_ENUM) BL_FIELD_COUNT };
+#undef BL_FIELD_ENUM
 
 struct bl_mac_key {
 	__u8 mac[6];
@@ -47,6 +56,8 @@ struct bl_mac_key {
  * @recent_ns: how old a GRT may be to justify an unsolicited burst.
  * @retry_ns: an RSV without GRT is repeated after that long.
  * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
+ * @slot_ns, @slot_bytes: Fastpass's slots; @late_ns: how long after its slot's begin a frame may leave.
+ * @path_field: enum bl_path_field. @udp_ports: BL_FIELD_UDP: source port of path 0.
  * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
 struct bl_hold_cfg {
@@ -62,9 +73,13 @@ struct bl_hold_cfg {
 	__u64 retry_ns;
 	__u64 coming_ns;
 	__u32 app_ifindex;
-	__u32 reserved;
+	__u32 slot_ns;
+	__u32 slot_bytes;
+	__u32 late_ns;
+	__u32 path_field;
+	__u32 udp_ports;
 };
-_Static_assert(sizeof(struct bl_hold_cfg) == 72, "ABI");
+_Static_assert(sizeof(struct bl_hold_cfg) == 88, "ABI");
 
 /**
  * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests".

@@ -126,6 +126,11 @@ _Static_assert(sizeof(struct bl_rsv_body) == 22, "ABI"); /* the two waits are wr
 #define BL_GRT_COPY    0x08 /* GRT: for the receiver, to know what is coming */
 /* An unsolicited frame is known by this bit of its source address, which is 0 in bl0's; the switch clears it. */
 #define BL_EARLY_MAC0  0x08
+/* Fastpass: the path that a frame of bl0 is to take, plus 1, in these bits of its source address; 0: none. A switch that routes puts them into its own address, so that the next one sees them, too. */
+#define BL_PATH_MAC0	     0xf0
+#define BL_PATHS_IN_MAC	     15
+#define BL_PATH_TO_MAC0(path) ((__u8)(((path) + 1) << 4))
+#define BL_PATH_OF_MAC0(b)   (((b) >> 4) - 1) /* of a byte with any of the bits */
 
 /**
  * struct bl_data - first bytes of a DATA, FRAG or PROBE body.
