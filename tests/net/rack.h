@@ -153,7 +153,7 @@ T_FN unsigned int rack_host(unsigned int i)
 
 T_FN bool rack_is_switch(unsigned int node)
 {
-	return rack.lab.nodes[node].kind != LAB_HOST;
+	return rack.lab.nodes[node].kind == LAB_TOR || rack.lab.nodes[node].kind == LAB_SPINE;
 }
 
 /* ---- the case's process ---- */
@@ -252,7 +252,7 @@ T_FN void rack_open(void)
 	CHECK(!lab_build(&rack.lab), "the network could not be made");
 	CHECK(!bl_server_new(&rack.server, &err), "%s", err.text);
 	for (i = 0; i < rack.lab.nnodes; i++)
-		if (!(rack.closed >> i & 1))
+		if (!(rack.closed >> i & 1) && rack.lab.nodes[i].kind != LAB_ARBITER)
 			rack_open_node(i);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "loader/fpfile.h"
 #include "loader/node.h"
 
 static char path[] = "/tmp/barline-test-config-XXXXXX";
@@ -101,6 +102,8 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  hold_frames: 513\n", 3, "at most 512" },
 		{ HOST "admission:\n  policy: none\n  t_us: 5\n  t_slots: 6\n", 3, "one of them is enough" },
 		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
+		{ HOST "admission:\n  policy: fastpass\n", 3, "needs the file" },
+		{ SWITCH "admission:\n  policy: none\n  fastpass: /etc/x\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
 		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: none\n  k: 2\n", 7, "key of hosts" },
@@ -154,9 +157,107 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
+/* ---- the file that Fastpass's hosts and arbiters share ---- */
+
+#define PEERS "endpoints:\n  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00 }\n  - { addr: fd00::2, rack: 1, cap: 4 }\n"
+
+static int load_fp(const char *text, struct bl_fp_file *f, struct bl_err *err)
+{
+	FILE *o = fopen(path, "w");
+
+	assert_non_null(o);
+	fputs(text, o);
+	fclose(o);
+	return bl_fp_load(f, path, err);
+}
+
+static void fastpass__file(void **state)
+{
+	struct bl_fp_file f;
+	struct bl_err err;
+	uint32_t table;
+	char text[64];
+
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\n" PEERS, &f, &err), 0);
+	assert_int_equal(f.npeers, 2);
+	assert_int_equal(f.nracks, 2);
+	assert_int_equal(f.slot_ns, 1230);
+	assert_int_equal(f.slot_bytes, 1514);
+	assert_int_equal(f.window_slots, 128);
+	assert_int_equal(f.late_us, 100);
+	assert_string_equal(f.peer[0].name, "h1");
+	assert_string_equal(f.peer[1].name, "fd00::2");
+	assert_true(f.peer[0].has_mac && !f.peer[1].has_mac);
+	assert_int_equal(f.peer[0].cap, 1);
+	assert_int_equal(f.peer[1].cap, 4);
+	assert_int_equal(bl_fp_find(&f, f.peer[1].addr), 1);
+	assert_int_equal(bl_fp_find(&f, f.arbiter[0]), -1);
+	assert_string_equal(bl_fp_addr_text(f.arbiter[0], text), "10.0.0.250");
+	assert_string_equal(bl_fp_addr_text(f.peer[1].addr, text), "fd00::2");
+	table = bl_fp_table(&f);
+	f.peer[1].addr[15]++;
+	assert_int_not_equal(bl_fp_table(&f), table);
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("rate: 10gbit\narbiters: [fd00::1, fd00::3]\ngroup: ff02::6261\npolicy: min-fct\nsecret: 0123456789abcdeffedcba9876543210\npaths: 3\n"
+				 "path_field: mac\nlate_us: 20\n" PEERS,
+				 &f, &err),
+			 0);
+	assert_int_equal(f.slot_ns, 1243); /* 1538 bytes on the wire, and 1 % */
+	assert_int_equal(f.policy, 3);
+	assert_int_equal(f.secret[0], 0x0123456789abcdef);
+	assert_int_equal(f.secret[1], 0xfedcba9876543210);
+	assert_int_equal(f.path_cap, 2); /* rack 1 sends 4 packets per slot: 2 on two paths are enough for 3 */
+	assert_int_equal(f.field, BL_FIELD_MAC);
+	assert_int_equal(f.late_us, 20);
+	assert_true(f.has_group);
+	bl_fp_free(&f);
+}
+
+static void fastpass__refused(void **state)
+{
+	static const struct {
+		const char *text;
+		int line;
+		const char *why;
+	} v[] = {
+		{ "arbiters: [10.0.0.250]\n", 1, "endpoints" },
+		{ PEERS, 2, "arbiters" }, /* where the mapping ends */
+		{ "arbiters: [here]\n" PEERS, 1, "here is no IP address" },
+		{ "arbiters: [10.0.0.8, 10.0.0.9]\n" PEERS, 1, "need a group" },
+		{ "arbiters: [10.0.0.8]\nsecret: short\n" PEERS, 2, "32 hex digits" },
+		{ "arbiters: [10.0.0.8]\nrate: fast\n" PEERS, 2, "fast is no rate" },
+		{ "arbiters: [10.0.0.8]\npolicy: best\n" PEERS, 2, "" },
+		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1, "64, 128, 256 or 512" },
+		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
+		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
+		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
+		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
+		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
+	};
+	struct bl_fp_file f;
+	struct bl_err err;
+	char at[80];
+	size_t k;
+
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		if (!load_fp(v[k].text, &f, &err))
+			fail_msg("%s was taken", v[k].text);
+		snprintf(at, sizeof(at), "%s:%d: ", path, v[k].line);
+		if (strncmp(err.text, at, strlen(at)) || !strstr(err.text, v[k].why))
+			fail_msg("%s: \"%s\", not \"%s...%s\"", v[k].text, err.text, at, v[k].why);
+		assert_null(f.peer);
+	}
+	assert_int_equal(bl_fp_load(&f, "/nonexistent", &err), -2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fastpass__file),
+		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(admission__host),
 		cmocka_unit_test(admission__switch),
 		cmocka_unit_test(admission__refused),

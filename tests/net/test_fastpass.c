@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Fastpass on a rack: applications' datagrams go from bl0 to bl0 in timeslots that arbiters give, through the daemon's FCP, hold queues and pacer. Whatever happens to arbiters and daemons,
+ * every datagram arrives once and in order, unless a program counted why it did not.
+ */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+#include "rack.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+
+#include "arbiter/engine.h"
+#include "bpf/fp_core.h"
+#include "loader/node_priv.h"
+
+#define BYTES 1000
+#define PORT  7000
+
+static struct {
+	struct bl_arb *arb[LAB_ARBITERS_MAX];
+	struct bl_engine *engine[LAB_ARBITERS_MAX];
+	struct bl_arb_cfg cfg[LAB_ARBITERS_MAX];
+	pthread_t thread[LAB_ARBITERS_MAX];
+	int rx, tx[LAB_HOSTS_MAX];
+	uint32_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX];
+	bool stranger; /* h1 is no endpoint that hosts know by its address */
+} w;
+
+struct packet {
+	uint32_t from, seq;
+	uint8_t rest[BYTES - 8];
+};
+
+static int away(unsigned int node)
+{
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	CHECK(home >= 0, "%s", strerror(errno));
+	rack_enter(node);
+	return home;
+}
+
+static void back(int home)
+{
+	CHECK(!setns(home, CLONE_NEWNET), "%s", strerror(errno));
+	close(home);
+}
+
+static unsigned int host_node(unsigned int i)
+{
+	return rack.host0 + i;
+}
+
+static unsigned int arbiter_node(unsigned int rank)
+{
+	unsigned int i;
+
+	for (i = 0; rack.lab.nodes[i].kind != LAB_ARBITER || rack.lab.nodes[i].index != rank + 1; i++)
+		CHECK(i < rack.lab.nnodes, "no arbiter");
+	return i;
+}
+
+static struct sockaddr_in app(unsigned int i)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	uint8_t addr[16];
+
+	lab_bl0_addr(&rack.lab.nodes[host_node(i)], AF_INET, addr);
+	memcpy(&sa.sin_addr, addr, 4);
+	return sa;
+}
+
+static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (n->kind == LAB_HOST && w.stranger)
+		rack.lab.fp_peer[0].has_mac = false;
+}
+
+static void open_rack(unsigned int hosts, unsigned int arbiters)
+{
+	unsigned int i;
+	int home;
+
+	rack.lab.spec.hosts = hosts;
+	rack.lab.spec.arbiters = arbiters;
+	rack.lab.spec.fp_policy = 1;
+	rack.lab.spec.admission.on = true;
+	rack.lab.spec.admission.policy = BL_POLICY_FASTPASS;
+	rack.lab.spec.admission.rate_bps = 250000000;
+	rack.tweak = tweak;
+	rack_open();
+	for (i = 0; i < hosts; i++) {
+		struct sockaddr_in sa = app(i);
+		int fd, size = 4 << 20;
+
+		home = away(host_node(i));
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s", strerror(errno));
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+		back(home);
+		*(i ? &w.tx[i] : &w.rx) = fd;
+	}
+	rack_settle();
+}
+
+/* ---- arbiters ---- */
+
+static void *arbiter_main(void *p)
+{
+	struct bl_err err;
+
+	CHECK(!bl_arb_run(p, &err), "%s", err.text);
+	return NULL;
+}
+
+static void arbiter_begin(unsigned int rank)
+{
+	struct bl_arb_cfg *c = &w.cfg[rank];
+	struct bl_err err;
+	int home;
+
+	memset(c, 0, sizeof(*c));
+	CHECK(!bl_arb_cfg_of(c, &rack.lab.fp, rank, &err), "%s", err.text);
+	/* nobody is taken for dead who only waits for a CPU */
+	c->interval_us = 5000;
+	c->dead_us = 150000;
+	snprintf(c->group_if, sizeof(c->group_if), "eth0");
+	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, 1, &err), "%s", err.text);
+	home = away(arbiter_node(rank));
+	CHECK(!bl_arb_new(&w.arb[rank], c, bl_engine_ops(w.engine[rank]), bl_engine_alloc(w.engine[rank]), NULL, NULL, &err), "%s", err.text);
+	back(home);
+	CHECK(!pthread_create(&w.thread[rank], NULL, arbiter_main, w.arb[rank]), "thread");
+}
+
+static struct bl_arb_total arbiter_end(unsigned int rank)
+{
+	struct bl_arb_total t;
+
+	bl_arb_stop(w.arb[rank]);
+	pthread_join(w.thread[rank], NULL);
+	bl_arb_read(w.arb[rank], &t, NULL, 0);
+	bl_arb_free(w.arb[rank]);
+	bl_engine_free(w.engine[rank]);
+	bl_arb_cfg_free(&w.cfg[rank]);
+	w.arb[rank] = NULL;
+	return t;
+}
+
+/* ---- traffic ---- */
+
+/* what came to h1: of each sender in order, and once */
+static void collect(void)
+{
+	struct packet p;
+	ssize_t n;
+
+	while ((n = recv(w.rx, &p, sizeof(p), MSG_DONTWAIT)) > 0) {
+		CHECK(n == BYTES && p.from < LAB_HOSTS_MAX, "%zd bytes from %u", n, p.from);
+		CHECK(p.seq == w.got[p.from], "h%u: number %u came, %u was due", p.from + 1, p.seq, w.got[p.from]);
+		w.got[p.from]++;
+	}
+}
+
+static void send_some(unsigned int from, unsigned int n)
+{
+	struct sockaddr_in to = app(0);
+	struct packet p = { .from = from };
+
+	while (n--) {
+		p.seq = w.sent[from]++;
+		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, sizeof(to)) == sizeof(p), "%s", strerror(errno));
+	}
+}
+
+static bool all_there(void)
+{
+	unsigned int i;
+
+	collect();
+	for (i = 1; i < rack.lab.spec.hosts; i++)
+		if (w.got[i] != w.sent[i])
+			return false;
+	return true;
+}
+
+static struct bl_fp_page page_of(unsigned int i)
+{
+	struct bl_fp_page p;
+	uint32_t zero = 0;
+	int fd = rack_map(host_node(i), BL_MAP_FP_PAGE);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &p), "%s", strerror(errno));
+	close(fd);
+	return p;
+}
+
+/* the destination of a sender that has the most traffic */
+static struct bl_fp_dest dest_of(unsigned int i)
+{
+	int fd = rack_map(host_node(i), BL_MAP_FP_DESTS);
+	struct bl_fp_dest d, best = { 0 };
+	uint32_t n;
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (n = 1; n < BL_DESTS; n++)
+		if (!bpf_map_lookup_elem(fd, &n, &d) && d.want > best.want)
+			best = d;
+	close(fd);
+	return best;
+}
+
+static void wait_all(void)
+{
+	uint64_t end = t_mono() + 20000000000ULL;
+	unsigned int i;
+
+	while (!all_there()) {
+		if (t_mono() > end) {
+			for (i = 1; i < rack.lab.spec.hosts; i++) {
+				struct bl_fp_dest d = dest_of(i);
+				struct bl_fp_page p = page_of(i);
+
+				fprintf(stderr, "h%u: %u of %u; wanted %llu used %llu idle %llu missed %llu; asked %llu given %llu sessions %llu\n", i + 1, w.got[i], w.sent[i],
+					(unsigned long long)BL_FP_WANTED(d.want), (unsigned long long)d.used, (unsigned long long)d.idle, (unsigned long long)d.missed,
+					(unsigned long long)p.asked, (unsigned long long)p.given, (unsigned long long)p.sessions);
+			}
+			rack_dump();
+			FAIL("datagrams are missing after 20 s");
+		}
+		rack_serve(2);
+	}
+}
+
+/* every sender @n datagrams, never more than fit into a hold queue at once */
+static void traffic(unsigned int n)
+{
+	unsigned int i, k;
+
+	for (k = 0; k < n; k += 20) {
+		for (i = 1; i < rack.lab.spec.hosts; i++)
+			send_some(i, 20);
+		rack_serve(4);
+		collect();
+		while (!all_there() && w.sent[1] - w.got[1] > 100)
+			rack_serve(1);
+	}
+}
+
+static void every_slot_accounted(void)
+{
+	unsigned int i;
+
+	for (i = 1; i < rack.lab.spec.hosts; i++) {
+		struct bl_fp_dest d = dest_of(i);
+		struct bl_fp_page p = page_of(i);
+
+		CHECK(d.frames >= w.sent[i] && d.used && bl_fp_under_way(&d) == 0, "h%u: %llu frames in %llu slots", i + 1, (unsigned long long)d.frames, (unsigned long long)d.used);
+		CHECK(p.session && p.given, "h%u has no session", i + 1); /* of this daemon */
+	}
+}
+
+RACK_TEST(fastpass__all_arrive_in_their_slots)
+{
+	struct bl_arb_total t;
+	unsigned int i;
+
+	open_rack(4, 1);
+	arbiter_begin(0);
+	traffic(600);
+	wait_all();
+	every_slot_accounted();
+	t = arbiter_end(0);
+	CHECK(t.granted >= 3 * 600, "%" PRIu64 " slots", t.granted);
+	CHECK(!rack_count_all(BL_R_QUEUE_FULL) && !rack_count_all(BL_R_HOLD_FULL), "something was dropped");
+	for (i = 1; i < 4; i++) {
+		struct bl_fp_dest d = dest_of(i);
+
+		fprintf(stderr, "  h%u: used %llu idle %llu missed %llu\n", i + 1, (unsigned long long)d.used, (unsigned long long)d.idle, (unsigned long long)d.missed);
+	}
+}
+
+RACK_TEST(arbiter__comes_later)
+{
+	open_rack(3, 1);
+	send_some(1, 50);
+	send_some(2, 50);
+	rack_serve(300);
+	collect();
+	CHECK(!w.got[1] && !w.got[2], "a frame left without a slot");
+	arbiter_begin(0);
+	wait_all();
+	every_slot_accounted();
+	arbiter_end(0);
+}
+
+RACK_TEST(arbiter__another_takes_over)
+{
+	unsigned int i;
+
+	open_rack(4, 2);
+	arbiter_begin(0);
+	arbiter_begin(1);
+	traffic(200);
+	wait_all();
+	for (i = 1; i < 4; i++) {
+		CHECK(page_of(i).sessions == 1, "h%u: %llu sessions", i + 1, (unsigned long long)page_of(i).sessions);
+		send_some(i, 60);
+	}
+	arbiter_end(0); /* with slots given, and demands unanswered */
+	for (i = 1; i < 4; i++)
+		send_some(i, 60);
+	wait_all();
+	traffic(200);
+	wait_all();
+	every_slot_accounted();
+	for (i = 1; i < 4; i++)
+		CHECK(page_of(i).sessions == 2, "h%u: %llu sessions", i + 1, (unsigned long long)page_of(i).sessions);
+	CHECK(!rack_count_all(BL_R_QUEUE_FULL) && !rack_count_all(BL_R_HOLD_FULL), "something was dropped");
+	arbiter_end(1);
+}
+
+RACK_TEST(daemon__exchanged_with_frames_held)
+{
+	open_rack(3, 1);
+	arbiter_begin(0);
+	traffic(100);
+	wait_all();
+	arbiter_end(0);
+	send_some(1, 80);
+	send_some(2, 80);
+	rack_serve(20);
+	rack_close_node(host_node(1)); /* it has asked; its successor knows nothing of that */
+	rack_open_node(host_node(1));
+	arbiter_begin(0);
+	wait_all();
+	traffic(100);
+	wait_all();
+	every_slot_accounted();
+	arbiter_end(0);
+}
+
+RACK_TEST(endpoint__outside_needs_no_arbiter)
+{
+	w.stranger = true;
+	open_rack(3, 1);
+	traffic(200); /* nobody listens */
+	wait_all();
+	CHECK(dest_of(1).frames == 0 && dest_of(1).endpoint == BL_FP_OUTSIDE, "outside");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fastpass__all_arrive_in_their_slots),
+		cmocka_unit_test(arbiter__comes_later),
+		cmocka_unit_test(arbiter__another_takes_over),
+		cmocka_unit_test(daemon__exchanged_with_frames_held),
+		cmocka_unit_test(endpoint__outside_needs_no_arbiter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Fastpass on a host: bl_hold_xdp takes frames and counts what they want, bl_host_pace sends them in slots. The test is the daemon: it enters slots into "fp_dests". v0 plays the NIC,
+ * v1 bl0d. Slots are an hour long where time must not matter.
+ */
+#include "../../bpf/fp_core.h" /* before cfg is a name */
+#include "host_util.h"
+#include "pace_util.h"
+
+#include "../../maps/fcp_abi.h"
+
+#define HOLD_SLOTS 128
+#define QUEUES	   (BL_DESTS * BL_HOLD_CLASSES)
+#define HOUR_NS	   3600000000000ULL
+
+static struct bl_hold_cfg hold;
+static struct bl_fp_page page;
+static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
+
+static int setup(void **state)
+{
+	(void)state;
+	net_setup(false);
+	return 0;
+}
+
+static struct bl_fp_dest dest_get(__u32 n)
+{
+	struct bl_fp_dest d;
+
+	map_get(sk->maps.fp_dests, n, &d);
+	return d;
+}
+
+static void set_hold(void)
+{
+	map_put(sk->maps.hold_cfg, 0, &hold);
+}
+
+static int fp_setup(void **state)
+{
+	static const struct bl_hold_dest none;
+	static const struct bl_fp_dest no_dest;
+	struct bpf_devmap_val v = { 0 };
+	struct bl_mac_key k;
+	__u32 i;
+
+	host_setup(state);
+	/* the slot before is late, but not too late, and no slot of a test is missed unless it is meant to */
+	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_FASTPASS, .slot_ns = 2000000000U, .slot_bytes = 1514, .late_ns = 4000000000U };
+	memcpy(hold.mac, bl0, 6);
+	set_hold();
+	page = (struct bl_fp_page){ .offset_ns = HOUR_NS };
+	map_put(sk->maps.fp_page, 0, &page);
+	pace_setup(sk->maps.hold_due, HOLD_SLOTS, QUEUES);
+	while (!bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), NULL, &k))
+		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.hold_dests), &k), 0);
+	for (i = 0; i < BL_DESTS; i++) {
+		map_put(sk->maps.hold_macs, i, &none);
+		map_put(sk->maps.fp_dests, i, &no_dest);
+	}
+	for (i = 0; i < BL_TX_COUNT; i++) {
+		v.ifindex = net.ifindex[i];
+		map_put(sk->maps.hold_tx, i, &v);
+	}
+	return 0;
+}
+
+static void give_frame(const struct frame *in)
+{
+	struct frame out;
+
+	assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], in, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, BL_R_HELD }));
+}
+
+static void give_n(__u32 to, __u32 first, __u32 n, __u32 len)
+{
+	struct frame f;
+	__u32 i;
+
+	for (i = first; i < first + n; i++) {
+		raw_frame(&f, 1, to, len, i);
+		give_frame(&f);
+	}
+}
+
+static __u64 slot_now(void)
+{
+	return bl_fp_slot(page.offset_ns, hold.slot_ns, mono_now());
+}
+
+/* as the daemon does: @slot is given to destination @n, which is an endpoint */
+static void slot_for(__u32 n, __u64 slot, __u8 path)
+{
+	struct bl_fp_dest d = dest_get(n);
+	__u64 lapsed = 0, begin = bl_fp_begin(page.offset_ns, hold.slot_ns, slot);
+	struct bl_due due;
+
+	d.endpoint = 1;
+	assert_int_equal(bl_fp_give(&d, slot, path, slot, &lapsed), 0);
+	map_put(sk->maps.fp_dests, n, &d);
+	due = due_get();
+	due.at[n] = due.at[n] < begin ? due.at[n] : begin;
+	due.next = due.next < begin ? due.next : begin;
+	due_put(&due);
+}
+
+static void endpoint(__u32 n, __u32 value)
+{
+	struct bl_fp_dest d = dest_get(n);
+
+	d.endpoint = value;
+	map_put(sk->maps.fp_dests, n, &d);
+}
+
+static void comes(const struct frame *want)
+{
+	struct frame out;
+
+	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
+	same_frame(&out, want);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
+}
+
+static void come_n(__u32 to, __u32 first, __u32 n, __u32 len)
+{
+	struct frame f;
+
+	for (; n--; first++) {
+		raw_frame(&f, 1, to, len, first);
+		comes(&f);
+	}
+}
+
+static void idle(void)
+{
+	struct frame out;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
+}
+
+static void hold__wants_slots(void **state)
+{
+	(void)state;
+	give_n(0, 0, 2, 1514);
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 2);
+	give_n(2, 0, 3, 500); /* three share a slot of 1514 bytes */
+	assert_int_equal(BL_FP_WANTED(dest_get(2).want), 1);
+	give_n(2, 3, 1, 60);
+	assert_int_equal(BL_FP_WANTED(dest_get(2).want), 2);
+	idle();
+	assert_int_equal(balanced(QUEUES), 6);
+}
+
+static void hold__broadcast_does_not_wait(void **state)
+{
+	struct frame f;
+
+	(void)state;
+	raw_frame(&f, 1, 0, 60, 0);
+	memset(f.p, 0xff, 6);
+	give_frame(&f);
+	comes(&f);
+	assert_int_equal(dest_get(0).want, 0);
+	assert_int_equal(balanced(QUEUES), 0);
+}
+
+static void slot__one_full_frame_each(void **state)
+{
+	struct bl_fp_dest d;
+
+	(void)state;
+	give_n(0, 0, 3, 1514);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 0, 1, 1514);
+	idle();
+	slot_for(1, slot_now() - 1, BL_FP_NO_PATH); /* late, but not too late */
+	come_n(0, 1, 1, 1514);
+	idle();
+	slot_for(1, slot_now() + 100, BL_FP_NO_PATH);
+	idle();
+	assert_true(due_get().at[1] > mono_now());
+	d = dest_get(1);
+	assert_int_equal(d.used, 2);
+	assert_int_equal(d.frames, 2);
+	assert_int_equal(d.idle | d.missed, 0);
+	assert_int_equal(bl_fp_given(&d), 1);
+	assert_int_equal(balanced(QUEUES), 1);
+}
+
+static void slot__small_frames_share_it(void **state)
+{
+	(void)state;
+	give_n(0, 0, 4, 500);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 0, 3, 500);
+	idle();
+	assert_int_equal(dest_get(1).used, 1);
+	assert_int_equal(dest_get(1).frames, 3);
+	assert_int_equal(balanced(QUEUES), 1);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 3, 1, 500);
+	idle();
+	assert_int_equal(balanced(QUEUES), 0);
+}
+
+static void slot__expedited_first(void **state)
+{
+	struct desc d = plain_frame(1, 0, false);
+	struct frame f;
+
+	(void)state;
+	give_n(0, 0, 1, 1000);
+	d.tos = 46 << 2;
+	build(&f, &d);
+	give_frame(&f);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	comes(&f);
+	come_n(0, 0, 1, 1000);
+	idle();
+}
+
+static void slot__missed_is_counted(void **state)
+{
+	struct bl_fp_dest d;
+
+	(void)state;
+	give_n(0, 0, 1, 100);
+	slot_for(1, slot_now() - 3, BL_FP_NO_PATH);
+	slot_for(1, slot_now() - 4, BL_FP_NO_PATH);
+	idle();
+	d = dest_get(1);
+	assert_int_equal(d.missed, 2);
+	assert_int_equal(d.used | d.idle, 0);
+	assert_int_equal(BL_FP_WANTED(d.want), 1); /* asking again for what was missed is the daemon's */
+	assert_int_equal(balanced(QUEUES), 1);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 0, 1, 100);
+}
+
+static void slot__without_a_frame(void **state)
+{
+	(void)state;
+	give_n(0, 0, 1, 100);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	slot_for(1, slot_now() - 1, BL_FP_NO_PATH);
+	come_n(0, 0, 1, 100);
+	idle();
+	assert_int_equal(dest_get(1).used, 1);
+	assert_int_equal(dest_get(1).idle, 1);
+	idle();
+}
+
+static void heal__what_nobody_asked_for(void **state)
+{
+	(void)state;
+	/* held under another policy */
+	hold.policy = BL_POLICY_PL2;
+	hold.k_frames = 4;
+	hold.k_bytes = 6056;
+	hold.retry_ns = HOUR_NS;
+	set_hold();
+	give_n(0, 0, 2, 100);
+	assert_int_equal(dest_get(1).want, 0);
+	hold.policy = BL_POLICY_FASTPASS;
+	set_hold();
+	endpoint(1, 1);
+	idle();
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1); /* one at a time, as slots come */
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 0, 2, 100);
+	idle();
+}
+
+static void endpoint__unknown_waits_outside_goes(void **state)
+{
+	(void)state;
+	give_n(0, 0, 2, 100);
+	idle();
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
+	endpoint(1, BL_FP_OUTSIDE);
+	{
+		struct bl_due d = due_get();
+
+		d.at[1] = d.next = 0;
+		due_put(&d);
+	}
+	come_n(0, 0, 2, 100);
+	give_n(0, 2, 1, 100);
+	come_n(0, 2, 1, 100);
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
+	idle();
+}
+
+static void policy__changed_to_none(void **state)
+{
+	(void)state;
+	give_n(0, 0, 3, 1514);
+	endpoint(1, 1);
+	idle();
+	hold.policy = BL_POLICY_NONE;
+	set_hold();
+	{
+		struct bl_due d = due_get();
+
+		d.at[1] = d.next = 0;
+		due_put(&d);
+	}
+	come_n(0, 0, 3, 1514);
+	assert_int_equal(balanced(QUEUES), 0);
+}
+
+static bool fp_rung(void)
+{
+	static int fd = -1;
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+
+	if (fd < 0) {
+		fd = epoll_create1(EPOLL_CLOEXEC);
+		assert_int_equal(epoll_ctl(fd, EPOLL_CTL_ADD, bpf_map__fd(sk->maps.fp_bell), &ev), 0);
+	}
+	return epoll_wait(fd, &ev, 1, 20) == 1;
+}
+
+static void bell__once_per_sleep(void **state)
+{
+	struct bl_fp_page p;
+
+	(void)state;
+	fp_rung();
+	give_n(0, 0, 1, 1514);
+	assert_false(fp_rung()); /* it is awake */
+	page.asleep = 1;
+	map_put(sk->maps.fp_page, 0, &page);
+	give_n(0, 1, 1, 1000);
+	assert_true(fp_rung());
+	map_get(sk->maps.fp_page, 0, &p);
+	assert_int_equal(p.asleep, 0);
+	give_n(0, 2, 1, 1514);
+	assert_false(fp_rung());
+	page.asleep = 1;
+	map_put(sk->maps.fp_page, 0, &page);
+	give_n(0, 3, 1, 1514);
+	assert_true(fp_rung());
+}
+
+static void bell__not_for_a_shared_slot(void **state)
+{
+	(void)state;
+	fp_rung();
+	give_n(0, 0, 1, 100);
+	page.asleep = 1;
+	map_put(sk->maps.fp_page, 0, &page);
+	give_n(0, 1, 1, 100);
+	assert_false(fp_rung());
+}
+
+/* ---- the path ---- */
+
+static void path__in_the_mac(void **state)
+{
+	static const __u8 paths[] = { 0, 1, 14, BL_FP_NO_PATH };
+	struct frame f;
+	__u32 i;
+
+	(void)state;
+	hold.path_field = BL_FIELD_MAC;
+	set_hold();
+	for (i = 0; i < sizeof(paths); i++) {
+		raw_frame(&f, 1, 0, 1514, i);
+		give_frame(&f);
+		slot_for(1, slot_now(), paths[i]);
+		if (paths[i] != BL_FP_NO_PATH)
+			f.p[6] = (__u8)((f.p[6] & 0x0f) | (paths[i] + 1) << 4);
+		comes(&f);
+	}
+	hold.path_field = BL_FIELD_NONE;
+	set_hold();
+	raw_frame(&f, 1, 0, 1514, i);
+	give_frame(&f);
+	slot_for(1, slot_now(), 3);
+	comes(&f);
+}
+
+/* A tunnel's frame leaves with path 5's source port, and a checksum that is right where there was one; others are left as they are. */
+static void path__as_udp_port(void **state)
+{
+	static const struct {
+		__u16 dport;
+		bool v6, check, changed;
+	} t[] = { { 4789, false, false, true }, { 4789, false, true, true }, { 4789, true, true, true }, { 6081, true, false, true }, { 6081, false, true, true },
+		  { 53, false, true, false },	{ 4790, false, true, false } };
+	__u32 i;
+
+	(void)state;
+	hold.path_field = BL_FIELD_UDP;
+	hold.udp_ports = 50000;
+	set_hold();
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct desc d = plain_frame(1, 0, t[i].v6);
+		struct frame f, want;
+
+		d.dport = t[i].dport;
+		d.sport = 1234;
+		d.csum = t[i].check;
+		build(&f, &d);
+		give_frame(&f);
+		slot_for(1, slot_now(), 5);
+		if (t[i].changed)
+			d.sport = 50005;
+		build(&want, &d);
+		comes(&want);
+	}
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	assert_true(reason_seen[BL_R_HELD] && reason_seen[BL_R_PACED]);
+}
+
+int main(void)
+{
+#define CASE(t) cmocka_unit_test_setup(t, fp_setup)
+	const struct CMUnitTest tests[] = {
+		CASE(hold__wants_slots),
+		CASE(hold__broadcast_does_not_wait),
+		CASE(slot__one_full_frame_each),
+		CASE(slot__small_frames_share_it),
+		CASE(slot__expedited_first),
+		CASE(slot__missed_is_counted),
+		CASE(slot__without_a_frame),
+		CASE(heal__what_nobody_asked_for),
+		CASE(endpoint__unknown_waits_outside_goes),
+		CASE(policy__changed_to_none),
+		CASE(bell__once_per_sleep),
+		CASE(bell__not_for_a_shared_slot),
+		CASE(path__in_the_mac),
+		CASE(path__as_udp_port),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests_name("fp", tests, setup, NULL);
+}
