@@ -16,6 +16,7 @@
 #include "../arbiter/alloc.h"
 #include "cmd.h"
 #include "drive.h"
+#include "fair.h"
 #include "lab.h"
 #include "traffic.h"
 
@@ -189,10 +190,14 @@ int cmd_lab_run(int argc, char **argv)
 					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
 						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
 						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "
-						 "unmodified applications instead, and has options of its own." };
+						 "unmodified applications instead, `barline lab run fairness|failover` what Fastpass is about; they have options of their own." };
+	int (*other)(int, char **);
 	struct lab *lab;
 	int err;
 
+	other = fair_asked(argc, argv);
+	if (other)
+		return other(argc, argv);
 	if (traffic_asked(argc, argv))
 		return traffic_main(argc, argv);
 	lab = lab_new();

@@ -31,7 +31,8 @@
 
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
- * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h).
+ * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h). @fp_fast: slots and watchdogs of a
+ *	10 Gbit/s network, whatever the rate.
  * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
@@ -42,6 +43,7 @@ struct lab_spec {
 	unsigned int ncpus;
 	int64_t skew_ns[LAB_HOSTS_MAX];
 	unsigned int arbiters, fp_policy;
+	bool fp_fast;
 	struct bl_admission_cfg admission;
 	struct bench_params bench;
 };

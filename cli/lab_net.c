@@ -85,6 +85,15 @@ static void plan_fp(struct lab *lab)
 	f->rtt_us = 2000;
 	f->watchdog_us = 500;
 	f->dead_us = (uint32_t)(f->lead_us + 66 * f->slot_ns / 1000 + 4 * f->watchdog_us + 3000);
+	if (s->fp_fast) {
+		f->slot_ns = 1230;
+		f->window_slots = 128;
+		f->run_slots = 16;
+		f->lead_us = 100;
+		f->rtt_us = 200;
+		f->watchdog_us = 100;
+		f->dead_us = 1000;
+	}
 	f->has_group = true;
 	memcpy(f->group + 10, (const uint8_t[]){ 0xff, 0xff, 239, 77, 7, 7 }, 6);
 	for (i = 0; i < lab->nnodes; i++) {

@@ -53,7 +53,7 @@ static int arbiter_policy(const char *name)
 	return -1;
 }
 
-static void parse_policies(struct traffic_params *p, const char *arg, struct argp_state *state)
+void traffic_policies(struct traffic_params *p, const char *arg, struct argp_state *state)
 {
 	char *list = strdup(arg), *save = NULL, *word;
 
@@ -113,7 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = &a->lab->spec;
 		return 0;
 	case KEY_POLICY:
-		parse_policies(p, arg, state);
+		traffic_policies(p, arg, state);
 		return 0;
 	case KEY_TRANSPORT:
 		parse_transports(p, arg, state);

@@ -113,6 +113,9 @@ struct traffic_cell {
 bool traffic_asked(int argc, char **argv);
 int traffic_main(int argc, char **argv);
 
+/** traffic_policies - a list of policies, as "none,pl2:joint"; ends the process if it is none. */
+void traffic_policies(struct traffic_params *p, const char *arg, struct argp_state *state);
+
 /* traffic_run.c */
 /** traffic_drive - run one cell inside the lab. 0 or 1 after a message. */
 int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffic_cell *c);

@@ -208,7 +208,8 @@ static void take(struct bl_fpass *h, const struct bl_fcp_pkt *k, uint64_t now)
 
 		bl_fcp_slots_at(k, i, &s);
 		for (j = 0; j < s.count; j++) {
-			uint64_t slot = s.first + j * s.stride;
+			/* the wire has its low 48 bits: of slots of 1.23 us, ten years */
+			uint64_t slot = bl_ext48((s.first + j * s.stride) & 0xffffffffffffULL, oldest);
 
 			n = whose(h, s.dst);
 			if (!n)
