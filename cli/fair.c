@@ -17,6 +17,7 @@
 
 #include "../arbiter/alloc.h"
 #include "../loader/rate.h"
+#include "../maps/fp_abi.h"
 #include "cmd.h"
 #include "drive.h"
 #include "fair.h"
@@ -32,6 +33,7 @@
 /**
  * struct fair_cell - one policy; shared with the lab's processes. @ready: the receiver listens. @stop: everybody ends.
  * @bytes: received, by sender. @rtt_ns: of echoes; @unanswered: within a second.
+ * @sessions: of the host that had most with arbiters; 1: the same one ruled all the time. @missed, @refused: slots that pacers, and daemons, had too late; all hosts.
  * @mbit: by second and sender; @active: senders of that second; 0: somebody came or went. @look: queue and drops.
  */
 struct fair_cell {
@@ -42,6 +44,7 @@ struct fair_cell {
 	_Atomic uint32_t echoes, unanswered;
 	uint32_t rtt_ns[ECHOES_MAX];
 	unsigned int seconds;
+	uint64_t sessions, missed, refused;
 	double mbit[SECONDS_MAX][SENDERS];
 	unsigned int active[SECONDS_MAX];
 	struct traffic_cell look;
@@ -216,6 +219,29 @@ static int measure(struct fair_cell *c, pid_t *pid)
 	return 0;
 }
 
+/* what Fastpass's hosts say at the end */
+static void read_pages(struct fair_cell *c)
+{
+	struct bl_node_ref *refs;
+	struct bl_err err;
+	int n = bl_nodes_find(&refs, 0, &err), i;
+
+	for (i = 0; i < n; i++) {
+		struct bl_fp_page p;
+		struct bl_fp_dest d;
+		uint32_t k;
+
+		if (refs[i].role != BL_ROLE_HOST || node_value(&refs[i], BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+			continue;
+		c->sessions = p.sessions > c->sessions ? p.sessions : c->sessions;
+		c->refused += p.refused;
+		for (k = 1; k < SENDERS + 3 && !node_value(&refs[i], BL_MAP_FP_DESTS, k, &d, sizeof(d)); k++)
+			c->missed += d.missed;
+	}
+	if (n >= 0)
+		free(refs);
+}
+
 static int drive(struct lab *lab)
 {
 	pid_t pid[SENDERS] = { 0 }, rx, echo;
@@ -235,6 +261,8 @@ static int drive(struct lab *lab)
 	echo = fair_fork(params->lab->spec.hosts - 1, asker, NULL);
 	err = echo < 0 ? 1 : measure(c, pid);
 	atomic_store(&c->stop, 1);
+	if (c->policy.policy == BL_POLICY_FASTPASS)
+		read_pages(c);
 	for (i = 0; i < SENDERS; i++)
 		fair_end(&pid[i]);
 	fair_end(&echo);
@@ -305,8 +333,21 @@ static json_t *row_of(struct fair_cell *c)
 	json_object_set_new(row, "echoes", json_integer(n));
 	json_object_set_new(row, "unanswered", json_integer(atomic_load(&c->unanswered)));
 	json_object_set_new(row, "queue_drops", json_integer((json_int_t)c->look.switch_counts.n[BL_R_QUEUE_FULL]));
+	json_object_set_new(row, "late_slots", json_integer((json_int_t)(c->missed + c->refused)));
+	json_object_set_new(row, "sessions", json_integer((json_int_t)c->sessions));
 	json_object_set_new(row, "hold_drops", json_integer((json_int_t)c->look.host_counts.n[BL_R_HOLD_FULL]));
 	return row;
+}
+
+/* the longest queue that was seen in a second */
+static uint32_t longest_in(const struct traffic_cell *c, unsigned int second)
+{
+	uint32_t longest = 0, i;
+
+	for (i = 0; i < c->nsamples; i++)
+		if (c->sample[i].at_us / 1000000 == second && c->sample[i].bytes > longest)
+			longest = c->sample[i].bytes;
+	return longest;
 }
 
 static int write_series(const char *dir, struct fair_cell *cells, unsigned int n)
@@ -319,13 +360,13 @@ static int write_series(const char *dir, struct fair_cell *cells, unsigned int n
 	f = fopen(path, "w");
 	if (!f)
 		return cli_fail("cannot write %s: %s", path, strerror(errno));
-	fprintf(f, "policy,second,h2,h3,h4,h5,h6\n");
+	fprintf(f, "policy,second,h2,h3,h4,h5,h6,queue_max_bytes\n");
 	for (i = 0; i < n; i++)
 		for (s = 0; s < cells[i].seconds; s++) {
 			fprintf(f, "%s,%u", cells[i].policy.text, s);
 			for (k = 0; k < SENDERS; k++)
 				fprintf(f, ",%.3f", cells[i].mbit[s][k]);
-			fputc('\n', f);
+			fprintf(f, ",%u\n", longest_in(&cells[i].look, s));
 		}
 	return fclose(f) ? cli_fail("cannot write %s: %s", path, strerror(errno)) : 0;
 }
@@ -335,7 +376,8 @@ static int report(struct fair_cell *cells, unsigned int n, const char *out)
 	static const struct col cols[] = { { "policy", "POLICY", 's' },		{ "stddev_3_mbit", "STDDEV_3", 'f' }, { "stddev_4_mbit", "STDDEV_4", 'f' }, { "stddev_5_mbit", "STDDEV_5", 'f' },
 					   { "sum_1_mbit", "SUM_1", 'f' },	{ "sum_5_mbit", "SUM_5", 'f' },	  { "queue_p50_frames", "QUEUE_P50", 'f' }, { "queue_p99_frames", "P99", 'f' },
 					   { "queue_max_frames", "MAX", 'f' },	{ "rtt_p50_ns", "RTT_P50", 't' }, { "rtt_p99_ns", "P99", 't' },		    { "rtt_p999_ns", "P99.9", 't' },
-					   { "unanswered", "UNANSWERED", 'd' }, { "queue_drops", "DROPS", 'd' },  { "hold_drops", "HOLD_DROPS", 'd' } };
+					   { "unanswered", "UNANSWERED", 'd' }, { "queue_drops", "DROPS", 'd' },  { "hold_drops", "HOLD_DROPS", 'd' },
+					   { "late_slots", "LATE_SLOTS", 'd' }, { "sessions", "SESSIONS", 'd' } };
 	json_t *rows = json_array();
 	unsigned int i;
 	int err = 0;

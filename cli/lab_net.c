@@ -81,7 +81,8 @@ static void plan_fp(struct lab *lab)
 	f->window_slots = 64;
 	f->run_slots = 2;
 	f->lead_us = 300;
-	f->late_us = 500;
+	/* a meter that stood still catches up by two frames, and so may its senders: later ones would stay in its queue */
+	f->late_us = 2 * f->slot_ns / 1000 + 1;
 	f->rtt_us = 2000;
 	f->watchdog_us = 500;
 	f->dead_us = (uint32_t)(f->lead_us + 66 * f->slot_ns / 1000 + 4 * f->watchdog_us + 3000);
