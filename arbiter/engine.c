@@ -8,10 +8,13 @@
 #include "alloc.h"
 #include "engine.h"
 
+#define LOAD_SLOTS 1024 /* more than any window reaches */
+
 /**
  * struct selector - of one path thread.
  * @in: the run's grants, sorted by word; @mtus of each is lent to the path of the slot in hand. @room: how many may be in one run.
- * @packet_of, @src, @dst, @got: packets of the slot in hand: grant, racks, path. @npackets: how many. @seen: generation of struct bl_engine's table that the selector has.
+ * @packet_of, @src, @dst, @got: packets of the slot in hand: grant, racks, path. @npackets: how many.
+ * @load_slot, @load: by slot modulo LOAD_SLOTS: packets out of and into each rack on each path that runs so far have given. @seen: generation of struct bl_engine's table that the selector has.
  */
 struct selector {
 	struct bl_engine *e;
@@ -22,6 +25,8 @@ struct selector {
 	uint8_t *got;
 	unsigned int room, npackets;
 	uint64_t seen;
+	uint64_t *load_slot;
+	uint16_t *load;
 };
 
 /**
@@ -39,9 +44,9 @@ struct bl_engine {
 	bool busy;
 	uint64_t last;
 	uint16_t *rack_of;
-	uint32_t nracks, npaths, nsel, nendpoints;
-	struct selector sel[BL_ARB_PATHS_MAX];
-	void *states[BL_ARB_PATHS_MAX];
+	uint32_t nracks, npaths, cap, nendpoints;
+	struct selector sel;
+	void *state;
 	_Atomic uint64_t *usable;
 	_Atomic uint64_t generation;
 	struct arb_alloc_ops ops;
@@ -134,12 +139,59 @@ int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t m
 	return 0;
 }
 
-/* Slot @bit of one word: a colouring of the packets that leave their racks. @from, @to: the grants of this word. */
+/* What racks send and receive on each path in @slot so far: earlier runs gave packets in it, too. NULL: nothing yet. */
+static uint16_t *load_of(struct selector *s, uint64_t slot, bool *fresh)
+{
+	const size_t each = 2 * (size_t)s->e->nracks * s->e->npaths;
+	uint16_t *load = &s->load[(slot % LOAD_SLOTS) * each];
+
+	*fresh = s->load_slot[slot % LOAD_SLOTS] != slot;
+	if (*fresh) {
+		memset(load, 0, each * sizeof(*load));
+		s->load_slot[slot % LOAD_SLOTS] = slot;
+	}
+	return load;
+}
+
+/* The packets in hand, beside those that have their paths and are told: each the one on which its racks are least loaded. Whoever finds none comes again in another slot. */
+static void beside(struct selector *s, uint16_t *load, unsigned int n)
+{
+	const struct bl_engine *e = s->e;
+	uint16_t *in = load + (size_t)e->nracks * e->npaths;
+	const uint64_t *usable = bl_path_table(s->path);
+	unsigned int i, k;
+
+	for (i = 0; i < n; i++) {
+		uint16_t *o = &load[(size_t)s->src[i] * e->npaths], *d = &in[(size_t)s->dst[i] * e->npaths];
+		uint32_t least = e->cap;
+
+		s->got[i] = BL_PATH_NONE;
+		for (k = 0; k < e->npaths; k++) {
+			uint32_t is = o[k] > d[k] ? o[k] : d[k];
+
+			if (is < least && (!usable || usable[(size_t)s->src[i] * e->nracks + s->dst[i]] >> k & 1)) {
+				least = is;
+				s->got[i] = (uint8_t)k;
+			}
+		}
+		if (s->got[i] != BL_PATH_NONE) {
+			o[s->got[i]]++;
+			d[s->got[i]]++;
+		}
+	}
+}
+
+/*
+ * Slot @bit of one word: a colouring of the packets that leave their racks. @from, @to: the grants of this word. The first packets of a slot get the selector's colouring, which places
+ * all of them; those that a later run puts into the same slot must do with what is left, since paths that were told cannot be changed.
+ */
 static void colour(struct selector *s, unsigned int from, unsigned int to, unsigned int bit)
 {
 	const struct arb_grant *in = s->in;
 	const struct bl_engine *e = s->e;
 	unsigned int i, n = 0;
+	uint16_t *load;
+	bool fresh;
 
 	for (i = from; i < to && n < s->room; i++) {
 		uint16_t a = e->rack_of[in[i].src], b = e->rack_of[in[i].dst];
@@ -151,8 +203,21 @@ static void colour(struct selector *s, unsigned int from, unsigned int to, unsig
 		s->dst[n] = b;
 		n++;
 	}
-	if (n)
+	if (!n) {
+		s->npackets = 0;
+		return;
+	}
+	load = load_of(s, in[from].base + bit, &fresh);
+	if (fresh) {
 		bl_path_select(s->path, n, s->src, s->dst, s->got);
+		for (i = 0; i < n; i++)
+			if (s->got[i] != BL_PATH_NONE) {
+				load[(size_t)s->src[i] * e->npaths + s->got[i]]++;
+				load[(size_t)(e->nracks + s->dst[i]) * e->npaths + s->got[i]]++;
+			}
+	} else {
+		beside(s, load, n);
+	}
 	for (i = 0; i < n; i++)
 		s->in[s->packet_of[i]].mtus = s->got[i]; /* the path of this packet; until the slot is taken out below */
 	s->npackets = n;
@@ -236,29 +301,28 @@ static const struct arb_path_ops path_ops = { assign };
 
 void bl_engine_free(struct bl_engine *e)
 {
-	unsigned int i;
+	struct selector *s;
 
 	if (!e)
 		return;
+	s = &e->sel;
 	bl_alloc_free(e->alloc);
-	for (i = 0; i < BL_ARB_PATHS_MAX; i++) {
-		struct selector *s = &e->sel[i];
-
-		bl_path_free(s->path);
-		free(s->in);
-		free(s->packet_of);
-		free(s->src);
-		free(s->dst);
-		free(s->got);
-	}
+	bl_path_free(s->path);
+	free(s->in);
+	free(s->packet_of);
+	free(s->src);
+	free(s->dst);
+	free(s->got);
+	free(s->load);
+	free(s->load_slot);
 	free(e->rack_of);
 	free(e->usable);
 	free(e);
 }
 
-static int selector_open(struct bl_engine *e, unsigned int i, const struct bl_fp_file *f, struct bl_err *err)
+static int selector_open(struct bl_engine *e, const struct bl_fp_file *f, struct bl_err *err)
 {
-	struct selector *s = &e->sel[i];
+	struct selector *s = &e->sel;
 	const char *why = NULL;
 
 	s->e = e;
@@ -271,11 +335,15 @@ static int selector_open(struct bl_engine *e, unsigned int i, const struct bl_fp
 	s->src = calloc(s->room, sizeof(*s->src));
 	s->dst = calloc(s->room, sizeof(*s->dst));
 	s->got = calloc(s->room, sizeof(*s->got));
-	e->states[i] = s;
-	return s->in && s->packet_of && s->src && s->dst && s->got ? 0 : bl_fail(err, ENOMEM, "out of memory for a path selector");
+	s->load_slot = malloc(LOAD_SLOTS * sizeof(*s->load_slot));
+	s->load = calloc(LOAD_SLOTS, 2 * (size_t)f->nracks * f->paths * sizeof(*s->load)); /* pages that no slot needs are never touched */
+	if (s->load_slot)
+		memset(s->load_slot, 0xff, LOAD_SLOTS * sizeof(*s->load_slot));
+	e->state = s;
+	return s->load && s->load_slot && s->in && s->packet_of && s->src && s->dst && s->got ? 0 : bl_fail(err, ENOMEM, "out of memory for a path selector");
 }
 
-static int open_all(struct bl_engine *e, const struct bl_fp_file *f, unsigned int selectors, struct bl_err *err)
+static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_err *err)
 {
 	uint16_t *cap = calloc(f->npeers, sizeof(*cap)), *up = calloc(f->nracks, sizeof(*up));
 	struct bl_alloc_cfg c = { .endpoints = f->npeers, .policy = (enum bl_alloc_policy)f->policy, 
@@ -311,6 +379,7 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, unsigned in
 	e->nendpoints = f->npeers;
 	e->nracks = f->nracks;
 	e->npaths = f->paths;
+	e->cap = f->path_cap;
 	/* in each slot at most as many packets as links carry; each may be a grant of its own */
 	e->ops = (struct arb_alloc_ops){ demand, forget, run, waiting, f->window_slots, capsum * f->window_slots };
 	if (!f->paths || f->nracks < 2)
@@ -320,13 +389,11 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, unsigned in
 		return bl_fail(err, ENOMEM, "out of memory");
 	for (i = 0; i < f->nracks * f->nracks; i++)
 		e->usable[i] = f->paths == 64 ? ~0ULL : (1ULL << f->paths) - 1;
-	for (i = 0; !rc && i < selectors && i < BL_ARB_PATHS_MAX; i++)
-		rc = selector_open(e, i, f, err);
-	e->nsel = i;
+	rc = selector_open(e, f, err);
 	return rc;
 }
 
-int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, unsigned int selectors, struct bl_err *err)
+int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, struct bl_err *err)
 {
 	struct bl_engine *e = calloc(1, sizeof(*e));
 	int rc;
@@ -334,7 +401,7 @@ int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, unsigned i
 	*out = NULL;
 	if (!e)
 		return bl_fail(err, ENOMEM, "out of memory");
-	rc = open_all(e, f, selectors ? selectors : 1, err);
+	rc = open_all(e, f, err);
 	if (rc)
 		bl_engine_free(e);
 	else
@@ -359,5 +426,5 @@ const struct arb_path_ops *bl_engine_path_ops(const struct bl_engine *e)
 
 void *const *bl_engine_paths(const struct bl_engine *e)
 {
-	return e->states;
+	return &e->state;
 }

@@ -17,8 +17,8 @@
 
 struct bl_engine;
 
-/** bl_engine_new - by a file whose defaults are filled in. @selectors: path selectors, one for each path thread; 0 if the file says no paths. Returns 0 or -errno. */
-int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, unsigned int selectors, struct bl_err *err);
+/** bl_engine_new - by a file whose defaults are filled in. There is one path selector, for one path thread at most: runs share slots, and paths that are taken. Returns 0 or -errno. */
+int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, struct bl_err *err);
 void bl_engine_free(struct bl_engine *e);
 
 /** bl_engine_ops, bl_engine_alloc, bl_engine_path_ops, bl_engine_paths - what bl_arb_new() wants; path ops are NULL without paths. */

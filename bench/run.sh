@@ -9,9 +9,11 @@
 #   memory      maps of a 64-port switch and of a host with 64 endpoints
 #   admission   unmodified iperf3 (incast, outcast, shuffle; TCP and UDP) and memcached on 8 hosts with metered ports: every admission policy in each run
 #   bulk        one TCP flow on an unmetered link: plain kernel beside hold queue and pacer
+#   arbiter     Fastpass's timeslot allocation and path selection on one core, every slot verified
+#   fastpass    five senders that come and go, echoes and queue beside them: policies none and fastpass (Fastpass 7.1, A to C); 50 takeovers, on a rack and on a leaf-spine
 #
 # RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit) and ADM_POLICIES
-# ("none,pl2,pl2:joint,pl2:bitmap"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# ("none,pl2,pl2:joint,pl2:bitmap,fastpass"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
 set -euo pipefail
 
@@ -21,11 +23,11 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack latency memory admission bulk"
+all_parts="switch rack latency memory admission bulk arbiter fastpass"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
-adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap}
+adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap,fastpass}
 mkdir -p "$out"
 
 say() { [ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2; }
@@ -84,6 +86,45 @@ part_latency() {
 	if command -v gnuplot >/dev/null; then
 		gnuplot -e "dir='$out/latency-1'" "$here/latency.gp"
 	fi
+}
+
+part_arbiter() {
+	local what
+	mkdir -p "$out/arbiter"
+	for what in alloc path; do
+		say "arbiter bench $what"
+		echo
+		"$build/barline" arbiter bench "$what" --out "$out/arbiter" </dev/null
+	done
+}
+
+part_fastpass() {
+	local k kind
+	for ((k = 1; k <= runs; k++)); do
+		say "fairness, run $k of $runs"
+		mkdir -p "$out/fairness-$k"
+		"$build/barline" -j lab run fairness --policy none,fastpass --step "$seconds" --out "$out/fairness-$k" >"$out/fairness-$k.json" </dev/null
+	done
+	say ""
+	echo
+	echo "five TCP senders to one receiver, links of 250 Mbit/s (medians of $runs runs, steps of $seconds s)"
+	{
+		echo "policy,stddev3_mbit,stddev4_mbit,stddev5_mbit,sum5_mbit,queue_p50,queue_p99,rtt_p50_us,rtt_p99_us"
+		for kind in none fastpass; do
+			printf '%s' "$kind"
+			for what in .stddev_3_mbit .stddev_4_mbit .stddev_5_mbit .sum_5_mbit .queue_p50_frames .queue_p99_frames .rtt_p50_ns/1000 .rtt_p99_ns/1000; do
+				printf ',%s' "$(jq -s -r ".[].fairness[] | select(.policy == \"$kind\") | $what" "$out"/fairness-[0-9]*.json | median)"
+			done
+			echo
+		done
+	} | tee "$out/fairness.csv" | column -s, -t
+	for kind in rack leaf-spine; do
+		say "failover, $kind"
+		mkdir -p "$out/failover-$kind"
+		echo
+		echo "takeovers of Fastpass's arbiter, $kind: from the kill to the first slot from the other one"
+		"$build/barline" lab run failover "$kind" --runs 50 --out "$out/failover-$kind" </dev/null
+	done
 }
 
 part_memory() {

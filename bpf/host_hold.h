@@ -17,18 +17,16 @@
 /* ---- frames of applications ---- */
 
 /*
- * The number of Ethernet address @mac, given at first sight; 0 if there are no more. Two CPUs may see the same address first: both take a number, one of them gets it into the
+ * The number of destination @key, given at first sight; 0 if there are no more. Two CPUs may see the same address first: both take a number, one of them gets it into the
  * hash, and the other gives its own back if it is still the last one.
  */
-static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac)
+static __always_inline __u32 bl_hold_number(struct bl_due *due, const struct bl_mac_key *key)
 {
-	struct bl_mac_key key = {};
 	struct bl_hold_dest *d;
 	__u32 *known, n;
 	__u64 given;
 
-	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
-	known = bpf_map_lookup_elem(&hold_dests, &key);
+	known = bpf_map_lookup_elem(&hold_dests, key);
 	if (known)
 		return *known;
 	if (BL_READ_ONCE(due->given) >= BL_DESTS - 1)
@@ -38,15 +36,46 @@ static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac)
 	d = bpf_map_lookup_elem(&hold_macs, &n);
 	if (!d)
 		return 0; /* others were faster; @given stays a little too large, which nobody minds */
-	__builtin_memcpy(d->mac, key.mac, sizeof(d->mac));
+	__builtin_memcpy(d->mac, key->mac, sizeof(d->mac));
+	d->kind = key->kind;
 	BL_WRITE_ONCE(d->used, 1);
 	/* the update is a barrier: who finds the number finds the address */
-	if (!bpf_map_update_elem(&hold_dests, &key, &n, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&hold_dests, key, &n, BPF_NOEXIST))
 		return n;
 	BL_WRITE_ONCE(d->used, 0);
 	__sync_val_compare_and_swap(&due->given, given + 1, given);
-	known = bpf_map_lookup_elem(&hold_dests, &key);
+	known = bpf_map_lookup_elem(&hold_dests, key);
 	return known ? *known : 0;
+}
+
+/* The same of an Ethernet address. */
+static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac)
+{
+	struct bl_mac_key key = {};
+
+	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
+	return bl_hold_number(due, &key);
+}
+
+/* Whom the frame is for. */
+static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct ethhdr *eth, const void *end, const struct bl_look *l, int routed)
+{
+	__u32 l3 = l->l3_off;
+	const void *p = eth;
+
+	__builtin_memcpy(key->mac, eth->h_dest, sizeof(key->mac));
+	if (!routed || l3 > sizeof(*eth) + sizeof(struct bl_vlan))
+		return;
+	p += l3;
+	BL_SEEN(p);
+	if (l->kind == BL_LOOK_IP4 && p + sizeof(struct iphdr) <= end) {
+		key->mac[0] = key->mac[1] = 0;
+		__builtin_memcpy(key->mac + 2, &((const struct iphdr *)p)->daddr, 4);
+		key->kind = 4;
+	} else if (l->kind == BL_LOOK_IP6 && p + sizeof(struct ipv6hdr) <= end) {
+		__builtin_memcpy(key->mac, &((const struct ipv6hdr *)p)->daddr.s6_addr[10], 6);
+		key->kind = 6;
+	}
 }
 
 /* Nobody but endpoints and the pacer speaks barline: what pretends to, from an application on bl0, would carry barriers that nobody keeps. */
@@ -72,6 +101,7 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 	const struct ethhdr *eth = data;
+	struct bl_mac_key key = {};
 	struct bl_look l;
 	enum bl_reason why;
 	__u64 now;
@@ -84,7 +114,8 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 	if (why != BL_R_NOT_OURS)
 		return why;
 	if (bl_hold_at_all(&l)) {
-		dest = bl_hold_dest(due, eth->h_dest);
+		bl_hold_key(&key, eth, end, &l, cfg->routed);
+		dest = bl_hold_number(due, &key);
 		if (!dest)
 			return BL_R_HOLD_DESTS;
 	}

@@ -237,7 +237,30 @@ static __always_inline void ttl_v4(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* Output port by Linux's routing tables. @l4: IP protocol; r->f has the family and the ports. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. */
+static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct run *r, void *l3)
+{
+	struct ipv6hdr *ip6 = l3;
+	struct iphdr *ip = l3;
+
+	if (r->f.v6) {
+		fib->family = BL_AF_INET6;
+		fib->tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
+		fib->flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
+		__builtin_memcpy(fib->ipv6_src, &ip6->saddr, 16);
+		__builtin_memcpy(fib->ipv6_dst, &ip6->daddr, 16);
+	} else {
+		fib->family = BL_AF_INET;
+		fib->tos = ip->tos;
+		fib->tot_len = BL_BE16(ip->tot_len);
+		fib->ipv4_src = ip->saddr;
+		fib->ipv4_dst = ip->daddr;
+	}
+}
+
+/*
+ * Output port by Linux's routing tables. @l4: IP protocol; r->f has the family and the ports. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not
+ * resolved.
+ */
 static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end, __u8 l4)
 {
 	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = l4 };
@@ -253,22 +276,13 @@ static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r
 			return BL_R_SHORT;
 		if (ip6->hop_limit <= 1)
 			return BL_R_TTL;
-		fib.family = BL_AF_INET6;
-		fib.tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
-		fib.flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
-		__builtin_memcpy(fib.ipv6_src, &ip6->saddr, 16);
-		__builtin_memcpy(fib.ipv6_dst, &ip6->daddr, 16);
 	} else {
 		if ((void *)(ip + 1) > end)
 			return BL_R_SHORT;
 		if (ip->ttl <= 1)
 			return BL_R_TTL;
-		fib.family = BL_AF_INET;
-		fib.tos = ip->tos;
-		fib.tot_len = BL_BE16(ip->tot_len);
-		fib.ipv4_src = ip->saddr;
-		fib.ipv4_dst = ip->daddr;
 	}
+	fib_fill(&fib, r, l3);
 	rc = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	if (rc == BPF_FIB_LKUP_RET_NO_NEIGH)
 		return BL_R_TO_KERNEL;
@@ -426,7 +440,7 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r);
 	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
-		why = bl_plain(ctx, r.in);
+		why = bl_plain(ctx, r.in, r.cfg->paths ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);
 }
 

@@ -47,8 +47,66 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	return route_l3(ctx, r, eth, ip, end, l->proto);
 }
 
-/** bl_plain - a frame that bl_parse() called not ours, from port @in. Returns the reason; a global function, looked at once by the verifier. */
-__attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
+/*
+ * Fastpass: does the frame that @r has routed go up, and which way does it say that it wants to go? The same route again, asked for by the interface that it leaves by. If there is no such route, the
+ * switch's own choice stands. The next switch sees the path, too.
+ */
+static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, __u8 mac0)
+{
+	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
+	struct bpf_fib_lookup fib = {};
+	__u32 path = BL_PATH_OF_MAC0((__u32)mac0);
+
+	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to || from->role == BL_PORT_UP || to->role != BL_PORT_UP)
+		return;
+	path = r->cfg->path_port[path];
+	to = port_at(path);
+	fib.ifindex = to ? to->ifindex : 0;
+	fib_fill(&fib, r, l3);
+	if (!to || bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) != BPF_FIB_LKUP_RET_SUCCESS || fib.ifindex != to->ifindex) {
+		bl_count(r->in, BL_R_PATH_LOST);
+		return;
+	}
+	bl_count(r->in, BL_R_PATH_TAKEN);
+	r->out = path;
+	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
+	__builtin_memcpy(eth->h_source, fib.smac, 6);
+	eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
+}
+
+/**
+ * bl_path - before bl_plain(): a frame from port @in that carries a path, routed. Returns 1 + its port; 0: it carries none, or is nothing to be routed here, and is as it was. A function of its own
+ * because two lookups beside what bl_plain() calls would not fit on the stack.
+ */
+__attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct run r = { .in = in };
+	struct ethhdr *eth = data;
+	__u32 zero = 0, l3;
+	struct bl_look l;
+	__u8 mac0;
+	void *ip;
+
+	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	if (!r.cfg || r.cfg->forward != BL_FWD_L3 || (void *)(eth + 1) > end || !(eth->h_source[0] & BL_PATH_MAC0) || bl_look(data, end, &l) || l.multi)
+		return 0;
+	mac0 = eth->h_source[0];
+	if (plain_l3(ctx, &r, &l) != BL_R_NONE)
+		return 0;
+	l3 = l.l3_off;
+	if (l3 > sizeof(*eth) + 4)
+		return 0;
+	ip = data + l3;
+	BL_SEEN(ip);
+	if (ip + (r.f.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end)
+		return 0;
+	take_path(ctx, &r, eth, ip, mac0);
+	return (int)r.out + 1;
+}
+
+/** bl_plain - a frame that bl_parse() called not ours, from port @in; @routed: by bl_path(). Returns the reason; a global function, looked at once by the verifier. */
+__attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 routed)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx);
@@ -65,9 +123,13 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	early = rsv_on && rsv_on->on ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
 	l2 = r.cfg->forward == BL_FWD_L2;
-	why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
-	if (why != BL_R_NONE)
-		return BL_R_NOT_OURS;
+	if (routed) {
+		r.out = routed - 1;
+	} else {
+		why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
+		if (why != BL_R_NONE)
+			return BL_R_NOT_OURS;
+	}
 	to = port_at(r.out);
 	if (!to || !to->ifindex)
 		return BL_R_UNKNOWN_PORT;

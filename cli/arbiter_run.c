@@ -25,7 +25,7 @@ enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
 
 static const struct argp_option options[] = {
 	{ "rank", KEY_RANK, "N", 0, "which of the file's arbiters this one is, from 0 (default: the one whose address this machine has)", 0 },
-	{ "threads", KEY_THREADS, "N", 0, "1: one loop (default); 2: requests, and the rest; 3 and more: requests, allocation, paths", 0 },
+	{ "threads", KEY_THREADS, "N", 0, "1: one loop (default); 2: requests, and the rest; 3: requests, allocation, paths", 0 },
 	{ "cpus", KEY_CPUS, "LIST", 0, "where these threads run, in this order, as 2,3", 0 },
 	{ "spin", KEY_SPIN, NULL, 0, "never sleep: a microsecond less of latency for a core per thread", 0 },
 	{ 0 }
@@ -51,8 +51,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rank = (int)v;
 		return 0;
 	case KEY_THREADS:
-		if (!cli_number(arg, 1, 2 + BL_ARB_PATHS_MAX, &v))
-			argp_error(state, "threads \"%s\" is not a number from 1 to %d", arg, 2 + BL_ARB_PATHS_MAX);
+		if (!cli_number(arg, 1, 3, &v))
+			argp_error(state, "threads \"%s\" is not 1, 2 or 3", arg);
 		a->threads = (unsigned int)v;
 		return 0;
 	case KEY_CPUS:
@@ -136,10 +136,10 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 	int rc;
 
 	rc = bl_arb_cfg_of(&c, f, rank, &err);
-	if (!rc && f->has_group)
+	if (!rc && f->has_group && !*c.group_if)
 		rc = group_interface(&c, f->arbiter[rank], &err);
 	if (!rc)
-		rc = bl_engine_new(&e, f, c.threads > 2 ? c.threads - 2 : 1, &err);
+		rc = bl_engine_new(&e, f, &err);
 	if (!rc)
 		rc = bl_arb_new(&a, &c, bl_engine_ops(e), bl_engine_alloc(e), bl_engine_path_ops(e), bl_engine_paths(e), &err);
 	if (!rc)

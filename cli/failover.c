@@ -265,7 +265,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->out = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN : 0;
+		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN : 0; /* "leaf-spine" is the lab's */
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -319,8 +319,8 @@ int failover_main(int argc, char **argv)
 	a.p.lab->spec.admission.policy = BL_POLICY_FASTPASS;
 	a.p.lab->spec.fp_fast = true;
 	cmd_parse(&argp, argc, argv, &a);
-	if (a.p.lab->spec.leaf_spine || a.p.lab->spec.bare || a.p.lab->spec.hosts < 2 || a.p.lab->spec.admission.policy != BL_POLICY_FASTPASS)
-		return cli_usage("failover runs on a rack of one switch with fastpass and two hosts or more");
+	if (a.p.lab->spec.bare || a.p.lab->spec.hosts < 2 || a.p.lab->spec.admission.policy != BL_POLICY_FASTPASS)
+		return cli_usage("failover runs on a rack or a leaf-spine with fastpass and two hosts or more");
 	snprintf(a.p.lab->spec.name, sizeof(a.p.lab->spec.name), "run-%d", getpid());
 	result = fair_shared(sizeof(*result));
 	if (!result)

@@ -131,8 +131,8 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts, s->tors);
 		if (s->leaf_spine)
 			s->l3 = true;
-		if (s->admission.on && (s->l3 || s->bare))
-			argp_error(state, "--admission is for a rack over L2 with barline's programs");
+		if (s->admission.on && (s->bare || (s->l3 && s->admission.policy == BL_POLICY_PL2)))
+			argp_error(state, "--admission is for barline's programs, and pl2 for a rack over L2");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

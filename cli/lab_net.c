@@ -95,11 +95,20 @@ static void plan_fp(struct lab *lab)
 		f->watchdog_us = 100;
 		f->dead_us = 1000;
 	}
+	/* every link has the same rate: a spine is a path of one packet per slot, and a rack sends as many as there are spines */
+	if (s->leaf_spine) {
+		f->paths = s->spines;
+		f->path_cap = 1;
+		f->rack_up = s->spines;
+		f->field = BL_FIELD_MAC;
+		f->routed = true;
+		f->nracks = s->tors;
+	}
 	f->has_group = true;
 	memcpy(f->group + 10, (const uint8_t[]){ 0xff, 0xff, 239, 77, 7, 7 }, 6);
 	for (i = 0; i < lab->nnodes; i++) {
 		const struct lab_node *n = &lab->nodes[i];
-		uint8_t *addr = n->kind == LAB_ARBITER ? f->arbiter[n->index - 1] : f->peer[n->index - 1].addr;
+		uint8_t *addr = n->kind == LAB_ARBITER ? f->arbiter[n->index - 1] : f->peer[n->index - 1].addr, v4[16];
 
 		if (!lab_station(n))
 			continue;
@@ -115,6 +124,12 @@ static void plan_fp(struct lab *lab)
 		f->peer[n->index - 1].has_mac = true;
 		f->peer[n->index - 1].rack = (uint16_t)(n->tor - 1);
 		f->peer[n->index - 1].cap = 1;
+		memset(f->peer[n->index - 1].app[0], 0, 10);
+		memset(f->peer[n->index - 1].app[0] + 10, 0xff, 2);
+		lab_bl0_addr(n, AF_INET, v4);
+		memcpy(f->peer[n->index - 1].app[0] + 12, v4, 4);
+		lab_bl0_addr(n, AF_INET6, f->peer[n->index - 1].app[1]);
+		f->peer[n->index - 1].napps = 2;
 		f->npeers++;
 	}
 }
@@ -155,6 +170,9 @@ void lab_plan(struct lab *lab)
 		a->slot = ARBITER_SLOT + i + 1;
 		add_link(lab, a, BL_PORT_UP, "eth0", tor[0], BL_PORT_HOST, a->name);
 	}
+	/* a router passes no watchdogs on: a link of their own */
+	if (s->l3 && lab->nodes[lab->nnodes - 1].index == 2)
+		add_link(lab, &lab->nodes[lab->nnodes - 2], BL_PORT_UP, "eth1", &lab->nodes[lab->nnodes - 1], BL_PORT_UP, "eth1");
 	plan_fp(lab);
 }
 
@@ -195,6 +213,7 @@ void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16])
 	addr[15] = (uint8_t)n->slot;
 }
 
+#define BL0_GATEWAY_NET 252 /* 10.77.252.t: ToR t, as bl0 sees it */
 #define GATEWAY_NET 250 /* 10.77.250.t: ToR t; 10.77.251.p: spine p */
 #define SPINE_NET   251
 
@@ -312,6 +331,27 @@ static int host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int f
 	return err;
 }
 
+/* of ToR @tor's bl0s; 0: of all */
+static void bl0_net(int family, uint8_t a[16], unsigned int tor)
+{
+	const struct lab_node n = { .tor = tor };
+
+	lab_bl0_addr(&n, family, a);
+}
+
+/* bl0 is a second station behind a host's port */
+static int bl0_route(struct nl *nl, int family, unsigned int ifindex, const struct lab_node *host)
+{
+	struct nl_hop hop = { .ifindex = ifindex };
+	uint8_t a[16], mac[6];
+	int err;
+
+	lab_bl0_addr(host, family, a);
+	bl_bl0_mac(host->ports[0].mac, mac);
+	err = nl_neigh(nl, ifindex, family, a, mac);
+	return err ? err : nl_route(nl, family, a, family == AF_INET ? 32 : 128, &hop, 1);
+}
+
 static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
 	uint8_t a[16], via[LAB_SPINES_MAX][16];
@@ -333,6 +373,8 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 			err = nl_neigh(nl, p->ifindex, family, a, peer_mac);
 			if (!err)
 				err = nl_route(nl, family, a, full, &hop, 1);
+			if (!err && lab->spec.admission.on && peer->kind == LAB_HOST)
+				err = bl0_route(nl, family, p->ifindex, peer);
 			continue;
 		}
 		hops[nhops] = (struct nl_hop){ .ifindex = p->ifindex, .via = via[nhops] };
@@ -341,6 +383,9 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 		if (!err && peer->kind == LAB_TOR) {
 			make_addr(family, a, peer->index, 0);
 			err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, &hops[nhops], 1);
+			bl0_net(family, a, peer->index);
+			if (!err && lab->spec.admission.on)
+				err = nl_route(nl, family, a, family == AF_INET ? 24 : 112, &hops[nhops], 1);
 		} else if (!err) {
 			nhops++;
 		}
@@ -348,6 +393,9 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 	if (!err && nhops) {
 		make_addr(family, a, 0, 0);
 		err = nl_route(nl, family, a, 16, hops, nhops);
+		bl0_net(family, a, 0);
+		if (!err && lab->spec.admission.on)
+			err = nl_route(nl, family, a, family == AF_INET ? 16 : 32, hops, nhops);
 	}
 	return err;
 }
@@ -428,10 +476,37 @@ int lab_build(struct lab *lab)
 	return err;
 }
 
+static int bl0_in_one_net(const struct lab_node *n, struct nl *nl, int family)
+{
+	uint8_t a[16];
+
+	lab_bl0_addr(n, family, a);
+	return nl_addr(nl, if_nametoindex("bl0"), family, a, family == AF_INET ? 16 : 64);
+}
+
+/* what goes to other hosts' bl0 leaves by this one, for the ToR */
+static int bl0_routed(const struct lab *lab, const struct lab_node *n, struct nl *nl, int family)
+{
+	const struct lab_node *tor = &lab->nodes[n->ports[0].peer_node];
+	unsigned int bl0 = if_nametoindex("bl0");
+	uint8_t a[16], net[16], gw[16];
+	struct nl_hop hop = { .ifindex = bl0, .via = gw };
+	int err;
+
+	lab_bl0_addr(n, family, a);
+	err = nl_addr(nl, bl0, family, a, family == AF_INET ? 32 : 128);
+	make_addr(family, gw, BL0_GATEWAY_NET, n->tor);
+	if (!err)
+		err = nl_neigh(nl, bl0, family, gw, tor->ports[n->ports[0].peer_port].mac);
+	bl0_net(family, net, 0);
+	return err ? err : nl_route(nl, family, net, family == AF_INET ? 16 : 32, &hop, 1);
+}
+
 int lab_bl0(const struct lab *lab, const struct lab_node *n)
 {
+	static const int families[] = { AF_INET, AF_INET6 };
+	unsigned int f;
 	int home, err;
-	uint8_t a[16];
 	struct nl nl;
 
 	if (!lab->spec.admission.on || n->kind != LAB_HOST)
@@ -440,12 +515,8 @@ int lab_bl0(const struct lab *lab, const struct lab_node *n)
 	if (home < 0 || enter(n->netns))
 		return 1;
 	err = nl_open(&nl);
-	lab_bl0_addr(n, AF_INET, a);
-	if (!err)
-		err = nl_addr(&nl, if_nametoindex("bl0"), AF_INET, a, 16);
-	lab_bl0_addr(n, AF_INET6, a);
-	if (!err)
-		err = nl_addr(&nl, if_nametoindex("bl0"), AF_INET6, a, 64);
+	for (f = 0; !err && f < 2; f++)
+		err = lab->spec.l3 ? bl0_routed(lab, n, &nl, families[f]) : bl0_in_one_net(n, &nl, families[f]);
 	nl_close(&nl);
 	if (enter(home))
 		return 1;

@@ -225,6 +225,7 @@ int lab_arbiter(struct lab *lab, unsigned int rank)
 {
 	const struct sched_param prio = { .sched_priority = 1 };
 	struct bl_arb_cfg how = { .threads = 1 };
+	unsigned int i;
 	char path[64];
 	int fd;
 
@@ -236,6 +237,9 @@ int lab_arbiter(struct lab *lab, unsigned int rank)
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		return cli_fail("cannot enter %s: %s", path, strerror(errno));
 	close(fd);
+	for (i = 0; i < lab->nnodes; i++)
+		if (lab->nodes[i].kind == LAB_ARBITER && lab->nodes[i].nports > 1)
+			snprintf(how.group_if, sizeof(how.group_if), "%s", lab->nodes[i].ports[1].ifname);
 	/* as the threads of the hosts' daemon: a slot that is given late is a slot lost */
 	sched_setscheduler(0, SCHED_FIFO, &prio);
 	if (!cli.verbose)

@@ -276,6 +276,7 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 		c->late_ns = a->fp->late_us * 1000U;
 		c->path_field = a->fp->field;
 		c->udp_ports = a->fp->udp_ports;
+		c->routed = a->fp->routed;
 	}
 }
 

@@ -96,6 +96,22 @@ static size_t pages(size_t n)
 
 /* ---- what is wanted ---- */
 
+/* Is it @p's? As struct bl_mac_key has addresses. */
+static bool is_peer(const struct bl_fp_peer *p, const struct bl_hold_dest *who)
+{
+	unsigned int k;
+
+	if (!who->kind)
+		return p->has_mac && !memcmp(p->mac, who->mac, 6);
+	for (k = 0; k < p->napps; k++) {
+		bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)p->app[k]);
+
+		if (who->kind == (v4 ? 4 : 6) && (v4 ? !memcmp(p->app[k] + 12, who->mac + 2, 4) : !memcmp(p->app[k] + 10, who->mac, 6)))
+			return true;
+	}
+	return false;
+}
+
 /* Who is destination @n? */
 static void resolve(struct bl_fpass *h, uint32_t n)
 {
@@ -105,7 +121,7 @@ static void resolve(struct bl_fpass *h, uint32_t n)
 	if (bpf_map_lookup_elem(h->macs_fd, &n, &who) || !who.used)
 		return;
 	for (i = 0; i < h->npeers; i++)
-		if (h->peer[i].has_mac && !memcmp(h->peer[i].mac, who.mac, 6) && i != h->fcp.self) {
+		if (i != h->fcp.self && is_peer(&h->peer[i], &who)) {
 			h->next_of[n] = h->of[i];
 			h->of[i] = (uint8_t)n;
 			BL_WRITE_ONCE(h->dest[n].endpoint, i + 1);

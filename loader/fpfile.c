@@ -15,7 +15,8 @@
 #include "yaml.h"
 
 struct yaml_peer {
-	char *name, *addr, *mac;
+	char *name, *addr, *mac, **apps;
+	unsigned int apps_count;
 	uint16_t rack, cap;
 };
 
@@ -28,6 +29,7 @@ struct yaml_fp {
 	uint8_t policy, field, how;
 	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, late_us;
 	uint16_t udp_ports;
+	bool routed;
 	struct yaml_peer *endpoints;
 	unsigned int endpoints_count;
 };
@@ -50,6 +52,7 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("mac", OPT | CYAML_FLAG_POINTER, struct yaml_peer, mac, 17, 17),
 	CYAML_FIELD_UINT("rack", OPT, struct yaml_peer, rack),
 	CYAML_FIELD_UINT("cap", OPT, struct yaml_peer, cap),
+	CYAML_FIELD_SEQUENCE("apps", OPT | CYAML_FLAG_POINTER, struct yaml_peer, apps, &addr_value, 1, BL_FP_APPS_MAX),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
@@ -64,6 +67,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies, CYAML_ARRAY_LEN(policies)),
 	NUMBER(window_slots), NUMBER(lead_us), NUMBER(run_slots), NUMBER(watchdog_us), NUMBER(dead_us), NUMBER(guard_us), NUMBER(quota), NUMBER(rtt_us),
 	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(late_us), NUMBER(udp_ports),
+	CYAML_FIELD_BOOL("routed", OPT, struct yaml_fp, routed),
 	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows, CYAML_ARRAY_LEN(hows)),
 	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields, CYAML_ARRAY_LEN(path_fields)),
 	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints, &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
@@ -207,7 +211,7 @@ static int take_secret(uint64_t secret[2], const char *s, const char *path, stru
 
 static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
 {
-	unsigned int i, macs = 0;
+	unsigned int i, k, macs = 0, lists = 0;
 	int first;
 
 	f->peer = calloc(y->endpoints_count, sizeof(*f->peer));
@@ -226,6 +230,12 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 		if (from->mac && (!bl_mac_parse(from->mac, p->mac) || p->mac[0] & 1))
 			return bl_yaml_bad(path, "mac", macs, err, "%s is no Ethernet address of one station", from->mac);
 		macs += from->mac != NULL;
+		for (k = 0; k < from->apps_count; k++)
+			if (!bl_fp_addr_parse(from->apps[k], p->app[p->napps++]))
+				return bl_yaml_bad(path, "apps", lists, err, "%s is no IP address", from->apps[k]);
+		lists += from->apps_count != 0;
+		if (y->routed && !from->apps_count)
+			return bl_yaml_bad(path, "addr", i, err, "routers are between, so this endpoint needs apps: the addresses of its bl0");
 		p->rack = from->rack;
 		p->cap = from->cap;
 		if (from->name)
@@ -268,6 +278,7 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	f->paths = y->paths;
 	f->path_cap = y->path_cap;
 	f->euler = y->how;
+	f->routed = y->routed;
 	f->late_us = y->late_us;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;

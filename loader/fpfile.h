@@ -6,12 +6,14 @@
  *	arbiters: [10.0.0.250, 10.0.0.251]	# by rank: the first rules unless it is dead
  *	group: 239.7.7.7		# where arbiters hear each other
  *	policy: fair
- *	paths: 2
+ *	paths: 2			# between racks; then there are routers between, and routed: true
+ *	routed: true
  *	endpoints:
  *	  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00, rack: 0 }
  *	  - { name: h2, addr: 10.0.0.2, mac: 02:c4:00:02:00:00, rack: 1 }
  *
- * An endpoint's number is its place in the list. @addr is where its daemon speaks FCP from; @mac is where frames for it go to: its bl0.
+ * An endpoint's number is its place in the list. @addr is where its daemon speaks FCP from; @mac is where frames for it go to: its bl0. Where
+ * routers are between, every frame goes to the router's, and @apps are the addresses that applications have there: apps: [10.1.0.1, fd01::1].
  */
 #ifndef BARLINE_FPFILE_H
 #define BARLINE_FPFILE_H
@@ -22,8 +24,9 @@
 #include "node.h"
 
 #define BL_FP_ARBITERS_MAX 4
+#define BL_FP_APPS_MAX	   4
 
-/** struct bl_fp_peer - an endpoint. @addr: IPv6 or IPv4-mapped. @has_mac: @mac was given. @cap: packets per slot of its link. */
+/** struct bl_fp_peer - an endpoint. @addr: IPv6 or IPv4-mapped. @has_mac: @mac was given. @cap: packets per slot of its link. @app, @napps: addresses of its bl0. */
 struct bl_fp_peer {
 	char name[32];
 	uint8_t addr[16];
@@ -31,6 +34,8 @@ struct bl_fp_peer {
 	bool has_mac;
 	uint16_t rack;
 	uint16_t cap;
+	uint8_t app[BL_FP_APPS_MAX][16];
+	unsigned int napps;
 };
 
 /**
@@ -40,7 +45,7 @@ struct bl_fp_peer {
  * @policy: number of an allocator's policy (arbiter/alloc.h). @window_slots: 64 to 512 (128).
  * @lead_us, @run_slots, @watchdog_us, @dead_us, @guard_us, @quota, @rtt_us: as in struct bl_arb_cfg.
  * @rack_up: packets per slot between a rack and the rest; 0: as many as its endpoints have.
- * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up). @euler: by Euler splits instead of greedily.
+ * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up). @euler: by Euler splits instead of greedily. @routed: destinations are known by @app.
  * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
  */
 struct bl_fp_file {
@@ -54,7 +59,7 @@ struct bl_fp_file {
 	unsigned int policy;
 	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us;
 	uint32_t rack_up, paths, path_cap;
-	bool euler;
+	bool euler, routed;
 	uint32_t late_us;
 	enum bl_path_field field;
 	uint16_t udp_ports;

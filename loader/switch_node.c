@@ -164,7 +164,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 {
 	const struct bl_node_cfg *cfg = p->cfg;
 	struct bl_sw_cfg *sw = &p->sw;
-	unsigned int l;
+	unsigned int l, k;
 	int cpu;
 
 	sw->node_id = n->meta.node_id;
@@ -176,6 +176,10 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
+	/* path k is the k-th up port of the configuration, on every switch: the arbiter knows no more */
+	for (k = 0; k < cfg->ports_count && cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS; k++)
+		if (cfg->ports[k].role == BL_PORT_UP && sw->paths < BL_PATHS_IN_MAC)
+			sw->path_port[sw->paths++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
 	/* a port that comes later should not regroup the tree for a level that costs a comparison */

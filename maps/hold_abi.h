@@ -6,7 +6,7 @@
  * sends it out of the NIC when its time has come. What arrives at the NIC for bl0's MAC address goes the other way, straight into bl0d. So bl0 is a second station on the
  * NIC's link: it has a MAC address of its own and does its own ARP and ND.
  *
- * A destination is an Ethernet address. It gets a number when the first frame for it comes, 1 to BL_DESTS - 1; 0 is for what is never held back: ARP, ND,
+ * A destination is an Ethernet address; where a router is between (@routed), the frame's IP address. It gets a number when the first frame for it comes, 1 to BL_DESTS - 1; 0 is for what is never held back: ARP, ND,
  * broadcast and multicast.
  */
 #ifndef BARLINE_HOLD_ABI_H
@@ -41,9 +41,11 @@ enum bl_policy { BL_POLICIES(BL_POLICY_ENUM) BL_POLICY_COUNT };
 enum bl_path_field { BL_PATH_FIELDS(BL_FIELD_ENUM) BL_FIELD_COUNT };
 #undef BL_FIELD_ENUM
 
+/** struct bl_mac_key - a destination. @kind: 0: @mac is an Ethernet address; 4: the last four bytes of @mac are an IPv4 address; 6: @mac is the last six of an IPv6 address. */
 struct bl_mac_key {
 	__u8 mac[6];
-	__u8 zero[2];
+	__u8 kind;
+	__u8 zero;
 };
 
 /**
@@ -57,6 +59,7 @@ struct bl_mac_key {
  * @retry_ns: an RSV without GRT is repeated after that long.
  * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
  * @slot_ns, @slot_bytes: Fastpass's slots; @late_ns: how long after its slot's begin a frame may leave.
+ * @routed: 1: destinations are IP addresses, for there is a router between.
  * @path_field: enum bl_path_field. @udp_ports: BL_FIELD_UDP: source port of path 0.
  * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
@@ -78,16 +81,18 @@ struct bl_hold_cfg {
 	__u32 late_ns;
 	__u32 path_field;
 	__u32 udp_ports;
+	__u32 routed;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_hold_cfg) == 88, "ABI");
+_Static_assert(sizeof(struct bl_hold_cfg) == 96, "ABI");
 
 /**
- * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests".
+ * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests". @kind: as in struct bl_mac_key.
  */
 struct bl_hold_dest {
 	__u8 mac[6];
 	__u8 used;
-	__u8 zero;
+	__u8 kind;
 };
 
 #define BL_PL2_K_MAX 16

@@ -77,7 +77,9 @@
 	X(UNRESERVED,      "unreserved",      DROP, "data without a promise, or beyond it, on a port where only promised data may pass") \
 	X(EARLY_REFUSED,   "early_refused",   DROP, "unsolicited frame dropped: too much is promised already; its sender sends it again") \
 	X(RSV_LAPSED,      "rsv_lapsed",      NOTE, "promise that nobody used in time, taken back") \
-	X(PACED,           "paced",           OK,   "frame sent by the pacer")
+	X(PACED,           "paced",           OK,   "frame sent by the pacer") \
+	X(PATH_TAKEN,      "path_taken",      NOTE, "frame sent up by the path that it carries") \
+	X(PATH_LOST,       "path_lost",       NOTE, "frame whose path leads nowhere: this switch chose another way; is the link down?")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

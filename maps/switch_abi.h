@@ -63,6 +63,7 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
  * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
  *	share output queues. 0: they are the kernel's.
+ * @paths: Fastpass: frames that come from below, go up, and carry a path below @paths leave by port @path_port[path]: up ports in the order of the configuration. 0: not obeyed.
  */
 struct bl_sw_cfg {
 	__u32 node_id;
@@ -78,9 +79,10 @@ struct bl_sw_cfg {
 	__s32 tai_offset_s;
 	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
 	__u32 admission;
-	__u32 reserved;
+	__u32 paths;
+	__u8 path_port[16];
 };
-_Static_assert(sizeof(struct bl_sw_cfg) == 312, "ABI");
+_Static_assert(sizeof(struct bl_sw_cfg) == 328, "ABI");
 #define BL_NO_LANE 0xff
 
 enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };

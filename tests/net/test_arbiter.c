@@ -420,7 +420,7 @@ static void begin_real(uint32_t at, const struct bl_arb_cfg *cfg, uint32_t paths
 		snprintf(w.peer[i].name, sizeof(w.peer[i].name), "h%u", i);
 	}
 	CHECK(!bl_fp_defaults(&w.file, &err), "%s", err.text);
-	CHECK(!bl_engine_new(&w.engine[at], &w.file, c.threads > 2 ? c.threads - 2 : 1, &err), "%s", err.text);
+	CHECK(!bl_engine_new(&w.engine[at], &w.file, &err), "%s", err.text);
 	CHECK(!bl_arb_new(&w.arb[at], &c, bl_engine_ops(w.engine[at]), bl_engine_alloc(w.engine[at]), bl_engine_path_ops(w.engine[at]), bl_engine_paths(w.engine[at]), &err),
 	      "%s", err.text);
 	CHECK(!pthread_create(&w.thread[at], NULL, arb_thread, w.arb[at]), "thread");

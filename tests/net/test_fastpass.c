@@ -126,7 +126,7 @@ static void arbiter_begin(unsigned int rank)
 	c->interval_us = 5000;
 	c->dead_us = 150000;
 	snprintf(c->group_if, sizeof(c->group_if), "eth0");
-	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, 1, &err), "%s", err.text);
+	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, &err), "%s", err.text);
 	home = away(arbiter_node(rank));
 	CHECK(!bl_arb_new(&w.arb[rank], c, bl_engine_ops(w.engine[rank]), bl_engine_alloc(w.engine[rank]), NULL, NULL, &err), "%s", err.text);
 	back(home);

@@ -106,6 +106,8 @@ MAYBE_UNUSED static const __u16 returned_by[BL_R_COUNT] = {
 	[BL_R_UNRESERVED] = BY_RSV,
 	[BL_R_EARLY_REFUSED] = BY_RSV,
 	[BL_R_RSV_LAPSED] = BY_RSV,
+	[BL_R_PATH_TAKEN] = BY_L3,
+	[BL_R_PATH_LOST] = BY_L3,
 	[BL_R_PACED] = BY_HPACE | BY_PORT,
 };
 

@@ -351,6 +351,120 @@ static void plain__every_pair_of_ports(void **state)
 	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 0);
 }
 
+/* ---- Fastpass's paths ---- */
+
+static void path_setup(void)
+{
+	cfg.admission = 1;
+	cfg.paths = 2;
+	cfg.path_port[0] = 3;
+	cfg.path_port[1] = 1;
+	set_cfg();
+	ports[1].role = ports[3].role = BL_PORT_UP;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	map_put(sk->maps.sw_ports, 3, &ports[3]);
+	sh("ip route add 10.5.0.0/16 nexthop via 10.0.1.2 nexthop via 10.0.3.2");
+	sh("ip -6 route add fd05::/16 nexthop via fd00:0:0:1::2 nexthop via fd00:0:0:3::2");
+}
+
+static int path_end(void **state)
+{
+	(void)state;
+	sh("ip route del 10.5.0.0/16");
+	sh("ip -6 route del fd05::/16");
+	return 0;
+}
+
+/* a frame of bl0, for somebody behind the up ports, that says path @path - 1; 0: none */
+static struct desc pathed(bool v6, __u32 in, __u32 path, __u16 sport)
+{
+	struct desc d = plain_of(v6, in, 1);
+
+	d.daddr[v6 ? 1 : 13] = 5;
+	d.src[0] = (__u8)(2 | path << 4);
+	d.sport = sport;
+	return d;
+}
+
+static void path__obeyed(void **state)
+{
+	__u32 v, path, k;
+
+	(void)state;
+	path_setup();
+	for (v = 0; v < 4; v++)
+		for (path = 1; path <= 2; path++)
+			for (k = 0; k < 16; k++) { /* whatever the flow's hash says */
+				struct desc d = pathed(v & 1, 0, path, (__u16)(5000 + k)), r;
+				__u32 out = cfg.path_port[path - 1];
+				struct frame f, got, want;
+
+				d.tags = v >> 1;
+				r = plain_routed(d, out);
+				r.src[0] |= path << 4; /* for the next switch */
+				build(&f, &d);
+				build(&want, &r);
+				run_on(0, &f, &got, XDP_REDIRECT);
+				same_frame(&got, &want);
+				counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_TAKEN }));
+			}
+}
+
+/* No path, one that does not exist, from above, to a host below, paths turned off: as without it. */
+static void path__not_meant(void **state)
+{
+	static const struct {
+		__u32 in, path;
+		bool below, off;
+	} t[] = { { 0, 0, false, false }, { 0, 3, false, false }, { 0, 15, false, false }, { 3, 2, false, false }, { 0, 1, true, false }, { 0, 2, false, true } };
+	__u32 i, v, used[NPORTS], k;
+
+	(void)state;
+	path_setup();
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		cfg.paths = t[i].off ? 0 : 2;
+		set_cfg();
+		memset(used, 0, sizeof(used));
+		for (v = 0; v < 2; v++)
+			for (k = 0; k < 64; k++) {
+				struct desc d = pathed(v, t[i].in, t[i].path, (__u16)(5000 + k));
+				struct frame f, got, want;
+
+				if (t[i].below)
+					host_addr(d.daddr, v, 2);
+				build(&f, &d);
+				/* a frame that came from port 3 may be sent back there by its hash */
+				if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[t[i].in], &f, &got) == XDP_PASS) {
+					assert_int_equal(t[i].in, 3);
+					continue;
+				}
+				build(&want, (struct desc[]){ plain_routed(d, got.p[5]) });
+				same_frame(&got, &want);
+				used[got.p[5]]++;
+			}
+		counts_take(sk->maps.counts, counted);
+		if (t[i].below)
+			assert_int_equal(used[2], 128);
+		else
+			assert_true(used[1] > 8 && (t[i].in == 3 || used[3] > 8));
+	}
+}
+
+static void path__lost(void **state)
+{
+	struct desc d = pathed(false, 0, 1, 5000);
+	struct frame f, got, want;
+
+	(void)state;
+	path_setup();
+	sh("ip route replace 10.5.0.0/16 nexthop via 10.0.1.2"); /* the link of path 0 is gone */
+	build(&f, &d);
+	build(&want, (struct desc[]){ plain_routed(d, 1) });
+	run_on(0, &f, &got, XDP_REDIRECT);
+	same_frame(&got, &want);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_LOST }));
+}
+
 ODD(ttl_1, d->ttl = 1; build(f, d);)
 ODD(to_another, d->dst[0] ^= 4; build(f, d);)
 ODD(to_all, memset(d->dst, 0xff, 6); build(f, d);)
@@ -424,6 +538,9 @@ int main(void)
 		CASE(l3__several_next_hops),
 		CASE(plain__every_pair_of_ports),
 		CASE(plain__left_to_the_kernel),
+		cmocka_unit_test_setup_teardown(path__obeyed, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(path__not_meant, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(path__lost, l3_setup, path_end),
 		cmocka_unit_test(reasons__all_seen),
 	};
 
