@@ -8,7 +8,10 @@
  *
  * Frames that are refused change no register. Everything that this CPU writes belongs to its lane alone (DESIGN 3.3).
  *
- * Not here: hold queues and metered ports; switches that run no XDP.
+ * A port may be metered: what would leave by it goes into its output queues (switch_port.h), and bl_port_pace, run by the pacer, sends it. Then frames that are not
+ * barline's are forwarded here as well (switch_plain.h).
+ *
+ * Not here: switches that run no XDP.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -16,6 +19,9 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "bpf_util.h"
+#include "switch_fdb.h"
+#include "switch_port.h"
+#include "switch_rsv.h"
 
 #define BL_AF_INET  2
 #define BL_AF_INET6 10
@@ -213,20 +219,12 @@ static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udph
 /* Output port by the static table. */
 static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth)
 {
-	__u64 mac = bl_mac48(eth->h_dest);
-	__u32 key = bl_fdb_hash(mac) & (BL_FDB_BUCKETS - 1);
-	const struct bl_fdb_bucket *b = bpf_map_lookup_elem(&sw_fdb, &key);
-	int i;
+	int port = bl_fdb_port(eth->h_dest);
 
-	if (b && mac) { /* 0 marks a free way */
-		for (i = 0; i < BL_FDB_WAYS; i++) {
-			if (b->way[i].mac == mac) {
-				r->out = (__u32)b->way[i].port;
-				return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
-			}
-		}
-	}
-	return BL_R_NO_ROUTE;
+	if (port < 0)
+		return BL_R_NO_ROUTE;
+	r->out = (__u32)port;
+	return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
 }
 
 static __always_inline void ttl_v4(struct iphdr *ip)
@@ -239,10 +237,10 @@ static __always_inline void ttl_v4(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* Output port by Linux's routing tables; on success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. */
-static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end)
+/* Output port by Linux's routing tables. @l4: IP protocol; r->f has the family and the ports. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. */
+static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end, __u8 l4)
 {
-	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = BL_UDP };
+	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = l4 };
 	struct ipv6hdr *ip6 = l3;
 	struct iphdr *ip = l3;
 	int port;
@@ -302,6 +300,7 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	enum bl_reason why;
 	struct udphdr *u;
 	struct bl_hdr *h;
+	int metered;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off - (__u32)sizeof(*u);
 
 	/* the offsets are known constants in truth; the verifier needs to be told */
@@ -315,7 +314,7 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	if (r->cfg->forward == BL_FWD_L2)
 		why = route_l2(r, eth);
 	else
-		why = route_l3(ctx, r, eth, data + l3, end);
+		why = route_l3(ctx, r, eth, data + l3, end, BL_UDP);
 	if (why != BL_R_NONE && why != BL_R_TO_KERNEL)
 		return why;
 	if (why == BL_R_TO_KERNEL) {
@@ -331,14 +330,21 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 		return BL_R_UNKNOWN_PORT;
 	if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
 		return BL_R_TOO_BIG;
-	if (bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
+	metered = __builtin_expect(to->metered, 0);
+	if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
 		return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
 	raise(r, port);
 	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
+	why = BL_R_FORWARDED;
+	if (__builtin_expect(metered, 0)) {
+		why = bl_port_put(ctx, r->out, BL_CL_DATA);
+		if (why != BL_R_QUEUED)
+			return why; /* lost on the way out: what it promised as it came in holds */
+	}
 	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
 	if (carried)
 		carried->b[r->lane_no & (BL_LANES_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
-	return BL_R_FORWARDED;
+	return why;
 }
 
 static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
@@ -394,8 +400,6 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &r->lane_no);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
-	if (r->f.opcode > BL_OP_BEACON)
-		return BL_R_BAD_OPCODE;
 	why = believe(r);
 	if (why != BL_R_NONE)
 		return why;
@@ -403,6 +407,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 		return on_beacon(ctx, r, port);
 	return on_data(ctx, r, port);
 }
+
+#include "switch_plain.h"
 
 static __always_inline int on_port(struct xdp_md *ctx, int in)
 {
@@ -415,8 +421,12 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	if (why == BL_R_NONE && r.f.opcode > BL_OP_BEACON)
+		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r);
+	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
+		why = bl_plain(ctx, r.in);
 	return bl_done(r.in, why);
 }
 
@@ -438,6 +448,7 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	struct bl_carried *carried;
 	struct bl_beacon *body;
 	struct bl_relay *relay;
+	enum bl_reason why = BL_R_CLONE_SENT;
 	__u32 p, set, lane;
 	const __u8 *mine;
 	struct bl_hdr *h;
@@ -457,6 +468,10 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	} else {
 		return XDP_PASS; /* counted as forwarded at ingress */
 	}
+	if ((void *)(h + 1) > end)
+		return XDP_PASS;
+	if (h->opcode != BL_OPCODE_BYTE(BL_OP_BEACON))
+		return XDP_PASS; /* a reservation's answer, complete since ingress */
 	out = port_of(ifindex);
 	p = (__u32)out;
 	port = port_at(p);
@@ -482,18 +497,30 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 		if (b <= last)
 			return bl_done(p, BL_R_CLONE_STALE);
 	}
-	carried->b[lane] = b;
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->port = BL_BE16(p);
-	return bl_done(p, BL_R_CLONE_SENT);
+	if (__builtin_expect(port->metered, 0)) {
+		why = bl_port_put(ctx, p, BL_CL_DATA); /* behind the data that it makes promises about */
+		if (why != BL_R_QUEUED)
+			return bl_done(p, why);
+	}
+	carried->b[lane] = b;
+	return bl_done(p, why);
 }
 
 SEC("xdp/devmap")
 int bl_switch_devmap(struct xdp_md *ctx)
 {
 	return on_output(ctx, ctx->egress_ifindex);
+}
+
+/* The pacer's turn on this node (bpf/pacer.bpf.c). */
+SEC("xdp")
+int bl_port_pace(struct xdp_md *ctx)
+{
+	return bl_port_turn(ctx);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

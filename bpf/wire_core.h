@@ -96,6 +96,15 @@ BL_CORE void bl_hdr_set_psn(struct bl_hdr *h, __u32 psn)
 	h->psn_lo = BL_BE16(psn & 0xffff);
 }
 
+/* A 32-bit field in two halves, as struct bl_rsv_body has them. */
+#define BL_HALVES(s, field) ((__u32)BL_BE16((s)->field##_hi) << 16 | BL_BE16((s)->field##_lo))
+#define BL_HALVES_SET(s, field, v) \
+	do { \
+		__u32 v_ = (v); \
+		(s)->field##_hi = BL_BE16(v_ >> 16); \
+		(s)->field##_lo = BL_BE16(v_ & 0xffff); \
+	} while (0)
+
 /** bl_hdr_set_lane - which lane of how many; keeps the other flags. */
 BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 {

@@ -20,7 +20,7 @@
 #define BL_MAP_HOLD_DUE	  "hold_due"   /* struct bl_due, by destination */
 #define BL_MAP_HOLD_TX	  "hold_tx"    /* devmap: BL_TX_* */
 #define BL_MAP_PL2_DESTS  "pl2_dests"  /* array: number -> struct bl_pl2_dest */
-#define BL_MAP_PL2_COMING "pl2_coming" /* hash: struct bl_mac_key of the sender -> struct bl_pl2_coming */
+#define BL_MAP_PL2_COMING "pl2_coming" /* array: number of the sender -> struct bl_pl2_coming */
 
 #define BL_DESTS	  256
 #define BL_HOLD_CLASSES	  2 /* 0: expedited (DSCP 40 and above: CS5, EF, CS6, CS7), 1: the rest; strict priority within a destination */
@@ -47,6 +47,7 @@ struct bl_mac_key {
  * @recent_ns: how old a GRT may be to justify an unsolicited burst.
  * @retry_ns: an RSV without GRT is repeated after that long.
  * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
+ * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
 struct bl_hold_cfg {
 	__u32 on;
@@ -60,11 +61,13 @@ struct bl_hold_cfg {
 	__u64 recent_ns;
 	__u64 retry_ns;
 	__u64 coming_ns;
+	__u32 app_ifindex;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_hold_cfg) == 64, "ABI");
+_Static_assert(sizeof(struct bl_hold_cfg) == 72, "ABI");
 
 /**
- * struct bl_hold_dest - who has a number. @used: 1 once it does; set last.
+ * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests".
  */
 struct bl_hold_dest {
 	__u8 mac[6];
@@ -74,9 +77,13 @@ struct bl_hold_dest {
 
 #define BL_PL2_K_MAX 16
 
+#define BL_PL2_TRIES 4 /* an RSV without an answer is sent that often; then the burst asks anew, with another number */
+#define BL_PL2_FAR_NS 1000000000ULL /* a GRT with a longer wait is not believed */
+
 /*
- * IDLE: no reservation. ASKED: an RSV is out. EARLY: an RSV is out and its burst is being sent, or was sent, unsolicited. GRANTED: the burst may be sent from @send_ns on.
- * Only the pacer leaves IDLE and GRANTED. From ASKED and EARLY go the pacer (retry) and bl_host_xdp (GRT); @word makes it one step: sequence number << 8 | state, changed by
+ * IDLE: no reservation. ASKED: an RSV is out. EARLY: an RSV is out and its burst is being sent, or was sent, unsolicited. GRANTED: a GRT came: the burst may be sent from @send_ns on,
+ * or was refused (@verdict).
+ * Only the pacer leaves IDLE and GRANTED. From ASKED and EARLY go the pacer (asks anew) and bl_host_xdp (GRT); @word makes it one step: sequence number << 8 | state, changed by
  * compare-and-swap, so a GRT that is not the answer to the RSV that is out changes nothing.
  */
 enum bl_pl2_state { BL_PL2_IDLE, BL_PL2_ASKED, BL_PL2_EARLY, BL_PL2_GRANTED };
@@ -85,14 +92,16 @@ enum bl_pl2_state { BL_PL2_IDLE, BL_PL2_ASKED, BL_PL2_EARLY, BL_PL2_GRANTED };
  * struct bl_pl2_dest - reservations for one destination (PL2 Algorithm 3), at most one RSV out.
  * @word: sequence number << 8 | enum bl_pl2_state.
  * @n, @sent: frames of the burst; how many of them were sent. @bytes: of the burst. The pacer's.
- * @entry: BL_RING_ENTRY of each frame; the slots stay taken until the burst is done.
- * @asked_ns: when the RSV went out. @retries: of this RSV. The pacer's.
- * @send_ns: when the burst may begin; @verdict: BL_GRT_* flags of the GRT. Written by bl_host_xdp before it changes @word; read by the pacer after it saw GRANTED.
- * @last_wait_ns: max(in, out) of the last GRT; @last_ns: when it came; 0: never. Written by bl_host_xdp; the pacer may see one of the two old, and asks once
- *	too often or once too early.
+ * @retries: how often its RSV was repeated. @asked_ns: when it went out, by @retries; a GRT says which of them it answers. The pacer's.
+ * @send_ns: when the burst may begin; in IDLE with a burst: when it may ask again. @verdict: BL_GRT_* flags of the GRT. Written by bl_host_xdp before it changes
+ *	@word; read, and then written in IDLE, by the pacer after it saw GRANTED.
+ * @unsolicited: 1: this burst is sent without waiting for its GRT. @refusals: in a row. The pacer's.
+ * @last_wait_ns: max(in, out) of the last GRT; @last_ns: when it came; 0: never, or it was a refusal. Written by bl_host_xdp; the pacer may see one of the two old, and asks
+ *	once too often or once too early.
  * @delay_ns: RSV to GRT, smoothed by 1/8. @delay_min_ns, @delay_max_ns.
- * @rsvs, @grts, @early, @resent, @timeouts, @refused, @bad: counts: RSVs sent, GRTs believed, bursts sent unsolicited, those that had to be sent again, RSVs repeated, refused by the switch,
- *	GRTs not believed.
+ * @rsvs, @grts, @early, @resent, @timeouts, @refused, @bad: counts: RSVs sent, GRTs believed, bursts sent unsolicited, those that had to be sent again, RSVs that got no answer in
+ *	time, refused by the switch, GRTs not believed.
+ * @entry: BL_RING_ENTRY of each frame; the slots stay taken until the burst is done.
  */
 struct bl_pl2_dest {
 	__u64 word;
@@ -100,9 +109,11 @@ struct bl_pl2_dest {
 	__u32 sent;
 	__u32 bytes;
 	__u32 retries;
-	__u64 asked_ns;
+	__u64 asked_ns[BL_PL2_TRIES];
 	__u64 send_ns;
 	__u32 verdict;
+	__u32 unsolicited;
+	__u32 refusals;
 	__u32 reserved;
 	__u64 last_wait_ns;
 	__u64 last_ns;
@@ -118,16 +129,27 @@ struct bl_pl2_dest {
 	__u64 bad;
 	__u32 entry[BL_PL2_K_MAX];
 };
-_Static_assert(sizeof(struct bl_pl2_dest) == 208, "ABI");
+_Static_assert(sizeof(struct bl_pl2_dest) == 240, "ABI");
+
+/* RSV's cookie: the destination's number, and which of the tries it is. */
+#define BL_PL2_COOKIE(dest, try) ((__u16)((try) << 8 | (dest)))
+#define BL_PL2_COOKIE_DEST(c)	 ((c) & 0xff)
+#define BL_PL2_COOKIE_TRY(c)	 ((c) >> 8)
+_Static_assert(BL_DESTS <= 256, "a destination's number fits the cookie's lower byte");
 
 /**
- * struct bl_pl2_coming - what the copies of GRTs announced from one sender and did not come yet. Written by bl_host_xdp; the pacer reads it and, when @by_ns has passed, sends
- * a RELEASE and takes @bytes back by compare-and-swap.
+ * struct bl_pl2_coming - what the copies of GRTs announced from one sender and did not come yet.
+ * @by_ns: it should all be there by then. Raised by bl_host_xdp.
+ * @bytes: added and taken off by bl_host_xdp; the pacer takes them all when @by_ns has passed, by one exchange, and sends a RELEASE of @release bytes.
+ * @seq: of the last copy.
  */
 struct bl_pl2_coming {
 	__u64 by_ns;
 	__u32 bytes;
 	__u32 seq;
+	__u32 release;
+	__u32 reserved;
 };
+_Static_assert(sizeof(struct bl_pl2_coming) == 24, "ABI");
 
 #endif

@@ -21,8 +21,10 @@
  * @turns: times it was asked. @emitted: frames sent. @failed: frames that the device map refused.
  * @next_ns: CLOCK_MONOTONIC when something will be due, as of the last turn; BL_DUE_NEVER: nothing is there.
  * @asleep: 1: the pacer sleeps, and who makes something due rings the bell. Set by the pacer's thread, which then fences and looks at the node's struct bl_due once
- *	more; who puts a frame lowers bl_due.next by an atomic operation and then looks here.
+ *	more; who puts a frame lowers bl_due.next by an atomic operation and then looks here. Who rings exchanges it for 0, so that one bell is rung, not one per frame.
  * @beacons: beacons sent, if the pacer carries them.
+ * @calls, @sleeps, @woken: of the thread that serves the node, all its nodes together: calls of bpf_prog_test_run, times it slept, times a bell ended a sleep (the rest
+ *	ended when something became due). Written by the thread.
  * @late: how long after its due time each frame was handed to the device.
  */
 struct bl_pace_page {
@@ -31,9 +33,10 @@ struct bl_pace_page {
 	__u64 failed;
 	__u64 next_ns;
 	__u64 beacons;
-	__u64 reserved[2];
+	__u64 calls;
+	__u64 sleeps;
 	__u32 asleep;
-	__u32 reserved2;
+	__u32 woken;
 	struct bl_hist late;
 };
 _Static_assert(sizeof(struct bl_pace_page) == 64 + 8 * BL_HIST_BINS, "ABI");

@@ -21,17 +21,19 @@
 #define BL_SLOTS	   4096 /* by default; at most 65536, since a ring entry has 16 bits for the number */
 #define BL_SLOT_BYTES	   1536
 #define BL_QUEUE_FRAME_MAX 1522 /* bytes of Ethernet frame, one tag included, FCS not */
-#define BL_QUEUE_FRAME_MIN 60
+#define BL_QUEUE_FRAME_MIN 14 /* a veth pads nothing */
 
 /**
  * struct bl_slot - one frame. Written by the program that took its number from free_slots, read by the one that took it out of a ring: the ring's lock orders
  * the two.
- * @at_ns: CLOCK_MONOTONIC when it came. @len: bytes. @flags: BL_SLOT_*.
+ * @at_ns: CLOCK_MONOTONIC when it came. @len: bytes.
+ * @queue: key of the queue that it was put into, for the sojourn time when it is sent; BL_SLOT_SENT: counted already (PL2 may send a frame again).
  */
+#define BL_SLOT_SENT (~0U)
 struct bl_slot {
 	__u64 at_ns;
 	__u32 len;
-	__u32 flags;
+	__u32 queue;
 	__u8 data[BL_SLOT_BYTES];
 };
 _Static_assert(sizeof(struct bl_slot) == 1552, "ABI; and no power of two: frames must not share cache sets");
@@ -49,7 +51,7 @@ _Static_assert(sizeof(struct bl_slot) == 1552, "ABI; and no power of two: frames
  * @limit_frames (at most BL_RING), @limit_bytes: what it may hold; a frame beyond is dropped and counted. Written by the loader.
  * @mark_bytes: a frame that finds more than this before it gets ECN CE if it is ECN capable; 0: never.
  * @put, @taken, @dropped, @marked: frames since the map was made. @put_bytes, @taken_bytes.
- * @ring: BL_RING_ENTRY.
+ * @ring: BL_RING_ENTRY; never 0, since no frame is empty.
  */
 struct bl_queue {
 	struct bpf_spin_lock lock;
@@ -82,8 +84,8 @@ struct bl_hist {
 };
 
 /**
- * struct bl_queue_hist - of one queue. @found: bytes that each frame found before it. @sojourn: time that each frame spent in it. Both written under the
- * queue's lock.
+ * struct bl_queue_hist - of one queue. @found: bytes that each frame found before it; written under the queue's lock. @sojourn: time from a frame's coming until it was
+ * handed to the device; written by the node's pacer alone.
  */
 struct bl_queue_hist {
 	struct bl_hist found;
@@ -110,23 +112,31 @@ struct bl_meter {
 	__u32 overhead;
 };
 
+/* Value @port of "port_busy": bit c: the port's queue of class c may have frames. Set by who puts a frame, cleared by the pacer who found the queue empty (port_core.h). */
+#define BL_MAP_PORT_BUSY   "port_busy"
+
 /**
- * struct bl_due - value 0 of "port_due" (by port) and of "hold_due" (by destination): when the pacer has something to do.
- * @next: it need not look before: at most the least of @at. Lowered by compare-and-swap by who puts a frame; recomputed by the pacer: BL_DUE_NEVER first, then a
- *	full barrier, then the look at all @at.
- * @at: CLOCK_MONOTONIC; BL_DUE_NEVER: nothing there. Set by who puts a frame into an empty queue, by compare-and-swap from BL_DUE_NEVER; else the pacer's. The
- *	pacer sets BL_DUE_NEVER, fences, and looks at the queue once more; the other puts its frame, which is a barrier, and then looks at @at: one of the
- *	two sees the other.
- * @free: when the link end has sent its last frame and may begin another. The pacer's.
+ * struct bl_due - value 0 of "port_due" (by port) and of "hold_due" (by destination): when the pacer has something to do. Both maps can be mmapped.
+ * @next: it need not look before: at most the least of @at. Lowered by compare-and-swap; the pacer sets BL_DUE_NEVER, by a full barrier, before it looks at all @at, and
+ *	lowers it to what it found.
+ * @given: hold_due: numbers that destinations were given so far: 1 to @given.
+ * @at: CLOCK_MONOTONIC; BL_DUE_NEVER: nothing there. Who puts a frame makes BL_DUE_NEVER its time by compare-and-swap, which as a full barrier comes after the frame.
+ *	The pacer takes it by exchange, which leaves BL_DUE_NEVER, looks at the queue, and then lowers it to when it wants to look again: either the pacer sees the frame, or
+ *	the other finds BL_DUE_NEVER. A later time than BL_DUE_NEVER's is never written, so whoever lowers it at the same moment is not overwritten.
+ * @free: when the link end has sent its last frame and may begin another; hold_due: only [0], the NIC. The pacer's.
  */
 #define BL_DUE_MAX   256
 #define BL_DUE_NEVER (~0ULL)
 struct bl_due {
 	__u64 next;
-	__u64 reserved[7];
+	__u64 given;
+	__u64 reserved[6];
 	__u64 at[BL_DUE_MAX];
 	__u64 free[BL_DUE_MAX];
 };
 _Static_assert(sizeof(struct bl_due) == 64 + 16 * BL_DUE_MAX, "ABI");
+
+/* A link end that is late catches up by as much as it sends of this many bytes, not more: two full frames. */
+#define BL_CATCH_UP_BYTES (2 * 1514)
 
 #endif

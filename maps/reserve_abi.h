@@ -13,6 +13,8 @@
 #ifndef BARLINE_RESERVE_ABI_H
 #define BARLINE_RESERVE_ABI_H
 
+#include <stddef.h>
+#include <linux/bpf.h>
 #include "switch_abi.h"
 
 #define BL_MAP_RSV_CFG	 "rsv_cfg"
@@ -25,14 +27,16 @@ enum bl_allocator { BL_ALLOCATORS(BL_ALLOC_ENUM) BL_ALLOC_COUNT };
 #undef BL_ALLOC_ENUM
 
 #define BL_RSV_SLOT_BYTES 1514
-#define BL_RSV_WORDS	  8 /* the window: 512 slots */
+#define BL_RSV_WORDS	  8 /* the window: the word of 64 slots that is passing and the seven after it */
+#define BL_RSV_RUN_MAX	  32 /* slots of one burst; 16 frames of 1522 bytes take 17 */
+#define BL_RSV_PAIR_MAX	  (1U << 30) /* bytes promised to one pair at most */
 
 /**
  * struct bl_rsv_cfg - value 0 of "rsv_cfg". Written by the loader and by `barline admission set`; the program reads it.
  * @on: 1: RSVs are answered, and data that has no promise is refused (but for @outside ports, and classes that are never held).
  * @allocator: enum bl_allocator; may change at run time: promises of the old one lapse by time.
  * @ns_q20: nanoseconds per byte, times 2^20, of the ports' rate less the share kept for traffic from outside the rack.
- * @limit_bytes: largest demand.
+ * @limit_bytes: largest demand; the bitmap takes no more than BL_RSV_RUN_MAX slots at once.
  * @refuse_ns: PL2's T as time: an unsolicited burst passes if the wait would be at most this long.
  * @far_ns: an RSV whose slot would be further away is refused (the window of the bitmap; a sane bound for the others).
  * @lapse_ns: a promise that was not used that long after its slot is taken back.
@@ -53,9 +57,12 @@ _Static_assert(sizeof(struct bl_rsv_cfg) == 48, "ABI");
 
 /**
  * struct bl_rsv_side - one direction of one port.
- * @bytes: two-counter: promised and not yet seen.
+ * @bytes: promised and not yet seen; two-counter's counter.
  * @free_ns: joint: when the port is free.
- * @bits: bitmap: bit k of the window is slot @base + k; 1: promised. @base: number of the slot of bit 0: CLOCK_MONOTONIC / slot time.
+ * @bits: bitmap: bit s % 64 of word s / 64 % BL_RSV_WORDS is slot s, which begins at s times the slot's time of CLOCK_MONOTONIC; 1: promised. A ring, so that nothing is
+ *	shifted when time goes on. @base: s / 64 of the oldest word; words before it were cleared for those to come.
+ *
+ * @bytes is kept by every allocator (it is the sum over the port's pairs), so that a change of allocator at run time finds it right.
  */
 struct bl_rsv_side {
 	__u64 bytes;
@@ -82,6 +89,7 @@ struct bl_rsv_port {
 	__u64 grants;
 	__u64 refused;
 };
+_Static_assert(sizeof(struct bl_rsv_port) == 232, "ABI");
 
 /**
  * struct bl_rsv - value 0 of "rsv": all ports under one lock, for a reservation concerns two of them and happens once.
@@ -92,11 +100,13 @@ struct bl_rsv {
 	__u32 reserved[15];
 	struct bl_rsv_port port[BL_SW_PORTS_MAX];
 };
+_Static_assert(offsetof(struct bl_rsv, port) == 64, "ABI");
 
 /**
  * struct bl_rsv_pair - what is promised from one input to one output.
- * @bytes: promised and not yet seen. @seq: of the last RSV; @valid: there was one: the same @seq again gets the same answer and promises nothing more.
- * @flags: BL_GRT_* of the last answer. @in_ns, @out_ns: CLOCK_MONOTONIC of the slots that it named.
+ * @bytes: promised and not yet seen. @seq: of the last RSV that was granted; @valid: the same @seq and @asked again get the same answer and are promised nothing more,
+ *	until @lapse_ns; 0 also once the promise was taken back.
+ * @flags: BL_GRT_* of the last answer. @in_ns, @out_ns: CLOCK_MONOTONIC of the slots that it named. @slots: how many the bitmap took for it; 0: another allocator.
  * @early: bytes of an unsolicited burst that may still pass (they count in @bytes too).
  * @lapse_ns: when @bytes lapses. @asked: demand of the last RSV.
  */
@@ -107,11 +117,12 @@ struct bl_rsv_pair {
 	__u32 asked;
 	__u8 flags;
 	__u8 valid;
-	__u8 zero[6];
+	__u8 slots;
+	__u8 zero[5];
 	__u64 in_ns;
 	__u64 out_ns;
 	__u64 lapse_ns;
 };
-_Static_assert(sizeof(struct bl_rsv_pair) == 48, "ABI");
+_Static_assert(sizeof(struct bl_rsv_pair) == 48 && offsetof(struct bl_rsv_pair, in_ns) == 24, "ABI");
 
 #endif

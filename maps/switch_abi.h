@@ -61,6 +61,8 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @single_writer: 1: lanes as DESIGN 3.3. 0: all CPUs share lane 0, which breaks the promise: for the test that shows it.
  * @tai_offset_s: refused in beacons if different.
  * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
+ * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
+ *	share output queues. 0: they are the kernel's.
  */
 struct bl_sw_cfg {
 	__u32 node_id;
@@ -75,8 +77,10 @@ struct bl_sw_cfg {
 	__u32 single_writer;
 	__s32 tai_offset_s;
 	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
+	__u32 admission;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_sw_cfg) == 304, "ABI");
+_Static_assert(sizeof(struct bl_sw_cfg) == 312, "ABI");
 #define BL_NO_LANE 0xff
 
 enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
@@ -85,6 +89,8 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program.
  * @ifindex: 0: slot not in use.
  * @role: enum bl_port_role; a host below, a switch above, a switch below.
+ * @metered: 1: frames go into the port's output queues (queue_abi.h), and the pacer sends them at the rate of "sw_meters". Here, and not told by that map, because the program
+ *	reads this cache line of the output anyway.
  * @in_sets: bit s: this port is an input of set s.
  * @out_set: the set whose minimum this port sends.
  * @home_lane: lane (datapath CPU) that this port's frames are processed on.
@@ -94,7 +100,9 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  */
 struct bl_sw_port {
 	__u32 ifindex;
-	__u8 role;
+	__u8 role : 4;
+	__u8 metered : 1;
+	__u8 zero : 3;
 	__u8 in_sets;
 	__u8 out_set;
 	__u8 home_lane;

@@ -118,7 +118,7 @@ struct bl_rsv_body {
 	__u8 reserved;
 	__be16 cookie;
 };
-_Static_assert(sizeof(struct bl_rsv_body) == 22, "ABI");
+_Static_assert(sizeof(struct bl_rsv_body) == 22, "ABI"); /* the two waits are written as one word */
 #define BL_RSV_LEN     (14 + sizeof(struct bl_hdr) + sizeof(struct bl_rsv_body)) /* 60 */
 #define BL_RSV_EARLY   0x01 /* RSV: the burst follows at once */
 #define BL_GRT_PASSED  0x02 /* GRT: that burst is let through: do not send it again */
