@@ -64,7 +64,7 @@ static void table_free(void *p, size_t count, size_t size)
 
 static size_t free_words(const struct bl_alloc *a)
 {
-	return (size_t)a->ports * a->words + 2 * BL_WINDOW_WORDS;
+	return (size_t)a->ports * a->words + 16 * BL_WINDOW_WORDS; /* rows are read 16 at a time */
 }
 
 void bl_alloc_free(struct bl_alloc *a)
