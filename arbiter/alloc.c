@@ -221,7 +221,7 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->first_rack = 2 * a->n;
 	a->first_pod = a->first_rack + 2 * a->racks;
 	a->ports = a->first_pod + 2 * a->pods;
-	a->words = (cfg->window_slots ? cfg->window_slots : a->policy == BL_ALLOC_FIRST ? 512 : 64) / BL_WORD_SLOTS;
+	a->words = bl_alloc_window(cfg) / BL_WORD_SLOTS;
 	a->step = a->policy == BL_ALLOC_FIRST ? 1 : a->words;
 	a->quota_mtus = cfg->quota_mtus ? cfg->quota_mtus : 65535;
 	pairs = (uint64_t)a->n * a->n;

@@ -60,7 +60,7 @@ enum bl_alloc_err {
 /**
  * struct bl_alloc_cfg - a network, as far as its bandwidth goes. All arrays are copied.
  * @endpoints: 1 to BL_ALLOC_ENDPOINTS_MAX.
- * @window_slots: 64, 128, 256 or 512; 0: 512 for first-come, 64 for the others. What is given is given so far ahead at most.
+ * @window_slots: 64, 128, 256 or 512; 0: see bl_alloc_window(). What is given is given so far ahead at most.
  * @flows_max: flows (or, for first-come and deadline, requests) that may wait; 0: 1 << 20, or all pairs if there are fewer.
  * @quota_mtus: MTUs that one pair may have waiting, and one request may ask; 0: 65535.
  * @src_cap, @dst_cap: packets per slot of each endpoint; NULL: 1 each.
@@ -113,6 +113,15 @@ struct bl_alloc_stats {
 	uint64_t visits, passes, windows;
 	uint64_t refused;
 };
+
+/**
+ * bl_alloc_window - slots given ahead. Wide ones cost less, since a visit gives more; what they cost is time until a newcomer at a full port has its share: a
+ * window at most. Mean delay at load 0.9, 256 endpoints: 129, 136, 143 and 145 slots with 64 to 512 (2026-11-21). Policies that visit each MTU group once gain nothing.
+ */
+static inline uint32_t bl_alloc_window(const struct bl_alloc_cfg *cfg)
+{
+	return cfg->window_slots ? cfg->window_slots : cfg->policy == BL_ALLOC_FIRST ? 512 : cfg->policy == BL_ALLOC_FAIR ? 256 : 64;
+}
 
 struct bl_alloc;
 

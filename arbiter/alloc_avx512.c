@@ -172,7 +172,10 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t w
 	const size_t len = a->nlist;
 	const uint32_t n = a->n, lanes = (1u << words) - 1;
 	const __m512i open = row_load(a->open, words), zero = _mm512_setzero_si512();
+	uint64_t open_word[BL_WINDOW_WORDS];
 	size_t i;
+
+	row_store(open_word, open, words);
 
 	for (i = 0; i < len; i++) {
 		const uint32_t s = list[i].src, d = n + list[i].dst;
@@ -181,7 +184,7 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t w
 		const __m512i m = _mm512_and_si512(_mm512_and_si512(vs, vd), open);
 		const __m512i c = _mm512_popcnt_epi64(m);
 		__m512i sum = _mm512_add_epi64(c, _mm512_alignr_epi64(c, zero, 7)), take;
-		uint32_t k = list[i].mtus, whole, edge, at, before, all, got;
+		uint32_t k = list[i].mtus, whole, edge, at, before, all;
 		uint64_t extra = 0, part;
 
 		if (fair)
@@ -196,13 +199,12 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t w
 		edge = (uint32_t)__builtin_ctz(~whole);
 		at = edge & (words - 1);
 		before = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64((__mmask8)(1u << edge), _mm512_sub_epi64(sum, c))));
-		part = _pdep_u64(_bzhi_u64(~0ULL, k - before), fs[at] & fd[at] & a->open[at]);
+		part = _pdep_u64(_bzhi_u64(~0ULL, k - before), fs[at] & fd[at] & open_word[at]);
 		take = _mm512_mask_set1_epi64(_mm512_maskz_mov_epi64((__mmask8)whole, m), (__mmask8)(1u << edge & lanes), (long long)part);
 		row_store(fs, _mm512_xor_si512(vs, take), words);
 		row_store(fd, _mm512_xor_si512(vd, take), words);
 		row_store(&takes[i * words], take, words);
-		got = all < k ? all : k;
-		parts[i] = got | extra | (uint64_t)(got != k) << BL_PART_BLOCKED;
+		parts[i] = (all < k ? all : k) | extra | (uint64_t)(all < k) << BL_PART_BLOCKED;
 	}
 	for (; i % 4; i++)
 		row_store(&takes[i * words], zero, words);
