@@ -230,7 +230,10 @@ static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, u
 	size_t nflips = 0, i;
 	bool out = false;
 
-	p->chain++;
+	if (!++p->chain) { /* after 2^32 chains: some minutes at full load */
+		memset(p->stamp, 0, (BL_PATH_PACKETS_MAX + 1) * sizeof(*p->stamp));
+		p->chain = 1;
+	}
 	p->stamp[x] = p->chain;
 	path[x] = (uint8_t)a;
 	p->out[(size_t)src[x] * p->lanes + a]++;
@@ -263,11 +266,11 @@ undo:
 	return false;
 }
 
-/* a place for a packet that has none: free by now, or by a chain */
-static bool insert(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
+/* a place for a packet that has none: one that is free by now */
+static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
 {
 	uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
-	uint32_t a, b, best = BL_PATH_NONE, least = p->cap;
+	uint32_t a, best = BL_PATH_NONE, least = p->cap;
 
 	for (a = 0; a < p->paths; a++) {
 		uint32_t load = o[a] > d[a] ? o[a] : d[a];
@@ -277,12 +280,20 @@ static bool insert(struct bl_path *p, size_t n, const uint16_t *src, const uint1
 			best = a;
 		}
 	}
-	if (best != BL_PATH_NONE) {
-		path[x] = (uint8_t)best;
-		o[best]++;
-		d[best]++;
-		return true;
-	}
+	if (best == BL_PATH_NONE)
+		return false;
+	path[x] = (uint8_t)best;
+	o[best]++;
+	d[best]++;
+	return true;
+}
+
+/* or by a chain */
+static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
+{
+	const uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
+	uint32_t a, b;
+
 	if (!p->indexed) { /* seldom below full load: at 0.9 in one slot of 30 with 16 racks */
 		index_end(p, n, src, p->start[0], p->list[0]);
 		index_end(p, n, dst, p->start[1], p->list[1]);
@@ -332,7 +343,11 @@ size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const ui
 		p->nleft = p->greedy(p, n, src, dst, path);
 	}
 	for (i = 0; i < p->nleft; i++)
-		unplaced += !insert(p, n, src, dst, path, p->left[i]);
+		unplaced += !place(p, src, dst, path, p->left[i]) && !repair(p, n, src, dst, path, p->left[i]);
+	/* where there are too many, or dead paths, a later chain may have made room for one that was given up before it */
+	for (i = 0; unplaced && i < p->nleft; i++)
+		if (path[p->left[i]] == BL_PATH_NONE && place(p, src, dst, path, p->left[i]))
+			unplaced--;
 	p->st.slots++;
 	p->st.packets += n;
 	p->st.unplaced += unplaced;
