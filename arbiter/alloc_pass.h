@@ -269,6 +269,8 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 				a->list[stays++] = w;
 			continue;
 		}
+		if (!w.mtus && w.credit > 0)
+			w.credit &= 255; /* it asked for less than its share: the rest is the others', and its own if it asks for more in this run */
 		w.credit = w.credit > BL_CREDIT_MAX ? BL_CREDIT_MAX : w.credit < -BL_CREDIT_MAX ? -BL_CREDIT_MAX : w.credit;
 		if (left)
 			a->wait[a->nwait++] = w;
