@@ -485,7 +485,7 @@ static void serve(struct bl_alloc *a, bool all)
 
 	if (!a->nlist)
 		return;
-	if (a->pair)
+	if (a->pair && (all || a->policy == BL_ALLOC_FCT)) /* in holes that are left over nobody has a share */
 		merge(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
 		sort(a);

@@ -13,7 +13,7 @@
  * What is promised, by policy:
  *	first-come	a request has the earliest slots that were common to its ends when it came; the window is 512 slots
  *	fair		max-min fair among pairs: pairs behind the same bottleneck differ by at most one MTU whenever a window has been given
- *	weighted	the same by weight: pairs behind one bottleneck differ by at most one and a bit of their share
+ *	weighted	the same by weight: whenever a window has been given, a pair is within three MTUs of its share
  *	min-fct		fewest remaining MTUs first
  *	deadline	earliest deadline first; equal ones in order of arrival
  * In all of them the result is maximal: no pair waits that has a slot free at both its ends and in all tiers between, in the window and not past.
