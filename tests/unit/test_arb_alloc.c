@@ -799,6 +799,35 @@ static void bl_alloc_weighted__shares(void **state)
 		}
 }
 
+/* a quota below what a pair may have in a window: its rest joins the next pass, and all have the same in the end */
+static void bl_alloc_run__quota_below_the_share(void **state)
+{
+	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FAIR, BL_ALLOC_WEIGHTED };
+	uint32_t p, k;
+
+	(void)state;
+	for (p = 0; p < 2; p++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 5, .policy = policies[p], .window_slots = 256, .quota_mtus = 40 };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+		struct bl_grants g;
+
+		for (k = 1; k <= 4; k++) {
+			assert_int_equal(bl_alloc_demand(a, k, 0, 40, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, k, 0, 40, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, k, 0, 1, 0), BL_ALLOC_QUOTA);
+			bl_verify_demand(v, k, 0, 80);
+		}
+		g = run(a, v, 0);
+		for (k = 1; k <= 4; k++)
+			assert_int_equal(given_to(&g, k, 0), 64);
+		assert_int_equal(run(a, v, 256).mtus, 64);
+		assert_int_equal(bl_alloc_waiting(a), 0);
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
 /* orders that can be seen from outside, one receiver, one run each */
 static void bl_alloc_run__orders(void **state)
 {
@@ -899,6 +928,7 @@ int main(void)
 		cmocka_unit_test(bl_alloc_fair__max_min),
 		cmocka_unit_test(bl_alloc_fair__rates_and_tiers),
 		cmocka_unit_test(bl_alloc_weighted__shares),
+		cmocka_unit_test(bl_alloc_run__quota_below_the_share),
 		cmocka_unit_test(bl_alloc_deadline__missed_and_wrapped),
 		cmocka_unit_test(names__all),
 	};
