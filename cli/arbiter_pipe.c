@@ -7,8 +7,8 @@
  *	core 1	every 16 slots: takes the requests that came, runs the allocator for slots from LEAD ahead on, hands over the grants
  *
  * A slot is sealed when the allocator's first slot has moved past it: nothing can come any more. It begins LEAD slots later, so that is the time that colouring it and
- * telling its senders may take; a slot that is coloured later than it begins is counted as late. Example: at slot 1000 the allocator gives slots from 1082 on; then slots up
- * to 1081 are coloured, of which 1066 is the first that was not before.
+ * telling its senders may take; a run whose slots are coloured after the first of them begins is counted as late. Example: at slot 1000 the allocator gives slots from
+ * 1082 on; then slots up to 1081 are coloured, of which 1066 is the first that was not before.
  *
  * Not in it: sockets and FCP. Both queues are rows with a published length, written by one side and kept until the end: the log by which all is verified.
  */
@@ -144,7 +144,7 @@ static void take_run(struct pipe *p, const struct pipe_run *r)
 	const struct bl_grants g = grants_of(p, r);
 	struct slots *s = &p->slots;
 
-	put(p, s, &g);
+	/* first, so that the ring has room for what this run gives, however far the clock went on */
 	for (; s->sealed < r->now; s->sealed++) {
 		const size_t i = s->sealed % RING, n = s->n[i];
 
@@ -153,9 +153,10 @@ static void take_run(struct pipe *p, const struct pipe_run *r)
 		s->n[i] = 0;
 		p->coloured++;
 	}
-	/* the earliest of them begins LEAD after the run before; the others have longer */
-	if (slot_of(p, now_ns()) >= r->now)
+	/* the last of them begins now; the first has begun a tick before */
+	if (slot_of(p, now_ns()) + p->tick >= r->now)
 		p->late++;
+	put(p, s, &g);
 }
 
 static void arrivals_and_paths(struct pipe *p)
@@ -259,7 +260,6 @@ static int verify(struct pipe *p, uint64_t *verified)
 			cli_fail("the schedule is wrong: %s", bl_verify_error(v));
 			goto out;
 		}
-		put(p, &s, &g);
 		for (; s.sealed < r->now; s.sealed++) {
 			const size_t i = s.sealed % RING;
 
@@ -273,6 +273,7 @@ static int verify(struct pipe *p, uint64_t *verified)
 			done += s.n[i];
 			s.n[i] = 0;
 		}
+		put(p, &s, &g);
 	}
 	if (done != p->packets) {
 		cli_fail("%zu packets in the log, %" PRIu64 " coloured", done, p->packets);

@@ -828,6 +828,32 @@ static void bl_alloc_run__quota_below_the_share(void **state)
 	}
 }
 
+/* shares are for those who wait: who was served or forgotten has none, and the one that is left needs one visit for a whole window */
+static void bl_alloc_fair__the_departed_have_no_share(void **state)
+{
+	struct bl_alloc_cfg cfg = { .endpoints = 6, .policy = BL_ALLOC_FAIR, .window_slots = 64 };
+	struct bl_alloc *a = make(&cfg);
+	struct bl_verify *v = bl_verify_new(&cfg);
+	uint64_t visits;
+	uint32_t k;
+
+	(void)state;
+	for (k = 1; k <= 4; k++) {
+		assert_int_equal(bl_alloc_demand(a, k, 0, 10, 0), BL_ALLOC_OK);
+		bl_verify_demand(v, k, 0, 10);
+	}
+	assert_int_equal(run(a, v, 0).mtus, 40);
+	assert_int_equal(bl_alloc_demand(a, 2, 0, 10, 0), BL_ALLOC_OK);
+	assert_int_equal(bl_alloc_forget(a, 2), 10);
+	visits = bl_alloc_stats(a)->visits;
+	assert_int_equal(bl_alloc_demand(a, 5, 0, 64, 0), BL_ALLOC_OK);
+	bl_verify_demand(v, 5, 0, 64);
+	assert_int_equal(run(a, v, 64).mtus, 64);
+	assert_int_equal(bl_alloc_stats(a)->visits - visits, 1);
+	bl_alloc_free(a);
+	bl_verify_free(v);
+}
+
 /* orders that can be seen from outside, one receiver, one run each */
 static void bl_alloc_run__orders(void **state)
 {
@@ -929,6 +955,7 @@ int main(void)
 		cmocka_unit_test(bl_alloc_fair__rates_and_tiers),
 		cmocka_unit_test(bl_alloc_weighted__shares),
 		cmocka_unit_test(bl_alloc_run__quota_below_the_share),
+		cmocka_unit_test(bl_alloc_fair__the_departed_have_no_share),
 		cmocka_unit_test(bl_alloc_deadline__missed_and_wrapped),
 		cmocka_unit_test(names__all),
 	};
