@@ -33,6 +33,7 @@
 #define TRIALS	   5
 #define ROW_MAX	   (1u << 24) /* words of grants in a trial; 8 MTUs to a mask and its head are usual */
 #define PATHS	   4u
+#define WAIT_MAX   512u /* MTUs for each endpoint that the allocator may have waiting */
 
 /** struct pipe_run - one run of the allocator. @asks: requests taken before it, in all. @from, @end: of the row. */
 struct pipe_run {
@@ -50,7 +51,7 @@ struct slots {
 };
 
 /**
- * struct pipe - a trial. @due_ns, @ask: requests drawn before it starts. @sent: what core 0 handed over, its length published in @nsent (release; core 1 acquires).
+ * struct pipe - a trial. @due_ns, @ask: requests drawn before it starts; @due: the next. @sent: what core 0 handed over, its length published in @nsent (release; core 1 acquires).
  * @run, @row: what core 1 handed over, published in @nrun in the same way. @path: of all packets in the order of colouring. @start_ns: CLOCK_MONOTONIC of slot 0.
  */
 struct pipe {
@@ -63,7 +64,7 @@ struct pipe {
 	uint64_t start_ns, end_ns;
 	uint64_t *due_ns;
 	uint32_t *ask;
-	size_t nask;
+	size_t nask, due;
 	uint32_t *sent;
 	struct pipe_run *run;
 	size_t maxrun, nrun_all;
@@ -73,7 +74,7 @@ struct pipe {
 	_Alignas(64) _Atomic size_t nsent;
 	_Alignas(64) _Atomic size_t nrun;
 	_Alignas(64) _Atomic bool full; /* @row is: a trial that must not happen */
-	uint64_t late, coloured, packets, first_slot, unplaced, skipped;
+	uint64_t late, packets, unplaced, skipped;
 	uint64_t warm_packets; /* coloured when the warm-up ended */
 };
 
@@ -110,26 +111,32 @@ static void pages_free(void *p, size_t bytes)
 
 /* ---- core 0 ---- */
 
-static void put(const struct pipe *p, struct slots *s, const struct bl_grants *g)
+/* requests that are due by now */
+static void arrive(struct pipe *p)
 {
-	const struct bl_grant *head;
-	const uint64_t *mask;
-	size_t at = 0;
+	const uint64_t t = now_ns();
 
-	while ((head = bl_grant_next(g, &at, &mask))) {
-		const uint16_t src = (uint16_t)(head->src / ARB_RACK), dst = (uint16_t)(head->dst / ARB_RACK);
-		uint32_t words = head->words;
+	while (p->due < p->nask && p->due_ns[p->due] <= t) {
+		p->sent[p->due] = p->ask[p->due];
+		p->due++;
+	}
+	atomic_store_explicit(&p->nsent, p->due, memory_order_release);
+}
 
-		for (; words; words &= words - 1, mask++) {
-			const uint64_t first = g->base + 64 * (uint32_t)__builtin_ctz(words);
-			uint64_t bits;
+static void put(const struct pipe *p, struct slots *s, uint64_t base, const struct bl_grant *head, const uint64_t *mask)
+{
+	const uint16_t src = (uint16_t)(head->src / ARB_RACK), dst = (uint16_t)(head->dst / ARB_RACK);
+	uint32_t words = head->words;
 
-			for (bits = *mask; bits; bits &= bits - 1) {
-				const size_t r = (first + (uint32_t)__builtin_ctzll(bits)) % RING, i = r * p->cfg.endpoints + s->n[r]++;
+	for (; words; words &= words - 1, mask++) {
+		const uint64_t first = base + 64 * (uint32_t)__builtin_ctz(words);
+		uint64_t bits;
 
-				s->src[i] = src;
-				s->dst[i] = dst;
-			}
+		for (bits = *mask; bits; bits &= bits - 1) {
+			const size_t r = (first + (uint32_t)__builtin_ctzll(bits)) % RING, i = r * p->cfg.endpoints + s->n[r]++;
+
+			s->src[i] = src;
+			s->dst[i] = dst;
 		}
 	}
 }
@@ -139,29 +146,38 @@ static struct bl_grants grants_of(const struct pipe *p, const struct pipe_run *r
 	return (struct bl_grants){ .base = r->base, .row = &p->row[r->from], .len = r->end - r->from, .mtus = r->mtus };
 }
 
+/* Now and then it looks for requests: after a pause a run is long, and core 1 would have nothing to give slots to while this one colours. */
 static void take_run(struct pipe *p, const struct pipe_run *r)
 {
 	const struct bl_grants g = grants_of(p, r);
 	struct slots *s = &p->slots;
+	const struct bl_grant *head;
+	const uint64_t *mask;
+	size_t at = 0, k = 0;
 
 	/* first, so that the ring has room for what this run gives, however far the clock went on */
 	for (; s->sealed < r->now; s->sealed++) {
 		const size_t i = s->sealed % RING, n = s->n[i];
 
+		if (++k % 8 == 0)
+			arrive(p);
 		p->unplaced += bl_path_select(p->paths, n, &s->src[i * p->cfg.endpoints], &s->dst[i * p->cfg.endpoints], &p->path[p->npath]);
 		p->npath += n;
 		s->n[i] = 0;
-		p->coloured++;
 	}
 	/* the last of them begins now; the first has begun a tick before */
 	if (slot_of(p, now_ns()) + p->tick >= r->now)
 		p->late++;
-	put(p, s, &g);
+	for (k = 0; (head = bl_grant_next(&g, &at, &mask));) {
+		if (++k % 512 == 0)
+			arrive(p);
+		put(p, s, g.base, head, mask);
+	}
 }
 
 static void arrivals_and_paths(struct pipe *p)
 {
-	size_t sent = 0, seen = 0, have;
+	size_t seen = 0;
 	bool warm = false;
 	uint64_t t;
 
@@ -171,13 +187,8 @@ static void arrivals_and_paths(struct pipe *p)
 			p->warm_packets = p->npath;
 			p->late = 0;
 		}
-		while (sent < p->nask && p->due_ns[sent] <= t) {
-			p->sent[sent] = p->ask[sent];
-			sent++;
-		}
-		atomic_store_explicit(&p->nsent, sent, memory_order_release);
-		have = atomic_load_explicit(&p->nrun, memory_order_acquire);
-		if (seen < have)
+		arrive(p);
+		if (seen < atomic_load_explicit(&p->nrun, memory_order_acquire))
 			take_run(p, &p->run[seen++]);
 	}
 	p->packets = p->npath;
@@ -214,7 +225,8 @@ static void *allocation(void *arg)
 		if (next && slot >= next + p->tick)
 			p->skipped += (slot - next) / p->tick;
 		have = atomic_load_explicit(&p->nsent, memory_order_acquire);
-		for (; taken < have; taken++)
+		/* the rest stays in the queue: after a pause a run must not take longer than the slots that it gives, or it would never catch up */
+		for (; taken < have && bl_alloc_waiting(p->alloc) < (uint64_t)WAIT_MAX * p->cfg.endpoints; taken++)
 			bl_alloc_demand(p->alloc, p->sent[taken] & 0xffff, p->sent[taken] >> 16, p->mtus, slot + 10 * p->mtus);
 		g = bl_alloc_run(p->alloc, slot);
 		if (g.len > ROW_MAX - at) {
@@ -239,7 +251,9 @@ static int verify(struct pipe *p, uint64_t *verified)
 	struct slots s = { 0 };
 	struct bl_verify *v = bl_verify_new(&p->cfg);
 	const uint32_t cap = (ARB_RACK + PATHS - 1) / PATHS;
-	size_t k, asked = 0, done = 0, none;
+	size_t k, at, asked = 0, done = 0, none;
+	const struct bl_grant *head;
+	const uint64_t *mask;
 	const char *why = NULL;
 	int err = 1;
 
@@ -273,7 +287,8 @@ static int verify(struct pipe *p, uint64_t *verified)
 			done += s.n[i];
 			s.n[i] = 0;
 		}
-		put(p, &s, &g);
+		for (at = 0; (head = bl_grant_next(&g, &at, &mask));)
+			put(p, &s, g.base, head, mask);
 	}
 	if (done != p->packets) {
 		cli_fail("%zu packets in the log, %" PRIu64 " coloured", done, p->packets);
@@ -320,7 +335,7 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, double *tbi
 		goto out;
 	}
 	draw(p, rnd, maxask);
-	p->slots.sealed = p->npath = p->late = p->coloured = p->packets = p->unplaced = p->skipped = p->warm_packets = 0;
+	p->slots.sealed = p->npath = p->late = p->due = p->packets = p->unplaced = p->skipped = p->warm_packets = 0;
 	memset(p->slots.n, 0, RING * sizeof(*p->slots.n));
 	atomic_store(&p->nsent, 0);
 	atomic_store(&p->nrun, 0);
