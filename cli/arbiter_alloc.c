@@ -101,7 +101,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 	*ns = 0;
 	*mtus = 0;
 	for (q = 0; q < ticks; q++) {
-		const uint64_t slot = now + (uint64_t)q * t->tick;
+		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick; /* they have come by then */
 
 		start = now_ns();
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
@@ -119,7 +119,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 		at += t->runs[q].len;
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
 			bl_verify_demand(v, t->request[i].src, t->request[i].dst, t->mtus);
-		if (!bl_verify_run(v, &t->runs[q], now + (uint64_t)q * t->tick))
+		if (!bl_verify_run(v, &t->runs[q], now + (uint64_t)(q + 1) * t->tick))
 			return cli_fail("the schedule is wrong: %s", bl_verify_error(v));
 	}
 	return 0;
