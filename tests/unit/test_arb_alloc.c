@@ -434,20 +434,21 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 		for (k = rnd_below(r, 2 * endpoints); k; k--) {
 			/* half of them to a few, so that queues grow there */
 			const uint32_t src = rnd_below(r, endpoints), dst = rnd_below(r, rnd_below(r, 2) ? endpoints : 3), mtus = 1 + rnd_below(r, rnd_below(r, 9) ? 20 : 700);
-			enum bl_alloc_err e = bl_alloc_demand(a[0], src, dst, mtus, now + rnd_below(r, 3000));
+			const uint64_t deadline = now + rnd_below(r, 3000);
+			enum bl_alloc_err e = bl_alloc_demand(a[0], src, dst, mtus, deadline);
 
 			if (e == BL_ALLOC_OK) {
 				bl_verify_demand(v, src, dst, mtus);
 				asked += mtus;
 			}
-			for (j = 1; j < 3; j++) /* the deadline is the policy's last reader: equal ones keep the order */
-				if (a[j] && policy != BL_ALLOC_DEADLINE)
-					assert_int_equal(bl_alloc_demand(a[j], src, dst, mtus, 0), e);
+			for (j = 1; j < 3; j++)
+				if (a[j])
+					assert_int_equal(bl_alloc_demand(a[j], src, dst, mtus, deadline), e);
 		}
 		g = run(a[0], v, now);
 		given += g.mtus;
 		for (j = 1; j < 3; j++) {
-			if (!a[j] || policy == BL_ALLOC_DEADLINE)
+			if (!a[j])
 				continue;
 			other = bl_alloc_run(a[j], now);
 			assert_int_equal(other.base, g.base);
@@ -461,7 +462,7 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 
 			gone += mtus;
 			for (j = 0; j < 3; j++)
-				if (a[j] && (!j || policy != BL_ALLOC_DEADLINE))
+				if (a[j])
 					assert_int_equal(bl_alloc_forget(a[j], end), mtus);
 		}
 		assert_int_equal(bl_alloc_waiting(a[0]), asked - given - gone);
