@@ -112,7 +112,7 @@ static const struct col path_cols[] = {
 
 static const struct col pipe_cols[] = {
 	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_best", "best", 'f' },  { "late", "late %", 'f' },
+	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_best", "best", 'f' },  { "lost", "lost %", 'f' },
 	{ "skipped", "skipped %", 'f' },    { "verified", "packets verified", 'd' },
 };
 

@@ -7,8 +7,8 @@
  *	core 1	every 16 slots: takes the requests that came, runs the allocator for slots from LEAD ahead on, hands over the grants
  *
  * A slot is sealed when the allocator's first slot has moved past it: nothing can come any more. It begins LEAD slots later, so that is the time that colouring it and
- * telling its senders may take; a run whose slots are coloured after the first of them begins is counted as late. Example: at slot 1000 the allocator gives slots from
- * 1082 on; then slots up to 1081 are coloured, of which 1066 is the first that was not before.
+ * telling its senders may take. A slot that has begun is lost with all its packets, and is not coloured: who is late must not become later. Example: at slot 1000 the
+ * allocator gives slots from 1082 on; then slots up to 1081 are coloured, of which 1066 is the first that was not before.
  *
  * Not in it: sockets and FCP. Both queues are rows with a published length, written by one side and kept until the end: the log by which all is verified.
  */
@@ -33,7 +33,7 @@
 #define TRIALS	   5
 #define ROW_MAX	   (1u << 24) /* words of grants in a trial; 8 MTUs to a mask and its head are usual */
 #define PATHS	   4u
-#define WAIT_MAX   512u /* MTUs for each endpoint that the allocator may have waiting */
+#define WAIT_MAX   192u /* MTUs for each endpoint that the allocator may have waiting */
 
 /** struct pipe_run - one run of the allocator. @asks: requests taken before it, in all. @from, @end: of the row. */
 struct pipe_run {
@@ -52,7 +52,7 @@ struct slots {
 
 /**
  * struct pipe - a trial. @due_ns, @ask: requests drawn before it starts; @due: the next. @sent: what core 0 handed over, its length published in @nsent (release; core 1 acquires).
- * @run, @row: what core 1 handed over, published in @nrun in the same way. @path: of all packets in the order of colouring. @start_ns: CLOCK_MONOTONIC of slot 0.
+ * @run, @row: what core 1 handed over, published in @nrun in the same way. @path: of all packets in the order of colouring. @gone: [slot] it was lost. @start_ns: CLOCK_MONOTONIC of slot 0.
  */
 struct pipe {
 	struct bl_alloc_cfg cfg;
@@ -71,10 +71,12 @@ struct pipe {
 	uint64_t *row;
 	uint8_t *path;
 	size_t npath, maxpath;
+	uint8_t *gone;
+	size_t slots_max;
 	_Alignas(64) _Atomic size_t nsent;
 	_Alignas(64) _Atomic size_t nrun;
 	_Alignas(64) _Atomic bool full; /* @row is: a trial that must not happen */
-	uint64_t late, packets, unplaced, skipped;
+	uint64_t lost, packets, unplaced, skipped;
 	uint64_t warm_packets; /* coloured when the warm-up ended */
 };
 
@@ -153,21 +155,26 @@ static void take_run(struct pipe *p, const struct pipe_run *r)
 	struct slots *s = &p->slots;
 	const struct bl_grant *head;
 	const uint64_t *mask;
+	uint64_t begun = 0;
 	size_t at = 0, k = 0;
 
 	/* first, so that the ring has room for what this run gives, however far the clock went on */
-	for (; s->sealed < r->now; s->sealed++) {
+	for (; s->sealed < r->now && s->sealed < p->slots_max; s->sealed++) {
 		const size_t i = s->sealed % RING, n = s->n[i];
 
-		if (++k % 8 == 0)
+		if (k++ % 8 == 0) {
 			arrive(p);
+			begun = slot_of(p, now_ns()) + 1;
+		}
+		s->n[i] = 0;
+		if (s->sealed < begun && n) {
+			p->lost += n;
+			p->gone[s->sealed] = 1;
+			continue;
+		}
 		p->unplaced += bl_path_select(p->paths, n, &s->src[i * p->cfg.endpoints], &s->dst[i * p->cfg.endpoints], &p->path[p->npath]);
 		p->npath += n;
-		s->n[i] = 0;
 	}
-	/* the last of them begins now; the first has begun a tick before */
-	if (slot_of(p, now_ns()) + p->tick >= r->now)
-		p->late++;
 	for (k = 0; (head = bl_grant_next(&g, &at, &mask));) {
 		if (++k % 512 == 0)
 			arrive(p);
@@ -185,7 +192,7 @@ static void arrivals_and_paths(struct pipe *p)
 		if (!warm && t >= p->start_ns + WARM_NS) {
 			warm = true;
 			p->warm_packets = p->npath;
-			p->late = 0;
+			p->lost = 0;
 		}
 		arrive(p);
 		if (seen < atomic_load_explicit(&p->nrun, memory_order_acquire))
@@ -210,7 +217,7 @@ static void *allocation(void *arg)
 {
 	struct pipe *p = arg;
 	size_t taken = 0, have, runs = 0;
-	uint64_t t, next = 0, slot;
+	uint64_t t, next = 0, slot, took = 0;
 	uint32_t at = 0;
 
 	pin(1);
@@ -219,7 +226,8 @@ static void *allocation(void *arg)
 	for (t = now_ns(); t < p->end_ns && runs < p->maxrun; t = now_ns()) {
 		struct bl_grants g;
 
-		slot = slot_of(p, t) + LEAD;
+		/* after a pause much waits and a run is long: what it gives must not have begun when it is ready, so it looks as much further ahead as the last one took */
+		slot = slot_of(p, t) + LEAD + (took > p->tick ? took : 0);
 		if (slot < next)
 			continue;
 		if (next && slot >= next + p->tick)
@@ -239,6 +247,7 @@ static void *allocation(void *arg)
 		runs++;
 		atomic_store_explicit(&p->nrun, runs, memory_order_release);
 		next = slot + p->tick;
+		took = slot_of(p, now_ns()) - slot_of(p, t);
 	}
 	return NULL;
 }
@@ -274,9 +283,13 @@ static int verify(struct pipe *p, uint64_t *verified)
 			cli_fail("the schedule is wrong: %s", bl_verify_error(v));
 			goto out;
 		}
-		for (; s.sealed < r->now; s.sealed++) {
+		for (; s.sealed < r->now && s.sealed < p->slots_max; s.sealed++) {
 			const size_t i = s.sealed % RING;
 
+			if (p->gone[s.sealed]) {
+				s.n[i] = 0;
+				continue;
+			}
 			why = bl_verify_paths(p->racks, PATHS, cap, NULL, &s.src[i * p->cfg.endpoints], &s.dst[i * p->cfg.endpoints], &p->path[done], s.n[i], &none);
 			if (!why && none)
 				why = "a packet has no path though there is one";
@@ -335,8 +348,9 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, double *tbi
 		goto out;
 	}
 	draw(p, rnd, maxask);
-	p->slots.sealed = p->npath = p->late = p->due = p->packets = p->unplaced = p->skipped = p->warm_packets = 0;
+	p->slots.sealed = p->npath = p->lost = p->due = p->packets = p->unplaced = p->skipped = p->warm_packets = 0;
 	memset(p->slots.n, 0, RING * sizeof(*p->slots.n));
+	memset(p->gone, 0, p->slots_max);
 	atomic_store(&p->nsent, 0);
 	atomic_store(&p->nrun, 0);
 	atomic_store(&p->full, false);
@@ -371,7 +385,7 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 {
 	struct pipe *p = aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
 	struct arb_rnd rnd = { (uint64_t)a->seed };
-	double tbit[TRIALS], best = 0, late[TRIALS], skipped[TRIALS];
+	double tbit[TRIALS], best = 0, lost[TRIALS], skipped[TRIALS];
 	size_t maxask, i;
 	uint64_t verified = 0;
 	json_t *row = NULL;
@@ -393,6 +407,8 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 	maxask = (size_t)(TRIAL_NS / ARB_SLOT_NS * p->cfg.endpoints * load / p->mtus);
 	maxask += 10 * (size_t)sqrt((double)maxask) + 64;
 	p->maxrun = (size_t)(TRIAL_NS / ARB_SLOT_NS) / p->tick + 2;
+	p->slots_max = (size_t)(TRIAL_NS / ARB_SLOT_NS) + RING;
+	p->gone = pages(p->slots_max);
 	p->maxpath = (size_t)(TRIAL_NS / ARB_SLOT_NS + RING) * p->cfg.endpoints;
 	p->slots.n = calloc(RING, sizeof(*p->slots.n));
 	p->slots.src = calloc((size_t)RING * p->cfg.endpoints, sizeof(*p->slots.src));
@@ -403,7 +419,7 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 	p->run = pages(p->maxrun * sizeof(*p->run));
 	p->row = pages(ROW_MAX * sizeof(*p->row));
 	p->path = pages(p->maxpath);
-	if (!p->slots.n || !p->slots.src || !p->slots.dst || !p->due_ns || !p->ask || !p->sent || !p->run || !p->row || !p->path) {
+	if (!p->slots.n || !p->slots.src || !p->slots.dst || !p->due_ns || !p->ask || !p->sent || !p->run || !p->row || !p->path || !p->gone) {
 		cli_fail("out of memory");
 		goto out;
 	}
@@ -411,12 +427,12 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 		if (trial(p, &rnd, maxask, &tbit[i], &verified))
 			goto out;
 		best = tbit[i] > best ? tbit[i] : best;
-		late[i] = 100.0 * (double)p->late / (double)(p->nrun_all ? p->nrun_all : 1);
+		lost[i] = 100.0 * (double)p->lost / (double)(p->packets - p->warm_packets + p->lost + 1);
 		skipped[i] = 100.0 * (double)p->skipped / (double)(p->nrun_all + p->skipped ? p->nrun_all + p->skipped : 1);
 	}
 	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "endpoints", (json_int_t)p->cfg.endpoints, "policy", bl_alloc_policy_name(policy), "window",
 			(json_int_t)bl_alloc_window(&p->cfg), "load", 100 * load, "offered_tbps", load * p->cfg.endpoints * ARB_SLOT_BITS / ARB_SLOT_NS / 1000, "tbps",
-			arb_median(tbit, TRIALS), "tbps_best", best, "late", arb_median(late, TRIALS), "skipped", arb_median(skipped, TRIALS), "verified",
+			arb_median(tbit, TRIALS), "tbps_best", best, "lost", arb_median(lost, TRIALS), "skipped", arb_median(skipped, TRIALS), "verified",
 			(json_int_t)verified);
 out:
 	pages_free(p->due_ns, maxask * sizeof(*p->due_ns));
@@ -425,6 +441,7 @@ out:
 	pages_free(p->run, p->maxrun * sizeof(*p->run));
 	pages_free(p->row, ROW_MAX * sizeof(*p->row));
 	pages_free(p->path, p->maxpath);
+	pages_free(p->gone, p->slots_max);
 	free(p->slots.n);
 	free(p->slots.src);
 	free(p->slots.dst);
