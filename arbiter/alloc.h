@@ -116,7 +116,7 @@ struct bl_alloc_stats {
 
 /**
  * bl_alloc_window - slots given ahead. Where they are shared out, wide windows cost less, since a visit gives more; what they cost is time until a newcomer at a
- * full port has its share: a window at most. Mean delay at load 0.9, 256 endpoints, fair: 129, 136, 143 and 145 slots with 64 to 512 (2026-11-21). Where the most
+ * full port has its share: a window at most. Mean delay at load 0.9, 256 endpoints, fair: 145, 159 and 160 slots with 64, 256 and 512 (2026-11-21). Where the most
  * urgent comes first, little is given ahead.
  */
 static inline uint32_t bl_alloc_window(const struct bl_alloc_cfg *cfg)
