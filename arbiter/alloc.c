@@ -6,9 +6,9 @@
  * who came since the last run are: whoever was there before was visited already, and slots do not become free again. So what comes while
  * a window is being sent gets the holes that are left in it, at once, and nobody who waited longer could have used them.
  *
- * Fair, with 64 slots and five flows to one receiver: pass 1 gives each floor(64 / 5) = 12; pass 2, 4 slots and 5 flows, one each to the first four; the
- * fifth is blocked in pass 2, the four in pass 3. The wait list is in that order, so the next window's odd slots go to the fifth first: counts never
- * differ by more than one. With visits of one MTU each, as published, the same takes 69 visits instead of 14.
+ * Fair, with 64 slots and five flows to one receiver: 64 = 5 x 12 + 4, so each may have 12 and the first four one more. All slots are given now; the five are
+ * blocked and wait, and who had an odd slot waits behind who had none. So the next window's odd slots go to the fifth first: counts never differ by more
+ * than one. With visits of one MTU each, as published, the same takes 69 visits instead of 5.
  *
  * The cost is in visits, so whatever needs fewer wins: whole requests and shares instead of single MTUs, lists instead of searches, no order but the one
  * that falls out of the passes.
@@ -64,7 +64,7 @@ static void table_free(void *p, size_t count, size_t size)
 
 static size_t free_words(const struct bl_alloc *a)
 {
-	return (size_t)a->ports * a->words + 2 * BL_WINDOW_WORDS;
+	return (size_t)a->ports * a->words + 16 * BL_WINDOW_WORDS; /* rows are read 16 at a time */
 }
 
 void bl_alloc_free(struct bl_alloc *a)
@@ -221,7 +221,7 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->first_rack = 2 * a->n;
 	a->first_pod = a->first_rack + 2 * a->racks;
 	a->ports = a->first_pod + 2 * a->pods;
-	a->words = (cfg->window_slots ? cfg->window_slots : a->policy == BL_ALLOC_FIRST ? 512 : 64) / BL_WORD_SLOTS;
+	a->words = bl_alloc_window(cfg) / BL_WORD_SLOTS;
 	a->step = a->policy == BL_ALLOC_FIRST ? 1 : a->words;
 	a->quota_mtus = cfg->quota_mtus ? cfg->quota_mtus : 65535;
 	pairs = (uint64_t)a->n * a->n;
@@ -418,17 +418,8 @@ static void sort(struct bl_alloc *a)
 	struct bl_want *from = a->list;
 	size_t k;
 
-	for (k = 0; k < a->nlist; k++) {
-		struct bl_want *w = &from[k];
-
-		if (a->pair) { /* what came meanwhile counts, too */
-			uint32_t *pair = &a->pair[(size_t)w->src * a->n + w->dst];
-
-			w->mtus += *pair & BL_PAIR_MTUS;
-			*pair &= ~BL_PAIR_MTUS;
-		}
-		start[sort_key(a, w)]++;
-	}
+	for (k = 0; k < a->nlist; k++)
+		start[sort_key(a, &from[k])]++;
 	for (i = 0; i < SORT_BUCKETS; i++) {
 		c = start[i];
 		start[i] = sum;
@@ -440,7 +431,30 @@ static void sort(struct bl_alloc *a)
 	a->done = from;
 }
 
-/* Pairs that were served to the end: those that were asked for more meanwhile join the next pass, behind all others, since they were served last. */
+/*
+ * What came for a pair while it waited belongs to what it asks for. Without this a pair whose record ends in the middle of its share would lose the rest of it:
+ * the next pass shares out again, to everybody. A record stays within the quota.
+ */
+static void merge(struct bl_alloc *a)
+{
+	uint32_t *pair, more, room;
+	size_t i;
+
+	for (i = 0; i < a->nlist; i++) {
+		struct bl_want *w = &a->list[i];
+
+		if (i + 16 < a->nlist)
+			__builtin_prefetch(&a->pair[(size_t)a->list[i + 16].src * a->n + a->list[i + 16].dst], 1);
+		pair = &a->pair[(size_t)w->src * a->n + w->dst];
+		more = *pair & BL_PAIR_MTUS;
+		room = a->quota_mtus - w->mtus;
+		more = more < room ? more : room;
+		w->mtus += more;
+		*pair -= more;
+	}
+}
+
+/* Pairs that were served to the end: those that had more than the quota in all join the next pass, behind all others, since they were served last. */
 static void settle(struct bl_alloc *a)
 {
 	size_t i;
@@ -471,6 +485,8 @@ static void serve(struct bl_alloc *a, bool all)
 
 	if (!a->nlist)
 		return;
+	if (a->pair && (all || a->policy == BL_ALLOC_FCT)) /* in holes that are left over nobody has a share */
+		merge(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
 		sort(a);
 	while (a->nlist) {

@@ -13,7 +13,7 @@
  * What is promised, by policy:
  *	first-come	a request has the earliest slots that were common to its ends when it came; the window is 512 slots
  *	fair		max-min fair among pairs: pairs behind the same bottleneck differ by at most one MTU whenever a window has been given
- *	weighted	the same by weight: pairs behind one bottleneck differ by at most one and a bit of their share
+ *	weighted	the same by weight: whenever a window has been given, a pair is within three MTUs of its share
  *	min-fct		fewest remaining MTUs first
  *	deadline	earliest deadline first; equal ones in order of arrival
  * In all of them the result is maximal: no pair waits that has a slot free at both its ends and in all tiers between, in the window and not past.
@@ -60,7 +60,7 @@ enum bl_alloc_err {
 /**
  * struct bl_alloc_cfg - a network, as far as its bandwidth goes. All arrays are copied.
  * @endpoints: 1 to BL_ALLOC_ENDPOINTS_MAX.
- * @window_slots: 64, 128, 256 or 512; 0: 512 for first-come, 64 for the others. What is given is given so far ahead at most.
+ * @window_slots: 64, 128, 256 or 512; 0: see bl_alloc_window(). What is given is given so far ahead at most.
  * @flows_max: flows (or, for first-come and deadline, requests) that may wait; 0: 1 << 20, or all pairs if there are fewer.
  * @quota_mtus: MTUs that one pair may have waiting, and one request may ask; 0: 65535.
  * @src_cap, @dst_cap: packets per slot of each endpoint; NULL: 1 each.
@@ -113,6 +113,18 @@ struct bl_alloc_stats {
 	uint64_t visits, passes, windows;
 	uint64_t refused;
 };
+
+/**
+ * bl_alloc_window - slots given ahead. Where they are shared out, wide windows cost less, since a visit gives more; what they cost is time until a newcomer at a
+ * full port has its share: a window at most. Mean delay at load 0.9, 256 endpoints, fair: 145, 159 and 160 slots with 64, 256 and 512 (2026-11-21). Where the most
+ * urgent comes first, little is given ahead.
+ */
+static inline uint32_t bl_alloc_window(const struct bl_alloc_cfg *cfg)
+{
+	if (cfg->window_slots)
+		return cfg->window_slots;
+	return cfg->policy == BL_ALLOC_FIRST ? 512 : cfg->policy == BL_ALLOC_FAIR || cfg->policy == BL_ALLOC_WEIGHTED ? 256 : 64;
+}
 
 struct bl_alloc;
 

@@ -16,6 +16,12 @@ static void whole8(struct bl_alloc *a);
 static void sort1(struct bl_alloc *a);
 static void shares1(struct bl_alloc *a, const uint32_t *active);
 static void filter1(struct bl_alloc *a);
+static void pass2(struct bl_alloc *a, bool fair);
+static void pass4(struct bl_alloc *a, bool fair);
+static void pass8(struct bl_alloc *a, bool fair);
+static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *active);
+static inline __attribute__((always_inline)) uint32_t units_wide(const struct bl_alloc *a, uint32_t port, uint32_t words);
+static inline __attribute__((always_inline)) bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, uint32_t words);
 
 #define PASS_LOWEST(w, k) _pdep_u64(_bzhi_u64(~0ULL, (k) < 64 ? (k) : 64), w)
 #define PASS_LOWEST_FEW(w, k) _pdep_u64(_bzhi_u64(~0ULL, k), w)
@@ -25,6 +31,10 @@ static void filter1(struct bl_alloc *a);
 #define PASS_NAME	  "avx512"
 #define PASS_WHOLE8	  whole8
 #define PASS_SORT1	  sort1
+#define PASS_WIDE(a, fair, words) ((words) == 2 ? pass2(a, fair) : (words) == 4 ? pass4(a, fair) : pass8(a, fair))
+#define PASS_SHARES_WIDE  shares_wide
+#define PASS_UNITS	  units_wide
+#define PASS_ANY	  any_wide
 #include "alloc_pass.h"
 
 static void whole8(struct bl_alloc *a)
@@ -135,21 +145,190 @@ static void sort1(struct bl_alloc *a)
 	a->run_mtus += (uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
 }
 
+/* rows of 2, 4 and 8 words in one register; what is above them is 0 */
+PASS_INLINE __m512i row_load(const void *p, const uint32_t words)
+{
+	return words == 8 ? _mm512_loadu_si512(p) :
+	       words == 4 ? _mm512_zextsi256_si512(_mm256_loadu_si256(p)) : _mm512_zextsi128_si512(_mm_loadu_si128(p));
+}
+
+PASS_INLINE void row_store(void *p, __m512i v, const uint32_t words)
+{
+	if (words == 8)
+		_mm512_storeu_si512(p, v);
+	else if (words == 4)
+		_mm256_storeu_si256(p, _mm512_castsi512_si256(v));
+	else
+		_mm_storeu_si128(p, _mm512_castsi512_si128(v));
+}
+
+/* take_plain() for windows of several words. @parts: what each took, whether an odd slot was in it, whether it wanted more. */
+PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t words)
+{
+	const struct bl_want *restrict list = a->list;
+	uint32_t *restrict share = a->share;
+	__u64 *restrict freew = a->free;
+	uint64_t *restrict takes = a->takes, *restrict parts = a->parts;
+	const size_t len = a->nlist;
+	const uint32_t n = a->n, lanes = (1u << words) - 1;
+	const __m512i open = row_load(a->open, words), zero = _mm512_setzero_si512();
+	uint64_t open_word[BL_WINDOW_WORDS];
+	size_t i;
+
+	row_store(open_word, open, words);
+
+	for (i = 0; i < len; i++) {
+		const uint32_t s = list[i].src, d = n + list[i].dst;
+		__u64 *fs = freew + (size_t)s * words, *fd = freew + (size_t)d * words;
+		const __m512i vs = row_load(fs, words), vd = row_load(fd, words);
+		const __m512i m = _mm512_and_si512(_mm512_and_si512(vs, vd), open);
+		const __m512i c = _mm512_popcnt_epi64(m);
+		__m512i sum = _mm512_add_epi64(c, _mm512_alignr_epi64(c, zero, 7)), take;
+		uint32_t k = list[i].mtus, whole, edge, at, before, all;
+		uint64_t extra = 0, part;
+
+		if (fair)
+			k = fair_part(share, s, d, k, &extra);
+		if (words > 2)
+			sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 6));
+		if (words > 4)
+			sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 4));
+		all = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_alignr_epi64(sum, sum, words - 1)));
+		whole = _mm512_cmple_epu64_mask(sum, _mm512_set1_epi64(k)) & lanes;
+		/* the word of which only a part is taken; where there is none, lane @words, which is not stored */
+		edge = (uint32_t)__builtin_ctz(~whole);
+		at = edge & (words - 1);
+		before = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64((__mmask8)(1u << edge), _mm512_sub_epi64(sum, c))));
+		part = _pdep_u64(_bzhi_u64(~0ULL, k - before), fs[at] & fd[at] & open_word[at]);
+		take = _mm512_mask_set1_epi64(_mm512_maskz_mov_epi64((__mmask8)whole, m), (__mmask8)(1u << edge & lanes), (long long)part);
+		row_store(fs, _mm512_xor_si512(vs, take), words);
+		row_store(fd, _mm512_xor_si512(vd, take), words);
+		row_store(&takes[i * words], take, words);
+		parts[i] = (all < k ? all : k) | extra | (uint64_t)(all < k) << BL_PART_BLOCKED;
+	}
+	for (; i % 4; i++)
+		row_store(&takes[i * words], zero, words);
+}
+
+/* sort_plain(): lists as in sort1(), four records at a time; then their grants, one by one */
+PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
+{
+	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done, *restrict later = a->later;
+	const uint64_t *restrict takes = a->takes, *restrict parts = a->parts;
+	uint64_t *restrict out = a->out;
+	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0, o = a->outlen;
+	const __m512i spread = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
+	__m256i sum = _mm256_setzero_si256();
+	uint32_t j;
+
+	for (i = 0; i < len; i += 4) {
+		const uint32_t valid = len - i < 4 ? (1u << (len - i)) - 1 : 0xf;
+		const __m256i part = _mm256_maskz_loadu_epi64((__mmask8)valid, &parts[i]);
+		const __m256i got = _mm256_and_si256(part, _mm256_set1_epi64x(0xffffffff));
+		const __m512i rec = _mm512_loadu_si512(&list[i]);
+		const __m512i wide = _mm512_permutexvar_epi64(spread, _mm512_castsi256_si512(got));
+		const __m512i rest = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32));
+		const uint32_t extra = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
+		const uint32_t blocked = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_BLOCKED));
+		const uint32_t unready = _pext_u32(_mm512_test_epi64_mask(rest, _mm512_set1_epi64((long long)0xffffffff00000000ULL)), 0x55);
+		const uint32_t ready = ~unready & valid, goes_on = unready & ~blocked & valid;
+		const uint32_t stay = goes_on & ~extra, behind = goes_on & extra;
+
+		for (j = 0; j < 4; j++) {
+			const __m512i take = row_load(&takes[(i + j) * words], words);
+			const uint32_t some = _mm512_test_epi64_mask(take, take);
+
+			/* before PUT: it writes over list[i], and over nothing behind */
+			out[o] = (want_lo(&list[i + j]) & 0xffffffff) | (uint64_t)some << 32 | parts[i + j] << 48;
+			row_store(&out[o + 1], _mm512_maskz_compress_epi64((__mmask8)some, take), words);
+			o += (uint32_t)__builtin_popcount(some) + !!some;
+		}
+		PUT(list, stays, stay, rest);
+		PUT(later, nlater, behind, rest);
+		PUT(wait, nwait, blocked, rest);
+		PUT(done, ndone, ready, rest);
+		sum = _mm256_add_epi64(sum, got);
+	}
+	__builtin_memcpy(&list[stays], later, nlater * sizeof(*later));
+	a->st.visits += len;
+	a->nlist = stays + nlater;
+	a->nwait = nwait;
+	a->ndone = ndone;
+	a->outlen = o;
+	sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(sum, 0x4e));
+	a->run_mtus += (uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
+}
+
+PASS_INLINE void pass_wide(struct bl_alloc *a, bool fair, const uint32_t words)
+{
+	if (fair)
+		take_wide(a, true, words);
+	else
+		take_wide(a, false, words);
+	sort_wide(a, words);
+}
+
+static void pass2(struct bl_alloc *a, bool fair)
+{
+	pass_wide(a, fair, 2);
+}
+
+static void pass4(struct bl_alloc *a, bool fair)
+{
+	pass_wide(a, fair, 4);
+}
+
+static void pass8(struct bl_alloc *a, bool fair)
+{
+	pass_wide(a, fair, 8);
+}
+
+static inline uint32_t units_wide(const struct bl_alloc *a, uint32_t port, uint32_t words)
+{
+	const __m512i row = _mm512_and_si512(row_load(&a->free[(size_t)port * words], words), row_load(a->open, words));
+	const __m128i c = _mm_sad_epu8(_mm512_cvtepi64_epi8(_mm512_popcnt_epi64(row)), _mm_setzero_si128());
+
+	return (uint32_t)_mm_cvtsi128_si32(c);
+}
+
+static inline bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, uint32_t words)
+{
+	const __m512i both = _mm512_and_si512(row_load(&a->free[(size_t)s * words], words), row_load(&a->free[(size_t)d * words], words));
+
+	return _mm512_test_epi64_mask(both, row_load(a->open, words));
+}
+
 /* share_word() of 16 ports at a time. The quotient of whole numbers below 2^12 is exact in floats: the nearest wrong one is 2^-12 away, rounding 2^-24. */
+PASS_INLINE void share_words(struct bl_alloc *a, uint32_t p, __m512i units, const uint32_t *active)
+{
+	const __m512i flows = _mm512_loadu_si512(&active[p]);
+	const __m512i q = _mm512_cvttps_epu32(_mm512_div_ps(_mm512_cvtepi32_ps(units), _mm512_cvtepi32_ps(flows)));
+	const __m512i word = _mm512_or_si512(_mm512_slli_epi32(q, BL_SHARE_BITS), _mm512_sub_epi32(units, _mm512_mullo_epi32(q, flows)));
+
+	_mm512_storeu_si512(&a->share[p], _mm512_mask_mov_epi32(word, _mm512_cmplt_epu32_mask(units, flows), _mm512_set1_epi32(1 << BL_SHARE_BITS)));
+}
+
 static void shares1(struct bl_alloc *a, const uint32_t *active)
 {
-	const __m512i open = _mm512_set1_epi64((long long)a->open[0]), one = _mm512_set1_epi32(1 << BL_SHARE_BITS);
+	const __m512i open = _mm512_set1_epi64((long long)a->open[0]);
 	uint32_t p;
 
 	for (p = 0; p < 2 * a->n; p += 16) {
 		const __m512i lo = _mm512_popcnt_epi64(_mm512_and_si512(_mm512_loadu_si512(&a->free[p]), open));
 		const __m512i hi = _mm512_popcnt_epi64(_mm512_and_si512(_mm512_loadu_si512(&a->free[p + 8]), open));
-		const __m512i units = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(lo)), _mm512_cvtepi64_epi32(hi), 1);
-		const __m512i flows = _mm512_loadu_si512(&active[p]);
-		const __m512i q = _mm512_cvttps_epu32(_mm512_div_ps(_mm512_cvtepi32_ps(units), _mm512_cvtepi32_ps(flows)));
-		const __m512i word = _mm512_or_si512(_mm512_slli_epi32(q, BL_SHARE_BITS), _mm512_sub_epi32(units, _mm512_mullo_epi32(q, flows)));
 
-		_mm512_storeu_si512(&a->share[p], _mm512_mask_mov_epi32(word, _mm512_cmplt_epu32_mask(units, flows), one));
+		share_words(a, p, _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(lo)), _mm512_cvtepi64_epi32(hi), 1), active);
+	}
+}
+
+static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *active)
+{
+	uint32_t p, k, units[16];
+
+	for (p = 0; p < 2 * a->n; p += 16) {
+		for (k = 0; k < 16; k++) /* beyond the last port there is room, see free_words() */
+			units[k] = words == 8 ? units_wide(a, p + k, 8) : words == 4 ? units_wide(a, p + k, 4) : units_wide(a, p + k, 2);
+		share_words(a, p, _mm512_loadu_si512(units), active);
 	}
 }
 

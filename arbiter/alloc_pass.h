@@ -150,6 +150,12 @@ PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 
 PASS_INLINE void pass_plain(struct bl_alloc *a, const bool fair, const uint32_t words)
 {
+#ifdef PASS_WIDE
+	if (words > 1) {
+		PASS_WIDE(a, fair, words);
+		return;
+	}
+#endif
 	take_plain(a, fair, words);
 #ifdef PASS_SORT1
 	if (words == 1) {
@@ -263,6 +269,8 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 				a->list[stays++] = w;
 			continue;
 		}
+		if (!w.mtus && w.credit > 0)
+			w.credit &= 255; /* it asked for less than its share: the rest is the others', and its own if it asks for more in this run */
 		w.credit = w.credit > BL_CREDIT_MAX ? BL_CREDIT_MAX : w.credit < -BL_CREDIT_MAX ? -BL_CREDIT_MAX : w.credit;
 		if (left)
 			a->wait[a->nwait++] = w;
@@ -323,10 +331,16 @@ PASS_INLINE uint32_t share_word(const struct bl_alloc *a, uint32_t units, uint32
 
 PASS_INLINE void share_plain(struct bl_alloc *a, uint32_t port, const uint32_t words, const uint32_t *active)
 {
-	uint32_t j, units = 0;
+	uint32_t units = 0;
+
+#ifdef PASS_UNITS
+	units = PASS_UNITS(a, port, words);
+#else
+	uint32_t j;
 
 	for (j = 0; j < words; j++)
 		units += bl_count64(a->free[(size_t)port * words + j] & a->open[j]);
+#endif
 	a->share[port] = share_word(a, units, active[port]);
 }
 
@@ -363,6 +377,8 @@ PASS_INLINE void shares_plain(struct bl_alloc *a, const uint32_t words, bool all
 			PASS_SHARES1(a, all ? a->backlog : a->active);
 			return;
 		}
+		PASS_SHARES_WIDE(a, words, all ? a->backlog : a->active);
+		return;
 #endif
 		for (p = 0; p < 2 * n; p++)
 			share_plain(a, p, words, all ? a->backlog : a->active);
@@ -411,18 +427,21 @@ static void shares(struct bl_alloc *a, bool all)
 PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 {
 	struct bl_want *restrict list = a->list, *restrict wait = a->wait;
-	const __u64 *restrict freew = a->free;
 	size_t i, len = a->nlist, stays = 0, nwait = a->nwait;
 	const uint32_t n = a->n;
-	uint32_t j;
 
 	for (i = 0; i < len; i++) {
-		const __u64 *fs = freew + (size_t)list[i].src * words, *fd = freew + (size_t)(n + list[i].dst) * words;
 		const uint64_t lo = want_lo(&list[i]), hi = want_hi(&list[i]);
 		uint64_t any = 0;
+#ifdef PASS_ANY
+		any = PASS_ANY(a, list[i].src, n + list[i].dst, words);
+#else
+		const __u64 *fs = a->free + (size_t)list[i].src * words, *fd = a->free + (size_t)(n + list[i].dst) * words;
+		uint32_t j;
 
 		for (j = 0; j < words; j++)
 			any |= fs[j] & fd[j] & a->open[j];
+#endif
 		want_put(&list[stays], lo, hi);
 		want_put(&wait[nwait], lo, hi);
 		stays += !!any;

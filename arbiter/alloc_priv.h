@@ -85,7 +85,8 @@ struct bl_alloc {
 #define BL_SHARE_BITS 12
 #define BL_SHARE_ODD  ((1u << BL_SHARE_BITS) - 1)
 #define BL_SHARE_MAX  ((1u << 19) - 1)
-#define BL_PART_EXTRA 32
+#define BL_PART_EXTRA	32
+#define BL_PART_BLOCKED 33 /* wide windows only; for one word it is cheaper to compare afterwards */
 #define BL_CREDIT_MAX (8 * 256) /* a flow held up elsewhere does not save up more than that */
 
 extern const struct bl_alloc_ops bl_alloc_plain;

@@ -16,6 +16,8 @@
 
 void bl_path_free(struct bl_path *p)
 {
+	int i;
+
 	if (!p)
 		return;
 	free(p->out);
@@ -23,8 +25,12 @@ void bl_path_free(struct bl_path *p)
 	free(p->usable);
 	free(p->stamp);
 	free(p->flip);
-	free(p->mate[0]);
-	free(p->mate[1]);
+	for (i = 0; i < 2; i++) {
+		free(p->mate[i]);
+		free(p->room[i]);
+		free(p->start[i]);
+		free(p->list[i]);
+	}
 	free(p->order);
 	free(p->spare);
 	free(p->pending);
@@ -61,10 +67,39 @@ static size_t greedy_plain(struct bl_path *p, size_t n, const uint16_t *src, con
 	return nleft;
 }
 
+/* Many paths: which of them a rack has room on is one word for each direction, and the lowest common one is taken. */
+static size_t greedy_many(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path)
+{
+	const uint64_t all = p->paths == 64 ? ~0ULL : (1ULL << p->paths) - 1;
+	size_t i, nleft = 0;
+	uint32_t r, k;
+
+	for (r = 0; r < p->racks; r++)
+		p->room[0][r] = p->room[1][r] = all;
+	for (i = 0; i < n; i++) {
+		const size_t s = src[i], d = dst[i];
+		uint64_t both = p->room[0][s] & p->room[1][d];
+
+		if (p->usable)
+			both &= p->usable[s * p->racks + d];
+		if (!both) {
+			path[i] = BL_PATH_NONE;
+			p->left[nleft++] = (uint16_t)i;
+			continue;
+		}
+		k = (uint32_t)__builtin_ctzll(both);
+		path[i] = (uint8_t)k;
+		p->room[0][s] &= ~((uint64_t)(++p->out[s * p->lanes + k] == p->cap) << k);
+		p->room[1][d] &= ~((uint64_t)(++p->in[d * p->lanes + k] == p->cap) << k);
+	}
+	return nleft;
+}
+
 struct bl_path *bl_path_new(uint32_t racks, uint32_t paths, uint32_t cap, enum bl_path_how how, const char **why)
 {
 	const size_t most = BL_PATH_PACKETS_MAX + 1;
 	struct bl_path *p;
+	int i;
 
 	*why = !racks || racks > BL_PATH_RACKS_MAX ? "path selection has 1 to 1024 racks" :
 	       !paths || paths > BL_PATH_PATHS_MAX ? "there are 1 to 64 paths" :
@@ -80,7 +115,7 @@ struct bl_path *bl_path_new(uint32_t racks, uint32_t paths, uint32_t cap, enum b
 	p->lanes = (paths + 7) / 8 * 8;
 	p->cap = cap;
 	p->how = how;
-	p->greedy = greedy_plain;
+	p->greedy = p->lanes > 8 ? greedy_many : greedy_plain;
 #ifdef __x86_64__
 	if (p->lanes == 8 && __builtin_cpu_supports("sse4.1"))
 		p->greedy = bl_path_greedy_sse41;
@@ -89,14 +124,19 @@ struct bl_path *bl_path_new(uint32_t racks, uint32_t paths, uint32_t cap, enum b
 	p->in = aligned_alloc(64, ((size_t)racks * p->lanes * sizeof(*p->in) + 63) / 64 * 64);
 	p->stamp = calloc(most, sizeof(*p->stamp));
 	p->flip = calloc(most, sizeof(*p->flip));
-	p->mate[0] = calloc(most, sizeof(*p->mate[0]));
-	p->mate[1] = calloc(most, sizeof(*p->mate[1]));
+	for (i = 0; i < 2; i++) {
+		p->mate[i] = calloc(most, sizeof(*p->mate[i]));
+		p->room[i] = calloc(racks, sizeof(*p->room[i]));
+		p->start[i] = calloc(racks + 1, sizeof(*p->start[i]));
+		p->list[i] = calloc(most, sizeof(*p->list[i]));
+	}
 	p->order = calloc(most, sizeof(*p->order));
 	p->spare = calloc(most, sizeof(*p->spare));
 	p->pending = calloc(racks, sizeof(*p->pending));
 	p->side = calloc(most, sizeof(*p->side));
 	p->left = calloc(most, sizeof(*p->left));
-	if (!p->out || !p->in || !p->stamp || !p->flip || !p->mate[0] || !p->mate[1] || !p->order || !p->spare || !p->pending || !p->side || !p->left) {
+	if (!p->out || !p->in || !p->stamp || !p->flip || !p->mate[0] || !p->mate[1] || !p->room[0] || !p->room[1] || !p->start[0] || !p->start[1] ||
+	    !p->list[0] || !p->list[1] || !p->order || !p->spare || !p->pending || !p->side || !p->left) {
 		bl_path_free(p);
 		return NULL;
 	}
@@ -116,7 +156,8 @@ int bl_path_usable(struct bl_path *p, uint32_t src, uint32_t dst, uint64_t mask)
 			return -1;
 		for (i = 0; i < (size_t)p->racks * p->racks; i++)
 			p->usable[i] = ~0ULL;
-		p->greedy = greedy_plain;
+		if (p->lanes == 8)
+			p->greedy = greedy_plain;
 	}
 	p->usable[(size_t)src * p->racks + dst] = mask;
 	return 0;
@@ -144,33 +185,62 @@ static void change(struct bl_path *p, const uint16_t *src, const uint16_t *dst, 
 	path[i] = (uint8_t)to;
 }
 
-/* a packet of rack @rack (as source, or as destination) on path @from that may change to @to and has not yet; n: none */
-static size_t candidate(const struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, const uint8_t *path, bool out, uint32_t rack,
-			uint32_t from, uint32_t to)
+/* packets by rack, for one end: rack r has list[start[r]] to list[start[r + 1] - 1] */
+static void index_end(const struct bl_path *p, size_t n, const uint16_t *end, uint32_t *start, uint16_t *list)
 {
-	const uint16_t *end = out ? src : dst;
+	uint32_t r, sum = 0, c;
 	size_t i;
 
+	memset(start, 0, (p->racks + 1) * sizeof(*start));
 	for (i = 0; i < n; i++)
-		if (path[i] == from && end[i] == rack && p->stamp[i] != p->chain && path_works(p, src[i], dst[i], to))
-			break;
-	return i;
+		start[end[i]]++;
+	for (r = 0; r <= p->racks; r++) {
+		c = start[r];
+		start[r] = sum;
+		sum += c;
+	}
+	for (i = 0; i < n; i++)
+		list[start[end[i]]++] = (uint16_t)i;
+	for (r = p->racks; r; r--)
+		start[r] = start[r - 1];
+	start[0] = 0;
 }
 
-static bool chain(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x, uint32_t a, uint32_t b)
+#define NOBODY (~(size_t)0)
+
+/* a packet of rack @rack (as source, or as destination) on path @from that may change to @to and has not yet */
+static size_t candidate(const struct bl_path *p, const uint16_t *src, const uint16_t *dst, const uint8_t *path, bool out, uint32_t rack, uint32_t from, uint32_t to)
+{
+	const uint32_t *start = p->start[!out];
+	const uint16_t *list = p->list[!out];
+	uint32_t k;
+
+	for (k = start[rack]; k < start[rack + 1]; k++) {
+		const uint16_t i = list[k];
+
+		if (path[i] == from && p->stamp[i] != p->chain && path_works(p, src[i], dst[i], to))
+			return i;
+	}
+	return NOBODY;
+}
+
+static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x, uint32_t a, uint32_t b)
 {
 	uint32_t rack = dst[x], from = a, to = b, swap;
 	size_t nflips = 0, i;
 	bool out = false;
 
-	p->chain++;
+	if (!++p->chain) { /* after 2^32 chains: some minutes at full load */
+		memset(p->stamp, 0, (BL_PATH_PACKETS_MAX + 1) * sizeof(*p->stamp));
+		p->chain = 1;
+	}
 	p->stamp[x] = p->chain;
 	path[x] = (uint8_t)a;
 	p->out[(size_t)src[x] * p->lanes + a]++;
 	p->in[(size_t)dst[x] * p->lanes + a]++;
 	while ((out ? p->out : p->in)[(size_t)rack * p->lanes + from] > p->cap) {
-		i = candidate(p, n, src, dst, path, out, rack, from, to);
-		if (i == n)
+		i = candidate(p, src, dst, path, out, rack, from, to);
+		if (i == NOBODY)
 			goto undo;
 		p->stamp[i] = p->chain;
 		p->flip[nflips++] = (uint16_t)i;
@@ -196,11 +266,11 @@ undo:
 	return false;
 }
 
-/* a place for a packet that has none: free by now, or by a chain */
-static bool insert(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
+/* a place for a packet that has none: one that is free by now */
+static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
 {
 	uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
-	uint32_t a, b, best = BL_PATH_NONE, least = p->cap;
+	uint32_t a, best = BL_PATH_NONE, least = p->cap;
 
 	for (a = 0; a < p->paths; a++) {
 		uint32_t load = o[a] > d[a] ? o[a] : d[a];
@@ -210,17 +280,30 @@ static bool insert(struct bl_path *p, size_t n, const uint16_t *src, const uint1
 			best = a;
 		}
 	}
-	if (best != BL_PATH_NONE) {
-		path[x] = (uint8_t)best;
-		o[best]++;
-		d[best]++;
-		return true;
+	if (best == BL_PATH_NONE)
+		return false;
+	path[x] = (uint8_t)best;
+	o[best]++;
+	d[best]++;
+	return true;
+}
+
+/* or by a chain */
+static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
+{
+	const uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
+	uint32_t a, b;
+
+	if (!p->indexed) { /* seldom below full load: at 0.9 in one slot of 30 with 16 racks */
+		index_end(p, n, src, p->start[0], p->list[0]);
+		index_end(p, n, dst, p->start[1], p->list[1]);
+		p->indexed = true;
 	}
 	for (a = 0; a < p->paths; a++) {
 		if (o[a] >= p->cap || !path_works(p, src[x], dst[x], a))
 			continue;
 		for (b = 0; b < p->paths; b++)
-			if (d[b] < p->cap && chain(p, n, src, dst, path, x, a, b))
+			if (d[b] < p->cap && chain(p, src, dst, path, x, a, b))
 				return true;
 	}
 	return false;
@@ -232,6 +315,7 @@ size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const ui
 	size_t i, unplaced = 0;
 	uint32_t r, k;
 
+	p->indexed = false;
 	if (p->paths == p->lanes) {
 		memset(p->out, 0, counts * sizeof(*p->out));
 		memset(p->in, 0, counts * sizeof(*p->in));
@@ -259,7 +343,11 @@ size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const ui
 		p->nleft = p->greedy(p, n, src, dst, path);
 	}
 	for (i = 0; i < p->nleft; i++)
-		unplaced += !insert(p, n, src, dst, path, p->left[i]);
+		unplaced += !place(p, src, dst, path, p->left[i]) && !repair(p, n, src, dst, path, p->left[i]);
+	/* where there are too many, or dead paths, a later chain may have made room for one that was given up before it */
+	for (i = 0; unplaced && i < p->nleft; i++)
+		if (path[p->left[i]] == BL_PATH_NONE && place(p, src, dst, path, p->left[i]))
+			unplaced--;
 	p->st.slots++;
 	p->st.packets += n;
 	p->st.unplaced += unplaced;

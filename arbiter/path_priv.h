@@ -14,6 +14,8 @@
  * struct bl_path - @lanes: paths, rounded up to 8: a rack's counts are whole 16-byte registers; those of paths that do not exist are full for ever.
  * @out, @in: [rack][lanes] packets of the present slot. @usable: [src][dst], NULL while no path is dead.
  * @stamp: of each packet, the last chain that changed it. @flip: packets of the present chain, to undo it.
+ * @room: [rack] of paths that it can send (receive) more on, while a slot with more than 8 paths is being coloured.
+ * @start, @list: packets by source rack and by destination rack; made for the first chain of a slot, see @indexed.
  * @mate: Euler: partners of each packet at its source and at its destination. @order: packets, part by part. @side: of each packet.
  * @left: packets that found no path at first.
  */
@@ -24,6 +26,10 @@ struct bl_path {
 	uint64_t *usable;
 	uint32_t *stamp, chain;
 	uint16_t *flip;
+	bool indexed;
+	uint64_t *room[2];
+	uint32_t *start[2];
+	uint16_t *list[2];
 	uint16_t *mate[2];
 	uint16_t *order, *spare, *pending;
 	uint8_t *side;

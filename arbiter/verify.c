@@ -27,7 +27,7 @@ struct bl_verify {
 	uint64_t seen;
 	uint32_t *owed, *at, *list;
 	size_t nlist;
-	uint64_t packets;
+	uint64_t packets, slot_sum;
 	bool failed;
 	char error[256];
 };
@@ -86,7 +86,7 @@ struct bl_verify *bl_verify_new(const struct bl_alloc_cfg *c)
 	v->rack0 = 2 * v->n;
 	v->pod0 = v->rack0 + 2 * v->racks;
 	v->ports = v->pod0 + 2 * v->pods;
-	v->window = c->window_slots ? c->window_slots : c->policy == BL_ALLOC_FIRST ? 512 : 64;
+	v->window = bl_alloc_window(c);
 	pairs = (size_t)v->n * v->n;
 	v->cap = calloc(v->ports, sizeof(*v->cap));
 	v->rack_of = dup16(c->rack_of, v->racks ? v->n : 0);
@@ -221,6 +221,7 @@ static bool packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64_t slo
 	}
 	v->sent[r]++;
 	v->packets++;
+	v->slot_sum += slot;
 	return true;
 }
 
@@ -312,6 +313,11 @@ uint32_t bl_verify_waiting(const struct bl_verify *v, uint32_t src, uint32_t dst
 uint64_t bl_verify_packets(const struct bl_verify *v)
 {
 	return v->packets;
+}
+
+uint64_t bl_verify_slot_sum(const struct bl_verify *v)
+{
+	return v->slot_sum;
 }
 
 uint32_t bl_verify_slot(const struct bl_verify *v, uint64_t slot)

@@ -30,6 +30,8 @@ uint64_t bl_verify_forget(struct bl_verify *v, uint32_t endpoint);
 uint32_t bl_verify_waiting(const struct bl_verify *v, uint32_t src, uint32_t dst);
 /** bl_verify_packets - packets checked so far. bl_verify_slot - packets sent by all in one slot, not further than 1024 slots from the last window. */
 uint64_t bl_verify_packets(const struct bl_verify *v);
+/** bl_verify_slot_sum - numbers of the slots of all packets, added up: less the times of their requests, it is the delay of all together. */
+uint64_t bl_verify_slot_sum(const struct bl_verify *v);
 uint32_t bl_verify_slot(const struct bl_verify *v, uint64_t slot);
 const char *bl_verify_error(const struct bl_verify *v);
 

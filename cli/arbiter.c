@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline arbiter bench alloc|path: options, table, JSON, files.
+ * barline arbiter bench alloc|path|pipeline: options, table, JSON, files.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@ static const struct argp_option options[] = {
 	{ "load", KEY_LOAD, "L", 0, "only this load, above 0 and up to 1", 0 },
 	{ "slots", KEY_SLOTS, "N", 0, "timeslots to measure in each row (default: as many as some hundred ms need)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of the random requests (default 1)", 0 },
-	{ "out", KEY_OUT, "DIR", 0, "write arbiter-alloc.json and .csv, or arbiter-path.json and .csv, there", 0 },
-	{ 0, 0, 0, 0, "For alloc:", 1 },
+	{ "out", KEY_OUT, "DIR", 0, "write arbiter-WHAT.json and .csv there", 0 },
+	{ 0, 0, 0, 0, "For alloc and pipeline:", 1 },
 	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only so many, 2 to 4096", 1 },
 	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline", 1 },
-	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 64, 128, 256 or 512 (default: 512 for first-come, else 64)", 1 },
+	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 64, 128, 256 or 512 (default: 512 for first-come, 256 for fair and weighted, else 64)", 1 },
 	{ "tick", KEY_TICK, "SLOTS", 0, "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
 	{ "mtus", KEY_MTUS, "N", 0, "of each request, 1 to 1000 (default 10)", 1 },
 	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has", 1 },
@@ -99,61 +99,43 @@ static const char *const policies[] = {
 static const char *const hows[] = { [BL_PATH_GREEDY] = "greedy", [BL_PATH_EULER] = "euler", NULL };
 static const char *const isas[] = { [BL_ISA_BEST] = "best", [BL_ISA_PLAIN] = "plain", [BL_ISA_BMI2] = "bmi2", [BL_ISA_AVX512] = "avx512", NULL };
 
-struct bench_args {
-	struct arb_args a;
-	const char *what;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct bench_args *b = state->input;
-	struct arb_args *a = &b->a;
-
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (b->what || (strcmp(arg, "alloc") && strcmp(arg, "path")))
-			argp_error(state, "what to measure is one word, alloc or path, not \"%s\"", arg);
-		b->what = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!b->what)
-			argp_error(state, "what? alloc: timeslot allocation; path: path selection");
-		return 0;
-	case KEY_ENDPOINTS: a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state); return 0;
-	case KEY_POLICY: a->policy = name_of(arg, "policy", policies, state); return 0;
-	case KEY_LOAD:
-		if (!cli_real(arg, 0.001, 1, &a->load))
-			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
-		return 0;
-	case KEY_WINDOW:
-		a->window = number(arg, "window", 64, 512, state);
-		if (a->window & (a->window - 1))
-			argp_error(state, "window \"%s\" is not 64, 128, 256 or 512", arg);
-		return 0;
-	case KEY_SLOTS: a->slots = number(arg, "slots", 1000, 100000000, state); return 0;
-	case KEY_TICK: a->tick = number(arg, "tick", 1, 512, state); return 0;
-	case KEY_MTUS: a->mtus = number(arg, "mtus", 1, 1000, state); return 0;
-	case KEY_ISA: a->isa = name_of(arg, "isa", isas, state); return 0;
-	case KEY_RACKS: a->racks = number(arg, "racks", 2, 128, state); return 0;
-	case KEY_PATHS: a->paths = number(arg, "paths", 1, BL_PATH_PATHS_MAX, state); return 0;
-	case KEY_CAP: a->cap = number(arg, "cap", 1, BL_PATH_CAP_MAX, state); return 0;
-	case KEY_HOW: a->how = name_of(arg, "way", hows, state); return 0;
-	case KEY_SEED: a->seed = number(arg, "seed", 0, INT64_MAX, state); return 0;
-	case KEY_OUT: a->out = arg; return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
 static const struct col alloc_cols[] = {
 	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },	       { "window", "window", 'd' },	    { "load", "load %", 'f' },
 	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },  { "ns_slot", "ns/slot", 'f' },	    { "gbps", "Gbit/s one core", 'd' },
-	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },    { "waiting", "waiting", 'd' },	    { "verified", "packets verified", 'd' },
+	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },    { "delay", "delay slots", 'f' },	    { "verified", "packets verified", 'd' },
 };
 static const struct col path_cols[] = {
 	{ "racks", "racks", 'd' },	   { "paths", "paths", 'd' },	       { "how", "how", 's' },		    { "load", "load %", 'f' },
 	{ "us_slot", "us/slot", 'f' },	   { "us_slot_best", "best", 'f' },    { "ns_packet", "ns/packet", 'f' },   { "packets", "packets/slot", 'f' },
 	{ "repaired", "repaired/slot", 'f' }, { "verified", "packets verified", 'd' },
 };
+
+static const struct col pipe_cols[] = {
+	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
+	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_best", "best", 'f' },  { "lost", "lost %", 'f' },
+	{ "skipped", "skipped %", 'f' },    { "verified", "packets verified", 'd' },
+};
+
+static const struct kind {
+	const char *name;
+	json_t *(*measure)(const struct arb_args *a);
+	const struct col *cols;
+	size_t ncols;
+} kinds[] = {
+	{ "alloc", arb_bench_alloc, alloc_cols, sizeof(alloc_cols) / sizeof(alloc_cols[0]) },
+	{ "path", arb_bench_path, path_cols, sizeof(path_cols) / sizeof(path_cols[0]) },
+	{ "pipeline", arb_bench_pipe, pipe_cols, sizeof(pipe_cols) / sizeof(pipe_cols[0]) },
+};
+
+static int kind_of(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(name, kinds[i].name))
+			return (int)i;
+	return -1;
+}
 
 static int write_files(const char *dir, const char *what, json_t *rows, const struct col *cols, size_t ncols)
 {
@@ -199,31 +181,73 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 	return 0;
 }
 
+struct bench_args {
+	struct arb_args a;
+	const char *what;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct bench_args *b = state->input;
+	struct arb_args *a = &b->a;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (b->what || kind_of(arg) < 0)
+			argp_error(state, "what to measure is one word, alloc, path or pipeline, not \"%s\"", arg);
+		b->what = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!b->what)
+			argp_error(state, "what? alloc: timeslot allocation; path: path selection; pipeline: both, in real time");
+		return 0;
+	case KEY_ENDPOINTS: a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state); return 0;
+	case KEY_POLICY: a->policy = name_of(arg, "policy", policies, state); return 0;
+	case KEY_LOAD:
+		if (!cli_real(arg, 0.001, 1, &a->load))
+			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
+		return 0;
+	case KEY_WINDOW:
+		a->window = number(arg, "window", 64, 512, state);
+		if (a->window & (a->window - 1))
+			argp_error(state, "window \"%s\" is not 64, 128, 256 or 512", arg);
+		return 0;
+	case KEY_SLOTS: a->slots = number(arg, "slots", 1000, 100000000, state); return 0;
+	case KEY_TICK: a->tick = number(arg, "tick", 1, 512, state); return 0;
+	case KEY_MTUS: a->mtus = number(arg, "mtus", 1, 1000, state); return 0;
+	case KEY_ISA: a->isa = name_of(arg, "isa", isas, state); return 0;
+	case KEY_RACKS: a->racks = number(arg, "racks", 2, 128, state); return 0;
+	case KEY_PATHS: a->paths = number(arg, "paths", 1, BL_PATH_PATHS_MAX, state); return 0;
+	case KEY_CAP: a->cap = number(arg, "cap", 1, BL_PATH_CAP_MAX, state); return 0;
+	case KEY_HOW: a->how = name_of(arg, "way", hows, state); return 0;
+	case KEY_SEED: a->seed = number(arg, "seed", 0, INT64_MAX, state); return 0;
+	case KEY_OUT: a->out = arg; return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
 int cmd_arbiter_bench(int argc, char **argv)
 {
-	const struct argp argp = { .options = options, .parser = parse, .args_doc = "alloc|path", .children = cmd_globals,
-				   .doc = "Measure the arbiter's computing: timeslot allocation (Poisson requests of 10 MTUs between uniform pairs, slots of 1.23 us) "
-					  "or path selection (full racks, random matchings). Every slot is verified; what breaks a rule ends with exit 1.\v"
-					  "Times are medians of 40 blocks, and the best block beside. A busy neighbour on the same core doubles them." };
+	const struct argp argp = { .options = options, .parser = parse, .args_doc = "alloc|path|pipeline", .children = cmd_globals,
+				   .doc = "Measure the arbiter's computing: timeslot allocation (Poisson requests of 10 MTUs between uniform pairs, slots of 1.23 us), "
+					  "path selection (full racks, random matchings), or both on two cores in real time. Every slot is verified; what breaks a rule ends with "
+					  "exit 1.\vTimes are medians of 40 blocks, of 5 trials for pipeline, and the best beside. A busy neighbour on the same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 } };
-	bool alloc;
+	const struct kind *k;
 	json_t *rows;
 	int err = 0;
 
 	cmd_parse(&argp, argc, argv, &b);
-	alloc = !strcmp(b.what, "alloc");
-	rows = alloc ? arb_bench_alloc(&b.a) : arb_bench_path(&b.a);
+	k = &kinds[kind_of(b.what)];
+	rows = k->measure(&b.a);
 	out_progress_end();
 	if (!rows)
 		return 1;
 	if (b.a.out)
-		err = alloc ? write_files(b.a.out, "alloc", rows, alloc_cols, sizeof(alloc_cols) / sizeof(alloc_cols[0])) :
-			      write_files(b.a.out, "path", rows, path_cols, sizeof(path_cols) / sizeof(path_cols[0]));
+		err = write_files(b.a.out, k->name, rows, k->cols, k->ncols);
 	if (err) {
 		json_decref(rows);
 		return err;
 	}
-	if (alloc)
-		return out_rows("alloc", rows, alloc_cols, sizeof(alloc_cols) / sizeof(alloc_cols[0]), "nothing measured");
-	return out_rows("path", rows, path_cols, sizeof(path_cols) / sizeof(path_cols[0]), "nothing measured");
+	return out_rows(k->name, rows, k->cols, k->ncols, "nothing measured");
 }

@@ -43,9 +43,10 @@ uint32_t arb_below(struct arb_rnd *r, uint32_t n);	   /* [0, n) */
 /** arb_median - of @v, which it sorts. */
 double arb_median(double *v, unsigned int n);
 
-/* arbiter_alloc.c, arbiter_path.c: rows of the table; NULL after an error message */
+/* arbiter_alloc.c, arbiter_path.c, arbiter_pipe.c: rows of the table; NULL after an error message */
 json_t *arb_bench_alloc(const struct arb_args *a);
 json_t *arb_bench_path(const struct arb_args *a);
+json_t *arb_bench_pipe(const struct arb_args *a);
 
 /* arbiter_run.c */
 struct bl_fp_file;

@@ -18,7 +18,7 @@ struct request {
 };
 
 /**
- * struct trial - one row. @due: when the next request comes, in slots. @first: of each tick of a block, its requests; one more than ticks.
+ * struct trial - one row. @due: when the next request comes, in slots. @asked: these times added up, for each MTU once. @first: of each tick of a block, its requests; one more than ticks.
  * @log: grants of a block, kept to be verified after it.
  */
 struct trial {
@@ -27,7 +27,7 @@ struct trial {
 	uint32_t tick, mtus;
 	uint64_t slots;
 	struct arb_rnd rnd;
-	double due;
+	double due, asked;
 	struct request *request;
 	uint32_t *first;
 	size_t nrequests, maxrequests;
@@ -56,6 +56,7 @@ static bool draw(struct trial *t, uint64_t now, uint32_t ticks)
 				t->maxrequests *= 2;
 			}
 			t->request[t->nrequests++] = (struct request){ (uint16_t)src, (uint16_t)(dst + (dst >= src)) };
+			t->asked += t->due * t->mtus;
 			t->due += -log1p(-arb_unit(&t->rnd)) / rate;
 		}
 	}
@@ -100,7 +101,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 	*ns = 0;
 	*mtus = 0;
 	for (q = 0; q < ticks; q++) {
-		const uint64_t slot = now + (uint64_t)q * t->tick;
+		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick; /* they have come by then */
 
 		start = now_ns();
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
@@ -118,7 +119,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 		at += t->runs[q].len;
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
 			bl_verify_demand(v, t->request[i].src, t->request[i].dst, t->mtus);
-		if (!bl_verify_run(v, &t->runs[q], now + (uint64_t)q * t->tick))
+		if (!bl_verify_run(v, &t->runs[q], now + (uint64_t)(q + 1) * t->tick))
 			return cli_fail("the schedule is wrong: %s", bl_verify_error(v));
 	}
 	return 0;
@@ -126,7 +127,7 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 
 static json_t *measure(struct trial *t)
 {
-	double cost[ARB_BLOCKS], best, ns_packet, ns_slot[ARB_BLOCKS], slot_ns;
+	double cost[ARB_BLOCKS], best, ns_packet, ns_slot[ARB_BLOCKS], slot_ns, delay;
 	const uint32_t ticks = (uint32_t)(t->slots / ARB_BLOCKS / t->tick) + 1;
 	const uint64_t span = (uint64_t)ticks * t->tick;
 	uint64_t ns, mtus, sum = 0, now = 0, warm;
@@ -157,15 +158,17 @@ static json_t *measure(struct trial *t)
 		ns_slot[b] = (double)ns / (double)span;
 		sum += mtus;
 	}
+	/* what still waits has waited until now */
+	delay = ((double)bl_verify_slot_sum(v) + (double)bl_alloc_waiting(a) * (double)now - t->asked) / (double)bl_alloc_stats(a)->demanded_mtus;
 	ns_packet = arb_median(cost, ARB_BLOCKS);
 	slot_ns = arb_median(ns_slot, ARB_BLOCKS);
 	best = cost[0];
-	row = json_pack("{s:I, s:s, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:b, s:f, s:I, s:I, s:f}", "endpoints", (json_int_t)t->cfg.endpoints, "policy",
-			bl_alloc_policy_name(t->cfg.policy), "window", (json_int_t)(t->cfg.window_slots ? t->cfg.window_slots : t->cfg.policy == BL_ALLOC_FIRST ? 512 : 64),
+	row = json_pack("{s:I, s:s, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:b, s:f, s:I, s:I, s:f, s:f}", "endpoints", (json_int_t)t->cfg.endpoints, "policy",
+			bl_alloc_policy_name(t->cfg.policy), "window", (json_int_t)bl_alloc_window(&t->cfg),
 			"tick", (json_int_t)t->tick, "isa", bl_alloc_isa(a), "load", 100 * t->load, "ns_packet", ns_packet, "ns_packet_best", best, "ns_slot", slot_ns,
 			"gbps", (json_int_t)(ns_packet > 0 ? ARB_SLOT_BITS / ns_packet : 0), "keeps_up", slot_ns <= ARB_SLOT_NS, "carried",
 			100.0 * (double)sum / (double)(span * ARB_BLOCKS) / t->cfg.endpoints, "waiting", (json_int_t)bl_alloc_waiting(a), "verified",
-			(json_int_t)bl_verify_packets(v), "visits_packet",
+			(json_int_t)bl_verify_packets(v), "delay", delay, "visits_packet",
 			(double)bl_alloc_stats(a)->visits / (double)(bl_alloc_stats(a)->granted_mtus ? bl_alloc_stats(a)->granted_mtus : 1));
 out:
 	free(t->request);
@@ -177,14 +180,15 @@ out:
 	return row;
 }
 
-static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum bl_alloc_policy policy, double load)
+/* @window: 0: as @a says, or the policy's own */
+static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum bl_alloc_policy policy, double load, uint32_t window)
 {
 	struct trial t = { .load = a->load > 0 ? a->load : load, .tick = a->tick ? (uint32_t)a->tick : 16, .mtus = a->mtus ? (uint32_t)a->mtus : 10 };
 	json_t *row;
 
 	t.cfg.endpoints = endpoints;
 	t.cfg.policy = policy;
-	t.cfg.window_slots = (uint32_t)a->window;
+	t.cfg.window_slots = window ? window : (uint32_t)a->window;
 	t.cfg.isa = (enum bl_alloc_isa)a->isa;
 	t.rnd.x = (uint64_t)a->seed;
 	/* about 20 million packets; few slots already take long to verify where endpoints are many */
@@ -192,6 +196,16 @@ static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum 
 	out_progress("alloc: %u endpoints, %s, load %.2f ...", endpoints, bl_alloc_policy_name(policy), t.load);
 	row = measure(&t);
 	return row ? json_array_append_new(rows, row) : -1;
+}
+
+/* the rows of one policy at one size: a load that was asked for, or two */
+static int add_two(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum bl_alloc_policy policy, double low, double high, uint32_t window)
+{
+	if (a->policy >= 0 && (int)policy != a->policy)
+		return 0;
+	if (add(rows, a, endpoints, policy, low, window))
+		return -1;
+	return a->load > 0 ? 0 : add(rows, a, endpoints, policy, high, window);
 }
 
 json_t *arb_bench_alloc(const struct arb_args *a)
@@ -207,22 +221,15 @@ json_t *arb_bench_alloc(const struct arb_args *a)
 	for (p = 0; !err && p < 2; p++)
 		for (i = 0; !err && i < (a->load > 0 ? 1 : sizeof(loads) / sizeof(loads[0])); i++)
 			if (a->policy < 0 || (int)both[p] == a->policy)
-				err = add(rows, a, n, both[p], loads[i]) != 0;
-	for (p = 0; !err && p < sizeof(others) / sizeof(others[0]); p++) {
-		if (a->policy >= 0 && (int)others[p] != a->policy)
-			continue;
-		err = add(rows, a, n, others[p], 0.5) != 0;
-		if (!err && a->load <= 0)
-			err = add(rows, a, n, others[p], 0.9) != 0;
-	}
+				err = add(rows, a, n, both[p], loads[i], 0) != 0;
+	/* what the width of its window costs and saves max-min fair */
+	for (i = 64; !err && !a->window && i <= 512; i *= 8)
+		err = add_two(rows, a, n, BL_ALLOC_FAIR, 0.9, 0.95, i) != 0;
+	for (p = 0; !err && p < sizeof(others) / sizeof(others[0]); p++)
+		err = add_two(rows, a, n, others[p], 0.5, 0.9, 0) != 0;
 	for (p = 0; !a->endpoints && p < 2; p++)
-		for (i = 0; !err && i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-			if (a->policy >= 0 && (int)both[p] != a->policy)
-				continue;
-			err = add(rows, a, sizes[i], both[p], 0.5) != 0;
-			if (!err && a->load <= 0)
-				err = add(rows, a, sizes[i], both[p], 0.9) != 0;
-		}
+		for (i = 0; !err && i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			err = add_two(rows, a, sizes[i], both[p], 0.5, 0.9, 0) != 0;
 	if (!err)
 		return rows;
 	json_decref(rows);

@@ -1,0 +1,965 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * arbiter/alloc*.c. Three things hold it: a model that counts one packet and one slot at a time and says exactly what first-come, min-fct and deadline give; the
+ * verifier (tested in test_arb_verify.c), which sees every run of every policy here; and the plain code, with which the others must agree word by word.
+ */
+#include "unit.h"
+
+#include "../../arbiter/alloc.h"
+#include "../../arbiter/verify.h"
+
+#define ENDS_MAX 1024
+
+/* ---- networks ---- */
+
+/** struct net - a configuration and what it points to. */
+struct net {
+	struct bl_alloc_cfg cfg;
+	uint16_t src_cap[ENDS_MAX], dst_cap[ENDS_MAX], rack_of[ENDS_MAX];
+	uint16_t up[64], down[64], pod_of[64], pod_up[8], pod_down[8];
+};
+
+enum shape { PLAIN, RATES, RACKS, PODS, SHAPES };
+
+static void net_draw(struct net *n, struct rnd *r, uint32_t endpoints, enum shape shape)
+{
+	uint32_t i;
+
+	memset(n, 0, sizeof(*n));
+	n->cfg.endpoints = endpoints;
+	if (shape == PLAIN)
+		return;
+	for (i = 0; i < endpoints; i++) { /* some are dead, most have a link of 1, some of 4, one of 10 */
+		static const uint16_t caps[] = { 1, 1, 1, 1, 1, 4, 4, 2, 3, 10, 0 };
+
+		n->src_cap[i] = caps[rnd_below(r, ARRAY_SIZE(caps))];
+		n->dst_cap[i] = caps[rnd_below(r, ARRAY_SIZE(caps))];
+	}
+	n->cfg.src_cap = n->src_cap;
+	n->cfg.dst_cap = n->dst_cap;
+	if (shape == RATES)
+		return;
+	n->cfg.racks = 1 + rnd_below(r, endpoints / 3 + 1);
+	n->cfg.racks = n->cfg.racks > 64 ? 64 : n->cfg.racks;
+	for (i = 0; i < endpoints; i++)
+		n->rack_of[i] = (uint16_t)rnd_below(r, n->cfg.racks);
+	for (i = 0; i < n->cfg.racks; i++) {
+		n->up[i] = (uint16_t)rnd_below(r, 6);
+		n->down[i] = (uint16_t)rnd_below(r, 6);
+	}
+	n->cfg.rack_of = n->rack_of;
+	n->cfg.rack_up = n->up;
+	n->cfg.rack_down = n->down;
+	if (shape == RACKS)
+		return;
+	n->cfg.pods = 1 + rnd_below(r, 8);
+	for (i = 0; i < n->cfg.racks; i++)
+		n->pod_of[i] = (uint16_t)rnd_below(r, n->cfg.pods);
+	for (i = 0; i < n->cfg.pods; i++) {
+		n->pod_up[i] = (uint16_t)rnd_below(r, 9);
+		n->pod_down[i] = (uint16_t)rnd_below(r, 9);
+	}
+	n->cfg.pod_of = n->pod_of;
+	n->cfg.pod_up = n->pod_up;
+	n->cfg.pod_down = n->pod_down;
+}
+
+static struct bl_alloc *make(const struct bl_alloc_cfg *cfg)
+{
+	const char *why;
+	struct bl_alloc *a = bl_alloc_new(cfg, &why);
+
+	if (!a)
+		print_error("%s\n", why);
+	assert_non_null(a);
+	assert_null(why);
+	return a;
+}
+
+static bool has(enum bl_alloc_isa isa)
+{
+	const struct bl_alloc_cfg cfg = { .endpoints = 2, .isa = isa };
+	const char *why;
+	struct bl_alloc *a = bl_alloc_new(&cfg, &why);
+
+	bl_alloc_free(a);
+	return a;
+}
+
+static struct bl_grants run(struct bl_alloc *a, struct bl_verify *v, uint64_t now)
+{
+	struct bl_grants g = bl_alloc_run(a, now);
+
+	if (!bl_verify_run(v, &g, now))
+		fail_msg("%s, %s: %s", bl_alloc_isa(a), "schedule", bl_verify_error(v));
+	return g;
+}
+
+/* ---- what is refused ---- */
+
+static void bl_alloc_new__refused(void **state)
+{
+	static const uint16_t zero[8] = { 0 }, big[8] = { 0, 4096 }, most[8] = { 4095, 4095, 4095, 4095, 4095, 4095, 4095, 4095 }, one[8] = { 0, 1 };
+	static const struct {
+		struct bl_alloc_cfg c;
+		const char *why;
+	} t[] = {
+		{ { .endpoints = 0 }, "1 to 4096 endpoints" },
+		{ { .endpoints = 4097 }, "1 to 4096 endpoints" },
+		{ { .endpoints = 1 }, NULL },
+		{ { .endpoints = 2, .policy = BL_ALLOC_NPOLICIES }, "no such policy" },
+		{ { .endpoints = 2, .window_slots = 63 }, "a window has" },
+		{ { .endpoints = 2, .window_slots = 192 }, "a window has" },
+		{ { .endpoints = 2, .window_slots = 1024 }, "a window has" },
+		{ { .endpoints = 2, .window_slots = 512 }, NULL },
+		{ { .endpoints = 2, .quota_mtus = 1 << 24 }, "quota" },
+		{ { .endpoints = 2, .quota_mtus = (1 << 24) - 1 }, NULL },
+		{ { .endpoints = 2, .racks = 1025, .rack_of = zero, .rack_up = zero, .rack_down = zero }, "at most 1024 racks" },
+		{ { .endpoints = 2, .racks = 1, .pods = 1025 }, "at most 1024 racks" },
+		{ { .endpoints = 2, .pods = 1 }, "pods of racks" },
+		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_up = zero }, "racks need" },
+		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_down = zero }, "racks need" },
+		{ { .endpoints = 2, .racks = 1, .rack_up = zero, .rack_down = zero }, "racks need" },
+		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_up = zero, .rack_down = zero, .pods = 1 }, "pods need" },
+		{ { .endpoints = 2, .racks = 1, .rack_of = one, .rack_up = zero, .rack_down = zero }, "rack that does not exist" },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero }, NULL },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = big, .rack_down = zero }, "at most 4095 packets" },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = big }, "at most 4095 packets" },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = most, .rack_down = most }, NULL },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero, .pods = 1, .pod_of = one, .pod_up = zero, .pod_down = zero }, "pod that does not exist" },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero, .pods = 2, .pod_of = one, .pod_up = big, .pod_down = zero }, "at most 4095 packets" },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero, .pods = 2, .pod_of = one, .pod_up = zero, .pod_down = big }, "at most 4095 packets" },
+		{ { .endpoints = 2, .src_cap = big }, "at most 4095 packets" },
+		{ { .endpoints = 2, .dst_cap = big }, "at most 4095 packets" },
+		{ { .endpoints = 2, .src_cap = most, .dst_cap = most }, NULL },
+		{ { .endpoints = 2, .isa = (enum bl_alloc_isa)99 }, "does not have the instructions" },
+	};
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_alloc *a = bl_alloc_new(&t[i].c, &why);
+
+		if (!!a != !t[i].why)
+			print_error("case %zu: %s\n", i, why ? why : "accepted");
+		assert_int_equal(!!a, !t[i].why);
+		if (t[i].why)
+			assert_non_null(strstr(why, t[i].why));
+		bl_alloc_free(a);
+	}
+	bl_alloc_free(NULL);
+}
+
+static void bl_alloc_demand__refused(void **state)
+{
+	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
+	uint32_t p;
+
+	(void)state;
+	for (p = 0; p < 2; p++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 4, .policy = policies[p], .quota_mtus = 100, .flows_max = 2 };
+		struct bl_alloc *a = make(&cfg);
+
+		assert_int_equal(bl_alloc_demand(a, 4, 0, 1, 0), BL_ALLOC_UNKNOWN);
+		assert_int_equal(bl_alloc_demand(a, 0, 4, 1, 0), BL_ALLOC_UNKNOWN);
+		assert_int_equal(bl_alloc_demand(a, 2, 2, 1, 0), BL_ALLOC_SELF);
+		assert_int_equal(bl_alloc_demand(a, 0, 1, 101, 0), BL_ALLOC_QUOTA);
+		assert_int_equal(bl_alloc_demand(a, 0, 1, 0, 0), BL_ALLOC_OK);
+		assert_int_equal(bl_alloc_waiting(a), 0);
+		assert_int_equal(bl_alloc_demand(a, 0, 1, 100, 0), BL_ALLOC_OK);
+		assert_int_equal(bl_alloc_demand(a, 3, 1, 50, 0), BL_ALLOC_OK);
+		assert_int_equal(bl_alloc_demand(a, 2, 3, 1, 0), BL_ALLOC_FULL);
+		assert_int_equal(bl_alloc_stats(a)->refused, 5);
+		assert_int_equal(bl_alloc_waiting(a), 150);
+		if (policies[p] == BL_ALLOC_FAIR) { /* the same pair again needs no room, but has a quota */
+			assert_int_equal(bl_alloc_demand(a, 3, 1, 60, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, 3, 1, 41, 0), BL_ALLOC_QUOTA);
+			assert_int_equal(bl_alloc_demand(a, 3, 1, 40, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_waiting(a), 250);
+		}
+		assert_int_equal(bl_alloc_weight(a, 4, 0, 1), BL_ALLOC_UNKNOWN);
+		assert_int_equal(bl_alloc_weight(a, 0, 4, 1), BL_ALLOC_UNKNOWN);
+		assert_int_equal(bl_alloc_weight(a, 1, 1, 1), BL_ALLOC_SELF);
+		assert_int_equal(bl_alloc_weight(a, 0, 1, 0), BL_ALLOC_QUOTA);
+		assert_int_equal(bl_alloc_weight(a, 0, 1, 128), BL_ALLOC_QUOTA);
+		assert_int_equal(bl_alloc_weight(a, 0, 1, 127), BL_ALLOC_OK);
+		bl_alloc_free(a);
+	}
+}
+
+static void bl_alloc_window__by_policy(void **state)
+{
+	static const uint32_t want[] = { [BL_ALLOC_FIRST] = 512, [BL_ALLOC_FAIR] = 256, [BL_ALLOC_WEIGHTED] = 256, [BL_ALLOC_FCT] = 64, [BL_ALLOC_DEADLINE] = 64 };
+	struct bl_alloc_cfg cfg = { .endpoints = 2 };
+	uint32_t p;
+
+	(void)state;
+	for (p = 0; p < BL_ALLOC_NPOLICIES; p++) {
+		struct bl_alloc *a;
+
+		cfg.policy = (enum bl_alloc_policy)p;
+		assert_int_equal(bl_alloc_window(&cfg), want[p]);
+		a = make(&cfg);
+		assert_int_equal(bl_alloc_demand(a, 0, 1, 1000, 0), BL_ALLOC_OK);
+		assert_int_equal(bl_alloc_run(a, 0).mtus, want[p]); /* it gives that many, and no more before they are past */
+		assert_int_equal(bl_alloc_run(a, 63).mtus, 0);
+		bl_alloc_free(a);
+	}
+}
+
+/* ---- the model of first-come, min-fct, deadline ---- */
+
+#define MODEL_ENDS 12
+#define MODEL_MAX  4096
+
+struct model_want {
+	uint32_t src, dst, mtus;
+	uint64_t deadline;
+};
+
+/** struct model - @used: [port][slot % 1024]. @got: [src][dst][slot % 1024] of the present run. */
+struct model {
+	const struct net *net;
+	uint64_t base, cleared;
+	bool begun;
+	uint8_t used[2 * MODEL_ENDS + 2 * 64 + 2 * 8][1024];
+	uint8_t got[MODEL_ENDS][MODEL_ENDS][1024];
+	struct model_want wait[MODEL_MAX], fresh[MODEL_MAX];
+	size_t nwait, nfresh;
+};
+
+static uint32_t model_ports(const struct net *n, uint32_t src, uint32_t dst, uint32_t *port, uint32_t *cap)
+{
+	const struct bl_alloc_cfg *c = &n->cfg;
+	uint32_t k = 0, r = n->rack_of[src], q = n->rack_of[dst];
+
+	port[k] = src;
+	cap[k++] = c->src_cap ? c->src_cap[src] : 1;
+	port[k] = MODEL_ENDS + dst;
+	cap[k++] = c->dst_cap ? c->dst_cap[dst] : 1;
+	if (!c->racks || r == q)
+		return k;
+	port[k] = 2 * MODEL_ENDS + r;
+	cap[k++] = n->up[r];
+	port[k] = 2 * MODEL_ENDS + 64 + q;
+	cap[k++] = n->down[q];
+	if (!c->pods || n->pod_of[r] == n->pod_of[q])
+		return k;
+	port[k] = 2 * MODEL_ENDS + 128 + n->pod_of[r];
+	cap[k++] = n->pod_up[n->pod_of[r]];
+	port[k] = 2 * MODEL_ENDS + 136 + n->pod_of[q];
+	cap[k++] = n->pod_down[n->pod_of[q]];
+	return k;
+}
+
+static void model_demand(struct model *m, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t deadline)
+{
+	size_t i;
+
+	/* min-fct has one entry for a pair */
+	for (i = 0; m->net->cfg.policy == BL_ALLOC_FCT && i < m->nwait + m->nfresh; i++) {
+		struct model_want *w = i < m->nwait ? &m->wait[i] : &m->fresh[i - m->nwait];
+
+		if (w->src == src && w->dst == dst) {
+			w->mtus += mtus;
+			return;
+		}
+	}
+	m->fresh[m->nfresh++] = (struct model_want){ src, dst, mtus, deadline };
+}
+
+static uint64_t model_key(const struct model *m, const struct model_want *w)
+{
+	return m->net->cfg.policy == BL_ALLOC_FCT ? w->mtus : m->net->cfg.policy == BL_ALLOC_DEADLINE ? (w->deadline < m->base ? m->base : w->deadline) : 0;
+}
+
+static void model_run(struct model *m, uint64_t now)
+{
+	static struct model_want list[2 * MODEL_MAX];
+	const struct bl_alloc_cfg *c = &m->net->cfg;
+	const uint32_t window = bl_alloc_window(c), step = c->policy == BL_ALLOC_FIRST ? 64 : window;
+	uint32_t port[6], cap[6], np, p;
+	uint64_t slot, end;
+	bool moved = !m->begun;
+	size_t n = 0, i, j;
+
+	m->begun = true;
+	while (m->base + step <= now) {
+		m->base += step;
+		moved = true;
+	}
+	end = m->base + window;
+	for (; m->cleared < end; m->cleared++) {
+		for (p = 0; p < ARRAY_SIZE(m->used); p++)
+			m->used[p][m->cleared % 1024] = 0;
+	}
+	memset(m->got, 0, sizeof(m->got));
+	if (moved) {
+		memcpy(list, m->wait, m->nwait * sizeof(*list));
+		n = m->nwait;
+		m->nwait = 0;
+	}
+	memcpy(&list[n], m->fresh, m->nfresh * sizeof(*list));
+	n += m->nfresh;
+	m->nfresh = 0;
+	for (i = 1; i < n; i++) /* stable */
+		for (j = i; j && model_key(m, &list[j - 1]) > model_key(m, &list[j]); j--) {
+			struct model_want t = list[j];
+
+			list[j] = list[j - 1];
+			list[j - 1] = t;
+		}
+	for (i = 0; i < n; i++) {
+		struct model_want *w = &list[i];
+		uint32_t before;
+
+		np = model_ports(m->net, w->src, w->dst, port, cap);
+		do { /* one packet in every slot that has room, then a second one, ... */
+			before = w->mtus;
+			for (slot = now; slot < end && w->mtus; slot++) {
+				for (p = 0; p < np && m->used[port[p]][slot % 1024] < cap[p]; p++)
+					;
+				if (p < np)
+					continue;
+				for (p = 0; p < np; p++)
+					m->used[port[p]][slot % 1024]++;
+				m->got[w->src][w->dst][slot % 1024]++;
+				w->mtus--;
+			}
+		} while (w->mtus && w->mtus != before);
+		if (w->mtus)
+			m->wait[m->nwait++] = *w;
+	}
+}
+
+static void model_compare(const struct model *m, const struct bl_grants *g)
+{
+	static uint8_t got[MODEL_ENDS][MODEL_ENDS][1024];
+	const struct bl_grant *head;
+	const uint64_t *mask;
+	size_t at = 0;
+
+	memset(got, 0, sizeof(got));
+	while ((head = bl_grant_next(g, &at, &mask))) {
+		uint32_t j, k = 0, i;
+
+		for (j = 0; j < 8; j++) {
+			if (!(head->words >> j & 1))
+				continue;
+			for (i = 0; i < 64; i++)
+				got[head->src][head->dst][(g->base + 64 * j + i) % 1024] += mask[k] >> i & 1;
+			k++;
+		}
+	}
+	assert_int_equal(g->base, m->base);
+	assert_memory_equal(got, m->got, sizeof(got));
+}
+
+static void bl_alloc_run__as_the_model(void **state)
+{
+	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FIRST, BL_ALLOC_FCT, BL_ALLOC_DEADLINE };
+	static struct model m;
+	struct rnd r = rnd_seeded("bl_alloc_run__as_the_model");
+	uint32_t round, i, k;
+	struct net net;
+
+	(void)state;
+	for (round = 0; round < 360; round++) {
+		struct bl_alloc *a;
+		struct bl_verify *v;
+		uint64_t now = 0;
+
+		net_draw(&net, &r, 2 + rnd_below(&r, MODEL_ENDS - 1), (enum shape)(round % SHAPES));
+		net.cfg.policy = policies[round / SHAPES % 3];
+		net.cfg.window_slots = round % 5 ? 64u << rnd_below(&r, 4) : 0;
+		net.cfg.isa = round % 7 == 0 ? BL_ISA_PLAIN : round % 7 == 1 && has(BL_ISA_BMI2) ? BL_ISA_BMI2 : BL_ISA_BEST;
+		memset(&m, 0, sizeof(m));
+		m.net = &net;
+		a = make(&net.cfg);
+		v = bl_verify_new(&net.cfg);
+		for (i = 0; i < 40; i++) {
+			struct bl_grants g;
+
+			for (k = rnd_below(&r, 14); k; k--) {
+				const uint32_t src = rnd_below(&r, net.cfg.endpoints), dst = rnd_below(&r, net.cfg.endpoints), mtus = 1 + rnd_below(&r, rnd_below(&r, 4) ? 12 : 60);
+				const uint64_t deadline = now / bl_alloc_window(&net.cfg) * bl_alloc_window(&net.cfg) + rnd_below(&r, 128);
+
+				/* sizes and deadlines of 128 and more (after the window's start) share buckets, the model knows none */
+				if (src == dst || (net.cfg.policy == BL_ALLOC_FCT && bl_verify_waiting(v, src, dst) + mtus > 127))
+					continue;
+				assert_int_equal(bl_alloc_demand(a, src, dst, mtus, deadline), BL_ALLOC_OK);
+				bl_verify_demand(v, src, dst, mtus);
+				model_demand(&m, src, dst, mtus, deadline);
+			}
+			g = run(a, v, now);
+			model_run(&m, now);
+			model_compare(&m, &g);
+			/* mostly small steps, now and then the edge of a word or of a window, or far beyond */
+			k = rnd_below(&r, 8);
+			now += k < 4 ? rnd_below(&r, 20) : k < 6 ? 64 - now % 64 - rnd_below(&r, 2) : k < 7 ? rnd_below(&r, 200) : rnd_below(&r, 900);
+		}
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* ---- every policy, every network, every code ---- */
+
+static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_alloc_policy policy, uint32_t window, uint32_t runs)
+{
+	static const enum bl_alloc_isa isas[] = { BL_ISA_PLAIN, BL_ISA_BMI2, BL_ISA_AVX512 };
+	struct net *net = malloc(sizeof(*net));
+	struct bl_alloc *a[3] = { NULL };
+	uint64_t now = 0, given = 0, asked = 0, gone = 0;
+	struct bl_verify *v;
+	uint32_t i, k, j;
+
+	assert_non_null(net);
+	net_draw(net, r, endpoints, shape);
+	net->cfg.policy = policy;
+	net->cfg.window_slots = window;
+	for (i = 0; i < 3; i++) {
+		net->cfg.isa = isas[i];
+		if (i && !has(isas[i]))
+			continue;
+		a[i] = make(&net->cfg);
+		for (k = 0; k < endpoints; k++) /* the same for all three: from a generator of its own */
+			bl_alloc_weight(a[i], k, (k * 7 + 1) % endpoints, 1 + k % 127);
+	}
+	v = bl_verify_new(&net->cfg);
+	for (i = 0; i < runs; i++) {
+		struct bl_grants g, other;
+
+		for (k = rnd_below(r, 2 * endpoints); k; k--) {
+			/* half of them to a few, so that queues grow there */
+			const uint32_t src = rnd_below(r, endpoints), dst = rnd_below(r, rnd_below(r, 2) ? endpoints : 3), mtus = 1 + rnd_below(r, rnd_below(r, 9) ? 20 : 700);
+			const uint64_t deadline = now + rnd_below(r, 3000);
+			enum bl_alloc_err e = bl_alloc_demand(a[0], src, dst, mtus, deadline);
+
+			if (e == BL_ALLOC_OK) {
+				bl_verify_demand(v, src, dst, mtus);
+				asked += mtus;
+			}
+			for (j = 1; j < 3; j++)
+				if (a[j])
+					assert_int_equal(bl_alloc_demand(a[j], src, dst, mtus, deadline), e);
+		}
+		g = run(a[0], v, now);
+		given += g.mtus;
+		for (j = 1; j < 3; j++) {
+			if (!a[j])
+				continue;
+			other = bl_alloc_run(a[j], now);
+			assert_int_equal(other.base, g.base);
+			assert_int_equal(other.mtus, g.mtus);
+			assert_int_equal(other.len, g.len);
+			assert_memory_equal(other.row, g.row, g.len * sizeof(*g.row));
+		}
+		if (i % 16 == 7) {
+			const uint32_t end = rnd_below(r, endpoints);
+			const uint64_t mtus = bl_verify_forget(v, end);
+
+			gone += mtus;
+			for (j = 0; j < 3; j++)
+				if (a[j])
+					assert_int_equal(bl_alloc_forget(a[j], end), mtus);
+		}
+		assert_int_equal(bl_alloc_waiting(a[0]), asked - given - gone);
+		assert_int_equal(bl_alloc_stats(a[0])->granted_mtus, given);
+		assert_int_equal(bl_alloc_stats(a[0])->forgotten_mtus, gone);
+		now += rnd_below(r, 5) ? rnd_below(r, 40) : rnd_below(r, 2) ? 64 - now % 64 : rnd_below(r, 1200);
+	}
+	/* what has a way drains; what has none (a dead port) waits for ever and is maximal all the same */
+	do
+		now += bl_alloc_window(&net->cfg);
+	while (bl_alloc_run(a[0], now).mtus);
+	if (shape == PLAIN)
+		assert_int_equal(bl_alloc_waiting(a[0]), 0);
+	for (j = 0; j < 3; j++)
+		bl_alloc_free(a[j]);
+	bl_verify_free(v);
+	free(net);
+}
+
+static void bl_alloc_run__every_policy_and_network(void **state)
+{
+	static const uint32_t sizes[] = { 2, 3, 16, 17, 40, 100 };
+	struct rnd r = rnd_seeded("bl_alloc_run__every_policy_and_network");
+	uint32_t policy, shape, window, s;
+
+	(void)state;
+	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++)
+		for (shape = 0; shape < SHAPES; shape++)
+			for (window = 64; window <= 512; window *= 2)
+				for (s = 0; s < ARRAY_SIZE(sizes); s++)
+					storm(&r, sizes[s], (enum shape)shape, (enum bl_alloc_policy)policy, window, shape == PLAIN ? 40 : 16);
+}
+
+static void bl_alloc_run__large(void **state)
+{
+	struct rnd r = rnd_seeded("bl_alloc_run__large");
+	uint32_t policy;
+
+	(void)state;
+	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++) {
+		storm(&r, 1024, PLAIN, (enum bl_alloc_policy)policy, 0, 12);
+		storm(&r, 333, PODS, (enum bl_alloc_policy)policy, 0, 12);
+	}
+}
+
+/* 4096 endpoints, the most there are: a permutation fills every slot, all to one fills one port */
+static void bl_alloc_run__most_endpoints(void **state)
+{
+	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
+	uint32_t p, i;
+
+	(void)state;
+	for (p = 0; p < 2; p++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 4096, .policy = policies[p], .window_slots = 64 };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+
+		for (i = 0; i < 4096; i++) {
+			assert_int_equal(bl_alloc_demand(a, i, (i + 2048) % 4096, 64, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, i, (i + 2048) % 4096, 64);
+		}
+		assert_int_equal(run(a, v, 0).mtus, 4096 * 64);
+		for (i = 0; i < 4095; i++) {
+			assert_int_equal(bl_alloc_demand(a, i, 4095, 1, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, i, 4095, 1);
+		}
+		assert_int_equal(run(a, v, 1).mtus, 0);
+		assert_int_equal(run(a, v, 64).mtus, 64);
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* a slot number far beyond 2^32, and a jump over everything: what was skipped is lost, nothing is given twice */
+static void bl_alloc_run__far(void **state)
+{
+	uint32_t policy;
+
+	(void)state;
+	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 3, .policy = (enum bl_alloc_policy)policy, .window_slots = 64 };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+		const uint64_t far = (1ULL << 52) + 5;
+
+		assert_int_equal(bl_alloc_demand(a, 0, 1, 100, far + 50), BL_ALLOC_OK);
+		bl_verify_demand(v, 0, 1, 100);
+		assert_int_equal(run(a, v, 10).mtus, 54);
+		assert_int_equal(run(a, v, 10).mtus, 0);
+		assert_int_equal(run(a, v, far).mtus, 46); /* of 59 that are left of that window */
+		assert_int_equal(bl_alloc_waiting(a), 0);
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* ---- fair ---- */
+
+/* MTUs of one pair in a run */
+static uint32_t given_to(const struct bl_grants *g, uint32_t src, uint32_t dst)
+{
+	const struct bl_grant *head;
+	const uint64_t *mask;
+	uint32_t n = 0;
+	size_t at = 0;
+
+	while ((head = bl_grant_next(g, &at, &mask)))
+		n += head->src == src && head->dst == dst ? head->mtus : 0;
+	return n;
+}
+
+/* @n senders and one receiver (or the other way round), all with more than they can have: after every window they differ by one MTU at most, in any window, by any code */
+static void bl_alloc_fair__within_one_mtu(void **state)
+{
+	static const uint32_t flows[] = { 1, 2, 3, 5, 7, 12, 13, 63, 64, 65, 100, 129, 300, 600 };
+	static const enum bl_alloc_isa isas[] = { BL_ISA_PLAIN, BL_ISA_BMI2, BL_ISA_AVX512 };
+	struct rnd r = rnd_seeded("bl_alloc_fair__within_one_mtu");
+	uint32_t i, window, k, w, isa, out;
+
+	(void)state;
+	for (isa = 0; isa < 3; isa++)
+		for (i = 0; has(isas[isa]) && i < ARRAY_SIZE(flows); i++)
+			for (window = 64; window <= 512; window *= 2)
+				for (out = 0; out < 2; out++) {
+					struct bl_alloc_cfg cfg = { .endpoints = flows[i] + 1, .policy = BL_ALLOC_FAIR, .window_slots = window, .isa = isas[isa] };
+					struct bl_alloc *a = make(&cfg);
+					struct bl_verify *v = bl_verify_new(&cfg);
+					uint64_t got[601] = { 0 };
+
+					for (w = 0; w < 12; w++) {
+						uint64_t least = UINT64_MAX, most = 0, sum = 0;
+						struct bl_grants g;
+
+						for (k = 1; k <= flows[i]; k++) {
+							/* each has enough, but all differ in how much, and when it was asked for */
+							const uint32_t left = bl_verify_waiting(v, out ? 0 : k, out ? k : 0), mtus = left < 512 ? 512 - left + rnd_below(&r, 700) : 0;
+
+							assert_int_equal(bl_alloc_demand(a, out ? 0 : k, out ? k : 0, mtus, 0), BL_ALLOC_OK);
+							bl_verify_demand(v, out ? 0 : k, out ? k : 0, mtus);
+						}
+						g = run(a, v, (uint64_t)w * window);
+						for (k = 1; k <= flows[i]; k++) {
+							got[k] += given_to(&g, out ? 0 : k, out ? k : 0);
+							least = got[k] < least ? got[k] : least;
+							most = got[k] > most ? got[k] : most;
+							sum += got[k];
+						}
+						assert_true(most - least <= 1);
+						assert_int_equal(sum, (uint64_t)(w + 1) * window);
+					}
+					bl_alloc_free(a);
+					bl_verify_free(v);
+				}
+}
+
+/*
+ * Max-min, not only equal: sender 0 sends to 10 and to 11. 10 receives from 0, 1, 2, 3 as well, 11 from 0 and 4 only. So 10's pairs have a quarter each; 0 has 3/4 left
+ * for 11, of which 0 and 4 have a half each. Pair 5 to 12 has a link of its own and is not held up by anybody.
+ */
+static void bl_alloc_fair__max_min(void **state)
+{
+	static const struct {
+		uint32_t src, dst, share; /* of 4 */
+	} t[] = { { 0, 10, 1 }, { 1, 10, 1 }, { 2, 10, 1 }, { 3, 10, 1 }, { 0, 11, 2 }, { 4, 11, 2 }, { 5, 12, 4 } };
+	uint32_t window, w, k;
+
+	(void)state;
+	for (window = 64; window <= 512; window *= 2) {
+		struct bl_alloc_cfg cfg = { .endpoints = 13, .policy = BL_ALLOC_FAIR, .window_slots = window };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+		uint64_t got[ARRAY_SIZE(t)] = { 0 };
+
+		for (w = 0; w < 50; w++) {
+			struct bl_grants g;
+
+			for (k = 0; k < ARRAY_SIZE(t); k++) {
+				const uint32_t mtus = 1000 - bl_verify_waiting(v, t[k].src, t[k].dst);
+
+				assert_int_equal(bl_alloc_demand(a, t[k].src, t[k].dst, mtus, 0), BL_ALLOC_OK);
+				bl_verify_demand(v, t[k].src, t[k].dst, mtus);
+			}
+			g = run(a, v, (uint64_t)w * window);
+			for (k = 0; k < ARRAY_SIZE(t); k++)
+				got[k] += given_to(&g, t[k].src, t[k].dst);
+		}
+		for (k = 0; k < ARRAY_SIZE(t); k++) {
+			const uint64_t want = (uint64_t)t[k].share * 50 * window / 4;
+
+			if (got[k] + want / 50 < want || got[k] > want + want / 50)
+				print_error("window %u: %u to %u got %llu of %llu\n", window, t[k].src, t[k].dst, (unsigned long long)got[k], (unsigned long long)want);
+			assert_in_range(got[k], want - want / 50, want + want / 50);
+		}
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* shares where links differ: a sender of 4 and three of 1 into a receiver of 2; and behind an oversubscribed up-link, in proportion to nothing but their number */
+static void bl_alloc_fair__rates_and_tiers(void **state)
+{
+	static const uint16_t src_cap[] = { 4, 1, 1, 1, 1 }, dst_cap[] = { 1, 1, 1, 1, 2 };
+	static const uint16_t rack_of[] = { 0, 0, 0, 0, 1, 1, 1, 1 }, up[] = { 1, 1 }, down[] = { 4, 4 };
+	struct bl_alloc_cfg rates = { .endpoints = 5, .policy = BL_ALLOC_FAIR, .src_cap = src_cap, .dst_cap = dst_cap };
+	struct bl_alloc_cfg tiers = { .endpoints = 8, .policy = BL_ALLOC_FAIR, .racks = 2, .rack_of = rack_of, .rack_up = up, .rack_down = down };
+	struct bl_alloc *a = make(&rates);
+	struct bl_verify *v = bl_verify_new(&rates);
+	uint64_t got[8] = { 0 };
+	uint32_t k, w;
+
+	(void)state;
+	for (w = 0; w < 10; w++) {
+		struct bl_grants g;
+
+		for (k = 0; k < 4; k++) {
+			const uint32_t mtus = 2000 - bl_verify_waiting(v, k, 4);
+
+			assert_int_equal(bl_alloc_demand(a, k, 4, mtus, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, k, 4, mtus);
+		}
+		g = run(a, v, (uint64_t)w * 256);
+		for (k = 0; k < 4; k++)
+			got[k] += given_to(&g, k, 4);
+		assert_int_equal(got[0] + got[1] + got[2] + got[3], (uint64_t)(w + 1) * 256 * 2);
+		for (k = 1; k < 4; k++)
+			assert_true(got[k] + 1 >= got[0] && got[0] + 1 >= got[k]);
+	}
+	bl_alloc_free(a);
+	bl_verify_free(v);
+	/* four machines of rack 0 to four of rack 1 over one packet a slot; those that stay in the rack are not held up */
+	a = make(&tiers);
+	v = bl_verify_new(&tiers);
+	memset(got, 0, sizeof(got));
+	for (w = 0; w < 10; w++) {
+		struct bl_grants g;
+
+		for (k = 0; k < 4; k++) {
+			uint32_t mtus = 2000 - bl_verify_waiting(v, k, k + 4);
+
+			assert_int_equal(bl_alloc_demand(a, k, k + 4, mtus, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, k, k + 4, mtus);
+			mtus = 2000 - bl_verify_waiting(v, k, (k + 1) % 4);
+			assert_int_equal(bl_alloc_demand(a, k, (k + 1) % 4, mtus, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, k, (k + 1) % 4, mtus);
+		}
+		g = run(a, v, (uint64_t)w * 256);
+		for (k = 0; k < 4; k++) {
+			got[k] += given_to(&g, k, k + 4);
+			got[4 + k] += given_to(&g, k, (k + 1) % 4);
+		}
+		for (k = 1; k < 4; k++)
+			assert_true(got[k] + 1 >= got[0] && got[0] + 1 >= got[k]);
+		/* a quarter of the time over the up-link, three quarters at home: nothing is idle */
+		assert_int_equal(got[0] + got[1] + got[2] + got[3], (uint64_t)(w + 1) * 256);
+		for (k = 0; k < 4; k++)
+			assert_in_range(got[4 + k], (w + 1) * 256 * 3 / 4 - 1, (w + 1) * 256 * 3 / 4 + 1);
+	}
+	bl_alloc_free(a);
+	bl_verify_free(v);
+}
+
+/* a rack whose up-link is dead: nothing leaves it, all else is as without it */
+static void bl_alloc_run__dead_link(void **state)
+{
+	static const uint16_t rack_of[] = { 0, 0, 1, 1, 2, 2 }, up[] = { 2, 0, 2 }, down[] = { 2, 2, 2 };
+	uint32_t policy;
+
+	(void)state;
+	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 6, .policy = (enum bl_alloc_policy)policy, .window_slots = 64, .racks = 3, .rack_of = rack_of, .rack_up = up, .rack_down = down };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+		static const uint16_t pairs[][2] = { { 2, 0 }, { 3, 4 }, { 2, 3 }, { 0, 2 }, { 4, 1 } };
+		struct bl_grants g;
+		uint32_t k;
+
+		for (k = 0; k < 5; k++) {
+			assert_int_equal(bl_alloc_demand(a, pairs[k][0], pairs[k][1], 10, 1), BL_ALLOC_OK);
+			bl_verify_demand(v, pairs[k][0], pairs[k][1], 10);
+		}
+		g = run(a, v, 0);
+		assert_int_equal(g.mtus, 30);
+		assert_int_equal(given_to(&g, 2, 0) + given_to(&g, 3, 4), 0);
+		assert_int_equal(run(a, v, 64).mtus, 0);
+		assert_int_equal(bl_alloc_waiting(a), 20);
+		assert_int_equal(bl_alloc_forget(a, 2), 10);
+		assert_int_equal(bl_alloc_forget(a, 4), 10);
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* by weight: after every window the pairs behind one receiver have had their shares, up to three MTUs */
+static void bl_alloc_weighted__shares(void **state)
+{
+	static const uint32_t weights[][4] = { { 1, 1, 1, 1 }, { 1, 2, 3, 4 }, { 1, 10, 100, 127 }, { 5, 7, 5, 7 }, { 127, 1, 1, 1 } };
+	uint32_t i, window, k, w, sum;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(weights); i++)
+		for (window = 64; window <= 512; window *= 2) {
+			struct bl_alloc_cfg cfg = { .endpoints = 5, .policy = BL_ALLOC_WEIGHTED, .window_slots = window };
+			struct bl_alloc *a = make(&cfg);
+			struct bl_verify *v = bl_verify_new(&cfg);
+			uint64_t got[4] = { 0 }, all = 0;
+
+			for (sum = 0, k = 0; k < 4; k++) {
+				assert_int_equal(bl_alloc_weight(a, k + 1, 0, weights[i][k]), BL_ALLOC_OK);
+				sum += weights[i][k];
+			}
+			for (w = 0; w < 40; w++) {
+				struct bl_grants g;
+
+				for (k = 0; k < 4; k++) {
+					const uint32_t mtus = 600 - bl_verify_waiting(v, k + 1, 0);
+
+					assert_int_equal(bl_alloc_demand(a, k + 1, 0, mtus, 0), BL_ALLOC_OK);
+					bl_verify_demand(v, k + 1, 0, mtus);
+				}
+				g = run(a, v, (uint64_t)w * window);
+				for (k = 0; k < 4; k++)
+					got[k] += given_to(&g, k + 1, 0);
+				all += window;
+				assert_int_equal(got[0] + got[1] + got[2] + got[3], all);
+				for (k = 0; k < 4; k++) {
+					const double want = (double)all * weights[i][k] / sum, off = (double)got[k] - want;
+
+					if (off > 3 || off < -3)
+						print_error("weights %u, window %u, %u: %.2f off after %u windows\n", i, window, k, off, w + 1);
+					assert_true(off <= 3 && off >= -3);
+				}
+			}
+			bl_alloc_free(a);
+			bl_verify_free(v);
+		}
+}
+
+/* a quota below what a pair may have in a window: its rest joins the next pass, and all have the same in the end */
+static void bl_alloc_run__quota_below_the_share(void **state)
+{
+	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FAIR, BL_ALLOC_WEIGHTED };
+	uint32_t p, k;
+
+	(void)state;
+	for (p = 0; p < 2; p++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 5, .policy = policies[p], .window_slots = 256, .quota_mtus = 40 };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+		struct bl_grants g;
+
+		for (k = 1; k <= 4; k++) {
+			assert_int_equal(bl_alloc_demand(a, k, 0, 40, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, k, 0, 40, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, k, 0, 1, 0), BL_ALLOC_QUOTA);
+			bl_verify_demand(v, k, 0, 80);
+		}
+		g = run(a, v, 0);
+		for (k = 1; k <= 4; k++)
+			assert_int_equal(given_to(&g, k, 0), 64);
+		assert_int_equal(run(a, v, 256).mtus, 64);
+		assert_int_equal(bl_alloc_waiting(a), 0);
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* shares are for those who wait: who was served or forgotten has none, and the one that is left needs one visit for a whole window */
+static void bl_alloc_fair__the_departed_have_no_share(void **state)
+{
+	struct bl_alloc_cfg cfg = { .endpoints = 6, .policy = BL_ALLOC_FAIR, .window_slots = 64 };
+	struct bl_alloc *a = make(&cfg);
+	struct bl_verify *v = bl_verify_new(&cfg);
+	uint64_t visits;
+	uint32_t k;
+
+	(void)state;
+	for (k = 1; k <= 4; k++) {
+		assert_int_equal(bl_alloc_demand(a, k, 0, 10, 0), BL_ALLOC_OK);
+		bl_verify_demand(v, k, 0, 10);
+	}
+	assert_int_equal(run(a, v, 0).mtus, 40);
+	assert_int_equal(bl_alloc_demand(a, 2, 0, 10, 0), BL_ALLOC_OK);
+	assert_int_equal(bl_alloc_forget(a, 2), 10);
+	visits = bl_alloc_stats(a)->visits;
+	assert_int_equal(bl_alloc_demand(a, 5, 0, 64, 0), BL_ALLOC_OK);
+	bl_verify_demand(v, 5, 0, 64);
+	assert_int_equal(run(a, v, 64).mtus, 64);
+	assert_int_equal(bl_alloc_stats(a)->visits - visits, 1);
+	bl_alloc_free(a);
+	bl_verify_free(v);
+}
+
+/* orders that can be seen from outside, one receiver, one run each */
+static void bl_alloc_run__orders(void **state)
+{
+	static const struct {
+		enum bl_alloc_policy policy;
+		uint32_t mtus[3];
+		uint64_t deadline[3];
+		uint64_t want[3]; /* slots */
+	} t[] = {
+		{ BL_ALLOC_FIRST, { 3, 1, 2 }, { 9, 1, 5 }, { 0x7, 0x8, 0x30 } },
+		{ BL_ALLOC_FCT, { 3, 1, 2 }, { 9, 1, 5 }, { 0x38, 0x1, 0x6 } },
+		{ BL_ALLOC_FCT, { 2, 2, 2 }, { 9, 1, 5 }, { 0x3, 0xc, 0x30 } },
+		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 9, 1, 5 }, { 0x38, 0x1, 0x6 } },
+		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 1, 9, 5 }, { 0x7, 0x20, 0x18 } },
+		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 4, 4, 4 }, { 0x7, 0x8, 0x30 } },
+		/* 21 each, and the odd one for the first */
+		{ BL_ALLOC_FAIR, { 64, 64, 64 }, { 0 }, { 0x00000000003fffffULL, 0x000007ffffc00000ULL, 0xfffff80000000000ULL } },
+		{ BL_ALLOC_FAIR, { 3, 1, 2 }, { 0 }, { 0x7, 0x8, 0x30 } },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 4, .policy = t[i].policy, .window_slots = 64 };
+		struct bl_alloc *a = make(&cfg);
+		struct bl_verify *v = bl_verify_new(&cfg);
+		const struct bl_grant *head;
+		uint64_t got[3] = { 0 };
+		const uint64_t *mask;
+		struct bl_grants g;
+		uint32_t k;
+		size_t at = 0;
+
+		for (k = 0; k < 3; k++) {
+			assert_int_equal(bl_alloc_demand(a, k + 1, 0, t[i].mtus[k], t[i].deadline[k]), BL_ALLOC_OK);
+			bl_verify_demand(v, k + 1, 0, t[i].mtus[k]);
+		}
+		g = run(a, v, 0);
+		while ((head = bl_grant_next(&g, &at, &mask)))
+			got[head->src - 1] |= *mask;
+		for (k = 0; k < 3; k++) {
+			if (got[k] != t[i].want[k])
+				print_error("case %zu, %u: %llx\n", i, k, (unsigned long long)got[k]);
+			assert_true(got[k] == t[i].want[k]);
+		}
+		bl_alloc_free(a);
+		bl_verify_free(v);
+	}
+}
+
+/* a missed deadline is the most urgent, also where the slot's lower 32 bits wrap between two of them */
+static void bl_alloc_deadline__missed_and_wrapped(void **state)
+{
+	struct bl_alloc_cfg cfg = { .endpoints = 4, .policy = BL_ALLOC_DEADLINE, .window_slots = 64 };
+	const uint64_t now = (1ULL << 32) - 64;
+	struct bl_alloc *a = make(&cfg);
+	struct bl_grants g;
+
+	(void)state;
+	bl_alloc_run(a, now);
+	assert_int_equal(bl_alloc_demand(a, 1, 0, 30, now + 200), BL_ALLOC_OK);
+	assert_int_equal(bl_alloc_demand(a, 2, 0, 30, now + 60), BL_ALLOC_OK);
+	assert_int_equal(bl_alloc_demand(a, 3, 0, 30, now - 1000), BL_ALLOC_OK);
+	g = bl_alloc_run(a, now);
+	assert_int_equal(given_to(&g, 3, 0), 30);
+	assert_int_equal(given_to(&g, 2, 0), 30);
+	assert_int_equal(given_to(&g, 1, 0), 4);
+	bl_alloc_free(a);
+}
+
+static void names__all(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	assert_string_equal(bl_alloc_policy_name(BL_ALLOC_FIRST), "first-come");
+	assert_string_equal(bl_alloc_policy_name(BL_ALLOC_DEADLINE), "deadline");
+	assert_string_equal(bl_alloc_policy_name(BL_ALLOC_NPOLICIES), "unknown");
+	for (i = 0; i <= BL_ALLOC_FULL; i++)
+		assert_string_not_equal(bl_alloc_err_text((enum bl_alloc_err)i), "unknown");
+	assert_string_equal(bl_alloc_err_text((enum bl_alloc_err)(BL_ALLOC_FULL + 1)), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_alloc_new__refused),
+		cmocka_unit_test(bl_alloc_demand__refused),
+		cmocka_unit_test(bl_alloc_window__by_policy),
+		cmocka_unit_test(bl_alloc_run__orders),
+		cmocka_unit_test(bl_alloc_run__as_the_model),
+		cmocka_unit_test(bl_alloc_run__every_policy_and_network),
+		cmocka_unit_test(bl_alloc_run__large),
+		cmocka_unit_test(bl_alloc_run__most_endpoints),
+		cmocka_unit_test(bl_alloc_run__far),
+		cmocka_unit_test(bl_alloc_run__dead_link),
+		cmocka_unit_test(bl_alloc_fair__within_one_mtu),
+		cmocka_unit_test(bl_alloc_fair__max_min),
+		cmocka_unit_test(bl_alloc_fair__rates_and_tiers),
+		cmocka_unit_test(bl_alloc_weighted__shares),
+		cmocka_unit_test(bl_alloc_run__quota_below_the_share),
+		cmocka_unit_test(bl_alloc_fair__the_departed_have_no_share),
+		cmocka_unit_test(bl_alloc_deadline__missed_and_wrapped),
+		cmocka_unit_test(names__all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
