@@ -15,40 +15,87 @@
 #include "../maps/switch_abi.h"
 #include "core.h"
 
-#define BL_TREE_LEVELS 8 /* log2(BL_TREE_LEAVES) */
-_Static_assert(1 << BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
+#define BL_TREE_LEVELS 4 /* log4(BL_TREE_LEAVES) */
+_Static_assert(1 << 2 * BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
 
-/**
- * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
- * @node: struct bl_tree's nodes. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
- */
-BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+/* The lesser of two times below 2^63, without a branch: which of four inputs is behind is nothing that a CPU can predict. */
+BL_CORE __u64 bl_lesser(__u64 a, __u64 b)
 {
-	/* offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise */
-	__u64 at = ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node);
-	struct bl_pair *n = (struct bl_pair *)((char *)node + at);
+	__u64 d = a - b, less = (__u64)((__s64)d >> 63);
+
+	__asm__("" : "+r"(less)); /* the compiler knows a minimum when it sees one, and would branch */
+	return b + (d & less);
+}
+
+/* Siblings are found by offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise */
+#define BL_TREE_AT(node, at) ((struct bl_pair *)((char *)(node) + (at)))
+#define BL_TREE_UP(at)	     ((at) >> 2 & (BL_TREE_LEAVES / 2 - 1) * sizeof(struct bl_pair))
+
+/* bl_tree_set() where a barrier and its commit barrier differ */
+BL_CORE void bl_tree_set_apart(struct bl_pair *node, __u64 at, __u64 b, __u64 c)
+{
+	struct bl_pair *n = BL_TREE_AT(node, at);
 	int k;
 
+	node->c -= (__u64)(b != c) - (n->b != n->c);
 	n->b = b;
 	n->c = c;
-#pragma GCC unroll 8
+#pragma GCC unroll 4
 	for (k = 0; k < BL_TREE_LEVELS; k++) {
-		const struct bl_pair *sib;
+		const struct bl_pair *four;
 
 		if (at <= sizeof(*node))
 			break;
-		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all eight before the first, and keep them on the stack */
-		sib = (const struct bl_pair *)((char *)node + (at ^ sizeof(*node)));
-		if (sib->b < b)
-			b = sib->b;
-		if (sib->c < c)
-			c = sib->c;
-		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*node);
-		n = (struct bl_pair *)((char *)node + at);
-		if (n->b == b && n->c == c)
+		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all four before the first, and keep them on the stack */
+		four = BL_TREE_AT(node, at & ~(4 * sizeof(*node) - 1));
+		at = BL_TREE_UP(at);
+		n = BL_TREE_AT(node, at);
+		b = bl_lesser(bl_lesser(four[0].b, four[1].b), bl_lesser(four[2].b, four[3].b));
+		c = bl_lesser(bl_lesser(four[0].c, four[1].c), bl_lesser(four[2].c, four[3].c));
+		if (b == n->b && c == n->c)
 			break;
 		n->b = b;
 		n->c = c;
+	}
+}
+
+/**
+ * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
+ * @node: struct bl_tree's nodes. @leaves: power of four, at most BL_TREE_LEAVES. @leaf: below @leaves. @b, @c: below 2^63, or BL_LEAF_NONE.
+ */
+BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	__u64 at = ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node), was;
+	struct bl_pair *n = BL_TREE_AT(node, at);
+	int k;
+
+	if (__builtin_expect(b != c || node->c != BL_LEAF_NONE, 0)) {
+		bl_tree_set_apart(node, at, b, c);
+		return;
+	}
+	was = n->b;
+	n->b = b;
+	n->c = b;
+#pragma GCC unroll 4
+	for (k = 0; k < BL_TREE_LEVELS; k++) {
+		__u64 others, up;
+
+		if (at <= sizeof(*node))
+			break;
+		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all four before the first, and keep them on the stack */
+		others = bl_lesser(bl_lesser(BL_TREE_AT(node, at ^ sizeof(*n))->b, BL_TREE_AT(node, at ^ 2 * sizeof(*n))->b), BL_TREE_AT(node, at ^ 3 * sizeof(*n))->b);
+		at = BL_TREE_UP(at);
+		n = BL_TREE_AT(node, at);
+		up = n->b;
+		if (was > up && b >= up)
+			break; /* another one holds the minimum, and still does */
+		if (others < b)
+			b = others;
+		if (b == up)
+			break;
+		n->b = b;
+		n->c = b;
+		was = up;
 	}
 }
 
@@ -57,9 +104,9 @@ BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b
  */
 BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 {
-	if (root->b != BL_TIME_NONE && root->b > out->b)
+	if (root->b != BL_LEAF_NONE && root->b > out->b)
 		out->b = root->b;
-	if (root->c != BL_TIME_NONE && root->c > out->c)
+	if (root->c != BL_LEAF_NONE && root->c > out->c)
 		out->c = root->c;
 }
 
@@ -84,8 +131,8 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
 
-	leaf->b = BL_TIME_NONE;
-	leaf->c = BL_TIME_NONE;
+	leaf->b = BL_LEAF_NONE;
+	leaf->c = BL_LEAF_NONE;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		const struct bl_reg *r = &p->lane[l];
 
@@ -121,17 +168,11 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 }
 
 /**
- * bl_port_arrive - a frame with barriers came in on a lane of a port.
- * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
- * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any output fed by this port was given.
- * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
- *
- * R := max(R, B); a B below R is ordinary and changes nothing.
+ * bl_reg_raise - R := max(R, B) and the same for C; a B below R is ordinary and changes nothing. @lanes, @b, @c, @watch: see bl_port_arrive().
+ * Returns BL_A_LEAF if the register rose, BL_A_OLD.
  */
-BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c, __u64 watch, __u64 join_above,
-			     struct bl_pair *leaf)
+BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u64 watch)
 {
-	struct bl_reg *r = &p->lane[lane & (BL_LANES_MAX - 1)];
 	__u32 res = 0;
 
 	r->heard_ns = watch;
@@ -146,7 +187,28 @@ BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __
 		r->c = c;
 		res |= BL_A_LEAF;
 	}
-	if (r->state == BL_REG_LIVE && lanes == 1) {
+	return res;
+}
+
+/** bl_reg_alone - the register is all that its port contributes: in the minimum, and its link has no other lane. */
+BL_CORE int bl_reg_alone(const struct bl_reg *r, __u32 lanes)
+{
+	return r->state == BL_REG_LIVE && lanes == 1;
+}
+
+/**
+ * bl_port_arrive - a frame with barriers came in on a lane of a port.
+ * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
+ * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any output fed by this port was given.
+ * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
+ */
+BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c, __u64 watch, __u64 join_above,
+			     struct bl_pair *leaf)
+{
+	struct bl_reg *r = &p->lane[lane & (BL_LANES_MAX - 1)];
+	__u32 res = bl_reg_raise(r, lanes, b, c, watch);
+
+	if (bl_reg_alone(r, lanes)) {
 		leaf->b = r->b;
 		leaf->c = r->c;
 		return res;

@@ -44,34 +44,22 @@ static __always_inline int port_of(__u32 ifindex)
 	return p ? (int)*p - 1 : -1;
 }
 
-/*
- * One raise or fall of port @p's leaf in every set that it feeds. A global function: the verifier looks at it once, not once for each way that leads
- * here (2026-11, Linux 6.18: 850 thousand of the million instructions that it is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s).
- */
-__attribute__((noinline)) int bl_leaf_changed(struct bl_sw_lane *lane, __u32 tree, __u32 in_sets, __u32 at, struct bl_pair *leaf)
+static __always_inline void set_changed(struct bl_sw_lane *lane, __u32 s, __u32 at, __u64 b, __u64 c)
 {
-	__u32 s;
-
-	if (!lane || !leaf)
-		return 0;
-	for (s = 0; s < BL_SETS_MAX && in_sets; s++, in_sets >>= 1) {
-		__u32 key = tree + s;
-		struct bl_tree *t;
-
-		if (!(in_sets & 1))
-			continue;
-		t = bpf_map_lookup_elem(&sw_trees, &key);
-		if (!t)
-			continue;
-		bl_tree_set(t->node, at, 0, leaf->b, leaf->c);
-		bl_out_advance(&lane->out[s], &t->node[1]);
-	}
-	return 0;
+	bl_tree_set(lane->tree[s].node, at, 0, b, c);
+	bl_out_advance(&lane->out[s], &lane->tree[s].node[1]);
 }
 
-static __always_inline void leaf_changed(const struct bl_sw_cfg *cfg, struct bl_sw_lane *lane, __u32 lane_no, __u32 p, __u32 in_sets, struct bl_pair *leaf)
+/* A port's leaf in every set that it feeds, after a rise or a fall. */
+__attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 at, __u64 b, __u64 c)
 {
-	bl_leaf_changed(lane, BL_TREE_KEY(lane_no, 0), in_sets, cfg->tree_leaves + p, leaf);
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	__u32 s;
+
+	for (s = 0; s < BL_SETS_MAX && in_sets && lane; s++, in_sets >>= 1)
+		if (in_sets & 1)
+			set_changed(lane, s, at, b, c);
+	return 0;
 }
 
 /* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
@@ -104,30 +92,81 @@ static long scan_port(__u32 p, struct scan *s)
 	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no))
 		return 0;
 	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
-		leaf_changed(s->cfg, s->lane, s->lane_no, p, port->in_sets, &leaf);
+		bl_leaf_changed(s->lane_no, port->in_sets, s->cfg->tree_leaves + p, leaf.b, leaf.c);
 		bl_count(p, BL_R_EXCLUDED);
 	}
 	return 0;
 }
 
-/* Read the clock for this lane, and look for silent inputs four times in dead_after. */
-static __always_inline int tick(struct run *r)
+/*
+ * Read the clock for this lane, and look for silent inputs four times in dead_after. Returns 0, or -1 if the clock cannot be used.
+ *
+ * This one and bl_raise_slowly() are global functions: the verifier looks at each once, not once for each way that leads there.
+ */
+__attribute__((noinline)) int bl_tick(__u32 lane_no)
 {
-	struct bl_sw_lane *lane = r->lane;
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	__u32 zero = 0;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	struct bl_now now;
 
+	if (!lane || !cfg)
+		return -1;
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
-	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, r->cfg->beacon_ns);
+	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, cfg->beacon_ns);
 	lane->now_ns = now.bus;
 	lane->limit_ns = now.limit;
-	if (lane->watch_ns - lane->scan_ns > r->cfg->dead_after_ns / 4) {
-		struct scan s = { .cfg = r->cfg, .lane = lane, .lane_no = r->lane_no };
+	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
+		struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
 
 		lane->scan_ns = lane->watch_ns;
 		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
 	}
+	return 0;
+}
+
+/* What raise() needs to know; of struct run only what is in here lives in memory. */
+struct rise {
+	__u64 ts, b, c;
+	__u32 in, lane_no, in_sets;
+	__u8 opcode, lane, lanes;
+};
+
+/* raise() of a lane that is not alone on its link, or not in the minimum yet. */
+__attribute__((noinline)) int bl_raise_slowly(struct rise *r)
+{
+	__u32 in, lane_no, zero = 0, res;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct bl_port_regs *regs;
+	struct bl_sw_lane *lane;
+	const struct bl_reg *reg;
+	struct bl_pair leaf;
+	__u64 floor = 0;
+
+	if (!r || !cfg)
+		return 0;
+	in = r->in;
+	lane_no = r->lane_no;
+	regs = bpf_map_lookup_elem(&sw_regs, &in);
+	lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	if (!regs || !lane)
+		return 0;
+	reg = &regs->lane[r->lane & (BL_LANES_MAX - 1)];
+	if (reg->state != BL_REG_LIVE)
+		floor = bl_join_floor(given(lane, r->in_sets), cfg->dead_after_ns);
+	else if (r->opcode == BL_OP_DATA && r->ts < reg->b)
+		bl_count(r->in, BL_R_PROMISE_BROKEN);
+	if (!lane->watch_ns)
+		lane->watch_ns = 1;
+	res = bl_port_arrive(regs, r->lane, r->lanes, r->b, r->c, lane->watch_ns, floor, &leaf);
+	if (res & BL_A_LEAF)
+		bl_leaf_changed(lane_no, r->in_sets, cfg->tree_leaves + in, leaf.b, leaf.c);
+	if (res & BL_A_OLD)
+		bl_count(in, BL_R_BARRIER_OLD);
+	if (res & BL_A_JOINED)
+		bl_count(in, BL_R_JOINED);
 	return 0;
 }
 
@@ -137,7 +176,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 	struct bl_sw_lane *lane = r->lane;
 
 	/* Beacons read the clock, so that a lane's reference is never old (bl_ext48); data only when it is beyond the last limit. */
-	if (r->f.opcode == BL_OP_BEACON && tick(r))
+	if (r->f.opcode == BL_OP_BEACON && bl_tick(r->lane_no))
 		return BL_R_CLOCK_VOID;
 	r->b = bl_ext48(r->f.b, lane->now_ns);
 	r->c = bl_ext48(r->f.c, lane->now_ns);
@@ -145,7 +184,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns && (r->f.opcode != BL_OP_DATA || r->ts <= lane->limit_ns))
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
-		if (tick(r))
+		if (bl_tick(r->lane_no))
 			return BL_R_CLOCK_VOID;
 		r->b = bl_ext48(r->f.b, lane->now_ns);
 		r->c = bl_ext48(r->f.c, lane->now_ns);
@@ -158,34 +197,41 @@ static __always_inline enum bl_reason believe(struct run *r)
 	return BL_R_NONE;
 }
 
-/* R_i := max(R_i, B), and what follows from it. */
-static __always_inline void raise(struct run *r, const struct bl_sw_port *port)
+/* bl_leaf_changed(), but the first set at once: a rack's only switch has no other. */
+static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u32 at, __u64 b, __u64 c, int plain)
 {
-	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
-	struct bl_sw_lane *lane = r->lane;
-	const struct bl_reg *reg;
-	struct bl_pair leaf;
-	__u64 floor = 0;
-	__u32 res;
+	if (plain && in_sets & 1) {
+		set_changed(r->lane, 0, at, b, c);
+		in_sets &= ~1u;
+	}
+	if (in_sets)
+		bl_leaf_changed(r->lane_no, in_sets, at, b, c);
+}
+
+/* R_i := max(R_i, B), and what follows from it. */
+static __always_inline void raise(struct run *r, const struct bl_sw_port *port, int plain)
+{
+	__u32 key = r->in, res;
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &key);
+	struct bl_reg *reg;
 
 	if (!regs)
 		return;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
-	if (reg->state != BL_REG_LIVE)
-		floor = bl_join_floor(given(lane, port->in_sets), r->cfg->dead_after_ns);
-	else if (r->f.opcode == BL_OP_DATA && r->ts < reg->b)
-		bl_count(r->in, BL_R_PROMISE_BROKEN);
-	if (!lane->watch_ns)
-		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns, floor, &leaf);
-	if (res & BL_A_LEAF)
-		leaf_changed(r->cfg, lane, r->lane_no, r->in, port->in_sets, &leaf);
-	if (res & (BL_A_OLD | BL_A_JOINED)) {
-		if (res & BL_A_OLD)
-			bl_count(r->in, BL_R_BARRIER_OLD);
-		if (res & BL_A_JOINED)
-			bl_count(r->in, BL_R_JOINED);
+	if (!bl_reg_alone(reg, r->f.lanes)) {
+		struct rise slow = { .ts = r->ts, .b = r->b, .c = r->c, .in = r->in, .lane_no = r->lane_no, .in_sets = port->in_sets,
+				     .opcode = r->f.opcode, .lane = r->f.lane, .lanes = r->f.lanes };
+
+		bl_raise_slowly(&slow);
+		return;
 	}
+	if (r->f.opcode == BL_OP_DATA && r->ts < reg->b)
+		bl_count(r->in, BL_R_PROMISE_BROKEN);
+	res = bl_reg_raise(reg, 1, r->b, r->c, r->lane->watch_ns);
+	if (res & BL_A_LEAF)
+		leaf_changed(r, port->in_sets, r->cfg->tree_leaves + r->in, reg->b, reg->c, plain);
+	if (res & BL_A_OLD)
+		bl_count(r->in, BL_R_BARRIER_OLD);
 }
 
 /*
@@ -220,8 +266,8 @@ static __always_inline enum bl_reason route_l2(struct run *r, struct ethhdr *eth
 
 	if (b && mac) { /* 0 marks a free way */
 		for (i = 0; i < BL_FDB_WAYS; i++) {
-			if (b->way[i].mac == mac) {
-				r->out = (__u32)b->way[i].port;
+			if (!((b->way[i] ^ mac) << 16)) {
+				r->out = (__u32)(b->way[i] >> 48);
 				return r->out == r->in ? BL_R_LOOPED : BL_R_NONE;
 			}
 		}
@@ -240,7 +286,7 @@ static __always_inline void ttl_v4(struct iphdr *ip)
 }
 
 /* Output port by Linux's routing tables; on success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. */
-static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end)
+static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, const struct udphdr *u, void *end)
 {
 	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = BL_UDP };
 	struct ipv6hdr *ip6 = l3;
@@ -248,8 +294,8 @@ static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r
 	int port;
 	long rc;
 
-	fib.sport = BL_BE16(r->f.sport);
-	fib.dport = BL_BE16(r->f.dport);
+	fib.sport = u->source;
+	fib.dport = u->dest;
 	if (r->f.v6) {
 		if ((void *)(ip6 + 1) > end)
 			return BL_R_SHORT;
@@ -293,12 +339,11 @@ static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r
 	return BL_R_NONE;
 }
 
-static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
+static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port, int plain)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
-	const struct bl_sw_port *to;
-	struct bl_carried *carried;
+	const struct bl_sw_port *to = NULL;
 	enum bl_reason why;
 	struct udphdr *u;
 	struct bl_hdr *h;
@@ -315,29 +360,28 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	if (r->cfg->forward == BL_FWD_L2)
 		why = route_l2(r, eth);
 	else
-		why = route_l3(ctx, r, eth, data + l3, end);
-	if (why != BL_R_NONE && why != BL_R_TO_KERNEL)
+		why = route_l3(ctx, r, eth, data + l3, u, end);
+	if (why == BL_R_NONE) {
+		to = port_at(r->out);
+		if (!to || !to->ifindex)
+			return BL_R_UNKNOWN_PORT;
+		if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
+			return BL_R_TOO_BIG;
+		if (bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
+			return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
+	} else if (why != BL_R_TO_KERNEL) {
 		return why;
-	if (why == BL_R_TO_KERNEL) {
+	}
+	raise(r, port, plain);
+	if (!to) {
 		/* The kernel resolves the neighbour and sends it later, past this program: it must not promise anything. */
 		struct bl_pair none = { 0, 0 };
 
-		raise(r, port);
 		rewrite(r, h, u, &none);
 		return BL_R_TO_KERNEL;
 	}
-	to = port_at(r->out);
-	if (!to || !to->ifindex)
-		return BL_R_UNKNOWN_PORT;
-	if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
-		return BL_R_TOO_BIG;
-	if (bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
-		return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
-	raise(r, port);
 	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
-	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
-	if (carried)
-		carried->b[r->lane_no & (BL_LANES_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
+	r->lane->carried[r->out & (BL_SW_PORTS_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
 	return BL_R_FORWARDED;
 }
 
@@ -363,7 +407,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	raise(r, port);
+	raise(r, port, 0);
 	for (s = 0; s < BL_SETS_MAX; s++)
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
 	if (!due)
@@ -379,10 +423,10 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
 }
 
-static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r)
+static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain)
 {
 	const struct bl_sw_port *port = port_at(r->in);
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 cpu = bpf_get_smp_processor_id(), key;
 	enum bl_reason why;
 
 	if (!port)
@@ -391,7 +435,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	r->lane_no = r->cfg->single_writer ? port->home_lane & (BL_LANES_MAX - 1) : 0;
 	if (r->cfg->single_writer && r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane)
 		bl_count(r->in, BL_R_WRONG_CPU);
-	r->lane = bpf_map_lookup_elem(&sw_lanes, &r->lane_no);
+	key = r->lane_no;
+	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
 	why = believe(r);
@@ -399,12 +444,12 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 		return why;
 	if (r->f.opcode == BL_OP_BEACON)
 		return on_beacon(ctx, r, port);
-	return on_data(ctx, r, port);
+	return on_data(ctx, r, port, plain);
 }
 
 static __always_inline int on_port(struct xdp_md *ctx, int in)
 {
-	struct run r;
+	struct run r = { 0 };
 	enum bl_reason why;
 	__u32 zero = 0;
 
@@ -412,9 +457,12 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	if (in < 0 || !r.cfg)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
+	/* The same twice: the compiler makes another program of it where it knows offsets, opcode and lane (2026-11: 34.7 ns, now 29). */
+	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f))
+		return bl_done(r.in, on_ordered(ctx, &r, 1));
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
-		why = on_ordered(ctx, &r);
+		why = on_ordered(ctx, &r, 0);
 	return bl_done(r.in, why);
 }
 

@@ -140,7 +140,7 @@ BL_CORE int bl_psn_before(__u32 a, __u32 b)
 /** bl_fdb_hash - bucket of the static L2 table; @mac as struct bl_fdb_bucket has it. */
 BL_CORE __u32 bl_fdb_hash(__u64 mac)
 {
-	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 54); /* 10 bits: BL_FDB_BUCKETS */
+	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 55); /* 9 bits: BL_FDB_BUCKETS */
 }
 
 /** bl_mac48 - an Ethernet address as the static L2 table keys it. */
@@ -332,6 +332,49 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 		return bl_parse_udp(end, (const __u8 *)u, off + (__u32)sizeof(*ip), len, f);
 	}
 	return BL_R_NOT_OURS;
+}
+
+/**
+ * bl_parse_plain - bl_parse() of the frame that a switch sees most: DATA of a link with one lane, IPv4, no tag. Returns 1 if it is one, and good; then @f is
+ * filled in, all but @psn, @sport and @dport. 0: ask bl_parse(), which finds the reason. A tenth of its work, and offsets that the compiler knows.
+ */
+BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u16 count, struct bl_frame *f)
+{
+	const struct ethhdr *eth = start;
+	const struct iphdr *ip = (const void *)(eth + 1);
+	const struct udphdr *u = (const void *)(ip + 1);
+	const struct bl_hdr *h = (const void *)(u + 1);
+	__u64 w0, w1, w2;
+	__u32 tot, ulen;
+
+	if ((const void *)(h + 1) > stop)
+		return 0;
+	if (eth->h_proto != BL_BE16(BL_ETH_IP) || *(const __u8 *)ip != 0x45 || ip->protocol != BL_UDP || ip->frag_off & BL_BE16(0x3fff))
+		return 0;
+	if (!bl_in_range(BL_BE16(u->dest), base, count))
+		return 0;
+	tot = BL_BE16(ip->tot_len);
+	ulen = BL_BE16(u->len);
+	if (ulen < sizeof(*u) + sizeof(*h) || ulen + sizeof(*ip) > tot || (const __u8 *)ip + tot > (const __u8 *)stop)
+		return 0;
+	w2 = bl_load64((const __u8 *)h + 16);
+	if ((w2 & 0xffff & ~BL_F_EOM) != BL_OPCODE_BYTE(BL_OP_DATA) << 8)
+		return 0;
+	w0 = bl_load64(h);
+	w1 = bl_load64((const __u8 *)h + 8);
+	f->l3_off = sizeof(*eth);
+	f->hdr_off = sizeof(*eth) + sizeof(*ip) + sizeof(*u);
+	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
+	f->v6 = 0;
+	f->vlan = 0;
+	f->opcode = BL_OP_DATA;
+	f->flags = (__u8)w2;
+	f->lane = 0;
+	f->lanes = 1;
+	f->ts = w0 >> 16;
+	f->b = (w0 & 0xffff) << 32 | w1 >> 32;
+	f->c = (w1 & 0xffffffff) << 16 | w2 >> 48;
+	return 1;
 }
 
 /** bl_parse - of a frame that can be read as a whole. */

@@ -15,7 +15,8 @@
 #define BL_SW_PORTS_MAX	 256
 #define BL_SW_CPUS_MAX	 256
 #define BL_TREE_LEAVES	 BL_SW_PORTS_MAX
-#define BL_TIME_NONE	 (~0ULL) /* a leaf that does not hold the minimum back */
+#define BL_TIME_NONE	 (~0ULL) /* no time */
+#define BL_LEAF_NONE	 (~0ULL >> 1) /* a leaf that does not hold the minimum back: above all times, and comparable by subtraction */
 
 /* map names, as pinned */
 #define BL_MAP_META	 "meta"
@@ -131,6 +132,7 @@ struct bl_reg {
 _Static_assert(sizeof(struct bl_reg) == 32, "ABI");
 struct bl_port_regs {
 	struct bl_reg lane[BL_LANES_MAX];
+	__u64 room[4];
 };
 
 /**
@@ -170,8 +172,10 @@ struct bl_sw_lane {
 	struct bl_pair out[BL_SETS_MAX];
 	__u64 relayed[BL_SETS_MAX];
 	__u64 relay_at[BL_SETS_MAX];
+	__u64 carried[BL_SW_PORTS_MAX];
+	struct bl_tree tree[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 288, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 2336 + 65536, "ABI");
 
 /**
  * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the lane's CPU.
@@ -186,13 +190,10 @@ struct bl_carried {
  * @port: output port.
  * A bucket is bl_fdb_hash(mac) (bpf/wire_core.h). Written by the loader only.
  */
-#define BL_FDB_BUCKETS 1024
-#define BL_FDB_WAYS    4
+#define BL_FDB_BUCKETS 512
+#define BL_FDB_WAYS    8
 struct bl_fdb_bucket {
-	struct {
-		__u64 mac;
-		__u64 port;
-	} way[BL_FDB_WAYS];
+	__u64 way[BL_FDB_WAYS];
 };
 _Static_assert(sizeof(struct bl_fdb_bucket) == 64, "one cache line");
 
