@@ -245,10 +245,10 @@ static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udph
 	__u64 b = bl_max64(out->b, old), c = bl_max64(out->c, old);
 
 	if (u->check) {
-		struct bl_hdr before = *h;
+		__u64 before[3] = { bl_raw64(h), bl_raw64((__u8 *)h + 8), bl_raw64((__u8 *)h + 16) };
 
 		bl_hdr_send(h, b, c, r->lane_no, r->cfg->lanes);
-		u->check = bl_csum_replace(u->check, (const __u8 *)&before, (const __u8 *)h, sizeof(before));
+		u->check = bl_csum_replace(u->check, before, (const __u8 *)h, sizeof(before));
 		if (!u->check)
 			u->check = 0xffff;
 		return;

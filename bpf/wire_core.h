@@ -102,33 +102,57 @@ BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 	h->flags = (__u8)((h->flags & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
 }
 
-/* Whole words of a header: where an address has to be aligned to be read at once, the compiler takes it byte by byte; for BPF it would do so everywhere. */
-BL_CORE __u64 bl_load64(const void *p)
+/*
+ * Whole words of a packet: where an address has to be aligned to be read at once, the compiler takes it byte by byte; for BPF it would do so everywhere.
+ * In a BPF program @p is in a packet or a map, not on the stack.
+ */
+BL_CORE __u64 bl_raw64(const void *p)
 {
 #ifdef __bpf__
-	return BL_BE64(*(const __u64 *)p);
+	return *(const __u64 *)p;
 #else
 	__u64 v;
 
 	__builtin_memcpy(&v, p, sizeof(v));
-	return BL_BE64(v);
+	return v;
 #endif
 }
 
-/**
- * bl_hdr_send - what every hop writes: barriers and lane; keeps the other flags. In a BPF program @h is in a packet or a map, not on the stack.
- */
-BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 lane, __u32 lanes)
+BL_CORE __u32 bl_raw32(const void *p)
 {
 #ifdef __bpf__
-	*(__u16 *)h->barrier = BL_BE16((__u16)(b >> 32));
-	*(__u64 *)(h->barrier + 2) = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
-	*(__u16 *)(h->commit + 4) = BL_BE16((__u16)c);
+	return *(const __u32 *)p;
 #else
-	bl_put48(h->barrier, b);
-	bl_put48(h->commit, c);
+	__u32 v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
 #endif
-	bl_hdr_set_lane(h, lane, lanes);
+}
+
+BL_CORE __u64 bl_load64(const void *p)
+{
+	return BL_BE64(bl_raw64(p));
+}
+
+BL_CORE void bl_store64(void *p, __u64 v)
+{
+	v = BL_BE64(v);
+#ifdef __bpf__
+	*(__u64 *)p = v;
+#else
+	__builtin_memcpy(p, &v, sizeof(v));
+#endif
+}
+
+/** bl_hdr_send - what every hop writes: barriers and lane; keeps the other flags. In whole words, since the next one to look reads whole words. */
+BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 lane, __u32 lanes)
+{
+	__u64 w0 = bl_load64(h), w2 = bl_load64((__u8 *)h + 16);
+
+	bl_store64(h, (w0 & ~0xffffULL) | (b >> 32 & 0xffff));
+	bl_store64((__u8 *)h + 8, b << 32 | (c >> 16 & 0xffffffff));
+	bl_store64((__u8 *)h + 16, (w2 & 0x0000ffffffffff00ULL) | c << 48 | (w2 & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
 }
 
 /** bl_psn_before - serial-number order of packet sequence numbers (RFC 1982). */
@@ -152,16 +176,27 @@ BL_CORE __u64 bl_mac48(const __u8 *m)
 	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 | (__u64)m[4] << 32 | (__u64)m[5] << 40;
 }
 
-/** bl_csum_replace - RFC 1624 (eqn. 3) over a run of 16-bit words that change; @n even bytes. @sum as on the wire. */
-BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32 n)
+/** bl_csum_add - ones' complement sum of words of 64 bits: folded at last, it is that of their halves and quarters (RFC 1071). */
+BL_CORE __u64 bl_csum_add(__u64 sum, __u64 word)
 {
-	__u32 acc = (__u16)~sum;
+	sum += word;
+	return sum + (sum < word);
+}
+
+/**
+ * bl_csum_replace - RFC 1624 (eqn. 3) over @n bytes that change, a multiple of 8, at an even offset. @from: what bl_raw64() read there. @sum as on the wire.
+ */
+BL_CORE __u16 bl_csum_replace(__u16 sum, const __u64 *from, const __u8 *to, __u32 n)
+{
+	__u64 acc = (__u16)~sum;
 	__u32 i;
 
-	for (i = 0; i + 1 < n; i += 2) {
-		acc += (__u16)~(__u16)(from[i] | from[i + 1] << 8);
-		acc += (__u16)(to[i] | to[i + 1] << 8);
+	for (i = 0; i < n / 8; i++) {
+		acc = bl_csum_add(acc, ~from[i]);
+		acc = bl_csum_add(acc, bl_raw64(to + 8 * i));
 	}
+	acc = (acc & 0xffffffff) + (acc >> 32);
+	acc = (acc & 0xffff) + (acc >> 16 & 0xffff) + (acc >> 32);
 	acc = (acc & 0xffff) + (acc >> 16);
 	acc = (acc & 0xffff) + (acc >> 16);
 	return (__u16)~acc;
@@ -349,7 +384,9 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 
 	if ((const void *)(h + 1) > stop)
 		return 0;
-	if (eth->h_proto != BL_BE16(BL_ETH_IP) || *(const __u8 *)ip != 0x45 || ip->protocol != BL_UDP || ip->frag_off & BL_BE16(0x3fff))
+	/* ethertype, IP version and header length in one word */
+	if ((bl_raw32((const __u8 *)start + 12) & BL_BE32(0xffffff00)) != BL_BE32(BL_ETH_IP << 16 | 0x4500) || ip->protocol != BL_UDP ||
+	    ip->frag_off & BL_BE16(0x3fff))
 		return 0;
 	if (!bl_in_range(BL_BE16(u->dest), base, count))
 		return 0;

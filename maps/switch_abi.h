@@ -132,7 +132,6 @@ struct bl_reg {
 _Static_assert(sizeof(struct bl_reg) == 32, "ABI");
 struct bl_port_regs {
 	struct bl_reg lane[BL_LANES_MAX];
-	__u64 room[4];
 };
 
 /**
