@@ -31,7 +31,7 @@ BL_CORE __u64 bl_lesser(__u64 a, __u64 b)
 #define BL_TREE_AT(node, at) ((struct bl_pair *)((char *)(node) + (at)))
 #define BL_TREE_UP(at)	     ((at) >> 2 & (BL_TREE_LEAVES / 2 - 1) * sizeof(struct bl_pair))
 
-/* bl_tree_set() where a barrier and its commit barrier differ */
+/* bl_tree_set() where a barrier and its commit barrier differ, or did so until now */
 BL_CORE void bl_tree_set_apart(struct bl_pair *node, __u64 at, __u64 b, __u64 c)
 {
 	struct bl_pair *n = BL_TREE_AT(node, at);
@@ -59,20 +59,19 @@ BL_CORE void bl_tree_set_apart(struct bl_pair *node, __u64 at, __u64 b, __u64 c)
 	}
 }
 
-/**
- * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
- * @node: struct bl_tree's nodes. @leaves: power of four, at most BL_TREE_LEAVES. @leaf: below @leaves. @b, @c: below 2^63, or BL_LEAF_NONE.
- */
-BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+/** bl_tree_as_one - whether bl_tree_set_one() may be used for these values: where all leaves have their two values equal, so have all nodes. */
+BL_CORE int bl_tree_as_one(const struct bl_pair *node, __u64 b, __u64 c)
+{
+	return b == c && node->c == BL_LEAF_NONE;
+}
+
+/** bl_tree_set_one - bl_tree_set() where bl_tree_as_one(). Returns the new root, or 0 if it did not change. */
+BL_CORE __u64 bl_tree_set_one(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b)
 {
 	__u64 at = ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node), was;
 	struct bl_pair *n = BL_TREE_AT(node, at);
 	int k;
 
-	if (__builtin_expect(b != c || node->c != BL_LEAF_NONE, 0)) {
-		bl_tree_set_apart(node, at, b, c);
-		return;
-	}
 	was = n->b;
 	n->b = b;
 	n->c = b;
@@ -88,15 +87,28 @@ BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b
 		n = BL_TREE_AT(node, at);
 		up = n->b;
 		if (was > up && b >= up)
-			break; /* another one holds the minimum, and still does */
+			return 0; /* another one holds the minimum, and still does */
 		if (others < b)
 			b = others;
 		if (b == up)
-			break;
+			return 0;
 		n->b = b;
 		n->c = b;
 		was = up;
 	}
+	return b;
+}
+
+/**
+ * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
+ * @node: struct bl_tree's nodes. @leaves: power of four, at most BL_TREE_LEAVES. @leaf: below @leaves. @b, @c: below 2^63, or BL_LEAF_NONE.
+ */
+BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	if (bl_tree_as_one(node, b, c))
+		bl_tree_set_one(node, leaves, leaf, b);
+	else
+		bl_tree_set_apart(node, ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node), b, c);
 }
 
 /**

@@ -44,12 +44,6 @@ static __always_inline int port_of(__u32 ifindex)
 	return p ? (int)*p - 1 : -1;
 }
 
-static __always_inline void set_changed(struct bl_sw_lane *lane, __u32 s, __u32 at, __u64 b, __u64 c)
-{
-	bl_tree_set(lane->tree[s].node, at, 0, b, c);
-	bl_out_advance(&lane->out[s], &lane->tree[s].node[1]);
-}
-
 /* A port's leaf in every set that it feeds, after a rise or a fall. */
 __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 at, __u64 b, __u64 c)
 {
@@ -58,7 +52,10 @@ __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u3
 
 	for (s = 0; s < BL_SETS_MAX && in_sets && lane; s++, in_sets >>= 1)
 		if (in_sets & 1)
-			set_changed(lane, s, at, b, c);
+		{
+			bl_tree_set(lane->tree[s].node, at, 0, b, c);
+			bl_out_advance(&lane->out[s], &lane->tree[s].node[1]);
+		}
 	return 0;
 }
 
@@ -200,8 +197,11 @@ static __always_inline enum bl_reason believe(struct run *r)
 /* bl_leaf_changed(), but the first set at once: a rack's only switch has no other. */
 static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u32 at, __u64 b, __u64 c, int plain)
 {
-	if (plain && in_sets & 1) {
-		set_changed(r->lane, 0, at, b, c);
+	if (plain && in_sets & 1 && bl_tree_as_one(r->lane->tree[0].node, b, c)) {
+		struct bl_pair root;
+
+		root.b = root.c = bl_tree_set_one(r->lane->tree[0].node, at, 0, b);
+		bl_out_advance(&r->lane->out[0], &root); /* 0 is below whatever they were given */
 		in_sets &= ~1u;
 	}
 	if (in_sets)
