@@ -20,8 +20,9 @@ SOMAJOR	   := 0
 # what a fresh Debian 12 lacks, by what it is needed for
 PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
-PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1
-PKGS_BENCH := corosync libcpg-dev jq bsdextrautils
+PKGS_APPS  := iperf3 memcached
+PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
+PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers
@@ -33,7 +34,7 @@ NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
 CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
 
 HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h)
-SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pass.skel.h
+SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
 CLI_SRC	 := $(wildcard cli/*.c)
@@ -92,7 +93,7 @@ $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses
-$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/nl.o $(B)/cli/pass.o
+$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/pass.o
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcs $@ $^
@@ -176,7 +177,7 @@ install: all
 	install -D -m 755 $(B)/libbarline.so $(DESTDIR)$(LIBDIR)/libbarline.so.$(SOMAJOR)
 	ln -sf libbarline.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libbarline.so
 	install -D -m 644 $(B)/barline.pc $(DESTDIR)$(LIBDIR)/pkgconfig/barline.pc
-	install -D -m 644 bench/latency.gp $(DESTDIR)$(PREFIX)/share/barline/latency.gp
+	for g in latency queue memcached; do install -D -m 644 bench/$$g.gp $(DESTDIR)$(PREFIX)/share/barline/$$g.gp; done
 	for m in docs/*.[138]; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 
 clean:

@@ -49,6 +49,29 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 	return (int)port;
 }
 
+/*
+ * Next RSV of a port at random, for another at random, with another sequence number: whose promise was long ago lapses at the latest when it asks again. Ethernet
+ * addresses are numbers of ports; the answer is made an RSV again.
+ */
+static __always_inline int next_rsv(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 turn = bench_turn, port = turn >> 24 & (bench_ports - 1), to = turn >> 14 & (bench_ports - 1);
+	struct ethhdr *eth = data;
+	struct bl_hdr *h = (void *)(eth + 1);
+	struct bl_rsv_body *body = (void *)(h + 1);
+
+	if ((void *)(body + 1) > end)
+		return -1;
+	to = to == port ? (to + 1) & (bench_ports - 1) : to;
+	bench_turn = turn * 1664525 + 1013904223;
+	bl_hdr_set_psn(h, turn);
+	h->opcode = BL_OPCODE_BYTE(BL_OP_RSV);
+	*(__u16 *)(body->mac + 4) = BL_BE16(to);
+	body->flags = 0;
+	return (int)port;
+}
+
 #define DATA_HDR (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define LINK_HDR sizeof(struct ethhdr)
 
@@ -143,4 +166,16 @@ int devmap_clone(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	__builtin_memcpy(relay->set[0].barrier, data + LINK_HDR + 6, 6);
 	return on_output(ctx, ctx->ingress_ifindex);
+}
+
+SEC("xdp")
+int bare_rsv(struct xdp_md *ctx)
+{
+	return next_rsv(ctx) < 0 ? XDP_ABORTED : XDP_DROP;
+}
+
+SEC("xdp")
+int switch_rsv(struct xdp_md *ctx)
+{
+	return whole_switch(ctx, next_rsv(ctx));
 }

@@ -7,9 +7,12 @@
 #   rack        delivered messages per second, all to all, 64 bytes, on 2, 4, 8 and 16 hosts, beside Corosync's closed process groups
 #   latency     ordered one-way latency on the idle rack of 8 beside unordered UDP
 #   memory      maps of a 64-port switch and of a host with 64 endpoints
+#   admission   unmodified iperf3 (incast, outcast, shuffle; TCP and UDP) and memcached on 8 hosts with metered ports: every admission policy in each run
+#   bulk        one TCP flow on an unmetered link: plain kernel beside hold queue and pacer
 #
-# RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS ("switch rack latency memory") may be set. Corosync and barline take turns, so that a noisy minute hits
-# both. Nothing here is a test: nothing fails for being slow.
+# RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit) and ADM_POLICIES
+# ("none,pl2,pl2:joint,pl2:bitmap"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# fails for being slow.
 set -euo pipefail
 
 build=$(cd "${1:?usage: bench/run.sh BUILD}" && pwd)
@@ -18,7 +21,11 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-parts=${PARTS:-switch rack latency memory}
+all_parts="switch rack latency memory admission bulk"
+parts=${PARTS:-$all_parts}
+adm_seconds=${ADM_SECONDS:-10}
+adm_rate=${ADM_RATE:-250mbit}
+adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap}
 mkdir -p "$out"
 
 say() { [ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2; }
@@ -97,7 +104,98 @@ part_memory() {
 		"$(jq '[.maps[].bytes] | add / 1048576 * 100 | round / 100' "$out/switch-maps.json")"
 }
 
-for p in switch rack latency memory; do
+# results NAME: what the runs left in OUT/NAME-K.csv
+results() {
+	local k
+	for ((k = 1; k <= runs; k++)); do
+		cat "$out/$1-$k.csv"
+	done
+}
+
+# medians FIELDS: a table from rows "policy,transport,value,...": the median of each value over the runs; "-" where there was none
+medians() {
+	awk -F, -v fields="$1" '
+		function median(list,    v, n, i, j, t) {
+			n = split(list, v, " ")
+			if (!n)
+				return "-"
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) {
+					t = v[j]; v[j] = v[j - 1]; v[j - 1] = t
+				}
+			t = n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+			return t == int(t) ? t : sprintf(t < 10 ? "%.3f" : "%.1f", t)
+		}
+		BEGIN { print "policy,transport," fields }
+		{
+			key = $1 "," $2
+			if (!(key in seen)) {
+				seen[key] = 1
+				order[++keys] = key
+			}
+			for (i = 3; i <= NF; i++)
+				if ($i != "")
+					values[key, i] = values[key, i] " " $i
+			if (NF > width)
+				width = NF
+		}
+		END {
+			for (k = 1; k <= keys; k++) {
+				line = order[k]
+				for (i = 3; i <= width; i++)
+					line = line "," median(values[order[k], i])
+				print line
+			}
+		}'
+}
+
+# workload NAME ARGUMENT...: so many runs of `barline lab run NAME`, data in OUT/NAME-K
+workload() {
+	local name=$1 k
+	shift
+	for ((k = 1; k <= runs; k++)); do
+		say "$name, run $k of $runs"
+		"$build/barline" -j lab run "$name" --seconds "$adm_seconds" --out "$out/$name-$k" "$@" >"$out/$name-$k.json" </dev/null
+		jq -r '.results[] | [.policy, .transport, .goodput_mbit, .goodput_percent, .switch_drops, .hold_drops, .queue_p50_frames, .queue_p99_frames, .queue_p999_frames,
+			.queue_max_frames, .retransmits, .jitter_ms] | map(. // "") | join(",")' "$out/$name-$k/summary.json" >"$out/$name-$k.csv"
+	done
+	say ""
+}
+
+part_admission() {
+	local name k
+	for name in incast outcast shuffle; do
+		workload "$name" --hosts 8 --rate "$adm_rate" --policy "$adm_policies" --transport tcp,udp
+		echo
+		echo "$name on 8 hosts, links of $adm_rate (medians of $runs runs of $adm_seconds s; queues in full frames)"
+		results "$name" | medians "Mbit/s,of_rate_%,drops,hold_drops,queue_p50,p99,p99.9,max,retransmits,jitter_ms" | tee "$out/$name.csv" | column -s, -t
+	done
+	workload memcached --hosts 8 --rate "$adm_rate" --policy "$adm_policies" --transport tcp,udp
+	for ((k = 1; k <= runs; k++)); do
+		jq -r '.memcached[] | ["\(.policy) \(.value_bytes)", .transport, .p50_ns / 1000, .p99_ns / 1000, .p999_ns / 1000, .max_ns / 1000, .per_s, .unanswered] | join(",")' \
+			"$out/memcached-$k/summary.json" >"$out/memcached-get-$k.csv"
+	done
+	echo
+	echo "memcached: latency of a GET by size of the value beside bulk data, us (medians of $runs runs of $adm_seconds s)"
+	results memcached-get | medians "p50,p99,p99.9,greatest,per_s,unanswered" | tee "$out/memcached.csv" | column -s, -t
+}
+
+part_bulk() {
+	local k
+	# one sender, one receiver: an incast of one
+	for ((k = 1; k <= runs; k++)); do
+		say "bulk, run $k of $runs"
+		"$build/barline" -j lab run incast --hosts 2 --unmetered --policy off,none --transport tcp --seconds "$adm_seconds" --out "$out/bulk-$k" >"$out/bulk-$k.json" </dev/null
+		jq -r '.results[] | [.policy, .transport, .goodput_bps / 1e9, .switch_drops, .hold_drops, .retransmits] | map(. // "") | join(",")' "$out/bulk-$k/summary.json" \
+			>"$out/bulk-$k.csv"
+	done
+	say ""
+	echo
+	echo "one TCP flow on an unmetered link (medians of $runs runs of $adm_seconds s)"
+	results bulk | medians "Gbit/s,drops,hold_drops,retransmits" | tee "$out/bulk.csv" | column -s, -t
+}
+
+for p in $all_parts; do
 	if wanted "$p"; then
 		"part_$p"
 	fi

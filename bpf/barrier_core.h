@@ -3,9 +3,11 @@
  * Barrier aggregation: 1Pipe sections 4.1 and 4.2. Registers per (port, lane), a minimum tree per input set, monotone outputs, exclusion of silent
  * inputs and late joining. Used by the switch (many ports) and by the host (one link).
  *
- * Example, 4 leaves: registers 50, 40, 60 and one input not joined. Nodes: leaves 4..7 = 50 40 60 NONE, 2 = 40, 3 = 60, root 1 = 40. The
- * input at 40 rises to 70: leaf 5 = 70, node 2 = 50, root = 50: two of three levels changed. An input at 60 that rises to 80 changes node 3 and
- * stops there, since the root stays. That is why the cost does not grow with the number of ports: most rises end after a level or two.
+ * Example, 4 leaves: registers 50, 40, 60 and one input not joined. Leaves are keys 4..7 = 50 40 60 NONE. Of 50 and 40 the greater stays in key 2, of 60 and
+ * NONE in key 3 = NONE; 40 and 60 went up, 60 stays in key 1, and 40 is the minimum, key 0. The input at 40 rises to 70: it leaves 70 in key 2 and takes the 50 from
+ * there up, finds 60 in key 1, which is greater, and ends in key 0 = 50. An input at 60 that rises to 80 finds itself, 60, in key 1: the 80 stays there and the minimum
+ * is what it was. Most rises end so, after a level or two, and those that do not take a comparison or two per level: that is why the cost hardly grows with the
+ * number of ports.
  *
  * All times are 64-bit here; bl_ext48() made them so. One writer per lane: no locks (DESIGN 3.3).
  */
@@ -15,100 +17,140 @@
 #include "../maps/switch_abi.h"
 #include "core.h"
 
-#define BL_TREE_LEVELS 4 /* log4(BL_TREE_LEAVES) */
-_Static_assert(1 << 2 * BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
+#define BL_TREE_LEVELS 8 /* log2(BL_TREE_LEAVES) */
+_Static_assert(1 << BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
+#define BL_TREE_STAY 4096 /* changes of a set for which its two trees are kept after the last C that was not its B: to copy one is to write 4 KiB */
 
-/* The lesser of two times below 2^63, without a branch: which of four inputs is behind is nothing that a CPU can predict. */
-BL_CORE __u64 bl_lesser(__u64 a, __u64 b)
+/* Offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise. */
+#define BL_TREE_AT(key, at)   ((__u64 *)((char *)(key) + (at)))
+#define BL_TREE_LEAF(n, leaf) ((((n) + (leaf)) & (2 * BL_TREE_LEAVES - 1)) * sizeof(__u64))
+
+/**
+ * bl_tree_rise - a leaf rises to @to, which is not below what it is. @key: struct bl_tree's keys. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ *
+ * Up to where the old value was left as the greater of two: what comes from below takes its place there, and what is above never knew of it. Of two that are equal it does not
+ * matter which one was left. Key 0 is above the last pair and ends every way.
+ */
+BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 {
-	__u64 d = a - b, less = (__u64)((__s64)d >> 63);
-
-	__asm__("" : "+r"(less)); /* the compiler knows a minimum when it sees one, and would branch */
-	return b + (d & less);
-}
-
-/* Siblings are found by offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise */
-#define BL_TREE_AT(node, at) ((struct bl_pair *)((char *)(node) + (at)))
-#define BL_TREE_UP(at)	     ((at) >> 2 & (BL_TREE_LEAVES / 2 - 1) * sizeof(struct bl_pair))
-
-/* bl_tree_set() where a barrier and its commit barrier differ, or did so until now */
-BL_CORE void bl_tree_set_apart(struct bl_pair *node, __u64 at, __u64 b, __u64 c)
-{
-	struct bl_pair *n = BL_TREE_AT(node, at);
+	__u64 at = BL_TREE_LEAF(leaves, leaf), *n = BL_TREE_AT(key, at), was = *n;
 	int k;
 
-	node->c -= (__u64)(b != c) - (n->b != n->c);
-	n->b = b;
-	n->c = c;
-#pragma GCC unroll 4
-	for (k = 0; k < BL_TREE_LEVELS; k++) {
-		const struct bl_pair *four;
+	*n = to;
+#pragma GCC unroll 9
+	for (k = 0; k <= BL_TREE_LEVELS; k++) {
+		__u64 left;
 
-		if (at <= sizeof(*node))
-			break;
-		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all four before the first, and keep them on the stack */
-		four = BL_TREE_AT(node, at & ~(4 * sizeof(*node) - 1));
-		at = BL_TREE_UP(at);
-		n = BL_TREE_AT(node, at);
-		b = bl_lesser(bl_lesser(four[0].b, four[1].b), bl_lesser(four[2].b, four[3].b));
-		c = bl_lesser(bl_lesser(four[0].c, four[1].c), bl_lesser(four[2].c, four[3].c));
-		if (b == n->b && c == n->c)
-			break;
-		n->b = b;
-		n->c = c;
+		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all nine before the first, and keep them on the stack */
+		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*key);
+		n = BL_TREE_AT(key, at);
+		left = *n;
+		if (left == was) {
+			*n = to;
+			return;
+		}
+		if (left < to) {
+			*n = to;
+			to = left;
+		}
 	}
 }
 
-/** bl_tree_as_one - whether bl_tree_set_one() may be used for these values: where all leaves have their two values equal, so have all nodes. */
-BL_CORE int bl_tree_as_one(const struct bl_pair *node, __u64 b, __u64 c)
+/*
+ * All pairs anew from the leaves: least of all first, then what each pair leaves behind. For a leaf that falls, as one does when its input joins: once in a port's life. Always as
+ * many rounds, since the verifier would follow each number of leaves on its own.
+ */
+BL_CORE void bl_tree_pair(__u64 *key, __u32 leaves)
 {
-	return b == c && node->c == BL_LEAF_NONE;
+	__u64 i, used;
+
+	for (i = BL_TREE_LEAVES - 1; i; i--) {
+		used = bl_mask_below(i, leaves);
+		BL_OPAQUE(used);
+		key[i] = (bl_min64(key[2 * i], key[2 * i + 1]) & used) | (key[i] & ~used);
+	}
+	key[0] = key[1];
+	for (i = 1; i < BL_TREE_LEAVES; i++) {
+		used = bl_mask_below(i, leaves);
+		BL_OPAQUE(used);
+		key[i] = (bl_max64(key[2 * i], key[2 * i + 1]) & used) | (key[i] & ~used);
+	}
 }
 
-/** bl_tree_set_one - bl_tree_set() where bl_tree_as_one(). Returns the new root, or 0 if it did not change. */
-BL_CORE __u64 bl_tree_set_one(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b)
+/** bl_tree_clear - no input has joined. */
+BL_CORE void bl_tree_clear(struct bl_tree *t)
 {
-	__u64 at = ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node), was;
-	struct bl_pair *n = BL_TREE_AT(node, at);
-	int k;
+	__u32 i;
 
-	was = n->b;
-	n->b = b;
-	n->c = b;
-#pragma GCC unroll 4
-	for (k = 0; k < BL_TREE_LEVELS; k++) {
-		__u64 others, up;
+	for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
+		t->b[i] = t->c[i] = BL_TIME_NONE;
+	t->apart = t->two = 0;
+}
 
-		if (at <= sizeof(*node))
-			break;
-		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all four before the first, and keep them on the stack */
-		others = bl_lesser(bl_lesser(BL_TREE_AT(node, at ^ sizeof(*n))->b, BL_TREE_AT(node, at ^ 2 * sizeof(*n))->b), BL_TREE_AT(node, at ^ 3 * sizeof(*n))->b);
-		at = BL_TREE_UP(at);
-		n = BL_TREE_AT(node, at);
-		up = n->b;
-		if (was > up && b >= up)
-			return 0; /* another one holds the minimum, and still does */
-		if (others < b)
-			b = others;
-		if (b == up)
-			return 0;
-		n->b = b;
-		n->c = b;
-		was = up;
+/** bl_tree_rises - whether bl_tree_climb() will do: no key falls, and @c needs no tree of its own that is not kept. */
+BL_CORE int bl_tree_rises(const struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	__u64 at = BL_TREE_LEAF(leaves, leaf);
+
+	return b >= *BL_TREE_AT(t->b, at) && (t->two ? c >= *BL_TREE_AT(t->c, at) : b == c);
+}
+
+/* While @two: count who is apart, and one tree is enough again some time after nobody is. */
+BL_CORE void bl_tree_apart(struct bl_tree *t, __u64 at, __u64 b, __u64 c)
+{
+	t->apart += (__u32)(b != c) - (__u32)(*BL_TREE_AT(t->b, at) != *BL_TREE_AT(t->c, at));
+	t->two = t->apart ? BL_TREE_STAY : t->two - 1;
+}
+
+/** bl_tree_climb - bl_tree_set() where bl_tree_rises(). */
+BL_CORE void bl_tree_climb(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	if (t->two) {
+		bl_tree_apart(t, BL_TREE_LEAF(leaves, leaf), b, c);
+		bl_tree_rise(t->c, leaves, leaf, c);
 	}
-	return b;
+	bl_tree_rise(t->b, leaves, leaf, b);
+}
+
+/** bl_tree_anew - bl_tree_set() in every case, at the price of looking at all leaves. */
+BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	__u64 at = BL_TREE_LEAF(leaves, leaf);
+	__u32 i;
+
+	if (b != c && !t->two) {
+		for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
+			BL_WRITE_ONCE(t->c[i], t->b[i]); /* a call of memcpy() otherwise, which a BPF program has not */
+		t->apart = 0;
+		t->two = BL_TREE_STAY;
+	}
+	if (t->two)
+		bl_tree_apart(t, at, b, c);
+	*BL_TREE_AT(t->b, at) = b;
+	*BL_TREE_AT(t->c, at) = c;
+	bl_tree_pair(t->b, leaves);
+	bl_tree_pair(t->c, leaves);
 }
 
 /**
- * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
- * @node: struct bl_tree's nodes. @leaves: power of four, at most BL_TREE_LEAVES. @leaf: below @leaves. @b, @c: below 2^63, or BL_LEAF_NONE.
+ * bl_tree_set - give a leaf its values and carry the change up as far as it goes. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ *
+ * While nobody sends reliably, every C is its B, and one tree says both.
  */
-BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+BL_CORE void bl_tree_set(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
-	if (bl_tree_as_one(node, b, c))
-		bl_tree_set_one(node, leaves, leaf, b);
+	if (bl_tree_rises(t, leaves, leaf, b, c))
+		bl_tree_climb(t, leaves, leaf, b, c);
 	else
-		bl_tree_set_apart(node, ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node), b, c);
+		bl_tree_anew(t, leaves, leaf, b, c);
+}
+
+/** bl_tree_least - the least B and the least C of all leaves. */
+BL_CORE struct bl_pair bl_tree_least(const struct bl_tree *t)
+{
+	struct bl_pair root = { .b = t->b[0], .c = t->two ? t->c[0] : t->b[0] };
+
+	return root;
 }
 
 /**
@@ -116,9 +158,9 @@ BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b
  */
 BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 {
-	if (root->b != BL_LEAF_NONE && root->b > out->b)
+	if (root->b != BL_TIME_NONE && root->b > out->b)
 		out->b = root->b;
-	if (root->c != BL_LEAF_NONE && root->c > out->c)
+	if (root->c != BL_TIME_NONE && root->c > out->c)
 		out->c = root->c;
 }
 
@@ -143,8 +185,8 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
 
-	leaf->b = BL_LEAF_NONE;
-	leaf->c = BL_LEAF_NONE;
+	leaf->b = BL_TIME_NONE;
+	leaf->c = BL_TIME_NONE;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		const struct bl_reg *r = &p->lane[l];
 

@@ -16,8 +16,11 @@ static __always_inline void bl_count(__u32 key, enum bl_reason r)
 	__u32 reason = r;
 	__typeof__(counts.value) c = bpf_map_lookup_elem(&counts, &reason);
 
-	if (c && key < sizeof(c->n) / sizeof(c->n[0]))
+	BL_SEEN(key);
+	if (c && key < sizeof(c->n) / sizeof(c->n[0])) {
+		BL_SEEN(key);
 		c->n[key]++; /* per CPU; XDP and tc of one CPU do not interrupt each other */
+	}
 }
 
 static __always_inline int bl_xdp_action(enum bl_reason r)
@@ -28,11 +31,14 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 		return XDP_PASS;
 	case BL_R_FORWARDED:
 	case BL_R_RELAYED:
+	case BL_R_PASSED_ON:
+	case BL_R_PACED:
+	case BL_R_TO_APP:
 		return XDP_REDIRECT;
 	case BL_R_CLONE_SENT:
 		return XDP_PASS; /* of a devmap program: send it */
 	default:
-		return XDP_DROP; /* taken in, or refused */
+		return XDP_DROP; /* taken in, copied into a queue, or refused */
 	}
 }
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: three hooks.
+ * The host role: three hooks, and three more where applications are admitted (DESIGN 4).
  *
  *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the same frame into the host page, then sleepers are
  *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier.
  *   bl_host_egress  NIC egress: the host's barrier, min(clock, everything in flight), into every ordered frame and beacon (DESIGN 3.5).
  *   bl_host_local   lo egress: messages between endpoints of one host, which the kernel never lets out of the machine.
  *
- * Not here: retransmission and ACKs of reliable messages; hold queues.
+ *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (host_hold.h).
+ *   bl_host_pace    the pacer's turn: sends what is due out of the NIC.
+ *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must hear broadcasts too.
+ *
+ * Not here: retransmission and ACKs of reliable messages.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -16,6 +20,7 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "bpf_util.h"
+#include "host_hold.h"
 
 #define BL_GSO_SEGS 128 /* UDP_MAX_SEGMENTS of the newest kernels */
 
@@ -26,6 +31,7 @@ static __always_inline int tc_done(__u32 key, enum bl_reason r)
 	case BL_R_NOT_OURS:
 	case BL_R_SENT:
 	case BL_R_BEACON_SENT:
+	case BL_R_TO_APP: /* a clone went there */
 		return TC_ACT_OK;
 	default:
 		return TC_ACT_SHOT; /* stored here, or refused */
@@ -293,8 +299,11 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
-	enum bl_reason why = believe(r);
+	enum bl_reason why;
 
+	if (r->f.opcode > BL_OP_BEACON)
+		return bl_pl2_link(ctx, r->f.hdr_off, r->f.opcode, r->f.psn);
+	why = believe(r);
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON) {
@@ -341,6 +350,8 @@ int bl_host_xdp(struct xdp_md *ctx)
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r);
+	else if (why == BL_R_NOT_OURS)
+		why = bl_to_app(ctx);
 	return bl_done(BL_HC_INGRESS, why);
 }
 
@@ -440,8 +451,9 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
 	__u64 b;
 
-	if (r->f.opcode == BL_OP_BEACON) {
-		if (skb->mark != r->cfg->beacon_mark)
+	if (r->f.opcode >= BL_OP_BEACON) {
+		/* reservations are the pacer's, and what it sends does not come this way */
+		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
 	} else if (!from_endpoint(r)) {
 		return BL_R_NOT_ENDPOINT;
@@ -503,7 +515,7 @@ int bl_host_local(struct __sk_buff *skb)
 		bl_read_clock(&now);
 		if (!now.ok) {
 			why = BL_R_CLOCK_VOID;
-		} else if (r.f.opcode == BL_OP_BEACON) {
+		} else if (r.f.opcode >= BL_OP_BEACON) {
 			why = BL_R_FORGED_BEACON;
 		} else if (!from_endpoint(&r)) {
 			why = BL_R_NOT_ENDPOINT;
@@ -516,6 +528,38 @@ int bl_host_local(struct __sk_buff *skb)
 		}
 	}
 	return tc_done(BL_HC_LOCAL, why);
+}
+
+/* ---- admission ---- */
+
+SEC("xdp")
+int bl_hold_xdp(struct xdp_md *ctx)
+{
+	return bl_done(BL_HC_HOLD, bl_hold(ctx));
+}
+
+SEC("xdp")
+int bl_host_pace(struct xdp_md *ctx)
+{
+	return bl_host_turn(ctx);
+}
+
+/* Broadcast and multicast, but for barline's own, go to both stations of this link: the kernel, and by a clone bl0. Unicast was sorted by bl_host_xdp. */
+SEC("tc")
+int bl_host_clone(struct __sk_buff *skb)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	__u32 zero = 0;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	const struct ethhdr *eth = data;
+
+	if (!cfg || !cfg->on || (void *)(eth + 1) > end || !(eth->h_dest[0] & 1) || eth->h_proto == BL_BE16(BL_ETHERTYPE))
+		return tc_done(BL_HC_CLONE, BL_R_NOT_OURS);
+	if (bpf_clone_redirect(skb, cfg->app_ifindex, 0)) {
+		bl_count(BL_HC_CLONE, BL_R_REDIRECT_FAILED);
+		return TC_ACT_OK; /* the kernel gets it in any case */
+	}
+	return tc_done(BL_HC_CLONE, BL_R_TO_APP);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

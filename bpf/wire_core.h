@@ -96,6 +96,15 @@ BL_CORE void bl_hdr_set_psn(struct bl_hdr *h, __u32 psn)
 	h->psn_lo = BL_BE16(psn & 0xffff);
 }
 
+/* A 32-bit field in two halves, as struct bl_rsv_body has them. */
+#define BL_HALVES(s, field) ((__u32)BL_BE16((s)->field##_hi) << 16 | BL_BE16((s)->field##_lo))
+#define BL_HALVES_SET(s, field, v) \
+	do { \
+		__u32 v_ = (v); \
+		(s)->field##_hi = BL_BE16(v_ >> 16); \
+		(s)->field##_lo = BL_BE16(v_ & 0xffff); \
+	} while (0)
+
 /** bl_hdr_set_lane - which lane of how many; keeps the other flags. */
 BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 {
@@ -164,7 +173,7 @@ BL_CORE int bl_psn_before(__u32 a, __u32 b)
 /** bl_fdb_hash - bucket of the static L2 table; @mac as struct bl_fdb_bucket has it. */
 BL_CORE __u32 bl_fdb_hash(__u64 mac)
 {
-	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 55); /* 9 bits: BL_FDB_BUCKETS */
+	return (__u32)((mac * 0x9E3779B97F4A7C15ULL) >> 54); /* 10 bits: BL_FDB_BUCKETS */
 }
 
 /** bl_mac48 - an Ethernet address as the static L2 table keys it. */
@@ -176,27 +185,16 @@ BL_CORE __u64 bl_mac48(const __u8 *m)
 	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 | (__u64)m[4] << 32 | (__u64)m[5] << 40;
 }
 
-/** bl_csum_add - ones' complement sum of words of 64 bits: folded at last, it is that of their halves and quarters (RFC 1071). */
-BL_CORE __u64 bl_csum_add(__u64 sum, __u64 word)
+/** bl_csum_replace - RFC 1624 (eqn. 3) over a run of 16-bit words that change; @n even bytes. @sum as on the wire. */
+BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32 n)
 {
-	sum += word;
-	return sum + (sum < word);
-}
-
-/**
- * bl_csum_replace - RFC 1624 (eqn. 3) over @n bytes that change, a multiple of 8, at an even offset. @from: what bl_raw64() read there. @sum as on the wire.
- */
-BL_CORE __u16 bl_csum_replace(__u16 sum, const __u64 *from, const __u8 *to, __u32 n)
-{
-	__u64 acc = (__u16)~sum;
+	__u32 acc = (__u16)~sum;
 	__u32 i;
 
-	for (i = 0; i < n / 8; i++) {
-		acc = bl_csum_add(acc, ~from[i]);
-		acc = bl_csum_add(acc, bl_raw64(to + 8 * i));
+	for (i = 0; i + 1 < n; i += 2) {
+		acc += (__u16)~(__u16)(from[i] | from[i + 1] << 8);
+		acc += (__u16)(to[i] | to[i + 1] << 8);
 	}
-	acc = (acc & 0xffffffff) + (acc >> 32);
-	acc = (acc & 0xffff) + (acc >> 16 & 0xffff) + (acc >> 32);
 	acc = (acc & 0xffff) + (acc >> 16);
 	acc = (acc & 0xffff) + (acc >> 16);
 	return (__u16)~acc;
@@ -210,7 +208,7 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 
 	if ((w2 >> 13 & 7) != BL_VERSION)
 		return BL_R_BAD_VERSION;
-	if (op == 0 || op >= BL_OP_LIMIT || (op == BL_OP_BEACON) != link)
+	if (op == 0 || op >= BL_OP_LIMIT || (op >= BL_OP_BEACON) != link)
 		return BL_R_BAD_OPCODE;
 	if (flags & BL_F_RESERVED || BL_FLAGS_LANE(flags) >= BL_FLAGS_LANES(flags))
 		return BL_R_BAD_FLAGS;
@@ -224,6 +222,11 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 	f->psn = (__u32)(w2 >> 16);
 	return BL_R_NONE;
 }
+#define BL_WIRE_ORDER(sym, num, name, where) _Static_assert((num >= BL_OP_BEACON) == BL_WIRE_##where, "link opcodes follow the others");
+#define BL_WIRE_UDP  0
+#define BL_WIRE_LINK 1
+BL_OPCODES(BL_WIRE_ORDER)
+#undef BL_WIRE_ORDER
 _Static_assert(offsetof(struct bl_hdr, barrier) == 6 && offsetof(struct bl_hdr, commit) == 12 && offsetof(struct bl_hdr, psn_hi) == 18 &&
 	       offsetof(struct bl_hdr, opcode) == 22 && offsetof(struct bl_hdr, flags) == 23, "bl_header_check() takes the header in words");
 
@@ -241,6 +244,24 @@ BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_of
 	f->hdr_off = l4_off + (__u32)sizeof(*u);
 	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
 	return bl_header_check(h, 0, f);
+}
+
+/* link frames: from BEACON on, all opcodes are theirs (checked below) */
+BL_CORE enum bl_reason bl_parse_link(const __u8 *end, const struct bl_hdr *h, __u32 off, struct bl_frame *f)
+{
+	enum bl_reason why;
+
+	if ((const __u8 *)(h + 1) + sizeof(struct bl_rsv_body) > end)
+		return BL_R_SHORT;
+	why = bl_header_check(h, 1, f);
+	if (why != BL_R_NONE)
+		return why;
+	f->hdr_off = off;
+	f->body_len = sizeof(struct bl_rsv_body);
+	if (f->opcode != BL_OP_BEACON)
+		return BL_R_NONE;
+	f->body_len = sizeof(struct bl_beacon);
+	return (const __u8 *)(h + 1) + sizeof(struct bl_beacon) + sizeof(struct bl_relay) > end ? BL_R_SHORT : BL_R_NONE;
 }
 
 BL_CORE int bl_in_range(__u16 port, __u16 base, __u16 count)
@@ -294,11 +315,7 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 
 		if (f->vlan == 2)
 			return BL_R_DOUBLE_TAG;
-		if ((const __u8 *)(h + 1) + sizeof(struct bl_beacon) + sizeof(struct bl_relay) > end)
-			return BL_R_SHORT;
-		f->hdr_off = off;
-		f->body_len = sizeof(struct bl_beacon);
-		return bl_header_check(h, 1, f);
+		return bl_parse_link(end, h, off, f);
 	}
 	f->l3_off = off;
 	if (proto == BL_ETH_IP) {
@@ -371,7 +388,7 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 
 /**
  * bl_parse_plain - bl_parse() of the frame that a switch sees most: DATA of a link with one lane, IPv4, no tag. Returns 1 if it is one, and good; then @f is
- * filled in, all but @psn, @sport and @dport. 0: ask bl_parse(), which finds the reason. A tenth of its work, and offsets that the compiler knows.
+ * filled in, but for @psn. 0: ask bl_parse(), which finds the reason. A tenth of its work, and offsets that the compiler knows.
  */
 BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u16 count, struct bl_frame *f)
 {
@@ -402,6 +419,8 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 	f->l3_off = sizeof(*eth);
 	f->hdr_off = sizeof(*eth) + sizeof(*ip) + sizeof(*u);
 	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
+	f->sport = BL_BE16(u->source);
+	f->dport = BL_BE16(u->dest);
 	f->v6 = 0;
 	f->vlan = 0;
 	f->opcode = BL_OP_DATA;

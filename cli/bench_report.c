@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../bpf/clock_core.h"
@@ -179,46 +178,6 @@ static int write_orders(const struct bench_ctl *ctl)
 	return 0;
 }
 
-/* the script: PREFIX/bin/barline has it in PREFIX/share/barline, build/barline in bench/ of the source tree */
-static int find_script(char *path, size_t size)
-{
-	char exe[1024];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	exe[n > 0 ? n : 0] = '\0';
-	slash = strrchr(exe, '/');
-	if (slash)
-		*slash = '\0';
-	snprintf(path, size, "%s/../share/barline/latency.gp", exe);
-	if (!access(path, R_OK))
-		return 0;
-	snprintf(path, size, "%s/../bench/latency.gp", exe);
-	return access(path, R_OK);
-}
-
-static void plot(const struct bench_ctl *ctl)
-{
-	char script[1100], define[4200];
-	int st = 0;
-	pid_t pid;
-
-	if (find_script(script, sizeof(script))) {
-		fputs("barline: no plot: latency.gp is not installed; latency.csv has the numbers\n", stderr);
-		return;
-	}
-	snprintf(define, sizeof(define), "dir='%s'", ctl->p.out);
-	pid = fork();
-	if (pid == 0) {
-		execlp("gnuplot", "gnuplot", "-e", define, script, (char *)NULL);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &st, 0) < 0 || (WIFEXITED(st) && WEXITSTATUS(st) == 127))
-		fputs("barline: no plot: gnuplot is not installed; latency.csv has the numbers\n", stderr);
-	else if (st)
-		fputs("barline: no plot: gnuplot failed; latency.csv has the numbers\n", stderr);
-}
-
 static int write_files(const struct bench_ctl *ctl, json_t *res)
 {
 	FILE *f;
@@ -237,7 +196,7 @@ static int write_files(const struct bench_ctl *ctl, json_t *res)
 	if (!err && json_object_get(res, "latency")) {
 		err = write_latency(ctl);
 		if (!err)
-			plot(ctl);
+			out_plot("latency.gp", ctl->p.out, "", "latency.csv");
 	}
 	return err;
 }

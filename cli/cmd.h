@@ -51,11 +51,17 @@ int cmd_show_endpoints(int argc, char **argv);
 int cmd_show_drops(int argc, char **argv);
 int cmd_show_clock(int argc, char **argv);
 int cmd_show_maps(int argc, char **argv);
+int cmd_show_reservations(int argc, char **argv);
+int cmd_show_holds(int argc, char **argv);
+int cmd_show_queues(int argc, char **argv);
+int cmd_show_pacer(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);
 int cmd_switch_detach(int argc, char **argv);
 int cmd_host_detach(int argc, char **argv);
+int cmd_admission_set(int argc, char **argv);
+int cmd_admission_show(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_send(int argc, char **argv);
@@ -98,6 +104,10 @@ char *out_bytes(uint64_t bytes, char *buf, size_t size);
 /** out_progress - one line on stderr that replaces itself, only if stderr is a terminal. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_progress_end(void);
+
+/* plot.c */
+/** out_plot - draw @dir/@data with gnuplot and one of our scripts; @more: further definitions, "a='b'; ...". A plot that fails says why, and is no error. */
+void out_plot(const char *script, const char *dir, const char *more, const char *data);
 
 /* read.c */
 uint64_t mono_ns(void);

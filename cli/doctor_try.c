@@ -27,7 +27,7 @@
 
 #include "cmd.h"
 #include "doctor.h"
-#include "nl.h"
+#include "../loader/nl.h"
 #include "pass.h"
 
 #define ATTACH_TCX_EGRESS 47 /* enum bpf_attach_type, Linux 6.6 */

@@ -17,6 +17,12 @@ extern const struct argp bench_argp; /* input: struct bench_params */
  */
 int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p, bool throughput, bool latency);
 
+struct lab;
+struct lab_spec;
+extern const struct argp lab_argp; /* input: struct lab_spec */
+/** lab_new - a lab as the options' defaults say; NULL: out of memory. The caller frees. */
+struct lab *lab_new(void);
+
 /** lab_ask - what a lab says of itself; NULL: none, after a message. lab.c */
 json_t *lab_ask(const char *name, int *pidfd, pid_t *pid);
 

@@ -16,6 +16,7 @@
 #include "cmd.h"
 #include "drive.h"
 #include "lab.h"
+#include "traffic.h"
 
 #define DEFAULT_NAME "lab"
 
@@ -29,7 +30,7 @@ static const struct argp_option lab_options[] = {
 	{ "hosts", KEY_HOSTS, "N", 0, "hosts, 1 to 64 (default 8)", GROUP_RACK },
 	{ "tors", KEY_TORS, "N", 0, "ToR switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
-	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", GROUP_RACK },
+	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)", GROUP_RACK },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
 	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },
@@ -112,6 +113,9 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	case KEY_NO_THREAD:
 		s->no_thread_napi = true;
 		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &s->admission;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine"))
 			s->leaf_spine = arg[0] == 'l';
@@ -125,12 +129,15 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts, s->tors);
 		if (s->leaf_spine)
 			s->l3 = true;
+		if (s->admission.on && (s->l3 || s->bare))
+			argp_error(state, "--admission is for a rack over L2 with barline's programs");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp lab_argp = { .options = lab_options, .parser = parse_lab };
+static const struct argp_child lab_children[] = { { &bl_admission_argp, 0, NULL, GROUP_RACK }, { 0 } };
+const struct argp lab_argp = { .options = lab_options, .parser = parse_lab, .children = lab_children };
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {
@@ -153,7 +160,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static struct lab *new_lab(void)
+struct lab *lab_new(void)
 {
 	struct lab *lab = calloc(1, sizeof(*lab));
 
@@ -179,10 +186,14 @@ int cmd_lab_run(int argc, char **argv)
 	static const struct argp argp = { .parser = parse_run, .args_doc = "[rack|leaf-spine]", .children = children,
 					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
 						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
-						 "differed or a message is missing." };
-	struct lab *lab = new_lab();
+						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "
+						 "unmodified applications instead, and has options of its own." };
+	struct lab *lab;
 	int err;
 
+	if (traffic_asked(argc, argv))
+		return traffic_main(argc, argv);
+	lab = lab_new();
 	if (!lab)
 		return cli_fail("out of memory");
 	cmd_parse(&argp, argc, argv, lab);
@@ -200,7 +211,7 @@ int cmd_lab_up(int argc, char **argv)
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { .options = bare_option, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine]", .children = children,
 					  .doc = "barline lab up - raise a rack of network namespaces and leave it running" };
-	struct lab *lab = new_lab();
+	struct lab *lab = lab_new();
 	int err;
 
 	if (!lab)

@@ -29,6 +29,7 @@
 
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
+ * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
 	char name[32];
@@ -37,6 +38,7 @@ struct lab_spec {
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
 	int64_t skew_ns[LAB_HOSTS_MAX];
+	struct bl_admission_cfg admission;
 	struct bench_params bench;
 };
 
@@ -79,6 +81,10 @@ int lab_build(struct lab *lab);
 /** lab_node_cfg - what barline runs on this node. Free with free(cfg->ports), free(cfg->fdb). */
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg);
 void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16]);
+/** lab_bl0 - addresses on a host's bl0, once its node is open. 0 or 1 after an error message. */
+int lab_bl0(const struct lab *lab, const struct lab_node *n);
+/** lab_bl0_addr - 10.78.T.I or fd78::T:I, of host I of ToR T. */
+void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16]);
 
 /* lab_proc.c */
 /** lab_start - @driver: `lab run`: its result is the exit status. NULL: `lab up`: returns when the lab is up. */

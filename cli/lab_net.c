@@ -3,7 +3,8 @@
  * The network of a lab: who is linked to whom, addresses, routes, neighbours. All of it is static, so nothing has to be learned or timed out.
  *
  * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
- * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet.
+ * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet. With admission, each host is a second station there, bl0, with
+ * 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as applications' networks do.
  * L3: hosts have a /32 and a default route to 10.77.250.t; the ToR has a host route per port, and leaf-spine adds one route over all spines.
  */
 #include <arpa/inet.h>
@@ -20,7 +21,7 @@
 #include "../lib/barline.h"
 #include "cmd.h"
 #include "lab.h"
-#include "nl.h"
+#include "../loader/nl.h"
 #include "pass.h"
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
@@ -108,6 +109,21 @@ void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16])
 	make_addr(family, addr, n->tor, n->slot);
 }
 
+void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16])
+{
+	const uint8_t v4[4] = { 10, 78, (uint8_t)n->tor, (uint8_t)n->slot };
+
+	if (family == AF_INET) {
+		memcpy(addr, v4, sizeof(v4));
+		return;
+	}
+	memset(addr, 0, 16);
+	addr[0] = 0xfd;
+	addr[1] = 0x78;
+	addr[13] = (uint8_t)n->tor;
+	addr[15] = (uint8_t)n->slot;
+}
+
 #define GATEWAY_NET 250 /* 10.77.250.t: ToR t; 10.77.251.p: spine p */
 #define SPINE_NET   251
 
@@ -123,11 +139,11 @@ static int write_file(const char *path, const char *text)
 	return err;
 }
 
-static int sysctls(bool forward)
+static int sysctls(bool forward, bool ecn)
 {
 	static const struct {
 		const char *path, *value;
-		bool forward_only;
+		bool forward_only, ecn_only;
 	} all[] = {
 		{ "/proc/sys/net/ipv6/conf/default/accept_ra", "0", false },
 		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false }, /* no link-local addresses: no chatter on an idle rack */
@@ -140,11 +156,12 @@ static int sysctls(bool forward)
 		{ "/proc/sys/net/ipv6/conf/default/forwarding", "1", true },
 		{ "/proc/sys/net/ipv4/fib_multipath_hash_policy", "1", true }, /* over ports too, so that a rack uses all its spines */
 		{ "/proc/sys/net/ipv6/fib_multipath_hash_policy", "1", true },
+		{ "/proc/sys/net/ipv4/tcp_ecn", "1", false, true }, /* queues mark: TCP is to hear it */
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int err = all[i].forward_only && !forward ? 0 : write_file(all[i].path, all[i].value);
+		int err = (all[i].forward_only && !forward) || (all[i].ecn_only && !ecn) ? 0 : write_file(all[i].path, all[i].value);
 
 		if (err && err != -ENOENT)
 			return cli_fail("%s: %s", all[i].path, strerror(-err));
@@ -319,7 +336,7 @@ int lab_build(struct lab *lab)
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = make_netns(&lab->nodes[i]);
 		if (!err)
-			err = sysctls(lab->spec.l3 && lab->nodes[i].kind != LAB_HOST);
+			err = sysctls(lab->spec.l3 && lab->nodes[i].kind != LAB_HOST, lab->spec.admission.on && lab->nodes[i].kind == LAB_HOST);
 	}
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = enter(lab->nodes[i].netns);
@@ -340,6 +357,31 @@ int lab_build(struct lab *lab)
 	return err;
 }
 
+int lab_bl0(const struct lab *lab, const struct lab_node *n)
+{
+	int home, err;
+	uint8_t a[16];
+	struct nl nl;
+
+	if (!lab->spec.admission.on || n->kind != LAB_HOST)
+		return 0;
+	home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (home < 0 || enter(n->netns))
+		return 1;
+	err = nl_open(&nl);
+	lab_bl0_addr(n, AF_INET, a);
+	if (!err)
+		err = nl_addr(&nl, if_nametoindex("bl0"), AF_INET, a, 16);
+	lab_bl0_addr(n, AF_INET6, a);
+	if (!err)
+		err = nl_addr(&nl, if_nametoindex("bl0"), AF_INET6, a, 64);
+	nl_close(&nl);
+	if (enter(home))
+		return 1;
+	close(home);
+	return err ? cli_fail("cannot give bl0 of %s its addresses: %s", n->name, strerror(-err)) : 0;
+}
+
 static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg)
 {
 	unsigned int i, k;
@@ -355,7 +397,7 @@ static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_
 	}
 	if (lab->spec.l3)
 		return 0;
-	cfg->fdb = calloc(n->nports, sizeof(*cfg->fdb));
+	cfg->fdb = calloc(2 * n->nports, sizeof(*cfg->fdb));
 	if (!cfg->fdb)
 		return -ENOMEM;
 	for (i = 0, k = 0; i < n->nports; i++) {
@@ -364,6 +406,10 @@ static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_
 		if (peer->kind != LAB_HOST)
 			continue;
 		memcpy(cfg->fdb[k].mac, peer->ports[n->ports[i].peer_port].mac, 6);
+		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
+		if (!lab->spec.admission.on)
+			continue;
+		bl_bl0_mac(cfg->fdb[k - 1].mac, cfg->fdb[k].mac);
 		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
 	}
 	cfg->fdb_count = k;
@@ -381,10 +427,16 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	cfg->port_base = BL_PORT_BASE;
 	cfg->port_count = BL_PORT_COUNT;
 	cfg->beacon_us = lab->spec.beacon_us;
+	/* at 250 Mbit/s, beacons of 142 bytes every 100 us are 4.5 % of a metered port */
+	if (!cfg->beacon_us && lab->spec.admission.on)
+		cfg->beacon_us = 1000;
 	cfg->dead_after_us = lab->spec.dead_after_us;
 	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));
 	cfg->ncpus = lab->spec.ncpus;
+	cfg->admission = lab->spec.admission;
 	if (n->kind == LAB_HOST) {
+		/* the queues that a lab is about are the switch's */
+		cfg->admission.queue = (struct bl_limit_cfg){ 0 };
 		if (!cfg->ncpus)
 			cfg->ncpus = 1; /* CPU 0, as the switches: beacons start where they are forwarded */
 		cfg->skew_ns = lab->spec.skew_ns[n->index - 1];

@@ -128,6 +128,8 @@ static int open_nodes(struct tree *t)
 		free(cfg.fdb);
 		if (e)
 			return cli_fail("%s: %s", n->name, err.text);
+		if (lab_bl0(t->lab, n))
+			return 1;
 	}
 	out_progress_end();
 	return 0;

@@ -123,7 +123,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp common_argp = { .options = common_options, .parser = parse_common };
-static const struct argp_child node_children[] = { cmd_globals_child, { &common_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child node_children[] = { cmd_globals_child, { &common_argp, 0, NULL, 0 }, { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp_option switch_options[] = {
 	{ "host-port", KEY_HOST_PORT, "IFNAME", 0, "a port with a host behind it; may be repeated", 0 },
@@ -182,6 +182,7 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 
 	if (key == ARGP_KEY_INIT) {
 		state->child_inputs[1] = a;
+		state->child_inputs[2] = &a->cfg.admission;
 		return 0;
 	}
 	if (a->config_pass) /* ports and fdb entries must not be taken twice */
@@ -237,6 +238,7 @@ static error_t parse_host(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[1] = a;
+		state->child_inputs[2] = &a->cfg.admission;
 		return 0;
 	case 'i':
 	case ARGP_KEY_ARG:

@@ -188,7 +188,8 @@ static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *co
 
 static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
 {
-	static const char *const dirs[BL_HC_COUNT] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local" };
+	static const char *const dirs[BL_HC_COUNT] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local",
+							 [BL_HC_HOLD] = "hold",	[BL_HC_PACE] = "pace" };
 	char nic[16];
 	uint32_t i;
 
@@ -196,7 +197,7 @@ static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *coun
 	for (i = 0; i < BL_HC_COUNT; i++) {
 		out[i].key = i;
 		out[i].role = dirs[i];
-		snprintf(out[i].name, sizeof(out[i].name), "%s", i == BL_HC_LOCAL ? "lo" : nic);
+		snprintf(out[i].name, sizeof(out[i].name), "%s", i == BL_HC_LOCAL ? "lo" : i == BL_HC_HOLD ? "bl0d" : nic);
 		out[i].n = counts[i];
 	}
 	return BL_HC_COUNT;

@@ -13,6 +13,7 @@
 
 #include "../bpf/clock_core.h"
 #include "cmd.h"
+#include "show.h"
 
 #define MEMORY_LIMIT (64ull << 20) /* of kernel memory for one node's maps: what a rack's operator has to reckon with */
 
@@ -33,24 +34,27 @@ static error_t parse_show(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const char *node_name(const struct bl_node_ref *ref)
+const char *node_name(const struct bl_node_ref *ref)
 {
 	return ref->meta.name[0] ? ref->meta.name : role_name(ref->role);
 }
 
-/**
- * show - the frame of every `barline show X`: parse, find the nodes, collect rows from each, print.
- */
-static int show(int argc, char **argv, const char *doc, const char *key, int (*collect)(const struct bl_node_ref *, json_t *),
-		const struct col *cols, size_t ncols, const char *none)
+int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs)
 {
 	const struct argp argp = { .options = show_options, .parser = parse_show, .doc = doc, .children = cmd_globals };
+
+	cmd_parse(&argp, argc, argv, NULL);
+	return nodes_here(refs, all_nodes);
+}
+
+int show_rows(int argc, char **argv, const char *doc, const char *key, int (*collect)(const struct bl_node_ref *, json_t *), const struct col *cols,
+	      size_t ncols, const char *none)
+{
 	struct bl_node_ref *refs;
 	json_t *rows;
 	int n, i, err = 0;
 
-	cmd_parse(&argp, argc, argv, NULL);
-	n = nodes_here(&refs, all_nodes);
+	n = show_nodes(argc, argv, doc, &refs);
 	if (n < 0)
 		return 1;
 	rows = json_array();
@@ -63,7 +67,6 @@ static int show(int argc, char **argv, const char *doc, const char *key, int (*c
 	}
 	return out_rows(key, rows, cols, ncols, none);
 }
-#define SHOW(doc, key, collect, cols, none) show(argc, argv, doc, key, collect, cols, sizeof(cols) / sizeof((cols)[0]), none)
 
 static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 {
@@ -468,16 +471,13 @@ int cmd_show_maps(int argc, char **argv)
 {
 	static const struct col cols[] = { { "node", "NODE", 's' },	     { "map", "MAP", 's' },		{ "id", "ID", 'd' },
 					   { "entries", "ENTRIES", 'd' }, { "value_bytes", "VALUE", 'd' }, { "bytes", "MEMORY", 'k' } };
-	const struct argp argp = { .options = show_options, .parser = parse_show, .children = cmd_globals,
-				   .doc = "barline show maps - kernel memory of the nodes, by map" };
 	struct bl_node_ref *refs;
 	char a[32], b[32];
 	json_t *rows, *t;
 	int n, err = 0;
 	size_t i;
 
-	cmd_parse(&argp, argc, argv, NULL);
-	n = nodes_here(&refs, all_nodes);
+	n = show_nodes(argc, argv, "barline show maps - kernel memory of the nodes, by map", &refs);
 	if (n < 0)
 		return 1;
 	rows = json_array();

@@ -13,6 +13,7 @@ local ETHERTYPE = 0x88B5
 local PORTS = "61696-61951"
 local HEADER_LEN = 24
 local BEACON_LEN = 8
+local RSV_BODY_LEN = 22
 local SETS_MAX = 8
 local ITEMS_MAX = 64
 local ITEM_REF = 0xFFFF
@@ -26,8 +27,11 @@ local opcodes = {
 	[4] = "nak",
 	[5] = "probe",
 	[6] = "beacon",
+	[7] = "rsv",
+	[8] = "grt",
+	[9] = "release",
 }
-local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON = 1, 2, 3, 4, 5, 6
+local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON, OP_RSV, OP_GRT, OP_RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 local naks = {
 	[1] = "late",
@@ -75,6 +79,17 @@ local f = {
 	frames = ProtoField.uint32("barline.frames", "Frames", base.DEC),
 	why = ProtoField.uint8("barline.why", "Reason", base.DEC, naks),
 	nak_item = ProtoField.uint8("barline.nak_item", "Item (255: all)", base.DEC),
+
+	rsv_mac = ProtoField.ether("barline.rsv.mac", "Burst's other end"),
+	rsv_bytes = ProtoField.uint32("barline.rsv.bytes", "Bytes of frame", base.DEC),
+	in_wait = ProtoField.uint32("barline.rsv.in_wait", "Wait at the input (ns)", base.DEC),
+	out_wait = ProtoField.uint32("barline.rsv.out_wait", "Wait at the output (ns)", base.DEC),
+	rsv_flags = ProtoField.uint8("barline.rsv.flags", "Reservation flags", base.HEX),
+	rsv_early = ProtoField.bool("barline.rsv.early", "Burst follows at once", 8, nil, 0x01),
+	grt_passed = ProtoField.bool("barline.rsv.passed", "Unsolicited burst is let through", 8, nil, 0x02),
+	grt_refused = ProtoField.bool("barline.rsv.refused", "Refused", 8, nil, 0x04),
+	grt_copy = ProtoField.bool("barline.rsv.copy", "Copy for the receiver", 8, nil, 0x08),
+	cookie = ProtoField.uint16("barline.rsv.cookie", "Cookie", base.HEX),
 }
 barline.fields = f
 
@@ -242,6 +257,32 @@ local function dissect_probe(buf, tree)
 	return ""
 end
 
+local function dissect_rsv(buf, tree)
+	if buf:len() < RSV_BODY_LEN then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	local flags = buf(18, 1):uint()
+	local sub
+
+	tree:add(f.rsv_mac, buf(0, 6))
+	tree:add(f.rsv_bytes, buf(6, 4))
+	tree:add(f.in_wait, buf(10, 4))
+	tree:add(f.out_wait, buf(14, 4))
+	sub = tree:add(f.rsv_flags, buf(18, 1))
+	sub:add(f.rsv_early, buf(18, 1))
+	sub:add(f.grt_passed, buf(18, 1))
+	sub:add(f.grt_refused, buf(18, 1))
+	sub:add(f.grt_copy, buf(18, 1))
+	tree:add(f.cookie, buf(20, 2))
+	if buf(6, 4):uint() == 0 or flags > 15 then
+		tree:add_proto_expert_info(e.body)
+	end
+	return string.format(" %s bytes=%u in=%u out=%u%s%s%s%s", tostring(buf(0, 6):ether()), buf(6, 4):uint(), buf(10, 4):uint(), buf(14, 4):uint(),
+			     flags % 2 >= 1 and " early" or "", flags % 4 >= 2 and " passed" or "", flags % 8 >= 4 and " refused" or "",
+			     flags % 16 >= 8 and " copy" or "")
+end
+
 local bodies = {
 	[OP_DATA] = dissect_data,
 	[OP_FRAG] = dissect_frag,
@@ -249,6 +290,9 @@ local bodies = {
 	[OP_NAK] = dissect_nak,
 	[OP_PROBE] = dissect_probe,
 	[OP_BEACON] = dissect_beacon,
+	[OP_RSV] = dissect_rsv,
+	[OP_GRT] = dissect_rsv,
+	[OP_RELEASE] = dissect_rsv,
 }
 
 local function dissect(buf, pinfo, root, link)
@@ -284,7 +328,7 @@ local function dissect(buf, pinfo, root, link)
 		pinfo.cols.info = "version " .. version
 		return buf:len()
 	end
-	if not bodies[op] or (op == OP_BEACON) ~= link then
+	if not bodies[op] or (op >= OP_BEACON) ~= link then
 		tree:add_proto_expert_info(e.opcode)
 		pinfo.cols.info = info
 		return buf:len()

@@ -3,7 +3,8 @@
  * Attach programs to interfaces by pinned bpf_links. A link that is there gets its program swapped by bpf_link_update, which loses no frame (DESIGN
  * 6); only where there is none is one made. Without tcx (kernels before 6.6) egress programs are clsact filters, replaced in one netlink request.
  *
- * Pins are links/xdp-IFNAME and links/egress-IFNAME, with ':' for '.', which bpffs does not take and interface names cannot contain.
+ * Pins are links/KIND-IFNAME, with ':' for '.', which bpffs does not take and interface names cannot contain. Kinds: xdp (a port, or the NIC of a host), hold and
+ * pass (XDP on the two ends of bl0), egress and ingress (tc).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,9 @@
 #include <linux/if_link.h>
 #include "node_priv.h"
 
-#define TCX_EGRESS 47 /* BPF_TCX_EGRESS; Debian 12's headers end before it */
+/* BPF_TCX_INGRESS, BPF_TCX_EGRESS; Debian 12's headers end before them */
+#define TCX_INGRESS 46
+#define TCX_EGRESS  47
 
 bool bl_no_tcx;
 
@@ -149,7 +152,7 @@ static int xdp_refused(const struct bl_iface *i, enum bl_xdp_mode mode, int e, s
 	return bl_fail(err, e, "cannot attach the XDP program to %s: %s", i->name, strerror(e));
 }
 
-int bl_attach_xdp(struct bl_attached *a, const char *dir, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err)
+int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err)
 {
 	const struct bl_iface *i = &a->iface;
 	enum bl_xdp_mode now;
@@ -157,7 +160,7 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, int prog_fd, enum bl_x
 	int link, rc, flags;
 	uint32_t id;
 
-	link_path(path, sizeof(path), dir, "xdp", i->name);
+	link_path(path, sizeof(path), dir, kind, i->name);
 	link = bpf_obj_get(path);
 	if (link >= 0) {
 		uint32_t at = link_ifindex(link);
@@ -200,9 +203,14 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, int prog_fd, enum bl_x
 	return 0;
 }
 
-static int clsact_attach(const struct bl_iface *i, int prog_fd, struct bl_err *err)
+static const char *tc_name(bool ingress)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = BPF_TC_EGRESS);
+	return ingress ? "ingress" : "egress";
+}
+
+static int clsact_attach(const struct bl_iface *i, bool ingress, int prog_fd, struct bl_err *err)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY, .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
 	int rc;
 
@@ -211,24 +219,24 @@ static int clsact_attach(const struct bl_iface *i, int prog_fd, struct bl_err *e
 		return bl_fail(err, -rc, "cannot add the clsact qdisc to %s: %s; the kernel needs CONFIG_NET_SCH_INGRESS, or tcx (6.6)", i->name, strerror(-rc));
 	rc = bpf_tc_attach(&hook, &o);
 	if (rc)
-		return bl_fail(err, -rc, "cannot attach the egress filter to %s: %s; the kernel needs CONFIG_NET_CLS_BPF", i->name, strerror(-rc));
+		return bl_fail(err, -rc, "cannot attach the %s filter to %s: %s; the kernel needs CONFIG_NET_CLS_BPF", tc_name(ingress), i->name, strerror(-rc));
 	return 0;
 }
 
-int bl_attach_egress(struct bl_attached *a, const char *dir, int prog_fd, struct bl_err *err)
+int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd, struct bl_err *err)
 {
 	const struct bl_iface *i = &a->iface;
 	char path[BL_PATH_MAX];
 	int link, rc;
 
-	link_path(path, sizeof(path), dir, "egress", i->name);
+	link_path(path, sizeof(path), dir, tc_name(ingress), i->name);
 	link = bpf_obj_get(path);
 	if (link >= 0) {
 		if (link_ifindex(link) == (uint32_t)i->ifindex) {
 			rc = bpf_link_update(link, prog_fd, NULL) ? -errno : 0;
 			close(link);
 			if (rc)
-				return bl_fail(err, -rc, "cannot swap the egress program of %s: %s", i->name, strerror(-rc));
+				return bl_fail(err, -rc, "cannot swap the %s program of %s: %s", tc_name(ingress), i->name, strerror(-rc));
 			a->egress = "tcx";
 			return 0;
 		}
@@ -237,7 +245,7 @@ int bl_attach_egress(struct bl_attached *a, const char *dir, int prog_fd, struct
 		unlink(path);
 	}
 	if (!bl_no_tcx) {
-		link = bpf_link_create(prog_fd, i->ifindex, (enum bpf_attach_type)TCX_EGRESS, NULL);
+		link = bpf_link_create(prog_fd, i->ifindex, (enum bpf_attach_type)(ingress ? TCX_INGRESS : TCX_EGRESS), NULL);
 		if (link >= 0) {
 			rc = bl_pin_over(link, path, err);
 			close(link);
@@ -246,34 +254,57 @@ int bl_attach_egress(struct bl_attached *a, const char *dir, int prog_fd, struct
 		}
 		/* an attach type that the kernel does not know is EINVAL; anything else has a reason that clsact would share */
 		if (errno != EINVAL)
-			return bl_fail(err, errno, "cannot attach the egress program to %s: %s", i->name, strerror(errno));
+			return bl_fail(err, errno, "cannot attach the %s program to %s: %s", tc_name(ingress), i->name, strerror(errno));
 	}
 	a->egress = "clsact";
-	return clsact_attach(i, prog_fd, err);
+	return clsact_attach(i, ingress, prog_fd, err);
 }
 
 /* Remove our filter; the qdisc stays, others may use it. */
+static void clsact_detach(const struct bl_iface *i, bool ingress)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
+	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+	int fd;
+
+	if (bpf_tc_query(&hook, &q))
+		return;
+	fd = bpf_prog_get_fd_by_id(q.prog_id);
+	if (fd < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strncmp(info.name, "bl_host_", 8))
+		bpf_tc_detach(&hook, &o);
+	close(fd);
+}
+
+void bl_detach_ingress(const char *dir, const char *ifname)
+{
+	char path[BL_PATH_MAX];
+	struct bl_iface i;
+	int link;
+
+	link_path(path, sizeof(path), dir, tc_name(true), ifname);
+	link = bpf_obj_get(path);
+	if (link >= 0) {
+		bpf_link_detach(link);
+		close(link);
+		unlink(path);
+	} else if (!bl_iface_get(&i, ifname, NULL)) {
+		clsact_detach(&i, true);
+	}
+}
+
 void bl_detach_clsact(const char *ifname)
 {
 	struct bl_iface i;
 
-	if (!bl_iface_get(&i, ifname, NULL)) {
-		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i.ifindex, .attach_point = BPF_TC_EGRESS);
-		LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
-		LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
-		struct bpf_prog_info info = {};
-		uint32_t len = sizeof(info);
-		int fd;
-
-		if (bpf_tc_query(&hook, &q))
-			return;
-		fd = bpf_prog_get_fd_by_id(q.prog_id);
-		if (fd < 0)
-			return;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strncmp(info.name, "bl_host_", 8))
-			bpf_tc_detach(&hook, &o);
-		close(fd);
-	}
+	if (bl_iface_get(&i, ifname, NULL))
+		return;
+	clsact_detach(&i, false);
+	clsact_detach(&i, true);
 }
 
 struct detach {

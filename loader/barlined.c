@@ -110,6 +110,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	struct bl_err err;
 
 	switch (key) {
+	case ARGP_KEY_INIT: st->child_inputs[0] = &c->admission; break;
 	case 'c':
 		if (c->role == BL_ROLE_NONE)
 			argp_error(st, "say switch or host before -c");
@@ -243,7 +244,8 @@ static int report(const struct args *a, const struct bl_err *err)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = { options, parse_opt, "switch|host", "barlined runs one switch or one host of a barline rack.", NULL, NULL, NULL };
+	static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = { options, parse_opt, "switch|host", "barlined runs one switch or one host of a barline rack.", children, NULL, NULL };
 	struct args a = {};
 	struct bl_err err = {};
 	enum bl_role role;

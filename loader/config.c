@@ -11,6 +11,7 @@
  *	  - { interface: swp2, role: up, home_cpu: 1 }
  *	fdb:
  *	  - { mac: 02:00:00:00:00:01, port: swp1 }
+ *	admission: { policy: pl2, rate: 10gbit }
  *
  * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here, and the line is found again in the text.
  */
@@ -21,11 +22,35 @@
 #include <string.h>
 #include <cyaml/cyaml.h>
 #include "node_priv.h"
+#include "rate.h"
 
 struct file_port {
 	char *interface;
 	uint8_t role;
 	int *home_cpu;
+	char *rate;
+	bool outside;
+};
+
+struct file_limit {
+	uint8_t class;
+	uint32_t frames, bytes, mark_bytes;
+};
+
+/* The names say hold_ on hosts and queue_ on switches. */
+struct file_admission {
+	uint8_t policy;
+	char *rate;
+	uint32_t slots;
+	uint32_t hold_frames, hold_bytes, queue_frames, queue_bytes, mark_bytes;
+	struct file_limit *limits;
+	unsigned int limits_count;
+	uint8_t pacer;
+	int *cpu;
+	char *bl0, *bl0d;
+	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
+	uint8_t allocator;
+	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 };
 
 struct file_fdb {
@@ -49,12 +74,23 @@ struct file {
 	unsigned int ports_count;
 	struct file_fdb *fdb;
 	unsigned int fdb_count;
+	struct file_admission *admission;
 };
 
 static const cyaml_strval_t roles[] = { { "switch", BL_ROLE_SWITCH }, { "host", BL_ROLE_HOST } };
 static const cyaml_strval_t modes[] = { { "native", BL_XDP_NATIVE }, { "generic", BL_XDP_GENERIC } };
 static const cyaml_strval_t forwards[] = { { "l3", BL_FWD_L3 }, { "l2", BL_FWD_L2 } };
 static const cyaml_strval_t port_roles[] = { { "host", BL_PORT_HOST }, { "up", BL_PORT_UP }, { "down", BL_PORT_DOWN } };
+#define POLICY(sym, name) { name, BL_POLICY_##sym },
+static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };
+#undef POLICY
+#define ALLOCATOR(sym, name) { name, BL_ALLOC_##sym },
+static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
+#undef ALLOCATOR
+static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
+static const cyaml_strval_t classes[] = { { "control", BL_CL_CONTROL }, { "token0", BL_CL_TOKEN0 }, { "token1", BL_CL_TOKEN0 + 1 }, { "token2", BL_CL_TOKEN0 + 2 },
+					  { "token3", BL_CL_TOKEN0 + 3 }, { "token4", BL_CL_TOKEN0 + 4 }, { "token5", BL_CL_TOKEN0 + 5 },
+					  { "data", BL_CL_DATA }, { "unscheduled", BL_CL_UNSCHED } };
 
 #define OPT (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)
@@ -65,6 +101,8 @@ static const cyaml_schema_field_t port_fields[] = {
 	CYAML_FIELD_STRING_PTR("interface", CYAML_FLAG_POINTER, struct file_port, interface, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_ENUM("role", ENUM, struct file_port, role, port_roles, CYAML_ARRAY_LEN(port_roles)),
 	CYAML_FIELD_INT_PTR("home_cpu", OPT | CYAML_FLAG_POINTER, struct file_port, home_cpu),
+	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct file_port, rate, 1, 31),
+	CYAML_FIELD_BOOL("outside", OPT, struct file_port, outside),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t port_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_port, port_fields) };
@@ -75,6 +113,31 @@ static const cyaml_schema_field_t fdb_fields[] = {
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t fdb_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_fdb, fdb_fields) };
+
+static const cyaml_schema_field_t limit_fields[] = {
+	CYAML_FIELD_ENUM("class", ENUM, struct file_limit, class, classes, CYAML_ARRAY_LEN(classes)),
+	CYAML_FIELD_UINT("frames", OPT, struct file_limit, frames),
+	CYAML_FIELD_UINT("bytes", OPT, struct file_limit, bytes),
+	CYAML_FIELD_UINT("mark_bytes", OPT, struct file_limit, mark_bytes),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t limit_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_limit, limit_fields) };
+
+#define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct file_admission, name)
+static const cyaml_schema_field_t admission_fields[] = {
+	CYAML_FIELD_ENUM("policy", ENUM, struct file_admission, policy, policies, CYAML_ARRAY_LEN(policies)),
+	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct file_admission, rate, 1, 31),
+	NUMBER(slots), NUMBER(hold_frames), NUMBER(hold_bytes), NUMBER(queue_frames), NUMBER(queue_bytes), NUMBER(mark_bytes),
+	CYAML_FIELD_SEQUENCE("limits", OPT | CYAML_FLAG_POINTER, struct file_admission, limits, &limit_value, 1, BL_CL_COUNT),
+	CYAML_FIELD_ENUM("pacer", OPT | ENUM, struct file_admission, pacer, pacers, CYAML_ARRAY_LEN(pacers)),
+	CYAML_FIELD_INT_PTR("cpu", OPT | CYAML_FLAG_POINTER, struct file_admission, cpu),
+	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1, IFNAMSIZ - 1),
+	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us),
+	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
+	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
+	CYAML_FIELD_END
+};
 
 static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_ENUM_PTR("role", OPT | ENUM | CYAML_FLAG_POINTER, struct file, role, roles, CYAML_ARRAY_LEN(roles)),
@@ -91,6 +154,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
 	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
+	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission, admission_fields),
 	CYAML_FIELD_SEQUENCE("cpus", OPT | CYAML_FLAG_POINTER, struct file, cpus, &cpu_value, 1, BL_LANES_MAX),
 	CYAML_FIELD_SEQUENCE("ports", OPT | CYAML_FLAG_POINTER, struct file, ports, &port_value, 1, BL_SW_PORTS_MAX),
 	CYAML_FIELD_SEQUENCE("fdb", OPT | CYAML_FLAG_POINTER, struct file, fdb, &fdb_value, 0, BL_FDB_BUCKETS * BL_FDB_WAYS),
@@ -258,6 +322,91 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 	return 0;
 }
 
+static int take_rate(uint64_t *to, const char *text, const char *path, unsigned int nth, struct bl_err *err)
+{
+	if (!text || bl_rate_parse(text, to))
+		return 0;
+	return bad(path, "rate", nth, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", text);
+}
+
+/* @key is of one role only */
+#define ONLY(role_, key) { #key, role_, f->key != 0 }
+
+static int admission_keys(const struct file_admission *f, enum bl_role role, const char *path, struct bl_err *err)
+{
+	const struct {
+		const char *key;
+		enum bl_role role;
+		bool there;
+	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, k),
+		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
+		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
+		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
+	unsigned int k;
+
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+		if (v[k].there && v[k].role != role)
+			return bad(path, v[k].key, 0, err, "admission: %s is a key of %s", v[k].key, role == BL_ROLE_HOST ? "switches" : "hosts");
+	return 0;
+}
+
+static int take_admission(struct bl_node_cfg *cfg, const struct file *file, const char *path, struct bl_err *err)
+{
+	const struct file_admission *f = file->admission;
+	struct bl_admission_cfg *a = &cfg->admission;
+	struct bl_node_cfg whole;
+	struct bl_err why;
+	unsigned int k, nth = 0;
+	int rc = 0;
+
+	/* rates of ports that stand before admission's in the file are found before it */
+	for (k = 0; k < file->ports_count; k++)
+		if (file->ports[k].rate && line_of(path, "rate", nth) < line_of(path, "admission", 0))
+			nth++;
+	if (!f) {
+		for (k = 0; k < file->ports_count; k++)
+			if (file->ports[k].rate || file->ports[k].outside)
+				return bad(path, file->ports[k].rate ? "rate" : "outside", 0, err, "needs admission: without it nothing is metered and nothing reserved");
+		return 0;
+	}
+	rc = admission_keys(f, cfg->role, path, err);
+	if (!rc)
+		rc = take_rate(&a->rate_bps, f->rate, path, nth, err);
+	for (k = 0; k < file->ports_count && !rc; k++) {
+		rc = take_rate(&cfg->ports[k].rate_bps, file->ports[k].rate, path, k, err);
+		cfg->ports[k].outside = file->ports[k].outside;
+	}
+	if (rc)
+		return rc;
+	a->on = true;
+	a->policy = (enum bl_policy)f->policy;
+	a->allocator = (enum bl_allocator)f->allocator;
+	a->slots = f->slots;
+	a->queue = (struct bl_limit_cfg){ f->hold_frames + f->queue_frames, f->hold_bytes + f->queue_bytes, f->mark_bytes };
+	for (k = 0; k < f->limits_count; k++)
+		a->limit[f->limits[k].class] = (struct bl_limit_cfg){ f->limits[k].frames, f->limits[k].bytes, f->limits[k].mark_bytes };
+	a->spin = f->pacer;
+	if (f->cpu && (*f->cpu < 0 || *f->cpu >= BL_SW_CPUS_MAX))
+		return bad(path, "cpu", 0, err, "CPU %d: 0 to %d", *f->cpu, BL_SW_CPUS_MAX - 1);
+	a->pacer_cpu = f->cpu ? (uint32_t)*f->cpu + 1 : 0;
+	snprintf(a->bl0, sizeof(a->bl0), "%s", f->bl0 ? f->bl0 : "");
+	snprintf(a->bl0d, sizeof(a->bl0d), "%s", f->bl0d ? f->bl0d : "");
+	a->k = f->k;
+	a->t_slots = f->t_slots;
+	a->t_us = f->t_us;
+	a->recent_us = f->recent_us;
+	a->retry_us = f->retry_us;
+	a->coming_us = f->coming_us;
+	a->refuse_us = f->refuse_us;
+	a->far_us = f->far_us;
+	a->lapse_us = f->lapse_us;
+	a->outside_percent = f->outside_percent;
+	/* what goes beyond one key */
+	whole = *cfg;
+	bl_admission_defaults(&whole);
+	return bl_admission_check(&whole, &why) ? bad(path, "admission", 0, err, "%s", why.text) : 0;
+}
+
 static void take(struct bl_node_cfg *cfg, const struct file *f)
 {
 	if (f->name)
@@ -310,6 +459,8 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 		take(cfg, f);
 	if (!rc)
 		rc = fill_lists(cfg, f, path, err);
+	if (!rc)
+		rc = take_admission(cfg, f, path, err);
 	cyaml_free(&how, &top, f, 0);
 	if (rc)
 		bl_config_free(cfg);

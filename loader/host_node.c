@@ -83,14 +83,28 @@ static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const st
 		rc = bl_iface_get(&n->att[1].iface, "lo", err);
 	/* Egress first: from the first barrier that comes in on, what goes out must carry one too. */
 	if (!rc)
-		rc = bl_attach_egress(&n->att[1], n->dir, bpf_program__fd(skel->progs.bl_host_local), err);
+		rc = bl_attach_tc(&n->att[1], n->dir, false, bpf_program__fd(skel->progs.bl_host_local), err);
 	if (!rc)
-		rc = bl_attach_egress(&n->att[0], n->dir, bpf_program__fd(skel->progs.bl_host_egress), err);
+		rc = bl_attach_tc(&n->att[0], n->dir, false, bpf_program__fd(skel->progs.bl_host_egress), err);
 	if (!rc)
-		rc = bl_attach_xdp(&n->att[0], n->dir, bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode, cfg->replace, err);
+		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp", bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode, cfg->replace, err);
 	if (!rc)
 		n->natt = 2;
 	return rc;
+}
+
+/* bl0 and the pacer; or, if the configuration has no admission any more, their end. */
+static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+{
+	int rc;
+
+	if (!n->cfg.admission.on) {
+		if (!n->fresh && bpf_object__find_map_by_name(skel->obj, BL_MAP_HOLD_CFG))
+			bl_admission_host_on(n, skel->obj, NULL, 0, 0, NULL);
+		return n->fresh ? 0 : bl_bl0_remove(n->dir, err);
+	}
+	rc = bl_bl0_open(n, skel->obj, err);
+	return rc ? rc : bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, err);
 }
 
 /* The NIC that the pins are of; a host has one. */
@@ -102,6 +116,7 @@ static int other_nic(const char *path, const char *name, int link_fd, uint32_t i
 
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
+	const char *anew[BL_ADMISSION_MAPS + 1] = {};
 	struct bl_host *skel;
 	struct bl_iface nic;
 	uint32_t ifindex;
@@ -120,7 +135,9 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	skel = bl_host__open();
 	if (!skel)
 		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
-	rc = n->fresh ? 0 : bl_maps_reuse(skel->obj, n->dir, NULL, err);
+	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
+	if (!rc && !n->fresh)
+		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);
 	if (rc)
 		goto out;
 	rc = bl_host__load(skel);
@@ -138,9 +155,13 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = keep_fds(n, skel, err);
 	if (!rc)
+		rc = bl_admission_fill(n, cfg, skel->obj, NULL, err);
+	if (!rc)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_all(n, cfg, &nic, skel, err);
+	if (!rc)
+		rc = admission(n, skel, err);
 out:
 	bl_host__destroy(skel);
 	return rc;

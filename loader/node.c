@@ -31,6 +31,7 @@ static void defaults(struct bl_node_cfg *c)
 		c->port_count = BL_PORT_COUNT;
 	if (!c->port_base)
 		c->port_base = BL_PORT_BASE;
+	bl_admission_defaults(c);
 }
 
 static int check(const struct bl_node_cfg *c, struct bl_err *err)
@@ -101,6 +102,7 @@ static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
 {
 	if (!n->fresh)
 		return;
+	bl_bl0_remove(n->dir, NULL);
 	bl_detach_links(n->dir, NULL, NULL);
 	if (n->cfg.role == BL_ROLE_HOST) {
 		bl_detach_clsact(cfg->ifname);
@@ -162,8 +164,17 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->next = s->nodes;
 	s->nodes = n;
 	rc = check(&n->cfg, err);
+	if (!rc) {
+		struct bl_node_cfg whole = n->cfg;
+
+		whole.ports = cfg->ports;
+		whole.ports_count = cfg->ports_count;
+		rc = bl_admission_check(&whole, err);
+	}
 	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons)
 		rc = bl_beacon_start(s, err);
+	if (!rc && bl_admission_paced(cfg))
+		rc = bl_pacer_start(s, bl_admission_cpu(&n->cfg), err);
 	if (!rc)
 		rc = bl_netns_enter(cfg->netns, &old, err);
 	if (!rc) {
@@ -193,6 +204,7 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
 	bl_endpoints_close(n);
 	bl_clock_close(n);
@@ -238,11 +250,14 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 	lock = bl_node_lock(role, ino, err);
 	if (lock < 0)
 		return lock;
+	rc = 0;
 	if (role == BL_ROLE_HOST) {
+		rc = bl_bl0_remove(dir, err);
 		bl_links_each(dir, clsact_of, NULL);
 		bl_detach_clsact("lo");
 	}
-	rc = bl_detach_links(dir, NULL, err);
+	if (!rc)
+		rc = bl_detach_links(dir, NULL, err);
 	if (!rc) {
 		rc = bl_dir_remove(dir);
 		if (rc)

@@ -17,6 +17,8 @@
 #include "../maps/host_abi.h"
 #include "../maps/meta_abi.h"
 #include "../maps/clock_abi.h"
+#include "../maps/hold_abi.h"
+#include "../maps/reserve_abi.h"
 
 /** struct bl_err - what failed, on what, and the next step, in one sentence. */
 struct bl_err {
@@ -29,15 +31,51 @@ extern int bl_log_level;
 
 enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 
+/** struct bl_port_cfg - @rate_bps: bits per second at which the port is metered; 0: what admission.rate_bps says. */
 struct bl_port_cfg {
 	char ifname[16];
 	uint8_t role;	 /* enum bl_port_role */
 	int home_cpu;	 /* -1: the loader spreads ports over the datapath CPUs in order */
+	uint64_t rate_bps;
+	bool outside;	 /* leads out of the rack: what comes from there needs no promise; up-links always do */
 };
 
 struct bl_fdb_cfg {
 	uint8_t mac[6];
 	char ifname[16]; /* output port */
+};
+
+/** struct bl_limit_cfg - of one class of queues; 0: as the others. */
+struct bl_limit_cfg {
+	uint32_t frames, bytes, mark_bytes;
+};
+
+/**
+ * struct bl_admission_cfg - admission on a host (bl0, hold queues) or on a switch (metered ports, reservations). In every number 0 is the default.
+ * @on: there is admission. Without it the rest is ignored, and its maps stay small.
+ * @policy: enum bl_policy. On a switch, pl2: reservations are made.
+ * @rate_bps: bits per second: of a host's NIC; 0: as fast as it goes. Of each port of a switch that has no rate of its own; 0: not metered.
+ * @slots: frames that all queues of the node hold together; BL_SLOTS.
+ * @queue: limits of each queue: hold queues, output queues of ports. 256 frames, as many full ones in bytes, and ECN marks above 64 KiB on a host, none on a switch.
+ * @limit: the same for one class of a switch's queues.
+ * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus.
+ * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. See struct bl_hold_cfg.
+ * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
+ *	See struct bl_rsv_cfg.
+ */
+struct bl_admission_cfg {
+	bool on;
+	enum bl_policy policy;
+	uint64_t rate_bps;
+	uint32_t slots;
+	struct bl_limit_cfg queue, limit[BL_CL_COUNT];
+	bool spin;
+	uint32_t pacer_cpu;
+	char bl0[16], bl0d[16];
+	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
+	enum bl_allocator allocator;
+	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 };
 
 /**
@@ -66,6 +104,7 @@ struct bl_node_cfg {
 	uint64_t clock_base_ns;
 	bool replace;
 	bool no_beacons;		/* host: do not send beacons (tests) */
+	struct bl_admission_cfg admission;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
 	/* switch */
@@ -131,6 +170,32 @@ struct bl_counts {
 int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys);
 /** bl_bpffs_mount - make sure that our bpffs is mounted. */
 int bl_bpffs_mount(struct bl_err *err);
+
+/* bl0.c */
+/** bl_bl0_mac - address of bl0 on a host whose NIC has this one. */
+void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
+
+/* admission.c */
+/**
+ * struct bl_admission_set - what `barline admission set` changes on a running node. -1: leave it.
+ */
+struct bl_admission_set {
+	int policy, allocator;
+	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, refuse_us, far_us, lapse_us, outside_percent;
+};
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+/** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
+int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
+const char *bl_policy_name(unsigned int policy);
+const char *bl_allocator_name(unsigned int allocator);
+const char *bl_class_name(unsigned int class);
+int bl_policy_by_name(const char *name);    /* -1: none */
+int bl_allocator_by_name(const char *name); /* -1: none */
+int bl_class_by_name(const char *name);	    /* -1: none */
+
+/* admission_argp.c */
+struct argp;
+extern const struct argp bl_admission_argp; /* its input: struct bl_admission_cfg */
 
 /* netns.c */
 /** bl_netns_enter - switch this thread to a namespace given as a path or an ip-netns(8) name; *old gets an fd to return with. */

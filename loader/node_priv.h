@@ -9,6 +9,8 @@
 #include <net/if.h>
 #include <systemd/sd-event.h>
 #include "node.h"
+#include "../maps/hold_abi.h"
+#include "../maps/reserve_abi.h"
 
 #ifdef BARLINE_VERSION
 #define BL_BUILD	  BARLINE_VERSION
@@ -65,6 +67,28 @@ struct bl_ep {
 };
 
 struct bl_pending; /* a connection that has not asked yet; endpoint.c */
+struct bl_pace_thread;
+
+/**
+ * struct bl_pace - a node as its pacer's thread sees it; pacer.c. @thread: NULL: not paced. @place: in "pace_progs". @emitted: at the last look.
+ * @bell_read, @bell_written: positions in the bell's ring.
+ */
+struct bl_pace {
+	struct bl_pace *next;
+	struct bl_pace_thread *thread;
+	int prog_fd, due_fd, bell_fd;
+	struct bl_pace_page *page;
+	unsigned long *bell_read;
+	const unsigned long *bell_written;
+	uint64_t emitted;
+	uint32_t place;
+	bool spin;
+};
+
+/** struct bl_pace_fds - what bl_pacer_add() wants; it keeps duplicates. @due: a map with a struct bl_due. */
+struct bl_pace_fds {
+	int prog, page, due, bell;
+};
 
 /** struct bl_node - see node.h. Fields below a comment belong to the file that it names. */
 struct bl_node {
@@ -104,6 +128,10 @@ struct bl_node {
 	struct bl_pending *pending;
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
+	/* pacer.c */
+	struct bl_pace pace;
+	/* admission.c */
+	bool queues_fresh; /* queues, slots and reservations start empty */
 };
 
 /** struct bl_server - see node.h. */
@@ -118,6 +146,8 @@ struct bl_server {
 	pthread_mutex_t beacon_lock; /* guards the list below and the beacon_* fields of the nodes in it */
 	pthread_cond_t beacon_cond;
 	struct bl_node *beacon_nodes;
+	/* pacer.c */
+	struct bl_pace_thread *pace_threads;
 };
 
 /* pin.c */
@@ -152,8 +182,9 @@ int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err 
 
 /* attach.c */
 extern bool bl_no_tcx; /* tests: behave as a kernel without tcx */
-int bl_attach_xdp(struct bl_attached *a, const char *dir, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err);
-int bl_attach_egress(struct bl_attached *a, const char *dir, int prog_fd, struct bl_err *err);
+int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err);
+int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd, struct bl_err *err);
+void bl_detach_ingress(const char *dir, const char *ifname);
 int bl_detach_links(const char *dir, const char *only, struct bl_err *err); /* @only: an interface; NULL: all */
 void bl_detach_clsact(const char *ifname);
 
@@ -184,6 +215,30 @@ int bl_beacon_start(struct bl_server *s, struct bl_err *err); /* the thread; not
 int bl_beacon_add(struct bl_node *n, struct bl_err *err);
 void bl_beacon_remove(struct bl_node *n);
 void bl_beacon_stop(struct bl_server *s);
+
+/* admission.c. The object is that of the node's role; @nports: of a switch. */
+struct bpf_map;
+void bl_admission_defaults(struct bl_node_cfg *c);
+int bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
+bool bl_admission_paced(const struct bl_node_cfg *c);
+int bl_admission_cpu(const struct bl_node_cfg *c);
+uint64_t bl_admission_port_rate(const struct bl_node_cfg *c, const char *ifname);
+#define BL_ADMISSION_MAPS 8 /* names that bl_admission_size() may append to @anew */
+int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, uint32_t nports, const char **anew, struct bl_err *err);
+int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, const struct bl_sw_port *ports, struct bl_err *err);
+int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, struct bl_err *err);
+int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_t *mac, uint32_t nic, uint32_t bl0d, struct bl_err *err); /* @mac NULL: off */
+int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map, struct bl_err *err);
+
+/* bl0.c. The thread is in the host's namespace. */
+int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
+int bl_bl0_remove(const char *dir, struct bl_err *err);
+
+/* pacer.c */
+int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */
+int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, const struct bl_pace_fds *fds, struct bl_err *err);
+void bl_pacer_remove(struct bl_pace *p);
+void bl_pacer_stop(struct bl_server *s);
 
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);

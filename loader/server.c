@@ -103,6 +103,7 @@ void bl_server_free(struct bl_server *s)
 	while (s->nodes)
 		bl_node_close(s->nodes);
 	bl_beacon_stop(s);
+	bl_pacer_stop(s);
 	sd_event_unref(s->ev);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);

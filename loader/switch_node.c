@@ -18,6 +18,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include "../bpf/barrier_core.h"
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 #include "switch.skel.h"
@@ -139,6 +140,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		sp->ifindex = (uint32_t)p->iface[at].ifindex;
 		sp->role = c->role;
 		sp->mtu = (uint16_t)p->iface[at].mtu;
+		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
 		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));
 		memcpy(sp->name, p->iface[at].name, sizeof(sp->name));
 		role[at] = c->role;
@@ -174,6 +176,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->beacon_ns = n->cfg.beacon_us * 1000ULL;
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
 	sw->single_writer = !cfg->one_lane;
+	sw->admission = cfg->admission.on;
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
 	/* a port that comes later should not regroup the tree for a level that costs a comparison */
@@ -212,8 +215,8 @@ static int fill_trees(int fd, struct bl_err *err)
 
 	if (!t)
 		return bl_fail(err, ENOMEM, "out of memory");
-	for (k = 0; k < 2 * BL_TREE_LEAVES; k++)
-		t->node[k].b = t->node[k].c = BL_TIME_NONE;
+	memset(t, 0, sizeof(*t));
+	bl_tree_clear(t);
 	for (k = 0; k < BL_LANES_MAX * BL_SETS_MAX && !rc; k++)
 		rc = bl_map_set(fd, k, t, BL_MAP_SW_TREES, err);
 	free(t);
@@ -326,34 +329,33 @@ static int fill_maps(const struct bl_node *n, const struct plan *p, const struct
 	return rc;
 }
 
-/* Enlarges sw_ifindex and takes over the maps that go on. */
-static int reuse(const struct bl_node *n, const struct plan *p, struct bl_switch *skel, struct bl_err *err)
+/* Sizes what depends on ports and configuration, and takes over the maps that go on. */
+static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel, struct bl_err *err)
 {
 	static const char *const regroup[] = { BL_MAP_SW_CFG, BL_MAP_SW_PORTS, BL_MAP_SW_REGS, BL_MAP_SW_TREES, BL_MAP_SW_LANES };
-	const char *anew[8] = {};
+	const char *anew[8 + BL_ADMISSION_MAPS] = {};
 	struct bpf_map_info info = {};
 	uint32_t size, len = sizeof(info);
 	char path[BL_PATH_MAX];
-	int k = 0, fd;
+	int k = 0, fd, rc;
 
 	for (size = 1024; size <= p->max_ifindex; size *= 2)
 		;
 	if (bpf_map__set_max_entries(skel->maps.sw_ifindex, size))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_IFIDX);
-	if (n->fresh)
-		return 0;
-	if (p->regroup) {
+	if (!n->fresh && p->regroup) {
 		memcpy(anew, regroup, sizeof(regroup));
 		k = sizeof(regroup) / sizeof(regroup[0]);
 	}
 	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_SW_IFIDX);
-	fd = bpf_obj_get(path);
+	fd = n->fresh ? -1 : bpf_obj_get(path);
 	if (fd >= 0) {
 		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.max_entries < size)
 			anew[k++] = BL_MAP_SW_IFIDX;
 		close(fd);
 	}
-	return bl_maps_reuse(skel->obj, n->dir, anew, err);
+	rc = bl_admission_size(n, p->cfg, skel->obj, p->sw.nports, anew, err);
+	return rc || n->fresh ? rc : bl_maps_reuse(skel->obj, n->dir, anew, err);
 }
 
 static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
@@ -385,7 +387,7 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		a->port = (int)k;
 		a->role = p->port[k].role;
 		a->home_cpu = -1;
-		rc = bl_attach_xdp(a, n->dir, prog, p->cfg->mode, p->cfg->replace, err);
+		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
 		if (rc)
 			return rc;
 		n->natt++;
@@ -449,6 +451,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		goto out;
 	p->sw.tai_offset_s = n->clock->tai_offset_s;
 	rc = fill_maps(n, p, skel, err);
+	if (!rc)
+		rc = bl_admission_fill(n, cfg, skel->obj, p->port, err);
 	if (!rc && n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
@@ -456,6 +460,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	/* taking over: the names go to the new maps when the programs have */
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
+	if (!rc && bl_admission_paced(cfg))
+		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, err);
 	if (!rc && p->regroup)
 		bl_log(BL_LOG_INFO, "%s: ports were regrouped; inputs join again", n->meta.name);
 out:

@@ -20,7 +20,7 @@
 #define BL_MAP_RINGS	 "rings"
 
 /* the places of a host that count */
-enum bl_host_hook { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_COUNT };
+enum bl_host_hook { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_HOLD, BL_HC_PACE, BL_HC_CLONE, BL_HC_COUNT };
 
 #define BL_HC_MAX 8 /* room to grow: the size of struct bl_host_counts is ABI */
 _Static_assert(BL_HC_COUNT <= BL_HC_MAX, "hooks outgrew struct bl_host_counts");

@@ -5,6 +5,7 @@
 
 #include "common_maps.h"
 #include "host_abi.h"
+#include "hold_maps.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -5,7 +5,8 @@
  *   BL_RUN_DIR/bpf                          our bpffs, mounted by the loader where it is missing
  *   BL_RUN_DIR/bpf/{host,switch}-<netns>/   one node; <netns> is the inode number of its network namespace
  *       maps/<name>                         every map of the node
- *       links/{xdp,egress}-<ifname>         pinned bpf_links (tcx or XDP), ':' for '.', which bpffs does not take; clsact filters have no pin
+ *       links/<kind>-<ifname>               pinned bpf_links, ':' for '.', which bpffs does not take: xdp, egress, ingress (tcx; clsact filters have no
+ *                                           pin), hold and pass (XDP on bl0d and bl0)
  *   BL_RUN_DIR/<role>-<netns>.lock          locked (flock) by the process that serves or changes the node; holds its pid
  *   BL_RUN_DIR/host-<netns>.sock            the host daemon's socket, for libbarline
  */
@@ -16,7 +17,7 @@
 
 #define BL_RUN_DIR	"/run/barline"
 #define BL_META_MAGIC	0x6261726c696e6531ULL /* "barline1" */
-#define BL_ABI_VERSION	2 /* raised whenever a layout in maps/ changes; 2: counters by reason, then by port */
+#define BL_ABI_VERSION	3 /* raised whenever a layout in maps/ changes; 2: counters by reason, then by port; 3: trees by the greater of two */
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

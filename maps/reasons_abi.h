@@ -52,7 +52,32 @@
 	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to") \
 	X(BARRIER_OLD,     "barrier_old",     NOTE, "barrier below its register; ordinary, ignored") \
 	X(EXCLUDED,        "excluded",        NOTE, "silent input excluded from the barrier after dead_after") \
-	X(JOINED,          "joined",          NOTE, "input taken into the barrier")
+	X(JOINED,          "joined",          NOTE, "input taken into the barrier") \
+	X(STEERED,         "steered",         OK,   "handed to the thread of the port's datapath CPU; counted there once more, with how it ended") \
+	X(HELD,            "held",            OK,   "application's frame put into a hold queue") \
+	X(HOLD_FULL,       "hold_full",       DROP, "the destination's hold queue is full: the application sends faster than it may") \
+	X(NO_SLOT,         "no_slot",         DROP, "no free slot for a frame: all queues together hold as many as there are") \
+	X(HOLD_DESTS,      "hold_dests",      DROP, "more destinations than there are hold queues") \
+	X(FRAME_SIZE,      "frame_size",      DROP, "frame shorter or longer than a queue can take") \
+	X(TO_APP,          "to_app",          OK,   "frame for bl0's address, handed to it") \
+	X(QUEUED,          "queued",          OK,   "put into an output queue of a metered port; the pacer sends it") \
+	X(QUEUE_FULL,      "queue_full",      DROP, "the metered port's output queue is full") \
+	X(PASSED_ON,       "passed_on",       OK,   "frame that is not barline's, forwarded by the switch program") \
+	X(ECN_MARKED,      "ecn_marked",      NOTE, "ECN congestion experienced set: the queue was longer than its mark") \
+	X(RSV_GRANTED,     "rsv_granted",     OK,   "reservation granted") \
+	X(RSV_REPEATED,    "rsv_repeated",    OK,   "the same reservation asked for again; the same answer, nothing more promised") \
+	X(RSV_REFUSED,     "rsv_refused",     OK,   "no timeslot near enough; the host was told so") \
+	X(RSV_BAD,         "rsv_bad",         DROP, "reservation refused: demand 0 or above the limit, unknown port, or its own port") \
+	X(RSV_OFF,         "rsv_off",         DROP, "reservation asked of a switch that makes none; `barline admission set pl2`") \
+	X(GRT,             "grt",             OK,   "grant taken in") \
+	X(GRT_COPY,        "grt_copy",        OK,   "copy of a grant taken in: this burst will come") \
+	X(GRT_BAD,         "grt_bad",         DROP, "grant that answers no reservation of this host: late, replayed or forged") \
+	X(RELEASED,        "released",        OK,   "promise taken back because the receiver said that nothing came") \
+	X(RELEASE_BAD,     "release_bad",     DROP, "release of a promise that does not exist") \
+	X(UNRESERVED,      "unreserved",      DROP, "data without a promise, or beyond it, on a port where only promised data may pass") \
+	X(EARLY_REFUSED,   "early_refused",   DROP, "unsolicited frame dropped: too much is promised already; its sender sends it again") \
+	X(RSV_LAPSED,      "rsv_lapsed",      NOTE, "promise that nobody used in time, taken back") \
+	X(PACED,           "paced",           OK,   "frame sent by the pacer")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

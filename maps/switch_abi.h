@@ -15,8 +15,7 @@
 #define BL_SW_PORTS_MAX	 256
 #define BL_SW_CPUS_MAX	 256
 #define BL_TREE_LEAVES	 BL_SW_PORTS_MAX
-#define BL_TIME_NONE	 (~0ULL) /* no time */
-#define BL_LEAF_NONE	 (~0ULL >> 1) /* a leaf that does not hold the minimum back: above all times, and comparable by subtraction */
+#define BL_TIME_NONE	 (~0ULL) /* a leaf that does not hold the minimum back */
 
 /* map names, as pinned */
 #define BL_MAP_META	 "meta"
@@ -62,6 +61,8 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @single_writer: 1: lanes as DESIGN 3.3. 0: all CPUs share lane 0, which breaks the promise: for the test that shows it.
  * @tai_offset_s: refused in beacons if different.
  * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
+ * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
+ *	share output queues. 0: they are the kernel's.
  */
 struct bl_sw_cfg {
 	__u32 node_id;
@@ -76,8 +77,10 @@ struct bl_sw_cfg {
 	__u32 single_writer;
 	__s32 tai_offset_s;
 	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
+	__u32 admission;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_sw_cfg) == 304, "ABI");
+_Static_assert(sizeof(struct bl_sw_cfg) == 312, "ABI");
 #define BL_NO_LANE 0xff
 
 enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
@@ -86,6 +89,8 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program.
  * @ifindex: 0: slot not in use.
  * @role: enum bl_port_role; a host below, a switch above, a switch below.
+ * @metered: 1: frames go into the port's output queues (queue_abi.h), and the pacer sends them at the rate of "sw_meters". Here, and not told by that map, because the program
+ *	reads this cache line of the output anyway.
  * @in_sets: bit s: this port is an input of set s.
  * @out_set: the set whose minimum this port sends.
  * @home_lane: lane (datapath CPU) that this port's frames are processed on.
@@ -95,7 +100,9 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  */
 struct bl_sw_port {
 	__u32 ifindex;
-	__u8 role;
+	__u8 role : 4;
+	__u8 metered : 1;
+	__u8 zero : 3;
 	__u8 in_sets;
 	__u8 out_set;
 	__u8 home_lane;
@@ -143,13 +150,21 @@ struct bl_pair {
 };
 
 /**
- * struct bl_tree - minimum over the leaves of one (lane, input set): node 1 is the root, node i has children 2i and 2i+1, leaf p is node
- * tree_leaves + p. Leaves of ports that are no input, silent or not yet joined are BL_TIME_NONE. Written only by the lane's CPU.
+ * struct bl_tree - minimum over the leaves of one (lane, input set), as a tournament in which the lesser goes on and the greater stays: key 0 is the least of all, key i (1 to
+ * tree_leaves - 1) the greater of the two that met there, from below keys 2i and 2i+1, and leaf p is key tree_leaves + p. Leaves of ports that are no input, silent or not
+ * yet joined are BL_TIME_NONE. Written only by the lane's CPU.
+ * @b, @c: keys of the barriers and of the commit barriers.
+ * @apart: leaves whose two keys differ; counted while @two.
+ * @two: @c is kept. 0: every C is its B, and what is in @c is of old.
  */
 struct bl_tree {
-	struct bl_pair node[2 * BL_TREE_LEAVES];
+	__u64 b[2 * BL_TREE_LEAVES];
+	__u64 c[2 * BL_TREE_LEAVES];
+	__u32 apart;
+	__u32 two;
+	__u64 reserved[7];
 };
-_Static_assert(sizeof(struct bl_tree) == 8192, "ABI");
+_Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
 #define BL_TREE_KEY(lane, set) ((lane) * BL_SETS_MAX + (set))
 
 /**
@@ -171,10 +186,8 @@ struct bl_sw_lane {
 	struct bl_pair out[BL_SETS_MAX];
 	__u64 relayed[BL_SETS_MAX];
 	__u64 relay_at[BL_SETS_MAX];
-	__u64 carried[BL_SW_PORTS_MAX];
-	struct bl_tree tree[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 2336 + 65536, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 288, "ABI");
 
 /**
  * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the lane's CPU.
@@ -189,10 +202,13 @@ struct bl_carried {
  * @port: output port.
  * A bucket is bl_fdb_hash(mac) (bpf/wire_core.h). Written by the loader only.
  */
-#define BL_FDB_BUCKETS 512
-#define BL_FDB_WAYS    8
+#define BL_FDB_BUCKETS 1024
+#define BL_FDB_WAYS    4
 struct bl_fdb_bucket {
-	__u64 way[BL_FDB_WAYS];
+	struct {
+		__u64 mac;
+		__u64 port;
+	} way[BL_FDB_WAYS];
 };
 _Static_assert(sizeof(struct bl_fdb_bucket) == 64, "one cache line");
 

@@ -4,6 +4,7 @@
 #define BARLINE_SWITCH_MAPS_H
 
 #include "common_maps.h"
+#include "port_maps.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -8,6 +8,7 @@
  *
  *   data     eth 14 [vlan 4] ip 20|40 udp 8  bl_hdr 24  body
  *   beacon   eth 14 [vlan 4]                 bl_hdr 24  bl_beacon 8  relay scratch 96
+ *   rsv, grt, release  eth 14                bl_hdr 24  bl_rsv_body 22
  */
 #ifndef BARLINE_WIRE_ABI_H
 #define BARLINE_WIRE_ABI_H
@@ -53,7 +54,10 @@ _Static_assert(sizeof(struct bl_hdr) == 24, "the header is 24 bytes on the wire"
 	X(CREDIT, 3, "credit", UDP)  /* receive window of the destination */ \
 	X(NAK,    4, "nak",    UDP)  /* messages that were not delivered */ \
 	X(PROBE,  5, "probe",  UDP)  /* asks for a CREDIT after silence */ \
-	X(BEACON, 6, "beacon", LINK) /* barriers on an idle link */
+	X(BEACON, 6, "beacon", LINK) /* barriers on an idle link */ \
+	X(RSV,    7, "rsv",    LINK) /* a host asks its switch for timeslots (PL2) */ \
+	X(GRT,    8, "grt",    LINK) /* the switch's answer; a copy goes to the receiver */ \
+	X(RELEASE, 9, "release", LINK) /* a receiver gives back what a sender was promised and did not use */
 
 #define BL_OPCODE_ENUM(sym, num, name, where) BL_OP_##sym = num,
 enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
@@ -93,6 +97,35 @@ struct bl_relay {
 };
 _Static_assert(sizeof(struct bl_relay) == 96, "ABI");
 #define BL_BEACON_LEN (14 + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) + sizeof(struct bl_relay)) /* 142 */
+
+/**
+ * struct bl_rsv_body - body of RSV, GRT and RELEASE: 60 bytes of frame, 64 with the FCS. The sequence number is the header's psn; its ts, barrier and commit are 0: these frames
+ * go in a class of their own, before data, and promise nothing.
+ * @mac: RSV, GRT: destination of the burst. Copy of a GRT: its sender. RELEASE: the sender that did not send.
+ * @bytes: of the burst, as frames, FCS and preamble not counted. RELEASE: what did not come.
+ * @in_wait_ns, @out_wait_ns: GRT: from the reservation to the slot, at the sender's port and at the receiver's.
+ * @flags: BL_RSV_EARLY, BL_GRT_*. @cookie: the asking host's own, sent back.
+ */
+struct bl_rsv_body {
+	__u8 mac[6];
+	__be16 bytes_hi;
+	__be16 bytes_lo;
+	__be16 in_wait_ns_hi;
+	__be16 in_wait_ns_lo;
+	__be16 out_wait_ns_hi;
+	__be16 out_wait_ns_lo;
+	__u8 flags;
+	__u8 reserved;
+	__be16 cookie;
+};
+_Static_assert(sizeof(struct bl_rsv_body) == 22, "ABI"); /* the two waits are written as one word */
+#define BL_RSV_LEN     (14 + sizeof(struct bl_hdr) + sizeof(struct bl_rsv_body)) /* 60 */
+#define BL_RSV_EARLY   0x01 /* RSV: the burst follows at once */
+#define BL_GRT_PASSED  0x02 /* GRT: that burst is let through: do not send it again */
+#define BL_GRT_REFUSED 0x04 /* GRT: nothing was promised; ask again later */
+#define BL_GRT_COPY    0x08 /* GRT: for the receiver, to know what is coming */
+/* An unsolicited frame is known by this bit of its source address, which is 0 in bl0's; the switch clears it. */
+#define BL_EARLY_MAC0  0x08
 
 /**
  * struct bl_data - first bytes of a DATA, FRAG or PROBE body.

@@ -43,7 +43,7 @@
 
 #include "cli/cmd.h"
 #include "cli/lab.h"
-#include "cli/nl.h"
+#include "loader/nl.h"
 #include "lib/barline.h"
 #include "maps/reasons_abi.h"
 
@@ -220,6 +220,7 @@ T_FN void rack_open_node(unsigned int i)
 	if (rack.tweak)
 		rack.tweak(&cfg, n);
 	CHECK(!bl_node_open(&rack.node[i], rack.server, &cfg, &err), "%s: %s", n->name, err.text);
+	CHECK(!lab_bl0(&rack.lab, n), "%s: bl0", n->name);
 	snprintf(rack.dir[i], sizeof(rack.dir[i]), "%s", bl_node_dir(rack.node[i]));
 	free(cfg.ports);
 	free(cfg.fdb);

@@ -32,7 +32,7 @@ struct state {
 	struct bl_inflight inflight[BL_EPS_MAX];
 	struct bl_ep_slot eps[BL_PORT_COUNT];
 };
-static struct state before, after;
+MAYBE_UNUSED static struct state before, after;
 
 /* What was read from a ring last. */
 static struct {
@@ -68,7 +68,7 @@ MAYBE_UNUSED static bool woken(__u32 slot, int wait_ms)
 	return epoll_wait(epoll_fd[slot], &ev, 1, wait_ms) == 1;
 }
 
-static void state_take(struct state *s)
+MAYBE_UNUSED static void state_take(struct state *s)
 {
 	__u32 i;
 

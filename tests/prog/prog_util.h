@@ -36,14 +36,16 @@
 
 /* ---- which program can return which reason: the one list; each test binary must have seen all of its program's ---- */
 
-enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64 };
+enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048 };
 #define BY_SW	 (BY_SWITCH | BY_REGS | BY_L3) /* one program in three binaries: table and parse, registers over time, routes */
 #define BY_TC	 (BY_EGRESS | BY_LOCAL)
+/* BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered, and bl_port_pace; BY_RSV: switch programs where reservations are made;
+ * BY_PL2: the host's where it makes them */
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 
-MAYBE_UNUSED static const __u8 returned_by[BL_R_COUNT] = {
+MAYBE_UNUSED static const __u16 returned_by[BL_R_COUNT] = {
 	[BL_R_NONE] = 0, /* a fault by definition */
-	[BL_R_NOT_OURS] = BY_PARSE,
+	[BL_R_NOT_OURS] = BY_PARSE | BY_HOLD | BY_PORT | BY_L3,
 	[BL_R_FORWARDED] = BY_SW,
 	[BL_R_BEACON] = BY_SWITCH | BY_REGS | BY_HOST,
 	[BL_R_RELAYED] = BY_SWITCH | BY_REGS,
@@ -74,13 +76,37 @@ MAYBE_UNUSED static const __u8 returned_by[BL_R_COUNT] = {
 	[BL_R_NO_ENDPOINT] = BY_HOST | BY_LOCAL,
 	[BL_R_RING_FULL] = BY_HOST | BY_LOCAL,
 	[BL_R_NOT_ENDPOINT] = BY_TC,
-	[BL_R_REDIRECT_FAILED] = BY_SWITCH,
+	[BL_R_REDIRECT_FAILED] = BY_SWITCH | BY_HPACE | BY_PORT,
 	[BL_R_FORGED_BEACON] = BY_TC,
 	[BL_R_PROMISE_BROKEN] = BY_REGS | BY_HOST,
 	[BL_R_WRONG_CPU] = BY_REGS,
 	[BL_R_BARRIER_OLD] = BY_SWITCH | BY_REGS | BY_HOST,
 	[BL_R_EXCLUDED] = BY_REGS | BY_HOST,
 	[BL_R_JOINED] = BY_SWITCH | BY_REGS | BY_HOST,
+	[BL_R_HELD] = BY_HOLD,
+	[BL_R_HOLD_FULL] = BY_HOLD,
+	[BL_R_NO_SLOT] = BY_HOLD | BY_PORT,
+	[BL_R_HOLD_DESTS] = BY_HOLD,
+	[BL_R_FRAME_SIZE] = BY_HOLD | BY_PORT,
+	[BL_R_TO_APP] = BY_HOLD,
+	[BL_R_QUEUED] = BY_PORT,
+	[BL_R_QUEUE_FULL] = BY_PORT,
+	[BL_R_PASSED_ON] = BY_PORT | BY_L3,
+	[BL_R_ECN_MARKED] = BY_HOLD | BY_PORT,
+	[BL_R_RSV_GRANTED] = BY_RSV,
+	[BL_R_RSV_REPEATED] = BY_RSV,
+	[BL_R_RSV_REFUSED] = BY_RSV,
+	[BL_R_RSV_BAD] = BY_RSV,
+	[BL_R_RSV_OFF] = BY_RSV,
+	[BL_R_GRT] = BY_PL2,
+	[BL_R_GRT_COPY] = BY_PL2,
+	[BL_R_GRT_BAD] = BY_PL2,
+	[BL_R_RELEASED] = BY_RSV,
+	[BL_R_RELEASE_BAD] = BY_RSV,
+	[BL_R_UNRESERVED] = BY_RSV,
+	[BL_R_EARLY_REFUSED] = BY_RSV,
+	[BL_R_RSV_LAPSED] = BY_RSV,
+	[BL_R_PACED] = BY_HPACE | BY_PORT,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,
@@ -92,7 +118,7 @@ static bool reason_seen[BL_R_COUNT];
 static const char *doing = ""; /* what failure messages name */
 
 /* This binary has seen all that @must names, and nothing beyond @may. */
-MAYBE_UNUSED static void all_reasons_seen(__u8 must, __u8 may)
+MAYBE_UNUSED static void all_reasons_seen(__u16 must, __u16 may)
 {
 	__u32 r;
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include "switch_util.h"
+#include "pace_util.h"
 
 static int sock[NPORTS]; /* at the far ends p0 to p3 */
 static int to_port, to_all; /* programs: redirect to entry 1 of sw_tx; to all entries */
@@ -374,6 +375,50 @@ static void clone__refused(void **state)
 	nothing_more();
 }
 
+/* ---- to a metered port ---- */
+
+/* Clones go into the port's queue, with its own barriers; what is not newer does not. Data that is redirected past the queue would be a fault of ingress, not of this program. */
+static void clone__metered(void **state)
+{
+	struct desc d = relayed(beacon_frame(0, 1), T0 - 100, T0);
+	struct bpf_devmap_val v = { .ifindex = net.ifindex[1] };
+	struct frame in, out, want;
+	__u64 none = 0;
+
+	(void)state;
+	pace_setup(sk->maps.port_due, 10, BL_PORT_QUEUE(NPORTS, 0));
+	map_put(sk->maps.port_busy, 1, &none);
+	map_put(sk->maps.port_tx, 1, &v);
+	ports[1].metered = 1;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	build(&in, &d);
+	go(to_all, 0, &in);
+	counts_moved(sk->maps.counts, counted, 4,
+		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_QUEUED }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	arrives(0, (struct desc[]){ clone_of(d, 0) });
+	arrives(2, (struct desc[]){ clone_of(d, 2) });
+	arrives(3, (struct desc[]){ clone_of(d, 3) });
+	nothing_more();
+	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
+	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 1);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_PACED }));
+	d = clone_of(d, 1);
+	build(&want, &d);
+	same_frame(&out, &want);
+	/* no room: then the barrier was not carried either */
+	queue_limit(BL_PORT_QUEUE(1, BL_CL_DATA), 0, 0, 0);
+	d = relayed(beacon_frame(0, 1), 0, T0 + 1);
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_QUEUE_FULL }));
+	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
+	nothing_more();
+	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 0);
+}
+
 /* Whatever else finds its way into the device map leaves untouched. */
 static void other__untouched(void **state)
 {
@@ -406,7 +451,7 @@ static void other__untouched(void **state)
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_DEVMAP, BY_DEVMAP | BY_SW);
+	all_reasons_seen(BY_DEVMAP, BY_DEVMAP | BY_SW | BY_PORT);
 }
 
 #define CASE(f) cmocka_unit_test_setup(f, switch_setup)
@@ -421,6 +466,7 @@ int main(void)
 		CASE(clone__set_without_input),
 		CASE(clone__newer_only),
 		CASE(clone__by_lane),
+		CASE(clone__metered),
 		CASE(clone__refused),
 		CASE(other__untouched),
 		cmocka_unit_test(reasons__all_seen),

@@ -4,6 +4,7 @@
  * own namespace: port h has 10.0.h.1/24 and fd00:0:0:h::1/64, its host .2 (::2).
  */
 #include "switch_util.h"
+#include "pace_util.h"
 
 #define GW_MAC_LAST 0x50 /* a router behind port 3 */
 
@@ -272,10 +273,138 @@ static void l3__several_next_hops(void **state)
 	sh("ip route del 10.5.0.0/16");
 }
 
+/* ---- frames that are not barline's, while admission is on ---- */
+
+static struct desc plain_of(bool v6, __u32 in, __u32 out)
+{
+	struct desc d = frame_of(v6, in, out, T0, T0);
+
+	d.dport = 53;
+	return d;
+}
+
+/* What a router makes of a frame whose payload it does not know. */
+static struct desc plain_routed(struct desc d, __u32 out)
+{
+	memcpy(d.src, (__u8[]){ 2, 0, 0, 0, 0xff, (__u8)out }, 6);
+	host_mac(d.dst, out);
+	d.ttl--;
+	return d;
+}
+
+static void plain__every_pair_of_ports(void **state)
+{
+	static const __u8 protos[] = { BL_UDP, 6, 1, 132 };
+	struct bpf_devmap_val tx = { .ifindex = net.ifindex[3] };
+	__u32 in, out, v, k;
+	__u64 none = 0;
+
+	(void)state;
+	pace_setup(sk->maps.port_due, 10, BL_PORT_QUEUE(NPORTS, 0));
+	map_put(sk->maps.port_busy, 3, &none);
+	map_put(sk->maps.port_tx, 3, &tx);
+	ports[3].metered = 1;
+	map_put(sk->maps.sw_ports, 3, &ports[3]);
+	cfg.admission = 1;
+	set_cfg();
+	for (in = 0; in < NPORTS; in++) {
+		for (out = 0; out < NPORTS; out++) {
+			for (v = 0; v < 16; v++) {
+				struct desc d = plain_of(v & 1, in, out), r;
+				struct frame f, got, want;
+
+				d.tags = v >> 1 & 1;
+				r = plain_routed(d, out);
+				build(&f, &d);
+				build(&want, &r);
+				for (k = 0; k < 2; k++) {
+					/* another protocol than UDP: the IP checksum follows by hand */
+					struct frame *g = k ? &want : &f;
+					__u32 at = ip_off(&d), sum;
+
+					g->p[at + (v & 1 ? 6 : 9)] = protos[v >> 2];
+					if (v & 1)
+						continue;
+					g->p[at + 10] = g->p[at + 11] = 0;
+					sum = fold(sum16(0, g->p + at, 20));
+					g->p[at + 10] = (__u8)(sum >> 8);
+					g->p[at + 11] = (__u8)sum;
+				}
+				if (in == out) {
+					run_on(in, &f, &got, XDP_PASS);
+					same_frame(&got, &f);
+					counts_moved(sk->maps.counts, counted, 1, WANT({ in, BL_R_NOT_OURS }));
+				} else if (out == 3) {
+					run_on(in, &f, &got, XDP_DROP);
+					counts_moved(sk->maps.counts, counted, 1, WANT({ in, BL_R_QUEUED }));
+					assert_int_equal(turn(sk->progs.bl_port_pace, &got), XDP_REDIRECT);
+					counts_moved(sk->maps.counts, counted, 1, WANT({ 3, BL_R_PACED }));
+					same_frame(&got, &want);
+				} else {
+					run_on(in, &f, &got, XDP_REDIRECT);
+					same_frame(&got, &want);
+					counts_moved(sk->maps.counts, counted, 1, WANT({ in, BL_R_PASSED_ON }));
+				}
+			}
+		}
+	}
+	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 0);
+}
+
+ODD(ttl_1, d->ttl = 1; build(f, d);)
+ODD(to_another, d->dst[0] ^= 4; build(f, d);)
+ODD(to_all, memset(d->dst, 0xff, 6); build(f, d);)
+ODD(to_the_router, d->daddr[15] = 1; build(f, d);)
+ODD(no_route, d->daddr[d->v6 ? 0 : 12] = d->v6 ? 0xfc : 172; build(f, d);)
+ODD(no_neighbour, d->daddr[15] = 77; build(f, d);)
+ODD(too_big, d->body = MTU; build(f, d);)
+ODD(ip_options, build(f, d); BYTE(14) = 0x46;)
+ODD(not_ip, build(f, d); BYTE(12) = 0x86; BYTE(13) = 0xdc;)
+ODD(hop_by_hop, build(f, d); BYTE(14 + 6) = 0;)
+ODD(neighbour_found, build(f, d); BYTE(14 + 6) = 58; BYTE(14 + 40) = 136;)
+ODD(from_link_local, d->saddr[0] = 0xfe; d->saddr[1] = 0xbf; build(f, d);)
+
+/* What a router answers, refuses or takes for itself is for the kernel to do, and the frame is as it was. */
+static void plain__left_to_the_kernel(void **state)
+{
+	static const struct odd both[] = { ODD_ROW(ttl_1, 0), ODD_ROW(to_another, 0), ODD_ROW(to_all, 0), ODD_ROW(to_the_router, 0), ODD_ROW(no_route, 0),
+					   ODD_ROW(no_neighbour, 0), ODD_ROW(too_big, 0), ODD_ROW(not_ip, 0), ODD_ROW(arp, 0) };
+	static const struct odd v4[] = { ODD_ROW(ip_options, 0) };
+	static const struct odd v6[] = { ODD_ROW(hop_by_hop, 0), ODD_ROW(neighbour_found, 0), ODD_ROW(from_link_local, 0) };
+	static const struct {
+		const struct odd *rows;
+		size_t n;
+		bool v6;
+	} t[] = { { both, 9, false }, { both, 9, true }, { v4, 1, false }, { v6, 3, true } };
+	size_t i, k;
+
+	(void)state;
+	cfg.admission = 1;
+	set_cfg();
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		struct desc good = plain_of(t[i].v6, 0, 1);
+		struct frame f, got;
+
+		build(&f, &good);
+		run_on(0, &f, &got, XDP_REDIRECT);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }));
+		for (k = 0; k < t[i].n; k++) {
+			struct desc d = good;
+
+			doing = t[i].rows[k].what;
+			t[i].rows[k].make(&f, &d);
+			run_on(0, &f, &got, XDP_PASS);
+			same_frame(&got, &f);
+			counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_NOT_OURS }));
+		}
+		doing = "";
+	}
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_L3, BY_SW);
+	all_reasons_seen(BY_L3, BY_SW | BY_PORT);
 }
 
 #define CASE(f) cmocka_unit_test_setup(f, l3_setup)
@@ -293,6 +422,8 @@ int main(void)
 		CASE(l3__mtu),
 		CASE(l3__not_a_port),
 		CASE(l3__several_next_hops),
+		CASE(plain__every_pair_of_ports),
+		CASE(plain__left_to_the_kernel),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

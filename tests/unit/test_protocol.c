@@ -388,6 +388,7 @@ static void dissector__constants(void **state)
 	lua_number("ETHERTYPE", BL_ETHERTYPE);
 	lua_number("HEADER_LEN", sizeof(struct bl_hdr));
 	lua_number("BEACON_LEN", sizeof(struct bl_beacon));
+	lua_number("RSV_BODY_LEN", sizeof(struct bl_rsv_body));
 	lua_number("SETS_MAX", BL_SETS_MAX);
 	lua_number("ITEMS_MAX", BL_ITEMS_MAX);
 	lua_number("ITEM_REF", BL_ITEM_REF);

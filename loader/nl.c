@@ -155,6 +155,30 @@ int nl_up(struct nl *nl, unsigned int ifindex)
 	return talk(nl, &r);
 }
 
+int nl_del(struct nl *nl, unsigned int ifindex)
+{
+	union req r;
+	struct ifinfomsg *i = begin(&r, RTM_DELLINK, 0, sizeof(*i));
+
+	i->ifi_index = (int)ifindex;
+	return talk(nl, &r);
+}
+
+int nl_station(struct nl *nl, unsigned int ifindex, const uint8_t mac[6], bool on)
+{
+	union req r;
+	struct ndmsg *n = begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH, on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
+	int err;
+
+	n->ndm_family = AF_BRIDGE;
+	n->ndm_ifindex = (int)ifindex;
+	n->ndm_flags = NTF_SELF;
+	n->ndm_state = NUD_PERMANENT;
+	put(&r, NDA_LLADDR, mac, 6);
+	err = talk(nl, &r);
+	return (on && err == -EEXIST) || (!on && err == -ENOENT) ? 0 : err;
+}
+
 static size_t addr_len(int family)
 {
 	return family == AF_INET ? 4 : 16;
@@ -226,9 +250,9 @@ int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *add
 	return talk(nl, &r);
 }
 
-int nl_tx_plain(const char *ifname)
+/* What is set already is left alone: a veth with XDP on it refuses to have an offload turned off once more (EOPNOTSUPP). */
+static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, uint32_t to)
 {
-	static const uint32_t off[] = { ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO };
 	struct ethtool_value v;
 	struct ifreq ifr = { 0 };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
@@ -238,13 +262,30 @@ int nl_tx_plain(const char *ifname)
 		return -errno;
 	strncpy(ifr.ifr_name, ifname, IFNAMSIZ - 1);
 	ifr.ifr_data = (void *)&v;
-	for (i = 0; !err && i < sizeof(off) / sizeof(off[0]); i++) {
-		v.cmd = off[i];
-		v.data = 0;
-		/* checksum off takes TSO with it, and setting again what is off already is not an error */
+	for (i = 0; !err && i < n; i++) {
+		v.cmd = cmds[i][0];
+		if (!ioctl(fd, SIOCETHTOOL, &ifr) && v.data == to)
+			continue;
+		v.cmd = cmds[i][1];
+		v.data = to;
 		if (ioctl(fd, SIOCETHTOOL, &ifr) < 0)
 			err = -errno;
 	}
 	close(fd);
 	return err;
+}
+
+int nl_tx_plain(const char *ifname)
+{
+	/* checksum off takes TSO with it */
+	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM }, { ETHTOOL_GTSO, ETHTOOL_STSO }, { ETHTOOL_GGSO, ETHTOOL_SGSO } };
+
+	return ethtool_set(ifname, cmds, sizeof(cmds) / sizeof(cmds[0]), 0);
+}
+
+int nl_gro(const char *ifname)
+{
+	static const uint32_t cmd[][2] = { { ETHTOOL_GGRO, ETHTOOL_SGRO } };
+
+	return ethtool_set(ifname, cmd, 1, 1);
 }

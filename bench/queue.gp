@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Longest data queue of the switch over time, one panel per transport, one line per policy:
+# gnuplot -e "dir='DIR'; what='incast'; mbit=250; transports='tcp udp'; policies='none pl2'" queue.gp reads DIR/queue.csv, writes DIR/queue.png.
+set terminal pngcairo size 1000,360 * words(transports) font "sans,11"
+set output dir . "/queue.png"
+set datafile separator ","
+set grid
+set key outside right top
+set logscale y 2
+set yrange [0.5:*]
+set xlabel "time (s)"
+set ylabel "full frames in the longest data queue (0.5: or less)"
+csv = dir . "/queue.csv"
+set multiplot layout words(transports), 1
+do for [t in transports] {
+	set title sprintf("%s, %s, links of %.0f Mbit/s", what, t eq "tcp" ? "TCP" : "UDP", mbit) noenhanced
+	plot for [p in policies] csv skip 1 using (strcol(1) eq p && strcol(2) eq t ? $3 / 1000 : NaN):($4 < 0.5 ? 0.5 : $4) with lines lw 1 title p noenhanced
+}
+unset multiplot

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Admission on a host: frames of applications are held per destination (bl_hold_xdp, on bl0d), and the pacer's turn (bl_host_pace) sends what may go.
+ *
+ * With policy "none" that is everything, as fast as the NIC's link: whose time is earliest comes first, and a destination that has more gets the time at
+ * which it was served, so destinations take turns. Destination 0 (ARP, ND, broadcast) gets time 0: it is always first. With "pl2" host_pl2.h decides for the other
+ * destinations: nothing yet, an RSV, or a frame of a burst. BPF side only.
+ */
+#ifndef BARLINE_HOST_HOLD_H
+#define BARLINE_HOST_HOLD_H
+
+#include "hold_core.h"
+#include "queue_util.h"
+#include "host_pl2.h"
+
+/* ---- frames of applications ---- */
+
+/*
+ * The number of Ethernet address @mac, given at first sight; 0 if there are no more. Two CPUs may see the same address first: both take a number, one of them gets it into the
+ * hash, and the other gives its own back if it is still the last one.
+ */
+static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac)
+{
+	struct bl_mac_key key = {};
+	struct bl_hold_dest *d;
+	__u32 *known, n;
+	__u64 given;
+
+	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
+	known = bpf_map_lookup_elem(&hold_dests, &key);
+	if (known)
+		return *known;
+	if (BL_READ_ONCE(due->given) >= BL_DESTS - 1)
+		return 0;
+	given = __sync_fetch_and_add(&due->given, 1);
+	n = (__u32)given + 1;
+	d = bpf_map_lookup_elem(&hold_macs, &n);
+	if (!d)
+		return 0; /* others were faster; @given stays a little too large, which nobody minds */
+	__builtin_memcpy(d->mac, key.mac, sizeof(d->mac));
+	BL_WRITE_ONCE(d->used, 1);
+	/* the update is a barrier: who finds the number finds the address */
+	if (!bpf_map_update_elem(&hold_dests, &key, &n, BPF_NOEXIST))
+		return n;
+	BL_WRITE_ONCE(d->used, 0);
+	__sync_val_compare_and_swap(&due->given, given + 1, given);
+	known = bpf_map_lookup_elem(&hold_dests, &key);
+	return known ? *known : 0;
+}
+
+/* Nobody but endpoints and the pacer speaks barline: what pretends to, from an application on bl0, would carry barriers that nobody keeps. */
+static __always_inline enum bl_reason bl_hold_refuse(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	const struct bl_host_cfg *host = bpf_map_lookup_elem(&host_cfg, &zero);
+	struct bl_frame f;
+	enum bl_reason why;
+
+	if (!host)
+		return BL_R_NOT_OURS;
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, host->port_base, host->port_count, &f);
+	if (why == BL_R_NONE)
+		why = f.opcode >= BL_OP_BEACON ? BL_R_FORGED_BEACON : BL_R_NOT_ENDPOINT;
+	return why;
+}
+
+static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, dest = 0;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
+	const struct ethhdr *eth = data;
+	struct bl_look l;
+	enum bl_reason why;
+	__u64 now;
+
+	if (!cfg || !due || !cfg->on)
+		return BL_R_NOT_OURS;
+	if (bl_look(data, end, &l) || (void *)(eth + 1) > end)
+		return BL_R_FRAME_SIZE;
+	why = bl_hold_refuse(ctx);
+	if (why != BL_R_NOT_OURS)
+		return why;
+	if (bl_hold_at_all(&l)) {
+		dest = bl_hold_dest(due, eth->h_dest);
+		if (!dest)
+			return BL_R_HOLD_DESTS;
+	}
+	now = bpf_ktime_get_ns();
+	why = bl_enqueue(ctx, BL_HOLD_QUEUE(dest, bl_hold_class(&l)), now, BL_HC_HOLD);
+	if (why == BL_R_QUEUE_FULL)
+		return BL_R_HOLD_FULL;
+	if (why != BL_R_NONE)
+		return why;
+	if (bl_due_put(due, dest, dest ? now : 0))
+		bl_pace_ring();
+	return BL_R_HELD;
+}
+
+/* ---- the pacer's turn ---- */
+
+/* What a turn has in its hands. */
+struct bl_host_turn {
+	struct bl_pace_page *page;
+	struct bl_due *due;
+	const struct bl_hold_cfg *cfg;
+	__u64 now;
+};
+
+/* The frame that ctx has become leaves by the NIC. Returns 1 if the device map took it. */
+static __always_inline int bl_host_off(struct bl_host_turn *t, __u64 at, __u32 len)
+{
+	if (bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) != XDP_REDIRECT)
+		return 0;
+	t->due->free[0] = bl_free_after(&t->cfg->link, at, t->now, len);
+	return 1;
+}
+
+/* The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited. The slot stays taken. */
+static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry, __u64 due_ns, __u32 early)
+{
+	__u32 slot = BL_RING_SLOT(entry), len = BL_RING_LEN(entry);
+	__u64 at = bl_due_of(t->due->free[0], due_ns);
+	int sent = !bl_frame_out(ctx, slot, len);
+
+	if (sent && early) {
+		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+		struct ethhdr *eth = data;
+
+		if ((void *)(eth + 1) <= end)
+			eth->h_source[0] |= BL_EARLY_MAC0;
+	}
+	sent = sent && bl_host_off(t, at, len);
+	bl_pace_note(t->page, slot, sent, at, t->now);
+	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+}
+
+/* Policy none, and destination 0 under any. *@again: when the pacer looks at this destination again. */
+static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
+{
+	__u32 key = BL_HOLD_QUEUE(dest, 0), entry = (__u32)bl_queue_get(key);
+	int verdict;
+
+	if (!entry)
+		entry = (__u32)bl_queue_get(key + 1);
+	/* after bl_due_take(): a frame that is not seen here finds BL_DUE_NEVER */
+	*again = bl_queue_len(key) | bl_queue_len(key + 1) ? (dest ? t->now : 0) : BL_DUE_NEVER;
+	if (!entry)
+		return XDP_DROP;
+	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0);
+	bl_slot_free(BL_RING_SLOT(entry));
+	return verdict;
+}
+
+static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
+{
+	struct bl_pl2_turn p = {};
+	int verdict = XDP_DROP;
+
+	bl_pl2_turn(dest, t->cfg, t->now, &p);
+	if (p.what == BL_DO_RSV && !bl_pl2_build_rsv(ctx, dest)) {
+		int sent = bl_host_off(t, bl_due_of(t->due->free[0], t->now), BL_RSV_LEN);
+
+		if (sent)
+			t->page->emitted++;
+		else
+			t->page->failed++;
+		verdict = bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+	} else if (p.what == BL_DO_FRAME) {
+		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early);
+		bl_pl2_sent(dest, t->cfg, t->now, &p);
+	}
+	*again = p.next_ns;
+	return verdict;
+}
+
+/* At most one frame. A turn without one counts nothing but itself. */
+static __always_inline int bl_host_turn(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	struct bl_host_turn t = { .page = bpf_map_lookup_elem(&pace_page, &zero), .due = bpf_map_lookup_elem(&hold_due, &zero), .now = bpf_ktime_get_ns() };
+	int verdict = XDP_DROP;
+	struct bl_scan s;
+	__u64 again;
+
+	if (!t.page || !t.due || bl_pace_idle(t.page, t.due, t.now))
+		return XDP_DROP;
+	t.cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	if (!t.cfg)
+		return XDP_DROP;
+	bl_due_scan(t.due, (__u32)bl_min64(BL_READ_ONCE(t.due->given) + 1, BL_DESTS), &s);
+	again = s.pick.least;
+	if (again <= t.now && t.due->free[0] <= t.now) {
+		bl_due_take(t.due, s.pick.index);
+		if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
+			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
+		else
+			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
+	}
+	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
+	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
+	return verdict;
+}
+
+/* ---- frames for applications ---- */
+
+/* A frame that is not barline's came in on the NIC: for bl0's address it goes there, everything else is the kernel's. */
+static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	const struct ethhdr *eth = data;
+
+	if (!cfg || !cfg->on || (void *)(eth + 1) > end || bl_mac48(eth->h_dest) != bl_mac48(cfg->mac))
+		return BL_R_NOT_OURS;
+	bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
+	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
+}
+
+#endif

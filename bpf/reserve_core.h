@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * PL2 at the switch: promises of time on an input and an output (PL2 Algorithm 2), and the books that see to it that each promise ends.
+ *
+ * A promise is a number of bytes from one input to one output: a pair. It ends in one of three ways: its data comes, the receiver gives it back, or it
+ * lapses. So granted = used + lapsed + released + what is still promised, for each input, whatever is lost or dies.
+ *
+ * Example, two-counter, 1 Gbit/s (8 ns a byte): input 0 has 3028 bytes promised, output 5 has 6056. An RSV of 0 for 1514 bytes to 5: the answer is 24224 ns at the
+ * input and 48448 at the output, and the counters become 4542 and 7570. The host waits for the longer of the two. Its frame takes 1514 off both. With joint the answer is
+ * one time for both: max(0's, 5's), which both are free after; with the bitmap the first slot that is free in both windows, which can be one that lies between two bursts
+ * that were promised before.
+ *
+ * All under one lock (struct bl_rsv), which the caller holds. Nobody looks at a promise when its time is over (XDP has no timer): each RSV looks at its own pair and at two others of
+ * its output. A promise that nobody looked at yet holds no link back, it only counts in two-counter's waits.
+ */
+#ifndef BARLINE_RESERVE_CORE_H
+#define BARLINE_RESERVE_CORE_H
+
+#include "../maps/reserve_abi.h"
+#include "core.h"
+
+/**
+ * struct bl_rsv_grant - the answer to one RSV.
+ * @reason: BL_R_RSV_GRANTED, _REPEATED, _REFUSED or _BAD. @flags: BL_GRT_PASSED or BL_GRT_REFUSED. @in_wait_ns, @out_wait_ns: from now to the slot.
+ */
+struct bl_rsv_grant {
+	__u32 reason;
+	__u32 flags;
+	__u64 in_wait_ns;
+	__u64 out_wait_ns;
+};
+
+/** bl_rsv_ns - how long @bytes take at a port's rate; rounded up, so that slots one after the other never overlap. */
+BL_CORE __u64 bl_rsv_ns(__u32 ns_q20, __u64 bytes)
+{
+	return (bytes * ns_q20 + (1 << 20) - 1) >> 20;
+}
+
+/** bl_rsv_slots - whole slots that @bytes need; exact up to 2^22 bytes. A multiplication: BPF divides at run time even by a constant. */
+BL_CORE __u32 bl_rsv_slots(__u32 bytes)
+{
+	return (__u32)(((__u64)bytes + BL_RSV_SLOT_BYTES - 1) * 2836835 >> 32);
+}
+
+/* ---- the bitmap ---- */
+
+#define BL_RSV_STEPS 5
+_Static_assert(BL_RSV_RUN_MAX == 1 << BL_RSV_STEPS, "each step doubles the runs");
+
+/* The window's oldest word becomes @base; the words passed on the way are free for those to come. */
+BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
+{
+	__u64 d = base - s->base, from = s->base;
+	__u32 i, words = BL_RSV_WORDS;
+
+	if (!d)
+		return;
+	if (d > BL_RSV_WORDS)
+		d = BL_RSV_WORDS;
+	BL_OPAQUE(words);
+	for (i = 0; i < words; i++)
+		s->bits[(from + i) & (BL_RSV_WORDS - 1)] &= ~bl_mask_below(i, d);
+	s->base = base;
+}
+
+/* Two CPUs read the clock and then take the lock, maybe in the other order: one that is a word behind keeps to the window that is there. Further back: another slot time, a new window. */
+BL_CORE __u64 bl_rsv_base(const struct bl_rsv_side *s, __u64 base)
+{
+	return s->base - base - 1 < BL_RSV_WORDS ? s->base : base;
+}
+
+/**
+ * bl_rsv_run - first run of @n (1 to BL_RSV_RUN_MAX) slots, not before slot @first, that is free in both windows. Returns its slot, or 0: none (slot 0 was at boot).
+ *
+ * Word by word with the next one beside it: after r &= r >> 1 a bit stands for two free slots, after r &= r >> 2 for four, and so on to n.
+ */
+BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side *out, __u64 first, __u32 n)
+{
+	__u64 base = first >> 6, lo, hi, r, q, by = 0, left = n - 1, s;
+	__u32 i, k, w = (__u32)base & (BL_RSV_WORDS - 1), words = BL_RSV_WORDS;
+
+	/* Shifts that turn runs of 1 into runs of 2, 4, 8, ... n; the last that is not 0 is what is left of n. A byte each: five variables would go to the stack. */
+#pragma GCC unroll 5
+	for (k = 0; k < BL_RSV_STEPS; k++) {
+		s = left + (((1ULL << k) - left) & bl_mask_below(1ULL << k, left));
+		by |= s << 8 * k;
+		left -= s;
+	}
+	lo = ~(in->bits[w] | out->bits[w]) & ~0ULL << (first & 63);
+	BL_OPAQUE(words); /* not unrolled, nor are its values all kept on the stack */
+	for (i = 0; i < words; i++) {
+		w = (__u32)(base + i + 1) & (BL_RSV_WORDS - 1);
+		hi = ~(in->bits[w] | out->bits[w]) & bl_mask_below(i, BL_RSV_WORDS - 1);
+		r = lo;
+		q = hi;
+		if (r) {
+			BL_OPAQUE(by); /* else all that follows from it is computed before the loop, and on the stack again */
+#pragma GCC unroll 5
+			for (k = 0; k < BL_RSV_STEPS; k++) {
+				s = by >> 8 * k & 31;
+				r &= r >> s | q << 1 << (63 - s);
+				q &= q >> s;
+			}
+			if (r)
+				return ((base + i) << 6) + bl_lowest(r);
+		}
+		lo = hi;
+	}
+	return 0;
+}
+
+/* @n slots from @slot on become promised, or free again. */
+BL_CORE void bl_rsv_mark(struct bl_rsv_side *s, __u64 slot, __u32 n, int promised)
+{
+	__u64 run = (1ULL << n) - 1, lo = run << (slot & 63), hi = run >> 1 >> (63 - (slot & 63));
+	__u32 w = (__u32)(slot >> 6) & (BL_RSV_WORDS - 1), v = (w + 1) & (BL_RSV_WORDS - 1);
+
+	if (promised) {
+		s->bits[w] |= lo;
+		s->bits[v] |= hi;
+	} else {
+		s->bits[w] &= ~lo;
+		s->bits[v] &= ~hi;
+	}
+}
+
+/* ---- the books ---- */
+
+BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes)
+{
+	pair->bytes -= bytes;
+	if (pair->early > pair->bytes)
+		pair->early = pair->bytes;
+	in->in.bytes -= bytes;
+	out->out.bytes -= bytes;
+}
+
+/** bl_rsv_lapse - take back what @pair was promised if its time is over. Returns bytes. */
+BL_CORE __u32 bl_rsv_lapse(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u64 now)
+{
+	__u32 over = (__u32)bl_mask_below(pair->lapse_ns, now), bytes = pair->bytes & over;
+
+	/* without branches: an RSV does this three times */
+	pair->bytes -= bytes;
+	pair->early &= ~over;
+	pair->valid &= ~over;
+	in->in.bytes -= bytes;
+	out->out.bytes -= bytes;
+	in->lapsed += bytes;
+	return bytes;
+}
+
+/**
+ * bl_rsv_data - a frame of @len bytes goes from @in to @out. @early: it is unsolicited.
+ * Returns BL_R_NONE: it may; else the reason to drop it, and nothing has changed.
+ */
+BL_CORE enum bl_reason bl_rsv_data(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 len, int early)
+{
+	if (early) {
+		if (pair->early < len)
+			return BL_R_EARLY_REFUSED;
+		pair->early -= len;
+	} else if (pair->bytes < len) {
+		return BL_R_UNRESERVED;
+	}
+	bl_rsv_take(in, out, pair, len);
+	in->used += len;
+	return BL_R_NONE;
+}
+
+/**
+ * bl_rsv_release - the receiver on @out says that @bytes did not come from @in.
+ * The bitmap's slots become free if nothing of the promise is left and they are still to come.
+ */
+BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes,
+				      __u64 now)
+{
+	__u64 slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES), slot;
+
+	if (!bytes || !pair->bytes)
+		return BL_R_RELEASE_BAD;
+	if (bytes > pair->bytes)
+		bytes = pair->bytes;
+	bl_rsv_take(in, out, pair, bytes);
+	in->released += bytes;
+	if (pair->bytes)
+		return BL_R_RELEASED;
+	pair->valid = 0;
+	if (pair->slots && pair->slots <= BL_RSV_RUN_MAX && pair->in_ns >= now && slot_ns) {
+		slot = pair->in_ns / slot_ns;
+		if (slot * slot_ns == pair->in_ns) { /* else the rate was changed since */
+			bl_rsv_mark(&in->in, slot, pair->slots, 0);
+			bl_rsv_mark(&out->out, slot, pair->slots, 0);
+		}
+	}
+	pair->slots = 0;
+	return BL_R_RELEASED;
+}
+
+/**
+ * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once.
+ *
+ * The waits are those before this promise is counted, as in the paper. What is too far away changes nothing.
+ */
+BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq,
+			int early, __u64 now, struct bl_rsv_grant *g)
+{
+	__u64 start = 0, wait, slot_ns = 0, slot = 0, base;
+	__u32 n = 0;
+
+	if (pair->valid && pair->seq == seq && pair->asked == bytes && now <= pair->lapse_ns) {
+		g->reason = BL_R_RSV_REPEATED;
+		g->flags = pair->flags;
+		g->in_wait_ns = pair->in_ns > now ? pair->in_ns - now : 0;
+		g->out_wait_ns = pair->out_ns > now ? pair->out_ns - now : 0;
+		return;
+	}
+	g->flags = BL_GRT_REFUSED;
+	g->in_wait_ns = g->out_wait_ns = 0;
+	if (!bytes || bytes > cfg->limit_bytes) {
+		g->reason = BL_R_RSV_BAD;
+		in->refused++;
+		return;
+	}
+	g->reason = BL_R_RSV_REFUSED;
+	switch (cfg->allocator) {
+	case BL_ALLOC_JOINT:
+		start = bl_max64(now, bl_max64(in->in.free_ns, out->out.free_ns));
+		g->in_wait_ns = g->out_wait_ns = start - now;
+		break;
+	case BL_ALLOC_BITMAP:
+		slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES);
+		n = bl_rsv_slots(bytes);
+		if (!slot_ns || n > BL_RSV_RUN_MAX) {
+			in->refused++;
+			return;
+		}
+		slot = (now + slot_ns - 1) / slot_ns;
+		base = bl_rsv_base(&out->out, bl_rsv_base(&in->in, slot >> 6));
+		slot = bl_max64(slot, base << 6);
+		bl_rsv_slide(&in->in, base);
+		bl_rsv_slide(&out->out, base);
+		slot = bl_rsv_run(&in->in, &out->out, slot, n);
+		if (!slot) {
+			in->refused++;
+			return;
+		}
+		g->in_wait_ns = g->out_wait_ns = slot * slot_ns - now;
+		break;
+	default:
+		g->in_wait_ns = bl_rsv_ns(cfg->ns_q20, in->in.bytes);
+		g->out_wait_ns = bl_rsv_ns(cfg->ns_q20, out->out.bytes);
+		break;
+	}
+	wait = bl_max64(g->in_wait_ns, g->out_wait_ns);
+	if (wait > cfg->far_ns || wait > 0xffffffff || (__u64)pair->bytes + bytes > BL_RSV_PAIR_MAX) {
+		g->in_wait_ns = g->out_wait_ns = 0;
+		in->refused++;
+		return;
+	}
+	if (cfg->allocator == BL_ALLOC_JOINT) {
+		in->in.free_ns = out->out.free_ns = start + bl_rsv_ns(cfg->ns_q20, bytes);
+	} else if (n) {
+		bl_rsv_mark(&in->in, slot, n, 1);
+		bl_rsv_mark(&out->out, slot, n, 1);
+	}
+	g->reason = BL_R_RSV_GRANTED;
+	g->flags = 0;
+	if (early && wait <= cfg->refuse_ns) {
+		g->flags = BL_GRT_PASSED;
+		pair->early += bytes;
+	}
+	start = now + wait + bl_rsv_ns(cfg->ns_q20, bytes) + cfg->lapse_ns;
+	pair->lapse_ns = pair->bytes ? bl_max64(pair->lapse_ns, start) : start;
+	pair->bytes += bytes;
+	pair->seq = seq;
+	pair->asked = bytes;
+	pair->flags = (__u8)g->flags;
+	pair->valid = 1;
+	pair->slots = (__u8)n;
+	pair->in_ns = now + g->in_wait_ns;
+	pair->out_ns = now + g->out_wait_ns;
+	in->in.bytes += bytes;
+	out->out.bytes += bytes;
+	in->granted += bytes;
+	in->grants++;
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Frames that are not barline's, on a switch where admission is on: they are to share output queues with ordered frames, so the kernel must not send them past
+ * those. What this program cannot forward as well as the kernel is left to the kernel all the same: broadcast and multicast, unknown destinations, what a router answers
+ * itself (TTL used up, too big, options), what is for the switch.
+ *
+ * Example: with the static table, a TCP segment for a host on port 3 is found there, goes into port 3's DATA queue if that is metered, else out of port 3; an ARP reply goes
+ * into CONTROL.
+ *
+ * Included by switch.bpf.c behind its routing functions, whose struct run it uses.
+ */
+#ifndef BARLINE_SWITCH_PLAIN_H
+#define BARLINE_SWITCH_PLAIN_H
+
+#include "hold_core.h"
+#include "switch_port.h"
+#include "switch_rsv.h"
+
+/* Output port by Linux's routing tables, or the kernel's business. On success the frame has its new addresses and one TTL less. */
+static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r, const struct bl_look *l)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	const struct bl_sw_port *port = port_at(r->in);
+	struct ethhdr *eth = data;
+	__u32 l3 = l->l3_off;
+	void *ip;
+
+	if (!port || l3 > sizeof(*eth) + 4 || (void *)(eth + 1) > end || bl_mac48(eth->h_dest) != bl_mac48(port->mac))
+		return BL_R_NOT_OURS; /* not for the router */
+	ip = data + l3;
+	BL_SEEN(ip);
+	if (l->kind == BL_LOOK_IP4) {
+		if (ip + sizeof(struct iphdr) > end || ((struct iphdr *)ip)->ihl != 5)
+			return BL_R_NOT_OURS;
+	} else if (l->kind == BL_LOOK_IP6) {
+		struct ipv6hdr *ip6 = ip;
+
+		/* hop-by-hop options, and what a neighbour sends from its link-local address, are the router's own */
+		if ((void *)(ip6 + 1) > end || !l->proto || (ip6->saddr.s6_addr[0] == 0xfe && (ip6->saddr.s6_addr[1] & 0xc0) == 0x80))
+			return BL_R_NOT_OURS;
+		r->f.v6 = 1;
+	} else {
+		return BL_R_NOT_OURS;
+	}
+	r->f.sport = l->sport;
+	r->f.dport = l->dport;
+	return route_l3(ctx, r, eth, ip, end, l->proto);
+}
+
+/** bl_plain - a frame that bl_parse() called not ours, from port @in. Returns the reason; a global function, looked at once by the verifier. */
+__attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx);
+	struct run r = { .in = in };
+	struct ethhdr *eth = data;
+	const struct bl_sw_port *to;
+	const struct bl_rsv_cfg *rsv_on;
+	struct bl_look l;
+	int l2, why, early;
+
+	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	if (!r.cfg || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
+		return BL_R_NOT_OURS;
+	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
+	early = rsv_on && rsv_on->on ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
+	l2 = r.cfg->forward == BL_FWD_L2;
+	why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
+	if (why != BL_R_NONE)
+		return BL_R_NOT_OURS;
+	to = port_at(r.out);
+	if (!to || !to->ifindex)
+		return BL_R_UNKNOWN_PORT;
+	if (l2 && len > to->mtu + sizeof(*eth) + 4)
+		return BL_R_TOO_BIG;
+	if (!bl_look_control(&l)) {
+		why = bl_rsv_on_data(in, r.out, len, !!early);
+		if (why != BL_R_NONE)
+			return why;
+		if (early && l2)
+			eth->h_source[0] &= ~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
+	}
+	if (to->metered)
+		return bl_port_put(ctx, r.out, bl_look_control(&l) ? BL_CL_CONTROL : BL_CL_DATA);
+	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? BL_R_PASSED_ON : BL_R_REDIRECT_FAILED;
+}
+
+#endif

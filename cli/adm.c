@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * See adm.h.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "adm.h"
+
+int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size, uint32_t *entries)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+	struct bl_err err;
+	int fd = bl_map_open(ref, name, value_size, false, &err);
+
+	if (fd < 0) {
+		cli_fail("%s", err.text);
+		return -1;
+	}
+	if (entries && bpf_obj_get_info_by_fd(fd, &info, &len)) {
+		cli_fail("cannot look into the map %s of %s: %s", name, ref->dir, strerror(errno));
+		close(fd);
+		return -1;
+	}
+	if (entries)
+		*entries = info.max_entries;
+	return fd;
+}
+
+int adm_queue(int fd, uint32_t key, struct bl_queue *q)
+{
+	return bpf_map_lookup_elem_flags(fd, &key, q, BPF_F_LOCK) ? -errno : 0;
+}
+
+double adm_rate(uint32_t ns_q20)
+{
+	return ns_q20 ? 8e9 * (1 << 20) / ns_q20 : 0;
+}
+
+void adm_quantiles(json_t *row, const char *prefix, const char *unit, const struct bl_hist *h, unsigned int shift, double divide)
+{
+	static const struct {
+		const char *name;
+		unsigned int q;
+	} qs[] = { { "p50", 5000 }, { "p99", 9900 }, { "p999", 9990 }, { "max", 10000 } };
+	char key[64];
+	uint64_t v;
+	size_t i;
+
+	for (i = 0; i < sizeof(qs) / sizeof(qs[0]); i++) {
+		snprintf(key, sizeof(key), "%s_%s%s", prefix, qs[i].name, unit);
+		json_object_set_new(row, key, hist_quantile(h, qs[i].q, shift, &v) ? json_real((double)v / divide) : json_null());
+	}
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * barline admission set, show: the settings of admission on the nodes of a network namespace, while they run.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../loader/rate.h"
+#include "cmd.h"
+
+enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE };
+
+static const struct argp_option set_options[] = {
+	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
+	{ NULL, 0, NULL, 0, "Hosts:", 1 },
+	{ "k", KEY_K, "N", 0, "PL2's K: frames in one burst", 1 },
+	{ "t", KEY_T, "SLOTS", 0, "PL2's t: below that wait bursts go unsolicited; 0: never", 1 },
+	{ "t-us", KEY_T_US, "US", 0, "the same as time", 1 },
+	{ "recent-us", KEY_RECENT, "US", 0, "how old a grant may be to justify an unsolicited burst", 1 },
+	{ "retry-us", KEY_RETRY, "US", 0, "a reservation without an answer is repeated after that long", 1 },
+	{ "coming-us", KEY_COMING, "US", 0, "a burst that was announced and does not come is released after that long; 0: never", 1 },
+	{ NULL, 0, NULL, 0, "Switches:", 2 },
+	{ "allocator", KEY_ALLOCATOR, "NAME", 0, "two-counter, joint or bitmap", 2 },
+	{ "refuse-us", KEY_REFUSE, "US", 0, "PL2's T: above that wait unsolicited bursts are dropped", 2 },
+	{ "far-us", KEY_FAR, "US", 0, "a reservation further ahead is refused", 2 },
+	{ "lapse-us", KEY_LAPSE, "US", 0, "a promise that is not used lapses after that long", 2 },
+	{ "outside", KEY_OUTSIDE, "PERCENT", 0, "share of each port for traffic from outside the rack", 2 },
+	{ 0 }
+};
+
+static int64_t number(const char *what, const char *arg, long long max, struct argp_state *state)
+{
+	long long v;
+
+	if (!cli_number(arg, 0, max, &v))
+		argp_error(state, "%s \"%s\" is not a number from 0 to %lld", what, arg, max);
+	return v;
+}
+
+static error_t parse_set(int key, char *arg, struct argp_state *state)
+{
+	struct bl_admission_set *s = state->input;
+	uint64_t rate;
+
+	switch (key) {
+	case KEY_RATE:
+		if (!bl_rate_parse(arg, &rate))
+			argp_error(state, "rate \"%s\" is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", arg);
+		s->rate_bps = (int64_t)rate;
+		return 0;
+	case KEY_ALLOCATOR:
+		s->allocator = bl_allocator_by_name(arg);
+		if (s->allocator < 0)
+			argp_error(state, "allocator \"%s\": two-counter, joint or bitmap", arg);
+		return 0;
+	case KEY_K:
+		s->k = number("K", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_T:
+		s->t_slots = number("t", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_T_US:
+		s->t_us = number("t-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_RECENT:
+		s->recent_us = number("recent-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_RETRY:
+		s->retry_us = number("retry-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_COMING:
+		s->coming_us = number("coming-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_REFUSE:
+		s->refuse_us = number("refuse-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_FAR:
+		s->far_us = number("far-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_LAPSE:
+		s->lapse_us = number("lapse-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_OUTSIDE:
+		s->outside_percent = number("outside", arg, UINT32_MAX, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (s->policy >= 0)
+			return ARGP_ERR_UNKNOWN;
+		s->policy = bl_policy_by_name(arg);
+		if (s->policy < 0)
+			argp_error(state, "policy \"%s\": none or pl2", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!memcmp(s, &(struct bl_admission_set)BL_ADMISSION_SAME, sizeof(*s)))
+			argp_error(state, "set what? A policy (none, pl2), or one of the options");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+int cmd_admission_set(int argc, char **argv)
+{
+	static const struct argp argp = { .options = set_options, .parser = parse_set, .args_doc = "[none|pl2]", .children = cmd_globals,
+					  .doc = "barline admission set - other settings of admission, while the node runs\vOn a host, pl2: bursts wait for a grant; "
+						 "none: frames go at once. On a switch, pl2: reservations are made and data needs one. The daemon's next start sets what "
+						 "its configuration says." };
+	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_node_ref *refs;
+	json_t *rows = json_array();
+	struct bl_err err;
+	char said[1024];
+	int n, i, rc = 0;
+
+	cmd_parse(&argp, argc, argv, &set);
+	n = nodes_here(&refs, false);
+	for (i = 0; i < n && !rc; i++) {
+		rc = bl_admission_change(&refs[i], &set, said, sizeof(said), &err);
+		if (!rc && !cli.json)
+			printf("%s: %s\n", refs[i].meta.name, *said ? said : "nothing is different");
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "node", refs[i].meta.name, "role", role_name(refs[i].role), "changed", said));
+	}
+	if (n >= 0)
+		free(refs);
+	if (n < 0 || rc) {
+		json_decref(rows);
+		return n < 0 ? 1 : cli_fail("%s", err.text);
+	}
+	if (cli.json)
+		cli_json(json_pack("{s:O}", "nodes", rows));
+	json_decref(rows);
+	return 0;
+}
+
+static json_t *rate_json(uint32_t ns_q20)
+{
+	char text[32];
+
+	return ns_q20 ? json_string(bl_rate_text(bl_rate_of_q20(ns_q20), text, sizeof(text))) : json_null();
+}
+
+static json_t *show_host(const struct bl_node_ref *ref)
+{
+	struct bl_hold_cfg c;
+
+	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
+		return NULL;
+	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "host", "on", c.on, "policy", bl_policy_name(c.policy), "rate",
+			 rate_json(c.link.ns_q20), "k", (int)c.k_frames, "t_ns", (json_int_t)c.t_ns, "recent_ns", (json_int_t)c.recent_ns, "retry_ns",
+			 (json_int_t)c.retry_ns, "coming_ns", (json_int_t)c.coming_ns);
+}
+
+static json_t *show_switch(const struct bl_node_ref *ref)
+{
+	struct bl_rsv_cfg c;
+	struct bl_meter m;
+	struct bl_err err;
+	uint32_t ns_q20 = 0, k;
+	int fd, metered = 0;
+
+	if (node_value(ref, BL_MAP_RSV_CFG, 0, &c, sizeof(c)))
+		return NULL;
+	fd = bl_map_open(ref, BL_MAP_METERS, sizeof(m), false, &err);
+	if (fd < 0) {
+		cli_fail("%s", err.text);
+		return NULL;
+	}
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		if (bpf_map_lookup_elem(fd, &k, &m) || !m.ns_q20)
+			continue;
+		metered++;
+		if (m.ns_q20 > ns_q20)
+			ns_q20 = m.ns_q20; /* the slowest */
+	}
+	close(fd);
+	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "switch", "on", c.on || metered, "policy",
+			 bl_policy_name(c.on ? BL_POLICY_PL2 : BL_POLICY_NONE), "rate", rate_json(ns_q20), "metered_ports", metered, "allocator",
+			 bl_allocator_name(c.allocator), "reserved_rate", rate_json(c.ns_q20), "limit_bytes", (json_int_t)c.limit_bytes, "refuse_ns",
+			 (json_int_t)c.refuse_ns, "far_ns", (json_int_t)c.far_ns, "lapse_ns", (json_int_t)c.lapse_ns);
+}
+
+/* One table for each role: they share few settings. */
+static void show_text(json_t *rows)
+{
+	static const struct col host[] = { { "node", "HOST", 's' },	{ "on", "BL0", 'b' },	 { "policy", "POLICY", 's' },	     { "rate", "RATE", 's' },	  { "k", "K", 'd' },
+					   { "t_ns", "T", 't' },	{ "recent_ns", "RECENT", 't' }, { "retry_ns", "RETRY", 't' }, { "coming_ns", "COMING", 't' } };
+	static const struct col sw[] = { { "node", "SWITCH", 's' },	      { "policy", "POLICY", 's' },	  { "allocator", "ALLOCATOR", 's' }, { "rate", "RATE", 's' },
+					 { "metered_ports", "METERED", 'd' }, { "reserved_rate", "RESERVED", 's' }, { "limit_bytes", "LIMIT", 'k' },
+					 { "refuse_ns", "REFUSE", 't' },      { "far_ns", "FAR", 't' },		  { "lapse_ns", "LAPSE", 't' } };
+	json_t *hosts = json_array(), *switches = json_array(), *r;
+	size_t i;
+
+	json_array_foreach(rows, i, r)
+		json_array_append(*json_string_value(json_object_get(r, "role")) == 'h' ? hosts : switches, r);
+	if (json_array_size(hosts))
+		OUT_TABLE(stdout, hosts, host);
+	if (json_array_size(switches))
+		OUT_TABLE(stdout, switches, sw);
+	json_decref(hosts);
+	json_decref(switches);
+}
+
+static bool all_nodes;
+
+static error_t parse_show(int key, char *arg, struct argp_state *state)
+{
+	(void)arg, (void)state;
+	if (key != 'a')
+		return ARGP_ERR_UNKNOWN;
+	all_nodes = true;
+	return 0;
+}
+
+int cmd_admission_show(int argc, char **argv)
+{
+	static const struct argp_option options[] = { { "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 }, { 0 } };
+	static const struct argp argp = { .options = options, .parser = parse_show, .children = cmd_globals, .doc = "barline admission show - how admission is set" };
+	struct bl_node_ref *refs;
+	json_t *rows, *row;
+	int n, i;
+
+	cmd_parse(&argp, argc, argv, NULL);
+	n = nodes_here(&refs, all_nodes);
+	if (n < 0)
+		return 1;
+	rows = json_array();
+	for (i = 0; i < n; i++) {
+		row = refs[i].role == BL_ROLE_HOST ? show_host(&refs[i]) : show_switch(&refs[i]);
+		if (!row)
+			break;
+		json_array_append_new(rows, row);
+	}
+	free(refs);
+	if (i == n && cli.json)
+		cli_json(json_pack("{s:O}", "admission", rows));
+	else if (i == n)
+		show_text(rows);
+	json_decref(rows);
+	return i < n;
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The driver of a workload, inside the lab: starts unmodified programs in the hosts' namespaces, watches, and reads what they say (traffic.h).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "traffic.h"
+
+#define LISTEN_TIMEOUT_NS 10000000000ull
+#define GRACE_NS	  30000000000ull /* for the last segments, reports and retransmission timeouts after the time is up */
+#define LEFT_ALONE_NS	  3000000000ull	 /* a server whose client is gone */
+#define HELLO_NS	  3000000000ull	 /* for a UDP sender to be heard */
+#define DRAINED_NS	  300000000ull	 /* longer than a full queue takes to run empty */
+#define QUIET_US	  6000		 /* so long without a datagram: it is empty */
+#define PORT_BASE	  5201
+#define MC_PORT		  11211
+#define STAGGER_US	  20000 /* shuffle: between the rounds */
+#define BULK_SENDERS	  4
+#define ARGS_MAX	  32
+
+/**
+ * struct proc - a child. @pid 0: ended. @fd: what it prints. @status: of waitpid().
+ */
+struct proc {
+	pid_t pid;
+	int fd;
+	int status;
+};
+
+struct run {
+	struct lab *lab;
+	const struct traffic_params *p;
+	struct traffic_cell *c;
+	struct traffic_look *look;
+	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX], memcached, asker;
+	uint64_t begun_ns;
+};
+
+static void nap(unsigned int us)
+{
+	const struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+static const struct lab_node *host(const struct lab *lab, unsigned int i)
+{
+	unsigned int k;
+
+	for (k = 0; k < lab->nnodes; k++)
+		if (lab->nodes[k].kind == LAB_HOST && lab->nodes[k].index == i + 1)
+			return &lab->nodes[k];
+	return NULL;
+}
+
+/* where applications of host @i listen: bl0's address; without admission the NIC's */
+static void app_addr(const struct lab *lab, unsigned int i, uint8_t addr[4])
+{
+	uint8_t a[16];
+
+	(lab->spec.admission.on ? lab_bl0_addr : lab_host_addr)(host(lab, i), AF_INET, a);
+	memcpy(addr, a, 4);
+}
+
+static void app_text(const struct lab *lab, unsigned int i, char *text, size_t size)
+{
+	uint8_t a[4];
+
+	app_addr(lab, i, a);
+	snprintf(text, size, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
+}
+
+static int enter_host(unsigned int i)
+{
+	char path[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/h%u", LAB_NETNS_DIR, i + 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	err = fd < 0 || setns(fd, CLONE_NEWNET);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* a program in host @i's namespace; what it prints is kept in memory */
+static int spawn(struct proc *p, unsigned int i, char *const argv[])
+{
+	int null;
+
+	p->fd = memfd_create("output", MFD_CLOEXEC);
+	if (p->fd < 0)
+		return cli_fail("memfd: %s", strerror(errno));
+	fflush(NULL);
+	p->pid = fork();
+	if (p->pid < 0)
+		return cli_fail("cannot fork: %s", strerror(errno));
+	if (p->pid)
+		return 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (enter_host(i) || dup2(null, STDIN_FILENO) < 0 || dup2(p->fd, STDOUT_FILENO) < 0 || (!cli.verbose && dup2(null, STDERR_FILENO) < 0))
+		_exit(126);
+	execvp(argv[0], argv);
+	_exit(127);
+}
+
+static void reap(struct proc *p)
+{
+	if (p->pid > 0 && waitpid(p->pid, &p->status, WNOHANG) == p->pid)
+		p->pid = 0;
+}
+
+static void end(struct proc *p)
+{
+	if (p->pid > 0) {
+		kill(p->pid, SIGKILL);
+		waitpid(p->pid, &p->status, 0);
+		p->pid = 0;
+	}
+}
+
+/* whether a process has a TCP socket that listens on @port, as its /proc says */
+static bool listens(pid_t pid, uint16_t port)
+{
+	char path[64], line[256];
+	unsigned int local, state;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/tcp", pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && local == port && state == 10;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int wait_listening(struct proc *p, uint16_t port, const char *what)
+{
+	uint64_t until = mono_ns() + LISTEN_TIMEOUT_NS;
+
+	while (!listens(p->pid, port)) {
+		reap(p);
+		if (!p->pid)
+			return cli_fail("%s ended with status %d before it listened", what, WIFEXITED(p->status) ? WEXITSTATUS(p->status) : 128 + WTERMSIG(p->status));
+		if (mono_ns() > until)
+			return cli_fail("%s does not listen after %llu s", what, LISTEN_TIMEOUT_NS / 1000000000);
+		nap(2000);
+	}
+	return 0;
+}
+
+/* ---- who sends to whom ---- */
+
+static void add_flow(struct traffic_cell *c, unsigned int from, unsigned int to)
+{
+	c->receivers |= 1ULL << to;
+	c->flow[c->nflows] = (struct traffic_flow){ .from = from, .to = to, .port = (uint16_t)(PORT_BASE + c->nflows) };
+	c->nflows++;
+}
+
+static void plan(struct run *r)
+{
+	unsigned int n = r->lab->spec.hosts, i, k;
+
+	switch (r->p->kind) {
+	case TRAFFIC_INCAST:
+		for (i = 1; i < n; i++)
+			add_flow(r->c, i, 0);
+		break;
+	case TRAFFIC_OUTCAST:
+		for (i = 1; i < n; i++)
+			add_flow(r->c, 0, i);
+		break;
+	case TRAFFIC_SHUFFLE: /* round k: everybody to the one k further */
+		for (k = 1; k < n; k++)
+			for (i = 0; i < n; i++)
+				add_flow(r->c, i, (i + k) % n);
+		break;
+	default: /* bulk data to the host that asks memcached */
+		for (i = 2; i < n && i < 2 + BULK_SENDERS; i++)
+			add_flow(r->c, i, 1);
+	}
+}
+
+/* flows that share the narrowest link */
+static unsigned int sharers(const struct run *r)
+{
+	return r->p->kind == TRAFFIC_SHUFFLE ? r->lab->spec.hosts - 1 : r->c->nflows;
+}
+
+static int start_servers(struct run *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->c->nflows; i++) {
+		char addr[16], port[8], *argv[] = { "iperf3", "-s", "-1", "-J", "-i", "1", "-B", addr, "-p", port, NULL };
+
+		app_text(r->lab, r->c->flow[i].to, addr, sizeof(addr));
+		snprintf(port, sizeof(port), "%u", r->c->flow[i].port);
+		if (spawn(&r->server[i], r->c->flow[i].to, argv))
+			return 1;
+	}
+	for (i = 0; i < r->c->nflows; i++)
+		if (wait_listening(&r->server[i], r->c->flow[i].port, "an iperf3 server"))
+			return 1;
+	return 0;
+}
+
+static int start_client(struct run *r, unsigned int i, unsigned int seconds)
+{
+	const struct traffic_flow *f = &r->c->flow[i];
+	uint64_t offer = r->p->offer_bps ? r->p->offer_bps : 2 * r->lab->spec.admission.rate_bps / sharers(r);
+	char addr[16], own[16], port[8], time[16], rate[24], size[16], *argv[ARGS_MAX];
+	int n = 0;
+
+	app_text(r->lab, f->to, addr, sizeof(addr));
+	app_text(r->lab, f->from, own, sizeof(own));
+	snprintf(port, sizeof(port), "%u", f->port);
+	snprintf(time, sizeof(time), "%u", seconds);
+	/* unmetered: there is no fair share to know */
+	snprintf(rate, sizeof(rate), "%" PRIu64, offer ? offer : 100000000);
+	snprintf(size, sizeof(size), "%u", r->lab->spec.mtu - 28);
+	argv[n++] = "iperf3";
+	argv[n++] = "-c";
+	argv[n++] = addr;
+	argv[n++] = "-B";
+	argv[n++] = own;
+	argv[n++] = "-p";
+	argv[n++] = port;
+	argv[n++] = "-t";
+	argv[n++] = time;
+	argv[n++] = "-J";
+	argv[n++] = "--connect-timeout";
+	argv[n++] = "10000";
+	if (r->c->udp) {
+		argv[n++] = "-u";
+		argv[n++] = "-b";
+		argv[n++] = rate;
+		argv[n++] = "-l";
+		argv[n++] = size;
+	} else {
+		argv[n++] = "-C";
+		argv[n++] = (char *)(uintptr_t)r->p->congestion;
+	}
+	argv[n] = NULL;
+	return spawn(&r->client[i], f->from, argv);
+}
+
+/* datagrams that programs received where process @pid lives */
+static long long udp_received(pid_t pid)
+{
+	char path[64], line[512];
+	long long n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/snmp", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Udp: %lld", &n) == 1) /* the line before has the names */
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * iperf3 begins with one UDP datagram that it never repeats, and waits for the answer. Neither must meet the full queue that earlier senders have made: each sender is stopped as
+ * soon as its server has data of it, and all go on together. (Not before: a wait for a datagram that is stopped ends with EINTR, and iperf3 with it.)
+ */
+static void hold_back(struct run *r, unsigned int i, long long before)
+{
+	uint64_t until = mono_ns() + HELLO_NS;
+
+	while (udp_received(r->server[i].pid) < before + 3) {
+		reap(&r->client[i]);
+		if (!r->client[i].pid || mono_ns() > until)
+			return;
+		nap(500);
+	}
+	kill(r->client[i].pid, SIGSTOP);
+}
+
+/* the same, once what stopped senders have left in queues has come: it must not be taken for the next one's */
+static long long udp_quiet(pid_t pid)
+{
+	uint64_t until = mono_ns() + DRAINED_NS;
+	long long n = udp_received(pid), last;
+
+	do {
+		last = n;
+		nap(QUIET_US);
+		n = udp_received(pid);
+	} while (n != last && mono_ns() < until);
+	return n;
+}
+
+static int start_clients(struct run *r, unsigned int seconds)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->c->nflows; i++) {
+		long long before = r->c->udp ? udp_quiet(r->server[i].pid) : 0;
+
+		if (r->p->kind == TRAFFIC_SHUFFLE && i && i % r->lab->spec.hosts == 0)
+			nap(STAGGER_US);
+		if (start_client(r, i, seconds))
+			return 1;
+		if (r->c->udp)
+			hold_back(r, i, before);
+	}
+	for (i = 0; i < r->c->nflows && r->c->udp; i++)
+		if (r->client[i].pid > 0)
+			kill(r->client[i].pid, SIGCONT);
+	return 0;
+}
+
+/* ---- while it runs ---- */
+
+static void look(struct run *r, const char *what, unsigned int seconds)
+{
+	uint32_t bytes = traffic_look_sample(r->look, r->c, r->begun_ns);
+	uint64_t ms = (mono_ns() - r->begun_ns) / 1000000;
+
+	if (ms % 100 < TRAFFIC_SAMPLE_US / 1000)
+		out_progress("%s, %s, %s: %.1f of %u s, longest queue %.1f frames", what, r->p->policy[r->c->policy].text, r->c->udp ? "UDP" : "TCP", (double)ms / 1e3, seconds,
+			     (double)bytes / ADM_FULL_FRAME);
+	nap(TRAFFIC_SAMPLE_US);
+}
+
+/* until all flows are over, or no hope is left */
+static void watch(struct run *r, unsigned int seconds)
+{
+	uint64_t until = mono_ns() + seconds * 1000000000ull + GRACE_NS, clients_over = 0;
+	unsigned int i, clients, servers;
+
+	for (;;) {
+		look(r, traffic_names[r->p->kind], seconds);
+		clients = servers = 0;
+		for (i = 0; i < r->c->nflows; i++) {
+			reap(&r->client[i]);
+			reap(&r->server[i]);
+			clients += r->client[i].pid > 0;
+			servers += r->server[i].pid > 0;
+		}
+		if (!clients && !clients_over)
+			clients_over = mono_ns();
+		if ((!clients && !servers) || mono_ns() > until || (clients_over && mono_ns() - clients_over > LEFT_ALONE_NS))
+			break;
+	}
+	for (i = 0; i < r->c->nflows; i++) {
+		end(&r->client[i]);
+		end(&r->server[i]);
+	}
+}
+
+/* ---- what iperf3 says ---- */
+
+static json_t *said(struct proc *p)
+{
+	json_t *j;
+
+	if (p->fd < 0)
+		return NULL;
+	lseek(p->fd, 0, SEEK_SET);
+	j = json_loadfd(p->fd, 0, NULL);
+	close(p->fd);
+	p->fd = -1;
+	return j;
+}
+
+static double number(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+/*
+ * The server's intervals. Of UDP without the first, in which senders wait for one another (hold_back()), and without a remainder; of TCP all: what lies behind a lost segment
+ * is counted when the segment comes, in a later interval, and a part would have more than went over the wire (99.8 % of the rate in 2 of 3 s, 2026-11-21; 95.6 % is possible).
+ */
+static void read_server(struct traffic_flow *f, const json_t *j, bool udp)
+{
+	const json_t *all = json_object_get(j, "intervals"), *o;
+	double bytes = 0, seconds = 0, jitter = 0;
+	unsigned int used = 0;
+	size_t i;
+
+	json_array_foreach(all, i, o) {
+		const json_t *sum = json_object_get(o, "sum");
+
+		if (udp && (!i || number(sum, "seconds") < 0.5))
+			continue;
+		bytes += number(sum, "bytes");
+		seconds += number(sum, "seconds");
+		jitter += number(sum, "jitter_ms");
+		used++;
+	}
+	f->bps = seconds > 0 ? bytes * 8 / seconds : 0;
+	if (udp) {
+		const json_t *sum = json_object_get(json_object_get(j, "end"), "sum");
+
+		f->jitter_ms = used ? jitter / used : 0;
+		f->lost = (uint64_t)number(sum, "lost_packets");
+		f->packets = (uint64_t)number(sum, "packets");
+	}
+}
+
+static void read_flow(struct run *r, unsigned int i)
+{
+	struct traffic_flow *f = &r->c->flow[i];
+	json_t *server = said(&r->server[i]), *client = said(&r->client[i]);
+	const json_t *error = json_object_get(client, "error");
+
+	if (server)
+		read_server(f, server, r->c->udp);
+	if (client)
+		f->retransmits = (uint64_t)number(json_object_get(json_object_get(client, "end"), "sum_sent"), "retransmits");
+	if (json_is_string(error))
+		snprintf(f->error, sizeof(f->error), "%s", json_string_value(error));
+	else if (!client || !server)
+		snprintf(f->error, sizeof(f->error), "iperf3 did not come to its end");
+	json_decref(server);
+	json_decref(client);
+}
+
+/* ---- memcached ---- */
+
+static int start_asker(struct run *r, struct traffic_mc *m)
+{
+	uint8_t addr[4];
+
+	app_addr(r->lab, 0, addr);
+	fflush(NULL);
+	r->asker.pid = fork();
+	if (r->asker.pid < 0)
+		return cli_fail("cannot fork: %s", strerror(errno));
+	if (!r->asker.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(enter_host(1) ? 126 : traffic_mc_main(m, addr, MC_PORT));
+	}
+	return 0;
+}
+
+static int asker_state(struct run *r, struct traffic_mc *m, int want, uint64_t timeout_ns, const char *what)
+{
+	uint64_t until = mono_ns() + timeout_ns;
+
+	while (atomic_load(&m->state) >= 0 && atomic_load(&m->state) < want) {
+		reap(&r->asker);
+		if (!r->asker.pid && atomic_load(&m->state) >= 0 && atomic_load(&m->state) < want)
+			return cli_fail("the memcached client died");
+		if (mono_ns() > until)
+			return cli_fail("the memcached client does not %s", what);
+		nap(1000);
+	}
+	return atomic_load(&m->state) < 0 ? cli_fail("%s", m->error) : 0;
+}
+
+/* bulk data from one second before the questions to one second after them */
+static int ask_memcached(struct run *r, unsigned int k)
+{
+	struct traffic_mc *m = &r->c->mc[k];
+	uint64_t go, stop;
+	unsigned int i;
+	int err;
+
+	m->size = traffic_mc_sizes[k];
+	if (start_asker(r, m) || asker_state(r, m, 1, 15000000000ull, "connect") || start_servers(r))
+		return 1;
+	if (start_clients(r, r->p->seconds + 2))
+		return 1;
+	go = mono_ns() + 1000000000ull;
+	stop = go + r->p->seconds * 1000000000ull;
+	while (mono_ns() < stop) {
+		look(r, "memcached", TRAFFIC_MC_SIZES * (r->p->seconds + 2));
+		if (mono_ns() >= go && atomic_load(&m->state) == 1)
+			atomic_store(&m->state, 2);
+		if (atomic_load(&m->state) < 0)
+			return cli_fail("%s", m->error);
+	}
+	atomic_store(&m->state, 3);
+	err = asker_state(r, m, 4, 10000000000ull, "stop");
+	watch(r, 2);
+	end(&r->asker);
+	for (i = 0; i < r->c->nflows; i++)
+		read_flow(r, i);
+	return err;
+}
+
+static int run_memcached(struct run *r)
+{
+	char addr[16], port[8], *argv[] = { "memcached", "-u", "nobody", "-U", "0", "-t", "1", "-m", "64", "-l", addr, "-p", port, NULL };
+	unsigned int k;
+	int err;
+
+	app_text(r->lab, 0, addr, sizeof(addr));
+	snprintf(port, sizeof(port), "%u", MC_PORT);
+	err = spawn(&r->memcached, 0, argv) || wait_listening(&r->memcached, MC_PORT, "memcached");
+	for (k = 0; k < TRAFFIC_MC_SIZES && !err; k++)
+		err = ask_memcached(r, k);
+	end(&r->memcached);
+	return err;
+}
+
+static int run_flows(struct run *r)
+{
+	unsigned int i;
+
+	if (start_servers(r) || start_clients(r, r->p->seconds))
+		return 1;
+	watch(r, r->p->seconds);
+	for (i = 0; i < r->c->nflows; i++)
+		read_flow(r, i);
+	return 0;
+}
+
+int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffic_cell *c)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return cli_fail("out of memory");
+	r->lab = lab;
+	r->p = p;
+	r->c = c;
+	plan(r);
+	nap(300000); /* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
+	r->look = traffic_look_new(c, lab->spec.admission.on);
+	if (!r->look)
+		return 1;
+	r->begun_ns = mono_ns();
+	err = p->kind == TRAFFIC_MEMCACHED ? run_memcached(r) : run_flows(r);
+	out_progress_end();
+	traffic_look_end(r->look, c);
+	c->done = !err;
+	free(r);
+	return err;
+}

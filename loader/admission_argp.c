@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The flags of admission, which barlined, `barline host|switch up` and the lab share. The input is a struct bl_admission_cfg. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "admission_priv.h"
+
+enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU };
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Admission:", 0 },
+	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch. On a switch: whether it makes reservations", 0 },
+	{ "rate", OPT_RATE, "RATE", 0, "of the NIC, or of each port: as 250mbit or 10gbit", 0 },
+	{ "allocator", OPT_ALLOCATOR, "NAME", 0, "switch, pl2: two-counter (default), joint or bitmap", 0 },
+	{ "k", OPT_K, "N", 0, "host, pl2: frames in one burst (4)", 0 },
+	{ "t", OPT_T, "SLOTS", 0, "host, pl2: below that wait bursts go unsolicited (15)", 0 },
+	{ "refuse-us", OPT_REFUSE, "US", 0, "switch, pl2: above that wait unsolicited bursts are dropped (64 slots)", 0 },
+	{ "outside", OPT_OUTSIDE, "PERCENT", 0, "switch, pl2: share of each port for traffic from outside the rack (0)", 0 },
+	{ "queue-frames", OPT_FRAMES, "N", 0, "frames in one queue (256)", 0 },
+	{ "queue-bytes", OPT_BYTES, "N", 0, "bytes in one queue (as many full frames)", 0 },
+	{ "mark-bytes", OPT_MARK, "N", 0, "ECN: mark frames that find more in their queue (host 65536, switch never)", 0 },
+	{ "slots", OPT_SLOTS, "N", 0, "frames in all queues together (4096)", 0 },
+	{ "pacer", OPT_PACER, "auto|spin", 0, "whether the pacer may sleep when nothing is due (auto)", 0 },
+	{ "pacer-cpu", OPT_CPU, "CPU", 0, "where it runs (the first datapath CPU)", 0 },
+	{ 0 },
+};
+
+static uint32_t number(struct argp_state *st, const char *arg, const char *what, long min, long max)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(arg, &end, 0);
+	if (errno || end == arg || *end || v < min || v > max)
+		argp_error(st, "%s \"%s\" is not a number from %ld to %ld", what, arg, min, max);
+	return (uint32_t)v;
+}
+
+static int named(struct argp_state *st, const char *arg, const char *what, int (*by_name)(const char *), const char *(*name)(unsigned int))
+{
+	int v = by_name(arg);
+
+	if (v < 0)
+		argp_error(st, "%s \"%s\": there is %s, %s%s%s", what, arg, name(0), name(1), *name(2) == '?' ? "" : ", ", *name(2) == '?' ? "" : name(2));
+	return v;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *st)
+{
+	struct bl_admission_cfg *a = st->input;
+
+	if (!a)
+		return ARGP_ERR_UNKNOWN;
+	switch (key) {
+	case OPT_ADMISSION:
+		a->policy = (enum bl_policy)named(st, arg, "admission", bl_policy_by_name, bl_policy_name);
+		a->on = true;
+		return 0;
+	case OPT_RATE:
+		if (!bl_rate_parse(arg, &a->rate_bps))
+			argp_error(st, "rate \"%s\" is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", arg);
+		return 0;
+	case OPT_ALLOCATOR: a->allocator = (enum bl_allocator)named(st, arg, "allocator", bl_allocator_by_name, bl_allocator_name); return 0;
+	case OPT_K: a->k = number(st, arg, "K", 1, BL_PL2_K_MAX); return 0;
+	case OPT_T: a->t_slots = number(st, arg, "t", 1, BL_RSV_WORDS * 64); return 0;
+	case OPT_REFUSE: a->refuse_us = number(st, arg, "refuse-us", 1, BL_TIME_MAX_US); return 0;
+	case OPT_OUTSIDE: a->outside_percent = number(st, arg, "outside", 0, BL_OUTSIDE_MAX); return 0;
+	case OPT_FRAMES: a->queue.frames = number(st, arg, "queue-frames", 1, BL_RING); return 0;
+	case OPT_BYTES: a->queue.bytes = number(st, arg, "queue-bytes", BL_QUEUE_FRAME_MAX, 1 << 30); return 0;
+	case OPT_MARK: a->queue.mark_bytes = number(st, arg, "mark-bytes", 1, 1 << 30); return 0;
+	case OPT_SLOTS: a->slots = number(st, arg, "slots", 16, 65536); return 0;
+	case OPT_PACER:
+		if (strcmp(arg, "auto") && strcmp(arg, "spin"))
+			argp_error(st, "pacer \"%s\": auto or spin", arg);
+		a->spin = *arg == 's';
+		return 0;
+	case OPT_CPU: a->pacer_cpu = number(st, arg, "pacer-cpu", 0, BL_SW_CPUS_MAX - 1) + 1; return 0;
+	case ARGP_KEY_END:
+		if (!a->on && (a->rate_bps || a->k || a->t_slots || a->refuse_us || a->outside_percent || a->queue.frames || a->queue.bytes || a->queue.mark_bytes ||
+			       a->slots || a->spin || a->pacer_cpu || a->allocator))
+			argp_error(st, "these settings are of admission: add --admission none or pl2");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp bl_admission_argp = { .options = options, .parser = parse };

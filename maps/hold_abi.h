@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Admission on a host (DESIGN 4): what applications send through bl0 is held per destination and class until the policy releases it.
+ *
+ * bl0 is one end of a veth pair; applications have an address on it. The other end, bl0d, carries bl_hold_xdp, which copies each frame into a hold queue (queue_abi.h). The pacer
+ * sends it out of the NIC when its time has come. What arrives at the NIC for bl0's MAC address goes the other way, straight into bl0d. So bl0 is a second station on the
+ * NIC's link: it has a MAC address of its own and does its own ARP and ND.
+ *
+ * A destination is an Ethernet address. It gets a number when the first frame for it comes, 1 to BL_DESTS - 1; 0 is for what is never held back: ARP, ND,
+ * broadcast and multicast.
+ */
+#ifndef BARLINE_HOLD_ABI_H
+#define BARLINE_HOLD_ABI_H
+
+#include "pace_abi.h"
+
+#define BL_MAP_HOLD_CFG	  "hold_cfg"
+#define BL_MAP_HOLD_DESTS "hold_dests" /* hash: struct bl_mac_key -> __u32 number */
+#define BL_MAP_HOLD_MACS  "hold_macs"  /* array: number -> struct bl_hold_dest */
+#define BL_MAP_HOLD_DUE	  "hold_due"   /* struct bl_due, by destination */
+#define BL_MAP_HOLD_TX	  "hold_tx"    /* devmap: BL_TX_* */
+#define BL_MAP_PL2_DESTS  "pl2_dests"  /* array: number -> struct bl_pl2_dest */
+#define BL_MAP_PL2_COMING "pl2_coming" /* array: number of the sender -> struct bl_pl2_coming */
+
+#define BL_DESTS	  256
+#define BL_HOLD_CLASSES	  2 /* 0: expedited (DSCP 40 and above: CS5, EF, CS6, CS7), 1: the rest; strict priority within a destination */
+#define BL_HOLD_QUEUE(dest, class) ((dest) * BL_HOLD_CLASSES + (class))
+enum bl_hold_tx { BL_TX_NIC, BL_TX_APP, BL_TX_COUNT };
+
+#define BL_POLICIES(X) X(NONE, "none") X(PL2, "pl2")
+#define BL_POLICY_ENUM(sym, name) BL_POLICY_##sym,
+enum bl_policy { BL_POLICIES(BL_POLICY_ENUM) BL_POLICY_COUNT };
+#undef BL_POLICY_ENUM
+
+struct bl_mac_key {
+	__u8 mac[6];
+	__u8 zero[2];
+};
+
+/**
+ * struct bl_hold_cfg - value 0 of "hold_cfg". Written by the loader and by `barline admission set`; the programs read it.
+ * @on: 1: bl0 exists. @policy: enum bl_policy.
+ * @mac: of bl0.
+ * @link: rate of the NIC; ns_q20 0: as fast as it goes.
+ * @k_frames: PL2's K: frames in one burst at most (1 to BL_PL2_K_MAX). @k_bytes: and bytes.
+ * @t_ns: PL2's t as time: below it bursts go unsolicited; 0: never.
+ * @recent_ns: how old a GRT may be to justify an unsolicited burst.
+ * @retry_ns: an RSV without GRT is repeated after that long.
+ * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
+ * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
+ */
+struct bl_hold_cfg {
+	__u32 on;
+	__u32 policy;
+	__u8 mac[6];
+	__u8 zero[2];
+	struct bl_meter link;
+	__u32 k_frames;
+	__u32 k_bytes;
+	__u64 t_ns;
+	__u64 recent_ns;
+	__u64 retry_ns;
+	__u64 coming_ns;
+	__u32 app_ifindex;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct bl_hold_cfg) == 72, "ABI");
+
+/**
+ * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests".
+ */
+struct bl_hold_dest {
+	__u8 mac[6];
+	__u8 used;
+	__u8 zero;
+};
+
+#define BL_PL2_K_MAX 16
+
+#define BL_PL2_TRIES 4 /* an RSV without an answer is sent that often; then the burst asks anew, with another number */
+#define BL_PL2_FAR_NS 1000000000ULL /* a GRT with a longer wait is not believed */
+
+/*
+ * IDLE: no reservation. ASKED: an RSV is out. EARLY: an RSV is out and its burst is being sent, or was sent, unsolicited. GRANTED: a GRT came: the burst may be sent from @send_ns on,
+ * or was refused (@verdict).
+ * Only the pacer leaves IDLE and GRANTED. From ASKED and EARLY go the pacer (asks anew) and bl_host_xdp (GRT); @word makes it one step: sequence number << 8 | state, changed by
+ * compare-and-swap, so a GRT that is not the answer to the RSV that is out changes nothing.
+ */
+enum bl_pl2_state { BL_PL2_IDLE, BL_PL2_ASKED, BL_PL2_EARLY, BL_PL2_GRANTED };
+
+/**
+ * struct bl_pl2_dest - reservations for one destination (PL2 Algorithm 3), at most one RSV out.
+ * @word: sequence number << 8 | enum bl_pl2_state.
+ * @n, @sent: frames of the burst; how many of them were sent. @bytes: of the burst. The pacer's.
+ * @retries: how often its RSV was repeated. @asked_ns: when it went out, by @retries; a GRT says which of them it answers. The pacer's.
+ * @send_ns: when the burst may begin; in IDLE with a burst: when it may ask again. @verdict: BL_GRT_* flags of the GRT. Written by bl_host_xdp before it changes
+ *	@word; read, and then written in IDLE, by the pacer after it saw GRANTED.
+ * @unsolicited: 1: this burst is sent without waiting for its GRT. @refusals: in a row. The pacer's.
+ * @last_wait_ns: max(in, out) of the last GRT; @last_ns: when it came; 0: never, or it was a refusal. Written by bl_host_xdp; the pacer may see one of the two old, and asks
+ *	once too often or once too early.
+ * @delay_ns: RSV to GRT, smoothed by 1/8. @delay_min_ns, @delay_max_ns.
+ * @rsvs, @grts, @early, @resent, @timeouts, @refused, @bad: counts: RSVs sent, GRTs believed, bursts sent unsolicited, those that had to be sent again, RSVs that got no answer in
+ *	time, refused by the switch, GRTs not believed.
+ * @entry: BL_RING_ENTRY of each frame; the slots stay taken until the burst is done.
+ */
+struct bl_pl2_dest {
+	__u64 word;
+	__u32 n;
+	__u32 sent;
+	__u32 bytes;
+	__u32 retries;
+	__u64 asked_ns[BL_PL2_TRIES];
+	__u64 send_ns;
+	__u32 verdict;
+	__u32 unsolicited;
+	__u32 refusals;
+	__u32 reserved;
+	__u64 last_wait_ns;
+	__u64 last_ns;
+	__u64 delay_ns;
+	__u64 delay_min_ns;
+	__u64 delay_max_ns;
+	__u64 rsvs;
+	__u64 grts;
+	__u64 early;
+	__u64 resent;
+	__u64 timeouts;
+	__u64 refused;
+	__u64 bad;
+	__u32 entry[BL_PL2_K_MAX];
+};
+_Static_assert(sizeof(struct bl_pl2_dest) == 240, "ABI");
+
+/* RSV's cookie: the destination's number, and which of the tries it is. */
+#define BL_PL2_COOKIE(dest, try) ((__u16)((try) << 8 | (dest)))
+#define BL_PL2_COOKIE_DEST(c)	 ((c) & 0xff)
+#define BL_PL2_COOKIE_TRY(c)	 ((c) >> 8)
+_Static_assert(BL_DESTS <= 256, "a destination's number fits the cookie's lower byte");
+
+/**
+ * struct bl_pl2_coming - what the copies of GRTs announced from one sender and did not come yet.
+ * @by_ns: it should all be there by then. Raised by bl_host_xdp.
+ * @bytes: added and taken off by bl_host_xdp; the pacer takes them all when @by_ns has passed, by one exchange, and sends a RELEASE of @release bytes.
+ * @seq: of the last copy.
+ */
+struct bl_pl2_coming {
+	__u64 by_ns;
+	__u32 bytes;
+	__u32 seq;
+	__u32 release;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct bl_pl2_coming) == 24, "ABI");
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Map definitions of admission on a host. BPF side only; the values are in hold_abi.h. */
+#ifndef BARLINE_HOLD_MAPS_H
+#define BARLINE_HOLD_MAPS_H
+
+#include "hold_abi.h"
+
+#define BL_QUEUES (BL_DESTS * BL_HOLD_CLASSES)
+#include "queue_maps.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bl_hold_cfg);
+} hold_cfg SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BL_DESTS);
+	__type(key, struct bl_mac_key);
+	__type(value, __u32);
+} hold_dests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_DESTS);
+	__type(key, __u32);
+	__type(value, struct bl_hold_dest);
+} hold_macs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_due);
+} hold_due SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, BL_TX_COUNT);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} hold_tx SEC(".maps");
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Map definitions of a switch's metered ports. BPF side only; the values are in queue_abi.h. */
+#ifndef BARLINE_PORT_MAPS_H
+#define BARLINE_PORT_MAPS_H
+
+#include "switch_abi.h"
+
+#define BL_QUEUES BL_PORT_QUEUE(BL_SW_PORTS_MAX, 0)
+#include "queue_maps.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_meter);
+} sw_meters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} port_busy SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_due);
+} port_due SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} port_tx SEC(".maps");
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * loader/config.c: what a node's YAML file says about admission, and where it says it wrongly. A refusal names the file's line and what is wrong there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "loader/node.h"
+
+static char path[] = "/tmp/barline-test-config-XXXXXX";
+
+static int load(const char *text, struct bl_node_cfg *cfg, struct bl_err *err)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	memset(cfg, 0, sizeof(*cfg));
+	return bl_config_load(cfg, path, err);
+}
+
+#define HOST "role: host\ninterface: eth1\n"
+#define SWITCH "role: switch\nports:\n  - { interface: a, role: host }\n  - { interface: b, role: up }\n"
+
+static void admission__host(void **state)
+{
+	struct bl_node_cfg c;
+	struct bl_err err;
+
+	assert_int_equal(load(HOST, &c, &err), 0);
+	assert_false(c.admission.on);
+	assert_int_equal(load(HOST "admission:\n  policy: pl2\n  rate: 10gbit\n  k: 8\n  t_slots: 20\n  hold_frames: 100\n  hold_bytes: 90000\n  mark_bytes: 40000\n  slots: 512\n"
+				   "  pacer: spin\n  cpu: 0\n  bl0: app0\n  retry_us: 700\n",
+			      &c, &err),
+			 0);
+	assert_true(c.admission.on);
+	assert_int_equal(c.admission.policy, BL_POLICY_PL2);
+	assert_int_equal(c.admission.rate_bps, 10000000000);
+	assert_int_equal(c.admission.k, 8);
+	assert_int_equal(c.admission.t_slots, 20);
+	assert_int_equal(c.admission.queue.frames, 100);
+	assert_int_equal(c.admission.queue.bytes, 90000);
+	assert_int_equal(c.admission.queue.mark_bytes, 40000);
+	assert_int_equal(c.admission.slots, 512);
+	assert_true(c.admission.spin);
+	assert_int_equal(c.admission.pacer_cpu, 1);
+	assert_string_equal(c.admission.bl0, "app0");
+	assert_int_equal(c.admission.retry_us, 700);
+	bl_config_free(&c);
+}
+
+static void admission__switch(void **state)
+{
+	struct bl_node_cfg c;
+	struct bl_err err;
+
+	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 2gbit }\n  - { interface: b, role: host, outside: true }\n"
+			      "admission:\n  policy: pl2\n  rate: 1gbit\n  allocator: bitmap\n  outside_percent: 10\n  refuse_us: 300\n  queue_frames: 64\n"
+			      "  limits:\n    - { class: data, frames: 128, mark_bytes: 30000 }\n",
+			      &c, &err),
+			 0);
+	assert_true(c.admission.on);
+	assert_int_equal(c.ports[0].rate_bps, 2000000000);
+	assert_int_equal(c.ports[1].rate_bps, 0);
+	assert_true(c.ports[1].outside && !c.ports[0].outside);
+	assert_int_equal(c.admission.rate_bps, 1000000000);
+	assert_int_equal(c.admission.allocator, BL_ALLOC_BITMAP);
+	assert_int_equal(c.admission.outside_percent, 10);
+	assert_int_equal(c.admission.refuse_us, 300);
+	assert_int_equal(c.admission.queue.frames, 64);
+	assert_int_equal(c.admission.limit[BL_CL_DATA].frames, 128);
+	assert_int_equal(c.admission.limit[BL_CL_DATA].mark_bytes, 30000);
+	assert_int_equal(c.admission.limit[BL_CL_CONTROL].frames, 0);
+	bl_config_free(&c);
+}
+
+static void admission__refused(void **state)
+{
+	static const struct {
+		const char *text;
+		int line;
+		const char *why;
+	} v[] = {
+		{ HOST "admission: { policy: none, speed: 3 }\n", 3, "speed" },
+		{ HOST "admission:\n  policy: top\n", 4, "" },
+		{ HOST "admission:\n  rate: 1gbit\n", 4, "policy" }, /* where the mapping ends */
+		{ HOST "admission:\n  policy: none\n  rate: fast\n", 5, "fast is no rate" },
+		{ HOST "admission:\n  policy: none\n  rate: 1mbit\n", 5, "2mbit" },
+		{ HOST "admission:\n  policy: pl2\n", 3, "needs the link's rate" },
+		{ HOST "admission:\n  policy: none\n  allocator: joint\n", 5, "key of switches" },
+		{ HOST "admission:\n  policy: none\n  queue_frames: 8\n", 5, "key of switches" },
+		{ HOST "admission:\n  policy: none\n  cpu: -1\n", 5, "CPU -1" },
+		{ HOST "admission:\n  policy: none\n  k: 17\n", 3, "at most 16" },
+		{ HOST "admission:\n  policy: none\n  hold_frames: 513\n", 3, "at most 512" },
+		{ HOST "admission:\n  policy: none\n  t_us: 5\n  t_slots: 6\n", 3, "one of them is enough" },
+		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
+		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
+		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
+		{ SWITCH "admission:\n  policy: none\n  k: 2\n", 7, "key of hosts" },
+		{ SWITCH "admission:\n  policy: none\n  outside_percent: 91\n", 5, "at most 90" },
+		{ SWITCH "admission:\n  policy: none\n  limits:\n    - { class: best, frames: 1 }\n", 8, "" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\n", 3, "needs admission" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: slow }\nadmission: { policy: none }\n", 3, "slow is no rate" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\nadmission:\n  policy: none\n  rate: none\n", 6, "none is no rate" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\nadmission:\n  policy: pl2\n  rate: 2gbit\n", 4, "slower" },
+	};
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char at[80];
+	size_t k;
+
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		if (!load(v[k].text, &c, &err))
+			fail_msg("case %zu was taken", k);
+		snprintf(at, sizeof(at), "%s:%d: ", path, v[k].line);
+		if (strncmp(err.text, at, strlen(at)) || !strstr(err.text, v[k].why))
+			fail_msg("case %zu, line %d, \"%s\": %s", k, v[k].line, v[k].why, err.text);
+	}
+}
+
+/* The examples of the documentation. */
+static void examples__load(void **state)
+{
+	static const char *const v[] = { "docs/example-host.yaml", "docs/example-switch.yaml" };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	size_t k;
+
+	for (k = 0; k < 2; k++) {
+		memset(&c, 0, sizeof(c));
+		if (bl_config_load(&c, v[k], &err))
+			fail_msg("%s", err.text);
+		assert_true(c.admission.on);
+		bl_config_free(&c);
+	}
+}
+
+static int setup(void **state)
+{
+	int fd = mkstemp(path);
+
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int teardown(void **state)
+{
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__switch),
+		cmocka_unit_test(admission__refused),
+		cmocka_unit_test(examples__load),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
