@@ -39,7 +39,7 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 	*n = to;
 #pragma GCC unroll 9
 	for (k = 0; k <= BL_TREE_LEVELS; k++) {
-		__u64 left;
+		__u64 left, less;
 
 		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all nine before the first, and keep them on the stack */
 		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*key);
@@ -49,10 +49,11 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 			*n = to;
 			return;
 		}
-		if (left < to) {
-			*n = to;
-			to = left;
-		}
+		less = bl_mask_below(left, to);
+		BL_OPAQUE(less);
+		less &= left - to;
+		*n = left - less;
+		to += less;
 	}
 }
 
@@ -83,7 +84,7 @@ BL_CORE void bl_tree_clear(struct bl_tree *t)
 	__u32 i;
 
 	for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
-		t->b[i] = t->c[i] = BL_TIME_NONE;
+		t->b[i] = t->c[i] = BL_LEAF_NONE;
 	t->apart = t->two = 0;
 }
 
@@ -158,9 +159,9 @@ BL_CORE struct bl_pair bl_tree_least(const struct bl_tree *t)
  */
 BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 {
-	if (root->b != BL_TIME_NONE && root->b > out->b)
+	if (root->b != BL_LEAF_NONE && root->b > out->b)
 		out->b = root->b;
-	if (root->c != BL_TIME_NONE && root->c > out->c)
+	if (root->c != BL_LEAF_NONE && root->c > out->c)
 		out->c = root->c;
 }
 
@@ -185,8 +186,8 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
 
-	leaf->b = BL_TIME_NONE;
-	leaf->c = BL_TIME_NONE;
+	leaf->b = BL_LEAF_NONE;
+	leaf->c = BL_LEAF_NONE;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		const struct bl_reg *r = &p->lane[l];
 

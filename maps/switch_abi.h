@@ -15,7 +15,8 @@
 #define BL_SW_PORTS_MAX	 256
 #define BL_SW_CPUS_MAX	 256
 #define BL_TREE_LEAVES	 BL_SW_PORTS_MAX
-#define BL_TIME_NONE	 (~0ULL) /* a leaf that does not hold the minimum back */
+#define BL_TIME_NONE	 (~0ULL) /* no time */
+#define BL_LEAF_NONE	 (~0ULL >> 1) /* a leaf that does not hold the minimum back: above all times, and still to be compared by subtraction */
 
 /* map names, as pinned */
 #define BL_MAP_META	 "meta"
@@ -152,7 +153,7 @@ struct bl_pair {
 /**
  * struct bl_tree - minimum over the leaves of one (lane, input set), as a tournament in which the lesser goes on and the greater stays: key 0 is the least of all, key i (1 to
  * tree_leaves - 1) the greater of the two that met there, from below keys 2i and 2i+1, and leaf p is key tree_leaves + p. Leaves of ports that are no input, silent or not
- * yet joined are BL_TIME_NONE. Written only by the lane's CPU.
+ * yet joined are BL_LEAF_NONE. Written only by the lane's CPU.
  * @b, @c: keys of the barriers and of the commit barriers.
  * @apart: leaves whose two keys differ; counted while @two.
  * @two: @c is kept. 0: every C is its B, and what is in @c is of old.
