@@ -77,8 +77,12 @@ static void l2__first_frame(void **state)
 	step(0, &d, XDP_REDIRECT, &d, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
 	want.regs[0].lane[0] = (struct bl_reg){ .b = b, .c = c, .heard_ns = 1, .state = BL_REG_LIVE, .lanes = 1 };
 	want.lanes[0] = (struct bl_sw_lane){ .now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given } };
-	for (s = 0; s < 2; s++)
-		want.trees[s].node[4] = want.trees[s].node[2] = want.trees[s].node[1] = given;
+	for (s = 0; s < 2; s++) {
+		want.trees[s].b[4] = want.trees[s].b[0] = b;
+		want.trees[s].c[4] = want.trees[s].c[0] = c;
+		want.trees[s].apart = 1;
+		want.trees[s].two = BL_TREE_STAY;
+	}
 	want.carried[1].b[0] = b;
 	assert_memory_equal(&after, &want, sizeof(want));
 }
