@@ -264,9 +264,9 @@ static __always_inline void publish(struct run *r)
 	}
 	if (!(res & BL_A_LEAF))
 		return;
-	if (leaf.c != BL_TIME_NONE && leaf.c > page->commit)
+	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit)
 		BL_WRITE_ONCE(page->commit, leaf.c);
-	if (leaf.b == BL_TIME_NONE || leaf.b <= page->barrier)
+	if (leaf.b == BL_LEAF_NONE || leaf.b <= page->barrier)
 		return;
 	/* the ring's commit was an atomic exchange, which orders it before this store; pairs with bl_rx_drain() in lib/rx.c: barrier, then ring */
 	BL_WRITE_ONCE(page->barrier, leaf.b);
