@@ -39,7 +39,7 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 	*n = to;
 #pragma GCC unroll 9
 	for (k = 0; k <= BL_TREE_LEVELS; k++) {
-		__u64 left, less;
+		__u64 left, d, less;
 
 		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all nine before the first, and keep them on the stack */
 		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*key);
@@ -49,9 +49,11 @@ BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 			*n = to;
 			return;
 		}
-		less = bl_mask_below(left, to);
+		/* the greater stays, the lesser goes on: by masks as bl_mask_below() has them, since which is which is nothing that a CPU can predict */
+		d = left - to;
+		less = (__u64)((__s64)d >> 63);
 		BL_OPAQUE(less);
-		less &= left - to;
+		less &= d;
 		*n = left - less;
 		to += less;
 	}

@@ -50,11 +50,11 @@ static __always_inline int port_of(__u32 ifindex)
 	return p ? (int)*p - 1 : -1;
 }
 
-/* A global function for the same reason as the next, which it is called from once for each set. */
-__attribute__((noinline)) int bl_tree_all(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+/* A global function for the same reason as the next, which calls it once for each set. */
+__attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
 {
 	if (t)
-		bl_tree_anew(t, leaves, leaf, b, c);
+		bl_tree_set(t, leaves, leaf, b, c);
 	return 0;
 }
 
@@ -80,33 +80,31 @@ __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u3
 		t = bpf_map_lookup_elem(&sw_trees, &key);
 		if (!t)
 			continue;
-		if (bl_tree_rises(t, cfg->tree_leaves, p, b, c))
-			bl_tree_climb(t, cfg->tree_leaves, p, b, c);
-		else
-			bl_tree_all(t, cfg->tree_leaves, p, b, c);
+		bl_tree_put(t, cfg->tree_leaves, p, b, c);
 		root = bl_tree_least(t);
 		bl_out_advance(&lane->out[s], &root);
 	}
 	return 0;
 }
 
-/* A rack's only switch has one set, and where nobody sends reliably one tree: that rise is done here. */
-static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u64 b, __u64 c, int plain)
+/* bl_leaf_changed(), but in the first set at once where one tree is enough: a rack's only switch has no other. */
+static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u64 b, __u64 c, int at_once)
 {
 	__u32 key = BL_TREE_KEY(r->lane_no, 0);
+	struct bl_pair root;
+	struct bl_tree *t;
 
-	if (plain && in_sets == 1) {
-		struct bl_tree *t = bpf_map_lookup_elem(&sw_trees, &key);
-		struct bl_pair root;
-
+	if (at_once && in_sets & 1) {
+		t = bpf_map_lookup_elem(&sw_trees, &key);
 		if (t && !t->two && bl_tree_rises(t, r->cfg->tree_leaves, r->in, b, c)) {
 			bl_tree_rise(t->b, r->cfg->tree_leaves, r->in, b);
 			root.b = root.c = t->b[0];
 			bl_out_advance(&r->lane->out[0], &root);
-			return;
+			in_sets &= ~1u;
 		}
 	}
-	bl_leaf_changed(r->lane_no, in_sets, r->in, b, c);
+	if (in_sets)
+		bl_leaf_changed(r->lane_no, in_sets, r->in, b, c);
 }
 
 /* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
@@ -148,7 +146,7 @@ static long scan_port(__u32 p, struct scan *s)
 /*
  * Read the clock for this lane, and look for silent inputs four times in dead_after. Returns 0, or -1 if the clock cannot be used.
  *
- * This one and bl_raise_slowly() are global functions: the verifier looks at each once, not once for each way that leads there.
+ * This one and bl_raise_slowly() are global functions for the same reason again.
  */
 __attribute__((noinline)) int bl_tick(__u32 lane_no)
 {
@@ -174,42 +172,26 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	return 0;
 }
 
-/* What raise() needs to know; of struct run only what is in here lives in memory. */
-struct rise {
-	__u64 ts, b, c;
-	__u32 in, lane_no, in_sets;
-	__u8 opcode, lane, lanes;
-};
-
-/* raise() of a lane that is not alone on its link, or not in the minimum yet. */
-__attribute__((noinline)) int bl_raise_slowly(struct rise *r)
+/* raise() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the neighbour's lane in the low 8 bits, how many it has above. */
+__attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lanes, __u64 b, __u64 c)
 {
-	__u32 in, lane_no, zero = 0, res;
+	__u32 zero = 0, res;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	struct bl_port_regs *regs;
-	struct bl_sw_lane *lane;
-	const struct bl_reg *reg;
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &in);
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	const struct bl_sw_port *port = port_at(in);
 	struct bl_pair leaf;
 	__u64 floor = 0;
 
-	if (!r || !cfg)
+	if (!cfg || !regs || !lane || !port)
 		return 0;
-	in = r->in;
-	lane_no = r->lane_no;
-	regs = bpf_map_lookup_elem(&sw_regs, &in);
-	lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
-	if (!regs || !lane)
-		return 0;
-	reg = &regs->lane[r->lane & (BL_LANES_MAX - 1)];
-	if (reg->state != BL_REG_LIVE)
-		floor = bl_join_floor(given(lane, r->in_sets), cfg->dead_after_ns);
-	else if (r->opcode == BL_OP_DATA && r->ts < reg->b)
-		bl_count(r->in, BL_R_PROMISE_BROKEN);
+	if (regs->lane[lanes & (BL_LANES_MAX - 1)].state != BL_REG_LIVE)
+		floor = bl_join_floor(given(lane, port->in_sets), cfg->dead_after_ns);
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, r->lane, r->lanes, r->b, r->c, lane->watch_ns, floor, &leaf);
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor, &leaf);
 	if (res & BL_A_LEAF)
-		bl_leaf_changed(lane_no, r->in_sets, in, leaf.b, leaf.c);
+		bl_leaf_changed(lane_no, port->in_sets, in, leaf.b, leaf.c);
 	if (res & BL_A_OLD)
 		bl_count(in, BL_R_BARRIER_OLD);
 	if (res & BL_A_JOINED)
@@ -245,7 +227,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 }
 
 /* R_i := max(R_i, B), and what follows from it. */
-static __always_inline void raise(struct run *r, const struct bl_sw_port *port, int plain)
+static __always_inline void raise(struct run *r, const struct bl_sw_port *port, int at_once)
 {
 	__u32 key = r->in, res;
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &key);
@@ -254,18 +236,15 @@ static __always_inline void raise(struct run *r, const struct bl_sw_port *port, 
 	if (!regs)
 		return;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+	if (reg->state == BL_REG_LIVE && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
+		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	if (!bl_reg_alone(reg, r->f.lanes)) {
-		struct rise slow = { .ts = r->ts, .b = r->b, .c = r->c, .in = r->in, .lane_no = r->lane_no, .in_sets = port->in_sets,
-				     .opcode = r->f.opcode, .lane = r->f.lane, .lanes = r->f.lanes };
-
-		bl_raise_slowly(&slow);
+		bl_raise_slowly(r->in, r->lane_no, (__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
 		return;
 	}
-	if (r->f.opcode == BL_OP_DATA && r->ts < reg->b)
-		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	res = bl_reg_raise(reg, 1, r->b, r->c, r->lane->watch_ns);
 	if (res & BL_A_LEAF)
-		leaf_changed(r, port->in_sets, reg->b, reg->c, plain);
+		leaf_changed(r, port->in_sets, reg->b, reg->c, at_once);
 	if (res & BL_A_OLD)
 		bl_count(r->in, BL_R_BARRIER_OLD);
 }
@@ -313,32 +292,45 @@ static __always_inline void ttl_v4(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* Output port by Linux's routing tables. @l4: IP protocol; r->f has the family and the ports. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. */
-static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end, __u8 l4)
+#define BL_ROUTE_V6 0x100u
+/*
+ * Port that a frame from port @in leaves by, as Linux's routing tables have it, or -(reason). @l3: offset of the IP header, at most one tag behind the start. @ports: source and destination as the wire has them, the
+ * source in the low 16 bits. @l4: IP protocol, and BL_ROUTE_V6 if it is IPv6. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. A global function, so that what the
+ * helper is told is on no caller's stack: 512 bytes are all that a caller and those it calls have, and Linux 6.1 rounds each of them up to 32.
+ */
+__attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, __u32 ports, __u32 l4)
 {
-	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = l4 };
-	struct ipv6hdr *ip6 = l3;
-	struct iphdr *ip = l3;
+	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = (__u8)l4 };
+	__u32 v6 = l4 & BL_ROUTE_V6;
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct ipv6hdr *ip6;
+	struct iphdr *ip;
 	int port;
 	long rc;
 
-	fib.sport = BL_BE16(r->f.sport);
-	fib.dport = BL_BE16(r->f.dport);
-	if (r->f.v6) {
+	if (l3 > sizeof(*eth) + 4)
+		return -BL_R_SHORT;
+	ip = data + l3;
+	BL_SEEN(ip);
+	ip6 = (void *)ip;
+	if ((void *)(eth + 1) > end || (void *)(ip + 1) > end)
+		return -BL_R_SHORT;
+	fib.sport = (__be16)ports;
+	fib.dport = (__be16)(ports >> 16);
+	if (v6) {
 		if ((void *)(ip6 + 1) > end)
-			return BL_R_SHORT;
+			return -BL_R_SHORT;
 		if (ip6->hop_limit <= 1)
-			return BL_R_TTL;
+			return -BL_R_TTL;
 		fib.family = BL_AF_INET6;
 		fib.tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
 		fib.flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
 		__builtin_memcpy(fib.ipv6_src, &ip6->saddr, 16);
 		__builtin_memcpy(fib.ipv6_dst, &ip6->daddr, 16);
 	} else {
-		if ((void *)(ip + 1) > end)
-			return BL_R_SHORT;
 		if (ip->ttl <= 1)
-			return BL_R_TTL;
+			return -BL_R_TTL;
 		fib.family = BL_AF_INET;
 		fib.tos = ip->tos;
 		fib.tot_len = BL_BE16(ip->tot_len);
@@ -347,23 +339,32 @@ static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r
 	}
 	rc = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	if (rc == BPF_FIB_LKUP_RET_NO_NEIGH)
-		return BL_R_TO_KERNEL;
+		return -BL_R_TO_KERNEL;
 	if (rc == BPF_FIB_LKUP_RET_FRAG_NEEDED)
-		return BL_R_TOO_BIG;
+		return -BL_R_TOO_BIG;
 	if (rc != BPF_FIB_LKUP_RET_SUCCESS)
-		return BL_R_NO_ROUTE;
+		return -BL_R_NO_ROUTE;
 	port = port_of(fib.ifindex);
 	if (port < 0)
-		return BL_R_UNKNOWN_PORT;
-	r->out = (__u32)port;
-	if (r->out == r->in)
-		return BL_R_LOOPED;
-	if (r->f.v6)
+		return -BL_R_UNKNOWN_PORT;
+	if (port == (int)in)
+		return -BL_R_LOOPED;
+	if (v6)
 		ip6->hop_limit--;
 	else
 		ttl_v4(ip);
 	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
 	__builtin_memcpy(eth->h_source, fib.smac, 6);
+	return port;
+}
+
+static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, __u32 l3, __u8 l4)
+{
+	int port = bl_route(ctx, r->in, l3, BL_BE16(r->f.sport) | (__u32)BL_BE16(r->f.dport) << 16, l4 | (r->f.v6 ? BL_ROUTE_V6 : 0));
+
+	if (port < 0)
+		return (enum bl_reason)-port;
+	r->out = (__u32)port;
 	return BL_R_NONE;
 }
 
@@ -390,7 +391,7 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	if (r->cfg->forward == BL_FWD_L2)
 		why = route_l2(r, eth);
 	else
-		why = route_l3(ctx, r, eth, data + l3, end, BL_UDP);
+		why = route_l3(ctx, r, l3, BL_UDP);
 	if (why == BL_R_NONE) {
 		to = port_at(r->out);
 		if (!to || !to->ifindex)
@@ -446,7 +447,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	raise(r, port, 0);
+	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++)
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
 	if (!due)

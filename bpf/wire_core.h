@@ -397,7 +397,7 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 	const struct udphdr *u = (const void *)(ip + 1);
 	const struct bl_hdr *h = (const void *)(u + 1);
 	__u64 w0, w1, w2;
-	__u32 tot, ulen;
+	__u64 tot, ulen;
 
 	if ((const void *)(h + 1) > stop)
 		return 0;
@@ -408,6 +408,8 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 	if (!bl_in_range(BL_BE16(u->dest), base, count))
 		return 0;
 	tot = BL_BE16(ip->tot_len);
+	BL_OPAQUE(tot); /* Linux 6.1 does not know how much two bytes are at most */
+	tot &= 0xffff;
 	ulen = BL_BE16(u->len);
 	if (ulen < sizeof(*u) + sizeof(*h) || ulen + sizeof(*ip) > tot || (const __u8 *)ip + tot > (const __u8 *)stop)
 		return 0;
