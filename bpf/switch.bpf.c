@@ -127,7 +127,7 @@ static __always_inline int tick(struct run *r)
 		return -1;
 	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, r->cfg->beacon_ns);
 	lane->now_ns = now.bus;
-	lane->limit_ns = now.limit;
+	lane->limit_ns = now.limit + r->cfg->ahead_ns;
 	if (lane->watch_ns - lane->scan_ns > r->cfg->dead_after_ns / 4) {
 		struct scan s = { .cfg = r->cfg, .lane = lane, .lane_no = r->lane_no };
 
