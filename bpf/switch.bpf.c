@@ -162,7 +162,7 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 		return -1;
 	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, cfg->beacon_ns);
 	lane->now_ns = now.bus;
-	lane->limit_ns = now.limit;
+	lane->limit_ns = now.limit + cfg->ahead_ns;
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
 		struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
 

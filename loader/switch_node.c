@@ -177,6 +177,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
+	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
 	/* a port that comes later should not regroup the tree for a level that costs a comparison */

@@ -64,6 +64,7 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
  * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
  *	share output queues. 0: they are the kernel's.
+ * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
  */
 struct bl_sw_cfg {
 	__u32 node_id;
@@ -79,7 +80,7 @@ struct bl_sw_cfg {
 	__s32 tai_offset_s;
 	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
 	__u32 admission;
-	__u32 reserved;
+	__u32 ahead_ns;
 };
 _Static_assert(sizeof(struct bl_sw_cfg) == 312, "ABI");
 #define BL_NO_LANE 0xff

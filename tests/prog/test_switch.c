@@ -310,12 +310,10 @@ static void l2__nothing_to_promise(void **state)
 
 /* ---- the clock ---- */
 
-static void clock__ahead(void **state)
+static void refuses_beyond(__u64 limit)
 {
-	const __u64 limit = T0 + BOUND;
 	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
 
-	(void)state;
 	all_live(T0 - 1000);
 	d.b = limit + 1;
 	refuse(0, &d, BL_R_BARRIER_AHEAD);
@@ -337,6 +335,21 @@ static void clock__ahead(void **state)
 	d.op = BL_OP_FRAG;
 	d.ts = limit + 1;
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+}
+
+static void clock__ahead(void **state)
+{
+	(void)state;
+	refuses_beyond(T0 + BOUND);
+}
+
+/* Where silent hosts promise ahead of their clocks, by so much more is believed. */
+static void clock__promised_ahead(void **state)
+{
+	(void)state;
+	cfg.ahead_ns = 150000;
+	set_cfg();
+	refuses_beyond(T0 + BOUND + 150000);
 }
 
 /* Data reads the clock only when it is beyond what the last reading allows. */
@@ -574,6 +587,7 @@ int main(void)
 		CASE(l2__no_device),
 		CASE(l2__nothing_to_promise),
 		CASE(clock__ahead),
+		CASE(clock__promised_ahead),
 		CASE(clock__read_again_when_needed),
 		CASE(clock__void),
 		CASE(clock__never_set),
