@@ -3,7 +3,7 @@
  * PL2 at the switch: promises of time on an input and an output (PL2 Algorithm 2), and the books that see to it that each promise ends.
  *
  * A promise is a number of bytes from one input to one output: a pair. It ends in one of three ways: its data comes, the receiver gives it back, or it
- * lapses. So granted = used + lapsed + released + what is still promised, for each input, whatever is lost or dies.
+ * lapses: with time, or when the host asks for its next burst. So granted = used + lapsed + released + what is still promised, for each input, whatever is lost or dies.
  *
  * Example, two-counter, 1 Gbit/s (8 ns a byte): input 0 has 3028 bytes promised, output 5 has 6056. An RSV of 0 for 1514 bytes to 5: the answer is 24224 ns at the
  * input and 48448 at the output, and the counters become 4542 and 7570. The host waits for the longer of the two. Its frame takes 1514 off both. With joint the answer is
@@ -135,10 +135,10 @@ BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct
 	out->out.bytes -= bytes;
 }
 
-/** bl_rsv_lapse - take back what @pair was promised if its time is over. Returns bytes. */
-BL_CORE __u32 bl_rsv_lapse(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u64 now)
+/* Take back what @pair was promised if @over is all ones, nothing if it is 0. Returns bytes. */
+BL_CORE __u32 bl_rsv_end(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 over)
 {
-	__u32 over = (__u32)bl_mask_below(pair->lapse_ns, now), bytes = pair->bytes & over;
+	__u32 bytes = pair->bytes & over;
 
 	/* without branches: an RSV does this three times */
 	pair->bytes -= bytes;
@@ -148,6 +148,25 @@ BL_CORE __u32 bl_rsv_lapse(struct bl_rsv_port *in, struct bl_rsv_port *out, stru
 	out->out.bytes -= bytes;
 	in->lapsed += bytes;
 	return bytes;
+}
+
+/** bl_rsv_lapse - take back what @pair was promised if its time is over. Returns bytes. */
+BL_CORE __u32 bl_rsv_lapse(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u64 now)
+{
+	return bl_rsv_end(in, out, pair, (__u32)bl_mask_below(pair->lapse_ns, now));
+}
+
+/**
+ * bl_rsv_renew - bl_rsv_lapse() for the pair that an RSV of @bytes with number @seq is about. Also unless it repeats the last one: a host asks for its next burst when it is done
+ * with the one before, and the RSV comes after all frames of that on a FIFO link. What is left of it will not come. Without this a pair that is asked for all the time would
+ * never be free of what was once lost.
+ */
+BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq, __u64 now)
+{
+	__u32 other = (pair->seq ^ seq) | (pair->asked ^ bytes);
+
+	/* without branches, as in bl_rsv_end() */
+	return bl_rsv_end(in, out, pair, (__u32)bl_mask_below(pair->lapse_ns, now) | (__u32)bl_mask_below(0, other));
 }
 
 /**
@@ -169,15 +188,15 @@ BL_CORE enum bl_reason bl_rsv_data(struct bl_rsv_port *in, struct bl_rsv_port *o
 }
 
 /**
- * bl_rsv_release - the receiver on @out says that @bytes did not come from @in.
- * The bitmap's slots become free if nothing of the promise is left and they are still to come.
+ * bl_rsv_release - the receiver on @out says that @bytes of the burst that was promised with number @seq did not come from @in. If another one was promised meanwhile, that is none
+ * of its business. The bitmap's slots become free if nothing of the promise is left and they are still to come.
  */
 BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes,
-				      __u64 now)
+				      __u32 seq, __u64 now)
 {
 	__u64 slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES), slot;
 
-	if (!bytes || !pair->bytes)
+	if (!bytes || !pair->bytes || pair->seq != seq)
 		return BL_R_RELEASE_BAD;
 	if (bytes > pair->bytes)
 		bytes = pair->bytes;

@@ -42,9 +42,15 @@ static enum bl_reason data(__u32 in, __u32 out, __u32 len, int early)
 	return bl_rsv_data(&port[in], &port[out], &pair[in][out], len, early);
 }
 
+/* of the burst that was promised last */
 static enum bl_reason release(__u32 in, __u32 out, __u32 bytes, __u64 now)
 {
-	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, now);
+	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, pair[in][out].seq, now);
+}
+
+static __u32 renew(__u32 in, __u32 out, __u32 bytes, __u32 seq, __u64 now)
+{
+	return bl_rsv_renew(&port[in], &port[out], &pair[in][out], bytes, seq, now);
 }
 
 static __u32 lapse(__u32 in, __u32 out, __u64 now)
@@ -439,6 +445,88 @@ static void bl_rsv_lapse__to_the_nanosecond(void **state)
 	}
 }
 
+static void bl_rsv_renew__cases(void **state)
+{
+	static const struct {
+		__u32 bytes, seq;
+		__u64 after_ns;
+		__u32 want;
+	} rows[] = {
+		/* the same burst, asked for again; and when its time is over */
+		{ 3028, 7, 0, 0 },
+		{ 3028, 7, 2 * SLOT + 1000000, 0 },
+		{ 3028, 7, 2 * SLOT + 1000001, 2028 },
+		/* another one */
+		{ 3028, 8, 0, 2028 },
+		{ 3028, 6, 0, 2028 },
+		{ 3028, 7 + (1U << 31), 0, 2028 },
+		{ 3029, 7, 0, 2028 },
+		{ 3027, 7, 0, 2028 },
+		{ 0, 7, 0, 2028 },
+		{ ~0U, ~0U, 0, 2028 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fresh(BL_ALLOC_TWO_COUNTER);
+		ask_early(0, 1, 3028, 7, 1, T0);
+		ask(0, 2, 60, 7, T0);
+		ask(3, 1, 60, 7, T0);
+		assert_int_equal(data(0, 1, 1000, 1), BL_R_NONE);
+		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns), rows[i].want);
+		assert_int_equal(pair[0][1].bytes, 2028 - rows[i].want);
+		assert_int_equal(pair[0][1].early, 2028 - rows[i].want);
+		assert_int_equal(pair[0][1].valid, !rows[i].want);
+		assert_int_equal(port[0].lapsed, rows[i].want);
+		/* nobody else's */
+		assert_int_equal(pair[0][2].bytes, 60);
+		assert_int_equal(pair[3][1].bytes, 60);
+		books_balance();
+		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns), 0);
+	}
+}
+
+/* A pair that is asked for all the time, and of which each burst loses a frame, is never promised more than one burst. */
+static void bl_rsv_renew__steady_losses(void **state)
+{
+	enum bl_allocator a;
+	__u64 now;
+	__u32 i;
+
+	(void)state;
+	for (a = 0; a < BL_ALLOC_COUNT; a++) {
+		fresh(a);
+		for (i = 0, now = T0; i < 10000; i++, now += 3 * SLOT) {
+			assert_int_equal(renew(0, 1, 3028, i, now), i ? 1514 : 0);
+			assert_int_equal(ask(0, 1, 3028, i, now), BL_R_RSV_GRANTED);
+			assert_true(g.in_wait_ns <= SLOT && g.out_wait_ns <= SLOT);
+			assert_int_equal(data(0, 1, 1514, 0), BL_R_NONE);
+			assert_int_equal(port[1].out.bytes, 1514);
+		}
+		books_balance();
+	}
+}
+
+static void bl_rsv_release__not_another_burst(void **state)
+{
+	struct bl_rsv_port *in = &port[0], *out = &port[1];
+	struct bl_rsv_pair *p = &pair[0][1];
+
+	(void)state;
+	fresh(BL_ALLOC_BITMAP);
+	ask(0, 1, 3028, 7, T0);
+	renew(0, 1, 1514, 8, T0);
+	ask(0, 1, 1514, 8, T0);
+	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3028, 7, T0), BL_R_RELEASE_BAD);
+	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3028, 9, T0), BL_R_RELEASE_BAD);
+	assert_int_equal(p->bytes, 1514);
+	assert_int_equal(port[0].released, 0);
+	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3028, 8, T0), BL_R_RELEASED);
+	assert_int_equal(port[0].released, 1514);
+	books_balance();
+}
+
 static void bl_rsv_release__cases(void **state)
 {
 	enum bl_allocator a;
@@ -632,8 +720,8 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1514);
 			n = (bytes + 1513) / 1514;
-			own = lapse(in, out, now);
-			assert_true(own == 0 || own == was);
+			own = renew(in, out, bytes, h->seq + 1, now);
+			assert_int_equal(own, was); /* what is left of the burst before will not come */
 			lapsed += own;
 			for (j = 0; j < 2; j++) { /* as the switch does */
 				lapsed += lapse(port[out].sweep, out, now);
@@ -810,6 +898,9 @@ int main(void)
 		cmocka_unit_test(bl_rsv_data__to_the_byte),
 		cmocka_unit_test(bl_rsv_data__unsolicited),
 		cmocka_unit_test(bl_rsv_lapse__to_the_nanosecond),
+		cmocka_unit_test(bl_rsv_renew__cases),
+		cmocka_unit_test(bl_rsv_renew__steady_losses),
+		cmocka_unit_test(bl_rsv_release__not_another_burst),
 		cmocka_unit_test(bl_rsv_release__cases),
 		cmocka_unit_test(bl_rsv_release__bitmap_frees_slots_to_come),
 		cmocka_unit_test(model__two_counter),
