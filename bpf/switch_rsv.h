@@ -55,7 +55,10 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 					   __u32 bytes, __u32 seq, int early, struct bl_rsv_grant *g)
 {
 	/* The cursor is read without the lock: two CPUs may look at the same pairs, and then the next RSV goes on from there. */
-	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), j, lapsed;
+	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), j, lapsed, key = BL_PORT_QUEUE(out, BL_CL_DATA);
+	const struct bl_queue *data = bpf_map_lookup_elem(&queues, &key); /* not there, or empty: the port is not metered */
+	/* without its lock: the queue may be a frame longer or shorter by the time the answer is there */
+	__u32 queued = data ? BL_READ_ONCE(data->bytes) : 0;
 	struct bl_rsv_pair *p, *q;
 	__u64 now = bpf_ktime_get_ns();
 
@@ -74,7 +77,7 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 	lapsed = bl_rsv_lapse(&rsv->port[i], &rsv->port[out], p, now);
 	lapsed += bl_rsv_lapse(&rsv->port[j], &rsv->port[out], q, now);
 	lapsed += bl_rsv_renew(&rsv->port[in], &rsv->port[out], pair, bytes, seq, now);
-	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, now, g);
+	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, queued, now, g);
 	bpf_spin_unlock(&rsv->lock);
 	return lapsed;
 }
