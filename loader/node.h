@@ -183,7 +183,7 @@ struct bl_admission_set {
 	int policy, allocator;
 	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent;
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
 int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);
