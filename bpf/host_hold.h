@@ -93,7 +93,7 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 		return BL_R_HOLD_FULL;
 	if (why != BL_R_NONE)
 		return why;
-	if (bl_due_put(due, dest, dest ? now : 0))
+	if (bl_due_lower(due, dest, dest ? now : 0))
 		bl_pace_ring();
 	return BL_R_HELD;
 }

@@ -174,6 +174,16 @@ static const char *const cures[BL_R_COUNT] = {
 	[BL_R_BAD_IHL] = "something sends malformed frames: capture them with the dissector in docs",
 	[BL_R_IP_OPTIONS] = "ordered frames must have no IP options: find the hop or host that adds them",
 	[BL_R_DOUBLE_TAG] = "use one VLAN tag at most on ordered links",
+	[BL_R_HOLD_FULL] = "ordinary for UDP that offers more than the policy lets through; for bursts raise hold_frames; `barline show holds` names the destination",
+	[BL_R_NO_SLOT] = "raise slots: all queues of the node together hold more frames than that",
+	[BL_R_HOLD_DESTS] = "bl0 talks to more than 255 stations of its link: put a router between",
+	[BL_R_FRAME_SIZE] = "use an MTU of at most 1500 where admission is on, and no jumbo frames",
+	[BL_R_QUEUE_FULL] = "ordinary with policy none under overload; with pl2 see that every host reserves, and that the pacer gets its CPU (`barline show pacer`)",
+	[BL_R_RSV_OFF] = "`barline admission set pl2` on the switch, or none on its hosts",
+	[BL_R_RSV_BAD] = "see that k on the hosts fits the switch, and that every bl0's address is in the switch's table (fdb)",
+	[BL_R_GRT_BAD] = "a few are late answers: raise retry_us; many: something else on the link answers reservations",
+	[BL_R_RELEASE_BAD] = "a few are late; many: raise coming_us on the receiver, whose bursts come later than it expects",
+	[BL_R_UNRESERVED] = "what goes past bl0 while reservations are on needs a port with outside: true; else raise lapse_us: bursts come after their promise lapsed",
 	[BL_R_NONE] = "report it: a program ended without a reason",
 };
 

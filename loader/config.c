@@ -48,7 +48,7 @@ struct file_admission {
 	uint8_t pacer;
 	int *cpu;
 	char *bl0, *bl0d;
-	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
+	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	uint8_t allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 };
@@ -133,7 +133,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_INT_PTR("cpu", OPT | CYAML_FLAG_POINTER, struct file_admission, cpu),
 	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1, IFNAMSIZ - 1),
-	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us),
+	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us), NUMBER(late_us),
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
 	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
 	CYAML_FIELD_END
@@ -341,6 +341,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		bool there;
 	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, k),
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
+		  ONLY(BL_ROLE_HOST, late_us),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
 		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
 	unsigned int k;
@@ -398,6 +399,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->recent_us = f->recent_us;
 	a->retry_us = f->retry_us;
 	a->coming_us = f->coming_us;
+	a->late_us = f->late_us;
 	a->refuse_us = f->refuse_us;
 	a->far_us = f->far_us;
 	a->lapse_us = f->lapse_us;

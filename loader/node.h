@@ -60,7 +60,7 @@ struct bl_limit_cfg {
  * @limit: the same for one class of a switch's queues.
  * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus.
  * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
- * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. See struct bl_hold_cfg.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 3000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
  */
@@ -73,7 +73,7 @@ struct bl_admission_cfg {
 	bool spin;
 	uint32_t pacer_cpu;
 	char bl0[16], bl0d[16];
-	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
+	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	enum bl_allocator allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 };
@@ -183,9 +183,9 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
  */
 struct bl_admission_set {
 	int policy, allocator;
-	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, refuse_us, far_us, lapse_us, outside_percent;
+	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent;
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
 int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);
