@@ -44,7 +44,7 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	}
 	r->f.sport = l->sport;
 	r->f.dport = l->dport;
-	return route_l3(ctx, r, eth, ip, end, l->proto);
+	return route_l3(ctx, r, l3, l->proto);
 }
 
 /** bl_plain - a frame that bl_parse() called not ours, from port @in. Returns the reason; a global function, looked at once by the verifier. */

@@ -66,7 +66,7 @@ struct file {
 	uint32_t node_id;
 	uint16_t port_base, port_count;
 	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms;
-	bool replace, thread_napi;
+	bool replace, thread_napi, no_ahead;
 	uint8_t forward;
 	int *cpus;
 	unsigned int cpus_count;
@@ -152,6 +152,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_UINT("clock_bound_us", OPT, struct file, clock_bound_us),
 	CYAML_FIELD_UINT("clock_void_after_ms", OPT, struct file, clock_void_after_ms),
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
+	CYAML_FIELD_BOOL("no_ahead", OPT, struct file, no_ahead),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
 	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
 	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission, admission_fields),
@@ -423,6 +424,7 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms : cfg->clock_void_after_ms;
 	cfg->replace |= f->replace;
 	cfg->thread_napi |= f->thread_napi;
+	cfg->no_ahead |= f->no_ahead;
 	cfg->forward = f->forward ? BL_FWD_L2 : cfg->forward;
 }
 

@@ -82,6 +82,7 @@ struct bl_admission_cfg {
  * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
  * @beacon_us: beacon interval; 0: 100.
  * @dead_after_us: 0: 10 beacon intervals.
+ * @no_ahead: silent hosts do not promise ahead of their clocks (bpf/promise_core.h), and nobody is believed to. To be the same in the whole rack.
  * @clock_bound_us: configured bound of the system clock; 0: 50.
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
  * @skew_ns: test: this node's clock is off by that much.
@@ -103,6 +104,7 @@ struct bl_node_cfg {
 	int64_t skew_ns;
 	uint64_t clock_base_ns;
 	bool replace;
+	bool no_ahead;
 	bool no_beacons;		/* host: do not send beacons (tests) */
 	struct bl_admission_cfg admission;
 	int cpus[BL_LANES_MAX];

@@ -244,4 +244,7 @@ void bl_pacer_stop(struct bl_server *s);
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);
 
+/** bl_node_ahead_ns - how far silent hosts promise ahead, by this configuration. 0: not at all. */
+uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
+
 #endif
