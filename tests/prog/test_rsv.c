@@ -504,6 +504,8 @@ static void data__never_subject_to_it(void **state)
 	map_put(sk->maps.rsv, 0, &all);
 	raw_frame(&f, 2, 1, 1514, 1);
 	data(2, &f, BL_R_PASSED_ON, &f);
+	f.p[6] |= BL_EARLY_MAC0; /* a router's own address */
+	data(2, &f, BL_R_PASSED_ON, &f);
 	raw_frame(&f, 1, 2, 1514, 1);
 	data(1, &f, BL_R_UNRESERVED, &f); /* what goes there comes from here */
 	/* ordered frames are in a class of their own */
