@@ -10,8 +10,8 @@
  */
 #include "../bpf/switch.bpf.c"
 
-/* Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run. */
-__u64 bench_b, bench_step_ns;
+/* Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run; by how much the commit barrier is behind it. */
+__u64 bench_b, bench_step_ns, bench_behind_ns;
 /* Ports in use, a power of two; whose turn it is; 1: ports at random instead of one after the other. */
 __u32 bench_ports, bench_turn, bench_random;
 /* Of the frame before the first run: put back each time. */
@@ -23,7 +23,7 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 turn = bench_turn, port, to;
-	__u64 b = bench_b += bench_step_ns;
+	__u64 b = bench_b += bench_step_ns, c = b - bench_behind_ns;
 	__u64 *w = data + hdr;
 
 	if (data + hdr + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) > end)
@@ -44,8 +44,8 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 	}
 	/* whole words: a load that spans a store just made would wait for it, as it never does for a frame that came from a wire */
 	w[0] = BL_BE64(b << 16 | (b >> 32 & 0xffff));
-	w[1] = BL_BE64(b << 32 | (b >> 16 & 0xffffffff));
-	w[2] = BL_BE64(b << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8 : BL_OPCODE_BYTE(BL_OP_DATA) << 8 | BL_F_EOM));
+	w[1] = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
+	w[2] = BL_BE64(c << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8 : BL_OPCODE_BYTE(BL_OP_DATA) << 8 | BL_F_EOM));
 	return (int)port;
 }
 

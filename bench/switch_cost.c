@@ -6,7 +6,8 @@
  * this thread's CPU time. Medians over the runs. What the wrappers do to the frame between two runs is in bench_switch.bpf.c.
  *
  * One set of inputs (a rack's only switch) unless "up-link" stands there: then there are two, and a host's frame raises its leaf in two trees. Ports
- * one after the other, where each rise climbs to the root, unless "random" stands there.
+ * one after the other, where each rise climbs to the root, unless "random" stands there. All send unreliably, so that each C is its B, unless "C behind B" stands there: then a
+ * rise climbs a tree of each.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,6 +24,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include "../bpf/barrier_core.h"
 #include "../bpf/clock_core.h"
 #include "../bpf/wire_core.h"
 #include "../maps/reserve_abi.h"
@@ -31,6 +33,7 @@
 #define RUNS_MAX  101
 #define STEP_NS	  100ULL
 #define T0	  (6000ULL << BL_TS_BITS)
+#define BEHIND_NS 50000ULL
 #define HEADROOM  (1ULL << 40) /* the clock's bound: the barriers of all runs stay below it; a rack's program reads its clock once per bound, some hundred frames */
 #define L3_PORTS  4
 #define NEVER	  1000000000000ULL /* a beacon interval so long that no tick passes */
@@ -106,7 +109,7 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 	static const struct bl_port_regs no_regs;
 	static const struct bl_carried no_carried;
 	static const struct bl_sw_lane no_lane;
-	struct bl_tree none;
+	static struct bl_tree none;
 	struct timespec now;
 	__u32 i, lo = if_nametoindex("lo"), one = 1;
 
@@ -115,7 +118,7 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 	clock.seg[0] = clock.seg[1] = s;
 	put(sk->maps.clock, 0, &clock);
 	put(sk->maps.sw_cfg, 0, &cfg);
-	memset(&none, 0xff, sizeof(none));
+	bl_tree_clear(&none);
 	for (i = 0; i < BL_LANES_MAX * BL_SETS_MAX; i++)
 		put(sk->maps.sw_trees, i, &none);
 	for (i = 0; i < BL_LANES_MAX; i++)
@@ -141,6 +144,7 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 	sk->bss->bench_ports = ports;
 	sk->bss->bench_turn = 0;
 	sk->bss->bench_random = 0;
+	sk->bss->bench_behind_ns = 0;
 }
 
 static void tables(void)
@@ -376,6 +380,11 @@ static void measure_all(void)
 		configure(sizes[i], false, BL_FWD_L2, NEVER);
 		sk->bss->bench_random = 1;
 		measure("data, random ports", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+	}
+	for (i = 0; i < 4; i += 3) {
+		configure(sizes[i], false, BL_FWD_L2, NEVER);
+		sk->bss->bench_behind_ns = BEHIND_NS;
+		measure("data, C behind B", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
 		configure(sizes[i], true, BL_FWD_L2, NEVER);

@@ -3,9 +3,11 @@
  * Barrier aggregation: 1Pipe sections 4.1 and 4.2. Registers per (port, lane), a minimum tree per input set, monotone outputs, exclusion of silent
  * inputs and late joining. Used by the switch (many ports) and by the host (one link).
  *
- * Example, 4 leaves: registers 50, 40, 60 and one input not joined. Nodes: leaves 4..7 = 50 40 60 NONE, 2 = 40, 3 = 60, root 1 = 40. The
- * input at 40 rises to 70: leaf 5 = 70, node 2 = 50, root = 50: two of three levels changed. An input at 60 that rises to 80 changes node 3 and
- * stops there, since the root stays. That is why the cost does not grow with the number of ports: most rises end after a level or two.
+ * Example, 4 leaves: registers 50, 40, 60 and one input not joined. Leaves are keys 4..7 = 50 40 60 NONE. Of 50 and 40 the greater stays in key 2, of 60 and
+ * NONE in key 3 = NONE; 40 and 60 went up, 60 stays in key 1, and 40 is the minimum, key 0. The input at 40 rises to 70: it leaves 70 in key 2 and takes the 50 from
+ * there up, finds 60 in key 1, which is greater, and ends in key 0 = 50. An input at 60 that rises to 80 finds itself, 60, in key 1: the 80 stays there and the minimum
+ * is what it was. Most rises end so, after a level or two, and those that do not take a comparison or two per level: that is why the cost hardly grows with the
+ * number of ports.
  *
  * All times are 64-bit here; bl_ext48() made them so. One writer per lane: no locks (DESIGN 3.3).
  */
@@ -17,39 +19,141 @@
 
 #define BL_TREE_LEVELS 8 /* log2(BL_TREE_LEAVES) */
 _Static_assert(1 << BL_TREE_LEVELS == BL_TREE_LEAVES, "levels and leaves belong together");
+#define BL_TREE_STAY 4096 /* changes of a set for which its two trees are kept after the last C that was not its B: to copy one is to write 4 KiB */
+
+/* Offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise. */
+#define BL_TREE_AT(key, at)   ((__u64 *)((char *)(key) + (at)))
+#define BL_TREE_LEAF(n, leaf) ((((n) + (leaf)) & (2 * BL_TREE_LEAVES - 1)) * sizeof(__u64))
 
 /**
- * bl_tree_set - give a leaf its values and carry the change up as far as it goes.
- * @node: struct bl_tree's nodes. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ * bl_tree_rise - a leaf rises to @to, which is not below what it is. @key: struct bl_tree's keys. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ *
+ * Up to where the old value was left as the greater of two: what comes from below takes its place there, and what is above never knew of it. Of two that are equal it does not
+ * matter which one was left. Key 0 is above the last pair and ends every way.
  */
-BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+BL_CORE void bl_tree_rise(__u64 *key, __u32 leaves, __u32 leaf, __u64 to)
 {
-	/* offsets instead of indices: a third of the instructions of a level are address arithmetic otherwise */
-	__u64 at = ((leaves + leaf) & (2 * BL_TREE_LEAVES - 1)) * sizeof(*node);
-	struct bl_pair *n = (struct bl_pair *)((char *)node + at);
+	__u64 at = BL_TREE_LEAF(leaves, leaf), *n = BL_TREE_AT(key, at), was = *n;
 	int k;
 
-	n->b = b;
-	n->c = c;
-#pragma GCC unroll 8
-	for (k = 0; k < BL_TREE_LEVELS; k++) {
-		const struct bl_pair *sib;
+	*n = to;
+#pragma GCC unroll 9
+	for (k = 0; k <= BL_TREE_LEVELS; k++) {
+		__u64 left, d, less;
 
-		if (at <= sizeof(*node))
-			break;
-		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all eight before the first, and keep them on the stack */
-		sib = (const struct bl_pair *)((char *)node + (at ^ sizeof(*node)));
-		if (sib->b < b)
-			b = sib->b;
-		if (sib->c < c)
-			c = sib->c;
-		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*node);
-		n = (struct bl_pair *)((char *)node + at);
-		if (n->b == b && n->c == c)
-			break;
-		n->b = b;
-		n->c = c;
+		__asm__ volatile("" : "+r"(at)); /* the compiler would compute all nine before the first, and keep them on the stack */
+		at = at >> 1 & (BL_TREE_LEAVES - 1) * sizeof(*key);
+		n = BL_TREE_AT(key, at);
+		left = *n;
+		if (left == was) {
+			*n = to;
+			return;
+		}
+		/* the greater stays, the lesser goes on: by masks as bl_mask_below() has them, since which is which is nothing that a CPU can predict */
+		d = left - to;
+		less = (__u64)((__s64)d >> 63);
+		BL_OPAQUE(less);
+		less &= d;
+		*n = left - less;
+		to += less;
 	}
+}
+
+/*
+ * All pairs anew from the leaves: least of all first, then what each pair leaves behind. For a leaf that falls, as one does when its input joins: once in a port's life. Always as
+ * many rounds, since the verifier would follow each number of leaves on its own.
+ */
+BL_CORE void bl_tree_pair(__u64 *key, __u32 leaves)
+{
+	__u64 i, used;
+
+	for (i = BL_TREE_LEAVES - 1; i; i--) {
+		used = bl_mask_below(i, leaves);
+		BL_OPAQUE(used);
+		key[i] = (bl_min64(key[2 * i], key[2 * i + 1]) & used) | (key[i] & ~used);
+	}
+	key[0] = key[1];
+	for (i = 1; i < BL_TREE_LEAVES; i++) {
+		used = bl_mask_below(i, leaves);
+		BL_OPAQUE(used);
+		key[i] = (bl_max64(key[2 * i], key[2 * i + 1]) & used) | (key[i] & ~used);
+	}
+}
+
+/** bl_tree_clear - no input has joined. */
+BL_CORE void bl_tree_clear(struct bl_tree *t)
+{
+	__u32 i;
+
+	for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
+		t->b[i] = t->c[i] = BL_LEAF_NONE;
+	t->apart = t->two = 0;
+}
+
+/** bl_tree_rises - whether bl_tree_climb() will do: no key falls, and @c needs no tree of its own that is not kept. */
+BL_CORE int bl_tree_rises(const struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	__u64 at = BL_TREE_LEAF(leaves, leaf);
+
+	return b >= *BL_TREE_AT(t->b, at) && (t->two ? c >= *BL_TREE_AT(t->c, at) : b == c);
+}
+
+/* While @two: count who is apart, and one tree is enough again some time after nobody is. */
+BL_CORE void bl_tree_apart(struct bl_tree *t, __u64 at, __u64 b, __u64 c)
+{
+	t->apart += (__u32)(b != c) - (__u32)(*BL_TREE_AT(t->b, at) != *BL_TREE_AT(t->c, at));
+	t->two = t->apart ? BL_TREE_STAY : t->two - 1;
+}
+
+/** bl_tree_climb - bl_tree_set() where bl_tree_rises(). */
+BL_CORE void bl_tree_climb(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	if (t->two) {
+		bl_tree_apart(t, BL_TREE_LEAF(leaves, leaf), b, c);
+		bl_tree_rise(t->c, leaves, leaf, c);
+	}
+	bl_tree_rise(t->b, leaves, leaf, b);
+}
+
+/** bl_tree_anew - bl_tree_set() in every case, at the price of looking at all leaves. */
+BL_CORE void bl_tree_anew(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	__u64 at = BL_TREE_LEAF(leaves, leaf);
+	__u32 i;
+
+	if (b != c && !t->two) {
+		for (i = 0; i < 2 * BL_TREE_LEAVES; i++)
+			BL_WRITE_ONCE(t->c[i], t->b[i]); /* a call of memcpy() otherwise, which a BPF program has not */
+		t->apart = 0;
+		t->two = BL_TREE_STAY;
+	}
+	if (t->two)
+		bl_tree_apart(t, at, b, c);
+	*BL_TREE_AT(t->b, at) = b;
+	*BL_TREE_AT(t->c, at) = c;
+	bl_tree_pair(t->b, leaves);
+	bl_tree_pair(t->c, leaves);
+}
+
+/**
+ * bl_tree_set - give a leaf its values and carry the change up as far as it goes. @leaves: power of two, at most BL_TREE_LEAVES. @leaf: below @leaves.
+ *
+ * While nobody sends reliably, every C is its B, and one tree says both.
+ */
+BL_CORE void bl_tree_set(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	if (bl_tree_rises(t, leaves, leaf, b, c))
+		bl_tree_climb(t, leaves, leaf, b, c);
+	else
+		bl_tree_anew(t, leaves, leaf, b, c);
+}
+
+/** bl_tree_least - the least B and the least C of all leaves. */
+BL_CORE struct bl_pair bl_tree_least(const struct bl_tree *t)
+{
+	struct bl_pair root = { .b = t->b[0], .c = t->two ? t->c[0] : t->b[0] };
+
+	return root;
 }
 
 /**
@@ -57,9 +161,9 @@ BL_CORE void bl_tree_set(struct bl_pair *node, __u32 leaves, __u32 leaf, __u64 b
  */
 BL_CORE void bl_out_advance(struct bl_pair *out, const struct bl_pair *root)
 {
-	if (root->b != BL_TIME_NONE && root->b > out->b)
+	if (root->b != BL_LEAF_NONE && root->b > out->b)
 		out->b = root->b;
-	if (root->c != BL_TIME_NONE && root->c > out->c)
+	if (root->c != BL_LEAF_NONE && root->c > out->c)
 		out->c = root->c;
 }
 
@@ -84,8 +188,8 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
 
-	leaf->b = BL_TIME_NONE;
-	leaf->c = BL_TIME_NONE;
+	leaf->b = BL_LEAF_NONE;
+	leaf->c = BL_LEAF_NONE;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		const struct bl_reg *r = &p->lane[l];
 
@@ -121,17 +225,11 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 }
 
 /**
- * bl_port_arrive - a frame with barriers came in on a lane of a port.
- * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
- * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any output fed by this port was given.
- * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
- *
- * R := max(R, B); a B below R is ordinary and changes nothing.
+ * bl_reg_raise - R := max(R, B) and the same for C; a B below R is ordinary and changes nothing. @lanes, @b, @c, @watch: see bl_port_arrive().
+ * Returns BL_A_LEAF if the register rose, BL_A_OLD.
  */
-BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c, __u64 watch, __u64 join_above,
-			     struct bl_pair *leaf)
+BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u64 watch)
 {
-	struct bl_reg *r = &p->lane[lane & (BL_LANES_MAX - 1)];
 	__u32 res = 0;
 
 	r->heard_ns = watch;
@@ -146,7 +244,28 @@ BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __
 		r->c = c;
 		res |= BL_A_LEAF;
 	}
-	if (r->state == BL_REG_LIVE && lanes == 1) {
+	return res;
+}
+
+/** bl_reg_alone - the register is all that its port contributes: in the minimum, and its link has no other lane. */
+BL_CORE int bl_reg_alone(const struct bl_reg *r, __u32 lanes)
+{
+	return r->state == BL_REG_LIVE && lanes == 1;
+}
+
+/**
+ * bl_port_arrive - a frame with barriers came in on a lane of a port.
+ * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
+ * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any output fed by this port was given.
+ * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
+ */
+BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c, __u64 watch, __u64 join_above,
+			     struct bl_pair *leaf)
+{
+	struct bl_reg *r = &p->lane[lane & (BL_LANES_MAX - 1)];
+	__u32 res = bl_reg_raise(r, lanes, b, c, watch);
+
+	if (bl_reg_alone(r, lanes)) {
 		leaf->b = r->b;
 		leaf->c = r->c;
 		return res;

@@ -189,10 +189,10 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 		return;
 	}
 	at = bl_fp_begin(offset, slot_ns, d->open);
-	if (d->room && now - at > (__u64)slot_ns + cfg->late_ns)
+	if (d->room && now - at > (__u64)slot_ns + cfg->slot_late_ns)
 		d->room = 0; /* it is over; also if the clock was set back */
 	if (!d->room) {
-		slot = bl_fp_next(d, bl_fp_oldest(offset, slot_ns, cfg->late_ns, now));
+		slot = bl_fp_next(d, bl_fp_oldest(offset, slot_ns, cfg->slot_late_ns, now));
 		if (slot == BL_DUE_NEVER)
 			return;
 		at = bl_fp_begin(offset, slot_ns, slot);

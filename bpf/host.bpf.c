@@ -4,7 +4,7 @@
  *
  *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the same frame into the host page, then sleepers are
  *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier.
- *   bl_host_egress  NIC egress: the host's barrier, min(clock, everything in flight), into every ordered frame and beacon (DESIGN 3.5).
+ *   bl_host_egress  NIC egress: the host's barrier, min(promise, everything in flight), into every ordered frame and beacon (promise_core.h).
  *   bl_host_local   lo egress: messages between endpoints of one host, which the kernel never lets out of the machine.
  *
  *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (host_hold.h).
@@ -19,6 +19,7 @@
 #include "../maps/host_maps.h"
 #include "wire_core.h"
 #include "barrier_core.h"
+#include "promise_core.h"
 #include "bpf_util.h"
 #include "host_hold.h"
 
@@ -213,7 +214,7 @@ static __always_inline int tick(struct run *r)
 		return -1;
 	page->watch_ns = bl_watch_advance(page->watch_ns, page->now_ns, now.bus, r->cfg->beacon_ns);
 	page->now_ns = now.bus;
-	page->limit_ns = now.limit;
+	page->limit_ns = now.limit + r->cfg->ahead_ns;
 	return 0;
 }
 
@@ -264,9 +265,9 @@ static __always_inline void publish(struct run *r)
 	}
 	if (!(res & BL_A_LEAF))
 		return;
-	if (leaf.c != BL_TIME_NONE && leaf.c > page->commit)
+	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit)
 		BL_WRITE_ONCE(page->commit, leaf.c);
-	if (leaf.b == BL_TIME_NONE || leaf.b <= page->barrier)
+	if (leaf.b == BL_LEAF_NONE || leaf.b <= page->barrier)
 		return;
 	/* the ring's commit was an atomic exchange, which orders it before this store; pairs with bl_rx_drain() in lib/rx.c: barrier, then ring */
 	BL_WRITE_ONCE(page->barrier, leaf.b);
@@ -360,6 +361,7 @@ int bl_host_xdp(struct xdp_md *ctx)
 struct least {
 	__u64 b;
 	__u32 neps;
+	__u32 but; /* slot that is left out */
 };
 
 static long least_inflight(__u32 slot, struct least *m)
@@ -373,40 +375,61 @@ static long least_inflight(__u32 slot, struct least *m)
 	if (!line)
 		return 1;
 	ts = BL_READ_ONCE(line->ts);
-	if (ts && ts < m->b)
+	if (ts && ts < m->b && slot != m->but)
 		m->b = ts;
 	return 0;
 }
 
-/*
- * The host's barrier now: min(clock, every in-flight timestamp). The clock is read first and a full fence follows: an endpoint that is not seen in
- * flight takes its timestamp after this reading, so it is at least this barrier.
- */
-static __always_inline int host_barrier(const struct bl_host_cfg *cfg, struct bl_host_page *page, __u64 *b)
+/* Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck against other CPUs, the clock. */
+static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64 b)
 {
-	struct least m = { .neps = cfg->neps };
-	struct bl_now now;
-	__u64 fence = 0;
+	int i;
 
-	bl_read_clock(&now);
-	if (!now.ok)
-		return -1;
-	m.b = now.bus;
-	__sync_lock_test_and_set(&fence, 1);
-	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
-	*b = m.b;
-	if (m.b > page->sent_barrier)
-		BL_WRITE_ONCE(page->sent_barrier, m.b); /* for people: lost updates of two CPUs only make it older */
-	return 0;
+	for (i = 0; i < 4; i++) {
+		__u64 cur = BL_READ_ONCE(page->promised);
+
+		if (cur >= b)
+			return cur;
+		if (__sync_val_compare_and_swap(&page->promised, cur, b) == cur)
+			return b;
+	}
+	return bus;
 }
 
-/* from an endpoint that exists? */
-static __always_inline int from_endpoint(const struct run *r)
+/*
+ * The host's barrier now: min(promise, every in-flight timestamp). The promise is the clock, or what is written in the page. It is made first and a full fence
+ * follows: an endpoint that is not seen in flight takes its timestamp after that, so it is at least this barrier.
+ *
+ * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight
+ * itself, and promises that the rest of its life is at or above the claim, whatever its line says.
+ */
+static __always_inline __u64 host_barrier(const struct run *r, const struct bl_now *now, __u32 slot, __u64 claim)
+{
+	struct least m = { .neps = r->cfg->neps, .but = claim ? slot : BL_EPS_MAX };
+	struct bl_host_page *page = r->page;
+	__u64 fence = 0, ahead = 0;
+
+	if (r->f.opcode == BL_OP_BEACON && bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
+		ahead = r->cfg->ahead_ns;
+	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
+	if (m.b > now->bus)
+		m.b = promise(page, now->bus, m.b);
+	if (claim)
+		m.b = bl_min64(m.b, claim);
+	__sync_lock_test_and_set(&fence, 1);
+	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
+	if (m.b > page->sent_barrier)
+		BL_WRITE_ONCE(page->sent_barrier, m.b); /* for people: lost updates of two CPUs only make it older */
+	return m.b;
+}
+
+/* Slot of the endpoint that the frame is from; BL_EPS_MAX: there is none. */
+static __always_inline __u32 from_endpoint(const struct run *r)
 {
 	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
 
-	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active);
+	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active) ? ep->slot & (BL_EPS_MAX - 1) : BL_EPS_MAX;
 }
 
 /*
@@ -449,17 +472,31 @@ static long fill_one(__u32 i, struct fill *f)
 static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct run *r)
 {
 	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
-	__u64 b;
+	__u32 slot = BL_EPS_MAX;
+	__u64 b, claim = 0;
+	struct bl_now now;
 
 	if (r->f.opcode >= BL_OP_BEACON) {
 		/* reservations are the pacer's, and what it sends does not come this way */
 		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
-	} else if (!from_endpoint(r)) {
-		return BL_R_NOT_ENDPOINT;
+	} else {
+		slot = from_endpoint(r);
+		if (slot == BL_EPS_MAX)
+			return BL_R_NOT_ENDPOINT;
 	}
-	if (host_barrier(r->cfg, r->page, &b))
+	bl_read_clock(&now);
+	if (!now.ok)
 		return BL_R_CLOCK_VOID;
+	if (r->f.opcode == BL_OP_DATA) {
+		BL_WRITE_ONCE(r->page->data_ns, now.bus);
+		/* a GSO send is many frames, and only the last could claim anything */
+		if (!skb->gso_size)
+			claim = bl_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
+		if (claim > now.limit + r->cfg->ahead_ns)
+			claim = 0;
+	}
+	b = host_barrier(r, &now, slot, claim);
 	if (r->f.opcode != BL_OP_BEACON)
 		BL_WRITE_ONCE(r->page->sends, r->page->sends + 1);
 	bl_put48(f.both, b);
@@ -517,14 +554,16 @@ int bl_host_local(struct __sk_buff *skb)
 			why = BL_R_CLOCK_VOID;
 		} else if (r.f.opcode >= BL_OP_BEACON) {
 			why = BL_R_FORGED_BEACON;
-		} else if (!from_endpoint(&r)) {
+		} else if (from_endpoint(&r) == BL_EPS_MAX) {
 			why = BL_R_NOT_ENDPOINT;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
 			why = BL_R_BAD_LENGTH;
 		} else {
 			addresses(&r, data + r.f.l3_off, end);
 			r.ts = r.f.opcode == BL_OP_DATA ? bl_ext48(r.f.ts, now.bus) : 0;
-			why = r.ts > now.limit ? BL_R_TS_AHEAD : store(skb, 1, &r);
+			why = r.ts > now.limit + r.cfg->ahead_ns ? BL_R_TS_AHEAD : store(skb, 1, &r);
+			if (why == BL_R_STORED && r.f.opcode == BL_OP_DATA)
+				BL_WRITE_ONCE(r.page->data_ns, now.bus);
 		}
 	}
 	return tc_done(BL_HC_LOCAL, why);

@@ -125,9 +125,14 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 		return BL_R_HOLD_FULL;
 	if (why != BL_R_NONE)
 		return why;
-	if (dest && cfg->policy == BL_POLICY_FASTPASS)
+	if (dest && cfg->policy == BL_POLICY_FASTPASS) {
 		bl_fp_held(dest, (__u32)bpf_xdp_get_buff_len(ctx), cfg);
-	if (bl_due_put(due, dest, dest ? now : 0))
+		/* the pacer knows when the next slot begins, if there is one */
+		if (bl_due_put(due, dest, now))
+			bl_pace_ring();
+		return BL_R_HELD;
+	}
+	if (bl_due_lower(due, dest, dest ? now : 0))
 		bl_pace_ring();
 	return BL_R_HELD;
 }

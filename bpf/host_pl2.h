@@ -15,8 +15,6 @@
 #include "wire_core.h"
 #include "queue_util.h"
 
-#define BL_PL2_FRAME_BYTES 1514 /* as long as frames get that carry no tag; how long the next one is, nobody knows before it is taken */
-
 /* host_hold.h: the number of an Ethernet address, given at first sight; 0: there are no more. */
 static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac);
 

@@ -11,6 +11,9 @@
  * first frame is there, and the GRT says what it decided: PASSED, then the burst is done; or not, then the switch drops every marked frame of it, and the burst is sent
  * again in its slot. The paper resends by a threshold of its own (t against T) and receivers may get frames twice; here nothing that was let through is sent again.
  *
+ * A pacer can stand still for milliseconds (DESIGN 6). All bursts whose slots passed meanwhile would go at once, into slots of others: a burst that is more than late_ns late asks anew,
+ * for the frames that did not go yet. Here, 30 ms after 90 us: RSV 8 over 6056 bytes, which at the switch ends promise 7.
+ *
  * Two CPUs at most work on a destination: the pacer's, and the one that GRTs arrive on. struct bl_pl2_dest says who writes what.
  */
 #ifndef BARLINE_PL2_CORE_H
@@ -22,6 +25,7 @@
 #include "core.h"
 
 #define BL_PL2_BACKOFF_MAX 4 /* a refused burst waits retry_ns, then twice that, up to 2^4 times */
+#define BL_PL2_FRAME_BYTES 1514 /* as long as frames get that carry no tag; how long the next one is, nobody knows before it is taken */
 #define BL_PL2_WORD(seq, state) ((__u64)(__u32)(seq) << 8 | (state))
 #define BL_PL2_STATE(word)	((__u32)(word) & 0xff)
 #define BL_PL2_SEQ(word)	((__u32)((word) >> 8))
@@ -81,7 +85,7 @@ BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, _
 		return bl_pl2_rest(t, now);
 	d->resent += d->unsolicited;
 	d->retries = 0;
-	d->sent = 0;
+	d->sent = d->base;
 	d->unsolicited = (__u32)early;
 	d->asked_ns[0] = now;
 	d->rsvs++;
@@ -100,15 +104,40 @@ BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, __u64 now, struct b
 	return BL_DO_FRAME;
 }
 
+/* The burst was to begin at @begin, and its next frame should have gone long ago. Frames go one after the other, so each has its own time. */
+BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 begin, __u64 now)
+{
+	__u64 due = begin + ((__u64)(d->sent - d->base) * BL_PL2_FRAME_BYTES * cfg->link.ns_q20 >> 20) + cfg->late_ns;
+
+	return cfg->late_ns && d->missed < BL_PL2_MISSED_MAX && now > due;
+}
+
+/* Its slot is gone: what was sent is done, an RSV for the rest. */
+BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now, __u64 word, struct bl_pl2_turn *t)
+{
+	__u32 i, n = BL_PL2_K_MAX;
+
+	BL_OPAQUE(n);
+	for (i = 0; i < n; i++)
+		if (i >= d->base && i < d->sent)
+			d->bytes -= BL_RING_LEN(d->entry[i & (BL_PL2_K_MAX - 1)]);
+	d->base = (__u16)d->sent;
+	d->unsolicited = 0;
+	d->missed++;
+	d->late++;
+	return bl_pl2_ask(d, cfg, now, word, 0, t);
+}
+
 /* GRANTED: a GRT came, with good or bad news. */
 BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now, __u64 word, struct bl_pl2_turn *t)
 {
 	__u32 again = d->unsolicited && !(d->verdict & BL_GRT_PASSED);
+	__u64 begin;
 
 	if (again) {
-		d->resent += d->sent != 0;
+		d->resent += d->sent != d->base;
 		d->unsolicited = 0;
-		d->sent = 0;
+		d->sent = d->base;
 	}
 	if (d->verdict & BL_GRT_REFUSED) {
 		__u32 shift = d->refusals < BL_PL2_BACKOFF_MAX ? d->refusals : BL_PL2_BACKOFF_MAX;
@@ -121,11 +150,12 @@ BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cf
 	d->refusals = 0;
 	if (d->sent >= d->n)
 		return BL_DO_DONE;
-	if (d->unsolicited)
-		return bl_pl2_frame(d, d->asked_ns[0], now, t);
-	if (now < d->send_ns)
-		return bl_pl2_rest(t, d->send_ns);
-	return bl_pl2_frame(d, d->send_ns, now, t);
+	begin = d->unsolicited ? d->asked_ns[0] : d->send_ns;
+	if (now < begin)
+		return bl_pl2_rest(t, begin);
+	if (bl_pl2_late(d, cfg, begin, now))
+		return bl_pl2_miss(d, cfg, now, word, t);
+	return bl_pl2_frame(d, begin, now, t);
 }
 
 /**
@@ -153,7 +183,8 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 			return bl_pl2_rest(t, d->send_ns);
 		return bl_pl2_ask(d, cfg, now, word, bl_pl2_may_early(d, cfg, now), t);
 	}
-	if (state == BL_PL2_EARLY && d->sent < d->n)
+	/* one that is late waits for its GRT: by the time that a frame comes, the switch may have taken back what it let through */
+	if (state == BL_PL2_EARLY && d->sent < d->n && !bl_pl2_late(d, cfg, d->asked_ns[0], now))
 		return bl_pl2_frame(d, d->asked_ns[0], now, t);
 	due = d->asked_ns[d->retries & (BL_PL2_TRIES - 1)] + cfg->retry_ns;
 	if (now < due)
@@ -204,6 +235,7 @@ BL_CORE void bl_pl2_took(struct bl_pl2_dest *d, __u32 entry, __u32 len)
 BL_CORE void bl_pl2_done(struct bl_pl2_dest *d)
 {
 	d->n = d->sent = d->bytes = 0;
+	d->base = d->missed = 0;
 	d->unsolicited = 0;
 	d->send_ns = 0;
 	BL_WRITE_ONCE(d->word, BL_PL2_WORD(BL_PL2_SEQ(d->word), BL_PL2_IDLE));

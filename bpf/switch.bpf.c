@@ -50,18 +50,29 @@ static __always_inline int port_of(__u32 ifindex)
 	return p ? (int)*p - 1 : -1;
 }
 
+/* A global function for the same reason as the next, which calls it once for each set. */
+__attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+{
+	if (t)
+		bl_tree_set(t, leaves, leaf, b, c);
+	return 0;
+}
+
 /*
  * One raise or fall of port @p's leaf in every set that it feeds. A global function: the verifier looks at it once, not once for each way that leads
  * here (2026-11, Linux 6.18: 850 thousand of the million instructions that it is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s).
  */
-__attribute__((noinline)) int bl_leaf_changed(struct bl_sw_lane *lane, __u32 tree, __u32 in_sets, __u32 at, struct bl_pair *leaf)
+__attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 p, __u64 b, __u64 c)
 {
-	__u32 s;
+	__u32 s, zero = 0;
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 
-	if (!lane || !leaf)
+	if (!lane || !cfg)
 		return 0;
 	for (s = 0; s < BL_SETS_MAX && in_sets; s++, in_sets >>= 1) {
-		__u32 key = tree + s;
+		__u32 key = BL_TREE_KEY(lane_no, s);
+		struct bl_pair root;
 		struct bl_tree *t;
 
 		if (!(in_sets & 1))
@@ -69,15 +80,31 @@ __attribute__((noinline)) int bl_leaf_changed(struct bl_sw_lane *lane, __u32 tre
 		t = bpf_map_lookup_elem(&sw_trees, &key);
 		if (!t)
 			continue;
-		bl_tree_set(t->node, at, 0, leaf->b, leaf->c);
-		bl_out_advance(&lane->out[s], &t->node[1]);
+		bl_tree_put(t, cfg->tree_leaves, p, b, c);
+		root = bl_tree_least(t);
+		bl_out_advance(&lane->out[s], &root);
 	}
 	return 0;
 }
 
-static __always_inline void leaf_changed(const struct bl_sw_cfg *cfg, struct bl_sw_lane *lane, __u32 lane_no, __u32 p, __u32 in_sets, struct bl_pair *leaf)
+/* bl_leaf_changed(), but in the first set at once where one tree is enough: a rack's only switch has no other. */
+static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u64 b, __u64 c, int at_once)
 {
-	bl_leaf_changed(lane, BL_TREE_KEY(lane_no, 0), in_sets, cfg->tree_leaves + p, leaf);
+	__u32 key = BL_TREE_KEY(r->lane_no, 0);
+	struct bl_pair root;
+	struct bl_tree *t;
+
+	if (at_once && in_sets & 1) {
+		t = bpf_map_lookup_elem(&sw_trees, &key);
+		if (t && !t->two && bl_tree_rises(t, r->cfg->tree_leaves, r->in, b, c)) {
+			bl_tree_rise(t->b, r->cfg->tree_leaves, r->in, b);
+			root.b = root.c = t->b[0];
+			bl_out_advance(&r->lane->out[0], &root);
+			in_sets &= ~1u;
+		}
+	}
+	if (in_sets)
+		bl_leaf_changed(r->lane_no, in_sets, r->in, b, c);
 }
 
 /* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
@@ -110,30 +137,65 @@ static long scan_port(__u32 p, struct scan *s)
 	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no))
 		return 0;
 	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
-		leaf_changed(s->cfg, s->lane, s->lane_no, p, port->in_sets, &leaf);
+		bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
 		bl_count(p, BL_R_EXCLUDED);
 	}
 	return 0;
 }
 
-/* Read the clock for this lane, and look for silent inputs four times in dead_after. */
-static __always_inline int tick(struct run *r)
+/*
+ * Read the clock for this lane, and look for silent inputs four times in dead_after. Returns 0, or -1 if the clock cannot be used.
+ *
+ * This one and bl_raise_slowly() are global functions for the same reason again.
+ */
+__attribute__((noinline)) int bl_tick(__u32 lane_no)
 {
-	struct bl_sw_lane *lane = r->lane;
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	__u32 zero = 0;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	struct bl_now now;
 
+	if (!lane || !cfg)
+		return -1;
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
-	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, r->cfg->beacon_ns);
+	lane->watch_ns = bl_watch_advance(lane->watch_ns, lane->now_ns, now.bus, cfg->beacon_ns);
 	lane->now_ns = now.bus;
-	lane->limit_ns = now.limit;
-	if (lane->watch_ns - lane->scan_ns > r->cfg->dead_after_ns / 4) {
-		struct scan s = { .cfg = r->cfg, .lane = lane, .lane_no = r->lane_no };
+	lane->limit_ns = now.limit + cfg->ahead_ns;
+	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
+		struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
 
 		lane->scan_ns = lane->watch_ns;
 		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
 	}
+	return 0;
+}
+
+/* raise() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the neighbour's lane in the low 8 bits, how many it has above. */
+__attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lanes, __u64 b, __u64 c)
+{
+	__u32 zero = 0, res;
+	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &in);
+	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
+	const struct bl_sw_port *port = port_at(in);
+	struct bl_pair leaf;
+	__u64 floor = 0;
+
+	if (!cfg || !regs || !lane || !port)
+		return 0;
+	if (regs->lane[lanes & (BL_LANES_MAX - 1)].state != BL_REG_LIVE)
+		floor = bl_join_floor(given(lane, port->in_sets), cfg->dead_after_ns);
+	if (!lane->watch_ns)
+		lane->watch_ns = 1;
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor, &leaf);
+	if (res & BL_A_LEAF)
+		bl_leaf_changed(lane_no, port->in_sets, in, leaf.b, leaf.c);
+	if (res & BL_A_OLD)
+		bl_count(in, BL_R_BARRIER_OLD);
+	if (res & BL_A_JOINED)
+		bl_count(in, BL_R_JOINED);
 	return 0;
 }
 
@@ -143,7 +205,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 	struct bl_sw_lane *lane = r->lane;
 
 	/* Beacons read the clock, so that a lane's reference is never old (bl_ext48); data only when it is beyond the last limit. */
-	if (r->f.opcode == BL_OP_BEACON && tick(r))
+	if (r->f.opcode == BL_OP_BEACON && bl_tick(r->lane_no))
 		return BL_R_CLOCK_VOID;
 	r->b = bl_ext48(r->f.b, lane->now_ns);
 	r->c = bl_ext48(r->f.c, lane->now_ns);
@@ -151,7 +213,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns && (r->f.opcode != BL_OP_DATA || r->ts <= lane->limit_ns))
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
-		if (tick(r))
+		if (bl_tick(r->lane_no))
 			return BL_R_CLOCK_VOID;
 		r->b = bl_ext48(r->f.b, lane->now_ns);
 		r->c = bl_ext48(r->f.c, lane->now_ns);
@@ -165,33 +227,26 @@ static __always_inline enum bl_reason believe(struct run *r)
 }
 
 /* R_i := max(R_i, B), and what follows from it. */
-static __always_inline void raise(struct run *r, const struct bl_sw_port *port)
+static __always_inline void raise(struct run *r, const struct bl_sw_port *port, int at_once)
 {
-	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
-	struct bl_sw_lane *lane = r->lane;
-	const struct bl_reg *reg;
-	struct bl_pair leaf;
-	__u64 floor = 0;
-	__u32 res;
+	__u32 key = r->in, res;
+	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &key);
+	struct bl_reg *reg;
 
 	if (!regs)
 		return;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
-	if (reg->state != BL_REG_LIVE)
-		floor = bl_join_floor(given(lane, port->in_sets), r->cfg->dead_after_ns);
-	else if (r->f.opcode == BL_OP_DATA && r->ts < reg->b)
+	if (reg->state == BL_REG_LIVE && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
 		bl_count(r->in, BL_R_PROMISE_BROKEN);
-	if (!lane->watch_ns)
-		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, lane->watch_ns, floor, &leaf);
-	if (res & BL_A_LEAF)
-		leaf_changed(r->cfg, lane, r->lane_no, r->in, port->in_sets, &leaf);
-	if (res & (BL_A_OLD | BL_A_JOINED)) {
-		if (res & BL_A_OLD)
-			bl_count(r->in, BL_R_BARRIER_OLD);
-		if (res & BL_A_JOINED)
-			bl_count(r->in, BL_R_JOINED);
+	if (!bl_reg_alone(reg, r->f.lanes)) {
+		bl_raise_slowly(r->in, r->lane_no, (__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
+		return;
 	}
+	res = bl_reg_raise(reg, 1, r->b, r->c, r->lane->watch_ns);
+	if (res & BL_A_LEAF)
+		leaf_changed(r, port->in_sets, reg->b, reg->c, at_once);
+	if (res & BL_A_OLD)
+		bl_count(r->in, BL_R_BARRIER_OLD);
 }
 
 /*
@@ -237,84 +292,92 @@ static __always_inline void ttl_v4(struct iphdr *ip)
 	ip->ttl--;
 }
 
-static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct run *r, void *l3)
-{
-	struct ipv6hdr *ip6 = l3;
-	struct iphdr *ip = l3;
-
-	if (r->f.v6) {
-		fib->family = BL_AF_INET6;
-		fib->tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
-		fib->flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
-		__builtin_memcpy(fib->ipv6_src, &ip6->saddr, 16);
-		__builtin_memcpy(fib->ipv6_dst, &ip6->daddr, 16);
-	} else {
-		fib->family = BL_AF_INET;
-		fib->tos = ip->tos;
-		fib->tot_len = BL_BE16(ip->tot_len);
-		fib->ipv4_src = ip->saddr;
-		fib->ipv4_dst = ip->daddr;
-	}
-}
-
+#define BL_ROUTE_V6 0x100u
 /*
- * Output port by Linux's routing tables. @l4: IP protocol; r->f has the family and the ports. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not
- * resolved.
+ * Port that a frame from port @in leaves by, as Linux's routing tables have it, or -(reason). @l3: offset of the IP header, at most one tag behind the start. @ports: source and destination as the wire has them, the
+ * source in the low 16 bits. @l4: IP protocol, and BL_ROUTE_V6 if it is IPv6. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. A global function, so that what the
+ * helper is told is on no caller's stack: 512 bytes are all that a caller and those it calls have, and Linux 6.1 rounds each of them up to 32.
  */
-static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, void *end, __u8 l4)
+__attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, __u32 ports, __u32 l4)
 {
-	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = l4 };
-	struct ipv6hdr *ip6 = l3;
-	struct iphdr *ip = l3;
+	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = (__u8)l4 };
+	__u32 v6 = l4 & BL_ROUTE_V6;
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct ipv6hdr *ip6;
+	struct iphdr *ip;
 	int port;
 	long rc;
 
-	fib.sport = BL_BE16(r->f.sport);
-	fib.dport = BL_BE16(r->f.dport);
-	if (r->f.v6) {
+	if (l3 > sizeof(*eth) + 4)
+		return -BL_R_SHORT;
+	ip = data + l3;
+	BL_SEEN(ip);
+	ip6 = (void *)ip;
+	if ((void *)(eth + 1) > end || (void *)(ip + 1) > end)
+		return -BL_R_SHORT;
+	fib.sport = (__be16)ports;
+	fib.dport = (__be16)(ports >> 16);
+	if (v6) {
 		if ((void *)(ip6 + 1) > end)
-			return BL_R_SHORT;
+			return -BL_R_SHORT;
 		if (ip6->hop_limit <= 1)
-			return BL_R_TTL;
+			return -BL_R_TTL;
+		fib.family = BL_AF_INET6;
+		fib.tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
+		fib.flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
+		__builtin_memcpy(fib.ipv6_src, &ip6->saddr, 16);
+		__builtin_memcpy(fib.ipv6_dst, &ip6->daddr, 16);
 	} else {
-		if ((void *)(ip + 1) > end)
-			return BL_R_SHORT;
 		if (ip->ttl <= 1)
-			return BL_R_TTL;
+			return -BL_R_TTL;
+		fib.family = BL_AF_INET;
+		fib.tos = ip->tos;
+		fib.tot_len = BL_BE16(ip->tot_len);
+		fib.ipv4_src = ip->saddr;
+		fib.ipv4_dst = ip->daddr;
 	}
-	fib_fill(&fib, r, l3);
 	rc = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	if (rc == BPF_FIB_LKUP_RET_NO_NEIGH)
-		return BL_R_TO_KERNEL;
+		return -BL_R_TO_KERNEL;
 	if (rc == BPF_FIB_LKUP_RET_FRAG_NEEDED)
-		return BL_R_TOO_BIG;
+		return -BL_R_TOO_BIG;
 	if (rc != BPF_FIB_LKUP_RET_SUCCESS)
-		return BL_R_NO_ROUTE;
+		return -BL_R_NO_ROUTE;
 	port = port_of(fib.ifindex);
 	if (port < 0)
-		return BL_R_UNKNOWN_PORT;
-	r->out = (__u32)port;
-	if (r->out == r->in)
-		return BL_R_LOOPED;
-	if (r->f.v6)
+		return -BL_R_UNKNOWN_PORT;
+	if (port == (int)in)
+		return -BL_R_LOOPED;
+	if (v6)
 		ip6->hop_limit--;
 	else
 		ttl_v4(ip);
 	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
 	__builtin_memcpy(eth->h_source, fib.smac, 6);
+	return port;
+}
+
+static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, __u32 l3, __u8 l4)
+{
+	int port = bl_route(ctx, r->in, l3, BL_BE16(r->f.sport) | (__u32)BL_BE16(r->f.dport) << 16, l4 | (r->f.v6 ? BL_ROUTE_V6 : 0));
+
+	if (port < 0)
+		return (enum bl_reason)-port;
+	r->out = (__u32)port;
 	return BL_R_NONE;
 }
 
-static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
+static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port, int plain)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
-	const struct bl_sw_port *to;
+	const struct bl_sw_port *to = NULL;
 	struct bl_carried *carried;
 	enum bl_reason why;
 	struct udphdr *u;
 	struct bl_hdr *h;
-	int metered;
+	int metered = 0;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off - (__u32)sizeof(*u);
 
 	/* the offsets are known constants in truth; the verifier needs to be told */
@@ -328,26 +391,27 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	if (r->cfg->forward == BL_FWD_L2)
 		why = route_l2(r, eth);
 	else
-		why = route_l3(ctx, r, eth, data + l3, end, BL_UDP);
-	if (why != BL_R_NONE && why != BL_R_TO_KERNEL)
+		why = route_l3(ctx, r, l3, BL_UDP);
+	if (why == BL_R_NONE) {
+		to = port_at(r->out);
+		if (!to || !to->ifindex)
+			return BL_R_UNKNOWN_PORT;
+		if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
+			return BL_R_TOO_BIG;
+		metered = __builtin_expect(to->metered, 0);
+		if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
+			return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
+	} else if (why != BL_R_TO_KERNEL) {
 		return why;
-	if (why == BL_R_TO_KERNEL) {
+	}
+	raise(r, port, plain);
+	if (!to) {
 		/* The kernel resolves the neighbour and sends it later, past this program: it must not promise anything. */
 		struct bl_pair none = { 0, 0 };
 
-		raise(r, port);
 		rewrite(r, h, u, &none);
 		return BL_R_TO_KERNEL;
 	}
-	to = port_at(r->out);
-	if (!to || !to->ifindex)
-		return BL_R_UNKNOWN_PORT;
-	if (r->f.hdr_off - l3 + sizeof(*h) + r->f.body_len > to->mtu)
-		return BL_R_TOO_BIG;
-	metered = __builtin_expect(to->metered, 0);
-	if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
-		return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
-	raise(r, port);
 	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
 	why = BL_R_FORWARDED;
 	if (__builtin_expect(metered, 0)) {
@@ -383,7 +447,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	raise(r, port);
+	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++)
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
 	if (!due)
@@ -399,10 +463,10 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
 }
 
-static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r)
+static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain)
 {
 	const struct bl_sw_port *port = port_at(r->in);
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 cpu = bpf_get_smp_processor_id(), key;
 	enum bl_reason why;
 
 	if (!port)
@@ -411,7 +475,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	r->lane_no = r->cfg->single_writer ? port->home_lane & (BL_LANES_MAX - 1) : 0;
 	if (r->cfg->single_writer && r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane)
 		bl_count(r->in, BL_R_WRONG_CPU);
-	r->lane = bpf_map_lookup_elem(&sw_lanes, &r->lane_no);
+	key = r->lane_no;
+	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
 	why = believe(r);
@@ -419,7 +484,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 		return why;
 	if (r->f.opcode == BL_OP_BEACON)
 		return on_beacon(ctx, r, port);
-	return on_data(ctx, r, port);
+	return on_data(ctx, r, port, plain);
 }
 
 #include "switch_plain.h"
@@ -434,11 +499,14 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	if (in < 0 || !r.cfg)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
+	/* The same twice: the compiler makes another program of it where it knows offsets, opcode and lane. */
+	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f))
+		return bl_done(r.in, on_ordered(ctx, &r, 1));
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && r.f.opcode > BL_OP_BEACON)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
-		why = on_ordered(ctx, &r);
+		why = on_ordered(ctx, &r, 0);
 	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in, r.cfg->paths ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);

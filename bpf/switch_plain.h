@@ -44,7 +44,27 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	}
 	r->f.sport = l->sport;
 	r->f.dport = l->dport;
-	return route_l3(ctx, r, eth, ip, end, l->proto);
+	return route_l3(ctx, r, l3, l->proto);
+}
+
+static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct run *r, void *l3)
+{
+	struct ipv6hdr *ip6 = l3;
+	struct iphdr *ip = l3;
+
+	if (r->f.v6) {
+		fib->family = BL_AF_INET6;
+		fib->tot_len = BL_BE16(ip6->payload_len) + sizeof(*ip6);
+		fib->flowinfo = *(__be32 *)ip6 & BL_BE32(0x0fffffff);
+		__builtin_memcpy(fib->ipv6_src, &ip6->saddr, 16);
+		__builtin_memcpy(fib->ipv6_dst, &ip6->daddr, 16);
+	} else {
+		fib->family = BL_AF_INET;
+		fib->tos = ip->tos;
+		fib->tot_len = BL_BE16(ip->tot_len);
+		fib->ipv4_src = ip->saddr;
+		fib->ipv4_dst = ip->daddr;
+	}
 }
 
 /*
@@ -121,7 +141,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	if (!r.cfg || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
 		return BL_R_NOT_OURS;
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
-	early = rsv_on && rsv_on->on ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
+	/* bl0's address never has the bit; addresses from outside are anybody's, and half of all vendors' have it */
+	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
 	l2 = r.cfg->forward == BL_FWD_L2;
 	if (routed) {
 		r.out = routed - 1;
@@ -136,7 +157,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	if (l2 && len > to->mtu + sizeof(*eth) + 4)
 		return BL_R_TOO_BIG;
 	if (!bl_look_control(&l)) {
-		why = bl_rsv_on_data(in, r.out, len, !!early);
+		why = bl_rsv_on_data(in, r.out, len, early);
 		if (why != BL_R_NONE)
 			return why;
 		if (early && l2)

@@ -30,7 +30,8 @@ static __always_inline struct bl_rsv_pair *bl_rsv_pair_at(const struct bl_rsv_cf
 	return (in | out) >> shift ? NULL : bpf_map_lookup_elem(&rsv_pairs, &key);
 }
 
-static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, __u32 out, int in, __u32 bytes)
+static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, __u32 out, int in, __u32 bytes,
+						       __u32 seq)
 {
 	struct bl_rsv_pair *pair;
 	__u64 now = bpf_ktime_get_ns();
@@ -44,17 +45,20 @@ static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg 
 	in &= BL_SW_PORTS_MAX - 1;
 	out &= BL_SW_PORTS_MAX - 1;
 	bpf_spin_lock(&rsv->lock);
-	why = bl_rsv_release(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, now);
+	why = bl_rsv_release(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, now);
 	bpf_spin_unlock(&rsv->lock);
 	return why;
 }
 
-/* The promise itself: own pair and two others of this output are looked at for promises whose time is over, then the allocator decides. Returns bytes that lapsed. */
+/* The promise itself: own pair and two others of this output are looked at for promises that are over, then the allocator decides. Returns bytes that lapsed. */
 static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, struct bl_rsv_pair *pair, __u32 in, __u32 out, __u32 nports,
 					   __u32 bytes, __u32 seq, int early, struct bl_rsv_grant *g)
 {
 	/* The cursor is read without the lock: two CPUs may look at the same pairs, and then the next RSV goes on from there. */
-	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), j, lapsed;
+	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), j, lapsed, key = BL_PORT_QUEUE(out, BL_CL_DATA);
+	const struct bl_queue *data = bpf_map_lookup_elem(&queues, &key); /* not there, or empty: the port is not metered */
+	/* without its lock: the queue may be a frame longer or shorter by the time the answer is there */
+	__u32 queued = data ? BL_READ_ONCE(data->bytes) : 0;
 	struct bl_rsv_pair *p, *q;
 	__u64 now = bpf_ktime_get_ns();
 
@@ -72,8 +76,8 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 	rsv->port[out].sweep = j + 1;
 	lapsed = bl_rsv_lapse(&rsv->port[i], &rsv->port[out], p, now);
 	lapsed += bl_rsv_lapse(&rsv->port[j], &rsv->port[out], q, now);
-	lapsed += bl_rsv_lapse(&rsv->port[in], &rsv->port[out], pair, now);
-	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, now, g);
+	lapsed += bl_rsv_renew(&rsv->port[in], &rsv->port[out], pair, bytes, seq, now);
+	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, queued, now, g);
 	bpf_spin_unlock(&rsv->lock);
 	return lapsed;
 }
@@ -112,7 +116,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return BL_R_RSV_OFF;
 	found = sw->forward == BL_FWD_L2 ? bl_fdb_port(body->mac) : -1;
 	if (op == BL_OP_RELEASE)
-		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes));
+		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes), seq);
 	out = (__u32)found;
 	if (found >= 0 && out != in && out < sw->nports && in < sw->nports) {
 		pair = bl_rsv_pair_at(cfg, in, out);
@@ -206,6 +210,15 @@ static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, 
 		res = bl_rsv_answer(ctx, in, off, (__u32)res);
 	bl_count(in, res & (BL_RSV_ANSWER - 1));
 	return res & BL_RSV_ANSWER ? XDP_REDIRECT : XDP_DROP;
+}
+
+/** bl_rsv_outside - port @in leads out of the rack. */
+static __always_inline int bl_rsv_outside(__u32 in)
+{
+	__u32 zero = 0;
+	const struct bl_rsv *all = bpf_map_lookup_elem(&rsv, &zero);
+
+	return all && all->port[in & (BL_SW_PORTS_MAX - 1)].outside;
 }
 
 /**

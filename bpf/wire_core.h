@@ -111,33 +111,57 @@ BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 	h->flags = (__u8)((h->flags & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
 }
 
-/* Whole words of a header: where an address has to be aligned to be read at once, the compiler takes it byte by byte; for BPF it would do so everywhere. */
-BL_CORE __u64 bl_load64(const void *p)
+/*
+ * Whole words of a packet: where an address has to be aligned to be read at once, the compiler takes it byte by byte; for BPF it would do so everywhere.
+ * In a BPF program @p is in a packet or a map, not on the stack.
+ */
+BL_CORE __u64 bl_raw64(const void *p)
 {
 #ifdef __bpf__
-	return BL_BE64(*(const __u64 *)p);
+	return *(const __u64 *)p;
 #else
 	__u64 v;
 
 	__builtin_memcpy(&v, p, sizeof(v));
-	return BL_BE64(v);
+	return v;
 #endif
 }
 
-/**
- * bl_hdr_send - what every hop writes: barriers and lane; keeps the other flags. In a BPF program @h is in a packet or a map, not on the stack.
- */
-BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 lane, __u32 lanes)
+BL_CORE __u32 bl_raw32(const void *p)
 {
 #ifdef __bpf__
-	*(__u16 *)h->barrier = BL_BE16((__u16)(b >> 32));
-	*(__u64 *)(h->barrier + 2) = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
-	*(__u16 *)(h->commit + 4) = BL_BE16((__u16)c);
+	return *(const __u32 *)p;
 #else
-	bl_put48(h->barrier, b);
-	bl_put48(h->commit, c);
+	__u32 v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
 #endif
-	bl_hdr_set_lane(h, lane, lanes);
+}
+
+BL_CORE __u64 bl_load64(const void *p)
+{
+	return BL_BE64(bl_raw64(p));
+}
+
+BL_CORE void bl_store64(void *p, __u64 v)
+{
+	v = BL_BE64(v);
+#ifdef __bpf__
+	*(__u64 *)p = v;
+#else
+	__builtin_memcpy(p, &v, sizeof(v));
+#endif
+}
+
+/** bl_hdr_send - what every hop writes: barriers and lane; keeps the other flags. In whole words, since the next one to look reads whole words. */
+BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 lane, __u32 lanes)
+{
+	__u64 w0 = bl_load64(h), w2 = bl_load64((__u8 *)h + 16);
+
+	bl_store64(h, (w0 & ~0xffffULL) | (b >> 32 & 0xffff));
+	bl_store64((__u8 *)h + 8, b << 32 | (c >> 16 & 0xffffffff));
+	bl_store64((__u8 *)h + 16, (w2 & 0x0000ffffffffff00ULL) | c << 48 | (w2 & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
 }
 
 /** bl_psn_before - serial-number order of packet sequence numbers (RFC 1982). */
@@ -360,6 +384,55 @@ BL_CORE enum bl_reason bl_parse_whole(const void *start, const void *stop, __u32
 		return bl_parse_udp(end, (const __u8 *)u, off + (__u32)sizeof(*ip), len, f);
 	}
 	return BL_R_NOT_OURS;
+}
+
+/**
+ * bl_parse_plain - bl_parse() of the frame that a switch sees most: DATA of a link with one lane, IPv4, no tag. Returns 1 if it is one, and good; then @f is
+ * filled in, but for @psn. 0: ask bl_parse(), which finds the reason. A tenth of its work, and offsets that the compiler knows.
+ */
+BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u16 count, struct bl_frame *f)
+{
+	const struct ethhdr *eth = start;
+	const struct iphdr *ip = (const void *)(eth + 1);
+	const struct udphdr *u = (const void *)(ip + 1);
+	const struct bl_hdr *h = (const void *)(u + 1);
+	__u64 w0, w1, w2;
+	__u64 tot, ulen;
+
+	if ((const void *)(h + 1) > stop)
+		return 0;
+	/* ethertype, IP version and header length in one word */
+	if ((bl_raw32((const __u8 *)start + 12) & BL_BE32(0xffffff00)) != BL_BE32(BL_ETH_IP << 16 | 0x4500) || ip->protocol != BL_UDP ||
+	    ip->frag_off & BL_BE16(0x3fff))
+		return 0;
+	if (!bl_in_range(BL_BE16(u->dest), base, count))
+		return 0;
+	tot = BL_BE16(ip->tot_len);
+	BL_OPAQUE(tot); /* Linux 6.1 does not know how much two bytes are at most */
+	tot &= 0xffff;
+	ulen = BL_BE16(u->len);
+	if (ulen < sizeof(*u) + sizeof(*h) || ulen + sizeof(*ip) > tot || (const __u8 *)ip + tot > (const __u8 *)stop)
+		return 0;
+	w2 = bl_load64((const __u8 *)h + 16);
+	if ((w2 & 0xffff & ~BL_F_EOM) != BL_OPCODE_BYTE(BL_OP_DATA) << 8)
+		return 0;
+	w0 = bl_load64(h);
+	w1 = bl_load64((const __u8 *)h + 8);
+	f->l3_off = sizeof(*eth);
+	f->hdr_off = sizeof(*eth) + sizeof(*ip) + sizeof(*u);
+	f->body_len = ulen - (__u32)(sizeof(*u) + sizeof(*h));
+	f->sport = BL_BE16(u->source);
+	f->dport = BL_BE16(u->dest);
+	f->v6 = 0;
+	f->vlan = 0;
+	f->opcode = BL_OP_DATA;
+	f->flags = (__u8)w2;
+	f->lane = 0;
+	f->lanes = 1;
+	f->ts = w0 >> 16;
+	f->b = (w0 & 0xffff) << 32 | w1 >> 32;
+	f->c = (w1 & 0xffffffff) << 16 | w2 >> 48;
+	return 1;
 }
 
 /** bl_parse - of a frame that can be read as a whole. */

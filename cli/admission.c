@@ -11,7 +11,7 @@
 #include "../loader/rate.h"
 #include "cmd.h"
 
-enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE };
+enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_LATE, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE };
 
 static const struct argp_option set_options[] = {
 	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
@@ -22,6 +22,7 @@ static const struct argp_option set_options[] = {
 	{ "recent-us", KEY_RECENT, "US", 0, "how old a grant may be to justify an unsolicited burst", 1 },
 	{ "retry-us", KEY_RETRY, "US", 0, "a reservation without an answer is repeated after that long", 1 },
 	{ "coming-us", KEY_COMING, "US", 0, "a burst that was announced and does not come is released after that long; 0: never", 1 },
+	{ "late-us", KEY_LATE, "US", 0, "a burst that is later than that for its slot asks for another; 0: never", 1 },
 	{ NULL, 0, NULL, 0, "Switches:", 2 },
 	{ "allocator", KEY_ALLOCATOR, "NAME", 0, "two-counter, joint or bitmap", 2 },
 	{ "refuse-us", KEY_REFUSE, "US", 0, "PL2's T: above that wait unsolicited bursts are dropped", 2 },
@@ -73,6 +74,9 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_COMING:
 		s->coming_us = number("coming-us", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_LATE:
+		s->late_us = number("late-us", arg, UINT32_MAX, state);
 		return 0;
 	case KEY_REFUSE:
 		s->refuse_us = number("refuse-us", arg, UINT32_MAX, state);
@@ -147,9 +151,9 @@ static json_t *show_host(const struct bl_node_ref *ref)
 
 	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
 		return NULL;
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "host", "on", c.on, "policy", bl_policy_name(c.policy), "rate",
+	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:I, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "host", "on", c.on, "policy", bl_policy_name(c.policy), "rate",
 			 rate_json(c.link.ns_q20), "k", (int)c.k_frames, "t_ns", (json_int_t)c.t_ns, "recent_ns", (json_int_t)c.recent_ns, "retry_ns",
-			 (json_int_t)c.retry_ns, "coming_ns", (json_int_t)c.coming_ns);
+			 (json_int_t)c.retry_ns, "coming_ns", (json_int_t)c.coming_ns, "late_ns", (json_int_t)c.late_ns);
 }
 
 static json_t *show_switch(const struct bl_node_ref *ref)
@@ -185,7 +189,8 @@ static json_t *show_switch(const struct bl_node_ref *ref)
 static void show_text(json_t *rows)
 {
 	static const struct col host[] = { { "node", "HOST", 's' },	{ "on", "BL0", 'b' },	 { "policy", "POLICY", 's' },	     { "rate", "RATE", 's' },	  { "k", "K", 'd' },
-					   { "t_ns", "T", 't' },	{ "recent_ns", "RECENT", 't' }, { "retry_ns", "RETRY", 't' }, { "coming_ns", "COMING", 't' } };
+					   { "t_ns", "T", 't' },	{ "recent_ns", "RECENT", 't' }, { "retry_ns", "RETRY", 't' }, { "coming_ns", "COMING", 't' },
+					   { "late_ns", "LATE", 't' } };
 	static const struct col sw[] = { { "node", "SWITCH", 's' },	      { "policy", "POLICY", 's' },	  { "allocator", "ALLOCATOR", 's' }, { "rate", "RATE", 's' },
 					 { "metered_ports", "METERED", 'd' }, { "reserved_rate", "RESERVED", 's' }, { "limit_bytes", "LIMIT", 'k' },
 					 { "refuse_ns", "REFUSE", 't' },      { "far_ns", "FAR", 't' },		  { "lapse_ns", "LAPSE", 't' } };

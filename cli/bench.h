@@ -41,7 +41,8 @@ struct bench_params {
 };
 
 enum bench_phase { PH_REGISTER, PH_IDLE, PH_ALL, PH_DRAIN, PH_LATENCY, PH_EXIT };
-enum bench_cell { CELL_ORDERED_BLOCK, CELL_ORDERED_POLL, CELL_UDP_BLOCK, CELL_UDP_POLL, BENCH_CELLS };
+/* TALK: the other hosts send a message now and then. In the others they are silent, and promise ahead (bpf/promise_core.h). */
+enum bench_cell { CELL_ORDERED_BLOCK, CELL_ORDERED_POLL, CELL_TALK_BLOCK, CELL_TALK_POLL, CELL_UDP_BLOCK, CELL_UDP_POLL, BENCH_CELLS };
 
 /**
  * struct bench_worker - written by its worker only, but for @pid.

@@ -66,8 +66,9 @@ void bench_lag_sample(struct bench_lag *l)
 		uint64_t b = BL_READ_ONCE(l->page[i]->barrier); /* before the clock: the lag is never negative by that */
 		uint64_t now = bl_clock_at(l->clock[i], mono_ns());
 
-		if (b && now >= b)
-			l->v[l->n++] = now - b > UINT32_MAX ? UINT32_MAX : (uint32_t)(now - b);
+		/* a rack that is silent is ahead of its clocks (bpf/promise_core.h): no lag */
+		if (b)
+			l->v[l->n++] = now < b ? 0 : now - b > UINT32_MAX ? UINT32_MAX : (uint32_t)(now - b);
 	}
 }
 

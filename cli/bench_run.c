@@ -25,6 +25,8 @@
 #define WARM_UP		0.1 /* of the duration: not measured */
 
 const char *const bench_cell_names[BENCH_CELLS] = { [CELL_ORDERED_BLOCK] = "ordered blocking", [CELL_ORDERED_POLL] = "ordered busy-poll",
+						    [CELL_TALK_BLOCK] = "ordered; others talk; blocking",
+						    [CELL_TALK_POLL] = "ordered; others talk; busy-poll",
 						    [CELL_UDP_BLOCK] = "plain UDP blocking", [CELL_UDP_POLL] = "plain UDP busy-poll" };
 
 struct bench_ctl *bench_new(unsigned int n, const struct bench_params *p)
@@ -285,6 +287,10 @@ int bench_latency(struct bench_ctl *ctl, json_t *res)
 		uint32_t *v = malloc(BENCH_LAT_MAX * sizeof(*v)), n = 0;
 		json_t *q;
 
+		if (ctl->n < 3 && (cell == CELL_TALK_BLOCK || cell == CELL_TALK_POLL)) {
+			free(v);
+			continue; /* there are no others */
+		}
 		err = run_cell(ctl, cell) || !v;
 		for (i = 0; v && i < BENCH_LAT_MAX; i++)
 			if (ctl->lat[cell][i])

@@ -4,7 +4,8 @@
  *
  *	a1 --veth-- a0 [XDP: redirect to all]  ->  b0 [devmap program] --veth-- b1
  *
- * A frame sent into a1 must come out of b1. Then a switch runs on a0 and b0 and a host on a1, and the switch must hear the host's beacons.
+ * A frame sent into a1 must come out of b1. Then a switch runs on a0 and b0 and a host on a1, and the switch must hear the host's beacons. At last both get admission: a frame sent
+ * into the host's bl0 must come out of b1, through hold queue, pacer and metered port.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -41,6 +42,10 @@
 #define EXIT()		    INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 #define LD_MAP(d, fd)	    INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
 
+#define TRY_MAC_A1 { 2, 0x77, 9, 0, 0, 2 }
+#define TRY_MAC_B1 { 2, 0x77, 9, 0, 0, 4 }
+static const uint8_t try_mac_a1[6] = TRY_MAC_A1;
+
 struct trial {
 	const struct finder *to;
 	char a0[16], a1[16], b0[16], b1[16];
@@ -59,8 +64,8 @@ static int load(enum bpf_prog_type type, const struct bpf_insn *code, size_t n, 
 static bool try_world(struct trial *t)
 {
 	struct nl nl;
-	struct nl_end a0 = { .name = t->a0, .mac = { 2, 0x77, 9, 0, 0, 1 } }, a1 = { .name = t->a1, .mac = { 2, 0x77, 9, 0, 0, 2 } };
-	struct nl_end b0 = { .name = t->b0, .mac = { 2, 0x77, 9, 0, 0, 3 } }, b1 = { .name = t->b1, .mac = { 2, 0x77, 9, 0, 0, 4 } };
+	struct nl_end a0 = { .name = t->a0, .mac = { 2, 0x77, 9, 0, 0, 1 } }, a1 = { .name = t->a1, .mac = TRY_MAC_A1 };
+	struct nl_end b0 = { .name = t->b0, .mac = { 2, 0x77, 9, 0, 0, 3 } }, b1 = { .name = t->b1, .mac = TRY_MAC_B1 };
 	unsigned int *index[] = { &t->ia0, &t->ia1, &t->ib0, &t->ib1 };
 	const char *names[] = { t->a0, t->a1, t->b0, t->b1 };
 	unsigned int pid = (unsigned int)getpid();
@@ -344,6 +349,68 @@ static void try_nodes(struct trial *t)
 	bl_server_free(server);
 }
 
+/* The frame from bl0 comes out of b1 when the pacer has sent it twice. */
+static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct bl_server *server, const uint8_t to[6])
+{
+	uint8_t frame[60] = { 0 }, got[128];
+	int in = packet_socket(if_nametoindex(host->admission.bl0)), out = packet_socket(t->ib1), tries;
+	struct pollfd p = { .fd = out, .events = POLLIN };
+	struct bl_err err;
+	uint64_t end;
+	bool ok = false;
+
+	memcpy(frame, to, 6);
+	bl_bl0_mac(try_mac_a1, frame + 6);
+	memcpy(frame + 12, "\x88\xb6" "doctor", 8);
+	for (tries = 0; !ok && tries < 20 && in >= 0 && out >= 0; tries++) {
+		if (send(in, frame, sizeof(frame), 0) < 0)
+			break;
+		bl_server_step(server, &err);
+		/* beacons come out there, too, all the time */
+		for (end = mono_ns() + 50000000; !ok && mono_ns() < end && poll(&p, 1, 50) == 1;) {
+			ssize_t n = recv(out, got, sizeof(got), MSG_DONTWAIT);
+
+			ok = n == (ssize_t)sizeof(frame) && !memcmp(got, frame, sizeof(frame));
+		}
+	}
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return ok;
+}
+
+static void try_admission(struct trial *t)
+{
+	struct bl_port_cfg ports[2] = { { .role = BL_PORT_HOST, .home_cpu = -1 }, { .role = BL_PORT_HOST, .home_cpu = -1 } };
+	struct bl_fdb_cfg fdb = { .mac = TRY_MAC_B1 };
+	struct bl_node_cfg sw = { .role = BL_ROLE_SWITCH, .name = "doctor-s", .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT, .ports = ports,
+				  .ports_count = 2, .thread_napi = true, .forward = BL_FWD_L2, .fdb = &fdb, .fdb_count = 1,
+				  .admission = { .on = true, .rate_bps = 1000000000 } };
+	struct bl_node_cfg host = { .role = BL_ROLE_HOST, .name = "doctor-h", .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT,
+				    .admission = { .on = true, .rate_bps = 1000000000, .bl0 = "bl0", .bl0d = "bl0d" } };
+	struct bl_server *server;
+	struct bl_node *node;
+	struct bl_err err;
+
+	strcpy(ports[0].ifname, t->a0);
+	strcpy(ports[1].ifname, t->b0);
+	strcpy(fdb.ifname, t->b0);
+	strcpy(host.ifname, t->a1);
+	if (bl_server_new(&server, &err)) {
+		found(t->to, FOUND_FAIL, "event loop", "", "%s", err.text);
+		return;
+	}
+	if (bl_node_open(&node, server, &sw, &err) || bl_node_open(&node, server, &host, &err))
+		found(t->to, FOUND_FAIL, "admission", "without it everything else works; report it with the output of `barline doctor`", "%s", err.text);
+	else if (!bl0_passes(t, &host, server, fdb.mac))
+		found(t->to, FOUND_FAIL, "admission", "the pacer needs bpf_prog_test_run with live frames: run Linux 6.1 or later; give its CPU time",
+		      "no frame from bl0 came through hold queue, pacer and metered port");
+	else
+		found(t->to, FOUND_OK, "admission", "", "a frame from bl0 came through hold queue, pacer and metered port");
+	bl_server_free(server);
+}
+
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	return cli.verbose > 1 ? vfprintf(stderr, fmt, ap) : 0;
@@ -364,4 +431,5 @@ void doctor_try(const struct finder *to)
 	try_egress(&t);
 	try_fib(&t);
 	try_nodes(&t);
+	try_admission(&t);
 }

@@ -37,7 +37,7 @@
  */
 struct lab_spec {
 	char name[32];
-	bool leaf_spine, l3, bare, one_lane, no_thread_napi;
+	bool leaf_spine, l3, bare, one_lane, no_thread_napi, no_ahead;
 	unsigned int hosts, tors, spines, mtu, beacon_us, dead_after_us;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;

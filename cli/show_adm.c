@@ -136,7 +136,7 @@ static int collect_holds(const struct bl_node_ref *ref, json_t *rows)
 			if (!row)
 				continue;
 			json_object_set_new(row, "dest", json_integer(dest));
-			json_object_set_new(row, "mac", dest ? json_string(mac_text(d.mac, mac, sizeof(mac))) : json_string("(never held)"));
+			json_object_set_new(row, "mac", dest ? json_string(mac_text(d.mac, mac, sizeof(mac))) : json_null());
 			json_object_set_new(row, "class", json_string(classes[class]));
 			json_array_append_new(rows, row);
 		}
@@ -174,6 +174,10 @@ static int collect_pacer(const struct bl_node_ref *ref, json_t *rows)
 			/* the page is read while it is written: the sum may be ahead of the turns */
 			p.turns ? json_real(100.0 * (double)(p.turns > busy ? p.turns - busy : 0) / (double)p.turns) : json_null(), "asleep", p.asleep != 0, "waiting",
 			json_boolean(p.next_ns != BL_DUE_NEVER && p.turns));
+	/* of the thread, which serves all nodes of its process */
+	json_object_set_new(row, "calls", json_integer((json_int_t)p.calls));
+	json_object_set_new(row, "sleeps", json_integer((json_int_t)p.sleeps));
+	json_object_set_new(row, "woken", json_integer(p.woken));
 	adm_quantiles(row, "late", "_ns", &p.late, BL_HIST_NS_SHIFT, 1);
 	json_array_append_new(rows, row);
 	return 0;
@@ -314,12 +318,12 @@ static int host_reservations(const struct bl_node_ref *ref, struct reservations 
 		state = d.word & 0xff;
 		json_array_append_new(
 			out->dests,
-			json_pack("{s:s, s:i, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "dest", (int)i, "mac",
+			json_pack("{s:s, s:i, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "dest", (int)i, "mac",
 				  mac_text(h.mac, mac, sizeof(mac)), "state", state <= BL_PL2_GRANTED ? states[state] : "?", "k", (int)cfg.k_frames, "burst_frames",
 				  (json_int_t)d.n, "last_wait_ns", (json_int_t)d.last_wait_ns, "delay_ns", (json_int_t)d.delay_ns, "delay_min_ns",
 				  (json_int_t)d.delay_min_ns, "delay_max_ns", (json_int_t)d.delay_max_ns, "rsvs", (json_int_t)d.rsvs, "grts", (json_int_t)d.grts, "early",
 				  (json_int_t)d.early, "resent", (json_int_t)d.resent, "timeouts", (json_int_t)d.timeouts, "refused", (json_int_t)d.refused, "bad",
-				  (json_int_t)d.bad));
+				  (json_int_t)d.bad, "late", (json_int_t)d.late));
 	}
 	SHUT(fds);
 	return fds[1] < 0;
@@ -341,7 +345,7 @@ static void print_reservations(const struct reservations *r)
 					    { "delay_ns", "RSV-GRT", 't' },  { "delay_min_ns", "MIN", 't' },   { "delay_max_ns", "MAX", 't' },
 					    { "rsvs", "RSVS", 'd' },	     { "grts", "GRTS", 'd' },	       { "early", "EARLY", 'd' },
 					    { "resent", "RESENT", 'd' },     { "timeouts", "TIMEOUTS", 'd' },  { "refused", "REFUSED", 'd' },
-					    { "bad", "BAD", 'd' } };
+					    { "late", "LATE", 'd' },	     { "bad", "BAD", 'd' } };
 	bool any = false;
 
 	if (json_array_size(r->switches)) {

@@ -18,7 +18,7 @@ static json_t *page_row(const struct bl_node_ref *ref)
 	if (node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)) || node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
 		return NULL;
 	return json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "policy", bl_policy_name(c.policy), "session",
-			 p.session, "term", (json_int_t)p.term, "sessions", (json_int_t)p.sessions, "slot_ns", (json_int_t)c.slot_ns, "late_ns", (json_int_t)c.late_ns, "asked",
+			 p.session, "term", (json_int_t)p.term, "sessions", (json_int_t)p.sessions, "slot_ns", (json_int_t)c.slot_ns, "late_ns", (json_int_t)c.slot_late_ns, "asked",
 			 (json_int_t)p.asked, "given", (json_int_t)p.given, "lost", (json_int_t)p.lost, "refused", (json_int_t)p.refused, "healed", (json_int_t)p.healed, "tx",
 			 (json_int_t)p.tx, "rx", (json_int_t)p.rx, "bad", (json_int_t)p.bad);
 }

@@ -83,7 +83,7 @@ BL_API void bl_exit(struct bl_endpoint *ep);
 /** bl_self - this endpoint's address. */
 BL_API const struct bl_addr *bl_self(const struct bl_endpoint *ep);
 
-/** bl_get_timestamp - bus time now, ns; 0 if the clock is void (no daemon for too long). */
+/** bl_get_timestamp - bus time now, ns; 0 if the clock is void (no daemon for too long). A message that is sent now may have a later timestamp: the host may have promised ahead. */
 BL_API uint64_t bl_get_timestamp(const struct bl_endpoint *ep);
 
 /**

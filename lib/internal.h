@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "../bpf/clock_core.h"
+#include "../bpf/promise_core.h"
 #include "../maps/host_abi.h"
 #include "barline.h"
 #include "body_core.h"

@@ -523,12 +523,24 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *
 	}
 }
 
+/*
+ * The last frame of a flush says that nothing at or below its timestamp follows (bpf/promise_core.h). One frame only: the segments of a GSO send all get the
+ * same barrier.
+ */
+static void claim_last(struct batch *b, uint64_t ts)
+{
+	unsigned int last = b->n - 1;
+
+	if (b->n && b->frames[last] == 1)
+		bl_put48(((struct bl_hdr *)b->io[last].iov_base)->barrier, ts + 1);
+}
+
 int bl_tx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
 	struct batch b;
 	struct bl_peer *p;
-	uint64_t mono, ts;
+	uint64_t mono, ts, noted;
 	bool held = false, any = false;
 
 	if (!ep->dirty)
@@ -558,20 +570,19 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	}
 	if (any) {
 		/*
-		 * In flight first, the timestamp after it: pairs with host_barrier() in bpf/host.bpf.c. Either it sees this store, or its clock reading came
-		 * before ours. Frames are in the transmit queue when sendmmsg() returns.
+		 * In flight first, the timestamp after it: pairs with host_barrier() in bpf/host.bpf.c. Either it sees this store, or its promise came
+		 * before we look at clock and promise. Frames are in the transmit queue when sendmmsg() returns.
 		 */
-		BL_WRITE_ONCE(mine->ts, bl_clock_at(ep->clock, bl_mono()));
+		noted = bl_max64(bl_clock_at(ep->clock, bl_mono()), BL_READ_ONCE(ep->page->promised));
+		BL_WRITE_ONCE(mine->ts, noted);
 		__sync_synchronize();
 		ts = bl_clock_at(ep->clock, bl_mono());
-		if (ts < mine->ts)
-			ts = mine->ts;
-		if (ts <= ep->last_ts)
-			ts = ep->last_ts + 1;
+		ts = bl_promise_ts(ts, BL_READ_ONCE(ep->page->promised), noted, ep->last_ts);
 		ep->last_ts = ts;
 		for (p = ep->dirty; p; p = p->dirty_next)
 			if (p->tx.nframes)
 				send_stage(ep, p, &b, ts);
+		claim_last(&b, ts);
 		batch_send(ep, &b);
 		BL_BARRIER();
 		BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);

@@ -26,6 +26,7 @@
 #define RECENT_US    1000
 #define RETRY_US     2000
 #define COMING_US    10000
+#define LATE_US	     400 /* a host that has bursts for many destinations is late by some of them; less than lapse_us */
 #define LAPSE_US     20000
 
 static const char *const policy_names[] = {
@@ -123,6 +124,7 @@ void bl_admission_defaults(struct bl_node_cfg *c)
 	or_else(&a->recent_us, RECENT_US);
 	or_else(&a->retry_us, RETRY_US);
 	or_else(&a->coming_us, COMING_US);
+	or_else(&a->late_us, LATE_US);
 	or_else(&a->lapse_us, LAPSE_US);
 	if (!*a->bl0)
 		strcpy(a->bl0, "bl0");
@@ -205,6 +207,7 @@ int bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err)
 		uint32_t us;
 		const char *name;
 	} times[] = { { a->t_us, "t_us" },	   { a->recent_us, "recent_us" }, { a->retry_us, "retry_us" }, { a->coming_us, "coming_us" },
+		      { a->late_us, "late_us" },
 		      { a->refuse_us, "refuse_us" }, { a->far_us, "far_us" },	  { a->lapse_us, "lapse_us" } };
 	unsigned int k;
 	int rc;
@@ -270,10 +273,11 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 	c->recent_ns = a->recent_us * 1000ULL;
 	c->retry_ns = a->retry_us * 1000ULL;
 	c->coming_ns = a->coming_us * 1000ULL;
+	c->late_ns = a->late_us * 1000ULL;
 	if (a->fp) {
 		c->slot_ns = a->fp->slot_ns;
 		c->slot_bytes = a->fp->slot_bytes;
-		c->late_ns = a->fp->late_us * 1000U;
+		c->slot_late_ns = a->fp->late_us * 1000U;
 		c->path_field = a->fp->field;
 		c->udp_ports = a->fp->udp_ports;
 		c->routed = a->fp->routed;

@@ -130,6 +130,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 	if (!rc)
 		rc = set_us(&now.coming_ns, c->coming_us, "coming", err);
 	if (!rc)
+		rc = set_us(&now.late_ns, c->late_us, "late", err);
+	if (!rc)
 		rc = bl_map_set(fd, 0, &now, BL_MAP_HOLD_CFG, err);
 	close(fd);
 	if (rc)
@@ -142,6 +144,7 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 	say_number(said, size, "recent", old.recent_ns, now.recent_ns, " ns");
 	say_number(said, size, "retry", old.retry_ns, now.retry_ns, " ns");
 	say_number(said, size, "coming", old.coming_ns, now.coming_ns, " ns");
+	say_number(said, size, "late", old.late_ns, now.late_ns, " ns");
 	return 0;
 }
 
@@ -176,8 +179,8 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 	uint32_t meter, rate;
 	int fd, rc;
 
-	if (c->k >= 0 || c->t_slots >= 0 || c->t_us >= 0 || c->recent_us >= 0 || c->retry_us >= 0 || c->coming_us >= 0)
-		return bl_fail(err, EINVAL, "%s is a switch: K, t, recent, retry and coming are settings of hosts", ref->meta.name);
+	if (c->k >= 0 || c->t_slots >= 0 || c->t_us >= 0 || c->recent_us >= 0 || c->retry_us >= 0 || c->coming_us >= 0 || c->late_us >= 0)
+		return bl_fail(err, EINVAL, "%s is a switch: K, t, recent, retry, coming and late are settings of hosts", ref->meta.name);
 	rc = read_one(ref, BL_MAP_RSV_CFG, &old, sizeof(old), &fd, err);
 	if (rc)
 		return rc;

@@ -20,7 +20,7 @@
 const char *argp_program_version = "barlined " BL_BUILD;
 
 enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
-       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS };
+       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
@@ -33,6 +33,7 @@ static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print one JSON object when ready, and errors as JSON", 0 },
 	{ "beacon-us", OPT_BEACON, "US", 0, "beacon interval (100)", 0 },
 	{ "dead-after-us", OPT_DEAD, "US", 0, "a silent input is excluded after that long (10 beacon intervals)", 0 },
+	{ "no-ahead", OPT_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
 	{ NULL, 0, NULL, 0, "Switch:", 1 },
@@ -126,6 +127,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_DETACH: a->detach = true; break;
 	case OPT_BEACON: c->beacon_us = (uint32_t)number(st, arg, "--beacon-us", 1, 1000000); break;
 	case OPT_DEAD: c->dead_after_us = (uint32_t)number(st, arg, "--dead-after-us", 1, 100000000); break;
+	case OPT_NO_AHEAD: c->no_ahead = true; break;
 	case OPT_BOUND: c->clock_bound_us = (uint32_t)number(st, arg, "--clock-bound-us", 1, 1000000000); break;
 	case OPT_NODE_ID: c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX); break;
 	case OPT_ROLE_HOST: add_port(st, c, arg, BL_PORT_HOST); break;

@@ -47,7 +47,7 @@ struct file_admission {
 	uint8_t pacer;
 	int *cpu;
 	char *bl0, *bl0d, *fastpass;
-	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
+	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	uint8_t allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 };
@@ -65,7 +65,7 @@ struct file {
 	uint32_t node_id;
 	uint16_t port_base, port_count;
 	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms;
-	bool replace, thread_napi;
+	bool replace, thread_napi, no_ahead;
 	uint8_t forward;
 	int *cpus;
 	unsigned int cpus_count;
@@ -133,7 +133,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission, fastpass, 1, 255),
-	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us),
+	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us), NUMBER(late_us),
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
 	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
 	CYAML_FIELD_END
@@ -152,6 +152,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_UINT("clock_bound_us", OPT, struct file, clock_bound_us),
 	CYAML_FIELD_UINT("clock_void_after_ms", OPT, struct file, clock_void_after_ms),
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
+	CYAML_FIELD_BOOL("no_ahead", OPT, struct file, no_ahead),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
 	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
 	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission, admission_fields),
@@ -254,6 +255,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		bool there;
 	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, fastpass), ONLY(BL_ROLE_HOST, k),
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
+		  ONLY(BL_ROLE_HOST, late_us),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
 		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
 	unsigned int k;
@@ -312,6 +314,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->recent_us = f->recent_us;
 	a->retry_us = f->retry_us;
 	a->coming_us = f->coming_us;
+	a->late_us = f->late_us;
 	a->refuse_us = f->refuse_us;
 	a->far_us = f->far_us;
 	a->lapse_us = f->lapse_us;
@@ -338,6 +341,7 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms : cfg->clock_void_after_ms;
 	cfg->replace |= f->replace;
 	cfg->thread_napi |= f->thread_napi;
+	cfg->no_ahead |= f->no_ahead;
 	cfg->forward = f->forward ? BL_FWD_L2 : cfg->forward;
 }
 

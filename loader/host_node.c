@@ -46,6 +46,7 @@ static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err
 		.beacon_ns = n->cfg.beacon_us * 1000ULL,
 		.dead_after_ns = n->cfg.dead_after_us * 1000ULL,
 		.beacon_mark = BL_BEACON_MARK,
+		.ahead_ns = bl_node_ahead_ns(&n->cfg),
 	};
 	return bl_map_set(fd, 0, c, BL_MAP_HOST_CFG, err);
 }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "../bpf/promise_core.h"
 #include "fastpass.h"
 #include "node_priv.h"
 
@@ -33,6 +34,11 @@ static void defaults(struct bl_node_cfg *c)
 	if (!c->port_base)
 		c->port_base = BL_PORT_BASE;
 	bl_admission_defaults(c);
+}
+
+uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c)
+{
+	return c->no_ahead ? 0 : bl_ahead_ns(c->beacon_us * 1000ULL);
 }
 
 static int check(const struct bl_node_cfg *c, struct bl_err *err)

@@ -62,7 +62,7 @@ struct bl_limit_cfg {
  * @limit: the same for one class of a switch's queues.
  * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus.
  * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
- * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. See struct bl_hold_cfg.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 3000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
  * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
@@ -76,7 +76,7 @@ struct bl_admission_cfg {
 	bool spin;
 	uint32_t pacer_cpu;
 	char bl0[16], bl0d[16];
-	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us;
+	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	enum bl_allocator allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 	const struct bl_fp_file *fp;
@@ -87,6 +87,7 @@ struct bl_admission_cfg {
  * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
  * @beacon_us: beacon interval; 0: 100.
  * @dead_after_us: 0: 10 beacon intervals.
+ * @no_ahead: silent hosts do not promise ahead of their clocks (bpf/promise_core.h), and nobody is believed to. To be the same in the whole rack.
  * @clock_bound_us: configured bound of the system clock; 0: 50.
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
  * @skew_ns: test: this node's clock is off by that much.
@@ -108,6 +109,7 @@ struct bl_node_cfg {
 	int64_t skew_ns;
 	uint64_t clock_base_ns;
 	bool replace;
+	bool no_ahead;
 	bool no_beacons;		/* host: do not send beacons (tests) */
 	struct bl_admission_cfg admission;
 	int cpus[BL_LANES_MAX];
@@ -186,9 +188,9 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
  */
 struct bl_admission_set {
 	int policy, allocator;
-	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, refuse_us, far_us, lapse_us, outside_percent;
+	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent;
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
 int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);

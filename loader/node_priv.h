@@ -198,6 +198,8 @@ void bl_detach_clsact(const char *ifname);
 
 /* napi.c */
 int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err);
+/** bl_napi_gather - segments of a TCP flow that come to @i less than @ns apart become one, and are acknowledged as one; 0: only those that come together. Returns 0 or -errno. */
+int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 
 /* sets.c */
 struct bl_sets {
@@ -252,5 +254,8 @@ void bl_pacer_stop(struct bl_server *s);
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);
+
+/** bl_node_ahead_ns - how far silent hosts promise ahead, by this configuration. 0: not at all. */
+uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);
 
 #endif

@@ -18,6 +18,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include "../bpf/barrier_core.h"
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 #include "switch.skel.h"
@@ -180,6 +181,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	for (k = 0; k < cfg->ports_count && cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS; k++)
 		if (cfg->ports[k].role == BL_PORT_UP && sw->paths < BL_PATHS_IN_MAC)
 			sw->path_port[sw->paths++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
+	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
 	/* a port that comes later should not regroup the tree for a level that costs a comparison */
@@ -218,8 +220,8 @@ static int fill_trees(int fd, struct bl_err *err)
 
 	if (!t)
 		return bl_fail(err, ENOMEM, "out of memory");
-	for (k = 0; k < 2 * BL_TREE_LEAVES; k++)
-		t->node[k].b = t->node[k].c = BL_TIME_NONE;
+	memset(t, 0, sizeof(*t));
+	bl_tree_clear(t);
 	for (k = 0; k < BL_LANES_MAX * BL_SETS_MAX && !rc; k++)
 		rc = bl_map_set(fd, k, t, BL_MAP_SW_TREES, err);
 	free(t);

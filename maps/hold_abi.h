@@ -58,7 +58,8 @@ struct bl_mac_key {
  * @recent_ns: how old a GRT may be to justify an unsolicited burst.
  * @retry_ns: an RSV without GRT is repeated after that long.
  * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
- * @slot_ns, @slot_bytes: Fastpass's slots; @late_ns: how long after its slot's begin a frame may leave.
+ * @late_ns: a burst whose slot is longer gone than that gives it up and asks anew (DESIGN 4: what is late is asked for again); 0: never.
+ * @slot_ns, @slot_bytes: Fastpass's slots; @slot_late_ns: how long after its slot's begin a frame may leave.
  * @routed: 1: destinations are IP addresses, for there is a router between.
  * @path_field: enum bl_path_field. @udp_ports: BL_FIELD_UDP: source port of path 0.
  * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
@@ -75,16 +76,17 @@ struct bl_hold_cfg {
 	__u64 recent_ns;
 	__u64 retry_ns;
 	__u64 coming_ns;
+	__u64 late_ns;
 	__u32 app_ifindex;
 	__u32 slot_ns;
 	__u32 slot_bytes;
-	__u32 late_ns;
+	__u32 slot_late_ns;
 	__u32 path_field;
 	__u32 udp_ports;
 	__u32 routed;
 	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_hold_cfg) == 96, "ABI");
+_Static_assert(sizeof(struct bl_hold_cfg) == 104, "ABI");
 
 /**
  * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests". @kind: as in struct bl_mac_key.
@@ -98,6 +100,7 @@ struct bl_hold_dest {
 #define BL_PL2_K_MAX 16
 
 #define BL_PL2_TRIES 4 /* an RSV without an answer is sent that often; then the burst asks anew, with another number */
+#define BL_PL2_MISSED_MAX 2 /* slots that a burst may miss; in the next one it goes, however late */
 #define BL_PL2_FAR_NS 1000000000ULL /* a GRT with a longer wait is not believed */
 
 /*
@@ -111,7 +114,8 @@ enum bl_pl2_state { BL_PL2_IDLE, BL_PL2_ASKED, BL_PL2_EARLY, BL_PL2_GRANTED };
 /**
  * struct bl_pl2_dest - reservations for one destination (PL2 Algorithm 3), at most one RSV out.
  * @word: sequence number << 8 | enum bl_pl2_state.
- * @n, @sent: frames of the burst; how many of them were sent. @bytes: of the burst. The pacer's.
+ * @n, @sent: frames of the burst; how many of them were sent. @base: how many went in slots before, which the burst then missed the rest of; @missed: how often. @bytes: of the
+ *	frames from @base on: what is asked for. The pacer's.
  * @retries: how often its RSV was repeated. @asked_ns: when it went out, by @retries; a GRT says which of them it answers. The pacer's.
  * @send_ns: when the burst may begin; in IDLE with a burst: when it may ask again. @verdict: BL_GRT_* flags of the GRT. Written by bl_host_xdp before it changes
  *	@word; read, and then written in IDLE, by the pacer after it saw GRANTED.
@@ -119,8 +123,8 @@ enum bl_pl2_state { BL_PL2_IDLE, BL_PL2_ASKED, BL_PL2_EARLY, BL_PL2_GRANTED };
  * @last_wait_ns: max(in, out) of the last GRT; @last_ns: when it came; 0: never, or it was a refusal. Written by bl_host_xdp; the pacer may see one of the two old, and asks
  *	once too often or once too early.
  * @delay_ns: RSV to GRT, smoothed by 1/8. @delay_min_ns, @delay_max_ns.
- * @rsvs, @grts, @early, @resent, @timeouts, @refused, @bad: counts: RSVs sent, GRTs believed, bursts sent unsolicited, those that had to be sent again, RSVs that got no answer in
- *	time, refused by the switch, GRTs not believed.
+ * @rsvs, @grts, @early, @resent, @timeouts, @refused, @bad, @late: counts: RSVs sent, GRTs believed, bursts sent unsolicited, those that had to be sent again, RSVs that got no
+ *	answer in time, refused by the switch, GRTs not believed, slots that were missed.
  * @entry: BL_RING_ENTRY of each frame; the slots stay taken until the burst is done.
  */
 struct bl_pl2_dest {
@@ -134,7 +138,8 @@ struct bl_pl2_dest {
 	__u32 verdict;
 	__u32 unsolicited;
 	__u32 refusals;
-	__u32 reserved;
+	__u16 base;
+	__u16 missed;
 	__u64 last_wait_ns;
 	__u64 last_ns;
 	__u64 delay_ns;
@@ -147,9 +152,10 @@ struct bl_pl2_dest {
 	__u64 timeouts;
 	__u64 refused;
 	__u64 bad;
+	__u64 late;
 	__u32 entry[BL_PL2_K_MAX];
 };
-_Static_assert(sizeof(struct bl_pl2_dest) == 240, "ABI");
+_Static_assert(sizeof(struct bl_pl2_dest) == 248, "ABI");
 
 /* RSV's cookie: the destination's number, and which of the tries it is. */
 #define BL_PL2_COOKIE(dest, try) ((__u16)((try) << 8 | (dest)))

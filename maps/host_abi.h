@@ -43,6 +43,7 @@ _Static_assert(sizeof(struct bl_host_counts) == 64, "ABI");
  * @beacon_ns, @dead_after_ns: as in struct bl_sw_cfg.
  * @queue: transmit queue for everything ordered.
  * @beacon_mark: skb mark that the daemon's own beacons carry; others are dropped.
+ * @ahead_ns: how far this host promises ahead while it is silent, and others are believed to (bpf/promise_core.h); 0: nobody does.
  */
 struct bl_host_cfg {
 	__u32 node_id;
@@ -54,8 +55,9 @@ struct bl_host_cfg {
 	__u64 dead_after_ns;
 	__u32 queue;
 	__u32 beacon_mark;
+	__u64 ahead_ns;
 };
-_Static_assert(sizeof(struct bl_host_cfg) == 40, "ABI");
+_Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
 
 /**
  * struct bl_inflight - one endpoint's line of the in-flight page; the whole page is one mmap of 4096 bytes.
@@ -77,6 +79,9 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  * @sends: data sends that carried a barrier; lost counts of two CPUs do no harm: the beacon thread only wants to know whether there were several.
  * @reg: registers of the link, per lane.
  * @now_ns, @limit_ns, @watch_ns, @scan_ns: as in struct bl_sw_lane.
+ * @promised: no message that takes its timestamp from now on gets less: the greatest barrier that was ahead of the clock when it was made. Raised by compare-and-swap before
+ *	the in-flight page is read. Pairs with the library: in flight, full fence, read @promised.
+ * @data_ns: when the last message left; lost updates of two CPUs do no harm.
  *
  * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the library: read @barrier (acquire), then the ring.
  */
@@ -90,8 +95,11 @@ struct bl_host_page {
 	__u64 scan_ns;
 	__u64 sends;
 	struct bl_reg reg[BL_LANES_MAX];
+	__u64 promised;
+	__u64 data_ns;
+	__u64 reserved[6];
 };
-_Static_assert(sizeof(struct bl_host_page) == 320, "ABI");
+_Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
 
 /**
  * struct bl_wake - value 0 of "wake": who sleeps until which barrier. Written by processes and by the XDP program.

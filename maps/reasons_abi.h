@@ -36,8 +36,8 @@
 	X(BAD_FLAGS,       "bad_flags",       DROP, "reserved flag set, or lane not below the lane count") \
 	X(TTL,             "ttl",             DROP, "TTL or hop limit used up: a forwarding loop") \
 	X(LOOPED,          "looped",          DROP, "frame came back: to the port it would leave by, or a beacon to the node that sent it") \
-	X(BARRIER_AHEAD,   "barrier_ahead",   DROP, "barrier further ahead than this node's clock plus the bound") \
-	X(TS_AHEAD,        "ts_ahead",        DROP, "message timestamp further ahead than this node's clock plus the bound") \
+	X(BARRIER_AHEAD,   "barrier_ahead",   DROP, "barrier further ahead than this node's clock plus the bound and what silent hosts may promise") \
+	X(TS_AHEAD,        "ts_ahead",        DROP, "message timestamp further ahead than this node's clock plus the bound and what silent hosts may promise") \
 	X(TAI_MISMATCH,    "tai_mismatch",    DROP, "neighbour uses another TAI offset; fix its clock first") \
 	X(CLOCK_VOID,      "clock_void",      DROP, "the clock record is past void_after; is barlined running?") \
 	X(UNKNOWN_PORT,    "unknown_port",    DROP, "interface is not a port of this switch") \

@@ -15,7 +15,8 @@
 #define BL_SW_PORTS_MAX	 256
 #define BL_SW_CPUS_MAX	 256
 #define BL_TREE_LEAVES	 BL_SW_PORTS_MAX
-#define BL_TIME_NONE	 (~0ULL) /* a leaf that does not hold the minimum back */
+#define BL_TIME_NONE	 (~0ULL) /* no time */
+#define BL_LEAF_NONE	 (~0ULL >> 1) /* a leaf that does not hold the minimum back: above all times, and still to be compared by subtraction */
 
 /* map names, as pinned */
 #define BL_MAP_META	 "meta"
@@ -64,6 +65,7 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
  *	share output queues. 0: they are the kernel's.
  * @paths: Fastpass: frames that come from below, go up, and carry a path below @paths leave by port @path_port[path]: up ports in the order of the configuration. 0: not obeyed.
+ * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
  */
 struct bl_sw_cfg {
 	__u32 node_id;
@@ -79,10 +81,12 @@ struct bl_sw_cfg {
 	__s32 tai_offset_s;
 	__u8 lane_of_cpu[BL_SW_CPUS_MAX];
 	__u32 admission;
+	__u32 ahead_ns;
 	__u32 paths;
 	__u8 path_port[16];
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_sw_cfg) == 328, "ABI");
+_Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
 #define BL_NO_LANE 0xff
 
 enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
@@ -152,13 +156,21 @@ struct bl_pair {
 };
 
 /**
- * struct bl_tree - minimum over the leaves of one (lane, input set): node 1 is the root, node i has children 2i and 2i+1, leaf p is node
- * tree_leaves + p. Leaves of ports that are no input, silent or not yet joined are BL_TIME_NONE. Written only by the lane's CPU.
+ * struct bl_tree - minimum over the leaves of one (lane, input set), as a tournament in which the lesser goes on and the greater stays: key 0 is the least of all, key i (1 to
+ * tree_leaves - 1) the greater of the two that met there, from below keys 2i and 2i+1, and leaf p is key tree_leaves + p. Leaves of ports that are no input, silent or not
+ * yet joined are BL_LEAF_NONE. Written only by the lane's CPU.
+ * @b, @c: keys of the barriers and of the commit barriers.
+ * @apart: leaves whose two keys differ; counted while @two.
+ * @two: @c is kept. 0: every C is its B, and what is in @c is of old.
  */
 struct bl_tree {
-	struct bl_pair node[2 * BL_TREE_LEAVES];
+	__u64 b[2 * BL_TREE_LEAVES];
+	__u64 c[2 * BL_TREE_LEAVES];
+	__u32 apart;
+	__u32 two;
+	__u64 reserved[7];
 };
-_Static_assert(sizeof(struct bl_tree) == 8192, "ABI");
+_Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
 #define BL_TREE_KEY(lane, set) ((lane) * BL_SETS_MAX + (set))
 
 /**

@@ -51,10 +51,12 @@ static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_
 	FUZZ_CHECK(!(f->flags & BL_F_RESERVED));
 	FUZZ_CHECK(f->ts <= BL_TS_MASK && f->b <= BL_TS_MASK && f->c <= BL_TS_MASK);
 	FUZZ_CHECK(f->vlan <= 1);
-	if (f->opcode == BL_OP_BEACON) {
+	if (f->opcode >= BL_OP_BEACON) {
+		size_t body = f->opcode == BL_OP_BEACON ? sizeof(struct bl_beacon) + sizeof(struct bl_relay) : sizeof(struct bl_rsv_body);
+
 		FUZZ_CHECK(f->l3_off == 0);
 		FUZZ_CHECK(f->hdr_off == sizeof(struct ethhdr) + f->vlan * sizeof(struct bl_vlan));
-		FUZZ_CHECK((uint64_t)f->hdr_off + sizeof(*h) + sizeof(struct bl_beacon) + sizeof(struct bl_relay) <= size);
+		FUZZ_CHECK((uint64_t)f->hdr_off + sizeof(*h) + body <= size);
 	} else {
 		FUZZ_CHECK(f->l3_off == sizeof(struct ethhdr) + f->vlan * sizeof(struct bl_vlan));
 		FUZZ_CHECK(f->hdr_off == f->l3_off + (f->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) + sizeof(struct udphdr));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * seeds DIR - writes the seed corpora DIR/{parse,body,reorder}/ and the dictionary DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from
+ * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder}/ and the dictionary DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from
  * follows the wire, and no binary file is kept in the tree. tests/fuzz/run.sh compares the dictionary with tests/fuzz/barline.dict.
  */
 #include <errno.h>
@@ -158,6 +158,7 @@ static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
 	add_hdr(&b, op, many ? BL_F_EOM | BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1) : BL_F_EOM);
 	add(&b, load.p, load.n);
 	save("parse", name, b.p, b.n);
+	save("hold", name, b.p, b.n);
 
 	/* for the body fuzzer: the opcode, then the body */
 	memmove(load.p + 1, load.p, load.n);
@@ -178,6 +179,48 @@ static void beacon(const char *name, int vlans)
 	save("parse", name, b.p, b.n);
 }
 
+/* RSV, GRT and RELEASE */
+static void reservation(const char *name, __u8 op)
+{
+	struct bl_rsv_body body = { .mac = { 2, 0, 0, 0, 0, 3 }, .flags = op == BL_OP_RSV ? BL_RSV_EARLY : op == BL_OP_GRT ? BL_GRT_PASSED : 0, .cookie = BL_BE16(0x0103) };
+	struct buf b;
+
+	BL_HALVES_SET((&body), bytes, 6056);
+	add_eth(&b, 0, BL_ETHERTYPE);
+	add_hdr(&b, op, 0);
+	add(&b, &body, sizeof(body));
+	save("parse", name, b.p, b.n);
+}
+
+/* What applications send: TCP that is ECN capable, ARP, neighbour discovery. */
+static void plain_frames(void)
+{
+	struct iphdr ip = { .version = 4, .ihl = 5, .tos = 46 << 2 | 2, .tot_len = BL_BE16(40), .ttl = 64, .protocol = 6 };
+	struct ipv6hdr ip6 = { .version = 6, .priority = 2, .flow_lbl = { 0x20 }, .payload_len = BL_BE16(20), .nexthdr = 6, .hop_limit = 64 };
+	static const __u8 tcp[20] = { 0x14, 0x51, 0xc0, 1 }, nd[24] = { 135 }, arp[28] = { 0, 1, 8, 0, 6, 4, 0, 1 };
+	struct buf b;
+	int vlans;
+
+	for (vlans = 0; vlans < 2; vlans++) {
+		add_eth(&b, vlans, BL_ETH_IP);
+		add(&b, &ip, sizeof(ip));
+		add(&b, tcp, sizeof(tcp));
+		save("hold", vlans ? "tcp4vlan" : "tcp4", b.p, b.n);
+		add_eth(&b, vlans, BL_ETH_IP6);
+		add(&b, &ip6, sizeof(ip6));
+		add(&b, tcp, sizeof(tcp));
+		save("hold", vlans ? "tcp6vlan" : "tcp6", b.p, b.n);
+	}
+	ip6.nexthdr = 58;
+	add_eth(&b, 0, BL_ETH_IP6);
+	add(&b, &ip6, sizeof(ip6));
+	add(&b, nd, sizeof(nd));
+	save("hold", "nd", b.p, b.n);
+	add_eth(&b, 0, 0x0806);
+	add(&b, arp, sizeof(arp));
+	save("hold", "arp", b.p, b.n);
+}
+
 static void write_token(FILE *f, const char *name, __u64 value, int bytes)
 {
 	fprintf(f, "%s=\"", name);
@@ -195,10 +238,16 @@ static void dictionary(void)
 	write_token(f, "ethertype", BL_ETHERTYPE, 2);
 	write_token(f, "ethertype_ip", BL_ETH_IP, 2);
 	write_token(f, "ethertype_ip6", BL_ETH_IP6, 2);
+	write_token(f, "ethertype_arp", 0x0806, 2);
 	write_token(f, "ethertype_vlan", BL_ETH_8021Q, 2);
 	write_token(f, "ethertype_qinq", BL_ETH_8021AD, 2);
 	write_token(f, "ip_version_ihl", 0x45, 1);
 	write_token(f, "ip_udp", BL_UDP, 1);
+	write_token(f, "ip_tcp", 6, 1);
+	write_token(f, "ip6_icmp", 58, 1);
+	write_token(f, "nd_first", 133, 1);
+	write_token(f, "nd_last", 137, 1);
+	write_token(f, "tos_expedited", 40 << 2, 1);
 	write_token(f, "ip6_fragment", 44, 1);
 	write_token(f, "port_first", BL_PORT_BASE, 2);
 	write_token(f, "port_last", BL_PORT_BASE + BL_PORT_COUNT - 1, 2);
@@ -214,6 +263,10 @@ static void dictionary(void)
 	write_token(f, "flag_eom", BL_F_EOM, 1);
 	write_token(f, "flag_reserved", BL_F_RESERVED, 1);
 	write_token(f, "lanes_all_last", BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1), 1);
+	write_token(f, "rsv_early", BL_RSV_EARLY, 1);
+	write_token(f, "grt_passed", BL_GRT_PASSED, 1);
+	write_token(f, "grt_refused", BL_GRT_REFUSED, 1);
+	write_token(f, "grt_copy", BL_GRT_COPY, 1);
 	write_token(f, "item_ref", BL_ITEM_REF, 2);
 	write_token(f, "items_max", BL_ITEMS_MAX, 2);
 	write_token(f, "items_max_1", BL_ITEMS_MAX + 1, 2);
@@ -249,17 +302,20 @@ int main(int argc, char **argv)
 	}
 	dir = argv[1];
 	mkdir(dir, 0755);
-#define SEED(sym, num, name, where)                                           \
-	if (num != BL_OP_BEACON) {                                            \
-		udp_frame(name "4", num, 0, 0, 0);                            \
-		udp_frame(name "6", num, 1, 0, 1);                            \
-		udp_frame(name "4vlan", num, 0, 1, 1);                        \
-		udp_frame(name "4qinq", num, 0, 2, 0);                        \
-	}
+#define SEED_UDP(num, name)                \
+	udp_frame(name "4", num, 0, 0, 0); \
+	udp_frame(name "6", num, 1, 0, 1); \
+	udp_frame(name "4vlan", num, 0, 1, 1); \
+	udp_frame(name "4qinq", num, 0, 2, 0);
+#define SEED_LINK(num, name)        \
+	if (num != BL_OP_BEACON)    \
+		reservation(name, num);
+#define SEED(sym, num, name, where) SEED_##where(num, name)
 	BL_OPCODES(SEED)
 #undef SEED
 	beacon("beacon", 0);
 	beacon("beacon_vlan", 1);
+	plain_frames();
 	reorder_seeds();
 	dictionary();
 	return 0;

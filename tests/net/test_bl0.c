@@ -449,8 +449,22 @@ static void send_all(int family)
 	CHECK(!shutdown(fd, SHUT_WR) && !recv(fd, b, 1, 0), "end: %s", strerror(errno));
 }
 
-/* A connection from h1 to h2; @restart: every daemon is exchanged while it runs. */
-static void transfer(int family, bool restart)
+enum restart { NONE, DAEMONS, SWITCH };
+
+/* The switch's programs and maps go, and it begins as after a boot. */
+static void reboot_switch(void)
+{
+	char netns[300];
+	struct bl_err err;
+
+	rack_close_node(0);
+	snprintf(netns, sizeof(netns), "%s/%s", LAB_NETNS_DIR, rack.lab.nodes[0].name);
+	CHECK(!bl_node_detach(BL_ROLE_SWITCH, netns, &err), "%s", err.text);
+	rack_open_node(0);
+}
+
+/* A connection from h1 to h2; @restart: what comes and goes while it runs. */
+static void transfer(int family, enum restart restart)
 {
 	struct sockaddr_storage sa;
 	pid_t pid[2];
@@ -467,9 +481,12 @@ static void transfer(int family, bool restart)
 	close(listener);
 	while (left) {
 		rack_serve(30);
-		if (restart && i < 3 * rack.lab.nnodes) {
+		if (restart == DAEMONS && i < 3 * rack.lab.nnodes) {
 			rack_close_node(i % rack.lab.nnodes);
 			rack_open_node(i++ % rack.lab.nnodes);
+		} else if (restart == SWITCH && i < 3) {
+			reboot_switch();
+			i++;
 		}
 		for (k = 0; k < 2; k++) {
 			if (pid[k] && waitpid(pid[k], &st, WNOHANG) == pid[k]) {
@@ -479,13 +496,13 @@ static void transfer(int family, bool restart)
 			}
 		}
 	}
-	CHECK(!restart || i == 3 * rack.lab.nnodes, "the transfer ended before the restarts (%u)", i);
+	CHECK(i == (restart == DAEMONS ? 3 * rack.lab.nnodes : restart == SWITCH ? 3 : 0), "the transfer ended before the restarts (%u)", i);
 }
 
 RACK_TEST(bytes__tcp_v4)
 {
 	open_rack(2, 250000000);
-	transfer(AF_INET, false);
+	transfer(AF_INET, NONE);
 	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) && rack_count(0, BL_R_QUEUED), "it went another way");
 	CHECK(!rack_count_all(BL_R_HOLD_FULL) && !rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL), "drops");
 }
@@ -493,14 +510,32 @@ RACK_TEST(bytes__tcp_v4)
 RACK_TEST(bytes__tcp_v6)
 {
 	open_rack(2, 250000000);
-	transfer(AF_INET6, false);
+	transfer(AF_INET6, NONE);
 	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) && rack_count(0, BL_R_QUEUED), "it went another way");
 }
 
 RACK_TEST(bytes__daemons_exchanged)
 {
 	open_rack(2, 60000000); /* slow: it has to last */
-	transfer(AF_INET, true);
+	transfer(AF_INET, DAEMONS);
+}
+
+/* Promises are in pinned maps: they outlive the daemon. What waited too long for a pacer may have lapsed. */
+RACK_TEST(bytes__daemons_exchanged_reserved)
+{
+	rack.lab.spec.admission.policy = BL_POLICY_PL2;
+	open_rack(2, 60000000);
+	transfer(AF_INET, DAEMONS);
+	CHECK(rack_count(0, BL_R_RSV_GRANTED), "nothing was reserved");
+}
+
+/* Promises, queues and tables are gone, in the middle of reserved traffic: hosts ask again, and TCP sends again what was in the queues. */
+RACK_TEST(bytes__switch_rebooted_reserved)
+{
+	rack.lab.spec.admission.policy = BL_POLICY_PL2;
+	open_rack(2, 60000000);
+	transfer(AF_INET, SWITCH);
+	CHECK(rack_count(0, BL_R_RSV_GRANTED), "nothing was reserved after the last time");
 }
 
 int main(void)
@@ -509,6 +544,7 @@ int main(void)
 		cmocka_unit_test(open__makes_bl0), cmocka_unit_test(takeover__keeps_bl0), cmocka_unit_test(detach__removes_bl0), cmocka_unit_test(off__and_on_again),
 		cmocka_unit_test(takeover__other_limits), cmocka_unit_test(open__name_taken), cmocka_unit_test(open__pins_lost), cmocka_unit_test(open__refused),
 		cmocka_unit_test(switch__large_mtu_metered), cmocka_unit_test(bytes__tcp_v4), cmocka_unit_test(bytes__tcp_v6), cmocka_unit_test(bytes__daemons_exchanged),
+		cmocka_unit_test(bytes__daemons_exchanged_reserved), cmocka_unit_test(bytes__switch_rebooted_reserved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

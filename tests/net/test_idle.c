@@ -115,12 +115,85 @@ RACK_TEST(silence__wakes_nobody)
 	tr_stop();
 }
 
+static void slow_beacons(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 20 * cfg->beacon_us;
+}
+
+/* beacons that h3 sent while one message after the other went from h1 to h2 */
+static uint64_t beacons_of_a_lone_sender(bool no_ahead)
+{
+	uint64_t before;
+
+	rack.lab.spec.hosts = 4;
+	rack.lab.spec.beacon_us = 50000;
+	rack.lab.spec.no_ahead = no_ahead;
+	rack.tweak = slow_beacons;
+	rack_open();
+	tr_add(&(struct tr_cfg){ .host = 0, .fn = say_slowly, .to = 2 });
+	tr_add(&(struct tr_cfg){ .host = 1, .fn = sleep_on_recv });
+	tr_go();
+	before = rack_count(rack_host(2), BL_R_BEACON_SENT);
+	tr_wait_done(60000);
+	before = rack_count(rack_host(2), BL_R_BEACON_SENT) - before;
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	fprintf(stderr, "  %" PRIu64 " beacons for %u messages\n", before, MESSAGES);
+	return before;
+}
+
+/* Silent hosts have promised ahead: but for the first, no message waits for a beacon. */
+RACK_TEST(lone_sender__waits_for_no_beacon)
+{
+	CHECK(beacons_of_a_lone_sender(false) < MESSAGES / 2, "messages waited for beacons");
+}
+
+/* The same without promises: each waits for the next one. */
+RACK_TEST(lone_sender__no_ahead_waits)
+{
+	CHECK(beacons_of_a_lone_sender(true) >= MESSAGES, "messages did not wait for beacons");
+}
+
+/* Hosts that fall silent between any two of their messages, beside others that never do: what is promised ahead and what is not meet in one order. */
+RACK_TEST(silence__comes_and_goes)
+{
+	uint64_t promised = 0;
+	unsigned int i;
+
+	rack.lab.spec.hosts = 4;
+	rack.lab.spec.beacon_us = 100;
+	rack_open();
+	for (i = 0; i < 6; i++)
+		tr_add(&(struct tr_cfg){ .host = i % 4, .fn = tr_mix, .run_ms = 4000, .gap_us = i % 4 < 2 ? 3000 : 140000 + 17000 * i, .fan = 3, .items = 2, .len = 300,
+					 .ring_bytes = TR_RING_TIGHT(6) });
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	CHECK(TR_SUM(late_dropped) == 0, "late");
+	CHECK(rack_count_all(BL_R_BARRIER_AHEAD) + rack_count_all(BL_R_TS_AHEAD) + rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a promise was not believed, or broken");
+	for (i = 2; i < 4; i++) {
+		struct bl_host_page page;
+		uint32_t zero = 0;
+		int fd = rack_map(rack_host(i), BL_MAP_HOST_PAGE);
+
+		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &page), "barrier page");
+		promised += page.promised > page.data_ns;
+		close(fd);
+	}
+	CHECK(promised == 2, "they did not promise ahead");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleeper__in_bl_recv),
 		cmocka_unit_test(sleeper__in_epoll),
 		cmocka_unit_test(silence__wakes_nobody),
+		cmocka_unit_test(silence__comes_and_goes),
+		cmocka_unit_test(lone_sender__waits_for_no_beacon),
+		cmocka_unit_test(lone_sender__no_ahead_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

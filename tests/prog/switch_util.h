@@ -8,6 +8,7 @@
 #define BARLINE_TEST_SWITCH_UTIL_H
 
 #include "prog_util.h"
+#include "../../bpf/barrier_core.h"
 #include "switch.skel.h"
 
 #define BEACON_NS 100000ULL
@@ -44,27 +45,34 @@ static void state_take(struct state *s)
 		map_get(sk->maps.sw_lanes, i, &s->lanes[i]);
 }
 
-static struct bl_pair least(const struct bl_tree *t, __u32 node)
+/* What goes on from below a key, computed the slow way; every key above the leaves is checked on the way: the greater of the two that met there. */
+static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
 {
-	const struct bl_pair *l = &t->node[2 * node], *r = &t->node[2 * node + 1];
-	struct bl_pair m = { .b = l->b < r->b ? l->b : r->b, .c = l->c < r->c ? l->c : r->c };
+	__u64 l, r;
 
-	return m;
+	if (i >= cfg.tree_leaves)
+		return key[i];
+	l = keys_right(key, 2 * i, what);
+	r = keys_right(key, 2 * i + 1, what);
+	if (key[i] != bl_max64(l, r))
+		fail_msg("%s: key %u of %s is %llx, and what met there was %llx and %llx", doing, i, what, key[i], l, r);
+	return bl_min64(l, r);
 }
 
-/* Leaves as the registers want them, inner nodes as the leaves want them. */
+/* Leaves as the registers want them, other keys as the leaves want them. */
 static void trees_right(const struct state *s)
 {
-	__u32 key, p, l, i;
+	__u32 key, p, l;
 
 	for (key = 0; key < BL_LANES_MAX * BL_SETS_MAX; key++) {
-		__u32 lane = key / BL_SETS_MAX, set = key % BL_SETS_MAX;
+		__u32 lane = key / BL_SETS_MAX, set = key % BL_SETS_MAX, apart = 0;
 		const struct bl_tree *t = &s->trees[key];
 
 		for (p = 0; p < cfg.tree_leaves; p++) {
-			struct bl_pair want = { BL_TIME_NONE, BL_TIME_NONE };
-			const struct bl_pair *leaf = &t->node[cfg.tree_leaves + p];
+			struct bl_pair want = { BL_LEAF_NONE, BL_LEAF_NONE };
+			struct bl_pair leaf = { .b = t->b[cfg.tree_leaves + p] };
 
+			leaf.c = t->two ? t->c[cfg.tree_leaves + p] : leaf.b;
 			for (l = 0; l < BL_LANES_MAX && p < cfg.nports && ports[p].in_sets & 1u << set && (cfg.single_writer ? ports[p].home_lane : 0) == lane; l++) {
 				const struct bl_reg *r = &s->regs[p].lane[l];
 
@@ -73,17 +81,15 @@ static void trees_right(const struct state *s)
 				if ((r->state == BL_REG_LIVE || r->state == BL_REG_DEAD) && r->c && r->c < want.c)
 					want.c = r->c;
 			}
-			if (leaf->b != want.b || leaf->c != want.c)
-				fail_msg("%s: lane %u set %u leaf %u is (%llx, %llx), want (%llx, %llx)", doing, lane, set, p, leaf->b, leaf->c, want.b,
+			if (leaf.b != want.b || leaf.c != want.c)
+				fail_msg("%s: lane %u set %u leaf %u is (%llx, %llx), want (%llx, %llx)", doing, lane, set, p, leaf.b, leaf.c, want.b,
 					 want.c);
+			apart += want.b != want.c;
 		}
-		for (i = cfg.tree_leaves - 1; i >= 1; i--) {
-			struct bl_pair want = least(t, i);
-
-			if (t->node[i].b != want.b || t->node[i].c != want.c)
-				fail_msg("%s: lane %u set %u node %u is (%llx, %llx), want (%llx, %llx)", doing, lane, set, i, t->node[i].b,
-					 t->node[i].c, want.b, want.c);
-		}
+		if (t->b[0] != keys_right(t->b, 1, "b") || (t->two && t->c[0] != keys_right(t->c, 1, "c")))
+			fail_msg("%s: lane %u set %u: (%llx, %llx) is not the least", doing, lane, set, t->b[0], t->c[0]);
+		if (t->two && t->apart != apart)
+			fail_msg("%s: lane %u set %u: %u leaves counted whose C is not their B, but %u are", doing, lane, set, t->apart, apart);
 	}
 }
 
@@ -129,7 +135,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	static const struct bl_carried no_carried;
 	static const struct bl_sw_lane no_lane;
 	__u32 max, i, k, port = 0;
-	struct bl_tree none;
+	static struct bl_tree none;
 
 	(void)unused;
 	if (!sk) {
@@ -146,7 +152,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		map_put(sk->maps.sw_regs, i, &no_regs);
 		map_put(sk->maps.sw_carried, i, &no_carried);
 	}
-	memset(&none, 0xff, sizeof(none));
+	bl_tree_clear(&none);
 	for (i = 0; i < BL_LANES_MAX * BL_SETS_MAX; i++)
 		map_put(sk->maps.sw_trees, i, &none);
 	for (i = 0; i < BL_LANES_MAX; i++)

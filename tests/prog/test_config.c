@@ -30,6 +30,30 @@ static int load(const char *text, struct bl_node_cfg *cfg, struct bl_err *err)
 #define HOST "role: host\ninterface: eth1\n"
 #define SWITCH "role: switch\nports:\n  - { interface: a, role: host }\n  - { interface: b, role: up }\n"
 
+static void no_ahead__said_or_not(void **state)
+{
+	static const char *const roles[] = { HOST, SWITCH };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(load(roles[i], &c, &err), 0);
+		assert_false(c.no_ahead);
+		bl_config_free(&c);
+		snprintf(text, sizeof(text), "%sno_ahead: false\n", roles[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_false(c.no_ahead);
+		bl_config_free(&c);
+		snprintf(text, sizeof(text), "%sno_ahead: true\n", roles[i]);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_true(c.no_ahead);
+		bl_config_free(&c);
+	}
+}
+
 static void admission__host(void **state)
 {
 	struct bl_node_cfg c;
@@ -258,6 +282,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fastpass__file),
 		cmocka_unit_test(fastpass__refused),
+		cmocka_unit_test(no_ahead__said_or_not),
 		cmocka_unit_test(admission__host),
 		cmocka_unit_test(admission__switch),
 		cmocka_unit_test(admission__refused),

@@ -47,7 +47,7 @@ static int fp_setup(void **state)
 
 	host_setup(state);
 	/* the slot before is late, but not too late, and no slot of a test is missed unless it is meant to */
-	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_FASTPASS, .slot_ns = 2000000000U, .slot_bytes = 1514, .late_ns = 4000000000U };
+	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_FASTPASS, .slot_ns = 2000000000U, .slot_bytes = 1514, .slot_late_ns = 4000000000U };
 	memcpy(hold.mac, bl0, 6);
 	set_hold();
 	page = (struct bl_fp_page){ .offset_ns = HOUR_NS };

@@ -223,6 +223,149 @@ static void egress__in_flight(void **state)
 	assert_int_equal(after.page.sent_barrier, T0);
 }
 
+static struct bl_host_page page_now(void)
+{
+	struct bl_host_page p;
+
+	map_get(sk->maps.host_page, 0, &p);
+	return p;
+}
+
+#define AHEAD 150000
+
+/* Beacons of a host that has sent no message for long enough are ahead of its clock; nothing else of it starts that. What was promised is kept. */
+static void egress__silent(void **state)
+{
+	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
+	const __u64 silent = 1000 * BEACON_NS;
+	struct desc d = mine(false, 0), be = beacon_frame(1, 0);
+	__u32 i;
+
+	(void)state;
+	sends(&be, T0); /* as configured: nobody promises ahead */
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	for (i = 0; i < sizeof(other); i++) {
+		d.op = other[i];
+		sends(&d, T0);
+	}
+	assert_int_equal(page_now().promised, 0);
+	put_inflight(1, T0 + 7);
+	sends(&be, T0 + 7); /* in flight counts, and the promise is made all the same */
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	put_inflight(1, BL_TIME_NONE);
+	sends(&be, T0 + AHEAD);
+	for (i = 0; i < sizeof(other); i++) {
+		d.op = other[i];
+		sends(&d, T0 + AHEAD);
+	}
+	assert_int_equal(page_now().data_ns, 0);
+	assert_int_equal(page_now().sent_barrier, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + 10);
+	d.op = BL_OP_DATA;
+	d.ts = T0 + AHEAD;
+	sends(&d, T0 + AHEAD);
+	assert_int_equal(page_now().data_ns, T0 + 10);
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + 20); /* not silent any more */
+	sends(&be, T0 + AHEAD);
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + AHEAD);
+	sends(&be, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + AHEAD + 1);
+	sends(&be, T0 + AHEAD + 1);
+	assert_int_equal(page_now().promised, T0 + AHEAD); /* a promise of the clock needs no note */
+	clock_at(sk->maps.clock, T0 + 10 + silent);
+	sends(&be, T0 + 10 + silent);
+	clock_at(sk->maps.clock, T0 + 11 + silent);
+	sends(&be, T0 + 11 + silent + AHEAD);
+	assert_int_equal(page_now().promised, T0 + 11 + silent + AHEAD);
+}
+
+/* The last frame of a flush may promise more than its endpoint's line says. */
+static void egress__claim(void **state)
+{
+	static const __s64 wrong[] = { 0, 2, -1, 1LL << 40 };
+	struct desc d = mine(false, T0 + 50);
+	__u32 v, i;
+
+	(void)state;
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	for (v = 0; v < 8; v++) {
+		struct bl_host_page fresh = { 0 };
+
+		map_put(sk->maps.host_page, 0, &fresh);
+		d = mine(v & 1, T0 - 5);
+		d.tags = v >> 1 & 1;
+		d.csum = v >> 2;
+		put_inflight(0, T0 - 100);
+		d.b = d.ts + 1;
+		sends(&d, T0 - 4); /* its own line is left out, and it promises no more than it claims */
+		assert_int_equal(page_now().promised, 0);
+		put_inflight(1, T0 - 50);
+		sends(&d, T0 - 50); /* another's line is not */
+		put_inflight(1, BL_TIME_NONE);
+		for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+			d.b = d.ts + (__u64)wrong[i];
+			sends(&d, T0 - 100);
+		}
+		d.b = 0;
+		sends(&d, T0 - 100);
+		d.ts = T0 + 50; /* after a promise of that */
+		d.b = d.ts + 1;
+		sends(&d, T0 + 51);
+		assert_int_equal(page_now().promised, T0 + 51);
+		d.ts = T0 + BOUND + AHEAD - 1; /* the latest that anybody believes */
+		d.b = d.ts + 1;
+		sends(&d, d.b);
+		assert_int_equal(page_now().promised, T0 + BOUND + AHEAD);
+		d.ts++;
+		d.b++;
+		sends(&d, T0 - 100);
+		assert_int_equal(page_now().promised, T0 + BOUND + AHEAD);
+		d.ts -= 5; /* below what is promised */
+		d.b = d.ts + 1;
+		sends(&d, d.b);
+	}
+	/* only messages claim */
+	d = mine(false, 0);
+	d.op = BL_OP_PROBE;
+	d.ts = T0 - 5;
+	d.b = T0 - 4;
+	sends(&d, T0 - 100);
+}
+
+/* Of a GSO send nothing is claimed; around the wrap the low 48 bits are compared, and 0 claims nothing. */
+static void egress__claim_edges(void **state)
+{
+	const __u64 wrap = 7001ULL << BL_TS_BITS;
+	struct desc d = mine(false, T0 - 5);
+	struct frame in, want;
+	__u32 off = hdr_off(&d);
+
+	(void)state;
+	put_inflight(0, T0 - 100);
+	d.b = T0 - 4;
+	d.body = 40;
+	build(&in, &d);
+	want = in;
+	bl_put48(((struct bl_hdr *)(want.p + off))->barrier, T0 - 100);
+	bl_put48(((struct bl_hdr *)(want.p + off))->commit, T0 - 100);
+	sends_frame(&in, 0, 64, &want, BL_R_SENT);
+	put_inflight(0, wrap - 100);
+	clock_at(sk->maps.clock, wrap + 10);
+	d = mine(false, wrap - 2);
+	d.b = wrap - 1;
+	sends(&d, wrap - 1);
+	d.ts = wrap - 1;
+	d.b = wrap;
+	sends(&d, wrap - 100);
+	d.ts = wrap;
+	d.b = wrap + 1;
+	sends(&d, wrap + 1);
+}
+
 /* On the wire the low 48 bits, also right after the wrap. */
 static void egress__wrap(void **state)
 {
@@ -353,7 +496,7 @@ static void local__odd_frames(void **state)
 	each_odd(T0, check_odd_local, NULL);
 }
 
-/* Into the ring, byte for byte; the barriers of the frame mean nothing, and no page moves. */
+/* Into the ring, byte for byte; the barriers of the frame mean nothing, and no page moves but for the time of the last message. */
 static void local__all_variants(void **state)
 {
 	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
@@ -379,6 +522,8 @@ static void local__all_variants(void **state)
 		}
 	}
 	state_take(&after);
+	assert_int_equal(after.page.data_ns, T0);
+	after.page.data_ns = 0;
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
@@ -389,6 +534,10 @@ static void local__refused(void **state)
 
 	(void)state;
 	state_take(&before);
+	takes(&d, BL_R_TS_AHEAD);
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	d.ts += AHEAD;
 	takes(&d, BL_R_TS_AHEAD);
 	d.ts--;
 	d.body = BL_BODY_MAX + 1;
@@ -496,6 +645,9 @@ int main(void)
 		CASE(egress__not_an_endpoint),
 		CASE(egress__clock_void),
 		CASE(egress__in_flight),
+		CASE(egress__silent),
+		CASE(egress__claim),
+		CASE(egress__claim_edges),
 		CASE(egress__wrap),
 		CASE(egress__gso),
 		CASE(egress__gso_128_segments),

@@ -186,12 +186,10 @@ static void store__ring_full(void **state)
 
 /* ---- the clock ---- */
 
-static void clock__ahead(void **state)
+static void refuses_beyond(__u64 limit)
 {
-	const __u64 limit = T0 + BOUND;
 	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
 
-	(void)state;
 	feed(T0 - 1000);
 	d.b = limit + 1;
 	refuse(&d, BL_R_BARRIER_AHEAD);
@@ -214,6 +212,21 @@ static void clock__ahead(void **state)
 	d.ts = limit + 1;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	stored(0, &d, 0);
+}
+
+static void clock__ahead(void **state)
+{
+	(void)state;
+	refuses_beyond(T0 + BOUND);
+}
+
+/* Where silent hosts promise ahead of their clocks, by so much more is believed. */
+static void clock__promised_ahead(void **state)
+{
+	(void)state;
+	cfg.ahead_ns = 150000;
+	set_cfg();
+	refuses_beyond(T0 + BOUND + 150000);
 }
 
 /* Data reads the clock only when it is beyond what the last reading allows. */
@@ -601,6 +614,7 @@ int main(void)
 		CASE(store__wrong_endpoint),
 		CASE(store__ring_full),
 		CASE(clock__ahead),
+		CASE(clock__promised_ahead),
 		CASE(clock__read_again_when_needed),
 		CASE(clock__void),
 		CASE(clock__wrap),

@@ -77,8 +77,12 @@ static void l2__first_frame(void **state)
 	step(0, &d, XDP_REDIRECT, &d, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
 	want.regs[0].lane[0] = (struct bl_reg){ .b = b, .c = c, .heard_ns = 1, .state = BL_REG_LIVE, .lanes = 1 };
 	want.lanes[0] = (struct bl_sw_lane){ .now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given } };
-	for (s = 0; s < 2; s++)
-		want.trees[s].node[4] = want.trees[s].node[2] = want.trees[s].node[1] = given;
+	for (s = 0; s < 2; s++) {
+		want.trees[s].b[4] = want.trees[s].b[0] = b;
+		want.trees[s].c[4] = want.trees[s].c[0] = c;
+		want.trees[s].apart = 1;
+		want.trees[s].two = BL_TREE_STAY;
+	}
 	want.carried[1].b[0] = b;
 	assert_memory_equal(&after, &want, sizeof(want));
 }
@@ -306,12 +310,10 @@ static void l2__nothing_to_promise(void **state)
 
 /* ---- the clock ---- */
 
-static void clock__ahead(void **state)
+static void refuses_beyond(__u64 limit)
 {
-	const __u64 limit = T0 + BOUND;
 	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
 
-	(void)state;
 	all_live(T0 - 1000);
 	d.b = limit + 1;
 	refuse(0, &d, BL_R_BARRIER_AHEAD);
@@ -333,6 +335,21 @@ static void clock__ahead(void **state)
 	d.op = BL_OP_FRAG;
 	d.ts = limit + 1;
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+}
+
+static void clock__ahead(void **state)
+{
+	(void)state;
+	refuses_beyond(T0 + BOUND);
+}
+
+/* Where silent hosts promise ahead of their clocks, by so much more is believed. */
+static void clock__promised_ahead(void **state)
+{
+	(void)state;
+	cfg.ahead_ns = 150000;
+	set_cfg();
+	refuses_beyond(T0 + BOUND + 150000);
 }
 
 /* Data reads the clock only when it is beyond what the last reading allows. */
@@ -570,6 +587,7 @@ int main(void)
 		CASE(l2__no_device),
 		CASE(l2__nothing_to_promise),
 		CASE(clock__ahead),
+		CASE(clock__promised_ahead),
 		CASE(clock__read_again_when_needed),
 		CASE(clock__void),
 		CASE(clock__never_set),

@@ -93,7 +93,7 @@ static void join__in_any_order(void **state)
 			continue;
 		}
 		step(p, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
-		assert_int_equal(after.trees[1].node[1].b, mine); /* the minimum is below what was given: outputs stand still */
+		assert_int_equal(bl_tree_least(&after.trees[1]).b, mine); /* the minimum is below what was given: outputs stand still */
 	}
 	assert_int_equal(after.lanes[0].out[0].b, b);
 	assert_int_equal(after.lanes[0].out[1].b, b);
@@ -150,15 +150,15 @@ static void join__two_lanes(void **state)
 	d.lane = 0;
 	d.b = d.c = b + 1;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
-	assert_int_equal(after.trees[0].node[cfg.tree_leaves].b, b - 300);
+	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b - 300);
 	/* each lane has its register: one that rises does not speak for the other */
 	d.b = d.c = b + 500;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
-	assert_int_equal(after.trees[0].node[cfg.tree_leaves].b, b - 300);
+	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b - 300);
 	d.lane = 1;
 	d.b = d.c = b + 200;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
-	assert_int_equal(after.trees[0].node[cfg.tree_leaves].b, b + 200);
+	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b + 200);
 	/* and its promise */
 	d = data_frame(0, 1, b + 200, b + 200);
 	d.lane = 1;
@@ -219,7 +219,7 @@ static void exclude__after_silence(void **state)
 	/* one comes back, a little behind: it is in again at once, and the outputs stand still until it has caught up */
 	d = data_frame(1, UPLINK, bus, up - 5000);
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent(d, up, b) }, WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
-	assert_int_equal(after.trees[0].node[1].b, up - 5000);
+	assert_int_equal(bl_tree_least(&after.trees[0]).b, up - 5000);
 	/* another comes back with a wrong clock, far behind by then: it stays out, DEAD, and its C is waited for */
 	bus += 2 * FLOOR;
 	beats(0, &bus, 1);
@@ -229,8 +229,8 @@ static void exclude__after_silence(void **state)
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD);
 	assert_int_equal(after.regs[3].lane[0].b, T0);
-	assert_int_equal(after.trees[0].node[1].c, T0);
-	assert_int_equal(after.trees[1].node[1].c, b);
+	assert_int_equal(bl_tree_least(&after.trees[0]).c, T0);
+	assert_int_equal(bl_tree_least(&after.trees[1]).c, b);
 }
 
 /* The edge of dead_after, to the ns: a search at exactly dead_after of silence finds nobody. */
@@ -509,10 +509,10 @@ static void trees__many_ports(void **state)
 			state_take(&after);
 			trees_right(&after);
 			for (s = 0; s < 2; s++) {
-				const struct bl_pair *o = &after.lanes[0].out[s], *root = &after.trees[s].node[1];
-				__u64 want = root->b != BL_TIME_NONE && root->b > last.out[s].b ? root->b : last.out[s].b;
+				const struct bl_pair *o = &after.lanes[0].out[s], root = bl_tree_least(&after.trees[s]);
 
-				assert_true(o->b == want);
+				assert_true(o->b == (root.b != BL_LEAF_NONE && root.b > last.out[s].b ? root.b : last.out[s].b));
+				assert_true(o->c == (root.c != BL_LEAF_NONE && root.c > last.out[s].c ? root.c : last.out[s].c));
 			}
 			last = after.lanes[0];
 		}

@@ -9,40 +9,43 @@
 
 #include "../../bpf/barrier_core.h"
 
-#define NONE BL_TIME_NONE
+#define NONE BL_LEAF_NONE
 
 /* ---- the tree ---- */
 
-static void tree_clear(struct bl_tree *t)
+static void is_least(const struct bl_tree *t, uint64_t b, uint64_t c)
 {
-	memset(t, 0xff, sizeof(*t));
+	struct bl_pair root = bl_tree_least(t);
+
+	assert_int_equal(root.b, b);
+	assert_int_equal(root.c, c);
 }
 
 static void bl_tree_set__the_example_of_the_header(void **state)
 {
 	static struct bl_tree t;
-	struct bl_pair *n = t.node;
 
 	(void)state;
-	tree_clear(&t);
-	bl_tree_set(n, 4, 0, 50, 5);
-	bl_tree_set(n, 4, 1, 40, 4);
-	bl_tree_set(n, 4, 2, 60, 6);
-	assert_int_equal(n[2].b, 40);
-	assert_int_equal(n[3].b, 60);
-	assert_int_equal(n[1].b, 40);
-	assert_int_equal(n[1].c, 4);
-	assert_int_equal(n[7].b, NONE);
-	bl_tree_set(n, 4, 1, 70, 7);
-	assert_int_equal(n[2].b, 50);
-	assert_int_equal(n[1].b, 50);
-	assert_int_equal(n[1].c, 5);
-	bl_tree_set(n, 4, 2, 80, 8);
-	assert_int_equal(n[3].b, 80);
-	assert_int_equal(n[1].b, 50);
-	bl_tree_set(n, 4, 0, NONE, NONE);
-	assert_int_equal(n[1].b, 70);
-	assert_int_equal(n[1].c, 7);
+	bl_tree_clear(&t);
+	is_least(&t, NONE, NONE);
+	bl_tree_set(&t, 4, 0, 50, 5);
+	bl_tree_set(&t, 4, 1, 40, 4);
+	bl_tree_set(&t, 4, 2, 60, 6);
+	assert_int_equal(t.b[2], 50);
+	assert_int_equal(t.b[3], NONE);
+	assert_int_equal(t.b[1], 60);
+	assert_int_equal(t.b[7], NONE);
+	is_least(&t, 40, 4);
+	bl_tree_set(&t, 4, 1, 70, 7);
+	assert_int_equal(t.b[2], 70);
+	assert_int_equal(t.b[1], 60);
+	is_least(&t, 50, 5);
+	bl_tree_set(&t, 4, 2, 80, 8);
+	assert_int_equal(t.b[3], NONE);
+	assert_int_equal(t.b[1], 80);
+	is_least(&t, 50, 5);
+	bl_tree_set(&t, 4, 0, NONE, NONE);
+	is_least(&t, 70, 7);
 }
 
 static void bl_tree_set__b_and_c_rise_apart(void **state)
@@ -50,70 +53,155 @@ static void bl_tree_set__b_and_c_rise_apart(void **state)
 	static struct bl_tree t;
 
 	(void)state;
-	/* the walk may end early only where neither of the two changed */
-	tree_clear(&t);
-	bl_tree_set(t.node, 8, 0, 10, 10);
-	bl_tree_set(t.node, 8, 1, 20, 20);
-	bl_tree_set(t.node, 8, 7, 5, 50);
-	assert_int_equal(t.node[1].b, 5);
-	assert_int_equal(t.node[1].c, 10);
-	bl_tree_set(t.node, 8, 0, 10, 15);
-	assert_int_equal(t.node[1].b, 5);
-	assert_int_equal(t.node[1].c, 15);
-	bl_tree_set(t.node, 8, 7, 30, 50);
-	assert_int_equal(t.node[1].b, 10);
-	assert_int_equal(t.node[1].c, 15);
+	bl_tree_clear(&t);
+	bl_tree_set(&t, 8, 0, 10, 10);
+	bl_tree_set(&t, 8, 1, 20, 20);
+	assert_int_equal(t.two, 0);
+	bl_tree_set(&t, 8, 7, 5, 50);
+	is_least(&t, 5, 10);
+	bl_tree_set(&t, 8, 0, 10, 15);
+	is_least(&t, 5, 15);
+	bl_tree_set(&t, 8, 7, 30, 50);
+	is_least(&t, 10, 15);
+	/* one of the two alone falls */
+	bl_tree_set(&t, 8, 7, 30, 12);
+	is_least(&t, 10, 12);
+	bl_tree_set(&t, 8, 7, 8, 12);
+	is_least(&t, 8, 12);
+}
+
+/* Of equal keys it does not matter which one was left at a pair. */
+static void bl_tree_set__equal_keys(void **state)
+{
+	static struct bl_tree t;
+	uint32_t i, k;
+
+	(void)state;
+	for (k = 0; k < 8; k++) {
+		bl_tree_clear(&t);
+		for (i = 0; i < 8; i++)
+			bl_tree_set(&t, 8, i, 10, 10);
+		for (i = 0; i < 8; i++) {
+			is_least(&t, 10, 10);
+			bl_tree_set(&t, 8, (i * 5 + k) & 7, 20 + i, 20 + i);
+		}
+		is_least(&t, 20, 20);
+		bl_tree_set(&t, 8, k, 20, 20); /* as it was */
+		is_least(&t, 20, 20);
+	}
+}
+
+/* A C that is not its B makes two trees; one is enough again only when nobody's has been for BL_TREE_STAY changes. */
+static void bl_tree_set__two_trees_and_one_again(void **state)
+{
+	static struct bl_tree t;
+	uint64_t b = 1000;
+	uint32_t i;
+
+	(void)state;
+	bl_tree_clear(&t);
+	for (i = 0; i < 4; i++)
+		bl_tree_set(&t, 4, i, b + i, b + i);
+	assert_int_equal(t.two, 0);
+	bl_tree_set(&t, 4, 1, b + 1, b - 1);
+	assert_int_equal(t.apart, 1);
+	bl_tree_set(&t, 4, 2, b + 2, b - 2);
+	assert_int_equal(t.apart, 2);
+	is_least(&t, b, b - 2);
+	bl_tree_set(&t, 4, 2, b + 2, b + 1);
+	assert_int_equal(t.apart, 2);
+	for (i = 0; i < 2 * BL_TREE_STAY; i++)
+		bl_tree_set(&t, 4, 3, b + 3 + i, b + 3 + i);
+	assert_int_equal(t.two, BL_TREE_STAY);
+	bl_tree_set(&t, 4, 1, b + 1, b + 1);
+	bl_tree_set(&t, 4, 2, b + 2, b + 2);
+	assert_int_equal(t.apart, 0);
+	assert_int_equal(t.two, BL_TREE_STAY - 1);
+	for (i = 0; t.two; i++) {
+		bl_tree_set(&t, 4, i & 3, b + 10 * BL_TREE_STAY + i, b + 10 * BL_TREE_STAY + i);
+		assert_true(i < BL_TREE_STAY);
+	}
+	assert_int_equal(i, BL_TREE_STAY - 1);
+	bl_tree_set(&t, 4, 0, b + 30 * BL_TREE_STAY, b + 30 * BL_TREE_STAY);
+	/* what the other tree was told long ago is forgotten */
+	is_least(&t, t.b[0], t.b[0]);
+	bl_tree_set(&t, 4, 0, b + 31 * BL_TREE_STAY, b);
+	is_least(&t, t.b[0], b);
+	assert_int_equal(t.apart, 1);
+}
+
+/* What goes on from below key @i; every key above the leaves is the greater of the two that met there. */
+static uint64_t keys_right(const __u64 *key, uint32_t leaves, uint32_t i)
+{
+	uint64_t l, r;
+
+	if (i >= leaves)
+		return key[i];
+	l = keys_right(key, leaves, 2 * i);
+	r = keys_right(key, leaves, 2 * i + 1);
+	assert_int_equal(key[i], bl_max64(l, r));
+	return bl_min64(l, r);
 }
 
 static void bl_tree_set__random_against_scan(void **state)
 {
 	struct rnd r = rnd_seeded("tree");
-	uint32_t leaves;
+	uint32_t leaves, apart_seen;
 
 	(void)state;
 	for (leaves = 1; leaves <= BL_TREE_LEAVES; leaves *= 2) {
-		static struct bl_tree t;
-		static struct bl_pair model[BL_TREE_LEAVES];
-		int op;
+		for (apart_seen = 0; apart_seen < 2; apart_seen++) { /* C is B all the time; both as they like */
+			static struct bl_tree t;
+			static struct bl_pair model[BL_TREE_LEAVES];
+			uint32_t i;
+			int op;
 
-		tree_clear(&t);
-		memset(model, 0xff, sizeof(model));
-		for (op = 0; op < 6000; op++) {
-			uint32_t leaf = rnd_below(&r, leaves), i;
-			uint64_t range = 1 + (1ULL << rnd_below(&r, 40));
-			struct bl_pair min = { NONE, NONE };
+			bl_tree_clear(&t);
+			for (i = 0; i < BL_TREE_LEAVES; i++)
+				model[i] = (struct bl_pair){ NONE, NONE };
+			for (op = 0; op < 6000; op++) {
+				uint32_t leaf = rnd_below(&r, leaves);
+				uint64_t range = 1 + (1ULL << rnd_below(&r, 40));
+				struct bl_pair min = { NONE, NONE };
 
-			/* rises mostly, and sometimes none, down, or to what another has */
-			switch (rnd_below(&r, 6)) {
-			case 0:
-				model[leaf] = (struct bl_pair){ NONE, rnd_below(&r, 2) ? NONE : rnd64(&r) % range };
-				break;
-			case 1:
-				model[leaf] = model[rnd_below(&r, leaves)];
-				break;
-			case 2:
-				model[leaf].b = rnd64(&r) % range;
-				break;
-			default:
-				model[leaf] = (struct bl_pair){ rnd64(&r) % range, rnd64(&r) % range };
+				/* anything; or rises as time does, and sometimes none, or to what another has */
+				switch (rnd_below(&r, 8)) {
+				case 0:
+					model[leaf] = (struct bl_pair){ NONE, rnd_below(&r, 2) ? NONE : rnd64(&r) % range };
+					break;
+				case 1:
+					model[leaf] = model[rnd_below(&r, leaves)];
+					break;
+				case 2:
+					model[leaf].b = rnd64(&r) % range;
+					break;
+				case 3:
+					model[leaf] = (struct bl_pair){ rnd64(&r) % range, rnd64(&r) % range };
+					break;
+				default:
+					model[leaf].b = bl_min64(model[leaf].b + rnd_below(&r, 3), NONE);
+					model[leaf].c = bl_min64(model[leaf].c + rnd_below(&r, 3), NONE);
+				}
+				if (!apart_seen)
+					model[leaf].c = model[leaf].b;
+				bl_tree_set(&t, leaves, leaf, model[leaf].b, model[leaf].c);
+				for (i = 0; i < leaves; i++) {
+					min.b = bl_min64(min.b, model[i].b);
+					min.c = bl_min64(min.c, model[i].c);
+				}
+				if (bl_tree_least(&t).b != min.b || bl_tree_least(&t).c != min.c)
+					fail_msg("%u leaves, operation %d", leaves, op);
+				if (op % 64 == 0) {
+					assert_int_equal(keys_right(t.b, leaves, 1), min.b);
+					if (t.two)
+						assert_int_equal(keys_right(t.c, leaves, 1), min.c);
+				}
 			}
-			bl_tree_set(t.node, leaves, leaf, model[leaf].b, model[leaf].c);
-			for (i = 0; i < leaves; i++) {
-				min.b = model[i].b < min.b ? model[i].b : min.b;
-				min.c = model[i].c < min.c ? model[i].c : min.c;
-			}
-			if (t.node[1].b != min.b || t.node[1].c != min.c)
-				fail_msg("%u leaves, operation %d", leaves, op);
+			assert_int_equal(!!t.two, apart_seen);
+			/* nothing outside of it was touched */
+			for (i = 2 * leaves; i < 2 * BL_TREE_LEAVES; i++)
+				assert_int_equal(t.b[i], NONE);
 		}
-		/* every inner node is the lesser of its children */
-		for (op = 1; op < (int)leaves; op++) {
-			assert_int_equal(t.node[op].b, bl_min64(t.node[2 * op].b, t.node[2 * op + 1].b));
-			assert_int_equal(t.node[op].c, bl_min64(t.node[2 * op].c, t.node[2 * op + 1].c));
-		}
-		/* nothing outside of it was touched */
-		for (op = 2 * (int)leaves; op < 2 * BL_TREE_LEAVES; op++)
-			assert_int_equal(t.node[op].b, NONE);
-		assert_int_equal(t.node[0].b, NONE);
 	}
 }
 
@@ -223,23 +311,25 @@ static void bl_port_arrive__joins_behind_and_outputs_wait(void **state)
 {
 	static struct bl_tree t;
 	struct bl_port_regs fast = { 0 }, slow = { 0 };
-	struct bl_pair leaf, out = { 0, 0 };
+	struct bl_pair leaf, root, out = { 0, 0 };
 	uint64_t b;
 
 	(void)state;
-	tree_clear(&t);
+	bl_tree_clear(&t);
 	arrive(&fast, 0, 1, 5000, 5000, 1, 0, &leaf);
-	bl_tree_set(t.node, 4, 0, leaf.b, leaf.c);
-	bl_out_advance(&out, &t.node[1]);
+	bl_tree_set(&t, 4, 0, leaf.b, leaf.c);
+	root = bl_tree_least(&t);
+	bl_out_advance(&out, &root);
 	assert_int_equal(out.b, 5000);
 	assert_false(arrive(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100), &leaf) & BL_A_JOINED);
 	assert_true(arrive(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100), &leaf) & BL_A_JOINED);
 	for (b = 4001; b <= 5200; b += 100) {
 		arrive(&slow, 0, 1, b, b, 2, bl_join_floor(out.b, 100), &leaf);
-		bl_tree_set(t.node, 4, 1, leaf.b, leaf.c);
+		bl_tree_set(&t, 4, 1, leaf.b, leaf.c);
 		arrive(&fast, 0, 1, b + 1000, b + 1000, 2, bl_join_floor(out.b, 100), &leaf);
-		bl_tree_set(t.node, 4, 0, leaf.b, leaf.c);
-		bl_out_advance(&out, &t.node[1]);
+		bl_tree_set(&t, 4, 0, leaf.b, leaf.c);
+		root = bl_tree_least(&t);
+		bl_out_advance(&out, &root);
 		assert_int_equal(out.b, b > 5000 ? b : 5000);
 	}
 }
@@ -489,10 +579,10 @@ static void switch__random_frames_keep_the_promise(void **state)
 		uint64_t watch = 1, clock = 10000, far = round & 1 ? 20 : 0; /* join near what was given, or only above it */
 		int op;
 
-		tree_clear(&tree);
+		bl_tree_clear(&tree);
 		for (op = 0; op < 3000; op++) {
 			uint32_t p = rnd_below(&r, PORTS), i, res;
-			struct bl_pair leaf, was = out, min = { NONE, NONE };
+			struct bl_pair leaf, root, was = out, min = { NONE, NONE };
 
 			watch += rnd_below(&r, 3);
 			clock += rnd_below(&r, 20);
@@ -506,7 +596,7 @@ static void switch__random_frames_keep_the_promise(void **state)
 					res = bl_port_expire(&regs[i], watch, DEAD_AFTER, &leaf);
 					assert_int_equal(!!(res & BL_A_EXCLUDED), dies);
 					if (res & BL_A_LEAF)
-						bl_tree_set(tree.node, 16, i, leaf.b, leaf.c);
+						bl_tree_set(&tree, 16, i, leaf.b, leaf.c);
 					if (dies) {
 						m[i].live = false;
 						m[i].dead = true;
@@ -524,17 +614,18 @@ static void switch__random_frames_keep_the_promise(void **state)
 				assert_int_equal(!!(res & BL_A_JOINED), joins);
 				m[p].live |= joins;
 				if (res & BL_A_LEAF)
-					bl_tree_set(tree.node, 16, p, leaf.b, leaf.c);
+					bl_tree_set(&tree, 16, p, leaf.b, leaf.c);
 			}
-			bl_out_advance(&out, &tree.node[1]);
+			root = bl_tree_least(&tree);
+			bl_out_advance(&out, &root);
 			for (i = 0; i < PORTS; i++) {
 				if (m[i].live)
 					min.b = bl_min64(min.b, m[i].b);
 				if (m[i].live || m[i].dead)
 					min.c = bl_min64(min.c, m[i].c);
 			}
-			assert_int_equal(tree.node[1].b, min.b);
-			assert_int_equal(tree.node[1].c, min.c);
+			assert_int_equal(root.b, min.b);
+			assert_int_equal(root.c, min.c);
 			assert_true(out.b >= was.b && out.c >= was.c);
 			/* what was newly given is vouched for by every live input */
 			for (i = 0; i < PORTS; i++) {
@@ -552,6 +643,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_tree_set__the_example_of_the_header),
 		cmocka_unit_test(bl_tree_set__b_and_c_rise_apart),
+		cmocka_unit_test(bl_tree_set__equal_keys),
+		cmocka_unit_test(bl_tree_set__two_trees_and_one_again),
 		cmocka_unit_test(bl_tree_set__random_against_scan),
 		cmocka_unit_test(bl_out_advance__monotone),
 		cmocka_unit_test(bl_port_arrive__first_frame_joins),

@@ -11,7 +11,7 @@
 #define BYTES 1514u
 #define OFF   1000000000000000ULL /* bus time is far ahead of CLOCK_MONOTONIC */
 
-static const struct bl_hold_cfg cfg = { .slot_ns = SLOT, .slot_bytes = BYTES, .late_ns = LATE };
+static const struct bl_hold_cfg cfg = { .slot_ns = SLOT, .slot_bytes = BYTES, .slot_late_ns = LATE };
 
 static uint64_t begin(uint64_t slot)
 {

@@ -17,18 +17,20 @@ static struct bl_rsv_cfg cfg;
 static struct bl_rsv_port port[NPORTS];
 static struct bl_rsv_pair pair[NPORTS][NPORTS];
 static struct bl_rsv_grant g;
+static __u32 queued; /* in the output's queue */
 
 static void fresh(enum bl_allocator a)
 {
 	memset(port, 0, sizeof(port));
 	memset(pair, 0, sizeof(pair));
+	queued = 0;
 	cfg = (struct bl_rsv_cfg){ .on = 1, .allocator = a, .ns_q20 = NS_1G, .limit_bytes = 16 * 1514, .refuse_ns = 100 * SLOT, .far_ns = 400 * SLOT,
 				   .lapse_ns = 1000000, .pair_shift = 3 };
 }
 
 static __u32 ask_early(__u32 in, __u32 out, __u32 bytes, __u32 seq, int early, __u64 now)
 {
-	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, now, &g);
+	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now, &g);
 	return g.reason;
 }
 
@@ -42,9 +44,15 @@ static enum bl_reason data(__u32 in, __u32 out, __u32 len, int early)
 	return bl_rsv_data(&port[in], &port[out], &pair[in][out], len, early);
 }
 
+/* of the burst that was promised last */
 static enum bl_reason release(__u32 in, __u32 out, __u32 bytes, __u64 now)
 {
-	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, now);
+	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, pair[in][out].seq, now);
+}
+
+static __u32 renew(__u32 in, __u32 out, __u32 bytes, __u32 seq, __u64 now)
+{
+	return bl_rsv_renew(&port[in], &port[out], &pair[in][out], bytes, seq, now);
 }
 
 static __u32 lapse(__u32 in, __u32 out, __u64 now)
@@ -155,15 +163,49 @@ static void bl_rsv_ask__joint_time_passes(void **state)
 	(void)state;
 	fresh(BL_ALLOC_JOINT);
 	ask(0, 1, 1514, 1, T0);
+	data(0, 1, 1514, 0);
 	ask(0, 1, 1514, 2, T0 + SLOT - 1);
 	granted(1, 1, 0);
+	data(0, 1, 1514, 0);
 	ask(0, 1, 1514, 3, T0 + 2 * SLOT);
 	granted(0, 0, 0);
+	data(0, 1, 1514, 0);
 	ask(0, 1, 1514, 4, T0 + 9 * SLOT);
 	granted(0, 0, 0);
 	assert_int_equal(port[1].out.free_ns, T0 + 10 * SLOT);
 	ask(1, 0, 1514, 1, T0 + 9 * SLOT); /* an input and an output of one port are two links */
 	granted(0, 0, 0);
+}
+
+/* What waits in the output's queue, and what is promised and late, is sent first. */
+static void bl_rsv_ask__after_the_queue(void **state)
+{
+	static const struct {
+		enum bl_allocator a;
+		__u32 promised, queued, wait; /* slots, bytes, ns */
+	} rows[] = {
+		{ BL_ALLOC_TWO_COUNTER, 0, 1, 8 },	     { BL_ALLOC_TWO_COUNTER, 2, 1514, 3 * SLOT },
+		{ BL_ALLOC_JOINT, 0, 1, 8 },		     { BL_ALLOC_JOINT, 2, 1514, 3 * SLOT },
+		{ BL_ALLOC_BITMAP, 0, 1, SLOT },	     { BL_ALLOC_BITMAP, 0, 1515, 2 * SLOT },
+		{ BL_ALLOC_BITMAP, 2, 2 * 1514, 2 * SLOT },   /* a port that keeps its promises: into the first gap after the queue */
+		{ BL_ALLOC_BITMAP, 2, 2 * 1514 + 1, 5 * SLOT }, /* one that does not: after all */
+		{ BL_ALLOC_BITMAP, 0, 300 * 1514, 300 * SLOT },
+	};
+	__u32 i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fresh(rows[i].a);
+		for (k = 0; k < rows[i].promised; k++)
+			ask(2 + k, 1, 1514, 1, T0);
+		queued = rows[i].queued;
+		ask(0, 1, 1514, 1, T0);
+		assert_int_equal(g.reason, BL_R_RSV_GRANTED);
+		assert_int_equal(g.out_wait_ns, rows[i].wait);
+	}
+	fresh(BL_ALLOC_BITMAP);
+	queued = 512 * 1514; /* past the window */
+	assert_int_equal(ask(0, 1, 1514, 1, T0), BL_R_RSV_REFUSED);
 }
 
 static void bl_rsv_ask__bitmap_slots_begin_at_multiples(void **state)
@@ -439,6 +481,88 @@ static void bl_rsv_lapse__to_the_nanosecond(void **state)
 	}
 }
 
+static void bl_rsv_renew__cases(void **state)
+{
+	static const struct {
+		__u32 bytes, seq;
+		__u64 after_ns;
+		__u32 want;
+	} rows[] = {
+		/* the same burst, asked for again; and when its time is over */
+		{ 3028, 7, 0, 0 },
+		{ 3028, 7, 2 * SLOT + 1000000, 0 },
+		{ 3028, 7, 2 * SLOT + 1000001, 2028 },
+		/* another one */
+		{ 3028, 8, 0, 2028 },
+		{ 3028, 6, 0, 2028 },
+		{ 3028, 7 + (1U << 31), 0, 2028 },
+		{ 3029, 7, 0, 2028 },
+		{ 3027, 7, 0, 2028 },
+		{ 0, 7, 0, 2028 },
+		{ ~0U, ~0U, 0, 2028 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fresh(BL_ALLOC_TWO_COUNTER);
+		ask_early(0, 1, 3028, 7, 1, T0);
+		ask(0, 2, 60, 7, T0);
+		ask(3, 1, 60, 7, T0);
+		assert_int_equal(data(0, 1, 1000, 1), BL_R_NONE);
+		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns), rows[i].want);
+		assert_int_equal(pair[0][1].bytes, 2028 - rows[i].want);
+		assert_int_equal(pair[0][1].early, 2028 - rows[i].want);
+		assert_int_equal(pair[0][1].valid, !rows[i].want);
+		assert_int_equal(port[0].lapsed, rows[i].want);
+		/* nobody else's */
+		assert_int_equal(pair[0][2].bytes, 60);
+		assert_int_equal(pair[3][1].bytes, 60);
+		books_balance();
+		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns), 0);
+	}
+}
+
+/* A pair that is asked for all the time, and of which each burst loses a frame, is never promised more than one burst. */
+static void bl_rsv_renew__steady_losses(void **state)
+{
+	enum bl_allocator a;
+	__u64 now;
+	__u32 i;
+
+	(void)state;
+	for (a = 0; a < BL_ALLOC_COUNT; a++) {
+		fresh(a);
+		for (i = 0, now = T0; i < 10000; i++, now += 3 * SLOT) {
+			assert_int_equal(renew(0, 1, 3028, i, now), i ? 1514 : 0);
+			assert_int_equal(ask(0, 1, 3028, i, now), BL_R_RSV_GRANTED);
+			assert_true(g.in_wait_ns <= SLOT && g.out_wait_ns <= SLOT);
+			assert_int_equal(data(0, 1, 1514, 0), BL_R_NONE);
+			assert_int_equal(port[1].out.bytes, 1514);
+		}
+		books_balance();
+	}
+}
+
+static void bl_rsv_release__not_another_burst(void **state)
+{
+	struct bl_rsv_port *in = &port[0], *out = &port[1];
+	struct bl_rsv_pair *p = &pair[0][1];
+
+	(void)state;
+	fresh(BL_ALLOC_BITMAP);
+	ask(0, 1, 3028, 7, T0);
+	renew(0, 1, 1514, 8, T0);
+	ask(0, 1, 1514, 8, T0);
+	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3028, 7, T0), BL_R_RELEASE_BAD);
+	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3028, 9, T0), BL_R_RELEASE_BAD);
+	assert_int_equal(p->bytes, 1514);
+	assert_int_equal(port[0].released, 0);
+	assert_int_equal(bl_rsv_release(&cfg, in, out, p, 3028, 8, T0), BL_R_RELEASED);
+	assert_int_equal(port[0].released, 1514);
+	books_balance();
+}
+
 static void bl_rsv_release__cases(void **state)
 {
 	enum bl_allocator a;
@@ -568,7 +692,7 @@ static void bl_rsv_run__against_a_plain_search(void **state)
 	(void)state;
 	for (op = 0; op < 200000; op++) {
 		static struct bl_rsv_side a, b;
-		__u64 base = 1 + rnd_below(&r, 1 << 20), first = (base << 6) + rnd_below(&r, 64), want = 0, s;
+		__u64 base = 1 + rnd_below(&r, 1 << 20), first = (base << 6) + rnd_below(&r, rnd_below(&r, 2) ? 64 : 600), want = 0, s;
 		__u32 n = 1 + rnd_below(&r, BL_RSV_RUN_MAX), i, k, dense = rnd_below(&r, 5);
 
 		for (i = 0; i < BL_RSV_WORDS; i++) {
@@ -589,7 +713,7 @@ static void bl_rsv_run__against_a_plain_search(void **state)
 			if (k == n)
 				want = s;
 		}
-		assert_int_equal(bl_rsv_run(&a, &b, first, n), want);
+		assert_int_equal(bl_rsv_run(&a, &b, base, first, n), want);
 	}
 }
 
@@ -629,36 +753,38 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			int early = rnd_below(&r, 4) == 0;
 			__u32 n, own, reason, was = p->bytes, j;
 			bool fits = true;
+			__u64 due;
 
+			queued = rnd_below(&r, 3) ? 0 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1514);
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1514);
 			n = (bytes + 1513) / 1514;
-			own = lapse(in, out, now);
-			assert_true(own == 0 || own == was);
+			own = renew(in, out, bytes, h->seq + 1, now);
+			assert_int_equal(own, was); /* what is left of the burst before will not come */
 			lapsed += own;
 			for (j = 0; j < 2; j++) { /* as the switch does */
 				lapsed += lapse(port[out].sweep, out, now);
 				port[out].sweep = (port[out].sweep + 1) % NPORTS;
 			}
+			for (j = 0, due = queued; j < NPORTS; j++)
+				due += pair[j][out].bytes;
 			switch (cfg.allocator) {
 			case BL_ALLOC_TWO_COUNTER:
-				for (j = 0; j < NPORTS; j++) {
+				for (j = 0; j < NPORTS; j++)
 					in_wait += pair[in][j].bytes;
-					out_wait += pair[j][out].bytes;
-				}
 				in_wait *= 8;
-				out_wait *= 8;
+				out_wait = due * 8;
 				break;
 			case BL_ALLOC_BITMAP:
 				slot = (now + SLOT - 1) / SLOT;
 				plain_pass(&plain_in[in], slot);
 				plain_pass(&plain_out[out], slot);
 				end = (slot / 64 + 8) * 64;
-				slot = plain_fit(in, out, slot, n, end);
+				slot = plain_fit(in, out, slot + ((queued > 2 * 1514 ? due : queued) + 1513) / 1514, n, end);
 				fits = slot;
 				in_wait = out_wait = slot * SLOT - now;
 				break;
 			default:
-				in_wait = out_wait = bl_max64(now, bl_max64(in_free[in], out_free[out])) - now;
+				in_wait = out_wait = bl_max64(now + due * 8, bl_max64(in_free[in], out_free[out])) - now;
 				break;
 			}
 			reason = ask_early(in, out, bytes, h->seq + 1, early, now);
@@ -800,6 +926,7 @@ int main(void)
 		cmocka_unit_test(bl_rsv_run__against_a_plain_search),
 		cmocka_unit_test(bl_rsv_ask__the_example_of_the_header),
 		cmocka_unit_test(bl_rsv_ask__joint_time_passes),
+		cmocka_unit_test(bl_rsv_ask__after_the_queue),
 		cmocka_unit_test(bl_rsv_ask__bitmap_slots_begin_at_multiples),
 		cmocka_unit_test(bl_rsv_ask__repeats_name_the_same_moment),
 		cmocka_unit_test(bl_rsv_ask__flags_are_repeated_too),
@@ -810,6 +937,9 @@ int main(void)
 		cmocka_unit_test(bl_rsv_data__to_the_byte),
 		cmocka_unit_test(bl_rsv_data__unsolicited),
 		cmocka_unit_test(bl_rsv_lapse__to_the_nanosecond),
+		cmocka_unit_test(bl_rsv_renew__cases),
+		cmocka_unit_test(bl_rsv_renew__steady_losses),
+		cmocka_unit_test(bl_rsv_release__not_another_burst),
 		cmocka_unit_test(bl_rsv_release__cases),
 		cmocka_unit_test(bl_rsv_release__bitmap_frees_slots_to_come),
 		cmocka_unit_test(model__two_counter),

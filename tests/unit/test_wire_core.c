@@ -438,6 +438,63 @@ static void bl_parse__ipv6_fragments(void **state)
 	}
 }
 
+/* The short way takes exactly the plain frames, and says of them what the long way says. */
+static void plain_agrees(const struct frame *f)
+{
+	uint8_t *p = exact_copy(f->b, f->len);
+	struct bl_frame o, q;
+	enum bl_reason why;
+	int plain;
+
+	memset(&o, 0xee, sizeof(o));
+	memset(&q, 0xee, sizeof(q));
+	why = bl_parse(p, p + f->len, BASE, COUNT, &o);
+	plain = bl_parse_plain(p, p + f->len, BASE, COUNT, &q);
+	assert_int_equal(plain, why == BL_R_NONE && o.opcode == BL_OP_DATA && !o.v6 && o.hdr_off == 42 && o.lane == 0 && o.lanes == 1);
+	if (plain) {
+		o.psn = q.psn;
+		assert_memory_equal(&q, &o, sizeof(o));
+	}
+	exact_free(p);
+}
+
+static void bl_parse_plain__as_bl_parse(void **state)
+{
+	static const uint32_t bodies[] = { 0, 1, BODY };
+	struct frame good, f;
+	uint32_t i, k, v;
+
+	(void)state;
+	for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+		good = make(V4, 0, bodies[k]);
+		good.b[good.hdr + 23] = BL_F_EOM;
+		plain_agrees(&good);
+		for (f = good; f.len; f.len--) /* cut everywhere, lengths as they were */
+			plain_agrees(&f);
+		for (i = 12; i < good.hdr + 24; i++) {
+			for (v = 0; v < 256; v++) {
+				f = good;
+				f.b[i] = (uint8_t)v;
+				plain_agrees(&f);
+			}
+		}
+		for (i = 0; i < 3; i++) { /* bytes behind the packet */
+			f = good;
+			f.len += i;
+			plain_agrees(&f);
+		}
+	}
+	for (i = 0; i < 3; i++) {
+		good = make((enum kind)i, 1, BODY);
+		good.b[good.hdr + 23] = BL_F_EOM;
+		plain_agrees(&good);
+		good = make((enum kind)i, 0, BODY);
+		plain_agrees(&good);
+		good.b[good.hdr + 23] = BL_F_EOM;
+		plain_agrees(&good);
+	}
+}
+
 /* whatever the bytes: no port of ours and no ethertype of ours, no claim */
 static void bl_parse__random_traffic_of_others(void **state)
 {
@@ -665,6 +722,7 @@ int main(void)
 		cmocka_unit_test(bl_parse__header_fields),
 		cmocka_unit_test(bl_parse__ipv4_options),
 		cmocka_unit_test(bl_parse__ipv6_fragments),
+		cmocka_unit_test(bl_parse_plain__as_bl_parse),
 		cmocka_unit_test(bl_parse__random_traffic_of_others),
 		cmocka_unit_test(bl_parse_whole__short_linear_part),
 		cmocka_unit_test(bl_parse__reasons_are_these),

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Frames from bl0 to bl0 over a rack, one by one: every length arrives byte for byte and in order, with and without reservations; a full hold ring costs what did not fit and nothing else;
+ * and what a host was promised that dies with a grant in hand is given back by the receiver.
+ *
+ * The frames are of an ethertype of their own (0x88B6, local experimental 2), so that nothing but the test sends or takes them. Times are judged only where they are long: a
+ * second instead of milliseconds.
+ */
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "rack.h"
+#include "loader/node_priv.h"
+
+#define PROTO	0x88B6
+#define LEN_MIN 60
+#define LEN_MAX 1514
+
+static void open_rack(unsigned int hosts, enum bl_policy policy, uint64_t rate_bps, unsigned int k, unsigned int beacon_us)
+{
+	rack.lab.spec.hosts = hosts;
+	rack.lab.spec.beacon_us = beacon_us;
+	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = policy, .rate_bps = rate_bps, .k = k };
+	rack_open();
+	rack_last_words = rack_dump;
+}
+
+/**
+ * struct station - bl0 of a host. @fd: packet socket there.
+ */
+struct station {
+	uint8_t mac[6];
+	int fd;
+};
+
+static struct station station(unsigned int host)
+{
+	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(PROTO) };
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), room = 16 << 20;
+	struct ifreq r = { .ifr_name = "bl0" };
+	struct station s;
+
+	rack_enter(rack_host(host));
+	s.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(PROTO));
+	a.sll_ifindex = (int)if_nametoindex("bl0");
+	CHECK(s.fd >= 0 && a.sll_ifindex && !bind(s.fd, (void *)&a, sizeof(a)) && !ioctl(s.fd, SIOCGIFHWADDR, &r), "%s", strerror(errno));
+	setsockopt(s.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	memcpy(s.mac, r.ifr_hwaddr.sa_data, 6);
+	CHECK(!setns(home, CLONE_NEWNET), "home");
+	close(home);
+	return s;
+}
+
+/* Frame @n of @len bytes: each byte depends on both. */
+static void make(uint8_t *p, const struct station *from, const struct station *to, uint32_t n, uint32_t len)
+{
+	uint32_t i;
+
+	memcpy(p, to->mac, 6);
+	memcpy(p + 6, from->mac, 6);
+	p[12] = PROTO >> 8;
+	p[13] = PROTO & 0xff;
+	memcpy(p + 14, &n, sizeof(n));
+	memcpy(p + 18, &len, sizeof(len));
+	for (i = 22; i < len; i++)
+		p[i] = (uint8_t)((i + 31 * n + len) * 2654435761u >> 11);
+}
+
+static void give(const struct station *from, const struct station *to, uint32_t n, uint32_t len)
+{
+	uint8_t p[LEN_MAX];
+
+	make(p, from, to, n, len);
+	CHECK(send(from->fd, p, len, 0) == (ssize_t)len, "frame %u: %s", n, strerror(errno));
+}
+
+/* The next frame that comes to @at in @ms: its number, after a look at each byte; -1: none came. */
+static int64_t take(const struct station *at, const struct station *from, unsigned int ms)
+{
+	uint64_t end = t_mono() + ms * 1000000ULL;
+	struct sockaddr_ll a;
+	socklen_t alen = sizeof(a);
+	uint8_t got[2048], want[LEN_MAX];
+	uint32_t n, len;
+	ssize_t k;
+
+	for (;;) {
+		k = recvfrom(at->fd, got, sizeof(got), MSG_DONTWAIT, (void *)&a, &alen);
+		if (k >= 0 && a.sll_pkttype != PACKET_OUTGOING)
+			break;
+		if (k >= 0)
+			continue;
+		if (t_mono() > end)
+			return -1;
+		rack_serve(1);
+	}
+	CHECK(k >= 22, "%zd bytes", k);
+	memcpy(&n, got + 14, sizeof(n));
+	memcpy(&len, got + 18, sizeof(len));
+	CHECK((ssize_t)len == k && len <= LEN_MAX, "frame %u: %zd bytes instead of %u", n, k, len);
+	make(want, from, at, n, len);
+	CHECK(!memcmp(got, want, len), "frame %u of %u bytes: other bytes came than were sent", n, len);
+	return n;
+}
+
+/* Those are the switch's and the hosts' own fault; nothing of that in any case here. */
+static void no_faults(void)
+{
+	static const enum bl_reason faults[] = { BL_R_FRAME_SIZE, BL_R_NO_SLOT, BL_R_QUEUE_FULL, BL_R_REDIRECT_FAILED, BL_R_RSV_BAD, BL_R_RSV_OFF };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		CHECK(!rack_count_all(faults[i]), "reason %u", faults[i]);
+}
+
+/* ---- bytes ---- */
+
+static void every_length(enum bl_policy policy)
+{
+	struct station a, b;
+	uint32_t len, next = LEN_MIN;
+
+	open_rack(2, policy, 100000000, 0, 0);
+	a = station(0);
+	b = station(1);
+	for (len = LEN_MIN; len <= LEN_MAX; len++) {
+		give(&a, &b, len, len);
+		/* never more than fits a hold queue */
+		while (next <= len && (len - next >= 100 || len == LEN_MAX)) {
+			int64_t n = take(&b, &a, 5000);
+
+			CHECK(n == next, "frame %" PRId64 " came, %u is next", n, next);
+			next++;
+		}
+	}
+	CHECK(take(&b, &a, 50) == -1, "one came twice");
+	CHECK(rack_count(rack_host(0), BL_R_HELD) >= LEN_MAX - LEN_MIN + 1, "they were not held");
+	CHECK(rack_count(0, BL_R_QUEUED) >= LEN_MAX - LEN_MIN + 1, "they did not go through a metered port");
+	CHECK(!rack_count(0, BL_R_RSV_GRANTED) == (policy == BL_POLICY_NONE), "reservations: %llu", (unsigned long long)rack_count(0, BL_R_RSV_GRANTED));
+	no_faults();
+}
+
+RACK_TEST(frames__60_to_1514)
+{
+	every_length(BL_POLICY_NONE);
+}
+
+RACK_TEST(frames__60_to_1514_reserved)
+{
+	every_length(BL_POLICY_PL2);
+}
+
+/* ---- a full ring ---- */
+
+#define RING	64
+#define FLOOD	1000
+
+static void small_rings(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (n->kind == LAB_HOST)
+		cfg->admission.queue.frames = RING;
+}
+
+/* What did not fit is counted, what did arrives, in order; and the ring works on. */
+RACK_TEST(ring__full)
+{
+	uint64_t held, full;
+	struct station a, b;
+	uint32_t i, came = 0;
+	int64_t n, last = -1;
+
+	rack.tweak = small_rings;
+	open_rack(2, BL_POLICY_PL2, 10000000, 0, 10000);
+	a = station(0);
+	b = station(1);
+	for (i = 0; i < FLOOD; i++)
+		give(&a, &b, i, 1000);
+	while ((n = take(&b, &a, 1000)) >= 0) {
+		CHECK(n > last, "frame %" PRId64 " after %" PRId64, n, last);
+		last = n;
+		came++;
+	}
+	held = rack_count(rack_host(0), BL_R_HELD);
+	full = rack_count(rack_host(0), BL_R_HOLD_FULL);
+	CHECK(full >= FLOOD / 2 && came >= RING && came <= held && came + full == FLOOD, "%u came, %llu did not fit, of %u", came, (unsigned long long)full, FLOOD);
+	give(&a, &b, FLOOD, 60);
+	CHECK(take(&b, &a, 1000) == FLOOD, "the ring does not work any more");
+	no_faults();
+}
+
+/* ---- a sender that dies ---- */
+
+#define RATE	4000000ULL /* a full frame takes 3 ms */
+#define K	16
+#define HAND	4 /* frames that it dies with */
+#define HAND_BYTES (HAND * 1514u)
+
+static struct bl_rsv_pair promised(unsigned int in, unsigned int out)
+{
+	int fd = rack_map(0, BL_MAP_RSV_PAIRS), cfd = rack_map(0, BL_MAP_RSV_CFG);
+	struct bl_rsv_cfg cfg;
+	struct bl_rsv_pair p;
+	uint32_t zero = 0, key;
+
+	CHECK(!bpf_map_lookup_elem(cfd, &zero, &cfg), "%s", strerror(errno));
+	key = in << cfg.pair_shift | out;
+	CHECK(!bpf_map_lookup_elem(fd, &key, &p), "%s", strerror(errno));
+	close(fd);
+	close(cfd);
+	return p;
+}
+
+static void books(struct bl_rsv *all)
+{
+	unsigned int i, o, ports = rack.lab.spec.hosts;
+	int fd = rack_map(0, BL_MAP_RSV);
+	uint32_t zero = 0;
+
+	CHECK(!bpf_map_lookup_elem(fd, &zero, all), "%s", strerror(errno));
+	close(fd);
+	for (i = 0; i < ports; i++) {
+		uint64_t ins = 0;
+
+		for (o = 0; o < ports; o++)
+			ins += promised(i, o).bytes;
+		CHECK(all->port[i].in.bytes == ins, "port %u: %llu promised, %llu in its pairs", i, (unsigned long long)all->port[i].in.bytes, (unsigned long long)ins);
+		CHECK(all->port[i].granted == all->port[i].used + all->port[i].lapsed + all->port[i].released + ins, "port %u: the books do not balance", i);
+	}
+}
+
+/* a burst takes 48 ms: nobody is taken for dead sooner */
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (n->kind == LAB_HOST)
+		cfg->admission.coming_us = 60000;
+}
+
+/*
+ * h2 is promised 16 frames to h3, which take 48 ms. h1 has 4 frames for h3, and gets its grant at once: some 40 ms from now. It dies before. Its daemon ends; the programs stay, as
+ * after a SIGKILL, and nothing is sent any more. h3 was told by the copy of the grant, and gives back what does not come.
+ */
+RACK_TEST(sender__dies_with_a_grant)
+{
+	static struct bl_rsv all;
+	struct station a, b, c;
+	uint32_t i, came = 0;
+	uint64_t end;
+	int64_t n;
+
+	rack.tweak = patient;
+	open_rack(3, BL_POLICY_PL2, RATE, K, 50000);
+	rack_settle();
+	a = station(0);
+	b = station(1);
+	c = station(2);
+	for (i = 0; i < K; i++)
+		give(&b, &c, i, LEN_MAX);
+	rack_serve(3);
+	CHECK(promised(1, 2).bytes, "h2 was promised nothing");
+	for (i = 0; i < HAND; i++)
+		give(&a, &c, 1000 + i, LEN_MAX);
+	for (end = t_mono() + 1000000000ULL; !promised(0, 2).bytes;)
+		CHECK(t_mono() < end, "h1 was promised nothing");
+	rack_close_node(rack_host(0));
+	CHECK(promised(0, 2).bytes == HAND_BYTES, "%u bytes are promised, it should die with %u; was it that slow?", promised(0, 2).bytes, HAND_BYTES);
+	/* the others go on meanwhile */
+	while ((n = take(&c, &b, 500)) >= 0)
+		CHECK(n == came++, "frame %" PRId64 " of h2", n);
+	CHECK(came == K, "%u frames of h2 came", came);
+	for (end = t_mono() + 1000000000ULL; promised(0, 2).bytes;) {
+		CHECK(t_mono() < end, "what a dead sender was promised is not given back");
+		rack_serve(5);
+	}
+	books(&all);
+	CHECK(all.port[0].released == HAND_BYTES && !all.port[0].lapsed && !all.port[0].used, "h1: %llu released, %llu lapsed, %llu used",
+	      (unsigned long long)all.port[0].released, (unsigned long long)all.port[0].lapsed, (unsigned long long)all.port[0].used);
+	CHECK(rack_count(0, BL_R_RELEASED) == 1 && !rack_count(0, BL_R_RELEASE_BAD), "%llu releases", (unsigned long long)rack_count(0, BL_R_RELEASED));
+	CHECK(all.port[1].used == (uint64_t)K * LEN_MAX, "h2 used %llu", (unsigned long long)all.port[1].used);
+	/* it comes back: what it had in hand may be lost, what it sends from now on may not */
+	rack_open_node(rack_host(0));
+	rack_serve(200);
+	for (i = 0; i < HAND; i++)
+		give(&a, &c, 2000 + i, LEN_MAX);
+	for (i = 2000; i < 2000 + HAND;) {
+		n = take(&c, &a, 2000);
+		CHECK(n == i || (i == 2000 && n >= 1000 && n < 1000 + HAND), "frame %" PRId64 " came, %u is next", n, i);
+		i += n >= 2000;
+	}
+	books(&all);
+	no_faults();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames__60_to_1514),
+		cmocka_unit_test(frames__60_to_1514_reserved),
+		cmocka_unit_test(ring__full),
+		cmocka_unit_test(sender__dies_with_a_grant),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
