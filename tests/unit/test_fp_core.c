@@ -119,7 +119,7 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	static const uint32_t at[] = { 700, 3, 64, 5, 63, 4, 128 }; /* as they come, not in order */
 	static const struct {
 		uint32_t oldest, next, missed;
-	} t[] = { { 0, 3, 0 }, { 3, 3, 0 }, { 4, 4, 1 }, { 5, 5, 2 }, { 6, 63, 3 }, { 64, 64, 4 }, { 65, 128, 5 }, { 192, 700, 6 }, { 700, 700, 6 }, { 701, 0, 7 } };
+	} t[] = { { 0, 3, 0 }, { 3, 3, 0 }, { 4, 4, 1 }, { 5, 5, 2 }, { 6, 63, 3 }, { 63, 63, 3 }, { 64, 64, 4 }, { 65, 128, 5 }, { 192, 700, 6 }, { 700, 700, 6 }, { 701, 0, 7 } };
 	size_t i;
 
 	(void)state;
@@ -131,6 +131,10 @@ static void bl_fp_next__lowest_and_missed(void **state)
 		assert_int_equal(d.missed, t[i].missed);
 	}
 	assert_int_equal(bl_fp_given(&d), 0);
+	for (i = 0; i < ARRAY_SIZE(at); i++)
+		assert_int_equal(bl_fp_give(&d, s + at[i], 0, s, &lapsed), 0);
+	assert_int_equal(bl_fp_next(&d, s + 129), s + 700); /* six at once, four of them in one word */
+	assert_int_equal(d.missed, 13);
 }
 
 static struct bl_fp_turn step(struct bl_fp_dest *d, uint64_t now)
@@ -199,6 +203,7 @@ static void bl_fp_step__late(void **state)
 	assert_int_equal(t.next_ns, begin(s + 500));
 	t = step(&d, begin(s + 500) + LATE);
 	assert_int_equal(t.what, BL_FP_FRAME);
+	assert_int_equal(t.due_ns, begin(s + 500)); /* what lateness is counted from */
 	bl_fp_took(&d, 100);
 	/* what is left of a slot is over when the slot is, and as late as the slot may be */
 	t = step(&d, begin(s + 501) + LATE);
