@@ -655,6 +655,63 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 	end(0);
 }
 
+/* build/tests/net/test_arbiter: the command is build/barline */
+static void command(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	int up;
+
+	CHECK(n > 0, "%s", strerror(errno));
+	path[n] = 0;
+	for (up = 0; up < 3; up++)
+		*strrchr(path, '/') = 0;
+	strncat(path, "/barline", size - strlen(path) - 1);
+}
+
+RACK_TEST(cli__run_and_show)
+{
+	char barline[256], file[] = "/tmp/barline-arbiter-XXXXXX", show[300], text[INET6_ADDRSTRLEN];
+	struct bl_arb_cfg c;
+	json_t *v, *one;
+	uint32_t i;
+	int fd, st;
+	pid_t pid;
+	FILE *f;
+
+	open_world(false);
+	c = config(0);
+	w.target = sa_of(&c.listen[0], BL_FCP_PORT, &w.target_len);
+	command(barline, sizeof(barline));
+	fd = mkstemp(file);
+	f = fdopen(fd, "w");
+	CHECK(f, "%s", strerror(errno));
+	fprintf(f, "arbiters: [%s]\nsecret: \"00000000000012340000000000000000\"\npolicy: fair\nrtt_us: 2000\nlead_us: 1000\ndead_us: 20000\nendpoints:\n",
+		bl_fp_addr_text((uint8_t *)&c.listen[0], text));
+	for (i = 0; i < HOSTS; i++)
+		fprintf(f, "  - { name: h%u, addr: %s }\n", i, bl_fp_addr_text((uint8_t *)&w.ep[i].addr, text));
+	fclose(f);
+	pid = fork();
+	CHECK(pid >= 0, "%s", strerror(errno));
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(barline, barline, "arbiter", "run", file, NULL);
+		_exit(127);
+	}
+	wants(100);
+	hosts_until_quiet();
+	snprintf(show, sizeof(show), "%s -j arbiter show", barline);
+	f = popen(show, "r");
+	v = f ? json_loadf(f, 0, NULL) : NULL;
+	CHECK(f && !pclose(f) && v, "%s", show);
+	one = json_array_get(json_object_get(v, "arbiters"), 0);
+	CHECK(!strcmp(json_string_value(json_object_get(one, "state")), "primary") && !strcmp(json_string_value(json_object_get(one, "policy")), "fair"), "state");
+	CHECK(json_integer_value(json_object_get(one, "granted")) > 0 && json_array_size(json_object_get(one, "endpoints")) == HOSTS, "granted");
+	json_decref(v);
+	CHECK(!kill(pid, SIGTERM) && waitpid(pid, &st, 0) == pid && WIFEXITED(st) && !WEXITSTATUS(st), "its end: %#x", st);
+	CHECK(system(show) == 256, "nobody is left to show"); /* exit status 1 */
+	unlink(file);
+}
+
 static void failover(bool v6)
 {
 	struct bl_arb_total old, now;
@@ -821,6 +878,7 @@ int main(void)
 		cmocka_unit_test(real__three_threads_with_paths),
 		cmocka_unit_test(real__begins_anew_under_loss),
 		cmocka_unit_test(door__tells_and_takes_dead_paths),
+		cmocka_unit_test(cli__run_and_show),
 		cmocka_unit_test(failover__ipv4_group),
 		cmocka_unit_test(failover__ipv6_group),
 		cmocka_unit_test(election__three_start_at_once),

@@ -237,6 +237,29 @@ static void fastpass__file(void **state)
 	bl_fp_free(&f);
 }
 
+/* The example, wherever make runs: beside the binary's folder, build/tests/prog. */
+static void fastpass__example(void **state)
+{
+	char exe[256], file[320];
+	struct bl_fp_file f;
+	struct bl_err err;
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	int up;
+
+	assert_true(n > 0);
+	exe[n] = 0;
+	for (up = 0; up < 4; up++)
+		*strrchr(exe, '/') = 0;
+	snprintf(file, sizeof(file), "%s/docs/example-fastpass.yaml", exe);
+	if (bl_fp_load(&f, file, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(f.npeers, 4);
+	assert_int_equal(f.narbiters, 2);
+	assert_true(f.routed);
+	assert_int_equal(f.peer[3].napps, 2);
+	bl_fp_free(&f);
+}
+
 static void fastpass__refused(void **state)
 {
 	static const struct {
@@ -260,6 +283,8 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
 		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
+		{ "arbiters: [10.0.0.8]\nrouted: true\n" PEERS, 4, "needs apps" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, apps: [there] }\n", 3, "there is no IP address" },
 	};
 	struct bl_fp_file f;
 	struct bl_err err;
@@ -281,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fastpass__file),
+		cmocka_unit_test(fastpass__example),
 		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(no_ahead__said_or_not),
 		cmocka_unit_test(admission__host),
