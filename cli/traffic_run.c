@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../maps/fp_abi.h"
 #include "cmd.h"
 #include "traffic.h"
 
@@ -47,6 +48,8 @@ struct run {
 	struct traffic_look *look;
 	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX], memcached, asker;
 	uint64_t begun_ns;
+	struct bl_node_ref *refs;
+	int nrefs;
 };
 
 static void nap(unsigned int us)
@@ -262,8 +265,30 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds)
 	return spawn(&r->client[i], f->from, argv);
 }
 
-/* datagrams that programs received where process @pid lives */
-static long long udp_received(pid_t pid)
+/* FCP packets that the daemon of host @i received: datagrams as well, and nobody's data */
+static long long fcp_received(struct run *r, unsigned int i)
+{
+	struct bl_fp_page page;
+	struct bl_err err;
+	char name[16];
+	int k;
+
+	if (r->lab->spec.admission.policy != BL_POLICY_FASTPASS || !r->lab->spec.admission.on)
+		return 0;
+	if (!r->refs) {
+		r->nrefs = bl_nodes_find(&r->refs, 0, &err);
+		if (r->nrefs < 0)
+			r->nrefs = 0;
+	}
+	snprintf(name, sizeof(name), "h%u", i + 1);
+	for (k = 0; k < r->nrefs; k++)
+		if (!strcmp(r->refs[k].meta.name, name) && !node_value(&r->refs[k], BL_MAP_FP_PAGE, 0, &page, sizeof(page)))
+			return (long long)page.rx;
+	return 0;
+}
+
+/* datagrams that programs received where process @pid of host @i lives */
+static long long udp_received(struct run *r, unsigned int i, pid_t pid)
 {
 	char path[64], line[512];
 	long long n = 0;
@@ -276,7 +301,7 @@ static long long udp_received(pid_t pid)
 			break;
 	if (f)
 		fclose(f);
-	return n;
+	return n - fcp_received(r, i);
 }
 
 /*
@@ -287,7 +312,7 @@ static void hold_back(struct run *r, unsigned int i, long long before)
 {
 	uint64_t until = mono_ns() + HELLO_NS;
 
-	while (udp_received(r->server[i].pid) < before + 3) {
+	while (udp_received(r, r->c->flow[i].to, r->server[i].pid) < before + 3) {
 		reap(&r->client[i]);
 		if (!r->client[i].pid || mono_ns() > until)
 			return;
@@ -297,15 +322,15 @@ static void hold_back(struct run *r, unsigned int i, long long before)
 }
 
 /* the same, once what stopped senders have left in queues has come: it must not be taken for the next one's */
-static long long udp_quiet(pid_t pid)
+static long long udp_quiet(struct run *r, unsigned int i, pid_t pid)
 {
 	uint64_t until = mono_ns() + DRAINED_NS;
-	long long n = udp_received(pid), last;
+	long long n = udp_received(r, i, pid), last;
 
 	do {
 		last = n;
 		nap(QUIET_US);
-		n = udp_received(pid);
+		n = udp_received(r, i, pid);
 	} while (n != last && mono_ns() < until);
 	return n;
 }
@@ -315,7 +340,7 @@ static int start_clients(struct run *r, unsigned int seconds)
 	unsigned int i;
 
 	for (i = 0; i < r->c->nflows; i++) {
-		long long before = r->c->udp ? udp_quiet(r->server[i].pid) : 0;
+		long long before = r->c->udp ? udp_quiet(r, r->c->flow[i].to, r->server[i].pid) : 0;
 
 		if (r->p->kind == TRAFFIC_SHUFFLE && i && i % r->lab->spec.hosts == 0)
 			nap(STAGGER_US);
@@ -571,6 +596,7 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	out_progress_end();
 	traffic_look_end(r->look, c);
 	c->done = !err;
+	free(r->refs);
 	free(r);
 	return err;
 }
