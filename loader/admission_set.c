@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "../bpf/queue_core.h"
 #include "admission_priv.h"
 
 /* One line of what `barline admission set` says. */
@@ -76,6 +78,27 @@ static int read_one(const struct bl_node_ref *ref, const char *map, void *value,
 	return rc;
 }
 
+/* What is held was held by another policy's rules: the pacer shall look at it now, and not only when the next frame comes. */
+static void look_again(const struct bl_node_ref *ref)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (sizeof(struct bl_due) + page - 1) / page * page;
+	struct bl_due *due;
+	struct bl_err err;
+	uint32_t n;
+	int fd;
+
+	fd = bl_map_open(ref, BL_MAP_HOLD_DUE, sizeof(*due), true, &err);
+	if (fd < 0)
+		return; /* a node of a build before: the next frame does it */
+	due = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (due == MAP_FAILED)
+		return;
+	for (n = 1; n < BL_DESTS && n <= BL_READ_ONCE(due->given); n++)
+		bl_due_lower(due, n, bl_mono_ns()); /* a pacer that sleeps looks 100 ms later at the latest */
+	munmap(due, size);
+}
+
 /*
  * Values of an array map are copied without a lock: a program that reads in this moment may see some fields old and some new, for one frame.
  */
@@ -136,6 +159,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 	close(fd);
 	if (rc)
 		return rc;
+	if (old.policy != now.policy)
+		look_again(ref);
 	if (old.policy != now.policy)
 		say(said, size, "policy", bl_policy_name(old.policy), bl_policy_name(now.policy));
 	say_rate(said, size, old.link.ns_q20, now.link.ns_q20);

@@ -376,6 +376,38 @@ RACK_TEST(leaf_spine__by_the_path_that_was_given)
 	arbiter_end(0);
 }
 
+RACK_TEST(policy__changed_sends_what_is_held)
+{
+	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_node_ref *refs;
+	char said[512];
+	struct bl_err err;
+	int n, i;
+
+	open_rack(3, 1);
+	send_some(1, 50);
+	send_some(2, 50);
+	rack_serve(200);
+	collect();
+	CHECK(!w.got[1] && !w.got[2], "a frame left without a slot");
+	set.policy = BL_POLICY_NONE;
+	n = bl_nodes_find(&refs, 0, &err);
+	for (i = 0; i < n; i++)
+		if (refs[i].role == BL_ROLE_HOST)
+			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err) && strstr(said, "fastpass -> none"), "%s", said);
+	wait_all();
+	/* and back, with frames that were never counted */
+	set.policy = BL_POLICY_FASTPASS;
+	arbiter_begin(0);
+	for (i = 0; i < n; i++)
+		if (refs[i].role == BL_ROLE_HOST)
+			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s", err.text);
+	free(refs);
+	traffic(100);
+	wait_all();
+	arbiter_end(0);
+}
+
 RACK_TEST(endpoint__outside_needs_no_arbiter)
 {
 	w.stranger = true;
@@ -393,6 +425,7 @@ int main(void)
 		cmocka_unit_test(arbiter__another_takes_over),
 		cmocka_unit_test(daemon__exchanged_with_frames_held),
 		cmocka_unit_test(leaf_spine__by_the_path_that_was_given),
+		cmocka_unit_test(policy__changed_sends_what_is_held),
 		cmocka_unit_test(endpoint__outside_needs_no_arbiter),
 	};
 
