@@ -187,7 +187,7 @@ static void rsv__joint_and_bitmap(void **state)
 
 	(void)state;
 	for (k = BL_ALLOC_JOINT; k < BL_ALLOC_COUNT; k++) {
-		__u64 t0, t1, after;
+		__u64 t0, t1, behind;
 
 		rsv_setup(state);
 		rc.allocator = k;
@@ -202,8 +202,8 @@ static void rsv__joint_and_bitmap(void **state)
 		answered(3, &b, 0, BL_R_RSV_GRANTED, &in, &out);
 		assert_int_equal(in, out);
 		/* joint: what is promised and did not come by its time takes the output's time from now on */
-		after = k == BL_ALLOC_JOINT ? mono_now() : pair_of(0, 1)->in_ns;
-		assert_true(pair_of(3, 1)->in_ns >= pair_of(0, 1)->in_ns + 1600 * SLOT && pair_of(3, 1)->in_ns <= after + 1600 * SLOT);
+		behind = k == BL_ALLOC_JOINT ? mono_now() : pair_of(0, 1)->in_ns;
+		assert_true(pair_of(3, 1)->in_ns >= pair_of(0, 1)->in_ns + 1600 * SLOT && pair_of(3, 1)->in_ns <= behind + 1600 * SLOT);
 		assert_true(in <= 1700 * SLOT && (k == BL_ALLOC_JOINT || in > 1500 * SLOT));
 		if (k == BL_ALLOC_JOINT)
 			assert_int_equal(all.port[3].in.free_ns, all.port[1].out.free_ns);
