@@ -45,7 +45,7 @@ BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 
 /* ---- the bitmap ---- */
 
-#define BL_RSV_CUSHION (3 * BL_RSV_SLOT_BYTES) /* so much may be in a port's queue: a burst that is some microseconds late costs the port no time then */
+#define BL_RSV_BEHIND (2 * BL_RSV_SLOT_BYTES) /* so much is in a port's queue although it keeps its promises: two bursts overlap by a frame, and a beacon comes between */
 
 #define BL_RSV_STEPS 5
 _Static_assert(BL_RSV_RUN_MAX == 1 << BL_RSV_STEPS, "each step doubles the runs");
@@ -235,7 +235,7 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq,
 			int early, __u32 queued, __u64 now, struct bl_rsv_grant *g)
 {
-	__u64 start = 0, wait, slot_ns = 0, slot = 0, base, late = queued > BL_RSV_CUSHION ? queued - BL_RSV_CUSHION : 0, due = out->out.bytes + late;
+	__u64 start = 0, wait, slot_ns = 0, slot = 0, base, due = out->out.bytes + queued;
 	__u32 n = 0;
 
 	if (pair->valid && pair->seq == seq && pair->asked == bytes && now <= pair->lapse_ns) {
@@ -267,7 +267,7 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 		}
 		slot = (now + slot_ns - 1) / slot_ns;
 		base = bl_rsv_base(&out->out, bl_rsv_base(&in->in, slot >> 6));
-		slot = bl_max64(slot + (late ? bl_rsv_slots((__u32)bl_min64(due, BL_RSV_PAIR_MAX >> 8)) : 0), base << 6);
+		slot = bl_max64(slot + bl_rsv_slots(queued > BL_RSV_BEHIND ? (__u32)bl_min64(due, BL_RSV_PAIR_MAX >> 8) : queued), base << 6);
 		bl_rsv_slide(&in->in, base);
 		bl_rsv_slide(&out->out, base);
 		slot = bl_rsv_run(&in->in, &out->out, base, slot, n);
