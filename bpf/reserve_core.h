@@ -43,6 +43,14 @@ BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 	return (__u32)(((__u64)bytes + BL_RSV_SLOT_BYTES - 1) * 2836835 >> 32);
 }
 
+/** bl_rsv_slot_at - first slot of the bitmap that begins at @now or later; 0 with another allocator. Apart, so that the division is done before the lock is taken. */
+BL_CORE __u64 bl_rsv_slot_at(const struct bl_rsv_cfg *cfg, __u64 now)
+{
+	__u64 slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES);
+
+	return cfg->allocator == BL_ALLOC_BITMAP && slot_ns ? (now + slot_ns - 1) / slot_ns : 0;
+}
+
 /* ---- the bitmap ---- */
 
 #define BL_RSV_BEHIND (2 * BL_RSV_SLOT_BYTES) /* so much is in a port's queue although it keeps its promises: two bursts overlap by a frame, and a beacon comes between */
@@ -60,10 +68,13 @@ BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
 		return;
 	if (d > BL_RSV_WORDS)
 		d = BL_RSV_WORDS;
+	s->bits[from & (BL_RSV_WORDS - 1)] = 0; /* on a busy port it is this one alone */
+	s->base = base;
+	if (d == 1)
+		return;
 	BL_OPAQUE(words);
 	for (i = 0; i < words; i++)
 		s->bits[(from + i) & (BL_RSV_WORDS - 1)] &= ~bl_mask_below(i, d);
-	s->base = base;
 }
 
 /* Two CPUs read the clock and then take the lock, maybe in the other order: one that is a word behind keeps to the window that is there. Further back: another slot time, a new window. */
@@ -222,7 +233,7 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 }
 
 /**
- * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: bytes that wait in the output's queue.
+ * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: bytes that wait in the output's queue. @slot: bl_rsv_slot_at().
  *
  * The waits are those before this promise is counted, as in the paper. What is too far away changes nothing.
  *
@@ -233,9 +244,9 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
  * 24 frames stayed in it.
  */
 BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq,
-			int early, __u32 queued, __u64 now, struct bl_rsv_grant *g)
+			int early, __u32 queued, __u64 now, __u64 slot, struct bl_rsv_grant *g)
 {
-	__u64 start = 0, wait, slot_ns = 0, slot = 0, base, due = out->out.bytes + queued;
+	__u64 start = 0, wait, slot_ns = 0, base, due = out->out.bytes + queued;
 	__u32 n = 0;
 
 	if (pair->valid && pair->seq == seq && pair->asked == bytes && now <= pair->lapse_ns) {
@@ -261,11 +272,10 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 	case BL_ALLOC_BITMAP:
 		slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES);
 		n = bl_rsv_slots(bytes);
-		if (!slot_ns || n > BL_RSV_RUN_MAX) {
+		if (!slot || n > BL_RSV_RUN_MAX) {
 			in->refused++;
 			return;
 		}
-		slot = (now + slot_ns - 1) / slot_ns;
 		base = bl_rsv_base(&out->out, bl_rsv_base(&in->in, slot >> 6));
 		slot = bl_max64(slot + bl_rsv_slots(queued > BL_RSV_BEHIND ? (__u32)bl_min64(due, BL_RSV_PAIR_MAX >> 8) : queued), base << 6);
 		bl_rsv_slide(&in->in, base);

@@ -34,10 +34,9 @@ static __always_inline struct bl_rsv_pair *bl_rsv_pair_at(const struct bl_rsv_cf
 }
 
 static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, __u32 out, int in, __u32 bytes,
-						       __u32 seq)
+						       __u32 seq, __u64 now)
 {
 	struct bl_rsv_pair *pair;
-	__u64 now = bpf_ktime_get_ns();
 	enum bl_reason why;
 
 	if (in < 0 || (__u32)in == out)
@@ -55,13 +54,13 @@ static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg 
 
 /* The promise itself: own pair and another one of this output are looked at for promises that are over, then the allocator decides. Returns bytes that lapsed. @metered: the output is. */
 static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, struct bl_rsv_pair *pair, __u32 in, __u32 out, __u32 nports,
-					   __u32 bytes, __u32 seq, int early, int metered, struct bl_rsv_grant *g)
+					   __u32 bytes, __u32 seq, int early, int metered, __u64 now, struct bl_rsv_grant *g)
 {
 	/* The cursor is read without the lock: two CPUs may look at the same pair, and then the next RSV goes on from there. */
 	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), lapsed, queued = 0, key;
 	const struct bl_queue *data;
+	__u64 slot = bl_rsv_slot_at(cfg, now);
 	struct bl_rsv_pair *p;
-	__u64 now;
 
 	i = i < nports ? i : 0;
 	p = bl_rsv_pair_at(cfg, i, out);
@@ -77,16 +76,14 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 		queued = data ? BL_READ_ONCE(data->bytes) : 0;
 	}
 	/*
-	 * The processor reads its clock when all loads before are done, and the lock holds back those after it: what is far away in the cache is asked for here, at once, and not in turn.
-	 * The values are not used.
+	 * Taking a lock holds back the loads after it: what is far away in the cache is asked for here, at once, and not in turn. The values are not used.
 	 */
 	(void)BL_READ_ONCE(p->lapse_ns);
 	(void)BL_READ_ONCE(pair->lapse_ns);
-	now = bpf_ktime_get_ns();
 	bpf_spin_lock(&rsv->lock);
 	rsv->port[out].sweep = i + 1;
 	lapsed = bl_rsv_renew(&rsv->port[in], &rsv->port[out], pair, &rsv->port[i], p, bytes, seq, now);
-	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, queued, now, g);
+	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, queued, now, slot, g);
 	bpf_spin_unlock(&rsv->lock);
 	return lapsed;
 }
@@ -110,6 +107,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 	struct ethhdr *eth;
 	struct bl_hdr *h;
 	int found, metered = 0;
+	__u64 now;
 
 	if (off > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
@@ -120,6 +118,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return BL_R_SHORT;
 	if (op != BL_OP_RSV && op != BL_OP_RELEASE)
 		return BL_R_BAD_OPCODE;
+	now = bpf_ktime_get_ns(); /* here, since the processor waits for all that was begun before, and begins nothing behind it, as it reads its clock */
 	cfg = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	all = bpf_map_lookup_elem(&rsv, &zero);
 	sw = bpf_map_lookup_elem(&sw_cfg, &zero);
@@ -127,7 +126,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return BL_R_RSV_OFF;
 	found = sw->forward == BL_FWD_L2 ? bl_fdb_port(body->mac) : -1;
 	if (op == BL_OP_RELEASE)
-		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes), seq);
+		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes), seq, now);
 	out = key = (__u32)found;
 	to = bpf_map_lookup_elem(&sw_ports, &key);
 	if (to && out != in && out < sw->nports && in < sw->nports) {
@@ -135,7 +134,7 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		pair = bl_rsv_pair_at(cfg, in, out);
 		if (pair)
 			lapsed = bl_rsv_promise(cfg, all, pair, in & (BL_SW_PORTS_MAX - 1), out & (BL_SW_PORTS_MAX - 1), sw->nports, BL_HALVES(body, bytes),
-						seq, body->flags & BL_RSV_EARLY, metered, &g);
+						seq, body->flags & BL_RSV_EARLY, metered, now, &g);
 	}
 	if (lapsed)
 		bl_count(out, BL_R_RSV_LAPSED);

@@ -30,7 +30,7 @@ static void fresh(enum bl_allocator a)
 
 static __u32 ask_early(__u32 in, __u32 out, __u32 bytes, __u32 seq, int early, __u64 now)
 {
-	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now, &g);
+	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now, bl_rsv_slot_at(&cfg, now), &g);
 	return g.reason;
 }
 
