@@ -30,7 +30,7 @@ static void fresh(enum bl_allocator a)
 
 static __u32 ask_early(__u32 in, __u32 out, __u32 bytes, __u32 seq, int early, __u64 now)
 {
-	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now, &g);
+	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now, bl_rsv_slot_at(&cfg, now), &g);
 	return g.reason;
 }
 
@@ -50,14 +50,22 @@ static enum bl_reason release(__u32 in, __u32 out, __u32 bytes, __u64 now)
 	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, pair[in][out].seq, now);
 }
 
+/* an RSV that looks at no other pair */
 static __u32 renew(__u32 in, __u32 out, __u32 bytes, __u32 seq, __u64 now)
 {
-	return bl_rsv_renew(&port[in], &port[out], &pair[in][out], bytes, seq, now);
+	struct bl_rsv_port nobody = { 0 };
+	struct bl_rsv_pair none = { 0 };
+
+	return bl_rsv_renew(&port[in], &port[out], &pair[in][out], &nobody, &none, bytes, seq, now);
 }
 
+/* an RSV of somebody who was promised nothing looks at a pair */
 static __u32 lapse(__u32 in, __u32 out, __u64 now)
 {
-	return bl_rsv_lapse(&port[in], &port[out], &pair[in][out], now);
+	struct bl_rsv_port nobody = { 0 };
+	struct bl_rsv_pair none = { 0 };
+
+	return bl_rsv_renew(&nobody, &port[out], &none, &port[in], &pair[in][out], 0, 0, now);
 }
 
 static void granted(__u64 in_wait, __u64 out_wait, __u32 flags)
@@ -751,20 +759,20 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 		if (what < 40) {
 			__u64 in_wait = 0, out_wait = 0, slot = 0, end;
 			int early = rnd_below(&r, 4) == 0;
-			__u32 n, own, reason, was = p->bytes, j;
+			__u32 n, reason, was = p->bytes, j, from = port[out].sweep;
 			bool fits = true;
 			__u64 due;
 
 			queued = rnd_below(&r, 3) ? 0 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1514);
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1514);
 			n = (bytes + 1513) / 1514;
-			own = renew(in, out, bytes, h->seq + 1, now);
-			assert_int_equal(own, was); /* what is left of the burst before will not come */
-			lapsed += own;
-			for (j = 0; j < 2; j++) { /* as the switch does */
-				lapsed += lapse(port[out].sweep, out, now);
-				port[out].sweep = (port[out].sweep + 1) % NPORTS;
-			}
+			/* What is left of the burst before will not come; and the pair whose turn it is, which may be the same, is over or not. */
+			if (from != in && now > pair[from][out].lapse_ns)
+				was += pair[from][out].bytes;
+			assert_int_equal(bl_rsv_renew(&port[in], &port[out], p, &port[from], &pair[from][out], bytes, h->seq + 1, now), was);
+			assert_int_equal(p->bytes, 0);
+			lapsed += was;
+			port[out].sweep = (from + 1) % NPORTS; /* as the switch does */
 			for (j = 0, due = queued; j < NPORTS; j++)
 				due += pair[j][out].bytes;
 			switch (cfg.allocator) {
