@@ -98,6 +98,7 @@ static void bl_beat_serve__data_stands_for_it(void **state)
 static void bl_beat_serve__never_twice(void **state)
 {
 	struct bl_beat b = { .interval_ns = INTERVAL };
+	struct rnd r = rnd_seeded("never_twice");
 	uint64_t now = 123456789, last = 0, served = 0, ticks = 0;
 	int i;
 
@@ -111,7 +112,7 @@ static void bl_beat_serve__never_twice(void **state)
 		ticks += tick != last;
 		last = tick;
 		assert_int_equal(b.next_ns, (tick + 1) * INTERVAL + 77 + 100);
-		now += unit_below(i % 100 ? 2000 : 5 * INTERVAL);
+		now += rnd_below(&r, i % 100 ? 2000 : 5 * INTERVAL);
 	}
 	assert_true(served > 10000 && served == ticks);
 }
