@@ -297,7 +297,8 @@ BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_g
 /** bl_pl2_announce - the copy of a GRT: a burst of @bytes will come. Returns when it should be there, or 0: nobody waits for it. */
 BL_CORE __u64 bl_pl2_announce(struct bl_pl2_coming *c, const struct bl_hold_cfg *cfg, const struct bl_pl2_grt *g, __u64 now)
 {
-	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) + cfg->coming_ns, was = BL_READ_ONCE(c->by_ns);
+	/* its first byte's time, what it takes at the rate of a link, and some more */
+	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) + ((__u64)g->bytes * cfg->link.ns_q20 >> 20) + cfg->coming_ns, was = BL_READ_ONCE(c->by_ns);
 
 	if (!cfg->coming_ns || !g->bytes)
 		return 0;

@@ -63,7 +63,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 	if (!r.cfg || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
 		return BL_R_NOT_OURS;
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
-	early = rsv_on && rsv_on->on ? eth->h_source[0] & BL_EARLY_MAC0 : 0;
+	/* bl0's address never has the bit; addresses from outside are anybody's, and half of all vendors' have it */
+	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
 	l2 = r.cfg->forward == BL_FWD_L2;
 	why = l2 ? route_l2(&r, eth) : plain_l3(ctx, &r, &l);
 	if (why != BL_R_NONE)
@@ -74,7 +75,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in)
 	if (l2 && len > to->mtu + sizeof(*eth) + 4)
 		return BL_R_TOO_BIG;
 	if (!bl_look_control(&l)) {
-		why = bl_rsv_on_data(in, r.out, len, !!early);
+		why = bl_rsv_on_data(in, r.out, len, early);
 		if (why != BL_R_NONE)
 			return why;
 		if (early && l2)

@@ -212,6 +212,15 @@ static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, 
 	return res & BL_RSV_ANSWER ? XDP_REDIRECT : XDP_DROP;
 }
 
+/** bl_rsv_outside - port @in leads out of the rack. */
+static __always_inline int bl_rsv_outside(__u32 in)
+{
+	__u32 zero = 0;
+	const struct bl_rsv *all = bpf_map_lookup_elem(&rsv, &zero);
+
+	return all && all->port[in & (BL_SW_PORTS_MAX - 1)].outside;
+}
+
 /**
  * bl_rsv_on_data - a frame of @len bytes that is subject to admission goes from port @in to port @out. @early: its source address says that it is unsolicited.
  * Returns BL_R_NONE, or the reason to drop it. Control traffic (ARP, ND, link frames, ordered frames) is never asked about.

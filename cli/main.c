@@ -115,14 +115,60 @@ static error_t parse_words(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* ---- wrong usage, as JSON where that is asked for ---- */
+
+static struct {
+	FILE *stderr_was; /* NULL: nothing is caught */
+	char *text;
+	size_t size;
+} usage;
+
+/* At exit too: argp ends the process. Its first line is "barline show nodes: unrecognized option '--x'", the rest says where help is. */
+static void usage_end(void)
+{
+	const char *what;
+
+	if (!usage.stderr_was)
+		return;
+	fclose(stderr);
+	stderr = usage.stderr_was;
+	usage.stderr_was = NULL;
+	what = strstr(usage.text, ": ");
+	if (cli.json && what) {
+		usage.text[strcspn(usage.text, "\n")] = '\0';
+		cli_usage("%s", what + 2);
+	} else {
+		fwrite(usage.text, 1, usage.size, stderr);
+	}
+	free(usage.text);
+	usage.text = NULL;
+}
+
+/* argp_parse(), which writes to what stderr is when it begins (a variable, in glibc) */
+static void usage_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
+{
+	static bool first = true;
+	FILE *f = open_memstream(&usage.text, &usage.size);
+
+	if (first)
+		atexit(usage_end);
+	first = false;
+	if (f) {
+		usage.stderr_was = stderr;
+		stderr = f;
+	}
+	argp_parse(argp, argc, argv, flags, NULL, input);
+	usage_end();
+}
+
 /* options up to the next word; its index, or 0 if there is none */
 static int next_word(int argc, char **argv, const char *args_doc)
 {
 	const struct argp argp = { .parser = parse_words, .args_doc = args_doc, .children = cmd_globals, .help_filter = help_filter,
-				   .doc = "barline - a rack of Linux machines as one ordered, ordered bus\v" };
+				   .doc = "barline - a rack of Linux machines as one ordered bus\v" };
 	struct words w = { 0 };
 
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &w);
+	usage_parse(&argp, argc, argv, ARGP_IN_ORDER, &w);
 	return w.at;
 }
 
@@ -155,7 +201,7 @@ void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
 	struct bl_err err;
 	int old;
 
-	argp_parse(argp, argc, argv, 0, NULL, input);
+	usage_parse(argp, argc, argv, 0, input);
 	if (!cli.netns || entered)
 		return;
 	if (bl_netns_enter(cli.netns, &old, &err))
@@ -182,6 +228,8 @@ int main(int argc, char **argv)
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	at = next_word(argc, argv, "COMMAND [ARGUMENT...]");
+	if (!at && cli.json)
+		return cli_usage("which command? barline --help lists them");
 	if (!at) {
 		fputs("barline: which command?\n", stderr);
 		list(stderr, NULL);
@@ -202,6 +250,8 @@ int main(int argc, char **argv)
 	argv += at;
 	at = next_word(argc, argv, "COMMAND [ARGUMENT...]");
 	c = at ? find(group, argv[at]) : NULL;
+	if (!c && cli.json)
+		return cli_usage("%s what? barline --help lists the commands", group);
 	if (!c) {
 		fprintf(stderr, "barline: %s what? There are:\n", group);
 		list(stderr, group);

@@ -136,7 +136,7 @@ static int collect_holds(const struct bl_node_ref *ref, json_t *rows)
 			if (!row)
 				continue;
 			json_object_set_new(row, "dest", json_integer(dest));
-			json_object_set_new(row, "mac", dest ? json_string(mac_text(d.mac, mac, sizeof(mac))) : json_string("(never held)"));
+			json_object_set_new(row, "mac", dest ? json_string(mac_text(d.mac, mac, sizeof(mac))) : json_null());
 			json_object_set_new(row, "class", json_string(classes[class]));
 			json_array_append_new(rows, row);
 		}
@@ -174,6 +174,10 @@ static int collect_pacer(const struct bl_node_ref *ref, json_t *rows)
 			/* the page is read while it is written: the sum may be ahead of the turns */
 			p.turns ? json_real(100.0 * (double)(p.turns > busy ? p.turns - busy : 0) / (double)p.turns) : json_null(), "asleep", p.asleep != 0, "waiting",
 			json_boolean(p.next_ns != BL_DUE_NEVER && p.turns));
+	/* of the thread, which serves all nodes of its process */
+	json_object_set_new(row, "calls", json_integer((json_int_t)p.calls));
+	json_object_set_new(row, "sleeps", json_integer((json_int_t)p.sleeps));
+	json_object_set_new(row, "woken", json_integer(p.woken));
 	adm_quantiles(row, "late", "_ns", &p.late, BL_HIST_NS_SHIFT, 1);
 	json_array_append_new(rows, row);
 	return 0;

@@ -25,7 +25,7 @@
 #define RECENT_US    1000
 #define RETRY_US     2000
 #define COMING_US    10000
-#define LATE_US	     400 /* a host that has bursts for many destinations is late by some of them; less than lapse_us */
+#define LATE_US	     3000 /* a host that has bursts for many destinations is late by some of them; less than lapse_us */
 #define LAPSE_US     20000
 
 static const char *const policy_names[] = {

@@ -17,11 +17,13 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include "admission_priv.h"
 #include "nl.h"
 #include "node_priv.h"
 #include "pass.skel.h"
 
 #define MAC_MIX	      0xb1
+#define GATHER_MAX_NS 100000
 #define BL0_MTU	      1500 /* largest: what a slot takes, with one tag */
 
 /*
@@ -218,6 +220,23 @@ static int station(const char *nic, const uint8_t mac[6], bool on)
 	return rc;
 }
 
+/*
+ * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds one at a time, and every other one is acknowledged: each ACK with a
+ * reservation and a grant of its own, 2 % of the sender's link. The kernel waits for the next segment for a slot and a quarter; those with PSH, the last of a message, are not
+ * held up, nor is anything but TCP.
+ */
+static void gather(const struct bl_admission_cfg *a)
+{
+	uint64_t ns = bl_slot_ns(bl_rate_ns_q20(a->rate_bps)) * 5 / 4;
+	struct bl_iface i;
+	int rc = bl_iface_get(&i, a->bl0, NULL);
+
+	if (!rc)
+		rc = bl_napi_gather(&i, ns < GATHER_MAX_NS ? ns : GATHER_MAX_NS);
+	if (rc)
+		bl_log(BL_LOG_INFO, "%s: gro_flush_timeout cannot be set (%s): TCP will acknowledge every other segment", a->bl0, strerror(-rc));
+}
+
 /* Make or take over the pair, and turn admission on. The NIC's programs are attached already; n->att[0] is the NIC. */
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 {
@@ -248,6 +267,8 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 		rc = bl_iface_up(a->bl0d, err);
 	if (!rc)
 		rc = bl_iface_up(a->bl0, err);
+	if (!rc)
+		gather(a);
 	if (!rc)
 		rc = bl_admission_host_on(n, obj, mac, (uint32_t)nic->ifindex, bl0d, err);
 	if (rc && !there)

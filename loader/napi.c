@@ -57,28 +57,49 @@ static int read_file(int dir, const char *path, char *buf, size_t size)
 	return 0;
 }
 
-static int threaded_on(const struct bl_iface *i, struct bl_err *err)
+/* Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another network namespace. */
+static int set_attr(const struct bl_iface *i, const char *attr, const char *value)
 {
 	char path[128], text[32];
 	int sys, fd, rc = 0;
 
 	sys = sysfs_open();
 	if (sys < 0)
-		return bl_fail(err, errno, "cannot open sysfs: %s", strerror(errno));
+		return -errno;
 	snprintf(path, sizeof(path), "class/net/%s/ifindex", i->name);
 	if (read_file(sys, path, text, sizeof(text)) || atoi(text) != i->ifindex) {
 		close(sys);
-		return bl_fail(err, ENOENT, "sysfs does not show %s of this network namespace; run with CAP_SYS_ADMIN, or without threaded NAPI", i->name);
+		return -ENXIO;
 	}
-	snprintf(path, sizeof(path), "class/net/%s/threaded", i->name);
+	snprintf(path, sizeof(path), "class/net/%s/%s", i->name, attr);
 	fd = openat(sys, path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, "1", 1) != 1)
-		rc = bl_fail(err, errno, "cannot make the NAPI of %s threaded: %s; its driver may have none (thread_napi: false leaves it)", i->name,
-			     strerror(errno));
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		rc = -errno;
 	if (fd >= 0)
 		close(fd);
 	close(sys);
 	return rc;
+}
+
+static int threaded_on(const struct bl_iface *i, struct bl_err *err)
+{
+	int rc = set_attr(i, "threaded", "1");
+
+	if (rc == -ENXIO)
+		return bl_fail(err, ENOENT, "sysfs does not show %s of this network namespace; run with CAP_SYS_ADMIN, or without threaded NAPI", i->name);
+	if (rc)
+		return bl_fail(err, -rc, "cannot make the NAPI of %s threaded: %s; its driver may have none (thread_napi: false leaves it)", i->name, strerror(-rc));
+	return 0;
+}
+
+int bl_napi_gather(const struct bl_iface *i, uint64_t ns)
+{
+	char text[24];
+	int rc;
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)ns);
+	rc = set_attr(i, "gro_flush_timeout", text);
+	return rc ? rc : set_attr(i, "napi_defer_hard_irqs", ns ? "1" : "0");
 }
 
 static void attr_put(struct nlmsghdr *h, uint16_t type, const void *data, uint16_t len)

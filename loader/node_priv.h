@@ -187,6 +187,8 @@ void bl_detach_clsact(const char *ifname);
 
 /* napi.c */
 int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err);
+/** bl_napi_gather - segments of a TCP flow that come to @i less than @ns apart become one, and are acknowledged as one; 0: only those that come together. Returns 0 or -errno. */
+int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 
 /* sets.c */
 struct bl_sets {
