@@ -595,6 +595,7 @@ int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_
 	if (mac) {
 		memcpy(c.mac, mac, sizeof(c.mac));
 		c.app_ifindex = bl0d;
+		c.nic_ifindex = nic;
 	}
 	return bl_map_set(bpf_map__fd(cfg), 0, &c, BL_MAP_HOLD_CFG, err);
 }

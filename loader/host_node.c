@@ -105,6 +105,8 @@ static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_er
 		return n->fresh ? 0 : bl_bl0_remove(n->dir, err);
 	}
 	rc = bl_bl0_open(n, skel->obj, err);
+	if (!rc)
+		rc = bl_beacon_pace(n, skel->obj, err);
 	return rc ? rc : bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, err);
 }
 

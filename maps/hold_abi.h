@@ -48,7 +48,7 @@ struct bl_mac_key {
  * @retry_ns: an RSV without GRT is repeated after that long.
  * @coming_ns: a burst that was promised to us and does not come within that time after its slot is released at the switch; 0: never.
  * @late_ns: a burst whose slot is longer gone than that gives it up and asks anew (DESIGN 4: what is late is asked for again); 0: never.
- * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
+ * @app_ifindex, @nic_ifindex: of bl0d and of the NIC: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
 struct bl_hold_cfg {
 	__u32 on;
@@ -64,7 +64,7 @@ struct bl_hold_cfg {
 	__u64 coming_ns;
 	__u64 late_ns;
 	__u32 app_ifindex;
-	__u32 reserved;
+	__u32 nic_ifindex;
 };
 _Static_assert(sizeof(struct bl_hold_cfg) == 80, "ABI");
 

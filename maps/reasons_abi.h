@@ -77,7 +77,8 @@
 	X(UNRESERVED,      "unreserved",      DROP, "data without a promise, or beyond it, on a port where only promised data may pass") \
 	X(EARLY_REFUSED,   "early_refused",   DROP, "unsolicited frame dropped: too much is promised already; its sender sends it again") \
 	X(RSV_LAPSED,      "rsv_lapsed",      NOTE, "promise that nobody used in time, taken back") \
-	X(PACED,           "paced",           OK,   "frame sent by the pacer")
+	X(PACED,           "paced",           OK,   "frame sent by the pacer") \
+	X(BEACON_PACED,    "beacon_paced",    OK,   "beacon that the pacer carries, on its way to the NIC's egress program")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };
