@@ -25,7 +25,10 @@
 #define RECENT_US    1000
 #define RETRY_US     2000
 #define COMING_US    10000
-#define LATE_US	     3000 /* a host that has bursts for many destinations is late by some of them; less than lapse_us */
+/* a burst may be late by what others take on the same NIC, and must be earlier than a switch takes its promise back */
+#define LATE_SLOTS   8
+#define LATE_MIN_US  500
+#define LATE_MAX_US  10000
 #define LAPSE_US     20000
 
 static const char *const policy_names[] = {
@@ -123,7 +126,6 @@ void bl_admission_defaults(struct bl_node_cfg *c)
 	or_else(&a->recent_us, RECENT_US);
 	or_else(&a->retry_us, RETRY_US);
 	or_else(&a->coming_us, COMING_US);
-	or_else(&a->late_us, LATE_US);
 	or_else(&a->lapse_us, LAPSE_US);
 	if (!*a->bl0)
 		strcpy(a->bl0, "bl0");
@@ -271,6 +273,10 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 	c->retry_ns = a->retry_us * 1000ULL;
 	c->coming_ns = a->coming_us * 1000ULL;
 	c->late_ns = a->late_us * 1000ULL;
+	if (!c->late_ns) {
+		c->late_ns = LATE_SLOTS * bl_slot_ns(c->link.ns_q20);
+		c->late_ns = c->late_ns < LATE_MIN_US * 1000ULL ? LATE_MIN_US * 1000ULL : c->late_ns > LATE_MAX_US * 1000ULL ? LATE_MAX_US * 1000ULL : c->late_ns;
+	}
 }
 
 static void rsv_cfg_of(const struct bl_admission_cfg *a, struct bl_rsv_cfg *c)

@@ -60,7 +60,7 @@ struct bl_limit_cfg {
  * @limit: the same for one class of a switch's queues.
  * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus. @pacer_beacons: of a host: the pacer sends its beacons, not the beacon thread.
  * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
- * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 3000. See struct bl_hold_cfg.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 8 slots, 500 to 10000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
  */
