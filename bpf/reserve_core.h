@@ -99,6 +99,12 @@ BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side 
 		return 0;
 	words = BL_RSV_WORDS - (__u32)(base - from);
 	lo = ~(in->bits[w] | out->bits[w]) & ~0ULL << (first & 63);
+	/* one or two slots within the first word: no run that crosses its end begins earlier */
+	if (n <= 2) {
+		r = lo & (lo >> (n - 1));
+		if (r)
+			return (base << 6) + bl_lowest(r);
+	}
 	BL_OPAQUE(words); /* not unrolled, nor are its values all kept on the stack */
 	for (i = 0; i < BL_RSV_WORDS && i < words; i++) {
 		w = (__u32)(base + i + 1) & (BL_RSV_WORDS - 1);
