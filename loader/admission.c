@@ -41,8 +41,11 @@ static const char *const allocator_names[] = {
 	BL_ALLOCATORS(NAME)
 #undef NAME
 };
-static const char *const class_names[] = { "control", "token0", "token1", "token2", "token3", "token4", "token5", "data", "unscheduled" };
-_Static_assert(sizeof(class_names) / sizeof(class_names[0]) == BL_CL_COUNT, "a name for each class");
+static const char *const class_names[] = {
+#define NAME(sym, name) [BL_CL_##sym] = name,
+	BL_CLASSES(NAME)
+#undef NAME
+};
 
 static const char *name_of(const char *const *v, size_t n, unsigned int i)
 {
@@ -84,11 +87,6 @@ int bl_policy_by_name(const char *name)
 int bl_allocator_by_name(const char *name)
 {
 	return by_name(NAMES(allocator_names), name);
-}
-
-int bl_class_by_name(const char *name)
-{
-	return by_name(NAMES(class_names), name);
 }
 
 /* ---- configuration ---- */

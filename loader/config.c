@@ -89,9 +89,9 @@ static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };
 static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
 #undef ALLOCATOR
 static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
-static const cyaml_strval_t classes[] = { { "control", BL_CL_CONTROL }, { "token0", BL_CL_TOKEN0 }, { "token1", BL_CL_TOKEN0 + 1 }, { "token2", BL_CL_TOKEN0 + 2 },
-					  { "token3", BL_CL_TOKEN0 + 3 }, { "token4", BL_CL_TOKEN0 + 4 }, { "token5", BL_CL_TOKEN0 + 5 },
-					  { "data", BL_CL_DATA }, { "unscheduled", BL_CL_UNSCHED } };
+#define CLASS(sym, name) { name, BL_CL_##sym },
+static const cyaml_strval_t classes[] = { BL_CLASSES(CLASS) };
+#undef CLASS
 
 #define OPT (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)

@@ -194,7 +194,6 @@ const char *bl_allocator_name(unsigned int allocator);
 const char *bl_class_name(unsigned int class);
 int bl_policy_by_name(const char *name);    /* -1: none */
 int bl_allocator_by_name(const char *name); /* -1: none */
-int bl_class_by_name(const char *name);	    /* -1: none */
 
 /* admission_argp.c */
 struct argp;
