@@ -65,8 +65,7 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 		return -1;
 	to = to == port ? (to + 1) & (bench_ports - 1) : to;
 	bench_turn = turn * 1664525 + 1013904223;
-	bl_hdr_set_psn(h, turn);
-	h->opcode = BL_OPCODE_BYTE(BL_OP_RSV);
+	bl_store64((__u8 *)h + 16, (__u64)turn << 16 | BL_OPCODE_BYTE(BL_OP_RSV) << 8); /* whole words, see next() */
 	*(__u16 *)(body->mac + 4) = BL_BE16(to);
 	body->flags = 0;
 	return (int)port;

@@ -43,6 +43,12 @@ BL_CORE __u64 bl_mask_below(__u64 a, __u64 b)
 	return (__u64)((__s64)d >> 63);
 }
 
+/** bl_max_mask - bl_max64() of two of which now this, now that is the greater: there is no conditional move in BPF, and a branch that nobody can predict costs more. Both below 2^63. */
+BL_CORE __u64 bl_max_mask(__u64 a, __u64 b)
+{
+	return a + ((b - a) & bl_mask_below(a, b));
+}
+
 /**
  * bl_lowest - number of the lowest bit that is set; @v not 0. clang 16 crashes on __builtin_ctzll() for BPF, in any disguise: it wants a table of constants, which BPF has not.
  * So the bits below are counted, and the compiler does not see that it is those below.

@@ -11,6 +11,7 @@
 
 #include "hold_core.h"
 #include "queue_util.h"
+#include "host_beacon.h"
 #include "host_pl2.h"
 #include "host_fp.h"
 
@@ -232,14 +233,14 @@ static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_t
 	return verdict;
 }
 
-/* At most one frame. A turn without one counts nothing but itself. */
+/* At most one frame; a beacon first, whatever the link's rate says: it takes the kernel's way. A turn without a frame counts nothing but itself. */
 static __always_inline int bl_host_turn(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
 	struct bl_host_turn t = { .page = bpf_map_lookup_elem(&pace_page, &zero), .due = bpf_map_lookup_elem(&hold_due, &zero), .now = bpf_ktime_get_ns() };
-	int verdict = XDP_DROP;
 	struct bl_scan s;
 	__u64 again;
+	int verdict;
 
 	if (!t.page || !t.due || bl_pace_idle(t.page, t.due, t.now))
 		return XDP_DROP;
@@ -248,7 +249,8 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		return XDP_DROP;
 	bl_due_scan(t.due, (__u32)bl_min64(BL_READ_ONCE(t.due->given) + 1, BL_DESTS), &s);
 	again = s.pick.least;
-	if (again <= t.now && t.due->free[0] <= t.now) {
+	verdict = bl_host_beat(ctx, t.now);
+	if (verdict < 0 && again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
@@ -258,8 +260,9 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
+	bl_due_next(t.due, bl_beat_next());
 	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
-	return verdict;
+	return verdict < 0 ? XDP_DROP : verdict;
 }
 
 /* ---- frames for applications ---- */

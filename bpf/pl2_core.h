@@ -22,7 +22,7 @@
 #include "../maps/hold_abi.h"
 #include "../maps/reasons_abi.h"
 #include "../maps/wire_abi.h"
-#include "core.h"
+#include "queue_core.h"
 
 #define BL_PL2_BACKOFF_MAX 4 /* a refused burst waits retry_ns, then twice that, up to 2^4 times */
 #define BL_PL2_FRAME_BYTES 1514 /* as long as frames get that carry no tag; how long the next one is, nobody knows before it is taken */
@@ -107,7 +107,7 @@ BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, __u64 now, struct b
 /* The burst was to begin at @begin, and its next frame should have gone long ago. Frames go one after the other, so each has its own time. */
 BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 begin, __u64 now)
 {
-	__u64 due = begin + ((__u64)(d->sent - d->base) * BL_PL2_FRAME_BYTES * cfg->link.ns_q20 >> 20) + cfg->late_ns;
+	__u64 due = begin + bl_wire_ns(&cfg->link, (d->sent - d->base) * BL_PL2_FRAME_BYTES) + cfg->late_ns;
 
 	return cfg->late_ns && d->missed < BL_PL2_MISSED_MAX && now > due;
 }
@@ -297,7 +297,8 @@ BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_g
 /** bl_pl2_announce - the copy of a GRT: a burst of @bytes will come. Returns when it should be there, or 0: nobody waits for it. */
 BL_CORE __u64 bl_pl2_announce(struct bl_pl2_coming *c, const struct bl_hold_cfg *cfg, const struct bl_pl2_grt *g, __u64 now)
 {
-	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) + cfg->coming_ns, was = BL_READ_ONCE(c->by_ns);
+	/* its first byte's time, what it takes at the rate of a link, and some more */
+	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) + bl_wire_ns(&cfg->link, g->bytes) + cfg->coming_ns, was = BL_READ_ONCE(c->by_ns);
 
 	if (!cfg->coming_ns || !g->bytes)
 		return 0;

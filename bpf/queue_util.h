@@ -114,13 +114,6 @@ __attribute__((noinline)) int bl_queue_get_upto(__u32 key, __u32 max)
 	return (int)entry;
 }
 
-/* Returns 0, or -1 if the queue is empty. */
-static __always_inline int bl_queue_take(__u32 key, __u32 *entry)
-{
-	*entry = (__u32)bl_queue_get(key);
-	return *entry ? 0 : -1;
-}
-
 /* Frames in it, as of now; see bl_ring_len(). */
 static __always_inline __u32 bl_queue_len(__u32 key)
 {

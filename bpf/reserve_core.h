@@ -10,8 +10,9 @@
  * one time for both: max(0's, 5's), which both are free after; with the bitmap the first slot that is free in both windows, which can be one that lies between two bursts
  * that were promised before.
  *
- * All under one lock (struct bl_rsv), which the caller holds. Nobody looks at a promise when its time is over (XDP has no timer): each RSV looks at its own pair and at two others of
- * its output. A promise that nobody looked at yet holds its output back for as long as its bytes take, whatever the allocator.
+ * All under one lock (struct bl_rsv), which the caller holds. Nobody looks at a promise when its time is over (XDP has no timer): each RSV looks at its own pair and at one other of
+ * its output, whose turn it is. So a promise ends at the latest when its output has had as many RSVs as there are inputs; until then it holds the output back for as long as its bytes
+ * take, whatever the allocator.
  */
 #ifndef BARLINE_RESERVE_CORE_H
 #define BARLINE_RESERVE_CORE_H
@@ -42,6 +43,14 @@ BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 	return (__u32)(((__u64)bytes + BL_RSV_SLOT_BYTES - 1) * 2836835 >> 32);
 }
 
+/** bl_rsv_slot_at - first slot of the bitmap that begins at @now or later; 0 with another allocator. Apart, so that the division is done before the lock is taken. */
+BL_CORE __u64 bl_rsv_slot_at(const struct bl_rsv_cfg *cfg, __u64 now)
+{
+	__u64 slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES);
+
+	return cfg->allocator == BL_ALLOC_BITMAP && slot_ns ? (now + slot_ns - 1) / slot_ns : 0;
+}
+
 /* ---- the bitmap ---- */
 
 #define BL_RSV_BEHIND (2 * BL_RSV_SLOT_BYTES) /* so much is in a port's queue although it keeps its promises: two bursts overlap by a frame, and a beacon comes between */
@@ -59,10 +68,13 @@ BL_CORE void bl_rsv_slide(struct bl_rsv_side *s, __u64 base)
 		return;
 	if (d > BL_RSV_WORDS)
 		d = BL_RSV_WORDS;
+	s->bits[from & (BL_RSV_WORDS - 1)] = 0; /* on a busy port it is this one alone */
+	s->base = base;
+	if (d == 1)
+		return;
 	BL_OPAQUE(words);
 	for (i = 0; i < words; i++)
 		s->bits[(from + i) & (BL_RSV_WORDS - 1)] &= ~bl_mask_below(i, d);
-	s->base = base;
 }
 
 /* Two CPUs read the clock and then take the lock, maybe in the other order: one that is a word behind keeps to the window that is there. Further back: another slot time, a new window. */
@@ -75,58 +87,67 @@ BL_CORE __u64 bl_rsv_base(const struct bl_rsv_side *s, __u64 base)
  * bl_rsv_run - first run of @n (1 to BL_RSV_RUN_MAX) slots, not before slot @first, that is free in both windows, whose oldest word is @from. Returns its slot, or 0: none (slot 0 was
  * at boot).
  *
- * Word by word with the next one beside it: after r &= r >> 1 a bit stands for two free slots, after r &= r >> 2 for four, and so on to n.
+ * Word by word with the next one beside it: after r &= r >> 1 a bit stands for two free slots, after r &= r >> 2 for four, and so on to n: step k takes what is left
+ * of n, at most 2^k. Most bursts are short, and most are found in the first word: steps that are not needed are left out by branches.
  */
 BL_CORE __u64 bl_rsv_run(const struct bl_rsv_side *in, const struct bl_rsv_side *out, __u64 from, __u64 first, __u32 n)
 {
-	__u64 base = first >> 6, lo, hi, r, q, by = 0, left = n - 1, s;
+	__u64 base = first >> 6, lo, hi, r, q, s;
 	__u32 i, k, w = (__u32)base & (BL_RSV_WORDS - 1), words;
 
 	if (base - from >= BL_RSV_WORDS)
 		return 0;
 	words = BL_RSV_WORDS - (__u32)(base - from);
-	/* Shifts that turn runs of 1 into runs of 2, 4, 8, ... n; the last that is not 0 is what is left of n. A byte each: five variables would go to the stack. */
-#pragma GCC unroll 5
-	for (k = 0; k < BL_RSV_STEPS; k++) {
-		s = left + (((1ULL << k) - left) & bl_mask_below(1ULL << k, left));
-		by |= s << 8 * k;
-		left -= s;
-	}
 	lo = ~(in->bits[w] | out->bits[w]) & ~0ULL << (first & 63);
+	/* one or two slots within the first word: no run that crosses its end begins earlier */
+	if (n <= 2) {
+		r = lo & (lo >> (n - 1));
+		if (r)
+			return (base << 6) + bl_lowest(r);
+	}
 	BL_OPAQUE(words); /* not unrolled, nor are its values all kept on the stack */
 	for (i = 0; i < BL_RSV_WORDS && i < words; i++) {
 		w = (__u32)(base + i + 1) & (BL_RSV_WORDS - 1);
 		hi = ~(in->bits[w] | out->bits[w]) & bl_mask_below(i, words - 1);
 		r = lo;
 		q = hi;
-		if (r) {
-			BL_OPAQUE(by); /* else all that follows from it is computed before the loop, and on the stack again */
+		BL_OPAQUE(n); /* else all that follows from it is computed before the loop, and on the stack again */
 #pragma GCC unroll 5
-			for (k = 0; k < BL_RSV_STEPS; k++) {
-				s = by >> 8 * k & 31;
-				r &= r >> s | q << 1 << (63 - s);
-				q &= q >> s;
-			}
-			if (r)
-				return ((base + i) << 6) + bl_lowest(r);
+		for (k = 0; k < BL_RSV_STEPS; k++) {
+			if (n <= 1U << k)
+				break;
+			s = n < 2U << k ? n - (1U << k) : 1U << k;
+			r &= r >> s | q << 1 << (63 - s);
+			q &= q >> s;
 		}
+		if (r)
+			return ((base + i) << 6) + bl_lowest(r);
 		lo = hi;
 	}
 	return 0;
 }
 
-/* @n slots from @slot on become promised, or free again. */
-BL_CORE void bl_rsv_mark(struct bl_rsv_side *s, __u64 slot, __u32 n, int promised)
+/* @n slots from @slot on become promised, or free again, on both sides. */
+BL_CORE void bl_rsv_mark(struct bl_rsv_side *in, struct bl_rsv_side *out, __u64 slot, __u32 n, int promised)
 {
 	__u64 run = (1ULL << n) - 1, lo = run << (slot & 63), hi = run >> 1 >> (63 - (slot & 63));
 	__u32 w = (__u32)(slot >> 6) & (BL_RSV_WORDS - 1), v = (w + 1) & (BL_RSV_WORDS - 1);
 
 	if (promised) {
-		s->bits[w] |= lo;
-		s->bits[v] |= hi;
+		in->bits[w] |= lo;
+		out->bits[w] |= lo;
 	} else {
-		s->bits[w] &= ~lo;
-		s->bits[v] &= ~hi;
+		in->bits[w] &= ~lo;
+		out->bits[w] &= ~lo;
+	}
+	if (!hi) /* most runs are short */
+		return;
+	if (promised) {
+		in->bits[v] |= hi;
+		out->bits[v] |= hi;
+	} else {
+		in->bits[v] &= ~hi;
+		out->bits[v] &= ~hi;
 	}
 }
 
@@ -141,38 +162,42 @@ BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct
 	out->out.bytes -= bytes;
 }
 
-/* Take back what @pair was promised if @over is all ones, nothing if it is 0. Returns bytes. */
-BL_CORE __u32 bl_rsv_end(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 over)
+/* What is left of @pair's promise ends if @over is all ones, not if it is 0. Returns its bytes, for bl_rsv_gone(). Without branches: an RSV does this twice, and nobody can predict it. */
+BL_CORE __u32 bl_rsv_end(struct bl_rsv_pair *pair, __u32 over)
 {
 	__u32 bytes = pair->bytes & over;
 
-	/* without branches: an RSV does this three times */
 	pair->bytes -= bytes;
 	pair->early &= ~over;
 	pair->valid &= ~over;
-	in->in.bytes -= bytes;
-	out->out.bytes -= bytes;
-	in->lapsed += bytes;
 	return bytes;
 }
 
-/** bl_rsv_lapse - take back what @pair was promised if its time is over. Returns bytes. */
-BL_CORE __u32 bl_rsv_lapse(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u64 now)
+/** bl_rsv_lapsed - all ones if @pair's time is over, else 0. */
+BL_CORE __u32 bl_rsv_lapsed(const struct bl_rsv_pair *pair, __u64 now)
 {
-	return bl_rsv_end(in, out, pair, (__u32)bl_mask_below(pair->lapse_ns, now));
+	return (__u32)bl_mask_below(pair->lapse_ns, now);
 }
 
 /**
- * bl_rsv_renew - bl_rsv_lapse() for the pair that an RSV of @bytes with number @seq is about. Also unless it repeats the last one: a host asks for its next burst when it is done
- * with the one before, and the RSV comes after all frames of that on a FIFO link. What is left of it will not come. Without this a pair that is asked for all the time would
- * never be free of what was once lost.
+ * bl_rsv_renew - an RSV of @bytes with number @seq about @pair begins: what was promised to it, and to @other, the pair of input @from with the same output, is taken back if its time is
+ * over. What is left of @pair's also unless the RSV repeats the last one: a host asks for its next burst when it is done with the one before, and the RSV comes after all frames of that on
+ * a FIFO link. What is left of it will not come. Without this a pair that is asked for all the time would never be free of what was once lost.
+ *
+ * @from may be @in, and @other @pair. Returns bytes. Counters that both concern are written once: what was just stored is not there at once to be loaded again.
  */
-BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq, __u64 now)
+BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, struct bl_rsv_port *from, struct bl_rsv_pair *other, __u32 bytes,
+			   __u32 seq, __u64 now)
 {
-	__u32 other = (pair->seq ^ seq) | (pair->asked ^ bytes);
+	__u32 theirs = bl_rsv_end(other, bl_rsv_lapsed(other, now)), own;
 
-	/* without branches, as in bl_rsv_end() */
-	return bl_rsv_end(in, out, pair, (__u32)bl_mask_below(pair->lapse_ns, now) | (__u32)bl_mask_below(0, other));
+	own = bl_rsv_end(pair, bl_rsv_lapsed(pair, now) | (__u32)bl_mask_below(0, (pair->seq ^ seq) | (pair->asked ^ bytes)));
+	from->in.bytes -= theirs;
+	from->lapsed += theirs;
+	in->lapsed += own;
+	in->in.bytes -= own;
+	out->out.bytes -= (__u64)theirs + own;
+	return theirs + own;
 }
 
 /**
@@ -214,8 +239,7 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 	if (pair->slots && pair->slots <= BL_RSV_RUN_MAX && pair->in_ns >= now && slot_ns) {
 		slot = pair->in_ns / slot_ns;
 		if (slot * slot_ns == pair->in_ns) { /* else the rate was changed since */
-			bl_rsv_mark(&in->in, slot, pair->slots, 0);
-			bl_rsv_mark(&out->out, slot, pair->slots, 0);
+			bl_rsv_mark(&in->in, &out->out, slot, pair->slots, 0);
 		}
 	}
 	pair->slots = 0;
@@ -223,7 +247,7 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 }
 
 /**
- * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: bytes that wait in the output's queue.
+ * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: bytes that wait in the output's queue. @slot: bl_rsv_slot_at().
  *
  * The waits are those before this promise is counted, as in the paper. What is too far away changes nothing.
  *
@@ -234,9 +258,9 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
  * 24 frames stayed in it.
  */
 BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes, __u32 seq,
-			int early, __u32 queued, __u64 now, struct bl_rsv_grant *g)
+			int early, __u32 queued, __u64 now, __u64 slot, struct bl_rsv_grant *g)
 {
-	__u64 start = 0, wait, slot_ns = 0, slot = 0, base, due = out->out.bytes + queued;
+	__u64 start = 0, wait, slot_ns = 0, base, due = out->out.bytes + queued;
 	__u32 n = 0;
 
 	if (pair->valid && pair->seq == seq && pair->asked == bytes && now <= pair->lapse_ns) {
@@ -256,19 +280,20 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 	g->reason = BL_R_RSV_REFUSED;
 	switch (cfg->allocator) {
 	case BL_ALLOC_JOINT:
-		start = bl_max64(now + bl_rsv_ns(cfg->ns_q20, due), bl_max64(in->in.free_ns, out->out.free_ns));
+		start = bl_max_mask(now + bl_rsv_ns(cfg->ns_q20, due), bl_max_mask(in->in.free_ns, out->out.free_ns));
 		g->in_wait_ns = g->out_wait_ns = start - now;
 		break;
 	case BL_ALLOC_BITMAP:
 		slot_ns = bl_rsv_ns(cfg->ns_q20, BL_RSV_SLOT_BYTES);
 		n = bl_rsv_slots(bytes);
-		if (!slot_ns || n > BL_RSV_RUN_MAX) {
+		if (!slot || n > BL_RSV_RUN_MAX) {
 			in->refused++;
 			return;
 		}
-		slot = (now + slot_ns - 1) / slot_ns;
 		base = bl_rsv_base(&out->out, bl_rsv_base(&in->in, slot >> 6));
-		slot = bl_max64(slot + bl_rsv_slots(queued > BL_RSV_BEHIND ? (__u32)bl_min64(due, BL_RSV_PAIR_MAX >> 8) : queued), base << 6);
+		if (queued)
+			slot += bl_rsv_slots(queued > BL_RSV_BEHIND ? (__u32)bl_min64(due, BL_RSV_PAIR_MAX >> 8) : queued);
+		slot = bl_max64(slot, base << 6);
 		bl_rsv_slide(&in->in, base);
 		bl_rsv_slide(&out->out, base);
 		slot = bl_rsv_run(&in->in, &out->out, base, slot, n);
@@ -283,7 +308,7 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 		g->out_wait_ns = bl_rsv_ns(cfg->ns_q20, due);
 		break;
 	}
-	wait = bl_max64(g->in_wait_ns, g->out_wait_ns);
+	wait = bl_max_mask(g->in_wait_ns, g->out_wait_ns);
 	if (wait > cfg->far_ns || wait > 0xffffffff || (__u64)pair->bytes + bytes > BL_RSV_PAIR_MAX) {
 		g->in_wait_ns = g->out_wait_ns = 0;
 		in->refused++;
@@ -292,8 +317,7 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 	if (cfg->allocator == BL_ALLOC_JOINT) {
 		in->in.free_ns = out->out.free_ns = start + bl_rsv_ns(cfg->ns_q20, bytes);
 	} else if (n) {
-		bl_rsv_mark(&in->in, slot, n, 1);
-		bl_rsv_mark(&out->out, slot, n, 1);
+		bl_rsv_mark(&in->in, &out->out, slot, n, 1);
 	}
 	g->reason = BL_R_RSV_GRANTED;
 	g->flags = 0;

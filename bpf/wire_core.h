@@ -185,6 +185,17 @@ BL_CORE __u64 bl_mac48(const __u8 *m)
 	return (__u64)m[0] | (__u64)m[1] << 8 | (__u64)m[2] << 16 | (__u64)m[3] << 24 | (__u64)m[4] << 32 | (__u64)m[5] << 40;
 }
 
+/** bl_mac_copy - an Ethernet address from a map into a packet, in two words as in bl_load64(). */
+BL_CORE void bl_mac_copy(__u8 *to, const __u8 *from)
+{
+#ifdef __bpf__
+	*(__u32 *)to = *(const __u32 *)from;
+	*(__u16 *)(to + 4) = *(const __u16 *)(from + 4);
+#else
+	__builtin_memcpy(to, from, 6);
+#endif
+}
+
 /** bl_csum_replace - RFC 1624 (eqn. 3) over a run of 16-bit words that change; @n even bytes. @sum as on the wire. */
 BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32 n)
 {

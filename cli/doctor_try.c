@@ -163,22 +163,29 @@ static int packet_socket(unsigned int ifindex)
 	return fd;
 }
 
+/* Whether @frame comes to @sock within @ms. Other frames may come there all the time. */
+static bool comes(int sock, const uint8_t *frame, size_t len, unsigned int ms)
+{
+	uint64_t end = mono_ns() + ms * 1000000ull;
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	uint8_t got[128];
+
+	while (mono_ns() < end && poll(&p, 1, (int)ms) == 1)
+		if (recv(sock, got, sizeof(got), MSG_DONTWAIT) == (ssize_t)len && !memcmp(got, frame, len))
+			return true;
+	return false;
+}
+
 static bool frame_passes(struct trial *t)
 {
 	static const uint8_t frame[60] = { 2, 0x77, 9, 0, 0, 4, 2, 0x77, 9, 0, 0, 2, 0x88, 0xb6, 'd', 'o', 'c', 't', 'o', 'r' };
 	int in = packet_socket(t->ia1), out = packet_socket(t->ib1), tries;
-	struct pollfd p = { .fd = out, .events = POLLIN };
-	uint8_t got[128];
 	bool ok = false;
 
 	for (tries = 0; !ok && tries < 10 && in >= 0 && out >= 0; tries++) {
 		if (send(in, frame, sizeof(frame), 0) < 0)
 			break;
-		while (!ok && poll(&p, 1, 100) == 1) {
-			ssize_t n = recv(out, got, sizeof(got), MSG_DONTWAIT);
-
-			ok = n == (ssize_t)sizeof(frame) && !memcmp(got, frame, sizeof(frame));
-		}
+		ok = comes(out, frame, sizeof(frame), 100);
 	}
 	if (in >= 0)
 		close(in);
@@ -352,11 +359,9 @@ static void try_nodes(struct trial *t)
 /* The frame from bl0 comes out of b1 when the pacer has sent it twice. */
 static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct bl_server *server, const uint8_t to[6])
 {
-	uint8_t frame[60] = { 0 }, got[128];
+	uint8_t frame[60] = { 0 };
 	int in = packet_socket(if_nametoindex(host->admission.bl0)), out = packet_socket(t->ib1), tries;
-	struct pollfd p = { .fd = out, .events = POLLIN };
 	struct bl_err err;
-	uint64_t end;
 	bool ok = false;
 
 	memcpy(frame, to, 6);
@@ -366,12 +371,7 @@ static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct b
 		if (send(in, frame, sizeof(frame), 0) < 0)
 			break;
 		bl_server_step(server, &err);
-		/* beacons come out there, too, all the time */
-		for (end = mono_ns() + 50000000; !ok && mono_ns() < end && poll(&p, 1, 50) == 1;) {
-			ssize_t n = recv(out, got, sizeof(got), MSG_DONTWAIT);
-
-			ok = n == (ssize_t)sizeof(frame) && !memcmp(got, frame, sizeof(frame));
-		}
+		ok = comes(out, frame, sizeof(frame), 50);
 	}
 	if (in >= 0)
 		close(in);

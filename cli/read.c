@@ -189,7 +189,7 @@ static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *co
 static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
 {
 	static const char *const dirs[BL_HC_COUNT] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local",
-							 [BL_HC_HOLD] = "hold",	[BL_HC_PACE] = "pace" };
+							 [BL_HC_HOLD] = "hold",	[BL_HC_PACE] = "pace",	  [BL_HC_CLONE] = "clone", [BL_HC_LIFT] = "lift" };
 	char nic[16];
 	uint32_t i;
 

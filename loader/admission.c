@@ -26,7 +26,10 @@
 #define RECENT_US    1000
 #define RETRY_US     2000
 #define COMING_US    10000
-#define LATE_US	     400 /* a host that has bursts for many destinations is late by some of them; less than lapse_us */
+/* a burst may be late by what others take on the same NIC, and must be earlier than a switch takes its promise back */
+#define LATE_SLOTS   8
+#define LATE_MIN_US  500
+#define LATE_MAX_US  10000
 #define LAPSE_US     20000
 
 static const char *const policy_names[] = {
@@ -39,8 +42,11 @@ static const char *const allocator_names[] = {
 	BL_ALLOCATORS(NAME)
 #undef NAME
 };
-static const char *const class_names[] = { "control", "token0", "token1", "token2", "token3", "token4", "token5", "data", "unscheduled" };
-_Static_assert(sizeof(class_names) / sizeof(class_names[0]) == BL_CL_COUNT, "a name for each class");
+static const char *const class_names[] = {
+#define NAME(sym, name) [BL_CL_##sym] = name,
+	BL_CLASSES(NAME)
+#undef NAME
+};
 
 static const char *name_of(const char *const *v, size_t n, unsigned int i)
 {
@@ -84,11 +90,6 @@ int bl_allocator_by_name(const char *name)
 	return by_name(NAMES(allocator_names), name);
 }
 
-int bl_class_by_name(const char *name)
-{
-	return by_name(NAMES(class_names), name);
-}
-
 /* ---- configuration ---- */
 
 static void or_else(uint32_t *v, uint32_t dflt)
@@ -124,7 +125,6 @@ void bl_admission_defaults(struct bl_node_cfg *c)
 	or_else(&a->recent_us, RECENT_US);
 	or_else(&a->retry_us, RETRY_US);
 	or_else(&a->coming_us, COMING_US);
-	or_else(&a->late_us, LATE_US);
 	or_else(&a->lapse_us, LAPSE_US);
 	if (!*a->bl0)
 		strcpy(a->bl0, "bl0");
@@ -263,6 +263,15 @@ int bl_admission_cpu(const struct bl_node_cfg *c)
 	return c->admission.pacer_cpu ? (int)c->admission.pacer_cpu - 1 : c->ncpus ? c->cpus[0] : 0;
 }
 
+static uint64_t default_late_ns(uint64_t slot_ns)
+{
+	uint64_t ns = LATE_SLOTS * slot_ns;
+
+	if (ns < LATE_MIN_US * 1000ULL)
+		return LATE_MIN_US * 1000ULL;
+	return ns < LATE_MAX_US * 1000ULL ? ns : LATE_MAX_US * 1000ULL;
+}
+
 static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 {
 	c->policy = a->policy;
@@ -282,6 +291,8 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 		c->udp_ports = a->fp->udp_ports;
 		c->routed = a->fp->routed;
 	}
+	if (!c->late_ns)
+		c->late_ns = default_late_ns(bl_slot_ns(c->link.ns_q20));
 }
 
 static void rsv_cfg_of(const struct bl_admission_cfg *a, struct bl_rsv_cfg *c)
@@ -609,6 +620,7 @@ int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_
 	if (mac) {
 		memcpy(c.mac, mac, sizeof(c.mac));
 		c.app_ifindex = bl0d;
+		c.nic_ifindex = nic;
 	}
 	return bl_map_set(bpf_map__fd(cfg), 0, &c, BL_MAP_HOLD_CFG, err);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "admission_priv.h"
 
-enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU, OPT_FASTPASS };
+enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU, OPT_BEACONS, OPT_FASTPASS };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Admission:", 0 },
@@ -24,6 +24,7 @@ static const struct argp_option options[] = {
 	{ "slots", OPT_SLOTS, "N", 0, "frames in all queues together (4096)", 0 },
 	{ "pacer", OPT_PACER, "auto|spin", 0, "whether the pacer may sleep when nothing is due (auto)", 0 },
 	{ "pacer-cpu", OPT_CPU, "CPU", 0, "where it runs (the first datapath CPU)", 0 },
+	{ "pacer-beacons", OPT_BEACONS, NULL, 0, "host: the pacer sends the beacons, and not the daemon's beacon thread", 0 },
 	{ 0 },
 };
 
@@ -83,9 +84,10 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 		a->spin = *arg == 's';
 		return 0;
 	case OPT_CPU: a->pacer_cpu = number(st, arg, "pacer-cpu", 0, BL_SW_CPUS_MAX - 1) + 1; return 0;
+	case OPT_BEACONS: a->pacer_beacons = true; return 0;
 	case ARGP_KEY_END:
 		if (!a->on && (a->rate_bps || a->k || a->t_slots || a->refuse_us || a->outside_percent || a->queue.frames || a->queue.bytes || a->queue.mark_bytes ||
-			       a->slots || a->spin || a->pacer_cpu || a->allocator))
+			       a->slots || a->spin || a->pacer_cpu || a->pacer_beacons || a->allocator))
 			argp_error(st, "these settings are of admission: add --admission none, pl2 or fastpass");
 		return 0;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Beacons: one thread sends those of all hosts of the process, at multiples of the interval in bus time, so that one wave runs through the rack
- * per interval (DESIGN 3.4). With an interval of 100 us, a host at bus time ...12345678 sends next at ...12400000.
+ * Beacons: one thread sends those of all hosts of the process, at the ticks of bpf/beacon_core.h. Where the pacer carries a host's beacons (bpf/host_beacon.h), this file only
+ * makes the frame, and the thread leaves that host alone; it is not even started if all hosts of the process are such.
  *
  * The frame is made once; only its psn changes here, and the egress program fills B and C in. It goes through the qdisc like data does: a beacon must
  * not overtake. A tick that was overslept is not sent late: the next one says more. While the clock is void, nothing is sent.
@@ -16,22 +16,21 @@
 #include <time.h>
 #include <unistd.h>
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <linux/if_packet.h>
+#include "../bpf/beacon_core.h"
 #include "../bpf/clock_core.h"
+#include "../bpf/queue_core.h"
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 
-#define BUSY_SENDS   4
-#define VOID_POLL_NS 10000000ULL
-#define SLOP_NS	     1000ULL
-#define MARGIN_NS    100ULL /* bus time may be 500 ppm slower than CLOCK_MONOTONIC: 50 ns in 100 us */
-
 static void send_one(struct bl_node *n)
 {
-	struct bl_hdr *h = (void *)(n->beacon_frame + sizeof(struct ethhdr));
+	struct bl_hdr *h = (void *)(n->beat.frame + sizeof(struct ethhdr));
 
-	bl_hdr_set_psn(h, n->beacon_psn++);
-	if (send(n->beacon_sock, n->beacon_frame, sizeof(n->beacon_frame), MSG_DONTWAIT) >= 0) {
+	bl_hdr_set_psn(h, n->beat.psn++);
+	if (send(n->beacon_sock, n->beat.frame, sizeof(n->beat.frame), MSG_DONTWAIT) >= 0) {
 		n->beacon_errno = 0;
 		return;
 	}
@@ -42,35 +41,16 @@ static void send_one(struct bl_node *n)
 	bl_log(BL_LOG_WARN, "%s: cannot send beacons on %s: %s", n->meta.name, n->att[0].iface.name, strerror(errno));
 }
 
-/*
- * Whether data has carried this host's barrier often enough since the last tick. One beacon in four is sent all the same: it is beacons that drive the switches'
- * relays to idle ports and their search for the silent, and different hosts send at different ticks.
- */
-static bool carried(struct bl_node *n, uint64_t tick)
-{
-	uint64_t sends = BL_READ_ONCE(n->page->sends); /* counted by bl_host_egress */
-	bool busy = sends - n->beacon_sends >= BUSY_SENDS;
-
-	n->beacon_sends = sends;
-	return busy && (tick / n->beacon_ns + n->meta.node_id) % 4;
-}
-
 /* Send what is due; CLOCK_MONOTONIC of the next tick. */
 static uint64_t serve(struct bl_node *n)
 {
-	uint64_t mono = bl_mono_ns(), bus, tick;
+	uint64_t mono = bl_mono_ns();
 
 	if (!bl_clock_usable(n->clock, mono))
-		return mono + VOID_POLL_NS;
-	bus = bl_clock_at(n->clock, mono);
-	/* the clocks of a lab's hosts differ by fractions of a microsecond: one wave is one waking */
-	tick = bus + SLOP_NS - (bus + SLOP_NS) % n->beacon_ns;
-	if (tick > n->beacon_last) {
-		n->beacon_last = tick;
-		if (!carried(n, tick))
-			send_one(n);
-	}
-	return mono + (tick + n->beacon_ns - bus) + MARGIN_NS;
+		return mono + BL_BEAT_VOID_NS;
+	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock, mono), BL_READ_ONCE(n->page->sends)))
+		send_one(n);
+	return n->beat.next_ns;
 }
 
 static void *beacon_main(void *ctx)
@@ -104,20 +84,20 @@ static void *beacon_main(void *ctx)
 	return NULL;
 }
 
-static void make_frame(struct bl_node *n)
+static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 {
 	static const uint8_t to[6] = BL_BEACON_MAC;
-	struct ethhdr *eth = (void *)n->beacon_frame;
+	struct ethhdr *eth = (void *)b->frame;
 	struct bl_hdr *h = (void *)(eth + 1);
-	struct bl_beacon b = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s), .node_id = htonl(n->meta.node_id) };
+	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s), .node_id = htonl(n->meta.node_id) };
 
-	memset(n->beacon_frame, 0, sizeof(n->beacon_frame));
+	*b = (struct bl_beat){ .node_id = n->meta.node_id, .interval_ns = n->cfg.beacon_us * 1000ULL, .sends = sends };
 	memcpy(eth->h_dest, to, 6);
 	memcpy(eth->h_source, n->att[0].iface.mac, 6);
 	eth->h_proto = htons(BL_ETHERTYPE);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
 	h->flags = BL_F_LANES(1);
-	memcpy(h + 1, &b, sizeof(b)); /* not aligned there */
+	memcpy(h + 1, &body, sizeof(body)); /* not aligned there */
 }
 
 static int open_socket(struct bl_node *n, struct bl_err *err)
@@ -170,9 +150,7 @@ int bl_beacon_add(struct bl_node *n, struct bl_err *err)
 	if (page == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
 	n->page = page;
-	n->beacon_sends = n->page->sends;
-	make_frame(n);
-	n->beacon_ns = n->cfg.beacon_us * 1000ULL;
+	make(n, &n->beat, n->page->sends);
 	pthread_mutex_lock(&s->beacon_lock);
 	n->beacon_next = s->beacon_nodes;
 	s->beacon_nodes = n;
@@ -199,6 +177,42 @@ void bl_beacon_remove(struct bl_node *n)
 	if (n->page)
 		munmap((void *)n->page, (size_t)sysconf(_SC_PAGESIZE));
 	n->page = NULL;
+}
+
+bool bl_beacon_paced(const struct bl_node_cfg *c)
+{
+	return c->role == BL_ROLE_HOST && !c->no_beacons && c->admission.on && c->admission.pacer_beacons;
+}
+
+int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
+{
+	const size_t size = (sizeof(struct bl_due) + 4095) & ~4095UL;
+	struct bpf_map *beat, *due;
+	struct bl_host_page page;
+	struct bl_beat b = {};
+	uint32_t zero = 0;
+	struct bl_due *d;
+	int rc;
+
+	rc = bl_admission_map(obj, BL_MAP_PACE_BEAT, sizeof(b), &beat, err);
+	if (!rc)
+		rc = bl_admission_map(obj, BL_MAP_HOLD_DUE, sizeof(*d), &due, err);
+	if (rc)
+		return rc;
+	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
+		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_PAGE, strerror(errno));
+	make(n, &b, page.sends);
+	b.on = bl_beacon_paced(&n->cfg);
+	rc = bl_map_set(bpf_map__fd(beat), 0, &b, BL_MAP_PACE_BEAT, err);
+	if (rc || !b.on)
+		return rc;
+	/* The pacer's first turn shall look for a tick. Frames may be held already, so the time is lowered as they do it. */
+	d = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(due), 0);
+	if (d == MAP_FAILED)
+		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_HOLD_DUE, strerror(errno));
+	bl_due_next(d, 0);
+	munmap(d, size);
+	return 0;
 }
 
 void bl_beacon_stop(struct bl_server *s)

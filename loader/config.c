@@ -46,6 +46,7 @@ struct file_admission {
 	unsigned int limits_count;
 	uint8_t pacer;
 	int *cpu;
+	bool pacer_beacons;
 	char *bl0, *bl0d, *fastpass;
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	uint8_t allocator;
@@ -87,9 +88,9 @@ static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };
 static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
 #undef ALLOCATOR
 static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
-static const cyaml_strval_t classes[] = { { "control", BL_CL_CONTROL }, { "token0", BL_CL_TOKEN0 }, { "token1", BL_CL_TOKEN0 + 1 }, { "token2", BL_CL_TOKEN0 + 2 },
-					  { "token3", BL_CL_TOKEN0 + 3 }, { "token4", BL_CL_TOKEN0 + 4 }, { "token5", BL_CL_TOKEN0 + 5 },
-					  { "data", BL_CL_DATA }, { "unscheduled", BL_CL_UNSCHED } };
+#define CLASS(sym, name) { name, BL_CL_##sym },
+static const cyaml_strval_t classes[] = { BL_CLASSES(CLASS) };
+#undef CLASS
 
 #define OPT (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)
@@ -130,6 +131,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_SEQUENCE("limits", OPT | CYAML_FLAG_POINTER, struct file_admission, limits, &limit_value, 1, BL_CL_COUNT),
 	CYAML_FIELD_ENUM("pacer", OPT | ENUM, struct file_admission, pacer, pacers, CYAML_ARRAY_LEN(pacers)),
 	CYAML_FIELD_INT_PTR("cpu", OPT | CYAML_FLAG_POINTER, struct file_admission, cpu),
+	CYAML_FIELD_BOOL("pacer_beacons", OPT, struct file_admission, pacer_beacons),
 	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission, fastpass, 1, 255),
@@ -255,7 +257,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		bool there;
 	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, fastpass), ONLY(BL_ROLE_HOST, k),
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
-		  ONLY(BL_ROLE_HOST, late_us),
+		  ONLY(BL_ROLE_HOST, late_us),	       ONLY(BL_ROLE_HOST, pacer_beacons),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
 		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
 	unsigned int k;
@@ -305,6 +307,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	if (f->cpu && (*f->cpu < 0 || *f->cpu >= BL_SW_CPUS_MAX))
 		return bl_yaml_bad(path, "cpu", 0, err, "CPU %d: 0 to %d", *f->cpu, BL_SW_CPUS_MAX - 1);
 	a->pacer_cpu = f->cpu ? (uint32_t)*f->cpu + 1 : 0;
+	a->pacer_beacons = f->pacer_beacons;
 	snprintf(a->bl0, sizeof(a->bl0), "%s", f->bl0 ? f->bl0 : "");
 	snprintf(a->bl0d, sizeof(a->bl0d), "%s", f->bl0d ? f->bl0d : "");
 	snprintf(a->fp_path, sizeof(a->fp_path), "%s", f->fastpass ? f->fastpass : "");

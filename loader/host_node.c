@@ -107,6 +107,8 @@ static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_er
 	}
 	rc = bl_bl0_open(n, skel->obj, err);
 	if (!rc)
+		rc = bl_beacon_pace(n, skel->obj, err);
+	if (!rc)
 		rc = bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, err);
 	if (!rc && n->cfg.admission.fp)
 		rc = bl_fastpass_add(n, skel->obj, n->cfg.admission.fp, err);

@@ -143,7 +143,7 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		rc = bl_clock_serve(n, err);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_endpoints_open(n, err);
-	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons)
+	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons && !bl_beacon_paced(&n->cfg))
 		rc = bl_beacon_add(n, err);
 	if (rc)
 		undo(n, cfg);
@@ -196,7 +196,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		whole.ports_count = cfg->ports_count;
 		rc = bl_admission_check(&whole, err);
 	}
-	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons)
+	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons && !bl_beacon_paced(&n->cfg))
 		rc = bl_beacon_start(s, err);
 	if (!rc && bl_admission_paced(cfg))
 		rc = bl_pacer_start(s, bl_admission_cpu(&n->cfg), err);

@@ -60,9 +60,9 @@ struct bl_limit_cfg {
  * @slots: frames that all queues of the node hold together; BL_SLOTS.
  * @queue: limits of each queue: hold queues, output queues of ports. 256 frames, as many full ones in bytes, and ECN marks above 64 KiB on a host, none on a switch.
  * @limit: the same for one class of a switch's queues.
- * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus.
+ * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus. @pacer_beacons: of a host: the pacer sends its beacons, not the beacon thread.
  * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
- * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 3000. See struct bl_hold_cfg.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 8 slots, 500 to 10000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
  * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
@@ -75,6 +75,7 @@ struct bl_admission_cfg {
 	struct bl_limit_cfg queue, limit[BL_CL_COUNT];
 	bool spin;
 	uint32_t pacer_cpu;
+	bool pacer_beacons;
 	char bl0[16], bl0d[16];
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	enum bl_allocator allocator;
@@ -198,7 +199,6 @@ const char *bl_allocator_name(unsigned int allocator);
 const char *bl_class_name(unsigned int class);
 int bl_policy_by_name(const char *name);    /* -1: none */
 int bl_allocator_by_name(const char *name); /* -1: none */
-int bl_class_by_name(const char *name);	    /* -1: none */
 
 /* admission_argp.c */
 struct argp;

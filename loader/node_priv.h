@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <systemd/sd-event.h>
 #include "node.h"
+#include "../maps/beacon_abi.h"
 #include "../maps/hold_abi.h"
 #include "../maps/reserve_abi.h"
 
@@ -115,13 +116,9 @@ struct bl_node {
 	/* beacon.c */
 	struct bl_node *beacon_next;
 	int beacon_sock;
-	uint64_t beacon_last; /* bus time of the last tick sent */
-	uint64_t beacon_ns;
-	uint32_t beacon_psn;
+	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped by beacon.c */
-	uint64_t beacon_sends;		 /* @page->sends at the last tick */
 	int beacon_errno; /* logged already */
-	uint8_t beacon_frame[BL_BEACON_LEN];
 	/* endpoint.c */
 	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd;
 	struct bl_host_cfg host_cfg;
@@ -224,6 +221,8 @@ uint64_t bl_mono_ns(void);
 int bl_beacon_start(struct bl_server *s, struct bl_err *err); /* the thread; not from within a node's namespace */
 int bl_beacon_add(struct bl_node *n, struct bl_err *err);
 void bl_beacon_remove(struct bl_node *n);
+bool bl_beacon_paced(const struct bl_node_cfg *c); /* the pacer sends this host's beacons */
+int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err); /* it shall, or not, by n->cfg; before bl_admission_pace() */
 void bl_beacon_stop(struct bl_server *s);
 
 /* admission.c. The object is that of the node's role; @nports: of a switch. */

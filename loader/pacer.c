@@ -262,7 +262,8 @@ static void *pace_main(void *ctx)
 			continue;
 		}
 		pthread_mutex_unlock(&t->lock);
-		if (poll(&p, 1, -1) > 0)
+		/* a sleep that ended above may have taken the kick that came with @quit */
+		if (!__atomic_load_n(&t->quit, __ATOMIC_ACQUIRE) && poll(&p, 1, -1) > 0)
 			unkick(t);
 	}
 	return NULL;

@@ -62,7 +62,7 @@ struct bl_mac_key {
  * @slot_ns, @slot_bytes: Fastpass's slots; @slot_late_ns: how long after its slot's begin a frame may leave.
  * @routed: 1: destinations are IP addresses, for there is a router between.
  * @path_field: enum bl_path_field. @udp_ports: BL_FIELD_UDP: source port of path 0.
- * @app_ifindex: of bl0d: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
+ * @app_ifindex, @nic_ifindex: of bl0d and of the NIC: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
 struct bl_hold_cfg {
 	__u32 on;
@@ -78,13 +78,13 @@ struct bl_hold_cfg {
 	__u64 coming_ns;
 	__u64 late_ns;
 	__u32 app_ifindex;
+	__u32 nic_ifindex;
 	__u32 slot_ns;
 	__u32 slot_bytes;
 	__u32 slot_late_ns;
 	__u32 path_field;
 	__u32 udp_ports;
 	__u32 routed;
-	__u32 reserved;
 };
 _Static_assert(sizeof(struct bl_hold_cfg) == 104, "ABI");
 

@@ -3,6 +3,7 @@
 #ifndef BARLINE_HOLD_MAPS_H
 #define BARLINE_HOLD_MAPS_H
 
+#include "beacon_abi.h"
 #include "hold_abi.h"
 
 #define BL_QUEUES (BL_DESTS * BL_HOLD_CLASSES)
@@ -43,5 +44,12 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bpf_devmap_val);
 } hold_tx SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bl_beat);
+} pace_beat SEC(".maps");
 
 #endif

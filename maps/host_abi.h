@@ -20,7 +20,7 @@
 #define BL_MAP_RINGS	 "rings"
 
 /* the places of a host that count */
-enum bl_host_hook { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_HOLD, BL_HC_PACE, BL_HC_CLONE, BL_HC_COUNT };
+enum bl_host_hook { BL_HC_INGRESS, BL_HC_EGRESS, BL_HC_LOCAL, BL_HC_HOLD, BL_HC_PACE, BL_HC_CLONE, BL_HC_LIFT, BL_HC_COUNT };
 
 #define BL_HC_MAX 8 /* room to grow: the size of struct bl_host_counts is ABI */
 _Static_assert(BL_HC_COUNT <= BL_HC_MAX, "hooks outgrew struct bl_host_counts");
@@ -76,7 +76,7 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  * @barrier: messages below it are complete: everything that will ever come below it is in the rings already.
  * @commit: the same for reliable messages.
  * @sent_barrier: highest barrier that the egress program wrote.
- * @sends: data sends that carried a barrier; lost counts of two CPUs do no harm: the beacon thread only wants to know whether there were several.
+ * @sends: data sends that carried a barrier; lost counts of two CPUs do no harm: who sends the beacons only wants to know whether there were several.
  * @reg: registers of the link, per lane.
  * @now_ns, @limit_ns, @watch_ns, @scan_ns: as in struct bl_sw_lane.
  * @promised: no message that takes its timestamp from now on gets less: the greatest barrier that was ahead of the clock when it was made. Raised by compare-and-swap before

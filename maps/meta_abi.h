@@ -6,7 +6,7 @@
  *   BL_RUN_DIR/bpf/{host,switch}-<netns>/   one node; <netns> is the inode number of its network namespace
  *       maps/<name>                         every map of the node
  *       links/<kind>-<ifname>               pinned bpf_links, ':' for '.', which bpffs does not take: xdp, egress, ingress (tcx; clsact filters have no
- *                                           pin), hold and pass (XDP on bl0d and bl0)
+ *                                           pin; ingress on bl0 too, where the pacer carries the beacons), hold and pass (XDP on bl0d and bl0)
  *   BL_RUN_DIR/<role>-<netns>.lock          locked (flock) by the process that serves or changes the node; holds its pid
  *   BL_RUN_DIR/host-<netns>.sock            the host daemon's socket, for libbarline
  */

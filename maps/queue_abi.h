@@ -99,7 +99,11 @@ struct bl_queue_hist {
 #define BL_MAP_PORT_TX	   "port_tx" /* devmap without programs: what the pacer sends */
 
 /* Queues of a port, best first: strict priority. Ordered frames and their beacons share DATA: one FIFO (DESIGN 3.1). */
-enum bl_class { BL_CL_CONTROL, BL_CL_TOKEN0, BL_CL_DATA = BL_CL_TOKEN0 + 6, BL_CL_UNSCHED, BL_CL_COUNT };
+#define BL_CLASSES(X) X(CONTROL, "control") X(TOKEN0, "token0") X(TOKEN1, "token1") X(TOKEN2, "token2") X(TOKEN3, "token3") X(TOKEN4, "token4") X(TOKEN5, "token5") \
+	X(DATA, "data") X(UNSCHED, "unscheduled")
+#define BL_CLASS_ENUM(sym, name) BL_CL_##sym,
+enum bl_class { BL_CLASSES(BL_CLASS_ENUM) BL_CL_COUNT };
+#undef BL_CLASS_ENUM
 #define BL_PORT_QUEUE(port, class) ((port) * BL_CL_COUNT + (class))
 
 /**

@@ -78,6 +78,7 @@
 	X(EARLY_REFUSED,   "early_refused",   DROP, "unsolicited frame dropped: too much is promised already; its sender sends it again") \
 	X(RSV_LAPSED,      "rsv_lapsed",      NOTE, "promise that nobody used in time, taken back") \
 	X(PACED,           "paced",           OK,   "frame sent by the pacer") \
+	X(BEACON_PACED,    "beacon_paced",    OK,   "beacon that the pacer carries, on its way to the NIC's egress program") \
 	X(PATH_TAKEN,      "path_taken",      NOTE, "frame sent up by the path that it carries") \
 	X(PATH_LOST,       "path_lost",       NOTE, "frame whose path leads nowhere: this switch chose another way; is the link down?")
 

@@ -148,7 +148,8 @@ static void bl0_addr(unsigned int host, int family, char *text, size_t size)
 static void open_rack(void)
 {
 	rack.lab.spec.hosts = HOSTS;
-	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = BL_POLICY_PL2, .rate_bps = RATE_BPS };
+	/* a promise outlives any delay of this machine: one that lapses, or that the receiver gives back, costs frames */
+	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = BL_POLICY_PL2, .rate_bps = RATE_BPS, .coming_us = 2000000, .lapse_us = 4000000 };
 	rack_open();
 	rack_settle();
 	rack_last_words = rack_dump;
@@ -191,7 +192,7 @@ static void incast(int family, const char *udp_rate, json_t *seen[HOSTS])
 	for (i = 1; i < HOSTS; i++)
 		app_listens(server[i], family == AF_INET6, PORT_BASE + i);
 	for (i = 1; i < HOSTS; i++) {
-		char *tcp[] = { "iperf3", "-c", to, "-p", port, "-t", "2", "-J", NULL };
+		char *tcp[] = { "iperf3", "-c", to, "-p", port, "-t", "2", "-J", "-C", "cubic", NULL };
 		char *udp[] = { "iperf3", "-c", to, "-p", port, "-t", "2", "-J", "-u", "-b", (char *)(uintptr_t)udp_rate, "-l", len, NULL };
 
 		snprintf(len, sizeof(len), "%u", rack.lab.spec.mtu - 28);
@@ -211,36 +212,35 @@ static void incast(int family, const char *udp_rate, json_t *seen[HOSTS])
 	judge();
 }
 
-RACK_TEST(iperf3__tcp)
+static void tcp(int family)
 {
 	json_t *seen[HOSTS];
 	unsigned int i;
 
 	open_rack();
-	incast(AF_INET, NULL, seen);
+	incast(family, NULL, seen);
 	for (i = 1; i < HOSTS; i++)
 		CHECK(number(seen[i], "sum_received", "bytes") > 100000, "h%u: %.0f bytes", i + 1, number(seen[i], "sum_received", "bytes"));
+}
+
+RACK_TEST(iperf3__tcp)
+{
+	tcp(AF_INET);
 }
 
 RACK_TEST(iperf3__ipv6)
 {
-	json_t *seen[HOSTS];
-	unsigned int i;
-
-	open_rack();
-	incast(AF_INET6, NULL, seen);
-	for (i = 1; i < HOSTS; i++)
-		CHECK(number(seen[i], "sum_received", "bytes") > 100000, "h%u: %.0f bytes", i + 1, number(seen[i], "sum_received", "bytes"));
+	tcp(AF_INET6);
 }
 
-/* a tenth of the link each: all of it arrives */
+/* 2 % of the link each: all of it arrives, also if a receiver has no CPU for half a second */
 RACK_TEST(iperf3__udp)
 {
 	json_t *seen[HOSTS];
 	unsigned int i;
 
 	open_rack();
-	incast(AF_INET, "10M", seen);
+	incast(AF_INET, "2M", seen);
 	for (i = 1; i < HOSTS; i++) {
 		CHECK(number(seen[i], "sum_received", "packets") > 100, "h%u: %.0f datagrams", i + 1, number(seen[i], "sum_received", "packets"));
 		CHECK(number(seen[i], "sum_received", "lost_packets") == 0, "h%u: %.0f datagrams lost", i + 1, number(seen[i], "sum_received", "lost_packets"));

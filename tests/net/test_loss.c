@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Lossy links: a message may be lost, then its sender is told; the order never is. A tc program on the hosts' NICs, before barline's own, drops frames of every
- * kind at random: messages, parts of large ones, credits, NAKs, beacons.
+ * Lossy links: a message may be lost, then its sender is told; the order never is. A tc program on the hosts' NICs, before barline's own, drops frames at
+ * random: messages, parts of large ones, credits, probes, beacons. NAKs it lets through: a report that is lost is not repeated, and one frame may have carried most of what
+ * was lost, so how many senders were told would be a matter of luck. With all reports there, all losses are reported.
  */
 #include "traffic.h"
 
 #define TCX_EGRESS 47	/* BPF_TCX_EGRESS */
 #define TCX_BEFORE 8	/* BPF_F_BEFORE: first of all programs */
 
-/* drop @per_65536 of 65536; returns the program */
+#define OPCODE_AT (14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode)) /* Ethernet, IPv4, UDP */
+
+/* drop @per_65536 of 65536, but no NAKs; returns the program */
 static int dropper(uint32_t per_65536, uint64_t seed)
 {
 	uint32_t zero = 0;
 	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, 8, 1, NULL), fd;
 	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
+		/* shorter frames end here, with 0: TC_ACT_OK. There are none but link frames. */
+		{ .code = BPF_LD | BPF_ABS | BPF_B, .imm = OPCODE_AT },
+		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .imm = BL_OPCODE_BYTE(BL_OP_NAK), .off = 12 },
 		/* r1 = &state; r0 = state = state * A + C (Knuth's MMIX); lost updates of two CPUs cost nothing but randomness */
 		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = map },
 		{ 0 },
@@ -71,8 +78,8 @@ static void account(void)
 	}
 	fprintf(stderr, "  %" PRIu64 " messages, %" PRIu64 " not delivered, %" PRIu64 " reported\n", sent, sent - got, told);
 	CHECK(sent > got, "nothing was lost: this proves nothing");
-	/* a report can be lost, too, but not most of them */
-	CHECK(told >= (sent - got) / 2, "most losses were not reported");
+	/* more, if a sender gave a receiver up whose credits were lost eight times in a row */
+	CHECK(told >= sent - got, "a loss was not reported");
 }
 
 static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
@@ -117,10 +124,10 @@ RACK_TEST(rack__large_messages)
 	run(3, 650, (struct tr_cfg){ .scatterings = 60, .len = 1400, .fan = 2, .big = 60 });
 }
 
-RACK_TEST(leaf_spine__2_percent)
+RACK_TEST(leaf_spine__10_percent)
 {
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
-	run(4, 1310, (struct tr_cfg){ .scatterings = 150, .len = 300, .fan = 4 });
+	run(4, 6554, (struct tr_cfg){ .scatterings = 150, .len = 300, .fan = 4 });
 }
 
 int main(void)
@@ -129,7 +136,7 @@ int main(void)
 		cmocka_unit_test(rack__1_percent),
 		cmocka_unit_test(rack__20_percent),
 		cmocka_unit_test(rack__large_messages),
-		cmocka_unit_test(leaf_spine__2_percent),
+		cmocka_unit_test(leaf_spine__10_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,12 @@
 #ifndef BARLINE_TEST_PACE_UTIL_H
 #define BARLINE_TEST_PACE_UTIL_H
 
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include "../../bpf/queue_core.h"
 #include "../../maps/hold_abi.h"
 
@@ -172,6 +176,16 @@ MAYBE_UNUSED static void raw_frame(struct frame *f, __u32 from, __u32 to, __u32 
 	for (i = 14; i < n; i++)
 		f->p[i] = (__u8)(i * 11 + seed * 29 + (i >> 8));
 	f->n = n;
+}
+
+MAYBE_UNUSED static int wire_sock(__u32 ifindex)
+{
+	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)ifindex };
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
 }
 
 /* UDP that is not barline's. */

@@ -62,7 +62,7 @@ static void admission__host(void **state)
 	assert_int_equal(load(HOST, &c, &err), 0);
 	assert_false(c.admission.on);
 	assert_int_equal(load(HOST "admission:\n  policy: pl2\n  rate: 10gbit\n  k: 8\n  t_slots: 20\n  hold_frames: 100\n  hold_bytes: 90000\n  mark_bytes: 40000\n  slots: 512\n"
-				   "  pacer: spin\n  cpu: 0\n  bl0: app0\n  retry_us: 700\n",
+				   "  pacer: spin\n  cpu: 0\n  pacer_beacons: true\n  bl0: app0\n  retry_us: 700\n",
 			      &c, &err),
 			 0);
 	assert_true(c.admission.on);
@@ -76,6 +76,7 @@ static void admission__host(void **state)
 	assert_int_equal(c.admission.slots, 512);
 	assert_true(c.admission.spin);
 	assert_int_equal(c.admission.pacer_cpu, 1);
+	assert_true(c.admission.pacer_beacons);
 	assert_string_equal(c.admission.bl0, "app0");
 	assert_int_equal(c.admission.retry_us, 700);
 	bl_config_free(&c);

@@ -179,16 +179,6 @@ static void hold__kinds(void **state)
 	round_trip(&f, 2, 1);
 }
 
-static int wire_sock(__u32 ifindex)
-{
-	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)ifindex };
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-	return fd;
-}
-
 static void swap_prog(__u32 ifindex, int prog, int old)
 {
 	int rc = bpf_xdp_attach((int)ifindex, prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,

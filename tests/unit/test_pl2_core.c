@@ -477,6 +477,72 @@ static void bl_pl2_ask__a_grt_was_faster(void **state)
 	assert_memory_equal(&d, &was, sizeof(d));
 }
 
+/* ---- bursts that missed their slots ---- */
+
+static void step__late(void **state)
+{
+	static const struct {
+		enum bl_pl2_state state;
+		__u32 verdict, unsolicited, sent, base, missed;
+		__u64 late_ns, now;
+		enum bl_pl2_do what;
+		__u32 bytes, anew; /* what the new RSV is for */
+	} rows[] = {
+		/* in its slot, at the end of its patience, and after it */
+		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 1000, T0 + 50000 + 1000, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES, 1 },
+		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 0, T0 + 50000 + 1001, BL_DO_FRAME, BYTES, 0 }, /* 0: never */
+		/* each frame has its own time: the second one a full frame's later */
+		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1000 + 8 * 1514, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1001 + 8 * 1514, BL_DO_RSV, BYTES - 1000, 1 },
+		/* the third time it goes, however late */
+		{ BL_PL2_GRANTED, 0, 0, 0, 0, 1, 1000, T0 + 99999999, BL_DO_RSV, BYTES, 1 },
+		{ BL_PL2_GRANTED, 0, 0, 0, 0, 2, 1000, T0 + 99999999, BL_DO_FRAME, BYTES, 0 },
+		/* the first frame went in a slot before */
+		{ BL_PL2_GRANTED, 0, 0, 1, 1, 1, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES - 1000, 1 },
+		/* unsolicited: counts from the RSV. Waits for its GRT before, and asks anew after it */
+		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1514, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1514, BL_DO_NOTHING, BYTES, 0 },
+		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1514, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1514, BL_DO_RSV, BYTES - 1000, 1 },
+		/* not passed: nothing of it went, all of it is asked for */
+		{ BL_PL2_GRANTED, 0, 1, 1, 0, 0, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES, 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		at(rows[i].state, rows[i].sent);
+		d.entry[0] = BL_RING_ENTRY(11, 1000);
+		d.entry[1] = BL_RING_ENTRY(12, BYTES - 1000);
+		d.bytes = rows[i].base ? BYTES - 1000 : BYTES;
+		d.base = (__u16)rows[i].base;
+		d.missed = (__u16)rows[i].missed;
+		d.verdict = rows[i].verdict;
+		d.unsolicited = rows[i].unsolicited;
+		d.send_ns = T0 + 50000;
+		cfg.late_ns = rows[i].late_ns;
+		cfg.link.ns_q20 = 8 << 20;
+		assert_int_equal(step(rows[i].now), rows[i].what);
+		assert_int_equal(d.bytes, rows[i].bytes);
+		assert_int_equal(d.late, rows[i].anew);
+		if (!rows[i].anew)
+			continue;
+		is(BL_PL2_ASKED, SEQ + 1);
+		assert_int_equal(bl_pl2_flags(&d), 0);
+		assert_int_equal(d.missed, rows[i].missed + 1);
+		assert_int_equal(d.sent, d.base);
+		/* granted again: the rest goes, and then the burst is over */
+		assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes }, 0, rows[i].now), BL_R_GRT);
+		if (!d.base)
+			sends(rows[i].now, BL_RING_ENTRY(11, 1000), 0, d.send_ns);
+		sends(rows[i].now, BL_RING_ENTRY(12, BYTES - 1000), 0, d.send_ns);
+		assert_true(bl_pl2_over(&d));
+		bl_pl2_done(&d);
+		assert_int_equal(d.base | d.missed | d.sent | d.n, 0);
+	}
+}
+
 /* ---- copies and releases ---- */
 
 static void bl_pl2_coming__life(void **state)
@@ -511,6 +577,10 @@ static void bl_pl2_coming__life(void **state)
 	bl_pl2_arrived(&c, 60);
 	assert_int_equal(c.bytes, 0);
 	assert_int_equal(bl_pl2_missing(&c, ~0ULL >> 1), 0);
+	/* a burst takes its time at the rate of the link: 8 ns a byte */
+	cfg.link.ns_q20 = 8 << 20;
+	assert_int_equal(bl_pl2_announce(&c, &cfg, &g, T0 + 2000000), T0 + 2500005 + 8 * BYTES);
+	c.bytes = 0;
 	/* switched off; nothing announced */
 	cfg.coming_ns = 0;
 	assert_int_equal(bl_pl2_announce(&c, &cfg, &g, T0), 0);
@@ -652,6 +722,7 @@ int main(void)
 		cmocka_unit_test(step__granted_not_passed),
 		cmocka_unit_test(step__granted_refused),
 		cmocka_unit_test(step__policy_was_changed),
+		cmocka_unit_test(step__late),
 		cmocka_unit_test(bl_pl2_over__only_when_nothing_comes_back),
 		cmocka_unit_test(bl_pl2_grant__believed),
 		cmocka_unit_test(bl_pl2_grant__answers_one_of_the_tries),

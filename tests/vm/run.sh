@@ -88,6 +88,8 @@ if [ -z "$(ls "$out/payload/prog")" ]; then
 	exit 1
 fi
 [ ! -x "$build/barline" ] || cp "$build/barline" "$out/payload/"
+mkdir -p "$out/payload/docs"
+cp "$top"/docs/*.yaml "$out/payload/docs/" # test_config reads the examples
 cp "$here/guest-tests.sh" "$out/payload/"
 
 printf '%s\n' "${kernels[@]}" | BUILD=$build xargs -P "${JOBS:-$(nproc)}" -n 1 "$here/run.sh" --one || true

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Beacons that the pacer carries: the order holds with them, also beside applications' traffic through the same pacer; barriers go on at every tick; no beacon thread is there; the pacer
+ * sleeps between ticks; and a host changes from one to the other under traffic.
+ */
+#include <dirent.h>
+#include <linux/if_packet.h>
+#include "traffic.h"
+#include "../../loader/node_priv.h"
+
+#define BEACON_US 1000
+
+static bool by_thread[LAB_NODES_MAX];
+
+static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	cfg->admission.pacer_beacons = !by_thread[n - rack.lab.nodes];
+}
+
+static void open_rack(unsigned int hosts, uint64_t rate_bps)
+{
+	rack.lab.spec.hosts = hosts;
+	rack.lab.spec.beacon_us = BEACON_US;
+	rack.lab.spec.admission.on = true;
+	rack.lab.spec.admission.rate_bps = rate_bps;
+	rack.tweak = tweak;
+	rack_open();
+	rack_settle();
+}
+
+static struct bl_pace_page pace_page(unsigned int node)
+{
+	struct bl_pace_page p;
+	uint32_t zero = 0;
+	int fd = rack_map(node, BL_MAP_PACE_PAGE);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &p), "the pacer's page");
+	close(fd);
+	return p;
+}
+
+static uint64_t barrier(unsigned int node)
+{
+	struct bl_host_page p;
+	uint32_t zero = 0;
+	int fd = rack_map(node, BL_MAP_HOST_PAGE);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &p), "the barrier page");
+	close(fd);
+	return p.barrier;
+}
+
+/* Threads of this process, which serves all nodes, with this name. */
+static unsigned int threads(const char *name)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+	struct dirent *e;
+	char path[300], comm[32];
+	FILE *f;
+
+	CHECK(d, "/proc");
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%.200s/comm", e->d_name);
+		f = *e->d_name != '.' ? fopen(path, "re") : NULL;
+		if (f && fgets(comm, sizeof(comm), f) && !strncmp(comm, name, strlen(name)))
+			n++;
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return n;
+}
+
+/* Each beacon that the pacer let go has left by the NIC, but for those that were on the way between the two looks. */
+static void all_left(unsigned int node)
+{
+	uint64_t before = pace_page(node).beacons, sent = rack_count(node, BL_R_BEACON_SENT), after = pace_page(node).beacons;
+
+	CHECK(sent + 1 >= before && sent <= after + 1, "%s: the pacer sent %" PRIu64 " to %" PRIu64 " beacons, %" PRIu64 " left", rack.lab.nodes[node].name, before, after, sent);
+	CHECK(!pace_page(node).failed, "failed");
+}
+
+/* Silent hosts: one beacon per tick and no more; every host's barrier goes on; in between the pacer sleeps. */
+RACK_TEST(idle__one_a_tick)
+{
+	uint64_t from[3], b[3], ticks, t0, moved = 0;
+	unsigned int i, k;
+	struct bl_pace_page p[3];
+
+	open_rack(3, 0);
+	CHECK(threads("barline-beacon") == 0 && threads("barline-pacer") == 1, "%u beacon threads, %u pacers", threads("barline-beacon"), threads("barline-pacer"));
+	for (i = 0; i < 3; i++) {
+		p[i] = pace_page(rack_host(i));
+		from[i] = p[i].beacons;
+		b[i] = barrier(rack_host(i));
+	}
+	t0 = t_mono();
+	for (k = 0; k < 10; k++) {
+		rack_serve(100);
+		for (i = 0; i < 3; i++) {
+			uint64_t now = barrier(rack_host(i));
+
+			moved += now > b[i];
+			b[i] = now;
+		}
+	}
+	ticks = (t_mono() - t0) / (BEACON_US * 1000);
+	CHECK(moved == 30, "of 30 looks in a second, at three hosts, %" PRIu64 " found a newer barrier", moved);
+	for (i = 0; i < 3; i++) {
+		struct bl_pace_page q = pace_page(rack_host(i));
+
+		/* on a busy machine ticks are overslept */
+		CHECK(q.beacons - from[i] <= ticks + 2 && q.beacons - from[i] > ticks / 4, "%s: %" PRIu64 " beacons in %" PRIu64 " ticks", rack.lab.nodes[rack_host(i)].name,
+		      (uint64_t)(q.beacons - from[i]), ticks);
+		CHECK(q.sleeps - p[i].sleeps > ticks / 10, "it slept %" PRIu64 " times", (uint64_t)(q.sleeps - p[i].sleeps));
+		fprintf(stderr, "  %s: %" PRIu64 " beacons in %" PRIu64 " ticks, %" PRIu64 " sleeps\n", rack.lab.nodes[rack_host(i)].name, (uint64_t)(q.beacons - from[i]), ticks,
+			(uint64_t)(q.sleeps - p[i].sleeps));
+		all_left(rack_host(i));
+	}
+	CHECK(rack_count_all(BL_R_EXCLUDED) == 0, "a host was taken for dead");
+}
+
+static void talk(unsigned int hosts, unsigned int run_ms)
+{
+	unsigned int i;
+
+	for (i = 0; i < hosts + 2; i++)
+		tr_add(&(struct tr_cfg){ .host = i % hosts, .fn = tr_mix, .run_ms = run_ms, .len = 500, .fan = 3, .items = 2, .gap_us = 300, .ring_bytes = TR_RING_TIGHT(8) });
+	tr_go();
+}
+
+static void in_order(void)
+{
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	CHECK(TR_SUM(late_dropped) == 0 && TR_SUM(lost_frames) == 0, "late %" PRIu64 ", lost %" PRIu64, TR_SUM(late_dropped), TR_SUM(lost_frames));
+	CHECK(rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a beacon overtook a message");
+}
+
+/* An application floods h2 through bl0, and so the pacer, while endpoints talk. */
+static pid_t flood(unsigned int from)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_halen = 6 };
+	uint8_t frame[600] = { 0x02, 0x77, 0x77, 0x77, 0x77, 0x77, 0x02, 0xc4, 0, 0, 0, 9, 0x88, 0xb6 };
+	pid_t pid = fork();
+	int fd;
+
+	CHECK(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	rack_enter(rack_host(from));
+	to.sll_ifindex = (int)if_nametoindex("bl0");
+	fd = socket(AF_PACKET, SOCK_RAW, 0);
+	for (;;) {
+		if (sendto(fd, frame, sizeof(frame), 0, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != ENOBUFS)
+			_exit(1);
+		usleep(50);
+	}
+}
+
+RACK_TEST(order__beside_applications)
+{
+	pid_t pid;
+	unsigned int i;
+
+	open_rack(4, 200000000);
+	pid = flood(0);
+	talk(4, 3000);
+	in_order();
+	CHECK(pace_page(rack_host(0)).emitted > 1000, "the application sent %" PRIu64 " frames", (uint64_t)pace_page(rack_host(0)).emitted);
+	kill(pid, SIGKILL);
+	for (i = 0; i < 4; i++) {
+		CHECK(pace_page(rack_host(i)).beacons > 200, "%" PRIu64 " beacons", (uint64_t)pace_page(rack_host(i)).beacons);
+		all_left(rack_host(i));
+	}
+	CHECK(threads("barline-beacon") == 0, "a beacon thread");
+}
+
+RACK_TEST(order__leaf_spine)
+{
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	open_rack(4, 0);
+	talk(4, 2000);
+	in_order();
+}
+
+/* h1's daemon comes back with the thread, and again with the pacer: at no time both, at no time neither. */
+RACK_TEST(takeover__thread_and_pacer)
+{
+	uint64_t paced, sent;
+	unsigned int k, h1;
+
+	open_rack(3, 0);
+	h1 = rack_host(0);
+	talk(3, 3000);
+	tr_pass(200);
+	for (k = 0; k < 4; k++) {
+		by_thread[h1] = !(k & 1);
+		rack_close_node(h1);
+		rack_open_node(h1);
+		tr_pass(50);
+		paced = pace_page(h1).beacons;
+		sent = rack_count(h1, BL_R_BEACON_SENT);
+		tr_pass(300);
+		CHECK(rack_count(h1, BL_R_BEACON_SENT) > sent + 30, "round %u: it fell silent", k);
+		if (by_thread[h1])
+			CHECK(pace_page(h1).beacons == paced && threads("barline-beacon") == 1, "round %u: the pacer sends, too", k);
+		else
+			CHECK(pace_page(h1).beacons > paced + 30, "round %u: the pacer sends none", k);
+	}
+	in_order();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(idle__one_a_tick),
+		cmocka_unit_test(order__beside_applications),
+		cmocka_unit_test(order__leaf_spine),
+		cmocka_unit_test(takeover__thread_and_pacer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
