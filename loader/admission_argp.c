@@ -2,6 +2,7 @@
 /* The flags of admission, which barlined, `barline host|switch up` and the lab share. The input is a struct bl_admission_cfg. */
 #include <argp.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "admission_priv.h"
@@ -10,7 +11,7 @@ enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, O
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Admission:", 0 },
-	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch; fastpass: an arbiter gives timeslots. On a switch: whether it makes reservations, or obeys paths", 0 },
+	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch; fastpass: an arbiter gives timeslots; top: receivers give tokens. On a switch: whether it makes reservations, or obeys paths", 0 },
 	{ "rate", OPT_RATE, "RATE", 0, "of the NIC, or of each port: as 250mbit or 10gbit", 0 },
 	{ "allocator", OPT_ALLOCATOR, "NAME", 0, "switch, pl2: two-counter (default), joint or bitmap", 0 },
 	{ "k", OPT_K, "N", 0, "host, pl2: frames in one burst (4)", 0 },
@@ -43,9 +44,13 @@ static uint32_t number(struct argp_state *st, const char *arg, const char *what,
 static int named(struct argp_state *st, const char *arg, const char *what, int (*by_name)(const char *), const char *(*name)(unsigned int))
 {
 	int v = by_name(arg);
+	char list[128] = "";
+	unsigned int k;
 
+	for (k = 0; *name(k) != '?'; k++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", k ? ", " : "", name(k));
 	if (v < 0)
-		argp_error(st, "%s \"%s\": there is %s, %s%s%s", what, arg, name(0), name(1), *name(2) == '?' ? "" : ", ", *name(2) == '?' ? "" : name(2));
+		argp_error(st, "%s \"%s\": there is %s", what, arg, list);
 	return v;
 }
 
@@ -88,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	case ARGP_KEY_END:
 		if (!a->on && (a->rate_bps || a->k || a->t_slots || a->refuse_us || a->outside_percent || a->queue.frames || a->queue.bytes || a->queue.mark_bytes ||
 			       a->slots || a->spin || a->pacer_cpu || a->pacer_beacons || a->allocator))
-			argp_error(st, "these settings are of admission: add --admission none, pl2 or fastpass");
+			argp_error(st, "these settings are of admission: add --admission none, pl2, fastpass or top");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
