@@ -27,7 +27,7 @@
 #define BL_HOLD_QUEUE(dest, class) ((dest) * BL_HOLD_CLASSES + (class))
 enum bl_hold_tx { BL_TX_NIC, BL_TX_APP, BL_TX_COUNT };
 
-#define BL_POLICIES(X) X(NONE, "none") X(PL2, "pl2") X(FASTPASS, "fastpass")
+#define BL_POLICIES(X) X(NONE, "none") X(PL2, "pl2") X(FASTPASS, "fastpass") X(TOP, "top")
 #define BL_POLICY_ENUM(sym, name) BL_POLICY_##sym,
 enum bl_policy { BL_POLICIES(BL_POLICY_ENUM) BL_POLICY_COUNT };
 #undef BL_POLICY_ENUM

@@ -80,7 +80,12 @@
 	X(PACED,           "paced",           OK,   "frame sent by the pacer") \
 	X(BEACON_PACED,    "beacon_paced",    OK,   "beacon that the pacer carries, on its way to the NIC's egress program") \
 	X(PATH_TAKEN,      "path_taken",      NOTE, "frame sent up by the path that it carries") \
-	X(PATH_LOST,       "path_lost",       NOTE, "frame whose path leads nowhere: this switch chose another way; is the link down?")
+	X(PATH_LOST,       "path_lost",       NOTE, "frame whose path leads nowhere: this switch chose another way; is the link down?") \
+	X(TOKEN_PASSED,    "token_passed",    OK,   "token let through at once") \
+	X(TOKEN_LIMIT,     "token_limit",     DROP, "token dropped: as many as its class may have are before it") \
+	X(TOKEN_EXPIRED,   "token_expired",   DROP, "token dropped: what is before it takes, or has taken, longer than a token is good for") \
+	X(TOKEN_CLASS,     "token_class",     DROP, "token of a class that does not exist") \
+	X(TOKEN_FLOOD,     "token_flood",     DROP, "token or signal beyond what this input's link may bring: is that host's receiver at fault?")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };
