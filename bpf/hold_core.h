@@ -12,6 +12,7 @@
 
 #include "../maps/fcp_abi.h"
 #include "../maps/hold_abi.h"
+#include "../maps/top_abi.h"
 #include "wire_core.h"
 
 #define BL_ETH_ARP	 0x0806
@@ -109,6 +110,12 @@ BL_CORE int bl_look_control(const struct bl_look *l)
 BL_CORE int bl_look_fcp(const struct bl_look *l)
 {
 	return l->proto == BL_UDP && (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT);
+}
+
+/** bl_look_top - a token or a signal of TOP. */
+BL_CORE int bl_look_top(const struct bl_look *l)
+{
+	return l->proto == BL_UDP && l->dport == BL_TOP_PORT;
 }
 
 /** bl_hold_at_all - 0: the frame is for destination 0, which is never held back. */

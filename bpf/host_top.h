@@ -12,6 +12,7 @@
 #include "../maps/top_maps.h"
 #include "hold_core.h"
 #include "queue_util.h"
+#include "token_core.h"
 #include "top_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
@@ -22,7 +23,7 @@
 
 /* ---- frames of applications ---- */
 
-static __always_inline void bl_top_addr4(__u8 *to, __be32 a)
+static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
 {
 	__u32 *w = (__u32 *)to;
 
@@ -49,8 +50,8 @@ static __always_inline int bl_top_key_of(struct xdp_md *ctx, struct bl_top_key *
 
 		if ((void *)(ip + 1) > end)
 			return 0;
-		bl_top_addr4(k->saddr, ip->saddr);
-		bl_top_addr4(k->daddr, ip->daddr);
+		bl_top_mapped(k->saddr, ip->saddr);
+		bl_top_mapped(k->daddr, ip->daddr);
 		room = BL_BE16(ip->tot_len) - (__u32)sizeof(*ip);
 		l4 = BL_TOP_HDR4 - sizeof(struct udphdr);
 	} else if (l.kind == BL_LOOK_IP6) {
@@ -106,6 +107,21 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 	bl_top_rule(c, k, to);
 }
 
+/* Source port of the flow's tokens and signals, as switches compute it from its data. */
+static __always_inline __be16 bl_top_port_of(const struct bl_top_key *k)
+{
+	__u64 a, b;
+
+	if (k->v6) {
+		a = bl_top_addr6(k->saddr);
+		b = bl_top_addr6(k->daddr);
+	} else {
+		a = bl_top_addr4(*(const __be32 *)(k->saddr + 12));
+		b = bl_top_addr4(*(const __be32 *)(k->daddr + 12));
+	}
+	return BL_BE16(bl_top_flow_port(a, b, BL_BE16(k->sport), BL_BE16(k->dport)));
+}
+
 /* A number that no flow has; 0: none. */
 static __always_inline __u32 bl_top_take_number(struct bl_due *due)
 {
@@ -150,7 +166,7 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *k, __u64 mac, __u
 	if (!n || !t || !who)
 		return 0;
 	bl_top_hint_of(k, c, &hint);
-	port = bl_top_flow_port(k);
+	port = bl_top_port_of(k);
 	tag = bpf_get_prandom_u32();
 	bpf_spin_lock(&t->lock);
 	bl_top_flow(t, c, k, &hint, tag, now);
@@ -445,9 +461,9 @@ static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from,
 
 		if ((void *)(ip + 1) > end)
 			return -1;
-		bl_top_addr4(from, ip->saddr);
+		bl_top_mapped(from, ip->saddr);
 		if (to)
-			bl_top_addr4(to, ip->daddr);
+			bl_top_mapped(to, ip->daddr);
 	}
 	return 0;
 }

@@ -99,6 +99,14 @@ BL_CORE __u32 bl_ring_take_upto(struct bl_queue *q, __u32 max)
 	return bl_ring_take(q);
 }
 
+/** bl_ring_take_if - the oldest entry if it is @entry, or 0. Under the queue's lock. */
+BL_CORE __u32 bl_ring_take_if(struct bl_queue *q, __u32 entry)
+{
+	if (q->head == q->tail || q->ring[q->head & (BL_RING - 1)] != entry)
+		return 0;
+	return bl_ring_take(q);
+}
+
 /** bl_ring_len - frames in it. Without the lock: what it was a moment ago; callers who must not miss a frame pair it with a barrier (struct bl_due). */
 BL_CORE __u32 bl_ring_len(const struct bl_queue *q)
 {

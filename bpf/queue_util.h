@@ -114,6 +114,19 @@ __attribute__((noinline)) int bl_queue_get_upto(__u32 key, __u32 max)
 	return (int)entry;
 }
 
+/* The oldest entry if it is @entry, or 0. */
+__attribute__((noinline)) int bl_queue_get_if(__u32 key, __u32 entry)
+{
+	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
+
+	if (!q)
+		return 0;
+	bpf_spin_lock(&q->lock);
+	entry = bl_ring_take_if(q, entry);
+	bpf_spin_unlock(&q->lock);
+	return (int)entry;
+}
+
 /* Frames in it, as of now; see bl_ring_len(). */
 static __always_inline __u32 bl_queue_len(__u32 key)
 {

@@ -68,17 +68,18 @@ static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct ru
 }
 
 /*
- * Fastpass: does the frame that @r has routed go up, and which way does it say that it wants to go? The same route again, asked for by the interface that it leaves by. If there is no such route, the
- * switch's own choice stands. The next switch sees the path, too.
+ * If the frame that @r has routed goes up, it shall go by @path. The same route again, asked for by the interface that it leaves by. If there is no such route, the switch's own choice stands. @mac0: Fastpass: the
+ * next switch sees the path, too.
  */
-static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, __u8 mac0)
+static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, __u32 path, __u8 mac0)
 {
 	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
 	struct bpf_fib_lookup fib = {};
-	__u32 path = BL_PATH_OF_MAC0((__u32)mac0);
 
+	BL_SEEN(path);
 	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to || from->role == BL_PORT_UP || to->role != BL_PORT_UP)
 		return;
+	BL_SEEN(path);
 	path = r->cfg->path_port[path];
 	to = port_at(path);
 	fib.ifindex = to ? to->ifindex : 0;
@@ -91,12 +92,32 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 	r->out = path;
 	__builtin_memcpy(eth->h_dest, fib.dmac, 6);
 	__builtin_memcpy(eth->h_source, fib.smac, 6);
-	eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
+	if (r->cfg->path_by == BL_PATH_BY_FRAME)
+		eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
+}
+
+/* TOP: the path of a frame with the IP header @l3. */
+static __always_inline __u32 top_path(const struct run *r, const struct bl_look *l, const void *l3)
+{
+	const struct ipv6hdr *ip6 = l3;
+	const struct iphdr *ip = l3;
+	struct bl_token_port *from;
+	__u64 a, b;
+
+	if (r->cfg->path_by == BL_PATH_BY_TURN) {
+		from = bl_token_port_at(r->in);
+		return from ? from->turn++ % r->cfg->paths : 0; /* the input's datapath CPU; two at once may give two frames the same path */
+	}
+	if (bl_look_top(l))
+		return bl_top_path(l->sport, r->cfg->paths);
+	a = r->f.v6 ? bl_top_addr6(&ip6->saddr) : bl_top_addr4(ip->saddr);
+	b = r->f.v6 ? bl_top_addr6(&ip6->daddr) : bl_top_addr4(ip->daddr);
+	return bl_top_path(bl_top_flow_port(a, b, l->sport, l->dport), r->cfg->paths);
 }
 
 /**
- * bl_path - before bl_plain(): a frame from port @in that carries a path, routed. Returns 1 + its port; 0: it carries none, or is nothing to be routed here, and is as it was. A function of its own
- * because two lookups beside what bl_plain() calls would not fit on the stack.
+ * bl_path - before bl_plain(), where paths are obeyed or chosen: a frame from port @in that has one, routed. Returns 1 + its port; 0: it has none, or is nothing to be routed here, and is as it was. A function
+ * of its own because two lookups beside what bl_plain() calls would not fit on the stack.
  */
 __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 {
@@ -109,7 +130,9 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	void *ip;
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	if (!r.cfg || r.cfg->forward != BL_FWD_L3 || (void *)(eth + 1) > end || !(eth->h_source[0] & BL_PATH_MAC0) || bl_look(data, end, &l) || l.multi)
+	if (!r.cfg || r.cfg->forward != BL_FWD_L3 || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
+		return 0;
+	if (r.cfg->path_by == BL_PATH_BY_FRAME && !(eth->h_source[0] & BL_PATH_MAC0))
 		return 0;
 	mac0 = eth->h_source[0];
 	if (plain_l3(ctx, &r, &l) != BL_R_NONE)
@@ -121,28 +144,47 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	BL_SEEN(ip);
 	if (ip + (r.f.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end)
 		return 0;
-	take_path(ctx, &r, eth, ip, mac0);
+	take_path(ctx, &r, eth, ip, r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0) : top_path(&r, &l, ip), mac0);
+	if (r.cfg->path_by != BL_PATH_BY_FRAME)
+		eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) | (mac0 & BL_EARLY_MAC0); /* for bl_plain() */
 	return (int)r.out + 1;
+}
+
+/* The bit of unscheduled frames stays on until the last switch. One that routes has written its own address, which may have it. */
+static __always_inline void keep_early(struct ethhdr *eth, const struct bl_sw_port *to, int early)
+{
+	eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) | (early && to->role != BL_PORT_HOST ? BL_EARLY_MAC0 : 0);
 }
 
 /** bl_plain - a frame that bl_parse() called not ours, from port @in; @routed: by bl_path(). Returns the reason; a global function, looked at once by the verifier. */
 __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 routed)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx);
+	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx), cls = BL_CL_DATA;
+	const struct bl_token_port *from;
 	struct run r = { .in = in };
 	struct ethhdr *eth = data;
 	const struct bl_sw_port *to;
 	const struct bl_rsv_cfg *rsv_on;
+	const struct bl_token_cfg *top;
 	struct bl_look l;
-	int l2, why, early;
+	int l2, why, early, sent = BL_R_PASSED_ON, token = -1;
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (!r.cfg || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
 		return BL_R_NOT_OURS;
+	top = bl_token_on();
+	if (top && bl_look_top(&l)) {
+		token = bl_token_in(ctx, in, l.l3_off + (l.kind == BL_LOOK_IP4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)), len);
+		if (token < 0)
+			return -token;
+	}
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	/* bl0's address never has the bit; addresses from outside are anybody's, and half of all vendors' have it */
 	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
+	from = bl_token_port_at(in);
+	if (token < 0 && top && top->unscheduled && eth->h_source[0] & BL_EARLY_MAC0 && from && !from->outside && !bl_look_control(&l))
+		cls = BL_CL_UNSCHED;
 	l2 = r.cfg->forward == BL_FWD_L2;
 	if (routed) {
 		r.out = routed - 1;
@@ -156,6 +198,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		return BL_R_UNKNOWN_PORT;
 	if (l2 && len > to->mtu + sizeof(*eth) + 4)
 		return BL_R_TOO_BIG;
+	if (bl_look_control(&l) || bl_look_fcp(&l) || token == BL_TOKEN_SIGNAL)
+		cls = BL_CL_CONTROL;
 	if (!bl_look_control(&l)) {
 		why = bl_rsv_on_data(in, r.out, len, early);
 		if (why != BL_R_NONE)
@@ -163,9 +207,20 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		if (early && l2)
 			eth->h_source[0] &= ~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
 	}
+	if (token >= 0 && token < BL_TOP_CLASSES) {
+		sent = bl_token_out(r.out, (__u32)token, len, to->metered);
+		if (sent != BL_R_TOKEN_PASSED)
+			return sent;
+		cls = BL_CL_TOKEN0 + (__u32)token;
+	} else if (top && top->unscheduled) {
+		if (cls == BL_CL_UNSCHED || !l2)
+			keep_early(eth, to, cls == BL_CL_UNSCHED);
+		if (cls == BL_CL_UNSCHED && to->metered && !bl_unsched_room(r.out, len))
+			return BL_R_QUEUE_FULL;
+	}
 	if (to->metered)
-		return bl_port_put(ctx, r.out, bl_look_control(&l) || bl_look_fcp(&l) ? BL_CL_CONTROL : BL_CL_DATA);
-	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? BL_R_PASSED_ON : BL_R_REDIRECT_FAILED;
+		return bl_port_put(ctx, r.out, cls);
+	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? sent : BL_R_REDIRECT_FAILED;
 }
 
 #endif

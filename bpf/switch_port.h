@@ -11,6 +11,7 @@
 
 #include "port_core.h"
 #include "queue_util.h"
+#include "switch_token.h"
 
 static __always_inline int bl_port_metered(__u32 port)
 {
@@ -36,8 +37,11 @@ __attribute__((noinline)) int bl_port_put(struct xdp_md *ctx, __u32 port, __u32 
 	if (why != BL_R_NONE)
 		return why;
 	bl_busy_set(busy, cls);
-	/* the pacer's free may be one frame old: then it looks a little too early, and finds out */
-	if (bl_due_put(due, port, bl_due_of(BL_READ_ONCE(due->free[port & (BL_DUE_MAX - 1)]), now)))
+	/*
+	 * The pacer's free may be one frame old: then it looks a little too early, and finds out. Lowered, and not only put: it may want to look later, because all that is there are tokens that wait for their
+	 * group's rate.
+	 */
+	if (bl_due_lower(due, port, bl_due_of(BL_READ_ONCE(due->free[port & (BL_DUE_MAX - 1)]), now)))
 		bl_pace_ring();
 	return BL_R_QUEUED;
 }
@@ -61,7 +65,11 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 	*again = BL_DUE_NEVER;
 	if (!bits)
 		return XDP_DROP;
-	cls = bl_class_first(bits);
+	cls = (__u32)bl_token_pick(port, (__u32)bits);
+	if (cls >= BL_CL_COUNT) {
+		*again = bl_token_look(port, busy, now, now);
+		return XDP_DROP;
+	}
 	key = BL_PORT_QUEUE(port, cls);
 	entry = (__u32)bl_queue_get(key);
 	q = bpf_map_lookup_elem(&queues, &key);
@@ -72,11 +80,17 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		return XDP_DROP;
 	slot = BL_RING_SLOT(entry);
 	len = BL_RING_LEN(entry);
+	if (1U << cls & BL_TOKEN_BITS && bl_token_stale(port, cls, slot, now)) {
+		bl_slot_free(slot);
+		return bl_done(port, BL_R_TOKEN_EXPIRED);
+	}
 	at = bl_due_of(*free, bl_slot_came(slot));
 	sent = !bl_frame_out(ctx, slot, len) && bpf_redirect_map(&port_tx, port, XDP_ABORTED) == XDP_REDIRECT;
-	if (sent)
+	if (sent) {
 		*free = bl_free_after(m, at, now, len);
-	*again = bl_port_again(busy, *free);
+		bl_token_went(port, cls, len, now);
+	}
+	*again = bl_token_look(port, busy, *free, now);
 	bl_pace_note(page, slot, sent, at, now);
 	bl_slot_free(slot);
 	return bl_done(port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);

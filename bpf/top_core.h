@@ -614,18 +614,6 @@ BL_CORE __u32 bl_top_hint_hash(const struct bl_top_key *k)
 	return bl_top_mix(k) & (BL_TOP_HINTS - 1);
 }
 
-/** bl_top_flow_port - UDP source port of the flow's tokens and signals, the same for both directions. Network order. */
-BL_CORE __be16 bl_top_flow_port(const struct bl_top_key *k)
-{
-	const __u32 *s = (const __u32 *)(const void *)k->saddr, *d = (const __u32 *)(const void *)k->daddr;
-	__u32 h = 0, i;
-
-	for (i = 0; i < 4; i++)
-		h = (h ^ s[i] ^ d[i]) * 0x9E3779B1U, h ^= h >> 15;
-	h = (h ^ (__u32)(k->sport ^ k->dport) ^ (__u32)k->proto << 16) * 0x9E3779B1U;
-	return BL_BE16((__u16)(BL_TOP_SPORT_BASE + (h >> 16 & (BL_TOP_SPORT_COUNT - 1))));
-}
-
 /** bl_top_rule - the hint of the first rule that fits; returns 0 if there is none. */
 BL_CORE int bl_top_rule(const struct bl_top_cfg *c, const struct bl_top_key *k, struct bl_top_hint *h)
 {

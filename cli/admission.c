@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "../loader/rate.h"
+#include "../maps/token_abi.h"
 #include "cmd.h"
 
-/* options of TOP follow from the one list: KEY_TOP + enum bl_top_option */
-enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_LATE, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE, KEY_TOP = 512 };
+/* options of TOP on hosts follow from the one list: KEY_TOP + enum bl_top_option */
+enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_LATE, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE, KEY_TOKENS, KEY_DATA_FIRST, KEY_UNSCHEDULED,
+       KEY_TOKEN_FRAMES, KEY_EXPIRY, KEY_TOP = 512 };
 
 static const struct argp_option set_options[] = {
 	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
@@ -34,8 +36,20 @@ static const struct argp_option set_options[] = {
 	{ "far-us", KEY_FAR, "US", 0, "a reservation further ahead is refused", 2 },
 	{ "lapse-us", KEY_LAPSE, "US", 0, "a promise that is not used lapses after that long", 2 },
 	{ "outside", KEY_OUTSIDE, "PERCENT", 0, "share of each port for traffic from outside the rack", 2 },
+	{ "tokens", KEY_TOKENS, "MODE", 0, "top: drop or pace", 2 },
+	{ "data-first", KEY_DATA_FIRST, "yes|no", 0, "top, pace: data before tokens, within its share", 2 },
+	{ "unscheduled", KEY_UNSCHEDULED, "yes|no", 0, "top: a class for frames without a token", 2 },
+	{ "token-frames", KEY_TOKEN_FRAMES, "N", 0, "top: tokens of one class", 2 },
+	{ "expiry-tokens", KEY_EXPIRY, "N", 0, "top: token times that a token is good for", 2 },
 	{ 0 }
 };
+
+static int64_t yes_no(const char *what, const char *arg, struct argp_state *state)
+{
+	if (strcmp(arg, "yes") && strcmp(arg, "no"))
+		argp_error(state, "%s \"%s\": yes or no", what, arg);
+	return *arg == 'y';
+}
 
 static int64_t number(const char *what, const char *arg, long long max, struct argp_state *state)
 {
@@ -103,6 +117,23 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 	case KEY_OUTSIDE:
 		s->outside_percent = number("outside", arg, UINT32_MAX, state);
 		return 0;
+	case KEY_TOKENS:
+		s->tokens = bl_token_mode_by_name(arg);
+		if (s->tokens < 0)
+			argp_error(state, "tokens \"%s\": drop or pace", arg);
+		return 0;
+	case KEY_DATA_FIRST:
+		s->data_first = yes_no("data-first", arg, state);
+		return 0;
+	case KEY_UNSCHEDULED:
+		s->unscheduled = yes_no("unscheduled", arg, state);
+		return 0;
+	case KEY_TOKEN_FRAMES:
+		s->token_frames = number("token-frames", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_EXPIRY:
+		s->expiry_tokens = number("expiry-tokens", arg, UINT32_MAX, state);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (s->policy >= 0)
 			return ARGP_ERR_UNKNOWN;
@@ -121,8 +152,8 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 int cmd_admission_set(int argc, char **argv)
 {
 	static const struct argp argp = { .options = set_options, .parser = parse_set, .args_doc = "[none|pl2|fastpass|top]", .children = cmd_globals,
-					  .doc = "barline admission set - other settings of admission, while the node runs\vOn a host, pl2: bursts wait for a grant; fastpass: frames wait for timeslots; top: for tokens of their receivers; "
-						 "none: frames go at once. On a switch, pl2: reservations are made and data needs one. The daemon's next start sets what "
+					  .doc = "barline admission set - other settings of admission, while the node runs\vOn a host, pl2: bursts wait for a grant; fastpass: frames wait for timeslots; top: for tokens; "
+						 "none: frames go at once. On a switch, pl2: reservations are made and data needs one; top: tokens are limited. The daemon's next start sets what "
 						 "its configuration says." };
 	struct bl_admission_set set = BL_ADMISSION_SAME;
 	struct bl_node_ref *refs;
@@ -201,13 +232,14 @@ static json_t *show_host(const struct bl_node_ref *ref)
 
 static json_t *show_switch(const struct bl_node_ref *ref)
 {
+	struct bl_token_cfg top;
 	struct bl_rsv_cfg c;
 	struct bl_meter m;
 	struct bl_err err;
 	uint32_t ns_q20 = 0, k;
 	int fd, metered = 0;
 
-	if (node_value(ref, BL_MAP_RSV_CFG, 0, &c, sizeof(c)))
+	if (node_value(ref, BL_MAP_RSV_CFG, 0, &c, sizeof(c)) || node_value(ref, BL_MAP_TOKEN_CFG, 0, &top, sizeof(top)))
 		return NULL;
 	fd = bl_map_open(ref, BL_MAP_METERS, sizeof(m), false, &err);
 	if (fd < 0) {
@@ -222,10 +254,11 @@ static json_t *show_switch(const struct bl_node_ref *ref)
 			ns_q20 = m.ns_q20; /* the slowest */
 	}
 	close(fd);
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "switch", "on", c.on || metered, "policy",
-			 bl_policy_name(c.on ? BL_POLICY_PL2 : BL_POLICY_NONE), "rate", rate_json(ns_q20), "metered_ports", metered, "allocator",
+	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:i, s:i}", "node", ref->meta.name, "role", "switch", "on", c.on || top.on || metered, "policy",
+			 bl_policy_name(c.on ? BL_POLICY_PL2 : top.on ? BL_POLICY_TOP : BL_POLICY_NONE), "rate", rate_json(ns_q20), "metered_ports", metered, "allocator",
 			 bl_allocator_name(c.allocator), "reserved_rate", rate_json(c.ns_q20), "limit_bytes", (json_int_t)c.limit_bytes, "refuse_ns",
-			 (json_int_t)c.refuse_ns, "far_ns", (json_int_t)c.far_ns, "lapse_ns", (json_int_t)c.lapse_ns);
+			 (json_int_t)c.refuse_ns, "far_ns", (json_int_t)c.far_ns, "lapse_ns", (json_int_t)c.lapse_ns, "tokens",
+			 bl_token_mode_name(top.mode), "data_first", top.data_first, "unscheduled", top.unscheduled, "token_frames", (int)top.frames, "expiry_tokens", (int)top.expiry);
 }
 
 /* One table for each role: they share few settings. */
@@ -236,7 +269,8 @@ static void show_text(json_t *rows)
 					   { "late_ns", "LATE", 't' } };
 	static const struct col sw[] = { { "node", "SWITCH", 's' },	      { "policy", "POLICY", 's' },	  { "allocator", "ALLOCATOR", 's' }, { "rate", "RATE", 's' },
 					 { "metered_ports", "METERED", 'd' }, { "reserved_rate", "RESERVED", 's' }, { "limit_bytes", "LIMIT", 'k' },
-					 { "refuse_ns", "REFUSE", 't' },      { "far_ns", "FAR", 't' },		  { "lapse_ns", "LAPSE", 't' } };
+					 { "refuse_ns", "REFUSE", 't' },      { "far_ns", "FAR", 't' },		  { "lapse_ns", "LAPSE", 't' },
+					 { "tokens", "TOKENS", 's' },	      { "token_frames", "FRAMES", 'd' } };
 	json_t *hosts = json_array(), *switches = json_array(), *r;
 	size_t i;
 

@@ -56,6 +56,7 @@ int cmd_show_holds(int argc, char **argv);
 int cmd_show_queues(int argc, char **argv);
 int cmd_show_fastpass(int argc, char **argv);
 int cmd_show_pacer(int argc, char **argv);
+int cmd_show_tokens(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_switch_up(int argc, char **argv);
 int cmd_host_up(int argc, char **argv);

@@ -181,7 +181,7 @@ static int check_switch(const struct bl_node_cfg *c, struct bl_err *err)
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return bl_token_check(c, err);
 }
 
 static int check_host(const struct bl_node_cfg *c, struct bl_err *err)
@@ -587,6 +587,8 @@ int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 		rc = fill_meters(n, cfg, obj, ports, err);
 	if (!rc && !host)
 		rc = fill_reservations(n, cfg, obj, ports, err);
+	if (!rc && !host)
+		rc = bl_token_fill(cfg, obj, ports, err);
 	return rc;
 }
 

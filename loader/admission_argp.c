@@ -5,13 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../maps/token_abi.h"
 #include "admission_priv.h"
 
-enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU, OPT_BEACONS, OPT_FASTPASS };
+enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU, OPT_BEACONS, OPT_FASTPASS, OPT_TOKENS, OPT_DATA_FIRST, OPT_UNSCHEDULED, OPT_SPRAY,
+       OPT_TOKEN_FRAMES, OPT_EXPIRY, OPT_HEADROOM, OPT_LINK_RATE };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Admission:", 0 },
-	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch; fastpass: an arbiter gives timeslots; top: receivers give tokens. On a switch: whether it makes reservations, or obeys paths", 0 },
+	{ "admission", OPT_ADMISSION, "POLICY", 0, "none: applications use bl0, frames go at once; pl2: bursts are reserved at the switch; fastpass: an arbiter gives timeslots; top: receivers give tokens. On a switch: whether it makes reservations, obeys paths, or limits tokens", 0 },
 	{ "rate", OPT_RATE, "RATE", 0, "of the NIC, or of each port: as 250mbit or 10gbit", 0 },
 	{ "allocator", OPT_ALLOCATOR, "NAME", 0, "switch, pl2: two-counter (default), joint or bitmap", 0 },
 	{ "k", OPT_K, "N", 0, "host, pl2: frames in one burst (4)", 0 },
@@ -19,6 +21,14 @@ static const struct argp_option options[] = {
 	{ "refuse-us", OPT_REFUSE, "US", 0, "switch, pl2: above that wait unsolicited bursts are dropped (64 slots)", 0 },
 	{ "outside", OPT_OUTSIDE, "PERCENT", 0, "switch, pl2: share of each port for traffic from outside the rack (0)", 0 },
 	{ "fastpass", OPT_FASTPASS, "FILE", 0, "host, fastpass: the file that hosts and arbiters share", 0 },
+	{ "tokens", OPT_TOKENS, "MODE", 0, "switch, top: drop, or pace, which needs a rate (pace where there is one)", 0 },
+	{ "link-rate", OPT_LINK_RATE, "RATE", 0, "switch, top: of ports that are not metered", 0 },
+	{ "data-first", OPT_DATA_FIRST, NULL, 0, "switch, top, pace: data before tokens, within its share", 0 },
+	{ "unscheduled", OPT_UNSCHEDULED, NULL, 0, "switch, top: a class for frames without a token, one full frame deep", 0 },
+	{ "spray", OPT_SPRAY, NULL, 0, "switch that routes, top: frames take the ways up in turn, not one way per flow", 0 },
+	{ "token-frames", OPT_TOKEN_FRAMES, "N", 0, "switch, top: tokens of one class (8)", 0 },
+	{ "expiry-tokens", OPT_EXPIRY, "N", 0, "switch, top: token times that a token is good for (8)", 0 },
+	{ "headroom", OPT_HEADROOM, "PERCENT", 0, "switch, top: share of each link that tokens leave to what needs none (0)", 0 },
 	{ "queue-frames", OPT_FRAMES, "N", 0, "frames in one queue (256)", 0 },
 	{ "queue-bytes", OPT_BYTES, "N", 0, "bytes in one queue (as many full frames)", 0 },
 	{ "mark-bytes", OPT_MARK, "N", 0, "ECN: mark frames that find more in their queue (host 65536, switch never)", 0 },
@@ -44,13 +54,15 @@ static uint32_t number(struct argp_state *st, const char *arg, const char *what,
 static int named(struct argp_state *st, const char *arg, const char *what, int (*by_name)(const char *), const char *(*name)(unsigned int))
 {
 	int v = by_name(arg);
-	char list[128] = "";
-	unsigned int k;
 
-	for (k = 0; *name(k) != '?'; k++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", k ? ", " : "", name(k));
-	if (v < 0)
+	if (v < 0) {
+		char list[128] = "";
+		unsigned int k;
+
+		for (k = 0; *name(k) != '?'; k++)
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", k ? ", " : "", name(k));
 		argp_error(st, "%s \"%s\": there is %s", what, arg, list);
+	}
 	return v;
 }
 
@@ -77,6 +89,21 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 			argp_error(st, "fastpass: the file's name is too long");
 		strcpy(a->fp_path, arg);
 		return 0;
+	case OPT_TOKENS:
+		if (bl_token_mode_by_name(arg) < 0)
+			argp_error(st, "tokens \"%s\": there is %s, %s", arg, bl_token_mode_name(0), bl_token_mode_name(1));
+		a->token_mode = (uint8_t)(bl_token_mode_by_name(arg) + 1);
+		return 0;
+	case OPT_LINK_RATE:
+		if (!bl_rate_parse(arg, &a->link_rate_bps))
+			argp_error(st, "link-rate \"%s\" is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", arg);
+		return 0;
+	case OPT_DATA_FIRST: a->data_first = true; return 0;
+	case OPT_UNSCHEDULED: a->unscheduled = true; return 0;
+	case OPT_SPRAY: a->spray = true; return 0;
+	case OPT_TOKEN_FRAMES: a->token_frames = number(st, arg, "token-frames", 1, BL_TOKEN_FRAMES_MAX); return 0;
+	case OPT_EXPIRY: a->expiry_tokens = number(st, arg, "expiry-tokens", 1, BL_TOKEN_FRAMES_MAX); return 0;
+	case OPT_HEADROOM: a->headroom_percent = number(st, arg, "headroom", 0, BL_OUTSIDE_MAX); return 0;
 	case OPT_REFUSE: a->refuse_us = number(st, arg, "refuse-us", 1, BL_TIME_MAX_US); return 0;
 	case OPT_OUTSIDE: a->outside_percent = number(st, arg, "outside", 0, BL_OUTSIDE_MAX); return 0;
 	case OPT_FRAMES: a->queue.frames = number(st, arg, "queue-frames", 1, BL_RING); return 0;
@@ -92,7 +119,8 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	case OPT_BEACONS: a->pacer_beacons = true; return 0;
 	case ARGP_KEY_END:
 		if (!a->on && (a->rate_bps || a->k || a->t_slots || a->refuse_us || a->outside_percent || a->queue.frames || a->queue.bytes || a->queue.mark_bytes ||
-			       a->slots || a->spin || a->pacer_cpu || a->pacer_beacons || a->allocator))
+			       a->slots || a->spin || a->pacer_cpu || a->pacer_beacons || a->allocator || a->token_mode || a->data_first || a->unscheduled || a->spray || a->token_frames || a->expiry_tokens ||
+			       a->headroom_percent || a->link_rate_bps))
 			argp_error(st, "these settings are of admission: add --admission none, pl2, fastpass or top");
 		return 0;
 	}

@@ -113,6 +113,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 
 	if (c->allocator >= 0 || c->refuse_us >= 0 || c->far_us >= 0 || c->lapse_us >= 0 || c->outside_percent >= 0)
 		return bl_fail(err, EINVAL, "%s is a host: allocator, refuse, far, lapse and outside are settings of switches", ref->meta.name);
+	if (c->tokens >= 0 || c->data_first >= 0 || c->unscheduled >= 0 || c->token_frames >= 0 || c->expiry_tokens >= 0)
+		return bl_fail(err, EINVAL, "%s is a host: tokens, data-first, unscheduled, token-frames and expiry-tokens are settings of switches", ref->meta.name);
 	rc = read_one(ref, BL_MAP_HOLD_CFG, &old, sizeof(old), &fd, err);
 	if (rc)
 		return rc;
@@ -211,6 +213,7 @@ static int change_meters(const struct bl_node_ref *ref, uint32_t ns_q20, uint32_
 
 static int change_switch(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err)
 {
+	bool was_top = false, is_top = false;
 	struct bl_rsv_cfg old, now;
 	uint32_t meter, rate;
 	unsigned int k;
@@ -258,6 +261,8 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 		rc = set_us(&now.far_ns, c->far_us, "far", err);
 	if (!rc)
 		rc = set_us(&now.lapse_ns, c->lapse_us, "lapse", err);
+	if (!rc)
+		rc = bl_token_change(ref, c, meter, meter ? rate : 0, false, &was_top, &is_top, said, size, err);
 	if (!rc && rate != meter && meter)
 		rc = change_meters(ref, rate, &meter, err);
 	if (!rc)
@@ -265,8 +270,11 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 	close(fd);
 	if (rc)
 		return rc;
-	if (old.on != now.on)
-		say(said, size, "policy", old.on ? "pl2" : "none", now.on ? "pl2" : "none");
+	if (old.on != now.on || was_top != is_top)
+		say(said, size, "policy", old.on ? "pl2" : was_top ? "top" : "none", now.on ? "pl2" : is_top ? "top" : "none");
+	rc = bl_token_change(ref, c, meter, meter ? rate : 0, true, &was_top, &is_top, said, size, err);
+	if (rc)
+		return rc;
 	if (old.allocator != now.allocator)
 		say(said, size, "allocator", bl_allocator_name(old.allocator), bl_allocator_name(now.allocator));
 	say_rate(said, size, meter, rate);

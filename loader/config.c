@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../maps/token_abi.h"
 #include "node_priv.h"
 #include "rate.h"
 #include "top.h"
@@ -53,6 +54,10 @@ struct file_admission {
 	uint8_t allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
 	struct bl_top_file *top;
+	uint8_t tokens;
+	bool data_first, unscheduled, spray;
+	uint32_t token_frames, expiry_tokens, headroom_percent;
+	char *link_rate;
 };
 
 struct file_fdb {
@@ -89,6 +94,9 @@ static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };
 #define ALLOCATOR(sym, name) { name, BL_ALLOC_##sym },
 static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
 #undef ALLOCATOR
+#define MODE(sym, name, text) { name, BL_TOKEN_##sym + 1 },
+static const cyaml_strval_t token_modes[] = { BL_TOKEN_MODES(MODE) }; /* 0: not given */
+#undef MODE
 static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
 #define CLASS(sym, name) { name, BL_CL_##sym },
 static const cyaml_strval_t classes[] = { BL_CLASSES(CLASS) };
@@ -141,6 +149,12 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
 	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
 	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top, bl_top_fields),
+	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes, CYAML_ARRAY_LEN(token_modes)),
+	CYAML_FIELD_BOOL("data_first", OPT, struct file_admission, data_first),
+	CYAML_FIELD_BOOL("unscheduled", OPT, struct file_admission, unscheduled),
+	CYAML_FIELD_BOOL("spray", OPT, struct file_admission, spray),
+	NUMBER(token_frames), NUMBER(expiry_tokens), NUMBER(headroom_percent),
+	CYAML_FIELD_STRING_PTR("link_rate", OPT | CYAML_FLAG_POINTER, struct file_admission, link_rate, 1, 31),
 	CYAML_FIELD_END
 };
 
@@ -262,7 +276,9 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
 		  ONLY(BL_ROLE_HOST, late_us),	       ONLY(BL_ROLE_HOST, pacer_beacons), ONLY(BL_ROLE_HOST, top),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
-		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
+		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent),
+		  ONLY(BL_ROLE_SWITCH, tokens), ONLY(BL_ROLE_SWITCH, data_first), ONLY(BL_ROLE_SWITCH, unscheduled), ONLY(BL_ROLE_SWITCH, spray), ONLY(BL_ROLE_SWITCH, token_frames),
+		  ONLY(BL_ROLE_SWITCH, expiry_tokens), ONLY(BL_ROLE_SWITCH, headroom_percent), ONLY(BL_ROLE_SWITCH, link_rate) };
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
@@ -297,6 +313,8 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 		rc = take_rate(&cfg->ports[k].rate_bps, file->ports[k].rate, path, k, err);
 		cfg->ports[k].outside = file->ports[k].outside;
 	}
+	if (!rc && f->link_rate && !bl_rate_parse(f->link_rate, &a->link_rate_bps))
+		rc = bl_yaml_bad(path, "link_rate", 0, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", f->link_rate);
 	if (rc)
 		return rc;
 	a->on = true;
@@ -327,6 +345,13 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->outside_percent = f->outside_percent;
 	if (f->top && (rc = bl_top_take(&a->top, f->top, path, err)))
 		return rc;
+	a->token_mode = f->tokens;
+	a->data_first = f->data_first;
+	a->unscheduled = f->unscheduled;
+	a->spray = f->spray;
+	a->token_frames = f->token_frames;
+	a->expiry_tokens = f->expiry_tokens;
+	a->headroom_percent = f->headroom_percent;
 	/* what goes beyond one key */
 	whole = *cfg;
 	bl_admission_defaults(&whole);

@@ -73,6 +73,9 @@ struct bl_top_opts {
  * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 8 slots, 500 to 10000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
+ * @token_mode: switch, top: enum bl_token_mode + 1; 0: pace where ports are metered, else drop. @data_first, @unscheduled: see struct bl_token_cfg. @token_frames: 8. @expiry_tokens: 8.
+ * @spray: TOP's frames and data take the paths up in turn, and not one path per flow. @link_rate_bps: of each port that is not metered. @headroom_percent: share of the links that tokens leave to
+ *	frames which need none.
  * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
  * @top: host: TOP.
  */
@@ -89,6 +92,10 @@ struct bl_admission_cfg {
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	enum bl_allocator allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	uint8_t token_mode;
+	bool data_first, unscheduled, spray;
+	uint32_t token_frames, expiry_tokens, headroom_percent;
+	uint64_t link_rate_bps;
 	const struct bl_fp_file *fp;
 	char fp_path[256];
 	struct bl_top_opts top;
@@ -199,10 +206,11 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
  */
 struct bl_admission_set {
 	int policy, allocator;
-	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent;
+	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames, expiry_tokens;
+	int tokens; /* enum bl_token_mode */
 	uint32_t top[BL_TOP_O_COUNT]; /* value + 1; 0: leave it */
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
 int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);
@@ -210,6 +218,8 @@ const char *bl_allocator_name(unsigned int allocator);
 const char *bl_class_name(unsigned int class);
 int bl_policy_by_name(const char *name);    /* -1: none */
 int bl_allocator_by_name(const char *name); /* -1: none */
+const char *bl_token_mode_name(unsigned int mode); /* token.c */
+int bl_token_mode_by_name(const char *name);	   /* -1: none */
 
 /* top.c */
 /** bl_top_option_key, bl_top_option_text - of enum bl_top_option. */

@@ -239,6 +239,9 @@ int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *pro
 int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_t *mac, uint32_t nic, uint32_t bl0d, struct bl_err *err); /* @mac NULL: off */
 int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map, struct bl_err *err);
 
+/* token.c */
+int bl_token_forget(int fd, uint32_t port, struct bl_err *err);
+
 /* bl0.c. The thread is in the host's namespace. */
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
 int bl_bl0_remove(const char *dir, struct bl_err *err);

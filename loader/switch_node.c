@@ -177,10 +177,12 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
-	/* path k is the k-th up port of the configuration, on every switch: the arbiter knows no more */
-	for (k = 0; k < cfg->ports_count && cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS; k++)
+	/* path k is the k-th up port of the configuration, on every switch: Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it */
+	for (k = 0; k < cfg->ports_count && cfg->admission.on && (cfg->admission.policy == BL_POLICY_FASTPASS || cfg->admission.policy == BL_POLICY_TOP); k++)
 		if (cfg->ports[k].role == BL_PORT_UP && sw->paths < BL_PATHS_IN_MAC)
 			sw->path_port[sw->paths++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
+	if (cfg->admission.policy == BL_POLICY_TOP)
+		sw->path_by = cfg->admission.spray ? BL_PATH_BY_TURN : BL_PATH_BY_FLOW;
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
@@ -297,6 +299,9 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 
 	if (rc)
 		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k, strerror(-rc));
+	rc = bl_token_forget(bpf_map__fd(skel->maps.token_counts), k, err);
+	if (rc)
+		return rc;
 	return bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
 }
 

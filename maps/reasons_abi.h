@@ -81,8 +81,11 @@
 	X(BEACON_PACED,    "beacon_paced",    OK,   "beacon that the pacer carries, on its way to the NIC's egress program") \
 	X(PATH_TAKEN,      "path_taken",      NOTE, "frame sent up by the path that it carries") \
 	X(PATH_LOST,       "path_lost",       NOTE, "frame whose path leads nowhere: this switch chose another way; is the link down?") \
+	X(TOKEN_PASSED,    "token_passed",    OK,   "token let through at once") \
+	X(TOKEN_LIMIT,     "token_limit",     DROP, "token dropped: as many as its class may have are before it") \
+	X(TOKEN_EXPIRED,   "token_expired",   DROP, "token dropped: its way took, or would take, longer than a token is good for") \
 	X(TOKEN_CLASS,     "token_class",     DROP, "token of a class that does not exist") \
-	X(TOKEN_EXPIRED,   "token_expired",   DROP, "token that was longer under way than its time allows") \
+	X(TOKEN_FLOOD,     "token_flood",     DROP, "token or signal beyond what this input's link may bring: is that host's receiver at fault?") \
 	X(TOKEN_USED,      "token_used",      OK,   "token answered: its frame became a held frame and went back") \
 	X(TOKEN_PACED,     "token_paced",     OK,   "token answered by the pacer, since its frame could not grow") \
 	X(TOKEN_WASTED,    "token_wasted",    DROP, "token for a flow that holds nothing") \

@@ -49,6 +49,9 @@ _Static_assert(sizeof(struct bl_sw_counts) == 2112, "ABI");
 
 enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
 
+/* Where a path comes from: the frame carries it (Fastpass); it is a hash that is the same for both directions of a flow; one after the other, frame by frame (both TOP). */
+enum bl_path_by { BL_PATH_BY_FRAME, BL_PATH_BY_FLOW, BL_PATH_BY_TURN };
+
 /**
  * struct bl_sw_cfg - value 0 of "sw_cfg". Written by the loader before attach and on reload; read-only for the program.
  * @node_id: this switch in beacons it relays.
@@ -64,7 +67,8 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @lane_of_cpu: lane that a CPU writes, BL_NO_LANE for CPUs that are no datapath CPU.
  * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
  *	share output queues. 0: they are the kernel's.
- * @paths: Fastpass: frames that come from below, go up, and carry a path below @paths leave by port @path_port[path]: up ports in the order of the configuration. 0: not obeyed.
+ * @paths: frames that come from below and go up leave by port @path_port[path], with a path below @paths: up ports in the order of the configuration. 0: as Linux's routes choose.
+ * @path_by: enum bl_path_by.
  * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
  */
 struct bl_sw_cfg {
@@ -84,7 +88,7 @@ struct bl_sw_cfg {
 	__u32 ahead_ns;
 	__u32 paths;
 	__u8 path_port[16];
-	__u32 reserved;
+	__u32 path_by;
 };
 _Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
 #define BL_NO_LANE 0xff

@@ -145,7 +145,7 @@ struct bl_top_key {
 	__u8 proto;
 	__u8 v6;
 	__u8 zero[2];
-};
+} __attribute__((aligned(8))); /* compared in whole words */
 _Static_assert(sizeof(struct bl_top_key) == 40, "ABI");
 
 /**

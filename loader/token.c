@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * TOP at a switch: from what people configure to token_cfg and token_ports.
+ *
+ * Example: "rate: 1gbit" with policy top: ports are metered, so tokens are paced (mode pace): a byte takes 8 ns, a token time is 12976 ns, one is good for 103808 ns. With "link_rate: 1gbit" instead nothing is metered
+ * and tokens are dropped or sent as they come (mode drop).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "../maps/token_abi.h"
+#include "admission_priv.h"
+
+static const char *const mode_names[] = {
+#define NAME(sym, name, text) [BL_TOKEN_##sym] = name,
+	BL_TOKEN_MODES(NAME)
+#undef NAME
+};
+
+const char *bl_token_mode_name(unsigned int mode)
+{
+	return mode < BL_TOKEN_MODE_COUNT ? mode_names[mode] : "?";
+}
+
+int bl_token_mode_by_name(const char *name)
+{
+	int k;
+
+	for (k = 0; k < BL_TOKEN_MODE_COUNT; k++)
+		if (!strcmp(mode_names[k], name))
+			return k;
+	return -1;
+}
+
+/* Bits per second of the link behind a port; 0: not known. */
+static uint64_t link_rate(const struct bl_node_cfg *c, const char *ifname)
+{
+	uint64_t rate = bl_admission_port_rate(c, ifname);
+
+	return rate ? rate : c->admission.link_rate_bps;
+}
+
+/* As configured, or what fits: ports that are metered have queues. */
+static enum bl_token_mode mode_of(const struct bl_node_cfg *c)
+{
+	const struct bl_admission_cfg *a = &c->admission;
+
+	if (a->token_mode)
+		return (enum bl_token_mode)(a->token_mode - 1);
+	return bl_admission_paced(c) ? BL_TOKEN_PACE : BL_TOKEN_DROP;
+}
+
+int bl_token_check(const struct bl_node_cfg *c, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &c->admission;
+	unsigned int k;
+	int rc;
+
+	rc = bl_admission_rate(a->link_rate_bps, "links", err);
+	if (rc)
+		return rc;
+	if (a->token_mode > BL_TOKEN_MODE_COUNT)
+		return bl_fail(err, EINVAL, "tokens: mode %u: there is no such", a->token_mode - 1);
+	if (a->token_frames > BL_TOKEN_FRAMES_MAX || a->expiry_tokens > BL_TOKEN_FRAMES_MAX)
+		return bl_fail(err, EINVAL, "token_frames %u, expiry_tokens %u: at most %u", a->token_frames, a->expiry_tokens, BL_TOKEN_FRAMES_MAX);
+	if (a->headroom_percent > BL_OUTSIDE_MAX)
+		return bl_fail(err, EINVAL, "headroom_percent %u: at most %u", a->headroom_percent, BL_OUTSIDE_MAX);
+	for (k = 0; k < c->ports_count && a->policy == BL_POLICY_TOP; k++) {
+		if (!link_rate(c, c->ports[k].ifname))
+			return bl_fail(err, EINVAL, "top gives tokens a share of each link, so it needs the rate of %s; give admission a link_rate (--link-rate), or a rate (--rate), at which ports are metered",
+				       c->ports[k].ifname);
+		if (mode_of(c) == BL_TOKEN_PACE && !bl_admission_port_rate(c, c->ports[k].ifname))
+			return bl_fail(err, EINVAL, "tokens: pace holds tokens in the queues of metered ports, and %s is not metered; give admission a rate (--rate), or choose drop", c->ports[k].ifname);
+	}
+	return 0;
+}
+
+/* Share of the link for tokens and their data. */
+static uint32_t ns_q20_of(const struct bl_node_cfg *c, const char *ifname)
+{
+	uint64_t rate = link_rate(c, ifname);
+
+	return rate ? bl_share_q20(bl_rate_ns_q20(rate), c->admission.headroom_percent) : 0;
+}
+
+static bool is_outside(const struct bl_node_cfg *c, const char *ifname)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->ports_count; k++)
+		if (!strcmp(c->ports[k].ifname, ifname))
+			return c->ports[k].outside;
+	return false;
+}
+
+/* After load, before the programs see a frame. @cfg has the ports, @ports their numbers. */
+int bl_token_fill(const struct bl_node_cfg *cfg, struct bpf_object *obj, const struct bl_sw_port *ports, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &cfg->admission;
+	struct bl_token_cfg c = { .on = a->on && a->policy == BL_POLICY_TOP, .mode = mode_of(cfg), .data_first = a->data_first, .unscheduled = a->unscheduled,
+				  .frames = a->token_frames ? a->token_frames : BL_TOKEN_FRAMES, .expiry = a->expiry_tokens ? a->expiry_tokens : BL_TOKEN_EXPIRY };
+	struct bpf_map *cfg_map, *ports_map;
+	struct bl_token_port p;
+	uint32_t k;
+	int rc;
+
+	rc = bl_admission_map(obj, BL_MAP_TOKEN_CFG, sizeof(c), &cfg_map, err);
+	if (!rc)
+		rc = bl_admission_map(obj, BL_MAP_TOKEN_PORTS, sizeof(p), &ports_map, err);
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(ports_map), &k, &p))
+			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_TOKEN_PORTS, strerror(errno));
+		p.ns_q20 = ports[k].ifindex ? ns_q20_of(cfg, ports[k].name) : 0;
+		p.outside = ports[k].ifindex && is_outside(cfg, ports[k].name);
+		rc = bl_map_set(bpf_map__fd(ports_map), k, &p, BL_MAP_TOKEN_PORTS, err);
+	}
+	return rc ? rc : bl_map_set(bpf_map__fd(cfg_map), 0, &c, BL_MAP_TOKEN_CFG, err);
+}
+
+/* A port's number went to another interface: its counts start anew. */
+int bl_token_forget(int fd, uint32_t port, struct bl_err *err)
+{
+	int cpus = libbpf_num_possible_cpus(), rc = 0;
+	struct bl_token_counts *none = cpus > 0 ? calloc((size_t)cpus, sizeof(*none)) : NULL;
+
+	if (!none)
+		return bl_fail(err, ENOMEM, "out of memory");
+	if (bpf_map_update_elem(fd, &port, none, BPF_ANY))
+		rc = bl_fail(err, errno, "cannot clear entry %u of the map %s: %s", port, BL_MAP_TOKEN_COUNTS, strerror(errno));
+	free(none);
+	return rc;
+}
+
+/* ---- while the switch runs ---- */
+
+static void say(char *said, size_t size, const char *what, const char *old, const char *now)
+{
+	size_t at = strlen(said);
+
+	snprintf(said + at, size - at, "%s%s: %s -> %s", at ? ", " : "", what, old, now);
+}
+
+static void say_number(char *said, size_t size, const char *what, uint32_t old, uint32_t now)
+{
+	char a[16], b[16];
+
+	if (old == now)
+		return;
+	snprintf(a, sizeof(a), "%u", old);
+	snprintf(b, sizeof(b), "%u", now);
+	say(said, size, what, a, b);
+}
+
+static int take(__u32 *to, int64_t v, uint32_t least, uint32_t most, const char *what, struct bl_err *err)
+{
+	if (v < 0)
+		return 0;
+	if (v < least || v > most)
+		return bl_fail(err, EINVAL, "%s %lld: from %u to %u", what, (long long)v, least, most);
+	*to = (uint32_t)v;
+	return 0;
+}
+
+/* Rates of all ports times @now / @old, or @now where there was none. Values are copied without a lock, and written back: see struct bl_token_port. */
+static int scale(const struct bl_node_ref *ref, uint32_t old, uint32_t now, bool write, bool *all, struct bl_err *err)
+{
+	int fd = bl_map_open(ref, BL_MAP_TOKEN_PORTS, sizeof(struct bl_token_port), true, err), ports, rc = 0;
+	struct bl_token_port p;
+	struct bl_sw_port sw;
+	uint32_t k;
+
+	*all = true;
+	if (fd < 0)
+		return fd;
+	ports = bl_map_open(ref, BL_MAP_SW_PORTS, sizeof(sw), false, err);
+	for (k = 0; k < BL_SW_PORTS_MAX && ports >= 0 && !rc; k++) {
+		if (bpf_map_lookup_elem(fd, &k, &p) || bpf_map_lookup_elem(ports, &k, &sw)) {
+			rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_TOKEN_PORTS, strerror(errno));
+		} else if (sw.ifindex) {
+			uint32_t ns_q20 = !now || !p.ns_q20 || !old ? (p.ns_q20 ? p.ns_q20 : now) : (uint32_t)((uint64_t)p.ns_q20 * now / old);
+
+			if (!ns_q20)
+				*all = false;
+			if (write && ns_q20 != p.ns_q20) {
+				p.ns_q20 = ns_q20;
+				rc = bl_map_set(fd, k, &p, BL_MAP_TOKEN_PORTS, err);
+			}
+		}
+	}
+	close(fd);
+	if (ports < 0)
+		return ports;
+	close(ports);
+	return rc;
+}
+
+/*
+ * `barline admission set` on a switch: @policy: wanted, -1: as it is. @old_q20, @now_q20: rate of metered ports before and after; 0: none is metered. First with @write false, to refuse, then with true.
+ */
+int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, uint32_t old_q20, uint32_t now_q20, bool write, bool *was_on, bool *is_on, char *said, size_t size, struct bl_err *err)
+{
+	struct bl_token_cfg old, now;
+	uint32_t zero = 0;
+	int fd, rc = 0;
+	bool all;
+
+	fd = bl_map_open(ref, BL_MAP_TOKEN_CFG, sizeof(old), true, err);
+	if (fd < 0)
+		return fd;
+	if (bpf_map_lookup_elem(fd, &zero, &old))
+		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_TOKEN_CFG, strerror(errno));
+	now = old;
+	if (c->policy >= 0)
+		now.on = c->policy == BL_POLICY_TOP;
+	if (c->tokens >= 0)
+		now.mode = (uint32_t)c->tokens;
+	else if (now.on && !old.on)
+		now.mode = now_q20 ? BL_TOKEN_PACE : BL_TOKEN_DROP;
+	if (!rc)
+		rc = take(&now.data_first, c->data_first, 0, 1, "data-first", err);
+	if (!rc)
+		rc = take(&now.unscheduled, c->unscheduled, 0, 1, "unscheduled", err);
+	if (!rc)
+		rc = take(&now.frames, c->token_frames, 1, BL_TOKEN_FRAMES_MAX, "token-frames", err);
+	if (!rc)
+		rc = take(&now.expiry, c->expiry_tokens, 1, BL_TOKEN_FRAMES_MAX, "expiry-tokens", err);
+	if (!rc && (now.on || old_q20 != now_q20))
+		rc = scale(ref, old_q20, now_q20, write, &all, err);
+	if (!rc && now.on && !all)
+		rc = bl_fail(err, EINVAL, "top gives tokens a share of each link, and %s was started without their rates; start it with a link_rate or a rate", ref->meta.name);
+	if (!rc && now.on && now.mode == BL_TOKEN_PACE && !now_q20)
+		rc = bl_fail(err, EINVAL, "tokens: pace holds tokens in the queues of metered ports, and none of %s is metered; start it with a rate, or choose drop", ref->meta.name);
+	if (!rc && write)
+		rc = bl_map_set(fd, 0, &now, BL_MAP_TOKEN_CFG, err);
+	close(fd);
+	*was_on = old.on;
+	*is_on = now.on;
+	if (rc || !write)
+		return rc;
+	if (old.mode != now.mode)
+		say(said, size, "tokens", bl_token_mode_name(old.mode), bl_token_mode_name(now.mode));
+	say_number(said, size, "data first", old.data_first, now.data_first);
+	say_number(said, size, "unscheduled", old.unscheduled, now.unscheduled);
+	say_number(said, size, "token frames", old.frames, now.frames);
+	say_number(said, size, "expiry tokens", old.expiry, now.expiry);
+	return 0;
+}
