@@ -605,13 +605,15 @@ BL_CORE __u32 bl_top_mix(const struct bl_top_key *k)
 
 	for (i = 0; i < sizeof(*k) / 8; i++)
 		h = (h ^ w[i]) * 0x9E3779B97F4A7C15ULL, h ^= h >> 29;
+	h *= 0xBF58476D1CE4E5B9ULL;
 	return (__u32)(h >> 32);
 }
 
+_Static_assert(BL_TOP_HINTS == 1 << 10, "the upper bits of the mix");
 /** bl_top_hint_hash - place of the key's hint. */
 BL_CORE __u32 bl_top_hint_hash(const struct bl_top_key *k)
 {
-	return bl_top_mix(k) & (BL_TOP_HINTS - 1);
+	return bl_top_mix(k) >> 22;
 }
 
 /** bl_top_rule - the hint of the first rule that fits; returns 0 if there is none. */
