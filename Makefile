@@ -30,8 +30,8 @@ CFLAGS	?= -O2 -g
 ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -Ilib -I$(B)
 SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
-NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread
-CLI_LIBS  := -ljansson $(NODE_LIBS) -lm
+NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread -lm
+CLI_LIBS  := -ljansson $(NODE_LIBS)
 
 HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h)
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
@@ -101,7 +101,7 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka -lm
 
 $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
 	@mkdir -p $(@D)

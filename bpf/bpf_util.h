@@ -37,6 +37,9 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	case BL_R_BEACON_PACED:
 	case BL_R_TO_APP:
 		return XDP_REDIRECT;
+	case BL_R_TOKEN_USED:
+	case BL_R_TOKEN_STOP:
+		return XDP_TX;
 	case BL_R_CLONE_SENT:
 		return XDP_PASS; /* of a devmap program: send it */
 	default:
@@ -58,9 +61,9 @@ struct bl_now {
 	int ok;
 };
 
-static __always_inline void bl_read_clock(struct bl_now *n)
+/* At @mono, of CLOCK_MONOTONIC. */
+static __always_inline void bl_clock_now(__u64 mono, struct bl_now *n)
 {
-	__u64 mono = bpf_ktime_get_ns();
 	__u32 zero = 0;
 	const struct bl_clock *c = bpf_map_lookup_elem(&clock, &zero);
 
@@ -71,6 +74,11 @@ static __always_inline void bl_read_clock(struct bl_now *n)
 	n->ok = bl_clock_usable(c, mono);
 	n->bus = bl_clock_at(c, mono);
 	n->limit = n->bus + bl_clock_bound(c, mono);
+}
+
+static __always_inline void bl_read_clock(struct bl_now *n)
+{
+	bl_clock_now(bpf_ktime_get_ns(), n);
 }
 
 #endif

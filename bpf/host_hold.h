@@ -4,7 +4,8 @@
  *
  * With policy "none" that is everything, as fast as the NIC's link: whose time is earliest comes first, and a destination that has more gets the time at
  * which it was served, so destinations take turns. Destination 0 (ARP, ND, broadcast) gets time 0: it is always first. With "pl2" host_pl2.h decides for the other
- * destinations: nothing yet, an RSV, or a frame of a burst; with "fastpass" host_fp.h: nothing yet, or a frame in its timeslot. BPF side only.
+ * destinations: nothing yet, an RSV, or a frame of a burst; with "fastpass" host_fp.h: nothing yet, or a frame in its timeslot; with "top" host_top.h: numbers are flows then, whose frames
+ * leave in the place of tokens that come. BPF side only.
  */
 #ifndef BARLINE_HOST_HOLD_H
 #define BARLINE_HOST_HOLD_H
@@ -14,6 +15,7 @@
 #include "host_beacon.h"
 #include "host_pl2.h"
 #include "host_fp.h"
+#include "host_top.h"
 
 /* ---- frames of applications ---- */
 
@@ -114,13 +116,18 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 	why = bl_hold_refuse(ctx);
 	if (why != BL_R_NOT_OURS)
 		return why;
-	if (bl_hold_at_all(&l)) {
+	now = bpf_ktime_get_ns();
+	if (bl_hold_at_all(&l) && cfg->policy == BL_POLICY_TOP) {
+		why = (enum bl_reason)bl_top_hold(ctx, bl_hold_class(&l), now);
+		if (why != BL_R_NONE)
+			return why;
+		bl_count(BL_HC_HOLD, BL_R_NO_TOKEN); /* with destination 0, which never waits */
+	} else if (bl_hold_at_all(&l)) {
 		bl_hold_key(&key, eth, end, &l, cfg->routed);
 		dest = bl_hold_number(due, &key);
 		if (!dest)
 			return BL_R_HOLD_DESTS;
 	}
-	now = bpf_ktime_get_ns();
 	why = bl_enqueue(ctx, BL_HOLD_QUEUE(dest, bl_hold_class(&l)), now, BL_HC_HOLD);
 	if (why == BL_R_QUEUE_FULL)
 		return BL_R_HOLD_FULL;
@@ -233,14 +240,66 @@ static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_t
 	return verdict;
 }
 
+/* A token or signal of @len bytes that the frame has become leaves, whenever the link is free: tokens have their own pace, and signals are few. */
+static __always_inline int bl_host_signal(struct bl_host_turn *t, int len)
+{
+	int sent = len > 0 && bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) == XDP_REDIRECT;
+
+	if (sent)
+		t->page->emitted++;
+	else
+		t->page->failed++;
+	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
+}
+
+static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n)
+{
+	__u32 entry = bl_top_take(n), slot = BL_RING_SLOT(entry), len;
+	int verdict;
+
+	if (!entry)
+		return XDP_DROP;
+	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0);
+	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, BL_FP_NO_PATH);
+	bl_slot_free(slot);
+	return verdict;
+}
+
+/* A number that is a flow's, or any under policy top: what is left from another policy goes at once. */
+static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n, __u64 *again)
+{
+	struct bl_top_turn d = { .what = BL_TOP_DO_AT_ONCE, .next_ns = BL_DUE_NEVER };
+	int verdict = XDP_DROP;
+
+	if (t->cfg->policy == BL_POLICY_TOP)
+		bl_top_turn(n, t->now, &d);
+	*again = d.next_ns;
+	if (d.what == BL_TOP_DO_AT_ONCE) {
+		verdict = bl_host_at_once(ctx, t, n, again);
+		if (*again == BL_DUE_NEVER && bl_top_flowing(n)) {
+			if (t->cfg->policy == BL_POLICY_TOP)
+				*again = t->now + BL_TOP_OUTSIDE_NS;
+			else
+				bl_top_release(n);
+		}
+	} else if (d.what == BL_TOP_DO_UNSCHED) {
+		verdict = bl_host_unscheduled(ctx, t, n);
+	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_END) {
+		verdict = bl_host_signal(t, bl_top_build_signal(ctx, n, &d));
+		if (d.what == BL_TOP_DO_END)
+			bl_top_release(n);
+	}
+	return verdict;
+}
+
 /* At most one frame; a beacon first, whatever the link's rate says: it takes the kernel's way. A turn without a frame counts nothing but itself. */
 static __always_inline int bl_host_turn(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
 	struct bl_host_turn t = { .page = bpf_map_lookup_elem(&pace_page, &zero), .due = bpf_map_lookup_elem(&hold_due, &zero), .now = bpf_ktime_get_ns() };
 	struct bl_scan s;
+	int verdict, len;
 	__u64 again;
-	int verdict;
 
 	if (!t.page || !t.due || bl_pace_idle(t.page, t.due, t.now))
 		return XDP_DROP;
@@ -250,9 +309,14 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	bl_due_scan(t.due, (__u32)bl_min64(BL_READ_ONCE(t.due->given) + 1, BL_DESTS), &s);
 	again = s.pick.least;
 	verdict = bl_host_beat(ctx, t.now);
+	len = verdict < 0 ? bl_top_slot(ctx, t.now) : 0;
+	if (len)
+		verdict = bl_host_signal(&t, len);
 	if (verdict < 0 && again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
-		if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
+		if (s.pick.index && !bl_pl2_pending(s.pick.index) && (t.cfg->policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
+			verdict = bl_host_top(ctx, &t, s.pick.index, &again);
+		else if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index && t.cfg->policy == BL_POLICY_FASTPASS)
 			verdict = bl_host_fastpass(ctx, &t, s.pick.index, &again);
@@ -260,7 +324,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
-	bl_due_next(t.due, bl_beat_next());
+	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next()));
 	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
 	return verdict < 0 ? XDP_DROP : verdict;
 }
@@ -277,6 +341,11 @@ static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 
 	if (!cfg || !cfg->on || (void *)(eth + 1) > end || bl_mac48(eth->h_dest) != bl_mac48(cfg->mac))
 		return BL_R_NOT_OURS;
+	if (cfg->policy == BL_POLICY_TOP) {
+		enum bl_reason why = (enum bl_reason)bl_top_came(ctx);
+
+		return why != BL_R_NONE ? why : bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
+	}
 	bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
 	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
 }

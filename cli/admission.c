@@ -12,8 +12,9 @@
 #include "../maps/token_abi.h"
 #include "cmd.h"
 
+/* options of TOP on hosts follow from the one list: KEY_TOP + enum bl_top_option */
 enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_LATE, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE, KEY_TOKENS, KEY_DATA_FIRST, KEY_UNSCHEDULED,
-       KEY_TOKEN_FRAMES, KEY_EXPIRY };
+       KEY_TOKEN_FRAMES, KEY_EXPIRY, KEY_TOP = 512 };
 
 static const struct argp_option set_options[] = {
 	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
@@ -25,6 +26,10 @@ static const struct argp_option set_options[] = {
 	{ "retry-us", KEY_RETRY, "US", 0, "a reservation without an answer is repeated after that long", 1 },
 	{ "coming-us", KEY_COMING, "US", 0, "a burst that was announced and does not come is released after that long; 0: never", 1 },
 	{ "late-us", KEY_LATE, "US", 0, "a burst that is later than that for its slot asks for another; 0: never", 1 },
+	{ NULL, 0, NULL, 0, "Hosts, TOP:", 3 },
+#define TOP_OPTION(sym, key, flag, least, most, dflt, text) { flag, KEY_TOP + BL_TOP_O_##sym, "VALUE", 0, text, 3 },
+	BL_TOP_OPTIONS(TOP_OPTION)
+#undef TOP_OPTION
 	{ NULL, 0, NULL, 0, "Switches:", 2 },
 	{ "allocator", KEY_ALLOCATOR, "NAME", 0, "two-counter, joint or bitmap", 2 },
 	{ "refuse-us", KEY_REFUSE, "US", 0, "PL2's T: above that wait unsolicited bursts are dropped", 2 },
@@ -58,8 +63,16 @@ static int64_t number(const char *what, const char *arg, long long max, struct a
 static error_t parse_set(int key, char *arg, struct argp_state *state)
 {
 	struct bl_admission_set *s = state->input;
+	struct bl_err err;
 	uint64_t rate;
+	uint32_t v;
 
+	if (key >= KEY_TOP && key < KEY_TOP + BL_TOP_O_COUNT) {
+		if (bl_top_option_parse((unsigned int)key - KEY_TOP, arg, &v, &err))
+			argp_error(state, "%s", err.text);
+		s->top[key - KEY_TOP] = v + 1;
+		return 0;
+	}
 	switch (key) {
 	case KEY_RATE:
 		if (!bl_rate_parse(arg, &rate))
@@ -176,15 +189,45 @@ static json_t *rate_json(uint32_t ns_q20)
 	return ns_q20 ? json_string(bl_rate_text(bl_rate_of_q20(ns_q20), text, sizeof(text))) : json_null();
 }
 
+/* TOP's settings by their keys, and what follows from them */
+static json_t *show_top(const struct bl_node_ref *ref)
+{
+	struct bl_top_cfg c;
+	char text[32];
+	json_t *o;
+	unsigned int k;
+
+	if (node_value(ref, BL_MAP_TOP_CFG, 0, &c, sizeof(c)))
+		return NULL;
+	o = json_pack("{s:I, s:I}", "slot_ns", (json_int_t)c.slot_ns, "expiry_ns", (json_int_t)c.expiry_ns);
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		json_object_set_new(o, bl_top_option_key(k),
+				    k == BL_TOP_O_LAW || k == BL_TOP_O_OBJECTIVE ? json_string(bl_top_option_value(k, c.opt[k], text, sizeof(text))) : json_integer(c.opt[k]));
+	for (k = 0; k < BL_TOP_RULES && c.rules[k].port; k++) {
+		if (!k)
+			json_object_set_new(o, "rules", json_array());
+		json_array_append_new(json_object_get(o, "rules"), json_pack("{s:i, s:i, s:I, s:I, s:I}", "port", c.rules[k].port, "protocol", c.rules[k].proto, "bytes",
+									     (json_int_t)c.rules[k].bytes, "deadline_us", (json_int_t)c.rules[k].deadline_us, "coflow",
+									     (json_int_t)c.rules[k].coflow));
+	}
+	return o;
+}
+
 static json_t *show_host(const struct bl_node_ref *ref)
 {
 	struct bl_hold_cfg c;
+	json_t *top, *row;
 
 	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
 		return NULL;
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:I, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "host", "on", c.on, "policy", bl_policy_name(c.policy), "rate",
+	top = show_top(ref);
+	if (!top)
+		return NULL;
+	row = json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:I, s:I, s:I, s:I, s:I}", "node", ref->meta.name, "role", "host", "on", c.on, "policy", bl_policy_name(c.policy), "rate",
 			 rate_json(c.link.ns_q20), "k", (int)c.k_frames, "t_ns", (json_int_t)c.t_ns, "recent_ns", (json_int_t)c.recent_ns, "retry_ns",
 			 (json_int_t)c.retry_ns, "coming_ns", (json_int_t)c.coming_ns, "late_ns", (json_int_t)c.late_ns);
+	json_object_set_new(row, "top", top);
+	return row;
 }
 
 static json_t *show_switch(const struct bl_node_ref *ref)

@@ -17,6 +17,7 @@
 #include <bpf/libbpf.h>
 #include "admission_priv.h"
 #include "fpfile.h"
+#include "top.h"
 
 #define QUEUE_FRAMES 256
 #define HOST_MARK    (64u << 10)
@@ -126,6 +127,8 @@ void bl_admission_defaults(struct bl_node_cfg *c)
 	or_else(&a->retry_us, RETRY_US);
 	or_else(&a->coming_us, COMING_US);
 	or_else(&a->lapse_us, LAPSE_US);
+	if (c->role == BL_ROLE_HOST)
+		bl_top_defaults(&a->top);
 	if (!*a->bl0)
 		strcpy(a->bl0, "bl0");
 	if (!*a->bl0d)
@@ -187,6 +190,10 @@ static int check_host(const struct bl_node_cfg *c, struct bl_err *err)
 
 	if (a->policy == BL_POLICY_PL2 && !a->rate_bps)
 		return bl_fail(err, EINVAL, "pl2 counts time in frames of the link, so it needs the link's rate; give admission a rate (--rate)");
+	if (a->policy == BL_POLICY_TOP && !a->rate_bps)
+		return bl_fail(err, EINVAL, "top paces tokens at the link's rate, so it needs one; give admission a rate (--rate)");
+	if (bl_top_check(&a->top, err))
+		return -EINVAL;
 	if (a->policy == BL_POLICY_FASTPASS && !a->fp && !*a->fp_path)
 		return bl_fail(err, EINVAL, "fastpass needs the file that hosts and arbiters share: admission: { fastpass: FILE } (--fastpass FILE)");
 	if (a->k > BL_PL2_K_MAX)
@@ -325,10 +332,10 @@ int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_si
 
 /* What starts empty together: ring entries name slots. */
 static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING,
-					   BL_MAP_FP_DESTS };
+					   BL_MAP_FP_DESTS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_FREE, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
 static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_PORT_BUSY, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
-#define GROUP (sizeof(switch_group) / sizeof(switch_group[0]))
-_Static_assert(sizeof(host_group) <= sizeof(switch_group) && GROUP <= BL_ADMISSION_MAPS, "room for either");
+#define SIZE(group) (sizeof(group) / sizeof((group)[0]))
+_Static_assert(SIZE(host_group) <= BL_ADMISSION_MAPS && SIZE(switch_group) <= BL_ADMISSION_MAPS, "room for either");
 
 static uint32_t ports_room(uint32_t nports)
 {
@@ -349,8 +356,10 @@ static uint32_t entries(const struct bl_node_cfg *c, const struct bl_admission_c
 		return queues ? a->slots : 1;
 	if (!strcmp(name, BL_MAP_QUEUES) || !strcmp(name, BL_MAP_QUEUE_HIST))
 		return !queues ? 1 : host ? BL_DESTS * BL_HOLD_CLASSES : room * BL_CL_COUNT;
-	if (!strcmp(name, BL_MAP_FP_DESTS))
+	if (!strcmp(name, BL_MAP_FP_DESTS) || !strcmp(name, BL_MAP_TOP_TX))
 		return queues ? BL_DESTS : 1;
+	if (!strcmp(name, BL_MAP_TOP_RX))
+		return queues ? BL_TOP_RX_MAX : 1;
 	if (!strcmp(name, BL_MAP_RSV_PAIRS))
 		return a->on ? room * room : 1;
 	return 0;
@@ -406,11 +415,11 @@ int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 {
 	bool host = n->cfg.role == BL_ROLE_HOST;
 	const char *const *group = host ? host_group : switch_group;
-	unsigned int ngroup = host ? sizeof(host_group) / sizeof(host_group[0]) : GROUP;
+	unsigned int ngroup = host ? SIZE(host_group) : SIZE(switch_group);
 	struct bpf_map *bell = bpf_object__find_map_by_name(obj, BL_MAP_PACE_BELL), *fp_bell = bpf_object__find_map_by_name(obj, BL_MAP_FP_BELL);
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	struct bpf_map_info info;
-	uint32_t want[GROUP], have[GROUP];
+	uint32_t want[BL_ADMISSION_MAPS], have[BL_ADMISSION_MAPS];
 	unsigned int k;
 	int fd;
 
@@ -572,6 +581,8 @@ int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 		return 0;
 	if (n->queues_fresh)
 		rc = fill_queues(n, obj, host ? BL_MAP_HOLD_DUE : BL_MAP_PORT_DUE, err);
+	if (!rc && host)
+		rc = bl_top_fill(n, obj, n->queues_fresh, err);
 	if (!rc && !host)
 		rc = fill_meters(n, cfg, obj, ports, err);
 	if (!rc && !host)

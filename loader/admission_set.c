@@ -13,6 +13,8 @@
 #include <bpf/bpf.h>
 #include "../bpf/queue_core.h"
 #include "admission_priv.h"
+#include "node_priv.h"
+#include "top.h"
 
 /* One line of what `barline admission set` says. */
 static void say(char *said, size_t size, const char *what, const char *old, const char *now)
@@ -105,6 +107,7 @@ static void look_again(const struct bl_node_ref *ref)
 static int change_host(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err)
 {
 	struct bl_hold_cfg old, now;
+	char top_said[512] = "";
 	uint64_t slot;
 	int fd, rc;
 
@@ -130,6 +133,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		now.policy = (uint32_t)c->policy;
 	if (!rc && now.policy == BL_POLICY_PL2 && !now.link.ns_q20)
 		rc = bl_fail(err, EINVAL, "pl2 counts time in frames of the link, so it needs the link's rate; add --rate");
+	if (!rc && now.policy == BL_POLICY_TOP && !now.link.ns_q20)
+		rc = bl_fail(err, EINVAL, "top paces tokens at the link's rate, so it needs one; add --rate");
 	if (!rc && now.policy == BL_POLICY_FASTPASS && !now.slot_ns)
 		rc = bl_fail(err, EINVAL, "%s was started without Fastpass's file; start it with `admission: { fastpass: FILE }`, or --fastpass FILE", ref->meta.name);
 	slot = bl_slot_ns(now.link.ns_q20);
@@ -156,6 +161,10 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		rc = set_us(&now.coming_ns, c->coming_us, "coming", err);
 	if (!rc)
 		rc = set_us(&now.late_ns, c->late_us, "late", err);
+	if (!rc && old.policy != now.policy)
+		rc = bl_bl0_policy(ref->dir, now.policy, err);
+	if (!rc)
+		rc = bl_top_change(ref, c->top, now.link.ns_q20, top_said, sizeof(top_said), err);
 	if (!rc)
 		rc = bl_map_set(fd, 0, &now, BL_MAP_HOLD_CFG, err);
 	close(fd);
@@ -172,6 +181,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 	say_number(said, size, "retry", old.retry_ns, now.retry_ns, " ns");
 	say_number(said, size, "coming", old.coming_ns, now.coming_ns, " ns");
 	say_number(said, size, "late", old.late_ns, now.late_ns, " ns");
+	if (*top_said)
+		snprintf(said + strlen(said), size - strlen(said), "%s%s", *said ? ", " : "", top_said);
 	return 0;
 }
 
@@ -205,8 +216,12 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 	bool was_top = false, is_top = false;
 	struct bl_rsv_cfg old, now;
 	uint32_t meter, rate;
+	unsigned int k;
 	int fd, rc;
 
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		if (c->top[k])
+			return bl_fail(err, EINVAL, "%s is a switch: %s is a setting of hosts", ref->meta.name, bl_top_option_key(k));
 	if (c->k >= 0 || c->t_slots >= 0 || c->t_us >= 0 || c->recent_us >= 0 || c->retry_us >= 0 || c->coming_us >= 0 || c->late_us >= 0)
 		return bl_fail(err, EINVAL, "%s is a switch: K, t, recent, retry, coming and late are settings of hosts", ref->meta.name);
 	rc = read_one(ref, BL_MAP_RSV_CFG, &old, sizeof(old), &fd, err);

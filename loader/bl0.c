@@ -26,6 +26,13 @@
 #define GATHER_MAX_NS 100000
 #define BL0_MTU	      1500 /* largest: what a slot takes, with one tag */
 
+static unsigned int mtu_of(unsigned int nic, unsigned int policy)
+{
+	unsigned int mtu = nic < BL0_MTU ? nic : BL0_MTU;
+
+	return policy == BL_POLICY_TOP ? mtu - (unsigned int)sizeof(struct bl_top_echo) : mtu;
+}
+
 /*
  * One to one for NICs of one first octet: as unique as they are. Locally administered; multicast and BL_EARLY_MAC0 are clear. The second octet differs from the NIC's own, which may
  * be local too.
@@ -242,7 +249,7 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	const struct bl_iface *nic = &n->att[0].iface;
-	unsigned int mtu = nic->mtu < BL0_MTU ? nic->mtu : BL0_MTU;
+	unsigned int mtu = mtu_of(nic->mtu, a->policy);
 	uint32_t bl0d = 0;
 	uint8_t mac[6];
 	bool there;
@@ -278,6 +285,21 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 		rc = 0;
 	}
 	return rc;
+}
+
+int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err)
+{
+	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
+	struct bl_iface i;
+	int rc;
+
+	names(dir, bl0d, bl0, nic);
+	if (!*bl0 || !*bl0d || !*nic)
+		return 0;
+	rc = bl_iface_get(&i, nic, err);
+	if (!rc)
+		rc = set_mtu(bl0, mtu_of(i.mtu, policy), err);
+	return rc ? rc : set_mtu(bl0d, mtu_of(i.mtu, policy), err);
 }
 
 /* The pair of the node with these pins, if it has one. With bl0 go the programs on it. */

@@ -22,6 +22,7 @@
 #include "../maps/token_abi.h"
 #include "node_priv.h"
 #include "rate.h"
+#include "top.h"
 #include "yaml.h"
 
 struct file_port {
@@ -52,6 +53,7 @@ struct file_admission {
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	uint8_t allocator;
 	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	struct bl_top_file *top;
 	uint8_t tokens;
 	bool data_first, unscheduled, spray;
 	uint32_t token_frames, expiry_tokens, headroom_percent;
@@ -146,6 +148,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us), NUMBER(late_us),
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
 	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
+	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top, bl_top_fields),
 	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes, CYAML_ARRAY_LEN(token_modes)),
 	CYAML_FIELD_BOOL("data_first", OPT, struct file_admission, data_first),
 	CYAML_FIELD_BOOL("unscheduled", OPT, struct file_admission, unscheduled),
@@ -271,7 +274,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		bool there;
 	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, fastpass), ONLY(BL_ROLE_HOST, k),
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
-		  ONLY(BL_ROLE_HOST, late_us),	       ONLY(BL_ROLE_HOST, pacer_beacons),
+		  ONLY(BL_ROLE_HOST, late_us),	       ONLY(BL_ROLE_HOST, pacer_beacons), ONLY(BL_ROLE_HOST, top),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
 		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent),
 		  ONLY(BL_ROLE_SWITCH, tokens), ONLY(BL_ROLE_SWITCH, data_first), ONLY(BL_ROLE_SWITCH, unscheduled), ONLY(BL_ROLE_SWITCH, spray), ONLY(BL_ROLE_SWITCH, token_frames),
@@ -340,6 +343,8 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->far_us = f->far_us;
 	a->lapse_us = f->lapse_us;
 	a->outside_percent = f->outside_percent;
+	if (f->top && (rc = bl_top_take(&a->top, f->top, path, err)))
+		return rc;
 	a->token_mode = f->tokens;
 	a->data_first = f->data_first;
 	a->unscheduled = f->unscheduled;

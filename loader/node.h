@@ -19,6 +19,7 @@
 #include "../maps/clock_abi.h"
 #include "../maps/hold_abi.h"
 #include "../maps/reserve_abi.h"
+#include "../maps/top_host_abi.h"
 
 /** struct bl_err - what failed, on what, and the next step, in one sentence. */
 struct bl_err {
@@ -52,6 +53,13 @@ struct bl_limit_cfg {
 	uint32_t frames, bytes, mark_bytes;
 };
 
+/** struct bl_top_opts - settings of TOP. @v: value + 1, by enum bl_top_option; 0: as it was, or the default. @rules, @nrules: port rules. */
+struct bl_top_opts {
+	uint32_t v[BL_TOP_O_COUNT];
+	struct bl_top_rule rules[BL_TOP_RULES];
+	unsigned int nrules;
+};
+
 /**
  * struct bl_admission_cfg - admission on a host (bl0, hold queues) or on a switch (metered ports, reservations). In every number 0 is the default.
  * @on: there is admission. Without it the rest is ignored, and its maps stay small.
@@ -69,6 +77,7 @@ struct bl_limit_cfg {
  * @spray: TOP's frames and data take the paths up in turn, and not one path per flow. @link_rate_bps: of each port that is not metered. @headroom_percent: share of the links that tokens leave to
  *	frames which need none.
  * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
+ * @top: host: TOP.
  */
 struct bl_admission_cfg {
 	bool on;
@@ -89,6 +98,7 @@ struct bl_admission_cfg {
 	uint64_t link_rate_bps;
 	const struct bl_fp_file *fp;
 	char fp_path[256];
+	struct bl_top_opts top;
 };
 
 /**
@@ -192,14 +202,15 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
 
 /* admission.c */
 /**
- * struct bl_admission_set - what `barline admission set` changes on a running node. -1: leave it.
+ * struct bl_admission_set - what `barline admission set` changes on a running node. -1: leave it. @top: a host's; rules cannot be changed.
  */
 struct bl_admission_set {
 	int policy, allocator;
 	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames, expiry_tokens;
 	int tokens; /* enum bl_token_mode */
+	uint32_t top[BL_TOP_O_COUNT]; /* value + 1; 0: leave it */
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
 int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);
@@ -209,6 +220,14 @@ int bl_policy_by_name(const char *name);    /* -1: none */
 int bl_allocator_by_name(const char *name); /* -1: none */
 const char *bl_token_mode_name(unsigned int mode); /* token.c */
 int bl_token_mode_by_name(const char *name);	   /* -1: none */
+
+/* top.c */
+/** bl_top_option_key, bl_top_option_text - of enum bl_top_option. */
+const char *bl_top_option_key(unsigned int option);
+/** bl_top_option_value - the value as people write it, into @buf. Returns @buf. */
+const char *bl_top_option_value(unsigned int option, uint32_t value, char *buf, size_t size);
+/** bl_top_option_parse - 0, or -EINVAL with a sentence. */
+int bl_top_option_parse(unsigned int option, const char *text, uint32_t *value, struct bl_err *err);
 
 /* admission_argp.c */
 struct argp;

@@ -232,7 +232,7 @@ int bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
 bool bl_admission_paced(const struct bl_node_cfg *c);
 int bl_admission_cpu(const struct bl_node_cfg *c);
 uint64_t bl_admission_port_rate(const struct bl_node_cfg *c, const char *ifname);
-#define BL_ADMISSION_MAPS 8 /* names that bl_admission_size() may append to @anew */
+#define BL_ADMISSION_MAPS 16 /* names that bl_admission_size() may append to @anew */
 int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, uint32_t nports, const char **anew, struct bl_err *err);
 int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, const struct bl_sw_port *ports, struct bl_err *err);
 int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, struct bl_err *err);
@@ -245,6 +245,8 @@ int bl_token_forget(int fd, uint32_t port, struct bl_err *err);
 /* bl0.c. The thread is in the host's namespace. */
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
 int bl_bl0_remove(const char *dir, struct bl_err *err);
+/** bl_bl0_policy - the policy of the node with these pins has changed: bl0's MTU leaves room for TOP's echo, or not any more. */
+int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err);
 
 /* pacer.c */
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */

@@ -83,9 +83,22 @@
 	X(PATH_LOST,       "path_lost",       NOTE, "frame whose path leads nowhere: this switch chose another way; is the link down?") \
 	X(TOKEN_PASSED,    "token_passed",    OK,   "token let through at once") \
 	X(TOKEN_LIMIT,     "token_limit",     DROP, "token dropped: as many as its class may have are before it") \
-	X(TOKEN_EXPIRED,   "token_expired",   DROP, "token dropped: what is before it takes, or has taken, longer than a token is good for") \
+	X(TOKEN_EXPIRED,   "token_expired",   DROP, "token dropped: its way took, or would take, longer than a token is good for") \
 	X(TOKEN_CLASS,     "token_class",     DROP, "token of a class that does not exist") \
-	X(TOKEN_FLOOD,     "token_flood",     DROP, "token or signal beyond what this input's link may bring: is that host's receiver at fault?")
+	X(TOKEN_FLOOD,     "token_flood",     DROP, "token or signal beyond what this input's link may bring: is that host's receiver at fault?") \
+	X(TOKEN_USED,      "token_used",      OK,   "token answered: its frame became a held frame and went back") \
+	X(TOKEN_PACED,     "token_paced",     OK,   "token answered by the pacer, since its frame could not grow") \
+	X(TOKEN_WASTED,    "token_wasted",    DROP, "token for a flow that holds nothing") \
+	X(TOKEN_STOP,      "token_stop",      OK,   "the same, sent back as a STOP") \
+	X(TOKEN_UNKNOWN,   "token_unknown",   DROP, "token for a flow that this host does not have") \
+	X(TOKEN_FORGED,    "token_forged",    DROP, "token with another tag than its flow's: old, or forged") \
+	X(TOKEN_REPLAYED,  "token_replayed",  DROP, "token whose number came before, or is far from those that did") \
+	X(TOKEN_AHEAD,     "token_ahead",     DROP, "token sent later than now, by more than two clocks may differ") \
+	X(SIGNAL,          "signal",          OK,   "SYNC, STOP or FIN taken in") \
+	X(SIGNAL_BAD,      "signal_bad",      DROP, "TOP frame cut short, of another version or opcode, or of a flow that was never announced") \
+	X(FLOWS_FULL,      "flows_full",      DROP, "SYNC of one more flow than there are places") \
+	X(ECHO_BAD,        "echo_bad",        NOTE, "data that answers a token which was never sent") \
+	X(NO_TOKEN,        "no_token",        NOTE, "application's frame that waits for no token: TCP without payload, or no IP")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Map definitions of TOP on a host. BPF side only; the values are in top_host_abi.h. */
+#ifndef BARLINE_TOP_MAPS_H
+#define BARLINE_TOP_MAPS_H
+
+#include "top_host_abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bl_top_cfg);
+} top_cfg SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BL_DESTS);
+	__type(key, struct bl_top_key);
+	__type(value, __u32);
+} top_flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_DESTS);
+	__type(key, __u32);
+	__type(value, struct bl_top_tx);
+} top_tx SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, BL_DESTS);
+	__type(value, __u32);
+} top_free SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BL_TOP_RX_MAX);
+	__type(key, struct bl_top_rx_key);
+	__type(value, __u32);
+} top_rx_of SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_TOP_RX_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_top_rx);
+} top_rx SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BL_TOP_RX_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_top_coflow);
+} top_coflows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_TOP_HINTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_top_hint);
+} top_hints SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_top_page);
+} top_page SEC(".maps");
+
+#endif
