@@ -71,6 +71,27 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 	return (int)port;
 }
 
+/*
+ * Next token from a port at random to another at random, of one of four classes. Of UDP port @port: the next one below TOP's makes it a frame like any other, which goes the same way but for the decision.
+ */
+static __always_inline int next_token(struct xdp_md *ctx, __u16 port)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 turn = bench_turn, in = turn >> 24 & (bench_ports - 1), to = turn >> 14 & (bench_ports - 1);
+	struct iphdr *ip = data + sizeof(struct ethhdr);
+	struct udphdr *u = (void *)(ip + 1);
+	struct bl_top_hdr *h = (void *)(u + 1);
+
+	if ((void *)(h + 1) > end)
+		return -1;
+	to = to == in ? (to + 1) & (bench_ports - 1) : to;
+	bench_turn = turn * 1664525 + 1013904223;
+	*(__u16 *)(data + 4) = BL_BE16(to);
+	u->dest = BL_BE16(port);
+	h->cls = turn >> 20 & 3;
+	return (int)in;
+}
+
 #define DATA_HDR (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define LINK_HDR sizeof(struct ethhdr)
 
@@ -165,6 +186,26 @@ int devmap_clone(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	__builtin_memcpy(relay->set[0].barrier, data + LINK_HDR + 6, 6);
 	return on_output(ctx, ctx->ingress_ifindex);
+}
+
+SEC("xdp")
+int bare_token(struct xdp_md *ctx)
+{
+	int port = next_token(ctx, BL_TOP_PORT);
+
+	return bpf_redirect_map(&sw_tx, (port + 1) & (bench_ports - 1), XDP_ABORTED);
+}
+
+SEC("xdp")
+int switch_token(struct xdp_md *ctx)
+{
+	return whole_switch(ctx, next_token(ctx, BL_TOP_PORT));
+}
+
+SEC("xdp")
+int switch_other(struct xdp_md *ctx)
+{
+	return whole_switch(ctx, next_token(ctx, BL_TOP_PORT - 1));
 }
 
 SEC("xdp")

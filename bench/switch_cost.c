@@ -28,6 +28,7 @@
 #include "../bpf/clock_core.h"
 #include "../bpf/wire_core.h"
 #include "../maps/reserve_abi.h"
+#include "../maps/token_abi.h"
 #include "bench_switch.skel.h"
 
 #define RUNS_MAX  101
@@ -39,10 +40,12 @@
 #define NEVER	  1000000000000ULL /* a beacon interval so long that no tick passes */
 #define RELAY_EACH 2ULL /* so short that each rise passes one */
 #define RSV_PORTS 64
+#define TOKEN_PORTS 64
 #define RSV_BYTES (2 * BL_RSV_SLOT_BYTES)
 #define RSV_NS_Q20 (8 * (1 << 20) / 10) /* 10 Gbit/s: at 6 million RSVs a second of 64 ports, a quarter of each link is promised */
 #define LIMIT_ADDED_NS 40.0
 #define LIMIT_RSV_NS   100.0
+#define LIMIT_TOKEN_NS 60.0
 #define LIMIT_GROWTH   1.2
 
 static struct bench_switch *sk;
@@ -241,6 +244,64 @@ static void make_rsv(struct frame *f)
 	BL_HALVES_SET(body, bytes, RSV_BYTES);
 }
 
+/* IPv4, 60 bytes: see next_token(). */
+static void make_token(struct frame *f)
+{
+	struct bl_top_hdr *h;
+
+	make_data(f);
+	f->n = BL_TOP_TOKEN_LEN;
+	((struct iphdr *)(f->p + 14))->tot_len = BL_BE16(BL_TOP_TOKEN_LEN - 14);
+	((struct udphdr *)(f->p + 34))->len = BL_BE16(BL_TOP_TOKEN_LEN - 34);
+	h = (void *)(f->p + 42);
+	memset(h, 0, sizeof(*h));
+	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN);
+}
+
+/* At some ten million tokens a second from 64 ports to 64 ports, each link has a fifth of the tokens that it may carry. */
+static void configure_token(void)
+{
+	struct bl_token_cfg cfg = { .on = 1, .mode = BL_TOKEN_DROP, .frames = BL_TOKEN_FRAMES, .expiry = BL_TOKEN_EXPIRY };
+	struct bl_token_port p = { .ns_q20 = RSV_NS_Q20 };
+	const struct bl_rsv_cfg no_rsv = { .on = 0 };
+	struct bl_sw_cfg sw;
+	__u32 i, zero = 0;
+
+	configure(TOKEN_PORTS, false, BL_FWD_L2, NEVER);
+	if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.sw_cfg), &zero, &sw))
+		die("sw_cfg", errno);
+	sw.admission = 1;
+	put(sk->maps.sw_cfg, 0, &sw);
+	put(sk->maps.rsv_cfg, 0, &no_rsv);
+	put(sk->maps.token_cfg, 0, &cfg);
+	for (i = 0; i < TOKEN_PORTS; i++)
+		put(sk->maps.token_ports, i, &p);
+}
+
+/* Most passed, and few were dropped; dropping would be cheaper. */
+static void most_passed(void)
+{
+	int cpus = libbpf_num_possible_cpus(), k, c;
+	struct bl_token_counts *v = calloc((size_t)cpus, sizeof(*v));
+	__u64 passed = 0, dropped = 0;
+	__u32 i;
+
+	for (i = 0; v && i < TOKEN_PORTS; i++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.token_counts), &i, v))
+			die("token_counts", errno);
+		for (k = 0; k < cpus; k++)
+			for (c = 0; c < BL_TOP_CLASSES; c++) {
+				passed += v[k].passed[c];
+				dropped += v[k].limit[c] + v[k].expired[c] + (c ? 0 : v[k].flood);
+			}
+	}
+	free(v);
+	if (passed < (__u64)repeat * (__u64)runs || dropped * 100 > passed) {
+		fprintf(stderr, "switch_cost: %llu tokens passed, %llu dropped: what it measured is not what it should\n", passed, dropped);
+		exit(1);
+	}
+}
+
 static void configure_rsv(enum bl_allocator a)
 {
 	struct bl_rsv_cfg cfg = { .on = 1, .allocator = a, .ns_q20 = RSV_NS_Q20, .limit_bytes = 16 * BL_RSV_SLOT_BYTES, .far_ns = 1000000000, .pair_shift = 6 };
@@ -360,8 +421,8 @@ static void measure_all(void)
 #define RSV_TARGET(sym, name) "RSV to GRT, 64 ports, " name ", ns",
 	static const char *const rsv_name[] = { BL_ALLOCATORS(RSV_ROW) }, *const rsv_target[] = { BL_ALLOCATORS(RSV_TARGET) };
 	double rsv_added[BL_ALLOC_COUNT];
-	struct frame data, beacon, rsv;
-	double most = 0, four = 0, all = 0;
+	struct frame data, beacon, rsv, token;
+	double most = 0, four = 0, all = 0, token_ns;
 	__u32 i;
 
 	make_data(&data);
@@ -410,10 +471,20 @@ static void measure_all(void)
 		rsv_added[i] = r.frame - r.bare;
 		all_granted();
 	}
+	make_token(&token);
+	configure_token();
+	{
+		struct row other = measure("other frame, admission on", TOKEN_PORTS, sk->progs.bare_token, XDP_REDIRECT, sk->progs.switch_other, XDP_REDIRECT, &token);
+		struct row r = measure("token, mode drop", TOKEN_PORTS, sk->progs.bare_token, XDP_REDIRECT, sk->progs.switch_token, XDP_REDIRECT, &token);
+
+		token_ns = (r.frame - r.bare) - (other.frame - other.bare);
+		most_passed();
+	}
 	if (json)
 		fputs("],\"targets\":[", json);
 	for (i = 0; i < BL_ALLOC_COUNT; i++)
 		target(rsv_target[i], rsv_added[i], LIMIT_RSV_NS, false);
+	target("token decision, mode drop, 64 ports, ns", token_ns, LIMIT_TOKEN_NS, false);
 	target("added to a bare redirect, worst size, ns", most, LIMIT_ADDED_NS, false);
 	target("256 ports against 4", all / four, LIMIT_GROWTH, true);
 }

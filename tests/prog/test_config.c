@@ -115,7 +115,7 @@ static void admission__refused(void **state)
 		const char *why;
 	} v[] = {
 		{ HOST "admission: { policy: none, speed: 3 }\n", 3, "speed" },
-		{ HOST "admission:\n  policy: top\n", 4, "" },
+		{ HOST "admission:\n  policy: best\n", 4, "" },
 		{ HOST "admission:\n  rate: 1gbit\n", 4, "policy" }, /* where the mapping ends */
 		{ HOST "admission:\n  policy: none\n  rate: fast\n", 5, "fast is no rate" },
 		{ HOST "admission:\n  policy: none\n  rate: 1mbit\n", 5, "2mbit" },

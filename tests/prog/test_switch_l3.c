@@ -5,6 +5,7 @@
  */
 #include "switch_util.h"
 #include "pace_util.h"
+#include "token_util.h"
 
 #define GW_MAC_LAST 0x50 /* a router behind port 3 */
 
@@ -465,6 +466,117 @@ static void path__lost(void **state)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_LOST }));
 }
 
+/* ---- TOP: paths, and tokens that are routed ---- */
+
+/* for somebody behind the up ports */
+static struct desc between(bool v6, __u16 sport, __u16 dport)
+{
+	struct desc d = plain_of(v6, 0, 1);
+
+	d.daddr[v6 ? 1 : 13] = 5;
+	d.sport = sport;
+	d.dport = dport;
+	return d;
+}
+
+/* The port that a frame leaves by that came in on port @in. */
+static __u32 leaves_by(const struct frame *f, __u32 in, enum bl_reason why)
+{
+	struct frame got;
+
+	run_on(in, f, &got, XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }, { in, BL_R_PATH_TAKEN }));
+	return got.p[5]; /* the neighbours' addresses end with the port */
+}
+
+/*
+ * Data of a flow goes up by the path that is computed for the opposite direction, as another switch with the same up ports in the same order does it for what comes back; and so does a frame of TOP
+ * which has that hash for a source port. Both paths are in use.
+ */
+static void path__symmetric(void **state)
+{
+	__u32 v, k, used[NPORTS] = { 0 };
+
+	(void)state;
+	path_setup();
+	cfg.path_by = BL_PATH_BY_FLOW;
+	set_cfg();
+	token_setup(&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
+	for (v = 0; v < 2; v++)
+		for (k = 0; k < 64; k++) {
+			struct desc d = between(v, (__u16)(40000 + k), 5001);
+			struct top_desc t = { .d = between(v, 0, 0), .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN), .cls = 2 };
+			struct bl_token_port all = { .ns_q20 = 0 };
+			__u64 a = v ? bl_top_addr6(d.saddr) : bl_top_addr4(bl_raw32(d.saddr + 12)), b = v ? bl_top_addr6(d.daddr) : bl_top_addr4(bl_raw32(d.daddr + 12));
+			struct frame f;
+			__u32 out;
+
+			d.tags = k & 1;
+			build(&f, &d);
+			out = leaves_by(&f, 0, BL_R_PASSED_ON);
+			assert_int_equal(out, cfg.path_port[bl_top_path(bl_top_flow_port(b, a, 5001, (__u16)(40000 + k)), 2)]);
+			used[out]++;
+			/* the token carries the hash */
+			map_put(sk->maps.token_ports, 0, &all);
+			map_put(sk->maps.token_ports, out, &all);
+			t.d.tags = d.tags;
+			t.d.sport = bl_top_flow_port(a, b, d.sport, d.dport);
+			t.d.dport = BL_TOP_PORT;
+			build_top(&f, &t);
+			assert_int_equal(leaves_by(&f, 0, BL_R_TOKEN_PASSED), out);
+		}
+	assert_true(used[1] > 40 && used[3] > 40);
+}
+
+static void path__in_turn(void **state)
+{
+	struct desc d = between(false, 40000, 5001);
+	struct frame f;
+	__u32 k;
+
+	(void)state;
+	path_setup();
+	cfg.path_by = BL_PATH_BY_TURN;
+	set_cfg();
+	token_setup(&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
+	build(&f, &d);
+	for (k = 0; k < 10; k++)
+		assert_int_equal(leaves_by(&f, 0, BL_R_PASSED_ON), cfg.path_port[k % 2]);
+}
+
+/* The bit of unscheduled frames goes on to the next switch in the router's own address, with and without paths, and not to hosts; frames without it do not get it from the router's. */
+static void unsched__routed(void **state)
+{
+	__u32 v, early, below;
+
+	(void)state;
+	path_setup();
+	ports[2].role = BL_PORT_HOST;
+	map_put(sk->maps.sw_ports, 2, &ports[2]);
+	token_setup(&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .unscheduled = 1, .frames = 8, .expiry = 8 });
+	for (v = 0; v < 4; v++)
+		for (early = 0; early < 2; early++)
+			for (below = 0; below < 2; below++) {
+				struct desc d = between(v & 1, 40000, 5001), r;
+				struct frame f, got, want;
+
+				cfg.paths = v & 2;
+				cfg.path_by = BL_PATH_BY_FLOW;
+				set_cfg();
+				if (below)
+					host_addr(d.daddr, v & 1, 2);
+				d.src[0] |= early ? BL_EARLY_MAC0 : 0;
+				build(&f, &d);
+				run_on(0, &f, &got, XDP_REDIRECT);
+				r = plain_routed(d, got.p[5]);
+				r.src[0] = (__u8)((r.src[0] & ~BL_EARLY_MAC0) | (early && !below ? BL_EARLY_MAC0 : 0));
+				build(&want, &r);
+				same_frame(&got, &want);
+				assert_int_equal(got.p[5] == 2, below);
+			}
+	counts_take(sk->maps.counts, counted);
+}
+
 ODD(ttl_1, d->ttl = 1; build(f, d);)
 ODD(to_another, d->dst[0] ^= 4; build(f, d);)
 ODD(to_all, memset(d->dst, 0xff, 6); build(f, d);)
@@ -518,7 +630,7 @@ static void plain__left_to_the_kernel(void **state)
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_L3, BY_SW | BY_PORT);
+	all_reasons_seen(BY_L3, BY_SW | BY_PORT | BY_TOKEN);
 }
 
 #define CASE(f) cmocka_unit_test_setup(f, l3_setup)
@@ -541,6 +653,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(path__obeyed, l3_setup, path_end),
 		cmocka_unit_test_setup_teardown(path__not_meant, l3_setup, path_end),
 		cmocka_unit_test_setup_teardown(path__lost, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(path__symmetric, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(path__in_turn, l3_setup, path_end),
+		cmocka_unit_test_setup_teardown(unsched__routed, l3_setup, path_end),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

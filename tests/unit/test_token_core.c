@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bpf/token_core.h: tables at the edges; then both modes at random against models that know nothing but the list of what passed, and look through all of it each time.
+ */
+#include "unit.h"
+
+/* Of the next swaps, so many are lost to somebody who changes nothing else. */
+static int swaps_lost;
+static uint64_t swap(uint64_t *p, uint64_t was, uint64_t now)
+{
+	if (swaps_lost > 0) {
+		swaps_lost--;
+		return was + 1;
+	}
+	return __sync_val_compare_and_swap(p, was, now);
+}
+#define BL_TOKEN_SWAP(p, was, now) swap((uint64_t *)(p), was, now)
+#include "../../bpf/token_core.h"
+
+#define NS_10G 838861U /* bl_rate_ns_q20() of 10 Gbit/s: 0.8 ns */
+#define NS_1G  (8U << 20)
+#define Q20    (1ULL << 20)
+
+static struct bl_token_cfg cfg_of(uint32_t frames, uint32_t expiry)
+{
+	return (struct bl_token_cfg){ .on = 1, .frames = frames, .expiry = expiry };
+}
+
+/* ---- time ---- */
+
+static void bl_token_cost__edges(void **state)
+{
+	static const struct {
+		uint32_t ns_q20, len;
+		uint64_t want;
+	} t[] = {
+		{ NS_1G, 60, 8 * 1622 * Q20 },		    /* 84 bytes on the wire: a token time */
+		{ NS_10G, 60, 838861ULL * 1622 },	    /* and nothing is rounded */
+		{ NS_1G, 59, (83 * 8 * 1622 * Q20 + 83) / 84 }, /* rounded up */
+		{ NS_1G, 61, (85 * 8 * 1622 * Q20 + 83) / 84 },
+		{ NS_1G, 80, (104 * 8 * 1622 * Q20 + 83) / 84 }, /* IPv6 */
+		{ 1, 80, 2009 },			    /* 2008.19 */
+		{ 0, 60, 0 },
+		{ UINT32_MAX, 1522, (1546ULL * 1622 * UINT32_MAX + 83) / 84 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_token_cost(t[i].ns_q20, t[i].len), t[i].want);
+	assert_int_equal(bl_token_unit(NS_1G) >> 20, 12976);
+	/* a full frame of the data's share takes as long as the token that it answers */
+	assert_int_equal(bl_token_data_cost(NS_1G, 1514), bl_token_unit(NS_1G));
+	assert_int_equal(bl_token_data_cost(NS_1G, 1513), (1537 * 8 * 1622 * Q20 + 1537) / 1538);
+	assert_int_equal(bl_token_data_cost(1, 60), 89); /* 88.59 */
+}
+
+static void bl_token_ahead__edges(void **state)
+{
+	const uint64_t unit = 12976 * Q20, far = BL_TOKEN_AHEAD_MAX * unit;
+	static const uint64_t nows[] = { 0, 1, 1000000007, (1ULL << 44) - 1, 1ULL << 44, (1ULL << 44) + 5, 1ULL << 62 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(nows); i++) {
+		uint64_t q = nows[i] << 20;
+
+		assert_int_equal(bl_token_ahead(q, nows[i], unit), 0);
+		assert_int_equal(bl_token_ahead(q + 1, nows[i], unit), 1);
+		assert_int_equal(bl_token_ahead(q - 1, nows[i], unit), 0);
+		assert_int_equal(bl_token_ahead(q - far, nows[i], unit), 0);
+		assert_int_equal(bl_token_ahead(q + far, nows[i], unit), far);
+		assert_int_equal(bl_token_ahead(q + far + 1, nows[i], unit), 0);
+	}
+}
+
+/* ---- mode drop ---- */
+
+static void bl_token_limit__by_class(void **state)
+{
+	static const uint32_t want[][BL_TOP_CLASSES + 1] = {
+		{ 8, 8, 7, 6, 5, 4, 3 }, { 6, 6, 5, 4, 3, 2, 1 }, { 5, 5, 4, 3, 2, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1 }, { 64, 64, 63, 62, 61, 60, 59 },
+	};
+	size_t i;
+	uint32_t c;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		for (c = 0; c < BL_TOP_CLASSES; c++) {
+			struct bl_token_cfg cfg = cfg_of(want[i][0], 8);
+
+			assert_int_equal(bl_token_limit(&cfg, c), want[i][c + 1]);
+		}
+}
+
+/* For each class: at its limit, and the smallest step beyond; what passes moves the word by its cost, what does not leaves it alone. */
+static void bl_token_decide__edges(void **state)
+{
+	const uint64_t now = 123456789, unit = bl_token_unit(NS_10G);
+	static const uint32_t frames[] = { 1, 2, 6, 8, 64 };
+	uint32_t c, lost;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(frames); i++)
+		for (c = 0; c < BL_TOP_CLASSES; c++) {
+			struct bl_token_cfg cfg = cfg_of(frames[i], 64);
+			uint64_t room = (bl_token_limit(&cfg, c) - 1) * unit, word;
+
+			word = (now << 20) + room;
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 60, now, &lost), BL_R_TOKEN_PASSED);
+			assert_int_equal(word, (now << 20) + room + unit);
+			word = (now << 20) + room + 1;
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 60, now, &lost), BL_R_TOKEN_LIMIT);
+			assert_int_equal(word, (now << 20) + room + 1);
+			assert_int_equal(lost, 0);
+			/* idle: whenever the last one was */
+			word = (now << 20) - 1;
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 80, now, &lost), BL_R_TOKEN_PASSED);
+			assert_int_equal(word, (now << 20) + bl_token_cost(NS_10G, 80));
+		}
+}
+
+static void bl_token_decide__expired_before_limit(void **state)
+{
+	const uint64_t now = 5, unit = bl_token_unit(NS_1G);
+	static const struct {
+		uint32_t frames, expiry, cls;
+		uint64_t ahead; /* in token times, and one step more if odd */
+		enum bl_reason want;
+	} t[] = {
+		{ 8, 4, 0, 8, BL_R_TOKEN_PASSED },  { 8, 4, 0, 9, BL_R_TOKEN_EXPIRED }, { 8, 4, 5, 4, BL_R_TOKEN_PASSED },
+		{ 8, 4, 5, 5, BL_R_TOKEN_LIMIT },   { 8, 4, 5, 8, BL_R_TOKEN_LIMIT },	{ 8, 4, 5, 9, BL_R_TOKEN_EXPIRED },
+		{ 64, 8, 0, 16, BL_R_TOKEN_PASSED }, { 64, 8, 0, 17, BL_R_TOKEN_EXPIRED }, { 8, 8, 0, 15, BL_R_TOKEN_LIMIT }, { 8, 8, 0, 17, BL_R_TOKEN_EXPIRED },
+	};
+	uint32_t lost;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_token_cfg cfg = cfg_of(t[i].frames, t[i].expiry);
+		uint64_t word = (now << 20) + t[i].ahead / 2 * unit + (t[i].ahead & 1), was = word;
+
+		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, t[i].cls, 60, now, &lost), t[i].want);
+		assert_int_equal(word != was, t[i].want == BL_R_TOKEN_PASSED);
+	}
+}
+
+static void bl_token_decide__no_rate_no_limit(void **state)
+{
+	struct bl_token_cfg cfg = cfg_of(1, 1);
+	uint64_t word = 0;
+	uint32_t i, lost;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, 0, 5, 60, 77, &lost), BL_R_TOKEN_PASSED);
+}
+
+static void bl_token_decide__lost_swaps(void **state)
+{
+	struct bl_token_cfg cfg = cfg_of(8, 8);
+	uint64_t word = 99 << 20, was = word;
+	uint32_t lost;
+	int k;
+
+	(void)state;
+	for (k = 0; k < BL_TOKEN_TRIES; k++) {
+		swaps_lost = k;
+		word = was;
+		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, 0, 60, 99, &lost), BL_R_TOKEN_PASSED);
+		assert_int_equal(lost, 0);
+		assert_int_equal(word, was + bl_token_unit(NS_1G));
+		assert_int_equal(swaps_lost, 0);
+	}
+	swaps_lost = BL_TOKEN_TRIES;
+	word = was;
+	assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, 0, 60, 99, &lost), BL_R_TOKEN_LIMIT);
+	assert_int_equal(lost, 1);
+	assert_int_equal(word, was);
+	assert_int_equal(swaps_lost, 0);
+}
+
+static void bl_token_budget__edges(void **state)
+{
+	const uint64_t now = 1ULL << 43, unit = bl_token_unit(NS_1G);
+	uint64_t word;
+
+	(void)state;
+	word = (now << 20) + 15 * unit;
+	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 60, 16, now), 1);
+	assert_int_equal(word, (now << 20) + 16 * unit);
+	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 60, 16, now), 0);
+	assert_int_equal(word, (now << 20) + 16 * unit);
+	word = (now << 20) + 15 * unit + 1;
+	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 60, 16, now), 0);
+	/* a long frame is as many tokens as it is long */
+	word = 0;
+	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 816, 16, now), 1);
+	assert_int_equal(word, (now << 20) + 10 * unit);
+	assert_int_equal(bl_token_budget((__u64 *)&word, 0, 60, 1, now), 1);
+}
+
+/* ---- mode pace ---- */
+
+static void bl_token_ready__two_tokens(void **state)
+{
+	struct bl_token_port p = { .ns_q20 = NS_1G };
+	const uint64_t now = 1000000, unit = 12976 * Q20;
+	static const struct {
+		uint64_t ahead_q20, want;
+	} t[] = { { 0, 0 }, { 12976 * Q20, 0 }, { 12976 * Q20 + 1, 1 }, { 12976 * Q20 + Q20, 1 }, { 12976 * Q20 + Q20 + 1, 2 }, { 2 * 12976 * Q20, 12976 } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		p.out_q20 = (now << 20) + t[i].ahead_q20;
+		assert_int_equal(bl_token_ready(&p, now), now + t[i].want);
+	}
+	p.out_q20 = 0;
+	bl_token_sent(&p, BL_CL_TOKEN3, 60, now);
+	assert_int_equal(p.out_q20, (now << 20) + unit);
+	assert_int_equal(bl_token_ready(&p, now), now);
+	bl_token_sent(&p, BL_CL_TOKEN0, 60, now);
+	assert_int_equal(bl_token_ready(&p, now), now + 12976);
+	bl_token_sent(&p, BL_CL_CONTROL, 60, now);
+	bl_token_sent(&p, BL_CL_UNSCHED, 60, now);
+	assert_int_equal(p.out_q20, (now << 20) + 2 * unit);
+	assert_int_equal(p.data_q20, 0);
+}
+
+static void bl_token_expired__edges(void **state)
+{
+	struct bl_token_port p = { .ns_q20 = NS_1G };
+	struct bl_token_cfg cfg = cfg_of(8, 8);
+
+	(void)state;
+	assert_false(bl_token_expired(&cfg, &p, 500, 500 + 8 * 12976));
+	assert_true(bl_token_expired(&cfg, &p, 500, 500 + 8 * 12976 + 1));
+	assert_false(bl_token_expired(&cfg, &p, 500, 499)); /* put by another CPU after this one took its time */
+	assert_false(bl_token_expired(&cfg, &p, 500, 0));
+	cfg.expiry = 1;
+	assert_false(bl_token_expired(&cfg, &p, 0, 12976));
+	assert_true(bl_token_expired(&cfg, &p, 0, 12977));
+}
+
+#define B(c) (1U << BL_CL_##c)
+
+static void bl_token_choose__table(void **state)
+{
+	const uint64_t now = 1ULL << 40, unit = bl_token_unit(NS_1G);
+	static const struct {
+		uint32_t bits, data_first;
+		bool token_ready, data_in_share;
+		uint32_t want;
+	} t[] = {
+		{ B(CONTROL) | B(TOKEN0) | B(DATA) | B(UNSCHED), 0, true, true, BL_CL_CONTROL },
+		{ B(CONTROL) | B(TOKEN0) | B(DATA) | B(UNSCHED), 1, true, true, BL_CL_CONTROL },
+		/* tokens first */
+		{ B(TOKEN0) | B(TOKEN5) | B(DATA), 0, true, true, BL_CL_TOKEN0 },
+		{ B(TOKEN5) | B(DATA) | B(UNSCHED), 0, true, true, BL_CL_TOKEN5 },
+		{ B(TOKEN0) | B(TOKEN5) | B(DATA), 0, false, true, BL_CL_DATA },
+		{ B(TOKEN1) | B(UNSCHED), 0, false, true, BL_CL_UNSCHED },
+		{ B(TOKEN1) | B(UNSCHED), 0, true, true, BL_CL_TOKEN1 },
+		{ B(TOKEN1), 0, false, true, BL_CL_COUNT },
+		{ B(DATA) | B(UNSCHED), 0, false, false, BL_CL_DATA },
+		/* data first, within its share */
+		{ B(TOKEN0) | B(DATA), 1, true, true, BL_CL_DATA },
+		{ B(TOKEN0) | B(DATA), 1, true, false, BL_CL_TOKEN0 },
+		{ B(TOKEN0) | B(DATA), 1, false, false, BL_CL_DATA },
+		{ B(TOKEN4) | B(UNSCHED), 1, false, true, BL_CL_UNSCHED },
+		{ B(TOKEN4) | B(UNSCHED), 1, true, false, BL_CL_TOKEN4 },
+		{ B(TOKEN2) | B(TOKEN3), 1, false, true, BL_CL_COUNT },
+		{ B(DATA), 1, true, false, BL_CL_DATA },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_token_cfg cfg = cfg_of(8, 8);
+		struct bl_token_port p = { .ns_q20 = NS_1G, .out_q20 = (now << 20) + unit + !t[i].token_ready, .data_q20 = (now << 20) + unit + !t[i].data_in_share };
+
+		cfg.data_first = t[i].data_first;
+		assert_int_equal(bl_token_choose(&cfg, &p, t[i].bits, now), t[i].want);
+	}
+}
+
+static void bl_token_sent__data_owes_one_frame(void **state)
+{
+	struct bl_token_port p = { .ns_q20 = NS_1G };
+	const uint64_t now = 7777777, unit = bl_token_unit(NS_1G);
+	int i;
+
+	(void)state;
+	bl_token_sent(&p, BL_CL_DATA, 1514, now);
+	assert_int_equal(p.data_q20, (now << 20) + unit);
+	for (i = 0; i < 100; i++)
+		bl_token_sent(&p, BL_CL_DATA, 1514, now);
+	assert_int_equal(p.data_q20, (now << 20) + 2 * unit);
+	assert_int_equal(p.out_q20, 0);
+}
+
+static void bl_token_again__table(void **state)
+{
+	const uint64_t now = 50000, unit = bl_token_unit(NS_1G);
+	static const struct {
+		uint32_t bits;
+		uint64_t ahead, free, want; /* ahead in token times */
+	} t[] = {
+		{ 0, 2, 60000, BL_DUE_NEVER },
+		{ B(TOKEN0), 0, 60000, 60000 },
+		{ B(TOKEN0), 2, 60000, 62976 },
+		{ B(TOKEN0) | B(TOKEN5), 2, 70000, 70000 },
+		{ B(TOKEN0) | B(DATA), 2, 60000, 60000 },
+		{ B(TOKEN0) | B(CONTROL), 2, 60000, 60000 },
+		{ B(TOKEN5) | B(UNSCHED), 2, 0, 0 },
+		{ B(DATA), 2, 0, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_token_port p = { .ns_q20 = NS_1G, .out_q20 = (now << 20) + t[i].ahead * unit };
+
+		assert_int_equal(bl_token_again(&p, t[i].bits, t[i].free, now), t[i].want);
+	}
+}
+
+/* ---- models ---- */
+
+#define N 600
+
+/* A token that went: when, and how much of the group's share it fills, in 2^-20 ns. */
+struct went {
+	uint64_t at, cost;
+	uint32_t cls;
+};
+
+/*
+ * What lies ahead at @t, by definition: the most by which what went since any moment is more than the share of the time since. Nothing of it is kept from one call to the next.
+ */
+static uint64_t ahead_by_list(const struct went *w, size_t n, uint64_t t)
+{
+	__int128 most = 0, sum = 0;
+	size_t i;
+
+	for (i = n; i > 0; i--) {
+		sum += w[i - 1].cost;
+		if (sum - ((__int128)(t - w[i - 1].at) << 20) > most)
+			most = sum - ((__int128)(t - w[i - 1].at) << 20);
+	}
+	return (uint64_t)most;
+}
+
+/* In no interval more than the share of its length and @burst. */
+static void rate_kept(const struct went *w, size_t n, uint64_t burst)
+{
+	size_t i, j;
+
+	for (i = 0; i < n; i++) {
+		uint64_t sum = 0;
+
+		for (j = i; j < n; j++) {
+			sum += w[j].cost;
+			assert_true(sum <= ((w[j].at - w[i].at) << 20) + burst);
+		}
+	}
+}
+
+struct load {
+	uint32_t ns_q20, frames, expiry, percent, burst; /* offered, of the group's rate; tokens that come at one moment */
+	bool v6;
+};
+
+static struct load load_at_random(struct rnd *r)
+{
+	static const uint32_t rates[] = { NS_10G, NS_1G, 83886, 4000U << 20, 8389 };
+
+	return (struct load){ .ns_q20 = rates[rnd_below(r, ARRAY_SIZE(rates))], .frames = 1 + rnd_below(r, 12), .expiry = 1 + rnd_below(r, 12), .percent = 30 + rnd_below(r, 400),
+			      .burst = 1 + rnd_below(r, 12), .v6 = rnd_below(r, 3) == 0 };
+}
+
+/* time of the next burst, so that on average @percent of the rate is offered */
+static uint64_t next_time(struct rnd *r, const struct load *l)
+{
+	uint64_t mean = (bl_token_unit(l->ns_q20) >> 20) * l->burst * 100 / l->percent;
+
+	return rnd64(r) % (2 * mean + 1);
+}
+
+static void property__drop_against_list(void **state)
+{
+	struct rnd r = rnd_seeded("drop");
+	int round, reasons[3] = { 0 };
+
+	(void)state;
+	for (round = 0; round < 60; round++) {
+		struct load l = load_at_random(&r);
+		struct bl_token_cfg cfg = cfg_of(l.frames, l.expiry);
+		uint64_t unit = bl_token_unit(l.ns_q20), word = rnd64(&r), t = rnd64(&r) >> (rnd_below(&r, 30) + 1), most = 0;
+		static struct went offered[N], passed[N];
+		size_t n = 0, k = 0;
+		uint32_t b = 0;
+
+		/* what was there before is of long ago */
+		word = (t << 20) - 1 - (word >> 2);
+		while (n < N) {
+			uint32_t cls = rnd_below(&r, BL_TOP_CLASSES), len = l.v6 && rnd_below(&r, 2) ? 80 : 60, lost, c;
+			uint64_t cost = ((len + 24) * unit + 83) / 84, ahead = ahead_by_list(passed, k, t);
+			enum bl_reason want, got;
+
+			if (b++ == l.burst) {
+				b = 1;
+				t += next_time(&r, &l);
+				ahead = ahead_by_list(passed, k, t);
+			}
+			c = l.frames > cls ? l.frames - cls : 1;
+			want = ahead > l.expiry * unit ? BL_R_TOKEN_EXPIRED : ahead > (c - 1) * unit ? BL_R_TOKEN_LIMIT : BL_R_TOKEN_PASSED;
+			got = bl_token_decide(&cfg, (__u64 *)&word, l.ns_q20, cls, len, t, &lost);
+			assert_int_equal(got, want);
+			assert_false(ahead == 0 && got != BL_R_TOKEN_PASSED); /* an output with nothing ahead refuses nobody */
+			reasons[got - BL_R_TOKEN_PASSED]++;
+			offered[n++] = (struct went){ t, cost, cls };
+			if (got == BL_R_TOKEN_PASSED) {
+				passed[k++] = (struct went){ t, cost, cls };
+				if (cost > most)
+					most = cost;
+			} else if (!l.v6 && cls + 1 < l.frames && l.expiry >= l.frames) {
+				/* worse classes take nothing from better ones: then classes up to this one have themselves brought more than their share and a token */
+				uint64_t sum = 0;
+				bool own = false;
+				size_t i;
+
+				for (i = n; i > 0 && !own; i--) {
+					sum += offered[i - 1].cls <= cls ? offered[i - 1].cost : 0;
+					own = sum > ((t - offered[i - 1].at) << 20) + unit;
+				}
+				assert_true(own);
+			}
+		}
+		rate_kept(passed, k, (l.frames - 1) * unit + most);
+	}
+	assert_true(reasons[0] > 1000 && reasons[1] > 1000 && reasons[2] > 1000);
+}
+
+/* Six classes, each with 0.4 of the rate, at random: enough for two and a half. Over 20000 token times. */
+static void property__drop_strict_in_the_long_run(void **state)
+{
+	struct rnd r = rnd_seeded("strict");
+	struct bl_token_cfg cfg = cfg_of(8, 8);
+	uint64_t unit = bl_token_unit(NS_1G), word = 0, t = 1, offered[BL_TOP_CLASSES] = { 0 }, passed[BL_TOP_CLASSES] = { 0 }, all = 0;
+	const uint64_t end = 20000 * (unit >> 20);
+	uint32_t lost;
+
+	(void)state;
+	for (t = 1; t < end; t += rnd64(&r) % (2 * (unit >> 20) * 10 / 24)) {
+		uint32_t cls = rnd_below(&r, BL_TOP_CLASSES);
+
+		offered[cls]++;
+		if (bl_token_decide(&cfg, (__u64 *)&word, NS_1G, cls, 60, t, &lost) == BL_R_TOKEN_PASSED) {
+			passed[cls]++;
+			all++;
+		}
+	}
+	print_message("passed of offered, in percent: %.1f %.1f %.1f %.1f %.1f %.1f\n", 100.0 * (double)passed[0] / (double)offered[0], 100.0 * (double)passed[1] / (double)offered[1],
+		      100.0 * (double)passed[2] / (double)offered[2], 100.0 * (double)passed[3] / (double)offered[3], 100.0 * (double)passed[4] / (double)offered[4],
+		      100.0 * (double)passed[5] / (double)offered[5]);
+	/* from queues it would be 100, 100, 50, 0, 0, 0; with one limit for all 41.7 of each. Six standard deviations are about 2. */
+	assert_true(passed[0] * 100 >= offered[0] * 97);
+	assert_true(passed[1] * 100 >= offered[1] * 82);
+	assert_true(passed[2] * 100 >= offered[2] * 45 && passed[2] * 100 <= offered[2] * 55);
+	assert_true(passed[3] * 100 <= offered[3] * 19);
+	assert_true(passed[4] * 100 <= offered[4] * 4 && passed[5] * 100 <= offered[5] * 1);
+	assert_true(all <= 20000 + 8 && all >= 19900); /* and nothing of the rate is left over */
+}
+
+/* Mode pace. The model keeps every token, with its fate. */
+enum fate { WAITS, SENT, EXPIRED, REFUSED };
+struct token {
+	uint64_t at, gone;
+	uint32_t cls, len;
+	enum fate fate;
+};
+
+struct pace {
+	struct bl_token_cfg cfg;
+	struct bl_token_port port;
+	uint32_t queue[BL_TOP_CLASSES][BL_TOKEN_FRAMES_MAX], n[BL_TOP_CLASSES]; /* what queues and the pacer would have */
+	struct token token[N];
+	size_t ntokens;
+	struct went sent[N];
+	size_t nsent;
+};
+
+/* A token comes: as bl_token_room() does it; then as the model says: it is refused if as many of its class wait that are not too old. */
+static void pace_put(struct pace *p, uint64_t t, uint32_t cls, uint32_t len)
+{
+	uint64_t life = (p->cfg.expiry * bl_token_unit(p->port.ns_q20)) >> 20;
+	struct token *me = &p->token[p->ntokens];
+	uint32_t fresh = 0, k = 0;
+	size_t i;
+
+	for (i = 0; i < p->ntokens; i++)
+		fresh += p->token[i].cls == cls && p->token[i].fate == WAITS && t - p->token[i].at <= life;
+	*me = (struct token){ .at = t, .cls = cls, .len = len };
+	if (p->n[cls] == p->cfg.frames) {
+		while (k < p->n[cls] && bl_token_expired(&p->cfg, &p->port, p->token[p->queue[cls][k]].at, t)) {
+			p->token[p->queue[cls][k]].fate = EXPIRED;
+			p->token[p->queue[cls][k++]].gone = t;
+		}
+		p->n[cls] -= k;
+		memmove(p->queue[cls], p->queue[cls] + k, p->n[cls] * sizeof(p->queue[0][0]));
+	}
+	if (p->n[cls] == p->cfg.frames)
+		me->fate = REFUSED;
+	else
+		p->queue[cls][p->n[cls]++] = (uint32_t)p->ntokens;
+	assert_int_equal(me->fate == REFUSED, fresh >= p->cfg.frames);
+	p->ntokens++;
+}
+
+/* The pacer looks at @t: as bl_port_send() does it, until it has sent one or must wait; returns when it looks again. */
+static uint64_t pace_turn(struct pace *p, uint64_t t)
+{
+	uint64_t unit = bl_token_unit(p->port.ns_q20), life = (p->cfg.expiry * unit) >> 20, ahead = ahead_by_list(p->sent, p->nsent, t);
+	uint32_t bits, cls, id = 0, c;
+	const struct token *best = NULL;
+	size_t i;
+
+	/* the model: the best class first, and in it the oldest, of those that are not too old; if at most one token is ahead */
+	for (i = 0; i < p->ntokens; i++)
+		if (p->token[i].fate == WAITS && t - p->token[i].at <= life && (!best || p->token[i].cls < best->cls))
+			best = &p->token[i];
+	for (;;) {
+		for (bits = 0, c = 0; c < BL_TOP_CLASSES; c++)
+			bits |= p->n[c] ? 1U << (BL_CL_TOKEN0 + c) : 0;
+		cls = bits ? bl_token_choose(&p->cfg, &p->port, bits, t) : BL_CL_COUNT;
+		if (cls == BL_CL_COUNT)
+			break;
+		cls -= BL_CL_TOKEN0;
+		id = p->queue[cls][0];
+		memmove(p->queue[cls], p->queue[cls] + 1, --p->n[cls] * sizeof(p->queue[0][0]));
+		p->token[id].gone = t;
+		if (!bl_token_expired(&p->cfg, &p->port, p->token[id].at, t))
+			break;
+		p->token[id].fate = EXPIRED;
+	}
+	if (cls == BL_CL_COUNT) {
+		assert_true(!best || ahead > unit);
+		if (best) /* not a moment later than it may */
+			assert_true(ahead_by_list(p->sent, p->nsent, bl_token_again(&p->port, bits, t, t)) <= unit &&
+				    ahead_by_list(p->sent, p->nsent, bl_token_again(&p->port, bits, t, t) - 1) > unit);
+		return bl_token_again(&p->port, bits, t, t);
+	}
+	assert_ptr_equal(best, &p->token[id]);
+	assert_true(ahead <= unit);
+	p->token[id].fate = SENT;
+	p->sent[p->nsent++] = (struct went){ t, bl_token_cost(p->port.ns_q20, p->token[id].len), cls };
+	bl_token_sent(&p->port, BL_CL_TOKEN0 + cls, p->token[id].len, t);
+	return t;
+}
+
+static void property__pace_against_list(void **state)
+{
+	struct rnd r = rnd_seeded("pace");
+	int round, fates[4] = { 0 };
+	static struct pace p;
+
+	(void)state;
+	for (round = 0; round < 60; round++) {
+		struct load l = load_at_random(&r);
+		uint64_t unit = bl_token_unit(l.ns_q20), t = rnd64(&r) >> (rnd_below(&r, 30) + 1), come = t, look = BL_DUE_NEVER, late, most = 0;
+		uint32_t b, sleepy = rnd_below(&r, 3);
+		size_t i;
+
+		memset(&p, 0, sizeof(p));
+		p.cfg = cfg_of(l.frames, l.expiry);
+		p.port = (struct bl_token_port){ .ns_q20 = l.ns_q20, .out_q20 = (t << 20) - 1 - (rnd64(&r) >> 2) };
+		while (p.ntokens + l.burst <= N || look != BL_DUE_NEVER) {
+			if (p.ntokens + l.burst <= N && come <= look) {
+				t = come;
+				for (b = 0; b < l.burst; b++)
+					pace_put(&p, t, rnd_below(&r, BL_TOP_CLASSES), l.v6 && rnd_below(&r, 2) ? 80 : 60);
+				come += next_time(&r, &l);
+				if (look == BL_DUE_NEVER)
+					look = t;
+				continue;
+			}
+			/* a pacer that comes late, too */
+			late = sleepy && !rnd_below(&r, 20) ? rnd64(&r) % (sleepy * 6 * (unit >> 20) + 1) : 0;
+			if (come < look + late && p.ntokens + l.burst <= N)
+				late = come > look ? come - look : 0;
+			t = look + late;
+			look = pace_turn(&p, t);
+			for (i = 0, b = 0; i < BL_TOP_CLASSES; i++)
+				b += p.n[i];
+			if (!b)
+				look = BL_DUE_NEVER;
+		}
+		for (i = 0; i < p.nsent; i++)
+			if (p.sent[i].cost > most)
+				most = p.sent[i].cost;
+		rate_kept(p.sent, p.nsent, unit + most);
+		for (i = 0; i < p.ntokens; i++) {
+			const struct token *k = &p.token[i];
+
+			assert_true(k->fate != WAITS);
+			if (k->fate == SENT)
+				assert_true(k->gone - k->at <= (l.expiry * unit) >> 20);
+			if (k->fate == EXPIRED)
+				assert_true(k->gone - k->at > (l.expiry * unit) >> 20);
+			fates[k->fate]++;
+		}
+	}
+	assert_true(fates[SENT] > 1000 && fates[EXPIRED] > 500 && fates[REFUSED] > 1000);
+}
+
+/* Nothing drifts: a million tokens of a rate whose token time is no whole number of nanoseconds leave as many token times apart. */
+static void property__no_drift(void **state)
+{
+	struct bl_token_port p = { .ns_q20 = NS_10G };
+	uint64_t t = 1000, unit = bl_token_unit(NS_10G), i;
+
+	(void)state;
+	for (i = 0; i < 1000000; i++) {
+		t = bl_token_ready(&p, t);
+		bl_token_sent(&p, BL_CL_TOKEN0, 60, t);
+	}
+	/* two at once, then one each: the last one at the (10^6 - 2)-th token time */
+	assert_true(t >= 1000 + (uint64_t)(((unsigned __int128)unit * 999998) >> 20));
+	assert_true(t <= 1000 + (uint64_t)(((unsigned __int128)unit * 999998) >> 20) + 1);
+}
+
+/* Data first: a link that is always full of data, and tokens always there. Both get their shares; nobody starves. */
+static void property__data_first_shares(void **state)
+{
+	struct bl_token_cfg cfg = cfg_of(8, 8);
+	struct bl_token_port p = { .ns_q20 = NS_1G };
+	uint64_t t = 1, data = 0, tokens = 0;
+
+	(void)state;
+	cfg.data_first = 1;
+	while (t < 10000 * 12976ULL) {
+		uint32_t cls = bl_token_choose(&cfg, &p, B(TOKEN5) | B(DATA), t), len = cls == BL_CL_DATA ? 1514 : 60;
+
+		assert_true(cls == BL_CL_DATA || cls == BL_CL_TOKEN5);
+		bl_token_sent(&p, cls, len, t);
+		data += cls == BL_CL_DATA;
+		tokens += cls != BL_CL_DATA;
+		t += 8 * (len + 24); /* the link counts as the wire does */
+	}
+	assert_true(data >= 9990 && data <= 10010);
+	assert_true(tokens >= 9960 && tokens <= 10002); /* one that comes while a frame of data is on the way waits for it */
+}
+
+/* ---- paths ---- */
+
+static void bl_top_flow_port__both_directions(void **state)
+{
+	struct rnd r = rnd_seeded("paths");
+	uint32_t count[15] = { 0 }, i, k;
+
+	(void)state;
+	for (i = 0; i < 30000; i++) {
+		uint8_t a[16], b[16];
+		uint64_t x, y;
+		uint16_t s = (uint16_t)rnd64(&r), d = (uint16_t)rnd64(&r), port;
+
+		for (k = 0; k < 16; k++) {
+			a[k] = (uint8_t)rnd64(&r);
+			b[k] = (uint8_t)rnd64(&r);
+		}
+		x = i & 1 ? bl_top_addr6(a) : bl_top_addr4(BL_BE32(0x0a090001 + i % 7));
+		y = i & 1 ? bl_top_addr6(b) : bl_top_addr4(BL_BE32(0x0a090101 + i % 5));
+		port = bl_top_flow_port(x, y, s, d);
+		assert_int_equal(bl_top_flow_port(y, x, d, s), port);
+		assert_true(port >= BL_TOP_SPORT_BASE && port < BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT && port < BL_TOP_PORT);
+		assert_true(bl_top_path(port, 15) < 15);
+		count[bl_top_path(port, 15)]++;
+	}
+	/* 2000 each; six standard deviations are 260 */
+	for (i = 0; i < 15; i++)
+		assert_true(count[i] > 1740 && count[i] < 2260);
+	/* flows of two hosts that differ in one port only, one apart: the usual case */
+	memset(count, 0, sizeof(count));
+	for (i = 0; i < 3000; i++)
+		count[bl_top_path(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a090001)), bl_top_addr4(BL_BE32(0x0a090002)), (uint16_t)(32768 + i), 5001), 3)]++;
+	for (i = 0; i < 3; i++)
+		assert_true(count[i] > 850 && count[i] < 1150);
+}
+
+static void bl_top_flow_port__fixed(void **state)
+{
+	static const uint8_t a[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2 }, b[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2 };
+
+	(void)state;
+	/* hosts and switches of different builds must agree */
+	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)), bl_top_addr4(BL_BE32(0x0a000102)), 40000, 5001), 0xce09);
+	assert_int_equal(bl_top_flow_port(bl_top_addr6(a), bl_top_addr6(b), 40000, 5001), 0xca07);
+	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)), bl_top_addr4(BL_BE32(0x0a000102)), 0, 0), 0xcf0c);
+}
+
+static void bl_top_path__edges(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_top_path(BL_TOP_SPORT_BASE, 4), 0);
+	assert_int_equal(bl_top_path(BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT / 4 - 1, 4), 0);
+	assert_int_equal(bl_top_path(BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT / 4, 4), 1);
+	assert_int_equal(bl_top_path(BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT - 1, 4), 3);
+	assert_int_equal(bl_top_path(0xffff, 15), 14);
+	assert_int_equal(bl_top_path(BL_TOP_SPORT_BASE + 1234, 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_token_cost__edges),
+		cmocka_unit_test(bl_token_ahead__edges),
+		cmocka_unit_test(bl_token_limit__by_class),
+		cmocka_unit_test(bl_token_decide__edges),
+		cmocka_unit_test(bl_token_decide__expired_before_limit),
+		cmocka_unit_test(bl_token_decide__no_rate_no_limit),
+		cmocka_unit_test(bl_token_decide__lost_swaps),
+		cmocka_unit_test(bl_token_budget__edges),
+		cmocka_unit_test(bl_token_ready__two_tokens),
+		cmocka_unit_test(bl_token_expired__edges),
+		cmocka_unit_test(bl_token_choose__table),
+		cmocka_unit_test(bl_token_sent__data_owes_one_frame),
+		cmocka_unit_test(bl_token_again__table),
+		cmocka_unit_test(property__drop_against_list),
+		cmocka_unit_test(property__drop_strict_in_the_long_run),
+		cmocka_unit_test(property__pace_against_list),
+		cmocka_unit_test(property__no_drift),
+		cmocka_unit_test(property__data_first_shares),
+		cmocka_unit_test(bl_top_flow_port__both_directions),
+		cmocka_unit_test(bl_top_flow_port__fixed),
+		cmocka_unit_test(bl_top_path__edges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
