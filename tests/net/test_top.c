@@ -70,6 +70,7 @@ static struct {
 	int family, listener;
 	unsigned int senders;
 	uint64_t bytes; /* of each sender */
+	const struct bl_flow_hint *hint;
 	pid_t pid[CHILDREN + 1];
 	const char *name[CHILDREN + 1];
 	unsigned int n, left;
@@ -165,6 +166,8 @@ static void send_all(void)
 	uint64_t at = 0;
 
 	CHECK(fd >= 0 && !connect(fd, (void *)&sa, len), "connect: %s", strerror(errno));
+	if (w.hint)
+		CHECK(!bl_flow_hint(fd, w.hint), "hint");
 	while (at < w.bytes) {
 		size_t n = w.bytes - at < sizeof(b) ? (size_t)(w.bytes - at) : sizeof(b);
 
@@ -326,6 +329,49 @@ RACK_TEST(las__classes_by_what_was_served)
 	for (end = t_mono() + 20000000000ULL; page_of(0).used[0] || page_of(1).used[0]; rack_serve(20))
 		CHECK(t_mono() < end, "the receiver still knows the flow");
 	CHECK(page_of(0).gone && page_of(1).freed, "gone %llu, freed %llu", (unsigned long long)page_of(0).gone, (unsigned long long)page_of(1).freed);
+}
+
+/* ---- sizes that the application knows ---- */
+
+static void hinted(int family, uint64_t bytes, unsigned int class)
+{
+	const struct bl_flow_hint hint = { .bytes = bytes };
+	struct bl_top_page p;
+	unsigned int k;
+
+	OPT(LONGEST, 3000);
+	open_rack(2);
+	w.hint = &hint;
+	begin(family, 1, 2 << 20);
+	finish();
+	in_order(1);
+	p = page_of(0);
+	for (k = 0; k < BL_TOP_CLASSES; k++)
+		CHECK(!p.tokens[k] == (k != class), "class %u: %llu tokens", k, (unsigned long long)p.tokens[k]);
+}
+
+RACK_TEST(hint__small)
+{
+	hinted(AF_INET, 1000, 0);
+}
+
+RACK_TEST(hint__large_v6)
+{
+	hinted(AF_INET6, 1ULL << 40, 5);
+}
+
+RACK_TEST(hint__refused)
+{
+	const struct bl_flow_hint hint = { .bytes = 1 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), u = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	CHECK(bl_flow_hint(-1, &hint) == -EBADF, "no socket");
+	CHECK(bl_flow_hint(fd, &hint) == -ENOTCONN, "not connected");
+	CHECK(bl_flow_hint(u, &hint) < 0, "no IP");
+	CHECK(!system("ip link set lo up"), "lo");
+	CHECK(!connect(fd, (void *)&sa, sizeof(sa)), "%s", strerror(errno));
+	CHECK(bl_flow_hint(fd, &hint) == -ENOENT, "no daemon");
 }
 
 RACK_TEST(paper__law)
@@ -501,6 +547,9 @@ int main(void)
 		cmocka_unit_test(bytes__tcp_v6),
 		cmocka_unit_test(incast__fifteen_hosts_lose_nothing),
 		cmocka_unit_test(las__classes_by_what_was_served),
+		cmocka_unit_test(hint__small),
+		cmocka_unit_test(hint__large_v6),
+		cmocka_unit_test(hint__refused),
 		cmocka_unit_test(paper__law),
 		cmocka_unit_test(receiver__dies_and_comes_back),
 		cmocka_unit_test(sender__dies_and_is_forgotten),
