@@ -15,9 +15,6 @@
 #include "queue_util.h"
 #include "token_core.h"
 
-/* What bl_token_in() says of a frame, beside the class of a token. */
-#define BL_TOKEN_SIGNAL BL_TOP_CLASSES
-
 static __always_inline const struct bl_token_cfg *bl_token_on(void)
 {
 	__u32 zero = 0;
@@ -45,41 +42,31 @@ __attribute__((noinline)) int bl_token_in(struct xdp_md *ctx, __u32 in, __u32 l4
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_token_port *p = bl_token_port_at(in);
 	struct bl_token_counts *n = bl_token_counts_at(in);
-	const struct bl_top_hdr *h;
 	const struct udphdr *u;
 	__u64 now;
+	int what;
 
 	if (!p || !n || l4 > sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr))
 		return -BL_R_SHORT;
 	u = data + l4;
 	BL_SEEN(u);
-	h = (void *)(u + 1);
-	if ((void *)(h + 1) > end)
-		return -BL_R_SHORT;
-	if (BL_BE16(u->len) < sizeof(*u) + sizeof(*h) || BL_BE16(u->len) > len - l4)
-		return -BL_R_BAD_LENGTH;
-	if (h->opcode >> 4 != BL_TOP_VERSION)
-		return -BL_R_BAD_VERSION;
-	if ((h->opcode & 15) - 1U >= BL_TOP_OPCODE_LIMIT - 1)
-		return -BL_R_BAD_OPCODE;
+	what = bl_token_parse(u, end, len - l4);
+	if (what < 0) {
+		n->bad += what == -BL_R_TOKEN_CLASS;
+		return what;
+	}
 	now = bpf_ktime_get_ns();
-	if (h->opcode != BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN)) {
+	if (what == BL_TOKEN_SIGNAL) {
 		if (!bl_token_budget(&p->signal_q20, p->ns_q20, len, BL_SIGNAL_INPUT, now)) {
 			n->signal_flood++;
 			return -BL_R_TOKEN_FLOOD;
 		}
 		n->signals++;
-		return BL_TOKEN_SIGNAL;
-	}
-	if (h->cls >= BL_TOP_CLASSES) {
-		n->bad++;
-		return -BL_R_TOKEN_CLASS;
-	}
-	if (!bl_token_budget(&p->in_q20, p->ns_q20, len, BL_TOKEN_INPUT, now)) {
+	} else if (!bl_token_budget(&p->in_q20, p->ns_q20, len, BL_TOKEN_INPUT, now)) {
 		n->flood++;
 		return -BL_R_TOKEN_FLOOD;
 	}
-	return h->cls;
+	return what;
 }
 
 /* Mode pace: room in queue @key for one token more? If it is full, those at its head that are too old make room: they are gone already as far as TOP is concerned. */

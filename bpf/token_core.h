@@ -88,6 +88,32 @@ BL_CORE __u64 bl_token_ahead(__u64 word, __u64 now, __u64 unit)
 	return ahead <= BL_TOKEN_AHEAD_MAX * unit ? ahead : 0;
 }
 
+/* ---- what comes in ---- */
+
+/* What bl_token_parse() says of a signal: beside the classes of tokens. */
+#define BL_TOKEN_SIGNAL BL_TOP_CLASSES
+
+/**
+ * bl_token_parse - a frame to TOP's port. @u: its UDP header; @end: of what can be read; @len: bytes of frame from @u on. Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop it. Bodies of signals are
+ * the hosts' business.
+ */
+BL_CORE int bl_token_parse(const struct udphdr *u, const void *end, __u32 len)
+{
+	const struct bl_top_hdr *h = (const void *)(u + 1);
+
+	if ((const void *)(h + 1) > end)
+		return -BL_R_SHORT;
+	if (BL_BE16(u->len) < sizeof(*u) + sizeof(*h) || BL_BE16(u->len) > len)
+		return -BL_R_BAD_LENGTH;
+	if (h->opcode >> 4 != BL_TOP_VERSION)
+		return -BL_R_BAD_VERSION;
+	if ((h->opcode & 15) - 1U >= BL_TOP_OPCODE_LIMIT - 1)
+		return -BL_R_BAD_OPCODE;
+	if (h->opcode != BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN))
+		return BL_TOKEN_SIGNAL;
+	return h->cls < BL_TOP_CLASSES ? h->cls : -BL_R_TOKEN_CLASS;
+}
+
 /* ---- mode drop, and budgets ---- */
 
 /** bl_token_limit - tokens of which the last one may be of class @cls. */

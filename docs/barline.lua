@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 --
--- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, and FCP on UDP ports 61694 and 61695. docs/protocol.md is the reference.
+-- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, FCP on UDP ports 61694 and 61695, and TOP on UDP port 61693. docs/protocol.md is the reference.
 --
 --   wireshark -X lua_script:docs/barline.lua
 --   tshark -X lua_script:docs/barline.lua -r FILE -Y 'barline.opcode == 1 && barline.ts_ahead < 0'
@@ -53,6 +53,19 @@ local fcp_states = {
 	[1] = "standby",
 	[2] = "candidate",
 	[3] = "primary",
+}
+
+local TOP_PORT = 61693
+local TOP_VERSION = 1
+local TOP_HEADER_LEN = 18
+local TOP_CLASSES = 6
+
+local top_opcodes = {
+	[1] = "token",
+	[2] = "sync",
+	[3] = "fin",
+	[4] = "loss",
+	[5] = "stop",
 }
 
 local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON, OP_RSV, OP_GRT, OP_RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -566,3 +579,97 @@ end
 
 DissectorTable.get("udp.port"):add(FCP_PORT, fcp)
 DissectorTable.get("udp.port"):add(FCP_WATCHDOG_PORT, fcp)
+
+-- TOP
+
+local top = Proto("barline_top", "barline TOP tokens")
+
+local tf = {
+	version = ProtoField.uint8("barline_top.version", "Version", base.DEC, nil, 0xF0),
+	opcode = ProtoField.uint8("barline_top.opcode", "Opcode", base.DEC, top_opcodes, 0x0F),
+	cls = ProtoField.uint8("barline_top.class", "Class", base.DEC),
+	flow = ProtoField.uint16("barline_top.flow", "Flow", base.DEC),
+	seq = ProtoField.uint32("barline_top.seq", "Sequence number", base.DEC),
+	ts = ProtoField.uint64("barline_top.ts", "Sent at (ns)", base.DEC),
+	tag = ProtoField.uint32("barline_top.tag", "Tag", base.HEX),
+	bytes = ProtoField.uint64("barline_top.bytes", "Bytes of the flow (0: not known)", base.DEC),
+	frames = ProtoField.uint32("barline_top.frames", "Frames that wait", base.DEC),
+	deadline = ProtoField.uint32("barline_top.deadline", "Deadline (us, 0: none)", base.DEC),
+	coflow = ProtoField.uint32("barline_top.coflow", "Coflow (0: none)", base.DEC),
+	unscheduled = ProtoField.uint16("barline_top.unscheduled", "Unscheduled frames that follow", base.DEC),
+	count = ProtoField.uint32("barline_top.count", "Missing", base.DEC),
+	missing = ProtoField.uint32("barline_top.missing", "Missing", base.DEC),
+}
+top.fields = tf
+
+local te = {
+	short = ProtoExpert.new("barline_top.short", "frame ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
+	head = ProtoExpert.new("barline_top.bad_header", "unknown version or opcode, or a class that does not exist", expert.group.PROTOCOL, expert.severity.ERROR),
+	loss = ProtoExpert.new("barline_top.loss", "data did not arrive", expert.group.SEQUENCE, expert.severity.WARN),
+}
+top.experts = te
+
+-- bodies by opcode: how long they are at least, and what they say
+local top_bodies = {
+	[1] = { 0, function(buf, tree) return "" end },
+	[2] = { 24, function(buf, tree)
+		tree:add(tf.bytes, buf(0, 8))
+		tree:add(tf.frames, buf(8, 4))
+		tree:add(tf.deadline, buf(12, 4))
+		tree:add(tf.coflow, buf(16, 4))
+		tree:add(tf.unscheduled, buf(20, 2))
+		return string.format(" bytes=%.0f frames=%u", num48(buf(2, 6)), buf(8, 4):uint())
+	end },
+	[3] = { 8, function(buf, tree)
+		tree:add(tf.bytes, buf(0, 8))
+		return string.format(" bytes=%.0f", num48(buf(2, 6)))
+	end },
+	[4] = { 4, function(buf, tree)
+		local n = buf(0, 4):uint()
+
+		tree:add(tf.count, buf(0, 4))
+		tree:add_proto_expert_info(te.loss)
+		for i = 1, n do
+			if 4 * i + 4 > buf:len() then
+				tree:add_proto_expert_info(te.short)
+				break
+			end
+			tree:add(tf.missing, buf(4 * i, 4))
+		end
+		return string.format(" missing=%u", n)
+	end },
+	[5] = { 0, function(buf, tree) return "" end },
+}
+
+function top.dissector(buf, pinfo, root)
+	pinfo.cols.protocol = "TOP"
+	local tree = root:add(top, buf())
+
+	if buf:len() < TOP_HEADER_LEN then
+		tree:add_proto_expert_info(te.short)
+		return buf:len()
+	end
+	local op = buf(0, 1):uint() % 16
+
+	tree:add(tf.version, buf(0, 1))
+	tree:add(tf.opcode, buf(0, 1))
+	tree:add(tf.cls, buf(1, 1))
+	tree:add(tf.flow, buf(2, 2))
+	tree:add(tf.seq, buf(4, 4))
+	tree:add(tf.ts, buf(8, 6), UInt64.new(buf(10, 4):uint(), buf(8, 2):uint()))
+	tree:add(tf.tag, buf(14, 4))
+	if math.floor(buf(0, 1):uint() / 16) ~= TOP_VERSION or not top_bodies[op] or (op == 1 and buf(1, 1):uint() >= TOP_CLASSES) then
+		tree:add_proto_expert_info(te.head)
+		return buf:len()
+	end
+	local text = string.format("%s class=%u flow=%u seq=%u", top_opcodes[op], buf(1, 1):uint(), buf(2, 2):uint(), buf(4, 4):uint())
+	if buf:len() < TOP_HEADER_LEN + top_bodies[op][1] then
+		tree:add_proto_expert_info(te.short)
+	elseif top_bodies[op][1] > 0 then
+		text = text .. top_bodies[op][2](buf(TOP_HEADER_LEN, buf:len() - TOP_HEADER_LEN), tree)
+	end
+	pinfo.cols.info = text
+	return buf:len()
+end
+
+DissectorTable.get("udp.port"):add(TOP_PORT, top)

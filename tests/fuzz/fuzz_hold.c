@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What hosts and switches look at before they hold or queue a frame (bpf/hold_core.h), and the ECN mark they may write (bpf/queue_core.h), on arbitrary frames. The input is the
- * frame. bl_look() is compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the frame.
+ * What hosts and switches look at before they hold or queue a frame (bpf/hold_core.h), the head of TOP's frames (bpf/token_core.h), and the ECN mark that they may write (bpf/queue_core.h), on arbitrary frames. The input
+ * is the frame. bl_look() is compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the frame.
  *
  * Not covered: queues and the programs around them; tests/prog/test_hold.c has those.
  */
@@ -9,6 +9,7 @@
 
 #include "../../bpf/hold_core.h"
 #include "../../bpf/queue_core.h"
+#include "../../bpf/token_core.h"
 
 #define NET_IP_ALIGN 2
 
@@ -115,6 +116,31 @@ static void check_mark(uint8_t *p, const struct bl_look *l)
 	FUZZ_CHECK(!memcmp(was, ip, n));
 }
 
+/* TOP's frames at a switch, once more by offsets. */
+static void check_token(const uint8_t *p, size_t size, const struct bl_look *l)
+{
+	size_t l4 = l->l3_off + (l->kind == BL_LOOK_IP4 ? 20u : 40u);
+	int got, want;
+
+	if (!bl_look_top(l))
+		return;
+	FUZZ_CHECK(l->proto == 17 && be16(p + l4 + 2) == 61693);
+	got = bl_token_parse((const void *)(p + l4), p + size, (uint32_t)(size - l4));
+	if (size < l4 + 26)
+		want = -BL_R_SHORT;
+	else if (be16(p + l4 + 4) < 26 || be16(p + l4 + 4) > size - l4)
+		want = -BL_R_BAD_LENGTH;
+	else if (p[l4 + 8] >> 4 != 1)
+		want = -BL_R_BAD_VERSION;
+	else if ((p[l4 + 8] & 15) < 1 || (p[l4 + 8] & 15) > 5)
+		want = -BL_R_BAD_OPCODE;
+	else if ((p[l4 + 8] & 15) > 1)
+		want = 6;
+	else
+		want = p[l4 + 9] < 6 ? p[l4 + 9] : -BL_R_TOKEN_CLASS;
+	FUZZ_CHECK(got == want);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *p = fuzz_copy(data, size, NET_IP_ALIGN);
@@ -131,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(!memcmp(p, data, size));
 		check_class(&l);
 		check_parse(p, size, &l);
+		check_token(p, size, &l);
 		if (l.kind == BL_LOOK_IP4 || l.kind == BL_LOOK_IP6 || l.kind == BL_LOOK_ND)
 			check_mark(p, &l);
 	}

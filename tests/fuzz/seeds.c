@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "../../bpf/wire_core.h"
+#include "../../maps/top_abi.h"
 
 struct buf {
 	__u8 p[4096];
@@ -221,6 +222,38 @@ static void plain_frames(void)
 	save("hold", "arp", b.p, b.n);
 }
 
+/* TOP: a token and a SYNC. */
+static void top_frames(void)
+{
+	struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = BL_UDP };
+	struct ipv6hdr ip6 = { .version = 6, .nexthdr = BL_UDP, .hop_limit = 64 };
+	static const __u8 sync[24] = { 0, 0, 0, 0, 0, 1, 0, 0 };
+	struct buf b;
+	int v6, op;
+
+	for (v6 = 0; v6 < 2; v6++)
+		for (op = BL_TOP_TOKEN; op <= BL_TOP_SYNC; op++) {
+			struct bl_top_hdr h = { .opcode = BL_TOP_OPCODE_BYTE(op), .cls = op == BL_TOP_TOKEN ? 5 : 0, .flow = BL_BE16(3) };
+			__u16 len = (__u16)(sizeof(struct udphdr) + sizeof(h) + (op == BL_TOP_SYNC ? sizeof(sync) : 0));
+
+			ip.tot_len = BL_BE16(len + sizeof(ip));
+			ip6.payload_len = BL_BE16(len);
+			add_eth(&b, v6, v6 ? BL_ETH_IP6 : BL_ETH_IP);
+			if (v6)
+				add(&b, &ip6, sizeof(ip6));
+			else
+				add(&b, &ip, sizeof(ip));
+			add16(&b, BL_TOP_SPORT_BASE);
+			add16(&b, BL_TOP_PORT);
+			add16(&b, len);
+			add16(&b, 0);
+			add(&b, &h, sizeof(h));
+			if (op == BL_TOP_SYNC)
+				add(&b, sync, sizeof(sync));
+			save("hold", op == BL_TOP_TOKEN ? v6 ? "token6" : "token4" : v6 ? "sync6" : "sync4", b.p, b.n);
+		}
+}
+
 static void write_token(FILE *f, const char *name, __u64 value, int bytes)
 {
 	fprintf(f, "%s=\"", name);
@@ -273,6 +306,13 @@ static void dictionary(void)
 	write_token(f, "msg_max", BL_MSG_MAX, 4);
 	write_token(f, "msg_max_1", BL_MSG_MAX + 1, 4);
 	write_token(f, "ts_max", BL_TS_MASK, 6);
+	write_token(f, "top_port", BL_TOP_PORT, 2);
+#define TOKEN(sym, num, name) write_token(f, "top_" name, BL_TOP_OPCODE_BYTE(num), 1);
+	BL_TOP_OPCODES(TOKEN)
+#undef TOKEN
+	write_token(f, "top_class_last", BL_TOP_CLASSES - 1, 1);
+	write_token(f, "top_class_none", BL_TOP_CLASSES, 1);
+	write_token(f, "top_echo", BL_TOP_ECHO_MAGIC, 2);
 	if (fclose(f)) {
 		fprintf(stderr, "seeds: cannot write the dictionary: %s\n", strerror(errno));
 		exit(1);
@@ -316,6 +356,7 @@ int main(int argc, char **argv)
 	beacon("beacon", 0);
 	beacon("beacon_vlan", 1);
 	plain_frames();
+	top_frames();
 	reorder_seeds();
 	dictionary();
 	return 0;

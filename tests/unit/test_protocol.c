@@ -10,6 +10,7 @@
 #include "../../lib/internal.h"
 #include "../../maps/reasons_abi.h"
 #include "../../maps/fcp_abi.h"
+#include "../../maps/top_abi.h"
 #include "../../maps/wire_abi.h"
 
 #define ROWS 96
@@ -408,6 +409,47 @@ static void protocol__fcp_numbers(void **state)
 	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE);
 }
 
+static const char *const top_opcodes[] = {
+#define OP(sym, num, name) [num] = name,
+	BL_TOP_OPCODES(OP)
+#undef OP
+};
+
+#define HALVES(s, f) { #f, sizeof(((struct s *)0)->f##_hi) + sizeof(((struct s *)0)->f##_lo) }
+
+static void protocol__top(void **state)
+{
+	static const struct field hdr[] = { SIZE(bl_top_hdr, opcode), SIZE(bl_top_hdr, cls), SIZE(bl_top_hdr, flow), HALVES(bl_top_hdr, seq), SIZE(bl_top_hdr, ts), HALVES(bl_top_hdr, tag) };
+	static const struct field sync[] = { SIZE(bl_top_sync, zero),	      SIZE(bl_top_sync, bytes),	 HALVES(bl_top_sync, frames),  HALVES(bl_top_sync, deadline),
+					     HALVES(bl_top_sync, coflow), SIZE(bl_top_sync, unscheduled), SIZE(bl_top_sync, reserved) };
+	static const struct field fin[] = { SIZE(bl_top_fin, zero), SIZE(bl_top_fin, bytes) }, loss[] = { { "count", sizeof(struct bl_top_loss) } };
+	static const struct field echo[] = { SIZE(bl_top_echo, magic), SIZE(bl_top_echo, flow), HALVES(bl_top_echo, seq) };
+	size_t i;
+
+	(void)state;
+	body_is("TOP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_top_hdr));
+	body_is("TOP SYNC", sync, ARRAY_SIZE(sync), sizeof(struct bl_top_sync));
+	body_is("TOP FIN", fin, ARRAY_SIZE(fin), sizeof(struct bl_top_fin));
+	body_is("TOP LOSS", loss, ARRAY_SIZE(loss), sizeof(struct bl_top_loss));
+	body_is("TOP echo", echo, ARRAY_SIZE(echo), sizeof(struct bl_top_echo));
+	table_of("TOP opcodes", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(top_opcodes) - 1);
+	for (i = 1; i < ARRAY_SIZE(top_opcodes); i++) {
+		assert_int_equal(atoi(t.cell[i - 1][0]), i);
+		assert_string_equal(t.cell[i - 1][1], top_opcodes[i]);
+	}
+	says("TOP", "destination port %d", BL_TOP_PORT);
+	says("TOP", "is %d bytes of frame, 84 on the wire", BL_TOP_TOKEN_LEN);
+	says("TOP", "begins with %zu bytes", sizeof(struct bl_top_hdr));
+	says("TOP", "0 (best) to %d,", BL_TOP_CLASSES - 1);
+	says("TOP", "%d + 13 bits", BL_TOP_SPORT_BASE);
+	assert_int_equal(BL_TOP_SPORT_COUNT, 1 << 13);
+	says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1), BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
+	says("TOP echo", "0x%X", BL_TOP_ECHO_MAGIC);
+	/* neither barline's own range nor FCP's ports, and no source port may look like a destination */
+	assert_true(BL_TOP_PORT < BL_FCP_WATCHDOG_PORT && BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT <= BL_TOP_PORT);
+}
+
 /* ---- the dissector ---- */
 
 static void lua_number(const char *name, long want)
@@ -474,6 +516,10 @@ static void dissector__constants(void **state)
 	lua_number("FCP_HEADER_LEN", sizeof(struct bl_fcp_hdr));
 	lua_number("FCP_TOTALS_MAX", BL_FCP_TOTALS_MAX);
 	lua_number("FCP_RUNS_MAX", BL_FCP_RUNS_MAX);
+	lua_number("TOP_PORT", BL_TOP_PORT);
+	lua_number("TOP_VERSION", BL_TOP_VERSION);
+	lua_number("TOP_HEADER_LEN", sizeof(struct bl_top_hdr));
+	lua_number("TOP_CLASSES", BL_TOP_CLASSES);
 	snprintf(ports, sizeof(ports), "\nlocal PORTS = \"%d-%d\"\n", BL_PORT_BASE, BL_PORT_BASE + BL_PORT_COUNT - 1);
 	assert_non_null(strstr(lua, ports));
 }
@@ -495,6 +541,7 @@ static void dissector__tables(void **state)
 	lua_table("opcodes", opcodes, (int)ARRAY_SIZE(opcodes) - 1);
 	lua_table("naks", naks, (int)ARRAY_SIZE(naks) - 1);
 	lua_table("fcp_opcodes", fcp_opcodes, (int)ARRAY_SIZE(fcp_opcodes) - 1);
+	lua_table("top_opcodes", top_opcodes, (int)ARRAY_SIZE(top_opcodes) - 1);
 	lua_table("fcp_states", fcp_states, (int)ARRAY_SIZE(fcp_states) - 1);
 }
 
@@ -515,6 +562,11 @@ static void dictionary__opcodes_and_naks(void **state)
 	assert_non_null(strstr(dict, want));
 	BL_NAKS(NAK)
 #undef NAK
+#define OP(sym, num, name)                                                                \
+	snprintf(want, sizeof(want), "\ntop_%s=\"\\x%02x\"\n", name, BL_TOP_OPCODE_BYTE(num)); \
+	assert_non_null(strstr(dict, want));
+	BL_TOP_OPCODES(OP)
+#undef OP
 	snprintf(want, sizeof(want), "\nethertype=\"\\x%02x\\x%02x\"\n", BL_ETHERTYPE >> 8, BL_ETHERTYPE & 0xff);
 	assert_non_null(strstr(dict, want));
 	snprintf(want, sizeof(want), "\nport_first=\"\\x%02x\\x%02x\"\n", BL_PORT_BASE >> 8, BL_PORT_BASE & 0xff);
@@ -534,6 +586,7 @@ int main(void)
 		cmocka_unit_test(protocol__fcp_bodies),
 		cmocka_unit_test(protocol__fcp_numbers),
 		cmocka_unit_test(protocol__constants),
+		cmocka_unit_test(protocol__top),
 		cmocka_unit_test(dissector__constants),
 		cmocka_unit_test(dissector__tables),
 		cmocka_unit_test(dictionary__opcodes_and_naks),
