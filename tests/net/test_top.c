@@ -45,6 +45,7 @@ static void open_rack(unsigned int hosts)
 	if (!rack_top[BL_TOP_O_DEAD])
 		OPT(DEAD, FOREVER);
 	rack_open();
+	rack_serve(50); /* on a busy machine it takes so long that the first ones' clocks are void by now */
 }
 
 static int away(unsigned int node)
@@ -244,6 +245,23 @@ static uint64_t tokens_of(unsigned int i)
 	return n;
 }
 
+static uint64_t taken_by_switch(uint32_t cls)
+{
+	uint64_t n = 0;
+	struct bl_queue q;
+	uint32_t port, key;
+	int fd = rack_map(0, BL_MAP_QUEUES);
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (port = 0; port < rack.lab.nodes[0].nports; port++) {
+		key = BL_PORT_QUEUE(port, cls);
+		CHECK(!bpf_map_lookup_elem(fd, &key, &q), "%s", strerror(errno));
+		n += q.dropped;
+	}
+	close(fd);
+	return n;
+}
+
 /* Every data frame went for a token, and nothing was lost on the way. */
 static void in_order(unsigned int senders)
 {
@@ -257,7 +275,9 @@ static void in_order(unsigned int senders)
 	fprintf(stderr, "  %" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " wasted\n", tokens_of(0), used,
 		rack_count_all(BL_R_TOKEN_WASTED) + rack_count_all(BL_R_TOKEN_STOP));
 	CHECK(used && tokens_of(0) >= used && held >= used, "%" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " held", tokens_of(0), used, held);
-	CHECK(!rack_count_all(BL_R_HOLD_FULL) && !rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL), "drops");
+	for (i = 0; i < BL_CL_COUNT; i++)
+		CHECK(!taken_by_switch(i), "%" PRIu64 " frames of class %s were dropped at the switch", taken_by_switch(i), bl_class_name(i));
+	CHECK(!rack_count_all(BL_R_HOLD_FULL) && !rack_count_all(BL_R_NO_SLOT), "drops");
 	CHECK(!rack_count_all(BL_R_TOKEN_FORGED) && !rack_count_all(BL_R_TOKEN_REPLAYED) && !rack_count_all(BL_R_ECHO_BAD) && !rack_count_all(BL_R_TOKEN_AHEAD) &&
 		      !rack_count_all(BL_R_SIGNAL_BAD), "refusals");
 }
@@ -280,30 +300,12 @@ RACK_TEST(bytes__tcp_v6)
 
 /* ---- fifteen to one ---- */
 
-static uint64_t taken_by_switch(uint32_t cls)
-{
-	uint64_t n = 0;
-	struct bl_queue q;
-	uint32_t port, key;
-	int fd = rack_map(0, BL_MAP_QUEUES);
-
-	CHECK(fd >= 0, "%s", strerror(errno));
-	for (port = 0; port < rack.lab.nodes[0].nports; port++) {
-		key = BL_PORT_QUEUE(port, cls);
-		CHECK(!bpf_map_lookup_elem(fd, &key, &q), "%s", strerror(errno));
-		n += q.dropped;
-	}
-	close(fd);
-	return n;
-}
-
 RACK_TEST(incast__fifteen_hosts_lose_nothing)
 {
 	open_rack(16);
 	begin(AF_INET, 15, 256 << 10);
 	finish();
 	in_order(15);
-	CHECK(!taken_by_switch(BL_CL_DATA), "%" PRIu64 " data frames were dropped at the switch", taken_by_switch(BL_CL_DATA));
 }
 
 /* ---- sizes that nobody knows ---- */
