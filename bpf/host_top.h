@@ -16,6 +16,7 @@
 #include "top_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
+#define BL_TOP_PULL    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 20) /* what bl_top_key_of() looks at */
 #define BL_TOP_HDR4    (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define BL_TOP_HDR6    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 #define BL_TOP_OUTSIDE_NS 100000000ULL /* a flow that goes without tokens is looked at that often, whether it has ended */
@@ -35,9 +36,8 @@ static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
 /*
  * The flow that a frame belongs to. Returns 1; 0: none, it waits for no token: it is no IP, has a VLAN tag, which tokens would not have, or is TCP without payload.
  */
-static __always_inline int bl_top_key_of(struct xdp_md *ctx, struct bl_top_key *k)
+static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struct bl_top_key *k)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_look l;
 	__u32 l4 = 0, room = 0;
 	const __u8 *tcp;
@@ -71,7 +71,7 @@ static __always_inline int bl_top_key_of(struct xdp_md *ctx, struct bl_top_key *
 	k->sport = BL_BE16(l.sport);
 	k->dport = BL_BE16(l.dport);
 	/* bl_look() leaves the ports 0 where there are options or fragments */
-	if (l.proto != BL_TCP || !l.sport || bpf_xdp_get_buff_len(ctx) > BL_TOP_CONTROL_MAX)
+	if (l.proto != BL_TCP || !l.sport || len > BL_TOP_CONTROL_MAX)
 		return 1;
 	tcp = data + l4;
 	BL_SEEN(tcp);
@@ -105,6 +105,49 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 		to->deadline_us = to->coflow = 0;
 	}
 	bl_top_rule(c, k, to);
+}
+
+/*
+ * A frame of an application is on its way into bl0: its socket's SO_PRIORITY, 1 to 6 (all that needs no privilege), says a class, 6 the best: a hint of a size that has this class. What the application itself has
+ * said of the flow stands. Counts nothing: the frame goes on to bl_hold_xdp.
+ */
+static __always_inline void bl_top_priority(struct __sk_buff *skb)
+{
+	__u32 zero = 0, place, seq, i, n = BL_TOP_CLASSES - 1, worse;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
+	struct bl_top_key k;
+	const __u64 *a = (const __u64 *)&k, *b;
+	__u64 frames = 1, limit;
+	struct bl_top_hint *h;
+
+	if (!cfg || !c || !cfg->on || cfg->policy != BL_POLICY_TOP || skb->priority < 1 || skb->priority > BL_TOP_CLASSES)
+		return;
+	bpf_skb_pull_data(skb, skb->len < BL_TOP_PULL ? skb->len : BL_TOP_PULL);
+	if (!bl_top_key_of((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &k))
+		return;
+	worse = BL_TOP_CLASSES - skb->priority;
+	BL_OPAQUE(n);
+	for (i = 0; i < BL_TOP_CLASSES - 1 && i < n; i++) {
+		limit = c->limit[i];
+		if (i < worse && limit != ~0ULL && limit > frames)
+			frames = limit;
+	}
+	place = bl_top_hint_hash(&k);
+	h = bpf_map_lookup_elem(&top_hints, &place);
+	if (!h)
+		return;
+	b = (const __u64 *)&h->key;
+	seq = BL_READ_ONCE(h->seq);
+	if ((seq & 1) || (seq && !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]))))
+		return;
+	/* as write_hint() in lib/hint.c; who is overtaken leaves it */
+	if (__sync_val_compare_and_swap(&h->seq, seq, seq + 1) != seq)
+		return;
+	__builtin_memcpy(&h->key, &k, sizeof(k));
+	h->bytes = frames * BL_TOP_MSS;
+	h->deadline_us = h->coflow = 0;
+	(void)__sync_lock_test_and_set(&h->seq, seq + 2 ? seq + 2 : 2);
 }
 
 /* Source port of the flow's tokens and signals, as switches compute it from its data. */
@@ -141,8 +184,9 @@ static __always_inline void bl_top_give_number(__u32 n)
 }
 
 /* The number of the flow @k, whose first frame goes to @mac. 0: there are no more. As in bl_hold_number() two CPUs may see the flow first; one gives its number back. */
-__attribute__((noinline)) int bl_top_number(struct bl_top_key *k, __u64 mac, __u64 now)
+__attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, __u64 now)
 {
+	struct bl_top_key copy, *k = &copy; /* Linux 6.1 takes no argument of a global function for a map's key */
 	__u32 zero = 0, *known, n, tag;
 	const struct bl_top_cfg *c;
 	struct bl_hold_dest *who;
@@ -151,8 +195,9 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *k, __u64 mac, __u
 	struct bl_top_tx *t;
 	__be16 port;
 
-	if (!k)
+	if (!key)
 		return 0;
+	copy = *key;
 	known = bpf_map_lookup_elem(&top_flows, k);
 	if (known)
 		return (int)*known;
@@ -206,7 +251,7 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	c = bpf_map_lookup_elem(&top_cfg, &zero);
-	if (!due || !c || (void *)(eth + 1) > end || !bl_top_key_of(ctx, &key))
+	if (!due || !c || (void *)(eth + 1) > end || !bl_top_key_of(data, end, len, &key))
 		return BL_R_NONE;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;

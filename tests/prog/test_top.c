@@ -1014,6 +1014,58 @@ static void hint__in_the_sync(void **state)
 	paced(&f);
 }
 
+/* As a socket with SO_PRIORITY @priority sends it into bl0. */
+static void with_priority(const struct frame *f, __u32 priority)
+{
+	struct __sk_buff ctx = { .priority = priority };
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1);
+
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_hint), &o), 0);
+	assert_int_equal(o.retval, 0); /* it goes on */
+}
+
+static void priority__says_a_class(void **state)
+{
+	static const struct {
+		__u32 priority, levels;
+		__u64 frames;
+	} t[] = { { 0, 6, 0 }, { 1, 6, 2155 }, { 2, 6, 465 }, { 5, 6, 5 }, { 6, 6, 1 }, { 7, 6, 0 }, { 1, 3, 22 }, { 5, 3, 5 }, { 1, 1, 1 } };
+	unsigned int i, k;
+	struct desc d;
+	struct frame f, want;
+	struct topd s;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		top_setup(state);
+		for (k = t[i].levels; k < BL_TOP_CLASSES; k++)
+			top.limit[k - 1] = ~0ULL;
+		set_top();
+		d = app_frame(2, 1001, i & 1);
+		build(&f, &d);
+		with_priority(&f, t[i].priority);
+		give(&f, BL_R_HELD);
+		s = sync_of(1001, 1, 1, 1, i & 1);
+		s.bytes = t[i].frames * 1460;
+		build_top(&want, &s);
+		paced(&want);
+	}
+	/* what the application said stands; another policy looks at nothing */
+	top_setup(state);
+	hint(1001, 2, 777);
+	d = app_frame(2, 1001, false);
+	build(&f, &d);
+	with_priority(&f, 6);
+	give(&f, BL_R_HELD);
+	assert_int_equal(tx_get(1).bytes, 777);
+	set_policy(BL_POLICY_NONE);
+	d = app_frame(2, 1002, false);
+	build(&f, &d);
+	with_priority(&f, 6);
+	set_policy(BL_POLICY_TOP);
+	give(&f, BL_R_HELD);
+	assert_int_equal(tx_get(2).bytes, 0);
+}
+
 static void unscheduled__follow_the_sync(void **state)
 {
 	struct frame a, b, f;
@@ -1185,7 +1237,7 @@ int main(void)
 		CASE(sync__byte_exact), CASE(flow__one_number_each), CASE(hold__full), CASE(hold__no_more_numbers), CASE(control__goes_at_once), CASE(token__becomes_the_held_frame), CASE(token__lengths),
 		CASE(token__expedited_first), CASE(token__wasted_becomes_a_stop), CASE(token__refusals), CASE(message__malformed), CASE(token__that_cannot_grow), CASE(receiver__sends_tokens), CASE(receiver__v6),
 		CASE(receiver__best_class_then_turns), CASE(receiver__another_flow_by_that_number), CASE(receiver__fin_frees_the_place), CASE(receiver__sender_died), CASE(receiver__full), CASE(receiver__clock_void),
-		CASE(receiver__coflow), CASE(data__echo_comes_off), CASE(data__echo_of_nothing), CASE(hint__in_the_sync), CASE(unscheduled__follow_the_sync), CASE(flow__ends_and_its_number_goes_on),
+		CASE(receiver__coflow), CASE(data__echo_comes_off), CASE(data__echo_of_nothing), CASE(hint__in_the_sync), CASE(priority__says_a_class), CASE(unscheduled__follow_the_sync), CASE(flow__ends_and_its_number_goes_on),
 		CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures),
 		cmocka_unit_test(reasons__all_seen),
 	};
