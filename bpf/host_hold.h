@@ -324,7 +324,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
-	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next()));
+	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next(t.cfg)));
 	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
 	return verdict < 0 ? XDP_DROP : verdict;
 }

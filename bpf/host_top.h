@@ -1056,12 +1056,12 @@ __attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u3
 }
 
 /** bl_top_next - when the receiver's part must look. */
-static __always_inline __u64 bl_top_next(void)
+static __always_inline __u64 bl_top_next(const struct bl_hold_cfg *cfg)
 {
 	__u32 zero = 0;
 	const struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
 
-	return p ? BL_READ_ONCE(p->at) : BL_DUE_NEVER;
+	return p && cfg->policy == BL_POLICY_TOP ? BL_READ_ONCE(p->at) : BL_DUE_NEVER;
 }
 
 /** bl_top_slot - the pacer's turn for flows that come in. Returns the length of the token that the frame has become; 0: none, and it is as it was; -1: it is spoilt. */
@@ -1077,12 +1077,10 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 	__u64 next;
 	int len = 0;
 
-	if (!p || !cfg || !c || BL_READ_ONCE(p->at) > mono)
+	if (!p || !cfg || !c || cfg->policy != BL_POLICY_TOP || BL_READ_ONCE(p->at) > mono)
 		return 0;
 	/* a full barrier: what changes from here on lowers it again */
 	(void)__sync_lock_test_and_set(&p->at, BL_DUE_NEVER);
-	if (cfg->policy != BL_POLICY_TOP)
-		return 0;
 	bl_clock_now(mono, &now);
 	if (!now.ok) {
 		p->no_clock++;
