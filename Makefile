@@ -163,14 +163,14 @@ test-kernels: deps-vm
 	bash tests/vm/run.sh
 
 bench: deps-bench
-	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests $(B)/bench/corosync_cpg $(B)/bench/switch_cost
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests $(B)/bench/corosync_cpg $(B)/bench/switch_cost $(B)/bench/host_cost
 	bash bench/run.sh $(B)
 
 $(B)/bench/corosync_cpg: bench/corosync_cpg.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< -lcpg
 
-$(B)/bench/%.bpf.o: bench/%.bpf.c bpf/switch.bpf.c $(wildcard maps/*.h bpf/*.h)
+$(B)/bench/%.bpf.o: bench/%.bpf.c bpf/switch.bpf.c bpf/host.bpf.c $(wildcard maps/*.h bpf/*.h)
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -I. -c $< -o $@
 
@@ -178,6 +178,9 @@ $(B)/bench/%.skel.h: $(B)/bench/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $* > $@
 
 $(B)/bench/switch_cost: bench/switch_cost.c $(B)/bench/bench_switch.skel.h $(HDRS)
+	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
+
+$(B)/bench/host_cost: bench/host_cost.c $(B)/bench/bench_host.skel.h $(HDRS)
 	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
 
 soak: deps-test

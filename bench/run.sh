@@ -38,6 +38,7 @@ wanted() { [[ " $parts " == *" $1 "* ]]; }
 part_switch() {
 	say "switch program"
 	"$build/bench/switch_cost" --json "$out/switch_cost.json"
+	"$build/bench/host_cost" --json "$out/host_cost.json"
 }
 
 part_rack() {

@@ -24,7 +24,7 @@ static const struct cmd commands[] = {
 	{ "show queues",    cmd_show_queues,    "output queues of metered ports: length, waiting time, drops" },
 	{ "show pacer",     cmd_show_pacer,     "what the pacer sent for each node, and how late" },
 	{ "show fastpass",  cmd_show_fastpass,  "timeslots of the host: asked for, given, used" },
-	{ "show tokens",    cmd_show_tokens,    "TOP: tokens by port and class of a switch" },
+	{ "show tokens",    cmd_show_tokens,    "TOP: tokens by port of a switch, by flow of a host" },
 	{ "watch",          cmd_watch,          "rates per port and reason, and the barrier's lag, again and again" },
 	{ "doctor",         cmd_doctor,         "check this machine and its nodes; say cause and cure" },
 	{ "switch up",      cmd_switch_up,      "run a switch in the foreground" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline show tokens: TOP at a switch, as its maps have it (maps/token_abi.h). Outputs that never saw a token are left out, and so are classes.
+ * barline show tokens: TOP at a switch, as its maps have it (maps/token_abi.h), and on hosts (show_top.h). Outputs that never saw a token are left out, and so are classes.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -12,9 +12,11 @@
 #include "../bpf/token_core.h"
 #include "adm.h"
 #include "show.h"
+#include "show_top.h"
 
 struct tokens {
 	json_t *switches, *ports, *classes;
+	struct top_rows top;
 };
 
 /* counts of a port, summed over the CPUs: all fields are 64 bits wide */
@@ -121,11 +123,8 @@ static void print_tokens(const struct tokens *t)
 	static const struct col classes[] = { { "node", "SWITCH", 's' },     { "name", "PORT", 's' },	  { "class", "CLASS", 'd' },	 { "queued", "QUEUED", 'd' },
 					      { "passed", "PASSED", 'd' },   { "limit", "LIMIT", 'd' },	  { "expired", "EXPIRED", 'd' }, { "dropped_percent", "DROPPED_%", 'f' } };
 
-	if (!json_array_size(t->switches)) {
-		puts("no switch here");
-		return;
-	}
-	OUT_TABLE(stdout, t->switches, switches);
+	if (json_array_size(t->switches))
+		OUT_TABLE(stdout, t->switches, switches);
 	if (json_array_size(t->ports)) {
 		putchar('\n');
 		OUT_TABLE(stdout, t->ports, ports);
@@ -134,6 +133,11 @@ static void print_tokens(const struct tokens *t)
 		putchar('\n');
 		OUT_TABLE(stdout, t->classes, classes);
 	}
+	if (json_array_size(t->switches) && json_array_size(t->top.hosts))
+		putchar('\n');
+	top_print(&t->top);
+	if (!json_array_size(t->switches) && !json_array_size(t->top.hosts))
+		puts("no node here");
 }
 
 int cmd_show_tokens(int argc, char **argv)
@@ -143,23 +147,27 @@ int cmd_show_tokens(int argc, char **argv)
 	int n, i, err = 0;
 
 	n = show_nodes(argc, argv,
-		       "barline show tokens - TOP: tokens by port and class of a switch\vPASSED, LIMIT and EXPIRED are of tokens that left, or were to leave, by the port: LIMIT: as many as their class may have were before them; "
+		       "barline show tokens - TOP: tokens by port and class of a switch, by flow of a host\vOf a switch: PASSED, LIMIT and EXPIRED are of tokens that left, or were to leave, by the port: LIMIT: as many as their class may have were before them; "
 		       "EXPIRED: what was before them took too long. BAD, FLOOD and SIGNALS are of what came in there: BAD: no such class; FLOOD: more than the port's link may bring. AHEAD is what passed beyond the "
-		       "group's rate, in tokens, at this moment.",
+		       "group's rate, in tokens, at this moment. Of a host: flows that it sends: ANSWERED: a held frame left in a token's place; WASTED: nothing was held; EXPIRED: older than T; REFUSED: forged, replayed or "
+		       "ahead of the clock. Flows that it receives: MBIT is what its tokens ask for at this moment, RATE_% the same of the link's share; LOST: tokens that nobody answered.",
 		       &refs);
 	if (n < 0)
 		return 1;
-	t = (struct tokens){ json_array(), json_array(), json_array() };
+	t = (struct tokens){ json_array(), json_array(), json_array(), { json_array(), json_array(), json_array() } };
 	for (i = 0; i < n && !err; i++)
-		if (refs[i].role == BL_ROLE_SWITCH)
-			err = switch_tokens(&refs[i], &t);
+		err = refs[i].role == BL_ROLE_SWITCH ? switch_tokens(&refs[i], &t) : top_rows(&refs[i], &t.top);
 	free(refs);
 	if (!err && cli.json)
-		cli_json(json_pack("{s:O, s:O, s:O}", "switches", t.switches, "ports", t.ports, "classes", t.classes));
+		cli_json(json_pack("{s:O, s:O, s:O, s:O, s:O, s:O}", "switches", t.switches, "ports", t.ports, "classes", t.classes, "hosts", t.top.hosts, "sending", t.top.sending, "receiving",
+				   t.top.receiving));
 	else if (!err)
 		print_tokens(&t);
 	json_decref(t.switches);
 	json_decref(t.ports);
 	json_decref(t.classes);
+	json_decref(t.top.hosts);
+	json_decref(t.top.sending);
+	json_decref(t.top.receiving);
 	return err;
 }

@@ -208,7 +208,7 @@ static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *
 {
 	uint32_t b = q->ring_bytes;
 
-	if (len != sizeof(*q) || q->magic != BL_SOCK_MAGIC)
+	if (len != sizeof(*q) || (q->magic != BL_SOCK_MAGIC && q->magic != BL_SOCK_HINTS))
 		return bl_fail(err, EPROTO, "not a request of libbarline");
 	if (q->abi_version != BL_ABI_VERSION)
 		return bl_fail(err, EPROTO, "libbarline speaks ABI version %u, the daemon %u; install the same version of both", q->abi_version, BL_ABI_VERSION);
@@ -351,6 +351,25 @@ static int answer(int conn, const struct bl_attach_rep *rep, const int *fds, int
 	return sendmsg(conn, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*rep) ? 0 : -errno;
 }
 
+/* A process wants to say what it knows of its flows. */
+static void serve_hints(const struct bl_node *n, int conn, struct bl_attach_rep *rep)
+{
+	char path[BL_PATH_MAX];
+	struct bl_err err;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_TOP_HINTS);
+	fd = bpf_obj_get(path);
+	if (fd < 0) {
+		bl_fail(&err, errno, "cannot open %s: %s", path, strerror(errno));
+		fail(rep, errno, &err);
+		answer(conn, rep, NULL, 0);
+		return;
+	}
+	answer(conn, rep, &fd, 1); /* who did not wait for it will ask again */
+	close(fd);
+}
+
 /* Returns whether the connection was taken over by an endpoint. */
 static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ssize_t len)
 {
@@ -367,6 +386,10 @@ static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ss
 	fds[BL_FD_INFLIGHT] = n->inflight_fd;
 	fds[BL_FD_WAKE] = n->wake_fd;
 	rc = check_req(q, len, &err);
+	if (!rc && q->magic == BL_SOCK_HINTS) {
+		serve_hints(n, conn, &rep);
+		return false;
+	}
 	if (!rc) {
 		fds[BL_FD_HOST_PAGE] = reading_fd(n, BL_MAP_HOST_PAGE);
 		fds[BL_FD_CLOCK] = reading_fd(n, BL_MAP_CLOCK);

@@ -172,6 +172,7 @@ _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
  * the connection then stands for the life of the endpoint: when it closes, the endpoint is gone.
  */
 #define BL_SOCK_MAGIC 0x424c5351u
+#define BL_SOCK_HINTS 0x424c5348u /* instead of it in a struct bl_attach_req: only the map of TOP's hints (top_host_abi.h) is wanted, as the one file descriptor; the connection is not kept */
 /**
  * struct bl_attach_req - wish for an endpoint.
  * @magic, @abi_version: BL_SOCK_MAGIC, BL_ABI_VERSION.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The host program's own code, wrapped so that bpf_prog_test_run can run it again and again: each run makes the frame a token of 60 bytes again, with the next number, puts a frame into the flow's queue (a
+ * free slot, whose bytes are those of the run before), and then lets bl_host_xdp's code answer: TOP's token to data.
+ *
+ * The bare program makes the token and returns it (XDP_TX). What is above that is barline's: with the slot and the queue's lock that bl_hold_xdp would have paid for, so it is a little too much.
+ */
+#include "../bpf/host.bpf.c"
+
+/* Shared with host_cost.c. The next token's number; bytes of the frame that waits; its flow; the token as it comes. */
+__u32 bench_seq, bench_len, bench_flow;
+__u8 bench_token[64];
+
+static __always_inline int fresh(struct xdp_md *ctx)
+{
+	__u32 seq = bench_seq++;
+	struct bl_top_hdr *h;
+	void *data, *end;
+
+	if (bpf_xdp_adjust_tail(ctx, BL_TOP_TOKEN_LEN - (int)bpf_xdp_get_buff_len(ctx)))
+		return -1;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	if (data + BL_TOP_TOKEN_LEN > end)
+		return -1;
+	__builtin_memcpy(data, bench_token, BL_TOP_TOKEN_LEN);
+	h = data + BL_TOP_HDR4;
+	BL_HALVES_SET(h, seq, seq);
+	return 0;
+}
+
+SEC("xdp")
+int bare_token(struct xdp_md *ctx)
+{
+	return fresh(ctx) ? XDP_ABORTED : XDP_TX;
+}
+
+SEC("xdp")
+int host_token(struct xdp_md *ctx)
+{
+	int slot;
+
+	if (fresh(ctx))
+		return XDP_ABORTED;
+	slot = bl_slot_alloc();
+	if (slot < 0 || bl_queue_put(BL_HOLD_QUEUE(bench_flow, 1), BL_RING_ENTRY((__u32)slot, bench_len), 0))
+		return XDP_ABORTED;
+	return on_nic(ctx);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * host_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the host program where a token becomes data (TOP), beside a bare program that returns the token. As switch_cost: in turns, by this thread's CPU
+ * time, medians over the runs. What the wrappers do is in bench_host.bpf.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include "../bpf/queue_core.h"
+#include "../bpf/top_core.h"
+#include "../maps/host_abi.h"
+#include "bench_host.skel.h"
+
+#define RUNS_MAX  101
+#define FLOW	  7
+#define TAG	  0x12345678
+#define LIMIT_NS  400.0
+#define FULL	  1506 /* bl0's MTU under top: with the echo a full frame */
+
+static struct bench_host *sk;
+static int runs = 15, repeat = 200000;
+static FILE *json;
+
+static void die(const char *what, int err)
+{
+	fprintf(stderr, "host_cost: %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n", what, strerror(err < 0 ? -err : err));
+	exit(1);
+}
+
+static void put(const struct bpf_map *m, __u32 key, const void *v)
+{
+	if (bpf_map_update_elem(bpf_map__fd(m), &key, v, BPF_ANY))
+		die(bpf_map__name(m), errno);
+}
+
+static void token(__u8 *f)
+{
+	static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
+	struct ethhdr *eth = (void *)f;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct udphdr *udp = (void *)(ip + 1);
+	struct bl_top_hdr *h = (void *)(udp + 1);
+
+	memcpy(eth->h_dest, bl0, 6);
+	eth->h_proto = BL_BE16(BL_ETH_IP);
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->tot_len = BL_BE16(BL_TOP_TOKEN_LEN - sizeof(*eth));
+	ip->ttl = 64;
+	ip->protocol = BL_UDP;
+	udp->source = BL_BE16(BL_TOP_SPORT_BASE);
+	udp->dest = BL_BE16(BL_TOP_PORT);
+	udp->len = BL_BE16(sizeof(*udp) + sizeof(*h));
+	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN);
+	h->flow = BL_BE16(FLOW);
+	BL_HALVES_SET(h, tag, TAG);
+}
+
+static void configure(__u32 len)
+{
+	const struct bl_hold_cfg hold = { .on = 1, .policy = BL_POLICY_TOP, .mac = { 2, 0, 0, 0xb1, 0, 0 } };
+	const struct bl_host_cfg host = { .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT };
+	const struct bl_top_cfg top = { .levels = 6, .slot_ns = 1298, .expiry_ns = ~0ULL >> 4 };
+	const struct bl_queue q = { .limit_frames = BL_RING, .limit_bytes = 1 << 20 };
+	const struct bl_top_tx tx = { .state = BL_TOP_CREDITED, .tag = TAG };
+	struct bl_clock_seg s = { .bus_ns = 1ULL << 40 };
+	struct bl_clock clock = { .flags = BL_CLOCK_VALID, .void_after_ns = ~0ULL, .bound_ns = 1ULL << 42 };
+	struct timespec now;
+	__u32 i;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	s.mono_ns = clock.as_of_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
+	clock.seg[0] = clock.seg[1] = s;
+	put(sk->maps.clock, 0, &clock);
+	put(sk->maps.hold_cfg, 0, &hold);
+	put(sk->maps.host_cfg, 0, &host);
+	put(sk->maps.top_cfg, 0, &top);
+	put(sk->maps.top_tx, FLOW, &tx);
+	put(sk->maps.queues, BL_HOLD_QUEUE(FLOW, 0), &q);
+	put(sk->maps.queues, BL_HOLD_QUEUE(FLOW, 1), &q);
+	while (!bpf_map_lookup_and_delete_elem(bpf_map__fd(sk->maps.free_slots), NULL, &i))
+		;
+	for (i = 0; i < BL_SLOTS; i++)
+		if (bpf_map_update_elem(bpf_map__fd(sk->maps.free_slots), NULL, &i, BPF_ANY))
+			die("free_slots", errno);
+	sk->bss->bench_seq = 1;
+	sk->bss->bench_len = len;
+	sk->bss->bench_flow = FLOW;
+	token(sk->bss->bench_token);
+}
+
+static double run(const struct bpf_program *p, int times)
+{
+	struct timespec a, b;
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = sk->bss->bench_token, .data_size_in = BL_TOP_TOKEN_LEN, .repeat = times);
+	int rc;
+
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+		rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this thread */
+	if (rc)
+		die(bpf_program__name(p), rc);
+	if (o.retval != XDP_TX) {
+		fprintf(stderr, "host_cost: %s ended with XDP verdict %u instead of %d: what it measured is not what it should\n", bpf_program__name(p), o.retval, XDP_TX);
+		exit(1);
+	}
+	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / times;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v)
+{
+	qsort(v, (size_t)runs, sizeof(*v), by_value);
+	return runs & 1 ? v[runs / 2] : (v[runs / 2 - 1] + v[runs / 2]) / 2;
+}
+
+/* Every token was answered by a frame. */
+static void all_answered(__u64 n)
+{
+	struct bl_top_tx t;
+	__u32 flow = FLOW;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.top_tx), &flow, &t))
+		die("top_tx", errno);
+	if (t.tokens < n || t.wasted || t.refused || t.expired) {
+		fprintf(stderr, "host_cost: %llu tokens answered, %llu wasted, %llu refused: what it measured is not what it should\n", t.tokens, t.wasted, t.refused);
+		exit(1);
+	}
+}
+
+static double measure(const char *name, __u32 len, bool last)
+{
+	double a[RUNS_MAX], b[RUNS_MAX], bare, made;
+	int i;
+
+	configure(len);
+	run(sk->progs.bare_token, repeat / 10 + 1000);
+	run(sk->progs.host_token, repeat / 10 + 1000);
+	for (i = 0; i < runs; i++) {
+		a[i] = run(sk->progs.bare_token, repeat);
+		b[i] = run(sk->progs.host_token, repeat);
+	}
+	all_answered((__u64)runs * (__u64)repeat);
+	bare = median(a);
+	made = median(b);
+	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, len, bare, made, made - bare, b[0] - bare, b[runs - 1] - bare);
+	if (json)
+		fprintf(json, "{\"name\":\"%s\",\"bytes\":%u,\"bare_ns\":%.2f,\"frame_ns\":%.2f,\"added_ns\":%.2f,\"least_ns\":%.2f,\"most_ns\":%.2f}%s", name, len, bare, made, made - bare, b[0], b[runs - 1],
+			last ? "" : ",");
+	return made;
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: host_cost [--json FILE] [--runs N] [--repeat N]\n", f);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = { { "json", 1, NULL, 'j' }, { "runs", 1, NULL, 'r' }, { "repeat", 1, NULL, 'n' }, { "help", 0, NULL, 'h' }, { 0 } };
+	const char *path = NULL;
+	struct utsname un;
+	cpu_set_t one;
+	double full;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'j':
+			path = optarg;
+			break;
+		case 'r':
+			runs = atoi(optarg);
+			break;
+		case 'n':
+			repeat = atoi(optarg);
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (optind != argc || runs < 1 || runs > RUNS_MAX || repeat < 1) {
+		usage(stderr);
+		return 2;
+	}
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	sk = bench_host__open_and_load();
+	if (!sk)
+		die("cannot load the programs", errno);
+	if (path) {
+		json = fopen(path, "w");
+		if (!json)
+			die(path, errno);
+		uname(&un);
+		fprintf(json, "{\"schema\":1,\"bench\":\"host_cost\",\"kernel\":\"%s\",\"runs\":%d,\"repeat\":%d,\"unit\":\"ns per frame\",\"results\":[", un.release, runs, repeat);
+	}
+	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "bytes", "bare", "barline", "added", "least..most");
+	measure("token to data", 60, false);
+	full = measure("token to data", FULL, true);
+	printf("%-44s %8.2f  (target: at most %.1f) %s\n", "token to data, full frame, all in all, ns", full, LIMIT_NS, full <= LIMIT_NS ? "met" : "MISSED");
+	if (json) {
+		fprintf(json, "],\"targets\":[{\"name\":\"token to data, full frame, all in all, ns\",\"value\":%.2f,\"limit\":%.1f,\"met\":%s}]}\n", full, LIMIT_NS, full <= LIMIT_NS ? "true" : "false");
+		if (fclose(json))
+			die(path, errno);
+	}
+	bench_host__destroy(sk);
+	return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * See show_top.h.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <unistd.h>
+
+#include "../maps/top_host_abi.h"
+#include "adm.h"
+#include "show_top.h"
+
+static const char *const tx_states[] = { [BL_TOP_FREE] = "free", [BL_TOP_IDLE] = "idle", [BL_TOP_ASKING] = "asking", [BL_TOP_CREDITED] = "credited", [BL_TOP_OUTSIDE] = "outside" };
+static const char *const rx_states[] = { [BL_TOP_RX_FREE] = "free", [BL_TOP_RX_STOPPED] = "stopped", [BL_TOP_RX_OPEN] = "open" };
+
+/* @port: network order; -1: none is told */
+static char *end_text(const uint8_t *addr, uint32_t v6, int port, char *buf, size_t size)
+{
+	char a[INET6_ADDRSTRLEN];
+
+	inet_ntop(v6 ? AF_INET6 : AF_INET, v6 ? addr : addr + 12, a, sizeof(a));
+	if (port < 0)
+		snprintf(buf, size, "%s", a);
+	else
+		snprintf(buf, size, v6 ? "[%s]:%u" : "%s:%u", a, ntohs((uint16_t)port));
+	return buf;
+}
+
+static int flows_out(const struct bl_node_ref *ref, json_t *rows)
+{
+	uint32_t entries, n;
+	int fd = adm_map(ref, BL_MAP_TOP_TX, sizeof(struct bl_top_tx), &entries);
+	struct bl_top_tx t;
+	char from[64], to[64];
+
+	for (n = 1; fd >= 0 && n < entries; n++) {
+		if (bpf_map_lookup_elem_flags(fd, &n, &t, BPF_F_LOCK) || t.state == BL_TOP_FREE || t.state >= sizeof(tx_states) / sizeof(tx_states[0]))
+			continue;
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "flow", (int)n, "from",
+						      end_text(t.key.saddr, t.key.v6, t.key.sport, from, sizeof(from)), "to", end_text(t.key.daddr, t.key.v6, t.key.dport, to, sizeof(to)), "protocol",
+						      t.key.proto, "state", tx_states[t.state], "bytes", t.bytes ? json_integer((json_int_t)t.bytes) : json_null(), "coflow", (json_int_t)t.coflow,
+						      "frames", (json_int_t)t.frames, "sent_bytes", (json_int_t)t.sent_bytes, "tokens", (json_int_t)t.tokens, "wasted", (json_int_t)t.wasted, "expired",
+						      (json_int_t)t.expired, "refused", (json_int_t)t.refused, "syncs", (json_int_t)t.syncs, "unscheduled", (json_int_t)t.unscheduled, "paced",
+						      (json_int_t)t.paced));
+	}
+	if (fd >= 0)
+		close(fd);
+	return fd < 0;
+}
+
+static int flows_in(const struct bl_node_ref *ref, const struct bl_top_cfg *cfg, json_t *rows)
+{
+	uint32_t entries, i;
+	int fd = adm_map(ref, BL_MAP_TOP_RX, sizeof(struct bl_top_rx), &entries);
+	struct bl_top_rx r;
+	char from[64];
+
+	for (i = 0; fd >= 0 && i < entries; i++) {
+		if (bpf_map_lookup_elem_flags(fd, &i, &r, BPF_F_LOCK) || r.state == BL_TOP_RX_FREE || r.state >= sizeof(rx_states) / sizeof(rx_states[0]))
+			continue;
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "from",
+						      end_text(r.who.addr, r.v6, -1, from, sizeof(from)), "flow", (int)r.who.flow, "state", rx_states[r.state], "class", (int)r.cls, "bytes",
+						      r.bytes ? json_integer((json_int_t)r.bytes) : json_null(), "coflow", (json_int_t)r.coflow, "served", (json_int_t)r.served, "rate_percent",
+						      100.0 * r.rate / BL_TOP_ONE, "rate_mbit", cfg->slot_ns ? 8e3 * 1538 * r.rate / BL_TOP_ONE / cfg->slot_ns : 0.0, "weight",
+						      (double)r.weight / BL_TOP_ONE, "rtt_ns", (json_int_t)r.rtt_ns, "tokens", (json_int_t)r.seq, "frames", (json_int_t)r.frames, "lost",
+						      (json_int_t)(r.lost + r.dropped), "late", (json_int_t)r.late, "syncs", (json_int_t)r.syncs));
+	}
+	if (fd >= 0)
+		close(fd);
+	return fd < 0;
+}
+
+int top_rows(const struct bl_node_ref *ref, struct top_rows *out)
+{
+	struct bl_hold_cfg hold;
+	struct bl_top_cfg cfg;
+	struct bl_top_page p;
+	json_t *classes = json_array(), *row;
+	unsigned int c;
+	json_int_t all = 0;
+
+	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &hold, sizeof(hold)) || node_value(ref, BL_MAP_TOP_CFG, 0, &cfg, sizeof(cfg)) || node_value(ref, BL_MAP_TOP_PAGE, 0, &p, sizeof(p))) {
+		json_decref(classes);
+		return 1;
+	}
+	for (c = 0; c < BL_TOP_CLASSES; c++) {
+		json_array_append_new(classes, json_integer((json_int_t)p.tokens[c]));
+		all += (json_int_t)p.tokens[c];
+	}
+	row = json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "node", node_name(ref), "on", hold.on && hold.policy == BL_POLICY_TOP, "slot_ns", (json_int_t)cfg.slot_ns, "expiry_ns",
+			(json_int_t)cfg.expiry_ns, "tokens", all, "by_class", classes, "no_clock", (json_int_t)p.no_clock, "gone", (json_int_t)p.gone, "freed", (json_int_t)p.freed);
+	json_array_append_new(out->hosts, row);
+	return flows_out(ref, out->sending) || flows_in(ref, &cfg, out->receiving);
+}
+
+void top_print(const struct top_rows *t)
+{
+	static const struct col hosts[] = { { "node", "HOST", 's' }, { "on", "ON", 'b' },	  { "slot_ns", "SLOT", 't' }, { "expiry_ns", "T", 't' },
+					    { "tokens", "TOKENS_SENT", 'd' }, { "gone", "GONE", 'd' }, { "freed", "ENDED", 'd' } };
+	static const struct col sending[] = { { "node", "HOST", 's' },	     { "flow", "FLOW", 'd' },	{ "from", "FROM", 's' },     { "to", "TO", 's' },	 { "state", "STATE", 's' }, { "bytes", "BYTES", 'd' },
+					      { "frames", "HELD", 'd' },     { "tokens", "ANSWERED", 'd' }, { "wasted", "WASTED", 'd' }, { "expired", "EXPIRED", 'd' }, { "refused", "REFUSED", 'd' },
+					      { "syncs", "SYNCS", 'd' },     { "unscheduled", "UNSCHED", 'd' }, { "paced", "PACED", 'd' } };
+	static const struct col receiving[] = { { "node", "HOST", 's' },   { "from", "FROM", 's' },	{ "flow", "FLOW", 'd' },       { "state", "STATE", 's' },     { "class", "CLASS", 'd' }, { "bytes", "BYTES", 'd' },
+						{ "served", "SERVED", 'd' }, { "rate_mbit", "MBIT", 'f' }, { "rate_percent", "RATE_%", 'f' }, { "rtt_ns", "RTT", 't' }, { "tokens", "TOKENS", 'd' },
+						{ "frames", "FRAMES", 'd' }, { "lost", "LOST", 'd' },	{ "late", "LATE", 'd' } };
+
+	if (json_array_size(t->hosts))
+		OUT_TABLE(stdout, t->hosts, hosts);
+	if (json_array_size(t->sending)) {
+		putchar('\n');
+		OUT_TABLE(stdout, t->sending, sending);
+	}
+	if (json_array_size(t->receiving)) {
+		putchar('\n');
+		OUT_TABLE(stdout, t->receiving, receiving);
+	}
+}

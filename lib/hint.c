@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_flow_hint(): what an application knows of its flow, written to where the host's program looks when the flow's first frame comes (struct bl_top_hint in maps/top_host_abi.h).
+ *
+ * The first call of a process asks the daemon for the map and maps it; from then on a hint is some words of memory. Example: after connect() from 10.9.0.1:40000 to 10.9.0.2:5001 the key is those and TCP;
+ * it hashes to place 611, which gets seq 3, the words, seq 4.
+ */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../maps/host_abi.h"
+#include "../maps/meta_abi.h"
+#include "../bpf/top_core.h"
+#include "internal.h"
+
+#define TRIES 64
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
+static struct bl_top_hint *table;
+static ino_t table_of; /* network namespace whose host's it is */
+
+/* The daemon's answer to @path with the map's file descriptor, or -errno. */
+static int ask(const char *path)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	const struct bl_attach_req req = { .magic = BL_SOCK_HINTS, .abi_version = BL_ABI_VERSION };
+	struct bl_attach_rep rep = { 0 };
+	union {
+		char bytes[CMSG_SPACE(BL_FD_COUNT * sizeof(int))];
+		struct cmsghdr align;
+	} ctl;
+	struct iovec io = { .iov_base = &rep, .iov_len = sizeof(rep) };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = ctl.bytes, .msg_controllen = sizeof(ctl) };
+	struct cmsghdr *c;
+	int fd = -1, rc = 0, s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ssize_t n;
+
+	if (s < 0)
+		return -errno;
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
+	if (connect(s, (struct sockaddr *)&sun, sizeof(sun)))
+		rc = errno == ECONNREFUSED ? -ENOENT : -errno;
+	else if (send(s, &req, sizeof(req), MSG_NOSIGNAL) != sizeof(req))
+		rc = -EPROTO;
+	n = rc ? 0 : recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
+			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	close(s);
+	if (!rc && (n != sizeof(rep) || rep.magic != BL_SOCK_MAGIC))
+		rc = -EPROTO; /* a daemon from before there were hints says so, too */
+	if (!rc && rep.error)
+		rc = -rep.error;
+	if (!rc && fd < 0)
+		rc = -EPROTO;
+	if (rc && fd >= 0)
+		close(fd);
+	return rc ? rc : fd;
+}
+
+/* The table of this thread's network namespace. Under the lock. */
+static int open_table(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (BL_TOP_HINTS * sizeof(*table) + page - 1) / page * page;
+	struct stat st;
+	char path[108];
+	void *p;
+	int fd;
+
+	if (stat("/proc/thread-self/ns/net", &st))
+		return -errno;
+	if (table && table_of == st.st_ino)
+		return 0;
+	snprintf(path, sizeof(path), BL_RUN_DIR "/host-%llu.sock", (unsigned long long)st.st_ino);
+	fd = ask(path);
+	if (fd < 0)
+		return fd;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return -errno;
+	if (table)
+		munmap(table, size);
+	table = p;
+	table_of = st.st_ino;
+	return 0;
+}
+
+static int take_end(const struct sockaddr_storage *ss, __u8 *addr, __be16 *port)
+{
+	if (ss->ss_family == AF_INET) {
+		const struct sockaddr_in *a = (const void *)ss;
+
+		memset(addr, 0, 10);
+		addr[10] = addr[11] = 0xff;
+		memcpy(addr + 12, &a->sin_addr, 4);
+		*port = a->sin_port;
+		return 0;
+	}
+	if (ss->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *a = (const void *)ss;
+
+		memcpy(addr, &a->sin6_addr, 16);
+		*port = a->sin6_port;
+		return IN6_IS_ADDR_V4MAPPED(&a->sin6_addr) ? 0 : 1;
+	}
+	return -EAFNOSUPPORT;
+}
+
+static int key_of(int fd, struct bl_top_key *k)
+{
+	struct sockaddr_storage self, peer;
+	socklen_t len = sizeof(self), n = sizeof(int);
+	int proto, rc;
+
+	memset(k, 0, sizeof(*k));
+	if (getsockname(fd, (struct sockaddr *)&self, &len))
+		return -errno;
+	len = sizeof(peer);
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) || getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &n))
+		return -errno;
+	rc = take_end(&self, k->saddr, &k->sport);
+	if (rc >= 0)
+		rc = take_end(&peer, k->daddr, &k->dport);
+	if (rc < 0)
+		return rc;
+	k->v6 = (__u8)rc;
+	k->proto = (__u8)proto;
+	return 0;
+}
+
+/* Pairs with bl_top_hint_of() in bpf/host_top.h: seq, the words, seq again. */
+static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k, const struct bl_flow_hint *hint)
+{
+	__u32 was, odd;
+	int i;
+
+	for (i = 0; i <= TRIES; i++) {
+		was = BL_READ_ONCE(h->seq);
+		/* a writer that died there would keep the place for ever: in the end it is taken from him */
+		if ((was & 1) && i < TRIES)
+			continue;
+		odd = was & 1 ? was + 2 : was + 1;
+		if (__sync_val_compare_and_swap(&h->seq, was, odd) == was)
+			break;
+	}
+	if (i > TRIES)
+		return -EBUSY;
+	h->key = *k;
+	h->bytes = hint->bytes;
+	h->deadline_us = hint->deadline_us;
+	h->coflow = hint->coflow;
+	/* whoever took the place meanwhile has another number there, which stays */
+	__sync_val_compare_and_swap(&h->seq, odd, odd + 1 ? odd + 1 : 2); /* 0 stands for a place that nobody wrote */
+	return 0;
+}
+
+int bl_flow_hint(int fd, const struct bl_flow_hint *hint)
+{
+	struct bl_top_key key;
+	int rc = key_of(fd, &key);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&lock);
+	rc = open_table();
+	if (!rc)
+		rc = write_hint(&table[bl_top_hint_hash(&key)], &key, hint);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
