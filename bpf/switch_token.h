@@ -33,6 +33,18 @@ static __always_inline struct bl_token_counts *bl_token_counts_at(__u32 port)
 	return bpf_map_lookup_elem(&token_counts, &port);
 }
 
+/* One more of class @cls. The bound where the array is indexed: Linux 6.1 forgets it when the register was on the stack in between. */
+static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
+{
+	__u64 c = cls;
+
+	BL_SEEN(c);
+	if (c < BL_TOP_CLASSES) {
+		BL_SEEN(c);
+		by_class[c]++;
+	}
+}
+
 /**
  * bl_token_in - a frame to TOP's port came in on port @in; @l4: offset of its UDP header; @len: its length. Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop it. Global functions, as the
  * other ones of this program: the verifier looks at each once.
@@ -92,7 +104,7 @@ static __always_inline int bl_token_room(const struct bl_token_cfg *c, const str
 			break;
 		bl_slot_free(BL_RING_SLOT(entry));
 		bl_count(port, BL_R_TOKEN_EXPIRED);
-		n->expired[cls]++;
+		bl_token_note(n->expired, cls);
 	}
 	return bl_ring_len(q) < c->frames;
 }
@@ -114,12 +126,12 @@ __attribute__((noinline)) int bl_token_out(__u32 out, __u32 cls, __u32 len, int 
 		why = bl_token_decide(c, &p->out_q20, p->ns_q20, cls, len, bpf_ktime_get_ns(), &lost);
 		n->lost += lost;
 		if (why == BL_R_TOKEN_PASSED)
-			n->passed[cls]++;
+			bl_token_note(n->passed, cls);
 	}
 	if (why == BL_R_TOKEN_LIMIT)
-		n->limit[cls]++;
+		bl_token_note(n->limit, cls);
 	else if (why == BL_R_TOKEN_EXPIRED)
-		n->expired[cls]++;
+		bl_token_note(n->expired, cls);
 	return why;
 }
 
@@ -155,7 +167,7 @@ __attribute__((noinline)) int bl_token_stale(__u32 port, __u32 cls, __u32 slot, 
 	cls -= BL_CL_TOKEN0;
 	if (!c || !p || !n || c->mode != BL_TOKEN_PACE || cls >= BL_TOP_CLASSES || !bl_token_expired(c, p, bl_slot_came(slot), now))
 		return 0;
-	n->expired[cls]++;
+	bl_token_note(n->expired, cls);
 	return 1;
 }
 
@@ -169,9 +181,7 @@ static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u6
 	if (!c || !p || !n || c->mode != BL_TOKEN_PACE)
 		return;
 	bl_token_sent(p, cls, len, now);
-	cls -= BL_CL_TOKEN0;
-	if (cls < BL_TOP_CLASSES)
-		n->passed[cls]++;
+	bl_token_note(n->passed, cls - BL_CL_TOKEN0);
 }
 
 /* When to look at this port again: bl_port_again(), but tokens alone wait for the group's rate. */
