@@ -117,6 +117,8 @@ struct bl_arb {
 	uint16_t *touched;
 	uint32_t ntouched;
 	uint64_t rnd[2];
+	uint32_t faults_challenge; /* of this start */
+	uint64_t faults_boot;	   /* of the list that was taken; 0: none */
 	uint64_t told_ns; /* when an unknown sender was last complained about */
 	struct bl_arb_total t;
 

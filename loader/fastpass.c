@@ -33,6 +33,7 @@
 #include "../bpf/fp_core.h"
 #include "../bpf/queue_core.h"
 #include "fastpass.h"
+#include "fpfaults.h"
 
 #define PAUSE_MIN_NS 10000ULL
 #define PAUSE_MAX_NS 100000ULL
@@ -75,6 +76,7 @@ struct bl_fpass {
 	uint8_t *of;
 	uint64_t audit_ns, complained_ns, offset_ns;
 	uint64_t resets;
+	struct bl_freport *report; /* NULL: nobody isolates faults */
 };
 
 struct bl_fpass_thread {
@@ -311,7 +313,7 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 /* One turn for one host; when the next one is due. */
 static uint64_t serve(struct bl_fpass *h)
 {
-	uint64_t now = bl_mono_ns();
+	uint64_t now = bl_mono_ns(), next;
 
 	if (!bl_clock_usable(h->node->clock, now))
 		return now + SLEEP_MAX_NS; /* nobody knows when a slot begins */
@@ -326,7 +328,8 @@ static uint64_t serve(struct bl_fpass *h)
 	transmit(h, bl_mono_ns());
 	h->page->lost = h->fcp.lost;
 	/* while something is wanted, the audit goes on */
-	return bl_min64(bl_fcp_host_next(&h->fcp), h->fcp.need ? h->audit_ns + AUDIT_NS : now + SLEEP_MAX_NS);
+	next = bl_min64(bl_fcp_host_next(&h->fcp), h->fcp.need ? h->audit_ns + AUDIT_NS : now + SLEEP_MAX_NS);
+	return h->report ? bl_min64(next, bl_freport_turn(h->report, now, h->offset_ns)) : next;
 }
 
 /* ---- the thread ---- */
@@ -480,6 +483,7 @@ static void host_free(struct bl_fpass *h)
 		close(h->macs_fd);
 	if (h->bell_fd >= 0)
 		close(h->bell_fd);
+	bl_freport_close(h->report);
 	free(h->mem);
 	free(h->peer);
 	free(h->of);
@@ -641,6 +645,8 @@ int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_f
 		rc = socket_open(h, f, &self, err);
 	if (!rc)
 		rc = fcp_open(h, f, self, err);
+	if (!rc && f->has_faults)
+		rc = bl_freport_open(&h->report, obj, f, self, err);
 	if (rc) {
 		host_free(h);
 		return rc;

@@ -46,6 +46,9 @@ struct bl_fp_peer {
  * @lead_us, @run_slots, @watchdog_us, @dead_us, @guard_us, @quota, @rtt_us: as in struct bl_arb_cfg.
  * @rack_up: packets per slot between a rack and the rest; 0: as many as its endpoints have.
  * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up). @euler: by Euler splits instead of greedily. @routed: destinations are known by @app.
+ * @faults, @has_faults: address of the fault isolation service. @fault_report_us: time between two reports of a host (10000). @fault_settle_us: a frame that has not arrived so long after it was sent is
+ *	lost (2000). @fault_frames: fewer say nothing about a path (50). @fault_percent: a path that loses fewer of a hundred is not broken (1). @fault_hold_ms: how long a broken link is avoided before it is
+ *	tried again (5000). @path_name, @npath_names: of the paths' switches, for people.
  * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
  */
 struct bl_fp_file {
@@ -63,6 +66,11 @@ struct bl_fp_file {
 	uint32_t late_us;
 	enum bl_path_field field;
 	uint16_t udp_ports;
+	uint8_t faults[16];
+	bool has_faults;
+	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
+	char (*path_name)[32];
+	unsigned int npath_names;
 	struct bl_fp_peer *peer;
 	unsigned int npeers, nracks;
 };

@@ -232,7 +232,7 @@ int bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
 bool bl_admission_paced(const struct bl_node_cfg *c);
 int bl_admission_cpu(const struct bl_node_cfg *c);
 uint64_t bl_admission_port_rate(const struct bl_node_cfg *c, const char *ifname);
-#define BL_ADMISSION_MAPS 8 /* names that bl_admission_size() may append to @anew */
+#define BL_ADMISSION_MAPS 10 /* names that bl_admission_size() may append to @anew */
 int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, uint32_t nports, const char **anew, struct bl_err *err);
 int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, const struct bl_sw_port *ports, struct bl_err *err);
 int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, struct bl_err *err);

@@ -181,6 +181,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	for (k = 0; k < cfg->ports_count && cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS; k++)
 		if (cfg->ports[k].role == BL_PORT_UP && sw->paths < BL_PATHS_IN_MAC)
 			sw->path_port[sw->paths++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
+	sw->path_keep = cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS;
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;

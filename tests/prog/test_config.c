@@ -235,6 +235,17 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.field, BL_FIELD_MAC);
 	assert_int_equal(f.late_us, 20);
 	assert_true(f.has_group);
+	assert_false(f.has_faults);
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: 10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: [s1, s2]\n" PEERS, &f, &err), 0);
+	assert_true(f.has_faults);
+	assert_string_equal(bl_fp_addr_text(f.faults, text), "10.0.0.9");
+	assert_int_equal(f.fault_hold_ms, 700);
+	assert_int_equal(f.fault_percent, 2);
+	assert_int_equal(f.fault_report_us, 10000);
+	assert_int_equal(f.fault_settle_us, 2000);
+	assert_int_equal(f.fault_frames, 50);
+	assert_string_equal(f.path_name[1], "s2");
 	bl_fp_free(&f);
 }
 
@@ -279,6 +290,10 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
+		{ "arbiters: [10.0.0.8]\nfaults: there\n" PEERS, 2, "there is no IP address" },
+		{ "arbiters: [10.0.0.8]\nfault_percent: 51\n" PEERS, 1, "at most 50" },
+		{ "arbiters: [10.0.0.8]\nfault_report_us: 99\n" PEERS, 1, "from 100" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\npath_names: [s1]\n" PEERS, 1, "1 path_names for 2 paths" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },

@@ -5,9 +5,11 @@
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
 
+#include <errno.h>
 #include <stdarg.h>
 
 #include "arbiter/alloc.h"
+#include "bpf/fcp_core.h"
 #include "unit.h"
 
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
@@ -18,6 +20,13 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	return -errnum;
+}
+
+void bl_log(int level, const char *fmt, ...);
+void bl_log(int level, const char *fmt, ...)
+{
+	(void)level;
+	(void)fmt;
 }
 
 #define HOSTS 24
@@ -40,6 +49,7 @@ struct net {
 	uint32_t asked[HOSTS][HOSTS], given[HOSTS][HOSTS], back[HOSTS][HOSTS], again[HOSTS][HOSTS];
 	struct arb_grant g[MAX];
 	struct slot_use use[SLOTS];
+	uint32_t paths_of[RACKS][RACKS]; /* bits of paths that were given */
 };
 
 static struct net *open_net(uint32_t paths, uint32_t cap, bool euler)
@@ -109,6 +119,7 @@ static uint32_t run(struct net *n, uint64_t slot, uint32_t piece, uint8_t dead)
 		assert_int_equal(g->kind, ARB_SLOTS);
 		assert_int_equal(g->mtus, 0);
 		assert_int_equal(g->path == BL_FCP_PATH_ANY, a == b || !n->f.paths);
+		n->paths_of[a][b] |= g->path < 32 ? 1U << g->path : 0;
 		for (bits = g->slots; bits; bits &= bits - 1) {
 			uint64_t s = g->base + (uint64_t)__builtin_ctzll(bits);
 
@@ -219,15 +230,59 @@ static void usable__dead_path_is_left_alone(void **state)
 		run(n, slot, 4096, 1);
 		slot += 64;
 	}
-	/* all paths dead: the slots come back, to be asked for again */
-	bl_engine_usable(n->e, 0, 1, 0);
+	/* all paths dead: slots that were asked for before come back, to be asked for again, and then are refused */
 	ask(n, 0, 1, 5);
+	bl_engine_usable(n->e, 0, 1, 0);
 	run(n, slot, 4096, 0xff);
 	assert_int_equal(n->back[0][1], 5);
+	assert_int_equal(bl_engine_no_path(n->e), 0);
+	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), 0, 1, 5), -ENOSPC);
+	assert_int_equal(bl_engine_no_path(n->e), 1);
+	ask(n, 0, 3, 1); /* within the rack */
+	ask(n, 0, 2, 1);
 	bl_engine_usable(n->e, 0, 1, 0xf);
 	ask(n, 0, 1, 5);
 	run(n, slot + 64, 4096, 0xff);
 	assert_int_equal(n->back[0][1], 5);
+	all_served(n);
+	close_net(n);
+}
+
+/* the paths of @mask are given from rack @src to rack @dst, and no others */
+static void only(struct net *n, uint64_t *slot, uint32_t src, uint32_t dst, uint32_t mask)
+{
+	uint32_t k, i;
+
+	n->paths_of[src][dst] = 0;
+	for (k = 0; k < 8; k++) {
+		for (i = 0; i < 8; i++) /* all hosts of the rack, so that one path is not enough */
+			ask(n, src + RACKS * i, dst + RACKS * i, 8);
+		run(n, *slot, 4096, 0xff);
+		*slot += 64;
+	}
+	assert_int_equal(n->paths_of[src][dst], mask);
+}
+
+static void links__by_direction(void **state)
+{
+	struct bl_fcp_link l[4] = { { .rack = BL_BE16(0), .path = 1, .way = 0 }, { .rack = BL_BE16(1), .path = 2, .way = 1 }, { .rack = BL_BE16(7), .path = 0, .way = 0 }, { .path = 9 } };
+	struct net *n = open_net(4, 2, false);
+	uint64_t slot = begin_slot;
+
+	(void)state;
+	bl_engine_links(n->e, l, 4); /* rack 0 -> path 1, path 2 -> rack 1; and two that do not exist */
+	only(n, &slot, 0, 1, 0x9);
+	only(n, &slot, 0, 2, 0xd);
+	only(n, &slot, 2, 1, 0xb);
+	bl_engine_links(n->e, l + 1, 1); /* a list replaces the one before */
+	bl_engine_usable(n->e, 0, 1, 0x6); /* what was told by hand holds besides */
+	only(n, &slot, 0, 1, 0x2);
+	l[0].rack = BL_BE16(BL_FCP_RACK_ALL); /* path 1 as a whole */
+	bl_engine_links(n->e, l, 1);
+	only(n, &slot, 0, 1, 0x4);
+	only(n, &slot, 2, 0, 0xd);
+	bl_engine_links(n->e, l, 0);
+	only(n, &slot, 0, 1, 0x6);
 	all_served(n);
 	close_net(n);
 }
@@ -278,6 +333,7 @@ int main(void)
 		cmocka_unit_test(assign__oversubscribed),
 		cmocka_unit_test(assign__euler),
 		cmocka_unit_test(usable__dead_path_is_left_alone),
+		cmocka_unit_test(links__by_direction),
 		cmocka_unit_test(demand__to_oneself_is_never_given),
 		cmocka_unit_test(forget__only_what_it_sends),
 		cmocka_unit_test(run__clock_that_goes_back),
