@@ -175,7 +175,7 @@ static enum bl_fcp_reason report(struct bl_faults *f, const uint8_t from[16], co
 	return BL_FCP_R_OK;
 }
 
-static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16], const struct bl_fcp_pkt *k)
+static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16], const struct bl_fcp_pkt *k, uint64_t now)
 {
 	const struct bl_fcp_heard *h = k->body;
 	uint64_t boot = BL_BE64(h->boot);
@@ -200,6 +200,8 @@ static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16], con
 	to->challenge = k->challenge;
 	to->boot = boot;
 	to->version = BL_BE32(h->version);
+	if (to->due_ns && boot == f->boot && to->version == f->t.version)
+		to->due_ns = now + REPEAT_NS;
 	return BL_FCP_R_OK;
 }
 
@@ -213,7 +215,7 @@ enum bl_fcp_reason bl_faults_rx(struct bl_faults *f, const uint8_t from[16], con
 	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&f->params, 0, packet, len))
 		why = BL_FCP_R_BAD_CHECK;
 	if (why == BL_FCP_R_OK)
-		why = k.opcode == BL_FCP_REPORT ? report(f, from, &k, now) : heard(f, from, &k);
+		why = k.opcode == BL_FCP_REPORT ? report(f, from, &k, now) : heard(f, from, &k, now);
 	f->t.packets[why]++;
 	return why;
 }
@@ -364,7 +366,7 @@ static void name(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n, 
 		host_proven |= c < 2 * f->cfg.net.endpoints && f->part[c].proven;
 	}
 	p->one_of = w->one_of;
-	if (p->named < CONFIRM || p->state == BL_FAULTS_BROKEN)
+	if (p->named < CONFIRM || p->state == BL_FAULTS_BROKEN || (w->one_of > 1 && now - p->first_ns < f->cfg.rules.gen_ns[scale]))
 		return;
 	p->proven |= only_hosts;
 	if (!avoidable(f, w->component) || (w->host && (host_proven || !spare(f, w->component)))) {
@@ -425,6 +427,8 @@ static void evaluate(struct bl_faults *f, uint64_t now)
 		f->t.unexplained += unexplained;
 		for (k = 0; k < found; k++) {
 			c = f->named[k].component;
+			if (!f->part[c].named)
+				f->part[c].first_ns = now;
 			if (!seen[c] && f->part[c].named < CONFIRM)
 				f->part[c].named++;
 			seen[c] = 1;

@@ -2,7 +2,7 @@
 /*
  * The fault isolation service (Fastpass section 5.2) without sockets: REPORTs in, the list of links to be avoided out. Time is an argument. arbiter/faultd.c is the process around it.
  *
- * A link that is named twice in a row is avoided for the hold time, then allowed again on trial: if it is named again, it is avoided for twice as long (64 times at most), and if flows through it are
+ * A link that is named twice in a row (and, if others are named with it, for a generation of the window, so that flows which lose nothing have shown it) is avoided for the hold time, then allowed again on trial: if it is named again, it is avoided for twice as long (64 times at most), and if flows through it are
  * found good, it is as good as new. While it is avoided nothing is sent on it, so what was found bad is remembered (bl_fault_col.sticky): other paths' losses may show that a host was to blame, and
  * then the link is allowed at once.
  *
@@ -45,7 +45,7 @@ struct bl_faults_cfg {
 
 /**
  * struct bl_faults_part - a component. @state: enum bl_faults_state. @named: evaluations in a row that named it. @unnamed: that did not. @one_of: as in struct bl_iso_named, of the last time. @times: how often it was found broken.
- * @proven: 1: named without any link inside the network beside it. @since_ns: of @state. @until_ns: BROKEN: when it is tried again. @hold_ns: for how long it is avoided the next time. @sent, @lost: of the bad flows through it when it was found.
+ * @first_ns: since when it is named. @proven: 1: named without any link inside the network beside it. @since_ns: of @state. @until_ns: BROKEN: when it is tried again. @hold_ns: for how long it is avoided the next time. @sent, @lost: of the bad flows through it when it was found.
  */
 struct bl_faults_part {
 	uint8_t state;
@@ -55,6 +55,7 @@ struct bl_faults_part {
 	uint32_t one_of;
 	uint32_t times;
 	uint32_t reserved;
+	uint64_t first_ns;
 	uint64_t since_ns;
 	uint64_t until_ns;
 	uint64_t hold_ns;

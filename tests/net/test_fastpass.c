@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "arbiter/engine.h"
+#include "arbiter/faultd.h"
 #include "bpf/fp_core.h"
 #include "loader/node_priv.h"
 
@@ -25,6 +26,10 @@ static struct {
 	int rx, tx[LAB_HOSTS_MAX];
 	uint32_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX];
 	bool stranger; /* h1 is no endpoint that hosts know by its address */
+	bool faults;   /* hosts report frames by path, to a service beside the arbiter */
+	bool lossy;    /* datagrams may be missing */
+	struct bl_faultd *faultd;
+	pthread_t faultd_thread;
 } w;
 
 struct packet {
@@ -73,8 +78,20 @@ static struct sockaddr_in app(unsigned int i)
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
+	struct bl_fp_file *f = &rack.lab.fp;
+
 	if (n->kind == LAB_HOST && w.stranger)
 		rack.lab.fp_peer[0].has_mac = false;
+	if (!w.faults)
+		return;
+	f->has_faults = true;
+	memcpy(f->faults, f->arbiter[0], 16);
+	/* a frame that a busy machine keeps for half a second is not lost, and a window is longer than any pause */
+	f->fault_report_us = 10000;
+	f->fault_settle_us = 500000;
+	f->fault_frames = 50;
+	f->fault_percent = 1;
+	f->fault_hold_ms = 600000;
 }
 
 /* What is sent while ARP looks for h1 may overtake what waits for the answer, in the kernel. */
@@ -142,6 +159,8 @@ static void arbiter_begin(unsigned int rank)
 	c->dead_us = 150000;
 	snprintf(c->group_if, sizeof(c->group_if), "eth0");
 	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, &err), "%s", err.text);
+	c->links = bl_engine_links;
+	c->links_ctx = w.engine[rank];
 	home = away(arbiter_node(rank));
 	CHECK(!bl_arb_new(&w.arb[rank], c, bl_engine_ops(w.engine[rank]), bl_engine_alloc(w.engine[rank]), bl_engine_path_ops(w.engine[rank]),
 			  bl_engine_paths(w.engine[rank]), &err), "%s", err.text);
@@ -173,8 +192,8 @@ static void collect(void)
 
 	while ((n = recv(w.rx, &p, sizeof(p), MSG_DONTWAIT)) > 0) {
 		CHECK(n == BYTES && p.from < LAB_HOSTS_MAX, "%zd bytes from %u", n, p.from);
-		CHECK(p.seq == w.got[p.from], "h%u: number %u came, %u was due", p.from + 1, p.seq, w.got[p.from]);
-		w.got[p.from]++;
+		CHECK(p.seq == w.got[p.from] || (w.lossy && p.seq > w.got[p.from]), "h%u: number %u came, %u was due", p.from + 1, p.seq, w.got[p.from]);
+		w.got[p.from] = p.seq + 1;
 	}
 }
 
@@ -376,6 +395,158 @@ RACK_TEST(leaf_spine__by_the_path_that_was_given)
 	arbiter_end(0);
 }
 
+/* ---- a link that loses everything, with its carrier up ---- */
+
+static void *faultd_main(void *p)
+{
+	struct bl_err err;
+
+	rack_enter(arbiter_node(0));
+	CHECK(!bl_faultd_run(p, &err), "%s", err.text);
+	return NULL;
+}
+
+static void faultd_begin(void)
+{
+	int home = away(arbiter_node(0));
+	struct bl_err err;
+
+	CHECK(!bl_faultd_new(&w.faultd, &rack.lab.fp, &err), "%s", err.text);
+	back(home);
+	CHECK(!pthread_create(&w.faultd_thread, NULL, faultd_main, w.faultd), "thread");
+}
+
+static void faultd_end(void)
+{
+	bl_faultd_stop(w.faultd);
+	pthread_join(w.faultd_thread, NULL);
+	bl_faultd_free(w.faultd);
+}
+
+/* The limit of the data queue that a leaf has for its up port @path: none passes any more, but control (FCP, reports) and beacons do. Returns what it was. While nothing comes into that queue. */
+static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
+{
+	struct bl_sw_cfg c;
+	struct bl_queue q;
+	uint32_t zero = 0, key, was;
+	unsigned int i;
+	int cfg, queues;
+
+	for (i = 0; rack.lab.nodes[i].kind != LAB_TOR || rack.lab.nodes[i].index != tor; i++)
+		;
+	cfg = rack_map(i, BL_MAP_SW_CFG);
+	queues = rack_map(i, BL_MAP_QUEUES);
+	CHECK(cfg >= 0 && queues >= 0 && !bpf_map_lookup_elem(cfg, &zero, &c) && path < c.paths, "paths of leaf %u", tor);
+	key = BL_PORT_QUEUE(c.path_port[path], BL_CL_DATA);
+	CHECK(!bpf_map_lookup_elem_flags(queues, &key, &q, BPF_F_LOCK), "%s", strerror(errno));
+	was = q.limit_frames;
+	q.limit_frames = limit;
+	CHECK(!bpf_map_update_elem(queues, &key, &q, BPF_F_LOCK), "%s", strerror(errno));
+	close(cfg);
+	close(queues);
+	return was;
+}
+
+/* State of the only link that may be on the service's list; "": none is. */
+static const char *fault_state(const char *link)
+{
+	static char state[16];
+	char *text = bl_faultd_text(w.faultd);
+	json_t *v = text ? json_loads(text, 0, NULL) : NULL, *one;
+	size_t i;
+
+	CHECK(v, "%s", text ? text : "no memory");
+	state[0] = 0;
+	json_array_foreach(json_object_get(v, "links"), i, one) {
+		CHECK(!strcmp(json_string_value(json_object_get(one, "link")), link), "%s", text);
+		snprintf(state, sizeof(state), "%s", json_string_value(json_object_get(one, "state")));
+	}
+	json_decref(v);
+	free(text);
+	return state;
+}
+
+/* everybody sends until the link is in @state, and the arbiter knows of @links to be avoided */
+static void until(const char *link, const char *state, uint32_t links)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+	struct bl_arb_total t;
+	unsigned int i;
+
+	w.lossy = true;
+	do {
+		for (i = 1; i < rack.lab.spec.hosts; i++)
+			send_some(i, 5);
+		rack_serve(5);
+		collect();
+		bl_arb_read(w.arb[0], &t, NULL, 0);
+		CHECK(t_mono() < end, "%s is \"%s\", not %s, and the arbiter avoids %u links", link, fault_state(link), state, t.faults_links);
+	} while (strcmp(fault_state(link), state) || t.faults_links != links);
+}
+
+/* what is still held goes; then every datagram arrives again */
+static void nothing_is_lost(void)
+{
+	uint64_t end = t_mono() + 20000000000ULL;
+	unsigned int i;
+	bool busy;
+
+	do {
+		rack_serve(100);
+		collect();
+		for (i = 1, busy = false; i < rack.lab.spec.hosts; i++) {
+			struct bl_fp_dest d = dest_of(i);
+
+			busy |= d.frames < w.sent[i];
+		}
+		CHECK(t_mono() < end, "frames are held and do not leave");
+	} while (busy);
+	rack_serve(300); /* what was sent is there, or lost */
+	collect();
+	for (i = 1; i < rack.lab.spec.hosts; i++)
+		w.got[i] = w.sent[i];
+	w.lossy = false;
+	traffic(200);
+	wait_all();
+}
+
+RACK_TEST(faults__link_is_named_and_avoided)
+{
+	static const char link[] = "rack 1 -> path 0 (up)";
+	struct bl_arb_total t;
+	uint64_t dropped;
+	uint32_t limit;
+
+	w.faults = true;
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.lab.spec.tors = 3;
+	open_rack(6, 1);
+	arbiter_begin(0);
+	faultd_begin();
+	traffic(300);
+	wait_all();
+	CHECK(!*fault_state(link), "named without a fault");
+	limit = data_limit(2, 0, 0);
+	until(link, "broken", 1);
+	nothing_is_lost();
+	dropped = rack_count_all(BL_R_QUEUE_FULL);
+	CHECK(dropped >= 50, "%" PRIu64 " were lost: the link was not cut", dropped);
+	faultd_end();
+	traffic(100);
+	wait_all();
+	bl_arb_read(w.arb[0], &t, NULL, 0);
+	CHECK(t.faults_links == 1, "the arbiter has forgotten");
+	/* one that begins anew knows nothing; it finds the link again, and tries it again when it has healed */
+	rack.lab.fp.fault_hold_ms = 1000;
+	faultd_begin();
+	until(link, "broken", 1);
+	data_limit(2, 0, limit); /* the queue is empty, and nothing comes into it */
+	until(link, "trial", 0);
+	nothing_is_lost();
+	faultd_end();
+	arbiter_end(0);
+}
+
 RACK_TEST(policy__changed_sends_what_is_held)
 {
 	struct bl_admission_set set = BL_ADMISSION_SAME;
@@ -425,6 +596,7 @@ int main(void)
 		cmocka_unit_test(arbiter__another_takes_over),
 		cmocka_unit_test(daemon__exchanged_with_frames_held),
 		cmocka_unit_test(leaf_spine__by_the_path_that_was_given),
+		cmocka_unit_test(faults__link_is_named_and_avoided),
 		cmocka_unit_test(policy__changed_sends_what_is_held),
 		cmocka_unit_test(endpoint__outside_needs_no_arbiter),
 	};

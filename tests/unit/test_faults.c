@@ -836,6 +836,143 @@ static void trial__again_and_again_then_good(void **state)
 	assert_true(run_until(c, BL_FAULTS_BROKEN, 1000 * MS, &c, 1)); /* it is still dead */
 }
 
+/* ---- input, and what arbiters are told ---- */
+
+static void input__refused_and_counted(void **state)
+{
+	static __u64 v[HOSTS_MAX * 5 * 2];
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX], other[BL_FCP_PACKET_MAX];
+	struct bl_report r = { .v = v, .table = TABLE, .at = 5000 * MS };
+	struct bl_faults_total t;
+	uint32_t len, i;
+
+	(void)state;
+	w.r = rnd_seeded("input");
+	world_new(3);
+	r.peers = w.t.net.endpoints;
+	r.columns = w.t.net.paths + 1;
+	r.boot = w.now;
+	r.index = 2;
+	for (i = 0; i < 2 * r.peers * r.columns; i++)
+		v[i] = 100;
+	len = bl_report_fill(&r, buf);
+	bl_fcp_seal(&params, 0, BL_FCP_REPORT, 0, 1, 0, 0, buf, len);
+	memcpy(other, buf, len);
+	assert_int_equal(bl_faults_rx(w.f, w.addr[3], buf, len, w.now), BL_FCP_R_UNKNOWN); /* from another host */
+	for (i = 0; i < len; i++)
+		assert_int_not_equal(bl_faults_rx(w.f, w.addr[2], buf, i, w.now), BL_FCP_R_OK); /* cut off */
+	for (i = 3; i < len; i++) {
+		other[i] ^= 0x40;
+		assert_int_not_equal(bl_faults_rx(w.f, w.addr[2], other, len, w.now), BL_FCP_R_OK); /* damaged */
+		other[i] ^= 0x40;
+	}
+	bl_fcp_seal(&(struct bl_fcp_params){ .secret = { SECRET0, SECRET1 + 1 } }, 0, BL_FCP_REPORT, 0, 1, 0, 0, other, len);
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], other, len, w.now), BL_FCP_R_BAD_CHECK); /* forged */
+	bl_fcp_seal(&params, 0, BL_FCP_FAULTS, 0, 1, 0, 0, other, 32 + 24);
+	memset(other + 32, 0, 24);
+	bl_fcp_seal(&params, 0, BL_FCP_FAULTS, 0, 1, 0, 0, other, 32 + 24);
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], other, 32 + 24, w.now), BL_FCP_R_BAD_OPCODE);
+	bl_faults_read(w.f, &t);
+	assert_int_equal(t.packets[BL_FCP_R_OK] | t.pairs | t.boots, 0);
+	assert_int_equal(bl_faults_heard_ns(w.f, 2), 0);
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_OK);
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_DUPLICATE); /* played again */
+	assert_int_equal(bl_faults_heard_ns(w.f, 2), w.now);
+	bl_faults_read(w.f, &t);
+	assert_int_equal(t.packets[BL_FCP_R_OK], 1);
+	assert_true(t.packets[BL_FCP_R_BAD_CHECK] >= 30 && t.packets[BL_FCP_R_SHORT] >= 60 && t.boots == 1 && t.pairs > 0);
+	r = (struct bl_report){ .v = v, .table = TABLE + 1, .at = 5000 * MS, .peers = r.peers, .columns = r.columns, .boot = r.boot, .index = 2 };
+	len = bl_report_fill(&r, buf);
+	bl_fcp_seal(&params, 0, BL_FCP_REPORT, 0, 2, 0, 0, buf, len);
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_BAD_TABLE);
+}
+
+/* what arbiter @i is sent at @now; the links in it, and @version */
+static uint32_t told_to(unsigned int i, uint32_t *version, uint32_t *challenge)
+{
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
+	const struct bl_fcp_faults *b;
+	struct bl_fcp_pkt k;
+	unsigned int to;
+	uint32_t len, links = ~0U;
+
+	while ((len = bl_faults_tx(w.f, w.now, buf, &to))) {
+		assert_int_equal(bl_fcp_parse(buf, len, w.t.net.endpoints, &k), BL_FCP_R_OK);
+		assert_true(bl_fcp_sum_ok(&params, 0, buf, len));
+		b = k.body;
+		if (to != i)
+			continue;
+		*version = BL_BE32(b->version);
+		*challenge = k.challenge;
+		links = k.nlinks;
+	}
+	return links;
+}
+
+static void answers(unsigned int i, uint64_t boot, uint32_t version, uint32_t challenge)
+{
+	_Alignas(8) uint8_t buf[48];
+	struct bl_fcp_heard *h = (void *)(buf + 32);
+
+	*h = (struct bl_fcp_heard){ .boot = BL_BE64(boot), .version = BL_BE32(version), .table = BL_BE32(TABLE) };
+	bl_fcp_seal(&params, 0, BL_FCP_HEARD, challenge, 0, 0, 0, buf, sizeof(buf));
+	assert_int_equal(bl_faults_rx(w.f, w.addr[0], buf, sizeof(buf), w.now), BL_FCP_R_UNKNOWN);
+	assert_int_equal(bl_faults_rx(w.f, w.arbiter[i], buf, sizeof(buf), w.now), BL_FCP_R_OK);
+}
+
+static void list__until_each_arbiter_has_it(void **state)
+{
+	uint32_t version, challenge, c;
+	uint64_t boot;
+	bool changed;
+
+	(void)state;
+	w.r = rnd_seeded("list");
+	world_new(3);
+	boot = w.now;
+	assert_int_equal(bl_faults_has(w.f, 0), -1);
+	assert_int_equal(told_to(0, &version, &challenge), 0);
+	assert_int_equal(version, 1);
+	assert_int_equal(challenge, 0);
+	assert_int_equal(told_to(0, &version, &challenge), ~0U);
+	w.now += 10 * MS;
+	assert_int_equal(told_to(0, &version, &challenge), 0); /* it has not answered */
+	answers(0, 0, 0, 77);
+	assert_int_equal(bl_faults_has(w.f, 0), 0);
+	assert_int_equal(told_to(0, &version, &challenge), 0); /* at once: now its challenge is known */
+	assert_int_equal(challenge, 77);
+	answers(0, boot, 1, 77);
+	assert_int_equal(bl_faults_has(w.f, 0), 1);
+	w.now += 999 * MS;
+	assert_int_equal(told_to(0, &version, &challenge), ~0U);
+	w.now += MS;
+	assert_int_equal(told_to(0, &version, &challenge), 0); /* once a second all the same */
+	/* it began anew */
+	answers(0, 0, 0, 78);
+	assert_int_equal(told_to(0, &version, &challenge), 0);
+	assert_int_equal(challenge, 78);
+	answers(0, boot, 1, 78);
+	/* another list */
+	w.avoids = false;
+	run_for(100 * MS, NULL, 0);
+	c = random_link();
+	w.loss[c] = chance(1);
+	assert_true(run_until(c, BL_FAULTS_BROKEN, 1000 * MS, &c, 1));
+	assert_int_equal(told_to(1, &version, &challenge), 1);
+	assert_int_equal(version, 2);
+	assert_int_equal(bl_faults_has(w.f, 0), 1);
+	answers(0, boot, 2, 78);
+	assert_int_equal(bl_faults_has(w.f, 0), 2);
+	/* a service that ran before on a clock that was ahead: this one goes on behind it */
+	answers(0, boot + 500, 9, 78);
+	assert_int_equal(bl_faults_has(w.f, 0), 0);
+	bl_faults_tick(w.f, w.now, &changed);
+	assert_true(changed);
+	assert_int_equal(told_to(0, &version, &challenge), 1);
+	answers(0, boot + 501, version, 78);
+	assert_int_equal(bl_faults_has(w.f, 0), version);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -857,6 +994,8 @@ int main(void)
 		cmocka_unit_test(service__a_hosts_link),
 		cmocka_unit_test(service__hosts_restart_and_fall_silent),
 		cmocka_unit_test(trial__again_and_again_then_good),
+		cmocka_unit_test(input__refused_and_counted),
+		cmocka_unit_test(list__until_each_arbiter_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
