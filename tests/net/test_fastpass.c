@@ -447,7 +447,9 @@ static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 	return was;
 }
 
-/* State of the only link that may be on the service's list; "": none is. */
+/*
+ * State of the link; "": it is not on the service's list. Others may be there beside it while what exonerates them has not come yet (the machine is busy), but never by themselves.
+ */
 static const char *fault_state(const char *link)
 {
 	static char state[16];
@@ -458,7 +460,10 @@ static const char *fault_state(const char *link)
 	CHECK(v, "%s", text ? text : "no memory");
 	state[0] = 0;
 	json_array_foreach(json_object_get(v, "links"), i, one) {
-		CHECK(!strcmp(json_string_value(json_object_get(one, "link")), link), "%s", text);
+		if (strcmp(json_string_value(json_object_get(one, "link")), link)) {
+			CHECK(json_integer_value(json_object_get(one, "one_of")) > 1, "%s", text);
+			continue;
+		}
 		snprintf(state, sizeof(state), "%s", json_string_value(json_object_get(one, "state")));
 	}
 	json_decref(v);
@@ -466,8 +471,8 @@ static const char *fault_state(const char *link)
 	return state;
 }
 
-/* everybody sends until the link is in @state, and the arbiter knows of @links to be avoided */
-static void until(const char *link, const char *state, uint32_t links)
+/* everybody sends until the link is in @state, and the arbiter avoids something (@some) or nothing */
+static void until(const char *link, const char *state, bool some)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
 	struct bl_arb_total t;
@@ -481,68 +486,96 @@ static void until(const char *link, const char *state, uint32_t links)
 		collect();
 		bl_arb_read(w.arb[0], &t, NULL, 0);
 		CHECK(t_mono() < end, "%s is \"%s\", not %s, and the arbiter avoids %u links", link, fault_state(link), state, t.faults_links);
-	} while (strcmp(fault_state(link), state) || t.faults_links != links);
+	} while (strcmp(fault_state(link), state) || !t.faults_links == some);
 }
 
-/* what is still held goes; then every datagram arrives again */
-static void nothing_is_lost(void)
+/* everybody sends @n datagrams; returns when all that is held has left */
+static void all_leave(unsigned int n)
 {
-	uint64_t end = t_mono() + 20000000000ULL;
-	unsigned int i;
+	uint64_t end = t_mono() + 30000000000ULL;
+	unsigned int i, k;
 	bool busy;
 
-	do {
-		rack_serve(100);
+	for (k = 0; k < n; k += 20) {
+		for (i = 1; i < rack.lab.spec.hosts; i++)
+			send_some(i, 20);
+		rack_serve(6);
 		collect();
-		for (i = 1, busy = false; i < rack.lab.spec.hosts; i++) {
-			struct bl_fp_dest d = dest_of(i);
-
-			busy |= d.frames < w.sent[i];
-		}
+	}
+	do {
+		rack_serve(50);
+		collect();
+		for (i = 1, busy = false; i < rack.lab.spec.hosts; i++)
+			busy |= dest_of(i).frames + rack_count(host_node(i), BL_R_HOLD_FULL) < w.sent[i];
 		CHECK(t_mono() < end, "frames are held and do not leave");
 	} while (busy);
-	rack_serve(300); /* what was sent is there, or lost */
-	collect();
-	for (i = 1; i < rack.lab.spec.hosts; i++)
-		w.got[i] = w.sent[i];
-	w.lossy = false;
-	traffic(200);
-	wait_all();
+}
+
+/* frames from rack 1 to h1 on @path so far, as its hosts have counted them */
+static uint64_t sent_by(unsigned int path)
+{
+	static struct bl_fp_paths p;
+	uint32_t h1 = 0;
+	uint64_t n = 0;
+	unsigned int i;
+	int fd;
+
+	for (i = 1; i < rack.lab.spec.hosts; i++) {
+		if (rack.lab.fp_peer[i].rack != 1)
+			continue;
+		fd = rack_map(host_node(i), BL_MAP_FP_PATHS);
+		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &h1, &p), "%s", strerror(errno));
+		n += p.sent[path];
+		close(fd);
+	}
+	return n;
+}
+
+/* what leaves now leaves by another path */
+static void avoided(void)
+{
+	uint64_t dead, other;
+
+	all_leave(0); /* slots on the path that were given before */
+	dead = sent_by(0);
+	other = sent_by(1);
+	all_leave(200);
+	CHECK(sent_by(0) == dead && sent_by(1) > other, "%" PRIu64 " more frames on the broken path, %" PRIu64 " on the other", sent_by(0) - dead, sent_by(1) - other);
 }
 
 RACK_TEST(faults__link_is_named_and_avoided)
 {
 	static const char link[] = "rack 1 -> path 0 (up)";
 	struct bl_arb_total t;
-	uint64_t dropped;
+	uint64_t before;
 	uint32_t limit;
 
-	w.faults = true;
+	w.faults = w.lossy = true;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	rack.lab.spec.tors = 3;
 	open_rack(6, 1);
 	arbiter_begin(0);
 	faultd_begin();
-	traffic(300);
-	wait_all();
+	all_leave(300);
 	CHECK(!*fault_state(link), "named without a fault");
+	CHECK(sent_by(0) && !sent_by(BL_FP_PATHS), "paths are counted");
+	rack_serve(300); /* the queue that is changed now is empty */
 	limit = data_limit(2, 0, 0);
-	until(link, "broken", 1);
-	nothing_is_lost();
-	dropped = rack_count_all(BL_R_QUEUE_FULL);
-	CHECK(dropped >= 50, "%" PRIu64 " were lost: the link was not cut", dropped);
+	until(link, "broken", true);
+	avoided();
 	faultd_end();
-	traffic(100);
-	wait_all();
+	avoided(); /* while the service is away, too */
 	bl_arb_read(w.arb[0], &t, NULL, 0);
-	CHECK(t.faults_links == 1, "the arbiter has forgotten");
+	CHECK(t.faults_links >= 1, "the arbiter has forgotten");
 	/* one that begins anew knows nothing; it finds the link again, and tries it again when it has healed */
 	rack.lab.fp.fault_hold_ms = 1000;
 	faultd_begin();
-	until(link, "broken", 1);
-	data_limit(2, 0, limit); /* the queue is empty, and nothing comes into it */
-	until(link, "trial", 0);
-	nothing_is_lost();
+	until(link, "broken", true);
+	data_limit(2, 0, limit);
+	until(link, "trial", false);
+	before = sent_by(0);
+	all_leave(200);
+	CHECK(sent_by(0) > before, "the path is not used again");
 	faultd_end();
 	arbiter_end(0);
 }
