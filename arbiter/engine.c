@@ -9,6 +9,7 @@
 #include "engine.h"
 
 #define LOAD_SLOTS 1024 /* more than any window reaches */
+#define PATIENT (1U << 30) /* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
 
 /**
  * struct selector - of one path thread.
@@ -30,11 +31,12 @@ struct selector {
 };
 
 /**
- * struct bl_engine - @g, @at, @head, @mask, @words: the run that is being handed out, and how far. @busy: it is not all handed out. @last: slot of the last run; never goes back,
+ * struct bl_engine - @file: shares and deadlines are looked up there. @g, @at, @head, @mask, @words: the run that is being handed out, and how far. @busy: it is not all handed out. @last: slot of the last run; never goes back,
  *	whatever the clock does.
  * @usable: [src][dst] of path bits; NULL: all work. Written under @generation odd, as a seqlock: readers that meet a writer come again at their next run.
  */
 struct bl_engine {
+	const struct bl_fp_file *file;
 	struct bl_alloc *alloc;
 	struct bl_grants g;
 	size_t at;
@@ -54,11 +56,23 @@ struct bl_engine {
 
 /* ---- allocation ---- */
 
-static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus)
+/* In slots from now on. Without a deadline: behind all that have one. */
+static uint64_t patience(const struct bl_fp_file *f, uint32_t src, uint32_t dst)
+{
+	const struct bl_fp_pair *pair = bl_fp_pair_find(f, src, dst);
+	uint64_t us = pair && pair->deadline_us ? pair->deadline_us : f->peer[src].deadline_us;
+
+	return us ? us * 1000 / f->slot_ns : PATIENT;
+}
+
+static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot)
 {
 	struct bl_engine *e = p;
+	uint64_t deadline = slot + PATIENT;
 
-	switch (bl_alloc_demand(e->alloc, src, dst, mtus, UINT64_MAX)) {
+	if (e->file->policy == BL_ALLOC_DEADLINE && src < e->nendpoints && dst < e->nendpoints)
+		deadline = slot + patience(e->file, src, dst);
+	switch (bl_alloc_demand(e->alloc, src, dst, mtus, deadline)) {
 	case BL_ALLOC_OK:
 		return 0;
 	case BL_ALLOC_SELF:
@@ -343,6 +357,20 @@ static int selector_open(struct bl_engine *e, const struct bl_fp_file *f, struct
 	return s->load && s->load_slot && s->in && s->packet_of && s->src && s->dst && s->got ? 0 : bl_fail(err, ENOMEM, "out of memory for a path selector");
 }
 
+/* Everybody's weight towards everybody; the allocator begins with 1 for all. */
+static void set_weights(struct bl_engine *e, const struct bl_fp_file *f)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < f->npeers; i++)
+		for (k = 0; f->peer[i].weight > 1 && k < f->npeers; k++)
+			if (k != i)
+				bl_alloc_weight(e->alloc, i, k, f->peer[i].weight);
+	for (i = 0; i < f->npairs; i++)
+		if (f->pair[i].weight)
+			bl_alloc_weight(e->alloc, f->pair[i].src, f->pair[i].dst, f->pair[i].weight);
+}
+
 static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_err *err)
 {
 	uint16_t *cap = calloc(f->npeers, sizeof(*cap)), *up = calloc(f->nracks, sizeof(*up));
@@ -376,6 +404,9 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 	free(up);
 	if (rc)
 		return rc;
+	e->file = f;
+	if (f->policy == BL_ALLOC_WEIGHTED)
+		set_weights(e, f);
 	e->nendpoints = f->npeers;
 	e->nracks = f->nracks;
 	e->npaths = f->paths;

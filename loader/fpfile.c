@@ -18,6 +18,12 @@ struct yaml_peer {
 	char *name, *addr, *mac, **apps;
 	unsigned int apps_count;
 	uint16_t rack, cap;
+	uint32_t weight, deadline_us;
+};
+
+struct yaml_pair {
+	char *from, *to;
+	uint32_t weight, deadline_us;
 };
 
 struct yaml_fp {
@@ -32,6 +38,8 @@ struct yaml_fp {
 	bool routed;
 	struct yaml_peer *endpoints;
 	unsigned int endpoints_count;
+	struct yaml_pair *pairs;
+	unsigned int pairs_count;
 };
 
 #define POLICY(sym, name, text) { name, BL_ALLOC_##sym },
@@ -52,10 +60,21 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("mac", OPT | CYAML_FLAG_POINTER, struct yaml_peer, mac, 17, 17),
 	CYAML_FIELD_UINT("rack", OPT, struct yaml_peer, rack),
 	CYAML_FIELD_UINT("cap", OPT, struct yaml_peer, cap),
+	CYAML_FIELD_UINT("weight", OPT, struct yaml_peer, weight),
+	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_peer, deadline_us),
 	CYAML_FIELD_SEQUENCE("apps", OPT | CYAML_FLAG_POINTER, struct yaml_peer, apps, &addr_value, 1, BL_FP_APPS_MAX),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
+
+static const cyaml_schema_field_t pair_fields[] = {
+	CYAML_FIELD_STRING_PTR("from", CYAML_FLAG_POINTER, struct yaml_pair, from, 1, 45),
+	CYAML_FIELD_STRING_PTR("to", CYAML_FLAG_POINTER, struct yaml_pair, to, 1, 45),
+	CYAML_FIELD_UINT("weight", OPT, struct yaml_pair, weight),
+	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_pair, deadline_us),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t pair_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_pair, pair_fields) };
 
 #define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct yaml_fp, name)
 static const cyaml_schema_field_t fields[] = {
@@ -71,6 +90,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows, CYAML_ARRAY_LEN(hows)),
 	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields, CYAML_ARRAY_LEN(path_fields)),
 	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints, &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
+	CYAML_FIELD_SEQUENCE("pairs", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pairs, &pair_value, 1, 1 << 20),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp, fields) };
@@ -124,8 +144,10 @@ uint32_t bl_fp_table(const struct bl_fp_file *f)
 void bl_fp_free(struct bl_fp_file *f)
 {
 	free(f->peer);
+	free(f->pair);
 	f->peer = NULL;
-	f->npeers = 0;
+	f->pair = NULL;
+	f->npeers = f->npairs = 0;
 }
 
 static void or_else(uint32_t *v, uint32_t dflt)
@@ -158,6 +180,7 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	for (i = 0; i < f->npeers; i++) {
 		if (!f->peer[i].cap)
 			f->peer[i].cap = 1;
+		or_else(&f->peer[i].weight, 1);
 		if (f->peer[i].rack >= f->nracks)
 			f->nracks = f->peer[i].rack + 1U;
 	}
@@ -209,10 +232,77 @@ static int take_secret(uint64_t secret[2], const char *s, const char *path, stru
 	return 0;
 }
 
+/* Shares and deadlines are refused where the policy would not look at them. @which: how many lines with that key come before. */
+static int take_shares(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us, unsigned int which, const char *path, struct bl_err *err)
+{
+	if (weight && y->policy != BL_ALLOC_WEIGHTED)
+		return bl_yaml_bad(path, "weight", which, err, "policy %s knows no weights; set policy: weighted, or leave them out", policies[y->policy].str);
+	if (weight > BL_ALLOC_WEIGHT_MAX)
+		return bl_yaml_bad(path, "weight", which, err, "a weight of %u; from 1 to %u", weight, BL_ALLOC_WEIGHT_MAX);
+	if (deadline_us && y->policy != BL_ALLOC_DEADLINE)
+		return bl_yaml_bad(path, "deadline_us", which, err, "policy %s knows no deadlines; set policy: deadline, or leave them out",
+				   policies[y->policy].str);
+	if (deadline_us > 10000000)
+		return bl_yaml_bad(path, "deadline_us", which, err, "a deadline after %u us; at most 10000000, ten seconds", deadline_us);
+	return 0;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct bl_fp_pair *x = a, *y = b;
+
+	return x->src != y->src ? (x->src < y->src ? -1 : 1) : x->dst != y->dst ? (x->dst < y->dst ? -1 : 1) : 0;
+}
+
+static int by_name(const struct bl_fp_file *f, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->npeers; i++)
+		if (!strcmp(f->peer[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+{
+	unsigned int i, weights = 0, deadlines = 0;
+	int src, dst, rc;
+
+	for (i = 0; i < y->endpoints_count; i++) {
+		weights += y->endpoints[i].weight != 0;
+		deadlines += y->endpoints[i].deadline_us != 0;
+	}
+	f->pair = calloc(y->pairs_count + 1, sizeof(*f->pair));
+	if (!f->pair)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < y->pairs_count; i++) {
+		const struct yaml_pair *from = &y->pairs[i];
+
+		src = by_name(f, from->from);
+		dst = by_name(f, from->to);
+		if (src < 0 || dst < 0)
+			return bl_yaml_bad(path, src < 0 ? "from" : "to", i, err, "no endpoint is called %s", src < 0 ? from->from : from->to);
+		if (src == dst)
+			return bl_yaml_bad(path, "to", i, err, "%s sends nothing to itself through the network", from->to);
+		rc = take_shares(y, from->weight, from->deadline_us, from->weight ? weights : deadlines, path, err);
+		if (rc)
+			return rc;
+		weights += from->weight != 0;
+		deadlines += from->deadline_us != 0;
+		f->pair[f->npairs++] = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst, from->weight, from->deadline_us };
+	}
+	qsort(f->pair, f->npairs, sizeof(*f->pair), by_pair);
+	for (i = 1; i < f->npairs; i++)
+		if (!by_pair(&f->pair[i - 1], &f->pair[i]))
+			return bl_fail(err, EINVAL, "%s:1: the pair from %s to %s is there twice", path, f->peer[f->pair[i].src].name, f->peer[f->pair[i].dst].name);
+	return 0;
+}
+
 static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
 {
-	unsigned int i, k, macs = 0, lists = 0;
-	int first;
+	unsigned int i, k, macs = 0, lists = 0, weights = 0, deadlines = 0;
+	int first, rc;
 
 	f->peer = calloc(y->endpoints_count, sizeof(*f->peer));
 	if (!f->peer)
@@ -236,6 +326,13 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 		lists += from->apps_count != 0;
 		if (y->routed && !from->apps_count)
 			return bl_yaml_bad(path, "addr", i, err, "routers are between, so this endpoint needs apps: the addresses of its bl0");
+		rc = take_shares(y, from->weight, from->deadline_us, from->weight ? weights : deadlines, path, err);
+		if (rc)
+			return rc;
+		weights += from->weight != 0;
+		deadlines += from->deadline_us != 0;
+		p->weight = from->weight;
+		p->deadline_us = from->deadline_us;
 		p->rack = from->rack;
 		p->cap = from->cap;
 		if (from->name)
@@ -282,7 +379,7 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	f->late_us = y->late_us;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
-	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err))
+	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) || take_pairs(f, y, path, err))
 		return -EINVAL;
 	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
 }

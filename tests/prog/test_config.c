@@ -236,6 +236,18 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.late_us, 20);
 	assert_true(f.has_group);
 	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npolicy: weighted\n"
+				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, addr: 10.0.0.2, weight: 9 }\n"
+				 "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: h1, to: h2, weight: 2 }\n",
+				 &f, &err),
+			 0);
+	assert_int_equal(f.peer[0].weight, 1);
+	assert_int_equal(f.peer[1].weight, 9);
+	assert_int_equal(f.npairs, 2);
+	assert_int_equal(bl_fp_pair_find(&f, 0, 1)->weight, 2);
+	assert_int_equal(bl_fp_pair_find(&f, 1, 0)->weight, 127);
+	assert_null(bl_fp_pair_find(&f, 1, 1));
+	bl_fp_free(&f);
 }
 
 /* The example, wherever make runs: beside the binary's folder, build/tests/prog. */
@@ -285,6 +297,13 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
 		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
 		{ "arbiters: [10.0.0.8]\nrouted: true\n" PEERS, 4, "needs apps" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.2, weight: 2 }\n", 4, "first-come knows no weights" },
+		{ "arbiters: [10.0.0.8]\npolicy: weighted\nendpoints:\n  - { addr: 10.0.0.1, weight: 3 }\n  - { addr: 10.0.0.2, weight: 128 }\n", 5, "from 1 to 127" },
+		{ "arbiters: [10.0.0.8]\npolicy: fair\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 5 }\n", 7, "fair knows no deadlines" },
+		{ "arbiters: [10.0.0.8]\npolicy: deadline\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 10000001 }\n", 7, "ten seconds" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h3 }\n", 6, "no endpoint is called h3" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h1 }\n", 6, "to itself" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: fd00::2 }\n  - { from: h1, to: fd00::2 }\n", 1, "twice" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, apps: [there] }\n", 3, "there is no IP address" },
 	};
 	struct bl_fp_file f;

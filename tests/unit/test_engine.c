@@ -37,6 +37,7 @@ struct net {
 	struct bl_fp_file f;
 	struct bl_fp_peer peer[HOSTS];
 	struct bl_engine *e;
+	uint64_t now; /* of demands */
 	uint32_t asked[HOSTS][HOSTS], given[HOSTS][HOSTS], back[HOSTS][HOSTS], again[HOSTS][HOSTS];
 	struct arb_grant g[MAX];
 	struct slot_use use[SLOTS];
@@ -66,7 +67,7 @@ static void close_net(struct net *n)
 
 static void ask(struct net *n, uint32_t src, uint32_t dst, uint32_t mtus)
 {
-	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), src, dst, mtus), 0);
+	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), src, dst, mtus, n->now), 0);
 	n->asked[src][dst] += src == dst ? 0 : mtus;
 }
 
@@ -255,6 +256,77 @@ static void forget__only_what_it_sends(void **state)
 	close_net(n);
 }
 
+static uint32_t given_from(struct net *n, uint32_t from)
+{
+	uint32_t k, sum = 0;
+
+	for (k = 0; k < HOSTS; k++)
+		sum += n->given[from][k];
+	return sum;
+}
+
+/* All want the same receiver's slots: shares are as the file's weights. A pair's own weight comes before that of its sender. */
+static void weights__of_senders_and_pairs(void **state)
+{
+	struct bl_fp_pair pair[] = { { 3, 9, 6, 0 }, { 4, 9, 0, 0 } };
+	struct net *n = open_net(0, 0, false);
+	struct bl_err err;
+	uint32_t i;
+
+	bl_engine_free(n->e);
+	n->f.policy = BL_ALLOC_WEIGHTED;
+	n->f.pair = pair;
+	n->f.npairs = 2;
+	n->peer[2].weight = n->peer[3].weight = n->peer[4].weight = 3;
+	assert_int_equal(bl_engine_new(&n->e, &n->f, &err), 0);
+	for (i = 1; i < 5; i++)
+		ask(n, i, 9, 1000);
+	run(n, begin_slot, 4096, 0xff); /* a window of 128 slots: 13 shares of 9 and 11 odd ones */
+	assert_in_range(given_from(n, 1), 8, 12);
+	assert_in_range(given_from(n, 2), 27, 33);
+	assert_in_range(given_from(n, 3), 54, 63);
+	assert_in_range(given_from(n, 4), 27, 33);
+	assert_int_equal(given_from(n, 1) + given_from(n, 2) + given_from(n, 3) + given_from(n, 4), 128);
+	close_net(n);
+}
+
+/* The most urgent first, whatever the clock's upper bits are, and what has no deadline last. */
+static void deadlines__of_senders_and_pairs(void **state)
+{
+	static const uint64_t at[] = { 64, 1ULL << 31, (1ULL << 32) - 64, 1ULL << 50, (1ULL << 50) + (3ULL << 30) };
+	struct bl_fp_pair pair[] = { { 3, 9, 0, 200 }, { 4, 9, 1, 0 } };
+	struct bl_err err;
+	size_t k;
+
+	for (k = 0; k < sizeof(at) / sizeof(at[0]); k++) {
+		struct net *n = open_net(0, 0, false);
+
+		bl_engine_free(n->e);
+		n->f.policy = BL_ALLOC_DEADLINE;
+		n->f.window_slots = 64;
+		n->f.pair = pair;
+		n->f.npairs = 2;
+		n->peer[2].deadline_us = 1000;
+		n->peer[3].deadline_us = 10000000;
+		n->peer[4].deadline_us = 5000;
+		assert_int_equal(bl_engine_new(&n->e, &n->f, &err), 0);
+		n->now = at[k];
+		ask(n, 1, 9, 20); /* none */
+		ask(n, 4, 9, 30); /* the sender's: the third */
+		ask(n, 2, 9, 20); /* the second */
+		ask(n, 3, 9, 20); /* the pair's: the first */
+		run(n, at[k], 4096, 0xff);
+		assert_int_equal(n->given[3][9], 20);
+		assert_int_equal(n->given[2][9], 20);
+		assert_int_equal(n->given[4][9], 24);
+		assert_int_equal(n->given[1][9], 0);
+		run(n, at[k] + 64, 4096, 0xff);
+		assert_int_equal(n->given[4][9], 30);
+		assert_int_equal(n->given[1][9], 20);
+		close_net(n);
+	}
+}
+
 static void run__clock_that_goes_back(void **state)
 {
 	struct net *n = open_net(0, 0, false);
@@ -281,6 +353,8 @@ int main(void)
 		cmocka_unit_test(demand__to_oneself_is_never_given),
 		cmocka_unit_test(forget__only_what_it_sends),
 		cmocka_unit_test(run__clock_that_goes_back),
+		cmocka_unit_test(weights__of_senders_and_pairs),
+		cmocka_unit_test(deadlines__of_senders_and_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
