@@ -58,7 +58,9 @@ struct bl_fp_pair {
  * @policy: number of an allocator's policy (arbiter/alloc.h). @window_slots: 64 to 512 (128).
  * @lead_us, @run_slots, @watchdog_us, @dead_us, @guard_us, @quota, @rtt_us: as in struct bl_arb_cfg.
  * @rack_up: packets per slot between a rack and the rest; 0: as many as its endpoints have.
- * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up). @euler: by Euler splits instead of greedily. @routed: destinations are known by @app.
+ * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up).
+ * @pod_of, @npods: three tiers: pod of each rack; NULL: two tiers. Then a path is one of @paths aggregation switches in each pod (which have the same numbers in all pods), and, to another pod, one of the
+ *	@cores core switches that belong to that number: path = aggregation switch x @cores + core. @core_cap: packets per slot between an aggregation switch and a core (as many as its racks send). @euler: by Euler splits instead of greedily. @routed: destinations are known by @app.
  * @pair, @npairs: by source, then destination; each once.
  * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
  */
@@ -72,7 +74,9 @@ struct bl_fp_file {
 	bool has_group;
 	unsigned int policy;
 	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us;
-	uint32_t rack_up, paths, path_cap;
+	uint32_t rack_up, paths, path_cap, cores, core_cap;
+	uint16_t *pod_of;
+	unsigned int npods;
 	bool euler, routed;
 	uint32_t late_us;
 	enum bl_path_field field;
@@ -90,6 +94,12 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err);
 void bl_fp_free(struct bl_fp_file *f);
 /** bl_fp_find - number of the endpoint with that address; -1: none. */
 int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16]);
+
+/** bl_fp_ways - how many path numbers there are. */
+static inline uint32_t bl_fp_ways(const struct bl_fp_file *f)
+{
+	return f->npods ? f->paths * f->cores : f->paths;
+}
 
 /** bl_fp_pair_find - what is different from @src to @dst; NULL: nothing. */
 static inline const struct bl_fp_pair *bl_fp_pair_find(const struct bl_fp_file *f, uint32_t src, uint32_t dst)

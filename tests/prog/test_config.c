@@ -129,6 +129,7 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
 		{ HOST "admission:\n  policy: fastpass\n", 3, "needs the file" },
 		{ SWITCH "admission:\n  policy: none\n  fastpass: /etc/x\n", 7, "key of hosts" },
+		{ HOST "admission:\n  policy: none\n  path_div: 2\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
 		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: none\n  k: 2\n", 7, "key of hosts" },
@@ -248,6 +249,12 @@ static void fastpass__file(void **state)
 	assert_int_equal(bl_fp_pair_find(&f, 1, 0)->weight, 127);
 	assert_null(bl_fp_pair_find(&f, 1, 1));
 	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, 0]\ncores: 2\n" PEERS, &f, &err), 0);
+	assert_int_equal(f.npods, 2);
+	assert_int_equal(f.pod_of[0], 1);
+	assert_int_equal(bl_fp_ways(&f), 6);
+	assert_int_equal(f.core_cap, 2); /* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
+	bl_fp_free(&f);
 }
 
 /* The example, wherever make runs: beside the binary's folder, build/tests/prog. */
@@ -291,6 +298,12 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0]\n" PEERS, 3, "1 pods for 2 racks" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 2]\n" PEERS, 3, "pod 2" },
+		{ "arbiters: [10.0.0.8]\npods: [0, 1]\n" PEERS, 1, "no paths" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\ncores: 2\n" PEERS, 1, "no pods" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 1]\ncores: 2\ncore_cap: 1\npath_cap: 9\n" PEERS, 1, "do not carry the 9" },
+		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 4\npods: [0, 1]\ncores: 4\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
