@@ -388,8 +388,11 @@ static unsigned int assign(void *p, struct arb_grant *g, unsigned int n, unsigne
 			any |= s->in[to].slots;
 		/* masks by grant and path, and one more for packets without any */
 		mask = calloc((size_t)(to - from) * (npaths + 1), sizeof(*mask));
+		for (i = from; !mask && i < n && out < max; i++)
+			g[out++] = (struct arb_grant){ .src = s->in[i].src, .dst = s->in[i].dst, .kind = ARB_REFUND, .mtus = (uint32_t)__builtin_popcountll(s->in[i].slots),
+						       .path = BL_FCP_PATH_ANY };
 		if (!mask)
-			break;
+			break; /* no memory: all of them are asked for again */
 		for (; any; any &= any - 1) {
 			bit = (unsigned int)__builtin_ctzll(any);
 			colour(s, from, to, bit);
