@@ -455,7 +455,7 @@ int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct 
 		d->rack_of[i] = file->peer[i].rack;
 		memcpy(d->addr[i], file->peer[i].addr, 16);
 	}
-	d->net = c.net = (struct bl_iso_net){ .endpoints = file->npeers, .racks = file->nracks, .paths = file->paths, .rack_of = d->rack_of };
+	d->net = c.net = (struct bl_iso_net){ .endpoints = file->npeers, .racks = file->nracks, .paths = bl_fp_ways(file), .rack_of = d->rack_of, .pod_of = file->pod_of };
 	c.addr = (const uint8_t (*)[16])d->addr;
 	memcpy(c.secret, file->secret, sizeof(c.secret));
 	bl_fault_rules_set(&c.rules, c.report_ns, file->fault_settle_us * 1000ULL, file->fault_frames, file->fault_percent);

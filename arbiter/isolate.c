@@ -72,6 +72,12 @@ enum bl_iso_kind bl_iso_what(const struct bl_iso_net *net, uint32_t c, uint32_t 
 	return BL_ISO_PATH;
 }
 
+/* is the way between these racks known by the path's number? */
+static bool by_path(const struct bl_iso_net *net, uint32_t from, uint32_t to, uint32_t path)
+{
+	return path < net->paths && (!net->pod_of || net->pod_of[from] != net->pod_of[to]);
+}
+
 unsigned int bl_iso_through(const struct bl_iso_net *net, const struct bl_iso_flow *f, uint32_t out[BL_ISO_COMPONENTS])
 {
 	uint32_t from = net->rack_of[f->src], to = net->rack_of[f->dst];
@@ -83,7 +89,7 @@ unsigned int bl_iso_through(const struct bl_iso_net *net, const struct bl_iso_fl
 	if (from == to)
 		return n;
 	out[n++] = bl_iso_number(net, BL_ISO_RACK, to, 0);
-	if (f->path >= net->paths)
+	if (!by_path(net, from, to, f->path))
 		return n;
 	out[n++] = bl_iso_number(net, BL_ISO_UP, from, f->path);
 	out[n++] = bl_iso_number(net, BL_ISO_DOWN, to, f->path);
@@ -99,7 +105,9 @@ static bool is_switch(const struct bl_iso_net *net, uint32_t c)
 /* without a known path between racks the fault may be in a link that the flow does not name */
 static bool hidden(const struct bl_iso_net *net, const struct bl_iso_flow *f)
 {
-	return f->path >= net->paths && net->rack_of[f->src] != net->rack_of[f->dst];
+	uint32_t from = net->rack_of[f->src], to = net->rack_of[f->dst];
+
+	return from != to && !by_path(net, from, to, f->path);
 }
 
 static int work_new(struct work *w, const struct bl_iso_net *net, const struct bl_iso_flow *f, uint32_t n)

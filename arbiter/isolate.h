@@ -34,12 +34,13 @@
 enum bl_iso_kind { BL_ISO_KINDS(BL_ISO_ENUM) BL_ISO_KIND_COUNT };
 #undef BL_ISO_ENUM
 
-/** struct bl_iso_net - @rack_of: of each endpoint. */
+/** struct bl_iso_net - @rack_of: of each endpoint. @pod_of: three tiers: of each rack, or NULL. Within a pod a path has fewer links than its number says: such flows count as of an unknown path. */
 struct bl_iso_net {
 	uint32_t endpoints;
 	uint32_t racks;
 	uint32_t paths;
 	const uint16_t *rack_of;
+	const uint16_t *pod_of;
 };
 
 /** struct bl_iso_flow - @path: at or above the number of paths: not known. @verdict: enum bl_fault_verdict. @at: the caller's. */

@@ -191,7 +191,7 @@ int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struc
 		return bl_fail(err, ENOMEM, "out of memory");
 	r->sock = -1;
 	r->peers = f->npeers;
-	r->columns = f->paths + 1;
+	r->columns = bl_fp_ways(f) + 1;
 	r->self = self;
 	r->report_ns = f->fault_report_us * 1000ULL;
 	r->params.secret[0] = f->secret[0];
