@@ -77,12 +77,13 @@ static void plan_fp(struct lab *lab)
 	f->policy = s->fp_policy;
 	/* frames are counted without preamble and gap, as the meters do; 8 % are left for beacons, FCP, ARP, and for what a meter loses when its CPU is taken away */
 	f->slot_bytes = 1514;
-	f->slot_ns = s->admission.rate_bps ? (uint32_t)(1514 * 8.64e9 / (double)s->admission.rate_bps) : 12300;
-	f->window_slots = 64;
-	f->run_slots = 2;
-	f->lead_us = 300;
+#define EV(n, d) (getenv(n) ? atof(getenv(n)) : (d))
+	f->slot_ns = s->admission.rate_bps ? (uint32_t)(1514 * 8e9 * EV("M", 1.08) / (double)s->admission.rate_bps) : 12300;
+	f->window_slots = EV("WIN", 64);
+	f->run_slots = EV("RUN", 2);
+	f->lead_us = EV("LEAD", 300);
 	/* a meter that stood still catches up by two frames, and so may its senders: later ones would stay in its queue */
-	f->late_us = 2 * f->slot_ns / 1000 + 1;
+	f->late_us = EV("LATE", 2) * f->slot_ns / 1000 + 1;
 	f->rtt_us = 2000;
 	f->watchdog_us = 500;
 	f->dead_us = (uint32_t)(f->lead_us + 66 * f->slot_ns / 1000 + 4 * f->watchdog_us + 3000);

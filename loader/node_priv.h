@@ -249,6 +249,7 @@ int bl_bl0_remove(const char *dir, struct bl_err *err);
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */
 int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, const struct bl_pace_fds *fds, struct bl_err *err);
 void bl_pacer_remove(struct bl_pace *p);
+void bl_pacer_spare(struct bl_server *s, pthread_t thread); /* @thread leaves the pacers' CPUs to them, if it may use others */
 void bl_pacer_wake(struct bl_pace *p); /* something is due earlier than it thought; from any thread, while the node is there */
 void bl_pacer_stop(struct bl_server *s);
 

@@ -330,6 +330,20 @@ static struct bl_pace_thread *thread_of(struct bl_server *s, int cpu)
 	return t;
 }
 
+void bl_pacer_spare(struct bl_server *s, pthread_t thread)
+{
+	struct bl_pace_thread *t;
+	cpu_set_t set;
+
+	if (pthread_getaffinity_np(thread, sizeof(set), &set))
+		return;
+	for (t = s->pace_threads; t; t = t->next)
+		if (t->cpu >= 0)
+			CPU_CLR((size_t)t->cpu, &set);
+	if (CPU_COUNT(&set))
+		pthread_setaffinity_np(thread, sizeof(set), &set);
+}
+
 /* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err)
 {
