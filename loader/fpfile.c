@@ -137,8 +137,7 @@ static void or_else(uint32_t *v, uint32_t dflt)
 		*v = dflt;
 }
 
-/* What is given ahead, how often, and how late it may be used: in time, so slow links, whose slots are long, get fewer slots. */
-static void times(struct bl_fp_file *f)
+void bl_fp_times(struct bl_fp_file *f)
 {
 	uint32_t window = 128, ahead;
 
@@ -166,7 +165,7 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
 	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
-		times(f);
+		bl_fp_times(f);
 	or_else(&f->quota, 1U << 16);
 	or_else(&f->rtt_us, 200);
 	if (!f->udp_ports)
