@@ -151,17 +151,6 @@ static void run(struct bl_arb *a, uint64_t slot)
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
 }
 
-/*
- * The first slot of the run after one from @slot on: the next multiple of run_slots, but no run goes across the end of a window. So every window is given from its first slot on: with runs that
- * came when they came, one of 16 slots lost the first of them to each (2 slots between runs).
- */
-static uint64_t after(const struct bl_arb *a, uint64_t slot)
-{
-	const uint32_t step = a->cfg.run_slots, window = a->aops->horizon_slots;
-
-	return bl_min64(slot - slot % step + step, slot - slot % window + window);
-}
-
 uint64_t arb_alloc_turn(struct bl_arb *a)
 {
 	uint64_t now, slot, from, lead = (uint64_t)a->cfg.lead_us * 1000;
@@ -193,6 +182,6 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	if (was && from >= a->next_slot + a->cfg.run_slots)
 		atomic_fetch_add_explicit(&a->skipped, from - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
 	run(a, from);
-	a->next_slot = after(a, from);
+	a->next_slot = arb_run_after(from, a->cfg.run_slots, a->aops->horizon_slots);
 	return a->next_slot > slot ? now + (a->next_slot - slot) * a->cfg.slot_ns : now;
 }
