@@ -114,8 +114,8 @@ static const char *check(const struct bl_alloc_cfg *c)
 		return "an allocator has 1 to 4096 endpoints";
 	if ((unsigned int)c->policy >= BL_ALLOC_NPOLICIES)
 		return "no such policy";
-	if (c->window_slots && c->window_slots != 64 && c->window_slots != 128 && c->window_slots != 256 && c->window_slots != 512)
-		return "a window has 64, 128, 256 or 512 slots";
+	if (c->window_slots && (c->window_slots < BL_ALLOC_WINDOW_MIN || c->window_slots > 512 || c->window_slots & (c->window_slots - 1)))
+		return "a window has 8, 16, 32, 64, 128, 256 or 512 slots";
 	if (c->quota_mtus > BL_ALLOC_QUOTA_MAX)
 		return "the quota of a pair is below 2^24 MTUs";
 	if (c->racks > BL_ALLOC_RACKS_MAX || c->pods > BL_ALLOC_RACKS_MAX || (c->pods && !c->racks))
@@ -221,7 +221,8 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->first_rack = 2 * a->n;
 	a->first_pod = a->first_rack + 2 * a->racks;
 	a->ports = a->first_pod + 2 * a->pods;
-	a->words = bl_alloc_window(cfg) / BL_WORD_SLOTS;
+	a->span = bl_alloc_window(cfg) < BL_WORD_SLOTS ? bl_alloc_window(cfg) : BL_WORD_SLOTS;
+	a->words = bl_alloc_window(cfg) / a->span;
 	a->step = a->policy == BL_ALLOC_FIRST ? 1 : a->words;
 	a->quota_mtus = cfg->quota_mtus ? cfg->quota_mtus : 65535;
 	pairs = (uint64_t)a->n * a->n;
@@ -361,12 +362,12 @@ enum bl_alloc_err bl_alloc_weight(struct bl_alloc *a, uint32_t src, uint32_t dst
 /* Move the window so that its first step holds @now. Rows are shifted, not turned around: 512 rows cost 8 cycles a slot, indices modulo 8 one in every visit. */
 static void move(struct bl_alloc *a, uint64_t now)
 {
-	const uint64_t span = (uint64_t)a->step * BL_WORD_SLOTS;
+	const uint64_t span = (uint64_t)a->step * a->span, all = ~0ULL >> (BL_WORD_SLOTS - a->span);
 	uint64_t by = (now - a->base) / span * a->step;
 	uint32_t keep, p, j;
 
 	if (by) {
-		a->base += by * BL_WORD_SLOTS;
+		a->base += by * a->span;
 		a->moved = true;
 		a->st.windows++;
 		keep = by < a->words ? a->words - (uint32_t)by : 0;
@@ -383,9 +384,9 @@ static void move(struct bl_alloc *a, uint64_t now)
 		}
 	}
 	for (j = 0; j < a->words; j++) {
-		uint64_t first = a->base + j * BL_WORD_SLOTS;
+		uint64_t first = a->base + j * a->span;
 
-		a->open[j] = now <= first ? ~0ULL : now - first >= BL_WORD_SLOTS ? 0 : ~0ULL << (now - first);
+		a->open[j] = now <= first ? all : now - first >= a->span ? 0 : all << (now - first) & all;
 	}
 }
 

@@ -28,6 +28,7 @@
 
 #define BL_ALLOC_ENDPOINTS_MAX 4096u
 #define BL_ALLOC_RACKS_MAX     1024u
+#define BL_ALLOC_WINDOW_MIN    8u
 #define BL_ALLOC_CAP_MAX       4095u	      /* packets per slot: 12 bit planes */
 #define BL_ALLOC_QUOTA_MAX     ((1u << 24) - 1)
 #define BL_ALLOC_WEIGHT_MAX    127u
@@ -60,7 +61,7 @@ enum bl_alloc_err {
 /**
  * struct bl_alloc_cfg - a network, as far as its bandwidth goes. All arrays are copied.
  * @endpoints: 1 to BL_ALLOC_ENDPOINTS_MAX.
- * @window_slots: 64, 128, 256 or 512; 0: see bl_alloc_window(). What is given is given so far ahead at most.
+ * @window_slots: 8, 16, 32, 64, 128, 256 or 512; 0: see bl_alloc_window(). What is given is given so far ahead at most. Fewer than 64 are for slow links, whose slots are long.
  * @flows_max: flows (or, for first-come and deadline, requests) that may wait; 0: 1 << 20, or all pairs if there are fewer.
  * @quota_mtus: MTUs that one pair may have waiting, and one request may ask; 0: 65535.
  * @src_cap, @dst_cap: packets per slot of each endpoint; NULL: 1 each.

@@ -43,7 +43,7 @@ struct bl_alloc_ops {
 
 /**
  * struct bl_alloc - see alloc.h.
- * @words: of the window. @step: words by which it moves at once. @ports, @first_rack, @first_pod: see the top.
+ * @words: of the window. @span: slots in a word: 64, or fewer, its lowest bits, where the window is smaller; the others are never open. @step: words by which it moves at once. @ports, @first_rack, @first_pod: see the top.
  * @plain: every capacity is 1 and there are no tiers: two ports, one bit.
  * @free: [port][words], 1: free. @plane: [port][planes][words], counts of ports of more than one packet. @cap: [port].
  * @open: slots of the window that are not past. @base: slot of the window's first bit.
@@ -55,7 +55,7 @@ struct bl_alloc_ops {
  * @recip: bl_fair_share()'s, by number of flows.
  */
 struct bl_alloc {
-	uint32_t n, words, step, ports, planes;
+	uint32_t n, words, span, step, ports, planes;
 	uint32_t racks, pods, first_rack, first_pod;
 	enum bl_alloc_policy policy;
 	bool plain;

@@ -153,7 +153,7 @@ static void run(struct bl_arb *a, uint64_t slot)
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
 {
-	uint64_t now, slot, lead = (uint64_t)a->cfg.lead_us * 1000, present = arb_slot(a, 0);
+	uint64_t now, slot, from, lead = (uint64_t)a->cfg.lead_us * 1000, present = arb_slot(a, 0);
 	bool was = a->busy;
 	struct arb_ask q;
 
@@ -169,16 +169,19 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	}
 	if (!a->busy)
 		return BL_FCP_NEVER;
-	slot = arb_slot(a, lead);
+	slot = from = arb_slot(a, lead);
 	if (was && slot < a->next_slot)
 		return arb_mono() + (a->next_slot - slot) * a->cfg.slot_ns;
+	/* a run that comes a little late still gives what it should have given: half of the lead is left */
+	if (was && a->next_slot >= arb_slot(a, lead / 2))
+		from = a->next_slot;
 	/* the clock is read after the slot: what is given while the lease lasts ends before anybody else gives */
 	now = arb_mono();
 	if (now >= atomic_load_explicit(&a->until_ns, memory_order_relaxed))
 		return now + (uint64_t)a->cfg.interval_us * 1000;
-	if (was && slot >= a->next_slot + a->cfg.run_slots)
-		atomic_fetch_add_explicit(&a->skipped, slot - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
-	run(a, slot);
-	a->next_slot = slot + a->cfg.run_slots;
-	return now + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns;
+	if (was && from >= a->next_slot + a->cfg.run_slots)
+		atomic_fetch_add_explicit(&a->skipped, from - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
+	run(a, from);
+	a->next_slot = arb_run_after(from, a->cfg.run_slots, a->aops->horizon_slots);
+	return a->next_slot > slot ? now + (a->next_slot - slot) * a->cfg.slot_ns : now;
 }

@@ -160,6 +160,15 @@ static inline uint64_t arb_slot(const struct bl_arb *a, uint64_t ahead_ns)
 	return (arb_clock(a->cfg.clock) + (uint64_t)a->cfg.clock_offset_ns + ahead_ns) / a->cfg.slot_ns;
 }
 
+/*
+ * The first slot of the run after one from @slot on: the next multiple of @step, but no run goes across the end of a window. So every window is given from its first slot on: with runs that
+ * came when they came, one slot of each window of 16 was lost (2 slots between runs).
+ */
+static inline uint64_t arb_run_after(uint64_t slot, uint32_t step, uint32_t window)
+{
+	return bl_min64(slot - slot % step + step, slot - slot % window + window);
+}
+
 /* comm.c */
 int arb_comm_open(struct bl_arb *a, struct bl_err *err);
 void arb_comm_close(struct bl_arb *a);

@@ -14,6 +14,9 @@
 #include "rate.h"
 #include "yaml.h"
 
+#define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
+#define RUN_MAX_NS    100000ULL
+
 struct yaml_peer {
 	char *name, *addr, *mac, **apps;
 	unsigned int apps_count;
@@ -163,6 +166,23 @@ static void or_else(uint32_t *v, uint32_t dflt)
 		*v = dflt;
 }
 
+void bl_fp_times(struct bl_fp_file *f)
+{
+	uint32_t window = 128, ahead;
+
+	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
+		window /= 2;
+	or_else(&f->window_slots, window);
+	or_else(&f->lead_us, 100);
+	or_else(&f->run_slots, (uint32_t)bl_max64(1, bl_min64(bl_min64(16, f->window_slots), (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns)));
+	or_else(&f->watchdog_us, 100);
+	/* what was given must have ended before another arbiter may rule */
+	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
+	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
+	/* as much as a meter catches up by: what is sent later stays in its queue */
+	or_else(&f->late_us, (uint32_t)bl_max64(100, (2ULL * f->slot_ns + 999) / 1000));
+}
+
 /* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
 static int check_pods(struct bl_fp_file *f, struct bl_err *err)
 {
@@ -196,14 +216,10 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
-	or_else(&f->window_slots, 128);
-	or_else(&f->lead_us, 100);
-	or_else(&f->run_slots, 16);
-	or_else(&f->watchdog_us, 100);
-	or_else(&f->dead_us, 1000);
+	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
+		bl_fp_times(f);
 	or_else(&f->quota, 1U << 16);
 	or_else(&f->rtt_us, 200);
-	or_else(&f->late_us, 100);
 	if (!f->udp_ports)
 		f->udp_ports = 49152;
 	f->nracks = 0;
@@ -220,8 +236,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to 65535", f->slot_bytes);
 	if (f->slot_ns < 100 || f->slot_ns > 10000000)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
-	if (f->window_slots != 64 && f->window_slots != 128 && f->window_slots != 256 && f->window_slots != 512)
-		return bl_fail(err, EINVAL, "window_slots %u: 64, 128, 256 or 512", f->window_slots);
+	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
+		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
 	if (f->cores && !f->npods)
 		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
 	or_else(&f->cores, 1);

@@ -108,6 +108,9 @@ static void bl_alloc_new__refused(void **state)
 		{ { .endpoints = 4097 }, "1 to 4096 endpoints" },
 		{ { .endpoints = 1 }, NULL },
 		{ { .endpoints = 2, .policy = BL_ALLOC_NPOLICIES }, "no such policy" },
+		{ { .endpoints = 2, .window_slots = 4 }, "a window has" },
+		{ { .endpoints = 2, .window_slots = 8 }, NULL },
+		{ { .endpoints = 2, .window_slots = 24 }, "a window has" },
 		{ { .endpoints = 2, .window_slots = 63 }, "a window has" },
 		{ { .endpoints = 2, .window_slots = 192 }, "a window has" },
 		{ { .endpoints = 2, .window_slots = 1024 }, "a window has" },
@@ -278,7 +281,7 @@ static void model_run(struct model *m, uint64_t now)
 {
 	static struct model_want list[2 * MODEL_MAX];
 	const struct bl_alloc_cfg *c = &m->net->cfg;
-	const uint32_t window = bl_alloc_window(c), step = c->policy == BL_ALLOC_FIRST ? 64 : window;
+	const uint32_t window = bl_alloc_window(c), step = c->policy == BL_ALLOC_FIRST && window > 64 ? 64 : window;
 	uint32_t port[6], cap[6], np, p;
 	uint64_t slot, end;
 	bool moved = !m->begun;
@@ -372,7 +375,7 @@ static void bl_alloc_run__as_the_model(void **state)
 
 		net_draw(&net, &r, 2 + rnd_below(&r, MODEL_ENDS - 1), (enum shape)(round % SHAPES));
 		net.cfg.policy = policies[round / SHAPES % 3];
-		net.cfg.window_slots = round % 5 ? 64u << rnd_below(&r, 4) : 0;
+		net.cfg.window_slots = round % 5 ? 8u << rnd_below(&r, 7) : 0;
 		net.cfg.isa = round % 7 == 0 ? BL_ISA_PLAIN : round % 7 == 1 && has(BL_ISA_BMI2) ? BL_ISA_BMI2 : BL_ISA_BEST;
 		memset(&m, 0, sizeof(m));
 		m.net = &net;
@@ -491,7 +494,7 @@ static void bl_alloc_run__every_policy_and_network(void **state)
 	(void)state;
 	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++)
 		for (shape = 0; shape < SHAPES; shape++)
-			for (window = 64; window <= 512; window *= 2)
+			for (window = 8; window <= 512; window *= 2)
 				for (s = 0; s < ARRAY_SIZE(sizes); s++)
 					storm(&r, sizes[s], (enum shape)shape, (enum bl_alloc_policy)policy, window, shape == PLAIN ? 40 : 16);
 }
@@ -585,7 +588,7 @@ static void bl_alloc_fair__within_one_mtu(void **state)
 	(void)state;
 	for (isa = 0; isa < 3; isa++)
 		for (i = 0; has(isas[isa]) && i < ARRAY_SIZE(flows); i++)
-			for (window = 64; window <= 512; window *= 2)
+			for (window = 8; window <= 512; window *= 2)
 				for (out = 0; out < 2; out++) {
 					struct bl_alloc_cfg cfg = { .endpoints = flows[i] + 1, .policy = BL_ALLOC_FAIR, .window_slots = window, .isa = isas[isa] };
 					struct bl_alloc *a = make(&cfg);
@@ -630,7 +633,7 @@ static void bl_alloc_fair__max_min(void **state)
 	uint32_t window, w, k;
 
 	(void)state;
-	for (window = 64; window <= 512; window *= 2) {
+	for (window = 8; window <= 512; window *= 2) {
 		struct bl_alloc_cfg cfg = { .endpoints = 13, .policy = BL_ALLOC_FAIR, .window_slots = window };
 		struct bl_alloc *a = make(&cfg);
 		struct bl_verify *v = bl_verify_new(&cfg);
@@ -763,7 +766,7 @@ static void bl_alloc_weighted__shares(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(weights); i++)
-		for (window = 64; window <= 512; window *= 2) {
+		for (window = 8; window <= 512; window *= 2) {
 			struct bl_alloc_cfg cfg = { .endpoints = 5, .policy = BL_ALLOC_WEIGHTED, .window_slots = window };
 			struct bl_alloc *a = make(&cfg);
 			struct bl_verify *v = bl_verify_new(&cfg);
