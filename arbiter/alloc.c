@@ -591,6 +591,16 @@ uint64_t bl_alloc_waiting(const struct bl_alloc *a)
 	return a->st.demanded_mtus - a->st.granted_mtus - a->st.forgotten_mtus;
 }
 
+uint64_t bl_alloc_enough(const struct bl_alloc *a)
+{
+	uint64_t packets = 0;
+	uint32_t i;
+
+	for (i = 0; i < a->n; i++)
+		packets += a->cap[i];
+	return packets * a->step * BL_WORD_SLOTS / 2;
+}
+
 const struct bl_alloc_stats *bl_alloc_stats(const struct bl_alloc *a)
 {
 	return &a->st;

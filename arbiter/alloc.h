@@ -154,6 +154,12 @@ uint64_t bl_alloc_forget_from(struct bl_alloc *a, uint32_t src);
 
 /** bl_alloc_waiting - MTUs demanded and not given. */
 uint64_t bl_alloc_waiting(const struct bl_alloc *a);
+/**
+ * bl_alloc_enough - MTUs that should wait at most: half a step of the window for every sender. With more, slots are hardly fuller, but a run takes longer, since all who wait are
+ * visited when the window moves; a run that takes longer than the slots that it gives never catches up. Whoever has more demands keeps them until less waits. 256
+ * endpoints, first-come, overload: 6.1 ns a packet and 237 packets a slot with a quarter, 5.0 and 243 with half, 9.3 and 248 with three (2026-11-21).
+ */
+uint64_t bl_alloc_enough(const struct bl_alloc *a);
 const struct bl_alloc_stats *bl_alloc_stats(const struct bl_alloc *a);
 const char *bl_alloc_isa(const struct bl_alloc *a);
 const char *bl_alloc_policy_name(enum bl_alloc_policy p);

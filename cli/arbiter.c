@@ -112,8 +112,9 @@ static const struct col path_cols[] = {
 
 static const struct col pipe_cols[] = {
 	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_best", "best", 'f' },  { "lost", "lost %", 'f' },
-	{ "skipped", "skipped %", 'f' },    { "verified", "packets verified", 'd' },
+	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_least", "least", 'f' }, { "tbps_best", "best", 'f' },
+	{ "late", "late %", 'f' },	    { "unplaced", "no path %", 'f' },	 { "skipped", "skipped %", 'f' }, { "away", "cores away %", 'f' },
+	{ "lead", "lead slots", 'f' },	    { "verified", "packets verified", 'd' },
 };
 
 static const struct kind {
@@ -231,7 +232,7 @@ int cmd_arbiter_bench(int argc, char **argv)
 	const struct argp argp = { .options = options, .parser = parse, .args_doc = "alloc|path|pipeline", .children = cmd_globals,
 				   .doc = "Measure the arbiter's computing: timeslot allocation (Poisson requests of 10 MTUs between uniform pairs, slots of 1.23 us), "
 					  "path selection (full racks, random matchings), or both on two cores in real time. Every slot is verified; what breaks a rule ends with "
-					  "exit 1.\vTimes are medians of 40 blocks, of 5 trials for pipeline, and the best beside. A busy neighbour on the same core doubles them." };
+					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials for pipeline, and the best beside. A busy neighbour on the same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 } };
 	const struct kind *k;
 	json_t *rows;
