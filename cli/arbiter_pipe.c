@@ -41,10 +41,10 @@
 
 #define TELL	   16u	/* slots: 20 us */
 #define LEAD_MIN   82u	/* slots: 100 us; TELL is part of it */
-#define LEAD_MAX   1024u
-#define LEAD_SPAN  1024u /* slots for which a slow run is remembered, or up to twice as long: longer than any window */
-#define ROOM_WORDS 32u
-#define RING	   2048u /* slots that the verification has in hand: more than a window and its lead */
+#define LEAD_MAX   1536u
+#define LEAD_SPAN  2048u /* slots for which a slow run is remembered, or up to twice as long: longer than any window */
+#define ROOM_WORDS 16u /* more than a window */
+#define RING	   4096u /* slots that the verification has in hand: more than a window and its lead */
 #define PIECE	   256u	 /* requests handed over at a time, asks coloured at a time: some microseconds */
 #define QUEUE	   4u	 /* runs between the cores: what waits there gets late */
 #define ASKS	   (1u << 14) /* requests between the cores */
@@ -242,21 +242,23 @@ struct piece {
 /* which of the piece's masks have which paths: written to @out without a branch on any of them */
 static size_t pack(struct piece *c)
 {
-	uint64_t *out = c->out, *which;
+	uint64_t *out = c->out;
 	size_t i, j;
 	uint32_t k;
 
 	for (i = 0; i < c->n; i += 16) {
-		which = out++;
-		*which = 0;
+		uint64_t *head = out++, which = 0;
+
 		for (j = i; j < i + 16 && j < c->n; j++)
+#pragma GCC unroll 4
 			for (k = 0; k < PATHS; k++) {
 				const uint64_t m = c->take[j * PATHS + k], some = m != 0;
 
 				*out = m;
 				out += some;
-				*which |= some << (4 * (j - i) + k);
+				which |= some << (4 * (j - i) + k);
 			}
+		*head = which;
 	}
 	return (size_t)(out - c->out);
 }
@@ -292,20 +294,19 @@ static void colour(struct pipe *p, struct piece *c)
 
 static void take_run(struct pipe *p, struct piece *c, const struct pipe_run *r, const uint64_t *row)
 {
-	const struct bl_grants g = { .base = r->base, .row = row, .len = r->len, .mtus = r->mtus };
-	const struct bl_grant *head;
-	const uint64_t *mask;
 	uint64_t took;
 	size_t at = 0;
 
 	bl_room_move(p->room, r->base / 64);
-	while ((head = bl_grant_next(&g, &at, &mask))) {
+	while (at < r->len) { /* as bl_grant_next(), which counts ones; not every CPU that this is built for has an instruction for that */
+		const struct bl_grant *head = (const struct bl_grant *)&row[at++];
 		const uint16_t src = (uint16_t)(head->src / ARB_RACK), dst = (uint16_t)(head->dst / ARB_RACK);
 		uint32_t words;
 
+		__builtin_prefetch(&row[at + 128]); /* it comes from the other core */
 		for (words = head->words; words; words &= words - 1) {
 			c->head[c->n] = head;
-			c->ask[c->n++] = (struct bl_room_ask){ .slots = *mask++, .word = r->base / 64 + (uint32_t)__builtin_ctz(words), .src = src, .dst = dst };
+			c->ask[c->n++] = (struct bl_room_ask){ .slots = row[at++], .word = r->base / 64 + (uint32_t)__builtin_ctz(words), .src = src, .dst = dst };
 			if (c->n == PIECE)
 				colour(p, c);
 		}
@@ -361,7 +362,7 @@ static void *allocation(void *arg)
 	struct pipe *p = arg;
 	const uint64_t enough = bl_alloc_enough(p->alloc);
 	size_t taken = 0, have, runs = 0;
-	uint64_t t, next = 0, slot, cpu, from;
+	uint64_t t, next = 0, ahead, slot, cpu, from;
 	struct lead l = { 0 };
 
 	pin(1);
@@ -369,6 +370,7 @@ static void *allocation(void *arg)
 		;
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	from = now_ns();
+	ahead = slot_of(p, from) + LEAD_MAX;
 	for (t = from; t < p->end_ns; t = now_ns()) {
 		const uint64_t now = slot_of(p, t);
 		struct bl_grants g;
@@ -376,8 +378,8 @@ static void *allocation(void *arg)
 		slot = now + lead(&l, now, atomic_load_explicit(&p->took, memory_order_relaxed));
 		if (slot < next || runs - atomic_load_explicit(&p->nrun_done, memory_order_acquire) >= QUEUE)
 			continue;
-		if (next && slot >= next + p->tick)
-			p->skipped += slot - next;
+		if (slot > ahead) /* no run has given them, and none will */
+			p->skipped += slot - ahead;
 		have = atomic_load_explicit(&p->nask, memory_order_acquire);
 		for (; taken < have && bl_alloc_waiting(p->alloc) < enough; taken++) {
 			const uint64_t ask = p->ask[taken % ASKS];
@@ -396,6 +398,7 @@ static void *allocation(void *arg)
 		runs++;
 		atomic_store_explicit(&p->nrun, runs, memory_order_release);
 		next = slot + p->tick;
+		ahead = g.base + bl_alloc_window(&p->cfg);
 		p->busy_ns[1] += now_ns() - t;
 	}
 	p->off_ns[1] = off_ns(from, cpu);
