@@ -81,7 +81,7 @@ void bl_alloc_free(struct bl_alloc *a)
 	table_free(a->later, a->flows_max + BL_WANT_PAD, sizeof(*a->later));
 	table_free(a->takes, (size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
 	table_free(a->parts, a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	table_free(a->out, a->outmax, sizeof(*a->out));
+	table_free(a->own_out, a->outmax, sizeof(*a->out));
 	free(a->cap);
 	free(a->rack_of);
 	free(a->pod_of);
@@ -255,7 +255,7 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->later = table(a->flows_max + BL_WANT_PAD, sizeof(*a->later));
 	a->takes = table((size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
 	a->parts = table(a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	a->out = table(a->outmax, sizeof(*a->out));
+	a->out = a->own_out = table(a->outmax, sizeof(*a->out));
 	if (merges(a->policy))
 		a->pair = table(pairs, sizeof(*a->pair));
 	if (!a->free || !a->plane || !a->wait || !a->list || !a->fresh || !a->done || !a->later || !a->takes || !a->parts || !a->out || (merges(a->policy) && !a->pair))
@@ -544,6 +544,16 @@ struct bl_grants bl_alloc_run(struct bl_alloc *a, uint64_t now)
 	serve(a, moved);
 	a->st.granted_mtus += a->run_mtus;
 	return (struct bl_grants){ .base = a->base, .row = a->out, .len = a->outlen, .mtus = a->run_mtus };
+}
+
+void bl_alloc_row(struct bl_alloc *a, uint64_t *row)
+{
+	a->out = row ? row : a->own_out;
+}
+
+size_t bl_alloc_row_words(const struct bl_alloc *a)
+{
+	return a->outmax;
 }
 
 /* @to: also what waits to it */

@@ -114,7 +114,7 @@ static const struct col pipe_cols[] = {
 	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
 	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_least", "least", 'f' }, { "tbps_best", "best", 'f' },
 	{ "late", "late %", 'f' },	    { "unplaced", "no path %", 'f' },	 { "skipped", "skipped %", 'f' }, { "away", "cores away %", 'f' },
-	{ "lead", "lead slots", 'f' },	    { "verified", "packets verified", 'd' },
+	{ "lead", "lead slots", 'f' },	    { "ns_alloc", "alloc ns/packet", 'f' }, { "ns_path", "path ns/packet", 'f' }, { "verified", "packets verified", 'd' },
 };
 
 static const struct kind {

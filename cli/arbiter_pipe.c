@@ -52,7 +52,6 @@
 #define WARM_NS	   20000000 /* of it, not counted: what waits grows to its usual amount */
 #define TRIALS	   9
 #define AGAIN	   (1u << 16) /* masks to be asked for again */
-#define ROW_MAX	   (1u << 20) /* words of grants in a run */
 #define LOG_MAX	   (1u << 25) /* words of grants, and of colours, in a trial: at full load 6 MTUs to a mask and its head */
 #define PATHS	   4u
 _Static_assert(PATHS == BL_ROOM_LANES, "masks lie behind each other without gaps");
@@ -109,7 +108,7 @@ struct pipe {
 	struct log asks, rows, colours;
 	struct pipe_run *runs;
 	size_t maxrun, nruns;
-	uint64_t late, unplaced, forgotten;
+	uint64_t late, unplaced;
 	_Alignas(64) _Atomic size_t nask;
 	_Alignas(64) _Atomic size_t nask_done;
 	_Alignas(64) _Atomic size_t nrun;
@@ -120,9 +119,9 @@ struct pipe {
 	uint64_t off_ns[2], busy_ns[2];
 };
 
-/** struct result - of one trial, in percent but @tbit, and @lead in slots. */
+/** struct result - of one trial, in percent but @tbit; @lead: slots; @ns: for each packet, by core. */
 struct result {
-	double tbit, late, unplaced, skipped, away, lead;
+	double tbit, late, unplaced, skipped, away, lead, ns[2];
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -204,10 +203,8 @@ static uint64_t ask_word(uint32_t src, uint32_t dst, uint32_t mtus)
 
 static void again(struct pipe *p, const struct bl_grant *head, uint64_t slots)
 {
-	if (p->nagain - p->again_done < AGAIN)
+	if (p->nagain - p->again_done < AGAIN) /* else its sender has to find out by itself */
 		p->again[p->nagain++ % AGAIN] = ask_word(head->src, head->dst, (uint32_t)__builtin_popcountll(slots));
-	else
-		p->forgotten += (uint32_t)__builtin_popcountll(slots);
 }
 
 /* requests that are due by now, as many as core 1 has room for; after a pause in pieces, so that grants do not become late meanwhile */
@@ -362,7 +359,7 @@ static void *allocation(void *arg)
 	struct pipe *p = arg;
 	const uint64_t enough = bl_alloc_enough(p->alloc);
 	size_t taken = 0, have, runs = 0;
-	uint64_t t, next = 0, ahead, slot, cpu, from;
+	uint64_t t, next = 0, ahead, slot, waits, cpu, from;
 	struct lead l = { 0 };
 
 	pin(1);
@@ -376,23 +373,23 @@ static void *allocation(void *arg)
 		struct bl_grants g;
 
 		slot = now + lead(&l, now, atomic_load_explicit(&p->took, memory_order_relaxed));
+		/* where a window moves as a whole, the slots between its end and the next run would be lost: the next window opens before */
+		if (slot < ahead && slot + p->tick > ahead)
+			slot = ahead;
 		if (slot < next || runs - atomic_load_explicit(&p->nrun_done, memory_order_acquire) >= QUEUE)
 			continue;
 		if (slot > ahead) /* no run has given them, and none will */
 			p->skipped += slot - ahead;
 		have = atomic_load_explicit(&p->nask, memory_order_acquire);
-		for (; taken < have && bl_alloc_waiting(p->alloc) < enough; taken++) {
+		for (waits = bl_alloc_waiting(p->alloc); taken < have && waits < enough; taken++) {
 			const uint64_t ask = p->ask[taken % ASKS];
 
 			bl_alloc_demand(p->alloc, ask & 0xffff, ask >> 16 & 0xffff, (uint32_t)(ask >> 32), slot + 10 * p->mtus);
+			waits += ask >> 32;
 		}
 		atomic_store_explicit(&p->nask_done, taken, memory_order_release);
+		bl_alloc_row(p->alloc, p->row[runs % QUEUE]);
 		g = bl_alloc_run(p->alloc, slot);
-		if (g.len > ROW_MAX) {
-			atomic_store(&p->full, true);
-			break;
-		}
-		memcpy(p->row[runs % QUEUE], g.row, g.len * sizeof(*g.row));
 		p->run[runs % QUEUE] = (struct pipe_run){ .now = slot, .base = g.base, .begun_ns = t, .asks = taken, .len = g.len, .mtus = g.mtus };
 		p->leads += slot - now;
 		runs++;
@@ -577,18 +574,27 @@ static int trial(struct pipe *p, struct piece *c, struct arb_rnd *rnd, size_t ma
 	const char *why;
 	pthread_t thread;
 	uint64_t stolen, off, in_time = 0;
-	size_t i;
+	double granted;
+	size_t i, row_words;
 	int err = 1;
 
+	p->row[0] = NULL;
 	p->alloc = bl_alloc_new(&p->cfg, &why);
 	p->room = p->alloc ? bl_room_new(p->racks, PATHS, (ARB_RACK + PATHS - 1) / PATHS, ROOM_WORDS, &why) : NULL;
-	if (!p->room) {
+	row_words = p->alloc ? bl_alloc_row_words(p->alloc) : 0;
+	if (p->room) {
+		why = "out of memory";
+		p->row[0] = pages(QUEUE * row_words * sizeof(*p->row[0]));
+	}
+	if (!p->room || !p->row[0]) {
 		cli_fail("%s", why);
 		goto out;
 	}
+	for (i = 1; i < QUEUE; i++)
+		p->row[i] = p->row[0] + i * row_words;
 	draw(p, rnd, maxask);
 	p->due = p->nagain = p->again_done = p->nruns = p->asks.n = p->rows.n = p->colours.n = 0;
-	p->late = p->unplaced = p->forgotten = p->skipped = p->leads = p->busy_ns[0] = p->busy_ns[1] = 0;
+	p->late = p->unplaced = p->skipped = p->leads = p->busy_ns[0] = p->busy_ns[1] = 0;
 	atomic_store(&p->nask, 0);
 	atomic_store(&p->nask_done, 0);
 	atomic_store(&p->nrun, 0);
@@ -614,16 +620,18 @@ static int trial(struct pipe *p, struct piece *c, struct arb_rnd *rnd, size_t ma
 		cli_fail("the log is full; give a lower load");
 		goto out;
 	}
-	fprintf(stderr, "busy %.2f %.2f off %.2f %.2f late %lu again %zu forgotten %lu skipped %lu, granted %lu\n", p->busy_ns[0] / 1e6, p->busy_ns[1] / 1e6, p->off_ns[0] / 1e6, p->off_ns[1] / 1e6, p->late, p->nagain, p->forgotten, p->skipped, bl_alloc_stats(p->alloc)->granted_mtus);
 	err = verify(p, &in_time, verified);
+	granted = (double)bl_alloc_stats(p->alloc)->granted_mtus + 1;
 	off = p->off_ns[0] + p->off_ns[1];
 	*res = (struct result){ .tbit = (double)in_time * ARB_SLOT_BITS / (TRIAL_NS - WARM_NS) / 1000,
 				.late = 100.0 * (double)p->late / (double)(p->nruns ? in_time + p->late + p->unplaced : 1),
 				.unplaced = 100.0 * (double)p->unplaced / (double)(p->nruns ? in_time + p->late + p->unplaced : 1),
 				.skipped = 100.0 * (double)p->skipped * ARB_SLOT_NS / TRIAL_NS,
 				.away = 100.0 * (double)(off > stolen ? off : stolen) / (2.0 * TRIAL_NS),
-	.lead = (double)p->leads / (double)(p->nruns ? p->nruns : 1) };
+				.ns = { (double)p->busy_ns[0] / granted, (double)p->busy_ns[1] / granted },
+				.lead = (double)p->leads / (double)(p->nruns ? p->nruns : 1) };
 out:
+	pages_free(p->row[0], QUEUE * row_words * sizeof(*p->row[0]));
 	bl_room_free(p->room);
 	bl_alloc_free(p->alloc);
 	p->room = NULL;
@@ -678,32 +686,29 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 	p->drawn = pages(maxask * sizeof(*p->drawn));
 	p->again = pages(AGAIN * sizeof(*p->again));
 	p->ask = pages(ASKS * sizeof(*p->ask));
-	p->row[0] = pages((size_t)QUEUE * ROW_MAX * sizeof(*p->row[0]));
 	p->runs = pages(p->maxrun * sizeof(*p->runs));
 	p->asks.word = pages(p->asks.max * sizeof(*p->asks.word));
 	p->rows.word = pages(p->rows.max * sizeof(*p->rows.word));
 	p->colours.word = pages(p->colours.max * sizeof(*p->colours.word));
-	if (!p->drawn || !p->again || !p->ask || !p->row[0] || !p->runs || !p->asks.word || !p->rows.word || !p->colours.word) {
+	if (!p->drawn || !p->again || !p->ask || !p->runs || !p->asks.word || !p->rows.word || !p->colours.word) {
 		cli_fail("out of memory");
 		goto out;
 	}
-	for (i = 1; i < QUEUE; i++)
-		p->row[i] = p->row[0] + i * ROW_MAX;
 	for (i = 0; i < TRIALS; i++) {
 		if (trial(p, c, &rnd, maxask, &r[i], &verified))
 			goto out;
 		best = r[i].tbit > best ? r[i].tbit : best;
 		least = !i || r[i].tbit < least ? r[i].tbit : least;
 	}
-	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "endpoints", (json_int_t)p->cfg.endpoints, "policy",
+	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "endpoints", (json_int_t)p->cfg.endpoints, "policy",
 			bl_alloc_policy_name(policy), "window", (json_int_t)bl_alloc_window(&p->cfg), "load", 100 * load, "offered_tbps",
 			load * p->cfg.endpoints * ARB_SLOT_BITS / ARB_SLOT_NS / 1000, "tbps", MEDIAN(r, tbit), "tbps_least", least, "tbps_best", best, "late", MEDIAN(r, late),
-			"unplaced", MEDIAN(r, unplaced), "skipped", MEDIAN(r, skipped), "away", MEDIAN(r, away), "lead", MEDIAN(r, lead), "verified", (json_int_t)verified);
+			"unplaced", MEDIAN(r, unplaced), "skipped", MEDIAN(r, skipped), "away", MEDIAN(r, away), "lead", MEDIAN(r, lead), "ns_path", MEDIAN(r, ns[0]), "ns_alloc",
+			MEDIAN(r, ns[1]), "verified", (json_int_t)verified);
 out:
 	pages_free(p->drawn, maxask * sizeof(*p->drawn));
 	pages_free(p->again, AGAIN * sizeof(*p->again));
 	pages_free(p->ask, ASKS * sizeof(*p->ask));
-	pages_free(p->row[0], (size_t)QUEUE * ROW_MAX * sizeof(*p->row[0]));
 	pages_free(p->runs, p->maxrun * sizeof(*p->runs));
 	pages_free(p->asks.word, p->asks.max * sizeof(*p->asks.word));
 	pages_free(p->rows.word, p->rows.max * sizeof(*p->rows.word));
