@@ -489,6 +489,9 @@ static void serve(struct bl_alloc *a, bool all)
 		merge(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
 		sort(a);
+	/* of those who come into a window that is given already most find no slot: to know it is cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md) */
+	if (shares && !all)
+		a->ops->filter(a);
 	while (a->nlist) {
 		a->st.passes++;
 		if (shares)

@@ -123,7 +123,7 @@ static inline uint32_t bl_alloc_window(const struct bl_alloc_cfg *cfg)
 {
 	if (cfg->window_slots)
 		return cfg->window_slots;
-	return cfg->policy == BL_ALLOC_FIRST ? 512 : cfg->policy == BL_ALLOC_FAIR || cfg->policy == BL_ALLOC_WEIGHTED ? 256 : 64;
+	return cfg->policy == BL_ALLOC_FIRST || cfg->policy == BL_ALLOC_FAIR ? 512 : cfg->policy == BL_ALLOC_WEIGHTED ? 256 : 64;
 }
 
 struct bl_alloc;

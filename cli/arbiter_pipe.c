@@ -34,6 +34,7 @@
 #include <immintrin.h>
 #endif
 
+#include "../arbiter/lead.h"
 #include "../arbiter/path_room.h"
 #include "../arbiter/verify.h"
 #include "arbiter.h"
@@ -69,12 +70,6 @@ struct pipe_run {
 	uint64_t begun_ns;
 	uint64_t mtus;
 	size_t asks, len;
-};
-
-/** struct lead - what runs needed, in slots. @most: of the present span and of the one before. @until: slot at which the present one ends. */
-struct lead {
-	uint32_t most[2];
-	uint64_t until;
 };
 
 /** struct log - written by one core, read after the trial. @n: of @max words. */
@@ -338,29 +333,13 @@ static void arrivals_and_paths(struct pipe *p, struct piece *c)
 
 /* ---- core 1 ---- */
 
-/* slots from the clock to the first that is given: what the slowest run of late needed, and TELL. What took longer than LEAD_MAX was a pause: there was nothing to be learned from it. */
-static uint32_t lead(struct lead *l, uint64_t slot, uint32_t took)
-{
-	uint32_t most;
-
-	if (slot >= l->until) {
-		l->most[1] = slot >= l->until + LEAD_SPAN ? 0 : l->most[0];
-		l->most[0] = 0;
-		l->until = slot + LEAD_SPAN;
-	}
-	if (took < LEAD_MAX - TELL && took > l->most[0])
-		l->most[0] = took;
-	most = (l->most[0] > l->most[1] ? l->most[0] : l->most[1]) * 5 / 4 + TELL;
-	return most < LEAD_MIN ? LEAD_MIN : most > LEAD_MAX ? LEAD_MAX : most;
-}
-
 static void *allocation(void *arg)
 {
 	struct pipe *p = arg;
 	const uint64_t enough = bl_alloc_enough(p->alloc);
 	size_t taken = 0, have, runs = 0;
 	uint64_t t, next = 0, ahead, slot, waits, cpu, from;
-	struct lead l = { 0 };
+	struct bl_lead l = { 0 };
 
 	pin(1);
 	while (now_ns() < p->start_ns)
@@ -372,7 +351,7 @@ static void *allocation(void *arg)
 		const uint64_t now = slot_of(p, t);
 		struct bl_grants g;
 
-		slot = now + lead(&l, now, atomic_load_explicit(&p->took, memory_order_relaxed));
+		slot = now + bl_lead(&l, now, atomic_load_explicit(&p->took, memory_order_relaxed) + TELL, LEAD_SPAN, LEAD_MIN, LEAD_MAX);
 		/* where a window moves as a whole, the slots between its end and the next run would be lost: the next window opens before */
 		if (slot < ahead && slot + p->tick > ahead)
 			slot = ahead;
