@@ -179,7 +179,7 @@ static void run(struct bl_arb *a, uint64_t slot)
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
 {
-	uint64_t now, slot;
+	uint64_t now, slot, present = arb_slot(a, 0);
 	bool was = a->busy;
 	struct arb_ask q;
 
@@ -189,7 +189,7 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 		a->asked++;
 		if (!q.mtus)
 			a->aops->forget(a->alloc, q.src);
-		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus))
+		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus, present))
 			emit(a, &g);
 		else
 			a->busy = true;

@@ -46,7 +46,7 @@ struct toy {
 	uint64_t ahead;
 };
 
-static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus)
+static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t present)
 {
 	((struct toy *)p)->demands++;
 	return 0;
