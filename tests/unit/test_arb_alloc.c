@@ -717,8 +717,8 @@ static void bl_alloc_fair__rates_and_tiers(void **state)
 {
 	static const uint16_t src_cap[] = { 4, 1, 1, 1, 1 }, dst_cap[] = { 1, 1, 1, 1, 2 };
 	static const uint16_t rack_of[] = { 0, 0, 0, 0, 1, 1, 1, 1 }, up[] = { 1, 1 }, down[] = { 4, 4 };
-	struct bl_alloc_cfg rates = { .endpoints = 5, .policy = BL_ALLOC_FAIR, .src_cap = src_cap, .dst_cap = dst_cap };
-	struct bl_alloc_cfg tiers = { .endpoints = 8, .policy = BL_ALLOC_FAIR, .racks = 2, .rack_of = rack_of, .rack_up = up, .rack_down = down };
+	struct bl_alloc_cfg rates = { .endpoints = 5, .policy = BL_ALLOC_FAIR, .window_slots = 256, .src_cap = src_cap, .dst_cap = dst_cap };
+	struct bl_alloc_cfg tiers = { .endpoints = 8, .policy = BL_ALLOC_FAIR, .window_slots = 256, .racks = 2, .rack_of = rack_of, .rack_up = up, .rack_down = down };
 	struct bl_alloc *a = make(&rates);
 	struct bl_verify *v = bl_verify_new(&rates);
 	uint64_t got[8] = { 0 };
