@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How far ahead of the clock the allocator's slots begin: as long as its runs need of late, from their begin until their packets can be told to their senders. A window of
- * 512 slots that is shared out in one run needs 0.5 ms and comes every 0.6 ms; with a fixed lead of 100 us four of five of its slots were over when they were ready
- * (max-min fair, 256 endpoints, load 0.8, 2026-11-21: 0.1 of 2.05 Tbit/s).
+ * How far ahead of the clock the allocator's slots begin: as long as its runs need of late, from their begin until their packets can be told to their senders. A window that is
+ * shared out as a whole makes one long run and many short ones; with the time of the last run alone as the lead, 92 % of the packets were late (pipeline, max-min fair, window 256,
+ * load 0.8, 2026-11-21).
  *
  * Example, in slots: span 1000, runs need 20, but each 30th 400. The lead is 500 (a quarter more than the slowest), also between these, since they are remembered for a span or two.
  * A run that needed more than can be led is a pause, of the core or of the machine: nothing follows from it for the next.
