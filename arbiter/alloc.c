@@ -81,7 +81,7 @@ void bl_alloc_free(struct bl_alloc *a)
 	table_free(a->later, a->flows_max + BL_WANT_PAD, sizeof(*a->later));
 	table_free(a->takes, (size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
 	table_free(a->parts, a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	table_free(a->out, a->outmax, sizeof(*a->out));
+	table_free(a->own_out, a->outmax, sizeof(*a->out));
 	free(a->cap);
 	free(a->rack_of);
 	free(a->pod_of);
@@ -256,7 +256,7 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->later = table(a->flows_max + BL_WANT_PAD, sizeof(*a->later));
 	a->takes = table((size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
 	a->parts = table(a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	a->out = table(a->outmax, sizeof(*a->out));
+	a->out = a->own_out = table(a->outmax, sizeof(*a->out));
 	if (merges(a->policy))
 		a->pair = table(pairs, sizeof(*a->pair));
 	if (!a->free || !a->plane || !a->wait || !a->list || !a->fresh || !a->done || !a->later || !a->takes || !a->parts || !a->out || (merges(a->policy) && !a->pair))
@@ -490,6 +490,9 @@ static void serve(struct bl_alloc *a, bool all)
 		merge(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
 		sort(a);
+	/* of those who come into a window that is given already most find no slot: to know it is cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md) */
+	if (shares && !all)
+		a->ops->filter(a);
 	while (a->nlist) {
 		a->st.passes++;
 		if (shares)
@@ -547,6 +550,16 @@ struct bl_grants bl_alloc_run(struct bl_alloc *a, uint64_t now)
 	return (struct bl_grants){ .base = a->base, .row = a->out, .len = a->outlen, .mtus = a->run_mtus };
 }
 
+void bl_alloc_row(struct bl_alloc *a, uint64_t *row)
+{
+	a->out = row ? row : a->own_out;
+}
+
+size_t bl_alloc_row_words(const struct bl_alloc *a)
+{
+	return a->outmax;
+}
+
 /* @to: also what waits to it */
 static uint64_t forget(struct bl_alloc *a, struct bl_want *w, size_t *n, uint32_t endpoint, bool to)
 {
@@ -590,6 +603,16 @@ uint64_t bl_alloc_forget_from(struct bl_alloc *a, uint32_t src)
 uint64_t bl_alloc_waiting(const struct bl_alloc *a)
 {
 	return a->st.demanded_mtus - a->st.granted_mtus - a->st.forgotten_mtus;
+}
+
+uint64_t bl_alloc_enough(const struct bl_alloc *a)
+{
+	uint64_t packets = 0;
+	uint32_t i;
+
+	for (i = 0; i < a->n; i++)
+		packets += a->cap[i];
+	return packets * a->step * BL_WORD_SLOTS / 2;
 }
 
 const struct bl_alloc_stats *bl_alloc_stats(const struct bl_alloc *a)

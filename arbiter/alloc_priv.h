@@ -52,6 +52,7 @@ struct bl_alloc_ops {
  * @pair: [src][dst], see BL_PAIR_*; NULL where requests are not merged.
  * @wait: blocked flows, who got least first. @list: those of this pass. @fresh: came since the last run. @done: served to the end in this pass.
  * @later: those that got one more than others in this pass: they are behind them in the next.
+ * @out: the row of the present run; @own_out: if nobody says otherwise.
  * @recip: bl_fair_share()'s, by number of flows.
  */
 struct bl_alloc {
@@ -72,7 +73,7 @@ struct bl_alloc {
 	uint64_t *takes, *parts;
 	struct bl_want *wait, *list, *fresh, *done, *later;
 	size_t nwait, nlist, nfresh, ndone;
-	uint64_t *out;
+	uint64_t *out, *own_out;
 	size_t outlen, outmax;
 	uint64_t run_mtus;
 	uint32_t flows_max, quota_mtus;

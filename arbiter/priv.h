@@ -15,6 +15,7 @@
 
 #include "../bpf/fcp_arb_core.h"
 #include "../bpf/watchdog_core.h"
+#include "lead.h"
 
 #define ARB_BATCH	64	   /* packets in one system call */
 #define ARB_ASK_RING	(1U << 16) /* entries; powers of two */
@@ -131,6 +132,9 @@ struct bl_arb {
 	unsigned int run_turn;
 	struct arb_grant *run_buf;
 	bool busy; /* something may wait in the allocator */
+	uint32_t asked, ask_budget; /* asks taken since the last run, and how many may be */
+	struct bl_lead lead;
+	_Atomic uint64_t took_ns; /* written by comm: from the begin of the last run until its mark came */
 	_Atomic uint64_t runs, skipped;
 
 	/* paths */
@@ -141,6 +145,8 @@ struct bl_arb {
 	pthread_t thread[1 + BL_ARB_PATHS_MAX];
 	unsigned int nthreads;
 };
+
+#define ARB_ASK_LEAST 64u /* asks that each run takes, however slow the last one was */
 
 static inline uint64_t arb_clock(clockid_t id)
 {
