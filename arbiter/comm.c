@@ -377,6 +377,7 @@ void arb_comm_take(struct bl_arb *a)
 				peer_send(a, p, now);
 				hand_over(a, p);
 			}
+			atomic_store_explicit(&a->took_ns, arb_mono() - g.slots, memory_order_relaxed); /* a number by itself: nothing is ordered by it */
 		}
 	}
 }

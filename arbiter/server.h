@@ -32,7 +32,7 @@ enum arb_kind { ARB_SLOTS, ARB_REFUND, ARB_FORGOTTEN, ARB_MARK };
 
 /**
  * struct arb_grant - what travels from the allocator to comm.
- * @base, @slots: ARB_SLOTS: slot @base + i for each bit i. ARB_MARK: @base is the first slot of the run.
+ * @base, @slots: ARB_SLOTS: slot @base + i for each bit i. ARB_MARK: @base is the first slot of the run, @slots when it began (CLOCK_MONOTONIC).
  * @mtus: ARB_REFUND: a demand that the allocator had no room for; comm asks again.
  * @src, @dst: endpoints. @path: BL_FCP_PATH_ANY before the path stage. @kind: enum arb_kind; allocators write ARB_SLOTS only.
  */
@@ -89,7 +89,7 @@ struct bl_arb_endpoint {
  * @group: multicast group of the arbiters, IPv6 or IPv4-mapped; unspecified: this one is alone, and primary at once. Hosts may send requests to it, too. @group_if: its interface.
  * @rank: of this arbiter; lower ones take over first.
  * @endpoints, @nendpoints: index is the place in this list; the same in all arbiters and hosts.
- * @slot_ns (1230), @slot_bytes (1514). @lead_us: how long before its start a slot is given at the latest (100). @run_slots: slots between two runs of the allocator (16).
+ * @slot_ns (1230), @slot_bytes (1514). @lead_us: how long before its start a slot is given at the latest (100); more if runs need longer and no other arbiter may take over (lead.h). @run_slots: slots between two runs of the allocator (16).
  * @interval_us: of watchdogs (100). @dead_us (1000). @guard_us: a candidate waits that long (3 intervals).
  * @quota: slots that one endpoint may have waiting (65536). @rtt_us (200).
  * @secret: 0, 0: none.

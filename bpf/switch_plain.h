@@ -77,6 +77,7 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 	struct bpf_fib_lookup fib = {};
 	__u32 path = BL_PATH_OF_MAC0((__u32)mac0);
 
+	BL_SEEN(path); /* or clang knows better than Linux 6.1's verifier that it is small */
 	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to || from->role == BL_PORT_UP || to->role != BL_PORT_UP) {
 		/* on its way down, or not ours to obey: who gets it wants to know how it came */
 		if (r->cfg->path_keep)

@@ -585,7 +585,7 @@ int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 }
 
 /* The node's place at its pacer. */
-int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, struct bl_err *err)
+int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, unsigned int links, struct bl_err *err)
 {
 	struct bpf_program *p = bpf_object__find_program_by_name(obj, prog);
 	struct bpf_map *page, *bell, *due_map;
@@ -599,7 +599,7 @@ int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *pro
 	if (!rc)
 		rc = bl_admission_map(obj, due, sizeof(struct bl_due), &due_map, err);
 	if (!rc) {
-		struct bl_pace_fds fds = { .prog = bpf_program__fd(p), .page = bpf_map__fd(page), .due = bpf_map__fd(due_map), .bell = bpf_map__fd(bell) };
+		struct bl_pace_fds fds = { .prog = bpf_program__fd(p), .page = bpf_map__fd(page), .due = bpf_map__fd(due_map), .bell = bpf_map__fd(bell), .links = links };
 
 		rc = bl_pacer_add(n->srv, &n->pace, bl_admission_cpu(&n->cfg), n->cfg.admission.spin, &fds, err);
 	}

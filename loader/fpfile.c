@@ -14,6 +14,9 @@
 #include "rate.h"
 #include "yaml.h"
 
+#define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
+#define RUN_MAX_NS    100000ULL
+
 struct yaml_peer {
 	char *name, *addr, *mac, **apps;
 	unsigned int apps_count;
@@ -172,6 +175,23 @@ static void or_else(uint32_t *v, uint32_t dflt)
 		*v = dflt;
 }
 
+void bl_fp_times(struct bl_fp_file *f)
+{
+	uint32_t window = 128, ahead;
+
+	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
+		window /= 2;
+	or_else(&f->window_slots, window);
+	or_else(&f->lead_us, 100);
+	or_else(&f->run_slots, (uint32_t)bl_max64(1, bl_min64(bl_min64(16, f->window_slots), (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns)));
+	or_else(&f->watchdog_us, 100);
+	/* what was given must have ended before another arbiter may rule */
+	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
+	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
+	/* as much as a meter catches up by: what is sent later stays in its queue */
+	or_else(&f->late_us, (uint32_t)bl_max64(100, (2ULL * f->slot_ns + 999) / 1000));
+}
+
 /* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
 static int check_pods(struct bl_fp_file *f, struct bl_err *err)
 {
@@ -205,14 +225,10 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
-	or_else(&f->window_slots, 128);
-	or_else(&f->lead_us, 100);
-	or_else(&f->run_slots, 16);
-	or_else(&f->watchdog_us, 100);
-	or_else(&f->dead_us, 1000);
+	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
+		bl_fp_times(f);
 	or_else(&f->quota, 1U << 16);
 	or_else(&f->rtt_us, 200);
-	or_else(&f->late_us, 100);
 	or_else(&f->fault_report_us, 10000);
 	or_else(&f->fault_settle_us, 2000);
 	or_else(&f->fault_frames, 50);
@@ -234,8 +250,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to 65535", f->slot_bytes);
 	if (f->slot_ns < 100 || f->slot_ns > 10000000)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
-	if (f->window_slots != 64 && f->window_slots != 128 && f->window_slots != 256 && f->window_slots != 512)
-		return bl_fail(err, EINVAL, "window_slots %u: 64, 128, 256 or 512", f->window_slots);
+	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
+		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
 	if (f->cores && !f->npods)
 		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
 	or_else(&f->cores, 1);
@@ -268,6 +284,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->paths && (uint64_t)f->path_cap * f->paths < most)
 		return bl_fail(err, EINVAL, "%u paths of %u packets per slot do not carry the %u that a rack may send; lower rack_up or raise path_cap", f->paths, f->path_cap,
 			       most);
+	if (f->npath_names && f->npath_names != bl_fp_ways(f))
+		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names, bl_fp_ways(f));
 	return f->npods ? check_pods(f, err) : 0;
 }
 
@@ -281,8 +299,6 @@ static int take_secret(uint64_t secret[2], const char *s, const char *path, stru
 		return bl_yaml_bad(path, "secret", 0, err, "a secret is 32 hex digits, for example from `openssl rand -hex 16`");
 	secret[0] = hi;
 	secret[1] = lo;
-	if (f->npath_names && f->npath_names != bl_fp_ways(f))
-		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names, bl_fp_ways(f));
 	return 0;
 }
 

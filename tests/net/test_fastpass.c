@@ -30,6 +30,7 @@ static struct {
 	bool lossy;    /* datagrams may be missing */
 	struct bl_faultd *faultd;
 	pthread_t faultd_thread;
+	bool ip6; /* applications' addresses */
 } w;
 
 struct packet {
@@ -66,14 +67,24 @@ static unsigned int arbiter_node(unsigned int rank)
 	return i;
 }
 
-static struct sockaddr_in app(unsigned int i)
+/* where the application of host @i is; returns the length */
+static socklen_t app(unsigned int i, struct sockaddr_in6 *sa)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)sa;
 	uint8_t addr[16];
 
-	lab_bl0_addr(&rack.lab.nodes[host_node(i)], AF_INET, addr);
-	memcpy(&sa.sin_addr, addr, 4);
-	return sa;
+	memset(sa, 0, sizeof(*sa));
+	lab_bl0_addr(&rack.lab.nodes[host_node(i)], w.ip6 ? AF_INET6 : AF_INET, addr);
+	if (w.ip6) {
+		sa->sin6_family = AF_INET6;
+		sa->sin6_port = htons(PORT);
+		memcpy(&sa->sin6_addr, addr, 16);
+		return sizeof(*sa);
+	}
+	v4->sin_family = AF_INET;
+	v4->sin_port = htons(PORT);
+	memcpy(&v4->sin_addr, addr, 4);
+	return sizeof(*v4);
 }
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -97,12 +108,12 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 /* What is sent while ARP looks for h1 may overtake what waits for the answer, in the kernel. */
 static void know_h1(void)
 {
-	struct sockaddr_in h1 = app(0);
-	uint8_t mac[6];
+	uint8_t mac[6], addr[16];
 	struct nl nl;
 
 	bl_bl0_mac(rack.lab.nodes[host_node(0)].ports[0].mac, mac);
-	CHECK(!nl_open(&nl) && !nl_neigh(&nl, if_nametoindex("bl0"), AF_INET, (const uint8_t *)&h1.sin_addr, mac), "neighbour");
+	lab_bl0_addr(&rack.lab.nodes[host_node(0)], AF_INET, addr);
+	CHECK(!nl_open(&nl) && !nl_neigh(&nl, if_nametoindex("bl0"), AF_INET, addr, mac), "neighbour");
 	nl_close(&nl);
 }
 
@@ -121,12 +132,13 @@ static void open_rack(unsigned int hosts, unsigned int arbiters)
 	rack_last_words = rack_dump;
 	rack_open();
 	for (i = 0; i < hosts; i++) {
-		struct sockaddr_in sa = app(i);
+		struct sockaddr_in6 sa;
+		socklen_t len = app(i, &sa);
 		int fd, size = 4 << 20;
 
 		home = away(host_node(i));
-		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s", strerror(errno));
+		fd = socket(sa.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 		if (i && !rack.lab.spec.leaf_spine)
 			know_h1();
@@ -199,12 +211,13 @@ static void collect(void)
 
 static void send_some(unsigned int from, unsigned int n)
 {
-	struct sockaddr_in to = app(0);
 	struct packet p = { .from = from };
+	struct sockaddr_in6 to;
+	socklen_t len = app(0, &to);
 
 	while (n--) {
 		p.seq = w.sent[from]++;
-		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, sizeof(to)) == sizeof(p), "%s", strerror(errno));
+		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, len) == sizeof(p), "%s", strerror(errno));
 	}
 }
 
@@ -375,11 +388,13 @@ RACK_TEST(daemon__exchanged_with_frames_held)
 	arbiter_end(0);
 }
 
-RACK_TEST(leaf_spine__by_the_path_that_was_given)
+/* Behind routers: destinations are known by their IP addresses. */
+static void by_the_path(bool ip6)
 {
 	struct bl_counts c;
 	unsigned int i;
 
+	w.ip6 = ip6;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	open_rack(4, 1);
 	arbiter_begin(0);
@@ -580,6 +595,16 @@ RACK_TEST(faults__link_is_named_and_avoided)
 	arbiter_end(0);
 }
 
+RACK_TEST(leaf_spine__by_the_path_that_was_given)
+{
+	by_the_path(false);
+}
+
+RACK_TEST(leaf_spine__ipv6)
+{
+	by_the_path(true);
+}
+
 RACK_TEST(policy__changed_sends_what_is_held)
 {
 	struct bl_admission_set set = BL_ADMISSION_SAME;
@@ -630,6 +655,7 @@ int main(void)
 		cmocka_unit_test(daemon__exchanged_with_frames_held),
 		cmocka_unit_test(leaf_spine__by_the_path_that_was_given),
 		cmocka_unit_test(faults__link_is_named_and_avoided),
+		cmocka_unit_test(leaf_spine__ipv6),
 		cmocka_unit_test(policy__changed_sends_what_is_held),
 		cmocka_unit_test(endpoint__outside_needs_no_arbiter),
 	};

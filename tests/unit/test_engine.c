@@ -4,6 +4,7 @@
  * doubled on the way.
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
+#include "arbiter/priv.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -471,9 +472,32 @@ static void run__clock_that_goes_back(void **state)
 	close_net(n);
 }
 
+static void arb_run_after__windows_begin_with_a_run(void **state)
+{
+	static const struct {
+		uint64_t slot, next;
+		uint32_t step, window;
+	} v[] = {
+		{ 0, 2, 2, 16 },	 { 1, 2, 2, 16 },	{ 13, 14, 2, 16 },
+		{ 14, 16, 2, 16 },	 { 15, 16, 2, 16 },	{ 16, 18, 2, 16 },
+		{ 5, 8, 8, 8 },		 { 8, 16, 8, 8 },	{ 0, 13, 13, 128 },
+		{ 117, 128, 13, 128 }, /* not 130 */
+		{ 128, 130, 13, 128 },	 { 63, 64, 16, 512 },	{ 511, 512, 16, 512 },
+		{ (1ULL << 60) - 1, 1ULL << 60, 16, 64 },
+	};
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+		if (arb_run_after(v[k].slot, v[k].step, v[k].window) != v[k].next)
+			fail_msg("after %llu, %u, %u: %llu", (unsigned long long)v[k].slot, v[k].step, v[k].window,
+				 (unsigned long long)arb_run_after(v[k].slot, v[k].step, v[k].window));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arb_run_after__windows_begin_with_a_run),
 		cmocka_unit_test(run__one_network),
 		cmocka_unit_test(run__in_pieces),
 		cmocka_unit_test(assign__four_paths),
