@@ -286,8 +286,8 @@ static void usable__dead_core(void **state)
 	for (i = k = 0; i < HOSTS * HOSTS; i++)
 		k += n->given[i / HOSTS][i % HOSTS];
 	assert_in_range(k, 2000, 60 * 64); /* what found no way in its slot came back, and most of it found one */
-	bl_engine_usable(n->e, 0, 2, 0);
 	ask(n, 0, 2, 5);
+	bl_engine_usable(n->e, 0, 2, 0);
 	run(n, slot, 4096, 0xff);
 	assert_in_range(n->back[0][2], 5, 1000);
 	dead_to = 1;
