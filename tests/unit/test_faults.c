@@ -665,8 +665,15 @@ static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 	uint32_t c, k;
 
 	while (w.now < end) {
+		uint8_t was[256];
+
+		for (c = 0; c < w.t.parts; c++)
+			was[c] = bl_faults_part(w.f, c)->state;
 		step();
 		for (c = 0; c < w.t.parts; c++) {
+			/* once may be chance */
+			if (was[c] != BL_FAULTS_BROKEN && state_of(c) == BL_FAULTS_BROKEN)
+				assert_true(bl_faults_part(w.f, c)->named >= 2);
 			for (k = 0; k < n && broken[k] != c; k++)
 				;
 			if (state_of(c) != BL_FAULTS_GOOD && k == n)
