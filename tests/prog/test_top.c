@@ -175,7 +175,7 @@ static void build_top(struct frame *f, const struct topd *t)
 	if (t->v6)
 		memset(f->p + at + 1, 0, 3); /* no flow label */
 	put16(f, flow_port(t));
-	put16(f, 61693);
+	put16(f, 61692);
 	put16(f, (__u16)(8 + 18 + body));
 	put16(f, 0);
 	put8(f, (__u8)(1 << 4 | t->op));
@@ -608,11 +608,12 @@ static void message__malformed(void **state)
 	assert_int_equal(top_page_get().used[0], 0);
 }
 
-/* A socket's small frame cannot grow: then the pacer sends the answer. */
+/* A socket's small frame cannot grow: then the pacer sends the answer. (Linux 6.1's veth gives every such frame a page of its own: there it can.) */
 static void token__that_cannot_grow(void **state)
 {
 	struct desc d = app_frame(2, 1001, false);
 	int fd = wire_sock(net.peer[0]), pass = bpf_program__fd(net.pass->progs.bl_pass), i;
+	static struct bl_counts now[COUNT_KEYS_MAX];
 	struct topd t;
 	struct frame a, f;
 
@@ -624,14 +625,47 @@ static void token__that_cannot_grow(void **state)
 	build_top(&f, &t);
 	assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], bpf_program__fd(sk->progs.bl_host_xdp), XDP_FLAGS_DRV_MODE, NULL), 0);
 	assert_int_equal(send(fd, f.p, f.n, 0), f.n);
-	for (i = 0; i < 5000 && !tx_get(1).paced; i++)
+	/* counting is the last thing that the program does */
+	for (i = 0; i < 10000; i++) {
+		counts_take(sk->maps.counts, now);
+		if (now[BL_HC_INGRESS].n[BL_R_TOKEN_USED] + now[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] !=
+		    counted[BL_HC_INGRESS].n[BL_R_TOKEN_USED] + counted[BL_HC_INGRESS].n[BL_R_TOKEN_PACED])
+			break;
 		usleep(1000);
+	}
 	assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], pass, XDP_FLAGS_DRV_MODE, NULL), 0);
 	close(fd);
+	if (!tx_get(1).paced) {
+		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TOKEN_USED }));
+		return;
+	}
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TOKEN_PACED }));
 	assert_int_equal(balanced(QUEUES), 1);
 	add_echo(&a, 1, 1);
 	paced(&a);
+	assert_int_equal(balanced(QUEUES), 0);
+}
+
+/* A queue whose entry lies about its length: the token's frame cannot become that, nor can the pacer's. */
+static void token__answer_that_fits_no_frame(void **state)
+{
+	struct bl_queue q;
+	struct topd t;
+	struct frame f, out;
+	__u32 key = BL_HOLD_QUEUE(1, 1);
+
+	(void)state;
+	held(1001, 1, false);
+	q = queue_get(key);
+	q.ring[0] = BL_RING_ENTRY(BL_RING_SLOT(q.ring[0]), 1600);
+	q.bytes = 1600;
+	map_put(sk->maps.queues, key, &q);
+	t = token_of(1001, 1, 1);
+	build_top(&f, &t);
+	refused(&f, BL_R_TOKEN_PACED);
+	assert_int_equal(tx_get(1).paced, 1);
+	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_REDIRECT_FAILED }));
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
@@ -1235,7 +1269,7 @@ int main(void)
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
 		CASE(sync__byte_exact), CASE(flow__one_number_each), CASE(hold__full), CASE(hold__no_more_numbers), CASE(control__goes_at_once), CASE(token__becomes_the_held_frame), CASE(token__lengths),
-		CASE(token__expedited_first), CASE(token__wasted_becomes_a_stop), CASE(token__refusals), CASE(message__malformed), CASE(token__that_cannot_grow), CASE(receiver__sends_tokens), CASE(receiver__v6),
+		CASE(token__expedited_first), CASE(token__wasted_becomes_a_stop), CASE(token__refusals), CASE(message__malformed), CASE(token__that_cannot_grow), CASE(token__answer_that_fits_no_frame), CASE(receiver__sends_tokens), CASE(receiver__v6),
 		CASE(receiver__best_class_then_turns), CASE(receiver__another_flow_by_that_number), CASE(receiver__fin_frees_the_place), CASE(receiver__sender_died), CASE(receiver__full), CASE(receiver__clock_void),
 		CASE(receiver__coflow), CASE(data__echo_comes_off), CASE(data__echo_of_nothing), CASE(hint__in_the_sync), CASE(priority__says_a_class), CASE(unscheduled__follow_the_sync), CASE(flow__ends_and_its_number_goes_on),
 		CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures),
