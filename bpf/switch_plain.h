@@ -211,11 +211,14 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		if (early && l2)
 			eth->h_source[0] &= ~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
 	}
-	if (token >= 0 && token < BL_TOP_CLASSES) {
-		sent = bl_token_out(r.out, (__u32)token, len, to->metered);
-		if (sent != BL_R_TOKEN_PASSED)
-			return sent;
-		cls = BL_CL_TOKEN0 + (__u32)token;
+	if (token >= 0) {
+		why = bl_token_out(in, r.out, (__u32)token, len, to->metered);
+		if (why != BL_R_TOKEN_PASSED)
+			return why;
+		if (token != BL_TOKEN_SIGNAL) {
+			cls = BL_CL_TOKEN0 + (__u32)token;
+			sent = why;
+		}
 	} else if (top && top->unscheduled) {
 		if (cls == BL_CL_UNSCHED || !l2)
 			keep_early(eth, to, cls == BL_CL_UNSCHED);

@@ -52,48 +52,56 @@ static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
 __attribute__((noinline)) int bl_token_in(struct xdp_md *ctx, __u32 in, __u32 l4, __u32 len)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct bl_token_port *p = bl_token_port_at(in);
-	struct bl_token_counts *n = bl_token_counts_at(in);
+	struct bl_token_counts *n;
 	const struct udphdr *u;
-	__u64 now;
 	int what;
 
-	if (!p || !n || l4 > sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr))
+	if (l4 > sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr))
 		return -BL_R_SHORT;
 	u = data + l4;
 	BL_SEEN(u);
 	what = bl_token_parse(u, end, len - l4);
-	if (what < 0) {
-		n->bad += what == -BL_R_TOKEN_CLASS;
-		return what;
-	}
-	now = bpf_ktime_get_ns();
-	if (what == BL_TOKEN_SIGNAL) {
-		if (!bl_token_budget(&p->signal_q20, p->ns_q20, len, BL_SIGNAL_INPUT, now)) {
-			n->signal_flood++;
-			return -BL_R_TOKEN_FLOOD;
-		}
-		n->signals++;
-	} else if (!bl_token_budget(&p->in_q20, p->ns_q20, len, BL_TOKEN_INPUT, now)) {
-		n->flood++;
-		return -BL_R_TOKEN_FLOOD;
+	if (what == -BL_R_TOKEN_CLASS) {
+		n = bl_token_counts_at(in);
+		if (n)
+			n->bad++;
 	}
 	return what;
 }
 
+/* Beyond the budget of input @in? Counted there. */
+static __always_inline int bl_token_flood(__u32 in, int signal, __u32 len, __u64 now)
+{
+	struct bl_token_port *p = bl_token_port_at(in);
+	struct bl_token_counts *n;
+	int ok;
+
+	if (!p)
+		return 0;
+	ok = signal ? bl_token_budget(&p->signal_q20, p->ns_q20, len, BL_SIGNAL_INPUT, now) : bl_token_budget(&p->in_q20, p->ns_q20, len, BL_TOKEN_INPUT, now);
+	if (ok && !signal)
+		return 0;
+	n = bl_token_counts_at(in);
+	if (n && signal) {
+		n->signals += ok;
+		n->signal_flood += !ok;
+	} else if (n) {
+		n->flood++;
+	}
+	return !ok;
+}
+
 /* Mode pace: room in queue @key for one token more? If it is full, those at its head that are too old make room: they are gone already as far as TOP is concerned. */
-static __always_inline int bl_token_room(const struct bl_token_cfg *c, const struct bl_token_port *p, struct bl_token_counts *n, __u32 port, __u32 cls)
+static __always_inline int bl_token_room(const struct bl_token_cfg *c, const struct bl_token_port *p, struct bl_token_counts *n, __u32 port, __u32 cls, __u64 now)
 {
 	__u32 key = BL_PORT_QUEUE(port, BL_CL_TOKEN0 + cls), entry, i;
 	const struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
-	__u64 now;
 
 	if (!q)
 		return 0;
 	/* the length without its lock: as many CPUs as put tokens here at the same moment may each put one beyond the limit */
 	if (bl_ring_len(q) < c->frames)
 		return 1;
-	now = bpf_ktime_get_ns();
 	for (i = 0; i < BL_TOKEN_FRAMES; i++) {
 		/*
 		 * The head is looked at without the lock, and taken out only if it is still the same entry. If meanwhile it left, its slot was used again, for a token of the same length, and that is at the
@@ -109,21 +117,30 @@ static __always_inline int bl_token_room(const struct bl_token_cfg *c, const str
 	return bl_ring_len(q) < c->frames;
 }
 
-/** bl_token_out - the token of class @cls and @len bytes goes to port @out, which is @metered or not. Returns BL_R_TOKEN_PASSED, or the reason to drop it. */
-__attribute__((noinline)) int bl_token_out(__u32 out, __u32 cls, __u32 len, int metered)
+/**
+ * bl_token_out - the token of class @cls, or the signal, of @len bytes that came in on port @in goes to port @out, which is @metered or not. Returns BL_R_TOKEN_PASSED, or the reason to drop it. Inputs are looked at
+ * here, too, so that the clock is read once.
+ */
+__attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32 len, int metered)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	struct bl_token_port *p = bl_token_port_at(out);
-	struct bl_token_counts *n = bl_token_counts_at(out);
-	__u32 lost;
+	__u64 now = bpf_ktime_get_ns();
+	struct bl_token_counts *n;
+	__u32 lost = 0;
 	int why;
 
-	if (!c || !p || !n || cls >= BL_TOP_CLASSES)
+	if (bl_token_flood(in, cls == BL_TOKEN_SIGNAL, len, now))
+		return BL_R_TOKEN_FLOOD;
+	if (!c || !p || cls >= BL_TOP_CLASSES)
+		return BL_R_TOKEN_PASSED;
+	n = bl_token_counts_at(out);
+	if (!n)
 		return BL_R_TOKEN_PASSED;
 	if (c->mode == BL_TOKEN_PACE && metered) {
-		why = bl_token_room(c, p, n, out, cls) ? BL_R_TOKEN_PASSED : BL_R_TOKEN_LIMIT;
+		why = bl_token_room(c, p, n, out, cls, now) ? BL_R_TOKEN_PASSED : BL_R_TOKEN_LIMIT;
 	} else {
-		why = bl_token_decide(c, &p->out_q20, p->ns_q20, cls, len, bpf_ktime_get_ns(), &lost);
+		why = bl_token_decide(c, &p->out_q20, p->ns_q20, cls, len, now, &lost);
 		n->lost += lost;
 		if (why == BL_R_TOKEN_PASSED)
 			bl_token_note(n->passed, cls);

@@ -38,7 +38,7 @@ static const struct argp_option set_options[] = {
 	{ "outside", KEY_OUTSIDE, "PERCENT", 0, "share of each port for traffic from outside the rack", 2 },
 	{ "tokens", KEY_TOKENS, "MODE", 0, "top: drop or pace", 2 },
 	{ "data-first", KEY_DATA_FIRST, "yes|no", 0, "top, pace: data before tokens, within its share", 2 },
-	{ "unscheduled", KEY_UNSCHEDULED, "yes|no", 0, "top: a class for frames without a token", 2 },
+	{ "unscheduled-class", KEY_UNSCHEDULED, "yes|no", 0, "top: a class for frames without a token", 2 },
 	{ "token-frames", KEY_TOKEN_FRAMES, "N", 0, "top: tokens of one class", 2 },
 	{ "expiry-tokens", KEY_EXPIRY, "N", 0, "top: token times that a token is good for", 2 },
 	{ 0 }
@@ -126,7 +126,7 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		s->data_first = yes_no("data-first", arg, state);
 		return 0;
 	case KEY_UNSCHEDULED:
-		s->unscheduled = yes_no("unscheduled", arg, state);
+		s->unscheduled = yes_no("unscheduled-class", arg, state);
 		return 0;
 	case KEY_TOKEN_FRAMES:
 		s->token_frames = number("token-frames", arg, UINT32_MAX, state);

@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
 	{ "tokens", OPT_TOKENS, "MODE", 0, "switch, top: drop, or pace, which needs a rate (pace where there is one)", 0 },
 	{ "link-rate", OPT_LINK_RATE, "RATE", 0, "switch, top: of ports that are not metered", 0 },
 	{ "data-first", OPT_DATA_FIRST, NULL, 0, "switch, top, pace: data before tokens, within its share", 0 },
-	{ "unscheduled", OPT_UNSCHEDULED, NULL, 0, "switch, top: a class for frames without a token, one full frame deep", 0 },
+	{ "unscheduled-class", OPT_UNSCHEDULED, NULL, 0, "switch, top: a class for frames without a token, one full frame deep", 0 },
 	{ "spray", OPT_SPRAY, NULL, 0, "switch that routes, top: frames take the ways up in turn, not one way per flow", 0 },
 	{ "token-frames", OPT_TOKEN_FRAMES, "N", 0, "switch, top: tokens of one class (8)", 0 },
 	{ "expiry-tokens", OPT_EXPIRY, "N", 0, "switch, top: token times that a token is good for (8)", 0 },

@@ -223,7 +223,7 @@ int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set
 	if (!rc)
 		rc = take(&now.data_first, c->data_first, 0, 1, "data-first", err);
 	if (!rc)
-		rc = take(&now.unscheduled, c->unscheduled, 0, 1, "unscheduled", err);
+		rc = take(&now.unscheduled, c->unscheduled, 0, 1, "unscheduled-class", err);
 	if (!rc)
 		rc = take(&now.frames, c->token_frames, 1, BL_TOKEN_FRAMES_MAX, "token-frames", err);
 	if (!rc)
@@ -244,7 +244,7 @@ int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set
 	if (old.mode != now.mode)
 		say(said, size, "tokens", bl_token_mode_name(old.mode), bl_token_mode_name(now.mode));
 	say_number(said, size, "data first", old.data_first, now.data_first);
-	say_number(said, size, "unscheduled", old.unscheduled, now.unscheduled);
+	say_number(said, size, "unscheduled class", old.unscheduled, now.unscheduled);
 	say_number(said, size, "token frames", old.frames, now.frames);
 	say_number(said, size, "expiry tokens", old.expiry, now.expiry);
 	return 0;
