@@ -82,6 +82,30 @@ static void admission__host(void **state)
 	bl_config_free(&c);
 }
 
+static void admission__top(void **state)
+{
+	static const struct bl_top_rule rules[] = { { .bytes = 100000, .deadline_us = 900, .coflow = 7, .port = 5001, .proto = 6 }, { .bytes = 5, .port = 53, .proto = 17 }, { .port = 9 } };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	unsigned int k;
+
+	(void)state;
+	if (load(HOST "admission:\n  policy: top\n  rate: 10gbit\n  top:\n    law: paper\n    objective: coflow\n    levels: 1\n    longest_frames: 300\n    unscheduled: 8\n    headroom_percent: 0\n"
+		      "    rules:\n      - { port: 5001, protocol: tcp, bytes: 100000, deadline_us: 900, coflow: 7 }\n      - { port: 53, protocol: udp, bytes: 5 }\n      - { port: 9 }\n", &c, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(c.admission.policy, BL_POLICY_TOP);
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		assert_int_equal(c.admission.top.v[k], k == BL_TOP_O_LAW	? BL_TOP_LAW_PAPER + 1 :
+						       k == BL_TOP_O_OBJECTIVE ? BL_TOP_BY_COFLOW + 1 :
+						       k == BL_TOP_O_LEVELS	? 2 :
+						       k == BL_TOP_O_LONGEST	? 301 :
+						       k == BL_TOP_O_UNSCHED	? 9 :
+						       k == BL_TOP_O_HEADROOM	? 1 : 0);
+	assert_int_equal(c.admission.top.nrules, 3);
+	assert_memory_equal(c.admission.top.rules, rules, sizeof(rules));
+	bl_config_free(&c);
+}
+
 static void admission__switch(void **state)
 {
 	struct bl_node_cfg c;
@@ -128,6 +152,16 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  t_us: 5\n  t_slots: 6\n", 3, "one of them is enough" },
 		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
 		{ HOST "admission:\n  policy: fastpass\n", 3, "needs the file" },
+		{ HOST "admission:\n  policy: top\n", 3, "needs one" },
+		{ SWITCH "admission:\n  policy: none\n  top: { law: ns2 }\n", 7, "key of hosts" },
+		{ HOST "admission:\n  policy: none\n  top:\n    law: best\n", 6, "there is paper, ns2" },
+		{ HOST "admission:\n  policy: none\n  top:\n    levels: 7\n", 6, "from 1 to 6" },
+		{ HOST "admission:\n  policy: none\n  top:\n    levels: 0\n", 6, "from 1 to 6" },
+		{ HOST "admission:\n  policy: none\n  top:\n    unscheduled: 9\n", 6, "from 0 to 8" },
+		{ HOST "admission:\n  policy: none\n  top:\n    w_min_permille: 100\n", 3, "above w_init_permille" },
+		{ HOST "admission:\n  policy: none\n  top:\n    sync_us: 12500\n", 3, "taken for dead" },
+		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - { port: 0, bytes: 1 }\n", 7, "1 to 65535" },
+		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - port: 5\n        protocol: sctp\n", 8, "tcp, udp or any" },
 		{ SWITCH "admission:\n  policy: none\n  fastpass: /etc/x\n", 7, "key of hosts" },
 		{ HOST "admission:\n  policy: none\n  path_div: 2\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
@@ -384,7 +418,7 @@ int main(void)
 		cmocka_unit_test(fastpass__example),
 		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(no_ahead__said_or_not),
-		cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__host), cmocka_unit_test(admission__top),
 		cmocka_unit_test(admission__switch),
 		cmocka_unit_test(admission__refused),
 		cmocka_unit_test(examples__load),
