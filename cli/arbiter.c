@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
 	{ 0, 0, 0, 0, "For alloc and pipeline:", 1 },
 	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only so many, 2 to 4096", 1 },
 	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline", 1 },
-	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 64, 128, 256 or 512 (default: 512 for first-come and fair, 256 for weighted, else 64)", 1 },
+	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and fair, 256 for weighted, else 64)", 1 },
 	{ "tick", KEY_TICK, "SLOTS", 0, "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
 	{ "mtus", KEY_MTUS, "N", 0, "of each request, 1 to 1000 (default 10)", 1 },
 	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has", 1 },
