@@ -25,11 +25,12 @@ static __always_inline void bl_count(__u32 key, enum bl_reason r)
 
 static __always_inline int bl_xdp_action(enum bl_reason r)
 {
+	if (__builtin_expect(r == BL_R_FORWARDED, 1))
+		return XDP_REDIRECT; /* what a busy switch does; the others are too far apart for one look at a word of bits */
 	switch (r) {
 	case BL_R_NOT_OURS:
 	case BL_R_TO_KERNEL:
 		return XDP_PASS;
-	case BL_R_FORWARDED:
 	case BL_R_RELAYED:
 	case BL_R_PASSED_ON:
 	case BL_R_TOKEN_PASSED:
