@@ -209,9 +209,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
 		return 0;
 	case KEY_WINDOW:
-		a->window = number(arg, "window", 64, 512, state);
+		a->window = number(arg, "window", 8, 512, state);
 		if (a->window & (a->window - 1))
-			argp_error(state, "window \"%s\" is not 64, 128, 256 or 512", arg);
+			argp_error(state, "window \"%s\" is not 8, 16, 32, 64, 128, 256 or 512", arg);
 		return 0;
 	case KEY_SLOTS: a->slots = number(arg, "slots", 1000, 100000000, state); return 0;
 	case KEY_TICK: a->tick = number(arg, "tick", 1, 512, state); return 0;
