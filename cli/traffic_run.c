@@ -554,11 +554,7 @@ static int run_flows(struct run *r)
 	return 0;
 }
 
-/*
- * Applications, and this process that starts and watches them, leave the datapath CPUs to switches and pacer, if there are others. The programs of a rack of machines do not
- * compete for its switch's CPU, and a pacer that has to wait while fourteen programs start loses 20 ms of the ports' time.
- */
-static void leave_datapath_alone(const struct lab *lab)
+void traffic_leave_datapath(const struct lab *lab)
 {
 	cpu_set_t set;
 	unsigned int i;
@@ -586,7 +582,7 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	r->p = p;
 	r->c = c;
 	plan(r);
-	leave_datapath_alone(lab);
+	traffic_leave_datapath(lab);
 	nap(300000); /* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
 	r->look = traffic_look_new(c, lab->spec.admission.on);
 	if (!r->look)
