@@ -101,7 +101,7 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka -lm
 
 $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
 	@mkdir -p $(@D)

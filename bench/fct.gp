@@ -4,16 +4,17 @@
 set terminal svg size 1100,800 font "sans,12"
 set output dir . "/fct.svg"
 set datafile separator ","
+set datafile missing NaN # lines of other policies, in between, do not break a line
 set grid
 set key top left
 set logscale y
 buckets = dir . "/buckets.csv"
 flows = dir . "/flows.csv"
 set multiplot layout 2, 2 title what noenhanced
-set xlabel "size of the flow"
+set xlabel "size of the flow (bytes)"
 set xtics rotate by 15 right
 eval "set xtics (" . tics . ")"
-set xrange [-0.5:*]
+set offsets 0.4, 0.4, 0, 0
 do for [col in "5 8 10"] {
 	set title (col eq "5" ? "FCT, mean" : col eq "8" ? "FCT, p99" : "slowdown, mean")
 	set ylabel (col eq "10" ? "times the ideal FCT" : "ms")
@@ -25,7 +26,7 @@ set xtics norotate autofreq
 set ylabel "share of flows"
 unset logscale y
 set logscale x
-set xrange [*:*]
+set offsets
 set yrange [0:1]
 set key bottom right
 plot for [p in policies] flows skip 1 using (strcol(1) eq p ? $12 : NaN):(1) smooth cnormal with lines lw 2 title p noenhanced

@@ -32,7 +32,7 @@ static const struct argp_option options[] = {
 	{ "buckets", KEY_BUCKETS, "LIST", 0, "greatest sizes of the buckets, in bytes (default 10000,100000,1000000,10000000 times --scale)", 2 },
 	{ "fresh", KEY_FRESH, NULL, 0, "connect when the flow comes: the handshake counts (default: every flow has a connection of its own, made before)", 2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
-	{ "grace", KEY_GRACE, "S", 0, "give up flows when nothing arrived for so long after the last one came, 1 to 600 (default 15)", 2 },
+	{ "grace", KEY_GRACE, "S", 0, "give up unfinished flows so long after the last one came, 1 to 600 (default 60)", 2 },
 	{ "late-ms", KEY_LATE, "MS", 0, "refuse a result if more than 1 % of the flows began later than that, 1 to 1000000 (default 10)", 2 },
 	{ "base-us", KEY_BASE, "US", 0, "how long one byte takes in the idle network (default: measured, the least over all policies)", 2 },
 	{ "unfinished-ok", KEY_UNFINISHED, NULL, 0, "unfinished flows are reported, and are no error", 2 },
@@ -339,7 +339,7 @@ int fct_main(int argc, char **argv)
 	if (!a || !(a->lab = lab_new()))
 		return cli_fail("out of memory");
 	a->p = (struct fct_params){ .policy = { { "none", true, BL_POLICY_NONE, 0, 0 }, { "fastpass", true, BL_POLICY_FASTPASS, 0, BL_ALLOC_FAIR } }, .npolicies = 2, .sizes_name = "websearch",
-				    .load = 0.6, .scale = 0.1, .seed = 1, .late_ns = 10000000, .grace_s = 15, .congestion = "cubic" };
+				    .load = 0.6, .scale = 0.1, .seed = 1, .late_ns = 10000000, .grace_s = 60, .congestion = "cubic" };
 	a->lab->spec.admission.on = true;
 	a->lab->spec.admission.rate_bps = DEFAULT_RATE;
 	cmd_parse(&argp, argc, argv, a);

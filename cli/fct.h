@@ -34,7 +34,7 @@
  * struct fct_params - the run. @mss: payload of a full frame. @capacity_bps: of all links that the load is counted on; @load: as asked for, 0 with a trace that was read.
  * @nflows, @flow: the trace; @plan: probes first, then the trace FCT_LEAD_NS later: what hosts work on. @nplan.
  * @sizes_name, @trace_name, @out: NULL: none. @base_ns: 0: measured. @late_ns: not more than FCT_LATE_PERCENT of the flows may begin later than that.
- * @grace_s: unfinished flows are given up when nothing arrived for so long.
+ * @grace_s: unfinished flows are given up so long after the last one came.
  */
 struct fct_params {
 	struct traffic_policy policy[TRAFFIC_POLICIES_MAX];
@@ -81,7 +81,7 @@ struct fct_cell {
 	bool done;
 	_Atomic int phase;
 	_Atomic uint32_t ready, linked, begun, finished, failed;
-	_Atomic uint64_t bytes, retransmits;
+	_Atomic uint64_t retransmits;
 	atomic_flag complained;
 	char error[200];
 	uint64_t t0_ns, wall_ns;

@@ -290,7 +290,6 @@ static void count(struct host *s, struct in *k, const uint8_t *data, size_t n)
 		return;
 	}
 	r->got += n;
-	atomic_fetch_add_explicit(&s->h->c->bytes, n, memory_order_relaxed);
 	if (r->got == f->bytes) {
 		r->end_ns = mono_ns();
 		atomic_fetch_add(&s->h->c->finished, 1);

@@ -393,8 +393,9 @@ static void plot(const struct lab_spec *spec, const struct fct_params *p, const 
 			len += snprintf(more + len, sizeof(more) - (size_t)len, "%s ", o[i].policy);
 	len += snprintf(more + len, sizeof(more) - (size_t)len, "'; tics='");
 	for (i = 0; i <= p->nedges; i++) {
-		bucket_text(p, i, text, sizeof(text));
-		len += snprintf(more + len, sizeof(more) - (size_t)len, "%s\"%s\" %u", i ? ", " : "", text, i);
+		if (i < p->nedges)
+			snprintf(text, sizeof(text), "to %" PRIu64, p->edges[i]);
+		len += snprintf(more + len, sizeof(more) - (size_t)len, "%s\"%s\" %u", i ? ", " : "", i < p->nedges ? text : "more", i);
 	}
 	snprintf(more + len, sizeof(more) - (size_t)len, "'");
 	if (json_array_size(json_object_get(res, "buckets")))

@@ -97,20 +97,12 @@ static void show(const struct run *r, uint64_t end)
 	out_progress("%s: %.1f of %.1f s, %u of %u flows finished", policy_text(r), (double)at / 1e9, (double)span / 1e9, atomic_load(&r->c->finished), r->p->nplan);
 }
 
-/* until all have finished, or nothing comes any more */
+/* until all have finished, or are given up */
 static int run(struct run *r)
 {
 	const uint64_t end = r->c->t0_ns + r->p->plan[r->p->nplan - 1].start_ns;
-	uint64_t bytes = 0, moved = end;
 
-	while (atomic_load(&r->c->finished) < r->p->nplan) {
-		uint64_t now_bytes = atomic_load(&r->c->bytes), now = mono_ns();
-
-		if (now_bytes != bytes && now > moved)
-			moved = now;
-		bytes = now_bytes;
-		if (now > moved && now - moved > r->p->grace_s * 1000000000ULL)
-			break;
+	while (atomic_load(&r->c->finished) < r->p->nplan && mono_ns() < end + r->p->grace_s * 1000000000ULL) {
 		if (all_live(r))
 			return 1;
 		show(r, end);
