@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../arbiter/alloc.h"
 #include "cmd.h"
 #include "drive.h"
 #include "fair.h"
@@ -17,13 +16,15 @@
 #define DEFAULT_RATE  100000000
 #define DEFAULT_FLOWS 1000 /* as the testbeds of TOP's paper */
 #define BEACON_US     4000
+#define TOP	      "top"
+#define ONE_CLASS     "top-1class" /* all tokens in one class: ExpressPass */
 
 enum { KEY_POLICY = 700, KEY_SIZES, KEY_LOAD, KEY_SCALE, KEY_FLOWS, KEY_SECONDS, KEY_SEED, KEY_TRACE, KEY_BUCKETS, KEY_FRESH, KEY_CONGESTION, KEY_GRACE, KEY_LATE, KEY_BASE, KEY_UNFINISHED, KEY_OUT };
 
 static const struct argp_option options[] = {
 	{ "sizes", KEY_SIZES, "FILE", 0, "sizes of flows: websearch (default), datamining, or a file with lines \"bytes cdf\" or \"packets 1 cdf\"", 2 },
 	{ "load", KEY_LOAD, "L", 0, "of the links that are counted, headers included, above 0 and up to 1 (default 0.6)", 2 },
-	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,fastpass): none, pl2, fastpass and so on", 2 },
+	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,fastpass and, where it is, top-1class,top): none, pl2, fastpass and so on; top-1class: top with one class of tokens (ExpressPass)", 2 },
 	{ "scale", KEY_SCALE, "F", 0, "all sizes times F, and the edges of the default buckets (default 0.1)", 2 },
 	{ "flows", KEY_FLOWS, "N", 0, "so many flows, at most 30000 (default 1000, unless --seconds is given)", 2 },
 	{ "seconds", KEY_SECONDS, "S", 0, "only flows that come before, 1 to 3600", 2 },
@@ -49,23 +50,27 @@ struct args {
 
 static void parse_policies(struct fct_params *p, const char *arg, struct argp_state *state)
 {
-	struct traffic_params t = { 0 };
-	unsigned int i;
+	char *list = strdup(arg), *save = NULL, *word;
 
-	for (i = 0; i < 2; i++) {
-		static const char *const top[] = { "top-1class", "top" };
-		const char *at = strstr(arg, top[i]);
-		size_t len = strlen(top[i]);
+	p->npolicies = 0;
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+		bool one_class = !strcmp(word, ONE_CLASS);
+		struct traffic_params t = { 0 };
 
-		if (at && (at == arg || at[-1] == ',') && (!at[len] || at[len] == ',') && bl_policy_by_name(top[i]) < 0)
-			argp_error(state, "policy \"%s\" is not in this build of barline, which has none, pl2 and fastpass", top[i]);
-	}
-	traffic_policies(&t, arg, state);
-	for (i = 0; i < t.npolicies; i++)
-		if (!t.policy[i].on)
+		if ((one_class || !strcmp(word, TOP)) && bl_policy_by_name(TOP) < 0)
+			argp_error(state, "policy \"%s\" is not in this build of barline: it has no tokens (TOP)", word);
+		traffic_policies(&t, one_class ? TOP : word, state);
+		if (!t.policy[0].on)
 			argp_error(state, "policy \"off\" has no metered links: a load of them means nothing");
-	memcpy(p->policy, t.policy, sizeof(t.policy));
-	p->npolicies = t.npolicies;
+		if (p->npolicies == TRAFFIC_POLICIES_MAX)
+			argp_error(state, "more than %d policies", TRAFFIC_POLICIES_MAX);
+		p->one_class[p->npolicies] = one_class;
+		p->policy[p->npolicies] = t.policy[0];
+		snprintf(p->policy[p->npolicies++].text, sizeof(t.policy[0].text), "%s", word);
+	}
+	free(list);
+	if (!p->npolicies)
+		argp_error(state, "no policy");
 }
 
 static void parse_buckets(struct fct_params *p, const char *arg, struct argp_state *state)
@@ -296,6 +301,10 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 	one->spec.admission.policy = policy->policy;
 	one->spec.admission.allocator = policy->allocator;
 	one->spec.fp_policy = policy->fp_policy;
+#ifdef BL_TOP_OPTIONS
+	if (p->one_class[c->policy])
+		one->spec.admission.top.v[BL_TOP_O_LEVELS] = 1 + 1;
+#endif
 	cell_params = p;
 	cell_now = c;
 	err = lab_start(one, drive);
@@ -338,8 +347,9 @@ int fct_main(int argc, char **argv)
 
 	if (!a || !(a->lab = lab_new()))
 		return cli_fail("out of memory");
-	a->p = (struct fct_params){ .policy = { { "none", true, BL_POLICY_NONE, 0, 0 }, { "fastpass", true, BL_POLICY_FASTPASS, 0, BL_ALLOC_FAIR } }, .npolicies = 2, .sizes_name = "websearch",
-				    .load = 0.6, .scale = 0.1, .seed = 1, .late_ns = 10000000, .grace_s = 60, .congestion = "cubic" };
+	a->p = (struct fct_params){ .sizes_name = "websearch", .load = 0.6, .scale = 0.1, .seed = 1, .late_ns = 10000000, .grace_s = 60, .congestion = "cubic" };
+	/* pl2 is for racks only */
+	parse_policies(&a->p, bl_policy_by_name(TOP) < 0 ? "none,fastpass" : "none,fastpass," ONE_CLASS "," TOP, NULL);
 	a->lab->spec.admission.on = true;
 	a->lab->spec.admission.rate_bps = DEFAULT_RATE;
 	cmd_parse(&argp, argc, argv, a);

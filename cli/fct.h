@@ -31,13 +31,14 @@
 #define FCT_LATE_PERCENT 1
 
 /**
- * struct fct_params - the run. @mss: payload of a full frame. @capacity_bps: of all links that the load is counted on; @load: as asked for, 0 with a trace that was read.
+ * struct fct_params - the run. @one_class: by policy: TOP with one class of tokens. @mss: payload of a full frame. @capacity_bps: of all links that the load is counted on; @load: as asked for, 0 with a trace that was read.
  * @nflows, @flow: the trace; @plan: probes first, then the trace FCT_LEAD_NS later: what hosts work on. @nplan.
  * @sizes_name, @trace_name, @out: NULL: none. @base_ns: 0: measured. @late_ns: not more than FCT_LATE_PERCENT of the flows may begin later than that.
  * @grace_s: unfinished flows are given up so long after the last one came.
  */
 struct fct_params {
 	struct traffic_policy policy[TRAFFIC_POLICIES_MAX];
+	bool one_class[TRAFFIC_POLICIES_MAX];
 	unsigned int npolicies;
 	const char *sizes_name, *trace_name, *out, *congestion;
 	double load, scale, base_ns;

@@ -16,6 +16,7 @@
 #include "fct.h"
 #include "fct_stat.h"
 
+#define LATE_FRAMES 10 /* a pacer that is later than so many frames at every hundredth frame had no CPU */
 #define NAMED 10 /* unfinished flows are told by number, so many */
 
 /**
@@ -443,6 +444,20 @@ static void print_drops(const struct outcome *o)
 	}
 }
 
+/* results stand, but what they say is of the machine more than of the policy */
+static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *warnings)
+{
+	double frame_ns = 8e9 * ADM_FULL_FRAME / (double)spec->admission.rate_bps;
+	char text[300];
+	uint64_t late;
+
+	if (!hist_quantile(&o->c->late, 9900, BL_HIST_NS_SHIFT, &late) || (double)late < LATE_FRAMES * frame_ns)
+		return;
+	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, or a quieter time", o->policy,
+		 (double)late / 1e6, (double)late / frame_ns);
+	json_array_append_new(warnings, json_string(text));
+}
+
 static void print(const json_t *res, const struct fct_params *p, const struct outcome *o, unsigned int n)
 {
 	static const struct col rows[] = { { "size", "SIZE", 's' },	   { "policy", "POLICY", 's' },		 { "flows", "FLOWS", 'd' },	     { "fct_mean_ns", "FCT_MEAN", 't' },
@@ -513,7 +528,7 @@ static void find_errors(const struct fct_params *p, const struct outcome *o, jso
 int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells)
 {
 	struct outcome o[TRAFFIC_POLICIES_MAX] = { 0 };
-	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(), *text;
+	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(), *warnings = json_array(), *text;
 	double base = p->base_ns, *scratch = calloc(FCT_PROBES, sizeof(double));
 	unsigned int i, b, n = 0;
 	size_t k;
@@ -543,17 +558,24 @@ int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cel
 		}
 	for (i = 0; i < n && !err; i++)
 		json_array_append_new(results, outcome_json(p, o, &o[i]));
-	for (i = 0; i < n && !err; i++)
+	for (i = 0; i < n && !err; i++) {
 		find_errors(p, &o[i], errors);
+		warn(spec, &o[i], warnings);
+	}
 	json_object_set_new(res, "buckets", rows);
 	json_object_set_new(res, "results", results);
 	json_object_set_new(res, "errors", errors);
+	json_object_set_new(res, "warnings", warnings);
 	if (!err && p->out)
 		err = write_files(spec, p, o, n, base, res);
 	if (cli.json)
 		cli_json(json_incref(res));
 	else
 		print(res, p, o, n);
+	json_array_foreach(warnings, k, text) {
+		if (!cli.json)
+			fprintf(stderr, "barline: %s\n", json_string_value(text));
+	}
 	json_array_foreach(errors, k, text) {
 		err = 1;
 		if (!cli.json)
