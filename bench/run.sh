@@ -255,7 +255,7 @@ part_fct() {
 				${FCT_POLICIES:+--policy "$FCT_POLICIES"} --out "$out/fct-$sizes-$k" >"$out/fct-$sizes-$k.json" </dev/null || say "fct, $sizes, run $k: see $out/fct-$sizes-$k.json"
 			jq -r '.buckets[]? | [.policy, .size, .flows, .fct_mean_ns / 1e6, .fct_p99_ns / 1e6, .slowdown_mean, .slowdown_p50, .slowdown_p99] | map(. // "") | join(",")' \
 				"$out/fct-$sizes-$k.json" >"$out/fct-buckets-$sizes-$k.csv"
-			jq -r '.results[]? | [.policy, "all", .fct_mean_ns / 1e6, .slowdown_mean, .unfinished, .data_drops, .other_drops, .hold_drops, .queue_p99_frames, .queue_max_frames, .retransmits,
+			jq -r '.results[]? | select(.refused == null) | [.policy, "all", .fct_mean_ns / 1e6, .slowdown_mean, .unfinished, .data_drops, .other_drops, .hold_drops, .queue_p99_frames, .queue_max_frames, .retransmits,
 				.late_p99_ns / 1e6, .pacer_late_p99_ns / 1e6] | map(. // "") | join(",")' "$out/fct-$sizes-$k.json" >"$out/fct-policies-$sizes-$k.csv"
 		done
 		say ""
