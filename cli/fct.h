@@ -73,15 +73,15 @@ enum fct_phase { FCT_LISTEN, FCT_CONNECT, FCT_RUN, FCT_STOP };
 
 /**
  * struct fct_cell - one policy. Shared by all processes.
- * @phase: set by the driver. @ready: hosts that listen; @linked: connections whose flow the receiver knows; @begun, @finished: flows of the plan.
- * @t0_ns: time 0 of the plan, valid from FCT_RUN on. @failed: hosts that gave up; @error: what one of them said first (@complained decides who).
+ * @phase: set by the driver. @ready: hosts that listen; @linked: connections whose flow the receiver knows; @finished: flows of the plan.
+ * @t0_ns: time 0 of the plan, valid from FCT_RUN on. @error: what a host said first that could not go on with something (@complained decides who).
  * @nqueues, @queue. @switch_counts, @host_counts: frames by reason. @late: of all pacers' frames. @retransmits: TCP segments, all hosts.
  */
 struct fct_cell {
 	unsigned int policy;
 	bool done;
 	_Atomic int phase;
-	_Atomic uint32_t ready, linked, begun, finished, failed;
+	_Atomic uint32_t ready, linked, finished;
 	_Atomic uint64_t retransmits;
 	atomic_flag complained;
 	char error[200];

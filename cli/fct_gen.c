@@ -77,7 +77,6 @@ static void complain(struct host *s, const char *fmt, ...)
 	va_end(ap);
 	if (!atomic_flag_test_and_set(&c->complained))
 		memcpy(c->error, text, sizeof(c->error));
-	atomic_fetch_add(&c->failed, 1);
 }
 
 static void fill_pattern(void)
@@ -203,7 +202,6 @@ static void push(struct host *s, uint32_t i)
 static void begin(struct host *s, uint32_t i)
 {
 	s->h->c->r[s->own[i]].begun_ns = mono_ns();
-	atomic_fetch_add_explicit(&s->h->c->begun, 1, memory_order_relaxed);
 	if (s->h->p->fresh)
 		dial(s, i);
 	else if (s->out[i].fd >= 0)

@@ -143,7 +143,7 @@ unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor)
 void lab_plan(struct lab *lab)
 {
 	const struct lab_spec *s = &lab->spec;
-	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine ? s->spines : 0;
+	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine && !s->dumbbell ? s->spines : 0;
 	struct lab_node *tor[LAB_TORS_MAX], *spine[LAB_SPINES_MAX];
 	unsigned int slot[LAB_TORS_MAX] = { 0 };
 	char name[16];
