@@ -178,6 +178,21 @@ static void sizes__sampled(void **state)
 	}
 }
 
+/* one interval of 4096 bytes: every size from 2001 to 6096 once */
+static void sizes_wire_mean__by_hand(void **state)
+{
+	double sum = 0;
+	char why[200];
+	int i;
+
+	for (i = 2001; i <= 6096; i++)
+		sum += (double)fct_wire((uint64_t)i, 1448);
+	assert_int_equal(read_text("2000 0\n6096 1\n", why, sizeof(why)), 0);
+	assert_float_equal(fct_sizes_wire_mean(&sizes, 1, 1448), sum / 4096, 0.001);
+	assert_int_equal(read_text("3000 0.5\n3000 1\n", why, sizeof(why)), 0);
+	assert_float_equal(fct_sizes_wire_mean(&sizes, 1, 1448), 3198, 0.001);
+}
+
 /* ---- traces ---- */
 
 static struct fct_flow flows[FCT_FLOWS_MAX + 1];
@@ -473,7 +488,7 @@ int main(void)
 		cmocka_unit_test(trace_make__pairs),	 cmocka_unit_test(trace_make__seed),	cmocka_unit_test(trace_make__limits),
 		cmocka_unit_test(trace__there_and_back), cmocka_unit_test(trace_read__lines),	cmocka_unit_test(wire__edges),
 		cmocka_unit_test(ideal__edges),		 cmocka_unit_test(bucket__edges),	cmocka_unit_test(quantile__ranks),
-		cmocka_unit_test(summarize__any_order),
+		cmocka_unit_test(summarize__any_order),	 cmocka_unit_test(sizes_wire_mean__by_hand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
