@@ -134,7 +134,7 @@ void bl_alloc_free(struct bl_alloc *a);
 
 /**
  * bl_alloc_demand - @mtus more from @src to @dst. Served at the next run.
- * @deadline: slot before which it should be sent; only the deadline policy looks at it.
+ * @deadline: slot before which it should be sent, at most 2^30 slots behind the next run's; only the deadline policy looks at it.
  */
 enum bl_alloc_err bl_alloc_demand(struct bl_alloc *a, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t deadline);
 

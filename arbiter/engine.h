@@ -17,7 +17,7 @@
 
 struct bl_engine;
 
-/** bl_engine_new - by a file whose defaults are filled in. There is one path selector, for one path thread at most: runs share slots, and paths that are taken. Returns 0 or -errno. */
+/** bl_engine_new - by a file whose defaults are filled in; it must live as long as the engine. There is one path selector, for one path thread at most: runs share slots, and paths that are taken. Returns 0 or -errno. */
 int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, struct bl_err *err);
 void bl_engine_free(struct bl_engine *e);
 

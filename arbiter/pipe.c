@@ -153,7 +153,7 @@ static void run(struct bl_arb *a, uint64_t slot)
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
 {
-	uint64_t now, slot, lead = (uint64_t)a->cfg.lead_us * 1000;
+	uint64_t now, slot, lead = (uint64_t)a->cfg.lead_us * 1000, present = arb_slot(a, 0);
 	bool was = a->busy;
 	struct arb_ask q;
 
@@ -162,7 +162,7 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 
 		if (!q.mtus)
 			a->aops->forget(a->alloc, q.src);
-		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus))
+		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus, present))
 			emit(a, &g);
 		else
 			a->busy = true;

@@ -50,14 +50,14 @@ _Static_assert(sizeof(struct arb_grant) == 32, "two to a cache line");
 
 /**
  * struct arb_alloc_ops - an allocator, used by one thread.
- * @demand: @mtus more from @src to @dst; 0, or -errno: nothing of it was taken (comm asks again later).
+ * @demand: @mtus more from @src to @dst, at @slot (deadlines count from it); 0, or -errno: nothing of it was taken (comm asks again later).
  * @forget: drop what waits from @src; not what others want to send to it.
  * @run: give slots from @slot on, into @out, at most @max grants; returns how many. Called again with the same @slot as long as it returns @max. No slot at or beyond @slot + @horizon_slots.
  * @waiting: whether anything was demanded and not given; while not, it is left alone.
  * @grants_max: in one run, each path of a grant counted; 0: endpoints x @horizon_slots.
  */
 struct arb_alloc_ops {
-	int (*demand)(void *a, uint32_t src, uint32_t dst, uint32_t mtus);
+	int (*demand)(void *a, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot);
 	void (*forget)(void *a, uint32_t src);
 	unsigned int (*run)(void *a, uint64_t slot, struct arb_grant *out, unsigned int max);
 	bool (*waiting)(void *a);

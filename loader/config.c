@@ -50,7 +50,7 @@ struct file_admission {
 	char *bl0, *bl0d, *fastpass;
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	uint8_t allocator;
-	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	uint32_t refuse_us, far_us, lapse_us, outside_percent, path_div;
 };
 
 struct file_fdb {
@@ -137,7 +137,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission, fastpass, 1, 255),
 	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us), NUMBER(late_us),
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
-	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
+	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent), NUMBER(path_div),
 	CYAML_FIELD_END
 };
 
@@ -259,7 +259,8 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
 		  ONLY(BL_ROLE_HOST, late_us),	       ONLY(BL_ROLE_HOST, pacer_beacons),
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
-		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent) };
+		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent),
+		  ONLY(BL_ROLE_SWITCH, path_div) };
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
@@ -322,6 +323,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->far_us = f->far_us;
 	a->lapse_us = f->lapse_us;
 	a->outside_percent = f->outside_percent;
+	a->path_div = f->path_div;
 	/* what goes beyond one key */
 	whole = *cfg;
 	bl_admission_defaults(&whole);

@@ -65,6 +65,8 @@ struct bl_limit_cfg {
  * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 8 slots, 500 to 10000. See struct bl_hold_cfg.
  * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
+ * @path_div: switch, fastpass: path k is up port k / @path_div, modulo how many there are; 0: the k-th one, and paths beyond are not obeyed. With three tiers: number of cores on
+ *	switches of racks, 1 on aggregation switches.
  * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
  */
 struct bl_admission_cfg {
@@ -79,7 +81,7 @@ struct bl_admission_cfg {
 	char bl0[16], bl0d[16];
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	enum bl_allocator allocator;
-	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	uint32_t refuse_us, far_us, lapse_us, outside_percent, path_div;
 	const struct bl_fp_file *fp;
 	char fp_path[256];
 };

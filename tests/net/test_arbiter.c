@@ -34,7 +34,7 @@ struct toy {
 	struct arb_grant out[WINDOW * HOSTS];
 };
 
-static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus)
+static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot)
 {
 	struct toy *t = p;
 

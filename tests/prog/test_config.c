@@ -129,6 +129,7 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
 		{ HOST "admission:\n  policy: fastpass\n", 3, "needs the file" },
 		{ SWITCH "admission:\n  policy: none\n  fastpass: /etc/x\n", 7, "key of hosts" },
+		{ HOST "admission:\n  policy: none\n  path_div: 2\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
 		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: none\n  k: 2\n", 7, "key of hosts" },
@@ -236,23 +237,32 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.late_us, 20);
 	assert_true(f.has_group);
 	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npolicy: weighted\n"
+				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, addr: 10.0.0.2, weight: 9 }\n"
+				 "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: h1, to: h2, weight: 2 }\n",
+				 &f, &err),
+			 0);
+	assert_int_equal(f.peer[0].weight, 1);
+	assert_int_equal(f.peer[1].weight, 9);
+	assert_int_equal(f.npairs, 2);
+	assert_int_equal(bl_fp_pair_find(&f, 0, 1)->weight, 2);
+	assert_int_equal(bl_fp_pair_find(&f, 1, 0)->weight, 127);
+	assert_null(bl_fp_pair_find(&f, 1, 1));
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, 0]\ncores: 2\n" PEERS, &f, &err), 0);
+	assert_int_equal(f.npods, 2);
+	assert_int_equal(f.pod_of[0], 1);
+	assert_int_equal(bl_fp_ways(&f), 6);
+	assert_int_equal(f.core_cap, 2); /* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
+	bl_fp_free(&f);
 }
 
-/* The example, wherever make runs: beside the binary's folder, build/tests/prog. */
 static void fastpass__example(void **state)
 {
-	char exe[256], file[320];
 	struct bl_fp_file f;
 	struct bl_err err;
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int up;
 
-	assert_true(n > 0);
-	exe[n] = 0;
-	for (up = 0; up < 4; up++)
-		*strrchr(exe, '/') = 0;
-	snprintf(file, sizeof(file), "%s/docs/example-fastpass.yaml", exe);
-	if (bl_fp_load(&f, file, &err))
+	if (bl_fp_load(&f, "docs/example-fastpass.yaml", &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(f.npeers, 4);
 	assert_int_equal(f.narbiters, 2);
@@ -279,12 +289,25 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0]\n" PEERS, 3, "1 pods for 2 racks" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 2]\n" PEERS, 3, "pod 2" },
+		{ "arbiters: [10.0.0.8]\npods: [0, 1]\n" PEERS, 1, "no paths" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\ncores: 2\n" PEERS, 1, "no pods" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 1]\ncores: 2\ncore_cap: 1\npath_cap: 9\n" PEERS, 1, "do not carry the 9" },
+		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 4\npods: [0, 1]\ncores: 4\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
 		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
 		{ "arbiters: [10.0.0.8]\nrouted: true\n" PEERS, 4, "needs apps" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.2, weight: 2 }\n", 4, "first-come knows no weights" },
+		{ "arbiters: [10.0.0.8]\npolicy: weighted\nendpoints:\n  - { addr: 10.0.0.1, weight: 3 }\n  - { addr: 10.0.0.2, weight: 128 }\n", 5, "from 1 to 127" },
+		{ "arbiters: [10.0.0.8]\npolicy: fair\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 5 }\n", 7, "fair knows no deadlines" },
+		{ "arbiters: [10.0.0.8]\npolicy: deadline\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 10000001 }\n", 7, "ten seconds" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h3 }\n", 6, "no endpoint is called h3" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h1 }\n", 6, "to itself" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: fd00::2 }\n  - { from: h1, to: fd00::2 }\n", 1, "twice" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, apps: [there] }\n", 3, "there is no IP address" },
 	};
 	struct bl_fp_file f;
