@@ -13,7 +13,9 @@
 #include "fct.h"
 #include "fct_stat.h"
 
-#define DEFAULT_RATE  100000000
+/* What two cores carry at load 0.6 with 8 hosts: all links of a rack are loaded, of a dumbbell's only the bar. At twice as much frames leave milliseconds late (2026-11-21). */
+#define RACK_RATE     50000000
+#define ROUTED_RATE   100000000
 #define DEFAULT_FLOWS 1000 /* as the testbeds of TOP's paper */
 #define BEACON_US     4000
 #define TOP	      "top"
@@ -270,8 +272,6 @@ static int check(const struct args *a)
 	const struct lab_spec *s = &a->lab->spec;
 	unsigned int i;
 
-	if (s->bare || !s->admission.rate_bps)
-		return cli_usage("fct runs on metered links: --rate");
 	if (s->hosts < 2 || (s->leaf_spine && s->tors < 2))
 		return cli_usage("fct needs two hosts or more, and a leaf-spine two ToRs or more");
 	for (i = 0; i < a->p.npolicies; i++)
@@ -338,8 +338,8 @@ int fct_main(int argc, char **argv)
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "fct [rack|dumbbell|leaf-spine]", .children = children,
 					  .doc = "barline lab run fct - flows of drawn sizes come by a Poisson process; their completion times, one admission policy after the other\v"
-						 "Rack: every host sends to every other, and the load is that of the hosts' links (default --rate 100mbit). Dumbbell, leaf-spine: every flow goes to another "
-						 "ToR, and the load is that of the links that leave a ToR upwards. FCT: from the planned arrival to the last byte in the receiving process. Slowdown: FCT "
+						 "Rack: every host sends to every other, and the load is that of the hosts' links (default --rate 50mbit). Dumbbell, leaf-spine: every flow goes to another "
+						 "ToR, and the load is that of the links that leave a ToR upwards (default --rate 100mbit). FCT: from the planned arrival to the last byte in the receiving process. Slowdown: FCT "
 						 "by what the flow could do alone. --policy says what --admission and --allocator do elsewhere." };
 	struct args *a = calloc(1, sizeof(*a));
 	unsigned int i;
@@ -351,8 +351,9 @@ int fct_main(int argc, char **argv)
 	/* pl2 is for racks only */
 	parse_policies(&a->p, bl_policy_by_name(TOP) < 0 ? "none,fastpass" : "none,fastpass," ONE_CLASS "," TOP, NULL);
 	a->lab->spec.admission.on = true;
-	a->lab->spec.admission.rate_bps = DEFAULT_RATE;
 	cmd_parse(&argp, argc, argv, a);
+	if (!a->lab->spec.admission.rate_bps)
+		a->lab->spec.admission.rate_bps = a->lab->spec.leaf_spine ? ROUTED_RATE : RACK_RATE;
 	if (!a->p.flows && !a->p.span_ns)
 		a->p.flows = DEFAULT_FLOWS;
 	if (!a->lab->spec.beacon_us)
