@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See engine.h. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+
+#include "../bpf/fcp_core.h"
+#include "../loader/node_priv.h"
 #include "alloc.h"
-#include "engine.h"
 
 #define LOAD_SLOTS 1024 /* more than any window reaches */
 #define PATIENT (1U << 30) /* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
@@ -38,7 +42,9 @@ struct selector {
  * struct bl_engine - @file: shares and deadlines are looked up there. @g, @at, @head, @mask, @words: the run that is being handed out, and how far. @busy: it is not all handed out. @last: slot of the last run; never goes back,
  *	whatever the clock does.
  * @npaths: path numbers. @pod_of, @npods, @cores, @core_cap: three tiers (loader/fpfile.h); else NULL, 0, 1 and 0. @cap: packets between a rack and an aggregation switch, or on a path.
- * @usable: [src][dst] of path bits; NULL: all work. Written under @generation odd, as a seqlock: readers that meet a writer come again at their next run.
+ * @usable: [src][dst] of path bits; NULL: all work. Written under @generation odd, as a seqlock: readers that meet a writer come again at their next run. Writers hold @lock.
+ * @told: what bl_engine_usable() said. @up, @down: of each rack, paths whose link is to be avoided (bl_engine_links()). @usable is @told without these.
+ * @no_path: demands refused. Written by the allocation stage.
  */
 struct bl_engine {
 	const struct bl_fp_file *file;
@@ -57,6 +63,9 @@ struct bl_engine {
 	void *state;
 	_Atomic uint64_t *usable;
 	_Atomic uint64_t generation;
+	pthread_mutex_t lock;
+	uint64_t *told, *up, *down;
+	_Atomic uint64_t no_path;
 	struct arb_alloc_ops ops;
 };
 
@@ -76,6 +85,11 @@ static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t s
 	struct bl_engine *e = p;
 	uint64_t deadline = slot + PATIENT;
 
+	/* a slot of its source's that nobody could use; comm asks again */
+	if (e->usable && e->rack_of[src] != e->rack_of[dst] && !atomic_load_explicit(&e->usable[(size_t)e->rack_of[src] * e->nracks + e->rack_of[dst]], memory_order_relaxed)) {
+		atomic_fetch_add_explicit(&e->no_path, 1, memory_order_relaxed);
+		return -ENOSPC;
+	}
 	if (e->file->policy == BL_ALLOC_DEADLINE && src < e->nendpoints && dst < e->nendpoints)
 		deadline = slot + patience(e->file, src, dst);
 	switch (bl_alloc_demand(e->alloc, src, dst, mtus, deadline)) {
@@ -182,14 +196,61 @@ static void take_table(struct selector *s)
 		bl_path_usable(s->path, i / e->nracks, i % e->nracks, s->works[i]);
 }
 
+/* Under the lock: @usable from what is known. A pair of racks that has no path left is named, once. */
+static void publish(struct bl_engine *e)
+{
+	uint32_t a, b;
+
+	atomic_fetch_add_explicit(&e->generation, 1, memory_order_acq_rel);
+	for (a = 0; a < e->nracks; a++)
+		for (b = 0; b < e->nracks; b++) {
+			_Atomic uint64_t *at = &e->usable[(size_t)a * e->nracks + b];
+			uint64_t mask = e->told[(size_t)a * e->nracks + b] & ~e->up[a] & ~e->down[b];
+
+			if (a != b && !mask && atomic_load_explicit(at, memory_order_relaxed))
+				bl_log(BL_LOG_WARN, "no path from rack %u to rack %u is left; slots between them are refused", a, b);
+			atomic_store_explicit(at, mask, memory_order_relaxed);
+		}
+	atomic_fetch_add_explicit(&e->generation, 1, memory_order_release);
+}
+
 int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t mask)
 {
 	if (!e->usable || src >= e->nracks || dst >= e->nracks)
 		return -1;
-	atomic_fetch_add_explicit(&e->generation, 1, memory_order_acq_rel);
-	atomic_store_explicit(&e->usable[src * e->nracks + dst], mask, memory_order_relaxed);
-	atomic_fetch_add_explicit(&e->generation, 1, memory_order_release);
+	pthread_mutex_lock(&e->lock);
+	e->told[(size_t)src * e->nracks + dst] = mask;
+	publish(e);
+	pthread_mutex_unlock(&e->lock);
 	return 0;
+}
+
+void bl_engine_links(void *engine, const struct bl_fcp_link *l, unsigned int n)
+{
+	struct bl_engine *e = engine;
+	uint32_t r;
+
+	if (!e->usable)
+		return;
+	pthread_mutex_lock(&e->lock);
+	memset(e->up, 0, e->nracks * sizeof(*e->up));
+	memset(e->down, 0, e->nracks * sizeof(*e->down));
+	for (; n--; l++) {
+		uint32_t rack = BL_BE16(l->rack);
+
+		if (l->path >= e->npaths || (rack >= e->nracks && rack != BL_FCP_RACK_ALL))
+			continue; /* of another file: the table is of endpoints only */
+		for (r = 0; r < e->nracks; r++)
+			if (r == rack || rack == BL_FCP_RACK_ALL)
+				*(l->way ? &e->down[r] : &e->up[r]) |= 1ULL << l->path;
+	}
+	publish(e);
+	pthread_mutex_unlock(&e->lock);
+}
+
+uint64_t bl_engine_no_path(struct bl_engine *e)
+{
+	return atomic_load_explicit(&e->no_path, memory_order_relaxed);
 }
 
 /**
@@ -459,6 +520,10 @@ void bl_engine_free(struct bl_engine *e)
 	free(s->load_slot);
 	free(e->rack_of);
 	free(e->usable);
+	free(e->told);
+	free(e->up);
+	free(e->down);
+	pthread_mutex_destroy(&e->lock);
 	free(e);
 }
 
@@ -563,10 +628,13 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 	if (!f->paths || f->nracks < 2)
 		return 0;
 	e->usable = calloc((size_t)f->nracks * f->nracks, sizeof(*e->usable));
-	if (!e->usable)
+	e->told = calloc((size_t)f->nracks * f->nracks, sizeof(*e->told));
+	e->up = calloc(f->nracks, sizeof(*e->up));
+	e->down = calloc(f->nracks, sizeof(*e->down));
+	if (!e->usable || !e->told || !e->up || !e->down)
 		return bl_fail(err, ENOMEM, "out of memory");
 	for (i = 0; i < f->nracks * f->nracks; i++)
-		e->usable[i] = e->npaths == 64 ? ~0ULL : (1ULL << e->npaths) - 1;
+		e->usable[i] = e->told[i] = e->npaths == 64 ? ~0ULL : (1ULL << e->npaths) - 1;
 	rc = selector_open(e, f, err);
 	return rc;
 }
@@ -579,6 +647,7 @@ int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, struct bl_
 	*out = NULL;
 	if (!e)
 		return bl_fail(err, ENOMEM, "out of memory");
+	pthread_mutex_init(&e->lock, NULL);
 	rc = open_all(e, f, err);
 	if (rc)
 		bl_engine_free(e);

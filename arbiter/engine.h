@@ -32,5 +32,9 @@ void *const *bl_engine_paths(const struct bl_engine *e);
  * 0, or -1: no such racks.
  */
 int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t mask);
+/** bl_engine_links - all links that are to be avoided, in place of those of the last call. @e: void for bl_arb_cfg.links. What bl_engine_usable() said holds besides. */
+void bl_engine_links(void *e, const struct bl_fcp_link *l, unsigned int n);
+/** bl_engine_no_path - demands that were refused because no path between their racks is left. */
+uint64_t bl_engine_no_path(struct bl_engine *e);
 
 #endif

@@ -140,7 +140,7 @@ int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 	r->lab = lab;
 	r->p = p;
 	r->c = c;
-	traffic_leave_datapath(lab);
+	lab_leave_datapath_alone(lab);
 	fair_nap(300000000); /* a few hundred beacons: every link is live, and nothing is left of the lab's own start */
 	err = start(r) || link_all(r);
 	if (!err)

@@ -119,11 +119,6 @@ void traffic_policies(struct traffic_params *p, const char *arg, struct argp_sta
 /* traffic_run.c */
 /** traffic_drive - run one cell inside the lab. 0 or 1 after a message. */
 int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffic_cell *c);
-/**
- * traffic_leave_datapath - applications, and this process that starts and watches them, leave the datapath CPUs to switches and pacer, if there are others. The programs of a rack of
- * machines do not compete for its switch's CPU, and a pacer that has to wait while fourteen programs start loses 20 ms of the ports' time.
- */
-void traffic_leave_datapath(const struct lab *lab);
 
 /* traffic_look.c */
 struct traffic_look;

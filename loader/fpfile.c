@@ -14,6 +14,9 @@
 #include "rate.h"
 #include "yaml.h"
 
+#define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
+#define RUN_MAX_NS    100000ULL
+
 struct yaml_peer {
 	char *name, *addr, *mac, **apps;
 	unsigned int apps_count;
@@ -31,7 +34,10 @@ struct yaml_fp {
 	uint32_t slot_ns, slot_bytes;
 	char **arbiters;
 	unsigned int arbiters_count;
-	char *group, *secret;
+	char *group, *secret, *faults;
+	char **path_names;
+	unsigned int path_names_count;
+	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
 	uint8_t policy, field, how;
 	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, cores, core_cap, late_us;
 	uint16_t udp_ports;
@@ -55,6 +61,7 @@ static const cyaml_strval_t hows[] = { { "greedy", 0 }, { "euler", 1 } };
 #define OPT  (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)
 
+static const cyaml_schema_value_t name_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 31) };
 static const cyaml_schema_value_t addr_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 2, 45) };
 static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct yaml_peer, name, 1, 31),
@@ -90,6 +97,9 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies, CYAML_ARRAY_LEN(policies)),
 	NUMBER(window_slots), NUMBER(lead_us), NUMBER(run_slots), NUMBER(watchdog_us), NUMBER(dead_us), NUMBER(guard_us), NUMBER(quota), NUMBER(rtt_us),
 	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(cores), NUMBER(core_cap), NUMBER(late_us), NUMBER(udp_ports),
+	CYAML_FIELD_STRING_PTR("faults", OPT | CYAML_FLAG_POINTER, struct yaml_fp, faults, 2, 45),
+	NUMBER(fault_report_us), NUMBER(fault_settle_us), NUMBER(fault_frames), NUMBER(fault_percent), NUMBER(fault_hold_ms),
+	CYAML_FIELD_SEQUENCE("path_names", OPT | CYAML_FLAG_POINTER, struct yaml_fp, path_names, &name_value, 1, BL_PATH_PATHS_MAX),
 	CYAML_FIELD_BOOL("routed", OPT, struct yaml_fp, routed),
 	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows, CYAML_ARRAY_LEN(hows)),
 	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields, CYAML_ARRAY_LEN(path_fields)),
@@ -149,18 +159,37 @@ uint32_t bl_fp_table(const struct bl_fp_file *f)
 void bl_fp_free(struct bl_fp_file *f)
 {
 	free(f->peer);
+	free(f->path_name);
 	free(f->pair);
 	free(f->pod_of);
 	f->peer = NULL;
 	f->pair = NULL;
 	f->pod_of = NULL;
-	f->npeers = f->npairs = f->npods = 0;
+	f->path_name = NULL;
+	f->npeers = f->npath_names = f->npairs = f->npods = 0;
 }
 
 static void or_else(uint32_t *v, uint32_t dflt)
 {
 	if (!*v)
 		*v = dflt;
+}
+
+void bl_fp_times(struct bl_fp_file *f)
+{
+	uint32_t window = 128, ahead;
+
+	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
+		window /= 2;
+	or_else(&f->window_slots, window);
+	or_else(&f->lead_us, 100);
+	or_else(&f->run_slots, (uint32_t)bl_max64(1, bl_min64(bl_min64(16, f->window_slots), (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns)));
+	or_else(&f->watchdog_us, 100);
+	/* what was given must have ended before another arbiter may rule */
+	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
+	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
+	/* as much as a meter catches up by: what is sent later stays in its queue */
+	or_else(&f->late_us, (uint32_t)bl_max64(100, (2ULL * f->slot_ns + 999) / 1000));
 }
 
 /* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
@@ -196,14 +225,15 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
-	or_else(&f->window_slots, 128);
-	or_else(&f->lead_us, 100);
-	or_else(&f->run_slots, 16);
-	or_else(&f->watchdog_us, 100);
-	or_else(&f->dead_us, 1000);
+	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
+		bl_fp_times(f);
 	or_else(&f->quota, 1U << 16);
 	or_else(&f->rtt_us, 200);
-	or_else(&f->late_us, 100);
+	or_else(&f->fault_report_us, 10000);
+	or_else(&f->fault_settle_us, 2000);
+	or_else(&f->fault_frames, 50);
+	or_else(&f->fault_percent, 1);
+	or_else(&f->fault_hold_ms, 5000);
 	if (!f->udp_ports)
 		f->udp_ports = 49152;
 	f->nracks = 0;
@@ -220,8 +250,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to 65535", f->slot_bytes);
 	if (f->slot_ns < 100 || f->slot_ns > 10000000)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
-	if (f->window_slots != 64 && f->window_slots != 128 && f->window_slots != 256 && f->window_slots != 512)
-		return bl_fail(err, EINVAL, "window_slots %u: 64, 128, 256 or 512", f->window_slots);
+	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
+		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
 	if (f->cores && !f->npods)
 		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
 	or_else(&f->cores, 1);
@@ -233,6 +263,11 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "path_field %s, but there are no paths; say how many", bl_fp_field_name(f->field));
 	if (f->udp_ports + bl_fp_ways(f) > 65536)
 		return bl_fail(err, EINVAL, "udp_ports %u: the last path's port is above 65535", f->udp_ports);
+	if (f->fault_report_us < 100 || f->fault_report_us > 10000000 || f->fault_settle_us > 10000000)
+		return bl_fail(err, EINVAL, "fault_report_us %u, fault_settle_us %u: from 100 and 1 to 10000000", f->fault_report_us, f->fault_settle_us);
+	if (f->fault_percent > 50 || f->fault_frames < 10 || f->fault_hold_ms > 86400000)
+		return bl_fail(err, EINVAL, "fault_percent %u, fault_frames %u, fault_hold_ms %u: at most 50, at least 10, at most 86400000", f->fault_percent, f->fault_frames,
+			       f->fault_hold_ms);
 	sum = calloc(f->nracks, sizeof(*sum));
 	if (!sum)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -249,6 +284,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->paths && (uint64_t)f->path_cap * f->paths < most)
 		return bl_fail(err, EINVAL, "%u paths of %u packets per slot do not carry the %u that a rack may send; lower rack_up or raise path_cap", f->paths, f->path_cap,
 			       most);
+	if (f->npath_names && f->npath_names != bl_fp_ways(f))
+		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names, bl_fp_ways(f));
 	return f->npods ? check_pods(f, err) : 0;
 }
 
@@ -419,6 +456,19 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 		return bl_yaml_bad(path, "group", 0, err, "%s is no IP address", y->group);
 	if (f->narbiters > 1 && !y->group)
 		return bl_yaml_bad(path, "arbiters", 0, err, "%u arbiters need a group, or both would rule", f->narbiters);
+	f->has_faults = y->faults != NULL;
+	if (y->faults && !bl_fp_addr_parse(y->faults, f->faults))
+		return bl_yaml_bad(path, "faults", 0, err, "%s is no IP address", y->faults);
+	f->fault_report_us = y->fault_report_us;
+	f->fault_settle_us = y->fault_settle_us;
+	f->fault_frames = y->fault_frames;
+	f->fault_percent = y->fault_percent;
+	f->fault_hold_ms = y->fault_hold_ms;
+	f->path_name = calloc(y->path_names_count + 1, sizeof(*f->path_name));
+	if (!f->path_name)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (f->npath_names = 0; f->npath_names < y->path_names_count; f->npath_names++)
+		snprintf(f->path_name[f->npath_names], sizeof(*f->path_name), "%s", y->path_names[f->npath_names]);
 	f->policy = y->policy;
 	f->window_slots = y->window_slots;
 	f->lead_us = y->lead_us;

@@ -55,14 +55,17 @@ struct bl_fp_pair {
  * struct bl_fp_file - the file. 0: the default, in parentheses.
  * @slot_ns: of a slot. @slot_bytes: bytes of frame in it (1514).
  * @arbiter, @narbiters: addresses by rank. @group, @has_group: multicast group of watchdogs, IPv6 or IPv4-mapped; without one there is one arbiter.
- * @policy: number of an allocator's policy (arbiter/alloc.h). @window_slots: 64 to 512 (128).
+ * @policy: number of an allocator's policy (arbiter/alloc.h). @window_slots: 8 to 512 (bl_fp_times()).
  * @lead_us, @run_slots, @watchdog_us, @dead_us, @guard_us, @quota, @rtt_us: as in struct bl_arb_cfg.
  * @rack_up: packets per slot between a rack and the rest; 0: as many as its endpoints have.
  * @paths: between racks; 0: no path selection. @path_cap: packets per slot on a path, out of a rack (as many as needed for @rack_up).
  * @pod_of, @npods: three tiers: pod of each rack; NULL: two tiers. Then a path is one of @paths aggregation switches in each pod (which have the same numbers in all pods), and, to another pod, one of the
  *	@cores core switches that belong to that number: path = aggregation switch x @cores + core. @core_cap: packets per slot between an aggregation switch and a core (as many as its racks send). @euler: by Euler splits instead of greedily. @routed: destinations are known by @app.
  * @pair, @npairs: by source, then destination; each once.
- * @late_us: host: how long after its slot's begin a frame may leave (100). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
+ * @faults, @has_faults: address of the fault isolation service. @fault_report_us: time between two reports of a host (10000). @fault_settle_us: a frame that has not arrived so long after it was sent is
+ *	lost (2000). @fault_frames: fewer say nothing about a path (50). @fault_percent: a path that loses fewer of a hundred is not broken (1). @fault_hold_ms: how long a broken link is avoided before it is
+ *	tried again (5000). @path_name, @npath_names: of the paths' switches, for people.
+ * @late_us: host: how long after its slot's begin a frame may leave (bl_fp_times()). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
  */
 struct bl_fp_file {
 	uint64_t secret[2];
@@ -81,6 +84,11 @@ struct bl_fp_file {
 	uint32_t late_us;
 	enum bl_path_field field;
 	uint16_t udp_ports;
+	uint8_t faults[16];
+	bool has_faults;
+	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
+	char (*path_name)[32];
+	unsigned int npath_names;
 	struct bl_fp_peer *peer;
 	unsigned int npeers, nracks;
 	struct bl_fp_pair *pair;
@@ -91,6 +99,11 @@ struct bl_fp_file {
 int bl_fp_load(struct bl_fp_file *f, const char *path, struct bl_err *err);
 /** bl_fp_defaults - fills in what is 0. Returns 0, or -errno: the numbers do not go together. */
 int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err);
+/**
+ * bl_fp_times - the defaults that follow from the slot's length, for what is 0. What is given ahead, how often, and how late it may be used is a matter of time, so slow links, whose slots are
+ * long, get fewer slots. Example: slots of 1230 ns: a window of 128 and a run every 16; of 50 us: 16 (800 us) and 2.
+ */
+void bl_fp_times(struct bl_fp_file *f);
 void bl_fp_free(struct bl_fp_file *f);
 /** bl_fp_find - number of the endpoint with that address; -1: none. */
 int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16]);

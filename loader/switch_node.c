@@ -196,6 +196,7 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
 	plan_paths(cfg, p);
+	sw->path_keep = cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS;
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
@@ -481,7 +482,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc && bl_admission_paced(cfg))
-		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, err);
+		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, p->sw.nports, err);
 	if (!rc && p->regroup)
 		bl_log(BL_LOG_INFO, "%s: ports were regrouped; inputs join again", n->meta.name);
 out:

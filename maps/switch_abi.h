@@ -65,6 +65,7 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
  * @admission: 1: frames that are not barline's are forwarded by the program too, where it can (a port is metered, or reservations are made); they and ordered frames are to
  *	share output queues. 0: they are the kernel's.
  * @paths: Fastpass: frames that come from below, go up, and carry a path below @paths leave by port @path_port[path]: up ports in the order of the configuration. 0: not obeyed.
+ * @path_keep: 1: Fastpass: a frame that carries a path keeps it also where it is not obeyed, so that the host which it comes to can say by which path it came.
  * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
  */
 struct bl_sw_cfg {
@@ -84,7 +85,7 @@ struct bl_sw_cfg {
 	__u32 ahead_ns;
 	__u32 paths;
 	__u8 path_port[16];
-	__u32 reserved;
+	__u32 path_keep;
 };
 _Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
 #define BL_NO_LANE 0xff

@@ -236,6 +236,17 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.field, BL_FIELD_MAC);
 	assert_int_equal(f.late_us, 20);
 	assert_true(f.has_group);
+	assert_false(f.has_faults);
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: 10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: [s1, s2]\n" PEERS, &f, &err), 0);
+	assert_true(f.has_faults);
+	assert_string_equal(bl_fp_addr_text(f.faults, text), "10.0.0.9");
+	assert_int_equal(f.fault_hold_ms, 700);
+	assert_int_equal(f.fault_percent, 2);
+	assert_int_equal(f.fault_report_us, 10000);
+	assert_int_equal(f.fault_settle_us, 2000);
+	assert_int_equal(f.fault_frames, 50);
+	assert_string_equal(f.path_name[1], "s2");
 	bl_fp_free(&f);
 	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npolicy: weighted\n"
 				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, addr: 10.0.0.2, weight: 9 }\n"
@@ -255,6 +266,41 @@ static void fastpass__file(void **state)
 	assert_int_equal(bl_fp_ways(&f), 6);
 	assert_int_equal(f.core_cap, 2); /* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
 	bl_fp_free(&f);
+}
+
+/* What is given ahead, how often, and how late it may be used is bounded in time: a slow link's slots are long. */
+static void fastpass__times(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t window, run, lead, late, watchdog, dead;
+	} v[] = {
+		{ "rate: 10gbit", 128, 16, 100, 100, 100, 1000 },
+		{ "rate: 100gbit", 128, 16, 100, 100, 100, 1000 },
+		{ "slot_ns: 7812", 128, 13, 100, 100, 100, 1607 }, /* 128 slots: 999.9 us */
+		{ "slot_ns: 7813", 64, 13, 100, 100, 100, 1107 },
+		{ "rate: 1gbit", 64, 8, 100, 100, 100, 1407 },
+		{ "rate: 250mbit", 16, 2, 100, 100, 100, 1445 },
+		{ "slot_ns: 50001", 16, 2, 100, 101, 100, 1450 },
+		{ "rate: 100mbit", 8, 1, 100, 249, 100, 1718 },
+		{ "slot_ns: 125001", 8, 1, 100, 251, 100, 1725 }, /* 8 is the least */
+		{ "slot_ns: 10000000", 8, 1, 100, 20000, 100, 90600 },
+		{ "slot_ns: 1230\nwindow_slots: 8", 8, 8, 100, 100, 100, 1000 }, /* a run does not span windows */
+		{ "slot_ns: 50000\nwindow_slots: 64\nrun_slots: 4\nlead_us: 300\nlate_us: 7\nwatchdog_us: 500\ndead_us: 9000", 64, 4, 300, 7, 500, 9000 },
+	};
+	struct bl_fp_file f;
+	struct bl_err err;
+	char text[512];
+	size_t k;
+
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
+		if (load_fp(text, &f, &err))
+			fail_msg("%s: %s", v[k].text, err.text);
+		if (f.window_slots != v[k].window || f.run_slots != v[k].run || f.lead_us != v[k].lead || f.late_us != v[k].late || f.watchdog_us != v[k].watchdog || f.dead_us != v[k].dead)
+			fail_msg("%s: window %u, run %u, lead %u, late %u, watchdog %u, dead %u", v[k].text, f.window_slots, f.run_slots, f.lead_us, f.late_us, f.watchdog_us, f.dead_us);
+		bl_fp_free(&f);
+	}
 }
 
 static void fastpass__example(void **state)
@@ -285,10 +331,14 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nsecret: short\n" PEERS, 2, "32 hex digits" },
 		{ "arbiters: [10.0.0.8]\nrate: fast\n" PEERS, 2, "fast is no rate" },
 		{ "arbiters: [10.0.0.8]\npolicy: best\n" PEERS, 2, "" },
-		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1, "64, 128, 256 or 512" },
+		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1, "8, 16, 32, 64, 128, 256 or 512" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
+		{ "arbiters: [10.0.0.8]\nfaults: there\n" PEERS, 2, "there is no IP address" },
+		{ "arbiters: [10.0.0.8]\nfault_percent: 51\n" PEERS, 1, "at most 50" },
+		{ "arbiters: [10.0.0.8]\nfault_report_us: 99\n" PEERS, 1, "from 100" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\npath_names: [s1]\n" PEERS, 1, "1 path_names for 2 paths" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0]\n" PEERS, 3, "1 pods for 2 racks" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 2]\n" PEERS, 3, "pod 2" },
 		{ "arbiters: [10.0.0.8]\npods: [0, 1]\n" PEERS, 1, "no paths" },
@@ -330,6 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fastpass__file),
+		cmocka_unit_test(fastpass__times),
 		cmocka_unit_test(fastpass__example),
 		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(no_ahead__said_or_not),

@@ -4,10 +4,13 @@
  * doubled on the way.
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
+#include "arbiter/priv.h"
 
+#include <errno.h>
 #include <stdarg.h>
 
 #include "arbiter/alloc.h"
+#include "bpf/fcp_core.h"
 #include "unit.h"
 
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
@@ -18,6 +21,13 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	return -errnum;
+}
+
+void bl_log(int level, const char *fmt, ...);
+void bl_log(int level, const char *fmt, ...)
+{
+	(void)level;
+	(void)fmt;
 }
 
 #define HOSTS 24
@@ -41,6 +51,7 @@ struct net {
 	uint32_t asked[HOSTS][HOSTS], given[HOSTS][HOSTS], back[HOSTS][HOSTS], again[HOSTS][HOSTS];
 	struct arb_grant g[MAX];
 	struct slot_use use[SLOTS];
+	uint32_t paths_of[RACKS][RACKS]; /* bits of paths that were given */
 };
 
 /* racks 0 and 1 are pod 0, rack 2 is pod 1 */
@@ -136,6 +147,7 @@ static uint32_t run(struct net *n, uint64_t slot, uint32_t piece, uint8_t dead)
 		assert_int_equal(g->kind, ARB_SLOTS);
 		assert_int_equal(g->mtus, 0);
 		assert_int_equal(g->path == BL_FCP_PATH_ANY, a == b || !n->f.paths);
+		n->paths_of[a][b] |= g->path < 32 ? 1U << g->path : 0;
 		for (bits = g->slots; bits; bits &= bits - 1) {
 			uint64_t s = g->base + (uint64_t)__builtin_ctzll(bits);
 
@@ -274,8 +286,8 @@ static void usable__dead_core(void **state)
 	for (i = k = 0; i < HOSTS * HOSTS; i++)
 		k += n->given[i / HOSTS][i % HOSTS];
 	assert_in_range(k, 2000, 60 * 64); /* what found no way in its slot came back, and most of it found one */
-	bl_engine_usable(n->e, 0, 2, 0);
 	ask(n, 0, 2, 5);
+	bl_engine_usable(n->e, 0, 2, 0);
 	run(n, slot, 4096, 0xff);
 	assert_in_range(n->back[0][2], 5, 1000);
 	dead_to = 1;
@@ -297,15 +309,59 @@ static void usable__dead_path_is_left_alone(void **state)
 		run(n, slot, 4096, 1);
 		slot += 64;
 	}
-	/* all paths dead: the slots come back, to be asked for again */
-	bl_engine_usable(n->e, 0, 1, 0);
+	/* all paths dead: slots that were asked for before come back, to be asked for again, and then are refused */
 	ask(n, 0, 1, 5);
+	bl_engine_usable(n->e, 0, 1, 0);
 	run(n, slot, 4096, 0xff);
 	assert_int_equal(n->back[0][1], 5);
+	assert_int_equal(bl_engine_no_path(n->e), 0);
+	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), 0, 1, 5, slot), -ENOSPC);
+	assert_int_equal(bl_engine_no_path(n->e), 1);
+	ask(n, 0, 3, 1); /* within the rack */
+	ask(n, 0, 2, 1);
 	bl_engine_usable(n->e, 0, 1, 0xf);
 	ask(n, 0, 1, 5);
 	run(n, slot + 64, 4096, 0xff);
 	assert_int_equal(n->back[0][1], 5);
+	all_served(n);
+	close_net(n);
+}
+
+/* the paths of @mask are given from rack @src to rack @dst, and no others */
+static void only(struct net *n, uint64_t *slot, uint32_t src, uint32_t dst, uint32_t mask)
+{
+	uint32_t k, i;
+
+	n->paths_of[src][dst] = 0;
+	for (k = 0; k < 8; k++) {
+		for (i = 0; i < 8; i++) /* all hosts of the rack, so that one path is not enough */
+			ask(n, src + RACKS * i, dst + RACKS * i, 8);
+		run(n, *slot, 4096, 0xff);
+		*slot += 64;
+	}
+	assert_int_equal(n->paths_of[src][dst], mask);
+}
+
+static void links__by_direction(void **state)
+{
+	struct bl_fcp_link l[4] = { { .rack = BL_BE16(0), .path = 1, .way = 0 }, { .rack = BL_BE16(1), .path = 2, .way = 1 }, { .rack = BL_BE16(7), .path = 0, .way = 0 }, { .path = 9 } };
+	struct net *n = open_net(4, 2, false);
+	uint64_t slot = begin_slot;
+
+	(void)state;
+	bl_engine_links(n->e, l, 4); /* rack 0 -> path 1, path 2 -> rack 1; and two that do not exist */
+	only(n, &slot, 0, 1, 0x9);
+	only(n, &slot, 0, 2, 0xd);
+	only(n, &slot, 2, 1, 0xb);
+	bl_engine_links(n->e, l + 1, 1); /* a list replaces the one before */
+	bl_engine_usable(n->e, 0, 1, 0x6); /* what was told by hand holds besides */
+	only(n, &slot, 0, 1, 0x2);
+	l[0].rack = BL_BE16(BL_FCP_RACK_ALL); /* path 1 as a whole */
+	bl_engine_links(n->e, l, 1);
+	only(n, &slot, 0, 1, 0x4);
+	only(n, &slot, 2, 0, 0xd);
+	bl_engine_links(n->e, l, 0);
+	only(n, &slot, 0, 1, 0x6);
 	all_served(n);
 	close_net(n);
 }
@@ -416,9 +472,32 @@ static void run__clock_that_goes_back(void **state)
 	close_net(n);
 }
 
+static void arb_run_after__windows_begin_with_a_run(void **state)
+{
+	static const struct {
+		uint64_t slot, next;
+		uint32_t step, window;
+	} v[] = {
+		{ 0, 2, 2, 16 },	 { 1, 2, 2, 16 },	{ 13, 14, 2, 16 },
+		{ 14, 16, 2, 16 },	 { 15, 16, 2, 16 },	{ 16, 18, 2, 16 },
+		{ 5, 8, 8, 8 },		 { 8, 16, 8, 8 },	{ 0, 13, 13, 128 },
+		{ 117, 128, 13, 128 }, /* not 130 */
+		{ 128, 130, 13, 128 },	 { 63, 64, 16, 512 },	{ 511, 512, 16, 512 },
+		{ (1ULL << 60) - 1, 1ULL << 60, 16, 64 },
+	};
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+		if (arb_run_after(v[k].slot, v[k].step, v[k].window) != v[k].next)
+			fail_msg("after %llu, %u, %u: %llu", (unsigned long long)v[k].slot, v[k].step, v[k].window,
+				 (unsigned long long)arb_run_after(v[k].slot, v[k].step, v[k].window));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arb_run_after__windows_begin_with_a_run),
 		cmocka_unit_test(run__one_network),
 		cmocka_unit_test(run__in_pieces),
 		cmocka_unit_test(assign__four_paths),
@@ -429,6 +508,7 @@ int main(void)
 		cmocka_unit_test(assign__three_tiers),
 		cmocka_unit_test(usable__dead_core),
 		cmocka_unit_test(usable__dead_path_is_left_alone),
+		cmocka_unit_test(links__by_direction),
 		cmocka_unit_test(demand__to_oneself_is_never_given),
 		cmocka_unit_test(forget__only_what_it_sends),
 		cmocka_unit_test(run__clock_that_goes_back),
