@@ -104,7 +104,6 @@ static void watch(struct host *s, int op, int fd, uint32_t events, uint64_t key)
 
 /* ---- flows of ours ---- */
 
-/* Everything that the network is told about a flow beyond its bytes is told here: a socket carries one flow. */
 static int flow_socket(struct host *s, const struct fct_flow *f)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
@@ -174,7 +173,7 @@ static bool introduce(struct host *s, uint32_t i, int flags)
 	return true;
 }
 
-/* as much as the socket takes, and at most CHUNK */
+/* As much as the socket takes, and at most CHUNK. With nothing sent yet the socket is connected: the moment to tell the network about the flow, if it wants to know. */
 static void push(struct host *s, uint32_t i)
 {
 	const struct fct_flow *f = &s->h->p->plan[s->own[i]];

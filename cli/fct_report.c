@@ -16,7 +16,7 @@
 #include "fct.h"
 #include "fct_stat.h"
 
-#define LATE_FRAMES 10 /* a pacer that is later than so many frames at every hundredth frame had no CPU */
+#define LATE_FRAMES 5 /* a pacer that is later than so many frames at every hundredth frame had no CPU */
 #define NAMED 10 /* unfinished flows are told by number, so many */
 
 /**
