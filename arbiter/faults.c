@@ -390,8 +390,8 @@ static void release(struct bl_faults *f, uint32_t c, enum bl_faults_state state,
 	enter(f, c, state, now);
 }
 
-/* what was not named this time */
-static void unname(struct bl_faults *f, uint32_t c, uint64_t now)
+/* What was not named this time; @known: bad flows through it are remembered. */
+static void unname(struct bl_faults *f, uint32_t c, bool known, uint64_t now)
 {
 	struct bl_faults_part *p = &f->part[c];
 
@@ -400,16 +400,22 @@ static void unname(struct bl_faults *f, uint32_t c, uint64_t now)
 		p->unnamed++;
 	if (p->unnamed < CONFIRM)
 		return;
-	/* something else explains the losses; what nobody can explain any more (a host began to count anew) stays avoided */
-	if (p->state == BL_FAULTS_BROKEN && stuck(f, c)) {
+	/*
+	 * Something else explains the losses; what nobody can explain any more (a host began to count anew) stays avoided. A host that was proven stays suspect for a hold time: the windows of the links that
+	 * are released begin anew, and must not lead to the same experiment at once.
+	 */
+	if (p->state == BL_FAULTS_BROKEN && known) {
 		p->hold_ns = f->cfg.hold_ns;
 		release(f, c, BL_FAULTS_GOOD, now);
-	} else if (p->state == BL_FAULTS_SUSPECT || (p->state == BL_FAULTS_TRIAL && f->good_long[c])) {
+	} else if ((p->state == BL_FAULTS_SUSPECT && (!p->proven || now - p->since_ns >= f->cfg.hold_ns)) || (p->state == BL_FAULTS_TRIAL && f->good_long[c])) {
 		p->hold_ns = f->cfg.hold_ns;
 		p->proven = 0;
 		enter(f, c, BL_FAULTS_GOOD, now);
 	}
 }
+
+/* of a component, in one evaluation */
+enum { SEEN = 1, KNOWN };
 
 static void evaluate(struct bl_faults *f, uint64_t now)
 {
@@ -431,15 +437,19 @@ static void evaluate(struct bl_faults *f, uint64_t now)
 				f->part[c].first_ns = now;
 			if (!seen[c] && f->part[c].named < CONFIRM)
 				f->part[c].named++;
-			seen[c] = 1;
+			seen[c] = SEEN;
 			f->part[c].unnamed = 0;
 		}
 		for (k = 0; k < found; k++)
 			name(f, &f->named[k], (uint32_t)found, scale, now);
 	}
+	/* all of them before any is released: those that were avoided together remember the same flows */
 	for (i = 0; i < f->nparts; i++)
-		if (!seen[i] && (f->part[i].named || f->part[i].state != BL_FAULTS_GOOD))
-			unname(f, i, now);
+		if (!seen[i] && f->part[i].state == BL_FAULTS_BROKEN && stuck(f, i))
+			seen[i] = KNOWN;
+	for (i = 0; i < f->nparts; i++)
+		if (seen[i] != SEEN && (f->part[i].named || f->part[i].state != BL_FAULTS_GOOD))
+			unname(f, i, seen[i] == KNOWN, now);
 	free(seen);
 }
 

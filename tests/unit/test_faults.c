@@ -522,6 +522,7 @@ struct world {
 	uint8_t addr[HOSTS_MAX][16], arbiter[2][16];
 	uint32_t report_loss, late;
 	bool avoids; /* there is an arbiter that obeys */
+	bool lone;   /* only host 0 sends, to host 1, on the first path that may be used */
 };
 
 static struct world w;
@@ -571,7 +572,9 @@ static void send_all(void)
 	uint32_t s, d, p, k, i, thru[BL_ISO_COMPONENTS];
 
 	for (s = 0; s < w.t.net.endpoints; s++)
-		for (d = 0; d < w.t.net.endpoints; d++)
+		for (d = 0; d < w.t.net.endpoints; d++) {
+			bool sent = false;
+
 			for (p = 0; p <= w.t.net.paths && s != d; p++) {
 				struct bl_iso_flow f = { .src = (uint16_t)s, .dst = (uint16_t)d, .path = (uint8_t)p };
 				bool inside = w.t.rack_of[s] == w.t.rack_of[d], no = false;
@@ -584,6 +587,8 @@ static void send_all(void)
 				nt = bl_iso_through(&w.t.net, &f, thru);
 				for (i = 4; i < nt; i++)
 					no |= avoided(thru[i]);
+				no |= w.lone && (s || d != 1 || sent);
+				sent |= !no;
 				for (k = no ? 0 : rnd_below(&w.r, 2 * w.rate + 1); k; k--) {
 					bool lost = false;
 
@@ -593,6 +598,7 @@ static void send_all(void)
 					w.under_way[d][s][p] += !lost;
 				}
 			}
+		}
 }
 
 static void post(uint32_t from, const uint8_t *p, uint32_t len, uint64_t due)
@@ -665,8 +671,15 @@ static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 	uint32_t c, k;
 
 	while (w.now < end) {
+		uint8_t was[256];
+
+		for (c = 0; c < w.t.parts; c++)
+			was[c] = bl_faults_part(w.f, c)->state;
 		step();
 		for (c = 0; c < w.t.parts; c++) {
+			/* once may be chance */
+			if (was[c] != BL_FAULTS_BROKEN && state_of(c) == BL_FAULTS_BROKEN)
+				assert_true(bl_faults_part(w.f, c)->named >= 2);
 			for (k = 0; k < n && broken[k] != c; k++)
 				;
 			if (state_of(c) != BL_FAULTS_GOOD && k == n)
@@ -773,6 +786,39 @@ static void service__a_hosts_link(void **state)
 		assert_true(run_until(c, BL_FAULTS_SUSPECT, 2000 * MS, &c, 1));
 		w.loss[c] = 0;
 		assert_true(run_until(c, BL_FAULTS_GOOD, 2000 * MS, &c, 1));
+	}
+}
+
+/* One pair alone uses the network, and its host loses: a path is avoided, and the losses on the next one show who it is. */
+static void service__a_lone_pair(void **state)
+{
+	uint32_t c, up = 0, k, most = 0;
+	uint64_t end;
+
+	(void)state;
+	w.r = rnd_seeded("lone pair");
+	world_new(3); /* host 1 is in another rack */
+	w.lone = true;
+	w.rate = 20;
+	w.loss[up] = chance(1);
+	end = w.now + 5000 * MS;
+	while (!bl_faults_part(w.f, up)->proven && w.now < end) {
+		uint32_t broken = 0;
+
+		step();
+		for (k = 0; k < w.t.net.paths; k++)
+			broken += state_of(bl_iso_number(&w.t.net, BL_ISO_UP, 0, k)) == BL_FAULTS_BROKEN;
+		most = broken > most ? broken : most;
+		assert_true(broken < w.t.net.paths);
+	}
+	assert_int_equal(most, 1); /* on the second one it loses, too: no link inside the network explains both */
+	assert_true(bl_faults_part(w.f, up)->proven);
+	for (k = 0; k < 1500; k++) {
+		step();
+		if (k < 30)
+			continue; /* what was avoided is released when it was not named twice */
+		for (c = 2 * w.t.net.endpoints; c < w.t.parts; c++)
+			assert_int_not_equal(state_of(c), BL_FAULTS_BROKEN); /* no more experiments */
 	}
 }
 
@@ -992,6 +1038,7 @@ int main(void)
 		cmocka_unit_test(service__one_lossy_link),
 		cmocka_unit_test(service__two_dead_links),
 		cmocka_unit_test(service__a_hosts_link),
+		cmocka_unit_test(service__a_lone_pair),
 		cmocka_unit_test(service__hosts_restart_and_fall_silent),
 		cmocka_unit_test(trial__again_and_again_then_good),
 		cmocka_unit_test(input__refused_and_counted),
