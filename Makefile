@@ -195,7 +195,7 @@ install: all
 	install -D -m 755 $(B)/libbarline.so $(DESTDIR)$(LIBDIR)/libbarline.so.$(SOMAJOR)
 	ln -sf libbarline.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libbarline.so
 	install -D -m 644 $(B)/barline.pc $(DESTDIR)$(LIBDIR)/pkgconfig/barline.pc
-	for g in latency queue memcached; do install -D -m 644 bench/$$g.gp $(DESTDIR)$(PREFIX)/share/barline/$$g.gp; done
+	for g in latency queue memcached fct; do install -D -m 644 bench/$$g.gp $(DESTDIR)$(PREFIX)/share/barline/$$g.gp; done
 	for m in docs/*.[138]; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 
 clean:

@@ -11,9 +11,10 @@
 #   bulk        one TCP flow on an unmetered link: plain kernel beside hold queue and pacer
 #   arbiter     Fastpass's timeslot allocation and path selection on one core, every slot verified
 #   fastpass    five senders that come and go, echoes and queue beside them: policies none and fastpass (Fastpass 7.1, A to C); 50 takeovers, on a rack and on a leaf-spine
+#   fct         flows of web-search-like and data-mining-like sizes by a Poisson process at load 0.6 on a dumbbell of 8 hosts: completion times and slowdowns of every policy
 #
 # RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (50mbit: eight
-# receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for fct FCT_FLOWS (1000), FCT_RATE (100mbit), FCT_POLICIES (all that route). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
 set -euo pipefail
 
@@ -23,12 +24,14 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack latency memory admission bulk arbiter fastpass"
+all_parts="switch rack latency memory admission bulk arbiter fastpass fct"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
 adm_shuffle_rate=${ADM_SHUFFLE_RATE:-50mbit}
 adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap,fastpass}
+fct_flows=${FCT_FLOWS:-1000}
+fct_rate=${FCT_RATE:-100mbit}
 mkdir -p "$out"
 
 say() { [ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2; }
@@ -155,9 +158,9 @@ results() {
 	done
 }
 
-# medians FIELDS: a table from rows "policy,transport,value,...": the median of each value over the runs; "-" where there was none
+# medians FIELDS [SECOND]: a table from rows "policy,transport,value,...": the median of each value over the runs; "-" where there was none. SECOND names another second column
 medians() {
-	awk -F, -v fields="$1" '
+	awk -F, -v fields="$1" -v second="${2:-transport}" '
 		function median(list,    v, n, i, j, t) {
 			n = split(list, v, " ")
 			if (!n)
@@ -169,7 +172,7 @@ medians() {
 			t = n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 			return t == int(t) ? t : sprintf(t < 10 ? "%.3f" : "%.1f", t)
 		}
-		BEGIN { print "policy,transport," fields }
+		BEGIN { print "policy," second "," fields }
 		{
 			key = $1 "," $2
 			if (!(key in seen)) {
@@ -238,6 +241,32 @@ part_bulk() {
 	echo
 	echo "one TCP flow on an unmetered link (medians of $runs runs of $adm_seconds s)"
 	results bulk | medians "Gbit/s,drops,hold_drops,retransmits" | tee "$out/bulk.csv" | column -s, -t
+}
+
+# the mean flow is of 170 and 150 kB; the longest of data mining takes 1.7 s alone
+part_fct() {
+	local sizes k scale
+	for sizes in websearch datamining; do
+		scale=0.1
+		[ "$sizes" != datamining ] || scale=0.02
+		for ((k = 1; k <= runs; k++)); do
+			say "fct, $sizes, run $k of $runs"
+			# what is refused is missing in the tables, and summary.json says why
+			"$build/barline" -j lab run fct dumbbell --sizes "$sizes" --scale "$scale" --load 0.6 --flows "$fct_flows" --rate "$fct_rate" --seed "$k" \
+				${FCT_POLICIES:+--policy "$FCT_POLICIES"} --out "$out/fct-$sizes-$k" >"$out/fct-$sizes-$k.json" </dev/null || say "fct, $sizes, run $k: see $out/fct-$sizes-$k.json"
+			jq -r '.buckets[]? | [.policy, .size, .flows, .fct_mean_ns / 1e6, .fct_p99_ns / 1e6, .slowdown_mean, .slowdown_p50, .slowdown_p99] | map(. // "") | join(",")' \
+				"$out/fct-$sizes-$k.json" >"$out/fct-buckets-$sizes-$k.csv"
+			jq -r '.results[]? | select(.refused == null) | [.policy, "all", .fct_mean_ns / 1e6, .slowdown_mean, .unfinished, .data_drops, .other_drops, .hold_drops, .queue_p99_frames, .queue_max_frames, .retransmits,
+				.late_p99_ns / 1e6, .pacer_late_p99_ns / 1e6] | map(. // "") | join(",")' "$out/fct-$sizes-$k.json" >"$out/fct-policies-$sizes-$k.csv"
+		done
+		say ""
+		echo
+		echo "$sizes x $scale, $fct_flows flows at load 0.6, dumbbell of 8 hosts, links of $fct_rate (medians of $runs runs, each with its own trace; ms)"
+		results "fct-buckets-$sizes" | medians "flows,fct_mean,fct_p99,slowdown_mean,slowdown_p50,slowdown_p99" size | tee "$out/fct-$sizes.csv" | column -s, -t
+		echo
+		results "fct-policies-$sizes" | medians "fct_mean,slowdown_mean,unfinished,data_drops,other_drops,hold_drops,queue_p99,queue_max,retransmits,late_p99,pacer_p99" flows |
+			tee "$out/fct-$sizes-policies.csv" | column -s, -t
+	done
 }
 
 for p in $all_parts; do

@@ -11,7 +11,7 @@
 
 #include "lab.h"
 
-/** fair_asked - which of them these arguments of `lab run` name: its main function; NULL: neither. */
+/** fair_asked - which of them, or of fct.h, these arguments of `lab run` name: its main function; NULL: none. */
 int (*fair_asked(int argc, char **argv))(int argc, char **argv);
 int fair_main(int argc, char **argv);
 int failover_main(int argc, char **argv);

@@ -16,6 +16,7 @@
 
 #include "cmd.h"
 #include "fair.h"
+#include "fct.h"
 
 int fair_enter(unsigned int i)
 {
@@ -118,5 +119,7 @@ int (*fair_asked(int argc, char **argv))(int argc, char **argv)
 	}
 	if (at < argc && !strcmp(argv[at], "fairness"))
 		return fair_main;
+	if (at < argc && !strcmp(argv[at], "fct"))
+		return fct_main;
 	return at < argc && !strcmp(argv[at], "failover") ? failover_main : NULL;
 }

@@ -123,14 +123,20 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &s->admission;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine"))
-			s->leaf_spine = arg[0] == 'l';
-		else if (!s->name[0] && strlen(arg) < sizeof(s->name) && !strchr(arg, '/'))
+		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine") || !strcmp(arg, "dumbbell")) {
+			s->leaf_spine = arg[0] != 'r';
+			s->dumbbell = arg[0] == 'd';
+		} else if (!s->name[0] && strlen(arg) < sizeof(s->name) && !strchr(arg, '/')) {
 			strcpy(s->name, arg);
-		else
+		} else {
 			return ARGP_ERR_UNKNOWN;
+		}
 		return 0;
 	case ARGP_KEY_END:
+		if (s->dumbbell) {
+			s->tors = 2;
+			s->spines = 0;
+		}
 		if (s->leaf_spine && s->hosts < s->tors)
 			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts, s->tors);
 		if (s->leaf_spine)
@@ -190,11 +196,11 @@ int cmd_lab_run(int argc, char **argv)
 {
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { &bench_argp, 0, "The measurement:", GROUP_BENCH },
 						      { 0 } };
-	static const struct argp argp = { .parser = parse_run, .args_doc = "[rack|leaf-spine]", .children = children,
+	static const struct argp argp = { .parser = parse_run, .args_doc = "[rack|leaf-spine|dumbbell]", .children = children,
 					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
 						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
 						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "
-						 "unmodified applications instead, `barline lab run fairness|failover` what Fastpass is about; they have options of their own." };
+						 "unmodified applications instead, `barline lab run fairness|failover` what Fastpass is about, `barline lab run fct` flows of drawn sizes; they have options of their own." };
 	int (*other)(int, char **);
 	struct lab *lab;
 	int err;
@@ -220,7 +226,7 @@ int cmd_lab_run(int argc, char **argv)
 int cmd_lab_up(int argc, char **argv)
 {
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = bare_option, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine]", .children = children,
+	static const struct argp argp = { .options = bare_option, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine|dumbbell]", .children = children,
 					  .doc = "barline lab up - raise a rack of network namespaces and leave it running" };
 	struct lab *lab = lab_new();
 	int err;

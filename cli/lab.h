@@ -31,13 +31,14 @@
 
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
+ * @leaf_spine: @tors over @spines. @dumbbell: with it: two ToRs with a link between them, and no spines.
  * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h). @fp_fast: slots and watchdogs of a
  *	10 Gbit/s network, whatever the rate.
  * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
 	char name[32];
-	bool leaf_spine, l3, bare, one_lane, no_thread_napi, no_ahead;
+	bool leaf_spine, dumbbell, l3, bare, one_lane, no_thread_napi, no_ahead;
 	unsigned int hosts, tors, spines, mtu, beacon_us, dead_after_us;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
@@ -85,6 +86,8 @@ struct lab {
 /* lab_net.c */
 /** lab_plan - nodes and links of the spec; touches nothing. */
 void lab_plan(struct lab *lab);
+/** lab_first_host - number, from 0, of the first host of ToR @tor, from 0; with @tor = tors their number. Of a leaf-spine. */
+unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor);
 /** lab_build - make namespaces, links, addresses, routes. Runs in init. Returns 0 or 1 after an error message. */
 int lab_build(struct lab *lab);
 /** lab_node_cfg - what barline runs on this node. Free with free(cfg->ports), free(cfg->fdb). */

@@ -5,6 +5,7 @@
  * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
  * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet. With admission, each host is a second station there, bl0, with
  * 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as applications' networks do. Fastpass's arbiters are a1 and a2, 10.77.1.201 and .202: hosts without barline.
+ * A dumbbell is two ToRs whose ports up1 are linked.
  * L3: hosts have a /32 and a default route to 10.77.250.t; the ToR has a host route per port, and leaf-spine adds one route over all spines.
  */
 #include <arpa/inet.h>
@@ -91,11 +92,11 @@ static void plan_fp(struct lab *lab)
 	bl_fp_times(f);
 	if (!s->fp_fast)
 		f->dead_us += 3000;
-	/* every link has the same rate: a spine is a path of one packet per slot, and a rack sends as many as there are spines */
+	/* every link has the same rate: a spine, or a dumbbell's bar, is a path of one packet per slot, and a rack sends as many as there are */
 	if (s->leaf_spine) {
-		f->paths = s->spines;
+		f->paths = s->dumbbell ? 1 : s->spines;
 		f->path_cap = 1;
-		f->rack_up = s->spines;
+		f->rack_up = f->paths;
 		f->field = BL_FIELD_MAC;
 		f->routed = true;
 		f->nracks = s->tors;
@@ -130,10 +131,15 @@ static void plan_fp(struct lab *lab)
 	}
 }
 
+unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor)
+{
+	return (tor * s->hosts + s->tors - 1) / s->tors;
+}
+
 void lab_plan(struct lab *lab)
 {
 	const struct lab_spec *s = &lab->spec;
-	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine ? s->spines : 0;
+	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine && !s->dumbbell ? s->spines : 0;
 	struct lab_node *tor[LAB_TORS_MAX], *spine[LAB_SPINES_MAX];
 	unsigned int slot[LAB_TORS_MAX] = { 0 };
 	char name[16];
@@ -157,6 +163,9 @@ void lab_plan(struct lab *lab)
 			snprintf(name, sizeof(name), "up%u", p + 1);
 			add_link(lab, tor[t], BL_PORT_UP, name, spine[p], BL_PORT_DOWN, tor[t]->name);
 		}
+	/* Up on both sides: what came from a ToR's own hosts goes over the bar, what came over the bar goes to hosts, and never back. Barriers have no circle. */
+	if (s->dumbbell)
+		add_link(lab, tor[0], BL_PORT_UP, "up1", tor[1], BL_PORT_UP, "up1");
 	if (!s->admission.on || s->admission.policy != BL_POLICY_FASTPASS)
 		return;
 	for (i = 0; i < (s->arbiters ? s->arbiters : LAB_ARBITERS_MAX); i++) {

@@ -59,11 +59,23 @@ RACK_TEST(leaf_spine)
 	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 500, .len = 1400, .fan = 3, .big = 3, .family = AF_INET6 });
 }
 
+/* two ToRs, linked up to up: what one of them promised to its hosts, the other one waits for */
+RACK_TEST(dumbbell)
+{
+	rack.lab.spec.hosts = 6;
+	rack.lab.spec.leaf_spine = rack.lab.spec.dumbbell = rack.lab.spec.l3 = true;
+	rack_open();
+	talk("2 endpoints, all to all", 2, 6, (struct tr_cfg){ .scatterings = 2000, .len = 200, .items = 2 });
+	talk("6 endpoints, random subsets", 6, 6, (struct tr_cfg){ .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 100 });
+	talk("IPv6", 6, 6, (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_switch),
 		cmocka_unit_test(leaf_spine),
+		cmocka_unit_test(dumbbell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * barline lab run fct: options, the trace, and one fresh lab after the other (fct.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "drive.h"
+#include "fair.h"
+#include "fct.h"
+#include "fct_stat.h"
+
+/* What two cores carry at load 0.6 with 8 hosts: all links of a rack are loaded, of a dumbbell's only the bar. At twice as much frames leave milliseconds late (2026-11-21). */
+#define RACK_RATE     50000000
+#define ROUTED_RATE   100000000
+#define DEFAULT_FLOWS 1000 /* as the testbeds of TOP's paper */
+#define BEACON_US     4000
+#define TOP	      "top"
+#define ONE_CLASS     "top-1class" /* all tokens in one class: ExpressPass */
+
+enum { KEY_POLICY = 700, KEY_SIZES, KEY_LOAD, KEY_SCALE, KEY_FLOWS, KEY_SECONDS, KEY_SEED, KEY_TRACE, KEY_BUCKETS, KEY_FRESH, KEY_CONGESTION, KEY_GRACE, KEY_LATE, KEY_BASE, KEY_UNFINISHED, KEY_OUT };
+
+static const struct argp_option options[] = {
+	{ "sizes", KEY_SIZES, "FILE", 0, "sizes of flows: websearch (default), datamining, or a file with lines \"bytes cdf\" or \"packets 1 cdf\"", 2 },
+	{ "load", KEY_LOAD, "L", 0, "of the links that are counted, headers included, above 0 and up to 1 (default 0.6)", 2 },
+	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,fastpass and, where it is, top-1class,top): none, pl2, fastpass and so on; top-1class: top with one class of tokens (ExpressPass)", 2 },
+	{ "scale", KEY_SCALE, "F", 0, "all sizes times F, and the edges of the default buckets (default 0.1)", 2 },
+	{ "flows", KEY_FLOWS, "N", 0, "so many flows, at most 30000 (default 1000, unless --seconds is given)", 2 },
+	{ "seconds", KEY_SECONDS, "S", 0, "only flows that come before, 1 to 3600", 2 },
+	{ "seed", KEY_SEED, "N", 0, "of the random trace (default 1)", 2 },
+	{ "trace", KEY_TRACE, "FILE", 0, "these flows, lines \"id src dst start_ns bytes\" as in OUT/trace.txt, instead of random ones", 2 },
+	{ "buckets", KEY_BUCKETS, "LIST", 0, "greatest sizes of the buckets, in bytes (default 10000,100000,1000000,10000000 times --scale)", 2 },
+	{ "fresh", KEY_FRESH, NULL, 0, "connect when the flow comes: the handshake counts (default: every flow has a connection of its own, made before)", 2 },
+	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
+	{ "grace", KEY_GRACE, "S", 0, "give up unfinished flows so long after the last one came, 1 to 600 (default 60)", 2 },
+	{ "late-ms", KEY_LATE, "MS", 0, "refuse a result if more than 1 % of the flows began later than that, 1 to 1000000 (default 10)", 2 },
+	{ "base-us", KEY_BASE, "US", 0, "how long one byte takes in the idle network (default: measured, the least over all policies)", 2 },
+	{ "unfinished-ok", KEY_UNFINISHED, NULL, 0, "unfinished flows are reported, and are no error", 2 },
+	{ "out", KEY_OUT, "DIR", 0, "write summary.json, trace.txt, flows.csv, buckets.csv, queues.csv and plots there", 2 },
+	{ 0 }
+};
+
+struct args {
+	struct lab *lab;
+	struct fct_params p;
+	struct fct_sizes sizes;
+	bool load_given, sizes_given;
+};
+
+static void parse_policies(struct fct_params *p, const char *arg, struct argp_state *state)
+{
+	char *list = strdup(arg), *save = NULL, *word;
+
+	p->npolicies = 0;
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+		bool one_class = !strcmp(word, ONE_CLASS);
+		struct traffic_params t = { 0 };
+
+		if ((one_class || !strcmp(word, TOP)) && bl_policy_by_name(TOP) < 0)
+			argp_error(state, "policy \"%s\" is not in this build of barline: it has no tokens (TOP)", word);
+		traffic_policies(&t, one_class ? TOP : word, state);
+		if (!t.policy[0].on)
+			argp_error(state, "policy \"off\" has no metered links: a load of them means nothing");
+		if (p->npolicies == TRAFFIC_POLICIES_MAX)
+			argp_error(state, "more than %d policies", TRAFFIC_POLICIES_MAX);
+		p->one_class[p->npolicies] = one_class;
+		p->policy[p->npolicies] = t.policy[0];
+		snprintf(p->policy[p->npolicies++].text, sizeof(t.policy[0].text), "%s", word);
+	}
+	free(list);
+	if (!p->npolicies)
+		argp_error(state, "no policy");
+}
+
+static void parse_buckets(struct fct_params *p, const char *arg, struct argp_state *state)
+{
+	char *list = strdup(arg), *save = NULL, *word;
+	long long v;
+
+	p->nedges = 0;
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+		if (p->nedges == FCT_EDGES_MAX)
+			argp_error(state, "more than %d buckets", FCT_EDGES_MAX + 1);
+		if (!cli_number(word, 1, 1000000000000000, &v) || (p->nedges && (uint64_t)v <= p->edges[p->nedges - 1]))
+			argp_error(state, "buckets \"%s\": \"%s\" is not a number of bytes above the one before", arg, word);
+		p->edges[p->nedges++] = (uint64_t)v;
+	}
+	free(list);
+	p->edges_given = true;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	struct fct_params *p = &a->p;
+	long long v;
+	double r;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[1] = &a->lab->spec;
+		return 0;
+	case KEY_POLICY:
+		parse_policies(p, arg, state);
+		return 0;
+	case KEY_SIZES:
+		p->sizes_name = arg;
+		a->sizes_given = true;
+		return 0;
+	case KEY_LOAD:
+		if (!cli_real(arg, 0.0001, 1, &p->load))
+			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
+		a->load_given = true;
+		return 0;
+	case KEY_SCALE:
+		if (!cli_real(arg, 1e-6, 1000, &p->scale))
+			argp_error(state, "scale \"%s\" is not a number from 0.000001 to 1000", arg);
+		return 0;
+	case KEY_FLOWS:
+		if (!cli_number(arg, 1, FCT_FLOWS_MAX, &v))
+			argp_error(state, "flows \"%s\" is not a number from 1 to %d", arg, FCT_FLOWS_MAX);
+		p->flows = (uint32_t)v;
+		p->flows_given = true;
+		return 0;
+	case KEY_SECONDS:
+		if (!cli_number(arg, 1, 3600, &v))
+			argp_error(state, "seconds \"%s\" is not a number from 1 to 3600", arg);
+		p->span_ns = (uint64_t)v * 1000000000;
+		return 0;
+	case KEY_SEED:
+		if (!cli_number(arg, 0, INT64_MAX, &v))
+			argp_error(state, "seed \"%s\" is not a number from 0 on", arg);
+		p->seed = (uint64_t)v;
+		return 0;
+	case KEY_TRACE:
+		p->trace_name = arg;
+		return 0;
+	case KEY_BUCKETS:
+		parse_buckets(p, arg, state);
+		return 0;
+	case KEY_FRESH:
+		p->fresh = true;
+		return 0;
+	case KEY_CONGESTION:
+		p->congestion = arg;
+		return 0;
+	case KEY_GRACE:
+		if (!cli_number(arg, 1, 600, &v))
+			argp_error(state, "grace \"%s\" is not a number from 1 to 600", arg);
+		p->grace_s = (unsigned int)v;
+		return 0;
+	case KEY_LATE:
+		if (!cli_number(arg, 1, 1000000, &v))
+			argp_error(state, "late-ms \"%s\" is not a number from 1 to 1000000", arg);
+		p->late_ns = (uint64_t)v * 1000000;
+		return 0;
+	case KEY_BASE:
+		if (!cli_real(arg, 0.001, 1e6, &r))
+			argp_error(state, "base-us \"%s\" is not a number above 0 and up to 1000000", arg);
+		p->base_ns = r * 1e3;
+		return 0;
+	case KEY_UNFINISHED:
+		p->unfinished_ok = true;
+		return 0;
+	case KEY_OUT:
+		p->out = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		return strcmp(arg, "fct") ? ARGP_ERR_UNKNOWN : 0;
+	case ARGP_KEY_END:
+		if (p->trace_name && (a->load_given || a->sizes_given || p->flows_given || p->span_ns))
+			argp_error(state, "--trace says which flows come: no --sizes, --load, --flows or --seconds");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+/* the links whose load is told: of a rack every host's; with more racks those that leave a ToR upwards, since every flow takes one of them */
+static uint64_t capacity(const struct lab_spec *s)
+{
+	unsigned int up = s->dumbbell ? 1 : s->spines, t, links = 0;
+
+	if (!s->leaf_spine)
+		return s->hosts * s->admission.rate_bps;
+	for (t = 0; t < s->tors; t++) {
+		unsigned int hosts = lab_first_host(s, t + 1) - lab_first_host(s, t);
+
+		links += hosts < up ? hosts : up;
+	}
+	return links * s->admission.rate_bps;
+}
+
+static int read_sizes(struct args *a)
+{
+	char why[200];
+	FILE *f;
+	int err;
+
+	if (!fct_sizes_named(&a->sizes, a->p.sizes_name))
+		return 0;
+	f = fopen(a->p.sizes_name, "re");
+	if (!f)
+		return cli_fail("%s: %s; websearch and datamining need no file", a->p.sizes_name, strerror(errno));
+	err = fct_sizes_read(&a->sizes, f, why, sizeof(why));
+	fclose(f);
+	return err ? cli_fail("%s: %s", a->p.sizes_name, why) : 0;
+}
+
+static int read_trace(struct args *a)
+{
+	FILE *f = fopen(a->p.trace_name, "re");
+	char why[200];
+	int n;
+
+	if (!f)
+		return cli_fail("%s: %s", a->p.trace_name, strerror(errno));
+	n = fct_trace_read(f, a->lab->spec.hosts, a->p.flow, FCT_FLOWS_MAX, why, sizeof(why));
+	fclose(f);
+	if (n < 0)
+		return cli_fail("%s: %s", a->p.trace_name, why);
+	a->p.nflows = (uint32_t)n;
+	a->p.load = 0;
+	a->p.sizes_name = NULL;
+	return 0;
+}
+
+static int make_trace(struct args *a)
+{
+	const struct lab_spec *s = &a->lab->spec;
+	struct fct_params *p = &a->p;
+	struct fct_plan plan = { .seed = p->seed, .sizes = &a->sizes, .scale = p->scale, .hosts = s->hosts, .flows = p->flows, .span_ns = p->span_ns };
+	unsigned int t, i;
+
+	if (read_sizes(a))
+		return 1;
+	for (t = 0; s->leaf_spine && t < s->tors; t++)
+		for (i = lab_first_host(s, t); i < lab_first_host(s, t + 1); i++)
+			plan.rack[i] = t;
+	plan.per_second = p->load * (double)p->capacity_bps / 8 / fct_sizes_wire_mean(&a->sizes, p->scale, p->mss);
+	p->nflows = fct_trace_make(&plan, p->flow, FCT_FLOWS_MAX);
+	if (!p->nflows)
+		return cli_fail("no flow comes in that time: there are %.3g per second", plan.per_second);
+	if (p->nflows > FCT_FLOWS_MAX)
+		return cli_fail("more than %d flows come in that time: there are %.3g per second; make the flows longer (--scale), or --seconds less", FCT_FLOWS_MAX, plan.per_second);
+	return 0;
+}
+
+/* probes go round: h1 to h2, h2 to h3; with more racks to the next rack's first host */
+static void plan_probes(struct args *a)
+{
+	const struct lab_spec *s = &a->lab->spec;
+	struct fct_params *p = &a->p;
+	uint32_t i;
+
+	for (i = 0; i < FCT_PROBES; i++) {
+		unsigned int src = i % s->hosts, dst = s->leaf_spine ? lab_first_host(s, (src * s->tors / s->hosts + 1) % s->tors) : (src + 1) % s->hosts;
+
+		p->plan[i] = (struct fct_flow){ .start_ns = i * FCT_PROBE_NS, .bytes = 1, .src = (uint16_t)src, .dst = (uint16_t)dst };
+	}
+	for (i = 0; i < p->nflows; i++) {
+		p->plan[FCT_PROBES + i] = p->flow[i];
+		p->plan[FCT_PROBES + i].start_ns += FCT_LEAD_NS;
+	}
+	p->nplan = FCT_PROBES + p->nflows;
+}
+
+static int check(const struct args *a)
+{
+	const struct lab_spec *s = &a->lab->spec;
+	unsigned int i;
+
+	if (s->hosts < 2 || (s->leaf_spine && s->tors < 2))
+		return cli_usage("fct needs two hosts or more, and a leaf-spine two ToRs or more");
+	for (i = 0; i < a->p.npolicies; i++)
+		if (s->l3 && a->p.policy[i].policy == BL_POLICY_PL2)
+			return cli_usage("policy \"%s\" is for a rack over L2", a->p.policy[i].text);
+	return 0;
+}
+
+static const struct fct_params *cell_params;
+static struct fct_cell *cell_now;
+
+static int drive(struct lab *lab)
+{
+	return fct_drive(lab, cell_params, cell_now);
+}
+
+static int run_cell(const struct lab *lab, const struct fct_params *p, struct fct_cell *c)
+{
+	const struct traffic_policy *policy = &p->policy[c->policy];
+	struct lab *one = malloc(sizeof(*one));
+	int err;
+
+	if (!one)
+		return cli_fail("out of memory");
+	*one = *lab;
+	snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
+	one->spec.admission.policy = policy->policy;
+	one->spec.admission.allocator = policy->allocator;
+	one->spec.fp_policy = policy->fp_policy;
+#ifdef BL_TOP_OPTIONS
+	if (p->one_class[c->policy])
+		one->spec.admission.top.v[BL_TOP_O_LEVELS] = 1 + 1;
+#endif
+	cell_params = p;
+	cell_now = c;
+	err = lab_start(one, drive);
+	free(one);
+	return err || !c->done ? cli_fail("fct, %s: the measurement did not come to its end", policy->text) : 0;
+}
+
+static int run_all(struct args *a)
+{
+	struct fct_params *p = &a->p;
+	struct fct_cell *cells = fair_shared(sizeof(*cells) * p->npolicies);
+	struct fct_result *r = fair_shared(sizeof(*r) * p->npolicies * p->nplan);
+	unsigned int i;
+	int failed = 0;
+
+	if (!cells || !r)
+		return 1;
+	for (i = 0; i < p->npolicies; i++) {
+		cells[i].policy = i;
+		cells[i].r = r + (size_t)i * p->nplan;
+		failed |= run_cell(a->lab, p, &cells[i]);
+		if (failed && !i)
+			return 1; /* what stops the first one stops them all */
+	}
+	out_progress_end();
+	return fct_report(&a->lab->spec, p, cells) || failed;
+}
+
+int fct_main(int argc, char **argv)
+{
+	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "fct [rack|dumbbell|leaf-spine]", .children = children,
+					  .doc = "barline lab run fct - flows of drawn sizes come by a Poisson process; their completion times, one admission policy after the other\v"
+						 "Rack: every host sends to every other, and the load is that of the hosts' links (default --rate 50mbit). Dumbbell, leaf-spine: every flow goes to another "
+						 "ToR, and the load is that of the links that leave a ToR upwards (default --rate 100mbit). FCT: from the planned arrival to the last byte in the receiving process. Slowdown: FCT "
+						 "by what the flow could do alone. --policy says what --admission and --allocator do elsewhere." };
+	struct args *a = calloc(1, sizeof(*a));
+	unsigned int i;
+	int err;
+
+	if (!a || !(a->lab = lab_new()))
+		return cli_fail("out of memory");
+	a->p = (struct fct_params){ .sizes_name = "websearch", .load = 0.6, .scale = 0.1, .seed = 1, .late_ns = 10000000, .grace_s = 60, .congestion = "cubic" };
+	/* pl2 is for racks only */
+	parse_policies(&a->p, bl_policy_by_name(TOP) < 0 ? "none,fastpass" : "none,fastpass," ONE_CLASS "," TOP, NULL);
+	a->lab->spec.admission.on = true;
+	cmd_parse(&argp, argc, argv, a);
+	if (!a->lab->spec.admission.rate_bps)
+		a->lab->spec.admission.rate_bps = a->lab->spec.leaf_spine ? ROUTED_RATE : RACK_RATE;
+	if (!a->p.flows && !a->p.span_ns)
+		a->p.flows = DEFAULT_FLOWS;
+	if (!a->lab->spec.beacon_us)
+		a->lab->spec.beacon_us = BEACON_US;
+	for (i = 0; i < 4 && !a->p.edges_given; i++)
+		a->p.edges[a->p.nedges++] = fct_sizes_scaled((double[]){ 1e4, 1e5, 1e6, 1e7 }[i], a->p.scale);
+	a->p.mss = a->lab->spec.mtu - FCT_TCP_IP;
+	a->p.capacity_bps = capacity(&a->lab->spec);
+	err = check(a);
+	if (!err) {
+		a->p.flow = malloc(sizeof(*a->p.flow) * FCT_FLOWS_MAX);
+		a->p.plan = malloc(sizeof(*a->p.plan) * (FCT_FLOWS_MAX + FCT_PROBES));
+		err = !a->p.flow || !a->p.plan ? cli_fail("out of memory") : a->p.trace_name ? read_trace(a) : make_trace(a);
+	}
+	if (!err) {
+		plan_probes(a);
+		err = run_all(a);
+	}
+	free(a->p.flow);
+	free(a->p.plan);
+	free(a->lab);
+	free(a);
+	return err;
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What `lab run fct` has to say: completion times and slowdowns by size of flow and policy, and what queues and generator did meanwhile; tables or JSON, CSV and plots.
+ *
+ * A flow that did not finish counts with the time that it waited: to leave it out would flatter the policy that lost it. A result is refused, and the exit status is 1, if the
+ * generator was late: the load that was asked for was not offered.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd.h"
+#include "fct.h"
+#include "fct_stat.h"
+
+#define LATE_FRAMES 5 /* a pacer that is later than so many frames at every hundredth frame had no CPU */
+#define NAMED 10 /* unfinished flows are told by number, so many */
+
+/**
+ * struct outcome - of one policy. @fct, @slowdown, @late: by flow of the trace, from 0. @last_late_ns: how much later than planned the last flow began.
+ */
+struct outcome {
+	const struct fct_cell *c;
+	const char *policy;
+	double *fct, *slowdown, *late, *scratch;
+	uint32_t unfinished;
+	struct fct_summary lateness, base, all_fct, all_slowdown;
+	char refused[160];
+};
+
+static double max_of(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* from the plan's arrival to the end, or as long as it waited */
+static double completion(const struct fct_params *p, const struct fct_cell *c, uint32_t i)
+{
+	uint64_t planned = c->t0_ns + p->plan[i].start_ns, end = c->r[i].end_ns ? c->r[i].end_ns : c->t0_ns + c->wall_ns;
+
+	return end > planned ? (double)(end - planned) : 0;
+}
+
+static struct fct_summary probes(const struct fct_params *p, const struct fct_cell *c, double *scratch)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < FCT_PROBES; i++)
+		if (c->r[i].end_ns)
+			scratch[n++] = (double)(c->r[i].end_ns - c->r[i].begun_ns); /* how late the generator was is not the network's */
+	return fct_summarize(scratch, n);
+}
+
+/* least of the sorted values that fct_summarize() left */
+static double least(const struct fct_summary *s, const double *sorted)
+{
+	return s->n ? sorted[0] : 0;
+}
+
+static void judge(const struct fct_params *p, struct outcome *o)
+{
+	const struct fct_cell *c = o->c;
+	uint32_t late = 0, i, last = p->nplan - 1;
+	double span = (double)p->flow[p->nflows - 1].start_ns;
+
+	for (i = 0; i < p->nflows; i++)
+		late += o->late[i] > (double)p->late_ns;
+	if (!c->r[last].begun_ns)
+		snprintf(o->refused, sizeof(o->refused), "the generator did not come to the last flow");
+	else if ((uint64_t)late * 100 > (uint64_t)p->nflows * FCT_LATE_PERCENT)
+		snprintf(o->refused, sizeof(o->refused), "the generator began %u of %u flows more than %.0f ms late", late, p->nflows, (double)p->late_ns / 1e6);
+	else if (o->late[p->nflows - 1] > max_of(0.02 * span, (double)p->late_ns))
+		snprintf(o->refused, sizeof(o->refused), "the last flow began %.1f ms late: the load was not offered", o->late[p->nflows - 1] / 1e6);
+}
+
+static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, const struct fct_cell *c, double base, struct outcome *o)
+{
+	uint32_t i;
+
+	o->c = c;
+	o->policy = p->policy[c->policy].text;
+	o->fct = calloc(p->nflows, sizeof(double));
+	o->slowdown = calloc(p->nflows, sizeof(double));
+	o->late = calloc(p->nflows, sizeof(double));
+	o->scratch = calloc(p->nplan, sizeof(double));
+	if (!o->fct || !o->slowdown || !o->late || !o->scratch)
+		return cli_fail("out of memory");
+	for (i = 0; i < p->nflows; i++) {
+		const struct fct_result *r = &c->r[FCT_PROBES + i];
+		uint64_t planned = c->t0_ns + p->plan[FCT_PROBES + i].start_ns;
+
+		o->fct[i] = completion(p, c, FCT_PROBES + i);
+		o->slowdown[i] = o->fct[i] / fct_ideal_ns(p->flow[i].bytes, p->mss, spec->admission.rate_bps, base);
+		o->late[i] = r->begun_ns > planned ? (double)(r->begun_ns - planned) : 0;
+		o->unfinished += !r->end_ns;
+	}
+	memcpy(o->scratch, o->late, p->nflows * sizeof(double));
+	o->lateness = fct_summarize(o->scratch, p->nflows);
+	memcpy(o->scratch, o->fct, p->nflows * sizeof(double));
+	o->all_fct = fct_summarize(o->scratch, p->nflows);
+	memcpy(o->scratch, o->slowdown, p->nflows * sizeof(double));
+	o->all_slowdown = fct_summarize(o->scratch, p->nflows);
+	o->base = probes(p, c, o->scratch);
+	judge(p, o);
+	return 0;
+}
+
+static void outcome_free(struct outcome *o)
+{
+	free(o->fct);
+	free(o->slowdown);
+	free(o->late);
+	free(o->scratch);
+}
+
+/* ---- JSON ---- */
+
+static void put_summary(json_t *o, const char *what, const char *unit, const struct fct_summary *s)
+{
+	const struct {
+		const char *name;
+		double v;
+	} all[] = { { "mean", s->mean }, { "p50", s->p50 }, { "p95", s->p95 }, { "p99", s->p99 }, { "max", s->max } };
+	char key[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(key, sizeof(key), "%s_%s%s", what, all[i].name, unit);
+		json_object_set_new(o, key, s->n ? json_real(all[i].v) : json_null());
+	}
+}
+
+static bool is_data(const struct fct_queue *q)
+{
+	return q->class == BL_CL_DATA || q->class == BL_CL_UNSCHED;
+}
+
+static const char *class_name(unsigned int class)
+{
+	static const char *const names[] = {
+#define NAME(sym, name) [BL_CL_##sym] = name,
+		BL_CLASSES(NAME)
+#undef NAME
+	};
+
+	return names[class];
+}
+
+static json_t *queues_json(const struct fct_cell *c)
+{
+	json_t *rows = json_array();
+	unsigned int i;
+
+	for (i = 0; i < c->nqueues; i++) {
+		const struct fct_queue *q = &c->queue[i];
+		json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "node", q->node, "port", q->port, "class", class_name(q->class), "put", (json_int_t)q->put, "dropped",
+				      (json_int_t)q->dropped, "marked", (json_int_t)q->marked);
+
+		adm_quantiles(o, "found", "_bytes", &q->found, BL_HIST_LEN_SHIFT, 1);
+		adm_quantiles(o, "sojourn", "_ns", &q->sojourn, BL_HIST_NS_SHIFT, 1);
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+static json_t *reasons_json(const struct bl_counts *n)
+{
+	json_t *o = json_object();
+	unsigned int k;
+
+	for (k = 0; k < BL_REASON_MAX; k++)
+		if (n->n[k])
+			json_object_set_new(o, reason_name(k), json_integer((json_int_t)n->n[k]));
+	return o;
+}
+
+/* change against the first policy whose result stands, in per cent */
+static void put_change(json_t *o, const struct outcome *all, const struct outcome *one)
+{
+	const struct outcome *first = all;
+
+	while (first < one && first->refused[0])
+		first++;
+	if (first == one || !first->all_fct.n)
+		return;
+	json_object_set_new(o, "against", json_string(first->policy));
+	json_object_set_new(o, "fct_change_percent", json_real(100 * (one->all_fct.mean / first->all_fct.mean - 1)));
+	json_object_set_new(o, "slowdown_change_percent", json_real(100 * (one->all_slowdown.mean / first->all_slowdown.mean - 1)));
+}
+
+static json_t *outcome_json(const struct fct_params *p, const struct outcome *all, const struct outcome *o)
+{
+	const struct fct_cell *c = o->c;
+	struct bl_hist found = { 0 };
+	uint64_t data = 0, rest = 0;
+	unsigned int i;
+	json_t *row;
+
+	for (i = 0; i < c->nqueues; i++) {
+		*(is_data(&c->queue[i]) ? &data : &rest) += c->queue[i].dropped;
+		if (is_data(&c->queue[i]))
+			hist_add(&found, &c->queue[i].found, NULL);
+	}
+	row = json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:I}", "policy", o->policy, "flows", (int)p->nflows, "finished", (int)(p->nflows - o->unfinished), "unfinished",
+			(int)o->unfinished, "data_drops", (json_int_t)data, "other_drops", (json_int_t)rest, "hold_drops",
+			(json_int_t)(c->host_counts.n[BL_R_HOLD_FULL] + c->host_counts.n[BL_R_NO_SLOT]), "wall_s", (double)c->wall_ns / 1e9, "retransmits",
+			(json_int_t)atomic_load(&c->retransmits));
+	json_object_set_new(row, "refused", o->refused[0] ? json_string(o->refused) : json_null());
+	put_summary(row, "late", "_ns", &o->lateness);
+	put_summary(row, "probe", "_ns", &o->base);
+	if (!o->refused[0]) {
+		put_summary(row, "fct", "_ns", &o->all_fct);
+		put_summary(row, "slowdown", "", &o->all_slowdown);
+		put_change(row, all, o);
+	}
+	adm_quantiles(row, "queue", "_frames", &found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
+	adm_quantiles(row, "queue", "_bytes", &found, BL_HIST_LEN_SHIFT, 1);
+	adm_quantiles(row, "pacer_late", "_ns", &c->late, BL_HIST_NS_SHIFT, 1);
+	json_object_set_new(row, "switch_counts", reasons_json(&c->switch_counts));
+	json_object_set_new(row, "host_counts", reasons_json(&c->host_counts));
+	json_object_set_new(row, "queues", queues_json(c));
+	return row;
+}
+
+static void bucket_text(const struct fct_params *p, unsigned int b, char *text, size_t size)
+{
+	uint64_t low = b ? p->edges[b - 1] + 1 : 1;
+
+	if (b > p->nedges)
+		snprintf(text, size, "all");
+	else if (b == p->nedges)
+		snprintf(text, size, "%" PRIu64 " B and more", low);
+	else
+		snprintf(text, size, "%" PRIu64 " to %" PRIu64 " B", low, p->edges[b]);
+}
+
+/* @b behind the last bucket: all of them */
+static json_t *bucket_json(const struct fct_params *p, const struct outcome *o, unsigned int b)
+{
+	struct fct_summary fct, slowdown;
+	uint32_t i, n = 0, m = 0;
+	char text[64];
+	json_t *row;
+
+	for (i = 0; i < p->nflows; i++)
+		if (b > p->nedges || fct_bucket(p->edges, p->nedges, p->flow[i].bytes) == b)
+			o->scratch[n++] = o->fct[i];
+	fct = fct_summarize(o->scratch, n);
+	for (i = 0; i < p->nflows; i++)
+		if (b > p->nedges || fct_bucket(p->edges, p->nedges, p->flow[i].bytes) == b)
+			o->scratch[m++] = o->slowdown[i];
+	slowdown = fct_summarize(o->scratch, m);
+	bucket_text(p, b, text, sizeof(text));
+	row = json_pack("{s:s, s:i, s:s, s:i}", "size", text, "bucket", b > p->nedges ? -1 : (int)b, "policy", o->policy, "flows", (int)n);
+	put_summary(row, "fct", "_ns", &fct);
+	put_summary(row, "slowdown", "", &slowdown);
+	return row;
+}
+
+static double wire_sum(const struct fct_params *p)
+{
+	double sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < p->nflows; i++)
+		sum += (double)fct_wire(p->flow[i].bytes, p->mss);
+	return sum;
+}
+
+static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, double base)
+{
+	double span = (double)p->flow[p->nflows - 1].start_ns / 1e9, bytes = 0;
+	json_t *o, *edges = json_array();
+	uint32_t i;
+
+	for (i = 0; i < p->nflows; i++)
+		bytes += (double)p->flow[i].bytes;
+	for (i = 0; i < p->nedges; i++)
+		json_array_append_new(edges, json_integer((json_int_t)p->edges[i]));
+	o = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:o}", "workload", "fct", "topology", s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack",
+		      "hosts", (int)s->hosts, "rate_bps", (json_int_t)s->admission.rate_bps, "capacity_bps", (json_int_t)p->capacity_bps, "congestion", p->congestion, "fresh",
+		      (int)p->fresh, "flows", (int)p->nflows, "bytes", bytes, "span_s", span, "scale", p->scale, "base_ns", base, "bucket_edges", edges);
+	json_object_set_new(o, "seed", p->trace_name ? json_null() : json_integer((json_int_t)p->seed));
+	json_object_set_new(o, "sizes", p->sizes_name ? json_string(p->sizes_name) : json_null());
+	json_object_set_new(o, "trace", p->trace_name ? json_string(p->trace_name) : json_null());
+	json_object_set_new(o, "load", p->trace_name ? json_null() : json_real(p->load));
+	json_object_set_new(o, "offered_load", span > 0 ? json_real(8 * wire_sum(p) / span / (double)p->capacity_bps) : json_null());
+	return o;
+}
+
+/* ---- files ---- */
+
+static FILE *open_out(const struct fct_params *p, const char *name)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", p->out, name);
+	f = fopen(path, "we");
+	if (!f)
+		cli_fail("%s: %s", path, strerror(errno));
+	return f;
+}
+
+static int close_out(const struct fct_params *p, const char *name, FILE *f)
+{
+	int bad = ferror(f);
+
+	return fclose(f) || bad ? cli_fail("%s/%s: %s", p->out, name, strerror(errno)) : 0;
+}
+
+static int write_flows(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, double base)
+{
+	FILE *f = open_out(p, "flows.csv");
+	unsigned int k;
+	uint32_t i;
+
+	if (!f)
+		return 1;
+	fputs("policy,id,src,dst,start_ns,bytes,bucket,late_ns,finished,fct_ns,ideal_ns,slowdown\n", f);
+	for (k = 0; k < n; k++)
+		for (i = 0; i < p->nflows; i++)
+			fprintf(f, "%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%u,%.0f,%d,%.0f,%.0f,%.4f\n", o[k].policy, i + 1, p->flow[i].src + 1, p->flow[i].dst + 1, p->flow[i].start_ns,
+				p->flow[i].bytes, fct_bucket(p->edges, p->nedges, p->flow[i].bytes), o[k].late[i], o[k].c->r[FCT_PROBES + i].end_ns != 0, o[k].fct[i],
+				fct_ideal_ns(p->flow[i].bytes, p->mss, spec->admission.rate_bps, base), o[k].slowdown[i]);
+	return close_out(p, "flows.csv", f);
+}
+
+static int write_rows(const struct fct_params *p, const char *name, const json_t *rows, const char *const *keys)
+{
+	FILE *f = open_out(p, name);
+	const char *const *k;
+	const json_t *row;
+	size_t i;
+
+	if (!f)
+		return 1;
+	for (k = keys; *k; k++)
+		fprintf(f, "%s%s", k == keys ? "" : ",", *k);
+	fputc('\n', f);
+	json_array_foreach(rows, i, row) {
+		for (k = keys; *k; k++) {
+			const json_t *v = json_object_get(row, *k);
+
+			if (k != keys)
+				fputc(',', f);
+			if (json_is_string(v))
+				fputs(json_string_value(v), f);
+			else if (json_is_integer(v))
+				fprintf(f, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+			else if (json_is_real(v))
+				fprintf(f, "%.10g", json_real_value(v));
+		}
+		fputc('\n', f);
+	}
+	return close_out(p, name, f);
+}
+
+static int write_queues(const struct fct_params *p, const json_t *results)
+{
+	static const char *const keys[] = { "policy", "node", "port", "class", "put", "dropped", "marked", "found_p50_bytes", "found_p99_bytes", "found_max_bytes", "sojourn_p50_ns",
+					    "sojourn_p99_ns", "sojourn_max_ns", NULL };
+	json_t *rows = json_array();
+	const json_t *r, *q;
+	size_t i, k;
+	int err;
+
+	json_array_foreach(results, i, r)
+		json_array_foreach(json_object_get(r, "queues"), k, q) {
+			json_t *row = json_copy((json_t *)(uintptr_t)q);
+
+			json_object_set(row, "policy", json_object_get(r, "policy"));
+			json_array_append_new(rows, row);
+		}
+	err = write_rows(p, "queues.csv", rows, keys);
+	json_decref(rows);
+	return err;
+}
+
+/* gnuplot takes the buckets' names as tics */
+static void plot(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, const json_t *res)
+{
+	char more[3072], text[64];
+	unsigned int i;
+	int len;
+
+	len = snprintf(more, sizeof(more), "what='%s, %.0f Mbit/s, load %.2f'; policies='", json_string_value(json_object_get(res, "topology")), (double)spec->admission.rate_bps / 1e6,
+		       json_number_value(json_object_get(res, "offered_load")));
+	for (i = 0; i < n; i++)
+		if (!o[i].refused[0])
+			len += snprintf(more + len, sizeof(more) - (size_t)len, "%s ", o[i].policy);
+	len += snprintf(more + len, sizeof(more) - (size_t)len, "'; tics='");
+	for (i = 0; i <= p->nedges; i++) {
+		if (i < p->nedges)
+			snprintf(text, sizeof(text), "to %" PRIu64, p->edges[i]);
+		len += snprintf(more + len, sizeof(more) - (size_t)len, "%s\"%s\" %u", i ? ", " : "", i < p->nedges ? text : "more", i);
+	}
+	snprintf(more + len, sizeof(more) - (size_t)len, "'");
+	if (json_array_size(json_object_get(res, "buckets")))
+		out_plot("fct.gp", p->out, more, "buckets.csv");
+}
+
+static int write_files(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, double base, json_t *res)
+{
+	static const char *const keys[] = { "policy", "size", "bucket", "flows", "fct_mean_ns", "fct_p50_ns", "fct_p95_ns", "fct_p99_ns", "fct_max_ns", "slowdown_mean", "slowdown_p50",
+					    "slowdown_p95", "slowdown_p99", "slowdown_max", NULL };
+	const json_t *results = json_object_get(res, "results");
+	FILE *f;
+
+	if (mkdir(p->out, 0755) && errno != EEXIST)
+		return cli_fail("%s: %s", p->out, strerror(errno));
+	f = open_out(p, "trace.txt");
+	if (!f)
+		return 1;
+	fct_trace_write(f, p->flow, p->nflows);
+	if (close_out(p, "trace.txt", f))
+		return 1;
+	f = open_out(p, "summary.json");
+	if (!f)
+		return 1;
+	json_object_set_new(res, "schema", json_integer(CLI_SCHEMA));
+	json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	fputc('\n', f);
+	if (close_out(p, "summary.json", f) || write_flows(spec, p, o, n, base) || write_rows(p, "buckets.csv", json_object_get(res, "buckets"), keys) || write_queues(p, results))
+		return 1;
+	plot(spec, p, o, n, res);
+	return 0;
+}
+
+/* ---- what people read ---- */
+
+static void print_drops(const struct outcome *o)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->c->nqueues; i++) {
+		const struct fct_queue *q = &o->c->queue[i];
+
+		if (q->dropped)
+			printf("%s: %s port %s, class %s: %" PRIu64 " of %" PRIu64 " frames dropped\n", o->policy, q->node, q->port, class_name(q->class), q->dropped, q->put + q->dropped);
+	}
+}
+
+/* results stand, but what they say is of the machine more than of the policy */
+static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *warnings)
+{
+	double frame_ns = 8e9 * ADM_FULL_FRAME / (double)spec->admission.rate_bps;
+	char text[300];
+	uint64_t late;
+
+	if (!hist_quantile(&o->c->late, 9900, BL_HIST_NS_SHIFT, &late) || (double)late < LATE_FRAMES * frame_ns)
+		return;
+	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, or a quieter time", o->policy,
+		 (double)late / 1e6, (double)late / frame_ns);
+	json_array_append_new(warnings, json_string(text));
+}
+
+static void print(const json_t *res, const struct fct_params *p, const struct outcome *o, unsigned int n)
+{
+	static const struct col rows[] = { { "size", "SIZE", 's' },	   { "policy", "POLICY", 's' },		 { "flows", "FLOWS", 'd' },	     { "fct_mean_ns", "FCT_MEAN", 't' },
+					   { "fct_p50_ns", "P50", 't' },   { "fct_p95_ns", "P95", 't' },	 { "fct_p99_ns", "P99", 't' },	     { "slowdown_mean", "SLOWDOWN_MEAN", 'f' },
+					   { "slowdown_p50", "P50", 'f' }, { "slowdown_p95", "P95", 'f' },	 { "slowdown_p99", "P99", 'f' } };
+	static const struct col cols[] = { { "policy", "POLICY", 's' },	       { "finished", "FINISHED", 'd' },	  { "unfinished", "UNFINISHED", 'd' }, { "fct_change_percent", "FCT_%", 'f' },
+					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' }, { "queue_p99_frames", "QUEUE_P99", 'f' }, { "queue_max_frames", "MAX", 'f' },
+					   { "data_drops", "DATA_DROPS", 'd' }, { "other_drops", "OTHER", 'd' },  { "hold_drops", "HOLD", 'd' },	       { "retransmits", "RETRANS", 'd' },
+					   { "late_p99_ns", "LATE_P99", 't' },  { "probe_p50_ns", "IDLE_P50", 't' }, { "pacer_late_p99_ns", "PACER_P99", 't' }, { "wall_s", "WALL_S", 'f' } };
+	const char *sizes = p->trace_name ? p->trace_name : p->sizes_name;
+	unsigned int i;
+	char base[32];
+
+	printf("fct, %s of %d hosts, links of %.0f Mbit/s: %u flows in %.1f s, %s, sizes x %g, ", json_string_value(json_object_get(res, "topology")),
+	       (int)json_integer_value(json_object_get(res, "hosts")), json_number_value(json_object_get(res, "rate_bps")) / 1e6, p->nflows,
+	       json_number_value(json_object_get(res, "span_s")), sizes, p->scale);
+	if (!p->trace_name)
+		printf("seed %" PRIu64 ", load %g, ", p->seed, p->load);
+	printf("offered load %.3f; one byte alone: %s\n", json_number_value(json_object_get(res, "offered_load")),
+	       out_time((int64_t)json_number_value(json_object_get(res, "base_ns")), base, sizeof(base)));
+	OUT_TABLE(stdout, json_object_get(res, "buckets"), rows);
+	putchar('\n');
+	OUT_TABLE(stdout, json_object_get(res, "results"), cols);
+	for (i = 0; i < n; i++)
+		print_drops(&o[i]);
+	fflush(stdout);
+}
+
+static void add_error(json_t *errors, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_error(json_t *errors, const char *fmt, ...)
+{
+	char text[800];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_array_append_new(errors, json_string(text));
+}
+
+static void find_errors(const struct fct_params *p, const struct outcome *o, json_t *errors)
+{
+	char text[600];
+	uint32_t i, k = 0;
+	int n;
+
+	if (o->refused[0])
+		add_error(errors, "%s: no result: %s", o->policy, o->refused);
+	if (o->c->error[0])
+		add_error(errors, "%s: %s", o->policy, o->c->error);
+	if (!o->unfinished || p->unfinished_ok)
+		return;
+	n = snprintf(text, sizeof(text), "%s: %u of %u flows did not finish:", o->policy, o->unfinished, p->nflows);
+	for (i = 0; i < p->nflows && k < NAMED; i++) {
+		const struct fct_flow *f = &p->flow[i];
+
+		if (o->c->r[FCT_PROBES + i].end_ns)
+			continue;
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %u (h%u to h%u, %" PRIu64 " of %" PRIu64 " bytes)", k ? "," : "", i + 1, f->src + 1, f->dst + 1,
+			      o->c->r[FCT_PROBES + i].got, f->bytes);
+		if (n >= (int)sizeof(text))
+			break;
+		k++;
+	}
+	add_error(errors, "%s%s", text, k < o->unfinished ? " and others" : "");
+}
+
+int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells)
+{
+	struct outcome o[TRAFFIC_POLICIES_MAX] = { 0 };
+	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(), *warnings = json_array(), *text;
+	double base = p->base_ns, *scratch = calloc(FCT_PROBES, sizeof(double));
+	unsigned int i, b, n = 0;
+	size_t k;
+	int err = 0;
+
+	for (i = 0; i < p->npolicies && scratch && !p->base_ns; i++) {
+		struct fct_summary s = { 0 };
+
+		if (cells[i].done)
+			s = probes(p, &cells[i], scratch);
+		if (s.n && (base <= 0 || least(&s, scratch) < base))
+			base = least(&s, scratch);
+	}
+	free(scratch);
+	for (i = 0; i < p->npolicies && !err; i++)
+		if (cells[i].done)
+			err = outcome_of(spec, p, &cells[i], base > 0 ? base : 1, &o[n++]);
+	res = head_json(spec, p, base);
+	for (b = 0; b <= p->nedges + 1 && !err; b++)
+		for (i = 0; i < n; i++) {
+			/* all first, then by size */
+			json_t *row = o[i].refused[0] ? NULL : bucket_json(p, &o[i], b ? b - 1 : p->nedges + 1);
+
+			if (row && json_integer_value(json_object_get(row, "flows")))
+				json_array_append(rows, row);
+			json_decref(row);
+		}
+	for (i = 0; i < n && !err; i++)
+		json_array_append_new(results, outcome_json(p, o, &o[i]));
+	for (i = 0; i < n && !err; i++) {
+		find_errors(p, &o[i], errors);
+		warn(spec, &o[i], warnings);
+	}
+	json_object_set_new(res, "buckets", rows);
+	json_object_set_new(res, "results", results);
+	json_object_set_new(res, "errors", errors);
+	json_object_set_new(res, "warnings", warnings);
+	if (!err && p->out)
+		err = write_files(spec, p, o, n, base, res);
+	if (cli.json)
+		cli_json(json_incref(res));
+	else
+		print(res, p, o, n);
+	json_array_foreach(warnings, k, text) {
+		if (!cli.json)
+			fprintf(stderr, "barline: %s\n", json_string_value(text));
+	}
+	json_array_foreach(errors, k, text) {
+		err = 1;
+		if (!cli.json)
+			cli_fail("%s", json_string_value(text));
+	}
+	json_decref(res);
+	for (i = 0; i < n; i++)
+		outcome_free(&o[i]);
+	return err;
+}

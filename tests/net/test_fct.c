@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `barline lab run fct` as its users run it: every flow arrives, byte by byte (the receivers compare them), on a rack and on a dumbbell; a trace comes back as it was; results that mean
+ * nothing are refused. Never how fast: under any delay every flow arrives at some time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define ARGS_MAX 32
+
+static char dir[] = "/tmp/barline-fct-XXXXXX", barline[512];
+
+static int set_up(void **state)
+{
+	ssize_t n = readlink("/proc/self/exe", barline, sizeof(barline) - 16);
+
+	if (n < 0 || !mkdtemp(dir))
+		return -1;
+	barline[n] = '\0';
+	/* build/tests/net/test_fct */
+	for (n = 0; n < 3; n++)
+		*strrchr(barline, '/') = '\0';
+	strcat(barline, "/barline");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const names[] = { "summary.json", "trace.txt", "flows.csv", "buckets.csv", "queues.csv", "fct.svg", "in" };
+	char path[300];
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	return rmdir(dir);
+}
+
+static char *in_dir(const char *name, char path[300])
+{
+	snprintf(path, 300, "%s/%s", dir, name);
+	return path;
+}
+
+static void write_in(const char *text)
+{
+	char path[300];
+	FILE *f = fopen(in_dir("in", path), "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static char *slurp(const char *name)
+{
+	char path[300], *text = calloc(1, 1 << 20);
+	FILE *f = fopen(in_dir(name, path), "r");
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) < (1 << 20) - 1);
+	fclose(f);
+	return text;
+}
+
+/* its exit status, and the one object that it printed; the caller frees */
+static int run(json_t **said, ...)
+{
+	char *argv[ARGS_MAX] = { barline, "-j", "lab", "run", "fct" };
+	int out = memfd_create("out", MFD_CLOEXEC), n = 5, st;
+	va_list ap;
+	pid_t pid;
+
+	va_start(ap, said);
+	while ((argv[n] = va_arg(ap, char *)))
+		assert_true(++n < ARGS_MAX);
+	va_end(ap);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0 && out >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out, STDOUT_FILENO);
+		execv(barline, argv);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &st, 0), pid);
+	assert_true(WIFEXITED(st));
+	lseek(out, 0, SEEK_SET);
+	*said = json_loadfd(out, 0, NULL);
+	close(out);
+	assert_non_null(*said);
+	return WEXITSTATUS(st);
+}
+
+static json_int_t number(const json_t *o, const char *key)
+{
+	assert_true(json_is_integer(json_object_get(o, key)));
+	return json_integer_value(json_object_get(o, key));
+}
+
+static unsigned int lines(const char *text)
+{
+	unsigned int n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* all flows of all policies, and files that agree with what was said */
+static void judge(const json_t *said, unsigned int flows, unsigned int policies)
+{
+	const json_t *results = json_object_get(said, "results"), *row;
+	char *text;
+	size_t i;
+
+	assert_int_equal(number(said, "flows"), flows);
+	assert_int_equal(json_array_size(json_object_get(said, "errors")), 0);
+	assert_int_equal(json_array_size(results), policies);
+	json_array_foreach(results, i, row) {
+		assert_int_equal(number(row, "finished"), flows);
+		assert_int_equal(number(row, "unfinished"), 0);
+		assert_true(json_is_null(json_object_get(row, "refused")));
+		assert_true(json_real_value(json_object_get(row, "slowdown_mean")) > 0);
+	}
+	text = slurp("flows.csv");
+	assert_int_equal(lines(text), 1 + flows * policies);
+	assert_null(strstr(text, ",0,0,0,")); /* unfinished, in no time */
+	free(text);
+	text = slurp("trace.txt");
+	assert_int_equal(lines(text), 1 + flows);
+	free(text);
+}
+
+static void rack__every_flow_arrives(void **state)
+{
+	json_t *said;
+
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "4", "--flows", "60", "--scale", "0.02", "--seed", "5", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL), 0);
+	judge(said, 60, 1);
+	assert_int_equal(number(said, "seed"), 5);
+	assert_string_equal(json_string_value(json_object_get(said, "topology")), "rack");
+	json_decref(said);
+}
+
+/* sizes around one frame and one socket buffer; both ways over the bar; the trace that is written is the one that was read */
+static void dumbbell__trace_comes_back(void **state)
+{
+	static const char trace[] = "# id src dst start_ns bytes\n"
+				    "1 1 3 0 1\n2 3 1 1000 1448\n3 1 4 2000 1449\n4 2 3 2000 65536\n5 4 2 1000000 65537\n6 3 2 1000000 300000\n7 2 4 50000000 2\n";
+	char path[300], *text;
+	json_t *said;
+
+	write_in(trace);
+	assert_int_equal(run(&said, "dumbbell", "--policy", "none,fastpass", "--hosts", "4", "--trace", in_dir("in", path), "--fresh", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL),
+			 0);
+	judge(said, 7, 2);
+	assert_string_equal(json_string_value(json_object_get(said, "topology")), "dumbbell");
+	assert_int_equal(number(said, "capacity_bps"), 200000000); /* two links of 100 Mbit/s out of two ToRs */
+	text = slurp("trace.txt");
+	assert_string_equal(text, trace);
+	free(text);
+	json_decref(said);
+}
+
+/* 3000 flows at once: nobody begins that many within a millisecond */
+static void result__late_generator(void **state)
+{
+	char *text = malloc(3000 * 20), *at = text, path[300];
+	const json_t *row;
+	json_t *said;
+	int i;
+
+	for (i = 0; i < 3000; i++)
+		at += sprintf(at, "%d 1 2 0 1\n", i + 1);
+	write_in(text);
+	free(text);
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--trace", in_dir("in", path), "--late-ms", "1", "--grace", "60", NULL), 1);
+	row = json_array_get(json_object_get(said, "results"), 0);
+	assert_true(json_is_string(json_object_get(row, "refused")));
+	assert_null(json_object_get(row, "fct_mean_ns"));
+	assert_int_equal(number(row, "finished"), 3000);
+	assert_int_equal(json_array_size(json_object_get(said, "buckets")), 0);
+	assert_int_equal(json_array_size(json_object_get(said, "errors")), 1);
+	json_decref(said);
+}
+
+/* 100 MB over 2 Mbit/s take seven minutes: given up after one second, and named */
+static void result__unfinished(void **state)
+{
+	char path[300];
+	const json_t *row;
+	const char *error;
+	json_t *said;
+
+	write_in("1 1 2 0 100\n2 2 1 0 100000000\n");
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--rate", "2mbit", "--trace", in_dir("in", path), "--late-ms", "1000000", "--grace", "1", NULL), 1);
+	row = json_array_get(json_object_get(said, "results"), 0);
+	assert_true(number(row, "unfinished") >= 1);
+	assert_int_equal(number(row, "finished"), 2 - number(row, "unfinished"));
+	assert_int_equal(json_array_size(json_object_get(said, "errors")), 1);
+	error = json_string_value(json_array_get(json_object_get(said, "errors"), 0));
+	assert_non_null(strstr(error, " of 2 flows did not finish: "));
+	assert_non_null(strstr(error, " 2 (h2 to h1, "));
+	assert_non_null(strstr(error, " of 100000000 bytes)"));
+	json_decref(said);
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--rate", "2mbit", "--trace", in_dir("in", path), "--late-ms", "1000000", "--grace", "1", "--unfinished-ok", NULL), 0);
+	row = json_array_get(json_object_get(said, "results"), 0);
+	assert_true(number(row, "unfinished") >= 1);
+	json_decref(said);
+}
+
+static void usage__refused(void **state)
+{
+	static const struct {
+		const char *option, *value;
+		int status;
+		const char *error;
+	} t[] = {
+		{ "--sizes", "IN", 1, "IN: line 2: cdf falls, from 0.5 to 0.4" },
+		{ "--trace", "IN", 1, "IN: line 1: not \"id src dst start_ns bytes\"" },
+		{ "--sizes", "/nonexistent", 1, "/nonexistent: No such file or directory; websearch and datamining need no file" },
+		{ "--load", "0", 2, NULL },
+		{ "--load", "1.01", 2, NULL },
+		{ "--flows", "30001", 2, NULL },
+		{ "--buckets", "10,10", 2, NULL },
+		{ "--policy", "off", 2, NULL },
+		{ "--policy", "none,topless", 2, NULL },
+	};
+	char path[300], want[400];
+	json_t *said;
+	size_t i;
+
+	write_in("10 0.5\n20 0.4\n");
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		bool in = !strcmp(t[i].value, "IN");
+
+		assert_int_equal(run(&said, t[i].option, in ? in_dir("in", path) : t[i].value, NULL), t[i].status);
+		if (t[i].error) {
+			snprintf(want, sizeof(want), "%s%s", in ? path : "", t[i].error + (in ? 2 : 0));
+			assert_string_equal(json_string_value(json_object_get(said, "error")), want);
+		} else {
+			assert_true(json_is_string(json_object_get(said, "error")));
+		}
+		json_decref(said);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rack__every_flow_arrives), cmocka_unit_test(dumbbell__trace_comes_back), cmocka_unit_test(result__late_generator),
+		cmocka_unit_test(result__unfinished),	    cmocka_unit_test(usage__refused),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
