@@ -81,7 +81,7 @@ void bl_alloc_free(struct bl_alloc *a)
 	table_free(a->later, a->flows_max + BL_WANT_PAD, sizeof(*a->later));
 	table_free(a->takes, (size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
 	table_free(a->parts, a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	table_free(a->out, a->outmax, sizeof(*a->out));
+	table_free(a->own_out, a->outmax, sizeof(*a->out));
 	free(a->cap);
 	free(a->rack_of);
 	free(a->pod_of);
@@ -114,8 +114,8 @@ static const char *check(const struct bl_alloc_cfg *c)
 		return "an allocator has 1 to 4096 endpoints";
 	if ((unsigned int)c->policy >= BL_ALLOC_NPOLICIES)
 		return "no such policy";
-	if (c->window_slots && c->window_slots != 64 && c->window_slots != 128 && c->window_slots != 256 && c->window_slots != 512)
-		return "a window has 64, 128, 256 or 512 slots";
+	if (c->window_slots && (c->window_slots < BL_ALLOC_WINDOW_MIN || c->window_slots > 512 || c->window_slots & (c->window_slots - 1)))
+		return "a window has 8, 16, 32, 64, 128, 256 or 512 slots";
 	if (c->quota_mtus > BL_ALLOC_QUOTA_MAX)
 		return "the quota of a pair is below 2^24 MTUs";
 	if (c->racks > BL_ALLOC_RACKS_MAX || c->pods > BL_ALLOC_RACKS_MAX || (c->pods && !c->racks))
@@ -221,7 +221,8 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->first_rack = 2 * a->n;
 	a->first_pod = a->first_rack + 2 * a->racks;
 	a->ports = a->first_pod + 2 * a->pods;
-	a->words = bl_alloc_window(cfg) / BL_WORD_SLOTS;
+	a->span = bl_alloc_window(cfg) < BL_WORD_SLOTS ? bl_alloc_window(cfg) : BL_WORD_SLOTS;
+	a->words = bl_alloc_window(cfg) / a->span;
 	a->step = a->policy == BL_ALLOC_FIRST ? 1 : a->words;
 	a->quota_mtus = cfg->quota_mtus ? cfg->quota_mtus : 65535;
 	pairs = (uint64_t)a->n * a->n;
@@ -255,7 +256,7 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 	a->later = table(a->flows_max + BL_WANT_PAD, sizeof(*a->later));
 	a->takes = table((size_t)(a->flows_max + BL_WANT_PAD) * a->words, sizeof(*a->takes));
 	a->parts = table(a->flows_max + BL_WANT_PAD, sizeof(*a->parts));
-	a->out = table(a->outmax, sizeof(*a->out));
+	a->out = a->own_out = table(a->outmax, sizeof(*a->out));
 	if (merges(a->policy))
 		a->pair = table(pairs, sizeof(*a->pair));
 	if (!a->free || !a->plane || !a->wait || !a->list || !a->fresh || !a->done || !a->later || !a->takes || !a->parts || !a->out || (merges(a->policy) && !a->pair))
@@ -361,12 +362,12 @@ enum bl_alloc_err bl_alloc_weight(struct bl_alloc *a, uint32_t src, uint32_t dst
 /* Move the window so that its first step holds @now. Rows are shifted, not turned around: 512 rows cost 8 cycles a slot, indices modulo 8 one in every visit. */
 static void move(struct bl_alloc *a, uint64_t now)
 {
-	const uint64_t span = (uint64_t)a->step * BL_WORD_SLOTS;
+	const uint64_t span = (uint64_t)a->step * a->span, all = ~0ULL >> (BL_WORD_SLOTS - a->span);
 	uint64_t by = (now - a->base) / span * a->step;
 	uint32_t keep, p, j;
 
 	if (by) {
-		a->base += by * BL_WORD_SLOTS;
+		a->base += by * a->span;
 		a->moved = true;
 		a->st.windows++;
 		keep = by < a->words ? a->words - (uint32_t)by : 0;
@@ -383,9 +384,9 @@ static void move(struct bl_alloc *a, uint64_t now)
 		}
 	}
 	for (j = 0; j < a->words; j++) {
-		uint64_t first = a->base + j * BL_WORD_SLOTS;
+		uint64_t first = a->base + j * a->span;
 
-		a->open[j] = now <= first ? ~0ULL : now - first >= BL_WORD_SLOTS ? 0 : ~0ULL << (now - first);
+		a->open[j] = now <= first ? all : now - first >= a->span ? 0 : all << (now - first) & all;
 	}
 }
 
@@ -489,6 +490,9 @@ static void serve(struct bl_alloc *a, bool all)
 		merge(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
 		sort(a);
+	/* of those who come into a window that is given already most find no slot: to know it is cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md) */
+	if (shares && !all)
+		a->ops->filter(a);
 	while (a->nlist) {
 		a->st.passes++;
 		if (shares)
@@ -546,6 +550,16 @@ struct bl_grants bl_alloc_run(struct bl_alloc *a, uint64_t now)
 	return (struct bl_grants){ .base = a->base, .row = a->out, .len = a->outlen, .mtus = a->run_mtus };
 }
 
+void bl_alloc_row(struct bl_alloc *a, uint64_t *row)
+{
+	a->out = row ? row : a->own_out;
+}
+
+size_t bl_alloc_row_words(const struct bl_alloc *a)
+{
+	return a->outmax;
+}
+
 /* @to: also what waits to it */
 static uint64_t forget(struct bl_alloc *a, struct bl_want *w, size_t *n, uint32_t endpoint, bool to)
 {
@@ -589,6 +603,16 @@ uint64_t bl_alloc_forget_from(struct bl_alloc *a, uint32_t src)
 uint64_t bl_alloc_waiting(const struct bl_alloc *a)
 {
 	return a->st.demanded_mtus - a->st.granted_mtus - a->st.forgotten_mtus;
+}
+
+uint64_t bl_alloc_enough(const struct bl_alloc *a)
+{
+	uint64_t packets = 0;
+	uint32_t i;
+
+	for (i = 0; i < a->n; i++)
+		packets += a->cap[i];
+	return packets * a->step * BL_WORD_SLOTS / 2;
 }
 
 const struct bl_alloc_stats *bl_alloc_stats(const struct bl_alloc *a)

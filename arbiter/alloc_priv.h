@@ -43,7 +43,7 @@ struct bl_alloc_ops {
 
 /**
  * struct bl_alloc - see alloc.h.
- * @words: of the window. @step: words by which it moves at once. @ports, @first_rack, @first_pod: see the top.
+ * @words: of the window. @span: slots in a word: 64, or fewer, its lowest bits, where the window is smaller; the others are never open. @step: words by which it moves at once. @ports, @first_rack, @first_pod: see the top.
  * @plain: every capacity is 1 and there are no tiers: two ports, one bit.
  * @free: [port][words], 1: free. @plane: [port][planes][words], counts of ports of more than one packet. @cap: [port].
  * @open: slots of the window that are not past. @base: slot of the window's first bit.
@@ -52,10 +52,11 @@ struct bl_alloc_ops {
  * @pair: [src][dst], see BL_PAIR_*; NULL where requests are not merged.
  * @wait: blocked flows, who got least first. @list: those of this pass. @fresh: came since the last run. @done: served to the end in this pass.
  * @later: those that got one more than others in this pass: they are behind them in the next.
+ * @out: the row of the present run; @own_out: if nobody says otherwise.
  * @recip: bl_fair_share()'s, by number of flows.
  */
 struct bl_alloc {
-	uint32_t n, words, step, ports, planes;
+	uint32_t n, words, span, step, ports, planes;
 	uint32_t racks, pods, first_rack, first_pod;
 	enum bl_alloc_policy policy;
 	bool plain;
@@ -72,7 +73,7 @@ struct bl_alloc {
 	uint64_t *takes, *parts;
 	struct bl_want *wait, *list, *fresh, *done, *later;
 	size_t nwait, nlist, nfresh, ndone;
-	uint64_t *out;
+	uint64_t *out, *own_out;
 	size_t outlen, outmax;
 	uint64_t run_mtus;
 	uint32_t flows_max, quota_mtus;

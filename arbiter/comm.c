@@ -196,6 +196,9 @@ int arb_comm_open(struct bl_arb *a, struct bl_err *err)
 
 	if (getrandom(a->rnd, sizeof(a->rnd), 0) != sizeof(a->rnd) || getrandom(&a->hash_key, sizeof(a->hash_key), 0) != sizeof(a->hash_key))
 		return bl_fail(err, EIO, "the kernel has no random numbers");
+	if (getrandom(&a->faults_challenge, sizeof(a->faults_challenge), 0) != sizeof(a->faults_challenge))
+		return bl_fail(err, EIO, "the kernel has no random numbers");
+	a->faults_challenge |= 1; /* 0 is who does not know it */
 	a->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->bell_fd < 0)
 		return bl_fail(err, errno, "eventfd: %s", strerror(errno));
@@ -374,6 +377,7 @@ void arb_comm_take(struct bl_arb *a)
 				peer_send(a, p, now);
 				hand_over(a, p);
 			}
+			atomic_store_explicit(&a->took_ns, arb_mono() - g.slots, memory_order_relaxed); /* a number by itself: nothing is ordered by it */
 		}
 	}
 }
@@ -412,6 +416,68 @@ static void stranger(struct bl_arb *a, const struct in6_addr *ip, uint64_t now)
 	bl_log(BL_LOG_WARN, "%s is no endpoint of this arbiter and was refused; if it should be one, add it to the endpoints of all arbiters and hosts", name);
 }
 
+/* ---- links to be avoided ---- */
+
+/* A list that verified but is not the one that this arbiter has: is it to be taken? */
+static enum bl_fcp_reason faults_take(struct bl_arb *a, const struct bl_fcp_pkt *k)
+{
+	const struct bl_fcp_faults *b = k->body;
+	uint64_t boot = BL_BE64(b->boot);
+	uint32_t version = BL_BE32(b->version);
+
+	if (BL_BE32(b->table) != a->params.table)
+		return BL_FCP_R_BAD_TABLE;
+	if (k->challenge != a->faults_challenge)
+		return BL_FCP_R_BAD_CHALLENGE;
+	if (boot < a->faults_boot || (boot == a->faults_boot && (__s32)(version - a->t.faults_version) < 0))
+		return BL_FCP_R_OLD;
+	if (boot == a->faults_boot && version == a->t.faults_version)
+		return BL_FCP_R_OK;
+	a->faults_boot = boot;
+	a->t.faults_version = version;
+	a->t.faults_links = k->nlinks;
+	if (a->cfg.links)
+		a->cfg.links(a->cfg.links_ctx, k->links, k->nlinks);
+	return BL_FCP_R_OK;
+}
+
+/* From the fault isolation service's address. Whoever knows the secret is answered, also to learn the challenge; standing by or not. */
+static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i, const struct in6_addr *ip, uint16_t port)
+{
+	const struct arb_peer to = { .addr = *ip, .port = port };
+	uint8_t via = 0;
+	struct arb_sock *s;
+	struct bl_fcp_pkt k;
+	enum bl_fcp_reason why = bl_fcp_parse(a->in.buf[i], a->in.msg[i].msg_len, a->cfg.nendpoints, &k);
+	struct bl_fcp_heard *h;
+	uint8_t *buf;
+
+	if (why == BL_FCP_R_OK && k.opcode != BL_FCP_FAULTS)
+		why = BL_FCP_R_BAD_OPCODE;
+	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&a->params, 0, a->in.buf[i], a->in.msg[i].msg_len))
+		why = BL_FCP_R_BAD_CHECK;
+	if (why != BL_FCP_R_OK) {
+		a->t.faults[why]++;
+		return;
+	}
+	a->t.faults[faults_take(a, &k)]++;
+	if (!a->sock[sock]->group)
+		via = (uint8_t)sock;
+	s = a->sock[via];
+	buf = room(a, s);
+	h = (void *)(buf + sizeof(struct bl_fcp_hdr));
+	*h = (struct bl_fcp_heard){ .boot = BL_BE64(a->faults_boot), .version = BL_BE32(a->t.faults_version), .table = BL_BE32(a->params.table) };
+	queue(s, &to, bl_fcp_seal(&a->params, 0, BL_FCP_HEARD, a->faults_challenge, 0, 0, 0, buf, sizeof(struct bl_fcp_hdr) + sizeof(*h)));
+}
+
+static bool from_faults(const struct bl_arb *a, const struct in6_addr *ip, const void *packet, unsigned int len)
+{
+	const struct bl_fcp_hdr *h = packet;
+
+	/* an endpoint may be on the same machine, so the opcode decides, too */
+	return !IN6_IS_ADDR_UNSPECIFIED(&a->cfg.faults) && !memcmp(ip, &a->cfg.faults, sizeof(*ip)) && len >= 4 && h->magic == BL_BE16(BL_FCP_MAGIC) && (h->opcode & 0xf) == BL_FCP_FAULTS;
+}
+
 static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_t now)
 {
 	enum bl_fcp_reason why;
@@ -421,6 +487,10 @@ static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_
 	uint16_t port;
 
 	sa_get(&a->in.addr[i], &ip, &port);
+	if (from_faults(a, &ip, a->in.buf[i], a->in.msg[i].msg_len)) {
+		faults_rx(a, sock, i, &ip, port);
+		return;
+	}
 	p = peer_find(a, &ip);
 	if (!p) {
 		stranger(a, &ip, now);

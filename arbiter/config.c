@@ -41,6 +41,8 @@ int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned i
 	cfg->quota = f->quota;
 	cfg->rtt_us = f->rtt_us;
 	memcpy(cfg->secret, f->secret, sizeof(cfg->secret));
+	if (f->has_faults)
+		memcpy(&cfg->faults, f->faults, 16);
 	return 0;
 }
 

@@ -91,6 +91,9 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 	put_number(o, "runs", t.runs);
 	put_number(o, "skipped", t.skipped);
 	put_number(o, "overrun", t.overrun);
+	put_number(o, "no_path", bl_engine_no_path(d->e));
+	put_number(o, "faults_version", t.faults_version);
+	put_number(o, "faults_links", t.faults_links);
 	put_number(o, "takeovers", t.takeovers);
 	put_number(o, "yields", t.yields);
 	put_number(o, "stalls", t.stalls);
@@ -98,6 +101,7 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 	put_number(o, "send_failed", t.send_failed);
 	put_reasons(o, "packets", t.packets);
 	put_reasons(o, "watchdogs", t.watchdogs);
+	put_reasons(o, "faults", t.faults);
 	fprintf(o, ",\"unknown\":\"%s\",\"endpoints\":[", t.unknown);
 	for (i = 0; i < d->f->npeers; i++) {
 		const struct bl_arb_row *r = &d->rows[i];

@@ -27,6 +27,7 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 	unsigned int i, rings = a->npaths ? a->npaths : 1;
 	bool ok;
 
+	a->ask_budget = ARB_ASK_RING;
 	a->path_max = a->aops->grants_max ? a->aops->grants_max : a->cfg.nendpoints * a->aops->horizon_slots;
 	ck_ring_init(&a->asks, ARB_ASK_RING);
 	a->asks_buf = aligned_alloc(64, ARB_ASK_RING * sizeof(*a->asks_buf));
@@ -136,9 +137,33 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 	return any;
 }
 
+/*
+ * A run visits all who wait. Where it takes longer than the slots that it gives, the next one finds more, and so on: so the slower it was, the fewer asks the next one takes, and the rest
+ * stays in the ring, and behind it with comm, where all demands of a pair are one number.
+ */
+static void budget(struct bl_arb *a, uint64_t took)
+{
+	if (took > (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns / 2)
+		a->ask_budget = a->ask_budget / 2 > ARB_ASK_LEAST ? a->ask_budget / 2 : ARB_ASK_LEAST;
+	else
+		a->ask_budget = a->ask_budget * 2 < ARB_ASK_RING ? a->ask_budget * 2 : ARB_ASK_RING;
+	a->asked = 0;
+}
+
+/* Who is alone may give as far ahead as runs need; where others may take over, slots beyond the horizon would be theirs. */
+static uint64_t lead_ns(struct bl_arb *a)
+{
+	const uint64_t least = (uint64_t)a->cfg.lead_us * 1000, window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
+
+	if (!a->alone)
+		return least;
+	return bl_lead(&a->lead, arb_mono(), atomic_load_explicit(&a->took_ns, memory_order_relaxed), 2 * window + 1000000, least, least + 2 * window);
+}
+
 static void run(struct bl_arb *a, uint64_t slot)
 {
-	struct arb_grant mark = { .base = slot, .kind = ARB_MARK };
+	const uint64_t begun = arb_mono();
+	struct arb_grant mark = { .base = slot, .slots = begun, .kind = ARB_MARK };
 	unsigned int n, k;
 
 	do {
@@ -147,38 +172,46 @@ static void run(struct bl_arb *a, uint64_t slot)
 			emit(a, &a->run_buf[k]);
 	} while (n == ARB_RUN_MAX);
 	a->busy = a->aops->waiting(a->alloc);
+	budget(a, arb_mono() - begun);
 	emit(a, &mark);
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
 }
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
 {
-	uint64_t now, slot, lead = (uint64_t)a->cfg.lead_us * 1000;
+	uint64_t now, slot, from, lead, present = arb_slot(a, 0);
 	bool was = a->busy;
 	struct arb_ask q;
 
-	while (ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
+	while (a->asked < a->ask_budget && ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
 		struct arb_grant g = { .src = q.src, .dst = q.dst, .mtus = q.mtus, .kind = q.mtus ? ARB_REFUND : ARB_FORGOTTEN };
 
+		a->asked++;
 		if (!q.mtus)
 			a->aops->forget(a->alloc, q.src);
-		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus))
+		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus, present))
 			emit(a, &g);
 		else
 			a->busy = true;
 	}
-	if (!a->busy)
+	if (!a->busy) {
+		a->asked = 0; /* nothing waits: there is no run that they could make longer */
 		return BL_FCP_NEVER;
-	slot = arb_slot(a, lead);
+	}
+	lead = lead_ns(a);
+	slot = from = arb_slot(a, lead);
 	if (was && slot < a->next_slot)
 		return arb_mono() + (a->next_slot - slot) * a->cfg.slot_ns;
+	/* a run that comes a little late still gives what it should have given: half of the lead is left */
+	if (was && a->next_slot >= arb_slot(a, lead / 2))
+		from = a->next_slot;
 	/* the clock is read after the slot: what is given while the lease lasts ends before anybody else gives */
 	now = arb_mono();
 	if (now >= atomic_load_explicit(&a->until_ns, memory_order_relaxed))
 		return now + (uint64_t)a->cfg.interval_us * 1000;
-	if (was && slot >= a->next_slot + a->cfg.run_slots)
-		atomic_fetch_add_explicit(&a->skipped, slot - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
-	run(a, slot);
-	a->next_slot = slot + a->cfg.run_slots;
-	return now + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns;
+	if (was && from >= a->next_slot + a->cfg.run_slots)
+		atomic_fetch_add_explicit(&a->skipped, from - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
+	run(a, from);
+	a->next_slot = arb_run_after(from, a->cfg.run_slots, a->aops->horizon_slots);
+	return a->next_slot > slot ? now + (a->next_slot - slot) * a->cfg.slot_ns : now;
 }

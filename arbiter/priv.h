@@ -15,6 +15,7 @@
 
 #include "../bpf/fcp_arb_core.h"
 #include "../bpf/watchdog_core.h"
+#include "lead.h"
 
 #define ARB_BATCH	64	   /* packets in one system call */
 #define ARB_ASK_RING	(1U << 16) /* entries; powers of two */
@@ -117,6 +118,8 @@ struct bl_arb {
 	uint16_t *touched;
 	uint32_t ntouched;
 	uint64_t rnd[2];
+	uint32_t faults_challenge; /* of this start */
+	uint64_t faults_boot;	   /* of the list that was taken; 0: none */
 	uint64_t told_ns; /* when an unknown sender was last complained about */
 	struct bl_arb_total t;
 
@@ -131,6 +134,9 @@ struct bl_arb {
 	unsigned int run_turn;
 	struct arb_grant *run_buf;
 	bool busy; /* something may wait in the allocator */
+	uint32_t asked, ask_budget; /* asks taken since the last run, and how many may be */
+	struct bl_lead lead;
+	_Atomic uint64_t took_ns; /* written by comm: from the begin of the last run until its mark came */
 	_Atomic uint64_t runs, skipped;
 
 	/* paths */
@@ -141,6 +147,8 @@ struct bl_arb {
 	pthread_t thread[1 + BL_ARB_PATHS_MAX];
 	unsigned int nthreads;
 };
+
+#define ARB_ASK_LEAST 64u /* asks that each run takes, however slow the last one was */
 
 static inline uint64_t arb_clock(clockid_t id)
 {
@@ -158,6 +166,15 @@ static inline uint64_t arb_mono(void)
 static inline uint64_t arb_slot(const struct bl_arb *a, uint64_t ahead_ns)
 {
 	return (arb_clock(a->cfg.clock) + (uint64_t)a->cfg.clock_offset_ns + ahead_ns) / a->cfg.slot_ns;
+}
+
+/*
+ * The first slot of the run after one from @slot on: the next multiple of @step, but no run goes across the end of a window. So every window is given from its first slot on: with runs that
+ * came when they came, one slot of each window of 16 was lost (2 slots between runs).
+ */
+static inline uint64_t arb_run_after(uint64_t slot, uint32_t step, uint32_t window)
+{
+	return bl_min64(slot - slot % step + step, slot - slot % window + window);
 }
 
 /* comm.c */

@@ -32,7 +32,7 @@ enum arb_kind { ARB_SLOTS, ARB_REFUND, ARB_FORGOTTEN, ARB_MARK };
 
 /**
  * struct arb_grant - what travels from the allocator to comm.
- * @base, @slots: ARB_SLOTS: slot @base + i for each bit i. ARB_MARK: @base is the first slot of the run.
+ * @base, @slots: ARB_SLOTS: slot @base + i for each bit i. ARB_MARK: @base is the first slot of the run, @slots when it began (CLOCK_MONOTONIC).
  * @mtus: ARB_REFUND: a demand that the allocator had no room for; comm asks again.
  * @src, @dst: endpoints. @path: BL_FCP_PATH_ANY before the path stage. @kind: enum arb_kind; allocators write ARB_SLOTS only.
  */
@@ -50,14 +50,14 @@ _Static_assert(sizeof(struct arb_grant) == 32, "two to a cache line");
 
 /**
  * struct arb_alloc_ops - an allocator, used by one thread.
- * @demand: @mtus more from @src to @dst; 0, or -errno: nothing of it was taken (comm asks again later).
+ * @demand: @mtus more from @src to @dst, at @slot (deadlines count from it); 0, or -errno: nothing of it was taken (comm asks again later).
  * @forget: drop what waits from @src; not what others want to send to it.
  * @run: give slots from @slot on, into @out, at most @max grants; returns how many. Called again with the same @slot as long as it returns @max. No slot at or beyond @slot + @horizon_slots.
  * @waiting: whether anything was demanded and not given; while not, it is left alone.
  * @grants_max: in one run, each path of a grant counted; 0: endpoints x @horizon_slots.
  */
 struct arb_alloc_ops {
-	int (*demand)(void *a, uint32_t src, uint32_t dst, uint32_t mtus);
+	int (*demand)(void *a, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot);
 	void (*forget)(void *a, uint32_t src);
 	unsigned int (*run)(void *a, uint64_t slot, struct arb_grant *out, unsigned int max);
 	bool (*waiting)(void *a);
@@ -89,10 +89,11 @@ struct bl_arb_endpoint {
  * @group: multicast group of the arbiters, IPv6 or IPv4-mapped; unspecified: this one is alone, and primary at once. Hosts may send requests to it, too. @group_if: its interface.
  * @rank: of this arbiter; lower ones take over first.
  * @endpoints, @nendpoints: index is the place in this list; the same in all arbiters and hosts.
- * @slot_ns (1230), @slot_bytes (1514). @lead_us: how long before its start a slot is given at the latest (100). @run_slots: slots between two runs of the allocator (16).
+ * @slot_ns (1230), @slot_bytes (1514). @lead_us: how long before its start a slot is given at the latest (100); more if runs need longer and no other arbiter may take over (lead.h). @run_slots: slots between two runs of the allocator (16).
  * @interval_us: of watchdogs (100). @dead_us (1000). @guard_us: a candidate waits that long (3 intervals).
  * @quota: slots that one endpoint may have waiting (65536). @rtt_us (200).
  * @secret: 0, 0: none.
+ * @faults: address of the fault isolation service (none: nobody is believed). @links, @links_ctx: told by comm of the list of links to be avoided, @n of them, whenever it is another one.
  * @clock: of slot numbers (CLOCK_TAI). @clock_offset_ns: added to it.
  * @threads: 1: one loop; 2: comm, and the rest; 3 and more: comm, allocation, paths (1). @cpus, @ncpus: where the threads are pinned, in this order; 0: nowhere.
  * @spin: never sleep.
@@ -117,6 +118,9 @@ struct bl_arb_cfg {
 	uint32_t quota;
 	uint32_t rtt_us;
 	uint64_t secret[2];
+	struct in6_addr faults;
+	void (*links)(void *ctx, const struct bl_fcp_link *l, unsigned int n);
+	void *links_ctx;
 	clockid_t clock;
 	bool clock_set; /* @clock is meant, even if it is 0 */
 	int64_t clock_offset_ns;
@@ -142,6 +146,7 @@ struct bl_arb_row {
  * @overrun: slots that had no room in the path stage: an allocator that gives more than it said.
  * @packets: requests by reason, those of unknown senders and in standby too; @watchdogs: the group's. @send_failed: packets that a socket refused.
  * @unknown: last sender that is no endpoint; "": none.
+ * @faults: packets of the fault isolation service by reason. @faults_version: of the list that it sent; 0: none came. @faults_links: how many links are in it.
  */
 struct bl_arb_total {
 	uint32_t state, term;
@@ -149,6 +154,8 @@ struct bl_arb_total {
 	uint64_t granted, stale, refunds, late, runs, skipped, overrun;
 	uint64_t packets[BL_FCP_R_COUNT], watchdogs[BL_FCP_R_COUNT];
 	uint64_t sent, send_failed;
+	uint64_t faults[BL_FCP_R_COUNT];
+	uint32_t faults_version, faults_links;
 	char unknown[INET6_ADDRSTRLEN];
 };
 

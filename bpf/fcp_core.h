@@ -31,7 +31,7 @@
 /**
  * struct bl_fcp_pkt - a parsed packet; pointers lead into it. Host order.
  * @opcode, @challenge, @seq, @ack, @ack_bits: from the header.
- * @totals, @ntotals: REQ, ALLOC. @runs, @nruns, @base: ALLOC. @body: RESET, WATCHDOG.
+ * @totals, @ntotals: REQ, ALLOC. @runs, @nruns, @base: ALLOC. @body: RESET, WATCHDOG, REPORT, FAULTS, HEARD. @counts, @ncounts: REPORT. @links, @nlinks: FAULTS.
  */
 struct bl_fcp_pkt {
 	__u8 opcode;
@@ -45,6 +45,10 @@ struct bl_fcp_pkt {
 	__u32 nruns;
 	__u64 base;
 	const void *body;
+	const struct bl_fcp_count *counts;
+	__u32 ncounts;
+	const struct bl_fcp_link *links;
+	__u32 nlinks;
 };
 
 /** struct bl_fcp_slots - a run in host order: slots @first + k * @stride, k < @count, to @dst on @path. */
@@ -183,6 +187,22 @@ BL_CORE int bl_fcp_sum_ok(const struct bl_fcp_params *p, __u64 nonce, const void
 	return BL_BE64(h->check) == bl_fcp_sum(p, nonce, packet, len);
 }
 
+/* what a REPORT says: peers below @n in order, none outside of its range, each column once */
+BL_FN int bl_fcp_report_ok(const struct bl_fcp_report *r, const struct bl_fcp_count *c, __u32 count, __u32 n)
+{
+	__u32 first = BL_BE16(r->first), last = BL_BE16(r->last), i, key, before = 0;
+
+	if (BL_BE16(r->index) >= n || first > last || last >= n)
+		return 0;
+	for (i = 0; i < count; i++) {
+		key = (__u32)BL_BE16(c[i].peer) << 8 | c[i].path;
+		if (c[i].reserved || key >> 8 < first || key >> 8 > last || (i && key <= before))
+			return 0;
+		before = key;
+	}
+	return 1;
+}
+
 /** bl_fcp_slots_at - run @i of an ALLOC; it was checked by bl_fcp_parse(). */
 BL_CORE void bl_fcp_slots_at(const struct bl_fcp_pkt *k, __u32 i, struct bl_fcp_slots *s)
 {
@@ -257,12 +277,40 @@ BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, st
 		k->body = p;
 		left -= i;
 		break;
+	case BL_FCP_REPORT: {
+		const struct bl_fcp_report *r = (const void *)p;
+
+		if (left < sizeof(*r))
+			return BL_FCP_R_SHORT;
+		k->body = r;
+		k->ncounts = BL_BE16(r->count);
+		k->counts = (const void *)(r + 1);
+		left -= (__u32)sizeof(*r);
+		break;
+	}
+	case BL_FCP_FAULTS: {
+		const struct bl_fcp_faults *f = (const void *)p;
+
+		if (left < sizeof(*f))
+			return BL_FCP_R_SHORT;
+		k->body = f;
+		k->nlinks = BL_BE16(f->count);
+		k->links = (const void *)(f + 1);
+		left -= (__u32)sizeof(*f);
+		break;
+	}
+	case BL_FCP_HEARD:
+		if (left < sizeof(struct bl_fcp_heard))
+			return BL_FCP_R_SHORT;
+		k->body = p;
+		left -= (__u32)sizeof(struct bl_fcp_heard);
+		break;
 	default:
 		return BL_FCP_R_BAD_OPCODE;
 	}
-	if (k->ntotals > BL_FCP_TOTALS_MAX || k->nruns > BL_FCP_RUNS_MAX)
+	if (k->ntotals > BL_FCP_TOTALS_MAX || k->nruns > BL_FCP_RUNS_MAX || k->ncounts > BL_FCP_COUNTS_MAX || k->nlinks > BL_FCP_LINKS_MAX)
 		return BL_FCP_R_BAD_LENGTH;
-	i = k->ntotals * (__u32)sizeof(*k->totals) + k->nruns * (__u32)sizeof(*k->runs);
+	i = k->ntotals * (__u32)sizeof(*k->totals) + k->nruns * (__u32)sizeof(*k->runs) + k->ncounts * (__u32)sizeof(*k->counts) + k->nlinks * (__u32)sizeof(*k->links);
 	if (left != i)
 		return left < i ? BL_FCP_R_SHORT : BL_FCP_R_BAD_LENGTH;
 	for (i = 0; i < k->ntotals; i++)
@@ -271,6 +319,11 @@ BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, st
 	for (i = 0; i < k->nruns; i++)
 		if (k->runs[i].which >= k->ntotals || !k->runs[i].count || (k->runs[i].count > 1 && !k->runs[i].stride))
 			return BL_FCP_R_BAD_BODY;
+	for (i = 0; i < k->nlinks; i++)
+		if (k->links[i].way > 1)
+			return BL_FCP_R_BAD_BODY;
+	if (k->opcode == BL_FCP_REPORT && !bl_fcp_report_ok(k->body, k->counts, k->ncounts, n))
+		return BL_FCP_R_BAD_BODY;
 	return BL_FCP_R_OK;
 }
 

@@ -15,6 +15,7 @@
 
 #include "../maps/fp_abi.h"
 #include "../maps/hold_abi.h"
+#include "../maps/wire_abi.h"
 #include "core.h"
 
 #define BL_FP_WANT(slots, room) ((__u64)(slots) << 16 | (room))
@@ -56,6 +57,23 @@ BL_CORE __u64 bl_fp_begin(__u64 offset_ns, __u32 slot_ns, __u64 slot)
 BL_CORE __u64 bl_fp_oldest(__u64 offset_ns, __u32 slot_ns, __u32 late_ns, __u64 now)
 {
 	return (now + offset_ns - late_ns + slot_ns - 1) / slot_ns;
+}
+
+/* ---- paths on a switch with @n up ports ---- */
+
+/** bl_fp_paths - how many path numbers it obeys. @div: see bl_fp_up_port(). */
+BL_CORE __u32 bl_fp_paths(__u32 div, __u32 n)
+{
+	return n && div ? BL_PATHS_IN_MAC : n;
+}
+
+/**
+ * bl_fp_up_port - which of its up ports is @path. @div: 0: the one of that number. With three tiers a path is aggregation switch x cores + core: @div is the number of cores at a rack's
+ * switch, and 1 at an aggregation switch. Example, 2 x 2: path 3 is up port 1 of the rack's switch (3 / 2), and there core 1 (3 % 2).
+ */
+BL_CORE __u32 bl_fp_up_port(__u32 path, __u32 div, __u32 n)
+{
+	return div ? path / div % n : path;
 }
 
 /* ---- demand ---- */

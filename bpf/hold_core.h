@@ -106,10 +106,10 @@ BL_CORE int bl_look_control(const struct bl_look *l)
 	return l->kind == BL_LOOK_ARP || l->kind == BL_LOOK_ND;
 }
 
-/** bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others' data comes late. */
+/** bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others' data comes late. What is said about faults goes the same way, past what is lost in queues. */
 BL_CORE int bl_look_fcp(const struct bl_look *l)
 {
-	return l->proto == BL_UDP && (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT);
+	return l->proto == BL_UDP && (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT || l->dport == BL_FCP_FAULTS_PORT || l->sport == BL_FCP_FAULTS_PORT);
 }
 
 /** bl_look_top - a token or a signal of TOP. */

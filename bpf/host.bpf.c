@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: three hooks, and up to four more where applications are admitted (DESIGN 4).
+ * The host role: three hooks, and up to five more where applications are admitted (DESIGN 4).
  *
  *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the same frame into the host page, then sleepers are
  *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier.
@@ -10,6 +10,7 @@
  *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (host_hold.h).
  *   bl_host_pace    the pacer's turn: sends what is due out of the NIC.
  *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must hear broadcasts too.
+ *   bl_host_hint    bl0 tc egress: what SO_PRIORITY says of a flow, for TOP (host_top.h).
  *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: brings them to the NIC's egress (host_beacon.h).
  *
  * Not here: retransmission and ACKs of reliable messages.
@@ -606,6 +607,13 @@ int bl_host_clone(struct __sk_buff *skb)
 		return TC_ACT_OK; /* the kernel gets it in any case */
 	}
 	return tc_done(BL_HC_CLONE, BL_R_TO_APP);
+}
+
+SEC("tc")
+int bl_host_hint(struct __sk_buff *skb)
+{
+	bl_top_priority(skb);
+	return TC_ACT_OK;
 }
 
 SEC("tc")

@@ -70,8 +70,23 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 	return 0;
 }
 
-/** bl_fp_path - writes @path into the frame that leaves, where the configuration says so. */
-static __always_inline void bl_fp_path(struct xdp_md *ctx, const struct bl_hold_cfg *cfg, __u32 path)
+/* The column of struct bl_fp_paths that a tunnel's source port stands for; BL_FP_PATHS: none. */
+static __always_inline __u32 bl_fp_port_column(const struct bl_hold_cfg *cfg, __u32 sport)
+{
+	__u32 path = sport - cfg->udp_ports;
+
+	return path < BL_FP_PATHS ? path : BL_FP_PATHS;
+}
+
+static __always_inline int bl_fp_tunnel(const struct bl_look *l)
+{
+	return l->proto == BL_UDP && (l->dport == BL_UDP_VXLAN || l->dport == BL_UDP_GENEVE);
+}
+
+/**
+ * bl_fp_path - writes @path into the frame that leaves, where the configuration says so. Returns its column (struct bl_fp_paths): what the other end will see in it.
+ */
+static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold_cfg *cfg, __u32 path)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -80,21 +95,25 @@ static __always_inline void bl_fp_path(struct xdp_md *ctx, const struct bl_hold_
 	__be16 to, was;
 	__u32 off;
 
-	if (path == BL_FP_NO_PATH || (void *)(eth + 1) > end)
-		return;
+	if ((void *)(eth + 1) > end)
+		return BL_FP_PATHS;
 	if (cfg->path_field == BL_FIELD_MAC) {
+		if (path >= BL_PATHS_IN_MAC)
+			return BL_FP_PATHS;
 		eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | BL_PATH_TO_MAC0(path);
-		return;
+		return path;
 	}
-	if (cfg->path_field != BL_FIELD_UDP || bl_look(data, end, &l) || l.proto != BL_UDP || (l.dport != BL_UDP_VXLAN && l.dport != BL_UDP_GENEVE))
-		return;
+	if (cfg->path_field != BL_FIELD_UDP || bl_look(data, end, &l) || !bl_fp_tunnel(&l))
+		return BL_FP_PATHS;
+	if (path == BL_FP_NO_PATH)
+		return bl_fp_port_column(cfg, l.sport); /* its own port may lie among those of paths */
 	off = l.l3_off + (l.kind == BL_LOOK_IP6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	if (off > sizeof(*eth) + sizeof(struct bl_vlan) + sizeof(struct ipv6hdr))
-		return;
+		return BL_FP_PATHS;
 	u = data + off;
 	BL_SEEN(u);
 	if ((void *)(u + 1) > end)
-		return;
+		return BL_FP_PATHS;
 	was = u->source;
 	to = BL_BE16((__u16)(cfg->udp_ports + path));
 	if (u->check) {
@@ -103,6 +122,70 @@ static __always_inline void bl_fp_path(struct xdp_md *ctx, const struct bl_hold_
 			u->check = 0xffff;
 	}
 	u->source = to;
+	return bl_fp_port_column(cfg, cfg->udp_ports + path);
+}
+
+/** bl_fp_left - a frame for @dest was handed to the NIC. */
+static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest, __u32 column)
+{
+	const struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
+	struct bl_fp_paths *p;
+	__u32 peer;
+
+	if (!cfg->count_paths || !d)
+		return;
+	peer = BL_READ_ONCE(d->endpoint) - 1;
+	p = bpf_map_lookup_elem(&fp_paths, &peer);
+	BL_SEEN(column);
+	if (p && column < BL_FP_COLUMNS)
+		BL_WRITE_ONCE(p->sent[column], p->sent[column] + 1); /* one thread; the daemon reads it whole */
+}
+
+/** bl_fp_came - a frame for the application: the path is read, counted and taken out of it. A global function: the verifier looks at it once. */
+__attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, column = BL_FP_PATHS, l3, *peer;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	struct bl_mac_key key = {};
+	struct bl_fp_paths *p;
+	struct ethhdr *eth = data;
+	struct bl_look l;
+
+	if (!cfg || (void *)(eth + 1) > end)
+		return 0;
+	if (cfg->path_field == BL_FIELD_MAC && eth->h_source[0] & BL_PATH_MAC0) {
+		column = BL_PATH_OF_MAC0((__u32)eth->h_source[0]);
+		eth->h_source[0] &= (__u8)~BL_PATH_MAC0;
+	}
+	if (!cfg->count_paths || bl_look(data, end, &l) || !bl_hold_at_all(&l))
+		return 0;
+	if (cfg->path_field == BL_FIELD_UDP && bl_fp_tunnel(&l))
+		column = bl_fp_port_column(cfg, l.sport);
+	__builtin_memcpy(key.mac, eth->h_source, sizeof(key.mac));
+	l3 = l.l3_off;
+	if (cfg->routed && l3 <= sizeof(*eth) + sizeof(struct bl_vlan)) {
+		const void *ip = data + l3;
+
+		BL_SEEN(ip);
+		if (l.kind == BL_LOOK_IP4 && ip + sizeof(struct iphdr) <= end) {
+			key.mac[0] = key.mac[1] = 0;
+			__builtin_memcpy(key.mac + 2, &((const struct iphdr *)ip)->saddr, 4);
+			key.kind = 4;
+		} else if (l.kind == BL_LOOK_IP6 && ip + sizeof(struct ipv6hdr) <= end) {
+			__builtin_memcpy(key.mac, &((const struct ipv6hdr *)ip)->saddr.s6_addr[10], 6);
+			key.kind = 6;
+		}
+	}
+	peer = bpf_map_lookup_elem(&fp_peers, &key);
+	if (!peer)
+		return 0;
+	zero = *peer - 1;
+	p = bpf_map_lookup_elem(&fp_paths, &zero);
+	BL_SEEN(column);
+	if (p && column < BL_FP_COLUMNS)
+		(void)__sync_fetch_and_add(&p->came[column], 1);
+	return 0;
 }
 
 #endif

@@ -164,10 +164,10 @@ static __always_inline int bl_host_off(struct bl_host_turn *t, __u64 at, __u32 l
 	return 1;
 }
 
-/* The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @path: Fastpass's. The slot stays taken. */
-static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry, __u64 due_ns, __u32 early, __u32 path)
+/* The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @dest: Fastpass's destination, on @path; 0: of another policy. The slot stays taken. */
+static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry, __u64 due_ns, __u32 early, __u32 dest, __u32 path)
 {
-	__u32 slot = BL_RING_SLOT(entry), len = BL_RING_LEN(entry);
+	__u32 slot = BL_RING_SLOT(entry), len = BL_RING_LEN(entry), column = BL_FP_PATHS;
 	__u64 at = bl_due_of(t->due->free[0], due_ns);
 	int sent = !bl_frame_out(ctx, slot, len);
 
@@ -178,9 +178,11 @@ static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn
 		if ((void *)(eth + 1) <= end)
 			eth->h_source[0] |= BL_EARLY_MAC0;
 	}
-	if (sent && path != BL_FP_NO_PATH)
-		bl_fp_path(ctx, t->cfg, path);
+	if (sent && dest)
+		column = bl_fp_path(ctx, t->cfg, path);
 	sent = sent && bl_host_off(t, at, len);
+	if (sent && dest)
+		bl_fp_left(t->cfg, dest, column);
 	bl_pace_note(t->page, slot, sent, at, t->now);
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
@@ -197,7 +199,7 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 	*again = bl_queue_len(key) | bl_queue_len(key + 1) ? (dest ? t->now : 0) : BL_DUE_NEVER;
 	if (!entry)
 		return XDP_DROP;
-	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, BL_FP_NO_PATH);
+	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
 	bl_slot_free(BL_RING_SLOT(entry));
 	return verdict;
 }
@@ -217,7 +219,7 @@ static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *
 			t->page->failed++;
 		verdict = bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 	} else if (p.what == BL_DO_FRAME) {
-		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early, BL_FP_NO_PATH);
+		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early, 0, BL_FP_NO_PATH);
 		bl_pl2_sent(dest, t->cfg, t->now, &p);
 	}
 	*again = p.next_ns;
@@ -233,7 +235,7 @@ static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_t
 	if (p.what == BL_FP_AT_ONCE)
 		return bl_host_at_once(ctx, t, dest, again);
 	if (p.what == BL_FP_FRAME) {
-		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, 0, p.path);
+		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, 0, dest, p.path);
 		bl_slot_free(BL_RING_SLOT(p.entry));
 	}
 	*again = p.next_ns;
@@ -260,7 +262,7 @@ static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_hos
 	if (!entry)
 		return XDP_DROP;
 	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0);
-	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, BL_FP_NO_PATH);
+	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, 0, BL_FP_NO_PATH);
 	bl_slot_free(slot);
 	return verdict;
 }
@@ -324,7 +326,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
-	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next()));
+	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next(t.cfg)));
 	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
 	return verdict < 0 ? XDP_DROP : verdict;
 }
@@ -346,7 +348,10 @@ static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 
 		return why != BL_R_NONE ? why : bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
 	}
-	bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
+	if (cfg->policy == BL_POLICY_FASTPASS)
+		bl_fp_came(ctx);
+	else
+		bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
 	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
 }
 

@@ -508,7 +508,7 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r, 0);
 	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
-		why = bl_plain(ctx, r.in, r.cfg->paths ? (__u32)bl_path(ctx, r.in) : 0);
+		why = bl_plain(ctx, r.in, r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);
 }
 

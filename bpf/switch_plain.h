@@ -76,9 +76,13 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
 	struct bpf_fib_lookup fib = {};
 
-	BL_SEEN(path);
-	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to || from->role == BL_PORT_UP || to->role != BL_PORT_UP)
+	BL_SEEN(path); /* or clang knows better than Linux 6.1's verifier that it is small */
+	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to || from->role == BL_PORT_UP || to->role != BL_PORT_UP) {
+		/* on its way down, or not ours to obey: who gets it wants to know how it came */
+		if (r->cfg->path_keep)
+			eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
 		return;
+	}
 	BL_SEEN(path);
 	path = r->cfg->path_port[path];
 	to = port_at(path);

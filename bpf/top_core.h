@@ -384,7 +384,7 @@ BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c, const 
 	t->state = BL_TOP_IDLE;
 	t->tag = tag;
 	t->sig = t->seq = t->tries = t->wasted_run = 0;
-	t->seen = 0;
+	t->seen = ~0ULL; /* numbers begin at 1 */
 	t->bytes = hint->bytes;
 	t->deadline_us = hint->deadline_us;
 	t->coflow = hint->coflow;
@@ -551,7 +551,7 @@ BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 
 		/* perhaps somebody knew the tag and made the numbers run ahead; the receiver begins anew, too */
 		t->tag = d->tag = random;
 		t->seq = 0;
-		t->seen = 0;
+		t->seen = ~0ULL;
 	}
 	t->sync_ns = now;
 	t->syncs++;

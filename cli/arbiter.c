@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
 	{ 0, 0, 0, 0, "For alloc and pipeline:", 1 },
 	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only so many, 2 to 4096", 1 },
 	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline", 1 },
-	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 64, 128, 256 or 512 (default: 512 for first-come, 256 for fair and weighted, else 64)", 1 },
+	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and fair, 256 for weighted, else 64)", 1 },
 	{ "tick", KEY_TICK, "SLOTS", 0, "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
 	{ "mtus", KEY_MTUS, "N", 0, "of each request, 1 to 1000 (default 10)", 1 },
 	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has", 1 },
@@ -112,8 +112,9 @@ static const struct col path_cols[] = {
 
 static const struct col pipe_cols[] = {
 	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_best", "best", 'f' },  { "lost", "lost %", 'f' },
-	{ "skipped", "skipped %", 'f' },    { "verified", "packets verified", 'd' },
+	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_least", "least", 'f' }, { "tbps_best", "best", 'f' },
+	{ "late", "late %", 'f' },	    { "unplaced", "no path %", 'f' },	 { "skipped", "skipped %", 'f' }, { "away", "cores away %", 'f' },
+	{ "lead", "lead slots", 'f' },	    { "ns_alloc", "alloc ns/packet", 'f' }, { "ns_path", "path ns/packet", 'f' }, { "verified", "packets verified", 'd' },
 };
 
 static const struct kind {
@@ -231,7 +232,7 @@ int cmd_arbiter_bench(int argc, char **argv)
 	const struct argp argp = { .options = options, .parser = parse, .args_doc = "alloc|path|pipeline", .children = cmd_globals,
 				   .doc = "Measure the arbiter's computing: timeslot allocation (Poisson requests of 10 MTUs between uniform pairs, slots of 1.23 us), "
 					  "path selection (full racks, random matchings), or both on two cores in real time. Every slot is verified; what breaks a rule ends with "
-					  "exit 1.\vTimes are medians of 40 blocks, of 5 trials for pipeline, and the best beside. A busy neighbour on the same core doubles them." };
+					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials for pipeline, and the best beside. A busy neighbour on the same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 } };
 	const struct kind *k;
 	json_t *rows;

@@ -223,7 +223,7 @@ json_t *arb_bench_alloc(const struct arb_args *a)
 			if (a->policy < 0 || (int)both[p] == a->policy)
 				err = add(rows, a, n, both[p], loads[i], 0) != 0;
 	/* what the width of its window costs and saves max-min fair */
-	for (i = 64; !err && !a->window && i <= 512; i *= 8)
+	for (i = 64; !err && !a->window && i <= 256; i *= 4)
 		err = add_two(rows, a, n, BL_ALLOC_FAIR, 0.9, 0.95, i) != 0;
 	for (p = 0; !err && p < sizeof(others) / sizeof(others[0]); p++)
 		err = add_two(rows, a, n, others[p], 0.5, 0.9, 0) != 0;

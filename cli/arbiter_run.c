@@ -140,6 +140,8 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 		rc = group_interface(&c, f->arbiter[rank], &err);
 	if (!rc)
 		rc = bl_engine_new(&e, f, &err);
+	c.links = bl_engine_links;
+	c.links_ctx = e;
 	if (!rc)
 		rc = bl_arb_new(&a, &c, bl_engine_ops(e), bl_engine_alloc(e), bl_engine_path_ops(e), bl_engine_paths(e), &err);
 	if (!rc)

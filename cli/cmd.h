@@ -72,6 +72,7 @@ int cmd_bench_all(int argc, char **argv);
 int cmd_bench_latency(int argc, char **argv);
 int cmd_arbiter_run(int argc, char **argv);
 int cmd_arbiter_show(int argc, char **argv);
+int cmd_arbiter_faults(int argc, char **argv);
 int cmd_arbiter_bench(int argc, char **argv);
 int cmd_lab_run(int argc, char **argv);
 int cmd_lab_up(int argc, char **argv);

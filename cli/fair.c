@@ -249,7 +249,7 @@ static int drive(struct lab *lab)
 	unsigned int i;
 	int err;
 
-	(void)lab;
+	lab_leave_datapath_alone(lab);
 	fair_nap(500000000);
 	rx = fair_fork(0, receiver, NULL);
 	if (rx < 0)

@@ -99,6 +99,11 @@ void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16]);
 bool lab_station(const struct lab_node *n);
 
 /* lab_proc.c */
+/**
+ * lab_leave_datapath_alone - this process, and what it starts, leaves the datapath CPUs to switches and pacer, if there are others. The programs of a rack of machines do not
+ * compete for its switch's CPU, and a pacer that has to wait while fourteen programs start loses 20 ms of the ports' time.
+ */
+void lab_leave_datapath_alone(const struct lab *lab);
 /** lab_arbiter - be the arbiter of @rank, from 0, in its namespace, until SIGTERM. The exit status. */
 int lab_arbiter(struct lab *lab, unsigned int rank);
 /** lab_start - @driver: `lab run`: its result is the exit status. NULL: `lab up`: returns when the lab is up. */

@@ -75,26 +75,22 @@ static void plan_fp(struct lab *lab)
 	memset(f, 0, sizeof(*f));
 	f->peer = lab->fp_peer;
 	f->policy = s->fp_policy;
-	/* frames are counted without preamble and gap, as the meters do; 8 % are left for beacons, FCP, ARP, and for what a meter loses when its CPU is taken away */
+	/* frames are counted without preamble and gap, as the meters do; 3 % are left for beacons, FCP, ARP, and for what a meter loses when its CPU is taken away */
 	f->slot_bytes = 1514;
-	f->slot_ns = s->admission.rate_bps ? (uint32_t)(1514 * 8.64e9 / (double)s->admission.rate_bps) : 12300;
-	f->window_slots = 64;
-	f->run_slots = 2;
-	f->lead_us = 300;
-	/* a meter that stood still catches up by two frames, and so may its senders: later ones would stay in its queue */
-	f->late_us = 2 * f->slot_ns / 1000 + 1;
+	f->slot_ns = s->admission.rate_bps ? (uint32_t)(1514 * 8.24e9 / (double)s->admission.rate_bps) : 12300;
 	f->rtt_us = 2000;
-	f->watchdog_us = 500;
-	f->dead_us = (uint32_t)(f->lead_us + 66 * f->slot_ns / 1000 + 4 * f->watchdog_us + 3000);
 	if (s->fp_fast) {
 		f->slot_ns = 1230;
-		f->window_slots = 128;
-		f->run_slots = 16;
-		f->lead_us = 100;
 		f->rtt_us = 200;
-		f->watchdog_us = 100;
-		f->dead_us = 1000;
+	} else {
+		f->lead_us = 200;
+		f->watchdog_us = 500;
+		/* a meter that stood still catches up by two frames, and so may its senders: later ones would stay in its queue */
+		f->late_us = 2 * f->slot_ns / 1000 + 1;
 	}
+	bl_fp_times(f);
+	if (!s->fp_fast)
+		f->dead_us += 3000;
 	/* every link has the same rate: a spine is a path of one packet per slot, and a rack sends as many as there are spines */
 	if (s->leaf_spine) {
 		f->paths = s->spines;

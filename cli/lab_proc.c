@@ -221,6 +221,23 @@ static void to_background(void)
 	dup2(log >= 0 ? log : null, STDERR_FILENO);
 }
 
+void lab_leave_datapath_alone(const struct lab *lab)
+{
+	cpu_set_t set;
+	unsigned int i;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	for (i = 0; i < lab->spec.ncpus; i++)
+		CPU_CLR((size_t)lab->spec.cpus[i], &set);
+	if (!lab->spec.ncpus)
+		CPU_CLR(0, &set);
+	if (lab->spec.admission.pacer_cpu)
+		CPU_CLR((size_t)lab->spec.admission.pacer_cpu - 1, &set);
+	if (CPU_COUNT(&set))
+		sched_setaffinity(0, sizeof(set), &set);
+}
+
 int lab_arbiter(struct lab *lab, unsigned int rank)
 {
 	const struct sched_param prio = { .sched_priority = 1 };
@@ -232,6 +249,7 @@ int lab_arbiter(struct lab *lab, unsigned int rank)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "barline-arbiter");
 	default_signals();
+	lab_leave_datapath_alone(lab);
 	snprintf(path, sizeof(path), LAB_NETNS_DIR "/a%u", rank + 1);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET))

@@ -40,6 +40,7 @@ static const struct cmd commands[] = {
 	{ "bench latency",  cmd_bench_latency,  "measure ordered latency beside plain UDP" },
 	{ "arbiter run",    cmd_arbiter_run,    "be a Fastpass arbiter, in the foreground" },
 	{ "arbiter show",   cmd_arbiter_show,   "who rules, and the session of each endpoint" },
+	{ "arbiter faults", cmd_arbiter_faults, "be the fault isolation service, show what it knows, or clear it" },
 	{ "arbiter bench",  cmd_arbiter_bench,  "measure Fastpass's timeslot allocation or path selection on this CPU" },
 	{ "lab run",        cmd_lab_run,        "raise a rack of namespaces, measure, check, take it away" },
 	{ "lab up",         cmd_lab_up,         "raise a rack of namespaces and leave it running" },

@@ -554,27 +554,6 @@ static int run_flows(struct run *r)
 	return 0;
 }
 
-/*
- * Applications, and this process that starts and watches them, leave the datapath CPUs to switches and pacer, if there are others. The programs of a rack of machines do not
- * compete for its switch's CPU, and a pacer that has to wait while fourteen programs start loses 20 ms of the ports' time.
- */
-static void leave_datapath_alone(const struct lab *lab)
-{
-	cpu_set_t set;
-	unsigned int i;
-
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return;
-	for (i = 0; i < lab->spec.ncpus; i++)
-		CPU_CLR((size_t)lab->spec.cpus[i], &set);
-	if (!lab->spec.ncpus)
-		CPU_CLR(0, &set);
-	if (lab->spec.admission.pacer_cpu)
-		CPU_CLR((size_t)lab->spec.admission.pacer_cpu - 1, &set);
-	if (CPU_COUNT(&set))
-		sched_setaffinity(0, sizeof(set), &set);
-}
-
 int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffic_cell *c)
 {
 	struct run *r = calloc(1, sizeof(*r));
@@ -586,7 +565,7 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	r->p = p;
 	r->c = c;
 	plan(r);
-	leave_datapath_alone(lab);
+	lab_leave_datapath_alone(lab);
 	nap(300000); /* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
 	r->look = traffic_look_new(c, lab->spec.admission.on);
 	if (!r->look)

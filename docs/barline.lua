@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 --
--- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, FCP on UDP ports 61694 and 61695, and TOP on UDP port 61693. docs/protocol.md is the reference.
+-- Wireshark dissector for barline: UDP ports 61696 to 61951 and ethertype 0x88B5, FCP on UDP ports 61693 to 61695, and TOP on UDP port 61692. docs/protocol.md is the reference.
 --
 --   wireshark -X lua_script:docs/barline.lua
 --   tshark -X lua_script:docs/barline.lua -r FILE -Y 'barline.opcode == 1 && barline.ts_ahead < 0'
@@ -34,11 +34,14 @@ local opcodes = {
 
 local FCP_PORT = 61695
 local FCP_WATCHDOG_PORT = 61694
+local FCP_FAULTS_PORT = 61693
 local FCP_MAGIC = 0xFC50
 local FCP_VERSION = 1
 local FCP_HEADER_LEN = 32
 local FCP_TOTALS_MAX = 64
 local FCP_RUNS_MAX = 128
+local FCP_COUNTS_MAX = 66
+local FCP_LINKS_MAX = 256
 
 local fcp_opcodes = {
 	[1] = "req",
@@ -47,6 +50,9 @@ local fcp_opcodes = {
 	[4] = "reset",
 	[5] = "call",
 	[6] = "watchdog",
+	[7] = "report",
+	[8] = "faults",
+	[9] = "heard",
 }
 
 local fcp_states = {
@@ -55,7 +61,7 @@ local fcp_states = {
 	[3] = "primary",
 }
 
-local TOP_PORT = 61693
+local TOP_PORT = 61692
 local TOP_VERSION = 1
 local TOP_HEADER_LEN = 18
 local TOP_CLASSES = 6
@@ -449,6 +455,15 @@ local c = {
 	endpoints = ProtoField.uint16("barline_fcp.endpoints", "Endpoints", base.DEC),
 	rank = ProtoField.uint16("barline_fcp.rank", "Rank", base.DEC),
 	state = ProtoField.uint8("barline_fcp.state", "State", base.DEC, fcp_states),
+	boot = ProtoField.uint64("barline_fcp.boot", "Counts since", base.DEC),
+	at = ProtoField.uint64("barline_fcp.at", "Read at", base.DEC),
+	first = ProtoField.uint16("barline_fcp.first", "From peer", base.DEC),
+	last = ProtoField.uint16("barline_fcp.last", "To peer", base.DEC),
+	frames = ProtoField.none("barline_fcp.frames", "Frames"),
+	sent = ProtoField.uint64("barline_fcp.sent", "Sent", base.DEC),
+	came = ProtoField.uint64("barline_fcp.came", "Arrived", base.DEC),
+	list = ProtoField.uint32("barline_fcp.list", "Version of the list", base.DEC),
+	link = ProtoField.none("barline_fcp.link", "Link"),
 }
 fcp.fields = c
 
@@ -546,6 +561,66 @@ local fcp_bodies = {
 		tree:add(c.table, buf(8, 4))
 		return string.format(" term=%u rank=%u %s", buf(0, 4):uint(), buf(4, 2):uint(), fcp_states[buf(6, 1):uint()] or "?")
 	end,
+	[7] = function(buf, tree)
+		if buf:len() < 32 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		local n = buf(26, 2):uint()
+
+		tree:add(c.boot, buf(0, 8))
+		tree:add(c.at, buf(8, 8))
+		tree:add(c.table, buf(16, 4))
+		tree:add(c.index, buf(20, 2))
+		tree:add(c.first, buf(22, 2))
+		tree:add(c.last, buf(24, 2))
+		if n > FCP_COUNTS_MAX or buf:len() ~= 32 + 16 * n then
+			tree:add_proto_expert_info(ce.body)
+			return ""
+		end
+		for i = 0, n - 1 do
+			local b = buf(32 + 16 * i, 16)
+			local item = tree:add(c.frames, b)
+
+			item:append_text(string.format(": peer %u path %u: %.0f sent, %.0f arrived", b(0, 2):uint(), b(2, 1):uint(), num48(b(4, 6)), num48(b(10, 6))))
+			item:add(c.dst, b(0, 2))
+			item:add(c.path, b(2, 1))
+			item:add(c.sent, b(4, 6))
+			item:add(c.came, b(10, 6))
+		end
+		return string.format(" index=%u peers=%u-%u counts=%u", buf(20, 2):uint(), buf(22, 2):uint(), buf(24, 2):uint(), n)
+	end,
+	[8] = function(buf, tree)
+		if buf:len() < 24 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		local n = buf(16, 2):uint()
+
+		tree:add(c.boot, buf(0, 8))
+		tree:add(c.list, buf(8, 4))
+		tree:add(c.table, buf(12, 4))
+		if n > FCP_LINKS_MAX or buf:len() ~= 24 + 4 * n then
+			tree:add_proto_expert_info(ce.body)
+			return ""
+		end
+		for i = 0, n - 1 do
+			local b = buf(24 + 4 * i, 4)
+
+			tree:add(c.link, b):append_text(string.format(b(3, 1):uint() == 0 and ": rack %u -> path %u" or ": rack %u <- path %u", b(0, 2):uint(), b(2, 1):uint()))
+		end
+		return string.format(" version=%u links=%u", buf(8, 4):uint(), n)
+	end,
+	[9] = function(buf, tree)
+		if buf:len() < 16 then
+			tree:add_proto_expert_info(ce.short)
+			return ""
+		end
+		tree:add(c.boot, buf(0, 8))
+		tree:add(c.list, buf(8, 4))
+		tree:add(c.table, buf(12, 4))
+		return string.format(" version=%u", buf(8, 4):uint())
+	end,
 }
 
 function fcp.dissector(buf, pinfo, root)
@@ -579,6 +654,7 @@ end
 
 DissectorTable.get("udp.port"):add(FCP_PORT, fcp)
 DissectorTable.get("udp.port"):add(FCP_WATCHDOG_PORT, fcp)
+DissectorTable.get("udp.port"):add(FCP_FAULTS_PORT, fcp)
 
 -- TOP
 

@@ -297,6 +297,7 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 		c->path_field = a->fp->field;
 		c->udp_ports = a->fp->udp_ports;
 		c->routed = a->fp->routed;
+		c->count_paths = a->fp->has_faults;
 	}
 	if (!c->late_ns)
 		c->late_ns = default_late_ns(bl_slot_ns(c->link.ns_q20));
@@ -332,7 +333,7 @@ int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_si
 
 /* What starts empty together: ring entries name slots. */
 static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING,
-					   BL_MAP_FP_DESTS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_FREE, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
+					   BL_MAP_FP_DESTS, BL_MAP_FP_PATHS, BL_MAP_FP_PEERS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_FREE, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
 static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_PORT_BUSY, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
 #define SIZE(group) (sizeof(group) / sizeof((group)[0]))
 _Static_assert(SIZE(host_group) <= BL_ADMISSION_MAPS && SIZE(switch_group) <= BL_ADMISSION_MAPS, "room for either");
@@ -360,6 +361,10 @@ static uint32_t entries(const struct bl_node_cfg *c, const struct bl_admission_c
 		return queues ? BL_DESTS : 1;
 	if (!strcmp(name, BL_MAP_TOP_RX))
 		return queues ? BL_TOP_RX_MAX : 1;
+	if (!strcmp(name, BL_MAP_FP_PATHS))
+		return queues && a->fp ? a->fp->npeers : 1;
+	if (!strcmp(name, BL_MAP_FP_PEERS))
+		return queues && a->fp ? a->fp->npeers * (1 + BL_FP_APPS_MAX) : 1;
 	if (!strcmp(name, BL_MAP_RSV_PAIRS))
 		return a->on ? room * room : 1;
 	return 0;
@@ -593,7 +598,7 @@ int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct b
 }
 
 /* The node's place at its pacer. */
-int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, struct bl_err *err)
+int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, unsigned int links, struct bl_err *err)
 {
 	struct bpf_program *p = bpf_object__find_program_by_name(obj, prog);
 	struct bpf_map *page, *bell, *due_map;
@@ -607,7 +612,7 @@ int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *pro
 	if (!rc)
 		rc = bl_admission_map(obj, due, sizeof(struct bl_due), &due_map, err);
 	if (!rc) {
-		struct bl_pace_fds fds = { .prog = bpf_program__fd(p), .page = bpf_map__fd(page), .due = bpf_map__fd(due_map), .bell = bpf_map__fd(bell) };
+		struct bl_pace_fds fds = { .prog = bpf_program__fd(p), .page = bpf_map__fd(page), .due = bpf_map__fd(due_map), .bell = bpf_map__fd(bell), .links = links };
 
 		rc = bl_pacer_add(n->srv, &n->pace, bl_admission_cpu(&n->cfg), n->cfg.admission.spin, &fds, err);
 	}

@@ -189,13 +189,13 @@ static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, str
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	struct bpf_program *hold = bpf_object__find_program_by_name(obj, "bl_hold_xdp"), *clone = bpf_object__find_program_by_name(obj, "bl_host_clone");
-	struct bpf_program *lift = bpf_object__find_program_by_name(obj, "bl_host_lift");
+	struct bpf_program *lift = bpf_object__find_program_by_name(obj, "bl_host_lift"), *hint = bpf_object__find_program_by_name(obj, "bl_host_hint");
 	struct bl_attached nic = n->att[0], app = { .port = -1, .home_cpu = -1 };
 	struct bl_pass *pass;
 	int rc;
 
-	if (!hold || !clone || !lift)
-		return bl_fail(err, ENOENT, "this build has no program %s; build it anew", !hold ? "bl_hold_xdp" : clone ? "bl_host_lift" : "bl_host_clone");
+	if (!hold || !clone || !lift || !hint)
+		return bl_fail(err, ENOENT, "this build has no program %s; build it anew", !hold ? "bl_hold_xdp" : !clone ? "bl_host_clone" : lift ? "bl_host_hint" : "bl_host_lift");
 	pass = bl_pass__open_and_load();
 	if (!pass)
 		return bl_load_failed(errno, "pass", err);
@@ -206,12 +206,14 @@ static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, str
 		rc = attach_one(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
 	if (!rc)
 		rc = bl_attach_tc(&nic, n->dir, true, bpf_program__fd(clone), err);
+	if (!rc)
+		rc = bl_iface_get(&app.iface, a->bl0, err);
+	if (!rc)
+		rc = bl_attach_tc(&app, n->dir, false, bpf_program__fd(hint), err);
 	if (!rc && !bl_beacon_paced(&n->cfg)) {
 		bl_detach_ingress(n->dir, a->bl0); /* of an earlier configuration */
 		return 0;
 	}
-	if (!rc)
-		rc = bl_iface_get(&app.iface, a->bl0, err);
 	return rc ? rc : bl_attach_tc(&app, n->dir, true, bpf_program__fd(lift), err);
 }
 

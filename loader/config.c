@@ -52,7 +52,7 @@ struct file_admission {
 	char *bl0, *bl0d, *fastpass;
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	uint8_t allocator;
-	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	uint32_t refuse_us, far_us, lapse_us, outside_percent, path_div;
 	struct bl_top_file *top;
 	uint8_t tokens;
 	bool data_first, unscheduled, spray;
@@ -147,7 +147,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission, fastpass, 1, 255),
 	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us), NUMBER(late_us),
 	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
-	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
+	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent), NUMBER(path_div),
 	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top, bl_top_fields),
 	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes, CYAML_ARRAY_LEN(token_modes)),
 	CYAML_FIELD_BOOL("data_first", OPT, struct file_admission, data_first),
@@ -278,7 +278,7 @@ static int admission_keys(const struct file_admission *f, enum bl_role role, con
 		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
 		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent),
 		  ONLY(BL_ROLE_SWITCH, tokens), ONLY(BL_ROLE_SWITCH, data_first), ONLY(BL_ROLE_SWITCH, unscheduled), ONLY(BL_ROLE_SWITCH, spray), ONLY(BL_ROLE_SWITCH, token_frames),
-		  ONLY(BL_ROLE_SWITCH, expiry_tokens), ONLY(BL_ROLE_SWITCH, headroom_percent), ONLY(BL_ROLE_SWITCH, link_rate) };
+		  ONLY(BL_ROLE_SWITCH, expiry_tokens), ONLY(BL_ROLE_SWITCH, headroom_percent), ONLY(BL_ROLE_SWITCH, link_rate), ONLY(BL_ROLE_SWITCH, path_div) };
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
@@ -352,6 +352,7 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->token_frames = f->token_frames;
 	a->expiry_tokens = f->expiry_tokens;
 	a->headroom_percent = f->headroom_percent;
+	a->path_div = f->path_div;
 	/* what goes beyond one key */
 	whole = *cfg;
 	bl_admission_defaults(&whole);

@@ -9,7 +9,8 @@
  * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request (Fastpass section 5.3 aggregates over a few microseconds, too). Every AUDIT_NS it is checked
  * that what is wanted is somewhere: asked for, or given. What is not was lost between programs and daemon (a restart), and is asked for again.
  *
- * Requests go to every arbiter of the file; those that stand by ignore them (Fastpass section 5.1 uses a multicast group for this; addresses also pass routers that carry none).
+ * Requests go to the arbiter that answered within the last millisecond. If none did, or an arbiter called, they go to every arbiter of the file; those that stand by ignore them (Fastpass
+ * section 5.1 uses a multicast group for this; addresses also pass routers that carry none).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,12 +34,14 @@
 #include "../bpf/fp_core.h"
 #include "../bpf/queue_core.h"
 #include "fastpass.h"
+#include "fpfaults.h"
 
 #define PAUSE_MIN_NS 10000ULL
 #define PAUSE_MAX_NS 100000ULL
 #define AUDIT_NS     10000000ULL
 #define SLEEP_MAX_NS 50000000ULL /* a bell that was missed costs that, and bus time is looked at */
 #define HOSTS_MAX    256
+#define HOME_NS	     1000000ULL
 
 /** struct arbiter - where requests go. */
 struct arbiter {
@@ -52,7 +55,7 @@ struct arbiter {
 
 /**
  * struct bl_fpass - one host. @told: slots wanted that FCP knows of, by destination; @missed: of struct bl_fp_dest, likewise. @entered: slots put into its ring. @short_by: by how much it was short at the last
- * audit. @of: destinations by endpoint: the first one's number, and @next_of the next one's; 0: none.
+ * audit. @home: the arbiter whose packet was the last that was taken; @narbiters: none of the list. @of: destinations by endpoint: the first one's number, and @next_of the next one's; 0: none.
  */
 struct bl_fpass {
 	struct bl_fpass *next;
@@ -60,7 +63,7 @@ struct bl_fpass {
 	struct bl_fcp_host fcp;
 	void *mem;
 	struct arbiter arbiter[BL_FP_ARBITERS_MAX];
-	unsigned int narbiters;
+	unsigned int narbiters, home;
 	int sock, macs_fd, bell_fd;
 	uint32_t slot_ns, late_ns;
 	struct bl_fp_peer *peer;
@@ -75,6 +78,7 @@ struct bl_fpass {
 	uint8_t *of;
 	uint64_t audit_ns, complained_ns, offset_ns;
 	uint64_t resets;
+	struct bl_freport *report; /* NULL: nobody isolates faults */
 };
 
 struct bl_fpass_thread {
@@ -263,13 +267,21 @@ static void complain(struct bl_fpass *h, enum bl_fcp_reason why, uint64_t now)
 	bl_log(BL_LOG_WARN, "%s: an arbiter has another list of endpoints than this host; give both the same file", h->node->meta.name);
 }
 
+static bool same_address(const struct arbiter *a, const struct arbiter *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == b->in.sin_addr.s_addr : IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
+}
+
 static void receive(struct bl_fpass *h, uint64_t now)
 {
+	struct arbiter from = { .len = sizeof(from.in6) };
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8];
 	struct bl_fcp_pkt k;
 	ssize_t n;
 
-	while ((n = recv(h->sock, buf, sizeof(buf), MSG_DONTWAIT)) >= 0) {
+	for (; (n = recvfrom(h->sock, buf, sizeof(buf), MSG_DONTWAIT, &from.sa, &from.len)) >= 0; from.len = sizeof(from.in6)) {
 		enum bl_fcp_reason why = bl_fcp_host_rx(&h->fcp, buf, (uint32_t)n, now, &k);
 
 		h->page->rx++;
@@ -278,6 +290,8 @@ static void receive(struct bl_fpass *h, uint64_t now)
 			complain(h, why, now);
 			continue;
 		}
+		for (h->home = 0; h->home < h->narbiters && !same_address(&from, &h->arbiter[h->home]); h->home++)
+			;
 		if (h->fcp.resets != h->resets) {
 			h->resets = h->fcp.resets;
 			h->page->term = h->fcp.term;
@@ -300,10 +314,12 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	unsigned int i;
 	uint32_t len;
+	bool all = !h->fcp.e.nonce || h->fcp.call || h->home >= h->narbiters || now - h->fcp.e.heard_ns > HOME_NS;
 
 	while ((len = bl_fcp_host_tx(&h->fcp, now, buf))) {
 		for (i = 0; i < h->narbiters; i++)
-			sendto(h->sock, buf, len, MSG_DONTWAIT, &h->arbiter[i].sa, h->arbiter[i].len); /* lost like others on their way */
+			if (all || i == h->home)
+				sendto(h->sock, buf, len, MSG_DONTWAIT, &h->arbiter[i].sa, h->arbiter[i].len); /* may be lost, like others on their way */
 		h->page->tx++;
 	}
 }
@@ -311,7 +327,7 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 /* One turn for one host; when the next one is due. */
 static uint64_t serve(struct bl_fpass *h)
 {
-	uint64_t now = bl_mono_ns();
+	uint64_t now = bl_mono_ns(), next;
 
 	if (!bl_clock_usable(h->node->clock, now))
 		return now + SLEEP_MAX_NS; /* nobody knows when a slot begins */
@@ -326,7 +342,8 @@ static uint64_t serve(struct bl_fpass *h)
 	transmit(h, bl_mono_ns());
 	h->page->lost = h->fcp.lost;
 	/* while something is wanted, the audit goes on */
-	return bl_min64(bl_fcp_host_next(&h->fcp), h->fcp.need ? h->audit_ns + AUDIT_NS : now + SLEEP_MAX_NS);
+	next = bl_min64(bl_fcp_host_next(&h->fcp), h->fcp.need ? h->audit_ns + AUDIT_NS : now + SLEEP_MAX_NS);
+	return h->report ? bl_min64(next, bl_freport_turn(h->report, now, h->offset_ns)) : next;
 }
 
 /* ---- the thread ---- */
@@ -422,8 +439,10 @@ int bl_fastpass_start(struct bl_server *s, struct bl_err *err)
 	sigset_t all, old;
 	int rc;
 
-	if (s->fastpass)
+	if (s->fastpass) {
+		bl_pacer_spare(s, s->fastpass->thread);
 		return 0;
+	}
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -440,6 +459,7 @@ int bl_fastpass_start(struct bl_server *s, struct bl_err *err)
 		return bl_fail(err, rc, "cannot start Fastpass's thread: %s", strerror(rc));
 	}
 	s->fastpass = t;
+	bl_pacer_spare(s, t->thread);
 	return 0;
 }
 
@@ -480,6 +500,7 @@ static void host_free(struct bl_fpass *h)
 		close(h->macs_fd);
 	if (h->bell_fd >= 0)
 		close(h->bell_fd);
+	bl_freport_close(h->report);
 	free(h->mem);
 	free(h->peer);
 	free(h->of);
@@ -641,6 +662,8 @@ int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_f
 		rc = socket_open(h, f, &self, err);
 	if (!rc)
 		rc = fcp_open(h, f, self, err);
+	if (!rc && f->has_faults)
+		rc = bl_freport_open(&h->report, obj, f, self, err);
 	if (rc) {
 		host_free(h);
 		return rc;

@@ -14,10 +14,19 @@
 #include "rate.h"
 #include "yaml.h"
 
+#define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
+#define RUN_MAX_NS    100000ULL
+
 struct yaml_peer {
 	char *name, *addr, *mac, **apps;
 	unsigned int apps_count;
 	uint16_t rack, cap;
+	uint32_t weight, deadline_us;
+};
+
+struct yaml_pair {
+	char *from, *to;
+	uint32_t weight, deadline_us;
 };
 
 struct yaml_fp {
@@ -25,13 +34,20 @@ struct yaml_fp {
 	uint32_t slot_ns, slot_bytes;
 	char **arbiters;
 	unsigned int arbiters_count;
-	char *group, *secret;
+	char *group, *secret, *faults;
+	char **path_names;
+	unsigned int path_names_count;
+	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
 	uint8_t policy, field, how;
-	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, late_us;
+	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, cores, core_cap, late_us;
 	uint16_t udp_ports;
 	bool routed;
 	struct yaml_peer *endpoints;
 	unsigned int endpoints_count;
+	uint16_t *pods;
+	unsigned int pods_count;
+	struct yaml_pair *pairs;
+	unsigned int pairs_count;
 };
 
 #define POLICY(sym, name, text) { name, BL_ALLOC_##sym },
@@ -45,6 +61,7 @@ static const cyaml_strval_t hows[] = { { "greedy", 0 }, { "euler", 1 } };
 #define OPT  (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)
 
+static const cyaml_schema_value_t name_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 31) };
 static const cyaml_schema_value_t addr_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 2, 45) };
 static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct yaml_peer, name, 1, 31),
@@ -52,10 +69,23 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("mac", OPT | CYAML_FLAG_POINTER, struct yaml_peer, mac, 17, 17),
 	CYAML_FIELD_UINT("rack", OPT, struct yaml_peer, rack),
 	CYAML_FIELD_UINT("cap", OPT, struct yaml_peer, cap),
+	CYAML_FIELD_UINT("weight", OPT, struct yaml_peer, weight),
+	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_peer, deadline_us),
 	CYAML_FIELD_SEQUENCE("apps", OPT | CYAML_FLAG_POINTER, struct yaml_peer, apps, &addr_value, 1, BL_FP_APPS_MAX),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
+
+static const cyaml_schema_field_t pair_fields[] = {
+	CYAML_FIELD_STRING_PTR("from", CYAML_FLAG_POINTER, struct yaml_pair, from, 1, 45),
+	CYAML_FIELD_STRING_PTR("to", CYAML_FLAG_POINTER, struct yaml_pair, to, 1, 45),
+	CYAML_FIELD_UINT("weight", OPT, struct yaml_pair, weight),
+	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_pair, deadline_us),
+	CYAML_FIELD_END
+};
+static const cyaml_schema_value_t pair_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_pair, pair_fields) };
+
+static const cyaml_schema_value_t pod_value = { CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, uint16_t) };
 
 #define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct yaml_fp, name)
 static const cyaml_schema_field_t fields[] = {
@@ -66,11 +96,16 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_STRING_PTR("secret", OPT | CYAML_FLAG_POINTER, struct yaml_fp, secret, 1, 32),
 	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies, CYAML_ARRAY_LEN(policies)),
 	NUMBER(window_slots), NUMBER(lead_us), NUMBER(run_slots), NUMBER(watchdog_us), NUMBER(dead_us), NUMBER(guard_us), NUMBER(quota), NUMBER(rtt_us),
-	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(late_us), NUMBER(udp_ports),
+	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(cores), NUMBER(core_cap), NUMBER(late_us), NUMBER(udp_ports),
+	CYAML_FIELD_STRING_PTR("faults", OPT | CYAML_FLAG_POINTER, struct yaml_fp, faults, 2, 45),
+	NUMBER(fault_report_us), NUMBER(fault_settle_us), NUMBER(fault_frames), NUMBER(fault_percent), NUMBER(fault_hold_ms),
+	CYAML_FIELD_SEQUENCE("path_names", OPT | CYAML_FLAG_POINTER, struct yaml_fp, path_names, &name_value, 1, BL_PATH_PATHS_MAX),
 	CYAML_FIELD_BOOL("routed", OPT, struct yaml_fp, routed),
 	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows, CYAML_ARRAY_LEN(hows)),
 	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields, CYAML_ARRAY_LEN(path_fields)),
 	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints, &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
+	CYAML_FIELD_SEQUENCE("pods", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pods, &pod_value, 1, BL_PATH_RACKS_MAX),
+	CYAML_FIELD_SEQUENCE("pairs", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pairs, &pair_value, 1, 1 << 20),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp, fields) };
@@ -124,14 +159,60 @@ uint32_t bl_fp_table(const struct bl_fp_file *f)
 void bl_fp_free(struct bl_fp_file *f)
 {
 	free(f->peer);
+	free(f->path_name);
+	free(f->pair);
+	free(f->pod_of);
 	f->peer = NULL;
-	f->npeers = 0;
+	f->pair = NULL;
+	f->pod_of = NULL;
+	f->path_name = NULL;
+	f->npeers = f->npath_names = f->npairs = f->npods = 0;
 }
 
 static void or_else(uint32_t *v, uint32_t dflt)
 {
 	if (!*v)
 		*v = dflt;
+}
+
+void bl_fp_times(struct bl_fp_file *f)
+{
+	uint32_t window = 128, ahead;
+
+	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
+		window /= 2;
+	or_else(&f->window_slots, window);
+	or_else(&f->lead_us, 100);
+	or_else(&f->run_slots, (uint32_t)bl_max64(1, bl_min64(bl_min64(16, f->window_slots), (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns)));
+	or_else(&f->watchdog_us, 100);
+	/* what was given must have ended before another arbiter may rule */
+	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
+	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
+	/* as much as a meter catches up by: what is sent later stays in its queue */
+	or_else(&f->late_us, (uint32_t)bl_max64(100, (2ULL * f->slot_ns + 999) / 1000));
+}
+
+/* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
+static int check_pods(struct bl_fp_file *f, struct bl_err *err)
+{
+	uint32_t *in_pod, most = 0;
+	unsigned int i;
+
+	if (!f->paths)
+		return bl_fail(err, EINVAL, "pods, but no paths; say how many aggregation switches a pod has");
+	in_pod = calloc(f->npods, sizeof(*in_pod));
+	if (!in_pod)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < f->nracks; i++)
+		if (++in_pod[f->pod_of[i]] > most)
+			most = in_pod[f->pod_of[i]];
+	free(in_pod);
+	most *= f->path_cap;
+	or_else(&f->core_cap, (most + f->cores - 1) / f->cores);
+	if ((uint64_t)f->core_cap * f->cores < most)
+		return bl_fail(err, EINVAL, "%u cores of %u packets per slot do not carry the %u that an aggregation switch may have from its racks; lower path_cap or raise core_cap",
+			       f->cores, f->core_cap, most);
+	return 0;
 }
 
 int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
@@ -144,20 +225,22 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
-	or_else(&f->window_slots, 128);
-	or_else(&f->lead_us, 100);
-	or_else(&f->run_slots, 16);
-	or_else(&f->watchdog_us, 100);
-	or_else(&f->dead_us, 1000);
+	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
+		bl_fp_times(f);
 	or_else(&f->quota, 1U << 16);
 	or_else(&f->rtt_us, 200);
-	or_else(&f->late_us, 100);
+	or_else(&f->fault_report_us, 10000);
+	or_else(&f->fault_settle_us, 2000);
+	or_else(&f->fault_frames, 50);
+	or_else(&f->fault_percent, 1);
+	or_else(&f->fault_hold_ms, 5000);
 	if (!f->udp_ports)
 		f->udp_ports = 49152;
 	f->nracks = 0;
 	for (i = 0; i < f->npeers; i++) {
 		if (!f->peer[i].cap)
 			f->peer[i].cap = 1;
+		or_else(&f->peer[i].weight, 1);
 		if (f->peer[i].rack >= f->nracks)
 			f->nracks = f->peer[i].rack + 1U;
 	}
@@ -167,16 +250,24 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to 65535", f->slot_bytes);
 	if (f->slot_ns < 100 || f->slot_ns > 10000000)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
-	if (f->window_slots != 64 && f->window_slots != 128 && f->window_slots != 256 && f->window_slots != 512)
-		return bl_fail(err, EINVAL, "window_slots %u: 64, 128, 256 or 512", f->window_slots);
-	if (f->paths > BL_PATH_PATHS_MAX)
-		return bl_fail(err, EINVAL, "%u paths: at most %u", f->paths, BL_PATH_PATHS_MAX);
-	if (f->field == BL_FIELD_MAC && f->paths > BL_PATHS_IN_MAC)
-		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most %u", f->paths, BL_PATHS_IN_MAC);
+	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
+		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
+	if (f->cores && !f->npods)
+		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
+	or_else(&f->cores, 1);
+	if (f->paths > BL_PATH_PATHS_MAX || f->cores > BL_PATH_PATHS_MAX || bl_fp_ways(f) > BL_PATH_PATHS_MAX)
+		return bl_fail(err, EINVAL, "%u paths: at most %u", f->npods ? f->paths * f->cores : f->paths, BL_PATH_PATHS_MAX);
+	if (f->field == BL_FIELD_MAC && bl_fp_ways(f) > BL_PATHS_IN_MAC)
+		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most %u", bl_fp_ways(f), BL_PATHS_IN_MAC);
 	if (f->field != BL_FIELD_NONE && !f->paths)
 		return bl_fail(err, EINVAL, "path_field %s, but there are no paths; say how many", bl_fp_field_name(f->field));
-	if (f->udp_ports + f->paths > 65536)
+	if (f->udp_ports + bl_fp_ways(f) > 65536)
 		return bl_fail(err, EINVAL, "udp_ports %u: the last path's port is above 65535", f->udp_ports);
+	if (f->fault_report_us < 100 || f->fault_report_us > 10000000 || f->fault_settle_us > 10000000)
+		return bl_fail(err, EINVAL, "fault_report_us %u, fault_settle_us %u: from 100 and 1 to 10000000", f->fault_report_us, f->fault_settle_us);
+	if (f->fault_percent > 50 || f->fault_frames < 10 || f->fault_hold_ms > 86400000)
+		return bl_fail(err, EINVAL, "fault_percent %u, fault_frames %u, fault_hold_ms %u: at most 50, at least 10, at most 86400000", f->fault_percent, f->fault_frames,
+			       f->fault_hold_ms);
 	sum = calloc(f->nracks, sizeof(*sum));
 	if (!sum)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -193,7 +284,9 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->paths && (uint64_t)f->path_cap * f->paths < most)
 		return bl_fail(err, EINVAL, "%u paths of %u packets per slot do not carry the %u that a rack may send; lower rack_up or raise path_cap", f->paths, f->path_cap,
 			       most);
-	return 0;
+	if (f->npath_names && f->npath_names != bl_fp_ways(f))
+		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names, bl_fp_ways(f));
+	return f->npods ? check_pods(f, err) : 0;
 }
 
 static int take_secret(uint64_t secret[2], const char *s, const char *path, struct bl_err *err)
@@ -209,10 +302,77 @@ static int take_secret(uint64_t secret[2], const char *s, const char *path, stru
 	return 0;
 }
 
+/* Shares and deadlines are refused where the policy would not look at them. @which: how many lines with that key come before. */
+static int take_shares(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us, unsigned int which, const char *path, struct bl_err *err)
+{
+	if (weight && y->policy != BL_ALLOC_WEIGHTED)
+		return bl_yaml_bad(path, "weight", which, err, "policy %s knows no weights; set policy: weighted, or leave them out", policies[y->policy].str);
+	if (weight > BL_ALLOC_WEIGHT_MAX)
+		return bl_yaml_bad(path, "weight", which, err, "a weight of %u; from 1 to %u", weight, BL_ALLOC_WEIGHT_MAX);
+	if (deadline_us && y->policy != BL_ALLOC_DEADLINE)
+		return bl_yaml_bad(path, "deadline_us", which, err, "policy %s knows no deadlines; set policy: deadline, or leave them out",
+				   policies[y->policy].str);
+	if (deadline_us > 10000000)
+		return bl_yaml_bad(path, "deadline_us", which, err, "a deadline after %u us; at most 10000000, ten seconds", deadline_us);
+	return 0;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct bl_fp_pair *x = a, *y = b;
+
+	return x->src != y->src ? (x->src < y->src ? -1 : 1) : x->dst != y->dst ? (x->dst < y->dst ? -1 : 1) : 0;
+}
+
+static int by_name(const struct bl_fp_file *f, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->npeers; i++)
+		if (!strcmp(f->peer[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+{
+	unsigned int i, weights = 0, deadlines = 0;
+	int src, dst, rc;
+
+	for (i = 0; i < y->endpoints_count; i++) {
+		weights += y->endpoints[i].weight != 0;
+		deadlines += y->endpoints[i].deadline_us != 0;
+	}
+	f->pair = calloc(y->pairs_count + 1, sizeof(*f->pair));
+	if (!f->pair)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < y->pairs_count; i++) {
+		const struct yaml_pair *from = &y->pairs[i];
+
+		src = by_name(f, from->from);
+		dst = by_name(f, from->to);
+		if (src < 0 || dst < 0)
+			return bl_yaml_bad(path, src < 0 ? "from" : "to", i, err, "no endpoint is called %s", src < 0 ? from->from : from->to);
+		if (src == dst)
+			return bl_yaml_bad(path, "to", i, err, "%s sends nothing to itself through the network", from->to);
+		rc = take_shares(y, from->weight, from->deadline_us, from->weight ? weights : deadlines, path, err);
+		if (rc)
+			return rc;
+		weights += from->weight != 0;
+		deadlines += from->deadline_us != 0;
+		f->pair[f->npairs++] = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst, from->weight, from->deadline_us };
+	}
+	qsort(f->pair, f->npairs, sizeof(*f->pair), by_pair);
+	for (i = 1; i < f->npairs; i++)
+		if (!by_pair(&f->pair[i - 1], &f->pair[i]))
+			return bl_fail(err, EINVAL, "%s:1: the pair from %s to %s is there twice", path, f->peer[f->pair[i].src].name, f->peer[f->pair[i].dst].name);
+	return 0;
+}
+
 static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
 {
-	unsigned int i, k, macs = 0, lists = 0;
-	int first;
+	unsigned int i, k, macs = 0, lists = 0, weights = 0, deadlines = 0;
+	int first, rc;
 
 	f->peer = calloc(y->endpoints_count, sizeof(*f->peer));
 	if (!f->peer)
@@ -236,6 +396,13 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 		lists += from->apps_count != 0;
 		if (y->routed && !from->apps_count)
 			return bl_yaml_bad(path, "addr", i, err, "routers are between, so this endpoint needs apps: the addresses of its bl0");
+		rc = take_shares(y, from->weight, from->deadline_us, from->weight ? weights : deadlines, path, err);
+		if (rc)
+			return rc;
+		weights += from->weight != 0;
+		deadlines += from->deadline_us != 0;
+		p->weight = from->weight;
+		p->deadline_us = from->deadline_us;
 		p->rack = from->rack;
 		p->cap = from->cap;
 		if (from->name)
@@ -243,6 +410,30 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 		else
 			snprintf(p->name, sizeof(p->name), "%.31s", from->addr);
 		f->npeers++;
+	}
+	return 0;
+}
+
+static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+{
+	unsigned int i, nracks = 0;
+
+	if (!y->pods_count)
+		return 0;
+	for (i = 0; i < f->npeers; i++)
+		if (f->peer[i].rack >= nracks)
+			nracks = f->peer[i].rack + 1U;
+	if (y->pods_count != nracks)
+		return bl_yaml_bad(path, "pods", 0, err, "%u pods for %u racks; give each rack, from 0 on, the number of its pod", y->pods_count, nracks);
+	f->pod_of = calloc(nracks, sizeof(*f->pod_of));
+	if (!f->pod_of)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < nracks; i++) {
+		if (y->pods[i] >= nracks)
+			return bl_yaml_bad(path, "pods", 0, err, "pod %u: with %u racks they are numbered from 0 to %u at most", y->pods[i], nracks, nracks - 1);
+		f->pod_of[i] = y->pods[i];
+		if (y->pods[i] >= f->npods)
+			f->npods = y->pods[i] + 1U;
 	}
 	return 0;
 }
@@ -265,6 +456,19 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 		return bl_yaml_bad(path, "group", 0, err, "%s is no IP address", y->group);
 	if (f->narbiters > 1 && !y->group)
 		return bl_yaml_bad(path, "arbiters", 0, err, "%u arbiters need a group, or both would rule", f->narbiters);
+	f->has_faults = y->faults != NULL;
+	if (y->faults && !bl_fp_addr_parse(y->faults, f->faults))
+		return bl_yaml_bad(path, "faults", 0, err, "%s is no IP address", y->faults);
+	f->fault_report_us = y->fault_report_us;
+	f->fault_settle_us = y->fault_settle_us;
+	f->fault_frames = y->fault_frames;
+	f->fault_percent = y->fault_percent;
+	f->fault_hold_ms = y->fault_hold_ms;
+	f->path_name = calloc(y->path_names_count + 1, sizeof(*f->path_name));
+	if (!f->path_name)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (f->npath_names = 0; f->npath_names < y->path_names_count; f->npath_names++)
+		snprintf(f->path_name[f->npath_names], sizeof(*f->path_name), "%s", y->path_names[f->npath_names]);
 	f->policy = y->policy;
 	f->window_slots = y->window_slots;
 	f->lead_us = y->lead_us;
@@ -277,12 +481,14 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	f->rack_up = y->rack_up;
 	f->paths = y->paths;
 	f->path_cap = y->path_cap;
+	f->cores = y->cores;
+	f->core_cap = y->core_cap;
 	f->euler = y->how;
 	f->routed = y->routed;
 	f->late_us = y->late_us;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
-	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err))
+	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) || take_pairs(f, y, path, err) || take_pods(f, y, path, err))
 		return -EINVAL;
 	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
 }

@@ -109,7 +109,7 @@ static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_er
 	if (!rc)
 		rc = bl_beacon_pace(n, skel->obj, err);
 	if (!rc)
-		rc = bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, err);
+		rc = bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, 1, err);
 	if (!rc && n->cfg.admission.fp)
 		rc = bl_fastpass_add(n, skel->obj, n->cfg.admission.fp, err);
 	return rc;

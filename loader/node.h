@@ -76,6 +76,8 @@ struct bl_top_opts {
  * @token_mode: switch, top: enum bl_token_mode + 1; 0: pace where ports are metered, else drop. @data_first, @unscheduled: see struct bl_token_cfg. @token_frames: 8. @expiry_tokens: 8.
  * @spray: TOP's frames and data take the paths up in turn, and not one path per flow. @link_rate_bps: of each port that is not metered. @headroom_percent: share of the links that tokens leave to
  *	frames which need none.
+ * @path_div: switch, fastpass: path k is up port k / @path_div, modulo how many there are; 0: the k-th one, and paths beyond are not obeyed. With three tiers: number of cores on
+ *	switches of racks, 1 on aggregation switches.
  * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
  * @top: host: TOP.
  */
@@ -91,7 +93,7 @@ struct bl_admission_cfg {
 	char bl0[16], bl0d[16];
 	uint32_t k, t_slots, t_us, recent_us, retry_us, coming_us, late_us;
 	enum bl_allocator allocator;
-	uint32_t refuse_us, far_us, lapse_us, outside_percent;
+	uint32_t refuse_us, far_us, lapse_us, outside_percent, path_div;
 	uint8_t token_mode;
 	bool data_first, unscheduled, spray;
 	uint32_t token_frames, expiry_tokens, headroom_percent;

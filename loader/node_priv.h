@@ -74,7 +74,7 @@ struct bl_pending; /* a connection that has not asked yet; endpoint.c */
 struct bl_pace_thread;
 
 /**
- * struct bl_pace - a node as its pacer's thread sees it; pacer.c. @thread: NULL: not paced. @place: in "pace_progs". @emitted: at the last look.
+ * struct bl_pace - a node as its pacer's thread sees it; pacer.c. @thread: NULL: not paced. @place: in "pace_progs". @more: turns in a row there beyond the first. @emitted: at the last look.
  * @bell_read, @bell_written: positions in the bell's ring.
  */
 struct bl_pace {
@@ -86,12 +86,14 @@ struct bl_pace {
 	const unsigned long *bell_written;
 	uint64_t emitted;
 	uint32_t place;
+	uint8_t more;
 	bool spin;
 };
 
-/** struct bl_pace_fds - what bl_pacer_add() wants; it keeps duplicates. @due: a map with a struct bl_due. */
+/** struct bl_pace_fds - what bl_pacer_add() wants; it keeps duplicates. @due: a map with a struct bl_due. @links: link ends that it paces; 0 counts as 1. */
 struct bl_pace_fds {
 	int prog, page, due, bell;
+	unsigned int links;
 };
 
 /** struct bl_node - see node.h. Fields below a comment belong to the file that it names. */
@@ -232,10 +234,10 @@ int bl_admission_check(const struct bl_node_cfg *c, struct bl_err *err);
 bool bl_admission_paced(const struct bl_node_cfg *c);
 int bl_admission_cpu(const struct bl_node_cfg *c);
 uint64_t bl_admission_port_rate(const struct bl_node_cfg *c, const char *ifname);
-#define BL_ADMISSION_MAPS 16 /* names that bl_admission_size() may append to @anew */
+#define BL_ADMISSION_MAPS 20 /* names that bl_admission_size() may append to @anew */
 int bl_admission_size(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, uint32_t nports, const char **anew, struct bl_err *err);
 int bl_admission_fill(struct bl_node *n, const struct bl_node_cfg *cfg, struct bpf_object *obj, const struct bl_sw_port *ports, struct bl_err *err);
-int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, struct bl_err *err);
+int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *prog, const char *due, unsigned int links, struct bl_err *err); /* @links: see struct bl_pace_fds */
 int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_t *mac, uint32_t nic, uint32_t bl0d, struct bl_err *err); /* @mac NULL: off */
 int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map, struct bl_err *err);
 
@@ -252,6 +254,7 @@ int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err);
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */
 int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, const struct bl_pace_fds *fds, struct bl_err *err);
 void bl_pacer_remove(struct bl_pace *p);
+void bl_pacer_spare(struct bl_server *s, pthread_t thread); /* @thread leaves the pacers' CPUs to them, if it may use others */
 void bl_pacer_wake(struct bl_pace *p); /* something is due earlier than it thought; from any thread, while the node is there */
 void bl_pacer_stop(struct bl_server *s);
 

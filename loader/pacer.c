@@ -35,6 +35,7 @@
 #define BATCH		16	       /* frames that the kernel makes, runs and flushes at once: 28 ns for an idle turn; 35 with 1, 29 with 64 (6.18, 2026-11) */
 #define TURNS_MIN	256
 #define TURNS_MAX	65536
+#define TURNS_IN_ROW	16 /* of a node with so many links or more */
 #define CALL_BUSY_NS	4000000ULL /* each call makes a page pool and leaves one behind for a second if a frame is still on its way: few calls under traffic */
 #define CALL_IDLE_NS	200000ULL
 /* After 3 short calls in a row that all sent something come 16 long ones, and short ones again: a wave of beacons every millisecond is not traffic. */
@@ -329,6 +330,20 @@ static struct bl_pace_thread *thread_of(struct bl_server *s, int cpu)
 	return t;
 }
 
+void bl_pacer_spare(struct bl_server *s, pthread_t thread)
+{
+	struct bl_pace_thread *t;
+	cpu_set_t set;
+
+	if (pthread_getaffinity_np(thread, sizeof(set), &set))
+		return;
+	for (t = s->pace_threads; t; t = t->next)
+		if (t->cpu >= 0)
+			CPU_CLR((size_t)t->cpu, &set);
+	if (CPU_COUNT(&set))
+		pthread_setaffinity_np(thread, sizeof(set), &set);
+}
+
 /* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err)
 {
@@ -419,11 +434,13 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, con
 			p->emitted = BL_READ_ONCE(p->page->emitted);
 			p->spin = spin;
 			p->place = k;
+			p->more = (uint8_t)(fds->links > TURNS_IN_ROW ? TURNS_IN_ROW - 1 : fds->links ? fds->links - 1 : 0);
 			p->thread = t;
 			p->next = t->nodes;
 			t->nodes = p;
 			t->n++;
 			t->spin |= spin;
+			BL_WRITE_ONCE(t->skel->bss->bl_pace_more[k], p->more);
 			BL_WRITE_ONCE(t->skel->bss->bl_pace_count, t->n);
 		}
 		pthread_mutex_unlock(&t->lock);
@@ -456,8 +473,10 @@ void bl_pacer_remove(struct bl_pace *p)
 		at = &q->next;
 	}
 	/* the last one moves to the place that becomes free; in between it has two turns, which does no harm */
-	if (last && last != p && !bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &p->place, &last->prog_fd, BPF_ANY))
+	if (last && last != p && !bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &p->place, &last->prog_fd, BPF_ANY)) {
+		BL_WRITE_ONCE(t->skel->bss->bl_pace_more[p->place], last->more);
 		last->place = p->place;
+	}
 	t->n--;
 	BL_WRITE_ONCE(t->skel->bss->bl_pace_count, t->n);
 	bpf_map_delete_elem(bpf_map__fd(t->skel->maps.pace_progs), &end);

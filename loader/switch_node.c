@@ -19,6 +19,7 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include "../bpf/barrier_core.h"
+#include "../bpf/fp_core.h"
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 #include "switch.skel.h"
@@ -161,11 +162,28 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 	return 0;
 }
 
+/* Which up port is which path: by the order of the configuration, on every switch. Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it. */
+static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
+{
+	struct bl_sw_cfg *sw = &p->sw;
+	uint8_t up[BL_PATHS_IN_MAC];
+	unsigned int k, n = 0;
+
+	if (!cfg->admission.on || (cfg->admission.policy != BL_POLICY_FASTPASS && cfg->admission.policy != BL_POLICY_TOP))
+		return;
+	for (k = 0; k < cfg->ports_count && n < BL_PATHS_IN_MAC; k++)
+		if (cfg->ports[k].role == BL_PORT_UP)
+			up[n++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
+	sw->paths = bl_fp_paths(cfg->admission.path_div, n);
+	for (k = 0; k < sw->paths; k++)
+		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
+}
+
 static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 {
 	const struct bl_node_cfg *cfg = p->cfg;
 	struct bl_sw_cfg *sw = &p->sw;
-	unsigned int l, k;
+	unsigned int l;
 	int cpu;
 
 	sw->node_id = n->meta.node_id;
@@ -177,11 +195,9 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
 	sw->single_writer = !cfg->one_lane;
 	sw->admission = cfg->admission.on;
-	/* path k is the k-th up port of the configuration, on every switch: Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it */
-	for (k = 0; k < cfg->ports_count && cfg->admission.on && (cfg->admission.policy == BL_POLICY_FASTPASS || cfg->admission.policy == BL_POLICY_TOP); k++)
-		if (cfg->ports[k].role == BL_PORT_UP && sw->paths < BL_PATHS_IN_MAC)
-			sw->path_port[sw->paths++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
-	if (cfg->admission.policy == BL_POLICY_TOP)
+	plan_paths(cfg, p);
+	sw->path_keep = cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS;
+	if (cfg->admission.on && cfg->admission.policy == BL_POLICY_TOP)
 		sw->path_by = cfg->admission.spray ? BL_PATH_BY_TURN : BL_PATH_BY_FLOW;
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
@@ -471,7 +487,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc && bl_admission_paced(cfg))
-		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, err);
+		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, p->sw.nports, err);
 	if (!rc && p->regroup)
 		bl_log(BL_LOG_INFO, "%s: ports were regrouped; inputs join again", n->meta.name);
 out:

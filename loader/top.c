@@ -115,6 +115,9 @@ int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 			return bl_fail(err, EINVAL, "%s %u: from %u to %u", options[k].key, o->v[k] - 1, options[k].least, options[k].most);
 	if (o->v[BL_TOP_O_W_MIN] > o->v[BL_TOP_O_W_INIT])
 		return bl_fail(err, EINVAL, "w_min_permille %u is above w_init_permille %u", o->v[BL_TOP_O_W_MIN] - 1, o->v[BL_TOP_O_W_INIT] - 1);
+	if (o->v[BL_TOP_O_DEAD] && o->v[BL_TOP_O_SYNC] && o->v[BL_TOP_O_DEAD] - 1 <= 4 * (o->v[BL_TOP_O_SYNC] - 1))
+		return bl_fail(err, EINVAL, "dead_us %u: a sender that waits repeats its SYNC every %u us (4 sync_us), and would be taken for dead", o->v[BL_TOP_O_DEAD] - 1,
+			       4 * (o->v[BL_TOP_O_SYNC] - 1));
 	return 0;
 }
 

@@ -9,6 +9,9 @@
  *   reset     bl_fcp_hdr 32  bl_fcp_reset 32                           a new session
  *   call      bl_fcp_hdr 32                                            an arbiter took over: show yourself
  *   watchdog  bl_fcp_hdr 32  bl_fcp_watchdog 16                        among arbiters, to a multicast group
+ *   report    bl_fcp_hdr 32  bl_fcp_report 32  bl_fcp_count 16 each    a host to the fault isolation service: frames sent and arrived, by path
+ *   faults    bl_fcp_hdr 32  bl_fcp_faults 24  bl_fcp_link 4 each      that service to arbiters: the links to be avoided
+ *   heard     bl_fcp_hdr 32  bl_fcp_heard 16                           an arbiter's answer
  *
  * Integers that do not lie at a multiple of their size are split into halves, so that no struct has padding.
  */
@@ -20,6 +23,7 @@
 
 #define BL_FCP_PORT	     61695 /* UDP; just below barline's range, so that no XDP program takes it for ordered traffic */
 #define BL_FCP_WATCHDOG_PORT 61694
+#define BL_FCP_FAULTS_PORT   61693 /* where the fault isolation service listens */
 #define BL_FCP_MAGIC	     0xFC50
 #define BL_FCP_VERSION	     1 /* upper 4 bits of the opcode byte */
 #define BL_FCP_ENDPOINTS_MAX 4096
@@ -27,12 +31,15 @@
 #define BL_FCP_TOTALS_MAX    64 /* destinations in one packet */
 #define BL_FCP_RUNS_MAX	     128
 #define BL_FCP_PATH_ANY	     0xFF /* the flow's own path */
+#define BL_FCP_COUNTS_MAX    66	  /* in one REPORT: more than a peer has columns */
+#define BL_FCP_LINKS_MAX     256  /* in one FAULTS */
 
 /**
  * struct bl_fcp_hdr - first in the UDP payload, network order.
  * @opcode: version << 4 | opcode. @flags: must be zero.
- * @challenge: REQ, ACK of a host: chosen by the host, another one after each RESET that it took. RESET: that of the packet which it answers. 0 elsewhere.
- * @seq: counted by the sender per session from 1 in REQ and ALLOC, per sender in WATCHDOG; 0 elsewhere.
+ * @challenge: REQ, ACK of a host: chosen by the host, another one after each RESET that it took. RESET: that of the packet which it answers. HEARD: chosen by the arbiter when it
+ *	starts; FAULTS: that of the arbiter's last HEARD. 0 elsewhere.
+ * @seq: counted by the sender per session from 1 in REQ and ALLOC, per sender in WATCHDOG, REPORT and FAULTS; 0 elsewhere.
  * @ack: highest seq that came in this session; 0: none. @ack_bits: bit k: seq @ack - 1 - k came, too.
  * @check: SipHash-2-4 of the UDP payload with this field zero. Key of REQ, ALLOC and ACK: (nonce ^ secret 0, secret 1); of the others: the secret. So a packet of another
  *	session never matches. A host that has no session uses nonce 0.
@@ -56,7 +63,10 @@ _Static_assert(sizeof(struct bl_fcp_hdr) == 32 && offsetof(struct bl_fcp_hdr, ac
 	X(ACK,      3, "ack")      /* either: what came, and nothing else */ \
 	X(RESET,    4, "reset")    /* arbiter: a new session; all counts are zero */ \
 	X(CALL,     5, "call")     /* arbiter: send anything, so that a session can begin */ \
-	X(WATCHDOG, 6, "watchdog") /* primary to the other arbiters */
+	X(WATCHDOG, 6, "watchdog") /* primary to the other arbiters */ \
+	X(REPORT,   7, "report")   /* host to fault isolation: frames sent and arrived so far, by path */ \
+	X(FAULTS,   8, "faults")   /* fault isolation to arbiters: links to be avoided, all of them */ \
+	X(HEARD,    9, "heard")    /* arbiter to fault isolation: which list it has */
 #define BL_FCP_OPCODE_ENUM(sym, num, name) BL_FCP_##sym = num,
 enum bl_fcp_opcode { BL_FCP_OPCODES(BL_FCP_OPCODE_ENUM) BL_FCP_OPCODE_LIMIT };
 #undef BL_FCP_OPCODE_ENUM
@@ -138,6 +148,67 @@ struct bl_fcp_watchdog {
 };
 _Static_assert(sizeof(struct bl_fcp_watchdog) == 16, "wire");
 
+/**
+ * struct bl_fcp_report - body of a REPORT: @count counts follow, by rising peer and path. Those of all peers from @first to @last are said: what is not listed is 0.
+ * @boot: bus time at which the host began to count; a later one than before: it counts anew. @at: bus time at which the counts were read.
+ * @table: as in a RESET. @index: the host's own. @took: ns that reading took: what came is as of @at - @took, what was sent as of @at.
+ */
+struct bl_fcp_report {
+	__be64 boot;
+	__be64 at;
+	__be32 table;
+	__be16 index;
+	__be16 first;
+	__be16 last;
+	__be16 count;
+	__be32 took;
+};
+_Static_assert(sizeof(struct bl_fcp_report) == 32 && offsetof(struct bl_fcp_report, index) == 20, "wire");
+
+/**
+ * struct bl_fcp_count - frames since @boot, modulo 2^48: @sent to @peer on @path by the pacer, @came from it for the application. @path: BL_FCP_PATH_ANY: without a path that can be seen in the frame.
+ */
+struct bl_fcp_count {
+	__be16 peer;
+	__u8 path;
+	__u8 reserved;
+	__u8 sent[6];
+	__u8 came[6];
+};
+_Static_assert(sizeof(struct bl_fcp_count) == 16, "wire");
+
+/**
+ * struct bl_fcp_faults - body of a FAULTS: @count links follow, all that are to be avoided.
+ * @boot: bus time at which the service started. @version: of the list, from 1. @table: as in a RESET.
+ */
+struct bl_fcp_faults {
+	__be64 boot;
+	__be32 version;
+	__be32 table;
+	__be16 count;
+	__be16 reserved;
+	__be32 reserved2;
+};
+_Static_assert(sizeof(struct bl_fcp_faults) == 24, "wire");
+
+#define BL_FCP_RACK_ALL 0xffff
+
+/** struct bl_fcp_link - a link in one direction. @way: 0: from @rack up to @path's switch; 1: from there down to @rack. @rack: BL_FCP_RACK_ALL: all links of the path. */
+struct bl_fcp_link {
+	__be16 rack;
+	__u8 path;
+	__u8 way;
+};
+_Static_assert(sizeof(struct bl_fcp_link) == 4, "wire");
+
+/** struct bl_fcp_heard - body of a HEARD: @boot, @version: of the list that the arbiter has; 0, 0: none. @table: as in a RESET. */
+struct bl_fcp_heard {
+	__be64 boot;
+	__be32 version;
+	__be32 table;
+};
+_Static_assert(sizeof(struct bl_fcp_heard) == 16, "wire");
+
 /* X(SYMBOL, number, "name"): what an arbiter is at the moment */
 #define BL_FCP_STATES(X) \
 	X(STANDBY,   1, "standby")   /* listens; takes over after silence */ \
@@ -150,6 +221,8 @@ enum bl_fcp_state { BL_FCP_STATES(BL_FCP_STATE_ENUM) BL_FCP_STATE_LIMIT };
 #define BL_FCP_PACKET_MAX (sizeof(struct bl_fcp_hdr) + sizeof(struct bl_fcp_alloc) + BL_FCP_TOTALS_MAX * sizeof(struct bl_fcp_total) + \
 			   BL_FCP_RUNS_MAX * sizeof(struct bl_fcp_run))
 _Static_assert(BL_FCP_PACKET_MAX <= 1280 - 40 - 8, "IPv6's least MTU holds the largest packet");
+_Static_assert(sizeof(struct bl_fcp_hdr) + sizeof(struct bl_fcp_report) + BL_FCP_COUNTS_MAX * sizeof(struct bl_fcp_count) <= BL_FCP_PACKET_MAX &&
+		       sizeof(struct bl_fcp_hdr) + sizeof(struct bl_fcp_faults) + BL_FCP_LINKS_MAX * sizeof(struct bl_fcp_link) <= BL_FCP_PACKET_MAX, "no other packet is larger");
 
 /* Each packet ends in one of these. X(SYMBOL, "name", "text"). Append only. */
 #define BL_FCP_REASONS(X) \
@@ -168,7 +241,8 @@ _Static_assert(BL_FCP_PACKET_MAX <= 1280 - 40 - 8, "IPv6's least MTU holds the l
 	X(OLD_TERM,     "old_term",     "RESET or watchdog of an arbiter that was replaced") \
 	X(BAD_TABLE,    "bad_table",    "RESET or watchdog for another list of endpoints") \
 	X(STANDBY,      "standby",      "this arbiter does not rule") \
-	X(UNKNOWN,      "unknown",      "the sender is no endpoint of the list")
+	X(UNKNOWN,      "unknown",      "the sender is no endpoint of the list") \
+	X(BAD_CHALLENGE, "bad_challenge", "FAULTS that answers another challenge")
 #define BL_FCP_REASON_ENUM(sym, name, text) BL_FCP_R_##sym,
 enum bl_fcp_reason { BL_FCP_REASONS(BL_FCP_REASON_ENUM) BL_FCP_R_COUNT };
 #undef BL_FCP_REASON_ENUM

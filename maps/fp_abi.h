@@ -15,6 +15,9 @@
 #define BL_MAP_FP_PAGE	"fp_page"
 #define BL_MAP_FP_BELL	"fp_bell" /* ring buffer without records: its wait queue wakes the daemon's thread */
 
+#define BL_MAP_FP_PATHS "fp_paths" /* array: number of the endpoint -> struct bl_fp_paths; mmapped */
+#define BL_MAP_FP_PEERS "fp_peers" /* hash: struct bl_mac_key of an endpoint's application -> __u32 1 + its number; the daemon's */
+
 #define BL_FP_WORDS   16
 #define BL_FP_SLOTS   (64 * BL_FP_WORDS)
 #define BL_FP_NO_PATH 0xff /* the flow's own path */
@@ -57,6 +60,21 @@ struct bl_fp_dest {
 	__u8 path[BL_FP_SLOTS];
 };
 _Static_assert(sizeof(struct bl_fp_dest) == 64 + 16 * BL_FP_WORDS + BL_FP_SLOTS, "ABI");
+
+/* Columns of struct bl_fp_paths: paths, and one for frames that carry none or one that cannot be seen in them. */
+#define BL_FP_PATHS  64
+#define BL_FP_COLUMNS (BL_FP_PATHS + 1)
+
+/**
+ * struct bl_fp_paths - frames to and from one endpoint, by path. Both ends look at the same frames: those of applications, not ARP, ND, broadcast. So what one sent and the other never saw
+ * is lost between them. Only grow, for as long as the map lives.
+ * @sent: left in a slot; the pacer's. @came: for bl0; any CPU that receives, atomically.
+ */
+struct bl_fp_paths {
+	__u64 sent[BL_FP_COLUMNS];
+	__u64 came[BL_FP_COLUMNS];
+};
+_Static_assert(sizeof(struct bl_fp_paths) == 1040, "ABI");
 
 /**
  * struct bl_fp_page - value 0 of "fp_page".

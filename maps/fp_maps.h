@@ -23,6 +23,22 @@ struct {
 } fp_page SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* sized by the loader */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_fp_paths);
+} fp_paths SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* sized by the loader */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct bl_mac_key);
+	__type(value, __u32);
+} fp_peers SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* sized by the loader: one page */
 } fp_bell SEC(".maps");

@@ -62,6 +62,7 @@ struct bl_mac_key {
  * @slot_ns, @slot_bytes: Fastpass's slots; @slot_late_ns: how long after its slot's begin a frame may leave.
  * @routed: 1: destinations are IP addresses, for there is a router between.
  * @path_field: enum bl_path_field. @udp_ports: BL_FIELD_UDP: source port of path 0.
+ * @count_paths: 1: frames are counted by peer and path (fp_abi.h).
  * @app_ifindex, @nic_ifindex: of bl0d and of the NIC: a tc program may not look into a device map that XDP programs use (the kernel refuses to load it).
  */
 struct bl_hold_cfg {
@@ -85,8 +86,10 @@ struct bl_hold_cfg {
 	__u32 path_field;
 	__u32 udp_ports;
 	__u32 routed;
+	__u32 count_paths;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_hold_cfg) == 104, "ABI");
+_Static_assert(sizeof(struct bl_hold_cfg) == 112, "ABI");
 
 /**
  * struct bl_hold_dest - who has a number. @used: 1 once it does; set after @mac, before the number can be found in "hold_dests". @kind: as in struct bl_mac_key.

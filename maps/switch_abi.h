@@ -69,6 +69,7 @@ enum bl_path_by { BL_PATH_BY_FRAME, BL_PATH_BY_FLOW, BL_PATH_BY_TURN };
  *	share output queues. 0: they are the kernel's.
  * @paths: frames that come from below and go up leave by port @path_port[path], with a path below @paths: up ports in the order of the configuration. 0: as Linux's routes choose.
  * @path_by: enum bl_path_by.
+ * @path_keep: 1: Fastpass: a frame that carries a path keeps it also where it is not obeyed, so that the host which it comes to can say by which path it came.
  * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
  */
 struct bl_sw_cfg {
@@ -88,7 +89,8 @@ struct bl_sw_cfg {
 	__u32 ahead_ns;
 	__u32 paths;
 	__u8 path_port[16];
-	__u32 path_by;
+	__u16 path_by;
+	__u16 path_keep;
 };
 _Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
 #define BL_NO_LANE 0xff

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-#define BL_TOP_PORT	 61693 /* UDP destination port; below FCP's, outside of barline's ordered range: these frames promise nothing and belong to no lane */
+#define BL_TOP_PORT	 61692 /* UDP destination port; below FCP's, outside of barline's ordered range: these frames promise nothing and belong to no lane */
 #define BL_TOP_VERSION	 1 /* upper 4 bits of the opcode byte */
 #define BL_TOP_CLASSES	 6 /* 0 is the best */
 #define BL_TOP_TOKEN_LEN 60 /* bytes of frame over IPv4, untagged; 80 over IPv6 */

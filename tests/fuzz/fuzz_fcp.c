@@ -4,10 +4,11 @@
  * kept, repeated and damaged, and packets out of the input, sealed as the session's or not.
  *
  * Besides over-reads (ASan, on a copy of exact size) it checks: runs lie within the packet and name destinations that exist; no packet is taken under another nonce; a slot that was
- * not asked for is not sent; one RESET per round trip; what is refused changes no count; next() is not in the past once tx() has nothing.
+ * not asked for is not sent; counts of a REPORT and links of a FAULTS lie within the packet, and the counts are of peers that it speaks of, each once; of one sender each number is taken once; one RESET per round trip; what is refused changes no count; next() is not in the past once tx() has nothing.
  */
 #include "fuzz.h"
 
+#include "../../bpf/fault_core.h"
 #include "../../bpf/fcp_arb_core.h"
 #include "../../bpf/fcp_host_core.h"
 #include "../../bpf/watchdog_core.h"
@@ -101,6 +102,32 @@ static int to_arb(const uint8_t *p, uint32_t len)
 	else
 		FUZZ_CHECK(a.e.look.count == look || a.fresh);
 	return why;
+}
+
+/* what the fault isolation service and arbiters look at */
+static void to_faults(const uint8_t *p, uint32_t len)
+{
+	static struct bl_fault_seq seq;
+	const struct bl_fcp_report *r;
+	struct bl_fcp_pkt k;
+	uint32_t i;
+	int fresh;
+
+	if (bl_fcp_parse(p, len, N, &k) != BL_FCP_R_OK)
+		return;
+	FUZZ_CHECK(!k.nlinks || (const uint8_t *)&k.links[k.nlinks] == p + len);
+	for (i = 0; i < k.nlinks; i++)
+		FUZZ_CHECK(k.links[i].way <= 1);
+	if (k.opcode != BL_FCP_REPORT)
+		return;
+	r = k.body;
+	FUZZ_CHECK((const uint8_t *)&k.counts[k.ncounts] == p + len && BL_BE16(r->index) < N && BL_BE16(r->last) < N);
+	for (i = 0; i < k.ncounts; i++) {
+		FUZZ_CHECK(BL_BE16(k.counts[i].peer) >= BL_BE16(r->first) && BL_BE16(k.counts[i].peer) <= BL_BE16(r->last));
+		FUZZ_CHECK(!i || memcmp(&k.counts[i - 1], &k.counts[i], 3) < 0);
+	}
+	if (bl_fault_seq_take(&seq, BL_BE64(r->boot), k.seq, &fresh) == BL_FCP_R_OK)
+		FUZZ_CHECK(bl_fault_seq_take(&seq, BL_BE64(r->boot), k.seq, &fresh) == BL_FCP_R_DUPLICATE);
 }
 
 static void keep(const uint8_t *p, uint32_t len, uint32_t at)
@@ -204,7 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				if (arg & 1)
 					hd->magic = BL_BE16(BL_FCP_MAGIC);
 				if (arg & 2)
-					hd->opcode = BL_FCP_OPCODE_BYTE(hd->opcode & 7);
+					hd->opcode = BL_FCP_OPCODE_BYTE(hd->opcode & 15);
 				if (arg & 4)
 					hd->flags = 0;
 				if (arg & 8)
@@ -217,6 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			else
 				to_arb(p, len);
 			bl_wd_rx(&wd, p, len, now);
+			to_faults(p, len);
 			free(p);
 			break;
 		case 10:

@@ -124,7 +124,7 @@ static void check_token(const uint8_t *p, size_t size, const struct bl_look *l)
 
 	if (!bl_look_top(l))
 		return;
-	FUZZ_CHECK(l->proto == 17 && be16(p + l4 + 2) == 61693);
+	FUZZ_CHECK(l->proto == 17 && be16(p + l4 + 2) == 61692);
 	got = bl_token_parse((const void *)(p + l4), p + size, (uint32_t)(size - l4));
 	if (size < l4 + 26)
 		want = -BL_R_SHORT;

@@ -148,6 +148,8 @@ static void bl0_addr(unsigned int host, int family, char *text, size_t size)
 static void open_rack(void)
 {
 	rack.lab.spec.hosts = HOSTS;
+	/* beacons are queued behind data: at 1 kHz a pacer that has no CPU for a quarter of a second would fill a queue with them */
+	rack.lab.spec.beacon_us = 10000;
 	/* a promise outlives any delay of this machine: one that lapses, or that the receiver gives back, costs frames */
 	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = BL_POLICY_PL2, .rate_bps = RATE_BPS, .coming_us = 2000000, .lapse_us = 4000000 };
 	rack_open();

@@ -34,7 +34,7 @@ struct toy {
 	struct arb_grant out[WINDOW * HOSTS];
 };
 
-static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus)
+static int toy_demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t slot)
 {
 	struct toy *t = p;
 
@@ -839,6 +839,84 @@ RACK_TEST(input__strangers_and_nonsense)
 	end(0);
 }
 
+/* ---- links to be avoided ---- */
+
+static unsigned int list_calls, list_links;
+
+static void list_is(void *ctx, const struct bl_fcp_link *l, unsigned int n)
+{
+	CHECK(ctx == &list_calls && (!n || l[0].path == 1), "links");
+	list_calls++;
+	list_links = n;
+}
+
+/* a FAULTS with one link (or none) from @fd, and what the arbiter answers: its challenge; *@version: of the list that it has; -1: no answer */
+static uint32_t faults_say(int fd, uint64_t secret1, uint64_t boot, uint32_t version, uint32_t challenge, bool link, int64_t *has)
+{
+	_Alignas(8) uint8_t buf[128] = { 0 };
+	struct bl_fcp_params p = { .secret = { w.host[0].p.secret[0], secret1 } };
+	struct bl_fcp_faults *b = (void *)(buf + 32);
+	struct bl_fcp_link *l = (void *)(b + 1);
+	uint32_t len = 32 + sizeof(*b) + (link ? sizeof(*l) : 0);
+	struct pollfd in = { .fd = fd, .events = POLLIN };
+	struct bl_fcp_pkt k;
+	ssize_t n;
+
+	*b = (struct bl_fcp_faults){ .boot = BL_BE64(boot), .version = BL_BE32(version), .table = BL_BE32(w.host[0].p.table), .count = BL_BE16(link) };
+	l->path = link;
+	bl_fcp_seal(&p, 0, BL_FCP_FAULTS, challenge, 1, 0, 0, buf, len);
+	CHECK(sendto(fd, buf, len, 0, (struct sockaddr *)&w.target, w.target_len) == (ssize_t)len, "%s", strerror(errno));
+	*has = -1;
+	if (secret1 != w.host[0].p.secret[1])
+		return 0;
+	CHECK(poll(&in, 1, WAIT_S * 1000) == 1, "no answer");
+	n = recv(fd, buf, sizeof(buf), 0);
+	CHECK(n > 0 && bl_fcp_parse(buf, (uint32_t)n, HOSTS, &k) == BL_FCP_R_OK && k.opcode == BL_FCP_HEARD && bl_fcp_sum_ok(&p, 0, buf, (uint32_t)n), "answer");
+	*has = BL_BE32(((const struct bl_fcp_heard *)k.body)->version);
+	return k.challenge;
+}
+
+RACK_TEST(faults__only_from_the_service)
+{
+	uint64_t secret1;
+	struct sockaddr_storage sa;
+	struct bl_arb_total t;
+	struct bl_arb_cfg c;
+	struct in6_addr ip;
+	uint32_t challenge;
+	socklen_t len;
+	int64_t has;
+	int fd;
+
+	open_world(false);
+	c = config(0);
+	address(&c.faults, 3);
+	c.links = list_is;
+	c.links_ctx = &list_calls;
+	begin(0, &c, NULL);
+	secret1 = w.host[0].p.secret[1];
+	address(&ip, 3);
+	sa = sa_of(&ip, 40001, &len);
+	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
+	challenge = faults_say(fd, secret1, 100, 1, 0, true, &has); /* it does not know the challenge: not taken, but answered */
+	CHECK(challenge && has == 0 && !list_calls, "challenge");
+	faults_say(fd, secret1 + 1, 100, 1, challenge, true, &has); /* forged */
+	CHECK(faults_say(fd, secret1, 100, 2, challenge, true, &has) == challenge && has == 2 && list_calls == 1 && list_links == 1, "taken");
+	faults_say(fd, secret1, 100, 2, challenge, true, &has); /* the same once more */
+	CHECK(has == 2 && list_calls == 1, "repeated");
+	faults_say(fd, secret1, 100, 1, challenge, false, &has); /* played again */
+	CHECK(has == 2 && list_calls == 1, "an older list was taken");
+	faults_say(fd, secret1, 99, 7, challenge, false, &has); /* of a service before */
+	CHECK(has == 2 && list_calls == 1, "an older service was believed");
+	faults_say(fd, secret1, 101, 1, challenge, false, &has); /* of one that began anew */
+	CHECK(has == 1 && list_calls == 2 && !list_links, "a new service");
+	t = end(0);
+	CHECK(t.faults[BL_FCP_R_BAD_CHALLENGE] == 1 && t.faults[BL_FCP_R_BAD_CHECK] == 1 && t.faults[BL_FCP_R_OLD] == 2 && t.faults[BL_FCP_R_OK] == 3, "counts");
+	CHECK(t.faults_version == 1 && !t.faults_links, "list");
+	close(fd);
+}
+
 RACK_TEST(config__what_cannot_be_safe_is_refused)
 {
 	struct bl_arb_cfg c;
@@ -883,6 +961,7 @@ int main(void)
 		cmocka_unit_test(failover__ipv6_group),
 		cmocka_unit_test(election__three_start_at_once),
 		cmocka_unit_test(input__strangers_and_nonsense),
+		cmocka_unit_test(faults__only_from_the_service),
 		cmocka_unit_test(config__what_cannot_be_safe_is_refused),
 	};
 

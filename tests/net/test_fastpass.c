@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "arbiter/engine.h"
+#include "arbiter/faultd.h"
 #include "bpf/fp_core.h"
 #include "loader/node_priv.h"
 
@@ -25,6 +26,11 @@ static struct {
 	int rx, tx[LAB_HOSTS_MAX];
 	uint32_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX];
 	bool stranger; /* h1 is no endpoint that hosts know by its address */
+	bool faults;   /* hosts report frames by path, to a service beside the arbiter */
+	bool lossy;    /* datagrams may be missing */
+	struct bl_faultd *faultd;
+	pthread_t faultd_thread;
+	bool ip6; /* applications' addresses */
 } w;
 
 struct packet {
@@ -61,31 +67,53 @@ static unsigned int arbiter_node(unsigned int rank)
 	return i;
 }
 
-static struct sockaddr_in app(unsigned int i)
+/* where the application of host @i is; returns the length */
+static socklen_t app(unsigned int i, struct sockaddr_in6 *sa)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)sa;
 	uint8_t addr[16];
 
-	lab_bl0_addr(&rack.lab.nodes[host_node(i)], AF_INET, addr);
-	memcpy(&sa.sin_addr, addr, 4);
-	return sa;
+	memset(sa, 0, sizeof(*sa));
+	lab_bl0_addr(&rack.lab.nodes[host_node(i)], w.ip6 ? AF_INET6 : AF_INET, addr);
+	if (w.ip6) {
+		sa->sin6_family = AF_INET6;
+		sa->sin6_port = htons(PORT);
+		memcpy(&sa->sin6_addr, addr, 16);
+		return sizeof(*sa);
+	}
+	v4->sin_family = AF_INET;
+	v4->sin_port = htons(PORT);
+	memcpy(&v4->sin_addr, addr, 4);
+	return sizeof(*v4);
 }
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
+	struct bl_fp_file *f = &rack.lab.fp;
+
 	if (n->kind == LAB_HOST && w.stranger)
 		rack.lab.fp_peer[0].has_mac = false;
+	if (!w.faults)
+		return;
+	f->has_faults = true;
+	memcpy(f->faults, f->arbiter[0], 16);
+	/* a frame that a busy machine keeps for half a second is not lost, and a window is longer than any pause */
+	f->fault_report_us = 10000;
+	f->fault_settle_us = 500000;
+	f->fault_frames = 50;
+	f->fault_percent = 1;
+	f->fault_hold_ms = 600000;
 }
 
 /* What is sent while ARP looks for h1 may overtake what waits for the answer, in the kernel. */
 static void know_h1(void)
 {
-	struct sockaddr_in h1 = app(0);
-	uint8_t mac[6];
+	uint8_t mac[6], addr[16];
 	struct nl nl;
 
 	bl_bl0_mac(rack.lab.nodes[host_node(0)].ports[0].mac, mac);
-	CHECK(!nl_open(&nl) && !nl_neigh(&nl, if_nametoindex("bl0"), AF_INET, (const uint8_t *)&h1.sin_addr, mac), "neighbour");
+	lab_bl0_addr(&rack.lab.nodes[host_node(0)], AF_INET, addr);
+	CHECK(!nl_open(&nl) && !nl_neigh(&nl, if_nametoindex("bl0"), AF_INET, addr, mac), "neighbour");
 	nl_close(&nl);
 }
 
@@ -104,12 +132,13 @@ static void open_rack(unsigned int hosts, unsigned int arbiters)
 	rack_last_words = rack_dump;
 	rack_open();
 	for (i = 0; i < hosts; i++) {
-		struct sockaddr_in sa = app(i);
+		struct sockaddr_in6 sa;
+		socklen_t len = app(i, &sa);
 		int fd, size = 4 << 20;
 
 		home = away(host_node(i));
-		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s", strerror(errno));
+		fd = socket(sa.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 		if (i && !rack.lab.spec.leaf_spine)
 			know_h1();
@@ -142,6 +171,8 @@ static void arbiter_begin(unsigned int rank)
 	c->dead_us = 150000;
 	snprintf(c->group_if, sizeof(c->group_if), "eth0");
 	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, &err), "%s", err.text);
+	c->links = bl_engine_links;
+	c->links_ctx = w.engine[rank];
 	home = away(arbiter_node(rank));
 	CHECK(!bl_arb_new(&w.arb[rank], c, bl_engine_ops(w.engine[rank]), bl_engine_alloc(w.engine[rank]), bl_engine_path_ops(w.engine[rank]),
 			  bl_engine_paths(w.engine[rank]), &err), "%s", err.text);
@@ -173,19 +204,20 @@ static void collect(void)
 
 	while ((n = recv(w.rx, &p, sizeof(p), MSG_DONTWAIT)) > 0) {
 		CHECK(n == BYTES && p.from < LAB_HOSTS_MAX, "%zd bytes from %u", n, p.from);
-		CHECK(p.seq == w.got[p.from], "h%u: number %u came, %u was due", p.from + 1, p.seq, w.got[p.from]);
-		w.got[p.from]++;
+		CHECK(p.seq == w.got[p.from] || (w.lossy && p.seq > w.got[p.from]), "h%u: number %u came, %u was due", p.from + 1, p.seq, w.got[p.from]);
+		w.got[p.from] = p.seq + 1;
 	}
 }
 
 static void send_some(unsigned int from, unsigned int n)
 {
-	struct sockaddr_in to = app(0);
 	struct packet p = { .from = from };
+	struct sockaddr_in6 to;
+	socklen_t len = app(0, &to);
 
 	while (n--) {
 		p.seq = w.sent[from]++;
-		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, sizeof(to)) == sizeof(p), "%s", strerror(errno));
+		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, len) == sizeof(p), "%s", strerror(errno));
 	}
 }
 
@@ -356,11 +388,13 @@ RACK_TEST(daemon__exchanged_with_frames_held)
 	arbiter_end(0);
 }
 
-RACK_TEST(leaf_spine__by_the_path_that_was_given)
+/* Behind routers: destinations are known by their IP addresses. */
+static void by_the_path(bool ip6)
 {
 	struct bl_counts c;
 	unsigned int i;
 
+	w.ip6 = ip6;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	open_rack(4, 1);
 	arbiter_begin(0);
@@ -374,6 +408,201 @@ RACK_TEST(leaf_spine__by_the_path_that_was_given)
 		CHECK(c.n[BL_R_PATH_TAKEN] >= 600 && !c.n[BL_R_PATH_LOST], "%" PRIu64 " by a path, %" PRIu64 " lost theirs", c.n[BL_R_PATH_TAKEN], c.n[BL_R_PATH_LOST]);
 	}
 	arbiter_end(0);
+}
+
+/* ---- a link that loses everything, with its carrier up ---- */
+
+static void *faultd_main(void *p)
+{
+	struct bl_err err;
+
+	rack_enter(arbiter_node(0));
+	CHECK(!bl_faultd_run(p, &err), "%s", err.text);
+	return NULL;
+}
+
+static void faultd_begin(void)
+{
+	int home = away(arbiter_node(0));
+	struct bl_err err;
+
+	CHECK(!bl_faultd_new(&w.faultd, &rack.lab.fp, &err), "%s", err.text);
+	back(home);
+	CHECK(!pthread_create(&w.faultd_thread, NULL, faultd_main, w.faultd), "thread");
+}
+
+static void faultd_end(void)
+{
+	bl_faultd_stop(w.faultd);
+	pthread_join(w.faultd_thread, NULL);
+	bl_faultd_free(w.faultd);
+}
+
+/* The limit of the data queue that a leaf has for its up port @path: none passes any more, but control (FCP, reports) and beacons do. Returns what it was. While nothing comes into that queue. */
+static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
+{
+	struct bl_sw_cfg c;
+	struct bl_queue q;
+	uint32_t zero = 0, key, was;
+	unsigned int i;
+	int cfg, queues;
+
+	for (i = 0; rack.lab.nodes[i].kind != LAB_TOR || rack.lab.nodes[i].index != tor; i++)
+		;
+	cfg = rack_map(i, BL_MAP_SW_CFG);
+	queues = rack_map(i, BL_MAP_QUEUES);
+	CHECK(cfg >= 0 && queues >= 0 && !bpf_map_lookup_elem(cfg, &zero, &c) && path < c.paths, "paths of leaf %u", tor);
+	key = BL_PORT_QUEUE(c.path_port[path], BL_CL_DATA);
+	CHECK(!bpf_map_lookup_elem_flags(queues, &key, &q, BPF_F_LOCK), "%s", strerror(errno));
+	was = q.limit_frames;
+	q.limit_frames = limit;
+	CHECK(!bpf_map_update_elem(queues, &key, &q, BPF_F_LOCK), "%s", strerror(errno));
+	close(cfg);
+	close(queues);
+	return was;
+}
+
+/*
+ * State of the link; "": it is not on the service's list. Others may be there beside it while what exonerates them has not come yet (the machine is busy), but never by themselves.
+ */
+static const char *fault_state(const char *link)
+{
+	static char state[16];
+	char *text = bl_faultd_text(w.faultd);
+	json_t *v = text ? json_loads(text, 0, NULL) : NULL, *one;
+	size_t i;
+
+	CHECK(v, "%s", text ? text : "no memory");
+	state[0] = 0;
+	json_array_foreach(json_object_get(v, "links"), i, one) {
+		if (strcmp(json_string_value(json_object_get(one, "link")), link)) {
+			CHECK(json_integer_value(json_object_get(one, "one_of")) > 1, "%s", text);
+			continue;
+		}
+		snprintf(state, sizeof(state), "%s", json_string_value(json_object_get(one, "state")));
+	}
+	json_decref(v);
+	free(text);
+	return state;
+}
+
+/* everybody sends until the link is in @state, and the arbiter avoids something (@some) or nothing */
+static void until(const char *link, const char *state, bool some)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+	struct bl_arb_total t;
+	unsigned int i;
+
+	w.lossy = true;
+	do {
+		for (i = 1; i < rack.lab.spec.hosts; i++)
+			send_some(i, 5);
+		rack_serve(5);
+		collect();
+		bl_arb_read(w.arb[0], &t, NULL, 0);
+		CHECK(t_mono() < end, "%s is \"%s\", not %s, and the arbiter avoids %u links", link, fault_state(link), state, t.faults_links);
+	} while (strcmp(fault_state(link), state) || !t.faults_links == some);
+}
+
+/* everybody sends @n datagrams; returns when all that is held has left */
+static void all_leave(unsigned int n)
+{
+	uint64_t end = t_mono() + 30000000000ULL;
+	unsigned int i, k;
+	bool busy;
+
+	for (k = 0; k < n; k += 20) {
+		for (i = 1; i < rack.lab.spec.hosts; i++)
+			send_some(i, 20);
+		rack_serve(6);
+		collect();
+	}
+	do {
+		rack_serve(50);
+		collect();
+		for (i = 1, busy = false; i < rack.lab.spec.hosts; i++)
+			busy |= dest_of(i).frames + rack_count(host_node(i), BL_R_HOLD_FULL) < w.sent[i];
+		CHECK(t_mono() < end, "frames are held and do not leave");
+	} while (busy);
+}
+
+/* frames from rack 1 to h1 on @path so far, as its hosts have counted them */
+static uint64_t sent_by(unsigned int path)
+{
+	static struct bl_fp_paths p;
+	uint32_t h1 = 0;
+	uint64_t n = 0;
+	unsigned int i;
+	int fd;
+
+	for (i = 1; i < rack.lab.spec.hosts; i++) {
+		if (rack.lab.fp_peer[i].rack != 1)
+			continue;
+		fd = rack_map(host_node(i), BL_MAP_FP_PATHS);
+		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &h1, &p), "%s", strerror(errno));
+		n += p.sent[path];
+		close(fd);
+	}
+	return n;
+}
+
+/* what leaves now leaves by another path */
+static void avoided(void)
+{
+	uint64_t dead, other;
+
+	all_leave(0); /* slots on the path that were given before */
+	dead = sent_by(0);
+	other = sent_by(1);
+	all_leave(200);
+	CHECK(sent_by(0) == dead && sent_by(1) > other, "%" PRIu64 " more frames on the broken path, %" PRIu64 " on the other", sent_by(0) - dead, sent_by(1) - other);
+}
+
+RACK_TEST(faults__link_is_named_and_avoided)
+{
+	static const char link[] = "rack 1 -> path 0 (up)";
+	struct bl_arb_total t;
+	uint64_t before;
+	uint32_t limit;
+
+	w.faults = w.lossy = true;
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.lab.spec.tors = 3;
+	open_rack(6, 1);
+	arbiter_begin(0);
+	faultd_begin();
+	all_leave(300);
+	CHECK(!*fault_state(link), "named without a fault");
+	CHECK(sent_by(0) && !sent_by(BL_FP_PATHS), "paths are counted");
+	rack_serve(300); /* the queue that is changed now is empty */
+	limit = data_limit(2, 0, 0);
+	until(link, "broken", true);
+	avoided();
+	faultd_end();
+	avoided(); /* while the service is away, too */
+	bl_arb_read(w.arb[0], &t, NULL, 0);
+	CHECK(t.faults_links >= 1, "the arbiter has forgotten");
+	/* one that begins anew knows nothing; it finds the link again, and tries it again when it has healed */
+	rack.lab.fp.fault_hold_ms = 1000;
+	faultd_begin();
+	until(link, "broken", true);
+	data_limit(2, 0, limit);
+	until(link, "trial", false);
+	before = sent_by(0);
+	all_leave(200);
+	CHECK(sent_by(0) > before, "the path is not used again");
+	faultd_end();
+	arbiter_end(0);
+}
+
+RACK_TEST(leaf_spine__by_the_path_that_was_given)
+{
+	by_the_path(false);
+}
+
+RACK_TEST(leaf_spine__ipv6)
+{
+	by_the_path(true);
 }
 
 RACK_TEST(policy__changed_sends_what_is_held)
@@ -425,6 +654,8 @@ int main(void)
 		cmocka_unit_test(arbiter__another_takes_over),
 		cmocka_unit_test(daemon__exchanged_with_frames_held),
 		cmocka_unit_test(leaf_spine__by_the_path_that_was_given),
+		cmocka_unit_test(faults__link_is_named_and_avoided),
+		cmocka_unit_test(leaf_spine__ipv6),
 		cmocka_unit_test(policy__changed_sends_what_is_held),
 		cmocka_unit_test(endpoint__outside_needs_no_arbiter),
 	};

@@ -86,7 +86,7 @@ static void pace_setup(const struct bpf_map *due, __u32 slots, __u32 queues)
 }
 
 /* Each slot free or in one of the first @queues queues, once. Returns how many are in queues. */
-static __u32 balanced(__u32 queues)
+MAYBE_UNUSED static __u32 balanced(__u32 queues)
 {
 	static __u8 seen[BL_SLOTS];
 	int fd = bpf_map__fd(sk->maps.free_slots);

@@ -83,6 +83,30 @@ static void admission__host(void **state)
 	bl_config_free(&c);
 }
 
+static void admission__top(void **state)
+{
+	static const struct bl_top_rule rules[] = { { .bytes = 100000, .deadline_us = 900, .coflow = 7, .port = 5001, .proto = 6 }, { .bytes = 5, .port = 53, .proto = 17 }, { .port = 9 } };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	unsigned int k;
+
+	(void)state;
+	if (load(HOST "admission:\n  policy: top\n  rate: 10gbit\n  top:\n    law: paper\n    objective: coflow\n    levels: 1\n    longest_frames: 300\n    unscheduled: 8\n    headroom_percent: 0\n"
+		      "    rules:\n      - { port: 5001, protocol: tcp, bytes: 100000, deadline_us: 900, coflow: 7 }\n      - { port: 53, protocol: udp, bytes: 5 }\n      - { port: 9 }\n", &c, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(c.admission.policy, BL_POLICY_TOP);
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		assert_int_equal(c.admission.top.v[k], k == BL_TOP_O_LAW	? BL_TOP_LAW_PAPER + 1 :
+						       k == BL_TOP_O_OBJECTIVE ? BL_TOP_BY_COFLOW + 1 :
+						       k == BL_TOP_O_LEVELS	? 2 :
+						       k == BL_TOP_O_LONGEST	? 301 :
+						       k == BL_TOP_O_UNSCHED	? 9 :
+						       k == BL_TOP_O_HEADROOM	? 1 : 0);
+	assert_int_equal(c.admission.top.nrules, 3);
+	assert_memory_equal(c.admission.top.rules, rules, sizeof(rules));
+	bl_config_free(&c);
+}
+
 static void admission__switch(void **state)
 {
 	struct bl_node_cfg c;
@@ -157,7 +181,18 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  t_us: 5\n  t_slots: 6\n", 3, "one of them is enough" },
 		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
 		{ HOST "admission:\n  policy: fastpass\n", 3, "needs the file" },
+		{ HOST "admission:\n  policy: top\n", 3, "needs one" },
+		{ SWITCH "admission:\n  policy: none\n  top: { law: ns2 }\n", 7, "key of hosts" },
+		{ HOST "admission:\n  policy: none\n  top:\n    law: best\n", 6, "there is paper, ns2" },
+		{ HOST "admission:\n  policy: none\n  top:\n    levels: 7\n", 6, "from 1 to 6" },
+		{ HOST "admission:\n  policy: none\n  top:\n    levels: 0\n", 6, "from 1 to 6" },
+		{ HOST "admission:\n  policy: none\n  top:\n    unscheduled: 9\n", 6, "from 0 to 8" },
+		{ HOST "admission:\n  policy: none\n  top:\n    w_min_permille: 100\n", 3, "above w_init_permille" },
+		{ HOST "admission:\n  policy: none\n  top:\n    sync_us: 12500\n", 3, "taken for dead" },
+		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - { port: 0, bytes: 1 }\n", 7, "1 to 65535" },
+		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - port: 5\n        protocol: sctp\n", 8, "tcp, udp or any" },
 		{ SWITCH "admission:\n  policy: none\n  fastpass: /etc/x\n", 7, "key of hosts" },
+		{ HOST "admission:\n  policy: none\n  path_div: 2\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
 		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: top\n", 5, "needs the rate of a" },
@@ -273,24 +308,79 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.field, BL_FIELD_MAC);
 	assert_int_equal(f.late_us, 20);
 	assert_true(f.has_group);
+	assert_false(f.has_faults);
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: 10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: [s1, s2]\n" PEERS, &f, &err), 0);
+	assert_true(f.has_faults);
+	assert_string_equal(bl_fp_addr_text(f.faults, text), "10.0.0.9");
+	assert_int_equal(f.fault_hold_ms, 700);
+	assert_int_equal(f.fault_percent, 2);
+	assert_int_equal(f.fault_report_us, 10000);
+	assert_int_equal(f.fault_settle_us, 2000);
+	assert_int_equal(f.fault_frames, 50);
+	assert_string_equal(f.path_name[1], "s2");
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npolicy: weighted\n"
+				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, addr: 10.0.0.2, weight: 9 }\n"
+				 "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: h1, to: h2, weight: 2 }\n",
+				 &f, &err),
+			 0);
+	assert_int_equal(f.peer[0].weight, 1);
+	assert_int_equal(f.peer[1].weight, 9);
+	assert_int_equal(f.npairs, 2);
+	assert_int_equal(bl_fp_pair_find(&f, 0, 1)->weight, 2);
+	assert_int_equal(bl_fp_pair_find(&f, 1, 0)->weight, 127);
+	assert_null(bl_fp_pair_find(&f, 1, 1));
+	bl_fp_free(&f);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, 0]\ncores: 2\n" PEERS, &f, &err), 0);
+	assert_int_equal(f.npods, 2);
+	assert_int_equal(f.pod_of[0], 1);
+	assert_int_equal(bl_fp_ways(&f), 6);
+	assert_int_equal(f.core_cap, 2); /* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
 	bl_fp_free(&f);
 }
 
-/* The example, wherever make runs: beside the binary's folder, build/tests/prog. */
-static void fastpass__example(void **state)
+/* What is given ahead, how often, and how late it may be used is bounded in time: a slow link's slots are long. */
+static void fastpass__times(void **state)
 {
-	char exe[256], file[320];
+	static const struct {
+		const char *text;
+		uint32_t window, run, lead, late, watchdog, dead;
+	} v[] = {
+		{ "rate: 10gbit", 128, 16, 100, 100, 100, 1000 },
+		{ "rate: 100gbit", 128, 16, 100, 100, 100, 1000 },
+		{ "slot_ns: 7812", 128, 13, 100, 100, 100, 1607 }, /* 128 slots: 999.9 us */
+		{ "slot_ns: 7813", 64, 13, 100, 100, 100, 1107 },
+		{ "rate: 1gbit", 64, 8, 100, 100, 100, 1407 },
+		{ "rate: 250mbit", 16, 2, 100, 100, 100, 1445 },
+		{ "slot_ns: 50001", 16, 2, 100, 101, 100, 1450 },
+		{ "rate: 100mbit", 8, 1, 100, 249, 100, 1718 },
+		{ "slot_ns: 125001", 8, 1, 100, 251, 100, 1725 }, /* 8 is the least */
+		{ "slot_ns: 10000000", 8, 1, 100, 20000, 100, 90600 },
+		{ "slot_ns: 1230\nwindow_slots: 8", 8, 8, 100, 100, 100, 1000 }, /* a run does not span windows */
+		{ "slot_ns: 50000\nwindow_slots: 64\nrun_slots: 4\nlead_us: 300\nlate_us: 7\nwatchdog_us: 500\ndead_us: 9000", 64, 4, 300, 7, 500, 9000 },
+	};
 	struct bl_fp_file f;
 	struct bl_err err;
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int up;
+	char text[512];
+	size_t k;
 
-	assert_true(n > 0);
-	exe[n] = 0;
-	for (up = 0; up < 4; up++)
-		*strrchr(exe, '/') = 0;
-	snprintf(file, sizeof(file), "%s/docs/example-fastpass.yaml", exe);
-	if (bl_fp_load(&f, file, &err))
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
+		if (load_fp(text, &f, &err))
+			fail_msg("%s: %s", v[k].text, err.text);
+		if (f.window_slots != v[k].window || f.run_slots != v[k].run || f.lead_us != v[k].lead || f.late_us != v[k].late || f.watchdog_us != v[k].watchdog || f.dead_us != v[k].dead)
+			fail_msg("%s: window %u, run %u, lead %u, late %u, watchdog %u, dead %u", v[k].text, f.window_slots, f.run_slots, f.lead_us, f.late_us, f.watchdog_us, f.dead_us);
+		bl_fp_free(&f);
+	}
+}
+
+static void fastpass__example(void **state)
+{
+	struct bl_fp_file f;
+	struct bl_err err;
+
+	if (bl_fp_load(&f, "docs/example-fastpass.yaml", &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(f.npeers, 4);
 	assert_int_equal(f.narbiters, 2);
@@ -313,16 +403,33 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nsecret: short\n" PEERS, 2, "32 hex digits" },
 		{ "arbiters: [10.0.0.8]\nrate: fast\n" PEERS, 2, "fast is no rate" },
 		{ "arbiters: [10.0.0.8]\npolicy: best\n" PEERS, 2, "" },
-		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1, "64, 128, 256 or 512" },
+		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1, "8, 16, 32, 64, 128, 256 or 512" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
+		{ "arbiters: [10.0.0.8]\nfaults: there\n" PEERS, 2, "there is no IP address" },
+		{ "arbiters: [10.0.0.8]\nfault_percent: 51\n" PEERS, 1, "at most 50" },
+		{ "arbiters: [10.0.0.8]\nfault_report_us: 99\n" PEERS, 1, "from 100" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\npath_names: [s1]\n" PEERS, 1, "1 path_names for 2 paths" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0]\n" PEERS, 3, "1 pods for 2 racks" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 2]\n" PEERS, 3, "pod 2" },
+		{ "arbiters: [10.0.0.8]\npods: [0, 1]\n" PEERS, 1, "no paths" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\ncores: 2\n" PEERS, 1, "no pods" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 1]\ncores: 2\ncore_cap: 1\npath_cap: 9\n" PEERS, 1, "do not carry the 9" },
+		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 4\npods: [0, 1]\ncores: 4\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
 		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
 		{ "arbiters: [10.0.0.8]\nrouted: true\n" PEERS, 4, "needs apps" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.2, weight: 2 }\n", 4, "first-come knows no weights" },
+		{ "arbiters: [10.0.0.8]\npolicy: weighted\nendpoints:\n  - { addr: 10.0.0.1, weight: 3 }\n  - { addr: 10.0.0.2, weight: 128 }\n", 5, "from 1 to 127" },
+		{ "arbiters: [10.0.0.8]\npolicy: fair\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 5 }\n", 7, "fair knows no deadlines" },
+		{ "arbiters: [10.0.0.8]\npolicy: deadline\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 10000001 }\n", 7, "ten seconds" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h3 }\n", 6, "no endpoint is called h3" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h1 }\n", 6, "to itself" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: fd00::2 }\n  - { from: h1, to: fd00::2 }\n", 1, "twice" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, apps: [there] }\n", 3, "there is no IP address" },
 	};
 	struct bl_fp_file f;
@@ -345,10 +452,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fastpass__file),
+		cmocka_unit_test(fastpass__times),
 		cmocka_unit_test(fastpass__example),
 		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(no_ahead__said_or_not),
-		cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__host), cmocka_unit_test(admission__top),
 		cmocka_unit_test(admission__switch),
 		cmocka_unit_test(admission__switch_top),
 		cmocka_unit_test(admission__refused),

@@ -417,6 +417,173 @@ static void path__as_udp_port(void **state)
 	}
 }
 
+/* ---- frames by peer and path ---- */
+
+static struct bl_fp_paths paths_expected;
+
+static void paths_are_expected(void)
+{
+	struct bl_fp_paths p;
+
+	map_get(sk->maps.fp_paths, 0, &p);
+	assert_memory_equal(&p, &paths_expected, sizeof(p));
+}
+
+static void counting(__u32 field, __u32 on)
+{
+	map_get(sk->maps.fp_paths, 0, &paths_expected); /* they only grow */
+	hold.path_field = field;
+	hold.count_paths = on;
+	hold.udp_ports = 50000;
+	set_hold();
+}
+
+static void count__what_left(void **state)
+{
+	static const struct {
+		__u32 field, on, endpoint;
+		__u8 path;
+		__u16 dport;
+		__u32 column; /* BL_FP_COLUMNS: not counted */
+	} t[] = { { BL_FIELD_MAC, 1, 1, 0, 53, 0 },			   { BL_FIELD_MAC, 1, 1, 14, 53, 14 },
+		  { BL_FIELD_MAC, 1, 1, BL_FP_NO_PATH, 53, BL_FP_PATHS }, { BL_FIELD_MAC, 1, 1, 15, 53, BL_FP_PATHS },
+		  { BL_FIELD_NONE, 1, 1, 3, 53, BL_FP_PATHS },		   { BL_FIELD_UDP, 1, 1, 3, 4789, 3 },
+		  { BL_FIELD_UDP, 1, 1, 63, 6081, 63 },			   { BL_FIELD_UDP, 1, 1, 3, 53, BL_FP_PATHS },
+		  { BL_FIELD_UDP, 1, 1, BL_FP_NO_PATH, 4789, 7 }, /* its own port is one of paths' */
+		  { BL_FIELD_MAC, 0, 1, 2, 53, BL_FP_COLUMNS },		   { BL_FIELD_MAC, 1, 2, 2, 53, BL_FP_COLUMNS } };
+	struct bl_fp_dest dest;
+	struct frame out;
+	__u32 i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct desc d = plain_frame(1, 0, i & 1);
+		struct frame f;
+
+		counting(t[i].field, t[i].on);
+		d.dport = t[i].dport;
+		d.sport = 50007;
+		build(&f, &d);
+		give_frame(&f);
+		slot_for(1, slot_now(), t[i].path);
+		dest = dest_get(1);
+		dest.endpoint = t[i].endpoint; /* 2: there is no such entry */
+		map_put(sk->maps.fp_dests, 1, &dest);
+		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
+		if (t[i].column < BL_FP_COLUMNS)
+			paths_expected.sent[t[i].column]++;
+		paths_are_expected();
+	}
+}
+
+/* @bits: of the source's first byte; they are gone when the application gets it */
+static void came(const struct desc *d, __u32 bits)
+{
+	struct frame f, out, want;
+
+	build(&f, d);
+	memcpy(f.p, bl0, 6);
+	want = f;
+	f.p[6] |= (__u8)bits;
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
+	same_frame(&out, &want);
+	paths_are_expected();
+}
+
+/* its peer, as the daemon enters it */
+static void peer_is(const struct desc *d, __u32 kind)
+{
+	struct bl_mac_key k, old;
+	__u32 number = 1;
+	int fd = bpf_map__fd(sk->maps.fp_peers);
+
+	while (!bpf_map_get_next_key(fd, NULL, &old))
+		assert_int_equal(bpf_map_delete_elem(fd, &old), 0);
+	memset(&k, 0, sizeof(k));
+	k.kind = (__u8)kind;
+	memcpy(k.mac + (kind == 4 ? 2 : 0), kind == 4 ? d->saddr + 12 : kind == 6 ? d->saddr + 10 : d->src, kind == 4 ? 4 : 6);
+	assert_int_equal(bpf_map_update_elem(fd, &k, &number, BPF_ANY), 0);
+}
+
+static void count__what_came(void **state)
+{
+	static const struct {
+		__u32 routed, v6, kind;
+	} t[] = { { 0, 0, 0 }, { 0, 1, 0 }, { 1, 0, 4 }, { 1, 1, 6 } };
+	__u32 i, path;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct desc d = plain_frame(0, 1, t[i].v6), other = plain_frame(2, 1, t[i].v6);
+
+		other.saddr[15] ^= 1; /* of an IPv6 address the last six bytes count */
+		hold.routed = t[i].routed;
+		counting(BL_FIELD_MAC, 1);
+		peer_is(&d, t[i].kind);
+		for (path = 0; path < 15; path++) {
+			paths_expected.came[path]++;
+			came(&d, (path + 1) << 4);
+		}
+		paths_expected.came[BL_FP_PATHS]++;
+		came(&d, 0);
+		came(&other, 0x30); /* nobody that the daemon knows; the path is taken out all the same */
+		counting(BL_FIELD_MAC, 0);
+		came(&d, 0x10);
+		counting(BL_FIELD_NONE, 1);
+		paths_expected.came[BL_FP_PATHS]++;
+		came(&d, 0);
+		/* a tunnel's source port: the first path's, the last one's, and those beside */
+		counting(BL_FIELD_UDP, 1);
+		d.dport = 4789;
+		d.sport = 50000;
+		paths_expected.came[0]++;
+		came(&d, 0);
+		d.sport = 50063;
+		paths_expected.came[63]++;
+		came(&d, 0);
+		d.sport = 50064;
+		paths_expected.came[BL_FP_PATHS]++;
+		came(&d, 0);
+		d.sport = 49999;
+		paths_expected.came[BL_FP_PATHS]++;
+		came(&d, 0);
+		d.dport = 4790;
+		d.sport = 50001;
+		paths_expected.came[BL_FP_PATHS]++;
+		came(&d, 0);
+	}
+	hold.policy = BL_POLICY_NONE; /* under another policy nothing is counted */
+	set_hold();
+	came(&(struct desc[]){ plain_frame(0, 1, false) }[0], 0);
+	hold.routed = 0;
+}
+
+/* what the sender never holds back, and does not count, is not counted here either */
+static void count__not_arp(void **state)
+{
+	struct desc d = plain_frame(0, 1, false);
+	struct frame f, out;
+
+	(void)state;
+	counting(BL_FIELD_MAC, 1);
+	peer_is(&d, 0);
+	raw_frame(&f, 0, 1, 60, 0);
+	memcpy(f.p, bl0, 6);
+	memcpy(f.p + 6, d.src, 6);
+	f.p[12] = 0x08;
+	f.p[13] = 0x06;
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
+	paths_are_expected();
+	f.p[13] = 0x99;
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
+	paths_expected.came[BL_FP_PATHS]++;
+	paths_are_expected();
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -441,6 +608,9 @@ int main(void)
 		CASE(bell__not_for_a_shared_slot),
 		CASE(path__in_the_mac),
 		CASE(path__as_udp_port),
+		CASE(count__what_left),
+		CASE(count__what_came),
+		CASE(count__not_arp),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

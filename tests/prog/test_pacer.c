@@ -141,6 +141,30 @@ static void turns__go_round(void **state)
 	nothing_more();
 }
 
+/* A node of four links has four turns in a row for each of a host; rows that are under way when the number changes end as they are. */
+static void turns__by_links(void **state)
+{
+	__u64 host = turns_of(sk->maps.pace_page), port = turns_of(sw->maps.pace_page);
+
+	(void)state;
+	pacer->bss->bl_pace_more[1] = 3;
+	live_turns(pacer_fd(), 1000);
+	assert_int_equal(turns_of(sk->maps.pace_page), host + 200);
+	assert_int_equal(turns_of(sw->maps.pace_page), port + 800);
+	live_turns(pacer_fd(), 3); /* 0, 1, 1 */
+	pacer->bss->bl_pace_more[1] = 0;
+	live_turns(pacer_fd(), 3); /* 1, 0, 1 */
+	assert_int_equal(turns_of(sk->maps.pace_page), host + 202);
+	assert_int_equal(turns_of(sw->maps.pace_page), port + 804);
+	assert_int_equal(pacer->bss->bl_pace_turn, 0);
+	pacer->bss->bl_pace_more[0] = 255;
+	live_turns(pacer_fd(), 257);
+	assert_int_equal(turns_of(sk->maps.pace_page), host + 458);
+	assert_int_equal(turns_of(sw->maps.pace_page), port + 805);
+	pacer->bss->bl_pace_more[0] = 0;
+	nothing_more();
+}
+
 /* Both nodes at once, frames of many lengths, in order and byte for byte. */
 static void frames__arrive(void **state)
 {
@@ -174,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns__go_round),
+		cmocka_unit_test(turns__by_links),
 		cmocka_unit_test(frames__arrive),
 	};
 

@@ -362,6 +362,8 @@ static void path_setup(void)
 	cfg.path_port[1] = 1;
 	set_cfg();
 	ports[1].role = ports[3].role = BL_PORT_UP;
+	ports[2].role = BL_PORT_HOST;
+	map_put(sk->maps.sw_ports, 2, &ports[2]);
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	map_put(sk->maps.sw_ports, 3, &ports[3]);
 	sh("ip route add 10.5.0.0/16 nexthop via 10.0.1.2 nexthop via 10.0.3.2");
@@ -411,8 +413,8 @@ static void path__obeyed(void **state)
 			}
 }
 
-/* No path, one that does not exist, from above, to a host below, paths turned off: as without it. */
-static void path__not_meant(void **state)
+/* No path, one that does not exist, from above, to a host below, paths turned off: as without it; but it stays in the frame where the switch is told so (path_keep). */
+static void not_meant(__u32 keep)
 {
 	static const struct {
 		__u32 in, path;
@@ -420,15 +422,14 @@ static void path__not_meant(void **state)
 	} t[] = { { 0, 0, false, false }, { 0, 3, false, false }, { 0, 15, false, false }, { 3, 2, false, false }, { 0, 1, true, false }, { 0, 2, false, true } };
 	__u32 i, v, used[NPORTS], k;
 
-	(void)state;
-	path_setup();
+	cfg.path_keep = keep;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		cfg.paths = t[i].off ? 0 : 2;
 		set_cfg();
 		memset(used, 0, sizeof(used));
 		for (v = 0; v < 2; v++)
 			for (k = 0; k < 64; k++) {
-				struct desc d = pathed(v, t[i].in, t[i].path, (__u16)(5000 + k));
+				struct desc d = pathed(v, t[i].in, t[i].path, (__u16)(5000 + k)), r;
 				struct frame f, got, want;
 
 				if (t[i].below)
@@ -439,7 +440,9 @@ static void path__not_meant(void **state)
 					assert_int_equal(t[i].in, 3);
 					continue;
 				}
-				build(&want, (struct desc[]){ plain_routed(d, got.p[5]) });
+				r = plain_routed(d, got.p[5]);
+				r.src[0] |= keep ? t[i].path << 4 : 0;
+				build(&want, &r);
 				same_frame(&got, &want);
 				used[got.p[5]]++;
 			}
@@ -449,6 +452,16 @@ static void path__not_meant(void **state)
 		else
 			assert_true(used[1] > 8 && (t[i].in == 3 || used[3] > 8));
 	}
+}
+
+static void path__not_meant(void **state)
+{
+	(void)state;
+	path_setup();
+	not_meant(0);
+	not_meant(1);
+	cfg.path_keep = 0;
+	set_cfg();
 }
 
 static void path__lost(void **state)

@@ -108,6 +108,9 @@ static void bl_alloc_new__refused(void **state)
 		{ { .endpoints = 4097 }, "1 to 4096 endpoints" },
 		{ { .endpoints = 1 }, NULL },
 		{ { .endpoints = 2, .policy = BL_ALLOC_NPOLICIES }, "no such policy" },
+		{ { .endpoints = 2, .window_slots = 4 }, "a window has" },
+		{ { .endpoints = 2, .window_slots = 8 }, NULL },
+		{ { .endpoints = 2, .window_slots = 24 }, "a window has" },
 		{ { .endpoints = 2, .window_slots = 63 }, "a window has" },
 		{ { .endpoints = 2, .window_slots = 192 }, "a window has" },
 		{ { .endpoints = 2, .window_slots = 1024 }, "a window has" },
@@ -190,7 +193,7 @@ static void bl_alloc_demand__refused(void **state)
 
 static void bl_alloc_window__by_policy(void **state)
 {
-	static const uint32_t want[] = { [BL_ALLOC_FIRST] = 512, [BL_ALLOC_FAIR] = 256, [BL_ALLOC_WEIGHTED] = 256, [BL_ALLOC_FCT] = 64, [BL_ALLOC_DEADLINE] = 64 };
+	static const uint32_t want[] = { [BL_ALLOC_FIRST] = 512, [BL_ALLOC_FAIR] = 512, [BL_ALLOC_WEIGHTED] = 256, [BL_ALLOC_FCT] = 64, [BL_ALLOC_DEADLINE] = 64 };
 	struct bl_alloc_cfg cfg = { .endpoints = 2 };
 	uint32_t p;
 
@@ -206,6 +209,57 @@ static void bl_alloc_window__by_policy(void **state)
 		assert_int_equal(bl_alloc_run(a, 63).mtus, 0);
 		bl_alloc_free(a);
 	}
+}
+
+static void bl_alloc_enough__half_a_step(void **state)
+{
+	static const uint16_t caps[] = { 0, 3, 40 };
+	static const struct { enum bl_alloc_policy policy; uint32_t window; const uint16_t *cap; uint64_t want; } t[] = {
+		{ BL_ALLOC_FIRST, 512, NULL, 3 * 32 },	  { BL_ALLOC_FIRST, 64, NULL, 3 * 32 },	  { BL_ALLOC_FAIR, 512, NULL, 3 * 256 },
+		{ BL_ALLOC_WEIGHTED, 128, NULL, 3 * 64 }, { BL_ALLOC_DEADLINE, 64, caps, 43 * 32 }, { BL_ALLOC_FAIR, 256, caps, 43 * 128 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_alloc_cfg cfg = { .endpoints = 3, .policy = t[i].policy, .window_slots = t[i].window, .src_cap = t[i].cap };
+		struct bl_alloc *a = make(&cfg);
+
+		assert_int_equal(bl_alloc_enough(a), t[i].want);
+		bl_alloc_free(a);
+	}
+}
+
+/* grants go where the caller says, the same as without, and back to the allocator's own row */
+static void bl_alloc_row__of_the_caller(void **state)
+{
+	struct bl_alloc_cfg cfg = { .endpoints = 16, .policy = BL_ALLOC_FAIR };
+	struct bl_alloc *a = make(&cfg), *b = make(&cfg);
+	const size_t words = bl_alloc_row_words(a);
+	uint64_t *row = malloc(words * sizeof(*row)); /* exactly: ASan sees what goes beyond */
+	const uint64_t *own = bl_alloc_run(a, 0).row;
+	uint32_t round, i;
+
+	(void)state;
+	bl_alloc_run(b, 0);
+	for (round = 1; round < 20; round++) {
+		struct bl_grants x, y;
+
+		for (i = 0; i < 16 * 15; i++) { /* everybody to everybody: the row is as full as it can be */
+			bl_alloc_demand(a, i / 15, (i / 15 + 1 + i % 15) % 16, 40, 0);
+			bl_alloc_demand(b, i / 15, (i / 15 + 1 + i % 15) % 16, 40, 0);
+		}
+		bl_alloc_row(a, round % 4 ? row : NULL);
+		x = bl_alloc_run(a, round * 512);
+		y = bl_alloc_run(b, round * 512);
+		assert_ptr_equal(x.row, round % 4 ? row : own);
+		assert_int_equal(x.len, y.len);
+		assert_true(x.len > 240 && x.len <= words);
+		assert_memory_equal(x.row, y.row, x.len * sizeof(*x.row));
+	}
+	bl_alloc_free(a);
+	bl_alloc_free(b);
+	free(row);
 }
 
 /* ---- the model of first-come, min-fct, deadline ---- */
@@ -278,7 +332,7 @@ static void model_run(struct model *m, uint64_t now)
 {
 	static struct model_want list[2 * MODEL_MAX];
 	const struct bl_alloc_cfg *c = &m->net->cfg;
-	const uint32_t window = bl_alloc_window(c), step = c->policy == BL_ALLOC_FIRST ? 64 : window;
+	const uint32_t window = bl_alloc_window(c), step = c->policy == BL_ALLOC_FIRST && window > 64 ? 64 : window;
 	uint32_t port[6], cap[6], np, p;
 	uint64_t slot, end;
 	bool moved = !m->begun;
@@ -372,7 +426,7 @@ static void bl_alloc_run__as_the_model(void **state)
 
 		net_draw(&net, &r, 2 + rnd_below(&r, MODEL_ENDS - 1), (enum shape)(round % SHAPES));
 		net.cfg.policy = policies[round / SHAPES % 3];
-		net.cfg.window_slots = round % 5 ? 64u << rnd_below(&r, 4) : 0;
+		net.cfg.window_slots = round % 5 ? 8u << rnd_below(&r, 7) : 0;
 		net.cfg.isa = round % 7 == 0 ? BL_ISA_PLAIN : round % 7 == 1 && has(BL_ISA_BMI2) ? BL_ISA_BMI2 : BL_ISA_BEST;
 		memset(&m, 0, sizeof(m));
 		m.net = &net;
@@ -491,7 +545,7 @@ static void bl_alloc_run__every_policy_and_network(void **state)
 	(void)state;
 	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++)
 		for (shape = 0; shape < SHAPES; shape++)
-			for (window = 64; window <= 512; window *= 2)
+			for (window = 8; window <= 512; window *= 2)
 				for (s = 0; s < ARRAY_SIZE(sizes); s++)
 					storm(&r, sizes[s], (enum shape)shape, (enum bl_alloc_policy)policy, window, shape == PLAIN ? 40 : 16);
 }
@@ -585,7 +639,7 @@ static void bl_alloc_fair__within_one_mtu(void **state)
 	(void)state;
 	for (isa = 0; isa < 3; isa++)
 		for (i = 0; has(isas[isa]) && i < ARRAY_SIZE(flows); i++)
-			for (window = 64; window <= 512; window *= 2)
+			for (window = 8; window <= 512; window *= 2)
 				for (out = 0; out < 2; out++) {
 					struct bl_alloc_cfg cfg = { .endpoints = flows[i] + 1, .policy = BL_ALLOC_FAIR, .window_slots = window, .isa = isas[isa] };
 					struct bl_alloc *a = make(&cfg);
@@ -630,7 +684,7 @@ static void bl_alloc_fair__max_min(void **state)
 	uint32_t window, w, k;
 
 	(void)state;
-	for (window = 64; window <= 512; window *= 2) {
+	for (window = 8; window <= 512; window *= 2) {
 		struct bl_alloc_cfg cfg = { .endpoints = 13, .policy = BL_ALLOC_FAIR, .window_slots = window };
 		struct bl_alloc *a = make(&cfg);
 		struct bl_verify *v = bl_verify_new(&cfg);
@@ -666,8 +720,8 @@ static void bl_alloc_fair__rates_and_tiers(void **state)
 {
 	static const uint16_t src_cap[] = { 4, 1, 1, 1, 1 }, dst_cap[] = { 1, 1, 1, 1, 2 };
 	static const uint16_t rack_of[] = { 0, 0, 0, 0, 1, 1, 1, 1 }, up[] = { 1, 1 }, down[] = { 4, 4 };
-	struct bl_alloc_cfg rates = { .endpoints = 5, .policy = BL_ALLOC_FAIR, .src_cap = src_cap, .dst_cap = dst_cap };
-	struct bl_alloc_cfg tiers = { .endpoints = 8, .policy = BL_ALLOC_FAIR, .racks = 2, .rack_of = rack_of, .rack_up = up, .rack_down = down };
+	struct bl_alloc_cfg rates = { .endpoints = 5, .policy = BL_ALLOC_FAIR, .window_slots = 256, .src_cap = src_cap, .dst_cap = dst_cap };
+	struct bl_alloc_cfg tiers = { .endpoints = 8, .policy = BL_ALLOC_FAIR, .window_slots = 256, .racks = 2, .rack_of = rack_of, .rack_up = up, .rack_down = down };
 	struct bl_alloc *a = make(&rates);
 	struct bl_verify *v = bl_verify_new(&rates);
 	uint64_t got[8] = { 0 };
@@ -763,7 +817,7 @@ static void bl_alloc_weighted__shares(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(weights); i++)
-		for (window = 64; window <= 512; window *= 2) {
+		for (window = 8; window <= 512; window *= 2) {
 			struct bl_alloc_cfg cfg = { .endpoints = 5, .policy = BL_ALLOC_WEIGHTED, .window_slots = window };
 			struct bl_alloc *a = make(&cfg);
 			struct bl_verify *v = bl_verify_new(&cfg);
@@ -944,6 +998,8 @@ int main(void)
 		cmocka_unit_test(bl_alloc_new__refused),
 		cmocka_unit_test(bl_alloc_demand__refused),
 		cmocka_unit_test(bl_alloc_window__by_policy),
+		cmocka_unit_test(bl_alloc_enough__half_a_step),
+		cmocka_unit_test(bl_alloc_row__of_the_caller),
 		cmocka_unit_test(bl_alloc_run__orders),
 		cmocka_unit_test(bl_alloc_run__as_the_model),
 		cmocka_unit_test(bl_alloc_run__every_policy_and_network),

@@ -340,6 +340,7 @@ static void bl_tiers_new__refused(void **state)
 		{ 4, 2, pod_of, 2, 1, 2, 1, true },  { 0, 1, pod_of, 2, 1, 2, 1, false }, { 4, 5, pod_of, 2, 1, 2, 1, false }, { 4, 0, pod_of, 2, 1, 2, 1, false },
 		{ 4, 2, beyond, 2, 1, 2, 1, false }, { 4, 2, pod_of, 0, 1, 2, 1, false }, { 4, 2, pod_of, 65, 1, 2, 1, false }, { 4, 2, pod_of, 64, 1, 2, 1, true },
 		{ 4, 2, pod_of, 2, 3, 2, 3, true },  { 4, 2, pod_of, 2, 4, 2, 3, false }, { 4, 2, pod_of, 2, 1, 65, 1, false },
+		{ 4, 2, pod_of, 2, 2, 3, 1, false }, /* one packet too many */
 	};
 	const char *why;
 	size_t i;

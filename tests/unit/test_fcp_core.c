@@ -121,7 +121,7 @@ static void bl_fcp_parse__fields(void **state)
 		{ 2, 0x02, BL_FCP_R_BAD_VERSION },
 		{ 2, 0x22, BL_FCP_R_BAD_VERSION },
 		{ 2, 0x10, BL_FCP_R_BAD_OPCODE },
-		{ 2, 0x17, BL_FCP_R_BAD_OPCODE },
+		{ 2, BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT), BL_FCP_R_BAD_OPCODE },
 		{ 3, 1, BL_FCP_R_BAD_BODY },
 		{ 38, 0, BL_FCP_R_BAD_LENGTH },	    /* fewer totals than there are bytes */
 		{ 38, 65, BL_FCP_R_BAD_LENGTH },

@@ -328,6 +328,27 @@ static void ring__two_threads(void **state)
 	free(seen);
 }
 
+static void bl_fp_up_port__tiers(void **state)
+{
+	static const struct {
+		__u32 div, n, paths, port[8];
+	} t[] = {
+		{ 0, 0, 0, { 0 } },			      /* no up ports: no paths */
+		{ 4, 0, 0, { 0 } },
+		{ 0, 3, 3, { 0, 1, 2 } },
+		{ 2, 2, 15, { 0, 0, 1, 1, 0, 0, 1, 1 } },     /* switch of a rack, two cores for each of two aggregation switches */
+		{ 1, 2, 15, { 0, 1, 0, 1, 0, 1, 0, 1 } },     /* aggregation switch */
+		{ 3, 4, 15, { 0, 0, 0, 1, 1, 1, 2, 2 } },
+	};
+	__u32 i, k;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		assert_int_equal(bl_fp_paths(t[i].div, t[i].n), t[i].paths);
+		for (k = 0; k < 8 && k < t[i].paths; k++)
+			assert_int_equal(bl_fp_up_port(k, t[i].div, t[i].n), t[i].port[k]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +364,7 @@ int main(void)
 		cmocka_unit_test(bl_fp_step__long_frame_alone),
 		cmocka_unit_test(bl_fp_step__outside_and_unknown),
 		cmocka_unit_test(ring__two_threads),
+		cmocka_unit_test(bl_fp_up_port__tiers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,12 +310,20 @@ static void protocol__fcp_bodies(void **state)
 					      SIZE(bl_fcp_reset, reserved) };
 	static const struct field watchdog[] = { SIZE(bl_fcp_watchdog, term), SIZE(bl_fcp_watchdog, rank), SIZE(bl_fcp_watchdog, state),
 						 SIZE(bl_fcp_watchdog, reserved), SIZE(bl_fcp_watchdog, table), SIZE(bl_fcp_watchdog, reserved2) };
+	static const struct field report[] = { SIZE(bl_fcp_report, boot), SIZE(bl_fcp_report, at), SIZE(bl_fcp_report, table), SIZE(bl_fcp_report, index),
+					       SIZE(bl_fcp_report, first), SIZE(bl_fcp_report, last), SIZE(bl_fcp_report, count), SIZE(bl_fcp_report, took) };
+	static const struct field faults[] = { SIZE(bl_fcp_faults, boot), SIZE(bl_fcp_faults, version), SIZE(bl_fcp_faults, table), SIZE(bl_fcp_faults, count),
+					       SIZE(bl_fcp_faults, reserved), SIZE(bl_fcp_faults, reserved2) };
+	static const struct field heard[] = { SIZE(bl_fcp_heard, boot), SIZE(bl_fcp_heard, version), SIZE(bl_fcp_heard, table) };
 
 	(void)state;
 	body_is("FCP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_fcp_hdr));
 	body_is("FCP REQ", req, ARRAY_SIZE(req), sizeof(struct bl_fcp_req));
 	body_is("FCP ALLOC", alloc, ARRAY_SIZE(alloc), sizeof(struct bl_fcp_alloc));
 	body_is("FCP RESET", reset, ARRAY_SIZE(reset), sizeof(struct bl_fcp_reset));
+	body_is("FCP REPORT", report, ARRAY_SIZE(report), sizeof(struct bl_fcp_report));
+	body_is("FCP FAULTS", faults, ARRAY_SIZE(faults), sizeof(struct bl_fcp_faults));
+	body_is("FCP HEARD", heard, ARRAY_SIZE(heard), sizeof(struct bl_fcp_heard));
 	body_is("FCP WATCHDOG", watchdog, ARRAY_SIZE(watchdog), sizeof(struct bl_fcp_watchdog));
 }
 
@@ -396,7 +404,10 @@ static void protocol__fcp_numbers(void **state)
 		assert_string_equal(t.cell[i][0], reasons[i][0]);
 		assert_string_equal(t.cell[i][1], reasons[i][1]);
 	}
-	says("FCP", "port %d; watchdogs among arbiters on port %d", BL_FCP_PORT, BL_FCP_WATCHDOG_PORT);
+	says("FCP", "port %d; watchdogs among arbiters on port %d; fault isolation on port %d", BL_FCP_PORT, BL_FCP_WATCHDOG_PORT, BL_FCP_FAULTS_PORT);
+	says("FCP REPORT", "counts that follow, at most %d", BL_FCP_COUNTS_MAX);
+	says("FCP REPORT", "peer 2, path 1, reserved 1, sent %zu, came %zu", sizeof(((struct bl_fcp_count *)0)->sent), sizeof(((struct bl_fcp_count *)0)->came));
+	says("FCP FAULTS", "links that follow, at most %d", BL_FCP_LINKS_MAX);
 	says("FCP", "0x%X", BL_FCP_MAGIC);
 	says("FCP", "at most %zu bytes long", BL_FCP_PACKET_MAX);
 	says("FCP", "at most %d)", BL_FCP_ENDPOINTS_MAX);
@@ -406,7 +417,7 @@ static void protocol__fcp_numbers(void **state)
 	says("FCP ALLOC", "them, at most %d", BL_FCP_RUNS_MAX);
 	says("FCP ALLOC", "(%d: the flow's own)", BL_FCP_PATH_ANY);
 	/* barline's own range must not swallow it */
-	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE);
+	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE && BL_FCP_FAULTS_PORT < BL_PORT_BASE);
 }
 
 static const char *const top_opcodes[] = {
@@ -511,6 +522,9 @@ static void dissector__constants(void **state)
 	lua_number("NAK_WHOLE", BL_NAK_WHOLE);
 	lua_number("FCP_PORT", BL_FCP_PORT);
 	lua_number("FCP_WATCHDOG_PORT", BL_FCP_WATCHDOG_PORT);
+	lua_number("FCP_FAULTS_PORT", BL_FCP_FAULTS_PORT);
+	lua_number("FCP_COUNTS_MAX", BL_FCP_COUNTS_MAX);
+	lua_number("FCP_LINKS_MAX", BL_FCP_LINKS_MAX);
 	lua_number("FCP_MAGIC", BL_FCP_MAGIC);
 	lua_number("FCP_VERSION", BL_FCP_VERSION);
 	lua_number("FCP_HEADER_LEN", sizeof(struct bl_fcp_hdr));

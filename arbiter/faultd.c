@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * See faultd.h. Two threads: one receives, looks and tells; one answers people, and may be kept waiting by them. A lock is between them.
+ *
+ * What people may send to the Unix socket (root's, 0600) is "clear\n" or nothing; they get one JSON object and the end of the stream.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+
+#include "../loader/node_priv.h"
+#include "faults.h"
+
+#define RCVBUF (4 << 20)
+
+struct bl_faultd {
+	const struct bl_fp_file *file;
+	struct bl_faults *f;
+	pthread_mutex_t lock; /* guards @f */
+	struct bl_iso_net net;
+	uint16_t *rack_of;
+	uint8_t (*addr)[16];
+	int sock, end_fd, door_fd;
+	pthread_t door;
+	bool has_door;
+	atomic_bool stop;
+	struct sockaddr_un sa;
+};
+
+static const char *const reasons[] = {
+#define X(sym, name, text) [BL_FCP_R_##sym] = name,
+	BL_FCP_REASONS(X)
+#undef X
+};
+static const char *const kinds[] = {
+#define X(sym, name) [BL_ISO_##sym] = name,
+	BL_ISO_KINDS(X)
+#undef X
+};
+static const char *const states[] = {
+#define X(sym, name) [BL_FAULTS_##sym] = name,
+	BL_FAULTS_STATES(X)
+#undef X
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+/* ---- in words ---- */
+
+static const char *path_name(const struct bl_faultd *d, uint32_t path, char *buf, size_t size)
+{
+	if (path < d->file->npath_names)
+		return d->file->path_name[path];
+	snprintf(buf, size, "path %u", path);
+	return buf;
+}
+
+/* "rack 1 -> path 0 (up)" */
+static void words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
+{
+	uint32_t who, path;
+	enum bl_iso_kind kind = bl_iso_what(&d->net, c, &who, &path);
+	char p[16];
+
+	switch (kind) {
+	case BL_ISO_HOST_UP:
+		snprintf(buf, size, "%s -> rack %u (host)", d->file->peer[who].name, d->file->peer[who].rack);
+		break;
+	case BL_ISO_HOST_DOWN:
+		snprintf(buf, size, "rack %u -> %s (host)", d->file->peer[who].rack, d->file->peer[who].name);
+		break;
+	case BL_ISO_UP:
+		snprintf(buf, size, "rack %u -> %s (up)", who, path_name(d, path, p, sizeof(p)));
+		break;
+	case BL_ISO_DOWN:
+		snprintf(buf, size, "%s -> rack %u (down)", path_name(d, path, p, sizeof(p)), who);
+		break;
+	case BL_ISO_RACK:
+		snprintf(buf, size, "rack %u's switch", who);
+		break;
+	default:
+		snprintf(buf, size, "%s's switch", path_name(d, path, p, sizeof(p)));
+	}
+}
+
+/* A name is what the file says; quotes and what is not printable would break the object. */
+static void put_text(FILE *o, const char *key, const char *s)
+{
+	fprintf(o, "\"%s\":\"", key);
+	for (; *s; s++)
+		fputc(*s == '"' || *s == '\\' || (unsigned char)*s < ' ' ? '?' : *s, o);
+	fputc('"', o);
+}
+
+static void put_number(FILE *o, const char *key, uint64_t v)
+{
+	fprintf(o, ",\"%s\":%llu", key, (unsigned long long)v);
+}
+
+static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char *sep, uint64_t now)
+{
+	const struct bl_faults_part *p = bl_faults_part(d->f, c);
+	uint32_t who, path;
+	enum bl_iso_kind kind = bl_iso_what(&d->net, c, &who, &path);
+	char text[96];
+
+	words(d, c, text, sizeof(text));
+	fprintf(o, "%s{", sep);
+	put_text(o, "link", text);
+	fprintf(o, ",\"kind\":\"%s\",\"state\":\"%s\"", kinds[kind], states[p->state]);
+	if (kind == BL_ISO_HOST_UP || kind == BL_ISO_HOST_DOWN) {
+		fputc(',', o);
+		put_text(o, "host", d->file->peer[who].name);
+	} else if (kind != BL_ISO_PATH) {
+		put_number(o, "rack", who);
+	}
+	if (kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH)
+		put_number(o, "path", path);
+	put_number(o, "since_ms", (now - p->since_ns) / 1000000);
+	put_number(o, "retry_ms", p->state == BL_FAULTS_BROKEN && p->until_ns > now ? (p->until_ns - now) / 1000000 : 0);
+	put_number(o, "one_of", p->one_of);
+	put_number(o, "times", p->times);
+	put_number(o, "sent", p->sent);
+	put_number(o, "lost", p->lost);
+	fputc('}', o);
+}
+
+char *bl_faultd_text(struct bl_faultd *d)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), heard;
+	char addr[INET6_ADDRSTRLEN], *text = NULL;
+	struct bl_faults_total t;
+	const char *sep = "";
+	uint32_t i;
+	size_t len;
+	FILE *o = open_memstream(&text, &len);
+
+	if (!o)
+		return NULL;
+	pthread_mutex_lock(&d->lock);
+	bl_faults_read(d->f, &t);
+	fprintf(o, "{\"pid\":%d,\"addr\":\"%s\"", getpid(), bl_fp_addr_text(d->file->faults, addr));
+	put_number(o, "version", t.version);
+	put_number(o, "avoided", t.avoided);
+	put_number(o, "pairs", t.pairs);
+	put_number(o, "unwatched", t.unwatched);
+	put_number(o, "unexplained", t.unexplained);
+	put_number(o, "evaluations", t.evaluations);
+	put_number(o, "boots", t.boots);
+	put_number(o, "sent", t.sent);
+	fputs(",\"packets\":{", o);
+	for (i = 0; i < BL_FCP_R_COUNT; i++)
+		if (t.packets[i]) {
+			fprintf(o, "%s\"%s\":%llu", sep, reasons[i], (unsigned long long)t.packets[i]);
+			sep = ",";
+		}
+	fputs("},\"links\":[", o);
+	for (i = 0, sep = ""; i < bl_iso_components(&d->net); i++)
+		if (bl_faults_part(d->f, i)->state != BL_FAULTS_GOOD) {
+			put_part(o, d, i, sep, now);
+			sep = ",";
+		}
+	fputs("],\"arbiters\":[", o);
+	for (i = 0; i < d->file->narbiters; i++) {
+		int64_t has = bl_faults_has(d->f, i);
+
+		fprintf(o, "%s{\"addr\":\"%s\",\"answered\":%s,\"version\":%lld}", i ? "," : "", bl_fp_addr_text(d->file->arbiter[i], addr), has < 0 ? "false" : "true",
+			has < 0 ? 0LL : (long long)has);
+	}
+	fputs("],\"hosts\":[", o);
+	for (i = 0; i < d->net.endpoints; i++) {
+		heard = bl_faults_heard_ns(d->f, i);
+		fprintf(o, "%s{", i ? "," : "");
+		put_text(o, "host", d->file->peer[i].name);
+		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack, heard ? "true" : "false");
+		put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
+		fputc('}', o);
+	}
+	pthread_mutex_unlock(&d->lock);
+	fputs("]}\n", o);
+	if (fclose(o)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* ---- people ---- */
+
+static void answer(struct bl_faultd *d, int fd)
+{
+	const struct timeval patience = { .tv_sec = 1 };
+	char buf[64], *text;
+	size_t len = 0, at = 0;
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	while (len < sizeof(buf) - 1 && (n = read(fd, buf + len, sizeof(buf) - 1 - len)) > 0)
+		len += (size_t)n;
+	buf[len] = 0;
+	if (!strcmp(buf, "clear\n")) {
+		pthread_mutex_lock(&d->lock);
+		bl_faults_clear(d->f, clock_ns(CLOCK_MONOTONIC));
+		pthread_mutex_unlock(&d->lock);
+		bl_log(BL_LOG_INFO, "all links are taken for good, as somebody wants");
+	} else if (len) {
+		bl_log(BL_LOG_WARN, "fault isolation heard \"%.40s\", which is nothing that it knows", buf);
+	}
+	text = bl_faultd_text(d);
+	len = text ? strlen(text) : 0;
+	while (at < len && (n = send(fd, text + at, len - at, MSG_NOSIGNAL)) > 0)
+		at += (size_t)n;
+	free(text);
+}
+
+static void *door_main(void *arg)
+{
+	struct bl_faultd *d = arg;
+	struct pollfd p[2] = { { .fd = d->door_fd, .events = POLLIN }, { .fd = d->end_fd, .events = POLLIN } };
+
+	pthread_setname_np(pthread_self(), "barline-door");
+	while (!atomic_load_explicit(&d->stop, memory_order_relaxed)) {
+		int fd;
+
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return NULL;
+		fd = p[0].revents ? accept4(d->door_fd, NULL, NULL, SOCK_CLOEXEC) : -1;
+		if (fd < 0)
+			continue;
+		answer(d, fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+static int door_open(struct bl_faultd *d, struct bl_err *err)
+{
+	mode_t mask;
+	int bound, rc;
+
+	d->sa.sun_family = AF_UNIX;
+	mkdir(BL_RUN_DIR, 0755);
+	snprintf(d->sa.sun_path, sizeof(d->sa.sun_path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
+	unlink(d->sa.sun_path); /* of one that was killed; a second service has failed to listen by now */
+	d->door_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	mask = umask(0177);
+	bound = d->door_fd >= 0 ? bind(d->door_fd, (struct sockaddr *)&d->sa, sizeof(d->sa)) : -1;
+	umask(mask);
+	if (bound || listen(d->door_fd, 16))
+		return bl_fail(err, errno, "cannot open %s: %s", d->sa.sun_path, strerror(errno));
+	rc = pthread_create(&d->door, NULL, door_main, d);
+	if (rc)
+		return bl_fail(err, rc, "cannot start a thread: %s", strerror(rc));
+	d->has_door = true;
+	return 0;
+}
+
+/* ---- hosts and arbiters ---- */
+
+static socklen_t sa_set(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port)
+{
+	struct sockaddr_in *in = (void *)s;
+	struct sockaddr_in6 *in6 = (void *)s;
+
+	memset(s, 0, sizeof(*s));
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, addr + 12, 4);
+		return sizeof(*in);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	memcpy(&in6->sin6_addr, addr, 16);
+	return sizeof(*in6);
+}
+
+static void sa_get(const struct sockaddr_storage *s, uint8_t addr[16])
+{
+	memset(addr, 0, 16);
+	if (s->ss_family == AF_INET) {
+		addr[10] = addr[11] = 0xff;
+		memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)s)->sin_addr, 4);
+	} else if (s->ss_family == AF_INET6) {
+		memcpy(addr, &((const struct sockaddr_in6 *)(const void *)s)->sin6_addr, 16);
+	}
+}
+
+static void receive(struct bl_faultd *d)
+{
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8]; /* a longer one is seen to be too long */
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	uint8_t from[16];
+	ssize_t n;
+
+	while ((n = recvfrom(d->sock, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&sa, &len)) >= 0) {
+		sa_get(&sa, from);
+		pthread_mutex_lock(&d->lock);
+		bl_faults_rx(d->f, from, buf, (uint32_t)n, clock_ns(CLOCK_MONOTONIC));
+		pthread_mutex_unlock(&d->lock);
+		len = sizeof(sa);
+	}
+}
+
+static void say(const struct bl_faultd *d)
+{
+	char text[96];
+	uint32_t i;
+
+	for (i = 0; i < bl_iso_components(&d->net); i++) {
+		const struct bl_faults_part *p = bl_faults_part(d->f, i);
+
+		if (p->state != BL_FAULTS_BROKEN && p->state != BL_FAULTS_TRIAL)
+			continue;
+		words(d, i, text, sizeof(text));
+		if (p->state == BL_FAULTS_BROKEN)
+			bl_log(BL_LOG_WARN, "%s is avoided: %llu of %llu frames lost%s", text, (unsigned long long)p->lost, (unsigned long long)p->sent,
+			       p->one_of > 1 ? "; others may be to blame as well" : "");
+		else
+			bl_log(BL_LOG_INFO, "%s is tried again", text);
+	}
+}
+
+static void transmit(struct bl_faultd *d)
+{
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
+	struct sockaddr_storage sa;
+	unsigned int i;
+	socklen_t salen;
+	uint32_t len;
+
+	while ((len = bl_faults_tx(d->f, clock_ns(CLOCK_MONOTONIC), buf, &i))) {
+		salen = sa_set(&sa, d->file->arbiter[i], BL_FCP_PORT);
+		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen); /* lost like others on their way: it is repeated */
+	}
+}
+
+int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
+{
+	struct pollfd p[2] = { { .fd = d->sock, .events = POLLIN }, { .fd = d->end_fd, .events = POLLIN } };
+	int rc = door_open(d, err);
+
+	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {
+		uint64_t now, next;
+		struct timespec ts = { 0 };
+		bool changed;
+
+		receive(d);
+		pthread_mutex_lock(&d->lock);
+		now = clock_ns(CLOCK_MONOTONIC);
+		next = bl_faults_tick(d->f, now, &changed);
+		if (changed)
+			say(d);
+		transmit(d);
+		pthread_mutex_unlock(&d->lock);
+		ts.tv_nsec = next > now ? (long)bl_min64(next - now, 50000000) : 0;
+		if (ppoll(p, 2, &ts, NULL) < 0 && errno != EINTR)
+			rc = bl_fail(err, errno, "poll: %s", strerror(errno));
+	}
+	return rc;
+}
+
+void bl_faultd_stop(struct bl_faultd *d)
+{
+	uint64_t one = 1;
+
+	atomic_store_explicit(&d->stop, true, memory_order_relaxed);
+	if (write(d->end_fd, &one, sizeof(one)) < 0)
+		return; /* full: it was told already */
+}
+
+void bl_faultd_free(struct bl_faultd *d)
+{
+	if (!d)
+		return;
+	if (d->has_door) {
+		bl_faultd_stop(d);
+		pthread_join(d->door, NULL);
+	}
+	if (d->door_fd >= 0) {
+		close(d->door_fd);
+		unlink(d->sa.sun_path);
+	}
+	if (d->sock >= 0)
+		close(d->sock);
+	if (d->end_fd >= 0)
+		close(d->end_fd);
+	bl_faults_free(d->f);
+	pthread_mutex_destroy(&d->lock);
+	free(d->rack_of);
+	free(d->addr);
+	free(d);
+}
+
+static int sock_open(struct bl_faultd *d, struct bl_err *err)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sa_set(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
+	char text[INET6_ADDRSTRLEN];
+	int size = RCVBUF;
+
+	d->sock = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (d->sock < 0)
+		return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
+	setsockopt(d->sock, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (bind(d->sock, (struct sockaddr *)&sa, len))
+		return bl_fail(err, errno, "cannot listen on %s port %d: %s", bl_fp_addr_text(d->file->faults, text), BL_FCP_FAULTS_PORT, strerror(errno));
+	return 0;
+}
+
+int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct bl_err *err)
+{
+	struct bl_faultd *d;
+	struct bl_faults_cfg c = { .narbiters = file->narbiters, .arbiter = file->arbiter, .report_ns = file->fault_report_us * 1000ULL, .hold_ns = file->fault_hold_ms * 1000000ULL,
+				   .table = bl_fp_table(file) };
+	uint32_t i;
+	int rc = 0;
+
+	*out = NULL;
+	if (!file->has_faults)
+		return bl_fail(err, EINVAL, "the file says nothing about fault isolation; give it \"faults: ADDRESS\", an address of this machine");
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return bl_fail(err, ENOMEM, "out of memory");
+	d->file = file;
+	d->sock = d->door_fd = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	d->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	d->rack_of = calloc(file->npeers, sizeof(*d->rack_of));
+	d->addr = calloc(file->npeers, sizeof(*d->addr));
+	if (d->end_fd < 0 || !d->rack_of || !d->addr)
+		rc = bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; !rc && i < file->npeers; i++) {
+		d->rack_of[i] = file->peer[i].rack;
+		memcpy(d->addr[i], file->peer[i].addr, 16);
+	}
+	d->net = c.net = (struct bl_iso_net){ .endpoints = file->npeers, .racks = file->nracks, .paths = bl_fp_ways(file), .rack_of = d->rack_of, .pod_of = file->pod_of };
+	c.addr = (const uint8_t (*)[16])d->addr;
+	memcpy(c.secret, file->secret, sizeof(c.secret));
+	bl_fault_rules_set(&c.rules, c.report_ns, file->fault_settle_us * 1000ULL, file->fault_frames, file->fault_percent);
+	if (!rc)
+		rc = sock_open(d, err);
+	if (!rc) {
+		d->f = bl_faults_new(&c, clock_ns(CLOCK_TAI));
+		rc = d->f ? 0 : bl_fail(err, ENOMEM, "out of memory");
+	}
+	if (rc)
+		bl_faultd_free(d);
+	else
+		*out = d;
+	return rc;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * TOP on a host, the sender: frames of applications become flows (bl_hold_xdp), and tokens that come become their frames (bl_host_xdp). BPF side only; see host_top.h.
+ *
+ * A token is answered on the CPU that it comes in on, by its own frame: a held frame is taken out of its queue, copied over the token and returned (XDP_TX). A frame that
+ * cannot grow (a token that passed a kernel's sockets on its way) leaves that to the pacer, by destination 0's queue.
+ */
+#ifndef BARLINE_HOST_TOP_TX_H
+#define BARLINE_HOST_TOP_TX_H
+
+#include "../maps/top_maps.h"
+#include "hold_core.h"
+#include "queue_util.h"
+#include "token_core.h"
+#include "top_core.h"
+
+#define BL_TOP_IP4_OFF sizeof(struct ethhdr)
+#define BL_TOP_PULL    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 20) /* what bl_top_key_of() looks at */
+#define BL_TOP_HDR4    (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
+#define BL_TOP_HDR6    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+
+/* ---- frames of applications ---- */
+
+static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
+{
+	__u32 *w = (__u32 *)to;
+
+	w[0] = w[1] = 0;
+	w[2] = BL_BE32(0xffff);
+	w[3] = a;
+}
+
+/*
+ * The flow that a frame belongs to. Returns 1; 0: none, it waits for no token: it is no IP, has a VLAN tag, which tokens would not have, or is TCP without payload.
+ */
+static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struct bl_top_key *k)
+{
+	struct bl_look l;
+	__u32 l4 = 0, room = 0;
+	const __u8 *tcp;
+
+	if (bl_look(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF)
+		return 0;
+	__builtin_memset(k, 0, sizeof(*k));
+	if (l.kind == BL_LOOK_IP4) {
+		const struct iphdr *ip = data + BL_TOP_IP4_OFF;
+
+		if ((void *)(ip + 1) > end)
+			return 0;
+		bl_top_mapped(k->saddr, ip->saddr);
+		bl_top_mapped(k->daddr, ip->daddr);
+		room = BL_BE16(ip->tot_len) - (__u32)sizeof(*ip);
+		l4 = BL_TOP_HDR4 - sizeof(struct udphdr);
+	} else if (l.kind == BL_LOOK_IP6) {
+		const struct ipv6hdr *ip = data + BL_TOP_IP4_OFF;
+
+		if ((void *)(ip + 1) > end)
+			return 0;
+		__builtin_memcpy(k->saddr, &ip->saddr, 16);
+		__builtin_memcpy(k->daddr, &ip->daddr, 16);
+		k->v6 = 1;
+		room = BL_BE16(ip->payload_len);
+		l4 = BL_TOP_HDR6 - sizeof(struct udphdr);
+	} else {
+		return 0;
+	}
+	k->proto = l.proto;
+	k->sport = BL_BE16(l.sport);
+	k->dport = BL_BE16(l.dport);
+	/* bl_look() leaves the ports 0 where there are options or fragments */
+	if (l.proto != BL_TCP || !l.sport || len > BL_TOP_CONTROL_MAX)
+		return 1;
+	tcp = data + l4;
+	BL_SEEN(tcp);
+	if ((void *)(tcp + 20) > end)
+		return 1;
+	return room != (__u32)(tcp[12] >> 4) * 4;
+}
+
+/* What is known of a new flow: its application's own word, else a rule's. */
+static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const struct bl_top_cfg *c, struct bl_top_hint *to)
+{
+	__u32 place = bl_top_hint_hash(k), seq;
+	const struct bl_top_hint *h = bpf_map_lookup_elem(&top_hints, &place);
+	const __u64 *a = (const __u64 *)k, *b;
+	__u64 differ;
+
+	to->bytes = 0;
+	to->deadline_us = to->coflow = 0;
+	if (h) {
+		seq = BL_READ_ONCE(h->seq);
+		BL_BARRIER(); /* pairs with bl_flow_hint() in lib/hint.c: odd, then the words, then even */
+		b = (const __u64 *)&h->key;
+		differ = (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]);
+		to->bytes = h->bytes;
+		to->deadline_us = h->deadline_us;
+		to->coflow = h->coflow;
+		BL_BARRIER();
+		if (seq && !(seq & 1) && !differ && BL_READ_ONCE(h->seq) == seq)
+			return;
+		to->bytes = 0;
+		to->deadline_us = to->coflow = 0;
+	}
+	bl_top_rule(c, k, to);
+}
+
+/*
+ * A frame of an application is on its way into bl0: its socket's SO_PRIORITY, 1 to 6 (all that needs no privilege), says a class, 6 the best: a hint of a size that has this class. What the application itself has
+ * said of the flow stands. Counts nothing: the frame goes on to bl_hold_xdp.
+ */
+static __always_inline void bl_top_priority(struct __sk_buff *skb)
+{
+	__u32 zero = 0, place, seq, i, n = BL_TOP_CLASSES - 1, worse;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
+	struct bl_top_key k;
+	const __u64 *a = (const __u64 *)&k, *b;
+	__u64 frames = 1, limit;
+	struct bl_top_hint *h;
+
+	if (!cfg || !c || !cfg->on || cfg->policy != BL_POLICY_TOP || skb->priority < 1 || skb->priority > BL_TOP_CLASSES)
+		return;
+	bpf_skb_pull_data(skb, skb->len < BL_TOP_PULL ? skb->len : BL_TOP_PULL);
+	if (!bl_top_key_of((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &k))
+		return;
+	worse = BL_TOP_CLASSES - skb->priority;
+	BL_OPAQUE(n);
+	for (i = 0; i < BL_TOP_CLASSES - 1 && i < n; i++) {
+		limit = c->limit[i];
+		if (i < worse && limit != ~0ULL && limit > frames)
+			frames = limit;
+	}
+	place = bl_top_hint_hash(&k);
+	h = bpf_map_lookup_elem(&top_hints, &place);
+	if (!h)
+		return;
+	b = (const __u64 *)&h->key;
+	seq = BL_READ_ONCE(h->seq);
+	if ((seq & 1) || (seq && !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]))))
+		return;
+	/* as write_hint() in lib/hint.c; who is overtaken leaves it */
+	if (__sync_val_compare_and_swap(&h->seq, seq, seq + 1) != seq)
+		return;
+	__builtin_memcpy(&h->key, &k, sizeof(k));
+	h->bytes = frames * BL_TOP_MSS;
+	h->deadline_us = h->coflow = 0;
+	(void)__sync_lock_test_and_set(&h->seq, seq + 2 ? seq + 2 : 2);
+}
+
+/* Source port of the flow's tokens and signals, as switches compute it from its data. */
+static __always_inline __be16 bl_top_port_of(const struct bl_top_key *k)
+{
+	__u64 a, b;
+
+	if (k->v6) {
+		a = bl_top_addr6(k->saddr);
+		b = bl_top_addr6(k->daddr);
+	} else {
+		a = bl_top_addr4(*(const __be32 *)(k->saddr + 12));
+		b = bl_top_addr4(*(const __be32 *)(k->daddr + 12));
+	}
+	return BL_BE16(bl_top_flow_port(a, b, BL_BE16(k->sport), BL_BE16(k->dport)));
+}
+
+/* A number that no flow has; 0: none. */
+static __always_inline __u32 bl_top_take_number(struct bl_due *due)
+{
+	__u32 n;
+
+	if (!bpf_map_pop_elem(&top_free, &n))
+		return n;
+	if (BL_READ_ONCE(due->given) >= BL_DESTS - 1)
+		return 0;
+	n = (__u32)__sync_fetch_and_add(&due->given, 1) + 1;
+	return n < BL_DESTS ? n : 0;
+}
+
+static __always_inline void bl_top_give_number(__u32 n)
+{
+	bpf_map_push_elem(&top_free, &n, BPF_ANY); /* there is room for all; a lock that gives up (see bl_slot_free()) costs a number */
+}
+
+/* The number of the flow @k, whose first frame goes to @mac. 0: there are no more. As in bl_hold_number() two CPUs may see the flow first; one gives its number back. */
+__attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, __u64 now)
+{
+	struct bl_top_key copy, *k = &copy; /* Linux 6.1 takes no argument of a global function for a map's key */
+	__u32 zero = 0, *known, n, tag;
+	const struct bl_top_cfg *c;
+	struct bl_hold_dest *who;
+	struct bl_top_hint hint;
+	struct bl_due *due;
+	struct bl_top_tx *t;
+	__be16 port;
+
+	if (!key)
+		return 0;
+	copy = *key;
+	known = bpf_map_lookup_elem(&top_flows, k);
+	if (known)
+		return (int)*known;
+	c = bpf_map_lookup_elem(&top_cfg, &zero);
+	due = bpf_map_lookup_elem(&hold_due, &zero);
+	if (!c || !due)
+		return 0;
+	n = bl_top_take_number(due);
+	t = bpf_map_lookup_elem(&top_tx, &n);
+	who = bpf_map_lookup_elem(&hold_macs, &n);
+	if (!n || !t || !who)
+		return 0;
+	bl_top_hint_of(k, c, &hint);
+	port = bl_top_port_of(k);
+	tag = bpf_get_prandom_u32();
+	bpf_spin_lock(&t->lock);
+	bl_top_flow(t, c, k, &hint, tag, now);
+	t->port = port;
+	t->mac[0] = (__u8)mac;
+	t->mac[1] = (__u8)(mac >> 8);
+	t->mac[2] = (__u8)(mac >> 16);
+	t->mac[3] = (__u8)(mac >> 24);
+	t->mac[4] = (__u8)(mac >> 32);
+	t->mac[5] = (__u8)(mac >> 40);
+	bpf_spin_unlock(&t->lock);
+	__builtin_memcpy(who->mac, t->mac, sizeof(who->mac));
+	who->kind = 0;
+	BL_WRITE_ONCE(who->used, 1);
+	if (!bpf_map_update_elem(&top_flows, k, &n, BPF_NOEXIST))
+		return (int)n;
+	bpf_spin_lock(&t->lock);
+	t->state = BL_TOP_FREE;
+	bpf_spin_unlock(&t->lock);
+	bl_top_give_number(n);
+	known = bpf_map_lookup_elem(&top_flows, k);
+	return known ? (int)*known : 0;
+}
+
+/** bl_top_hold - under policy top, a frame that is held back at all. Returns the reason; BL_R_NONE: it waits for no token. */
+__attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64 now)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, n, len = (__u32)bpf_xdp_get_buff_len(ctx);
+	const struct ethhdr *eth = data;
+	const struct bl_top_cfg *c;
+	struct bl_top_key key;
+	struct bl_due *due;
+	struct bl_top_tx *t;
+	__u64 mac, at;
+	int why;
+
+	due = bpf_map_lookup_elem(&hold_due, &zero);
+	c = bpf_map_lookup_elem(&top_cfg, &zero);
+	if (!due || !c || (void *)(eth + 1) > end || !bl_top_key_of(data, end, len, &key))
+		return BL_R_NONE;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	eth = data;
+	if ((void *)(eth + 1) > end)
+		return BL_R_NONE;
+	mac = bl_mac48(eth->h_dest);
+	n = (__u32)bl_top_number(&key, mac, now);
+	if (!n)
+		return BL_R_HOLD_DESTS;
+	t = bpf_map_lookup_elem(&top_tx, &n);
+	if (!t)
+		return BL_R_HOLD_DESTS;
+	why = bl_enqueue(ctx, BL_HOLD_QUEUE(n, class != 0), now, BL_HC_HOLD);
+	if (why == BL_R_QUEUE_FULL)
+		return BL_R_HOLD_FULL;
+	if (why != BL_R_NONE)
+		return why;
+	bpf_spin_lock(&t->lock);
+	why = bl_top_held(t, len, now);
+	bpf_spin_unlock(&t->lock);
+	/* the pacer asks for tokens at once, or looks after a while whether some have come */
+	at = why ? now : now + c->sync_ns;
+	if (bl_due_lower(due, n, at))
+		bl_pace_ring();
+	return BL_R_HELD;
+}
+
+/* ---- tokens ---- */
+
+/* The slot's frame gets the echo of token @seq behind it. Returns its length now; as it was if it has become too long for the link. */
+__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq)
+{
+	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	__u64 off = len;
+	struct bl_top_echo *e;
+
+	BL_SEEN(off);
+	if (!s || off > BL_TOP_FRAME_MAX - sizeof(*e))
+		return (int)len;
+	BL_SEEN(off);
+	e = (void *)(s->data + off);
+	e->magic = BL_BE16(BL_TOP_ECHO_MAGIC);
+	e->flow = BL_BE16(flow);
+	BL_HALVES_SET(e, seq, seq);
+	return (int)(len + sizeof(*e));
+}
+
+static __always_inline __u32 bl_top_take(__u32 n)
+{
+	__u32 key = BL_HOLD_QUEUE(n, 0), entry = 0;
+
+	if (bl_queue_len(key))
+		entry = (__u32)bl_queue_get(key);
+	return entry ? entry : (__u32)bl_queue_get(key + 1);
+}
+
+/* The frame in @entry's slot goes back in the token's place, or by the pacer. */
+static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl_top_tx *t, __u32 n, __u32 seq, __u32 entry, __u64 now)
+{
+	__u32 slot = BL_RING_SLOT(entry), len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq), zero = 0, key;
+	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	struct bl_queue_hist *h;
+	struct bl_due *due;
+
+	if (!bl_frame_out(ctx, slot, len)) {
+		key = s ? s->queue : BL_SLOT_SENT;
+		h = bpf_map_lookup_elem(&queue_hist, &key);
+		if (s && h) /* unlocked: the pacer writes it for frames that it sends, and one of two counts may be lost */
+			bl_hist_add(&h->sojourn, (now - bl_min64(s->at_ns, now)) >> BL_HIST_NS_SHIFT);
+		bl_slot_free(slot);
+		return BL_R_TOKEN_USED;
+	}
+	due = bpf_map_lookup_elem(&hold_due, &zero);
+	if (!due || bl_queue_put(BL_HOLD_QUEUE(0, 0), BL_RING_ENTRY(slot, len), 0)) {
+		bl_slot_free(slot);
+		return BL_R_HOLD_FULL;
+	}
+	bpf_spin_lock(&t->lock);
+	t->paced++;
+	bpf_spin_unlock(&t->lock);
+	if (bl_due_lower(due, 0, 0))
+		bl_pace_ring();
+	return BL_R_TOKEN_PACED;
+}
+
+/* The token's frame becomes the STOP with number @seq. Checksums of both IP versions stay: the same words in other places. */
+__attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32 seq, __u64 bus)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct bl_top_hdr *h;
+	__u8 mac[6];
+
+	if (v6) {
+		struct ipv6hdr *ip = (void *)(eth + 1);
+		struct udphdr *u = (void *)(ip + 1);
+		struct in6_addr a;
+
+		h = (void *)(u + 1);
+		if ((void *)(h + 1) > end)
+			return BL_R_TOKEN_WASTED;
+		a = ip->saddr;
+		ip->saddr = ip->daddr;
+		ip->daddr = a;
+		u->check = 0;
+	} else {
+		struct iphdr *ip = (void *)(eth + 1);
+		struct udphdr *u = (void *)(ip + 1);
+		__be32 a;
+
+		h = (void *)(u + 1);
+		if ((void *)(h + 1) > end)
+			return BL_R_TOKEN_WASTED;
+		a = ip->saddr;
+		ip->saddr = ip->daddr;
+		ip->daddr = a;
+		u->check = 0;
+	}
+	__builtin_memcpy(mac, eth->h_source, 6);
+	__builtin_memcpy(eth->h_source, eth->h_dest, 6);
+	__builtin_memcpy(eth->h_dest, mac, 6);
+	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_STOP);
+	h->cls = 0;
+	BL_HALVES_SET(h, seq, seq);
+	bl_put48(h->ts, bus);
+	return BL_R_TOKEN_STOP;
+}
+
+/** bl_top_answer - token @m came. Returns the reason. */
+__attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
+{
+	__u32 zero = 0, n, entry, sig;
+	const struct bl_top_cfg *c;
+	enum bl_reason why;
+	struct bl_top_tx *t;
+	struct bl_now now;
+	__u64 mono;
+	int stop;
+
+	c = bpf_map_lookup_elem(&top_cfg, &zero);
+	if (!c || !m)
+		return BL_R_TOKEN_UNKNOWN;
+	n = m->flow;
+	t = bpf_map_lookup_elem(&top_tx, &n);
+	if (!t || !n)
+		return BL_R_TOKEN_UNKNOWN;
+	mono = bpf_ktime_get_ns();
+	bl_clock_now(mono, &now);
+	if (!now.ok)
+		return BL_R_CLOCK_VOID;
+	bpf_spin_lock(&t->lock);
+	why = bl_top_token(t, c, m, now.bus, now.limit - now.bus, mono);
+	bpf_spin_unlock(&t->lock);
+	if (why != BL_R_NONE)
+		return why;
+	entry = bl_top_take(n);
+	if (entry)
+		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
+	bpf_spin_lock(&t->lock);
+	stop = bl_top_wasted(t);
+	sig = t->sig;
+	bpf_spin_unlock(&t->lock);
+	/* A frame that was put in between found CREDITED, and nobody would ask for it: a second look, after the lock. Pairs with bl_top_hold(): the frame, then the lock. */
+	entry = bl_top_take(n);
+	if (entry) {
+		bpf_spin_lock(&t->lock);
+		t->tokens++;
+		t->wasted--;
+		bpf_spin_unlock(&t->lock);
+		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
+	}
+	return stop ? bl_top_to_stop(ctx, v6, sig, now.bus) : BL_R_TOKEN_WASTED;
+}
+
+#endif
