@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/barline.h"
 #include "cmd.h"
 #include "fair.h"
 #include "fct.h"
@@ -186,6 +187,8 @@ static void push(struct host *s, uint32_t i)
 			want_out(s, i, true);
 		return;
 	}
+	if (!o->sent) /* advice: without it the flow's size is unknown */
+		bl_flow_hint(o->fd, &(struct bl_flow_hint){ .bytes = f->bytes });
 	left = f->bytes - o->sent;
 	n = send(o->fd, bytes_at(s->own[i], o->sent), left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN) {

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "loader/fpfile.h"
 #include "loader/node.h"
+#include "maps/token_abi.h"
 
 static char path[] = "/tmp/barline-test-config-XXXXXX";
 
@@ -131,6 +132,34 @@ static void admission__switch(void **state)
 	bl_config_free(&c);
 }
 
+static void admission__switch_top(void **state)
+{
+	struct bl_node_cfg c;
+	struct bl_err err;
+
+	assert_int_equal(load(SWITCH "admission:\n  policy: top\n  link_rate: 10gbit\n", &c, &err), 0);
+	assert_int_equal(c.admission.policy, BL_POLICY_TOP);
+	assert_int_equal(c.admission.link_rate_bps, 10000000000);
+	assert_int_equal(c.admission.rate_bps, 0);
+	assert_int_equal(c.admission.token_mode, 0);
+	assert_false(c.admission.data_first || c.admission.unscheduled || c.admission.spray);
+	bl_config_free(&c);
+	assert_int_equal(load(SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  tokens: pace\n  data_first: true\n  unscheduled: true\n  spray: true\n  token_frames: 6\n  expiry_tokens: 12\n"
+				     "  headroom_percent: 5\n",
+			      &c, &err),
+			 0);
+	assert_int_equal(c.admission.token_mode, BL_TOKEN_PACE + 1);
+	assert_true(c.admission.data_first && c.admission.unscheduled && c.admission.spray);
+	assert_int_equal(c.admission.token_frames, 6);
+	assert_int_equal(c.admission.expiry_tokens, 12);
+	assert_int_equal(c.admission.headroom_percent, 5);
+	bl_config_free(&c);
+	/* one port is metered and the other is not: nothing can be held there */
+	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\n  - { interface: b, role: up }\nadmission: { policy: top, link_rate: 10gbit, tokens: drop }\n", &c, &err), 0);
+	assert_int_equal(c.admission.token_mode, BL_TOKEN_DROP + 1);
+	bl_config_free(&c);
+}
+
 static void admission__refused(void **state)
 {
 	static const struct {
@@ -166,6 +195,15 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  path_div: 2\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
 		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
+		{ SWITCH "admission:\n  policy: top\n", 5, "needs the rate of a" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: fast\n", 7, "fast is no rate" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  tokens: pace\n", 5, "a is not metered" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  tokens: hold\n", 8, "" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  token_frames: 65\n", 5, "at most 64" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  expiry_tokens: 65\n", 5, "at most 64" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  headroom_percent: 91\n", 5, "at most 90" },
+		{ HOST "admission:\n  policy: none\n  tokens: drop\n", 5, "key of switches" },
+		{ HOST "admission:\n  policy: none\n  link_rate: 1gbit\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: none\n  k: 2\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: none\n  outside_percent: 91\n", 5, "at most 90" },
 		{ SWITCH "admission:\n  policy: none\n  limits:\n    - { class: best, frames: 1 }\n", 8, "" },
@@ -420,6 +458,7 @@ int main(void)
 		cmocka_unit_test(no_ahead__said_or_not),
 		cmocka_unit_test(admission__host), cmocka_unit_test(admission__top),
 		cmocka_unit_test(admission__switch),
+		cmocka_unit_test(admission__switch_top),
 		cmocka_unit_test(admission__refused),
 		cmocka_unit_test(examples__load),
 	};
