@@ -301,10 +301,8 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 	one->spec.admission.policy = policy->policy;
 	one->spec.admission.allocator = policy->allocator;
 	one->spec.fp_policy = policy->fp_policy;
-#ifdef BL_TOP_OPTIONS
 	if (p->one_class[c->policy])
 		one->spec.admission.top.v[BL_TOP_O_LEVELS] = 1 + 1;
-#endif
 	cell_params = p;
 	cell_now = c;
 	err = lab_start(one, drive);
