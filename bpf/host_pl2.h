@@ -120,11 +120,11 @@ __attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *
  */
 __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const __u8 to[6] = BL_BEACON_MAC;
-	struct ethhdr *eth = data;
-	struct bl_hdr *h = (void *)(eth + 1);
-	struct bl_rsv_body *body = (void *)(h + 1);
+	struct bl_rsv_body *body;
+	struct ethhdr *eth;
+	struct bl_hdr *h;
+	void *end;
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	struct bl_pl2_coming *c = bpf_map_lookup_elem(&pl2_coming, &dest);
 	struct bl_hold_dest *who = bpf_map_lookup_elem(&hold_macs, &dest);
@@ -132,7 +132,13 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
-	if (!d || !c || !who || !cfg || (void *)(body + 1) > end)
+	if (!d || !c || !who || !cfg || bpf_xdp_adjust_tail(ctx, (int)BL_RSV_LEN - (int)bpf_xdp_get_buff_len(ctx)))
+		return -1;
+	eth = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	h = (void *)(eth + 1);
+	body = (void *)(h + 1);
+	if ((void *)(body + 1) > end)
 		return -1;
 	__builtin_memcpy(eth->h_dest, to, 6);
 	__builtin_memcpy(eth->h_source, cfg->mac, 6);

@@ -14,7 +14,12 @@
 #define BL_MAP_PACE_BELL  "pace_bell" /* ring buffer without records: its wait queue wakes a sleeping pacer */
 
 #define BL_PACE_PROGS	  128
-#define BL_PACE_FRAME	  60 /* bytes of the frame that a turn is given */
+/*
+ * Bytes of the frame that a turn is given: more than any frame that leaves, so that every program that sends changes the length. Linux takes a frame's length anew only when the program has changed it; of a
+ * page that was used before it keeps the length that the last XDP program on the way gave it: one token in eight, of 60 bytes as the pacer's frames had then, left with the 1514 bytes of the data that its
+ * page had become at the sender (6.18, 2026-11-21).
+ */
+#define BL_PACE_FRAME	  1524
 
 /**
  * struct bl_pace_page - value 0 of a node's "pace_page"; mmapped by the daemon. Written by the node's pace program (one CPU) but for @asleep.
