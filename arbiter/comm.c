@@ -318,7 +318,7 @@ static void take_slots(struct bl_arb *a, const struct arb_grant *g, uint64_t now
 	struct arb_peer *p = &a->peer[g->src];
 	uint64_t bits = g->slots, begun = arb_slot(a, 0);
 
-	if (p->forgets || !p->fcp.e.nonce) {
+	if (p->forgets || p->fcp.fresh || !p->fcp.e.nonce) { /* fresh: of the session before, and the ring had no room to say so yet */
 		p->stale += (uint64_t)__builtin_popcountll(bits);
 		a->t.stale += (uint64_t)__builtin_popcountll(bits);
 		return;
@@ -345,7 +345,7 @@ static void refund(struct bl_arb *a, const struct arb_grant *g)
 	struct bl_fcp_arb *f = &a->peer[g->src].fcp;
 
 	a->t.refunds++;
-	if (a->peer[g->src].forgets)
+	if (a->peer[g->src].forgets || f->fresh)
 		return; /* of a session that ended */
 	f->e.pair[g->dst].done -= g->mtus;
 	f->waiting -= g->mtus;

@@ -35,6 +35,7 @@ int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned i
 	cfg->slot_bytes = f->slot_bytes;
 	cfg->lead_us = f->lead_us;
 	cfg->run_slots = f->run_slots;
+	cfg->late_us = f->late_us;
 	cfg->interval_us = f->watchdog_us;
 	cfg->dead_us = f->dead_us;
 	cfg->guard_us = f->guard_us;

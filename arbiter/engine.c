@@ -219,7 +219,8 @@ int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t m
 	if (!e->usable || src >= e->nracks || dst >= e->nracks)
 		return -1;
 	pthread_mutex_lock(&e->lock);
-	e->told[(size_t)src * e->nracks + dst] = mask;
+	/* bits of paths that do not exist would make a pair without any look alive */
+	e->told[(size_t)src * e->nracks + dst] = mask & (e->npaths == 64 ? ~0ULL : (1ULL << e->npaths) - 1);
 	publish(e);
 	pthread_mutex_unlock(&e->lock);
 	return 0;
@@ -591,7 +592,7 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 	/* without a limit of its own a rack carries what its paths do */
 	if (!rc && f->nracks > 1 && (f->rack_up || f->paths)) {
 		for (i = 0; i < f->nracks; i++)
-			up[i] = (uint16_t)(f->rack_up ? f->rack_up : f->paths * f->path_cap);
+			up[i] = (uint16_t)bl_min64(f->rack_up ? f->rack_up : (uint64_t)f->paths * f->path_cap, BL_ALLOC_CAP_MAX);
 		c.racks = f->nracks;
 		c.rack_of = e->rack_of;
 		c.rack_up = c.rack_down = up;

@@ -25,6 +25,7 @@
 #include "faults.h"
 
 #define RCVBUF (4 << 20)
+#define BATCH  1024 /* packets in one turn: whoever floods the port must not keep it from all else */
 
 struct bl_faultd {
 	const struct bl_fp_file *file;
@@ -311,10 +312,11 @@ static void receive(struct bl_faultd *d)
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8]; /* a longer one is seen to be too long */
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
+	unsigned int left = BATCH;
 	uint8_t from[16];
 	ssize_t n;
 
-	while ((n = recvfrom(d->sock, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&sa, &len)) >= 0) {
+	while (left-- && (n = recvfrom(d->sock, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&sa, &len)) >= 0) {
 		sa_get(&sa, from);
 		pthread_mutex_lock(&d->lock);
 		bl_faults_rx(d->f, from, buf, (uint32_t)n, clock_ns(CLOCK_MONOTONIC));

@@ -15,6 +15,8 @@
 
 #include "priv.h"
 
+#include "../maps/fp_abi.h"
+
 static bool ring_open(struct arb_ring *r, unsigned int size)
 {
 	ck_ring_init(&r->ring, size);
@@ -154,10 +156,13 @@ static void budget(struct bl_arb *a, uint64_t took)
 static uint64_t lead_ns(struct bl_arb *a)
 {
 	const uint64_t least = (uint64_t)a->cfg.lead_us * 1000, window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
+	/* further ahead than that hosts refuse slots */
+	const uint64_t ring = (uint64_t)(BL_FP_SLOTS - 64) * a->cfg.slot_ns, other = window + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns + a->cfg.late_us * 1000ULL;
+	const uint64_t most = bl_max64(least, bl_min64(least + 2 * window, ring > other ? ring - other : 0));
 
 	if (!a->alone)
 		return least;
-	return bl_lead(&a->lead, arb_mono(), atomic_load_explicit(&a->took_ns, memory_order_relaxed), 2 * window + 1000000, least, least + 2 * window);
+	return bl_lead(&a->lead, arb_mono(), atomic_load_explicit(&a->took_ns, memory_order_relaxed), 2 * window + 1000000, least, most);
 }
 
 static void run(struct bl_arb *a, uint64_t slot)

@@ -89,7 +89,7 @@ struct bl_arb_endpoint {
  * @group: multicast group of the arbiters, IPv6 or IPv4-mapped; unspecified: this one is alone, and primary at once. Hosts may send requests to it, too. @group_if: its interface.
  * @rank: of this arbiter; lower ones take over first.
  * @endpoints, @nendpoints: index is the place in this list; the same in all arbiters and hosts.
- * @slot_ns (1230), @slot_bytes (1514). @lead_us: how long before its start a slot is given at the latest (100); more if runs need longer and no other arbiter may take over (lead.h). @run_slots: slots between two runs of the allocator (16).
+ * @slot_ns (1230), @slot_bytes (1514). @lead_us: how long before its start a slot is given at the latest (100); more if runs need longer and no other arbiter may take over (lead.h). @run_slots: slots between two runs of the allocator (16). @late_us: of hosts (0): bounds what is led by.
  * @interval_us: of watchdogs (100). @dead_us (1000). @guard_us: a candidate waits that long (3 intervals).
  * @quota: slots that one endpoint may have waiting (65536). @rtt_us (200).
  * @secret: 0, 0: none.
@@ -111,6 +111,7 @@ struct bl_arb_cfg {
 	uint32_t slot_ns;
 	uint32_t slot_bytes;
 	uint32_t lead_us;
+	uint32_t late_us;
 	uint32_t run_slots;
 	uint32_t interval_us;
 	uint32_t dead_us;

@@ -319,6 +319,8 @@ int failover_main(int argc, char **argv)
 	a.p.lab->spec.admission.policy = BL_POLICY_FASTPASS;
 	a.p.lab->spec.fp_fast = true;
 	cmd_parse(&argp, argc, argv, &a);
+	if (a.p.lab->spec.name[0])
+		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", a.p.lab->spec.name);
 	if (a.p.lab->spec.bare || a.p.lab->spec.hosts < 2 || a.p.lab->spec.admission.policy != BL_POLICY_FASTPASS)
 		return cli_usage("failover runs on a rack or a leaf-spine with fastpass and two hosts or more");
 	snprintf(a.p.lab->spec.name, sizeof(a.p.lab->spec.name), "run-%d", getpid());

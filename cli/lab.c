@@ -214,6 +214,8 @@ int cmd_lab_run(int argc, char **argv)
 	if (!lab)
 		return cli_fail("out of memory");
 	cmd_parse(&argp, argc, argv, lab);
+	if (lab->spec.name[0])
+		return cli_usage("lab run: \"%s\" is nothing to run; rack, leaf-spine, or first of all incast, outcast, shuffle, memcached, fairness, failover", lab->spec.name);
 	if (lab->spec.hosts < 2)
 		return cli_usage("a run needs two hosts or more");
 	if (!lab->spec.name[0])

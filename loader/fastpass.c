@@ -42,6 +42,7 @@
 #define SLEEP_MAX_NS 50000000ULL /* a bell that was missed costs that, and bus time is looked at */
 #define HOSTS_MAX    256
 #define HOME_NS	     1000000ULL
+#define BATCH	     256 /* packets in one turn: whoever floods the port must not keep the thread from all else */
 
 /** struct arbiter - where requests go. */
 struct arbiter {
@@ -278,10 +279,11 @@ static void receive(struct bl_fpass *h, uint64_t now)
 {
 	struct arbiter from = { .len = sizeof(from.in6) };
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8];
+	unsigned int left = BATCH;
 	struct bl_fcp_pkt k;
 	ssize_t n;
 
-	for (; (n = recvfrom(h->sock, buf, sizeof(buf), MSG_DONTWAIT, &from.sa, &from.len)) >= 0; from.len = sizeof(from.in6)) {
+	for (; left-- && (n = recvfrom(h->sock, buf, sizeof(buf), MSG_DONTWAIT, &from.sa, &from.len)) >= 0; from.len = sizeof(from.in6)) {
 		enum bl_fcp_reason why = bl_fcp_host_rx(&h->fcp, buf, (uint32_t)n, now, &k);
 
 		h->page->rx++;

@@ -9,6 +9,7 @@
 #include "../arbiter/alloc.h"
 #include "../arbiter/path.h"
 #include "../bpf/fcp_core.h"
+#include "../maps/fp_abi.h"
 #include "fpfile.h"
 #include "node_priv.h"
 #include "rate.h"
@@ -16,6 +17,7 @@
 
 #define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
 #define RUN_MAX_NS    100000ULL
+#define HOST_SLOTS    (BL_FP_SLOTS - 64) /* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
 
 struct yaml_peer {
 	char *name, *addr, *mac, **apps;
@@ -177,19 +179,22 @@ static void or_else(uint32_t *v, uint32_t dflt)
 
 void bl_fp_times(struct bl_fp_file *f)
 {
-	uint32_t window = 128, ahead;
+	uint32_t window = 128, ahead, share, spare;
 
 	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
 		window /= 2;
 	or_else(&f->window_slots, window);
-	or_else(&f->lead_us, 100);
 	or_else(&f->run_slots, (uint32_t)bl_max64(1, bl_min64(bl_min64(16, f->window_slots), (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns)));
+	/* of fast links 100 us are more slots than a host's ring has place for */
+	spare = f->window_slots < HOST_SLOTS && f->run_slots < HOST_SLOTS - f->window_slots ? (HOST_SLOTS - f->window_slots - f->run_slots) / 2 : 0;
+	share = (uint32_t)bl_max64(1, bl_min64(100, (uint64_t)spare * f->slot_ns / 1000));
+	or_else(&f->lead_us, share);
 	or_else(&f->watchdog_us, 100);
 	/* what was given must have ended before another arbiter may rule */
 	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
 	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
 	/* as much as a meter catches up by: what is sent later stays in its queue */
-	or_else(&f->late_us, (uint32_t)bl_max64(100, (2ULL * f->slot_ns + 999) / 1000));
+	or_else(&f->late_us, (uint32_t)bl_max64(share, (2ULL * f->slot_ns + 999) / 1000));
 }
 
 /* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
@@ -252,6 +257,9 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
 	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
 		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
+	if (((uint64_t)f->lead_us + f->late_us) * 1000 / f->slot_ns + f->window_slots + f->run_slots > HOST_SLOTS)
+		return bl_fail(err, EINVAL, "lead_us %u, late_us %u, window_slots %u, run_slots %u: hosts take slots of at most %u us together, %u of %u ns; lower them", f->lead_us, f->late_us,
+			       f->window_slots, f->run_slots, (uint32_t)((uint64_t)HOST_SLOTS * f->slot_ns / 1000), HOST_SLOTS, f->slot_ns);
 	if (f->cores && !f->npods)
 		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
 	or_else(&f->cores, 1);
@@ -268,6 +276,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->fault_percent > 50 || f->fault_frames < 10 || f->fault_hold_ms > 86400000)
 		return bl_fail(err, EINVAL, "fault_percent %u, fault_frames %u, fault_hold_ms %u: at most 50, at least 10, at most 86400000", f->fault_percent, f->fault_frames,
 			       f->fault_hold_ms);
+	if (f->rack_up > BL_ALLOC_CAP_MAX || f->path_cap > BL_ALLOC_CAP_MAX || f->core_cap > BL_ALLOC_CAP_MAX)
+		return bl_fail(err, EINVAL, "rack_up %u, path_cap %u, core_cap %u: at most %u packets per slot", f->rack_up, f->path_cap, f->core_cap, BL_ALLOC_CAP_MAX);
 	sum = calloc(f->nracks, sizeof(*sum));
 	if (!sum)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -371,7 +381,7 @@ static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 
 static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
 {
-	unsigned int i, k, macs = 0, lists = 0, weights = 0, deadlines = 0;
+	unsigned int i, k, macs = 0, names = 0, lists = 0, weights = 0, deadlines = 0;
 	int first, rc;
 
 	f->peer = calloc(y->endpoints_count, sizeof(*f->peer));
@@ -409,6 +419,13 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 			snprintf(p->name, sizeof(p->name), "%s", from->name);
 		else
 			snprintf(p->name, sizeof(p->name), "%.31s", from->addr);
+		for (k = 0; k < i; k++) {
+			if (!strcmp(f->peer[k].name, p->name))
+				return bl_yaml_bad(path, from->name ? "name" : "addr", from->name ? names : i, err, "%s is the name of endpoint %u already", p->name, k);
+			if (!y->routed && p->has_mac && f->peer[k].has_mac && !memcmp(f->peer[k].mac, p->mac, 6))
+				return bl_yaml_bad(path, "mac", macs - 1, err, "%s is the address of %s's bl0 already; frames could not be told apart", from->mac, f->peer[k].name);
+		}
+		names += from->name != NULL;
 		f->npeers++;
 	}
 	return 0;

@@ -685,7 +685,7 @@ RACK_TEST(cli__run_and_show)
 	fd = mkstemp(file);
 	f = fdopen(fd, "w");
 	CHECK(f, "%s", strerror(errno));
-	fprintf(f, "arbiters: [%s]\nsecret: \"00000000000012340000000000000000\"\npolicy: fair\nrtt_us: 2000\nlead_us: 1000\ndead_us: 20000\nendpoints:\n",
+	fprintf(f, "arbiters: [%s]\nsecret: \"00000000000012340000000000000000\"\npolicy: fair\nrtt_us: 2000\nlead_us: 800\ndead_us: 20000\nendpoints:\n",
 		bl_fp_addr_text((uint8_t *)&c.listen[0], text));
 	for (i = 0; i < HOSTS; i++)
 		fprintf(f, "  - { name: h%u, addr: %s }\n", i, bl_fp_addr_text((uint8_t *)&w.ep[i].addr, text));
