@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See faultd.h. Two threads: one receives, looks and tells; one answers people, and may be kept waiting by them. A lock is between them.
+ * See faultd.h. Two threads: one receives, looks and tells; one answers people (doorway.h), and may be kept waiting by them. A lock is between them.
  *
- * What people may send to the Unix socket (root's, 0600) is "clear\n" or nothing; they get one JSON object and the end of the stream.
+ * What people may send is "clear\n" or nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,15 +13,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
 #include "../loader/node_priv.h"
+#include "doorway.h"
 #include "faults.h"
 
 #define RCVBUF (4 << 20)
@@ -34,18 +32,11 @@ struct bl_faultd {
 	struct bl_iso_net net;
 	uint16_t *rack_of;
 	uint8_t (*addr)[16];
-	int sock, end_fd, door_fd;
-	pthread_t door;
-	bool has_door;
+	int sock, end_fd;
+	struct arb_doorway *doorway;
 	atomic_bool stop;
-	struct sockaddr_un sa;
 };
 
-static const char *const reasons[] = {
-#define X(sym, name, text) [BL_FCP_R_##sym] = name,
-	BL_FCP_REASONS(X)
-#undef X
-};
 static const char *const kinds[] = {
 #define X(sym, name) [BL_ISO_##sym] = name,
 	BL_ISO_KINDS(X)
@@ -103,20 +94,6 @@ static void words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
 	}
 }
 
-/* A name is what the file says; quotes and what is not printable would break the object. */
-static void put_text(FILE *o, const char *key, const char *s)
-{
-	fprintf(o, "\"%s\":\"", key);
-	for (; *s; s++)
-		fputc(*s == '"' || *s == '\\' || (unsigned char)*s < ' ' ? '?' : *s, o);
-	fputc('"', o);
-}
-
-static void put_number(FILE *o, const char *key, uint64_t v)
-{
-	fprintf(o, ",\"%s\":%llu", key, (unsigned long long)v);
-}
-
 static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char *sep, uint64_t now)
 {
 	const struct bl_faults_part *p = bl_faults_part(d->f, c);
@@ -126,22 +103,22 @@ static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char 
 
 	words(d, c, text, sizeof(text));
 	fprintf(o, "%s{", sep);
-	put_text(o, "link", text);
+	arb_put_text(o, "link", text);
 	fprintf(o, ",\"kind\":\"%s\",\"state\":\"%s\"", kinds[kind], states[p->state]);
 	if (kind == BL_ISO_HOST_UP || kind == BL_ISO_HOST_DOWN) {
 		fputc(',', o);
-		put_text(o, "host", d->file->peer[who].name);
+		arb_put_text(o, "host", d->file->peer[who].name);
 	} else if (kind != BL_ISO_PATH) {
-		put_number(o, "rack", who);
+		arb_put_number(o, "rack", who);
 	}
 	if (kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH)
-		put_number(o, "path", path);
-	put_number(o, "since_ms", (now - p->since_ns) / 1000000);
-	put_number(o, "retry_ms", p->state == BL_FAULTS_BROKEN && p->until_ns > now ? (p->until_ns - now) / 1000000 : 0);
-	put_number(o, "one_of", p->one_of);
-	put_number(o, "times", p->times);
-	put_number(o, "sent", p->sent);
-	put_number(o, "lost", p->lost);
+		arb_put_number(o, "path", path);
+	arb_put_number(o, "since_ms", (now - p->since_ns) / 1000000);
+	arb_put_number(o, "retry_ms", p->state == BL_FAULTS_BROKEN && p->until_ns > now ? (p->until_ns - now) / 1000000 : 0);
+	arb_put_number(o, "one_of", p->one_of);
+	arb_put_number(o, "times", p->times);
+	arb_put_number(o, "sent", p->sent);
+	arb_put_number(o, "lost", p->lost);
 	fputc('}', o);
 }
 
@@ -160,22 +137,17 @@ char *bl_faultd_text(struct bl_faultd *d)
 	pthread_mutex_lock(&d->lock);
 	bl_faults_read(d->f, &t);
 	fprintf(o, "{\"pid\":%d,\"addr\":\"%s\"", getpid(), bl_fp_addr_text(d->file->faults, addr));
-	put_number(o, "version", t.version);
-	put_number(o, "avoided", t.avoided);
-	put_number(o, "pairs", t.pairs);
-	put_number(o, "unwatched", t.unwatched);
-	put_number(o, "unexplained", t.unexplained);
-	put_number(o, "evaluations", t.evaluations);
-	put_number(o, "boots", t.boots);
-	put_number(o, "sent", t.sent);
-	fputs(",\"packets\":{", o);
-	for (i = 0; i < BL_FCP_R_COUNT; i++)
-		if (t.packets[i]) {
-			fprintf(o, "%s\"%s\":%llu", sep, reasons[i], (unsigned long long)t.packets[i]);
-			sep = ",";
-		}
-	fputs("},\"links\":[", o);
-	for (i = 0, sep = ""; i < bl_iso_components(&d->net); i++)
+	arb_put_number(o, "version", t.version);
+	arb_put_number(o, "avoided", t.avoided);
+	arb_put_number(o, "pairs", t.pairs);
+	arb_put_number(o, "unwatched", t.unwatched);
+	arb_put_number(o, "unexplained", t.unexplained);
+	arb_put_number(o, "evaluations", t.evaluations);
+	arb_put_number(o, "boots", t.boots);
+	arb_put_number(o, "sent", t.sent);
+	arb_put_reasons(o, "packets", t.packets);
+	fputs(",\"links\":[", o);
+	for (i = 0; i < bl_iso_components(&d->net); i++)
 		if (bl_faults_part(d->f, i)->state != BL_FAULTS_GOOD) {
 			put_part(o, d, i, sep, now);
 			sep = ",";
@@ -191,9 +163,9 @@ char *bl_faultd_text(struct bl_faultd *d)
 	for (i = 0; i < d->net.endpoints; i++) {
 		heard = bl_faults_heard_ns(d->f, i);
 		fprintf(o, "%s{", i ? "," : "");
-		put_text(o, "host", d->file->peer[i].name);
+		arb_put_text(o, "host", d->file->peer[i].name);
 		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack, heard ? "true" : "false");
-		put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
+		arb_put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
 		fputc('}', o);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -207,94 +179,25 @@ char *bl_faultd_text(struct bl_faultd *d)
 
 /* ---- people ---- */
 
-static void answer(struct bl_faultd *d, int fd)
+static char *reply(void *ctx, char *said, size_t *len)
 {
-	const struct timeval patience = { .tv_sec = 1 };
-	char buf[64], *text;
-	size_t len = 0, at = 0;
-	ssize_t n;
+	struct bl_faultd *d = ctx;
+	char *text;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	while (len < sizeof(buf) - 1 && (n = read(fd, buf + len, sizeof(buf) - 1 - len)) > 0)
-		len += (size_t)n;
-	buf[len] = 0;
-	if (!strcmp(buf, "clear\n")) {
+	if (!strcmp(said, "clear\n")) {
 		pthread_mutex_lock(&d->lock);
 		bl_faults_clear(d->f, clock_ns(CLOCK_MONOTONIC));
 		pthread_mutex_unlock(&d->lock);
 		bl_log(BL_LOG_INFO, "all links are taken for good, as somebody wants");
-	} else if (len) {
-		bl_log(BL_LOG_WARN, "fault isolation heard \"%.40s\", which is nothing that it knows", buf);
+	} else if (*said) {
+		bl_log(BL_LOG_WARN, "fault isolation heard \"%.40s\", which is nothing that it knows", said);
 	}
 	text = bl_faultd_text(d);
-	len = text ? strlen(text) : 0;
-	while (at < len && (n = send(fd, text + at, len - at, MSG_NOSIGNAL)) > 0)
-		at += (size_t)n;
-	free(text);
-}
-
-static void *door_main(void *arg)
-{
-	struct bl_faultd *d = arg;
-	struct pollfd p[2] = { { .fd = d->door_fd, .events = POLLIN }, { .fd = d->end_fd, .events = POLLIN } };
-
-	pthread_setname_np(pthread_self(), "barline-door");
-	while (!atomic_load_explicit(&d->stop, memory_order_relaxed)) {
-		int fd;
-
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			return NULL;
-		fd = p[0].revents ? accept4(d->door_fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-		if (fd < 0)
-			continue;
-		answer(d, fd);
-		close(fd);
-	}
-	return NULL;
-}
-
-static int door_open(struct bl_faultd *d, struct bl_err *err)
-{
-	mode_t mask;
-	int bound, rc;
-
-	d->sa.sun_family = AF_UNIX;
-	mkdir(BL_RUN_DIR, 0755);
-	snprintf(d->sa.sun_path, sizeof(d->sa.sun_path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
-	unlink(d->sa.sun_path); /* of one that was killed; a second service has failed to listen by now */
-	d->door_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	mask = umask(0177);
-	bound = d->door_fd >= 0 ? bind(d->door_fd, (struct sockaddr *)&d->sa, sizeof(d->sa)) : -1;
-	umask(mask);
-	if (bound || listen(d->door_fd, 16))
-		return bl_fail(err, errno, "cannot open %s: %s", d->sa.sun_path, strerror(errno));
-	rc = pthread_create(&d->door, NULL, door_main, d);
-	if (rc)
-		return bl_fail(err, rc, "cannot start a thread: %s", strerror(rc));
-	d->has_door = true;
-	return 0;
+	*len = text ? strlen(text) : 0;
+	return text;
 }
 
 /* ---- hosts and arbiters ---- */
-
-static socklen_t sa_set(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port)
-{
-	struct sockaddr_in *in = (void *)s;
-	struct sockaddr_in6 *in6 = (void *)s;
-
-	memset(s, 0, sizeof(*s));
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(port);
-		memcpy(&in->sin_addr, addr + 12, 4);
-		return sizeof(*in);
-	}
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = htons(port);
-	memcpy(&in6->sin6_addr, addr, 16);
-	return sizeof(*in6);
-}
 
 static void sa_get(const struct sockaddr_storage *s, uint8_t addr[16])
 {
@@ -353,7 +256,7 @@ static void transmit(struct bl_faultd *d)
 	uint32_t len;
 
 	while ((len = bl_faults_tx(d->f, clock_ns(CLOCK_MONOTONIC), buf, &i))) {
-		salen = sa_set(&sa, d->file->arbiter[i], BL_FCP_PORT);
+		salen = bl_fp_sa(&sa, d->file->arbiter[i], BL_FCP_PORT);
 		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen); /* lost like others on their way: it is repeated */
 	}
 }
@@ -361,7 +264,12 @@ static void transmit(struct bl_faultd *d)
 int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 {
 	struct pollfd p[2] = { { .fd = d->sock, .events = POLLIN }, { .fd = d->end_fd, .events = POLLIN } };
-	int rc = door_open(d, err);
+	char path[128];
+	int rc;
+
+	/* a second service has failed to listen by now */
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
+	rc = d->doorway ? 0 : arb_doorway_open(&d->doorway, path, reply, d, err);
 
 	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {
 		uint64_t now, next;
@@ -396,14 +304,7 @@ void bl_faultd_free(struct bl_faultd *d)
 {
 	if (!d)
 		return;
-	if (d->has_door) {
-		bl_faultd_stop(d);
-		pthread_join(d->door, NULL);
-	}
-	if (d->door_fd >= 0) {
-		close(d->door_fd);
-		unlink(d->sa.sun_path);
-	}
+	arb_doorway_close(d->doorway);
 	if (d->sock >= 0)
 		close(d->sock);
 	if (d->end_fd >= 0)
@@ -418,7 +319,7 @@ void bl_faultd_free(struct bl_faultd *d)
 static int sock_open(struct bl_faultd *d, struct bl_err *err)
 {
 	struct sockaddr_storage sa;
-	socklen_t len = sa_set(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
+	socklen_t len = bl_fp_sa(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
 	char text[INET6_ADDRSTRLEN];
 	int size = RCVBUF;
 
@@ -446,7 +347,7 @@ int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct 
 	if (!d)
 		return bl_fail(err, ENOMEM, "out of memory");
 	d->file = file;
-	d->sock = d->door_fd = -1;
+	d->sock = -1;
 	pthread_mutex_init(&d->lock, NULL);
 	d->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->rack_of = calloc(file->npeers, sizeof(*d->rack_of));

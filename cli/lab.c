@@ -218,8 +218,7 @@ int cmd_lab_run(int argc, char **argv)
 		return cli_usage("lab run: \"%s\" is nothing to run; rack, leaf-spine, or first of all incast, outcast, shuffle, memcached, fairness, failover", lab->spec.name);
 	if (lab->spec.hosts < 2)
 		return cli_usage("a run needs two hosts or more");
-	if (!lab->spec.name[0])
-		snprintf(lab->spec.name, sizeof(lab->spec.name), "run-%d", getpid());
+	snprintf(lab->spec.name, sizeof(lab->spec.name), "run-%d", getpid());
 	err = lab_start(lab, drive);
 	free(lab);
 	return err;

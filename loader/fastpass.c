@@ -50,6 +50,7 @@ struct arbiter {
 		struct sockaddr sa;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
+		struct sockaddr_storage any;
 	};
 	socklen_t len;
 };
@@ -509,21 +510,6 @@ static void host_free(struct bl_fpass *h)
 	free(h);
 }
 
-static socklen_t sa_set(struct arbiter *a, const uint8_t addr[16])
-{
-	memset(a, 0, sizeof(*a));
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
-		a->in.sin_family = AF_INET;
-		a->in.sin_port = htons(BL_FCP_PORT);
-		memcpy(&a->in.sin_addr, addr + 12, 4);
-		return a->len = sizeof(a->in);
-	}
-	a->in6.sin6_family = AF_INET6;
-	a->in6.sin6_port = htons(BL_FCP_PORT);
-	memcpy(&a->in6.sin6_addr, addr, 16);
-	return a->len = sizeof(a->in6);
-}
-
 /* The endpoint whose address this machine has: which one is it? */
 static int socket_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t *self, struct bl_err *err)
 {
@@ -532,7 +518,7 @@ static int socket_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t 
 	int last = 0;
 
 	for (i = 0; i < f->npeers; i++) {
-		sa_set(&here, f->peer[i].addr);
+		here.len = bl_fp_sa(&here.any, f->peer[i].addr, BL_FCP_PORT);
 		h->sock = socket(here.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (h->sock < 0)
 			return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
@@ -655,7 +641,7 @@ int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_f
 	h->slot_ns = f->slot_ns;
 	h->late_ns = f->late_us * 1000U;
 	for (i = 0; i < f->narbiters; i++)
-		sa_set(&h->arbiter[i], f->arbiter[i]);
+		h->arbiter[i].len = bl_fp_sa(&h->arbiter[i].any, f->arbiter[i], BL_FCP_PORT);
 	h->narbiters = f->narbiters;
 	rc = t ? 0 : bl_fail(err, ESRCH, "Fastpass's thread does not run");
 	if (!rc)

@@ -160,25 +160,16 @@ static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct 
 
 static int socket_open(struct bl_freport *r, const struct bl_fp_file *f, struct bl_err *err)
 {
-	struct sockaddr_in from4 = { .sin_family = AF_INET }, to4 = { .sin_family = AF_INET, .sin_port = htons(BL_FCP_FAULTS_PORT) };
-	struct sockaddr_in6 from6 = { .sin6_family = AF_INET6 }, to6 = { .sin6_family = AF_INET6, .sin6_port = htons(BL_FCP_FAULTS_PORT) };
-	const uint8_t *self = f->peer[r->self].addr;
-	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)f->faults);
-	int rc;
+	struct sockaddr_storage from;
+	socklen_t len = bl_fp_sa(&from, f->peer[r->self].addr, 0);
 
-	if (v4 != (bool)IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)self))
+	r->to_len = bl_fp_sa(&r->to, f->faults, BL_FCP_FAULTS_PORT);
+	if (from.ss_family != r->to.ss_family)
 		return bl_fail(err, EAFNOSUPPORT, "the addresses of this endpoint and of fault isolation must both be IPv4 or both IPv6");
-	memcpy(&from4.sin_addr, self + 12, 4);
-	memcpy(&to4.sin_addr, f->faults + 12, 4);
-	memcpy(&from6.sin6_addr, self, 16);
-	memcpy(&to6.sin6_addr, f->faults, 16);
-	r->sock = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	r->sock = socket(from.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (r->sock < 0)
 		return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
-	r->to_len = v4 ? sizeof(to4) : sizeof(to6);
-	memcpy(&r->to, v4 ? (void *)&to4 : (void *)&to6, r->to_len);
-	rc = v4 ? bind(r->sock, (struct sockaddr *)&from4, sizeof(from4)) : bind(r->sock, (struct sockaddr *)&from6, sizeof(from6));
-	return rc ? bl_fail(err, errno, "cannot use this endpoint's address for reports: %s", strerror(errno)) : 0;
+	return bind(r->sock, (struct sockaddr *)&from, len) ? bl_fail(err, errno, "cannot use this endpoint's address for reports: %s", strerror(errno)) : 0;
 }
 
 int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struct bl_fp_file *f, uint32_t self, struct bl_err *err)

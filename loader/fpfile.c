@@ -129,6 +129,24 @@ bool bl_fp_addr_parse(const char *s, uint8_t addr[16])
 	return inet_pton(AF_INET, s, addr + 12) == 1;
 }
 
+socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port)
+{
+	struct sockaddr_in *in = (void *)s;
+	struct sockaddr_in6 *in6 = (void *)s;
+
+	memset(s, 0, sizeof(*s));
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, addr + 12, 4);
+		return sizeof(*in);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	memcpy(&in6->sin6_addr, addr, 16);
+	return sizeof(*in6);
+}
+
 const char *bl_fp_field_name(unsigned int field)
 {
 	return field < BL_FIELD_COUNT ? path_fields[field].str : "?";

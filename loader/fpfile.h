@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "node.h"
 
@@ -139,5 +140,7 @@ const char *bl_fp_field_name(unsigned int field);
 /** bl_fp_addr_text - IPv6 or IPv4-mapped address as text; @buf has 46 bytes. bl_fp_addr_parse - back. */
 char *bl_fp_addr_text(const uint8_t addr[16], char *buf);
 bool bl_fp_addr_parse(const char *s, uint8_t addr[16]);
+/** bl_fp_sa - the same as a socket's address. Returns its length. */
+socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t port);
 
 #endif

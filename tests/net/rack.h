@@ -277,6 +277,22 @@ T_FN void rack_enter(unsigned int node)
 	CHECK(!setns(rack.lab.nodes[node].netns, CLONE_NEWNET), "%s: %s", rack.lab.nodes[node].name, strerror(errno));
 }
 
+/* Into the namespace of @node for a while; rack_back() takes what this returned. */
+T_FN int rack_away(unsigned int node)
+{
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	CHECK(home >= 0, "%s", strerror(errno));
+	rack_enter(node);
+	return home;
+}
+
+T_FN void rack_back(int home)
+{
+	CHECK(!setns(home, CLONE_NEWNET), "%s", strerror(errno));
+	close(home);
+}
+
 /* An interface of a node up or down, as `ip link set` does. */
 T_FN void rack_link(unsigned int node, const char *ifname, bool up)
 {
@@ -285,18 +301,16 @@ T_FN void rack_link(unsigned int node, const char *ifname, bool up)
 		struct ifinfomsg i;
 	} req = { .h = { .nlmsg_len = sizeof(req), .nlmsg_type = RTM_NEWLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK }, .i = { .ifi_change = IFF_UP } };
 	char ans[512];
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	int home = rack_away(node);
 	struct nl nl;
 
-	rack_enter(node);
 	CHECK(!nl_open(&nl), "netlink");
 	req.i.ifi_index = (int)if_nametoindex(ifname);
 	req.i.ifi_flags = up ? IFF_UP : 0;
 	CHECK(send(nl.fd, &req, sizeof(req), 0) == sizeof(req) && recv(nl.fd, ans, sizeof(ans), 0) > 0, "%s", ifname);
 	CHECK(!((struct nlmsgerr *)NLMSG_DATA((struct nlmsghdr *)ans))->error, "%s", ifname);
 	nl_close(&nl);
-	CHECK(!setns(home, CLONE_NEWNET), "home");
-	close(home);
+	rack_back(home);
 }
 
 /* ---- counters ---- */

@@ -35,27 +35,12 @@ static void open_rack(unsigned int hosts, uint64_t rate_bps)
 
 /* ---- looking, in the namespace of a node ---- */
 
-static int away(unsigned int node)
-{
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-
-	CHECK(home >= 0, "%s", strerror(errno));
-	rack_enter(node);
-	return home;
-}
-
-static void back(int home)
-{
-	CHECK(!setns(home, CLONE_NEWNET), "%s", strerror(errno));
-	close(home);
-}
-
 static unsigned int ifindex(unsigned int node, const char *name)
 {
-	int home = away(node);
+	int home = rack_away(node);
 	unsigned int i = if_nametoindex(name);
 
-	back(home);
+	rack_back(home);
 	return i;
 }
 
@@ -110,11 +95,11 @@ static struct bpf_map_info map_info(unsigned int node, const char *name)
 
 static uint32_t xdp_prog(unsigned int node, const char *ifname)
 {
-	int home = away(node);
+	int home = rack_away(node);
 	uint32_t id = 0;
 
 	bpf_xdp_query_id((int)if_nametoindex(ifname), 0, &id);
-	back(home);
+	rack_back(home);
 	return id;
 }
 
@@ -138,21 +123,21 @@ RACK_TEST(open__makes_bl0)
 
 	open_rack(2, 250000000);
 	h = rack_host(0);
-	k = (unsigned int)away(h);
+	k = (unsigned int)rack_away(h);
 	bl_bl0_mac(rack.lab.nodes[h].ports[0].mac, mac);
 	CHECK(!bl_iface_get(&i, "bl0", &err), "%s", err.text);
 	CHECK(!memcmp(i.mac, mac, 6) && i.mtu == 1500 && i.up, "address, MTU or state");
 	CHECK(mac[0] == 0x02 && memcmp(mac, rack.lab.nodes[h].ports[0].mac, 6), "not an address of its own");
 	CHECK(!bl_iface_get(&i, "bl0d", &err) && i.up && i.mtu == 1500, "bl0d");
-	back((int)k);
-	k = (unsigned int)away(h);
+	rack_back((int)k);
+	k = (unsigned int)rack_away(h);
 	for (unsigned int e = 0; e < 2; e++)
 		CHECK(!feature(both[e], ETHTOOL_GTXCSUM) && !feature(both[e], ETHTOOL_GTSO) && !feature(both[e], ETHTOOL_GGSO), "%s has offloads", both[e]);
 	CHECK(feature("bl0", ETHTOOL_GGRO), "no GRO");
 	CHECK(sysctl_of("eth0", "arp_ignore") == 1 && sysctl_of("bl0", "arp_ignore") == 1, "arp_ignore");
 	CHECK(sysctl_of("eth0", "arp_announce") == 2 && sysctl_of("bl0", "arp_announce") == 2, "arp_announce");
 	CHECK(sysctl_of("eth0", "rp_filter") == 2 && sysctl_of("bl0", "rp_filter") == 2, "rp_filter");
-	back((int)k);
+	rack_back((int)k);
 	CHECK(xdp_prog(h, "bl0") && xdp_prog(h, "bl0d"), "no programs on the pair");
 	CHECK(hold_cfg(h).on == 1 && !memcmp(hold_cfg(h).mac, mac, 6) && hold_cfg(h).link.ns_q20 == 32u << 20, "hold_cfg");
 	CHECK(hold_cfg(h).k_frames == 4 && hold_cfg(h).t_ns == 15 * 48448, "K %u, t %llu", hold_cfg(h).k_frames, (unsigned long long)hold_cfg(h).t_ns);
@@ -259,12 +244,12 @@ RACK_TEST(takeover__other_limits)
 static void make_other(unsigned int node, const char *a, const char *b)
 {
 	struct nl_end ea = { .name = a, .mac = { 2, 1, 1, 1, 1, 1 } }, eb = { .name = b, .mac = { 2, 1, 1, 1, 1, 2 } };
-	int home = away(node);
+	int home = rack_away(node);
 	struct nl nl;
 
 	CHECK(!nl_open(&nl) && !nl_veth(&nl, &ea, &eb, -1, 1500), "%s", a);
 	nl_close(&nl);
-	back(home);
+	rack_back(home);
 }
 
 static int try_open(unsigned int i, struct bl_err *err)
@@ -472,10 +457,10 @@ static void transfer(int family, enum restart restart)
 	unsigned int k, i = 0;
 	int home, st, left = 2;
 
-	home = away(rack_host(1));
+	home = rack_away(rack_host(1));
 	listener = tcp_socket(family, rack_host(1), &sa, &len);
 	CHECK(!bind(listener, (void *)&sa, len) && !listen(listener, 1), "%s", strerror(errno));
-	back(home);
+	rack_back(home);
 	pid[0] = child(rack_host(1), receive, family);
 	pid[1] = child(rack_host(0), send_all, family);
 	close(listener);

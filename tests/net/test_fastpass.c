@@ -38,21 +38,6 @@ struct packet {
 	uint8_t rest[BYTES - 8];
 };
 
-static int away(unsigned int node)
-{
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-
-	CHECK(home >= 0, "%s", strerror(errno));
-	rack_enter(node);
-	return home;
-}
-
-static void back(int home)
-{
-	CHECK(!setns(home, CLONE_NEWNET), "%s", strerror(errno));
-	close(home);
-}
-
 static unsigned int host_node(unsigned int i)
 {
 	return rack.host0 + i;
@@ -136,13 +121,13 @@ static void open_rack(unsigned int hosts, unsigned int arbiters)
 		socklen_t len = app(i, &sa);
 		int fd, size = 4 << 20;
 
-		home = away(host_node(i));
+		home = rack_away(host_node(i));
 		fd = socket(sa.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 		if (i && !rack.lab.spec.leaf_spine)
 			know_h1();
-		back(home);
+		rack_back(home);
 		*(i ? &w.tx[i] : &w.rx) = fd;
 	}
 	rack_settle();
@@ -173,10 +158,10 @@ static void arbiter_begin(unsigned int rank)
 	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, &err), "%s", err.text);
 	c->links = bl_engine_links;
 	c->links_ctx = w.engine[rank];
-	home = away(arbiter_node(rank));
+	home = rack_away(arbiter_node(rank));
 	CHECK(!bl_arb_new(&w.arb[rank], c, bl_engine_ops(w.engine[rank]), bl_engine_alloc(w.engine[rank]), bl_engine_path_ops(w.engine[rank]),
 			  bl_engine_paths(w.engine[rank]), &err), "%s", err.text);
-	back(home);
+	rack_back(home);
 	CHECK(!pthread_create(&w.thread[rank], NULL, arbiter_main, w.arb[rank]), "thread");
 }
 
@@ -423,11 +408,11 @@ static void *faultd_main(void *p)
 
 static void faultd_begin(void)
 {
-	int home = away(arbiter_node(0));
+	int home = rack_away(arbiter_node(0));
 	struct bl_err err;
 
 	CHECK(!bl_faultd_new(&w.faultd, &rack.lab.fp, &err), "%s", err.text);
-	back(home);
+	rack_back(home);
 	CHECK(!pthread_create(&w.faultd_thread, NULL, faultd_main, w.faultd), "thread");
 }
 
