@@ -185,6 +185,7 @@ int bl_top_fill(struct bl_node *n, struct bpf_object *obj, bool fresh, struct bl
 	if (rc)
 		return rc;
 	bl_top_make(&n->cfg.admission.top, bl_rate_ns_q20(n->cfg.admission.rate_bps), &c);
+	c.keep_max = n->cfg.admission.slots / BL_TOP_KEEP_PART;
 	rc = bl_map_set(bpf_map__fd(cfg), 0, &c, BL_MAP_TOP_CFG, err);
 	if (getrandom(&page.random, sizeof(page.random), 0) != sizeof(page.random) || !page.random)
 		page.random = (uint32_t)bl_mono_ns() | 1;
@@ -232,6 +233,7 @@ int bl_top_change(const struct bl_node_ref *ref, const uint32_t *opt, uint32_t n
 		rc = bl_top_check(&o, err);
 	if (!rc) {
 		bl_top_make(&o, ns_q20, &now);
+		now.keep_max = old.keep_max;
 		rc = bl_map_set(fd, 0, &now, BL_MAP_TOP_CFG, err);
 	}
 	close(fd);
@@ -257,6 +259,7 @@ static const cyaml_schema_field_t rule_fields[] = {
 	CYAML_FIELD_UINT("bytes", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, bytes),
 	CYAML_FIELD_UINT("deadline_us", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, deadline_us),
 	CYAML_FIELD_UINT("coflow", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, coflow),
+	CYAML_FIELD_BOOL("resend", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, resend),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t rule_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct bl_top_file_rule, rule_fields) };
@@ -296,7 +299,7 @@ int bl_top_take(struct bl_top_opts *o, const struct bl_top_file *f, const char *
 		if (strcmp(p, "tcp") && strcmp(p, "udp") && strcmp(p, "any"))
 			return bl_yaml_bad(path, "protocol", k, err, "protocol \"%s\": tcp, udp or any", p);
 		o->rules[k] = (struct bl_top_rule){ .bytes = r->bytes, .deadline_us = r->deadline_us, .coflow = r->coflow, .port = r->port,
-						    .proto = *p == 't' ? IPPROTO_TCP : *p == 'u' ? IPPROTO_UDP : 0 };
+						    .flags = r->resend ? BL_TOP_F_RESEND : 0, .proto = *p == 't' ? IPPROTO_TCP : *p == 'u' ? IPPROTO_UDP : 0 };
 	}
 	o->nrules = f->rules_count;
 	return 0;

@@ -10,7 +10,7 @@ static void message__malformed(void **state)
 {
 	struct topd t = inbound(BL_TOP_SYNC, 5, 1, 99);
 	struct frame good, f;
-	__u32 len = 14 + 20 + 8 + 18 + 24;
+	__u32 len = 14 + 20 + 8 + 18 + 28;
 
 	(void)state;
 	build_top(&good, &t);
@@ -26,7 +26,6 @@ static void message__malformed(void **state)
 	BAD("version 2", f.p[42] = 2 << 4 | BL_TOP_SYNC);
 	BAD("opcode 0", f.p[42] = 1 << 4);
 	BAD("opcode 6", f.p[42] = 1 << 4 | 6);
-	BAD("loss", f.p[42] = 1 << 4 | BL_TOP_LOSS);
 	BAD("stop of nobody", f.p[42] = 1 << 4 | BL_TOP_STOP);
 	BAD("fin of nobody", f.p[42] = 1 << 4 | BL_TOP_FIN);
 	BAD("frame cut short", f.n--);
@@ -335,7 +334,7 @@ static void data__echo_comes_off(void **state)
 		comes(&plain, &plain, XDP_REDIRECT, BL_R_TO_APP);
 		assert_int_equal(rx_get(0).frames, 3);
 		f = plain;
-		put(&f, "\0\0\0\0\0\0\0\0", 8); /* padding alone stays */
+		put(&f, "\0\0\0\0\0\0\0\0\0\0\0\0", 12); /* padding alone stays */
 		comes(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
 		f = plain;
 		add_echo(&f, 5, 1);
