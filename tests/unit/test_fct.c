@@ -530,7 +530,7 @@ static void coflows_read__lines(void **state)
 	p.scale = 0.1;
 	p.flows = 1;
 	p.rack[2] = p.rack[4] = 1;
-	assert_int_equal(coflows_text("7 2 1 3 1 2:3\n8 3 3 1 9 2 1 4:3\n", &p, 3, why, sizeof(why)), 1);
+	assert_int_equal(coflows_text("7 2 1 3 1 5:3\n8 3 3 1 9 2 1 4:3\n", &p, 3, why, sizeof(why)), 1);
 	assert_true(flows[0].src == 1 && flows[0].dst == 4 && flows[0].bytes == 200000 && flows[0].start_ns == 3000000 && flows[0].coflow == 1);
 }
 
