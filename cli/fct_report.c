@@ -533,7 +533,7 @@ static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *w
 
 	if (!hist_quantile(&o->c->late, 9900, BL_HIST_NS_SHIFT, &late) || (double)late < LATE_FRAMES * frame_ns)
 		return;
-	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, a quieter time, or nice -n -20", o->policy,
+	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, a quieter time, or go before the others (docs/workloads.md)", o->policy,
 		 (double)late / 1e6, (double)late / frame_ns);
 	json_array_append_new(warnings, json_string(text));
 }
