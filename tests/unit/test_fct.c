@@ -450,6 +450,13 @@ static void trace_make__extras(void **state)
 		assert_float_equal(7.0 * n[i] / coflows, 1, 0.1);
 	assert_float_equal((double)flows[FCT_FLOWS_MAX - 1].start_ns / 1e9 * 1000 / FCT_FLOWS_MAX, 1, 0.05);
 	assert_float_equal(sum / with, 20000, 600); /* the floor of 1.25 times 3.4 ms lifts it a little */
+	/* the first gap and the first deadline come from different numbers */
+	p.width = 0;
+	p.per_second = 1;
+	p.deadline_us = 1e6;
+	p.deadline_bytes = UINT64_MAX;
+	assert_int_equal(fct_trace_make(&p, flows, FCT_FLOWS_MAX) > 0, 1);
+	assert_true(fabs((double)flows[0].start_ns / 1e3 - flows[0].deadline_us) > 1000);
 }
 
 static void trace__extras_there_and_back(void **state)
