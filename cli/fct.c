@@ -15,9 +15,12 @@
 #include "fct.h"
 #include "fct_stat.h"
 
-/* What two cores carry at load 0.6 with 8 hosts: all links of a rack are loaded, of a dumbbell's only the bar. At twice as much frames leave milliseconds late (2026-11-21). */
-#define RACK_RATE     50000000
-#define ROUTED_RATE   100000000
+/*
+ * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere all links. Under top each data frame has a token. At 50 Mbit/s the spines' ports got so few turns of the pacer that they fell
+ * behind by more than they may catch up (two frames): fed by one link of the same rate, a queue grew to 163 kB (2026-11-21).
+ */
+#define RATE	      25000000
+#define DUMBBELL_RATE 50000000
 #define DEFAULT_FLOWS 1000 /* as the testbeds of TOP's paper */
 #define BEACON_US     4000
 #define TOP	      "top"
@@ -563,7 +566,7 @@ static void complete(struct args *a)
 	unsigned int i;
 
 	if (!a->lab->spec.admission.rate_bps)
-		a->lab->spec.admission.rate_bps = a->lab->spec.leaf_spine ? ROUTED_RATE : RACK_RATE;
+		a->lab->spec.admission.rate_bps = a->lab->spec.dumbbell ? DUMBBELL_RATE : RATE;
 	if (!p->flows && !p->span_ns && !p->coflows_name)
 		p->flows = DEFAULT_FLOWS;
 	if (!a->lab->spec.beacon_us)
@@ -586,8 +589,8 @@ int fct_main(int argc, char **argv)
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "fct [rack|dumbbell|leaf-spine]", .children = children,
 					  .doc = "barline lab run fct - flows of drawn sizes come by a Poisson process; their completion times, one admission policy after the other\v"
-						 "Rack: every host sends to every other, and the load is that of the hosts' links (default --rate 50mbit). Dumbbell, leaf-spine: every flow goes to another "
-						 "ToR, and the load is that of the links that leave a ToR upwards (default --rate 100mbit). FCT: from the planned arrival to the last byte in the receiving process. Slowdown: FCT "
+						 "Rack: every host sends to every other, and the load is that of the hosts' links. Dumbbell, leaf-spine: every flow goes to another "
+						 "ToR, and the load is that of the links that leave a ToR upwards. Default --rate: 50mbit on a dumbbell, else 25mbit. FCT: from the planned arrival to the last byte in the receiving process. Slowdown: FCT "
 						 "by what the flow could do alone. --policy says what --admission and --allocator do elsewhere." };
 	struct args *a = calloc(1, sizeof(*a));
 	int err;

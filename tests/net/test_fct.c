@@ -278,7 +278,7 @@ static void dumbbell__trace_comes_back(void **state)
 			 0);
 	judge(said, 7, 2);
 	assert_string_equal(json_string_value(json_object_get(said, "topology")), "dumbbell");
-	assert_int_equal(number(said, "capacity_bps"), 200000000); /* two links of 100 Mbit/s out of two ToRs */
+	assert_int_equal(number(said, "capacity_bps"), 100000000); /* two links of 50 Mbit/s out of two ToRs */
 	text = slurp("trace.txt");
 	assert_string_equal(text, trace);
 	free(text);
