@@ -163,6 +163,10 @@ void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg
 	c->expiry_ns = v[BL_TOP_O_EXPIRY] * 1000ULL;
 	if (!c->expiry_ns)
 		c->expiry_ns = v[BL_TOP_O_BASE] * 1000ULL + (uint64_t)v[BL_TOP_O_HOPS] * HOP_TOKENS * c->slot_ns;
+	c->ramp = BL_TOP_SHORT_RAMP;
+	if (c->slot_ns && 2000ULL * v[BL_TOP_O_BASE] / c->slot_ns < BL_TOP_SHORT_RAMP)
+		c->ramp = (uint32_t)(2000ULL * v[BL_TOP_O_BASE] / c->slot_ns);
+	c->ramp = c->ramp ? c->ramp : 1;
 	c->sync_ns = v[BL_TOP_O_SYNC] * 1000ULL;
 	c->idle_ns = v[BL_TOP_O_IDLE] * 1000ULL;
 	c->dead_ns = v[BL_TOP_O_DEAD] * 1000ULL;
