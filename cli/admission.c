@@ -14,7 +14,7 @@
 
 /* options of TOP on hosts follow from the one list: KEY_TOP + enum bl_top_option */
 enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_LATE, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE, KEY_TOKENS, KEY_DATA_FIRST, KEY_UNSCHEDULED,
-       KEY_TOKEN_FRAMES, KEY_EXPIRY, KEY_TOP = 512 };
+       KEY_TOKEN_FRAMES, KEY_EXPIRY, KEY_SPRAY, KEY_TOP = 512 };
 
 static const struct argp_option set_options[] = {
 	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
@@ -41,6 +41,7 @@ static const struct argp_option set_options[] = {
 	{ "unscheduled-class", KEY_UNSCHEDULED, "yes|no", 0, "top: a class for frames without a token", 2 },
 	{ "token-frames", KEY_TOKEN_FRAMES, "N", 0, "top: tokens of one class", 2 },
 	{ "expiry-tokens", KEY_EXPIRY, "N", 0, "top: token times that a token is good for", 2 },
+	{ "spray", KEY_SPRAY, "yes|no", 0, "top, switches that route: frames take the ways up in turn, not one way per flow", 2 },
 	{ 0 }
 };
 
@@ -133,6 +134,9 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_EXPIRY:
 		s->expiry_tokens = number("expiry-tokens", arg, UINT32_MAX, state);
+		return 0;
+	case KEY_SPRAY:
+		s->spray = yes_no("spray", arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (s->policy >= 0)

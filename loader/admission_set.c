@@ -113,8 +113,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 
 	if (c->allocator >= 0 || c->refuse_us >= 0 || c->far_us >= 0 || c->lapse_us >= 0 || c->outside_percent >= 0)
 		return bl_fail(err, EINVAL, "%s is a host: allocator, refuse, far, lapse and outside are settings of switches", ref->meta.name);
-	if (c->tokens >= 0 || c->data_first >= 0 || c->unscheduled >= 0 || c->token_frames >= 0 || c->expiry_tokens >= 0)
-		return bl_fail(err, EINVAL, "%s is a host: tokens, data-first, unscheduled-class, token-frames and expiry-tokens are settings of switches", ref->meta.name);
+	if (c->tokens >= 0 || c->data_first >= 0 || c->unscheduled >= 0 || c->token_frames >= 0 || c->expiry_tokens >= 0 || c->spray >= 0)
+		return bl_fail(err, EINVAL, "%s is a host: tokens, data-first, unscheduled-class, token-frames, expiry-tokens and spray are settings of switches", ref->meta.name);
 	rc = read_one(ref, BL_MAP_HOLD_CFG, &old, sizeof(old), &fd, err);
 	if (rc)
 		return rc;

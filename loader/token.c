@@ -26,6 +26,12 @@ const char *bl_token_mode_name(unsigned int mode)
 	return mode < BL_TOKEN_MODE_COUNT ? mode_names[mode] : "?";
 }
 
+/* How a switch chooses the way up; @by: enum bl_path_by. */
+const char *bl_path_by_name(unsigned int by)
+{
+	return by == BL_PATH_BY_FLOW ? "symmetric" : by == BL_PATH_BY_TURN ? "spray" : "routes";
+}
+
 int bl_token_mode_by_name(const char *name)
 {
 	int k;
@@ -102,7 +108,7 @@ int bl_token_fill(const struct bl_node_cfg *cfg, struct bpf_object *obj, const s
 {
 	const struct bl_admission_cfg *a = &cfg->admission;
 	struct bl_token_cfg c = { .on = a->on && a->policy == BL_POLICY_TOP, .mode = mode_of(cfg), .data_first = a->data_first, .unscheduled = a->unscheduled,
-				  .frames = a->token_frames ? a->token_frames : BL_TOKEN_FRAMES, .expiry = a->expiry_tokens ? a->expiry_tokens : BL_TOKEN_EXPIRY };
+				  .spray = a->spray, .frames = a->token_frames ? a->token_frames : BL_TOKEN_FRAMES, .expiry = a->expiry_tokens ? a->expiry_tokens : BL_TOKEN_EXPIRY };
 	struct bpf_map *cfg_map, *ports_map;
 	struct bl_token_port p;
 	uint32_t k;
@@ -198,6 +204,36 @@ static int scale(const struct bl_node_ref *ref, uint32_t old, uint32_t now, bool
 	return rc;
 }
 
+static const char *paths_name(const struct bl_sw_cfg *sw)
+{
+	return bl_path_by_name(sw->paths ? sw->path_by : BL_PATH_BY_FRAME);
+}
+
+/*
+ * Who chooses the way up: TOP's hash or turns; else the path in the frame, where the switch was started for Fastpass, or Linux's routes. The value is copied without a lock; but for these two fields nothing in it changes, so
+ * whoever reads it meanwhile sees the old path or the new one.
+ */
+static int change_paths(const struct bl_node_ref *ref, const struct bl_token_cfg *c, char *said, size_t size, struct bl_err *err)
+{
+	int fd = bl_map_open(ref, BL_MAP_SW_CFG, sizeof(struct bl_sw_cfg), true, err), rc = 0;
+	struct bl_sw_cfg old, now;
+	uint32_t zero = 0;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_lookup_elem(fd, &zero, &old))
+		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_SW_CFG, strerror(errno));
+	now = old;
+	now.paths = c->on || old.path_keep ? old.path_ports : 0;
+	now.path_by = !c->on ? BL_PATH_BY_FRAME : c->spray ? BL_PATH_BY_TURN : BL_PATH_BY_FLOW;
+	if (!rc && (old.paths != now.paths || old.path_by != now.path_by))
+		rc = bl_map_set(fd, 0, &now, BL_MAP_SW_CFG, err);
+	close(fd);
+	if (!rc && strcmp(paths_name(&old), paths_name(&now)))
+		say(said, size, "paths up", paths_name(&old), paths_name(&now));
+	return rc;
+}
+
 /*
  * `barline admission set` on a switch: @policy: wanted, -1: as it is. @old_q20, @now_q20: rate of metered ports before and after; 0: none is metered. First with @write false, to refuse, then with true.
  */
@@ -228,6 +264,8 @@ int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set
 		rc = take(&now.frames, c->token_frames, 1, BL_TOKEN_FRAMES_MAX, "token-frames", err);
 	if (!rc)
 		rc = take(&now.expiry, c->expiry_tokens, 1, BL_TOKEN_FRAMES_MAX, "expiry-tokens", err);
+	if (!rc)
+		rc = take(&now.spray, c->spray, 0, 1, "spray", err);
 	if (!rc && (now.on || old_q20 != now_q20))
 		rc = scale(ref, old_q20, now_q20, write, &all, err);
 	if (!rc && now.on && !all)
@@ -247,5 +285,6 @@ int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set
 	say_number(said, size, "unscheduled class", old.unscheduled, now.unscheduled);
 	say_number(said, size, "token frames", old.frames, now.frames);
 	say_number(said, size, "expiry tokens", old.expiry, now.expiry);
-	return 0;
+	say_number(said, size, "spray", old.spray, now.spray);
+	return change_paths(ref, &now, said, size, err);
 }
