@@ -130,10 +130,10 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		s->unscheduled = yes_no("unscheduled-class", arg, state);
 		return 0;
 	case KEY_TOKEN_FRAMES:
-		s->token_frames = number("token-frames", arg, UINT32_MAX, state);
+		s->token_frames = number("token-frames", arg, BL_TOKEN_FRAMES_MAX, state);
 		return 0;
 	case KEY_EXPIRY:
-		s->expiry_tokens = number("expiry-tokens", arg, UINT32_MAX, state);
+		s->expiry_tokens = number("expiry-tokens", arg, BL_TOKEN_FRAMES_MAX, state);
 		return 0;
 	case KEY_SPRAY:
 		s->spray = yes_no("spray", arg, state);
@@ -258,11 +258,11 @@ static json_t *show_switch(const struct bl_node_ref *ref)
 			ns_q20 = m.ns_q20; /* the slowest */
 	}
 	close(fd);
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:i, s:i}", "node", ref->meta.name, "role", "switch", "on", c.on || top.on || metered, "policy",
+	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:i, s:i, s:b}", "node", ref->meta.name, "role", "switch", "on", c.on || top.on || metered, "policy",
 			 bl_policy_name(c.on ? BL_POLICY_PL2 : top.on ? BL_POLICY_TOP : BL_POLICY_NONE), "rate", rate_json(ns_q20), "metered_ports", metered, "allocator",
 			 bl_allocator_name(c.allocator), "reserved_rate", rate_json(c.ns_q20), "limit_bytes", (json_int_t)c.limit_bytes, "refuse_ns",
 			 (json_int_t)c.refuse_ns, "far_ns", (json_int_t)c.far_ns, "lapse_ns", (json_int_t)c.lapse_ns, "tokens",
-			 bl_token_mode_name(top.mode), "data_first", top.data_first, "unscheduled", top.unscheduled, "token_frames", (int)top.frames, "expiry_tokens", (int)top.expiry);
+			 bl_token_mode_name(top.mode), "data_first", top.data_first, "unscheduled", top.unscheduled, "token_frames", (int)top.frames, "expiry_tokens", (int)top.expiry, "spray", top.spray);
 }
 
 /* One table for each role: they share few settings. */

@@ -216,6 +216,11 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 	for (k = 0; k < f->cpus_count; k++) {
 		if (f->cpus[k] < 0 || f->cpus[k] >= BL_SW_CPUS_MAX)
 			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k], BL_SW_CPUS_MAX - 1);
+		if (f->cpus[k] >= sysconf(_SC_NPROCESSORS_CONF))
+			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d does not exist; this machine has CPUs 0 to %ld", f->cpus[k], sysconf(_SC_NPROCESSORS_CONF) - 1);
+		for (j = 0; j < k; j++)
+			if (f->cpus[j] == f->cpus[k])
+				return bl_yaml_bad(path, "cpus", 0, err, "CPU %d is listed twice under cpus", f->cpus[k]);
 		cfg->cpus[k] = f->cpus[k];
 	}
 	if (f->cpus_count)
@@ -322,6 +327,10 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->allocator = (enum bl_allocator)f->allocator;
 	a->slots = f->slots;
 	a->queue = (struct bl_limit_cfg){ f->hold_frames + f->queue_frames, f->hold_bytes + f->queue_bytes, f->mark_bytes };
+	for (k = 1; k < f->limits_count; k++)
+		for (nth = 0; nth < k; nth++)
+			if (f->limits[nth].class == f->limits[k].class)
+				return bl_yaml_bad(path, "class", k, err, "class %s is listed twice under limits", bl_class_name(f->limits[k].class));
 	for (k = 0; k < f->limits_count; k++)
 		a->limit[f->limits[k].class] = (struct bl_limit_cfg){ f->limits[k].frames, f->limits[k].bytes, f->limits[k].mark_bytes };
 	a->spin = f->pacer;

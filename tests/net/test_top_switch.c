@@ -65,6 +65,8 @@ static uint64_t lost_otherwise(void)
 	return n;
 }
 
+static enum bl_policy first = BL_POLICY_TOP; /* the next rack's */
+
 /* Before any connection: while a rack begins, beacons may come before there is a pacer that drains them. */
 static struct {
 	uint64_t data, control, otherwise;
@@ -75,7 +77,7 @@ static void open_rack(unsigned int hosts)
 	rack.lab.spec.hosts = hosts;
 	rack.lab.spec.beacon_us = 20000; /* a beacon goes to each port */
 	rack.lab.spec.admission.on = true;
-	rack.lab.spec.admission.policy = BL_POLICY_TOP;
+	rack.lab.spec.admission.policy = first;
 	rack.lab.spec.admission.rate_bps = RATE;
 	rack.tweak = tweak;
 	rack_last_words = rack_dump;
@@ -258,6 +260,70 @@ RACK_TEST(spines__sprayed)
 	nothing_lost();
 }
 
+/* ---- while it runs ---- */
+
+/* `barline admission set` on the node @i. */
+static int set(unsigned int i, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err)
+{
+	struct bl_node_ref *refs;
+	int home = rack_away(i), n, rc;
+
+	n = bl_nodes_find(&refs, bl_netns_ino(), err);
+	CHECK(n == 1, "%d nodes", n);
+	rc = bl_admission_change(&refs[0], c, said, size, err);
+	free(refs);
+	rack_back(home);
+	return rc;
+}
+
+static void policy(enum bl_policy p)
+{
+	struct bl_admission_set c = BL_ADMISSION_SAME;
+	char said[512];
+	struct bl_err err;
+	unsigned int i;
+
+	c.policy = (int)p;
+	for (i = 0; i < rack.lab.nnodes; i++)
+		CHECK(!set(i, &c, said, sizeof(said), &err), "%s: %s", rack.lab.nodes[i].name, err.text);
+}
+
+/* Switches that were started without top choose ways up from when it begins, until it ends, and as they are told. */
+RACK_TEST(set__paths_begin_and_end_with_top)
+{
+	struct bl_admission_set c = BL_ADMISSION_SAME;
+	char said[512];
+	struct bl_err err;
+	uint64_t n;
+	unsigned int tor, spine;
+
+	first = BL_POLICY_NONE;
+	two_racks();
+	for (tor = 0; rack.lab.nodes[tor].kind != LAB_TOR; tor++)
+		;
+	for (spine = 0; rack.lab.nodes[spine].kind != LAB_SPINE; spine++)
+		;
+	begin(AF_INET, 1, 256 << 10);
+	finish();
+	CHECK(!of_switches(BL_R_PATH_TAKEN), "paths without top");
+	policy(BL_POLICY_TOP);
+	begin(AF_INET, 1, 1 << 20);
+	finish();
+	n = of_switches(BL_R_PATH_TAKEN);
+	CHECK(n >= 2 * (1 << 20) / 1460 && !of_switches(BL_R_PATH_LOST), "%" PRIu64 " frames by a path that was chosen", n);
+	c.spray = 1;
+	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "spray: no -> yes, paths up: symmetric -> spray"), "%s", said);
+	CHECK(set(spine, &c, said, sizeof(said), &err) == -EINVAL && strstr(err.text, "no ways up"), "%s", err.text);
+	policy(BL_POLICY_NONE);
+	n = of_switches(BL_R_PATH_TAKEN);
+	begin(AF_INET6, 1, 256 << 10);
+	finish();
+	CHECK(of_switches(BL_R_PATH_TAKEN) == n, "paths after top");
+	c = (struct bl_admission_set)BL_ADMISSION_SAME;
+	c.policy = BL_POLICY_TOP;
+	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "policy: none -> top, paths up: routes -> spray"), "%s", said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +334,7 @@ int main(void)
 		cmocka_unit_test(drop__nothing_is_metered),
 		cmocka_unit_test(spines__tokens_and_data_by_the_same),
 		cmocka_unit_test(spines__sprayed),
+		cmocka_unit_test(set__paths_begin_and_end_with_top),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * TOP at a switch that forwards by its table: what bl_switch_xdp makes of tokens and signals, and bl_port_pace of those that wait. Ports 1 and 2 are metered, 0 and 3 are not. By Linux's routes in
- * test_switch_l3.c; the arithmetic in tests/unit/test_token_core.c.
+ * test_switch_l3.c; the arithmetic in tests/unit/test_token_core.c and test_token_model.c.
  */
 #include "switch_util.h"
 #include "pace_util.h"

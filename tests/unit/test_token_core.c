@@ -36,10 +36,12 @@ static void bl_token_cost__edges(void **state)
 	} t[] = {
 		{ NS_1G, 60, 8 * 1622 * Q20 },		    /* 84 bytes on the wire: a token time */
 		{ NS_10G, 60, 838861ULL * 1622 },	    /* and nothing is rounded */
-		{ NS_1G, 59, (83 * 8 * 1622 * Q20 + 83) / 84 }, /* rounded up */
-		{ NS_1G, 61, (85 * 8 * 1622 * Q20 + 83) / 84 },
-		{ NS_1G, 80, (104 * 8 * 1622 * Q20 + 83) / 84 }, /* IPv6 */
-		{ 1, 80, 2009 },			    /* 2008.19 */
+		{ NS_1G, 59, 8 * 1621 * Q20 },
+		{ NS_1G, 61, 8 * 1623 * Q20 },
+		{ NS_1G, 80, 8 * 1642 * Q20 },		    /* IPv6 */
+		{ NS_10G, 84, 838861ULL * 1646 },	    /* behind a tag */
+		{ NS_1G, 85, (109 * 8 * 1622 * Q20 + 83) / 84 }, /* no token is so long: by its length, rounded up */
+		{ 1, 85, 2105 },			    /* 2104.74 */
 		{ 0, 60, 0 },
 		{ UINT32_MAX, 1522, (1546ULL * 1622 * UINT32_MAX + 83) / 84 },
 	};
@@ -199,6 +201,27 @@ static void bl_token_budget__edges(void **state)
 	assert_int_equal(bl_token_budget((__u64 *)&word, NS_1G, 816, 16, now), 1);
 	assert_int_equal(word, (now << 20) + 10 * unit);
 	assert_int_equal(bl_token_budget((__u64 *)&word, 0, 60, 1, now), 1);
+}
+
+/* A host that sends a token each slot of its own link, and leaves 5 % of it alone, is no flood and is not limited, over IPv6 and behind a tag, too; one that sends a fifth more is. */
+static void bl_token_budget__a_good_receiver(void **state)
+{
+	static const uint32_t lens[] = { 60, 64, 80, 84 };
+	struct bl_token_cfg cfg = cfg_of(8, 8);
+	uint64_t slot = (8 * 1622 * 100 + 94) / 95, in, out, t, i, refused;
+	uint32_t lost;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < ARRAY_SIZE(lens); k++) {
+		for (in = out = 0, i = 0, t = 1; i < 10000; i++, t += slot) {
+			assert_true(bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t));
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&out, NS_1G, 5, lens[k], t, &lost), BL_R_TOKEN_PASSED);
+		}
+		for (in = 0, refused = 0, i = 0, t = 1; i < 10000; i++, t += slot * 10 / 12)
+			refused += !bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t);
+		assert_true(refused > 1000);
+	}
 }
 
 /* ---- mode pace ---- */
@@ -395,6 +418,7 @@ int main(void)
 		cmocka_unit_test(bl_token_decide__no_rate_no_limit),
 		cmocka_unit_test(bl_token_decide__lost_swaps),
 		cmocka_unit_test(bl_token_budget__edges),
+		cmocka_unit_test(bl_token_budget__a_good_receiver),
 		cmocka_unit_test(bl_token_ready__two_tokens),
 		cmocka_unit_test(bl_token_expired__edges),
 		cmocka_unit_test(bl_token_choose__table),

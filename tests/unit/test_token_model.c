@@ -15,7 +15,8 @@ static struct bl_token_cfg cfg_of(uint32_t frames, uint32_t expiry)
 	return (struct bl_token_cfg){ .on = 1, .frames = frames, .expiry = expiry };
 }
 
-/* The models' own arithmetic, from the paper's figures and nothing of the code: a token time is 84 + 1538 bytes of the link; a frame of n bytes, 24 more on the wire, fills n + 24 of 84 parts of it, rounded up. */
+/* The models' own arithmetic, from the paper's figures and nothing of the code: a token time is 84 + 1538 bytes of the link; a token fills the time of its n + 24 bytes on
+ * the wire and of 1538. */
 static uint64_t time_of_token(uint32_t ns_q20)
 {
 	return (84 + 1538) * (uint64_t)ns_q20;
@@ -23,9 +24,7 @@ static uint64_t time_of_token(uint32_t ns_q20)
 
 static uint64_t time_of(uint32_t ns_q20, uint32_t len)
 {
-	unsigned __int128 parts = (unsigned __int128)time_of_token(ns_q20) * (len + 24);
-
-	return (uint64_t)(parts / 84) + (parts % 84 != 0);
+	return (uint64_t)ns_q20 * (len + 24) + (uint64_t)ns_q20 * 1538;
 }
 
 #define N 600
