@@ -97,6 +97,7 @@ static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
 #define MODE(sym, name, text) { name, BL_TOKEN_##sym + 1 },
 static const cyaml_strval_t token_modes[] = { BL_TOKEN_MODES(MODE) }; /* 0: not given */
 #undef MODE
+static const cyaml_strval_t truths[] = { { "false", false }, { "true", true }, { "no", false }, { "yes", true } };
 static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
 #define CLASS(sym, name) { name, BL_CL_##sym },
 static const cyaml_strval_t classes[] = { BL_CLASSES(CLASS) };
@@ -151,7 +152,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top, bl_top_fields),
 	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes, CYAML_ARRAY_LEN(token_modes)),
 	CYAML_FIELD_BOOL("data_first", OPT, struct file_admission, data_first),
-	CYAML_FIELD_BOOL("unscheduled", OPT, struct file_admission, unscheduled),
+	CYAML_FIELD_ENUM("unscheduled", OPT | ENUM, struct file_admission, unscheduled, truths, CYAML_ARRAY_LEN(truths)), /* a word of hosts' top, too: see bl_yaml_load() */
 	CYAML_FIELD_BOOL("spray", OPT, struct file_admission, spray),
 	NUMBER(token_frames), NUMBER(expiry_tokens), NUMBER(headroom_percent),
 	CYAML_FIELD_STRING_PTR("link_rate", OPT | CYAML_FLAG_POINTER, struct file_admission, link_rate, 1, 31),

@@ -103,7 +103,7 @@ bool bl_mac_parse(const char *s, uint8_t mac[6])
 
 /* ---- scalars, as they stand in the file ---- */
 
-/* The first field of this key in the schema, and which types it has anywhere (bits of enum cyaml_type). */
+/* The first list of words of this key in the schema, and which types it has anywhere (bits of enum cyaml_type). */
 static const cyaml_schema_field_t *field_of(const cyaml_schema_value_t *v, const char *key, unsigned int *types)
 {
 	const cyaml_schema_field_t *found = NULL, *deeper, *f;
@@ -115,7 +115,7 @@ static const cyaml_schema_field_t *field_of(const cyaml_schema_value_t *v, const
 	for (f = v->mapping.fields; f->key; f++) {
 		if (!strcmp(f->key, key)) {
 			*types |= 1u << f->value.type;
-			found = found ? found : f;
+			found = !found && f->value.type == CYAML_ENUM ? f : found;
 		}
 		deeper = field_of(&f->value, key, types);
 		found = found ? found : deeper;
@@ -201,7 +201,7 @@ static void name_choices(const char *path, const cyaml_schema_value_t *top, stru
 		size_t at;
 
 		f = field_of(top, key, &types);
-		if (!f || f->value.type != CYAML_ENUM || strcmp(value, given))
+		if (!f || strcmp(value, given))
 			continue;
 		at = (size_t)snprintf(h->text, sizeof(h->text), "%s \"%s\": there is ", key, given);
 		for (k = 0; k < f->value.enumeration.count && at < sizeof(h->text); k++)
