@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * TOP on a rack: connections of applications go from bl0 to bl0, each data frame in the place of a token that its receiver sent. The switch holds tokens in its queues (mode pace); its other modes are in
- * test_top_switch.c.
+ * test_top_incast.c.
  *
  * Time must not matter where a test is not about it: tokens may be minutes old, and nobody is given up.
  */
