@@ -224,6 +224,14 @@ MAYBE_UNUSED static void net_setup(bool ipv6)
 	}
 }
 
+/* group setup of most programs */
+MAYBE_UNUSED static int net_up(void **state)
+{
+	(void)state;
+	net_setup(false);
+	return 0;
+}
+
 /* ---- maps ---- */
 
 MAYBE_UNUSED static void map_put(const struct bpf_map *map, __u32 key, const void *value)

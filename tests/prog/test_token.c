@@ -12,13 +12,6 @@
 
 static struct bl_token_cfg top;
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static void set_top(void)
 {
 	map_put(sk->maps.token_cfg, 0, &top);
@@ -683,5 +676,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

@@ -576,5 +576,5 @@ int main(void)
 		CASE(flow__ends_and_its_number_goes_on), CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("top", tests, setup, NULL);
+	return cmocka_run_group_tests_name("top", tests, net_up, NULL);
 }

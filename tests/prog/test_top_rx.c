@@ -438,5 +438,5 @@ int main(void)
 		CASE(data__echo_of_nothing), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures), cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("top_rx", tests, setup, NULL);
+	return cmocka_run_group_tests_name("top_rx", tests, net_up, NULL);
 }

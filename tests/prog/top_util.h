@@ -24,13 +24,6 @@ static struct bl_top_cfg top;
 static struct bl_top_page tpage;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 
-MAYBE_UNUSED static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 MAYBE_UNUSED static void set_top(void)
 {
 	map_put(sk->maps.top_cfg, 0, &top);
