@@ -27,7 +27,6 @@
 #define BL_TOP_MSS	  1460 /* bytes of a flow that a full frame carries */
 #define BL_TOP_BACKOFF	  2
 #define BL_TOP_CATCH_UP	  2 /* slots that a receiver who is late catches up: the switch's bucket */
-#define BL_TOP_SHORT_RAMP 40 /* ns2-xpass xpass.cc:174-181: a flow of fewer packets begins that much slower */
 
 /**
  * struct bl_top_msg - a token or signal, parsed. @ts: 48 bits. The rest: SYNC's body; FIN's @bytes and @data, STOP's @data; LOSS's body. What a message does not have is 0.
@@ -322,8 +321,8 @@ BL_CORE void bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c, const
 	r->sig = m->seq;
 	r->seq = r->echo = r->forgiven = r->total = r->dropped = r->grew = r->probe = 0;
 	r->rate = c->alpha;
-	if (frames && frames < BL_TOP_SHORT_RAMP)
-		r->rate = c->alpha * (__u32)frames / BL_TOP_SHORT_RAMP;
+	if (frames && frames < c->ramp)
+		r->rate = c->alpha * (__u32)frames / c->ramp;
 	if (!r->rate)
 		r->rate = 1;
 	r->weight = c->w_init;

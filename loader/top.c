@@ -108,7 +108,7 @@ void bl_top_defaults(struct bl_top_opts *o)
 
 int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 {
-	unsigned int k;
+	unsigned int k, j;
 
 	for (k = 0; k < BL_TOP_O_COUNT; k++)
 		if (o->v[k] && (o->v[k] - 1 < options[k].least || o->v[k] - 1 > options[k].most))
@@ -118,6 +118,10 @@ int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 	if (o->v[BL_TOP_O_DEAD] && o->v[BL_TOP_O_SYNC] && o->v[BL_TOP_O_DEAD] - 1 <= 4 * (o->v[BL_TOP_O_SYNC] - 1))
 		return bl_fail(err, EINVAL, "dead_us %u: a sender that waits repeats its SYNC every %u us (4 sync_us), and would be taken for dead", o->v[BL_TOP_O_DEAD] - 1,
 			       4 * (o->v[BL_TOP_O_SYNC] - 1));
+	for (k = 1; k < o->nrules; k++)
+		for (j = 0; j < k; j++)
+			if (o->rules[j].port == o->rules[k].port && (!o->rules[j].proto || o->rules[j].proto == o->rules[k].proto))
+				return bl_fail(err, EINVAL, "rules: port %u has two that fit the same flows; the first one counts, so the second would never be used", o->rules[k].port);
 	return 0;
 }
 
@@ -163,6 +167,10 @@ void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg
 	c->expiry_ns = v[BL_TOP_O_EXPIRY] * 1000ULL;
 	if (!c->expiry_ns)
 		c->expiry_ns = v[BL_TOP_O_BASE] * 1000ULL + (uint64_t)v[BL_TOP_O_HOPS] * HOP_TOKENS * c->slot_ns;
+	c->ramp = BL_TOP_SHORT_RAMP;
+	if (c->slot_ns && 2000ULL * v[BL_TOP_O_BASE] / c->slot_ns < BL_TOP_SHORT_RAMP)
+		c->ramp = (uint32_t)(2000ULL * v[BL_TOP_O_BASE] / c->slot_ns);
+	c->ramp = c->ramp ? c->ramp : 1;
 	c->sync_ns = v[BL_TOP_O_SYNC] * 1000ULL;
 	c->idle_ns = v[BL_TOP_O_IDLE] * 1000ULL;
 	c->dead_ns = v[BL_TOP_O_DEAD] * 1000ULL;

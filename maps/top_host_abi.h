@@ -41,6 +41,7 @@
 #define BL_TOP_TAG_TRIES  16 /* SYNCs without a token; then the flow takes another tag */
 #define BL_TOP_STOP_EACH  8 /* of wasted tokens in a row the first and every eighth becomes a STOP */
 #define BL_TOP_ONE	  (1U << 24) /* rates and weights are fractions of this */
+#define BL_TOP_SHORT_RAMP 40 /* greatest bl_top_cfg.ramp; ns2-xpass xpass.cc:174-181, whose RTT is about 40 slots */
 #define BL_TOP_FULL_BYTES 1514 /* what a token is good for */
 #define BL_TOP_WIRE_BYTES (84 + 1538) /* a token and its data on the wire */
 #define BL_TOP_FRAME_MAX  1518 /* with the echo: what an interface of MTU 1500 lets pass */
@@ -120,7 +121,8 @@ _Static_assert(sizeof(struct bl_top_rule) == 24, "ABI");
  * @unscheduled: frames of a short flow that go without a token. @short_frames: what a short flow is.
  * @keep_max: slots that frames which may have to be sent again may take, of all flows.
  * @rules: the first that fits counts.
- * @opt: what all of the above was made from, by enum bl_top_option: user space's.
+ * @opt: what all of this was made from, by enum bl_top_option: user space's.
+ * @ramp: a flow of fewer frames begins that much slower, 1 to BL_TOP_SHORT_RAMP: slots of an RTT without queues, since tokens for more frames than it has are wasted that long.
  */
 struct bl_top_cfg {
 	__u32 law;
@@ -143,6 +145,8 @@ struct bl_top_cfg {
 	__u64 keep_max;
 	struct bl_top_rule rules[BL_TOP_RULES];
 	__u32 opt[BL_TOP_O_COUNT];
+	__u32 ramp;
+	__u32 reserved;
 };
 _Static_assert(sizeof(struct bl_top_cfg) == 128 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
 

@@ -409,6 +409,14 @@ static void loader__figures(void **state)
 	bl_top_make(&o, 838861, &c); /* 10 Gbit/s: 0.8 ns per byte */
 	assert_int_equal(c.slot_ns, 1298);
 	assert_int_equal(c.expiry_ns, 10000 + 16 * 1298);
+	assert_int_equal(c.ramp, 15); /* 20 us in slots of 1298 ns */
+	o.v[BL_TOP_O_BASE] = 26 + 1;
+	bl_top_make(&o, 838861, &c);
+	assert_int_equal(c.ramp, BL_TOP_SHORT_RAMP);
+	bl_top_make(&o, 838861 * 200, &c); /* 50 Mbit/s: a slot is longer than the way */
+	assert_int_equal(c.ramp, 1);
+	o.v[BL_TOP_O_BASE] = 10 + 1;
+	bl_top_make(&o, 838861, &c);
 	assert_true(c.law == BL_TOP_LAW_NS2 && c.levels == 6 && c.alpha == BL_TOP_ONE / 2 && c.w_max == BL_TOP_ONE / 2 && c.sync_ns == 2000000 && c.dead_ns == 50000000);
 	o.v[BL_TOP_O_HEADROOM] = 5 + 1;
 	o.v[BL_TOP_O_EXPIRY] = 45 + 1;

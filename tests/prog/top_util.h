@@ -81,7 +81,7 @@ MAYBE_UNUSED static int top_setup(void **state)
 	hold = (struct bl_hold_cfg){ .on = 1 };
 	memcpy(hold.mac, bl0, 6);
 	set_policy(BL_POLICY_TOP);
-	top = (struct bl_top_cfg){ .law = BL_TOP_LAW_NS2, .levels = 6, .slot_ns = 1000, .alpha = BL_TOP_ONE / 2, .w_init = BL_TOP_ONE / 16, .w_min = BL_TOP_ONE / 100, .w_max = BL_TOP_ONE / 2,
+	top = (struct bl_top_cfg){ .law = BL_TOP_LAW_NS2, .levels = 6, .slot_ns = 1000, .alpha = BL_TOP_ONE / 2, .w_init = BL_TOP_ONE / 16, .w_min = BL_TOP_ONE / 100, .w_max = BL_TOP_ONE / 2, .ramp = BL_TOP_SHORT_RAMP,
 				   .limit = { 5, 22, 100, 465, 2155 }, .expiry_ns = T_NS, .sync_ns = HOUR_NS, .idle_ns = 100 * HOUR_NS, .dead_ns = 100 * HOUR_NS, .keep_max = HOLD_SLOTS, .short_frames = 8 };
 	set_top();
 	tpage = (struct bl_top_page){ .at = BL_DUE_NEVER, .random = 1 };
