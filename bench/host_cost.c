@@ -13,7 +13,7 @@
 #define FLOW	  7
 #define TAG	  0x12345678
 #define LIMIT_NS  400.0
-#define FULL	  1506 /* bl0's MTU under top: with the echo a full frame */
+#define FULL	  1502 /* bl0's MTU under top: with the echo a full frame */
 
 static struct bench_host *sk;
 
