@@ -68,6 +68,8 @@ BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 n
 	__u64 missing = ~l->got;
 	__u32 news = l->data - l->told;
 
+	if (l->report_ns == l->again_ns)
+		l->report_ns = BL_DUE_NEVER; /* anew, below: what was missing may only have been overtaken */
 	if (!missing) {
 		l->again_ns = BL_DUE_NEVER;
 	} else if (l->again_ns == BL_DUE_NEVER) {
@@ -85,6 +87,7 @@ BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 n
 BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u64 now, __u32 *lost)
 {
 	__u32 up = data - l->data, down = l->data - data;
+	int ack = 0;
 
 	if (bl_psn_before(l->data, data)) {
 		if (up > BL_TOP_AHEAD)
@@ -98,12 +101,15 @@ BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u6
 			return 1;
 		}
 		l->got |= 1ULL << (down & (BL_TOP_KEEP - 1));
+		ack = !bl_psn_before(l->told, data); /* it was asked for */
 		/* it gets through: what else is missing has its time anew */
+		if (l->report_ns == l->again_ns)
+			l->report_ns = BL_DUE_NEVER;
 		l->since_ns = now;
 		l->tries = 0;
 		l->again_ns = bl_min64(l->again_ns, now + rtt_ns);
 	}
-	bl_came_judge(l, rtt_ns, 0, now);
+	bl_came_judge(l, rtt_ns, ack, now);
 	return 0;
 }
 

@@ -557,6 +557,8 @@ static void receiver__after_an_rtt(void **state)
 	loss_out(1, 22, 2, HOUR_US, false); /* 21; what was sent before the SYNC is not waited for */
 	idle();
 	data_in(21, false);
+	loss_out(2, 22, 0, HOUR_US, false);
+	idle();
 	s.data = 23; /* the last one is lost */
 	signal_in(&s);
 	idle(); /* perhaps the STOP has only overtaken it */
@@ -567,7 +569,7 @@ static void receiver__after_an_rtt(void **state)
 	map_put(sk->maps.top_rx, 0, &r);
 	s.seq = 3;
 	signal_in(&s);
-	loss_out(2, 23, 1, HOUR_US, false);
+	loss_out(3, 23, 1, HOUR_US, false);
 }
 
 static void receiver__acknowledges(void **state)

@@ -115,10 +115,17 @@ static void bl_came_judge__when(void **state)
 	}
 	bl_came_number(&l, 110, RTT, 3 * MS, &gone);
 	assert_int_equal(l.report_ns, 3 * MS);
-	/* it comes after all: nothing is missing, and the sender hears that */
+	/* it comes after all: nothing is missing; who was asked hears that, else nobody */
 	l.report_ns = l.again_ns;
 	bl_came_number(&l, 102, RTT, 4 * MS, &gone);
-	assert_true(l.again_ns == NEVER && !~l.got && l.report_ns != NEVER);
+	assert_true(l.again_ns == NEVER && !~l.got && l.report_ns == NEVER);
+	bl_came_number(&l, 113, RTT, 5 * MS, &gone);
+	l.told = 110;
+	bl_came_number(&l, 111, RTT, 6 * MS, &gone); /* one of two */
+	assert_int_equal(l.report_ns, 5 * MS + RTT);
+	l.told = 112;
+	bl_came_number(&l, 112, RTT, 7 * MS, &gone);
+	assert_true(l.again_ns == NEVER && l.report_ns == 7 * MS);
 	/* an acknowledgement each 16, and 8 behind */
 	l = came_at(0);
 	for (k = 1; k < 24; k++) {
