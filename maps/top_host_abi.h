@@ -147,7 +147,7 @@ struct bl_top_cfg {
 	__u32 ramp;
 	__u32 keep_max;
 };
-_Static_assert(sizeof(struct bl_top_cfg) == 136 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
+_Static_assert(sizeof(struct bl_top_cfg) == 128 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
 
 /** struct bl_top_key - a flow; IPv4 addresses as ::ffff:a.b.c.d. Ports in network order, 0 where there are none. */
 struct bl_top_key {
