@@ -374,6 +374,7 @@ static void in__flood(void **state)
 		assert_int_equal(token_counts(0).signal_flood, i);
 	}
 	n = passed[1] + passed[2];
+	assert_int_equal(token_counts(0).signals, n); /* those that were let in */
 	counts_moved(sk->maps.counts, counted, passed[0] + n + 3, WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n }, { 0, BL_R_TOKEN_FLOOD, 3 }));
 	token_in(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
