@@ -119,10 +119,10 @@ _Static_assert(sizeof(struct bl_top_rule) == 24, "ABI");
  * @idle_ns: a flow that has held nothing for so long gives its number back. @dead_ns: and one that was not heard of loses its place at the receiver.
  * @outside_tries: after so many SYNCs of a flow that never got a token its frames go at once; 0: never.
  * @unscheduled: frames of a short flow that go without a token. @short_frames: what a short flow is.
- * @keep_max: slots that frames which may have to be sent again may take, of all flows.
  * @rules: the first that fits counts.
  * @opt: what all of this was made from, by enum bl_top_option: user space's.
  * @ramp: a flow of fewer frames begins that much slower, 1 to BL_TOP_SHORT_RAMP: slots of an RTT without queues, since tokens for more frames than it has are wasted that long.
+ * @keep_max: slots that frames which may have to be sent again may take, of all flows.
  */
 struct bl_top_cfg {
 	__u32 law;
@@ -142,13 +142,12 @@ struct bl_top_cfg {
 	__u64 sync_ns;
 	__u64 idle_ns;
 	__u64 dead_ns;
-	__u64 keep_max;
 	struct bl_top_rule rules[BL_TOP_RULES];
 	__u32 opt[BL_TOP_O_COUNT];
 	__u32 ramp;
-	__u32 reserved;
+	__u32 keep_max;
 };
-_Static_assert(sizeof(struct bl_top_cfg) == 136 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
+_Static_assert(sizeof(struct bl_top_cfg) == 128 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
 
 /** struct bl_top_key - a flow; IPv4 addresses as ::ffff:a.b.c.d. Ports in network order, 0 where there are none. */
 struct bl_top_key {

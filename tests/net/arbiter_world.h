@@ -245,7 +245,7 @@ T_FN void wants(uint32_t rounds)
 
 T_FN void parse(const char *text, struct in6_addr *ip)
 {
-	char mapped[64];
+	char mapped[80];
 
 	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
 	CHECK(inet_pton(AF_INET6, mapped, ip) == 1, "%s", text);

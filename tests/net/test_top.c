@@ -391,14 +391,14 @@ static void datagrams(const struct bl_flow_hint *hint)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = address(AF_INET, rack_host(0), &sa);
-	int home = away(rack_host(0)), room = 64 << 20;
+	int home = rack_away(rack_host(0)), room = 64 << 20;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	w.n = w.left = 0;
 	w.hint = hint;
 	w.listener = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK(shared != MAP_FAILED && w.listener >= 0 && !setsockopt(w.listener, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) && !bind(w.listener, (void *)&sa, len), "%s", strerror(errno));
-	back(home);
+	rack_back(home);
 	child(rack_host(0), "receiver", take_datagrams);
 	child(rack_host(1), "sender", send_datagrams);
 	while (w.left > 1 || answered(1) < DATAGRAMS) {

@@ -685,5 +685,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("top_loss", tests, setup, NULL);
+	return cmocka_run_group_tests_name("top_loss", tests, net_up, NULL);
 }

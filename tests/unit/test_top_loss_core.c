@@ -64,6 +64,24 @@ static void bl_came_number__table(void **state)
 	}
 }
 
+static void bl_came_slide__edges(void **state)
+{
+	static const struct {
+		uint32_t from, to, lost;
+	} t[] = { { 10, 11, 0 }, { 10, 73, 0 }, { 10, 74, 0 }, { 10, 75, 1 }, { 0xffffffc0, 10, 10 }, { 0xffffffc0, 63, 63 }, { 0xffffffc0, 64, 63 }, { 0xffffffc0, 65, 64 }, { 0xfffffff0, 5, 0 } };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_top_came l = came_at(t[i].from);
+		uint32_t lost = bl_came_slide(&l, t[i].to);
+
+		if (lost != t[i].lost || l.lost != lost || l.data != t[i].to || bl_came_missing(&l) != t[i].to - t[i].from - (t[i].to < t[i].from) - lost)
+			fail_msg("row %u: %u lost, %u missing", i, lost, bl_came_missing(&l));
+	}
+	assert_true(!bl_came_low(0) && bl_came_low(1) == 1 && bl_came_low(63) == ~0ULL >> 1 && !~bl_came_low(64) && !~bl_came_low(65));
+}
+
 /* Against a set of all that came; across the wrap, where there is no number 0. */
 static void bl_came_number__against_model(void **state)
 {
@@ -126,6 +144,18 @@ static void bl_came_judge__when(void **state)
 	l.told = 112;
 	bl_came_number(&l, 112, RTT, 7 * MS, &gone);
 	assert_true(l.again_ns == NEVER && l.report_ns == 7 * MS);
+	/* it falls out of the window: there is nothing to say any more */
+	l = came_at(0);
+	for (k = 2; k <= 65; k++) {
+		struct bl_top_said s;
+
+		bl_came_number(&l, k, RTT, k, &gone);
+		if (l.report_ns <= k)
+			bl_came_report(&l, RTT, 50 * RTT, k, &s);
+		assert_int_equal(l.report_ns == NEVER, k == 65);
+	}
+	assert_int_equal(gone, 1);
+	gone = 0;
 	/* an acknowledgement each 16, and 8 behind */
 	l = came_at(0);
 	for (k = 1; k < 24; k++) {
@@ -162,6 +192,13 @@ static void bl_came_upto__signals(void **state)
 	unsigned int i;
 
 	(void)state;
+	{
+		struct bl_top_came l = came_at(10);
+		uint32_t gone = 0;
+
+		bl_came_upto(&l, 100, RTT, 1, MS);
+		assert_true(bl_came_number(&l, 36, RTT, MS, &gone) == 1 && bl_came_number(&l, 37, RTT, MS, &gone) == 0);
+	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_top_came l = came_at(10);
 		uint32_t lost = bl_came_upto(&l, t[i].data, RTT, t[i].ack, 2 * MS);
@@ -263,6 +300,23 @@ static void bl_came_report__never_back(void **state)
 	assert_int_equal(gone, 1 + 12 + 36); /* 0xfffffff2, 0xfffffff4 to 0xffffffff, 1 to 36 */
 	s = report(&l, MS + 2);
 	assert_true(s.data == 92 && s.missing == ~0ULL >> 8);
+}
+
+/* The pacer's choice: whose LOSS is due, and when the next one is. */
+static void pick__loss(void **state)
+{
+	struct bl_top_rx r = flow_in(0);
+	struct bl_top_pick p;
+
+	(void)state;
+	r.state = BL_TOP_RX_STOPPED;
+	r.came.report_ns = 7 * MS;
+	bl_top_pick_begin(&p, 0, 7 * MS - 1);
+	bl_top_look(&p, 9, &r, 0, &cfg);
+	assert_true(!p.loss && p.next_ns == 7 * MS && !p.ready);
+	bl_top_pick_begin(&p, 0, 7 * MS);
+	bl_top_look(&p, 9, &r, 0, &cfg);
+	assert_true(p.loss == 10 && p.next_ns == 51 * MS && !p.ready && !p.gone);
 }
 
 /* ---- the sender ---- */
@@ -390,13 +444,26 @@ static void bl_top_step__says_how_far(void **state)
 	/* something is missing: it asks for tokens, and says how far it is */
 	f.loss_ns = 61 * MS;
 	bl_top_step(&f, &cfg, 1, 61 * MS, 1, &d);
-	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7);
+	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7 && f.told == 5);
 	/* a LOSS is a sign of life */
 	bl_top_step(&f, &cfg, 0, 160 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 161 * MS);
 	f.acked = 4;
 	bl_top_step(&f, &cfg, 0, 161 * MS, 1, &d);
-	assert_true(d.what == BL_TOP_DO_END && d.data == 5);
+	assert_true(d.what == BL_TOP_DO_END && d.data == 5 && d.seq == 8);
+	/* a SYNC says it, too; tokens that have ceased to come leave it to a STOP, after which the next frame asks */
+	f = keeping(5);
+	f.told = 3;
+	f.state = BL_TOP_IDLE;
+	bl_top_step(&f, &cfg, 1, 10 * MS, 1, &d);
+	assert_true(d.what == BL_TOP_DO_SYNC && f.told == 5);
+	f = keeping(5);
+	f.told = f.acked = 3;
+	f.frame_ns = f.token_ns = 10 * MS;
+	bl_top_step(&f, &cfg, 0, 12 * MS - 1, 1, &d);
+	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 12 * MS);
+	bl_top_step(&f, &cfg, 0, 12 * MS, 1, &d);
+	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE && bl_top_held(&f, 100, 13 * MS) == 1);
 	/* who keeps nothing has no numbers */
 	f = keeping(5);
 	f.keep = 0;
@@ -678,7 +745,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(bl_came_number__table), TEST(bl_came_number__against_model), TEST(bl_came_judge__when), TEST(bl_came_upto__signals), TEST(bl_came_report__example), TEST(bl_came_report__times),
+		TEST(bl_came_number__table), TEST(bl_came_slide__edges), TEST(pick__loss), TEST(bl_came_number__against_model), TEST(bl_came_judge__when), TEST(bl_came_upto__signals), TEST(bl_came_report__example), TEST(bl_came_report__times),
 		TEST(bl_came_report__never_back), TEST(bl_top_lossy__reasons), TEST(bl_top_flow__numbers_go_on), TEST(bl_top_tail_ns__table), TEST(bl_top_step__says_how_far),
 		TEST(bl_top_step__another_tag_after_silence), TEST(bl_kept__times), TEST(bl_kept_oldest__places), TEST(network__complete_and_once),
 	};
