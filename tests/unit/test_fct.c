@@ -660,7 +660,7 @@ static void coflows__property(void **state)
 
 		memset(most, 0, sizeof(most));
 		for (i = 0; i < 200; i++) {
-			f[i].coflow = 1 + (uint32_t)(fct_random(&r.x) * 20);
+			f[i].coflow = i < 20 ? 20 - i : 1 + (uint32_t)(fct_random(&r.x) * 20); /* each has one */
 			f[i].start_ns = at_once ? f[i].coflow * 1000 : (uint64_t)(fct_random(&r.x) * 1e6);
 			fct[i] = 1 + floor(fct_random(&r.x) * 1e6);
 			most[f[i].coflow] = fmax(most[f[i].coflow], fct[i]);
