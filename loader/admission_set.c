@@ -161,7 +161,7 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		rc = set_us(&now.coming_ns, c->coming_us, "coming", err);
 	if (!rc)
 		rc = set_us(&now.late_ns, c->late_us, "late", err);
-	if (!rc && old.policy != now.policy)
+	if (!rc && (old.policy == BL_POLICY_TOP) != (now.policy == BL_POLICY_TOP)) /* the others need the same MTU, and can be changed from any namespace */
 		rc = bl_bl0_policy(ref->dir, now.policy, err);
 	if (!rc)
 		rc = bl_top_change(ref, c->top, now.link.ns_q20, top_said, sizeof(top_said), err);

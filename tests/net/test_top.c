@@ -27,7 +27,7 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	if (cfg->role == BL_ROLE_HOST)
 		memcpy(cfg->admission.top.v, rack_top, sizeof(rack_top));
 	else
-		cfg->admission.spray = sprayed;
+		cfg->admission.spray = sprayed && n->kind == LAB_TOR; /* spines have no ways up to choose from */
 	if (skew_ns && n == &rack.lab.nodes[skewed])
 		cfg->skew_ns = skew_ns;
 	cfg->clock_bound_us = 1000;
