@@ -6,12 +6,12 @@
  * The routing graph: hosts and switches, and links, each from a node below to a node above. A link has two ways, up and down, each with a register C at its receiving end. Barriers flow as frames do: up, then
  * down, never up again (DESIGN 3.2), and hosts pass nothing on. So a receiver's C is at most every register on every flow from a sender to it. That is all that is needed:
  *
- *   Who failed. A node that has no unbroken link (both ways live) towards the live network, whose roots the caller names (none named: the part with the most processes). Besides: a host from or to which no
- *   flow of live ways is left, although both ends are in the live network (TORN): after Resume its messages would be outside of the other's C, late or half delivered. Of such pairs the host with the most of them fails first.
+ *   Who failed. A node that has no unbroken link (both ways live) towards the live network, whose roots the caller names (none named: the greatest part). Besides: a host from or to which no
+ *   flow of live ways is left, although both ends are in the live network (TORN): after Resume its messages would be outside of the other's C, late or half delivered. Of such pairs the host with the most of them fails first; the caller should have it DOWN from then on, lest a later report makes another choice.
  *   When (T). A register is true whoever reports it: what it names was prepared everywhere. So T of a host is the greatest C that was reported of a way which its flows cross, and which was not resumed
  *   before. No correct receiver's C passes T as long as the registers that were reported stand still (the reporter froze them), one on any flow to it is enough (@held). With one on every flow the paper's separating set exists.
  *   Whom to ask. A failed node may still talk: its host heard nothing, its neighbour did; or its process did not answer. Its ways into the live network have to be frozen first, and their C reported: BL_DET_ASK. T is
- *   final when nothing is to be asked (or who is asked does not answer in time, and is down itself).
+ *   final when nothing is to be asked, or as soon as it is @held; who is asked and does not answer in time is down itself.
  *
  * Example. Hosts 0, 1 on leaf 4, hosts 2, 3 on leaf 5, spines 6 and 7. Leaf 4 dies. Spine 6 reports link 4-6 up, C = 900; spine 7 link 4-7 up, C = 950. Failed: 0, 1 and 4, all with T = 950: what hosts 0 and 1 sent
  * below 950 is stored at all its receivers, for leaf 4 said so to spine 7; hosts 2 and 3 were given min(900, 950) at most. The set {6, 7} separates; both inputs are to be resumed, and both outputs to leaf 4 are fenced.
@@ -65,7 +65,8 @@ struct bl_det_link {
 	struct bl_det_way way[2];
 };
 
-/** struct bl_det_graph - @root: nodes of the live network, @roots of them, at most one part's; 0: the part with the most processes is (of equals: with the most nodes, then the lowest number). */
+/** struct bl_det_graph - @root: nodes of the live network, @roots of them; those that are not UP do not count. None: of the parts
+ *	that reported anything the one with the most processes is (of equals: with the most nodes, then the one whose switch has the lowest number). */
 struct bl_det_graph {
 	const struct bl_det_node *node;
 	const struct bl_det_link *link;
@@ -90,7 +91,8 @@ enum bl_det_why { BL_DET_WHYS(BL_DET_ENUM) BL_DET_WHY_COUNT };
  * struct bl_det_found - what became of a node.
  * @t: failed now: its failure timestamp, 48 bits, or BL_DET_NO_C while no report tells. Messages of a host with ts >= t are discarded. Of a switch: for people. 0 else.
  * @why: enum bl_det_why; TOLD, CUT and TORN are the failures to announce.
- * @in_set: 1: a correct node of the separating set: its frozen registers are needed until Resume. As few as possible if @separated, else thinned greedily.
+ * @in_set: 1: a correct node of the separating set: its frozen registers are needed until Resume. Of all that reported,
+ *	thinned greedily, those far away first: without any one of them, another host would be exposed. If no set separates all hosts, it separates as many as any other.
  * @exposed: 1: a correct host to which a flow from a failed host crosses no report of a correct node: it is outside of the separating set. 2: no flow crosses one: it may have delivered beyond T, and loses atomicity.
  */
 struct bl_det_found {
@@ -103,12 +105,12 @@ struct bl_det_found {
 /* What is to be done about a way; several at once. */
 enum bl_det_do {
 	BL_DET_RESUME = 1, /* the receiving end takes it out of C; if somebody failed, after all correct processes have completed */
-	BL_DET_ASK    = 2, /* the receiving end freezes it and reports; before T is announced */
+	BL_DET_ASK    = 2, /* the receiving end freezes it and reports; after that it is one of those to resume */
 	BL_DET_FENCE  = 4, /* the sending end promises no more C there; before T is announced: who failed and still listens would deliver what others recall */
 };
 
 /**
- * struct bl_det_sum - @failed: nodes to announce, @hosts of them hosts. @asks: ways to ask about; T is not final before that is 0. @resumes: ways to resume. @separated: 1: no host is exposed.
+ * struct bl_det_sum - @failed: nodes to announce, @hosts of them hosts. @asks: ways to ask about. T may be announced when @held and not @unknown; further reports could only raise it, by what nobody needs. @resumes: ways to resume. @separated: 1: no host is exposed.
  * @held: 1: no host is exposed by 2: T holds for all correct receivers although @separated may be 0. @set: nodes in the set. @exposed: hosts exposed by 1 or 2. @unknown: failed hosts without a T.
  */
 struct bl_det_sum {
@@ -132,7 +134,7 @@ static inline bool bl_det_before(uint64_t a, uint64_t b)
 }
 
 /**
- * bl_determine - @found: of each node; @todo: of each way, enum bl_det_do, index 2 * link + enum bl_det_dir; both written. Needs memory for the time of the call: about 32 bytes a node, 8 a link, a bit for each pair of hosts.
+ * bl_determine - @found: of each node; @todo: of each way, enum bl_det_do, index 2 * link + enum bl_det_dir; both written. Needs memory for the time of the call: about 64 bytes a node, 8 a link, and at most a bit for each pair of nodes.
  * Returns 0; -1: out of memory; -2: the graph is not one (a number out of range, a link that starts and ends at one node, a host above somebody).
  */
 int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8_t *todo, struct bl_det_sum *sum);
