@@ -18,10 +18,11 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev \
+	      libcurl4-gnutls-dev libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
+PKGS_TEST  := etcd-server libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
@@ -31,13 +32,16 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -D
 SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread -lm
-CLI_LIBS  := -ljansson $(NODE_LIBS)
+# TLS by GnuTLS, in libcurl too: its LGPL goes with both of our licences; OpenSSL's Apache-2.0 does not go with GPL-2.0-only
+CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
+CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 
-HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h)
+HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h controller/*.h)
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
 ARB_SRC	 := $(wildcard arbiter/*.c)
+CTL_SRC	 := $(wildcard controller/*.c)
 CLI_SRC	 := $(wildcard cli/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROG_SRC := $(wildcard tests/prog/test_*.c)
@@ -79,10 +83,14 @@ $(B)/libbarline-arbiter.a: $(ARB_SRC:%.c=$(B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
+$(B)/libbarline-controller.a: $(CTL_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-arbiter.a $(B)/libbarline-controller.a $(B)/libbarline-node.a $(B)/libbarline.a
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -90,7 +98,7 @@ $(B)/barline.pc: lib/barline.pc.in
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
-# the arbiter with sanitizers, once for all unit tests
+# arbiter and controller with sanitizers, once for all unit tests
 $(B)/san/%.o: %.c $(HDRS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(SAN) -c $< -o $@
@@ -99,9 +107,13 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(B)/san/loader/log.o $(B)/san/loader/yaml.o
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(B)/san/controller.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka -lm
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a $(B)/san/controller.a -lcmocka $(CTL_LIBS) -lcyaml -lm
 
 $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
 	@mkdir -p $(@D)
@@ -113,9 +125,9 @@ $(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/pass.o
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-controller.a $(B)/libbarline-node.a $(B)/libbarline.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-controller.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
