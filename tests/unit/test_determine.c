@@ -54,6 +54,7 @@ static void net_read(struct net *n, unsigned int hosts, const char *links)
 		l->low = number(&links);
 		assert_int_equal(*links++, '-');
 		l->high = number(&links);
+		assert_true(l->low < NODES && l->high < NODES);
 		n->g.nodes = l->low >= n->g.nodes ? l->low + 1U : n->g.nodes;
 		n->g.nodes = l->high >= n->g.nodes ? l->high + 1U : n->g.nodes;
 		links += *links == ' ';
@@ -107,7 +108,7 @@ static void net_say(const struct net *n, char *out, size_t size)
 	size_t at = 0;
 
 	out[0] = 0;
-	for (i = 0; i < n->g.nodes; i++) {
+	for (i = 0; i < n->g.nodes && i < NODES; i++) {
 		const struct bl_det_found *f = &n->found[i];
 
 		if (f->why == BL_DET_CORRECT || f->why == BL_DET_BEFORE) {
@@ -557,7 +558,7 @@ static void check_set(const struct net *n, struct tally *t)
 			if (told(n, 2 * i + dir) && !is_failed(n, to))
 				reporters |= 1U << to;
 		}
-	for (i = 0; i < n->g.nodes; i++) {
+	for (i = 0; i < n->g.nodes && i < NODES; i++) {
 		set |= (uint32_t)n->found[i].in_set << i;
 		size += n->found[i].in_set;
 	}
