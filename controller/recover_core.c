@@ -15,26 +15,26 @@ struct dead_proc {
 };
 
 /**
- * struct bl_rec - @node: by id. @failure: by number. @dirty: something is to be judged, at @judge_ns; @first_ns: its first report. @pending: somebody was judged to have failed, and answers are awaited before that is announced.
+ * struct bl_recover - @node: by id. @failure: by number. @dirty: something is to be judged, at @judge_ns; @first_ns: its first report. @pending: somebody was judged to have failed, and answers are awaited before that is announced.
  */
-struct bl_rec {
-	struct bl_rec_cfg cfg;
+struct bl_recover {
+	struct bl_recover_cfg cfg;
 	uint64_t epoch, number, grace_until;
-	struct bl_rec_node **node;
-	struct bl_rec_failure **failure;
+	struct bl_recover_node **node;
+	struct bl_recover_failure **failure;
 	struct dead_proc *proc;
-	struct bl_rec_out *out;
+	struct bl_recover_out *out;
 	uint32_t nnodes, nfailures, nprocs, nout, next_out, node_room, failure_room, proc_room, out_room;
 	bool dirty, pending;
 	uint64_t judge_ns, first_ns;
 };
 
-const char *bl_rec_reason_name(enum bl_rec_reason r)
+const char *bl_recover_reason_name(enum bl_recover_reason r)
 {
-#define NAME(sym, name) [BL_REC_##sym] = name,
-	static const char *const names[BL_REC_REASON_COUNT] = { BL_REC_REASONS(NAME) };
+#define NAME(sym, name) [BL_RECOVER_##sym] = name,
+	static const char *const names[BL_RECOVER_REASON_COUNT] = { BL_RECOVER_REASONS(NAME) };
 #undef NAME
-	return r < BL_REC_REASON_COUNT ? names[r] : "?";
+	return r < BL_RECOVER_REASON_COUNT ? names[r] : "?";
 }
 
 /* makes room for one more; false: out of memory */
@@ -62,13 +62,13 @@ static void *copy(const void *from, size_t bytes)
 	return v;
 }
 
-static void put_out(struct bl_rec *r, enum bl_rec_do what, uint32_t node, uint64_t number)
+static void put_out(struct bl_recover *r, enum bl_recover_do what, uint32_t node, uint64_t number)
 {
 	if (room(&r->out, r->nout, &r->out_room, sizeof(*r->out)))
-		r->out[r->nout++] = (struct bl_rec_out){ what, node, number };
+		r->out[r->nout++] = (struct bl_recover_out){ what, node, number };
 }
 
-bool bl_rec_next(struct bl_rec *r, struct bl_rec_out *out)
+bool bl_recover_next(struct bl_recover *r, struct bl_recover_out *out)
 {
 	if (r->next_out == r->nout) {
 		r->nout = r->next_out = 0;
@@ -81,7 +81,7 @@ bool bl_rec_next(struct bl_rec *r, struct bl_rec_out *out)
 /* ---- nodes ---- */
 
 /* where @id is, or would be */
-static uint32_t place(const struct bl_rec *r, uint32_t id)
+static uint32_t place(const struct bl_recover *r, uint32_t id)
 {
 	uint32_t lo = 0, hi = r->nnodes;
 
@@ -96,26 +96,26 @@ static uint32_t place(const struct bl_rec *r, uint32_t id)
 	return lo;
 }
 
-static uint32_t index_of(const struct bl_rec *r, uint32_t id)
+static uint32_t index_of(const struct bl_recover *r, uint32_t id)
 {
 	uint32_t at = place(r, id);
 
 	return at < r->nnodes && r->node[at]->id == id ? at : NONE;
 }
 
-static struct bl_rec_node *node_of(const struct bl_rec *r, uint32_t id)
+static struct bl_recover_node *node_of(const struct bl_recover *r, uint32_t id)
 {
 	uint32_t at = index_of(r, id);
 
 	return at == NONE ? NULL : r->node[at];
 }
 
-static struct bl_rec_node *node_make(struct bl_rec *r, uint32_t id)
+static struct bl_recover_node *node_make(struct bl_recover *r, uint32_t id)
 {
-	struct bl_rec_node *n = node_of(r, id);
+	struct bl_recover_node *n = node_of(r, id);
 	uint32_t at = place(r, id);
 
-	if (n || r->nnodes == BL_REC_NODES_MAX || !room(&r->node, r->nnodes, &r->node_room, sizeof(*r->node)))
+	if (n || r->nnodes == BL_RECOVER_NODES_MAX || !room(&r->node, r->nnodes, &r->node_room, sizeof(*r->node)))
 		return n;
 	n = calloc(1, sizeof(*n));
 	if (!n)
@@ -128,7 +128,7 @@ static struct bl_rec_node *node_make(struct bl_rec *r, uint32_t id)
 	return n;
 }
 
-static void node_free(struct bl_rec_node *n)
+static void node_free(struct bl_recover_node *n)
 {
 	free(n->addr);
 	free(n->port);
@@ -136,7 +136,7 @@ static void node_free(struct bl_rec_node *n)
 	free(n);
 }
 
-static struct bl_rec_port *port_of(const struct bl_rec_node *n, uint32_t port)
+static struct bl_recover_port *port_of(const struct bl_recover_node *n, uint32_t port)
 {
 	uint32_t i;
 
@@ -146,14 +146,14 @@ static struct bl_rec_port *port_of(const struct bl_rec_node *n, uint32_t port)
 	return NULL;
 }
 
-static bool waits_possible(const struct bl_rec_node *n)
+static bool waits_possible(const struct bl_recover_node *n)
 {
 	return n && n->agent && n->state != BL_DET_GONE;
 }
 
 /* ---- failures ---- */
 
-static void failure_free(struct bl_rec_failure *f)
+static void failure_free(struct bl_recover_failure *f)
 {
 	uint32_t i;
 
@@ -165,7 +165,7 @@ static void failure_free(struct bl_rec_failure *f)
 	free(f);
 }
 
-static struct bl_rec_failure *failure_of(const struct bl_rec *r, uint64_t number)
+static struct bl_recover_failure *failure_of(const struct bl_recover *r, uint64_t number)
 {
 	uint32_t i;
 
@@ -176,16 +176,16 @@ static struct bl_rec_failure *failure_of(const struct bl_rec *r, uint64_t number
 	return NULL;
 }
 
-static uint32_t open_failures(const struct bl_rec *r)
+static uint32_t open_failures(const struct bl_recover *r)
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < r->nfailures; i++)
-		n += r->failure[i]->step != BL_REC_FINISHED || r->failure[i]->saving;
+		n += r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving;
 	return n;
 }
 
-static struct bl_rec_wait *wait_of(const struct bl_rec_failure *f, uint32_t node)
+static struct bl_recover_wait *wait_of(const struct bl_recover_failure *f, uint32_t node)
 {
 	uint32_t i;
 
@@ -195,9 +195,9 @@ static struct bl_rec_wait *wait_of(const struct bl_rec_failure *f, uint32_t node
 	return NULL;
 }
 
-static struct bl_rec_wait *wait_add(struct bl_rec_failure *f, uint32_t node)
+static struct bl_recover_wait *wait_add(struct bl_recover_failure *f, uint32_t node)
 {
-	struct bl_rec_wait *w = wait_of(f, node), *v;
+	struct bl_recover_wait *w = wait_of(f, node), *v;
 
 	if (w)
 		return w;
@@ -205,11 +205,11 @@ static struct bl_rec_wait *wait_add(struct bl_rec_failure *f, uint32_t node)
 	if (!v)
 		return NULL;
 	f->wait = v;
-	v[f->nwaits] = (struct bl_rec_wait){ .node = node, .done = true, .resumed = true };
+	v[f->nwaits] = (struct bl_recover_wait){ .node = node, .done = true, .resumed = true };
 	return &v[f->nwaits++];
 }
 
-static bool names_node(const struct bl_rec_failure *f, uint32_t id)
+static bool names_node(const struct bl_recover_failure *f, uint32_t id)
 {
 	uint32_t i;
 
@@ -221,18 +221,18 @@ static bool names_node(const struct bl_rec_failure *f, uint32_t id)
 
 /* ---- making and ending it ---- */
 
-struct bl_rec *bl_rec_new(const struct bl_rec_cfg *cfg)
+struct bl_recover *bl_recover_new(const struct bl_recover_cfg *cfg)
 {
-	struct bl_rec *r = calloc(1, sizeof(*r));
+	struct bl_recover *r = calloc(1, sizeof(*r));
 
 	if (r)
 		r->cfg = *cfg;
 	return r;
 }
 
-void bl_rec_reset(struct bl_rec *r)
+void bl_recover_reset(struct bl_recover *r)
 {
-	struct bl_rec_cfg cfg = r->cfg;
+	struct bl_recover_cfg cfg = r->cfg;
 	uint32_t i;
 
 	for (i = 0; i < r->nnodes; i++)
@@ -243,60 +243,60 @@ void bl_rec_reset(struct bl_rec *r)
 	free(r->failure);
 	free(r->proc);
 	free(r->out);
-	*r = (struct bl_rec){ .cfg = cfg };
+	*r = (struct bl_recover){ .cfg = cfg };
 }
 
-void bl_rec_free(struct bl_rec *r)
+void bl_recover_free(struct bl_recover *r)
 {
 	if (!r)
 		return;
-	bl_rec_reset(r);
+	bl_recover_reset(r);
 	free(r);
 }
 
-uint64_t bl_rec_epoch(const struct bl_rec *r)
+uint64_t bl_recover_epoch(const struct bl_recover *r)
 {
 	return r->epoch;
 }
 
-uint64_t bl_rec_number(const struct bl_rec *r)
+uint64_t bl_recover_number(const struct bl_recover *r)
 {
 	return r->number;
 }
 
 /* ---- looking ---- */
 
-const struct bl_rec_node *bl_rec_node(const struct bl_rec *r, uint32_t id)
+const struct bl_recover_node *bl_recover_node(const struct bl_recover *r, uint32_t id)
 {
 	return node_of(r, id);
 }
 
-const struct bl_rec_node *bl_rec_node_at(const struct bl_rec *r, uint32_t i)
+const struct bl_recover_node *bl_recover_node_at(const struct bl_recover *r, uint32_t i)
 {
 	return i < r->nnodes ? r->node[i] : NULL;
 }
 
-uint32_t bl_rec_nodes(const struct bl_rec *r)
+uint32_t bl_recover_nodes(const struct bl_recover *r)
 {
 	return r->nnodes;
 }
 
-const struct bl_rec_failure *bl_rec_failure(const struct bl_rec *r, uint64_t number)
+const struct bl_recover_failure *bl_recover_failure(const struct bl_recover *r, uint64_t number)
 {
 	return failure_of(r, number);
 }
 
-const struct bl_rec_failure *bl_rec_failure_at(const struct bl_rec *r, uint32_t i)
+const struct bl_recover_failure *bl_recover_failure_at(const struct bl_recover *r, uint32_t i)
 {
 	return i < r->nfailures ? r->failure[i] : NULL;
 }
 
-uint32_t bl_rec_failures(const struct bl_rec *r)
+uint32_t bl_recover_failures(const struct bl_recover *r)
 {
 	return r->nfailures;
 }
 
-const struct bl_rec_node *bl_rec_node_of(const struct bl_rec *r, const uint8_t addr[16])
+const struct bl_recover_node *bl_recover_node_of(const struct bl_recover *r, const uint8_t addr[16])
 {
 	uint32_t i, k;
 
@@ -307,7 +307,7 @@ const struct bl_rec_node *bl_rec_node_of(const struct bl_rec *r, const uint8_t a
 	return NULL;
 }
 
-static void count_agents(const struct bl_rec *r, uint32_t *agents, uint32_t *connected)
+static void count_agents(const struct bl_recover *r, uint32_t *agents, uint32_t *connected)
 {
 	uint32_t i;
 
@@ -319,7 +319,7 @@ static void count_agents(const struct bl_rec *r, uint32_t *agents, uint32_t *con
 	}
 }
 
-bool bl_rec_isolated(const struct bl_rec *r)
+bool bl_recover_isolated(const struct bl_recover *r)
 {
 	uint32_t agents, connected;
 
@@ -329,14 +329,14 @@ bool bl_rec_isolated(const struct bl_rec *r)
 
 /* ---- orders to a node ---- */
 
-static void to_node(struct bl_rec *r, enum bl_rec_do what, const struct bl_rec_node *n, uint64_t number)
+static void to_node(struct bl_recover *r, enum bl_recover_do what, const struct bl_recover_node *n, uint64_t number)
 {
 	if (n->connected && n->saved)
 		put_out(r, what, n->id, number);
 }
 
 /* An answer that somebody waits for. Of bars that is what stands before an announcement; the rest repeats what is known. */
-static bool owes(const struct bl_rec_node *n)
+static bool owes(const struct bl_recover_node *n)
 {
 	uint32_t i;
 
@@ -348,14 +348,14 @@ static bool owes(const struct bl_rec_node *n)
 	return false;
 }
 
-static uint64_t answer_by(const struct bl_rec *r, uint64_t now)
+static uint64_t answer_by(const struct bl_recover *r, uint64_t now)
 {
 	uint64_t due = now + r->cfg.answer_ns;
 
 	return due < r->grace_until ? r->grace_until : due;
 }
 
-static void update_due(struct bl_rec *r, struct bl_rec_node *n, uint64_t now)
+static void update_due(struct bl_recover *r, struct bl_recover_node *n, uint64_t now)
 {
 	if (!owes(n))
 		n->due = 0;
@@ -363,16 +363,16 @@ static void update_due(struct bl_rec *r, struct bl_rec_node *n, uint64_t now)
 		n->due = answer_by(r, now);
 }
 
-static void update_bars(struct bl_rec *r, uint64_t now)
+static void update_bars(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i, k;
 
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_rec_node *n = r->node[i];
+		struct bl_recover_node *n = r->node[i];
 		bool changed = false;
 
 		for (k = 0; k < n->nports; k++) {
-			const struct bl_rec_node *to = n->port[k].neighbour ? node_of(r, n->port[k].neighbour) : NULL;
+			const struct bl_recover_node *to = n->port[k].neighbour ? node_of(r, n->port[k].neighbour) : NULL;
 			bool barred = n->port[k].fence || (to && to->state == BL_DET_GONE);
 
 			changed |= barred != n->port[k].barred;
@@ -382,11 +382,11 @@ static void update_bars(struct bl_rec *r, uint64_t now)
 			continue;
 		n->bar++;
 		update_due(r, n, now);
-		to_node(r, BL_REC_BAR, n, 0);
+		to_node(r, BL_RECOVER_BAR, n, 0);
 	}
 }
 
-static void be_dirty(struct bl_rec *r, uint64_t now, uint64_t wait)
+static void be_dirty(struct bl_recover *r, uint64_t now, uint64_t wait)
 {
 	if (!r->dirty || now + wait < r->judge_ns)
 		r->judge_ns = now + wait;
@@ -400,37 +400,37 @@ static void be_dirty(struct bl_rec *r, uint64_t now, uint64_t wait)
 
 /* ---- failures go on ---- */
 
-static void save(struct bl_rec *r, struct bl_rec_failure *f, enum bl_rec_step step)
+static void save(struct bl_recover *r, struct bl_recover_failure *f, enum bl_recover_step step)
 {
 	f->step = (uint8_t)step;
 	f->saving = true;
-	put_out(r, BL_REC_SAVE_FAILURE, 0, f->number);
+	put_out(r, BL_RECOVER_SAVE_FAILURE, 0, f->number);
 }
 
-static bool all_in(const struct bl_rec_failure *f)
+static bool all_in(const struct bl_recover_failure *f)
 {
 	uint32_t i;
 
 	for (i = 0; i < f->nwaits; i++)
-		if (f->step == BL_REC_ANNOUNCED ? !f->wait[i].done : !f->wait[i].resumed)
+		if (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[i].done : !f->wait[i].resumed)
 			return false;
 	return true;
 }
 
-static void progress(struct bl_rec *r, struct bl_rec_failure *f, uint64_t now)
+static void progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now)
 {
-	if (f->saving || f->step == BL_REC_FINISHED || !all_in(f))
+	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f))
 		return;
-	if (f->step == BL_REC_ANNOUNCED) {
+	if (f->step == BL_RECOVER_ANNOUNCED) {
 		f->done_ns = now;
-		save(r, f, BL_REC_RESUMED);
+		save(r, f, BL_RECOVER_RESUMED);
 	} else {
 		f->resumed_ns = now;
-		save(r, f, BL_REC_FINISHED);
+		save(r, f, BL_RECOVER_FINISHED);
 	}
 }
 
-static void progress_all(struct bl_rec *r, uint64_t now)
+static void progress_all(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i;
 
@@ -439,14 +439,14 @@ static void progress_all(struct bl_rec *r, uint64_t now)
 }
 
 /* Who must complete before anything is resumed: all hosts that are correct, with a session or not. */
-static void await_hosts(struct bl_rec *r, struct bl_rec_failure *f, uint64_t now)
+static void await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now)
 {
 	uint32_t i;
 
 	if (!f->nfailed)
 		return;
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_rec_wait *w = waits_possible(r->node[i]) && r->node[i]->linked && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
+		struct bl_recover_wait *w = waits_possible(r->node[i]) && r->node[i]->linked && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
 
 		if (w)
 			w->done = false;
@@ -455,14 +455,14 @@ static void await_hosts(struct bl_rec *r, struct bl_rec_failure *f, uint64_t now
 }
 
 /* Who must resume: where inputs stood still, and hosts of processes that died. */
-static void await_inputs(struct bl_rec *r, struct bl_rec_failure *f, uint64_t now)
+static void await_inputs(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now)
 {
-	struct bl_rec_wait *w;
+	struct bl_recover_wait *w;
 	uint32_t i;
 
 	for (i = 0; i < f->ninputs; i++) {
-		struct bl_rec_node *n = node_of(r, f->input[i].node);
-		struct bl_rec_port *p = n ? port_of(n, f->input[i].port) : NULL;
+		struct bl_recover_node *n = node_of(r, f->input[i].node);
+		struct bl_recover_port *p = n ? port_of(n, f->input[i].port) : NULL;
 
 		/* from now on it may be out of C at any time */
 		if (p && p->state == BL_DET_SILENT && p->record == f->number)
@@ -480,51 +480,51 @@ static void await_inputs(struct bl_rec *r, struct bl_rec_failure *f, uint64_t no
 }
 
 /* FAIL goes to all hosts and to those that failed, as far as they can be reached: that they failed is news to them. */
-static void send_fail(struct bl_rec *r, const struct bl_rec_failure *f, const struct bl_rec_node *n)
+static void send_fail(struct bl_recover *r, const struct bl_recover_failure *f, const struct bl_recover_node *n)
 {
 	if (f->nfailed && n->agent && (n->kind == BL_DET_HOST || names_node(f, n->id)))
-		to_node(r, BL_REC_FAIL, n, f->number);
+		to_node(r, BL_RECOVER_FAIL, n, f->number);
 }
 
-static void forget_old(struct bl_rec *r)
+static void forget_old(struct bl_recover *r)
 {
 	uint32_t i;
 
-	while (r->nfailures > BL_REC_KEEP_MAX + BL_REC_OPEN_MAX) {
-		for (i = 0; i < r->nfailures && (r->failure[i]->step != BL_REC_FINISHED || r->failure[i]->saving); i++)
+	while (r->nfailures > BL_RECOVER_KEEP_MAX + BL_RECOVER_OPEN_MAX) {
+		for (i = 0; i < r->nfailures && (r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving); i++)
 			;
 		if (i == r->nfailures)
 			return;
-		put_out(r, BL_REC_DROP_FAILURE, 0, r->failure[i]->number);
+		put_out(r, BL_RECOVER_DROP_FAILURE, 0, r->failure[i]->number);
 		failure_free(r->failure[i]);
 		memmove(r->failure + i, r->failure + i + 1, (--r->nfailures - i) * sizeof(*r->failure));
 	}
 }
 
-void bl_rec_saved_failure(struct bl_rec *r, uint64_t now, uint64_t number)
+void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t number)
 {
-	struct bl_rec_failure *f = failure_of(r, number);
+	struct bl_recover_failure *f = failure_of(r, number);
 	uint32_t i, k;
 
 	if (!f || !f->saving)
 		return;
 	f->saving = false;
 	switch (f->step) {
-	case BL_REC_ANNOUNCED:
+	case BL_RECOVER_ANNOUNCED:
 		f->announced_ns = now;
 		await_hosts(r, f, now);
 		for (i = 0; i < r->nnodes; i++)
 			send_fail(r, f, r->node[i]);
 		progress(r, f, now);
 		break;
-	case BL_REC_RESUMED:
+	case BL_RECOVER_RESUMED:
 		await_inputs(r, f, now);
 		for (i = 0; i < f->nwaits; i++)
 			if (!f->wait[i].resumed)
-				to_node(r, BL_REC_RESUME, node_of(r, f->wait[i].node), number);
+				to_node(r, BL_RECOVER_RESUME, node_of(r, f->wait[i].node), number);
 		progress(r, f, now);
 		break;
-	case BL_REC_FINISHED:
+	case BL_RECOVER_FINISHED:
 		f->finished_ns = now;
 		for (i = 0; i < r->nnodes; i++)
 			for (k = 0; k < r->node[i]->nports; k++)
@@ -573,9 +573,9 @@ static int by_link(const void *a, const void *b)
 	return x->port < y->port ? -1 : x->port > y->port;
 }
 
-static struct bl_det_way way_of(const struct bl_rec *r, const struct half *h)
+static struct bl_det_way way_of(const struct bl_recover *r, const struct half *h)
 {
-	const struct bl_rec_port *p;
+	const struct bl_recover_port *p;
 
 	if (h->at == NONE)
 		return (struct bl_det_way){ .state = BL_DET_LIVE, .c = BL_DET_NO_C };
@@ -584,7 +584,7 @@ static struct bl_det_way way_of(const struct bl_rec *r, const struct half *h)
 }
 
 /* Halves of a pair of nodes, sorted: those received above first (BL_DET_TO_HIGH is 0). The k-th of one side and the k-th of the other are taken for one link: with parallel links nobody can tell which is which. */
-static void pair_up(const struct bl_rec *r, const struct half *h, uint32_t n, struct graph *g)
+static void pair_up(const struct bl_recover *r, const struct half *h, uint32_t n, struct graph *g)
 {
 	uint32_t up = 0, k, links;
 
@@ -620,12 +620,12 @@ static bool unbroken(const struct bl_det_link *l, const struct bl_det_node *node
  * The part of the network in which most processes are whose hosts have a session with us; of equals, the one with more nodes that have, then the first. A host passes nothing on: it does not make one part of two, and
  * belongs to each of them. Who merely complains is not the live network for that: a host that hears nothing any more would declare the rest dead. Returns a node of it.
  */
-static uint16_t live_root(const struct bl_rec *r, const struct graph *g, uint32_t *part, uint64_t *weight)
+static uint16_t live_root(const struct bl_recover *r, const struct graph *g, uint32_t *part, uint64_t *weight)
 {
 	uint32_t i, best = 0;
 
 	for (i = 0; i < r->nnodes; i++) {
-		const struct bl_rec_node *n = r->node[i];
+		const struct bl_recover_node *n = r->node[i];
 
 		part[i] = i;
 		weight[i] = n->connected && n->linked && n->state == BL_DET_UP ? 1 + ((uint64_t)(n->kind == BL_DET_HOST ? n->nendpoints : 0) << 32) : 0;
@@ -654,7 +654,7 @@ static void graph_free(struct graph *g)
 	free(g->todo);
 }
 
-static bool graph_make(const struct bl_rec *r, struct graph *g)
+static bool graph_make(const struct bl_recover *r, struct graph *g)
 {
 	uint32_t i, k, n = 0, ports = 0, at;
 	uint64_t *weight;
@@ -679,16 +679,16 @@ static bool graph_make(const struct bl_rec *r, struct graph *g)
 		return false;
 	}
 	for (i = 0; i < r->nnodes; i++) {
-		const struct bl_rec_node *v = r->node[i];
+		const struct bl_recover_node *v = r->node[i];
 
 		g->node[i] = (struct bl_det_node){ .kind = v->kind, .state = v->linked ? v->state : BL_DET_GONE, .processes = (uint16_t)(v->nendpoints > UINT16_MAX ? UINT16_MAX : v->nendpoints) };
 		for (k = 0; k < v->nports; k++) {
-			const struct bl_rec_port *p = &v->port[k];
-			bool up = p->role == BL_REC_UP;
+			const struct bl_recover_port *p = &v->port[k];
+			bool up = p->role == BL_RECOVER_UP;
 
 			at = p->neighbour ? index_of(r, p->neighbour) : NONE;
 			/* nobody heard there yet; or the two contradict each other: a switch says "host" of a switch, a host is above somebody */
-			if (at == NONE || at == i || r->node[up ? at : i]->kind != BL_DET_SWITCH || (p->role == BL_REC_HOST) != (!up && r->node[at]->kind == BL_DET_HOST))
+			if (at == NONE || at == i || r->node[up ? at : i]->kind != BL_DET_SWITCH || (p->role == BL_RECOVER_HOST) != (!up && r->node[at]->kind == BL_DET_HOST))
 				continue;
 			h[n++] = (struct half){ .low = up ? i : at, .high = up ? at : i, .dir = up ? BL_DET_TO_LOW : BL_DET_TO_HIGH, .at = i, .port = k };
 		}
@@ -717,7 +717,7 @@ static bool failing(const struct bl_det_found *f)
 }
 
 /* Asks, and bars. Returns how many answers are missing. */
-static uint32_t order_ahead(struct bl_rec *r, const struct graph *g, uint64_t now, uint32_t *bars)
+static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_t now, uint32_t *bars)
 {
 	uint32_t i, k, missing = 0;
 
@@ -726,7 +726,7 @@ static uint32_t order_ahead(struct bl_rec *r, const struct graph *g, uint64_t no
 			r->node[i]->port[k].fence = false;
 	for (i = 0; i < 2 * g->g.links; i++) {
 		const struct half *h = &g->owner[i], *back = &g->owner[i ^ 1];
-		struct bl_rec_node *n = h->at == NONE ? NULL : r->node[h->at];
+		struct bl_recover_node *n = h->at == NONE ? NULL : r->node[h->at];
 
 		if (g->todo[i] & BL_DET_FENCE && back->at != NONE)
 			r->node[back->at]->port[back->port].fence = true;
@@ -737,7 +737,7 @@ static uint32_t order_ahead(struct bl_rec *r, const struct graph *g, uint64_t no
 			continue;
 		n->port[h->port].asked = true;
 		update_due(r, n, now);
-		to_node(r, BL_REC_FREEZE, n, 0);
+		to_node(r, BL_RECOVER_FREEZE, n, 0);
 	}
 	update_bars(r, now);
 	for (*bars = i = 0; i < 2 * g->g.links; i++) {
@@ -748,9 +748,9 @@ static uint32_t order_ahead(struct bl_rec *r, const struct graph *g, uint64_t no
 	return missing;
 }
 
-static bool add_failed(struct bl_rec_failure *f, const struct bl_rec_node *n, uint16_t port, enum bl_det_why why, uint64_t t)
+static bool add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, uint16_t port, enum bl_det_why why, uint64_t t)
 {
-	struct bl_rec_failed v = { .node = n->id, .port = port, .why = (uint8_t)why, .t = t, .naddrs = n->naddrs };
+	struct bl_recover_failed v = { .node = n->id, .port = port, .why = (uint8_t)why, .t = t, .naddrs = n->naddrs };
 
 	v.addr = copy(n->addr, n->naddrs * sizeof(*v.addr));
 	if (!v.addr)
@@ -759,9 +759,9 @@ static bool add_failed(struct bl_rec_failure *f, const struct bl_rec_node *n, ui
 	return true;
 }
 
-static struct bl_rec_failure *failure_make(struct bl_rec *r, uint32_t failed, uint32_t inputs)
+static struct bl_recover_failure *failure_make(struct bl_recover *r, uint32_t failed, uint32_t inputs)
 {
-	struct bl_rec_failure *f = calloc(1, sizeof(*f));
+	struct bl_recover_failure *f = calloc(1, sizeof(*f));
 
 	if (f) {
 		f->failed = calloc(failed + 1, sizeof(*f->failed));
@@ -776,9 +776,9 @@ static struct bl_rec_failure *failure_make(struct bl_rec *r, uint32_t failed, ui
 }
 
 /* The decision. From here on it is never another one: it is saved before anybody hears of it. */
-static void announce(struct bl_rec *r, const struct graph *g, uint64_t now)
+static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 {
-	struct bl_rec_failure *f = failure_make(r, g->sum.failed + r->nprocs, 2 * g->g.links);
+	struct bl_recover_failure *f = failure_make(r, g->sum.failed + r->nprocs, 2 * g->g.links);
 	uint32_t i;
 
 	if (!f)
@@ -793,24 +793,24 @@ static void announce(struct bl_rec *r, const struct graph *g, uint64_t now)
 			break;
 	for (; i == r->nnodes && r->nprocs; r->nprocs--) {
 		const struct dead_proc *p = &r->proc[r->nprocs - 1];
-		const struct bl_rec_node *n = node_of(r, p->node);
+		const struct bl_recover_node *n = node_of(r, p->node);
 
 		if (waits_possible(n) && !names_node(f, n->id))
 			add_failed(f, n, p->port, BL_DET_CORRECT, p->t);
 	}
 	for (i = 0; i < 2 * g->g.links; i++) {
-		struct bl_rec_node *n = g->owner[i].at == NONE ? NULL : r->node[g->owner[i].at];
-		struct bl_rec_port *p = n ? &n->port[g->owner[i].port] : NULL;
+		struct bl_recover_node *n = g->owner[i].at == NONE ? NULL : r->node[g->owner[i].at];
+		struct bl_recover_port *p = n ? &n->port[g->owner[i].port] : NULL;
 
 		/* inputs of those that fail are theirs; what is in another failure is resumed by that one */
 		if (!(g->todo[i] & BL_DET_RESUME) || !p || p->state != BL_DET_SILENT || p->record || names_node(f, n->id) || n->state == BL_DET_GONE)
 			continue;
-		f->input[f->ninputs++] = (struct bl_rec_input){ n->id, p->port, p->neighbour, p->c };
+		f->input[f->ninputs++] = (struct bl_recover_input){ n->id, p->port, p->neighbour, p->c };
 		p->record = f->number;
 	}
 	r->failure[r->nfailures++] = f;
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_rec_node *n = r->node[i];
+		struct bl_recover_node *n = r->node[i];
 
 		if (!failing(&g->found[i]))
 			continue;
@@ -838,11 +838,11 @@ static void announce(struct bl_rec *r, const struct graph *g, uint64_t now)
 				r->failure[i]->wait[k].done = r->failure[i]->wait[k].resumed = true;
 	}
 	/* nobody failed: no host has anything to complete */
-	save(r, f, f->nfailed ? BL_REC_ANNOUNCED : BL_REC_RESUMED);
+	save(r, f, f->nfailed ? BL_RECOVER_ANNOUNCED : BL_RECOVER_RESUMED);
 	progress_all(r, now);
 }
 
-static bool anything_to_resume(const struct bl_rec *r, const struct graph *g)
+static bool anything_to_resume(const struct bl_recover *r, const struct graph *g)
 {
 	uint32_t i;
 
@@ -855,7 +855,7 @@ static bool anything_to_resume(const struct bl_rec *r, const struct graph *g)
 	return false;
 }
 
-static void judge(struct bl_rec *r, uint64_t now)
+static void judge(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i, asks, bars;
 	struct graph g;
@@ -866,7 +866,7 @@ static void judge(struct bl_rec *r, uint64_t now)
 		if (waits_possible(node_of(r, r->proc[i].node)))
 			r->proc[bars++] = r->proc[i];
 	r->nprocs = bars;
-	if (open_failures(r) >= BL_REC_OPEN_MAX) {
+	if (open_failures(r) >= BL_RECOVER_OPEN_MAX) {
 		r->pending = true; /* the one that finishes next comes back to it */
 		return;
 	}
@@ -888,16 +888,16 @@ static void judge(struct bl_rec *r, uint64_t now)
 
 /* ---- events ---- */
 
-static void node_save(struct bl_rec *r, struct bl_rec_node *n)
+static void node_save(struct bl_recover *r, struct bl_recover_node *n)
 {
 	n->again = n->saving;
 	if (!n->saving)
-		put_out(r, BL_REC_SAVE_NODE, n->id, 0);
+		put_out(r, BL_RECOVER_SAVE_NODE, n->id, 0);
 	n->saving = true;
 }
 
 /* All that a node with a new session has to know, in order. */
-static void welcome(struct bl_rec *r, struct bl_rec_node *n, uint64_t now)
+static void welcome(struct bl_recover *r, struct bl_recover_node *n, uint64_t now)
 {
 	bool asked = false;
 	uint32_t i;
@@ -905,35 +905,35 @@ static void welcome(struct bl_rec *r, struct bl_rec_node *n, uint64_t now)
 	n->welcome = false;
 	if (!n->connected)
 		return;
-	put_out(r, BL_REC_WELCOME, n->id, n->gone);
+	put_out(r, BL_RECOVER_WELCOME, n->id, n->gone);
 	if (n->state == BL_DET_GONE) {
 		/* receiver recovery: what was announced from its own failure on */
 		for (i = 0; i < r->nfailures; i++)
-			if (r->failure[i]->number >= n->gone && r->failure[i]->nfailed && !(r->failure[i]->step == BL_REC_ANNOUNCED && r->failure[i]->saving))
-				put_out(r, BL_REC_FAIL, n->id, r->failure[i]->number);
+			if (r->failure[i]->number >= n->gone && r->failure[i]->nfailed && !(r->failure[i]->step == BL_RECOVER_ANNOUNCED && r->failure[i]->saving))
+				put_out(r, BL_RECOVER_FAIL, n->id, r->failure[i]->number);
 		return;
 	}
 	n->bar++;
-	to_node(r, BL_REC_BAR, n, 0);
+	to_node(r, BL_RECOVER_BAR, n, 0);
 	for (i = 0; i < n->nports; i++)
 		asked |= n->port[i].asked;
 	if (asked)
-		to_node(r, BL_REC_FREEZE, n, 0);
+		to_node(r, BL_RECOVER_FREEZE, n, 0);
 	update_due(r, n, now);
 	for (i = 0; i < r->nfailures; i++) {
-		const struct bl_rec_failure *f = r->failure[i];
-		const struct bl_rec_wait *w = f->saving ? NULL : wait_of(f, n->id);
+		const struct bl_recover_failure *f = r->failure[i];
+		const struct bl_recover_wait *w = f->saving ? NULL : wait_of(f, n->id);
 
-		if (w && f->step == BL_REC_ANNOUNCED && !w->done)
-			to_node(r, BL_REC_FAIL, n, f->number);
-		if (w && f->step == BL_REC_RESUMED && !w->resumed)
-			to_node(r, BL_REC_RESUME, n, f->number);
+		if (w && f->step == BL_RECOVER_ANNOUNCED && !w->done)
+			to_node(r, BL_RECOVER_FAIL, n, f->number);
+		if (w && f->step == BL_RECOVER_RESUMED && !w->resumed)
+			to_node(r, BL_RECOVER_RESUME, n, f->number);
 	}
 }
 
-void bl_rec_saved_node(struct bl_rec *r, uint64_t now, uint32_t node)
+void bl_recover_saved_node(struct bl_recover *r, uint64_t now, uint32_t node)
 {
-	struct bl_rec_node *n = node_of(r, node);
+	struct bl_recover_node *n = node_of(r, node);
 
 	if (!n || !n->saving)
 		return;
@@ -947,16 +947,16 @@ void bl_rec_saved_node(struct bl_rec *r, uint64_t now, uint32_t node)
 		welcome(r, n, now);
 }
 
-static bool hello_ok(const struct bl_rec_hello *h)
+static bool hello_ok(const struct bl_recover_hello *h)
 {
 	uint32_t i, k;
 
-	if (!h->id || h->kind > BL_DET_SWITCH || h->nports > BL_REC_PORTS_MAX || h->naddrs > BL_REC_ADDRS_MAX || h->nendpoints > BL_REC_ENDPOINTS_MAX || (h->kind == BL_DET_SWITCH && h->nendpoints))
+	if (!h->id || h->kind > BL_DET_SWITCH || h->nports > BL_RECOVER_PORTS_MAX || h->naddrs > BL_RECOVER_ADDRS_MAX || h->nendpoints > BL_RECOVER_ENDPOINTS_MAX || (h->kind == BL_DET_SWITCH && h->nendpoints))
 		return false;
 	for (i = 0; i < h->nports; i++) {
-		const struct bl_rec_port *p = &h->port[i];
+		const struct bl_recover_port *p = &h->port[i];
 
-		if (p->port > UINT16_MAX || p->role > BL_REC_DOWN || p->state > BL_DET_REMOVED || p->neighbour == h->id || (h->kind == BL_DET_HOST && p->role != BL_REC_UP) ||
+		if (p->port > UINT16_MAX || p->role > BL_RECOVER_DOWN || p->state > BL_DET_REMOVED || p->neighbour == h->id || (h->kind == BL_DET_HOST && p->role != BL_RECOVER_UP) ||
 		    (p->state == BL_DET_SILENT && p->c > C_MAX && p->c != BL_DET_NO_C))
 			return false;
 		for (k = 0; k < i; k++)
@@ -967,9 +967,9 @@ static bool hello_ok(const struct bl_rec_hello *h)
 }
 
 /* What the node says of a port that we know as *@p; returns whether something new is silent. */
-static bool merge_port(const struct bl_rec *r, struct bl_rec_port *p, const struct bl_rec_port *said)
+static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, const struct bl_recover_port *said)
 {
-	const struct bl_rec_node *to;
+	const struct bl_recover_node *to;
 	bool lost;
 
 	/* stands still until it is resumed by us, whatever it is now; and what is being resumed may say for a while that it is silent */
@@ -993,7 +993,7 @@ static bool merge_port(const struct bl_rec *r, struct bl_rec_port *p, const stru
 	return lost || said->state == BL_DET_SILENT;
 }
 
-static bool same_links(const struct bl_rec_node *n, const struct bl_rec_port *v, uint32_t nv)
+static bool same_links(const struct bl_recover_node *n, const struct bl_recover_port *v, uint32_t nv)
 {
 	uint32_t i;
 
@@ -1006,11 +1006,11 @@ static bool same_links(const struct bl_rec_node *n, const struct bl_rec_port *v,
 }
 
 /* False: out of memory; then nothing has changed. *@changed: what is saved is another now. *@silent: something new is. */
-static bool take_hello(struct bl_rec *r, struct bl_rec_node *n, const struct bl_rec_hello *h, bool anew, bool *changed, bool *silent)
+static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const struct bl_recover_hello *h, bool anew, bool *changed, bool *silent)
 {
 	uint8_t(*addr)[16] = copy(h->addr, h->naddrs * sizeof(*addr));
 	uint16_t *endpoint = copy(h->endpoint, h->nendpoints * sizeof(*endpoint));
-	struct bl_rec_port *port = calloc(h->nports + n->nports + 1, sizeof(*port));
+	struct bl_recover_port *port = calloc(h->nports + n->nports + 1, sizeof(*port));
 	uint32_t i, k = 0;
 
 	if (!addr || !endpoint || !port) {
@@ -1020,13 +1020,13 @@ static bool take_hello(struct bl_rec *r, struct bl_rec_node *n, const struct bl_
 		return false;
 	}
 	for (i = 0; i < h->nports; i++) {
-		const struct bl_rec_port *old = anew ? NULL : port_of(n, h->port[i].port), *said = &h->port[i];
+		const struct bl_recover_port *old = anew ? NULL : port_of(n, h->port[i].port), *said = &h->port[i];
 
 		if (old) {
 			port[k] = *old;
 			*silent |= merge_port(r, &port[k++], said);
 		} else {
-			port[k++] = (struct bl_rec_port){ .port = said->port, .neighbour = said->neighbour, .role = said->role, .state = said->state, .c = said->c, .joined = r->number };
+			port[k++] = (struct bl_recover_port){ .port = said->port, .neighbour = said->neighbour, .role = said->role, .state = said->state, .c = said->c, .joined = r->number };
 			*silent |= said->state == BL_DET_SILENT;
 		}
 	}
@@ -1052,37 +1052,37 @@ static bool take_hello(struct bl_rec *r, struct bl_rec_node *n, const struct bl_
 	n->nports = k;
 	n->kind = h->kind;
 	memcpy(n->name, h->name, sizeof(n->name));
-	n->name[BL_REC_NAME_MAX] = 0;
+	n->name[BL_RECOVER_NAME_MAX] = 0;
 	n->agent = true;
 	return true;
 }
 
 /* Neighbours that never spoke are in the graph, too. */
-static void make_neighbours(struct bl_rec *r, const struct bl_rec_node *n)
+static void make_neighbours(struct bl_recover *r, const struct bl_recover_node *n)
 {
 	uint32_t i;
 
 	for (i = 0; i < n->nports; i++) {
-		struct bl_rec_node *to = n->port[i].neighbour ? node_of(r, n->port[i].neighbour) : NULL;
+		struct bl_recover_node *to = n->port[i].neighbour ? node_of(r, n->port[i].neighbour) : NULL;
 
 		if (to || !n->port[i].neighbour)
 			continue;
 		to = node_make(r, n->port[i].neighbour);
 		if (to)
-			to->kind = n->port[i].role == BL_REC_HOST ? BL_DET_HOST : BL_DET_SWITCH;
+			to->kind = n->port[i].role == BL_RECOVER_HOST ? BL_DET_HOST : BL_DET_SWITCH;
 	}
 }
 
 /* Who has a link now, both ways of it, or all that is known of one with a neighbour that never spoke. What is saved of them changes. */
-static void find_linked(struct bl_rec *r)
+static void find_linked(struct bl_recover *r)
 {
 	uint32_t i, k, j;
 
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_rec_node *n = r->node[i];
+		struct bl_recover_node *n = r->node[i];
 
 		for (k = 0; k < n->nports; k++) {
-			struct bl_rec_node *to = n->port[k].neighbour ? node_of(r, n->port[k].neighbour) : NULL, *both[2] = { n, to };
+			struct bl_recover_node *to = n->port[k].neighbour ? node_of(r, n->port[k].neighbour) : NULL, *both[2] = { n, to };
 
 			if (!to || n->port[k].state != BL_DET_LIVE || n->state == BL_DET_GONE || to->state == BL_DET_GONE || (n->linked && to->linked))
 				continue;
@@ -1102,32 +1102,32 @@ static void find_linked(struct bl_rec *r)
 	}
 }
 
-enum bl_rec_reason bl_rec_hello(struct bl_rec *r, uint64_t now, const struct bl_rec_hello *h)
+enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, const struct bl_recover_hello *h)
 {
-	const struct bl_rec_failure *own;
+	const struct bl_recover_failure *own;
 	bool changed = false, silent = false, anew = false, was_saving;
-	struct bl_rec_node *n;
+	struct bl_recover_node *n;
 
 	if (!r->epoch)
-		return BL_REC_NOT_LEADING;
+		return BL_RECOVER_NOT_LEADING;
 	if (!hello_ok(h))
-		return BL_REC_BAD_HELLO;
+		return BL_RECOVER_BAD_HELLO;
 	n = node_make(r, h->id);
 	if (!n)
-		return BL_REC_FULL;
+		return BL_RECOVER_FULL;
 	n->connected = true;
 	was_saving = n->saving;
 	if (n->state == BL_DET_GONE) {
 		own = failure_of(r, n->gone);
-		anew = h->rejoin && (!own || (own->step == BL_REC_FINISHED && !own->saving));
+		anew = h->rejoin && (!own || (own->step == BL_RECOVER_FINISHED && !own->saving));
 		if (!anew) {
 			n->agent = n->saved = true; /* it is in the failure's record, and may never have been saved itself */
 			welcome(r, n, now);
-			return BL_REC_OK;
+			return BL_RECOVER_OK;
 		}
 	}
 	if (!take_hello(r, n, h, anew, &changed, &silent))
-		return BL_REC_FULL;
+		return BL_RECOVER_FULL;
 	if (anew) {
 		n->gone = 0;
 		n->joined = r->number;
@@ -1162,183 +1162,183 @@ enum bl_rec_reason bl_rec_hello(struct bl_rec *r, uint64_t now, const struct bl_
 				r->judge_ns = now + r->cfg.settle_ns;
 		}
 	}
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
-enum bl_rec_reason bl_rec_bye(struct bl_rec *r, uint64_t now, uint32_t node)
+enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32_t node)
 {
-	struct bl_rec_node *n = node_of(r, node);
+	struct bl_recover_node *n = node_of(r, node);
 
 	(void)now;
 	if (!n || !n->agent)
-		return BL_REC_UNKNOWN_NODE;
+		return BL_RECOVER_UNKNOWN_NODE;
 	n->connected = n->welcome = false;
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
 /* A node that may speak. */
-static enum bl_rec_reason speaker(const struct bl_rec *r, uint32_t node, struct bl_rec_node **n)
+static enum bl_recover_reason speaker(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
 {
 	*n = node_of(r, node);
 	if (!r->epoch)
-		return BL_REC_NOT_LEADING;
+		return BL_RECOVER_NOT_LEADING;
 	if (!*n || !(*n)->agent)
-		return BL_REC_UNKNOWN_NODE;
-	return (*n)->state == BL_DET_GONE ? BL_REC_FAILED_NODE : BL_REC_OK;
+		return BL_RECOVER_UNKNOWN_NODE;
+	return (*n)->state == BL_DET_GONE ? BL_RECOVER_FAILED_NODE : BL_RECOVER_OK;
 }
 
-enum bl_rec_reason bl_rec_link_down(struct bl_rec *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c)
+enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c)
 {
-	enum bl_rec_reason why;
-	struct bl_rec_node *n;
-	struct bl_rec_port *p;
+	enum bl_recover_reason why;
+	struct bl_recover_node *n;
+	struct bl_recover_port *p;
 	bool asked;
 
 	why = speaker(r, node, &n);
-	if (why != BL_REC_OK)
+	if (why != BL_RECOVER_OK)
 		return why;
 	if (c > C_MAX && c != BL_DET_NO_C)
-		return BL_REC_BAD_C;
+		return BL_RECOVER_BAD_C;
 	p = port_of(n, port);
 	if (!p || (p->neighbour && neighbour && p->neighbour != neighbour))
-		return BL_REC_UNKNOWN_PORT;
+		return BL_RECOVER_UNKNOWN_PORT;
 	asked = p->asked;
 	p->asked = false;
 	update_due(r, n, now);
 	if (p->state == BL_DET_SILENT || p->record)
-		return BL_REC_REPEATED;
+		return BL_RECOVER_REPEATED;
 	if (!p->neighbour)
 		p->neighbour = neighbour;
 	p->state = BL_DET_SILENT;
 	p->c = c;
 	make_neighbours(r, n);
 	be_dirty(r, now, asked ? 0 : r->cfg.settle_ns);
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
-enum bl_rec_reason bl_rec_proc_down(struct bl_rec *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t)
+enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t)
 {
-	enum bl_rec_reason why;
-	struct bl_rec_node *n;
+	enum bl_recover_reason why;
+	struct bl_recover_node *n;
 	uint32_t i, k;
 
 	why = speaker(r, node, &n);
-	if (why != BL_REC_OK)
+	if (why != BL_RECOVER_OK)
 		return why;
 	if (t > C_MAX && t != BL_DET_NO_C)
-		return BL_REC_BAD_C;
+		return BL_RECOVER_BAD_C;
 	if (n->kind != BL_DET_HOST || !endpoint)
-		return BL_REC_UNKNOWN_PORT;
+		return BL_RECOVER_UNKNOWN_PORT;
 	for (i = 0; i < r->nprocs; i++)
 		if (r->proc[i].node == node && r->proc[i].port == endpoint)
-			return BL_REC_REPEATED;
+			return BL_RECOVER_REPEATED;
 	for (i = 0; i < r->nfailures; i++)
 		for (k = 0; k < r->failure[i]->nfailed; k++)
 			if (r->failure[i]->failed[k].node == node && r->failure[i]->failed[k].port == endpoint && r->failure[i]->failed[k].t == t)
-				return BL_REC_REPEATED;
-	if (r->nprocs == BL_REC_PROCS_MAX || !room(&r->proc, r->nprocs, &r->proc_room, sizeof(*r->proc)))
-		return BL_REC_FULL;
+				return BL_RECOVER_REPEATED;
+	if (r->nprocs == BL_RECOVER_PROCS_MAX || !room(&r->proc, r->nprocs, &r->proc_room, sizeof(*r->proc)))
+		return BL_RECOVER_FULL;
 	r->proc[r->nprocs++] = (struct dead_proc){ node, endpoint, t };
 	be_dirty(r, now, r->cfg.settle_ns);
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
-enum bl_rec_reason bl_rec_barred(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t version)
+enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t version)
 {
-	enum bl_rec_reason why;
-	struct bl_rec_node *n;
+	enum bl_recover_reason why;
+	struct bl_recover_node *n;
 
 	why = speaker(r, node, &n);
-	if (why != BL_REC_OK)
+	if (why != BL_RECOVER_OK)
 		return why;
 	if (version > n->bar)
-		return BL_REC_UNKNOWN_FAILURE;
+		return BL_RECOVER_UNKNOWN_FAILURE;
 	if (version <= n->barred)
-		return BL_REC_REPEATED;
+		return BL_RECOVER_REPEATED;
 	n->barred = version;
 	update_due(r, n, now);
 	if (r->pending && n->barred == n->bar)
 		be_dirty(r, now, 0);
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
-static enum bl_rec_reason answered(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t number, enum bl_rec_step step)
+static enum bl_recover_reason answered(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number, enum bl_recover_step step)
 {
-	struct bl_rec_failure *f = failure_of(r, number);
-	enum bl_rec_reason why;
-	struct bl_rec_node *n;
-	struct bl_rec_wait *w;
+	struct bl_recover_failure *f = failure_of(r, number);
+	enum bl_recover_reason why;
+	struct bl_recover_node *n;
+	struct bl_recover_wait *w;
 
 	why = speaker(r, node, &n);
-	if (why != BL_REC_OK)
+	if (why != BL_RECOVER_OK)
 		return why;
 	if (!f || f->step < step || (f->step == step && f->saving))
-		return BL_REC_UNKNOWN_FAILURE;
+		return BL_RECOVER_UNKNOWN_FAILURE;
 	w = wait_of(f, node);
-	if (!w || (step == BL_REC_ANNOUNCED ? w->done : w->resumed))
-		return BL_REC_REPEATED;
-	if (step == BL_REC_ANNOUNCED)
+	if (!w || (step == BL_RECOVER_ANNOUNCED ? w->done : w->resumed))
+		return BL_RECOVER_REPEATED;
+	if (step == BL_RECOVER_ANNOUNCED)
 		w->done = true;
 	else
 		w->resumed = true;
 	progress(r, f, now);
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
-enum bl_rec_reason bl_rec_done(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t number)
+enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number)
 {
-	return answered(r, now, node, number, BL_REC_ANNOUNCED);
+	return answered(r, now, node, number, BL_RECOVER_ANNOUNCED);
 }
 
-enum bl_rec_reason bl_rec_resumed(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t number)
+enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number)
 {
-	return answered(r, now, node, number, BL_REC_RESUMED);
+	return answered(r, now, node, number, BL_RECOVER_RESUMED);
 }
 
-enum bl_rec_reason bl_rec_down(struct bl_rec *r, uint64_t now, uint32_t node)
+enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint32_t node)
 {
-	enum bl_rec_reason why;
-	struct bl_rec_node *n;
+	enum bl_recover_reason why;
+	struct bl_recover_node *n;
 
 	why = speaker(r, node, &n);
-	if (why != BL_REC_OK)
+	if (why != BL_RECOVER_OK)
 		return why;
 	if (n->state == BL_DET_DOWN)
-		return BL_REC_REPEATED;
+		return BL_RECOVER_REPEATED;
 	n->state = BL_DET_DOWN;
 	be_dirty(r, now, 0);
-	return BL_REC_OK;
+	return BL_RECOVER_OK;
 }
 
 /* ---- time ---- */
 
-static void too_late(struct bl_rec *r, uint64_t now)
+static void too_late(struct bl_recover *r, uint64_t now)
 {
-	bool isolated = bl_rec_isolated(r);
+	bool isolated = bl_recover_isolated(r);
 	uint32_t i, k;
 
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_rec_node *n = r->node[i];
+		struct bl_recover_node *n = r->node[i];
 
 		if (!n->due || now < n->due)
 			continue;
 		n->due = now + r->cfg.answer_ns;
 		if (!isolated)
-			bl_rec_down(r, now, n->id);
+			bl_recover_down(r, now, n->id);
 	}
 	for (i = 0; i < r->nfailures; i++) {
-		struct bl_rec_failure *f = r->failure[i];
+		struct bl_recover_failure *f = r->failure[i];
 
-		if (f->step == BL_REC_FINISHED || f->saving || now < f->due_ns)
+		if (f->step == BL_RECOVER_FINISHED || f->saving || now < f->due_ns)
 			continue;
 		f->due_ns = now + r->cfg.answer_ns;
 		for (k = 0; k < f->nwaits && !isolated; k++)
-			if (f->step == BL_REC_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed)
-				bl_rec_down(r, now, f->wait[k].node);
+			if (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed)
+				bl_recover_down(r, now, f->wait[k].node);
 	}
 }
 
-void bl_rec_tick(struct bl_rec *r, uint64_t now)
+void bl_recover_tick(struct bl_recover *r, uint64_t now)
 {
 	if (!r->epoch)
 		return;
@@ -1349,7 +1349,7 @@ void bl_rec_tick(struct bl_rec *r, uint64_t now)
 		judge(r, now);
 }
 
-uint64_t bl_rec_due(const struct bl_rec *r)
+uint64_t bl_recover_due(const struct bl_recover *r)
 {
 	uint64_t due = r->dirty ? r->judge_ns : UINT64_MAX;
 	uint32_t i;
@@ -1360,19 +1360,19 @@ uint64_t bl_rec_due(const struct bl_rec *r)
 		if (r->node[i]->due && r->node[i]->due < due)
 			due = r->node[i]->due;
 	for (i = 0; i < r->nfailures; i++)
-		if (r->failure[i]->step != BL_REC_FINISHED && !r->failure[i]->saving && r->failure[i]->due_ns < due)
+		if (r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->saving && r->failure[i]->due_ns < due)
 			due = r->failure[i]->due_ns;
 	return due;
 }
 
 /* ---- a new leader ---- */
 
-int bl_rec_load_node(struct bl_rec *r, const struct bl_rec_node *from)
+int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *from)
 {
-	const struct bl_rec_hello h = { .id = from->id, .kind = from->kind, .addr = (const uint8_t(*)[16])from->addr, .port = from->port, .endpoint = from->endpoint, .naddrs = from->naddrs, .nports = from->nports,
+	const struct bl_recover_hello h = { .id = from->id, .kind = from->kind, .addr = (const uint8_t(*)[16])from->addr, .port = from->port, .endpoint = from->endpoint, .naddrs = from->naddrs, .nports = from->nports,
 					.nendpoints = from->nendpoints };
 	bool changed, silent = false;
-	struct bl_rec_node *n;
+	struct bl_recover_node *n;
 	uint32_t i;
 
 	if (r->epoch || !hello_ok(&h) || from->state > BL_DET_GONE)
@@ -1381,7 +1381,7 @@ int bl_rec_load_node(struct bl_rec *r, const struct bl_rec_node *from)
 	if (!n || n->agent || !take_hello(r, n, &h, true, &changed, &silent))
 		return -1;
 	memcpy(n->name, from->name, sizeof(n->name));
-	n->name[BL_REC_NAME_MAX] = 0;
+	n->name[BL_RECOVER_NAME_MAX] = 0;
 	n->joined = from->joined;
 	n->linked = from->linked;
 	n->saved = true;
@@ -1394,12 +1394,12 @@ int bl_rec_load_node(struct bl_rec *r, const struct bl_rec_node *from)
 	return 0;
 }
 
-int bl_rec_load_failure(struct bl_rec *r, const struct bl_rec_failure *from)
+int bl_recover_load_failure(struct bl_recover *r, const struct bl_recover_failure *from)
 {
-	struct bl_rec_failure *f;
+	struct bl_recover_failure *f;
 	uint32_t i;
 
-	if (r->epoch || !from->number || failure_of(r, from->number) || from->step > BL_REC_FINISHED || (!from->nfailed && from->step == BL_REC_ANNOUNCED))
+	if (r->epoch || !from->number || failure_of(r, from->number) || from->step > BL_RECOVER_FINISHED || (!from->nfailed && from->step == BL_RECOVER_ANNOUNCED))
 		return -1;
 	f = failure_make(r, from->nfailed, from->ninputs);
 	if (!f)
@@ -1409,8 +1409,8 @@ int bl_rec_load_failure(struct bl_rec *r, const struct bl_rec_failure *from)
 	f->step = from->step;
 	f->separated = from->separated;
 	for (i = 0; i < from->nfailed; i++) {
-		const struct bl_rec_failed *v = &from->failed[i];
-		const struct bl_rec_node like = { .id = v->node, .addr = v->addr, .naddrs = v->naddrs };
+		const struct bl_recover_failed *v = &from->failed[i];
+		const struct bl_recover_node like = { .id = v->node, .addr = v->addr, .naddrs = v->naddrs };
 
 		if (!v->node || !add_failed(f, &like, v->port, (enum bl_det_why)v->why, v->t)) {
 			failure_free(f);
@@ -1429,12 +1429,12 @@ int bl_rec_load_failure(struct bl_rec *r, const struct bl_rec_failure *from)
 }
 
 /* The newest failure that names a node counts, if the node has not joined since. */
-static void take_gone(struct bl_rec *r, const struct bl_rec_failure *f)
+static void take_gone(struct bl_recover *r, const struct bl_recover_failure *f)
 {
 	uint32_t i;
 
 	for (i = 0; i < f->nfailed; i++) {
-		struct bl_rec_node *n = f->failed[i].port ? NULL : node_make(r, f->failed[i].node);
+		struct bl_recover_node *n = f->failed[i].port ? NULL : node_make(r, f->failed[i].node);
 
 		if (!n || n->joined >= f->number)
 			continue;
@@ -1446,7 +1446,7 @@ static void take_gone(struct bl_rec *r, const struct bl_rec_failure *f)
 	}
 }
 
-void bl_rec_start(struct bl_rec *r, uint64_t now, uint64_t epoch)
+void bl_recover_start(struct bl_recover *r, uint64_t now, uint64_t epoch)
 {
 	uint32_t i, k;
 
@@ -1455,21 +1455,21 @@ void bl_rec_start(struct bl_rec *r, uint64_t now, uint64_t epoch)
 	for (i = 0; i < r->nfailures; i++)
 		take_gone(r, r->failure[i]);
 	for (i = 0; i < r->nfailures; i++) {
-		struct bl_rec_failure *f = r->failure[i];
+		struct bl_recover_failure *f = r->failure[i];
 
 		for (k = 0; k < f->ninputs; k++) {
-			struct bl_rec_node *n = node_of(r, f->input[k].node);
-			struct bl_rec_port *p = n ? port_of(n, f->input[k].port) : NULL;
+			struct bl_recover_node *n = node_of(r, f->input[k].node);
+			struct bl_recover_port *p = n ? port_of(n, f->input[k].port) : NULL;
 
 			if (!p || p->joined >= f->number)
 				continue;
-			p->state = f->step == BL_REC_FINISHED ? BL_DET_REMOVED : BL_DET_SILENT;
+			p->state = f->step == BL_RECOVER_FINISHED ? BL_DET_REMOVED : BL_DET_SILENT;
 			p->c = f->input[k].c;
-			p->record = f->step == BL_REC_FINISHED ? 0 : f->number;
+			p->record = f->step == BL_RECOVER_FINISHED ? 0 : f->number;
 		}
-		if (f->step == BL_REC_ANNOUNCED)
+		if (f->step == BL_RECOVER_ANNOUNCED)
 			await_hosts(r, f, now);
-		else if (f->step == BL_REC_RESUMED)
+		else if (f->step == BL_RECOVER_RESUMED)
 			await_inputs(r, f, now);
 	}
 	update_bars(r, now);

@@ -16,7 +16,7 @@
  *
  * A node that fails is not waited for, and stays barred until it says that it joins anew, as new processes. A link that was resumed while its node lives may join by itself as soon as it is heard.
  *
- * If it has sessions with less than half of the nodes it knows, then the fault is more likely its own: nobody is down for not answering it, and it says so (bl_rec_isolated()).
+ * If it has sessions with less than half of the nodes it knows, then the fault is more likely its own: nobody is down for not answering it, and it says so (bl_recover_isolated()).
  *
  * What it trusts: agents. What they may not do is bounded: numbers and names that it does not know are refused and counted.
  */
@@ -29,17 +29,17 @@
 
 #include "determine.h"
 
-#define BL_REC_NODES_MAX     4096
-#define BL_REC_PORTS_MAX     256
-#define BL_REC_ADDRS_MAX     16
-#define BL_REC_ENDPOINTS_MAX 4096
-#define BL_REC_OPEN_MAX	     64	  /* failures that are not finished */
-#define BL_REC_KEEP_MAX	     1000 /* finished ones that are remembered */
-#define BL_REC_PROCS_MAX     4096 /* processes that died and wait to be announced */
-#define BL_REC_NAME_MAX	     31
+#define BL_RECOVER_NODES_MAX     4096
+#define BL_RECOVER_PORTS_MAX     256
+#define BL_RECOVER_ADDRS_MAX     16
+#define BL_RECOVER_ENDPOINTS_MAX 4096
+#define BL_RECOVER_OPEN_MAX	     64	  /* failures that are not finished */
+#define BL_RECOVER_KEEP_MAX	     1000 /* finished ones that are remembered */
+#define BL_RECOVER_PROCS_MAX     4096 /* processes that died and wait to be announced */
+#define BL_RECOVER_NAME_MAX	     31
 
 /* X(SYMBOL, "name"): what became of an event */
-#define BL_REC_REASONS(X) \
+#define BL_RECOVER_REASONS(X) \
 	X(OK,		  "ok")		      /* taken */ \
 	X(NOT_LEADING,	  "not_leading") \
 	X(UNKNOWN_NODE,	  "unknown_node")     /* it never said HELLO */ \
@@ -50,56 +50,56 @@
 	X(BAD_HELLO,	  "bad_hello")	      /* out of range, or contradicts itself */ \
 	X(BAD_C,	  "bad_c")	      /* more than 48 bits */ \
 	X(FULL,		  "full")
-#define BL_REC_ENUM(sym, name) BL_REC_##sym,
-enum bl_rec_reason { BL_REC_REASONS(BL_REC_ENUM) BL_REC_REASON_COUNT };
-#undef BL_REC_ENUM
-const char *bl_rec_reason_name(enum bl_rec_reason r);
+#define BL_RECOVER_ENUM(sym, name) BL_RECOVER_##sym,
+enum bl_recover_reason { BL_RECOVER_REASONS(BL_RECOVER_ENUM) BL_RECOVER_REASON_COUNT };
+#undef BL_RECOVER_ENUM
+const char *bl_recover_reason_name(enum bl_recover_reason r);
 
 /* What is at the other end of a port: a host, a switch above, a switch below. A host's NIC has a switch above. */
-enum bl_rec_role { BL_REC_HOST, BL_REC_UP, BL_REC_DOWN };
+enum bl_recover_role { BL_RECOVER_HOST, BL_RECOVER_UP, BL_RECOVER_DOWN };
 
 /**
- * struct bl_rec_port - @port: the node's number of it. @neighbour: node id; 0: not heard yet. @role: enum bl_rec_role. @state: enum bl_det_way_state of what comes in. @c: SILENT: its register.
+ * struct bl_recover_port - @port: the node's number of it. @neighbour: node id; 0: not heard yet. @role: enum bl_recover_role. @state: enum bl_det_way_state of what comes in. @c: SILENT: its register.
  * The core's own: @fence: the output is to be barred before somebody is announced. @barred: it is, for that or because its neighbour failed. @asked: FREEZE was ordered. @record: number of the failure that resumes it; 0: none. @joined: the last failure before it
  * was live (again): what resumed it before that is history.
  */
-struct bl_rec_port {
+struct bl_recover_port {
 	uint32_t port, neighbour;
 	uint8_t role, state;
 	bool fence, barred, asked;
 	uint64_t c, record, joined;
 };
 
-/** struct bl_rec_hello - all that a node says of itself. @rejoin: it knows that it had failed, its old processes are gone. @endpoint: UDP ports. */
-struct bl_rec_hello {
+/** struct bl_recover_hello - all that a node says of itself. @rejoin: it knows that it had failed, its old processes are gone. @endpoint: UDP ports. */
+struct bl_recover_hello {
 	uint32_t id;
 	uint8_t kind; /* enum bl_det_kind */
 	bool rejoin;
-	char name[BL_REC_NAME_MAX + 1];
+	char name[BL_RECOVER_NAME_MAX + 1];
 	const uint8_t (*addr)[16];
-	const struct bl_rec_port *port;
+	const struct bl_recover_port *port;
 	const uint16_t *endpoint;
 	uint32_t naddrs, nports, nendpoints;
 };
 
 /**
- * struct bl_rec_node - @agent: it said HELLO, once. @linked: it had a link with both ways live since it came, or joined anew; before that it is nobody's loss, and not judged. @saved, @saving: its record. @connected: has a session. @welcome: is to be told so when it is saved. @state: enum bl_det_node_state. @gone: number of the failure that announced it; 0: none.
+ * struct bl_recover_node - @agent: it said HELLO, once. @linked: it had a link with both ways live since it came, or joined anew; before that it is nobody's loss, and not judged. @saved, @saving: its record. @connected: has a session. @welcome: is to be told so when it is saved. @state: enum bl_det_node_state. @gone: number of the failure that announced it; 0: none.
  * @joined: the last failure before it was linked: none up to it is its business. @bar: version of the list of its ports that are barred; @barred: the one it confirmed. @due: until when it has to answer FREEZE or BAR; 0: nothing to answer. @why: it is GONE: enum bl_det_why.
  */
-struct bl_rec_node {
+struct bl_recover_node {
 	uint32_t id;
 	uint8_t kind, state, why;
 	bool agent, linked, saved, saving, again, connected, welcome;
-	char name[BL_REC_NAME_MAX + 1];
+	char name[BL_RECOVER_NAME_MAX + 1];
 	uint8_t (*addr)[16];
-	struct bl_rec_port *port;
+	struct bl_recover_port *port;
 	uint16_t *endpoint;
 	uint32_t naddrs, nports, nendpoints;
 	uint64_t gone, joined, bar, barred, due;
 };
 
-/** struct bl_rec_failed - a node or a process. @node: of it, or that it is on. @port: UDP port; 0: all of the node's processes. @t: failure timestamp; BL_DET_NO_C: nothing of it was committed anywhere. @why: enum bl_det_why; CORRECT: the process died by itself. */
-struct bl_rec_failed {
+/** struct bl_recover_failed - a node or a process. @node: of it, or that it is on. @port: UDP port; 0: all of the node's processes. @t: failure timestamp; BL_DET_NO_C: nothing of it was committed anywhere. @why: enum bl_det_why; CORRECT: the process died by itself. */
+struct bl_recover_failed {
 	uint32_t node;
 	uint16_t port;
 	uint8_t why;
@@ -108,97 +108,97 @@ struct bl_rec_failed {
 	uint8_t (*addr)[16];
 };
 
-/** struct bl_rec_input - an input to be resumed. @c: where it stood. */
-struct bl_rec_input {
+/** struct bl_recover_input - an input to be resumed. @c: where it stood. */
+struct bl_recover_input {
 	uint32_t node, port, neighbour;
 	uint64_t c;
 };
 
 /* ANNOUNCED: hosts complete. RESUMED: all have; inputs are resumed. FINISHED: all are. What is saved is one of these. */
-enum bl_rec_step { BL_REC_ANNOUNCED, BL_REC_RESUMED, BL_REC_FINISHED };
+enum bl_recover_step { BL_RECOVER_ANNOUNCED, BL_RECOVER_RESUMED, BL_RECOVER_FINISHED };
 
-/** struct bl_rec_wait - who has to answer. @done, @resumed: it has, or need not. */
-struct bl_rec_wait {
+/** struct bl_recover_wait - who has to answer. @done, @resumed: it has, or need not. */
+struct bl_recover_wait {
 	uint32_t node;
 	bool done, resumed;
 };
 
 /**
- * struct bl_rec_failure - @epoch: of who announced it. @step: as saved, or being saved if @saving. @at_ns: the first report, @settled_ns, @announced_ns, @done_ns, @resumed_ns: of each step's beginning, in the time of who led then; 0: not by this leader.
+ * struct bl_recover_failure - @epoch: of who announced it. @step: as saved, or being saved if @saving. @at_ns: the first report, @settled_ns, @announced_ns, @done_ns, @resumed_ns: of each step's beginning, in the time of who led then; 0: not by this leader.
  * @due_ns: until when those who are waited for have to answer. @separated: see struct bl_det_sum.
  */
-struct bl_rec_failure {
+struct bl_recover_failure {
 	uint64_t number, epoch;
 	uint8_t step;
 	bool saving, separated;
-	struct bl_rec_failed *failed;
-	struct bl_rec_input *input;
-	struct bl_rec_wait *wait;
+	struct bl_recover_failed *failed;
+	struct bl_recover_input *input;
+	struct bl_recover_wait *wait;
 	uint32_t nfailed, ninputs, nwaits;
 	uint64_t at_ns, settled_ns, announced_ns, done_ns, resumed_ns, finished_ns, due_ns;
 };
 
 /* What is to be done. The content is read from the node or the failure at once. */
-enum bl_rec_do {
-	BL_REC_SAVE_NODE,    /* @node */
-	BL_REC_SAVE_FAILURE, /* @number; then bl_rec_saved_failure() */
-	BL_REC_DROP_FAILURE, /* @number: is too old to be remembered */
-	BL_REC_WELCOME,	     /* @node: it is taken; with its barred ports, and @number if it is failed */
-	BL_REC_BAR,	     /* @node: all ports of it that are barred */
-	BL_REC_FREEZE,	     /* @node: ports with @asked */
-	BL_REC_FAIL,	     /* @node, @number */
-	BL_REC_RESUME,	     /* @node, @number */
+enum bl_recover_do {
+	BL_RECOVER_SAVE_NODE,    /* @node */
+	BL_RECOVER_SAVE_FAILURE, /* @number; then bl_recover_saved_failure() */
+	BL_RECOVER_DROP_FAILURE, /* @number: is too old to be remembered */
+	BL_RECOVER_WELCOME,	     /* @node: it is taken; with its barred ports, and @number if it is failed */
+	BL_RECOVER_BAR,	     /* @node: all ports of it that are barred */
+	BL_RECOVER_FREEZE,	     /* @node: ports with @asked */
+	BL_RECOVER_FAIL,	     /* @node, @number */
+	BL_RECOVER_RESUME,	     /* @node, @number */
 };
-struct bl_rec_out {
-	enum bl_rec_do what;
+struct bl_recover_out {
+	enum bl_recover_do what;
 	uint32_t node;
 	uint64_t number;
 };
 
-/** struct bl_rec_cfg - all in ns. @settle: from the first report to a decision. @answer: how long a node may take for an answer. @grace: how much longer after a change of the leader. */
-struct bl_rec_cfg {
+/** struct bl_recover_cfg - all in ns. @settle: from the first report to a decision. @answer: how long a node may take for an answer. @grace: how much longer after a change of the leader. */
+struct bl_recover_cfg {
 	uint64_t settle_ns, answer_ns, grace_ns;
 };
 
-struct bl_rec;
+struct bl_recover;
 
-struct bl_rec *bl_rec_new(const struct bl_rec_cfg *cfg);
-void bl_rec_free(struct bl_rec *r);
+struct bl_recover *bl_recover_new(const struct bl_recover_cfg *cfg);
+void bl_recover_free(struct bl_recover *r);
 
-/** bl_rec_load_node, bl_rec_load_failure - what a leader before had saved, in any order; copied. Then bl_rec_start(). 0, or -1: it contradicts itself, or there is no memory. */
-int bl_rec_load_node(struct bl_rec *r, const struct bl_rec_node *n);
-int bl_rec_load_failure(struct bl_rec *r, const struct bl_rec_failure *f);
-void bl_rec_start(struct bl_rec *r, uint64_t now, uint64_t epoch);
-/** bl_rec_reset - does not lead any more: all is forgotten. */
-void bl_rec_reset(struct bl_rec *r);
+/** bl_recover_load_node, bl_recover_load_failure - what a leader before had saved, in any order; copied. Then bl_recover_start(). 0, or -1: it contradicts itself, or there is no memory. */
+int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *n);
+int bl_recover_load_failure(struct bl_recover *r, const struct bl_recover_failure *f);
+void bl_recover_start(struct bl_recover *r, uint64_t now, uint64_t epoch);
+/** bl_recover_reset - does not lead any more: all is forgotten. */
+void bl_recover_reset(struct bl_recover *r);
 
-enum bl_rec_reason bl_rec_hello(struct bl_rec *r, uint64_t now, const struct bl_rec_hello *h);
-enum bl_rec_reason bl_rec_bye(struct bl_rec *r, uint64_t now, uint32_t node); /* its session is over */
-enum bl_rec_reason bl_rec_link_down(struct bl_rec *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c);
-enum bl_rec_reason bl_rec_proc_down(struct bl_rec *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t);
-enum bl_rec_reason bl_rec_barred(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t version);
-enum bl_rec_reason bl_rec_done(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t number);
-enum bl_rec_reason bl_rec_resumed(struct bl_rec *r, uint64_t now, uint32_t node, uint64_t number);
-enum bl_rec_reason bl_rec_down(struct bl_rec *r, uint64_t now, uint32_t node); /* it does not answer somebody else: a message could not be forwarded */
-void bl_rec_saved_node(struct bl_rec *r, uint64_t now, uint32_t node);
-void bl_rec_saved_failure(struct bl_rec *r, uint64_t now, uint64_t number);
-void bl_rec_tick(struct bl_rec *r, uint64_t now);
-/** bl_rec_due - when bl_rec_tick() is wanted; UINT64_MAX: never. */
-uint64_t bl_rec_due(const struct bl_rec *r);
-/** bl_rec_next - the next thing to do; false: nothing more. To be asked after every event until it says so. */
-bool bl_rec_next(struct bl_rec *r, struct bl_rec_out *out);
+enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, const struct bl_recover_hello *h);
+enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32_t node); /* its session is over */
+enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c);
+enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t);
+enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t version);
+enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);
+enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);
+enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint32_t node); /* it does not answer somebody else: a message could not be forwarded */
+void bl_recover_saved_node(struct bl_recover *r, uint64_t now, uint32_t node);
+void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t number);
+void bl_recover_tick(struct bl_recover *r, uint64_t now);
+/** bl_recover_due - when bl_recover_tick() is wanted; UINT64_MAX: never. */
+uint64_t bl_recover_due(const struct bl_recover *r);
+/** bl_recover_next - the next thing to do; false: nothing more. To be asked after every event until it says so. */
+bool bl_recover_next(struct bl_recover *r, struct bl_recover_out *out);
 
 /* looking at it */
-uint64_t bl_rec_epoch(const struct bl_rec *r); /* 0: does not lead */
-uint64_t bl_rec_number(const struct bl_rec *r);
-bool bl_rec_isolated(const struct bl_rec *r);
-const struct bl_rec_node *bl_rec_node(const struct bl_rec *r, uint32_t id);
-const struct bl_rec_node *bl_rec_node_at(const struct bl_rec *r, uint32_t i);
-uint32_t bl_rec_nodes(const struct bl_rec *r);
-const struct bl_rec_failure *bl_rec_failure(const struct bl_rec *r, uint64_t number);
-const struct bl_rec_failure *bl_rec_failure_at(const struct bl_rec *r, uint32_t i);
-uint32_t bl_rec_failures(const struct bl_rec *r);
-/** bl_rec_node_of - whose address it is; NULL: nobody's. */
-const struct bl_rec_node *bl_rec_node_of(const struct bl_rec *r, const uint8_t addr[16]);
+uint64_t bl_recover_epoch(const struct bl_recover *r); /* 0: does not lead */
+uint64_t bl_recover_number(const struct bl_recover *r);
+bool bl_recover_isolated(const struct bl_recover *r);
+const struct bl_recover_node *bl_recover_node(const struct bl_recover *r, uint32_t id);
+const struct bl_recover_node *bl_recover_node_at(const struct bl_recover *r, uint32_t i);
+uint32_t bl_recover_nodes(const struct bl_recover *r);
+const struct bl_recover_failure *bl_recover_failure(const struct bl_recover *r, uint64_t number);
+const struct bl_recover_failure *bl_recover_failure_at(const struct bl_recover *r, uint32_t i);
+uint32_t bl_recover_failures(const struct bl_recover *r);
+/** bl_recover_node_of - whose address it is; NULL: nobody's. */
+const struct bl_recover_node *bl_recover_node_of(const struct bl_recover *r, const uint8_t addr[16]);
 
 #endif
