@@ -209,6 +209,19 @@ static struct bl_recover_wait *wait_add(struct bl_recover_failure *f, uint32_t n
 	return &v[f->nwaits++];
 }
 
+/* Announced, and that is saved: whoever leads next knows it, too. Until then everybody waits for it as before. */
+static bool surely_gone(const struct bl_recover *r, const struct bl_recover_node *n)
+{
+	const struct bl_recover_failure *f = n->state == BL_DET_GONE ? failure_of(r, n->gone) : NULL;
+
+	return n->state == BL_DET_GONE && !(f && f->saving && f->step == BL_RECOVER_ANNOUNCED);
+}
+
+static bool awaited(const struct bl_recover *r, const struct bl_recover_node *n)
+{
+	return n && n->agent && !surely_gone(r, n);
+}
+
 static bool names_node(const struct bl_recover_failure *f, uint32_t id)
 {
 	uint32_t i;
@@ -446,7 +459,7 @@ static void await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uint
 	if (!f->nfailed)
 		return;
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_recover_wait *w = waits_possible(r->node[i]) && r->node[i]->linked && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
+		struct bl_recover_wait *w = awaited(r, r->node[i]) && r->node[i]->linked && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
 
 		if (w)
 			w->done = false;
@@ -467,16 +480,27 @@ static void await_inputs(struct bl_recover *r, struct bl_recover_failure *f, uin
 		/* from now on it may be out of C at any time */
 		if (p && p->state == BL_DET_SILENT && p->record == f->number)
 			p->state = BL_DET_REMOVED;
-		w = waits_possible(n) ? wait_add(f, n->id) : NULL;
+		w = awaited(r, n) ? wait_add(f, n->id) : NULL;
 		if (w)
 			w->resumed = false;
 	}
 	for (i = 0; i < f->nfailed; i++) {
-		w = f->failed[i].port && waits_possible(node_of(r, f->failed[i].node)) ? wait_add(f, f->failed[i].node) : NULL;
+		w = f->failed[i].port && awaited(r, node_of(r, f->failed[i].node)) ? wait_add(f, f->failed[i].node) : NULL;
 		if (w)
 			w->resumed = false;
 	}
 	f->due_ns = answer_by(r, now);
+}
+
+/* Who failed for sure has nothing to answer any more. */
+static void stop_waiting(struct bl_recover *r)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < r->nfailures; i++)
+		for (k = 0; k < r->failure[i]->nwaits; k++)
+			if (!awaited(r, node_of(r, r->failure[i]->wait[k].node)))
+				r->failure[i]->wait[k].done = r->failure[i]->wait[k].resumed = true;
 }
 
 /* FAIL goes to all hosts and to those that failed, as far as they can be reached: that they failed is news to them. */
@@ -515,7 +539,8 @@ void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t numbe
 		await_hosts(r, f, now);
 		for (i = 0; i < r->nnodes; i++)
 			send_fail(r, f, r->node[i]);
-		progress(r, f, now);
+		stop_waiting(r);
+		progress_all(r, now);
 		break;
 	case BL_RECOVER_RESUMED:
 		await_inputs(r, f, now);
@@ -829,17 +854,8 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 		update_due(r, r->node[i], now);
 	}
 	update_bars(r, now);
-	/* nobody waits for them any more */
-	for (i = 0; i < r->nfailures; i++) {
-		uint32_t k;
-
-		for (k = 0; k < r->failure[i]->nwaits; k++)
-			if (!waits_possible(node_of(r, r->failure[i]->wait[k].node)))
-				r->failure[i]->wait[k].done = r->failure[i]->wait[k].resumed = true;
-	}
 	/* nobody failed: no host has anything to complete */
 	save(r, f, f->nfailed ? BL_RECOVER_ANNOUNCED : BL_RECOVER_RESUMED);
-	progress_all(r, now);
 }
 
 static bool anything_to_resume(const struct bl_recover *r, const struct graph *g)

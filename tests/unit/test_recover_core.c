@@ -230,13 +230,14 @@ static void host__does_not_answer(void **state)
 	assert_string_equal(outs(r), "");
 	bl_recover_link_down(r, 1018 * MS, 9, 3, 3, 1234);
 	bl_recover_tick(r, 1018 * MS);
-	assert_string_equal(outs(r), "save 2:0; save 1:1");
+	/* it is waited for until its failure is saved: a leader that comes before that knows nothing of it */
+	assert_string_equal(outs(r), "save 2:0");
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].t, 1234);
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].why, BL_DET_TOLD);
+	bl_recover_saved_failure(r, 1019 * MS, 2);
+	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2; fail 4/2; save 1:1");
 	bl_recover_saved_failure(r, 1019 * MS, 1);
 	assert_string_equal(outs(r), "resume 9/1");
-	bl_recover_saved_failure(r, 1019 * MS, 2);
-	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2; fail 4/2");
 	bl_recover_free(r);
 }
 
@@ -768,8 +769,9 @@ static void step(void)
 	uint32_t at = rnd_below(&s.rnd, s.nm), i;
 	struct msg m;
 
+	/* writes to the store overtake each other, but for those of one key, which name the revision before */
 	for (i = 0; i < at; i++)
-		if (s.m[i].from == s.m[at].from && s.m[i].to == s.m[at].to) {
+		if (s.m[i].from == s.m[at].from && s.m[i].to == s.m[at].to && (s.m[at].from != s.m[at].to || (s.m[i].kind == s.m[at].kind && s.m[i].number == s.m[at].number && s.m[i].port == s.m[at].port))) {
 			at = i;
 			break;
 		}
