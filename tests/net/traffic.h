@@ -624,4 +624,18 @@ T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
 	free(c);
 }
 
+/* big scatterings as fast as it can, to cfg.to; never ends */
+T_FN void tr_rage(struct tr *w)
+{
+	const uint32_t len[] = { 1400, 1400, 1400 };
+
+	for (;;) {
+		if (tr_send(w, w->cfg->to, 3, len, 0) == -EAGAIN)
+			bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 5);
+		if (w->me->nsent > TR_SENT_MAX - 10)
+			usleep(1000);
+		tr_take(w, 0);
+	}
+}
+
 #endif
