@@ -49,13 +49,12 @@ quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_EPOCH
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_STORE
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DEPOCH_LATER
 quick refuted orders   -DNO_NUMBER
-full  holds   reliable -DNM=4 -DCRASH_A -DSUSPECT_A -DOWN_A=5                     # as the first ones, with more messages
-full  holds   reliable $z -DOWN_A=1 -DNM=2
+full  holds   reliable $z -DOWN_A=1 -DNM=2                                        # as the first ones, with more messages or failures
 full  holds   reliable $z -DOWN_A=2 -DNM=2
 full  holds   reliable -DNR=3 -DZFAILS -DOWN_A=2 -DNM=2
 full  holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=2 -DOWN_A=1
-full  holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=3 -DOWN_A=5
-full  holds   reliable $x -DCRASH_X -DELECT -DNM=2 -DOWN_A=1
+full  holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=2 -DOWN_A=1
+full  holds   reliable $x -DCRASH_X -DCUT -DFAILURES=2 -DELECT -DNM=1 -DOWN_A=1
 full  holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DELECT -DNM=1 -DOWN_A=1
 "
 
