@@ -4,7 +4,7 @@
 #   make test    install what is missing, build, run every test (as root)
 #   make         build only
 #
-#   make bench | soak | fuzz | test-kernels | install | clean
+#   make bench | soak | fuzz | model | test-kernels | install | clean
 
 SHELL	   := /bin/bash
 CC	   ?= gcc
@@ -22,7 +22,7 @@ PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev lib
 	      libcurl4-gnutls-dev libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := etcd-server libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
+PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
@@ -53,7 +53,7 @@ NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all lib tests run test bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
+.PHONY: all lib tests run test model bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
 
@@ -205,6 +205,10 @@ $(B)/bench/switch_cost: bench/switch_cost.c bench/cost.h $(B)/bench/bench_switch
 
 $(B)/bench/host_cost: bench/host_cost.c bench/cost.h $(B)/bench/bench_host.skel.h $(HDRS)
 	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
+
+# the promises of reliable 1Pipe, searched by spin; the quick cases are part of the unit tests
+model: deps-test
+	bash controller/model/run.sh all
 
 soak: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak
