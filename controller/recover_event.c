@@ -502,7 +502,8 @@ int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *fro
 	memcpy(n->name, from->name, sizeof(n->name));
 	n->name[BL_RECOVER_NAME_MAX] = 0;
 	n->joined = from->joined;
-	n->linked = from->linked;
+	/* that it was linked may not have been saved in time: a host that is announced in vain does less harm than one that is forgotten */
+	n->linked = true;
 	n->saved = true;
 	/* how its inputs are it says itself; that they stand still is in the failures */
 	for (i = 0; i < n->nports; i++) {
