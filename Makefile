@@ -4,7 +4,7 @@
 #   make test    install what is missing, build, run every test (as root)
 #   make         build only
 #
-#   make bench | soak | fuzz | test-kernels | install | clean
+#   make bench | soak | fuzz | model | test-kernels | install | clean
 
 SHELL	   := /bin/bash
 CC	   ?= gcc
@@ -18,10 +18,11 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev \
+	      libcurl4-gnutls-dev libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
+PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
@@ -30,14 +31,18 @@ CFLAGS	?= -O2 -g
 ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -Ilib -I$(B)
 SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
-NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lpthread -lm
-CLI_LIBS  := -ljansson $(NODE_LIBS)
+NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
+# TLS by GnuTLS, in libcurl too: its LGPL goes with both of our licences; OpenSSL's Apache-2.0 does not go with GPL-2.0-only
+CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
+CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 
-HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h)
+HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h controller/*.h)
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
+PROTO_H	 := $(B)/controller/ctl.pb-c.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
 ARB_SRC	 := $(wildcard arbiter/*.c)
+CTL_SRC	 := $(wildcard controller/*.c)
 CLI_SRC	 := $(wildcard cli/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROG_SRC := $(wildcard tests/prog/test_*.c)
@@ -47,8 +52,8 @@ PROG_BIN := $(PROG_SRC:%.c=$(B)/%)
 NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
 
 .DELETE_ON_ERROR:
-.SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o)
-.PHONY: all lib tests run test bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
+.SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
+.PHONY: all lib tests run test model bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
 
@@ -59,7 +64,17 @@ $(B)/%.bpf.o: bpf/%.bpf.c $(wildcard maps/*.h bpf/*.h)
 $(B)/%.skel.h: $(B)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name bl_$* > $@
 
-$(B)/%.o: %.c $(HDRS) $(SKELS)
+# what agents and controller say to each other; generated, never committed
+$(PROTO_H:.h=.c): controller/ctl.proto
+	@mkdir -p $(@D)
+	protoc-c --proto_path=controller --c_out=$(@D) $<
+
+$(PROTO_H): $(PROTO_H:.h=.c) ;
+
+$(B)/controller/ctl.pb-c.o: $(PROTO_H:.h=.c)
+	$(CC) -std=gnu11 $(CFLAGS) -fPIC -I$(B)/controller -c $< -o $@
+
+$(B)/%.o: %.c $(HDRS) $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIC $(if $(filter lib/%,$<),-fvisibility=hidden) -c $< -o $@
 
@@ -71,7 +86,7 @@ $(B)/libbarline.so: $(LIB_SRC:%.c=$(B)/%.o) lib/libbarline.map
 	$(CC) $(CFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) -Wl,--version-script=lib/libbarline.map -o $@ $(filter %.o,$^)
 	ln -sf libbarline.so $(B)/libbarline.so.$(SOMAJOR)
 
-$(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o)
+$(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o) $(B)/controller/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -79,10 +94,14 @@ $(B)/libbarline-arbiter.a: $(ARB_SRC:%.c=$(B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
+$(B)/libbarline-controller.a: $(CTL_SRC:%.c=$(B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -90,8 +109,8 @@ $(B)/barline.pc: lib/barline.pc.in
 
 # ---- tests: found by pattern; a core is compiled natively with sanitizers ----
 
-# the arbiter with sanitizers, once for all unit tests
-$(B)/san/%.o: %.c $(HDRS)
+# arbiter and controller with sanitizers, once for all unit tests
+$(B)/san/%.o: %.c $(HDRS) $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(SAN) -c $< -o $@
 
@@ -99,9 +118,13 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
+$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,log.o yaml.o session.o agent.o agent_watch.o) $(B)/controller/ctl.pb-c.o
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIB_SRC) $(B)/san/arbiter.a $(B)/san/controller.a $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a -lcmocka -lm
+	$(CC) $(ALL_CFLAGS) $(SAN) -o $@ $< $(LIB_SRC) $(B)/san/arbiter.a $(B)/san/controller.a -lcmocka $(CTL_LIBS) -lcyaml -lm
 
 $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $(SKELS) $(B)/libbarline-node.a
 	@mkdir -p $(@D)
@@ -113,9 +136,9 @@ $(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/pass.o
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
+$(B)/tests/net/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h) $(HDRS) $(SKELS) $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -182,6 +205,10 @@ $(B)/bench/switch_cost: bench/switch_cost.c bench/cost.h $(B)/bench/bench_switch
 
 $(B)/bench/host_cost: bench/host_cost.c bench/cost.h $(B)/bench/bench_host.skel.h $(HDRS)
 	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
+
+# the promises of reliable 1Pipe, searched by spin; the quick cases are part of the unit tests
+model: deps-test
+	bash controller/model/run.sh all
 
 soak: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * barline controller run FILE, show, failures, epochs: 1Pipe's failure controller in the foreground, and what the controllers of a network namespace say about themselves.
+ */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include "../controller/server.h"
+#include "../loader/node_priv.h"
+#include "arbiter.h"
+#include "cmd.h"
+
+static struct bl_ctl *running;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	bl_ctl_stop(running);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	const char **file = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*file)
+			return ARGP_ERR_UNKNOWN;
+		*file = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!*file)
+			argp_error(state, "which file? It says where to listen, and which store to use");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+int cmd_controller_run(int argc, char **argv)
+{
+	static const struct argp argp = { .parser = parse, .args_doc = "FILE", .children = cmd_globals,
+					  .doc = "Be a failure controller of reliable 1Pipe in the foreground. Several may run on one etcd; one leads.\v"
+						 "FILE is YAML: listen: 10.0.0.1:61693, and one store: sqlite: FILE, or etcd: { endpoints: [http://10.0.0.1:2379, ...] }; optional: tls: { ca, cert, key }, "
+						 "settle_us, answer_ms, grace_ms, silence_ms. Daemons name it under controllers: [10.0.0.1:61693, ...]." };
+	struct sigaction act = { .sa_handler = on_signal };
+	const char *file = NULL;
+	struct bl_ctl_cfg cfg;
+	struct bl_err err;
+	int rc;
+
+	cmd_parse(&argp, argc, argv, &file);
+	if (bl_ctl_config_load(&cfg, file, &err) || bl_ctl_new(&running, &cfg, &err))
+		return cli_fail("%s", err.text);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGINT, &act, NULL);
+	sd_notify(0, "READY=1");
+	if (cli.json)
+		cli_json(json_pack("{s:s, s:s}", "controller", "ready", "listen", cfg.listen));
+	else
+		printf("controller at %s, store in %s\n", cfg.listen, *cfg.sqlite ? cfg.sqlite : "etcd");
+	fflush(stdout);
+	rc = bl_ctl_run(running, &err);
+	bl_ctl_free(running);
+	return rc ? cli_fail("%s", err.text) : 0;
+}
+
+/* ---- looking ---- */
+
+/* What all controllers here say. NULL after a message. */
+static json_t *ask_all(void)
+{
+	json_t *all = json_array();
+	char pattern[128];
+	size_t i;
+	glob_t g;
+
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/controller-%llu-*.sock", (unsigned long long)bl_netns_ino());
+	if (!glob(pattern, 0, NULL, &g)) {
+		for (i = 0; i < g.gl_pathc; i++) {
+			json_t *one = arb_ask(g.gl_pathv[i], NULL);
+
+			if (one)
+				json_array_append_new(all, one);
+		}
+		globfree(&g);
+	}
+	if (json_array_size(all))
+		return all;
+	json_decref(all);
+	cli_fail("no controller runs in this network namespace; `barline controller run FILE` starts one");
+	return NULL;
+}
+
+/* The one that leads here; its reference is the caller's. NULL after a message. */
+static json_t *ask_leader(void)
+{
+	json_t *all = ask_all(), *one, *leader = NULL;
+	const char *where = "", *trouble = "";
+	size_t i;
+
+	if (!all)
+		return NULL;
+	json_array_foreach(all, i, one) {
+		if (!strcmp(json_string_value(json_object_get(one, "state")), "leader"))
+			leader = json_incref(one);
+		where = json_string_value(json_object_get(one, "leader"));
+		trouble = json_string_value(json_object_get(one, "trouble"));
+	}
+	if (!leader)
+		cli_fail(*trouble ? "no controller of this network namespace leads: %s" : *where ? "no controller of this network namespace leads; %s does" : "no controller leads%s", *trouble ? trouble : where);
+	json_decref(all);
+	return leader;
+}
+
+static error_t no_args(int key, char *arg, struct argp_state *state)
+{
+	(void)arg, (void)state;
+	return key == ARGP_KEY_ARG ? ARGP_ERR_UNKNOWN : 0;
+}
+
+int cmd_controller_show(int argc, char **argv)
+{
+	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
+					  .doc = "What the controllers of this network namespace say: who leads, and the nodes it knows.\v"
+						 "STATE of a node: ok; away: no session, which matters only once it has to answer; down: did not answer, is about to be announced; failed: announced, and has not joined anew; "
+						 "no link: joined, and no link to it is live yet; no agent: known from its neighbours." };
+	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "state", "STATE", 's' }, { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "store", "STORE", 's' }, { "sessions", "SESSIONS", 'd' },
+					    { "trouble", "TROUBLE", 's' } };
+	static const struct col nodes[] = { { "name", "NODE", 's' },   { "node", "ID", 'd' },	      { "role", "ROLE", 's' },	       { "state", "STATE", 's' }, { "addr", "SESSION", 's' }, { "epoch", "EPOCH", 'd' },
+					    { "ports", "PORTS", 'd' }, { "silent", "SILENT", 'd' }, { "barred", "BARRED", 'd' }, { "endpoints", "ENDPOINTS", 'd' }, { "failure", "FAILURE", 'd' }, { "why", "WHY", 's' } };
+	json_t *all, *one;
+	size_t i;
+
+	cmd_parse(&argp, argc, argv, NULL);
+	all = ask_all();
+	if (!all)
+		return 1;
+	if (cli.json) {
+		json_array_foreach(all, i, one) {
+			json_object_del(one, "failures");
+			json_object_del(one, "epochs");
+		}
+		cli_json(json_pack("{s:o}", "controllers", all));
+		return 0;
+	}
+	OUT_TABLE(stdout, all, heads);
+	json_array_foreach(all, i, one)
+		if (json_array_size(json_object_get(one, "nodes")))
+			OUT_TABLE(stdout, json_object_get(one, "nodes"), nodes);
+	json_decref(all);
+	return 0;
+}
+
+/* "2026-11-21 15:04:05" */
+static void add_times(json_t *rows)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(rows, i, one) {
+		time_t at = (time_t)(json_integer_value(json_object_get(one, "unix_ns")) / 1000000000);
+		char text[32] = "";
+		struct tm tm;
+
+		if (at && gmtime_r(&at, &tm))
+			strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		json_object_set_new(one, "at", json_string(text));
+	}
+}
+
+static int rows_of_leader(const char *key, const struct col *cols, size_t ncols, const char *none)
+{
+	json_t *leader = ask_leader(), *rows;
+
+	if (!leader)
+		return 1;
+	rows = json_incref(json_object_get(leader, key));
+	json_decref(leader);
+	add_times(rows);
+	return out_rows(key, rows, cols, ncols, none);
+}
+
+int cmd_controller_failures(int argc, char **argv)
+{
+	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
+					  .doc = "Failures that the controller announced, and where the time of each went, as far as the present leader saw it.\v"
+						 "STEP: announced: hosts complete Discard, Recall and Callback; resumed: inputs are resumed; finished; saving: the store is awaited. WAITS: nodes that have not answered. "
+						 "-j has failure timestamps, inputs with their last commit, and who is missing." };
+	static const struct col cols[] = { { "number", "NUMBER", 'd' }, { "epoch", "EPOCH", 'd' },	  { "at", "AT", 's' },	       { "who", "WHO", 's' },		{ "step", "STEP", 's' }, { "waits", "WAITS", 'd' },
+					   { "determine_ns", "DETERMINE", 't' }, { "save_ns", "SAVE", 't' }, { "collect_ns", "COLLECT", 't' }, { "resume_ns", "RESUME", 't' }, { "total_ns", "TOTAL", 't' } };
+
+	cmd_parse(&argp, argc, argv, NULL);
+	return rows_of_leader("failures", cols, sizeof(cols) / sizeof(cols[0]), "no failures");
+}
+
+int cmd_controller_epochs(int argc, char **argv)
+{
+	static const struct argp argp = { .parser = no_args, .children = cmd_globals, .doc = "Which controllers led, and with which epoch: the last 64 elections" };
+	static const struct col cols[] = { { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "at", "SINCE", 's' } };
+
+	cmd_parse(&argp, argc, argv, NULL);
+	return rows_of_leader("epochs", cols, sizeof(cols) / sizeof(cols[0]), "nobody led yet");
+}

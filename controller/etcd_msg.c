@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See etcd_msg.h. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etcd_msg.h"
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+char *etcd_b64(const void *data, size_t len)
+{
+	const uint8_t *d = data;
+	char *out = malloc((len + 2) / 3 * 4 + 1), *o = out;
+	size_t i;
+
+	if (!out)
+		return NULL;
+	for (i = 0; i < len; i += 3) {
+		uint32_t v = (uint32_t)d[i] << 16 | (i + 1 < len ? (uint32_t)d[i + 1] << 8 : 0) | (i + 2 < len ? d[i + 2] : 0);
+
+		*o++ = digits[v >> 18];
+		*o++ = digits[v >> 12 & 63];
+		*o++ = i + 1 < len ? digits[v >> 6 & 63] : '=';
+		*o++ = i + 2 < len ? digits[v & 63] : '=';
+	}
+	*o = 0;
+	return out;
+}
+
+uint8_t *etcd_unb64(const char *text, size_t *len)
+{
+	size_t n = strlen(text), i, k, pad = 0;
+	uint8_t *out, *o;
+
+	if (n % 4)
+		return NULL;
+	while (pad < 2 && pad < n && text[n - 1 - pad] == '=')
+		pad++;
+	out = o = malloc(n / 4 * 3 + 1);
+	if (!out)
+		return NULL;
+	for (i = 0; i < n; i += 4) {
+		uint32_t v = 0;
+
+		for (k = 0; k < 4; k++) {
+			const char *d = i + k < n - pad ? memchr(digits, text[i + k], 64) : digits;
+
+			if (!d) {
+				free(out);
+				return NULL;
+			}
+			v = v << 6 | (uint32_t)(d - digits);
+		}
+		*o++ = (uint8_t)(v >> 16);
+		*o++ = (uint8_t)(v >> 8);
+		*o++ = (uint8_t)v;
+	}
+	*len = n / 4 * 3 - pad;
+	out[*len] = 0;
+	return out;
+}
+
+/* ---- requests ---- */
+
+static json_t *b64(const void *data, size_t len)
+{
+	char *t = etcd_b64(data, len);
+	json_t *j = t ? json_string(t) : NULL;
+
+	free(t);
+	return j;
+}
+
+static json_t *number(uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, v);
+	return json_string(text);
+}
+
+static void key_of(json_t *o, const char *key)
+{
+	json_object_set_new(o, "key", b64(key, strlen(key)));
+}
+
+/* the first key behind all that begin with it: its last byte plus one; no key of ours ends in 0xff */
+static void end_of(json_t *o, const char *prefix)
+{
+	size_t n = strlen(prefix);
+	char *end = strdup(prefix);
+
+	if (end && n) {
+		end[n - 1]++;
+		json_object_set_new(o, "range_end", b64(end, n));
+	}
+	free(end);
+}
+
+static json_t *compare(const char *key, const char *target, const char *field, uint64_t v)
+{
+	json_t *o = json_object();
+
+	key_of(o, key);
+	json_object_set_new(o, "target", json_string(target));
+	json_object_set_new(o, "result", json_string("EQUAL"));
+	json_object_set_new(o, field, number(v));
+	return o;
+}
+
+static char *text_of(json_t *o)
+{
+	char *t = json_dumps(o, JSON_COMPACT);
+
+	json_decref(o);
+	return t;
+}
+
+static json_t *range_of(const char *key, bool prefix)
+{
+	json_t *o = json_object();
+
+	key_of(o, key);
+	if (prefix)
+		end_of(o, key);
+	return o;
+}
+
+char *etcd_msg_put(const struct etcd_put *p)
+{
+	json_t *o = json_object(), *cmp = json_array(), *ok = json_array(), *no = json_array(), *op = json_object();
+
+	if (p->fence_rev)
+		json_array_append_new(cmp, compare(p->fence, "CREATE", "create_revision", p->fence_rev));
+	if (p->create)
+		json_array_append_new(cmp, compare(p->key, "CREATE", "create_revision", 0));
+	else if (p->rev != BL_STORE_ANY)
+		json_array_append_new(cmp, compare(p->key, "MOD", "mod_revision", p->rev));
+	key_of(op, p->key);
+	if (p->value) {
+		json_object_set_new(op, "value", b64(p->value, p->len));
+		if (p->lease)
+			json_object_set_new(op, "lease", number(p->lease));
+	}
+	json_array_append_new(ok, json_pack("{s:o}", p->value ? "request_put" : "request_delete_range", op));
+	/* who fails learns why: the fence and the key as they are */
+	if (p->fence_rev)
+		json_array_append_new(no, json_pack("{s:o}", "request_range", range_of(p->fence, false)));
+	json_array_append_new(no, json_pack("{s:o}", "request_range", range_of(p->key, false)));
+	json_object_set_new(o, "compare", cmp);
+	json_object_set_new(o, "success", ok);
+	json_object_set_new(o, "failure", no);
+	return text_of(o);
+}
+
+char *etcd_msg_range(const char *key, bool prefix)
+{
+	return text_of(range_of(key, prefix));
+}
+
+char *etcd_msg_watch(const char *key, bool prefix, uint64_t from_rev)
+{
+	json_t *o = range_of(key, prefix);
+
+	json_object_set_new(o, "start_revision", number(from_rev));
+	json_object_set_new(o, "progress_notify", json_true());
+	return text_of(json_pack("{s:o}", "create_request", o));
+}
+
+char *etcd_msg_grant(uint64_t ttl_s)
+{
+	return text_of(json_pack("{s:o}", "TTL", number(ttl_s)));
+}
+
+char *etcd_msg_lease(uint64_t lease)
+{
+	return text_of(json_pack("{s:o}", "ID", number(lease)));
+}
+
+/* ---- answers ---- */
+
+static uint64_t number_in(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (json_is_integer(v))
+		return json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
+	/* "-1" is what the time to live of a dead lease is */
+	return json_is_string(v) && *json_string_value(v) != '-' ? strtoull(json_string_value(v), NULL, 10) : 0;
+}
+
+static void read_error(const json_t *root, struct etcd_answer *a)
+{
+	const json_t *e = json_object_get(root, "error");
+	const char *text = NULL;
+
+	if (json_is_object(e)) {
+		text = json_string_value(json_object_get(e, "message"));
+		a->grpc_code = (int)number_in(e, "grpc_code");
+	} else if (json_is_string(e)) {
+		text = json_string_value(e);
+		a->grpc_code = (int)number_in(root, "code");
+	} else if (!e || json_is_null(e)) {
+		return;
+	}
+	a->error = strdup(text && *text ? text : "an error without words");
+}
+
+static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_answer *a)
+{
+	const char *key = json_string_value(json_object_get(kv, "key")), *value = json_string_value(json_object_get(kv, "value"));
+	size_t klen = 0, vlen = 0, skip = strlen(strip);
+	struct etcd_kv *v;
+	uint8_t *k, *bytes;
+
+	k = key ? etcd_unb64(key, &klen) : NULL;
+	bytes = etcd_unb64(value ? value : "", &vlen);
+	v = realloc(a->kv, (a->n + 1) * sizeof(*v));
+	if (v)
+		a->kv = v;
+	/* a key with a 0 in it is none of ours */
+	if (!k || !bytes || !v || strlen((char *)k) != klen || klen < skip || memcmp(k, strip, skip)) {
+		free(k);
+		free(bytes);
+		return;
+	}
+	memmove(k, k + skip, klen - skip + 1);
+	if (gone) {
+		free(bytes);
+		bytes = NULL;
+	}
+	v[a->n++] = (struct etcd_kv){ .kv = { .key = (char *)k, .value = bytes, .len = vlen, .rev = number_in(kv, "mod_revision") },
+				      .create_rev = number_in(kv, "create_revision"), .lease = number_in(kv, "lease"), .gone = gone };
+}
+
+static void read_kvs(const json_t *o, const char *strip, struct etcd_answer *a)
+{
+	json_t *kv;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "kvs"), i, kv)
+		read_kv(kv, false, strip, a);
+}
+
+void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_answer *a)
+{
+	json_t *root = json_loadb(text, len, 0, NULL), *in, *o;
+	size_t i;
+
+	*a = (struct etcd_answer){ 0 };
+	if (!json_is_object(root)) {
+		json_decref(root);
+		return;
+	}
+	a->sound = true;
+	read_error(root, a);
+	/* streams wrap each answer */
+	in = json_object_get(root, "result");
+	if (!json_is_object(in))
+		in = root;
+	a->rev = number_in(json_object_get(in, "header"), "revision");
+	a->succeeded = json_is_true(json_object_get(in, "succeeded"));
+	a->created = json_is_true(json_object_get(in, "created"));
+	a->canceled = json_is_true(json_object_get(in, "canceled"));
+	a->compacted = number_in(in, "compact_revision");
+	a->ttl = number_in(in, "TTL");
+	a->lease = number_in(in, "ID");
+	if (a->canceled && json_is_string(json_object_get(in, "cancel_reason")))
+		a->cancel_reason = strdup(json_string_value(json_object_get(in, "cancel_reason")));
+	read_kvs(in, strip, a);
+	json_array_foreach(json_object_get(in, "responses"), i, o)
+		read_kvs(json_object_get(o, "response_range"), strip, a);
+	json_array_foreach(json_object_get(in, "events"), i, o) {
+		const char *type = json_string_value(json_object_get(o, "type"));
+
+		read_kv(json_object_get(o, "kv"), type && !strcmp(type, "DELETE"), strip, a);
+	}
+	if (!a->error && json_is_null(json_object_get(root, "result")))
+		a->sound = false;
+	json_decref(root);
+}
+
+void etcd_answer_free(struct etcd_answer *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->n; i++) {
+		free((void *)(uintptr_t)a->kv[i].kv.key);
+		free((void *)(uintptr_t)a->kv[i].kv.value);
+	}
+	free(a->kv);
+	free(a->error);
+	free(a->cancel_reason);
+	*a = (struct etcd_answer){ 0 };
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# run.sh quick|all [holds|refuted] - gives the models of this folder to spin. A case holds (all states were searched, no promise was broken), or is to be refuted: it has a defect, or asserts that something never happens that
+# does. Prints each case with its states and seconds; exit 0 if all came out as they should, 1 if not, 2 usage. `make model` runs all, tests/unit/test_model.c the quick ones.
+#
+# What counts as a failure, besides the wrong outcome: a search that was not complete (depth, memory, time) and ended without an error.
+set -uo pipefail
+cd "$(dirname "$0")" || exit 1
+what=${1-} only=${2-}
+case $what/$only in
+quick/|all/|quick/holds|quick/refuted|all/holds|all/refuted) ;;
+*) echo "usage: run.sh quick|all [holds|refuted]" >&2; exit 2 ;;
+esac
+command -v spin >/dev/null || { echo "run.sh: no spin; install the package spin" >&2; exit 1; }
+
+here=$PWD
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+x='-DTOR -DK=2' z='-DNR=3 -DSAMEHOST -DCRASH_A -DSUSPECT_A'
+# when, outcome, model, flags; # what it is
+cases="
+quick holds   reliable -DCRASH_A                                                  # one switch: the sender's host dies at any time
+quick holds   reliable -DSUSPECT_A                                                # it only seems dead, and goes on
+quick holds   reliable -DPROC                                                     # its process dies, its host lives
+quick holds   reliable $z -DOWN_A=0 -DNM=1                                        # a host that sends and receives dies, or seems to
+quick holds   reliable -DNR=3 -DZFAILS -DCRASH_A -DFAILURES=2 -DOWN_A=1 -DNM=1     # a receiver and the sender, one after the other
+quick holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1  # two levels: two of host, leaf, link
+quick holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1    # two levels, each receiver behind one spine
+quick holds   reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1                      # the leader is replaced, and comes back
+quick holds   orders                                                              # an input dies three times
+quick refuted reliable -DCRASH_A -DREACH=1
+quick refuted reliable $z -DOWN_A=0 -DNM=1 -DREACH=2
+quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DREACH=3
+quick refuted reliable $x -DAPART -DCRASH_X -DNM=2 -DOWN_A=1 -DREACH=4
+quick refuted reliable -DCRASH_A -DNO_DISCARD
+quick refuted reliable -DCRASH_A -DEARLY_RESUME
+quick refuted reliable -DCRASH_A -DNO_FREEZE
+quick refuted reliable -DPROC -DNO_WINDOW_FREEZE
+quick refuted reliable $z -DOWN_A=0 -DNM=1 -DNO_FENCE
+quick refuted reliable $z -DOWN_A=0 -DNM=1 -DNO_RECALL_WAIT
+quick refuted reliable $z -DOWN_A=0 -DNM=1 -DNO_RECALL_MEMORY
+quick refuted reliable $x -DAPART -DCRASH_X -DNM=2 -DOWN_A=1 -DT_MIN
+quick refuted reliable $x -DAPART -DCUT -DNM=2 -DOWN_A=1 -DNO_ASK
+quick refuted reliable $x -DAPART -DCUT -DNM=2 -DOWN_A=1 -DRESUME_TORN
+quick refuted reliable $x -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1 -DRESUMED_COUNTS
+quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_EPOCH
+quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_STORE
+quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DEPOCH_LATER
+quick refuted orders   -DNO_NUMBER
+full  holds   reliable $z -DOWN_A=1 -DNM=2                                        # as the first ones, with more messages or failures
+full  holds   reliable $z -DOWN_A=2 -DNM=2
+full  holds   reliable -DNR=3 -DZFAILS -DOWN_A=2 -DNM=2
+full  holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=2 -DOWN_A=1
+full  holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=2 -DOWN_A=1
+full  holds   reliable $x -DCRASH_X -DCUT -DFAILURES=2 -DELECT -DNM=1 -DOWN_A=1
+full  holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DELECT -DNM=1 -DOWN_A=1
+"
+
+bad=0 count=0
+while IFS='#' read -r line _; do
+	read -r when outcome model flags <<<"$line"
+	[ -n "$when" ] || continue
+	[ "$what" = all ] || [ "$when" = quick ] || continue
+	[ -z "$only" ] || [ "$only" = "$outcome" ] || continue
+	count=$((count + 1))
+	begin=$EPOCHREALTIME
+	# a search of half a million states takes less time than an optimisation of what searches it
+	optimise=-O0 limit=100 hash=20
+	[ "$when" = quick ] || { optimise=-O2 limit=1800 hash=26; }
+	cd "$dir" && rm -f ./*
+	# shellcheck disable=SC2086 # the flags are words
+	if spin $flags -a "$here/$model.pml" >spin.log 2>&1 && gcc $optimise -w -DSAFETY -DNOREDUCE -DMEMLIM=8000 -o pan pan.c >>spin.log 2>&1; then
+		timeout $limit ./pan -m100000 -w$hash >pan.log 2>&1
+		status=$?
+	else
+		cp spin.log pan.log
+		status=255
+	fi
+	cd "$here" || exit 1
+	errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$dir/pan.log")
+	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/pan.log")
+	verdict=broken
+	if [ "$status" = 0 ] && ! grep -qE 'max search depth too small|out of memory|Warning: Search not completed$' "$dir/pan.log"; then
+		[ "$errors" = 0 ] && verdict=holds
+	fi
+	if [ "$status" = 0 ] && [ "${errors:-0}" -ge 1 ] && grep -q 'assertion violated' "$dir/pan.log"; then
+		verdict=refuted
+	fi
+	seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $begin }")
+	printf '%-8s %9s states %6s s  %s %s\n' "$verdict" "${states:--}" "$seconds" "$model" "$flags"
+	if [ "$verdict" != "$outcome" ]; then
+		bad=$((bad + 1))
+		echo "FAILED: should be \"$outcome\":" >&2
+		tail -20 "$dir/pan.log" >&2
+	fi
+done <<<"$cases"
+echo "$count cases, $bad not as they should be"
+[ "$bad" = 0 ] && [ "$count" -gt 0 ]

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the failure procedure's files share: recover_core.c keeps nodes, failures and orders, recover_judge.c decides, recover_event.c hears. */
+#ifndef BARLINE_CONTROLLER_RECOVER_PRIV_H
+#define BARLINE_CONTROLLER_RECOVER_PRIV_H
+
+#include "recover_core.h"
+
+#define RECOVER_NONE UINT32_MAX
+#define RECOVER_C_MAX ((1ULL << 48) - 1)
+
+struct dead_proc {
+	uint32_t node;
+	uint16_t port;
+	uint64_t t;
+};
+
+/**
+ * struct bl_recover - @node: by id. @failure: by number. @dirty: something is to be judged, at @judge_ns; @first_ns: its first report. @pending: somebody was judged to have failed, and answers are awaited before that is announced.
+ */
+struct bl_recover {
+	struct bl_recover_cfg cfg;
+	uint64_t epoch, number, grace_until;
+	struct bl_recover_node **node;
+	struct bl_recover_failure **failure;
+	struct dead_proc *proc;
+	struct bl_recover_out *out;
+	uint32_t nnodes, nfailures, nprocs, nout, next_out, node_room, failure_room, proc_room, out_room;
+	bool dirty, pending;
+	uint64_t judge_ns, first_ns;
+};
+
+/* recover_core.c */
+bool recover_room(void *list, uint32_t n, uint32_t *have, size_t size);
+void *recover_copy(const void *from, size_t bytes);
+void recover_put_out(struct bl_recover *r, enum bl_recover_do what, uint32_t node, uint64_t number);
+uint32_t recover_index_of(const struct bl_recover *r, uint32_t id);
+struct bl_recover_node *recover_node_of(const struct bl_recover *r, uint32_t id);
+struct bl_recover_node *recover_node_make(struct bl_recover *r, uint32_t id);
+struct bl_recover_port *recover_port_of(const struct bl_recover_node *n, uint32_t port);
+bool recover_waits_possible(const struct bl_recover_node *n);
+void recover_failure_free(struct bl_recover_failure *f);
+struct bl_recover_failure *recover_failure_of(const struct bl_recover *r, uint64_t number);
+uint32_t recover_open_failures(const struct bl_recover *r);
+struct bl_recover_wait *recover_wait_of(const struct bl_recover_failure *f, uint32_t node);
+bool recover_names_node(const struct bl_recover_failure *f, uint32_t id);
+void recover_count_agents(const struct bl_recover *r, uint32_t *agents, uint32_t *connected);
+void recover_to_node(struct bl_recover *r, enum bl_recover_do what, const struct bl_recover_node *n, uint64_t number);
+void recover_update_due(struct bl_recover *r, struct bl_recover_node *n, uint64_t now);
+void recover_update_bars(struct bl_recover *r, uint64_t now);
+void recover_be_dirty(struct bl_recover *r, uint64_t now, uint64_t wait);
+void recover_save(struct bl_recover *r, struct bl_recover_failure *f, enum bl_recover_step step);
+void recover_progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);
+void recover_progress_all(struct bl_recover *r, uint64_t now);
+void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);
+void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);
+
+/* recover_judge.c */
+bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, uint16_t port, enum bl_det_why why, uint64_t t);
+struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t failed, uint32_t inputs);
+void recover_judge(struct bl_recover *r, uint64_t now);
+
+#endif

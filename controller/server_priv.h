@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the controller's process shares among server.c and text.c. */
+#ifndef BARLINE_CONTROLLER_SERVER_PRIV_H
+#define BARLINE_CONTROLLER_SERVER_PRIV_H
+
+#include <pthread.h>
+
+#include "../arbiter/doorway.h"
+#include "message.h"
+#include "server.h"
+
+#define CTL_EPOCHS 64 /* elections that are shown */
+
+/* X(SYMBOL, "name"): what became of messages and sessions, beside bl_recover_reason */
+#define CTL_COUNTS(X) \
+	X(SESSIONS,    "sessions")	/* begun */ \
+	X(BAD_MESSAGE, "bad_message")	/* no message, or one that is none for controllers */ \
+	X(STRANGER,    "stranger")	/* something before HELLO, or HELLO of another node on the same session */ \
+	X(SILENT,      "silent")	/* said nothing for silence_ms */ \
+	X(TOO_MANY,    "too_many")	/* sessions */ \
+	X(BAD_SESSION, "bad_session")	/* ended by an error: TLS, framing, the network */
+#define CTL_ENUM(sym, name) CTL_##sym,
+enum ctl_count { CTL_COUNTS(CTL_ENUM) CTL_COUNT };
+#undef CTL_ENUM
+
+/** struct peer - a session. @node: 0: has not said HELLO. @epoch: highest one that it said it heard. @heard_ns: CLOCK_MONOTONIC. */
+struct peer {
+	struct peer *next;
+	struct bl_ctl *c;
+	struct bl_session *session;
+	uint32_t node;
+	uint64_t epoch, heard_ns;
+	char addr[64];
+};
+
+/** struct saved - a key of the store, and its revision. */
+struct saved {
+	struct saved *next;
+	struct bl_ctl *c;
+	enum bl_recover_do what;
+	uint64_t id, rev, epoch;
+	uint64_t unix_ns; /* of a failure: when it was announced */
+};
+
+struct epoch {
+	uint64_t epoch, unix_ns;
+	char leader[64];
+};
+
+struct bl_ctl {
+	struct bl_ctl_cfg cfg;
+	sd_event *ev;
+	struct bl_store *store;
+	struct bl_store_candidate candidate;
+	struct bl_session_tls *tls;
+	struct bl_recover *rec;
+	int listen_fd, stop_fd;
+	sd_event_source *listen_src, *stop_src, *timer, *beat;
+	struct peer *peers;
+	unsigned int npeers, strangers;
+	struct saved *saved;
+	bool stop, loading;
+	uint64_t elected; /* the epoch that is being loaded, or leads; 0: neither */
+	char leader[64], trouble[512], lost[256];
+	struct epoch epochs[CTL_EPOCHS];
+	unsigned int nepochs;
+	uint64_t reasons[BL_RECOVER_REASON_COUNT], counts[CTL_COUNT];
+	struct bl_err fatal;
+	pthread_mutex_t lock; /* held while the loop dispatches; bl_ctl_text() reads under it */
+	struct arb_doorway *door;
+};
+
+#endif

@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The store in one SQLite file, for a controller that is alone. The same rules as in etcd: epochs that only rise, writes that name the epoch and the revision that they believe in.
+ *
+ * Who leads is who holds a lock on FILE.leader, and the epoch is a number in the file that each one who gets the lock raises by one. The lock goes with its process, however that ends; there is no lease, since a
+ * process that stands still on the same machine cannot be told from a slow one, and nobody else is there to take over.
+ *
+ * Example: started the third time: epoch 3. put(3, "failure/7", 0): one transaction: epoch is 3 still, no such key, write it, revision 19. A process that was left over from epoch 2 is refused, fenced.
+ *
+ * A full disk refuses writes with a sentence and keeps what was there; a damaged file is refused when it is opened (quick_check reads all of it), since a controller that forgot a failure would let it be delivered.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "store_priv.h"
+
+#define APPLICATION 0x626c6374 /* "blct": what the file says that it is (PRAGMA application_id) */
+#define FORMAT	    1	       /* PRAGMA user_version */
+#define AGAIN_MS    500	       /* from one try for the leadership to the next */
+
+/** struct later - an answer that waits for its turn in the loop. */
+struct later {
+	struct later *next;
+	bl_store_fn fn;
+	void *ctx;
+	struct bl_store_reply r;
+	struct bl_store_kv *kv;
+	char text[512];
+};
+
+struct watch {
+	struct watch *next;
+	const struct bl_store_watcher *w;
+	char *prefix;
+	bool fresh; /* not reset yet */
+};
+
+struct lite {
+	struct bl_store s;
+	sqlite3 *db;
+	char *path, *me;
+	int lock;
+	const struct bl_store_candidate *c;
+	bool troubled;
+	struct later *first, **last;
+	struct watch *watches;
+	sd_event_source *turn, *timer;
+};
+
+static struct lite *lite_of(struct bl_store *s)
+{
+	return (struct lite *)s;
+}
+
+/* ---- answers, in turn ---- */
+
+static void later_free(struct later *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->r.n; i++) {
+		free((void *)(uintptr_t)l->kv[i].key);
+		free((void *)(uintptr_t)l->kv[i].value);
+	}
+	free(l->kv);
+	free(l);
+}
+
+static struct later *answer(struct lite *l, bl_store_fn fn, void *ctx)
+{
+	struct later *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->fn = fn;
+	v->ctx = ctx;
+	*l->last = v;
+	l->last = &v->next;
+	sd_event_source_set_enabled(l->turn, SD_EVENT_ONESHOT);
+	return v;
+}
+
+static void read_into(struct lite *l, const char *prefix, bool one, struct later *v);
+
+static int on_turn(sd_event_source *src, void *ctx)
+{
+	struct lite *l = ctx;
+	struct watch *w;
+
+	(void)src;
+	for (w = l->watches; w; w = w->next) {
+		struct later v = { 0 };
+
+		if (!w->fresh)
+			continue;
+		read_into(l, w->prefix, false, &v);
+		if (v.r.outcome != BL_STORE_DONE)
+			continue;
+		w->fresh = false;
+		w->w->reset(w->w->ctx, &v.r);
+		while (v.r.n) {
+			v.r.n--;
+			free((void *)(uintptr_t)v.kv[v.r.n].key);
+			free((void *)(uintptr_t)v.kv[v.r.n].value);
+		}
+		free(v.kv);
+	}
+	while (l->first) {
+		struct later *v = l->first;
+
+		l->first = v->next;
+		if (!l->first)
+			l->last = &l->first;
+		v->r.kv = v->kv;
+		if (v->r.outcome != BL_STORE_DONE)
+			v->r.text = v->text;
+		v->fn(v->ctx, &v->r);
+		later_free(v);
+	}
+	return 0;
+}
+
+/* ---- SQL ---- */
+
+static const char *advice(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_FULL: return "; make room on its file system";
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB: return "; restore a copy, or move it away to begin anew with no failure remembered";
+	case SQLITE_READONLY: return "; the file or its directory cannot be written";
+	case SQLITE_BUSY: return "; another program holds it";
+	}
+	return "";
+}
+
+static void say(struct lite *l, int code, char *text, size_t size)
+{
+	snprintf(text, size, "the store %s: %s%s", l->path, l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(code), advice(code));
+}
+
+static void tell_trouble(struct lite *l, const char *text)
+{
+	if ((text || l->troubled) && l->c && l->c->trouble)
+		l->c->trouble(l->c->ctx, text);
+	l->troubled = text != NULL;
+}
+
+/* a number from one row; 0: no row */
+static int one_number(struct lite *l, const char *sql, const char *arg, uint64_t *v)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(l->db, sql, -1, &q, NULL);
+
+	*v = 0;
+	if (rc == SQLITE_OK && arg)
+		rc = sqlite3_bind_text(q, 1, arg, -1, SQLITE_STATIC);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(q);
+	if (rc == SQLITE_ROW) {
+		*v = (uint64_t)sqlite3_column_int64(q, 0);
+		rc = sqlite3_step(q);
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int set_number(struct lite *l, const char *name, uint64_t v)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(l->db, "UPDATE number SET value = ?2 WHERE name = ?1", -1, &q, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(q, 2, (sqlite3_int64)v);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(q);
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int write_key(struct lite *l, const char *key, const void *value, size_t len, uint64_t rev)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(l->db, value ? "INSERT OR REPLACE INTO kv (key, value, rev) VALUES (?1, ?2, ?3)" : "DELETE FROM kv WHERE key = ?1", -1, &q, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
+	if (rc == SQLITE_OK && value)
+		rc = sqlite3_bind_blob(q, 2, len ? value : "", (int)len, SQLITE_STATIC);
+	if (rc == SQLITE_OK && value)
+		rc = sqlite3_bind_int64(q, 3, (sqlite3_int64)rev);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(q);
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int do_sql(struct lite *l, const char *sql)
+{
+	return sqlite3_exec(l->db, sql, NULL, NULL, NULL);
+}
+
+/* Ends a transaction that failed with @code. Afterwards certainly nothing of it was written, but if even that fails. */
+static enum bl_store_outcome undone(struct lite *l, int code, char *text, size_t size)
+{
+	say(l, code, text, size);
+	if (!sqlite3_get_autocommit(l->db))
+		do_sql(l, "ROLLBACK");
+	return sqlite3_get_autocommit(l->db) ? BL_STORE_REFUSED : BL_STORE_UNKNOWN;
+}
+
+/* ---- reading and writing ---- */
+
+static void read_into(struct lite *l, const char *prefix, bool one, struct later *v)
+{
+	sqlite3_stmt *q = NULL;
+	size_t room = 0;
+	int rc;
+
+	v->r.outcome = BL_STORE_DONE;
+	rc = one_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, &v->r.rev);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(l->db, one ? "SELECT key, value, rev FROM kv WHERE key = ?1" : "SELECT key, value, rev FROM kv WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key", -1, &q, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_text(q, 1, prefix, -1, SQLITE_STATIC);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		size_t len = (size_t)sqlite3_column_bytes(q, 1);
+		const void *blob = sqlite3_column_blob(q, 1);
+		char *key = strdup((const char *)sqlite3_column_text(q, 0));
+		uint8_t *value = malloc(len + 1);
+
+		if (v->r.n == room) {
+			struct bl_store_kv *more = realloc(v->kv, (room * 2 + 16) * sizeof(*more));
+
+			if (more) {
+				v->kv = more;
+				room = room * 2 + 16;
+			}
+		}
+		if (!key || !value || v->r.n == room) {
+			free(key);
+			free(value);
+			rc = SQLITE_NOMEM;
+			break;
+		}
+		if (len)
+			memcpy(value, blob, len);
+		value[len] = 0;
+		v->kv[v->r.n++] = (struct bl_store_kv){ .key = key, .value = value, .len = len, .rev = (uint64_t)sqlite3_column_int64(q, 2) };
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(q);
+	v->r.kv = v->kv;
+	if (rc == SQLITE_DONE)
+		return;
+	v->r.outcome = BL_STORE_REFUSED;
+	v->r.why = BL_STORE_WHY_DOWN;
+	say(l, rc, v->text, sizeof(v->text));
+}
+
+static void lite_range(struct bl_store *s, const char *prefix, bool one, bl_store_fn fn, void *ctx)
+{
+	struct lite *l = lite_of(s);
+	struct later *v = answer(l, fn, ctx);
+
+	if (v)
+		read_into(l, prefix, one, v);
+}
+
+/* in a transaction; *@why is set if its conditions do not hold */
+static int put_inside(struct lite *l, uint64_t epoch, const char *key, uint64_t want, const void *value, size_t len, enum bl_store_why *why, uint64_t *rev)
+{
+	uint64_t leads, have;
+	int rc;
+
+	rc = one_number(l, "SELECT value FROM number WHERE name = 'epoch'", NULL, &leads);
+	if (rc == SQLITE_OK)
+		rc = one_number(l, "SELECT rev FROM kv WHERE key = ?1", key, &have);
+	if (rc == SQLITE_OK)
+		rc = one_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, rev);
+	if (rc != SQLITE_OK)
+		return rc;
+	if (!epoch || leads != epoch)
+		*why = BL_STORE_WHY_FENCED;
+	else if (want != BL_STORE_ANY && want != have)
+		*why = BL_STORE_WHY_CONFLICT;
+	if (*why != BL_STORE_WHY_NONE)
+		return do_sql(l, "ROLLBACK");
+	rc = write_key(l, key, value, len, ++*rev);
+	if (rc == SQLITE_OK)
+		rc = set_number(l, "rev", *rev);
+	return rc == SQLITE_OK ? do_sql(l, "COMMIT") : rc;
+}
+
+static void tell_watches(struct lite *l, const char *key, const void *value, size_t len, uint64_t rev)
+{
+	const struct bl_store_kv kv = { .key = key, .value = value, .len = len, .rev = rev };
+	struct watch *w;
+
+	for (w = l->watches; w; w = w->next)
+		if (!w->fresh && !strncmp(key, w->prefix, strlen(w->prefix)))
+			w->w->event(w->w->ctx, &kv);
+}
+
+/** struct write - one that waits for its turn; the bytes of key and value follow it. */
+struct write {
+	struct lite *l;
+	bl_store_fn fn;
+	void *ctx;
+	uint64_t epoch, rev;
+	size_t len;
+	bool remove;
+	char key[BL_STORE_KEY_MAX + 1];
+	uint8_t value[];
+};
+
+/* in the loop: so that watchers are not called from within a put either */
+static void write_now(void *ctx, const struct bl_store_reply *unused)
+{
+	struct write *w = ctx;
+	struct lite *l = w->l;
+	struct bl_store_reply r = { .outcome = BL_STORE_DONE };
+	const void *value = w->remove ? NULL : w->value;
+	char text[512] = "";
+	int rc;
+
+	(void)unused;
+	rc = do_sql(l, "BEGIN IMMEDIATE");
+	if (rc == SQLITE_OK)
+		rc = put_inside(l, w->epoch, w->key, w->rev, value, w->len, &r.why, &r.rev);
+	if (rc != SQLITE_OK) {
+		r.why = BL_STORE_WHY_DOWN;
+		r.outcome = undone(l, rc, text, sizeof(text));
+		if (r.outcome == BL_STORE_UNKNOWN)
+			r.why = BL_STORE_WHY_NONE;
+	} else if (r.why != BL_STORE_WHY_NONE) {
+		r.outcome = BL_STORE_REFUSED;
+		snprintf(text, sizeof(text), "%s", r.why == BL_STORE_WHY_FENCED ? "another controller leads" : "the key was written by somebody else");
+	}
+	r.text = r.outcome == BL_STORE_DONE ? NULL : text;
+	tell_trouble(l, rc == SQLITE_OK ? NULL : text);
+	if (r.outcome == BL_STORE_DONE)
+		tell_watches(l, w->key, value, w->len, r.rev);
+	w->fn(w->ctx, &r);
+	if (r.why == BL_STORE_WHY_FENCED && l->s.epoch == w->epoch && l->s.epoch) {
+		l->s.epoch = l->s.held_until = 0;
+		if (l->c)
+			l->c->lost(l->c->ctx, "another controller uses the same file");
+	}
+	free(w);
+}
+
+static void lite_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev, const void *value, size_t len, bl_store_fn fn, void *ctx)
+{
+	struct write *w = calloc(1, sizeof(*w) + len);
+
+	if (!w)
+		return;
+	*w = (struct write){ .l = lite_of(s), .fn = fn, .ctx = ctx, .epoch = epoch, .rev = rev, .len = len, .remove = !value };
+	snprintf(w->key, sizeof(w->key), "%s", key);
+	if (value && len)
+		memcpy(w->value, value, len);
+	if (!answer(w->l, write_now, w))
+		free(w);
+}
+
+static int lite_watch(struct bl_store *s, const char *prefix, const struct bl_store_watcher *w)
+{
+	struct lite *l = lite_of(s);
+	struct watch *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	*v = (struct watch){ .next = l->watches, .w = w, .prefix = strdup(prefix), .fresh = true };
+	if (!v->prefix) {
+		free(v);
+		return -ENOMEM;
+	}
+	l->watches = v;
+	return sd_event_source_set_enabled(l->turn, SD_EVENT_ONESHOT);
+}
+
+/* ---- who leads ---- */
+
+static int try_again(sd_event_source *src, uint64_t usec, void *ctx);
+
+/* the epoch before, raised by one and written; 0: that failed, and was told */
+static uint64_t next_epoch(struct lite *l)
+{
+	uint64_t epoch = 0;
+	char text[512];
+	int rc = do_sql(l, "BEGIN IMMEDIATE");
+
+	if (rc == SQLITE_OK)
+		rc = one_number(l, "SELECT value FROM number WHERE name = 'epoch'", NULL, &epoch);
+	if (rc == SQLITE_OK)
+		rc = set_number(l, "epoch", ++epoch);
+	if (rc == SQLITE_OK)
+		rc = do_sql(l, "COMMIT");
+	if (rc != SQLITE_OK)
+		undone(l, rc, text, sizeof(text));
+	tell_trouble(l, rc == SQLITE_OK ? NULL : text);
+	return rc == SQLITE_OK ? epoch : 0;
+}
+
+static void try_lead(struct lite *l)
+{
+	char who[256] = "";
+	uint64_t epoch;
+	ssize_t n;
+
+	if (flock(l->lock, LOCK_EX | LOCK_NB)) {
+		n = pread(l->lock, who, sizeof(who) - 1, 0);
+		if (n > 0 && l->c->other)
+			l->c->other(l->c->ctx, who);
+		bl_store_once(l->s.ev, &l->timer, AGAIN_MS, try_again, l);
+		return;
+	}
+	epoch = next_epoch(l);
+	if (!epoch) {
+		flock(l->lock, LOCK_UN);
+		bl_store_once(l->s.ev, &l->timer, AGAIN_MS, try_again, l);
+		return;
+	}
+	/* for people and for `other`: the lock is what counts, so a full disk does no harm here */
+	if (ftruncate(l->lock, 0) || pwrite(l->lock, l->me, strlen(l->me), 0) < 0)
+		tell_trouble(l, "cannot write who leads into the lock file");
+	l->s.epoch = epoch;
+	l->s.held_until = BL_STORE_ANY;
+	l->c->elected(l->c->ctx, epoch);
+}
+
+static int try_again(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	(void)src, (void)usec;
+	try_lead(ctx);
+	return 0;
+}
+
+static int lite_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err)
+{
+	struct lite *l = lite_of(s);
+	char path[512];
+
+	l->c = c;
+	l->me = strdup(me);
+	snprintf(path, sizeof(path), "%s.leader", l->path);
+	l->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (!l->me || l->lock < 0)
+		return bl_fail(err, errno, "cannot open %s: %s", path, strerror(errno));
+	bl_store_once(l->s.ev, &l->timer, 0, try_again, l);
+	return 0;
+}
+
+static void lite_resign(struct bl_store *s, unsigned int ms)
+{
+	struct lite *l = lite_of(s);
+
+	(void)ms;
+	sd_event_source_disable_unref(l->timer);
+	l->timer = NULL;
+	flock(l->lock, LOCK_UN);
+}
+
+/* ---- the file ---- */
+
+static void lite_close(struct bl_store *s)
+{
+	struct lite *l = lite_of(s);
+
+	while (l->first) {
+		struct later *v = l->first;
+
+		l->first = v->next;
+		if (v->fn == write_now)
+			free(v->ctx);
+		later_free(v);
+	}
+	while (l->watches) {
+		struct watch *w = l->watches;
+
+		l->watches = w->next;
+		free(w->prefix);
+		free(w);
+	}
+	sd_event_source_disable_unref(l->turn);
+	sd_event_source_disable_unref(l->timer);
+	sqlite3_close(l->db);
+	if (l->lock >= 0)
+		close(l->lock);
+	sd_event_unref(l->s.ev);
+	free(l->path);
+	free(l->me);
+	free(l);
+}
+
+static const struct bl_store_ops lite_ops = { .close = lite_close, .range = lite_range, .put = lite_put, .watch = lite_watch, .campaign = lite_campaign, .resign = lite_resign };
+
+static int first_text(void *ctx, int n, char **v, char **names)
+{
+	char *to = ctx;
+
+	(void)names;
+	if (n > 0 && v[0] && !*to)
+		snprintf(to, 200, "%s", v[0]);
+	return 0;
+}
+
+static int make(struct lite *l)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+		 "BEGIN IMMEDIATE;"
+		 "CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL) WITHOUT ROWID;"
+		 "CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+		 "INSERT INTO number VALUES ('epoch', 0), ('rev', 0);"
+		 "PRAGMA application_id = %d; PRAGMA user_version = %d;"
+		 "COMMIT",
+		 APPLICATION, FORMAT);
+	return do_sql(l, sql);
+}
+
+static int check(struct lite *l, struct bl_err *err)
+{
+	uint64_t application = 0, format = 0, tables = 0;
+	char said[200] = "", text[400];
+	int rc;
+
+	/* two controllers that start together: the second one waits until the file is made */
+	sqlite3_busy_timeout(l->db, 2000);
+	rc = do_sql(l, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
+	if (rc == SQLITE_OK)
+		rc = one_number(l, "SELECT count(*) FROM sqlite_master", NULL, &tables);
+	if (rc == SQLITE_OK && !tables && make(l) != SQLITE_OK && !sqlite3_get_autocommit(l->db))
+		do_sql(l, "ROLLBACK"); /* somebody else made it meanwhile, or the numbers below say that nobody did */
+	if (rc == SQLITE_OK)
+		rc = one_number(l, "PRAGMA application_id", NULL, &application);
+	if (rc == SQLITE_OK)
+		rc = one_number(l, "PRAGMA user_version", NULL, &format);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(l->db, "PRAGMA quick_check(1)", first_text, said, NULL);
+	if (rc != SQLITE_OK) {
+		say(l, rc, text, sizeof(text));
+		return bl_fail(err, rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? EBADMSG : rc == SQLITE_FULL ? ENOSPC : EIO, "%s", text);
+	}
+	if (strcmp(said, "ok"))
+		return bl_fail(err, EBADMSG, "the store %s is damaged (%s)%s", l->path, said, advice(SQLITE_CORRUPT));
+	if (application != APPLICATION)
+		return bl_fail(err, tables ? EBADMSG : ENOSPC, tables ? "%s is a database, but none of barline's controllers" : "the store %s cannot be made; is its file system full?", l->path);
+	if (format != FORMAT)
+		return bl_fail(err, EPROTO, "the store %s has format %llu, this build speaks %d", l->path, (unsigned long long)format, FORMAT);
+	return 0;
+}
+
+int bl_store_sqlite(struct bl_store **out, sd_event *ev, const char *path, struct bl_err *err)
+{
+	struct lite *l = calloc(1, sizeof(*l));
+	int rc;
+
+	*out = NULL;
+	if (!l)
+		return bl_fail(err, ENOMEM, "out of memory");
+	l->s.ops = &lite_ops;
+	l->s.ev = sd_event_ref(ev);
+	l->lock = -1;
+	l->last = &l->first;
+	l->path = strdup(path);
+	if (!l->path || sd_event_add_defer(ev, &l->turn, on_turn, l) < 0) {
+		lite_close(&l->s);
+		return bl_fail(err, ENOMEM, "out of memory");
+	}
+	sd_event_source_set_enabled(l->turn, SD_EVENT_OFF);
+	rc = sqlite3_open_v2(path, &l->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+	if (rc != SQLITE_OK)
+		rc = bl_fail(err, EIO, "cannot open the store %s: %s", path, l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(rc));
+	else
+		rc = check(l, err);
+	if (rc)
+		lite_close(&l->s);
+	else
+		*out = &l->s;
+	return rc;
+}

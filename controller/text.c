@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a controller says about itself: one JSON object, from which `barline controller show`, `failures` and `epochs` each print a part. */
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server_priv.h"
+
+static json_t *u64(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static void put_counts(const struct bl_ctl *c, json_t *o)
+{
+#define NAME(sym, name) [CTL_##sym] = name,
+	static const char *const names[CTL_COUNT] = { CTL_COUNTS(NAME) };
+#undef NAME
+	json_t *v = json_object();
+	unsigned int i;
+
+	for (i = 0; i < BL_RECOVER_REASON_COUNT; i++)
+		if (c->reasons[i])
+			json_object_set_new(v, bl_recover_reason_name((enum bl_recover_reason)i), u64(c->reasons[i]));
+	for (i = 0; i < CTL_COUNT; i++)
+		if (c->counts[i])
+			json_object_set_new(v, names[i], u64(c->counts[i]));
+	json_object_set_new(o, "counts", v);
+}
+
+static const char *state_of(const struct bl_recover_node *n)
+{
+	return n->state == BL_DET_GONE ? "failed" : n->state == BL_DET_DOWN ? "down" : !n->agent ? "no agent" : !n->connected ? "away" : n->linked ? "ok" : "no link";
+}
+
+static const struct peer *peer_with(const struct bl_ctl *c, uint32_t node)
+{
+	const struct peer *p;
+
+	for (p = c->peers; p && p->node != node; p = p->next)
+		;
+	return p;
+}
+
+static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
+{
+	const struct peer *p = peer_with(c, n->id);
+	uint32_t i, silent = 0, barred = 0;
+	json_t *o = json_object();
+
+	for (i = 0; i < n->nports; i++) {
+		silent += n->port[i].state == BL_DET_SILENT;
+		barred += n->port[i].barred;
+	}
+	json_object_set_new(o, "node", u64(n->id));
+	json_object_set_new(o, "name", json_string(n->name));
+	json_object_set_new(o, "role", json_string(n->kind == BL_DET_HOST ? "host" : "switch"));
+	json_object_set_new(o, "state", json_string(state_of(n)));
+	json_object_set_new(o, "addr", json_string(p ? p->addr : ""));
+	json_object_set_new(o, "epoch", u64(p ? p->epoch : 0));
+	json_object_set_new(o, "ports", u64(n->nports));
+	json_object_set_new(o, "silent", u64(silent));
+	json_object_set_new(o, "barred", u64(barred));
+	json_object_set_new(o, "endpoints", u64(n->nendpoints));
+	json_object_set_new(o, "failure", u64(n->gone));
+	json_object_set_new(o, "why", json_string(n->state == BL_DET_GONE ? bl_det_why_name((enum bl_det_why)n->why) : ""));
+	return o;
+}
+
+static uint64_t saved_at(const struct bl_ctl *c, uint64_t number)
+{
+	const struct saved *v;
+
+	for (v = c->saved; v; v = v->next)
+		if (v->what == BL_RECOVER_SAVE_FAILURE && v->id == number)
+			return v->unix_ns;
+	return 0;
+}
+
+static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced", [BL_RECOVER_RESUMED] = "resumed", [BL_RECOVER_FINISHED] = "finished" };
+
+/* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more" */
+static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text, size_t size)
+{
+	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node) : NULL;
+	int k;
+
+	if (!f->nfailed) {
+		snprintf(text, size, "links only");
+		return;
+	}
+	k = n && *n->name ? snprintf(text, size, "%s", n->name) : snprintf(text, size, "%08x", f->failed[0].node);
+	if (f->failed[0].port)
+		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].port);
+	if (f->nfailed > 1)
+		snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
+}
+
+static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failure *f)
+{
+	json_t *o = json_object(), *failed = json_array(), *inputs = json_array(), *missing = json_array(), *v;
+	char who[96];
+	uint32_t i;
+
+	say_who(c, f, who, sizeof(who));
+	for (i = 0; i < f->nfailed; i++) {
+		v = json_pack("{s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port", (json_int_t)f->failed[i].port, "why",
+			      f->failed[i].port ? "process" : bl_det_why_name((enum bl_det_why)f->failed[i].why));
+		json_object_set_new(v, "t", f->failed[i].t == BL_DET_NO_C ? json_null() : u64(f->failed[i].t));
+		json_array_append_new(failed, v);
+	}
+	for (i = 0; i < f->ninputs; i++) {
+		v = json_pack("{s:I, s:I, s:I}", "node", (json_int_t)f->input[i].node, "port", (json_int_t)f->input[i].port, "neighbour", (json_int_t)f->input[i].neighbour);
+		json_object_set_new(v, "c", f->input[i].c == BL_DET_NO_C ? json_null() : u64(f->input[i].c));
+		json_array_append_new(inputs, v);
+	}
+	for (i = 0; i < f->nwaits; i++)
+		if (!f->saving && (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[i].done : !f->wait[i].resumed))
+			json_array_append_new(missing, u64(f->wait[i].node));
+	json_object_set_new(o, "number", u64(f->number));
+	json_object_set_new(o, "epoch", u64(f->epoch));
+	json_object_set_new(o, "who", json_string(who));
+	json_object_set_new(o, "step", json_string(f->saving ? "saving" : steps[f->step]));
+	json_object_set_new(o, "unix_ns", u64(saved_at(c, f->number)));
+	json_object_set_new(o, "separated", json_boolean(f->separated));
+	json_object_set_new(o, "waits", u64(json_array_size(missing)));
+	json_object_set_new(o, "missing", missing);
+	/* where the time went, as far as this leader saw it */
+	json_object_set_new(o, "determine_ns", u64(f->at_ns && f->settled_ns ? f->settled_ns - f->at_ns : 0));
+	json_object_set_new(o, "save_ns", u64(f->settled_ns && f->announced_ns ? f->announced_ns - f->settled_ns : 0));
+	json_object_set_new(o, "collect_ns", u64(f->announced_ns && f->done_ns ? f->done_ns - f->announced_ns : 0));
+	json_object_set_new(o, "resume_ns", u64(f->resumed_ns && f->done_ns ? f->resumed_ns - f->done_ns : f->resumed_ns && f->settled_ns ? f->resumed_ns - f->settled_ns : 0));
+	json_object_set_new(o, "total_ns", u64(f->at_ns && f->resumed_ns ? f->resumed_ns - f->at_ns : 0));
+	json_object_set_new(o, "failed", failed);
+	json_object_set_new(o, "inputs", inputs);
+	return o;
+}
+
+char *bl_ctl_text(struct bl_ctl *c)
+{
+	json_t *o = json_object(), *nodes = json_array(), *failures = json_array(), *epochs = json_array();
+	uint32_t i;
+	char *text;
+
+	pthread_mutex_lock(&c->lock);
+	json_object_set_new(o, "addr", json_string(c->cfg.advertise));
+	json_object_set_new(o, "state", json_string(!c->elected ? "standby" : c->loading ? "loading" : "leader"));
+	json_object_set_new(o, "epoch", u64(c->elected));
+	json_object_set_new(o, "leader", json_string(c->leader));
+	json_object_set_new(o, "store", json_string(*c->cfg.sqlite ? c->cfg.sqlite : "etcd"));
+	json_object_set_new(o, "trouble", json_string(c->elected && bl_recover_isolated(c->rec) ? "most nodes are out of reach: nobody is taken for failed who does not answer" : c->trouble));
+	json_object_set_new(o, "lost", json_string(c->lost));
+	json_object_set_new(o, "sessions", u64(c->npeers));
+	put_counts(c, o);
+	for (i = 0; i < bl_recover_nodes(c->rec); i++)
+		json_array_append_new(nodes, node_row(c, bl_recover_node_at(c->rec, i)));
+	for (i = 0; i < bl_recover_failures(c->rec); i++)
+		json_array_append_new(failures, failure_row(c, bl_recover_failure_at(c->rec, i)));
+	for (i = 0; i < c->nepochs; i++)
+		json_array_append_new(epochs, json_pack("{s:I, s:s, s:I}", "epoch", (json_int_t)c->epochs[i].epoch, "leader", c->epochs[i].leader, "unix_ns", (json_int_t)c->epochs[i].unix_ns));
+	pthread_mutex_unlock(&c->lock);
+	json_object_set_new(o, "nodes", nodes);
+	json_object_set_new(o, "failures", failures);
+	json_object_set_new(o, "epochs", epochs);
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	return text;
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See agent.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+#include "controller/ctl.pb-c.h"
+
+#define SILENCE_MS 3000
+#define AGAIN_MS   100	/* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
+#define AGAIN_MAX_MS 1000
+#define REJOIN_MS  200	/* from one try to join anew to the next */
+#define KEPT	   128	/* failures of which is known whether they are done */
+#define PROCS_MAX  1024
+
+struct kept {
+	uint64_t number;
+	bool done;
+};
+
+/** struct bl_agent - @at: the controller that is tried. @tried: since the last session that was good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller wants to. @procs: died, and not named by the controller yet. */
+struct bl_agent {
+	sd_event *ev;
+	struct bl_agent_cfg cfg;
+	const struct bl_agent_ops *ops;
+	void *ctx;
+	struct bl_session *session;
+	sd_event_source *timer, *again;
+	unsigned int at, tried, wait_ms;
+	char hint[64];
+	uint64_t heard_ns, failed;
+	bool up, welcome, rejoin;
+	struct kept kept[KEPT];
+	unsigned int next_kept;
+	struct {
+		uint16_t endpoint;
+		uint64_t t;
+	} proc[PROCS_MAX];
+	unsigned int nprocs;
+	struct bl_agent_node node;
+	struct bl_agent_total total;
+};
+
+const char *bl_agent_reason_name(unsigned int r)
+{
+#define NAME(sym, name) [BL_AGENT_##sym] = name,
+	static const char *const names[BL_AGENT_REASON_COUNT] = { BL_AGENT_REASONS(NAME) };
+#undef NAME
+	return r < BL_AGENT_REASON_COUNT ? names[r] : "?";
+}
+
+static uint64_t mono(const struct bl_agent *a)
+{
+	uint64_t usec;
+
+	return sd_event_now(a->ev, CLOCK_MONOTONIC, &usec) < 0 ? 0 : usec * 1000;
+}
+
+static void later(struct bl_agent *a, sd_event_source **src, uint64_t ms, sd_event_time_handler_t fn)
+{
+	sd_event_source_disable_unref(*src);
+	*src = NULL;
+	sd_event_add_time_relative(a->ev, src, CLOCK_MONOTONIC, ms * 1000, 1000, fn, a);
+}
+
+/* ---- what is said ---- */
+
+static void say(struct bl_agent *a, Bl__ToController *m)
+{
+	size_t len = bl__to_controller__get_packed_size(m);
+	uint8_t *body = malloc(len ? len : 1);
+
+	if (body && a->session && a->up) {
+		bl__to_controller__pack(m, body);
+		bl_session_send(a->session, body, len);
+	}
+	free(body);
+}
+
+static void say_number(struct bl_agent *a, Bl__ToController__WhatCase what, uint64_t number)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__Number n = BL__NUMBER__INIT;
+
+	n.number = number;
+	m.what_case = what;
+	m.ping = &n; /* the members of the union that are numbers have one type */
+	say(a, &m);
+}
+
+static void say_hello(struct bl_agent *a)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__Hello h = BL__HELLO__INIT;
+	ProtobufCBinaryData addr[BL_AGENT_ADDRS_MAX];
+	static __thread Bl__Port port[BL_AGENT_PORTS_MAX], *ports[BL_AGENT_PORTS_MAX];
+	static __thread uint32_t endpoint[BL_AGENT_ENDPOINTS_MAX];
+	struct bl_agent_node *n = &a->node;
+	unsigned int i;
+
+	memset(n, 0, sizeof(*n));
+	a->ops->tell(a->ctx, n);
+	for (i = 0; i < n->naddrs; i++)
+		addr[i] = (ProtobufCBinaryData){ 16, n->addr[i] };
+	for (i = 0; i < n->nports; i++) {
+		bl__port__init(&port[i]);
+		port[i].port = n->port[i].port;
+		port[i].neighbour = n->port[i].neighbour;
+		port[i].role = n->port[i].role;
+		port[i].state = n->port[i].state;
+		port[i].c = n->port[i].c;
+		ports[i] = &port[i];
+	}
+	for (i = 0; i < n->nendpoints; i++)
+		endpoint[i] = n->endpoint[i];
+	h.version = 1;
+	h.node = n->node_id;
+	h.kind = n->host ? 0 : 1;
+	h.name = n->name;
+	h.rejoin = a->rejoin;
+	h.n_addr = n->naddrs;
+	h.addr = addr;
+	h.n_port = n->nports;
+	h.port = ports;
+	h.n_endpoint = n->nendpoints;
+	h.endpoint = endpoint;
+	h.epoch = a->cfg.epoch;
+	m.what_case = BL__TO_CONTROLLER__WHAT_HELLO;
+	m.hello = &h;
+	say(a, &m);
+}
+
+static void say_proc(struct bl_agent *a, unsigned int i)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__ProcDown p = BL__PROC_DOWN__INIT;
+
+	p.endpoint = a->proc[i].endpoint;
+	p.t = a->proc[i].t;
+	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_DOWN;
+	m.proc_down = &p;
+	say(a, &m);
+}
+
+/* ---- what is ordered ---- */
+
+static struct kept *kept_of(struct bl_agent *a, uint64_t number)
+{
+	unsigned int i;
+
+	for (i = 0; i < KEPT; i++)
+		if (a->kept[i].number == number)
+			return &a->kept[i];
+	return NULL;
+}
+
+static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *f)
+{
+	struct bl_agent_failed *v = calloc(f->n_failed + 1, sizeof(*v));
+	size_t i, k;
+
+	for (i = 0; v && i < f->n_failed; i++) {
+		const Bl__Failed *from = f->failed[i];
+
+		v[i] = (struct bl_agent_failed){ .node = from->node, .port = (uint16_t)from->port, .t = from->t, .here = from->node == a->node.node_id };
+		for (k = 0; k < from->n_addr && k < BL_AGENT_ADDRS_MAX; k++)
+			if (from->addr[k].len == 16)
+				memcpy(v[i].addr[v[i].naddrs++], from->addr[k].data, 16);
+	}
+	return v;
+}
+
+/* the controller knows of them now */
+static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, size_t n)
+{
+	unsigned int i, k = 0;
+	size_t j;
+
+	for (i = 0; i < a->nprocs; i++) {
+		for (j = 0; j < n && !(v[j].here && v[j].port == a->proc[i].endpoint && v[j].t == a->proc[i].t); j++)
+			;
+		if (j == n)
+			a->proc[k++] = a->proc[i];
+	}
+	a->nprocs = k;
+}
+
+static void am_failed(struct bl_agent *a, uint64_t number)
+{
+	if (a->failed == number)
+		return;
+	a->failed = number;
+	a->rejoin = false;
+	a->ops->failed(a->ctx, number);
+}
+
+static void on_fail(struct bl_agent *a, const Bl__Failure *f)
+{
+	struct kept *k = kept_of(a, f->number);
+	struct bl_agent_failed *v;
+	size_t i;
+
+	if (k) {
+		/* ordered again, by the next leader or in the next session */
+		if (k->done)
+			say_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
+		return;
+	}
+	v = failed_of(a, f);
+	if (!v)
+		return; /* it will be ordered again, or we are too late */
+	a->kept[a->next_kept++ % KEPT] = (struct kept){ .number = f->number };
+	forget_procs(a, v, f->n_failed);
+	for (i = 0; i < f->n_failed; i++)
+		if (v[i].here && !v[i].port)
+			am_failed(a, f->number);
+	a->ops->fail(a->ctx, f->number, v, (unsigned int)f->n_failed);
+	free(v);
+}
+
+static void on_resume(struct bl_agent *a, const Bl__Failure *f)
+{
+	struct bl_agent_failed *v = failed_of(a, f);
+	uint32_t *port = calloc(f->n_input + 1, sizeof(*port));
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; port && i < f->n_input; i++)
+		if (f->input[i]->node == a->node.node_id)
+			port[n++] = f->input[i]->port;
+	if (v && port) {
+		forget_procs(a, v, f->n_failed);
+		a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, port, n);
+		say_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
+	}
+	free(v);
+	free(port);
+}
+
+static void on_freeze(struct bl_agent *a, const Bl__Freeze *f)
+{
+	size_t i;
+	unsigned int k;
+
+	for (i = 0; i < f->n_port; i++) {
+		for (k = 0; k < a->node.nports && a->node.port[k].port != f->port[i]; k++)
+			;
+		if (k < a->node.nports)
+			bl_agent_link_down(a, f->port[i], a->node.port[k].neighbour, a->ops->freeze(a->ctx, f->port[i]));
+	}
+}
+
+static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
+{
+	unsigned int i;
+
+	a->welcome = true;
+	a->tried = 0;
+	a->wait_ms = AGAIN_MS;
+	if (w->failed) {
+		am_failed(a, w->failed);
+		return;
+	}
+	a->failed = 0;
+	a->rejoin = false;
+	for (i = 0; i < a->nprocs; i++)
+		say_proc(a, i);
+}
+
+static void obey(struct bl_agent *a, const Bl__ToAgent *m)
+{
+	switch (m->what_case) {
+	case BL__TO_AGENT__WHAT_WELCOME: on_welcome(a, m->welcome); break;
+	case BL__TO_AGENT__WHAT_BAR:
+		a->ops->bar(a->ctx, m->bar->port, (unsigned int)m->bar->n_port);
+		say_number(a, BL__TO_CONTROLLER__WHAT_BARRED, m->bar->version);
+		break;
+	case BL__TO_AGENT__WHAT_FREEZE: on_freeze(a, m->freeze); break;
+	case BL__TO_AGENT__WHAT_FAIL: on_fail(a, m->fail); break;
+	case BL__TO_AGENT__WHAT_RESUME: on_resume(a, m->resume); break;
+	default: break;
+	}
+}
+
+static void leave(struct bl_agent *a, const char *why);
+
+static void count(struct bl_agent *a, enum bl_agent_reason r)
+{
+	a->total.reasons[r]++;
+}
+
+static void on_message(void *ctx, const uint8_t *body, size_t len)
+{
+	struct bl_agent *a = ctx;
+	Bl__ToAgent *m = bl__to_agent__unpack(NULL, len, body);
+
+	a->heard_ns = mono(a);
+	if (!m || m->what_case == BL__TO_AGENT__WHAT__NOT_SET) {
+		count(a, BL_AGENT_BAD_MESSAGE);
+		leave(a, "what it says is not understood");
+	} else if (m->what_case == BL__TO_AGENT__WHAT_NOT_LEADING) {
+		snprintf(a->hint, sizeof(a->hint), "%s", m->not_leading->leader);
+		leave(a, *m->not_leading->why ? m->not_leading->why : "it does not lead");
+	} else if (m->what_case == BL__TO_AGENT__WHAT_PING) {
+		count(a, BL_AGENT_OK);
+	} else if (m->epoch < a->cfg.epoch || !m->epoch) {
+		count(a, BL_AGENT_OLD_EPOCH);
+		leave(a, "it leads no more: its epoch is old");
+	} else if (!a->welcome && m->what_case != BL__TO_AGENT__WHAT_WELCOME) {
+		count(a, BL_AGENT_TOO_EARLY);
+		leave(a, "it gave an order before WELCOME");
+	} else {
+		if (m->epoch > a->cfg.epoch) {
+			a->cfg.epoch = m->epoch;
+			a->ops->epoch(a->ctx, m->epoch);
+		}
+		count(a, BL_AGENT_OK);
+		obey(a, m);
+	}
+	if (m)
+		bl__to_agent__free_unpacked(m, NULL);
+}
+
+/* ---- sessions ---- */
+
+static int on_beat(sd_event_source *src, uint64_t usec, void *ctx);
+static int on_again(sd_event_source *src, uint64_t usec, void *ctx);
+
+static void on_up(void *ctx)
+{
+	struct bl_agent *a = ctx;
+
+	a->up = true;
+	a->heard_ns = mono(a);
+	say_hello(a);
+}
+
+static void next_one(struct bl_agent *a)
+{
+	unsigned int i;
+
+	a->session = NULL;
+	a->up = a->welcome = false;
+	a->at = (a->at + 1) % a->cfg.ncontrollers;
+	/* who is said to lead is asked first, if it is one of ours */
+	for (i = 0; *a->hint && i < a->cfg.ncontrollers; i++)
+		if (!strcmp(a->cfg.controllers[i], a->hint))
+			a->at = i;
+	if (!*a->hint && ++a->tried >= a->cfg.ncontrollers) {
+		a->tried = 0;
+		a->wait_ms = a->wait_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : a->wait_ms * 2;
+	}
+	*a->hint = 0;
+	later(a, &a->again, a->wait_ms, on_again);
+}
+
+static void on_down(void *ctx, const char *why)
+{
+	struct bl_agent *a = ctx;
+
+	snprintf(a->total.trouble, sizeof(a->total.trouble), "controller %s: %s", a->cfg.controllers[a->at], why);
+	next_one(a);
+}
+
+static void leave(struct bl_agent *a, const char *why)
+{
+	bl_session_close(a->session);
+	on_down(a, why);
+}
+
+static const struct bl_session_ops session_ops = { .up = on_up, .message = on_message, .down = on_down };
+
+static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_agent *a = ctx;
+	struct sockaddr_storage addr;
+	struct bl_err err;
+	socklen_t len;
+
+	(void)src, (void)usec;
+	if (a->session)
+		return 0;
+	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
+	a->heard_ns = mono(a);
+	a->total.sessions++;
+	if (bl_session_connect(&a->session, a->ev, (struct sockaddr *)&addr, len, a->cfg.tls, &session_ops, a, &err))
+		on_down(a, err.text);
+	return 0;
+}
+
+static int on_beat(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_agent *a = ctx;
+
+	(void)src, (void)usec;
+	if (a->session && mono(a) - a->heard_ns > a->cfg.silence_ms * 1000000ULL)
+		leave(a, "it says nothing any more");
+	else if (a->session)
+		say_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
+	if (a->session && a->welcome && a->failed && a->rejoin)
+		say_hello(a);
+	later(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1, on_beat);
+	return 0;
+}
+
+/* ---- the caller's side ---- */
+
+void bl_agent_changed(struct bl_agent *a)
+{
+	if (a->session && a->up)
+		say_hello(a);
+}
+
+void bl_agent_link_down(struct bl_agent *a, uint32_t port, uint32_t neighbour, uint64_t c)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__LinkDown d = BL__LINK_DOWN__INIT;
+
+	d.port = port;
+	d.neighbour = neighbour;
+	d.c = c;
+	m.what_case = BL__TO_CONTROLLER__WHAT_LINK_DOWN;
+	m.link_down = &d;
+	/* before WELCOME it is in the next HELLO's ports, or in this one's */
+	if (a->welcome)
+		say(a, &m);
+	else
+		bl_agent_changed(a);
+}
+
+void bl_agent_proc_down(struct bl_agent *a, uint16_t endpoint, uint64_t t)
+{
+	if (a->nprocs == PROCS_MAX)
+		return;
+	a->proc[a->nprocs].endpoint = endpoint;
+	a->proc[a->nprocs++].t = t;
+	if (a->welcome)
+		say_proc(a, a->nprocs - 1);
+}
+
+void bl_agent_done(struct bl_agent *a, uint64_t number)
+{
+	struct kept *k = kept_of(a, number);
+
+	if (k)
+		k->done = true;
+	if (a->welcome)
+		say_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
+}
+
+void bl_agent_rejoin(struct bl_agent *a)
+{
+	a->rejoin = true;
+	a->nprocs = 0; /* of its old life */
+	later(a, &a->timer, 0, on_beat);
+}
+
+void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t)
+{
+	*t = a->total;
+	t->epoch = a->cfg.epoch;
+	t->failed = a->failed;
+	t->welcome = a->welcome;
+	snprintf(t->controller, sizeof(t->controller), "%s", a->session ? a->cfg.controllers[a->at] : "");
+	if (a->welcome)
+		*t->trouble = 0;
+}
+
+void bl_agent_free(struct bl_agent *a)
+{
+	if (!a)
+		return;
+	bl_session_close(a->session);
+	sd_event_source_disable_unref(a->timer);
+	sd_event_source_disable_unref(a->again);
+	sd_event_unref(a->ev);
+	free(a);
+}
+
+int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg *cfg, const struct bl_agent_ops *ops, void *ctx, struct bl_err *err)
+{
+	struct sockaddr_storage addr;
+	struct bl_agent *a;
+	unsigned int i;
+	socklen_t len;
+
+	*out = NULL;
+	if (!cfg->ncontrollers || cfg->ncontrollers > BL_AGENT_CONTROLLERS_MAX)
+		return bl_fail(err, EINVAL, "1 to %d controllers", BL_AGENT_CONTROLLERS_MAX);
+	for (i = 0; i < cfg->ncontrollers; i++)
+		if (bl_session_addr(cfg->controllers[i], &addr, &len))
+			return bl_fail(err, EINVAL, "controller \"%s\" is no address, as 10.0.0.1:%d or [fd00::1]:%d", cfg->controllers[i], BL_SESSION_PORT, BL_SESSION_PORT);
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return bl_fail(err, ENOMEM, "out of memory");
+	a->ev = sd_event_ref(ev);
+	a->cfg = *cfg;
+	a->cfg.silence_ms = cfg->silence_ms ? cfg->silence_ms : SILENCE_MS;
+	a->ops = ops;
+	a->ctx = ctx;
+	a->wait_ms = AGAIN_MS;
+	later(a, &a->again, 0, on_again);
+	later(a, &a->timer, a->cfg.silence_ms / 3 + 1, on_beat);
+	*out = a;
+	return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A node's side of the failure procedure: keeps a session with the controller that leads, tells it what fails, and does what it orders. What an order does to maps is the caller's (struct bl_agent_ops).
+ *
+ * It knows a list of controllers and tries one after the other; one that does not lead says so, and who does. Nothing is lost with a session: HELLO says all there is whenever one begins, processes that died are told
+ * until the controller names them, and the controller gives the orders that are not done again.
+ *
+ * Every order carries an epoch. The highest one that was ever heard is kept (@epoch: in a map, so that it survives the daemon), and an order of a lower one is refused and counted: whoever gave it does not lead any more.
+ *
+ * Example: connected to A (epoch 41). A is stopped; after silence_ms nothing was heard: next is B: not leading, C leads. C (epoch 52): HELLO, WELCOME, BAR. A comes back and says RESUME in epoch 41: refused.
+ *
+ * Without any controller, or with none that can be reached, traffic goes on; only what failed stays as it is.
+ *
+ * Thread rules: all calls from the thread of the event loop; callbacks come from it, also from within bl_agent_changed(), bl_agent_link_down(), ... never.
+ */
+#ifndef BARLINE_AGENT_H
+#define BARLINE_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "node.h"
+#include "session.h"
+
+#define BL_AGENT_CONTROLLERS_MAX 8
+#define BL_AGENT_PORTS_MAX	 256
+#define BL_AGENT_ADDRS_MAX	 16
+#define BL_AGENT_ENDPOINTS_MAX	 1024
+#define BL_AGENT_NO_C		 (~0ULL) /* no commit barrier is known; as a failure timestamp: nothing was committed */
+
+/* X(SYMBOL, "name"): what became of what came */
+#define BL_AGENT_REASONS(X) \
+	X(OK,	       "ok") \
+	X(OLD_EPOCH,   "old_epoch")   /* of a controller that does not lead any more */ \
+	X(BAD_MESSAGE, "bad_message") /* no message, or one that is none for agents */ \
+	X(TOO_EARLY,   "too_early")   /* an order before WELCOME */
+#define BL_AGENT_ENUM(sym, name) BL_AGENT_##sym,
+enum bl_agent_reason { BL_AGENT_REASONS(BL_AGENT_ENUM) BL_AGENT_REASON_COUNT };
+#undef BL_AGENT_ENUM
+const char *bl_agent_reason_name(unsigned int r);
+
+/* What comes in at a port, as to C: LIVE; SILENT: stands still at @c until it is resumed; REMOVED: in nobody's minimum. As enum bl_det_way_state. */
+enum bl_agent_port_state { BL_AGENT_LIVE, BL_AGENT_SILENT, BL_AGENT_REMOVED };
+
+/** struct bl_agent_port - @role: what is at the other end: 0: a host, 1: a switch above, 2: a switch below; a host's NIC has a switch above. @neighbour: its node id; 0: not heard yet. */
+struct bl_agent_port {
+	uint32_t port, neighbour;
+	uint8_t role, state;
+	uint64_t c;
+};
+
+/** struct bl_agent_node - all that a node says of itself. */
+struct bl_agent_node {
+	uint32_t node_id;
+	bool host;
+	char name[32];
+	unsigned int naddrs, nports, nendpoints;
+	uint8_t addr[BL_AGENT_ADDRS_MAX][16];
+	struct bl_agent_port port[BL_AGENT_PORTS_MAX];
+	uint16_t endpoint[BL_AGENT_ENDPOINTS_MAX];
+};
+
+/** struct bl_agent_failed - who failed. @port 0: all processes at these addresses. @t: what has a timestamp of @t or later is discarded; BL_AGENT_NO_C: everything. @here: it is this node, or a process of it. */
+struct bl_agent_failed {
+	uint32_t node;
+	uint16_t port;
+	bool here;
+	uint64_t t;
+	unsigned int naddrs;
+	uint8_t addr[BL_AGENT_ADDRS_MAX][16];
+};
+
+/**
+ * struct bl_agent_ops - what the caller does. @tell: fill in what the node is now. @epoch: the highest one is now this; it must be kept before this returns. @bar: the outputs of these ports promise no C, and what
+ * comes in does not join C; all others are free. @freeze: the input of the port does not raise C any more; returns where it stands. @fail: Discard, Recall, Callback; then bl_agent_done(). @resume: the inputs of these
+ * ports leave C's set, and what windows of these processes held is free; done when it returns. @failed: this node was announced as failed: its processes are to be told; then bl_agent_rejoin().
+ */
+struct bl_agent_ops {
+	void (*tell)(void *ctx, struct bl_agent_node *n);
+	void (*epoch)(void *ctx, uint64_t epoch);
+	void (*bar)(void *ctx, const uint32_t *port, unsigned int n);
+	uint64_t (*freeze)(void *ctx, uint32_t port);
+	void (*fail)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n);
+	void (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const uint32_t *port, unsigned int nports);
+	void (*failed)(void *ctx, uint64_t number);
+};
+
+/** struct bl_agent_cfg - @controllers: addresses (session.h). @epoch: highest one heard before. @silence_ms: a controller that says nothing for so long is left; 0: 3000. @tls: NULL: none; stays the caller's. */
+struct bl_agent_cfg {
+	char controllers[BL_AGENT_CONTROLLERS_MAX][64];
+	unsigned int ncontrollers;
+	uint64_t epoch;
+	uint32_t silence_ms;
+	struct bl_session_tls *tls;
+};
+
+/** struct bl_agent_total - @reasons: of messages. @sessions: begun. @welcome: it has a session, and was taken. @controller: with whom. @failed: number of the failure that announced this node; 0: none. @trouble: why there is no session. */
+struct bl_agent_total {
+	uint64_t reasons[BL_AGENT_REASON_COUNT];
+	uint64_t sessions, epoch, failed;
+	bool welcome;
+	char controller[64], trouble[256];
+};
+
+struct bl_agent;
+
+/** bl_agent_new - returns 0 or -errno. */
+int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg *cfg, const struct bl_agent_ops *ops, void *ctx, struct bl_err *err);
+void bl_agent_free(struct bl_agent *a);
+
+/** bl_agent_changed - what @tell would say is different now. */
+void bl_agent_changed(struct bl_agent *a);
+/** bl_agent_link_down - what comes in at the port stands still at @c from now on. */
+void bl_agent_link_down(struct bl_agent *a, uint32_t port, uint32_t neighbour, uint64_t c);
+/** bl_agent_proc_down - the process of this endpoint died; what it sent from @t on was not committed. */
+void bl_agent_proc_down(struct bl_agent *a, uint16_t endpoint, uint64_t t);
+/** bl_agent_done - what @fail with this number ordered is complete. */
+void bl_agent_done(struct bl_agent *a, uint64_t number);
+/** bl_agent_rejoin - after @failed: there are only new processes from now on. */
+void bl_agent_rejoin(struct bl_agent *a);
+
+void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t);
+
+#endif

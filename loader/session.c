@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See session.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session.h"
+
+#define READ_TURN (256U << 10) /* bytes that are read before others have their turn */
+
+struct bl_session_tls {
+	gnutls_certificate_credentials_t cred;
+};
+
+enum state { CONNECTING, SHAKING, UP, OVER };
+
+/** struct bl_session - @in: what came, the first message's length first. @out: @sent bytes of it have gone. @busy: calls out of which a free must not happen. @dead: to be freed when they are back. @ending: is to be closed once all has gone. */
+struct bl_session {
+	sd_event_source *src;
+	int fd;
+	enum state state;
+	gnutls_session_t tls;
+	gnutls_typed_vdata_st purpose;
+	const struct bl_session_ops *ops;
+	void *ctx;
+	uint8_t *in, *out;
+	size_t in_len, in_room, out_len, out_room, sent;
+	unsigned int busy;
+	bool dead, ending, server;
+};
+
+int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert, const char *key, struct bl_err *err)
+{
+	struct bl_session_tls *t = calloc(1, sizeof(*t));
+	const char *file = ca;
+	int rc;
+
+	*out = NULL;
+	if (!t)
+		return bl_fail(err, ENOMEM, "out of memory");
+	if (!ca || !cert || !key) {
+		free(t);
+		return bl_fail(err, EINVAL, "TLS needs all of ca, cert and key");
+	}
+	rc = gnutls_certificate_allocate_credentials(&t->cred);
+	if (rc < 0) {
+		free(t);
+		return bl_fail(err, ENOMEM, "out of memory");
+	}
+	rc = gnutls_certificate_set_x509_trust_file(t->cred, ca, GNUTLS_X509_FMT_PEM);
+	if (rc == 0)
+		rc = GNUTLS_E_NO_CERTIFICATE_FOUND;
+	if (rc > 0) {
+		file = cert;
+		rc = gnutls_certificate_set_x509_key_file(t->cred, cert, key, GNUTLS_X509_FMT_PEM);
+	}
+	if (rc < 0) {
+		bl_session_tls_free(t);
+		return bl_fail(err, EINVAL, "cannot use %s%s%s for TLS: %s", file, file == cert ? " with " : "", file == cert ? key : "", gnutls_strerror(rc));
+	}
+	*out = t;
+	return 0;
+}
+
+void bl_session_tls_free(struct bl_session_tls *t)
+{
+	if (!t)
+		return;
+	gnutls_certificate_free_credentials(t->cred);
+	free(t);
+}
+
+/* ---- ends ---- */
+
+static void free_now(struct bl_session *s)
+{
+	if (s->tls)
+		gnutls_deinit(s->tls);
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->in);
+	free(s->out);
+	free(s);
+}
+
+void bl_session_close(struct bl_session *s)
+{
+	if (!s || s->dead)
+		return;
+	s->dead = true;
+	s->state = OVER;
+	sd_event_source_disable_unref(s->src);
+	s->src = NULL;
+	if (!s->busy)
+		free_now(s);
+}
+
+/* from the loop only, never from within a call of the user's */
+static void over(struct bl_session *s, const char *why)
+{
+	if (s->state == OVER)
+		return;
+	s->state = OVER;
+	s->ops->down(s->ctx, why);
+	bl_session_close(s);
+}
+
+static bool want(struct bl_session *s)
+{
+	uint32_t events = EPOLLIN;
+
+	if (s->state == CONNECTING || s->out_len > s->sent || (s->state == SHAKING && gnutls_record_get_direction(s->tls)))
+		events |= EPOLLOUT;
+	return sd_event_source_set_io_events(s->src, events) >= 0;
+}
+
+/* ---- bytes ---- */
+
+/* > 0: bytes; 0: later; -1: over, *@why says so */
+static ssize_t put(struct bl_session *s, const void *data, size_t len, const char **why)
+{
+	ssize_t n;
+
+	if (s->tls) {
+		n = gnutls_record_send(s->tls, data, len);
+		if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
+			return 0;
+		*why = n < 0 ? gnutls_strerror((int)n) : "";
+	} else {
+		n = send(s->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		*why = n < 0 ? strerror(errno) : "";
+	}
+	return n < 0 ? -1 : n;
+}
+
+static ssize_t get(struct bl_session *s, void *data, size_t len, const char **why)
+{
+	ssize_t n;
+
+	if (s->tls) {
+		n = gnutls_record_recv(s->tls, data, len);
+		if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
+			return 0;
+		*why = n < 0 ? gnutls_strerror((int)n) : "the other side closed the connection";
+	} else {
+		n = recv(s->fd, data, len, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		*why = n < 0 ? strerror(errno) : "the other side closed the connection";
+	}
+	return n <= 0 ? -1 : n;
+}
+
+static bool flush(struct bl_session *s, const char **why)
+{
+	while (s->sent < s->out_len) {
+		ssize_t n = put(s, s->out + s->sent, s->out_len - s->sent, why);
+
+		if (n < 0)
+			return false;
+		if (!n)
+			return true;
+		s->sent += (size_t)n;
+	}
+	s->sent = s->out_len = 0;
+	if (s->ending) {
+		*why = "closed";
+		return false;
+	}
+	return true;
+}
+
+bool bl_session_send(struct bl_session *s, const void *body, size_t len)
+{
+	uint8_t head[4] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len };
+
+	if (s->state == OVER || s->ending || !len || len > BL_SESSION_MESSAGE_MAX)
+		return false;
+	if (s->sent) {
+		memmove(s->out, s->out + s->sent, s->out_len - s->sent);
+		s->out_len -= s->sent;
+		s->sent = 0;
+	}
+	if (s->out_len + len + 4 > BL_SESSION_OUT_MAX) {
+		/* who does not read is hung up on: the loop will find that out */
+		shutdown(s->fd, SHUT_RDWR);
+		s->out_len = 0;
+		return false;
+	}
+	if (s->out_len + len + 4 > s->out_room) {
+		size_t room = (s->out_len + len + 4) * 2;
+		uint8_t *v = realloc(s->out, room);
+
+		if (!v)
+			return false;
+		s->out = v;
+		s->out_room = room;
+	}
+	memcpy(s->out + s->out_len, head, 4);
+	memcpy(s->out + s->out_len + 4, body, len);
+	s->out_len += len + 4;
+	return want(s);
+}
+
+void bl_session_end(struct bl_session *s)
+{
+	s->ending = true;
+	want(s);
+}
+
+/* Whole messages that are there. False: over. */
+static bool take(struct bl_session *s, const char **why)
+{
+	size_t at = 0;
+
+	while (s->state == UP && s->in_len - at >= 4) {
+		const uint8_t *p = s->in + at;
+		size_t len = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+
+		if (!len || len > BL_SESSION_MESSAGE_MAX) {
+			*why = "a message of a length that does not exist";
+			return false;
+		}
+		if (s->in_len - at < len + 4)
+			break;
+		s->ops->message(s->ctx, p + 4, len);
+		at += len + 4;
+	}
+	memmove(s->in, s->in + at, s->in_len - at);
+	s->in_len -= at;
+	return true;
+}
+
+static bool fill(struct bl_session *s, const char **why)
+{
+	size_t done = 0;
+
+	while (s->state == UP && done < READ_TURN) {
+		ssize_t n;
+
+		if (s->in_room - s->in_len < 4096) {
+			size_t room = s->in_room ? s->in_room * 2 : 8192;
+			uint8_t *v = realloc(s->in, room);
+
+			*why = "out of memory";
+			if (!v)
+				return false;
+			s->in = v;
+			s->in_room = room;
+		}
+		n = get(s, s->in + s->in_len, s->in_room - s->in_len, why);
+		if (n < 0)
+			return false;
+		if (!n)
+			return true;
+		s->in_len += (size_t)n;
+		done += (size_t)n;
+		if (!take(s, why))
+			return false;
+	}
+	return true;
+}
+
+static bool shake(struct bl_session *s, const char **why)
+{
+	static __thread char text[256];
+	gnutls_datum_t said = { 0 };
+	int rc = gnutls_handshake(s->tls);
+
+	if (rc == GNUTLS_E_SUCCESS) {
+		s->state = UP;
+		s->ops->up(s->ctx);
+		return true;
+	}
+	if (!gnutls_error_is_fatal(rc))
+		return true;
+	snprintf(text, sizeof(text), "TLS: %s", gnutls_strerror(rc));
+	if (rc == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR &&
+	    !gnutls_certificate_verification_status_print(gnutls_session_get_verify_cert_status(s->tls), GNUTLS_CRT_X509, &said, 0)) {
+		snprintf(text, sizeof(text), "TLS: %s", (char *)said.data);
+		gnutls_free(said.data);
+	}
+	*why = text;
+	return false;
+}
+
+static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct bl_session *s = ctx;
+	const char *why = "";
+	socklen_t len = sizeof(int);
+	bool ok = true;
+	int e = 0;
+
+	(void)src;
+	s->busy++;
+	if (s->state == CONNECTING) {
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) || e) {
+			why = strerror(e ? e : errno);
+			ok = false;
+		} else if (events & EPOLLOUT) {
+			s->state = s->tls ? SHAKING : UP;
+			if (!s->tls)
+				s->ops->up(s->ctx);
+		}
+	}
+	if (ok && s->state == SHAKING)
+		ok = shake(s, &why);
+	if (ok && s->state == UP)
+		ok = fill(s, &why);
+	if (ok && s->state == UP)
+		ok = flush(s, &why);
+	if (!ok)
+		over(s, why);
+	else if (s->state != OVER && !want(s))
+		over(s, "the event loop refused it");
+	/* TLS may hold a whole record that the socket does not show any more; want() keeps EPOLLIN, so ask for another turn */
+	if (s->state == UP && s->tls && gnutls_record_check_pending(s->tls))
+		sd_event_source_set_io_events(s->src, EPOLLIN | EPOLLOUT);
+	s->busy--;
+	if (s->dead && !s->busy)
+		free_now(s);
+	return 0;
+}
+
+/* ---- beginnings ---- */
+
+static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls, bool server, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+{
+	struct bl_session *s = calloc(1, sizeof(*s));
+	int one = 1, rc = 0;
+
+	*out = NULL;
+	if (!s) {
+		close(fd);
+		return bl_fail(err, ENOMEM, "out of memory");
+	}
+	*s = (struct bl_session){ .fd = fd, .ops = ops, .ctx = ctx, .server = server, .state = CONNECTING };
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (tls) {
+		s->purpose = (gnutls_typed_vdata_st){ .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)(uintptr_t)(server ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER) };
+		rc = gnutls_init(&s->tls, (server ? GNUTLS_SERVER : GNUTLS_CLIENT) | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+		if (rc >= 0)
+			rc = gnutls_set_default_priority(s->tls);
+		if (rc >= 0)
+			rc = gnutls_credentials_set(s->tls, GNUTLS_CRD_CERTIFICATE, tls->cred);
+		if (rc >= 0) {
+			gnutls_transport_set_int(s->tls, fd);
+			gnutls_session_set_verify_cert2(s->tls, &s->purpose, 1, 0);
+			if (server)
+				gnutls_certificate_server_set_request(s->tls, GNUTLS_CERT_REQUIRE);
+		}
+	}
+	if (rc >= 0)
+		rc = sd_event_add_io(ev, &s->src, fd, EPOLLIN | EPOLLOUT, on_io, s);
+	if (rc < 0) {
+		free_now(s);
+		return bl_fail(err, ENOMEM, "cannot begin a session");
+	}
+	*out = s;
+	return 0;
+}
+
+int bl_session_accept(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+{
+	return begin(out, ev, fd, tls, true, ops, ctx, err);
+}
+
+int bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr, socklen_t len, struct bl_session_tls *tls, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+{
+	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	*out = NULL;
+	if (fd < 0)
+		return bl_fail(err, errno, "cannot make a socket: %s", strerror(errno));
+	if (connect(fd, addr, len) && errno != EINPROGRESS) {
+		int e = errno;
+
+		close(fd);
+		return bl_fail(err, e, "cannot connect: %s", strerror(e));
+	}
+	return begin(out, ev, fd, tls, false, ops, ctx, err);
+}
+
+int bl_session_addr(const char *text, struct sockaddr_storage *addr, socklen_t *len)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)addr;
+	char host[INET6_ADDRSTRLEN + 2], *end = NULL;
+	const char *port = NULL;
+	unsigned long n = BL_SESSION_PORT;
+	size_t k;
+
+	memset(addr, 0, sizeof(*addr));
+	if (*text == '[') {
+		k = strcspn(++text, "]");
+		if (text[k] != ']' || (text[k + 1] && text[k + 1] != ':'))
+			return -EINVAL;
+		port = text[k + 1] ? text + k + 2 : NULL;
+	} else {
+		k = strcspn(text, ":");
+		port = text[k] ? text + k + 1 : NULL;
+		/* more than one colon: an IPv6 address without a port */
+		if (port && strchr(port, ':')) {
+			k = strlen(text);
+			port = NULL;
+		}
+	}
+	if (k >= sizeof(host))
+		return -EINVAL;
+	memcpy(host, text, k);
+	host[k] = 0;
+	if (port) {
+		if (*port < '0' || *port > '9')
+			return -EINVAL;
+		n = strtoul(port, &end, 10);
+		if (*end || !n || n > 65535)
+			return -EINVAL;
+	}
+	if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)n);
+		*len = sizeof(*v4);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, host, &v6->sin6_addr) == 1) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)n);
+		*len = sizeof(*v6);
+		return 0;
+	}
+	return -EINVAL;
+}
