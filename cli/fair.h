@@ -15,6 +15,8 @@
 int (*fair_asked(int argc, char **argv))(int argc, char **argv);
 int fair_main(int argc, char **argv);
 int failover_main(int argc, char **argv);
+/** kill_main - failover with --kill: kill.c */
+int kill_main(int argc, char **argv);
 
 /* fair_util.c: what their processes need inside the lab */
 /** fair_enter - move into host @i's namespace, from 0. 0 or -1. */

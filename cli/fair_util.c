@@ -121,5 +121,10 @@ int (*fair_asked(int argc, char **argv))(int argc, char **argv)
 		return fair_main;
 	if (at < argc && !strcmp(argv[at], "fct"))
 		return fct_main;
-	return at < argc && !strcmp(argv[at], "failover") ? failover_main : NULL;
+	if (at == argc || strcmp(argv[at], "failover"))
+		return NULL;
+	for (i = at; i < argc; i++)
+		if (!strncmp(argv[i], "--kill", 6))
+			return kill_main;
+	return failover_main;
 }

@@ -25,6 +25,7 @@
 #define LAB_TORS_MAX   8
 #define LAB_SPINES_MAX 8
 #define LAB_ARBITERS_MAX 2
+#define LAB_CONTROLLERS_MAX 3
 #define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX + LAB_ARBITERS_MAX)
 #define LAB_NETNS_DIR  BL_RUN_DIR "/netns"
 #define LAB_SOCKET     "barline-lab-"
@@ -34,6 +35,7 @@
  * @leaf_spine: @tors over @spines. @dumbbell: with it: two ToRs with a link between them, and no spines.
  * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h). @fp_fast: slots and watchdogs of a
  *	10 Gbit/s network, whatever the rate.
+ * @controllers: of failures, on loopback of the lab's own namespace, as a management network; the driver starts them (lab_ctl.c). @etcd: on three members of etcd; else one, on SQLite.
  * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
@@ -45,6 +47,8 @@ struct lab_spec {
 	int64_t skew_ns[LAB_HOSTS_MAX];
 	unsigned int arbiters, fp_policy;
 	bool fp_fast;
+	unsigned int controllers;
+	bool etcd;
 	struct bl_admission_cfg admission;
 	struct bench_params bench;
 };
@@ -109,6 +113,11 @@ bool lab_station(const struct lab_node *n);
 void lab_leave_datapath_alone(const struct lab *lab);
 /** lab_arbiter - be the arbiter of @rank, from 0, in its namespace, until SIGTERM. The exit status. */
 int lab_arbiter(struct lab *lab, unsigned int rank);
+/**
+ * lab_node_stop, lab_node_start - end a node's daemon, whose datapath stays in the kernel, and start it again. From the driver; return when it is done. 0 or 1 after an error message.
+ */
+int lab_node_stop(const struct lab *lab, unsigned int node);
+int lab_node_start(const struct lab *lab, unsigned int node);
 /** lab_start - @driver: `lab run`: its result is the exit status; it gets @arg, in a process of its own. NULL: `lab up`: returns when the lab is up. */
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg);
 /** lab_find - connect to a lab; fd and init's pid. -1 after an error message. */
@@ -117,5 +126,19 @@ int lab_find(const char *name, int *pidfd, pid_t *pid);
 bool lab_there(const char *name);
 /** lab_enter - move into a lab's mount and pid namespaces, and a node's network namespace if @node is given. The next fork is inside. */
 int lab_enter(int pidfd, const char *lab, const char *node);
+
+/* lab_ctl.c: from the driver */
+struct lab_ctl;
+/** lab_controller_addr - where controller @i, from 0, listens. */
+void lab_controller_addr(unsigned int i, char *buf, size_t size);
+/** lab_ctl_start - the spec's controllers, and etcd if they want it; they end with this process. Returns when one leads, or NULL after a message. */
+struct lab_ctl *lab_ctl_start(const struct lab *lab);
+/** lab_ctl_end - they are gone when it returns. NULL is allowed. */
+void lab_ctl_end(struct lab_ctl *c);
+/** lab_ctl_ask - what the leader says of itself (`barline controller show -j`); NULL: nobody leads at the moment. The caller's. */
+json_t *lab_ctl_ask(struct lab_ctl *c);
+/** lab_ctl_kill - the controller that leads; lab_ctl_kill_etcd - etcd's leader. 0 or 1 after a message. */
+int lab_ctl_kill(struct lab_ctl *c);
+int lab_ctl_kill_etcd(struct lab_ctl *c);
 
 #endif

@@ -45,6 +45,8 @@ struct tree {
 	int front;
 	int listen;
 	int up[2];
+	int order[2]; /* the driver's orders to the server: struct order, answered by its result */
+	struct bl_node *node[LAB_NODES_MAX];
 	pid_t init_pid, driver_pid;
 	struct bl_server *server;
 	uint64_t since_ns;
@@ -112,6 +114,19 @@ static int signal_fd(void)
 	return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static int open_node(struct tree *t, unsigned int i, struct bl_err *err)
+{
+	struct bl_node_cfg cfg;
+	int e;
+
+	if (lab_node_cfg(t->lab, &t->lab->nodes[i], &cfg))
+		return bl_fail(err, ENOMEM, "out of memory");
+	e = bl_node_open(&t->node[i], t->server, &cfg, err);
+	free(cfg.ports);
+	free(cfg.fdb);
+	return e;
+}
+
 static int open_nodes(struct tree *t)
 {
 	struct bl_err err;
@@ -122,19 +137,11 @@ static int open_nodes(struct tree *t)
 	/* switches come first: a host's first beacons find their way prepared */
 	for (i = 0; !t->lab->spec.bare && i < t->lab->nnodes; i++) {
 		const struct lab_node *n = &t->lab->nodes[i];
-		struct bl_node_cfg cfg;
-		struct bl_node *node;
-		int e;
 
 		out_progress("raising the lab: programs on %s", n->name);
 		if (n->kind == LAB_ARBITER)
 			continue;
-		if (lab_node_cfg(t->lab, n, &cfg))
-			return cli_fail("out of memory");
-		e = bl_node_open(&node, t->server, &cfg, &err);
-		free(cfg.ports);
-		free(cfg.fdb);
-		if (e)
+		if (open_node(t, i, &err))
 			return cli_fail("%s: %s", n->name, err.text);
 		if (lab_bl0(t->lab, n))
 			return 1;
@@ -182,6 +189,8 @@ static int reap(pid_t who, const char *name)
 	return result;
 }
 
+static int driver_side = -1; /* the driver's end of struct tree's @order */
+
 static int start_driver(struct tree *t, int *ready)
 {
 	int fds[2], st;
@@ -201,6 +210,7 @@ static int start_driver(struct tree *t, int *ready)
 	}
 	close(fds[1]);
 	close(t->listen);
+	driver_side = t->order[1];
 	default_signals();
 	if (read(fds[0], &c, 1) != 1)
 		_exit(1);
@@ -295,6 +305,7 @@ static int init_main(struct tree *t)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "barline-init");
 	close(t->up[1]);
+	close(t->order[0]);
 	/* /proc of this pid namespace, for init and what runs below it; the server keeps the one that shows kernel threads */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		return cli_fail("/proc: %s", strerror(errno));
@@ -342,7 +353,7 @@ static int start_init(struct tree *t)
 {
 	int st;
 
-	if (pipe2(t->up, O_CLOEXEC))
+	if (pipe2(t->up, O_CLOEXEC) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->order))
 		return cli_fail("cannot make a pipe: %s", strerror(errno));
 	fflush(NULL);
 	t->init_pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -354,13 +365,64 @@ static int start_init(struct tree *t)
 		_exit(st);
 	}
 	close(t->up[0]);
+	close(t->order[1]);
 	return 0;
+}
+
+/* ---- orders of the driver ---- */
+
+struct order {
+	uint32_t node;
+	bool start;
+};
+
+static void obey(struct tree *t)
+{
+	struct bl_err err = { .text = "no such node" };
+	struct order o;
+	int rc = -ENOENT;
+
+	if (recv(t->order[0], &o, sizeof(o), MSG_DONTWAIT) != sizeof(o))
+		return;
+	if (o.node < t->lab->nnodes && o.start && !t->node[o.node]) {
+		rc = open_node(t, o.node, &err);
+	} else if (o.node < t->lab->nnodes && !o.start && t->node[o.node]) {
+		bl_node_close(t->node[o.node]);
+		t->node[o.node] = NULL;
+		rc = 0;
+	}
+	if (rc)
+		cli_fail("node %u cannot be %s: %s", o.node, o.start ? "started" : "stopped", err.text);
+	if (send(t->order[0], &rc, sizeof(rc), MSG_NOSIGNAL) != sizeof(rc))
+		cli_say("the driver did not wait for an answer");
+}
+
+static int order(unsigned int node, bool start)
+{
+	const struct order o = { .node = node, .start = start };
+	int rc;
+
+	if (send(driver_side, &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o) || recv(driver_side, &rc, sizeof(rc), 0) != sizeof(rc))
+		return cli_fail("the lab's server does not answer: %s", strerror(errno));
+	return rc != 0;
+}
+
+int lab_node_stop(const struct lab *lab, unsigned int node)
+{
+	(void)lab;
+	return order(node, false);
+}
+
+int lab_node_start(const struct lab *lab, unsigned int node)
+{
+	(void)lab;
+	return order(node, true);
 }
 
 static int serve(struct tree *t, int sigfd)
 {
 	struct pollfd p[] = { { .fd = bl_server_fd(t->server), .events = POLLIN }, { .fd = sigfd, .events = POLLIN },
-			      { .fd = t->driver ? t->front : -1, .events = POLLIN } };
+			      { .fd = t->driver ? t->front : -1, .events = POLLIN }, { .fd = t->order[0], .events = POLLIN } };
 	struct signalfd_siginfo si;
 	struct bl_err err;
 	int st;
@@ -384,6 +446,8 @@ static int serve(struct tree *t, int sigfd)
 		}
 		if (p[2].revents & (POLLHUP | POLLERR))
 			return 1;
+		if (p[3].revents)
+			obey(t);
 	}
 }
 

@@ -155,6 +155,16 @@ int nl_up(struct nl *nl, unsigned int ifindex)
 	return talk(nl, &r);
 }
 
+int nl_down(struct nl *nl, unsigned int ifindex)
+{
+	union req r;
+	struct ifinfomsg *i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
+
+	i->ifi_index = (int)ifindex;
+	i->ifi_change = IFF_UP;
+	return talk(nl, &r);
+}
+
 int nl_del(struct nl *nl, unsigned int ifindex)
 {
 	union req r;

@@ -29,6 +29,7 @@ int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b
 int nl_bridge(struct nl *nl, const char *name);
 int nl_master(struct nl *nl, unsigned int ifindex, unsigned int master);
 int nl_up(struct nl *nl, unsigned int ifindex);
+int nl_down(struct nl *nl, unsigned int ifindex);
 int nl_del(struct nl *nl, unsigned int ifindex);
 /** nl_station - the interface receives frames for this address too, beside its own; @on false: no longer. */
 int nl_station(struct nl *nl, unsigned int ifindex, const uint8_t mac[6], bool on);

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * barline lab run failover --kill WHAT: see kill.h. Each run has a lab of its own: nothing of the run before is left.
+ */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../loader/nl.h"
+#include "../lib/barline.h"
+#include "cmd.h"
+#include "drive.h"
+#include "fair.h"
+#include "kill.h"
+
+#define RUNS_MAX  1000
+#define WAIT_NS	  60000000000ULL /* for what has to come */
+#define QUIET_NS  300000000ULL	 /* nothing new for so long: it has ended */
+#define BEFORE_NS 200000000ULL	 /* of traffic before the kill, and after everything goes on */
+
+const char *const kill_names[KILL_KINDS] = { "host", "tor", "link", "spine", "controller", "etcd-leader" };
+
+/**
+ * struct outcome - of one run, ms. @told: from the kill until the last correct host's proc_fail callback; 0 where nobody failed. @recovered: see kill.h. @determine ... @resume: the controller's own times, of all failures that it announced.
+ * @announced: nodes and processes that failed, by what the controller says. @bad: what must not be.
+ */
+struct outcome {
+	bool done;
+	double told, recovered, determine, save, collect, resume;
+	unsigned int announced;
+	struct kill_verdict verdict;
+};
+
+struct params {
+	struct lab *lab;
+	enum kill_what what;
+	unsigned int runs, interval_us, size;
+	const char *out;
+};
+
+/* in memory that the lab's processes share */
+struct shared {
+	struct outcome outcome;
+	struct kill_ctl ctl;
+};
+
+static const struct params *params;
+
+/* ---- killing ---- */
+
+static unsigned int node_of(const struct lab *lab, enum lab_kind kind, unsigned int index)
+{
+	unsigned int i;
+
+	for (i = 0; i < lab->nnodes && (lab->nodes[i].kind != kind || lab->nodes[i].index != index); i++)
+		;
+	return i;
+}
+
+/* a child that enters the node's namespace takes one port of it down, or all: this process stays where it is */
+static int ports_down(const struct lab *lab, unsigned int node, int port)
+{
+	const struct lab_node *n = &lab->nodes[node];
+	char path[64];
+	struct nl nl;
+	unsigned int i;
+	pid_t pid;
+	int fd, st, err;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return cli_fail("cannot fork: %s", strerror(errno));
+	if (!pid) {
+		snprintf(path, sizeof(path), LAB_NETNS_DIR "/%s", n->name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		err = fd < 0 || setns(fd, CLONE_NEWNET) || nl_open(&nl);
+		for (i = 0; !err && i < n->nports; i++)
+			if (port < 0 || (int)i == port)
+				err = nl_down(&nl, n->ports[i].ifindex);
+		_exit(err != 0);
+	}
+	return waitpid(pid, &st, 0) != pid || st ? cli_fail("cannot take the links of %s down", n->name) : 0;
+}
+
+static void end_worker(struct kill_ctl *c, unsigned int i)
+{
+	if (c->w[i].pid > 0) {
+		kill(c->w[i].pid, SIGKILL);
+		waitpid(c->w[i].pid, NULL, 0);
+	}
+	c->w[i].pid = 0;
+}
+
+/* A machine that loses power: its links, its processes and its daemon, as close to one moment as can be. */
+static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node)
+{
+	const struct lab_node *n = &lab->nodes[node];
+
+	if (ports_down(lab, node, -1))
+		return 1;
+	if (n->kind == LAB_HOST)
+		end_worker(c, n->index - 1);
+	return lab_node_stop(lab, node);
+}
+
+/* port of ToR 1 that leads to spine 1 */
+static int way_up(const struct lab *lab, unsigned int tor)
+{
+	const struct lab_node *n = &lab->nodes[tor];
+	unsigned int i;
+
+	for (i = 0; i < n->nports && lab->nodes[n->ports[i].peer_node].kind != LAB_SPINE; i++)
+		;
+	return (int)i;
+}
+
+/* @c->late_ns is set at the moment of the kill. @correct: hosts that have not failed. 0 or 1 after a message. */
+static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at, uint64_t *correct)
+{
+	unsigned int last = lab->spec.hosts, i;
+	int err = 0;
+
+	/* who gives orders goes first; that a host fails at the same moment is what its absence costs something for */
+	*at = mono_ns();
+	if (params->what == KILL_CONTROLLER)
+		err = lab_ctl_kill(ctl);
+	if (params->what == KILL_ETCD_LEADER)
+		err = lab_ctl_kill_etcd(ctl);
+	atomic_store(&c->late_ns, mono_ns() + lab->spec.dead_after_us * 500ULL);
+	switch (params->what) {
+	case KILL_LINK:
+		return ports_down(lab, node_of(lab, LAB_TOR, 1), way_up(lab, node_of(lab, LAB_TOR, 1)));
+	case KILL_SPINE:
+		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1));
+	case KILL_TOR:
+		for (i = 0; i < lab->nnodes; i++)
+			if (lab->nodes[i].kind == LAB_HOST && lab->nodes[i].tor == lab->spec.tors)
+				*correct &= ~(1ULL << (lab->nodes[i].index - 1));
+		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors));
+	default:
+		*correct &= ~(1ULL << (last - 1));
+		return err || kill_node(lab, c, node_of(lab, LAB_HOST, last));
+	}
+}
+
+/* ---- a run ---- */
+
+static int start_workers(struct lab *lab, struct kill_ctl *c)
+{
+	uint64_t until = mono_ns() + WAIT_NS;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++) {
+		fflush(NULL);
+		c->w[i].pid = fork();
+		if (c->w[i].pid < 0)
+			return cli_fail("cannot fork: %s", strerror(errno));
+		if (!c->w[i].pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			lab_leave_datapath_alone(lab);
+			_exit(fair_enter(i) ? 126 : kill_work(c, i));
+		}
+	}
+	for (i = 0; i < c->n; i++)
+		while (!atomic_load(&c->w[i].ready)) {
+			if (mono_ns() > until || c->w[i].error[0])
+				return cli_fail("h%u: %s", i + 1, c->w[i].error[0] ? c->w[i].error : "no endpoint after a minute");
+			fair_nap(1000000);
+		}
+	return 0;
+}
+
+/* until each of @who has what @has says. 0, or 1 after a message */
+static int wait_all(const struct kill_ctl *c, uint64_t who, bool (*has)(const struct kill_worker *w), const char *what)
+{
+	uint64_t until = mono_ns() + WAIT_NS;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		while ((who >> i & 1) && !has(&c->w[i])) {
+			if (c->w[i].error[0])
+				return cli_fail("h%u: %s", i + 1, c->w[i].error);
+			if (mono_ns() > until)
+				return cli_fail("h%u does not %s within a minute", i + 1, what);
+			fair_nap(200000);
+		}
+	return 0;
+}
+
+static bool has_some(const struct kill_worker *w)
+{
+	return atomic_load(&w->ngot) >= 100;
+}
+
+static bool has_recovered(const struct kill_worker *w)
+{
+	return atomic_load(&w->recovered_ns);
+}
+
+static bool has_acks(const struct kill_worker *w)
+{
+	return atomic_load(&w->all_acked);
+}
+
+/* nothing new comes to anybody */
+static void wait_quiet(const struct kill_ctl *c, uint64_t who)
+{
+	uint64_t since = mono_ns(), sum, before = 0;
+	unsigned int i;
+
+	while (mono_ns() - since < QUIET_NS) {
+		for (sum = 0, i = 0; i < c->n; i++)
+			sum += (who >> i & 1) ? atomic_load(&c->w[i].ngot) : 0;
+		if (sum != before)
+			since = mono_ns();
+		before = sum;
+		fair_nap(2000000);
+	}
+}
+
+static double ms_of(const json_t *row, const char *key)
+{
+	return (double)json_integer_value(json_object_get(row, key)) / 1e6;
+}
+
+/* what the controller says it did; and who is not correct by its word, @correct loses */
+static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct outcome *o, uint64_t *correct)
+{
+	json_t *said = lab_ctl_ask(ctl), *row, *who;
+	unsigned int n;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(said, "failures"), i, row) {
+		o->determine += ms_of(row, "determine_ns");
+		o->save += ms_of(row, "save_ns");
+		o->collect += ms_of(row, "collect_ns");
+		o->resume += ms_of(row, "resume_ns");
+		json_array_foreach(json_object_get(row, "failed"), k, who) {
+			struct bl_node_cfg cfg;
+
+			o->announced++;
+			for (n = 0; n < lab->nnodes; n++)
+				if (lab->nodes[n].kind == LAB_HOST && !lab_node_cfg(lab, &lab->nodes[n], &cfg) && cfg.node_id == json_integer_value(json_object_get(who, "node")))
+					*correct &= ~(1ULL << (lab->nodes[n].index - 1));
+		}
+	}
+	json_decref(said);
+}
+
+static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
+{
+	uint64_t all = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, correct = all, at, last = 0, told = 0;
+	unsigned int i;
+
+	if (start_workers(lab, c))
+		return 1;
+	atomic_store(&c->phase, KILL_TALK);
+	if (wait_all(c, all, has_some, "deliver anything"))
+		return 1;
+	fair_nap(BEFORE_NS + mono_ns() % 1000000); /* another phase of the beacons each time */
+	if (strike(lab, c, ctl, &at, &correct) || wait_all(c, correct, has_recovered, "deliver what was sent after the kill"))
+		return 1;
+	fair_nap(BEFORE_NS);
+	read_failures(lab, ctl, o, &correct);
+	if (!correct)
+		return cli_fail("the controller announced all hosts as failed");
+	atomic_store(&c->phase, KILL_DRAIN);
+	if (wait_all(c, correct, has_acks, "come to an end with what it sent"))
+		return 1;
+	wait_quiet(c, correct);
+	for (i = 0; i < c->n; i++) {
+		if (!(correct >> i & 1))
+			continue;
+		if (c->w[i].recovered_ns > last)
+			last = c->w[i].recovered_ns;
+		if (c->w[i].told_ns > told)
+			told = c->w[i].told_ns;
+	}
+	o->recovered = (double)(last - at) / 1e6;
+	o->told = told ? (double)(told - at) / 1e6 : 0;
+	kill_judge(c, correct, &o->verdict);
+	o->done = true;
+	return 0;
+}
+
+static int drive(struct lab *lab, void *arg)
+{
+	struct shared *s = arg;
+	struct lab_ctl *ctl = lab_ctl_start(lab);
+	unsigned int i;
+	int err = !ctl || run(lab, &s->ctl, ctl, &s->outcome);
+
+	atomic_store(&s->ctl.phase, KILL_EXIT);
+	for (i = 0; i < s->ctl.n; i++)
+		end_worker(&s->ctl, i);
+	lab_ctl_end(ctl);
+	return err;
+}
+
+/* ---- the command ---- */
+
+enum { KEY_KILL = 700, KEY_RUNS, KEY_INTERVAL, KEY_SIZE, KEY_OUT, KEY_CONTROLLERS };
+
+static const struct argp_option options[] = {
+	{ "kill", KEY_KILL, "WHAT", 0, "host, tor, link, spine, controller or etcd-leader; the last two together with a host", 2 },
+	{ "runs", KEY_RUNS, "N", 0, "labs in which that is done, 1 to 1000 (default 5)", 2 },
+	{ "controllers", KEY_CONTROLLERS, "N", 0, "1: on SQLite (default); 2 or 3: on three members of etcd (default for controller and etcd-leader: 3)", 2 },
+	{ "interval-us", KEY_INTERVAL, "US", 0, "between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
+	{ "size", KEY_SIZE, "BYTES", 0, "of a message, 16 to 1400 (default 64)", 2 },
+	{ "out", KEY_OUT, "DIR", 0, "write kill.csv there", 2 },
+	{ 0 }
+};
+
+static unsigned int ranged(struct argp_state *state, const char *what, const char *arg, long long min, long long max)
+{
+	long long v;
+
+	if (!cli_number(arg, min, max, &v))
+		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min, max);
+	return (unsigned int)v;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct params *p = state->input;
+	unsigned int k;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[1] = &p->lab->spec;
+		return 0;
+	case KEY_KILL:
+		for (k = 0; k < KILL_KINDS && strcmp(arg, kill_names[k]); k++)
+			;
+		if (k == KILL_KINDS)
+			argp_error(state, "--kill \"%s\": host, tor, link, spine, controller or etcd-leader", arg);
+		p->what = (enum kill_what)k;
+		return 0;
+	case KEY_RUNS:
+		p->runs = ranged(state, "runs", arg, 1, RUNS_MAX);
+		return 0;
+	case KEY_CONTROLLERS:
+		p->lab->spec.controllers = ranged(state, "controllers", arg, 1, LAB_CONTROLLERS_MAX);
+		return 0;
+	case KEY_INTERVAL:
+		p->interval_us = ranged(state, "interval", arg, 100, 1000000);
+		return 0;
+	case KEY_SIZE:
+		p->size = ranged(state, "size", arg, sizeof(struct kill_message), 1400);
+		return 0;
+	case KEY_OUT:
+		p->out = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN : 0; /* "leaf-spine" is the lab's */
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const char *const times[] = { "recovered", "told", "determine", "save", "collect", "resume" };
+#define TIMES (sizeof(times) / sizeof(times[0]))
+
+static double time_of(const struct outcome *o, unsigned int k)
+{
+	const double v[TIMES] = { o->recovered, o->told, o->determine, o->save, o->collect, o->resume };
+
+	return v[k];
+}
+
+static int report(const struct outcome *o, unsigned int n)
+{
+	static const struct col cols[] = { { "kill", "KILL", 's' },		   { "hosts", "HOSTS", 'd' },		{ "runs", "RUNS", 'd' },		 { "recovered_p50_ms", "RECOVERED_MS", 'f' },
+					   { "recovered_max_ms", "MAX", 'f' },	   { "told_p50_ms", "TOLD", 'f' },	{ "determine_p50_ms", "DETERMINE", 'f' }, { "save_p50_ms", "SAVE", 'f' },
+					   { "collect_p50_ms", "COLLECT", 'f' }, { "resume_p50_ms", "RESUME", 'f' }, { "announced", "ANNOUNCED", 'd' },	 { "delivered", "DELIVERED", 'd' },
+					   { "none", "NONE", 'd' },		   { "wrong", "WRONG", 'd' } };
+	json_t *row = json_object(), *rows = json_array();
+	json_int_t announced = 0, delivered = 0, none = 0, bad = 0;
+	double *v = calloc(n ? n : 1, sizeof(*v));
+	unsigned int i, k;
+	char key[64];
+	FILE *f;
+
+	if (params->out) {
+		f = out_open(params->out, "kill.csv");
+		if (!f)
+			return 1;
+		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,announced,delivered,none,wrong\n", f);
+		for (i = 0; i < n; i++) {
+			fprintf(f, "%s,%u", kill_names[params->what], i + 1);
+			for (k = 0; k < TIMES; k++)
+				fprintf(f, ",%.3f", time_of(&o[i], k));
+			fprintf(f, ",%u,%u,%u,\"%s\"\n", o[i].announced, o[i].verdict.delivered, o[i].verdict.none, o[i].verdict.error);
+		}
+		if (out_close(params->out, "kill.csv", f))
+			return 1;
+	}
+	json_object_set_new(row, "kill", json_string(kill_names[params->what]));
+	json_object_set_new(row, "hosts", json_integer(params->lab->spec.hosts));
+	json_object_set_new(row, "runs", json_integer(n));
+	for (k = 0; v && k < TIMES; k++) {
+		for (i = 0; i < n; i++)
+			v[i] = time_of(&o[i], k);
+		snprintf(key, sizeof(key), "%s_p50_ms", times[k]);
+		json_object_set_new(row, key, json_real(fair_quantile(v, n, 0.5)));
+		snprintf(key, sizeof(key), "%s_max_ms", times[k]);
+		json_object_set_new(row, key, json_real(fair_quantile(v, n, 1)));
+	}
+	for (i = 0; i < n; i++) {
+		announced += o[i].announced;
+		delivered += o[i].verdict.delivered;
+		none += o[i].verdict.none;
+		bad += o[i].verdict.error[0] != 0;
+	}
+	json_object_set_new(row, "announced", json_integer(announced));
+	json_object_set_new(row, "delivered", json_integer(delivered));
+	json_object_set_new(row, "none", json_integer(none));
+	json_object_set_new(row, "wrong", json_integer(bad));
+	json_object_set_new(row, "dead_after_us", json_integer(params->lab->spec.dead_after_us));
+	json_array_append_new(rows, row);
+	free(v);
+	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
+}
+
+/* what the kind needs of the lab; 0 or 2 after a message */
+static int suit(struct params *p)
+{
+	struct lab_spec *s = &p->lab->spec;
+	bool replicated = p->what == KILL_CONTROLLER || p->what == KILL_ETCD_LEADER;
+
+	if (s->name[0])
+		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", s->name);
+	if (p->what == KILL_TOR || p->what == KILL_LINK || p->what == KILL_SPINE)
+		s->leaf_spine = s->l3 = true; /* on a rack they leave nobody who could go on */
+	if (!s->controllers)
+		s->controllers = replicated ? 3 : 1;
+	if (replicated && s->controllers < 2)
+		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
+	s->etcd = s->controllers > 1;
+	if (s->bare || s->dumbbell || s->hosts < 3 || (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
+		return cli_usage("failover --kill runs on barline's programs, with three hosts or more; on a leaf-spine with two spines or more, and two hosts or more on each of two ToRs or more");
+	if (s->admission.on)
+		return cli_usage("failover --kill is about reliable scatterings, without --admission");
+	return 0;
+}
+
+int kill_main(int argc, char **argv)
+{
+	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "failover --kill WHAT [rack|leaf-spine]", .children = children,
+					  .doc = "barline lab run failover --kill - reliable scatterings of everybody to everybody while something dies; check that all correct receivers delivered the same\v"
+						 "RECOVERED is from the kill until the last correct host delivered what was sent afterwards; TOLD until its proc_fail callback. DETERMINE, SAVE, COLLECT and RESUME "
+						 "are the controller's own times; what is left is detection (--dead-after-us, here 20000 unless said otherwise) and way. NONE: scatterings that no correct host delivered, as their senders "
+						 "were told. Exit status 1 if a promise was broken." };
+	struct params p = { .runs = 5, .interval_us = 1000, .size = 64 };
+	struct shared *shared;
+	struct outcome *all;
+	unsigned int i, n = 0, bad = 0;
+	int err;
+
+	p.lab = lab_new();
+	if (!p.lab)
+		return cli_fail("out of memory");
+	p.lab->spec.hosts = 4;
+	p.lab->spec.dead_after_us = 20000;
+	cmd_parse(&argp, argc, argv, &p);
+	err = suit(&p);
+	if (err)
+		return err;
+	all = calloc(p.runs, sizeof(*all));
+	if (!all)
+		return cli_fail("out of memory");
+	params = &p;
+	for (i = 0; i < p.runs; i++) {
+		struct lab *one = malloc(sizeof(*one));
+
+		/* anew each time: pages that nobody touched cost nothing, and are zero */
+		shared = fair_shared(sizeof(*shared));
+		if (!one || !shared)
+			return cli_fail("out of memory");
+		out_progress("failover, %s killed: run %u of %u", kill_names[p.what], i + 1, p.runs);
+		*one = *p.lab;
+		snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
+		shared->ctl.n = one->spec.hosts;
+		shared->ctl.interval_us = p.interval_us;
+		shared->ctl.size = p.size;
+		err |= lab_start(one, drive, shared) || !shared->outcome.done;
+		if (shared->outcome.done)
+			all[n++] = shared->outcome;
+		if (shared->outcome.verdict.error[0])
+			bad += (unsigned int)cli_fail("run %u: %s", i + 1, shared->outcome.verdict.error);
+		munmap(shared, sizeof(*shared));
+		free(one);
+	}
+	out_progress_end();
+	err |= report(all, n);
+	free(all);
+	free(p.lab);
+	return err || bad;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See kill.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "../lib/barline.h"
+#include "cmd.h"
+#include "kill.h"
+
+struct worker {
+	struct kill_ctl *c;
+	struct kill_worker *me;
+	unsigned int i;
+	struct bl_endpoint *ep;
+	uint64_t next_ns;
+	uint8_t buf[1400];
+};
+
+static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+{
+	struct worker *w = ctx;
+
+	(void)ts, (void)dst, (void)why;
+	if (cookie < KILL_SENT)
+		w->me->failed[cookie] = true;
+}
+
+static void on_death(void *ctx, const struct bl_addr *who, uint64_t ts)
+{
+	struct worker *w = ctx;
+
+	(void)who, (void)ts;
+	if (!atomic_load(&w->me->told_ns))
+		atomic_store(&w->me->told_ns, mono_ns());
+}
+
+static int fail(struct worker *w, const char *what, const char *why)
+{
+	snprintf(w->me->error, sizeof(w->me->error), "%s: %s", what, why);
+	return 1;
+}
+
+/* one message to everybody, itself included */
+static int send_one(struct worker *w)
+{
+	struct bl_msg vec[LAB_HOSTS_MAX];
+	struct kill_message *m = (void *)w->buf;
+	uint32_t seq = atomic_load(&w->me->nsent);
+	unsigned int i;
+	int rc;
+
+	if (seq == KILL_SENT)
+		return 0;
+	*m = (struct kill_message){ .sender = w->i, .seq = seq, .sent_ns = mono_ns() };
+	for (i = 0; i < w->c->n; i++)
+		vec[i] = (struct bl_msg){ .dst = w->c->w[i].addr, .data = w->buf, .len = w->c->size, .cookie = seq };
+	atomic_store(&w->me->nsent, seq + 1); /* first: a worker that is killed in bl_send_reliable() may have sent it */
+	rc = bl_send_reliable(w->ep, vec, w->c->n, 0);
+	if (!rc)
+		return 0;
+	atomic_store(&w->me->nsent, seq);
+	return rc == -EAGAIN ? 0 : fail(w, "bl_send_reliable", bl_strerror(w->ep));
+}
+
+static int take(struct worker *w, int timeout_ms)
+{
+	struct bl_delivery d[64];
+	int n = bl_recv_reliable(w->ep, d, 64, timeout_ms), i;
+	uint64_t late = atomic_load(&w->c->late_ns), now = mono_ns();
+
+	if (n < 0 && n != -EINTR)
+		return fail(w, "bl_recv_reliable", bl_strerror(w->ep));
+	for (i = 0; i < n; i++) {
+		const struct kill_message *m = d[i].data;
+		uint32_t k = atomic_load(&w->me->ngot);
+
+		if (d[i].len != w->c->size)
+			return fail(w, "a message", "has another length than was sent");
+		if (k == KILL_GOT)
+			return fail(w, "the diary", "is full; let it send less often, or end sooner");
+		w->me->got[k] = (struct kill_got){ .sender = m->sender, .seq = m->seq, .ts = d[i].ts, .at_ns = now };
+		atomic_store(&w->me->ngot, k + 1);
+		if (late && m->sent_ns >= late && !atomic_load(&w->me->recovered_ns))
+			atomic_store(&w->me->recovered_ns, now);
+	}
+	return 0;
+}
+
+static int live(struct worker *w)
+{
+	int phase, rc = 0;
+
+	while (!rc && (phase = atomic_load(&w->c->phase)) != KILL_EXIT) {
+		uint64_t now = mono_ns();
+
+		if (phase == KILL_TALK && now >= w->next_ns) {
+			/* who comes late does not catch up: what is measured is not a burst */
+			w->next_ns = now + w->c->interval_us * 1000ULL;
+			rc = send_one(w);
+		}
+		if (phase == KILL_DRAIN && bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED)
+			atomic_store(&w->me->all_acked, 1);
+		if (!rc)
+			rc = take(w, 1);
+	}
+	return rc;
+}
+
+int kill_work(struct kill_ctl *c, unsigned int i)
+{
+	struct bl_options opt = { .port = 0 };
+	struct worker *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return 1;
+	prctl(PR_SET_NAME, "failover");
+	w->c = c;
+	w->i = i;
+	w->me = &c->w[i];
+	if (bl_init(&w->ep, &opt))
+		return fail(w, "bl_init", bl_strerror(NULL));
+	bl_on_send_fail(w->ep, on_fail, w);
+	bl_on_proc_fail(w->ep, on_death, w);
+	w->me->addr = *bl_self(w->ep);
+	atomic_store(&w->me->ready, 1);
+	err = live(w);
+	w->me->stats.size = sizeof(w->me->stats);
+	bl_get_stats(w->ep, &w->me->stats);
+	bl_exit(w->ep);
+	free(w);
+	return err;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, in the namespace where the lab's server runs the daemons: its loopback stands for the
+ * network that racks are managed by, which is another one than the one that fails.
+ *
+ * etcd runs without fsync: what fails in a lab is processes, not power. What it writes is in the lab's tmpfs.
+ */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "../controller/server.h"
+#include "../loader/node_priv.h"
+#include "arbiter.h"
+#include "cmd.h"
+#include "fair.h"
+#include "lab.h"
+
+#define ETCD_MEMBERS 3
+#define CLIENTS	     23790 /* ports on loopback: of etcd's members, for clients, for each other; of controllers */
+#define PEERS	     23800
+#define CONTROLLERS  61693
+#define START_S	     60
+
+struct lab_ctl {
+	unsigned int n;
+	pid_t pid[LAB_CONTROLLERS_MAX], etcd[ETCD_MEMBERS];
+	struct bl_ctl_cfg cfg;
+};
+
+void lab_controller_addr(unsigned int i, char *buf, size_t size)
+{
+	snprintf(buf, size, "127.0.0.1:%u", CONTROLLERS + i);
+}
+
+static pid_t child(void)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		cli_fail("cannot fork: %s", strerror(errno));
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+	}
+	return pid;
+}
+
+/* ---- etcd ---- */
+
+static pid_t member(unsigned int i)
+{
+	char name[16], dir[64], peers[64], clients[64], all[256] = "";
+	pid_t pid = child();
+	unsigned int k;
+	int fd;
+
+	if (pid)
+		return pid;
+	for (k = 0; k < ETCD_MEMBERS; k++)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%sm%u=http://127.0.0.1:%u", k ? "," : "", k, PEERS + k);
+	snprintf(name, sizeof(name), "m%u", i);
+	snprintf(dir, sizeof(dir), BL_RUN_DIR "/etcd%u", i);
+	snprintf(peers, sizeof(peers), "http://127.0.0.1:%u", PEERS + i);
+	snprintf(clients, sizeof(clients), "http://127.0.0.1:%u", CLIENTS + i);
+	fd = open(BL_RUN_DIR "/etcd.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	execlp("etcd", "etcd", "--name", name, "--data-dir", dir, "--initial-advertise-peer-urls", peers, "--listen-peer-urls", peers, "--listen-client-urls", clients, "--advertise-client-urls", clients,
+	       "--initial-cluster", all, "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error", NULL);
+	_exit(127);
+}
+
+static size_t take(char *data, size_t one, size_t n, void *ctx)
+{
+	char *to = ctx;
+	size_t have = strlen(to), fit = n < 4095 - have ? n : 4095 - have;
+
+	(void)one;
+	memcpy(to + have, data, fit);
+	to[have + fit] = 0;
+	return n;
+}
+
+/* What a member says of itself. NULL: nothing. */
+static json_t *status(unsigned int i)
+{
+	char url[96], answer[4096] = "";
+	CURL *c = curl_easy_init();
+	json_t *v = NULL;
+	long http = 0;
+
+	if (!c)
+		return NULL;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/v3/maintenance/status", CLIENTS + i);
+	curl_easy_setopt(c, CURLOPT_URL, url);
+	curl_easy_setopt(c, CURLOPT_POSTFIELDS, "{}");
+	curl_easy_setopt(c, CURLOPT_PROXY, "");
+	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, 2000L);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(c, CURLOPT_WRITEDATA, answer);
+	if (curl_easy_perform(c) == CURLE_OK && !curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &http) && http == 200)
+		v = json_loads(answer, 0, NULL);
+	curl_easy_cleanup(c);
+	return v;
+}
+
+/* the member that leads, from 0; -1: none says that it does */
+static int etcd_leader(const struct lab_ctl *c)
+{
+	int i, leads = -1;
+
+	for (i = 0; i < ETCD_MEMBERS && leads < 0; i++) {
+		json_t *v = c->etcd[i] > 0 ? status((unsigned int)i) : NULL;
+		const char *leader = json_string_value(json_object_get(v, "leader")), *self = json_string_value(json_object_get(json_object_get(v, "header"), "member_id"));
+
+		if (leader && self && !strcmp(leader, self))
+			leads = i;
+		json_decref(v);
+	}
+	return leads;
+}
+
+/* ---- controllers ---- */
+
+static pid_t controller(struct lab_ctl *c, unsigned int i)
+{
+	struct bl_ctl_cfg cfg = c->cfg;
+	struct bl_ctl *ctl;
+	struct bl_err err;
+	pid_t pid = child();
+
+	if (pid)
+		return pid;
+	signal(SIGTERM, SIG_DFL);
+	prctl(PR_SET_NAME, "barline-ctl");
+	lab_controller_addr(i, cfg.listen, sizeof(cfg.listen));
+	if (!cli.verbose)
+		bl_log_level = 3; /* that one is killed is what the lab is about */
+	if (bl_ctl_new(&ctl, &cfg, &err) || bl_ctl_run(ctl, &err))
+		_exit(cli_fail("controller %u: %s", i + 1, err.text));
+	bl_ctl_free(ctl);
+	_exit(0);
+}
+
+static json_t *ask_one(pid_t pid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), pid);
+	return pid > 0 && !access(path, F_OK) ? arb_ask(path, NULL) : NULL;
+}
+
+/* which one leads, from 0, and what it says; -1: none */
+static int leader(struct lab_ctl *c, json_t **said)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++) {
+		json_t *v = ask_one(c->pid[i]);
+		const char *state = json_string_value(json_object_get(v, "state"));
+
+		if (state && !strcmp(state, "leader")) {
+			*said = v;
+			return (int)i;
+		}
+		json_decref(v);
+	}
+	return -1;
+}
+
+json_t *lab_ctl_ask(struct lab_ctl *c)
+{
+	json_t *v;
+
+	return leader(c, &v) < 0 ? NULL : v;
+}
+
+static int killed(pid_t *pid, const char *what)
+{
+	if (kill(*pid, SIGKILL) || waitpid(*pid, NULL, 0) != *pid)
+		return cli_fail("cannot kill %s (pid %d): %s", what, *pid, strerror(errno));
+	*pid = 0;
+	return 0;
+}
+
+int lab_ctl_kill(struct lab_ctl *c)
+{
+	json_t *v;
+	int i = leader(c, &v);
+
+	if (i < 0)
+		return cli_fail("no controller leads: there is nobody to kill");
+	json_decref(v);
+	return killed(&c->pid[i], "the controller that leads");
+}
+
+int lab_ctl_kill_etcd(struct lab_ctl *c)
+{
+	int i = etcd_leader(c);
+
+	return i < 0 ? cli_fail("no member of etcd leads: there is nobody to kill") : killed(&c->etcd[i], "etcd's leader");
+}
+
+static int wait_until(struct lab_ctl *c, bool etcd)
+{
+	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+
+	for (;;) {
+		json_t *v = etcd ? NULL : lab_ctl_ask(c);
+
+		if (v || (etcd && etcd_leader(c) >= 0)) {
+			json_decref(v);
+			return 0;
+		}
+		if (mono_ns() > until)
+			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed (etcd-server)? What it said is in etcd.log" : "no controller leads after %d s", START_S);
+		if (etcd && waitpid(c->etcd[0], NULL, WNOHANG) > 0) {
+			c->etcd[0] = 0;
+			return cli_fail("etcd does not start; is it installed (etcd-server)?");
+		}
+		fair_nap(5000000);
+	}
+}
+
+struct lab_ctl *lab_ctl_start(const struct lab *lab)
+{
+	struct lab_ctl *c = calloc(1, sizeof(*c));
+	struct bl_err err;
+	unsigned int i;
+
+	if (!c) {
+		cli_fail("out of memory");
+		return NULL;
+	}
+	c->n = lab->spec.controllers;
+	if (bl_iface_up("lo", &err)) {
+		cli_fail("%s", err.text);
+		goto fail;
+	}
+	if (lab->spec.etcd) {
+		for (i = 0; i < ETCD_MEMBERS; i++)
+			if ((c->etcd[i] = member(i)) < 0)
+				goto fail;
+		if (wait_until(c, true))
+			goto fail;
+		for (i = 0; i < ETCD_MEMBERS; i++)
+			snprintf(c->cfg.etcd[i], sizeof(c->cfg.etcd[i]), "http://127.0.0.1:%u", CLIENTS + i);
+		c->cfg.netcd = ETCD_MEMBERS;
+	} else {
+		snprintf(c->cfg.sqlite, sizeof(c->cfg.sqlite), BL_RUN_DIR "/controller.db");
+	}
+	for (i = 0; i < c->n; i++)
+		if ((c->pid[i] = controller(c, i)) < 0)
+			goto fail;
+	if (!wait_until(c, false))
+		return c;
+fail:
+	lab_ctl_end(c);
+	return NULL;
+}
+
+void lab_ctl_end(struct lab_ctl *c)
+{
+	unsigned int i;
+
+	for (i = 0; c && i < LAB_CONTROLLERS_MAX; i++)
+		fair_end(&c->pid[i]);
+	for (i = 0; c && i < ETCD_MEMBERS; i++)
+		fair_end(&c->etcd[i]);
+	free(c);
+}
