@@ -98,7 +98,14 @@
 	X(SIGNAL_BAD,      "signal_bad",      DROP, "TOP frame cut short, of another version or opcode, or of a flow that was never announced") \
 	X(FLOWS_FULL,      "flows_full",      DROP, "SYNC of one more flow than there are places") \
 	X(ECHO_BAD,        "echo_bad",        NOTE, "data that answers a token which was never sent") \
-	X(NO_TOKEN,        "no_token",        NOTE, "application's frame that waits for no token: TCP without payload, or no IP")
+	X(NO_TOKEN,        "no_token",        NOTE, "application's frame that waits for no token: TCP without payload, or no IP") \
+	X(PREPARED,        "prepared",        OK,   "reliable message stored; its frame went back as the ACK") \
+	X(ACKED,           "acked",           OK,   "ACK that closed a slot of its sender's window") \
+	X(ACK_REPEATED,    "ack_repeated",    OK,   "ACK of a slot that was closed already") \
+	X(ACK_UNKNOWN,     "ack_unknown",     DROP, "ACK that answers nothing in its endpoint's window: late, replayed or forged") \
+	X(COMMITTED,       "committed",       OK,   "ACK that emptied a window; its frame went on as a beacon with the commit barrier") \
+	X(WRONG_LIFE,      "wrong_life",      DROP, "reliable message for an endpoint that was here before, or for none") \
+	X(SENT_ACK,        "sent_ack",        DROP, "ACK that a process of this host wanted to send; programs alone send them")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };
