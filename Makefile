@@ -177,10 +177,10 @@ $(B)/bench/%.bpf.o: bench/%.bpf.c bpf/switch.bpf.c bpf/host.bpf.c $(wildcard map
 $(B)/bench/%.skel.h: $(B)/bench/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $* > $@
 
-$(B)/bench/switch_cost: bench/switch_cost.c $(B)/bench/bench_switch.skel.h $(HDRS)
+$(B)/bench/switch_cost: bench/switch_cost.c bench/cost.h $(B)/bench/bench_switch.skel.h $(HDRS)
 	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
 
-$(B)/bench/host_cost: bench/host_cost.c $(B)/bench/bench_host.skel.h $(HDRS)
+$(B)/bench/host_cost: bench/host_cost.c bench/cost.h $(B)/bench/bench_host.skel.h $(HDRS)
 	$(CC) $(ALL_CFLAGS) -I$(B)/bench -o $@ $< $(NODE_LIBS)
 
 soak: deps-test

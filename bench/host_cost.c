@@ -3,47 +3,19 @@
  * host_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the host program where a token becomes data (TOP), beside a bare program that returns the token. As switch_cost: in turns, by this thread's CPU
  * time, medians over the runs. What the wrappers do is in bench_host.bpf.c.
  */
-#include <errno.h>
-#include <getopt.h>
-#include <net/if.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/bpf.h>
+#define COST_NAME "host_cost"
+#include "cost.h"
 #include "../bpf/queue_core.h"
 #include "../bpf/top_core.h"
 #include "../maps/host_abi.h"
 #include "bench_host.skel.h"
 
-#define RUNS_MAX  101
 #define FLOW	  7
 #define TAG	  0x12345678
 #define LIMIT_NS  400.0
-#define FULL	  1506 /* bl0's MTU under top: with the echo a full frame */
+#define FULL	  1502 /* bl0's MTU under top: with the echo a full frame */
 
 static struct bench_host *sk;
-static int runs = 15, repeat = 200000;
-static FILE *json;
-
-static void die(const char *what, int err)
-{
-	fprintf(stderr, "host_cost: %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n", what, strerror(err < 0 ? -err : err));
-	exit(1);
-}
-
-static void put(const struct bpf_map *m, __u32 key, const void *v)
-{
-	if (bpf_map_update_elem(bpf_map__fd(m), &key, v, BPF_ANY))
-		die(bpf_map__name(m), errno);
-}
 
 static void token(__u8 *f)
 {
@@ -101,39 +73,6 @@ static void configure(__u32 len)
 	token(sk->bss->bench_token);
 }
 
-static double run(const struct bpf_program *p, int times)
-{
-	struct timespec a, b;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = sk->bss->bench_token, .data_size_in = BL_TOP_TOKEN_LEN, .repeat = times);
-	int rc;
-
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
-		rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this thread */
-	if (rc)
-		die(bpf_program__name(p), rc);
-	if (o.retval != XDP_TX) {
-		fprintf(stderr, "host_cost: %s ended with XDP verdict %u instead of %d: what it measured is not what it should\n", bpf_program__name(p), o.retval, XDP_TX);
-		exit(1);
-	}
-	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / times;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, (size_t)runs, sizeof(*v), by_value);
-	return runs & 1 ? v[runs / 2] : (v[runs / 2 - 1] + v[runs / 2]) / 2;
-}
-
 /* Every token was answered by a frame. */
 static void all_answered(__u64 n)
 {
@@ -154,11 +93,11 @@ static double measure(const char *name, __u32 len, bool last)
 	int i;
 
 	configure(len);
-	run(sk->progs.bare_token, repeat / 10 + 1000);
-	run(sk->progs.host_token, repeat / 10 + 1000);
+	run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000, XDP_TX);
+	run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000, XDP_TX);
 	for (i = 0; i < runs; i++) {
-		a[i] = run(sk->progs.bare_token, repeat);
-		b[i] = run(sk->progs.host_token, repeat);
+		a[i] = run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat, XDP_TX);
+		b[i] = run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat, XDP_TX);
 	}
 	all_answered((__u64)runs * (__u64)repeat);
 	bare = median(a);
@@ -170,66 +109,22 @@ static double measure(const char *name, __u32 len, bool last)
 	return made;
 }
 
-static void usage(FILE *f)
-{
-	fputs("usage: host_cost [--json FILE] [--runs N] [--repeat N]\n", f);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "json", 1, NULL, 'j' }, { "runs", 1, NULL, 'r' }, { "repeat", 1, NULL, 'n' }, { "help", 0, NULL, 'h' }, { 0 } };
-	const char *path = NULL;
-	struct utsname un;
-	cpu_set_t one;
 	double full;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'j':
-			path = optarg;
-			break;
-		case 'r':
-			runs = atoi(optarg);
-			break;
-		case 'n':
-			repeat = atoi(optarg);
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
-	}
-	if (optind != argc || runs < 1 || runs > RUNS_MAX || repeat < 1) {
-		usage(stderr);
-		return 2;
-	}
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	options(argc, argv);
 	sk = bench_host__open_and_load();
 	if (!sk)
 		die("cannot load the programs", errno);
-	if (path) {
-		json = fopen(path, "w");
-		if (!json)
-			die(path, errno);
-		uname(&un);
-		fprintf(json, "{\"schema\":1,\"bench\":\"host_cost\",\"kernel\":\"%s\",\"runs\":%d,\"repeat\":%d,\"unit\":\"ns per frame\",\"results\":[", un.release, runs, repeat);
-	}
+	json_open();
 	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "bytes", "bare", "barline", "added", "least..most");
 	measure("token to data", 60, false);
 	full = measure("token to data", FULL, true);
 	printf("%-44s %8.2f  (target: at most %.1f) %s\n", "token to data, full frame, all in all, ns", full, LIMIT_NS, full <= LIMIT_NS ? "met" : "MISSED");
-	if (json) {
-		fprintf(json, "],\"targets\":[{\"name\":\"token to data, full frame, all in all, ns\",\"value\":%.2f,\"limit\":%.1f,\"met\":%s}]}\n", full, LIMIT_NS, full <= LIMIT_NS ? "true" : "false");
-		if (fclose(json))
-			die(path, errno);
-	}
+	if (json)
+		fprintf(json, "],\"targets\":[{\"name\":\"token to data, full frame, all in all, ns\",\"value\":%.2f,\"limit\":%.1f,\"met\":%s}", full, LIMIT_NS, full <= LIMIT_NS ? "true" : "false");
+	json_close();
 	bench_host__destroy(sk);
 	return 0;
 }

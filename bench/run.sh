@@ -14,7 +14,7 @@
 #   fct         flows of web-search-like and data-mining-like sizes by a Poisson process at load 0.6 on a dumbbell of 8 hosts: completion times and slowdowns of every policy
 #
 # RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (50mbit: eight
-# receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for fct FCT_FLOWS (1000), FCT_RATE (100mbit), FCT_POLICIES (all that route). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
 set -euo pipefail
 
@@ -31,11 +31,14 @@ adm_rate=${ADM_RATE:-250mbit}
 adm_shuffle_rate=${ADM_SHUFFLE_RATE:-50mbit}
 adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap,fastpass}
 fct_flows=${FCT_FLOWS:-1000}
-fct_rate=${FCT_RATE:-100mbit}
+fct_rate=${FCT_RATE:-50mbit}
+fct_policies=${FCT_POLICIES:-top-1class:ns2,top-1class:paper,none,fastpass,top}
 mkdir -p "$out"
 
 say() { [ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2; }
 median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2; else print "nan" }'; }
+# before all other programs of the machine; nice alone orders what is of one session where there are autogroups
+first() { setsid -w bash -c '{ echo -20 >/proc/self/autogroup; } 2>/dev/null; exec nice -n -20 "$@"' first "$@"; }
 wanted() { [[ " $parts " == *" $1 "* ]]; }
 
 part_switch() {
@@ -252,11 +255,11 @@ part_fct() {
 		for ((k = 1; k <= runs; k++)); do
 			say "fct, $sizes, run $k of $runs"
 			# what is refused is missing in the tables, and summary.json says why
-			"$build/barline" -j lab run fct dumbbell --sizes "$sizes" --scale "$scale" --load 0.6 --flows "$fct_flows" --rate "$fct_rate" --seed "$k" \
-				${FCT_POLICIES:+--policy "$FCT_POLICIES"} --out "$out/fct-$sizes-$k" >"$out/fct-$sizes-$k.json" </dev/null || say "fct, $sizes, run $k: see $out/fct-$sizes-$k.json"
+			first "$build/barline" -j lab run fct dumbbell --sizes "$sizes" --scale "$scale" --load 0.6 --flows "$fct_flows" --rate "$fct_rate" --seed "$k" \
+				--policy "$fct_policies" --out "$out/fct-$sizes-$k" >"$out/fct-$sizes-$k.json" </dev/null || say "fct, $sizes, run $k: see $out/fct-$sizes-$k.json"
 			jq -r '.buckets[]? | [.policy, .size, .flows, .fct_mean_ns / 1e6, .fct_p99_ns / 1e6, .slowdown_mean, .slowdown_p50, .slowdown_p99] | map(. // "") | join(",")' \
 				"$out/fct-$sizes-$k.json" >"$out/fct-buckets-$sizes-$k.csv"
-			jq -r '.results[]? | select(.refused == null) | [.policy, "all", .fct_mean_ns / 1e6, .slowdown_mean, .unfinished, .data_drops, .other_drops, .hold_drops, .queue_p99_frames, .queue_max_frames, .retransmits,
+			jq -r '.results[]? | select(.refused == null) | [.policy, "all", .fct_mean_ns / 1e6, .slowdown_mean, .unfinished, .data_drops, .token_drops, .control_drops, .hold_drops, .queue_p99_frames, .queue_max_frames, .retransmits,
 				.late_p99_ns / 1e6, .pacer_late_p99_ns / 1e6] | map(. // "") | join(",")' "$out/fct-$sizes-$k.json" >"$out/fct-policies-$sizes-$k.csv"
 		done
 		say ""
@@ -264,7 +267,7 @@ part_fct() {
 		echo "$sizes x $scale, $fct_flows flows at load 0.6, dumbbell of 8 hosts, links of $fct_rate (medians of $runs runs, each with its own trace; ms)"
 		results "fct-buckets-$sizes" | medians "flows,fct_mean,fct_p99,slowdown_mean,slowdown_p50,slowdown_p99" size | tee "$out/fct-$sizes.csv" | column -s, -t
 		echo
-		results "fct-policies-$sizes" | medians "fct_mean,slowdown_mean,unfinished,data_drops,other_drops,hold_drops,queue_p99,queue_max,retransmits,late_p99,pacer_p99" flows |
+		results "fct-policies-$sizes" | medians "fct_mean,slowdown_mean,unfinished,data_drops,token_drops,control_drops,hold_drops,queue_p99,queue_max,retransmits,late_p99,pacer_p99" flows |
 			tee "$out/fct-$sizes-policies.csv" | column -s, -t
 	done
 }

@@ -9,21 +9,9 @@
  * one after the other, where each rise climbs to the root, unless "random" stands there. All send unreliably, so that each C is its B, unless "C behind B" stands there: then a
  * rise climbs a tree of each.
  */
-#include <errno.h>
-#include <getopt.h>
+#define COST_NAME "switch_cost"
+#include "cost.h"
 #include <net/if.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/bpf.h>
 #include "../bpf/barrier_core.h"
 #include "../bpf/clock_core.h"
 #include "../bpf/wire_core.h"
@@ -31,7 +19,6 @@
 #include "../maps/token_abi.h"
 #include "bench_switch.skel.h"
 
-#define RUNS_MAX  101
 #define STEP_NS	  100ULL
 #define T0	  (6000ULL << BL_TS_BITS)
 #define BEHIND_NS 50000ULL
@@ -49,20 +36,6 @@
 #define LIMIT_GROWTH   1.2
 
 static struct bench_switch *sk;
-static int runs = 15, repeat = 200000;
-static FILE *json;
-
-static void die(const char *what, int err)
-{
-	fprintf(stderr, "switch_cost: %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n", what, strerror(err < 0 ? -err : err));
-	exit(1);
-}
-
-static void put(const struct bpf_map *m, __u32 key, const void *v)
-{
-	if (bpf_map_update_elem(bpf_map__fd(m), &key, v, BPF_ANY))
-		die(bpf_map__name(m), errno);
-}
 
 static void sh(const char *cmd)
 {
@@ -341,40 +314,6 @@ static void all_granted(void)
 	free(r);
 }
 
-static double run(const struct bpf_program *p, const struct frame *f, int times, int verdict)
-{
-	struct timespec a, b;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .repeat = times);
-	int rc;
-
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
-		rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this thread */
-	if (rc)
-		die(bpf_program__name(p), rc);
-	if ((int)o.retval != verdict) {
-		fprintf(stderr, "switch_cost: %s ended with XDP verdict %u instead of %d: what it measured is not what it should\n",
-			bpf_program__name(p), o.retval, verdict);
-		exit(1);
-	}
-	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / times;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, (size_t)runs, sizeof(*v), by_value);
-	return runs & 1 ? v[runs / 2] : (v[runs / 2 - 1] + v[runs / 2]) / 2;
-}
-
 struct row {
 	const char *name;
 	__u32 ports;
@@ -390,11 +329,11 @@ static struct row measure(const char *name, __u32 ports, const struct bpf_progra
 	struct row r = { .name = name, .ports = ports };
 	int i;
 
-	run(bare, f, repeat / 10 + 1000, bare_verdict);
-	run(made, f, repeat / 10 + 1000, verdict);
+	run(bare, f->p, f->n, repeat / 10 + 1000, bare_verdict);
+	run(made, f->p, f->n, repeat / 10 + 1000, verdict);
 	for (i = 0; i < runs; i++) {
-		a[i] = run(bare, f, repeat, bare_verdict);
-		b[i] = run(made, f, repeat, verdict);
+		a[i] = run(bare, f->p, f->n, repeat, bare_verdict);
+		b[i] = run(made, f->p, f->n, repeat, verdict);
 	}
 	r.bare = median(a);
 	r.frame = median(b);
@@ -489,70 +428,24 @@ static void measure_all(void)
 	target("256 ports against 4", all / four, LIMIT_GROWTH, true);
 }
 
-static void usage(FILE *f)
-{
-	fputs("usage: switch_cost [--json FILE] [--runs N] [--repeat N]\n", f);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "json", 1, NULL, 'j' }, { "runs", 1, NULL, 'r' }, { "repeat", 1, NULL, 'n' }, { "help", 0, NULL, 'h' }, { 0 } };
-	const char *path = NULL;
-	struct utsname un;
-	cpu_set_t one;
-	int c;
+	int rc;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'j':
-			path = optarg;
-			break;
-		case 'r':
-			runs = atoi(optarg);
-			break;
-		case 'n':
-			repeat = atoi(optarg);
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
-	}
-	if (optind != argc || runs < 1 || runs > RUNS_MAX || repeat < 1) {
-		usage(stderr);
-		return 2;
-	}
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	options(argc, argv);
 	net();
 	sk = bench_switch__open();
 	if (!sk)
 		die("cannot open the programs", errno);
 	bpf_program__set_autoload(sk->progs.bl_switch_xdp, false);
 	bpf_program__set_autoload(sk->progs.bl_switch_devmap, false);
-	c = bench_switch__load(sk);
-	if (c)
-		die("cannot load the programs", c);
+	rc = bench_switch__load(sk);
+	if (rc)
+		die("cannot load the programs", rc);
 	tables();
-	if (path) {
-		json = fopen(path, "w");
-		if (!json)
-			die(path, errno);
-		uname(&un);
-		fprintf(json, "{\"schema\":1,\"bench\":\"switch_cost\",\"kernel\":\"%s\",\"runs\":%d,\"repeat\":%d,\"unit\":\"ns per frame\",\"results\":[",
-			un.release, runs, repeat);
-	}
+	json_open();
 	measure_all();
-	if (json) {
-		fputs("]}\n", json);
-		if (fclose(json))
-			die(path, errno);
-	}
+	json_close();
 	bench_switch__destroy(sk);
 	return 0;
 }

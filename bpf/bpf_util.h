@@ -23,6 +23,19 @@ static __always_inline void bl_count(__u32 key, enum bl_reason r)
 	}
 }
 
+/** bl_count_n - @n times. */
+static __always_inline void bl_count_n(__u32 key, enum bl_reason r, __u32 n)
+{
+	__u32 reason = r;
+	__typeof__(counts.value) c = n ? bpf_map_lookup_elem(&counts, &reason) : NULL;
+
+	BL_SEEN(key);
+	if (c && key < sizeof(c->n) / sizeof(c->n[0])) {
+		BL_SEEN(key);
+		c->n[key] += n;
+	}
+}
+
 static __always_inline int bl_xdp_action(enum bl_reason r)
 {
 	if (__builtin_expect(r == BL_R_FORWARDED, 1))
@@ -39,6 +52,7 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	case BL_R_TO_APP:
 		return XDP_REDIRECT;
 	case BL_R_TOKEN_USED:
+	case BL_R_TOKEN_RESENT:
 	case BL_R_TOKEN_STOP:
 	case BL_R_PREPARED:
 	case BL_R_COMMITTED:

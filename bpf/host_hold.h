@@ -261,10 +261,33 @@ static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_hos
 
 	if (!entry)
 		return XDP_DROP;
-	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0);
+	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0, 0);
 	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, 0, BL_FP_NO_PATH);
 	bl_slot_free(slot);
 	return verdict;
+}
+
+/* A frame of flow @n whose token could not become it; its echo lies behind it already. Returns 0 if there is none. */
+static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n, int *verdict)
+{
+	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
+	__u64 push, word;
+	__u32 i, entry;
+
+	if (!k)
+		return 0;
+	push = BL_READ_ONCE(k->push);
+	if (!push)
+		return 0;
+	i = bl_lowest(push) & (BL_TOP_KEEP - 1);
+	bl_bit_clear(&k->push, i);
+	word = bl_top_take_out(k, i);
+	if (!word)
+		return 1; /* it came before it was sent once more */
+	entry = BL_KEPT_ENTRY(word);
+	*verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(BL_RING_SLOT(entry), BL_RING_LEN(entry) + (__u32)sizeof(struct bl_top_echo)), bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
+	bl_top_put_back(k, i, word);
+	return 1;
 }
 
 /* A number that is a flow's, or any under policy top: what is left from another policy goes at once. */
@@ -273,6 +296,10 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 	struct bl_top_turn d = { .what = BL_TOP_DO_AT_ONCE, .next_ns = BL_DUE_NEVER };
 	int verdict = XDP_DROP;
 
+	if (bl_host_pushed(ctx, t, n, &verdict)) {
+		*again = t->now;
+		return verdict;
+	}
 	if (t->cfg->policy == BL_POLICY_TOP)
 		bl_top_turn(n, t->now, &d);
 	*again = d.next_ns;
@@ -286,7 +313,7 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 		}
 	} else if (d.what == BL_TOP_DO_UNSCHED) {
 		verdict = bl_host_unscheduled(ctx, t, n);
-	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_END) {
+	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP || d.what == BL_TOP_DO_END) {
 		verdict = bl_host_signal(t, bl_top_build_signal(ctx, n, &d));
 		if (d.what == BL_TOP_DO_END)
 			bl_top_release(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, between the core and the maps: frames of applications into flows, tokens into data (host_top_tx.h), signals and data into the receiver's table (host_top_rx.h), and the pacer's turns
- * (host_top_pace.h). top_core.h has the arithmetic, top_host_abi.h the example and who writes what. BPF side only.
+ * TOP on a host, between the core and the maps: frames of applications into flows, tokens into data (host_top_tx.h), what is kept in case it gets lost (host_top_keep.h), signals and data into the receiver's table
+ * (host_top_rx.h), and the pacer's turns (host_top_pace.h). top_core.h has the arithmetic, top_host_abi.h the example and who writes what. BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_H
 #define BARLINE_HOST_TOP_H
@@ -35,10 +35,8 @@ __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 			return BL_R_NONE;
 		ends = BL_TOP_IP4_OFF + BL_BE16(ip->tot_len);
 	}
-	if (l.proto != BL_UDP || l.dport != BL_TOP_PORT) {
-		bl_top_data(ctx, ends, v6);
-		return BL_R_NONE;
-	}
+	if (l.proto != BL_UDP || l.dport != BL_TOP_PORT)
+		return bl_top_data(ctx, ends, v6);
 	if (v6) {
 		h = data + BL_TOP_HDR6;
 		len = ends - BL_TOP_HDR6;
@@ -50,9 +48,9 @@ __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 	if (ends > bpf_xdp_get_buff_len(ctx) || ends < BL_TOP_HDR4 + sizeof(*h) || bl_top_parse(h, end, len, &m))
 		return BL_R_SIGNAL_BAD;
 	if (m.op == BL_TOP_TOKEN)
-		return bl_top_answer(ctx, &m, v6);
+		return bl_top_token_came(ctx, &m, v6);
 	if (m.op == BL_TOP_LOSS)
-		return BL_R_SIGNAL_BAD; /* applications' own protocols repeat what is lost */
+		return bl_top_loss(&m);
 	return bl_top_signal(ctx, &m, v6);
 }
 

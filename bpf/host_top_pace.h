@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the pacer's turns: SYNC and FIN of flows that are sent, tokens for flows that come in. BPF side only; see host_top.h.
+ * TOP on a host, the pacer's turns: SYNC, STOP and FIN of flows that are sent, tokens and LOSS for flows that come in. BPF side only; see host_top.h.
  */
 #ifndef BARLINE_HOST_TOP_PACE_H
 #define BARLINE_HOST_TOP_PACE_H
@@ -34,6 +34,9 @@ struct bl_top_out {
 	__u32 coflow;
 	__u32 unsched;
 	__u32 body;
+	__u64 missing;
+	__u32 data;
+	__u32 rtt_us;
 };
 
 static __always_inline void bl_top_put_udp(struct udphdr *u, const struct bl_top_out *o)
@@ -65,6 +68,7 @@ static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *en
 		BL_HALVES_SET(s, deadline, o->deadline_us);
 		BL_HALVES_SET(s, coflow, o->coflow);
 		s->unscheduled = BL_BE16((__u16)o->unsched);
+		BL_HALVES_SET(s, data, o->data);
 	} else if (o->op == BL_TOP_FIN) {
 		struct bl_top_fin *f = (void *)(h + 1);
 
@@ -72,6 +76,22 @@ static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *en
 			return;
 		f->zero = 0;
 		bl_put48(f->bytes, o->bytes);
+		BL_HALVES_SET(f, data, o->data);
+	} else if (o->op == BL_TOP_STOP) {
+		struct bl_top_stop *s = (void *)(h + 1);
+
+		if ((void *)(s + 1) > end)
+			return;
+		BL_HALVES_SET(s, data, o->data);
+	} else if (o->op == BL_TOP_LOSS) {
+		struct bl_top_loss *l = (void *)(h + 1);
+
+		if ((void *)(l + 1) > end)
+			return;
+		BL_HALVES_SET(l, data, o->data);
+		BL_HALVES_SET(l, missing_hi, (__u32)(o->missing >> 32));
+		BL_HALVES_SET(l, missing_lo, (__u32)o->missing);
+		BL_HALVES_SET(l, rtt, o->rtt_us);
 	}
 }
 
@@ -168,7 +188,7 @@ static __always_inline int bl_top_flowing(__u32 n)
 /** bl_top_turn - what the pacer does for flow @n at @now. After bl_due_take(), as bl_pl2_turn(). */
 __attribute__((noinline)) int bl_top_turn(__u32 n, __u64 now, struct bl_top_turn *d)
 {
-	__u32 zero = 0, frames = bl_queue_len(BL_HOLD_QUEUE(n, 0)) + bl_queue_len(BL_HOLD_QUEUE(n, 1)), random = bpf_get_prandom_u32();
+	__u32 zero = 0, frames = bl_queue_len(BL_HOLD_QUEUE(n, 0)) + bl_queue_len(BL_HOLD_QUEUE(n, 1)) + bl_top_missing(n), random = bpf_get_prandom_u32();
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
 
@@ -197,12 +217,13 @@ __attribute__((noinline)) int bl_top_release(__u32 n)
 	bpf_spin_unlock(&t->lock);
 	/* a frame that finds the number until here is sent at once: see bl_top_held() */
 	bpf_map_delete_elem(&top_flows, &key);
+	bl_top_unkeep(n);
 	bl_top_give_number(n);
 	p->freed++;
 	return 0;
 }
 
-/** bl_top_build_signal - the pacer's frame becomes the SYNC or FIN of this turn. Returns its length, or -1. */
+/** bl_top_build_signal - the pacer's frame becomes the SYNC, STOP or FIN of this turn. Returns its length, or -1. */
 __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n, struct bl_top_turn *d)
 {
 	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
@@ -223,6 +244,7 @@ __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n, s
 	o.tag = d->tag;
 	o.ts = now.bus;
 	o.bytes = t->bytes;
+	o.data = d->data;
 	if (d->what == BL_TOP_DO_SYNC) {
 		o.op = BL_TOP_SYNC;
 		o.body = sizeof(struct bl_top_sync);
@@ -230,6 +252,9 @@ __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n, s
 		o.deadline_us = t->deadline_us;
 		o.coflow = t->coflow;
 		o.unsched = t->unsched;
+	} else if (d->what == BL_TOP_DO_STOP) {
+		o.op = BL_TOP_STOP;
+		o.body = sizeof(struct bl_top_stop);
 	} else {
 		o.op = BL_TOP_FIN;
 		o.body = sizeof(struct bl_top_fin);
@@ -287,6 +312,7 @@ static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_t
 	s->pick.index ^= (__u32)x;
 	s->pick.ready ^= (__u32)x;
 	s->pick.gone ^= (__u32)x;
+	s->pick.loss ^= (__u32)x;
 	s->cfg = c;
 	BL_OPAQUE(n);
 	for (w = 0; w < BL_TOP_RX_WORDS && w < n; w++) {
@@ -300,7 +326,7 @@ static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_t
 /* Place @i was not heard of for too long. */
 __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 {
-	__u32 zero = 0, coflow = 0;
+	__u32 zero = 0, coflow = 0, lost = 0;
 	struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_rx *r = bpf_map_lookup_elem(&top_rx, &i);
@@ -316,11 +342,15 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 		r->state = BL_TOP_RX_FREE;
 		coflow = r->coflow;
 		bytes = r->bytes;
+		lost = bl_came_missing(&r->came);
+		r->came.lost += lost;
+		r->came.report_ns = BL_DUE_NEVER;
 	}
 	who = r->who;
 	bpf_spin_unlock(&r->lock);
 	if (!over)
 		return 0;
+	bl_count_n(BL_HC_PACE, BL_R_DATA_LOST, lost);
 	bpf_map_delete_elem(&top_rx_of, &who);
 	bl_top_coflow_add(coflow, -bytes, -1);
 	bl_top_give_place(p, i);
@@ -366,6 +396,44 @@ __attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u3
 	return bl_top_build(ctx, &o);
 }
 
+/* The LOSS of place @i. Returns its length; 0: there is nothing to say any more; -1: the frame is spoilt. */
+__attribute__((noinline)) int bl_top_loss_out(struct xdp_md *ctx, __u32 i, __u64 now, __u64 bus)
+{
+	__u32 zero = 0;
+	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
+	struct bl_top_rx *r = bpf_map_lookup_elem(&top_rx, &i);
+	struct bl_top_out o = { .op = BL_TOP_LOSS, .body = sizeof(struct bl_top_loss) };
+	struct bl_top_said s = {};
+	__u64 rtt = 0;
+	int due;
+
+	if (!c || !r)
+		return 0;
+	bpf_spin_lock(&r->lock);
+	due = r->state != BL_TOP_RX_FREE && r->came.report_ns <= now;
+	if (due) {
+		rtt = bl_top_rtt_ns(r, c);
+		bl_came_report(&r->came, rtt, c->dead_ns, now, &s);
+	}
+	__builtin_memcpy(o.to, r->who.addr, 16);
+	__builtin_memcpy(o.from, r->self, 16);
+	__builtin_memcpy(o.mac, r->mac, 6);
+	o.v6 = (__u8)r->v6;
+	o.port = r->port;
+	o.flow = r->who.flow;
+	o.tag = r->tag;
+	bpf_spin_unlock(&r->lock);
+	if (!due)
+		return 0;
+	bl_count_n(BL_HC_PACE, BL_R_DATA_LOST, s.gone);
+	o.ts = bus;
+	o.seq = s.seq;
+	o.data = s.data;
+	o.missing = s.missing;
+	o.rtt_us = (__u32)bl_min64(rtt / 1000, ~0U);
+	return bl_top_build(ctx, &o);
+}
+
 /** bl_top_next - when the receiver's part must look. */
 static __always_inline __u64 bl_top_next(const struct bl_hold_cfg *cfg)
 {
@@ -375,7 +443,7 @@ static __always_inline __u64 bl_top_next(const struct bl_hold_cfg *cfg)
 	return p && cfg->policy == BL_POLICY_TOP ? BL_READ_ONCE(p->at) : BL_DUE_NEVER;
 }
 
-/** bl_top_slot - the pacer's turn for flows that come in. Returns the length of the token that the frame has become; 0: none, and it is as it was; -1: it is spoilt. */
+/** bl_top_slot - the pacer's turn for flows that come in. Returns the length of the token or LOSS that the frame has become; 0: none, and it is as it was; -1: it is spoilt. */
 __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 {
 	__u32 zero = 0, place;
@@ -404,7 +472,12 @@ __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 		bl_top_forget(s.pick.gone - 1, mono);
 		next = mono; /* there may be more of them */
 	}
-	if (s.pick.ready && p->free_ns <= mono) {
+	if (s.pick.loss) {
+		/* before the next token, which may be for what it asks for */
+		len = bl_top_loss_out(ctx, s.pick.loss - 1, mono, now.bus);
+		next = mono;
+	}
+	if (!len && s.pick.ready && p->free_ns <= mono) {
 		place = s.pick.index;
 		len = bl_top_token_out(ctx, place, s.pick.best >> 8, mono, now.bus);
 		r = bpf_map_lookup_elem(&top_rx, &place);

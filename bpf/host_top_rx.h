@@ -130,11 +130,11 @@ static __always_inline void bl_top_announce(struct xdp_md *ctx, struct bl_top_rx
 /** bl_top_signal - SYNC, STOP or FIN @m came. Returns the reason. */
 __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
 {
-	__u32 zero = 0, *known, place, old = 0;
+	__u32 zero = 0, *known, place, old = 0, lost = 0;
 	struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_rx_key who;
-	__u64 now, bytes = 0;
+	__u64 now, bytes = 0, say = BL_DUE_NEVER;
 	struct bl_top_rx *r;
 	int got, open = 0;
 	__u8 self[16];
@@ -175,20 +175,26 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		got = 2;
 		old = r->coflow;
 		bytes = r->bytes;
-	} else if (got && m->op == BL_TOP_SYNC) {
-		open = bl_top_sync(r, m, now);
-	} else if (got && m->op == BL_TOP_STOP) {
-		bl_top_stop(r, m, now);
+		lost = bl_came_missing(&r->came);
 	} else if (got) {
-		bl_top_fin(r, m, c, now);
-		open = 1; /* to free its place */
+		lost = bl_came_upto(&r->came, m->data, bl_top_rtt_ns(r, c), m->op == BL_TOP_STOP, now);
+		if (m->op == BL_TOP_SYNC) {
+			open = bl_top_sync(r, m, now);
+		} else if (m->op == BL_TOP_STOP) {
+			bl_top_stop(r, m, now);
+		} else {
+			bl_top_fin(r, m, c, now);
+			open = 1; /* to free its place */
+		}
+		say = r->came.report_ns;
 	}
 	bpf_spin_unlock(&r->lock);
 	if (!got)
 		return BL_R_SIGNAL;
+	if (got == 2 && m->op != BL_TOP_SYNC)
+		return BL_R_SIGNAL_BAD;
+	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (got == 2) {
-		if (m->op != BL_TOP_SYNC)
-			return BL_R_SIGNAL_BAD;
 		bl_top_coflow_add(old, -bytes, -1);
 		bl_top_announce(ctx, r, c, m, &who, self, v6, now);
 		bl_top_coflow_add(m->coflow, m->bytes, 1);
@@ -196,25 +202,29 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	}
 	if (open)
 		bl_top_wake(p, now);
+	else if (say != BL_DUE_NEVER)
+		bl_top_wake(p, say);
 	return BL_R_SIGNAL;
 }
 
 /* ---- data ---- */
 
-/* Takes the echo off a data frame whose IP packet ends at @end, and notes it. */
+/* Takes the echo off a data frame whose IP packet ends at @end, and notes it. Returns the reason; BL_R_NONE: it is the application's. */
 __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v6)
 {
-	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx), *known, place, coflow = 0;
+	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx), *known, place, coflow = 0, number, lost = 0;
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_coflow *f;
 	struct bl_top_rx_key who;
 	struct bl_top_echo e;
+	struct bl_top_page *p;
 	struct bl_top_rx *r;
-	int rc = -1;
-	__u64 now;
+	int rc = -1, came = 0;
+	__u64 now, say = BL_DUE_NEVER;
 
 	if (!c || end + sizeof(e) > len || bpf_xdp_load_bytes(ctx, end, &e, sizeof(e)) || e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_ends(ctx, v6, who.addr, NULL))
-		return 0;
+		return BL_R_NONE;
+	number = BL_HALVES(&e, data);
 	bpf_xdp_adjust_tail(ctx, (int)end - (int)len);
 	who.flow = BL_BE16(e.flow);
 	known = bpf_map_lookup_elem(&top_rx_of, &who);
@@ -226,6 +236,11 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 		if (r->state != BL_TOP_RX_FREE && bl_top_is(r, &who)) {
 			rc = bl_top_echo(r, c, BL_HALVES(&e, seq), end, now);
 			coflow = r->coflow;
+			if (!rc && number) {
+				came = bl_came_number(&r->came, number, bl_top_rtt_ns(r, c), now, &lost);
+				say = r->came.report_ns;
+				rc = came < 0 ? -1 : 0;
+			}
 		}
 		bpf_spin_unlock(&r->lock);
 	}
@@ -234,7 +249,11 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	f = coflow ? bpf_map_lookup_elem(&top_coflows, &coflow) : NULL;
 	if (f && !rc)
 		(void)__sync_fetch_and_add(&f->served, end);
-	return 0;
+	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
+	p = say != BL_DUE_NEVER ? bpf_map_lookup_elem(&top_page, &zero) : NULL;
+	if (p)
+		bl_top_wake(p, say);
+	return came > 0 ? BL_R_DATA_REPEATED : BL_R_NONE;
 }
 
 #endif

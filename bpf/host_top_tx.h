@@ -8,11 +8,9 @@
 #ifndef BARLINE_HOST_TOP_TX_H
 #define BARLINE_HOST_TOP_TX_H
 
-#include "../maps/top_maps.h"
+#include "host_top_keep.h"
 #include "hold_core.h"
-#include "queue_util.h"
 #include "token_core.h"
-#include "top_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
 #define BL_TOP_PULL    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 20) /* what bl_top_key_of() looks at */
@@ -86,22 +84,27 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 	__u64 differ;
 
 	to->bytes = 0;
-	to->deadline_us = to->coflow = 0;
+	to->deadline_us = to->coflow = to->flags = 0;
+	bl_top_rule(c, k, to);
 	if (h) {
+		struct bl_top_hint said;
+
 		seq = BL_READ_ONCE(h->seq);
 		BL_BARRIER(); /* pairs with bl_flow_hint() in lib/hint.c: odd, then the words, then even */
 		b = (const __u64 *)&h->key;
 		differ = (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]);
-		to->bytes = h->bytes;
-		to->deadline_us = h->deadline_us;
-		to->coflow = h->coflow;
+		said.bytes = h->bytes;
+		said.deadline_us = h->deadline_us;
+		said.coflow = h->coflow;
+		said.flags = h->flags;
 		BL_BARRIER();
-		if (seq && !(seq & 1) && !differ && BL_READ_ONCE(h->seq) == seq)
+		if (!seq || (seq & 1) || differ || BL_READ_ONCE(h->seq) != seq)
 			return;
-		to->bytes = 0;
-		to->deadline_us = to->coflow = 0;
+		to->bytes = said.bytes;
+		to->deadline_us = said.deadline_us;
+		to->coflow = said.coflow;
+		to->flags |= said.flags; /* what a rule asks for stands: SO_PRIORITY says nothing of it */
 	}
-	bl_top_rule(c, k, to);
 }
 
 /*
@@ -143,7 +146,7 @@ static __always_inline void bl_top_priority(struct __sk_buff *skb)
 		return;
 	__builtin_memcpy(&h->key, &k, sizeof(k));
 	h->bytes = frames * BL_TOP_MSS;
-	h->deadline_us = h->coflow = 0;
+	h->deadline_us = h->coflow = h->flags = 0;
 	(void)__sync_lock_test_and_set(&h->seq, seq + 2 ? seq + 2 : 2);
 }
 
@@ -208,6 +211,7 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	if (!n || !t || !who)
 		return 0;
 	bl_top_hint_of(k, c, &hint);
+	bl_top_unkeep(n);
 	port = bl_top_port_of(k);
 	tag = bpf_get_prandom_u32();
 	bpf_spin_lock(&t->lock);
@@ -279,8 +283,14 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 
 /* ---- tokens ---- */
 
-/* The slot's frame gets the echo of token @seq behind it. Returns its length now; as it was if it has become too long for the link. */
-__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq)
+/* Whether a frame of @len bytes can have an echo: else it would be too long for the link. */
+static __always_inline int bl_top_fits(__u32 len)
+{
+	return len <= BL_TOP_FRAME_MAX - sizeof(struct bl_top_echo);
+}
+
+/* The slot's frame gets the echo of token @seq behind it, and its own number @number. Returns its length now; as it was if it has become too long for the link. */
+__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq, __u32 number)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	__u64 off = len;
@@ -294,6 +304,7 @@ __attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __
 	e->magic = BL_BE16(BL_TOP_ECHO_MAGIC);
 	e->flow = BL_BE16(flow);
 	BL_HALVES_SET(e, seq, seq);
+	BL_HALVES_SET(e, data, number);
 	return (int)(len + sizeof(*e));
 }
 
@@ -306,10 +317,32 @@ static __always_inline __u32 bl_top_take(__u32 n)
 	return entry ? entry : (__u32)bl_queue_get(key + 1);
 }
 
-/* The frame in @entry's slot goes back in the token's place, or by the pacer. */
+/* The next number of a flow's data; 0 means none. */
+static __always_inline __u32 bl_top_next_number(struct bl_top_tx *t)
+{
+	__u32 number = __sync_fetch_and_add(&t->data, 1) + 1;
+
+	return number ? number : __sync_fetch_and_add(&t->data, 1) + 1;
+}
+
+/* The token's frame could not become the answer: the pacer sends it. */
+static __always_inline void bl_top_by_pacer(struct bl_top_tx *t, __u32 n)
+{
+	__u32 zero = 0;
+	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
+
+	bpf_spin_lock(&t->lock);
+	t->paced++;
+	bpf_spin_unlock(&t->lock);
+	if (due && bl_due_lower(due, n, 0))
+		bl_pace_ring();
+}
+
+/* The frame in @entry's slot goes back in the token's place, or by the pacer; of a flow that keeps them it gets a number. */
 static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl_top_tx *t, __u32 n, __u32 seq, __u32 entry, __u64 now)
 {
-	__u32 slot = BL_RING_SLOT(entry), len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq), zero = 0, key;
+	__u32 number = BL_READ_ONCE(t->keep) && bl_top_fits(BL_RING_LEN(entry)) ? bl_top_next_number(t) : 0;
+	__u32 slot = BL_RING_SLOT(entry), len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, number), zero = 0, key;
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
 	struct bl_due *due;
@@ -319,8 +352,16 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 		h = bpf_map_lookup_elem(&queue_hist, &key);
 		if (s && h) /* unlocked: the pacer writes it for frames that it sends, and one of two counts may be lost */
 			bl_hist_add(&h->sojourn, (now - bl_min64(s->at_ns, now)) >> BL_HIST_NS_SHIFT);
-		bl_slot_free(slot);
+		if (number)
+			bl_top_keep(n, number, entry, 0, now);
+		else
+			bl_slot_free(slot);
 		return BL_R_TOKEN_USED;
+	}
+	if (number) {
+		bl_top_keep(n, number, entry, 1, now);
+		bl_top_by_pacer(t, n);
+		return BL_R_TOKEN_PACED;
 	}
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	if (!due || bl_queue_put(BL_HOLD_QUEUE(0, 0), BL_RING_ENTRY(slot, len), 0)) {
@@ -333,6 +374,55 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 	if (bl_due_lower(due, 0, 0))
 		bl_pace_ring();
 	return BL_R_TOKEN_PACED;
+}
+
+/*
+ * Token @seq of a flow that keeps its frames: the oldest one that is missing goes again. Returns the reason; BL_R_NONE: none is, or it is in other hands, and a new one may go; BL_R_TOKEN_BLOCKED: it may not, since
+ * the window is full.
+ */
+__attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 seq, __u64 now)
+{
+	__u32 zero = 0, i, entry, slot;
+	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
+	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
+	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
+	__u64 marked, word;
+	int why = BL_R_TOKEN_RESENT;
+
+	if (!c || !k || !t)
+		return BL_R_NONE;
+	marked = BL_READ_ONCE(k->marked);
+	if (marked) {
+		i = bl_kept_oldest(marked, BL_READ_ONCE(t->data));
+		if (!bl_bit_clear(&k->marked, i))
+			return BL_R_NONE; /* another CPU has it */
+	} else {
+		i = BL_KEPT_PLACE(BL_READ_ONCE(t->data) + 1);
+		if (!BL_READ_ONCE(k->word[i]) || !(bl_queue_len(BL_HOLD_QUEUE(n, 0)) | bl_queue_len(BL_HOLD_QUEUE(n, 1))))
+			return BL_R_NONE;
+		if (!bl_kept_old(BL_READ_ONCE(k->at[i]), t->rtt_us ? t->rtt_us : c->sync_ns / 1000, now)) {
+			bpf_spin_lock(&t->lock);
+			t->tokens--;
+			t->wasted++;
+			bpf_spin_unlock(&t->lock);
+			return BL_R_TOKEN_BLOCKED;
+		}
+	}
+	word = bl_top_take_out(k, i);
+	if (!word)
+		return BL_R_NONE;
+	entry = BL_KEPT_ENTRY(word);
+	slot = BL_RING_SLOT(entry);
+	BL_WRITE_ONCE(k->at[i], bl_kept_at(now, 1));
+	if (bl_frame_out(ctx, slot, (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, BL_KEPT_NUMBER(word))))
+		why = BL_R_TOKEN_PACED;
+	bl_top_put_back(k, i, word);
+	(void)__sync_fetch_and_add(&t->resent, 1);
+	if (why == BL_R_TOKEN_PACED) {
+		bl_bit_set(&k->push, i); /* the word first: the pacer takes it */
+		bl_top_by_pacer(t, n);
+	}
+	return why;
 }
 
 /* The token's frame becomes the STOP with number @seq. Checksums of both IP versions stay: the same words in other places. */
@@ -378,16 +468,14 @@ __attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32
 	return BL_R_TOKEN_STOP;
 }
 
-/** bl_top_answer - token @m came. Returns the reason. */
-__attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
+/** bl_top_believe - token @m came at @mono. Returns why it is not answered, or BL_R_NONE: then @m->ts is the bus time now, and @m->data 1 if its flow keeps frames. */
+__attribute__((noinline)) int bl_top_believe(struct bl_top_msg *m, __u64 mono)
 {
-	__u32 zero = 0, n, entry, sig;
 	const struct bl_top_cfg *c;
-	enum bl_reason why;
 	struct bl_top_tx *t;
+	enum bl_reason why;
 	struct bl_now now;
-	__u64 mono;
-	int stop;
+	__u32 zero = 0, n;
 
 	c = bpf_map_lookup_elem(&top_cfg, &zero);
 	if (!c || !m)
@@ -396,21 +484,41 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	t = bpf_map_lookup_elem(&top_tx, &n);
 	if (!t || !n)
 		return BL_R_TOKEN_UNKNOWN;
-	mono = bpf_ktime_get_ns();
 	bl_clock_now(mono, &now);
 	if (!now.ok)
 		return BL_R_CLOCK_VOID;
 	bpf_spin_lock(&t->lock);
 	why = bl_top_token(t, c, m, now.bus, now.limit - now.bus, mono);
+	m->data = t->keep;
 	bpf_spin_unlock(&t->lock);
-	if (why != BL_R_NONE)
-		return why;
+	m->ts = now.bus;
+	return why;
+}
+
+/* A token that was believed becomes a held frame, or a STOP. */
+__attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6, __u64 mono)
+{
+	__u32 zero = 0, n, entry, sig;
+	const struct bl_top_cfg *c;
+	struct bl_top_tx *t;
+	struct bl_due *due;
+	__u64 tail;
+	int stop;
+
+	c = bpf_map_lookup_elem(&top_cfg, &zero);
+	if (!c || !m)
+		return BL_R_TOKEN_UNKNOWN;
+	n = m->flow;
+	t = bpf_map_lookup_elem(&top_tx, &n);
+	if (!t)
+		return BL_R_TOKEN_UNKNOWN;
 	entry = bl_top_take(n);
 	if (entry)
 		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
 	bpf_spin_lock(&t->lock);
 	stop = bl_top_wasted(t);
 	sig = t->sig;
+	tail = bl_top_tail_ns(t, c);
 	bpf_spin_unlock(&t->lock);
 	/* A frame that was put in between found CREDITED, and nobody would ask for it: a second look, after the lock. Pairs with bl_top_hold(): the frame, then the lock. */
 	entry = bl_top_take(n);
@@ -421,7 +529,24 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 		bpf_spin_unlock(&t->lock);
 		return bl_top_reply(ctx, t, n, m->seq, entry, mono);
 	}
-	return stop ? bl_top_to_stop(ctx, v6, sig, now.bus) : BL_R_TOKEN_WASTED;
+	if (tail != BL_DUE_NEVER) {
+		/* how far the data came: the pacer says it, since this frame has no room for it */
+		due = bpf_map_lookup_elem(&hold_due, &zero);
+		if (due && bl_due_lower(due, n, tail))
+			bl_pace_ring();
+	}
+	return stop ? bl_top_to_stop(ctx, v6, sig, m->ts) : BL_R_TOKEN_WASTED;
+}
+
+/* Token @m came. Returns the reason. One step after the other, and not one within the other: all that is called has 512 bytes of stack together. */
+static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
+{
+	__u64 now = bpf_ktime_get_ns();
+	int why = bl_top_believe(m, now);
+
+	if (why == BL_R_NONE && m->data)
+		why = bl_top_resend(ctx, m->flow, m->seq, now);
+	return why != BL_R_NONE ? why : bl_top_answer(ctx, m, v6, now);
 }
 
 #endif

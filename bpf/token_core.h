@@ -3,10 +3,12 @@
  * TOP's tokens at a switch (TOP sections 3.1 and 4): how many may leave by each output, and which.
  *
  * The group's rate. A token of 84 bytes on the wire lets one full data frame of 1538 bytes come back, so all six classes of an output together get 84 / (84 + 1538) of its
- * link. One word per output says until when what has passed fills that share: each token moves it on by its own length at the group's rate, and it never lies before the present.
+ * link. One word per output says until when what has passed fills that share: each token moves it on by the time of its own bytes and of 1538, and it never lies before the present.
  * "Ahead" is what it lies after the present. Example, 10 Gbit/s: a byte takes 0.8 ns, so a token time is 1622 x 0.8 = 1297.6 ns. Of three tokens that come at 100000 to an idle output, the first finds
  * nothing ahead and leaves 1297.6 ns, the second leaves 2595.2, the third 3892.8; at 103892.8 all is worked off. Times are counted in 2^-20 ns, in which a token time is a whole
  * number: nothing is rounded, and nothing drifts. (ns2-xpass counts its bucket in whole bytes and has to keep the remainder in its clock.)
+ * A token over IPv6 has 104 bytes there and asks for no more data: 1642 bytes, 1.2 % more. By its length alone it would be 24 % more, and a host that sends one each token time a flood, of which the first switch drops
+ * every fifth (seen 2026-11). What is longer than any token has to be is charged by its length, at the group's rate: a frame of 1514 bytes as 18.3 tokens.
  *
  * Mode pace. Tokens wait in the output's queues, at most @frames of a class. The pacer sends the best one when at most one token time is ahead: a bucket of two tokens. One that waited for more than @expiry
  * token times is thrown away instead. What leaves in any interval is never more than the group's rate allows, and two tokens.
@@ -40,9 +42,10 @@
 #define BL_TOKEN_WIRE	  84
 #define BL_TOKEN_DATA	  1538
 #define BL_TOKEN_BOTH	  (BL_TOKEN_WIRE + BL_TOKEN_DATA)
+#define BL_TOKEN_WIRE_MAX 108 /* IPv6, behind a VLAN tag; and a SYNC over IPv4 */
 #define BL_TOKEN_BURST	  2  /* tokens; ExpressPass's experiments (ns2-xpass, large-scale-fattree.tcl:36) */
 #define BL_TOKEN_INPUT	  16 /* tokens: two queues' worth, since the neighbour may be a switch in mode drop and its clock another one */
-#define BL_SIGNAL_INPUT	  64 /* of 84 bytes: a signal per flow, and flows begin together */
+#define BL_SIGNAL_INPUT	  64 /* token times: a signal per flow, and flows begin together */
 #define BL_TOKEN_TRIES	  8
 /* Token times that a word can lie ahead: the greatest limit, and the longest frame (1546 bytes on the wire, 18.4 tokens). A word further away has not been written for hours and has wrapped. */
 #define BL_TOKEN_AHEAD_MAX 128
@@ -64,14 +67,14 @@ BL_CORE __u64 bl_token_unit(__u32 ns_q20)
 	return (__u64)ns_q20 * BL_TOKEN_BOTH;
 }
 
-/** bl_token_cost - how long a token or signal frame of @len bytes fills the group's share; rounded up, but for those of 84 bytes on the wire, where nothing is to be rounded. */
+/** bl_token_cost - how long a token or signal frame of @len bytes fills the group's share; rounded up where it is longer than any token, else nothing is to be rounded. */
 BL_CORE __u64 bl_token_cost(__u32 ns_q20, __u32 len)
 {
-	__u64 unit = bl_token_unit(ns_q20);
+	__u64 wire = len + BL_WIRE_EXTRA;
 
-	if (len + BL_WIRE_EXTRA == BL_TOKEN_WIRE)
-		return unit;
-	return ((len + BL_WIRE_EXTRA) * unit + BL_TOKEN_WIRE - 1) / BL_TOKEN_WIRE;
+	if (wire <= BL_TOKEN_WIRE_MAX)
+		return (wire + BL_TOKEN_DATA) * ns_q20;
+	return (wire * bl_token_unit(ns_q20) + BL_TOKEN_WIRE - 1) / BL_TOKEN_WIRE;
 }
 
 /** bl_token_data_cost - how long a data frame of @len bytes fills the data's share. */

@@ -21,15 +21,15 @@
 #include "../maps/reasons_abi.h"
 #include "../maps/top_host_abi.h"
 #include "clock_core.h"
+#include "top_loss_core.h"
 #include "wire_core.h"
 
 #define BL_TOP_MSS	  1460 /* bytes of a flow that a full frame carries */
 #define BL_TOP_BACKOFF	  2
 #define BL_TOP_CATCH_UP	  2 /* slots that a receiver who is late catches up: the switch's bucket */
-#define BL_TOP_SHORT_RAMP 40 /* ns2-xpass xpass.cc:174-181: a flow of fewer packets begins that much slower */
 
 /**
- * struct bl_top_msg - a token or signal, parsed. @ts: 48 bits. The rest: SYNC's body, FIN's @bytes.
+ * struct bl_top_msg - a token or signal, parsed. @ts: 48 bits. The rest: SYNC's body; FIN's @bytes and @data, STOP's @data; LOSS's body. What a message does not have is 0.
  */
 struct bl_top_msg {
 	__u8 op;
@@ -42,6 +42,9 @@ struct bl_top_msg {
 	__u64 bytes;
 	__u32 deadline_us;
 	__u32 coflow;
+	__u64 missing;
+	__u32 data;
+	__u32 rtt_us;
 };
 
 /* ---- classes ---- */
@@ -256,7 +259,7 @@ BL_CORE __u64 bl_top_free_after(const struct bl_top_cfg *c, __u64 free, __u64 no
 
 /**
  * struct bl_top_pick - the choice of a slot. @best: class << 8 | turns to wait, of place @index; ~0: nobody's time has come. @ready: how many have. @next_ns: when the first of the others will have, or
- * will be given up. @gone: 1 + a place that was not heard of for too long.
+ * will be given up, or has a LOSS to send. @gone: 1 + a place that was not heard of for too long. @loss: 1 + a place whose LOSS is due.
  */
 struct bl_top_pick {
 	__u64 now;
@@ -266,7 +269,7 @@ struct bl_top_pick {
 	__u32 index;
 	__u32 ready;
 	__u32 gone;
-	__u32 zero;
+	__u32 loss;
 };
 
 BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
@@ -281,7 +284,7 @@ BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
 /** bl_top_look - place @i, whose class is @cls now. */
 BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r, __u32 cls, const struct bl_top_cfg *c)
 {
-	__u64 end = BL_READ_ONCE(r->heard_ns) + c->dead_ns, at = BL_READ_ONCE(r->next_ns);
+	__u64 end = BL_READ_ONCE(r->heard_ns) + c->dead_ns, at = BL_READ_ONCE(r->next_ns), say = BL_READ_ONCE(r->came.report_ns);
 	__u32 key = cls << 8 | ((i - p->last - 1) & (BL_TOP_RX_MAX - 1));
 
 	if (end <= p->now) {
@@ -289,6 +292,10 @@ BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx 
 		return;
 	}
 	p->next_ns = bl_min64(p->next_ns, end);
+	if (say <= p->now)
+		p->loss = i + 1;
+	else
+		p->next_ns = bl_min64(p->next_ns, say);
 	if (BL_READ_ONCE(r->state) != BL_TOP_RX_OPEN)
 		return;
 	if (at > p->now) {
@@ -314,8 +321,8 @@ BL_CORE void bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c, const
 	r->sig = m->seq;
 	r->seq = r->echo = r->forgiven = r->total = r->dropped = r->grew = r->probe = 0;
 	r->rate = c->alpha;
-	if (frames && frames < BL_TOP_SHORT_RAMP)
-		r->rate = c->alpha * (__u32)frames / BL_TOP_SHORT_RAMP;
+	if (frames && frames < c->ramp)
+		r->rate = c->alpha * (__u32)frames / c->ramp;
 	if (!r->rate)
 		r->rate = 1;
 	r->weight = c->w_init;
@@ -327,6 +334,13 @@ BL_CORE void bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c, const
 	r->coflow = m->coflow;
 	r->deadline_ns = m->deadline_us ? now + m->deadline_us * 1000ULL : 0;
 	r->waiting = m->frames;
+	bl_came_begin(&r->came, m->data);
+}
+
+/** bl_top_rtt_ns - how long what is missing may take; before an RTT was measured, what a sender waits for an answer. */
+BL_CORE __u64 bl_top_rtt_ns(const struct bl_top_rx *r, const struct bl_top_cfg *c)
+{
+	return r->rtt_ns ? r->rtt_ns : c->sync_ns;
 }
 
 /** bl_top_sync - another SYNC of the flow that @r is for. Returns 1 if it gets tokens again. */
@@ -388,7 +402,12 @@ BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c, const 
 	t->bytes = hint->bytes;
 	t->deadline_us = hint->deadline_us;
 	t->coflow = hint->coflow;
-	t->unsched = frames && frames <= c->short_frames ? (__u32)bl_min64(c->unscheduled, frames) : 0;
+	t->keep = hint->flags & BL_TOP_F_RESEND;
+	t->told = t->acked = t->data; /* which goes on */
+	t->loss = t->rtt_us = 0;
+	t->loss_ns = t->resent = t->asked = t->gone = 0;
+	/* an unscheduled frame may come before the SYNC that says from which number on they count */
+	t->unsched = !t->keep && frames && frames <= c->short_frames ? (__u32)bl_min64(c->unscheduled, frames) : 0;
 	__builtin_memcpy(&t->key, key, sizeof(*key));
 	t->began_ns = t->frame_ns = now;
 	t->sync_ns = t->token_ns = 0;
@@ -478,24 +497,35 @@ BL_CORE int bl_top_wasted(struct bl_top_tx *t)
 	return 1;
 }
 
-/* What a turn does. SYNC, FIN: send it. UNSCHED, AT_ONCE: a frame goes without a token. END: a FIN, and the number is free. */
-enum bl_top_do { BL_TOP_NOTHING, BL_TOP_DO_SYNC, BL_TOP_DO_UNSCHED, BL_TOP_DO_AT_ONCE, BL_TOP_DO_END };
+/* What a turn does. SYNC, STOP, FIN: send it. UNSCHED, AT_ONCE: a frame goes without a token. END: a FIN, and the number is free. */
+enum bl_top_do { BL_TOP_NOTHING, BL_TOP_DO_SYNC, BL_TOP_DO_UNSCHED, BL_TOP_DO_AT_ONCE, BL_TOP_DO_END, BL_TOP_DO_STOP };
 
-/** struct bl_top_turn - one turn. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag: of the signal. */
+/** struct bl_top_turn - one turn. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag, @data: of the signal. */
 struct bl_top_turn {
 	__u32 what;
 	__u32 seq;
 	__u32 tag;
 	__u32 frames;
+	__u32 data;
+	__u32 zero;
 	__u64 next_ns;
 };
 
-/** bl_top_step - the pacer's turn for @t, of which @frames are held. @random: 32 bits. */
+/* Another tag: perhaps somebody knew the old one and made the numbers run ahead; and a receiver that has forgotten the flow counts its tokens from 1. It begins anew, too. */
+BL_CORE void bl_top_retag(struct bl_top_tx *t, __u32 tag)
+{
+	t->tag = tag;
+	t->seq = t->loss = 0;
+	t->seen = ~0ULL;
+}
+
+/** bl_top_step - the pacer's turn for @t, of which @frames are held, or kept and missing. @random: 32 bits. */
 BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 frames, __u64 now, __u32 random, struct bl_top_turn *d)
 {
-	__u64 last = bl_max64(t->frame_ns, t->token_ns), due;
+	__u64 last = bl_max64(bl_max64(t->frame_ns, t->token_ns), t->loss_ns), due;
 	__u32 shift;
 
+	d->data = t->keep ? BL_READ_ONCE(t->data) : 0;
 	d->what = BL_TOP_NOTHING;
 	d->next_ns = BL_DUE_NEVER;
 	d->frames = frames;
@@ -509,8 +539,21 @@ BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 
 		if (t->state == BL_TOP_ASKING)
 			t->state = BL_TOP_IDLE;
 		d->next_ns = last + c->idle_ns;
-		if (d->next_ns > now)
+		due = bl_top_tail_ns(t, c);
+		if (d->next_ns > now && due <= now) {
+			d->what = BL_TOP_DO_STOP;
+			d->seq = ++t->sig;
+			t->state = BL_TOP_IDLE;
+			t->tries = t->told == d->data ? t->tries + 1 : 0;
+			t->told = d->data;
+			t->sync_ns = now;
+			t->stops++;
+			due = bl_top_tail_ns(t, c);
+		}
+		if (d->next_ns > now) {
+			d->next_ns = bl_min64(d->next_ns, due);
 			return;
+		}
 		d->what = BL_TOP_DO_END;
 		d->next_ns = BL_DUE_NEVER;
 		d->seq = ++t->sig;
@@ -547,12 +590,11 @@ BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 
 		return;
 	}
 	t->tries++;
-	if (t->tries % BL_TOP_TAG_TRIES == 0) {
-		/* perhaps somebody knew the tag and made the numbers run ahead; the receiver begins anew, too */
-		t->tag = d->tag = random;
-		t->seq = 0;
-		t->seen = ~0ULL;
+	if (t->tries % BL_TOP_TAG_TRIES == 0 || (t->tries == 1 && t->token_ns && bl_max64(t->token_ns, t->sync_ns) + c->dead_ns <= now)) {
+		bl_top_retag(t, random);
+		d->tag = random;
 	}
+	t->told = d->data;
 	t->sync_ns = now;
 	t->syncs++;
 	d->seq = ++t->sig;
@@ -574,7 +616,8 @@ BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len,
 	m->tag = BL_HALVES(h, tag);
 	m->ts = bl_get48(h->ts);
 	m->bytes = 0;
-	m->frames = m->deadline_us = m->coflow = 0;
+	m->frames = m->deadline_us = m->coflow = m->data = m->rtt_us = 0;
+	m->missing = 0;
 	if (m->op == BL_TOP_SYNC) {
 		const struct bl_top_sync *s = (const void *)(h + 1);
 
@@ -584,12 +627,27 @@ BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len,
 		m->frames = BL_HALVES(s, frames);
 		m->deadline_us = BL_HALVES(s, deadline);
 		m->coflow = BL_HALVES(s, coflow);
+		m->data = BL_HALVES(s, data);
 	} else if (m->op == BL_TOP_FIN) {
 		const struct bl_top_fin *f = (const void *)(h + 1);
 
 		if ((const void *)(f + 1) > end || len < sizeof(*h) + sizeof(*f))
 			return -1;
 		m->bytes = bl_get48(f->bytes);
+		m->data = BL_HALVES(f, data);
+	} else if (m->op == BL_TOP_LOSS) {
+		const struct bl_top_loss *l = (const void *)(h + 1);
+
+		if ((const void *)(l + 1) > end || len < sizeof(*h) + sizeof(*l))
+			return -1;
+		m->data = BL_HALVES(l, data);
+		m->missing = (__u64)BL_HALVES(l, missing_hi) << 32 | BL_HALVES(l, missing_lo);
+		m->rtt_us = BL_HALVES(l, rtt);
+	} else if (m->op == BL_TOP_STOP) {
+		const struct bl_top_stop *s = (const void *)(h + 1);
+
+		if ((const void *)(s + 1) <= end && len >= sizeof(*h) + sizeof(*s))
+			m->data = BL_HALVES(s, data);
 	}
 	return m->op && m->op < BL_TOP_OPCODE_LIMIT ? 0 : -1;
 }
@@ -632,6 +690,7 @@ BL_CORE int bl_top_rule(const struct bl_top_cfg *c, const struct bl_top_key *k, 
 		h->bytes = r->bytes;
 		h->deadline_us = r->deadline_us;
 		h->coflow = r->coflow;
+		h->flags = r->flags;
 		return 1;
 	}
 	return 0;

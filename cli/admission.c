@@ -14,7 +14,7 @@
 
 /* options of TOP on hosts follow from the one list: KEY_TOP + enum bl_top_option */
 enum { KEY_RATE = 256, KEY_ALLOCATOR, KEY_K, KEY_T, KEY_T_US, KEY_RECENT, KEY_RETRY, KEY_COMING, KEY_LATE, KEY_REFUSE, KEY_FAR, KEY_LAPSE, KEY_OUTSIDE, KEY_TOKENS, KEY_DATA_FIRST, KEY_UNSCHEDULED,
-       KEY_TOKEN_FRAMES, KEY_EXPIRY, KEY_TOP = 512 };
+       KEY_TOKEN_FRAMES, KEY_EXPIRY, KEY_SPRAY, KEY_TOP = 512 };
 
 static const struct argp_option set_options[] = {
 	{ "rate", KEY_RATE, "RATE", 0, "of the NIC, or of every metered port: as 250mbit", 0 },
@@ -41,6 +41,7 @@ static const struct argp_option set_options[] = {
 	{ "unscheduled-class", KEY_UNSCHEDULED, "yes|no", 0, "top: a class for frames without a token", 2 },
 	{ "token-frames", KEY_TOKEN_FRAMES, "N", 0, "top: tokens of one class", 2 },
 	{ "expiry-tokens", KEY_EXPIRY, "N", 0, "top: token times that a token is good for", 2 },
+	{ "spray", KEY_SPRAY, "yes|no", 0, "top, switches that route: frames take the ways up in turn, not one way per flow", 2 },
 	{ 0 }
 };
 
@@ -129,10 +130,13 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		s->unscheduled = yes_no("unscheduled-class", arg, state);
 		return 0;
 	case KEY_TOKEN_FRAMES:
-		s->token_frames = number("token-frames", arg, UINT32_MAX, state);
+		s->token_frames = number("token-frames", arg, BL_TOKEN_FRAMES_MAX, state);
 		return 0;
 	case KEY_EXPIRY:
-		s->expiry_tokens = number("expiry-tokens", arg, UINT32_MAX, state);
+		s->expiry_tokens = number("expiry-tokens", arg, BL_TOKEN_FRAMES_MAX, state);
+		return 0;
+	case KEY_SPRAY:
+		s->spray = yes_no("spray", arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (s->policy >= 0)
@@ -254,11 +258,11 @@ static json_t *show_switch(const struct bl_node_ref *ref)
 			ns_q20 = m.ns_q20; /* the slowest */
 	}
 	close(fd);
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:i, s:i}", "node", ref->meta.name, "role", "switch", "on", c.on || top.on || metered, "policy",
+	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:i, s:i, s:b}", "node", ref->meta.name, "role", "switch", "on", c.on || top.on || metered, "policy",
 			 bl_policy_name(c.on ? BL_POLICY_PL2 : top.on ? BL_POLICY_TOP : BL_POLICY_NONE), "rate", rate_json(ns_q20), "metered_ports", metered, "allocator",
 			 bl_allocator_name(c.allocator), "reserved_rate", rate_json(c.ns_q20), "limit_bytes", (json_int_t)c.limit_bytes, "refuse_ns",
 			 (json_int_t)c.refuse_ns, "far_ns", (json_int_t)c.far_ns, "lapse_ns", (json_int_t)c.lapse_ns, "tokens",
-			 bl_token_mode_name(top.mode), "data_first", top.data_first, "unscheduled", top.unscheduled, "token_frames", (int)top.frames, "expiry_tokens", (int)top.expiry);
+			 bl_token_mode_name(top.mode), "data_first", top.data_first, "unscheduled", top.unscheduled, "token_frames", (int)top.frames, "expiry_tokens", (int)top.expiry, "spray", top.spray);
 }
 
 /* One table for each role: they share few settings. */

@@ -187,8 +187,8 @@ static void push(struct host *s, uint32_t i)
 			want_out(s, i, true);
 		return;
 	}
-	if (!o->sent) /* advice: without it the flow's size is unknown */
-		bl_flow_hint(o->fd, &(struct bl_flow_hint){ .bytes = f->bytes });
+	if (!o->sent && !s->h->p->sizes_unknown) /* advice: where it is lost the flow's size is unknown */
+		bl_flow_hint(o->fd, &(struct bl_flow_hint){ .bytes = f->bytes, .deadline_us = f->deadline_us, .coflow = f->coflow });
 	left = f->bytes - o->sent;
 	n = send(o->fd, bytes_at(s->own[i], o->sent), left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN) {

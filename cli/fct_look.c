@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../bpf/token_core.h"
+#include "../maps/top_host_abi.h"
 #include "cmd.h"
 #include "fct.h"
 
@@ -127,6 +129,45 @@ static int read_late(const struct fct_look *l, struct bl_hist *late)
 	return 0;
 }
 
+/* What the run's own hosts and switches made of their settings. */
+static int read_bound(const struct fct_look *l, struct fct_bound *b)
+{
+	struct bl_token_port port;
+	struct bl_token_cfg token;
+	struct bl_hold_cfg hold;
+	struct bl_clock clock;
+	struct bl_top_cfg top;
+	uint64_t hop;
+	int i;
+
+	memset(b, 0, sizeof(*b));
+	for (i = 0; i < l->nrefs && l->admission; i++) {
+		const struct bl_node_ref *ref = &l->refs[i];
+
+		if (ref->role == BL_ROLE_SWITCH) {
+			if (node_value(ref, BL_MAP_TOKEN_CFG, 0, &token, sizeof(token)) || node_value(ref, BL_MAP_TOKEN_PORTS, 0, &port, sizeof(port)))
+				return 1;
+			hop = token.on ? (token.frames * bl_token_unit(port.ns_q20)) >> 20 : 0;
+			b->hop_ns = hop > b->hop_ns ? hop : b->hop_ns;
+			continue;
+		}
+		if (node_value(ref, BL_MAP_HOLD_CFG, 0, &hold, sizeof(hold)))
+			return 1;
+		if (!hold.on || hold.policy != BL_POLICY_TOP)
+			continue;
+		if (node_value(ref, BL_MAP_TOP_CFG, 0, &top, sizeof(top)) || node_value(ref, BL_MAP_CLOCK, 0, &clock, sizeof(clock)))
+			return 1;
+		b->on = true;
+		if (top.expiry_ns > b->expiry_ns) {
+			b->expiry_ns = top.expiry_ns;
+			b->base_ns = top.opt[BL_TOP_O_EXPIRY] ? 0 : top.opt[BL_TOP_O_BASE] * 1000ULL;
+			b->hops = top.opt[BL_TOP_O_EXPIRY] ? 0 : top.opt[BL_TOP_O_HOPS];
+		}
+		b->clock_ns = clock.bound_ns > b->clock_ns ? clock.bound_ns : b->clock_ns;
+	}
+	return 0;
+}
+
 static void look_free(struct fct_look *l)
 {
 	unsigned int i;
@@ -212,7 +253,7 @@ int fct_look_end(struct fct_look *l, struct fct_cell *c)
 	int err;
 
 	each_queue(l, subtract, &s);
-	err = read_late(l, &late) || read_counts(l, &sw, &host);
+	err = read_late(l, &late) || read_counts(l, &sw, &host) || read_bound(l, &c->bound);
 	hist_add(&c->late, &late, &l->late);
 	for (k = 0; k < BL_REASON_MAX; k++) {
 		c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];

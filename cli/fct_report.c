@@ -12,22 +12,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../maps/top_host_abi.h"
 #include "cmd.h"
 #include "fct.h"
 #include "fct_stat.h"
 
+#define BL_TOP_DATA_SHARE (1538.0 / BL_TOP_WIRE_BYTES)
 #define LATE_FRAMES 5 /* a pacer that is later than so many frames at every hundredth frame had no CPU */
 #define NAMED 10 /* unfinished flows are told by number, so many */
 
 /**
- * struct outcome - of one policy. @fct, @slowdown, @late: by flow of the trace, from 0. @last_late_ns: how much later than planned the last flow began.
+ * struct outcome - of one policy. @fct, @slowdown, @late: by flow of the trace, from 0. @missed: of @deadlines flows with a deadline. @cct: completion times of coflows.
  */
 struct outcome {
 	const struct fct_cell *c;
 	const char *policy;
 	double *fct, *slowdown, *late, *scratch;
-	uint32_t unfinished;
-	struct fct_summary lateness, base, all_fct, all_slowdown;
+	uint32_t unfinished, missed, deadlines;
+	struct fct_summary lateness, base, all_fct, all_slowdown, cct;
 	char refused[160];
 };
 
@@ -76,6 +78,20 @@ static void judge(const struct fct_params *p, struct outcome *o)
 		snprintf(o->refused, sizeof(o->refused), "the last flow began %.1f ms late: the load was not offered", o->late[p->nflows - 1] / 1e6);
 }
 
+static int coflows_of(const struct fct_params *p, struct outcome *o)
+{
+	double *cct = calloc((size_t)p->nflows + 1, sizeof(*cct)), *first = calloc((size_t)p->nflows + 1, sizeof(*first));
+	int err = 0;
+
+	if (cct && first)
+		o->cct = fct_summarize(cct, fct_coflows(p->flow, o->fct, p->nflows, cct, first));
+	else
+		err = cli_fail("out of memory");
+	free(cct);
+	free(first);
+	return err;
+}
+
 static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, const struct fct_cell *c, double base, struct outcome *o)
 {
 	uint32_t i;
@@ -104,8 +120,9 @@ static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, c
 	memcpy(o->scratch, o->slowdown, p->nflows * sizeof(double));
 	o->all_slowdown = fct_summarize(o->scratch, p->nflows);
 	o->base = probes(p, c, o->scratch);
+	o->missed = fct_missed(p->flow, o->fct, p->nflows, &o->deadlines);
 	judge(p, o);
-	return 0;
+	return coflows_of(p, o);
 }
 
 static void outcome_free(struct outcome *o)
@@ -177,35 +194,69 @@ static json_t *reasons_json(const struct bl_counts *n)
 	return o;
 }
 
-/* change against the first policy whose result stands, in per cent */
+/* change against the first policy whose result stands, in per cent; none where a flow did not finish: nobody knows how long it would have taken */
 static void put_change(json_t *o, const struct outcome *all, const struct outcome *one)
 {
 	const struct outcome *first = all;
 
-	while (first < one && first->refused[0])
+	while (first < one && (first->refused[0] || first->unfinished))
 		first++;
-	if (first == one || !first->all_fct.n)
+	if (first == one || !first->all_fct.n || one->unfinished)
 		return;
 	json_object_set_new(o, "against", json_string(first->policy));
 	json_object_set_new(o, "fct_change_percent", json_real(100 * (one->all_fct.mean / first->all_fct.mean - 1)));
 	json_object_set_new(o, "slowdown_change_percent", json_real(100 * (one->all_slowdown.mean / first->all_slowdown.mean - 1)));
+	if (one->cct.n && first->cct.n)
+		json_object_set_new(o, "cct_change_percent", json_real(100 * (one->cct.mean / first->cct.mean - 1)));
 }
 
-static json_t *outcome_json(const struct fct_params *p, const struct outcome *all, const struct outcome *o)
+/*
+ * The longest data queue of the run against what TOP's section 4.3 allows. Example, 50 Mbit/s: d 200 us, 4 hops of 8 tokens at 3661 tokens/s (2.19 ms each) make T = 8.94 ms. Of tokens that come within that,
+ * data comes back at 1538/1622 of the link, after the least way of 70 us, so 0.948 x 6.25 MB/s x 8.87 ms = 52.6 kB may meet in a queue, and the two frames of the token bucket. The longest one is that of the histogram, so
+ * up to 12.5 % too long, and the frame that found it.
+ *
+ * The paper's links never stop. A pacer that is late lets data wait, and once more at the next switch: the second bound has the greatest lateness of the run in S, too.
+ */
+static void put_bound(json_t *row, const struct fct_bound *b, const struct bl_hist *found, const struct bl_hist *late, uint64_t rate_bps, double way_ns)
+{
+	double spread_ns = (double)b->expiry_ns + 2 * (double)b->clock_ns - way_ns, per_ns = BL_TOP_DATA_SHARE * (double)rate_bps / 8e9, bytes;
+	uint64_t most = 0, late_ns = 0;
+	json_t *o;
+
+	if (!b->on || !hist_quantile(found, 10000, BL_HIST_LEN_SHIFT, &most))
+		return;
+	most += BL_TOP_FRAME_MAX;
+	bytes = per_ns * (spread_ns > 0 ? spread_ns : 0) + 2 * BL_TOP_FRAME_MAX;
+	hist_quantile(late, 10000, BL_HIST_NS_SHIFT, &late_ns);
+	o = json_pack("{s:I, s:I, s:i, s:I, s:I, s:f, s:I, s:f, s:b}", "T_ns", (json_int_t)b->expiry_ns, "d_ns", (json_int_t)b->base_ns, "hops", (int)b->hops, "hop_ns", (json_int_t)b->hop_ns, "clock_ns",
+		      (json_int_t)b->clock_ns, "way_ns", way_ns, "longest_bytes", (json_int_t)most, "bound_bytes", bytes, "within", (double)most <= bytes);
+	json_object_set_new(o, "late_ns", json_integer((json_int_t)late_ns));
+	json_object_set_new(o, "bound_late_bytes", json_real(bytes + per_ns * (double)late_ns));
+	json_object_set_new(o, "within_late", json_boolean((double)most <= bytes + per_ns * (double)late_ns));
+	json_object_set_new(row, "data_queue", o);
+}
+
+static bool is_token(const struct fct_queue *q)
+{
+	return q->class >= BL_CL_TOKEN0 && q->class <= BL_CL_TOKEN5;
+}
+
+static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *all, const struct outcome *o, double base)
 {
 	const struct fct_cell *c = o->c;
+	const uint64_t *sw = c->switch_counts.n;
+	uint64_t data = 0, rest = 0, tokens = sw[BL_R_TOKEN_LIMIT] + sw[BL_R_TOKEN_EXPIRED] + sw[BL_R_TOKEN_FLOOD];
 	struct bl_hist found = { 0 };
-	uint64_t data = 0, rest = 0;
 	unsigned int i;
 	json_t *row;
 
 	for (i = 0; i < c->nqueues; i++) {
-		*(is_data(&c->queue[i]) ? &data : &rest) += c->queue[i].dropped;
+		*(is_data(&c->queue[i]) ? &data : is_token(&c->queue[i]) ? &tokens : &rest) += c->queue[i].dropped;
 		if (is_data(&c->queue[i]))
 			hist_add(&found, &c->queue[i].found, NULL);
 	}
-	row = json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:I}", "policy", o->policy, "flows", (int)p->nflows, "finished", (int)(p->nflows - o->unfinished), "unfinished",
-			(int)o->unfinished, "data_drops", (json_int_t)data, "other_drops", (json_int_t)rest, "hold_drops",
+	row = json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "policy", o->policy, "flows", (int)p->nflows, "finished", (int)(p->nflows - o->unfinished), "unfinished",
+			(int)o->unfinished, "data_drops", (json_int_t)data, "token_drops", (json_int_t)tokens, "control_drops", (json_int_t)rest, "hold_drops",
 			(json_int_t)(c->host_counts.n[BL_R_HOLD_FULL] + c->host_counts.n[BL_R_NO_SLOT]), "wall_s", (double)c->wall_ns / 1e9, "retransmits",
 			(json_int_t)atomic_load(&c->retransmits));
 	json_object_set_new(row, "refused", o->refused[0] ? json_string(o->refused) : json_null());
@@ -215,7 +266,14 @@ static json_t *outcome_json(const struct fct_params *p, const struct outcome *al
 		put_summary(row, "fct", "_ns", &o->all_fct);
 		put_summary(row, "slowdown", "", &o->all_slowdown);
 		put_change(row, all, o);
+		if (o->deadlines)
+			json_object_set_new(row, "missed_percent", json_real(100.0 * o->missed / o->deadlines));
+		if (o->cct.n) {
+			json_object_set_new(row, "coflows", json_integer(o->cct.n));
+			put_summary(row, "cct", "_ns", &o->cct);
+		}
 	}
+	put_bound(row, &c->bound, &found, &c->late, spec->admission.rate_bps, base);
 	adm_quantiles(row, "queue", "_frames", &found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
 	adm_quantiles(row, "queue", "_bytes", &found, BL_HIST_LEN_SHIFT, 1);
 	adm_quantiles(row, "pacer_late", "_ns", &c->late, BL_HIST_NS_SHIFT, 1);
@@ -274,6 +332,7 @@ static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, d
 {
 	double span = (double)p->flow[p->nflows - 1].start_ns / 1e9, bytes = 0;
 	json_t *o, *edges = json_array();
+	char text[32];
 	uint32_t i;
 
 	for (i = 0; i < p->nflows; i++)
@@ -283,7 +342,12 @@ static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, d
 	o = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:o}", "workload", "fct", "topology", s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack",
 		      "hosts", (int)s->hosts, "rate_bps", (json_int_t)s->admission.rate_bps, "capacity_bps", (json_int_t)p->capacity_bps, "congestion", p->congestion, "fresh",
 		      (int)p->fresh, "flows", (int)p->nflows, "bytes", bytes, "span_s", span, "scale", p->scale, "base_ns", base, "bucket_edges", edges);
-	json_object_set_new(o, "seed", p->trace_name ? json_null() : json_integer((json_int_t)p->seed));
+	json_object_set_new(o, "objective", json_string(bl_top_option_value(BL_TOP_O_OBJECTIVE, s->admission.top.v[BL_TOP_O_OBJECTIVE] ? s->admission.top.v[BL_TOP_O_OBJECTIVE] - 1 : BL_TOP_BY_FCT, text, sizeof(text))));
+	json_object_set_new(o, "longest_frames", json_integer((json_int_t)s->admission.top.v[BL_TOP_O_LONGEST] - 1));
+	json_object_set_new(o, "deadline_us", p->deadline_us > 0 ? json_real(p->deadline_us) : json_null());
+	json_object_set_new(o, "width", p->width ? json_integer(p->width) : json_null());
+	json_object_set_new(o, "coflows", p->coflows_name ? json_string(p->coflows_name) : json_null());
+	json_object_set_new(o, "seed", p->trace_name || p->coflows_name ? json_null() : json_integer((json_int_t)p->seed));
 	json_object_set_new(o, "sizes", p->sizes_name ? json_string(p->sizes_name) : json_null());
 	json_object_set_new(o, "trace", p->trace_name ? json_string(p->trace_name) : json_null());
 	json_object_set_new(o, "load", p->trace_name ? json_null() : json_real(p->load));
@@ -432,16 +496,42 @@ static int write_files(const struct lab_spec *spec, const struct fct_params *p, 
 
 /* ---- what people read ---- */
 
-static void print_drops(const struct outcome *o)
+static void print_drops(const json_t *result)
 {
-	unsigned int i;
+	const json_t *q;
+	size_t i;
 
-	for (i = 0; i < o->c->nqueues; i++) {
-		const struct fct_queue *q = &o->c->queue[i];
+	json_array_foreach(json_object_get(result, "queues"), i, q) {
+		json_int_t dropped = json_integer_value(json_object_get(q, "dropped"));
 
-		if (q->dropped)
-			printf("%s: %s port %s, class %s: %" PRIu64 " of %" PRIu64 " frames dropped\n", o->policy, q->node, q->port, class_name(q->class), q->dropped, q->put + q->dropped);
+		if (dropped)
+			printf("%s: %s port %s, class %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " frames dropped\n", json_string_value(json_object_get(result, "policy")),
+			       json_string_value(json_object_get(q, "node")), json_string_value(json_object_get(q, "port")), json_string_value(json_object_get(q, "class")), dropped,
+			       dropped + json_integer_value(json_object_get(q, "put")));
 	}
+}
+
+static double number(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static void print_bound(const json_t *result)
+{
+	const json_t *b = json_object_get(result, "data_queue");
+	bool within = json_is_true(json_object_get(b, "within"));
+
+	if (!b)
+		return;
+	printf("%s: longest data queue %.1f kB, %s the bound of %.1f kB: T %.2f ms", json_string_value(json_object_get(result, "policy")), number(b, "longest_bytes") / 1e3, within ? "within" : "beyond",
+	       number(b, "bound_bytes") / 1e3, number(b, "T_ns") / 1e6);
+	if (number(b, "hops") > 0)
+		printf(" = d %.2f ms + %.0f hops x %.2f ms", number(b, "d_ns") / 1e6, number(b, "hops"), (number(b, "T_ns") - number(b, "d_ns")) / number(b, "hops") / 1e6);
+	printf("; switches hold %.2f ms of tokens; least way %.2f ms, clocks within %.2f us", number(b, "hop_ns") / 1e6, number(b, "way_ns") / 1e6, number(b, "clock_ns") / 1e3);
+	if (!within)
+		printf("; but pacers were up to %.1f ms late, with which the bound is %.1f kB: %s", number(b, "late_ns") / 1e6, number(b, "bound_late_bytes") / 1e3,
+		       json_is_true(json_object_get(b, "within_late")) ? "within" : "beyond that, too");
+	putchar('\n');
 }
 
 /* results stand, but what they say is of the machine more than of the policy */
@@ -453,37 +543,66 @@ static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *w
 
 	if (!hist_quantile(&o->c->late, 9900, BL_HIST_NS_SHIFT, &late) || (double)late < LATE_FRAMES * frame_ns)
 		return;
-	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, or a quieter time", o->policy,
+	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, a quieter time, or go before the others (docs/workloads.md)", o->policy,
 		 (double)late / 1e6, (double)late / frame_ns);
 	json_array_append_new(warnings, json_string(text));
 }
 
-static void print(const json_t *res, const struct fct_params *p, const struct outcome *o, unsigned int n)
+/* A column that no row has is left out. */
+static void table(json_t *rows, const struct col *cols, size_t n)
+{
+	struct col some[32];
+	const json_t *row;
+	size_t i, k, m = 0;
+
+	for (k = 0; k < n && m < sizeof(some) / sizeof(some[0]); k++) {
+		bool there = false;
+
+		json_array_foreach(rows, i, row)
+			there |= json_object_get(row, cols[k].key) != NULL;
+		if (there)
+			some[m++] = cols[k];
+	}
+	out_table(stdout, rows, some, m);
+}
+
+void fct_print(const json_t *res, bool whole)
 {
 	static const struct col rows[] = { { "size", "SIZE", 's' },	   { "policy", "POLICY", 's' },		 { "flows", "FLOWS", 'd' },	     { "fct_mean_ns", "FCT_MEAN", 't' },
 					   { "fct_p50_ns", "P50", 't' },   { "fct_p95_ns", "P95", 't' },	 { "fct_p99_ns", "P99", 't' },	     { "slowdown_mean", "SLOWDOWN_MEAN", 'f' },
 					   { "slowdown_p50", "P50", 'f' }, { "slowdown_p95", "P95", 'f' },	 { "slowdown_p99", "P99", 'f' } };
 	static const struct col cols[] = { { "policy", "POLICY", 's' },	       { "finished", "FINISHED", 'd' },	  { "unfinished", "UNFINISHED", 'd' }, { "fct_change_percent", "FCT_%", 'f' },
-					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' }, { "queue_p99_frames", "QUEUE_P99", 'f' }, { "queue_max_frames", "MAX", 'f' },
-					   { "data_drops", "DATA_DROPS", 'd' }, { "other_drops", "OTHER", 'd' },  { "hold_drops", "HOLD", 'd' },	       { "retransmits", "RETRANS", 'd' },
+					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' }, { "missed_percent", "MISSED_%", 'f' }, { "coflows", "COFLOWS", 'd' }, { "cct_mean_ns", "CCT_MEAN", 't' },
+					   { "cct_change_percent", "CCT_%", 'f' }, { "queue_p99_frames", "QUEUE_P99", 'f' }, { "queue_max_frames", "MAX", 'f' },
+					   { "data_drops", "DATA_DROPS", 'd' }, { "token_drops", "TOKENS", 'd' }, { "control_drops", "CONTROL", 'd' }, { "hold_drops", "HOLD", 'd' }, { "retransmits", "RETRANS", 'd' },
 					   { "late_p99_ns", "LATE_P99", 't' },  { "probe_p50_ns", "IDLE_P50", 't' }, { "pacer_late_p99_ns", "PACER_P99", 't' }, { "wall_s", "WALL_S", 'f' } };
-	const char *sizes = p->trace_name ? p->trace_name : p->sizes_name;
-	unsigned int i;
+	const char *sizes = json_string_value(json_object_get(res, "sizes")), *trace = json_string_value(json_object_get(res, "trace")), *coflows = json_string_value(json_object_get(res, "coflows"));
+	const json_t *row, *seed = json_object_get(res, "seed");
+	size_t i;
 	char base[32];
 
-	printf("fct, %s of %d hosts, links of %.0f Mbit/s: %u flows in %.1f s, %s, sizes x %g, ", json_string_value(json_object_get(res, "topology")),
-	       (int)json_integer_value(json_object_get(res, "hosts")), json_number_value(json_object_get(res, "rate_bps")) / 1e6, p->nflows,
-	       json_number_value(json_object_get(res, "span_s")), sizes, p->scale);
-	if (!p->trace_name)
-		printf("seed %" PRIu64 ", load %g, ", p->seed, p->load);
-	printf("offered load %.3f; one byte alone: %s\n", json_number_value(json_object_get(res, "offered_load")),
-	       out_time((int64_t)json_number_value(json_object_get(res, "base_ns")), base, sizeof(base)));
-	OUT_TABLE(stdout, json_object_get(res, "buckets"), rows);
-	putchar('\n');
-	OUT_TABLE(stdout, json_object_get(res, "results"), cols);
-	for (i = 0; i < n; i++)
-		print_drops(&o[i]);
+	printf("fct, %s of %.0f hosts, links of %.0f Mbit/s: %.0f flows in %.1f s, %s, sizes x %g, objective %s, ", json_string_value(json_object_get(res, "topology")), number(res, "hosts"),
+	       number(res, "rate_bps") / 1e6, number(res, "flows"), number(res, "span_s"), trace ? trace : coflows ? coflows : sizes, number(res, "scale"), json_string_value(json_object_get(res, "objective")));
+	if (json_is_integer(seed))
+		printf("seed %" JSON_INTEGER_FORMAT ", ", json_integer_value(seed));
+	if (!trace)
+		printf("load %g, ", number(res, "load"));
+	printf("offered load %.3f; one byte alone: %s\n", number(res, "offered_load"), out_time((int64_t)number(res, "base_ns"), base, sizeof(base)));
+	if (whole) {
+		OUT_TABLE(stdout, json_object_get(res, "buckets"), rows);
+		putchar('\n');
+	}
+	table(json_object_get(res, "results"), cols, sizeof(cols) / sizeof(cols[0]));
+	json_array_foreach(json_object_get(res, "results"), i, row) {
+		if (whole)
+			print_drops(row);
+		print_bound(row);
+	}
 	fflush(stdout);
+	json_array_foreach(json_object_get(res, "warnings"), i, row)
+		fprintf(stderr, "barline: %s\n", json_string_value(row));
+	json_array_foreach(json_object_get(res, "errors"), i, row)
+		cli_fail("%s", json_string_value(row));
 }
 
 static void add_error(json_t *errors, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -525,13 +644,12 @@ static void find_errors(const struct fct_params *p, const struct outcome *o, jso
 	add_error(errors, "%s%s", text, k < o->unfinished ? " and others" : "");
 }
 
-int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells)
+int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells, json_t **said)
 {
 	struct outcome o[TRAFFIC_POLICIES_MAX] = { 0 };
-	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(), *warnings = json_array(), *text;
+	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(), *warnings = json_array();
 	double base = p->base_ns, *scratch = calloc(FCT_PROBES, sizeof(double));
 	unsigned int i, b, n = 0;
-	size_t k;
 	int err = 0;
 
 	for (i = 0; i < p->npolicies && scratch && !p->base_ns; i++) {
@@ -557,7 +675,7 @@ int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cel
 			json_decref(row);
 		}
 	for (i = 0; i < n && !err; i++)
-		json_array_append_new(results, outcome_json(p, o, &o[i]));
+		json_array_append_new(results, outcome_json(spec, p, o, &o[i], base));
 	for (i = 0; i < n && !err; i++) {
 		find_errors(p, &o[i], errors);
 		warn(spec, &o[i], warnings);
@@ -568,20 +686,8 @@ int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cel
 	json_object_set_new(res, "warnings", warnings);
 	if (!err && p->out)
 		err = write_files(spec, p, o, n, base, res);
-	if (cli.json)
-		cli_json(json_incref(res));
-	else
-		print(res, p, o, n);
-	json_array_foreach(warnings, k, text) {
-		if (!cli.json)
-			fprintf(stderr, "barline: %s\n", json_string_value(text));
-	}
-	json_array_foreach(errors, k, text) {
-		err = 1;
-		if (!cli.json)
-			cli_fail("%s", json_string_value(text));
-	}
-	json_decref(res);
+	*said = res;
+	err |= json_array_size(errors) != 0;
 	for (i = 0; i < n; i++)
 		outcome_free(&o[i]);
 	return err;

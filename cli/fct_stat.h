@@ -9,8 +9,11 @@
 #ifndef BARLINE_CLI_FCT_STAT_H
 #define BARLINE_CLI_FCT_STAT_H
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "fct_trace.h"
 
 #define FCT_HEADERS 66 /* Ethernet, IPv4, TCP with timestamps */
 #define FCT_TCP_IP  52 /* of them within the MTU */
@@ -29,6 +32,57 @@ static inline double fct_ideal_ns(uint64_t bytes, unsigned int mss, uint64_t rat
 	return base_ns + 8e9 * (double)(full * (mss + FCT_HEADERS)) / (double)rate_bps;
 }
 
+#define FCT_DEADLINE_SLACK 1.25 /* pFabric, section 5.3: no deadline is below that many times what the flow takes alone */
+/** fct_deadline_us - exponentially distributed with mean @mean_us, but time enough for the flow's frames; @u: from 0 to below 1. */
+static inline uint32_t fct_deadline_us(uint64_t bytes, unsigned int mss, uint64_t rate_bps, double mean_us, double u)
+{
+	double v = -log1p(-u) * mean_us, least = FCT_DEADLINE_SLACK * 8e6 * (double)fct_wire(bytes, mss) / (double)rate_bps;
+
+	v = ceil(v > least ? v : least);
+	return v < 1 ? 1 : v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+/** fct_missed - how many of those with a deadline took longer; *@of: how many have one. @fct: ns. */
+static inline uint32_t fct_missed(const struct fct_flow *f, const double *fct, uint32_t n, uint32_t *of)
+{
+	uint32_t i, missed = 0;
+
+	*of = 0;
+	for (i = 0; i < n; i++) {
+		*of += f[i].deadline_us != 0;
+		missed += f[i].deadline_us && fct[i] > 1e3 * f[i].deadline_us;
+	}
+	return missed;
+}
+
+/**
+ * fct_coflows - completion times of coflows: from the first arrival of a flow to the last end of one. Example: flows of coflow 1 come at 0 and 10 us and take 50 and 45: 55 us. @cct: room for @n + 1; it
+ * gets them, without gaps. @first: scratch, likewise. Returns their number. Numbers of coflows above @n are left out.
+ */
+static inline uint32_t fct_coflows(const struct fct_flow *f, const double *fct, uint32_t n, double *cct, double *first)
+{
+	uint32_t i, k, count = 0;
+
+	for (i = 0; i <= n; i++) {
+		cct[i] = -1;
+		first[i] = 0;
+	}
+	for (i = 0; i < n; i++) {
+		double end = (double)f[i].start_ns + fct[i];
+
+		k = f[i].coflow;
+		if (!k || k > n)
+			continue;
+		if (cct[k] < 0 || (double)f[i].start_ns < first[k])
+			first[k] = (double)f[i].start_ns;
+		cct[k] = end > cct[k] ? end : cct[k];
+	}
+	for (k = 1; k <= n; k++)
+		if (cct[k] >= 0)
+			cct[count++] = cct[k] - first[k];
+	return count;
+}
+
 /** fct_bucket - number of the first of @n rising edges that is not below @bytes; @n: above all. */
 static inline unsigned int fct_bucket(const uint64_t *edges, unsigned int n, uint64_t bytes)
 {
@@ -44,6 +98,13 @@ static inline int fct_by_value(const void *a, const void *b)
 	const double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
+}
+
+/** fct_median - of @n values, sorted here; of an even number the mean of the two in the middle. */
+static inline double fct_median(double *v, uint32_t n)
+{
+	qsort(v, n, sizeof(*v), fct_by_value);
+	return !n ? 0 : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /** fct_quantile - of @n sorted values the least that @per_mille of 1000 do not exceed: the rank is rounded up, so that p99 of 50 values is the greatest. 0 of none. */

@@ -6,8 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-
+#include "fct_stat.h"
 #include "fct_trace.h"
+
+#define EXTRAS 0x636F666C6F777321ULL /* apart from the seed: numbers for deadlines and widths */
 
 double fct_random(uint64_t *state)
 {
@@ -25,18 +27,23 @@ static bool other(const struct fct_plan *p, unsigned int src, unsigned int dst, 
 
 uint32_t fct_trace_make(const struct fct_plan *plan, struct fct_flow *f, uint32_t max)
 {
-	uint64_t state = plan->seed;
-	unsigned int i, k, count;
+	uint64_t state = plan->seed, extras = plan->seed ^ EXTRAS;
+	double at = 0, per_second = plan->per_second / (plan->width ? plan->width : 1);
+	unsigned int i, k, count, left = 0;
+	uint32_t n, coflow = 0;
 	bool racks = false;
-	double at = 0;
-	uint32_t n;
 
 	for (i = 1; i < plan->hosts; i++)
 		racks |= plan->rack[i] != plan->rack[0];
 	for (n = 0; !plan->flows || n < plan->flows; n++) {
 		double gap = fct_random(&state), from = fct_random(&state), to = fct_random(&state), size = fct_random(&state);
 
-		at += -log1p(-gap) / plan->per_second * 1e9;
+		if (!left) {
+			at += -log1p(-gap) / per_second * 1e9;
+			left = plan->width ? 1 + (unsigned int)(fct_random(&extras) * (2 * plan->width - 1)) : 1;
+			coflow += plan->width != 0;
+		}
+		left--;
 		if ((plan->span_ns && at >= (double)plan->span_ns) || at >= (double)FCT_SPAN_MAX_NS)
 			break;
 		if (n == max)
@@ -50,17 +57,43 @@ uint32_t fct_trace_make(const struct fct_plan *plan, struct fct_flow *f, uint32_
 		for (i = 0; !other(plan, f[n].src, i, racks) || k--; i++)
 			;
 		f[n].dst = (uint16_t)i;
+		f[n].coflow = coflow;
+		size = plan->deadline_us > 0 ? fct_random(&extras) : 0;
+		f[n].deadline_us = plan->deadline_us > 0 && f[n].bytes <= plan->deadline_bytes ? fct_deadline_us(f[n].bytes, plan->mss, plan->rate_bps, plan->deadline_us, size) : 0;
 	}
 	return n;
 }
 
-void fct_trace_write(FILE *to, const struct fct_flow *f, uint32_t n)
+static bool more_columns(const struct fct_flow *f, uint32_t n)
 {
 	uint32_t i;
 
-	fputs("# id src dst start_ns bytes\n", to);
 	for (i = 0; i < n; i++)
-		fprintf(to, "%u %u %u %" PRIu64 " %" PRIu64 "\n", i + 1, f[i].src + 1, f[i].dst + 1, f[i].start_ns, f[i].bytes);
+		if (f[i].deadline_us || f[i].coflow)
+			return true;
+	return false;
+}
+
+void fct_trace_write(FILE *to, const struct fct_flow *f, uint32_t n)
+{
+	bool more = more_columns(f, n);
+	uint32_t i;
+
+	fprintf(to, "# id src dst start_ns bytes%s\n", more ? " deadline_us coflow" : "");
+	for (i = 0; i < n; i++) {
+		fprintf(to, "%u %u %u %" PRIu64 " %" PRIu64, i + 1, f[i].src + 1, f[i].dst + 1, f[i].start_ns, f[i].bytes);
+		if (more)
+			fprintf(to, " %u %u", f[i].deadline_us, f[i].coflow);
+		fputc('\n', to);
+	}
+}
+
+void fct_trace_stretch(struct fct_flow *f, uint32_t n, double factor)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		f[i].start_ns = (uint64_t)((double)f[i].start_ns * factor);
 }
 
 #define WRONG(...) (snprintf(why, size, __VA_ARGS__), -1)
@@ -72,8 +105,8 @@ int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t 
 	char text[512];
 
 	while (fgets(text, sizeof(text), from)) {
-		uint64_t id, src, dst, start, bytes;
-		int end = -1;
+		uint64_t id, src, dst, start, bytes, deadline = 0, coflow = 0;
+		int end = -1, more = -1;
 
 		line++;
 		if (strlen(text) + 1 == sizeof(text) && text[sizeof(text) - 2] != '\n')
@@ -82,9 +115,9 @@ int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t 
 		if (!text[strspn(text, " \t")])
 			continue;
 		/* 18 digits fit; a sign does not */
-		if (strpbrk(text, "-+") || sscanf(text, "%18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %n", &id, &src, &dst, &start, &bytes, &end) != 5 ||
-		    end < 0 || text[end])
-			return WRONG("line %u: not \"id src dst start_ns bytes\"", line);
+		if (strpbrk(text, "-+") || sscanf(text, "%18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %n", &id, &src, &dst, &start, &bytes, &end) != 5 || end < 0 ||
+		    (text[end] && (sscanf(text + end, "%18" SCNu64 " %18" SCNu64 " %n", &deadline, &coflow, &more) != 2 || more < 0 || text[end + more])))
+			return WRONG("line %u: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" behind it", line);
 		if (n == max)
 			return WRONG("line %u: more than %u flows", line, max);
 		if (id != n + 1)
@@ -97,7 +130,11 @@ int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t 
 			return WRONG("line %u: comes %s", line, start >= FCT_SPAN_MAX_NS ? "more than a day after the beginning" : "before the flow before it");
 		if (!bytes || bytes > (uint64_t)FCT_SIZE_MAX)
 			return WRONG("line %u: a flow of %" PRIu64 " bytes", line, bytes);
-		f[n++] = (struct fct_flow){ start, bytes, (uint16_t)(src - 1), (uint16_t)(dst - 1) };
+		if (deadline > UINT32_MAX)
+			return WRONG("line %u: a deadline of %" PRIu64 " us; at most %u", line, deadline, UINT32_MAX);
+		if (coflow > max)
+			return WRONG("line %u: coflow %" PRIu64 "; at most %u", line, coflow, max);
+		f[n++] = (struct fct_flow){ start, bytes, (uint16_t)(src - 1), (uint16_t)(dst - 1), (uint32_t)deadline, (uint32_t)coflow };
 	}
 	if (ferror(from))
 		return WRONG("cannot be read");

@@ -143,6 +143,8 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			s->l3 = true;
 		if (s->admission.on && (s->bare || (s->l3 && s->admission.policy == BL_POLICY_PL2)))
 			argp_error(state, "--admission is for barline's programs, and pl2 for a rack over L2");
+		if (s->admission.spray && (!s->leaf_spine || s->dumbbell))
+			argp_error(state, "--spray: frames take the ways up in turn; only a leaf-spine has several");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

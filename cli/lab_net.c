@@ -593,6 +593,8 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 		snprintf(cfg->ifname, sizeof(cfg->ifname), "eth0");
 		return 0;
 	}
+	if (n->kind == LAB_SPINE)
+		cfg->admission.spray = false; /* it has no ways up; the flag is for those that have */
 	cfg->forward = lab->spec.l3 ? BL_FWD_L3 : BL_FWD_L2;
 	cfg->one_lane = lab->spec.one_lane;
 	cfg->thread_napi = !lab->spec.no_thread_napi;

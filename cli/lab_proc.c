@@ -516,7 +516,7 @@ int lab_enter(int pidfd, const char *lab, const char *node)
 	snprintf(path, sizeof(path), "%s/%s", LAB_NETNS_DIR, node);
 	fd = strchr(node, '/') ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return cli_fail("lab \"%s\" has no node \"%s\"; `barline lab list` names them", lab, node);
+		return cli_fail("lab \"%s\" has no node \"%s\": hosts are h1, h2 and so on, ToR switches s1, spines p1, arbiters a1; `barline lab list` says how many", lab, node);
 	if (setns(fd, CLONE_NEWNET))
 		return cli_fail("cannot enter %s: %s", node, strerror(errno));
 	close(fd);

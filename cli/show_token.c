@@ -99,7 +99,7 @@ static int switch_tokens(const struct bl_node_ref *ref, struct tokens *out)
 		return 1;
 	json_array_append_new(out->switches, json_pack("{s:s, s:b, s:s, s:b, s:b, s:i, s:i, s:s}", "node", node_name(ref), "on", cfg.on, "mode", bl_token_mode_name(cfg.mode), "data_first",
 						       cfg.data_first, "unscheduled", cfg.unscheduled, "token_frames", (int)cfg.frames, "expiry_tokens", (int)cfg.expiry, "paths",
-						       !sw.paths || sw.path_by == BL_PATH_BY_FRAME ? "routes" : sw.path_by == BL_PATH_BY_FLOW ? "symmetric" : "spray"));
+						       bl_path_by_name(sw.paths ? sw.path_by : BL_PATH_BY_FRAME)));
 	fds[0] = adm_map(ref, BL_MAP_TOKEN_PORTS, sizeof(struct bl_token_port), NULL);
 	fds[1] = fds[0] < 0 ? -1 : adm_map(ref, BL_MAP_TOKEN_COUNTS, sizeof(struct bl_token_counts), NULL);
 	fds[2] = fds[1] < 0 ? -1 : adm_map(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), NULL);
@@ -119,7 +119,7 @@ static void print_tokens(const struct tokens *t)
 					       { "unscheduled", "UNSCHEDULED", 'b' }, { "token_frames", "FRAMES", 'd' }, { "expiry_tokens", "EXPIRY", 'd' }, { "paths", "PATHS", 's' } };
 	static const struct col ports[] = { { "node", "SWITCH", 's' },	       { "name", "PORT", 's' },	      { "token_ns", "TOKEN_TIME", 't' }, { "tokens_per_s", "PER_S", 'f' },
 					    { "ahead_tokens", "AHEAD", 'f' },  { "passed", "PASSED", 'd' },   { "limit", "LIMIT", 'd' },	 { "expired", "EXPIRED", 'd' },
-					    { "bad", "BAD", 'd' },	       { "flood", "FLOOD", 'd' },     { "signals", "SIGNALS", 'd' },	 { "signal_flood", "FLOOD", 'd' } };
+					    { "bad", "BAD", 'd' },	       { "flood", "FLOOD", 'd' },     { "signals", "SIGNALS", 'd' },	 { "signal_flood", "SIG_FLOOD", 'd' } };
 	static const struct col classes[] = { { "node", "SWITCH", 's' },     { "name", "PORT", 's' },	  { "class", "CLASS", 'd' },	 { "queued", "QUEUED", 'd' },
 					      { "passed", "PASSED", 'd' },   { "limit", "LIMIT", 'd' },	  { "expired", "EXPIRED", 'd' }, { "dropped_percent", "DROPPED_%", 'f' } };
 

@@ -36,12 +36,12 @@ static int flows_out(const struct bl_node_ref *ref, json_t *rows)
 	for (n = 1; fd >= 0 && n < entries; n++) {
 		if (bpf_map_lookup_elem_flags(fd, &n, &t, BPF_F_LOCK) || t.state == BL_TOP_FREE || t.state >= sizeof(tx_states) / sizeof(tx_states[0]))
 			continue;
-		json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "flow", (int)n, "from",
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I}", "node", node_name(ref), "flow", (int)n, "from",
 						      end_text(t.key.saddr, t.key.v6, t.key.sport, from, sizeof(from)), "to", end_text(t.key.daddr, t.key.v6, t.key.dport, to, sizeof(to)), "protocol",
 						      t.key.proto, "state", tx_states[t.state], "bytes", t.bytes ? json_integer((json_int_t)t.bytes) : json_null(), "coflow", (json_int_t)t.coflow,
 						      "frames", (json_int_t)t.frames, "sent_bytes", (json_int_t)t.sent_bytes, "tokens", (json_int_t)t.tokens, "wasted", (json_int_t)t.wasted, "expired",
 						      (json_int_t)t.expired, "refused", (json_int_t)t.refused, "syncs", (json_int_t)t.syncs, "unscheduled", (json_int_t)t.unscheduled, "paced",
-						      (json_int_t)t.paced));
+						      (json_int_t)t.paced, "keeps", t.keep, "lost", (json_int_t)t.asked, "resent", (json_int_t)t.resent, "gone", (json_int_t)t.gone));
 	}
 	if (fd >= 0)
 		close(fd);
@@ -58,12 +58,14 @@ static int flows_in(const struct bl_node_ref *ref, const struct bl_top_cfg *cfg,
 	for (i = 0; fd >= 0 && i < entries; i++) {
 		if (bpf_map_lookup_elem_flags(fd, &i, &r, BPF_F_LOCK) || r.state == BL_TOP_RX_FREE || r.state >= sizeof(rx_states) / sizeof(rx_states[0]))
 			continue;
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "from",
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "from",
 						      end_text(r.who.addr, r.v6, -1, from, sizeof(from)), "flow", (int)r.who.flow, "state", rx_states[r.state], "class", (int)r.cls, "bytes",
 						      r.bytes ? json_integer((json_int_t)r.bytes) : json_null(), "coflow", (json_int_t)r.coflow, "served", (json_int_t)r.served, "rate_percent",
 						      100.0 * r.rate / BL_TOP_ONE, "rate_mbit", cfg->slot_ns ? 8e3 * 1538 * r.rate / BL_TOP_ONE / cfg->slot_ns : 0.0, "weight",
 						      (double)r.weight / BL_TOP_ONE, "rtt_ns", (json_int_t)r.rtt_ns, "tokens", (json_int_t)r.seq, "frames", (json_int_t)r.frames, "lost",
-						      (json_int_t)(r.lost + r.dropped), "late", (json_int_t)r.late, "syncs", (json_int_t)r.syncs));
+						      (json_int_t)(r.lost + r.dropped), "late", (json_int_t)r.late, "syncs", (json_int_t)r.syncs, "missing",
+						      (json_int_t)__builtin_popcountll(~r.came.got), "losses", (json_int_t)r.came.losses, "data_lost", (json_int_t)r.came.lost, "repeated",
+						      (json_int_t)r.came.repeated));
 	}
 	if (fd >= 0)
 		close(fd);
@@ -87,8 +89,8 @@ int top_rows(const struct bl_node_ref *ref, struct top_rows *out)
 		json_array_append_new(classes, json_integer((json_int_t)p.tokens[c]));
 		all += (json_int_t)p.tokens[c];
 	}
-	row = json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "node", node_name(ref), "on", hold.on && hold.policy == BL_POLICY_TOP, "slot_ns", (json_int_t)cfg.slot_ns, "expiry_ns",
-			(json_int_t)cfg.expiry_ns, "tokens", all, "by_class", classes, "no_clock", (json_int_t)p.no_clock, "gone", (json_int_t)p.gone, "freed", (json_int_t)p.freed);
+	row = json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}", "node", node_name(ref), "on", hold.on && hold.policy == BL_POLICY_TOP, "slot_ns", (json_int_t)cfg.slot_ns, "expiry_ns",
+			(json_int_t)cfg.expiry_ns, "tokens", all, "by_class", classes, "no_clock", (json_int_t)p.no_clock, "gone", (json_int_t)p.gone, "freed", (json_int_t)p.freed, "kept", (json_int_t)p.kept);
 	json_array_append_new(out->hosts, row);
 	return flows_out(ref, out->sending) || flows_in(ref, &cfg, out->receiving);
 }
@@ -96,13 +98,15 @@ int top_rows(const struct bl_node_ref *ref, struct top_rows *out)
 void top_print(const struct top_rows *t)
 {
 	static const struct col hosts[] = { { "node", "HOST", 's' }, { "on", "ON", 'b' },	  { "slot_ns", "SLOT", 't' }, { "expiry_ns", "T", 't' },
-					    { "tokens", "TOKENS_SENT", 'd' }, { "gone", "GONE", 'd' }, { "freed", "ENDED", 'd' } };
+					    { "tokens", "TOKENS_SENT", 'd' }, { "gone", "GONE", 'd' }, { "freed", "ENDED", 'd' }, { "kept", "KEPT", 'd' } };
 	static const struct col sending[] = { { "node", "HOST", 's' },	     { "flow", "FLOW", 'd' },	{ "from", "FROM", 's' },     { "to", "TO", 's' },	 { "state", "STATE", 's' }, { "bytes", "BYTES", 'd' },
 					      { "frames", "HELD", 'd' },     { "tokens", "ANSWERED", 'd' }, { "wasted", "WASTED", 'd' }, { "expired", "EXPIRED", 'd' }, { "refused", "REFUSED", 'd' },
-					      { "syncs", "SYNCS", 'd' },     { "unscheduled", "UNSCHED", 'd' }, { "paced", "PACED", 'd' } };
+					      { "syncs", "SYNCS", 'd' },     { "unscheduled", "UNSCHED", 'd' }, { "paced", "PACED", 'd' },
+					      { "lost", "LOST", 'd' },	     { "resent", "RESENT", 'd' } };
 	static const struct col receiving[] = { { "node", "HOST", 's' },   { "from", "FROM", 's' },	{ "flow", "FLOW", 'd' },       { "state", "STATE", 's' },     { "class", "CLASS", 'd' }, { "bytes", "BYTES", 'd' },
 						{ "served", "SERVED", 'd' }, { "rate_mbit", "MBIT", 'f' }, { "rate_percent", "RATE_%", 'f' }, { "rtt_ns", "RTT", 't' }, { "tokens", "TOKENS", 'd' },
-						{ "frames", "FRAMES", 'd' }, { "lost", "LOST", 'd' },	{ "late", "LATE", 'd' } };
+						{ "frames", "FRAMES", 'd' }, { "lost", "LOST", 'd' },	{ "late", "LATE", 'd' },
+						{ "missing", "MISSING", 'd' }, { "data_lost", "DATA_LOST", 'd' }, { "repeated", "REPEATED", 'd' } };
 
 	if (json_array_size(t->hosts))
 		OUT_TABLE(stdout, t->hosts, hosts);

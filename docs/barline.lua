@@ -753,8 +753,9 @@ local tf = {
 	deadline = ProtoField.uint32("barline_top.deadline", "Deadline (us, 0: none)", base.DEC),
 	coflow = ProtoField.uint32("barline_top.coflow", "Coflow (0: none)", base.DEC),
 	unscheduled = ProtoField.uint16("barline_top.unscheduled", "Unscheduled frames that follow", base.DEC),
-	count = ProtoField.uint32("barline_top.count", "Missing", base.DEC),
-	missing = ProtoField.uint32("barline_top.missing", "Missing", base.DEC),
+	data = ProtoField.uint32("barline_top.data", "Last data frame (0: they have no numbers)", base.DEC),
+	missing = ProtoField.uint64("barline_top.missing", "Missing (bit k: data - k)", base.HEX),
+	rtt = ProtoField.uint32("barline_top.rtt", "Token to data (us)", base.DEC),
 }
 top.fields = tf
 
@@ -768,33 +769,37 @@ top.experts = te
 -- bodies by opcode: how long they are at least, and what they say
 local top_bodies = {
 	[1] = { 0, function(buf, tree) return "" end },
-	[2] = { 24, function(buf, tree)
+	[2] = { 28, function(buf, tree)
 		tree:add(tf.bytes, buf(0, 8))
 		tree:add(tf.frames, buf(8, 4))
 		tree:add(tf.deadline, buf(12, 4))
 		tree:add(tf.coflow, buf(16, 4))
 		tree:add(tf.unscheduled, buf(20, 2))
+		tree:add(tf.data, buf(24, 4))
 		return string.format(" bytes=%.0f frames=%u", num48(buf(2, 6)), buf(8, 4):uint())
 	end },
-	[3] = { 8, function(buf, tree)
+	[3] = { 12, function(buf, tree)
 		tree:add(tf.bytes, buf(0, 8))
+		tree:add(tf.data, buf(8, 4))
 		return string.format(" bytes=%.0f", num48(buf(2, 6)))
 	end },
-	[4] = { 4, function(buf, tree)
-		local n = buf(0, 4):uint()
-
-		tree:add(tf.count, buf(0, 4))
-		tree:add_proto_expert_info(te.loss)
-		for i = 1, n do
-			if 4 * i + 4 > buf:len() then
-				tree:add_proto_expert_info(te.short)
-				break
-			end
-			tree:add(tf.missing, buf(4 * i, 4))
+	[4] = { 16, function(buf, tree)
+		tree:add(tf.data, buf(0, 4))
+		tree:add(tf.missing, buf(4, 8))
+		tree:add(tf.rtt, buf(12, 4))
+		if buf(4, 4):uint() ~= 0 or buf(8, 4):uint() ~= 0 then
+			tree:add_proto_expert_info(te.loss)
 		end
-		return string.format(" missing=%u", n)
+		return string.format(" data=%u missing=0x%08x%08x", buf(0, 4):uint(), buf(4, 4):uint(), buf(8, 4):uint())
 	end },
-	[5] = { 0, function(buf, tree) return "" end },
+	-- one that a token became has no body
+	[5] = { 0, function(buf, tree)
+		if buf:len() < 4 then
+			return ""
+		end
+		tree:add(tf.data, buf(0, 4))
+		return string.format(" data=%u", buf(0, 4):uint())
+	end },
 }
 
 function top.dissector(buf, pinfo, root)
@@ -821,7 +826,7 @@ function top.dissector(buf, pinfo, root)
 	local text = string.format("%s class=%u flow=%u seq=%u", top_opcodes[op], buf(1, 1):uint(), buf(2, 2):uint(), buf(4, 4):uint())
 	if buf:len() < TOP_HEADER_LEN + top_bodies[op][1] then
 		tree:add_proto_expert_info(te.short)
-	elseif top_bodies[op][1] > 0 then
+	elseif buf:len() > TOP_HEADER_LEN then
 		text = text .. top_bodies[op][2](buf(TOP_HEADER_LEN, buf:len() - TOP_HEADER_LEN), tree)
 	end
 	pinfo.cols.info = text

@@ -116,17 +116,21 @@ BL_API int bl_flush(struct bl_endpoint *ep);
 /**
  * struct bl_flow_hint - what an application knows of a flow that it is about to send through bl0, for policy top (docs/top.md). All zero: nothing.
  * @bytes: how many it will be; 0: not known. @deadline_us: from its first frame on; 0: none. @coflow: number that flows of one job have in common; 0: none.
+ * @flags: BL_FLOW_*. @reserved: must be zero.
  */
+#define BL_FLOW_RESEND 1u /* the host sends again what gets lost, and each datagram is delivered once; for what is not TCP, which does that itself */
 struct bl_flow_hint {
 	uint64_t bytes;
 	uint32_t deadline_us;
 	uint32_t coflow;
+	uint32_t flags;
+	uint32_t reserved;
 };
 
 /**
  * bl_flow_hint - tell the host about the flow that socket @fd, connected, is about to send. Needs no endpoint. To be called before the first byte: a flow that has begun keeps what it began with, until it has held
  * nothing for a while (idle_us). Hints are advice: one that another flow's displaces (1024 places, by hash) is lost, and the flow counts as unknown.
- * Returns 0; -ENOTCONN @fd is not connected; -EAFNOSUPPORT it is neither IPv4 nor IPv6; -ENOENT no host daemon in this network namespace; -EPROTO a daemon of another version; -EBUSY somebody else writes the same
+ * Returns 0; -ENOTCONN @fd is not connected; -EAFNOSUPPORT it is neither IPv4 nor IPv6; -EINVAL unknown flags; -ENOENT no host daemon in this network namespace; -EPROTO a daemon of another version; -EBUSY somebody else writes the same
  * place; other negative errno of what failed. Any thread.
  */
 BL_API int bl_flow_hint(int fd, const struct bl_flow_hint *hint);

@@ -155,6 +155,7 @@ static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k, const s
 	h->bytes = hint->bytes;
 	h->deadline_us = hint->deadline_us;
 	h->coflow = hint->coflow;
+	h->flags = hint->flags;
 	/* whoever took the place meanwhile has another number there, which stays */
 	__sync_val_compare_and_swap(&h->seq, odd, odd + 1 ? odd + 1 : 2); /* 0 stands for a place that nobody wrote */
 	return 0;
@@ -163,8 +164,12 @@ static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k, const s
 int bl_flow_hint(int fd, const struct bl_flow_hint *hint)
 {
 	struct bl_top_key key;
-	int rc = key_of(fd, &key);
+	int rc;
 
+	_Static_assert(BL_FLOW_RESEND == BL_TOP_F_RESEND, "one number on both sides");
+	if ((hint->flags & ~BL_FLOW_RESEND) || hint->reserved)
+		return -EINVAL;
+	rc = key_of(fd, &key);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&lock);

@@ -333,7 +333,7 @@ int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_si
 
 /* What starts empty together: ring entries name slots. */
 static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING,
-					   BL_MAP_FP_DESTS, BL_MAP_FP_PATHS, BL_MAP_FP_PEERS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_FREE, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
+					   BL_MAP_FP_DESTS, BL_MAP_FP_PATHS, BL_MAP_FP_PEERS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_KEPT, BL_MAP_TOP_FREE, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
 static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_PORT_BUSY, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
 #define SIZE(group) (sizeof(group) / sizeof((group)[0]))
 _Static_assert(SIZE(host_group) <= BL_ADMISSION_MAPS && SIZE(switch_group) <= BL_ADMISSION_MAPS, "room for either");
@@ -357,7 +357,7 @@ static uint32_t entries(const struct bl_node_cfg *c, const struct bl_admission_c
 		return queues ? a->slots : 1;
 	if (!strcmp(name, BL_MAP_QUEUES) || !strcmp(name, BL_MAP_QUEUE_HIST))
 		return !queues ? 1 : host ? BL_DESTS * BL_HOLD_CLASSES : room * BL_CL_COUNT;
-	if (!strcmp(name, BL_MAP_FP_DESTS) || !strcmp(name, BL_MAP_TOP_TX))
+	if (!strcmp(name, BL_MAP_FP_DESTS) || !strcmp(name, BL_MAP_TOP_TX) || !strcmp(name, BL_MAP_TOP_KEPT))
 		return queues ? BL_DESTS : 1;
 	if (!strcmp(name, BL_MAP_TOP_RX))
 		return queues ? BL_TOP_RX_MAX : 1;

@@ -9,7 +9,7 @@
 #include "admission_priv.h"
 
 enum { OPT_ADMISSION = 256, OPT_RATE, OPT_ALLOCATOR, OPT_K, OPT_T, OPT_REFUSE, OPT_OUTSIDE, OPT_FRAMES, OPT_BYTES, OPT_MARK, OPT_SLOTS, OPT_PACER, OPT_CPU, OPT_BEACONS, OPT_FASTPASS, OPT_TOKENS, OPT_DATA_FIRST, OPT_UNSCHEDULED, OPT_SPRAY,
-       OPT_TOKEN_FRAMES, OPT_EXPIRY, OPT_HEADROOM, OPT_LINK_RATE };
+       OPT_TOKEN_FRAMES, OPT_EXPIRY, OPT_HEADROOM, OPT_LINK_RATE, OPT_LAW, OPT_OBJECTIVE, OPT_TOP };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Admission:", 0 },
@@ -21,6 +21,9 @@ static const struct argp_option options[] = {
 	{ "refuse-us", OPT_REFUSE, "US", 0, "switch, pl2: above that wait unsolicited bursts are dropped (64 slots)", 0 },
 	{ "outside", OPT_OUTSIDE, "PERCENT", 0, "switch, pl2: share of each port for traffic from outside the rack (0)", 0 },
 	{ "fastpass", OPT_FASTPASS, "FILE", 0, "host, fastpass: the file that hosts and arbiters share", 0 },
+	{ "law", OPT_LAW, "NAME", 0, "host, top: feedback: ns2 (default) or paper", 0 },
+	{ "objective", OPT_OBJECTIVE, "NAME", 0, "host, top: priority of flows: fct (default), las, deadline or coflow", 0 },
+	{ "top", OPT_TOP, "KEY=VALUE", 0, "host, top: any of its settings, by its name in files, as levels=1; may be repeated", 0 },
 	{ "tokens", OPT_TOKENS, "MODE", 0, "switch, top: drop, or pace, which needs a rate (pace where there is one)", 0 },
 	{ "link-rate", OPT_LINK_RATE, "RATE", 0, "switch, top: of ports that are not metered", 0 },
 	{ "data-first", OPT_DATA_FIRST, NULL, 0, "switch, top, pace: data before tokens, within its share", 0 },
@@ -66,6 +69,44 @@ static int named(struct argp_state *st, const char *arg, const char *what, int (
 	return v;
 }
 
+static void top_option(struct argp_state *st, struct bl_admission_cfg *a, unsigned int option, const char *text)
+{
+	struct bl_err err;
+	uint32_t v;
+
+	if (bl_top_option_parse(option, text, &v, &err))
+		argp_error(st, "%s", err.text);
+	else
+		a->top.v[option] = v + 1;
+}
+
+/* KEY=VALUE */
+static void top_any(struct argp_state *st, struct bl_admission_cfg *a, const char *arg)
+{
+	const char *value = strchr(arg, '=');
+	unsigned int k;
+
+	for (k = 0; value && k < BL_TOP_O_COUNT; k++) {
+		const char *key = bl_top_option_key(k);
+
+		if (strlen(key) == (size_t)(value - arg) && !strncmp(key, arg, strlen(key))) {
+			top_option(st, a, k, value + 1);
+			return;
+		}
+	}
+	argp_error(st, "top \"%s\": not KEY=VALUE with a key of top, as levels=1", arg);
+}
+
+static bool top_given(const struct bl_admission_cfg *a)
+{
+	unsigned int k;
+
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		if (a->top.v[k])
+			return true;
+	return false;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *st)
 {
 	struct bl_admission_cfg *a = st->input;
@@ -104,6 +145,9 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	case OPT_TOKEN_FRAMES: a->token_frames = number(st, arg, "token-frames", 1, BL_TOKEN_FRAMES_MAX); return 0;
 	case OPT_EXPIRY: a->expiry_tokens = number(st, arg, "expiry-tokens", 1, BL_TOKEN_FRAMES_MAX); return 0;
 	case OPT_HEADROOM: a->headroom_percent = number(st, arg, "headroom", 0, BL_OUTSIDE_MAX); return 0;
+	case OPT_LAW: top_option(st, a, BL_TOP_O_LAW, arg); return 0;
+	case OPT_OBJECTIVE: top_option(st, a, BL_TOP_O_OBJECTIVE, arg); return 0;
+	case OPT_TOP: top_any(st, a, arg); return 0;
 	case OPT_REFUSE: a->refuse_us = number(st, arg, "refuse-us", 1, BL_TIME_MAX_US); return 0;
 	case OPT_OUTSIDE: a->outside_percent = number(st, arg, "outside", 0, BL_OUTSIDE_MAX); return 0;
 	case OPT_FRAMES: a->queue.frames = number(st, arg, "queue-frames", 1, BL_RING); return 0;
@@ -120,7 +164,7 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 	case ARGP_KEY_END:
 		if (!a->on && (a->rate_bps || a->k || a->t_slots || a->refuse_us || a->outside_percent || a->queue.frames || a->queue.bytes || a->queue.mark_bytes ||
 			       a->slots || a->spin || a->pacer_cpu || a->pacer_beacons || a->allocator || a->token_mode || a->data_first || a->unscheduled || a->spray || a->token_frames || a->expiry_tokens ||
-			       a->headroom_percent || a->link_rate_bps))
+			       a->headroom_percent || a->link_rate_bps || top_given(a)))
 			argp_error(st, "these settings are of admission: add --admission none, pl2, fastpass or top");
 		return 0;
 	}

@@ -113,8 +113,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 
 	if (c->allocator >= 0 || c->refuse_us >= 0 || c->far_us >= 0 || c->lapse_us >= 0 || c->outside_percent >= 0)
 		return bl_fail(err, EINVAL, "%s is a host: allocator, refuse, far, lapse and outside are settings of switches", ref->meta.name);
-	if (c->tokens >= 0 || c->data_first >= 0 || c->unscheduled >= 0 || c->token_frames >= 0 || c->expiry_tokens >= 0)
-		return bl_fail(err, EINVAL, "%s is a host: tokens, data-first, unscheduled-class, token-frames and expiry-tokens are settings of switches", ref->meta.name);
+	if (c->tokens >= 0 || c->data_first >= 0 || c->unscheduled >= 0 || c->token_frames >= 0 || c->expiry_tokens >= 0 || c->spray >= 0)
+		return bl_fail(err, EINVAL, "%s is a host: tokens, data-first, unscheduled-class, token-frames, expiry-tokens and spray are settings of switches", ref->meta.name);
 	rc = read_one(ref, BL_MAP_HOLD_CFG, &old, sizeof(old), &fd, err);
 	if (rc)
 		return rc;
@@ -161,7 +161,7 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		rc = set_us(&now.coming_ns, c->coming_us, "coming", err);
 	if (!rc)
 		rc = set_us(&now.late_ns, c->late_us, "late", err);
-	if (!rc && old.policy != now.policy)
+	if (!rc && (old.policy == BL_POLICY_TOP) != (now.policy == BL_POLICY_TOP)) /* the others need the same MTU, and can be changed from any namespace */
 		rc = bl_bl0_policy(ref->dir, now.policy, err);
 	if (!rc)
 		rc = bl_top_change(ref, c->top, now.link.ns_q20, top_said, sizeof(top_said), err);
@@ -262,9 +262,7 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 	if (!rc)
 		rc = set_us(&now.lapse_ns, c->lapse_us, "lapse", err);
 	if (!rc)
-		rc = bl_token_change(ref, c, meter, meter ? rate : 0, false, &was_top, &is_top, said, size, err);
-	if (!rc && rate != meter && meter)
-		rc = change_meters(ref, rate, &meter, err);
+		rc = bl_token_change(ref, c, meter ? rate : 0, false, &was_top, &is_top, said, size, err);
 	if (!rc)
 		rc = bl_map_set(fd, 0, &now, BL_MAP_RSV_CFG, err);
 	close(fd);
@@ -272,7 +270,9 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 		return rc;
 	if (old.on != now.on || was_top != is_top)
 		say(said, size, "policy", old.on ? "pl2" : was_top ? "top" : "none", now.on ? "pl2" : is_top ? "top" : "none");
-	rc = bl_token_change(ref, c, meter, meter ? rate : 0, true, &was_top, &is_top, said, size, err);
+	rc = bl_token_change(ref, c, meter ? rate : 0, true, &was_top, &is_top, said, size, err);
+	if (!rc && c->rate_bps > 0 && meter) /* after tokens, whose shares follow from what ports are metered at; all of them, whatever the first one was at */
+		rc = change_meters(ref, rate, &meter, err);
 	if (rc)
 		return rc;
 	if (old.allocator != now.allocator)

@@ -97,6 +97,7 @@ static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
 #define MODE(sym, name, text) { name, BL_TOKEN_##sym + 1 },
 static const cyaml_strval_t token_modes[] = { BL_TOKEN_MODES(MODE) }; /* 0: not given */
 #undef MODE
+static const cyaml_strval_t truths[] = { { "false", false }, { "true", true }, { "no", false }, { "yes", true } };
 static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
 #define CLASS(sym, name) { name, BL_CL_##sym },
 static const cyaml_strval_t classes[] = { BL_CLASSES(CLASS) };
@@ -151,7 +152,7 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top, bl_top_fields),
 	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes, CYAML_ARRAY_LEN(token_modes)),
 	CYAML_FIELD_BOOL("data_first", OPT, struct file_admission, data_first),
-	CYAML_FIELD_BOOL("unscheduled", OPT, struct file_admission, unscheduled),
+	CYAML_FIELD_ENUM("unscheduled", OPT | ENUM, struct file_admission, unscheduled, truths, CYAML_ARRAY_LEN(truths)), /* a word of hosts' top, too: see bl_yaml_load() */
 	CYAML_FIELD_BOOL("spray", OPT, struct file_admission, spray),
 	NUMBER(token_frames), NUMBER(expiry_tokens), NUMBER(headroom_percent),
 	CYAML_FIELD_STRING_PTR("link_rate", OPT | CYAML_FLAG_POINTER, struct file_admission, link_rate, 1, 31),
@@ -216,6 +217,11 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 	for (k = 0; k < f->cpus_count; k++) {
 		if (f->cpus[k] < 0 || f->cpus[k] >= BL_SW_CPUS_MAX)
 			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k], BL_SW_CPUS_MAX - 1);
+		if (f->cpus[k] >= sysconf(_SC_NPROCESSORS_CONF))
+			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d does not exist; this machine has CPUs 0 to %ld", f->cpus[k], sysconf(_SC_NPROCESSORS_CONF) - 1);
+		for (j = 0; j < k; j++)
+			if (f->cpus[j] == f->cpus[k])
+				return bl_yaml_bad(path, "cpus", 0, err, "CPU %d is listed twice under cpus", f->cpus[k]);
 		cfg->cpus[k] = f->cpus[k];
 	}
 	if (f->cpus_count)
@@ -322,6 +328,10 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	a->allocator = (enum bl_allocator)f->allocator;
 	a->slots = f->slots;
 	a->queue = (struct bl_limit_cfg){ f->hold_frames + f->queue_frames, f->hold_bytes + f->queue_bytes, f->mark_bytes };
+	for (k = 1; k < f->limits_count; k++)
+		for (nth = 0; nth < k; nth++)
+			if (f->limits[nth].class == f->limits[k].class)
+				return bl_yaml_bad(path, "class", k, err, "class %s is listed twice under limits", bl_class_name(f->limits[k].class));
 	for (k = 0; k < f->limits_count; k++)
 		a->limit[f->limits[k].class] = (struct bl_limit_cfg){ f->limits[k].frames, f->limits[k].bytes, f->limits[k].mark_bytes };
 	a->spin = f->pacer;

@@ -218,11 +218,11 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
  */
 struct bl_admission_set {
 	int policy, allocator;
-	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames, expiry_tokens;
+	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames, expiry_tokens, spray;
 	int tokens; /* enum bl_token_mode */
 	uint32_t top[BL_TOP_O_COUNT]; /* value + 1; 0: leave it */
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
+#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
 int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);
@@ -231,6 +231,7 @@ const char *bl_class_name(unsigned int class);
 int bl_policy_by_name(const char *name);    /* -1: none */
 int bl_allocator_by_name(const char *name); /* -1: none */
 const char *bl_token_mode_name(unsigned int mode); /* token.c */
+const char *bl_path_by_name(unsigned int by); /* how a switch chooses the way up: routes, symmetric, spray */
 int bl_token_mode_by_name(const char *name);	   /* -1: none */
 
 /* top.c */

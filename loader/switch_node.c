@@ -162,21 +162,26 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 	return 0;
 }
 
-/* Which up port is which path: by the order of the configuration, on every switch. Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it. */
+/*
+ * Which up port is which path: by the order of the configuration, on every switch. Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it. Known under every policy, for
+ * `barline admission set top`.
+ */
 static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
 {
 	struct bl_sw_cfg *sw = &p->sw;
 	uint8_t up[BL_PATHS_IN_MAC];
 	unsigned int k, n = 0;
 
-	if (!cfg->admission.on || (cfg->admission.policy != BL_POLICY_FASTPASS && cfg->admission.policy != BL_POLICY_TOP))
+	if (!cfg->admission.on || cfg->forward != BL_FWD_L3)
 		return;
 	for (k = 0; k < cfg->ports_count && n < BL_PATHS_IN_MAC; k++)
 		if (cfg->ports[k].role == BL_PORT_UP)
 			up[n++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
-	sw->paths = bl_fp_paths(cfg->admission.path_div, n);
-	for (k = 0; k < sw->paths; k++)
+	sw->path_ports = (__u8)bl_fp_paths(cfg->admission.path_div, n);
+	for (k = 0; k < sw->path_ports; k++)
 		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
+	if (cfg->admission.policy == BL_POLICY_FASTPASS || cfg->admission.policy == BL_POLICY_TOP)
+		sw->paths = sw->path_ports;
 }
 
 static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)

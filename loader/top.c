@@ -108,7 +108,7 @@ void bl_top_defaults(struct bl_top_opts *o)
 
 int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 {
-	unsigned int k;
+	unsigned int k, j;
 
 	for (k = 0; k < BL_TOP_O_COUNT; k++)
 		if (o->v[k] && (o->v[k] - 1 < options[k].least || o->v[k] - 1 > options[k].most))
@@ -118,6 +118,10 @@ int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 	if (o->v[BL_TOP_O_DEAD] && o->v[BL_TOP_O_SYNC] && o->v[BL_TOP_O_DEAD] - 1 <= 4 * (o->v[BL_TOP_O_SYNC] - 1))
 		return bl_fail(err, EINVAL, "dead_us %u: a sender that waits repeats its SYNC every %u us (4 sync_us), and would be taken for dead", o->v[BL_TOP_O_DEAD] - 1,
 			       4 * (o->v[BL_TOP_O_SYNC] - 1));
+	for (k = 1; k < o->nrules; k++)
+		for (j = 0; j < k; j++)
+			if (o->rules[j].port == o->rules[k].port && (!o->rules[j].proto || o->rules[j].proto == o->rules[k].proto))
+				return bl_fail(err, EINVAL, "rules: port %u has two that fit the same flows; the first one counts, so the second would never be used", o->rules[k].port);
 	return 0;
 }
 
@@ -163,6 +167,10 @@ void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg
 	c->expiry_ns = v[BL_TOP_O_EXPIRY] * 1000ULL;
 	if (!c->expiry_ns)
 		c->expiry_ns = v[BL_TOP_O_BASE] * 1000ULL + (uint64_t)v[BL_TOP_O_HOPS] * HOP_TOKENS * c->slot_ns;
+	c->ramp = BL_TOP_SHORT_RAMP;
+	if (c->slot_ns && 2000ULL * v[BL_TOP_O_BASE] / c->slot_ns < BL_TOP_SHORT_RAMP)
+		c->ramp = (uint32_t)(2000ULL * v[BL_TOP_O_BASE] / c->slot_ns);
+	c->ramp = c->ramp ? c->ramp : 1;
 	c->sync_ns = v[BL_TOP_O_SYNC] * 1000ULL;
 	c->idle_ns = v[BL_TOP_O_IDLE] * 1000ULL;
 	c->dead_ns = v[BL_TOP_O_DEAD] * 1000ULL;
@@ -185,6 +193,7 @@ int bl_top_fill(struct bl_node *n, struct bpf_object *obj, bool fresh, struct bl
 	if (rc)
 		return rc;
 	bl_top_make(&n->cfg.admission.top, bl_rate_ns_q20(n->cfg.admission.rate_bps), &c);
+	c.keep_max = n->cfg.admission.slots / BL_TOP_KEEP_PART;
 	rc = bl_map_set(bpf_map__fd(cfg), 0, &c, BL_MAP_TOP_CFG, err);
 	if (getrandom(&page.random, sizeof(page.random), 0) != sizeof(page.random) || !page.random)
 		page.random = (uint32_t)bl_mono_ns() | 1;
@@ -232,6 +241,7 @@ int bl_top_change(const struct bl_node_ref *ref, const uint32_t *opt, uint32_t n
 		rc = bl_top_check(&o, err);
 	if (!rc) {
 		bl_top_make(&o, ns_q20, &now);
+		now.keep_max = old.keep_max;
 		rc = bl_map_set(fd, 0, &now, BL_MAP_TOP_CFG, err);
 	}
 	close(fd);
@@ -257,6 +267,7 @@ static const cyaml_schema_field_t rule_fields[] = {
 	CYAML_FIELD_UINT("bytes", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, bytes),
 	CYAML_FIELD_UINT("deadline_us", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, deadline_us),
 	CYAML_FIELD_UINT("coflow", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, coflow),
+	CYAML_FIELD_BOOL("resend", CYAML_FLAG_OPTIONAL, struct bl_top_file_rule, resend),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t rule_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct bl_top_file_rule, rule_fields) };
@@ -296,7 +307,7 @@ int bl_top_take(struct bl_top_opts *o, const struct bl_top_file *f, const char *
 		if (strcmp(p, "tcp") && strcmp(p, "udp") && strcmp(p, "any"))
 			return bl_yaml_bad(path, "protocol", k, err, "protocol \"%s\": tcp, udp or any", p);
 		o->rules[k] = (struct bl_top_rule){ .bytes = r->bytes, .deadline_us = r->deadline_us, .coflow = r->coflow, .port = r->port,
-						    .proto = *p == 't' ? IPPROTO_TCP : *p == 'u' ? IPPROTO_UDP : 0 };
+						    .flags = r->resend ? BL_TOP_F_RESEND : 0, .proto = *p == 't' ? IPPROTO_TCP : *p == 'u' ? IPPROTO_UDP : 0 };
 	}
 	o->nrules = f->rules_count;
 	return 0;

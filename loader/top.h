@@ -9,7 +9,7 @@
 /** bl_top_defaults - what was not given. */
 void bl_top_defaults(struct bl_top_opts *o);
 int bl_top_check(const struct bl_top_opts *o, struct bl_err *err);
-/** bl_top_make - what the programs need, of settings that bl_top_check() took and a link of @ns_q20 (0: no rate yet). */
+/** bl_top_make - what the programs need, of settings that bl_top_check() took and a link of @ns_q20 (0: no rate yet); but keep_max, which is 0. */
 void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg *c);
 /** bl_top_limit - frames from which class @cls (1 to @levels - 1) begins: floor(K log_p(a x + b)) = @cls. */
 uint64_t bl_top_limit(unsigned int cls, unsigned int levels, double a, double b, double longest);
@@ -24,6 +24,7 @@ struct bl_top_file_rule {
 	char *protocol;
 	uint64_t bytes;
 	uint32_t deadline_us, coflow;
+	bool resend;
 };
 struct bl_top_file {
 #define BL_TOP_FILE_FIELD(sym, key, flag, least, most, dflt, text) char *sym;

@@ -3,12 +3,16 @@
  * YAML files, read strictly: libcyaml checks the shape and tells the line in its log; what it cannot check its callers check, and the line is found again in the text.
  *
  * Example: "beacon_us: 2000000" has the right shape. The caller says bl_yaml_bad(path, "beacon_us", 0, ...), and the message begins with "tor1.yaml:7: ".
+ *
+ * libcyaml takes "100ms" for the number 100 and "maybe" for true. So numbers and truth values are looked at once more in the text, where one key has them and nothing else.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "node_priv.h"
 #include "yaml.h"
 
@@ -97,6 +101,142 @@ bool bl_mac_parse(const char *s, uint8_t mac[6])
 	return true;
 }
 
+/* ---- scalars, as they stand in the file ---- */
+
+/* The first list of words of this key in the schema, and which types it has anywhere (bits of enum cyaml_type). */
+static const cyaml_schema_field_t *field_of(const cyaml_schema_value_t *v, const char *key, unsigned int *types)
+{
+	const cyaml_schema_field_t *found = NULL, *deeper, *f;
+
+	if (v->type == CYAML_SEQUENCE)
+		return field_of(v->sequence.entry, key, types);
+	if (v->type != CYAML_MAPPING)
+		return NULL;
+	for (f = v->mapping.fields; f->key; f++) {
+		if (!strcmp(f->key, key)) {
+			*types |= 1u << f->value.type;
+			found = !found && f->value.type == CYAML_ENUM ? f : found;
+		}
+		deeper = field_of(&f->value, key, types);
+		found = found ? found : deeper;
+	}
+	return found;
+}
+
+/* The next "key: value" of @line from *@p on, in place. NULL: there is none. */
+static char *next_pair(const char *line, char **p, char **value)
+{
+	char *key = *p, *end;
+	size_t n;
+
+	for (; *key; key += n ? n : 1) {
+		n = strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_");
+		end = key + n;
+		end += strspn(end, "\"' \t");
+		if (!n || *end != ':' || (end[1] && !strchr(" \t\r\n", end[1])) || (key != line && !strchr(" \t{,-\"'", key[-1])))
+			continue;
+		*value = end + 1 + strspn(end + 1, "\"' \t");
+		*p = *value + strcspn(*value, ",}]\r\n");
+		if (**p)
+			*(*p)++ = 0;
+		for (end = *value + strlen(*value); end > *value && strchr("\"' \t", end[-1]); end--)
+			end[-1] = 0;
+		key[n] = 0;
+		return key;
+	}
+	return NULL;
+}
+
+static bool is_number(const char *v)
+{
+	char *end;
+
+	errno = 0;
+	strtoll(v, &end, 0);
+	return !errno && end != v && !*end;
+}
+
+static bool is_truth(const char *v)
+{
+	static const char *const words[] = { "true", "false", "yes", "no", "on", "off" };
+	size_t k;
+
+	for (k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (!strcasecmp(v, words[k]))
+			return true;
+	return false;
+}
+
+static int bad_scalar(const char *path, int line, const char *key, const char *value, unsigned int types, struct bl_err *err)
+{
+	const unsigned int number = 1u << CYAML_INT | 1u << CYAML_UINT;
+
+	if (*value && strchr("[{&*|>", *value))
+		return 0;
+	if (types && !(types & ~number) && !is_number(value))
+		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\" is no number", path, line, key, value);
+	if (types == 1u << CYAML_BOOL && !is_truth(value))
+		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\": true or false", path, line, key, value);
+	return 0;
+}
+
+/* Only libcyaml's own complaint about a value that is none of a list's: the list. */
+static void name_choices(const char *path, const cyaml_schema_value_t *top, struct heard *h)
+{
+	static const char is[] = "Invalid ENUM value: ";
+	char text[1024], given[64], *p = text, *key, *value;
+	const cyaml_schema_field_t *f;
+	FILE *file;
+	uint32_t k;
+	int no;
+
+	if (strncmp(h->text, is, sizeof(is) - 1))
+		return;
+	snprintf(given, sizeof(given), "%s", h->text + sizeof(is) - 1);
+	file = fopen(path, "re");
+	for (no = 0; file && no < h->line && fgets(text, sizeof(text), file); no++)
+		;
+	while (file && no == h->line && (key = next_pair(text, &p, &value))) {
+		unsigned int types = 0;
+		size_t at;
+
+		f = field_of(top, key, &types);
+		if (!f || strcmp(value, given))
+			continue;
+		at = (size_t)snprintf(h->text, sizeof(h->text), "%s \"%s\": there is ", key, given);
+		for (k = 0; k < f->value.enumeration.count && at < sizeof(h->text); k++)
+			at += (size_t)snprintf(h->text + at, sizeof(h->text) - at, "%s%s", k ? ", " : "", f->value.enumeration.strings[k].str);
+		break;
+	}
+	if (file)
+		fclose(file);
+}
+
+static int check_scalars(const char *path, const cyaml_schema_value_t *top, struct bl_err *err)
+{
+	FILE *f = fopen(path, "re");
+	char text[1024], *p, *key, *value, *c;
+	int no = 0, rc = 0;
+
+	while (f && !rc && fgets(text, sizeof(text), f)) {
+		no++;
+		for (c = text; (c = strchr(c, '#')); c++)
+			if (c == text || isspace((unsigned char)c[-1])) {
+				*c = 0;
+				break;
+			}
+		for (p = text; !rc && (key = next_pair(text, &p, &value));) {
+			unsigned int types = 0;
+
+			field_of(top, key, &types);
+			rc = bad_scalar(path, no, key, value, types, err);
+		}
+	}
+	if (f)
+		fclose(f);
+	return rc;
+}
+
 int bl_yaml_load(const char *path, const cyaml_schema_value_t *top, void **out, struct bl_err *err)
 {
 	struct heard said = {};
@@ -110,12 +250,19 @@ int bl_yaml_load(const char *path, const cyaml_schema_value_t *top, void **out, 
 		return bl_fail(err, errno, "cannot read %s: %s", path, strerror(errno));
 	fclose(probe);
 	e = cyaml_load_file(path, &how, top, (cyaml_data_t **)out, NULL);
+	name_choices(path, top, &said);
 	if (e != CYAML_OK) {
 		int line = line_of_unknown(path, &said);
 
 		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1, *said.text ? said.text : cyaml_strerror(e));
 	}
-	return *out ? 0 : bl_fail(err, EINVAL, "%s:1: the file is empty", path);
+	if (!*out)
+		return bl_fail(err, EINVAL, "%s:1: the file is empty", path);
+	if (!check_scalars(path, top, err))
+		return 0;
+	bl_yaml_free(top, *out);
+	*out = NULL;
+	return -EINVAL;
 }
 
 void bl_yaml_free(const cyaml_schema_value_t *top, void *data)

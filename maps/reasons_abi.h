@@ -99,6 +99,14 @@
 	X(FLOWS_FULL,      "flows_full",      DROP, "SYNC of one more flow than there are places") \
 	X(ECHO_BAD,        "echo_bad",        NOTE, "data that answers a token which was never sent") \
 	X(NO_TOKEN,        "no_token",        NOTE, "application's frame that waits for no token: TCP without payload, or no IP") \
+	X(TOKEN_RESENT,    "token_resent",    OK,   "token answered with a frame that was sent before and got lost") \
+	X(TOKEN_BLOCKED,   "token_blocked",   DROP, "token for a flow whose last 64 data frames are kept until they have come: none of them is missing, and no more are sent") \
+	X(LOSS,            "loss",            OK,   "LOSS taken in: what came needs no slot any more, what did not is sent again") \
+	X(LOSS_BAD,        "loss_bad",        DROP, "LOSS of another tag than its flow's, of a flow that keeps nothing, or of data that was never sent") \
+	X(LOSS_GONE,       "loss_gone",       NOTE, "data that a LOSS asked for and that is not kept any more") \
+	X(NOT_KEPT,        "not_kept",        NOTE, "data that is not kept in case it gets lost, since kept frames have all the slots that they may have") \
+	X(DATA_REPEATED,   "data_repeated",   DROP, "data that came before, or that was given up") \
+	X(DATA_LOST,       "data_lost",       NOTE, "data that got lost and is waited for no more") \
 	X(PREPARED,        "prepared",        OK,   "reliable message stored; its frame went back as the ACK") \
 	X(ACKED,           "acked",           OK,   "ACK that closed a slot of its sender's window") \
 	X(ACK_REPEATED,    "ack_repeated",    OK,   "ACK of a slot that was closed already") \

@@ -53,7 +53,7 @@ enum bl_fwd { BL_FWD_L3, BL_FWD_L2 };
 enum bl_path_by { BL_PATH_BY_FRAME, BL_PATH_BY_FLOW, BL_PATH_BY_TURN };
 
 /**
- * struct bl_sw_cfg - value 0 of "sw_cfg". Written by the loader before attach and on reload; read-only for the program.
+ * struct bl_sw_cfg - value 0 of "sw_cfg". Written by the loader before attach and on reload, @paths and @path_by by `barline admission set`, too; read-only for the program.
  * @node_id: this switch in beacons it relays.
  * @nports: ports 0 to @nports - 1 are in use.
  * @lanes: datapath CPUs, 1 to BL_LANES_MAX; each owns one lane.
@@ -69,6 +69,7 @@ enum bl_path_by { BL_PATH_BY_FRAME, BL_PATH_BY_FLOW, BL_PATH_BY_TURN };
  *	share output queues. 0: they are the kernel's.
  * @paths: frames that come from below and go up leave by port @path_port[path], with a path below @paths: up ports in the order of the configuration. 0: as Linux's routes choose.
  * @path_by: enum bl_path_by.
+ * @path_ports: entries of @path_port, in use or not: what @paths becomes when `barline admission set top` begins to choose. 0: nothing to choose from.
  * @path_keep: 1: Fastpass: a frame that carries a path keeps it also where it is not obeyed, so that the host which it comes to can say by which path it came.
  * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
  */
@@ -89,7 +90,8 @@ struct bl_sw_cfg {
 	__u32 ahead_ns;
 	__u32 paths;
 	__u8 path_port[16];
-	__u16 path_by;
+	__u8 path_by;
+	__u8 path_ports;
 	__u16 path_keep;
 };
 _Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");

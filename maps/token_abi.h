@@ -32,6 +32,7 @@ enum bl_token_mode { BL_TOKEN_MODES(BL_TOKEN_MODE_ENUM) BL_TOKEN_MODE_COUNT };
  * @unscheduled: frames that say that they are unscheduled get the class of that name, one full frame deep; 0: they are data.
  * @frames: pace: tokens of one class that wait at most; drop: how far class 0 may be ahead of the group's rate, and each class after it one token less. From 1.
  * @expiry: token times after which a token is thrown away; drop: a token that finds more than that before it is.
+ * @spray: of a switch that routes: frames take the ways up in turn. The program goes by struct bl_sw_cfg's path_by; this is what that becomes when the policy does.
  * @reserved: must be zero.
  */
 struct bl_token_cfg {
@@ -41,7 +42,8 @@ struct bl_token_cfg {
 	__u32 unscheduled;
 	__u32 frames;
 	__u32 expiry;
-	__u32 reserved[2];
+	__u32 spray;
+	__u32 reserved;
 };
 _Static_assert(sizeof(struct bl_token_cfg) == 32, "ABI");
 

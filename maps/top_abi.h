@@ -4,11 +4,11 @@
  * reference; tests/unit/test_protocol.c compares it with this file and with the Wireshark dissector.
  *
  *   token    eth 14 [vlan 4] ip 20|40 udp 8  bl_top_hdr 18                       receiver to sender: one full data frame may come
- *   sync     ...                             bl_top_hdr 18  bl_top_sync 24       sender to receiver: I hold frames for you
- *   fin      ...                             bl_top_hdr 18  bl_top_fin 8         sender to receiver: how long the flow has become
- *   loss     ...                             bl_top_hdr 18  bl_top_loss 4 each   receiver to sender: these are missing
- *   stop     ...                             bl_top_hdr 18                       sender to receiver: I hold nothing more now
- *   data     eth 14 [vlan 4] ip ...                         bl_top_echo 8        a frame of an application; the echo lies behind the IP packet
+ *   sync     ...                             bl_top_hdr 18  bl_top_sync 28       sender to receiver: I hold frames for you
+ *   fin      ...                             bl_top_hdr 18  bl_top_fin 12        sender to receiver: how long the flow has become
+ *   loss     ...                             bl_top_hdr 18  bl_top_loss 16       receiver to sender: these came, and these are missing
+ *   stop     ...                             bl_top_hdr 18  [bl_top_stop 4]      sender to receiver: I hold nothing more now
+ *   data     eth 14 [vlan 4] ip ...                         bl_top_echo 12       a frame of an application; the echo lies behind the IP packet
  *
  * A token over IPv4 is 60 bytes of frame: 84 on the wire with FCS, preamble and gap. A full data frame is 1538 there, so tokens get 84 / (84 + 1538) of a link.
  *
@@ -58,7 +58,7 @@ _Static_assert(sizeof(struct bl_top_hdr) == 18 && offsetof(struct bl_top_hdr, ts
 	X(TOKEN, 1, "token") /* receiver: one full data frame may come */ \
 	X(SYNC,  2, "sync")  /* sender: frames wait; repeated until tokens come */ \
 	X(FIN,   3, "fin")   /* sender: the final size of a flow whose size was not known */ \
-	X(LOSS,  4, "loss")  /* receiver: data that did not come */ \
+	X(LOSS,  4, "loss")  /* receiver: data that came, and that did not */ \
 	X(STOP,  5, "stop")  /* sender: nothing waits now; send no more tokens */
 #define BL_TOP_OPCODE_ENUM(sym, num, name) BL_TOP_##sym = num,
 enum bl_top_opcode { BL_TOP_OPCODES(BL_TOP_OPCODE_ENUM) BL_TOP_OPCODE_LIMIT };
@@ -71,6 +71,7 @@ enum bl_top_opcode { BL_TOP_OPCODES(BL_TOP_OPCODE_ENUM) BL_TOP_OPCODE_LIMIT };
  * @frames_hi, @frames_lo: frames that wait. @deadline_hi, @deadline_lo: microseconds until the flow shall be done; 0: none. @coflow_hi, @coflow_lo: 0: none.
  * @unscheduled: frames that follow at once, without tokens.
  * @reserved: must be zero.
+ * @data_hi, @data_lo: number of the last data frame that was sent; 0: this flow's frames have none.
  */
 struct bl_top_sync {
 	__be16 zero;
@@ -83,27 +84,52 @@ struct bl_top_sync {
 	__be16 coflow_lo;
 	__be16 unscheduled;
 	__be16 reserved;
+	__be16 data_hi;
+	__be16 data_lo;
 };
-_Static_assert(sizeof(struct bl_top_sync) == 24 && offsetof(struct bl_top_sync, frames_hi) == 8, "wire");
+_Static_assert(sizeof(struct bl_top_sync) == 28 && offsetof(struct bl_top_sync, frames_hi) == 8, "wire");
 
-/** struct bl_top_fin - body of a FIN. @zero, @bytes: the final size, as in a SYNC. */
+/** struct bl_top_fin - body of a FIN. @zero, @bytes: the final size, as in a SYNC. @data_hi, @data_lo: as in a SYNC. */
 struct bl_top_fin {
 	__be16 zero;
 	__u8 bytes[6];
+	__be16 data_hi;
+	__be16 data_lo;
 };
-_Static_assert(sizeof(struct bl_top_fin) == 8, "wire");
+_Static_assert(sizeof(struct bl_top_fin) == 12, "wire");
 
-/** struct bl_top_loss - body of a LOSS: the first one is how many follow, from 1; each of the others a number that is missing. */
-struct bl_top_loss {
-	__be16 hi;
-	__be16 lo;
+/** struct bl_top_stop - body of a STOP that the pacer sends; one that a token became has none: its frame may not be able to grow. @data_hi, @data_lo: as in a SYNC. */
+struct bl_top_stop {
+	__be16 data_hi;
+	__be16 data_lo;
 };
-_Static_assert(sizeof(struct bl_top_loss) == 4, "wire");
+_Static_assert(sizeof(struct bl_top_stop) == 4, "wire");
+
+/**
+ * struct bl_top_loss - body of a LOSS: what is known of the 64 data frames up to a number. A bit each, of a length that cannot lie, where a list would repeat numbers that are close together; and what is not
+ * missing has come, so the same frame acknowledges.
+ * @data_hi, @data_lo: the number. @missing_hi_hi, @missing_hi_lo, @missing_lo_hi, @missing_lo_lo: bit k of these 64: number @data - k is missing; of what it does not name nothing is said if it is later than
+ *	@data, and it came, or is given up, if it is earlier.
+ * @rtt_hi, @rtt_lo: microseconds from a token to its data, as the receiver knows it: what is missing is sent again once in so long.
+ */
+struct bl_top_loss {
+	__be16 data_hi;
+	__be16 data_lo;
+	__be16 missing_hi_hi;
+	__be16 missing_hi_lo;
+	__be16 missing_lo_hi;
+	__be16 missing_lo_lo;
+	__be16 rtt_hi;
+	__be16 rtt_lo;
+};
+_Static_assert(sizeof(struct bl_top_loss) == 16 && offsetof(struct bl_top_loss, rtt_hi) == 12, "wire");
 
 /**
  * struct bl_top_echo - trailer of a data frame, behind the IP packet, whose own length tells where that ends: which token it answers (ExpressPass section 3.2: loss of tokens is
  * measured from the gaps). The receiving host's program takes it off.
  * @magic: BL_TOP_ECHO_MAGIC. @flow, @seq_hi, @seq_lo: the token's.
+ * @data_hi, @data_lo: number of this frame among those that its sender keeps until they have come, from 1; 0: it keeps none. A number of its own, since a gap in those of tokens says nothing of data: tokens get
+ *	lost by design.
  */
 #define BL_TOP_ECHO_MAGIC 0x70BE
 struct bl_top_echo {
@@ -111,7 +137,9 @@ struct bl_top_echo {
 	__be16 flow;
 	__be16 seq_hi;
 	__be16 seq_lo;
+	__be16 data_hi;
+	__be16 data_lo;
 };
-_Static_assert(sizeof(struct bl_top_echo) == 8, "wire");
+_Static_assert(sizeof(struct bl_top_echo) == 12, "wire");
 
 #endif

@@ -18,6 +18,7 @@
 #define BL_MAP_TOP_CFG	   "top_cfg"
 #define BL_MAP_TOP_FLOWS   "top_flows"	 /* hash: struct bl_top_key -> __u32 number */
 #define BL_MAP_TOP_TX	   "top_tx"	 /* array: number -> struct bl_top_tx */
+#define BL_MAP_TOP_KEPT	   "top_kept"	 /* array: number -> struct bl_top_kept */
 #define BL_MAP_TOP_FREE	   "top_free"	 /* queue: numbers that flows gave back */
 #define BL_MAP_TOP_RX_OF   "top_rx_of"	 /* hash: struct bl_top_rx_key -> __u32 place */
 #define BL_MAP_TOP_RX	   "top_rx"	 /* array: place -> struct bl_top_rx */
@@ -32,9 +33,15 @@
 #define BL_TOP_UNSCHED_MAX 8
 #define BL_TOP_WINDOW	  64 /* tokens: width of bl_top_tx.seen */
 #define BL_TOP_AHEAD	  (1U << 20) /* a token that is further ahead of the last one is not believed */
+#define BL_TOP_KEEP	  64 /* data frames: width of what LOSS describes and a receiver remembers; and a sender is not further ahead of what it knows to have come */
+#define BL_TOP_LATER	  8 /* a data frame is missing once so many later ones have come: per-packet spraying reorders, too */
+#define BL_TOP_ACK_EACH	  16 /* data frames: a LOSS without losses, so that their sender can give their slots to others */
+#define BL_TOP_LOSS_BACKOFF 6 /* a LOSS is repeated after an RTT, then twice that, up to so many doublings */
+#define BL_TOP_KEEP_PART  4 /* of all slots one in so many may be kept, by all flows together */
 #define BL_TOP_TAG_TRIES  16 /* SYNCs without a token; then the flow takes another tag */
 #define BL_TOP_STOP_EACH  8 /* of wasted tokens in a row the first and every eighth becomes a STOP */
 #define BL_TOP_ONE	  (1U << 24) /* rates and weights are fractions of this */
+#define BL_TOP_SHORT_RAMP 40 /* greatest bl_top_cfg.ramp; ns2-xpass xpass.cc:174-181, whose RTT is about 40 slots */
 #define BL_TOP_FULL_BYTES 1514 /* what a token is good for */
 #define BL_TOP_WIRE_BYTES (84 + 1538) /* a token and its data on the wire */
 #define BL_TOP_FRAME_MAX  1518 /* with the echo: what an interface of MTU 1500 lets pass */
@@ -87,16 +94,18 @@ enum bl_top_objective { BL_TOP_OBJECTIVES(BL_TOP_OBJECTIVE_ENUM) BL_TOP_OBJECTIV
 enum bl_top_option { BL_TOP_OPTIONS(BL_TOP_OPTION_ENUM) BL_TOP_O_COUNT };
 #undef BL_TOP_OPTION_ENUM
 
-/** struct bl_top_rule - flows to or from port @port have this size, deadline and coflow. @proto: IP protocol; 0: any. @port: 0: end of the list. */
+/** struct bl_top_rule - flows to or from port @port have this size, deadline, coflow and BL_TOP_F_* flags. @proto: IP protocol; 0: any. @port: 0: end of the list. */
 struct bl_top_rule {
 	__u64 bytes;
 	__u32 deadline_us;
 	__u32 coflow;
 	__u16 port;
 	__u8 proto;
-	__u8 zero[5];
+	__u8 flags;
+	__u8 zero[4];
 };
 _Static_assert(sizeof(struct bl_top_rule) == 24, "ABI");
+#define BL_TOP_F_RESEND 1 /* what gets lost is sent again: BL_FLOW_RESEND of libbarline */
 
 /**
  * struct bl_top_cfg - value 0 of "top_cfg". Written by the loader and by `barline admission set`.
@@ -111,7 +120,9 @@ _Static_assert(sizeof(struct bl_top_rule) == 24, "ABI");
  * @outside_tries: after so many SYNCs of a flow that never got a token its frames go at once; 0: never.
  * @unscheduled: frames of a short flow that go without a token. @short_frames: what a short flow is.
  * @rules: the first that fits counts.
- * @opt: what all of the above was made from, by enum bl_top_option: user space's.
+ * @opt: what all of this was made from, by enum bl_top_option: user space's.
+ * @ramp: a flow of fewer frames begins that much slower, 1 to BL_TOP_SHORT_RAMP: slots of an RTT without queues, since tokens for more frames than it has are wasted that long.
+ * @keep_max: slots that frames which may have to be sent again may take, of all flows.
  */
 struct bl_top_cfg {
 	__u32 law;
@@ -133,8 +144,10 @@ struct bl_top_cfg {
 	__u64 dead_ns;
 	struct bl_top_rule rules[BL_TOP_RULES];
 	__u32 opt[BL_TOP_O_COUNT];
+	__u32 ramp;
+	__u32 keep_max;
 };
-_Static_assert(sizeof(struct bl_top_cfg) == 120 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
+_Static_assert(sizeof(struct bl_top_cfg) == 128 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
 
 /** struct bl_top_key - a flow; IPv4 addresses as ::ffff:a.b.c.d. Ports in network order, 0 where there are none. */
 struct bl_top_key {
@@ -151,14 +164,14 @@ _Static_assert(sizeof(struct bl_top_key) == 40, "ABI");
 /**
  * struct bl_top_hint - what an application says about a flow of its own; in the place that its key hashes to, where it stays until another flow wants that place.
  * @seq: odd while it is written. Writers take it from even to odd by compare-and-swap; a reader that finds it odd, or changed, has no hint.
- * @bytes: 0: not known. @deadline_us: until it shall be done, from its first frame on; 0: none. @coflow: 0: none.
+ * @bytes: 0: not known. @deadline_us: until it shall be done, from its first frame on; 0: none. @coflow: 0: none. @flags: BL_TOP_F_*.
  */
 struct bl_top_hint {
 	__u32 seq;
 	__u32 deadline_us;
 	__u64 bytes;
 	__u32 coflow;
-	__u32 reserved;
+	__u32 flags;
 	struct bl_top_key key;
 };
 _Static_assert(sizeof(struct bl_top_hint) == 64, "ABI");
@@ -174,10 +187,14 @@ enum bl_top_state { BL_TOP_FREE, BL_TOP_IDLE, BL_TOP_ASKING, BL_TOP_CREDITED, BL
  * @state: enum bl_top_state. @tag: as in struct bl_top_hdr. @sig: number of the last SYNC, FIN or STOP.
  * @seq: highest token that was believed; 0: none. @seen: bit k: number @seq - k was.
  * @tries: SYNCs since the last token. @wasted_run: tokens since the last one that found a frame.
+ * @keep: 1: its data frames have numbers, and are kept until they have come. @data: the last number; taken by atomic addition, without the lock, and never set back: what an earlier flow by the same
+ *	number left behind is told from what this one sends. @told: of which the last SYNC or STOP spoke. @acked: all up to here came, or the receiver has given them up. @loss: number of the last LOSS;
+ *	@loss_ns: when one came that missed something; @rtt_us: of which the last one spoke; 0: none came.
  * @port: UDP source port. @unsched: frames that may still go without a token. @mac: next hop.
  * @bytes, @deadline_us, @coflow: hints. @began_ns, @frame_ns, @sync_ns, @token_ns: CLOCK_MONOTONIC of its first and last frame, last SYNC and last token.
  * @frames, @sent_bytes: held so far. @tokens: answered. @wasted, @expired, @refused: tokens that were not. @syncs, @stops. @unscheduled: frames that went without. @paced: answers that the pacer sent,
- *	since the token's frame could not grow.
+ *	since the token's frame could not grow. @resent: answers with a frame that had been sent before. @asked: frames that LOSS asked for; @gone: and that were not kept any more. These three are added to by
+ *	atomic operations, without the lock.
  */
 struct bl_top_tx {
 	struct bpf_spin_lock lock;
@@ -209,8 +226,34 @@ struct bl_top_tx {
 	__u64 stops;
 	__u64 unscheduled;
 	__u64 paced;
+	__u32 keep;
+	__u32 data;
+	__u32 told;
+	__u32 acked;
+	__u32 loss;
+	__u32 rtt_us;
+	__u64 loss_ns;
+	__u64 resent;
+	__u64 asked;
+	__u64 gone;
 };
-_Static_assert(sizeof(struct bl_top_tx) == 216, "ABI");
+_Static_assert(sizeof(struct bl_top_tx) == 272, "ABI");
+
+/**
+ * struct bl_top_kept - frames of a flow that were sent and may have to be sent again; number d in place d & (BL_TOP_KEEP - 1). No lock: who changes a word from what it was to 0, by compare-and-swap, owns the slot,
+ * and gives it back or returns the word.
+ * @word: number << 32 | BL_RING_ENTRY of its slot, whose length is that without the echo; 0: nothing. Put there by who sent it, taken by a LOSS that says it came, by a newer frame, by who sends it again and by
+ *	the flow's end.
+ * @at: when it was last sent, 1024 ns each; bit 0: that was not the first time. Written before @word; an old value, where two write it, costs a frame too many or an RTT.
+ * @marked: bit: the frame in this place is missing: the next token is for it. @push: the pacer shall send it: its token's frame could not grow. Changed by atomic operations.
+ */
+struct bl_top_kept {
+	__u64 marked;
+	__u64 push;
+	__u64 word[BL_TOP_KEEP];
+	__u32 at[BL_TOP_KEEP];
+};
+_Static_assert(sizeof(struct bl_top_kept) == 16 + 12 * BL_TOP_KEEP && BL_TOP_KEEP == 64, "ABI");
 
 /** struct bl_top_rx_key - who sends. @flow: host order. */
 struct bl_top_rx_key {
@@ -220,6 +263,31 @@ struct bl_top_rx_key {
 
 /* Of an inbound flow. FREE: no flow. STOPPED: the sender holds nothing; rate and bytes are remembered. OPEN: gets tokens. */
 enum bl_top_rx_state { BL_TOP_RX_FREE, BL_TOP_RX_STOPPED, BL_TOP_RX_OPEN };
+
+/**
+ * struct bl_top_came - which of a flow's numbered data frames came.
+ * @data: highest number that came, or that the sender spoke of; 0: none so far. @got: bit k: number @data - k came, or is not waited for.
+ * @report_ns: when the pacer shall send a LOSS; BL_DUE_NEVER: there is nothing to say. @again_ns: when all that is missing up to @mark is to be reported, once more if it was before; BL_DUE_NEVER: nothing is
+ *	missing. @since_ns: when something began to be missing, or last came after all.
+ * @told: number up to which the last LOSS spoke. @seq: its own number. @tries: how often @again_ns has passed since @since_ns.
+ * @lost: numbers given up. @repeated: frames that came again. @losses: LOSS sent that missed something.
+ */
+struct bl_top_came {
+	__u64 got;
+	__u64 report_ns;
+	__u64 again_ns;
+	__u64 since_ns;
+	__u32 data;
+	__u32 mark;
+	__u32 told;
+	__u32 seq;
+	__u32 tries;
+	__u32 reserved;
+	__u64 lost;
+	__u64 repeated;
+	__u64 losses;
+};
+_Static_assert(sizeof(struct bl_top_came) == 80, "ABI");
 
 /**
  * struct bl_top_rx - a flow that this host receives. Under @lock, which bl_host_xdp (SYNC, data) and the pacer (tokens, end) take; the pacer's choice reads without it, and what it chose it looks at
@@ -233,6 +301,7 @@ enum bl_top_rx_state { BL_TOP_RX_FREE, BL_TOP_RX_STOPPED, BL_TOP_RX_OPEN };
  * @bytes, @deadline_ns, @coflow: as the sender said; @deadline_ns: CLOCK_MONOTONIC, 0: none. @served: bytes that came. @waiting: frames that the last SYNC spoke of.
  * @self: this host's address, as the sender has it. @mac: next hop to it. @port: UDP source port. @v6.
  * @frames: that came. @lost: tokens without an answer, all told. @late: frames whose token counted as lost. @syncs. @feedbacks.
+ * @came: its data by numbers.
  */
 struct bl_top_rx {
 	struct bpf_spin_lock lock;
@@ -269,8 +338,9 @@ struct bl_top_rx {
 	__u64 late;
 	__u64 syncs;
 	__u64 feedbacks;
+	struct bl_top_came came;
 };
-_Static_assert(sizeof(struct bl_top_rx) == 216, "ABI");
+_Static_assert(sizeof(struct bl_top_rx) == 296, "ABI");
 
 /** struct bl_top_coflow - flows that end here and belong together. @bytes: sum of their sizes. @served: bytes that came. @flows: that have a place. Changed by atomic operations. */
 struct bl_top_coflow {
@@ -285,6 +355,7 @@ struct bl_top_coflow {
  * @used: bit i: place i of "top_rx" is taken. Set by bl_host_xdp, cleared by the pacer, atomically.
  * @last: place that got the last token. @random: state of the jitter's generator, never 0. The pacer's.
  * @tokens: sent, by class. @no_clock: times that a token could not be sent, since the clock is void. @gone: flows that were not heard of any more. @freed: numbers that idle flows gave back.
+ * @kept: frames in all of "top_kept". Changed by atomic operations.
  */
 struct bl_top_page {
 	__u64 at;
@@ -296,7 +367,8 @@ struct bl_top_page {
 	__u64 no_clock;
 	__u64 gone;
 	__u64 freed;
+	__u64 kept;
 };
-_Static_assert(sizeof(struct bl_top_page) == 128, "ABI");
+_Static_assert(sizeof(struct bl_top_page) == 136, "ABI");
 
 #endif

@@ -27,6 +27,13 @@ struct {
 } top_tx SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_DESTS);
+	__type(key, __u32);
+	__type(value, struct bl_top_kept);
+} top_kept SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, BL_DESTS);
 	__type(value, __u32);

@@ -227,7 +227,7 @@ static void top_frames(void)
 {
 	struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = BL_UDP };
 	struct ipv6hdr ip6 = { .version = 6, .nexthdr = BL_UDP, .hop_limit = 64 };
-	static const __u8 sync[24] = { 0, 0, 0, 0, 0, 1, 0, 0 };
+	static const __u8 sync[28] = { 0, 0, 0, 0, 0, 1, 0, 0 };
 	struct buf b;
 	int v6, op;
 

@@ -67,7 +67,8 @@ enum oc_verdict {
 };
 
 /**
- * struct oc - a check. In: @log, @nodes; @complete_from, @complete_to: everything sent by one of the former to one of the latter must have come.
+ * struct oc - a check. In: @log, @nodes; @complete_from, @complete_to: everything sent by one of the former to one of the latter must have come, but for the items that @excused, if there, has
+ * the bits of: its sender was told that they would not.
  * Out: @text: what is wrong; @groups: scatterings looked at, @common: pairs of receivers times scatterings that both delivered: a check that compared
  * nothing proves nothing.
  */
@@ -75,6 +76,7 @@ struct oc {
 	struct oc_log log[OC_NODES_MAX];
 	unsigned int nodes;
 	uint64_t complete_from, complete_to;
+	unsigned int (*excused)(unsigned int sender, uint64_t seq, unsigned int receiver);
 	char text[512];
 	uint64_t groups, deliveries, common;
 	/* private */
@@ -310,7 +312,7 @@ static enum oc_verdict oc_check_complete(struct oc *c)
 			for (r = 0; r < c->nodes; r++) {
 				if (!(m->to & c->complete_to) || !((m->to & c->complete_to) >> r & 1))
 					continue;
-				if (c->items[r][oc_index(c, s, q)] != (1u << m->items) - 1)
+				if ((c->items[r][oc_index(c, s, q)] | (c->excused ? c->excused(s, q, r) : 0)) != (1u << m->items) - 1)
 					return oc_say(c, OC_LOST, "receiver %u never delivered (%u,%u) in full: items %#x of %#x", r, s, q,
 						      c->items[r][oc_index(c, s, q)], (1u << m->items) - 1);
 			}

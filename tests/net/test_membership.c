@@ -121,20 +121,6 @@ static uint64_t inflight(unsigned int host, uint32_t slot)
 	return line.ts == BL_TIME_NONE ? 0 : line.ts;
 }
 
-/* big scatterings as fast as it can */
-static void rage(struct tr *w)
-{
-	const uint32_t len[] = { 1400, 1400, 1400 };
-
-	for (;;) {
-		if (tr_send(w, w->cfg->to, 3, len, 0) == -EAGAIN)
-			bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 5);
-		if (w->me->nsent > TR_SENT_MAX - 10)
-			usleep(1000);
-		tr_take(w, 0);
-	}
-}
-
 /*
  * A process that is stopped in the middle of a scattering holds the rack up; killed, it does so no more. Stop it until it is caught with its
  * in-flight line set.
@@ -150,7 +136,7 @@ RACK_TEST(killed__in_the_middle_of_a_scattering)
 		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 6000, .len = 300, .fan = 3, .to = 7, .gap_us = 500, .quiet_ms = 5000, .ring_bytes = TR_RING_TIGHT(16) });
 	tr_go();
 	for (round = 0; round < 3; round++) {
-		victim = tr_add(&(struct tr_cfg){ .host = 3, .fn = rage, .to = 7, .ring_bytes = TR_RING_TIGHT(16) });
+		victim = tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_rage, .to = 7, .ring_bytes = TR_RING_TIGHT(16) });
 		for (tries = 0; tries < 3000; tries++) {
 			rack_serve(1);
 			kill(tr_sh->node[victim].pid, SIGSTOP);

@@ -117,7 +117,8 @@ static void one_round(void)
 	accidents(&s, steady, hosts);
 	tr_wait_done(40000);
 	tr_stop();
-	tr_judge(cfg.to, cfg.to);
+	/* a lane that stood still for ten beacons is waited for no longer (excluded), and what comes by it afterwards is late, and said to be */
+	tr_judge_all(cfg.to, cfg.to, rack_count_all(BL_R_EXCLUDED) > 0);
 	CHECK(TR_SUM(duplicates) == 0, "duplicates");
 	CHECK(rack_count_all(BL_R_WRONG_CPU) == 0, "frames on the wrong CPU");
 }

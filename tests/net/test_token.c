@@ -5,7 +5,8 @@
  *
  * And what can be changed while the switch runs.
  *
- * What must hold whatever the machine does: the group's rate, the number of every frame's end, the bytes. How much of each class arrives is judged with room for pauses.
+ * What must hold whatever the machine does: the group's rate, the number of every frame's end, the bytes. How much of each class arrives is judged by seconds without pauses. Links of the rack lose frames of their own
+ * when nobody looks at them for long, so tokens are sent only while few are under way.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -25,11 +26,15 @@
 #define TOKEN_S (RATE / 8.0 / BL_TOKEN_BOTH) /* tokens per second: 154 */
 #define HOSTS	4
 
+static uint64_t faster; /* a rate of its own for host 2's port; 0: as all */
+
 static void plain_hosts(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	(void)n;
 	if (cfg->role == BL_ROLE_HOST)
 		cfg->admission = (struct bl_admission_cfg){ .on = true, .policy = BL_POLICY_NONE };
+	else
+		cfg->ports[1].rate_bps = faster;
 }
 
 static void open_rack(void)
@@ -158,98 +163,199 @@ static uint64_t sum_of(const uint64_t *v)
 	return n;
 }
 
-/*
- * Hosts offer tokens for @ms: host i @share[i] of its link's group rate, to @to[i], classes from @least to 5 in turn. What a pause of the machine delayed is made up for by as much as inputs may bring at once, and no more.
- * Returns seconds.
- */
-static double offer(unsigned int ms, const double *share, const unsigned int *to, const uint8_t *least)
+static void tally(const char *what, const struct bl_token_counts *out)
 {
-	uint64_t begun = t_mono(), now = begun, end = begun + ms * 1000000ULL, skipped[HOSTS] = { 0 }, n[HOSTS] = { 0 };
+	fprintf(stderr, "  %s: %llu passed, %llu limit, %llu expired\n", what, (unsigned long long)sum_of((uint64_t *)out->passed), (unsigned long long)sum_of((uint64_t *)out->limit),
+		(unsigned long long)sum_of((uint64_t *)out->expired));
+}
+
+/* Tokens that have an end: dropped where they came in, or at an output, or sent on. */
+static uint64_t ended(void)
+{
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < HOSTS; i++) {
+		struct bl_token_counts c = counts_of(i);
+
+		n += c.flood + sum_of((uint64_t *)c.passed) + sum_of((uint64_t *)c.limit) + sum_of((uint64_t *)c.expired);
+	}
+	return n;
+}
+
+static uint64_t given(void)
+{
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < HOSTS; i++)
+		n += sum_of(st[i].sent);
+	return n;
+}
+
+static void serve_and_take(unsigned int ms)
+{
+	unsigned int i;
+
+	rack_serve(ms);
+	for (i = 0; i < HOSTS; i++)
+		take(i);
+}
+
+/*
+ * No more than @n tokens under way before more of them are sent: a link of the rack takes 256 frames that nobody has looked at yet, and loses the others without a word. Turns are counted, not seconds: a machine that stands
+ * still takes none.
+ */
+static void until_under_way(uint64_t n)
+{
+	unsigned int turns;
+
+	for (turns = 0; given() - ended() > n; turns++) {
+		CHECK(turns < 2000, "%llu tokens without an end", (unsigned long long)(given() - ended()));
+		serve_and_take(5);
+	}
+}
+
+/* Every token has its end, and what was passed has arrived: of each host that is an output. */
+static void all_ended(void)
+{
+	unsigned int i, k, turns;
+
+	until_under_way(0);
+	for (i = 0; i < HOSTS; i++) {
+		struct bl_token_counts c = counts_of(i);
+
+		for (turns = 0; sum_of((uint64_t *)c.passed) > sum_of(st[i].came); turns++) {
+			CHECK(turns < 2000, "%llu tokens left for host %u, %llu came", (unsigned long long)sum_of((uint64_t *)c.passed), i + 1, (unsigned long long)sum_of(st[i].came));
+			serve_and_take(5);
+		}
+		for (k = 0; k < BL_TOP_CLASSES; k++)
+			CHECK(c.passed[k] == st[i].came[k], "host %u, class %u: %llu passed, %llu came", i + 1, k, (unsigned long long)c.passed[k], (unsigned long long)st[i].came[k]);
+		CHECK(!c.lost, "lost swaps");
+	}
+	CHECK(given() == ended(), "%llu tokens, %llu ends", (unsigned long long)given(), (unsigned long long)ended());
+	CHECK(!rack_count(0, BL_R_NO_SLOT) && !rack_count(0, BL_R_REDIRECT_FAILED), "slots, or the device map");
+}
+
+#define TURN_NS 20000000ULL /* a turn of the offer that takes longer was interrupted: three token times */
+
+/**
+ * offer - hosts 1 to 3 offer tokens of all classes in turn to host 4 for a second, 0.9 of the group's rate each; what a turn is late for is made up for by as much as inputs may bring at once. Returns whether it can be
+ * judged who got what: nothing interrupted it, and the pacer sent what it could.
+ */
+static bool offer(double *s)
+{
+	uint64_t begun = t_mono(), last = begun, now = begun, n = 0, skipped = 0, came = sum_of(st[3].came), due;
+	bool smooth = true;
 	unsigned int i;
 
 	do {
-		for (i = 0; i < HOSTS; i++) {
-			uint64_t due = (uint64_t)(share[i] * TOKEN_S * (double)(now - begun) / 1e9), room = share[i] > 1 ? 1000 : BL_TOKEN_INPUT - 4;
-
-			if (due - n[i] - skipped[i] > room)
-				skipped[i] = due - n[i] - room;
-			for (; n[i] + skipped[i] < due; n[i]++)
-				give(i, to[i], (uint8_t)(least[i] + n[i] % (BL_TOP_CLASSES - least[i])), (uint32_t)n[i]);
-		}
-		rack_serve(1);
-		for (i = 0; i < HOSTS; i++)
-			take(i);
+		due = (uint64_t)(0.9 * TOKEN_S * (double)(now - begun) / 1e9);
+		if (due - n - skipped > BL_TOKEN_INPUT - 4)
+			skipped = due - n - (BL_TOKEN_INPUT - 4);
+		until_under_way(150); /* 48 wait in the queues */
+		for (; n + skipped < due; n++)
+			for (i = 0; i < 3; i++)
+				give(i, 3, (uint8_t)(n % BL_TOP_CLASSES), (uint32_t)n);
+		serve_and_take(1);
 		now = t_mono();
-	} while (now < end);
-	return (double)(now - begun) / 1e9;
+		smooth = smooth && now - last < TURN_NS;
+		last = now;
+	} while (now - begun < 1000000000ULL);
+	*s = (double)(now - begun) / 1e9;
+	return smooth && (double)(sum_of(st[3].came) - came) >= 0.9 * *s * TOKEN_S;
 }
 
-/* Three hosts offer 2.7 times what one output may let pass, of six classes: the best two arrive, and something of the third. */
+/*
+ * Three hosts offer 2.7 times what one output may let pass, of six classes: the best two arrive, and something of the third. The group's rate and that every token has one end hold whatever the machine does. Who got what is
+ * judged by the seconds that nothing interrupted; if there are none within a minute, not at all (tests/unit/test_token_model.c proves it without a clock).
+ */
 RACK_TEST(pace__six_classes_above_the_rate)
 {
-	static const double share[HOSTS] = { 0.9, 0.9, 0.9, 0 };
-	static const unsigned int to[HOSTS] = { 3, 3, 3, 3 };
-	static const uint8_t least[HOSTS];
+	uint64_t sent[BL_TOP_CLASSES] = { 0 }, came[BL_TOP_CLASSES] = { 0 }, before[2][BL_TOP_CLASSES], begun, all = 0;
 	struct bl_token_counts c;
-	uint64_t sent[BL_TOP_CLASSES] = { 0 }, flood = 0;
+	unsigned int i, k, good = 0, rounds = 0;
 	double s;
-	unsigned int i, k;
 
 	open_rack();
 	stations();
-	s = offer(5000, share, to, least);
-	rack_serve(200); /* 8 token times are 52 ms */
-	take(3);
-	c = counts_of(3);
-	for (i = 0; i < HOSTS; i++) {
-		flood += counts_of(i).flood;
+	begun = t_mono();
+	while (good < 4 && t_mono() - begun < 60000000000ULL) {
+		bool ok;
+
 		for (k = 0; k < BL_TOP_CLASSES; k++)
-			sent[k] += st[i].sent[k];
+			for (before[0][k] = 0, before[1][k] = st[3].came[k], i = 0; i < 3; i++)
+				before[0][k] += st[i].sent[k];
+		ok = offer(&s);
+		all_ended();
+		rounds++;
+		good += ok;
+		for (k = 0; ok && k < BL_TOP_CLASSES; k++) {
+			for (i = 0; i < 3; i++)
+				sent[k] += st[i].sent[k];
+			sent[k] -= before[0][k];
+			came[k] += st[3].came[k] - before[1][k];
+		}
+		/* two at once, and what the ends of the round are apart from what was counted */
+		CHECK((double)sum_of(st[3].came) <= (double)(t_mono() - begun) / 1e9 * TOKEN_S + BL_TOKEN_BURST, "%llu in %.3f s", (unsigned long long)sum_of(st[3].came), (double)(t_mono() - begun) / 1e9);
 	}
+	c = counts_of(3);
+	tally("all rounds", &c);
 	for (k = 0; k < BL_TOP_CLASSES; k++) {
-		fprintf(stderr, "  class %u: %llu offered, %llu came, %llu limit, %llu expired\n", k, (unsigned long long)sent[k], (unsigned long long)st[3].came[k], (unsigned long long)c.limit[k],
-			(unsigned long long)c.expired[k]);
-		CHECK(c.passed[k] == st[3].came[k], "class %u: %llu passed", k, (unsigned long long)c.passed[k]);
+		fprintf(stderr, "  class %u: %llu offered, %llu came in %u of %u rounds\n", k, (unsigned long long)sent[k], (unsigned long long)came[k], good, rounds);
+		all += c.limit[k] + c.expired[k];
 	}
-	CHECK(sum_of(sent) == sum_of((uint64_t *)c.passed) + sum_of((uint64_t *)c.limit) + sum_of((uint64_t *)c.expired) + flood, "tokens without an end");
-	CHECK((double)sum_of(st[3].came) <= (s + 0.2) * TOKEN_S + 2, "%llu in %.3f s", (unsigned long long)sum_of(st[3].came), s);
-	CHECK((double)sum_of(sent) > 2 * s * TOKEN_S, "not enough was offered: this machine stood still");
-	/* a pacer that is late by more than two token times, 13 ms, loses what it could have sent, of the best class, too */
-	CHECK((double)sum_of(st[3].came) >= 0.5 * s * TOKEN_S, "%llu in %.3f s", (unsigned long long)sum_of(st[3].came), s);
+	CHECK(all, "nothing was dropped: nothing was tested");
+	for (i = 0; i < 3; i++)
+		CHECK(!counts_of(i).flood || !good, "it was taken for a flood");
+	if (!good) {
+		fprintf(stderr, "  no second without an interruption: who got what was not judged\n");
+		return;
+	}
 	for (k = 1; k < BL_TOP_CLASSES; k++)
-		CHECK(st[3].came[k] <= st[3].came[k - 1] + 5, "class %u got more than a better one", k);
-	CHECK(st[3].came[4] * 100 <= sent[4] * 10 && st[3].came[5] * 100 <= sent[5] * 5, "worse classes took what was not theirs");
-	if ((double)sum_of(st[3].came) >= 0.95 * s * TOKEN_S)
-		CHECK(st[3].came[0] * 100 >= sent[0] * 95 && st[3].came[1] * 100 >= sent[1] * 90, "better classes lost tokens");
-	CHECK(!rack_count(0, BL_R_NO_SLOT) && !rack_count(0, BL_R_REDIRECT_FAILED), "slots, or the device map");
-	CHECK(!c.lost, "lost swaps");
+		CHECK(came[k] <= came[k - 1] + 2 * good, "class %u got more than a better one", k);
+	CHECK(came[0] * 100 >= sent[0] * 90 && came[1] * 100 >= sent[1] * 85, "better classes lost tokens");
+	/* of worse ones arrives what was there when the round ended and nobody better came any more: as many as wait, in each round */
+	CHECK(came[4] <= sent[4] / 10 + BL_TOKEN_FRAMES * good && came[5] <= sent[5] / 20 + BL_TOKEN_FRAMES * good, "worse classes took what was not theirs");
 }
 
-/* Host 1 sends ten times what its link may bring, of the best class, to host 3: it is limited where it comes in. Host 2's tokens to host 4 know nothing of it. */
+/*
+ * Host 1 sends as many tokens as go, of one class, to host 3: beyond its link's share they are dropped where they come in. Host 2's tokens to host 4, of the worst class and one after the other, know nothing of it: each arrives,
+ * or the pacer was too late for it.
+ */
 RACK_TEST(flood__stopped_where_it_comes_in)
 {
-	static const double share[HOSTS] = { 10, 0.8, 0, 0 };
-	static const unsigned int to[HOSTS] = { 2, 3, 0, 0 };
-	static const uint8_t least[HOSTS] = { 5, 5, 0, 0 };
-	struct bl_token_counts in, out;
+	uint64_t begun, got_in;
+	struct bl_token_counts in, out, beside;
+	uint32_t n = 0, m = 0;
 	double s;
+	int i;
 
 	open_rack();
 	stations();
-	s = offer(4000, share, to, least);
-	rack_serve(200);
-	take(2);
-	take(3);
+	begun = t_mono();
+	while (counts_of(0).flood < 3000 || sum_of(st[3].came) < 100) {
+		until_under_way(BL_TOKEN_FRAMES + 2);
+		for (i = 0; i < 40; i++)
+			give(0, 2, 5, n++);
+		beside = counts_of(3);
+		if (m == st[3].came[5] + beside.expired[5] + beside.limit[5] + counts_of(1).flood)
+			give(1, 3, 5, m++);
+		serve_and_take(2);
+	}
+	all_ended();
+	s = (double)(t_mono() - begun) / 1e9;
 	in = counts_of(0);
 	out = counts_of(2);
-	fprintf(stderr, "  %llu offered, %llu flood, %llu came; beside it %llu offered, %llu came\n", (unsigned long long)st[0].sent[5], (unsigned long long)in.flood, (unsigned long long)st[2].came[5],
+	beside = counts_of(3);
+	got_in = st[0].sent[5] - in.flood;
+	fprintf(stderr, "  %llu offered in %.1f s, %llu flood, %llu came; beside it %llu offered, %llu came\n", (unsigned long long)st[0].sent[5], s, (unsigned long long)in.flood, (unsigned long long)st[2].came[5],
 		(unsigned long long)st[1].sent[5], (unsigned long long)st[3].came[5]);
-	CHECK((double)(st[0].sent[5] - in.flood) <= (s + 0.2) * TOKEN_S + BL_TOKEN_INPUT + 1, "%llu got in", (unsigned long long)(st[0].sent[5] - in.flood));
-	CHECK(in.flood > st[0].sent[5] / 2, "%llu refused", (unsigned long long)in.flood);
-	CHECK(st[0].sent[5] == in.flood + out.passed[5] + out.limit[5] + out.expired[5], "tokens without an end");
-	CHECK(out.limit[5] + out.expired[5] < st[0].sent[5] / 20, "what got in did not fit the output");
-	CHECK(st[3].came[5] * 100 >= st[1].sent[5] * 90, "the other host lost tokens: %llu of %llu came", (unsigned long long)st[3].came[5], (unsigned long long)st[1].sent[5]);
-	CHECK(!counts_of(1).flood, "it was taken for a flood");
+	CHECK((double)got_in <= s * TOKEN_S + BL_TOKEN_INPUT, "%llu got in", (unsigned long long)got_in);
+	CHECK((double)st[2].came[5] <= s * TOKEN_S + BL_TOKEN_BURST, "%llu came", (unsigned long long)st[2].came[5]);
+	CHECK(got_in == out.passed[5] + out.limit[5] + out.expired[5], "tokens without an end");
+	CHECK(!counts_of(1).flood && !beside.limit[5], "the other host lost tokens: %llu flood, %llu limit", (unsigned long long)counts_of(1).flood, (unsigned long long)beside.limit[5]);
+	CHECK(st[1].sent[5] == st[3].came[5] + beside.expired[5], "tokens without an end beside it");
 }
 
 static struct bl_token_cfg cfg_now(void)
@@ -263,13 +369,12 @@ static struct bl_token_cfg cfg_now(void)
 	return c;
 }
 
-static uint32_t ns_q20_now(void)
+static uint32_t ns_q20_now(uint32_t port)
 {
 	struct bl_token_port p;
-	uint32_t zero = 0;
 	int fd = rack_map(0, BL_MAP_TOKEN_PORTS);
 
-	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &p), "%s", strerror(errno));
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &port, &p), "%s", strerror(errno));
 	close(fd);
 	return p.ns_q20;
 }
@@ -285,13 +390,14 @@ RACK_TEST(set__while_it_runs)
 	struct bl_err err;
 	int n, k, home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 
+	faster = 5 * RATE;
 	open_rack();
 	rack_enter(0);
 	n = bl_nodes_find(&refs, bl_netns_ino(), &err);
 	CHECK(n == 1 && refs[0].role == BL_ROLE_SWITCH, "%d nodes", n);
 	was = cfg_now();
 	CHECK(was.on && was.mode == BL_TOKEN_PACE && was.frames == BL_TOKEN_FRAMES && was.expiry == BL_TOKEN_EXPIRY && !was.data_first && !was.unscheduled, "as it was started");
-	CHECK(ns_q20_now() == bl_rate_ns_q20(RATE), "%u", ns_q20_now());
+	CHECK(ns_q20_now(0) == bl_rate_ns_q20(RATE) && ns_q20_now(1) == bl_rate_ns_q20(5 * RATE), "%u, %u", ns_q20_now(0), ns_q20_now(1));
 	for (k = 0; k < 4; k++) {
 		c = same;
 		c.token_frames = k == 0 ? 0 : k == 1 ? 65 : -1;
@@ -307,10 +413,10 @@ RACK_TEST(set__while_it_runs)
 	c.expiry_tokens = 12;
 	c.rate_bps = 2 * RATE;
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err), "%s", err.text);
-	CHECK(strstr(said, "rate: 2mbit -> 4mbit") && strstr(said, "tokens: pace -> drop, data first: 0 -> 1, unscheduled class: 0 -> 1, token frames: 8 -> 6, expiry tokens: 8 -> 12"), "%s", said);
+	CHECK(strstr(said, "rate: 2mbit -> 4mbit") && strstr(said, "tokens: pace -> drop, data first: no -> yes, unscheduled class: no -> yes, token frames: 8 -> 6, expiry tokens: 8 -> 12"), "%s", said);
 	was = cfg_now();
 	CHECK(was.on && was.mode == BL_TOKEN_DROP && was.frames == 6 && was.expiry == 12 && was.data_first && was.unscheduled, "not as it was told");
-	CHECK(ns_q20_now() == bl_rate_ns_q20(2 * RATE), "%u", ns_q20_now());
+	CHECK(ns_q20_now(0) == bl_rate_ns_q20(2 * RATE) && ns_q20_now(1) == ns_q20_now(0), "%u, %u", ns_q20_now(0), ns_q20_now(1));
 	c = same;
 	c.policy = BL_POLICY_NONE;
 	CHECK(!bl_admission_change(&refs[0], &c, said, sizeof(said), &err) && !strcmp(said, "policy: top -> none"), "%s", said);

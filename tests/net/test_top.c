@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a rack: connections of applications go from bl0 to bl0, each data frame in the place of a token that its receiver sent. The switch knows nothing of tokens here but that they are UDP;
- * they are few enough all the same, since every receiver paces its own.
+ * TOP on a rack: connections of applications go from bl0 to bl0, each data frame in the place of a token that its receiver sent. The switch holds tokens in its queues (mode pace); its other modes are in
+ * test_top_incast.c.
  *
  * Time must not matter where a test is not about it: tokens may be minutes old, and nobody is given up.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
 #include "rack.h"
-
-#include <arpa/inet.h>
+#include "conn.h"
 
 #include "loader/node_priv.h"
 #include "maps/top_host_abi.h"
 
 #define RATE	  250000000
-#define PORT	  5001
 #define FOREVER	  10000000 /* us */
 #define OPT(o, v) (rack_top[BL_TOP_O_##o] = (v) + 1)
 
 static uint32_t rack_top[BL_TOP_O_COUNT];
+static bool sprayed; /* leaf and spine, frame by frame this way and that */
 static unsigned int skewed; /* this node's clock is off by @skew_ns */
 static int64_t skew_ns;
 
@@ -27,6 +26,8 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	if (cfg->role == BL_ROLE_HOST)
 		memcpy(cfg->admission.top.v, rack_top, sizeof(rack_top));
+	else
+		cfg->admission.spray = sprayed && n->kind == LAB_TOR; /* spines have no ways up to choose from */
 	if (skew_ns && n == &rack.lab.nodes[skewed])
 		cfg->skew_ns = skew_ns;
 	cfg->clock_bound_us = 1000;
@@ -59,9 +60,11 @@ static void open_rack(unsigned int hosts)
 	unsigned int i;
 
 	rack.lab.spec.hosts = hosts;
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = sprayed;
 	rack.lab.spec.admission.on = true;
 	rack.lab.spec.admission.policy = BL_POLICY_TOP;
 	rack.lab.spec.admission.rate_bps = RATE;
+	rack.lab.spec.beacon_us = 20000; /* nobody needs them here, and they share a class with data: a pacer that sleeps on a busy machine drops what is too much */
 	rack.tweak = tweak;
 	rack_last_words = rack_dump;
 	if (!rack_top[BL_TOP_O_EXPIRY])
@@ -73,181 +76,6 @@ static void open_rack(unsigned int hosts)
 	for (i = 0; i < BL_CL_COUNT; i++)
 		was.dropped[i] = dropped_by_switch(i);
 	was.no_slot = rack_count_all(BL_R_NO_SLOT);
-}
-
-static int away(unsigned int node)
-{
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-
-	CHECK(home >= 0, "%s", strerror(errno));
-	rack_enter(node);
-	return home;
-}
-
-static void back(int home)
-{
-	CHECK(!setns(home, CLONE_NEWNET), "%s", strerror(errno));
-	close(home);
-}
-
-/* ---- connections ---- */
-
-#define CHILDREN 16
-
-static struct {
-	int family, listener;
-	unsigned int senders;
-	uint64_t bytes; /* of each sender */
-	const struct bl_flow_hint *hint;
-	int priority;
-	pid_t pid[CHILDREN + 1];
-	const char *name[CHILDREN + 1];
-	unsigned int n, left;
-} w;
-
-static void fill(uint8_t *b, size_t n, uint64_t at)
-{
-	size_t k;
-
-	for (k = 0; k < n; k++)
-		b[k] = (uint8_t)((at + k) * 2654435761u >> 13);
-}
-
-static socklen_t address(int family, unsigned int node, struct sockaddr_storage *sa)
-{
-	uint8_t a[16];
-
-	memset(sa, 0, sizeof(*sa));
-	lab_bl0_addr(&rack.lab.nodes[node], family, a);
-	if (family == AF_INET) {
-		struct sockaddr_in *s = (void *)sa;
-
-		s->sin_family = AF_INET;
-		s->sin_port = htons(PORT);
-		memcpy(&s->sin_addr, a, 4);
-		return sizeof(*s);
-	} else {
-		struct sockaddr_in6 *s = (void *)sa;
-
-		s->sin6_family = AF_INET6;
-		s->sin6_port = htons(PORT);
-		memcpy(&s->sin6_addr, a, 16);
-		return sizeof(*s);
-	}
-}
-
-static void child(unsigned int node, const char *name, void (*fn)(void))
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0, "fork");
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(node);
-		fn();
-		_exit(0);
-	}
-	w.pid[w.n] = pid;
-	w.name[w.n++] = name;
-	w.left++;
-}
-
-/* All of every sender's bytes, in order. */
-static void receive(void)
-{
-	static uint8_t got[65536], want[65536];
-	uint64_t at[CHILDREN] = { 0 };
-	struct pollfd p[CHILDREN];
-	unsigned int i, left = w.senders;
-
-	for (i = 0; i < w.senders; i++) {
-		p[i] = (struct pollfd){ .fd = accept(w.listener, NULL, NULL), .events = POLLIN };
-		CHECK(p[i].fd >= 0, "%s", strerror(errno));
-	}
-	while (left) {
-		CHECK(poll(p, w.senders, -1) > 0, "%s", strerror(errno));
-		for (i = 0; i < w.senders; i++) {
-			ssize_t n;
-
-			if (!p[i].revents)
-				continue;
-			n = recv(p[i].fd, got, sizeof(got), 0);
-			CHECK(n >= 0, "%s", strerror(errno));
-			fill(want, (size_t)n, at[i]);
-			CHECK(!memcmp(got, want, (size_t)n), "bytes from %" PRIu64 " on differ", at[i]);
-			at[i] += (uint64_t)n;
-			if (n)
-				continue;
-			CHECK(at[i] == w.bytes, "%" PRIu64 " bytes", at[i]);
-			close(p[i].fd);
-			p[i].fd = -1;
-			left--;
-		}
-	}
-}
-
-static void send_all(void)
-{
-	static uint8_t b[65536];
-	struct sockaddr_storage sa;
-	socklen_t len = address(w.family, rack_host(0), &sa);
-	int fd = socket(w.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	uint64_t at = 0;
-
-	CHECK(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &w.priority, sizeof(w.priority)), "%s", strerror(errno));
-	CHECK(!connect(fd, (void *)&sa, len), "connect: %s", strerror(errno));
-	if (w.hint)
-		CHECK(!bl_flow_hint(fd, w.hint), "hint");
-	while (at < w.bytes) {
-		size_t n = w.bytes - at < sizeof(b) ? (size_t)(w.bytes - at) : sizeof(b);
-
-		fill(b, n, at);
-		CHECK(send(fd, b, n, MSG_NOSIGNAL) == (ssize_t)n, "send: %s", strerror(errno));
-		at += n;
-	}
-	CHECK(!shutdown(fd, SHUT_WR) && !recv(fd, b, 1, 0), "end: %s", strerror(errno));
-}
-
-static void begin(int family, unsigned int senders, uint64_t bytes)
-{
-	struct sockaddr_storage sa;
-	socklen_t len = address(family, rack_host(0), &sa);
-	int home = away(rack_host(0)), one = 1;
-	unsigned int i;
-
-	w.family = family;
-	w.senders = senders;
-	w.bytes = bytes;
-	w.n = w.left = 0;
-	w.listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	setsockopt(w.listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	CHECK(w.listener >= 0 && !bind(w.listener, (void *)&sa, len) && !listen(w.listener, CHILDREN), "%s", strerror(errno));
-	back(home);
-	child(rack_host(0), "receiver", receive);
-	for (i = 0; i < senders; i++)
-		child(rack_host(i + 1), rack.lab.nodes[rack_host(i + 1)].name, send_all);
-	close(w.listener);
-}
-
-/* Reaps who has ended. */
-static bool running(void)
-{
-	unsigned int k;
-	int st;
-
-	for (k = 0; k < w.n; k++)
-		if (w.pid[k] && waitpid(w.pid[k], &st, WNOHANG) == w.pid[k]) {
-			CHECK(WIFEXITED(st) && !WEXITSTATUS(st), "%s failed", w.name[k]);
-			w.pid[k] = 0;
-			w.left--;
-		}
-	return w.left;
-}
-
-static void finish(void)
-{
-	while (running())
-		rack_serve(10);
 }
 
 /* ---- what the hosts know ---- */
@@ -289,7 +117,9 @@ static void in_order(unsigned int senders)
 	CHECK(used && tokens_of(0) >= used && held >= used, "%" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " held", tokens_of(0), used, held);
 	for (i = 0; i < BL_CL_COUNT; i++)
 		CHECK(dropped_by_switch(i) == was.dropped[i], "%" PRIu64 " frames of class %s were dropped at the switch", dropped_by_switch(i) - was.dropped[i], bl_class_name(i));
-	CHECK(!rack_count_all(BL_R_HOLD_FULL) && rack_count_all(BL_R_NO_SLOT) == was.no_slot, "drops");
+	for (i = 1; i <= senders; i++) /* the receiver's ACKs wait for no token: while its pacer sleeps on a busy machine, some are dropped */
+		CHECK(!rack_count(rack_host(i), BL_R_HOLD_FULL), "drops");
+	CHECK(rack_count_all(BL_R_NO_SLOT) == was.no_slot, "drops");
 	CHECK(!rack_count_all(BL_R_TOKEN_FORGED) && !rack_count_all(BL_R_TOKEN_REPLAYED) && !rack_count_all(BL_R_ECHO_BAD) && !rack_count_all(BL_R_TOKEN_AHEAD) &&
 		      !rack_count_all(BL_R_SIGNAL_BAD), "refusals");
 }
@@ -314,7 +144,6 @@ RACK_TEST(bytes__tcp_v6)
 
 RACK_TEST(incast__fifteen_hosts_lose_nothing)
 {
-	rack.lab.spec.beacon_us = 20000; /* a beacon goes to each of 16 ports */
 	open_rack(16);
 	begin(AF_INET, 15, 256 << 10);
 	finish();
@@ -383,12 +212,13 @@ RACK_TEST(hint__by_the_sockets_priority)
 
 RACK_TEST(hint__refused)
 {
-	const struct bl_flow_hint hint = { .bytes = 1 };
+	const struct bl_flow_hint hint = { .bytes = 1 }, unknown = { .flags = 2 }, reserved = { .reserved = 1 };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), u = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	CHECK(bl_flow_hint(-1, &hint) == -EBADF, "no socket");
 	CHECK(bl_flow_hint(fd, &hint) == -ENOTCONN, "not connected");
+	CHECK(bl_flow_hint(fd, &unknown) == -EINVAL && bl_flow_hint(fd, &reserved) == -EINVAL, "no such flag");
 	CHECK(bl_flow_hint(u, &hint) < 0, "no IP");
 	CHECK(!system("ip link set lo up"), "lo");
 	CHECK(!connect(fd, (void *)&sa, sizeof(sa)), "%s", strerror(errno));
@@ -460,6 +290,172 @@ RACK_TEST(sender__dies_and_is_forgotten)
 	}
 }
 
+/* ---- what gets lost ---- */
+
+#define XDP_REG(op, dst, src, offset, value) { .code = (op), .dst_reg = BPF_REG_##dst, .src_reg = BPF_REG_##src, .off = (offset), .imm = (value) }
+
+/*
+ * From now on host @i's NIC loses @per_65536 of 65536 frames of UDP over IPv4 that come in: data, tokens and signals. A program of our own takes the place of barline's, in its link, and goes on with it (the answers
+ * to tokens leave by XDP_TX: no tc program of the host sees them).
+ */
+static void make_lossy(unsigned int i, uint32_t per_65536)
+{
+	char path[384];
+	struct bpf_link_info info = { 0 };
+	uint32_t len = sizeof(info), zero = 0;
+	int link, next, prog, map = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
+	const struct bpf_insn code[] = {
+		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0),
+		XDP_REG(BPF_LDX | BPF_MEM | BPF_W, 2, 1, (int16_t)offsetof(struct xdp_md, data), 0),
+		XDP_REG(BPF_LDX | BPF_MEM | BPF_W, 3, 1, (int16_t)offsetof(struct xdp_md, data_end), 0),
+		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_X, 4, 2, 0, 0),
+		XDP_REG(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, 24),
+		XDP_REG(BPF_JMP | BPF_JGT | BPF_X, 4, 3, 9, 0),
+		XDP_REG(BPF_LDX | BPF_MEM | BPF_H, 5, 2, 12, 0), /* ethertype */
+		XDP_REG(BPF_JMP | BPF_JNE | BPF_K, 5, 0, 7, 0x0008),
+		XDP_REG(BPF_LDX | BPF_MEM | BPF_B, 5, 2, 23, 0), /* protocol */
+		XDP_REG(BPF_JMP | BPF_JNE | BPF_K, 5, 0, 5, IPPROTO_UDP),
+		XDP_REG(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_prandom_u32),
+		XDP_REG(BPF_ALU64 | BPF_AND | BPF_K, 0, 0, 0, 0xffff),
+		XDP_REG(BPF_JMP | BPF_JGE | BPF_K, 0, 0, 2, (int32_t)per_65536),
+		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, XDP_DROP),
+		XDP_REG(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6, 0, 0),
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+		{ 0 },
+		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 0),
+		XDP_REG(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_tail_call),
+		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, XDP_ABORTED),
+		XDP_REG(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP);
+
+	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(i)]);
+	link = bpf_obj_get(path);
+	CHECK(map >= 0 && link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len), "%s: %s", path, strerror(errno));
+	next = bpf_prog_get_fd_by_id(info.prog_id);
+	prog = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]), &o);
+	CHECK(next >= 0 && prog >= 0, "the dropping program: %s", strerror(errno));
+	CHECK(!bpf_map_update_elem(map, &zero, &next, BPF_ANY), "barline's program behind it: %s", strerror(errno));
+	CHECK(!bpf_link_update(link, prog, NULL), "its link: %s", strerror(errno));
+	/* the array forgets its program when nobody holds it by a file descriptor: it stays open */
+	close(link);
+	close(prog);
+	close(next);
+}
+
+#define DATAGRAMS 2000
+#define IN_QUEUE  200 /* fewer than a hold queue takes */
+
+static struct {
+	uint32_t sent, came, twice;
+	uint8_t got[DATAGRAMS];
+} *shared;
+
+static void take_datagrams(void)
+{
+	uint32_t b[256];
+	ssize_t n;
+
+	for (;;) {
+		n = recv(w.listener, b, sizeof(b), 0);
+		CHECK(n == 1000 && b[0] < DATAGRAMS, "%zd bytes, datagram %u", n, b[0]);
+		if (shared->got[b[0]]++)
+			__atomic_add_fetch(&shared->twice, 1, __ATOMIC_RELAXED);
+		else
+			__atomic_add_fetch(&shared->came, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static uint64_t answered(unsigned int i);
+
+static void send_datagrams(void)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = address(AF_INET, rack_host(0), &sa);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint32_t b[250] = { 0 };
+
+	CHECK(fd >= 0 && !connect(fd, (void *)&sa, len), "%s", strerror(errno));
+	CHECK(!bl_flow_hint(fd, w.hint), "hint");
+	for (b[0] = 0; b[0] < DATAGRAMS; b[0]++) {
+		while (b[0] >= answered(1) + IN_QUEUE)
+			usleep(1000);
+		CHECK(send(fd, b, sizeof(b), 0) == sizeof(b), "send: %s", strerror(errno));
+		__atomic_store_n(&shared->sent, b[0] + 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* All datagrams have left h2, under any loss. */
+static void datagrams(const struct bl_flow_hint *hint)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = address(AF_INET, rack_host(0), &sa);
+	int home = rack_away(rack_host(0)), room = 64 << 20;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	w.n = w.left = 0;
+	w.hint = hint;
+	w.listener = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CHECK(shared != MAP_FAILED && w.listener >= 0 && !setsockopt(w.listener, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) && !bind(w.listener, (void *)&sa, len), "%s", strerror(errno));
+	rack_back(home);
+	child(rack_host(0), "receiver", take_datagrams);
+	child(rack_host(1), "sender", send_datagrams);
+	while (w.left > 1 || answered(1) < DATAGRAMS) {
+		running();
+		rack_serve(10);
+	}
+}
+
+static const struct bl_flow_hint resend = { .flags = BL_FLOW_RESEND }, no_resend = { .flags = 0 };
+
+static void complete_and_once(void)
+{
+	while (__atomic_load_n(&shared->came, __ATOMIC_RELAXED) < DATAGRAMS) {
+		running();
+		rack_serve(10);
+	}
+	rack_serve(200); /* whatever else comes */
+	fprintf(stderr, "  %" PRIu64 " LOSS, %" PRIu64 " frames sent again, %" PRIu64 " of them came twice, %" PRIu64 " tokens blocked\n", rack_count_all(BL_R_LOSS), rack_count_all(BL_R_TOKEN_RESENT),
+		rack_count_all(BL_R_DATA_REPEATED), rack_count_all(BL_R_TOKEN_BLOCKED));
+	CHECK(!shared->twice, "%u datagrams came twice", shared->twice);
+	CHECK(!rack_count_all(BL_R_DATA_LOST) && !rack_count_all(BL_R_NOT_KEPT) && !rack_count_all(BL_R_LOSS_BAD), "data_lost %" PRIu64, rack_count_all(BL_R_DATA_LOST));
+}
+
+RACK_TEST(resend__udp_complete_and_once)
+{
+	OPT(IDLE, FOREVER); /* a flow that ends keeps nothing */
+	open_rack(2);
+	make_lossy(0, 6554); /* a tenth */
+	make_lossy(1, 6554);
+	datagrams(&resend);
+	complete_and_once();
+	CHECK(rack_count_all(BL_R_TOKEN_RESENT) && rack_count_all(BL_R_LOSS), "nothing was lost: this proves nothing");
+}
+
+/* Two ways up, taken in turn, by tokens, data and signals. */
+RACK_TEST(resend__sprayed)
+{
+	OPT(IDLE, FOREVER);
+	sprayed = true;
+	open_rack(2);
+	make_lossy(0, 1311); /* a fiftieth */
+	datagrams(&resend);
+	complete_and_once();
+}
+
+RACK_TEST(resend__not_asked_for)
+{
+	OPT(IDLE, FOREVER);
+	open_rack(2);
+	make_lossy(0, 6554);
+	datagrams(&no_resend);
+	rack_serve(500);
+	fprintf(stderr, "  %u of %u came\n", shared->came, DATAGRAMS);
+	CHECK(shared->came < DATAGRAMS && !shared->twice, "nothing was lost: this proves nothing");
+	CHECK(!rack_count_all(BL_R_TOKEN_RESENT) && !rack_count_all(BL_R_LOSS) && !rack_count_all(BL_R_DATA_REPEATED) && !rack_count_all(BL_R_DATA_LOST), "a flow that did not ask for it");
+}
+
 /* ---- clocks against T ---- */
 
 RACK_TEST(clock__sender_ahead_beyond_t)
@@ -483,11 +479,11 @@ RACK_TEST(clock__sender_ahead_beyond_t)
 	/* who knows that his clocks differ so much says so */
 	set.top[BL_TOP_O_EXPIRY] = 5000000 + 1;
 	n = bl_nodes_find(&refs, 0, &err);
-	home = away(rack_host(1));
+	home = rack_away(rack_host(1));
 	for (i = 0; i < n; i++)
 		if (refs[i].role == BL_ROLE_HOST && refs[i].netns_ino == bl_netns_ino())
 			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err) && strstr(said, "expiry_us: 100000 -> 5000000"), "%s", said);
-	back(home);
+	rack_back(home);
 	free(refs);
 	finish();
 	in_order(1);
@@ -520,11 +516,11 @@ static void policy(enum bl_policy p)
 	set.policy = p;
 	n = bl_nodes_find(&refs, 0, &err);
 	for (k = 0; k < rack.lab.spec.hosts; k++) {
-		home = away(rack_host(k));
+		home = rack_away(rack_host(k));
 		for (i = 0; i < n; i++)
 			if (refs[i].role == BL_ROLE_HOST && refs[i].netns_ino == bl_netns_ino())
 				CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s", err.text);
-		back(home);
+		rack_back(home);
 	}
 	free(refs);
 }
@@ -575,6 +571,9 @@ int main(void)
 		cmocka_unit_test(paper__law),
 		cmocka_unit_test(receiver__dies_and_comes_back),
 		cmocka_unit_test(sender__dies_and_is_forgotten),
+		cmocka_unit_test(resend__udp_complete_and_once),
+		cmocka_unit_test(resend__sprayed),
+		cmocka_unit_test(resend__not_asked_for),
 		cmocka_unit_test(clock__sender_ahead_beyond_t),
 		cmocka_unit_test(clock__receiver_ahead),
 		cmocka_unit_test(policy__changed_in_the_middle),

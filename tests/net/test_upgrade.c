@@ -49,19 +49,6 @@ RACK_TEST(swap__leaf_spine)
 }
 
 /* An endpoint of before the upgrade dies: the new daemon must clear what it had in flight. */
-static void burn(struct tr *w)
-{
-	const uint32_t len[] = { 1400, 1400, 1400 };
-
-	for (;;) {
-		if (tr_send(w, w->cfg->to, 3, len, 0) == -EAGAIN)
-			bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 5);
-		if (w->me->nsent > TR_SENT_MAX - 10)
-			usleep(1000);
-		tr_take(w, 0);
-	}
-}
-
 RACK_TEST(swap__adopted_endpoint_dies_in_flight)
 {
 	uint64_t n, end;
@@ -71,7 +58,7 @@ RACK_TEST(swap__adopted_endpoint_dies_in_flight)
 	rack_open();
 	for (i = 0; i < 2; i++)
 		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 2500, .len = 300, .to = 3, .gap_us = 500, .quiet_ms = 3000, .ring_bytes = TR_RING_TIGHT(8) });
-	victim = tr_add(&(struct tr_cfg){ .host = 2, .fn = burn, .to = 3, .ring_bytes = TR_RING_TIGHT(8) });
+	victim = tr_add(&(struct tr_cfg){ .host = 2, .fn = tr_rage, .to = 3, .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
 	tr_pass(200);
 	rack_close_node(rack_host(2));

@@ -15,13 +15,6 @@
 
 static struct bl_hold_cfg hold;
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static struct bl_beat beat_get(void)
 {
 	struct bl_beat b;
@@ -418,5 +411,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

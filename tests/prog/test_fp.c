@@ -17,13 +17,6 @@ static struct bl_hold_cfg hold;
 static struct bl_fp_page page;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static struct bl_fp_dest dest_get(__u32 n)
 {
 	struct bl_fp_dest d;
@@ -614,5 +607,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("fp", tests, setup, NULL);
+	return cmocka_run_group_tests_name("fp", tests, net_up, NULL);
 }

@@ -16,13 +16,6 @@
 
 static struct bl_hold_cfg hold;
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static void set_hold(void)
 {
 	map_put(sk->maps.hold_cfg, 0, &hold);
@@ -782,5 +775,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

@@ -626,13 +626,6 @@ static void local__all_reasons(void **state)
 	all_reasons_seen(BY_LOCAL, BY_LOCAL);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 #define CASE(f) cmocka_unit_test_setup(f, host_setup)
 
 int main(void)
@@ -661,5 +654,5 @@ int main(void)
 		cmocka_unit_test(local__all_reasons),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

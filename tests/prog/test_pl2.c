@@ -14,13 +14,6 @@
 static struct bl_hold_cfg hold;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static void set_hold(void)
 {
 	map_put(sk->maps.hold_cfg, 0, &hold);
@@ -629,5 +622,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("pl2", tests, setup, NULL);
+	return cmocka_run_group_tests_name("pl2", tests, net_up, NULL);
 }

@@ -10,13 +10,6 @@
 #define QUEUES	   BL_PORT_QUEUE(NPORTS, 0)
 #define DATA(port) BL_PORT_QUEUE(port, BL_CL_DATA)
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static void set_meter(__u32 port, __u32 ns_q20)
 {
 	struct bl_meter m = { .ns_q20 = ns_q20 };
@@ -594,5 +587,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

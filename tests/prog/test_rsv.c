@@ -17,13 +17,6 @@ static struct bl_rsv_cfg rc;
 static struct bl_rsv all, all_before;
 static struct bl_rsv_pair pairs[1 << 2 * SHIFT], pairs_before[1 << 2 * SHIFT];
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 static void set_rc(void)
 {
 	map_put(sk->maps.rsv_cfg, 0, &rc);
@@ -661,5 +654,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("rsv", tests, setup, NULL);
+	return cmocka_run_group_tests_name("rsv", tests, net_up, NULL);
 }

@@ -530,13 +530,6 @@ static void reasons__all_seen(void **state)
 	all_reasons_seen(BY_REGS, BY_SW);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 #define CASE(f) cmocka_unit_test_setup(f, switch_setup)
 
 int main(void)
@@ -563,5 +556,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * TOP at a switch that forwards by its table: what bl_switch_xdp makes of tokens and signals, and bl_port_pace of those that wait. Ports 1 and 2 are metered, 0 and 3 are not. By Linux's routes in
- * test_switch_l3.c; the arithmetic in tests/unit/test_token_core.c.
+ * test_switch_l3.c; the arithmetic in tests/unit/test_token_core.c and test_token_model.c.
  */
 #include "switch_util.h"
 #include "pace_util.h"
@@ -11,13 +11,6 @@
 #define QUEUES	    BL_PORT_QUEUE(NPORTS, 0)
 
 static struct bl_token_cfg top;
-
-static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
 
 static void set_top(void)
 {
@@ -381,6 +374,7 @@ static void in__flood(void **state)
 		assert_int_equal(token_counts(0).signal_flood, i);
 	}
 	n = passed[1] + passed[2];
+	assert_int_equal(token_counts(0).signals, n); /* those that were let in */
 	counts_moved(sk->maps.counts, counted, passed[0] + n + 3, WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n }, { 0, BL_R_TOKEN_FLOOD, 3 }));
 	token_in(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
@@ -456,15 +450,13 @@ static void pace__expired(void **state)
 	int i;
 
 	(void)state;
-	no_budget(0);
-	top.expiry = 8;
-	set_top();
-	ahead(1, 100); /* none may go at once */
+	no_budget(0); /* expiry 64: the fresh token has 0.4 s to be sent, on a machine that is slow and busy */
+	ahead(1, 200); /* none may go at once */
 	for (i = 0; i < 8; i++)
 		token_in(0, 1, 3, XDP_DROP, BL_R_QUEUED);
 	token_in(0, 1, 5, XDP_DROP, BL_R_QUEUED);
 	raw_frame(&data, 0, 1, 100, 1);
-	usleep(60000);
+	usleep((useconds_t)(64 * SLOW_NS / 1000 + 20000));
 	{
 		struct top_desc t = token_of(0, 1, false, 3);
 		struct frame f;
@@ -496,17 +488,21 @@ static void pace__data_first(void **state)
 	} t[] = { { 0, 0, -1 }, { 0, 1, -1 }, { 0, 100, 0 }, { 1, 100, 1 }, { 100, 100, -1 }, { 100, 0, -1 } };
 	struct bl_token_port p;
 	struct frame data;
+	__u8 cls;
 	size_t i;
 
 	(void)state;
 	top.data_first = 1;
 	set_top();
+	no_budget(0);
 	raw_frame(&data, 0, 1, 1514, 1);
-	for (i = 0; i < 3; i++)
-		token_in(0, 1, (__u8)i, XDP_DROP, BL_R_QUEUED);
-	for (i = 0; i < 5; i++)
-		comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		/* anew for each row: tokens that the machine was too slow for would grow old */
+		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+		map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
+		for (cls = 0; cls < 2; cls++)
+			token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP, BL_R_QUEUED);
+		comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
 		ahead(1, t[i].tokens);
 		p = token_port(1);
 		p.data_q20 = (mono_now() << 20) + t[i].data * bl_token_unit(SLOW) / 2;
@@ -594,7 +590,7 @@ static void unsched__only_where_it_is_meant(void **state)
 /* Tokens of all classes, data and signals for two ports, more than fit, turns, and times when tokens grow old, at random: each frame has one end, and slots are not lost. */
 static void property__nothing_is_lost(void **state)
 {
-	__u64 x = mono_now() | 1, in = 0, queued = 0, refused = 0, gone = 0, expired = 0, sum = 0;
+	__u64 x = mono_now() | 1, life, in = 0, queued = 0, refused = 0, gone = 0, expired = 0, sum = 0;
 	struct bl_counts c[COUNT_KEYS_MAX];
 	struct frame f, out;
 	__u32 i, k, cls;
@@ -602,14 +598,22 @@ static void property__nothing_is_lost(void **state)
 	(void)state;
 	print_message("seed %llu\n", (unsigned long long)x);
 	no_budget(0);
+	/* how long a token lives, in frames of this machine: of port 1 a hundred, so that its queues fill, of port 2 ten, so that they grow old */
+	build_top(&f, (struct top_desc[]){ token_of(0, 3, false, 0) });
+	life = mono_now();
+	for (i = 0; i < 16; i++)
+		run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
+	counts_take(sk->maps.counts, counted);
+	life = (mono_now() - life) / 16;
 	top.frames = 4;
 	top.expiry = 1;
 	set_top();
-	{
-		struct bl_token_port p = token_port(2);
+	for (k = 1; k <= 2; k++) {
+		struct bl_token_port p = token_port(k);
+		__u64 q20 = (life * (k == 1 ? 100 : 10) << 20) / BL_TOKEN_BOTH;
 
-		p.ns_q20 = 123u << 20; /* a token time of 200 us; on port 1 it is 6.6 ms, so that queues fill on slow machines, too */
-		map_put(sk->maps.token_ports, 2, &p);
+		p.ns_q20 = q20 < 1 << 20 ? 1 << 20 : q20 < SLOW ? (__u32)q20 : SLOW;
+		map_put(sk->maps.token_ports, k, &p);
 	}
 	for (i = 0; i < 4000; i++) {
 		__u32 r;
@@ -650,7 +654,7 @@ static void property__nothing_is_lost(void **state)
 	assert_int_equal(queued, gone + expired);
 	assert_int_equal(expired, sum);
 	print_message("%llu refused, %llu expired, %llu sent\n", refused, expired, gone);
-	assert_true(refused > 50 && expired > 50 && gone > 500);
+	assert_true(refused > 20 && expired > 20 && gone > 400);
 }
 
 static void reasons__all_seen(void **state)
@@ -683,5 +687,5 @@ int main(void)
 		cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, net_up, NULL);
 }

@@ -21,7 +21,7 @@ static void sync__byte_exact(void **state)
 		held(1001, 2, v6);
 		s = sync_of(1001, 1, 1, 2, v6);
 		build_top(&f, &s);
-		assert_int_equal(f.n, (v6 ? 80 : 60) + 24);
+		assert_int_equal(f.n, (v6 ? 80 : 60) + 28);
 		paced(&f);
 		idle();
 		t = tx_get(1);
@@ -170,7 +170,7 @@ static void token__becomes_the_held_frame(void **state)
 /* Every length that a frame may have, from the shortest to the longest with and without room for the echo. */
 static void token__lengths(void **state)
 {
-	static const __u32 body[] = { 0, 1, 1440 - 24, 1506 - 66, 1507 - 66, 1510 - 66, 1511 - 66, 1522 - 66 };
+	static const __u32 body[] = { 0, 1, 1440 - 24, 1502 - 66, 1503 - 66, 1506 - 66, 1507 - 66, 1522 - 66 };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(body) / sizeof(body[0]); i++) {
@@ -184,7 +184,7 @@ static void token__lengths(void **state)
 		give(&a, BL_R_HELD);
 		t = token_of(1001, 1, 9);
 		build_top(&f, &t);
-		if (a.n + 8 <= BL_TOP_FRAME_MAX)
+		if (a.n + 12 <= BL_TOP_FRAME_MAX)
 			add_echo(&a, 1, 9);
 		comes(&f, &a, XDP_TX, BL_R_TOKEN_USED);
 	}
@@ -231,7 +231,7 @@ static void token__wasted_becomes_a_stop(void **state)
 				refused(&f, BL_R_TOKEN_WASTED);
 				continue;
 			}
-			stop = (struct topd){ .v6 = v6, .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = BL_TOP_STOP, .flow = 1, .seq = ++sig, .tag = t.tag, .ts = bus_now };
+			stop = (struct topd){ .v6 = v6, .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = BL_TOP_STOP, .bare = true, .flow = 1, .seq = ++sig, .tag = t.tag, .ts = bus_now };
 			build_top(&want, &stop);
 			comes(&f, &want, XDP_TX, BL_R_TOKEN_STOP);
 		}
@@ -497,7 +497,7 @@ static void flow__ends_and_its_number_goes_on(void **state)
 	comes(&f, (add_echo(&a, 1, 1), &a), XDP_TX, BL_R_TOKEN_USED);
 	top.idle_ns = 0;
 	set_top();
-	fin = (struct topd){ .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = BL_TOP_FIN, .flow = 1, .seq = 1, .tag = tag, .bytes = a.n - 8, .ts = bus_now };
+	fin = (struct topd){ .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = BL_TOP_FIN, .flow = 1, .seq = 1, .tag = tag, .bytes = a.n - 12, .ts = bus_now };
 	build_top(&f, &fin);
 	paced(&f);
 	d = due_get();
@@ -576,5 +576,5 @@ int main(void)
 		CASE(flow__ends_and_its_number_goes_on), CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("top", tests, setup, NULL);
+	return cmocka_run_group_tests_name("top", tests, net_up, NULL);
 }

@@ -10,7 +10,7 @@ static void message__malformed(void **state)
 {
 	struct topd t = inbound(BL_TOP_SYNC, 5, 1, 99);
 	struct frame good, f;
-	__u32 len = 14 + 20 + 8 + 18 + 24;
+	__u32 len = 14 + 20 + 8 + 18 + 28;
 
 	(void)state;
 	build_top(&good, &t);
@@ -26,7 +26,6 @@ static void message__malformed(void **state)
 	BAD("version 2", f.p[42] = 2 << 4 | BL_TOP_SYNC);
 	BAD("opcode 0", f.p[42] = 1 << 4);
 	BAD("opcode 6", f.p[42] = 1 << 4 | 6);
-	BAD("loss", f.p[42] = 1 << 4 | BL_TOP_LOSS);
 	BAD("stop of nobody", f.p[42] = 1 << 4 | BL_TOP_STOP);
 	BAD("fin of nobody", f.p[42] = 1 << 4 | BL_TOP_FIN);
 	BAD("frame cut short", f.n--);
@@ -335,7 +334,7 @@ static void data__echo_comes_off(void **state)
 		comes(&plain, &plain, XDP_REDIRECT, BL_R_TO_APP);
 		assert_int_equal(rx_get(0).frames, 3);
 		f = plain;
-		put(&f, "\0\0\0\0\0\0\0\0", 8); /* padding alone stays */
+		put(&f, "\0\0\0\0\0\0\0\0\0\0\0\0", 12); /* padding alone stays */
 		comes(&f, &f, XDP_REDIRECT, BL_R_TO_APP);
 		f = plain;
 		add_echo(&f, 5, 1);
@@ -410,6 +409,14 @@ static void loader__figures(void **state)
 	bl_top_make(&o, 838861, &c); /* 10 Gbit/s: 0.8 ns per byte */
 	assert_int_equal(c.slot_ns, 1298);
 	assert_int_equal(c.expiry_ns, 10000 + 16 * 1298);
+	assert_int_equal(c.ramp, 15); /* 20 us in slots of 1298 ns */
+	o.v[BL_TOP_O_BASE] = 26 + 1;
+	bl_top_make(&o, 838861, &c);
+	assert_int_equal(c.ramp, BL_TOP_SHORT_RAMP);
+	bl_top_make(&o, 838861 * 200, &c); /* 50 Mbit/s: a slot is longer than the way */
+	assert_int_equal(c.ramp, 1);
+	o.v[BL_TOP_O_BASE] = 10 + 1;
+	bl_top_make(&o, 838861, &c);
 	assert_true(c.law == BL_TOP_LAW_NS2 && c.levels == 6 && c.alpha == BL_TOP_ONE / 2 && c.w_max == BL_TOP_ONE / 2 && c.sync_ns == 2000000 && c.dead_ns == 50000000);
 	o.v[BL_TOP_O_HEADROOM] = 5 + 1;
 	o.v[BL_TOP_O_EXPIRY] = 45 + 1;
@@ -438,5 +445,5 @@ int main(void)
 		CASE(data__echo_of_nothing), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures), cmocka_unit_test(reasons__all_seen),
 	};
 
-	return cmocka_run_group_tests_name("top_rx", tests, setup, NULL);
+	return cmocka_run_group_tests_name("top_rx", tests, net_up, NULL);
 }

@@ -24,13 +24,6 @@ static struct bl_top_cfg top;
 static struct bl_top_page tpage;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
 
-MAYBE_UNUSED static int setup(void **state)
-{
-	(void)state;
-	net_setup(false);
-	return 0;
-}
-
 MAYBE_UNUSED static void set_top(void)
 {
 	map_put(sk->maps.top_cfg, 0, &top);
@@ -78,6 +71,7 @@ MAYBE_UNUSED static int top_setup(void **state)
 {
 	static const struct bl_hold_dest none;
 	static const struct bl_top_tx no_tx;
+	static const struct bl_top_kept no_kept;
 	static const struct bl_top_rx no_rx;
 	static const struct bl_top_hint no_hint;
 	struct bpf_devmap_val v = { 0 };
@@ -87,8 +81,8 @@ MAYBE_UNUSED static int top_setup(void **state)
 	hold = (struct bl_hold_cfg){ .on = 1 };
 	memcpy(hold.mac, bl0, 6);
 	set_policy(BL_POLICY_TOP);
-	top = (struct bl_top_cfg){ .law = BL_TOP_LAW_NS2, .levels = 6, .slot_ns = 1000, .alpha = BL_TOP_ONE / 2, .w_init = BL_TOP_ONE / 16, .w_min = BL_TOP_ONE / 100, .w_max = BL_TOP_ONE / 2,
-				   .limit = { 5, 22, 100, 465, 2155 }, .expiry_ns = T_NS, .sync_ns = HOUR_NS, .idle_ns = 100 * HOUR_NS, .dead_ns = 100 * HOUR_NS, .short_frames = 8 };
+	top = (struct bl_top_cfg){ .law = BL_TOP_LAW_NS2, .levels = 6, .slot_ns = 1000, .alpha = BL_TOP_ONE / 2, .w_init = BL_TOP_ONE / 16, .w_min = BL_TOP_ONE / 100, .w_max = BL_TOP_ONE / 2, .ramp = BL_TOP_SHORT_RAMP,
+				   .limit = { 5, 22, 100, 465, 2155 }, .expiry_ns = T_NS, .sync_ns = HOUR_NS, .idle_ns = 100 * HOUR_NS, .dead_ns = 100 * HOUR_NS, .keep_max = HOLD_SLOTS, .short_frames = 8 };
 	set_top();
 	tpage = (struct bl_top_page){ .at = BL_DUE_NEVER, .random = 1 };
 	map_put(sk->maps.top_page, 0, &tpage);
@@ -102,6 +96,7 @@ MAYBE_UNUSED static int top_setup(void **state)
 	for (i = 0; i < BL_DESTS; i++) {
 		map_put(sk->maps.hold_macs, i, &none);
 		map_put(sk->maps.top_tx, i, &no_tx);
+		map_put(sk->maps.top_kept, i, &no_kept);
 	}
 	for (i = 0; i < BL_TOP_RX_MAX; i++)
 		map_put(sk->maps.top_rx, i, &no_rx);
@@ -133,9 +128,10 @@ struct topd {
 	__u16 sport, dport; /* of the flow */
 	__u8 op, cls;
 	__u16 flow;
-	__u32 seq, tag, frames, deadline, coflow;
-	__u64 ts, bytes;
+	__u32 seq, tag, frames, deadline, coflow, data, rtt_us;
+	__u64 ts, bytes, missing;
 	__u16 unsched;
+	bool bare; /* a STOP that a token became */
 };
 
 static __u16 flow_port(const struct topd *t)
@@ -162,7 +158,8 @@ MAYBE_UNUSED static void mac_of(__u8 *mac, __u32 h)
 
 MAYBE_UNUSED static void build_top(struct frame *f, const struct topd *t)
 {
-	__u32 from = t->token ? t->receiver : t->sender, to = t->token ? t->sender : t->receiver, body = t->op == BL_TOP_SYNC ? 24 : t->op == BL_TOP_FIN ? 8 : 0, at;
+	__u32 from = t->token ? t->receiver : t->sender, to = t->token ? t->sender : t->receiver, at;
+	__u32 body = t->op == BL_TOP_SYNC ? 28 : t->op == BL_TOP_FIN ? 12 : t->op == BL_TOP_LOSS ? 16 : t->op == BL_TOP_STOP && !t->bare ? 4 : 0;
 	struct desc d = { .v6 = t->v6, .ttl = 64 };
 
 	memset(f->p, 0, sizeof(f->p));
@@ -198,13 +195,26 @@ MAYBE_UNUSED static void build_top(struct frame *f, const struct topd *t)
 		put16(f, t->unsched);
 		put16(f, 0);
 	}
+	if (body)
+		put32(f, t->data);
+	if (t->op == BL_TOP_LOSS) {
+		put32(f, (__u32)(t->missing >> 32));
+		put32(f, (__u32)t->missing);
+		put32(f, t->rtt_us);
+	}
 }
 
-MAYBE_UNUSED static void add_echo(struct frame *f, __u16 flow, __u32 seq)
+MAYBE_UNUSED static void add_numbered(struct frame *f, __u16 flow, __u32 seq, __u32 data)
 {
 	put16(f, 0x70be);
 	put16(f, flow);
 	put32(f, seq);
+	put32(f, data);
+}
+
+MAYBE_UNUSED static void add_echo(struct frame *f, __u16 flow, __u32 seq)
+{
+	add_numbered(f, flow, seq, 0);
 }
 
 /* ---- steps ---- */

@@ -296,4 +296,27 @@ static inline void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, ui
 	fs->f[fs->n++].why = why;
 }
 
+#ifdef FAKE_THREE /* before this file is included: a test that wants three endpoints */
+static struct fake a, b, c;
+
+static int three_up(void **state)
+{
+	(void)state;
+	fake_make(&a, "127.0.0.1", FAKE_RING);
+	fake_make(&b, "127.0.0.2", FAKE_RING);
+	fake_make(&c, "127.0.0.3", FAKE_RING);
+	return 0;
+}
+
+static int three_down(void **state)
+{
+	(void)state;
+	fake_free(&a);
+	fake_free(&b);
+	fake_free(&c);
+	return 0;
+}
+
+#endif
+
 #endif

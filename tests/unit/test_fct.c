@@ -10,6 +10,8 @@
 #include "../../cli/fct_stat.h"
 #undef WRONG
 #include "../../cli/fct_trace.c"
+#undef WRONG
+#include "../../cli/fct_coflow.c"
 
 static struct fct_sizes sizes;
 
@@ -366,6 +368,8 @@ static void trace__there_and_back(void **state)
 	free(text);
 }
 
+#define NOT_FIVE "line 1: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" behind it"
+
 static void trace_read__lines(void **state)
 {
 	static const struct {
@@ -376,12 +380,17 @@ static void trace_read__lines(void **state)
 		{ "1 3 7 1204885 14600", 1, "" },
 		{ "#\n\n1\t3 7 0 1 # x\n2 7 3 0 1000000000000000\r\n", 2, "" },
 		{ "1 1 8 86399999999999 1\n", 1, "" },
+		{ "1 3 7 5 6 4294967295 10\n", 1, "" },
+		{ "1 3 7 5 6 0 0 # x\n2 3 7 5 6\n", 2, "" },
+		{ "1 3 7 5 6 4294967296 1\n", -1, "line 1: a deadline of 4294967296 us; at most 4294967295" },
+		{ "1 3 7 5 6 1 11\n", -1, "line 1: coflow 11; at most 10" },
+		{ "1 3 7 5 6 7 8 9\n", -1, NOT_FIVE },
 		{ "#\n", -1, "no flows in it" },
-		{ "1 3 7 5\n", -1, "line 1: not \"id src dst start_ns bytes\"" },
-		{ "1 3 7 5 6 7\n", -1, "line 1: not \"id src dst start_ns bytes\"" },
-		{ "1 3 7 5 6x\n", -1, "line 1: not \"id src dst start_ns bytes\"" },
-		{ "1 3 7 -5 6\n", -1, "line 1: not \"id src dst start_ns bytes\"" },
-		{ "1 3 7 5 1234567890123456789\n", -1, "line 1: not \"id src dst start_ns bytes\"" },
+		{ "1 3 7 5\n", -1, NOT_FIVE },
+		{ "1 3 7 5 6 7\n", -1, NOT_FIVE },
+		{ "1 3 7 5 6x\n", -1, NOT_FIVE },
+		{ "1 3 7 -5 6\n", -1, NOT_FIVE },
+		{ "1 3 7 5 1234567890123456789\n", -1, NOT_FIVE },
 		{ "2 3 7 5 6\n", -1, "line 1: flow 2 where 1 comes next" },
 		{ "1 3 7 5 6\n1 3 7 5 6\n", -1, "line 2: flow 1 where 2 comes next" },
 		{ "1 0 7 5 6\n", -1, "line 1: there is no h0 among 8 hosts" },
@@ -402,7 +411,134 @@ static void trace_read__lines(void **state)
 		assert_string_equal(why, t[i].why);
 	}
 	assert_int_equal(trace_text("1 3 7 1204885 14600", 8, 10, why, sizeof(why)), 1);
-	assert_true(flows[0].src == 2 && flows[0].dst == 6 && flows[0].start_ns == 1204885 && flows[0].bytes == 14600);
+	assert_true(flows[0].src == 2 && flows[0].dst == 6 && flows[0].start_ns == 1204885 && flows[0].bytes == 14600 && !flows[0].deadline_us && !flows[0].coflow);
+	assert_int_equal(trace_text("1 3 7 1204885 14600 250 9", 8, 10, why, sizeof(why)), 1);
+	assert_true(flows[0].bytes == 14600 && flows[0].deadline_us == 250 && flows[0].coflow == 9);
+}
+
+/* deadlines and coflows change neither sizes nor ends; widths have their mean; flows of a coflow come at once, coflows as a Poisson process of the flows' rate by the width */
+static void trace_make__extras(void **state)
+{
+	struct fct_plan p = { .seed = 9, .sizes = &sizes, .scale = 0.1, .per_second = 1000, .hosts = 8, .flows = FCT_FLOWS_MAX, .mss = 1448, .rate_bps = 50000000 };
+	static struct fct_flow plain[FCT_FLOWS_MAX];
+	unsigned int i, n[2 * 4] = { 0 }, width = 0, coflows, with = 0;
+	double sum = 0;
+
+	fct_sizes_named(&sizes, "websearch");
+	assert_int_equal(fct_trace_make(&p, plain, FCT_FLOWS_MAX), FCT_FLOWS_MAX);
+	p.width = 4;
+	p.deadline_us = 20000;
+	p.deadline_bytes = 20000;
+	assert_int_equal(fct_trace_make(&p, flows, FCT_FLOWS_MAX), FCT_FLOWS_MAX);
+	for (i = 0; i < FCT_FLOWS_MAX; i++) {
+		assert_true(flows[i].bytes == plain[i].bytes && flows[i].src == plain[i].src && flows[i].dst == plain[i].dst);
+		assert_true(!plain[i].coflow && !plain[i].deadline_us);
+		assert_true(!flows[i].deadline_us == (flows[i].bytes > 20000));
+		assert_int_equal(flows[i].coflow, i ? flows[i - 1].coflow + (flows[i].start_ns != flows[i - 1].start_ns) : 1);
+		if (i && flows[i].coflow != flows[i - 1].coflow) {
+			assert_in_range(width, 1, 7);
+			n[width]++;
+			width = 0;
+		}
+		width++;
+		with += flows[i].deadline_us != 0;
+		sum += flows[i].deadline_us;
+	}
+	coflows = flows[FCT_FLOWS_MAX - 1].coflow;
+	assert_float_equal((double)FCT_FLOWS_MAX / coflows, 4, 0.1);
+	for (i = 1; i < 8; i++)
+		assert_float_equal(7.0 * n[i] / coflows, 1, 0.1);
+	assert_float_equal((double)flows[FCT_FLOWS_MAX - 1].start_ns / 1e9 * 1000 / FCT_FLOWS_MAX, 1, 0.05);
+	assert_float_equal(sum / with, 20000, 600); /* the floor of 1.25 times 3.4 ms lifts it a little */
+	/* the first gap and the first deadline come from different numbers */
+	p.width = 0;
+	p.per_second = 1;
+	p.deadline_us = 1e6;
+	p.deadline_bytes = UINT64_MAX;
+	assert_int_equal(fct_trace_make(&p, flows, FCT_FLOWS_MAX) > 0, 1);
+	assert_true(fabs((double)flows[0].start_ns / 1e3 - flows[0].deadline_us) > 1000);
+}
+
+static void trace__extras_there_and_back(void **state)
+{
+	struct fct_plan p = { .seed = 3, .sizes = &sizes, .scale = 0.1, .per_second = 1000, .hosts = 8, .flows = 500, .mss = 1448, .rate_bps = 50000000, .width = 3, .deadline_us = 5000, .deadline_bytes = 1 << 20 };
+	static struct fct_flow made[500];
+	char *text = NULL, why[200];
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	fct_sizes_named(&sizes, "websearch");
+	assert_int_equal(fct_trace_make(&p, made, 500), 500);
+	fct_trace_write(f, made, 500);
+	fclose(f);
+	assert_int_equal(trace_text(text, 8, 500, why, sizeof(why)), 500);
+	assert_memory_equal(flows, made, sizeof(made));
+	free(text);
+}
+
+static void trace_stretch__times(void **state)
+{
+	struct fct_flow f[] = { { .start_ns = 0, .bytes = 1 }, { .start_ns = 1000, .bytes = 2 }, { .start_ns = 4000000000, .bytes = 3 } };
+
+	fct_trace_stretch(f, 3, 2.5);
+	assert_true(f[0].start_ns == 0 && f[1].start_ns == 2500 && f[2].start_ns == 10000000000 && f[2].bytes == 3);
+}
+
+/* ---- coflows of files ---- */
+
+static int coflows_text(const char *text, struct fct_plan *p, uint32_t max, char *why, size_t size)
+{
+	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	int n;
+
+	assert_non_null(f);
+	why[0] = '\0';
+	n = fct_coflows_read(f, p, flows, max, why, size);
+	fclose(f);
+	return n;
+}
+
+static void coflows_read__lines(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+		const char *why;
+	} t[] = {
+		{ "150 526\n1 0 2 22 7 1 65:1.0\n", 2, "" }, /* the head's example */
+		{ "1 0 2 22 7 1 65:1.0", 2, "" },
+		{ "1 10 2 22 7 1 65:1.0", 2, "" }, /* no head */
+		{ "1 0 1 1 1 9:1.0\n2 5 1 1 1 2:3\n", 1, "" }, /* ports 1 and 9 are one host */
+		{ "1 0 2 1 9 2 2:1 10:1\n", 1, "" }, /* all of them between the same two */
+		{ "1 0 1 1 1 2:0\n", -1, "no coflows in it between these hosts" },
+		{ "150 526\n", -1, "no coflows in it between these hosts" },
+		{ "1 0 1 1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 0 1 1 1 2\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 0 1 1 1 2:x\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 0 0 1 2:1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 0 1 1 1 2:1 3:1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 -1 1 1 1 2:1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "9 9\n1 5 1 1 1 2:1\n2 4 1 1 1 2:1\n", -1, "line 3: comes before the coflow before it" },
+		{ "1 86400000 1 1 1 2:1\n", -1, "line 1: comes more than a day after the beginning" },
+		{ "1 0 2 1 2 2 3:1 4:1\n", -1, "line 1: this coflow alone has more than 3 flows" },
+		{ "1 0 1 1 1 2:1\n2 1 3 1 2 3 1 4:1\n", 1, "" }, /* whole coflows only */
+	};
+	struct fct_plan p = { .hosts = 8, .scale = 1 };
+	char why[200];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		assert_int_equal(coflows_text(t[i].text, &p, 3, why, sizeof(why)), t[i].n);
+		assert_string_equal(why, t[i].why);
+	}
+	assert_int_equal(coflows_text(t[0].text, &p, 3, why, sizeof(why)), 2);
+	assert_true(flows[0].src == 6 && flows[0].dst == 1 && flows[0].bytes == 500000 && flows[0].coflow == 1 && flows[1].src == 7 && flows[1].dst == 1 && flows[1].bytes == 500000);
+	/* two mappers of three on host 1: two thirds of 3 MB; in tenths; another rack's only */
+	p.scale = 0.1;
+	p.flows = 1;
+	p.rack[2] = p.rack[4] = 1;
+	assert_int_equal(coflows_text("7 2 1 3 1 5:3\n8 3 3 1 9 2 1 4:3\n", &p, 3, why, sizeof(why)), 1);
+	assert_true(flows[0].src == 1 && flows[0].dst == 4 && flows[0].bytes == 200000 && flows[0].start_ns == 3000000 && flows[0].coflow == 1);
 }
 
 /* ---- completion times ---- */
@@ -462,6 +598,92 @@ static void quantile__ranks(void **state)
 		assert_float_equal(fct_quantile(v, t[i].n, t[i].per_mille), t[i].want, 0);
 }
 
+/* mean, share above the mean, and the floor: 1.25 times 80 ns x 3198 bytes */
+static void deadline__drawn(void **state)
+{
+	struct rnd r = rnd_seeded("deadline__drawn");
+	unsigned int i, above = 0;
+	const unsigned int n = 100000;
+	double sum = 0;
+
+	assert_int_equal(fct_deadline_us(3000, 1448, 100000000, 1000, 0), 320); /* 319.8 */
+	assert_int_equal(fct_deadline_us(3000, 1448, 100000000, 1000, 0.5), 694); /* 1000 ln 2 = 693.1 */
+	assert_int_equal(fct_deadline_us(1, 1448, 1000000000000, 1, 0), 1);
+	assert_true(fct_deadline_us(UINT64_C(1000000000000), 1448, 1000000, 1, 0) == UINT32_MAX);
+	for (i = 0; i < n; i++) {
+		double v = fct_deadline_us(1, 1448, 1000000000000, 50000, (i + fct_random(&r.x)) / n);
+
+		sum += v;
+		above += v > 50000;
+	}
+	assert_float_equal(sum / n, 50000, 100);
+	assert_float_equal((double)above / n, exp(-1), 0.001);
+}
+
+static void missed__edges(void **state)
+{
+	static const struct fct_flow f[] = { { .deadline_us = 0 }, { .deadline_us = 10 }, { .deadline_us = 10 }, { .deadline_us = 10 } };
+	static const double fct[] = { 1e12, 9999, 10000, 10001 };
+	uint32_t of;
+
+	assert_int_equal(fct_missed(f, fct, 4, &of), 1);
+	assert_int_equal(of, 3);
+	assert_int_equal(fct_missed(f, fct, 1, &of), 0);
+	assert_int_equal(of, 0);
+}
+
+static void coflows__spans(void **state)
+{
+	static const struct fct_flow f[] = { { .start_ns = 0, .coflow = 1 }, { .start_ns = 5, .coflow = 2 }, { .start_ns = 10000, .coflow = 1 }, { .start_ns = 20000 }, { .start_ns = 20000, .coflow = 6 },
+					     { .start_ns = 1, .coflow = 7 } };
+	static const double fct[] = { 50000, 7, 45000, 1, 30, 1 };
+	double cct[7], first[7];
+
+	assert_int_equal(fct_coflows(f, fct, 6, cct, first), 3); /* 7 is above 6 */
+	assert_float_equal(cct[0], 55000, 0); /* the head's example */
+	assert_float_equal(cct[1], 7, 0);
+	assert_float_equal(cct[2], 30, 0);
+	assert_int_equal(fct_coflows(f + 3, fct + 3, 1, cct, first), 0);
+	assert_int_equal(fct_coflows(f, fct, 0, cct, first), 0);
+}
+
+/* a coflow takes as long as its slowest flow when all come at once, whatever the order; and never less than any of them */
+static void coflows__property(void **state)
+{
+	struct rnd r = rnd_seeded("coflows__property");
+	static struct fct_flow f[200];
+	static double fct[200], cct[201], first[201], most[201];
+	unsigned int round, i, n;
+
+	for (round = 0; round < 200; round++) {
+		bool at_once = round % 2;
+
+		memset(most, 0, sizeof(most));
+		for (i = 0; i < 200; i++) {
+			f[i].coflow = i < 20 ? 20 - i : 1 + (uint32_t)(fct_random(&r.x) * 20); /* each has one */
+			f[i].start_ns = at_once ? f[i].coflow * 1000 : (uint64_t)(fct_random(&r.x) * 1e6);
+			fct[i] = 1 + floor(fct_random(&r.x) * 1e6);
+			most[f[i].coflow] = fmax(most[f[i].coflow], fct[i]);
+		}
+		n = fct_coflows(f, fct, 200, cct, first);
+		assert_int_equal(n, 20);
+		for (i = 0; i < n; i++)
+			assert_true(at_once ? cct[i] == most[i + 1] : cct[i] >= most[i + 1] && cct[i] < 2e6 + 2);
+	}
+}
+
+static void median__edges(void **state)
+{
+	double v[] = { 5, 1, 9, 2 };
+
+	assert_float_equal(fct_median(v, 0), 0, 0);
+	assert_float_equal(fct_median(v, 1), 5, 0);
+	assert_float_equal(fct_median(v, 4), 3.5, 0);
+	assert_float_equal(v[0], 1, 0);
+	assert_float_equal(v[3], 9, 0);
+	assert_float_equal(fct_median(v, 3), 2, 0);
+}
+
 static void summarize__any_order(void **state)
 {
 	double v[] = { 9, 1, 5, 3, 7, 2, 8, 4, 6, 55 };
@@ -488,7 +710,10 @@ int main(void)
 		cmocka_unit_test(trace_make__pairs),	 cmocka_unit_test(trace_make__seed),	cmocka_unit_test(trace_make__limits),
 		cmocka_unit_test(trace__there_and_back), cmocka_unit_test(trace_read__lines),	cmocka_unit_test(wire__edges),
 		cmocka_unit_test(ideal__edges),		 cmocka_unit_test(bucket__edges),	cmocka_unit_test(quantile__ranks),
-		cmocka_unit_test(summarize__any_order),	 cmocka_unit_test(sizes_wire_mean__by_hand),
+		cmocka_unit_test(summarize__any_order),	 cmocka_unit_test(sizes_wire_mean__by_hand),	cmocka_unit_test(trace_make__extras),
+		cmocka_unit_test(trace__extras_there_and_back), cmocka_unit_test(trace_stretch__times), cmocka_unit_test(coflows_read__lines),
+		cmocka_unit_test(deadline__drawn),	 cmocka_unit_test(missed__edges),	cmocka_unit_test(coflows__spans),
+		cmocka_unit_test(coflows__property),	 cmocka_unit_test(median__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,32 +2,13 @@
 /*
  * lib/rx.c: from the ring to the application: order, the barrier, sequence numbers, credits and NAKs, large messages, and the endpoint's own ones.
  *
- * Records are put into the ring by hand, as the XDP program would; what the endpoint answers is read from the sockets of the peers.
+ * Records are put into the ring by hand, as the XDP program would; what the endpoint answers is read from the sockets of the peers. b receives; a and c send, by hand.
  */
+#define FAKE_THREE
 #include "lib_fake.h"
 
 #define INC 0x0777
 #define T0  (FAKE_BUS + 1000)
-
-static struct fake a, b, c; /* b receives; a and c send, by hand */
-
-static int up(void **state)
-{
-	(void)state;
-	fake_make(&a, "127.0.0.1", FAKE_RING);
-	fake_make(&b, "127.0.0.2", FAKE_RING);
-	fake_make(&c, "127.0.0.3", FAKE_RING);
-	return 0;
-}
-
-static int down(void **state)
-{
-	(void)state;
-	fake_free(&a);
-	fake_free(&b);
-	fake_free(&c);
-	return 0;
-}
 
 /* one message of @from in b's ring */
 static void put_text(const struct fake *from, uint64_t ts, uint32_t psn, const char *text)
@@ -622,7 +603,7 @@ static void bl_get_stats__size_is_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define T(name) cmocka_unit_test_setup_teardown(name, three_up, three_down)
 		T(bl_recv__total_order_below_the_barrier),
 		T(bl_recv__delivery_fields_and_portions),
 		T(bl_recv__late_is_dropped_and_naked),

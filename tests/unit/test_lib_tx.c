@@ -2,27 +2,8 @@
 /*
  * lib/tx.c: what leaves the socket, byte by byte, and when: stages, timestamps, windows, undo, failures, silence.
  */
+#define FAKE_THREE
 #include "lib_fake.h"
-
-static struct fake a, b, c;
-
-static int up(void **state)
-{
-	(void)state;
-	fake_make(&a, "127.0.0.1", FAKE_RING);
-	fake_make(&b, "127.0.0.2", FAKE_RING);
-	fake_make(&c, "127.0.0.3", FAKE_RING);
-	return 0;
-}
-
-static int down(void **state)
-{
-	(void)state;
-	fake_free(&a);
-	fake_free(&b);
-	fake_free(&c);
-	return 0;
-}
 
 static int send_one(const struct fake *to, const void *data, uint32_t len, uint64_t cookie, unsigned int flags)
 {
@@ -700,7 +681,7 @@ static void bl_tx_timers__a_credit_ends_the_silence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define T(name) cmocka_unit_test_setup_teardown(name, three_up, three_down)
 		T(bl_send__one_message_on_the_wire),
 		T(bl_send__a_scattering_has_one_timestamp),
 		T(bl_send__timestamps_rise_when_the_clock_stands),

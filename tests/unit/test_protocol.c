@@ -11,6 +11,7 @@
 #include "../../maps/reasons_abi.h"
 #include "../../maps/fcp_abi.h"
 #include "../../maps/top_abi.h"
+#include "../../maps/top_host_abi.h"
 #include "../../maps/wire_abi.h"
 
 #define ROWS 96
@@ -432,9 +433,10 @@ static void protocol__top(void **state)
 {
 	static const struct field hdr[] = { SIZE(bl_top_hdr, opcode), SIZE(bl_top_hdr, cls), SIZE(bl_top_hdr, flow), HALVES(bl_top_hdr, seq), SIZE(bl_top_hdr, ts), HALVES(bl_top_hdr, tag) };
 	static const struct field sync[] = { SIZE(bl_top_sync, zero),	      SIZE(bl_top_sync, bytes),	 HALVES(bl_top_sync, frames),  HALVES(bl_top_sync, deadline),
-					     HALVES(bl_top_sync, coflow), SIZE(bl_top_sync, unscheduled), SIZE(bl_top_sync, reserved) };
-	static const struct field fin[] = { SIZE(bl_top_fin, zero), SIZE(bl_top_fin, bytes) }, loss[] = { { "count", sizeof(struct bl_top_loss) } };
-	static const struct field echo[] = { SIZE(bl_top_echo, magic), SIZE(bl_top_echo, flow), HALVES(bl_top_echo, seq) };
+					     HALVES(bl_top_sync, coflow), SIZE(bl_top_sync, unscheduled), SIZE(bl_top_sync, reserved), HALVES(bl_top_sync, data) };
+	static const struct field fin[] = { SIZE(bl_top_fin, zero), SIZE(bl_top_fin, bytes), HALVES(bl_top_fin, data) }, stop[] = { HALVES(bl_top_stop, data) };
+	static const struct field loss[] = { HALVES(bl_top_loss, data), { "missing", 2 * sizeof(__u32) }, HALVES(bl_top_loss, rtt) };
+	static const struct field echo[] = { SIZE(bl_top_echo, magic), SIZE(bl_top_echo, flow), HALVES(bl_top_echo, seq), HALVES(bl_top_echo, data) };
 	size_t i;
 
 	(void)state;
@@ -442,6 +444,7 @@ static void protocol__top(void **state)
 	body_is("TOP SYNC", sync, ARRAY_SIZE(sync), sizeof(struct bl_top_sync));
 	body_is("TOP FIN", fin, ARRAY_SIZE(fin), sizeof(struct bl_top_fin));
 	body_is("TOP LOSS", loss, ARRAY_SIZE(loss), sizeof(struct bl_top_loss));
+	body_is("TOP STOP", stop, ARRAY_SIZE(stop), sizeof(struct bl_top_stop));
 	body_is("TOP echo", echo, ARRAY_SIZE(echo), sizeof(struct bl_top_echo));
 	table_of("TOP opcodes", &t);
 	assert_int_equal(t.rows, ARRAY_SIZE(top_opcodes) - 1);
@@ -457,6 +460,11 @@ static void protocol__top(void **state)
 	assert_int_equal(BL_TOP_SPORT_COUNT, 1 << 13);
 	says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1), BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
 	says("TOP echo", "0x%X", BL_TOP_ECHO_MAGIC);
+	says("TOP echo", "has %zu bytes behind", sizeof(struct bl_top_echo));
+	says("TOP LOSS", "these %d bits", BL_TOP_KEEP);
+	says("TOP at hosts", "once %d later ones have come", BL_TOP_LATER);
+	says("TOP at hosts", "each %d frames", BL_TOP_ACK_EACH);
+	says("TOP at hosts", "keeps its last %d", BL_TOP_KEEP);
 	/* neither barline's own range nor FCP's ports, and no source port may look like a destination */
 	assert_true(BL_TOP_PORT < BL_FCP_WATCHDOG_PORT && BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT <= BL_TOP_PORT);
 }

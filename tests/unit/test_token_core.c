@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/token_core.h: tables at the edges; then both modes at random against models that know nothing but the list of what passed, and look through all of it each time.
+ * bpf/token_core.h: tables at the edges, and paths. Both modes against models: test_token_model.c.
  */
 #include "unit.h"
 
@@ -36,10 +36,12 @@ static void bl_token_cost__edges(void **state)
 	} t[] = {
 		{ NS_1G, 60, 8 * 1622 * Q20 },		    /* 84 bytes on the wire: a token time */
 		{ NS_10G, 60, 838861ULL * 1622 },	    /* and nothing is rounded */
-		{ NS_1G, 59, (83 * 8 * 1622 * Q20 + 83) / 84 }, /* rounded up */
-		{ NS_1G, 61, (85 * 8 * 1622 * Q20 + 83) / 84 },
-		{ NS_1G, 80, (104 * 8 * 1622 * Q20 + 83) / 84 }, /* IPv6 */
-		{ 1, 80, 2009 },			    /* 2008.19 */
+		{ NS_1G, 59, 8 * 1621 * Q20 },
+		{ NS_1G, 61, 8 * 1623 * Q20 },
+		{ NS_1G, 80, 8 * 1642 * Q20 },		    /* IPv6 */
+		{ NS_10G, 84, 838861ULL * 1646 },	    /* behind a tag */
+		{ NS_1G, 85, (109 * 8 * 1622 * Q20 + 83) / 84 }, /* no token is so long: by its length, rounded up */
+		{ 1, 85, 2105 },			    /* 2104.74 */
 		{ 0, 60, 0 },
 		{ UINT32_MAX, 1522, (1546ULL * 1622 * UINT32_MAX + 83) / 84 },
 	};
@@ -201,6 +203,27 @@ static void bl_token_budget__edges(void **state)
 	assert_int_equal(bl_token_budget((__u64 *)&word, 0, 60, 1, now), 1);
 }
 
+/* A host that sends a token each slot of its own link, and leaves 5 % of it alone, is no flood and is not limited, over IPv6 and behind a tag, too; one that sends a fifth more is. */
+static void bl_token_budget__a_good_receiver(void **state)
+{
+	static const uint32_t lens[] = { 60, 64, 80, 84 };
+	struct bl_token_cfg cfg = cfg_of(8, 8);
+	uint64_t slot = (8 * 1622 * 100 + 94) / 95, in, out, t, i, refused;
+	uint32_t lost;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < ARRAY_SIZE(lens); k++) {
+		for (in = out = 0, i = 0, t = 1; i < 10000; i++, t += slot) {
+			assert_true(bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t));
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&out, NS_1G, 5, lens[k], t, &lost), BL_R_TOKEN_PASSED);
+		}
+		for (in = 0, refused = 0, i = 0, t = 1; i < 10000; i++, t += slot * 10 / 12)
+			refused += !bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t);
+		assert_true(refused > 1000);
+	}
+}
+
 /* ---- mode pace ---- */
 
 static void bl_token_ready__two_tokens(void **state)
@@ -326,333 +349,6 @@ static void bl_token_again__table(void **state)
 	}
 }
 
-/* ---- models ---- */
-
-#define N 600
-
-/* A token that went: when, and how much of the group's share it fills, in 2^-20 ns. */
-struct went {
-	uint64_t at, cost;
-	uint32_t cls;
-};
-
-/*
- * What lies ahead at @t, by definition: the most by which what went since any moment is more than the share of the time since. Nothing of it is kept from one call to the next.
- */
-static uint64_t ahead_by_list(const struct went *w, size_t n, uint64_t t)
-{
-	__int128 most = 0, sum = 0;
-	size_t i;
-
-	for (i = n; i > 0; i--) {
-		sum += w[i - 1].cost;
-		if (sum - ((__int128)(t - w[i - 1].at) << 20) > most)
-			most = sum - ((__int128)(t - w[i - 1].at) << 20);
-	}
-	return (uint64_t)most;
-}
-
-/* In no interval more than the share of its length and @burst. */
-static void rate_kept(const struct went *w, size_t n, uint64_t burst)
-{
-	size_t i, j;
-
-	for (i = 0; i < n; i++) {
-		uint64_t sum = 0;
-
-		for (j = i; j < n; j++) {
-			sum += w[j].cost;
-			assert_true(sum <= ((w[j].at - w[i].at) << 20) + burst);
-		}
-	}
-}
-
-struct load {
-	uint32_t ns_q20, frames, expiry, percent, burst; /* offered, of the group's rate; tokens that come at one moment */
-	bool v6;
-};
-
-static struct load load_at_random(struct rnd *r)
-{
-	static const uint32_t rates[] = { NS_10G, NS_1G, 83886, 4000U << 20, 8389 };
-
-	return (struct load){ .ns_q20 = rates[rnd_below(r, ARRAY_SIZE(rates))], .frames = 1 + rnd_below(r, 12), .expiry = 1 + rnd_below(r, 12), .percent = 30 + rnd_below(r, 400),
-			      .burst = 1 + rnd_below(r, 12), .v6 = rnd_below(r, 3) == 0 };
-}
-
-/* time of the next burst, so that on average @percent of the rate is offered */
-static uint64_t next_time(struct rnd *r, const struct load *l)
-{
-	uint64_t mean = (bl_token_unit(l->ns_q20) >> 20) * l->burst * 100 / l->percent;
-
-	return rnd64(r) % (2 * mean + 1);
-}
-
-static void property__drop_against_list(void **state)
-{
-	struct rnd r = rnd_seeded("drop");
-	int round, reasons[3] = { 0 };
-
-	(void)state;
-	for (round = 0; round < 60; round++) {
-		struct load l = load_at_random(&r);
-		struct bl_token_cfg cfg = cfg_of(l.frames, l.expiry);
-		uint64_t unit = bl_token_unit(l.ns_q20), word = rnd64(&r), t = rnd64(&r) >> (rnd_below(&r, 30) + 1), most = 0;
-		static struct went offered[N], passed[N];
-		size_t n = 0, k = 0;
-		uint32_t b = 0;
-
-		/* what was there before is of long ago */
-		word = (t << 20) - 1 - (word >> 2);
-		while (n < N) {
-			uint32_t cls = rnd_below(&r, BL_TOP_CLASSES), len = l.v6 && rnd_below(&r, 2) ? 80 : 60, lost, c;
-			uint64_t cost = ((len + 24) * unit + 83) / 84, ahead = ahead_by_list(passed, k, t);
-			enum bl_reason want, got;
-
-			if (b++ == l.burst) {
-				b = 1;
-				t += next_time(&r, &l);
-				ahead = ahead_by_list(passed, k, t);
-			}
-			c = l.frames > cls ? l.frames - cls : 1;
-			want = ahead > l.expiry * unit ? BL_R_TOKEN_EXPIRED : ahead > (c - 1) * unit ? BL_R_TOKEN_LIMIT : BL_R_TOKEN_PASSED;
-			got = bl_token_decide(&cfg, (__u64 *)&word, l.ns_q20, cls, len, t, &lost);
-			assert_int_equal(got, want);
-			assert_false(ahead == 0 && got != BL_R_TOKEN_PASSED); /* an output with nothing ahead refuses nobody */
-			reasons[got - BL_R_TOKEN_PASSED]++;
-			offered[n++] = (struct went){ t, cost, cls };
-			if (got == BL_R_TOKEN_PASSED) {
-				passed[k++] = (struct went){ t, cost, cls };
-				if (cost > most)
-					most = cost;
-			} else if (!l.v6 && cls + 1 < l.frames && l.expiry >= l.frames) {
-				/* worse classes take nothing from better ones: then classes up to this one have themselves brought more than their share and a token */
-				uint64_t sum = 0;
-				bool own = false;
-				size_t i;
-
-				for (i = n; i > 0 && !own; i--) {
-					sum += offered[i - 1].cls <= cls ? offered[i - 1].cost : 0;
-					own = sum > ((t - offered[i - 1].at) << 20) + unit;
-				}
-				assert_true(own);
-			}
-		}
-		rate_kept(passed, k, (l.frames - 1) * unit + most);
-	}
-	assert_true(reasons[0] > 1000 && reasons[1] > 1000 && reasons[2] > 1000);
-}
-
-/* Six classes, each with 0.4 of the rate, at random: enough for two and a half. Over 20000 token times. */
-static void property__drop_strict_in_the_long_run(void **state)
-{
-	struct rnd r = rnd_seeded("strict");
-	struct bl_token_cfg cfg = cfg_of(8, 8);
-	uint64_t unit = bl_token_unit(NS_1G), word = 0, t = 1, offered[BL_TOP_CLASSES] = { 0 }, passed[BL_TOP_CLASSES] = { 0 }, all = 0;
-	const uint64_t end = 20000 * (unit >> 20);
-	uint32_t lost;
-
-	(void)state;
-	for (t = 1; t < end; t += rnd64(&r) % (2 * (unit >> 20) * 10 / 24)) {
-		uint32_t cls = rnd_below(&r, BL_TOP_CLASSES);
-
-		offered[cls]++;
-		if (bl_token_decide(&cfg, (__u64 *)&word, NS_1G, cls, 60, t, &lost) == BL_R_TOKEN_PASSED) {
-			passed[cls]++;
-			all++;
-		}
-	}
-	print_message("passed of offered, in percent: %.1f %.1f %.1f %.1f %.1f %.1f\n", 100.0 * (double)passed[0] / (double)offered[0], 100.0 * (double)passed[1] / (double)offered[1],
-		      100.0 * (double)passed[2] / (double)offered[2], 100.0 * (double)passed[3] / (double)offered[3], 100.0 * (double)passed[4] / (double)offered[4],
-		      100.0 * (double)passed[5] / (double)offered[5]);
-	/* from queues it would be 100, 100, 50, 0, 0, 0; with one limit for all 41.7 of each. Six standard deviations are about 2. */
-	assert_true(passed[0] * 100 >= offered[0] * 97);
-	assert_true(passed[1] * 100 >= offered[1] * 82);
-	assert_true(passed[2] * 100 >= offered[2] * 45 && passed[2] * 100 <= offered[2] * 55);
-	assert_true(passed[3] * 100 <= offered[3] * 19);
-	assert_true(passed[4] * 100 <= offered[4] * 4 && passed[5] * 100 <= offered[5] * 1);
-	assert_true(all <= 20000 + 8 && all >= 19900); /* and nothing of the rate is left over */
-}
-
-/* Mode pace. The model keeps every token, with its fate. */
-enum fate { WAITS, SENT, EXPIRED, REFUSED };
-struct token {
-	uint64_t at, gone;
-	uint32_t cls, len;
-	enum fate fate;
-};
-
-struct pace {
-	struct bl_token_cfg cfg;
-	struct bl_token_port port;
-	uint32_t queue[BL_TOP_CLASSES][BL_TOKEN_FRAMES_MAX], n[BL_TOP_CLASSES]; /* what queues and the pacer would have */
-	struct token token[N];
-	size_t ntokens;
-	struct went sent[N];
-	size_t nsent;
-};
-
-/* A token comes: as bl_token_room() does it; then as the model says: it is refused if as many of its class wait that are not too old. */
-static void pace_put(struct pace *p, uint64_t t, uint32_t cls, uint32_t len)
-{
-	uint64_t life = (p->cfg.expiry * bl_token_unit(p->port.ns_q20)) >> 20;
-	struct token *me = &p->token[p->ntokens];
-	uint32_t fresh = 0, k = 0;
-	size_t i;
-
-	for (i = 0; i < p->ntokens; i++)
-		fresh += p->token[i].cls == cls && p->token[i].fate == WAITS && t - p->token[i].at <= life;
-	*me = (struct token){ .at = t, .cls = cls, .len = len };
-	if (p->n[cls] == p->cfg.frames) {
-		while (k < p->n[cls] && bl_token_expired(&p->cfg, &p->port, p->token[p->queue[cls][k]].at, t)) {
-			p->token[p->queue[cls][k]].fate = EXPIRED;
-			p->token[p->queue[cls][k++]].gone = t;
-		}
-		p->n[cls] -= k;
-		memmove(p->queue[cls], p->queue[cls] + k, p->n[cls] * sizeof(p->queue[0][0]));
-	}
-	if (p->n[cls] == p->cfg.frames)
-		me->fate = REFUSED;
-	else
-		p->queue[cls][p->n[cls]++] = (uint32_t)p->ntokens;
-	assert_int_equal(me->fate == REFUSED, fresh >= p->cfg.frames);
-	p->ntokens++;
-}
-
-/* The pacer looks at @t: as bl_port_send() does it, until it has sent one or must wait; returns when it looks again. */
-static uint64_t pace_turn(struct pace *p, uint64_t t)
-{
-	uint64_t unit = bl_token_unit(p->port.ns_q20), life = (p->cfg.expiry * unit) >> 20, ahead = ahead_by_list(p->sent, p->nsent, t);
-	uint32_t bits, cls, id = 0, c;
-	const struct token *best = NULL;
-	size_t i;
-
-	/* the model: the best class first, and in it the oldest, of those that are not too old; if at most one token is ahead */
-	for (i = 0; i < p->ntokens; i++)
-		if (p->token[i].fate == WAITS && t - p->token[i].at <= life && (!best || p->token[i].cls < best->cls))
-			best = &p->token[i];
-	for (;;) {
-		for (bits = 0, c = 0; c < BL_TOP_CLASSES; c++)
-			bits |= p->n[c] ? 1U << (BL_CL_TOKEN0 + c) : 0;
-		cls = bits ? bl_token_choose(&p->cfg, &p->port, bits, t) : BL_CL_COUNT;
-		if (cls == BL_CL_COUNT)
-			break;
-		cls -= BL_CL_TOKEN0;
-		id = p->queue[cls][0];
-		memmove(p->queue[cls], p->queue[cls] + 1, --p->n[cls] * sizeof(p->queue[0][0]));
-		p->token[id].gone = t;
-		if (!bl_token_expired(&p->cfg, &p->port, p->token[id].at, t))
-			break;
-		p->token[id].fate = EXPIRED;
-	}
-	if (cls == BL_CL_COUNT) {
-		assert_true(!best || ahead > unit);
-		if (best) /* not a moment later than it may */
-			assert_true(ahead_by_list(p->sent, p->nsent, bl_token_again(&p->port, bits, t, t)) <= unit &&
-				    ahead_by_list(p->sent, p->nsent, bl_token_again(&p->port, bits, t, t) - 1) > unit);
-		return bl_token_again(&p->port, bits, t, t);
-	}
-	assert_ptr_equal(best, &p->token[id]);
-	assert_true(ahead <= unit);
-	p->token[id].fate = SENT;
-	p->sent[p->nsent++] = (struct went){ t, bl_token_cost(p->port.ns_q20, p->token[id].len), cls };
-	bl_token_sent(&p->port, BL_CL_TOKEN0 + cls, p->token[id].len, t);
-	return t;
-}
-
-static void property__pace_against_list(void **state)
-{
-	struct rnd r = rnd_seeded("pace");
-	int round, fates[4] = { 0 };
-	static struct pace p;
-
-	(void)state;
-	for (round = 0; round < 60; round++) {
-		struct load l = load_at_random(&r);
-		uint64_t unit = bl_token_unit(l.ns_q20), t = rnd64(&r) >> (rnd_below(&r, 30) + 1), come = t, look = BL_DUE_NEVER, late, most = 0;
-		uint32_t b, sleepy = rnd_below(&r, 3);
-		size_t i;
-
-		memset(&p, 0, sizeof(p));
-		p.cfg = cfg_of(l.frames, l.expiry);
-		p.port = (struct bl_token_port){ .ns_q20 = l.ns_q20, .out_q20 = (t << 20) - 1 - (rnd64(&r) >> 2) };
-		while (p.ntokens + l.burst <= N || look != BL_DUE_NEVER) {
-			if (p.ntokens + l.burst <= N && come <= look) {
-				t = come;
-				for (b = 0; b < l.burst; b++)
-					pace_put(&p, t, rnd_below(&r, BL_TOP_CLASSES), l.v6 && rnd_below(&r, 2) ? 80 : 60);
-				come += next_time(&r, &l);
-				if (look == BL_DUE_NEVER)
-					look = t;
-				continue;
-			}
-			/* a pacer that comes late, too */
-			late = sleepy && !rnd_below(&r, 20) ? rnd64(&r) % (sleepy * 6 * (unit >> 20) + 1) : 0;
-			if (come < look + late && p.ntokens + l.burst <= N)
-				late = come > look ? come - look : 0;
-			t = look + late;
-			look = pace_turn(&p, t);
-			for (i = 0, b = 0; i < BL_TOP_CLASSES; i++)
-				b += p.n[i];
-			if (!b)
-				look = BL_DUE_NEVER;
-		}
-		for (i = 0; i < p.nsent; i++)
-			if (p.sent[i].cost > most)
-				most = p.sent[i].cost;
-		rate_kept(p.sent, p.nsent, unit + most);
-		for (i = 0; i < p.ntokens; i++) {
-			const struct token *k = &p.token[i];
-
-			assert_true(k->fate != WAITS);
-			if (k->fate == SENT)
-				assert_true(k->gone - k->at <= (l.expiry * unit) >> 20);
-			if (k->fate == EXPIRED)
-				assert_true(k->gone - k->at > (l.expiry * unit) >> 20);
-			fates[k->fate]++;
-		}
-	}
-	assert_true(fates[SENT] > 1000 && fates[EXPIRED] > 500 && fates[REFUSED] > 1000);
-}
-
-/* Nothing drifts: a million tokens of a rate whose token time is no whole number of nanoseconds leave as many token times apart. */
-static void property__no_drift(void **state)
-{
-	struct bl_token_port p = { .ns_q20 = NS_10G };
-	uint64_t t = 1000, unit = bl_token_unit(NS_10G), i;
-
-	(void)state;
-	for (i = 0; i < 1000000; i++) {
-		t = bl_token_ready(&p, t);
-		bl_token_sent(&p, BL_CL_TOKEN0, 60, t);
-	}
-	/* two at once, then one each: the last one at the (10^6 - 2)-th token time */
-	assert_true(t >= 1000 + (uint64_t)(((unsigned __int128)unit * 999998) >> 20));
-	assert_true(t <= 1000 + (uint64_t)(((unsigned __int128)unit * 999998) >> 20) + 1);
-}
-
-/* Data first: a link that is always full of data, and tokens always there. Both get their shares; nobody starves. */
-static void property__data_first_shares(void **state)
-{
-	struct bl_token_cfg cfg = cfg_of(8, 8);
-	struct bl_token_port p = { .ns_q20 = NS_1G };
-	uint64_t t = 1, data = 0, tokens = 0;
-
-	(void)state;
-	cfg.data_first = 1;
-	while (t < 10000 * 12976ULL) {
-		uint32_t cls = bl_token_choose(&cfg, &p, B(TOKEN5) | B(DATA), t), len = cls == BL_CL_DATA ? 1514 : 60;
-
-		assert_true(cls == BL_CL_DATA || cls == BL_CL_TOKEN5);
-		bl_token_sent(&p, cls, len, t);
-		data += cls == BL_CL_DATA;
-		tokens += cls != BL_CL_DATA;
-		t += 8 * (len + 24); /* the link counts as the wire does */
-	}
-	assert_true(data >= 9990 && data <= 10010);
-	assert_true(tokens >= 9960 && tokens <= 10002); /* one that comes while a frame of data is on the way waits for it */
-}
-
 /* ---- paths ---- */
 
 static void bl_top_flow_port__both_directions(void **state)
@@ -722,16 +418,12 @@ int main(void)
 		cmocka_unit_test(bl_token_decide__no_rate_no_limit),
 		cmocka_unit_test(bl_token_decide__lost_swaps),
 		cmocka_unit_test(bl_token_budget__edges),
+		cmocka_unit_test(bl_token_budget__a_good_receiver),
 		cmocka_unit_test(bl_token_ready__two_tokens),
 		cmocka_unit_test(bl_token_expired__edges),
 		cmocka_unit_test(bl_token_choose__table),
 		cmocka_unit_test(bl_token_sent__data_owes_one_frame),
 		cmocka_unit_test(bl_token_again__table),
-		cmocka_unit_test(property__drop_against_list),
-		cmocka_unit_test(property__drop_strict_in_the_long_run),
-		cmocka_unit_test(property__pace_against_list),
-		cmocka_unit_test(property__no_drift),
-		cmocka_unit_test(property__data_first_shares),
 		cmocka_unit_test(bl_top_flow_port__both_directions),
 		cmocka_unit_test(bl_top_flow_port__fixed),
 		cmocka_unit_test(bl_top_path__edges),

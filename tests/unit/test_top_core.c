@@ -435,8 +435,18 @@ static void bl_top_begin__rates(void **state)
 {
 	static const struct {
 		uint64_t bytes;
+		uint32_t ramp;
 		double rate;
-	} t[] = { { 0, 0.5 }, { 1, 0.5 / 40 }, { 20 * BL_TOP_MSS, 0.25 }, { 39 * BL_TOP_MSS, 0.5 * 39 / 40 }, { 40 * BL_TOP_MSS, 0.5 }, { 1ULL << 40, 0.5 } };
+	} t[] = { { 0, 40, 0.5 },
+		  { 1, 40, 0.5 / 40 },
+		  { 20 * BL_TOP_MSS, 40, 0.25 },
+		  { 39 * BL_TOP_MSS, 40, 0.5 * 39 / 40 },
+		  { 40 * BL_TOP_MSS, 40, 0.5 },
+		  { 1ULL << 40, 40, 0.5 },
+		  { 1, 1, 0.5 },
+		  { 2 * BL_TOP_MSS, 3, 1.0 / 3 },
+		  { 3 * BL_TOP_MSS, 3, 0.5 } };
+	const struct bl_top_cfg was = cfg;
 	unsigned int i;
 
 	(void)state;
@@ -445,11 +455,13 @@ static void bl_top_begin__rates(void **state)
 		struct bl_top_rx r;
 
 		memset(&r, 0xff, sizeof(r));
+		cfg.ramp = t[i].ramp;
 		bl_top_begin(&r, &cfg, &m, MS);
 		assert_true(fabs(r.rate / ONE - t[i].rate) < 1e-6);
 		assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 9 && r.sig == 3 && r.weight == cfg.w_init && !r.seq && !r.echo && !r.forgiven && !r.rtt_ns && !r.served && !r.total && !r.dropped && !r.grew);
 		assert_true(r.next_ns == MS && r.heard_ns == MS && r.update_ns == MS && r.deadline_ns == MS + 5000 && r.coflow == 4 && r.waiting == 2 && r.syncs == 1);
 	}
+	cfg = was;
 }
 
 static void signals__by_number(void **state)

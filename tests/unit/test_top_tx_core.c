@@ -269,7 +269,7 @@ static void bl_top_parse__lengths(void **state)
 	static const struct {
 		uint8_t op;
 		uint32_t len;
-	} t[] = { { BL_TOP_TOKEN, 18 }, { BL_TOP_SYNC, 42 }, { BL_TOP_FIN, 26 }, { BL_TOP_LOSS, 18 }, { BL_TOP_STOP, 18 } };
+	} t[] = { { BL_TOP_TOKEN, 18 }, { BL_TOP_SYNC, 46 }, { BL_TOP_FIN, 30 }, { BL_TOP_LOSS, 34 }, { BL_TOP_STOP, 18 } };
 	struct bl_top_msg m;
 	unsigned int i;
 
@@ -283,16 +283,24 @@ static void bl_top_parse__lengths(void **state)
 	BL_HALVES_SET(s, frames, 0x11223344);
 	BL_HALVES_SET(s, deadline, 0x55667788);
 	BL_HALVES_SET(s, coflow, 0x99aabbcc);
+	BL_HALVES_SET(s, data, 0xdeadbeef);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		h->opcode = BL_TOP_OPCODE_BYTE(t[i].op);
 		assert_int_equal(bl_top_parse(h, b + t[i].len, t[i].len, &m), 0);
 		assert_true(m.op == t[i].op && m.cls == 3 && m.flow == 0x1234 && m.seq == 0x89abcdef && m.tag == 0x01234567 && m.ts == 0xa1b2c3d4e5f6);
-		assert_true(m.bytes == (t[i].len > 18 ? 0x010203040506u : 0));
+		assert_true(m.bytes == (t[i].op == BL_TOP_SYNC || t[i].op == BL_TOP_FIN ? 0x010203040506u : 0));
+		assert_true(m.data == (t[i].op == BL_TOP_SYNC ? 0xdeadbeefu : t[i].op == BL_TOP_FIN ? 0x11223344u : t[i].op == BL_TOP_LOSS ? 0x00000102u : 0));
+		assert_true(m.missing == (t[i].op == BL_TOP_LOSS ? 0x0304050611223344u : 0) && m.rtt_us == (t[i].op == BL_TOP_LOSS ? 0x55667788u : 0));
 		assert_true(m.frames == (t[i].op == BL_TOP_SYNC ? 0x11223344u : 0) && m.deadline_us == (t[i].op == BL_TOP_SYNC ? 0x55667788u : 0) &&
 			    m.coflow == (t[i].op == BL_TOP_SYNC ? 0x99aabbccu : 0));
 		assert_int_equal(bl_top_parse(h, b + t[i].len - 1, t[i].len, &m), -1);
 		assert_int_equal(bl_top_parse(h, b + t[i].len, t[i].len - 1, &m), -1);
 	}
+	/* a STOP may say more; what is cut short says nothing */
+	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_STOP);
+	assert_true(!bl_top_parse(h, b + 22, 22, &m) && m.data == 0x00000102);
+	assert_true(!bl_top_parse(h, b + 21, 22, &m) && !m.data);
+	assert_true(!bl_top_parse(h, b + 22, 21, &m) && !m.data);
 	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT);
 	assert_int_equal(bl_top_parse(h, b + 42, 42, &m), -1);
 	h->opcode = BL_TOP_OPCODE_BYTE(0);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * TCP connections from bl0 to bl0 of a rack: begin() lets so many hosts each send so many bytes to the first host, which looks at every one of them; finish() serves the rack until all have ended. A sender ends when
+ * the receiver has closed, that is, when all that it sent was there and right. Nobody is given up, however long it takes: the case's own time is the bound.
+ *
+ * Example: begin(AF_INET, 15, 256 << 10): hosts 2 to 16, 256 KiB each, to host 1.
+ *
+ * Included behind rack.h, and behind <netinet/in.h> before that.
+ */
+#ifndef BARLINE_TESTS_CONN_H
+#define BARLINE_TESTS_CONN_H
+
+#include <arpa/inet.h>
+
+#define PORT	 5001
+#define CHILDREN 16
+
+/**
+ * w - the connections of this case. @senders: hosts from the second on. @bytes: of each. @hint, @priority: what a sender says of its flow. @pid, @name: processes that were started, receiver first; pid 0: has ended.
+ * @left: those that have not.
+ */
+static struct {
+	int family, listener;
+	unsigned int senders;
+	uint64_t bytes;
+	const struct bl_flow_hint *hint;
+	int priority;
+	pid_t pid[CHILDREN + 1];
+	const char *name[CHILDREN + 1];
+	unsigned int n, left;
+} w;
+
+T_FN void fill(uint8_t *b, size_t n, uint64_t at)
+{
+	size_t k;
+
+	for (k = 0; k < n; k++)
+		b[k] = (uint8_t)((at + k) * 2654435761u >> 13);
+}
+
+T_FN socklen_t address(int family, unsigned int node, struct sockaddr_storage *sa)
+{
+	uint8_t a[16];
+
+	memset(sa, 0, sizeof(*sa));
+	lab_bl0_addr(&rack.lab.nodes[node], family, a);
+	if (family == AF_INET) {
+		struct sockaddr_in *s = (void *)sa;
+
+		s->sin_family = AF_INET;
+		s->sin_port = htons(PORT);
+		memcpy(&s->sin_addr, a, 4);
+		return sizeof(*s);
+	} else {
+		struct sockaddr_in6 *s = (void *)sa;
+
+		s->sin6_family = AF_INET6;
+		s->sin6_port = htons(PORT);
+		memcpy(&s->sin6_addr, a, 16);
+		return sizeof(*s);
+	}
+}
+
+T_FN void child(unsigned int node, const char *name, void (*fn)(void))
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(node);
+		fn();
+		_exit(0);
+	}
+	w.pid[w.n] = pid;
+	w.name[w.n++] = name;
+	w.left++;
+}
+
+/* All of every sender's bytes, in order. */
+T_FN void receive(void)
+{
+	static uint8_t got[65536], want[65536];
+	uint64_t at[CHILDREN] = { 0 };
+	struct pollfd p[CHILDREN];
+	unsigned int i, left = w.senders;
+
+	for (i = 0; i < w.senders; i++) {
+		p[i] = (struct pollfd){ .fd = accept(w.listener, NULL, NULL), .events = POLLIN };
+		CHECK(p[i].fd >= 0, "%s", strerror(errno));
+	}
+	while (left) {
+		CHECK(poll(p, w.senders, -1) > 0, "%s", strerror(errno));
+		for (i = 0; i < w.senders; i++) {
+			ssize_t n;
+
+			if (!p[i].revents)
+				continue;
+			n = recv(p[i].fd, got, sizeof(got), 0);
+			CHECK(n >= 0, "%s", strerror(errno));
+			fill(want, (size_t)n, at[i]);
+			CHECK(!memcmp(got, want, (size_t)n), "bytes from %" PRIu64 " on differ", at[i]);
+			at[i] += (uint64_t)n;
+			if (n)
+				continue;
+			CHECK(at[i] == w.bytes, "%" PRIu64 " bytes", at[i]);
+			close(p[i].fd);
+			p[i].fd = -1;
+			left--;
+		}
+	}
+}
+
+T_FN void send_all(void)
+{
+	static uint8_t b[65536];
+	struct sockaddr_storage sa;
+	socklen_t len = address(w.family, rack_host(0), &sa);
+	int fd = socket(w.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint64_t at = 0;
+
+	CHECK(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &w.priority, sizeof(w.priority)), "%s", strerror(errno));
+	CHECK(!connect(fd, (void *)&sa, len), "connect: %s", strerror(errno));
+	if (w.hint)
+		CHECK(!bl_flow_hint(fd, w.hint), "hint");
+	while (at < w.bytes) {
+		size_t n = w.bytes - at < sizeof(b) ? (size_t)(w.bytes - at) : sizeof(b);
+
+		fill(b, n, at);
+		CHECK(send(fd, b, n, MSG_NOSIGNAL) == (ssize_t)n, "send: %s", strerror(errno));
+		at += n;
+	}
+	CHECK(!shutdown(fd, SHUT_WR) && !recv(fd, b, 1, 0), "end: %s", strerror(errno));
+}
+
+T_FN void begin(int family, unsigned int senders, uint64_t bytes)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = address(family, rack_host(0), &sa);
+	int home = rack_away(rack_host(0)), one = 1;
+	unsigned int i;
+
+	w.family = family;
+	w.senders = senders;
+	w.bytes = bytes;
+	w.n = w.left = 0;
+	w.listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(w.listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	CHECK(w.listener >= 0 && !bind(w.listener, (void *)&sa, len) && !listen(w.listener, CHILDREN), "%s", strerror(errno));
+	rack_back(home);
+	child(rack_host(0), "receiver", receive);
+	for (i = 0; i < senders; i++)
+		child(rack_host(i + 1), rack.lab.nodes[rack_host(i + 1)].name, send_all);
+	close(w.listener);
+}
+
+/* Reaps who has ended. */
+T_FN bool running(void)
+{
+	unsigned int k;
+	int st;
+
+	for (k = 0; k < w.n; k++)
+		if (w.pid[k] && waitpid(w.pid[k], &st, WNOHANG) == w.pid[k]) {
+			CHECK(WIFEXITED(st) && !WEXITSTATUS(st), "%s failed", w.name[k]);
+			w.pid[k] = 0;
+			w.left--;
+		}
+	return w.left;
+}
+
+T_FN void finish(void)
+{
+	while (running())
+		rack_serve(10);
+}
+
+#endif
