@@ -462,7 +462,9 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 		return BL_R_BAD_LENGTH;
 	why = store(ctx, 0, r);
 	publish(r);
-	return why == BL_R_STORED && r->f.opcode == BL_OP_PREP ? send_back(ctx, r) : why;
+	if (why == BL_R_STORED && r->f.opcode == BL_OP_PREP)
+		why = (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, r->f.v6);
+	return why;
 }
 
 /* What came in on the NIC; of its own for bench/bench_host.bpf.c. */

@@ -148,19 +148,22 @@ static __always_inline __u16 ip_sum(const struct iphdr *ip)
 	return (__u16)~sum;
 }
 
-/* The PREP is stored: turn its frame into the ACK. */
-static __always_inline enum bl_reason send_back(struct xdp_md *ctx, struct run *r)
+/* The PREP is stored: turn its frame into the ACK. @l3, @off: of its IP header and struct bl_hdr. A global function, as the next two: what they need is on no caller's stack, of which all that call each other have 512 bytes. */
+__attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 off, __u32 v6)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
-	__u64 old = r->page->now_ns - BL_TS_OLD, cut;
+	__u32 zero = 0, a[4];
+	const struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
 	struct ethhdr *eth = data;
 	struct udphdr *u;
 	struct bl_hdr *h;
+	__u64 old, cut;
+	__be16 port;
 	void *ip;
 
-	if (l3 > sizeof(*eth) + 4 || off < sizeof(*u) || off > BL_HDR_OFF_MAX || r->f.body_len < BL_ACK_BODY)
+	if (!page || l3 > sizeof(*eth) + 4 || off < sizeof(*u) || off > BL_HDR_OFF_MAX)
 		return BL_R_STORED;
+	old = page->now_ns - BL_TS_OLD;
 	ip = data + l3;
 	BL_SEEN(ip);
 	u = data + off - sizeof(*u);
@@ -168,13 +171,14 @@ static __always_inline enum bl_reason send_back(struct xdp_md *ctx, struct run *
 	h = (void *)(u + 1);
 	if ((void *)(eth + 1) > end || (void *)((__u8 *)(h + 1) + BL_ACK_BODY) > end)
 		return BL_R_STORED;
-	if (r->f.v6) {
+	if (v6) {
 		struct ipv6hdr *ip6 = ip;
 
 		if ((void *)(ip6 + 1) > end)
 			return BL_R_STORED;
-		__builtin_memcpy(&ip6->saddr, r->daddr, 16);
-		__builtin_memcpy(&ip6->daddr, r->saddr, 16);
+		__builtin_memcpy(a, &ip6->saddr, 16);
+		__builtin_memcpy(&ip6->saddr, &ip6->daddr, 16);
+		__builtin_memcpy(&ip6->daddr, a, 16);
 		ip6->payload_len = BL_BE16(BL_ACK_L4);
 		ip6->hop_limit = 64;
 	} else {
@@ -182,16 +186,18 @@ static __always_inline enum bl_reason send_back(struct xdp_md *ctx, struct run *
 
 		if ((void *)(ip4 + 1) > end)
 			return BL_R_STORED;
-		__builtin_memcpy(&ip4->saddr, r->daddr + 12, 4);
-		__builtin_memcpy(&ip4->daddr, r->saddr + 12, 4);
+		a[0] = ip4->saddr;
+		ip4->saddr = ip4->daddr;
+		ip4->daddr = a[0];
 		ip4->tot_len = BL_BE16(sizeof(*ip4) + BL_ACK_L4);
 		ip4->ttl = 64;
 		ip4->check = 0;
 		ip4->check = ip_sum(ip4);
 	}
 	swap_mac(eth);
-	u->source = BL_BE16(r->f.dport);
-	u->dest = BL_BE16(r->f.sport);
+	port = u->source;
+	u->source = u->dest;
+	u->dest = port;
 	u->len = BL_BE16(BL_ACK_L4);
 	u->check = 0;
 	bl_put48(h->barrier, old);
@@ -209,30 +215,36 @@ static __always_inline enum bl_reason send_back(struct xdp_md *ctx, struct run *
 /*
  * The window is empty: C has risen, and with the link idle nobody would say so before the next tick. Make the ACK's frame a beacon, if there is room in it. A switch relays it only if C was what it waited for.
  */
-static __always_inline enum bl_reason commit(struct xdp_md *ctx, struct run *r)
+__attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 {
 	static const __u8 to[6] = BL_BEACON_MAC;
-	__u64 sent = BL_READ_ONCE(r->page->sent_commit);
-	__u32 l3 = r->f.l3_off;
-	void *data, *end;
+	struct run r = { .f.opcode = BL_OP_ACK };
 	struct bl_beacon *body;
 	struct bl_now now;
 	struct ethhdr *eth;
 	struct bl_hdr *h;
+	void *data, *end;
 	__be16 *proto;
+	__u32 zero = 0;
+	__u64 sent;
 
+	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	r.page = bpf_map_lookup_elem(&host_page, &zero);
 	bl_read_clock(&now);
-	if (!now.ok || l3 > sizeof(*eth) + 4 || l3 < sizeof(*eth))
+	if (!r.cfg || !r.page || !now.ok || l3 > sizeof(*eth) + 4 || l3 < sizeof(*eth))
 		return BL_R_ACKED;
-	host_barriers(r, &now, BL_EPS_MAX, 0);
-	if (r->c <= sent || bpf_xdp_adjust_tail(ctx, (int)(BL_BEACON_LEN + l3 - sizeof(*eth)) - (int)bpf_xdp_get_buff_len(ctx)))
+	sent = BL_READ_ONCE(r.page->sent_commit);
+	host_barriers(&r, &now, BL_EPS_MAX, 0);
+	if (r.c <= sent || bpf_xdp_adjust_tail(ctx, (int)(BL_BEACON_LEN + l3 - sizeof(*eth)) - (int)bpf_xdp_get_buff_len(ctx)))
 		return BL_R_ACKED;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
 	eth = data;
-	h = data + l3;
-	BL_SEEN(h);
-	proto = (void *)h - sizeof(*proto);
+	l3 -= sizeof(*proto);
+	BL_SEEN(l3);
+	proto = data + (l3 & 31);
+	BL_SEEN(proto);
+	h = (void *)(proto + 1);
 	body = (void *)(h + 1);
 	if ((void *)(eth + 1) > end || (void *)(body + 1) + sizeof(struct bl_relay) > end)
 		return BL_R_ACKED;
@@ -241,37 +253,57 @@ static __always_inline enum bl_reason commit(struct xdp_md *ctx, struct run *r)
 	*proto = BL_BE16(BL_ETHERTYPE);
 	__builtin_memset(h, 0, sizeof(*h));
 	bl_put48(h->barrier, now.bus - BL_TS_OLD);
-	bl_put48(h->commit, r->c);
+	bl_put48(h->commit, r.c);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
-	body->tai_offset_s = (__be16)BL_BE16((__u16)r->cfg->tai_offset_s);
+	body->tai_offset_s = (__be16)BL_BE16((__u16)r.cfg->tai_offset_s);
 	body->port = 0;
-	body->node_id = BL_BE32(r->cfg->node_id);
+	body->node_id = BL_BE32(r.cfg->node_id);
 	__builtin_memset(body + 1, 0, sizeof(struct bl_relay));
 	return BL_R_COMMITTED;
 }
 
-static __always_inline enum bl_reason on_ack(struct xdp_md *ctx, struct run *r)
+#define BL_EMPTY 0x100 /* beside a reason: the window is empty now */
+/* An ACK: which slot it closes. The frame is parsed once more, since what is known of it is on the caller's stack. */
+__attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 {
-	const __u8 *body = ack_body((void *)(long)ctx->data, (void *)(long)ctx->data_end, r);
-	__u32 i = (__u16)(r->f.dport - r->cfg->port_base);
-	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
-	const __u64 *addr, *d = (const __u64 *)r->daddr;
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	const __u64 *addr, *d;
+	const struct bl_ep_slot *ep;
 	enum bl_reason why = BL_R_NO_ENDPOINT;
+	struct run r = {};
+	__u32 zero = 0, i;
+	const __u8 *body;
 	struct bl_ack a;
 	int empty = 0;
 
+	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	if (!r.cfg || bl_parse(data, end, r.cfg->port_base, r.cfg->port_count, &r.f) != BL_R_NONE || r.f.l3_off > sizeof(struct ethhdr) + 4)
+		return BL_R_SHORT;
+	body = ack_body(data, end, &r);
 	if (!body)
 		return BL_R_BAD_LENGTH;
+	addresses(&r, data + r.f.l3_off, end);
+	d = (const __u64 *)r.daddr;
+	i = (__u16)(r.f.dport - r.cfg->port_base);
+	ep = bpf_map_lookup_elem(&eps, &i);
 	addr = ep ? (const __u64 *)ep->addr : NULL;
 	if (ep && BL_READ_ONCE(ep->active) != BL_EP_FREE && (!(addr[0] | addr[1]) || (addr[0] == d[0] && addr[1] == d[1]))) {
 		why = BL_R_ACK_UNKNOWN;
 		if (BL_BE16(((const struct bl_data *)body)->incarnation) == ep->life) {
-			read_ack(body, r, r->saddr, r->f.sport, &a);
+			read_ack(body, &r, r.saddr, r.f.sport, &a);
 			why = close_slot(ep->slot & (BL_EPS_MAX - 1), &a, &empty);
 		}
 	}
-	publish(r);
-	return why == BL_R_ACKED && empty ? commit(ctx, r) : why;
+	return why | (empty ? BL_EMPTY : 0);
+}
+
+static __always_inline enum bl_reason on_ack(struct xdp_md *ctx, struct run *r)
+{
+	int why = bl_take_ack(ctx);
+
+	if (why != BL_R_BAD_LENGTH)
+		publish(r);
+	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off) : (enum bl_reason)(why & ~BL_EMPTY);
 }
 
 #endif

@@ -602,14 +602,14 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 
 	for (p = ep->rdirty; p; p = p->rdirty_next) {
 		struct bl_rtx *t = &p->rtx;
-		uint32_t first = t->parts.n ? 1 : t->items.n;
 
 		if (p->self)
 			continue;
 		if (mono < t->dead_until_ns)
 			return MUST_FAIL;
 		all += t->parts.n + t->items.n;
-		if (t->open && (!outstanding(t) || outstanding(t) + first <= t->window))
+		/* parts begin only when nothing else waits at the receiver: what its process has not taken yet must not hold them up while they hold the commit barrier */
+		if (t->open && (!outstanding(t) || (!t->parts.n && outstanding(t) + t->items.n <= t->window)))
 			continue;
 		/* a window that is open but full is asked about when it has been so for a while */
 		if (t->open && !t->ask_ns)
