@@ -157,7 +157,7 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	struct ethhdr *eth = data;
 	struct udphdr *u;
 	struct bl_hdr *h;
-	__u64 old, cut;
+	__u64 old, cut, l4;
 	__be16 port;
 	void *ip;
 
@@ -166,7 +166,11 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	old = page->now_ns - BL_TS_OLD;
 	ip = data + l3;
 	BL_SEEN(ip);
-	u = data + off - sizeof(*u);
+	l4 = off - sizeof(*u);
+	BL_SEEN(l4);
+	l4 &= 127;
+	BL_SEEN(l4);
+	u = data + l4;
 	BL_SEEN(u);
 	h = (void *)(u + 1);
 	if ((void *)(eth + 1) > end || (void *)((__u8 *)(h + 1) + BL_ACK_BODY) > end)
@@ -226,7 +230,7 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	void *data, *end;
 	__be16 *proto;
 	__u32 zero = 0;
-	__u64 sent;
+	__u64 sent, at;
 
 	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	r.page = bpf_map_lookup_elem(&host_page, &zero);
@@ -240,13 +244,15 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
 	eth = data;
-	l3 -= sizeof(*proto);
-	BL_SEEN(l3);
-	proto = data + (l3 & 31);
+	at = l3 - sizeof(*proto); /* what is before the IP header, also behind a VLAN tag */
+	BL_SEEN(at);
+	at &= 31;
+	BL_SEEN(at);
+	proto = data + at;
 	BL_SEEN(proto);
 	h = (void *)(proto + 1);
 	body = (void *)(h + 1);
-	if ((void *)(eth + 1) > end || (void *)(body + 1) + sizeof(struct bl_relay) > end)
+	if ((void *)(eth + 1) > end || (void *)(proto + 1) > end || (void *)(body + 1) + sizeof(struct bl_relay) > end)
 		return BL_R_ACKED;
 	__builtin_memcpy(eth->h_source, eth->h_dest, 6);
 	__builtin_memcpy(eth->h_dest, to, 6);

@@ -89,29 +89,23 @@ static __always_inline __u32 bl_top_missing(__u32 n)
 	return k ? (__u32)__builtin_popcountll(BL_READ_ONCE(k->marked)) : 0;
 }
 
-static long bl_top_unkeep_one(__u32 i, struct bl_top_kept **kp)
-{
-	struct bl_top_kept *k = *kp;
-	__u64 word;
-
-	if (!k)
-		return 1;
-	word = bl_top_take_out(k, i);
-	if (word)
-		bl_kept_drop(BL_KEPT_ENTRY(word));
-	return 0;
-}
-
 /** bl_top_unkeep - flow @n is over. A frame that is being sent again at this moment comes back later and stays until another flow's takes its place: numbers go on, so nobody asks for it. */
 __attribute__((noinline)) int bl_top_unkeep(__u32 n)
 {
 	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
+	__u64 word;
+	__u32 i;
 
 	if (!k)
 		return 0;
 	(void)__sync_lock_test_and_set(&k->marked, 0);
 	(void)__sync_lock_test_and_set(&k->push, 0);
-	bpf_loop(BL_TOP_KEEP, bl_top_unkeep_one, &k, 0);
+	/* no bpf_loop(): its callback would be a sixth function on Linux 6.1's stack, below bl_top_number() */
+	for (i = 0; i < BL_TOP_KEEP; i++) {
+		word = bl_top_take_out(k, i);
+		if (word)
+			bl_kept_drop(BL_KEPT_ENTRY(word));
+	}
 	return 0;
 }
 

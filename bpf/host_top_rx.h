@@ -130,11 +130,11 @@ static __always_inline void bl_top_announce(struct xdp_md *ctx, struct bl_top_rx
 /** bl_top_signal - SYNC, STOP or FIN @m came. Returns the reason. */
 __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
 {
-	__u32 zero = 0, *known, place, old = 0, lost = 0;
+	__u32 zero = 0, *known, place, lost = 0;
 	struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_rx_key who;
-	__u64 now, bytes = 0, say = BL_DUE_NEVER;
+	__u64 now, say;
 	struct bl_top_rx *r;
 	int got, open = 0;
 	__u8 self[16];
@@ -173,8 +173,6 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	got = r->state != BL_TOP_RX_FREE && bl_top_is(r, &who); /* no: it is given up in this moment; a SYNC is repeated */
 	if (got && r->tag != m->tag) {
 		got = 2;
-		old = r->coflow;
-		bytes = r->bytes;
 		lost = bl_came_missing(&r->came);
 	} else if (got) {
 		lost = bl_came_upto(&r->came, m->data, bl_top_rtt_ns(r, c), m->op == BL_TOP_STOP, now);
@@ -186,7 +184,6 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 			bl_top_fin(r, m, c, now);
 			open = 1; /* to free its place */
 		}
-		say = r->came.report_ns;
 	}
 	bpf_spin_unlock(&r->lock);
 	if (!got)
@@ -195,14 +192,18 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		return BL_R_SIGNAL_BAD;
 	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (got == 2) {
-		bl_top_coflow_add(old, -bytes, -1);
+		/* without the lock: two CPUs that hear the same new flow at once would both be here in any case */
+		bl_top_coflow_add(BL_READ_ONCE(r->coflow), -BL_READ_ONCE(r->bytes), -1);
 		bl_top_announce(ctx, r, c, m, &who, self, v6, now);
 		bl_top_coflow_add(m->coflow, m->bytes, 1);
 		open = 1;
 	}
-	if (open)
+	if (open) {
 		bl_top_wake(p, now);
-	else if (say != BL_DUE_NEVER)
+		return BL_R_SIGNAL;
+	}
+	say = BL_READ_ONCE(r->came.report_ns); /* without the lock: who changes it meanwhile wakes the pacer, too. Not kept from above, for lack of stack: Linux 6.1 */
+	if (say != BL_DUE_NEVER)
 		bl_top_wake(p, say);
 	return BL_R_SIGNAL;
 }

@@ -54,3 +54,48 @@ void adm_quantiles(json_t *row, const char *prefix, const char *unit, const stru
 		json_object_set_new(row, key, hist_quantile(h, qs[i].q, shift, &v) ? json_real((double)v / divide) : json_null());
 	}
 }
+
+int adm_counts(const struct bl_node_ref *refs, int nrefs, struct bl_counts *switches, struct bl_counts *hosts)
+{
+	unsigned int k;
+	int i, n, j;
+
+	for (i = 0; i < nrefs; i++) {
+		struct bl_counts *to = refs[i].role == BL_ROLE_SWITCH ? switches : hosts;
+		struct count_row *r;
+
+		n = node_count_rows(&refs[i], &r);
+		for (j = 0; j < n; j++)
+			for (k = 0; k < BL_REASON_MAX; k++)
+				to->n[k] += r[j].n.n[k];
+		free(r);
+		if (n < 0)
+			return 1;
+	}
+	return 0;
+}
+
+int adm_late(const struct bl_node_ref *refs, int nrefs, struct bl_hist *late)
+{
+	int i;
+
+	for (i = 0; i < nrefs; i++) {
+		struct bl_pace_page p;
+
+		if (node_value(&refs[i], BL_MAP_PACE_PAGE, 0, &p, sizeof(p)))
+			return 1;
+		hist_add(late, &p.late, NULL);
+	}
+	return 0;
+}
+
+json_t *adm_reasons(const struct bl_counts *n)
+{
+	json_t *o = json_object();
+	unsigned int k;
+
+	for (k = 0; k < BL_REASON_MAX; k++)
+		if (n->n[k])
+			json_object_set_new(o, reason_name(k), json_integer((json_int_t)n->n[k]));
+	return o;
+}

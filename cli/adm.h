@@ -20,5 +20,11 @@ int adm_queue(int fd, uint32_t key, struct bl_queue *q);
 double adm_rate(uint32_t ns_q20);
 /** adm_quantiles - "PREFIX_p50UNIT", p99, p999 and max into @row, divided by @divide; null where nothing was counted. */
 void adm_quantiles(json_t *row, const char *prefix, const char *unit, const struct bl_hist *h, unsigned int shift, double divide);
+/** adm_counts - frames by reason since the programs were loaded, added up over the switches and over the hosts among @refs. 0, or 1 after a message. */
+int adm_counts(const struct bl_node_ref *refs, int nrefs, struct bl_counts *switches, struct bl_counts *hosts);
+/** adm_late - how late the pacers of @refs, which all have one, sent; added to @late. 0, or 1 after a message. */
+int adm_late(const struct bl_node_ref *refs, int nrefs, struct bl_hist *late);
+/** adm_reasons - {"reason": count}, those that are not 0. */
+json_t *adm_reasons(const struct bl_counts *n);
 
 #endif

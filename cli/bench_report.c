@@ -115,18 +115,6 @@ void bench_drops(json_t *res)
 	json_object_set_new(res, "drops", rows);
 }
 
-static FILE *open_out(const struct bench_ctl *ctl, const char *name)
-{
-	char path[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", ctl->p.out, name);
-	f = fopen(path, "we");
-	if (!f)
-		cli_fail("%s: %s", path, strerror(errno));
-	return f;
-}
-
 static int compare32(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -137,7 +125,7 @@ static int compare32(const void *a, const void *b)
 /* every sample is in the file: sorted within its mode, so that it is the cumulative distribution at the same time */
 static int write_latency(const struct bench_ctl *ctl)
 {
-	FILE *f = open_out(ctl, "latency.csv");
+	FILE *f = out_open(ctl->p.out, "latency.csv");
 	uint32_t *v = malloc(BENCH_LAT_MAX * sizeof(*v)), i, n;
 	int cell, err = 0;
 
@@ -168,7 +156,7 @@ static int write_orders(const struct bench_ctl *ctl)
 		FILE *f;
 
 		snprintf(name, sizeof(name), "order-%u.bin", i + 1);
-		f = open_out(ctl, name);
+		f = out_open(ctl->p.out, name);
 		if (!f)
 			return 1;
 		if (n > BENCH_LOG)
@@ -186,7 +174,7 @@ static int write_files(const struct bench_ctl *ctl, json_t *res)
 
 	if (mkdir(ctl->p.out, 0755) && errno != EEXIST)
 		return cli_fail("%s: %s", ctl->p.out, strerror(errno));
-	f = open_out(ctl, "summary.json");
+	f = out_open(ctl->p.out, "summary.json");
 	if (!f)
 		return 1;
 	json_object_set_new(res, "schema", json_integer(CLI_SCHEMA));

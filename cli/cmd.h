@@ -110,6 +110,9 @@ char *out_bytes(uint64_t bytes, char *buf, size_t size);
 /** out_progress - one line on stderr that replaces itself, only if stderr is a terminal. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_progress_end(void);
+/** out_open - @dir/@name for writing; NULL after a message. out_close - 0, or 1 after a message if any of it could not be written. */
+FILE *out_open(const char *dir, const char *name);
+int out_close(const char *dir, const char *name, FILE *f);
 
 /* plot.c */
 /** out_plot - draw @dir/@data with gnuplot and one of our scripts; @more: further definitions, "a='b'; ...". A plot that fails says why, and is no error. */

@@ -192,7 +192,7 @@ static int run_once(struct lab *lab, struct bl_node_ref *refs, int n)
 	return arbiter_fork(lab, rank) < 0;
 }
 
-static int drive(struct lab *lab)
+static int drive(struct lab *lab, void *arg)
 {
 	const unsigned int hosts = lab->spec.hosts;
 	pid_t tx[LAB_HOSTS_MAX] = { 0 }, rx;
@@ -201,6 +201,7 @@ static int drive(struct lab *lab)
 	unsigned int i;
 	int n, bad = 0;
 
+	(void)arg;
 	n = bl_nodes_find(&refs, 0, &err);
 	if (n < 0)
 		return cli_fail("%s", err.text);
@@ -328,7 +329,7 @@ int failover_main(int argc, char **argv)
 	if (!result)
 		return 1;
 	params = &a.p;
-	failed = lab_start(a.p.lab, drive) || !result->done;
+	failed = lab_start(a.p.lab, drive, NULL) || !result->done;
 	out_progress_end();
 	err = report(a.p.lab, a.out);
 	free(a.p.lab);

@@ -242,13 +242,14 @@ static void read_pages(struct fair_cell *c)
 		free(refs);
 }
 
-static int drive(struct lab *lab)
+static int drive(struct lab *lab, void *arg)
 {
 	pid_t pid[SENDERS] = { 0 }, rx, echo;
 	struct fair_cell *c = cell;
 	unsigned int i;
 	int err;
 
+	(void)arg;
 	lab_leave_datapath_alone(lab);
 	fair_nap(500000000);
 	rx = fair_fork(0, receiver, NULL);
@@ -457,22 +458,16 @@ int fair_main(int argc, char **argv)
 		return cli_usage("fairness runs on a rack of one switch with %d hosts or more", SENDERS + 2);
 	cells = fair_shared(sizeof(*cells) * a.p.npolicies);
 	for (i = 0; cells && i < a.p.npolicies; i++) {
-		struct lab *one = malloc(sizeof(*one));
+		struct lab *one = traffic_lab(a.p.lab, &a.p.policy[i]);
 		struct fair_params here = a.p;
 
 		if (!one)
-			return cli_fail("out of memory");
-		*one = *a.p.lab;
-		snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
-		one->spec.admission.on = a.p.policy[i].on;
-		one->spec.admission.policy = a.p.policy[i].policy;
-		one->spec.admission.allocator = a.p.policy[i].allocator;
-		one->spec.fp_policy = a.p.policy[i].fp_policy;
+			return 1;
 		cells[i].policy = a.p.policy[i];
 		cell = &cells[i];
 		here.lab = one;
 		params = &here;
-		failed |= lab_start(one, drive) || !cells[i].done;
+		failed |= lab_start(one, drive, NULL) || !cells[i].done;
 		free(one);
 	}
 	out_progress_end();

@@ -437,34 +437,32 @@ static int check(const struct args *a)
 	return 0;
 }
 
-static const struct fct_params *cell_params;
-static struct fct_cell *cell_now;
+struct cell_run {
+	const struct fct_params *p;
+	struct fct_cell *c;
+};
 
-static int drive(struct lab *lab)
+static int drive(struct lab *lab, void *arg)
 {
-	return fct_drive(lab, cell_params, cell_now);
+	const struct cell_run *r = arg;
+
+	return fct_drive(lab, r->p, r->c);
 }
 
 static int run_cell(const struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 {
 	const struct traffic_policy *policy = &p->policy[c->policy];
-	struct lab *one = malloc(sizeof(*one));
+	struct lab *one = traffic_lab(lab, policy);
+	struct cell_run r = { p, c };
 	int err;
 
 	if (!one)
-		return cli_fail("out of memory");
-	*one = *lab;
-	snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
-	one->spec.admission.policy = policy->policy;
-	one->spec.admission.allocator = policy->allocator;
-	one->spec.fp_policy = policy->fp_policy;
+		return 1;
 	if (p->one_class[c->policy])
 		one->spec.admission.top.v[BL_TOP_O_LEVELS] = 1 + 1;
 	if (p->law[c->policy])
 		one->spec.admission.top.v[BL_TOP_O_LAW] = p->law[c->policy];
-	cell_params = p;
-	cell_now = c;
-	err = lab_start(one, drive);
+	err = lab_start(one, drive, &r);
 	free(one);
 	return err || !c->done ? cli_fail("fct, %s: the measurement did not come to its end", policy->text) : 0;
 }

@@ -95,40 +95,6 @@ static void remember(void *arg, const struct fct_queue *q)
 	l->before[l->nbefore++] = *q;
 }
 
-static int read_counts(const struct fct_look *l, struct bl_counts *switches, struct bl_counts *hosts)
-{
-	unsigned int k;
-	int i, n, j;
-
-	for (i = 0; i < l->nrefs; i++) {
-		struct bl_counts *to = l->refs[i].role == BL_ROLE_SWITCH ? switches : hosts;
-		struct count_row *r;
-
-		n = node_count_rows(&l->refs[i], &r);
-		if (n < 0)
-			return 1;
-		for (j = 0; j < n; j++)
-			for (k = 0; k < BL_REASON_MAX; k++)
-				to->n[k] += r[j].n.n[k];
-		free(r);
-	}
-	return 0;
-}
-
-static int read_late(const struct fct_look *l, struct bl_hist *late)
-{
-	int i;
-
-	for (i = 0; i < l->nrefs && l->admission; i++) {
-		struct bl_pace_page p;
-
-		if (node_value(&l->refs[i], BL_MAP_PACE_PAGE, 0, &p, sizeof(p)))
-			return 1;
-		hist_add(late, &p.late, NULL);
-	}
-	return 0;
-}
-
 /* What the run's own hosts and switches made of their settings. */
 static int read_bound(const struct fct_look *l, struct fct_bound *b)
 {
@@ -208,7 +174,7 @@ struct fct_look *fct_look_new(bool admission)
 	if (!bad) {
 		each_queue(l, count_one, &queues);
 		l->before = calloc(queues ? queues : 1, sizeof(*l->before));
-		bad = !l->before ? cli_fail("out of memory") : read_counts(l, &l->switch_counts, &l->host_counts) || read_late(l, &l->late);
+		bad = !l->before ? cli_fail("out of memory") : adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) || (l->admission && adm_late(l->refs, l->nrefs, &l->late));
 	}
 	if (bad) {
 		look_free(l);
@@ -253,7 +219,7 @@ int fct_look_end(struct fct_look *l, struct fct_cell *c)
 	int err;
 
 	each_queue(l, subtract, &s);
-	err = read_late(l, &late) || read_counts(l, &sw, &host) || read_bound(l, &c->bound);
+	err = (l->admission && adm_late(l->refs, l->nrefs, &late)) || adm_counts(l->refs, l->nrefs, &sw, &host) || read_bound(l, &c->bound);
 	hist_add(&c->late, &late, &l->late);
 	for (k = 0; k < BL_REASON_MAX; k++) {
 		c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];

@@ -183,17 +183,6 @@ static json_t *queues_json(const struct fct_cell *c)
 	return rows;
 }
 
-static json_t *reasons_json(const struct bl_counts *n)
-{
-	json_t *o = json_object();
-	unsigned int k;
-
-	for (k = 0; k < BL_REASON_MAX; k++)
-		if (n->n[k])
-			json_object_set_new(o, reason_name(k), json_integer((json_int_t)n->n[k]));
-	return o;
-}
-
 /* change against the first policy whose result stands, in per cent; none where a flow did not finish: nobody knows how long it would have taken */
 static void put_change(json_t *o, const struct outcome *all, const struct outcome *one)
 {
@@ -277,8 +266,8 @@ static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params
 	adm_quantiles(row, "queue", "_frames", &found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
 	adm_quantiles(row, "queue", "_bytes", &found, BL_HIST_LEN_SHIFT, 1);
 	adm_quantiles(row, "pacer_late", "_ns", &c->late, BL_HIST_NS_SHIFT, 1);
-	json_object_set_new(row, "switch_counts", reasons_json(&c->switch_counts));
-	json_object_set_new(row, "host_counts", reasons_json(&c->host_counts));
+	json_object_set_new(row, "switch_counts", adm_reasons(&c->switch_counts));
+	json_object_set_new(row, "host_counts", adm_reasons(&c->host_counts));
 	json_object_set_new(row, "queues", queues_json(c));
 	return row;
 }
@@ -357,28 +346,9 @@ static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, d
 
 /* ---- files ---- */
 
-static FILE *open_out(const struct fct_params *p, const char *name)
-{
-	char path[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", p->out, name);
-	f = fopen(path, "we");
-	if (!f)
-		cli_fail("%s: %s", path, strerror(errno));
-	return f;
-}
-
-static int close_out(const struct fct_params *p, const char *name, FILE *f)
-{
-	int bad = ferror(f);
-
-	return fclose(f) || bad ? cli_fail("%s/%s: %s", p->out, name, strerror(errno)) : 0;
-}
-
 static int write_flows(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, double base)
 {
-	FILE *f = open_out(p, "flows.csv");
+	FILE *f = out_open(p->out, "flows.csv");
 	unsigned int k;
 	uint32_t i;
 
@@ -390,12 +360,12 @@ static int write_flows(const struct lab_spec *spec, const struct fct_params *p, 
 			fprintf(f, "%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%u,%.0f,%d,%.0f,%.0f,%.4f\n", o[k].policy, i + 1, p->flow[i].src + 1, p->flow[i].dst + 1, p->flow[i].start_ns,
 				p->flow[i].bytes, fct_bucket(p->edges, p->nedges, p->flow[i].bytes), o[k].late[i], o[k].c->r[FCT_PROBES + i].end_ns != 0, o[k].fct[i],
 				fct_ideal_ns(p->flow[i].bytes, p->mss, spec->admission.rate_bps, base), o[k].slowdown[i]);
-	return close_out(p, "flows.csv", f);
+	return out_close(p->out, "flows.csv", f);
 }
 
 static int write_rows(const struct fct_params *p, const char *name, const json_t *rows, const char *const *keys)
 {
-	FILE *f = open_out(p, name);
+	FILE *f = out_open(p->out, name);
 	const char *const *k;
 	const json_t *row;
 	size_t i;
@@ -420,7 +390,7 @@ static int write_rows(const struct fct_params *p, const char *name, const json_t
 		}
 		fputc('\n', f);
 	}
-	return close_out(p, name, f);
+	return out_close(p->out, name, f);
 }
 
 static int write_queues(const struct fct_params *p, const json_t *results)
@@ -476,19 +446,19 @@ static int write_files(const struct lab_spec *spec, const struct fct_params *p, 
 
 	if (mkdir(p->out, 0755) && errno != EEXIST)
 		return cli_fail("%s: %s", p->out, strerror(errno));
-	f = open_out(p, "trace.txt");
+	f = out_open(p->out, "trace.txt");
 	if (!f)
 		return 1;
 	fct_trace_write(f, p->flow, p->nflows);
-	if (close_out(p, "trace.txt", f))
+	if (out_close(p->out, "trace.txt", f))
 		return 1;
-	f = open_out(p, "summary.json");
+	f = out_open(p->out, "summary.json");
 	if (!f)
 		return 1;
 	json_object_set_new(res, "schema", json_integer(CLI_SCHEMA));
 	json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	fputc('\n', f);
-	if (close_out(p, "summary.json", f) || write_flows(spec, p, o, n, base) || write_rows(p, "buckets.csv", json_object_get(res, "buckets"), keys) || write_queues(p, results))
+	if (out_close(p->out, "summary.json", f) || write_flows(spec, p, o, n, base) || write_rows(p, "buckets.csv", json_object_get(res, "buckets"), keys) || write_queues(p, results))
 		return 1;
 	plot(spec, p, o, n, res);
 	return 0;

@@ -159,15 +159,12 @@ void fct_runs_print(const json_t *res)
 
 static int write_csv(const char *out, const json_t *res)
 {
-	char path[4096];
+	FILE *f = out_open(out, "runs.csv");
 	const json_t *run, *row;
 	size_t i, k, n;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/runs.csv", out);
-	f = fopen(path, "we");
 	if (!f)
-		return cli_fail("%s: %s", path, strerror(errno));
+		return 1;
 	fputs("seed,offered_load,policy", f);
 	for (n = 0; n < COUNT(sums); n++)
 		fprintf(f, ",%s", sums[n]);
@@ -186,23 +183,18 @@ static int write_csv(const char *out, const json_t *res)
 					fputc(',', f);
 			fputc('\n', f);
 		}
-	i = (size_t)ferror(f);
-	return fclose(f) || i ? cli_fail("%s: %s", path, strerror(errno)) : 0;
+	return out_close(out, "runs.csv", f);
 }
 
 int fct_runs_write(const char *out, json_t *res)
 {
-	char path[4096];
 	FILE *f;
-	int bad;
 
 	json_object_set_new(res, "schema", json_integer(CLI_SCHEMA));
-	snprintf(path, sizeof(path), "%s/summary.json", out);
-	f = fopen(path, "we");
+	f = out_open(out, "summary.json");
 	if (!f)
-		return cli_fail("%s: %s", path, strerror(errno));
+		return 1;
 	json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	fputc('\n', f);
-	bad = ferror(f);
-	return fclose(f) || bad ? cli_fail("%s: %s", path, strerror(errno)) : write_csv(out, res);
+	return out_close(out, "summary.json", f) ? 1 : write_csv(out, res);
 }

@@ -189,8 +189,9 @@ struct lab *lab_new(void)
 	return lab;
 }
 
-static int drive(struct lab *lab)
+static int drive(struct lab *lab, void *arg)
 {
+	(void)arg;
 	return bench_drive(lab->spec.hosts, LAB_NETNS_DIR, &lab->spec.bench, true, lab->spec.bench.lat_samples != 0);
 }
 
@@ -221,7 +222,7 @@ int cmd_lab_run(int argc, char **argv)
 	if (lab->spec.hosts < 2)
 		return cli_usage("a run needs two hosts or more");
 	snprintf(lab->spec.name, sizeof(lab->spec.name), "run-%d", getpid());
-	err = lab_start(lab, drive);
+	err = lab_start(lab, drive, NULL);
 	free(lab);
 	return err;
 }
@@ -239,7 +240,7 @@ int cmd_lab_up(int argc, char **argv)
 	cmd_parse(&argp, argc, argv, &lab->spec);
 	if (!lab->spec.name[0])
 		strcpy(lab->spec.name, DEFAULT_NAME);
-	err = lab_start(lab, NULL);
+	err = lab_start(lab, NULL, NULL);
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));
 	else if (!err)

@@ -109,8 +109,8 @@ bool lab_station(const struct lab_node *n);
 void lab_leave_datapath_alone(const struct lab *lab);
 /** lab_arbiter - be the arbiter of @rank, from 0, in its namespace, until SIGTERM. The exit status. */
 int lab_arbiter(struct lab *lab, unsigned int rank);
-/** lab_start - @driver: `lab run`: its result is the exit status. NULL: `lab up`: returns when the lab is up. */
-int lab_start(struct lab *lab, int (*driver)(struct lab *lab));
+/** lab_start - @driver: `lab run`: its result is the exit status; it gets @arg, in a process of its own. NULL: `lab up`: returns when the lab is up. */
+int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg);
 /** lab_find - connect to a lab; fd and init's pid. -1 after an error message. */
 int lab_find(const char *name, int *pidfd, pid_t *pid);
 /** lab_there - whether the name is taken. */

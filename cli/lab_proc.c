@@ -40,7 +40,8 @@
  */
 struct tree {
 	struct lab *lab;
-	int (*driver)(struct lab *lab);
+	int (*driver)(struct lab *lab, void *arg);
+	void *driver_arg;
 	int front;
 	int listen;
 	int up[2];
@@ -203,7 +204,7 @@ static int start_driver(struct tree *t, int *ready)
 	default_signals();
 	if (read(fds[0], &c, 1) != 1)
 		_exit(1);
-	st = t->driver(t->lab);
+	st = t->driver(t->lab, t->driver_arg);
 	fflush(NULL);
 	_exit(st);
 }
@@ -418,10 +419,10 @@ static int server_main(struct tree *t)
 	return serve(t, sigfd);
 }
 
-int lab_start(struct lab *lab, int (*driver)(struct lab *lab))
+int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg)
 {
 	struct rlimit files = { 65536, 65536 };
-	struct tree t = { .lab = lab, .driver = driver, .front = -1, .listen = -1 };
+	struct tree t = { .lab = lab, .driver = driver, .driver_arg = arg, .front = -1, .listen = -1 };
 	int fds[2], st;
 	pid_t pid;
 	char c;

@@ -254,3 +254,22 @@ int out_rows(const char *key, json_t *rows, const struct col *cols, size_t ncols
 	json_decref(rows);
 	return 0;
 }
+
+FILE *out_open(const char *dir, const char *name)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	if (!f)
+		cli_fail("%s: %s", path, strerror(errno));
+	return f;
+}
+
+int out_close(const char *dir, const char *name, FILE *f)
+{
+	int bad = ferror(f);
+
+	return fclose(f) || bad ? cli_fail("%s/%s: %s", dir, name, strerror(errno)) : 0;
+}

@@ -186,32 +186,45 @@ static bool installed(const char *program)
 	return found;
 }
 
-/* lab_start() takes a function of the lab alone */
-static const struct traffic_params *cell_params;
-static struct traffic_cell *cell_now;
-
-static int drive(struct lab *lab)
+struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *policy)
 {
-	return traffic_drive(lab, cell_params, cell_now);
-}
-
-static int run_cell(const struct lab *lab, const struct traffic_params *p, struct traffic_cell *c)
-{
-	const struct traffic_policy *policy = &p->policy[c->policy];
 	struct lab *one = malloc(sizeof(*one));
-	int err;
 
-	if (!one)
-		return cli_fail("out of memory");
+	if (!one) {
+		cli_fail("out of memory");
+		return NULL;
+	}
 	*one = *lab;
 	snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
 	one->spec.admission.on = policy->on;
 	one->spec.admission.policy = policy->policy;
 	one->spec.admission.allocator = policy->allocator;
 	one->spec.fp_policy = policy->fp_policy;
-	cell_params = p;
-	cell_now = c;
-	err = lab_start(one, drive);
+	return one;
+}
+
+struct cell_run {
+	const struct traffic_params *p;
+	struct traffic_cell *c;
+};
+
+static int drive(struct lab *lab, void *arg)
+{
+	const struct cell_run *r = arg;
+
+	return traffic_drive(lab, r->p, r->c);
+}
+
+static int run_cell(const struct lab *lab, const struct traffic_params *p, struct traffic_cell *c)
+{
+	const struct traffic_policy *policy = &p->policy[c->policy];
+	struct lab *one = traffic_lab(lab, policy);
+	struct cell_run r = { p, c };
+	int err;
+
+	if (!one)
+		return 1;
+	err = lab_start(one, drive, &r);
 	free(one);
 	if (!err && !c->done)
 		err = 1;

@@ -115,6 +115,8 @@ int traffic_main(int argc, char **argv);
 
 /** traffic_policies - a list of policies, as "none,pl2:joint"; ends the process if it is none. */
 void traffic_policies(struct traffic_params *p, const char *arg, struct argp_state *state);
+/** traffic_lab - a copy of @lab for one run under @policy, to be freed; NULL after a message. */
+struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *policy);
 
 /* traffic_run.c */
 /** traffic_drive - run one cell inside the lab. 0 or 1 after a message. */

@@ -93,40 +93,6 @@ static void read_hists(const struct traffic_look *l, struct bl_hist *found, stru
 			}
 }
 
-static int read_counts(const struct traffic_look *l, struct bl_counts *switches, struct bl_counts *hosts)
-{
-	int i, n, j;
-	unsigned int k;
-
-	for (i = 0; i < l->nrefs; i++) {
-		struct bl_counts *to = l->refs[i].role == BL_ROLE_SWITCH ? switches : hosts;
-		struct count_row *r;
-
-		n = node_count_rows(&l->refs[i], &r);
-		for (j = 0; j < n; j++)
-			for (k = 0; k < BL_REASON_MAX; k++)
-				to->n[k] += r[j].n.n[k];
-		free(r);
-		if (n < 0)
-			return 1;
-	}
-	return 0;
-}
-
-static int read_late(const struct traffic_look *l, struct bl_hist *late)
-{
-	int i;
-
-	for (i = 0; i < l->nrefs && l->admission; i++) {
-		struct bl_pace_page p;
-
-		if (node_value(&l->refs[i], BL_MAP_PACE_PAGE, 0, &p, sizeof(p)))
-			return 1;
-		hist_add(late, &p.late, NULL);
-	}
-	return 0;
-}
-
 static void look_free(struct traffic_look *l)
 {
 	unsigned int i;
@@ -162,7 +128,7 @@ struct traffic_look *traffic_look_new(struct traffic_cell *c, bool admission)
 			bad = open_switch(&l->refs[i], s, c->receivers);
 			c->metered |= s->looked_at != 0;
 		}
-	if (bad || read_counts(l, &l->switch_counts, &l->host_counts) || read_late(l, &l->late)) {
+	if (bad || adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) || (l->admission && adm_late(l->refs, l->nrefs, &l->late))) {
 		look_free(l);
 		return NULL;
 	}
@@ -203,9 +169,9 @@ void traffic_look_end(struct traffic_look *l, struct traffic_cell *c)
 	read_hists(l, &found, &sojourn);
 	hist_add(&c->found, &found, &l->found);
 	hist_add(&c->sojourn, &sojourn, &l->sojourn);
-	if (!read_late(l, &late))
+	if (!(l->admission && adm_late(l->refs, l->nrefs, &late)))
 		hist_add(&c->late, &late, &l->late);
-	if (!read_counts(l, &sw, &host))
+	if (!adm_counts(l->refs, l->nrefs, &sw, &host))
 		for (k = 0; k < BL_REASON_MAX; k++) {
 			c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];
 			c->host_counts.n[k] = host.n[k] - l->host_counts.n[k];

@@ -40,17 +40,6 @@ static json_t *flow_json(const struct traffic_flow *f, bool udp)
 	return o;
 }
 
-static json_t *reasons_json(const struct bl_counts *n)
-{
-	json_t *o = json_object();
-	unsigned int k;
-
-	for (k = 0; k < BL_REASON_MAX; k++)
-		if (n->n[k])
-			json_object_set_new(o, reason_name(k), json_integer((json_int_t)n->n[k]));
-	return o;
-}
-
 /* how many ports the workload could fill at once */
 static unsigned int bottlenecks(const struct lab_spec *spec, const struct traffic_params *p)
 {
@@ -96,8 +85,8 @@ static json_t *cell_json(const struct lab_spec *spec, const struct traffic_param
 	json_object_set_new(o, "jitter_ms", c->udp && c->nflows ? json_real(jitter / c->nflows) : json_null());
 	json_object_set_new(o, "jitter_ns", c->udp && c->nflows ? json_real(1e6 * jitter / c->nflows) : json_null());
 	json_object_set_new(o, "lost_percent", c->udp && packets ? json_real(100 * (double)lost / (double)packets) : json_null());
-	json_object_set_new(o, "switch_counts", reasons_json(&c->switch_counts));
-	json_object_set_new(o, "host_counts", reasons_json(&c->host_counts));
+	json_object_set_new(o, "switch_counts", adm_reasons(&c->switch_counts));
+	json_object_set_new(o, "host_counts", adm_reasons(&c->host_counts));
 	json_object_set_new(o, "by_flow", flows);
 	return o;
 }
@@ -129,28 +118,9 @@ static void mc_json(json_t *rows, const struct traffic_params *p, struct traffic
 
 /* ---- files ---- */
 
-static FILE *open_out(const struct traffic_params *p, const char *name)
-{
-	char path[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", p->out, name);
-	f = fopen(path, "we");
-	if (!f)
-		cli_fail("%s: %s", path, strerror(errno));
-	return f;
-}
-
-static int close_out(const struct traffic_params *p, const char *name, FILE *f)
-{
-	int bad = ferror(f);
-
-	return fclose(f) || bad ? cli_fail("%s/%s: %s", p->out, name, strerror(errno)) : 0;
-}
-
 static int write_queue(const struct traffic_params *p, const struct traffic_cell *cells, unsigned int ncells)
 {
-	FILE *f = open_out(p, "queue.csv");
+	FILE *f = out_open(p->out, "queue.csv");
 	unsigned int i, k;
 
 	if (!f)
@@ -160,13 +130,13 @@ static int write_queue(const struct traffic_params *p, const struct traffic_cell
 		for (k = 0; k < cells[i].nsamples; k++)
 			fprintf(f, "%s,%s,%.3f,%.2f\n", p->policy[cells[i].policy].text, transport(&cells[i]), cells[i].sample[k].at_us / 1e3,
 				(double)cells[i].sample[k].bytes / ADM_FULL_FRAME);
-	return close_out(p, "queue.csv", f);
+	return out_close(p->out, "queue.csv", f);
 }
 
 /* the distribution at evenly spaced ranks, and all of its last hundredth, which the tail is made of */
 static int write_memcached(const struct traffic_params *p, const struct traffic_cell *cells, unsigned int ncells)
 {
-	FILE *f = open_out(p, "memcached.csv");
+	FILE *f = out_open(p->out, "memcached.csv");
 	unsigned int i, k;
 	uint32_t j;
 
@@ -181,7 +151,7 @@ static int write_memcached(const struct traffic_params *p, const struct traffic_
 			for (j = 0; j < m->n; j += j < m->n - m->n / 100 ? step : 1)
 				fprintf(f, "%s,%s,%u,%.7f,%.3f\n", p->policy[cells[i].policy].text, transport(&cells[i]), m->size, (j + 0.5) / m->n, (double)m->ns[j] / 1e3);
 		}
-	return close_out(p, "memcached.csv", f);
+	return out_close(p->out, "memcached.csv", f);
 }
 
 static void plot(const struct lab_spec *spec, const struct traffic_params *p)
@@ -220,13 +190,13 @@ static int write_files(const struct lab_spec *spec, const struct traffic_params 
 
 	if (mkdir(p->out, 0755) && errno != EEXIST)
 		return cli_fail("%s: %s", p->out, strerror(errno));
-	f = open_out(p, "summary.json");
+	f = out_open(p->out, "summary.json");
 	if (!f)
 		return 1;
 	json_object_set_new(res, "schema", json_integer(CLI_SCHEMA));
 	json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	fputc('\n', f);
-	err = close_out(p, "summary.json", f);
+	err = out_close(p->out, "summary.json", f);
 	if (!err && p->kind == TRAFFIC_MEMCACHED)
 		err = write_memcached(p, cells, ncells);
 	if (!err)

@@ -369,7 +369,7 @@ T_FN void group(struct bl_arb_cfg *c)
 	snprintf(c->group_if, sizeof(c->group_if), "v0");
 	/* far longer than any pause of a busy virtual machine: nobody is taken for dead who lives */
 	c->interval_us = 5000;
-	c->dead_us = 150000;
+	c->dead_us = 1000000;
 	w.target = sa_of(&c->group, BL_FCP_PORT, &w.target_len);
 }
 

@@ -487,9 +487,11 @@ static void pace__data_first(void **state)
 		int cls; /* -1: data */
 	} t[] = { { 0, 0, -1 }, { 0, 1, -1 }, { 0, 100, 0 }, { 1, 100, 1 }, { 100, 100, -1 }, { 100, 0, -1 } };
 	struct bl_token_port p;
-	struct frame data;
-	__u8 cls;
+	struct frame data, token, out;
+	__u64 since;
+	int verdict;
 	size_t i;
+	__u8 cls;
 
 	(void)state;
 	top.data_first = 1;
@@ -497,23 +499,30 @@ static void pace__data_first(void **state)
 	no_budget(0);
 	raw_frame(&data, 0, 1, 1514, 1);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
-		/* anew for each row: tokens that the machine was too slow for would grow old */
-		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
-		map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
-		for (cls = 0; cls < 2; cls++)
-			token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP, BL_R_QUEUED);
-		comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
-		ahead(1, t[i].tokens);
-		p = token_port(1);
-		p.data_q20 = (mono_now() << 20) + t[i].data * bl_token_unit(SLOW) / 2;
-		map_put(sk->maps.token_ports, 1, &p);
-		if (t[i].cls < 0) {
-			paced(1, &data);
-			assert_true(token_port(1).data_q20 != p.data_q20);
-		} else {
-			paced_token(1, 0, (__u8)t[i].cls);
-			assert_int_equal(token_port(1).data_q20, p.data_q20);
-		}
+		struct top_desc d = token_of(0, 1, false, t[i].cls < 0 ? 0 : (__u8)t[i].cls);
+
+		build_top(&token, &d);
+		/* anew for each row, and once more where the machine stood still: tokens would grow old, and what is ahead would be so no more */
+		do {
+			pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+			map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
+			since = mono_now();
+			for (cls = 0; cls < 2; cls++)
+				token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP, BL_R_QUEUED);
+			comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+			ahead(1, t[i].tokens);
+			p = token_port(1);
+			p.data_q20 = (mono_now() << 20) + t[i].data * bl_token_unit(SLOW) / 2;
+			map_put(sk->maps.token_ports, 1, &p);
+			verdict = turn(sk->progs.bl_port_pace, &out);
+			if (mono_now() - since < 20 * SLOW_NS)
+				break;
+			counts_take(sk->maps.counts, counted);
+		} while (1);
+		assert_int_equal(verdict, XDP_REDIRECT);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_PACED }));
+		same_frame(&out, t[i].cls < 0 ? &data : &token);
+		assert_int_equal(token_port(1).data_q20 != p.data_q20, t[i].cls < 0);
 	}
 }
 
