@@ -460,7 +460,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 		return on_ack(ctx, r);
 	if (r->f.opcode == BL_OP_PREP && prep_life(data, end, r))
 		return BL_R_BAD_LENGTH;
-	why = store(ctx, 0, r);
+	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
 	publish(r);
 	if (why == BL_R_STORED && r->f.opcode == BL_OP_PREP)
 		why = (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, r->f.v6);
@@ -627,7 +627,10 @@ int bl_host_local(struct __sk_buff *skb)
 		} else {
 			addresses(&r, data + r.f.l3_off, end);
 			r.ts = bl_op_timed(r.f.opcode) ? bl_ext48(r.f.ts, now.bus) : 0;
-			why = r.ts > now.limit + r.cfg->ahead_ns ? BL_R_TS_AHEAD : store(skb, 1, &r);
+			if (r.ts > now.limit + r.cfg->ahead_ns)
+				why = BL_R_TS_AHEAD;
+			else
+				why = prep_late(&r) ? BL_R_PREP_LATE : store(skb, 1, &r);
 			if (why == BL_R_STORED && bl_op_timed(r.f.opcode))
 				BL_WRITE_ONCE(r.page->data_ns, now.bus);
 			if (why == BL_R_STORED && r.f.opcode == BL_OP_PREP)

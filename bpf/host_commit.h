@@ -40,6 +40,15 @@ static __always_inline int prep_life(const void *data, const void *end, struct r
 	return 0;
 }
 
+/*
+ * Whether a PREP comes when C has passed it. A sender for whom C waits cannot send one but as a copy of a frame whose ACK it has taken in, since its window holds C until then. Anybody else (who rejoins, who was announced as
+ * failed and lives) must not be told that it is stored: the message would be late here, and he would believe it committed.
+ */
+static __always_inline int prep_late(const struct run *r)
+{
+	return r->f.opcode == BL_OP_PREP && r->ts < BL_READ_ONCE(r->page->commit);
+}
+
 /* ---- the window ---- */
 
 struct advance {

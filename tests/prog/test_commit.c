@@ -114,6 +114,7 @@ static void prep__becomes_the_ack(void **state)
 			d.tags = v >> 1 & 1;
 			d.csum = v >> 2;
 			d.body = bodies[k];
+			d.ts = k == 2 ? T0 - 1000 : d.ts; /* at C: not below it */
 			d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
 			build(&in, &d);
 			ack_of(&d, &want);
@@ -149,6 +150,8 @@ static void prep__refused(void **state)
 	d.dport = FROM;
 	d.ts = T0 + BOUND + 1;
 	REFUSED(BL_R_TS_AHEAD);
+	d.ts = T0 - 1000 - 1; /* C has passed it */
+	REFUSED(BL_R_PREP_LATE);
 	d.ts = T0;
 	/* for another life of the endpoint, and for one that has ended */
 	map_get(sk->maps.eps, 9, &e);
@@ -592,6 +595,12 @@ static void local__stored_and_closed(void **state)
 	build(&in, &d);
 	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_BAD_LENGTH }));
+	/* below the commit barrier */
+	d.body = 70;
+	feed(T0 - 499);
+	build(&in, &d);
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_PREP_LATE }));
 	nothing_stored();
 	assert_int_equal(state_of(0), word(n + 1, n + 2));
 }
