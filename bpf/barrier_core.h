@@ -328,6 +328,18 @@ BL_CORE __u64 bl_relay_next(__u64 out, __u64 beacon_ns)
 	return ((out + slack) / beacon_ns + 1) * beacon_ns - slack - 1;
 }
 
+/**
+ * bl_commit_behind - the C above which a beacon has to be relayed at once: that of @out where it is behind its B, because somebody has not committed yet; else BL_LEAF_NONE. Where nobody sends reliably, C is B, and
+ * waits for the tick with it.
+ */
+BL_CORE __u64 bl_commit_behind(const struct bl_pair *out)
+{
+	__u64 not = (__u64)((__s64)(out->c - out->b) >> 63); /* all ones if it is behind */
+
+	BL_OPAQUE(not);
+	return (out->c & not) | (BL_LEAF_NONE & ~not);
+}
+
 /** bl_above - 1 if @a > @b, else 0, for times. By the sign bit: eight comparisons in a row would double the verifier's paths with every branch. */
 BL_CORE __u64 bl_above(__u64 a, __u64 b)
 {

@@ -3,7 +3,8 @@
  * The host role: three hooks, and up to five more where applications are admitted (DESIGN 4).
  *
  *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the same frame into the host page, then sleepers are
- *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier.
+ *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier. A reliable message goes back as its ACK, and an
+ *                   ACK closes its slot in the sender's window (host_commit.h).
  *   bl_host_egress  NIC egress: the host's barrier, min(promise, everything in flight), into every ordered frame and beacon (promise_core.h).
  *   bl_host_local   lo egress: messages between endpoints of one host, which the kernel never lets out of the machine.
  *
@@ -13,7 +14,7 @@
  *   bl_host_hint    bl0 tc egress: what SO_PRIORITY says of a flow, for TOP (host_top.h).
  *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: brings them to the NIC's egress (host_beacon.h).
  *
- * Not here: retransmission and ACKs of reliable messages.
+ * Not here: retransmission, which takes a process.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -22,6 +23,7 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "promise_core.h"
+#include "commit_core.h"
 #include "bpf_util.h"
 #include "host_hold.h"
 
@@ -49,19 +51,20 @@ struct run {
 	__u64 ts, b, c; /* extended */
 	__u8 saddr[16];
 	__u8 daddr[16];
+	__u16 life; /* of a PREP: which life of the endpoint it is for */
 };
 
 /* ---- rings and sleepers ---- */
 
-/* Lower wake.next to @until; what pairs with it is written at struct bl_wake. */
-static __always_inline void lower_next(struct bl_wake *w, __u64 until)
+/* Lower wake.next or next_c to @until; what pairs with it is written at struct bl_wake. */
+static __always_inline void lower_next(__u64 *next, __u64 until)
 {
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		__u64 cur = BL_READ_ONCE(w->next);
+		__u64 cur = BL_READ_ONCE(*next);
 
-		if (cur <= until || __sync_val_compare_and_swap(&w->next, cur, until) == cur)
+		if (cur <= until || __sync_val_compare_and_swap(next, cur, until) == cur)
 			return;
 	}
 }
@@ -117,18 +120,20 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	__u32 i = (__u16)(r->f.dport - r->cfg->port_base), slot, key, zero = 0;
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
 	struct bl_wake *w = bpf_map_lookup_elem(&wake, &zero);
-	__u64 until, flags = BPF_RB_NO_WAKEUP;
+	__u64 until, *upto, flags = BPF_RB_NO_WAKEUP;
 	const __u64 *a, *d = (const __u64 *)r->daddr;
+	int full, timed = bl_op_timed(r->f.opcode);
 	void *ring;
-	int full;
 
-	if (!ep || !w || !BL_READ_ONCE(ep->active))
+	if (!ep || !w || BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
 		return BL_R_NO_ENDPOINT;
 	a = (const __u64 *)ep->addr;
 	if ((a[0] | a[1]) && (a[0] != d[0] || a[1] != d[1]))
 		return BL_R_NO_ENDPOINT;
 	if (r->f.body_len > BL_BODY_MAX)
 		return BL_R_TOO_BIG;
+	if (r->f.opcode == BL_OP_PREP && r->life != ep->life)
+		return BL_R_WRONG_LIFE;
 	slot = ep->slot;
 	key = slot;
 	ring = bpf_map_lookup_elem(&rings, &key);
@@ -137,7 +142,7 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	BL_SEEN(slot);
 	slot &= BL_EPS_MAX - 1;
 	/* A sleeper with nothing to deliver wants to be woken when the barrier passes its first message; other frames (credits, probes) concern it at once. */
-	if (r->f.opcode != BL_OP_DATA && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
+	if (!timed && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
 		full = append(ctx, skb, r, ring, BL_REC_SMALL, flags);
@@ -151,13 +156,14 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	 * Read after the commit, which is an atomic exchange. Pairs with the sleeper, who sets until, fences, and looks at its ring once more: one of the
 	 * two sees the other.
 	 */
-	until = BL_READ_ONCE(w->ep[slot].until);
+	upto = r->f.opcode == BL_OP_PREP ? &w->ep[slot].until_c : &w->ep[slot].until;
+	until = BL_READ_ONCE(*upto);
 	if (until == BL_TIME_NONE || flags == BPF_RB_FORCE_WAKEUP)
 		return BL_R_STORED;
-	if (r->f.opcode != BL_OP_DATA)
+	if (!timed)
 		wake_ring(ring);
-	else if (r->ts < until && __sync_val_compare_and_swap(&w->ep[slot].until, until, r->ts) == until)
-		lower_next(w, r->ts);
+	else if (r->ts < until && __sync_val_compare_and_swap(upto, until, r->ts) == until)
+		lower_next(r->f.opcode == BL_OP_PREP ? &w->next_c : &w->next, r->ts);
 	return BL_R_STORED;
 }
 
@@ -165,24 +171,26 @@ struct waking {
 	struct bl_wake *w;
 	__u64 barrier;
 	__u64 next;
+	__u64 commit; /* 1: it is the commit barrier that has passed @barrier */
 };
 
 static long wake_one(__u32 slot, struct waking *k)
 {
+	__u64 until, *upto;
 	__u32 key = slot;
-	__u64 until;
 	void *ring;
 
 	if (slot >= BL_EPS_MAX)
 		return 1;
-	until = BL_READ_ONCE(k->w->ep[slot].until);
+	upto = k->commit ? &k->w->ep[slot].until_c : &k->w->ep[slot].until;
+	until = BL_READ_ONCE(*upto);
 	if (until >= BL_WAKE_ON_DATA)
 		return 0;
 	if (until >= k->barrier) {
 		k->next = bl_min64(k->next, until);
 		return 0;
 	}
-	if (__sync_val_compare_and_swap(&k->w->ep[slot].until, until, BL_TIME_NONE) != until)
+	if (__sync_val_compare_and_swap(upto, until, BL_TIME_NONE) != until)
 		return 0; /* it woke up by itself, or its until was lowered: then next was, too */
 	ring = bpf_map_lookup_elem(&rings, &key);
 	if (ring && !wake_ring(ring))
@@ -190,18 +198,22 @@ static long wake_one(__u32 slot, struct waking *k)
 	return 0;
 }
 
-static __always_inline void wake_below(__u64 barrier)
+static __always_inline void wake_below(__u64 barrier, int commit)
 {
-	struct waking k = { .barrier = barrier, .next = BL_TIME_NONE };
+	struct waking k = { .barrier = barrier, .next = BL_TIME_NONE, .commit = commit };
 	__u32 zero = 0;
+	__u64 *next;
 
 	k.w = bpf_map_lookup_elem(&wake, &zero);
-	if (!k.w || BL_READ_ONCE(k.w->next) >= barrier)
+	if (!k.w)
 		return;
-	__sync_lock_test_and_set(&k.w->next, BL_TIME_NONE); /* emptied before the scan, by a full barrier */
+	next = commit ? &k.w->next_c : &k.w->next;
+	if (BL_READ_ONCE(*next) >= barrier)
+		return;
+	__sync_lock_test_and_set(next, BL_TIME_NONE); /* emptied before the scan, by a full barrier */
 	bpf_loop(BL_EPS_MAX, wake_one, &k, 0);
 	if (k.next != BL_TIME_NONE)
-		lower_next(k.w, k.next);
+		lower_next(next, k.next);
 }
 
 /* ---- barriers that arrive ---- */
@@ -228,7 +240,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 		return BL_R_CLOCK_VOID;
 	r->b = bl_ext48(r->f.b, page->now_ns);
 	r->c = bl_ext48(r->f.c, page->now_ns);
-	r->ts = r->f.opcode == BL_OP_DATA ? bl_ext48(r->f.ts, page->now_ns) : 0;
+	r->ts = bl_op_timed(r->f.opcode) ? bl_ext48(r->f.ts, page->now_ns) : 0;
 	if (r->b <= page->limit_ns && r->c <= page->limit_ns && r->ts <= page->limit_ns)
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
@@ -236,44 +248,59 @@ static __always_inline enum bl_reason believe(struct run *r)
 			return BL_R_CLOCK_VOID;
 		r->b = bl_ext48(r->f.b, page->now_ns);
 		r->c = bl_ext48(r->f.c, page->now_ns);
-		r->ts = r->f.opcode == BL_OP_DATA ? bl_ext48(r->f.ts, page->now_ns) : 0;
+		r->ts = bl_op_timed(r->f.opcode) ? bl_ext48(r->f.ts, page->now_ns) : 0;
 	}
 	if (r->b > page->limit_ns || r->c > page->limit_ns)
 		return BL_R_BARRIER_AHEAD;
 	return r->ts > page->limit_ns ? BL_R_TS_AHEAD : BL_R_NONE;
 }
 
-/* The link's register, and the page that processes read. Runs after the frame's own message is in its ring. */
-static __always_inline void publish(struct run *r)
+/*
+ * The link's register, and the page that processes read. Runs after the frame's own message is in its ring. @lanes: the neighbour's lane in the low 8 bits, how many it has above. A global function: the verifier looks at it
+ * once, not once for each way that leads here.
+ */
+__attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 {
-	struct bl_host_page *page = r->page;
-	struct bl_port_regs *regs = (struct bl_port_regs *)page->reg;
+	__u32 zero = 0, res;
+	const struct bl_host_cfg *cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct bl_port_regs *regs;
 	struct bl_pair leaf;
-	__u32 res;
 
+	if (!cfg || !page)
+		return 0;
+	regs = (struct bl_port_regs *)page->reg;
 	if (!page->watch_ns)
 		page->watch_ns = 1;
-	res = bl_port_arrive(regs, r->f.lane, r->f.lanes, r->b, r->c, page->watch_ns, bl_join_floor(page->barrier, r->cfg->dead_after_ns), &leaf);
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns, bl_join_floor(page->barrier, cfg->dead_after_ns), &leaf);
 	if (res & BL_A_OLD)
 		bl_count(BL_HC_INGRESS, BL_R_BARRIER_OLD);
 	if (res & BL_A_JOINED)
 		bl_count(BL_HC_INGRESS, BL_R_JOINED);
-	if (r->f.lanes > 1 && page->watch_ns - page->scan_ns > r->cfg->dead_after_ns / 4) {
+	if (lanes >> 8 > 1 && page->watch_ns - page->scan_ns > cfg->dead_after_ns / 4) {
 		page->scan_ns = page->watch_ns;
-		if (bl_port_expire(regs, page->watch_ns, r->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
+		if (bl_port_expire(regs, page->watch_ns, cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
 			bl_count(BL_HC_INGRESS, BL_R_EXCLUDED);
 			res |= BL_A_LEAF;
 		}
 	}
 	if (!(res & BL_A_LEAF))
-		return;
-	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit)
+		return 0;
+	/* the ring's commit was an atomic exchange, which orders it before these stores; pairs with bl_rx_drain() in lib/rx.c: barriers, then ring */
+	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit) {
 		BL_WRITE_ONCE(page->commit, leaf.c);
+		wake_below(leaf.c, 1);
+	}
 	if (leaf.b == BL_LEAF_NONE || leaf.b <= page->barrier)
-		return;
-	/* the ring's commit was an atomic exchange, which orders it before this store; pairs with bl_rx_drain() in lib/rx.c: barrier, then ring */
+		return 0;
 	BL_WRITE_ONCE(page->barrier, leaf.b);
-	wake_below(leaf.b);
+	wake_below(leaf.b, 0);
+	return 0;
+}
+
+static __always_inline void publish(const struct run *r)
+{
+	bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
 }
 
 static __always_inline void addresses(struct run *r, const void *l3, const void *end)
@@ -298,13 +325,108 @@ static __always_inline void addresses(struct run *r, const void *l3, const void 
 	}
 }
 
+/* ---- barriers that leave ---- */
+
+struct least {
+	__u64 b, c;
+	__u64 last; /* C that was sent before */
+	__u32 neps;
+	__u32 but; /* slot whose line is left out */
+};
+
+/* In this order: in flight, hold, window. What the process takes out of one it has put into the next before. */
+static long least_inflight(__u32 slot, struct least *m)
+{
+	struct bl_inflight *line;
+	struct bl_rwin *w;
+	__u64 ts, hold;
+
+	if (slot >= m->neps)
+		return 1;
+	line = bpf_map_lookup_elem(&inflight, &slot);
+	if (!line)
+		return 1;
+	ts = BL_READ_ONCE(line->ts);
+	if (ts && ts < m->b && slot != m->but)
+		m->b = ts;
+	hold = BL_READ_ONCE(line->hold);
+	if (hold && hold < m->c)
+		m->c = hold;
+	if (!bl_rwin_used(BL_READ_ONCE(line->state)))
+		return 0;
+	w = bpf_map_lookup_elem(&windows, &slot);
+	if (w)
+		m->c = bl_min64(m->c, bl_rwin_commit(&line->state, w, m->last));
+	return 0;
+}
+
+/* Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck against other CPUs, the clock. */
+static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64 b)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		__u64 cur = BL_READ_ONCE(page->promised);
+
+		if (cur >= b)
+			return cur;
+		if (__sync_val_compare_and_swap(&page->promised, cur, b) == cur)
+			return b;
+	}
+	return bus;
+}
+
+/*
+ * The host's barriers now, into @r: B = min(promise, every in-flight timestamp), C = min(B, every window). The promise is the clock, or what is written in the page. It is made first and a full fence
+ * follows: an endpoint that is not seen in flight takes its timestamp after that, so it is at least this barrier.
+ *
+ * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight
+ * itself, and promises that the rest of its life is at or above the claim, whatever its line says.
+ */
+static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot, __u64 claim)
+{
+	struct least m = { .c = BL_TIME_NONE, .last = BL_READ_ONCE(r->page->sent_commit), .neps = r->cfg->neps, .but = claim ? slot : BL_EPS_MAX };
+	struct bl_host_page *page = r->page;
+	__u64 fence = 0, ahead = 0;
+
+	if (r->f.opcode == BL_OP_BEACON && bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
+		ahead = r->cfg->ahead_ns;
+	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
+	if (m.b > now->bus)
+		m.b = promise(page, now->bus, m.b);
+	if (claim)
+		m.b = bl_min64(m.b, claim);
+	__sync_lock_test_and_set(&fence, 1);
+	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
+	if (m.b > page->sent_barrier)
+		BL_WRITE_ONCE(page->sent_barrier, m.b); /* for people: lost updates of two CPUs only make it older */
+	m.c = bl_min64(m.b, m.c);
+	if (m.c > m.last)
+		BL_WRITE_ONCE(page->sent_commit, m.c); /* an older one is as true */
+	r->b = m.b;
+	r->c = m.c;
+}
+
+/* Slot of the endpoint that the frame is from; BL_EPS_MAX: there is none. */
+static __always_inline __u32 from_endpoint(const struct run *r)
+{
+	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
+	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
+
+	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active) == BL_EP_ACTIVE ? ep->slot & (BL_EPS_MAX - 1) : BL_EPS_MAX;
+}
+
+#include "host_commit.h"
+
+/* ---- what comes in ---- */
+
 static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u32 l3 = r->f.l3_off, off = r->f.hdr_off;
 	enum bl_reason why;
 
-	if (r->f.opcode > BL_OP_BEACON)
+	if (bl_op_link(r->f.opcode) && r->f.opcode != BL_OP_BEACON)
 		return bl_pl2_link(ctx, r->f.hdr_off, r->f.opcode, r->f.psn);
 	why = believe(r);
 	if (why != BL_R_NONE)
@@ -334,8 +456,14 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 		if (reg->state == BL_REG_LIVE && r->ts < reg->b)
 			bl_count(BL_HC_INGRESS, BL_R_PROMISE_BROKEN);
 	}
-	why = store(ctx, 0, r);
+	if (r->f.opcode == BL_OP_ACK)
+		return on_ack(ctx, r);
+	if (r->f.opcode == BL_OP_PREP && prep_life(data, end, r))
+		return BL_R_BAD_LENGTH;
+	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
 	publish(r);
+	if (why == BL_R_STORED && r->f.opcode == BL_OP_PREP)
+		why = (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, r->f.v6);
 	return why;
 }
 
@@ -364,81 +492,7 @@ int bl_host_xdp(struct xdp_md *ctx)
 	return on_nic(ctx);
 }
 
-/* ---- barriers that leave ---- */
-
-struct least {
-	__u64 b;
-	__u32 neps;
-	__u32 but; /* slot that is left out */
-};
-
-static long least_inflight(__u32 slot, struct least *m)
-{
-	struct bl_inflight *line;
-	__u64 ts;
-
-	if (slot >= m->neps)
-		return 1;
-	line = bpf_map_lookup_elem(&inflight, &slot);
-	if (!line)
-		return 1;
-	ts = BL_READ_ONCE(line->ts);
-	if (ts && ts < m->b && slot != m->but)
-		m->b = ts;
-	return 0;
-}
-
-/* Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck against other CPUs, the clock. */
-static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64 b)
-{
-	int i;
-
-	for (i = 0; i < 4; i++) {
-		__u64 cur = BL_READ_ONCE(page->promised);
-
-		if (cur >= b)
-			return cur;
-		if (__sync_val_compare_and_swap(&page->promised, cur, b) == cur)
-			return b;
-	}
-	return bus;
-}
-
-/*
- * The host's barrier now: min(promise, every in-flight timestamp). The promise is the clock, or what is written in the page. It is made first and a full fence
- * follows: an endpoint that is not seen in flight takes its timestamp after that, so it is at least this barrier.
- *
- * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight
- * itself, and promises that the rest of its life is at or above the claim, whatever its line says.
- */
-static __always_inline __u64 host_barrier(const struct run *r, const struct bl_now *now, __u32 slot, __u64 claim)
-{
-	struct least m = { .neps = r->cfg->neps, .but = claim ? slot : BL_EPS_MAX };
-	struct bl_host_page *page = r->page;
-	__u64 fence = 0, ahead = 0;
-
-	if (r->f.opcode == BL_OP_BEACON && bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
-		ahead = r->cfg->ahead_ns;
-	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
-	if (m.b > now->bus)
-		m.b = promise(page, now->bus, m.b);
-	if (claim)
-		m.b = bl_min64(m.b, claim);
-	__sync_lock_test_and_set(&fence, 1);
-	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
-	if (m.b > page->sent_barrier)
-		BL_WRITE_ONCE(page->sent_barrier, m.b); /* for people: lost updates of two CPUs only make it older */
-	return m.b;
-}
-
-/* Slot of the endpoint that the frame is from; BL_EPS_MAX: there is none. */
-static __always_inline __u32 from_endpoint(const struct run *r)
-{
-	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
-	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
-
-	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active) ? ep->slot & (BL_EPS_MAX - 1) : BL_EPS_MAX;
-}
+/* ---- what goes out ---- */
 
 /*
  * The checksum follows the 12 bytes that changed. The helper knows what we cannot see: it leaves a checksum that the device will finish alone, and a frame
@@ -473,18 +527,15 @@ static long fill_one(__u32 i, struct fill *f)
 	return 0;
 }
 
-/*
- * Every ordered frame of this host gets B and C. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own. Nothing reliable
- * is outstanding, so C is B.
- */
+/* Every ordered frame of this host gets B and C. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own. */
 static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct run *r)
 {
 	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
 	__u32 slot = BL_EPS_MAX;
-	__u64 b, claim = 0;
+	__u64 claim = 0;
 	struct bl_now now;
 
-	if (r->f.opcode >= BL_OP_BEACON) {
+	if (bl_op_link(r->f.opcode)) {
 		/* reservations are the pacer's, and what it sends does not come this way */
 		if (r->f.opcode != BL_OP_BEACON || skb->mark != r->cfg->beacon_mark)
 			return BL_R_FORGED_BEACON;
@@ -492,23 +543,26 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 		slot = from_endpoint(r);
 		if (slot == BL_EPS_MAX)
 			return BL_R_NOT_ENDPOINT;
+		if (r->f.opcode == BL_OP_ACK)
+			return BL_R_SENT_ACK;
 	}
 	bl_read_clock(&now);
 	if (!now.ok)
 		return BL_R_CLOCK_VOID;
-	if (r->f.opcode == BL_OP_DATA) {
+	if (bl_op_timed(r->f.opcode))
 		BL_WRITE_ONCE(r->page->data_ns, now.bus);
+	if (r->f.opcode == BL_OP_DATA) {
 		/* a GSO send is many frames, and only the last could claim anything */
 		if (!skb->gso_size)
 			claim = bl_claim(bl_ext48(r->f.ts, now.bus), r->f.b);
 		if (claim > now.limit + r->cfg->ahead_ns)
 			claim = 0;
 	}
-	b = host_barrier(r, &now, slot, claim);
+	host_barriers(r, &now, slot, claim);
 	if (r->f.opcode != BL_OP_BEACON)
 		BL_WRITE_ONCE(r->page->sends, r->page->sends + 1);
-	bl_put48(f.both, b);
-	bl_put48(f.both + 6, b);
+	bl_put48(f.both, r->b);
+	bl_put48(f.both + 6, bl_commit_wire(r->c, now.bus));
 	f.step = skb->gso_size;
 	if (r->f.opcode == BL_OP_BEACON)
 		fill_one(0, &f);
@@ -523,7 +577,7 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 static __always_inline enum bl_reason tc_parse(struct __sk_buff *skb, struct run *r)
 {
 	__u32 zero = 0;
-	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct bl_hdr);
+	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct bl_hdr) + BL_ACK_BODY;
 
 	r->cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	r->page = bpf_map_lookup_elem(&host_page, &zero);
@@ -560,18 +614,27 @@ int bl_host_local(struct __sk_buff *skb)
 		bl_read_clock(&now);
 		if (!now.ok) {
 			why = BL_R_CLOCK_VOID;
-		} else if (r.f.opcode >= BL_OP_BEACON) {
+		} else if (bl_op_link(r.f.opcode)) {
 			why = BL_R_FORGED_BEACON;
 		} else if (from_endpoint(&r) == BL_EPS_MAX) {
 			why = BL_R_NOT_ENDPOINT;
+		} else if (r.f.opcode == BL_OP_ACK) {
+			why = BL_R_SENT_ACK;
+		} else if (r.f.opcode == BL_OP_PREP && prep_life(data, end, &r)) {
+			why = BL_R_BAD_LENGTH;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
 			why = BL_R_BAD_LENGTH;
 		} else {
 			addresses(&r, data + r.f.l3_off, end);
-			r.ts = r.f.opcode == BL_OP_DATA ? bl_ext48(r.f.ts, now.bus) : 0;
-			why = r.ts > now.limit + r.cfg->ahead_ns ? BL_R_TS_AHEAD : store(skb, 1, &r);
-			if (why == BL_R_STORED && r.f.opcode == BL_OP_DATA)
+			r.ts = bl_op_timed(r.f.opcode) ? bl_ext48(r.f.ts, now.bus) : 0;
+			if (r.ts > now.limit + r.cfg->ahead_ns)
+				why = BL_R_TS_AHEAD;
+			else
+				why = prep_late(&r) ? BL_R_PREP_LATE : store(skb, 1, &r);
+			if (why == BL_R_STORED && bl_op_timed(r.f.opcode))
 				BL_WRITE_ONCE(r.page->data_ns, now.bus);
+			if (why == BL_R_STORED && r.f.opcode == BL_OP_PREP)
+				why = own_ack(skb, &r);
 		}
 	}
 	return tc_done(BL_HC_LOCAL, why);

@@ -93,7 +93,7 @@ static __always_inline enum bl_reason bl_hold_refuse(struct xdp_md *ctx)
 		return BL_R_NOT_OURS;
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, host->port_base, host->port_count, &f);
 	if (why == BL_R_NONE)
-		why = f.opcode >= BL_OP_BEACON ? BL_R_FORGED_BEACON : BL_R_NOT_ENDPOINT;
+		why = bl_op_link(f.opcode) ? BL_R_FORGED_BEACON : BL_R_NOT_ENDPOINT;
 	return why;
 }
 

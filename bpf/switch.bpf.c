@@ -3,7 +3,7 @@
  * The switch role: one XDP program on every port, and one that runs in the device map.
  *
  * An ordered frame from port i: parse, refuse what lies, find the output o (Linux's routes, or the static table), raise R_i, write the barrier of o's
- * input set and this CPU's lane into it, redirect. A beacon raises R_i too; if that lifts a set's minimum over the next common tick, it is cloned to all
+ * input set and this CPU's lane into it, redirect. A beacon raises R_i too; if that lifts a set's minimum over the next common tick, or a commit barrier that was behind, it is cloned to all
  * ports, and the devmap program gives each clone its port's barrier or drops it. Everything else goes to the kernel.
  *
  * Frames that are refused change no register. Everything that this CPU writes belongs to its lane alone (DESIGN 3.3).
@@ -210,7 +210,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 	r->b = bl_ext48(r->f.b, lane->now_ns);
 	r->c = bl_ext48(r->f.c, lane->now_ns);
 	r->ts = bl_ext48(r->f.ts, lane->now_ns);
-	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns && (r->f.opcode != BL_OP_DATA || r->ts <= lane->limit_ns))
+	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns && (!bl_op_timed(r->f.opcode) || r->ts <= lane->limit_ns))
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
 		if (bl_tick(r->lane_no))
@@ -221,7 +221,7 @@ static __always_inline enum bl_reason believe(struct run *r)
 	}
 	if (r->b > lane->limit_ns || r->c > lane->limit_ns)
 		return BL_R_BARRIER_AHEAD;
-	if (r->f.opcode == BL_OP_DATA && r->ts > lane->limit_ns)
+	if (bl_op_timed(r->f.opcode) && r->ts > lane->limit_ns)
 		return BL_R_TS_AHEAD;
 	return BL_R_NONE;
 }
@@ -430,7 +430,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_sw_lane *lane = r->lane;
 	__u32 off = r->f.hdr_off, s;
-	__u64 due = 0;
+	__u64 due = 0, commits = 0;
 	struct bl_beacon *body;
 	struct bl_relay *relay;
 	struct bl_hdr *h;
@@ -447,10 +447,14 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++)
+		lane->behind[s] = bl_commit_behind(&lane->out[s]);
+	raise(r, port, 1);
+	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
-	if (!due)
+		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
+	}
+	if (!(due | commits))
 		return BL_R_BEACON;
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		lane->relayed[s] = lane->out[s].b;
@@ -460,6 +464,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	}
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
+	body->port = (__u16)commits; /* for on_output(): sets whose clones carry news even where their B is none */
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
 }
 
@@ -503,7 +508,7 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f))
 		return bl_done(r.in, on_ordered(ctx, &r, 1));
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
-	if (why == BL_R_NONE && r.f.opcode > BL_OP_BEACON)
+	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r, 0);
@@ -576,8 +581,9 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 		return bl_done(p, BL_R_CLONE_STALE); /* no input of this set has joined */
 	if (last) {
 		b = bl_ext48(b, last);
-		if (b <= last)
+		if (b <= last && !(body->port >> set & 1))
 			return bl_done(p, BL_R_CLONE_STALE);
+		b = bl_max64(b, last);
 	}
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);

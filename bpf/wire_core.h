@@ -211,6 +211,18 @@ BL_CORE __u16 bl_csum_replace(__u16 sum, const __u8 *from, const __u8 *to, __u32
 	return (__u16)~acc;
 }
 
+/** bl_op_link - whether an opcode is that of a link frame: they are in one row. */
+BL_CORE int bl_op_link(__u32 op)
+{
+	return op - BL_OP_BEACON <= BL_OP_RELEASE - BL_OP_BEACON;
+}
+
+/** bl_op_timed - whether frames with this opcode carry the timestamp of a message, which nobody may take from the future. */
+BL_CORE int bl_op_timed(__u32 op)
+{
+	return op == BL_OP_DATA || op == BL_OP_PREP;
+}
+
 /** bl_header_check - the fields of the header itself; fills @f. */
 BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
 {
@@ -219,7 +231,7 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 
 	if ((w2 >> 13 & 7) != BL_VERSION)
 		return BL_R_BAD_VERSION;
-	if (op == 0 || op >= BL_OP_LIMIT || (op >= BL_OP_BEACON) != link)
+	if (op == 0 || op >= BL_OP_LIMIT || bl_op_link(op) != link)
 		return BL_R_BAD_OPCODE;
 	if (flags & BL_F_RESERVED || BL_FLAGS_LANE(flags) >= BL_FLAGS_LANES(flags))
 		return BL_R_BAD_FLAGS;
@@ -233,7 +245,7 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 	f->psn = (__u32)(w2 >> 16);
 	return BL_R_NONE;
 }
-#define BL_WIRE_ORDER(sym, num, name, where) _Static_assert((num >= BL_OP_BEACON) == BL_WIRE_##where, "link opcodes follow the others");
+#define BL_WIRE_ORDER(sym, num, name, where) _Static_assert((num >= BL_OP_BEACON && num <= BL_OP_RELEASE) == BL_WIRE_##where, "bl_op_link()");
 #define BL_WIRE_UDP  0
 #define BL_WIRE_LINK 1
 BL_OPCODES(BL_WIRE_ORDER)
@@ -257,7 +269,7 @@ BL_CORE enum bl_reason bl_parse_udp(const __u8 *end, const __u8 *l4, __u32 l4_of
 	return bl_header_check(h, 0, f);
 }
 
-/* link frames: from BEACON on, all opcodes are theirs (checked below) */
+/* link frames */
 BL_CORE enum bl_reason bl_parse_link(const __u8 *end, const struct bl_hdr *h, __u32 off, struct bl_frame *f)
 {
 	enum bl_reason why;

@@ -15,7 +15,7 @@
 #include "link_drops.h"
 #include "peer.h"
 
-enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_OUT };
+enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_RELIABLE, KEY_OUT };
 
 const struct bench_params bench_defaults = { .duration_s = 5, .size = 64, .batch = 32, .lat_samples = 4000 };
 
@@ -26,6 +26,7 @@ static const struct argp_option bench_options[] = {
 	{ "ring", KEY_RING, "BYTES", 0, "ring of each endpoint, a power of two (default 524288)", 0 },
 	{ "samples", KEY_SAMPLES, "N", 0, "messages per latency mode, 0 for no latency phase (default 4000)", 0 },
 	{ "ipv6", KEY_V6, NULL, 0, "endpoints on IPv6 addresses", 0 },
+	{ "reliable", KEY_RELIABLE, NULL, 0, "over the reliable stream: all receivers or none", 0 },
 	{ "out", KEY_OUT, "DIR", 0, "write summary.json, latency.csv, latency.png and the first delivered messages of each receiver there", 0 },
 	{ 0 }
 };
@@ -62,6 +63,9 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_V6:
 		p->ipv6 = true;
+		return 0;
+	case KEY_RELIABLE:
+		p->reliable = true;
 		return 0;
 	case KEY_OUT:
 		p->out = arg;

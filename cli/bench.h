@@ -37,6 +37,7 @@ struct bench_params {
 	unsigned int ring_bytes;
 	unsigned int lat_samples;
 	bool ipv6;
+	bool reliable; /* over the reliable stream */
 	const char *out;
 };
 

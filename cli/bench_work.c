@@ -108,11 +108,16 @@ static void note_latency(struct worker *w, const void *data, size_t len, uint64_
 	atomic_fetch_add(&w->ctl->lat_got, 1);
 }
 
+static int bench_send(struct worker *w, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	return w->ctl->p.reliable ? bl_send_reliable(w->ep, vec, n, flags) : bl_send(w->ep, vec, n, flags);
+}
+
 /* deliver what is due; count, or a negative errno */
 static int receive(struct worker *w, int timeout_ms)
 {
 	struct bl_delivery d[RECV_BATCH];
-	int n = bl_recv(w->ep, d, RECV_BATCH, timeout_ms), i;
+	int n = w->ctl->p.reliable ? bl_recv_reliable(w->ep, d, RECV_BATCH, timeout_ms) : bl_recv(w->ep, d, RECV_BATCH, timeout_ms), i;
 
 	if (n > 0) {
 		uint64_t now = mono_ns();
@@ -145,7 +150,7 @@ static int all_to_all(struct worker *w)
 	while (atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_ALL) {
 		for (b = 0, err = 0; b < ctl->p.batch && !err; b++) {
 			memcpy(w->buf, &p, 8);
-			err = bl_send(w->ep, w->vec, ctl->n, b + 1 < ctl->p.batch ? BL_MORE : 0);
+			err = bench_send(w, w->vec, ctl->n, b + 1 < ctl->p.batch ? BL_MORE : 0);
 			if (!err) {
 				p.seq++;
 				atomic_store_explicit(&me->sent, p.seq, memory_order_relaxed);
@@ -158,7 +163,7 @@ static int all_to_all(struct worker *w)
 			return fail(w, "bl_send", bl_strerror(w->ep));
 		}
 		/* full windows: sleep until a message or a credit comes, so that the other workers get the CPU */
-		if (receive(w, 0) == 0 && err == -EAGAIN && bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 10) < 0)
+		if (receive(w, 0) == 0 && err == -EAGAIN && bl_wait(w->ep, w->ctl->p.reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 10) < 0)
 			return fail(w, "bl_wait", bl_strerror(w->ep));
 	}
 	err = bl_flush(w->ep);
@@ -200,7 +205,7 @@ static int latency_send(struct worker *w, int cell)
 			err = send_udp(w, &m.dst, &p, size);
 		} else {
 			memcpy(w->buf, &p, sizeof(p));
-			err = bl_send(w->ep, &m, 1, 0);
+			err = bench_send(w, &m, 1, 0);
 		}
 		if (err && err != -EAGAIN)
 			return fail(w, udp ? "sendto" : "bl_send", udp ? strerror(-err) : bl_strerror(w->ep));
@@ -242,7 +247,7 @@ static int latency_talk(struct worker *w)
 {
 	const struct payload p = { .sender = LAT_MARK, .seq = BENCH_LAT_MAX };
 	const struct bl_msg m = { .dst = w->ctl->w[w->ctl->lat_src].addr, .data = &p, .len = sizeof(p) };
-	int err = bl_send(w->ep, &m, 1, 0);
+	int err = bench_send(w, &m, 1, 0);
 
 	if (err && err != -EAGAIN)
 		return fail(w, "bl_send", bl_strerror(w->ep));

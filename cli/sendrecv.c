@@ -17,6 +17,7 @@ struct sr_args {
 	struct bl_addr *to;
 	size_t nto;
 	const char *text;
+	bool reliable;
 };
 
 static volatile sig_atomic_t stop;
@@ -61,6 +62,9 @@ static error_t parse_sr(int key, char *arg, struct argp_state *state)
 		return 0;
 	case '6':
 		a->opt.family = AF_INET6;
+		return 0;
+	case 'r':
+		a->reliable = true;
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -110,6 +114,7 @@ static error_t parse_recv(int key, char *arg, struct argp_state *state)
 
 #define COMMON_OPTIONS \
 	{ "port", 'p', "PORT", 0, "UDP port of this endpoint (default: a free one of barline's range)", 0 }, \
+	{ "reliable", 'r', NULL, 0, "the reliable stream: all receivers or none", 0 }, \
 	{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 }, { NULL, '6', NULL, 0, "use the host's IPv6 address", 0 }
 
 static const struct argp_option send_options[] = {
@@ -149,8 +154,8 @@ static int send_one(struct bl_endpoint *ep, const struct sr_args *a, struct bl_m
 		return cli_fail("line %" PRIu64 " has %zu bytes; a message has at most %u", line, len, BL_MESSAGE_MAX);
 	for (i = 0; i < a->nto; i++)
 		vec[i] = (struct bl_msg){ .dst = a->to[i], .data = data, .len = (uint32_t)len, .cookie = line };
-	while ((err = bl_send(ep, vec, a->nto, 0)) == -EAGAIN && !stop) {
-		err = bl_wait(ep, BL_WAIT_SEND, 1000);
+	while ((err = a->reliable ? bl_send_reliable(ep, vec, a->nto, 0) : bl_send(ep, vec, a->nto, 0)) == -EAGAIN && !stop) {
+		err = bl_wait(ep, a->reliable ? BL_WAIT_SEND_RELIABLE : BL_WAIT_SEND, 1000);
 		if (err < 0)
 			break;
 	}
@@ -194,6 +199,9 @@ int cmd_send(int argc, char **argv)
 		}
 		free(buf);
 	}
+	/* a process that goes before all receivers have its messages has failed */
+	while (a.reliable && !err && !stop && bl_wait(ep, BL_WAIT_ACKED, 1000) == 0)
+		;
 	until = mono_ns() + (uint64_t)a.linger_ms * 1000000;
 	while (!err && !stop && mono_ns() < until)
 		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
@@ -255,7 +263,7 @@ int cmd_recv(int argc, char **argv)
 	while (!stop && (!a.count || got < a.count)) {
 		size_t room = a.count && a.count - got < 64 ? (size_t)(a.count - got) : 64;
 
-		n = bl_recv(ep, d, room, (int)a.timeout_ms);
+		n = a.reliable ? bl_recv_reliable(ep, d, room, (int)a.timeout_ms) : bl_recv(ep, d, room, (int)a.timeout_ms);
 		if (n == -EINTR)
 			continue;
 		if (n < 0) {

@@ -28,7 +28,7 @@ static bool read_ports(struct bl_recover_port **port, Bl__Port *const *v, size_t
 	for (i = 0; *port && i < n; i++) {
 		if (v[i]->role > UINT8_MAX || v[i]->state > UINT8_MAX)
 			return false;
-		(*port)[i] = (struct bl_recover_port){ .port = v[i]->port, .neighbour = v[i]->neighbour, .role = (uint8_t)v[i]->role, .state = (uint8_t)v[i]->state, .c = v[i]->c, .joined = v[i]->joined };
+		(*port)[i] = (struct bl_recover_port){ .port = v[i]->port, .neighbour = v[i]->neighbour, .role = (uint8_t)v[i]->role, .state = (uint8_t)v[i]->state, .c = v[i]->c, .joined = v[i]->joined, .death = v[i]->death };
 	}
 	return *port;
 }
@@ -48,7 +48,7 @@ bool ctl_hello(const Bl__Hello *m, struct bl_recover_hello *h, struct bl_recover
 	}
 	if (!ok)
 		return false;
-	*h = (struct bl_recover_hello){ .id = m->node, .kind = (uint8_t)m->kind, .rejoin = m->rejoin, .addr = (const uint8_t(*)[16]) * addr, .port = *port, .endpoint = *endpoint,
+	*h = (struct bl_recover_hello){ .id = m->node, .epoch = m->epoch, .kind = (uint8_t)m->kind, .rejoin = m->rejoin, .addr = (const uint8_t(*)[16]) * addr, .port = *port, .endpoint = *endpoint,
 				    .naddrs = (uint32_t)m->n_addr, .nports = (uint32_t)m->n_port, .nendpoints = (uint32_t)m->n_endpoint };
 	strcpy(h->name, m->name);
 	return true;
@@ -95,7 +95,7 @@ static bool load_failed(struct bl_recover_failure *f, const Bl__Failure *m)
 			return false;
 	}
 	for (i = 0; i < m->n_input; i++)
-		f->input[f->ninputs++] = (struct bl_recover_input){ m->input[i]->node, m->input[i]->port, m->input[i]->neighbour, m->input[i]->c };
+		f->input[f->ninputs++] = (struct bl_recover_input){ m->input[i]->node, m->input[i]->port, m->input[i]->neighbour, m->input[i]->death, m->input[i]->c };
 	return true;
 }
 
@@ -235,6 +235,7 @@ static bool fill_failure(Bl__Failure *m, const struct bl_recover_failure *f, uin
 		v->port = f->input[i].port;
 		v->neighbour = f->input[i].neighbour;
 		v->c = f->input[i].c;
+		v->death = f->input[i].death;
 		l->input_at[m->n_input++] = v;
 	}
 	m->number = f->number;

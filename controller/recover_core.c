@@ -389,9 +389,25 @@ void recover_be_dirty(struct bl_recover *r, uint64_t now, uint64_t wait)
 
 /* ---- failures go on ---- */
 
+/* What is to be resumed tells nothing any more of who fails from now on: it may be out of C at any time. */
+static void stop_counting(struct bl_recover *r, const struct bl_recover_failure *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->ninputs; i++) {
+		struct bl_recover_node *n = recover_node_of(r, f->input[i].node);
+		struct bl_recover_port *p = n ? recover_port_of(n, f->input[i].port) : NULL;
+
+		if (p && p->state == BL_DET_SILENT && p->record == f->number)
+			p->state = BL_DET_REMOVED;
+	}
+}
+
 void recover_save(struct bl_recover *r, struct bl_recover_failure *f, enum bl_recover_step step)
 {
 	f->step = (uint8_t)step;
+	if (step == BL_RECOVER_RESUMED)
+		stop_counting(r, f);
 	f->saving = true;
 	recover_put_out(r, BL_RECOVER_SAVE_FAILURE, 0, f->number);
 }
@@ -406,9 +422,20 @@ static bool all_in(const struct bl_recover_failure *f)
 	return true;
 }
 
-void recover_progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now)
+/* Everything that was announced, or is just being: a later T may have been taken from the same registers. */
+static bool all_complete(const struct bl_recover *r)
 {
-	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f))
+	uint32_t i;
+
+	for (i = 0; i < r->nfailures; i++)
+		if (r->failure[i]->step == BL_RECOVER_ANNOUNCED && (r->failure[i]->saving || !all_in(r->failure[i])))
+			return false;
+	return true;
+}
+
+static void progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now, bool complete)
+{
+	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f) || (f->step == BL_RECOVER_ANNOUNCED && !complete))
 		return;
 	if (f->step == BL_RECOVER_ANNOUNCED) {
 		f->done_ns = now;
@@ -421,10 +448,11 @@ void recover_progress(struct bl_recover *r, struct bl_recover_failure *f, uint64
 
 void recover_progress_all(struct bl_recover *r, uint64_t now)
 {
+	bool complete = all_complete(r);
 	uint32_t i;
 
 	for (i = 0; i < r->nfailures; i++)
-		recover_progress(r, r->failure[i], now);
+		progress(r, r->failure[i], now, complete);
 }
 
 /* Who must complete before anything is resumed: all hosts that are correct, with a session or not. */
@@ -449,13 +477,10 @@ void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, ui
 	struct bl_recover_wait *w;
 	uint32_t i;
 
+	stop_counting(r, f);
 	for (i = 0; i < f->ninputs; i++) {
 		struct bl_recover_node *n = recover_node_of(r, f->input[i].node);
-		struct bl_recover_port *p = n ? recover_port_of(n, f->input[i].port) : NULL;
 
-		/* from now on it may be out of C at any time */
-		if (p && p->state == BL_DET_SILENT && p->record == f->number)
-			p->state = BL_DET_REMOVED;
 		w = awaited(r, n) ? wait_add(f, n->id) : NULL;
 		if (w)
 			w->resumed = false;
@@ -523,7 +548,7 @@ void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t numbe
 		for (i = 0; i < f->nwaits; i++)
 			if (!f->wait[i].resumed)
 				recover_to_node(r, BL_RECOVER_RESUME, recover_node_of(r, f->wait[i].node), number);
-		recover_progress(r, f, now);
+		recover_progress_all(r, now);
 		break;
 	case BL_RECOVER_FINISHED:
 		f->finished_ns = now;

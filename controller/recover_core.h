@@ -18,6 +18,9 @@
  *
  * If it has sessions with less than half of the nodes it knows, then the fault is more likely its own: nobody is down for not answering it, and it says so (bl_recover_isolated()).
  *
+ * What a node says of its inputs counts only after it has heard of this leader's epoch (@sworn): else an order of the leader before, which is still under way, could resume the very input that a T was taken from. And an input
+ * counts no more from the moment on in which it is decided to resume it; that is decided when all correct hosts have completed all that was announced until then.
+ *
  * What it trusts: agents. What they may not do is bounded: numbers and names that it does not know are refused and counted.
  */
 #ifndef BARLINE_CONTROLLER_RECOVER_CORE_H
@@ -46,6 +49,7 @@
 	X(UNKNOWN_PORT,	  "unknown_port")     /* no such port in its HELLO, or with another neighbour */ \
 	X(UNKNOWN_FAILURE, "unknown_failure") /* no failure has that number, or it is in another step */ \
 	X(FAILED_NODE,	  "failed_node")      /* announced as failed, and has not joined anew */ \
+	X(TOO_EARLY,	  "too_early")	      /* it has not said HELLO since it heard of this epoch */ \
 	X(REPEATED,	  "repeated")	      /* known already */ \
 	X(BAD_HELLO,	  "bad_hello")	      /* out of range, or contradicts itself */ \
 	X(BAD_C,	  "bad_c")	      /* more than 48 bits */ \
@@ -59,20 +63,22 @@ const char *bl_recover_reason_name(enum bl_recover_reason r);
 enum bl_recover_role { BL_RECOVER_HOST, BL_RECOVER_UP, BL_RECOVER_DOWN };
 
 /**
- * struct bl_recover_port - @port: the node's number of it. @neighbour: node id; 0: not heard yet. @role: enum bl_recover_role. @state: enum bl_det_way_state of what comes in. @c: SILENT: its register.
+ * struct bl_recover_port - @port: the node's number of it. @neighbour: node id; 0: not heard yet. @role: enum bl_recover_role. @state: enum bl_det_way_state of what comes in. @c: SILENT: its register. @death:
+ * which of its deaths that is; the node counts them, and RESUME names it: the input may have come back and died again when an order that was under way for long arrives.
  * The core's own: @fence: the output is to be barred before somebody is announced. @barred: it is, for that or because its neighbour failed. @asked: FREEZE was ordered. @record: number of the failure that resumes it; 0: none. @joined: the last failure before it
  * was live (again): what resumed it before that is history.
  */
 struct bl_recover_port {
-	uint32_t port, neighbour;
+	uint32_t port, neighbour, death;
 	uint8_t role, state;
 	bool fence, barred, asked;
 	uint64_t c, record, joined;
 };
 
-/** struct bl_recover_hello - all that a node says of itself. @rejoin: it knows that it had failed, its old processes are gone. @endpoint: UDP ports. */
+/** struct bl_recover_hello - all that a node says of itself. @epoch: the highest that it had heard before it looked at its inputs. @rejoin: it knows that it had failed, its old processes are gone. @endpoint: UDP ports. */
 struct bl_recover_hello {
 	uint32_t id;
+	uint64_t epoch;
 	uint8_t kind; /* enum bl_det_kind */
 	bool rejoin;
 	char name[BL_RECOVER_NAME_MAX + 1];
@@ -83,13 +89,13 @@ struct bl_recover_hello {
 };
 
 /**
- * struct bl_recover_node - @agent: it said HELLO, once. @linked: it had a link with both ways live since it came, or joined anew; before that it is nobody's loss, and not judged. @saved, @saving: its record. @connected: has a session. @welcome: is to be told so when it is saved. @state: enum bl_det_node_state. @gone: number of the failure that announced it; 0: none.
+ * struct bl_recover_node - @agent: it said HELLO, once. @linked: it had a link with both ways live since it came, or joined anew; before that it is nobody's loss, and not judged. @saved, @saving: its record. @connected: has a session. @sworn: it has said what its inputs are since it heard of our epoch: no order of a leader before us changes them any more. @welcome: is to be told so when it is saved. @state: enum bl_det_node_state. @gone: number of the failure that announced it; 0: none.
  * @joined: the last failure before it was linked: none up to it is its business. @bar: version of the list of its ports that are barred; @barred: the one it confirmed. @due: until when it has to answer FREEZE or BAR; 0: nothing to answer. @why: it is GONE: enum bl_det_why.
  */
 struct bl_recover_node {
 	uint32_t id;
 	uint8_t kind, state, why;
-	bool agent, linked, saved, saving, again, connected, welcome;
+	bool agent, linked, saved, saving, again, connected, sworn, welcome;
 	char name[BL_RECOVER_NAME_MAX + 1];
 	uint8_t (*addr)[16];
 	struct bl_recover_port *port;
@@ -108,9 +114,9 @@ struct bl_recover_failed {
 	uint8_t (*addr)[16];
 };
 
-/** struct bl_recover_input - an input to be resumed. @c: where it stood. */
+/** struct bl_recover_input - an input to be resumed. @c, @death: where it stood, since which of its deaths. */
 struct bl_recover_input {
-	uint32_t node, port, neighbour;
+	uint32_t node, port, neighbour, death;
 	uint64_t c;
 };
 
@@ -174,7 +180,7 @@ void bl_recover_reset(struct bl_recover *r);
 
 enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, const struct bl_recover_hello *h);
 enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32_t node); /* its session is over */
-enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c);
+enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c, uint32_t death);
 enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t);
 enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t version);
 enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);

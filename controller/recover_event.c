@@ -85,16 +85,24 @@ static bool hello_ok(const struct bl_recover_hello *h)
 	return true;
 }
 
+/* It is being resumed and has died again since, as whoever is there now: the next failure's. */
+static bool died_again(const struct bl_recover_port *p, uint32_t death)
+{
+	return p->state == BL_DET_REMOVED && p->record && death != p->death;
+}
+
 /* What the node says of a port that we know as *@p; returns whether something new is silent. */
 static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, const struct bl_recover_port *said)
 {
 	const struct bl_recover_node *to;
 	bool lost;
 
-	/* stands still until it is resumed by us, whatever it is now; and what is being resumed may say for a while that it is silent */
-	if (p->state == BL_DET_SILENT || (p->state == BL_DET_REMOVED && p->record)) {
-		if (p->state == BL_DET_SILENT && !p->record && said->state == BL_DET_SILENT)
+	/* stands still until it is resumed by us, whatever it is now; and what is being resumed may say for a while that it is silent. That it is live, or silent since another death, it says when it was resumed. */
+	if (p->state == BL_DET_SILENT || (p->state == BL_DET_REMOVED && p->record && said->state != BL_DET_LIVE && !(said->state == BL_DET_SILENT && died_again(p, said->death)))) {
+		if (p->state == BL_DET_SILENT && !p->record && said->state == BL_DET_SILENT) {
 			p->c = said->c;
+			p->death = said->death;
+		}
 		return false;
 	}
 	p->role = said->role;
@@ -102,11 +110,13 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 	to = p->neighbour ? recover_node_of(r, p->neighbour) : NULL;
 	if (said->state == BL_DET_LIVE && p->state == BL_DET_REMOVED && to && to->state == BL_DET_GONE)
 		return false;
-	if (said->state == BL_DET_LIVE && p->state != BL_DET_LIVE)
+	if ((said->state == BL_DET_LIVE && p->state != BL_DET_LIVE) || p->record)
 		p->joined = r->number;
+	p->record = 0;
 	lost = p->state == BL_DET_LIVE && said->state != BL_DET_LIVE;
 	p->state = said->state;
 	p->c = said->c;
+	p->death = said->death;
 	if (said->state == BL_DET_SILENT)
 		p->asked = false;
 	return lost || said->state == BL_DET_SILENT;
@@ -124,8 +134,8 @@ static bool same_links(const struct bl_recover_node *n, const struct bl_recover_
 	return true;
 }
 
-/* False: out of memory; then nothing has changed. *@changed: what is saved is another now. *@silent: something new is. */
-static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const struct bl_recover_hello *h, bool anew, bool *changed, bool *silent)
+/* False: out of memory; then nothing has changed. @sworn: what it says of its inputs counts. *@changed: what is saved is another now. *@silent: something new is. */
+static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const struct bl_recover_hello *h, bool anew, bool sworn, bool *changed, bool *silent)
 {
 	uint8_t(*addr)[16] = recover_copy(h->addr, h->naddrs * sizeof(*addr));
 	uint16_t *endpoint = recover_copy(h->endpoint, h->nendpoints * sizeof(*endpoint));
@@ -143,10 +153,12 @@ static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const st
 
 		if (old) {
 			port[k] = *old;
-			*silent |= merge_port(r, &port[k++], said);
+			*silent |= sworn && merge_port(r, &port[k], said);
+			k++;
 		} else {
-			port[k++] = (struct bl_recover_port){ .port = said->port, .neighbour = said->neighbour, .role = said->role, .state = said->state, .c = said->c, .joined = r->number };
-			*silent |= said->state == BL_DET_SILENT;
+			port[k++] = (struct bl_recover_port){ .port = said->port, .neighbour = said->neighbour, .role = said->role, .state = sworn ? said->state : (uint8_t)BL_DET_REMOVED,
+							      .c = said->c, .death = said->death, .joined = r->number };
+			*silent |= sworn && said->state == BL_DET_SILENT;
 		}
 	}
 	/* a port that is gone is not forgotten as long as it stands still */
@@ -235,6 +247,7 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 	if (!n)
 		return BL_RECOVER_FULL;
 	n->connected = true;
+	n->sworn = h->epoch == r->epoch;
 	was_saving = n->saving;
 	if (n->state == BL_DET_GONE) {
 		own = recover_failure_of(r, n->gone);
@@ -245,7 +258,7 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 			return BL_RECOVER_OK;
 		}
 	}
-	if (!take_hello(r, n, h, anew, &changed, &silent))
+	if (!take_hello(r, n, h, anew, n->sworn, &changed, &silent))
 		return BL_RECOVER_FULL;
 	if (anew) {
 		n->gone = 0;
@@ -270,10 +283,10 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 		welcome(r, n, now);
 	if (silent)
 		recover_be_dirty(r, now, r->cfg.settle_ns);
-	if (r->grace_until) {
+	if (r->grace_until && n->sworn) {
 		uint32_t agents, connected;
 
-		/* everybody is here: no need to wait longer */
+		/* everybody is here and has sworn: no need to wait longer */
 		recover_count_agents(r, &agents, &connected);
 		if (connected >= agents) {
 			r->grace_until = 0;
@@ -291,12 +304,12 @@ enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32
 	(void)now;
 	if (!n || !n->agent)
 		return BL_RECOVER_UNKNOWN_NODE;
-	n->connected = n->welcome = false;
+	n->connected = n->sworn = n->welcome = false;
 	return BL_RECOVER_OK;
 }
 
-/* A node that may speak. */
-static enum bl_recover_reason speaker(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
+/* A node that is one of the rack. */
+static enum bl_recover_reason member(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
 {
 	*n = recover_node_of(r, node);
 	if (!r->epoch)
@@ -306,7 +319,15 @@ static enum bl_recover_reason speaker(const struct bl_recover *r, uint32_t node,
 	return (*n)->state == BL_DET_GONE ? BL_RECOVER_FAILED_NODE : BL_RECOVER_OK;
 }
 
-enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c)
+/* A node that may speak. */
+static enum bl_recover_reason speaker(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
+{
+	enum bl_recover_reason why = member(r, node, n);
+
+	return why == BL_RECOVER_OK && !(*n)->sworn ? BL_RECOVER_TOO_EARLY : why;
+}
+
+enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c, uint32_t death)
 {
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
@@ -324,12 +345,16 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	asked = p->asked;
 	p->asked = false;
 	recover_update_due(r, n, now);
-	if (p->state == BL_DET_SILENT || p->record)
+	if (p->state == BL_DET_SILENT || (p->record && !died_again(p, death)))
 		return BL_RECOVER_REPEATED;
+	if (p->record)
+		p->joined = r->number; /* it was live in between */
+	p->record = 0;
 	if (!p->neighbour)
 		p->neighbour = neighbour;
 	p->state = BL_DET_SILENT;
 	p->c = c;
+	p->death = death;
 	make_neighbours(r, n);
 	recover_be_dirty(r, now, asked ? 0 : r->cfg.settle_ns);
 	return BL_RECOVER_OK;
@@ -400,7 +425,7 @@ static enum bl_recover_reason answered(struct bl_recover *r, uint64_t now, uint3
 		w->done = true;
 	else
 		w->resumed = true;
-	recover_progress(r, f, now);
+	recover_progress_all(r, now);
 	return BL_RECOVER_OK;
 }
 
@@ -419,7 +444,7 @@ enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint3
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
 
-	why = speaker(r, node, &n);
+	why = member(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
 	if (n->state == BL_DET_DOWN)
@@ -497,7 +522,7 @@ int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *fro
 	if (r->epoch || !hello_ok(&h) || from->state > BL_DET_GONE)
 		return -1;
 	n = recover_node_make(r, from->id);
-	if (!n || n->agent || !take_hello(r, n, &h, true, &changed, &silent))
+	if (!n || n->agent || !take_hello(r, n, &h, true, true, &changed, &silent))
 		return -1;
 	memcpy(n->name, from->name, sizeof(n->name));
 	n->name[BL_RECOVER_NAME_MAX] = 0;
@@ -508,6 +533,7 @@ int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *fro
 	/* how its inputs are it says itself; that they stand still is in the failures */
 	for (i = 0; i < n->nports; i++) {
 		n->port[i].state = BL_DET_LIVE;
+		n->port[i].death = 0;
 		n->port[i].joined = from->port[i].joined;
 	}
 	make_neighbours(r, n);
@@ -585,6 +611,7 @@ void bl_recover_start(struct bl_recover *r, uint64_t now, uint64_t epoch)
 				continue;
 			p->state = f->step == BL_RECOVER_FINISHED ? BL_DET_REMOVED : BL_DET_SILENT;
 			p->c = f->input[k].c;
+			p->death = f->input[k].death;
 			p->record = f->step == BL_RECOVER_FINISHED ? 0 : f->number;
 		}
 		if (f->step == BL_RECOVER_ANNOUNCED)

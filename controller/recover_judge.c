@@ -269,7 +269,7 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 		/* inputs of those that fail are theirs; what is in another failure is resumed by that one */
 		if (!(g->todo[i] & BL_DET_RESUME) || !p || p->state != BL_DET_SILENT || p->record || recover_names_node(f, n->id) || n->state == BL_DET_GONE)
 			continue;
-		f->input[f->ninputs++] = (struct bl_recover_input){ n->id, p->port, p->neighbour, p->c };
+		f->input[f->ninputs++] = (struct bl_recover_input){ n->id, p->port, p->neighbour, p->death, p->c };
 		p->record = f->number;
 	}
 	r->failure[r->nfailures++] = f;

@@ -49,7 +49,6 @@ void recover_update_due(struct bl_recover *r, struct bl_recover_node *n, uint64_
 void recover_update_bars(struct bl_recover *r, uint64_t now);
 void recover_be_dirty(struct bl_recover *r, uint64_t now, uint64_t wait);
 void recover_save(struct bl_recover *r, struct bl_recover_failure *f, enum bl_recover_step step);
-void recover_progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);
 void recover_progress_all(struct bl_recover *r, uint64_t now);
 void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);
 void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);

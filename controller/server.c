@@ -308,7 +308,7 @@ static bool take(struct peer *p, const Bl__ToController *m)
 		return false;
 	}
 	switch (m->what_case) {
-	case BL__TO_CONTROLLER__WHAT_LINK_DOWN: r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port, m->link_down->neighbour, m->link_down->c); break;
+	case BL__TO_CONTROLLER__WHAT_LINK_DOWN: r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port, m->link_down->neighbour, m->link_down->c, m->link_down->death); break;
 	case BL__TO_CONTROLLER__WHAT_PROC_DOWN:
 		r = m->proc_down->endpoint > UINT16_MAX ? BL_RECOVER_UNKNOWN_PORT : bl_recover_proc_down(c->rec, now, p->node, (uint16_t)m->proc_down->endpoint, m->proc_down->t);
 		break;

@@ -112,7 +112,8 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 		json_array_append_new(failed, v);
 	}
 	for (i = 0; i < f->ninputs; i++) {
-		v = json_pack("{s:I, s:I, s:I}", "node", (json_int_t)f->input[i].node, "port", (json_int_t)f->input[i].port, "neighbour", (json_int_t)f->input[i].neighbour);
+		v = json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)f->input[i].node, "port", (json_int_t)f->input[i].port, "neighbour", (json_int_t)f->input[i].neighbour, "death",
+			      (json_int_t)f->input[i].death);
 		json_object_set_new(v, "c", f->input[i].c == BL_DET_NO_C ? json_null() : u64(f->input[i].c));
 		json_array_append_new(inputs, v);
 	}

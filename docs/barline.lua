@@ -30,6 +30,12 @@ local opcodes = {
 	[7] = "rsv",
 	[8] = "grt",
 	[9] = "release",
+	[10] = "prep",
+	[11] = "ack",
+	[12] = "open",
+	[13] = "window",
+	[14] = "recall",
+	[15] = "recalled",
 }
 
 local FCP_PORT = 61695
@@ -75,6 +81,7 @@ local top_opcodes = {
 }
 
 local OP_DATA, OP_FRAG, OP_CREDIT, OP_NAK, OP_PROBE, OP_BEACON, OP_RSV, OP_GRT, OP_RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local OP_PREP, OP_ACK, OP_OPEN, OP_WINDOW, OP_RECALL, OP_RECALLED = 10, 11, 12, 13, 14, 15
 
 local naks = {
 	[1] = "late",
@@ -83,6 +90,7 @@ local naks = {
 	[4] = "no_memory",
 	[5] = "unreachable",
 	[6] = "malformed",
+	[7] = "failed",
 }
 
 local barline = Proto("barline", "barline ordered message bus")
@@ -116,6 +124,10 @@ local f = {
 	length = ProtoField.uint32("barline.length", "Message length", base.DEC),
 	part = ProtoField.bytes("barline.part", "Part"),
 	padding = ProtoField.bytes("barline.padding", "Padding"),
+
+	slot = ProtoField.uint32("barline.slot", "Slot in the sender's window", base.DEC),
+	life = ProtoField.uint16("barline.life", "Incarnation of the receiver", base.HEX),
+	recall_ts = ProtoField.uint64("barline.recall.ts", "Timestamp of the scattering (ns)", base.DEC),
 
 	window = ProtoField.uint16("barline.window", "Window (frames)", base.DEC),
 	first = ProtoField.uint32("barline.first", "First frame", base.DEC),
@@ -326,6 +338,68 @@ local function dissect_rsv(buf, tree)
 			     flags % 16 >= 8 and " copy" or "")
 end
 
+-- what a PREP's body begins with, and all that an ACK has
+local function dissect_ack(buf, tree)
+	if buf:len() < 12 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	tree:add(f.incarnation, buf(0, 2))
+	tree:add(f.count, buf(2, 2))
+	tree:add(f.slot, buf(4, 4))
+	tree:add(f.life, buf(8, 2))
+	return string.format(" slot=%u", buf(4, 4):uint())
+end
+
+local function dissect_prep(buf, tree)
+	local info = dissect_ack(buf, tree)
+
+	if buf:len() < 12 then
+		return info
+	end
+	if buf(10, 2):uint() ~= 0 then
+		tree:add_proto_expert_info(e.body)
+	end
+	if buf(2, 2):uint() > 0 then
+		return info .. string.format(" items=%u", buf(2, 2):uint())
+	end
+	if buf:len() < 25 then
+		tree:add_proto_expert_info(e.short)
+		return info
+	end
+	tree:add(f.msg_id, buf(12, 4))
+	tree:add(f.offset, buf(16, 4))
+	tree:add(f.length, buf(20, 4))
+	if buf(16, 4):uint() >= buf(20, 4):uint() or buf(20, 4):uint() > MSG_MAX then
+		tree:add_proto_expert_info(e.body)
+	end
+	return info .. string.format(" msg=%u at %u of %u", buf(12, 4):uint(), buf(16, 4):uint(), buf(20, 4):uint())
+end
+
+local function dissect_window(buf, tree)
+	if buf:len() < 12 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	tree:add(f.life, buf(8, 2))
+	return dissect_credit(buf, tree)
+end
+
+local function dissect_recall(buf, tree)
+	if buf:len() < 16 then
+		tree:add_proto_expert_info(e.short)
+		return ""
+	end
+	tree:add(f.incarnation, buf(0, 2))
+	tree:add(f.life, buf(2, 2))
+	tree:add(f.frames, buf(4, 4))
+	tree:add(f.recall_ts, buf(8, 6))
+	if buf(4, 4):uint() == 0 then
+		tree:add_proto_expert_info(e.body)
+	end
+	return string.format(" frames=%u", buf(4, 4):uint())
+end
+
 local bodies = {
 	[OP_DATA] = dissect_data,
 	[OP_FRAG] = dissect_frag,
@@ -336,6 +410,12 @@ local bodies = {
 	[OP_RSV] = dissect_rsv,
 	[OP_GRT] = dissect_rsv,
 	[OP_RELEASE] = dissect_rsv,
+	[OP_PREP] = dissect_prep,
+	[OP_ACK] = dissect_ack,
+	[OP_OPEN] = dissect_probe,
+	[OP_WINDOW] = dissect_window,
+	[OP_RECALL] = dissect_recall,
+	[OP_RECALLED] = dissect_recall,
 }
 
 local function dissect(buf, pinfo, root, link)
@@ -371,7 +451,7 @@ local function dissect(buf, pinfo, root, link)
 		pinfo.cols.info = "version " .. version
 		return buf:len()
 	end
-	if not bodies[op] or (op >= OP_BEACON) ~= link then
+	if not bodies[op] or (op >= OP_BEACON and op <= OP_RELEASE) ~= link then
 		tree:add_proto_expert_info(e.opcode)
 		pinfo.cols.info = info
 		return buf:len()

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -24,6 +23,11 @@ int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
 	vsnprintf(ep ? ep->error : init_error, sizeof(init_error), fmt, ap);
 	va_end(ap);
 	return -errnum;
+}
+
+int bl_outcast(struct bl_endpoint *ep)
+{
+	return bl_set_error(ep, ESTALE, "this endpoint was announced as failed, or has missed too many announcements; begin anew: bl_exit(), bl_init()");
 }
 
 const char *bl_strerror(const struct bl_endpoint *ep)
@@ -118,6 +122,15 @@ static int map_pages(struct bl_endpoint *ep)
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the wake page: %m");
 	ep->wake = p;
+	p = mmap(NULL, sizeof(struct bl_rwin), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_WINDOWS], (off_t)(ep->slot * sizeof(struct bl_rwin)));
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the window: %m");
+	ep->rwin = p;
+	p = mmap(NULL, pages(sizeof(struct bl_failures)), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_FAILURES], 0);
+	if (p == MAP_FAILED)
+		return bl_set_error(NULL, errno, "cannot map the page of failures: %m");
+	ep->failures = p;
+	ep->fail_seen = ep->fail_begun = ep->failures->done[ep->slot]; /* what was before us is nothing to us */
 	p = mmap(NULL, pages(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_CLOCK], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the clock record: %m");
@@ -164,7 +177,6 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	struct bl_options none = { 0 };
 	struct bl_attach_rep rep = { 0 };
 	struct bl_endpoint *ep;
-	uint16_t salt = 0;
 	int i, rc;
 
 	*out = NULL;
@@ -177,6 +189,7 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	for (i = 0; i < BL_FD_COUNT; i++)
 		ep->fd[i] = -1;
 	bl_rq_init(&ep->rq);
+	bl_rq_init(&ep->rrq);
 	rc = ask_daemon(ep, opt, &rep);
 	if (rc)
 		goto fail;
@@ -193,10 +206,7 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 		rc = bl_set_error(NULL, ETIME, "the host's clock record is void; is barlined running?");
 		goto fail;
 	}
-	/* what tells two lives of one address apart; receivers compare for equality only */
-	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
-		salt = (uint16_t)getpid();
-	ep->incarnation = (uint16_t)(salt ^ (uint16_t)(bl_mono() >> 20));
+	ep->incarnation = rep.life;
 	{
 		uint32_t ip = !memcmp(ep->self.ip, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) ? 20 : 40;
 		uint32_t rec = BL_REC_FULL;
@@ -215,11 +225,12 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	ep->epfd = epoll_create1(EPOLL_CLOEXEC);
 	{
 		/* edge-triggered: what counts is that the program woke us, not that the ring holds frames whose time has not come */
-		struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.u32 = 0 };
-		struct epoll_event timer = { .events = EPOLLIN, .data.u32 = 1 };
+		struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.u32 = BL_EV_RING };
+		struct epoll_event timer = { .events = EPOLLIN, .data.u32 = BL_EV_TIMER };
+		struct epoll_event daemon = { .events = EPOLLIN, .data.u32 = BL_EV_DAEMON };
 
 		if (ep->timerfd < 0 || ep->epfd < 0 || epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->fd[BL_FD_RING], &ring) ||
-		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->timerfd, &timer)) {
+		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->timerfd, &timer) || epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->daemon, &daemon)) {
 			rc = bl_set_error(NULL, errno, "cannot make an epoll instance: %m");
 			goto fail;
 		}
@@ -239,13 +250,17 @@ void bl_exit(struct bl_endpoint *ep)
 	if (!ep)
 		return;
 	if (ep->sock >= 0 && ep->epfd >= 0)
-		bl_tx_flush(ep);
+		bl_flush(ep);
 	if (ep->inflight)
 		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
 	if (ep->page)
 		munmap((void *)ep->page, pages(sizeof(struct bl_host_page)));
 	if (ep->wake)
 		munmap(ep->wake, pages(sizeof(struct bl_wake)));
+	if (ep->failures)
+		munmap(ep->failures, pages(sizeof(struct bl_failures)));
+	if (ep->rwin)
+		munmap(ep->rwin, sizeof(struct bl_rwin));
 	if (ep->clock)
 		munmap((void *)ep->clock, pages(sizeof(struct bl_clock)));
 	if (ep->ring_cons)
@@ -262,6 +277,9 @@ void bl_exit(struct bl_endpoint *ep)
 	if (ep->timerfd >= 0)
 		close(ep->timerfd);
 	bl_rx_free(ep);
+	bl_rrx_free(ep);
+	bl_rtx_free(ep);
+	bl_recall_free(ep);
 	bl_peers_free(ep);
 	bl_rq_free(&ep->rq);
 	free(ep->undo);
@@ -292,6 +310,8 @@ int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st)
 	now.peers = ep->npeers;
 	now.barrier = ep->barrier;
 	now.queued_frames = ep->rq.frames;
+	now.commit = ep->commit;
+	now.prepared_frames = ep->rrq.frames;
 	*st = now;
 	return 0;
 }

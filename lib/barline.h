@@ -110,7 +110,7 @@ struct bl_msg {
  */
 BL_API int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
 
-/** bl_flush - send what BL_MORE held back, as far as windows allow. Returns 0 or as bl_send(). */
+/** bl_flush - send what BL_MORE held back of both streams, as far as windows allow. Returns 0 or as bl_send(). */
 BL_API int bl_flush(struct bl_endpoint *ep);
 
 /**
@@ -161,12 +161,15 @@ BL_API int bl_fd(const struct bl_endpoint *ep);
 
 /**
  * bl_process - do what is due: take in frames, credits and failures (callbacks run here), send what windows allow, arm the wake-up.
- * Returns the number of messages that bl_recv(ep, ..., 0) would deliver now (at least; stops counting at 64), or a negative errno.
+ * Returns the number of messages that bl_recv(ep, ..., 0) and bl_recv_reliable(ep, ..., 0) would deliver now (at least; stops counting at 64 of each), or a negative errno.
  */
 BL_API int bl_process(struct bl_endpoint *ep);
 
 #define BL_WAIT_SEND 1u /* the send buffer has room */
 #define BL_WAIT_RECV 2u /* a message can be delivered */
+#define BL_WAIT_SEND_RELIABLE 4u /* the same for the reliable stream: the last scattering has left as a whole */
+#define BL_WAIT_RECV_RELIABLE 8u
+#define BL_WAIT_ACKED	      16u /* everything that was sent reliably has been stored by its receivers */
 /** bl_wait - sleep until one of @what holds or @timeout_ms passed (-1: no limit). Returns the bits that hold, 0 on timeout, or a negative errno. */
 BL_API int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms);
 
@@ -180,6 +183,7 @@ enum bl_fail_reason {
 	BL_FAIL_NO_MEMORY,
 	BL_FAIL_UNREACHABLE,
 	BL_FAIL_MALFORMED,
+	BL_FAIL_FAILED,
 };
 typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why);
 /**
@@ -187,6 +191,13 @@ typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *ds
  * lost is not repeated for best-effort messages: silence is no proof of delivery.
  */
 BL_API void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx);
+
+typedef void (*bl_proc_fail_fn)(void *ctx, const struct bl_addr *who, uint64_t ts);
+/**
+ * bl_on_proc_fail - set the proc_fail callback (1Pipe Table 1): @who failed, with timestamp @ts; port 0: all endpoints of that address. All it sent below @ts is delivered, nothing from there on. Scatterings of
+ * this endpoint that waited for it have been taken back, and reported by the send_fail callback (BL_FAIL_FAILED), before this runs. Runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait().
+ */
+BL_API void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ctx);
 
 /**
  * struct bl_stats - counters of one endpoint since bl_init(); read with bl_get_stats(). @size must be set to sizeof(struct bl_stats) by the caller.
@@ -209,13 +220,31 @@ struct bl_stats {
 	uint64_t barrier;	/* last barrier seen */
 	uint64_t queued_frames;	/* in the reorder queue now */
 	uint64_t sleeps, wakeups;
+	uint64_t reliable_delivered; /* messages */
+	uint64_t retransmits;	     /* frames sent again */
+	uint64_t commit;	     /* last commit barrier seen */
+	uint64_t prepared_frames;    /* that wait for it now */
+	uint64_t discarded;	     /* frames of failed senders that were not delivered */
+	uint64_t recalls_sent;	     /* frames that ask receivers to take a scattering out */
+	uint64_t recalled;	     /* times that this endpoint was asked to, and did */
 };
 BL_API int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st);
 
 /** bl_strerror - what the last failed call of @ep said, for people; NULL: of this thread's last bl_init(). */
 BL_API const char *bl_strerror(const struct bl_endpoint *ep);
 
-/* Reliable scatterings (1Pipe section 5) will be bl_send_reliable(), bl_recv_reliable() and bl_on_proc_fail(). */
+/**
+ * bl_send_reliable - send one scattering reliably (1Pipe section 5): it is delivered by all its receivers or by none, in the one order of the reliable stream, whatever is lost on the way. Arguments and results are those of
+ * bl_send(). Scatterings that leave in one flush (BL_MORE, or while windows are closed) have one timestamp, and stand and fall together.
+ * A message is delivered when its host has an acknowledgement of every frame and everybody has heard so: a round trip later than bl_send()'s.
+ * What is lost is sent again inside bl_process(), bl_recv(), bl_recv_reliable() and bl_wait(): a process that has sent must go on calling one of them until BL_WAIT_ACKED. While its
+ * messages are not acknowledged, nobody in the rack delivers reliable messages with later timestamps; if it ends before that, it has failed.
+ * The first message to a destination waits for that one's answer. One that does not answer fails what is staged (BL_FAIL_UNREACHABLE): all of it, nothing has left.
+ */
+BL_API int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
+
+/** bl_recv_reliable - bl_recv() of the reliable stream. Each stream is ordered in itself; nothing is said about the order of a message of the one and a message of the other. */
+BL_API int bl_recv_reliable(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms);
 
 #ifdef __cplusplus
 }

@@ -73,18 +73,11 @@ static inline int bl_items_next(struct bl_items *it, struct bl_item *item)
 	return 1;
 }
 
-/**
- * bl_items_open - check a DATA body of @len bytes as a whole, and start a walk.
- * Returns the number of items (1 to BL_ITEMS_MAX), or -1: short, no or too many items, an item past the end, a reference to a message that no sender may send.
- */
-static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32_t len)
+/** bl_items_check - @count items from @p on, before @end: see bl_items_open(). */
+static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const uint8_t *end, uint32_t count)
 {
-	const uint8_t *p = body + sizeof(struct bl_data), *end = body + len;
-	uint32_t count, i;
+	uint32_t i;
 
-	if (len < sizeof(struct bl_data))
-		return -1;
-	count = bl_load16(body + offsetof(struct bl_data, count));
 	if (!count || count > BL_ITEMS_MAX)
 		return -1;
 	it->p = p;
@@ -106,6 +99,17 @@ static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32
 		p += n;
 	}
 	return (int)count;
+}
+
+/**
+ * bl_items_open - check a DATA body of @len bytes as a whole, and start a walk.
+ * Returns the number of items (1 to BL_ITEMS_MAX), or -1: short, no or too many items, an item past the end, a reference to a message that no sender may send.
+ */
+static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32_t len)
+{
+	if (len < sizeof(struct bl_data))
+		return -1;
+	return bl_items_check(it, body + sizeof(struct bl_data), body + len, bl_load16(body + offsetof(struct bl_data, count)));
 }
 
 /** struct bl_frag_view - a checked FRAG body. */
@@ -130,6 +134,80 @@ static inline int bl_frag_open(struct bl_frag_view *v, const uint8_t *body, uint
 	if (!v->total || v->total > BL_MSG_MAX || v->offset >= v->total || v->len > v->total - v->offset)
 		return -1;
 	return 0;
+}
+
+/** struct bl_prep_view - a checked PREP body, host order. @items: if @count; else @part. */
+struct bl_prep_view {
+	uint16_t incarnation, life;
+	uint32_t slot;
+	uint32_t count;
+	struct bl_items items;
+	struct bl_frag_view part;
+};
+
+/** bl_prep_open - check a PREP body as a whole. Returns 0, or -1: short, reserved bits, bad items, or a part that is empty or not of its message. What is past a message's end in a part is padding. */
+static inline int bl_prep_open(struct bl_prep_view *v, const uint8_t *body, uint32_t len)
+{
+	struct bl_frag_view *f = &v->part;
+	const uint8_t *p = body + sizeof(struct bl_data);
+
+	if (len < BL_ACK_BODY)
+		return -1;
+	v->incarnation = (uint16_t)bl_load16(body);
+	v->count = bl_load16(body + 2);
+	v->slot = bl_load32(p);
+	v->life = (uint16_t)bl_load16(p + 4);
+	if (bl_load16(p + 6))
+		return -1;
+	p += sizeof(struct bl_prep);
+	*f = (struct bl_frag_view){ 0 };
+	if (v->count)
+		return bl_items_check(&v->items, p, body + len, v->count) < 0 ? -1 : 0;
+	if (len < BL_ACK_BODY + sizeof(struct bl_frag))
+		return -1;
+	f->msg_id = bl_load32(p);
+	f->offset = bl_load32(p + 4);
+	f->total = bl_load32(p + 8);
+	f->data = p + sizeof(struct bl_frag);
+	f->len = len - (uint32_t)(BL_ACK_BODY + sizeof(struct bl_frag));
+	if (!f->total || f->total > BL_MSG_MAX || f->offset >= f->total || !f->len)
+		return -1;
+	if (f->len > f->total - f->offset)
+		f->len = f->total - f->offset;
+	return 0;
+}
+
+struct bl_window_view {
+	uint32_t psn;
+	uint16_t incarnation, window, life;
+};
+
+static inline int bl_window_open(struct bl_window_view *v, const uint8_t *body, uint32_t len)
+{
+	if (len < sizeof(struct bl_window))
+		return -1;
+	v->psn = bl_load32(body);
+	v->incarnation = (uint16_t)bl_load16(body + 4);
+	v->window = (uint16_t)bl_load16(body + 6);
+	v->life = (uint16_t)bl_load16(body + 8);
+	return v->window && !bl_load16(body + 10) ? 0 : -1;
+}
+
+struct bl_recall_view {
+	uint16_t incarnation, life;
+	uint32_t count;
+	uint64_t ts; /* as on the wire */
+};
+
+static inline int bl_recall_open(struct bl_recall_view *v, const uint8_t *body, uint32_t len)
+{
+	if (len < sizeof(struct bl_recall))
+		return -1;
+	v->incarnation = (uint16_t)bl_load16(body);
+	v->life = (uint16_t)bl_load16(body + 2);
+	v->count = bl_load32(body + 4);
+	v->ts = bl_get48(body + 8);
+	return v->count && !bl_load16(body + 14) ? 0 : -1;
 }
 
 /** struct bl_credit_view, struct bl_nak_view - checked control bodies, host order. */

@@ -7,6 +7,8 @@
  *   kernel           egress program, switches, the receiver's XDP program: into its ring
  *   drain     rx.c   barrier read, ring emptied into the reorder queue; credits, NAKs and probes handled
  *   bl_recv   rx.c   frames below the barrier popped in order, their items handed out; credits returned
+ *   reliable  rtx.c  the same with windows, slots and retransmission; rrx.c: prepared frames until the commit barrier has passed them
+ *   failures  recall.c announcements: what is discarded, taken back, reported
  *   sleeping  wait.c armed in the wake page, woken by the XDP program through the ring's wait queue
  *
  * One struct bl_peer per remote endpoint holds both directions.
@@ -19,10 +21,14 @@
 
 #include "../bpf/clock_core.h"
 #include "../bpf/promise_core.h"
+#include "../bpf/commit_core.h"
+#include "../maps/failure_abi.h"
 #include "../maps/host_abi.h"
 #include "barline.h"
 #include "body_core.h"
 #include "reorder.h"
+#include "rto_core.h"
+#include "seq_core.h"
 
 #define BL_WINDOW_FIRST 4    /* frames that a sender may send before the first CREDIT */
 #define BL_WINDOW_MAX	256
@@ -31,6 +37,7 @@
 #define BL_RTO_MAX_NS	400000000ULL
 #define BL_PROBES_MAX	8    /* about 2 s of silence: unreachable */
 #define BL_RETRY_NS	1000000000ULL
+enum { BL_EV_RING, BL_EV_TIMER, BL_EV_DAEMON }; /* what an event of ep->epfd says */
 #define BL_BIG_MAX	(4u << 20) /* bytes of large messages that one sender may have ahead */
 
 /* a received frame, waiting for its turn */
@@ -40,6 +47,7 @@ struct bl_buf {
 	struct bl_peer *peer;
 	uint32_t len;
 	uint32_t room;
+	uint16_t life; /* reliable: incarnation of the sender */
 	uint8_t body[];
 };
 
@@ -49,6 +57,11 @@ struct bl_big {
 	uint32_t id, total, done;
 	bool broken;
 	uint8_t why; /* enum bl_nak_why, if broken */
+	/* reliable */
+	uint16_t life;
+	uint64_t ts;
+	bool kept; /* there are parts whose credit waits until the message is delivered, from this psn to that */
+	uint32_t kept_first, kept_last;
 	uint8_t data[];
 };
 
@@ -95,8 +108,69 @@ struct bl_rx {
 	uint32_t big_bytes;
 };
 
+/* a PREP: staged, or in the window, kept until it is acknowledged */
+struct bl_rframe {
+	struct bl_rframe *next;
+	struct bl_peer *peer;
+	uint64_t ts, sent_ns;
+	uint32_t psn, len, tries;
+	uint32_t count; /* items; 0: a part of a large message */
+	bool aborted;	/* it is being recalled */
+	uint64_t cookie[BL_ITEMS_MAX];
+	uint8_t data[]; /* from struct bl_hdr on */
+};
+
+struct bl_rlist {
+	struct bl_rframe *head, *tail;
+	uint32_t n;
+};
+
+/* reliable, sending side of a peer */
+struct bl_rtx {
+	bool open;	   /* it has told its window */
+	bool dirty;	   /* in ep->rdirty */
+	bool alone;	   /* the stage holds nothing but what the last bl_send_reliable() put there */
+	uint16_t life;	   /* its incarnation */
+	struct bl_rlist parts, items; /* staged; parts go first */
+	uint32_t fill;	   /* bytes in the last of @items */
+	uint32_t next_psn, next_big;
+	uint32_t credited, window;
+	uint32_t unacked;
+	struct bl_rto rto;
+	uint64_t ask_ns;   /* CLOCK_MONOTONIC of the next OPEN, if one is needed */
+	uint32_t asks;	   /* without an answer */
+	uint64_t dead_until_ns;
+	/* how the stage would be with the scattering that is looked at */
+	uint64_t mark;
+	uint32_t plan_frames, plan_fill, plan_count;
+};
+
+/* reliable, receiving side of a peer */
+struct bl_rrx {
+	bool known;
+	uint16_t incarnation;
+	struct bl_seq seq;
+	uint32_t said_psn, said_window; /* in the last WINDOW */
+	bool due, now; /* in ep->windows; whatever it would say */
+	struct bl_big *big;
+	uint32_t big_bytes;
+	bool gone; /* it was announced as failed: what that life of it sent from @gone_ts on is not taken */
+	uint16_t gone_life;
+	uint64_t gone_ts;
+};
+
+/* a receiver that has to take a scattering out again */
+struct bl_recalling {
+	struct bl_recalling *next;
+	struct bl_peer *peer;
+	uint64_t ts, sent_ns;
+	uint32_t psn, count, tries;
+	bool done;
+};
+
 struct bl_peer {
 	struct bl_rq_sender rq; /* key: ip, port in network order */
+	struct bl_rq_sender rrq; /* the same in the reliable queue */
 	struct bl_addr addr;
 	struct sockaddr_storage sa;
 	socklen_t sa_len;
@@ -104,8 +178,10 @@ struct bl_peer {
 	bool self;
 	struct bl_tx tx;
 	struct bl_rx rx;
-	struct bl_peer *dirty_next;
-	struct bl_peer *credit_next;
+	struct bl_rtx rtx;
+	struct bl_rrx rrx;
+	struct bl_peer *dirty_next, *rdirty_next;
+	struct bl_peer *credit_next, *window_next;
 	struct bl_peer *all_next;
 };
 
@@ -173,6 +249,36 @@ struct bl_endpoint {
 	uint32_t cur_index;
 	struct bl_peer *credits;
 
+	/* reliable tx */
+	struct bl_rwin *rwin; /* shared */
+	struct bl_rframe **rsent; /* BL_RWIN: what is in the window; made by the first bl_send_reliable() */
+	struct bl_rframe *rkept;  /* acknowledged, but their scattering is not */
+	struct bl_rframe *rfree;
+	uint32_t rfree_n, rstaged;	/* frames */
+	uint32_t rtail, rreaped;	/* frames of the window that were sent, and that were taken out of it */
+	struct bl_peer *rdirty;
+	uint64_t rts;			/* of the scattering that is being put into the window; 0: none is */
+	bool rheld;			/* something is staged */
+	uint64_t rtimer_ns;
+
+	/* reliable rx */
+	bool reliable;			/* the endpoint has used that stream */
+	struct bl_rq rrq;
+	uint64_t commit;		/* up to which the ring was emptied */
+	struct bl_buf *rcur;
+	struct bl_items rcur_items;
+	struct bl_peer *windows;
+
+	/* failures */
+	struct bl_failures *failures; /* shared */
+	uint64_t fail_seen, fail_begun; /* announcements that are dealt with, and those that are being dealt with */
+	struct bl_recalling *recalls;
+	bool recall_again;	      /* there was no memory for one */
+	bool rabort;		      /* what is being put into the window is recalled */
+	bool in_recall, outcast, daemon_gone;
+	bl_proc_fail_fn on_proc_fail;
+	void *on_proc_fail_ctx;
+
 	struct bl_stats st;
 	char error[192];
 };
@@ -199,10 +305,49 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now); /* returns the next deadline, 0: none */
 bool bl_tx_room(const struct bl_endpoint *ep);
+void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn);
+void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie, uint8_t why);
+int bl_tx_clock_void(struct bl_endpoint *ep);
+uint64_t bl_tx_stamp(struct bl_endpoint *ep); /* in flight from here on; returns the timestamp */
 void bl_tx_report(struct bl_endpoint *ep); /* run the send_fail callbacks that are due */
 void bl_tx_peer_free(struct bl_peer *p);
 
+/* rtx.c */
+int bl_rtx_flush(struct bl_endpoint *ep);
+void bl_rtx_reap(struct bl_endpoint *ep);
+uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t now);
+bool bl_rtx_room(const struct bl_endpoint *ep);
+bool bl_rtx_empty(const struct bl_endpoint *ep);
+void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
+void bl_rtx_drop_staged(struct bl_endpoint *ep, uint8_t why);
+void bl_rtx_aborted(struct bl_endpoint *ep);
+void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at);
+void bl_rtx_free(struct bl_endpoint *ep);
+
+/* recall.c */
+uint64_t bl_recall_last(const struct bl_endpoint *ep); /* number of the latest announcement: to be read before the ring */
+void bl_recall_work(struct bl_endpoint *ep, uint64_t last);
+void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
+void bl_recall_free(struct bl_endpoint *ep);
+int bl_outcast(struct bl_endpoint *ep);
+
+/* rrx.c */
+int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len); /* -ENOMEM: not now */
+void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation);
+int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
+void bl_rrx_windows(struct bl_endpoint *ep);
+uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts); /* frames */
+void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn, uint32_t count);
+void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
+bool bl_rrx_ready(const struct bl_endpoint *ep);
+int bl_rrx_count_ready(const struct bl_endpoint *ep);
+void bl_rrx_free(struct bl_endpoint *ep);
+void bl_rrx_peer_free(struct bl_peer *p);
+
 /* rx.c */
+struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len);
+void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b);
+uint32_t bl_rx_window(const struct bl_endpoint *ep);
 void bl_rx_drain(struct bl_endpoint *ep);
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn);
 int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);

@@ -77,6 +77,7 @@ struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16
 	memcpy(key, ip, 16);
 	bl_store16(key + 16, port);
 	bl_rq_sender_init(&p->rq, key);
+	bl_rq_sender_init(&p->rrq, key);
 	p->self = same(p, ep->self.ip, ep->self.port);
 	p->local = !memcmp(ip, ep->self.ip, 16);
 	if (!memcmp(ip, mapped, 12)) {
@@ -112,6 +113,7 @@ void bl_peers_free(struct bl_endpoint *ep)
 		ep->peers = p->all_next;
 		bl_tx_peer_free(p);
 		bl_rx_peer_free(p);
+		bl_rrx_peer_free(p);
 		free(p);
 	}
 	free(ep->table);

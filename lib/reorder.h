@@ -172,6 +172,34 @@ static inline int bl_rq_push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_
 	return 0;
 }
 
+/** bl_rq_remove - take frame @f out, wherever it is. What was popped last stays what it was. */
+static inline void bl_rq_remove(struct bl_rq *q, struct bl_rq_frame *f)
+{
+	struct bl_rq_sender *s = f->sender;
+	uint32_t i = (uint32_t)s->at;
+
+	if (f->next)
+		f->next->prev = f->prev;
+	else
+		s->tail = f->prev;
+	q->frames--;
+	if (f->prev) {
+		f->prev->next = f->next;
+		return;
+	}
+	s->head = f->next;
+	if (s->head) {
+		bl_rq_down_(q, i);
+		return;
+	}
+	s->at = -1;
+	if (i == --q->used)
+		return;
+	bl_rq_put_(q, i, q->heap[q->used]);
+	bl_rq_up_(q, i);
+	bl_rq_down_(q, (uint32_t)q->heap[i]->at);
+}
+
 /** bl_rq_min - the frame that comes next, or NULL. */
 static inline struct bl_rq_frame *bl_rq_min(const struct bl_rq *q)
 {

@@ -2,7 +2,7 @@
 /*
  * Receiving: the ring into the reorder queue, the queue out in order (1Pipe section 4.1).
  *
- * The order of two reads is what keeps the promise: the barrier first, the ring second. What the ring holds then is everything below that barrier. A record that
+ * The order of two reads is what keeps the promise: the barriers first, the ring second. What the ring holds then is everything below that barrier. A record that
  * is still being written hides those behind it: then the barrier is not believed yet.
  *
  * Sequence numbers per sender find duplicates and gaps; a gap is final (best effort) and is NAKed at once. Credits go back when a frame has left the
@@ -16,7 +16,7 @@
 
 /* ---- buffers ---- */
 
-static struct bl_buf *buf_get(struct bl_endpoint *ep, uint32_t len)
+struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len)
 {
 	struct bl_buf **list = len <= 216 ? &ep->free_small : len <= 1496 ? &ep->free_full : &ep->free_jumbo;
 	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : BL_BODY_MAX;
@@ -32,7 +32,7 @@ static struct bl_buf *buf_get(struct bl_endpoint *ep, uint32_t len)
 	return b;
 }
 
-static void buf_put(struct bl_endpoint *ep, struct bl_buf *b)
+void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b)
 {
 	struct bl_buf **list = b->room == 216 ? &ep->free_small : b->room == 1496 ? &ep->free_full : &ep->free_jumbo;
 
@@ -93,7 +93,7 @@ static void credit_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
 	ep->credits = p;
 }
 
-static uint32_t window(const struct bl_endpoint *ep)
+uint32_t bl_rx_window(const struct bl_endpoint *ep)
 {
 	/* an eighth of the ring stays free for credits, probes and senders that we have not heard of */
 	uint32_t n = ep->nsenders > 8 ? ep->nsenders : 8;
@@ -105,7 +105,7 @@ static uint32_t window(const struct bl_endpoint *ep)
 void bl_rx_credits(struct bl_endpoint *ep)
 {
 	struct bl_peer *p;
-	uint32_t w = window(ep);
+	uint32_t w = bl_rx_window(ep);
 
 	while ((p = ep->credits)) {
 		/* frames leave in the order of their numbers: the first one queued is the first one not free */
@@ -225,7 +225,7 @@ static void on_data(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint
 		credit_due(ep, p, false);
 		return;
 	}
-	b = buf_get(ep, len);
+	b = bl_buf_get(ep, len);
 	if (b) {
 		b->rq.ts = ts;
 		b->rq.psn = psn;
@@ -234,7 +234,7 @@ static void on_data(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint
 		memcpy(b->body, body, len);
 		if (!bl_rq_push(&ep->rq, &p->rq, &b->rq))
 			return;
-		buf_put(ep, b);
+		bl_buf_put(ep, b);
 	}
 	nak(ep, p, psn, 1, BL_NAK_NO_MEMORY, BL_NAK_WHOLE);
 }
@@ -287,7 +287,7 @@ void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *g)
 
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn)
 {
-	struct bl_buf *b = buf_get(ep, len - (uint32_t)sizeof(struct bl_hdr));
+	struct bl_buf *b = bl_buf_get(ep, len - (uint32_t)sizeof(struct bl_hdr));
 
 	if (!b)
 		return -ENOMEM;
@@ -297,23 +297,26 @@ int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, 
 	b->len = len - (uint32_t)sizeof(struct bl_hdr);
 	memcpy(b->body, frame + sizeof(struct bl_hdr), b->len);
 	if (bl_rq_push(&ep->rq, &p->rq, &b->rq)) {
-		buf_put(ep, b);
+		bl_buf_put(ep, b);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
-static void on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
+/* Returns false if there is no memory for it: it shall stay in the ring. */
+static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 {
 	const uint8_t *body = (const uint8_t *)(rec + 1);
 	uint16_t incarnation;
 	struct bl_peer *p;
 
-	ep->st.frames_received++;
 	p = bl_peer_get(ep, rec->saddr, rec->sport);
+	if (!p && rec->opcode == BL_OP_PREP)
+		return false;
+	ep->st.frames_received++;
 	if (!p || p->self || rec->len < sizeof(struct bl_data)) {
 		ep->st.malformed++;
-		return;
+		return true;
 	}
 	incarnation = (uint16_t)bl_load16(body);
 	switch (rec->opcode) {
@@ -337,15 +340,34 @@ static void on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	case BL_OP_NAK:
 		bl_tx_nak(ep, p, body, rec->len);
 		break;
+	case BL_OP_PREP:
+		if (!bl_rrx_prep(ep, p, rec->ts, rec->psn, body, rec->len))
+			break;
+		ep->st.frames_received--; /* it will be received later */
+		return false;
+	case BL_OP_OPEN:
+		bl_rrx_open(ep, p, rec->psn, incarnation);
+		break;
+	case BL_OP_WINDOW:
+		bl_rtx_window(ep, p, body, rec->len);
+		break;
+	case BL_OP_RECALL:
+		bl_rrx_recall(ep, p, rec->psn, body, rec->len);
+		break;
+	case BL_OP_RECALLED:
+		bl_recall_answer(ep, p, rec->psn, body, rec->len);
+		break;
 	default:
 		ep->st.malformed++;
 	}
+	return true;
 }
 
 void bl_rx_drain(struct bl_endpoint *ep)
 {
-	/* acquire: nothing of the ring is read before it; pairs with publish() in bpf/host.bpf.c */
+	/* acquire: nothing of the ring is read before them; pairs with bl_publish() in bpf/host.bpf.c */
 	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
+	uint64_t commit = __atomic_load_n(&ep->page->commit, __ATOMIC_ACQUIRE);
 	uint64_t cons = *ep->ring_cons; /* ours */
 	uint64_t prod = __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE);
 	uint64_t freed = cons;
@@ -354,12 +376,11 @@ void bl_rx_drain(struct bl_endpoint *ep)
 		const uint8_t *at = ep->ring_data + (cons & (ep->ring_bytes - 1));
 		uint32_t len = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
 
-		if (len & RB_BUSY) {
+		if (len & RB_BUSY || (!(len & RB_DISCARD) && !on_record(ep, (const void *)(at + RB_HDR)))) {
 			barrier = ep->barrier; /* what hides behind it may be below the new one */
+			commit = ep->commit;
 			break;
 		}
-		if (!(len & RB_DISCARD))
-			on_record(ep, (const void *)(at + RB_HDR));
 		len &= ~RB_DISCARD;
 		cons += (len + RB_HDR + 7) & ~7u;
 		if (cons - freed > ep->ring_bytes / 16) {
@@ -371,6 +392,8 @@ void bl_rx_drain(struct bl_endpoint *ep)
 		__atomic_store_n(ep->ring_cons, cons, __ATOMIC_RELEASE);
 	if (barrier > ep->barrier)
 		ep->barrier = barrier;
+	if (commit > ep->commit)
+		ep->commit = commit;
 }
 
 /* ---- delivery ---- */
@@ -406,7 +429,7 @@ void bl_rx_release(struct bl_endpoint *ep)
 
 	while ((b = ep->spent)) {
 		ep->spent = b->free_next;
-		buf_put(ep, b);
+		bl_buf_put(ep, b);
 	}
 	free_bigs(ep->spent_big);
 	ep->spent_big = NULL;

@@ -41,7 +41,7 @@ static uint8_t *frame_at(const struct bl_endpoint *ep, const struct bl_tx *t, ui
 	return t->stage + (size_t)i * ep->frame_max;
 }
 
-static void fill_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn)
+void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn)
 {
 	struct bl_hdr *h = (void *)frame;
 
@@ -60,7 +60,7 @@ static void fill_data(const struct bl_endpoint *ep, uint8_t *frame, uint32_t cou
 
 /* ---- failures ---- */
 
-static void fail_one(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie, uint8_t why)
+void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie, uint8_t why)
 {
 	ep->st.send_failed++;
 	if (!ep->on_fail)
@@ -104,7 +104,7 @@ static void fail_frame(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, 
 	}
 	for (i = 0; i < s->count; i++)
 		if (item == BL_NAK_WHOLE || item == i)
-			fail_one(ep, p, s->ts, s->cookie[i], why);
+			bl_tx_fail(ep, p, s->ts, s->cookie[i], why);
 	if (item == BL_NAK_WHOLE)
 		s->count = 0; /* reported once */
 }
@@ -119,7 +119,7 @@ static void drop_stage(struct bl_endpoint *ep, struct bl_peer *p, uint8_t why)
 		uint32_t n = i + 1 < t->nframes ? bl_load16(frame_at(ep, t, i) + sizeof(struct bl_hdr) + 2) : t->count;
 
 		for (k = 0; k < n; k++)
-			fail_one(ep, p, 0, t->cookies ? t->cookies[i * BL_ITEMS_MAX + k] : 0, why);
+			bl_tx_fail(ep, p, 0, t->cookies ? t->cookies[i * BL_ITEMS_MAX + k] : 0, why);
 	}
 	while (t->big) {
 		struct bl_big *b = t->big;
@@ -296,10 +296,15 @@ static int stage_all(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 	return 0;
 }
 
+int bl_tx_clock_void(struct bl_endpoint *ep)
+{
+	return bl_set_error(ep, ETIME, "the clock record is void since the host daemon stopped; nothing is sent rather than sent wrong");
+}
+
 static int clock_void(struct bl_endpoint *ep)
 {
 	ep->held = ep->dirty != NULL; /* what was accepted is tried again */
-	return bl_set_error(ep, ETIME, "the clock record is void since the host daemon stopped; nothing is sent rather than sent wrong");
+	return bl_tx_clock_void(ep);
 }
 
 bool bl_tx_room(const struct bl_endpoint *ep)
@@ -349,7 +354,9 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 
 int bl_flush(struct bl_endpoint *ep)
 {
-	return bl_tx_flush(ep);
+	int rc = bl_tx_flush(ep), rel = bl_rtx_flush(ep);
+
+	return rc ? rc : rel;
 }
 
 /* ---- to the socket ---- */
@@ -462,7 +469,7 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 			uint8_t *f = ep->frag_buf + (size_t)frames * ep->frame_max;
 			uint32_t n = g->total - g->done < room ? g->total - g->done : room;
 
-			fill_hdr(f, BL_OP_FRAG, 0, t->next_psn + frames);
+			bl_tx_hdr(f, BL_OP_FRAG, 0, t->next_psn + frames);
 			if (g->done + n < g->total)
 				((struct bl_hdr *)f)->flags = 0;
 			fill_data(ep, f, 0);
@@ -498,7 +505,7 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *
 	for (i = 0; i < t->nframes; i++) {
 		uint8_t *f = frame_at(ep, t, i);
 
-		fill_hdr(f, BL_OP_DATA, ts, t->next_psn + i);
+		bl_tx_hdr(f, BL_OP_DATA, ts, t->next_psn + i);
 		if (t->sent) {
 			struct bl_sent *s = &t->sent[(t->next_psn + i) % (2 * BL_WINDOW_MAX)];
 
@@ -535,12 +542,27 @@ static void claim_last(struct batch *b, uint64_t ts)
 		bl_put48(((struct bl_hdr *)b->io[last].iov_base)->barrier, ts + 1);
 }
 
+/*
+ * In flight first, the timestamp after it: pairs with host_barriers() in bpf/host.bpf.c. Either it sees this store, or its promise came before we look at clock and promise.
+ */
+uint64_t bl_tx_stamp(struct bl_endpoint *ep)
+{
+	uint64_t noted = bl_max64(bl_clock_at(ep->clock, bl_mono()), BL_READ_ONCE(ep->page->promised)), ts;
+
+	BL_WRITE_ONCE(ep->inflight[ep->slot].ts, noted);
+	__sync_synchronize();
+	ts = bl_clock_at(ep->clock, bl_mono());
+	ts = bl_promise_ts(ts, BL_READ_ONCE(ep->page->promised), noted, ep->last_ts);
+	ep->last_ts = ts;
+	return ts;
+}
+
 int bl_tx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
 	struct batch b;
 	struct bl_peer *p;
-	uint64_t mono, ts, noted;
+	uint64_t mono, ts;
 	bool held = false, any = false;
 
 	if (!ep->dirty)
@@ -569,16 +591,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		return 0;
 	}
 	if (any) {
-		/*
-		 * In flight first, the timestamp after it: pairs with host_barrier() in bpf/host.bpf.c. Either it sees this store, or its promise came
-		 * before we look at clock and promise. Frames are in the transmit queue when sendmmsg() returns.
-		 */
-		noted = bl_max64(bl_clock_at(ep->clock, bl_mono()), BL_READ_ONCE(ep->page->promised));
-		BL_WRITE_ONCE(mine->ts, noted);
-		__sync_synchronize();
-		ts = bl_clock_at(ep->clock, bl_mono());
-		ts = bl_promise_ts(ts, BL_READ_ONCE(ep->page->promised), noted, ep->last_ts);
-		ep->last_ts = ts;
+		ts = bl_tx_stamp(ep); /* frames are in the transmit queue when sendmmsg() returns */
 		for (p = ep->dirty; p; p = p->dirty_next)
 			if (p->tx.nframes)
 				send_stage(ep, p, &b, ts);
@@ -601,7 +614,7 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 {
 	uint8_t f[sizeof(struct bl_hdr) + 32];
 
-	fill_hdr(f, opcode, 0, psn);
+	bl_tx_hdr(f, opcode, 0, psn);
 	memcpy(f + sizeof(struct bl_hdr), body, len);
 	/* a control frame that cannot leave is repeated by whoever needs it */
 	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa, p->sa_len) < 0)

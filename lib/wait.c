@@ -4,41 +4,93 @@
  * program wakes it through the ring's wait queue when it has. Nobody is woken for a message that cannot be delivered yet.
  */
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "internal.h"
 
+#define WAIT_ALL (BL_WAIT_SEND | BL_WAIT_RECV | BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED)
+
+static void work_reliable(struct bl_endpoint *ep)
+{
+	if (ep->rsent && ep->rreaped != ep->rtail)
+		bl_rtx_reap(ep);
+	if (ep->rtimer_ns)
+		bl_rtx_timers(ep, bl_mono());
+	if (ep->windows)
+		bl_rrx_windows(ep);
+	if (ep->rheld)
+		bl_rtx_flush(ep);
+}
+
 /* everything but delivery */
 static void work(struct bl_endpoint *ep)
 {
+	uint64_t last = bl_recall_last(ep); /* before the ring: what came before the announcement is in it */
+
 	bl_rx_drain(ep);
+	if (last != ep->fail_seen)
+		bl_recall_work(ep, last);
 	if (ep->timers_ns)
 		bl_tx_timers(ep, bl_mono());
 	if (ep->credits)
 		bl_rx_credits(ep);
 	if (ep->held)
 		bl_tx_flush(ep);
+	if (ep->reliable)
+		work_reliable(ep);
 	if (ep->nfailed)
 		bl_tx_report(ep);
 }
 
+/* what one waits for: timestamps of the first frames of either stream */
+struct firsts {
+	uint64_t ts, ts_c;
+};
+
+static struct firsts firsts(const struct bl_endpoint *ep, unsigned int what)
+{
+	const struct bl_rq_frame *f = bl_rq_min(&ep->rq), *c = bl_rq_min(&ep->rrq);
+	struct firsts w = { f ? f->ts : BL_WAKE_ON_DATA, BL_TIME_NONE };
+
+	if (what & BL_WAIT_RECV_RELIABLE)
+		w.ts_c = c ? c->ts : BL_WAKE_ON_DATA;
+	/* what can be delivered, and is not what one waits for, must not wake all the time */
+	if (!(what & (BL_WAIT_RECV | BL_WAIT_SEND)))
+		w.ts = BL_WAKE_ON_DATA;
+	return w;
+}
+
 /* pairs with lower_next() and wake_below() in bpf/host.bpf.c */
-static void arm(struct bl_endpoint *ep, uint64_t until)
+static void arm_one(__u64 *next, uint64_t until)
 {
 	__u64 cur;
 
-	__atomic_store_n(&ep->wake->ep[ep->slot].until, until, __ATOMIC_SEQ_CST);
 	if (until >= BL_WAKE_ON_DATA)
 		return;
-	cur = __atomic_load_n(&ep->wake->next, __ATOMIC_SEQ_CST);
-	while (cur > until && !__atomic_compare_exchange_n(&ep->wake->next, &cur, until, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	cur = __atomic_load_n(next, __ATOMIC_SEQ_CST);
+	while (cur > until && !__atomic_compare_exchange_n(next, &cur, until, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
+}
+
+static void arm(struct bl_endpoint *ep, struct firsts w, unsigned int what)
+{
+	__atomic_store_n(&ep->wake->ep[ep->slot].until, w.ts, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, w.ts_c, __ATOMIC_SEQ_CST);
+	/* pairs with close_slot() in bpf/host_commit.h */
+	if (what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_ACKED))
+		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 1, __ATOMIC_SEQ_CST);
+	arm_one(&ep->wake->next, w.ts);
+	arm_one(&ep->wake->next_c, w.ts_c);
 }
 
 static void disarm(struct bl_endpoint *ep)
 {
+	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, BL_TIME_NONE, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&ep->wake->ep[ep->slot].until, BL_TIME_NONE, __ATOMIC_SEQ_CST);
+	if (ep->reliable)
+		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 0, __ATOMIC_SEQ_CST);
 }
 
 static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
@@ -49,6 +101,12 @@ static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
 		res |= BL_WAIT_RECV;
 	if (what & BL_WAIT_SEND && bl_tx_room(ep))
 		res |= BL_WAIT_SEND;
+	if (what & BL_WAIT_RECV_RELIABLE && bl_rrx_ready(ep))
+		res |= BL_WAIT_RECV_RELIABLE;
+	if (what & BL_WAIT_SEND_RELIABLE && bl_rtx_room(ep))
+		res |= BL_WAIT_SEND_RELIABLE;
+	if (what & BL_WAIT_ACKED && bl_rtx_empty(ep))
+		res |= BL_WAIT_ACKED;
 	return res;
 }
 
@@ -58,19 +116,20 @@ static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
 static unsigned int arm_and_look(struct bl_endpoint *ep, unsigned int what)
 {
 	for (;;) {
-		const struct bl_rq_frame *f = bl_rq_min(&ep->rq);
-		uint64_t first = f ? f->ts : BL_WAKE_ON_DATA, before = ep->st.frames_received;
+		struct firsts first = firsts(ep, what), now;
+		uint64_t before = ep->st.frames_received;
+		uint32_t acked = ep->rreaped;
 		unsigned int res;
 
-		arm(ep, first);
+		arm(ep, first, what);
 		work(ep);
 		res = holds(ep, what);
 		if (res) {
 			disarm(ep);
 			return res;
 		}
-		f = bl_rq_min(&ep->rq);
-		if (before == ep->st.frames_received && (f ? f->ts : BL_WAKE_ON_DATA) == first)
+		now = firsts(ep, what);
+		if (before == ep->st.frames_received && acked == ep->rreaped && now.ts == first.ts && now.ts_c == first.ts_c)
 			return 0; /* nothing new: armed for the right moment */
 	}
 }
@@ -78,11 +137,11 @@ static unsigned int arm_and_look(struct bl_endpoint *ep, unsigned int what)
 /* The timer that bl_fd() needs for probes; also the last resort against a ring so full that the program could not put its wake-up into it. */
 static void set_timer(struct bl_endpoint *ep)
 {
-	uint64_t at = ep->timers_ns;
+	uint64_t at = ep->timers_ns && (!ep->rtimer_ns || ep->timers_ns < ep->rtimer_ns) ? ep->timers_ns : ep->rtimer_ns;
 	struct itimerspec it = { .it_value = { .tv_nsec = 0 } };
 	uint64_t fallback;
 
-	if (!at && !ep->rq.frames)
+	if (!at && !ep->rq.frames && !ep->rrq.frames && !(ep->reliable && ep->daemon_gone))
 		fallback = 0;
 	else
 		fallback = bl_mono() + 50000000ULL;
@@ -98,43 +157,66 @@ int bl_fd(const struct bl_endpoint *ep)
 	return ep->epfd;
 }
 
+/* The timer, and the daemon's connection: a byte there says that there is an announcement; its end, that nobody will say so. */
+static void take_events(struct bl_endpoint *ep, const struct epoll_event *ev, int n)
+{
+	uint64_t ticks;
+	char bytes[64];
+
+	(void)!read(ep->timerfd, &ticks, sizeof(ticks));
+	while (n--) {
+		if (ev[n].data.u32 != BL_EV_DAEMON || recv(ep->daemon, bytes, sizeof(bytes), MSG_DONTWAIT))
+			continue;
+		epoll_ctl(ep->epfd, EPOLL_CTL_DEL, ep->daemon, NULL);
+		ep->daemon_gone = true;
+	}
+}
+
 static void clear_events(struct bl_endpoint *ep)
 {
-	struct epoll_event ev[2];
-	uint64_t ticks;
+	struct epoll_event ev[3];
+	int n = epoll_wait(ep->epfd, ev, 3, 0);
 
-	if (epoll_wait(ep->epfd, ev, 2, 0) > 0)
-		(void)!read(ep->timerfd, &ticks, sizeof(ticks));
+	if (n > 0)
+		take_events(ep, ev, n);
+}
+
+static int count_ready(const struct bl_endpoint *ep)
+{
+	return bl_rx_count_ready(ep) + (ep->reliable ? bl_rrx_count_ready(ep) : 0);
 }
 
 int bl_process(struct bl_endpoint *ep)
 {
+	unsigned int what;
 	int n;
 
 	disarm(ep);
 	clear_events(ep);
 	bl_rx_release(ep);
 	work(ep);
-	n = bl_rx_count_ready(ep);
-	if (!n && !arm_and_look(ep, BL_WAIT_RECV)) {
+	n = count_ready(ep);
+	what = BL_WAIT_RECV | (ep->reliable ? BL_WAIT_RECV_RELIABLE : 0);
+	if (!n && !arm_and_look(ep, what)) {
 		set_timer(ep);
 		return 0;
 	}
 	/* nobody is armed: the descriptor stays readable until a call that finds nothing, as level-triggered loops expect */
 	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME, &(struct itimerspec){ .it_value = { .tv_nsec = 1 } }, NULL);
-	return n ? n : bl_rx_count_ready(ep);
+	return n ? n : count_ready(ep);
 }
 
 int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 {
 	uint64_t end = timeout_ms > 0 ? bl_mono() + (uint64_t)timeout_ms * 1000000ULL : 0;
 
-	if (!what || what & ~(BL_WAIT_SEND | BL_WAIT_RECV))
-		return bl_set_error(ep, EINVAL, "bl_wait() waits for BL_WAIT_SEND, BL_WAIT_RECV or both");
+	if (!what || what & ~WAIT_ALL)
+		return bl_set_error(ep, EINVAL, "bl_wait() waits for one or more of BL_WAIT_SEND, BL_WAIT_RECV, BL_WAIT_SEND_RELIABLE, BL_WAIT_RECV_RELIABLE, BL_WAIT_ACKED");
+	if (what & (BL_WAIT_RECV_RELIABLE | BL_WAIT_SEND_RELIABLE | BL_WAIT_ACKED))
+		ep->reliable = true;
 	for (;;) {
-		struct epoll_event ev[2];
+		struct epoll_event ev[3];
 		unsigned int res;
-		uint64_t ticks;
 		int ms = timeout_ms, rc;
 
 		work(ep);
@@ -155,7 +237,7 @@ int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 		}
 		set_timer(ep);
 		ep->st.sleeps++;
-		rc = epoll_wait(ep->epfd, ev, 2, ms);
+		rc = epoll_wait(ep->epfd, ev, 3, ms);
 		if (rc < 0 && errno == EINTR) {
 			disarm(ep);
 			return bl_set_error(ep, EINTR, "interrupted by a signal");
@@ -164,29 +246,44 @@ int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 			return bl_set_error(ep, errno, "epoll: %m");
 		if (rc > 0) {
 			ep->st.wakeups++;
-			(void)!read(ep->timerfd, &ticks, sizeof(ticks));
+			take_events(ep, ev, rc);
 		}
 		disarm(ep);
 	}
 }
 
-int bl_recv(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms)
+static int receive(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms, int (*deliver)(struct bl_endpoint *, struct bl_delivery *, size_t), unsigned int what)
 {
 	int n;
 
 	bl_rx_release(ep);
 	if (!max)
-		return bl_set_error(ep, EINVAL, "bl_recv() needs room for a delivery");
+		return bl_set_error(ep, EINVAL, "there must be room for a delivery");
 	for (;;) {
 		work(ep);
-		n = bl_rx_deliver(ep, out, max);
+		n = deliver(ep, out, max);
 		if (n || !timeout_ms)
 			break;
-		n = bl_wait(ep, BL_WAIT_RECV, timeout_ms);
+		n = bl_wait(ep, what, timeout_ms);
 		if (n <= 0)
 			return n;
 	}
 	if (ep->credits)
 		bl_rx_credits(ep);
+	if (ep->windows)
+		bl_rrx_windows(ep);
 	return n;
+}
+
+int bl_recv(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms)
+{
+	return receive(ep, out, max, timeout_ms, bl_rx_deliver, BL_WAIT_RECV);
+}
+
+int bl_recv_reliable(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms)
+{
+	ep->reliable = true;
+	if (ep->outcast)
+		return bl_outcast(ep);
+	return receive(ep, out, max, timeout_ms, bl_rrx_deliver, BL_WAIT_RECV_RELIABLE);
 }

@@ -111,6 +111,7 @@ static void say_hello(struct bl_agent *a)
 		port[i].role = n->port[i].role;
 		port[i].state = n->port[i].state;
 		port[i].c = n->port[i].c;
+		port[i].death = n->port[i].death;
 		ports[i] = &port[i];
 	}
 	for (i = 0; i < n->nendpoints; i++)
@@ -223,20 +224,20 @@ static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 static void on_resume(struct bl_agent *a, const Bl__Failure *f)
 {
 	struct bl_agent_failed *v = failed_of(a, f);
-	uint32_t *port = calloc(f->n_input + 1, sizeof(*port));
+	struct bl_agent_input *in = calloc(f->n_input + 1, sizeof(*in));
 	unsigned int n = 0;
 	size_t i;
 
-	for (i = 0; port && i < f->n_input; i++)
+	for (i = 0; in && i < f->n_input; i++)
 		if (f->input[i]->node == a->node.node_id)
-			port[n++] = f->input[i]->port;
-	if (v && port) {
+			in[n++] = (struct bl_agent_input){ f->input[i]->port, f->input[i]->death };
+	if (v && in) {
 		forget_procs(a, v, f->n_failed);
-		a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, port, n);
+		a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, in, n);
 		say_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
 	}
 	free(v);
-	free(port);
+	free(in);
 }
 
 static void on_freeze(struct bl_agent *a, const Bl__Freeze *f)
@@ -245,10 +246,15 @@ static void on_freeze(struct bl_agent *a, const Bl__Freeze *f)
 	unsigned int k;
 
 	for (i = 0; i < f->n_port; i++) {
+		struct bl_agent_port p;
+
 		for (k = 0; k < a->node.nports && a->node.port[k].port != f->port[i]; k++)
 			;
-		if (k < a->node.nports)
-			bl_agent_link_down(a, f->port[i], a->node.port[k].neighbour, a->ops->freeze(a->ctx, f->port[i]));
+		if (k == a->node.nports)
+			continue;
+		p = a->node.port[k];
+		if (!a->ops->freeze(a->ctx, f->port[i], &p))
+			bl_agent_link_down(a, &p);
 	}
 }
 
@@ -312,11 +318,15 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 		count(a, BL_AGENT_TOO_EARLY);
 		leave(a, "it gave an order before WELCOME");
 	} else {
-		if (m->epoch > a->cfg.epoch) {
+		bool higher = m->epoch > a->cfg.epoch;
+
+		if (higher) {
 			a->cfg.epoch = m->epoch;
 			a->ops->epoch(a->ctx, m->epoch);
 		}
 		count(a, BL_AGENT_OK);
+		if (higher)
+			say_hello(a);
 		obey(a, m);
 	}
 	if (m)
@@ -413,14 +423,15 @@ void bl_agent_changed(struct bl_agent *a)
 		say_hello(a);
 }
 
-void bl_agent_link_down(struct bl_agent *a, uint32_t port, uint32_t neighbour, uint64_t c)
+void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
 {
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__LinkDown d = BL__LINK_DOWN__INIT;
 
-	d.port = port;
-	d.neighbour = neighbour;
-	d.c = c;
+	d.port = p->port;
+	d.neighbour = p->neighbour;
+	d.c = p->c;
+	d.death = p->death;
 	m.what_case = BL__TO_CONTROLLER__WHAT_LINK_DOWN;
 	m.link_down = &d;
 	/* before WELCOME it is in the next HELLO's ports, or in this one's */

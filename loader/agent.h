@@ -6,6 +6,7 @@
  * until the controller names them, and the controller gives the orders that are not done again.
  *
  * Every order carries an epoch. The highest one that was ever heard is kept (@epoch: in a map, so that it survives the daemon), and an order of a lower one is refused and counted: whoever gave it does not lead any more.
+ * As soon as a higher one is heard, and kept, HELLO is said again: what it says of the inputs no older order can change any more, and only then the controller uses it.
  *
  * Example: connected to A (epoch 41). A is stopped; after silence_ms nothing was heard: next is B: not leading, C leads. C (epoch 52): HELLO, WELCOME, BAR. A comes back and says RESUME in epoch 41: refused.
  *
@@ -41,14 +42,19 @@ enum bl_agent_reason { BL_AGENT_REASONS(BL_AGENT_ENUM) BL_AGENT_REASON_COUNT };
 #undef BL_AGENT_ENUM
 const char *bl_agent_reason_name(unsigned int r);
 
-/* What comes in at a port, as to C: LIVE; SILENT: stands still at @c until it is resumed; REMOVED: in nobody's minimum. As enum bl_det_way_state. */
+/* What comes in at a port, as to C: LIVE; SILENT: stands still at @c since death number @death, until that is resumed; REMOVED: in nobody's minimum. As enum bl_det_way_state. */
 enum bl_agent_port_state { BL_AGENT_LIVE, BL_AGENT_SILENT, BL_AGENT_REMOVED };
 
 /** struct bl_agent_port - @role: what is at the other end: 0: a host, 1: a switch above, 2: a switch below; a host's NIC has a switch above. @neighbour: its node id; 0: not heard yet. */
 struct bl_agent_port {
-	uint32_t port, neighbour;
+	uint32_t port, neighbour, death;
 	uint8_t role, state;
 	uint64_t c;
+};
+
+/** struct bl_agent_input - an input to be resumed, if it stands still since that death. */
+struct bl_agent_input {
+	uint32_t port, death;
 };
 
 /** struct bl_agent_node - all that a node says of itself. */
@@ -74,16 +80,16 @@ struct bl_agent_failed {
 
 /**
  * struct bl_agent_ops - what the caller does. @tell: fill in what the node is now. @epoch: the highest one is now this; it must be kept before this returns. @bar: the outputs of these ports promise no C, and what
- * comes in does not join C; all others are free. @freeze: the input of the port does not raise C any more; returns where it stands. @fail: Discard, Recall, Callback; then bl_agent_done(). @resume: the inputs of these
- * ports leave C's set, and what windows of these processes held is free; done when it returns. @failed: this node was announced as failed: its processes are to be told; then bl_agent_rejoin().
+ * comes in does not join C; all others are free. @freeze: the input of the port does not raise C any more; fills in @c and @death of *@p, and returns 0, or not 0: there is no such input. @fail: Discard, Recall, Callback; then bl_agent_done(). @resume: the inputs of these
+ * leave C's set, each if it stands still since that death, and what windows of these processes held is free; done when it returns. @failed: this node was announced as failed: its processes are to be told; then bl_agent_rejoin().
  */
 struct bl_agent_ops {
 	void (*tell)(void *ctx, struct bl_agent_node *n);
 	void (*epoch)(void *ctx, uint64_t epoch);
 	void (*bar)(void *ctx, const uint32_t *port, unsigned int n);
-	uint64_t (*freeze)(void *ctx, uint32_t port);
+	int (*freeze)(void *ctx, uint32_t port, struct bl_agent_port *p);
 	void (*fail)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n);
-	void (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const uint32_t *port, unsigned int nports);
+	void (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin);
 	void (*failed)(void *ctx, uint64_t number);
 };
 
@@ -112,8 +118,8 @@ void bl_agent_free(struct bl_agent *a);
 
 /** bl_agent_changed - what @tell would say is different now. */
 void bl_agent_changed(struct bl_agent *a);
-/** bl_agent_link_down - what comes in at the port stands still at @c from now on. */
-void bl_agent_link_down(struct bl_agent *a, uint32_t port, uint32_t neighbour, uint64_t c);
+/** bl_agent_link_down - what comes in at the port stands still at @p->c since its death @p->death. */
+void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p);
 /** bl_agent_proc_down - the process of this endpoint died; what it sent from @t on was not committed. */
 void bl_agent_proc_down(struct bl_agent *a, uint16_t endpoint, uint64_t t);
 /** bl_agent_done - what @fail with this number ordered is complete. */

@@ -7,6 +7,9 @@
  * starts finds the endpoints of the one before in the map "eps" and keeps those whose process still lives, told by pid and start time.
  *
  * The order of steps matters to the programs: a slot is active only when everything else of it is there, and is made inactive first.
+ *
+ * An endpoint whose process is gone while its reliable window is not empty stays, as dead: the window holds the commit barrier of the rack, since some receivers may have what others have not. The ACKs that
+ * are still on their way may empty it; else somebody who knows what happened to the others has to say that it may go (bl_endpoint_resume()).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +26,8 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include "../bpf/commit_core.h"
+#include "../maps/failure_abi.h"
 #include "node_priv.h"
 
 #define PENDING_MAX 64
@@ -80,37 +86,165 @@ static int clear_wake(struct bl_node *n, unsigned int slot)
 	if (w == MAP_FAILED)
 		return -errno;
 	__atomic_store_n(&w->ep[slot].until, BL_TIME_NONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->ep[slot].until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->ep[slot].on_ack, 0, __ATOMIC_RELEASE);
 	munmap(w, size);
 	return 0;
 }
 
-static int clear_inflight(struct bl_node *n, unsigned int slot)
+/* The line of an endpoint; so is this page shared. NULL, with errno. */
+static struct bl_inflight *map_lines(const struct bl_node *n)
 {
-	struct bl_inflight none = { .ts = BL_TIME_NONE };
-	uint32_t key = slot;
+	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, n->inflight_fd, 0);
 
-	return bpf_map_update_elem(n->inflight_fd, &key, &none, BPF_ANY) ? -errno : 0;
+	return page == MAP_FAILED ? NULL : page;
+}
+
+static void unmap_lines(struct bl_inflight *page)
+{
+	munmap(page, BL_EPS_MAX * sizeof(*page));
+}
+
+static bool line_holds(const struct bl_inflight *line)
+{
+	uint64_t hold = __atomic_load_n(&line->hold, __ATOMIC_ACQUIRE);
+
+	return (hold && hold != BL_TIME_NONE) || bl_rwin_used(__atomic_load_n(&line->state, __ATOMIC_ACQUIRE));
+}
+
+/* What a process leaves in flight, it will not send. What it leaves in its window stays unless @window says that it shall go, too. */
+static int clear_inflight(struct bl_node *n, unsigned int slot, bool window)
+{
+	struct bl_inflight *page = map_lines(n);
+
+	if (!page)
+		return -errno;
+	if (window) {
+		__atomic_store_n(&page[slot].state, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&page[slot].hold, BL_TIME_NONE, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
+	unmap_lines(page);
+	return 0;
+}
+
+static bool holds_commit(const struct bl_node *n, unsigned int slot)
+{
+	struct bl_inflight *page = map_lines(n);
+	bool holds = !page || line_holds(&page[slot]); /* what cannot be seen is not given up */
+
+	if (page)
+		unmap_lines(page);
+	return holds;
+}
+
+static struct bl_failures *map_failures(const struct bl_node *n)
+{
+	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL, PROT_READ | PROT_WRITE, MAP_SHARED, n->failures_fd, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+static void unmap_failures(struct bl_failures *page)
+{
+	munmap(page, (sizeof(*page) + 4095) & ~4095UL);
+}
+
+int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
+{
+	struct bl_failures *page = map_failures(n);
+	uint64_t number;
+	int k;
+
+	if (!page)
+		return -errno;
+	number = page->last + 1;
+	page->ring[number % BL_FAILS_MAX] = *f;
+	page->ring[number % BL_FAILS_MAX].number = number;
+	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE); /* pairs with bl_recall_last() in lib/recall.c */
+	unmap_failures(page);
+	/* wake who sleeps; whose connection is of an earlier daemon looks by itself */
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].conn >= 0)
+			(void)!send(n->ep[k].conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return 0;
+}
+
+bool bl_failure_done(struct bl_node *n)
+{
+	struct bl_failures *page = map_failures(n);
+	bool done = page != NULL;
+	int k;
+
+	for (k = 0; page && k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && !n->ep[k].dead && __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
+			done = false;
+	if (page)
+		unmap_failures(page);
+	return done;
+}
+
+/* The slot is free: nothing of its endpoint is left. */
+static void forget(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+	uint32_t key = eps_key(n, &ep->info);
+	struct bl_ep_slot none = {};
+
+	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || clear_inflight(n, ep->slot, true))
+		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
+	memset(ep, 0, sizeof(*ep));
+	ep->conn = ep->pidfd = -1;
 }
 
 static void release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = eps_key(n, &ep->info), slot = ep->slot;
-	struct bl_ep_slot none = {};
 
-	sd_event_source_disable_unref(ep->conn_src);
-	sd_event_source_disable_unref(ep->pid_src);
+	ep->conn_src = sd_event_source_disable_unref(ep->conn_src);
+	ep->pid_src = sd_event_source_disable_unref(ep->pid_src);
 	if (ep->conn >= 0)
 		close(ep->conn);
 	if (ep->pidfd >= 0)
 		close(ep->pidfd);
-	ep->info.active = 0;
-	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || clear_inflight(n, slot) || clear_wake(n, slot) ||
-	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT) || bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY))
+	ep->conn = ep->pidfd = -1;
+	ep->info.active = BL_EP_DEAD;
+	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || clear_inflight(n, slot, false) || clear_wake(n, slot) ||
+	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
-	memset(ep, 0, sizeof(*ep));
-	ep->conn = ep->pidfd = -1;
+	if (!holds_commit(n, slot)) {
+		forget(ep);
+		return;
+	}
+	ep->dead = true;
+	bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) left reliable messages that are not acknowledged: they hold the rack's commit barrier until they are, or until the controller resumes it",
+	       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
+}
+
+/* Dead endpoints whose last ACKs have come. */
+static void bury(struct bl_node *n)
+{
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].dead && !holds_commit(n, (unsigned int)k))
+			forget(&n->ep[k]);
+}
+
+int bl_endpoint_resume(struct bl_node *n, unsigned int port)
+{
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (!n->ep[k].used || !n->ep[k].dead || n->ep[k].info.port != port)
+			continue;
+		bl_log(BL_LOG_INFO, "%s: endpoint %u does not hold the commit barrier any more", n->meta.name, port);
+		forget(&n->ep[k]);
+		return 0;
+	}
+	return -ENOENT;
 }
 
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -188,6 +322,9 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 			release(ep, "its process attached again");
 			ep = NULL;
 		}
+		if (ep && ep->dead)
+			return bl_fail(err, EADDRINUSE, "port %u was %s (pid %u), whose reliable messages are not all acknowledged; the controller has to resume it first", wish, ep->info.name,
+				       ep->info.pid);
 		if (ep)
 			return bl_fail(err, EADDRINUSE, "port %u is taken by %s (pid %u); ask for another, or for 0", wish, ep->info.name, ep->info.pid);
 		*port = wish;
@@ -219,6 +356,18 @@ static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *
 	return 0;
 }
 
+/* What failed before the endpoint was there is nothing to it. */
+static int no_failures(const struct bl_node *n, unsigned int slot)
+{
+	struct bl_failures *page = map_failures(n);
+
+	if (!page)
+		return -errno;
+	__atomic_store_n(&page->done[slot], page->last, __ATOMIC_RELEASE);
+	unmap_failures(page);
+	return 0;
+}
+
 /* Everything of the slot but active; then active. */
 static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
 {
@@ -226,16 +375,18 @@ static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
 	uint32_t slot = ep->slot, key = eps_key(n, &ep->info), zero = 0;
 	int rc;
 
-	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY) ? -errno : clear_inflight(n, slot);
+	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY) ? -errno : clear_inflight(n, slot, true);
 	if (!rc)
 		rc = clear_wake(n, slot);
+	if (!rc)
+		rc = no_failures(n, slot);
 	if (!rc && n->host_cfg.neps <= slot) {
 		n->host_cfg.neps = slot + 1;
 		rc = bpf_map_update_elem(n->host_cfg_fd, &zero, &n->host_cfg, BPF_ANY) ? -errno : 0;
 	}
 	if (!rc)
 		rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ? -errno : 0;
-	ep->info.active = 1;
+	ep->info.active = BL_EP_ACTIVE;
 	if (!rc)
 		rc = bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) ? -errno : 0;
 	return rc ? bl_fail(err, -rc, "cannot enter the endpoint into the maps: %s", strerror(-rc)) : 0;
@@ -285,6 +436,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	bury(n);
 	rc = nic_facts(n, q->family, rep, err);
 	if (!rc)
 		rc = choose_port(n, q->port, who.pid, &port, err);
@@ -303,6 +455,9 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	ep->info.port = (uint16_t)port;
 	ep->info.ring_bytes = q->ring_bytes ? q->ring_bytes : BL_RING_BYTES;
 	memcpy(ep->info.addr, rep->addr, sizeof(ep->info.addr));
+	/* what tells two lives of one address apart; compared for equality only */
+	if (getrandom(&ep->info.life, sizeof(ep->info.life), 0) != sizeof(ep->info.life))
+		ep->info.life = (uint16_t)(bl_mono_ns() >> 20 ^ (uint64_t)who.pid);
 	*ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bl_ring", 0, 0, ep->info.ring_bytes, NULL);
 	if (*ring < 0)
 		return bl_fail(err, errno, "cannot make a ring of %u bytes: %s", ep->info.ring_bytes, strerror(errno));
@@ -323,6 +478,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	}
 	rep->slot = ep->slot;
 	rep->port = ep->info.port;
+	rep->life = ep->info.life;
 	rep->ring_bytes = ep->info.ring_bytes;
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) in slot %u", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, ep->slot);
 	return 0;
@@ -385,6 +541,8 @@ static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ss
 
 	fds[BL_FD_INFLIGHT] = n->inflight_fd;
 	fds[BL_FD_WAKE] = n->wake_fd;
+	fds[BL_FD_WINDOWS] = n->windows_fd;
+	fds[BL_FD_FAILURES] = n->failures_fd;
 	rc = check_req(q, len, &err);
 	if (!rc && q->magic == BL_SOCK_HINTS) {
 		serve_hints(n, conn, &rep);
@@ -491,8 +649,11 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 	ep->slot = slot;
 	ep->info = *i;
 	ep->info.name[sizeof(ep->info.name) - 1] = 0;
-	ep->conn = -1;
+	ep->conn = ep->pidfd = -1;
 	ep->used = true;
+	ep->dead = ep->info.active == BL_EP_DEAD;
+	if (ep->dead)
+		return;
 	/* the pidfd first: then the start time that is read belongs to what it holds, or to nobody */
 	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;
 	if (ep->pidfd < 0 || start_time((pid_t)i->pid) != i->start_time) {
@@ -515,7 +676,7 @@ static void adopt(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (n->ep[k].used)
 			continue;
-		clear_inflight(n, k);
+		clear_inflight(n, k, true);
 		clear_wake(n, k);
 		bpf_map_delete_elem(n->rings_fd, &k);
 	}

@@ -16,11 +16,11 @@
 
 static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
 {
-	struct bl_wake wake = { .next = BL_TIME_NONE };
+	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	unsigned int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
-		wake.ep[k].until = BL_TIME_NONE;
+		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
 	return bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
 }
 
@@ -59,6 +59,7 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	} v[] = {
 		{ &n->host_cfg_fd, skel->maps.host_cfg }, { &n->inflight_fd, skel->maps.inflight }, { &n->wake_fd, skel->maps.wake },
 		{ &n->eps_fd, skel->maps.eps },		  { &n->rings_fd, skel->maps.rings },	    { &n->page_fd, skel->maps.host_page },
+		{ &n->windows_fd, skel->maps.windows },	  { &n->failures_fd, skel->maps.failures },
 	};
 	unsigned int k;
 

@@ -170,6 +170,16 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 /** bl_node_mode - the XDP mode that an interface of the node really got. */
 enum bl_xdp_mode bl_node_mode(const struct bl_node *n);
 const char *bl_node_dir(const struct bl_node *n); /* its pin directory */
+/**
+ * bl_endpoint_resume - the endpoint at @port, whose process is gone and whose window is not empty, is not to hold the commit barrier any more: what its receivers do with its last messages is settled.
+ * Returns 0, or -ENOENT: no such endpoint.
+ */
+int bl_endpoint_resume(struct bl_node *n, unsigned int port);
+struct bl_failure; /* maps/failure_abi.h */
+/** bl_failure_announce - tell the endpoints of this host about a failure; its number is given here. Returns 0 or -errno. */
+int bl_failure_announce(struct bl_node *n, const struct bl_failure *f);
+/** bl_failure_done - whether all endpoints of this host have dealt with all announcements. */
+bool bl_failure_done(struct bl_node *n);
 /** bl_node_close - stop serving; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 

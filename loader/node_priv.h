@@ -64,6 +64,7 @@ struct bl_ep {
 	int pidfd;			/* -1: the process is not visible here */
 	sd_event_source *conn_src, *pid_src;
 	bool used;
+	bool dead; /* its process is gone, its window is not empty */
 	struct bl_ep_slot info;
 };
 
@@ -122,7 +123,7 @@ struct bl_node {
 	const struct bl_host_page *page; /* mapped by beacon.c */
 	int beacon_errno; /* logged already */
 	/* endpoint.c */
-	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd;
+	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd, windows_fd, failures_fd;
 	struct bl_host_cfg host_cfg;
 	int listen_fd;
 	sd_event_source *listen_src;

@@ -64,10 +64,15 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  * @ts: bus time taken before the timestamp of the scattering that is being sent; BL_TIME_NONE: nothing in flight. 0 counts as none (a new map).
  *	Written by the endpoint's process; cleared by the daemon when the process has died.
  *	Pairs with the egress program: clock, full fence, read @ts. The writer: @ts = clock, full fence, clock again.
+ * @hold: timestamp of a reliable scattering that is not in the window as a whole yet: C may not pass it. 0, BL_TIME_NONE: none. Written by the process: before @ts is cleared, and cleared after the last of the
+ *	scattering's frames was counted in @state. The programs read in this order: @ts, @hold, @state.
+ * @state: of the endpoint's window (reliable_abi.h): tail << 32 | head. Raised by the process (tail, by atomic add) and by whoever closes a slot (head, by compare-and-swap of the whole word).
  */
 struct bl_inflight {
 	__u64 ts;
-	__u64 reserved[7];
+	__u64 hold;
+	__u64 state;
+	__u64 reserved[5];
 };
 _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
 
@@ -82,6 +87,7 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  * @promised: no message that takes its timestamp from now on gets less: the greatest barrier that was ahead of the clock when it was made. Raised by compare-and-swap before
  *	the in-flight page is read. Pairs with the library: in flight, full fence, read @promised.
  * @data_ns: when the last message left; lost updates of two CPUs do no harm.
+ * @sent_commit: highest commit barrier that this host sent. It holds for ever, so it is what is sent when the windows change too fast to be read.
  *
  * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the library: read @barrier (acquire), then the ring.
  */
@@ -97,7 +103,8 @@ struct bl_host_page {
 	struct bl_reg reg[BL_LANES_MAX];
 	__u64 promised;
 	__u64 data_ns;
-	__u64 reserved[6];
+	__u64 sent_commit;
+	__u64 reserved[5];
 };
 _Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
 
@@ -108,14 +115,19 @@ _Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
  * @ep: @until: the endpoint sleeps and wants to be woken when barrier > @until. BL_TIME_NONE: awake. BL_WAKE_ON_DATA: it sleeps
  *	with nothing to deliver: the program lowers @until to the first message's timestamp.
  *	@woken: times the program woke it.
+ * @next_c, @until_c: the same for the commit barrier and prepared messages. BL_TIME_NONE in @until_c also: it sleeps, but not for those.
+ * @on_ack: 1: the endpoint sleeps until its reliable window moves. Set by the process, cleared by the program that wakes it.
  */
 struct bl_wake {
 	__u64 next;
-	__u64 reserved[7];
+	__u64 next_c;
+	__u64 reserved[6];
 	struct {
 		__u64 until;
 		__u64 woken;
-		__u64 reserved[6];
+		__u64 until_c;
+		__u64 on_ack;
+		__u64 reserved[4];
 	} ep[BL_EPS_MAX];
 };
 _Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
@@ -124,14 +136,21 @@ _Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
 /**
  * struct bl_ep_slot - one endpoint: value (port - port_base) of "eps", which has BL_PORT_COUNT values. Written by the daemon; the programs
  * read it.
- * @active: 1: the endpoint exists. Set last, cleared first.
+ * @active: enum bl_ep_state. BL_EP_ACTIVE is set last, cleared first.
  * @port: its UDP port, host order.
  * @slot: index in the in-flight page, the wake page and the rings.
  * @pid: in the daemon's pid namespace.
  * @start_time: of the process (field 22 of /proc/PID/stat), so that a reused pid is not mistaken for it.
  * @addr: IPv6 or IPv4-mapped address; all zero: any address of the host.
  * @name: of the process, NUL terminated.
+ * @life: incarnation, chosen by the daemon: a PREP for another one is refused.
+ * @reserved: must be zero.
  */
+enum bl_ep_state {
+	BL_EP_FREE,
+	BL_EP_ACTIVE,
+	BL_EP_DEAD, /* the process is gone and its window is not empty: ACKs are still taken, nothing else */
+};
 struct bl_ep_slot {
 	__u32 active;
 	__u16 port;
@@ -141,8 +160,10 @@ struct bl_ep_slot {
 	__u64 start_time;
 	__u8 addr[16];
 	char name[16];
+	__u16 life;
+	__u16 reserved[3];
 };
-_Static_assert(sizeof(struct bl_ep_slot) == 56, "ABI");
+_Static_assert(sizeof(struct bl_ep_slot) == 64, "ABI");
 
 /**
  * struct bl_rec - one frame in an endpoint's ring; the body follows. The record's room is one of BL_REC_SMALL, BL_REC_FULL, BL_REC_JUMBO.
@@ -191,7 +212,7 @@ struct bl_attach_req {
 /**
  * struct bl_attach_rep - answer. @error: 0, or a positive errno with @message for people.
  * @slot, @port, @addr: the endpoint. @mtu: of the NIC, bytes of IP packet. @ifindex: of the NIC.
- * @beacon_ns: the beacon interval. @port_base, @port_count: the range.
+ * @beacon_ns: the beacon interval. @port_base, @port_count: the range. @life: the endpoint's incarnation.
  * File descriptors, in this order: BL_FD_*.
  */
 struct bl_attach_rep {
@@ -206,8 +227,10 @@ struct bl_attach_rep {
 	__u32 ring_bytes;
 	__u64 beacon_ns;
 	__u8 addr[16];
+	__u16 life;
+	__u16 reserved[3];
 	char message[160];
 };
-enum bl_attach_fd { BL_FD_RING, BL_FD_INFLIGHT, BL_FD_HOST_PAGE, BL_FD_WAKE, BL_FD_CLOCK, BL_FD_COUNT };
+enum bl_attach_fd { BL_FD_RING, BL_FD_INFLIGHT, BL_FD_HOST_PAGE, BL_FD_WAKE, BL_FD_CLOCK, BL_FD_WINDOWS, BL_FD_FAILURES, BL_FD_COUNT };
 
 #endif

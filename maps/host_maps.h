@@ -4,8 +4,10 @@
 #define BARLINE_HOST_MAPS_H
 
 #include "common_maps.h"
+#include "failure_abi.h"
 #include "host_abi.h"
 #include "hold_maps.h"
+#include "reliable_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -44,6 +46,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bl_wake);
 } wake SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_EPS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_rwin);
+} windows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_failures);
+} failures SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

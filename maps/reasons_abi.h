@@ -106,7 +106,15 @@
 	X(LOSS_GONE,       "loss_gone",       NOTE, "data that a LOSS asked for and that is not kept any more") \
 	X(NOT_KEPT,        "not_kept",        NOTE, "data that is not kept in case it gets lost, since kept frames have all the slots that they may have") \
 	X(DATA_REPEATED,   "data_repeated",   DROP, "data that came before, or that was given up") \
-	X(DATA_LOST,       "data_lost",       NOTE, "data that got lost and is waited for no more")
+	X(DATA_LOST,       "data_lost",       NOTE, "data that got lost and is waited for no more") \
+	X(PREPARED,        "prepared",        OK,   "reliable message stored; its frame went back as the ACK") \
+	X(ACKED,           "acked",           OK,   "ACK that closed a slot of its sender's window") \
+	X(ACK_REPEATED,    "ack_repeated",    OK,   "ACK of a slot that was closed already") \
+	X(ACK_UNKNOWN,     "ack_unknown",     DROP, "ACK that answers nothing in its endpoint's window: late, replayed or forged") \
+	X(COMMITTED,       "committed",       OK,   "ACK that emptied a window; its frame went on as a beacon with the commit barrier") \
+	X(WRONG_LIFE,      "wrong_life",      DROP, "reliable message for an endpoint that was here before, or for none") \
+	X(SENT_ACK,        "sent_ack",        DROP, "ACK that a process of this host wanted to send; programs alone send them") \
+	X(PREP_LATE,       "prep_late",       DROP, "reliable message below the commit barrier: one that is committed already, or of a sender for whom the barrier does not wait")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

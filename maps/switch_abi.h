@@ -191,6 +191,7 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
  * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next().
+ * @behind: bl_commit_behind() of each set before the beacon that is looked at now; here, since the stack has no room for it.
  */
 struct bl_sw_lane {
 	__u64 now_ns;
@@ -200,8 +201,9 @@ struct bl_sw_lane {
 	struct bl_pair out[BL_SETS_MAX];
 	__u64 relayed[BL_SETS_MAX];
 	__u64 relay_at[BL_SETS_MAX];
+	__u64 behind[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 288, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 352, "ABI");
 
 /**
  * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the lane's CPU.

@@ -7,6 +7,7 @@
  * are Ethernet frames that never leave their link:
  *
  *   data     eth 14 [vlan 4] ip 20|40 udp 8  bl_hdr 24  body
+ *   ack      the same, then Ethernet padding: its frame may be as long as a beacon (struct bl_prep)
  *   beacon   eth 14 [vlan 4]                 bl_hdr 24  bl_beacon 8  relay scratch 96
  *   rsv, grt, release  eth 14                bl_hdr 24  bl_rsv_body 22
  */
@@ -24,14 +25,18 @@
 #define BL_SETS_MAX	    8 /* distinct input sets of one switch; see relay scratch */
 #define BL_TS_BITS	    48
 #define BL_TS_MASK	    ((1ULL << BL_TS_BITS) - 1)
-#define BL_TS_OLD	    (1ULL << 40) /* ns, 18 min: a barrier this far back promises nothing and is never mistaken for one ahead */
+/*
+ * ns, 19.5 h: a barrier this far back promises nothing and is never mistaken for one ahead. Nearly as far as 48 bits reach, because a commit barrier that stands still, while it waits for
+ * somebody who died, must not seem to rise when it gets that old.
+ */
+#define BL_TS_OLD	    (1ULL << 46)
 #define BL_MSG_MAX	    (1U << 20) /* largest message, bytes */
 
 /**
  * struct bl_hdr - 1Pipe section 6.1's 24 bytes, network order.
  * @ts: message timestamp, 48-bit bus nanoseconds; 0 in frames that carry no ordered message.
  * @barrier: no later frame on this lane carries a best-effort message below it. Rewritten at every hop.
- * @commit: the same for reliable messages; equal to @barrier where nothing reliable is outstanding.
+ * @commit: every reliable message below it is stored by all its receivers, or was recalled; no later one will be below it. Equal to @barrier where nothing reliable is outstanding.
  * @psn: packet sequence number, counted by the sender per destination endpoint, from 0.
  * @opcode: version << 5 | opcode.
  * @flags: BL_F_EOM | (lanes - 1) << 3 | lane. Rewritten at every hop but for BL_F_EOM.
@@ -57,7 +62,13 @@ _Static_assert(sizeof(struct bl_hdr) == 24, "the header is 24 bytes on the wire"
 	X(BEACON, 6, "beacon", LINK) /* barriers on an idle link */ \
 	X(RSV,    7, "rsv",    LINK) /* a host asks its switch for timeslots (PL2) */ \
 	X(GRT,    8, "grt",    LINK) /* the switch's answer; a copy goes to the receiver */ \
-	X(RELEASE, 9, "release", LINK) /* a receiver gives back what a sender was promised and did not use */
+	X(RELEASE, 9, "release", LINK) /* a receiver gives back what a sender was promised and did not use */ \
+	X(PREP,   10, "prep",   UDP)  /* reliable messages, or a part of one: to be stored, answered, and delivered once it is committed */ \
+	X(ACK,    11, "ack",    UDP)  /* the same frame on its way back: it is stored */ \
+	X(OPEN,   12, "open",   UDP)  /* asks a receiver for its reliable window */ \
+	X(WINDOW, 13, "window", UDP)  /* the receiver's answer, and what it says as its buffers become free */ \
+	X(RECALL, 14, "recall", UDP)  /* take prepared frames out again: their scattering will not be committed */ \
+	X(RECALLED, 15, "recalled", UDP) /* they are out */
 
 #define BL_OPCODE_ENUM(sym, num, name, where) BL_OP_##sym = num,
 enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
@@ -176,7 +187,8 @@ struct bl_credit {
 	X(INCOMPLETE,  3, "incomplete")   /* parts of a large message were lost */ \
 	X(NO_MEMORY,   4, "no_memory")    /* the receiver could not hold it */ \
 	X(UNREACHABLE, 5, "unreachable")  /* local: the receiver does not answer any more */ \
-	X(MALFORMED,   6, "malformed")    /* the body could not be parsed */
+	X(MALFORMED,   6, "malformed")    /* the body could not be parsed */ \
+	X(FAILED,      7, "failed")       /* local: a receiver of the scattering failed, and none delivered it */
 #define BL_NAK_ENUM(sym, num, name) BL_NAK_##sym = num,
 enum bl_nak_why { BL_NAKS(BL_NAK_ENUM) };
 #undef BL_NAK_ENUM
@@ -193,5 +205,58 @@ struct bl_nak {
 	__u8 item;
 };
 #define BL_NAK_WHOLE 0xff
+
+/**
+ * struct bl_prep - follows struct bl_data in the body of a PREP.
+ * @slot: place of the frame in the sender's window: frames that the endpoint sent reliably so far, modulo 2^32. The ACK brings it back.
+ * @life: incarnation of the receiver, as its WINDOW said: a PREP for a life that has ended is not stored.
+ * @reserved: must be zero.
+ *
+ * With a count of 1 or more in struct bl_data: items as in DATA; a reference names a message that came in parts. With count 0: a struct bl_frag and bytes, a part of a large message;
+ * what is past the message's end is padding. All frames of a scattering have its ts. psn counts PREPs per destination, from 0.
+ *
+ * The ACK is the frame itself, turned round by the receiver's XDP program and cut to BL_ACK_BODY bytes of body: ts, psn and these fields are unchanged. B and C are old. The frame on the
+ * wire is not cut below the length of a beacon, since the sender's XDP program may make one of it ("commit"); libbarline sends no PREP with a shorter UDP payload than BL_PREP_MIN.
+ */
+struct bl_prep {
+	__be32 slot;
+	__be16 life;
+	__be16 reserved;
+};
+_Static_assert(sizeof(struct bl_prep) == 8, "ABI");
+#define BL_ACK_BODY (sizeof(struct bl_data) + sizeof(struct bl_prep)) /* 12 */
+#define BL_PREP_MIN (BL_BEACON_LEN - 14 - 20 - 8) /* 100 */
+
+/**
+ * struct bl_window - body of a WINDOW. OPEN has a struct bl_data with count 0 as its body; its psn is the next one that the sender would use: with a new incarnation, its numbers begin there.
+ * @psn: every frame before it has left the receiver's buffers.
+ * @incarnation: of the sender that this answers.
+ * @window: frames that may be outstanding from @psn on; not 0.
+ * @life: incarnation of the receiver.
+ * @reserved: must be zero.
+ */
+struct bl_window {
+	__be32 psn;
+	__be16 incarnation;
+	__be16 window;
+	__be16 life;
+	__be16 reserved;
+};
+_Static_assert(sizeof(struct bl_window) == 12, "ABI");
+
+/**
+ * struct bl_recall - body of a RECALL and of a RECALLED, which repeats it; psn of both is the first one of those that were sent to this receiver.
+ * @incarnation: of the sender. @life: of the receiver. @count: frames from psn on; not 0.
+ * @ts: of the scattering, its low 48 bits; the header's ts is 0, since nothing here is a message.
+ * @reserved: must be zero.
+ */
+struct bl_recall {
+	__be16 incarnation;
+	__be16 life;
+	__be32 count;
+	__u8 ts[6];
+	__be16 reserved;
+};
+_Static_assert(sizeof(struct bl_recall) == 16, "ABI");
 
 #endif

@@ -75,7 +75,7 @@ static void check_parse(const uint8_t *p, size_t size, const struct bl_look *l)
 
 	if (bl_parse(p, p + size, 1, 0xffff, &f) != BL_R_NONE)
 		return;
-	if (f.opcode >= BL_OP_BEACON) { /* a link frame */
+	if (bl_op_link(f.opcode)) { /* a link frame */
 		FUZZ_CHECK(l->kind == BL_LOOK_OTHER);
 		return;
 	}

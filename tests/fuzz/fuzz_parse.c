@@ -51,7 +51,7 @@ static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_
 	FUZZ_CHECK(!(f->flags & BL_F_RESERVED));
 	FUZZ_CHECK(f->ts <= BL_TS_MASK && f->b <= BL_TS_MASK && f->c <= BL_TS_MASK);
 	FUZZ_CHECK(f->vlan <= 1);
-	if (f->opcode >= BL_OP_BEACON) {
+	if (bl_op_link(f->opcode)) {
 		size_t body = f->opcode == BL_OP_BEACON ? sizeof(struct bl_beacon) + sizeof(struct bl_relay) : sizeof(struct bl_rsv_body);
 
 		FUZZ_CHECK(f->l3_off == 0);

@@ -107,7 +107,7 @@ static void on_bar(void *ctx, const uint32_t *port, unsigned int n)
 	}
 }
 
-static uint64_t on_freeze(void *ctx, uint32_t port)
+static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 {
 	struct node *n = node_at(ctx);
 
@@ -115,8 +115,10 @@ static uint64_t on_freeze(void *ctx, uint32_t port)
 	if (n->port[port].state == BL_AGENT_LIVE) {
 		n->port[port].state = BL_AGENT_SILENT;
 		n->port[port].c = 5000 + port;
+		n->port[port].death++;
 	}
-	return n->port[port].c;
+	*p = n->port[port];
+	return 0;
 }
 
 static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
@@ -139,7 +141,7 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	bl_agent_done(me->a, number);
 }
 
-static void on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const uint32_t *port, unsigned int nports)
+static void on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
 {
 	struct node *me = node_at(ctx);
 	unsigned int i;
@@ -147,9 +149,9 @@ static void on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *
 	CHECK(number < NUMBERS, "failure %" PRIu64, number);
 	for (i = 1; i <= HOSTS && n; i++)
 		CHECK(w.n[i].done[number] || w.exempt[i][number], "failure %" PRIu64 " is resumed, and host %u has not completed it", number, i);
-	for (i = 0; i < nports; i++)
-		if (me->port[port[i]].state == BL_AGENT_SILENT)
-			me->port[port[i]].state = BL_AGENT_REMOVED;
+	for (i = 0; i < nin; i++)
+		if (me->port[in[i].port].state == BL_AGENT_SILENT && me->port[in[i].port].death == in[i].death)
+			me->port[in[i].port].state = BL_AGENT_REMOVED;
 	me->resumes++;
 	(void)v;
 }
@@ -306,7 +308,8 @@ static void host_dies(uint32_t id)
 		return;
 	sw->port[id - 1].state = BL_AGENT_SILENT;
 	sw->port[id - 1].c = 900 + id;
-	bl_agent_link_down(sw->a, id - 1, id, 900 + id);
+	sw->port[id - 1].death++;
+	bl_agent_link_down(sw->a, &sw->port[id - 1]);
 }
 
 /* What the controller at @k says to people, into a buffer; asked in a process of its own, so that it may not answer. */

@@ -46,6 +46,7 @@ struct tr;
  * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end. @to: whom it may send to; 0: all.
  * @scatterings: how many tr_mix() sends, @run_ms: or for how long. @gap_us: between them. @fan: most receivers of one; 0: all. @items: most messages to each.
  * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many with BL_MORE.
+ * @reliable: it sends and receives the reliable stream.
  * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000.
  */
 struct tr_cfg {
@@ -56,6 +57,7 @@ struct tr_cfg {
 	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes, send_buffer;
 	uint64_t arg;
 	int family;
+	bool reliable;
 };
 
 struct tr_node {
@@ -69,6 +71,7 @@ struct tr_node {
 	uint64_t received;
 	uint32_t nsent, ngot, nfailed;
 	uint64_t fails[8];
+	uint32_t nproc_failed;
 	uint64_t user[8]; /* the case's own */
 	struct bl_stats st;
 	char error[256];
@@ -173,7 +176,7 @@ T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *
 			vec[n++] = (struct bl_msg){ .dst = tr_sh->node[d].addr, .data = len[i] ? w->buf[i] : NULL, .len = len[i],
 						    .cookie = (uint64_t)me->nsent << 16 | d << 4 | i };
 	TR_STORE(me->nsent, me->nsent + 1); /* logged first: a worker that is killed in bl_send() may have sent it */
-	rc = bl_send(w->ep, vec, n, flags);
+	rc = w->cfg->reliable ? bl_send_reliable(w->ep, vec, n, flags) : bl_send(w->ep, vec, n, flags);
 	if (rc) {
 		TR_STORE(me->nsent, me->nsent - 1);
 		return rc;
@@ -226,7 +229,7 @@ T_FN void tr_log(struct tr *w, const struct bl_delivery *d)
 T_FN int tr_take(struct tr *w, int timeout_ms)
 {
 	struct bl_delivery d[64];
-	int n = bl_recv(w->ep, d, 64, timeout_ms), i;
+	int n = w->cfg->reliable ? bl_recv_reliable(w->ep, d, 64, timeout_ms) : bl_recv(w->ep, d, 64, timeout_ms), i;
 
 	if (n == -EINTR) /* the machine was frozen, or somebody is debugging */
 		return 0;
@@ -248,6 +251,14 @@ T_FN void tr_on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t
 		me->failed[me->nfailed] = (struct tr_failed){ cookie >> 16, (uint16_t)(cookie >> 4 & 0xfff), cookie & 15, (uint8_t)why };
 	TR_STORE(me->nfailed, me->nfailed + 1);
 	me->fails[why & 7]++;
+	w->last_progress = t_mono();
+}
+
+T_FN void tr_on_proc_fail(void *ctx, const struct bl_addr *who, uint64_t ts)
+{
+	struct tr *w = ctx;
+
+	w->me->nproc_failed++;
 	w->last_progress = t_mono();
 }
 
@@ -347,7 +358,7 @@ T_FN void tr_send_some(struct tr *w)
 	if (t_below(&w->seed, 256) < w->cfg->big)
 		len[items - 1] = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000) : BL_MESSAGE_MAX - t_below(&w->seed, 3);
 	while ((rc = tr_send(w, to, items, len, more ? BL_MORE : 0)) == -EAGAIN) {
-		bl_wait(w->ep, BL_WAIT_SEND | BL_WAIT_RECV, 5);
+		bl_wait(w->ep, w->cfg->reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 5);
 		tr_take(w, 0);
 	}
 	if (rc)
@@ -399,6 +410,7 @@ T_FN void tr_main(unsigned int id)
 	if (rc)
 		tr_fail(&w, "bl_init: %d %s", rc, bl_strerror(NULL));
 	bl_on_send_fail(w.ep, tr_on_fail, &w);
+	bl_on_proc_fail(w.ep, tr_on_proc_fail, &w);
 	w.me->addr = *bl_self(w.ep);
 	TR_STORE(w.me->state, TR_UP);
 	while (!TR_LOAD(tr_sh->go)) {
@@ -425,9 +437,9 @@ T_FN void tr_dump(void)
 	for (i = 0; i < tr_sh->count; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
 
-		fprintf(stderr, "endpoint %u on h%u: state %u, sent %u, got %" PRIu64 " of %" PRIu64 ", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
+		fprintf(stderr, "endpoint %u on h%u%s: state %u, sent %u, got %" PRIu64 " of %" PRIu64 ", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
 			" unreachable %" PRIu64 ") late %" PRIu64 " dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
-			i, n->cfg.host + 1, n->state, n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE], n->fails[BL_FAIL_LOST],
+			i, n->cfg.host + 1, n->cfg.reliable ? " (reliable)" : "", n->state, n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE], n->fails[BL_FAIL_LOST],
 			n->fails[BL_FAIL_INCOMPLETE], n->fails[BL_FAIL_UNREACHABLE], n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again, n->error);
 	}
 	rack_dump();

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include "prog_util.h"
 #include "../../maps/host_abi.h"
+#include "../../maps/reliable_abi.h"
 #include "host.skel.h"
 
 #define BEACON_NS   100000ULL
@@ -17,6 +18,10 @@
 #define BEACON_MARK 0x42a7
 #define NEPS	    3
 #define NO_RING	    40 /* a slot whose ring was never made */
+/* what the bytes of a body of frames.h mean in a PREP: i * 7 + 1 */
+#define BODY_INCARNATION 0x0108
+#define BODY_SLOT	 0x1d242b32u
+#define BODY_LIFE	 0x3940
 
 static struct bl_host *sk;
 static struct bl_counts counted[COUNT_KEYS_MAX];
@@ -87,7 +92,7 @@ static void set_cfg(void)
 
 static void set_endpoint(__u16 port, __u16 slot, bool active, const __u8 *addr)
 {
-	struct bl_ep_slot e = { .active = active, .port = BL_PORT_BASE + port, .slot = slot, .pid = 1, .name = "test" };
+	struct bl_ep_slot e = { .active = active, .port = BL_PORT_BASE + port, .slot = slot, .pid = 1, .name = "test", .life = BODY_LIFE };
 
 	if (addr)
 		memcpy(e.addr, addr, 16);
@@ -125,7 +130,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 {
 	struct bl_inflight idle = { .ts = BL_TIME_NONE };
 	struct bl_host_page page = { 0 };
-	struct bl_wake wake = { .next = BL_TIME_NONE };
+	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
 	struct bl_ep_slot no_ep = { 0 };
 	__u8 v4[16], v6[16];
 	__u32 i;
@@ -141,7 +146,7 @@ MAYBE_UNUSED static int host_setup(void **unused)
 	map_put(sk->maps.host_page, 0, &page);
 	for (i = 0; i < BL_EPS_MAX; i++) {
 		map_put(sk->maps.inflight, i, &idle);
-		wake.ep[i].until = BL_TIME_NONE;
+		wake.ep[i].until = wake.ep[i].until_c = BL_TIME_NONE;
 	}
 	wake_put(&wake);
 	for (i = 0; i < BL_PORT_COUNT; i++)

@@ -251,6 +251,7 @@ MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 	for (s = 0; s < BL_SETS_MAX; s++)
 		d.relay[s] = (struct bl_pair){ 0, bus_now - BL_TS_OLD };
 	d.node = NODE_ID;
+	d.port = 0; /* no set whose C was behind and rose */
 	d.lane = 0;
 	d.lanes = (__u8)cfg.lanes;
 	d.relay[0] = (struct bl_pair){ up, up };

@@ -417,7 +417,7 @@ static void clock__wrap(void **state)
 	}
 	/* the clock is still 20 ns before the wrap, the limit is behind it */
 	refuse(0, (struct desc[]){ beacon_frame(0, wrap - 20 + BOUND + 1) }, BL_R_BARRIER_AHEAD);
-	clock_at(sk->maps.clock, wrap + 3 * BL_TS_OLD);
+	clock_at(sk->maps.clock, wrap + (3ULL << 40));
 	feed(0, wrap);
 	counts_take(sk->maps.counts, counted);
 	refuse(0, (struct desc[]){ beacon_frame(0, wrap + (1ULL << 47)) }, BL_R_BARRIER_AHEAD);
@@ -532,6 +532,58 @@ static void relay__next_tick(void **state)
 	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
 }
 
+/* C that was behind B and rises is relayed at once, though B has no news: by a beacon whose own B is old. The clones of the sets where it rose are marked. */
+static void relay__commit(void **state)
+{
+	const __u64 b = T0 - 2 * BEACON_NS;
+	struct desc d, want;
+	__u32 p;
+
+	(void)state;
+	all_live(b);
+	/* nobody has committed less than promised: a C that rises with no B waits for the tick */
+	d = beacon_frame(0, bus_now - BL_TS_OLD);
+	d.c = b + 500;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_BARRIER_OLD }));
+	/* host 3 sends something at b + 600 that is not acknowledged yet; all others are ahead */
+	for (p = 0; p < NPORTS - 1; p++)
+		feed(p, b + 700);
+	d = data_frame(3, 0, b + 600, b + 650);
+	d.op = BL_OP_PREP;
+	d.c = b + 600;
+	counts_take(sk->maps.counts, counted);
+	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b + 650, b + 600) }, WANT({ 3, BL_R_FORWARDED }));
+	/* it is: least C of all is b + 700 now, which the up-link's set waits for as well */
+	d = beacon_frame(3, bus_now - BL_TS_OLD);
+	d.c = b + 800;
+	want = relayed(d, b + 650, b + 650);
+	want.relay[0].c = want.relay[1].c = b + 700;
+	want.port = 0x0300; /* sets 0 and 1, as ingress leaves a note for the device map: low byte first */
+	step(3, &d, XDP_REDIRECT, &want, WANT({ 3, BL_R_RELAYED }, { 3, BL_R_BARRIER_OLD }));
+	/* once */
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_BARRIER_OLD }));
+	d.c += 100;
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_BARRIER_OLD }));
+}
+
+/* A prepare is no best-effort message: one that is sent again is below the barrier, and nothing is wrong with that. But from the future it may not be. */
+static void prep__old_and_ahead(void **state)
+{
+	struct desc d = data_frame(0, UPLINK, T0 - 90000, T0 - 10);
+
+	(void)state;
+	all_live(T0 - 10);
+	d.op = BL_OP_PREP;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) }, WANT({ 0, BL_R_FORWARDED }));
+	d.ts = T0 + BOUND;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) }, WANT({ 0, BL_R_FORWARDED }));
+	d.ts++;
+	refuse(0, &d, BL_R_TS_AHEAD);
+	/* an ACK carries the same timestamp, but it is the sender's own affair */
+	d.op = BL_OP_ACK;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) }, WANT({ 0, BL_R_FORWARDED }));
+}
+
 /* C that waits for the dead stays behind; on the wire it is never so old that it would look ahead. */
 static void relay__old_commit(void **state)
 {
@@ -590,6 +642,8 @@ int main(void)
 		CASE(beacon__negative_tai),
 		CASE(relay__first),
 		CASE(relay__next_tick),
+		CASE(relay__commit),
+		CASE(prep__old_and_ahead),
 		CASE(relay__old_commit),
 		cmocka_unit_test(reasons__all_seen),
 	};

@@ -226,7 +226,12 @@ static void exclude__after_silence(void **state)
 	beats(1, &bus, 1);
 	counts_take(sk->maps.counts, counted);
 	d = from(3, T0);
-	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+	state_take(&after);
+	want = relayed(d, after.lanes[0].out[0].b, after.lanes[0].out[1].b);
+	want.relay[0].c = T0; /* which was what set 0 waited for */
+	want.relay[1].c = b;
+	want.port = 0x0100;
+	step(3, &d, XDP_REDIRECT, &want, WANT({ 3, BL_R_RELAYED }));
 	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD);
 	assert_int_equal(after.regs[3].lane[0].b, T0);
 	assert_int_equal(bl_tree_least(&after.trees[0]).c, T0);

@@ -14,7 +14,7 @@
 #include "../../maps/top_host_abi.h"
 #include "../../maps/wire_abi.h"
 
-#define ROWS 96
+#define ROWS 160
 #define COLS 6
 
 struct table {

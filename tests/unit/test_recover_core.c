@@ -15,13 +15,14 @@ static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS, .answer_ns = 100
 
 /* a rack: switch 9 with hosts 1 to @hosts on its ports 1 to @hosts */
 static struct bl_recover_port sw_port[8];
+static uint64_t said_epoch; /* the highest that agents heard of */
 static const uint8_t addr_of[5][1][16] = { { { 0 } }, { { 10, 1 } }, { { 10, 2 } }, { { 10, 3 } }, { { 10, 4 } } };
 
 static struct bl_recover_hello hello_host(uint32_t id)
 {
 	static const uint16_t endpoint[] = { 61696, 61697 };
 	static struct bl_recover_port up[5];
-	struct bl_recover_hello h = { .id = id, .kind = BL_DET_HOST, .addr = addr_of[id], .naddrs = 1, .port = &up[id], .nports = 1, .endpoint = endpoint, .nendpoints = 2 };
+	struct bl_recover_hello h = { .id = id, .epoch = said_epoch, .kind = BL_DET_HOST, .addr = addr_of[id], .naddrs = 1, .port = &up[id], .nports = 1, .endpoint = endpoint, .nendpoints = 2 };
 
 	up[id] = (struct bl_recover_port){ .port = 0, .neighbour = 9, .role = BL_RECOVER_UP };
 	snprintf(h.name, sizeof(h.name), "h%u", id);
@@ -30,7 +31,7 @@ static struct bl_recover_hello hello_host(uint32_t id)
 
 static struct bl_recover_hello hello_switch(uint32_t hosts)
 {
-	struct bl_recover_hello h = { .id = 9, .kind = BL_DET_SWITCH, .port = sw_port, .nports = hosts, .name = "tor" };
+	struct bl_recover_hello h = { .id = 9, .epoch = said_epoch, .kind = BL_DET_SWITCH, .port = sw_port, .nports = hosts, .name = "tor" };
 	uint32_t i;
 
 	for (i = 0; i < hosts; i++)
@@ -78,6 +79,7 @@ static struct bl_recover *rack(uint32_t hosts)
 
 	assert_non_null(r);
 	bl_recover_start(r, 0, 5);
+	said_epoch = 5;
 	h = hello_switch(hosts);
 	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
 	assert_string_equal(outs(r), "node 9");
@@ -100,7 +102,7 @@ static void host__dies(void **state)
 	const struct bl_recover_failure *f;
 
 	(void)state;
-	assert_int_equal(bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7), BL_RECOVER_OK);
 	assert_string_equal(outs(r), "");
 	assert_int_equal(bl_recover_due(r), 15 * MS);
 	bl_recover_tick(r, 15 * MS - 1);
@@ -161,7 +163,7 @@ static void host__joins_anew(void **state)
 	struct bl_recover_hello h = hello_host(2);
 
 	(void)state;
-	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900);
+	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7);
 	bl_recover_tick(r, 15 * MS);
 	bar_all(r, 15 * MS);
 	bl_recover_tick(r, 15 * MS);
@@ -182,7 +184,7 @@ static void host__joins_anew(void **state)
 	h.rejoin = false;
 	assert_int_equal(bl_recover_hello(r, 21 * MS, &h), BL_RECOVER_OK);
 	assert_string_equal(outs(r), "welcome 2/1; fail 2/1");
-	assert_int_equal(bl_recover_link_down(r, 21 * MS, 2, 0, 9, 1), BL_RECOVER_FAILED_NODE);
+	assert_int_equal(bl_recover_link_down(r, 21 * MS, 2, 0, 9, 1, 7), BL_RECOVER_FAILED_NODE);
 	h.rejoin = true;
 	assert_int_equal(bl_recover_hello(r, 22 * MS, &h), BL_RECOVER_OK);
 	assert_string_equal(outs(r), "bar 9; node 2");
@@ -196,7 +198,7 @@ static void host__joins_anew(void **state)
 	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_LIVE);
 	bar_all(r, 24 * MS);
 	outs(r);
-	bl_recover_link_down(r, 30 * MS, 9, 3, 3, 1000);
+	bl_recover_link_down(r, 30 * MS, 9, 3, 3, 1000, 7);
 	bl_recover_tick(r, 35 * MS);
 	bar_all(r, 35 * MS);
 	bl_recover_tick(r, 35 * MS);
@@ -211,7 +213,7 @@ static void host__does_not_answer(void **state)
 	struct bl_recover *r = rack(4);
 
 	(void)state;
-	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900);
+	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7);
 	bl_recover_tick(r, 15 * MS);
 	bar_all(r, 15 * MS);
 	bl_recover_tick(r, 15 * MS);
@@ -228,15 +230,20 @@ static void host__does_not_answer(void **state)
 	bar_all(r, 1017 * MS);
 	bl_recover_tick(r, 1017 * MS);
 	assert_string_equal(outs(r), "");
-	bl_recover_link_down(r, 1018 * MS, 9, 3, 3, 1234);
+	bl_recover_link_down(r, 1018 * MS, 9, 3, 3, 1234, 7);
 	bl_recover_tick(r, 1018 * MS);
 	/* it is waited for until its failure is saved: a leader that comes before that knows nothing of it */
 	assert_string_equal(outs(r), "save 2:0");
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].t, 1234);
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].why, BL_DET_TOLD);
 	bl_recover_saved_failure(r, 1019 * MS, 2);
-	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2; fail 4/2; save 1:1");
-	bl_recover_saved_failure(r, 1019 * MS, 1);
+	/* and inputs that its T was taken from stand still until that is complete, too, whatever else they wait for */
+	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2; fail 4/2");
+	bl_recover_done(r, 1020 * MS, 1, 2);
+	assert_string_equal(outs(r), "");
+	bl_recover_done(r, 1020 * MS, 4, 2);
+	assert_string_equal(outs(r), "save 1:1; save 2:1");
+	bl_recover_saved_failure(r, 1021 * MS, 1);
 	assert_string_equal(outs(r), "resume 9/1");
 	bl_recover_free(r);
 }
@@ -248,7 +255,7 @@ static void controller__is_cut_off(void **state)
 	uint32_t i;
 
 	(void)state;
-	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900);
+	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7);
 	bl_recover_tick(r, 15 * MS);
 	bar_all(r, 15 * MS);
 	bl_recover_tick(r, 15 * MS);
@@ -279,12 +286,12 @@ static void link__one_way(void **state)
 	struct bl_recover *r = rack(3);
 
 	(void)state;
-	assert_int_equal(bl_recover_link_down(r, 10 * MS, 2, 0, 9, 900), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_link_down(r, 10 * MS, 2, 0, 9, 900, 7), BL_RECOVER_OK);
 	bl_recover_tick(r, 15 * MS);
 	/* the switch hears it still: its input is frozen first */
 	assert_string_equal(outs(r), "freeze 9; bar 9");
 	bar_all(r, 16 * MS);
-	bl_recover_link_down(r, 17 * MS, 9, 2, 2, 950);
+	bl_recover_link_down(r, 17 * MS, 9, 2, 2, 950, 7);
 	bl_recover_tick(r, 17 * MS);
 	assert_string_equal(outs(r), "save 1:0");
 	assert_int_equal(bl_recover_failure(r, 1)->failed[0].node, 2);
@@ -338,7 +345,7 @@ static void leader__takes_over(void **state)
 		struct bl_recover_hello h;
 		uint32_t i;
 
-		bl_recover_link_down(old, 10 * MS, 9, 2, 2, 900);
+		bl_recover_link_down(old, 10 * MS, 9, 2, 2, 900, 7);
 		bl_recover_tick(old, 15 * MS);
 		bar_all(old, 15 * MS);
 		bl_recover_tick(old, 15 * MS);
@@ -353,18 +360,20 @@ static void leader__takes_over(void **state)
 			assert_int_equal(bl_recover_load_node(r, &n), -1);
 		}
 		assert_int_equal(bl_recover_due(r), UINT64_MAX);
-		assert_int_equal(bl_recover_link_down(r, 0, 9, 1, 1, 1), BL_RECOVER_NOT_LEADING);
+		assert_int_equal(bl_recover_link_down(r, 0, 9, 1, 1, 1, 7), BL_RECOVER_NOT_LEADING);
 		bl_recover_start(r, 100000 * MS, 6);
 		assert_int_equal(bl_recover_number(r), 1);
 		assert_int_equal(bl_recover_node(r, 2)->state, BL_DET_GONE);
 		assert_string_equal(outs(r), "");
 		/* the agents come */
+		said_epoch = 6;
 		h = hello_host(1);
 		bl_recover_hello(r, 100001 * MS, &h);
 		assert_string_equal(outs(r), step == BL_RECOVER_ANNOUNCED ? "welcome 1; bar 1; fail 1/1" : "welcome 1; bar 1");
 		h = hello_switch(3);
 		sw_port[1].state = BL_DET_SILENT; /* it stood still before */
 		sw_port[1].c = 900;
+		sw_port[1].death = 7;
 		bl_recover_hello(r, 100001 * MS, &h);
 		assert_string_equal(outs(r), step == BL_RECOVER_RESUMED ? "welcome 9; bar 9; resume 9/1" : "welcome 9; bar 9");
 		assert_true(bl_recover_node(r, 9)->port[1].barred);
@@ -385,6 +394,92 @@ static void leader__takes_over(void **state)
 		bl_recover_free(r);
 		bl_recover_free(old);
 	}
+}
+
+/* What a node says of its inputs before it has heard of the epoch is not used: an order of the leader before may still be on its way to it. */
+static void report__before_epoch(void **state)
+{
+	struct bl_recover *r = bl_recover_new(&cfg);
+	struct bl_recover_node n;
+	struct bl_recover_hello h;
+	struct bl_recover *old = rack(2);
+
+	(void)state;
+	n = *bl_recover_node(old, 9);
+	assert_int_equal(bl_recover_load_node(r, &n), 0);
+	bl_recover_start(r, 0, 6);
+	h = hello_switch(2);
+	sw_port[1].state = BL_DET_SILENT;
+	sw_port[1].c = 900;
+	sw_port[1].death = 3;
+	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
+	assert_string_equal(outs(r), "welcome 9; bar 9");
+	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_LIVE);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 900, 3), BL_RECOVER_TOO_EARLY);
+	assert_int_equal(bl_recover_barred(r, MS, 9, 1), BL_RECOVER_TOO_EARLY);
+	assert_int_equal(bl_recover_done(r, MS, 9, 1), BL_RECOVER_TOO_EARLY);
+	assert_int_equal(bl_recover_proc_down(r, MS, 9, 1, 1), BL_RECOVER_TOO_EARLY);
+	h.epoch = 7; /* it has heard of the one after us, too: it will not obey us */
+	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_LIVE);
+	h.epoch = 6;
+	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_SILENT);
+	assert_int_equal(bl_recover_node(r, 9)->port[1].death, 3);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 900, 3), BL_RECOVER_REPEATED);
+	/* a session ends: the next one has to say it again */
+	bl_recover_bye(r, MS, 9);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, 900, 1), BL_RECOVER_TOO_EARLY);
+	bl_recover_free(r);
+	bl_recover_free(old);
+}
+
+/* RESUME names the death. What is decided to be resumed counts no more, and what dies again meanwhile is the next failure's. */
+static void resume__names_the_death(void **state)
+{
+	struct bl_recover *r = rack(3);
+	const struct bl_recover_port *p;
+	struct bl_recover_hello h;
+
+	(void)state;
+	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7);
+	bl_recover_tick(r, 15 * MS);
+	bar_all(r, 15 * MS);
+	bl_recover_tick(r, 15 * MS);
+	bl_recover_saved_failure(r, 16 * MS, 1);
+	assert_string_equal(outs(r), "bar 9; save 1:0; fail 1/1; fail 2/1; fail 3/1");
+	bl_recover_done(r, 17 * MS, 1, 1);
+	p = &bl_recover_node(r, 9)->port[1];
+	assert_int_equal(p->state, BL_DET_SILENT);
+	bl_recover_done(r, 17 * MS, 3, 1);
+	assert_string_equal(outs(r), "save 1:1");
+	assert_int_equal(p->state, BL_DET_REMOVED);
+	assert_int_equal(bl_recover_failure(r, 1)->input[0].death, 7);
+	bl_recover_saved_failure(r, 18 * MS, 1);
+	assert_string_equal(outs(r), "resume 9/1");
+	/* it has not obeyed yet */
+	assert_int_equal(bl_recover_link_down(r, 19 * MS, 9, 2, 2, 900, 7), BL_RECOVER_REPEATED);
+	h = hello_switch(3);
+	sw_port[1].state = BL_DET_SILENT;
+	sw_port[1].death = 7;
+	assert_int_equal(bl_recover_hello(r, 19 * MS, &h), BL_RECOVER_OK);
+	p = &bl_recover_node(r, 9)->port[1];
+	assert_int_equal(p->state, BL_DET_REMOVED);
+	assert_int_equal(p->record, 1);
+	/* it has, and the input came back and died again */
+	assert_int_equal(bl_recover_link_down(r, 20 * MS, 9, 2, 2, 950, 8), BL_RECOVER_OK);
+	assert_int_equal(p->state, BL_DET_SILENT);
+	assert_int_equal(p->record, 0);
+	outs(r);
+	bl_recover_resumed(r, 21 * MS, 9, 1);
+	bl_recover_saved_failure(r, 21 * MS, 1);
+	bl_recover_tick(r, 30 * MS);
+	bl_recover_saved_failure(r, 31 * MS, 2);
+	assert_string_equal(outs(r), "save 1:2; save 2:1; resume 9/2");
+	assert_int_equal(bl_recover_failure(r, 2)->ninputs, 1);
+	assert_int_equal(bl_recover_failure(r, 2)->input[0].death, 8);
+	assert_int_equal(bl_recover_failure(r, 2)->input[0].c, 950);
+	bl_recover_free(r);
 }
 
 static void hello__refused(void **state)
@@ -416,12 +511,12 @@ static void hello__refused(void **state)
 		}
 		assert_int_equal(bl_recover_hello(r, MS, &h), k ? BL_RECOVER_BAD_HELLO : BL_RECOVER_OK);
 	}
-	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 1), BL_RECOVER_UNKNOWN_PORT);
-	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 7, 1), BL_RECOVER_UNKNOWN_PORT);
-	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, 1ULL << 48), BL_RECOVER_BAD_C);
-	assert_int_equal(bl_recover_link_down(r, MS, 77, 1, 1, 1), BL_RECOVER_UNKNOWN_NODE);
-	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, BL_DET_NO_C), BL_RECOVER_OK);
-	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, 5), BL_RECOVER_REPEATED);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 1, 7), BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 7, 1, 7), BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, 1ULL << 48, 7), BL_RECOVER_BAD_C);
+	assert_int_equal(bl_recover_link_down(r, MS, 77, 1, 1, 1, 7), BL_RECOVER_UNKNOWN_NODE);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, BL_DET_NO_C, 7), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 1, 5, 7), BL_RECOVER_REPEATED);
 	bl_recover_free(r);
 }
 
@@ -438,6 +533,7 @@ struct agent_port {
 	uint8_t role, state;
 	bool way; /* what comes in comes through */
 	bool barred;
+	uint32_t death;
 	uint64_t c;
 };
 
@@ -448,13 +544,16 @@ struct agent {
 	struct agent_port port[PORTS];
 	uint64_t epoch;
 	int leader; /* which core it has a session with; -1: none */
-	bool done[FAILURES], resumed[FAILURES];
+	bool done[FAILURES];
 	uint8_t addr[1][16];
 	/* processes that died; endpoint 1000 + index. */
 	uint32_t nprocs, told;
 };
 
 enum { M_HELLO, M_LINK_DOWN, M_BARRED, M_DONE, M_RESUMED, M_PROC_DOWN, M_TO_AGENT, M_SAVED_NODE, M_SAVED_FAILURE };
+
+/* The inputs that stood still when a failure was decided: its T is taken from those. Death + 1; 0: it did not. */
+typedef uint32_t stood[NODES + 1][PORTS];
 
 /** struct msg - @from: agent, or core + NODES. A pair is in order. */
 struct msg {
@@ -464,6 +563,10 @@ struct msg {
 	struct bl_recover_out out;
 	bool barred[PORTS];
 	bool asked[PORTS];
+	/* HELLO: as it was when it was said */
+	struct agent_port said[PORTS];
+	bool rejoin;
+	uint32_t death;
 };
 
 struct saved {
@@ -471,6 +574,7 @@ struct saved {
 	uint64_t epoch;
 	uint8_t step;
 	uint32_t nfailed, ninputs;
+	stood stood;
 	struct bl_recover_failed failed[NODES];
 	struct bl_recover_input input[NODES * PORTS];
 };
@@ -482,13 +586,14 @@ static struct sim {
 	struct agent a[NODES + 1]; /* by id, from 1 */
 	struct bl_recover *core[2];
 	uint64_t epoch[2], leads; /* of the store */
+	stood stood[2][FAILURES]; /* by core: when it asked for a failure to be saved */
 	struct saved f[FAILURES];
 	struct bl_recover_node node[NODES + 1];
 	bool node_there[NODES + 1];
 	struct msg m[MSGS];
 	uint32_t nm;
 	uint64_t clock; /* where C comes from */
-	uint64_t kills, takeovers, fails, resumes, stale;
+	uint64_t kills, takeovers, fails, resumes, stale, late;
 } s;
 
 static void post(struct msg m)
@@ -497,17 +602,38 @@ static void post(struct msg m)
 	s.m[s.nm++] = m;
 }
 
-static struct bl_recover_hello say_hello(uint32_t id, struct bl_recover_port *port)
+static struct bl_recover_hello say_hello(const struct msg *m, struct bl_recover_port *port)
 {
+	uint32_t id = (uint32_t)m->from;
 	const struct agent *a = &s.a[id];
 	static const uint16_t endpoint[1] = { 61696 };
-	struct bl_recover_hello h = { .id = id, .kind = a->is_host ? BL_DET_HOST : BL_DET_SWITCH, .rejoin = a->rejoined, .port = port, .nports = a->nports, .addr = a->addr, .naddrs = a->is_host,
+	struct bl_recover_hello h = { .id = id, .kind = a->is_host ? BL_DET_HOST : BL_DET_SWITCH, .epoch = m->epoch, .rejoin = m->rejoin, .port = port, .nports = a->nports, .addr = a->addr, .naddrs = a->is_host,
 				  .endpoint = endpoint, .nendpoints = a->is_host };
 	uint32_t i;
 
 	for (i = 0; i < a->nports; i++)
-		port[i] = (struct bl_recover_port){ .port = i, .neighbour = a->port[i].neighbour, .role = a->port[i].role, .state = a->port[i].state, .c = a->port[i].c };
+		port[i] = (struct bl_recover_port){ .port = i, .neighbour = a->port[i].neighbour, .role = a->port[i].role, .state = m->said[i].state, .c = m->said[i].c, .death = m->said[i].death };
 	return h;
+}
+
+static void post_hello(uint32_t id)
+{
+	struct msg m = { .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_HELLO, .epoch = s.a[id].epoch, .rejoin = s.a[id].rejoined };
+
+	memcpy(m.said, s.a[id].port, sizeof(m.said));
+	post(m);
+}
+
+static void note_stood(int k, uint64_t number)
+{
+	uint32_t i, p;
+
+	for (i = 0; i < bl_recover_nodes(s.core[k]); i++) {
+		const struct bl_recover_node *n = bl_recover_node_at(s.core[k], i);
+
+		for (p = 0; p < n->nports; p++)
+			s.stood[k][number][n->id][n->port[p].port] = n->state != BL_DET_GONE && n->port[p].state == BL_DET_SILENT ? n->port[p].death + 1 : 0;
+	}
 }
 
 /* Everything that a core wants done becomes messages. */
@@ -525,6 +651,8 @@ static void drain(int k)
 			m.kind = o.what == BL_RECOVER_SAVE_NODE ? M_SAVED_NODE : M_SAVED_FAILURE;
 			m.number = o.number;
 			m.port = o.node;
+			if (o.what == BL_RECOVER_SAVE_FAILURE && bl_recover_failure(s.core[k], o.number)->step == BL_RECOVER_ANNOUNCED)
+				note_stood(k, o.number);
 			post(m);
 			continue;
 		}
@@ -591,6 +719,8 @@ static void save_failure(int k, uint64_t number)
 		}
 		assert_true(f->step >= v->step);
 	}
+	if (!v->there)
+		memcpy(v->stood, s.stood[k][number], sizeof(v->stood));
 	v->there = true;
 	v->epoch = f->epoch;
 	v->step = f->step;
@@ -634,9 +764,10 @@ static void freeze(uint32_t id, uint32_t port)
 	if (p->state == BL_DET_LIVE) {
 		p->state = BL_DET_SILENT;
 		p->c = ++s.clock;
+		p->death++;
 	}
 	if (p->state == BL_DET_SILENT && s.a[id].leader >= 0)
-		post((struct msg){ .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_LINK_DOWN, .port = port, .c = p->c });
+		post((struct msg){ .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_LINK_DOWN, .port = port, .c = p->c, .death = p->death });
 }
 
 static void connect_to(uint32_t id, int k)
@@ -653,7 +784,7 @@ static void connect_to(uint32_t id, int k)
 		bl_recover_bye(s.core[s.a[id].leader], s.now, id);
 	s.a[id].leader = k;
 	if (k >= 0)
-		post((struct msg){ .from = (int)id, .to = k + NODES + 1, .kind = M_HELLO });
+		post_hello(id);
 }
 
 /* both orders say who failed */
@@ -672,10 +803,26 @@ static void hear_failed(uint32_t id, uint64_t number)
 	}
 }
 
+/* What stood still when a T was taken from it stands still until all have completed that failure. */
+static void resume(uint32_t id, uint32_t port, uint32_t death)
+{
+	struct agent_port *p = &s.a[id].port[port];
+	uint64_t n;
+
+	s.late += p->state == BL_DET_SILENT && p->death != death;
+	if (p->state != BL_DET_SILENT || p->death != death)
+		return;
+	for (n = 1; n < FAILURES; n++)
+		if (s.f[n].there && s.f[n].nfailed && s.f[n].stood[id][port] == death + 1)
+			check_completed(n);
+	p->state = BL_DET_REMOVED;
+}
+
 static void to_agent(const struct msg *m)
 {
 	struct agent *a = &s.a[m->to];
 	struct msg re = { .from = m->to, .to = m->from };
+	bool anew;
 	uint32_t i;
 
 	if (!a->alive || a->deaf)
@@ -684,6 +831,7 @@ static void to_agent(const struct msg *m)
 		s.stale++;
 		return;
 	}
+	anew = m->epoch > a->epoch;
 	a->epoch = m->epoch;
 	switch (m->out.what) {
 	case BL_RECOVER_WELCOME:
@@ -693,6 +841,8 @@ static void to_agent(const struct msg *m)
 			a->failed = true;
 		else if (!m->out.number)
 			a->failed = false, a->rejoined = false;
+		if (anew && a->leader == m->from - NODES - 1)
+			post_hello((uint32_t)m->to);
 		return;
 	case BL_RECOVER_BAR:
 		re.kind = M_BARRED;
@@ -721,9 +871,8 @@ static void to_agent(const struct msg *m)
 		assert_true(s.f[re.number].there && s.f[re.number].step >= BL_RECOVER_RESUMED);
 		check_completed(re.number);
 		for (i = 0; i < s.f[re.number].ninputs; i++)
-			if (s.f[re.number].input[i].node == (uint32_t)m->to && a->port[s.f[re.number].input[i].port].state == BL_DET_SILENT && !a->resumed[re.number])
-				a->port[s.f[re.number].input[i].port].state = BL_DET_REMOVED;
-		a->resumed[re.number] = true;
+			if (s.f[re.number].input[i].node == (uint32_t)m->to)
+				resume((uint32_t)m->to, s.f[re.number].input[i].port, s.f[re.number].input[i].death);
 		break;
 	default:
 		return;
@@ -746,13 +895,13 @@ static void deliver(const struct msg *m)
 	switch (m->kind) {
 	case M_HELLO: {
 		struct bl_recover_port port[PORTS];
-		struct bl_recover_hello h = say_hello(from, port);
+		struct bl_recover_hello h = say_hello(m, port);
 
 		/* only who leads, or thinks so, takes it */
 		bl_recover_hello(s.core[k], s.now, &h);
 		break;
 	}
-	case M_LINK_DOWN: bl_recover_link_down(s.core[k], s.now, from, m->port, s.a[from].port[m->port].neighbour, m->c); break;
+	case M_LINK_DOWN: bl_recover_link_down(s.core[k], s.now, from, m->port, s.a[from].port[m->port].neighbour, m->c, m->death); break;
 	case M_PROC_DOWN: bl_recover_proc_down(s.core[k], s.now, from, (uint16_t)(1000 + m->port), 500 + m->port); break;
 	case M_BARRED: bl_recover_barred(s.core[k], s.now, from, m->number); break;
 	case M_DONE: bl_recover_done(s.core[k], s.now, from, m->number); break;
@@ -898,7 +1047,7 @@ static void join(void)
 				joined = true;
 			}
 		if (joined && a->leader >= 0)
-			post((struct msg){ .from = (int)i, .to = a->leader + NODES + 1, .kind = M_HELLO });
+			post_hello(i);
 	}
 }
 
@@ -912,7 +1061,7 @@ static void rejoin(uint32_t id)
 			a->port[p].state = BL_DET_REMOVED;
 	a->rejoined = true;
 	a->told = (1U << a->nprocs) - 1; /* of its old life */
-	post((struct msg){ .from = (int)id, .to = a->leader + NODES + 1, .kind = M_HELLO });
+	post_hello(id);
 }
 
 /* what the leader has not announced, it may not know */
@@ -1061,6 +1210,8 @@ static void one_run(uint64_t seed)
 		for (p = 0; stays(i) && v->state == BL_DET_UP && p < s.a[i].nports; p++)
 			if (s.a[i].port[p].state == BL_DET_SILENT || v->port[p].state == BL_DET_SILENT)
 				FATAL("port %u of node %u stands still for ever", p, i);
+			else if (s.a[i].port[p].state == BL_DET_LIVE && v->port[p].state != BL_DET_LIVE)
+				FATAL("port %u of node %u is live, and the leader does not know", p, i);
 		if (stays(i) && s.a[i].told != (1U << s.a[i].nprocs) - 1)
 			FATAL("a process of host %u died, and nobody was told", i);
 		for (p = 0; stays(i) && p < s.a[i].nports; p++)
@@ -1078,7 +1229,7 @@ static void one_run(uint64_t seed)
 static void random__all_is_resumed(void **state)
 {
 	struct rnd r = rnd_seeded("recover");
-	uint64_t fails = 0, resumes = 0, takeovers = 0, stale = 0;
+	uint64_t fails = 0, resumes = 0, takeovers = 0, stale = 0, late = 0;
 	const char *runs = getenv("BL_RUNS"), *only = getenv("BL_RUN");
 	unsigned int k, n = runs ? (unsigned int)atoi(runs) : 400;
 
@@ -1093,9 +1244,10 @@ static void random__all_is_resumed(void **state)
 		resumes += s.resumes;
 		takeovers += s.takeovers;
 		stale += s.stale;
+		late += s.late;
 	}
-	print_message("%u runs: %llu FAIL, %llu RESUME obeyed, %llu leaders, %llu stale orders refused\n", n, (unsigned long long)fails, (unsigned long long)resumes, (unsigned long long)takeovers,
-		      (unsigned long long)stale);
+	print_message("%u runs: %llu FAIL, %llu RESUME obeyed, %llu leaders, %llu stale orders refused, %llu late ones\n", n, (unsigned long long)fails, (unsigned long long)resumes, (unsigned long long)takeovers,
+		      (unsigned long long)stale, (unsigned long long)late);
 	assert_true(only || n < 100 || (fails && resumes));
 }
 
@@ -1109,6 +1261,8 @@ int main(void)
 		cmocka_unit_test(link__one_way),
 		cmocka_unit_test(process__dies),
 		cmocka_unit_test(leader__takes_over),
+		cmocka_unit_test(report__before_epoch),
+		cmocka_unit_test(resume__names_the_death),
 		cmocka_unit_test(hello__refused),
 		cmocka_unit_test(random__all_is_resumed),
 	};

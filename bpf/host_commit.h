@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Prepare, acknowledge, commit (1Pipe 5.1), without a process: the receiver's XDP program has stored a PREP and sends the same frame back as its ACK; the sender's closes the slot of its window; and where that empties
+ * the window, it makes of the ACK's frame a beacon with the new commit barrier and sends that on to the switch.
+ *
+ * Example: host 1 sends one message to hosts 2 and 3, ts = 1030. C of host 1 stands at 1030. The ACK of 2 closes slot 0, that of 3 closes slot 1 and empties the window; C = the clock, 1052, leaves at once in that frame.
+ * The switch's least C was host 1's, so it rises over 1030 and is relayed, and both receivers deliver.
+ *
+ * The way back is XDP_TX, past the queue that data and beacons share. So neither frame promises anything about best-effort messages: B is old. C needs no FIFO: what is below it was stored before it was sent.
+ *
+ * Included by host.bpf.c, after struct run and the hooks' common parts. BPF side only.
+ */
+#ifndef BARLINE_HOST_COMMIT_H
+#define BARLINE_HOST_COMMIT_H
+
+#define BL_ACK_L4 (sizeof(struct udphdr) + sizeof(struct bl_hdr) + BL_ACK_BODY)
+#define BL_HDR_OFF_MAX (sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+
+/* What a PREP or an ACK has after its header; NULL: too short. */
+static __always_inline const __u8 *ack_body(const void *data, const void *end, const struct run *r)
+{
+	__u32 off = r->f.hdr_off;
+	const __u8 *body;
+
+	if (off > BL_HDR_OFF_MAX || r->f.body_len < BL_ACK_BODY)
+		return NULL;
+	body = (const __u8 *)data + off + sizeof(struct bl_hdr);
+	BL_SEEN(body);
+	return body + BL_ACK_BODY > (const __u8 *)end ? NULL : body;
+}
+
+/* Which life of its receiver a PREP is for. Returns 0, or -1: it has no room to say so. */
+static __always_inline int prep_life(const void *data, const void *end, struct run *r)
+{
+	const __u8 *body = ack_body(data, end, r);
+
+	if (!body)
+		return -1;
+	r->life = BL_BE16(((const struct bl_prep *)(body + sizeof(struct bl_data)))->life);
+	return 0;
+}
+
+/*
+ * Whether a PREP comes when C has passed it. A sender for whom C waits cannot send one but as a copy of a frame whose ACK it has taken in, since its window holds C until then. Anybody else (who rejoins, who was announced as
+ * failed and lives) must not be told that it is stored: the message would be late here, and he would believe it committed.
+ */
+static __always_inline int prep_late(const struct run *r)
+{
+	return r->f.opcode == BL_OP_PREP && r->ts < BL_READ_ONCE(r->page->commit);
+}
+
+/* ---- the window ---- */
+
+struct advance {
+	__u32 slot;
+	__u32 pad;
+};
+
+static long advance_one(__u32 i, struct advance *a)
+{
+	__u32 slot = a->slot;
+	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
+	struct bl_rwin *w = bpf_map_lookup_elem(&windows, &slot);
+
+	return !line || !w || !bl_rwin_step(&line->state, w);
+}
+
+/*
+ * Close the slot that @a names in the window of endpoint slot @slot, and move head as far as it goes. *@empty: whether nothing is open any more. A head that moves more than a window's length in this call has been moved
+ * by others, who go on.
+ */
+static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack *a, int *empty)
+{
+	struct bl_inflight *line = bpf_map_lookup_elem(&inflight, &slot);
+	struct bl_rwin *win = bpf_map_lookup_elem(&windows, &slot);
+	struct advance adv = { .slot = slot };
+	__u32 zero = 0, head;
+	struct bl_wake *w;
+	struct bl_rslot *s;
+	void *ring;
+
+	*empty = 0;
+	if (!line || !win)
+		return BL_R_ACK_UNKNOWN;
+	s = bl_rwin_slot(win, a->slot);
+	if (!bl_ack_fits(s, a))
+		return BL_R_ACK_UNKNOWN;
+	if (BL_READ_ONCE(s->wait) & BL_RSLOT_OPEN)
+		BL_WRITE_ONCE(s->ack_ns, bpf_ktime_get_ns());
+	if (!bl_rslot_close(s, a->slot))
+		return BL_R_ACK_REPEATED;
+	head = bl_rwin_head(BL_READ_ONCE(line->state));
+	bpf_loop(BL_RWIN, advance_one, &adv, 0);
+	*empty = !bl_rwin_used(BL_READ_ONCE(line->state));
+	if (bl_rwin_head(BL_READ_ONCE(line->state)) == head)
+		return BL_R_ACKED;
+	/* after head was moved, by a full barrier; pairs with the process, which sets on_ack, fences, and looks at the window once more */
+	w = bpf_map_lookup_elem(&wake, &zero);
+	if (w && BL_READ_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack)) {
+		BL_WRITE_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack, 0);
+		ring = bpf_map_lookup_elem(&rings, &slot);
+		if (ring)
+			wake_ring(ring);
+	}
+	return BL_R_ACKED;
+}
+
+static __always_inline void read_ack(const __u8 *body, const struct run *r, const __u8 *from, __u16 port, struct bl_ack *a)
+{
+	const struct bl_prep *p = (const void *)(body + sizeof(struct bl_data));
+
+	a->ts = r->f.ts;
+	a->slot = BL_BE32(p->slot);
+	a->psn = r->f.psn;
+	a->port = port;
+	a->life = BL_BE16(p->life);
+	a->addr = (const __u64 *)from;
+}
+
+/* An endpoint of this host stored a PREP of another one: no frame, the slot is closed at once. */
+static __always_inline enum bl_reason own_ack(struct __sk_buff *skb, struct run *r)
+{
+	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
+	__u32 slot = from_endpoint(r);
+	struct bl_ack a;
+	int empty;
+
+	if (!body || slot == BL_EPS_MAX)
+		return BL_R_STORED;
+	read_ack(body, r, r->daddr, r->f.dport, &a);
+	close_slot(slot, &a, &empty);
+	return BL_R_STORED;
+}
+
+/* ---- frames that go back ---- */
+
+static __always_inline void swap_mac(struct ethhdr *eth)
+{
+	__u8 mac[6];
+
+	__builtin_memcpy(mac, eth->h_dest, 6);
+	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
+	__builtin_memcpy(eth->h_source, mac, 6);
+}
+
+static __always_inline __u16 ip_sum(const struct iphdr *ip)
+{
+	const __u16 *w = (const __u16 *)ip;
+	__u32 sum = 0;
+	int i;
+
+#pragma GCC unroll 10
+	for (i = 0; i < 10; i++)
+		sum += w[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__u16)~sum;
+}
+
+/* The PREP is stored: turn its frame into the ACK. @l3, @off: of its IP header and struct bl_hdr. A global function, as the next two: what they need is on no caller's stack, of which all that call each other have 512 bytes. */
+__attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 off, __u32 v6)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, a[4];
+	const struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct ethhdr *eth = data;
+	struct udphdr *u;
+	struct bl_hdr *h;
+	__u64 old, cut, l4;
+	__be16 port;
+	void *ip;
+
+	if (!page || l3 > sizeof(*eth) + 4 || off < sizeof(*u) || off > BL_HDR_OFF_MAX)
+		return BL_R_STORED;
+	old = page->now_ns - BL_TS_OLD;
+	ip = data + l3;
+	BL_SEEN(ip);
+	l4 = off - sizeof(*u);
+	BL_SEEN(l4);
+	l4 &= 127;
+	BL_SEEN(l4);
+	u = data + l4;
+	BL_SEEN(u);
+	h = (void *)(u + 1);
+	if ((void *)(eth + 1) > end || (void *)((__u8 *)(h + 1) + BL_ACK_BODY) > end)
+		return BL_R_STORED;
+	if (v6) {
+		struct ipv6hdr *ip6 = ip;
+
+		if ((void *)(ip6 + 1) > end)
+			return BL_R_STORED;
+		__builtin_memcpy(a, &ip6->saddr, 16);
+		__builtin_memcpy(&ip6->saddr, &ip6->daddr, 16);
+		__builtin_memcpy(&ip6->daddr, a, 16);
+		ip6->payload_len = BL_BE16(BL_ACK_L4);
+		ip6->hop_limit = 64;
+	} else {
+		struct iphdr *ip4 = ip;
+
+		if ((void *)(ip4 + 1) > end)
+			return BL_R_STORED;
+		a[0] = ip4->saddr;
+		ip4->saddr = ip4->daddr;
+		ip4->daddr = a[0];
+		ip4->tot_len = BL_BE16(sizeof(*ip4) + BL_ACK_L4);
+		ip4->ttl = 64;
+		ip4->check = 0;
+		ip4->check = ip_sum(ip4);
+	}
+	swap_mac(eth);
+	port = u->source;
+	u->source = u->dest;
+	u->dest = port;
+	u->len = BL_BE16(BL_ACK_L4);
+	u->check = 0;
+	bl_put48(h->barrier, old);
+	bl_put48(h->commit, old);
+	h->opcode = BL_OPCODE_BYTE(BL_OP_ACK);
+	h->flags = BL_F_EOM;
+	cut = off + sizeof(*h) + BL_ACK_BODY;
+	if (cut < BL_BEACON_LEN + l3 - sizeof(*eth))
+		cut = BL_BEACON_LEN + l3 - sizeof(*eth);
+	if (bpf_xdp_get_buff_len(ctx) > cut)
+		bpf_xdp_adjust_tail(ctx, (int)cut - (int)bpf_xdp_get_buff_len(ctx)); /* to make a frame shorter does not fail; longer it would be as good an ACK */
+	return BL_R_PREPARED;
+}
+
+/*
+ * The window is empty: C has risen, and with the link idle nobody would say so before the next tick. Make the ACK's frame a beacon, if there is room in it. A switch relays it only if C was what it waited for.
+ */
+__attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
+{
+	static const __u8 to[6] = BL_BEACON_MAC;
+	struct run r = { .f.opcode = BL_OP_ACK };
+	struct bl_beacon *body;
+	struct bl_now now;
+	struct ethhdr *eth;
+	struct bl_hdr *h;
+	void *data, *end;
+	__be16 *proto;
+	__u32 zero = 0;
+	__u64 sent, at;
+
+	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	r.page = bpf_map_lookup_elem(&host_page, &zero);
+	bl_read_clock(&now);
+	if (!r.cfg || !r.page || !now.ok || l3 > sizeof(*eth) + 4 || l3 < sizeof(*eth))
+		return BL_R_ACKED;
+	sent = BL_READ_ONCE(r.page->sent_commit);
+	host_barriers(&r, &now, BL_EPS_MAX, 0);
+	if (r.c <= sent || bpf_xdp_adjust_tail(ctx, (int)(BL_BEACON_LEN + l3 - sizeof(*eth)) - (int)bpf_xdp_get_buff_len(ctx)))
+		return BL_R_ACKED;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	eth = data;
+	at = l3 - sizeof(*proto); /* what is before the IP header, also behind a VLAN tag */
+	BL_SEEN(at);
+	at &= 31;
+	BL_SEEN(at);
+	proto = data + at;
+	BL_SEEN(proto);
+	h = (void *)(proto + 1);
+	body = (void *)(h + 1);
+	if ((void *)(eth + 1) > end || (void *)(proto + 1) > end || (void *)(body + 1) + sizeof(struct bl_relay) > end)
+		return BL_R_ACKED;
+	__builtin_memcpy(eth->h_source, eth->h_dest, 6);
+	__builtin_memcpy(eth->h_dest, to, 6);
+	*proto = BL_BE16(BL_ETHERTYPE);
+	__builtin_memset(h, 0, sizeof(*h));
+	bl_put48(h->barrier, now.bus - BL_TS_OLD);
+	bl_put48(h->commit, r.c);
+	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
+	body->tai_offset_s = (__be16)BL_BE16((__u16)r.cfg->tai_offset_s);
+	body->port = 0;
+	body->node_id = BL_BE32(r.cfg->node_id);
+	__builtin_memset(body + 1, 0, sizeof(struct bl_relay));
+	return BL_R_COMMITTED;
+}
+
+#define BL_EMPTY 0x100 /* beside a reason: the window is empty now */
+/* An ACK: which slot it closes. The frame is parsed once more, since what is known of it is on the caller's stack. */
+__attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	const __u64 *addr, *d;
+	const struct bl_ep_slot *ep;
+	enum bl_reason why = BL_R_NO_ENDPOINT;
+	struct run r = {};
+	__u32 zero = 0, i;
+	const __u8 *body;
+	struct bl_ack a;
+	int empty = 0;
+
+	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	if (!r.cfg || bl_parse(data, end, r.cfg->port_base, r.cfg->port_count, &r.f) != BL_R_NONE || r.f.l3_off > sizeof(struct ethhdr) + 4)
+		return BL_R_SHORT;
+	body = ack_body(data, end, &r);
+	if (!body)
+		return BL_R_BAD_LENGTH;
+	addresses(&r, data + r.f.l3_off, end);
+	d = (const __u64 *)r.daddr;
+	i = (__u16)(r.f.dport - r.cfg->port_base);
+	ep = bpf_map_lookup_elem(&eps, &i);
+	addr = ep ? (const __u64 *)ep->addr : NULL;
+	if (ep && BL_READ_ONCE(ep->active) != BL_EP_FREE && (!(addr[0] | addr[1]) || (addr[0] == d[0] && addr[1] == d[1]))) {
+		why = BL_R_ACK_UNKNOWN;
+		if (BL_BE16(((const struct bl_data *)body)->incarnation) == ep->life) {
+			read_ack(body, &r, r.saddr, r.f.sport, &a);
+			why = close_slot(ep->slot & (BL_EPS_MAX - 1), &a, &empty);
+		}
+	}
+	return why | (empty ? BL_EMPTY : 0);
+}
+
+static __always_inline enum bl_reason on_ack(struct xdp_md *ctx, struct run *r)
+{
+	int why = bl_take_ack(ctx);
+
+	if (why != BL_R_BAD_LENGTH)
+		publish(r);
+	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off) : (enum bl_reason)(why & ~BL_EMPTY);
+}
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Failures (1Pipe 5.2) as an endpoint handles them: Discard, Recall, Callback. The announcements come in a page that the host daemon writes (maps/failure_abi.h); it is read before the ring, so that all that came before an
+ * announcement is there.
+ *
+ * Example: process P failed at T = 500. What P sent with ts >= 500 is thrown away. A scattering of ours with ts 480 went to A, which has acknowledged, and to P, which has not: the slot of P's frame is locked, so that no
+ * late ACK can commit it any more; A is asked to take its frames out (RECALL). A's RECALLED comes: both slots are closed, the commit barrier goes on, the scattering's messages are reported as failed, and then the
+ * callback says that P failed.
+ *
+ * Announcements that come meanwhile begin at once, since who has to answer a RECALL may have failed, too. They end together, in order.
+ *
+ * Not here: who failed, and when; that is the controller's.
+ */
+#include "internal.h"
+
+static bool hits(const struct bl_failure *f, const struct bl_addr *a)
+{
+	return !memcmp(f->addr, a->ip, 16) && (!f->port || f->port == a->port);
+}
+
+static const struct bl_failure *failure(const struct bl_endpoint *ep, uint64_t number)
+{
+	return &ep->failures->ring[number % BL_FAILS_MAX];
+}
+
+/* ---- discard ---- */
+
+static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
+{
+	struct bl_peer *p;
+
+	for (p = ep->peers; p; p = p->all_next) {
+		struct bl_recalling *r;
+
+		if (!hits(f, &p->addr))
+			continue;
+		ep->st.discarded += bl_rrx_discard(ep, p, f->ts);
+		p->rrx.gone = true;
+		p->rrx.gone_life = p->rrx.incarnation;
+		p->rrx.gone_ts = f->ts;
+		/* who failed will not answer */
+		for (r = ep->recalls; r; r = r->next)
+			if (r->peer == p)
+				r->done = true;
+	}
+}
+
+/* ---- recall ---- */
+
+static void add_recall(struct bl_endpoint *ep, struct bl_rframe *f)
+{
+	struct bl_recalling *r;
+
+	for (r = ep->recalls; r && (r->peer != f->peer || r->ts != f->ts); r = r->next)
+		;
+	if (r) {
+		/* frames of one scattering to one receiver have one number after the other */
+		if (bl_psn_before(f->psn, r->psn)) {
+			r->count += r->psn - f->psn;
+			r->psn = f->psn;
+		} else if (!bl_psn_before(f->psn, r->psn + r->count)) {
+			r->count = f->psn - r->psn + 1;
+		}
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		ep->recall_again = true; /* until there is memory, the commit barrier stays where it is */
+		return;
+	}
+	r->peer = f->peer;
+	r->ts = f->ts;
+	r->psn = f->psn;
+	r->count = 1;
+	r->next = ep->recalls;
+	ep->recalls = r;
+}
+
+static void abort_frame(struct bl_endpoint *ep, struct bl_rframe *f, bool failed)
+{
+	f->aborted = true;
+	if (!failed)
+		add_recall(ep, f);
+}
+
+static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
+{
+	uint64_t n;
+
+	for (n = ep->fail_seen + 1; n <= ep->fail_begun; n++)
+		if (hits(failure(ep, n), &p->addr))
+			return true;
+	return false;
+}
+
+/* Frames @from to @to - 1 of the window have one timestamp. Returns whether their scattering was aborted now: somebody who failed has not acknowledged it. */
+static bool lock(struct bl_endpoint *ep, uint32_t from, uint32_t to)
+{
+	bool locked = false;
+	uint32_t n;
+
+	for (n = from; n != to; n++)
+		if (failed_peer(ep, ep->rsent[n % BL_RWIN]->peer) && bl_rslot_lock(bl_rwin_slot(ep->rwin, n), n))
+			locked = true;
+	return locked;
+}
+
+static void abort_group(struct bl_endpoint *ep, uint32_t from, uint32_t to)
+{
+	uint64_t ts = ep->rsent[from % BL_RWIN]->ts;
+	struct bl_rframe *f;
+	uint32_t n;
+
+	for (f = ep->rkept; f; f = f->next)
+		if (f->ts == ts)
+			abort_frame(ep, f, failed_peer(ep, f->peer));
+	for (n = from; n != to; n++)
+		abort_frame(ep, ep->rsent[n % BL_RWIN], failed_peer(ep, ep->rsent[n % BL_RWIN]->peer));
+}
+
+static void recall(struct bl_endpoint *ep)
+{
+	uint32_t from, to;
+	struct bl_rframe *f;
+	struct bl_peer *p;
+
+	ep->recall_again = false;
+	for (p = ep->rdirty; p; p = p->rdirty_next) {
+		if (p->self || !failed_peer(ep, p) || !(p->rtx.parts.n || p->rtx.items.n))
+			continue;
+		ep->rabort |= ep->rts != 0;
+		if (!ep->rts)
+			bl_rtx_drop_staged(ep, BL_NAK_FAILED); /* it has no timestamp: nothing has left */
+		break;
+	}
+	for (from = ep->rreaped; from != ep->rtail; from = to) {
+		uint64_t ts = ep->rsent[from % BL_RWIN]->ts;
+		bool now;
+
+		for (to = from; to != ep->rtail && ep->rsent[to % BL_RWIN]->ts == ts; to++)
+			;
+		now = lock(ep, from, to);
+		if (ts == ep->rts)
+			ep->rabort |= now;
+		if (now || ep->rsent[from % BL_RWIN]->aborted || (ts == ep->rts && ep->rabort))
+			abort_group(ep, from, to);
+	}
+	for (f = ep->rabort ? ep->rkept : NULL; f; f = f->next)
+		if (f->ts == ep->rts)
+			abort_frame(ep, f, failed_peer(ep, f->peer));
+}
+
+static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t mono)
+{
+	uint8_t body[sizeof(struct bl_recall)];
+
+	r->sent_ns = mono;
+	r->tries++;
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, r->peer->rtx.life);
+	bl_store32(body + 4, r->count);
+	bl_put48(body + 8, r->ts);
+	bl_store16(body + 14, 0);
+	bl_tx_control(ep, r->peer, BL_OP_RECALL, r->psn, body, sizeof(body));
+	ep->st.recalls_sent++;
+}
+
+/* Returns whether all answers are there. */
+static bool recalled(struct bl_endpoint *ep, uint64_t mono)
+{
+	bool all = !ep->recall_again;
+	struct bl_recalling *r;
+
+	for (r = ep->recalls; r; r = r->next) {
+		uint64_t due;
+
+		if (r->peer->self && !r->done) {
+			bl_rrx_take_out(ep, r->peer, r->ts & BL_TS_MASK, r->psn, r->count);
+			r->done = true;
+		}
+		if (r->done)
+			continue;
+		all = false;
+		due = r->tries ? r->sent_ns + bl_rto_ns(&r->peer->rtx.rto, r->tries) : 0;
+		if (mono >= due) {
+			send_recall(ep, r, mono);
+			due = mono + bl_rto_ns(&r->peer->rtx.rto, r->tries);
+		}
+		bl_rtx_wake_at(ep, due);
+	}
+	return all;
+}
+
+void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len)
+{
+	struct bl_recalling *r;
+	struct bl_recall_view v;
+
+	if (bl_recall_open(&v, body, len)) {
+		ep->st.malformed++;
+		return;
+	}
+	if (v.incarnation != ep->incarnation || v.life != p->rtx.life)
+		return;
+	for (r = ep->recalls; r; r = r->next)
+		if (r->peer == p && (r->ts & BL_TS_MASK) == v.ts && r->psn == psn && r->count == v.count)
+			r->done = true;
+}
+
+/* ---- callback ---- */
+
+static void finish(struct bl_endpoint *ep)
+{
+	struct bl_recalling *r;
+
+	while ((r = ep->recalls)) {
+		ep->recalls = r->next;
+		free(r);
+	}
+	bl_rtx_aborted(ep);
+	while (ep->fail_seen != ep->fail_begun) {
+		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
+		struct bl_addr who = { .port = f.port };
+		struct bl_peer *p;
+
+		memcpy(who.ip, f.addr, 16);
+		for (p = ep->peers; p; p = p->all_next) {
+			/* whoever comes back there is somebody else, and has to be asked for a window */
+			if (!hits(&f, &p->addr) || p->self)
+				continue;
+			p->rtx.open = false;
+			p->rtx.credited = p->rtx.next_psn;
+			p->rtx.rto = (struct bl_rto){ 0 };
+		}
+		ep->fail_seen++;
+		if (ep->nfailed)
+			bl_tx_report(ep);
+		if (ep->on_proc_fail)
+			ep->on_proc_fail(ep->on_proc_fail_ctx, &who, f.ts);
+		__atomic_store_n(&ep->failures->done[ep->slot], f.number, __ATOMIC_RELEASE);
+	}
+}
+
+uint64_t bl_recall_last(const struct bl_endpoint *ep)
+{
+	return ep->failures ? __atomic_load_n(&ep->failures->last, __ATOMIC_ACQUIRE) : 0;
+}
+
+void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
+{
+	if (ep->in_recall)
+		return; /* a callback that calls the library */
+	if (last > ep->fail_begun) {
+		if (last - ep->fail_seen > BL_FAILS_MAX)
+			ep->outcast = true; /* what it has missed, it cannot learn any more */
+		bl_rtx_reap(ep);
+		while (!ep->outcast && ep->fail_begun != last) {
+			const struct bl_failure *f = failure(ep, ++ep->fail_begun);
+
+			if (hits(f, &ep->self))
+				ep->outcast = true;
+			discard(ep, f);
+		}
+		recall(ep);
+	}
+	if (ep->outcast || ep->fail_seen == ep->fail_begun)
+		return;
+	if (ep->recall_again)
+		recall(ep);
+	ep->in_recall = true;
+	if (recalled(ep, bl_mono()))
+		finish(ep);
+	ep->in_recall = false;
+}
+
+void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ctx)
+{
+	ep->on_proc_fail = fn;
+	ep->on_proc_fail_ctx = ctx;
+}
+
+void bl_recall_free(struct bl_endpoint *ep)
+{
+	struct bl_recalling *r;
+
+	while ((r = ep->recalls)) {
+		ep->recalls = r->next;
+		free(r);
+	}
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Receiving reliably (1Pipe section 5): prepared frames wait in a queue of their own until the commit barrier has passed them.
+ *
+ * The program has stored and acknowledged what comes here, so nothing may be refused any more: a record for which there is no memory stays in the ring. What came before is known by its sequence number (seq_core.h), whatever
+ * order frames come in. C has passed a message only after all frames of its scattering were stored, here and everywhere; so the parts of a large message are complete when its reference is delivered.
+ *
+ * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of its own, that of other frames when they are delivered.
+ */
+#include "internal.h"
+
+/* ---- windows ---- */
+
+static void window_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
+{
+	p->rrx.now |= now;
+	if (p->rrx.due || p->self)
+		return;
+	p->rrx.due = true;
+	p->window_next = ep->windows;
+	ep->windows = p;
+}
+
+void bl_rrx_windows(struct bl_endpoint *ep)
+{
+	uint32_t w = bl_rx_window(ep);
+	struct bl_peer *p;
+
+	while ((p = ep->windows)) {
+		struct bl_rrx *r = &p->rrx;
+		uint8_t body[sizeof(struct bl_window)];
+
+		ep->windows = p->window_next;
+		r->due = false;
+		if (!r->now && r->seq.done - r->said_psn < (r->said_window + 3) / 4)
+			continue;
+		r->now = false;
+		r->said_psn = r->seq.done;
+		r->said_window = w;
+		bl_store32(body, r->seq.done);
+		bl_store16(body + 4, r->incarnation);
+		bl_store16(body + 6, w);
+		bl_store16(body + 8, ep->incarnation);
+		bl_store16(body + 10, 0);
+		bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, sizeof(body));
+		ep->st.credits_sent++;
+	}
+}
+
+static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
+{
+	struct bl_rrx *r = &p->rrx;
+
+	if (!r->known) {
+		r->known = true;
+		ep->nsenders++;
+	}
+	r->incarnation = incarnation;
+	bl_seq_begin(&r->seq, psn);
+	r->said_psn = psn;
+	r->said_window = BL_WINDOW_FIRST;
+}
+
+void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation)
+{
+	ep->reliable = true;
+	if (!p->rrx.known || p->rrx.incarnation != incarnation)
+		begin(ep, p, incarnation, psn);
+	window_due(ep, p, true);
+}
+
+/* ---- frames ---- */
+
+static void freed(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn)
+{
+	bl_seq_free(&p->rrx.seq, psn);
+	window_due(ep, p, false);
+}
+
+static struct bl_big **find_big(struct bl_peer *p, uint16_t life, uint32_t id)
+{
+	struct bl_big **at = &p->rrx.big;
+
+	while (*at && ((*at)->id != id || (*at)->life != life))
+		at = &(*at)->next;
+	return at;
+}
+
+/* A part of a large message. Returns -ENOMEM if there is no memory for the message now. */
+static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const struct bl_prep_view *v)
+{
+	const struct bl_frag_view *f = &v->part;
+	struct bl_big **at = find_big(p, v->incarnation, f->msg_id), *b = *at;
+
+	if (!b) {
+		b = malloc(sizeof(*b) + f->total);
+		if (!b)
+			return -ENOMEM;
+		*b = (struct bl_big){ .id = f->msg_id, .total = f->total, .life = v->incarnation, .ts = ts };
+		*at = b;
+		p->rrx.big_bytes += f->total;
+	}
+	bl_seq_add(&p->rrx.seq, psn);
+	if (b->total != f->total || b->ts != ts) {
+		ep->st.malformed++; /* the reference will find too little */
+		freed(ep, p, psn);
+		return 0;
+	}
+	memcpy(b->data + f->offset, f->data, f->len);
+	b->done += f->len;
+	if (p->rrx.big_bytes <= BL_BIG_MAX) {
+		freed(ep, p, psn);
+	} else {
+		/* so much waits to be delivered: the sender shall wait, too */
+		if (!b->kept || bl_psn_before(psn, b->kept_first))
+			b->kept_first = psn;
+		if (!b->kept || bl_psn_before(b->kept_last, psn))
+			b->kept_last = psn;
+		b->kept = true;
+	}
+	return 0;
+}
+
+static void free_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **at)
+{
+	struct bl_big *b = *at;
+	uint32_t n = b->kept_last - b->kept_first + 1, i;
+
+	*at = b->next;
+	p->rrx.big_bytes -= b->total;
+	/* its parts have one number after the other, so all of these are its own */
+	for (i = 0; b->kept && b->life == p->rrx.incarnation && i < n && i < BL_SEQ_WINDOW; i++)
+		freed(ep, p, b->kept_first + i);
+}
+
+int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len)
+{
+	struct bl_rrx *r = &p->rrx;
+	struct bl_prep_view v;
+	struct bl_buf *b;
+
+	if (bl_prep_open(&v, body, len) || v.life != ep->incarnation) {
+		ep->st.malformed++;
+		return 0;
+	}
+	if (!r->known || r->incarnation != v.incarnation)
+		begin(ep, p, v.incarnation, psn);
+	if (r->gone && r->gone_life == v.incarnation && ts >= r->gone_ts) {
+		ep->st.discarded++;
+		return 0;
+	}
+	if (bl_seq_seen(&r->seq, psn)) {
+		ep->st.duplicates++;
+		return 0;
+	}
+	if (!v.count)
+		return on_part(ep, p, ts, psn, &v);
+	if (bl_rq_late(&ep->rrq, &p->rrq, ts, psn)) {
+		bl_seq_add(&r->seq, psn);
+		ep->st.late_dropped++;
+		freed(ep, p, psn);
+		return 0;
+	}
+	b = bl_buf_get(ep, len);
+	if (!b)
+		return -ENOMEM;
+	b->rq.ts = ts;
+	b->rq.psn = psn;
+	b->peer = p;
+	b->len = len;
+	b->life = v.incarnation;
+	memcpy(b->body, body, len);
+	if (bl_rq_push(&ep->rrq, &p->rrq, &b->rq)) {
+		bl_buf_put(ep, b);
+		return -ENOMEM;
+	}
+	bl_seq_add(&r->seq, psn);
+	return 0;
+}
+
+/* ---- what must not be delivered ---- */
+
+static void throw_away(struct bl_endpoint *ep, struct bl_buf *b)
+{
+	bl_rq_remove(&ep->rrq, &b->rq);
+	if (b->life == b->peer->rrx.incarnation)
+		freed(ep, b->peer, b->rq.psn);
+	bl_buf_put(ep, b);
+}
+
+/* Discard (1Pipe 5.2): @p has failed, and what it sent from @from_ts on was not committed. */
+uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts)
+{
+	struct bl_rq_frame *f = p->rrq.tail, *before;
+	struct bl_big **at = &p->rrx.big, *b;
+	uint64_t n = 0;
+
+	for (; f && f->ts >= from_ts; f = before, n++) {
+		before = f->prev;
+		throw_away(ep, (struct bl_buf *)f);
+	}
+	while ((b = *at)) {
+		if (b->ts < from_ts) {
+			at = &b->next;
+			continue;
+		}
+		free_big(ep, p, at);
+		free(b);
+	}
+	return n;
+}
+
+/* Recall: the @count frames of @p from @psn on, which have this timestamp, will not be committed. Whether they came already or will come: they are not delivered. */
+void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn, uint32_t count)
+{
+	struct bl_rq_frame *f, *next;
+	struct bl_big **at = &p->rrx.big, *b;
+	uint32_t i;
+
+	for (f = p->rrq.head; f; f = next) {
+		next = f->next;
+		if ((f->ts & BL_TS_MASK) == ts48 && f->psn - psn < count)
+			throw_away(ep, (struct bl_buf *)f);
+	}
+	while ((b = *at)) {
+		if ((b->ts & BL_TS_MASK) != ts48) {
+			at = &b->next;
+			continue;
+		}
+		free_big(ep, p, at);
+		free(b);
+	}
+	for (i = 0; i < count && i < BL_SEQ_WINDOW; i++) {
+		uint32_t n = psn + (count - 1 - i);
+
+		bl_seq_add(&p->rrx.seq, n);
+		freed(ep, p, n);
+	}
+}
+
+void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len)
+{
+	struct bl_recall_view v;
+
+	if (bl_recall_open(&v, body, len)) {
+		ep->st.malformed++;
+		return;
+	}
+	if (v.life != ep->incarnation || !p->rrx.known || p->rrx.incarnation != v.incarnation)
+		return; /* of another life: there is nothing to take out, and nobody to answer */
+	bl_rrx_take_out(ep, p, v.ts, psn, v.count);
+	bl_tx_control(ep, p, BL_OP_RECALLED, psn, body, sizeof(struct bl_recall));
+	ep->st.recalled++;
+}
+
+/* ---- delivery ---- */
+
+bool bl_rrx_ready(const struct bl_endpoint *ep)
+{
+	const struct bl_rq_frame *f = bl_rq_min(&ep->rrq);
+
+	return ep->rcur || (f && f->ts < ep->commit);
+}
+
+int bl_rrx_count_ready(const struct bl_endpoint *ep)
+{
+	int n = ep->rcur ? (int)ep->rcur_items.left : 0;
+	uint32_t i;
+
+	/* as bl_rx_count_ready() */
+	for (i = 0; i < ep->rrq.used && n < 64; i++) {
+		const struct bl_rq_frame *f = ep->rrq.heap[i]->head;
+
+		for (; f && f->ts < ep->commit && n < 64; f = f->next)
+			n += (int)bl_load16(((const struct bl_buf *)f)->body + 2);
+	}
+	return n < 64 ? n : 64;
+}
+
+static void spent(struct bl_endpoint *ep)
+{
+	ep->rcur->free_next = ep->spent;
+	ep->spent = ep->rcur;
+	ep->rcur = NULL;
+}
+
+/* the message that a reference names; NULL: its sender has not sent all of it, against the rules */
+static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b, const struct bl_item *item)
+{
+	struct bl_big **at = find_big(b->peer, b->life, item->msg_id), *g = *at;
+
+	if (!g)
+		return NULL;
+	free_big(ep, b->peer, at);
+	g->next = ep->spent_big;
+	ep->spent_big = g;
+	return g->done == g->total && g->total == item->len ? g : NULL;
+}
+
+int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		struct bl_delivery *d = &out[n];
+		struct bl_buf *b = ep->rcur;
+		struct bl_item item;
+
+		if (!b) {
+			b = (struct bl_buf *)bl_rq_pop(&ep->rrq, ep->commit);
+			if (!b)
+				break;
+			bl_items_check(&ep->rcur_items, b->body + BL_ACK_BODY, b->body + b->len, bl_load16(b->body + 2)); /* checked when it came */
+			ep->rcur = b;
+			if (b->life == b->peer->rrx.incarnation)
+				freed(ep, b->peer, b->rq.psn);
+		}
+		if (!bl_items_next(&ep->rcur_items, &item)) {
+			spent(ep);
+			continue;
+		}
+		d->ts = b->rq.ts;
+		d->src = b->peer->addr;
+		d->data = item.data;
+		d->len = item.len;
+		if (!item.data) {
+			struct bl_big *g = take_big(ep, b, &item);
+
+			if (!g) {
+				ep->st.malformed++;
+				continue;
+			}
+			d->data = g->data;
+		}
+		n++;
+	}
+	if (ep->rcur && !ep->rcur_items.left)
+		spent(ep);
+	ep->st.reliable_delivered += n;
+	return (int)n;
+}
+
+void bl_rrx_peer_free(struct bl_peer *p)
+{
+	while (p->rrx.big) {
+		struct bl_big *b = p->rrx.big;
+
+		p->rrx.big = b->next;
+		free(b);
+	}
+}
+
+void bl_rrx_free(struct bl_endpoint *ep)
+{
+	struct bl_rq_frame *f;
+
+	while ((f = bl_rq_pop(&ep->rrq, UINT64_MAX)))
+		free(f);
+	free(ep->rcur);
+	bl_rq_free(&ep->rrq);
+}

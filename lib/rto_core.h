@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * When a reliable frame is sent again (RFC 6298), per destination. Round trips are measured from the send call to the moment at which the host's XDP program took the ACK in, so a process that sleeps in between does not
+ * count. Only frames that were sent once are measured (Karn).
+ *
+ * Example: round trips of 30 and 38 us. The first: srtt 30, var 15. The second: var = 3/4 * 15 + 1/4 * 8 = 13.25, srtt = 31. srtt + 4 var = 84 us, so the timeout is the least one, 1 ms; 2 ms for the second try, 4 ms, ... 200 ms.
+ */
+#ifndef BARLINE_RTO_CORE_H
+#define BARLINE_RTO_CORE_H
+
+#include "../bpf/core.h"
+
+#define BL_RTX_FIRST_NS 10000000ULL  /* nothing was measured yet */
+#define BL_RTX_MIN_NS	1000000ULL   /* a receiver's interrupt may be as late as that on a busy machine */
+#define BL_RTX_MAX_NS	200000000ULL
+
+/** struct bl_rto - @srtt_ns: smoothed round trip; 0: none measured. @var_ns: its mean deviation. */
+struct bl_rto {
+	__u64 srtt_ns;
+	__u64 var_ns;
+};
+
+/** bl_rto_sample - a round trip of @rtt ns. */
+BL_CORE void bl_rto_sample(struct bl_rto *r, __u64 rtt)
+{
+	__u64 off;
+
+	rtt = rtt ? rtt : 1;
+	if (!r->srtt_ns) {
+		r->srtt_ns = rtt;
+		r->var_ns = rtt / 2;
+		return;
+	}
+	off = rtt > r->srtt_ns ? rtt - r->srtt_ns : r->srtt_ns - rtt;
+	r->var_ns = r->var_ns - r->var_ns / 4 + off / 4;
+	r->srtt_ns = r->srtt_ns - r->srtt_ns / 8 + rtt / 8;
+	r->srtt_ns = r->srtt_ns ? r->srtt_ns : 1;
+}
+
+/** bl_rto_ns - how long to wait for the ACK of a frame that was sent @tries times, 1 or more. */
+BL_CORE __u64 bl_rto_ns(const struct bl_rto *r, __u32 tries)
+{
+	__u64 t = r->srtt_ns ? r->srtt_ns + 4 * r->var_ns : BL_RTX_FIRST_NS;
+
+	t = bl_max64(t, BL_RTX_MIN_NS);
+	while (--tries && t < BL_RTX_MAX_NS)
+		t *= 2;
+	return bl_min64(t, BL_RTX_MAX_NS);
+}
+
+#endif

@@ -1,0 +1,789 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sending reliably (1Pipe section 5): stages, the window, retransmission.
+ *
+ * bl_send_reliable() puts messages into PREPs per destination. When the windows of all of them are open, the scattering gets its timestamp, its frames take slots in the window, and only then do they leave: so the commit
+ * barrier stands at that timestamp until every frame is acknowledged. Programs take the ACKs in; this file looks at what is still open, and sends that again after a while.
+ *
+ * Example: two messages, to A and to B. Slots 7 and 8 are written with ts 500, the tail goes from 7 to 9, both frames leave. A's ACK closes slot 7, head goes to 8. B's is lost: after 1 ms the frame of slot 8 is sent again. B's
+ * program stores it once more and answers; B's library finds that it has it already.
+ *
+ * A scattering with more frames than there is room for goes into the window bit by bit, while the in-flight line's hold keeps C where it is. Parts of large messages go first: receivers take them out of their buffers at
+ * once. All that leaves in one flush has one timestamp, and stands and falls together.
+ *
+ * A destination is asked for its window (OPEN) before the first message: who does not answer can fail nothing that was sent.
+ */
+#include <netinet/in.h>
+#include <sys/uio.h>
+#include "internal.h"
+
+#define HEAD	     (sizeof(struct bl_hdr) + BL_ACK_BODY)
+#define PART_HEAD    (HEAD + sizeof(struct bl_frag))
+#define ITEM_OVERHEAD 2u
+#define MMSG	     64
+#define SEGS_MAX     BL_STAGE_FRAMES
+#define UDP_MOST     65507u /* as in tx.c */
+#define ASKS_MAX     BL_PROBES_MAX
+
+static struct bl_inflight *line(const struct bl_endpoint *ep)
+{
+	return &ep->inflight[ep->slot];
+}
+
+static uint32_t outstanding(const struct bl_rtx *t)
+{
+	return t->next_psn - t->credited;
+}
+
+static uint32_t room(const struct bl_endpoint *ep)
+{
+	return BL_RWIN - (ep->rtail - ep->rreaped);
+}
+
+static struct bl_rslot *slot_of(const struct bl_endpoint *ep, uint32_t n)
+{
+	return bl_rwin_slot(ep->rwin, n);
+}
+
+bool bl_rtx_room(const struct bl_endpoint *ep)
+{
+	return !ep->rheld;
+}
+
+bool bl_rtx_empty(const struct bl_endpoint *ep)
+{
+	return !ep->rdirty && !ep->recalls && !bl_rwin_used(BL_READ_ONCE(line(ep)->state));
+}
+
+/* ---- frames ---- */
+
+static void put_frame(struct bl_endpoint *ep, struct bl_rframe *f)
+{
+	f->next = ep->rfree;
+	ep->rfree = f;
+	ep->rfree_n++;
+}
+
+static struct bl_rframe *get_frame(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	struct bl_rframe *f = ep->rfree;
+
+	ep->rfree = f->next;
+	ep->rfree_n--;
+	f->next = NULL;
+	f->peer = p;
+	f->tries = 0;
+	f->count = 0;
+	f->aborted = false;
+	f->ts = 0;
+	return f;
+}
+
+static void append(struct bl_rlist *l, struct bl_rframe *f)
+{
+	if (l->tail)
+		l->tail->next = f;
+	else
+		l->head = f;
+	l->tail = f;
+	l->n++;
+}
+
+static struct bl_rframe *take(struct bl_rlist *l)
+{
+	struct bl_rframe *f = l->head;
+
+	l->head = f->next;
+	if (!l->head)
+		l->tail = NULL;
+	l->n--;
+	f->next = NULL;
+	return f;
+}
+
+void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at)
+{
+	if (!ep->rtimer_ns || at < ep->rtimer_ns)
+		ep->rtimer_ns = at;
+}
+
+/* ---- staging ---- */
+
+static bool is_big(const struct bl_endpoint *ep, uint32_t len)
+{
+	return len > ep->frame_max - HEAD - ITEM_OVERHEAD;
+}
+
+static uint32_t parts_of(const struct bl_endpoint *ep, uint32_t len)
+{
+	uint32_t most = ep->frame_max - PART_HEAD;
+
+	return (len + most - 1) / most;
+}
+
+/* as stage_cap() in tx.c: what may wait together */
+static uint32_t stage_cap(const struct bl_rtx *t)
+{
+	uint32_t w = t->window > BL_WINDOW_FIRST ? t->window : BL_WINDOW_FIRST;
+
+	w -= (w + 3) / 4 - 1;
+	return w < BL_STAGE_FRAMES && !t->alone ? w : BL_STAGE_FRAMES;
+}
+
+/* How many frames the scattering takes, and whether it fits; nothing is changed but the plans. Returns frames, or -EAGAIN, -ENOMEM. */
+static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+{
+	int64_t frames = 0;
+	size_t i;
+
+	ep->mark++;
+	for (i = 0; i < n; i++) {
+		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
+		bool big = is_big(ep, vec[i].len);
+		uint32_t need = ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : vec[i].len);
+		struct bl_rtx *t;
+
+		if (!p)
+			return -ENOMEM;
+		t = &p->rtx;
+		if (t->mark != ep->mark) {
+			t->mark = ep->mark;
+			t->alone = !t->items.n && !t->parts.n;
+			t->plan_frames = t->items.n;
+			t->plan_fill = t->fill;
+			t->plan_count = t->items.tail ? t->items.tail->count : 0;
+		}
+		if (!t->plan_frames || t->plan_fill + need > ep->frame_max || t->plan_count == BL_ITEMS_MAX) {
+			t->plan_frames++;
+			t->plan_fill = HEAD;
+			t->plan_count = 0;
+			frames++;
+		}
+		if (t->plan_frames > stage_cap(t))
+			return -EAGAIN;
+		t->plan_fill += need;
+		t->plan_count++;
+		if (big)
+			frames += parts_of(ep, vec[i].len);
+	}
+	if (ep->rstaged && (ep->rstaged + frames) * ep->frame_max > ep->send_buffer)
+		return -EAGAIN;
+	return frames;
+}
+
+static int reserve(struct bl_endpoint *ep, int64_t frames)
+{
+	if (!ep->rsent)
+		ep->rsent = calloc(BL_RWIN, sizeof(struct bl_rframe *));
+	if (!ep->rsent)
+		return -ENOMEM;
+	while (ep->rfree_n < frames) {
+		struct bl_rframe *f = malloc(sizeof(*f) + ep->frame_max);
+
+		if (!f)
+			return -ENOMEM;
+		put_frame(ep, f);
+	}
+	return 0;
+}
+
+static void stage_parts(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m, uint32_t id)
+{
+	uint32_t most = ep->frame_max - PART_HEAD, at, n;
+
+	for (at = 0; at < m->len; at += n) {
+		struct bl_rframe *f = get_frame(ep, p);
+
+		n = m->len - at < most ? m->len - at : most;
+		bl_store32(f->data + HEAD, id);
+		bl_store32(f->data + HEAD + 4, at);
+		bl_store32(f->data + HEAD + 8, m->len);
+		memcpy(f->data + PART_HEAD, (const uint8_t *)m->data + at, n);
+		f->len = PART_HEAD + n;
+		append(&p->rtx.parts, f);
+		ep->rstaged++;
+	}
+}
+
+static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m)
+{
+	struct bl_rtx *t = &p->rtx;
+	bool big = is_big(ep, m->len);
+	uint32_t need = ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : m->len);
+	struct bl_rframe *f = t->items.tail;
+	uint8_t *at;
+
+	if (!f || t->fill + need > ep->frame_max || f->count == BL_ITEMS_MAX) {
+		if (f) {
+			/* all but the last frame of a GSO send are equally long */
+			memset(f->data + t->fill, 0, ep->frame_max - t->fill);
+			f->len = ep->frame_max;
+		}
+		f = get_frame(ep, p);
+		append(&t->items, f);
+		ep->rstaged++;
+		t->fill = HEAD;
+	}
+	at = f->data + t->fill;
+	if (big) {
+		stage_parts(ep, p, m, t->next_big);
+		bl_store16(at, BL_ITEM_REF);
+		bl_store32(at + 2, t->next_big++);
+		bl_store32(at + 6, m->len);
+	} else {
+		bl_store16(at, m->len);
+		if (m->len)
+			memcpy(at + 2, m->data, m->len);
+	}
+	f->cookie[f->count++] = m->cookie;
+	t->fill += need;
+	f->len = t->fill;
+	if (!t->dirty) {
+		t->dirty = true;
+		p->rdirty_next = ep->rdirty;
+		ep->rdirty = p;
+	}
+}
+
+/* 0, or -EAGAIN, -ENOMEM with nothing staged */
+static int stage(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+{
+	int64_t frames;
+	size_t i;
+	int rc;
+
+	if (ep->rts)
+		return -EAGAIN; /* what is staged has its timestamp */
+	frames = plan(ep, vec, n);
+	if (frames < 0)
+		return (int)frames;
+	rc = reserve(ep, frames);
+	if (rc)
+		return rc;
+	for (i = 0; i < n; i++)
+		stage_item(ep, bl_peer_find(ep, vec[i].dst.ip, vec[i].dst.port), &vec[i]);
+	return 0;
+}
+
+static void fail_items(struct bl_endpoint *ep, const struct bl_rframe *f, uint64_t ts, uint8_t why)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->count; i++)
+		bl_tx_fail(ep, f->peer, ts, f->cookie[i], why);
+}
+
+static void drop_list(struct bl_endpoint *ep, struct bl_rlist *l, uint8_t why)
+{
+	while (l->n) {
+		struct bl_rframe *f = take(l);
+
+		fail_items(ep, f, f->ts, why);
+		put_frame(ep, f);
+		ep->rstaged--;
+	}
+}
+
+/* Nothing of what is staged has left: it fails together. */
+void bl_rtx_drop_staged(struct bl_endpoint *ep, uint8_t why)
+{
+	struct bl_peer *p;
+
+	while ((p = ep->rdirty)) {
+		ep->rdirty = p->rdirty_next;
+		p->rtx.dirty = false;
+		p->rtx.fill = 0;
+		drop_list(ep, &p->rtx.parts, why);
+		drop_list(ep, &p->rtx.items, why);
+	}
+	ep->rheld = false;
+}
+
+int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	size_t i;
+	int rc;
+
+	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
+		return bl_set_error(ep, EINVAL, "a scattering has 1 to %u messages, and the only flag is BL_MORE", BL_SCATTER_MAX);
+	for (i = 0; i < n; i++) {
+		if (vec[i].len > BL_MESSAGE_MAX)
+			return bl_set_error(ep, EMSGSIZE, "message %zu has %u bytes; the limit is %u", i, vec[i].len, BL_MESSAGE_MAX);
+		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
+			return bl_set_error(ep, EINVAL, "message %zu has no destination port, or no data", i);
+	}
+	if (ep->outcast)
+		return bl_outcast(ep);
+	if (!bl_clock_usable(ep->clock, bl_mono()))
+		return bl_tx_clock_void(ep);
+	ep->reliable = true;
+	rc = stage(ep, vec, n);
+	if (rc == -EAGAIN) {
+		rc = bl_rtx_flush(ep);
+		if (rc)
+			return rc;
+		rc = stage(ep, vec, n);
+	}
+	if (rc == -EAGAIN && !ep->rheld)
+		return bl_set_error(ep, EMSGSIZE, "a scattering has at most %u frames of %u bytes for one destination, besides large messages; split it", BL_STAGE_FRAMES,
+				    ep->frame_max);
+	if (rc == -EAGAIN) {
+		ep->st.again++;
+		return bl_set_error(ep, EAGAIN, "the send buffer is full; wait with bl_wait(BL_WAIT_SEND_RELIABLE)");
+	}
+	if (rc)
+		return bl_set_error(ep, -rc, "out of memory");
+	ep->st.scatterings++;
+	ep->st.messages_sent += n;
+	if (!(flags & BL_MORE))
+		bl_rtx_flush(ep); /* accepted whatever it says */
+	return 0;
+}
+
+/* ---- to the socket ---- */
+
+static void fill(struct bl_endpoint *ep, struct bl_rframe *f, uint32_t slot)
+{
+	uint8_t *body = f->data + sizeof(struct bl_hdr);
+
+	bl_tx_hdr(f->data, BL_OP_PREP, f->ts, f->psn);
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, f->count);
+	bl_store32(body + 4, slot);
+	bl_store16(body + 8, f->peer->rtx.life);
+	bl_store16(body + 10, 0);
+	if (f->len < BL_PREP_MIN) {
+		memset(f->data + f->len, 0, BL_PREP_MIN - f->len);
+		f->len = BL_PREP_MIN;
+	}
+}
+
+union gso {
+	char bytes[CMSG_SPACE(sizeof(uint16_t))];
+	struct cmsghdr align;
+};
+
+static void segment(struct msghdr *h, union gso *ctl, uint16_t size)
+{
+	struct cmsghdr *c = &ctl->align;
+
+	h->msg_control = c;
+	h->msg_controllen = sizeof(ctl->bytes);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+	memcpy(CMSG_DATA(c), &size, sizeof(size));
+}
+
+/* Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. What cannot leave is sent again like what is lost. */
+static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
+{
+	uint32_t most = UDP_MOST / ep->frame_max < SEGS_MAX ? UDP_MOST / ep->frame_max : SEGS_MAX;
+	union gso ctl[MMSG];
+	struct mmsghdr m[MMSG];
+	struct iovec io[BL_RWIN];
+
+	while (from != to) {
+		unsigned int n = 0, used = 0, done = 0;
+
+		for (; from != to && n < MMSG; n++) {
+			struct bl_rframe *f = ep->rsent[from % BL_RWIN];
+			struct msghdr *h = &m[n].msg_hdr;
+			struct bl_peer *p = f->peer;
+			uint32_t k = 0;
+
+			memset(h, 0, sizeof(*h));
+			h->msg_name = &p->sa;
+			h->msg_namelen = p->sa_len;
+			h->msg_iov = &io[used];
+			do {
+				f = ep->rsent[from++ % BL_RWIN];
+				io[used++] = (struct iovec){ f->data, f->len };
+				k++;
+			} while (from != to && k < most && !p->local && f->len == ep->frame_max && ep->rsent[from % BL_RWIN]->peer == p);
+			h->msg_iovlen = k;
+			if (k > 1)
+				segment(h, &ctl[n], (uint16_t)ep->frame_max);
+			ep->st.frames_sent += k;
+		}
+		while (done < n) {
+			int rc = sendmmsg(ep->sock, m + done, n - done, 0);
+
+			if (rc > 0)
+				done += (unsigned int)rc;
+			else if (rc == 0 || errno != EINTR)
+				done++;
+		}
+	}
+}
+
+/* ---- the window ---- */
+
+static void keep(struct bl_endpoint *ep, struct bl_rframe *f)
+{
+	f->next = ep->rkept;
+	ep->rkept = f;
+}
+
+/* The timestamp of the first scattering that is not acknowledged as a whole. */
+static uint64_t incomplete(const struct bl_endpoint *ep, uint32_t head)
+{
+	if (head != ep->rtail)
+		return ep->rsent[head % BL_RWIN]->ts;
+	return ep->rts ? ep->rts : UINT64_MAX;
+}
+
+/* Take out what is acknowledged. What belongs to a scattering that is not, as a whole, is kept: it may have to be recalled. */
+void bl_rtx_reap(struct bl_endpoint *ep)
+{
+	uint32_t head = bl_rwin_head(BL_READ_ONCE(line(ep)->state));
+	uint64_t first = incomplete(ep, head);
+	struct bl_rframe **at, *f;
+
+	while (ep->rreaped != head) {
+		uint64_t ack = slot_of(ep, ep->rreaped)->ack_ns;
+
+		f = ep->rsent[ep->rreaped % BL_RWIN];
+		if (f->tries == 1 && ack > f->sent_ns)
+			bl_rto_sample(&f->peer->rtx.rto, ack - f->sent_ns);
+		f->peer->rtx.unacked--;
+		ep->rsent[ep->rreaped++ % BL_RWIN] = NULL;
+		if (f->ts < first) {
+			put_frame(ep, f);
+		} else {
+			keep(ep, f);
+		}
+	}
+	for (at = &ep->rkept; (f = *at);) {
+		if (f->ts < first) {
+			*at = f->next;
+			put_frame(ep, f);
+		} else {
+			at = &f->next;
+		}
+	}
+}
+
+/* All that were asked have taken their frames out: nothing of the scatterings that are recalled holds the commit barrier any more, and their messages have failed. */
+void bl_rtx_aborted(struct bl_endpoint *ep)
+{
+	struct bl_inflight *mine = line(ep);
+	struct bl_rframe *f;
+	struct bl_peer *p;
+	uint32_t n;
+
+	for (f = ep->rkept; f; f = f->next)
+		if (f->aborted)
+			fail_items(ep, f, f->ts, BL_NAK_FAILED);
+	for (n = ep->rreaped; n != ep->rtail; n++) {
+		f = ep->rsent[n % BL_RWIN];
+		if (!f->aborted)
+			continue;
+		fail_items(ep, f, f->ts, BL_NAK_FAILED);
+		f->count = 0; /* reported once */
+		__atomic_store_n(&slot_of(ep, n)->wait, n, __ATOMIC_SEQ_CST);
+	}
+	for (f = ep->rkept; f; f = f->next)
+		if (f->aborted)
+			f->count = 0;
+	if (ep->rabort) {
+		for (p = ep->rdirty; p; p = p->rdirty_next) {
+			struct bl_rlist *const lists[] = { &p->rtx.parts, &p->rtx.items };
+			unsigned int k;
+
+			for (k = 0; k < 2; k++)
+				for (f = lists[k]->head; f; f = f->next)
+					f->ts = ep->rts;
+		}
+		bl_rtx_drop_staged(ep, BL_NAK_FAILED);
+		ep->rabort = false;
+		ep->rts = 0;
+		__atomic_store_n(&mine->hold, BL_TIME_NONE, __ATOMIC_RELEASE);
+	}
+	while (ep->rwin && bl_rwin_step(&mine->state, ep->rwin))
+		;
+	if (ep->rsent)
+		bl_rtx_reap(ep);
+}
+
+static void into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
+{
+	struct bl_rslot *s = slot_of(ep, ep->rtail);
+
+	f->ts = ep->rts;
+	f->psn = f->peer->rtx.next_psn++;
+	f->sent_ns = mono;
+	f->tries = 1;
+	f->peer->rtx.unacked++;
+	fill(ep, f, ep->rtail);
+	s->ts = f->ts;
+	memcpy(s->addr, f->peer->addr.ip, sizeof(s->addr));
+	s->psn = f->psn;
+	s->port = f->peer->addr.port;
+	s->life = f->peer->rtx.life;
+	s->ack_ns = 0;
+	__atomic_store_n(&s->wait, BL_RSLOT_OPEN | ep->rtail, __ATOMIC_RELEASE);
+	ep->rsent[ep->rtail++ % BL_RWIN] = f;
+	ep->rstaged--;
+}
+
+/* A message to oneself is stored, and acknowledged, by being here. Returns false: no memory now. */
+static bool to_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_rframe *f)
+{
+	f->ts = ep->rts;
+	f->psn = p->rtx.next_psn;
+	p->rtx.life = ep->incarnation;
+	fill(ep, f, 0);
+	if (bl_rrx_prep(ep, p, f->ts, f->psn, f->data + sizeof(struct bl_hdr), f->len - (uint32_t)sizeof(struct bl_hdr)))
+		return false;
+	p->rtx.next_psn++;
+	return true;
+}
+
+/* Put into the window what it, and the receiver's, has room for. */
+static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
+{
+	struct bl_rtx *t = &p->rtx;
+	struct bl_rlist *l;
+
+	for (;;) {
+		l = t->parts.n ? &t->parts : &t->items;
+		if (!l->n)
+			return;
+		if (p->self) {
+			if (!to_self(ep, p, l->head))
+				return;
+			/* kept until the scattering is acknowledged: it may have to be taken out again */
+			keep(ep, take(l));
+			ep->rstaged--;
+			continue;
+		}
+		/* parts as the receiver takes them out; items leave together, even if they are more than its window is wide */
+		if (!room(ep) || (l == &t->parts && outstanding(t) >= t->window))
+			return;
+		into_slot(ep, take(l), mono);
+	}
+}
+
+/* One OPEN now, if its time has come. Returns false if the destination has left too many unanswered. */
+static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
+{
+	struct bl_rtx *t = &p->rtx;
+	uint8_t body[sizeof(struct bl_data)];
+
+	if (mono < t->ask_ns) {
+		bl_rtx_wake_at(ep, t->ask_ns);
+		return true;
+	}
+	if (t->asks == ASKS_MAX) {
+		t->asks = 0;
+		t->ask_ns = 0;
+		t->dead_until_ns = mono + BL_RETRY_NS;
+		return false;
+	}
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, 0);
+	bl_tx_control(ep, p, BL_OP_OPEN, t->next_psn, body, sizeof(body));
+	ep->st.probes_sent++;
+	t->ask_ns = mono + (BL_RTO_NS << t->asks < BL_RTO_MAX_NS ? BL_RTO_NS << t->asks : BL_RTO_MAX_NS);
+	t->asks++;
+	bl_rtx_wake_at(ep, t->ask_ns);
+	return true;
+}
+
+enum may { MAY_GO, MAY_NOT, MUST_FAIL };
+
+/* Whether the staged scattering may have its timestamp. */
+static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
+{
+	enum may res = MAY_GO;
+	uint32_t all = 0;
+	struct bl_peer *p;
+
+	for (p = ep->rdirty; p; p = p->rdirty_next) {
+		struct bl_rtx *t = &p->rtx;
+
+		if (p->self)
+			continue;
+		if (mono < t->dead_until_ns)
+			return MUST_FAIL;
+		all += t->parts.n + t->items.n;
+		/* parts begin only when nothing else waits at the receiver: what its process has not taken yet must not hold them up while they hold the commit barrier */
+		if (t->open && (!outstanding(t) || (!t->parts.n && outstanding(t) + t->items.n <= t->window)))
+			continue;
+		/* a window that is open but full is asked about when it has been so for a while */
+		if (t->open && !t->ask_ns)
+			t->ask_ns = mono + BL_RTO_NS;
+		if (!ask(ep, p, mono))
+			return MUST_FAIL;
+		res = MAY_NOT;
+	}
+	if (res == MAY_GO && all > room(ep) && room(ep) != BL_RWIN && all <= BL_RWIN)
+		res = MAY_NOT;
+	return res;
+}
+
+static bool staged(const struct bl_endpoint *ep)
+{
+	const struct bl_peer *p;
+
+	for (p = ep->rdirty; p; p = p->rdirty_next)
+		if (p->rtx.parts.n || p->rtx.items.n)
+			return true;
+	return false;
+}
+
+int bl_rtx_flush(struct bl_endpoint *ep)
+{
+	struct bl_inflight *mine = line(ep);
+	uint64_t mono = bl_mono();
+	uint32_t from = ep->rtail;
+	struct bl_peer *p;
+	bool first = !ep->rts, rest;
+
+	if (!ep->rdirty || ep->rabort)
+		return 0;
+	bl_rtx_reap(ep);
+	if (first) {
+		enum may may;
+
+		ep->rheld = true;
+		if (!bl_clock_usable(ep->clock, mono))
+			return bl_tx_clock_void(ep);
+		may = may_start(ep, mono);
+		if (may == MUST_FAIL)
+			bl_rtx_drop_staged(ep, BL_NAK_UNREACHABLE);
+		if (may != MAY_GO)
+			return 0;
+		ep->rts = bl_tx_stamp(ep);
+	}
+	for (p = ep->rdirty; p; p = p->rdirty_next)
+		fill_window(ep, p, mono);
+	rest = staged(ep);
+	/*
+	 * Pairs with least_inflight() in bpf/host.bpf.c, which reads in flight, hold, window: what is taken out of one is in the next before. Frames leave after it: an ACK must find its slot below the tail.
+	 */
+	if (first && rest)
+		BL_WRITE_ONCE(mine->hold, ep->rts);
+	BL_BARRIER();
+	if (ep->rtail != from)
+		__atomic_fetch_add(&mine->state, bl_rwin_added(ep->rtail - from), __ATOMIC_SEQ_CST);
+	if (first)
+		__atomic_store_n(&mine->ts, BL_TIME_NONE, __ATOMIC_RELEASE);
+	if (ep->rtail != from) {
+		send_slots(ep, from, ep->rtail);
+		bl_rtx_wake_at(ep, mono + BL_RTX_MIN_NS);
+	}
+	if (rest) {
+		for (p = ep->rdirty; p; p = p->rdirty_next)
+			if (p->rtx.parts.n && outstanding(&p->rtx) >= p->rtx.window) {
+				if (!p->rtx.ask_ns)
+					p->rtx.ask_ns = mono + BL_RTO_NS;
+				if (!ask(ep, p, mono))
+					p->rtx.dead_until_ns = 0; /* it has frames that hold the commit barrier: there is no way but to go on */
+			}
+		return 0;
+	}
+	__atomic_store_n(&mine->hold, BL_TIME_NONE, __ATOMIC_RELEASE);
+	ep->rts = 0;
+	ep->rheld = false;
+	while ((p = ep->rdirty)) {
+		ep->rdirty = p->rdirty_next;
+		p->rtx.dirty = false;
+		p->rtx.fill = 0;
+	}
+	return 0;
+}
+
+/* ---- what comes back, or does not ---- */
+
+void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
+{
+	struct bl_rtx *t = &p->rtx;
+	struct bl_window_view v;
+
+	if (bl_window_open(&v, body, len)) {
+		ep->st.malformed++;
+		return;
+	}
+	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
+		return; /* of an earlier life, or of frames that were never sent */
+	if (t->open && v.life != t->life && t->unacked)
+		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
+	if (!t->open || v.life != t->life)
+		t->credited = v.psn;
+	else if (bl_psn_before(t->credited, v.psn))
+		t->credited = v.psn;
+	t->open = true;
+	t->life = v.life;
+	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
+	t->asks = 0;
+	t->ask_ns = 0;
+	t->dead_until_ns = 0;
+	ep->st.credits_received++;
+}
+
+static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
+{
+	f->sent_ns = mono;
+	f->tries++;
+	ep->st.retransmits++;
+	ep->st.frames_sent++;
+	(void)!sendto(ep->sock, f->data, f->len, 0, (const struct sockaddr *)&f->peer->sa, f->peer->sa_len);
+}
+
+uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
+{
+	uint64_t next = 0;
+	struct bl_peer *p;
+	uint32_t n;
+
+	if (!ep->rtimer_ns || mono < ep->rtimer_ns)
+		return ep->rtimer_ns;
+	bl_rtx_reap(ep);
+	for (n = ep->rreaped; n != ep->rtail; n++) {
+		struct bl_rframe *f = ep->rsent[n % BL_RWIN];
+		uint64_t due;
+
+		if (f->aborted || !(BL_READ_ONCE(slot_of(ep, n)->wait) & BL_RSLOT_OPEN))
+			continue;
+		due = f->sent_ns + bl_rto_ns(&f->peer->rtx.rto, f->tries);
+		if (mono >= due) {
+			again(ep, f, mono);
+			due = mono + bl_rto_ns(&f->peer->rtx.rto, f->tries);
+		}
+		if (!next || due < next)
+			next = due;
+	}
+	for (p = ep->rdirty; p; p = p->rdirty_next)
+		if (p->rtx.ask_ns && (!next || p->rtx.ask_ns < next))
+			next = p->rtx.ask_ns;
+	ep->rtimer_ns = next;
+	return next;
+}
+
+static void free_frames(struct bl_rframe *f)
+{
+	while (f) {
+		struct bl_rframe *n = f->next;
+
+		free(f);
+		f = n;
+	}
+}
+
+void bl_rtx_free(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+	uint32_t i;
+
+	for (p = ep->peers; p; p = p->all_next) {
+		free_frames(p->rtx.parts.head);
+		free_frames(p->rtx.items.head);
+	}
+	for (i = 0; ep->rsent && i < BL_RWIN; i++)
+		free(ep->rsent[i]);
+	free(ep->rsent);
+	free_frames(ep->rkept);
+	free_frames(ep->rfree);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Reliable scatterings on racks that lose frames: whatever is lost, every message is delivered, once, in one order, at all its receivers. Frames are dropped before the hosts' XDP programs: prepares, acknowledgements,
+ * windows, beacons, all alike.
+ */
+#include "maps/failure_abi.h"
+#include "traffic.h"
+
+/* An XDP program that drops @per_65536 of 65536 frames and hands the others to what is behind @next. */
+static int dropper(uint32_t per_65536, uint64_t seed, int next)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP); /* as that of the program which is called: newer kernels insist */
+	uint32_t zero = 0;
+	int state = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, 8, 1, NULL), fd;
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
+		/* r1 = &state; r0 = state = state * A + C (Knuth's MMIX); lost updates of two CPUs cost nothing but randomness */
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = state },
+		{ 0 },
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_1 },
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .imm = (int32_t)(6364136223846793005ULL & 0xffffffff) },
+		{ .imm = (int32_t)(6364136223846793005ULL >> 32) },
+		{ .code = BPF_ALU64 | BPF_MUL | BPF_X, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_0, .imm = 1442695041 },
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_0 },
+		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 48 },
+		{ .code = BPF_JMP | BPF_JGE | BPF_K, .dst_reg = BPF_REG_0, .imm = (int32_t)per_65536, .off = 2 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* XDP_DROP */
+		{ .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_6 },
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = next },
+		{ 0 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 }, /* XDP_ABORTED: the host's program is not there */
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	CHECK(state >= 0 && !bpf_map_update_elem(state, &zero, &seed, BPF_ANY), "%s", strerror(errno));
+	fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]), &o);
+	CHECK(fd >= 0, "the dropping program: %s", strerror(errno));
+	return fd;
+}
+
+/* The program's link goes over to the dropping one; what it replaces is called by that. */
+static void make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
+{
+	struct bpf_link_info info = {};
+	uint32_t len = sizeof(info), zero = 0;
+	char path[384];
+	int link, prog, next;
+
+	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(host)]);
+	link = bpf_obj_get(path);
+	CHECK(link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len), "%s: %s", path, strerror(errno));
+	prog = bpf_prog_get_fd_by_id(info.prog_id);
+	next = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
+	CHECK(prog >= 0 && next >= 0 && !bpf_map_update_elem(next, &zero, &prog, BPF_ANY), "%s", strerror(errno));
+	CHECK(!bpf_link_update(link, dropper(per_65536, seed, next), NULL), "%s", strerror(errno));
+}
+
+/* Everything that was sent came to everybody, in one order. */
+static void judge(void)
+{
+	uint64_t lost = 0;
+	uint32_t i;
+
+	tr_judge(~0ULL, ~0ULL);
+	for (i = 0; i < tr_sh->count; i++)
+		lost += tr_sh->node[i].nfailed;
+	fprintf(stderr, "  sent again %" PRIu64 ", duplicates %" PRIu64 "\n", TR_SUM(retransmits), TR_SUM(duplicates));
+	CHECK(!lost, "%" PRIu64 " messages were reported as failed", lost);
+	CHECK(!TR_SUM(late_dropped), "late");
+	CHECK(!TR_SUM(malformed), "malformed");
+}
+
+static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = hosts;
+	rack_open();
+	for (i = 0; i < hosts; i++) {
+		cfg.host = i;
+		cfg.fn = tr_mix;
+		cfg.reliable = true;
+		tr_add(&cfg);
+	}
+	rack_settle();
+	for (i = 0; per_65536 && i < hosts; i++)
+		make_lossy(i, per_65536, tr_sh->seed + i);
+	tr_go();
+	tr_wait_done(100000);
+	tr_stop();
+	judge();
+}
+
+RACK_TEST(rack__no_loss)
+{
+	run(4, 0, (struct tr_cfg){ .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 80 });
+	CHECK(rack_count_all(BL_R_PREPARED) && rack_count_all(BL_R_ACKED) && rack_count_all(BL_R_COMMITTED), "nothing was committed");
+}
+
+RACK_TEST(rack__1_percent)
+{
+	run(4, 655, (struct tr_cfg){ .scatterings = 400, .len = 1400, .fan = 4, .items = 2, .more = 80 });
+	CHECK(TR_SUM(retransmits) > 0, "nothing was lost: this proves nothing");
+}
+
+RACK_TEST(rack__20_percent)
+{
+	run(3, 13107, (struct tr_cfg){ .scatterings = 80, .len = 300, .fan = 3 });
+}
+
+RACK_TEST(rack__large_messages)
+{
+	run(3, 650, (struct tr_cfg){ .scatterings = 40, .len = 1400, .fan = 2, .big = 60 });
+}
+
+RACK_TEST(leaf_spine__10_percent)
+{
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	run(4, 6554, (struct tr_cfg){ .scatterings = 150, .len = 300, .fan = 4 });
+}
+
+/* Both streams on the same links, and endpoints of one host among themselves: each stream keeps its own promise. Best effort loses what is lost, and its order is one; the reliable one loses nothing. */
+RACK_TEST(mixed__1_percent)
+{
+	const uint64_t reliable = 0xf0;
+	struct tr_cfg cfg = { .fn = tr_mix, .scatterings = 300, .len = 1400, .fan = 4, .items = 2, .more = 40, .quiet_ms = 4000 };
+	uint64_t missing = 0;
+	unsigned int i;
+
+	rack.lab.spec.hosts = 3;
+	rack_open();
+	for (i = 0; i < 8; i++) {
+		cfg.host = i % 3;
+		cfg.reliable = i >= 4;
+		cfg.to = cfg.reliable ? reliable : 0xf;
+		tr_add(&cfg);
+	}
+	rack_settle();
+	for (i = 0; i < 3; i++)
+		make_lossy(i, 655, tr_sh->seed + i);
+	tr_go();
+	tr_wait_done(100000);
+	tr_stop();
+	tr_judge(reliable, reliable);
+	for (i = 0; i < 4; i++)
+		missing += tr_sh->node[i].expected - tr_sh->node[i].received;
+	fprintf(stderr, "  best effort: %" PRIu64 " messages lost; reliable: sent again %" PRIu64 "\n", missing, TR_SUM(retransmits));
+	CHECK(missing && TR_SUM(retransmits), "nothing was lost: this proves nothing");
+	for (i = 4; i < 8; i++)
+		CHECK(!tr_sh->node[i].nfailed, "a reliable message failed");
+}
+
+/* ---- failures: the test is the controller ---- */
+
+/* What the rack's switch heard last of a host's commit barrier. */
+static uint64_t rack_commit_of(unsigned int host)
+{
+	struct bl_port_regs regs;
+	uint32_t key = host;
+	int fd = rack_map(0, BL_MAP_SW_REGS);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &key, &regs), "%s", strerror(errno));
+	close(fd);
+	return regs.lane[0].c;
+}
+
+/* Everybody hears that @id failed at @ts; returns when all have done what follows. */
+static void announce(unsigned int id, uint64_t ts, unsigned int hosts)
+{
+	struct bl_failure f = { .ts = ts, .port = tr_sh->node[id].addr.port };
+	uint64_t start = t_mono();
+	unsigned int i;
+
+	memcpy(f.addr, tr_sh->node[id].addr.ip, 16);
+	for (i = 0; i < hosts; i++)
+		CHECK(!bl_failure_announce(rack.node[rack_host(i)], &f), "h%u", i + 1);
+	for (i = 0; i < hosts; i++)
+		while (!bl_failure_done(rack.node[rack_host(i)])) {
+			tr_pass(1);
+			CHECK(t_mono() - start < 10000000000ULL, "h%u does not come to an end with the failure", i + 1);
+		}
+	fprintf(stderr, "  dealt with after %.1f ms\n", (double)(t_mono() - start) / 1e6);
+}
+
+static bool has(unsigned int receiver, unsigned int sender, uint64_t seq)
+{
+	const struct tr_node *n = &tr_sh->node[receiver];
+	uint32_t g;
+
+	for (g = 0; g < n->ngot; g++)
+		if (n->got[g].sender == sender && n->got[g].seq == seq)
+			return true;
+	return false;
+}
+
+/* Each scattering of @sender came to all of @correct that it was sent to, or to none. Returns how many came to none. */
+static unsigned int all_or_none(unsigned int sender, uint64_t correct)
+{
+	const struct tr_node *s = &tr_sh->node[sender];
+	unsigned int none = 0, r;
+	uint32_t q;
+
+	for (q = 0; q < s->nsent; q++) {
+		uint64_t to = s->sent[q].to & correct, got = 0;
+
+		for (r = 0; r < tr_sh->count; r++)
+			if ((to >> r & 1) && has(r, sender, q))
+				got |= 1ULL << r;
+		CHECK(!got || got == to, "(%u,%u) was sent to %" PRIx64 " and delivered by %" PRIx64 " only", sender, q, to, got);
+		none += to && !got;
+	}
+	return none;
+}
+
+/* A receiver dies: what waits for it is taken back from all others, its sender hears of it, and everything goes on. */
+RACK_TEST(receiver__killed)
+{
+	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 3000, .len = 300, .fan = 4, .gap_us = 300, .reliable = true, .quiet_ms = 2000 };
+	unsigned int i, k, none = 0;
+	uint64_t failed = 0;
+
+	rack.lab.spec.hosts = 4;
+	rack_open();
+	for (i = 0; i < 5; i++) {
+		cfg.host = i % 4; /* 0 and 4 are on one host */
+		tr_add(&cfg);
+	}
+	rack_settle();
+	for (i = 0; i < 4; i++)
+		make_lossy(i, 200, tr_sh->seed + i);
+	tr_go();
+	tr_pass(700);
+	tr_kill(3);
+	tr_pass(200);
+	/* its own last scatterings may hold the commit barrier, too: what the switch heard last of its host is what was committed */
+	announce(3, rack_commit_of(3), 4);
+	bl_endpoint_resume(rack.node[rack_host(3)], tr_sh->node[3].addr.port);
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 0; i < 5; i++) {
+		none += all_or_none(i, 0x17);
+		if (i == 3)
+			continue;
+		failed += tr_sh->node[i].fails[BL_FAIL_FAILED];
+		CHECK(tr_sh->node[i].nproc_failed == 1, "endpoint %u heard of %u failures", i, tr_sh->node[i].nproc_failed);
+		/* what did not fail came, as far as its sender lives */
+		for (k = 0; k < tr_sh->node[i].nsent; k++)
+			if ((tr_sh->node[i].sent[k].to & 0x17) && !has((unsigned int)__builtin_ctzll(tr_sh->node[i].sent[k].to & 0x17), i, k)) {
+				uint32_t f;
+
+				for (f = 0; f < tr_sh->node[i].nfailed && tr_sh->node[i].failed[f].seq != k; f++)
+					;
+				CHECK(f < tr_sh->node[i].nfailed, "(%u,%u) was neither delivered nor reported", i, k);
+			}
+	}
+	fprintf(stderr, "  %u scatterings delivered by nobody, %" PRIu64 " messages reported as failed, %" PRIu64 " recalled, %" PRIu64 " discarded\n", none, failed, TR_SUM(recalled),
+		TR_SUM(discarded));
+	CHECK(failed, "nobody waited for the dead: this proves nothing");
+}
+
+/* A sender dies with its window open: nobody delivers beyond what it had committed, until all have discarded the rest. */
+RACK_TEST(sender__killed)
+{
+	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 2500, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 2000, .to = 0xe, .more = 60 };
+	unsigned int i, none;
+	uint64_t t;
+
+	rack.lab.spec.hosts = 4;
+	rack_open();
+	for (i = 0; i < 4; i++) {
+		cfg.host = i;
+		tr_add(&cfg);
+	}
+	rack_settle();
+	for (i = 0; i < 4; i++)
+		make_lossy(i, 13107, tr_sh->seed + i);
+	tr_go();
+	tr_pass(600);
+	tr_kill(0);
+	tr_pass(300);
+	t = rack_commit_of(0);
+	announce(0, t, 4);
+	CHECK(!bl_endpoint_resume(rack.node[rack_host(0)], tr_sh->node[0].addr.port), "it had nothing open: this proves nothing");
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(0xe, 0xe);
+	none = all_or_none(0, 0xe);
+	for (i = 1; i < 4; i++)
+		all_or_none(i, 0xe);
+	fprintf(stderr, "  of the dead %u scatterings were delivered by nobody, %" PRIu64 " frames discarded\n", none, TR_SUM(discarded));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rack__no_loss),
+		cmocka_unit_test(rack__1_percent),
+		cmocka_unit_test(rack__20_percent),
+		cmocka_unit_test(rack__large_messages),
+		cmocka_unit_test(leaf_spine__10_percent),
+		cmocka_unit_test(mixed__1_percent),
+		cmocka_unit_test(receiver__killed),
+		cmocka_unit_test(sender__killed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
