@@ -30,6 +30,11 @@ struct kill_got {
 	uint64_t ts, at_ns;
 };
 
+/** struct kill_sent - one scattering. @to: bit: host, from 0. @after: timestamp of what its sender had delivered last: the scattering's is later (causality). */
+struct kill_sent {
+	uint64_t to, after;
+};
+
 /**
  * struct kill_worker - a worker's diary; written by it only. @ngot, @nsent: written after what they count. @failed: by number: its sender was told that it failed. @told_ns: when its proc_fail callback ran first; 0: never.
  * @recovered_ns: when it first delivered what was sent at struct kill_ctl's @late_ns or later.
@@ -43,14 +48,16 @@ struct kill_worker {
 	struct bl_addr addr;
 	char error[256];
 	struct bl_stats stats;
+	struct kill_sent sent[KILL_SENT];
 	bool failed[KILL_SENT];
 	struct kill_got got[KILL_GOT];
 };
 
-/** struct kill_ctl - shared. @phase: enum kill_phase. @late_ns: 0: nothing was killed yet. */
+/** struct kill_ctl - shared. @fan: receivers of a scattering; 0: all; else so many at most, drawn with @seed. @phase: enum kill_phase. @late_ns: 0: nothing was killed yet. */
 enum kill_phase { KILL_REGISTER, KILL_TALK, KILL_DRAIN, KILL_EXIT };
 struct kill_ctl {
-	unsigned int n, interval_us, size;
+	unsigned int n, interval_us, size, fan;
+	uint64_t seed;
 	_Atomic int phase;
 	_Atomic uint64_t late_ns;
 	struct kill_worker w[LAB_HOSTS_MAX];
@@ -65,9 +72,9 @@ struct kill_message {
 /** kill_work - worker @i's life. The exit status. */
 int kill_work(struct kill_ctl *c, unsigned int i);
 
-/** struct kill_verdict - @delivered: at each correct receiver. @none: scatterings of theirs that failed, at nobody. @error: the first thing that must not be; "": nothing. */
+/** struct kill_verdict - @delivered: at all correct receivers. @none: scatterings of correct senders that failed, at nobody. @cut: of failed senders, at nobody. @error: the first thing that must not be; "": nothing. */
 struct kill_verdict {
-	uint32_t delivered, none;
+	uint32_t delivered, none, cut;
 	char error[256];
 };
 /** kill_judge - the diaries of those in @correct (bit: host, from 0). 0: as promised. */

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See kill.h. Every scattering goes to everybody, so what is promised is simple to see: the diaries of all correct receivers are the same, from the first line to the last.
+ * See kill.h. The judge looks at each scattering once: when it was, by its timestamp, and which of the correct receivers have it.
  *
- * Example: h1 has (h2,7) (h1,9), h3 has (h2,7): all have ended, so h3 lost (h1,9), or h1 must not have it. With h3's (h1,9) before (h2,7): another order.
+ * Total order: a diary is sorted by (timestamp, sender, number), and a scattering has the same timestamp in all diaries; so any two receivers have what they share in one order.
+ * All or none: of the correct ones among a scattering's receivers, each has it or nobody has. Causality: its timestamp is above that of everything that its sender had delivered when it sent it.
+ *
+ * Example: (h1,9) went to h1, h2 and h3, and h2 has failed. In the diaries of h1 and h3: delivered. In none, and h1 was told: recalled. In h1's alone: wrong. In both, and h1 was told that it failed: wrong.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kill.h"
+
+/* a scattering, as the diaries have it; @ts 0: in none */
+struct seen {
+	uint64_t ts, got;
+};
 
 __attribute__((format(printf, 2, 3))) static int wrong(struct kill_verdict *v, const char *fmt, ...)
 {
@@ -20,72 +30,93 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct kill_verdict *v, c
 	return 1;
 }
 
-/* one diary in itself: times that do not fall, no sender's number twice or backwards, nothing that nobody sent */
-static int judge_one(const struct kill_ctl *c, unsigned int i, struct kill_verdict *v)
+static int later(const struct kill_got *a, const struct kill_got *b)
 {
-	const struct kill_worker *w = &c->w[i];
-	uint32_t next[LAB_HOSTS_MAX] = { 0 }, n = atomic_load(&w->ngot), k;
+	return a->ts != b->ts ? a->ts > b->ts : a->sender != b->sender ? a->sender > b->sender : a->seq > b->seq;
+}
+
+/* receiver @r's diary, into @seen */
+static int read_diary(const struct kill_ctl *c, unsigned int r, struct seen *seen, const uint8_t *rank, struct kill_verdict *v)
+{
+	const struct kill_worker *w = &c->w[r];
+	uint32_t n = atomic_load(&w->ngot), k;
 
 	for (k = 0; k < n; k++) {
 		const struct kill_got *g = &w->got[k];
+		struct kill_got before, now = *g;
+		struct seen *s;
 
-		if (g->sender >= c->n || g->seq >= atomic_load(&c->w[g->sender].nsent))
-			return wrong(v, "h%u delivered (h%u,%u), which nobody sent", i + 1, g->sender + 1, g->seq);
-		if (k && g->ts < g[-1].ts)
-			return wrong(v, "h%u delivered (h%u,%u) of time %llu after %llu", i + 1, g->sender + 1, g->seq, (unsigned long long)g->ts, (unsigned long long)g[-1].ts);
-		if (g->seq < next[g->sender])
-			return wrong(v, "h%u delivered (h%u,%u) after (h%u,%u)", i + 1, g->sender + 1, g->seq, g->sender + 1, next[g->sender] - 1);
-		next[g->sender] = g->seq + 1;
+		if (g->sender >= c->n || g->seq >= atomic_load(&c->w[g->sender].nsent) || !(c->w[g->sender].sent[g->seq].to >> r & 1))
+			return wrong(v, "h%u delivered (h%u,%u), which nobody sent to it", r + 1, g->sender + 1, g->seq);
+		if (k) {
+			before = g[-1];
+			before.sender = rank[before.sender];
+			now.sender = rank[now.sender];
+			if (!later(&now, &before))
+				return wrong(v, "h%u delivered (h%u,%u) of time %" PRIu64 " after (h%u,%u) of %" PRIu64, r + 1, g->sender + 1, g->seq, g->ts, g[-1].sender + 1, g[-1].seq, g[-1].ts);
+		}
+		s = &seen[(size_t)g->sender * KILL_SENT + g->seq];
+		if (s->ts && s->ts != g->ts)
+			return wrong(v, "(h%u,%u) has time %" PRIu64 " at h%u and %" PRIu64 " elsewhere", g->sender + 1, g->seq, g->ts, r + 1, s->ts);
+		s->ts = g->ts;
+		s->got |= 1ULL << r;
 	}
 	return 0;
 }
 
-static int judge_two(const struct kill_ctl *c, unsigned int a, unsigned int b, struct kill_verdict *v)
+static int judge_sent(const struct kill_ctl *c, unsigned int s, uint64_t correct, const struct seen *seen, struct kill_verdict *v)
 {
-	const struct kill_worker *x = &c->w[a], *y = &c->w[b];
-	uint32_t n = atomic_load(&x->ngot), m = atomic_load(&y->ngot), k;
+	const struct kill_worker *w = &c->w[s];
+	uint32_t n = atomic_load(&w->nsent), k;
 
-	for (k = 0; k < n && k < m; k++)
-		if (x->got[k].sender != y->got[k].sender || x->got[k].seq != y->got[k].seq || x->got[k].ts != y->got[k].ts)
-			return wrong(v, "delivery %u is (h%u,%u) at h%u and (h%u,%u) at h%u", k + 1, x->got[k].sender + 1, x->got[k].seq, a + 1, y->got[k].sender + 1, y->got[k].seq, b + 1);
-	if (n != m)
-		return wrong(v, "h%u delivered %u messages and h%u %u: not all or none", a + 1, n, b + 1, m);
+	for (k = 0; k < n; k++) {
+		uint64_t to = w->sent[k].to & correct, got = seen[k].got & correct;
+
+		if (got && got != to)
+			return wrong(v, "(h%u,%u) went to hosts %#" PRIx64 ", of which %#" PRIx64 " are correct, and %#" PRIx64 " delivered it", s + 1, k, w->sent[k].to, to, got);
+		if (got && seen[k].ts <= w->sent[k].after)
+			return wrong(v, "(h%u,%u) has time %" PRIu64 ", and its sender had delivered one of %" PRIu64 " before", s + 1, k, seen[k].ts, w->sent[k].after);
+		v->delivered += got != 0;
+		if (!(correct >> s & 1)) {
+			v->cut += to && !got;
+			continue;
+		}
+		if (to && (got != 0) == w->failed[k])
+			return wrong(v, "(h%u,%u) was %s", s + 1, k, got ? "delivered, and its sender was told that it failed" : "neither delivered nor reported to its sender");
+		v->none += w->failed[k];
+	}
 	return 0;
 }
 
-/* what a correct sender sent came, or it was told that it did not; never both, never neither */
-static int judge_sender(const struct kill_ctl *c, unsigned int s, unsigned int receiver, struct kill_verdict *v)
+/* The order of senders with one timestamp is that of their addresses. */
+static void ranks(const struct kill_ctl *c, uint8_t *rank)
 {
-	static bool came[KILL_SENT];
-	const struct kill_worker *w = &c->w[receiver];
-	uint32_t n = atomic_load(&w->ngot), sent = atomic_load(&c->w[s].nsent), k;
+	unsigned int i, k;
 
-	memset(came, 0, sizeof(came));
-	for (k = 0; k < n; k++)
-		if (w->got[k].sender == s)
-			came[w->got[k].seq] = true;
-	for (k = 0; k < sent; k++) {
-		if (came[k] == c->w[s].failed[k])
-			return wrong(v, "(h%u,%u) was %s", s + 1, k, came[k] ? "delivered, and its sender was told that it failed" : "neither delivered nor reported to its sender");
-		v->none += !came[k];
-	}
-	return 0;
+	for (i = 0; i < c->n; i++)
+		for (rank[i] = 0, k = 0; k < c->n; k++) {
+			int d = memcmp(c->w[k].addr.ip, c->w[i].addr.ip, 16);
+
+			rank[i] = (uint8_t)(rank[i] + (d < 0 || (!d && c->w[k].addr.port < c->w[i].addr.port)));
+		}
 }
 
 int kill_judge(const struct kill_ctl *c, uint64_t correct, struct kill_verdict *v)
 {
-	unsigned int i, first = (unsigned int)__builtin_ctzll(correct);
+	struct seen *seen = calloc((size_t)c->n * KILL_SENT, sizeof(*seen));
+	uint8_t rank[LAB_HOSTS_MAX];
+	unsigned int i;
+	int bad = 0;
 
 	*v = (struct kill_verdict){ 0 };
-	for (i = 0; i < c->n; i++)
-		if ((correct >> i & 1) && judge_one(c, i, v))
-			return 1;
-	for (i = first + 1; i < c->n; i++)
-		if ((correct >> i & 1) && judge_two(c, first, i, v))
-			return 1;
-	for (i = 0; i < c->n; i++)
-		if ((correct >> i & 1) && judge_sender(c, i, first, v))
-			return 1;
-	v->delivered = atomic_load(&c->w[first].ngot);
-	return 0;
+	if (!seen)
+		return wrong(v, "out of memory");
+	ranks(c, rank);
+	for (i = 0; i < c->n && !bad; i++)
+		if (correct >> i & 1)
+			bad = read_diary(c, i, seen, rank, v);
+	for (i = 0; i < c->n && !bad; i++)
+		bad = judge_sent(c, i, correct, seen + (size_t)i * KILL_SENT, v);
+	free(seen);
+	return bad;
 }

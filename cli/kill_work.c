@@ -15,7 +15,7 @@ struct worker {
 	struct kill_worker *me;
 	unsigned int i;
 	struct bl_endpoint *ep;
-	uint64_t next_ns;
+	uint64_t next_ns, last_ts, rnd;
 	uint8_t buf[1400];
 };
 
@@ -43,22 +43,41 @@ static int fail(struct worker *w, const char *what, const char *why)
 	return 1;
 }
 
-/* one message to everybody, itself included */
+/* xorshift64* */
+static uint64_t draw(struct worker *w)
+{
+	w->rnd ^= w->rnd >> 12;
+	w->rnd ^= w->rnd << 25;
+	w->rnd ^= w->rnd >> 27;
+	return w->rnd * 0x2545F4914F6CDD1DULL;
+}
+
+/* one message to everybody, itself included, or to a few that are drawn */
 static int send_one(struct worker *w)
 {
 	struct bl_msg vec[LAB_HOSTS_MAX];
 	struct kill_message *m = (void *)w->buf;
 	uint32_t seq = atomic_load(&w->me->nsent);
-	unsigned int i;
+	uint64_t to = w->c->n == 64 ? ~0ULL : (1ULL << w->c->n) - 1;
+	unsigned int i, n = 0;
 	int rc;
 
 	if (seq == KILL_SENT)
 		return 0;
 	*m = (struct kill_message){ .sender = w->i, .seq = seq, .sent_ns = mono_ns() };
+	if (w->c->fan) {
+		uint64_t few = 0;
+
+		for (i = 0; i < w->c->fan; i++)
+			few |= 1ULL << (draw(w) >> 32) % w->c->n;
+		to = few;
+	}
 	for (i = 0; i < w->c->n; i++)
-		vec[i] = (struct bl_msg){ .dst = w->c->w[i].addr, .data = w->buf, .len = w->c->size, .cookie = seq };
+		if (to >> i & 1)
+			vec[n++] = (struct bl_msg){ .dst = w->c->w[i].addr, .data = w->buf, .len = w->c->size, .cookie = seq };
+	w->me->sent[seq] = (struct kill_sent){ .to = to, .after = w->last_ts };
 	atomic_store(&w->me->nsent, seq + 1); /* first: a worker that is killed in bl_send_reliable() may have sent it */
-	rc = bl_send_reliable(w->ep, vec, w->c->n, 0);
+	rc = bl_send_reliable(w->ep, vec, n, 0);
 	if (!rc)
 		return 0;
 	atomic_store(&w->me->nsent, seq);
@@ -83,6 +102,7 @@ static int take(struct worker *w, int timeout_ms)
 			return fail(w, "the diary", "is full; let it send less often, or end sooner");
 		w->me->got[k] = (struct kill_got){ .sender = m->sender, .seq = m->seq, .ts = d[i].ts, .at_ns = now };
 		atomic_store(&w->me->ngot, k + 1);
+		w->last_ts = d[i].ts;
 		if (late && m->sent_ns >= late && !atomic_load(&w->me->recovered_ns))
 			atomic_store(&w->me->recovered_ns, now);
 	}
@@ -121,6 +141,7 @@ int kill_work(struct kill_ctl *c, unsigned int i)
 	w->c = c;
 	w->i = i;
 	w->me = &c->w[i];
+	w->rnd = (c->seed + 1) * 0x9E3779B97F4A7C15ULL + i;
 	if (bl_init(&w->ep, &opt))
 		return fail(w, "bl_init", bl_strerror(NULL));
 	bl_on_send_fail(w->ep, on_fail, w);
