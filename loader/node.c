@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "../bpf/promise_core.h"
 #include "fastpass.h"
-#include "node_priv.h"
+#include "node_agent.h"
 
 static void defaults(struct bl_node_cfg *c)
 {
@@ -145,6 +145,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		rc = bl_endpoints_open(n, err);
 	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons && !bl_beacon_paced(&n->cfg))
 		rc = bl_beacon_add(n, err);
+	if (!rc)
+		rc = bl_node_agent_open(n, err);
 	if (rc)
 		undo(n, cfg);
 	return rc;
@@ -231,6 +233,7 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_node_agent_close(n);
 	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);

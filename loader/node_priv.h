@@ -64,10 +64,14 @@ struct bl_ep {
 	int pidfd;			/* -1: the process is not visible here */
 	sd_event_source *conn_src, *pid_src;
 	bool used;
-	bool dead; /* its process is gone, its window is not empty */
+	bool dead;    /* its process is gone or put out, and what it left in its window is not settled */
+	bool left;    /* the process is gone */
+	bool settled; /* what it left holds nothing any more */
+	uint64_t t;   /* dead, with an agent: what it sent from then on (bus time) was not committed */
 	struct bl_ep_slot info;
 };
 
+struct bl_node_agent;
 struct bl_fpass;
 struct bl_fpass_thread;
 struct bl_fp_file;
@@ -136,6 +140,8 @@ struct bl_node {
 	/* fastpass.c */
 	struct bl_fpass *fastpass;
 	struct bl_fp_file *fp_file; /* read from cfg.admission.fp_path */
+	/* node_agent.c */
+	struct bl_node_agent *agent; /* NULL: no controllers are configured */
 	/* admission.c */
 	bool queues_fresh; /* queues, slots and reservations start empty */
 };
@@ -262,6 +268,10 @@ void bl_pacer_stop(struct bl_server *s);
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);
+/** bl_endpoint_expel - whoever has not dealt with all announcements is put out, as if its process had died. */
+void bl_endpoint_expel(struct bl_node *n);
+/** bl_endpoints_dead - tell the agent, which is new, of the endpoints that are dead. */
+void bl_endpoints_dead(struct bl_node *n);
 
 /** bl_node_ahead_ns - how far silent hosts promise ahead, by this configuration. 0: not at all. */
 uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);

@@ -67,12 +67,14 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  * @hold: timestamp of a reliable scattering that is not in the window as a whole yet: C may not pass it. 0, BL_TIME_NONE: none. Written by the process: before @ts is cleared, and cleared after the last of the
  *	scattering's frames was counted in @state. The programs read in this order: @ts, @hold, @state.
  * @state: of the endpoint's window (reliable_abi.h): tail << 32 | head. Raised by the process (tail, by atomic add) and by whoever closes a slot (head, by compare-and-swap of the whole word).
+ * @dead_ts: with failure controllers: the endpoint's process is gone, and what it sent from then on was not committed; 0: it lives, or there are no controllers. Written by the daemon, for the next one.
  */
 struct bl_inflight {
 	__u64 ts;
 	__u64 hold;
 	__u64 state;
-	__u64 reserved[5];
+	__u64 dead_ts;
+	__u64 reserved[4];
 };
 _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
 
