@@ -1221,6 +1221,11 @@ static void one_run(uint64_t seed)
 		s.a[i].deaf = false;
 	new_leader(false);
 	for (turns = 0; turns < 300; turns++) {
+		/* but for links between leaf and spine that are cut for a moment: nobody fails of that, and they are heard again as soon as they are resumed */
+		i = 1 + rnd_below(&s.rnd, s.n);
+		p = rnd_below(&s.rnd, s.a[i].nports);
+		if (turns < 40 && !(turns % 4) && s.a[i].port[p].way && s.a[i].port[p].role != BL_RECOVER_HOST && !s.a[i].is_host && s.a[i].alive)
+			freeze(i, p);
 		notice();
 		join();
 		sessions(true);
