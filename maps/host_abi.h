@@ -82,6 +82,7 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  * @promised: no message that takes its timestamp from now on gets less: the greatest barrier that was ahead of the clock when it was made. Raised by compare-and-swap before
  *	the in-flight page is read. Pairs with the library: in flight, full fence, read @promised.
  * @data_ns: when the last message left; lost updates of two CPUs do no harm.
+ * @life: of the NIC as an input. @orders: as in struct bl_sw_lane. @barred: 1: what this host sends promises no C, and its NIC does not join C; written by the program bl_order.
  *
  * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the library: read @barrier (acquire), then the ring.
  */
@@ -97,7 +98,10 @@ struct bl_host_page {
 	struct bl_reg reg[BL_LANES_MAX];
 	__u64 promised;
 	__u64 data_ns;
-	__u64 reserved[6];
+	__u64 reserved[3];
+	struct bl_life life;
+	__u64 orders;
+	__u64 barred;
 };
 _Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
 

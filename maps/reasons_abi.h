@@ -106,7 +106,8 @@
 	X(LOSS_GONE,       "loss_gone",       NOTE, "data that a LOSS asked for and that is not kept any more") \
 	X(NOT_KEPT,        "not_kept",        NOTE, "data that is not kept in case it gets lost, since kept frames have all the slots that they may have") \
 	X(DATA_REPEATED,   "data_repeated",   DROP, "data that came before, or that was given up") \
-	X(DATA_LOST,       "data_lost",       NOTE, "data that got lost and is waited for no more")
+	X(DATA_LOST,       "data_lost",       NOTE, "data that got lost and is waited for no more") \
+	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

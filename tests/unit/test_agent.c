@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The agent without a network: what registers say (loader/agent_watch.c), and addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c. */
+/* The agent without a network: what inputs say (loader/agent_watch.c), and addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -7,83 +7,66 @@
 
 #include "../../loader/agent_watch.h"
 
-static struct bl_port_regs two_lanes(uint32_t s0, uint64_t c0, uint32_t s1, uint64_t c1)
-{
-	struct bl_port_regs r = { 0 };
-
-	r.lane[0] = (struct bl_reg){ .state = s0, .c = c0, .b = c0 + 5 };
-	r.lane[1] = (struct bl_reg){ .state = s1, .c = c1, .b = c1 + 5 };
-	return r;
-}
-
 static void watch__look(void **state)
 {
 	static const struct {
-		uint8_t was;
-		uint32_t s0;
-		uint64_t c0;
-		uint32_t s1;
-		uint64_t c1;
-		bool barred;
+		struct bl_order_port was, is;
 		enum bl_agent_seen seen;
-		uint8_t is;
-		uint64_t c;
 	} t[] = {
-		/* joins when it is live, and nothing of it is on its way or dead, and it may */
-		{ BL_AGENT_REMOVED, BL_REG_ABSENT, 0, BL_REG_ABSENT, 0, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_REMOVED, 0 },
-		{ BL_AGENT_REMOVED, BL_REG_JOINING, 0, BL_REG_ABSENT, 0, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_REMOVED, 0 },
-		{ BL_AGENT_REMOVED, BL_REG_LIVE, 900, BL_REG_JOINING, 0, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_REMOVED, 0 },
-		{ BL_AGENT_REMOVED, BL_REG_LIVE, 900, BL_REG_DEAD, 800, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_REMOVED, 0 },
-		{ BL_AGENT_REMOVED, BL_REG_LIVE, 900, BL_REG_LIVE, 0, true, BL_AGENT_SEEN_NOTHING, BL_AGENT_REMOVED, 0 },
-		{ BL_AGENT_REMOVED, BL_REG_LIVE, 900, BL_REG_LIVE, 0, false, BL_AGENT_SEEN_LIVE, BL_AGENT_LIVE, 0 },
-		{ BL_AGENT_REMOVED, BL_REG_LIVE, 900, BL_REG_ABSENT, 0, false, BL_AGENT_SEEN_LIVE, BL_AGENT_LIVE, 0 },
-		/* is silent when one lane is; C is the least of those that count */
-		{ BL_AGENT_LIVE, BL_REG_LIVE, 900, BL_REG_LIVE, 950, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_LIVE, 0 },
-		{ BL_AGENT_LIVE, BL_REG_DEAD, 900, BL_REG_LIVE, 950, false, BL_AGENT_SEEN_SILENT, BL_AGENT_SILENT, 900 },
-		{ BL_AGENT_LIVE, BL_REG_DEAD, 950, BL_REG_LIVE, 900, false, BL_AGENT_SEEN_SILENT, BL_AGENT_SILENT, 900 },
-		{ BL_AGENT_LIVE, BL_REG_DEAD, 950, BL_REG_ABSENT, 3, false, BL_AGENT_SEEN_SILENT, BL_AGENT_SILENT, 950 },
-		{ BL_AGENT_LIVE, BL_REG_DEAD, 0, BL_REG_ABSENT, 0, true, BL_AGENT_SEEN_SILENT, BL_AGENT_SILENT, BL_AGENT_NO_C },
-		{ BL_AGENT_LIVE, BL_REG_DEAD, (5ULL << 48) + 7, BL_REG_ABSENT, 0, false, BL_AGENT_SEEN_SILENT, BL_AGENT_SILENT, 7 },
-		/* and stays so, whatever is heard */
-		{ BL_AGENT_SILENT, BL_REG_LIVE, 2000, BL_REG_LIVE, 2000, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_SILENT, 77 },
-		{ BL_AGENT_SILENT, BL_REG_DEAD, 2000, BL_REG_DEAD, 2000, false, BL_AGENT_SEEN_NOTHING, BL_AGENT_SILENT, 77 },
+#define PORT(n, d, i, h) { .port = 255, .neighbour = n, .death = d, .in = i, .held = h }
+		/* standing still: once for each death, whatever it did between two looks */
+		{ PORT(9, 7, true, false), PORT(9, 8, true, true), BL_AGENT_SEEN_SILENT },
+		{ PORT(9, 8, true, true), PORT(9, 8, true, true), BL_AGENT_SEEN_NOTHING },
+		{ PORT(9, 8, true, true), PORT(9, 9, true, true), BL_AGENT_SEEN_SILENT },
+		{ PORT(9, 7, false, false), PORT(9, 8, true, true), BL_AGENT_SEEN_SILENT },
+		/* in C's minimum */
+		{ PORT(9, 8, true, true), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
+		{ PORT(9, 8, false, false), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
+		{ PORT(9, 8, true, false), PORT(9, 8, true, false), BL_AGENT_SEEN_NOTHING },
+		{ PORT(9, 8, true, false), PORT(9, 9, true, false), BL_AGENT_SEEN_NOTHING }, /* died and was resumed: by us */
+		/* out of it */
+		{ PORT(9, 8, true, true), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, true, false), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, false, false), PORT(9, 8, false, false), BL_AGENT_SEEN_NOTHING },
+		{ PORT(9, 8, false, false), PORT(9, 9, false, false), BL_AGENT_SEEN_NOTHING }, /* was frozen where nothing was */
+		/* another neighbour */
+		{ PORT(9, 8, true, false), PORT(10, 8, true, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, true, true), PORT(10, 8, true, true), BL_AGENT_SEEN_OTHER },
+		{ PORT(0, 8, false, false), PORT(10, 8, false, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, true, false), PORT(10, 9, true, true), BL_AGENT_SEEN_SILENT },
+	}, first[] = {
+		{ { 0 }, PORT(0, 0, false, false), BL_AGENT_SEEN_NOTHING },
+		{ { 0 }, PORT(9, 0, false, false), BL_AGENT_SEEN_OTHER },
+		{ { 0 }, PORT(9, 0, true, false), BL_AGENT_SEEN_LIVE },
+		{ { 0 }, PORT(9, 0, true, true), BL_AGENT_SEEN_SILENT },
+		{ { 0 }, PORT(9, 3, true, true), BL_AGENT_SEEN_SILENT },
+#undef PORT
 	};
 	struct bl_agent_watch w;
 	size_t i;
 
 	(void)state;
-	bl_agent_watch_init(&w);
-	for (i = 0; i < BL_SW_PORTS_MAX; i++)
-		assert_int_equal(w.state[i], BL_AGENT_REMOVED);
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		memset(&w, 0, sizeof(w));
+		assert_int_equal(bl_agent_watch_look(&w, &first[i].is), first[i].seen);
+		if (bl_agent_watch_look(&w, &first[i].is) != BL_AGENT_SEEN_NOTHING)
+			fail_msg("row %zu: seen twice", i);
+	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_port_regs r = two_lanes(t[i].s0, t[i].c0, t[i].s1, t[i].c1);
-
-		bl_agent_watch_init(&w);
-		w.state[255] = t[i].was;
-		w.c[255] = t[i].was == BL_AGENT_SILENT ? 77 : 0;
-		assert_int_equal(bl_agent_watch_look(&w, 255, &r, t[i].barred), t[i].seen);
-		assert_int_equal(w.state[255], t[i].is);
-		assert_int_equal(w.c[255], t[i].c);
+		memset(&w, 0, sizeof(w));
+		bl_agent_watch_look(&w, &t[i].was);
+		if (bl_agent_watch_look(&w, &t[i].is) != t[i].seen)
+			fail_msg("row %zu", i);
+		assert_int_equal(bl_agent_watch_look(&w, &t[i].is), BL_AGENT_SEEN_NOTHING);
 	}
 }
 
-static void watch__freeze_and_resume(void **state)
+static void port_state__all(void **state)
 {
-	struct bl_port_regs r = two_lanes(BL_REG_LIVE, 900, BL_REG_LIVE, 950), later = two_lanes(BL_REG_LIVE, 1900, BL_REG_LIVE, 1950);
-	struct bl_agent_watch w;
-
 	(void)state;
-	bl_agent_watch_init(&w);
-	assert_int_equal(bl_agent_watch_freeze(&w, 0, &r), BL_AGENT_NO_C); /* in nobody's minimum */
-	assert_int_equal(bl_agent_watch_look(&w, 0, &r, false), BL_AGENT_SEEN_LIVE);
-	bl_agent_watch_resumed(&w, 0); /* of before: it is live */
-	assert_int_equal(w.state[0], BL_AGENT_LIVE);
-	assert_int_equal(bl_agent_watch_freeze(&w, 0, &r), 900);
-	assert_int_equal(bl_agent_watch_freeze(&w, 0, &later), 900); /* ordered again */
-	assert_int_equal(bl_agent_watch_look(&w, 0, &later, false), BL_AGENT_SEEN_NOTHING);
-	bl_agent_watch_resumed(&w, 0);
-	assert_int_equal(bl_agent_watch_look(&w, 0, &later, true), BL_AGENT_SEEN_NOTHING);
-	assert_int_equal(bl_agent_watch_look(&w, 0, &later, false), BL_AGENT_SEEN_LIVE);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true }), BL_AGENT_LIVE);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .held = true }), BL_AGENT_SILENT);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .barred = true }), BL_AGENT_REMOVED);
 }
 
 static void addr__parsed(void **state)
@@ -131,7 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(watch__look),
-		cmocka_unit_test(watch__freeze_and_resume),
+		cmocka_unit_test(port_state__all),
 		cmocka_unit_test(addr__parsed),
 	};
 
