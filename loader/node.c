@@ -179,6 +179,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = -1;
+	bl_order_none(n);
 	n->srv = s;
 	n->cfg = *cfg;
 	n->cfg.ports = NULL;
@@ -238,6 +239,7 @@ void bl_node_close(struct bl_node *n)
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
 	bl_endpoints_close(n);
+	bl_order_close(n);
 	bl_clock_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
 		if (*at == n) {

@@ -11,6 +11,7 @@
 #include "../bpf/clock_core.h"
 #include "../bpf/wire_core.h"
 #include "../maps/failure_abi.h"
+#include "agent_watch.h"
 #include "node_agent.h"
 #include "order.h"
 
@@ -25,7 +26,7 @@ struct order {
 };
 
 /**
- * struct bl_node_agent - @seen: the inputs at the last look, @nseen of them. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {
@@ -34,8 +35,8 @@ struct bl_node_agent {
 	struct bl_session_tls *tls;
 	sd_event_source *timer;
 	uint64_t epoch;
-	struct bl_order_port seen[BL_AGENT_PORTS_MAX];
-	int nseen;
+	struct bl_agent_watch watch;
+	unsigned int held;
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	bool failed, rejoining;
@@ -46,16 +47,11 @@ static void look_in(struct bl_node_agent *a, uint64_t us);
 
 /* ---- what the node is ---- */
 
-static uint8_t state_of(const struct bl_order_port *p)
-{
-	return p->held ? BL_AGENT_SILENT : p->in ? BL_AGENT_LIVE : BL_AGENT_REMOVED;
-}
-
 static struct bl_agent_port agent_port(const struct bl_order_port *p)
 {
 	static const uint8_t roles[] = { [BL_PORT_HOST] = 0, [BL_PORT_UP] = 1, [BL_PORT_DOWN] = 2 };
 
-	return (struct bl_agent_port){ .port = p->port, .neighbour = p->neighbour, .death = p->death, .role = roles[p->role & 3], .state = state_of(p), .c = p->held ? p->c : BL_AGENT_NO_C };
+	return (struct bl_agent_port){ .port = p->port, .neighbour = p->neighbour, .death = p->death, .role = roles[p->role & 3],  .state = bl_agent_port_state(p), .c = p->held ? p->c : BL_AGENT_NO_C };
 }
 
 /* An address by which others may know what comes from here. */
@@ -98,16 +94,18 @@ static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
 static void on_tell(void *ctx, struct bl_agent_node *v)
 {
 	struct bl_node_agent *a = ctx;
+	struct bl_order_port in[BL_AGENT_PORTS_MAX];
 	const struct bl_node *n = a->node;
-	int k;
+	int k, count;
 
 	v->node_id = n->meta.node_id;
 	v->host = n->cfg.role == BL_ROLE_HOST;
 	snprintf(v->name, sizeof(v->name), "%s", n->meta.name);
-	k = bl_order_look(n, a->seen, BL_AGENT_PORTS_MAX);
-	a->nseen = k < 0 ? 0 : k;
-	for (k = 0; k < a->nseen; k++)
-		v->port[v->nports++] = agent_port(&a->seen[k]);
+	count = bl_order_look(n, in, BL_AGENT_PORTS_MAX);
+	for (k = 0; k < count; k++) {
+		bl_agent_watch_look(&a->watch, &in[k]); /* what is said here is not said again */
+		v->port[v->nports++] = agent_port(&in[k]);
+	}
 	if (!v->host)
 		return;
 	tell_addrs(n, v);
@@ -140,13 +138,11 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 {
 	struct bl_node_agent *a = ctx;
 	struct bl_order_port v;
-	int rc = bl_order_freeze(a->node, a->epoch, port, &v), k;
+	int rc = bl_order_freeze(a->node, a->epoch, port, &v);
 
 	if (rc)
 		return rc;
-	for (k = 0; k < a->nseen; k++)
-		if (a->seen[k].port == port)
-			a->seen[k] = v;
+	bl_agent_watch_look(&a->watch, &v);
 	*p = agent_port(&v);
 	look_in(a, LOOK_BUSY_US);
 	return 0;
@@ -249,7 +245,7 @@ static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .ba
 
 /* ---- looking ---- */
 
-/* Nobody resumes the inputs of a node that failed but itself; its C is nobody's business until it has joined anew. */
+/* When all that was there is gone. */
 static void join_anew(struct bl_node_agent *a)
 {
 	struct bl_node *n = a->node;
@@ -262,9 +258,6 @@ static void join_anew(struct bl_node_agent *a)
 		bl_log(BL_LOG_INFO, "%s: has joined anew", n->meta.name);
 		return;
 	}
-	for (k = 0; k < a->nseen; k++)
-		if (a->seen[k].held)
-			bl_order_resume(n, a->epoch, a->seen[k].port, a->seen[k].death);
 	if (a->rejoining)
 		return;
 	for (k = 0; k < BL_EPS_MAX; k++) {
@@ -282,52 +275,36 @@ static void join_anew(struct bl_node_agent *a)
 	bl_agent_rejoin(a->agent);
 }
 
-static bool same(const struct bl_order_port *x, const struct bl_order_port *y)
-{
-	return x->port == y->port && x->neighbour == y->neighbour && x->role == y->role && state_of(x) == state_of(y) && (!x->held || x->death == y->death);
-}
-
 static void look_at_ports(struct bl_node_agent *a)
 {
-	struct bl_order_port now[BL_AGENT_PORTS_MAX];
-	int n = bl_order_look(a->node, now, BL_AGENT_PORTS_MAX), i;
-	bool changed = n != a->nseen;
-	uint64_t down[BL_AGENT_PORTS_MAX / 64] = {};
+	struct bl_order_port in[BL_AGENT_PORTS_MAX];
+	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
+	bool changed = false;
 
-	if (n < 0)
-		return;
-	for (i = 0; i < n; i++) {
-		if (i < a->nseen && same(&now[i], &a->seen[i]))
-			continue;
-		/* a link that goes down is said at once, and alone; whatever else is new needs all of it */
-		if (i < a->nseen && now[i].held && a->seen[i].port == now[i].port && a->seen[i].neighbour == now[i].neighbour && a->seen[i].role == now[i].role)
-			down[i / 64] |= 1ULL << i % 64;
-		else
+	for (a->held = 0, i = 0; i < n; i++) {
+		struct bl_agent_port p = agent_port(&in[i]);
+		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
+
+		a->held += in[i].held;
+		switch (bl_agent_watch_look(&a->watch, &in[i])) {
+		case BL_AGENT_SEEN_NOTHING:
+			break;
+		case BL_AGENT_SEEN_SILENT:
+			bl_log(BL_LOG_WARN, "%s: what comes in at port %u from node %08x stands still", a->node->meta.name, p.port, p.neighbour);
+			if (known)
+				bl_agent_link_down(a->agent, &p);
+			changed |= !known; /* the controller does not know that there is such a link */
+			break;
+		case BL_AGENT_SEEN_LIVE:
+		case BL_AGENT_SEEN_OTHER:
 			changed = true;
-	}
-	memcpy(a->seen, now, (size_t)n * sizeof(*now));
-	a->nseen = n;
-	for (i = 0; i < n; i++) {
-		struct bl_agent_port p = agent_port(&a->seen[i]);
-
-		if (!(down[i / 64] >> i % 64 & 1))
-			continue;
-		bl_log(BL_LOG_WARN, "%s: what comes in at port %u from node %08x stands still", a->node->meta.name, p.port, p.neighbour);
-		if (!a->failed)
-			bl_agent_link_down(a->agent, &p);
+		}
+		/* nobody resumes the inputs of a node that failed but itself; its C is nobody's business until it has joined anew */
+		if (a->failed && in[i].held)
+			bl_order_resume(a->node, a->epoch, in[i].port, in[i].death);
 	}
 	if (changed)
 		bl_agent_changed(a->agent);
-}
-
-static bool busy(const struct bl_node_agent *a)
-{
-	int i;
-
-	for (i = 0; i < a->nseen; i++)
-		if (a->seen[i].held)
-			return true;
-	return a->norders || a->failed;
 }
 
 static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
@@ -341,7 +318,7 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	if (a->failed)
 		join_anew(a);
 	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
-	look_in(a, busy(a) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+	look_in(a, (a->held || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
 	return 0;
 }
 

@@ -101,6 +101,11 @@ struct bl_pace_fds {
 	unsigned int links;
 };
 
+/** struct bl_order_fds - the program bl_order, and the maps that tell how inputs stand: of a switch the first eight, of a host @prog, @epoch, @slots and @page. -1: none. */
+struct bl_order_fds {
+	int prog, epoch, slots, lives, ports, regs, lanes, cfg, page;
+};
+
 /** struct bl_node - see node.h. Fields below a comment belong to the file that it names. */
 struct bl_node {
 	struct bl_server *srv;
@@ -135,6 +140,8 @@ struct bl_node {
 	struct bl_pending *pending;
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
+	/* order.c */
+	struct bl_order_fds order;
 	/* pacer.c */
 	struct bl_pace pace;
 	/* fastpass.c */
@@ -264,6 +271,11 @@ void bl_pacer_remove(struct bl_pace *p);
 void bl_pacer_spare(struct bl_server *s, pthread_t thread); /* @thread leaves the pacers' CPUs to them, if it may use others */
 void bl_pacer_wake(struct bl_pace *p); /* something is due earlier than it thought; from any thread, while the node is there */
 void bl_pacer_stop(struct bl_server *s);
+
+/* order.c: what loader/order.h works with */
+int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
+void bl_order_none(struct bl_node *n);
+void bl_order_close(struct bl_node *n);
 
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);

@@ -1244,7 +1244,7 @@ static void one_run(uint64_t seed)
 		for (p = 0; stays(i) && v->state == BL_DET_UP && p < s.a[i].nports; p++)
 			if (s.a[i].port[p].state == BL_DET_SILENT || v->port[p].state == BL_DET_SILENT)
 				FATAL("port %u of node %u stands still for ever", p, i);
-			else if (s.a[i].port[p].state == BL_DET_LIVE && v->port[p].state != BL_DET_LIVE)
+			else if (v->linked && s.a[i].port[p].state == BL_DET_LIVE && v->port[p].state != BL_DET_LIVE)
 				FATAL("port %u of node %u is live, and the leader does not know", p, i);
 		if (stays(i) && s.a[i].told != (1U << s.a[i].nprocs) - 1)
 			FATAL("a process of host %u died, and nobody was told", i);
