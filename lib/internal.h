@@ -130,6 +130,7 @@ struct bl_rtx {
 	bool open;	   /* it has told its window */
 	bool dirty;	   /* in ep->rdirty */
 	bool alone;	   /* the stage holds nothing but what the last bl_send_reliable() put there */
+	bool failed;	   /* @life was announced as failed: its window counts no more */
 	uint16_t life;	   /* its incarnation */
 	struct bl_rlist parts, items; /* staged; parts go first */
 	uint32_t fill;	   /* bytes in the last of @items */

@@ -719,6 +719,8 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	}
 	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
 		return; /* of an earlier life, or of frames that were never sent */
+	if (t->failed && v.life == t->life)
+		return; /* it seems to live, and is not one of us any more */
 	if (t->open && v.life != t->life && t->unacked)
 		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
 	if (!t->open || v.life != t->life)
@@ -726,6 +728,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	else if (bl_psn_before(t->credited, v.psn))
 		t->credited = v.psn;
 	t->open = true;
+	t->failed = false;
 	t->life = v.life;
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
 	t->asks = 0;

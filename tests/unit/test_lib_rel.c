@@ -302,6 +302,16 @@ static void recall__example_of_the_header(void **state)
 	/* its late ACK closes nothing any more */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))), bl_rwin_head(word(&a))), 0);
 	assert_int_equal(bl_rwin_used(word(&a)) > 0, 1);
+	/* nor is anything more sent to it, from now on, though it may answer still: nobody would take that back */
+	m[1].cookie = 99;
+	assert_int_equal(bl_send_reliable(a.ep, &m[1], 1, 0), 0);
+	assert_int_equal(bl_rtx_room(a.ep), 0);
+	assert_int_equal(carry(&c, &a, false), 0);
+	bl_process(c.ep);
+	carry(&a, &c, false);
+	bl_process(a.ep);
+	assert_int_equal(carry(&c, &a, false), 0);
+	assert_int_equal(bl_rwin_used(word(&a)), 2);
 	carry(&b, &a, true); /* RECALL */
 	bl_process(b.ep);
 	assert_int_equal(b.ep->rrq.frames, 1);
