@@ -118,7 +118,7 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,log.o yaml.o session.o agent.o) $(B)/controller/ctl.pb-c.o
+$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,log.o yaml.o session.o agent.o agent_watch.o) $(B)/controller/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
 

@@ -9,11 +9,15 @@
  * is what it was. Most rises end so, after a level or two, and those that do not take a comparison or two per level: that is why the cost hardly grows with the
  * number of ports.
  *
+ * An input that dies, example: port 3, C = 900, is silent: B goes on without it, C does not: its register is HELD at 900, death 8 of this port. It comes back with C = 2000: it is in B's minimum at once, and C stands at 900
+ * still. RESUME of death 8: its register is not HELD any more and rises with the next frame. Had it stayed silent, it would have left C's minimum with that.
+ *
  * All times are 64-bit here; bl_ext48() made them so. One writer per lane: no locks (DESIGN 3.3).
  */
 #ifndef BARLINE_BARRIER_CORE_H
 #define BARLINE_BARRIER_CORE_H
 
+#include "../maps/order_abi.h"
 #include "../maps/switch_abi.h"
 #include "core.h"
 
@@ -183,7 +187,13 @@ BL_CORE __u64 bl_join_floor(__u64 given, __u64 dead_after)
 	return given > 10 * dead_after ? given - 10 * dead_after : 0;
 }
 
-/** bl_port_leaf - what the port contributes: the least of its live lanes; C also waits for dead ones. */
+/** bl_reg_live - the register holds B's minimum back. */
+BL_CORE int bl_reg_live(const struct bl_reg *r)
+{
+	return (__u8)r->state == BL_REG_LIVE;
+}
+
+/** bl_port_leaf - what the port contributes: the least B of its live lanes, the least C of those that are IN. */
 BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
@@ -193,19 +203,120 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		const struct bl_reg *r = &p->lane[l];
 
-		if (r->state == BL_REG_LIVE)
+		if (bl_reg_live(r))
 			leaf->b = bl_min64(leaf->b, r->b);
-		if ((r->state == BL_REG_LIVE || r->state == BL_REG_DEAD) && r->c)
+		if (r->state & BL_REG_IN && r->c)
 			leaf->c = bl_min64(leaf->c, r->c);
 	}
 }
 
+/** bl_port_flags - BL_REG_IN if any lane is IN; BL_REG_HELD if those that are stand still. */
+BL_CORE __u32 bl_port_flags(const struct bl_port_regs *p)
+{
+	__u32 l, any = 0;
+
+	for (l = 0; l < BL_LANES_MAX; l++)
+		any |= p->lane[l].state;
+	return any & (BL_REG_IN | BL_REG_HELD);
+}
+
+/*
+ * Begin to stand still: death number @death of this port. The number first: who sees HELD from outside, and reads the number then, must not find that of the death before. Pairs with bl_order_look().
+ */
+BL_CORE void bl_port_hold(struct bl_port_regs *p, struct bl_life *life, __u32 death)
+{
+	__u32 l;
+
+	BL_WRITE_ONCE(life->death, death);
+	BL_BARRIER();
+	for (l = 0; l < BL_LANES_MAX; l++)
+		if (p->lane[l].state & BL_REG_IN)
+			p->lane[l].state |= BL_REG_HELD;
+}
+
+/* Stand still no more. Lanes that are not heard, and those of a port that may not (@drop), leave C's minimum; the others take what comes next. */
+BL_CORE void bl_port_release(struct bl_port_regs *p, __u32 drop)
+{
+	__u32 l;
+
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		struct bl_reg *r = &p->lane[l];
+
+		if (r->state & BL_REG_HELD)
+			r->state &= drop || !bl_reg_live(r) ? ~(BL_REG_HELD | BL_REG_IN) : ~BL_REG_HELD;
+	}
+}
+
+/* Live lanes are in C's minimum, and stand still with the others. */
+BL_CORE void bl_port_enter(struct bl_port_regs *p)
+{
+	__u32 l, held = bl_port_flags(p) & BL_REG_HELD;
+
+	for (l = 0; l < BL_LANES_MAX; l++)
+		if (bl_reg_live(&p->lane[l]))
+			p->lane[l].state |= BL_REG_IN | held;
+}
+
+/** bl_slot_death - the last death that the port has had or is to have. */
+BL_CORE __u32 bl_slot_death(const struct bl_order_slot *o, const struct bl_life *life)
+{
+	__u32 death = BL_READ_ONCE(life->death);
+
+	return (__s32)(o->freeze - death) > 0 ? o->freeze : death;
+}
+
+/** bl_slot_freeze - order that the port have died @death times. Returns 1, or 0 if it has, or was ordered to. */
+BL_CORE int bl_slot_freeze(struct bl_order_slot *o, const struct bl_life *life, __u32 death)
+{
+	if ((__s32)(death - bl_slot_death(o, life)) <= 0)
+		return 0;
+	o->freeze = death;
+	o->shut = o->barred;
+	return 1;
+}
+
+/** bl_slot_resume - order that what stands still since @death does so no more. Returns 1, 0 if that was ordered before, or -1: it is not the port's last death. */
+BL_CORE int bl_slot_resume(struct bl_order_slot *o, const struct bl_life *life, __u32 death)
+{
+	if (death != bl_slot_death(o, life))
+		return -1;
+	if (o->resume == death)
+		return 0;
+	o->resume = death;
+	o->drop = o->barred;
+	return 1;
+}
+
+/**
+ * bl_port_obey - make the port as its slot wants it to be, which may be what several orders have made of it since the last time: a RESUME, then a FREEZE that made a later death, then the RESUME of that one; where both
+ * were for the same death, the first has nothing left to do. Nothing happens the second time. Returns BL_A_LEAF and the new leaf, or 0.
+ */
+BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life, const struct bl_order_slot *o, struct bl_pair *leaf)
+{
+	struct bl_pair was;
+
+	bl_port_leaf(p, &was);
+	if (o->resume == life->death)
+		bl_port_release(p, o->drop);
+	if ((__s32)(o->freeze - life->death) > 0) {
+		if (!o->shut)
+			bl_port_enter(p);
+		bl_port_hold(p, life, o->freeze);
+		if (o->resume == o->freeze)
+			bl_port_release(p, o->drop);
+	}
+	if (!o->barred)
+		bl_port_enter(p);
+	bl_port_leaf(p, leaf);
+	return leaf->b != was.b || leaf->c != was.c ? BL_A_LEAF : 0;
+}
+
 /* The way of a frame whose lane is not LIVE yet, or whose link has several lanes; out of the fast path. */
-BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes, __u64 watch, __u64 join_above)
+BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes, __u64 watch, __u64 join_above, __u32 barred)
 {
 	__u32 l, waiting = 0;
 
-	if (r->state == BL_REG_LIVE)
+	if (bl_reg_live(r))
 		return 0;
 	/* one that comes back from the dead stays DEAD until it joins: its C is waited for all the time */
 	if (r->state == BL_REG_ABSENT)
@@ -220,7 +331,9 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	}
 	if (waiting || r->b <= join_above)
 		return 0;
-	r->state = BL_REG_LIVE;
+	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
+	if (!barred)
+		r->state |= BL_REG_IN | (bl_port_flags(p) & BL_REG_HELD);
 	return BL_A_JOINED;
 }
 
@@ -247,41 +360,42 @@ BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u6
 	return res;
 }
 
-/** bl_reg_alone - the register is all that its port contributes: in the minimum, and its link has no other lane. */
+/** bl_reg_alone - the register is all that its port contributes: in both minima, free to rise, and its link has no other lane. One comparison: most frames come this way. */
 BL_CORE int bl_reg_alone(const struct bl_reg *r, __u32 lanes)
 {
-	return r->state == BL_REG_LIVE && lanes == 1;
+	return r->state == (BL_REG_LIVE | BL_REG_IN) && lanes == 1;
 }
 
 /**
  * bl_port_arrive - a frame with barriers came in on a lane of a port.
  * @p: the port's registers. @lane, @lanes: from the header. @b, @c: its barriers, extended. @watch: struct bl_sw_lane's watch time; not 0.
  * @join_above: the lane joins only above it: bl_join_floor() of the greatest barrier that any output fed by this port was given.
+ * @barred: it does not join C.
  * @leaf: set to the port's new leaf if BL_A_LEAF is returned.
  */
 BL_CORE __u32 bl_port_arrive(struct bl_port_regs *p, __u32 lane, __u32 lanes, __u64 b, __u64 c, __u64 watch, __u64 join_above,
-			     struct bl_pair *leaf)
+			     __u32 barred, struct bl_pair *leaf)
 {
 	struct bl_reg *r = &p->lane[lane & (BL_LANES_MAX - 1)];
-	__u32 res = bl_reg_raise(r, lanes, b, c, watch);
+	__u32 res = bl_reg_raise(r, lanes, b, r->state & BL_REG_HELD ? 0 : c, watch);
 
 	if (bl_reg_alone(r, lanes)) {
 		leaf->b = r->b;
 		leaf->c = r->c;
 		return res;
 	}
-	if (bl_port_join(p, r, lanes, watch, join_above))
+	if (bl_port_join(p, r, lanes, watch, join_above, barred))
 		res |= BL_A_JOINED | BL_A_LEAF;
 	bl_port_leaf(p, leaf);
 	return res;
 }
 
 /**
- * bl_port_expire - exclude lanes of a port that were silent for more than @dead_after of watch time.
+ * bl_port_expire - exclude lanes of a port that were silent for more than @dead_after of watch time. If one of them is in C's minimum the port begins to stand still, all lanes of it: a death, unless it does already.
  */
-BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_after, struct bl_pair *leaf)
+BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_after, struct bl_life *life, struct bl_pair *leaf)
 {
-	__u32 res = 0;
+	__u32 res = 0, flags = 0;
 	int l;
 
 	for (l = 0; l < BL_LANES_MAX; l++) {
@@ -289,13 +403,16 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_aft
 
 		if (!r->heard_ns || watch - r->heard_ns <= dead_after)
 			continue;
-		if (r->state == BL_REG_LIVE) {
-			r->state = BL_REG_DEAD;
+		if (bl_reg_live(r)) {
+			flags |= r->state;
+			r->state = (r->state & ~0xffu) | BL_REG_DEAD;
 			res |= BL_A_LEAF | BL_A_EXCLUDED;
 		} else if (r->state == BL_REG_ABSENT) {
 			r->state = BL_REG_DEAD; /* announced by its neighbours but never heard: stop waiting for it */
 		}
 	}
+	if ((flags & (BL_REG_IN | BL_REG_HELD)) == BL_REG_IN)
+		bl_port_hold(p, life, life->death + 1);
 	if (res & BL_A_LEAF)
 		bl_port_leaf(p, leaf);
 	return res;

@@ -102,6 +102,31 @@ BL_CORE int bl_rwin_step(__u64 *state, struct bl_rwin *w)
 }
 
 /**
+ * bl_rwin_freeze - the window's process is dead: lock the slot at head, so that no ACK moves head any more. Returns 1: *@ts is its timestamp, and C will not pass it until the window is cleared; 0: nothing is open.
+ *
+ * A slot that an ACK closes at this moment is stepped over: then head was not there yet. The process adds nothing any more, so this ends after as many steps as frames are open.
+ */
+BL_CORE int bl_rwin_freeze(__u64 *state, struct bl_rwin *w, __u64 *ts)
+{
+	int i;
+
+	for (i = 0; i <= BL_RWIN; i++) {
+		__u64 s = BL_READ_ONCE(*state);
+		__u32 head = bl_rwin_head(s);
+		struct bl_rslot *slot = bl_rwin_slot(w, head);
+
+		if (!bl_rwin_used(s))
+			return 0;
+		*ts = BL_READ_ONCE(slot->ts);
+		/* its process was recalling it */
+		if (BL_READ_ONCE(slot->wait) == (BL_RSLOT_LOCKED | head) || bl_rslot_lock(slot, head))
+			return 1;
+		bl_rwin_step(state, w);
+	}
+	return 1;
+}
+
+/**
  * bl_rwin_commit - what a window allows C to be: the timestamp at head, BL_TIME_NONE if it is empty. @last: the highest C that was ever sent; it is still true, and the answer where head does not stand still.
  *
  * The slot at head cannot be written anew before head has passed it, so what was read between two looks at the same head was head's.

@@ -26,6 +26,7 @@
 #include "commit_core.h"
 #include "bpf_util.h"
 #include "host_hold.h"
+#include "host_order.h"
 
 #define BL_GSO_SEGS 128 /* UDP_MAX_SEGMENTS of the newest kernels */
 
@@ -223,6 +224,7 @@ static __always_inline int tick(struct run *r)
 	struct bl_host_page *page = r->page;
 	struct bl_now now;
 
+	bl_obey(); /* also without a clock */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
@@ -272,14 +274,14 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	regs = (struct bl_port_regs *)page->reg;
 	if (!page->watch_ns)
 		page->watch_ns = 1;
-	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns, bl_join_floor(page->barrier, cfg->dead_after_ns), &leaf);
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns, bl_join_floor(page->barrier, cfg->dead_after_ns), page->barred != 0, &leaf);
 	if (res & BL_A_OLD)
 		bl_count(BL_HC_INGRESS, BL_R_BARRIER_OLD);
 	if (res & BL_A_JOINED)
 		bl_count(BL_HC_INGRESS, BL_R_JOINED);
 	if (lanes >> 8 > 1 && page->watch_ns - page->scan_ns > cfg->dead_after_ns / 4) {
 		page->scan_ns = page->watch_ns;
-		if (bl_port_expire(regs, page->watch_ns, cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
+		if (bl_port_expire(regs, page->watch_ns, cfg->dead_after_ns, &page->life, &leaf) & BL_A_LEAF) {
 			bl_count(BL_HC_INGRESS, BL_R_EXCLUDED);
 			res |= BL_A_LEAF;
 		}
@@ -444,6 +446,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			return BL_R_LOOPED;
 		if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 			return BL_R_TAI_MISMATCH;
+		if (r->page->life.neighbour != BL_BE32(body->node_id))
+			r->page->life.neighbour = BL_BE32(body->node_id);
 		publish(r);
 		return BL_R_BEACON;
 	}
@@ -453,7 +457,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	if (r->f.opcode == BL_OP_DATA) {
 		const struct bl_reg *reg = &r->page->reg[r->f.lane & (BL_LANES_MAX - 1)];
 
-		if (reg->state == BL_REG_LIVE && r->ts < reg->b)
+		if (bl_reg_live(reg) && r->ts < reg->b)
 			bl_count(BL_HC_INGRESS, BL_R_PROMISE_BROKEN);
 	}
 	if (r->f.opcode == BL_OP_ACK)
@@ -527,7 +531,9 @@ static long fill_one(__u32 i, struct fill *f)
 	return 0;
 }
 
-/* Every ordered frame of this host gets B and C. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own. */
+/*
+ * Every ordered frame of this host gets B and C; where the controller barred this output, a C that promises nothing. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own.
+ */
 static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct run *r)
 {
 	struct fill f = { .skb = skb, .off = r->f.hdr_off, .end = skb->len };
@@ -562,7 +568,7 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	if (r->f.opcode != BL_OP_BEACON)
 		BL_WRITE_ONCE(r->page->sends, r->page->sends + 1);
 	bl_put48(f.both, r->b);
-	bl_put48(f.both + 6, bl_commit_wire(r->c, now.bus));
+	bl_put48(f.both + 6, r->page->barred ? now.bus - BL_TS_OLD : bl_commit_wire(r->c, now.bus));
 	f.step = skb->gso_size;
 	if (r->f.opcode == BL_OP_BEACON)
 		fill_one(0, &f);

@@ -244,7 +244,7 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	r.page = bpf_map_lookup_elem(&host_page, &zero);
 	bl_read_clock(&now);
-	if (!r.cfg || !r.page || !now.ok || l3 > sizeof(*eth) + 4 || l3 < sizeof(*eth))
+	if (!r.cfg || !r.page || !now.ok || r.page->barred || l3 > sizeof(*eth) + 4 || l3 < sizeof(*eth))
 		return BL_R_ACKED;
 	sent = BL_READ_ONCE(r.page->sent_commit);
 	host_barriers(&r, &now, BL_EPS_MAX, 0);

@@ -107,6 +107,8 @@ static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u
 		bl_leaf_changed(r->lane_no, in_sets, r->in, b, c);
 }
 
+#include "switch_order.h"
+
 /* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
 static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
 {
@@ -130,17 +132,55 @@ static long scan_port(__u32 p, struct scan *s)
 {
 	struct bl_sw_port *port = port_at(p);
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
+	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 	struct bl_pair leaf;
 
-	if (!port || !regs || p >= s->cfg->nports)
+	if (!port || !regs || !life || p >= s->cfg->nports)
 		return 1;
 	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no))
 		return 0;
-	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, &leaf) & BL_A_LEAF) {
+	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, life, &leaf) & BL_A_LEAF) {
 		bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
 		bl_count(p, BL_R_EXCLUDED);
 	}
 	return 0;
+}
+
+static long obey_port(__u32 p, struct scan *s)
+{
+	struct bl_sw_port *port = port_at(p);
+	const struct bl_port_regs *regs;
+	struct bl_pair leaf;
+
+	if (!port || p >= s->cfg->nports)
+		return 1;
+	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no) || !bl_obey(p))
+		return 0;
+	regs = bpf_map_lookup_elem(&sw_regs, &p);
+	if (!regs)
+		return 1;
+	bl_port_leaf(regs, &leaf);
+	bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
+	return 0;
+}
+
+/*
+ * Orders that this lane has not obeyed yet. Generation first, then the slots; registers first, then @orders: pairs with bl_order and with loader/order.c.
+ */
+static __always_inline void obey(struct scan *s)
+{
+	__u32 zero = 0;
+	const struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
+	__u64 generation;
+
+	if (!e)
+		return;
+	generation = BL_READ_ONCE(e->generation);
+	if (__builtin_expect(s->lane->orders == generation, 1))
+		return;
+	bpf_loop(BL_SW_PORTS_MAX, obey_port, s, 0);
+	BL_BARRIER();
+	BL_WRITE_ONCE(s->lane->orders, generation);
 }
 
 /*
@@ -153,10 +193,12 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
 	__u32 zero = 0;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
 	struct bl_now now;
 
 	if (!lane || !cfg)
 		return -1;
+	obey(&s); /* also without a clock */
 	bl_read_clock(&now);
 	if (!now.ok)
 		return -1;
@@ -164,8 +206,6 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	lane->now_ns = now.bus;
 	lane->limit_ns = now.limit + cfg->ahead_ns;
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
-		struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
-
 		lane->scan_ns = lane->watch_ns;
 		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
 	}
@@ -185,11 +225,11 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 
 	if (!cfg || !regs || !lane || !port)
 		return 0;
-	if (regs->lane[lanes & (BL_LANES_MAX - 1)].state != BL_REG_LIVE)
+	if (!bl_reg_live(&regs->lane[lanes & (BL_LANES_MAX - 1)]))
 		floor = bl_join_floor(given(lane, port->in_sets), cfg->dead_after_ns);
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor, &leaf);
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor, port->barred, &leaf);
 	if (res & BL_A_LEAF)
 		bl_leaf_changed(lane_no, port->in_sets, in, leaf.b, leaf.c);
 	if (res & BL_A_OLD)
@@ -236,7 +276,7 @@ static __always_inline void raise(struct run *r, const struct bl_sw_port *port, 
 	if (!regs)
 		return;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
-	if (reg->state == BL_REG_LIVE && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
+	if (bl_reg_live(reg) && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
 		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	if (!bl_reg_alone(reg, r->f.lanes)) {
 		bl_raise_slowly(r->in, r->lane_no, (__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
@@ -412,7 +452,13 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 		rewrite(r, h, u, &none);
 		return BL_R_TO_KERNEL;
 	}
-	rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
+	if (__builtin_expect(to->barred, 0)) {
+		struct bl_pair no_c = { r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b, 0 };
+
+		rewrite(r, h, u, &no_c);
+	} else {
+		rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
+	}
 	why = BL_R_FORWARDED;
 	if (__builtin_expect(metered, 0)) {
 		why = bl_port_put(ctx, r->out, BL_CL_DATA);
@@ -423,6 +469,15 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	if (carried)
 		carried->b[r->lane_no & (BL_LANES_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
 	return why;
+}
+
+/* Who is at the other end of port @p. */
+static __always_inline void met(__u32 p, __u32 node)
+{
+	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
+
+	if (life && life->neighbour != node)
+		life->neighbour = node;
 }
 
 static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
@@ -447,6 +502,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
+	met(r->in, BL_BE32(body->node_id));
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_behind(&lane->out[s]);
 	raise(r, port, 1);
@@ -540,6 +596,7 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	const __u8 *mine;
 	struct bl_hdr *h;
 	__u64 b, last;
+	__u32 key;
 	int out;
 
 	if ((void *)(eth + 1) > end)
@@ -587,6 +644,13 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	}
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);
+	if (__builtin_expect(port->barred, 0)) {
+		const struct bl_sw_lane *from;
+
+		key = lane;
+		from = bpf_map_lookup_elem(&sw_lanes, &key);
+		bl_put48(h->commit, (from ? from->now_ns : b) - BL_TS_OLD);
+	}
 	__builtin_memcpy(eth->h_source, port->mac, 6);
 	body->port = BL_BE16(p);
 	if (__builtin_expect(port->metered, 0)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline controller run FILE, show, failures, epochs: 1Pipe's failure controller in the foreground, and what the controllers of a network namespace say about themselves.
+ * barline controller run FILE, show controller, show failures, show epochs: 1Pipe's failure controller in the foreground, and what the controllers of a network namespace say about themselves.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 

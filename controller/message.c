@@ -141,12 +141,13 @@ static struct ctl_bytes order(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatC
 	return PACKED(bl__to_agent, m);
 }
 
-struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed)
+struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Welcome w = BL__WELCOME__INIT;
 
 	w.failed = failed;
+	w.answer_ms = answer_ms;
 	m.welcome = &w;
 	return order(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
 }

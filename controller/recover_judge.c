@@ -180,6 +180,12 @@ static bool failing(const struct bl_det_found *f)
 	return f->why != BL_DET_CORRECT && f->why != BL_DET_BEFORE;
 }
 
+/* Or it has no link yet, and is nobody's loss: what is heard of it one way may go on, else it would be frozen, resumed, heard and frozen again for ever. */
+static bool judged(const struct bl_recover_node *n)
+{
+	return n->linked || n->state == BL_DET_GONE;
+}
+
 /* Asks, and bars. Returns how many answers are missing. */
 static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_t now, uint32_t *bars)
 {
@@ -194,7 +200,7 @@ static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_
 
 		if (g->todo[i] & BL_DET_FENCE && back->at != RECOVER_NONE)
 			r->node[back->at]->port[back->port].fence = true;
-		if (!(g->todo[i] & BL_DET_ASK) || !recover_waits_possible(n))
+		if (!(g->todo[i] & BL_DET_ASK) || !recover_waits_possible(n) || !judged(r->node[h->dir == BL_DET_TO_HIGH ? h->low : h->high]))
 			continue;
 		missing++;
 		if (n->port[h->port].asked)
@@ -210,6 +216,15 @@ static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_
 		*bars += g->todo[i] & BL_DET_FENCE && back->at != RECOVER_NONE && recover_waits_possible(r->node[back->at]) && r->node[back->at]->barred != r->node[back->at]->bar;
 	}
 	return missing;
+}
+
+/* The input at the end of way @i, if it is to be resumed; what is in another failure is resumed by that one. An input of a node that is not judged holds nobody back who is. NULL: not. */
+static struct bl_recover_port *resumable(const struct bl_recover *r, const struct graph *g, uint32_t i)
+{
+	const struct bl_recover_node *n = g->owner[i].at == RECOVER_NONE ? NULL : r->node[g->owner[i].at];
+	struct bl_recover_port *p = n ? &n->port[g->owner[i].port] : NULL;
+
+	return p && n->state != BL_DET_GONE && (g->todo[i] & BL_DET_RESUME || !judged(n)) && p->state == BL_DET_SILENT && !p->record ? p : NULL;
 }
 
 bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, uint16_t port, enum bl_det_why why, uint64_t t)
@@ -263,11 +278,11 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 			recover_add_failed(f, n, p->port, BL_DET_CORRECT, p->t);
 	}
 	for (i = 0; i < 2 * g->g.links; i++) {
-		struct bl_recover_node *n = g->owner[i].at == RECOVER_NONE ? NULL : r->node[g->owner[i].at];
-		struct bl_recover_port *p = n ? &n->port[g->owner[i].port] : NULL;
+		struct bl_recover_port *p = resumable(r, g, i);
+		const struct bl_recover_node *n = p ? r->node[g->owner[i].at] : NULL;
 
-		/* inputs of those that fail are theirs; what is in another failure is resumed by that one */
-		if (!(g->todo[i] & BL_DET_RESUME) || !p || p->state != BL_DET_SILENT || p->record || recover_names_node(f, n->id) || n->state == BL_DET_GONE)
+		/* inputs of those that fail are theirs */
+		if (!p || recover_names_node(f, n->id))
 			continue;
 		f->input[f->ninputs++] = (struct bl_recover_input){ n->id, p->port, p->neighbour, p->death, p->c };
 		p->record = f->number;
@@ -301,12 +316,9 @@ static bool anything_to_resume(const struct bl_recover *r, const struct graph *g
 {
 	uint32_t i;
 
-	for (i = 0; i < 2 * g->g.links; i++) {
-		const struct half *h = &g->owner[i];
-
-		if (g->todo[i] & BL_DET_RESUME && h->at != RECOVER_NONE && r->node[h->at]->state != BL_DET_GONE && r->node[h->at]->port[h->port].state == BL_DET_SILENT && !r->node[h->at]->port[h->port].record)
+	for (i = 0; i < 2 * g->g.links; i++)
+		if (resumable(r, g, i))
 			return true;
-	}
 	return false;
 }
 

@@ -157,7 +157,7 @@ static void give(struct bl_ctl *c, const struct bl_recover_out *o)
 	if (!p || !n || bl_store_epoch(c->store) != c->elected)
 		return;
 	switch (o->what) {
-	case BL_RECOVER_WELCOME: send_bytes(p, ctl_welcome(c->elected, o->number)); break;
+	case BL_RECOVER_WELCOME: send_bytes(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms)); break;
 	case BL_RECOVER_BAR: send_bytes(p, ctl_bar(c->elected, n)); break;
 	case BL_RECOVER_FREEZE: send_bytes(p, ctl_freeze(c->elected, n)); break;
 	case BL_RECOVER_FAIL: send_bytes(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false, o->node)); break;

@@ -130,6 +130,7 @@ struct bl_rtx {
 	bool open;	   /* it has told its window */
 	bool dirty;	   /* in ep->rdirty */
 	bool alone;	   /* the stage holds nothing but what the last bl_send_reliable() put there */
+	bool failed;	   /* @life was announced as failed: its window counts no more */
 	uint16_t life;	   /* its incarnation */
 	struct bl_rlist parts, items; /* staged; parts go first */
 	uint32_t fill;	   /* bytes in the last of @items */
@@ -139,6 +140,7 @@ struct bl_rtx {
 	struct bl_rto rto;
 	uint64_t ask_ns;   /* CLOCK_MONOTONIC of the next OPEN, if one is needed */
 	uint32_t asks;	   /* without an answer */
+	uint32_t asked_psn; /* next_psn of the last OPEN */
 	uint64_t dead_until_ns;
 	/* how the stage would be with the scattering that is looked at */
 	uint64_t mark;
@@ -152,6 +154,8 @@ struct bl_rrx {
 	struct bl_seq seq;
 	uint32_t said_psn, said_window; /* in the last WINDOW */
 	bool due, now; /* in ep->windows; whatever it would say */
+	bool asked;    /* it wants to hear when everything before @asked_psn is free */
+	uint32_t asked_psn;
 	struct bl_big *big;
 	uint32_t big_bytes;
 	bool gone; /* it was announced as failed: what that life of it sent from @gone_ts on is not taken */
@@ -317,6 +321,7 @@ int bl_rtx_flush(struct bl_endpoint *ep);
 void bl_rtx_reap(struct bl_endpoint *ep);
 uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t now);
 bool bl_rtx_room(const struct bl_endpoint *ep);
+bool bl_rtx_short(const struct bl_endpoint *ep);
 bool bl_rtx_empty(const struct bl_endpoint *ep);
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 void bl_rtx_drop_staged(struct bl_endpoint *ep, uint8_t why);

@@ -38,6 +38,10 @@ static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
 		p->rrx.gone = true;
 		p->rrx.gone_life = p->rrx.incarnation;
 		p->rrx.gone_ts = f->ts;
+		/* nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back */
+		if (p->rtx.open && !p->self)
+			p->rtx.failed = true;
+		p->rtx.open &= p->self;
 		/* who failed will not answer */
 		for (r = ep->recalls; r; r = r->next)
 			if (r->peer == p)
@@ -228,7 +232,6 @@ static void finish(struct bl_endpoint *ep)
 			/* whoever comes back there is somebody else, and has to be asked for a window */
 			if (!hits(&f, &p->addr) || p->self)
 				continue;
-			p->rtx.open = false;
 			p->rtx.credited = p->rtx.next_psn;
 			p->rtx.rto = (struct bl_rto){ 0 };
 		}

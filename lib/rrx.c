@@ -5,7 +5,7 @@
  * The program has stored and acknowledged what comes here, so nothing may be refused any more: a record for which there is no memory stays in the ring. What came before is known by its sequence number (seq_core.h), whatever
  * order frames come in. C has passed a message only after all frames of its scattering were stored, here and everywhere; so the parts of a large message are complete when its reference is delivered.
  *
- * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of its own, that of other frames when they are delivered.
+ * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of its own, that of other frames when they are delivered. Who has sent an OPEN hears twice: at once, and when everything that he has sent is free.
  */
 #include "internal.h"
 
@@ -66,6 +66,8 @@ void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16
 	ep->reliable = true;
 	if (!p->rrx.known || p->rrx.incarnation != incarnation)
 		begin(ep, p, incarnation, psn);
+	p->rrx.asked = p->rrx.seq.done != psn;
+	p->rrx.asked_psn = psn;
 	window_due(ep, p, true);
 }
 
@@ -73,8 +75,13 @@ void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16
 
 static void freed(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn)
 {
-	bl_seq_free(&p->rrx.seq, psn);
-	window_due(ep, p, false);
+	struct bl_rrx *r = &p->rrx;
+	bool all;
+
+	bl_seq_free(&r->seq, psn);
+	all = r->asked && !bl_psn_before(r->seq.done, r->asked_psn);
+	r->asked &= !all;
+	window_due(ep, p, all);
 }
 
 static struct bl_big **find_big(struct bl_peer *p, uint16_t life, uint32_t id)

@@ -24,6 +24,8 @@
 #define SEGS_MAX     BL_STAGE_FRAMES
 #define UDP_MOST     65507u /* as in tx.c */
 #define ASKS_MAX     BL_PROBES_MAX
+#define AGAIN_MAX    64u /* frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it in such a queue */
+#define AGAIN_GAP_NS 250000ULL
 
 static struct bl_inflight *line(const struct bl_endpoint *ep)
 {
@@ -48,6 +50,12 @@ static struct bl_rslot *slot_of(const struct bl_endpoint *ep, uint32_t n)
 bool bl_rtx_room(const struct bl_endpoint *ep)
 {
 	return !ep->rheld;
+}
+
+/* Whether what is staged waits for slots of the window, and not only for what receivers say. */
+bool bl_rtx_short(const struct bl_endpoint *ep)
+{
+	return ep->rts || ep->rstaged > room(ep);
 }
 
 bool bl_rtx_empty(const struct bl_endpoint *ep)
@@ -130,8 +138,8 @@ static uint32_t stage_cap(const struct bl_rtx *t)
 	return w < BL_STAGE_FRAMES && !t->alone ? w : BL_STAGE_FRAMES;
 }
 
-/* How many frames the scattering takes, and whether it fits; nothing is changed but the plans. Returns frames, or -EAGAIN, -ENOMEM. */
-static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+/* How many frames the scattering takes, and whether it fits; nothing is changed but the plans. @to: becomes the peers of its messages. Returns frames, or -EAGAIN, -ENOMEM. */
+static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, struct bl_peer **to)
 {
 	int64_t frames = 0;
 	size_t i;
@@ -145,6 +153,7 @@ static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 
 		if (!p)
 			return -ENOMEM;
+		to[i] = p;
 		t = &p->rtx;
 		if (t->mark != ep->mark) {
 			t->mark = ep->mark;
@@ -248,20 +257,21 @@ static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct b
 /* 0, or -EAGAIN, -ENOMEM with nothing staged */
 static int stage(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 {
+	struct bl_peer *to[BL_SCATTER_MAX];
 	int64_t frames;
 	size_t i;
 	int rc;
 
 	if (ep->rts)
 		return -EAGAIN; /* what is staged has its timestamp */
-	frames = plan(ep, vec, n);
+	frames = plan(ep, vec, n, to);
 	if (frames < 0)
 		return (int)frames;
 	rc = reserve(ep, frames);
 	if (rc)
 		return rc;
 	for (i = 0; i < n; i++)
-		stage_item(ep, bl_peer_find(ep, vec[i].dst.ip, vec[i].dst.port), &vec[i]);
+		stage_item(ep, to[i], &vec[i]);
 	return 0;
 }
 
@@ -444,8 +454,8 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 		uint64_t ack = slot_of(ep, ep->rreaped)->ack_ns;
 
 		f = ep->rsent[ep->rreaped % BL_RWIN];
-		if (f->tries == 1 && ack > f->sent_ns)
-			bl_rto_sample(&f->peer->rtx.rto, ack - f->sent_ns);
+		if (f->tries == 1 && ack)
+			bl_rto_sample(&f->peer->rtx.rto, f->sent_ns, ack);
 		f->peer->rtx.unacked--;
 		ep->rsent[ep->rreaped++ % BL_RWIN] = NULL;
 		if (f->ts < first) {
@@ -585,6 +595,7 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	bl_store16(body + 2, 0);
 	bl_tx_control(ep, p, BL_OP_OPEN, t->next_psn, body, sizeof(body));
 	ep->st.probes_sent++;
+	t->asked_psn = t->next_psn;
 	t->ask_ns = mono + (BL_RTO_NS << t->asks < BL_RTO_MAX_NS ? BL_RTO_NS << t->asks : BL_RTO_MAX_NS);
 	t->asks++;
 	bl_rtx_wake_at(ep, t->ask_ns);
@@ -608,12 +619,12 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 		if (mono < t->dead_until_ns)
 			return MUST_FAIL;
 		all += t->parts.n + t->items.n;
-		/* parts begin only when nothing else waits at the receiver: what its process has not taken yet must not hold them up while they hold the commit barrier */
+		/* parts begin only when nothing else waits at the receiver, and who wants to send some asks: what its process has not taken yet must not hold them up while they hold the commit barrier */
 		if (t->open && (!outstanding(t) || (!t->parts.n && outstanding(t) + t->items.n <= t->window)))
 			continue;
 		/* a window that is open but full is asked about when it has been so for a while */
 		if (t->open && !t->ask_ns)
-			t->ask_ns = mono + BL_RTO_NS;
+			t->ask_ns = t->parts.n && t->asked_psn != t->next_psn ? mono : mono + BL_RTO_NS;
 		if (!ask(ep, p, mono))
 			return MUST_FAIL;
 		res = MAY_NOT;
@@ -708,6 +719,8 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	}
 	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
 		return; /* of an earlier life, or of frames that were never sent */
+	if (t->failed && v.life == t->life)
+		return; /* it seems to live, and is not one of us any more */
 	if (t->open && v.life != t->life && t->unacked)
 		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
 	if (!t->open || v.life != t->life)
@@ -715,6 +728,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	else if (bl_psn_before(t->credited, v.psn))
 		t->credited = v.psn;
 	t->open = true;
+	t->failed = false;
 	t->life = v.life;
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
 	t->asks = 0;
@@ -725,6 +739,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 
 static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 {
+	bl_rto_late(&f->peer->rtx.rto, f->tries);
 	f->sent_ns = mono;
 	f->tries++;
 	ep->st.retransmits++;
@@ -734,9 +749,9 @@ static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 
 uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 {
+	uint32_t left = AGAIN_MAX, n;
 	uint64_t next = 0;
 	struct bl_peer *p;
-	uint32_t n;
 
 	if (!ep->rtimer_ns || mono < ep->rtimer_ns)
 		return ep->rtimer_ns;
@@ -748,9 +763,12 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 		if (f->aborted || !(BL_READ_ONCE(slot_of(ep, n)->wait) & BL_RSLOT_OPEN))
 			continue;
 		due = f->sent_ns + bl_rto_ns(&f->peer->rtx.rto, f->tries);
-		if (mono >= due) {
+		if (mono >= due && left) {
+			left--;
 			again(ep, f, mono);
 			due = mono + bl_rto_ns(&f->peer->rtx.rto, f->tries);
+		} else if (mono >= due) {
+			due = mono + AGAIN_GAP_NS;
 		}
 		if (!next || due < next)
 			next = due;

@@ -79,7 +79,7 @@ static void arm(struct bl_endpoint *ep, struct firsts w, unsigned int what)
 	__atomic_store_n(&ep->wake->ep[ep->slot].until, w.ts, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, w.ts_c, __ATOMIC_SEQ_CST);
 	/* pairs with close_slot() in bpf/host_commit.h */
-	if (what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_ACKED))
+	if (what & BL_WAIT_ACKED || (what & BL_WAIT_SEND_RELIABLE && bl_rtx_short(ep)))
 		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 1, __ATOMIC_SEQ_CST);
 	arm_one(&ep->wake->next, w.ts);
 	arm_one(&ep->wake->next_c, w.ts_c);

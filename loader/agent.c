@@ -221,11 +221,12 @@ static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 	free(v);
 }
 
-static void on_resume(struct bl_agent *a, const Bl__Failure *f)
+static int on_resume(struct bl_agent *a, const Bl__Failure *f)
 {
 	struct bl_agent_failed *v = failed_of(a, f);
 	struct bl_agent_input *in = calloc(f->n_input + 1, sizeof(*in));
 	unsigned int n = 0;
+	int rc = 0;
 	size_t i;
 
 	for (i = 0; in && i < f->n_input; i++)
@@ -233,17 +234,20 @@ static void on_resume(struct bl_agent *a, const Bl__Failure *f)
 			in[n++] = (struct bl_agent_input){ f->input[i]->port, f->input[i]->death };
 	if (v && in) {
 		forget_procs(a, v, f->n_failed);
-		a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, in, n);
-		say_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
+		rc = a->ops->resume(a->ctx, f->number, v, (unsigned int)f->n_failed, in, n);
+		if (!rc)
+			say_number(a, BL__TO_CONTROLLER__WHAT_RESUMED, f->number);
 	}
 	free(v);
 	free(in);
+	return rc;
 }
 
-static void on_freeze(struct bl_agent *a, const Bl__Freeze *f)
+static int on_freeze(struct bl_agent *a, const Bl__Freeze *f)
 {
-	size_t i;
 	unsigned int k;
+	size_t i;
+	int rc;
 
 	for (i = 0; i < f->n_port; i++) {
 		struct bl_agent_port p;
@@ -253,9 +257,22 @@ static void on_freeze(struct bl_agent *a, const Bl__Freeze *f)
 		if (k == a->node.nports)
 			continue;
 		p = a->node.port[k];
-		if (!a->ops->freeze(a->ctx, f->port[i], &p))
+		rc = a->ops->freeze(a->ctx, f->port[i], &p);
+		if (rc == -ESTALE)
+			return rc;
+		if (!rc)
 			bl_agent_link_down(a, &p);
 	}
+	return 0;
+}
+
+static int on_bar(struct bl_agent *a, const Bl__Bar *b)
+{
+	int rc = a->ops->bar(a->ctx, b->port, (unsigned int)b->n_port);
+
+	if (!rc)
+		say_number(a, BL__TO_CONTROLLER__WHAT_BARRED, b->version);
+	return rc;
 }
 
 static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
@@ -263,6 +280,7 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 	unsigned int i;
 
 	a->welcome = true;
+	a->total.answer_ms = w->answer_ms;
 	a->tried = 0;
 	a->wait_ms = AGAIN_MS;
 	if (w->failed) {
@@ -275,19 +293,18 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 		say_proc(a, i);
 }
 
-static void obey(struct bl_agent *a, const Bl__ToAgent *m)
+/* -ESTALE: it was refused below us. Any other error is a node's that cannot obey: who does not answer in time has failed. */
+static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 {
 	switch (m->what_case) {
 	case BL__TO_AGENT__WHAT_WELCOME: on_welcome(a, m->welcome); break;
-	case BL__TO_AGENT__WHAT_BAR:
-		a->ops->bar(a->ctx, m->bar->port, (unsigned int)m->bar->n_port);
-		say_number(a, BL__TO_CONTROLLER__WHAT_BARRED, m->bar->version);
-		break;
-	case BL__TO_AGENT__WHAT_FREEZE: on_freeze(a, m->freeze); break;
+	case BL__TO_AGENT__WHAT_BAR: return on_bar(a, m->bar);
+	case BL__TO_AGENT__WHAT_FREEZE: return on_freeze(a, m->freeze);
 	case BL__TO_AGENT__WHAT_FAIL: on_fail(a, m->fail); break;
-	case BL__TO_AGENT__WHAT_RESUME: on_resume(a, m->resume); break;
+	case BL__TO_AGENT__WHAT_RESUME: return on_resume(a, m->resume);
 	default: break;
 	}
+	return 0;
 }
 
 static void leave(struct bl_agent *a, const char *why);
@@ -324,10 +341,14 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 			a->cfg.epoch = m->epoch;
 			a->ops->epoch(a->ctx, m->epoch);
 		}
-		count(a, BL_AGENT_OK);
 		if (higher)
 			say_hello(a);
-		obey(a, m);
+		if (obey(a, m) == -ESTALE) {
+			count(a, BL_AGENT_OLD_EPOCH);
+			leave(a, "this node obeys a later epoch");
+		} else {
+			count(a, BL_AGENT_OK);
+		}
 	}
 	if (m)
 		bl__to_agent__free_unpacked(m, NULL);

@@ -82,14 +82,15 @@ struct bl_agent_failed {
  * struct bl_agent_ops - what the caller does. @tell: fill in what the node is now. @epoch: the highest one is now this; it must be kept before this returns. @bar: the outputs of these ports promise no C, and what
  * comes in does not join C; all others are free. @freeze: the input of the port does not raise C any more; fills in @c and @death of *@p, and returns 0, or not 0: there is no such input. @fail: Discard, Recall, Callback; then bl_agent_done(). @resume: the inputs of these
  * leave C's set, each if it stands still since that death, and what windows of these processes held is free; done when it returns. @failed: this node was announced as failed: its processes are to be told; then bl_agent_rejoin().
+ * What returns int says -ESTALE if the node obeys nobody of that epoch any more: the session ends, unanswered.
  */
 struct bl_agent_ops {
 	void (*tell)(void *ctx, struct bl_agent_node *n);
 	void (*epoch)(void *ctx, uint64_t epoch);
-	void (*bar)(void *ctx, const uint32_t *port, unsigned int n);
+	int (*bar)(void *ctx, const uint32_t *port, unsigned int n);
 	int (*freeze)(void *ctx, uint32_t port, struct bl_agent_port *p);
 	void (*fail)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n);
-	void (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin);
+	int (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin);
 	void (*failed)(void *ctx, uint64_t number);
 };
 
@@ -102,10 +103,11 @@ struct bl_agent_cfg {
 	struct bl_session_tls *tls;
 };
 
-/** struct bl_agent_total - @reasons: of messages. @sessions: begun. @welcome: it has a session, and was taken. @controller: with whom. @failed: number of the failure that announced this node; 0: none. @trouble: why there is no session. */
+/** struct bl_agent_total - @reasons: of messages. @sessions: begun. @answer_ms: how long an answer may take; 0: not said. @welcome: it has a session, and was taken. @controller: with whom. @failed: number of the failure that announced this node; 0: none. @trouble: why there is no session. */
 struct bl_agent_total {
 	uint64_t reasons[BL_AGENT_REASON_COUNT];
 	uint64_t sessions, epoch, failed;
+	uint32_t answer_ms;
 	bool welcome;
 	char controller[64], trouble[256];
 };

@@ -16,11 +16,12 @@
 #include <unistd.h>
 #include <systemd/sd-daemon.h>
 #include "node_priv.h"
+#include "session.h"
 
 const char *argp_program_version = "barlined " BL_BUILD;
 
 enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
-       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD };
+       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_CONTROLLER };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
@@ -36,6 +37,7 @@ static const struct argp_option options[] = {
 	{ "no-ahead", OPT_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
+	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0, "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the file", 0 },
 	{ NULL, 0, NULL, 0, "Switch:", 1 },
 	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated", 1 },
 	{ "up-port", OPT_ROLE_UP, "IFNAME", 0, "a port with a higher switch behind it", 1 },
@@ -83,6 +85,18 @@ static void add_port(struct argp_state *st, struct bl_node_cfg *c, const char *i
 	snprintf(v->ifname, sizeof(v->ifname), "%s", ifname);
 	v->role = role;
 	v->home_cpu = -1;
+}
+
+static void add_controller(struct argp_state *st, struct bl_ctl_peers *c, const char *arg)
+{
+	struct sockaddr_storage sa;
+	socklen_t len;
+
+	if (bl_session_addr(arg, &sa, &len))
+		argp_error(st, "--controller \"%s\": an address, as 10.0.0.1:%d or [fd00::1]:%d", arg, BL_SESSION_PORT, BL_SESSION_PORT);
+	if (c->n == BL_CTL_PEERS_MAX)
+		argp_error(st, "--controller: at most %d", BL_CTL_PEERS_MAX);
+	snprintf(c->addr[c->n++], sizeof(c->addr[0]), "%s", arg);
 }
 
 static void take_cpus(struct argp_state *st, struct bl_node_cfg *c, char *list)
@@ -135,6 +149,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_ROLE_DOWN: add_port(st, c, arg, BL_PORT_DOWN); break;
 	case OPT_CPUS: take_cpus(st, c, arg); break;
 	case OPT_THREAD: c->thread_napi = true; break;
+	case OPT_CONTROLLER: add_controller(st, &c->ctl, arg); break;
 	case OPT_L2: c->forward = BL_FWD_L2; break;
 	case OPT_SKEW: c->skew_ns = (int64_t)number(st, arg, "--skew-ns", INT64_MIN, INT64_MAX); break;
 	case OPT_BASE: c->clock_base_ns = number(st, arg, "--clock-base-ns", 1, INT64_MAX); break;

@@ -12,6 +12,8 @@
  *	fdb:
  *	  - { mac: 02:00:00:00:00:01, port: swp1 }
  *	admission: { policy: pl2, rate: 10gbit }
+ *	controllers: [10.0.0.1:61693, 10.0.0.2:61693]
+ *	tls: { ca: ca.pem, cert: node.pem, key: node.key }
  *
  * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here, and the line is found again in the text.
  */
@@ -22,6 +24,7 @@
 #include "../maps/token_abi.h"
 #include "node_priv.h"
 #include "rate.h"
+#include "session.h"
 #include "top.h"
 #include "yaml.h"
 
@@ -60,6 +63,10 @@ struct file_admission {
 	char *link_rate;
 };
 
+struct file_tls {
+	char *ca, *cert, *key;
+};
+
 struct file_fdb {
 	char *mac;
 	char *port;
@@ -82,6 +89,9 @@ struct file {
 	struct file_fdb *fdb;
 	unsigned int fdb_count;
 	struct file_admission *admission;
+	char **controllers;
+	unsigned int controllers_count;
+	struct file_tls *tls;
 };
 
 static const cyaml_strval_t roles[] = { { "switch", BL_ROLE_SWITCH }, { "host", BL_ROLE_HOST } };
@@ -159,6 +169,14 @@ static const cyaml_schema_field_t admission_fields[] = {
 	CYAML_FIELD_END
 };
 
+static const cyaml_schema_value_t controller_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 63) };
+static const cyaml_schema_field_t tls_fields[] = {
+	CYAML_FIELD_STRING_PTR("ca", CYAML_FLAG_POINTER, struct file_tls, ca, 1, 255),
+	CYAML_FIELD_STRING_PTR("cert", CYAML_FLAG_POINTER, struct file_tls, cert, 1, 255),
+	CYAML_FIELD_STRING_PTR("key", CYAML_FLAG_POINTER, struct file_tls, key, 1, 255),
+	CYAML_FIELD_END
+};
+
 static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_ENUM_PTR("role", OPT | ENUM | CYAML_FLAG_POINTER, struct file, role, roles, CYAML_ARRAY_LEN(roles)),
 	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct file, name, 1, 31),
@@ -176,6 +194,8 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
 	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
 	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission, admission_fields),
+	CYAML_FIELD_SEQUENCE("controllers", OPT | CYAML_FLAG_POINTER, struct file, controllers, &controller_value, 1, BL_CTL_PEERS_MAX),
+	CYAML_FIELD_MAPPING_PTR("tls", OPT | CYAML_FLAG_POINTER, struct file, tls, tls_fields),
 	CYAML_FIELD_SEQUENCE("cpus", OPT | CYAML_FLAG_POINTER, struct file, cpus, &cpu_value, 1, BL_LANES_MAX),
 	CYAML_FIELD_SEQUENCE("ports", OPT | CYAML_FLAG_POINTER, struct file, ports, &port_value, 1, BL_SW_PORTS_MAX),
 	CYAML_FIELD_SEQUENCE("fdb", OPT | CYAML_FLAG_POINTER, struct file, fdb, &fdb_value, 0, BL_FDB_BUCKETS * BL_FDB_WAYS),
@@ -369,6 +389,29 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	return bl_admission_check(&whole, &why) ? bl_yaml_bad(path, "admission", 0, err, "%s", why.text) : 0;
 }
 
+static int take_controllers(struct bl_node_cfg *cfg, const struct file *f, const char *path, struct bl_err *err)
+{
+	struct bl_ctl_peers *c = &cfg->ctl;
+	struct sockaddr_storage sa;
+	socklen_t len;
+	unsigned int k;
+
+	if (f->tls && !f->controllers)
+		return bl_yaml_bad(path, "tls", 0, err, "tls is for sessions with controllers, and there are none");
+	for (k = 0; k < f->controllers_count; k++) {
+		if (bl_session_addr(f->controllers[k], &sa, &len))
+			return bl_yaml_bad(path, "controllers", 0, err, "%s is no address, as 10.0.0.1:%d or [fd00::1]:%d", f->controllers[k], BL_SESSION_PORT, BL_SESSION_PORT);
+		snprintf(c->addr[k], sizeof(c->addr[k]), "%s", f->controllers[k]);
+	}
+	c->n = f->controllers_count ? f->controllers_count : c->n;
+	if (f->tls) {
+		snprintf(c->ca, sizeof(c->ca), "%s", f->tls->ca);
+		snprintf(c->cert, sizeof(c->cert), "%s", f->tls->cert);
+		snprintf(c->key, sizeof(c->key), "%s", f->tls->key);
+	}
+	return 0;
+}
+
 static void take(struct bl_node_cfg *cfg, const struct file *f)
 {
 	if (f->name)
@@ -411,6 +454,8 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 		rc = fill_lists(cfg, f, path, err);
 	if (!rc)
 		rc = take_admission(cfg, f, path, err);
+	if (!rc)
+		rc = take_controllers(cfg, f, path, err);
 	bl_yaml_free(&top, f);
 	if (rc)
 		bl_config_free(cfg);

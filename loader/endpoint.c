@@ -10,6 +10,9 @@
  *
  * An endpoint whose process is gone while its reliable window is not empty stays, as dead: the window holds the commit barrier of the rack, since some receivers may have what others have not. The ACKs that
  * are still on their way may empty it; else somebody who knows what happened to the others has to say that it may go (bl_endpoint_resume()).
+ *
+ * With failure controllers every endpoint that goes is announced in the rack, since others may wait for its ACKs. Its window is frozen before its T is read from it: else ACKs that come late would take the commit barrier
+ * beyond T. It stays, as dead, until it is resumed; its port is nobody else's so long.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,9 +29,10 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include "../bpf/clock_core.h"
 #include "../bpf/commit_core.h"
 #include "../maps/failure_abi.h"
-#include "node_priv.h"
+#include "node_agent.h"
 
 #define PENDING_MAX 64
 
@@ -122,6 +126,7 @@ static int clear_inflight(struct bl_node *n, unsigned int slot, bool window)
 	if (window) {
 		__atomic_store_n(&page[slot].state, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&page[slot].hold, BL_TIME_NONE, __ATOMIC_RELEASE);
+		__atomic_store_n(&page[slot].dead_ts, 0, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
 	unmap_lines(page);
@@ -138,6 +143,35 @@ static bool holds_commit(const struct bl_node *n, unsigned int slot)
 	return holds;
 }
 
+/*
+ * From when on what a dead process sent is not committed; its window does not let C pass that any more. @alive: its process is not dead but put out, and may go on sending: then C stands still there, whatever its window says.
+ * Of what is in flight but neither held nor in the window, nothing has left. 0, with errno: it could not be mapped.
+ */
+static uint64_t freeze(struct bl_node *n, unsigned int slot, bool alive)
+{
+	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED, n->windows_fd, (off_t)(slot * sizeof(*w)));
+	struct bl_inflight *page = map_lines(n);
+	__u64 t = 0, ts;
+
+	if (page && w != MAP_FAILED && !(t = page[slot].dead_ts)) {
+		uint64_t hold = __atomic_load_n(&page[slot].hold, __ATOMIC_ACQUIRE);
+
+		t = bl_clock_at(n->clock, bl_mono_ns());
+		if (bl_rwin_freeze(&page[slot].state, w, &ts))
+			t = ts;
+		if (hold && hold < t)
+			t = hold;
+		if (alive)
+			__atomic_store_n(&page[slot].hold, t, __ATOMIC_RELEASE);
+		__atomic_store_n(&page[slot].dead_ts, t, __ATOMIC_RELEASE);
+	}
+	if (page)
+		unmap_lines(page);
+	if (w != MAP_FAILED)
+		munmap(w, sizeof(*w));
+	return t;
+}
+
 static struct bl_failures *map_failures(const struct bl_node *n)
 {
 	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL, PROT_READ | PROT_WRITE, MAP_SHARED, n->failures_fd, 0);
@@ -150,6 +184,20 @@ static void unmap_failures(struct bl_failures *page)
 	munmap(page, (sizeof(*page) + 4095) & ~4095UL);
 }
 
+/* The controller orders again what it does not know to be done; a daemon that was started anew does not know either. */
+static bool announced(const struct bl_failures *page, const struct bl_failure *f)
+{
+	uint64_t i;
+
+	for (i = page->last; i && page->last - i < BL_FAILS_MAX; i--) {
+		const struct bl_failure *v = &page->ring[i % BL_FAILS_MAX];
+
+		if (v->order == f->order && v->port == f->port && v->ts == f->ts && !memcmp(v->addr, f->addr, sizeof(f->addr)))
+			return f->order != 0;
+	}
+	return false;
+}
+
 int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 {
 	struct bl_failures *page = map_failures(n);
@@ -158,6 +206,10 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 
 	if (!page)
 		return -errno;
+	if (announced(page, f)) {
+		unmap_failures(page);
+		return 0;
+	}
 	number = page->last + 1;
 	page->ring[number % BL_FAILS_MAX] = *f;
 	page->ring[number % BL_FAILS_MAX].number = number;
@@ -197,11 +249,25 @@ static void forget(struct bl_ep *ep)
 	ep->conn = ep->pidfd = -1;
 }
 
+/* With controllers: the rack hears of it. @alive: its process was put out. */
+static void die(struct bl_ep *ep, bool alive)
+{
+	struct bl_node *n = ep->node;
+
+	ep->dead = true;
+	ep->t = freeze(n, ep->slot, alive);
+	if (!ep->t)
+		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s", n->meta.name, ep->info.port, strerror(errno));
+	else if (n->agent)
+		bl_node_agent_proc_down(n, ep->info.port, ep->t);
+}
+
 static void release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = eps_key(n, &ep->info), slot = ep->slot;
 
+	ep->left = true;
 	ep->conn_src = sd_event_source_disable_unref(ep->conn_src);
 	ep->pid_src = sd_event_source_disable_unref(ep->pid_src);
 	if (ep->conn >= 0)
@@ -214,6 +280,14 @@ static void release(struct bl_ep *ep, const char *why)
 	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
+	if (n->cfg.ctl.n) {
+		if (!ep->dead)
+			die(ep, false);
+		if (ep->settled)
+			forget(ep);
+		bl_node_agent_endpoints(n);
+		return;
+	}
 	if (!holds_commit(n, slot)) {
 		forget(ep);
 		return;
@@ -228,7 +302,7 @@ static void bury(struct bl_node *n)
 {
 	int k;
 
-	for (k = 0; k < BL_EPS_MAX; k++)
+	for (k = 0; k < BL_EPS_MAX && !n->cfg.ctl.n; k++)
 		if (n->ep[k].used && n->ep[k].dead && !holds_commit(n, (unsigned int)k))
 			forget(&n->ep[k]);
 }
@@ -241,10 +315,46 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 		if (!n->ep[k].used || !n->ep[k].dead || n->ep[k].info.port != port)
 			continue;
 		bl_log(BL_LOG_INFO, "%s: endpoint %u does not hold the commit barrier any more", n->meta.name, port);
-		forget(&n->ep[k]);
+		n->ep[k].settled = true;
+		if (n->ep[k].left || !n->cfg.ctl.n)
+			forget(&n->ep[k]);
+		else if (clear_inflight(n, (unsigned int)k, true))
+			bl_log(BL_LOG_ERR, "%s: cannot clear the window of endpoint %u: %s", n->meta.name, port, strerror(errno));
 		return 0;
 	}
 	return -ENOENT;
+}
+
+void bl_endpoint_expel(struct bl_node *n)
+{
+	struct bl_failures *page = map_failures(n);
+	int k;
+
+	for (k = 0; page && k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+		uint32_t key = eps_key(n, &ep->info);
+
+		if (!ep->used || ep->dead || __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) == page->last)
+			continue;
+		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) has not dealt in time with what failed elsewhere, and is announced as failed itself", n->meta.name, ep->info.port, ep->info.name,
+		       ep->info.pid);
+		ep->info.active = BL_EP_DEAD;
+		if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY))
+			bl_log(BL_LOG_ERR, "%s: cannot put endpoint %u out: %s", n->meta.name, ep->info.port, strerror(errno));
+		die(ep, true);
+	}
+	if (page)
+		unmap_failures(page);
+	bl_node_agent_endpoints(n);
+}
+
+void bl_endpoints_dead(struct bl_node *n)
+{
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].dead && n->ep[k].t)
+			bl_node_agent_proc_down(n, n->ep[k].info.port, n->ep[k].t);
 }
 
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -323,7 +433,7 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 			ep = NULL;
 		}
 		if (ep && ep->dead)
-			return bl_fail(err, EADDRINUSE, "port %u was %s (pid %u), whose reliable messages are not all acknowledged; the controller has to resume it first", wish, ep->info.name,
+			return bl_fail(err, EADDRINUSE, "port %u was %s (pid %u); whoever waits for it, or it for them, has not settled that yet: the controller has to resume it first", wish, ep->info.name,
 				       ep->info.pid);
 		if (ep)
 			return bl_fail(err, EADDRINUSE, "port %u is taken by %s (pid %u); ask for another, or for 0", wish, ep->info.name, ep->info.pid);
@@ -481,6 +591,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	rep->life = ep->info.life;
 	rep->ring_bytes = ep->info.ring_bytes;
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) in slot %u", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, ep->slot);
+	bl_node_agent_endpoints(n);
 	return 0;
 }
 
@@ -652,7 +763,10 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 	ep->conn = ep->pidfd = -1;
 	ep->used = true;
 	ep->dead = ep->info.active == BL_EP_DEAD;
-	if (ep->dead)
+	if (ep->dead && n->cfg.ctl.n)
+		die(ep, false);
+	ep->left = ep->dead && start_time((pid_t)i->pid) != i->start_time;
+	if (ep->left || (ep->dead && !n->cfg.ctl.n))
 		return;
 	/* the pidfd first: then the start time that is read belongs to what it holds, or to nobody */
 	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "../bpf/promise_core.h"
 #include "fastpass.h"
-#include "node_priv.h"
+#include "node_agent.h"
 
 static void defaults(struct bl_node_cfg *c)
 {
@@ -145,6 +145,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		rc = bl_endpoints_open(n, err);
 	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons && !bl_beacon_paced(&n->cfg))
 		rc = bl_beacon_add(n, err);
+	if (!rc)
+		rc = bl_node_agent_open(n, err);
 	if (rc)
 		undo(n, cfg);
 	return rc;
@@ -177,6 +179,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = -1;
+	bl_order_none(n);
 	n->srv = s;
 	n->cfg = *cfg;
 	n->cfg.ports = NULL;
@@ -231,10 +234,12 @@ void bl_node_close(struct bl_node *n)
 	struct bl_node **at;
 	unsigned int k;
 
+	bl_node_agent_close(n);
 	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
 	bl_endpoints_close(n);
+	bl_order_close(n);
 	bl_clock_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
 		if (*at == n) {

@@ -103,6 +103,14 @@ struct bl_admission_cfg {
 	struct bl_top_opts top;
 };
 
+/** struct bl_ctl_peers - failure controllers: @n addresses (session.h), and TLS: files in PEM; "": none. @n 0: nobody is asked, and what stands still stays so. */
+#define BL_CTL_PEERS_MAX 8
+struct bl_ctl_peers {
+	unsigned int n;
+	char addr[BL_CTL_PEERS_MAX][64];
+	char ca[256], cert[256], key[256];
+};
+
 /**
  * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
  * @beacon_us: beacon interval; 0: 100.
@@ -115,9 +123,11 @@ struct bl_admission_cfg {
  * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i. Of a host: cpus[0] is where its beacons are sent from; 0: anywhere.
  * @one_lane: test: all datapath CPUs share lane 0 (sw_cfg.single_writer = 0).
  * @replace: displace another XDP program.
+ * @ctl: the failure controllers of reliable 1Pipe.
  * @thread_napi: 1: make the ports' NAPI threaded and pin it to the home CPU (veth); 0: leave it.
  */
 struct bl_node_cfg {
+	struct bl_ctl_peers ctl;
 	enum bl_role role;
 	char name[32];
 	char netns[256]; /* path of the network namespace; "": the current one */

@@ -64,10 +64,14 @@ struct bl_ep {
 	int pidfd;			/* -1: the process is not visible here */
 	sd_event_source *conn_src, *pid_src;
 	bool used;
-	bool dead; /* its process is gone, its window is not empty */
+	bool dead;    /* its process is gone or put out, and what it left in its window is not settled */
+	bool left;    /* the process is gone */
+	bool settled; /* what it left holds nothing any more */
+	uint64_t t;   /* dead, with an agent: what it sent from then on (bus time) was not committed */
 	struct bl_ep_slot info;
 };
 
+struct bl_node_agent;
 struct bl_fpass;
 struct bl_fpass_thread;
 struct bl_fp_file;
@@ -95,6 +99,11 @@ struct bl_pace {
 struct bl_pace_fds {
 	int prog, page, due, bell;
 	unsigned int links;
+};
+
+/** struct bl_order_fds - the program bl_order, and the maps that tell how inputs stand: of a switch the first eight, of a host @prog, @epoch, @slots and @page. -1: none. */
+struct bl_order_fds {
+	int prog, epoch, slots, lives, ports, regs, lanes, cfg, page;
 };
 
 /** struct bl_node - see node.h. Fields below a comment belong to the file that it names. */
@@ -131,11 +140,15 @@ struct bl_node {
 	struct bl_pending *pending;
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
+	/* order.c */
+	struct bl_order_fds order;
 	/* pacer.c */
 	struct bl_pace pace;
 	/* fastpass.c */
 	struct bl_fpass *fastpass;
 	struct bl_fp_file *fp_file; /* read from cfg.admission.fp_path */
+	/* node_agent.c */
+	struct bl_node_agent *agent; /* NULL: no controllers are configured */
 	/* admission.c */
 	bool queues_fresh; /* queues, slots and reservations start empty */
 };
@@ -259,9 +272,18 @@ void bl_pacer_spare(struct bl_server *s, pthread_t thread); /* @thread leaves th
 void bl_pacer_wake(struct bl_pace *p); /* something is due earlier than it thought; from any thread, while the node is there */
 void bl_pacer_stop(struct bl_server *s);
 
+/* order.c: what loader/order.h works with */
+int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
+void bl_order_none(struct bl_node *n);
+void bl_order_close(struct bl_node *n);
+
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);
+/** bl_endpoint_expel - whoever has not dealt with all announcements is put out, as if its process had died. */
+void bl_endpoint_expel(struct bl_node *n);
+/** bl_endpoints_dead - tell the agent, which is new, of the endpoints that are dead. */
+void bl_endpoints_dead(struct bl_node *n);
 
 /** bl_node_ahead_ns - how far silent hosts promise ahead, by this configuration. 0: not at all. */
 uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c);

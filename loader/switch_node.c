@@ -481,7 +481,9 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (rc)
 		goto out;
 	p->sw.tai_offset_s = n->clock->tai_offset_s;
-	rc = fill_maps(n, p, skel, err);
+	rc = bl_order_open(n, skel->obj, err);
+	if (!rc)
+		rc = fill_maps(n, p, skel, err);
 	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, p->port, err);
 	if (!rc && n->fresh)

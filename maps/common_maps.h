@@ -22,4 +22,11 @@ struct {
 	__type(value, struct bl_clock);
 } clock SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bl_epoch);
+} epoch SEC(".maps");
+
 #endif

@@ -67,12 +67,14 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  * @hold: timestamp of a reliable scattering that is not in the window as a whole yet: C may not pass it. 0, BL_TIME_NONE: none. Written by the process: before @ts is cleared, and cleared after the last of the
  *	scattering's frames was counted in @state. The programs read in this order: @ts, @hold, @state.
  * @state: of the endpoint's window (reliable_abi.h): tail << 32 | head. Raised by the process (tail, by atomic add) and by whoever closes a slot (head, by compare-and-swap of the whole word).
+ * @dead_ts: with failure controllers: the endpoint's process is gone, and what it sent from then on was not committed; 0: it lives, or there are no controllers. Written by the daemon, for the next one.
  */
 struct bl_inflight {
 	__u64 ts;
 	__u64 hold;
 	__u64 state;
-	__u64 reserved[5];
+	__u64 dead_ts;
+	__u64 reserved[4];
 };
 _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
 
@@ -88,6 +90,7 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  *	the in-flight page is read. Pairs with the library: in flight, full fence, read @promised.
  * @data_ns: when the last message left; lost updates of two CPUs do no harm.
  * @sent_commit: highest commit barrier that this host sent. It holds for ever, so it is what is sent when the windows change too fast to be read.
+ * @life: of the NIC as an input. @orders: as in struct bl_sw_lane. @barred: 1: what this host sends promises no C, and its NIC does not join C; written by the program bl_order.
  *
  * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the library: read @barrier (acquire), then the ring.
  */
@@ -104,7 +107,10 @@ struct bl_host_page {
 	__u64 promised;
 	__u64 data_ns;
 	__u64 sent_commit;
-	__u64 reserved[5];
+	__u64 reserved[2];
+	struct bl_life life;
+	__u64 orders;
+	__u64 barred;
 };
 _Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
 

@@ -25,6 +25,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bl_order_slot);
+} host_orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_EPS_MAX);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);

@@ -16,7 +16,7 @@
 
 /**
  * struct bl_rslot - a frame of the window: number n is in slot n % BL_RWIN. Written by the process before the tail passes it; it writes it again only when the head has passed it.
- * @wait: BL_RSLOT_OPEN | n: not acknowledged; BL_RSLOT_LOCKED | n: nor will it be, its scattering is being recalled; n alone: acknowledged, or recalled. Closed by compare-and-swap, so that an ACK that is late by a whole window closes nothing.
+ * @wait: BL_RSLOT_OPEN | n: not acknowledged; BL_RSLOT_LOCKED | n: nor will it be, its scattering is being recalled, or its process died (the slot at head; by the daemon); n alone: acknowledged, or recalled. Closed by compare-and-swap, so that an ACK that is late by a whole window closes nothing.
  * @ts: the scattering's timestamp.
  * @addr, @port, @life: the receiver: IPv6 or mapped address, UDP port (host order), incarnation.
  * @psn: of the frame.

@@ -9,6 +9,7 @@
 #ifndef BARLINE_SWITCH_ABI_H
 #define BARLINE_SWITCH_ABI_H
 
+#include "order_abi.h"
 #include "reasons_abi.h"
 #include "wire_abi.h"
 
@@ -103,6 +104,7 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program.
  * @ifindex: 0: slot not in use.
  * @role: enum bl_port_role; a host below, a switch above, a switch below.
+ * @barred: 1: this output promises no C, and what comes in at this port does not join it. As its slot in "sw_orders" says; written by the program bl_order, too. Here for the same reason as @metered.
  * @metered: 1: frames go into the port's output queues (queue_abi.h), and the pacer sends them at the rate of "sw_meters". Here, and not told by that map, because the program
  *	reads this cache line of the output anyway.
  * @in_sets: bit s: this port is an input of set s.
@@ -116,7 +118,8 @@ struct bl_sw_port {
 	__u32 ifindex;
 	__u8 role : 4;
 	__u8 metered : 1;
-	__u8 zero : 3;
+	__u8 barred : 1;
+	__u8 zero : 2;
 	__u8 in_sets;
 	__u8 out_set;
 	__u8 home_lane;
@@ -129,16 +132,23 @@ _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
 /*
  * ABSENT: never heard. JOINING: heard, but its barrier is far behind what the outputs were given, or other lanes of its link are awaited. LIVE: holds the
  * minimum back; outputs stand still until it has passed what they were given (bl_join_floor()).
- * DEAD: was silent for dead_after: does not hold B back any more, but still C (until the controller's Resume).
+ * DEAD: was silent for dead_after: does not hold B back any more, but still C, if BL_REG_IN.
  */
 enum bl_reg_state { BL_REG_ABSENT, BL_REG_JOINING, BL_REG_LIVE, BL_REG_DEAD };
+
+/*
+ * Beside the state, of LIVE and DEAD lanes. IN: holds C's minimum back. HELD: its C stands still, whatever comes, until the controller's Resume: it died, or was frozen. Of a port, all lanes that are IN are HELD, or none
+ * is: what was reported of a port is the least of them, and must not rise when one of them does.
+ */
+#define BL_REG_IN   0x100u
+#define BL_REG_HELD 0x200u
 
 /**
  * struct bl_reg - registers R and C of one (port, lane), extended to 64 bits.
  * @b: highest barrier that arrived; never lowered. 0: none yet.
  * @c: highest commit barrier.
  * @heard_ns: watch time (struct bl_sw_lane) of the last good frame.
- * @state: enum bl_reg_state.
+ * @state: enum bl_reg_state in the low 8 bits, BL_REG_IN and BL_REG_HELD above.
  * @lanes: lane count that the neighbour announced last.
  *
  * Written only by the CPU that the port is homed to; user space reads without a lock and may see a value that is one frame old.
@@ -184,10 +194,11 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
 /**
  * struct bl_sw_lane - one datapath CPU's state. Written only by that CPU.
  * @now_ns: bus time when this lane last read the clock.
- * @limit_ns: barriers up to here need no fresh clock reading: @now_ns plus the clock's bound.
+ * @limit_ns: barriers up to here need no fresh clock reading: @now_ns plus the clock's bound. Set to 0 by the program bl_order: then the next frame reads the clock.
  * @watch_ns: time for which this lane was really watching: grows by at most a beacon interval from one clock reading to the next, so that a CPU
  *	that stood still for a while does not take its neighbours for dead.
  * @scan_ns: watch time of the last search for silent inputs.
+ * @orders: generation (struct bl_epoch) whose orders this lane's ports have obeyed. Written after their registers; pairs with bl_order_*() in loader/order.c, which read it first.
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
  * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next().
@@ -198,12 +209,13 @@ struct bl_sw_lane {
 	__u64 limit_ns;
 	__u64 watch_ns;
 	__u64 scan_ns;
+	__u64 orders;
 	struct bl_pair out[BL_SETS_MAX];
 	__u64 relayed[BL_SETS_MAX];
 	__u64 relay_at[BL_SETS_MAX];
 	__u64 behind[BL_SETS_MAX];
 };
-_Static_assert(sizeof(struct bl_sw_lane) == 352, "ABI");
+_Static_assert(sizeof(struct bl_sw_lane) == 360, "ABI");
 
 /**
  * struct bl_carried - highest barrier sent on an output, by lane; 0: none. Written only by the lane's CPU.

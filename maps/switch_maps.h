@@ -60,6 +60,20 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
 	__type(key, __u32);
+	__type(value, struct bl_order_slot);
+} sw_orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_life);
+} sw_lives SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
 	__type(value, struct bl_carried);
 } sw_carried SEC(".maps");
 

@@ -369,7 +369,7 @@ T_FN unsigned int rack_live_inputs(unsigned int node)
 	CHECK(fd >= 0, "%s", strerror(errno));
 	for (k = 0; k < rack.lab.nodes[node].nports; k++) {
 		CHECK(!bpf_map_lookup_elem(fd, &k, &regs), "%s", strerror(errno));
-		for (l = 0; l < BL_LANES_MAX && regs.lane[l].state != BL_REG_LIVE; l++)
+		for (l = 0; l < BL_LANES_MAX && (uint8_t)regs.lane[l].state != BL_REG_LIVE; l++)
 			;
 		live += l < BL_LANES_MAX;
 	}

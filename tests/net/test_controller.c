@@ -95,7 +95,7 @@ static void join(struct node *n)
 		bl_agent_changed(n->a);
 }
 
-static void on_bar(void *ctx, const uint32_t *port, unsigned int n)
+static int on_bar(void *ctx, const uint32_t *port, unsigned int n)
 {
 	struct node *v = node_at(ctx);
 	unsigned int i;
@@ -105,6 +105,7 @@ static void on_bar(void *ctx, const uint32_t *port, unsigned int n)
 		CHECK(port[i] < v->nports, "port %u", port[i]);
 		v->barred[port[i]] = true;
 	}
+	return 0;
 }
 
 static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
@@ -141,7 +142,7 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	bl_agent_done(me->a, number);
 }
 
-static void on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
+static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
 {
 	struct node *me = node_at(ctx);
 	unsigned int i;
@@ -154,6 +155,7 @@ static void on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *
 			me->port[in[i].port].state = BL_AGENT_REMOVED;
 	me->resumes++;
 	(void)v;
+	return 0;
 }
 
 static void on_failed(void *ctx, uint64_t number)

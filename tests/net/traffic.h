@@ -358,6 +358,9 @@ T_FN void tr_send_some(struct tr *w)
 	if (t_below(&w->seed, 256) < w->cfg->big)
 		len[items - 1] = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000) : BL_MESSAGE_MAX - t_below(&w->seed, 3);
 	while ((rc = tr_send(w, to, items, len, more ? BL_MORE : 0)) == -EAGAIN) {
+		/* who has failed gives no window any more; who may come back there is asked for one, and that may take for ever */
+		if (w->cfg->reliable && to & ~tr_present(w))
+			return;
 		bl_wait(w->ep, w->cfg->reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 5);
 		tr_take(w, 0);
 	}

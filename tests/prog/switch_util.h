@@ -26,6 +26,7 @@ struct state {
 	struct bl_tree trees[BL_LANES_MAX * BL_SETS_MAX];
 	struct bl_sw_lane lanes[BL_LANES_MAX];
 	struct bl_carried carried[BL_SW_PORTS_MAX];
+	struct bl_life lives[BL_SW_PORTS_MAX];
 };
 static struct state before, after;
 static struct bl_sw_cfg cfg;
@@ -38,6 +39,7 @@ static void state_take(struct state *s)
 	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
 		map_get(sk->maps.sw_regs, i, &s->regs[i]);
 		map_get(sk->maps.sw_carried, i, &s->carried[i]);
+		map_get(sk->maps.sw_lives, i, &s->lives[i]);
 	}
 	for (i = 0; i < BL_LANES_MAX * BL_SETS_MAX; i++)
 		map_get(sk->maps.sw_trees, i, &s->trees[i]);
@@ -76,9 +78,9 @@ static void trees_right(const struct state *s)
 			for (l = 0; l < BL_LANES_MAX && p < cfg.nports && ports[p].in_sets & 1u << set && (cfg.single_writer ? ports[p].home_lane : 0) == lane; l++) {
 				const struct bl_reg *r = &s->regs[p].lane[l];
 
-				if (r->state == BL_REG_LIVE && r->b < want.b)
+				if ((__u8)r->state == BL_REG_LIVE && r->b < want.b)
 					want.b = r->b;
-				if ((r->state == BL_REG_LIVE || r->state == BL_REG_DEAD) && r->c && r->c < want.c)
+				if (r->state & BL_REG_IN && r->c && r->c < want.c)
 					want.c = r->c;
 			}
 			if (leaf.b != want.b || leaf.c != want.c)
@@ -134,6 +136,9 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	static const struct bl_port_regs no_regs;
 	static const struct bl_carried no_carried;
 	static const struct bl_sw_lane no_lane;
+	static const struct bl_order_slot no_order;
+	static const struct bl_epoch no_epoch;
+	static const struct bl_life no_life;
 	__u32 max, i, k, port = 0;
 	static struct bl_tree none;
 
@@ -151,7 +156,10 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		map_put(sk->maps.sw_ports, i, &ports[i]);
 		map_put(sk->maps.sw_regs, i, &no_regs);
 		map_put(sk->maps.sw_carried, i, &no_carried);
+		map_put(sk->maps.sw_orders, i, &no_order);
+		map_put(sk->maps.sw_lives, i, &no_life);
 	}
+	map_put(sk->maps.epoch, 0, &no_epoch);
 	bl_tree_clear(&none);
 	for (i = 0; i < BL_LANES_MAX * BL_SETS_MAX; i++)
 		map_put(sk->maps.sw_trees, i, &none);
@@ -293,7 +301,7 @@ MAYBE_UNUSED static void all_live(__u64 b)
 	state_take(&after);
 	trees_right(&after);
 	for (p = 0; p < NPORTS; p++)
-		assert_int_equal(after.regs[p].lane[0].state, BL_REG_LIVE);
+		assert_int_equal(after.regs[p].lane[0].state, BL_REG_LIVE | BL_REG_IN);
 	assert_int_equal(after.lanes[0].out[0].b, b);
 	assert_int_equal(after.lanes[0].out[1].b, b);
 }

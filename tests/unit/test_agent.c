@@ -1,11 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The agent without a network: addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c and tests/net/test_failover.c. */
+/* The agent without a network: what inputs say (loader/agent_watch.c), and addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c and tests/net/test_failover.c. */
 #include "unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "../../loader/agent.h"
+#include "../../loader/agent_watch.h"
+
+static void watch__look(void **state)
+{
+	static const struct {
+		struct bl_order_port was, is;
+		enum bl_agent_seen seen;
+	} t[] = {
+#define PORT(n, d, i, h) { .port = 255, .neighbour = n, .death = d, .in = i, .held = h }
+		/* standing still: once for each death, whatever it did between two looks */
+		{ PORT(9, 7, true, false), PORT(9, 8, true, true), BL_AGENT_SEEN_SILENT },
+		{ PORT(9, 8, true, true), PORT(9, 8, true, true), BL_AGENT_SEEN_NOTHING },
+		{ PORT(9, 8, true, true), PORT(9, 9, true, true), BL_AGENT_SEEN_SILENT },
+		{ PORT(9, 7, false, false), PORT(9, 8, true, true), BL_AGENT_SEEN_SILENT },
+		/* in C's minimum */
+		{ PORT(9, 8, true, true), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
+		{ PORT(9, 8, false, false), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
+		{ PORT(9, 8, true, false), PORT(9, 8, true, false), BL_AGENT_SEEN_NOTHING },
+		{ PORT(9, 8, true, false), PORT(9, 9, true, false), BL_AGENT_SEEN_NOTHING }, /* died and was resumed: by us */
+		/* out of it */
+		{ PORT(9, 8, true, true), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, true, false), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, false, false), PORT(9, 8, false, false), BL_AGENT_SEEN_NOTHING },
+		{ PORT(9, 8, false, false), PORT(9, 9, false, false), BL_AGENT_SEEN_NOTHING }, /* was frozen where nothing was */
+		/* another neighbour */
+		{ PORT(9, 8, true, false), PORT(10, 8, true, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, true, true), PORT(10, 8, true, true), BL_AGENT_SEEN_OTHER },
+		{ PORT(0, 8, false, false), PORT(10, 8, false, false), BL_AGENT_SEEN_OTHER },
+		{ PORT(9, 8, true, false), PORT(10, 9, true, true), BL_AGENT_SEEN_SILENT },
+	}, first[] = {
+		{ { 0 }, PORT(0, 0, false, false), BL_AGENT_SEEN_NOTHING },
+		{ { 0 }, PORT(9, 0, false, false), BL_AGENT_SEEN_OTHER },
+		{ { 0 }, PORT(9, 0, true, false), BL_AGENT_SEEN_LIVE },
+		{ { 0 }, PORT(9, 0, true, true), BL_AGENT_SEEN_SILENT },
+		{ { 0 }, PORT(9, 3, true, true), BL_AGENT_SEEN_SILENT },
+#undef PORT
+	};
+	struct bl_agent_watch w;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		memset(&w, 0, sizeof(w));
+		assert_int_equal(bl_agent_watch_look(&w, &first[i].is), first[i].seen);
+		if (bl_agent_watch_look(&w, &first[i].is) != BL_AGENT_SEEN_NOTHING)
+			fail_msg("row %zu: seen twice", i);
+	}
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		memset(&w, 0, sizeof(w));
+		bl_agent_watch_look(&w, &t[i].was);
+		if (bl_agent_watch_look(&w, &t[i].is) != t[i].seen)
+			fail_msg("row %zu", i);
+		assert_int_equal(bl_agent_watch_look(&w, &t[i].is), BL_AGENT_SEEN_NOTHING);
+	}
+}
+
+static void port_state__all(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true }), BL_AGENT_LIVE);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .held = true }), BL_AGENT_SILENT);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .barred = true }), BL_AGENT_REMOVED);
+}
 
 static void addr__parsed(void **state)
 {
@@ -51,6 +113,8 @@ static void addr__parsed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(watch__look),
+		cmocka_unit_test(port_state__all),
 		cmocka_unit_test(addr__parsed),
 	};
 

@@ -172,6 +172,45 @@ static void bl_rwin_commit__edges(void **state)
 	assert_int_equal(bl_rwin_commit(&w, &win, 1), 600);
 }
 
+static void bl_rwin_freeze__edges(void **state)
+{
+	__u64 w = word(3, 3), ts = 1;
+	uint32_t i;
+
+	(void)state;
+	put(3, 500);
+	put(4, 600);
+	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 0);
+	assert_int_equal(bl_rwin_slot(&win, 3)->wait, BL_RSLOT_OPEN | 3); /* of nobody */
+	w = word(3, 5);
+	bl_rwin_slot(&win, 4)->wait = 4;
+	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
+	assert_int_equal(ts, 500);
+	assert_int_equal(w, word(3, 5));
+	/* no ACK moves it, and once more it is the same */
+	assert_int_equal(bl_rslot_close(bl_rwin_slot(&win, 3), 3), 0);
+	assert_int_equal(bl_rwin_step(&w, &win), 0);
+	assert_int_equal(bl_rwin_commit(&w, &win, 1), 500);
+	ts = 0;
+	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
+	assert_int_equal(ts, 500);
+	/* closed, and nobody has moved head yet: the next one; or none */
+	put(3, 500);
+	bl_rwin_slot(&win, 3)->wait = 3;
+	put(4, 600);
+	w = word(3, 5);
+	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 1);
+	assert_int_equal(ts, 600);
+	assert_int_equal(w, word(4, 5));
+	for (i = 0; i < BL_RWIN; i++) {
+		put(UINT32_MAX - 5 + i, 7);
+		bl_rwin_slot(&win, UINT32_MAX - 5 + i)->wait = UINT32_MAX - 5 + i;
+	}
+	w = word(UINT32_MAX - 5, UINT32_MAX - 5 + BL_RWIN);
+	assert_int_equal(bl_rwin_freeze(&w, &win, &ts), 0);
+	assert_int_equal(bl_rwin_used(w), 0);
+}
+
 static void bl_commit_wire__edges(void **state)
 {
 	const uint64_t now = 1ULL << 60;
@@ -413,6 +452,41 @@ static void interleaved__an_ack_twice(void **state)
 	assert_true(each_schedule(who, 3, two_open, all_closed, 8000, &r) == 16000);
 }
 
+static __u64 frozen_at; /* 0: it was empty */
+
+static void freeze(void)
+{
+	__u64 ts;
+
+	frozen_at = bl_rwin_freeze(&line.state, &win, &ts) ? ts : 0;
+}
+
+static void stands_still(void)
+{
+	__u64 c = bl_rwin_commit(&line.state, &win, 1);
+
+	assert_int_equal(c, frozen_at ? frozen_at : BL_TIME_NONE);
+	assert_true(frozen_at == 0 || frozen_at == ts_of[0] || frozen_at == ts_of[1]);
+	/* ACKs that come later change nothing */
+	ack_0();
+	ack_1();
+	assert_int_equal(bl_rwin_commit(&line.state, &win, 1), c);
+}
+
+/* The process dies while ACKs come: what is told as T is what C stands at. */
+static void interleaved__death_and_two_acks(void **state)
+{
+	void (*const who[])(void) = { ack_0, ack_1, freeze };
+	struct rnd r = rnd_seeded("death and two acks");
+	long n;
+
+	(void)state;
+	first = UINT32_MAX;
+	n = each_schedule(who, 3, two_open, stands_still, 20000, &r);
+	print_message("%ld schedules\n", n);
+	assert_true(n > 1000);
+}
+
 static void three_sent(void)
 {
 	assert_int_equal(line.state, word(first + 2, first + 3));
@@ -491,9 +565,11 @@ int main(void)
 		cmocka_unit_test(bl_rslot_close__once),
 		cmocka_unit_test(bl_rwin_step__edges),
 		cmocka_unit_test(bl_rwin_commit__edges),
+		cmocka_unit_test(bl_rwin_freeze__edges),
 		cmocka_unit_test(bl_commit_wire__edges),
 		cmocka_unit_test(interleaved__two_acks),
 		cmocka_unit_test(interleaved__an_ack_twice),
+		cmocka_unit_test(interleaved__death_and_two_acks),
 		cmocka_unit_test(interleaved__sender_and_egress),
 		cmocka_unit_test(interleaved__slot_is_used_again),
 	};

@@ -183,10 +183,15 @@ static void bl_send_reliable__large(void **state)
 		big[i] = (uint8_t)(i * 31 + i / 1000);
 	m = msg_to(&b, big, sizeof(big), 1);
 	commit(&b, a.ep->last_ts + 1);
-	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
-	b.ep->peers->rrx.now = true; /* its buffer is free again, and it says so */
+	/* something waits at the receiver: it is asked, and says so when it does not any more */
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
-	bl_process(b.ep);
+	assert_int_equal(carry(&b, &a, true), 0);
+	assert_int_equal(bl_process(b.ep), 1);
+	carry(&a, &b, true);
+	bl_process(a.ep);
+	assert_true(a.ep->rts == 0 && !bl_rtx_room(a.ep));
+	assert_int_equal(carry(&b, &a, true), 0);
+	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
 	carry(&a, &b, true);
 	bl_process(a.ep);
 	assert_int_equal(a.ep->inflight[a.ep->slot].hold, a.ep->rts);
@@ -297,6 +302,16 @@ static void recall__example_of_the_header(void **state)
 	/* its late ACK closes nothing any more */
 	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))), bl_rwin_head(word(&a))), 0);
 	assert_int_equal(bl_rwin_used(word(&a)) > 0, 1);
+	/* nor is anything more sent to it, from now on, though it may answer still: nobody would take that back */
+	m[1].cookie = 99;
+	assert_int_equal(bl_send_reliable(a.ep, &m[1], 1, 0), 0);
+	assert_int_equal(bl_rtx_room(a.ep), 0);
+	assert_int_equal(carry(&c, &a, false), 0);
+	bl_process(c.ep);
+	carry(&a, &c, false);
+	bl_process(a.ep);
+	assert_int_equal(carry(&c, &a, false), 0);
+	assert_int_equal(bl_rwin_used(word(&a)), 2);
 	carry(&b, &a, true); /* RECALL */
 	bl_process(b.ep);
 	assert_int_equal(b.ep->rrq.frames, 1);

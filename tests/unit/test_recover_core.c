@@ -333,6 +333,30 @@ static void process__dies(void **state)
 	bl_recover_free(r);
 }
 
+/* A failure that is decided and being saved counts as announced: nothing is resumed before that is complete, too. */
+static void process__dies_while_another_is_saved(void **state)
+{
+	struct bl_recover *r = rack(3);
+	uint32_t i;
+
+	(void)state;
+	bl_recover_proc_down(r, 10 * MS, 2, 61697, 777);
+	bl_recover_tick(r, 15 * MS);
+	bl_recover_saved_failure(r, 16 * MS, 1);
+	bl_recover_proc_down(r, 17 * MS, 1, 61696, 800);
+	bl_recover_tick(r, 22 * MS);
+	outs(r);
+	for (i = 1; i <= 3; i++)
+		assert_int_equal(bl_recover_done(r, 23 * MS, i, 1), BL_RECOVER_OK);
+	assert_string_equal(outs(r), "");
+	bl_recover_saved_failure(r, 24 * MS, 2);
+	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2");
+	for (i = 1; i <= 3; i++)
+		assert_int_equal(bl_recover_done(r, 25 * MS, i, 2), BL_RECOVER_OK);
+	assert_string_equal(outs(r), "save 1:1; save 2:1");
+	bl_recover_free(r);
+}
+
 /* Orders in between, a new leader: each step goes on where it was. */
 static void leader__takes_over(void **state)
 {
@@ -770,6 +794,8 @@ static void freeze(uint32_t id, uint32_t port)
 		post((struct msg){ .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_LINK_DOWN, .port = port, .c = p->c, .death = p->death });
 }
 
+static void join(void);
+
 static void connect_to(uint32_t id, int k)
 {
 	uint32_t i, n = 0;
@@ -879,6 +905,9 @@ static void to_agent(const struct msg *m)
 	}
 	if (!a->failed && s.core[m->from - NODES - 1])
 		post(re);
+	/* what was resumed may be heard again at once, before the controller has finished */
+	if (m->out.what == BL_RECOVER_RESUME && rnd_below(&s.rnd, 2))
+		join();
 }
 
 static void deliver(const struct msg *m)
@@ -1155,8 +1184,8 @@ static void one_run(uint64_t seed)
 			i = 1 + rnd_below(&s.rnd, s.n);
 			p = rnd_below(&s.rnd, s.a[i].nports);
 			if (s.kills < 3) {
-				s.kills++;
-				s.a[i].port[p].way = false;
+				s.kills += s.a[i].port[p].way;
+				s.a[i].port[p].way = !s.a[i].port[p].way; /* or it comes back */
 			}
 			break;
 		case 2:
@@ -1192,6 +1221,11 @@ static void one_run(uint64_t seed)
 		s.a[i].deaf = false;
 	new_leader(false);
 	for (turns = 0; turns < 300; turns++) {
+		/* but for links between leaf and spine that are cut for a moment: nobody fails of that, and they are heard again as soon as they are resumed */
+		i = 1 + rnd_below(&s.rnd, s.n);
+		p = rnd_below(&s.rnd, s.a[i].nports);
+		if (turns < 40 && !(turns % 4) && s.a[i].port[p].way && s.a[i].port[p].role != BL_RECOVER_HOST && !s.a[i].is_host && s.a[i].alive)
+			freeze(i, p);
 		notice();
 		join();
 		sessions(true);
@@ -1210,7 +1244,7 @@ static void one_run(uint64_t seed)
 		for (p = 0; stays(i) && v->state == BL_DET_UP && p < s.a[i].nports; p++)
 			if (s.a[i].port[p].state == BL_DET_SILENT || v->port[p].state == BL_DET_SILENT)
 				FATAL("port %u of node %u stands still for ever", p, i);
-			else if (s.a[i].port[p].state == BL_DET_LIVE && v->port[p].state != BL_DET_LIVE)
+			else if (v->linked && s.a[i].port[p].state == BL_DET_LIVE && v->port[p].state != BL_DET_LIVE)
 				FATAL("port %u of node %u is live, and the leader does not know", p, i);
 		if (stays(i) && s.a[i].told != (1U << s.a[i].nprocs) - 1)
 			FATAL("a process of host %u died, and nobody was told", i);
@@ -1260,6 +1294,7 @@ int main(void)
 		cmocka_unit_test(controller__is_cut_off),
 		cmocka_unit_test(link__one_way),
 		cmocka_unit_test(process__dies),
+		cmocka_unit_test(process__dies_while_another_is_saved),
 		cmocka_unit_test(leader__takes_over),
 		cmocka_unit_test(report__before_epoch),
 		cmocka_unit_test(resume__names_the_death),

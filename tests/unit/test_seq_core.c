@@ -141,26 +141,31 @@ static void bl_rto_ns__edges(void **state)
 	struct bl_rto r = { 0 };
 	const struct {
 		uint64_t srtt, var;
-		uint32_t tries;
+		uint32_t tries, doubled;
 		uint64_t want;
 	} t[] = {
-		{ 0, 0, 1, BL_RTX_FIRST_NS },
-		{ 0, 0, 2, 2 * BL_RTX_FIRST_NS },
-		{ 31000, 13250, 1, BL_RTX_MIN_NS },
-		{ 31000, 13250, 2, 2 * BL_RTX_MIN_NS },
-		{ 31000, 13250, 8, 128 * BL_RTX_MIN_NS },
-		{ 31000, 13250, 9, BL_RTX_MAX_NS },
-		{ 31000, 13250, 4000000000u, BL_RTX_MAX_NS },
-		{ 600000, 99999, 1, BL_RTX_MIN_NS },
-		{ 600000, 100000, 1, BL_RTX_MIN_NS },
-		{ 600000, 100001, 1, 1000004 },
-		{ 5000000000ULL, 0, 1, BL_RTX_MAX_NS },
+		{ 0, 0, 1, 0, BL_RTX_FIRST_NS },
+		{ 0, 0, 2, 0, 2 * BL_RTX_FIRST_NS },
+		{ 0, 0, 1, 2, 4 * BL_RTX_FIRST_NS },
+		{ 31000, 13250, 1, 0, BL_RTX_MIN_NS },
+		{ 31000, 13250, 2, 0, 2 * BL_RTX_MIN_NS },
+		{ 31000, 13250, 2, 1, 2 * BL_RTX_MIN_NS },
+		{ 31000, 13250, 2, 2, 4 * BL_RTX_MIN_NS },
+		{ 31000, 13250, 3, 1, 4 * BL_RTX_MIN_NS },
+		{ 31000, 13250, 8, 0, 128 * BL_RTX_MIN_NS },
+		{ 31000, 13250, 9, 0, BL_RTX_MAX_NS },
+		{ 31000, 13250, 1, 8, BL_RTX_MAX_NS },
+		{ 31000, 13250, 4000000000u, 0, BL_RTX_MAX_NS },
+		{ 600000, 99999, 1, 0, BL_RTX_MIN_NS },
+		{ 600000, 100000, 1, 0, BL_RTX_MIN_NS },
+		{ 600000, 100001, 1, 0, 1000004 },
+		{ 5000000000ULL, 0, 1, 0, BL_RTX_MAX_NS },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		r = (struct bl_rto){ t[i].srtt, t[i].var };
+		r = (struct bl_rto){ .srtt_ns = t[i].srtt, .var_ns = t[i].var, .doubled = t[i].doubled };
 		assert_int_equal(bl_rto_ns(&r, t[i].tries), t[i].want);
 	}
 }
@@ -170,14 +175,14 @@ static void bl_rto_sample__the_example_of_the_header(void **state)
 	struct bl_rto r = { 0 };
 
 	(void)state;
-	bl_rto_sample(&r, 30000);
+	bl_rto_sample(&r, 1000, 31000);
 	assert_int_equal(r.srtt_ns, 30000);
 	assert_int_equal(r.var_ns, 15000);
-	bl_rto_sample(&r, 38000);
+	bl_rto_sample(&r, 40000, 78000);
 	assert_int_equal(r.var_ns, 13250);
 	assert_int_equal(r.srtt_ns, 31000);
 	/* shorter ones count as much */
-	bl_rto_sample(&r, 23000);
+	bl_rto_sample(&r, 80000, 103000);
 	assert_int_equal(r.var_ns, 13250 - 3312 + 2000);
 	assert_int_equal(r.srtt_ns, 30000);
 }
@@ -190,13 +195,48 @@ static void bl_rto_sample__follows(void **state)
 
 	(void)state;
 	for (i = 0; i < 200; i++)
-		bl_rto_sample(&r, 8000000);
+		bl_rto_sample(&r, (uint64_t)i * 8000000, (uint64_t)(i + 1) * 8000000);
 	assert_in_range(r.srtt_ns, 7999000, 8000000);
 	assert_true(r.var_ns < 100);
 	assert_in_range(bl_rto_ns(&r, 1), 7999000, 8001000);
 	for (i = 0; i < 200; i++)
-		bl_rto_sample(&r, 0);
+		bl_rto_sample(&r, 2000000000, 2000000000);
 	assert_in_range(r.srtt_ns, 1, 100);
+	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MIN_NS);
+}
+
+/* One of the frames that are under way at the same time is measured: the others' round trip is the same one. */
+static void bl_rto_sample__one_at_a_time(void **state)
+{
+	struct bl_rto r = { 0 };
+
+	(void)state;
+	bl_rto_sample(&r, 1000, 31000);
+	bl_rto_sample(&r, 1000, 99000);
+	bl_rto_sample(&r, 30999, 99000);
+	assert_int_equal(r.srtt_ns, 30000);
+	assert_int_equal(r.measured_ns, 31000);
+	bl_rto_sample(&r, 31000, 30999); /* clocks of two CPUs */
+	assert_int_equal(r.srtt_ns, 30000);
+	bl_rto_sample(&r, 31000, 69000);
+	assert_int_equal(r.srtt_ns, 31000);
+	assert_int_equal(r.measured_ns, 69000);
+}
+
+/* What was too short for one frame is not tried on the next, until there is a measurement. */
+static void bl_rto_late__stays(void **state)
+{
+	struct bl_rto r = { .srtt_ns = 31000, .var_ns = 13250, .measured_ns = 1000 };
+
+	(void)state;
+	bl_rto_late(&r, 1);
+	assert_int_equal(bl_rto_ns(&r, 1), 2 * BL_RTX_MIN_NS);
+	bl_rto_late(&r, 3);
+	bl_rto_late(&r, 2);
+	assert_int_equal(bl_rto_ns(&r, 1), 8 * BL_RTX_MIN_NS);
+	bl_rto_sample(&r, 999, 2000); /* sent before the last measurement: none */
+	assert_int_equal(bl_rto_ns(&r, 1), 8 * BL_RTX_MIN_NS);
+	bl_rto_sample(&r, 1000, 2000);
 	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MIN_NS);
 }
 
@@ -210,6 +250,8 @@ int main(void)
 		cmocka_unit_test(bl_rto_ns__edges),
 		cmocka_unit_test(bl_rto_sample__the_example_of_the_header),
 		cmocka_unit_test(bl_rto_sample__follows),
+		cmocka_unit_test(bl_rto_sample__one_at_a_time),
+		cmocka_unit_test(bl_rto_late__stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

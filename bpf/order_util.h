@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the program bl_order of both roles shares: the fence. BPF side only. */
+#ifndef BARLINE_ORDER_UTIL_H
+#define BARLINE_ORDER_UTIL_H
+
+#include "barrier_core.h"
+#include "bpf_util.h"
+
+#define BL_ENOENT 2
+#define BL_EINVAL 22
+#define BL_ESTALE 116
+
+/* Whether @a may be obeyed; @counter: counts refusals. Orders come one at a time (loader/order.h). */
+static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch *e, __u32 counter)
+{
+	a->generation = e->generation;
+	if (a->epoch < e->epoch) {
+		bl_count(counter, BL_R_EPOCH_OLD);
+		a->result = -BL_ESTALE;
+		return 0;
+	}
+	e->epoch = a->epoch;
+	a->result = 0;
+	return 1;
+}
+
+/* A FREEZE or RESUME into its slot. @life: of that input. Returns 1 if the slot is another one now. */
+static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_order_slot *o, const struct bl_life *life)
+{
+	int res = a->kind == BL_ORDER_FREEZE ? bl_slot_freeze(o, life, a->death) : bl_slot_resume(o, life, a->death);
+
+	if (res < 0)
+		a->result = -BL_ENOENT;
+	return res > 0;
+}
+
+/* The slots have changed. A full barrier, so that who sees the number sees the slots. */
+static __always_inline void bl_order_written(struct bl_order_arg *a, struct bl_epoch *e)
+{
+	__sync_fetch_and_add(&e->generation, 1);
+	a->generation = e->generation;
+}
+
+#endif

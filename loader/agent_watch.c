@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See agent_watch.h. */
+#include "agent_watch.h"
+
+uint8_t bl_agent_port_state(const struct bl_order_port *p)
+{
+	return p->held ? BL_AGENT_SILENT : p->in ? BL_AGENT_LIVE : BL_AGENT_REMOVED;
+}
+
+enum bl_agent_seen bl_agent_watch_look(struct bl_agent_watch *w, const struct bl_order_port *p)
+{
+	uint8_t state = bl_agent_port_state(p), was = w->port[p->port].state;
+	uint32_t neighbour = w->port[p->port].neighbour, death = w->port[p->port].death;
+
+	w->port[p->port].state = (uint8_t)(state + 1);
+	w->port[p->port].neighbour = p->neighbour;
+	w->port[p->port].death = p->death;
+	if (state == BL_AGENT_SILENT && (was != state + 1 || death != p->death))
+		return BL_AGENT_SEEN_SILENT;
+	if (state == BL_AGENT_LIVE && was != state + 1)
+		return BL_AGENT_SEEN_LIVE;
+	/* a port that is looked at for the first time is as if it had been in nobody's minimum */
+	return (was ? was : BL_AGENT_REMOVED + 1) == state + 1 && neighbour == p->neighbour ? BL_AGENT_SEEN_NOTHING : BL_AGENT_SEEN_OTHER;
+}

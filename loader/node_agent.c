@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See node_agent.h. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../bpf/clock_core.h"
+#include "../bpf/wire_core.h"
+#include "../maps/failure_abi.h"
+#include "agent_watch.h"
+#include "node_agent.h"
+#include "order.h"
+
+#define LOOK_MIN_US 500
+#define LOOK_BUSY_US 1000
+#define LOOK_MAX_US 100000
+#define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
+
+/** struct order - FAIL that was obeyed and is not complete. @since_ns: CLOCK_MONOTONIC. */
+struct order {
+	uint64_t number, since_ns;
+};
+
+/**
+ * struct bl_node_agent - @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @old: by endpoint slot: incarnation + 1 of
+ * who was there then; 0: nobody.
+ */
+struct bl_node_agent {
+	struct bl_node *node;
+	struct bl_agent *agent;
+	struct bl_session_tls *tls;
+	sd_event_source *timer;
+	uint64_t epoch;
+	struct bl_agent_watch watch;
+	unsigned int held;
+	struct order order[ORDERS_MAX];
+	unsigned int norders;
+	bool failed, rejoining;
+	uint32_t old[BL_EPS_MAX];
+};
+
+static void look_in(struct bl_node_agent *a, uint64_t us);
+
+/* ---- what the node is ---- */
+
+static struct bl_agent_port agent_port(const struct bl_order_port *p)
+{
+	static const uint8_t roles[] = { [BL_PORT_HOST] = 0, [BL_PORT_UP] = 1, [BL_PORT_DOWN] = 2 };
+
+	return (struct bl_agent_port){ .port = p->port, .neighbour = p->neighbour, .death = p->death, .role = roles[p->role & 3],  .state = bl_agent_port_state(p), .c = p->held ? p->c : BL_AGENT_NO_C };
+}
+
+/* An address by which others may know what comes from here. */
+static void add_addr(struct bl_agent_node *v, const struct sockaddr *sa)
+{
+	uint8_t addr[16] = { [10] = 0xff, [11] = 0xff };
+	unsigned int i;
+
+	if (!sa || v->naddrs == BL_AGENT_ADDRS_MAX)
+		return;
+	if (sa->sa_family == AF_INET)
+		memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+	else if (sa->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr))
+		memcpy(addr, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
+	else
+		return;
+	for (i = 0; i < v->naddrs; i++)
+		if (!memcmp(v->addr[i], addr, 16))
+			return;
+	memcpy(v->addr[v->naddrs++], addr, 16);
+}
+
+static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
+{
+	struct ifaddrs *all, *one;
+	struct bl_err err;
+	int old;
+
+	if (bl_netns_enter(n->cfg.netns, &old, &err))
+		return;
+	if (!getifaddrs(&all)) {
+		for (one = all; one; one = one->ifa_next)
+			if (!strcmp(one->ifa_name, n->att[0].iface.name))
+				add_addr(v, one->ifa_addr);
+		freeifaddrs(all);
+	}
+	bl_netns_leave(old);
+}
+
+static void on_tell(void *ctx, struct bl_agent_node *v)
+{
+	struct bl_node_agent *a = ctx;
+	struct bl_order_port in[BL_AGENT_PORTS_MAX];
+	const struct bl_node *n = a->node;
+	int k, count;
+
+	v->node_id = n->meta.node_id;
+	v->host = n->cfg.role == BL_ROLE_HOST;
+	snprintf(v->name, sizeof(v->name), "%s", n->meta.name);
+	count = bl_order_look(n, in, BL_AGENT_PORTS_MAX);
+	for (k = 0; k < count; k++) {
+		bl_agent_watch_look(&a->watch, &in[k]); /* what is said here is not said again */
+		v->port[v->nports++] = agent_port(&in[k]);
+	}
+	if (!v->host)
+		return;
+	tell_addrs(n, v);
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && !n->ep[k].dead)
+			v->endpoint[v->nendpoints++] = n->ep[k].info.port;
+}
+
+/* ---- orders ---- */
+
+static void on_epoch(void *ctx, uint64_t epoch)
+{
+	struct bl_node_agent *a = ctx;
+	int rc = bl_order_raise(a->node, epoch);
+
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name, epoch, strerror(-rc));
+	a->epoch = epoch;
+}
+
+static int on_bar(void *ctx, const uint32_t *port, unsigned int n)
+{
+	struct bl_node_agent *a = ctx;
+
+	look_in(a, LOOK_BUSY_US);
+	return bl_order_bar(a->node, a->epoch, port, n);
+}
+
+static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
+{
+	struct bl_node_agent *a = ctx;
+	struct bl_order_port v;
+	int rc = bl_order_freeze(a->node, a->epoch, port, &v);
+
+	if (rc)
+		return rc;
+	bl_agent_watch_look(&a->watch, &v);
+	*p = agent_port(&v);
+	look_in(a, LOOK_BUSY_US);
+	return 0;
+}
+
+static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
+{
+	struct bl_node_agent *a = ctx;
+	unsigned int i;
+	int rc;
+
+	(void)number;
+	for (i = 0; i < nin; i++) {
+		rc = bl_order_resume(a->node, a->epoch, in[i].port, in[i].death);
+		/* ENOENT: it was resumed before, and may have died again since */
+		if (rc && rc != -ENOENT)
+			return rc;
+	}
+	for (i = 0; i < n; i++)
+		if (v[i].here && v[i].port)
+			bl_endpoint_resume(a->node, v[i].port);
+	look_in(a, LOOK_BUSY_US);
+	return 0;
+}
+
+static uint64_t bus_time(const struct bl_node *n)
+{
+	return bl_clock_at(n->clock, bl_mono_ns());
+}
+
+static void announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
+{
+	struct bl_failure f = { .epoch = a->epoch, .order = number, .port = v->port, .ts = v->t == BL_AGENT_NO_C ? 0 : bl_ext48(v->t, bus_time(a->node)) };
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < v->naddrs; i++) {
+		memcpy(f.addr, v->addr[i], sizeof(f.addr));
+		rc = bl_failure_announce(a->node, &f);
+		if (rc)
+			bl_log(BL_LOG_ERR, "%s: cannot announce failure %" PRIu64 " to the endpoints: %s", a->node->meta.name, number, strerror(-rc));
+	}
+}
+
+/* Says DONE of what is complete. */
+static void look_at_orders(struct bl_node_agent *a)
+{
+	uint64_t now = bl_mono_ns();
+	struct bl_agent_total t;
+	unsigned int i;
+
+	if (!a->norders)
+		return;
+	if (!bl_failure_done(a->node)) {
+		bl_agent_read(a->agent, &t);
+		if (!t.answer_ms || now - a->order[0].since_ns < t.answer_ms * 500000ULL)
+			return;
+		bl_endpoint_expel(a->node);
+		if (!bl_failure_done(a->node))
+			return;
+	}
+	for (i = 0; i < a->norders; i++)
+		bl_agent_done(a->agent, a->order[i].number);
+	a->norders = 0;
+}
+
+static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
+{
+	struct bl_node_agent *a = ctx;
+	unsigned int i;
+
+	if (a->node->cfg.role != BL_ROLE_HOST) {
+		bl_agent_done(a->agent, number);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		announce(a, number, &v[i]);
+	/* more than can be open: the oldest one cannot be awaited any more */
+	if (a->norders == ORDERS_MAX)
+		memmove(a->order, a->order + 1, --a->norders * sizeof(*a->order));
+	a->order[a->norders++] = (struct order){ number, bl_mono_ns() };
+	look_at_orders(a);
+	look_in(a, LOOK_BUSY_US);
+}
+
+static void on_failed(void *ctx, uint64_t number)
+{
+	struct bl_node_agent *a = ctx;
+	int k;
+
+	a->failed = true;
+	a->rejoining = false;
+	bl_log(BL_LOG_WARN, "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the endpoints that it has now are gone", a->node->meta.name, number);
+	for (k = 0; k < BL_EPS_MAX; k++)
+		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
+	look_in(a, 0);
+}
+
+static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed };
+
+/* ---- looking ---- */
+
+/* When all that was there is gone. */
+static void join_anew(struct bl_node_agent *a)
+{
+	struct bl_node *n = a->node;
+	struct bl_agent_total t;
+	int k;
+
+	bl_agent_read(a->agent, &t);
+	if (a->rejoining && !t.failed) {
+		a->failed = a->rejoining = false;
+		bl_log(BL_LOG_INFO, "%s: has joined anew", n->meta.name);
+		return;
+	}
+	if (a->rejoining)
+		return;
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+
+		if (!a->old[k] || !ep->used || a->old[k] != 1U + ep->info.life)
+			continue;
+		if (!ep->dead)
+			return;
+		bl_endpoint_resume(n, ep->info.port);
+		if (ep->used)
+			return; /* put out, and its process lives still */
+	}
+	a->rejoining = true;
+	bl_agent_rejoin(a->agent);
+}
+
+static void look_at_ports(struct bl_node_agent *a)
+{
+	struct bl_order_port in[BL_AGENT_PORTS_MAX];
+	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
+	bool changed = false;
+
+	for (a->held = 0, i = 0; i < n; i++) {
+		struct bl_agent_port p = agent_port(&in[i]);
+		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
+
+		a->held += in[i].held;
+		switch (bl_agent_watch_look(&a->watch, &in[i])) {
+		case BL_AGENT_SEEN_NOTHING:
+			break;
+		case BL_AGENT_SEEN_SILENT:
+			bl_log(BL_LOG_WARN, "%s: what comes in at port %u from node %08x stands still", a->node->meta.name, p.port, p.neighbour);
+			if (known)
+				bl_agent_link_down(a->agent, &p);
+			changed |= !known; /* the controller does not know that there is such a link */
+			break;
+		case BL_AGENT_SEEN_LIVE:
+		case BL_AGENT_SEEN_OTHER:
+			changed = true;
+		}
+		/* nobody resumes the inputs of a node that failed but itself; its C is nobody's business until it has joined anew */
+		if (a->failed && in[i].held)
+			bl_order_resume(a->node, a->epoch, in[i].port, in[i].death);
+	}
+	if (changed)
+		bl_agent_changed(a->agent);
+}
+
+static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_node_agent *a = ctx;
+	uint64_t us = a->node->cfg.dead_after_us / 2;
+
+	(void)src, (void)usec;
+	look_at_ports(a);
+	look_at_orders(a);
+	if (a->failed)
+		join_anew(a);
+	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
+	look_in(a, (a->held || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+	return 0;
+}
+
+static void look_in(struct bl_node_agent *a, uint64_t us)
+{
+	sd_event_source_disable_unref(a->timer);
+	a->timer = NULL;
+	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1, on_look, a);
+}
+
+/* ---- the node's side ---- */
+
+void bl_node_agent_endpoints(struct bl_node *n)
+{
+	if (n->agent)
+		bl_agent_changed(n->agent->agent);
+}
+
+void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t)
+{
+	bl_agent_proc_down(n->agent->agent, port, t & BL_TS_MASK);
+}
+
+void bl_node_agent_close(struct bl_node *n)
+{
+	struct bl_node_agent *a = n->agent;
+
+	if (!a)
+		return;
+	n->agent = NULL;
+	sd_event_source_disable_unref(a->timer);
+	bl_agent_free(a->agent);
+	bl_session_tls_free(a->tls);
+	free(a);
+}
+
+int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
+{
+	const struct bl_ctl_peers *c = &n->cfg.ctl;
+	struct bl_agent_cfg cfg = { .ncontrollers = c->n };
+	struct bl_node_agent *a;
+	unsigned int i;
+	int rc = 0;
+
+	if (!c->n)
+		return 0;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return bl_fail(err, ENOMEM, "out of memory");
+	a->node = n;
+	a->epoch = cfg.epoch = bl_order_epoch(n);
+	for (i = 0; i < c->n; i++)
+		snprintf(cfg.controllers[i], sizeof(cfg.controllers[i]), "%s", c->addr[i]);
+	if (*c->ca || *c->cert || *c->key)
+		rc = bl_session_tls_new(&a->tls, c->ca, c->cert, c->key, err);
+	cfg.tls = a->tls;
+	if (!rc)
+		rc = bl_agent_new(&a->agent, n->srv->ev, &cfg, &ops, a, err);
+	if (rc) {
+		bl_session_tls_free(a->tls);
+		free(a);
+		return rc;
+	}
+	n->agent = a;
+	if (n->cfg.role == BL_ROLE_HOST)
+		bl_endpoints_dead(n);
+	look_in(a, 0);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A node's agent: between the failure controller (agent.h) and the node's datapath (order.h) and endpoints. There is one if the node's configuration names controllers.
+ *
+ * What the node says comes from bl_order_look(), looked at every half dead_after, and every millisecond while something stands still or is awaited. What is ordered goes through the kernel's fence: an order of an epoch
+ * that is older than what this node ever heard changes nothing, whichever daemon gives it.
+ *
+ * Example: port 3 of a switch goes silent: held, C = 900, death 7. The next look finds that: LINK_DOWN. FAIL does not concern a switch; RESUME {port 3, death 7} takes it out of C, and the look after that says so in a HELLO.
+ *
+ * On a host FAIL becomes announcements (maps/failure_abi.h); DONE is said when all endpoints have dealt with them. One that does not within half of the time that the controller allows is put out itself (bl_endpoint_expel()):
+ * else its host would be announced as failed for it.
+ *
+ * A node that was announced as failed resumes its own inputs, waits until its endpoints of before are gone, and joins anew.
+ *
+ * Sessions come from the daemon's own network namespace, not from the node's.
+ */
+#ifndef BARLINE_NODE_AGENT_H
+#define BARLINE_NODE_AGENT_H
+
+#include "agent.h"
+#include "node_priv.h"
+
+/** bl_node_agent_open - if @n->cfg names controllers. The node is open else. Returns 0 or -errno. */
+int bl_node_agent_open(struct bl_node *n, struct bl_err *err);
+void bl_node_agent_close(struct bl_node *n);
+/** bl_node_agent_endpoints - an endpoint came or went; nothing without an agent. */
+void bl_node_agent_endpoints(struct bl_node *n);
+/** bl_node_agent_proc_down - the process of endpoint @port is gone; what it sent from @t (bus time) on is not committed. */
+void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t);
+
+#endif
