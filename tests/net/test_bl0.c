@@ -497,7 +497,8 @@ RACK_TEST(bytes__tcp_v4)
 	open_rack(2, 250000000);
 	transfer(AF_INET, NONE);
 	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) && rack_count(0, BL_R_QUEUED), "it went another way");
-	CHECK(!rack_count_all(BL_R_HOLD_FULL) && !rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL), "drops");
+	/* the sender's own hold queue may be full: while the pacer waits for a CPU, TCP goes on until the first mark comes back (docs/guarantees.md) */
+	CHECK(!rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL), "drops: slot %" PRIu64 ", queue %" PRIu64, rack_count_all(BL_R_NO_SLOT), rack_count_all(BL_R_QUEUE_FULL));
 }
 
 RACK_TEST(bytes__tcp_v6)
