@@ -155,7 +155,7 @@ static void arbiter_begin(unsigned int rank)
 	CHECK(!bl_arb_cfg_of(c, &rack.lab.fp, rank, &err), "%s", err.text);
 	/* nobody is taken for dead who only waits for a CPU */
 	c->interval_us = 5000;
-	c->dead_us = 150000;
+	c->dead_us = 1000000;
 	snprintf(c->group_if, sizeof(c->group_if), "eth0");
 	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, &err), "%s", err.text);
 	c->links = bl_engine_links;
@@ -179,6 +179,17 @@ static struct bl_arb_total arbiter_end(unsigned int rank)
 	bl_arb_cfg_free(&w.cfg[rank]);
 	w.arb[rank] = NULL;
 	return t;
+}
+
+static void wait_primary(unsigned int rank)
+{
+	uint64_t start = t_mono();
+	struct bl_arb_total t;
+
+	for (bl_arb_read(w.arb[rank], &t, NULL, 0); t.state != BL_FCP_PRIMARY; bl_arb_read(w.arb[rank], &t, NULL, 0)) {
+		CHECK(t_mono() - start < 60000000000ULL, "arbiter %u does not rule after a minute", rank);
+		rack_serve(5);
+	}
 }
 
 /* ---- traffic ---- */
@@ -345,6 +356,7 @@ RACK_TEST(arbiter__another_takes_over)
 
 	open_rack(4, 2);
 	arbiter_begin(0);
+	wait_primary(0); /* when both start at once, one that waits for a CPU loses, whatever its rank */
 	arbiter_begin(1);
 	traffic(200);
 	wait_all();
