@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 #include "kill.h"
 
 #define RUNS_MAX  1000
-#define WAIT_NS	  60000000000ULL /* for what has to come */
+#define WAIT_NS	  10000000000ULL /* for what has to come */
 #define QUIET_NS  300000000ULL	 /* nothing new for so long: it has ended */
 #define BEFORE_NS 200000000ULL	 /* of traffic before the kill, and after everything goes on */
 
@@ -86,7 +87,7 @@ static int ports_down(const struct lab *lab, unsigned int node, int port)
 		err = fd < 0 || setns(fd, CLONE_NEWNET) || nl_open(&nl);
 		for (i = 0; !err && i < n->nports; i++)
 			if (port < 0 || (int)i == port)
-				err = nl_down(&nl, n->ports[i].ifindex);
+				err = nl_down(&nl, if_nametoindex(n->ports[i].ifname));
 		_exit(err != 0);
 	}
 	return waitpid(pid, &st, 0) != pid || st ? cli_fail("cannot take the links of %s down", n->name) : 0;
@@ -300,6 +301,13 @@ static int drive(struct lab *lab, void *arg)
 	unsigned int i;
 	int err = !ctl || run(lab, &s->ctl, ctl, &s->outcome);
 
+	if (err && ctl && cli.verbose) {
+		json_t *said = lab_ctl_ask(ctl);
+
+		json_dumpf(said, stderr, JSON_INDENT(1));
+		fputc('\n', stderr);
+		json_decref(said);
+	}
 	atomic_store(&s->ctl.phase, KILL_EXIT);
 	for (i = 0; i < s->ctl.n; i++)
 		end_worker(&s->ctl, i);

@@ -15,7 +15,7 @@ struct worker {
 	struct kill_worker *me;
 	unsigned int i;
 	struct bl_endpoint *ep;
-	uint64_t next_ns, last_ts, rnd;
+	uint64_t next_ns, last_ts, rnd, dead; /* @dead: bit: host; it is not sent to any more */
 	uint8_t buf[1400];
 };
 
@@ -31,8 +31,12 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 static void on_death(void *ctx, const struct bl_addr *who, uint64_t ts)
 {
 	struct worker *w = ctx;
+	unsigned int i;
 
-	(void)who, (void)ts;
+	(void)ts;
+	for (i = 0; i < w->c->n; i++)
+		if (!memcmp(w->c->w[i].addr.ip, who->ip, sizeof(who->ip)) && (!who->port || w->c->w[i].addr.port == who->port))
+			w->dead |= 1ULL << i;
 	if (!atomic_load(&w->me->told_ns))
 		atomic_store(&w->me->told_ns, mono_ns());
 }
@@ -72,6 +76,9 @@ static int send_one(struct worker *w)
 			few |= 1ULL << (draw(w) >> 32) % w->c->n;
 		to = few;
 	}
+	to &= ~w->dead;
+	if (!to)
+		return 0;
 	for (i = 0; i < w->c->n; i++)
 		if (to >> i & 1)
 			vec[n++] = (struct bl_msg){ .dst = w->c->w[i].addr, .data = w->buf, .len = w->c->size, .cookie = seq };

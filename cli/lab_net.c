@@ -582,6 +582,8 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));
 	cfg->ncpus = lab->spec.ncpus;
 	cfg->admission = lab->spec.admission;
+	for (cfg->ctl.n = 0; cfg->ctl.n < lab->spec.controllers; cfg->ctl.n++)
+		lab_controller_addr(cfg->ctl.n, cfg->ctl.addr[cfg->ctl.n], sizeof(cfg->ctl.addr[0]));
 	if (n->kind == LAB_HOST) {
 		/* the queues that a lab is about are the switch's */
 		cfg->admission.queue = (struct bl_limit_cfg){ 0 };
