@@ -114,7 +114,7 @@ static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node)
 	return lab_node_stop(lab, node);
 }
 
-/* port of ToR 1 that leads to spine 1 */
+/* port of a ToR that leads to its first spine */
 static int way_up(const struct lab *lab, unsigned int tor)
 {
 	const struct lab_node *n = &lab->nodes[tor];
@@ -140,7 +140,8 @@ static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint
 	atomic_store(&c->late_ns, mono_ns() + lab->spec.dead_after_us * 500ULL);
 	switch (params->what) {
 	case KILL_LINK:
-		return ports_down(lab, node_of(lab, LAB_TOR, 1), way_up(lab, node_of(lab, LAB_TOR, 1)));
+		/* the routes in the moment after: how fast routing is, is another matter */
+		return ports_down(lab, node_of(lab, LAB_TOR, 1), way_up(lab, node_of(lab, LAB_TOR, 1))) || lab_withdraw(lab, 1, 1);
 	case KILL_SPINE:
 		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1));
 	case KILL_TOR:

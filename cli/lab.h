@@ -96,6 +96,8 @@ unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor);
 int lab_build(struct lab *lab);
 /** lab_node_cfg - what barline runs on this node. Free with free(cfg->ports), free(cfg->fdb). */
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg);
+/** lab_withdraw - what a routing daemon does when the link of ToR @tor and spine @spine (their indices) is cut: all other ToRs go to that ToR's hosts by other spines. 0 or 1 after a message. */
+int lab_withdraw(const struct lab *lab, unsigned int tor, unsigned int spine);
 void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16]);
 /** lab_bl0 - addresses on a host's bl0, once its node is open. 0 or 1 after an error message. */
 int lab_bl0(const struct lab *lab, const struct lab_node *n);

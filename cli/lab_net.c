@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/barline.h"
@@ -251,6 +252,10 @@ static int sysctls(bool forward, bool ecn)
 		{ "/proc/sys/net/ipv6/conf/default/forwarding", "1", true },
 		{ "/proc/sys/net/ipv4/fib_multipath_hash_policy", "1", true }, /* over ports too, so that a rack uses all its spines */
 		{ "/proc/sys/net/ipv6/fib_multipath_hash_policy", "1", true },
+		{ "/proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown", "1", true }, /* who sees that a neighbour is gone takes another way */
+		{ "/proc/sys/net/ipv4/conf/default/ignore_routes_with_linkdown", "1", true },
+		{ "/proc/sys/net/ipv6/conf/all/ignore_routes_with_linkdown", "1", true },
+		{ "/proc/sys/net/ipv6/conf/default/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv4/tcp_ecn", "1", false, true }, /* queues mark: TCP is to hear it */
 	};
 	size_t i;
@@ -403,6 +408,64 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 			err = nl_route(nl, family, a, family == AF_INET ? 16 : 32, hops, nhops);
 	}
 	return err;
+}
+
+/* in @n's namespace: to ToR @tor by all spines but @spine */
+static int withdraw(const struct lab *lab, const struct lab_node *n, unsigned int tor, unsigned int spine)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	uint8_t a[16], via[LAB_SPINES_MAX][16];
+	struct nl_hop hops[LAB_SPINES_MAX];
+	unsigned int i, f, nhops;
+	struct nl nl;
+	int err = nl_open(&nl);
+
+	if (err)
+		return err;
+	for (f = 0; !err && f < 2; f++) {
+		for (nhops = 0, i = 0; i < n->nports; i++) {
+			const struct lab_node *peer = &lab->nodes[n->ports[i].peer_node];
+
+			if (peer->kind != LAB_SPINE || peer->index == spine)
+				continue;
+			make_addr(families[f], via[nhops], SPINE_NET, peer->index);
+			hops[nhops] = (struct nl_hop){ .ifindex = if_nametoindex(n->ports[i].ifname), .via = via[nhops] };
+			nhops++;
+		}
+		make_addr(families[f], a, tor, 0);
+		if (nhops)
+			err = nl_route(&nl, families[f], a, families[f] == AF_INET ? 24 : 32, hops, nhops);
+	}
+	nl_close(&nl);
+	return err;
+}
+
+int lab_withdraw(const struct lab *lab, unsigned int tor, unsigned int spine)
+{
+	unsigned int i;
+	int st;
+
+	for (i = 0; i < lab->nnodes; i++) {
+		const struct lab_node *n = &lab->nodes[i];
+		char path[64];
+		pid_t pid;
+		int fd;
+
+		if (n->kind != LAB_TOR || n->index == tor)
+			continue;
+		fflush(NULL);
+		pid = fork(); /* who calls stays in its namespace */
+		if (pid < 0)
+			return cli_fail("cannot fork: %s", strerror(errno));
+		if (!pid) {
+			snprintf(path, sizeof(path), LAB_NETNS_DIR "/%s", n->name);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			_exit(fd < 0 || setns(fd, CLONE_NEWNET) || withdraw(lab, n, tor, spine));
+		}
+		if (waitpid(pid, &st, 0) != pid || st)
+			return cli_fail("cannot change the routes of %s", n->name);
+	}
+	return 0;
 }
 
 static int bridge_ports(struct lab_node *n, struct nl *nl)
