@@ -261,6 +261,7 @@ static void bl_slot__numbers(void **state)
 		{ { .freeze = 8 }, 7, 8, 1, { .freeze = 8, .resume = 8 } }, /* not obeyed yet, and resumed already */
 		{ { .freeze = 8 }, 7, 7, -1, { .freeze = 8 } },
 		{ { .freeze = 6 }, 7, 7, 1, { .freeze = 6, .resume = 7 } },
+		{ { .freeze = 1 }, ~0u, 1, 1, { .freeze = 1, .resume = 1 } }, /* numbers go round */
 		{ { .resume = 7, .barred = 1 }, 7, 7, 0, { .resume = 7, .barred = 1 } }, /* what it drops was settled the first time */
 		{ { .barred = 1 }, 7, 7, 1, { .resume = 7, .barred = 1, .drop = 1 } },
 		{ { .resume = 6, .drop = 1 }, 7, 7, 1, { .resume = 7 } },
