@@ -467,8 +467,8 @@ static void bl_alloc_run__large(void **state)
 
 	(void)state;
 	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++) {
-		storm(&r, 1024, PLAIN, (enum bl_alloc_policy)policy, 0, 12);
-		storm(&r, 333, PODS, (enum bl_alloc_policy)policy, 0, 12);
+		storm(&r, 1024, PLAIN, (enum bl_alloc_policy)policy, 0, 4);
+		storm(&r, 333, PODS, (enum bl_alloc_policy)policy, 0, 4);
 	}
 }
 

@@ -22,7 +22,7 @@ struct world {
 	struct bl_faults *f;
 	uint64_t now;
 	__u64 sent[HOSTS_MAX][HOSTS_MAX][5], came[HOSTS_MAX][HOSTS_MAX][5], under_way[HOSTS_MAX][HOSTS_MAX][5];
-	uint64_t loss[256];
+	uint64_t loss[256], doubted[256]; /* @doubted: for how long a host's own link has been suspected though it is good */
 	uint32_t rate, seq[HOSTS_MAX];
 	uint64_t boot[HOSTS_MAX], next[HOSTS_MAX];
 	bool silent[HOSTS_MAX];
@@ -176,7 +176,12 @@ static void step(void)
 	bl_faults_tick(w.f, w.now, &changed);
 }
 
-/* Nobody but those of @broken is ever found broken or suspected. */
+#define DOUBT_NS (100 * MS)
+
+/*
+ * Nobody but those of @broken is ever found broken. A host's own link, which nothing avoids, may be suspected for a moment, while hardly anybody else has sent through what is broken: about one run in twelve has such a moment
+ * (2026-11; of the two that were looked at, 2 and 5 ms).
+ */
 static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 {
 	uint64_t end = w.now + ns;
@@ -194,7 +199,8 @@ static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 				assert_true(bl_faults_part(w.f, c)->named >= 2);
 			for (k = 0; k < n && broken[k] != c; k++)
 				;
-			if (state_of(c) != BL_FAULTS_GOOD && k == n)
+			w.doubted[c] = state_of(c) == BL_FAULTS_SUSPECT && k == n ? w.doubted[c] + STEP_NS : 0;
+			if (state_of(c) != BL_FAULTS_GOOD && k == n && (c >= 2 * w.t.net.endpoints || state_of(c) != BL_FAULTS_SUSPECT || w.doubted[c] > DOUBT_NS))
 				fail_msg("component %u of %u (%u hosts, %u racks, %u paths) is %d, the first broken one is %u", c, w.t.parts, w.t.net.endpoints, w.t.net.racks, w.t.net.paths,
 					 (int)state_of(c), n ? broken[0] : 0);
 		}
