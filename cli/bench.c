@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "drive.h"
 #include "lab.h"
+#include "link_drops.h"
 #include "peer.h"
 
 enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_OUT };
@@ -91,6 +92,7 @@ static uint64_t beacon_interval(void)
 int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p, bool throughput, bool latency)
 {
 	struct bench_ctl *ctl = bench_new(n, p);
+	struct link_drops *links;
 	json_t *res = json_object();
 	char path[128];
 	unsigned int i;
@@ -99,6 +101,7 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 	if (!ctl)
 		return 1;
 	ctl->beacon_ns = beacon_interval();
+	links = link_drops_begin(netns_dir);
 	for (i = 0; !err && i < n; i++) {
 		if (netns_dir)
 			snprintf(path, sizeof(path), "%s/h%u", netns_dir, i + 1);
@@ -114,6 +117,7 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 	if (!err && latency && json_object_get(res, throughput ? "order" : "size"))
 		err = bench_latency(ctl, res);
 	bench_drops(res);
+	link_drops_end(links, json_object_get(res, "drops"));
 	bench_end(ctl);
 	if (json_object_get(res, "order") || json_object_get(res, "latency"))
 		err |= bench_report(ctl, res);
