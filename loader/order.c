@@ -165,6 +165,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		.role = i.role,
 		.in = flags & BL_REG_IN,
 		.held = flags & BL_REG_HELD,
+		.live = leaf.b != BL_LEAF_NONE,
 		.barred = i.slot.barred,
 		.c = leaf.c == BL_LEAF_NONE ? BL_ORDER_NO_C : leaf.c & C_MASK,
 	};
