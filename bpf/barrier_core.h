@@ -287,24 +287,29 @@ BL_CORE int bl_slot_resume(struct bl_order_slot *o, const struct bl_life *life, 
 	return 1;
 }
 
+/* Have the port die until it has died @death times. */
+BL_CORE void bl_port_reach(struct bl_port_regs *p, struct bl_life *life, const struct bl_order_slot *o, __u32 death)
+{
+	if ((__s32)(death - life->death) <= 0)
+		return;
+	if (!o->shut)
+		bl_port_enter(p);
+	bl_port_hold(p, life, death);
+}
+
 /**
- * bl_port_obey - make the port as its slot wants it to be, which may be what several orders have made of it since the last time: a RESUME, then a FREEZE that made a later death, then the RESUME of that one; where both
- * were for the same death, the first has nothing left to do. Nothing happens the second time. Returns BL_A_LEAF and the new leaf, or 0.
+ * bl_port_obey - make the port as its slot wants it to be. The slot may be what several orders made of it since the last time: it is resumed from the last death for which that was said, though it has not had it yet, and
+ * then stands still since the last that was ordered. Nothing happens the second time. Returns BL_A_LEAF and the new leaf, or 0.
  */
 BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life, const struct bl_order_slot *o, struct bl_pair *leaf)
 {
 	struct bl_pair was;
 
 	bl_port_leaf(p, &was);
+	bl_port_reach(p, life, o, o->resume);
 	if (o->resume == life->death)
 		bl_port_release(p, o->drop);
-	if ((__s32)(o->freeze - life->death) > 0) {
-		if (!o->shut)
-			bl_port_enter(p);
-		bl_port_hold(p, life, o->freeze);
-		if (o->resume == o->freeze)
-			bl_port_release(p, o->drop);
-	}
+	bl_port_reach(p, life, o, o->freeze);
 	if (!o->barred)
 		bl_port_enter(p);
 	bl_port_leaf(p, leaf);

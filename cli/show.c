@@ -143,25 +143,30 @@ static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 	return json_integer((json_int_t)(bl_clock_at(clock, mono) - t));
 }
 
+/* What the controller can change of an input: @life of its port, @barred. */
 static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, const struct bl_reg *r,
-		    uint64_t watch, const struct bl_clock *clock)
+		    const struct bl_life *life, bool barred, uint64_t watch, const struct bl_clock *clock)
 {
 	static const char *const states[] = { [BL_REG_ABSENT] = "absent", [BL_REG_JOINING] = "joining", [BL_REG_LIVE] = "live",
 					      [BL_REG_DEAD] = "dead" };
 
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "node", node_name(ref), "what", what, "name", name,
-					      "lane", lane, "state", r->state <= BL_REG_DEAD ? states[r->state] : "?", "barrier",
+	unsigned int state = r->state & 0xff;
+
+	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:I}", "node", node_name(ref), "what", what, "name", name,
+					      "lane", lane, "state", state <= BL_REG_DEAD ? states[state] : "?", "barrier",
 					      time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns", lag_or_null(clock, r->b), "silent_ns",
 					      r->heard_ns && watch >= r->heard_ns ? json_integer((json_int_t)(watch - r->heard_ns)) :
-										     json_null()));
+										     json_null(),
+					      "in", !!(r->state & BL_REG_IN), "held", !!(r->state & BL_REG_HELD), "barred", barred, "death", (json_int_t)life->death,
+					      "neighbour", (json_int_t)life->neighbour));
 }
 
 static void pair_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, uint64_t b, uint64_t c,
 		     const struct bl_clock *clock)
 {
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:n}", "node", node_name(ref), "what", what, "name", name,
+	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:n, s:n, s:n, s:n, s:n, s:n}", "node", node_name(ref), "what", what, "name", name,
 					      "lane", lane, "state", "", "barrier", time_or_null(b), "commit", time_or_null(c), "lag_ns",
-					      lag_or_null(clock, b), "silent_ns"));
+					      lag_or_null(clock, b), "silent_ns", "in", "held", "barred", "death", "neighbour"));
 }
 
 static struct bl_sw_lane lane_of(int lanes, uint32_t l)
@@ -178,26 +183,28 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const st
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
 	uint32_t i, l, s;
-	int ports, regs, lanes;
+	int ports, regs, lanes, lives;
 	uint8_t used = 0;
 
 	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
 		return 1;
 	ports = bl_map_open(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), false, &err);
 	regs = ports < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_REGS, sizeof(struct bl_port_regs), false, &err);
-	lanes = regs < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_LANES, sizeof(struct bl_sw_lane), false, &err);
+	lives = regs < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_LIVES, sizeof(struct bl_life), false, &err);
+	lanes = lives < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_LANES, sizeof(struct bl_sw_lane), false, &err);
 	for (i = 0; lanes >= 0 && i < cfg.nports && i < BL_SW_PORTS_MAX; i++) {
 		struct bl_port_regs r;
 		struct bl_sw_port p;
+		struct bl_life life;
 
-		if (bpf_map_lookup_elem(ports, &i, &p) || bpf_map_lookup_elem(regs, &i, &r) || !p.ifindex)
+		if (bpf_map_lookup_elem(ports, &i, &p) || bpf_map_lookup_elem(regs, &i, &r) || bpf_map_lookup_elem(lives, &i, &life) || !p.ifindex)
 			continue;
 		p.name[sizeof(p.name) - 1] = '\0';
 		if (p.out_set < BL_SETS_MAX)
 			used |= (uint8_t)(1u << p.out_set);
 		for (l = 0; l < BL_LANES_MAX; l++)
 			if (l == 0 || r.lane[l].state != BL_REG_ABSENT)
-				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], lane_of(lanes, p.home_lane).watch_ns, clock);
+				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life, p.barred, lane_of(lanes, p.home_lane).watch_ns, clock);
 	}
 	for (l = 0; lanes >= 0 && l < cfg.lanes && l < BL_LANES_MAX; l++) {
 		struct bl_sw_lane lane;
@@ -217,6 +224,8 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const st
 		close(ports);
 	if (regs >= 0)
 		close(regs);
+	if (lives >= 0)
+		close(lives);
 	if (lanes < 0)
 		return cli_fail("%s", err.text);
 	close(lanes);
@@ -238,7 +247,7 @@ static int collect_barriers(const struct bl_node_ref *ref, json_t *rows)
 	node_nic(ref, nic, sizeof(nic));
 	for (l = 0; l < BL_LANES_MAX; l++)
 		if (l == 0 || page.reg[l].state != BL_REG_ABSENT)
-			reg_row(rows, ref, "in", nic, l, &page.reg[l], page.watch_ns, &clock);
+			reg_row(rows, ref, "in", nic, l, &page.reg[l], &page.life, page.barred, page.watch_ns, &clock);
 	pair_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, &clock);
 	pair_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, &clock);
 	return 0;
@@ -248,11 +257,14 @@ int cmd_show_barriers(int argc, char **argv)
 {
 	static const struct col cols[] = { { "node", "NODE", 's' },   { "what", "WHAT", 's' },	     { "name", "NAME", 's' },
 					   { "lane", "LANE", 'd' },   { "state", "STATE", 's' },     { "barrier", "BARRIER", 'd' },
-					   { "commit", "COMMIT", 'd' }, { "lag_ns", "LAG", 't' },    { "silent_ns", "SILENT", 't' } };
+					   { "commit", "COMMIT", 'd' }, { "in", "IN", 'b' },	     { "held", "HELD", 'b' },
+					   { "barred", "BARRED", 'b' }, { "death", "DEATH", 'd' },   { "lag_ns", "LAG", 't' },
+					   { "silent_ns", "SILENT", 't' } };
 
 	return SHOW("barline show barriers - registers by port and lane, and what was made of them\vLAG is bus time minus barrier. A lag of about "
 		    "one beacon interval is ordinary; one that grows names the port that holds everybody back. SILENT is how long a port was not heard "
-		    "while its lane watched.",
+		    "while its lane watched. IN: the register holds the commit barrier back. HELD: it stands still since the port's last death, of which DEATH is the number, until the controller resumes it. BARRED: "
+		    "the output promises no commit barrier, and the input does not join it.",
 		    "barriers", collect_barriers, cols, "no barriers");
 }
 

@@ -38,14 +38,18 @@ static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
 		p->rrx.gone = true;
 		p->rrx.gone_life = p->rrx.incarnation;
 		p->rrx.gone_ts = f->ts;
-		/* nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back */
-		if (p->rtx.open && !p->self)
-			p->rtx.failed = true;
-		p->rtx.open &= p->self;
 		/* who failed will not answer */
 		for (r = ep->recalls; r; r = r->next)
 			if (r->peer == p)
 				r->done = true;
+		/* nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back */
+		if (p->self)
+			continue;
+		p->rtx.failed |= p->rtx.open;
+		p->rtx.open = false;
+		p->rtx.asks = 0;
+		p->rtx.ask_ns = 0;
+		p->rtx.dead_until_ns = bl_mono() + BL_RETRY_NS; /* what is sent there meanwhile fails at once, and holds nothing else up */
 	}
 }
 

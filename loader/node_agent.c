@@ -18,6 +18,7 @@
 #define LOOK_MIN_US 500
 #define LOOK_BUSY_US 1000
 #define LOOK_MAX_US 100000
+#define ALONE_US 100000 /* without controllers: how soon an input goes on that is heard again */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
 /** struct order - FAIL that was obeyed and is not complete. @since_ns: CLOCK_MONOTONIC. */
@@ -26,7 +27,7 @@ struct order {
 };
 
 /**
- * struct bl_node_agent - @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {
@@ -322,18 +323,33 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	return 0;
 }
 
+/* Without controllers, now or ever: what stands still goes on as soon as it is heard again, and nobody can say what was lost meanwhile. */
+static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
+{
+	struct bl_node_agent *a = ctx;
+	struct bl_order_port in[BL_AGENT_PORTS_MAX];
+	int n = bl_order_epoch(a->node) ? 0 : bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
+
+	(void)src, (void)usec;
+	for (i = 0; i < n; i++)
+		if (in[i].held && in[i].live)
+			bl_order_resume(a->node, 0, in[i].port, in[i].death);
+	look_in(a, ALONE_US);
+	return 0;
+}
+
 static void look_in(struct bl_node_agent *a, uint64_t us)
 {
 	sd_event_source_disable_unref(a->timer);
 	a->timer = NULL;
-	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1, on_look, a);
+	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1, a->agent ? on_look : on_look_alone, a);
 }
 
 /* ---- the node's side ---- */
 
 void bl_node_agent_endpoints(struct bl_node *n)
 {
-	if (n->agent)
+	if (n->agent && n->agent->agent)
 		bl_agent_changed(n->agent->agent);
 }
 
@@ -363,8 +379,6 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	unsigned int i;
 	int rc = 0;
 
-	if (!c->n)
-		return 0;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -375,7 +389,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	if (*c->ca || *c->cert || *c->key)
 		rc = bl_session_tls_new(&a->tls, c->ca, c->cert, c->key, err);
 	cfg.tls = a->tls;
-	if (!rc)
+	if (!rc && c->n)
 		rc = bl_agent_new(&a->agent, n->srv->ev, &cfg, &ops, a, err);
 	if (rc) {
 		bl_session_tls_free(a->tls);
@@ -383,7 +397,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 		return rc;
 	}
 	n->agent = a;
-	if (n->cfg.role == BL_ROLE_HOST)
+	if (n->cfg.role == BL_ROLE_HOST && c->n)
 		bl_endpoints_dead(n);
 	look_in(a, 0);
 	return 0;

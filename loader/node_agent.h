@@ -12,6 +12,8 @@
  *
  * A node that was announced as failed resumes its own inputs, waits until its endpoints of before are gone, and joins anew.
  *
+ * A node without controllers, which never heard of an epoch either, has nothing of all this but one: an input that stands still goes on as soon as it is heard again.
+ *
  * Sessions come from the daemon's own network namespace, not from the node's.
  */
 #ifndef BARLINE_NODE_AGENT_H
@@ -20,7 +22,7 @@
 #include "agent.h"
 #include "node_priv.h"
 
-/** bl_node_agent_open - if @n->cfg names controllers. The node is open else. Returns 0 or -errno. */
+/** bl_node_agent_open - the node is open else. Returns 0 or -errno. */
 int bl_node_agent_open(struct bl_node *n, struct bl_err *err);
 void bl_node_agent_close(struct bl_node *n);
 /** bl_node_agent_endpoints - an endpoint came or went; nothing without an agent. */

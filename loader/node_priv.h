@@ -148,7 +148,7 @@ struct bl_node {
 	struct bl_fpass *fastpass;
 	struct bl_fp_file *fp_file; /* read from cfg.admission.fp_path */
 	/* node_agent.c */
-	struct bl_node_agent *agent; /* NULL: no controllers are configured */
+	struct bl_node_agent *agent;
 	/* admission.c */
 	bool queues_fresh; /* queues, slots and reservations start empty */
 };

@@ -165,6 +165,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		.role = i.role,
 		.in = flags & BL_REG_IN,
 		.held = flags & BL_REG_HELD,
+		.live = leaf.b != BL_LEAF_NONE,
 		.barred = i.slot.barred,
 		.c = leaf.c == BL_LEAF_NONE ? BL_ORDER_NO_C : leaf.c & C_MASK,
 	};
@@ -221,20 +222,29 @@ static int grace(void)
 	return rc;
 }
 
-/* Whether every lane has obeyed; @idle: or has not been given a clock reading since. */
-static bool answered(const struct bl_node *n, uint64_t generation, bool idle)
+/* Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock reading since. */
+static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool idle)
 {
+	struct bl_sw_port port;
 	struct bl_host_page page;
 	struct bl_sw_lane lane;
 	struct bl_sw_cfg cfg;
-	uint32_t l;
+	uint32_t l, first = 0, last;
 
 	if (n->cfg.role == BL_ROLE_HOST)
-		return !value(n->order.page, 0, &page) && (page.orders >= generation || (idle && !page.limit_ns));
+		return !value(n->order.page, 0, &page) && (page.orders >= a->generation || (idle && !page.limit_ns));
 	if (value(n->order.cfg, 0, &cfg))
 		return false;
-	for (l = 0; l < cfg.lanes && l < BL_LANES_MAX; l++)
-		if (value(n->order.lanes, l, &lane) || (lane.orders < generation && !(idle && !lane.limit_ns)))
+	last = cfg.lanes < BL_LANES_MAX ? cfg.lanes : BL_LANES_MAX;
+	if (a->kind != BL_ORDER_BAR) {
+		/* of one port, which has one lane */
+		if (value(n->order.ports, a->port, &port))
+			return false;
+		first = cfg.single_writer ? port.home_lane : 0;
+		last = first + 1;
+	}
+	for (l = first; l < last; l++)
+		if (value(n->order.lanes, l, &lane) || (lane.orders < a->generation && !(idle && !lane.limit_ns)))
 			return false;
 	return true;
 }
@@ -251,13 +261,13 @@ static int settle(const struct bl_node *n, struct bl_order_arg *a, bool strict)
 	bool done;
 	int k, rc;
 
-	while (!(done = answered(n, a->generation, false)) && bl_mono_ns() < until)
+	while (!(done = answered(n, a, false)) && bl_mono_ns() < until)
 		nanosleep(&pause, NULL);
 	if (!strict || (done && n->cfg.role == BL_ROLE_SWITCH))
 		return 0;
 	for (k = 0; k < AGAIN_MAX; k++) {
 		rc = grace();
-		if (rc || answered(n, a->generation, true))
+		if (rc || answered(n, a, true))
 			return rc;
 		rc = run(n, &again);
 		if (rc)

@@ -19,11 +19,11 @@
 #include "node.h"
 
 /** struct bl_order_port - an input as to C. @port: number of the port. @neighbour: node id in the last beacon that came in; 0: none came. @death: how often it went silent or was frozen. @role: enum bl_port_role (a host: BL_PORT_UP).
- * @in: in C's minimum. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
+ * @live: it is heard, and holds B back. @in: in C's minimum. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
 struct bl_order_port {
 	uint32_t port, neighbour, death;
 	uint8_t role;
-	bool in, held, barred;
+	bool in, held, live, barred;
 	uint64_t c;
 };
 #define BL_ORDER_NO_C (~0ULL)
@@ -32,7 +32,7 @@ struct bl_order_port {
 uint64_t bl_order_epoch(const struct bl_node *n);
 /** bl_order_raise - from now on orders of a lower epoch are refused. 0, or -ESTALE if @epoch is lower than the highest (counted "epoch_old"). */
 int bl_order_raise(struct bl_node *n, uint64_t epoch);
-/** bl_order_freeze - the input at @port does not raise C any more. @p: how it stands then. 0, -ESTALE, -ENOENT: no such port. */
+/** bl_order_freeze - the input at @port does not raise C any more: it dies, unless it stands still already. @p: how it stands then, @death the new number; without @in nothing of it was in C's minimum. 0, -ESTALE, -ENOENT: no such port; -EBUSY: a lane would not rest. */
 int bl_order_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_order_port *p);
 /** bl_order_bar - the outputs of exactly these ports promise no C from now on, and their inputs do not join C; all others are free. */
 int bl_order_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsigned int nports);

@@ -8,7 +8,7 @@
  * Taking over a running switch keeps all maps, unless the new configuration changes what the trees mean (a port removed, another role, lane or tree
  * size). Then sw_cfg, sw_ports, sw_regs, sw_trees and sw_lanes start anew beside the old ones; the programs go over one by one. What outputs were given
  * already is carried over, so no barrier decreases; inputs join again. Messages in flight may come late in that moment, which costs
- * messages and never the order.
+ * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers, too: the controller counts on it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,6 +36,7 @@ struct plan {
 	struct bl_sw_port old_port[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg old_sw;
 	struct bl_sw_lane old_lane[BL_LANES_MAX];
+	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
 	bool regroup; /* the trees mean something else now */
 };
 
@@ -73,6 +74,8 @@ static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
 		rc = read_pinned(n, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX, p->old_port, err);
 	if (!rc)
 		rc = read_pinned(n, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX, p->old_lane, err);
+	if (!rc)
+		rc = read_pinned(n, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX, p->old_regs, err);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++)
 		p->old_port[k].name[sizeof(p->old_port[k].name) - 1] = 0;
 	return rc;
@@ -235,19 +238,52 @@ static void plan_regroup(struct plan *p)
 	}
 }
 
-static int fill_trees(int fd, struct bl_err *err)
+/* What port @k's registers begin with: nothing; or, where it stands still, that: silent until it joins again, and its C held. */
+static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
+{
+	const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
+	struct bl_port_regs r = {};
+	unsigned int l;
+
+	if (!a->ifindex || !b->ifindex || strcmp(a->name, b->name) || !(bl_port_flags(&p->old_regs[k]) & BL_REG_HELD))
+		return r;
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		if (!(p->old_regs[k].lane[l].state & BL_REG_IN))
+			continue;
+		r.lane[l] = p->old_regs[k].lane[l];
+		r.lane[l].state = BL_REG_DEAD | BL_REG_IN | BL_REG_HELD;
+		r.lane[l].heard_ns = 0; /* by another lane's watch */
+	}
+	return r;
+}
+
+static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *err)
 {
 	struct bl_tree *t = malloc(sizeof(*t));
-	unsigned int k;
+	unsigned int key, k;
 	int rc = 0;
 
 	if (!t)
 		return bl_fail(err, ENOMEM, "out of memory");
-	memset(t, 0, sizeof(*t));
-	bl_tree_clear(t);
-	for (k = 0; k < BL_LANES_MAX * BL_SETS_MAX && !rc; k++)
-		rc = bl_map_set(fd, k, t, BL_MAP_SW_TREES, err);
+	for (key = 0; key < BL_LANES_MAX * BL_SETS_MAX && !rc; key++) {
+		memset(t, 0, sizeof(*t));
+		bl_tree_clear(t);
+		for (k = 0; k < p->sw.nports; k++) {
+			struct bl_port_regs r = carry_regs(p, k);
+			struct bl_pair leaf;
+
+			bl_port_leaf(&r, &leaf);
+			if (p->port[k].in_sets & 1u << key % BL_SETS_MAX && (p->sw.single_writer ? p->port[k].home_lane : 0) == key / BL_SETS_MAX)
+				bl_tree_set(t, p->sw.tree_leaves, k, leaf.b, leaf.c);
+		}
+		rc = bl_map_set(trees, key, t, BL_MAP_SW_TREES, err);
+	}
 	free(t);
+	for (k = 0; k < p->sw.nports && !rc; k++) {
+		struct bl_port_regs r = carry_regs(p, k);
+
+		rc = bl_map_set(regs, k, &r, BL_MAP_SW_REGS, err);
+	}
 	return rc;
 }
 
@@ -317,22 +353,45 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 {
 	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
 	struct bl_carried none = {};
+	struct bl_life life;
 
 	if (rc)
 		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k, strerror(-rc));
 	rc = bl_token_forget(bpf_map__fd(skel->maps.token_counts), k, err);
 	if (rc)
 		return rc;
-	return bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
+	rc = bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
+	if (rc)
+		return rc;
+	/* but not its deaths: an order for one of the other interface's must find another number */
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
+		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_LIVES, strerror(errno));
+	life.neighbour = 0;
+	life.death++;
+	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
 }
 
-static int fill_maps(const struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+/* sw_ports is written anew; what the controller barred stays so. */
+static int keep_barred(struct plan *p, int orders, struct bl_err *err)
+{
+	struct bl_order_slot o;
+	uint32_t k;
+
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		if (bpf_map_lookup_elem(orders, &k, &o))
+			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
+		p->port[k].barred = o.barred;
+	}
+	return 0;
+}
+
+static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
 	uint32_t none = 0, k;
 	int rc = 0;
 
 	if (n->fresh || p->regroup) {
-		rc = fill_trees(bpf_map__fd(skel->maps.sw_trees), err);
+		rc = fill_trees(p, bpf_map__fd(skel->maps.sw_trees), bpf_map__fd(skel->maps.sw_regs), err);
 		if (!rc)
 			rc = carry_lanes(p, bpf_map__fd(skel->maps.sw_lanes), err);
 	}
@@ -341,6 +400,8 @@ static int fill_maps(const struct bl_node *n, const struct plan *p, const struct
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
 		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name))
 			rc = forget_port(skel, k, err);
+	if (!rc)
+		rc = keep_barred(p, bpf_map__fd(skel->maps.sw_orders), err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {

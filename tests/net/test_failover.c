@@ -132,7 +132,7 @@ static bool all_heard(void)
 /* A process dies in the middle of sending, with acknowledgements missing. The others hear of it, discard what was not committed, and go on. */
 RACK_TEST(process__killed)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 2500, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
+	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 2500, .gap_us = 300, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
 	unsigned int i, none;
 
 	open_rack(4);

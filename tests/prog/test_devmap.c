@@ -212,6 +212,30 @@ static void clone__whole_way(void **state)
 	nothing_more();
 }
 
+/* A barred output promises B and no C, by whatever way; the others both. */
+static void clone__barred(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100), r, want;
+	struct frame in;
+	__u32 p;
+
+	(void)state;
+	ports[1].barred = 1;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	counts_moved(sk->maps.counts, counted, 5, WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
+						       { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	r = relayed(d, T0 - 100, T0 - 100);
+	for (p = 0; p < NPORTS; p++) {
+		want = clone_of(r, p);
+		if (p == 1)
+			want.c = T0 - BL_TS_OLD;
+		arrives(p, &want);
+	}
+	nothing_more();
+}
+
 /* Data that ingress forwarded leaves as it is, on one port, and is not counted again. */
 static void data__whole_way(void **state)
 {
@@ -460,6 +484,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(clone__whole_way),
+		CASE(clone__barred),
 		CASE(data__whole_way),
 		CASE(clone__own_set),
 		CASE(clone__last_set),

@@ -379,6 +379,30 @@ static void egress__wrap(void **state)
 	sends(&d, wrap - 1);
 }
 
+/* Barred by the controller: B as ever, C promises nothing; in messages and in beacons. */
+static void egress__barred(void **state)
+{
+	struct bl_host_page page;
+	struct desc d, w;
+	struct frame in, want;
+	__u32 v;
+
+	(void)state;
+	map_get(sk->maps.host_page, 0, &page);
+	page.barred = 1;
+	map_put(sk->maps.host_page, 0, &page);
+	for (v = 0; v < 5; v++) {
+		d = v < 4 ? mine(v & 1, T0) : beacon_frame(1, 0);
+		d.csum = v & 2;
+		build(&in, &d);
+		w = d;
+		w.b = T0;
+		w.c = T0 - BL_TS_OLD;
+		build(&want, &w);
+		sends_frame(&in, BEACON_MARK, 0, &want, v < 4 ? BL_R_SENT : BL_R_BEACON_SENT);
+	}
+}
+
 /*
  * One skb of many frames: every segment's header is filled in, also a last one that is shorter, as long as it has a header; the checksum is the
  * kernel's, which computes one for each segment later.
@@ -642,6 +666,7 @@ int main(void)
 		CASE(egress__claim),
 		CASE(egress__claim_edges),
 		CASE(egress__wrap),
+		CASE(egress__barred),
 		CASE(egress__gso),
 		CASE(egress__gso_128_segments),
 		cmocka_unit_test(egress__all_reasons),

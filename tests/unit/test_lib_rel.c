@@ -305,13 +305,13 @@ static void recall__example_of_the_header(void **state)
 	/* nor is anything more sent to it, from now on, though it may answer still: nobody would take that back */
 	m[1].cookie = 99;
 	assert_int_equal(bl_send_reliable(a.ep, &m[1], 1, 0), 0);
-	assert_int_equal(bl_rtx_room(a.ep), 0);
-	assert_int_equal(carry(&c, &a, false), 0);
-	bl_process(c.ep);
-	carry(&a, &c, false);
 	bl_process(a.ep);
 	assert_int_equal(carry(&c, &a, false), 0);
 	assert_int_equal(bl_rwin_used(word(&a)), 2);
+	assert_int_equal(fs.n, 1);
+	assert_int_equal(fs.f[0].why, BL_FAIL_UNREACHABLE);
+	assert_int_equal(fs.f[0].cookie, 99);
+	fs.n = 0;
 	carry(&b, &a, true); /* RECALL */
 	bl_process(b.ep);
 	assert_int_equal(b.ep->rrq.frames, 1);
@@ -331,6 +331,49 @@ static void recall__example_of_the_header(void **state)
 	commit(&b, ts + 1000);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
 	assert_int_equal(*(const int *)d[0].data, 7);
+	drop(&a);
+	drop(&b);
+	drop(&c);
+}
+
+/* b never saw the frame that it takes out: a copy that comes later, and that its program stores, is not delivered. */
+static void recall__before_the_frame_comes(void **state)
+{
+	static struct failures fs;
+	struct fake a, b, c;
+	struct bl_delivery d[4];
+	struct bl_msg m[2];
+	struct seen late;
+	int x = 1;
+	uint64_t ts;
+
+	(void)state;
+	fs.n = 0;
+	make(&a, "127.0.0.1", 0);
+	make(&b, "127.0.0.2", 1);
+	make(&c, "127.0.0.3", 2);
+	introduce(&a, &b, 7);
+	introduce(&a, &c, 8);
+	bl_on_send_fail(a.ep, on_fail, &fs);
+	m[0] = msg_to(&b, &x, sizeof(x), 11);
+	m[1] = msg_to(&c, &x, sizeof(x), 12);
+	assert_int_equal(bl_send_reliable(a.ep, m, 2, 0), 0);
+	ts = a.ep->last_ts;
+	assert_true(fake_take(&b, &late));
+	assert_int_equal(late.op, BL_OP_PREP);
+	fail_peer(&a, 0, &c, ts + 100);
+	bl_process(a.ep);
+	carry(&b, &a, true); /* RECALL */
+	bl_process(b.ep);
+	assert_int_equal(b.ep->st.recalled, 1);
+	carry(&a, &b, true); /* RECALLED */
+	bl_process(a.ep);
+	assert_int_equal(fs.n, 2);
+	assert_true(fake_put(&b, &late.from, BL_OP_PREP, ts, late.psn, late.body, late.body_len));
+	commit(&b, ts + 1000);
+	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), 1);
+	assert_int_equal(*(const int *)d[0].data, 7);
+	assert_int_equal(b.ep->st.duplicates, 1);
 	drop(&a);
 	drop(&b);
 	drop(&c);
@@ -403,6 +446,7 @@ int main(void)
 		cmocka_unit_test(bl_send_reliable__large),
 		cmocka_unit_test(streams__are_apart),
 		cmocka_unit_test(recall__example_of_the_header),
+		cmocka_unit_test(recall__before_the_frame_comes),
 		cmocka_unit_test(discard__from_the_failure_timestamp_on),
 		cmocka_unit_test(outcast__begins_anew),
 	};

@@ -188,12 +188,12 @@ static void bl_port_obey__table(void **state)
 		{ L | I, L | I, 9, { .freeze = 8 }, L | I, L | I, 9 },
 		{ L | I, J, 7, { .freeze = 8 }, L | I | H, J, 8 },
 		{ D, D, 7, { .freeze = 8 }, D, D, 8 }, /* nobody to freeze */
-		{ D, D, ~0u, { .freeze = 0, .resume = 5 }, D, D, 0 }, /* numbers go round */
+		{ L | I, D, ~0u, { .freeze = 0, .resume = ~0u - 5 }, L | I | H, D, 0 }, /* numbers go round */
 		{ D | I | H, D, 8, { .freeze = 8 }, D | I | H, D, 8 }, /* died of itself meanwhile */
 		/* resume: that death, and no other */
 		{ L | I | H, D | I | H, 7, { .resume = 7 }, L | I, D, 7 },
 		{ L | I | H, D | I | H, 7, { .resume = 6 }, L | I | H, D | I | H, 7 },
-		{ L | I | H, D | I | H, 7, { .resume = 8 }, L | I | H, D | I | H, 7 },
+		{ L | I | H, D | I | H, 8, { .resume = 7 }, L | I | H, D | I | H, 8 },
 		{ D | I | H, D | I | H, 7, { .resume = 7 }, D, D, 7 },
 		{ L | I, D, 7, { .resume = 7 }, L | I, D, 7 }, /* a second time */
 		{ L | I | H, D | I | H, 7, { .resume = 7, .barred = 1, .drop = 1 }, L, D, 7 },
@@ -211,6 +211,7 @@ static void bl_port_obey__table(void **state)
 		{ L | I, L | I, 7, { .freeze = 8, .resume = 8 }, L | I, L | I, 8 },
 		{ L | I | H, D | I | H, 7, { .freeze = 8, .resume = 8 }, L | I, D, 8 }, /* the first resume was overwritten */
 		{ L | I, L | I, 7, { .freeze = 9, .resume = 8 }, L | I | H, L | I | H, 9 },
+		{ L | I, D, 7, { .freeze = 9, .resume = 8, .drop = 1, .shut = 1, .barred = 1 }, L, D, 9 }, /* frozen, resumed into the bar, frozen again: there is nothing left of it */
 		{ L, D, 7, { .freeze = 8, .shut = 1, .barred = 0 }, L | I, D, 8 }, /* frozen while it was barred, then free */
 		{ L, D, 7, { .freeze = 8, .shut = 0, .barred = 0 }, L | I | H, D, 8 },
 	};
@@ -260,6 +261,7 @@ static void bl_slot__numbers(void **state)
 		{ { .freeze = 8 }, 7, 8, 1, { .freeze = 8, .resume = 8 } }, /* not obeyed yet, and resumed already */
 		{ { .freeze = 8 }, 7, 7, -1, { .freeze = 8 } },
 		{ { .freeze = 6 }, 7, 7, 1, { .freeze = 6, .resume = 7 } },
+		{ { .freeze = 1 }, ~0u, 1, 1, { .freeze = 1, .resume = 1 } }, /* numbers go round */
 		{ { .resume = 7, .barred = 1 }, 7, 7, 0, { .resume = 7, .barred = 1 } }, /* what it drops was settled the first time */
 		{ { .barred = 1 }, 7, 7, 1, { .resume = 7, .barred = 1, .drop = 1 } },
 		{ { .resume = 6, .drop = 1 }, 7, 7, 1, { .resume = 7 } },
