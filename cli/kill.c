@@ -24,7 +24,7 @@
 #include "kill.h"
 
 #define RUNS_MAX  1000
-#define WAIT_NS	  10000000000ULL /* for what has to come */
+#define WAIT_NS	  60000000000ULL /* for what has to come */
 #define QUIET_NS  300000000ULL	 /* nothing new for so long: it has ended */
 #define BEFORE_NS 200000000ULL	 /* of traffic before the kill, and after everything goes on */
 
