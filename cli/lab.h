@@ -96,6 +96,8 @@ unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor);
 int lab_build(struct lab *lab);
 /** lab_node_cfg - what barline runs on this node. Free with free(cfg->ports), free(cfg->fdb). */
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg);
+/** lab_controller_addr - where controller @i, from 0, listens. */
+void lab_controller_addr(unsigned int i, char *buf, size_t size);
 /** lab_withdraw - what a routing daemon does when the link of ToR @tor and spine @spine (their indices) is cut: all other ToRs go to that ToR's hosts by other spines. 0 or 1 after a message. */
 int lab_withdraw(const struct lab *lab, unsigned int tor, unsigned int spine);
 void lab_host_addr(const struct lab_node *n, int family, uint8_t addr[16]);
@@ -131,9 +133,7 @@ int lab_enter(int pidfd, const char *lab, const char *node);
 
 /* lab_ctl.c: from the driver */
 struct lab_ctl;
-/** lab_controller_addr - where controller @i, from 0, listens. */
-void lab_controller_addr(unsigned int i, char *buf, size_t size);
-/** lab_ctl_start - the spec's controllers, and etcd if they want it; they end with this process. Returns when one leads, or NULL after a message. */
+/** lab_ctl_start - the spec's controllers, and etcd if they want it; they end with this process. Returns when one leads and all nodes have a session with it, or NULL after a message. */
 struct lab_ctl *lab_ctl_start(const struct lab *lab);
 /** lab_ctl_end - they are gone when it returns. NULL is allowed. */
 void lab_ctl_end(struct lab_ctl *c);

@@ -26,9 +26,8 @@
 #include "lab.h"
 
 #define ETCD_MEMBERS 3
-#define CLIENTS	     23790 /* ports on loopback: of etcd's members, for clients, for each other; of controllers */
+#define CLIENTS	     23790 /* ports on loopback: of etcd's members, for clients and for each other */
 #define PEERS	     23800
-#define CONTROLLERS  61693
 #define START_S	     60
 
 struct lab_ctl {
@@ -36,11 +35,6 @@ struct lab_ctl {
 	pid_t pid[LAB_CONTROLLERS_MAX], etcd[ETCD_MEMBERS];
 	struct bl_ctl_cfg cfg;
 };
-
-void lab_controller_addr(unsigned int i, char *buf, size_t size)
-{
-	snprintf(buf, size, "127.0.0.1:%u", CONTROLLERS + i);
-}
 
 static pid_t child(void)
 {
@@ -236,6 +230,30 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 	}
 }
 
+/* who never told the leader who he is cannot be announced by it */
+static int wait_known(const struct lab *lab, struct lab_ctl *c)
+{
+	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+	unsigned int want = 0, i;
+
+	for (i = 0; i < lab->nnodes; i++)
+		want += lab->nodes[i].kind != LAB_ARBITER;
+	for (;;) {
+		json_t *v = lab_ctl_ask(c), *n;
+		unsigned int ok = 0;
+		size_t k;
+
+		json_array_foreach(json_object_get(v, "nodes"), k, n)
+			ok += !strcmp(json_string_value(json_object_get(n, "state")), "ok");
+		json_decref(v);
+		if (ok == want)
+			return 0;
+		if (mono_ns() > until)
+			return cli_fail("%u of %u nodes have a session with the controller after %d s", ok, want, START_S);
+		fair_nap(5000000);
+	}
+}
+
 struct lab_ctl *lab_ctl_start(const struct lab *lab)
 {
 	struct lab_ctl *c = calloc(1, sizeof(*c));
@@ -266,7 +284,7 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab)
 	for (i = 0; i < c->n; i++)
 		if ((c->pid[i] = controller(c, i)) < 0)
 			goto fail;
-	if (!wait_until(c, false))
+	if (!wait_until(c, false) && !wait_known(lab, c))
 		return c;
 fail:
 	lab_ctl_end(c);

@@ -626,6 +626,13 @@ static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_
 	return 0;
 }
 
+#define CONTROLLERS 61693 /* the first one's port */
+
+void lab_controller_addr(unsigned int i, char *buf, size_t size)
+{
+	snprintf(buf, size, "127.0.0.1:%u", CONTROLLERS + i);
+}
+
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg)
 {
 	memset(cfg, 0, sizeof(*cfg));
