@@ -272,6 +272,10 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 			c->strangers--;
 		p->node = m->node;
 		p->epoch = m->epoch;
+		if (m->epoch > c->elected && m->epoch > c->behind) {
+			c->behind = m->epoch;
+			bl_log(BL_LOG_ERR, "controller: node %08x obeys epoch %" PRIu64 " already, and will not obey %" PRIu64 ": the store is new, or an old copy", m->node, m->epoch, c->elected);
+		}
 		r = bl_recover_hello(c->rec, mono(), &h);
 		if (!p->node)
 			c->strangers++;
@@ -528,6 +532,7 @@ static void on_elected(void *ctx, uint64_t epoch)
 	struct bl_ctl *c = ctx;
 
 	c->elected = epoch;
+	c->behind = 0;
 	c->loading = true;
 	snprintf(c->leader, sizeof(c->leader), "%s", c->cfg.advertise);
 	bl_store_range(c->store, "", false, on_loaded, c);

@@ -61,6 +61,7 @@ struct bl_ctl {
 	struct saved *saved;
 	bool stop, loading;
 	uint64_t elected; /* the epoch that is being loaded, or leads; 0: neither */
+	uint64_t behind;  /* the highest epoch that a node obeys already, if that is above elected: it obeys no order of this leader; 0: none */
 	char leader[64], trouble[512], lost[256];
 	struct epoch epochs[CTL_EPOCHS];
 	unsigned int nepochs;

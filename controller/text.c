@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a controller says about itself: one JSON object, from which `barline controller show`, `failures` and `epochs` each print a part. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -139,6 +140,20 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	return o;
 }
 
+static void put_trouble(const struct bl_ctl *c, json_t *o)
+{
+	const char *said = c->trouble;
+	char text[200];
+
+	if (c->elected && c->behind) {
+		snprintf(text, sizeof(text), "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: the store is new, or an old copy", c->behind);
+		said = text;
+	} else if (c->elected && bl_recover_isolated(c->rec)) {
+		said = "most nodes are out of reach: nobody is taken for failed who does not answer";
+	}
+	json_object_set_new(o, "trouble", json_string(said));
+}
+
 char *bl_ctl_text(struct bl_ctl *c)
 {
 	json_t *o = json_object(), *nodes = json_array(), *failures = json_array(), *epochs = json_array();
@@ -151,7 +166,7 @@ char *bl_ctl_text(struct bl_ctl *c)
 	json_object_set_new(o, "epoch", u64(c->elected));
 	json_object_set_new(o, "leader", json_string(c->leader));
 	json_object_set_new(o, "store", json_string(*c->cfg.sqlite ? c->cfg.sqlite : "etcd"));
-	json_object_set_new(o, "trouble", json_string(c->elected && bl_recover_isolated(c->rec) ? "most nodes are out of reach: nobody is taken for failed who does not answer" : c->trouble));
+	put_trouble(c, o);
 	json_object_set_new(o, "lost", json_string(c->lost));
 	json_object_set_new(o, "sessions", u64(c->npeers));
 	put_counts(c, o);

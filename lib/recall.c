@@ -231,6 +231,11 @@ static void finish(struct bl_endpoint *ep)
 		struct bl_addr who = { .port = f.port };
 		struct bl_peer *p;
 
+		/* the answers took so long that another announcement is in its place: what that one says is not done */
+		if (f.number != ep->fail_seen + 1) {
+			ep->outcast = true;
+			return;
+		}
 		memcpy(who.ip, f.addr, 16);
 		for (p = ep->peers; p; p = p->all_next) {
 			/* whoever comes back there is somebody else, and has to be asked for a window */

@@ -172,6 +172,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 			argp_error(st, "a host needs its NIC: -i IFNAME, or interface in the file");
 		if (c->role == BL_ROLE_HOST && c->ports_count)
 			argp_error(st, "a host has no ports; -i IFNAME names its NIC");
+		if (*c->ctl.ca && !c->ctl.n)
+			argp_error(st, "tls in the file is for sessions with controllers, and there are none: neither controllers in the file nor --controller");
 		if (c->role == BL_ROLE_SWITCH && !c->ports_count)
 			argp_error(st, "a switch needs ports: --host-port, --up-port, --down-port, or ports in the file");
 		break;

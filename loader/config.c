@@ -396,8 +396,6 @@ static int take_controllers(struct bl_node_cfg *cfg, const struct file *f, const
 	socklen_t len;
 	unsigned int k;
 
-	if (f->tls && !f->controllers)
-		return bl_yaml_bad(path, "tls", 0, err, "tls is for sessions with controllers, and there are none");
 	for (k = 0; k < f->controllers_count; k++) {
 		if (bl_session_addr(f->controllers[k], &sa, &len))
 			return bl_yaml_bad(path, "controllers", 0, err, "%s is no address, as 10.0.0.1:%d or [fd00::1]:%d", f->controllers[k], BL_SESSION_PORT, BL_SESSION_PORT);

@@ -427,10 +427,10 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		if (wish < c->port_base || wish - c->port_base >= c->port_count)
 			return bl_fail(err, EINVAL, "port %u is outside barline's range %u to %u", wish, c->port_base, c->port_base + c->port_count - 1);
 		ep = ep_at_port(n, wish);
-		/* an endpoint of before this daemon's start has no connection that could close: its process asks again, so it is done with it */
-		if (ep && ep->conn < 0 && pid && ep->info.pid == (uint32_t)pid && ep->info.start_time == start_time(pid)) {
+		/* an endpoint of before this daemon's start has no connection that could close: its process asks again, so it is done with it. It may stay, as dead: two endpoints with one port would share what the programs look up */
+		if (ep && ep->conn < 0 && !ep->left && pid && ep->info.pid == (uint32_t)pid && ep->info.start_time == start_time(pid)) {
 			release(ep, "its process attached again");
-			ep = NULL;
+			ep = ep_at_port(n, wish);
 		}
 		if (ep && ep->dead)
 			return bl_fail(err, EADDRINUSE, "port %u was %s (pid %u); whoever waits for it, or it for them, has not settled that yet: the controller has to resume it first", wish, ep->info.name,

@@ -19,6 +19,7 @@
 #define LOOK_BUSY_US 1000
 #define LOOK_MAX_US 100000
 #define ALONE_US 100000 /* without controllers: how soon an input goes on that is heard again */
+#define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
 /** struct order - FAIL that was obeyed and is not complete. @since_ns: CLOCK_MONOTONIC. */
@@ -27,7 +28,7 @@ struct order {
 };
 
 /**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {
@@ -40,7 +41,8 @@ struct bl_node_agent {
 	unsigned int held;
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
-	bool failed, rejoining;
+	uint64_t led_ns;
+	bool failed, rejoining, alone;
 	uint32_t old[BL_EPS_MAX];
 };
 
@@ -149,6 +151,16 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 	return 0;
 }
 
+/* By its T: the next endpoint at that port may be dead by now, too, and RESUME is given again to whose answer got lost. Nobody has been told of that one. */
+static void resume_endpoint(struct bl_node *n, const struct bl_agent_failed *v)
+{
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].dead && n->ep[k].info.port == v->port && (n->ep[k].t & BL_TS_MASK) == v->t)
+			bl_endpoint_resume(n, v->port);
+}
+
 static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
 {
 	struct bl_node_agent *a = ctx;
@@ -164,7 +176,7 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 	}
 	for (i = 0; i < n; i++)
 		if (v[i].here && v[i].port)
-			bl_endpoint_resume(a->node, v[i].port);
+			resume_endpoint(a->node, &v[i]);
 	look_in(a, LOOK_BUSY_US);
 	return 0;
 }
@@ -308,6 +320,24 @@ static void look_at_ports(struct bl_node_agent *a)
 		bl_agent_changed(a->agent);
 }
 
+/* Nothing that a node does shows that its controllers are out of reach, or do not take it, before something fails. */
+static void look_at_session(struct bl_node_agent *a)
+{
+	uint64_t now = bl_mono_ns();
+	struct bl_agent_total t;
+
+	bl_agent_read(a->agent, &t);
+	if (t.welcome && a->alone)
+		bl_log(BL_LOG_INFO, "%s: has a session with controller %s", a->node->meta.name, t.controller);
+	if (t.welcome) {
+		a->alone = false;
+		a->led_ns = now;
+	} else if (!a->alone && now - a->led_ns > ALONE_NS) {
+		a->alone = true;
+		bl_log(BL_LOG_WARN, "%s: no session with a controller that leads, so what fails is not settled: %s", a->node->meta.name, *t.trouble ? t.trouble : "none answers");
+	}
+}
+
 static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
@@ -316,6 +346,7 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	(void)src, (void)usec;
 	look_at_ports(a);
 	look_at_orders(a);
+	look_at_session(a);
 	if (a->failed)
 		join_anew(a);
 	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
@@ -396,6 +427,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 		free(a);
 		return rc;
 	}
+	a->led_ns = bl_mono_ns();
 	n->agent = a;
 	if (n->cfg.role == BL_ROLE_HOST && c->n)
 		bl_endpoints_dead(n);

@@ -7,97 +7,12 @@
  */
 #include "reliable.h"
 
-#include <netinet/in.h>
-#include <sys/un.h>
-
-#include "controller/server.h"
+#include "controller.h"
 #include "loader/agent.h"
-#include "loader/node_priv.h"
 #include "loader/order.h"
 
 #define WAIT_MS	  60000
-#define CTL_ADDR  "127.0.0.1:61693"
 #define ANSWER_MS 20000
-
-static pid_t ctl;
-
-static void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
-{
-	(void)n;
-	cfg->ctl.n = 1;
-	snprintf(cfg->ctl.addr[0], sizeof(cfg->ctl.addr[0]), CTL_ADDR);
-}
-
-static void ctl_start(void)
-{
-	struct bl_ctl_cfg cfg = { .listen = CTL_ADDR, .sqlite = BL_RUN_DIR "/ctl.db", .answer_ms = ANSWER_MS };
-	pid_t parent = getpid();
-	struct bl_ctl *c;
-	struct bl_err err;
-	int rc;
-
-	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
-	fflush(NULL);
-	ctl = fork();
-	CHECK(ctl >= 0, "%s", strerror(errno));
-	if (ctl)
-		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	rc = bl_ctl_new(&c, &cfg, &err);
-	if (!rc)
-		rc = bl_ctl_run(c, &err);
-	fprintf(stderr, "controller: %s\n", rc ? err.text : "ended");
-	_exit(1);
-}
-
-/* What the controller says to people. */
-static const char *ask(void)
-{
-	static char text[1 << 18];
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	const struct timeval patience = { .tv_sec = 5 };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	size_t len = 0;
-	ssize_t n;
-
-	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)ctl);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
-		shutdown(fd, SHUT_WR);
-		while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
-			len += (size_t)n;
-	}
-	close(fd);
-	text[len] = 0;
-	return text;
-}
-
-static unsigned int times_said(const char *what)
-{
-	const char *p = ask();
-	unsigned int n = 0;
-
-	for (; (p = strstr(p, what)); p++)
-		n++;
-	return n;
-}
-
-static bool all_ok(void)
-{
-	return times_said("\"state\":\"ok\"") == rack.lab.nnodes;
-}
-
-static bool one_finished(void)
-{
-	return times_said("\"step\":\"finished\"") >= 1;
-}
-
-static bool all_finished(void)
-{
-	return one_finished() && !times_said("\"step\":\"saving\"") && !times_said("\"step\":\"announced\"") && !times_said("\"step\":\"resumed\"");
-}
 
 static void say_all(void)
 {
@@ -107,7 +22,7 @@ static void say_all(void)
 
 static void open_rack(unsigned int hosts)
 {
-	ctl_start();
+	ctl_start(ANSWER_MS);
 	rack.lab.spec.hosts = hosts;
 	rack.tweak = name_controller;
 	rack_open();
@@ -241,12 +156,65 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 	CHECK(rack_count(0, BL_R_EPOCH_OLD) > refused + 4, "no order of the controller came, and this proves nothing: %s", ask());
 }
 
+/* Ends with 0 if what is sent to a port reaches the endpoint that took it after another one of this process, which the rack has to settle first. */
+static int take_port_again(void)
+{
+	struct bl_options at = { .port = BL_PORT_BASE + 4 }, any = { .port = 0 };
+	uint64_t until = t_mono() + 300000000ULL;
+	struct bl_endpoint *ep, *from;
+	struct bl_delivery d;
+	struct bl_msg m = { .data = "again", .len = 5 };
+	int rc;
+
+	if (bl_init(&ep, &at))
+		return 2;
+	kill(ctl, SIGSTOP); /* so that nothing is settled meanwhile */
+	bl_exit(ep);
+	while ((rc = bl_init(&ep, &at)) == -EADDRINUSE && t_mono() < until)
+		usleep(1000);
+	kill(ctl, SIGCONT);
+	if (rc != -EADDRINUSE)
+		return 3;
+	for (until += WAIT_MS * 1000000ULL; (rc = bl_init(&ep, &at)) == -EADDRINUSE && t_mono() < until;)
+		usleep(1000);
+	if (rc || bl_init(&from, &any))
+		return 4;
+	/* whoever says now that the endpoint of before may go must not mean this one */
+	usleep(500000);
+	m.dst = *bl_self(ep);
+	if (bl_send(from, &m, 1, 0))
+		return 5;
+	return bl_recv(ep, &d, 1, 5000) == 1 ? 0 : 6;
+}
+
+/* An endpoint that goes stays, as dead, until its failure is settled. Its process may come back to the same port meanwhile. */
+RACK_TEST(port__taken_again_by_its_process)
+{
+	pid_t pid;
+	int st;
+
+	open_rack(3);
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0, "%s", strerror(errno));
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(rack_host(1));
+		_exit(take_port_again());
+	}
+	while (waitpid(pid, &st, WNOHANG) != pid)
+		rack_serve(1);
+	CHECK(!st, "the process that took its port again ended with status %#x; the controller says: %s", st, ask());
+	CHECK(tr_until(all_finished, WAIT_MS), "what left does not come to its end: %s", ask());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(process__killed),
 		cmocka_unit_test(link__cut_and_back),
 		cmocka_unit_test(epoch__old_is_refused_by_the_kernel),
+		cmocka_unit_test(port__taken_again_by_its_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
