@@ -101,13 +101,21 @@ static void end_worker(struct kill_ctl *c, unsigned int i)
 	c->w[i].pid = 0;
 }
 
-/* A machine that loses power: its links, its processes and its daemon, as close to one moment as can be. */
-static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node)
+/* what is sent half of dead_after after @at or later cannot be delivered before the commit barrier has got past who died */
+static void struck(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
+{
+	*at = mono_ns();
+	atomic_store(&c->late_ns, *at + lab->spec.dead_after_us * 500ULL);
+}
+
+/* A machine that loses power: its links, its processes and its daemon, as close to one moment as can be. From the first on nobody hears of it. */
+static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node, uint64_t *at)
 {
 	const struct lab_node *n = &lab->nodes[node];
 
 	if (ports_down(lab, node, -1))
 		return 1;
+	struck(lab, c, at);
 	if (n->kind == LAB_HOST)
 		end_worker(c, n->index - 1);
 	return lab_node_stop(lab, node);
@@ -124,33 +132,33 @@ static int way_up(const struct lab *lab, unsigned int tor)
 	return (int)i;
 }
 
-/* @c->late_ns is set at the moment of the kill. @correct: hosts that have not failed. 0 or 1 after a message. */
+/* @at: when. @correct: hosts that have not failed. 0 or 1 after a message. */
 static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at, uint64_t *correct)
 {
-	unsigned int last = lab->spec.hosts, i;
-	int err = 0;
+	const unsigned int tor = node_of(lab, LAB_TOR, 1);
+	unsigned int i;
 
-	/* who gives orders goes first; that a host fails at the same moment is what its absence costs something for */
-	*at = mono_ns();
-	if (params->what == KILL_CONTROLLER)
-		err = lab_ctl_kill(ctl);
-	if (params->what == KILL_ETCD_LEADER)
-		err = lab_ctl_kill_etcd(ctl);
-	atomic_store(&c->late_ns, mono_ns() + lab->spec.dead_after_us * 500ULL);
+	/* who gives orders goes first; that a host fails in the moment after is what its absence costs something for */
+	if (params->what == KILL_CONTROLLER && lab_ctl_kill(ctl))
+		return 1;
+	if (params->what == KILL_ETCD_LEADER && lab_ctl_kill_etcd(ctl))
+		return 1;
 	switch (params->what) {
 	case KILL_LINK:
-		/* the routes in the moment after: how fast routing is, is another matter */
-		return ports_down(lab, node_of(lab, LAB_TOR, 1), way_up(lab, node_of(lab, LAB_TOR, 1))) || lab_withdraw(lab, 1, 1);
+		if (ports_down(lab, tor, way_up(lab, tor)))
+			return 1;
+		struck(lab, c, at);
+		return lab_withdraw(lab, 1, 1); /* how fast routing is, is another matter */
 	case KILL_SPINE:
-		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1));
+		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1), at);
 	case KILL_TOR:
 		for (i = 0; i < lab->nnodes; i++)
 			if (lab->nodes[i].kind == LAB_HOST && lab->nodes[i].tor == lab->spec.tors)
 				*correct &= ~(1ULL << (lab->nodes[i].index - 1));
-		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors));
+		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors), at);
 	default:
-		*correct &= ~(1ULL << (last - 1));
-		return err || kill_node(lab, c, node_of(lab, LAB_HOST, last));
+		*correct &= ~(1ULL << (lab->spec.hosts - 1));
+		return kill_node(lab, c, node_of(lab, LAB_HOST, lab->spec.hosts), at);
 	}
 }
 
