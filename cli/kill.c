@@ -189,23 +189,6 @@ static int start_workers(struct lab *lab, struct kill_ctl *c)
 	return 0;
 }
 
-/* until each of @who has what @has says. 0, or 1 after a message */
-static int wait_all(const struct kill_ctl *c, uint64_t who, bool (*has)(const struct kill_worker *w), const char *what)
-{
-	uint64_t until = mono_ns() + WAIT_NS;
-	unsigned int i;
-
-	for (i = 0; i < c->n; i++)
-		while ((who >> i & 1) && !has(&c->w[i])) {
-			if (c->w[i].error[0])
-				return cli_fail("h%u: %s", i + 1, c->w[i].error);
-			if (mono_ns() > until)
-				return cli_fail("h%u does not %s within a minute", i + 1, what);
-			fair_nap(200000);
-		}
-	return 0;
-}
-
 static bool has_some(const struct kill_worker *w)
 {
 	return atomic_load(&w->ngot) >= 100;
@@ -252,25 +235,46 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 	json_decref(said);
 }
 
+/* until each of @correct has what @has says; who is announced meanwhile is not one of them any more. 0, or 1 after a message */
+static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kill_ctl *c, struct outcome *o, uint64_t *correct, bool (*has)(const struct kill_worker *w), const char *what)
+{
+	uint64_t until = mono_ns() + WAIT_NS, looked = 0;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		while ((*correct >> i & 1) && !has(&c->w[i])) {
+			if (mono_ns() - looked > 50000000) {
+				bool out = c->w[i].error[0];
+
+				read_failures(lab, ctl, o, correct);
+				looked = mono_ns();
+				if (out && (*correct >> i & 1))
+					return cli_fail("h%u: %s", i + 1, c->w[i].error);
+			}
+			if (mono_ns() > until)
+				return cli_fail("h%u does not %s within a minute", i + 1, what);
+			fair_nap(200000);
+		}
+	return *correct ? 0 : cli_fail("the controller announced all hosts as failed");
+}
+
 static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
 {
-	uint64_t all = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, correct = all, at, last = 0, told = 0, until;
+	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0, until;
 	unsigned int i;
 
 	if (start_workers(lab, c))
 		return 1;
 	atomic_store(&c->phase, KILL_TALK);
-	if (wait_all(c, all, has_some, "deliver anything"))
+	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
 	fair_nap(BEFORE_NS + mono_ns() % 1000000); /* another phase of the beacons each time */
-	if (strike(lab, c, ctl, &at, &correct) || wait_all(c, correct, has_recovered, "deliver what was sent after the kill"))
+	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered, "deliver what was sent after the kill"))
 		return 1;
 	fair_nap(BEFORE_NS);
 	read_failures(lab, ctl, o, &correct);
-	if (!correct)
-		return cli_fail("the controller announced all hosts as failed");
 	atomic_store(&c->phase, KILL_DRAIN);
-	if (wait_all(c, correct, has_acks, "come to an end with what it sent"))
+	if (wait_all(lab, ctl, c, o, &correct, has_acks, "come to an end with what it sent"))
 		return 1;
 	/* until the diaries are complete: a delivery may wait for a failure that is not dealt with yet */
 	for (until = mono_ns() + WAIT_NS; kill_judge(c, correct, &o->verdict) && mono_ns() < until; fair_nap(10000000))
