@@ -15,8 +15,13 @@
 #define KEPT	   128	/* failures of which is known whether they are done */
 #define PROCS_MAX  1024
 
+/**
+ * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the first who failed. A number alone does not tell: a store that is an old copy, or another one, gives numbers once more, and
+ * the answer of before would say that what nobody discarded is done.
+ */
 struct kept {
-	uint64_t number;
+	uint64_t number, epoch, t;
+	uint32_t node, port;
 	bool done;
 };
 
@@ -147,14 +152,22 @@ static void say_proc(struct bl_agent *a, unsigned int i)
 
 /* ---- what is ordered ---- */
 
+/* the latest of that number */
 static struct kept *kept_of(struct bl_agent *a, uint64_t number)
 {
 	unsigned int i;
 
-	for (i = 0; i < KEPT; i++)
-		if (a->kept[i].number == number)
-			return &a->kept[i];
+	for (i = 1; i <= KEPT; i++)
+		if (a->kept[(a->next_kept - i) % KEPT].number == number)
+			return &a->kept[(a->next_kept - i) % KEPT];
 	return NULL;
+}
+
+static struct kept kept_from(const Bl__Failure *f)
+{
+	const Bl__Failed *first = f->n_failed ? f->failed[0] : NULL;
+
+	return (struct kept){ .number = f->number, .epoch = f->epoch, .t = first ? first->t : 0, .node = first ? first->node : 0, .port = first ? first->port : 0 };
 }
 
 static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *f)
@@ -199,11 +212,11 @@ static void am_failed(struct bl_agent *a, uint64_t number)
 
 static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 {
-	struct kept *k = kept_of(a, f->number);
+	struct kept *k = kept_of(a, f->number), is = kept_from(f);
 	struct bl_agent_failed *v;
 	size_t i;
 
-	if (k) {
+	if (k && k->epoch == is.epoch && k->t == is.t && k->node == is.node && k->port == is.port) {
 		/* ordered again, by the next leader or in the next session */
 		if (k->done)
 			say_number(a, BL__TO_CONTROLLER__WHAT_DONE, f->number);
@@ -212,7 +225,7 @@ static void on_fail(struct bl_agent *a, const Bl__Failure *f)
 	v = failed_of(a, f);
 	if (!v)
 		return; /* it will be ordered again, or we are too late */
-	a->kept[a->next_kept++ % KEPT] = (struct kept){ .number = f->number };
+	a->kept[a->next_kept++ % KEPT] = is;
 	forget_procs(a, v, f->n_failed);
 	for (i = 0; i < f->n_failed; i++)
 		if (v[i].here && !v[i].port)
