@@ -25,7 +25,6 @@
 
 #define RUNS_MAX  1000
 #define WAIT_NS	  60000000000ULL /* for what has to come */
-#define QUIET_NS  300000000ULL	 /* nothing new for so long: it has ended */
 #define BEFORE_NS 200000000ULL	 /* of traffic before the kill, and after everything goes on */
 
 const char *const kill_names[KILL_KINDS] = { "host", "tor", "link", "spine", "controller", "etcd-leader" };
@@ -214,22 +213,6 @@ static bool has_acks(const struct kill_worker *w)
 	return atomic_load(&w->all_acked);
 }
 
-/* nothing new comes to anybody */
-static void wait_quiet(const struct kill_ctl *c, uint64_t who)
-{
-	uint64_t since = mono_ns(), sum, before = 0;
-	unsigned int i;
-
-	while (mono_ns() - since < QUIET_NS) {
-		for (sum = 0, i = 0; i < c->n; i++)
-			sum += (who >> i & 1) ? atomic_load(&c->w[i].ngot) : 0;
-		if (sum != before)
-			since = mono_ns();
-		before = sum;
-		fair_nap(2000000);
-	}
-}
-
 static double ms_of(const json_t *row, const char *key)
 {
 	return (double)json_integer_value(json_object_get(row, key)) / 1e6;
@@ -242,6 +225,8 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 	unsigned int n;
 	size_t i, k;
 
+	o->announced = 0;
+	o->determine = o->save = o->collect = o->resume = 0;
 	json_array_foreach(json_object_get(said, "failures"), i, row) {
 		o->determine += ms_of(row, "determine_ns");
 		o->save += ms_of(row, "save_ns");
@@ -261,7 +246,7 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 
 static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
 {
-	uint64_t all = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, correct = all, at, last = 0, told = 0;
+	uint64_t all = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, correct = all, at, last = 0, told = 0, until;
 	unsigned int i;
 
 	if (start_workers(lab, c))
@@ -279,7 +264,9 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	atomic_store(&c->phase, KILL_DRAIN);
 	if (wait_all(c, correct, has_acks, "come to an end with what it sent"))
 		return 1;
-	wait_quiet(c, correct);
+	/* until the diaries are complete: a delivery may wait for a failure that is not dealt with yet */
+	for (until = mono_ns() + WAIT_NS; kill_judge(c, correct, &o->verdict) && mono_ns() < until; fair_nap(10000000))
+		read_failures(lab, ctl, o, &correct);
 	for (i = 0; i < c->n; i++) {
 		if (!(correct >> i & 1))
 			continue;
@@ -290,7 +277,6 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	}
 	o->recovered = (double)(last - at) / 1e6;
 	o->told = told ? (double)(told - at) / 1e6 : 0;
-	kill_judge(c, correct, &o->verdict);
 	o->done = true;
 	return 0;
 }

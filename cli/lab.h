@@ -96,6 +96,8 @@ unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor);
 int lab_build(struct lab *lab);
 /** lab_node_cfg - what barline runs on this node. Free with free(cfg->ports), free(cfg->fdb). */
 int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg);
+/** lab_routes - once more, after a link was down: Linux forgets a node's routes over it. In the node's namespace; its links are up. 0 or 1 after a message. */
+int lab_routes(struct lab *lab, struct lab_node *n);
 /** lab_controller_addr - where controller @i, from 0, listens. */
 void lab_controller_addr(unsigned int i, char *buf, size_t size);
 /** lab_withdraw - what a routing daemon does when the link of ToR @tor and spine @spine (their indices) is cut: all other ToRs go to that ToR's hosts by other spines. 0 or 1 after a message. */

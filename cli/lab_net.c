@@ -479,6 +479,25 @@ static int bridge_ports(struct lab_node *n, struct nl *nl)
 	return err ? err : nl_up(nl, br);
 }
 
+static int routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
+{
+	return lab_station(n) ? host_routes(lab, n, nl, family) : lab->spec.l3 ? switch_routes(lab, n, nl, family) : 0;
+}
+
+int lab_routes(struct lab *lab, struct lab_node *n)
+{
+	struct nl nl;
+	int err = nl_open(&nl);
+
+	if (err)
+		return cli_fail("%s: no netlink socket: %s", n->name, strerror(-err));
+	err = routes(lab, n, &nl, AF_INET);
+	if (!err)
+		err = routes(lab, n, &nl, AF_INET6);
+	nl_close(&nl);
+	return err ? cli_fail("cannot give %s its routes: %s", n->name, strerror(-err)) : 0;
+}
+
 static int configure(struct lab *lab, struct lab_node *n)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -501,12 +520,8 @@ static int configure(struct lab *lab, struct lab_node *n)
 	}
 	if (!err && !lab_station(n) && !lab->spec.l3)
 		err = bridge_ports(n, &nl);
-	for (f = 0; !err && f < 2; f++) {
-		if (lab_station(n))
-			err = host_routes(lab, n, &nl, families[f]);
-		else if (lab->spec.l3)
-			err = switch_routes(lab, n, &nl, families[f]);
-	}
+	for (f = 0; !err && f < 2; f++)
+		err = routes(lab, n, &nl, families[f]);
 	nl_close(&nl);
 	return err ? cli_fail("cannot configure %s: %s", n->name, strerror(-err)) : 0;
 }

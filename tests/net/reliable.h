@@ -41,13 +41,13 @@ T_FN int dropper(uint32_t per_65536, uint64_t seed, int next)
 	return fd;
 }
 
-/* The program's link goes over to the dropping one; what it replaces is called by that. */
-T_FN void make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
+/* The program's link goes over to the dropping one; what it replaces is called by that, and returned. */
+T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
 {
 	struct bpf_link_info info = {};
 	uint32_t len = sizeof(info), zero = 0;
 	char path[384];
-	int link, prog, next;
+	int link, prog, next, fd;
 
 	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(host)]);
 	link = bpf_obj_get(path);
@@ -55,7 +55,33 @@ T_FN void make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
 	prog = bpf_prog_get_fd_by_id(info.prog_id);
 	next = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
 	CHECK(prog >= 0 && next >= 0 && !bpf_map_update_elem(next, &zero, &prog, BPF_ANY), "%s", strerror(errno));
-	CHECK(!bpf_link_update(link, dropper(per_65536, seed, next), NULL), "%s", strerror(errno));
+	fd = dropper(per_65536, seed, next);
+	CHECK(!bpf_link_update(link, fd, NULL), "%s", strerror(errno));
+	close(fd);
+	close(link);
+	return prog;
+}
+
+/* And back to what make_lossy() returned, unless a daemon that began anew has put its own there meanwhile. */
+T_FN void make_whole(unsigned int host, int prog)
+{
+	struct bpf_prog_info info = {};
+	struct bpf_link_info at = {};
+	uint32_t len = sizeof(at);
+	char path[384];
+	int link, now;
+
+	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(host)]);
+	link = bpf_obj_get(path);
+	CHECK(link >= 0 && !bpf_obj_get_info_by_fd(link, &at, &len), "%s: %s", path, strerror(errno));
+	now = bpf_prog_get_fd_by_id(at.prog_id);
+	len = sizeof(info);
+	CHECK(now >= 0 && !bpf_obj_get_info_by_fd(now, &info, &len), "%s", strerror(errno));
+	if (!strcmp(info.name, "t_drop"))
+		CHECK(!bpf_link_update(link, prog, NULL), "%s", strerror(errno));
+	close(now);
+	close(link);
+	close(prog);
 }
 
 T_FN bool has(unsigned int receiver, unsigned int sender, uint64_t seq)

@@ -291,6 +291,23 @@ static bool all_welcome(void)
 	return true;
 }
 
+static const char *ask(unsigned int k);
+
+/* Who leads has heard from all of them since they know its epoch: whoever goes before that is nobody's loss. */
+static bool all_linked(void)
+{
+	unsigned int k, n;
+	const char *p;
+
+	for (k = 0; k < w.nctl; k++) {
+		for (n = 0, p = w.ctl[k] ? ask(k) : ""; (p = strstr(p, "\"state\":\"ok\"")); p++)
+			n++;
+		if (n == HOSTS + 1)
+			return true;
+	}
+	return false;
+}
+
 static void rack_up(void)
 {
 	uint32_t i;
@@ -298,7 +315,7 @@ static void rack_up(void)
 	node_up(SWITCH);
 	for (i = 1; i <= HOSTS; i++)
 		node_up(i);
-	UNTIL(all_welcome());
+	UNTIL(all_welcome() && all_linked());
 }
 
 static void host_dies(uint32_t id)

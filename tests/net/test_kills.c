@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Random failures, many runs, one judge: endpoints send reliable scatterings to a few of them each, something dies, stops, is cut, loses frames or has a wrong clock, and comes back. Whatever happened: of those that were not
+ * announced as failed, all or none deliver a scattering, in one order, after what it follows from, once, and none is lost in silence (cli/kill_judge.c).
+ *
+ * All runs of a case are on one rack, so that each also begins with what the one before left: nodes that joined anew, addresses whose processes died, a controller that was killed.
+ *
+ *	test_kills			RUNS runs on a rack and as many on a leaf-spine, from a seed that is printed
+ *	test_kills --runs N		so many; --seconds S: for so long
+ *	test_kills --seed S		with the choices of that seed
+ */
+#include "reliable.h"
+
+#include <getopt.h>
+
+#include "cli/kill.h"
+#include "controller.h"
+
+#define RUNS	100
+#define WORKERS 6 /* on 4 hosts: two of them have two */
+#define HOSTS	4
+#define WAIT_NS 60000000000ULL
+
+static unsigned int runs = RUNS, seconds;
+static uint64_t first_seed;
+
+/* X(SYMBOL, "name"): what happens to whom is drawn */
+#define FAULTS(X) \
+	X(PROCESS, "process killed") X(STOP, "process stopped for a while") X(LINK, "host's link cut for a while") X(LOSS, "frames lost") X(DAEMON, "daemon restarted") X(CLOCK, "clock stepped") \
+	X(CONTROLLER, "controller killed") X(SPINE, "spine cut off for a while") X(PARTITION, "ToR cut off for a while")
+#define FAULT_ENUM(sym, name) F_##sym,
+#define FAULT_NAME(sym, name) name,
+enum fault { FAULTS(FAULT_ENUM) F_COUNT };
+static const char *const fault_names[] = { FAULTS(FAULT_NAME) };
+static unsigned int times[F_COUNT];
+
+static struct kill_ctl *c; /* of the run, shared with its workers */
+static uint64_t seed;
+static int64_t skew_ns[HOSTS];
+static int whole[HOSTS]; /* program that a host had before it lost frames; -1: it loses none */
+
+uint64_t mono_ns(void)
+{
+	return t_mono();
+}
+
+static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	name_controller(cfg, n);
+	cfg->dead_after_us = 100000;
+	if (n->kind == LAB_HOST)
+		cfg->skew_ns = skew_ns[n->index - 1];
+}
+
+static unsigned int host_of(unsigned int worker)
+{
+	return worker % HOSTS;
+}
+
+/* ---- the run ---- */
+
+static const char *doing = "begins";
+
+static void say_all(void)
+{
+	unsigned int i;
+
+	fprintf(stderr, "while it %s; the controller says: %s\n", doing, ask());
+	for (i = 0; c && i < WORKERS; i++)
+		fprintf(stderr, "worker %u: sent %u got %u acked %d recovered %d %s\n", i, c->w[i].nsent, c->w[i].ngot, c->w[i].all_acked, c->w[i].recovered_ns != 0, c->w[i].error);
+	rack_dump();
+}
+
+#define UNTIL(what, cond) \
+	do { \
+		uint64_t until_ = t_mono() + WAIT_NS; \
+		doing = what; \
+		while (!(cond)) { \
+			CHECK(t_mono() < until_, "it does not come to its end"); \
+			rack_serve(1); \
+		} \
+	} while (0)
+
+static void start_workers(void)
+{
+	unsigned int i;
+
+	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(c != MAP_FAILED, "%s", strerror(errno));
+	c->n = WORKERS;
+	c->interval_us = 300 + t_below(&seed, 1000);
+	c->size = 16 + t_below(&seed, 300);
+	c->fan = 1 + t_below(&seed, 4);
+	c->seed = seed;
+	for (i = 0; i < WORKERS; i++) {
+		fflush(NULL);
+		c->w[i].pid = fork();
+		CHECK(c->w[i].pid >= 0, "%s", strerror(errno));
+		if (c->w[i].pid)
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(rack_host(host_of(i)));
+		_exit(kill_work(c, i));
+	}
+	for (i = 0; i < WORKERS; i++)
+		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
+}
+
+static bool anybody_out(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < WORKERS && !c->w[i].error[0]; i++)
+		;
+	return i < WORKERS;
+}
+
+static void end_workers(void)
+{
+	uint64_t until = t_mono() + 2000000000ULL;
+	unsigned int i;
+
+	atomic_store(&c->phase, KILL_EXIT);
+	for (i = 0; i < WORKERS; i++) {
+		if (c->w[i].pid <= 0)
+			continue;
+		kill(c->w[i].pid, SIGCONT);
+		while (waitpid(c->w[i].pid, NULL, WNOHANG) != c->w[i].pid) {
+			if (t_mono() > until)
+				kill(c->w[i].pid, SIGKILL);
+			rack_serve(1);
+		}
+		c->w[i].pid = 0;
+	}
+}
+
+/* Workers that were announced as failed since failure number @since, and the number of the last failure. */
+static uint64_t announced(uint64_t since, uint64_t *last)
+{
+	json_t *said = json_loads(ask(), 0, NULL), *f, *who;
+	uint64_t mask = 0;
+	unsigned int i;
+	size_t k, m;
+
+	json_array_foreach(json_object_get(said, "failures"), k, f) {
+		uint64_t number = (uint64_t)json_integer_value(json_object_get(f, "number"));
+
+		if (number > *last)
+			*last = number;
+		if (number <= since)
+			continue;
+		json_array_foreach(json_object_get(f, "failed"), m, who)
+			for (i = 0; i < WORKERS; i++) {
+				json_int_t port = json_integer_value(json_object_get(who, "port"));
+
+				if (json_integer_value(json_object_get(who, "node")) == (json_int_t)host_of(i) + 1 && (!port || port == c->w[i].addr.port))
+					mask |= 1ULL << i;
+			}
+	}
+	json_decref(said);
+	return mask;
+}
+
+/* ---- what happens ---- */
+
+/* what a routing daemon does when a link is back */
+static void reroute(unsigned int node)
+{
+	int home = rack_away(node);
+
+	CHECK(!lab_routes(&rack.lab, &rack.lab.nodes[node]), "routes");
+	rack_back(home);
+}
+
+static void spine_links(unsigned int spine, bool up)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < rack.lab.nnodes; i++)
+		if (rack.lab.nodes[i].kind == LAB_SPINE && rack.lab.nodes[i].index == spine)
+			for (k = 0; k < rack.lab.nodes[i].nports; k++)
+				rack_link(i, rack.lab.nodes[i].ports[k].ifname, up);
+	for (i = 0; up && i < rack.lab.nnodes; i++)
+		if (rack.lab.nodes[i].kind == LAB_SPINE && rack.lab.nodes[i].index == spine)
+			reroute(i);
+}
+
+static void tor_ways_up(unsigned int tor, bool up)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < rack.lab.nnodes; i++)
+		if (rack.lab.nodes[i].kind == LAB_TOR && rack.lab.nodes[i].index == tor)
+			for (k = 0; k < rack.lab.nodes[i].nports; k++)
+				if (rack.lab.nodes[rack.lab.nodes[i].ports[k].peer_node].kind == LAB_SPINE)
+					rack_link(i, rack.lab.nodes[i].ports[k].ifname, up);
+	for (i = 0; up && i < rack.lab.nnodes; i++)
+		if (rack.lab.nodes[i].kind == LAB_TOR && rack.lab.nodes[i].index == tor)
+			reroute(i);
+}
+
+/* short of dead_after, about it, or well beyond */
+static unsigned int a_while(void)
+{
+	return 1 + t_below(&seed, t_below(&seed, 3) ? 60 : 400);
+}
+
+static void restart_daemon(unsigned int host)
+{
+	if (whole[host] >= 0) { /* the daemon puts its own program there */
+		make_whole(host, whole[host]);
+		whole[host] = -1;
+	}
+	rack_close_node(rack_host(host));
+	rack_serve(t_below(&seed, 30));
+	rack_open_node(rack_host(host));
+}
+
+static void strike(enum fault f)
+{
+	unsigned int worker = t_below(&seed, WORKERS), host = t_below(&seed, HOSTS), ms = a_while();
+	unsigned int node = rack_host(host);
+
+	times[f]++;
+	switch (f) {
+	case F_PROCESS:
+		if (c->w[worker].pid > 0) {
+			kill(c->w[worker].pid, SIGKILL);
+			waitpid(c->w[worker].pid, NULL, 0);
+		}
+		c->w[worker].pid = 0;
+		break;
+	case F_STOP:
+		if (c->w[worker].pid > 0) {
+			kill(c->w[worker].pid, SIGSTOP);
+			rack_serve(ms);
+			kill(c->w[worker].pid, SIGCONT);
+		}
+		break;
+	case F_LINK:
+		rack_link(node, "eth0", false);
+		rack_serve(ms);
+		rack_link(node, "eth0", true);
+		reroute(node);
+		break;
+	case F_LOSS:
+		/* 10^-4 to 10^-1 */
+		if (whole[host] < 0)
+			whole[host] = make_lossy(host, 7u << t_below(&seed, 11), seed);
+		break;
+	case F_DAEMON:
+		restart_daemon(host);
+		break;
+	case F_CLOCK:
+		/* within the bound, or far beyond it: then what the host sends is refused until its clock is right again */
+		skew_ns[host] = t_below(&seed, 4) ? (int64_t)t_below(&seed, 80000) - 40000 : (int64_t)t_below(&seed, 20000000) - 10000000;
+		restart_daemon(host);
+		rack_serve(ms);
+		skew_ns[host] = 0;
+		restart_daemon(host);
+		break;
+	case F_CONTROLLER:
+		ctl_kill();
+		rack_serve(ms / 4);
+		ctl_start(20000);
+		break;
+	case F_SPINE:
+		spine_links(1 + t_below(&seed, 2), false);
+		rack_serve(ms);
+		spine_links(1, true);
+		spine_links(2, true);
+		break;
+	case F_PARTITION:
+		tor_ways_up(1 + t_below(&seed, 2), false);
+		rack_serve(ms);
+		tor_ways_up(1, true);
+		tor_ways_up(2, true);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool recovered(uint64_t who)
+{
+	unsigned int i;
+
+	for (i = 0; i < WORKERS; i++)
+		if ((who >> i & 1) && c->w[i].pid > 0 && !c->w[i].error[0] && !atomic_load(&c->w[i].recovered_ns))
+			return false;
+	return true;
+}
+
+static bool acked(uint64_t who)
+{
+	unsigned int i;
+
+	for (i = 0; i < WORKERS; i++)
+		if ((who >> i & 1) && !c->w[i].error[0] && !atomic_load(&c->w[i].all_acked))
+			return false;
+	return true;
+}
+
+static uint64_t sum_got(void)
+{
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < WORKERS; i++)
+		n += atomic_load(&c->w[i].ngot);
+	return n;
+}
+
+static void one_run(unsigned int number, struct kill_verdict *sum)
+{
+	const uint64_t all = (1ULL << WORKERS) - 1;
+	uint64_t run_seed = seed, base = 0, last = 0, dead = 0, since;
+	unsigned int faults, i;
+	char what[256] = "";
+	struct kill_verdict v;
+
+	UNTIL("waits for all nodes", all_ok() && none_open());
+	announced(~0ULL, &base);
+	start_workers();
+	atomic_store(&c->phase, KILL_TALK);
+	/* what the run before did may be announced only now */
+	UNTIL("waits for traffic", sum_got() >= 30 * WORKERS || anybody_out());
+	faults = 1 + !t_below(&seed, 3);
+	for (i = 0; i < faults; i++) {
+		enum fault f = (enum fault)t_below(&seed, rack.lab.spec.leaf_spine ? F_COUNT : F_SPINE);
+
+		snprintf(what + strlen(what), sizeof(what) - strlen(what), "%s%s", i ? ", " : "", fault_names[f]);
+		rack_serve(t_below(&seed, 20));
+		strike(f);
+	}
+	fprintf(stderr, "run %u, seed %#" PRIx64 ": %s\n", number, run_seed, what);
+	rack_serve(t_below(&seed, 200));
+	for (i = 0; i < HOSTS; i++)
+		if (whole[i] >= 0) {
+			make_whole(i, whole[i]);
+			whole[i] = -1;
+		}
+	/* everything goes on: what is sent now comes */
+	atomic_store(&c->late_ns, t_mono());
+	UNTIL("waits for what is sent now", (dead |= announced(base, &last), recovered(all & ~dead)));
+	atomic_store(&c->phase, KILL_DRAIN);
+	UNTIL("waits for acknowledgements", (dead |= announced(base, &last), acked(all & ~dead)));
+	/* until the diaries are complete: a delivery may wait for a failure that is not dealt with yet */
+	for (since = t_mono(); t_mono() - since < WAIT_NS && (dead & all) != all && kill_judge(c, all & ~dead, &v); rack_serve(10))
+		dead |= announced(base, &last);
+	for (i = 0; i < WORKERS; i++)
+		CHECK((dead >> i & 1) || !c->w[i].error[0], "worker %u, which nobody announced: %s", i, c->w[i].error);
+	end_workers();
+	if ((dead & all) != all)
+		CHECK(!kill_judge(c, all & ~dead, &v), "run %u, seed %#" PRIx64 ", %s; failed %#" PRIx64 ": %s", number, run_seed, what, dead, v.error);
+	else
+		v = (struct kill_verdict){ 0 };
+	sum->delivered += v.delivered;
+	sum->none += v.none;
+	sum->cut += v.cut;
+	munmap(c, sizeof(*c));
+	c = NULL;
+}
+
+static void campaign(bool leaf_spine)
+{
+	struct kill_verdict sum = { 0 };
+	uint64_t begun = t_mono();
+	unsigned int i, k;
+
+	alarm(seconds ? seconds + 120 : 20 * runs + 120);
+	seed = first_seed ? first_seed : t_mono() * 0x9E3779B97F4A7C15ULL | 1;
+	rack_last_words = say_all;
+	for (i = 0; i < HOSTS; i++)
+		whole[i] = -1;
+	ctl_start(20000);
+	rack.lab.spec.hosts = HOSTS;
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = leaf_spine;
+	rack.tweak = tweak;
+	rack_open();
+	for (i = 0; seconds ? t_mono() - begun < seconds * 1000000000ULL : i < runs; i++)
+		one_run(i + 1, &sum);
+	fprintf(stderr, "  %u runs in %.0f s: %u scatterings delivered by all, %u of correct senders by nobody, as they were told, %u of failed ones by nobody\n ", i, (double)(t_mono() - begun) / 1e9, sum.delivered,
+		sum.none, sum.cut);
+	for (k = 0; k < F_COUNT; k++)
+		fprintf(stderr, " %s: %u;", fault_names[k], times[k]);
+	fputc('\n', stderr);
+}
+
+RACK_TEST(rack__random_kills)
+{
+	campaign(false);
+}
+
+RACK_TEST(leaf_spine__random_kills)
+{
+	campaign(true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = { { "runs", required_argument, NULL, 'r' }, { "seconds", required_argument, NULL, 's' }, { "seed", required_argument, NULL, 'S' }, { 0 } };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rack__random_kills),
+		cmocka_unit_test(leaf_spine__random_kills),
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == 'r')
+			runs = (unsigned int)strtoul(optarg, NULL, 0);
+		else if (opt == 's')
+			seconds = (unsigned int)strtoul(optarg, NULL, 0);
+		else if (opt == 'S')
+			first_seed = strtoull(optarg, NULL, 0);
+		else
+			return 2;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
