@@ -53,7 +53,7 @@ NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all lib tests run test model bench soak fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
+.PHONY: all lib tests run test model bench soak soak-kills fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
 
@@ -213,6 +213,12 @@ model: deps-test
 soak: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak
 	bash tests/net/soak.sh $(B)
+
+# for hours: make soak-kills SECONDS=7200
+SECONDS ?= 1800
+soak-kills: deps-test
+	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_kills
+	$(B)/tests/net/test_kills --seconds $(SECONDS)
 
 install: all
 	install -D -m 755 $(B)/barline $(DESTDIR)$(PREFIX)/sbin/barline

@@ -101,13 +101,21 @@ static void end_worker(struct kill_ctl *c, unsigned int i)
 	c->w[i].pid = 0;
 }
 
-/* A machine that loses power: its links, its processes and its daemon, as close to one moment as can be. */
-static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node)
+/* what is sent half of dead_after after @at or later cannot be delivered before the commit barrier has got past who died */
+static void struck(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
+{
+	*at = mono_ns();
+	atomic_store(&c->late_ns, *at + lab->spec.dead_after_us * 500ULL);
+}
+
+/* A machine that loses power: its links, its processes and its daemon, as close to one moment as can be. From the first on nobody hears of it. */
+static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node, uint64_t *at)
 {
 	const struct lab_node *n = &lab->nodes[node];
 
 	if (ports_down(lab, node, -1))
 		return 1;
+	struck(lab, c, at);
 	if (n->kind == LAB_HOST)
 		end_worker(c, n->index - 1);
 	return lab_node_stop(lab, node);
@@ -124,33 +132,33 @@ static int way_up(const struct lab *lab, unsigned int tor)
 	return (int)i;
 }
 
-/* @c->late_ns is set at the moment of the kill. @correct: hosts that have not failed. 0 or 1 after a message. */
+/* @at: when. @correct: hosts that have not failed. 0 or 1 after a message. */
 static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at, uint64_t *correct)
 {
-	unsigned int last = lab->spec.hosts, i;
-	int err = 0;
+	const unsigned int tor = node_of(lab, LAB_TOR, 1);
+	unsigned int i;
 
-	/* who gives orders goes first; that a host fails at the same moment is what its absence costs something for */
-	*at = mono_ns();
-	if (params->what == KILL_CONTROLLER)
-		err = lab_ctl_kill(ctl);
-	if (params->what == KILL_ETCD_LEADER)
-		err = lab_ctl_kill_etcd(ctl);
-	atomic_store(&c->late_ns, mono_ns() + lab->spec.dead_after_us * 500ULL);
+	/* who gives orders goes first; that a host fails in the moment after is what its absence costs something for */
+	if (params->what == KILL_CONTROLLER && lab_ctl_kill(ctl))
+		return 1;
+	if (params->what == KILL_ETCD_LEADER && lab_ctl_kill_etcd(ctl))
+		return 1;
 	switch (params->what) {
 	case KILL_LINK:
-		/* the routes in the moment after: how fast routing is, is another matter */
-		return ports_down(lab, node_of(lab, LAB_TOR, 1), way_up(lab, node_of(lab, LAB_TOR, 1))) || lab_withdraw(lab, 1, 1);
+		if (ports_down(lab, tor, way_up(lab, tor)))
+			return 1;
+		struck(lab, c, at);
+		return lab_withdraw(lab, 1, 1); /* how fast routing is, is another matter */
 	case KILL_SPINE:
-		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1));
+		return kill_node(lab, c, node_of(lab, LAB_SPINE, 1), at);
 	case KILL_TOR:
 		for (i = 0; i < lab->nnodes; i++)
 			if (lab->nodes[i].kind == LAB_HOST && lab->nodes[i].tor == lab->spec.tors)
 				*correct &= ~(1ULL << (lab->nodes[i].index - 1));
-		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors));
+		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors), at);
 	default:
-		*correct &= ~(1ULL << (last - 1));
-		return err || kill_node(lab, c, node_of(lab, LAB_HOST, last));
+		*correct &= ~(1ULL << (lab->spec.hosts - 1));
+		return kill_node(lab, c, node_of(lab, LAB_HOST, lab->spec.hosts), at);
 	}
 }
 
@@ -177,23 +185,6 @@ static int start_workers(struct lab *lab, struct kill_ctl *c)
 			if (mono_ns() > until || c->w[i].error[0])
 				return cli_fail("h%u: %s", i + 1, c->w[i].error[0] ? c->w[i].error : "no endpoint after a minute");
 			fair_nap(1000000);
-		}
-	return 0;
-}
-
-/* until each of @who has what @has says. 0, or 1 after a message */
-static int wait_all(const struct kill_ctl *c, uint64_t who, bool (*has)(const struct kill_worker *w), const char *what)
-{
-	uint64_t until = mono_ns() + WAIT_NS;
-	unsigned int i;
-
-	for (i = 0; i < c->n; i++)
-		while ((who >> i & 1) && !has(&c->w[i])) {
-			if (c->w[i].error[0])
-				return cli_fail("h%u: %s", i + 1, c->w[i].error);
-			if (mono_ns() > until)
-				return cli_fail("h%u does not %s within a minute", i + 1, what);
-			fair_nap(200000);
 		}
 	return 0;
 }
@@ -244,25 +235,46 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 	json_decref(said);
 }
 
+/* until each of @correct has what @has says; who is announced meanwhile is not one of them any more. 0, or 1 after a message */
+static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kill_ctl *c, struct outcome *o, uint64_t *correct, bool (*has)(const struct kill_worker *w), const char *what)
+{
+	uint64_t until = mono_ns() + WAIT_NS, looked = 0;
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		while ((*correct >> i & 1) && !has(&c->w[i])) {
+			if (mono_ns() - looked > 50000000) {
+				bool out = c->w[i].error[0];
+
+				read_failures(lab, ctl, o, correct);
+				looked = mono_ns();
+				if (out && (*correct >> i & 1))
+					return cli_fail("h%u: %s", i + 1, c->w[i].error);
+			}
+			if (mono_ns() > until)
+				return cli_fail("h%u does not %s within a minute", i + 1, what);
+			fair_nap(200000);
+		}
+	return *correct ? 0 : cli_fail("the controller announced all hosts as failed");
+}
+
 static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
 {
-	uint64_t all = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, correct = all, at, last = 0, told = 0, until;
+	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0, until;
 	unsigned int i;
 
 	if (start_workers(lab, c))
 		return 1;
 	atomic_store(&c->phase, KILL_TALK);
-	if (wait_all(c, all, has_some, "deliver anything"))
+	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
 	fair_nap(BEFORE_NS + mono_ns() % 1000000); /* another phase of the beacons each time */
-	if (strike(lab, c, ctl, &at, &correct) || wait_all(c, correct, has_recovered, "deliver what was sent after the kill"))
+	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered, "deliver what was sent after the kill"))
 		return 1;
 	fair_nap(BEFORE_NS);
 	read_failures(lab, ctl, o, &correct);
-	if (!correct)
-		return cli_fail("the controller announced all hosts as failed");
 	atomic_store(&c->phase, KILL_DRAIN);
-	if (wait_all(c, correct, has_acks, "come to an end with what it sent"))
+	if (wait_all(lab, ctl, c, o, &correct, has_acks, "come to an end with what it sent"))
 		return 1;
 	/* until the diaries are complete: a delivery may wait for a failure that is not dealt with yet */
 	for (until = mono_ns() + WAIT_NS; kill_judge(c, correct, &o->verdict) && mono_ns() < until; fair_nap(10000000))

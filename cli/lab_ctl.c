@@ -241,15 +241,22 @@ static int wait_known(const struct lab *lab, struct lab_ctl *c)
 	for (;;) {
 		json_t *v = lab_ctl_ask(c), *n;
 		unsigned int ok = 0;
+		char who[256] = "";
 		size_t k;
 
-		json_array_foreach(json_object_get(v, "nodes"), k, n)
-			ok += !strcmp(json_string_value(json_object_get(n, "state")), "ok");
+		json_array_foreach(json_object_get(v, "nodes"), k, n) {
+			const char *state = json_string_value(json_object_get(n, "state"));
+
+			if (!strcmp(state, "ok"))
+				ok++;
+			else if (strlen(who) < sizeof(who) - 64)
+				sprintf(who + strlen(who), ", %s: %s", json_string_value(json_object_get(n, "name")), state);
+		}
 		json_decref(v);
 		if (ok == want)
 			return 0;
 		if (mono_ns() > until)
-			return cli_fail("%u of %u nodes have a session with the controller after %d s", ok, want, START_S);
+			return cli_fail("%u of %u nodes are with the controller after %d s%s", ok, want, START_S, who);
 		fair_nap(5000000);
 	}
 }
