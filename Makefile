@@ -37,7 +37,7 @@ CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
 CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 
 HDRS	 := $(wildcard maps/*.h bpf/*.h lib/*.h loader/*.h cli/*.h arbiter/*.h controller/*.h)
-SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h
+SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h $(B)/loss.skel.h
 PROTO_H	 := $(B)/controller/ctl.pb-c.h
 LIB_SRC	 := $(wildcard lib/*.c)
 NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))

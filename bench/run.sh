@@ -11,10 +11,12 @@
 #   bulk        one TCP flow on an unmetered link: plain kernel beside hold queue and pacer
 #   arbiter     Fastpass's timeslot allocation and path selection on one core, every slot verified
 #   fastpass    five senders that come and go, echoes and queue beside them: policies none and fastpass (Fastpass 7.1, A to C); 50 takeovers, on a rack and on a leaf-spine
+#   reliable    reliable 1Pipe beside best effort on a rack of 8: delivered messages per second in pairs of runs; throughput and one-way latency against the share of frames that hosts lose (1Pipe, figure 9b)
 #   fct         flows of web-search-like and data-mining-like sizes by a Poisson process at load 0.6 on a dumbbell of 8 hosts: completion times and slowdowns of every policy
 #
 # RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (50mbit: eight
-# receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for reliable REL_PAIRS (12), REL_SECONDS (2), REL_SAMPLES (2000),
+# REL_LOSSES ("0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1"); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
 set -euo pipefail
 
@@ -24,12 +26,16 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack latency memory admission bulk arbiter fastpass fct"
+all_parts="switch rack latency memory admission bulk arbiter fastpass reliable fct"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
 adm_shuffle_rate=${ADM_SHUFFLE_RATE:-50mbit}
 adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap,fastpass}
+rel_pairs=${REL_PAIRS:-12}
+rel_seconds=${REL_SECONDS:-2}
+rel_samples=${REL_SAMPLES:-2000}
+rel_losses=${REL_LOSSES-0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1}
 fct_flows=${FCT_FLOWS:-1000}
 fct_rate=${FCT_RATE:-50mbit}
 fct_policies=${FCT_POLICIES:-top-1class:ns2,top-1class:paper,none,fastpass,top}
@@ -244,6 +250,56 @@ part_bulk() {
 	echo
 	echo "one TCP flow on an unmetered link (medians of $runs runs of $adm_seconds s)"
 	results bulk | medians "Gbit/s,drops,hold_drops,retransmits" | tee "$out/bulk.csv" | column -s, -t
+}
+
+# stream NAME SECONDS SAMPLES ARGUMENT...: one run of NAME ("best-effort" or "reliable") on the rack of 8; prints its summary
+stream() {
+	local name=$1 seconds=$2 samples=$3 how=()
+	shift 3
+	[ "$name" != reliable ] || how=(--reliable)
+	first "$build/barline" -j lab run rack --hosts 8 --duration "$seconds" --samples "$samples" "${how[@]}" "$@" </dev/null
+}
+
+part_reliable() {
+	local k p s csv=$out/reliable-throughput.csv
+	echo "best_effort_per_s,reliable_per_s,ratio" >"$csv"
+	for ((k = 1; k <= rel_pairs; k++)); do
+		for s in best-effort reliable; do
+			say "$s, pair $k of $rel_pairs"
+			stream "$s" "$rel_seconds" 0 >"$out/pair-$s-$k.json" || say "$s, pair $k: see $out/pair-$s-$k.json"
+		done
+		jq -s -r 'map(.throughput.messages_per_s) | select(all(.)) | [.[0], .[1], .[1] / .[0]] | join(",")' "$out/pair-best-effort-$k.json" "$out/pair-reliable-$k.json" >>"$csv"
+	done
+	say ""
+	if [ "$rel_pairs" -gt 0 ]; then
+		echo
+		echo "delivered messages per second, all to all on 8 hosts, 64 bytes (medians of $rel_pairs pairs of runs of $rel_seconds s)"
+		{
+			echo "best_effort,reliable,ratio"
+			printf '%.0f,%.0f,%.3f\n' "$(sed 1d "$csv" | cut -d, -f1 | median)" "$(sed 1d "$csv" | cut -d, -f2 | median)" "$(sed 1d "$csv" | cut -d, -f3 | median)"
+		} | column -s, -t
+	fi
+	for ((k = 1; k <= runs; k++)); do
+		: >"$out/reliable-loss-$k.csv"
+		for p in $rel_losses; do
+			for s in best-effort reliable; do
+				say "$s, loss $p, run $k of $runs"
+				stream "$s" 1 "$rel_samples" --loss "$p" >"$out/loss-$s-$p-$k.json" || say "$s, loss $p, run $k: see $out/loss-$s-$p-$k.json"
+				jq -r --arg s "$s" --arg p "$p" 'select(.throughput and .latency) | (.latency | map({(.mode): .}) | add) as $l | $l["ordered blocking"] as $b | $l["ordered busy-poll"] as $y |
+					[$s, $p, .throughput.messages_per_s, .order.missing, $b.p50_ns / 1000, $b.p99_ns / 1000, $y.p50_ns / 1000, $y.p99_ns / 1000,
+					$l["plain UDP blocking"].p50_ns / 1000, $l["plain UDP busy-poll"].p50_ns / 1000] | join(",")' "$out/loss-$s-$p-$k.json" >>"$out/reliable-loss-$k.csv"
+			done
+		done
+	done
+	say ""
+	[ -n "$rel_losses" ] || return 0
+	echo
+	echo "throughput and one-way latency against loss, rack of 8, us (medians of $runs runs; $rel_samples messages for each latency; plain UDP beside them)"
+	results reliable-loss | medians "per_s,missing,p50,p99,poll_p50,poll_p99,udp_p50,udp_poll_p50" loss | sed '1s/^policy/stream/' | tee "$out/reliable-loss.csv" | column -s, -t
+	echo
+	echo "what the reliable stream adds to best effort at p50 without loss, and two one-way trips of plain UDP, us"
+	awk -F, '$2 == 0 { p[$1] = $5; y[$1] = $7; u[$1] = $9; v[$1] = $10 }
+		END { printf "blocking   %.1f  %.1f\nbusy-poll  %.1f  %.1f\n", p["reliable"] - p["best-effort"], 2 * u["reliable"], y["reliable"] - y["best-effort"], 2 * v["reliable"] }' "$out/reliable-loss.csv"
 }
 
 # the mean flow is of 170 and 150 kB; the longest of data mining takes 1.7 s alone

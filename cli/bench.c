@@ -13,6 +13,7 @@
 #include "drive.h"
 #include "lab.h"
 #include "link_drops.h"
+#include "link_loss.h"
 #include "peer.h"
 
 enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_RELIABLE, KEY_OUT };
@@ -97,6 +98,7 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 {
 	struct bench_ctl *ctl = bench_new(n, p);
 	struct link_drops *links;
+	struct link_loss *loss = NULL;
 	json_t *res = json_object();
 	char path[128];
 	unsigned int i;
@@ -113,6 +115,10 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 	}
 	if (!err)
 		err = bench_wait_ready(ctl);
+	if (!err && p->loss > 0) {
+		loss = link_loss_begin(p->loss);
+		err = !loss;
+	}
 	json_object_set_new(res, "endpoints", json_integer(n));
 	json_object_set_new(res, "size", json_integer(p->size));
 	json_object_set_new(res, "beacon_ns", json_integer((json_int_t)ctl->beacon_ns));
@@ -120,6 +126,8 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 		order = bench_throughput(ctl, res);
 	if (!err && latency && json_object_get(res, throughput ? "order" : "size"))
 		err = bench_latency(ctl, res);
+	if (loss)
+		json_object_set_new(res, "loss", json_pack("{s:f, s:I}", "probability", p->loss, "frames", (json_int_t)link_loss_end(loss)));
 	bench_drops(res);
 	link_drops_end(links, json_object_get(res, "drops"));
 	bench_end(ctl);

@@ -30,6 +30,7 @@
 
 /**
  * struct bench_params - @size: bytes per message, at least 8. @batch: broadcasts per flush. @lat_samples: messages per latency cell; 0: none.
+ * @loss: probability with which a host of the lab loses a frame that comes; then receivers of best effort are not compared.
  */
 struct bench_params {
 	double duration_s;
@@ -38,6 +39,7 @@ struct bench_params {
 	unsigned int lat_samples;
 	bool ipv6;
 	bool reliable; /* over the reliable stream */
+	double loss;
 	const char *out;
 };
 

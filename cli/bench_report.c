@@ -225,10 +225,15 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 		printf("\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " messages delivered\n",
 		       json_integer_value(json_object_get(t, "delivered")), json_integer_value(json_object_get(t, "sent")));
 	}
-	if (o)
+	if (o && !json_object_get(o, "one_order"))
+		printf("order: timestamps never went back, nothing came twice; what links lose is lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n",
+		       json_integer_value(json_object_get(o, "missing")));
+	else if (o)
 		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n",
 		       json_is_true(json_object_get(o, "one_order")) ? "one and the same" : "NOT the same",
 		       json_integer_value(json_object_get(o, "compared")), ctl->n);
+	if (json_object_get(res, "loss"))
+		printf("links lost %" JSON_INTEGER_FORMAT " frames\n", json_integer_value(json_object_get(json_object_get(res, "loss"), "frames")));
 	print_lag(res, "lag", "under load");
 	print_lag(res, "idle_lag", "idle");
 	if (json_object_get(res, "latency")) {

@@ -22,7 +22,7 @@
 
 #define DEFAULT_NAME "lab"
 
-enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD };
+enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD, KEY_LOSS };
 
 #define GROUP_RACK  1
 #define GROUP_BENCH 2
@@ -47,6 +47,11 @@ static const struct argp_option lab_options[] = {
 
 static const struct argp_option bare_option[] = {
 	{ "no-barline", KEY_BARE, NULL, 0, "links without barline's programs: to compare with", GROUP_RACK },
+	{ 0 }
+};
+
+static const struct argp_option loss_option[] = {
+	{ "loss", KEY_LOSS, "P", 0, "every host loses a frame that comes to it with this probability, 0 to 0.5 (default 0)", GROUP_RACK },
 	{ 0 }
 };
 
@@ -166,12 +171,17 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
 	struct lab *lab = state->input;
 
-	(void)arg;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[1] = &lab->spec;
-	state->child_inputs[2] = &lab->spec.bench;
-	return 0;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[1] = &lab->spec;
+		state->child_inputs[2] = &lab->spec.bench;
+		return 0;
+	case KEY_LOSS:
+		if (!cli_real(arg, 0, 0.5, &lab->spec.bench.loss))
+			argp_error(state, "loss \"%s\" is not a number from 0 to 0.5", arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 struct lab *lab_new(void)
@@ -199,7 +209,7 @@ int cmd_lab_run(int argc, char **argv)
 {
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { &bench_argp, 0, "The measurement:", GROUP_BENCH },
 						      { 0 } };
-	static const struct argp argp = { .parser = parse_run, .args_doc = "[rack|leaf-spine|dumbbell]", .children = children,
+	static const struct argp argp = { .options = loss_option, .parser = parse_run, .args_doc = "[rack|leaf-spine|dumbbell]", .children = children,
 					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
 						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
 						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "

@@ -215,6 +215,45 @@ static void bl_send_reliable__large(void **state)
 	drop(&b);
 }
 
+/* What may wait together is what the other receiver's window has room for; one's own messages need none. */
+static void bl_send_reliable__to_oneself_too(void **state)
+{
+	static const uint8_t data[1000]; /* one in a frame */
+	struct bl_delivery d[64];
+	struct fake a, b;
+	struct bl_msg m[2];
+	uint32_t w, cap, k;
+	int self;
+
+	(void)state;
+	for (self = 0; self < 2; self++) {
+		make(&a, "127.0.0.1", 0);
+		make(&b, "127.0.0.2", 1);
+		introduce(&a, &b, 7);
+		commit(&b, a.ep->last_ts + 1);
+		assert_int_equal(bl_recv_reliable(b.ep, d, 64, 0), 1);
+		carry(&a, &b, true);
+		bl_process(a.ep);
+		w = fake_peer(&a, &b)->rtx.window;
+		cap = w - (w + 3) / 4 + 1;
+		assert_true(cap > 4 * BL_WINDOW_FIRST);
+		m[0] = msg_to(&b, data, sizeof(data), 1);
+		m[1] = msg_to(&a, data, sizeof(data), 2);
+		for (k = 0; k < cap; k++)
+			assert_int_equal(bl_send_reliable(a.ep, m, 1 + self, BL_MORE), 0);
+		assert_int_equal(carry(&b, &a, true), 0); /* all of them wait */
+		assert_int_equal(bl_send_reliable(a.ep, m, 1 + self, BL_MORE), 0);
+		assert_int_equal(carry(&b, &a, true), cap); /* all have left */
+		/* they have one timestamp, at oneself, too */
+		commit(&a, a.ep->last_ts);
+		assert_int_equal(bl_recv_reliable(a.ep, d, 64, 0), 0);
+		commit(&a, a.ep->last_ts + 1);
+		assert_int_equal(bl_recv_reliable(a.ep, d, 64, 0), self ? cap : 0);
+		drop(&a);
+		drop(&b);
+	}
+}
+
 /* Each stream waits for its own barrier. */
 static void streams__are_apart(void **state)
 {
@@ -444,6 +483,7 @@ int main(void)
 		cmocka_unit_test(bl_rtx_timers__sends_again_until_acknowledged),
 		cmocka_unit_test(bl_send_reliable__nobody_answers),
 		cmocka_unit_test(bl_send_reliable__large),
+		cmocka_unit_test(bl_send_reliable__to_oneself_too),
 		cmocka_unit_test(streams__are_apart),
 		cmocka_unit_test(recall__example_of_the_header),
 		cmocka_unit_test(recall__before_the_frame_comes),
