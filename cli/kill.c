@@ -384,7 +384,7 @@ static double time_of(const struct outcome *o, unsigned int k)
 	return v[k];
 }
 
-static int report(const struct outcome *o, unsigned int n)
+static int report(const struct outcome *o, unsigned int n, FILE *f)
 {
 	static const struct col cols[] = { { "kill", "KILL", 's' },		   { "hosts", "HOSTS", 'd' },		{ "runs", "RUNS", 'd' },		 { "recovered_p50_ms", "RECOVERED_MS", 'f' },
 					   { "recovered_max_ms", "MAX", 'f' },	   { "told_p50_ms", "TOLD", 'f' },	{ "determine_p50_ms", "DETERMINE", 'f' }, { "save_p50_ms", "SAVE", 'f' },
@@ -395,12 +395,8 @@ static int report(const struct outcome *o, unsigned int n)
 	double *v = calloc(n ? n : 1, sizeof(*v));
 	unsigned int i, k;
 	char key[64];
-	FILE *f;
 
-	if (params->out) {
-		f = out_open(params->out, "kill.csv");
-		if (!f)
-			return 1;
+	if (f) {
 		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,announced,delivered,none,wrong\n", f);
 		for (i = 0; i < n; i++) {
 			fprintf(f, "%s,%u", kill_names[params->what], i + 1);
@@ -472,6 +468,7 @@ int kill_main(int argc, char **argv)
 	struct shared *shared;
 	struct outcome *all;
 	unsigned int i, n = 0, bad = 0;
+	FILE *f = NULL;
 	int err;
 
 	p.lab = lab_new();
@@ -486,6 +483,11 @@ int kill_main(int argc, char **argv)
 	all = calloc(p.runs, sizeof(*all));
 	if (!all)
 		return cli_fail("out of memory");
+	if (p.out) { /* before the runs: a folder that cannot be written would cost them */
+		f = out_open(p.out, "kill.csv");
+		if (!f)
+			return 1;
+	}
 	params = &p;
 	for (i = 0; i < p.runs; i++) {
 		struct lab *one = malloc(sizeof(*one));
@@ -509,7 +511,7 @@ int kill_main(int argc, char **argv)
 		free(one);
 	}
 	out_progress_end();
-	err |= report(all, n);
+	err |= report(all, n, f);
 	free(all);
 	free(p.lab);
 	return err || bad;

@@ -221,7 +221,7 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 			return 0;
 		}
 		if (mono_ns() > until)
-			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed (etcd-server)? What it said is in etcd.log" : "no controller leads after %d s", START_S);
+			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed (etcd-server)?" : "no controller leads after %d s", START_S);
 		if (etcd && waitpid(c->etcd[0], NULL, WNOHANG) > 0) {
 			c->etcd[0] = 0;
 			return cli_fail("etcd does not start; is it installed (etcd-server)?");
