@@ -13,6 +13,7 @@
  *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must hear broadcasts too.
  *   bl_host_hint    bl0 tc egress: what SO_PRIORITY says of a flow, for TOP (host_top.h).
  *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: brings them to the NIC's egress (host_beacon.h).
+ *   bl_host_relayed at no hook: the host's daemon runs it on frames that came by way of the controller (host_relay.h).
  *
  * Not here: retransmission, which takes a process.
  */
@@ -53,6 +54,7 @@ struct run {
 	__u8 saddr[16];
 	__u8 daddr[16];
 	__u16 life; /* of a PREP: which life of the endpoint it is for */
+	__u16 relayed; /* it came by way of the controller */
 };
 
 /* ---- rings and sleepers ---- */
@@ -87,7 +89,7 @@ static __always_inline int append(void *ctx, const int skb, struct run *r, void 
 	rec->flags = r->f.flags;
 	__builtin_memcpy(rec->saddr, r->saddr, 16);
 	rec->len = r->f.body_len;
-	rec->reserved = 0;
+	rec->relayed = r->relayed;
 	/* 64 bits, and the register that is checked is the one that is used: what Linux 6.1 needs to see a length of 1 to max */
 	last--;
 	BL_SEEN(last);
@@ -495,6 +497,8 @@ int bl_host_xdp(struct xdp_md *ctx)
 {
 	return on_nic(ctx);
 }
+
+#include "host_relay.h"
 
 /* ---- what goes out ---- */
 

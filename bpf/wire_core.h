@@ -223,6 +223,12 @@ BL_CORE int bl_op_timed(__u32 op)
 	return op == BL_OP_DATA || op == BL_OP_PREP;
 }
 
+/** bl_op_relayed - whether frames with this opcode may come by way of the controller: those of the reliable stream. */
+BL_CORE int bl_op_relayed(__u32 op)
+{
+	return op - BL_OP_PREP <= BL_OP_RECALLED - BL_OP_PREP;
+}
+
 /** bl_header_check - the fields of the header itself; fills @f. */
 BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
 {

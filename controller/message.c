@@ -349,3 +349,11 @@ struct ctl_bytes ctl_ping(uint64_t number)
 	m.ping = &v;
 	return order(&m, 0, BL__TO_AGENT__WHAT_PING);
 }
+
+struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *v)
+{
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+
+	m.forward = (Bl__Forward *)(uintptr_t)v;
+	return order(&m, epoch, BL__TO_AGENT__WHAT_FORWARD);
+}

@@ -23,6 +23,7 @@ struct ctl_bytes ctl_freeze(uint64_t epoch, const struct bl_recover_node *n);
 struct ctl_bytes ctl_failure(uint64_t epoch, const struct bl_recover_failure *f, bool resume, uint32_t node);
 struct ctl_bytes ctl_not_leading(const char *leader, const char *why);
 struct ctl_bytes ctl_ping(uint64_t number);
+struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *m);
 
 /** ctl_save_failure, ctl_save_node, ctl_save_epoch - as they are saved. ctl_load_*: 0, or -1: not sound. */
 struct ctl_bytes ctl_save_failure(const struct bl_recover_failure *f, uint64_t unix_ns);

@@ -311,6 +311,8 @@ static bool take(struct peer *p, const Bl__ToController *m)
 		c->counts[CTL_STRANGER]++;
 		return false;
 	}
+	if (m->what_case == BL__TO_CONTROLLER__WHAT_FORWARD)
+		return ctl_forward(p, m->forward);
 	switch (m->what_case) {
 	case BL__TO_CONTROLLER__WHAT_LINK_DOWN: r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port, m->link_down->neighbour, m->link_down->c, m->link_down->death); break;
 	case BL__TO_CONTROLLER__WHAT_PROC_DOWN:

@@ -18,7 +18,14 @@
 	X(STRANGER,    "stranger")	/* something before HELLO, or HELLO of another node on the same session */ \
 	X(SILENT,      "silent")	/* said nothing for silence_ms */ \
 	X(TOO_MANY,    "too_many")	/* sessions */ \
-	X(BAD_SESSION, "bad_session")	/* ended by an error: TLS, framing, the network */
+	X(BAD_SESSION, "bad_session")	/* ended by an error: TLS, framing, the network */ \
+	X(FORWARDED,   "forwarded")	/* frames sent on from host to host */ \
+	X(FORWARD_BAD, "forward_bad")	/* no frame of the reliable stream, or too long: ends the session */ \
+	X(FORWARD_FORGED, "forward_forged")   /* not from an address of the node that sent it */ \
+	X(FORWARD_UNKNOWN, "forward_unknown") /* for an address that no host has */ \
+	X(FORWARD_FAILED, "forward_failed")   /* from or for a host that failed, or is being asked about */ \
+	X(FORWARD_AWAY, "forward_away")	/* for a host without a session */ \
+	X(FORWARD_FULL, "forward_full")	/* too much waits for that host already */
 #define CTL_ENUM(sym, name) CTL_##sym,
 enum ctl_count { CTL_COUNTS(CTL_ENUM) CTL_COUNT };
 #undef CTL_ENUM
@@ -70,5 +77,8 @@ struct bl_ctl {
 	pthread_mutex_t lock; /* held while the loop dispatches; bl_ctl_text() reads under it */
 	struct arb_doorway *door;
 };
+
+/* forward.c. False: the session is over. */
+bool ctl_forward(struct peer *p, const Bl__Forward *m);
 
 #endif

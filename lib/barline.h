@@ -227,6 +227,7 @@ struct bl_stats {
 	uint64_t discarded;	     /* frames of failed senders that were not delivered */
 	uint64_t recalls_sent;	     /* frames that ask receivers to take a scattering out */
 	uint64_t recalled;	     /* times that this endpoint was asked to, and did */
+	uint64_t forwarded;	     /* frames handed to the daemon for the controller to forward, since they did not seem to pass */
 };
 BL_API int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st);
 

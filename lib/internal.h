@@ -8,7 +8,7 @@
  *   drain     rx.c   barrier read, ring emptied into the reorder queue; credits, NAKs and probes handled
  *   bl_recv   rx.c   frames below the barrier popped in order, their items handed out; credits returned
  *   reliable  rtx.c  the same with windows, slots and retransmission; rrx.c: prepared frames until the commit barrier has passed them
- *   failures  recall.c announcements: what is discarded, taken back, reported
+ *   failures  recall.c announcements: what is discarded, taken back, reported; forward.c: by way of the controller, where frames do not pass
  *   sleeping  wait.c armed in the wake page, woken by the XDP program through the ring's wait queue
  *
  * One struct bl_peer per remote endpoint holds both directions.
@@ -26,6 +26,7 @@
 #include "../maps/host_abi.h"
 #include "barline.h"
 #include "body_core.h"
+#include "forward_core.h"
 #include "reorder.h"
 #include "rto_core.h"
 #include "seq_core.h"
@@ -113,6 +114,7 @@ struct bl_rframe {
 	struct bl_rframe *next;
 	struct bl_peer *peer;
 	uint64_t ts, sent_ns;
+	uint64_t first_ns, fwd_ns; /* when it was sent first, and went by way of the controller last */
 	uint32_t psn, len, tries;
 	uint32_t count; /* items; 0: a part of a large message */
 	bool aborted;	/* it is being recalled */
@@ -167,7 +169,7 @@ struct bl_rrx {
 struct bl_recalling {
 	struct bl_recalling *next;
 	struct bl_peer *peer;
-	uint64_t ts, sent_ns;
+	uint64_t ts, sent_ns, first_ns;
 	uint32_t psn, count, tries;
 	bool done;
 };
@@ -180,6 +182,7 @@ struct bl_peer {
 	socklen_t sa_len;
 	bool local; /* another endpoint of this host: by lo, no GSO */
 	bool self;
+	__u64 fwd_until_ns; /* until then frames of the reliable stream may not pass: forward.c */
 	struct bl_tx tx;
 	struct bl_rx rx;
 	struct bl_rtx rtx;
@@ -280,6 +283,7 @@ struct bl_endpoint {
 	bool recall_again;	      /* there was no memory for one */
 	bool rabort;		      /* what is being put into the window is recalled */
 	bool in_recall, outcast, daemon_gone;
+	struct bl_fwd_turn fwd;
 	bl_proc_fail_fn on_proc_fail;
 	void *on_proc_fail_ctx;
 
@@ -328,6 +332,11 @@ void bl_rtx_drop_staged(struct bl_endpoint *ep, uint8_t why);
 void bl_rtx_aborted(struct bl_endpoint *ep);
 void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at);
 void bl_rtx_free(struct bl_endpoint *ep);
+
+/* forward.c */
+void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t mono);
+void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len, uint8_t opcode);
+void bl_forward_heard(struct bl_peer *p); /* something came from it by way of the controller */
 
 /* recall.c */
 uint64_t bl_recall_last(const struct bl_endpoint *ep); /* number of the latest announcement: to be read before the ring */

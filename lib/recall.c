@@ -163,7 +163,9 @@ static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t
 	uint8_t body[sizeof(struct bl_recall)];
 
 	r->sent_ns = mono;
-	r->tries++;
+	if (!r->tries++)
+		r->first_ns = mono;
+	bl_fwd_due(&r->peer->fwd_until_ns, r->first_ns, r->tries, 0, mono); /* bl_tx_control() asks it */
 	bl_store16(body, ep->incarnation);
 	bl_store16(body + 2, r->peer->rtx.life);
 	bl_store32(body + 4, r->count);

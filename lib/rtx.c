@@ -522,7 +522,8 @@ static void into_slot(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono
 
 	f->ts = ep->rts;
 	f->psn = f->peer->rtx.next_psn++;
-	f->sent_ns = mono;
+	f->sent_ns = f->first_ns = mono;
+	f->fwd_ns = 0;
 	f->tries = 1;
 	f->peer->rtx.unacked++;
 	fill(ep, f, ep->rtail);
@@ -593,6 +594,9 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	}
 	bl_store16(body, ep->incarnation);
 	bl_store16(body + 2, 0);
+	/* the fifth one leaves 375 ms after the first: not less than BL_FORWARD_NS */
+	if (t->asks + 1 >= BL_FORWARD_TRIES)
+		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
 	bl_tx_control(ep, p, BL_OP_OPEN, t->next_psn, body, sizeof(body));
 	ep->st.probes_sent++;
 	t->asked_psn = t->next_psn;
@@ -745,6 +749,10 @@ static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 	ep->st.retransmits++;
 	ep->st.frames_sent++;
 	(void)!sendto(ep->sock, f->data, f->len, 0, (const struct sockaddr *)&f->peer->sa, f->peer->sa_len);
+	if (!bl_fwd_due(&f->peer->fwd_until_ns, f->first_ns, f->tries, f->fwd_ns, mono))
+		return;
+	f->fwd_ns = mono;
+	bl_forward(ep, f->peer, f->data, f->len, mono);
 }
 
 uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)

@@ -319,6 +319,8 @@ static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 		return true;
 	}
 	incarnation = (uint16_t)bl_load16(body);
+	if (rec->relayed)
+		bl_forward_heard(p);
 	switch (rec->opcode) {
 	case BL_OP_DATA:
 		if (number(ep, p, incarnation, rec->psn, rec->psn + 1))

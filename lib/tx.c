@@ -616,6 +616,7 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 
 	bl_tx_hdr(f, opcode, 0, psn);
 	memcpy(f + sizeof(struct bl_hdr), body, len);
+	bl_forward_control(ep, p, f, (uint32_t)sizeof(struct bl_hdr) + len, opcode);
 	/* a control frame that cannot leave is repeated by whoever needs it */
 	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa, p->sa_len) < 0)
 		return -errno;

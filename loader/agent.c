@@ -7,6 +7,7 @@
 
 #include "agent.h"
 #include "controller/ctl.pb-c.h"
+#include "forward_msg.h"
 
 #define SILENCE_MS 3000
 #define AGAIN_MS   100	/* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
@@ -14,6 +15,7 @@
 #define REJOIN_MS  200	/* from one try to join anew to the next */
 #define KEPT	   128	/* failures of which is known whether they are done */
 #define PROCS_MAX  1024
+#define FORWARD_WAIT (BL_SESSION_OUT_MAX / 32) /* bytes that may wait in the session when a frame is to be forwarded: what fails goes first */
 
 /**
  * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the first who failed. A number alone does not tell: a store that is an old copy, or another one, gives numbers once more, and
@@ -306,6 +308,16 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 		say_proc(a, i);
 }
 
+static void on_forward(struct bl_agent *a, const Bl__Forward *m)
+{
+	struct bl_forward f;
+
+	if (!bl_forward_read(m, &f))
+		a->total.reasons[BL_AGENT_BAD_MESSAGE]++;
+	else if (a->ops->forward && !a->failed)
+		a->ops->forward(a->ctx, &f);
+}
+
 /* -ESTALE: it was refused below us. Any other error is a node's that cannot obey: who does not answer in time has failed. */
 static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 {
@@ -315,6 +327,7 @@ static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 	case BL__TO_AGENT__WHAT_FREEZE: return on_freeze(a, m->freeze);
 	case BL__TO_AGENT__WHAT_FAIL: on_fail(a, m->fail); break;
 	case BL__TO_AGENT__WHAT_RESUME: return on_resume(a, m->resume);
+	case BL__TO_AGENT__WHAT_FORWARD: on_forward(a, m->forward); break;
 	default: break;
 	}
 	return 0;
@@ -493,6 +506,26 @@ void bl_agent_done(struct bl_agent *a, uint64_t number)
 		k->done = true;
 	if (a->welcome)
 		say_number(a, BL__TO_CONTROLLER__WHAT_DONE, number);
+}
+
+void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__Forward v = BL__FORWARD__INIT;
+
+	if (!a->welcome || a->failed || bl_session_waiting(a->session) > FORWARD_WAIT) {
+		count(a, BL_AGENT_NOT_FORWARDED);
+		return;
+	}
+	v.to = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)f->to };
+	v.from = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)f->from };
+	v.port = f->port;
+	v.sport = f->sport;
+	v.frame = (ProtobufCBinaryData){ f->len, (uint8_t *)(uintptr_t)f->frame };
+	m.what_case = BL__TO_CONTROLLER__WHAT_FORWARD;
+	m.forward = &v;
+	count(a, BL_AGENT_FORWARDED);
+	say(a, &m);
 }
 
 void bl_agent_rejoin(struct bl_agent *a)

@@ -36,7 +36,9 @@
 	X(OK,	       "ok") \
 	X(OLD_EPOCH,   "old_epoch")   /* of a controller that does not lead any more */ \
 	X(BAD_MESSAGE, "bad_message") /* no message, or one that is none for agents */ \
-	X(TOO_EARLY,   "too_early")   /* an order before WELCOME */
+	X(TOO_EARLY,   "too_early")   /* an order before WELCOME */ \
+	X(FORWARDED,   "forwarded")   /* frames that were handed to the controller */ \
+	X(NOT_FORWARDED, "not_forwarded") /* frames that were not: no session, or too much waits */
 #define BL_AGENT_ENUM(sym, name) BL_AGENT_##sym,
 enum bl_agent_reason { BL_AGENT_REASONS(BL_AGENT_ENUM) BL_AGENT_REASON_COUNT };
 #undef BL_AGENT_ENUM
@@ -78,10 +80,13 @@ struct bl_agent_failed {
 	uint8_t addr[BL_AGENT_ADDRS_MAX][16];
 };
 
+struct bl_forward;
+
 /**
  * struct bl_agent_ops - what the caller does. @tell: fill in what the node is now. @epoch: the highest one is now this; it must be kept before this returns. @bar: the outputs of these ports promise no C, and what
  * comes in does not join C; all others are free. @freeze: the input of the port does not raise C any more; fills in @c and @death of *@p, and returns 0, or not 0: there is no such input. @fail: Discard, Recall, Callback; then bl_agent_done(). @resume: the inputs of these
  * leave C's set, each if it stands still since that death, and what windows of these processes held is free; done when it returns. @failed: this node was announced as failed: its processes are to be told; then bl_agent_rejoin().
+ * @forward: a frame for this host came by way of the controller (forward.h); it may be NULL.
  * What returns int says -ESTALE if the node obeys nobody of that epoch any more: the session ends, unanswered.
  */
 struct bl_agent_ops {
@@ -92,6 +97,7 @@ struct bl_agent_ops {
 	void (*fail)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n);
 	int (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin);
 	void (*failed)(void *ctx, uint64_t number);
+	void (*forward)(void *ctx, const struct bl_forward *f);
 };
 
 /** struct bl_agent_cfg - @controllers: addresses (session.h). @epoch: highest one heard before. @silence_ms: a controller that says nothing for so long is left; 0: 3000. @tls: NULL: none; stays the caller's. */
@@ -128,6 +134,9 @@ void bl_agent_proc_down(struct bl_agent *a, uint16_t endpoint, uint64_t t);
 void bl_agent_done(struct bl_agent *a, uint64_t number);
 /** bl_agent_rejoin - after @failed: there are only new processes from now on. */
 void bl_agent_rejoin(struct bl_agent *a);
+
+/** bl_agent_forward - ask the controller to send the frame on; it goes now, or not at all. */
+void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f);
 
 void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t);
 

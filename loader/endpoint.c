@@ -359,11 +359,13 @@ void bl_endpoints_dead(struct bl_node *n)
 
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
-	char drain[64];
-	ssize_t n = recv(fd, drain, sizeof(drain), MSG_DONTWAIT);
+	struct bl_forward_msg m;
+	ssize_t n = recv(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
 	(void)src, (void)events;
-	/* nothing more is expected; what comes is thrown away, and 0 is the end */
+	/* frames to be forwarded; 0 is the end */
+	if (n > 0)
+		bl_forward_asked(ctx, &m, (size_t)n);
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return 0;
 	release(ctx, "it closed its connection");

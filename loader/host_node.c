@@ -68,6 +68,9 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 		if (*v[k].to < 0)
 			return bl_fail(err, errno, "cannot keep the map %s: %s", bpf_map__name(v[k].map), strerror(errno));
 	}
+	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
+	if (n->relayed_fd < 0)
+		return bl_fail(err, errno, "cannot keep the program for forwarded frames: %s", strerror(errno));
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* See node_agent.h. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
@@ -28,7 +29,7 @@ struct order {
 };
 
 /**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {
@@ -42,7 +43,7 @@ struct bl_node_agent {
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	uint64_t led_ns;
-	bool failed, rejoining, alone;
+	bool failed, rejoining, alone, forwards, cannot_forward;
 	uint32_t old[BL_EPS_MAX];
 };
 
@@ -254,7 +255,17 @@ static void on_failed(void *ctx, uint64_t number)
 	look_in(a, 0);
 }
 
-static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed };
+static void on_forward(void *ctx, const struct bl_forward *f)
+{
+	uint8_t buf[BL_FORWARD_BUF];
+	struct bl_node_agent *a = ctx;
+	struct bl_forward answer;
+
+	if (a->node->cfg.role == BL_ROLE_HOST && !a->failed && bl_forward_run(a->node, f, &answer, buf))
+		bl_agent_forward(a->agent, &answer);
+}
+
+static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed, .forward = on_forward };
 
 /* ---- looking ---- */
 
@@ -387,6 +398,27 @@ void bl_node_agent_endpoints(struct bl_node *n)
 void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t)
 {
 	bl_agent_proc_down(n->agent->agent, port, t & BL_TS_MASK);
+}
+
+void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)
+{
+	struct bl_node_agent *a = n->agent;
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (!a || (!a->agent && a->cannot_forward))
+		return;
+	inet_ntop(AF_INET6, f->to, text, sizeof(text));
+	if (!a->agent) {
+		a->cannot_forward = true;
+		bl_log(BL_LOG_WARN, "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass, and holds the commit barrier; there is no controller that could forward it", n->meta.name, f->sport,
+		       text, f->port);
+		return;
+	}
+	if (!a->forwards)
+		bl_log(BL_LOG_WARN, "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass: the controller is asked to forward it; is there a way between the two?", n->meta.name, f->sport,
+		       text, f->port);
+	a->forwards = true;
+	bl_agent_forward(a->agent, f);
 }
 
 void bl_node_agent_close(struct bl_node *n)

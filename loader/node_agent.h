@@ -20,6 +20,7 @@
 #define BARLINE_NODE_AGENT_H
 
 #include "agent.h"
+#include "forward.h"
 #include "node_priv.h"
 
 /** bl_node_agent_open - the node is open else. Returns 0 or -errno. */
@@ -29,5 +30,7 @@ void bl_node_agent_close(struct bl_node *n);
 void bl_node_agent_endpoints(struct bl_node *n);
 /** bl_node_agent_proc_down - the process of endpoint @port is gone; what it sent from @t (bus time) on is not committed. */
 void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t);
+/** bl_node_agent_forward - ask the controller to send a frame of an endpoint on. Without controllers nothing. */
+void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f);
 
 #endif

@@ -132,7 +132,7 @@ struct bl_node {
 	const struct bl_host_page *page; /* mapped by beacon.c */
 	int beacon_errno; /* logged already */
 	/* endpoint.c */
-	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd, windows_fd, failures_fd;
+	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd, windows_fd, failures_fd, relayed_fd;
 	struct bl_host_cfg host_cfg;
 	int listen_fd;
 	sd_event_source *listen_src;

@@ -211,6 +211,11 @@ bool bl_session_send(struct bl_session *s, const void *body, size_t len)
 	return want(s);
 }
 
+size_t bl_session_waiting(const struct bl_session *s)
+{
+	return s->out_len - s->sent;
+}
+
 void bl_session_end(struct bl_session *s)
 {
 	s->ending = true;

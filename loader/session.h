@@ -44,6 +44,8 @@ int bl_session_accept(struct bl_session **out, sd_event *ev, int fd, struct bl_s
 int bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr, socklen_t len, struct bl_session_tls *tls, const struct bl_session_ops *ops, void *ctx, struct bl_err *err);
 /** bl_session_send - false: too much waits already, or it is over; @down will come. */
 bool bl_session_send(struct bl_session *s, const void *body, size_t len);
+/** bl_session_waiting - bytes that could not be sent yet. */
+size_t bl_session_waiting(const struct bl_session *s);
 /** bl_session_end - what was sent goes out still, then it is closed; @down comes. */
 void bl_session_end(struct bl_session *s);
 /** bl_session_close - at once, without @down. NULL: nothing. */

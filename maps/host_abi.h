@@ -177,6 +177,7 @@ _Static_assert(sizeof(struct bl_ep_slot) == 64, "ABI");
  * @psn, @opcode, @flags: from the header.
  * @saddr, @sport: the sender; sport in host order.
  * @len: bytes of body, bl_hdr not included.
+ * @relayed: 1: it came by way of the controller (forward_abi.h).
  */
 struct bl_rec {
 	__u64 ts;
@@ -186,7 +187,7 @@ struct bl_rec {
 	__u8 flags;
 	__u8 saddr[16];
 	__u32 len;
-	__u32 reserved;
+	__u32 relayed;
 };
 _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
 #define BL_REC_SMALL 256  /* bodies up to 216 bytes */

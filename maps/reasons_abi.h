@@ -115,7 +115,8 @@
 	X(WRONG_LIFE,      "wrong_life",      DROP, "reliable message for an endpoint that was here before, or for none") \
 	X(SENT_ACK,        "sent_ack",        DROP, "ACK that a process of this host wanted to send; programs alone send them") \
 	X(PREP_LATE,       "prep_late",       DROP, "reliable message below the commit barrier: one that is committed already, or of a sender for whom the barrier does not wait") \
-	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused")
+	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused") \
+	X(BY_CONTROLLER,   "by_controller",   NOTE, "frame of the reliable stream that came by way of the controller")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

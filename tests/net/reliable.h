@@ -41,25 +41,42 @@ T_FN int dropper(uint32_t per_65536, uint64_t seed, int next)
 	return fd;
 }
 
-/* The program's link goes over to the dropping one; what it replaces is called by that, and returned. */
-T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
+/* The host's program on its NIC, and a map by which another one can call it. */
+struct behind {
+	int link, prog, next;
+};
+
+T_FN struct behind behind_open(unsigned int host)
 {
 	struct bpf_link_info info = {};
 	uint32_t len = sizeof(info), zero = 0;
+	struct behind b;
 	char path[384];
-	int link, prog, next, fd;
 
 	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(host)]);
-	link = bpf_obj_get(path);
-	CHECK(link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len), "%s: %s", path, strerror(errno));
-	prog = bpf_prog_get_fd_by_id(info.prog_id);
-	next = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
-	CHECK(prog >= 0 && next >= 0 && !bpf_map_update_elem(next, &zero, &prog, BPF_ANY), "%s", strerror(errno));
-	fd = dropper(per_65536, seed, next);
-	CHECK(!bpf_link_update(link, fd, NULL), "%s", strerror(errno));
+	b.link = bpf_obj_get(path);
+	CHECK(b.link >= 0 && !bpf_obj_get_info_by_fd(b.link, &info, &len), "%s: %s", path, strerror(errno));
+	b.prog = bpf_prog_get_fd_by_id(info.prog_id);
+	b.next = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
+	CHECK(b.prog >= 0 && b.next >= 0 && !bpf_map_update_elem(b.next, &zero, &b.prog, BPF_ANY), "%s", strerror(errno));
+	return b;
+}
+
+/* The link goes over to @fd; what it replaces is returned. */
+T_FN int behind_put(struct behind b, int fd)
+{
+	CHECK(!bpf_link_update(b.link, fd, NULL), "%s", strerror(errno));
 	close(fd);
-	close(link);
-	return prog;
+	close(b.link);
+	return b.prog;
+}
+
+/* The program's link goes over to the dropping one; what it replaces is called by that, and returned. */
+T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
+{
+	struct behind b = behind_open(host);
+
+	return behind_put(b, dropper(per_65536, seed, b.next));
 }
 
 /* And back to what make_lossy() returned, unless a daemon that began anew has put its own there meanwhile. */

@@ -146,6 +146,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_SENT_ACK] = BY_COMMIT,
 	[BL_R_PREP_LATE] = BY_COMMIT,
 	[BL_R_EPOCH_OLD] = BY_ORDER,
+	[BL_R_BY_CONTROLLER] = BY_COMMIT,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,

@@ -605,6 +605,126 @@ static void local__stored_and_closed(void **state)
 	assert_int_equal(state_of(0), word(n + 1, n + 2));
 }
 
+/* ---- by way of the controller ---- */
+
+static void relay(const struct desc *d, int verdict, const struct frame *want, enum bl_reason why)
+{
+	struct frame in, out;
+	int v;
+
+	build(&in, d);
+	v = run_xdp(sk->progs.bl_host_relayed, net.ifindex[0], &in, &out);
+	if (v != verdict)
+		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
+	same_frame(&out, want ? want : &in);
+	if (why == BL_R_BAD_OPCODE)
+		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
+	else
+		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+}
+
+/* A PREP is stored, marked and turned round as on the NIC; its link hears nothing, whatever barriers it claims. */
+static void relayed__prep(void **state)
+{
+	static const __u32 bodies[] = { BL_ACK_BODY, 55, 217, 1448, 3400 };
+	struct bl_host_page was, is;
+	struct frame want;
+	__u32 v, k;
+
+	(void)state;
+	feed(T0 - 1000);
+	map_get(sk->maps.host_page, 0, &was);
+	for (v = 0; v < 2; v++)
+		for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+			struct desc d = prep(v, T0 - 100);
+
+			d.body = bodies[k];
+			d.b = d.c = k & 1 ? T0 + 10 * BOUND : 0; /* barriers that would be refused, or are from long ago */
+			d.lanes = 8;
+			d.lane = 3;
+			d.dport = (__u16)(BL_PORT_BASE + (v ? 11 : 10));
+			ack_of(&d, &want);
+			relay(&d, XDP_TX, &want, BL_R_PREPARED);
+			assert_int_equal(ring_read(v ? 2 : 1), 1);
+			assert_int_equal(got.rec.relayed, 1);
+			assert_int_equal(got.rec.ts, T0 - 100);
+			assert_int_equal(got.rec.len, bodies[k]);
+			nothing_stored();
+		}
+	map_get(sk->maps.host_page, 0, &is);
+	assert_memory_equal(&is, &was, sizeof(is));
+}
+
+/* What would be refused on the NIC is refused here, and so is what only a link or the best-effort stream has. */
+static void relayed__refused(void **state)
+{
+	struct desc d = prep(false, T0);
+	__u8 op;
+
+	(void)state;
+	feed(T0 - 1000);
+	d.body = BL_ACK_BODY - 1;
+	relay(&d, XDP_DROP, NULL, BL_R_BAD_LENGTH);
+	d.body = 40;
+	d.dport = BL_PORT_BASE + 8;
+	relay(&d, XDP_DROP, NULL, BL_R_NO_ENDPOINT);
+	d.dport = FROM;
+	d.ts = T0 + BOUND + 1;
+	relay(&d, XDP_DROP, NULL, BL_R_TS_AHEAD);
+	d.ts = T0 - 1000 - 1; /* C has passed it */
+	relay(&d, XDP_DROP, NULL, BL_R_PREP_LATE);
+	d.ts = T0;
+	for (op = 1; op < BL_OP_LIMIT; op++) {
+		if (op >= BL_OP_PREP && op <= BL_OP_RECALLED)
+			continue;
+		d.op_byte = BL_OPCODE_BYTE(op);
+		relay(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
+	}
+	d = beacon_frame(0, T0);
+	relay(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
+	nothing_stored();
+	assert_int_equal(state_of(1), 0);
+}
+
+/* An ACK closes its slot; the window that it empties makes no beacon: this frame leaves by no link. */
+static void relayed__ack(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc d = ack(false, T0 - 500);
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	put_window(1, n, n + 2, T0 - 500, false);
+	relay(&d, XDP_DROP, NULL, BL_R_ACKED);
+	assert_int_equal(state_of(1), word(n + 1, n + 2));
+	relay(&d, XDP_DROP, NULL, BL_R_ACK_REPEATED);
+	put_window(1, n, n + 1, T0 - 500, false);
+	relay(&d, XDP_DROP, NULL, BL_R_ACKED);
+	assert_int_equal(state_of(1), word(n + 1, n + 1));
+	d.sport ^= 1;
+	relay(&d, XDP_DROP, NULL, BL_R_ACK_UNKNOWN);
+	nothing_stored();
+}
+
+/* All else of the reliable stream goes to the process, marked. */
+static void relayed__control(void **state)
+{
+	static const __u8 ops[] = { BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALL, BL_OP_RECALLED };
+	struct desc d = data_frame(0, 1, 0, 0);
+	__u32 k;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (k = 0; k < sizeof(ops); k++) {
+		d.op = ops[k];
+		relay(&d, XDP_DROP, NULL, BL_R_STORED);
+		assert_int_equal(ring_read(0), 1);
+		assert_int_equal(got.rec.relayed, 1);
+		assert_int_equal(got.rec.opcode, ops[k]);
+	}
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -634,6 +754,10 @@ int main(void)
 		CASE(egress__least_of_all_windows),
 		CASE(egress__ack_of_a_process),
 		CASE(local__stored_and_closed),
+		CASE(relayed__prep),
+		CASE(relayed__refused),
+		CASE(relayed__ack),
+		CASE(relayed__control),
 		cmocka_unit_test(reasons__all_seen),
 	};
 
