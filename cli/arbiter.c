@@ -155,10 +155,10 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 	json_decref(all);
 	if (err)
 		return cli_fail("cannot write %s: %s", path, strerror(errno));
-	snprintf(path, sizeof(path), "%s/arbiter-%s.csv", dir, what);
-	f = fopen(path, "w");
+	snprintf(path, sizeof(path), "arbiter-%s.csv", what);
+	f = out_open(dir, path);
 	if (!f)
-		return cli_fail("cannot write %s: %s", path, strerror(errno));
+		return 1;
 	for (c = 0; c < ncols; c++)
 		fprintf(f, "%s%s", c ? "," : "", cols[c].key);
 	json_array_foreach(rows, i, row) {
@@ -177,9 +177,7 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 		}
 	}
 	fputc('\n', f);
-	if (fclose(f))
-		return cli_fail("cannot write %s: %s", path, strerror(errno));
-	return 0;
+	return out_close(dir, path, f);
 }
 
 struct bench_args {

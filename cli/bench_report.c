@@ -14,6 +14,7 @@
 
 #include "../bpf/clock_core.h"
 #include "bench.h"
+#include "adm.h"
 #include "cmd.h"
 
 #define LAG_SAMPLES (1u << 18)
@@ -93,18 +94,13 @@ void bench_drops(json_t *res)
 	json_t *rows = json_array();
 	struct bl_node_ref *refs = NULL;
 	struct bl_err err;
-	int n = bl_nodes_find(&refs, 0, &err), i, j;
+	int n = bl_nodes_find(&refs, 0, &err), i;
 
 	for (i = 0; i < n; i++) {
 		struct bl_counts sum = { 0 };
-		struct count_row *r;
-		int rows_n = node_count_rows(&refs[i], &r);
 		unsigned int k;
 
-		for (j = 0; j < rows_n; j++)
-			for (k = 0; k < BL_REASON_MAX; k++)
-				sum.n[k] += r[j].n.n[k];
-		free(r);
+		adm_counts(&refs[i], 1, &sum, &sum);
 		for (k = 0; k < BL_REASON_MAX; k++)
 			if (sum.n[k] && reason_kind(k) != BL_KIND_OK)
 				json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:I, s:s}", "node", refs[i].meta.name, "kind",
@@ -127,7 +123,7 @@ static int write_latency(const struct bench_ctl *ctl)
 {
 	FILE *f = out_open(ctl->p.out, "latency.csv");
 	uint32_t *v = malloc(BENCH_LAT_MAX * sizeof(*v)), i, n;
-	int cell, err = 0;
+	int cell;
 
 	if (!f || !v)
 		return 1;
@@ -141,9 +137,7 @@ static int write_latency(const struct bench_ctl *ctl)
 			fprintf(f, "%s,%.6f,%.3f\n", bench_cell_names[cell], (i + 0.5) / n, v[i] / 1e3);
 	}
 	free(v);
-	err = ferror(f);
-	err |= fclose(f);
-	return err ? cli_fail("%s/latency.csv: %s", ctl->p.out, strerror(errno)) : 0;
+	return out_close(ctl->p.out, "latency.csv", f);
 }
 
 static int write_orders(const struct bench_ctl *ctl)

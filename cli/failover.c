@@ -277,20 +277,18 @@ static int report(const struct lab *lab, const char *out)
 					   { "nobody", "NOBODY", 'd' },	    { "sent", "DATAGRAMS", 'd' }, { "lost", "LOST", 'd' },    { "overtaken", "OVERTAKEN", 'd' } };
 	uint64_t sent = 0, got = 0;
 	json_t *rows = json_array();
-	char path[512];
 	unsigned int i;
 	FILE *f;
 
 	if (out) {
-		snprintf(path, sizeof(path), "%s/failover.csv", out);
-		f = fopen(path, "w");
+		f = out_open(out, "failover.csv");
 		if (!f)
-			return cli_fail("cannot write %s: %s", path, strerror(errno));
+			return 1;
 		fprintf(f, "run,ms\n");
 		for (i = 0; i < result->runs; i++)
 			fprintf(f, "%u,%.3f\n", i, result->ms[i]);
-		if (fclose(f))
-			return cli_fail("cannot write %s: %s", path, strerror(errno));
+		if (out_close(out, "failover.csv", f))
+			return 1;
 	}
 	for (i = 1; i < lab->spec.hosts; i++) {
 		sent += result->sent[i];

@@ -353,14 +353,11 @@ static uint32_t longest_in(const struct traffic_cell *c, unsigned int second)
 
 static int write_series(const char *dir, struct fair_cell *cells, unsigned int n)
 {
-	char path[512];
+	FILE *f = out_open(dir, "fairness.csv");
 	unsigned int i, s, k;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/fairness.csv", dir);
-	f = fopen(path, "w");
 	if (!f)
-		return cli_fail("cannot write %s: %s", path, strerror(errno));
+		return 1;
 	fprintf(f, "policy,second,h2,h3,h4,h5,h6,queue_max_bytes\n");
 	for (i = 0; i < n; i++)
 		for (s = 0; s < cells[i].seconds; s++) {
@@ -369,7 +366,7 @@ static int write_series(const char *dir, struct fair_cell *cells, unsigned int n
 				fprintf(f, ",%.3f", cells[i].mbit[s][k]);
 			fprintf(f, ",%u\n", longest_in(&cells[i].look, s));
 		}
-	return fclose(f) ? cli_fail("cannot write %s: %s", path, strerror(errno)) : 0;
+	return out_close(dir, "fairness.csv", f);
 }
 
 static int report(struct fair_cell *cells, unsigned int n, const char *out)

@@ -112,7 +112,7 @@ static void failover(bool v6)
 		c[i] = config(i);
 		group(&c[i]);
 	}
-	/* one after the other: when both start at once, one that waits for a CPU loses, whatever its rank (who is earlier by the clock: test_watchdog_core) */
+	/* one after the other: when both start at once, one that waits for a CPU loses, whatever its rank (who is earlier by the clock: bl_wd_next__by_rank) */
 	begin(0, &c[0], NULL);
 	CHECK(ruler(1) == 0, "who is alone takes over");
 	begin(1, &c[1], NULL);

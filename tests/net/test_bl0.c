@@ -398,7 +398,7 @@ static pid_t child(unsigned int node, void (*fn)(int family), int family)
 }
 
 static int listener;
-static uint32_t *connected; /* shared: the sender is, or has failed */
+static uint32_t *connected; /* shared with the sender: it is */
 
 static void receive(int family)
 {
@@ -469,14 +469,15 @@ static void transfer(int family, enum restart restart)
 	pid[1] = child(rack_host(0), send_all, family);
 	close(listener);
 	while (left) {
+		bool there;
+
 		/* not before the connection is there: the kernel gives neighbours up that do not answer for three seconds, which a switch that comes and goes on a busy machine may take */
 		rack_serve(30);
-		if (!__atomic_load_n(connected, __ATOMIC_ACQUIRE))
-			;
-		else if (restart == DAEMONS && i < 3 * rack.lab.nnodes) {
+		there = __atomic_load_n(connected, __ATOMIC_ACQUIRE);
+		if (there && restart == DAEMONS && i < 3 * rack.lab.nnodes) {
 			rack_close_node(i % rack.lab.nnodes);
 			rack_open_node(i++ % rack.lab.nnodes);
-		} else if (restart == SWITCH && i < 3) {
+		} else if (there && restart == SWITCH && i < 3) {
 			reboot_switch();
 			i++;
 		}

@@ -44,7 +44,7 @@ struct tr_failed {
 struct tr;
 /**
  * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end. @to: whom it may send to; 0: all.
- * @scatterings: how many tr_mix() sends, @run_ms: or for how long. @gap_us: between them. @fan: most receivers of one; 0: all. @items: most messages to each.
+ * @scatterings: how many tr_mix() sends, @run_ms: or for how long, @until_enough: or until tr_enough(): what a script takes, on a machine that is slow. @gap_us: between them. @fan: most receivers of one; 0: all. @items: most messages to each.
  * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many with BL_MORE.
  * @reliable: it sends and receives the reliable stream.
  * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000.
@@ -57,7 +57,7 @@ struct tr_cfg {
 	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes, send_buffer;
 	uint64_t arg;
 	int family;
-	bool reliable;
+	bool until_enough, reliable;
 };
 
 struct tr_node {
@@ -81,7 +81,7 @@ struct tr_node {
 };
 
 struct tr_shared {
-	uint32_t go, quit, count;
+	uint32_t go, quit, count, enough;
 	uint64_t seed;
 	struct tr_node node[TR_MAX];
 };
@@ -374,7 +374,7 @@ T_FN void tr_mix(struct tr *w)
 	uint64_t end = w->cfg->run_ms ? t_mono() + w->cfg->run_ms * 1000000ULL : 0;
 	uint32_t i;
 
-	for (i = 0; end ? t_mono() < end : i < w->cfg->scatterings; i++) {
+	for (i = 0; w->cfg->until_enough ? !TR_LOAD(tr_sh->enough) && w->me->nsent < TR_SENT_MAX - 10 : end ? t_mono() < end : i < w->cfg->scatterings; i++) {
 		tr_send_some(w);
 		if (w->cfg->gap_us) {
 			uint64_t next = t_mono() + w->cfg->gap_us * 1000ULL;
@@ -397,6 +397,12 @@ T_FN void tr_sink(struct tr *w)
 }
 
 /* ---- the script's calls ---- */
+
+/* Those who send until it is enough come to their end. */
+T_FN void tr_enough(void)
+{
+	TR_STORE(tr_sh->enough, 1);
+}
 
 T_FN void tr_main(unsigned int id)
 {

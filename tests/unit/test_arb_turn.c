@@ -108,26 +108,29 @@ static void one_run(struct bl_arb *a)
 }
 
 /*
- * The next run leads by a quarter more than the last one took. Where the test itself stands still between two lines of the code it is less, for as long as that goes on; a rule that did not look at the time would never
- * lead by more than the 100 us that are configured.
+ * The next run leads by a quarter more than the last one took. Where the test itself stands still between two lines of the code it is less: so a round in which that happens in more than a quarter of the runs is repeated,
+ * until the machine lets one through.
  */
 static void arb_alloc_turn__slow_runs_lead_further(void **state)
 {
 	struct toy t;
 	struct bl_arb *a = make(&t, true);
-	unsigned int i, good = 0;
+	unsigned int i, round, less = 1, slow = 0;
 
 	one_run(a);
 	assert_true(t.ahead <= 11); /* 100 us */
 	t.run_ns = 3000000;
-	for (i = 0; i < 10000 && good < 10; i++) {
-		const uint64_t took = a->took_ns;
+	for (round = 0; round < 200 && (!slow || less > slow / 4); round++)
+		for (less = slow = i = 0; i < 20; i++) {
+			const uint64_t took = a->took_ns;
 
-		one_run(a);
-		if (took >= 3000000 && took < 10000000) /* the first, and pauses */
-			good += t.ahead + 2 >= took * 5 / 4 / a->cfg.slot_ns;
-	}
-	assert_int_equal(good, 10);
+			one_run(a);
+			if (took < 3000000 || took >= 10000000)
+				continue; /* the first, and pauses */
+			slow++;
+			less += t.ahead + 2 < took * 5 / 4 / a->cfg.slot_ns;
+		}
+	assert_true(slow && less <= slow / 4);
 	end(a);
 }
 

@@ -71,6 +71,22 @@ static void bl_wd_tick__a_life(void **state)
 	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US), 0);
 }
 
+/* of arbiters that begin together, the one of the lowest rank is first, by a guard each: long enough for its watchdog to be heard */
+static void bl_wd_next__by_rank(void **state)
+{
+	struct bl_wd w;
+	uint32_t rank;
+
+	(void)state;
+	for (rank = 0; rank < 4; rank++) {
+		arbiter(&w, rank, 5, T0);
+		assert_int_equal(bl_wd_next(&w), T0 + (1000 + rank * 300) * US);
+		assert_int_equal(bl_wd_tick(&w, T0 + (1000 + rank * 300) * US - 1), 0);
+		assert_int_equal(bl_wd_tick(&w, T0 + (1000 + rank * 300) * US), 1);
+		assert_int_equal(w.state, BL_FCP_CANDIDATE);
+	}
+}
+
 static void bl_wd_tick__what_came_after_the_clock_was_read(void **state)
 {
 	struct bl_wd w;
@@ -272,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_wd_init__room_for_a_lease),
 		cmocka_unit_test(bl_wd_tick__a_life),
+		cmocka_unit_test(bl_wd_next__by_rank),
 		cmocka_unit_test(bl_wd_tick__what_came_after_the_clock_was_read),
 		cmocka_unit_test(bl_wd_rx__sequence_numbers_wrap),
 		cmocka_unit_test(bl_wd_rx__who_gives_way),
