@@ -12,11 +12,12 @@
 #   arbiter     Fastpass's timeslot allocation and path selection on one core, every slot verified
 #   fastpass    five senders that come and go, echoes and queue beside them: policies none and fastpass (Fastpass 7.1, A to C); 50 takeovers, on a rack and on a leaf-spine
 #   reliable    reliable 1Pipe beside best effort on a rack of 8: delivered messages per second in pairs of runs; throughput and one-way latency against the share of frames that hosts lose (1Pipe, figure 9b)
+#   recovery    reliable scatterings of everybody to everybody while something dies: time from the kill until the last correct host delivers again, by kind and number of hosts, and where it goes (1Pipe, figure 10)
 #   fct         flows of web-search-like and data-mining-like sizes by a Poisson process at load 0.6 on a dumbbell of 8 hosts: completion times and slowdowns of every policy
 #
 # RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (50mbit: eight
 # receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for reliable REL_PAIRS (12), REL_SECONDS (2), REL_SAMPLES (2000),
-# REL_LOSSES ("0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1"); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# REL_LOSSES ("0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1"); for recovery REC_RUNS (9), REC_HOSTS ("4 8 16"), REC_KINDS (all that failover --kill knows) and REC_DEAD_US (20000: a host or link is dead after so long a silence); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
 set -euo pipefail
 
@@ -26,7 +27,7 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack latency memory admission bulk arbiter fastpass reliable fct"
+all_parts="switch rack latency memory admission bulk arbiter fastpass reliable recovery fct"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
@@ -36,6 +37,10 @@ rel_pairs=${REL_PAIRS:-12}
 rel_seconds=${REL_SECONDS:-2}
 rel_samples=${REL_SAMPLES:-2000}
 rel_losses=${REL_LOSSES-0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1}
+rec_runs=${REC_RUNS:-9}
+rec_hosts=${REC_HOSTS:-4 8 16}
+rec_kinds=${REC_KINDS:-host link spine tor controller etcd-leader}
+rec_dead_us=${REC_DEAD_US:-20000}
 fct_flows=${FCT_FLOWS:-1000}
 fct_rate=${FCT_RATE:-50mbit}
 fct_policies=${FCT_POLICIES:-top-1class:ns2,top-1class:paper,none,fastpass,top}
@@ -300,6 +305,26 @@ part_reliable() {
 	echo "what the reliable stream adds to best effort at p50 without loss, and two one-way trips of plain UDP, us"
 	awk -F, '$2 == 0 { p[$1] = $5; y[$1] = $7; u[$1] = $9; v[$1] = $10 }
 		END { printf "blocking   %.1f  %.1f\nbusy-poll  %.1f  %.1f\n", p["reliable"] - p["best-effort"], 2 * u["reliable"], y["reliable"] - y["best-effort"], 2 * v["reliable"] }' "$out/reliable-loss.csv"
+}
+
+# The hosts' scatterings together are as many at every size of the rack: with so many per host the machine, not the protocol, would be what a large rack waits for. What is lost to a run that did not end is told.
+part_recovery() {
+	local kind n csv=$out/recovery.csv
+	echo "kill,hosts,runs,recovered,max,told,detect,determine,save,collect,resume,announced,wrong" >"$csv"
+	for kind in $rec_kinds; do
+		for n in $rec_hosts; do
+			say "recovery, $kind of $n hosts"
+			first "$build/barline" -j lab run failover --kill "$kind" --hosts "$n" --runs "$rec_runs" --interval-us $((250 * n)) --dead-after-us "$rec_dead_us" </dev/null \
+				>"$out/recovery-$kind-$n.json" 2>"$out/recovery-$kind-$n.log" || say "recovery, $kind of $n hosts: see $out/recovery-$kind-$n.log"
+			jq -r '.failover[]? | (.determine_p50_ms + .save_p50_ms + .collect_p50_ms + .resume_p50_ms) as $c | [.kill, .hosts, .runs, .recovered_p50_ms, .recovered_max_ms, .told_p50_ms,
+				.recovered_p50_ms - $c, .determine_p50_ms, .save_p50_ms, .collect_p50_ms, .resume_p50_ms, .announced, .wrong] |
+				map(if . == (. | floor) then . else . * 100 | round / 100 end) | join(",")' "$out/recovery-$kind-$n.json" >>"$csv"
+		done
+	done
+	say ""
+	echo
+	echo "recovery after a kill, ms (medians of $rec_runs runs; dead after $rec_dead_us us of silence; detect: what the controller's own times leave of it)"
+	column -s, -t "$csv"
 }
 
 # the mean flow is of 170 and 150 kB; the longest of data mining takes 1.7 s alone
