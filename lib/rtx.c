@@ -712,12 +712,24 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 
 /* ---- what comes back, or does not ---- */
 
+/* No barrier that a host may believe is later: by clocks that are off as far as they may be, and of hosts that promise ahead (bpf/promise_core.h). */
+static uint64_t latest(const struct bl_endpoint *ep)
+{
+	uint64_t mono = bl_mono();
+
+	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) + ep->beacon_us * 1500ULL;
+}
+
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
 {
 	struct bl_rtx *t = &p->rtx;
 	struct bl_window_view v;
 
 	if (bl_window_open(&v, body, len)) {
+		ep->st.malformed++;
+		return;
+	}
+	if (v.commit > latest(ep)) { /* nobody that its host believed can have said that; nor would anybody believe the timestamp */
 		ep->st.malformed++;
 		return;
 	}
@@ -735,6 +747,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	t->failed = false;
 	t->life = v.life;
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
+	ep->floor = bl_max64(ep->floor, v.commit);
 	t->asks = 0;
 	t->ask_ns = 0;
 	t->dead_until_ns = 0;

@@ -552,7 +552,7 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 	BL_WRITE_ONCE(ep->inflight[ep->slot].ts, noted);
 	__sync_synchronize();
 	ts = bl_clock_at(ep->clock, bl_mono());
-	ts = bl_promise_ts(ts, BL_READ_ONCE(ep->page->promised), noted, ep->last_ts);
+	ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted, ep->last_ts);
 	ep->last_ts = ts;
 	return ts;
 }

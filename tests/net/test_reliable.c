@@ -101,6 +101,36 @@ RACK_TEST(mixed__1_percent)
 		CHECK(!tr_sh->node[i].nfailed, "a reliable message failed");
 }
 
+static void h4_is_behind(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	cfg->clock_bound_us = 400000;
+	if (n->kind == LAB_HOST && n->index == 4)
+		cfg->skew_ns = -200000000;
+}
+
+/* A host comes up when the others' barriers are ahead of its clock, and sends at once. */
+RACK_TEST(host__joins_behind)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 4;
+	rack.tweak = h4_is_behind;
+	rack.closed = 1ULL << 4; /* s1 h1 h2 h3 h4 */
+	rack_open();
+	CHECK(rack_host(3) == 4, "the lab's nodes are in another order");
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .reliable = true, .until_enough = true, .len = 300, .fan = 4, .gap_us = 2000 });
+	tr_go();
+	tr_pass(300);
+	rack_open_node(4);
+	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .reliable = true, .scatterings = 200, .len = 300, .fan = 4 });
+	tr_pass(1000);
+	tr_enough();
+	tr_wait_done(100000);
+	tr_stop();
+	judge();
+}
+
 /* ---- failures: the test is the controller ---- */
 
 /* What the rack's switch heard last of a host's commit barrier. */
@@ -249,6 +279,7 @@ int main(void)
 		cmocka_unit_test(rack__20_percent),
 		cmocka_unit_test(rack__large_messages),
 		cmocka_unit_test(leaf_spine__10_percent),
+		cmocka_unit_test(host__joins_behind),
 		cmocka_unit_test(mixed__1_percent),
 		cmocka_unit_test(receiver__killed),
 		cmocka_unit_test(sender__killed),

@@ -125,7 +125,7 @@ static void every_length(enum bl_policy policy)
 	struct station a, b;
 	uint32_t len, next = LEN_MIN;
 
-	open_rack(2, policy, 100000000, 0, 0);
+	open_rack(2, policy, 100000000, 0, 10000);
 	a = station(0);
 	b = station(1);
 	for (len = LEN_MIN; len <= LEN_MAX; len++) {
