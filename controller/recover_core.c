@@ -316,6 +316,11 @@ bool bl_recover_isolated(const struct bl_recover *r)
 	return connected * 2 < agents;
 }
 
+bool bl_recover_doubts(const struct bl_recover *r)
+{
+	return r->doubts;
+}
+
 /* ---- orders to a node ---- */
 
 void recover_to_node(struct bl_recover *r, enum bl_recover_do what, const struct bl_recover_node *n, uint64_t number)

@@ -16,7 +16,8 @@
  *
  * A node that fails is not waited for, and stays barred until it says that it joins anew, as new processes. A link that was resumed while its node lives may join by itself as soon as it is heard.
  *
- * If it has sessions with less than half of the nodes it knows, then the fault is more likely its own: nobody is down for not answering it, and it says so (bl_recover_isolated()).
+ * If it has sessions with less than half of the nodes it knows, then the fault is more likely its own: nobody is down for not answering it, and it says so (bl_recover_isolated()). Nor is anybody if more than half of the hosts
+ * that would go on otherwise were cut off by that (bl_recover_doubts()): the agent of a rack's only switch that began anew would end every process in it. It waits for their answers. The last host is an exception: it cuts nobody else off.
  *
  * What a node says of its inputs counts only after it has heard of this leader's epoch (@sworn): else an order of the leader before, which is still under way, could resume the very input that a T was taken from. And an input
  * counts no more from the moment on in which it is decided to resume it; that is decided when all correct hosts have completed all that was announced until then.
@@ -90,12 +91,12 @@ struct bl_recover_hello {
 
 /**
  * struct bl_recover_node - @agent: it said HELLO, once. @linked: it had a link with both ways live since it came, or joined anew; before that it is nobody's loss, and not judged. @saved, @saving: its record. @connected: has a session. @sworn: it has said what its inputs are since it heard of our epoch: no order of a leader before us changes them any more. @welcome: is to be told so when it is saved. @state: enum bl_det_node_state. @gone: number of the failure that announced it; 0: none.
- * @joined: the last failure before it was linked: none up to it is its business. @bar: version of the list of its ports that are barred; @barred: the one it confirmed. @due: until when it has to answer FREEZE or BAR; 0: nothing to answer. @why: it is GONE: enum bl_det_why.
+ * @late: has not answered in time, just now. @joined: the last failure before it was linked: none up to it is its business. @bar: version of the list of its ports that are barred; @barred: the one it confirmed. @due: until when it has to answer FREEZE or BAR; 0: nothing to answer. @why: it is GONE: enum bl_det_why.
  */
 struct bl_recover_node {
 	uint32_t id;
 	uint8_t kind, state, why;
-	bool agent, linked, saved, saving, again, connected, sworn, welcome;
+	bool agent, linked, saved, saving, again, connected, sworn, welcome, late;
 	char name[BL_RECOVER_NAME_MAX + 1];
 	uint8_t (*addr)[16];
 	struct bl_recover_port *port;
@@ -198,6 +199,7 @@ bool bl_recover_next(struct bl_recover *r, struct bl_recover_out *out);
 uint64_t bl_recover_epoch(const struct bl_recover *r); /* 0: does not lead */
 uint64_t bl_recover_number(const struct bl_recover *r);
 bool bl_recover_isolated(const struct bl_recover *r);
+bool bl_recover_doubts(const struct bl_recover *r);
 const struct bl_recover_node *bl_recover_node(const struct bl_recover *r, uint32_t id);
 const struct bl_recover_node *bl_recover_node_at(const struct bl_recover *r, uint32_t i);
 uint32_t bl_recover_nodes(const struct bl_recover *r);

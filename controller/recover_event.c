@@ -458,7 +458,7 @@ enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint3
 
 static void too_late(struct bl_recover *r, uint64_t now)
 {
-	bool isolated = bl_recover_isolated(r);
+	bool late = false;
 	uint32_t i, k;
 
 	for (i = 0; i < r->nnodes; i++) {
@@ -467,8 +467,7 @@ static void too_late(struct bl_recover *r, uint64_t now)
 		if (!n->due || now < n->due)
 			continue;
 		n->due = now + r->cfg.answer_ns;
-		if (!isolated)
-			bl_recover_down(r, now, n->id);
+		late |= n->late = n->state != BL_DET_DOWN;
 	}
 	for (i = 0; i < r->nfailures; i++) {
 		struct bl_recover_failure *f = r->failure[i];
@@ -476,9 +475,22 @@ static void too_late(struct bl_recover *r, uint64_t now)
 		if (f->step == BL_RECOVER_FINISHED || f->saving || now < f->due_ns)
 			continue;
 		f->due_ns = now + r->cfg.answer_ns;
-		for (k = 0; k < f->nwaits && !isolated; k++)
-			if (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed)
-				bl_recover_down(r, now, f->wait[k].node);
+		for (k = 0; k < f->nwaits; k++) {
+			struct bl_recover_node *n = recover_node_of(r, f->wait[k].node);
+
+			if (recover_waits_possible(n) && n->state != BL_DET_DOWN && (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed))
+				late = n->late = true;
+		}
+	}
+	if (!late)
+		return;
+	r->doubts = !bl_recover_isolated(r) && !recover_late_may_fail(r);
+	for (i = 0; i < r->nnodes; i++) {
+		struct bl_recover_node *n = r->node[i];
+
+		if (n->late && !r->doubts && !bl_recover_isolated(r))
+			bl_recover_down(r, now, n->id);
+		n->late = false;
 	}
 }
 
@@ -489,6 +501,7 @@ void bl_recover_tick(struct bl_recover *r, uint64_t now)
 	if (r->grace_until && now >= r->grace_until)
 		r->grace_until = 0;
 	too_late(r, now);
+	r->doubts = r->doubts && (r->pending || recover_open_failures(r));
 	if (r->dirty && now >= r->judge_ns)
 		recover_judge(r, now);
 }

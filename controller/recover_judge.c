@@ -322,6 +322,36 @@ static bool anything_to_resume(const struct bl_recover *r, const struct graph *g
 	return false;
 }
 
+/* Hosts that would go on, by what is known now; -1: no memory. */
+static int64_t going_on(const struct bl_recover *r)
+{
+	int64_t n = -1;
+	struct graph g;
+	uint32_t i;
+
+	if (graph_make(r, &g) && !bl_determine(&g.g, g.found, g.todo, &g.sum))
+		for (i = 0, n = 0; i < r->nnodes; i++)
+			n += r->node[i]->kind == BL_DET_HOST && r->node[i]->linked && recover_waits_possible(r->node[i]) && !failing(&g.found[i]);
+	graph_free(&g);
+	return n;
+}
+
+/* Whether at least half of the hosts that would go on otherwise do so if all that are late have failed. A host that is the last one cuts nobody else off. */
+bool recover_late_may_fail(struct bl_recover *r)
+{
+	int64_t without = going_on(r), with;
+	uint32_t i;
+
+	for (i = 0; i < r->nnodes; i++)
+		if (r->node[i]->late)
+			r->node[i]->state = BL_DET_DOWN;
+	with = going_on(r);
+	for (i = 0; i < r->nnodes; i++)
+		if (r->node[i]->late)
+			r->node[i]->state = BL_DET_UP;
+	return without == 1 || (without >= 0 && with * 2 >= without);
+}
+
 void recover_judge(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i, asks, bars;

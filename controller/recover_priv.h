@@ -25,7 +25,7 @@ struct bl_recover {
 	struct dead_proc *proc;
 	struct bl_recover_out *out;
 	uint32_t nnodes, nfailures, nprocs, nout, next_out, node_room, failure_room, proc_room, out_room;
-	bool dirty, pending;
+	bool dirty, pending, doubts;
 	uint64_t judge_ns, first_ns;
 };
 
@@ -57,5 +57,6 @@ void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, ui
 bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, uint16_t port, enum bl_det_why why, uint64_t t);
 struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t failed, uint32_t inputs);
 void recover_judge(struct bl_recover *r, uint64_t now);
+bool recover_late_may_fail(struct bl_recover *r);
 
 #endif

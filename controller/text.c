@@ -150,6 +150,8 @@ static void put_trouble(const struct bl_ctl *c, json_t *o)
 		said = text;
 	} else if (c->elected && bl_recover_isolated(c->rec)) {
 		said = "most nodes are out of reach: nobody is taken for failed who does not answer";
+	} else if (c->elected && bl_recover_doubts(c->rec)) {
+		said = "without those that do not answer most hosts would be cut off: nobody is taken for failed for that (missing: see failures); are their barlined alive?";
 	}
 	json_object_set_new(o, "trouble", json_string(said));
 }

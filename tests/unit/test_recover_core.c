@@ -280,6 +280,42 @@ static void controller__is_cut_off(void **state)
 	bl_recover_free(r);
 }
 
+/* The agent of the only switch does not answer, then two of three hosts do not: nobody is announced for that, and all goes on when they do. One of three may fail. */
+static void late__would_take_most_hosts(void **state)
+{
+	struct bl_recover *r = rack(4);
+	uint32_t i;
+
+	(void)state;
+	bl_recover_link_down(r, 10 * MS, 9, 2, 2, 900, 7);
+	bl_recover_tick(r, 15 * MS);
+	assert_string_equal(outs(r), "bar 9");
+	for (i = 1; i < 20; i++) {
+		bl_recover_tick(r, (15 + 1000ULL * i) * MS);
+		assert_string_equal(outs(r), "");
+		assert_true(bl_recover_doubts(r));
+	}
+	assert_int_equal(bl_recover_node(r, 9)->state, BL_DET_UP);
+	bar_all(r, 19100 * MS);
+	bl_recover_tick(r, 19100 * MS);
+	assert_string_equal(outs(r), "save 1:0");
+	bl_recover_saved_failure(r, 19101 * MS, 1);
+	outs(r);
+	bl_recover_done(r, 19102 * MS, 1, 1);
+	for (i = 1; i < 20; i++) {
+		bl_recover_tick(r, (19101 + 1000ULL * i) * MS);
+		assert_string_equal(outs(r), "");
+		assert_true(bl_recover_doubts(r));
+	}
+	bl_recover_done(r, 39000 * MS, 3, 1);
+	assert_true(bl_recover_doubts(r));
+	bl_recover_tick(r, 39101 * MS);
+	assert_string_equal(outs(r), "freeze 9; bar 9");
+	assert_false(bl_recover_doubts(r));
+	assert_int_equal(bl_recover_node(r, 4)->state, BL_DET_DOWN);
+	bl_recover_free(r);
+}
+
 /* One way of a host's only link: it is cut off, whichever way. What it says itself of its T counts like any other report. */
 static void link__one_way(void **state)
 {
@@ -1292,6 +1328,7 @@ int main(void)
 		cmocka_unit_test(host__joins_anew),
 		cmocka_unit_test(host__does_not_answer),
 		cmocka_unit_test(controller__is_cut_off),
+		cmocka_unit_test(late__would_take_most_hosts),
 		cmocka_unit_test(link__one_way),
 		cmocka_unit_test(process__dies),
 		cmocka_unit_test(process__dies_while_another_is_saved),
