@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
+ * lib/rstage.c, lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
  */
 #include "lib_fake.h"
 
