@@ -7,21 +7,15 @@
  */
 #include "controller_world.h"
 
-/* `barline`, which is built beside the tests; its output goes to a file */
+#include "barline_run.h"
+
+/* what `barline` says goes to a file */
 static void barline(const char *args, const char *file)
 {
-	char self[256], cmd[600], *end;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int k;
+	char path[512], cmd[800];
 
-	CHECK(n > 0, "%s", strerror(errno));
-	self[n] = 0;
-	for (k = 0; k < 3; k++) {
-		end = strrchr(self, '/');
-		CHECK(end, "%s", self);
-		*end = 0;
-	}
-	snprintf(cmd, sizeof(cmd), "%s/barline %s >%s 2>&1", self, args, file);
+	CHECK(barline_path(path, sizeof(path)), "barline's path");
+	snprintf(cmd, sizeof(cmd), "%s %s >%s 2>&1", path, args, file);
 	CHECK(!system(cmd), "%s", cmd);
 }
 

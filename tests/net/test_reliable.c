@@ -21,22 +21,28 @@ static void judge(void)
 	CHECK(!TR_SUM(malformed), "malformed");
 }
 
-static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
+/* @endpoints on @hosts that lose frames, in turn; they have begun to send. */
+static void begin(unsigned int hosts, unsigned int endpoints, uint32_t per_65536, struct tr_cfg cfg)
 {
 	unsigned int i;
 
 	rack.lab.spec.hosts = hosts;
 	rack_open();
-	for (i = 0; i < hosts; i++) {
-		cfg.host = i;
-		cfg.fn = tr_mix;
-		cfg.reliable = true;
+	cfg.fn = tr_mix;
+	cfg.reliable = true;
+	for (i = 0; i < endpoints; i++) {
+		cfg.host = i % hosts;
 		tr_add(&cfg);
 	}
 	rack_settle();
 	for (i = 0; per_65536 && i < hosts; i++)
 		make_lossy(i, per_65536, tr_sh->seed + i);
 	tr_go();
+}
+
+static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
+{
+	begin(hosts, hosts, per_65536, cfg);
 	tr_wait_done(100000);
 	tr_stop();
 	judge();
@@ -136,20 +142,11 @@ static void announce(unsigned int id, uint64_t ts, unsigned int hosts)
 /* A receiver dies: what waits for it is taken back from all others, its sender hears of it, and everything goes on. */
 RACK_TEST(receiver__killed)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 3000, .len = 300, .fan = 4, .gap_us = 300, .reliable = true, .quiet_ms = 2000 };
 	unsigned int i, k, none = 0;
 	uint64_t failed = 0;
 
-	rack.lab.spec.hosts = 4;
-	rack_open();
-	for (i = 0; i < 5; i++) {
-		cfg.host = i % 4; /* 0 and 4 are on one host */
-		tr_add(&cfg);
-	}
-	rack_settle();
-	for (i = 0; i < 4; i++)
-		make_lossy(i, 200, tr_sh->seed + i);
-	tr_go();
+	/* endpoints 0 and 4 are on one host */
+	begin(4, 5, 200, (struct tr_cfg){ .run_ms = 3000, .len = 300, .fan = 4, .gap_us = 300, .quiet_ms = 2000 });
 	tr_pass(700);
 	tr_kill(3);
 	tr_pass(200);
@@ -211,20 +208,9 @@ static void stop_with_window_open(unsigned int id)
 /* A sender dies with its window open: nobody delivers beyond what it had committed, until all have discarded the rest. */
 RACK_TEST(sender__killed)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 4000, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 2000, .to = 0xe, .more = 60 };
-	unsigned int i;
 	uint64_t t;
 
-	rack.lab.spec.hosts = 4;
-	rack_open();
-	for (i = 0; i < 4; i++) {
-		cfg.host = i;
-		tr_add(&cfg);
-	}
-	rack_settle();
-	for (i = 0; i < 4; i++)
-		make_lossy(i, 13107, tr_sh->seed + i);
-	tr_go();
+	begin(4, 4, 13107, (struct tr_cfg){ .run_ms = 4000, .len = 300, .fan = 4, .quiet_ms = 2000, .to = 0xe, .more = 60 });
 	tr_pass(600);
 	stop_with_window_open(0);
 	tr_kill(0);
