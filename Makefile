@@ -130,8 +130,8 @@ $(B)/tests/prog/%: tests/prog/%.c $(wildcard tests/*.h tests/prog/*.h) $(HDRS) $
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
-# the racks of the tests are the lab's: namespaces, links, addresses
-$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/pass.o $(B)/cli/kill_work.o $(B)/cli/kill_judge.o
+# the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
+$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/lab_etcd.o $(B)/cli/pass.o $(B)/cli/kill_work.o $(B)/cli/kill_judge.o
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcs $@ $^

@@ -57,6 +57,16 @@ struct run {
 	__u16 relayed; /* it came by way of the controller */
 };
 
+/* What a program begins with. 0, which does not happen: a map is not there. */
+static __always_inline int look_up(struct run *r)
+{
+	__u32 zero = 0;
+
+	r->cfg = bpf_map_lookup_elem(&host_cfg, &zero);
+	r->page = bpf_map_lookup_elem(&host_page, &zero);
+	return r->cfg && r->page;
+}
+
 /* ---- rings and sleepers ---- */
 
 /* Lower wake.next or next_c to @until; what pairs with it is written at struct bl_wake. */
@@ -478,11 +488,8 @@ static __always_inline int on_nic(struct xdp_md *ctx)
 {
 	struct run r = {};
 	enum bl_reason why;
-	__u32 zero = 0;
 
-	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
-	r.page = bpf_map_lookup_elem(&host_page, &zero);
-	if (!r.cfg || !r.page)
+	if (!look_up(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
@@ -586,12 +593,9 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 
 static __always_inline enum bl_reason tc_parse(struct __sk_buff *skb, struct run *r)
 {
-	__u32 zero = 0;
 	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct bl_hdr) + BL_ACK_BODY;
 
-	r->cfg = bpf_map_lookup_elem(&host_cfg, &zero);
-	r->page = bpf_map_lookup_elem(&host_page, &zero);
-	if (!r->cfg || !r->page)
+	if (!look_up(r))
 		return BL_R_NOT_OURS;
 	if (want > skb->len)
 		want = skb->len;

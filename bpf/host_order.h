@@ -38,8 +38,6 @@ int bl_order(struct bl_order_arg *a)
 	if (!page || !o || !e || !bl_order_may(a, e, BL_HC_INGRESS))
 		return 0;
 	switch (a->kind) {
-	case BL_ORDER_RAISE:
-		return 0;
 	case BL_ORDER_FREEZE:
 	case BL_ORDER_RESUME:
 		if (a->port)
@@ -51,16 +49,9 @@ int bl_order(struct bl_order_arg *a)
 		o->barred = a->barred[0] & 1;
 		BL_WRITE_ONCE(page->barred, o->barred);
 		written = 1;
-		break;
-	case BL_ORDER_AGAIN:
-		break;
-	default:
-		a->result = -BL_EINVAL;
 	}
-	if (a->result)
+	if (!bl_order_done(a, e, written))
 		return 0;
-	if (written)
-		bl_order_written(a, e);
 	BL_WRITE_ONCE(page->limit_ns, 0);
 	return 0;
 }

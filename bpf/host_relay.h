@@ -44,11 +44,8 @@ int bl_host_relayed(struct xdp_md *ctx)
 {
 	struct run r = { .relayed = 1 };
 	enum bl_reason why;
-	__u32 zero = 0;
 
-	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
-	r.page = bpf_map_lookup_elem(&host_page, &zero);
-	if (!r.cfg || !r.page)
+	if (!look_up(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)

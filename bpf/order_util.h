@@ -10,7 +10,7 @@
 #define BL_EINVAL 22
 #define BL_ESTALE 116
 
-/* Whether @a may be obeyed; @counter: counts refusals. Orders come one at a time (loader/order.h). */
+/* Whether @a says anything about slots, and may be obeyed; @counter: counts refusals. Orders come one at a time (loader/order.h). */
 static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch *e, __u32 counter)
 {
 	a->generation = e->generation;
@@ -20,8 +20,8 @@ static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch 
 		return 0;
 	}
 	e->epoch = a->epoch;
-	a->result = 0;
-	return 1;
+	a->result = a->kind > BL_ORDER_AGAIN ? -BL_EINVAL : 0;
+	return !a->result && a->kind != BL_ORDER_RAISE;
 }
 
 /* A FREEZE or RESUME into its slot. @life: of that input. Returns 1 if the slot is another one now. */
@@ -34,11 +34,16 @@ static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_orde
 	return res > 0;
 }
 
-/* The slots have changed. A full barrier, so that who sees the number sees the slots. */
-static __always_inline void bl_order_written(struct bl_order_arg *a, struct bl_epoch *e)
+/* Whether what is in the slots has to be obeyed at once. @written: they have changed: a full barrier, so that who sees the number sees the slots. */
+static __always_inline int bl_order_done(struct bl_order_arg *a, struct bl_epoch *e, __u32 written)
 {
-	__sync_fetch_and_add(&e->generation, 1);
-	a->generation = e->generation;
+	if (a->result)
+		return 0;
+	if (written) {
+		__sync_fetch_and_add(&e->generation, 1);
+		a->generation = e->generation;
+	}
+	return 1;
 }
 
 #endif

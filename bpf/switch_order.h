@@ -74,8 +74,6 @@ int bl_order(struct bl_order_arg *a)
 	if (!e || !bl_order_may(a, e, BL_COUNTS_UNKNOWN))
 		return 0;
 	switch (a->kind) {
-	case BL_ORDER_RAISE:
-		return 0;
 	case BL_ORDER_FREEZE:
 	case BL_ORDER_RESUME:
 		written = order_port(a);
@@ -86,16 +84,9 @@ int bl_order(struct bl_order_arg *a)
 		bar_64(a->barred[2], 128);
 		bar_64(a->barred[3], 192);
 		written = 1;
-		break;
-	case BL_ORDER_AGAIN:
-		break;
-	default:
-		a->result = -BL_EINVAL;
 	}
-	if (a->result)
+	if (!bl_order_done(a, e, written))
 		return 0;
-	if (written)
-		bl_order_written(a, e);
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		key = l;
 		lane = bpf_map_lookup_elem(&sw_lanes, &key);

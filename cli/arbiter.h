@@ -53,8 +53,11 @@ struct bl_fp_file;
 struct bl_arb_cfg;
 /** arb_serve - be the arbiter of @rank until SIGTERM. @how: threads, cpus, spin; the rest comes from @f. @ready: called before the first request. 0 or 1 after a message. */
 int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how, void (*ready)(void *ctx), void *ctx);
-/** arb_ask_all - what each arbiter of this network namespace says, after it heard @orders (NULL: none; see arbiter/door.c). An array. arb_ask - one, by its socket. */
-json_t *arb_ask_all(const char *orders);
+/**
+ * arb_ask_each - what each process of this network namespace with a socket of that name says ("arbiter": BL_ARB_DOOR, "controller": BL_CTL_DOOR), after it heard @orders (NULL: none; see arbiter/door.c). An array. arb_ask - one,
+ * by its socket.
+ */
+json_t *arb_ask_each(const char *door, const char *orders);
 json_t *arb_ask(const char *path, const char *orders);
 
 #endif

@@ -239,14 +239,14 @@ json_t *arb_ask(const char *path, const char *orders)
 	return v;
 }
 
-json_t *arb_ask_all(const char *orders)
+json_t *arb_ask_each(const char *door, const char *orders)
 {
 	json_t *all = json_array();
 	char pattern[128];
 	glob_t g;
 	size_t i;
 
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/arbiter-%llu-*.sock", (unsigned long long)bl_netns_ino());
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", door, (unsigned long long)bl_netns_ino());
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (i = 0; i < g.gl_pathc; i++) {
 			json_t *one = arb_ask(g.gl_pathv[i], orders);
@@ -272,7 +272,7 @@ int cmd_arbiter_show(int argc, char **argv)
 	size_t i;
 
 	cmd_parse(&argp, argc, argv, NULL);
-	all = arb_ask_all(NULL);
+	all = arb_ask_each("arbiter", NULL);
 	if (!json_array_size(all)) {
 		json_decref(all);
 		return cli_fail("no arbiter runs in this network namespace; `barline arbiter run FILE` starts one");

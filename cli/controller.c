@@ -4,7 +4,6 @@
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,21 +74,8 @@ int cmd_controller_run(int argc, char **argv)
 /* What all controllers here say. NULL after a message. */
 static json_t *ask_all(void)
 {
-	json_t *all = json_array();
-	char pattern[128];
-	size_t i;
-	glob_t g;
+	json_t *all = arb_ask_each("controller", NULL);
 
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/controller-%llu-*.sock", (unsigned long long)bl_netns_ino());
-	if (!glob(pattern, 0, NULL, &g)) {
-		for (i = 0; i < g.gl_pathc; i++) {
-			json_t *one = arb_ask(g.gl_pathv[i], NULL);
-
-			if (one)
-				json_array_append_new(all, one);
-		}
-		globfree(&g);
-	}
 	if (json_array_size(all))
 		return all;
 	json_decref(all);

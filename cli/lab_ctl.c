@@ -2,13 +2,10 @@
 /*
  * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, in the namespace where the lab's server runs the daemons: its loopback stands for the
  * network that racks are managed by, which is another one than the one that fails.
- *
- * etcd runs without fsync: what fails in a lab is processes, not power. What it writes is in the lab's tmpfs.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
-
 #include "../controller/server.h"
 #include "../loader/node_priv.h"
 #include "arbiter.h"
 #include "cmd.h"
 #include "fair.h"
 #include "lab.h"
+#include "lab_etcd.h"
 
-#define ETCD_MEMBERS 3
-#define CLIENTS	     23790 /* ports on loopback: of etcd's members, for clients and for each other */
-#define PEERS	     23800
-#define START_S	     60
+#define START_S 60
 
 struct lab_ctl {
 	unsigned int n;
-	pid_t pid[LAB_CONTROLLERS_MAX], etcd[ETCD_MEMBERS];
+	pid_t pid[LAB_CONTROLLERS_MAX], etcd[LAB_ETCD_MEMBERS];
 	struct bl_ctl_cfg cfg;
 };
 
@@ -56,60 +49,19 @@ static pid_t child(void)
 
 static pid_t member(unsigned int i)
 {
-	char name[16], dir[64], peers[64], clients[64], all[256] = "";
 	pid_t pid = child();
-	unsigned int k;
-	int fd;
 
-	if (pid)
-		return pid;
-	for (k = 0; k < ETCD_MEMBERS; k++)
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%sm%u=http://127.0.0.1:%u", k ? "," : "", k, PEERS + k);
-	snprintf(name, sizeof(name), "m%u", i);
-	snprintf(dir, sizeof(dir), BL_RUN_DIR "/etcd%u", i);
-	snprintf(peers, sizeof(peers), "http://127.0.0.1:%u", PEERS + i);
-	snprintf(clients, sizeof(clients), "http://127.0.0.1:%u", CLIENTS + i);
-	fd = open(BL_RUN_DIR "/etcd.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	dup2(fd, STDOUT_FILENO);
-	dup2(fd, STDERR_FILENO);
-	execlp("etcd", "etcd", "--name", name, "--data-dir", dir, "--initial-advertise-peer-urls", peers, "--listen-peer-urls", peers, "--listen-client-urls", clients, "--advertise-client-urls", clients,
-	       "--initial-cluster", all, "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error", NULL);
-	_exit(127);
-}
-
-static size_t take(char *data, size_t one, size_t n, void *ctx)
-{
-	char *to = ctx;
-	size_t have = strlen(to), fit = n < 4095 - have ? n : 4095 - have;
-
-	(void)one;
-	memcpy(to + have, data, fit);
-	to[have + fit] = 0;
-	return n;
+	if (!pid)
+		lab_etcd_exec(i);
+	return pid;
 }
 
 /* What a member says of itself. NULL: nothing. */
 static json_t *status(unsigned int i)
 {
-	char url[96], answer[4096] = "";
-	CURL *c = curl_easy_init();
-	json_t *v = NULL;
-	long http = 0;
+	char answer[LAB_ETCD_ANSWER];
 
-	if (!c)
-		return NULL;
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/v3/maintenance/status", CLIENTS + i);
-	curl_easy_setopt(c, CURLOPT_URL, url);
-	curl_easy_setopt(c, CURLOPT_POSTFIELDS, "{}");
-	curl_easy_setopt(c, CURLOPT_PROXY, "");
-	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, 2000L);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(c, CURLOPT_WRITEDATA, answer);
-	if (curl_easy_perform(c) == CURLE_OK && !curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &http) && http == 200)
-		v = json_loads(answer, 0, NULL);
-	curl_easy_cleanup(c);
-	return v;
+	return lab_etcd_post(i, "/v3/maintenance/status", "{}", 2000, answer) == 200 ? json_loads(answer, 0, NULL) : NULL;
 }
 
 /* the member that leads, from 0; -1: none says that it does */
@@ -117,7 +69,7 @@ static int etcd_leader(const struct lab_ctl *c)
 {
 	int i, leads = -1;
 
-	for (i = 0; i < ETCD_MEMBERS && leads < 0; i++) {
+	for (i = 0; i < LAB_ETCD_MEMBERS && leads < 0; i++) {
 		json_t *v = c->etcd[i] > 0 ? status((unsigned int)i) : NULL;
 		const char *leader = json_string_value(json_object_get(v, "leader")), *self = json_string_value(json_object_get(json_object_get(v, "header"), "member_id"));
 
@@ -277,14 +229,14 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab)
 		goto fail;
 	}
 	if (lab->spec.etcd) {
-		for (i = 0; i < ETCD_MEMBERS; i++)
+		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
 			if ((c->etcd[i] = member(i)) < 0)
 				goto fail;
 		if (wait_until(c, true))
 			goto fail;
-		for (i = 0; i < ETCD_MEMBERS; i++)
-			snprintf(c->cfg.etcd[i], sizeof(c->cfg.etcd[i]), "http://127.0.0.1:%u", CLIENTS + i);
-		c->cfg.netcd = ETCD_MEMBERS;
+		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
+			lab_etcd_url(i, c->cfg.etcd[i], sizeof(c->cfg.etcd[i]));
+		c->cfg.netcd = LAB_ETCD_MEMBERS;
 	} else {
 		snprintf(c->cfg.sqlite, sizeof(c->cfg.sqlite), BL_RUN_DIR "/controller.db");
 	}
@@ -304,7 +256,7 @@ void lab_ctl_end(struct lab_ctl *c)
 
 	for (i = 0; c && i < LAB_CONTROLLERS_MAX; i++)
 		fair_end(&c->pid[i]);
-	for (i = 0; c && i < ETCD_MEMBERS; i++)
+	for (i = 0; c && i < LAB_ETCD_MEMBERS; i++)
 		fair_end(&c->etcd[i]);
 	free(c);
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The store in etcd, through its JSON gateway: requests by libcurl in the event loop, watches, and the election.
- *
- * Every request asks for a leader ("Grpc-Metadata-hasleader"): a member without a quorum then says so in 25 ms instead of 7 s, and a watch on it ends after 4.6 s instead of never (measured, etcd 3.4.23). A request
- * goes to one member; to the next one if it certainly was not taken, or if it does no harm twice. A write that may have been taken is UNKNOWN.
+ * The store in etcd (etcd_gateway.h): reading, writing under a fence, watches, and the election.
  *
  * The election: the key "leader" is made if it is not there, with a lease; the revision at which it was made is the epoch. etcd's own election is a request that blocks; this is one transaction, and easier to reason about.
  *
@@ -14,48 +11,18 @@
  *
  * What a lease outlives, or whether etcd thinks that it lives, is never asked: the own clock decides, and the fence.
  */
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_msg.h"
-#include "store_priv.h"
+#include "etcd_gateway.h"
 
-#define TTL_S	     5
-#define ANSWER_MAX   (64U << 20)
+#define TTL_S	       5
 #define WATCH_IDLE_MS 15000 /* a stream that is silent for longer is opened anew; nothing is lost, since it goes on at a revision */
 #define WATCH_AGAIN_MS 100
 
-enum route { R_RANGE, R_TXN, R_GRANT, R_KEEP, R_REVOKE, R_WATCH };
-static const char *const routes[] = { [R_RANGE] = "/v3/kv/range",	       [R_TXN] = "/v3/kv/txn",	      [R_GRANT] = "/v3/lease/grant",
-				      [R_KEEP] = "/v3/lease/keepalive", [R_REVOKE] = "/v3/lease/revoke", [R_WATCH] = "/v3/watch" };
-
 struct etcd;
-struct watch;
-
-/**
- * struct req - one request. @twice: does no harm twice. @left: members that may still be tried. @sent_ns: CLOCK_BOOTTIME. @fn: its end; @a: what came (zeros if nothing did). @watch: it is that one's stream, and @fn is not
- * called for what comes but in the end.
- */
-struct req {
-	struct req *next;
-	struct etcd *e;
-	CURL *easy;
-	enum route route;
-	char *body;
-	char *in;
-	size_t len;
-	bool twice;
-	unsigned int left;
-	uint64_t sent_ns;
-	void (*fn)(struct req *q, enum bl_store_outcome outcome, const struct etcd_answer *a, const char *text);
-	bl_store_fn user;
-	void *ctx;
-	uint64_t epoch;
-	struct watch *watch;
-};
 
 /** struct watch - @next_rev: first revision that has not been told. @stream: NULL: none is open. */
 struct watch {
@@ -65,7 +32,7 @@ struct watch {
 	char *key;
 	bool one;
 	uint64_t next_rev;
-	struct req *stream;
+	struct etcd_req *stream;
 	sd_event_source *timer;
 };
 
@@ -74,13 +41,8 @@ enum election { EL_OFF, EL_LOOK, EL_WAIT, EL_TAKE, EL_HELD };
 struct etcd {
 	struct bl_store s;
 	struct bl_etcd_cfg cfg;
-	char **endpoints;
-	char *prefix, *leader_key, *ca, *cert, *key;
-	unsigned int n, at;
-	CURLM *multi;
-	struct curl_slist *headers;
-	sd_event_source *timer;
-	struct req *reqs;
+	struct etcd_gateway g;
+	char *prefix, *leader_key;
 	struct watch *watches;
 	bool troubled;
 	/* the election */
@@ -97,240 +59,6 @@ struct etcd {
 static struct etcd *etcd_of(struct bl_store *s)
 {
 	return (struct etcd *)s;
-}
-
-/* ---- curl in the event loop ---- */
-
-static void finish_all(struct etcd *e);
-static void streams_read(struct etcd *e);
-
-static void turn(struct etcd *e, curl_socket_t fd, int what)
-{
-	int running;
-
-	curl_multi_socket_action(e->multi, fd, what, &running);
-	streams_read(e);
-	finish_all(e);
-}
-
-static int on_fd(sd_event_source *src, int fd, uint32_t events, void *ctx)
-{
-	(void)src;
-	turn(ctx, fd, (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) | (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
-	return 0;
-}
-
-static int on_timer(sd_event_source *src, uint64_t usec, void *ctx)
-{
-	(void)src, (void)usec;
-	turn(ctx, CURL_SOCKET_TIMEOUT, 0);
-	return 0;
-}
-
-static int want_fd(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
-{
-	struct etcd *e = ctx;
-	sd_event_source *src = socket_ctx;
-	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
-
-	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		sd_event_source_disable_unref(src);
-		curl_multi_assign(e->multi, fd, NULL);
-	} else if (src) {
-		sd_event_source_set_io_events(src, events);
-	} else if (sd_event_add_io(e->s.ev, &src, fd, events, on_fd, e) >= 0) {
-		curl_multi_assign(e->multi, fd, src);
-	}
-	return 0;
-}
-
-static int want_timer(CURLM *multi, long ms, void *ctx)
-{
-	struct etcd *e = ctx;
-
-	(void)multi;
-	if (ms < 0) {
-		sd_event_source_disable_unref(e->timer);
-		e->timer = NULL;
-	} else {
-		bl_store_once(e->s.ev, &e->timer, (uint64_t)ms, on_timer, e);
-	}
-	return 0;
-}
-
-static size_t on_data(char *data, size_t one, size_t n, void *ctx)
-{
-	struct req *q = ctx;
-	char *in;
-
-	(void)one;
-	if (q->len + n > ANSWER_MAX)
-		return 0;
-	in = realloc(q->in, q->len + n + 1);
-	if (!in)
-		return 0;
-	q->in = in;
-	memcpy(in + q->len, data, n);
-	q->len += n;
-	in[q->len] = 0;
-	return n;
-}
-
-/* ---- requests ---- */
-
-static void req_free(struct req *q)
-{
-	struct req **at;
-
-	for (at = &q->e->reqs; *at; at = &(*at)->next)
-		if (*at == q) {
-			*at = q->next;
-			break;
-		}
-	if (q->easy) {
-		curl_multi_remove_handle(q->e->multi, q->easy);
-		curl_easy_cleanup(q->easy);
-	}
-	free(q->body);
-	free(q->in);
-	free(q);
-}
-
-static void set_up(struct etcd *e, CURL *easy, enum route route, const char *body)
-{
-	char url[512];
-
-	snprintf(url, sizeof(url), "%s%s", e->endpoints[e->at % e->n], routes[route]);
-	curl_easy_setopt(easy, CURLOPT_URL, url);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, e->headers);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(e->cfg.request_ms / 2 + 1));
-	if (route != R_WATCH)
-		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)e->cfg.request_ms);
-	if (e->ca)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, e->ca);
-	if (e->cert)
-		curl_easy_setopt(easy, CURLOPT_SSLCERT, e->cert);
-	if (e->key)
-		curl_easy_setopt(easy, CURLOPT_SSLKEY, e->key);
-}
-
-static void start(struct req *q)
-{
-	struct etcd *e = q->e;
-
-	q->easy = curl_easy_init();
-	if (!q->easy)
-		return;
-	set_up(e, q->easy, q->route, q->body);
-	curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_data);
-	curl_easy_setopt(q->easy, CURLOPT_WRITEDATA, q);
-	curl_easy_setopt(q->easy, CURLOPT_PRIVATE, q);
-	q->len = 0;
-	q->sent_ns = bl_boot_ns();
-	curl_multi_add_handle(e->multi, q->easy);
-}
-
-/* @body is used up; NULL: out of memory, and the caller's next try will come */
-static struct req *ask(struct etcd *e, enum route route, char *body, bool twice, void (*fn)(struct req *, enum bl_store_outcome, const struct etcd_answer *, const char *))
-{
-	struct req *q = body ? calloc(1, sizeof(*q)) : NULL;
-
-	if (!q) {
-		free(body);
-		return NULL;
-	}
-	*q = (struct req){ .next = e->reqs, .e = e, .route = route, .body = body, .twice = twice, .left = e->n - 1, .fn = fn };
-	e->reqs = q;
-	start(q);
-	return q;
-}
-
-static void tell_trouble(struct etcd *e, const char *text)
-{
-	if ((text || e->troubled) && e->c && e->c->trouble)
-		e->c->trouble(e->c->ctx, text);
-	e->troubled = text != NULL;
-}
-
-/* What certainly was not done: refused before it was proposed, or for what it says. The rest of the errors are deadlines and changes of the leader: it may be done. */
-static bool certainly_refused(const struct etcd_answer *a)
-{
-	enum { INVALID = 3, NOT_FOUND = 5, DENIED = 7, EXHAUSTED = 8, FAILED = 9, RANGE = 11, UNIMPLEMENTED = 12, UNAVAILABLE = 14, UNAUTHENTICATED = 16 };
-
-	switch (a->grpc_code) {
-	case INVALID:
-	case NOT_FOUND:
-	case DENIED:
-	case EXHAUSTED:
-	case FAILED:
-	case RANGE:
-	case UNIMPLEMENTED:
-	case UNAUTHENTICATED:
-		return true;
-	case UNAVAILABLE:
-		return strstr(a->error, "no leader") != NULL;
-	}
-	return false;
-}
-
-static void finish(struct req *q, CURLcode code)
-{
-	struct etcd *e = q->e;
-	struct etcd_answer a = { 0 };
-	enum bl_store_outcome out;
-	char text[512];
-	const char *why;
-	long sent = 0, http = 0;
-
-	curl_easy_getinfo(q->easy, CURLINFO_REQUEST_SIZE, &sent);
-	curl_easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &http);
-	if (code == CURLE_OK && !q->watch)
-		etcd_msg_read(q->in ? q->in : "", q->len, e->prefix, &a);
-	if (code == CURLE_OK && http == 200 && a.sound && !a.error)
-		out = BL_STORE_DONE;
-	else if (code != CURLE_OK ? !sent : a.error && certainly_refused(&a))
-		out = BL_STORE_REFUSED;
-	else
-		out = BL_STORE_UNKNOWN;
-	why = code != CURLE_OK ? curl_easy_strerror(code) : a.error ? a.error : "what it answered is not etcd's";
-	snprintf(text, sizeof(text), "etcd at %s: %s%s", e->endpoints[e->at % e->n], why, a.error && strstr(a.error, "no leader") ? " (no quorum)" : "");
-	if (out != BL_STORE_DONE) {
-		/* this member, or the way to it: the next one is asked from now on */
-		e->at = (e->at + 1) % e->n;
-		if (q->left && !q->watch && (out == BL_STORE_REFUSED || q->twice)) {
-			q->left--;
-			curl_multi_remove_handle(e->multi, q->easy);
-			curl_easy_cleanup(q->easy);
-			start(q);
-			etcd_answer_free(&a);
-			return;
-		}
-	}
-	if (!q->watch)
-		tell_trouble(e, out == BL_STORE_DONE ? NULL : text);
-	q->fn(q, out, &a, out == BL_STORE_DONE ? NULL : text);
-	etcd_answer_free(&a);
-	req_free(q);
-}
-
-static void finish_all(struct etcd *e)
-{
-	CURLMsg *m;
-	int left;
-
-	while ((m = curl_multi_info_read(e->multi, &left))) {
-		char *q = NULL;
-
-		if (m->msg != CURLMSG_DONE)
-			continue;
-		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &q);
-		finish((struct req *)(void *)q, m->data.result);
-	}
 }
 
 static char *whole(struct etcd *e, const char *key)
@@ -352,7 +80,7 @@ static struct bl_store_kv *plain(const struct etcd_answer *a)
 	return v;
 }
 
-static void range_end(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
 	struct bl_store_reply r = { .outcome = out == BL_STORE_DONE ? BL_STORE_DONE : BL_STORE_REFUSED, .why = out == BL_STORE_DONE ? BL_STORE_WHY_NONE : BL_STORE_WHY_DOWN,
 				    .rev = a->rev, .n = a->n, .text = text };
@@ -369,7 +97,7 @@ static void etcd_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 {
 	struct etcd *e = etcd_of(s);
 	char *key = whole(e, prefix);
-	struct req *q = ask(e, R_RANGE, key ? etcd_msg_range(key, !one) : NULL, true, range_end);
+	struct etcd_req *q = etcd_ask(&e->g, ETCD_RANGE, key ? etcd_msg_range(key, !one) : NULL, true, range_end);
 
 	free(key);
 	if (q) {
@@ -380,10 +108,10 @@ static void etcd_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 
 static void el_lost(struct etcd *e, const char *why);
 
-static void put_end(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void put_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
 	struct bl_store_reply r = { .outcome = out, .why = out == BL_STORE_REFUSED ? BL_STORE_WHY_DOWN : BL_STORE_WHY_NONE, .rev = a->rev, .text = text };
-	struct etcd *e = q->e;
+	struct etcd *e = q->g->ctx;
 	uint64_t epoch = q->epoch;
 
 	if (out == BL_STORE_DONE && !a->succeeded) {
@@ -404,10 +132,10 @@ static void etcd_put(struct bl_store *s, uint64_t epoch, const char *key, uint64
 	/* an epoch of 0 leads nobody: no key was ever made at the highest of all revisions */
 	struct etcd_put p = { .fence = e->leader_key, .fence_rev = epoch ? epoch : INT64_MAX, .rev = rev, .value = value, .len = len };
 	char *whole_key = whole(e, key);
-	struct req *q;
+	struct etcd_req *q;
 
 	p.key = whole_key;
-	q = ask(e, R_TXN, whole_key ? etcd_msg_put(&p) : NULL, false, put_end);
+	q = etcd_ask(&e->g, ETCD_TXN, whole_key ? etcd_msg_put(&p) : NULL, false, put_end);
 	free(whole_key);
 	if (q) {
 		q->user = fn;
@@ -427,7 +155,7 @@ static int watch_again(sd_event_source *src, uint64_t usec, void *ctx)
 
 	(void)src, (void)usec;
 	if (w->stream)
-		req_free(w->stream);
+		etcd_req_free(w->stream);
 	w->stream = NULL;
 	if (w->next_rev)
 		watch_open(w);
@@ -456,11 +184,13 @@ static void watch_read(struct watch *w)
 	etcd_range(&w->e->s, w->key, w->one, watch_have, w);
 }
 
-static void stream_end(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void stream_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
+	struct watch *w = q->ctx;
+
 	(void)out, (void)a, (void)text;
-	q->watch->stream = NULL;
-	bl_store_once(q->e->s.ev, &q->watch->timer, WATCH_AGAIN_MS, watch_again, q->watch);
+	w->stream = NULL;
+	bl_store_once(w->e->s.ev, &w->timer, WATCH_AGAIN_MS, watch_again, w);
 }
 
 static void watch_open(struct watch *w)
@@ -469,9 +199,9 @@ static void watch_open(struct watch *w)
 
 	/* the first thing that comes is "created" */
 	bl_store_once(w->e->s.ev, &w->timer, 2ULL * w->e->cfg.request_ms, watch_again, w);
-	w->stream = ask(w->e, R_WATCH, key ? etcd_msg_watch(key, !w->one, w->next_rev) : NULL, true, stream_end);
+	w->stream = etcd_ask(&w->e->g, ETCD_WATCH, key ? etcd_msg_watch(key, !w->one, w->next_rev) : NULL, true, stream_end);
 	if (w->stream)
-		w->stream->watch = w;
+		w->stream->ctx = w;
 	free(key);
 }
 
@@ -499,7 +229,7 @@ static bool watch_line(struct watch *w, const char *line, size_t len)
 
 static void stream_read(struct watch *w)
 {
-	struct req *q = w->stream;
+	struct etcd_req *q = w->stream;
 	char *in = q->in, *end;
 	size_t at = 0, len = q->len;
 
@@ -509,9 +239,9 @@ static void stream_read(struct watch *w)
 	bl_store_once(w->e->s.ev, &w->timer, WATCH_IDLE_MS, watch_again, w);
 	while (at < len && (end = memchr(in + at, '\n', len - at))) {
 		if (!watch_line(w, in + at, (size_t)(end - in) - at)) {
-			w->e->at = (w->e->at + 1) % w->e->n;
+			etcd_gateway_next(&w->e->g);
 			w->stream = NULL;
-			req_free(q);
+			etcd_req_free(q);
 			free(in);
 			bl_store_once(w->e->s.ev, &w->timer, w->next_rev ? WATCH_AGAIN_MS : 0, watch_again, w);
 			return;
@@ -527,8 +257,9 @@ static void stream_read(struct watch *w)
 	}
 }
 
-static void streams_read(struct etcd *e)
+static void on_turn(void *ctx)
 {
+	struct etcd *e = ctx;
 	struct watch *w;
 
 	for (w = e->watches; w; w = w->next)
@@ -579,7 +310,7 @@ static void el_wait(struct etcd *e, uint64_t ms)
 	bl_store_once(e->s.ev, &e->el_timer, ms, el_look_again, e);
 }
 
-static void nothing(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void nothing(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
 	(void)q, (void)out, (void)a, (void)text;
 }
@@ -587,7 +318,7 @@ static void nothing(struct req *q, enum bl_store_outcome out, const struct etcd_
 static void give_back(struct etcd *e)
 {
 	if (e->lease)
-		ask(e, R_REVOKE, etcd_msg_lease(e->lease), true, nothing);
+		etcd_ask(&e->g, ETCD_REVOKE, etcd_msg_lease(e->lease), true, nothing);
 	e->lease = 0;
 }
 
@@ -634,9 +365,9 @@ static void held(struct etcd *e, uint64_t sent_ns, uint64_t ttl_s)
 
 static int keep_again(sd_event_source *src, uint64_t usec, void *ctx);
 
-static void kept(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void kept(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
-	struct etcd *e = q->e;
+	struct etcd *e = q->g->ctx;
 
 	(void)text;
 	e->keeping = false;
@@ -652,13 +383,13 @@ static void kept(struct req *q, enum bl_store_outcome out, const struct etcd_ans
 static int keep_again(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct etcd *e = ctx;
-	struct req *q;
+	struct etcd_req *q;
 
 	(void)src, (void)usec;
 	if (e->el != EL_HELD)
 		return 0;
 	if (!e->keeping) {
-		q = ask(e, R_KEEP, etcd_msg_lease(e->lease), true, kept);
+		q = etcd_ask(&e->g, ETCD_KEEP, etcd_msg_lease(e->lease), true, kept);
 		if (q) {
 			q->epoch = e->s.epoch;
 			e->keeping = true;
@@ -681,9 +412,9 @@ static void elected(struct etcd *e, uint64_t epoch)
 		el_lost(e, "the lease ended before it was told that it is held");
 }
 
-static void checked(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void checked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
-	struct etcd *e = q->e;
+	struct etcd *e = q->g->ctx;
 
 	(void)text;
 	if (out != BL_STORE_DONE || !a->n) {
@@ -699,14 +430,14 @@ static void checked(struct req *q, enum bl_store_outcome out, const struct etcd_
 	}
 }
 
-static void taken(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void taken(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
-	struct etcd *e = q->e;
+	struct etcd *e = q->g->ctx;
 
 	if (out == BL_STORE_DONE && a->succeeded) {
 		elected(e, a->rev);
 	} else if (out == BL_STORE_UNKNOWN) {
-		if (!ask(e, R_RANGE, etcd_msg_range(e->leader_key, false), true, checked))
+		if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true, checked))
 			el_wait(e, 200);
 	} else {
 		if (out == BL_STORE_DONE)
@@ -717,9 +448,9 @@ static void taken(struct req *q, enum bl_store_outcome out, const struct etcd_an
 	(void)text;
 }
 
-static void granted(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void granted(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
-	struct etcd *e = q->e;
+	struct etcd *e = q->g->ctx;
 	struct etcd_put p = { .key = e->leader_key, .create = true, .value = e->me, .len = strlen(e->me), .lease = a->lease };
 
 	(void)text;
@@ -730,7 +461,7 @@ static void granted(struct req *q, enum bl_store_outcome out, const struct etcd_
 	e->lease = a->lease;
 	e->ttl_ns = a->ttl * 1000000000ULL;
 	e->asked_ns = q->sent_ns;
-	if (!ask(e, R_TXN, etcd_msg_put(&p), false, taken))
+	if (!etcd_ask(&e->g, ETCD_TXN, etcd_msg_put(&p), false, taken))
 		el_wait(e, 200);
 }
 
@@ -738,13 +469,13 @@ static void el_take(struct etcd *e)
 {
 	e->el = EL_TAKE;
 	/* a grant that is lost is a lease that expires by itself */
-	if (!ask(e, R_GRANT, etcd_msg_grant(e->cfg.ttl_s), true, granted))
+	if (!etcd_ask(&e->g, ETCD_GRANT, etcd_msg_grant(e->cfg.ttl_s), true, granted))
 		el_wait(e, 200);
 }
 
-static void looked(struct req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void looked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
 {
-	struct etcd *e = q->e;
+	struct etcd *e = q->g->ctx;
 
 	(void)text;
 	if (e->el != EL_LOOK)
@@ -764,7 +495,7 @@ static void el_look(struct etcd *e)
 	if (e->el != EL_OFF && e->el != EL_WAIT)
 		return;
 	e->el = EL_LOOK;
-	if (!ask(e, R_RANGE, etcd_msg_range(e->leader_key, false), true, looked))
+	if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true, looked))
 		el_wait(e, 200);
 }
 
@@ -800,26 +531,13 @@ static int etcd_campaign(struct bl_store *s, const char *me, const struct bl_sto
 	return 0;
 }
 
-static size_t drop_data(char *data, size_t one, size_t n, void *ctx)
-{
-	(void)data, (void)ctx;
-	return one * n;
-}
-
 static void etcd_resign(struct bl_store *s, unsigned int ms)
 {
 	struct etcd *e = etcd_of(s);
-	CURL *easy = curl_easy_init();
 	char *body = etcd_msg_lease(e->lease);
 
-	if (easy && body && e->lease) {
-		set_up(e, easy, R_REVOKE, body);
-		curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, drop_data);
-		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ms);
-		curl_easy_perform(easy);
-	}
-	if (easy)
-		curl_easy_cleanup(easy);
+	if (body && e->lease)
+		etcd_ask_now(&e->g, ETCD_REVOKE, body, ms);
 	free(body);
 	e->lease = 0;
 	e->el = EL_OFF;
@@ -830,10 +548,19 @@ static void etcd_resign(struct bl_store *s, unsigned int ms)
 
 /* ---- making it ---- */
 
+/* All trouble is told, and once that it is over. */
+static void on_outcome(void *ctx, const char *text)
+{
+	struct etcd *e = ctx;
+
+	if ((text || e->troubled) && e->c && e->c->trouble)
+		e->c->trouble(e->c->ctx, text);
+	e->troubled = text != NULL;
+}
+
 static void etcd_close(struct bl_store *s)
 {
 	struct etcd *e = etcd_of(s);
-	unsigned int i;
 
 	while (e->watches) {
 		struct watch *w = e->watches;
@@ -843,59 +570,24 @@ static void etcd_close(struct bl_store *s)
 		free(w->key);
 		free(w);
 	}
-	while (e->reqs)
-		req_free(e->reqs);
-	if (e->multi)
-		curl_multi_cleanup(e->multi);
-	curl_slist_free_all(e->headers);
-	sd_event_source_disable_unref(e->timer);
+	etcd_gateway_close(&e->g);
 	sd_event_source_disable_unref(e->el_timer);
 	sd_event_source_disable_unref(e->lapse_timer);
-	for (i = 0; e->endpoints && i < e->n; i++)
-		free(e->endpoints[i]);
-	free(e->endpoints);
 	free(e->prefix);
 	free(e->leader_key);
 	free(e->me);
-	free(e->ca);
-	free(e->cert);
-	free(e->key);
 	sd_event_unref(e->s.ev);
 	free(e);
 }
 
 static const struct bl_store_ops etcd_ops = { .close = etcd_close, .range = etcd_range, .put = etcd_put, .watch = etcd_watch, .campaign = etcd_campaign, .resign = etcd_resign };
 
-static bool copy(char **to, const char *from)
-{
-	*to = from ? strdup(from) : NULL;
-	return !from || *to;
-}
-
-static bool add_header(struct etcd *e, const char *text)
-{
-	struct curl_slist *l = curl_slist_append(e->headers, text);
-
-	if (l)
-		e->headers = l;
-	return l;
-}
-
 int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg *cfg, struct bl_err *err)
 {
-	struct etcd *e;
-	unsigned int i;
-	bool ok;
+	struct etcd *e = calloc(1, sizeof(*e));
+	int rc;
 
 	*out = NULL;
-	if (!cfg->nendpoints)
-		return bl_fail(err, EINVAL, "etcd needs at least one endpoint, as http://10.0.0.1:2379");
-	for (i = 0; i < cfg->nendpoints; i++)
-		if (strncmp(cfg->endpoints[i], "http://", 7) && strncmp(cfg->endpoints[i], "https://", 8))
-			return bl_fail(err, EINVAL, "etcd's endpoint \"%s\" is no URL, as http://10.0.0.1:2379", cfg->endpoints[i]);
-	if (curl_global_init(CURL_GLOBAL_DEFAULT))
-		return bl_fail(err, ENOMEM, "cannot set libcurl up");
-	e = calloc(1, sizeof(*e));
 	if (!e)
 		return bl_fail(err, ENOMEM, "out of memory");
 	e->s.ops = &etcd_ops;
@@ -903,21 +595,16 @@ int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg 
 	e->cfg = *cfg;
 	e->cfg.ttl_s = cfg->ttl_s ? cfg->ttl_s : TTL_S;
 	e->cfg.request_ms = cfg->request_ms ? cfg->request_ms : e->cfg.ttl_s * 250;
-	e->n = cfg->nendpoints;
-	e->endpoints = calloc(e->n, sizeof(*e->endpoints));
-	ok = e->endpoints && copy(&e->prefix, cfg->prefix ? cfg->prefix : "/barline/") && copy(&e->ca, cfg->ca) && copy(&e->cert, cfg->cert) && copy(&e->key, cfg->key);
-	for (i = 0; ok && i < e->n; i++)
-		ok = copy(&e->endpoints[i], cfg->endpoints[i]);
-	ok = ok && (e->leader_key = whole(e, BL_STORE_LEADER)) && add_header(e, "Content-Type: application/json") && add_header(e, "Grpc-Metadata-hasleader: true") && add_header(e, "Expect:");
-	e->multi = ok ? curl_multi_init() : NULL;
-	if (!e->multi) {
+	e->prefix = strdup(cfg->prefix ? cfg->prefix : "/barline/");
+	e->leader_key = e->prefix ? whole(e, BL_STORE_LEADER) : NULL;
+	e->g = (struct etcd_gateway){ .ev = ev, .request_ms = e->cfg.request_ms, .strip = e->prefix, .turned = on_turn, .outcome = on_outcome, .ctx = e };
+	rc = etcd_gateway_open(&e->g, cfg, err);
+	if (!rc && !e->leader_key)
+		rc = bl_fail(err, ENOMEM, "out of memory");
+	if (rc) {
 		etcd_close(&e->s);
-		return bl_fail(err, ENOMEM, "out of memory");
+		return rc;
 	}
-	curl_multi_setopt(e->multi, CURLMOPT_SOCKETFUNCTION, want_fd);
-	curl_multi_setopt(e->multi, CURLMOPT_SOCKETDATA, e);
-	curl_multi_setopt(e->multi, CURLMOPT_TIMERFUNCTION, want_timer);
-	curl_multi_setopt(e->multi, CURLMOPT_TIMERDATA, e);
 	*out = &e->s;
 	return 0;
 }

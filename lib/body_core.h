@@ -49,6 +49,30 @@ BL_CORE void bl_store32(uint8_t *p, uint32_t v)
 	p[3] = (uint8_t)v;
 }
 
+/** bl_item_put - an item of @len bytes, at @at. */
+static inline void bl_item_put(uint8_t *at, const void *data, uint32_t len)
+{
+	bl_store16(at, len);
+	if (len)
+		memcpy(at + 2, data, len);
+}
+
+/** bl_ref_put - an item that stands for large message @id of @total bytes. */
+static inline void bl_ref_put(uint8_t *at, uint32_t id, uint32_t total)
+{
+	bl_store16(at, BL_ITEM_REF);
+	bl_store32(at + 2, id);
+	bl_store32(at + 6, total);
+}
+
+/** bl_frag_put - the head of a part of large message @id, the part that begins at @offset. */
+static inline void bl_frag_put(uint8_t *at, uint32_t id, uint32_t offset, uint32_t total)
+{
+	bl_store32(at, id);
+	bl_store32(at + 4, offset);
+	bl_store32(at + 8, total);
+}
+
 /** bl_items_next - the next item of a checked body. Returns 0 at the end. */
 static inline int bl_items_next(struct bl_items *it, struct bl_item *item)
 {

@@ -7,7 +7,7 @@
  *   kernel           egress program, switches, the receiver's XDP program: into its ring
  *   drain     rx.c   barrier read, ring emptied into the reorder queue; credits, NAKs and probes handled
  *   bl_recv   rx.c   frames below the barrier popped in order, their items handed out; credits returned
- *   reliable  rtx.c  the same with windows, slots and retransmission; rrx.c: prepared frames until the commit barrier has passed them
+ *   reliable  rstage.c staged like bl_send's; rtx.c: windows, slots and retransmission; rrx.c: prepared frames until the commit barrier has passed them
  *   failures  recall.c announcements: what is discarded, taken back, reported; forward.c: by way of the controller, where frames do not pass
  *   sleeping  wait.c armed in the wake page, woken by the XDP program through the ring's wait queue
  *
@@ -307,6 +307,7 @@ struct bl_peer *bl_peer_get(struct bl_endpoint *ep, const uint8_t ip[16], uint16
 void bl_peers_free(struct bl_endpoint *ep);
 
 /* tx.c */
+int bl_tx_check(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
 int bl_tx_flush(struct bl_endpoint *ep);
 int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn, const void *body, uint32_t len);
 void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
@@ -320,6 +321,14 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep); /* in flight from here on; returns
 void bl_tx_report(struct bl_endpoint *ep); /* run the send_fail callbacks that are due */
 void bl_tx_peer_free(struct bl_peer *p);
 
+/* rstage.c */
+bool bl_rstage_any(const struct bl_endpoint *ep);
+struct bl_rframe *bl_rstage_take(struct bl_rlist *l);
+void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why);
+void bl_rstage_free(struct bl_endpoint *ep);
+void bl_rframe_put(struct bl_endpoint *ep, struct bl_rframe *f); /* it is free */
+void bl_rframe_fail(struct bl_endpoint *ep, const struct bl_rframe *f, uint64_t ts, uint8_t why); /* its messages are reported */
+
 /* rtx.c */
 int bl_rtx_flush(struct bl_endpoint *ep);
 void bl_rtx_reap(struct bl_endpoint *ep);
@@ -328,7 +337,6 @@ bool bl_rtx_room(const struct bl_endpoint *ep);
 bool bl_rtx_short(const struct bl_endpoint *ep);
 bool bl_rtx_empty(const struct bl_endpoint *ep);
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
-void bl_rtx_drop_staged(struct bl_endpoint *ep, uint8_t why);
 void bl_rtx_aborted(struct bl_endpoint *ep);
 void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at);
 void bl_rtx_free(struct bl_endpoint *ep);

@@ -138,7 +138,7 @@ static void recall(struct bl_endpoint *ep)
 			continue;
 		ep->rabort |= ep->rts != 0;
 		if (!ep->rts)
-			bl_rtx_drop_staged(ep, BL_NAK_FAILED); /* it has no timestamp: nothing has left */
+			bl_rstage_drop(ep, BL_NAK_FAILED); /* it has no timestamp: nothing has left */
 		break;
 	}
 	for (from = ep->rreaped; from != ep->rtail; from = to) {

@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending reliably (1Pipe section 5): stages, the window, retransmission.
+ * Sending reliably (1Pipe section 5): the window, and retransmission. What waits for it is staged in rstage.c.
  *
- * bl_send_reliable() puts messages into PREPs per destination. When the windows of all of them are open, the scattering gets its timestamp, its frames take slots in the window, and only then do they leave: so the commit
- * barrier stands at that timestamp until every frame is acknowledged. Programs take the ACKs in; this file looks at what is still open, and sends that again after a while.
+ * When the windows of all destinations are open, what is staged gets its timestamp, its frames take slots in the window, and only then do they leave: so the commit barrier stands at that timestamp until every frame is acknowledged.
+ * Programs take the ACKs in; this file looks at what is still open, and sends that again after a while.
  *
  * Example: two messages, to A and to B. Slots 7 and 8 are written with ts 500, the tail goes from 7 to 9, both frames leave. A's ACK closes slot 7, head goes to 8. B's is lost: after 1 ms the frame of slot 8 is sent again. B's
  * program stores it once more and answers; B's library finds that it has it already.
  *
  * A scattering with more frames than there is room for goes into the window bit by bit, while the in-flight line's hold keeps C where it is. Parts of large messages go first: receivers take them out of their buffers at
- * once. All that leaves in one flush has one timestamp, and stands and falls together.
+ * once.
  *
  * A destination is asked for its window (OPEN) before the first message: who does not answer can fail nothing that was sent.
  */
-#include <netinet/in.h>
-#include <sys/uio.h>
-#include "internal.h"
+#include "send.h"
 
-#define HEAD	     (sizeof(struct bl_hdr) + BL_ACK_BODY)
-#define PART_HEAD    (HEAD + sizeof(struct bl_frag))
-#define ITEM_OVERHEAD 2u
-#define MMSG	     64
 #define SEGS_MAX     BL_STAGE_FRAMES
-#define UDP_MOST     65507u /* as in tx.c */
 #define ASKS_MAX     BL_PROBES_MAX
 #define AGAIN_MAX    64u /* frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it in such a queue */
 #define AGAIN_GAP_NS 250000ULL
@@ -63,291 +56,10 @@ bool bl_rtx_empty(const struct bl_endpoint *ep)
 	return !ep->rdirty && !ep->recalls && !bl_rwin_used(BL_READ_ONCE(line(ep)->state));
 }
 
-/* ---- frames ---- */
-
-static void put_frame(struct bl_endpoint *ep, struct bl_rframe *f)
-{
-	f->next = ep->rfree;
-	ep->rfree = f;
-	ep->rfree_n++;
-}
-
-static struct bl_rframe *get_frame(struct bl_endpoint *ep, struct bl_peer *p)
-{
-	struct bl_rframe *f = ep->rfree;
-
-	ep->rfree = f->next;
-	ep->rfree_n--;
-	f->next = NULL;
-	f->peer = p;
-	f->tries = 0;
-	f->count = 0;
-	f->aborted = false;
-	f->ts = 0;
-	return f;
-}
-
-static void append(struct bl_rlist *l, struct bl_rframe *f)
-{
-	if (l->tail)
-		l->tail->next = f;
-	else
-		l->head = f;
-	l->tail = f;
-	l->n++;
-}
-
-static struct bl_rframe *take(struct bl_rlist *l)
-{
-	struct bl_rframe *f = l->head;
-
-	l->head = f->next;
-	if (!l->head)
-		l->tail = NULL;
-	l->n--;
-	f->next = NULL;
-	return f;
-}
-
 void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at)
 {
 	if (!ep->rtimer_ns || at < ep->rtimer_ns)
 		ep->rtimer_ns = at;
-}
-
-/* ---- staging ---- */
-
-static bool is_big(const struct bl_endpoint *ep, uint32_t len)
-{
-	return len > ep->frame_max - HEAD - ITEM_OVERHEAD;
-}
-
-static uint32_t parts_of(const struct bl_endpoint *ep, uint32_t len)
-{
-	uint32_t most = ep->frame_max - PART_HEAD;
-
-	return (len + most - 1) / most;
-}
-
-/* as stage_cap() in tx.c: what may wait together */
-static uint32_t stage_cap(const struct bl_rtx *t)
-{
-	uint32_t w = t->window > BL_WINDOW_FIRST ? t->window : BL_WINDOW_FIRST;
-
-	w -= (w + 3) / 4 - 1;
-	return w < BL_STAGE_FRAMES && !t->alone ? w : BL_STAGE_FRAMES;
-}
-
-/* How many frames the scattering takes, and whether it fits; nothing is changed but the plans. @to: becomes the peers of its messages. Returns frames, or -EAGAIN, -ENOMEM. */
-static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, struct bl_peer **to)
-{
-	int64_t frames = 0;
-	size_t i;
-
-	ep->mark++;
-	for (i = 0; i < n; i++) {
-		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
-		bool big = is_big(ep, vec[i].len);
-		uint32_t need = ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : vec[i].len);
-		struct bl_rtx *t;
-
-		if (!p)
-			return -ENOMEM;
-		to[i] = p;
-		t = &p->rtx;
-		if (t->mark != ep->mark) {
-			t->mark = ep->mark;
-			t->alone = !t->items.n && !t->parts.n;
-			t->plan_frames = t->items.n;
-			t->plan_fill = t->fill;
-			t->plan_count = t->items.tail ? t->items.tail->count : 0;
-		}
-		if (!t->plan_frames || t->plan_fill + need > ep->frame_max || t->plan_count == BL_ITEMS_MAX) {
-			t->plan_frames++;
-			t->plan_fill = HEAD;
-			t->plan_count = 0;
-			frames++;
-		}
-		if (t->plan_frames > stage_cap(t))
-			return -EAGAIN;
-		t->plan_fill += need;
-		t->plan_count++;
-		if (big)
-			frames += parts_of(ep, vec[i].len);
-	}
-	if (ep->rstaged && (ep->rstaged + frames) * ep->frame_max > ep->send_buffer)
-		return -EAGAIN;
-	return frames;
-}
-
-static int reserve(struct bl_endpoint *ep, int64_t frames)
-{
-	if (!ep->rsent)
-		ep->rsent = calloc(BL_RWIN, sizeof(struct bl_rframe *));
-	if (!ep->rsent)
-		return -ENOMEM;
-	while (ep->rfree_n < frames) {
-		struct bl_rframe *f = malloc(sizeof(*f) + ep->frame_max);
-
-		if (!f)
-			return -ENOMEM;
-		put_frame(ep, f);
-	}
-	return 0;
-}
-
-static void stage_parts(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m, uint32_t id)
-{
-	uint32_t most = ep->frame_max - PART_HEAD, at, n;
-
-	for (at = 0; at < m->len; at += n) {
-		struct bl_rframe *f = get_frame(ep, p);
-
-		n = m->len - at < most ? m->len - at : most;
-		bl_store32(f->data + HEAD, id);
-		bl_store32(f->data + HEAD + 4, at);
-		bl_store32(f->data + HEAD + 8, m->len);
-		memcpy(f->data + PART_HEAD, (const uint8_t *)m->data + at, n);
-		f->len = PART_HEAD + n;
-		append(&p->rtx.parts, f);
-		ep->rstaged++;
-	}
-}
-
-static void stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m)
-{
-	struct bl_rtx *t = &p->rtx;
-	bool big = is_big(ep, m->len);
-	uint32_t need = ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : m->len);
-	struct bl_rframe *f = t->items.tail;
-	uint8_t *at;
-
-	if (!f || t->fill + need > ep->frame_max || f->count == BL_ITEMS_MAX) {
-		if (f) {
-			/* all but the last frame of a GSO send are equally long */
-			memset(f->data + t->fill, 0, ep->frame_max - t->fill);
-			f->len = ep->frame_max;
-		}
-		f = get_frame(ep, p);
-		append(&t->items, f);
-		ep->rstaged++;
-		t->fill = HEAD;
-	}
-	at = f->data + t->fill;
-	if (big) {
-		stage_parts(ep, p, m, t->next_big);
-		bl_store16(at, BL_ITEM_REF);
-		bl_store32(at + 2, t->next_big++);
-		bl_store32(at + 6, m->len);
-	} else {
-		bl_store16(at, m->len);
-		if (m->len)
-			memcpy(at + 2, m->data, m->len);
-	}
-	f->cookie[f->count++] = m->cookie;
-	t->fill += need;
-	f->len = t->fill;
-	if (!t->dirty) {
-		t->dirty = true;
-		p->rdirty_next = ep->rdirty;
-		ep->rdirty = p;
-	}
-}
-
-/* 0, or -EAGAIN, -ENOMEM with nothing staged */
-static int stage(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
-{
-	struct bl_peer *to[BL_SCATTER_MAX];
-	int64_t frames;
-	size_t i;
-	int rc;
-
-	if (ep->rts)
-		return -EAGAIN; /* what is staged has its timestamp */
-	frames = plan(ep, vec, n, to);
-	if (frames < 0)
-		return (int)frames;
-	rc = reserve(ep, frames);
-	if (rc)
-		return rc;
-	for (i = 0; i < n; i++)
-		stage_item(ep, to[i], &vec[i]);
-	return 0;
-}
-
-static void fail_items(struct bl_endpoint *ep, const struct bl_rframe *f, uint64_t ts, uint8_t why)
-{
-	uint32_t i;
-
-	for (i = 0; i < f->count; i++)
-		bl_tx_fail(ep, f->peer, ts, f->cookie[i], why);
-}
-
-static void drop_list(struct bl_endpoint *ep, struct bl_rlist *l, uint8_t why)
-{
-	while (l->n) {
-		struct bl_rframe *f = take(l);
-
-		fail_items(ep, f, f->ts, why);
-		put_frame(ep, f);
-		ep->rstaged--;
-	}
-}
-
-/* Nothing of what is staged has left: it fails together. */
-void bl_rtx_drop_staged(struct bl_endpoint *ep, uint8_t why)
-{
-	struct bl_peer *p;
-
-	while ((p = ep->rdirty)) {
-		ep->rdirty = p->rdirty_next;
-		p->rtx.dirty = false;
-		p->rtx.fill = 0;
-		drop_list(ep, &p->rtx.parts, why);
-		drop_list(ep, &p->rtx.items, why);
-	}
-	ep->rheld = false;
-}
-
-int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
-{
-	size_t i;
-	int rc;
-
-	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
-		return bl_set_error(ep, EINVAL, "a scattering has 1 to %u messages, and the only flag is BL_MORE", BL_SCATTER_MAX);
-	for (i = 0; i < n; i++) {
-		if (vec[i].len > BL_MESSAGE_MAX)
-			return bl_set_error(ep, EMSGSIZE, "message %zu has %u bytes; the limit is %u", i, vec[i].len, BL_MESSAGE_MAX);
-		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
-			return bl_set_error(ep, EINVAL, "message %zu has no destination port, or no data", i);
-	}
-	if (ep->outcast)
-		return bl_outcast(ep);
-	if (!bl_clock_usable(ep->clock, bl_mono()))
-		return bl_tx_clock_void(ep);
-	ep->reliable = true;
-	rc = stage(ep, vec, n);
-	if (rc == -EAGAIN) {
-		rc = bl_rtx_flush(ep);
-		if (rc)
-			return rc;
-		rc = stage(ep, vec, n);
-	}
-	if (rc == -EAGAIN && !ep->rheld)
-		return bl_set_error(ep, EMSGSIZE, "a scattering has at most %u frames of %u bytes for one destination, besides large messages; split it", BL_STAGE_FRAMES,
-				    ep->frame_max);
-	if (rc == -EAGAIN) {
-		ep->st.again++;
-		return bl_set_error(ep, EAGAIN, "the send buffer is full; wait with bl_wait(BL_WAIT_SEND_RELIABLE)");
-	}
-	if (rc)
-		return bl_set_error(ep, -rc, "out of memory");
-	ep->st.scatterings++;
-	ep->st.messages_sent += n;
-	if (!(flags & BL_MORE))
-		bl_rtx_flush(ep); /* accepted whatever it says */
-	return 0;
 }
 
 /* ---- to the socket ---- */
@@ -368,35 +80,18 @@ static void fill(struct bl_endpoint *ep, struct bl_rframe *f, uint32_t slot)
 	}
 }
 
-union gso {
-	char bytes[CMSG_SPACE(sizeof(uint16_t))];
-	struct cmsghdr align;
-};
-
-static void segment(struct msghdr *h, union gso *ctl, uint16_t size)
-{
-	struct cmsghdr *c = &ctl->align;
-
-	h->msg_control = c;
-	h->msg_controllen = sizeof(ctl->bytes);
-	c->cmsg_level = IPPROTO_UDP;
-	c->cmsg_type = UDP_SEGMENT;
-	c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-	memcpy(CMSG_DATA(c), &size, sizeof(size));
-}
-
 /* Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. What cannot leave is sent again like what is lost. */
 static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
-	uint32_t most = UDP_MOST / ep->frame_max < SEGS_MAX ? UDP_MOST / ep->frame_max : SEGS_MAX;
-	union gso ctl[MMSG];
-	struct mmsghdr m[MMSG];
+	uint32_t most = BL_UDP_MOST / ep->frame_max < SEGS_MAX ? BL_UDP_MOST / ep->frame_max : SEGS_MAX;
+	union bl_gso ctl[BL_MMSG];
+	struct mmsghdr m[BL_MMSG];
 	struct iovec io[BL_RWIN];
 
 	while (from != to) {
 		unsigned int n = 0, used = 0, done = 0;
 
-		for (; from != to && n < MMSG; n++) {
+		for (; from != to && n < BL_MMSG; n++) {
 			struct bl_rframe *f = ep->rsent[from % BL_RWIN];
 			struct msghdr *h = &m[n].msg_hdr;
 			struct bl_peer *p = f->peer;
@@ -413,7 +108,7 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 			} while (from != to && k < most && !p->local && f->len == ep->frame_max && ep->rsent[from % BL_RWIN]->peer == p);
 			h->msg_iovlen = k;
 			if (k > 1)
-				segment(h, &ctl[n], (uint16_t)ep->frame_max);
+				bl_gso(h, &ctl[n], (uint16_t)ep->frame_max);
 			ep->st.frames_sent += k;
 		}
 		while (done < n) {
@@ -459,7 +154,7 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 		f->peer->rtx.unacked--;
 		ep->rsent[ep->rreaped++ % BL_RWIN] = NULL;
 		if (f->ts < first) {
-			put_frame(ep, f);
+			bl_rframe_put(ep, f);
 		} else {
 			keep(ep, f);
 		}
@@ -467,7 +162,7 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 	for (at = &ep->rkept; (f = *at);) {
 		if (f->ts < first) {
 			*at = f->next;
-			put_frame(ep, f);
+			bl_rframe_put(ep, f);
 		} else {
 			at = &f->next;
 		}
@@ -484,12 +179,12 @@ void bl_rtx_aborted(struct bl_endpoint *ep)
 
 	for (f = ep->rkept; f; f = f->next)
 		if (f->aborted)
-			fail_items(ep, f, f->ts, BL_NAK_FAILED);
+			bl_rframe_fail(ep, f, f->ts, BL_NAK_FAILED);
 	for (n = ep->rreaped; n != ep->rtail; n++) {
 		f = ep->rsent[n % BL_RWIN];
 		if (!f->aborted)
 			continue;
-		fail_items(ep, f, f->ts, BL_NAK_FAILED);
+		bl_rframe_fail(ep, f, f->ts, BL_NAK_FAILED);
 		f->count = 0; /* reported once */
 		__atomic_store_n(&slot_of(ep, n)->wait, n, __ATOMIC_SEQ_CST);
 	}
@@ -505,7 +200,7 @@ void bl_rtx_aborted(struct bl_endpoint *ep)
 				for (f = lists[k]->head; f; f = f->next)
 					f->ts = ep->rts;
 		}
-		bl_rtx_drop_staged(ep, BL_NAK_FAILED);
+		bl_rstage_drop(ep, BL_NAK_FAILED);
 		ep->rabort = false;
 		ep->rts = 0;
 		__atomic_store_n(&mine->hold, BL_TIME_NONE, __ATOMIC_RELEASE);
@@ -565,14 +260,14 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 			if (!to_self(ep, p, l->head))
 				return;
 			/* kept until the scattering is acknowledged: it may have to be taken out again */
-			keep(ep, take(l));
+			keep(ep, bl_rstage_take(l));
 			ep->rstaged--;
 			continue;
 		}
 		/* parts as the receiver takes them out; items leave together, even if they are more than its window is wide */
 		if (!room(ep) || (l == &t->parts && outstanding(t) >= t->window))
 			return;
-		into_slot(ep, take(l), mono);
+		into_slot(ep, bl_rstage_take(l), mono);
 	}
 }
 
@@ -638,16 +333,6 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 	return res;
 }
 
-static bool staged(const struct bl_endpoint *ep)
-{
-	const struct bl_peer *p;
-
-	for (p = ep->rdirty; p; p = p->rdirty_next)
-		if (p->rtx.parts.n || p->rtx.items.n)
-			return true;
-	return false;
-}
-
 int bl_rtx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = line(ep);
@@ -667,14 +352,14 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 			return bl_tx_clock_void(ep);
 		may = may_start(ep, mono);
 		if (may == MUST_FAIL)
-			bl_rtx_drop_staged(ep, BL_NAK_UNREACHABLE);
+			bl_rstage_drop(ep, BL_NAK_UNREACHABLE);
 		if (may != MAY_GO)
 			return 0;
 		ep->rts = bl_tx_stamp(ep);
 	}
 	for (p = ep->rdirty; p; p = p->rdirty_next)
 		fill_window(ep, p, mono);
-	rest = staged(ep);
+	rest = bl_rstage_any(ep);
 	/*
 	 * Pairs with least_inflight() in bpf/host.bpf.c, which reads in flight, hold, window: what is taken out of one is in the next before. Frames leave after it: an ACK must find its slot below the tail.
 	 */
@@ -801,28 +486,12 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 	return next;
 }
 
-static void free_frames(struct bl_rframe *f)
-{
-	while (f) {
-		struct bl_rframe *n = f->next;
-
-		free(f);
-		f = n;
-	}
-}
-
 void bl_rtx_free(struct bl_endpoint *ep)
 {
-	struct bl_peer *p;
 	uint32_t i;
 
-	for (p = ep->peers; p; p = p->all_next) {
-		free_frames(p->rtx.parts.head);
-		free_frames(p->rtx.items.head);
-	}
 	for (i = 0; ep->rsent && i < BL_RWIN; i++)
 		free(ep->rsent[i]);
 	free(ep->rsent);
-	free_frames(ep->rkept);
-	free_frames(ep->rfree);
+	bl_rstage_free(ep);
 }

@@ -10,26 +10,9 @@
  * Large messages go ahead as FRAGs, which carry no timestamp: only a reference is staged. So a message of a megabyte holds the barrier no longer than one
  * of a byte does.
  */
-#include <netinet/in.h>
-#include <sys/uio.h>
-#include "internal.h"
+#include "send.h"
 
-#define ITEM_OVERHEAD 2u
-#define FRAME_HEAD    (sizeof(struct bl_hdr) + sizeof(struct bl_data))
-#define MMSG	      64
-#define UDP_MOST      65507u /* bytes in one send, GSO or not; with jumbo frames less than a stage */
-
-/*
- * Frames that may wait together. A receiver keeps a quarter of the window back until it is worth a CREDIT (bl_rx_credits()): a stage that needs it all would wait for
- * a probe. One scattering alone may be larger than the window: it leaves when nothing else is on the way, or it never could.
- */
-static uint32_t stage_cap(const struct bl_tx *t)
-{
-	uint32_t w = t->window > BL_WINDOW_FIRST ? t->window : BL_WINDOW_FIRST;
-
-	w -= (w + 3) / 4 - 1;
-	return w < BL_STAGE_FRAMES && !t->alone ? w : BL_STAGE_FRAMES;
-}
+#define FRAME_HEAD (sizeof(struct bl_hdr) + sizeof(struct bl_data))
 
 static uint32_t outstanding(const struct bl_tx *t)
 {
@@ -158,7 +141,7 @@ static int begin_frame(struct bl_endpoint *ep, struct bl_peer *p)
 		if (!t->cookies || !t->sent)
 			return -ENOMEM;
 	}
-	if (t->nframes >= stage_cap(t))
+	if (t->nframes >= bl_stage_cap(t->window, t->alone))
 		return -EAGAIN;
 	if (t->nframes) {
 		/* frames of one GSO send are equally long: pad the one that is finished */
@@ -193,8 +176,8 @@ static int stage_big(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_
 static int stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m)
 {
 	struct bl_tx *t = &p->tx;
-	bool big = m->len > ep->frame_max - FRAME_HEAD - ITEM_OVERHEAD;
-	uint32_t need = ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : m->len);
+	bool big = m->len > ep->frame_max - FRAME_HEAD - BL_ITEM_OVERHEAD;
+	uint32_t need = BL_ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : m->len);
 	uint8_t *at;
 	int rc;
 
@@ -210,13 +193,9 @@ static int stage_item(struct bl_endpoint *ep, struct bl_peer *p, const struct bl
 		rc = stage_big(ep, p, m, t->next_big);
 		if (rc)
 			return rc;
-		bl_store16(at, BL_ITEM_REF);
-		bl_store32(at + 2, t->next_big++);
-		bl_store32(at + 6, m->len);
+		bl_ref_put(at, t->next_big++, m->len);
 	} else {
-		bl_store16(at, m->len);
-		if (m->len)
-			memcpy(at + 2, m->data, m->len);
+		bl_item_put(at, m->data, m->len);
 	}
 	if (t->cookies)
 		t->cookies[(t->nframes - 1) * BL_ITEMS_MAX + t->count] = m->cookie;
@@ -312,10 +291,10 @@ bool bl_tx_room(const struct bl_endpoint *ep)
 	return !ep->held;
 }
 
-int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+/* What no scattering of either stream may be: 0 or -errno. */
+int bl_tx_check(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
 {
 	size_t i;
-	int rc;
 
 	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
 		return bl_set_error(ep, EINVAL, "a scattering has 1 to %u messages, and the only flag is BL_MORE", BL_SCATTER_MAX);
@@ -325,6 +304,15 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
 			return bl_set_error(ep, EINVAL, "message %zu has no destination port, or no data", i);
 	}
+	return 0;
+}
+
+int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	int rc = bl_tx_check(ep, vec, n, flags);
+
+	if (rc)
+		return rc;
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return clock_void(ep);
 	rc = stage_all(ep, vec, n);
@@ -362,14 +350,11 @@ int bl_flush(struct bl_endpoint *ep)
 /* ---- to the socket ---- */
 
 struct batch {
-	struct mmsghdr m[MMSG];
-	struct iovec io[MMSG];
-	struct bl_peer *peer[MMSG];
-	uint32_t psn[MMSG], frames[MMSG];
-	union {
-		char bytes[CMSG_SPACE(sizeof(uint16_t))];
-		struct cmsghdr align;
-	} ctl[MMSG];
+	struct mmsghdr m[BL_MMSG];
+	struct iovec io[BL_MMSG];
+	struct bl_peer *peer[BL_MMSG];
+	uint32_t psn[BL_MMSG], frames[BL_MMSG];
+	union bl_gso ctl[BL_MMSG];
 	unsigned int n;
 };
 
@@ -399,7 +384,7 @@ static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p
 {
 	struct msghdr *h;
 
-	if (b->n == MMSG)
+	if (b->n == BL_MMSG)
 		batch_send(ep, b);
 	h = &b->m[b->n].msg_hdr;
 	memset(h, 0, sizeof(*h));
@@ -408,16 +393,8 @@ static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p
 	h->msg_namelen = p->sa_len;
 	h->msg_iov = &b->io[b->n];
 	h->msg_iovlen = 1;
-	if (frames > 1) {
-		struct cmsghdr *c = &b->ctl[b->n].align;
-
-		h->msg_control = c;
-		h->msg_controllen = sizeof(b->ctl[0]);
-		c->cmsg_level = IPPROTO_UDP;
-		c->cmsg_type = UDP_SEGMENT;
-		c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-		memcpy(CMSG_DATA(c), &seg, sizeof(seg));
-	}
+	if (frames > 1)
+		bl_gso(h, &b->ctl[b->n], seg);
 	b->peer[b->n] = p;
 	b->psn[b->n] = psn;
 	b->frames[b->n] = frames;
@@ -428,7 +405,7 @@ static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p
 /* as one GSO send, or frame by frame to endpoints of this host: lo does not segment */
 static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, uint32_t frames, uint32_t last, uint32_t psn)
 {
-	uint32_t seg = ep->frame_max, most = UDP_MOST / seg, i;
+	uint32_t seg = ep->frame_max, most = BL_UDP_MOST / seg, i;
 
 	if (!p->local) {
 		for (; frames > most; frames -= most, psn += most, data += (size_t)most * seg)
@@ -473,9 +450,7 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 			if (g->done + n < g->total)
 				((struct bl_hdr *)f)->flags = 0;
 			fill_data(ep, f, 0);
-			bl_store32(f + FRAME_HEAD, g->id);
-			bl_store32(f + FRAME_HEAD + 4, g->done);
-			bl_store32(f + FRAME_HEAD + 8, g->total);
+			bl_frag_put(f + FRAME_HEAD, g->id, g->done, g->total);
 			memcpy(f + head, g->data + g->done, n);
 			g->done += n;
 			len = head + n;

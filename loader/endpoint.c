@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -29,9 +28,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
-#include "../bpf/clock_core.h"
-#include "../bpf/commit_core.h"
-#include "../maps/failure_abi.h"
+#include "endpoint_pages.h"
 #include "node_agent.h"
 
 #define PENDING_MAX 64
@@ -81,161 +78,6 @@ static uint32_t eps_key(const struct bl_node *n, const struct bl_ep_slot *i)
 	return (uint32_t)i->port - n->host_cfg.port_base;
 }
 
-/* The wake page is shared with programs and processes: one word is stored in the mapping, never the whole value. */
-static int clear_wake(struct bl_node *n, unsigned int slot)
-{
-	size_t size = (sizeof(struct bl_wake) + 4095) & ~4095UL;
-	struct bl_wake *w = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, n->wake_fd, 0);
-
-	if (w == MAP_FAILED)
-		return -errno;
-	__atomic_store_n(&w->ep[slot].until, BL_TIME_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&w->ep[slot].until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&w->ep[slot].on_ack, 0, __ATOMIC_RELEASE);
-	munmap(w, size);
-	return 0;
-}
-
-/* The line of an endpoint; so is this page shared. NULL, with errno. */
-static struct bl_inflight *map_lines(const struct bl_node *n)
-{
-	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, n->inflight_fd, 0);
-
-	return page == MAP_FAILED ? NULL : page;
-}
-
-static void unmap_lines(struct bl_inflight *page)
-{
-	munmap(page, BL_EPS_MAX * sizeof(*page));
-}
-
-static bool line_holds(const struct bl_inflight *line)
-{
-	uint64_t hold = __atomic_load_n(&line->hold, __ATOMIC_ACQUIRE);
-
-	return (hold && hold != BL_TIME_NONE) || bl_rwin_used(__atomic_load_n(&line->state, __ATOMIC_ACQUIRE));
-}
-
-/* What a process leaves in flight, it will not send. What it leaves in its window stays unless @window says that it shall go, too. */
-static int clear_inflight(struct bl_node *n, unsigned int slot, bool window)
-{
-	struct bl_inflight *page = map_lines(n);
-
-	if (!page)
-		return -errno;
-	if (window) {
-		__atomic_store_n(&page[slot].state, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&page[slot].hold, BL_TIME_NONE, __ATOMIC_RELEASE);
-		__atomic_store_n(&page[slot].dead_ts, 0, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
-	unmap_lines(page);
-	return 0;
-}
-
-static bool holds_commit(const struct bl_node *n, unsigned int slot)
-{
-	struct bl_inflight *page = map_lines(n);
-	bool holds = !page || line_holds(&page[slot]); /* what cannot be seen is not given up */
-
-	if (page)
-		unmap_lines(page);
-	return holds;
-}
-
-/*
- * From when on what a dead process sent is not committed; its window does not let C pass that any more. @alive: its process is not dead but put out, and may go on sending: then C stands still there, whatever its window says.
- * Of what is in flight but neither held nor in the window, nothing has left. 0, with errno: it could not be mapped.
- */
-static uint64_t freeze(struct bl_node *n, unsigned int slot, bool alive)
-{
-	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED, n->windows_fd, (off_t)(slot * sizeof(*w)));
-	struct bl_inflight *page = map_lines(n);
-	__u64 t = 0, ts;
-
-	if (page && w != MAP_FAILED && !(t = page[slot].dead_ts)) {
-		uint64_t hold = __atomic_load_n(&page[slot].hold, __ATOMIC_ACQUIRE);
-
-		t = bl_clock_at(n->clock, bl_mono_ns());
-		if (bl_rwin_freeze(&page[slot].state, w, &ts))
-			t = ts;
-		if (hold && hold < t)
-			t = hold;
-		if (alive)
-			__atomic_store_n(&page[slot].hold, t, __ATOMIC_RELEASE);
-		__atomic_store_n(&page[slot].dead_ts, t, __ATOMIC_RELEASE);
-	}
-	if (page)
-		unmap_lines(page);
-	if (w != MAP_FAILED)
-		munmap(w, sizeof(*w));
-	return t;
-}
-
-static struct bl_failures *map_failures(const struct bl_node *n)
-{
-	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL, PROT_READ | PROT_WRITE, MAP_SHARED, n->failures_fd, 0);
-
-	return page == MAP_FAILED ? NULL : page;
-}
-
-static void unmap_failures(struct bl_failures *page)
-{
-	munmap(page, (sizeof(*page) + 4095) & ~4095UL);
-}
-
-/* The controller orders again what it does not know to be done; a daemon that was started anew does not know either. */
-static bool announced(const struct bl_failures *page, const struct bl_failure *f)
-{
-	uint64_t i;
-
-	for (i = page->last; i && page->last - i < BL_FAILS_MAX; i--) {
-		const struct bl_failure *v = &page->ring[i % BL_FAILS_MAX];
-
-		if (v->order == f->order && v->port == f->port && v->ts == f->ts && !memcmp(v->addr, f->addr, sizeof(f->addr)))
-			return f->order != 0;
-	}
-	return false;
-}
-
-int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
-{
-	struct bl_failures *page = map_failures(n);
-	uint64_t number;
-	int k;
-
-	if (!page)
-		return -errno;
-	if (announced(page, f)) {
-		unmap_failures(page);
-		return 0;
-	}
-	number = page->last + 1;
-	page->ring[number % BL_FAILS_MAX] = *f;
-	page->ring[number % BL_FAILS_MAX].number = number;
-	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE); /* pairs with bl_recall_last() in lib/recall.c */
-	unmap_failures(page);
-	/* wake who sleeps; whose connection is of an earlier daemon looks by itself */
-	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && n->ep[k].conn >= 0)
-			(void)!send(n->ep[k].conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return 0;
-}
-
-bool bl_failure_done(struct bl_node *n)
-{
-	struct bl_failures *page = map_failures(n);
-	bool done = page != NULL;
-	int k;
-
-	for (k = 0; page && k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && !n->ep[k].dead && __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
-			done = false;
-	if (page)
-		unmap_failures(page);
-	return done;
-}
-
 /* The slot is free: nothing of its endpoint is left. */
 static void forget(struct bl_ep *ep)
 {
@@ -243,7 +85,7 @@ static void forget(struct bl_ep *ep)
 	uint32_t key = eps_key(n, &ep->info);
 	struct bl_ep_slot none = {};
 
-	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || clear_inflight(n, ep->slot, true))
+	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || bl_ep_clear_line(n, ep->slot, true))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
 	memset(ep, 0, sizeof(*ep));
 	ep->conn = ep->pidfd = -1;
@@ -255,7 +97,7 @@ static void die(struct bl_ep *ep, bool alive)
 	struct bl_node *n = ep->node;
 
 	ep->dead = true;
-	ep->t = freeze(n, ep->slot, alive);
+	ep->t = bl_ep_freeze(n, ep->slot, alive);
 	if (!ep->t)
 		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s", n->meta.name, ep->info.port, strerror(errno));
 	else if (n->agent)
@@ -276,7 +118,7 @@ static void release(struct bl_ep *ep, const char *why)
 		close(ep->pidfd);
 	ep->conn = ep->pidfd = -1;
 	ep->info.active = BL_EP_DEAD;
-	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || clear_inflight(n, slot, false) || clear_wake(n, slot) ||
+	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot, false) || bl_ep_clear_wake(n, slot) ||
 	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
@@ -288,7 +130,7 @@ static void release(struct bl_ep *ep, const char *why)
 		bl_node_agent_endpoints(n);
 		return;
 	}
-	if (!holds_commit(n, slot)) {
+	if (!bl_ep_holds_commit(n, slot)) {
 		forget(ep);
 		return;
 	}
@@ -303,7 +145,7 @@ static void bury(struct bl_node *n)
 	int k;
 
 	for (k = 0; k < BL_EPS_MAX && !n->cfg.ctl.n; k++)
-		if (n->ep[k].used && n->ep[k].dead && !holds_commit(n, (unsigned int)k))
+		if (n->ep[k].used && n->ep[k].dead && !bl_ep_holds_commit(n, (unsigned int)k))
 			forget(&n->ep[k]);
 }
 
@@ -318,7 +160,7 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 		n->ep[k].settled = true;
 		if (n->ep[k].left || !n->cfg.ctl.n)
 			forget(&n->ep[k]);
-		else if (clear_inflight(n, (unsigned int)k, true))
+		else if (bl_ep_clear_line(n, (unsigned int)k, true))
 			bl_log(BL_LOG_ERR, "%s: cannot clear the window of endpoint %u: %s", n->meta.name, port, strerror(errno));
 		return 0;
 	}
@@ -327,7 +169,7 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 
 void bl_endpoint_expel(struct bl_node *n)
 {
-	struct bl_failures *page = map_failures(n);
+	struct bl_failures *page = bl_failures_map(n);
 	int k;
 
 	for (k = 0; page && k < BL_EPS_MAX; k++) {
@@ -344,7 +186,7 @@ void bl_endpoint_expel(struct bl_node *n)
 		die(ep, true);
 	}
 	if (page)
-		unmap_failures(page);
+		bl_failures_unmap(page);
 	bl_node_agent_endpoints(n);
 }
 
@@ -468,18 +310,6 @@ static int check_req(const struct bl_attach_req *q, ssize_t len, struct bl_err *
 	return 0;
 }
 
-/* What failed before the endpoint was there is nothing to it. */
-static int no_failures(const struct bl_node *n, unsigned int slot)
-{
-	struct bl_failures *page = map_failures(n);
-
-	if (!page)
-		return -errno;
-	__atomic_store_n(&page->done[slot], page->last, __ATOMIC_RELEASE);
-	unmap_failures(page);
-	return 0;
-}
-
 /* Everything of the slot but active; then active. */
 static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
 {
@@ -487,11 +317,11 @@ static int activate(struct bl_ep *ep, int ring, struct bl_err *err)
 	uint32_t slot = ep->slot, key = eps_key(n, &ep->info), zero = 0;
 	int rc;
 
-	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY) ? -errno : clear_inflight(n, slot, true);
+	rc = bpf_map_update_elem(n->rings_fd, &slot, &ring, BPF_ANY) ? -errno : bl_ep_clear_line(n, slot, true);
 	if (!rc)
-		rc = clear_wake(n, slot);
+		rc = bl_ep_clear_wake(n, slot);
 	if (!rc)
-		rc = no_failures(n, slot);
+		rc = bl_ep_none_failed(n, slot);
 	if (!rc && n->host_cfg.neps <= slot) {
 		n->host_cfg.neps = slot + 1;
 		rc = bpf_map_update_elem(n->host_cfg_fd, &zero, &n->host_cfg, BPF_ANY) ? -errno : 0;
@@ -792,8 +622,8 @@ static void adopt(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (n->ep[k].used)
 			continue;
-		clear_inflight(n, k, true);
-		clear_wake(n, k);
+		bl_ep_clear_line(n, k, true);
+		bl_ep_clear_wake(n, k);
 		bpf_map_delete_elem(n->rings_fd, &k);
 	}
 }

@@ -11,13 +11,7 @@
 #define BARLINE_TESTS_CONTROLLER_H
 
 #include "rack.h"
-
-#include <jansson.h>
-#include <netinet/in.h>
-#include <sys/un.h>
-
-#include "controller/server.h"
-#include "loader/node_priv.h"
+#include "ctl_child.h"
 
 #define CTL_ADDR "127.0.0.1:61693"
 
@@ -34,25 +28,10 @@ T_FN void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
 T_FN void ctl_start(uint32_t answer_ms)
 {
 	struct bl_ctl_cfg cfg = { .listen = CTL_ADDR, .sqlite = BL_RUN_DIR "/ctl.db", .answer_ms = answer_ms };
-	pid_t parent = getpid();
-	struct bl_ctl *c;
 	struct bl_err err;
-	int rc;
 
 	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
-	fflush(NULL);
-	ctl = fork();
-	CHECK(ctl >= 0, "%s", strerror(errno));
-	if (ctl)
-		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	rc = bl_ctl_new(&c, &cfg, &err);
-	if (!rc)
-		rc = bl_ctl_run(c, &err);
-	fprintf(stderr, "controller: %s\n", rc ? err.text : "ended");
-	_exit(1);
+	ctl = ctl_child(&cfg);
 }
 
 T_FN void ctl_kill(void)
@@ -61,26 +40,9 @@ T_FN void ctl_kill(void)
 	ctl = 0;
 }
 
-/* What the controller says to people; "": nothing. */
 T_FN const char *ask(void)
 {
-	static char text[1 << 20];
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	const struct timeval patience = { .tv_sec = 5 };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	size_t len = 0;
-	ssize_t n;
-
-	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)ctl);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
-		shutdown(fd, SHUT_WR);
-		while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
-			len += (size_t)n;
-	}
-	close(fd);
-	text[len] = 0;
-	return text;
+	return ctl_ask(ctl);
 }
 
 T_FN unsigned int times_said(const char *what)

@@ -4,6 +4,8 @@
  */
 #include "arbiter_world.h"
 
+#include "barline_run.h"
+
 RACK_TEST(door__tells_and_takes_dead_paths)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -44,19 +46,6 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 	end(0);
 }
 
-/* build/tests/net/test_arbiter_group: the command is build/barline */
-static void command(char *path, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", path, size - 1);
-	int up;
-
-	CHECK(n > 0, "%s", strerror(errno));
-	path[n] = 0;
-	for (up = 0; up < 3; up++)
-		*strrchr(path, '/') = 0;
-	strncat(path, "/barline", size - strlen(path) - 1);
-}
-
 RACK_TEST(cli__run_and_show)
 {
 	char barline[256], file[] = "/tmp/barline-arbiter-XXXXXX", show[300], text[INET6_ADDRSTRLEN];
@@ -70,7 +59,7 @@ RACK_TEST(cli__run_and_show)
 	open_world(false);
 	c = config(0);
 	w.target = sa_of(&c.listen[0], BL_FCP_PORT, &w.target_len);
-	command(barline, sizeof(barline));
+	CHECK(barline_path(barline, sizeof(barline)), "barline's path");
 	fd = mkstemp(file);
 	f = fdopen(fd, "w");
 	CHECK(f, "%s", strerror(errno));

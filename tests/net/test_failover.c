@@ -48,7 +48,7 @@ static bool all_heard(void)
 RACK_TEST(process__killed)
 {
 	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 2500, .gap_us = 300, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
-	unsigned int i, none;
+	unsigned int i;
 
 	open_rack(4);
 	for (i = 0; i < 4; i++) {
@@ -69,12 +69,7 @@ RACK_TEST(process__killed)
 	for (i = 1; i < 4; i++)
 		CHECK(tr_sh->node[i].nproc_failed <= BL_AGENT_ADDRS_MAX && tr_sh->node[i].nproc_failed == tr_sh->node[1].nproc_failed, "endpoint %u heard of %u failures, endpoint 1 of %u: one for each address of the host",
 		      i, tr_sh->node[i].nproc_failed, tr_sh->node[1].nproc_failed);
-	tr_stop();
-	tr_judge(0xe, 0xe);
-	none = all_or_none(0, 0xe);
-	for (i = 1; i < 4; i++)
-		all_or_none(i, 0xe);
-	fprintf(stderr, "  of the dead %u scatterings were delivered by nobody, %" PRIu64 " frames discarded\n", none, TR_SUM(discarded));
+	judge_without(0, 0xe);
 	CHECK(tr_until(all_finished, WAIT_MS), "the endpoints left, and that does not come to its end: %s", ask());
 }
 

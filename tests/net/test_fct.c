@@ -5,21 +5,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
+
+#include "barline_run.h"
 
 #define ARGS_MAX 32
 
@@ -27,16 +15,7 @@ static char dir[] = "/tmp/barline-fct-XXXXXX", barline[512];
 
 static int set_up(void **state)
 {
-	ssize_t n = readlink("/proc/self/exe", barline, sizeof(barline) - 16);
-
-	if (n < 0 || !mkdtemp(dir))
-		return -1;
-	barline[n] = '\0';
-	/* build/tests/net/test_fct */
-	for (n = 0; n < 3; n++)
-		*strrchr(barline, '/') = '\0';
-	strcat(barline, "/barline");
-	return 0;
+	return barline_path(barline, sizeof(barline)) && mkdtemp(dir) ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -88,31 +67,17 @@ static char *slurp(const char *name)
 /* its exit status, and the one object that it printed; the caller frees */
 static int run(json_t **said, ...)
 {
-	char *argv[ARGS_MAX] = { barline, "-j", "lab", "run", "fct" };
-	int out = memfd_create("out", MFD_CLOEXEC), n = 5, st;
+	const char *argv[ARGS_MAX] = { barline, "-j", "lab", "run", "fct" };
+	int n = 5, st;
 	va_list ap;
-	pid_t pid;
 
 	va_start(ap, said);
 	while ((argv[n] = va_arg(ap, char *)))
 		assert_true(++n < ARGS_MAX);
 	va_end(ap);
-	fflush(NULL);
-	pid = fork();
-	assert_true(pid >= 0 && out >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(out, STDOUT_FILENO);
-		execv(barline, argv);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &st, 0), pid);
-	assert_true(WIFEXITED(st));
-	lseek(out, 0, SEEK_SET);
-	*said = json_loadfd(out, 0, NULL);
-	close(out);
+	st = barline_run(said, argv);
 	assert_non_null(*said);
-	return WEXITSTATUS(st);
+	return st;
 }
 
 static json_int_t number(const json_t *o, const char *key)

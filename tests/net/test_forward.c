@@ -36,12 +36,7 @@ static int filter(uint32_t from, int op, int next)
 		{ .code = BPF_JMP | (op == ANY ? BPF_JGE : BPF_JEQ) | BPF_K, .dst_reg = BPF_REG_0, .imm = op == ANY ? 0 : BL_OPCODE_BYTE(op), .off = 7 },
 		{ .code = BPF_JMP | BPF_JA, .off = 0 },
 		/* 15: to the host's own */
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_6 },
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = next },
-		{ 0 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 },
-		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 }, /* XDP_ABORTED: the host's program is not there */
+		T_GO_ON(next),
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* 21: XDP_DROP */
 		{ .code = BPF_JMP | BPF_EXIT },
 	};

@@ -172,31 +172,31 @@ static void reroute(unsigned int node)
 	rack_back(home);
 }
 
-static void spine_links(unsigned int spine, bool up)
+/* The links of a spine; of a ToR those to spines. */
+static void ways(enum lab_kind kind, unsigned int index, bool up)
 {
 	unsigned int i, k;
 
-	for (i = 0; i < rack.lab.nnodes; i++)
-		if (rack.lab.nodes[i].kind == LAB_SPINE && rack.lab.nodes[i].index == spine)
-			for (k = 0; k < rack.lab.nodes[i].nports; k++)
-				rack_link(i, rack.lab.nodes[i].ports[k].ifname, up);
-	for (i = 0; up && i < rack.lab.nnodes; i++)
-		if (rack.lab.nodes[i].kind == LAB_SPINE && rack.lab.nodes[i].index == spine)
+	for (i = 0; i < rack.lab.nnodes; i++) {
+		const struct lab_node *n = &rack.lab.nodes[i];
+
+		if (n->kind != kind || n->index != index)
+			continue;
+		for (k = 0; k < n->nports; k++)
+			if (kind == LAB_SPINE || rack.lab.nodes[n->ports[k].peer_node].kind == LAB_SPINE)
+				rack_link(i, n->ports[k].ifname, up);
+		if (up)
 			reroute(i);
+	}
 }
 
-static void tor_ways_up(unsigned int tor, bool up)
+/* One of two is cut off for @ms. */
+static void cut_off(enum lab_kind kind, unsigned int ms)
 {
-	unsigned int i, k;
-
-	for (i = 0; i < rack.lab.nnodes; i++)
-		if (rack.lab.nodes[i].kind == LAB_TOR && rack.lab.nodes[i].index == tor)
-			for (k = 0; k < rack.lab.nodes[i].nports; k++)
-				if (rack.lab.nodes[rack.lab.nodes[i].ports[k].peer_node].kind == LAB_SPINE)
-					rack_link(i, rack.lab.nodes[i].ports[k].ifname, up);
-	for (i = 0; up && i < rack.lab.nnodes; i++)
-		if (rack.lab.nodes[i].kind == LAB_TOR && rack.lab.nodes[i].index == tor)
-			reroute(i);
+	ways(kind, 1 + t_below(&seed, 2), false);
+	rack_serve(ms);
+	ways(kind, 1, true);
+	ways(kind, 2, true);
 }
 
 /* short of dead_after, about it, or well beyond */
@@ -265,16 +265,10 @@ static void strike(enum fault f)
 		ctl_start(20000);
 		break;
 	case F_SPINE:
-		spine_links(1 + t_below(&seed, 2), false);
-		rack_serve(ms);
-		spine_links(1, true);
-		spine_links(2, true);
+		cut_off(LAB_SPINE, ms);
 		break;
 	case F_PARTITION:
-		tor_ways_up(1 + t_below(&seed, 2), false);
-		rack_serve(ms);
-		tor_ways_up(1, true);
-		tor_ways_up(2, true);
+		cut_off(LAB_TOR, ms);
 		break;
 	default:
 		break;

@@ -2,60 +2,22 @@
 /*
  * `barline lab run --loss` as its users run it: links do lose frames, best effort loses messages by that and says so, the reliable stream does not.
  */
-#include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <signal.h>
-#include <unistd.h>
-#include <cmocka.h>
+#include "barline_run.h"
 
 static char barline[512];
 
 static int set_up(void **state)
 {
-	ssize_t n = readlink("/proc/self/exe", barline, sizeof(barline) - 16);
-
 	(void)state;
-	if (n < 0)
-		return -1;
-	barline[n] = '\0';
-	/* build/tests/net/test_lab_loss */
-	for (n = 0; n < 3; n++)
-		*strrchr(barline, '/') = '\0';
-	strcat(barline, "/barline");
-	return 0;
+	return barline_path(barline, sizeof(barline)) ? 0 : -1;
 }
 
 /* its exit status; *@said: the object that it printed, or NULL; the caller's */
 static int run(json_t **said, const char *loss, bool reliable)
 {
 	const char *const argv[] = { barline, "-j", "lab", "run", "rack", "--hosts", "3", "--duration", "0.5", "--samples", "0", "--loss", loss, reliable ? "--reliable" : NULL, NULL };
-	int out = memfd_create("out", MFD_CLOEXEC), st;
-	pid_t pid;
 
-	fflush(NULL);
-	pid = fork();
-	assert_true(pid >= 0 && out >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(out, STDOUT_FILENO);
-		execv(barline, (char *const *)argv);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &st, 0), pid);
-	assert_true(WIFEXITED(st));
-	lseek(out, 0, SEEK_SET);
-	*said = json_loadfd(out, 0, NULL);
-	close(out);
-	return WEXITSTATUS(st);
+	return barline_run(said, argv);
 }
 
 static json_int_t number(const json_t *o, const char *of, const char *what)

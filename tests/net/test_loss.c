@@ -4,66 +4,7 @@
  * random: messages, parts of large ones, credits, probes, beacons. NAKs it lets through: a report that is lost is not repeated, and one frame may have carried most of what
  * was lost, so how many senders were told would be a matter of luck. With all reports there, all losses are reported.
  */
-#include "traffic.h"
-
-#define TCX_EGRESS 47	/* BPF_TCX_EGRESS */
-#define TCX_BEFORE 8	/* BPF_F_BEFORE: first of all programs */
-
-#define OPCODE_AT (14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode)) /* Ethernet, IPv4, UDP */
-
-/* drop @per_65536 of 65536, but no NAKs; returns the program */
-static int dropper(uint32_t per_65536, uint64_t seed)
-{
-	uint32_t zero = 0;
-	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, 8, 1, NULL), fd;
-	const struct bpf_insn code[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
-		/* shorter frames end here, with 0: TC_ACT_OK. There are none but link frames. */
-		{ .code = BPF_LD | BPF_ABS | BPF_B, .imm = OPCODE_AT },
-		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .imm = BL_OPCODE_BYTE(BL_OP_NAK), .off = 12 },
-		/* r1 = &state; r0 = state = state * A + C (Knuth's MMIX); lost updates of two CPUs cost nothing but randomness */
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = map },
-		{ 0 },
-		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_1 },
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .imm = (int32_t)(6364136223846793005ULL & 0xffffffff) },
-		{ .imm = (int32_t)(6364136223846793005ULL >> 32) },
-		{ .code = BPF_ALU64 | BPF_MUL | BPF_X, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_0, .imm = 1442695041 },
-		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_0 },
-		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 48 },
-		{ .code = BPF_JMP | BPF_JGE | BPF_K, .dst_reg = BPF_REG_0, .imm = (int32_t)per_65536, .off = 2 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 2 }, /* TC_ACT_SHOT */
-		{ .code = BPF_JMP | BPF_EXIT },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 }, /* the next program */
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-
-	CHECK(map >= 0 && !bpf_map_update_elem(map, &zero, &seed, BPF_ANY), "%s", strerror(errno));
-	fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]), NULL);
-	CHECK(fd >= 0, "the dropping program: %s", strerror(errno));
-	return fd;
-}
-
-/* The link's fd stays open in this process: it is detached when the case ends. */
-static void make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
-{
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), prog = dropper(per_65536, seed), index;
-
-	rack_enter(rack_host(host));
-	index = (int)if_nametoindex("eth0");
-	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = TCX_BEFORE);
-	if (bpf_link_create(prog, index, (enum bpf_attach_type)TCX_EGRESS, &o) < 0) {
-		/* kernels before 6.6: a filter of a better priority than barline's */
-		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = index, .attach_point = BPF_TC_EGRESS);
-		LIBBPF_OPTS(bpf_tc_opts, t, .handle = 1, .priority = 1, .prog_fd = prog);
-
-		CHECK(errno == EINVAL, "%s", strerror(errno));
-		bpf_tc_hook_create(&hook);
-		CHECK(!bpf_tc_attach(&hook, &t), "%s", strerror(errno));
-	}
-	CHECK(!setns(home, CLONE_NEWNET), "home");
-	close(home);
-}
+#include "lossy.h"
 
 /* Which messages are missing, and of how many was the sender told? */
 static void account(void)
@@ -97,7 +38,7 @@ static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
 	}
 	rack_settle();
 	for (i = 0; i < hosts; i++)
-		make_lossy(i, per_65536, tr_sh->seed + i);
+		make_lossy_but_naks(i, per_65536, tr_sh->seed + i);
 	tr_go();
 	tr_wait_done(80000);
 	tr_stop();

@@ -11,6 +11,7 @@
 
 #define WAIT_S 60
 #define TTL_S  3
+#include "event_loop.h"
 
 /** struct party - one controller's side. @epoch: 0: it does not lead. @n, @key, @value: of the last answer. */
 struct party {
@@ -24,8 +25,6 @@ struct party {
 	char text[512], value[64];
 	char seen[64][16]; /* by the watch: the value of key w/N, "": none */
 };
-
-static sd_event *ev;
 
 static void on_elected(void *ctx, uint64_t epoch)
 {
@@ -111,23 +110,6 @@ static void campaign(struct party *p, const char *me)
 
 	p->c = (struct bl_store_candidate){ on_elected, on_lost, on_other, on_trouble, p };
 	CHECK(!bl_store_campaign(p->s, me, &p->c, &err), "%s", err.text);
-}
-
-#define UNTIL(cond) \
-	do { \
-		uint64_t until_ = t_mono() + WAIT_S * 1000000000ULL; \
-		while (!(cond)) { \
-			CHECK(t_mono() < until_, "never: " #cond); \
-			CHECK(sd_event_run(ev, 20000) >= 0, "the event loop"); \
-		} \
-	} while (0)
-
-static void serve_ms(unsigned int ms)
-{
-	uint64_t until = t_mono() + ms * 1000000ULL;
-
-	while (t_mono() < until)
-		CHECK(sd_event_run(ev, 10000) >= 0, "the event loop");
 }
 
 /* a put whose outcome is known: what stays unknown is none of the case's business, so it is asked for again until it is */
@@ -245,7 +227,7 @@ RACK_TEST(election__one_after_the_other)
 /* A lease that ends under its holder: expired, or revoked by a leader of etcd that is stale. */
 RACK_TEST(lease__revoked_is_noticed)
 {
-	char answer[4096], body[128], *lease;
+	char answer[LAB_ETCD_ANSWER], body[128], *lease;
 	struct party p;
 	uint64_t first;
 
@@ -373,7 +355,7 @@ RACK_TEST(unknown__is_read_back)
 /* The watch's member dies; meanwhile keys change, and what happened is compacted away. Nothing may be missed, and what was deleted may not stay. */
 RACK_TEST(watch__compacted_away)
 {
-	char answer[4096], body[64], key[16];
+	char answer[LAB_ETCD_ANSWER], body[64], key[16];
 	struct party p, q;
 	unsigned int i;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The agent without a network: what inputs say (loader/agent_watch.c), and addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c and tests/net/test_failover.c. */
+/* The agent without a network: what inputs say (loader/agent_watch.c), and addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c, tests/net/test_controller_input.c and tests/net/test_failover.c. */
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
+ * lib/rstage.c, lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
  */
 #include "lib_fake.h"
 
@@ -69,6 +69,14 @@ static void introduce(struct fake *a, struct fake *b, int greeting)
 	bl_process(a->ep);
 }
 
+/* two hosts, of which @a has said 7 to @b */
+static void make_pair(struct fake *a, struct fake *b)
+{
+	make(a, "127.0.0.1", 0);
+	make(b, "127.0.0.2", 1);
+	introduce(a, b, 7);
+}
+
 static void commit(struct fake *f, uint64_t c)
 {
 	f->page->commit = c;
@@ -80,9 +88,7 @@ static void bl_send_reliable__asks_first_then_takes_slots(void **state)
 	struct bl_delivery d[4];
 
 	(void)state;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
-	introduce(&a, &b, 7);
+	make_pair(&a, &b);
 	assert_int_equal(word(&a), 1ULL << 32 | 1);
 	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
 	/* prepared, not committed */
@@ -107,9 +113,7 @@ static void bl_rtx_timers__sends_again_until_acknowledged(void **state)
 	int x = 9, tries;
 
 	(void)state;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
-	introduce(&a, &b, 7);
+	make_pair(&a, &b);
 	m = msg_to(&b, &x, sizeof(x), 1);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&b, &a, false), 1);
@@ -142,9 +146,7 @@ static void bl_rtx_timers__asks_the_daemon(void **state)
 	ssize_t n;
 
 	(void)state;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
-	introduce(&a, &b, 7);
+	make_pair(&a, &b);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, way), 0);
 	a.ep->daemon = way[0];
 	m = msg_to(&b, &x, sizeof(x), 1);
@@ -228,10 +230,8 @@ static void bl_send_reliable__nobody_answers(void **state)
 
 	(void)state;
 	fs.n = 0;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
+	make_pair(&a, &b);
 	make(&c, "127.0.0.3", 2);
-	introduce(&a, &b, 7);
 	bl_on_send_fail(a.ep, on_fail, &fs);
 	m[0] = msg_to(&b, &x, sizeof(x), 11);
 	m[1] = msg_to(&c, &x, sizeof(x), 12);
@@ -264,9 +264,7 @@ static void bl_send_reliable__large(void **state)
 	int i, frames = 0;
 
 	(void)state;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
-	introduce(&a, &b, 7);
+	make_pair(&a, &b);
 	for (i = 0; i < (int)sizeof(big); i++)
 		big[i] = (uint8_t)(i * 31 + i / 1000);
 	m = msg_to(&b, big, sizeof(big), 1);
@@ -315,9 +313,7 @@ static void bl_send_reliable__to_oneself_too(void **state)
 
 	(void)state;
 	for (self = 0; self < 2; self++) {
-		make(&a, "127.0.0.1", 0);
-		make(&b, "127.0.0.2", 1);
-		introduce(&a, &b, 7);
+		make_pair(&a, &b);
 		commit(&b, a.ep->last_ts + 1);
 		assert_int_equal(bl_recv_reliable(b.ep, d, 64, 0), 1);
 		carry(&a, &b, true);
@@ -351,9 +347,7 @@ static void streams__are_apart(void **state)
 	int x = 5;
 
 	(void)state;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
-	introduce(&a, &b, 7);
+	make_pair(&a, &b);
 	m = msg_to(&b, &x, sizeof(x), 1);
 	assert_int_equal(bl_send(a.ep, &m, 1, 0), 0);
 	carry(&b, &a, true);
@@ -406,10 +400,8 @@ static void recall__example_of_the_header(void **state)
 	(void)state;
 	fs.n = 0;
 	times = 0;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
+	make_pair(&a, &b);
 	make(&c, "127.0.0.3", 2);
-	introduce(&a, &b, 7);
 	introduce(&a, &c, 8);
 	bl_on_send_fail(a.ep, on_fail, &fs);
 	bl_on_proc_fail(a.ep, on_proc, NULL);
@@ -476,10 +468,8 @@ static void recall__before_the_frame_comes(void **state)
 
 	(void)state;
 	fs.n = 0;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
+	make_pair(&a, &b);
 	make(&c, "127.0.0.3", 2);
-	introduce(&a, &b, 7);
 	introduce(&a, &c, 8);
 	bl_on_send_fail(a.ep, on_fail, &fs);
 	m[0] = msg_to(&b, &x, sizeof(x), 11);
@@ -517,9 +507,7 @@ static void discard__from_the_failure_timestamp_on(void **state)
 
 	(void)state;
 	times = 0;
-	make(&a, "127.0.0.1", 0);
-	make(&b, "127.0.0.2", 1);
-	introduce(&a, &b, 7);
+	make_pair(&a, &b);
 	first = a.ep->last_ts;
 	m = msg_to(&b, &x, sizeof(x), 1);
 	for (i = 0; i < 2; i++)

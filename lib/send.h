@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the senders of both streams share (tx.c best effort; rstage.c and rtx.c reliable): limits of a stage, and UDP GSO.
+ *
+ * Example: a window of 8 frames. A receiver is silent until a quarter of the window, 2 frames, is free again, so 7 frames may wait together: bl_stage_cap(8, false) = 8 - (2 - 1) = 7.
+ */
+#ifndef BARLINE_SEND_H
+#define BARLINE_SEND_H
+
+#include <netinet/in.h>
+#include <sys/uio.h>
+#include "internal.h"
+
+#define BL_ITEM_OVERHEAD 2u	/* be16 length */
+#define BL_MMSG		 64	/* sends in one sendmmsg() */
+#define BL_UDP_MOST	 65507u /* bytes in one send, GSO or not; with jumbo frames less than a stage */
+
+/**
+ * bl_stage_cap - frames that may wait together for one destination with @window. A receiver keeps a quarter of the window back until it is worth a CREDIT (bl_rx_credits()): a stage that needs it all would wait for a probe.
+ * @alone: nothing but one scattering waits, which may be larger than the window: it leaves when nothing else is on the way, or it never could.
+ */
+static inline uint32_t bl_stage_cap(uint32_t window, bool alone)
+{
+	uint32_t w = window > BL_WINDOW_FIRST ? window : BL_WINDOW_FIRST;
+
+	w -= (w + 3) / 4 - 1;
+	return w < BL_STAGE_FRAMES && !alone ? w : BL_STAGE_FRAMES;
+}
+
+union bl_gso {
+	char bytes[CMSG_SPACE(sizeof(uint16_t))];
+	struct cmsghdr align;
+};
+
+/** bl_gso - the kernel is to cut what @h sends into datagrams of @size bytes; the last one may be shorter. @ctl: lives as long as @h. */
+static inline void bl_gso(struct msghdr *h, union bl_gso *ctl, uint16_t size)
+{
+	struct cmsghdr *c = &ctl->align;
+
+	h->msg_control = c;
+	h->msg_controllen = sizeof(ctl->bytes);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+	memcpy(CMSG_DATA(c), &size, sizeof(size));
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the daemon reads and writes in the pages that endpoints share with their host's programs: a line in flight, a word to wake, a window, and the failures that were announced. Who may attach, and what happens to an
+ * endpoint whose process goes, is endpoint.c.
+ *
+ * They are mapped for the moment: it happens when an endpoint comes or goes, not while it works. One word is stored at a time, never a whole value, since programs and processes write beside it.
+ *
+ * Example: endpoint 61696 in slot 3 dies at bus time 1000 with frames of timestamps 940 and 970 in its window. bl_ep_freeze() returns 940, the window lets C pass no further than that, and bl_failure_announce() puts
+ * { port 61696, ts 940 } into the ring as number 7. Endpoints that have dealt with it store 7 in done[]; bl_failure_done() says when all have.
+ */
+#ifndef BARLINE_ENDPOINT_PAGES_H
+#define BARLINE_ENDPOINT_PAGES_H
+
+#include "../maps/failure_abi.h"
+#include "node_priv.h"
+
+/** bl_ep_clear_wake - nobody in @slot waits for anything. Returns 0 or -errno. */
+int bl_ep_clear_wake(struct bl_node *n, unsigned int slot);
+
+/** bl_ep_clear_line - what a process leaves in flight, it will not send. What it leaves in its window stays unless @window says that it shall go, too. Returns 0 or -errno. */
+int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool window);
+
+/** bl_ep_holds_commit - whether what is in the window of @slot holds the rack's commit barrier. */
+bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot);
+
+/**
+ * bl_ep_freeze - from when on what a dead process sent is not committed; its window does not let C pass that any more. @alive: its process is not dead but put out, and may go on sending: then C stands still there, whatever its
+ * window says. Of what is in flight but neither held nor in the window, nothing has left. 0, with errno: it could not be mapped.
+ */
+uint64_t bl_ep_freeze(struct bl_node *n, unsigned int slot, bool alive);
+
+/** bl_ep_none_failed - what failed before the endpoint was there is nothing to it. Returns 0 or -errno. */
+int bl_ep_none_failed(const struct bl_node *n, unsigned int slot);
+
+/** bl_failures_map - the announcements; NULL, with errno. */
+struct bl_failures *bl_failures_map(const struct bl_node *n);
+void bl_failures_unmap(struct bl_failures *page);
+
+#endif

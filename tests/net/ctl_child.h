@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A failure controller in a process of its own, which dies with the case; and what it says of itself.
+ *
+ *	struct bl_ctl_cfg cfg = { .listen = "127.0.0.1:61693", .sqlite = BL_RUN_DIR "/ctl.db" };
+ *	pid_t pid = ctl_child(&cfg);
+ *	... until strstr(ctl_ask(pid), "\"state\":\"leader\"")
+ *
+ * Included behind rack.h.
+ */
+#ifndef BARLINE_TESTS_CTL_CHILD_H
+#define BARLINE_TESTS_CTL_CHILD_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "controller/server.h"
+#include "loader/node_priv.h"
+
+T_FN pid_t ctl_child(const struct bl_ctl_cfg *cfg)
+{
+	pid_t parent = getpid(), pid;
+	struct bl_ctl *c;
+	struct bl_err err;
+	int rc;
+
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0, "%s", strerror(errno));
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	rc = bl_ctl_new(&c, cfg, &err);
+	if (!rc)
+		rc = bl_ctl_run(c, &err);
+	fprintf(stderr, "controller at %s: %s\n", cfg->listen, rc ? err.text : "ended");
+	_exit(1);
+}
+
+/* What the controller with this @pid says to people, into a buffer; "": nothing. It may stand still: then for 5 s. */
+T_FN const char *ctl_ask(pid_t pid)
+{
+	static char text[1 << 20];
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	const struct timeval patience = { .tv_sec = 5 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	size_t len = 0;
+	ssize_t n;
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)pid);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
+		shutdown(fd, SHUT_WR);
+		while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
+			len += (size_t)n;
+	}
+	close(fd);
+	text[len] = 0;
+	return text;
+}
+
+#endif
