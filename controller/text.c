@@ -82,7 +82,20 @@ static uint64_t saved_at(const struct bl_ctl *c, uint64_t number)
 
 static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced", [BL_RECOVER_RESUMED] = "resumed", [BL_RECOVER_FINISHED] = "finished" };
 
-/* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more" */
+/* Hosts that failed and had not said an address: what came from there nobody could be told to discard. Without an agent, they have not promised anything either. */
+static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure *f)
+{
+	uint32_t i, sum = 0;
+
+	for (i = 0; i < f->nfailed; i++) {
+		const struct bl_recover_node *n = bl_recover_node(c->rec, f->failed[i].node);
+
+		sum += !f->failed[i].port && !f->failed[i].naddrs && n && n->kind == BL_DET_HOST;
+	}
+	return sum;
+}
+
+/* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more", "1f4a0007 (no address)" */
 static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text, size_t size)
 {
 	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node) : NULL;
@@ -96,7 +109,9 @@ static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, 
 	if (f->failed[0].port)
 		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].port);
 	if (f->nfailed > 1)
-		snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
+		k += snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
+	if (unnamed(c, f))
+		snprintf(text + k, size - (size_t)k, " (no address)");
 }
 
 static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failure *f)
@@ -127,6 +142,7 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	json_object_set_new(o, "step", json_string(f->saving ? "saving" : steps[f->step]));
 	json_object_set_new(o, "unix_ns", u64(saved_at(c, f->number)));
 	json_object_set_new(o, "separated", json_boolean(f->separated));
+	json_object_set_new(o, "unnamed", u64(unnamed(c, f)));
 	json_object_set_new(o, "waits", u64(json_array_size(missing)));
 	json_object_set_new(o, "missing", missing);
 	/* where the time went, as far as this leader saw it */
