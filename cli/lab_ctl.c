@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, in the namespace where the lab's server runs the daemons: its loopback stands for the
- * network that racks are managed by, which is another one than the one that fails.
+ * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, or with `lab up` of a process that only keeps them, in the namespace where the lab's
+ * server runs the daemons ("mgmt" for `lab exec`): its loopback stands for the network that racks are managed by, which is another one than the one that fails.
  *
  * etcd runs without fsync: what fails in a lab is processes, not power. What it writes is in the lab's tmpfs.
  */
@@ -32,11 +32,21 @@
 
 struct lab_ctl {
 	unsigned int n;
+	const char *log;
 	pid_t pid[LAB_CONTROLLERS_MAX], etcd[ETCD_MEMBERS];
 	struct bl_ctl_cfg cfg;
 };
 
-static pid_t child(void)
+static void say_into(const char *log)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	dup2(null, STDIN_FILENO);
+	dup2(fd < 0 ? null : fd, STDOUT_FILENO);
+	dup2(fd < 0 ? null : fd, STDERR_FILENO);
+}
+
+static pid_t child(const struct lab_ctl *c)
 {
 	pid_t parent = getpid(), pid;
 
@@ -48,18 +58,19 @@ static pid_t child(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
+		if (c->log)
+			say_into(c->log);
 	}
 	return pid;
 }
 
 /* ---- etcd ---- */
 
-static pid_t member(unsigned int i)
+static pid_t member(const struct lab_ctl *c, unsigned int i)
 {
 	char name[16], dir[64], peers[64], clients[64], all[256] = "";
-	pid_t pid = child();
+	pid_t pid = child(c);
 	unsigned int k;
-	int fd;
 
 	if (pid)
 		return pid;
@@ -69,9 +80,7 @@ static pid_t member(unsigned int i)
 	snprintf(dir, sizeof(dir), BL_RUN_DIR "/etcd%u", i);
 	snprintf(peers, sizeof(peers), "http://127.0.0.1:%u", PEERS + i);
 	snprintf(clients, sizeof(clients), "http://127.0.0.1:%u", CLIENTS + i);
-	fd = open(BL_RUN_DIR "/etcd.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	dup2(fd, STDOUT_FILENO);
-	dup2(fd, STDERR_FILENO);
+	say_into(BL_RUN_DIR "/etcd.log");
 	execlp("etcd", "etcd", "--name", name, "--data-dir", dir, "--initial-advertise-peer-urls", peers, "--listen-peer-urls", peers, "--listen-client-urls", clients, "--advertise-client-urls", clients,
 	       "--initial-cluster", all, "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error", NULL);
 	_exit(127);
@@ -135,7 +144,7 @@ static pid_t controller(struct lab_ctl *c, unsigned int i)
 	struct bl_ctl_cfg cfg = c->cfg;
 	struct bl_ctl *ctl;
 	struct bl_err err;
-	pid_t pid = child();
+	pid_t pid = child(c);
 
 	if (pid)
 		return pid;
@@ -261,7 +270,7 @@ static int wait_known(const struct lab *lab, struct lab_ctl *c)
 	}
 }
 
-struct lab_ctl *lab_ctl_start(const struct lab *lab)
+struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log)
 {
 	struct lab_ctl *c = calloc(1, sizeof(*c));
 	struct bl_err err;
@@ -272,13 +281,14 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab)
 		return NULL;
 	}
 	c->n = lab->spec.controllers;
+	c->log = log;
 	if (bl_iface_up("lo", &err)) {
 		cli_fail("%s", err.text);
 		goto fail;
 	}
 	if (lab->spec.etcd) {
 		for (i = 0; i < ETCD_MEMBERS; i++)
-			if ((c->etcd[i] = member(i)) < 0)
+			if ((c->etcd[i] = member(c, i)) < 0)
 				goto fail;
 		if (wait_until(c, true))
 			goto fail;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server_priv.h"
 
@@ -178,6 +179,7 @@ char *bl_ctl_text(struct bl_ctl *c)
 
 	pthread_mutex_lock(&c->lock);
 	json_object_set_new(o, "addr", json_string(c->cfg.advertise));
+	json_object_set_new(o, "pid", u64((uint64_t)getpid()));
 	json_object_set_new(o, "state", json_string(!c->elected ? "standby" : c->loading ? "loading" : "leader"));
 	json_object_set_new(o, "epoch", u64(c->elected));
 	json_object_set_new(o, "leader", json_string(c->leader));
