@@ -80,7 +80,8 @@ static json_t *ask_all(void)
 	size_t i;
 	glob_t g;
 
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/controller-%llu-*.sock", (unsigned long long)bl_netns_ino());
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_DOORS, (unsigned long long)bl_netns_ino());
+	bl_doors_clean(pattern, false, NULL, NULL); /* of those that were killed */
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (i = 0; i < g.gl_pathc; i++) {
 			json_t *one = arb_ask(g.gl_pathv[i], NULL);
@@ -129,8 +130,8 @@ int cmd_controller_show(int argc, char **argv)
 	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
 					  .doc = "What the controllers of this network namespace say: who leads, and the nodes it knows.\v"
 						 "STATE of a node: ok; away: no session, which matters only once it has to answer; down: did not answer, is about to be announced; failed: announced, and has not joined anew; "
-						 "no link: joined, and no link to it is live yet; no agent: known from its neighbours." };
-	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "state", "STATE", 's' }, { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "store", "STORE", 's' }, { "sessions", "SESSIONS", 'd' },
+						 "no link: joined, and no link to it is live yet; no agent: known from its neighbours. REFUSED: sessions that ended by an error, and what came and was refused; -j has counts by reason." };
+	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "state", "STATE", 's' }, { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "store", "STORE", 's' }, { "sessions", "SESSIONS", 'd' }, { "refused", "REFUSED", 'd' },
 					    { "trouble", "TROUBLE", 's' } };
 	static const struct col nodes[] = { { "name", "NODE", 's' },   { "node", "ID", 'd' },	      { "role", "ROLE", 's' },	       { "state", "STATE", 's' }, { "addr", "SESSION", 's' }, { "epoch", "EPOCH", 'd' },
 					    { "ports", "PORTS", 'd' }, { "silent", "SILENT", 'd' }, { "barred", "BARRED", 'd' }, { "endpoints", "ENDPOINTS", 'd' }, { "failure", "FAILURE", 'd' }, { "why", "WHY", 's' } };

@@ -30,6 +30,8 @@ static void put_counts(const struct bl_ctl *c, json_t *o)
 		if (c->counts[i])
 			json_object_set_new(v, names[i], u64(c->counts[i]));
 	json_object_set_new(o, "counts", v);
+	json_object_set_new(o, "refused", u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] + c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] + c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
+						c->reasons[BL_RECOVER_BAD_C]));
 }
 
 static const char *state_of(const struct bl_recover_node *n)
@@ -160,8 +162,10 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 static void put_trouble(const struct bl_ctl *c, json_t *o)
 {
 	const char *said = c->trouble;
-	char text[200];
+	char text[600];
 
+	if (!c->elected && !*said)
+		said = bl_store_waits(c->store, text, sizeof(text));
 	if (c->elected && c->behind) {
 		snprintf(text, sizeof(text), "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: the store is new, or an old copy", c->behind);
 		said = text;
