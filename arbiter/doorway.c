@@ -23,6 +23,7 @@ struct arb_doorway {
 	int fd, end_fd;
 	pthread_t thread;
 	struct sockaddr_un sa;
+	bool named;
 };
 
 static const char *const reasons[] = {
@@ -107,7 +108,8 @@ void arb_doorway_close(struct arb_doorway *c)
 		pthread_join(c->thread, NULL);
 	if (c->fd >= 0) {
 		close(c->fd);
-		unlink(c->sa.sun_path);
+		if (c->named)
+			unlink(c->sa.sun_path);
 	}
 	if (c->end_fd >= 0)
 		close(c->end_fd);
@@ -117,6 +119,7 @@ void arb_doorway_close(struct arb_doorway *c)
 int arb_doorway_open(struct arb_doorway **out, const char *path, char *(*reply)(void *ctx, char *said, size_t *len), void *ctx, struct bl_err *err)
 {
 	struct arb_doorway *c = calloc(1, sizeof(*c));
+	struct sockaddr_un making;
 	mode_t mask;
 	int rc = 0, bound;
 
@@ -128,14 +131,20 @@ int arb_doorway_open(struct arb_doorway **out, const char *path, char *(*reply)(
 	c->sa.sun_family = AF_UNIX;
 	mkdir(BL_RUN_DIR, 0755);
 	snprintf(c->sa.sun_path, sizeof(c->sa.sun_path), "%s", path);
-	unlink(c->sa.sun_path);
+	/* made beside it: by its name it is found when it listens, or somebody might take it for one that was left (loader/door.c) */
+	making = c->sa;
+	snprintf(making.sun_path, sizeof(making.sun_path), "%.*s~", (int)sizeof(making.sun_path) - 2, path);
+	unlink(making.sun_path);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	c->end_fd = eventfd(0, EFD_CLOEXEC);
 	mask = umask(0177);
-	bound = c->fd >= 0 ? bind(c->fd, (struct sockaddr *)&c->sa, sizeof(c->sa)) : -1;
+	bound = c->fd >= 0 ? bind(c->fd, (struct sockaddr *)&making, sizeof(making)) : -1;
 	umask(mask);
-	if (c->end_fd < 0 || bound || listen(c->fd, 16))
+	c->named = !bound && c->end_fd >= 0 && !listen(c->fd, 16) && !rename(making.sun_path, c->sa.sun_path);
+	if (!c->named) {
 		rc = bl_fail(err, errno, "cannot open %s: %s", c->sa.sun_path, strerror(errno));
+		unlink(making.sun_path);
+	}
 	if (!rc) {
 		rc = pthread_create(&c->thread, NULL, doorway_main, c);
 		if (rc) {

@@ -247,6 +247,7 @@ json_t *arb_ask_each(const char *door, const char *orders)
 	size_t i;
 
 	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", door, (unsigned long long)bl_netns_ino());
+	bl_doors_clean(pattern, false, NULL, NULL); /* of those that were killed */
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (i = 0; i < g.gl_pathc; i++) {
 			json_t *one = arb_ask(g.gl_pathv[i], orders);

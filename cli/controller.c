@@ -115,8 +115,8 @@ int cmd_controller_show(int argc, char **argv)
 	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
 					  .doc = "What the controllers of this network namespace say: who leads, and the nodes it knows.\v"
 						 "STATE of a node: ok; away: no session, which matters only once it has to answer; down: did not answer, is about to be announced; failed: announced, and has not joined anew; "
-						 "no link: joined, and no link to it is live yet; no agent: known from its neighbours." };
-	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "state", "STATE", 's' }, { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "store", "STORE", 's' }, { "sessions", "SESSIONS", 'd' },
+						 "no link: joined, and no link to it is live yet; no agent: known from its neighbours. REFUSED: sessions that ended by an error, and what came and was refused; -j has counts by reason." };
+	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "state", "STATE", 's' }, { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "store", "STORE", 's' }, { "sessions", "SESSIONS", 'd' }, { "refused", "REFUSED", 'd' },
 					    { "trouble", "TROUBLE", 's' } };
 	static const struct col nodes[] = { { "name", "NODE", 's' },   { "node", "ID", 'd' },	      { "role", "ROLE", 's' },	       { "state", "STATE", 's' }, { "addr", "SESSION", 's' }, { "epoch", "EPOCH", 'd' },
 					    { "ports", "PORTS", 'd' }, { "silent", "SILENT", 'd' }, { "barred", "BARRED", 'd' }, { "endpoints", "ENDPOINTS", 'd' }, { "failure", "FAILURE", 'd' }, { "why", "WHY", 's' } };

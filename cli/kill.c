@@ -296,7 +296,7 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 static int drive(struct lab *lab, void *arg)
 {
 	struct shared *s = arg;
-	struct lab_ctl *ctl = lab_ctl_start(lab);
+	struct lab_ctl *ctl = lab_ctl_start(lab, NULL);
 	unsigned int i;
 	int err = !ctl || run(lab, &s->ctl, ctl, &s->outcome);
 

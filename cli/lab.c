@@ -22,7 +22,7 @@
 
 #define DEFAULT_NAME "lab"
 
-enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD, KEY_LOSS };
+enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD, KEY_LOSS, KEY_CONTROLLERS };
 
 #define GROUP_RACK  1
 #define GROUP_BENCH 2
@@ -45,8 +45,9 @@ static const struct argp_option lab_options[] = {
 	{ 0 }
 };
 
-static const struct argp_option bare_option[] = {
+static const struct argp_option up_options[] = {
 	{ "no-barline", KEY_BARE, NULL, 0, "links without barline's programs: to compare with", GROUP_RACK },
+	{ "controllers", KEY_CONTROLLERS, "N", 0, "failure controllers, 0 to 3 (default 0): 1 on SQLite, 2 or 3 on three members of etcd", GROUP_RACK },
 	{ 0 }
 };
 
@@ -160,8 +161,18 @@ const struct argp lab_argp = { .options = lab_options, .parser = parse_lab, .chi
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {
-	if (key == ARGP_KEY_INIT) {
-		state->child_inputs[1] = state->input;
+	struct lab_spec *s = state->input;
+	long long v;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[1] = s;
+		return 0;
+	case KEY_CONTROLLERS:
+		if (!cli_number(arg, 0, LAB_CONTROLLERS_MAX, &v))
+			argp_error(state, "controllers \"%s\" is not a number from 0 to %d", arg, LAB_CONTROLLERS_MAX);
+		s->controllers = (unsigned int)v;
+		s->etcd = v > 1;
 		return 0;
 	}
 	return parse_lab(key, arg, state);
@@ -240,8 +251,8 @@ int cmd_lab_run(int argc, char **argv)
 int cmd_lab_up(int argc, char **argv)
 {
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = bare_option, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine|dumbbell]", .children = children,
-					  .doc = "barline lab up - raise a rack of network namespaces and leave it running" };
+	static const struct argp argp = { .options = up_options, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine|dumbbell]", .children = children,
+					  .doc = "barline lab up - raise a rack of network namespaces and leave it running\vWith --controllers: `barline lab exec NAME " LAB_MGMT " -- barline show controller`, where they are." };
 	struct lab *lab = lab_new();
 	int err;
 
@@ -250,12 +261,14 @@ int cmd_lab_up(int argc, char **argv)
 	cmd_parse(&argp, argc, argv, &lab->spec);
 	if (!lab->spec.name[0])
 		strcpy(lab->spec.name, DEFAULT_NAME);
+	if (lab->spec.bare && lab->spec.controllers)
+		return cli_usage("--no-barline: there is nothing for controllers to control");
 	err = lab_start(lab, NULL, NULL);
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));
 	else if (!err)
-		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: barline lab exec %s h1 -- barline show barriers\n", lab->spec.name,
-		       lab->spec.hosts, lab->spec.hosts, lab->spec.name);
+		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: barline lab exec %s %s -- barline show %s\n", lab->spec.name,
+		       lab->spec.hosts, lab->spec.hosts, lab->spec.name, lab->spec.controllers ? LAB_MGMT : "h1", lab->spec.controllers ? "controller" : "barriers");
 	free(lab);
 	return err;
 }
@@ -296,7 +309,7 @@ int cmd_lab_exec(int argc, char **argv)
 {
 	static const struct argp argp = { .parser = parse_names, .args_doc = "[NAME] NODE -- COMMAND [ARGUMENT...]", .children = cmd_globals,
 					  .doc = "barline lab exec - run a command on a node of a lab\vNODE is h1, h2, ... (hosts), s1, ... (ToR "
-						 "switches), p1, ... (spines). The exit status is the command's." };
+						 "switches), p1, ... (spines), or " LAB_MGMT ", where the daemons and their controllers are. The exit status is the command's." };
 	const char *names[2] = { NULL, NULL }, *lab, *node;
 	int split, pidfd, fd, err;
 	pid_t pid;

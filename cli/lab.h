@@ -7,6 +7,7 @@
  *     |                    BL_RUN_DIR/netns/<node>; serves all nodes through one bl_server. Stays in the first pid namespace: only there are
  *     |                    the kernel's NAPI threads seen, which it keeps on their CPUs
  *           |-- init       pid 1 of the lab's pid namespace, with its /proc
+ *                 |-- keeper     (lab up --controllers only) of controllers and of etcd
  *                 |-- driver     (lab run only) forks one worker per host, measures, checks, reports (bench*.c)
  *                       |-- worker h1 ...
  *
@@ -29,13 +30,15 @@
 #define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX + LAB_ARBITERS_MAX)
 #define LAB_NETNS_DIR  BL_RUN_DIR "/netns"
 #define LAB_SOCKET     "barline-lab-"
+#define LAB_MGMT       "mgmt" /* where daemons and controllers are */
 
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
  * @leaf_spine: @tors over @spines. @dumbbell: with it: two ToRs with a link between them, and no spines.
  * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h). @fp_fast: slots and watchdogs of a
  *	10 Gbit/s network, whatever the rate.
- * @controllers: of failures, on loopback of the lab's own namespace, as a management network; the driver starts them (lab_ctl.c). @etcd: on three members of etcd; else one, on SQLite.
+ * @controllers: of failures, on loopback of the lab's own namespace, as a management network; the driver of `lab run` starts them itself, `lab up` has a process for them (lab_ctl.c). @etcd: on three members of etcd; else one,
+ *	on SQLite.
  * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
@@ -130,13 +133,16 @@ int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *
 int lab_find(const char *name, int *pidfd, pid_t *pid);
 /** lab_there - whether the name is taken. */
 bool lab_there(const char *name);
-/** lab_enter - move into a lab's mount and pid namespaces, and a node's network namespace if @node is given. The next fork is inside. */
+/** lab_enter - move into a lab's mount and pid namespaces, and a node's network namespace if @node is given; LAB_MGMT is the lab's own. The next fork is inside. */
 int lab_enter(int pidfd, const char *lab, const char *node);
 
 /* lab_ctl.c: from the driver */
 struct lab_ctl;
-/** lab_ctl_start - the spec's controllers, and etcd if they want it; they end with this process. Returns when one leads and all nodes have a session with it, or NULL after a message. */
-struct lab_ctl *lab_ctl_start(const struct lab *lab);
+/**
+ * lab_ctl_start - the spec's controllers, and etcd if they want it; they end with this process. @log: a file for what they say; NULL: they say it where we do. Returns when one leads and all nodes have a session with it, or
+ * NULL after a message.
+ */
+struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log);
 /** lab_ctl_end - they are gone when it returns. NULL is allowed. */
 void lab_ctl_end(struct lab_ctl *c);
 /** lab_ctl_ask - what the leader says of itself (`barline controller show -j`); NULL: nobody leads at the moment. The caller's. */

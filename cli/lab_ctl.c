@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, in the namespace where the lab's server runs the daemons: its loopback stands for the
- * network that racks are managed by, which is another one than the one that fails.
+ * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, or with `lab up` of a process that only keeps them, in the namespace where the lab's
+ * server runs the daemons ("mgmt" for `lab exec`): its loopback stands for the network that racks are managed by, which is another one than the one that fails.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,21 @@
 
 struct lab_ctl {
 	unsigned int n;
+	const char *log;
 	pid_t pid[LAB_CONTROLLERS_MAX], etcd[LAB_ETCD_MEMBERS];
 	struct bl_ctl_cfg cfg;
 };
 
-static pid_t child(void)
+static void say_into(const char *log)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	dup2(null, STDIN_FILENO);
+	dup2(fd < 0 ? null : fd, STDOUT_FILENO);
+	dup2(fd < 0 ? null : fd, STDERR_FILENO);
+}
+
+static pid_t child(const struct lab_ctl *c)
 {
 	pid_t parent = getpid(), pid;
 
@@ -41,15 +52,17 @@ static pid_t child(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
+		if (c->log)
+			say_into(c->log);
 	}
 	return pid;
 }
 
 /* ---- etcd ---- */
 
-static pid_t member(unsigned int i)
+static pid_t member(const struct lab_ctl *c, unsigned int i)
 {
-	pid_t pid = child();
+	pid_t pid = child(c);
 
 	if (!pid)
 		lab_etcd_exec(i);
@@ -87,7 +100,7 @@ static pid_t controller(struct lab_ctl *c, unsigned int i)
 	struct bl_ctl_cfg cfg = c->cfg;
 	struct bl_ctl *ctl;
 	struct bl_err err;
-	pid_t pid = child();
+	pid_t pid = child(c);
 
 	if (pid)
 		return pid;
@@ -213,7 +226,7 @@ static int wait_known(const struct lab *lab, struct lab_ctl *c)
 	}
 }
 
-struct lab_ctl *lab_ctl_start(const struct lab *lab)
+struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log)
 {
 	struct lab_ctl *c = calloc(1, sizeof(*c));
 	struct bl_err err;
@@ -224,13 +237,14 @@ struct lab_ctl *lab_ctl_start(const struct lab *lab)
 		return NULL;
 	}
 	c->n = lab->spec.controllers;
+	c->log = log;
 	if (bl_iface_up("lo", &err)) {
 		cli_fail("%s", err.text);
 		goto fail;
 	}
 	if (lab->spec.etcd) {
 		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
-			if ((c->etcd[i] = member(i)) < 0)
+			if ((c->etcd[i] = member(c, i)) < 0)
 				goto fail;
 		if (wait_until(c, true))
 			goto fail;

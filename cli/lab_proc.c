@@ -158,8 +158,8 @@ static json_t *lab_info(const struct tree *t)
 
 	for (i = 0; i < t->lab->nnodes; i++)
 		json_array_append_new(nodes, json_string(t->lab->nodes[i].name));
-	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:o}", "name", s->name, "state", t->is_up ? "up" : "starting", "kind",
-			 s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack", "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "programs",
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:o}", "name", s->name, "state", t->is_up ? "up" : "starting", "kind",
+			 s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack", "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "controllers", (int)s->controllers, "programs",
 			 !s->bare, "age_s", (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
 }
 
@@ -295,6 +295,29 @@ static int start_arbiters(struct tree *t)
 	return 0;
 }
 
+/* `lab up` with controllers: the process that they end with. It tells the front that the lab is up, as soon as one leads and knows all nodes. */
+static int start_keeper(struct tree *t)
+{
+	if (t->driver || !t->lab->spec.controllers)
+		return 0;
+	fflush(NULL);
+	t->driver_pid = fork();
+	if (t->driver_pid < 0)
+		return cli_fail("cannot fork the keeper of the controllers: %s", strerror(errno));
+	if (t->driver_pid)
+		return 0;
+	prctl(PR_SET_NAME, "barline-keeper");
+	close(t->listen);
+	default_signals();
+	if (!lab_ctl_start(t->lab, LAB_LOG) || write(t->front, "R", 1) != 1)
+		_exit(1);
+	close(t->front);
+	to_background();
+	for (;;)
+		if (wait(NULL) < 0) /* who kills a controller wants to see what follows: it is not started again */
+			pause();
+}
+
 /* pid 1 of the lab: reaps, answers visitors, and takes everything with it when it ends */
 static int init_main(struct tree *t)
 {
@@ -330,7 +353,7 @@ static int init_main(struct tree *t)
 			if (read(t->up[0], &c, 1) != 1)
 				return 1;
 			t->is_up = true;
-			if (start_arbiters(t))
+			if (start_arbiters(t) || start_keeper(t))
 				return 1;
 			if (!t->driver)
 				to_background();
@@ -340,7 +363,7 @@ static int init_main(struct tree *t)
 		if (p[1].revents && read(sigfd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGCHLD)
 				return 0;
-			st = reap(t->driver_pid, "driver");
+			st = reap(t->driver_pid, t->driver ? "driver" : "keeper of controllers");
 			if (st >= 0)
 				return st;
 		}
@@ -476,7 +499,7 @@ static int server_main(struct tree *t)
 		if (chdir("/"))
 			return cli_fail("/: %s", strerror(errno));
 		to_background();
-		if (write(t->front, "R", 1) != 1)
+		if (!t->lab->spec.controllers && write(t->front, "R", 1) != 1)
 			return 1;
 		close(t->front);
 	}
@@ -576,12 +599,12 @@ int lab_enter(int pidfd, const char *lab, const char *node)
 	if (cwd && chdir(cwd))
 		cli_say("%s is not there inside the lab; working in /", cwd);
 	free(cwd);
-	if (!node)
+	if (!node || !strcmp(node, LAB_MGMT))
 		return 0;
 	snprintf(path, sizeof(path), "%s/%s", LAB_NETNS_DIR, node);
 	fd = strchr(node, '/') ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return cli_fail("lab \"%s\" has no node \"%s\": hosts are h1, h2 and so on, ToR switches s1, spines p1, arbiters a1; `barline lab list` says how many", lab, node);
+		return cli_fail("lab \"%s\" has no node \"%s\": hosts are h1, h2 and so on, ToR switches s1, spines p1, arbiters a1, the network of daemons and controllers " LAB_MGMT "; `barline lab list` says how many", lab, node);
 	if (setns(fd, CLONE_NEWNET))
 		return cli_fail("cannot enter %s: %s", node, strerror(errno));
 	close(fd);

@@ -354,7 +354,7 @@ int cmd_clean(int argc, char **argv)
 {
 	static const struct argp_option options[] = { { "dry-run", 'd', NULL, 0, "say what would be removed, remove nothing", 0 }, { 0 } };
 	const struct argp argp = { .options = options, .parser = parse_clean, .children = cmd_globals,
-				   .doc = "barline clean - remove pins and sockets of nodes whose namespace or interface is gone" };
+				   .doc = "barline clean - remove pins and sockets of nodes whose namespace or interface is gone, and sockets of arbiters and controllers that were killed" };
 	bool dry = false;
 	struct bl_err err;
 	json_t *what = json_array(), *s;

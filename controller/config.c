@@ -58,9 +58,9 @@ static int check(const struct file *f, const char *path, struct bl_err *err)
 	unsigned int i;
 
 	if (bl_session_addr(f->listen, &sa, &len))
-		return bl_yaml_bad(path, "listen", 0, err, "%s is no address, as 10.0.0.1:%d or [fd00::1]:%d", f->listen, BL_SESSION_PORT, BL_SESSION_PORT);
+		return bl_yaml_bad(path, "listen", 0, err, "%s is no address, as 10.0.0.1:%d, or with the quotes \"[fd00::1]:%d\"", f->listen, BL_SESSION_PORT, BL_SESSION_PORT);
 	if (f->advertise && bl_session_addr(f->advertise, &sa, &len))
-		return bl_yaml_bad(path, "advertise", 0, err, "%s is no address, as 10.0.0.1:%d", f->advertise, BL_SESSION_PORT);
+		return bl_yaml_bad(path, "advertise", 0, err, "%s is no address, as 10.0.0.1:%d, or with the quotes \"[fd00::1]:%d\"", f->advertise, BL_SESSION_PORT, BL_SESSION_PORT);
 	if (!f->sqlite == !f->etcd)
 		return bl_fail(err, EINVAL, "%s:1: one store: sqlite: FILE (one controller), or etcd: { endpoints: [...] } (several)", path);
 	for (i = 0; f->etcd && i < f->etcd->endpoints_count; i++)

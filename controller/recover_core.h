@@ -54,7 +54,8 @@
 	X(REPEATED,	  "repeated")	      /* known already */ \
 	X(BAD_HELLO,	  "bad_hello")	      /* out of range, or contradicts itself */ \
 	X(BAD_C,	  "bad_c")	      /* more than 48 bits */ \
-	X(FULL,		  "full")
+	X(FULL,		  "full") \
+	X(NO_ADDRESS,	  "no_address")	      /* a process of a host without addresses: nobody could be told who that was; it is taken when the host says one */
 #define BL_RECOVER_ENUM(sym, name) BL_RECOVER_##sym,
 enum bl_recover_reason { BL_RECOVER_REASONS(BL_RECOVER_ENUM) BL_RECOVER_REASON_COUNT };
 #undef BL_RECOVER_ENUM

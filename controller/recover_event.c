@@ -373,6 +373,8 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 		return BL_RECOVER_BAD_C;
 	if (n->kind != BL_DET_HOST || !endpoint)
 		return BL_RECOVER_UNKNOWN_PORT;
+	if (!n->naddrs)
+		return BL_RECOVER_NO_ADDRESS;
 	for (i = 0; i < r->nprocs; i++)
 		if (r->proc[i].node == node && r->proc[i].port == endpoint)
 			return BL_RECOVER_REPEATED;

@@ -358,10 +358,13 @@ void recover_judge(struct bl_recover *r, uint64_t now)
 	struct graph g;
 
 	r->dirty = false;
-	/* whose host has failed, failed with it */
-	for (i = bars = 0; i < r->nprocs; i++)
-		if (recover_waits_possible(recover_node_of(r, r->proc[i].node)))
+	/* whose host has failed, failed with it; whose host has lost its addresses, is told again by it when it has one */
+	for (i = bars = 0; i < r->nprocs; i++) {
+		const struct bl_recover_node *n = recover_node_of(r, r->proc[i].node);
+
+		if (recover_waits_possible(n) && n->naddrs)
 			r->proc[bars++] = r->proc[i];
+	}
 	r->nprocs = bars;
 	if (recover_open_failures(r) >= BL_RECOVER_OPEN_MAX) {
 		r->pending = true; /* the one that finishes next comes back to it */

@@ -229,7 +229,10 @@ static void send_away(struct peer *p)
 {
 	struct bl_ctl *c = p->c;
 	const char *why = *c->trouble ? c->trouble : c->elected ? "it is about to lead" : "it does not lead";
+	char text[600];
 
+	if (!*c->trouble && !c->elected && *bl_store_waits(c->store, text, sizeof(text)))
+		why = text;
 	send_bytes(p, ctl_not_leading(c->elected ? "" : c->leader, why));
 	bl_session_end(p->session);
 }
@@ -273,8 +276,9 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 		p->node = m->node;
 		p->epoch = m->epoch;
 		if (m->epoch > c->elected && m->epoch > c->behind) {
+			if (!c->behind) /* once: whoever says higher and higher ones must not fill the log */
+				bl_log(BL_LOG_ERR, "controller: node %08x obeys epoch %" PRIu64 " already, and will not obey %" PRIu64 ": the store is new, or an old copy", m->node, m->epoch, c->elected);
 			c->behind = m->epoch;
-			bl_log(BL_LOG_ERR, "controller: node %08x obeys epoch %" PRIu64 " already, and will not obey %" PRIu64 ": the store is new, or an old copy", m->node, m->epoch, c->elected);
 		}
 		r = bl_recover_hello(c->rec, mono(), &h);
 		if (!p->node)
@@ -327,6 +331,30 @@ static bool take(struct peer *p, const Bl__ToController *m)
 	return true;
 }
 
+/* What of sessions that were no good has not been said yet: at once if nothing was for a while, else together. Whoever scans the port must not fill the log. */
+static void say_bad(struct bl_ctl *c)
+{
+	uint64_t now = mono();
+
+	if (!c->bad.n || (c->bad.said_ns && now < c->bad.said_ns + CTL_SAY_NS))
+		return;
+	if (c->bad.n == 1)
+		bl_log(BL_LOG_INFO, "controller: session with %s", c->bad.last);
+	else
+		bl_log(BL_LOG_INFO, "controller: %u more sessions were no good; the last one with %s", c->bad.n, c->bad.last);
+	c->bad.said_ns = now;
+	c->bad.n = 0;
+}
+
+static void bad_session(struct peer *p, const char *why)
+{
+	struct bl_ctl *c = p->c;
+
+	c->bad.n++;
+	snprintf(c->bad.last, sizeof(c->bad.last), "%s: %s", p->addr, why);
+	say_bad(c);
+}
+
 static void on_message(void *ctx, const uint8_t *body, size_t len)
 {
 	struct peer *p = ctx;
@@ -340,8 +368,10 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	ok = m && take(p, m);
 	if (m)
 		bl__to_controller__free_unpacked(m, NULL);
-	if (!ok)
+	if (!ok) {
+		bad_session(p, m ? "what it said was refused" : "what it said is no message");
 		hang_up(p);
+	}
 	turn(c);
 }
 
@@ -357,7 +387,7 @@ static void on_down(void *ctx, const char *why)
 
 	if (strcmp(why, "closed") && strcmp(why, "the other side closed the connection")) {
 		c->counts[CTL_BAD_SESSION]++;
-		bl_log(BL_LOG_INFO, "controller: session with %s: %s", p->addr, why);
+		bad_session(p, why);
 	}
 	peer_gone(p);
 	turn(c);
@@ -430,7 +460,8 @@ static int on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 		c->counts[CTL_SILENT]++;
 		hang_up(p);
 	}
-	sd_event_source_set_time_relative(src, c->cfg.silence_ms * 1000ULL / 3);
+	say_bad(c);
+	sd_event_source_set_time_relative(src, c->cfg.silence_ms > 3000 ? 1000000 : c->cfg.silence_ms * 1000ULL / 3);
 	sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 	turn(c);
 	return 0;
@@ -678,6 +709,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 	c->candidate = (struct bl_store_candidate){ on_elected, on_lost, on_other, on_trouble, c };
 	if (!rc)
 		rc = bl_store_campaign(c->store, c->cfg.advertise, &c->candidate, err);
+	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOORS, (unsigned long long)bl_netns_ino());
+	bl_doors_clean(door, false, NULL, NULL); /* of controllers that were killed */
 	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)getpid());
 	if (!rc)
 		rc = arb_doorway_open(&c->door, door, on_door, c, err);

@@ -10,6 +10,7 @@
 #include "server.h"
 
 #define CTL_EPOCHS 64 /* elections that are shown */
+#define CTL_SAY_NS 1000000000ULL /* between two lines in the log about sessions that were no good */
 
 /* X(SYMBOL, "name"): what became of messages and sessions, beside bl_recover_reason */
 #define CTL_COUNTS(X) \
@@ -73,6 +74,11 @@ struct bl_ctl {
 	struct epoch epochs[CTL_EPOCHS];
 	unsigned int nepochs;
 	uint64_t reasons[BL_RECOVER_REASON_COUNT], counts[CTL_COUNT];
+	struct {
+		unsigned int n; /* sessions that were no good, since that was said last */
+		uint64_t said_ns;
+		char last[400];
+	} bad;
 	struct bl_err fatal;
 	pthread_mutex_t lock; /* held while the loop dispatches; bl_ctl_text() reads under it */
 	struct arb_doorway *door;

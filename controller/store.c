@@ -195,6 +195,14 @@ int bl_store_campaign(struct bl_store *s, const char *me, const struct bl_store_
 	return s->ops->campaign(s, me, c, err);
 }
 
+const char *bl_store_waits(const struct bl_store *s, char *text, size_t size)
+{
+	*text = 0;
+	if (!s->epoch && s->ops->waits)
+		s->ops->waits(s, text, size);
+	return text;
+}
+
 void bl_store_resign(struct bl_store *s, unsigned int ms)
 {
 	if (s->epoch)

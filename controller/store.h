@@ -124,6 +124,8 @@ int bl_store_campaign(struct bl_store *s, const char *me, const struct bl_store_
 uint64_t bl_store_epoch(const struct bl_store *s);
 /** bl_store_held_until - CLOCK_BOOTTIME until which leading may be believed; 0: it may not. BL_STORE_ANY: as long as the process lives. */
 uint64_t bl_store_held_until(const struct bl_store *s);
+/** bl_store_waits - who campaigns in vain: for what, in a sentence, and since when; "": for nothing that it could name. Returns @text. */
+const char *bl_store_waits(const struct bl_store *s, char *text, size_t size);
 /** bl_store_resign - gives the leadership back, if it is held, and waits for that at most @ms. */
 void bl_store_resign(struct bl_store *s, unsigned int ms);
 

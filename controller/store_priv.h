@@ -14,6 +14,7 @@ struct bl_store_ops {
 	int (*watch)(struct bl_store *s, const char *prefix, const struct bl_store_watcher *w);
 	int (*campaign)(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err);
 	void (*resign)(struct bl_store *s, unsigned int ms);
+	void (*waits)(const struct bl_store *s, char *text, size_t size); /* NULL: it cannot say */
 };
 
 struct bl_store_sure;

@@ -3,7 +3,7 @@
  * The store in one SQLite file, for a controller that is alone. The same rules as in etcd: epochs that only rise, writes that name the epoch and the revision that they believe in.
  *
  * Who leads is who holds a lock on FILE.leader, and the epoch is a number in the file that each one who gets the lock raises by one. The lock goes with its process, however that ends; there is no lease, since a
- * process that stands still on the same machine cannot be told from a slow one, and nobody else is there to take over.
+ * process that stands still on the same machine cannot be told from a slow one. Another one on the same file waits for it, however long that takes, and says who holds the lock, and whether that process is stopped.
  *
  * Example: started the third time: epoch 3. put(3, "failure/7", 0): one transaction: epoch is 3 still, no such key, write it, revision 19. A process that was left over from epoch 2 is refused, fenced.
  *
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store_priv.h"
@@ -46,6 +47,7 @@ struct lite {
 	sqlite3 *db;
 	char *path, *me;
 	int lock;
+	uint64_t waits_since; /* bl_boot_ns() when somebody else was first seen to have the lock; 0: nobody is */
 	const struct bl_store_candidate *c;
 	bool troubled;
 	struct later *first, **last;
@@ -418,12 +420,15 @@ static void try_lead(struct lite *l)
 	ssize_t n;
 
 	if (flock(l->lock, LOCK_EX | LOCK_NB)) {
+		if (!l->waits_since)
+			l->waits_since = bl_boot_ns();
 		n = pread(l->lock, who, sizeof(who) - 1, 0);
 		if (n > 0 && l->c->other)
 			l->c->other(l->c->ctx, who);
 		bl_store_once(l->s.ev, &l->timer, AGAIN_MS, try_again, l);
 		return;
 	}
+	l->waits_since = 0;
 	epoch = next_epoch(l);
 	if (!epoch) {
 		flock(l->lock, LOCK_UN);
@@ -443,6 +448,42 @@ static int try_again(sd_event_source *src, uint64_t usec, void *ctx)
 	(void)src, (void)usec;
 	try_lead(ctx);
 	return 0;
+}
+
+/* The process that has the lock, as far as /proc tells it here: not one of a pid namespace above. 0: it does not. */
+static unsigned int holder(const struct lite *l)
+{
+	FILE *f = fopen("/proc/locks", "re");
+	unsigned int pid = 0, found = 0;
+	unsigned long long ino;
+	char line[256];
+	struct stat st;
+
+	if (f && !fstat(l->lock, &st))
+		while (!found && fgets(line, sizeof(line), f))
+			if (sscanf(line, "%*u: FLOCK %*s %*s %u %*x:%*x:%llu", &pid, &ino) == 2 && ino == st.st_ino)
+				found = pid;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void lite_waits(const struct bl_store *s, char *text, size_t size)
+{
+	const struct lite *l = (const struct lite *)s;
+	char path[64], said[256] = "", who[96] = "another process", *name, *end;
+	unsigned int pid = l->waits_since ? holder(l) : 0;
+	FILE *f;
+
+	if (!l->waits_since)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = pid ? fopen(path, "re") : NULL;
+	if (f && fread(said, 1, sizeof(said) - 1, f) && (name = strchr(said, '(')) && (end = strrchr(said, ')')) && end[1] == ' ')
+		snprintf(who, sizeof(who), "process %u (%.*s)%s", pid, (int)(end - name - 1), name + 1, end[2] == 'T' || end[2] == 't' ? ", which is stopped," : "");
+	if (f)
+		fclose(f);
+	snprintf(text, size, "%s holds the store %s; this controller has waited for it for %llu s", who, l->path, (unsigned long long)((bl_boot_ns() - l->waits_since) / 1000000000));
 }
 
 static int lite_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err)
@@ -502,7 +543,7 @@ static void lite_close(struct bl_store *s)
 	free(l);
 }
 
-static const struct bl_store_ops lite_ops = { .close = lite_close, .range = lite_range, .put = lite_put, .watch = lite_watch, .campaign = lite_campaign, .resign = lite_resign };
+static const struct bl_store_ops lite_ops = { .close = lite_close, .range = lite_range, .put = lite_put, .watch = lite_watch, .campaign = lite_campaign, .resign = lite_resign, .waits = lite_waits };
 
 static int first_text(void *ctx, int n, char **v, char **names)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server_priv.h"
 
@@ -29,6 +30,8 @@ static void put_counts(const struct bl_ctl *c, json_t *o)
 		if (c->counts[i])
 			json_object_set_new(v, names[i], u64(c->counts[i]));
 	json_object_set_new(o, "counts", v);
+	json_object_set_new(o, "refused", u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] + c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] + c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
+						c->reasons[BL_RECOVER_BAD_C]));
 }
 
 static const char *state_of(const struct bl_recover_node *n)
@@ -82,7 +85,20 @@ static uint64_t saved_at(const struct bl_ctl *c, uint64_t number)
 
 static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced", [BL_RECOVER_RESUMED] = "resumed", [BL_RECOVER_FINISHED] = "finished" };
 
-/* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more" */
+/* Hosts that failed and had not said an address: what came from there nobody could be told to discard. Without an agent, they have not promised anything either. */
+static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure *f)
+{
+	uint32_t i, sum = 0;
+
+	for (i = 0; i < f->nfailed; i++) {
+		const struct bl_recover_node *n = bl_recover_node(c->rec, f->failed[i].node);
+
+		sum += !f->failed[i].port && !f->failed[i].naddrs && n && n->kind == BL_DET_HOST;
+	}
+	return sum;
+}
+
+/* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more", "1f4a0007 (no address)" */
 static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text, size_t size)
 {
 	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node) : NULL;
@@ -96,7 +112,9 @@ static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, 
 	if (f->failed[0].port)
 		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].port);
 	if (f->nfailed > 1)
-		snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
+		k += snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
+	if (unnamed(c, f))
+		snprintf(text + k, size - (size_t)k, " (no address)");
 }
 
 static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failure *f)
@@ -127,6 +145,7 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	json_object_set_new(o, "step", json_string(f->saving ? "saving" : steps[f->step]));
 	json_object_set_new(o, "unix_ns", u64(saved_at(c, f->number)));
 	json_object_set_new(o, "separated", json_boolean(f->separated));
+	json_object_set_new(o, "unnamed", u64(unnamed(c, f)));
 	json_object_set_new(o, "waits", u64(json_array_size(missing)));
 	json_object_set_new(o, "missing", missing);
 	/* where the time went, as far as this leader saw it */
@@ -143,8 +162,10 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 static void put_trouble(const struct bl_ctl *c, json_t *o)
 {
 	const char *said = c->trouble;
-	char text[200];
+	char text[600];
 
+	if (!c->elected && !*said)
+		said = bl_store_waits(c->store, text, sizeof(text));
 	if (c->elected && c->behind) {
 		snprintf(text, sizeof(text), "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: the store is new, or an old copy", c->behind);
 		said = text;
@@ -164,6 +185,7 @@ char *bl_ctl_text(struct bl_ctl *c)
 
 	pthread_mutex_lock(&c->lock);
 	json_object_set_new(o, "addr", json_string(c->cfg.advertise));
+	json_object_set_new(o, "pid", u64((uint64_t)getpid()));
 	json_object_set_new(o, "state", json_string(!c->elected ? "standby" : c->loading ? "loading" : "leader"));
 	json_object_set_new(o, "epoch", u64(c->elected));
 	json_object_set_new(o, "leader", json_string(c->leader));

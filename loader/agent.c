@@ -172,6 +172,23 @@ static struct kept kept_from(const Bl__Failure *f)
 	return (struct kept){ .number = f->number, .epoch = f->epoch, .t = first ? first->t : 0, .node = first ? first->node : 0, .port = first ? first->port : 0 };
 }
 
+/* A process without an address, an address that is none, more than fit: who failed would not be known here, and whoever says DONE all the same has discarded nothing. A node may have none: a switch, a host that never had one. */
+static bool failed_named(const Bl__Failure *f)
+{
+	size_t i, k;
+
+	for (i = 0; i < f->n_failed; i++) {
+		const Bl__Failed *v = f->failed[i];
+
+		if (v->port > UINT16_MAX || (v->port && !v->n_addr) || v->n_addr > BL_AGENT_ADDRS_MAX)
+			return false;
+		for (k = 0; k < v->n_addr; k++)
+			if (v->addr[k].len != 16)
+				return false;
+	}
+	return true;
+}
+
 static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *f)
 {
 	struct bl_agent_failed *v = calloc(f->n_failed + 1, sizeof(*v));
@@ -181,9 +198,8 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 		const Bl__Failed *from = f->failed[i];
 
 		v[i] = (struct bl_agent_failed){ .node = from->node, .port = (uint16_t)from->port, .t = from->t, .here = from->node == a->node.node_id };
-		for (k = 0; k < from->n_addr && k < BL_AGENT_ADDRS_MAX; k++)
-			if (from->addr[k].len == 16)
-				memcpy(v[i].addr[v[i].naddrs++], from->addr[k].data, 16);
+		for (k = 0; k < from->n_addr; k++)
+			memcpy(v[i].addr[v[i].naddrs++], from->addr[k].data, 16);
 	}
 	return v;
 }
@@ -318,9 +334,11 @@ static void on_forward(struct bl_agent *a, const Bl__Forward *m)
 		a->ops->forward(a->ctx, &f);
 }
 
-/* -ESTALE: it was refused below us. Any other error is a node's that cannot obey: who does not answer in time has failed. */
+/* -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's that cannot obey: who does not answer in time has failed. */
 static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 {
+	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failed_named(m->fail)) || (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failed_named(m->resume)))
+		return -EBADMSG;
 	switch (m->what_case) {
 	case BL__TO_AGENT__WHAT_WELCOME: on_welcome(a, m->welcome); break;
 	case BL__TO_AGENT__WHAT_BAR: return on_bar(a, m->bar);
@@ -362,6 +380,7 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 		leave(a, "it gave an order before WELCOME");
 	} else {
 		bool higher = m->epoch > a->cfg.epoch;
+		int rc;
 
 		if (higher) {
 			a->cfg.epoch = m->epoch;
@@ -369,9 +388,13 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 		}
 		if (higher)
 			say_hello(a);
-		if (obey(a, m) == -ESTALE) {
+		rc = obey(a, m);
+		if (rc == -ESTALE) {
 			count(a, BL_AGENT_OLD_EPOCH);
 			leave(a, "this node obeys a later epoch");
+		} else if (rc == -EBADMSG) {
+			count(a, BL_AGENT_BAD_MESSAGE);
+			leave(a, "whom it announces as failed is not understood: addresses are missing, or are none");
 		} else {
 			count(a, BL_AGENT_OK);
 		}

@@ -398,7 +398,7 @@ static int take_controllers(struct bl_node_cfg *cfg, const struct file *f, const
 
 	for (k = 0; k < f->controllers_count; k++) {
 		if (bl_session_addr(f->controllers[k], &sa, &len))
-			return bl_yaml_bad(path, "controllers", 0, err, "%s is no address, as 10.0.0.1:%d or [fd00::1]:%d", f->controllers[k], BL_SESSION_PORT, BL_SESSION_PORT);
+			return bl_yaml_bad(path, "controllers", 0, err, "%s is no address, as 10.0.0.1:%d, or with the quotes \"[fd00::1]:%d\"", f->controllers[k], BL_SESSION_PORT, BL_SESSION_PORT);
 		snprintf(c->addr[k], sizeof(c->addr[k]), "%s", f->controllers[k]);
 	}
 	c->n = f->controllers_count ? f->controllers_count : c->n;

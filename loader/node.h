@@ -195,8 +195,11 @@ void bl_node_close(struct bl_node *n);
 
 /** bl_node_detach - remove programs and pins of the node with this role in this namespace. Returns 0 or -errno (ENOENT: none). */
 int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
-/** bl_clean - remove pins and sockets whose namespace or interface is gone. Returns how many nodes were removed or -errno. */
+/** bl_clean - remove pins and sockets whose namespace or interface is gone, and sockets of arbiters and controllers that are. Returns how many nodes were removed or -errno. */
 int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err);
+
+/** bl_doors_clean - remove sockets (glob @pattern) at which nobody listens any more. @tell may be NULL. Returns how many. */
+int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx);
 
 /* pin.c, counts.c: finding nodes and reading them, for the CLI and the tests */
 struct bl_node_ref {

@@ -23,13 +23,15 @@
 #define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
-/** struct order - FAIL that was obeyed and is not complete. @since_ns: CLOCK_MONOTONIC. */
+/** struct order - FAIL that was heard and is not complete. @since_ns: CLOCK_MONOTONIC. @failed: @nfailed, who is still to be announced to the endpoints; NULL: all were. */
 struct order {
 	uint64_t number, since_ns;
+	struct bl_agent_failed *failed;
+	unsigned int nfailed;
 };
 
 /**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {
@@ -43,7 +45,7 @@ struct bl_node_agent {
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	uint64_t led_ns;
-	bool failed, rejoining, alone, forwards, cannot_forward;
+	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
 	uint32_t old[BL_EPS_MAX];
 };
 
@@ -58,13 +60,23 @@ static struct bl_agent_port agent_port(const struct bl_order_port *p)
 	return (struct bl_agent_port){ .port = p->port, .neighbour = p->neighbour, .death = p->death, .role = roles[p->role & 3],  .state = bl_agent_port_state(p), .c = p->held ? p->c : BL_AGENT_NO_C };
 }
 
-/* An address by which others may know what comes from here. */
-static void add_addr(struct bl_agent_node *v, const struct sockaddr *sa)
+static void add_addr(struct bl_agent_node *v, const uint8_t addr[16])
 {
-	uint8_t addr[16] = { [10] = 0xff, [11] = 0xff };
 	unsigned int i;
 
-	if (!sa || v->naddrs == BL_AGENT_ADDRS_MAX)
+	for (i = 0; i < v->naddrs; i++)
+		if (!memcmp(v->addr[i], addr, 16))
+			return;
+	if (v->naddrs < BL_AGENT_ADDRS_MAX)
+		memcpy(v->addr[v->naddrs++], addr, 16);
+}
+
+/* An address by which others may know what comes from here. */
+static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
+{
+	uint8_t addr[16] = { [10] = 0xff, [11] = 0xff };
+
+	if (!sa)
 		return;
 	if (sa->sa_family == AF_INET)
 		memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
@@ -72,24 +84,25 @@ static void add_addr(struct bl_agent_node *v, const struct sockaddr *sa)
 		memcpy(addr, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
 	else
 		return;
-	for (i = 0; i < v->naddrs; i++)
-		if (!memcmp(v->addr[i], addr, 16))
-			return;
-	memcpy(v->addr[v->naddrs++], addr, 16);
+	add_addr(v, addr);
 }
 
+/* Those of endpoints come first, whether the NIC has them still or not: an endpoint keeps the one that it was given, and what it sent is known by that. Also of dead ones, which are about to be announced. */
 static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
 {
 	struct ifaddrs *all, *one;
 	struct bl_err err;
-	int old;
+	int old, k;
 
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used)
+			add_addr(v, n->ep[k].info.addr);
 	if (bl_netns_enter(n->cfg.netns, &old, &err))
 		return;
 	if (!getifaddrs(&all)) {
 		for (one = all; one; one = one->ifa_next)
 			if (!strcmp(one->ifa_name, n->att[0].iface.name))
-				add_addr(v, one->ifa_addr);
+				add_sockaddr(v, one->ifa_addr);
 		freeifaddrs(all);
 	}
 	bl_netns_leave(old);
@@ -187,18 +200,39 @@ static uint64_t bus_time(const struct bl_node *n)
 	return bl_clock_at(n->clock, bl_mono_ns());
 }
 
-static void announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
+static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
 {
 	struct bl_failure f = { .epoch = a->epoch, .order = number, .port = v->port, .ts = v->t == BL_AGENT_NO_C ? 0 : bl_ext48(v->t, bus_time(a->node)) };
 	unsigned int i;
-	int rc;
+	int rc = 0;
 
-	for (i = 0; i < v->naddrs; i++) {
+	for (i = 0; !rc && i < v->naddrs; i++) {
 		memcpy(f.addr, v->addr[i], sizeof(f.addr));
 		rc = bl_failure_announce(a->node, &f);
-		if (rc)
-			bl_log(BL_LOG_ERR, "%s: cannot announce failure %" PRIu64 " to the endpoints: %s", a->node->meta.name, number, strerror(-rc));
 	}
+	return rc;
+}
+
+/* Tells the endpoints who failed; once more what they were told before does no harm. What cannot be told is not done, whatever they say of the rest: whoever has not heard of it has discarded nothing. */
+static void tell_endpoints(struct bl_node_agent *a, struct order *o)
+{
+	struct bl_agent_total t;
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < o->nfailed; i++)
+		rc = announce(a, o->number, &o->failed[i]);
+	if (!rc) {
+		free(o->failed);
+		o->failed = NULL;
+		a->cannot_tell = false;
+		return;
+	}
+	bl_agent_read(a->agent, &t);
+	if (!a->cannot_tell)
+		bl_log(BL_LOG_ERR, "%s: cannot announce failure %" PRIu64 " to the endpoints: %s; it is tried again, and until then not reported as done: after %u ms the controller takes this host for failed", a->node->meta.name,
+		       o->number, strerror(-rc), t.answer_ms);
+	a->cannot_tell = true;
 }
 
 /* Says DONE of what is complete. */
@@ -206,8 +240,11 @@ static void look_at_orders(struct bl_node_agent *a)
 {
 	uint64_t now = bl_mono_ns();
 	struct bl_agent_total t;
-	unsigned int i;
+	unsigned int i, left = 0;
 
+	for (i = 0; i < a->norders; i++)
+		if (a->order[i].failed)
+			tell_endpoints(a, &a->order[i]);
 	if (!a->norders)
 		return;
 	if (!bl_failure_done(a->node)) {
@@ -218,26 +255,36 @@ static void look_at_orders(struct bl_node_agent *a)
 		if (!bl_failure_done(a->node))
 			return;
 	}
-	for (i = 0; i < a->norders; i++)
-		bl_agent_done(a->agent, a->order[i].number);
-	a->norders = 0;
+	for (i = 0; i < a->norders; i++) {
+		if (a->order[i].failed)
+			a->order[left++] = a->order[i];
+		else
+			bl_agent_done(a->agent, a->order[i].number);
+	}
+	a->norders = left;
 }
 
 static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
 {
 	struct bl_node_agent *a = ctx;
-	unsigned int i;
+	struct order o = { .number = number, .since_ns = bl_mono_ns(), .nfailed = n };
 
 	if (a->node->cfg.role != BL_ROLE_HOST) {
 		bl_agent_done(a->agent, number);
 		return;
 	}
-	for (i = 0; i < n; i++)
-		announce(a, number, &v[i]);
+	o.failed = calloc(n + 1, sizeof(*v));
+	if (!o.failed) {
+		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not dealt with", a->node->meta.name, number);
+		return;
+	}
+	memcpy(o.failed, v, n * sizeof(*v));
 	/* more than can be open: the oldest one cannot be awaited any more */
-	if (a->norders == ORDERS_MAX)
+	if (a->norders == ORDERS_MAX) {
+		free(a->order[0].failed);
 		memmove(a->order, a->order + 1, --a->norders * sizeof(*a->order));
-	a->order[a->norders++] = (struct order){ number, bl_mono_ns() };
+	}
+	a->order[a->norders++] = o;
 	look_at_orders(a);
 	look_in(a, LOOK_BUSY_US);
 }
@@ -431,6 +478,8 @@ void bl_node_agent_close(struct bl_node *n)
 	sd_event_source_disable_unref(a->timer);
 	bl_agent_free(a->agent);
 	bl_session_tls_free(a->tls);
+	while (a->norders)
+		free(a->order[--a->norders].failed);
 	free(a);
 }
 

@@ -404,5 +404,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		removed += !rc;
 	}
 	free(v);
+	bl_doors_clean(BL_RUN_DIR "/arbiter-*.sock", dry_run, tell, ctx);
+	bl_doors_clean(BL_RUN_DIR "/controller-*.sock", dry_run, tell, ctx);
 	return rc ? rc : removed;
 }

@@ -4,8 +4,11 @@
  *
  * Example: "beacon_us: 2000000" has the right shape. The caller says bl_yaml_bad(path, "beacon_us", 0, ...), and the message begins with "tor1.yaml:7: ".
  *
+ * "[fd00::1]:61693" without quotes is a list to YAML: the message says how it is written.
+ *
  * libcyaml takes "100ms" for the number 100 and "maybe" for true. So numbers and truth values are looked at once more in the text, where one key has them and nothing else.
  */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -212,6 +215,33 @@ static void name_choices(const char *path, const cyaml_schema_value_t *top, stru
 		fclose(file);
 }
 
+/* An IPv6 address in brackets and not in quotes, in the line that libcyaml complains of. */
+static void name_unquoted(const char *path, struct heard *h)
+{
+	char text[1024] = "", host[INET6_ADDRSTRLEN], *p;
+	struct in6_addr addr;
+	FILE *f = fopen(path, "re");
+	size_t n, port;
+	int no;
+
+	for (no = 0; f && no < h->line && fgets(text, sizeof(text), f); no++)
+		;
+	for (p = f && no == h->line ? strchr(text, '[') : NULL; p; p = strchr(p + 1, '[')) {
+		n = strcspn(p + 1, "]");
+		if (p[n + 1] != ']' || n >= sizeof(host) || (p > text && strchr("\"'", p[-1])))
+			continue;
+		memcpy(host, p + 1, n);
+		host[n] = 0;
+		if (inet_pton(AF_INET6, host, &addr) != 1)
+			continue;
+		port = p[n + 2] == ':' ? 1 + strspn(p + n + 3, "0123456789") : 0;
+		snprintf(h->text, sizeof(h->text), "an IPv6 address in brackets is a list to YAML: put it in quotes, \"%.*s\"", (int)(n + 2 + port), p);
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
 static int check_scalars(const char *path, const cyaml_schema_value_t *top, struct bl_err *err)
 {
 	FILE *f = fopen(path, "re");
@@ -254,6 +284,7 @@ int bl_yaml_load(const char *path, const cyaml_schema_value_t *top, void **out, 
 	if (e != CYAML_OK) {
 		int line = line_of_unknown(path, &said);
 
+		name_unquoted(path, &said);
 		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1, *said.text ? said.text : cyaml_strerror(e));
 	}
 	if (!*out)

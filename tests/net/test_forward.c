@@ -12,32 +12,39 @@
 #define WAIT_MS	  60000
 #define ANY	  0 /* opcode: all that is UDP */
 
-/* An XDP program that drops UDP frames with @op from the IPv4 address @from, in network order, and hands the others to what is behind @next. */
-static int filter(uint32_t from, int op, int next)
+/* Where in a frame is what; @addr: of the source address, whose first and last four bytes tell hosts apart (IPv4: both the same). */
+static const struct place {
+	int eth, proto, addr[2], l4;
+} places[] = { { BL_ETH_IP, 14 + 9, { 14 + 12, 14 + 12 }, 14 + 20 }, { BL_ETH_IP6, 14 + 6, { 14 + 8, 14 + 8 + 12 }, 14 + 40 } };
+
+/* An XDP program that drops UDP frames with @op from a source address with the words @from, in network order, and hands the others to what is behind @next. */
+static int filter(const struct place *at, const uint32_t from[2], int op, int next)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP); /* as in dropper() */
-#define ELSE(at) (15 - (at)) /* from the instruction before @at to the tail call */
+#define ELSE(i) (17 - (i)) /* from the instruction before @i to the tail call */
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
 		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1, .off = offsetof(struct xdp_md, data) },
 		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_1, .off = offsetof(struct xdp_md, data_end) },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_2 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_4, .imm = 14 + 20 + 8 + sizeof(struct bl_hdr) },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_4, .imm = at->l4 + 8 + (int)sizeof(struct bl_hdr) },
 		{ .code = BPF_JMP | BPF_JGT | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_3, .off = ELSE(6) },
-		/* 6: IPv4, UDP, from there */
+		/* 6: IP of that version, UDP, from there */
 		{ .code = BPF_LDX | BPF_MEM | BPF_H, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = 12 },
-		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_BE16(BL_ETH_IP), .off = ELSE(8) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = 14 + 9 },
+		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_BE16(at->eth), .off = ELSE(8) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->proto },
 		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_UDP, .off = ELSE(10) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = 14 + 12 },
-		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from, .off = ELSE(12) },
-		/* 12: the opcode */
-		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2, .off = 14 + 20 + 8 + offsetof(struct bl_hdr, opcode) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->addr[0] },
+		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from[0], .off = ELSE(12) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->addr[1] },
+		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from[1], .off = ELSE(14) },
+		/* 14: the opcode */
+		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2, .off = (int16_t)(at->l4 + 8 + (int)offsetof(struct bl_hdr, opcode)) },
 		{ .code = BPF_JMP | (op == ANY ? BPF_JGE : BPF_JEQ) | BPF_K, .dst_reg = BPF_REG_0, .imm = op == ANY ? 0 : BL_OPCODE_BYTE(op), .off = 7 },
 		{ .code = BPF_JMP | BPF_JA, .off = 0 },
-		/* 15: to the host's own */
+		/* 17: to the host's own */
 		T_GO_ON(next),
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* 21: XDP_DROP */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* 23: XDP_DROP */
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 #undef ELSE
@@ -50,11 +57,15 @@ static int filter(uint32_t from, int op, int next)
 /* From now on nothing with @op that @id sends comes to @host. */
 static void part(unsigned int id, unsigned int host, int op)
 {
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const uint8_t *ip = tr_sh->node[id].addr.ip;
+	bool v4 = !memcmp(ip, mapped, sizeof(mapped));
 	struct behind b = behind_open(host);
-	uint32_t from;
+	uint32_t from[2];
 
-	memcpy(&from, tr_sh->node[id].addr.ip + 12, 4);
-	close(behind_put(b, filter(from, op, b.next)));
+	memcpy(&from[0], ip + (v4 ? 12 : 0), 4);
+	memcpy(&from[1], ip + 12, 4);
+	close(behind_put(b, filter(&places[!v4], from, op, b.next)));
 }
 
 static void say_all(void)
@@ -89,7 +100,7 @@ static void add(unsigned int hosts, struct tr_cfg cfg)
 
 	cfg.fn = tr_mix;
 	cfg.reliable = true;
-	cfg.family = AF_INET;
+	cfg.family = cfg.family ? cfg.family : AF_INET;
 	for (i = 0; i < hosts; i++) {
 		cfg.host = i;
 		tr_add(&cfg);
@@ -136,6 +147,70 @@ RACK_TEST(everything__both_directions)
 	judge(3);
 	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER) && rack_count(rack_host(1), BL_R_BY_CONTROLLER), "one of the two got nothing by way of the controller");
 	CHECK(!rack_count(rack_host(2), BL_R_BY_CONTROLLER) && !tr_sh->node[2].st.forwarded, "h3, whom all can reach, had something forwarded");
+}
+
+/* The same over IPv6. */
+RACK_TEST(ipv6__prepares_of_one_direction)
+{
+	open_rack(3, true);
+	add(3, (struct tr_cfg){ .scatterings = 12, .gap_us = 20000, .len = 300, .fan = 3, .quiet_ms = 30000, .family = AF_INET6 });
+	part(0, 1, BL_OP_PREP);
+	tr_go();
+	tr_wait_done(100000);
+	judge(3);
+	CHECK(rack_count(rack_host(1), BL_R_BY_CONTROLLER), "h2 got nothing by way of the controller");
+	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER), "h1 got no ACK by way of the controller");
+	CHECK(!rack_count(rack_host(2), BL_R_BY_CONTROLLER) && !tr_sh->node[2].st.forwarded, "h3, whom all can reach, had something forwarded");
+}
+
+RACK_TEST(ipv6__everything_both_directions)
+{
+	open_rack(3, true);
+	add(3, (struct tr_cfg){ .scatterings = 10, .len = 1400, .fan = 3, .items = 2, .big = 30, .quiet_ms = 40000, .family = AF_INET6 });
+	part(0, 1, ANY);
+	part(1, 0, ANY);
+	tr_go();
+	tr_wait_done(150000);
+	judge(3);
+	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER) && rack_count(rack_host(1), BL_R_BY_CONTROLLER), "one of the two got nothing by way of the controller");
+}
+
+/* A leaf-spine of two racks with two hosts each: h1 and h2 on one ToR, h3 and h4 on the other. What h1 prepares at h3 is lost. */
+RACK_TEST(leaf_spine__prepares_of_one_direction)
+{
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	open_rack(4, true);
+	add(4, (struct tr_cfg){ .scatterings = 12, .gap_us = 20000, .len = 300, .fan = 4, .quiet_ms = 30000 });
+	part(0, 2, BL_OP_PREP);
+	tr_go();
+	tr_wait_done(100000);
+	judge(4);
+	CHECK(rack_count(rack_host(2), BL_R_BY_CONTROLLER), "h3 got nothing by way of the controller");
+	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER), "h1 got no ACK by way of the controller");
+	CHECK(!rack_count(rack_host(1), BL_R_BY_CONTROLLER) && !rack_count(rack_host(3), BL_R_BY_CONTROLLER), "h2 or h4, whom all can reach, got something by way of the controller");
+}
+
+/* What docs/controller.md begins with: spines that have lost their routes to a ToR pass barriers on all the same. Nothing else comes from one rack to the other; the way back is whole. */
+RACK_TEST(leaf_spine__spines_have_lost_a_route)
+{
+	unsigned int i;
+	int home;
+
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	open_rack(4, true);
+	add(4, (struct tr_cfg){ .scatterings = 8, .gap_us = 20000, .len = 300, .fan = 4, .quiet_ms = 40000 });
+	for (i = 0; i < rack.lab.nnodes; i++) {
+		if (rack.lab.nodes[i].kind != LAB_SPINE)
+			continue;
+		home = rack_away(i);
+		CHECK(!system("ip route del 10.77.2.0/24"), "%s: ip route", rack.lab.nodes[i].name);
+		rack_back(home);
+	}
+	tr_go();
+	tr_wait_done(150000);
+	judge(4);
+	for (i = 0; i < 4; i++)
+		CHECK(rack_count(rack_host(i), BL_R_BY_CONTROLLER), "h%u got nothing by way of the controller", i + 1);
 }
 
 static bool survivors_heard(void)
@@ -280,6 +355,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prepares__of_one_direction),
 		cmocka_unit_test(everything__both_directions),
+		cmocka_unit_test(ipv6__prepares_of_one_direction),
+		cmocka_unit_test(ipv6__everything_both_directions),
+		cmocka_unit_test(leaf_spine__prepares_of_one_direction),
+		cmocka_unit_test(leaf_spine__spines_have_lost_a_route),
 		cmocka_unit_test(recall__by_way_of_the_controller),
 		cmocka_unit_test(no_controller__is_not_forwarded),
 		cmocka_unit_test(refused__and_counted),

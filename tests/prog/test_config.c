@@ -2,6 +2,7 @@
 /*
  * loader/config.c: what a node's YAML file says about admission, and where it says it wrongly. A refusal names the file's line and what is wrong there.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,6 +54,36 @@ static void no_ahead__said_or_not(void **state)
 		assert_true(c.no_ahead);
 		bl_config_free(&c);
 	}
+}
+
+/* An IPv6 address that is not in quotes is a list to YAML; the message has the form that works, and that form works. */
+static void controllers__addresses(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = { { "controllers: [ [::1]:61693 ]\n", ":3: an IPv6 address in brackets is a list to YAML: put it in quotes, \"[::1]:61693\"" },
+		    { "controllers: [[fd00::1]:61693, 10.0.0.1]\n", "put it in quotes, \"[fd00::1]:61693\"" },
+		    { "controllers: [\"[fd00::2]:61693\", [fd00::1]]\n", "put it in quotes, \"[fd00::1]\"" },
+		    { "controllers:\n  - 10.0.0.1\n  - [fd00::1]:80\n", ":5: an IPv6 address in brackets is a list to YAML: put it in quotes, \"[fd00::1]:80\"" },
+		    { "controllers: [::1]\n", "put it in quotes, \"[::1]\"" },
+		    { "controllers: [ [10.0.0.1]:61693 ]\n", "Expecting STRING" },
+		    { "controllers: [host:61693]\n", ":3: host:61693 is no address, as 10.0.0.1:61693, or with the quotes \"[fd00::1]:61693\"" } };
+	struct bl_node_cfg c;
+	struct bl_err err;
+	char text[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), HOST "%s", bad[i].text);
+		assert_int_equal(load(text, &c, &err), -EINVAL);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("%zu: %s", i, err.text);
+	}
+	assert_int_equal(load(HOST "controllers: [\"[::1]:61693\", \"[fd00::1]\", 10.0.0.1]\n", &c, &err), 0);
+	assert_int_equal(c.ctl.n, 3);
+	assert_string_equal(c.ctl.addr[0], "[::1]:61693");
+	bl_config_free(&c);
 }
 
 static void admission__host(void **state)
@@ -474,6 +505,7 @@ int main(void)
 		cmocka_unit_test(fastpass__example),
 		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(no_ahead__said_or_not),
+		cmocka_unit_test(controllers__addresses),
 		cmocka_unit_test(admission__host), cmocka_unit_test(admission__top),
 		cmocka_unit_test(admission__switch),
 		cmocka_unit_test(admission__switch_top),

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `barline lab up --controllers`, as somebody uses it who looks at failures for the first time: the lab is up when a controller leads and knows all nodes; a link is cut, and is back; a controller is killed. What the command
+ * printed comes through a pipe, to whose end this waits: nobody in the background may hold it.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define WAIT_S 90
+
+static char barline[512], lab[32], out[1 << 16];
+
+static int set_up(void **state)
+{
+	ssize_t n = readlink("/proc/self/exe", barline, sizeof(barline) - 16);
+
+	(void)state;
+	if (n < 0)
+		return -1;
+	barline[n] = '\0';
+	/* build/tests/net/test_lab_up */
+	for (n = 0; n < 3; n++)
+		*strrchr(barline, '/') = '\0';
+	strcat(barline, "/barline");
+	snprintf(lab, sizeof(lab), "t-up-%d", getpid());
+	return 0;
+}
+
+/* its exit status; @out: all that it said, errors too */
+static int run(const char *const *argv)
+{
+	size_t len = 0;
+	int fds[2], st;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fds[1], STDOUT_FILENO);
+		dup2(fds[1], STDERR_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		execv(barline, (char *const *)argv);
+		_exit(127);
+	}
+	close(fds[1]);
+	alarm(WAIT_S);
+	while (len < sizeof(out) - 1 && (n = read(fds[0], out + len, sizeof(out) - 1 - len)) > 0)
+		len += (size_t)n;
+	out[len] = '\0';
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, &st, 0), pid);
+	alarm(0);
+	assert_true(WIFEXITED(st));
+	return WEXITSTATUS(st);
+}
+
+#define RUN(...) run((const char *const[]){ barline, __VA_ARGS__, NULL })
+#define IN(node, ...) RUN("lab", "exec", lab, node, "--", __VA_ARGS__)
+
+/* What `barline show WHAT -j` says where the controllers are; NULL: an error. The caller's. */
+static json_t *show(const char *what)
+{
+	return IN("mgmt", barline, "show", what, "-j") ? NULL : json_loads(out, 0, NULL);
+}
+
+/* the controller that leads, or NULL; the caller's */
+static json_t *leader(void)
+{
+	json_t *all = show("controller"), *one, *found = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(all, "controllers"), i, one)
+		if (!strcmp(json_string_value(json_object_get(one, "state")), "leader"))
+			found = json_incref(one);
+	json_decref(all);
+	return found;
+}
+
+/* nodes in that state, as the leader says */
+static int nodes(const char *state)
+{
+	json_t *c = leader(), *one;
+	int n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(c, "nodes"), i, one)
+		n += !strcmp(json_string_value(json_object_get(one, "state")), state);
+	json_decref(c);
+	return n;
+}
+
+#define UNTIL(cond) \
+	do { \
+		time_t until_ = time(NULL) + WAIT_S; \
+		while (!(cond)) { \
+			if (time(NULL) > until_) \
+				fail_msg("never: %s; it said: %s", #cond, out); \
+			usleep(50000); \
+		} \
+	} while (0)
+
+/* a failure of @who that has come to its end */
+static bool finished(const char *who)
+{
+	json_t *all = show("failures"), *one;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(all, "failures"), i, one)
+		found |= !strcmp(json_string_value(json_object_get(one, "who")), who) && !strcmp(json_string_value(json_object_get(one, "step")), "finished");
+	json_decref(all);
+	return found;
+}
+
+static void controllers__one(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "3", "--controllers", "1"), 0);
+	assert_non_null(strstr(out, "mgmt -- barline show controller"));
+	assert_int_equal(nodes("ok"), 4); /* at once: that is what the command waited for */
+	assert_int_equal(IN("mgmt", barline, "show", "failures"), 0);
+	assert_non_null(strstr(out, "no failures"));
+	assert_int_equal(IN("h2", "ip", "link", "set", "eth0", "down"), 0);
+	UNTIL(finished("h2"));
+	assert_int_equal(IN("h2", "ip", "link", "set", "eth0", "up"), 0);
+	UNTIL(nodes("ok") == 4);
+	/* a host's own namespace has none */
+	assert_int_equal(IN("h1", barline, "show", "controller"), 1);
+	assert_int_equal(RUN("lab", "down", lab), 0);
+}
+
+static void controllers__three_leader_killed(void **state)
+{
+	json_int_t first;
+	char pid[32];
+	json_t *c;
+
+	(void)state;
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--controllers", "3"), 0);
+	c = leader();
+	assert_non_null(c);
+	first = json_integer_value(json_object_get(c, "epoch"));
+	snprintf(pid, sizeof(pid), "%d", (int)json_integer_value(json_object_get(c, "pid")));
+	json_decref(c);
+	assert_int_equal(IN("mgmt", "kill", "-9", pid), 0);
+	UNTIL(nodes("ok") == 3);
+	c = leader();
+	assert_true(json_integer_value(json_object_get(c, "epoch")) > first);
+	json_decref(c);
+	c = show("epochs");
+	assert_int_equal(json_array_size(json_object_get(c, "epochs")), 2);
+	json_decref(c);
+	assert_int_equal(RUN("lab", "down", lab), 0);
+}
+
+/* Nothing stays of a lab whose controllers do not come up, and it says why. */
+static void controllers__cannot_start(void **state)
+{
+	char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
+
+	(void)state;
+	setenv("PATH", "/none", 1);
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--controllers", "2"), 1);
+	setenv("PATH", path, 1);
+	free(path);
+	if (!strstr(out, "etcd does not start; is it installed"))
+		fail_msg("%s", out);
+	assert_int_equal(RUN("lab", "exec", lab, "h1", "--", "true"), 1);
+}
+
+static void controllers__bad_numbers(void **state)
+{
+	static const char *const bad[] = { "-1", "4", "x", "" };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(RUN("lab", "up", lab, "--controllers", bad[i]), 2);
+	assert_int_equal(RUN("lab", "up", lab, "--controllers", "1", "--no-barline"), 2);
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--controllers", "0"), 0);
+	assert_int_equal(IN("mgmt", barline, "show", "controller"), 1);
+	assert_int_equal(RUN("lab", "down", lab), 0);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	RUN("lab", "down", lab); /* of a case that failed */
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(controllers__one, tear_down),
+		cmocka_unit_test_teardown(controllers__three_leader_killed, tear_down),
+		cmocka_unit_test_teardown(controllers__cannot_start, tear_down),
+		cmocka_unit_test_teardown(controllers__bad_numbers, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
