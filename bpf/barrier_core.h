@@ -365,6 +365,15 @@ BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u6
 	return res;
 }
 
+/**
+ * bl_stands_still - a set's B has stood still for so long that its outputs are to be told so: a quarter of @dead_after, of which the next search for silent inputs is at most another quarter away. Somebody is silent and not
+ * excluded yet; neighbours that hear nothing from here for that time would take this switch, and all behind it, for dead as well. @b 0: no input has joined, nothing is to be told.
+ */
+BL_CORE int bl_stands_still(__u64 now, __u64 b, __u64 dead_after)
+{
+	return b && now > b + dead_after / 4;
+}
+
 /** bl_reg_alone - the register is all that its port contributes: in both minima, free to rise, and its link has no other lane. One comparison: most frames come this way. */
 BL_CORE int bl_reg_alone(const struct bl_reg *r, __u32 lanes)
 {

@@ -195,6 +195,7 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	struct scan s = { .cfg = cfg, .lane = lane, .lane_no = lane_no };
 	struct bl_now now;
+	__u32 set;
 
 	if (!lane || !cfg)
 		return -1;
@@ -207,6 +208,10 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	lane->limit_ns = now.limit + cfg->ahead_ns;
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
 		lane->scan_ns = lane->watch_ns;
+		/* without it a host's death took its ToR and all on it with it, in a leaf-spine without traffic (6 of 8 times, 2026-11-21) */
+		for (set = 0; set < BL_SETS_MAX; set++)
+			if (bl_stands_still(now.bus, lane->out[set].b, cfg->dead_after_ns))
+				lane->relay_at[set] = 0;
 		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
 	}
 	return 0;
@@ -508,7 +513,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
-		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
+		commits |= (bl_above(lane->out[s].c, lane->behind[s]) | bl_above(1, lane->relay_at[s])) << s;
 	}
 	if (!(due | commits))
 		return BL_R_BEACON;
@@ -520,7 +525,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	}
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
-	body->port = (__u16)commits; /* for on_output(): sets whose clones carry news even where their B is none */
+	body->port = (__u16)commits; /* for on_output(): sets whose clones are sent even where their B is no news */
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
 }
 

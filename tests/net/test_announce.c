@@ -120,6 +120,63 @@ RACK_TEST(host__without_an_agent)
 	CHECK(strstr(ask(), "(no address)\"") && strstr(ask(), "\"unnamed\":1"), "nobody says that it has no address: %s", ask());
 }
 
+/* ---- who else ---- */
+
+/* Failures that came to their end; none is open. *@others: nodes that failed and are not @node. */
+static unsigned int ended(json_int_t node, unsigned int *others)
+{
+	json_t *o = json_loads(ask(), 0, NULL), *f, *who;
+	unsigned int n = 0;
+	size_t i, k;
+
+	*others = 0;
+	json_array_foreach(json_object_get(o, "failures"), i, f) {
+		n += !strcmp(json_string_value(json_object_get(f, "step")), "finished") && json_array_size(json_object_get(f, "failed"));
+		json_array_foreach(json_object_get(f, "failed"), k, who)
+			*others += json_integer_value(json_object_get(who, "node")) != node;
+	}
+	json_decref(o);
+	return n;
+}
+
+static unsigned int rounds;
+
+static bool again(void)
+{
+	unsigned int others;
+
+	return ended(4, &others) >= rounds;
+}
+
+static bool here(void)
+{
+	return times_said("\"state\":\"ok\"") == rack.lab.nnodes;
+}
+
+/* Who waits for somebody silent has nothing new to say, to anybody, for as long as it waits: its neighbours, which are as patient, must not take it for dead as well. A leaf-spine without any traffic. */
+RACK_TEST(idle__host_dies_alone)
+{
+	unsigned int others, s2;
+
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	ctl_start(ANSWER_MS);
+	rack.lab.spec.hosts = 4;
+	rack.tweak = name_most;
+	rack_open();
+	for (s2 = 0; strcmp(rack.lab.nodes[s2].name, "s2"); s2++)
+		;
+	CHECK(tr_until(here, WAIT_MS), "not all nodes are there: %s", ask());
+	for (rounds = 1; rounds <= 5; rounds++) {
+		rack_link(s2, "h4", false);
+		CHECK(tr_until(again, WAIT_MS), "h4 is not announced: %s", ask());
+		tr_pass(400);
+		CHECK(ended(4, &others) >= rounds && !others, "%u others were announced with h4, in %u rounds: %s", others, rounds, ask());
+		rack_link(s2, "h4", true);
+		CHECK(tr_until(here, WAIT_MS), "h4 does not join anew: %s", ask());
+		tr_pass(100);
+	}
+}
+
 /* ---- an agent, and a controller that is none ---- */
 
 static sd_event *ev;
@@ -244,6 +301,7 @@ int main(void)
 		cmocka_unit_test(host__has_lost_its_addresses),
 		cmocka_unit_test(page__cannot_be_written),
 		cmocka_unit_test(host__without_an_agent),
+		cmocka_unit_test(idle__host_dies_alone),
 		cmocka_unit_test(fail__addresses_not_understood),
 	};
 

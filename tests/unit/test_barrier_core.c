@@ -658,9 +658,32 @@ static void switch__random_frames_keep_the_promise(void **state)
 	}
 }
 
+static void bl_stands_still__edges(void **state)
+{
+	static const struct {
+		uint64_t now, b, dead_after;
+		int still;
+	} t[] = {
+		{ 1000, 900, 400, 0 },	/* a quarter, to the nanosecond */
+		{ 1001, 900, 400, 1 },
+		{ 999, 900, 400, 0 },
+		{ 800, 900, 400, 0 },	/* ahead of the clock */
+		{ 1001, 900, 403, 1 }, /* rounded down */
+		{ 1000, 900, 403, 0 },
+		{ 1000000, 0, 400, 0 }, /* nothing has joined */
+		{ 1000000, 1, 400, 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		assert_int_equal(bl_stands_still(t[i].now, t[i].b, t[i].dead_after), t[i].still);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_stands_still__edges),
 		cmocka_unit_test(bl_tree_set__the_example_of_the_header),
 		cmocka_unit_test(bl_tree_set__b_and_c_rise_apart),
 		cmocka_unit_test(bl_tree_set__equal_keys),
