@@ -509,11 +509,11 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_TAI_MISMATCH;
 	met(r->in, BL_BE32(body->node_id));
 	for (s = 0; s < BL_SETS_MAX; s++)
-		lane->behind[s] = bl_commit_behind(&lane->out[s]);
+		lane->behind[s] = bl_commit_behind(&lane->out[s]) & ((bl_above(BL_RELAY_STILL + 1, lane->relay_at[s]) ^ bl_above(BL_RELAY_STILL, lane->relay_at[s])) - 1); /* 0: any C is above it; with little stack */
 	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
-		commits |= (bl_above(lane->out[s].c, lane->behind[s]) | (bl_above(BL_RELAY_STILL + 1, lane->relay_at[s]) ^ bl_above(BL_RELAY_STILL, lane->relay_at[s]))) << s;
+		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
 	}
 	if (!(due | commits))
 		return BL_R_BEACON;
