@@ -211,7 +211,7 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 		/* without it a host's death took its ToR and all on it with it, in a leaf-spine without traffic (6 of 8 times, 2026-11-21) */
 		for (set = 0; set < BL_SETS_MAX; set++)
 			if (bl_stands_still(now.bus, lane->out[set].b, cfg->dead_after_ns))
-				lane->relay_at[set] = 0;
+				lane->relay_at[set] = BL_RELAY_STILL;
 		bpf_loop(BL_SW_PORTS_MAX, scan_port, &s, 0);
 	}
 	return 0;
@@ -509,11 +509,11 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_TAI_MISMATCH;
 	met(r->in, BL_BE32(body->node_id));
 	for (s = 0; s < BL_SETS_MAX; s++)
-		lane->behind[s] = bl_commit_behind(&lane->out[s]);
+		lane->behind[s] = bl_commit_behind(&lane->out[s]) & ((bl_above(BL_RELAY_STILL + 1, lane->relay_at[s]) ^ bl_above(BL_RELAY_STILL, lane->relay_at[s])) - 1); /* 0: any C is above it; with little stack */
 	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);
-		commits |= (bl_above(lane->out[s].c, lane->behind[s]) | bl_above(1, lane->relay_at[s])) << s;
+		commits |= bl_above(lane->out[s].c, lane->behind[s]) << s;
 	}
 	if (!(due | commits))
 		return BL_R_BEACON;

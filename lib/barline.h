@@ -195,7 +195,8 @@ BL_API void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ct
 typedef void (*bl_proc_fail_fn)(void *ctx, const struct bl_addr *who, uint64_t ts);
 /**
  * bl_on_proc_fail - set the proc_fail callback (1Pipe Table 1): @who failed, with timestamp @ts; port 0: all endpoints of that address. All it sent below @ts is delivered, nothing from there on. Scatterings of
- * this endpoint that waited for it have been taken back, and reported by the send_fail callback (BL_FAIL_FAILED), before this runs. Runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait().
+ * this endpoint that waited for it have been taken back, and reported by the send_fail callback (BL_FAIL_FAILED), before this runs. Once for each address of its host. @who is the process that was there: its port is
+ * nobody's until all have heard of it, and whoever has it later is another one, of which @ts says nothing. Runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait().
  */
 BL_API void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ctx);
 

@@ -17,7 +17,8 @@
  * struct bl_failure - who failed, and when.
  * @number: of the announcement on this host: one above the one before.
  * @epoch, @order: of the controller's order.
- * @addr, @port: the process; port 0: all of that address. IPv6 or mapped address, host order.
+ * @addr, @port: the process; port 0: all of that address. IPv6 or mapped address, host order. It names no life: it is the one that was there when this was announced, for the port is nobody's until it is resumed, and so
+ *	until all endpoints are @done. The library keeps the life that it knew (rrx.gone_life); another one is somebody else.
  * @reserved: must be zero.
  * @ts: failure timestamp T: messages from there below it are committed, those at or above it are discarded.
  */

@@ -201,9 +201,10 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
  * @orders: generation (struct bl_epoch) whose orders this lane's ports have obeyed. Written after their registers; pairs with bl_order_*() in loader/order.c, which read it first.
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
- * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next(). 0: the next beacon is relayed, whether its barrier is news or not: it stands still (bl_stands_still()), or there was none yet.
+ * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next(). BL_RELAY_STILL: with the next beacon, whether that is news or not: it stands still (bl_stands_still()).
  * @behind: bl_commit_behind() of each set before the beacon that is looked at now; here, since the stack has no room for it.
  */
+#define BL_RELAY_STILL 1 /* no bus time */
 struct bl_sw_lane {
 	__u64 now_ns;
 	__u64 limit_ns;
