@@ -294,6 +294,14 @@ static __always_inline void raise(struct run *r, const struct bl_sw_port *port, 
 		bl_count(r->in, BL_R_BARRIER_OLD);
 }
 
+/* Whether C waits for the lane that the frame came in on. */
+static __always_inline int waited_for(const struct run *r)
+{
+	const struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &r->in);
+
+	return regs && regs->lane[r->f.lane & (BL_LANES_MAX - 1)].state & BL_REG_IN;
+}
+
 /*
  * Write the output's barriers and this lane into the header; keeps a UDP checksum right where there is one. Before any input has joined there is nothing
  * to promise, and C stands still while it waits for the dead: then the barrier is one that is old to everybody (one that is more than 39 h back would lie
@@ -450,6 +458,8 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 		return why;
 	}
 	raise(r, port, plain);
+	if (__builtin_expect(bl_op_covered(r->f.opcode), 0) && !waited_for(r))
+		return BL_R_NOT_IN; /* what it promised holds all the same */
 	if (!to) {
 		/* The kernel resolves the neighbour and sends it later, past this program: it must not promise anything. */
 		struct bl_pair none = { 0, 0 };

@@ -223,6 +223,12 @@ BL_CORE int bl_op_timed(__u32 op)
 	return op == BL_OP_DATA || op == BL_OP_PREP;
 }
 
+/** bl_op_covered - whether switches pass frames with this opcode on only from where C waits for the sender: what asks for a window, and what is sent because one was given. */
+BL_CORE int bl_op_covered(__u32 op)
+{
+	return op == BL_OP_OPEN || op == BL_OP_PREP;
+}
+
 /** bl_op_relayed - whether frames with this opcode may come by way of the controller: those of the reliable stream. */
 BL_CORE int bl_op_relayed(__u32 op)
 {

@@ -4,6 +4,7 @@
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,10 +76,19 @@ int cmd_controller_run(int argc, char **argv)
 static json_t *ask_all(void)
 {
 	json_t *all = arb_ask_each("controller", NULL);
+	char pattern[128];
+	glob_t doors;
 
 	if (json_array_size(all))
 		return all;
 	json_decref(all);
+	/* only doors with somebody behind are left by now */
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_DOORS, (unsigned long long)bl_netns_ino());
+	if (!glob(pattern, 0, NULL, &doors)) {
+		cli_fail("the controller of %s (the last number is its process) does not answer: is it stopped?", doors.gl_pathv[0]);
+		globfree(&doors);
+		return NULL;
+	}
 	cli_fail("no controller runs in this network namespace; `barline controller run FILE` starts one");
 	return NULL;
 }

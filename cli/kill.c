@@ -511,7 +511,10 @@ int kill_main(int argc, char **argv)
 		free(one);
 	}
 	out_progress_end();
-	err |= report(all, n, f);
+	if (n || !err) /* what went wrong has been said */
+		err |= report(all, n, f);
+	else if (f)
+		fclose(f);
 	free(all);
 	free(p.lab);
 	return err || bad;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -260,6 +261,10 @@ FILE *out_open(const char *dir, const char *name)
 	char path[4096];
 	FILE *f;
 
+	if (mkdir(dir, 0755) && errno != EEXIST) {
+		cli_fail("%s: %s", dir, strerror(errno));
+		return NULL;
+	}
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	f = fopen(path, "we");
 	if (!f)

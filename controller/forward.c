@@ -35,6 +35,9 @@ static enum ctl_count judge(const struct peer *from, const struct bl_forward *f,
 		return CTL_FORWARD_UNKNOWN;
 	if (s->state != BL_DET_UP || d->state != BL_DET_UP || s->gone || d->gone)
 		return CTL_FORWARD_FAILED;
+	/* else it could open a window that its switch would not let it open: C does not wait for it yet */
+	if (!bl_recover_covered(c->rec, s))
+		return CTL_FORWARD_AWAY;
 	*to = peer_of(c, d->id);
 	/* what comes before WELCOME is no order for an agent */
 	if (!*to || !d->connected || !d->saved || d->welcome)

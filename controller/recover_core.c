@@ -321,6 +321,20 @@ bool bl_recover_doubts(const struct bl_recover *r)
 	return r->doubts;
 }
 
+bool bl_recover_covered(const struct bl_recover *r, const struct bl_recover_node *n)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < r->nnodes && n->linked; i++) {
+		const struct bl_recover_node *at = r->node[i];
+
+		for (k = 0; k < at->nports && at->state == BL_DET_UP && at->barred == at->bar; k++)
+			if (at->port[k].neighbour == n->id && at->port[k].state == BL_DET_LIVE && !at->port[k].barred)
+				return true;
+	}
+	return false;
+}
+
 /* ---- orders to a node ---- */
 
 void recover_to_node(struct bl_recover *r, enum bl_recover_do what, const struct bl_recover_node *n, uint64_t number)

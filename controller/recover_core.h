@@ -201,6 +201,8 @@ uint64_t bl_recover_epoch(const struct bl_recover *r); /* 0: does not lead */
 uint64_t bl_recover_number(const struct bl_recover *r);
 bool bl_recover_isolated(const struct bl_recover *r);
 bool bl_recover_doubts(const struct bl_recover *r);
+/** bl_recover_covered - whether the commit barrier waits for host @n, by what its neighbours have confirmed: it is linked, and some input that hears it is not barred. */
+bool bl_recover_covered(const struct bl_recover *r, const struct bl_recover_node *n);
 const struct bl_recover_node *bl_recover_node(const struct bl_recover *r, uint32_t id);
 const struct bl_recover_node *bl_recover_node_at(const struct bl_recover *r, uint32_t i);
 uint32_t bl_recover_nodes(const struct bl_recover *r);

@@ -127,7 +127,6 @@ local f = {
 
 	slot = ProtoField.uint32("barline.slot", "Slot in the sender's window", base.DEC),
 	life = ProtoField.uint16("barline.life", "Incarnation of the receiver", base.HEX),
-	heard = ProtoField.uint64("barline.heard", "Commit barrier of the receiver (ns)", base.DEC),
 	recall_ts = ProtoField.uint64("barline.recall.ts", "Timestamp of the scattering (ns)", base.DEC),
 
 	window = ProtoField.uint16("barline.window", "Window (frames)", base.DEC),
@@ -378,12 +377,11 @@ local function dissect_prep(buf, tree)
 end
 
 local function dissect_window(buf, tree)
-	if buf:len() < 20 then
+	if buf:len() < 12 then
 		tree:add_proto_expert_info(e.short)
 		return ""
 	end
 	tree:add(f.life, buf(8, 2))
-	tree:add(f.heard, buf(12, 8))
 	return dissect_credit(buf, tree)
 end
 

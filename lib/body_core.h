@@ -204,7 +204,6 @@ static inline int bl_prep_open(struct bl_prep_view *v, const uint8_t *body, uint
 struct bl_window_view {
 	uint32_t psn;
 	uint16_t incarnation, window, life;
-	uint64_t commit;
 };
 
 static inline int bl_window_open(struct bl_window_view *v, const uint8_t *body, uint32_t len)
@@ -215,7 +214,6 @@ static inline int bl_window_open(struct bl_window_view *v, const uint8_t *body, 
 	v->incarnation = (uint16_t)bl_load16(body + 4);
 	v->window = (uint16_t)bl_load16(body + 6);
 	v->life = (uint16_t)bl_load16(body + 8);
-	v->commit = bl_load64(body + 12);
 	return v->window && !bl_load16(body + 10) ? 0 : -1;
 }
 

@@ -232,7 +232,7 @@ struct bl_endpoint {
 
 	/* tx */
 	struct bl_peer *dirty;	 /* peers with something staged */
-	uint64_t last_ts, floor; /* no message is below @floor: the greatest commit barrier that a receiver told */
+	uint64_t last_ts, floor; /* no message is below @floor: what C could be before it waited for this host */
 	uint32_t staged_bytes, send_buffer;
 	bool held; /* something is staged that windows hold back */
 	struct bl_undo *undo;

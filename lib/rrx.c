@@ -42,7 +42,6 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 		bl_store16(body + 6, w);
 		bl_store16(body + 8, ep->incarnation);
 		bl_store16(body + 10, 0);
-		bl_store64(body + 12, BL_READ_ONCE(ep->page->commit));
 		bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, sizeof(body));
 		ep->st.credits_sent++;
 	}

@@ -397,7 +397,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 
 /* ---- what comes back, or does not ---- */
 
-/* No barrier that a host may believe is later: by clocks that are off as far as they may be, and of hosts that promise ahead (bpf/promise_core.h). */
+/* No barrier that any node may believe now is later: by clocks that are off as far as they may be, and of hosts that promise ahead (bpf/promise_core.h). */
 static uint64_t latest(const struct bl_endpoint *ep)
 {
 	uint64_t mono = bl_mono();
@@ -414,10 +414,6 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 		ep->st.malformed++;
 		return;
 	}
-	if (v.commit > latest(ep)) { /* nobody that its host believed can have said that; nor would anybody believe the timestamp */
-		ep->st.malformed++;
-		return;
-	}
 	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
 		return; /* of an earlier life, or of frames that were never sent */
 	if (t->failed && v.life == t->life)
@@ -428,11 +424,15 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 		t->credited = v.psn;
 	else if (bl_psn_before(t->credited, v.psn))
 		t->credited = v.psn;
+	/*
+	 * The OPEN came through, so C waits for this host at every switch on its way, or at most has what it was given before: no more than anybody could believe then. Below that a receiver might refuse what others store.
+	 */
+	if (!t->open || v.life != t->life)
+		ep->floor = bl_max64(ep->floor, latest(ep));
 	t->open = true;
 	t->failed = false;
 	t->life = v.life;
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
-	ep->floor = bl_max64(ep->floor, v.commit);
 	t->asks = 0;
 	t->ask_ns = 0;
 	t->dead_until_ns = 0;

@@ -156,7 +156,8 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		if (!n->ep[k].used || !n->ep[k].dead || n->ep[k].info.port != port)
 			continue;
-		bl_log(BL_LOG_INFO, "%s: endpoint %u does not hold the commit barrier any more", n->meta.name, port);
+		if (!n->ep[k].settled) /* one that lives still is asked about again and again */
+			bl_log(BL_LOG_INFO, "%s: endpoint %u does not hold the commit barrier any more", n->meta.name, port);
 		n->ep[k].settled = true;
 		if (n->ep[k].left || !n->cfg.ctl.n)
 			forget(&n->ep[k]);

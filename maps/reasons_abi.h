@@ -116,7 +116,8 @@
 	X(SENT_ACK,        "sent_ack",        DROP, "ACK that a process of this host wanted to send; programs alone send them") \
 	X(PREP_LATE,       "prep_late",       DROP, "reliable message below the commit barrier: one that is committed already, or of a sender for whom the barrier does not wait") \
 	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused") \
-	X(BY_CONTROLLER,   "by_controller",   NOTE, "frame of the reliable stream that came by way of the controller")
+	X(BY_CONTROLLER,   "by_controller",   NOTE, "frame of the reliable stream that came by way of the controller") \
+	X(NOT_IN,          "not_in",          DROP, "OPEN or PREP from an input for which the commit barrier does not wait: its host was announced as failed, or its link has lanes that were not heard yet")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -234,8 +234,6 @@ _Static_assert(sizeof(struct bl_prep) == 8, "ABI");
  * @window: frames that may be outstanding from @psn on; not 0.
  * @life: incarnation of the receiver.
  * @reserved: must be zero.
- * @commit_hi, @commit_lo: the commit barrier that the receiver had heard, ns, all 64 bits. No PREP to it is below that: it would be refused (prep_late). Whom the barrier waits for is not below it anyway; but when a host joins, the outputs
- *	stand still where they are, which may be ahead of its clock. That the OPEN came through means that the switches on its way know the host: what is heard behind it waits for the sender.
  */
 struct bl_window {
 	__be32 psn;
@@ -243,10 +241,8 @@ struct bl_window {
 	__be16 window;
 	__be16 life;
 	__be16 reserved;
-	__be32 commit_hi;
-	__be32 commit_lo;
 };
-_Static_assert(sizeof(struct bl_window) == 20, "ABI");
+_Static_assert(sizeof(struct bl_window) == 12, "ABI");
 
 /**
  * struct bl_recall - body of a RECALL and of a RECALLED, which repeats it; psn of both is the first one of those that were sent to this receiver.

@@ -118,6 +118,53 @@ RACK_TEST(link__cut_and_back)
 	fprintf(stderr, "  %u messages reported as failed, %" PRIu64 " recalled\n", failed, TR_SUM(recalled));
 }
 
+
+/*
+ * A host is announced, and its process is stopped: so it cannot join anew. Its link is live again, and another process sends from there at once: C does not wait for it, so nothing of it is delivered, by nobody. When the
+ * first one is gone the host joins anew, and what is sent then comes to all.
+ */
+RACK_TEST(failed__new_process_waits)
+{
+	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 1500, .len = 300, .fan = 4, .gap_us = 1000, .reliable = true, .quiet_ms = 15000 };
+	unsigned int i;
+
+	open_rack(4);
+	for (i = 0; i < 4; i++) {
+		cfg.host = i;
+		tr_add(&cfg);
+	}
+	rack_last_words = say_all;
+	tr_go();
+	tr_pass(500);
+	tr_sh->node[3].may_die = true;
+	CHECK(!kill(tr_sh->node[3].pid, SIGSTOP), "%s", strerror(errno));
+	rack_link(0, "h4", false);
+	listeners = 0x7;
+	heard = 1;
+	CHECK(tr_until(all_heard, WAIT_MS), "not everybody heard of it");
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	rack_link(0, "h4", true);
+	cfg.host = 3;
+	cfg.run_ms = 1000;
+	cfg.to = 0x7;
+	tr_add(&cfg);
+	tr_pass(1500);
+	CHECK(rack_count(0, BL_R_NOT_IN) > 0, "nothing was held up at the switch: this proves nothing");
+	for (i = 0; i < 3; i++)
+		CHECK(!has(i, 4, 0), "host %u delivered what was sent by a host that C does not wait for", i);
+	tr_kill(3);
+	CHECK(tr_until(all_ok, WAIT_MS), "h4 does not join anew: %s", ask());
+	cfg.run_ms = 500;
+	tr_add(&cfg);
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 4; i < 6; i++) {
+		all_or_none(i, 0x7);
+	}
+	CHECK(has(0, 5, tr_sh->node[5].nsent - 1) || has(1, 5, tr_sh->node[5].nsent - 1) || has(2, 5, tr_sh->node[5].nsent - 1), "the last endpoint on h4 sent in vain");
+}
+
 static uint64_t old;
 
 static bool another_refused(void)
@@ -215,6 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(process__killed),
 		cmocka_unit_test(link__cut_and_back),
+		cmocka_unit_test(failed__new_process_waits),
 		cmocka_unit_test(epoch__old_is_refused_by_the_kernel),
 		cmocka_unit_test(port__taken_again_by_its_process),
 	};

@@ -342,6 +342,8 @@ RACK_TEST(refused__and_counted)
 	}
 	((struct bl_hdr *)body)->opcode = BL_OPCODE_BYTE(BL_OP_PREP);
 	tr_sh->node[1].may_die = true;
+	/* when its process goes, the host joins anew */
+	CHECK(!kill(tr_sh->node[1].pid, SIGSTOP), "%s", strerror(errno));
 	rack_link(0, "h2", false);
 	CHECK(tr_until(h2_failed, WAIT_MS), "h2 is not announced: %s", ask());
 	counted = "forward_failed";

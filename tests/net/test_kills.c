@@ -16,7 +16,7 @@
 #include "cli/kill.h"
 #include "controller.h"
 
-#define RUNS	100
+#define RUNS	75
 #define WORKERS 6 /* on 4 hosts: two of them have two */
 #define HOSTS	4
 #define WAIT_NS 60000000000ULL

@@ -380,6 +380,60 @@ static void bar__input_does_not_join(void **state)
 	assert_true(after.lanes[0].out[1].b == b + 300 && after.lanes[0].out[1].c == b + 400);
 }
 
+/* From an input that C does not wait for, nothing passes that asks for a window or was sent because there was one. All else does, and what is dropped has brought its barriers all the same. */
+static void bar__what_c_waits_for_passes(void **state)
+{
+	static const __u8 ops[] = { BL_OP_DATA, BL_OP_ACK, BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALL, BL_OP_RECALLED, BL_OP_PREP };
+	const __u64 b = T0 - 5000;
+	const __u32 three = 3;
+	struct bl_order_port p;
+	size_t i;
+	int v6, barred;
+
+	(void)state;
+	feed(0, b - 4);
+	feed(1, b - 4);
+	feed(UPLINK, b - 4);
+	others(b);
+	assert_int_equal(bl_order_bar(&node, 5, &three, 1), 0);
+	beacon(3, b, b);
+	counts_take(sk->maps.counts, counted);
+	for (barred = 1; barred >= 0; barred--) {
+		for (v6 = 0; v6 < 2; v6++)
+			for (i = 0; i < sizeof(ops); i++) {
+				struct desc d = v6 ? data_frame6(3, 1, T0, b) : data_frame(3, 1, T0, b);
+
+				d.op = ops[i];
+				d.ts = bl_op_timed(d.op) ? T0 : 0;
+				if (barred && (d.op == BL_OP_OPEN || d.op == BL_OP_PREP))
+					step(3, &d, XDP_DROP, &d, WANT({ 3, BL_R_NOT_IN }));
+				else
+					step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 3, BL_R_FORWARDED }));
+			}
+		assert_int_equal(bl_order_bar(&node, 5, NULL, 0), 0);
+		stands(3, 0, true, false, false, C48(b));
+	}
+	/* frozen it is waited for still */
+	assert_int_equal(bl_order_freeze(&node, 5, 3, &p), 0);
+	step(3, (struct desc[]){ data_frame(3, 1, T0, b + 50) }, XDP_REDIRECT, (struct desc[]){ sent(data_frame(3, 1, T0, b + 50), b, b) }, WANT({ 3, BL_R_FORWARDED }));
+	{
+		struct desc d = data_frame(3, 1, T0, b + 60);
+
+		d.op = BL_OP_PREP;
+		step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 3, BL_R_FORWARDED }));
+	}
+	/* and what is dropped has said what it promises */
+	assert_int_equal(bl_order_bar(&node, 5, &three, 1), 0);
+	assert_int_equal(bl_order_resume(&node, 5, 3, 1), 0);
+	{
+		struct desc d = data_frame(3, 1, T0, b + 70);
+
+		d.op = BL_OP_PREP;
+		step(3, &d, XDP_DROP, &d, WANT({ 3, BL_R_NOT_IN }));
+		assert_int_equal(after.regs[3].lane[0].b, b + 70);
+	}
+}
+
 /* Each lane obeys for its own ports, and says so. */
 static void lanes__each_its_own(void **state)
 {
@@ -451,6 +505,7 @@ int main(void)
 		CASE(bar__output_promises_no_c),
 		CASE(bar__each_port),
 		CASE(bar__input_does_not_join),
+		CASE(bar__what_c_waits_for_passes),
 		CASE(lanes__each_its_own),
 		CASE(clock__void),
 		cmocka_unit_test(reasons__all_seen),
