@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Did all receivers see one order? Compares the hashes that workers kept (bench.h), and finds the first difference.
+ *
+ * Best effort may lose a message, and then its sender is told: a veth's ring of 256 frames runs full when a NAPI thread waits for a CPU for some milliseconds. Receivers that miss some are not compared with the others; that
+ * their timestamps went up is one order still. What is missing and was not told to its sender is a broken promise.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -41,7 +44,7 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 {
 	uint64_t missing = 0, dups = 0, back = 0, failed = 0, late = 0, expect = 0, shortest = UINT64_MAX;
 	bool lossy = ctl->p.loss > 0 && !ctl->p.reliable; /* then each receiver misses others */
-	unsigned int i;
+	unsigned int i, k, whole = 0;
 	int err = 0;
 	json_t *o, *hashes = json_array();
 
@@ -52,7 +55,7 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 		uint64_t n = atomic_load(&w->delivered);
 		char hex[20];
 
-		missing += w->missing;
+		missing += least(n, expect) < expect ? expect - n : 0; /* a gap is seen by its receiver only if something follows */
 		dups += w->duplicates;
 		back += w->ts_backwards;
 		failed += w->send_failed;
@@ -65,29 +68,33 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 		      (json_int_t)missing, "duplicates", (json_int_t)dups, "ts_backwards", (json_int_t)back, "send_failed", (json_int_t)failed,
 		      "late_dropped", (json_int_t)late, "workers", hashes);
 	json_object_set_new(res, "order", o);
-	for (i = 1; i < ctl->n && !lossy; i++) {
+	for (i = 0; i < ctl->n && atomic_load(&ctl->w[i].delivered) != expect; i++)
+		;
+	for (k = i, whole = 0; k < ctl->n && !lossy; k++) {
 		bool exact;
-		uint64_t at = first_difference(&ctl->w[0], &ctl->w[i], &exact);
+		uint64_t at;
 
+		if (atomic_load(&ctl->w[k].delivered) != expect)
+			continue;
+		whole++;
+		at = first_difference(&ctl->w[i], &ctl->w[k], &exact);
 		if (at == UINT64_MAX)
 			continue;
-		err = 1;
 		json_object_set_new(o, "differs_at", json_integer((json_int_t)at));
 		if (exact && at < BENCH_LOG)
-			cli_fail("receivers 1 and %u differ first at position %" PRIu64 ": sender %u number %u there, sender %u number %u here%s",
-				 i + 1, at, (unsigned int)(ctl->w[0].log[at] >> 32) + 1, (unsigned int)ctl->w[0].log[at],
-				 (unsigned int)(ctl->w[i].log[at] >> 32) + 1, (unsigned int)ctl->w[i].log[at],
-				 missing ? " (messages were lost: the sequences may differ by those alone)" : "");
+			err = cli_fail("receivers %u and %u differ first at position %" PRIu64 ": sender %u number %u there, sender %u number %u here", i + 1, k + 1, at,
+				       (unsigned int)(ctl->w[i].log[at] >> 32) + 1, (unsigned int)ctl->w[i].log[at], (unsigned int)(ctl->w[k].log[at] >> 32) + 1, (unsigned int)ctl->w[k].log[at]);
 		else
-			cli_fail("receivers 1 and %u differ first between positions %" PRIu64 " and %" PRIu64, i + 1, at, at + BENCH_CHECK);
+			err = cli_fail("receivers %u and %u differ first between positions %" PRIu64 " and %" PRIu64, i + 1, k + 1, at, at + BENCH_CHECK);
 		break;
 	}
+	if (!lossy)
+		json_object_set_new(o, "whole", json_integer(whole));
 	if (back || dups)
 		err = cli_fail("delivered out of order: %" PRIu64 " timestamps went back, %" PRIu64 " duplicates", back, dups);
-	for (i = 0; !err && !lossy && i < ctl->n; i++)
-		if (atomic_load(&ctl->w[i].delivered) != expect)
-			err = cli_fail("receiver %u delivered %" PRIu64 " of %" PRIu64 " messages; `barline show drops` tells where they went", i + 1,
-				       atomic_load(&ctl->w[i].delivered), expect);
+	if (!err && !lossy && missing && (ctl->p.reliable || missing > failed))
+		err = cli_fail("%" PRIu64 " of %" PRIu64 " messages are missing%s; `barline show drops` tells where they went", missing, expect * ctl->n,
+			       ctl->p.reliable ? "" : ", and not all of their senders were told");
 	if (!lossy || err)
 		json_object_set_new(o, "one_order", json_boolean(!err));
 	return err;
