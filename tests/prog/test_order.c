@@ -486,7 +486,7 @@ static void clock__void(void **state)
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_ORDER, BY_ORDER | BY_SW);
+	all_reasons_seen(BY_ORDER | BY_BARRED, BY_ORDER | BY_BARRED | BY_SW);
 	bl_order_close(&node);
 }
 
