@@ -318,7 +318,7 @@ part_recovery() {
 				>"$out/recovery-$kind-$n.json" 2>"$out/recovery-$kind-$n.log" || say "recovery, $kind of $n hosts: see $out/recovery-$kind-$n.log"
 			jq -r '.failover[]? | (.determine_p50_ms + .save_p50_ms + .collect_p50_ms + .resume_p50_ms) as $c | [.kill, .hosts, .runs, .recovered_p50_ms, .recovered_max_ms, .told_p50_ms,
 				.recovered_p50_ms - $c, .determine_p50_ms, .save_p50_ms, .collect_p50_ms, .resume_p50_ms, .announced, .wrong] |
-				map(if . == (. | floor) then . else . * 100 | round / 100 end) | join(",")' "$out/recovery-$kind-$n.json" >>"$csv"
+				map(if type == "number" then . * 100 | round / 100 else . end) | join(",")' "$out/recovery-$kind-$n.json" >>"$csv"
 		done
 	done
 	say ""
