@@ -168,17 +168,19 @@ static int start_workers(struct lab *lab, struct kill_ctl *c)
 {
 	uint64_t until = mono_ns() + WAIT_NS;
 	unsigned int i;
+	pid_t pid;
 
 	for (i = 0; i < c->n; i++) {
 		fflush(NULL);
-		c->w[i].pid = fork();
-		if (c->w[i].pid < 0)
+		pid = fork(); /* not into *c, which is shared: the child would write there, too */
+		if (pid < 0)
 			return cli_fail("cannot fork: %s", strerror(errno));
-		if (!c->w[i].pid) {
+		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			lab_leave_datapath_alone(lab);
 			_exit(fair_enter(i) ? 126 : kill_work(c, i));
 		}
+		c->w[i].pid = pid;
 	}
 	for (i = 0; i < c->n; i++)
 		while (!atomic_load(&c->w[i].ready)) {

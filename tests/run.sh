@@ -150,9 +150,15 @@ report() {
 	printf '  %-34s %4d passed %3d failed %5d s%s\n' "$1" "$3" "$4" "$6" "${5:+  ($5)}"
 	grep -q '^\[  SKIPPED \]' "$2" && sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
 	if [ "$4" != 0 ]; then
-		grep -E '^\[  FAILED  \] .*__|runtime error:|ERROR: AddressSanitizer' "$2" | sort -u | head -20
-		echo "      the end of $2:"
-		tail -n 40 "$2" | sed 's/^/      | /'
+		grep -E '^\[  FAILED  \] .*__|^tests/[a-z_/]*\.[ch]:[0-9]+: |runtime error:|ERROR: AddressSanitizer' "$2" | sort -u | head -20 | cut -c 1-1000
+		# what was said right before the first test failed: others may have run, and said much, after it
+		if grep -q '^\[  FAILED  \] .*__' "$2"; then
+			echo "      before the first failure in $2:"
+			sed '/^\[  FAILED  \] .*__/q' "$2"
+		else
+			echo "      the end of $2:"
+			cat "$2"
+		fi | tail -n 40 | cut -c 1-400 | sed 's/^/      | /'
 	fi
 }
 

@@ -8,6 +8,7 @@
  *	test_kills			RUNS runs on a rack and as many on a leaf-spine, from a seed that is printed
  *	test_kills --runs N		so many; --seconds S: for so long
  *	test_kills --seed S		with the choices of that seed
+ *	test_kills --case PATTERN	only the cases whose names match: rack*, leaf_spine*
  */
 #include "reliable.h"
 
@@ -84,6 +85,7 @@ static void say_all(void)
 static void start_workers(void)
 {
 	unsigned int i;
+	pid_t pid;
 
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(c != MAP_FAILED, "%s", strerror(errno));
@@ -94,10 +96,12 @@ static void start_workers(void)
 	c->seed = seed;
 	for (i = 0; i < WORKERS; i++) {
 		fflush(NULL);
-		c->w[i].pid = fork();
-		CHECK(c->w[i].pid >= 0, "%s", strerror(errno));
-		if (c->w[i].pid)
+		pid = fork(); /* not into *c, which is shared: the child would write there, too */
+		CHECK(pid >= 0, "%s", strerror(errno));
+		if (pid) {
+			c->w[i].pid = pid;
 			continue;
+		}
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		rack_enter(rack_host(host_of(i)));
 		_exit(kill_work(c, i));
@@ -395,7 +399,8 @@ RACK_TEST(leaf_spine__random_kills)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "runs", required_argument, NULL, 'r' }, { "seconds", required_argument, NULL, 's' }, { "seed", required_argument, NULL, 'S' }, { 0 } };
+	static const struct option options[] = { { "runs", required_argument, NULL, 'r' }, { "seconds", required_argument, NULL, 's' }, { "seed", required_argument, NULL, 'S' }, { "case", required_argument, NULL, 'c' },
+		{ 0 } };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rack__random_kills),
 		cmocka_unit_test(leaf_spine__random_kills),
@@ -409,6 +414,8 @@ int main(int argc, char **argv)
 			seconds = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (opt == 'S')
 			first_seed = strtoull(optarg, NULL, 0);
+		else if (opt == 'c')
+			cmocka_set_test_filter(optarg);
 		else
 			return 2;
 	}
