@@ -477,4 +477,11 @@ BL_CORE __u64 bl_above(__u64 a, __u64 b)
 	return (b - a) >> 63;
 }
 
+/** bl_commit_news - bl_commit_behind(), or 0, which any C is above, where @relay_at (struct bl_sw_lane) says that the next beacon is relayed, news or not. */
+BL_CORE __u64 bl_commit_news(const struct bl_pair *out, __u64 relay_at)
+{
+	/* 1 only for BL_RELAY_STILL: again no comparison, and little stack */
+	return bl_commit_behind(out) & ((bl_above(BL_RELAY_STILL + 1, relay_at) ^ bl_above(BL_RELAY_STILL, relay_at)) - 1);
+}
+
 #endif

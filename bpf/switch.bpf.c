@@ -519,7 +519,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_TAI_MISMATCH;
 	met(r->in, BL_BE32(body->node_id));
 	for (s = 0; s < BL_SETS_MAX; s++)
-		lane->behind[s] = bl_commit_behind(&lane->out[s]) & ((bl_above(BL_RELAY_STILL + 1, lane->relay_at[s]) ^ bl_above(BL_RELAY_STILL, lane->relay_at[s])) - 1); /* 0: any C is above it; with little stack */
+		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise(r, port, 1);
 	for (s = 0; s < BL_SETS_MAX; s++) {
 		due |= bl_above(lane->out[s].b, lane->relay_at[s]);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arbiter.h"
 #include "cmd.h"
@@ -146,9 +145,9 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 	FILE *f;
 	int err;
 
-	if (!all || (mkdir(dir, 0755) && errno != EEXIST)) {
+	if (!all || out_dir(dir)) {
 		json_decref(all);
-		return cli_fail("cannot make folder %s: %s", dir, strerror(errno));
+		return 1;
 	}
 	snprintf(path, sizeof(path), "%s/arbiter-%s.json", dir, what);
 	err = json_dump_file(all, path, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12) | JSON_INDENT(1));

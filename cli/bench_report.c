@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../bpf/clock_core.h"
@@ -166,8 +165,6 @@ static int write_files(const struct bench_ctl *ctl, json_t *res)
 	FILE *f;
 	int err;
 
-	if (mkdir(ctl->p.out, 0755) && errno != EEXIST)
-		return cli_fail("%s: %s", ctl->p.out, strerror(errno));
 	f = out_open(ctl->p.out, "summary.json");
 	if (!f)
 		return 1;

@@ -114,7 +114,9 @@ char *out_bytes(uint64_t bytes, char *buf, size_t size);
 /** out_progress - one line on stderr that replaces itself, only if stderr is a terminal. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_progress_end(void);
-/** out_open - @dir/@name for writing; NULL after a message. out_close - 0, or 1 after a message if any of it could not be written. */
+/** out_dir - makes folder @dir, unless it is there. 0, or 1 after a message. */
+int out_dir(const char *dir);
+/** out_open - @dir/@name for writing, the folder made if need be; NULL after a message. out_close - 0, or 1 after a message if any of it could not be written. */
 FILE *out_open(const char *dir, const char *name);
 int out_close(const char *dir, const char *name, FILE *f);
 

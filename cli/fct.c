@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -543,8 +542,8 @@ static int run_all(struct args *a)
 
 	if (!cells || !r)
 		return 1;
-	if (p->out && mkdir(p->out, 0755) && errno != EEXIST)
-		return cli_fail("%s: %s", p->out, strerror(errno));
+	if (p->out && out_dir(p->out))
+		return 1;
 	if (p->nseeds)
 		return run_seeds(a, cells, r);
 	err = run_one(a, cells, r, &said);

@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../maps/top_host_abi.h"
 #include "cmd.h"
@@ -444,8 +443,6 @@ static int write_files(const struct lab_spec *spec, const struct fct_params *p, 
 	const json_t *results = json_object_get(res, "results");
 	FILE *f;
 
-	if (mkdir(p->out, 0755) && errno != EEXIST)
-		return cli_fail("%s: %s", p->out, strerror(errno));
 	f = out_open(p->out, "trace.txt");
 	if (!f)
 		return 1;

@@ -73,39 +73,33 @@ static void tell_interface(int fd, const char *node, const char *ifname, int to)
 }
 
 /* what a veth could not hand to its other end, since that one's ring was full, is in no counter of its own */
-static void tell_dropped(const char *node, int to)
+static void tell_dropped(const struct rtnl_link_stats *s, const char *node, const char *ifname, int to)
 {
-	struct ifaddrs *all, *a;
+	struct counter c = { .name = "tx_dropped", .n = s->tx_dropped };
 
-	if (getifaddrs(&all))
+	snprintf(c.node, sizeof(c.node), "%s", node);
+	snprintf(c.ifname, sizeof(c.ifname), "%s", ifname);
+	if (write(to, &c, sizeof(c)) != sizeof(c))
 		_exit(1);
-	for (a = all; a; a = a->ifa_next) {
-		const struct rtnl_link_stats *s = a->ifa_data;
-		struct counter c = { .name = "tx_dropped" };
-
-		if (!s || !a->ifa_addr || a->ifa_addr->sa_family != AF_PACKET)
-			continue;
-		c.n = s->tx_dropped;
-		snprintf(c.node, sizeof(c.node), "%s", node);
-		snprintf(c.ifname, sizeof(c.ifname), "%s", a->ifa_name);
-		if (write(to, &c, sizeof(c)) != sizeof(c))
-			_exit(1);
-	}
-	freeifaddrs(all);
 }
 
+/* each interface has one address of its link, with the link's counters */
 static void tell_here(const char *node, int to)
 {
-	struct if_nameindex *all = if_nameindex();
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), i;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifaddrs *all, *a;
 
-	if (!all || fd < 0)
+	if (fd < 0 || getifaddrs(&all))
 		_exit(1);
-	for (i = 0; all[i].if_index; i++)
-		tell_interface(fd, node, all[i].if_name, to);
-	if_freenameindex(all);
+	for (a = all; a; a = a->ifa_next) {
+		if (!a->ifa_addr || a->ifa_addr->sa_family != AF_PACKET)
+			continue;
+		tell_interface(fd, node, a->ifa_name, to);
+		if (a->ifa_data)
+			tell_dropped(a->ifa_data, node, a->ifa_name, to);
+	}
+	freeifaddrs(all);
 	close(fd);
-	tell_dropped(node, to);
 }
 
 static void tell_all(const char *netns_dir, int to)

@@ -256,15 +256,18 @@ int out_rows(const char *key, json_t *rows, const struct col *cols, size_t ncols
 	return 0;
 }
 
+int out_dir(const char *dir)
+{
+	return mkdir(dir, 0755) && errno != EEXIST ? cli_fail("%s: %s", dir, strerror(errno)) : 0;
+}
+
 FILE *out_open(const char *dir, const char *name)
 {
 	char path[4096];
 	FILE *f;
 
-	if (mkdir(dir, 0755) && errno != EEXIST) {
-		cli_fail("%s: %s", dir, strerror(errno));
+	if (out_dir(dir))
 		return NULL;
-	}
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	f = fopen(path, "we");
 	if (!f)

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd.h"
 #include "traffic.h"
@@ -188,8 +187,6 @@ static int write_files(const struct lab_spec *spec, const struct traffic_params 
 	FILE *f;
 	int err;
 
-	if (mkdir(p->out, 0755) && errno != EEXIST)
-		return cli_fail("%s: %s", p->out, strerror(errno));
 	f = out_open(p->out, "summary.json");
 	if (!f)
 		return 1;

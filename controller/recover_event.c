@@ -460,7 +460,7 @@ enum bl_recover_reason bl_recover_down(struct bl_recover *r, uint64_t now, uint3
 
 static void too_late(struct bl_recover *r, uint64_t now)
 {
-	bool late = false;
+	bool late = false, isolated;
 	uint32_t i, k;
 
 	for (i = 0; i < r->nnodes; i++) {
@@ -486,11 +486,12 @@ static void too_late(struct bl_recover *r, uint64_t now)
 	}
 	if (!late)
 		return;
-	r->doubts = !bl_recover_isolated(r) && !recover_late_may_fail(r);
+	isolated = bl_recover_isolated(r);
+	r->doubts = !isolated && !recover_late_may_fail(r);
 	for (i = 0; i < r->nnodes; i++) {
 		struct bl_recover_node *n = r->node[i];
 
-		if (n->late && !r->doubts && !bl_recover_isolated(r))
+		if (n->late && !r->doubts && !isolated)
 			bl_recover_down(r, now, n->id);
 		n->late = false;
 	}

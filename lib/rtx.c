@@ -397,12 +397,12 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 
 /* ---- what comes back, or does not ---- */
 
-/* No barrier that any node may believe now is later: by clocks that are off as far as they may be, and of hosts that promise ahead (bpf/promise_core.h). */
+/* No barrier that any node may believe now is later: by clocks that are off as far as they may be, and of hosts that promise ahead. */
 static uint64_t latest(const struct bl_endpoint *ep)
 {
 	uint64_t mono = bl_mono();
 
-	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) + ep->beacon_us * 1500ULL;
+	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) + bl_ahead_ns(ep->beacon_us * 1000ULL);
 }
 
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)

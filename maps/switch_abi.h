@@ -202,7 +202,7 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
  * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next(). BL_RELAY_STILL: with the next beacon, whether that is news or not: it stands still (bl_stands_still()).
- * @behind: bl_commit_behind() of each set before the beacon that is looked at now; here, since the stack has no room for it.
+ * @behind: bl_commit_news() of each set before the beacon that is looked at now; here, since the stack has no room for it.
  */
 #define BL_RELAY_STILL 1 /* no bus time */
 struct bl_sw_lane {

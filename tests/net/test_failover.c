@@ -44,27 +44,37 @@ static bool all_heard(void)
 	return true;
 }
 
+/* Four hosts, and an endpoint that does @cfg on each. */
+static void open_four(struct tr_cfg cfg)
+{
+	open_rack(4);
+	for (cfg.host = 0; cfg.host < 4; cfg.host++)
+		tr_add(&cfg);
+	rack_last_words = say_all;
+}
+
+/* Endpoints @who hear of the first failure, and it comes to its end. */
+static void first_failure(uint64_t who)
+{
+	listeners = who;
+	heard = 1;
+	CHECK(tr_until(all_heard, WAIT_MS), "not everybody heard of it");
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+}
+
 /* A process dies in the middle of sending, with acknowledgements missing. The others hear of it, discard what was not committed, and go on. */
 RACK_TEST(process__killed)
 {
 	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 2500, .gap_us = 300, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
 	unsigned int i;
 
-	open_rack(4);
-	for (i = 0; i < 4; i++) {
-		cfg.host = i;
-		tr_add(&cfg);
-	}
-	rack_last_words = say_all;
+	open_four(cfg);
 	for (i = 0; i < 4; i++)
 		make_lossy(i, 6554, tr_sh->seed + i);
 	tr_go();
 	tr_pass(600);
 	tr_kill(0);
-	listeners = 0xe;
-	heard = 1;
-	CHECK(tr_until(all_heard, WAIT_MS), "not everybody heard of it");
-	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	first_failure(0xe);
 	tr_wait_done(WAIT_MS);
 	for (i = 1; i < 4; i++)
 		CHECK(tr_sh->node[i].nproc_failed <= BL_AGENT_ADDRS_MAX && tr_sh->node[i].nproc_failed == tr_sh->node[1].nproc_failed, "endpoint %u heard of %u failures, endpoint 1 of %u: one for each address of the host",
@@ -81,20 +91,12 @@ RACK_TEST(link__cut_and_back)
 	unsigned int i, before, failed = 0;
 	int n;
 
-	open_rack(4);
-	for (i = 0; i < 4; i++) {
-		cfg.host = i;
-		tr_add(&cfg);
-	}
-	rack_last_words = say_all;
+	open_four(cfg);
 	tr_go();
 	tr_pass(500);
 	tr_sh->node[3].may_die = true; /* it is told that it is an outcast, and ends */
 	rack_link(0, "h4", false);
-	listeners = 0x7;
-	heard = 1;
-	CHECK(tr_until(all_heard, WAIT_MS), "not everybody heard of it");
-	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	first_failure(0x7);
 	n = bl_order_look(rack.node[0], in, 8);
 	for (i = 0; (int)i < n; i++)
 		CHECK(!in[i].held && in[i].in == (in[i].port != 3), "port %u: held %d, in %d", in[i].port, in[i].held, in[i].in);
@@ -118,7 +120,6 @@ RACK_TEST(link__cut_and_back)
 	fprintf(stderr, "  %u messages reported as failed, %" PRIu64 " recalled\n", failed, TR_SUM(recalled));
 }
 
-
 /*
  * A host is announced, and its process is stopped: so it cannot join anew. Its link is live again, and another process sends from there at once: C does not wait for it, so nothing of it is delivered, by nobody. When the
  * first one is gone the host joins anew, and what is sent then comes to all.
@@ -128,21 +129,13 @@ RACK_TEST(failed__new_process_waits)
 	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 1500, .len = 300, .fan = 4, .gap_us = 1000, .reliable = true, .quiet_ms = 15000 };
 	unsigned int i;
 
-	open_rack(4);
-	for (i = 0; i < 4; i++) {
-		cfg.host = i;
-		tr_add(&cfg);
-	}
-	rack_last_words = say_all;
+	open_four(cfg);
 	tr_go();
 	tr_pass(500);
 	tr_sh->node[3].may_die = true;
 	CHECK(!kill(tr_sh->node[3].pid, SIGSTOP), "%s", strerror(errno));
 	rack_link(0, "h4", false);
-	listeners = 0x7;
-	heard = 1;
-	CHECK(tr_until(all_heard, WAIT_MS), "not everybody heard of it");
-	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	first_failure(0x7);
 	rack_link(0, "h4", true);
 	cfg.host = 3;
 	cfg.run_ms = 1000;

@@ -658,6 +658,27 @@ static void switch__random_frames_keep_the_promise(void **state)
 	}
 }
 
+/* Only the mark makes news of any C: the times beside it, none, and a far one do not. */
+static void bl_commit_news__edges(void **state)
+{
+	static const struct {
+		struct bl_pair out;
+		uint64_t relay_at, above;
+	} t[] = {
+		{ { .b = 900, .c = 800 }, BL_RELAY_STILL, 0 },
+		{ { .b = 900, .c = 900 }, BL_RELAY_STILL, 0 },
+		{ { .b = 900, .c = 800 }, BL_RELAY_STILL - 1, 800 },
+		{ { .b = 900, .c = 800 }, BL_RELAY_STILL + 1, 800 },
+		{ { .b = 900, .c = 900 }, BL_RELAY_STILL + 1, BL_LEAF_NONE },
+		{ { .b = 900, .c = 800 }, 1764000000000000000ULL, 800 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		assert_int_equal(bl_commit_news(&t[i].out, t[i].relay_at), t[i].above);
+}
+
 static void bl_stands_still__edges(void **state)
 {
 	static const struct {
@@ -683,6 +704,7 @@ static void bl_stands_still__edges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_commit_news__edges),
 		cmocka_unit_test(bl_stands_still__edges),
 		cmocka_unit_test(bl_tree_set__the_example_of_the_header),
 		cmocka_unit_test(bl_tree_set__b_and_c_rise_apart),
