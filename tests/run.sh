@@ -3,13 +3,14 @@
 #
 # run.sh BUILD [KIND...] - run the tests that `make tests` built: unit, prog, net, fuzz, in this order, or the kinds that are named. The last line is
 # "N passed, N failed"; exit 0 if nothing failed.
+# run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES".
 #
-# What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net and fuzz 300 s) or runs no test; a source without a binary, and a binary
+# What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net 450 s, fuzz 300 s) or runs no test; a source without a binary, and a binary
 # without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
 # or tests than tests/expected says, for a test that silently vanished looks like one that passed.
 #
-# As root it runs in a mount namespace with its own /run/netns and /run/barline: what is found there afterwards, the tests have left, and
-# neighbours on the machine see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
+# JOBS binaries run at a time (2). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
+# neighbours see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
 # Seeds of random tests are in the logs: BL_SEED=n BUILD/tests/unit/test_x repeats one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -17,23 +18,31 @@ cd "$(dirname "$0")/.." || exit 1
 build=${1:?usage: tests/run.sh BUILD [unit|prog|net|fuzz...]}
 build=$(cd "$build" 2>/dev/null && pwd) || { echo "tests/run.sh: no folder $1; run make tests" >&2; exit 1; }
 shift
-kinds=("${@:-unit}")
-[ $# -gt 0 ] || kinds=(unit prog net fuzz)
+one=
+if [ "${1-}" = --one ]; then
+	one=${3:?usage: tests/run.sh BUILD --one KIND NAME}
+	kinds=("$2")
+else
+	kinds=("$@")
+	[ $# -gt 0 ] || kinds=(unit prog net fuzz)
+fi
 for kind in "${kinds[@]}"; do
 	case $kind in
 	unit|prog|net|fuzz) ;;
 	*) echo "tests/run.sh: no kind of test is called \"$kind\": unit, prog, net, fuzz" >&2; exit 2 ;;
 	esac
 done
+jobs=${JOBS:-2}
 
-if [ "$(id -u)" = 0 ]; then
+if [ -n "$one" ] && [ "$(id -u)" = 0 ]; then
 	if [ -z "${BARLINE_TESTS_APART-}" ]; then
-		BARLINE_TESTS_APART=1 exec unshare --mount --propagation private bash tests/run.sh "$build" "${kinds[@]}"
+		BARLINE_TESTS_APART=1 exec unshare --mount --propagation private --net bash tests/run.sh "$build" --one "$kind" "$one"
 	fi
 	for dir in /run/netns /run/barline; do
 		mkdir -p "$dir"
 		mount -t tmpfs -o mode=0755 tests "$dir" || { echo "tests/run.sh: cannot mount a tmpfs on $dir" >&2; exit 1; }
 	done
+	ip link set lo up || exit 1
 fi
 
 mark=BARLINE_TEST_RUN=$$-$(date +%s) # in the environment of everything that a test starts, and of nothing else
@@ -140,7 +149,6 @@ clean() {
 		/run/barline/*) rm -rf "$line" ;;
 		esac
 	done <<<"$left"
-	before=$(leftovers) # an interface stays: it may be a neighbour's
 }
 
 # report NAME LOG P F COMPLAINT SECONDS
@@ -162,10 +170,39 @@ report() {
 	fi
 }
 
-run_kind() {
-	local kind=$1 seconds=120 bin src name status start p f log
-	[ "$kind" != net ] || seconds=300
+# run_one KIND NAME
+run_one() {
+	local kind=$1 name=$2 seconds=120 start=$SECONDS status p f log=$logs/$1-$2.log
+	[ "$kind" != net ] || seconds=450
+	run_logged $seconds "$log" "$build/tests/$kind/$name"
+	status=$?
+	account "$log" $status
+	report "$kind/$name" "$log" "$p" "$f" "$complaint" $((SECONDS - start))
+	clean "$kind/$name"
+}
+
+one_apart() {
+	bash tests/run.sh "$build" --one "$1" "$2" 2>&1
+}
+
+# adds up what run.sh --one says, and shows the rest of it
+sum_up() {
+	local line p f n
 	binaries=0
+	while IFS= read -r line; do
+		case $line in
+		"= "*)
+			read -r _ p f n <<<"$line"
+			passed=$((passed + p)) failed=$((failed + f)) binaries=$((binaries + n))
+			;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done
+}
+
+# Those of a kind, $jobs at a time. Each says what it has to say when it has ended, at once.
+run_kind() {
+	local kind=$1 bin src name names=()
 	for bin in "$build/tests/$kind"/test_*; do
 		[ -f "$bin" ] && [ -x "$bin" ] || continue
 		name=${bin##*/}
@@ -173,15 +210,12 @@ run_kind() {
 			complain "$bin has no source any more; remove it"
 			continue
 		fi
-		log=$logs/$kind-$name.log
-		start=$SECONDS
-		run_logged $seconds "$log" "$bin"
-		status=$?
-		account "$log" $status
-		binaries=$((binaries + 1))
-		report "$kind/$name" "$log" "$p" "$f" "$complaint" $((SECONDS - start))
-		clean "$kind/$name"
+		names+=("$name")
 	done
+	export -f one_apart
+	export build
+	sum_up < <(printf '%s\n' "${names[@]}" | xargs -P "$jobs" -I{} bash -c 'said=$(one_apart "$1" "$2"); printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock")
+	[ "$binaries" = ${#names[@]} ] || complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
 	for src in "tests/$kind"/test_*.c; do
 		[ -f "$src" ] || continue
 		name=${src##*/}
@@ -216,8 +250,18 @@ expected() {
 	fi
 }
 
+if [ -n "$one" ]; then
+	before=$(leftovers)
+	binaries=1
+	if [ "$kind" = fuzz ]; then
+		run_fuzz
+	else
+		run_one "$kind" "$one"
+	fi
+	echo "= $passed $failed $binaries"
+	exit $((failed != 0))
+fi
 self_check || { echo "0 passed, 1 failed"; exit 1; }
-before=$(leftovers)
 if [ "$(id -u)" != 0 ]; then
 	case " ${kinds[*]} " in
 	*" prog "*|*" net "*) complain "prog and net tests load BPF programs: run this as root, or: tests/run.sh $build unit fuzz" ;;
@@ -225,7 +269,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 for kind in "${kinds[@]}"; do
 	if [ "$kind" = fuzz ]; then
-		run_fuzz
+		sum_up < <(one_apart fuzz all)
 	else
 		run_kind "$kind"
 	fi

@@ -6,6 +6,7 @@
 # Environment:
 #   FUZZ_SECONDS	for each fuzzer (10)
 #   FUZZERS		which ones ("parse body"); all of tests/fuzz/fuzz_*.c
+#   JOBS		so many at a time (2)
 #
 # The corpora grow in build/tests/fuzz/corpus; an input that breaks something is kept in build/tests/fuzz/found, and
 # `build/tests/fuzz/fuzz_NAME FILE` repeats it. Exit: 0 all passed, 1 not.
@@ -36,15 +37,15 @@ if ! cmp -s "$dir/seed/barline.dict" "$here/barline.dict"; then
 	failed=$((failed + 1))
 fi
 
-for name in "${names[@]}"; do
-	log=$dir/$name.log
+# fuzz_one NAME: leaves the file NAME.passed behind if it has
+fuzz_one() {
+	local name=$1 log=$dir/$1.log rc=0 runs
+	rm -f "$dir/$name.passed"
 	if [ ! -x "$dir/fuzz_$name" ]; then
 		echo "fuzz: $dir/fuzz_$name is not built; run make fuzz" >&2
-		failed=$((failed + 1))
-		continue
+		return
 	fi
 	mkdir -p "$dir/corpus/$name" "$dir/seed/$name"
-	rc=0
 	# an input takes milliseconds; a virtual machine that was paused for 39 s is no reason to fail (seen 2026-11)
 	"$dir/fuzz_$name" -max_total_time="$seconds" -timeout=90 -dict="$dir/seed/barline.dict" -max_len=2048 -print_final_stats=1 \
 		-artifact_prefix="$dir/found/$name-" "$dir/corpus/$name" "$dir/seed/$name" >"$log" 2>&1 || rc=$?
@@ -53,10 +54,24 @@ for name in "${names[@]}"; do
 	if [ "$rc" != 0 ] || [ "${runs:-0}" -lt 1000 ]; then
 		echo "fuzz: $name failed (status $rc, ${runs:-0} inputs); the end of $log:" >&2
 		{ grep -m 3 -E "broken:|ERROR:|runtime error:" "$log"; grep -vE "NEW|REDUCE|pulse" "$log" | tail -n 40; } >&2 || true
-		failed=$((failed + 1))
-		continue
+		return
 	fi
-	passed=$((passed + 1))
+	: >"$dir/$name.passed"
+}
+
+for name in "${names[@]}"; do
+	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do
+		wait -n || true
+	done
+	fuzz_one "$name" &
+done
+wait
+for name in "${names[@]}"; do
+	if [ -e "$dir/$name.passed" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
 done
 echo "fuzz: $passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
