@@ -12,6 +12,7 @@
 enum { GOES_UP = 1, GOES_DOWN = 2, CROSSED = 2 /* shift: GOES_UP << CROSSED */ };
 #define ANY	(GOES_UP | GOES_DOWN)
 #define NO_NODE UINT32_MAX
+#define SLOTS	(2 * BL_DET_WAY_STATES)
 
 /**
  * struct work - of one call. @first, @at: the links of node n are at[first[n]] to at[first[n + 1]]. @seen: how flows were found to reach a node; one bit each. @queue: node and bit, to be
@@ -54,8 +55,8 @@ static bool is_graph(const struct bl_det_graph *g)
 	for (i = 0; i < g->links; i++) {
 		const struct bl_det_link *l = &g->link[i];
 
-		if (l->low >= g->nodes || l->high >= g->nodes || l->low == l->high || g->node[l->high].kind != BL_DET_SWITCH || l->way[0].state > BL_DET_REMOVED ||
-		    l->way[1].state > BL_DET_REMOVED)
+		if (l->low >= g->nodes || l->high >= g->nodes || l->low == l->high || g->node[l->high].kind != BL_DET_SWITCH || l->way[0].state >= BL_DET_WAY_STATES ||
+		    l->way[1].state >= BL_DET_WAY_STATES)
 			return false;
 	}
 	for (i = 0; i < g->nodes; i++)
@@ -226,16 +227,16 @@ static uint32_t group_key(const struct work *w, uint32_t host, uint32_t *sw)
 		return NO_NODE;
 	l = &w->g->link[w->at[w->first[host]]];
 	*sw = l->high;
-	return l->way[BL_DET_TO_HIGH].state + (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * 3;
+	return l->way[BL_DET_TO_HIGH].state + (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * BL_DET_WAY_STATES;
 }
 
-/* @group of each host for which @which holds; @slot: six numbers for each node. */
+/* @group of each host for which @which holds; @slot: SLOTS numbers for each node. */
 static void find_groups(struct work *w, uint32_t *slot, bool (*which)(const struct bl_det_found *), bool want)
 {
 	const struct bl_det_graph *g = w->g;
 	uint32_t i, key, sw = 0;
 
-	memset(slot, 0xff, 6 * sizeof(*slot) * g->nodes);
+	memset(slot, 0xff, SLOTS * sizeof(*slot) * g->nodes);
 	for (i = 0; i < g->nodes; i++) {
 		w->group[i] = NO_NODE;
 		if (g->node[i].kind != BL_DET_HOST || which(&w->found[i]) != want)
@@ -244,9 +245,9 @@ static void find_groups(struct work *w, uint32_t *slot, bool (*which)(const stru
 		key = group_key(w, i, &sw);
 		if (key == NO_NODE)
 			continue;
-		if (slot[6 * sw + key] == NO_NODE)
-			slot[6 * sw + key] = i;
-		w->group[i] = slot[6 * sw + key];
+		if (slot[SLOTS * sw + key] == NO_NODE)
+			slot[SLOTS * sw + key] = i;
+		w->group[i] = slot[SLOTS * sw + key];
 	}
 }
 
@@ -440,7 +441,7 @@ static void find_todo(const struct work *w, uint8_t *todo, struct bl_det_sum *su
 			*what = 0;
 			if (!failed(to) && state == BL_DET_SILENT)
 				*what |= BL_DET_RESUME;
-			if (!failed(to) && failed(from) && state == BL_DET_LIVE)
+			if (!failed(to) && failed(from) && bl_det_rises(state))
 				*what |= BL_DET_ASK;
 			if (!failed(from) && fails_now(to))
 				*what |= BL_DET_FENCE;
@@ -462,7 +463,7 @@ int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8
 	memset(sum, 0, sizeof(*sum));
 	memset(found, 0, n * sizeof(*found));
 	/* first, at, queue (four ways to reach a node), distance, group, slot */
-	words = malloc((n + 1 + 2 * (size_t)g->links + 4 * n + n + n + 6 * n) * sizeof(uint32_t));
+	words = malloc((n + 1 + 2 * (size_t)g->links + 4 * n + n + n + SLOTS * n) * sizeof(uint32_t));
 	bytes = calloc(3 * n + 1, 1);
 	if (!words || !bytes)
 		goto out;

@@ -45,9 +45,16 @@ struct bl_det_node {
 
 /*
  * LIVE: nothing was reported. SILENT: reported by its receiving end, which has frozen its register and still aggregates it. REMOVED: resumed before, or never
- * joined: in nobody's minimum.
+ * joined: in nobody's minimum. BEHIND: in the minimum, and rising, but not beyond what the outputs were given before it joined: no flow of live ways, for what was sent
+ * before that is covered by others only; but one that has to be asked about.
  */
-enum bl_det_way_state { BL_DET_LIVE, BL_DET_SILENT, BL_DET_REMOVED };
+enum bl_det_way_state { BL_DET_LIVE, BL_DET_SILENT, BL_DET_REMOVED, BL_DET_BEHIND, BL_DET_WAY_STATES };
+
+/** bl_det_rises - a way in this state is in its receiver's minimum, and does not stand still. */
+static inline bool bl_det_rises(uint8_t state)
+{
+	return state == BL_DET_LIVE || state == BL_DET_BEHIND;
+}
 
 /** struct bl_det_way - one direction. @c: SILENT: the frozen register, 48 bits (upper bits are ignored) or BL_DET_NO_C. @port: the input, at the receiving end. @state: enum bl_det_way_state. */
 struct bl_det_way {

@@ -75,7 +75,7 @@ static bool hello_ok(const struct bl_recover_hello *h)
 	for (i = 0; i < h->nports; i++) {
 		const struct bl_recover_port *p = &h->port[i];
 
-		if (p->port > UINT16_MAX || p->role > BL_RECOVER_DOWN || p->state > BL_DET_REMOVED || p->neighbour == h->id || (h->kind == BL_DET_HOST && p->role != BL_RECOVER_UP) ||
+		if (p->port > UINT16_MAX || p->role > BL_RECOVER_DOWN || p->state >= BL_DET_WAY_STATES || p->neighbour == h->id || (h->kind == BL_DET_HOST && p->role != BL_RECOVER_UP) ||
 		    (p->state == BL_DET_SILENT && p->c > RECOVER_C_MAX && p->c != BL_DET_NO_C))
 			return false;
 		for (k = 0; k < i; k++)
@@ -97,8 +97,8 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 	const struct bl_recover_node *to;
 	bool lost;
 
-	/* stands still until it is resumed by us, whatever it is now; and what is being resumed may say for a while that it is silent. That it is live, or silent since another death, it says when it was resumed. */
-	if (p->state == BL_DET_SILENT || (p->state == BL_DET_REMOVED && p->record && said->state != BL_DET_LIVE && !(said->state == BL_DET_SILENT && died_again(p, said->death)))) {
+	/* stands still until it is resumed by us, whatever it is now; and what is being resumed may say for a while that it is silent. That it rises, or is silent since another death, it says when it was resumed. */
+	if (p->state == BL_DET_SILENT || (p->state == BL_DET_REMOVED && p->record && !bl_det_rises(said->state) && !(said->state == BL_DET_SILENT && died_again(p, said->death)))) {
 		if (p->state == BL_DET_SILENT && !p->record && said->state == BL_DET_SILENT) {
 			p->c = said->c;
 			p->death = said->death;
@@ -108,9 +108,9 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 	p->role = said->role;
 	p->neighbour = said->neighbour;
 	to = p->neighbour ? recover_node_of(r, p->neighbour) : NULL;
-	if (said->state == BL_DET_LIVE && p->state == BL_DET_REMOVED && to && to->state == BL_DET_GONE)
+	if (bl_det_rises(said->state) && p->state == BL_DET_REMOVED && to && to->state == BL_DET_GONE)
 		return false;
-	if ((said->state == BL_DET_LIVE && p->state != BL_DET_LIVE) || p->record)
+	if ((bl_det_rises(said->state) && !bl_det_rises(p->state)) || p->record)
 		p->joined = r->number;
 	p->record = 0;
 	lost = p->state == BL_DET_LIVE && said->state != BL_DET_LIVE;

@@ -44,8 +44,8 @@ enum bl_agent_reason { BL_AGENT_REASONS(BL_AGENT_ENUM) BL_AGENT_REASON_COUNT };
 #undef BL_AGENT_ENUM
 const char *bl_agent_reason_name(unsigned int r);
 
-/* What comes in at a port, as to C: LIVE; SILENT: stands still at @c since death number @death, until that is resumed; REMOVED: in nobody's minimum. As enum bl_det_way_state. */
-enum bl_agent_port_state { BL_AGENT_LIVE, BL_AGENT_SILENT, BL_AGENT_REMOVED };
+/* What comes in at a port, as to C: LIVE; SILENT: stands still at @c since death number @death, until that is resumed; REMOVED: in nobody's minimum; BEHIND: in it, but not yet beyond what the outputs were given. As enum bl_det_way_state. */
+enum bl_agent_port_state { BL_AGENT_LIVE, BL_AGENT_SILENT, BL_AGENT_REMOVED, BL_AGENT_BEHIND, BL_AGENT_PORT_STATES };
 
 /** struct bl_agent_port - @role: what is at the other end: 0: a host, 1: a switch above, 2: a switch below; a host's NIC has a switch above. @neighbour: its node id; 0: not heard yet. */
 struct bl_agent_port {

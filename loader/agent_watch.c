@@ -4,7 +4,12 @@
 
 uint8_t bl_agent_port_state(const struct bl_order_port *p)
 {
-	return p->held ? BL_AGENT_SILENT : p->in ? BL_AGENT_LIVE : BL_AGENT_REMOVED;
+	if (p->held)
+		return BL_AGENT_SILENT;
+	if (!p->in)
+		return BL_AGENT_REMOVED;
+	/* a host has one link: what it sent before that broke is settled by its failure, and there is no other flow that could cover it */
+	return p->behind && p->role != BL_PORT_HOST ? BL_AGENT_BEHIND : BL_AGENT_LIVE;
 }
 
 enum bl_agent_seen bl_agent_watch_look(struct bl_agent_watch *w, const struct bl_order_port *p)

@@ -41,7 +41,7 @@ struct bl_node_agent {
 	sd_event_source *timer;
 	uint64_t epoch;
 	struct bl_agent_watch watch;
-	unsigned int held;
+	unsigned int awaited; /* inputs that stand still, or are behind */
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	uint64_t led_ns;
@@ -352,11 +352,11 @@ static void look_at_ports(struct bl_node_agent *a)
 	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
 	bool changed = false;
 
-	for (a->held = 0, i = 0; i < n; i++) {
+	for (a->awaited = 0, i = 0; i < n; i++) {
 		struct bl_agent_port p = agent_port(&in[i]);
 		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
 
-		a->held += in[i].held;
+		a->awaited += in[i].held || p.state == BL_AGENT_BEHIND;
 		switch (bl_agent_watch_look(&a->watch, &in[i])) {
 		case BL_AGENT_SEEN_NOTHING:
 			break;
@@ -408,7 +408,7 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	if (a->failed)
 		join_anew(a);
 	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
-	look_in(a, (a->held || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+	look_in(a, (a->awaited || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
 	return 0;
 }
 

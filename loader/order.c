@@ -28,6 +28,7 @@ struct input {
 	struct bl_port_regs regs;
 	struct bl_life life;
 	struct bl_order_slot slot;
+	uint64_t given; /* greatest C of the outputs that it feeds */
 	bool obeyed;
 	uint8_t role;
 };
@@ -96,6 +97,7 @@ static int read_host(const struct bl_node *n, struct input *i)
 	uint64_t generation = generation_of(n);
 	int rc = value(n->order.slots, 0, &i->slot);
 
+	i->given = 0;
 	/* obeyed or not, then the registers: what is obeyed twice is as it is once */
 	if (!rc)
 		rc = value(n->order.page, 0, &page);
@@ -117,7 +119,9 @@ static int read_port(const struct bl_node *n, uint32_t p, struct input *i)
 	struct bl_sw_cfg cfg;
 	uint64_t generation = generation_of(n);
 	int rc = p < BL_SW_PORTS_MAX ? value(n->order.cfg, 0, &cfg) : -ENOENT;
+	uint32_t s;
 
+	i->given = 0;
 	if (!rc)
 		rc = value(n->order.ports, p, &port);
 	if (!rc && !port.ifindex)
@@ -126,6 +130,10 @@ static int read_port(const struct bl_node *n, uint32_t p, struct input *i)
 		rc = value(n->order.slots, p, &i->slot);
 	if (!rc)
 		rc = value(n->order.lanes, cfg.single_writer ? port.home_lane : 0, &lane);
+	/* the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the other order, so that an input that has passed what they were given is never seen behind it */
+	for (s = 0; s < BL_SETS_MAX && !rc; s++)
+		if (port.in_sets >> s & 1 && lane.out[s].c > i->given)
+			i->given = lane.out[s].c;
 	if (!rc)
 		rc = value(n->order.regs, p, &i->regs);
 	if (!rc)
@@ -164,6 +172,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		.death = i.life.death,
 		.role = i.role,
 		.in = flags & BL_REG_IN,
+		.behind = flags & BL_REG_IN && i.given && (leaf.c == BL_LEAF_NONE || leaf.c < i.given),
 		.held = flags & BL_REG_HELD,
 		.live = leaf.b != BL_LEAF_NONE,
 		.barred = i.slot.barred,

@@ -19,11 +19,11 @@
 #include "node.h"
 
 /** struct bl_order_port - an input as to C. @port: number of the port. @neighbour: node id in the last beacon that came in; 0: none came. @death: how often it went silent or was frozen. @role: enum bl_port_role (a host: BL_PORT_UP).
- * @live: it is heard, and holds B back. @in: in C's minimum. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
+ * @live: it is heard, and holds B back. @in: in C's minimum. @behind: @in, but what the outputs were given before it joined is beyond it still; never of a host's own one. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
 struct bl_order_port {
 	uint32_t port, neighbour, death;
 	uint8_t role;
-	bool in, held, live, barred;
+	bool in, behind, held, live, barred;
 	uint64_t c;
 };
 #define BL_ORDER_NO_C (~0ULL)

@@ -28,13 +28,15 @@ static int order_setup(void **state)
 	return 0;
 }
 
+static bool behind; /* what is looked at has still to pass what the outputs were given */
+
 static void is_port(const struct bl_order_port *p, __u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
 {
 	const struct bl_order_port want = { .port = port, .neighbour = 0x1000 + port, .death = death, .role = port == UPLINK ? BL_PORT_UP : BL_PORT_HOST, .in = in, .held = held, .barred = barred, .c = c };
 
-	if (p->port != want.port || p->neighbour != want.neighbour || p->death != want.death || p->role != want.role || p->in != in || p->held != held || p->barred != barred || p->c != c)
-		fail_msg("%s: port %u: neighbour %x, death %u, role %u, in %d, held %d, barred %d, c %llx, want death %u, in %d, held %d, barred %d, c %llx", doing, p->port, p->neighbour, p->death, p->role, p->in, p->held,
-			 p->barred, (unsigned long long)p->c, death, in, held, barred, c);
+	if (p->port != want.port || p->neighbour != want.neighbour || p->death != want.death || p->role != want.role || p->in != in || p->behind != behind || p->held != held || p->barred != barred || p->c != c)
+		fail_msg("%s: port %u: neighbour %x, death %u, role %u, in %d, behind %d, held %d, barred %d, c %llx, want death %u, in %d, behind %d, held %d, barred %d, c %llx", doing, p->port, p->neighbour, p->death, p->role, p->in, p->behind, p->held,
+			 p->barred, (unsigned long long)p->c, death, in, behind, held, barred, c);
 }
 
 static void stands(__u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
@@ -246,8 +248,20 @@ static void death__and_back(void **state)
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
 	/* and joins as any new input */
 	beacon(3, bus - 200, bus - 200);
+	behind = true;
 	stands(3, 2, true, false, false, C48(bus - 200));
 	assert_int_equal(after.lanes[0].out[1].c, bus - 90);
+	beacon(3, bus - 91, bus - 91);
+	stands(3, 2, true, false, false, C48(bus - 91));
+	beacon(3, bus - 90, bus - 90);
+	behind = false;
+	stands(3, 2, true, false, false, C48(bus - 90));
+	stands(0, 0, true, false, false, C48(bus - 90));
+	/* and never again: what is given is what it has */
+	beacon(3, bus - 50, bus - 50);
+	stands(3, 2, true, false, false, C48(bus - 50));
+	others(bus - 50);
+	stands(3, 2, true, false, false, C48(bus - 50));
 }
 
 static void epoch__old_ones_are_refused(void **state)
@@ -368,9 +382,11 @@ static void bar__input_does_not_join(void **state)
 	assert_true(after.lanes[0].out[1].b == b && after.lanes[0].out[1].c == b + 100);
 	/* free: it joins before the next frame is looked at */
 	assert_int_equal(bl_order_bar(&node, 5, NULL, 0), 0);
+	behind = true;
 	stands(3, 0, true, false, false, C48(b - 300));
 	others(b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 100);
+	behind = false;
 	beacon(3, b + 200, b + 200);
 	assert_int_equal(after.lanes[0].out[1].c, b + 200);
 	/* barred while it is in: it stays in until it is resumed from a death */

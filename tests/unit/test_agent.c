@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "../../controller/determine.h"
 #include "../../loader/agent_watch.h"
 
 static void watch__look(void **state)
@@ -67,6 +68,16 @@ static void port_state__all(void **state)
 	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true }), BL_AGENT_LIVE);
 	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .held = true }), BL_AGENT_SILENT);
 	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .barred = true }), BL_AGENT_REMOVED);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .role = BL_PORT_UP }), BL_AGENT_BEHIND);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .role = BL_PORT_DOWN }), BL_AGENT_BEHIND);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .role = BL_PORT_HOST }), BL_AGENT_LIVE);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .held = true, .role = BL_PORT_UP }), BL_AGENT_SILENT);
+	/* the controller's numbers */
+	assert_int_equal(BL_AGENT_LIVE, BL_DET_LIVE);
+	assert_int_equal(BL_AGENT_SILENT, BL_DET_SILENT);
+	assert_int_equal(BL_AGENT_REMOVED, BL_DET_REMOVED);
+	assert_int_equal(BL_AGENT_BEHIND, BL_DET_BEHIND);
+	assert_int_equal(BL_AGENT_PORT_STATES, BL_DET_WAY_STATES);
 }
 
 static void addr__parsed(void **state)

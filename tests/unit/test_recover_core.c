@@ -535,6 +535,59 @@ static void resume__names_the_death(void **state)
 	bl_recover_free(r);
 }
 
+/* An input that is in C's minimum, but behind: heard, and asked about when its sender fails; no link yet over which the sender is covered. */
+static void hello__behind(void **state)
+{
+	struct bl_recover *r = rack(3);
+	struct bl_recover_hello h = hello_switch(3);
+	const struct bl_recover_node *sw = bl_recover_node(r, 9);
+
+	(void)state;
+	host_2_fails(r);
+	bl_recover_saved_failure(r, 16 * MS, 1);
+	bl_recover_done(r, 17 * MS, 1, 1);
+	bl_recover_done(r, 17 * MS, 3, 1);
+	bl_recover_saved_failure(r, 18 * MS, 1);
+	/* resumed, but the node that failed has not joined anew */
+	h.port = sw_port;
+	sw_port[1].state = BL_DET_REMOVED;
+	bl_recover_resumed(r, 19 * MS, 9, 1);
+	bl_recover_saved_failure(r, 20 * MS, 1);
+	assert_int_equal(bl_recover_hello(r, 20 * MS, &h), BL_RECOVER_OK);
+	assert_int_equal(sw->port[1].state, BL_DET_REMOVED);
+	sw_port[1].state = BL_DET_BEHIND;
+	assert_int_equal(bl_recover_hello(r, 20 * MS, &h), BL_RECOVER_OK);
+	assert_int_equal(sw->port[1].state, BL_DET_REMOVED);
+	h = hello_host(2);
+	h.rejoin = true;
+	assert_int_equal(bl_recover_hello(r, 21 * MS, &h), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 22 * MS, 2);
+	bar_all(r, 22 * MS);
+	h = hello_switch(3);
+	sw_port[1].state = BL_DET_BEHIND;
+	assert_int_equal(bl_recover_hello(r, 23 * MS, &h), BL_RECOVER_OK);
+	assert_int_equal(sw->port[1].state, BL_DET_BEHIND);
+	assert_int_equal(sw->port[1].joined, 1);
+	assert_false(bl_recover_covered(r, bl_recover_node(r, 2)));
+	outs(r);
+	bl_recover_tick(r, 24 * MS);
+	assert_string_equal(outs(r), "");
+	sw_port[1].state = BL_DET_LIVE;
+	assert_int_equal(bl_recover_hello(r, 25 * MS, &h), BL_RECOVER_OK);
+	assert_int_equal(sw->port[1].state, BL_DET_LIVE);
+	bar_all(r, 25 * MS);
+	assert_true(bl_recover_covered(r, bl_recover_node(r, 2)));
+	/* its own link went silent, and the switch hears it, behind: frozen first */
+	sw_port[1].state = BL_DET_BEHIND;
+	assert_int_equal(bl_recover_hello(r, 26 * MS, &h), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_link_down(r, 26 * MS, 2, 0, 9, 900, 7), BL_RECOVER_OK);
+	outs(r);
+	bl_recover_tick(r, 31 * MS);
+	assert_string_equal(outs(r), "freeze 9; bar 9");
+	assert_true(sw->port[1].asked);
+	bl_recover_free(r);
+}
+
 static void hello__refused(void **state)
 {
 	struct bl_recover *r = rack(1);
@@ -558,7 +611,7 @@ static void hello__refused(void **state)
 		case 6: h.kind = BL_DET_SWITCH; break; /* with endpoints */
 		case 7: p.role = BL_RECOVER_HOST; break;
 		case 8: p.neighbour = 1; break;
-		case 9: p.state = BL_DET_REMOVED + 1; break;
+		case 9: p.state = BL_DET_WAY_STATES; break;
 		case 10: p.state = BL_DET_SILENT, p.c = 1ULL << 48; break;
 		case 11: h.port = two, h.nports = 2; break;
 		}
@@ -587,6 +640,7 @@ int main(void)
 		cmocka_unit_test(leader__takes_over),
 		cmocka_unit_test(report__before_epoch),
 		cmocka_unit_test(resume__names_the_death),
+		cmocka_unit_test(hello__behind),
 		cmocka_unit_test(hello__refused),
 	};
 

@@ -252,7 +252,7 @@ static void freeze(uint32_t id, uint32_t port)
 {
 	struct agent_port *p = &s.a[id].port[port];
 
-	if (p->state == BL_DET_LIVE) {
+	if (bl_det_rises(p->state)) {
 		p->state = BL_DET_SILENT;
 		p->c = ++s.clock;
 		p->death++;
@@ -523,7 +523,7 @@ static void notice(void)
 
 	for (i = 1; i <= s.n; i++)
 		for (p = 0; s.a[i].alive && p < s.a[i].nports; p++)
-			if (s.a[i].port[p].state == BL_DET_LIVE && (!s.a[i].port[p].way || !s.a[s.a[i].port[p].neighbour].alive) && !rnd_below(&s.rnd, 3))
+			if (bl_det_rises(s.a[i].port[p].state) && (!s.a[i].port[p].way || !s.a[s.a[i].port[p].neighbour].alive) && !rnd_below(&s.rnd, 3))
 				freeze(i, p);
 }
 
@@ -537,8 +537,11 @@ static void join(void)
 		bool joined = false;
 
 		for (p = 0; a->alive && !a->failed && p < a->nports; p++)
-			if (a->port[p].state == BL_DET_REMOVED && !a->port[p].barred && a->port[p].way && s.a[a->port[p].neighbour].alive && !s.a[a->port[p].neighbour].failed) {
+			if (a->port[p].state == BL_DET_BEHIND) {
 				a->port[p].state = BL_DET_LIVE;
+				joined = true;
+			} else if (a->port[p].state == BL_DET_REMOVED && !a->port[p].barred && a->port[p].way && s.a[a->port[p].neighbour].alive && !s.a[a->port[p].neighbour].failed) {
+				a->port[p].state = a->port[p].role == BL_RECOVER_HOST || a->is_host || rnd_below(&s.rnd, 2) ? BL_DET_LIVE : BL_DET_BEHIND;
 				joined = true;
 			}
 		if (joined && a->leader >= 0)
