@@ -130,6 +130,7 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 		json_object_set_new(res, "loss", json_pack("{s:f, s:I}", "probability", p->loss, "frames", (json_int_t)link_loss_end(loss)));
 	bench_drops(res);
 	link_drops_end(links, json_object_get(res, "drops"));
+	order |= bench_missing(res);
 	bench_end(ctl);
 	if (json_object_get(res, "order") || json_object_get(res, "latency"))
 		err |= bench_report(ctl, res);

@@ -102,6 +102,8 @@ extern const char *const bench_cell_names[BENCH_CELLS];
 /* bench_check.c */
 /** bench_order - compare all workers' sequences. @res: "order". 0: one order. 1: not, after a message that names the first difference. */
 int bench_order(const struct bench_ctl *ctl, json_t *res);
+/** bench_missing - whether what best effort lost went somewhere. @res: "order", "drops". 0, or 1 after a message: messages are missing, their senders were not told, and nothing shows that any frame was lost. */
+int bench_missing(const json_t *res);
 
 /* bench_report.c */
 /** bench_report - print tables or JSON, write files to @p.out if set. 0 or 1. */

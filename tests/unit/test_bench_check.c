@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The judge of `lab run rack` (cli/bench_check.c) is judged: three workers whose sequences are made up.
+ */
+#include <sys/mman.h>
+
+#include "unit.h"
+
+#include "../../cli/bench_check.c"
+
+static char said[512];
+
+int cli_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
+	return 1;
+}
+
+const char *reason_name(unsigned int r)
+{
+	static const char *const names[] = {
+#define NAME(sym, name, kind, text) name,
+		BL_REASONS(NAME)
+	};
+
+	return r < ARRAY_SIZE(names) ? names[r] : "";
+}
+
+static struct bench_ctl *ctl; /* large: only what is touched is there */
+
+static void give(unsigned int w, uint64_t n)
+{
+	struct bench_worker *v = &ctl->w[w];
+	uint64_t i;
+
+	atomic_store(&v->delivered, n);
+	v->hash = 1000 + n;
+	for (i = 0; i < n; i++)
+		v->log[i] = (i % 3) << 32 | (i / 3);
+}
+
+/* Three workers, each of which sent three messages to all. */
+static void three(void)
+{
+	unsigned int i;
+
+	if (ctl)
+		munmap(ctl, sizeof(*ctl));
+	ctl = mmap(NULL, sizeof(*ctl), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(ctl != MAP_FAILED);
+	ctl->n = 3;
+	for (i = 0; i < 3; i++) {
+		atomic_store(&ctl->w[i].sent, 3);
+		give(i, 9);
+	}
+	said[0] = 0;
+}
+
+static void order__table(void **state)
+{
+	static const struct {
+		const char *name;
+		int err, whole, missing, one;
+		const char *text;
+	} t[] = {
+		{ "one order", 0, 3, 0, 1, "" },
+		{ "two change places", 1, 3, 0, 0, "receivers 1 and 3 differ first at position 4: sender 2 number 1 there, sender 3 number 1 here" },
+		{ "one misses some", 0, 2, 2, 1, "" },
+		{ "all miss some", 0, 0, 6, 1, "" },
+		{ "one misses some of the reliable stream", 1, 2, 2, 0, "2 of 27 messages are missing; `barline show drops` tells where they went" },
+		{ "a timestamp went back where some are missing", 1, 2, 2, 0, "delivered out of order: 1 timestamps went back, 0 duplicates" },
+		{ "a message twice", 1, 3, 0, 0, "delivered out of order: 0 timestamps went back, 1 duplicates" },
+		{ "loss is wanted: receivers are not compared", 0, -1, 2, -1, "" },
+		{ "loss is wanted, and a timestamp went back", 1, -1, 2, 0, "delivered out of order: 1 timestamps went back, 0 duplicates" },
+	};
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		json_t *res = json_object(), *o;
+		uint64_t was;
+
+		three();
+		switch (i) {
+		case 1:
+			was = ctl->w[2].log[4];
+			ctl->w[2].log[4] = ctl->w[2].log[5];
+			ctl->w[2].log[5] = was;
+			ctl->w[2].hash++;
+			break;
+		case 3:
+			for (k = 0; k < 3; k++)
+				give(k, 7);
+			break;
+		case 4:
+			ctl->p.reliable = true;
+			give(1, 7);
+			break;
+		case 6: ctl->w[1].duplicates = 1; break;
+		case 8:
+		case 5:
+			ctl->w[1].ts_backwards = 1;
+			/* fall through */
+		case 7:
+			ctl->p.loss = i >= 7 ? 0.1 : 0;
+			/* fall through */
+		case 2: give(1, 7); break;
+		default: break;
+		}
+		if (bench_order(ctl, res) != t[i].err || strcmp(said, t[i].text))
+			fail_msg("%s: \"%s\"", t[i].name, said);
+		o = json_object_get(res, "order");
+		assert_int_equal(json_integer_value(json_object_get(o, "missing")), t[i].missing);
+		assert_int_equal(json_object_get(o, "whole") ? json_integer_value(json_object_get(o, "whole")) : -1, t[i].whole);
+		assert_int_equal(json_object_get(o, "one_order") ? json_is_true(json_object_get(o, "one_order")) : -1, t[i].one);
+		assert_int_equal(json_object_get(o, "differs_at") != NULL, i == 1);
+		json_decref(res);
+	}
+}
+
+/* What is missing, was not told, and of which no counter knows. */
+static void missing__table(void **state)
+{
+	static const struct {
+		const char *res;
+		int err;
+	} t[] = {
+		{ "{}", 0 },
+		{ "{\"order\": {\"whole\": 8, \"missing\": 0, \"send_failed\": 0}, \"drops\": []}", 0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 5}, \"drops\": []}", 0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 6}, \"drops\": []}", 0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 1 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": [{\"kind\": \"link\", \"reason\": \"eth0 tx_dropped\"}]}", 0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": [{\"kind\": \"drop\", \"reason\": \"queue_full\"}]}", 0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": [{\"kind\": \"drop\", \"reason\": \"clone_stale\"}, {\"kind\": \"note\", \"reason\": \"joined\"}]}", 1 },
+		{ "{\"order\": {\"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 0 }, /* loss was wanted */
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		json_t *res = json_loads(t[i].res, 0, NULL);
+
+		assert_non_null(res);
+		said[0] = 0;
+		if (bench_missing(res) != t[i].err || strcmp(said, t[i].err ? "5 messages are missing, senders were told of 4, and no counter shows that anything was lost" : ""))
+			fail_msg("row %u: \"%s\"", i, said);
+		json_decref(res);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(order__table),
+		cmocka_unit_test(missing__table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
