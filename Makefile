@@ -127,6 +127,11 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,
 	ar rcs $@ $^
 
 SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a)
+# these include a source
+$(B)/tests/unit/test_bench_check: cli/bench_check.c
+$(B)/tests/unit/test_fct: $(addprefix cli/,fct_sizes.c fct_trace.c fct_coflow.c)
+$(B)/tests/unit/test_rate: loader/rate.c
+
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(B)/tests/unit/%: tests/unit/%.c $(SAN_LIBS) $(HDRS) $(wildcard tests/*.h tests/unit/*.h)
 	@mkdir -p $(@D)

@@ -46,6 +46,12 @@ static uint32_t way_to(const struct bl_det_link *l, unsigned int dir)
 	return dir == BL_DET_TO_HIGH ? l->high : l->low;
 }
 
+/* Its register holds back, or held back, all that its receiver gives on. */
+static bool carries(const struct bl_det_way *w)
+{
+	return w->state == BL_DET_LIVE || (w->state == BL_DET_SILENT && !w->behind);
+}
+
 static bool is_graph(const struct bl_det_graph *g)
 {
 	uint32_t i;
@@ -207,7 +213,7 @@ static void flow(struct work *w, uint32_t host, bool live)
 			v = way_to(l, dir);
 			if (dir == BL_DET_TO_HIGH && phase != GOES_UP)
 				continue;
-			if (l->way[dir].state == BL_DET_REMOVED || (live && l->way[dir].state != BL_DET_LIVE))
+			if (!carries(&l->way[dir]) || (live && l->way[dir].state != BL_DET_LIVE))
 				continue;
 			if (live ? failed(&w->found[v]) : w->found[v].why == BL_DET_BEFORE)
 				continue;
@@ -227,7 +233,7 @@ static uint32_t group_key(const struct work *w, uint32_t host, uint32_t *sw)
 		return NO_NODE;
 	l = &w->g->link[w->at[w->first[host]]];
 	*sw = l->high;
-	return l->way[BL_DET_TO_HIGH].state + (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * BL_DET_WAY_STATES;
+	return (carries(&l->way[BL_DET_TO_HIGH]) ? l->way[BL_DET_TO_HIGH].state : BL_DET_REMOVED) + (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * BL_DET_WAY_STATES;
 }
 
 /* @group of each host for which @which holds; @slot: SLOTS numbers for each node. */
@@ -350,7 +356,7 @@ static void raise_t(struct work *w, uint32_t i, unsigned int dir)
 			unsigned int d = l->high == u ? BL_DET_TO_HIGH : BL_DET_TO_LOW; /* the way that comes in at u */
 			uint32_t v = way_from(l, d);
 
-			if (l->way[d].state == BL_DET_REMOVED || w->found[v].why == BL_DET_BEFORE)
+			if (!carries(&l->way[d]) || w->found[v].why == BL_DET_BEFORE)
 				continue;
 			/* what goes down here came from above, going either way; what goes up here came from below, going up, which ends at hosts */
 			if (phase != (d == BL_DET_TO_LOW ? GOES_DOWN : GOES_UP))

@@ -8,8 +8,8 @@
  *
  *   Who failed. A node that has no unbroken link (both ways live) towards the live network, whose roots the caller names (none named: the greatest part). Besides: a host from or to which no
  *   flow of live ways is left, although both ends are in the live network (TORN): after Resume its messages would be outside of the other's C, late or half delivered. Of such pairs the host with the most of them fails first; the caller should have it DOWN from then on, lest a later report makes another choice.
- *   When (T). A register is true whoever reports it: what it names was prepared everywhere. So T of a host is the greatest C that was reported of a way which its flows cross, and which was not resumed
- *   before. No correct receiver's C passes T as long as the registers that were reported stand still (the reporter froze them), one on any flow to it is enough (@held). With one on every flow the paper's separating set exists.
+ *   When (T). A register is true whoever reports it: what it names was prepared everywhere. So T of a host is the greatest C that was reported of a way which its flows cross, behind none that was resumed
+ *   before or is BEHIND. No correct receiver's C passes T as long as the registers that were reported stand still (the reporter froze them), one on any flow to it is enough (@held). With one on every flow the paper's separating set exists.
  *   Whom to ask. A failed node may still talk: its host heard nothing, its neighbour did; or its process did not answer. Its ways into the live network have to be frozen first, and their C reported: BL_DET_ASK. T is
  *   final when nothing is to be asked, or as soon as it is @held; who is asked and does not answer in time is down itself.
  *
@@ -46,7 +46,7 @@ struct bl_det_node {
 /*
  * LIVE: nothing was reported. SILENT: reported by its receiving end, which has frozen its register and still aggregates it. REMOVED: resumed before, or never
  * joined: in nobody's minimum. BEHIND: in the minimum, and rising, but not beyond what the outputs were given before it joined: no flow of live ways, for what was sent
- * before that is covered by others only; but one that has to be asked about.
+ * before that is covered by others only, and what the outputs were given says nothing of who is behind it; but one that has to be asked about.
  */
 enum bl_det_way_state { BL_DET_LIVE, BL_DET_SILENT, BL_DET_REMOVED, BL_DET_BEHIND, BL_DET_WAY_STATES };
 
@@ -56,11 +56,13 @@ static inline bool bl_det_rises(uint8_t state)
 	return state == BL_DET_LIVE || state == BL_DET_BEHIND;
 }
 
-/** struct bl_det_way - one direction. @c: SILENT: the frozen register, 48 bits (upper bits are ignored) or BL_DET_NO_C. @port: the input, at the receiving end. @state: enum bl_det_way_state. */
+/** struct bl_det_way - one direction. @c: SILENT: the frozen register, 48 bits (upper bits are ignored) or BL_DET_NO_C. @port: the input, at the receiving end. @state: enum bl_det_way_state. @behind: SILENT: it was BEHIND when it
+ * began to stand still: it tells its own C, but it is part of no flow. */
 struct bl_det_way {
 	uint64_t c;
 	uint16_t port;
 	uint8_t state;
+	uint8_t behind;
 };
 
 enum bl_det_dir { BL_DET_TO_HIGH, BL_DET_TO_LOW };

@@ -114,6 +114,7 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 		p->joined = r->number;
 	p->record = 0;
 	lost = p->state == BL_DET_LIVE && said->state != BL_DET_LIVE;
+	p->behind = p->state == BL_DET_BEHIND;
 	p->state = said->state;
 	p->c = said->c;
 	p->death = said->death;
@@ -352,6 +353,7 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	p->record = 0;
 	if (!p->neighbour)
 		p->neighbour = neighbour;
+	p->behind = p->state == BL_DET_BEHIND;
 	p->state = BL_DET_SILENT;
 	p->c = c;
 	p->death = death;

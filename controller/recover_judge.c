@@ -44,7 +44,7 @@ static struct bl_det_way way_of(const struct bl_recover *r, const struct half *h
 	if (h->at == RECOVER_NONE)
 		return (struct bl_det_way){ .state = BL_DET_LIVE, .c = BL_DET_NO_C };
 	p = &r->node[h->at]->port[h->port];
-	return (struct bl_det_way){ .state = p->state, .c = p->c, .port = (uint16_t)p->port };
+	return (struct bl_det_way){ .state = p->state, .c = p->c, .port = (uint16_t)p->port, .behind = p->behind };
 }
 
 /* Halves of a pair of nodes, sorted: those received above first (BL_DET_TO_HIGH is 0). The k-th of one side and the k-th of the other are taken for one link: with parallel links nobody can tell which is which. */

@@ -23,8 +23,8 @@ struct bl_agent_watch {
 enum bl_agent_seen {
 	BL_AGENT_SEEN_NOTHING,
 	BL_AGENT_SEEN_SILENT, /* it began to stand still, and was not seen to before */
-	BL_AGENT_SEEN_LIVE,   /* it is in C's minimum, and was not */
-	BL_AGENT_SEEN_OTHER,  /* it left C's minimum, or another neighbour is at its other end */
+	BL_AGENT_SEEN_LIVE,   /* it counts as live, and did not */
+	BL_AGENT_SEEN_OTHER,  /* it left C's minimum, or came into it behind; or another neighbour is at its other end */
 };
 
 /** bl_agent_port_state - enum bl_agent_port_state of an input. */

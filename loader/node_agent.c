@@ -31,7 +31,7 @@ struct order {
 };
 
 /**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @held: how many of them stood still. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @awaited: how many of them stood still, or were behind. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {

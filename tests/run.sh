@@ -33,6 +33,8 @@ for kind in "${kinds[@]}"; do
 	esac
 done
 jobs=${JOBS:-2}
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "tests/run.sh: JOBS=$jobs is not a number from 1 on" >&2; exit 2; }
+[ -n "$one" ] || unset BARLINE_TESTS_APART
 
 if [ -n "$one" ] && [ "$(id -u)" = 0 ]; then
 	if [ -z "${BARLINE_TESTS_APART-}" ]; then
@@ -182,7 +184,7 @@ run_one() {
 }
 
 one_apart() {
-	bash tests/run.sh "$build" --one "$1" "$2" 2>&1
+	env -u BARLINE_TESTS_APART bash tests/run.sh "$build" --one "$1" "$2" 2>&1
 }
 
 # adds up what run.sh --one says, and shows the rest of it
@@ -215,6 +217,7 @@ run_kind() {
 	export -f one_apart
 	export build
 	sum_up < <(printf '%s\n' "${names[@]}" | xargs -P "$jobs" -I{} bash -c 'said=$(one_apart "$1" "$2"); printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock")
+	[ "$binaries" = ${#names[@]} ] || end_all # one that did not come to its end cannot have taken its test away
 	[ "$binaries" = ${#names[@]} ] || complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
 	for src in "tests/$kind"/test_*.c; do
 		[ -f "$src" ] || continue
@@ -261,6 +264,16 @@ if [ -n "$one" ]; then
 	echo "= $passed $failed $binaries"
 	exit $((failed != 0))
 fi
+# All that was started here, lanes and tests: who is interrupted leaves nothing running.
+export BARLINE_TESTS_OF=$$-$(date +%s)
+end_all() {
+	local file
+	for file in $(grep -lzxsF "BARLINE_TESTS_OF=$BARLINE_TESTS_OF" /proc/[0-9]*/environ); do
+		file=${file#/proc/}
+		kill -KILL "${file%/environ}" 2>/dev/null
+	done
+}
+trap 'end_all; exit 130' INT TERM
 self_check || { echo "0 passed, 1 failed"; exit 1; }
 if [ "$(id -u)" != 0 ]; then
 	case " ${kinds[*]} " in

@@ -15,6 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-$here/../../build}" 2>/dev/null && pwd) || { echo "fuzz: no folder ${1:-build}; run make fuzz" >&2; exit 1; }
 dir=$build/tests/fuzz
 seconds=${FUZZ_SECONDS:-10}
+[[ ${JOBS:=2} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz: JOBS=$JOBS is not a number from 1 on" >&2; exit 1; }
 passed=0 failed=0
 
 if [ -n "${FUZZERS-}" ]; then
@@ -40,7 +41,6 @@ fi
 # fuzz_one NAME: leaves the file NAME.passed behind if it has
 fuzz_one() {
 	local name=$1 log=$dir/$1.log rc=0 runs
-	rm -f "$dir/$name.passed"
 	if [ ! -x "$dir/fuzz_$name" ]; then
 		echo "fuzz: $dir/fuzz_$name is not built; run make fuzz" >&2
 		return
@@ -59,8 +59,9 @@ fuzz_one() {
 	: >"$dir/$name.passed"
 }
 
+rm -f "$dir"/*.passed
 for name in "${names[@]}"; do
-	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do
+	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
 		wait -n || true
 	done
 	fuzz_one "$name" &

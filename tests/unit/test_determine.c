@@ -3,7 +3,7 @@
  * controller/determine.c: failures of a small rack as a table, then random small graphs against the definitions written the slow way (all flows are enumerated), then random networks
  * in which barriers flow, nodes die or only seem to, reports come late, and no receiver may get past T.
  *
- * A graph is written as links "low-high"; a report as "from>to:C" ("-" for C: none known), a resumed way as "from>to:x", one that is behind as "from>to:b". What is found is compared as one line of text.
+ * A graph is written as links "low-high"; a report as "from>to:C" ("-" for C: none known), a resumed way as "from>to:x", one that is behind as "from>to:b", one that was so when it fell silent as "from>to:Cb". What is found is compared as one line of text.
  */
 #include "../../controller/determine.h"
 #include "unit.h"
@@ -84,7 +84,8 @@ static void net_report(struct net *n, const char *reports)
 			char *end;
 
 			w->c = strtoull(reports, &end, 10);
-			reports = end;
+			w->behind = *end == 'b';
+			reports = end + w->behind;
 		}
 		reports += *reports == ' ';
 	}
@@ -172,9 +173,13 @@ static void bl_determine__table(void **state)
 		{ "a spine dies, one report is late", 4, LEAF_SPINE, "6>5:800", "", "", "", "resume 6>5 separated held" },
 		{ "a link dies, another path is left", 4, LEAF_SPINE, "4>6:900 6>4:700", "", "", "", "resume 4>6 resume 6>4 separated held" },
 		{ "a link is back and behind, the other one dies: what was sent before is covered by neither", 4, LEAF_SPINE, "4>6:b 4>7:910", "", "", "",
-		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 exposed 2 exposed 3 ask 4>6 resume 4>7 fence 6>4 fence 7>4  held" },
-		{ "the same, the spine was asked", 4, LEAF_SPINE, "4>6:890 4>7:910", "", "", "",
-		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
+		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 ask 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
+		{ "the same, and a host dies; what the spine had given says nothing of it", 4, LEAF_SPINE, "4>6:b 0>4:870 6>5:950", "", "", "",
+		  "cut-off 0:870 cut-off 6:950 set 4 ask 6>4 resume 0>4 resume 6>5 fence 4>0 fence 4>6 fence 5>6 separated held" },
+		{ "the spine's input died while it was behind, and its leaf is down", 4, LEAF_SPINE, "4>6:800b", "4", "", "",
+		  "cut-off 0:800 cut-off 1:800 down 4:800 loose 2 loose 3 ask 4>7 resume 4>6 fence 6>4 fence 7>4 " },
+		{ "the same, the spine was asked", 4, LEAF_SPINE, "4>6:890b 4>7:910", "", "", "",
+		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
 		{ "a link is back and behind, another leaf's link to the other spine dies: no flow of before", 3, THREE, "3>6:b 7>4:910", "", "", "",
 		  "torn 1:910 loose 0 loose 2 ask 1>4 resume 7>4 fence 4>1 " },
 		{ "a link is back and behind, nothing else", 4, LEAF_SPINE, "4>6:b", "", "", "", "separated held" },
@@ -384,7 +389,7 @@ static void net_random(struct net *n, struct rnd *r)
 		for (dir = 0; dir < 2; dir++) {
 			k = rnd_below(r, 40);
 			if (k < 3)
-				n->link[i].way[dir] = (struct bl_det_way){ k ? 1 + rnd_below(r, 50) : BL_DET_NO_C, 0, BL_DET_SILENT };
+				n->link[i].way[dir] = (struct bl_det_way){ k ? 1 + rnd_below(r, 50) : BL_DET_NO_C, 0, BL_DET_SILENT, !rnd_below(r, 3) };
 			else if (k < 5)
 				n->link[i].way[dir].state = k == 3 ? BL_DET_REMOVED : BL_DET_BEHIND;
 		}
@@ -490,7 +495,7 @@ static bool holds(const struct net *n, const struct flow *f, unsigned int ways)
 	unsigned int k;
 
 	for (k = 0; k < ways; k++)
-		if (way_of(n, f->way[k])->state == BL_DET_REMOVED || n->found[f->at[k]].why == BL_DET_BEFORE)
+		if (way_of(n, f->way[k])->state == BL_DET_REMOVED || way_of(n, f->way[k])->state == BL_DET_BEHIND || (way_of(n, f->way[k])->state == BL_DET_SILENT && way_of(n, f->way[k])->behind) || n->found[f->at[k]].why == BL_DET_BEFORE)
 			return false;
 	return true;
 }
@@ -806,6 +811,30 @@ static bool has_passed(const struct run *x, const struct net *n, unsigned int w)
 	return true;
 }
 
+/* Of those who failed: T is not beyond what they had committed, and no receiver of which it is said that T holds gets beyond it. */
+static void check_no_pass(struct run *x, const struct net *n, struct rnd *r)
+{
+	unsigned int i, j, w;
+
+	for (j = 0; j < n->g.nodes; j++)
+		if (n->node[j].kind == BL_DET_HOST && is_new(n, j) && n->found[j].t != BL_DET_NO_C)
+			assert_true(n->found[j].t <= x->commit[j]);
+	memset(x->stuck, 0, sizeof(x->stuck));
+	run_steps(x, n, r, 600);
+	for (i = 0; i < n->g.nodes; i++) {
+		uint64_t c = UINT64_MAX;
+
+		if (n->node[i].kind != BL_DET_HOST || n->found[i].why != BL_DET_CORRECT || n->found[i].exposed == 2)
+			continue;
+		for (w = 0; w < 2 * n->g.links; w++)
+			if (w % 2 == BL_DET_TO_LOW && n->link[w / 2].low == i && x->r[w] < c)
+				c = x->r[w];
+		for (j = 0; j < n->g.nodes; j++)
+			if (n->node[j].kind == BL_DET_HOST && is_new(n, j) && x->flows[j][i])
+				assert_true(c <= n->found[j].t);
+	}
+}
+
 /* Links die, are resumed, come back behind what was given, and others die and are resumed: where nobody fails of it, no receiver's C passes what a correct sender has committed. */
 static void bl_determine__resume_leaves_a_flow(void **state)
 {
@@ -850,14 +879,19 @@ static void bl_determine__resume_leaves_a_flow(void **state)
 				n.link[w / 2].way[w % 2] = (struct bl_det_way){ x.r[w], 0, BL_DET_SILENT };
 		}
 		run_steps(&x, &n, &r, rnd_below(&r, 30));
+		if (!rnd_below(&r, 3))
+			n.node[rnd_below(&r, n.g.nodes)].state = BL_DET_DOWN;
 		for (w = behind = 0; w < 2 * n.g.links; w++) {
 			if (n.link[w / 2].way[w % 2].state == BL_DET_BEHIND && has_passed(&x, &n, w))
 				n.link[w / 2].way[w % 2].state = BL_DET_LIVE;
 			behind += n.link[w / 2].way[w % 2].state == BL_DET_BEHIND;
+			if (n.link[w / 2].way[w % 2].state == BL_DET_BEHIND && rnd_below(&r, 2))
+				n.link[w / 2].way[w % 2] = (struct bl_det_way){ x.r[w], 0, BL_DET_SILENT, 1 };
 		}
 		assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), 0);
 		if (n.sum.failed) {
 			failed += behind > 0;
+			check_no_pass(&x, &n, &r);
 			continue;
 		}
 		for (w = 0; w < 2 * n.g.links; w++)
