@@ -267,11 +267,10 @@ fi
 # All that was started here, lanes and tests: who is interrupted leaves nothing running.
 export BARLINE_TESTS_OF=$$-$(date +%s)
 end_all() {
-	local file
-	for file in $(grep -lzxsF "BARLINE_TESTS_OF=$BARLINE_TESTS_OF" /proc/[0-9]*/environ); do
-		file=${file#/proc/}
-		kill -KILL "${file%/environ}" 2>/dev/null
-	done
+	local pid
+	while IFS=/ read -r _ _ pid _; do # the IFS of what was interrupted may be another
+		kill -KILL "$pid" 2>/dev/null
+	done < <(grep -lzxsF "BARLINE_TESTS_OF=$BARLINE_TESTS_OF" /proc/[0-9]*/environ)
 }
 trap 'end_all; exit 130' INT TERM
 self_check || { echo "0 passed, 1 failed"; exit 1; }
