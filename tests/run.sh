@@ -202,9 +202,16 @@ sum_up() {
 	done
 }
 
+# for_each N KIND NAME...: N at a time
+for_each() {
+	local n=$1 kind=$2
+	shift 2
+	[ $# = 0 ] || printf '%s\n' "$@" | xargs -P "$n" -I{} bash -c 'said=$(one_apart "$1" "$2"); printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock"
+}
+
 # Those of a kind, $jobs at a time. Each says what it has to say when it has ended, at once.
 run_kind() {
-	local kind=$1 bin src name names=()
+	local kind=$1 bin src name names=() alone=() beside=()
 	for bin in "$build/tests/$kind"/test_*; do
 		[ -f "$bin" ] && [ -x "$bin" ] || continue
 		name=${bin##*/}
@@ -216,7 +223,14 @@ run_kind() {
 	done
 	export -f one_apart
 	export build
-	sum_up < <(printf '%s\n' "${names[@]}" | xargs -P "$jobs" -I{} bash -c 'said=$(one_apart "$1" "$2"); printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock")
+	# failures are told from silence, and whose CPU is taken away is silent: these run by themselves, first
+	for name in "${names[@]}"; do
+		case $kind/$name in
+		net/test_failover|net/test_forward|net/test_kills|net/test_reliable) alone+=("$name") ;;
+		*) beside+=("$name") ;;
+		esac
+	done
+	sum_up < <(for_each 1 "$kind" "${alone[@]}"; for_each "$jobs" "$kind" "${beside[@]}")
 	[ "$binaries" = ${#names[@]} ] || end_all # one that did not come to its end cannot have taken its test away
 	[ "$binaries" = ${#names[@]} ] || complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
 	for src in "tests/$kind"/test_*.c; do
