@@ -193,6 +193,23 @@ static void print_lag(const json_t *res, const char *key, const char *when)
 		       out_time(json_integer_value(json_object_get(l, "max_ns")), c, sizeof(c)));
 }
 
+static void print_order(const json_t *o)
+{
+#define N(key) json_integer_value(json_object_get(o, key))
+	const json_int_t missing = N("missing"), whole = N("whole"), back = N("ts_backwards"), twice = N("duplicates");
+
+	if (!json_object_get(o, "one_order"))
+		printf("order: timestamps never went back, nothing came twice; what links lose is lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n", missing);
+	else if (twice || back)
+		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, %" JSON_INTEGER_FORMAT " messages came twice\n", back, twice);
+	else if (whole)
+		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n", json_object_get(o, "differs_at") ? "NOT the same" : "one and the same", N("expected"), (unsigned int)whole);
+	if (json_object_get(o, "whole") && missing)
+		printf("order: timestamps %s back at the %sreceivers; %" JSON_INTEGER_FORMAT " messages to them are missing, and their senders were told of %" JSON_INTEGER_FORMAT "\n",
+		       back ? "WENT" : "never went", whole ? "other " : "", missing, N("send_failed"));
+#undef N
+}
+
 int bench_report(const struct bench_ctl *ctl, json_t *res)
 {
 	static const struct col lat[] = { { "mode", "ONE-WAY LATENCY", 's' }, { "p50_ns", "P50", 't' },	    { "p99_ns", "P99", 't' },
@@ -216,19 +233,8 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 		printf("\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " messages delivered\n",
 		       json_integer_value(json_object_get(t, "delivered")), json_integer_value(json_object_get(t, "sent")));
 	}
-	if (o && !json_object_get(o, "one_order"))
-		printf("order: timestamps never went back, nothing came twice; what links lose is lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n",
-		       json_integer_value(json_object_get(o, "missing")));
-	else if (o && (json_integer_value(json_object_get(o, "duplicates")) || json_integer_value(json_object_get(o, "ts_backwards"))))
-		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, %" JSON_INTEGER_FORMAT " messages came twice\n", json_integer_value(json_object_get(o, "ts_backwards")),
-		       json_integer_value(json_object_get(o, "duplicates")));
-	else if (o && json_integer_value(json_object_get(o, "whole")))
-		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n", json_object_get(o, "differs_at") ? "NOT the same" : "one and the same",
-		       json_integer_value(json_object_get(o, "expected")), (unsigned int)json_integer_value(json_object_get(o, "whole")));
-	if (o && json_object_get(o, "whole") && json_integer_value(json_object_get(o, "missing")))
-		printf("order: timestamps %s back at the %sreceivers; %" JSON_INTEGER_FORMAT " messages to them are missing, and their senders were told of %" JSON_INTEGER_FORMAT "\n",
-		       json_integer_value(json_object_get(o, "ts_backwards")) ? "WENT" : "never went", json_integer_value(json_object_get(o, "whole")) ? "other " : "",
-		       json_integer_value(json_object_get(o, "missing")), json_integer_value(json_object_get(o, "send_failed")));
+	if (o)
+		print_order(o);
 	if (json_object_get(res, "loss"))
 		printf("links lost %" JSON_INTEGER_FORMAT " frames\n", json_integer_value(json_object_get(json_object_get(res, "loss"), "frames")));
 	print_lag(res, "lag", "under load");

@@ -114,7 +114,7 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 		p->joined = r->number;
 	p->record = 0;
 	lost = p->state == BL_DET_LIVE && said->state != BL_DET_LIVE;
-	p->behind = p->state == BL_DET_BEHIND;
+	p->behind = said->state == BL_DET_SILENT && p->state == BL_DET_BEHIND;
 	p->state = said->state;
 	p->c = said->c;
 	p->death = said->death;

@@ -119,12 +119,15 @@ leftovers() {
 	} 2>/dev/null | sort -u
 }
 
+# marked NAME=VALUE: the processes that have it in their environment, a line each
+marked() {
+	grep -lzxsF "$1" /proc/[0-9]*/environ | cut -d / -f 3
+}
+
 # processes that tests started and that are still there
 strays() {
-	local file pid
-	for file in $(grep -lzxsF "$mark" /proc/[0-9]*/environ); do
-		pid=${file#/proc/}
-		pid=${pid%/environ}
+	local pid
+	for pid in $(marked "$mark"); do
 		echo "$pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
 }
@@ -184,7 +187,7 @@ run_one() {
 }
 
 one_apart() {
-	env -u BARLINE_TESTS_APART bash tests/run.sh "$build" --one "$1" "$2" 2>&1
+	bash tests/run.sh "$build" --one "$1" "$2" 2>&1
 }
 
 # adds up what run.sh --one says, and shows the rest of it
@@ -282,9 +285,9 @@ fi
 export BARLINE_TESTS_OF=$$-$(date +%s)
 end_all() {
 	local pid
-	while IFS=/ read -r _ _ pid _; do # the IFS of what was interrupted may be another
+	while read -r pid; do # not by words: what was interrupted may have another IFS
 		kill -KILL "$pid" 2>/dev/null
-	done < <(grep -lzxsF "BARLINE_TESTS_OF=$BARLINE_TESTS_OF" /proc/[0-9]*/environ)
+	done < <(marked "BARLINE_TESTS_OF=$BARLINE_TESTS_OF")
 }
 trap 'end_all; exit 130' INT TERM
 self_check || { echo "0 passed, 1 failed"; exit 1; }

@@ -62,7 +62,7 @@ fuzz_one() {
 rm -f "$dir"/*.passed
 for name in "${names[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
-		wait -n || true
+		wait -n || true # whether it has passed, its file says
 	done
 	fuzz_one "$name" &
 done

@@ -64,18 +64,22 @@ static void order__table(void **state)
 {
 	static const struct {
 		const char *name;
-		int err, whole, missing, one;
+		uint64_t got[3]; /* of nine; 0: all */
+		bool swapped, reliable;
+		double loss;
+		unsigned int back, twice; /* at the second */
+		int err, whole, missing, one; /* -1: not said */
 		const char *text;
 	} t[] = {
-		{ "one order", 0, 3, 0, 1, "" },
-		{ "two change places", 1, 3, 0, 0, "receivers 1 and 3 differ first at position 4: sender 2 number 1 there, sender 3 number 1 here" },
-		{ "one misses some", 0, 2, 2, 1, "" },
-		{ "all miss some", 0, 0, 6, 1, "" },
-		{ "one misses some of the reliable stream", 1, 2, 2, 0, "2 of 27 messages are missing; `barline show drops` tells where they went" },
-		{ "a timestamp went back where some are missing", 1, 2, 2, 0, "delivered out of order: 1 timestamps went back, 0 duplicates" },
-		{ "a message twice", 1, 3, 0, 0, "delivered out of order: 0 timestamps went back, 1 duplicates" },
-		{ "loss is wanted: receivers are not compared", 0, -1, 2, -1, "" },
-		{ "loss is wanted, and a timestamp went back", 1, -1, 2, 0, "delivered out of order: 1 timestamps went back, 0 duplicates" },
+		{ "one order", .whole = 3, .one = 1, .text = "" },
+		{ "two change places", .swapped = true, .err = 1, .whole = 3, .text = "receivers 1 and 3 differ first at position 4: sender 2 number 1 there, sender 3 number 1 here" },
+		{ "one misses some", { 0, 7 }, .whole = 2, .missing = 2, .one = 1, .text = "" },
+		{ "all miss some", { 7, 7, 7 }, .missing = 6, .one = 1, .text = "" },
+		{ "one misses some of the reliable stream", { 0, 7 }, .reliable = true, .err = 1, .whole = 2, .missing = 2, .text = "2 of 27 messages are missing; `barline show drops` tells where they went" },
+		{ "a timestamp went back where some are missing", { 0, 7 }, .back = 1, .err = 1, .whole = 2, .missing = 2, .text = "delivered out of order: 1 timestamps went back, 0 duplicates" },
+		{ "a message twice", .twice = 1, .err = 1, .whole = 3, .text = "delivered out of order: 0 timestamps went back, 1 duplicates" },
+		{ "loss is wanted: receivers are not compared", { 0, 7 }, .loss = 0.1, .whole = -1, .missing = 2, .one = -1, .text = "" },
+		{ "loss is wanted, and a timestamp went back", { 0, 7 }, .loss = 0.1, .back = 1, .err = 1, .whole = -1, .missing = 2, .text = "delivered out of order: 1 timestamps went back, 0 duplicates" },
 	};
 	unsigned int i, k;
 
@@ -85,39 +89,26 @@ static void order__table(void **state)
 		uint64_t was;
 
 		three();
-		switch (i) {
-		case 1:
+		for (k = 0; k < 3; k++)
+			if (t[i].got[k])
+				give(k, t[i].got[k]);
+		if (t[i].swapped) {
 			was = ctl->w[2].log[4];
 			ctl->w[2].log[4] = ctl->w[2].log[5];
 			ctl->w[2].log[5] = was;
 			ctl->w[2].hash++;
-			break;
-		case 3:
-			for (k = 0; k < 3; k++)
-				give(k, 7);
-			break;
-		case 4:
-			ctl->p.reliable = true;
-			give(1, 7);
-			break;
-		case 6: ctl->w[1].duplicates = 1; break;
-		case 8:
-		case 5:
-			ctl->w[1].ts_backwards = 1;
-			/* fall through */
-		case 7:
-			ctl->p.loss = i >= 7 ? 0.1 : 0;
-			/* fall through */
-		case 2: give(1, 7); break;
-		default: break;
 		}
+		ctl->p.reliable = t[i].reliable;
+		ctl->p.loss = t[i].loss;
+		ctl->w[1].ts_backwards = t[i].back;
+		ctl->w[1].duplicates = t[i].twice;
 		if (bench_order(ctl, res) != t[i].err || strcmp(said, t[i].text))
 			fail_msg("%s: \"%s\"", t[i].name, said);
 		o = json_object_get(res, "order");
 		assert_int_equal(json_integer_value(json_object_get(o, "missing")), t[i].missing);
 		assert_int_equal(json_object_get(o, "whole") ? json_integer_value(json_object_get(o, "whole")) : -1, t[i].whole);
 		assert_int_equal(json_object_get(o, "one_order") ? json_is_true(json_object_get(o, "one_order")) : -1, t[i].one);
-		assert_int_equal(json_object_get(o, "differs_at") != NULL, i == 1);
+		assert_int_equal(json_object_get(o, "differs_at") != NULL, t[i].swapped);
 		json_decref(res);
 	}
 }

@@ -549,7 +549,6 @@ static void hello__behind(void **state)
 	bl_recover_done(r, 17 * MS, 3, 1);
 	bl_recover_saved_failure(r, 18 * MS, 1);
 	/* resumed, but the node that failed has not joined anew */
-	h.port = sw_port;
 	sw_port[1].state = BL_DET_REMOVED;
 	bl_recover_resumed(r, 19 * MS, 9, 1);
 	bl_recover_saved_failure(r, 20 * MS, 1);
