@@ -45,6 +45,7 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	case BL_R_TO_KERNEL:
 		return XDP_PASS;
 	case BL_R_RELAYED:
+	case BL_R_STEERED:
 	case BL_R_PASSED_ON:
 	case BL_R_TOKEN_PASSED:
 	case BL_R_PACED:

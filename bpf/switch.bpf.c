@@ -137,7 +137,7 @@ static long scan_port(__u32 p, struct scan *s)
 
 	if (!port || !regs || !life || p >= s->cfg->nports)
 		return 1;
-	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no))
+	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no))
 		return 0;
 	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, life, &leaf) & BL_A_LEAF) {
 		bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
@@ -154,7 +154,7 @@ static long obey_port(__u32 p, struct scan *s)
 
 	if (!port || p >= s->cfg->nports)
 		return 1;
-	if (!port->ifindex || (s->cfg->single_writer && port->home_lane != s->lane_no) || !bl_obey(p))
+	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no) || !bl_obey(p))
 		return 0;
 	regs = bpf_map_lookup_elem(&sw_regs, &p);
 	if (!regs)
@@ -539,7 +539,10 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
 }
 
-static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain)
+#include "switch_homing.h"
+
+/* @home: whether it came by the CPU map; then this is the home of its lane. */
+static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain, int home)
 {
 	const struct bl_sw_port *port = port_at(r->in);
 	__u32 cpu = bpf_get_smp_processor_id(), key;
@@ -547,10 +550,12 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 
 	if (!port)
 		return BL_R_UNKNOWN_PORT;
-	/* A frame on the wrong CPU is handled all the same, on the lane of its port: dropping it would be worse than the risk, which is counted. */
-	r->lane_no = r->cfg->single_writer ? port->home_lane & (BL_LANES_MAX - 1) : 0;
-	if (r->cfg->single_writer && r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane)
-		bl_count(r->in, BL_R_WRONG_CPU);
+	r->lane_no = r->cfg->single_writer ? BL_HOME_LANE(port) : 0;
+	if (!home && r->cfg->single_writer && __builtin_expect(r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane, 0)) {
+		why = (enum bl_reason)bl_go_home(r->in, cpu);
+		if (why != BL_R_NONE)
+			return why;
+	}
 	key = r->lane_no;
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
 	if (!r->lane)
@@ -577,12 +582,12 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	r.in = (__u32)in;
 	/* The same twice: the compiler makes another program of it where it knows offsets, opcode and lane. */
 	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f))
-		return bl_done(r.in, on_ordered(ctx, &r, 1));
+		return bl_done(r.in, on_ordered(ctx, &r, 1, 0));
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
-		why = on_ordered(ctx, &r, 0);
+		why = on_ordered(ctx, &r, 0, 0);
 	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
 		why = bl_plain(ctx, r.in, r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);
@@ -592,6 +597,26 @@ SEC("xdp")
 int bl_switch_xdp(struct xdp_md *ctx)
 {
 	return on_port(ctx, port_of(ctx->ingress_ifindex));
+}
+
+/* In the CPU map: ordered frames that came in elsewhere. Parsed once more; what was read of them before is on another CPU's stack. */
+SEC("xdp/cpumap")
+int bl_switch_home(struct xdp_md *ctx)
+{
+	int in = port_of(ctx->ingress_ifindex);
+	enum bl_reason why;
+	__u32 zero = 0;
+	struct run r;
+
+	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
+	if (in < 0 || !r.cfg)
+		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
+	r.in = (__u32)in;
+	came_home(r.in);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	if (why == BL_R_NONE)
+		why = on_ordered(ctx, &r, 0, 1);
+	return bl_done(r.in, why);
 }
 
 /*
@@ -681,6 +706,14 @@ SEC("xdp/devmap")
 int bl_switch_devmap(struct xdp_md *ctx)
 {
 	return on_output(ctx, ctx->egress_ifindex);
+}
+
+#include "switch_guard.h"
+
+SEC("tc")
+int bl_switch_egress(struct __sk_buff *skb)
+{
+	return guard(skb);
 }
 
 /* The pacer's turn on this node (bpf/pacer.bpf.c). */

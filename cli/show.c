@@ -204,7 +204,7 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const st
 			used |= (uint8_t)(1u << p.out_set);
 		for (l = 0; l < BL_LANES_MAX; l++)
 			if (l == 0 || r.lane[l].state != BL_REG_ABSENT)
-				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life, p.barred, lane_of(lanes, p.home_lane).watch_ns, clock);
+				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life, p.barred, lane_of(lanes, BL_HOME_LANE(&p)).watch_ns, clock);
 	}
 	for (l = 0; lanes >= 0 && l < cfg.lanes && l < BL_LANES_MAX; l++) {
 		struct bl_sw_lane lane;

@@ -275,7 +275,7 @@ static void clsact_detach(const struct bl_iface *i, bool ingress)
 	fd = bpf_prog_get_fd_by_id(q.prog_id);
 	if (fd < 0)
 		return;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strncmp(info.name, "bl_host_", 8))
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && (!strncmp(info.name, "bl_host_", 8) || !strncmp(info.name, "bl_switch_", 10)))
 		bpf_tc_detach(&hook, &o);
 	close(fd);
 }
@@ -309,6 +309,7 @@ void bl_detach_clsact(const char *ifname)
 
 struct detach {
 	char only[IFNAMSIZ + 8];
+	bool xdp; /* links of XDP programs; else the others */
 	int rc;
 	struct bl_err *err;
 };
@@ -318,7 +319,7 @@ static int detach_one(const char *path, const char *name, int link_fd, uint32_t 
 	struct detach *d = ctx;
 	const char *ifname = strchr(name, '-');
 
-	if (*d->only && (!ifname || strcmp(ifname + 1, d->only)))
+	if (d->xdp != !strncmp(name, "xdp-", 4) || (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
 		return 0;
 	if (ifindex && bpf_link_detach(link_fd))
 		d->rc = bl_fail(d->err, errno, "cannot detach %s: %s", path, strerror(errno));
@@ -329,13 +330,16 @@ static int detach_one(const char *path, const char *name, int link_fd, uint32_t 
 
 int bl_detach_links(const char *dir, const char *only, struct bl_err *err)
 {
-	struct detach d = { .err = err };
+	struct detach d = { .err = err, .xdp = true };
 	char *p;
 
 	snprintf(d.only, sizeof(d.only), "%s", only ? only : "");
 	for (p = d.only; *p; p++)
 		if (*p == '.')
 			*p = ':';
+	/* what guards the other ports goes last */
+	bl_links_each(dir, detach_one, &d);
+	d.xdp = false;
 	bl_links_each(dir, detach_one, &d);
 	return d.rc;
 }

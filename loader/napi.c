@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include "node_priv.h"
@@ -292,6 +293,28 @@ static int pin(const struct bl_iface *i, struct threads *t, int cpu, struct bl_e
 		sched_setscheduler(t->pid[k], SCHED_FIFO, &prio);
 	}
 	return 0;
+}
+
+void bl_home_thread(int map, uint32_t cpu)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+	char want[48], path[288], comm[80];
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	struct dirent *e;
+	DIR *d;
+
+	if (bpf_obj_get_info_by_fd(map, &info, &len))
+		return;
+	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
+	d = opendir("/proc");
+	while (d && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && !read_file(AT_FDCWD, path, comm, sizeof(comm)) && !strcmp(comm, want))
+			sched_setscheduler(atoi(e->d_name), SCHED_FIFO, &prio);
+	}
+	if (d)
+		closedir(d);
 }
 
 int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err)

@@ -107,10 +107,14 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 
 static void undo(struct bl_node *n, const struct bl_node_cfg *cfg)
 {
+	unsigned int k;
+
 	if (!n->fresh)
 		return;
 	bl_bl0_remove(n->dir, NULL);
 	bl_detach_links(n->dir, NULL, NULL);
+	for (k = 0; k < n->natt && n->cfg.role == BL_ROLE_SWITCH; k++)
+		bl_detach_clsact(n->att[k].iface.name);
 	if (n->cfg.role == BL_ROLE_HOST) {
 		bl_detach_clsact(cfg->ifname);
 		bl_detach_clsact("lo");
@@ -177,7 +181,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
-	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = -1;
+	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = n->relayed_fd = -1;
 	bl_order_none(n);
 	n->srv = s;
@@ -239,6 +243,7 @@ void bl_node_close(struct bl_node *n)
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
 	bl_endpoints_close(n);
+	bl_links_unwatch(n);
 	bl_order_close(n);
 	bl_clock_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
@@ -258,7 +263,7 @@ void bl_node_close(struct bl_node *n)
 	free(n);
 }
 
-/* the NIC of a host is named by its XDP pin; its clsact filter has no pin of its own */
+/* the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of its own */
 static int clsact_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
 	char ifname[IFNAMSIZ], *p;
@@ -289,9 +294,9 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 	rc = 0;
 	if (role == BL_ROLE_HOST) {
 		rc = bl_bl0_remove(dir, err);
-		bl_links_each(dir, clsact_of, NULL);
 		bl_detach_clsact("lo");
 	}
+	bl_links_each(dir, clsact_of, NULL);
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
 	if (!rc) {

@@ -52,7 +52,8 @@ struct bl_attached {
 	enum bl_xdp_mode mode;
 	int port;	    /* of the switch; -1 on a host */
 	uint8_t role;	    /* enum bl_port_role */
-	int home_cpu;	    /* -1: not pinned */
+	int cpu;	    /* of its lane */
+	int home_cpu;	    /* the same, if its NAPI threads are kept there; -1: they are not */
 	const char *egress; /* "tcx", "clsact", NULL: none */
 };
 
@@ -131,6 +132,9 @@ struct bl_node {
 	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped by beacon.c */
 	int beacon_errno; /* logged already */
+	/* link_watch.c */
+	int links_fd;
+	sd_event_source *links_src;
 	/* endpoint.c */
 	int host_cfg_fd, inflight_fd, wake_fd, eps_fd, rings_fd, page_fd, windows_fd, failures_fd, relayed_fd;
 	struct bl_host_cfg host_cfg;
@@ -209,8 +213,14 @@ void bl_detach_ingress(const char *dir, const char *ifname);
 int bl_detach_links(const char *dir, const char *only, struct bl_err *err); /* @only: an interface; NULL: all */
 void bl_detach_clsact(const char *ifname);
 
+/* link_watch.c: only where NAPI is threaded (bl_node_cfg) */
+int bl_links_watch(struct bl_node *n, struct bl_err *err);
+void bl_links_unwatch(struct bl_node *n);
+
 /* napi.c */
 int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err);
+/* The kernel's thread for entry @cpu of the CPU map @map may go before processes, as those of NAPI; where that is refused it works without. */
+void bl_home_thread(int map, uint32_t cpu);
 /** bl_napi_gather - segments of a TCP flow that come to @i less than @ns apart become one, and are acknowledged as one; 0: only those that come together. Returns 0 or -errno. */
 int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 

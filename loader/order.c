@@ -129,7 +129,7 @@ static int read_port(const struct bl_node *n, uint32_t p, struct input *i)
 	if (!rc)
 		rc = value(n->order.slots, p, &i->slot);
 	if (!rc)
-		rc = value(n->order.lanes, cfg.single_writer ? port.home_lane : 0, &lane);
+		rc = value(n->order.lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
 	/* the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the other order, so that an input that has passed what they were given is never seen behind it */
 	for (s = 0; s < BL_SETS_MAX && !rc; s++)
 		if (port.in_sets >> s & 1 && lane.out[s].c > i->given)
@@ -249,7 +249,7 @@ static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool
 		/* of one port, which has one lane */
 		if (value(n->order.ports, a->port, &port))
 			return false;
-		first = cfg.single_writer ? port.home_lane : 0;
+		first = cfg.single_writer ? BL_HOME_LANE(&port) : 0;
 		last = first + 1;
 	}
 	for (l = first; l < last; l++)

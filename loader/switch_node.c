@@ -24,6 +24,8 @@
 #include "node_priv.h"
 #include "switch.skel.h"
 
+#define HOME_FRAMES 4096 /* that wait for a CPU, of all its ports */
+
 /* What the maps will hold. Indexed by port number. */
 struct plan {
 	const struct bl_node_cfg *cfg;
@@ -233,7 +235,7 @@ static void plan_regroup(struct plan *p)
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
 
-		if (a->ifindex && (!b->ifindex || strcmp(a->name, b->name) || a->role != b->role || a->in_sets != b->in_sets || a->out_set != b->out_set || a->home_lane != b->home_lane))
+		if (a->ifindex && (!b->ifindex || strcmp(a->name, b->name) || a->role != b->role || a->in_sets != b->in_sets || a->out_set != b->out_set || BL_HOME_LANE(a) != BL_HOME_LANE(b)))
 			p->regroup = true;
 	}
 }
@@ -416,6 +418,11 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 		if (p->port[k].ifindex)
 			rc = bl_map_set(bpf_map__fd(skel->maps.sw_ifindex), p->port[k].ifindex, &number, BL_MAP_SW_IFIDX, err);
 	}
+	for (k = 0; k < p->sw.nports && !rc; k++) {
+		struct bl_homing h = { .cpu = (uint32_t)p->cpu[k] };
+
+		rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), k, &h, BL_MAP_SW_HOMING, err);
+	}
 	if (!rc)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_cfg), 0, &p->sw, BL_MAP_SW_CFG, err);
 	return rc;
@@ -424,8 +431,8 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 /* Sizes what depends on ports and configuration, and takes over the maps that go on. */
 static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel, struct bl_err *err)
 {
-	static const char *const regroup[] = { BL_MAP_SW_CFG, BL_MAP_SW_PORTS, BL_MAP_SW_REGS, BL_MAP_SW_TREES, BL_MAP_SW_LANES };
-	const char *anew[8 + BL_ADMISSION_MAPS] = {};
+	static const char *const regroup[] = { BL_MAP_SW_CFG, BL_MAP_SW_PORTS, BL_MAP_SW_REGS, BL_MAP_SW_TREES, BL_MAP_SW_LANES, BL_MAP_SW_HOME, BL_MAP_SW_HOMING };
+	const char *anew[10 + BL_ADMISSION_MAPS] = {};
 	struct bpf_map_info info = {};
 	uint32_t size, len = sizeof(info);
 	char path[BL_PATH_MAX];
@@ -435,6 +442,8 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 		;
 	if (bpf_map__set_max_entries(skel->maps.sw_ifindex, size))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_IFIDX);
+	if (bpf_map__set_max_entries(skel->maps.sw_home, (uint32_t)sysconf(_SC_NPROCESSORS_CONF)))
+		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_HOME);
 	if (!n->fresh && p->regroup) {
 		memcpy(anew, regroup, sizeof(regroup));
 		k = sizeof(regroup) / sizeof(regroup[0]);
@@ -450,17 +459,36 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 	return rc || n->fresh ? rc : bl_maps_reuse(skel->obj, n->dir, anew, err);
 }
 
+/* Each datapath CPU takes in what came in elsewhere; before anything comes in. */
+static int open_homes(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+{
+	struct bpf_cpumap_val v = { .qsize = HOME_FRAMES, .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
+	int map = bpf_map__fd(skel->maps.sw_home);
+	unsigned int k;
+
+	for (k = 0; k < (p->cfg->ncpus ? p->cfg->ncpus : 1); k++) {
+		uint32_t cpu = p->cfg->ncpus ? (uint32_t)p->cfg->cpus[k] : 0;
+
+		if (bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
+			return bl_fail(err, errno, "cannot give CPU %u a queue for the frames of its ports that come in elsewhere: %s; is it online?", cpu, strerror(errno));
+		bl_home_thread(map, cpu);
+	}
+	return 0;
+}
+
 static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
-	int prog = bpf_program__fd(skel->progs.bl_switch_xdp), tx = bpf_map__fd(skel->maps.sw_tx);
+	int prog = bpf_program__fd(skel->progs.bl_switch_xdp), guard = bpf_program__fd(skel->progs.bl_switch_egress), tx = bpf_map__fd(skel->maps.sw_tx);
 	struct bpf_devmap_val dev = { .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_devmap) };
-	struct bl_err why;
 	uint32_t k;
 	int rc;
 
 	n->att = calloc(p->sw.nports, sizeof(*n->att));
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
+	rc = open_homes(p, skel, err);
+	if (rc)
+		return rc;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		dev.ifindex = p->port[k].ifindex;
 		if (!dev.ifindex) {
@@ -478,11 +506,18 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		a->iface = p->iface[k];
 		a->port = (int)k;
 		a->role = p->port[k].role;
+		a->cpu = p->cpu[k];
 		a->home_cpu = -1;
-		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
+		/* first: nothing may leave by any port past the program of another that is not there yet */
+		rc = bl_attach_tc(a, n->dir, false, guard, err);
 		if (rc)
 			return rc;
 		n->natt++;
+	}
+	for (k = 0; k < n->natt; k++) {
+		rc = bl_attach_xdp(&n->att[k], n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
+		if (rc)
+			return rc;
 	}
 	/* after the others took over, so that nothing is sent to a port that is leaving */
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -491,15 +526,8 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
 		if (rc)
 			return rc;
+		bl_detach_clsact(p->old_port[k].name);
 		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k, p->old_port[k].name);
-	}
-	for (k = 0; k < n->natt && p->cfg->thread_napi; k++) {
-		struct bl_attached *a = &n->att[k];
-
-		if (bl_napi_thread(&a->iface, p->cpu[a->port], &why))
-			bl_log(BL_LOG_WARN, "%s", why.text);
-		else if (a->iface.up)
-			a->home_cpu = p->cpu[a->port];
 	}
 	return 0;
 }
@@ -551,6 +579,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_all(n, p, skel, err);
+	if (!rc && cfg->thread_napi)
+		rc = bl_links_watch(n, err);
 	/* taking over: the names go to the new maps when the programs have */
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);

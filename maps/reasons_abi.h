@@ -49,11 +49,11 @@
 	X(REDIRECT_FAILED, "redirect_failed", DROP, "the device map refused the output port") \
 	X(FORGED_BEACON,   "forged_beacon",   DROP, "link-local barline frame that did not come from the host daemon") \
 	X(PROMISE_BROKEN,  "promise_broken",  NOTE, "message with a timestamp below its lane's barrier: the FIFO before this port is broken") \
-	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to") \
+	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to, and sent there") \
 	X(BARRIER_OLD,     "barrier_old",     NOTE, "barrier below its register; ordinary, ignored") \
 	X(EXCLUDED,        "excluded",        NOTE, "silent input excluded from the barrier after dead_after") \
 	X(JOINED,          "joined",          NOTE, "input taken into the barrier") \
-	X(STEERED,         "steered",         OK,   "handed to the thread of the port's datapath CPU; counted there once more, with how it ended") \
+	X(STEERED,         "steered",         OK,   "came in on another CPU than its port's, or behind one that did, and was sent there; counted there once more, with how it ended") \
 	X(HELD,            "held",            OK,   "application's frame put into a hold queue") \
 	X(HOLD_FULL,       "hold_full",       DROP, "the destination's hold queue is full: the application sends faster than it may") \
 	X(NO_SLOT,         "no_slot",         DROP, "no free slot for a frame: all queues together hold as many as there are") \
@@ -117,7 +117,8 @@
 	X(PREP_LATE,       "prep_late",       DROP, "reliable message below the commit barrier: one that is committed already, or of a sender for whom the barrier does not wait") \
 	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused") \
 	X(BY_CONTROLLER,   "by_controller",   NOTE, "frame of the reliable stream that came by way of the controller") \
-	X(NOT_IN,          "not_in",          DROP, "OPEN or PREP from an input for which the commit barrier does not wait: its host was announced as failed, or its link has lanes that were not heard yet")
+	X(NOT_IN,          "not_in",          DROP, "OPEN or PREP from an input for which the commit barrier does not wait: its host was announced as failed, or its link has lanes that were not heard yet") \
+	X(BYPASSED,        "bypassed",        DROP, "ordered frame that the kernel wanted to send past this switch's program: its barriers are another node's")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -31,6 +31,8 @@
 #define BL_MAP_SW_LANES	 "sw_lanes"
 #define BL_MAP_SW_FDB	 "sw_fdb"
 #define BL_MAP_SW_TX	 "sw_tx"
+#define BL_MAP_SW_HOME	 "sw_home"
+#define BL_MAP_SW_HOMING "sw_homing"
 #define BL_MAP_SW_CARRIED "sw_carried"
 
 /**
@@ -109,7 +111,7 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  *	reads this cache line of the output anyway.
  * @in_sets: bit s: this port is an input of set s.
  * @out_set: the set whose minimum this port sends.
- * @home_lane: lane (datapath CPU) that this port's frames are processed on.
+ * @home_lane: lane (datapath CPU) that this port's frames are processed on: BL_HOME_LANE(). With BL_AWAY, which the program writes, frames of this port are on their way home: struct bl_homing.
  * @mac: the port's own address; source of beacons.
  * @mtu: bytes of the IP packet.
  * @name: interface name, NUL terminated.
@@ -128,6 +130,25 @@ struct bl_sw_port {
 	char name[16];
 };
 _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
+#define BL_AWAY		   0x80
+#define BL_HOME_LANE(port) ((port)->home_lane & (BL_LANES_MAX - 1))
+
+/**
+ * struct bl_homing - value of "sw_homing": a port's frames that came in on a CPU which is not the home of its lane, and go there by the CPU map "sw_home".
+ * @cpu: the home of its lane. Written by the loader.
+ * @sent: frames that were put into the CPU map. Written by the CPUs that they came in on.
+ * @taken: of those, frames that have come out. Written at home.
+ * @wrong_ns: when the last one came in on another CPU; watch time of its lane (struct bl_sw_lane).
+ */
+struct bl_homing {
+	__u32 cpu;
+	__u32 sent;
+	__u32 taken;
+	__u32 zero;
+	__u64 wrong_ns;
+};
+_Static_assert(sizeof(struct bl_homing) == 24, "ABI");
+#define BL_HOMING_NS 1000000000ULL
 
 /*
  * ABSENT: never heard. JOINING: heard, but its barrier is far behind what the outputs were given, or other lanes of its link are awaited. LIVE: holds the

@@ -91,4 +91,19 @@ struct {
 	__type(value, struct bpf_devmap_val);
 } sw_tx SEC(".maps");
 
+/* By CPU; the loader makes it as large as the machine has CPUs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CPUMAP);
+	__uint(max_entries, 8);
+	__type(key, __u32);
+	__type(value, struct bpf_cpumap_val);
+} sw_home SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_SW_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bl_homing);
+} sw_homing SEC(".maps");
+
 #endif

@@ -2,6 +2,8 @@
 /*
  * Coming and going while others talk: endpoints, hosts, links; in order and without warning.
  */
+#include <bpf/bpf.h>
+
 #include "traffic.h"
 
 /* how much the first @n endpoints have delivered */
@@ -215,6 +217,36 @@ RACK_TEST(link__cut_and_back)
 	tr_judge(7, 7);
 }
 
+/*
+ * The switch's program is taken off one port, as drivers do when a link goes down: now the kernel has the frames of that host, and bridges them. They must not reach anybody, since every host takes the barriers in them for
+ * those of the switch, and would run ahead of the other hosts.
+ */
+RACK_TEST(program__taken_off_a_port)
+{
+	char path[320];
+	unsigned int i;
+	int link;
+
+	rack.lab.spec.hosts = 4;
+	rack_open();
+	for (i = 0; i < 4; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 3000, .len = 300, .fan = 3, .gap_us = 300, .quiet_ms = 3000, .ring_bytes = TR_RING_TIGHT(4) });
+	tr_go();
+	tr_pass(500);
+	snprintf(path, sizeof(path), "%s/links/xdp-h4", bl_node_dir(rack.node[0]));
+	link = bpf_obj_get(path);
+	CHECK(link >= 0 && !bpf_link_detach(link), "%s: %s", path, strerror(errno));
+	close(link);
+	must_go_on(3, 10000, "when h4 is not heard any more");
+	tr_wait_done(30000);
+	tr_stop();
+	tr_judge(0, 0);
+	fprintf(stderr, "  %" PRIu64 " frames wanted to go past the program\n", rack_count(0, BL_R_BYPASSED));
+	CHECK(rack_count(0, BL_R_BYPASSED) > 0, "nothing went by way of the kernel: nothing was tested");
+	for (i = 0; i < 3; i++)
+		CHECK(tr_sh->node[i].st.late_dropped == 0, "h%u dropped %" PRIu64 " late frames: its barrier ran ahead", i + 1, tr_sh->node[i].st.late_dropped);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +255,7 @@ int main(void)
 		cmocka_unit_test(host__joins_late_leaf_spine),
 		cmocka_unit_test(killed__in_the_middle_of_a_scattering),
 		cmocka_unit_test(link__cut_and_back),
+		cmocka_unit_test(program__taken_off_a_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

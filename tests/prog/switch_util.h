@@ -75,7 +75,7 @@ static void trees_right(const struct state *s)
 			struct bl_pair leaf = { .b = t->b[cfg.tree_leaves + p] };
 
 			leaf.c = t->two ? t->c[cfg.tree_leaves + p] : leaf.b;
-			for (l = 0; l < BL_LANES_MAX && p < cfg.nports && ports[p].in_sets & 1u << set && (cfg.single_writer ? ports[p].home_lane : 0) == lane; l++) {
+			for (l = 0; l < BL_LANES_MAX && p < cfg.nports && ports[p].in_sets & 1u << set && (cfg.single_writer ? BL_HOME_LANE(&ports[p]) : 0) == lane; l++) {
 				const struct bl_reg *r = &s->regs[p].lane[l];
 
 				if ((__u8)r->state == BL_REG_LIVE && r->b < want.b)
@@ -124,6 +124,17 @@ static void set_port(__u32 p, __u32 ifindex, __u8 role)
 	map_put(sk->maps.sw_ports, p, &ports[p]);
 }
 
+/* Where @port's frames are at home, and how many are on their way there; the last one came in elsewhere just now. */
+static void set_homing(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
+{
+	struct bl_homing h = { .cpu = cpu, .sent = sent, .taken = taken };
+	struct bl_sw_lane lane;
+
+	map_get(sk->maps.sw_lanes, BL_HOME_LANE(&ports[port]), &lane);
+	h.wrong_ns = lane.watch_ns;
+	map_put(sk->maps.sw_homing, port, &h);
+}
+
 static void set_cfg(void)
 {
 	map_put(sk->maps.sw_cfg, 0, &cfg);
@@ -139,6 +150,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	static const struct bl_order_slot no_order;
 	static const struct bl_epoch no_epoch;
 	static const struct bl_life no_life;
+	struct bpf_cpumap_val home;
 	__u32 max, i, k, port = 0;
 	static struct bl_tree none;
 
@@ -146,6 +158,9 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	if (!sk) {
 		sk = bl_switch__open_and_load();
 		assert_non_null(sk);
+		home = (struct bpf_cpumap_val){ .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
+		assert_true((__u32)net.cpu < bpf_map__max_entries(sk->maps.sw_home));
+		map_put(sk->maps.sw_home, (__u32)net.cpu, &home);
 	}
 	cfg = (struct bl_sw_cfg){ .node_id = NODE_ID, .nports = NPORTS, .lanes = 1, .forward = BL_FWD_L2, .port_base = BL_PORT_BASE,
 				  .port_count = BL_PORT_COUNT, .tree_leaves = 4, .beacon_ns = BEACON_NS, .dead_after_ns = DEAD_NS,
@@ -158,6 +173,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		map_put(sk->maps.sw_carried, i, &no_carried);
 		map_put(sk->maps.sw_orders, i, &no_order);
 		map_put(sk->maps.sw_lives, i, &no_life);
+		set_homing(i, (__u32)net.cpu, 0, 0);
 	}
 	map_put(sk->maps.epoch, 0, &no_epoch);
 	bl_tree_clear(&none);

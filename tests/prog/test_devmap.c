@@ -212,6 +212,39 @@ static void clone__whole_way(void **state)
 	nothing_more();
 }
 
+/* A port's frames on their way home, by the CPU map: the last one leaves, or is counted, as those that came in at home do. */
+static void homing__whole_way(void **state)
+{
+	struct desc d = data_frame(0, 3, T0, T0 - 900), beacon = beacon_frame(0, T0 - 800);
+	struct bl_homing h;
+	struct frame in;
+	int k;
+
+	(void)state;
+	all_live(T0 - 1000);
+	set_homing(0, (__u32)net.cpu, 1, 0);
+	ports[0].home_lane = BL_AWAY;
+	map_put(sk->maps.sw_ports, 0, &ports[0]);
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_FORWARDED }));
+	build(&in, &beacon);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	for (k = 0; k < 1000; k++) {
+		map_get(sk->maps.sw_homing, 0, &h);
+		if (h.taken == 2)
+			break;
+		usleep(10000); /* the CPU map's thread */
+	}
+	assert_int_equal(h.sent, 3);
+	assert_int_equal(h.taken, 2);
+	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_BEACON }));
+	nothing_more();
+	state_take(&after);
+	assert_int_equal(after.regs[0].lane[0].b, T0 - 800);
+}
+
 /* A barred output promises B and no C, by whatever way; the others both. */
 static void clone__barred(void **state)
 {
@@ -484,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(clone__whole_way),
+		CASE(homing__whole_way),
 		CASE(clone__barred),
 		CASE(data__whole_way),
 		CASE(clone__own_set),

@@ -375,7 +375,7 @@ static void two_lanes(void)
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 }
 
-/* Each lane aggregates its own ports alone and writes its own number; a frame on the wrong CPU is handled on its port's lane and counted. */
+/* Each lane aggregates its own ports alone and writes its own number. */
 static void lanes__each_its_own(void **state)
 {
 	const __u64 b = T0 - 1000;
@@ -388,7 +388,7 @@ static void lanes__each_its_own(void **state)
 	d = data_frame(1, 3, T0, b - 500);
 	d.csum = true;
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },
-	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }, { 1, BL_R_WRONG_CPU }));
+	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
 	assert_int_equal(after.lanes[0].out[1].b, b);
 	assert_int_equal(after.lanes[1].out[1].b, b - 500);
 	assert_int_equal(after.carried[3].b[0], b);
@@ -396,16 +396,80 @@ static void lanes__each_its_own(void **state)
 	cfg.lane_of_cpu[net.cpu] = 1;
 	set_cfg();
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) }, WANT({ 1, BL_R_FORWARDED }));
-	d = data_frame(0, 1, T0, b);
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_on(0, d, b, b) }, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_WRONG_CPU }));
 	/* a relayed beacon carries the lane, too, and only that lane's barriers */
 	d = beacon_frame(1, b + 1);
 	want = relayed(d, b + 1, b + 1);
 	want.lane = 1;
 	step(1, &d, XDP_REDIRECT, &want, WANT({ 1, BL_R_RELAYED }));
+}
+
+/* @d goes home: nothing but @counters changes, and it is one more on its way. */
+static void steered(__u32 port, const struct desc *d, const struct counted *counters, size_t n)
+{
+	struct bl_homing was, now;
+
+	map_get(sk->maps.sw_homing, port, &was);
+	state_take(&before);
+	step(port, d, XDP_REDIRECT, d, counters, n);
+	if (memcmp(&before, &after, sizeof(before)))
+		fail_msg("%s: a frame that went home changed a register, tree, lane or carried barrier before", doing);
+	map_get(sk->maps.sw_homing, port, &now);
+	assert_int_equal(now.sent, was.sent + 1);
+	assert_int_equal(now.taken, was.taken);
+	map_get(sk->maps.sw_ports, port, &ports[port]);
+	assert_int_equal(ports[port].home_lane, BL_AWAY | BL_HOME_LANE(&ports[port]));
+}
+
+/*
+ * A lane has one writer: what comes in on another CPU goes to that of its port, and what comes in there is behind it until nothing is on its way any more. This CPU is home where struct bl_homing says so; the entry of
+ * another one is in use only if there is one.
+ */
+static void homing__in_order(void **state)
+{
+	const __u32 other = net.cpu ? 0 : 1;
+	struct desc d = beacon_frame(1, T0 - 1000), data = data_frame(1, 3, T0, T0 - 900);
+	struct bpf_cpumap_val v = { .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
+	struct bl_homing h;
+
+	(void)state;
+	all_live(T0 - 2000);
 	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
 	set_cfg();
-	take_in(1, &d, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
+	if (libbpf_num_possible_cpus() > 1) {
+		map_put(sk->maps.sw_home, other, &v);
+		set_homing(1, other, 0, 0);
+		map_get(sk->maps.sw_homing, 1, &h);
+		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
+		/* its CPU has no queue */
+		step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_REDIRECT_FAILED }, { 1, BL_R_WRONG_CPU }));
+	}
+	/* at home, with one on its way: numbers wrap */
+	cfg.lane_of_cpu[net.cpu] = 0;
+	set_cfg();
+	set_homing(1, (__u32)net.cpu, 0, ~0u);
+	ports[1].home_lane = BL_AWAY;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	steered(1, &data, WANT({ 1, BL_R_STEERED }));
+	set_homing(1, (__u32)net.cpu, 2, 2);
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
+	assert_int_equal(after.regs[1].lane[0].b, T0 - 1000);
+	map_get(sk->maps.sw_ports, 1, &ports[1]);
+	assert_int_equal(ports[1].home_lane, 0);
+	step(1, &data, XDP_REDIRECT, (struct desc[]){ sent(data, T0 - 2000, T0 - 2000) }, WANT({ 1, BL_R_FORWARDED }));
+	/* a frame that the queue lost is waited for a second long */
+	ports[1].home_lane = BL_AWAY;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	h = (struct bl_homing){ .cpu = (__u32)net.cpu, .sent = 5, .taken = 3, .wrong_ns = after.lanes[0].watch_ns - BL_HOMING_NS - 1 };
+	map_put(sk->maps.sw_homing, 1, &h);
+	d = beacon_frame(1, T0 - 800);
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
+	map_get(sk->maps.sw_homing, 1, &h);
+	assert_int_equal(h.sent, 3);
+	map_get(sk->maps.sw_ports, 1, &ports[1]);
+	assert_int_equal(ports[1].home_lane, 0);
 }
 
 /* A lane looks for silence among its own ports. */
@@ -463,7 +527,7 @@ static void lanes__eight(void **state)
 	d.lane = 7;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
 	d = data_frame(3, 1, T0, b);
-	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent_on(7, d, b, b) }, WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }, { 3, BL_R_WRONG_CPU }));
+	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent_on(7, d, b, b) }, WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
 }
 
 /* ---- many ports ---- */
@@ -548,6 +612,7 @@ int main(void)
 		CASE(exclude__lane_never_heard),
 		CASE(lanes__each_its_own),
 		CASE(lanes__search_their_own_ports),
+		CASE(homing__in_order),
 		CASE(lanes__shared),
 		CASE(lanes__eight),
 		CASE(trees__many_ports),
