@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The switch role: one XDP program on every port, and one that runs in the device map.
+ * The switch role: one XDP program on every port, one that runs in the device map, one in a CPU map for frames that came in on the wrong CPU (switch_homing.h), and a tc program for what the kernel would send (switch_guard.h).
  *
  * An ordered frame from port i: parse, refuse what lies, find the output o (Linux's routes, or the static table), raise R_i, write the barrier of o's
  * input set and this CPU's lane into it, redirect. A beacon raises R_i too; if that lifts a set's minimum over the next common tick, or a commit barrier that was behind, it is cloned to all

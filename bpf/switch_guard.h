@@ -11,7 +11,7 @@
 #ifndef BARLINE_SWITCH_GUARD_H
 #define BARLINE_SWITCH_GUARD_H
 
-#define BL_TC_OK   0
+#define BL_TC_NEXT -1 /* nothing to say: the next program, or filter, is asked */
 #define BL_TC_SHOT 2
 
 /* Whether @f's barriers promise nothing to anybody; a host's own are its clock's. */
@@ -32,13 +32,14 @@ static __always_inline int guard(struct __sk_buff *skb)
 	enum bl_reason why;
 
 	if (!cfg || port < 0)
-		return BL_TC_OK; /* as on the way in: not ours to judge */
+		return BL_TC_NEXT; /* as on the way in: not ours to judge */
 	if (want > skb->len)
 		want = skb->len;
-	bpf_skb_pull_data(skb, want);
+	if ((void *)(long)skb->data + want > (void *)(long)skb->data_end)
+		bpf_skb_pull_data(skb, want);
 	why = bl_parse_whole((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, cfg->port_base, cfg->port_count, &f);
 	if (why == BL_R_NOT_OURS || (why == BL_R_NONE && promises_nothing(&f)))
-		return BL_TC_OK;
+		return BL_TC_NEXT;
 	bl_count((__u32)port, BL_R_BYPASSED);
 	return BL_TC_SHOT;
 }

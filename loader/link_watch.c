@@ -36,6 +36,8 @@ static void heard(struct bl_node *n, int ifindex, bool up)
 		a->iface.up = up;
 		if (came)
 			pin(a);
+		else if (!up)
+			a->home_cpu = -1;
 	}
 }
 

@@ -28,6 +28,8 @@
 #define NETDEV_A_NAPI_PID     4
 #define THREADS_MAX	      64
 
+#define PF_KTHREAD 0x00200000 /* field 9 of /proc/PID/stat */
+
 /* sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached nowhere. */
 static int sysfs_open(void)
 {
@@ -260,13 +262,25 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 	t->n = n;
 }
 
+/* A thread of the kernel called @name...: anybody may have the name. */
+static bool is_kernel(pid_t pid, const char *name, bool whole)
+{
+	char path[64], comm[80], text[512], *p;
+	unsigned int flags = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (read_file(AT_FDCWD, path, comm, sizeof(comm)) || (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_file(AT_FDCWD, path, text, sizeof(text)) || !(p = strrchr(text, ')')) || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		return false;
+	return flags & PF_KTHREAD;
+}
+
 /* the name may be from before a rename; another pid namespace's number would hit anything */
 static bool is_napi(pid_t pid)
 {
-	char path[64], comm[80];
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	return !read_file(AT_FDCWD, path, comm, sizeof(comm)) && !strncmp(comm, "napi/", 5);
+	return is_kernel(pid, "napi/", false);
 }
 
 /* Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another pid namespace: searched for by name. */
@@ -297,22 +311,20 @@ static int pin(const struct bl_iface *i, struct threads *t, int cpu, struct bl_e
 
 void bl_home_thread(int map, uint32_t cpu)
 {
-	struct sched_param prio = { .sched_priority = 1 };
-	char want[48], path[288], comm[80];
+	struct sched_param prio = { .sched_priority = 2 }; /* before the NAPI threads of its CPU, which go on filling its queue */
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
 	struct dirent *e;
+	char want[48];
 	DIR *d;
 
 	if (bpf_obj_get_info_by_fd(map, &info, &len))
 		return;
 	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
 	d = opendir("/proc");
-	while (d && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && !read_file(AT_FDCWD, path, comm, sizeof(comm)) && !strcmp(comm, want))
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_kernel(atoi(e->d_name), want, true))
 			sched_setscheduler(atoi(e->d_name), SCHED_FIFO, &prio);
-	}
 	if (d)
 		closedir(d);
 }

@@ -263,25 +263,35 @@ void bl_node_close(struct bl_node *n)
 	free(n);
 }
 
-/* the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of its own */
-static int clsact_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
-{
-	char ifname[IFNAMSIZ], *p;
+struct names {
+	char (*v)[IFNAMSIZ];
+	unsigned int n;
+};
 
-	(void)path, (void)link_fd, (void)ctx;
-	if (!ifindex || strncmp(name, "xdp-", 4))
+/* the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of its own */
+static int name_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	struct names *to = ctx;
+	char (*v)[IFNAMSIZ], *p;
+
+	(void)path, (void)link_fd, (void)ifindex;
+	if (strncmp(name, "xdp-", 4))
 		return 0;
-	snprintf(ifname, sizeof(ifname), "%s", name + 4);
-	for (p = ifname; *p; p++)
+	v = realloc(to->v, (to->n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	to->v = v;
+	snprintf(v[to->n], sizeof(*v), "%s", name + 4);
+	for (p = v[to->n++]; *p; p++)
 		if (*p == ':')
 			*p = '.';
-	bl_detach_clsact(ifname);
 	return 0;
 }
 
 static int detach_inside(enum bl_role role, struct bl_err *err)
 {
 	uint64_t ino = bl_netns_ino();
+	struct names names = {};
 	char dir[256], sock[128];
 	int lock, rc;
 
@@ -296,9 +306,12 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo");
 	}
-	bl_links_each(dir, clsact_of, NULL);
+	bl_links_each(dir, name_of, &names);
 	if (!rc)
 		rc = bl_detach_links(dir, NULL, err);
+	while (names.n)
+		bl_detach_clsact(names.v[--names.n]);
+	free(names.v);
 	if (!rc) {
 		rc = bl_dir_remove(dir);
 		if (rc)

@@ -6,7 +6,7 @@
  * and new ports get the free ones.
  *
  * Taking over a running switch keeps all maps, unless the new configuration changes what the trees mean (a port removed, another role, lane or tree
- * size). Then sw_cfg, sw_ports, sw_regs, sw_trees and sw_lanes start anew beside the old ones; the programs go over one by one. What outputs were given
+ * size, or a lane on another CPU). Then sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing start anew beside the old ones; the programs go over one by one. What outputs were given
  * already is carried over, so no barrier decreases; inputs join again. Messages in flight may come late in that moment, which costs
  * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers, too: the controller counts on it.
  */
@@ -24,8 +24,6 @@
 #include "node_priv.h"
 #include "switch.skel.h"
 
-#define HOME_FRAMES 4096 /* that wait for a CPU, of all its ports */
-
 /* What the maps will hold. Indexed by port number. */
 struct plan {
 	const struct bl_node_cfg *cfg;
@@ -34,6 +32,7 @@ struct plan {
 	int cpu[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg sw;
 	uint32_t max_ifindex;
+	uint32_t homing_most; /* struct bl_homing */
 	/* what is there already */
 	struct bl_sw_port old_port[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg old_sw;
@@ -231,7 +230,8 @@ static void plan_regroup(struct plan *p)
 {
 	unsigned int k;
 
-	p->regroup = p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes || p->sw.single_writer != p->old_sw.single_writer;
+	/* a lane on another CPU, too: two could write it for a moment */
+	p->regroup = memcmp(p->sw.lane_of_cpu, p->old_sw.lane_of_cpu, sizeof(p->sw.lane_of_cpu)) || p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes || p->sw.single_writer != p->old_sw.single_writer;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
 
@@ -387,6 +387,31 @@ static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 	return 0;
 }
 
+/*
+ * In generic mode frames are handled where they come in: kernels before the rework of that path (6.1 among them) give the rest of a batch to the stack when the CPU map's program has redirected or dropped one.
+ */
+static void plan_homing(struct plan *p)
+{
+	p->homing_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
+}
+
+/* A port whose frames are on their way to the same CPU as before stays so. */
+static int fill_homing(const struct bl_node *n, struct plan *p, int fd, uint32_t k, struct bl_err *err)
+{
+	bool same = !n->fresh && !p->regroup && p->port[k].ifindex && !strcmp(p->port[k].name, p->old_port[k].name);
+	struct bl_homing h = {};
+
+	if (same && bpf_map_lookup_elem(fd, &k, &h))
+		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_HOMING, strerror(errno));
+	if (same)
+		p->port[k].home_lane |= p->old_port[k].home_lane & BL_AWAY;
+	if (same && h.cpu == (uint32_t)p->cpu[k] && h.most == p->homing_most)
+		return 0;
+	h.cpu = (uint32_t)p->cpu[k];
+	h.most = p->homing_most;
+	return bl_map_set(fd, k, &h, BL_MAP_SW_HOMING, err);
+}
+
 static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
 	uint32_t none = 0, k;
@@ -404,6 +429,8 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 			rc = forget_port(skel, k, err);
 	if (!rc)
 		rc = keep_barred(p, bpf_map__fd(skel->maps.sw_orders), err);
+	for (k = 0; k < p->sw.nports && !rc; k++)
+		rc = fill_homing(n, p, bpf_map__fd(skel->maps.sw_homing), k, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
@@ -417,11 +444,6 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 
 		if (p->port[k].ifindex)
 			rc = bl_map_set(bpf_map__fd(skel->maps.sw_ifindex), p->port[k].ifindex, &number, BL_MAP_SW_IFIDX, err);
-	}
-	for (k = 0; k < p->sw.nports && !rc; k++) {
-		struct bl_homing h = { .cpu = (uint32_t)p->cpu[k] };
-
-		rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), k, &h, BL_MAP_SW_HOMING, err);
 	}
 	if (!rc)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_cfg), 0, &p->sw, BL_MAP_SW_CFG, err);
@@ -442,7 +464,7 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 		;
 	if (bpf_map__set_max_entries(skel->maps.sw_ifindex, size))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_IFIDX);
-	if (bpf_map__set_max_entries(skel->maps.sw_home, (uint32_t)sysconf(_SC_NPROCESSORS_CONF)))
+	if (bpf_map__set_max_entries(skel->maps.sw_home, (uint32_t)libbpf_num_possible_cpus()))
 		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_HOME);
 	if (!n->fresh && p->regroup) {
 		memcpy(anew, regroup, sizeof(regroup));
@@ -462,7 +484,7 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 /* Each datapath CPU takes in what came in elsewhere; before anything comes in. */
 static int open_homes(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
-	struct bpf_cpumap_val v = { .qsize = HOME_FRAMES, .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
+	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES, .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
 	int map = bpf_map__fd(skel->maps.sw_home);
 	unsigned int k;
 
@@ -474,6 +496,19 @@ static int open_homes(const struct plan *p, const struct bl_switch *skel, struct
 		bl_home_thread(map, cpu);
 	}
 	return 0;
+}
+
+/* Ports from @k on have no program of ours yet: those that never had one are none. */
+static void unguard(const struct bl_node *n, const struct plan *p, unsigned int k)
+{
+	for (; k < n->natt; k++) {
+		const char *name = n->att[k].iface.name;
+
+		if (port_by_name(p->old_port, name) >= 0)
+			continue;
+		bl_detach_links(n->dir, name, NULL);
+		bl_detach_clsact(name);
+	}
 }
 
 static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
@@ -515,9 +550,15 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		n->natt++;
 	}
 	for (k = 0; k < n->natt; k++) {
-		rc = bl_attach_xdp(&n->att[k], n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
-		if (rc)
+		struct bl_attached *a = &n->att[k];
+
+		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
+		if (!rc && a->mode == BL_XDP_GENERIC && p->homing_most)
+			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port, &(struct bl_homing){ .cpu = (uint32_t)a->cpu }, BL_MAP_SW_HOMING, err);
+		if (rc) {
+			unguard(n, p, k);
 			return rc;
+		}
 	}
 	/* after the others took over, so that nothing is sent to a port that is leaving */
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -549,6 +590,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = plan_cfg(n, p, err);
 	if (rc)
 		goto out;
+	plan_homing(p);
 	if (!n->fresh)
 		plan_regroup(p);
 	skel = bl_switch__open();

@@ -118,7 +118,8 @@
 	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused") \
 	X(BY_CONTROLLER,   "by_controller",   NOTE, "frame of the reliable stream that came by way of the controller") \
 	X(NOT_IN,          "not_in",          DROP, "OPEN or PREP from an input for which the commit barrier does not wait: its host was announced as failed, or its link has lanes that were not heard yet") \
-	X(BYPASSED,        "bypassed",        DROP, "ordered frame that the kernel wanted to send past this switch's program: its barriers are another node's")
+	X(BYPASSED,        "bypassed",        DROP, "ordered frame that the kernel wanted to send past this switch's program: its barriers are another node's") \
+	X(HOME_FULL,       "home_full",       DROP, "came in on the wrong CPU while too many frames of this port were on their way to the right one")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -103,7 +103,7 @@ _Static_assert(sizeof(struct bl_sw_cfg) == 336, "ABI");
 enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
 
 /**
- * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program.
+ * struct bl_sw_port - one port's configuration. Written by the loader; read-only for the program, but for @home_lane.
  * @ifindex: 0: slot not in use.
  * @role: enum bl_port_role; a host below, a switch above, a switch below.
  * @barred: 1: this output promises no C, and what comes in at this port does not join it. As its slot in "sw_orders" says; written by the program bl_order, too. Here for the same reason as @metered.
@@ -138,17 +138,19 @@ _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
  * @cpu: the home of its lane. Written by the loader.
  * @sent: frames that were put into the CPU map. Written by the CPUs that they came in on.
  * @taken: of those, frames that have come out. Written at home.
- * @wrong_ns: when the last one came in on another CPU; watch time of its lane (struct bl_sw_lane).
+ * @most: frames that may be on their way, so that the CPU map is never full: it would lose them uncounted. 0: they are handled where they come in. Written by the loader.
+ * @moved_ns: when the last one came out, or the first one was put in; watch time of its lane (struct bl_sw_lane).
  */
 struct bl_homing {
 	__u32 cpu;
 	__u32 sent;
 	__u32 taken;
-	__u32 zero;
-	__u64 wrong_ns;
+	__u32 most;
+	__u64 moved_ns;
 };
 _Static_assert(sizeof(struct bl_homing) == 24, "ABI");
-#define BL_HOMING_NS 1000000000ULL
+#define BL_HOMING_NS	 1000000000ULL
+#define BL_HOMING_FRAMES 16384 /* that wait for a CPU, of all its ports: the most that a CPU map takes */
 
 /*
  * ABSENT: never heard. JOINING: heard, but its barrier is far behind what the outputs were given, or other lanes of its link are awaited. LIVE: holds the

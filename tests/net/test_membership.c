@@ -2,9 +2,12 @@
 /*
  * Coming and going while others talk: endpoints, hosts, links; in order and without warning.
  */
+#include <net/if.h>
 #include <bpf/bpf.h>
 
 #include "traffic.h"
+
+#include "loader/node_priv.h"
 
 /* how much the first @n endpoints have delivered */
 static uint64_t delivered(unsigned int n)
@@ -221,7 +224,7 @@ RACK_TEST(link__cut_and_back)
  * The switch's program is taken off one port, as drivers do when a link goes down: now the kernel has the frames of that host, and bridges them. They must not reach anybody, since every host takes the barriers in them for
  * those of the switch, and would run ahead of the other hosts.
  */
-RACK_TEST(program__taken_off_a_port)
+static void taken_off(void)
 {
 	char path[320];
 	unsigned int i;
@@ -247,6 +250,46 @@ RACK_TEST(program__taken_off_a_port)
 		CHECK(tr_sh->node[i].st.late_dropped == 0, "h%u dropped %" PRIu64 " late frames: its barrier ran ahead", i + 1, tr_sh->node[i].st.late_dropped);
 }
 
+RACK_TEST(program__taken_off_a_port)
+{
+	taken_off();
+}
+
+/* How many of the switch's ports have the filter that a kernel without tcx takes for the program. */
+static unsigned int filters(void)
+{
+	unsigned int i, n = 0;
+	int home = rack_away(0);
+
+	for (i = 1; i <= 4; i++) {
+		LIBBPF_OPTS(bpf_tc_hook, hook, .attach_point = BPF_TC_EGRESS);
+		LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
+		char name[8];
+
+		snprintf(name, sizeof(name), "h%u", i);
+		hook.ifindex = (int)if_nametoindex(name);
+		n += hook.ifindex && !bpf_tc_query(&hook, &q);
+	}
+	rack_back(home);
+	return n;
+}
+
+/* The same with filters; when the switch is detached they are gone, that of the port without the program, too. */
+RACK_TEST(program__taken_off_a_port_without_tcx)
+{
+	char path[64];
+	struct bl_err err;
+
+	bl_no_tcx = true;
+	taken_off();
+	CHECK(filters() == 4, "%u filters", filters());
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", rack.lab.nodes[0].netns);
+	bl_node_close(rack.node[0]);
+	rack.node[0] = NULL;
+	CHECK(!bl_node_detach(BL_ROLE_SWITCH, path, &err), "%s", err.text);
+	CHECK(!filters(), "%u filters are still there", filters());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +299,7 @@ int main(void)
 		cmocka_unit_test(killed__in_the_middle_of_a_scattering),
 		cmocka_unit_test(link__cut_and_back),
 		cmocka_unit_test(program__taken_off_a_port),
+		cmocka_unit_test(program__taken_off_a_port_without_tcx),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

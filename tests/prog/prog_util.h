@@ -150,6 +150,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_EPOCH_OLD] = BY_ORDER,
 	[BL_R_BY_CONTROLLER] = BY_COMMIT,
 	[BL_R_BYPASSED] = BY_GUARD,
+	[BL_R_HOME_FULL] = BY_REGS,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,

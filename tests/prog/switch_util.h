@@ -124,14 +124,14 @@ static void set_port(__u32 p, __u32 ifindex, __u8 role)
 	map_put(sk->maps.sw_ports, p, &ports[p]);
 }
 
-/* Where @port's frames are at home, and how many are on their way there; the last one came in elsewhere just now. */
+/* Where @port's frames are at home, and how many are on their way there; one of them moved just now. */
 static void set_homing(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
 {
-	struct bl_homing h = { .cpu = cpu, .sent = sent, .taken = taken };
+	struct bl_homing h = { .cpu = cpu, .sent = sent, .taken = taken, .most = 4 };
 	struct bl_sw_lane lane;
 
 	map_get(sk->maps.sw_lanes, BL_HOME_LANE(&ports[port]), &lane);
-	h.wrong_ns = lane.watch_ns;
+	h.moved_ns = lane.watch_ns;
 	map_put(sk->maps.sw_homing, port, &h);
 }
 
@@ -156,10 +156,11 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 
 	(void)unused;
 	if (!sk) {
-		sk = bl_switch__open_and_load();
+		sk = bl_switch__open();
 		assert_non_null(sk);
+		assert_int_equal(bpf_map__set_max_entries(sk->maps.sw_home, (__u32)libbpf_num_possible_cpus()), 0);
+		assert_int_equal(bl_switch__load(sk), 0);
 		home = (struct bpf_cpumap_val){ .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
-		assert_true((__u32)net.cpu < bpf_map__max_entries(sk->maps.sw_home));
 		map_put(sk->maps.sw_home, (__u32)net.cpu, &home);
 	}
 	cfg = (struct bl_sw_cfg){ .node_id = NODE_ID, .nports = NPORTS, .lanes = 1, .forward = BL_FWD_L2, .port_base = BL_PORT_BASE,

@@ -2,7 +2,7 @@
 /* bl_switch_egress: what the kernel may send by a port of the switch, and what not. */
 #include "switch_util.h"
 
-#define TC_ACT_OK   0
+#define TC_NEXT	    -1
 #define TC_ACT_SHOT 2
 
 /* One frame that the kernel wants to send by @port; it stays as it is. */
@@ -22,7 +22,7 @@ static int leaves(__u32 port, const struct frame *in)
 
 static void may_leave(const struct frame *in)
 {
-	assert_int_equal(leaves(2, in), TC_ACT_OK);
+	assert_int_equal(leaves(2, in), TC_NEXT);
 	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
 }
 

@@ -442,9 +442,10 @@ static void homing__in_order(void **state)
 		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
-		/* its CPU has no queue */
-		step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_REDIRECT_FAILED }, { 1, BL_R_WRONG_CPU }));
 	}
+	/* its CPU has no queue */
+	set_homing(1, other, 0, 0);
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_REDIRECT_FAILED }, { 1, BL_R_WRONG_CPU }));
 	/* at home, with one on its way: numbers wrap */
 	cfg.lane_of_cpu[net.cpu] = 0;
 	set_cfg();
@@ -459,17 +460,71 @@ static void homing__in_order(void **state)
 	map_get(sk->maps.sw_ports, 1, &ports[1]);
 	assert_int_equal(ports[1].home_lane, 0);
 	step(1, &data, XDP_REDIRECT, (struct desc[]){ sent(data, T0 - 2000, T0 - 2000) }, WANT({ 1, BL_R_FORWARDED }));
-	/* a frame that the queue lost is waited for a second long */
+}
+
+/* Port 1 is away, with so many frames sent and taken; nothing moved for @still of watch time. */
+static void away(__u32 sent, __u32 taken, __u64 still)
+{
+	struct bl_homing h = { .cpu = (__u32)net.cpu, .sent = sent, .taken = taken, .most = 4, .moved_ns = after.lanes[0].watch_ns - still };
+
 	ports[1].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
-	h = (struct bl_homing){ .cpu = (__u32)net.cpu, .sent = 5, .taken = 3, .wrong_ns = after.lanes[0].watch_ns - BL_HOMING_NS - 1 };
 	map_put(sk->maps.sw_homing, 1, &h);
-	d = beacon_frame(1, T0 - 800);
-	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
+}
+
+/* A beacon of port 1 is handled here, and the port is not away any more. */
+static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
+{
+	struct desc d = beacon_frame(1, b);
+	struct bl_homing h;
+
+	step(1, &d, XDP_DROP, &d, counters, n);
+	assert_int_equal(after.regs[1].lane[0].b, b);
 	map_get(sk->maps.sw_homing, 1, &h);
-	assert_int_equal(h.sent, 3);
+	assert_int_equal(h.sent, sent);
 	map_get(sk->maps.sw_ports, 1, &ports[1]);
 	assert_int_equal(ports[1].home_lane, 0);
+}
+
+/* The CPU map is never full; what does not come out of it is given up when nothing has for a second of watch time, and may come all the same. */
+static void homing__edges(void **state)
+{
+	const __u32 other = net.cpu ? 0 : 1;
+	struct desc d = beacon_frame(1, T0 - 1500);
+	struct bl_homing h;
+
+	(void)state;
+	all_live(T0 - 2000);
+	away(7, 4, 0);
+	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_HOME_FULL }));
+	map_get(sk->maps.sw_homing, 1, &h);
+	assert_true(h.sent == 8 && h.taken == 4);
+	/* watch time goes on by an interval at most from frame to frame, and only by those that are handled */
+	away(5, 3, BL_HOMING_NS);
+	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	away(5, 3, BL_HOMING_NS + 1);
+	at_home(T0 - 1400, 3, WANT({ 1, BL_R_BEACON }));
+	away(3, 5, 0);
+	at_home(T0 - 1300, 5, WANT({ 1, BL_R_BEACON }));
+	/* the first one on its way begins the second */
+	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
+	set_cfg();
+	if (libbpf_num_possible_cpus() > 1) {
+		struct bpf_cpumap_val v = { .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
+
+		map_put(sk->maps.sw_home, other, &v);
+		h = (struct bl_homing){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
+		map_put(sk->maps.sw_homing, 1, &h);
+		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		map_get(sk->maps.sw_homing, 1, &h);
+		assert_int_equal(h.moved_ns, after.lanes[0].watch_ns);
+		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
+	}
+	/* without a limit, in generic mode, all is handled here and counted */
+	h = (struct bl_homing){ .cpu = other, .sent = 1, .taken = 1 };
+	map_put(sk->maps.sw_homing, 1, &h);
+	at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
 }
 
 /* A lane looks for silence among its own ports. */
@@ -613,6 +668,7 @@ int main(void)
 		CASE(lanes__each_its_own),
 		CASE(lanes__search_their_own_ports),
 		CASE(homing__in_order),
+		CASE(homing__edges),
 		CASE(lanes__shared),
 		CASE(lanes__eight),
 		CASE(trees__many_ports),
