@@ -176,12 +176,44 @@ RACK_TEST(threads_that_move__nothing_breaks)
 	CHECK(TR_SUM(late_dropped) == 0, "%" PRIu64 " late", TR_SUM(late_dropped));
 }
 
+static bool unpinned(void)
+{
+	return rack.node[0]->att[1].home_cpu == -1;
+}
+
+static bool pinned(void)
+{
+	return rack.node[0]->att[1].home_cpu == 0;
+}
+
+/* A link that comes up has new NAPI threads: they are pinned as the first ones were. */
+RACK_TEST(link__its_threads_are_pinned_again)
+{
+	uint64_t wrong, heard;
+
+	one_lane = false;
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	rack_settle();
+	CHECK(pinned(), "the threads of h2's port are not pinned");
+	rack_link(0, "h2", false);
+	CHECK(tr_until(unpinned, 20000), "nobody heard that the link went down");
+	rack_link(0, "h2", true);
+	CHECK(tr_until(pinned, 20000), "the new threads are not pinned");
+	wrong = rack_count(0, BL_R_WRONG_CPU);
+	heard = rack_count(0, BL_R_BEACON) + rack_count(0, BL_R_RELAYED);
+	tr_pass(500);
+	CHECK(rack_count(0, BL_R_BEACON) + rack_count(0, BL_R_RELAYED) > heard + 10, "no frame came: nothing was tested");
+	CHECK(rack_count(0, BL_R_WRONG_CPU) == wrong, "%" PRIu64 " frames on the wrong CPU", rack_count(0, BL_R_WRONG_CPU) - wrong);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lane_per_cpu__holds),
 		cmocka_unit_test(one_lane__breaks),
 		cmocka_unit_test(threads_that_move__nothing_breaks),
+		cmocka_unit_test(link__its_threads_are_pinned_again),
 	};
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
