@@ -519,6 +519,9 @@ static void claim_last(struct batch *b, uint64_t ts)
 
 /*
  * In flight first, the timestamp after it: pairs with host_barriers() in bpf/host.bpf.c. Either it sees this store, or its promise came before we look at clock and promise.
+ *
+ * Above all that was delivered here, too. The barrier is never above this host's own promise, unless the switch's lane that brings it back stood still for dead_after: then others with faster clocks may be ahead. What follows from
+ * a message must not come before it, and a message to oneself not below what one has delivered.
  */
 uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 {
@@ -527,7 +530,7 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 	BL_WRITE_ONCE(ep->inflight[ep->slot].ts, noted);
 	__sync_synchronize();
 	ts = bl_clock_at(ep->clock, bl_mono());
-	ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted, ep->last_ts);
+	ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted, bl_max64(ep->last_ts, bl_max64(ep->rq.last_ts, ep->rrq.last_ts)));
 	ep->last_ts = ts;
 	return ts;
 }

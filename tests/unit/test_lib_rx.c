@@ -528,6 +528,25 @@ static void self__messages_to_oneself(void **state)
 	assert_int_equal(b.ep->staged_bytes, 0);
 }
 
+/* What is sent after a message was delivered comes after it, though this host's clock is behind that: to others by its timestamp, and to oneself it is not late. */
+static void self__above_what_was_delivered(void **state)
+{
+	struct bl_msg m[2] = { msg_to(&b, "me", 2, 1), msg_to(&a, "you", 3, 2) };
+	const uint64_t ahead = bl_get_timestamp(b.ep) + 3600000000000ULL;
+	struct seen s;
+
+	(void)state;
+	put_text(&c, ahead, 0, "C");
+	fake_barrier(&b, ahead + 1);
+	assert_string_equal(delivered(), "C");
+	assert_int_equal(bl_send(b.ep, m, 2, 0), 0);
+	fake_expect(&a, &s, BL_OP_DATA);
+	assert_int_equal(s.ts, ahead + 1);
+	fake_barrier(&b, ahead + 2);
+	assert_string_equal(delivered(), "me");
+	assert_int_equal(b.ep->st.late_dropped, 0);
+}
+
 static void self__is_bound_by_no_window(void **state)
 {
 	struct bl_delivery d[8];
@@ -624,6 +643,7 @@ int main(void)
 		T(on_frag__too_much_ahead),
 		T(on_frag__orphans_are_forgotten),
 		T(self__messages_to_oneself),
+		T(self__above_what_was_delivered),
 		T(self__is_bound_by_no_window),
 		T(bl_process__arms_for_the_first_message),
 		T(bl_recv__timeout),
