@@ -137,7 +137,10 @@ BL_API int bl_flow_hint(int fd, const struct bl_flow_hint *hint);
 
 /**
  * struct bl_delivery - one delivered message.
- * @ts: its timestamp. @src: its sender. @data, @len: valid until the next bl_recv(), bl_process() or bl_exit() on the endpoint.
+ * @ts: its timestamp.
+ * @src: its sender.
+ * @data, @len: valid until the next call of the function that delivered it, bl_recv() or bl_recv_reliable(), or until bl_exit(), on the same endpoint. No
+ *	other call ends it: not the other stream's function, nor bl_process() or bl_wait().
  */
 struct bl_delivery {
 	uint64_t ts;

@@ -66,6 +66,12 @@ struct bl_big {
 	uint8_t data[];
 };
 
+/* what one stream has delivered and the caller may still read, until it asks that stream for more */
+struct bl_lent {
+	struct bl_buf *bufs;
+	struct bl_big *bigs;
+};
+
 /* what was sent in a frame, for the send_fail callback */
 struct bl_sent {
 	uint64_t ts;
@@ -249,8 +255,7 @@ struct bl_endpoint {
 	struct bl_rq rq;
 	uint64_t barrier; /* up to which the ring was emptied */
 	struct bl_buf *free_small, *free_full, *free_jumbo;
-	struct bl_buf *spent; /* delivered, lent to the caller */
-	struct bl_big *spent_big;
+	struct bl_lent lent;  /* by bl_recv() */
 	struct bl_buf *cur;   /* partly delivered */
 	struct bl_items cur_items;
 	uint32_t cur_index;
@@ -272,6 +277,7 @@ struct bl_endpoint {
 	bool reliable;			/* the endpoint has used that stream */
 	struct bl_rq rrq;
 	uint64_t commit;		/* up to which the ring was emptied */
+	struct bl_lent rlent; /* by bl_recv_reliable() */
 	struct bl_buf *rcur;
 	struct bl_items rcur_items;
 	struct bl_peer *windows;
@@ -374,7 +380,8 @@ void bl_rx_drain(struct bl_endpoint *ep);
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn);
 int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 void bl_rx_credits(struct bl_endpoint *ep);
-void bl_rx_release(struct bl_endpoint *ep);
+void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent); /* the caller has read it */
+void bl_lent_free(struct bl_lent *lent);
 bool bl_rx_ready(const struct bl_endpoint *ep);
 int bl_rx_count_ready(const struct bl_endpoint *ep);
 void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *b);

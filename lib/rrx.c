@@ -286,8 +286,8 @@ int bl_rrx_count_ready(const struct bl_endpoint *ep)
 
 static void spent(struct bl_endpoint *ep)
 {
-	ep->rcur->free_next = ep->spent;
-	ep->spent = ep->rcur;
+	ep->rcur->free_next = ep->rlent.bufs;
+	ep->rlent.bufs = ep->rcur;
 	ep->rcur = NULL;
 }
 
@@ -299,8 +299,8 @@ static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b, c
 	if (!g)
 		return NULL;
 	free_big(ep, b->peer, at);
-	g->next = ep->spent_big;
-	ep->spent_big = g;
+	g->next = ep->rlent.bigs;
+	ep->rlent.bigs = g;
 	return g->done == g->total && g->total == item->len ? g : NULL;
 }
 
@@ -364,5 +364,6 @@ void bl_rrx_free(struct bl_endpoint *ep)
 	while ((f = bl_rq_pop(&ep->rrq, UINT64_MAX)))
 		free(f);
 	free(ep->rcur);
+	bl_lent_free(&ep->rlent);
 	bl_rq_free(&ep->rrq);
 }

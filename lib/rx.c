@@ -60,18 +60,23 @@ static void free_bigs(struct bl_big *b)
 	}
 }
 
+void bl_lent_free(struct bl_lent *lent)
+{
+	free_list(lent->bufs);
+	free_bigs(lent->bigs);
+}
+
 void bl_rx_free(struct bl_endpoint *ep)
 {
 	struct bl_rq_frame *f;
 
 	while ((f = bl_rq_pop(&ep->rq, UINT64_MAX)))
 		free(f);
-	free_list(ep->spent);
+	bl_lent_free(&ep->lent);
 	free(ep->cur);
 	free_list(ep->free_small);
 	free_list(ep->free_full);
 	free_list(ep->free_jumbo);
-	free_bigs(ep->spent_big);
 	free(ep->frag_buf);
 	free(ep->failed);
 }
@@ -424,17 +429,16 @@ int bl_rx_count_ready(const struct bl_endpoint *ep)
 	return n < 64 ? n : 64;
 }
 
-/* what was lent to the caller comes back */
-void bl_rx_release(struct bl_endpoint *ep)
+void bl_rx_release(struct bl_endpoint *ep, struct bl_lent *lent)
 {
 	struct bl_buf *b;
 
-	while ((b = ep->spent)) {
-		ep->spent = b->free_next;
+	while ((b = lent->bufs)) {
+		lent->bufs = b->free_next;
 		bl_buf_put(ep, b);
 	}
-	free_bigs(ep->spent_big);
-	ep->spent_big = NULL;
+	free_bigs(lent->bigs);
+	lent->bigs = NULL;
 }
 
 static void unlink_big(struct bl_peer *p, struct bl_big **at)
@@ -463,8 +467,8 @@ static struct bl_big *take_big(struct bl_endpoint *ep, struct bl_peer *p, const 
 	if (!b)
 		return NULL;
 	unlink_big(p, at);
-	b->next = ep->spent_big;
-	ep->spent_big = b;
+	b->next = ep->lent.bigs;
+	ep->lent.bigs = b;
 	if (b->broken || b->done != b->total || b->total != item->len) {
 		if (b->why)
 			*why = b->why;
@@ -492,8 +496,8 @@ int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 			credit_due(ep, b->peer, false);
 		}
 		if (!bl_items_next(&ep->cur_items, &item)) {
-			b->free_next = ep->spent;
-			ep->spent = b;
+			b->free_next = ep->lent.bufs;
+			ep->lent.bufs = b;
 			ep->cur = NULL;
 			continue;
 		}
@@ -516,8 +520,8 @@ int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 	}
 	/* a frame that is used up need not wait for the next call to give its credit back */
 	if (ep->cur && !ep->cur_items.left) {
-		ep->cur->free_next = ep->spent;
-		ep->spent = ep->cur;
+		ep->cur->free_next = ep->lent.bufs;
+		ep->lent.bufs = ep->cur;
 		ep->cur = NULL;
 	}
 	ep->st.messages_delivered += n;

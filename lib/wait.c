@@ -193,7 +193,6 @@ int bl_process(struct bl_endpoint *ep)
 
 	disarm(ep);
 	clear_events(ep);
-	bl_rx_release(ep);
 	work(ep);
 	n = count_ready(ep);
 	what = BL_WAIT_RECV | (ep->reliable ? BL_WAIT_RECV_RELIABLE : 0);
@@ -254,9 +253,10 @@ int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 
 static int receive(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms, int (*deliver)(struct bl_endpoint *, struct bl_delivery *, size_t), unsigned int what)
 {
+	struct bl_lent *lent = what == BL_WAIT_RECV ? &ep->lent : &ep->rlent;
 	int n;
 
-	bl_rx_release(ep);
+	bl_rx_release(ep, lent);
 	if (!max)
 		return bl_set_error(ep, EINVAL, "there must be room for a delivery");
 	for (;;) {
