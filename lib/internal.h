@@ -245,6 +245,7 @@ struct bl_endpoint {
 	uint32_t undo_n, undo_room;
 	uint64_t mark;
 	uint8_t *frag_buf;
+	uint32_t gso_pause; /* so many sends do not ask for UDP GSO, which was refused: send.h */
 	bl_send_fail_fn on_fail;
 	void *on_fail_ctx;
 	struct bl_failed *failed;

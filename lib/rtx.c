@@ -83,7 +83,7 @@ static void fill(struct bl_endpoint *ep, struct bl_rframe *f, uint32_t slot)
 /* Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. What cannot leave is sent again like what is lost. */
 static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
-	uint32_t most = BL_UDP_MOST / ep->frame_max < SEGS_MAX ? BL_UDP_MOST / ep->frame_max : SEGS_MAX;
+	uint32_t segs = BL_UDP_MOST / ep->frame_max < SEGS_MAX ? BL_UDP_MOST / ep->frame_max : SEGS_MAX;
 	union bl_gso ctl[BL_MMSG];
 	struct mmsghdr m[BL_MMSG];
 	struct iovec io[BL_RWIN];
@@ -95,7 +95,7 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 			struct bl_rframe *f = ep->rsent[from % BL_RWIN];
 			struct msghdr *h = &m[n].msg_hdr;
 			struct bl_peer *p = f->peer;
-			uint32_t k = 0;
+			uint32_t k = 0, most = bl_gso_allowed(ep) ? segs : 1;
 
 			memset(h, 0, sizeof(*h));
 			h->msg_name = &p->sa;
@@ -114,10 +114,15 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 		while (done < n) {
 			int rc = sendmmsg(ep->sock, m + done, n - done, 0);
 
-			if (rc > 0)
+			if (rc > 0) {
 				done += (unsigned int)rc;
-			else if (rc == 0 || errno != EINTR)
-				done++;
+			} else if (rc == 0 || errno != EINTR) {
+				const struct msghdr *h = &m[done++].msg_hdr;
+				size_t i, k = rc < 0 && bl_gso_refused(h, errno) ? h->msg_iovlen : 0;
+
+				for (i = 0; i < k && !bl_gso_one(ep, h, (uint32_t)i); i++)
+					;
+			}
 		}
 	}
 }

@@ -7,12 +7,14 @@
 #ifndef BARLINE_SEND_H
 #define BARLINE_SEND_H
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/uio.h>
 #include "internal.h"
 
 #define BL_ITEM_OVERHEAD 2u	/* be16 length */
 #define BL_MMSG		 64	/* sends in one sendmmsg() */
+#define BL_GSO_PAUSE	 4096u	/* sends after a refusal of GSO that do not ask for it */
 #define BL_UDP_MOST	 65507u /* bytes in one send, GSO or not; with jumbo frames less than a stage */
 
 /**
@@ -44,5 +46,26 @@ static inline void bl_gso(struct msghdr *h, union bl_gso *ctl, uint16_t size)
 	c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
 	memcpy(CMSG_DATA(c), &size, sizeof(size));
 }
+
+/**
+ * bl_gso_refused - the kernel does not cut what @h sends, though it may well take the datagrams one by one. EIO: before 6.11, if the device that they leave by leaves checksums to the
+ * kernel (tx-checksumming off, as in the lab, and as a virtio NIC has it without an offload of its host's); later too, if they are encrypted by IPsec. EINVAL: the socket sends without checksums.
+ */
+static inline bool bl_gso_refused(const struct msghdr *h, int errnum)
+{
+	return h->msg_controllen && (errnum == EIO || errnum == EINVAL);
+}
+
+/** bl_gso_allowed - to be asked before each send that could be one of GSO: after a refusal it is tried again now and then only, for a device's features may change. */
+static inline bool bl_gso_allowed(struct bl_endpoint *ep)
+{
+	if (!ep->gso_pause)
+		return true;
+	ep->gso_pause--;
+	return false;
+}
+
+/** bl_gso_one - send datagram @i of those that the kernel was to cut out of @h: of one buffer of frames, or of a buffer for each. Returns 0 or -errno. */
+int bl_gso_one(struct bl_endpoint *ep, const struct msghdr *h, uint32_t i);
 
 #endif

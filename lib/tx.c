@@ -358,6 +358,39 @@ struct batch {
 	unsigned int n;
 };
 
+int bl_gso_one(struct bl_endpoint *ep, const struct msghdr *h, uint32_t i)
+{
+	struct iovec one = h->msg_iov[h->msg_iovlen == 1 ? 0 : i];
+	struct msghdr m = { .msg_name = h->msg_name, .msg_namelen = h->msg_namelen, .msg_iov = &one, .msg_iovlen = 1 };
+	ssize_t rc;
+
+	if (h->msg_iovlen == 1) {
+		size_t at = (size_t)i * ep->frame_max;
+
+		one.iov_base = (uint8_t *)one.iov_base + at;
+		one.iov_len = one.iov_len - at < ep->frame_max ? one.iov_len - at : ep->frame_max;
+	}
+	do
+		rc = sendmsg(ep->sock, &m, 0);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return -errno;
+	ep->gso_pause = BL_GSO_PAUSE; /* it is the cutting that was refused */
+	return 0;
+}
+
+/* Entry @e cannot leave as one send: one by one, if that is what was refused. Numbers of frames that cannot leave are used up; the receiver sees a gap if it ever hears from us again. */
+static void batch_refused(struct bl_endpoint *ep, const struct batch *b, unsigned int e, int errnum)
+{
+	const struct msghdr *h = &b->m[e].msg_hdr;
+	bool singly = bl_gso_refused(h, errnum);
+	uint32_t i;
+
+	for (i = 0; i < b->frames[e]; i++)
+		if (!singly || bl_gso_one(ep, h, i))
+			fail_frame(ep, b->peer[e], b->psn[e] + i, BL_NAK_WHOLE, BL_NAK_UNREACHABLE);
+}
+
 static void batch_send(struct bl_endpoint *ep, struct batch *b)
 {
 	unsigned int done = 0;
@@ -371,10 +404,7 @@ static void batch_send(struct bl_endpoint *ep, struct batch *b)
 		}
 		if (rc < 0 && errno == EINTR)
 			continue;
-		/* this one cannot leave; its sequence numbers are used up, the receiver sees a gap if it ever hears from us again */
-		for (uint32_t i = 0; i < b->frames[done]; i++)
-			fail_frame(ep, b->peer[done], b->psn[done] + i, BL_NAK_WHOLE, BL_NAK_UNREACHABLE);
-		done++;
+		batch_refused(ep, b, done++, errno);
 	}
 	b->n = 0;
 }
@@ -402,12 +432,12 @@ static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p
 	ep->st.frames_sent += frames;
 }
 
-/* as one GSO send, or frame by frame to endpoints of this host: lo does not segment */
+/* as one GSO send, or frame by frame: to endpoints of this host, since lo does not segment, and where GSO is refused */
 static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, uint32_t frames, uint32_t last, uint32_t psn)
 {
 	uint32_t seg = ep->frame_max, most = BL_UDP_MOST / seg, i;
 
-	if (!p->local) {
+	if (!p->local && (frames == 1 || bl_gso_allowed(ep))) {
 		for (; frames > most; frames -= most, psn += most, data += (size_t)most * seg)
 			batch_add(ep, b, p, data, (size_t)most * seg, most, (uint16_t)seg, psn);
 		batch_add(ep, b, p, data, (size_t)(frames - 1) * seg + last, frames, (uint16_t)seg, psn);
