@@ -53,7 +53,7 @@ struct run {
 	__u64 ts, b, c; /* extended */
 	__u8 saddr[16];
 	__u8 daddr[16];
-	__u16 life; /* of a PREP: which life of the endpoint it is for */
+	__u16 life; /* of a PREP or RECALL: which life of the endpoint it is for */
 	__u16 relayed; /* it came by way of the controller */
 };
 
@@ -145,7 +145,8 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 		return BL_R_NO_ENDPOINT;
 	if (r->f.body_len > BL_BODY_MAX)
 		return BL_R_TOO_BIG;
-	if (r->f.opcode == BL_OP_PREP && r->life != ep->life)
+	/* a RECALL for a life that has ended: there is nothing to take out, and who failed owes no answer (docs/reliable.md) */
+	if ((r->f.opcode == BL_OP_PREP || r->f.opcode == BL_OP_RECALL) && r->life != ep->life)
 		return BL_R_WRONG_LIFE;
 	slot = ep->slot;
 	key = slot;
@@ -474,12 +475,12 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	}
 	if (r->f.opcode == BL_OP_ACK)
 		return on_ack(ctx, r);
-	if (r->f.opcode == BL_OP_PREP && prep_life(data, end, r))
+	if (answered(r->f.opcode) && named_life(data, end, r))
 		return BL_R_BAD_LENGTH;
 	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
 	publish(r);
-	if (why == BL_R_STORED && r->f.opcode == BL_OP_PREP)
-		why = (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, r->f.v6);
+	if (why == BL_R_STORED && answered(r->f.opcode))
+		why = send_back(ctx, r);
 	return why;
 }
 
@@ -560,7 +561,7 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 		slot = from_endpoint(r);
 		if (slot == BL_EPS_MAX)
 			return BL_R_NOT_ENDPOINT;
-		if (r->f.opcode == BL_OP_ACK)
+		if (bl_op_answer(r->f.opcode))
 			return BL_R_SENT_ACK;
 	}
 	bl_read_clock(&now);
@@ -632,9 +633,9 @@ int bl_host_local(struct __sk_buff *skb)
 			why = BL_R_FORGED_BEACON;
 		} else if (from_endpoint(&r) == BL_EPS_MAX) {
 			why = BL_R_NOT_ENDPOINT;
-		} else if (r.f.opcode == BL_OP_ACK) {
+		} else if (bl_op_answer(r.f.opcode)) {
 			why = BL_R_SENT_ACK;
-		} else if (r.f.opcode == BL_OP_PREP && prep_life(data, end, &r)) {
+		} else if (answered(r.f.opcode) && named_life(data, end, &r)) {
 			why = BL_R_BAD_LENGTH;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
 			why = BL_R_BAD_LENGTH;
@@ -649,6 +650,8 @@ int bl_host_local(struct __sk_buff *skb)
 				BL_WRITE_ONCE(r.page->data_ns, now.bus);
 			if (why == BL_R_STORED && r.f.opcode == BL_OP_PREP)
 				why = own_ack(skb, &r);
+			else if (why == BL_R_STORED && r.f.opcode == BL_OP_RECALL)
+				why = own_recalled(skb, &r);
 		}
 	}
 	return tc_done(BL_HC_LOCAL, why);

@@ -3,6 +3,10 @@
  * Prepare, acknowledge, commit (1Pipe 5.1), without a process: the receiver's XDP program has stored a PREP and sends the same frame back as its ACK; the sender's closes the slot of its window; and where that empties
  * the window, it makes of the ACK's frame a beacon with the new commit barrier and sends that on to the switch.
  *
+ * A RECALL (1Pipe 5.2) goes the same way: stored in the receiver's ring, sent back as RECALLED. Its process may be
+ * away: the commit barrier cannot pass what is recalled before the sender has all answers, so a process that sees
+ * such a barrier, and reads its ring after it, finds the RECALL there and takes the frames out before it delivers.
+ *
  * Example: host 1 sends one message to hosts 2 and 3, ts = 1030. C of host 1 stands at 1030. The ACK of 2 closes slot 0, that of 3 closes slot 1 and empties the window; C = the clock, 1052, leaves at once in that frame.
  * The switch's least C was host 1's, so it rises over 1030 and is relayed, and both receivers deliver.
  *
@@ -13,27 +17,46 @@
 #ifndef BARLINE_HOST_COMMIT_H
 #define BARLINE_HOST_COMMIT_H
 
-#define BL_ACK_L4 (sizeof(struct udphdr) + sizeof(struct bl_hdr) + BL_ACK_BODY)
 #define BL_HDR_OFF_MAX (sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
-/* What a PREP or an ACK has after its header; NULL: too short. */
-static __always_inline const __u8 *ack_body(const void *data, const void *end, const struct run *r)
+/* The first @len bytes after the header; NULL: it is too short. */
+static __always_inline const __u8 *body_of(const void *data, const void *end, const struct run *r, __u32 len)
 {
 	__u32 off = r->f.hdr_off;
 	const __u8 *body;
 
-	if (off > BL_HDR_OFF_MAX || r->f.body_len < BL_ACK_BODY)
+	if (off > BL_HDR_OFF_MAX || r->f.body_len < len)
 		return NULL;
 	body = (const __u8 *)data + off + sizeof(struct bl_hdr);
 	BL_SEEN(body);
-	return body + BL_ACK_BODY > (const __u8 *)end ? NULL : body;
+	return body + len > (const __u8 *)end ? NULL : body;
 }
 
-/* Which life of its receiver a PREP is for. Returns 0, or -1: it has no room to say so. */
-static __always_inline int prep_life(const void *data, const void *end, struct run *r)
+/* What a PREP or an ACK has after its header; NULL: too short. */
+static __always_inline const __u8 *ack_body(const void *data, const void *end, const struct run *r)
 {
-	const __u8 *body = ack_body(data, end, r);
+	return body_of(data, end, r, BL_ACK_BODY);
+}
 
+/* Whether the program that has stored the frame answers it at once. */
+static __always_inline int answered(__u32 op)
+{
+	return op == BL_OP_PREP || op == BL_OP_RECALL;
+}
+
+/* Which life of its receiver a PREP or a RECALL is for. Returns 0, or -1: it has no room to say so. */
+static __always_inline int named_life(const void *data, const void *end, struct run *r)
+{
+	const __u8 *body;
+
+	if (r->f.opcode == BL_OP_RECALL) {
+		body = body_of(data, end, r, sizeof(struct bl_recall));
+		if (!body)
+			return -1;
+		r->life = BL_BE16(((const struct bl_recall *)body)->life);
+		return 0;
+	}
+	body = ack_body(data, end, r);
 	if (!body)
 		return -1;
 	r->life = BL_BE16(((const struct bl_prep *)(body + sizeof(struct bl_data)))->life);
@@ -132,6 +155,24 @@ static __always_inline enum bl_reason own_ack(struct __sk_buff *skb, struct run 
 	return BL_R_STORED;
 }
 
+/* An endpoint of this host stored a RECALL of another one: no frame, the answer goes into that one's ring. */
+static __always_inline enum bl_reason own_recalled(struct __sk_buff *skb, struct run *r)
+{
+	__u64 *s = (__u64 *)r->saddr, *d = (__u64 *)r->daddr, a[2] = { s[0], s[1] };
+	__u16 port = r->f.sport;
+
+	s[0] = d[0];
+	s[1] = d[1];
+	d[0] = a[0];
+	d[1] = a[1];
+	r->f.sport = r->f.dport;
+	r->f.dport = port;
+	r->f.opcode = BL_OP_RECALLED;
+	r->f.flags = BL_F_EOM;
+	/* if there is no room for the answer, the RECALL comes once more */
+	return store(skb, 1, r) == BL_R_STORED ? BL_R_RECALLED : BL_R_STORED;
+}
+
 /* ---- frames that go back ---- */
 
 static __always_inline void swap_mac(struct ethhdr *eth)
@@ -157,11 +198,18 @@ static __always_inline __u16 ip_sum(const struct iphdr *ip)
 	return (__u16)~sum;
 }
 
-/* The PREP is stored: turn its frame into the ACK. @l3, @off: of its IP header and struct bl_hdr. A global function, as the next two: what they need is on no caller's stack, of which all that call each other have 512 bytes. */
-__attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 off, __u32 v6)
+/*
+ * The PREP or RECALL is stored: turn its frame into the ACK or the RECALLED. @l3, @off: of its IP header and struct bl_hdr.
+ * A global function, as the next two: what they need is on no caller's stack, of which all that call each other have 512
+ * bytes. @how: BL_BACK_*.
+ */
+#define BL_BACK_V6     1
+#define BL_BACK_RECALL 2
+__attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 off, __u32 how)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 zero = 0, a[4];
+	__u32 zero = 0, a[4], body = how & BL_BACK_RECALL ? sizeof(struct bl_recall) : BL_ACK_BODY;
+	__u16 l4_len = (__u16)(sizeof(struct udphdr) + sizeof(struct bl_hdr) + body);
 	const struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
 	struct ethhdr *eth = data;
 	struct udphdr *u;
@@ -184,7 +232,7 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	h = (void *)(u + 1);
 	if ((void *)(eth + 1) > end || (void *)((__u8 *)(h + 1) + BL_ACK_BODY) > end)
 		return BL_R_STORED;
-	if (v6) {
+	if (how & BL_BACK_V6) {
 		struct ipv6hdr *ip6 = ip;
 
 		if ((void *)(ip6 + 1) > end)
@@ -192,7 +240,7 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 		__builtin_memcpy(a, &ip6->saddr, 16);
 		__builtin_memcpy(&ip6->saddr, &ip6->daddr, 16);
 		__builtin_memcpy(&ip6->daddr, a, 16);
-		ip6->payload_len = BL_BE16(BL_ACK_L4);
+		ip6->payload_len = BL_BE16(l4_len);
 		ip6->hop_limit = 64;
 	} else {
 		struct iphdr *ip4 = ip;
@@ -202,7 +250,7 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 		a[0] = ip4->saddr;
 		ip4->saddr = ip4->daddr;
 		ip4->daddr = a[0];
-		ip4->tot_len = BL_BE16(sizeof(*ip4) + BL_ACK_L4);
+		ip4->tot_len = BL_BE16((__u16)(sizeof(*ip4) + l4_len));
 		ip4->ttl = 64;
 		ip4->check = 0;
 		ip4->check = ip_sum(ip4);
@@ -211,18 +259,25 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	port = u->source;
 	u->source = u->dest;
 	u->dest = port;
-	u->len = BL_BE16(BL_ACK_L4);
+	u->len = BL_BE16(l4_len);
 	u->check = 0;
 	bl_put48(h->barrier, old);
 	bl_put48(h->commit, old);
-	h->opcode = BL_OPCODE_BYTE(BL_OP_ACK);
+	h->opcode = how & BL_BACK_RECALL ? BL_OPCODE_BYTE(BL_OP_RECALLED) : BL_OPCODE_BYTE(BL_OP_ACK);
 	h->flags = BL_F_EOM;
-	cut = off + sizeof(*h) + BL_ACK_BODY;
+	cut = off + sizeof(*h) + body;
 	if (cut < BL_BEACON_LEN + l3 - sizeof(*eth))
 		cut = BL_BEACON_LEN + l3 - sizeof(*eth);
 	if (bpf_xdp_get_buff_len(ctx) > cut)
 		bpf_xdp_adjust_tail(ctx, (int)cut - (int)bpf_xdp_get_buff_len(ctx)); /* to make a frame shorter does not fail; longer it would be as good an ACK */
-	return BL_R_PREPARED;
+	return how & BL_BACK_RECALL ? BL_R_RECALLED : BL_R_PREPARED;
+}
+
+static __always_inline enum bl_reason send_back(struct xdp_md *ctx, const struct run *r)
+{
+	__u32 how = (r->f.v6 ? BL_BACK_V6 : 0) | (r->f.opcode == BL_OP_RECALL ? BL_BACK_RECALL : 0);
+
+	return (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, how);
 }
 
 /*

@@ -31,11 +31,11 @@ static __always_inline enum bl_reason on_relayed(struct xdp_md *ctx, struct run 
 	addresses(r, data + r->f.l3_off, end);
 	if (r->f.opcode == BL_OP_ACK)
 		return (enum bl_reason)(bl_take_ack(ctx) & ~BL_EMPTY);
-	if (r->f.opcode == BL_OP_PREP && prep_life(data, end, r))
+	if (answered(r->f.opcode) && named_life(data, end, r))
 		return BL_R_BAD_LENGTH;
 	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
-	if (why == BL_R_STORED && r->f.opcode == BL_OP_PREP)
-		why = (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, r->f.v6);
+	if (why == BL_R_STORED && answered(r->f.opcode))
+		why = send_back(ctx, r);
 	return why;
 }
 

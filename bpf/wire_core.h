@@ -235,6 +235,12 @@ BL_CORE int bl_op_relayed(__u32 op)
 	return op - BL_OP_PREP <= BL_OP_RECALLED - BL_OP_PREP;
 }
 
+/** bl_op_answer - whether programs alone send frames with this opcode: they say that something is stored. */
+BL_CORE int bl_op_answer(__u32 op)
+{
+	return op == BL_OP_ACK || op == BL_OP_RECALLED;
+}
+
 /** bl_header_check - the fields of the header itself; fills @f. */
 BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct bl_frame *f)
 {

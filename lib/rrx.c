@@ -253,10 +253,12 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 		ep->st.malformed++;
 		return;
 	}
-	if (v.life != ep->incarnation || !p->rrx.known || p->rrx.incarnation != v.incarnation)
-		return; /* of another life: there is nothing to take out, and nobody to answer */
+	/* the program has answered it already, and has refused those for another life of this endpoint */
+	if (v.life != ep->incarnation || (p->rrx.known && p->rrx.incarnation != v.incarnation))
+		return; /* of a life of its sender that has ended: what failed with it is discarded, or was committed */
+	if (!p->rrx.known)
+		begin(ep, p, v.incarnation, psn); /* a copy of what it takes out may still come */
 	bl_rrx_take_out(ep, p, v.ts, psn, v.count);
-	bl_tx_control(ep, p, BL_OP_RECALLED, psn, body, sizeof(struct bl_recall));
 	ep->st.recalled++;
 }
 

@@ -29,7 +29,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 	memcpy(f.to, m->addr, sizeof(f.to));
 	memcpy(f.from, ep->info.addr, sizeof(f.from));
 	/* programs alone say that something is stored */
-	if (!bl_forward_fits(&f) || bl_forward_op(&f) == BL_OP_ACK)
+	if (!bl_forward_fits(&f) || bl_op_answer(bl_forward_op(&f)))
 		return;
 	bl_node_agent_forward(ep->node, &f);
 }

@@ -112,14 +112,15 @@
 	X(ACK_REPEATED,    "ack_repeated",    OK,   "ACK of a slot that was closed already") \
 	X(ACK_UNKNOWN,     "ack_unknown",     DROP, "ACK that answers nothing in its endpoint's window: late, replayed or forged") \
 	X(COMMITTED,       "committed",       OK,   "ACK that emptied a window; its frame went on as a beacon with the commit barrier") \
-	X(WRONG_LIFE,      "wrong_life",      DROP, "reliable message for an endpoint that was here before, or for none") \
-	X(SENT_ACK,        "sent_ack",        DROP, "ACK that a process of this host wanted to send; programs alone send them") \
+	X(WRONG_LIFE,      "wrong_life",      DROP, "reliable message or RECALL for an endpoint that was here before, or for none") \
+	X(SENT_ACK,        "sent_ack",        DROP, "ACK or RECALLED that a process of this host wanted to send; programs alone send them") \
 	X(PREP_LATE,       "prep_late",       DROP, "reliable message below the commit barrier: one that is committed already, or of a sender for whom the barrier does not wait") \
 	X(EPOCH_OLD,       "epoch_old",       NOTE, "order of a controller that does not lead any more; refused") \
 	X(BY_CONTROLLER,   "by_controller",   NOTE, "frame of the reliable stream that came by way of the controller") \
 	X(NOT_IN,          "not_in",          DROP, "OPEN or PREP from an input for which the commit barrier does not wait: its host was announced as failed, or its link has lanes that were not heard yet") \
 	X(BYPASSED,        "bypassed",        DROP, "ordered frame that the kernel wanted to send past this switch's program: its barriers are another node's") \
-	X(HOME_FULL,       "home_full",       DROP, "came in on the wrong CPU while too many frames of this port were on their way to the right one")
+	X(HOME_FULL,       "home_full",       DROP, "came in on the wrong CPU while too many frames of this port were on their way to the right one") \
+	X(RECALLED,        "recalled",        OK,   "RECALL stored; its frame went back as the RECALLED")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -710,7 +710,7 @@ static void relayed__ack(void **state)
 /* All else of the reliable stream goes to the process, marked. */
 static void relayed__control(void **state)
 {
-	static const __u8 ops[] = { BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALL, BL_OP_RECALLED };
+	static const __u8 ops[] = { BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALLED };
 	struct desc d = data_frame(0, 1, 0, 0);
 	__u32 k;
 

@@ -31,7 +31,10 @@ static inline uint64_t word(const struct fake *f)
 	return f->ep->inflight[f->ep->slot].state;
 }
 
-/* The receiver's program: into the ring, and the sender's slot is closed if @ack. Returns PREPs among the frames. */
+/*
+ * The receiver's program: into the ring; the sender's slot is closed if @ack, and a RECALL is answered into the sender's
+ * ring, whether the receiver's process works or not. Returns PREPs among the frames.
+ */
 static inline int carry(struct fake *to, struct fake *from, bool ack)
 {
 	struct seen s;
@@ -42,6 +45,9 @@ static inline int carry(struct fake *to, struct fake *from, bool ack)
 		uint32_t slot;
 
 		assert_true(fake_put(to, &s.from, s.op, s.op == BL_OP_PREP || s.op == BL_OP_DATA ? ts : 0, s.psn, s.body, s.body_len));
+		if (s.op == BL_OP_RECALL)
+			assert_true(fake_put(from, &to->ep->self, BL_OP_RECALLED, 0, s.psn, s.body, s.body_len));
+		assert_int_not_equal(s.op, BL_OP_RECALLED); /* programs alone say so */
 		if (s.op != BL_OP_PREP)
 			continue;
 		n++;
