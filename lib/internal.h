@@ -27,6 +27,7 @@
 #include "barline.h"
 #include "body_core.h"
 #include "forward_core.h"
+#include "parts_core.h"
 #include "reorder.h"
 #include "rto_core.h"
 #include "seq_core.h"
@@ -40,6 +41,12 @@
 #define BL_RETRY_NS	1000000000ULL
 enum { BL_EV_RING, BL_EV_TIMER, BL_EV_DAEMON }; /* what an event of ep->epfd says */
 #define BL_BIG_MAX	(4u << 20) /* bytes of large messages that one sender may have ahead */
+#define BL_BIGS_MAX	9216u /* messages that they may be: 8192 of 512 bytes, which are large where the MTU is 576, and what a window may hold besides */
+/*
+ * The same bytes in the reliable stream, where nothing that was acknowledged may be refused: a sender that keeps the rules stays below this. From BL_BIG_MAX on no part's number is free before
+ * its message is delivered, so at most the message that crosses that limit, 300 parts (rrx.c) of 3544 bytes and one message each that the first and the last of them belong to come on top: 8.1 MiB.
+ */
+#define BL_RBIG_MAX	(16u << 20)
 
 /* a received frame, waiting for its turn */
 struct bl_buf {
@@ -63,7 +70,7 @@ struct bl_big {
 	uint64_t ts;
 	bool kept; /* there are parts whose credit waits until the message is delivered, from this psn to that */
 	uint32_t kept_first, kept_last;
-	uint8_t data[];
+	_Alignas(8) uint8_t data[]; /* reliable, receiving: then which of it has come (parts_core.h), from the next multiple of 8 on */
 };
 
 /* what one stream has delivered and the caller may still read, until it asks that stream for more */
@@ -112,7 +119,7 @@ struct bl_rx {
 	bool credit_due;     /* in ep->credits */
 	bool credit_now;
 	struct bl_big *big;
-	uint32_t big_bytes;
+	uint32_t big_bytes, nbigs;
 };
 
 /* a PREP: staged, or in the window, kept until it is acknowledged */
@@ -165,7 +172,7 @@ struct bl_rrx {
 	bool asked;    /* it wants to hear when everything before @asked_psn is free */
 	uint32_t asked_psn;
 	struct bl_big *big;
-	uint32_t big_bytes;
+	uint32_t big_bytes, nbigs;
 	bool gone; /* it was announced as failed: what that life of it sent from @gone_ts on is not taken */
 	uint16_t gone_life;
 	uint64_t gone_ts;

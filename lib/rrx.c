@@ -93,26 +93,59 @@ static struct bl_big **find_big(struct bl_peer *p, uint16_t life, uint32_t id)
 	return at;
 }
 
+static uint32_t round8(uint32_t n)
+{
+	return (n + 7) & ~7u;
+}
+
+/* Which bytes of a message have come. */
+static __u64 *parts_bits(struct bl_big *b)
+{
+	return (__u64 *)(void *)(b->data + round8(b->total));
+}
+
+static struct bl_big *big_make(const struct bl_prep_view *v, uint64_t ts)
+{
+	uint32_t bits = bl_parts_words(v->part.total) * 8;
+	struct bl_big *b = malloc(sizeof(*b) + round8(v->part.total) + bits);
+
+	if (!b)
+		return NULL;
+	*b = (struct bl_big){ .id = v->part.msg_id, .total = v->part.total, .life = v->incarnation, .ts = ts };
+	memset(parts_bits(b), 0, bits);
+	return b;
+}
+
+/* A part that its sender should not have sent. Its number is used up, and its message is never whole: the reference finds too little, and is counted once more. */
+static int bad_part(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn)
+{
+	bl_seq_add(&p->rrx.seq, psn);
+	ep->st.malformed++;
+	freed(ep, p, psn);
+	return 0;
+}
+
 /* A part of a large message. Returns -ENOMEM if there is no memory for the message now. */
 static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const struct bl_prep_view *v)
 {
 	const struct bl_frag_view *f = &v->part;
 	struct bl_big **at = find_big(p, v->incarnation, f->msg_id), *b = *at;
 
+	if (!b && (p->rrx.nbigs == BL_BIGS_MAX || p->rrx.big_bytes + f->total > BL_RBIG_MAX))
+		return bad_part(ep, p, psn);
 	if (!b) {
-		b = malloc(sizeof(*b) + f->total);
+		b = big_make(v, ts);
 		if (!b)
 			return -ENOMEM;
-		*b = (struct bl_big){ .id = f->msg_id, .total = f->total, .life = v->incarnation, .ts = ts };
 		*at = b;
 		p->rrx.big_bytes += f->total;
+		p->rrx.nbigs++;
+	}
+	if (b->broken || b->total != f->total || b->ts != ts || bl_parts_add(parts_bits(b), f->offset, f->len)) {
+		b->broken = true;
+		return bad_part(ep, p, psn);
 	}
 	bl_seq_add(&p->rrx.seq, psn);
-	if (b->total != f->total || b->ts != ts) {
-		ep->st.malformed++; /* the reference will find too little */
-		freed(ep, p, psn);
-		return 0;
-	}
 	memcpy(b->data + f->offset, f->data, f->len);
 	b->done += f->len;
 	if (p->rrx.big_bytes <= BL_BIG_MAX) {
@@ -135,6 +168,7 @@ static void free_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **
 
 	*at = b->next;
 	p->rrx.big_bytes -= b->total;
+	p->rrx.nbigs--;
 	/* its parts have one number after the other, so all of these are its own */
 	for (i = 0; b->kept && b->life == p->rrx.incarnation && i < n && i < BL_SEQ_WINDOW; i++)
 		freed(ep, p, b->kept_first + i);
@@ -303,7 +337,7 @@ static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b, c
 	free_big(ep, b->peer, at);
 	g->next = ep->rlent.bigs;
 	ep->rlent.bigs = g;
-	return g->done == g->total && g->total == item->len ? g : NULL;
+	return !g->broken && g->done == g->total && g->total == item->len ? g : NULL;
 }
 
 int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)

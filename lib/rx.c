@@ -173,7 +173,7 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 	}
 	free_bigs(p->rx.big);
 	p->rx.big = NULL;
-	p->rx.big_bytes = 0;
+	p->rx.big_bytes = p->rx.nbigs = 0;
 	p->rx.incarnation = incarnation;
 	/* a first number within the first window: those before it were lost. Beyond: we joined in the middle of a stream */
 	p->rx.expected = psn < BL_WINDOW_FIRST ? 0 : psn;
@@ -260,11 +260,14 @@ static void on_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bo
 	if (!b) {
 		bool fits = p->rx.big_bytes + v.total <= BL_BIG_MAX;
 
+		if (p->rx.nbigs == BL_BIGS_MAX)
+			return;
 		b = malloc(sizeof(*b) + (fits ? v.total : 0));
 		if (!b)
 			return; /* its reference will find nothing, and say so */
 		*b = (struct bl_big){ .id = v.msg_id, .total = v.total, .broken = !fits, .why = fits ? 0 : BL_NAK_NO_MEMORY };
 		*at = b;
+		p->rx.nbigs++;
 		if (fits)
 			p->rx.big_bytes += v.total;
 	}
@@ -288,6 +291,7 @@ void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *g)
 	g->next = NULL;
 	g->done = g->total;
 	*at = g;
+	p->rx.nbigs++;
 }
 
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn)
@@ -446,6 +450,7 @@ static void unlink_big(struct bl_peer *p, struct bl_big **at)
 	struct bl_big *b = *at;
 
 	*at = b->next;
+	p->rx.nbigs--;
 	if (!p->self && !(b->broken && b->why == BL_NAK_NO_MEMORY))
 		p->rx.big_bytes -= b->total;
 }
