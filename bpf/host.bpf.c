@@ -24,7 +24,7 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "promise_core.h"
-#include "commit_core.h"
+#include "line_core.h"
 #include "bpf_util.h"
 #include "host_hold.h"
 #include "host_order.h"
@@ -349,25 +349,17 @@ struct least {
 	__u32 but; /* slot whose line is left out */
 };
 
-/* In this order: in flight, hold, window. What the process takes out of one it has put into the next before. */
 static long least_inflight(__u32 slot, struct least *m)
 {
 	struct bl_inflight *line;
 	struct bl_rwin *w;
-	__u64 ts, hold;
 
 	if (slot >= m->neps)
 		return 1;
 	line = bpf_map_lookup_elem(&inflight, &slot);
 	if (!line)
 		return 1;
-	ts = BL_READ_ONCE(line->ts);
-	if (ts && ts < m->b && slot != m->but)
-		m->b = ts;
-	hold = BL_READ_ONCE(line->hold);
-	if (hold && hold < m->c)
-		m->c = hold;
-	if (!bl_rwin_used(BL_READ_ONCE(line->state)))
+	if (!bl_line_least(line, slot != m->but, &m->b, &m->c))
 		return 0;
 	w = bpf_map_lookup_elem(&windows, &slot);
 	if (w)

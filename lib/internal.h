@@ -297,6 +297,7 @@ struct bl_endpoint {
 	bool recall_again;	      /* there was no memory for one */
 	bool rabort;		      /* what is being put into the window is recalled */
 	bool in_recall, outcast, daemon_gone;
+	bool put_out; /* by the host's daemon: the pages are not ours any more */
 	struct bl_fwd_turn fwd;
 	bl_proc_fail_fn on_proc_fail;
 	void *on_proc_fail_ctx;
@@ -366,6 +367,18 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last);
 void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 void bl_recall_free(struct bl_endpoint *ep);
 int bl_outcast(struct bl_endpoint *ep);
+
+/**
+ * bl_is_out - whether the daemon has put this endpoint out (struct bl_inflight, @out). Looked at before the
+ * line or the window is touched, and once more after the barriers were read and before anything is delivered
+ * by them: as long as it is not set the commit barrier has not passed T.
+ */
+static inline bool bl_is_out(struct bl_endpoint *ep)
+{
+	if (!ep->put_out && ep->inflight && __atomic_load_n(&ep->inflight[ep->slot].out, __ATOMIC_ACQUIRE))
+		ep->put_out = ep->outcast = true;
+	return ep->put_out;
+}
 
 /* rrx.c */
 int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len); /* -ENOMEM: not now */

@@ -245,7 +245,7 @@ int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
 
 	if (rc)
 		return rc;
-	if (ep->outcast)
+	if (bl_is_out(ep) || ep->outcast)
 		return bl_outcast(ep);
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return bl_tx_clock_void(ep);

@@ -313,6 +313,8 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 
 	if (rc)
 		return rc;
+	if (bl_is_out(ep))
+		return bl_outcast(ep);
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return clock_void(ep);
 	rc = stage_all(ep, vec, n);
@@ -342,8 +344,12 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 
 int bl_flush(struct bl_endpoint *ep)
 {
-	int rc = bl_tx_flush(ep), rel = bl_rtx_flush(ep);
+	int rc, rel;
 
+	if (bl_is_out(ep))
+		return bl_outcast(ep);
+	rc = bl_tx_flush(ep);
+	rel = bl_rtx_flush(ep);
 	return rc ? rc : rel;
 }
 

@@ -14,6 +14,11 @@
 
 static void work_reliable(struct bl_endpoint *ep)
 {
+	struct bl_inflight *mine = &ep->inflight[ep->slot];
+
+	/* whoever works is not to blame for a receiver that does not answer; pairs with loader/limits.c */
+	if (ep->rts || (ep->rsent && ep->rreaped != ep->rtail))
+		__atomic_store_n(&mine->turn, mine->turn + 1, __ATOMIC_RELAXED);
 	if (ep->rsent && ep->rreaped != ep->rtail)
 		bl_rtx_reap(ep);
 	if (ep->rtimer_ns)
@@ -27,9 +32,14 @@ static void work_reliable(struct bl_endpoint *ep)
 /* everything but delivery */
 static void work(struct bl_endpoint *ep)
 {
-	uint64_t last = bl_recall_last(ep); /* before the ring: what came before the announcement is in it */
+	uint64_t last;
 
+	if (bl_is_out(ep))
+		return;
+	last = bl_recall_last(ep); /* before the ring: what came before the announcement is in it */
 	bl_rx_drain(ep);
+	if (bl_is_out(ep)) /* the barriers that were read may be of after Resume */
+		return;
 	if (last != ep->fail_seen)
 		bl_recall_work(ep, last);
 	if (ep->timers_ns)
@@ -93,6 +103,12 @@ static void disarm(struct bl_endpoint *ep)
 		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 0, __ATOMIC_SEQ_CST);
 }
 
+/* Whether a call for @what could never end well: whoever is out begins anew. */
+static bool hopeless(const struct bl_endpoint *ep, unsigned int what)
+{
+	return ep->put_out || (ep->outcast && what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED));
+}
+
 static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
 {
 	unsigned int res = 0;
@@ -124,7 +140,7 @@ static unsigned int arm_and_look(struct bl_endpoint *ep, unsigned int what)
 		arm(ep, first, what);
 		work(ep);
 		res = holds(ep, what);
-		if (res) {
+		if (res || hopeless(ep, what)) {
 			disarm(ep);
 			return res;
 		}
@@ -194,9 +210,13 @@ int bl_process(struct bl_endpoint *ep)
 	disarm(ep);
 	clear_events(ep);
 	work(ep);
-	n = count_ready(ep);
 	what = BL_WAIT_RECV | (ep->reliable ? BL_WAIT_RECV_RELIABLE : 0);
+	if (hopeless(ep, what))
+		return bl_outcast(ep);
+	n = count_ready(ep);
 	if (!n && !arm_and_look(ep, what)) {
+		if (hopeless(ep, what))
+			return bl_outcast(ep);
 		set_timer(ep);
 		return 0;
 	}
@@ -219,10 +239,14 @@ int bl_wait(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 		int ms = timeout_ms, rc;
 
 		work(ep);
+		if (hopeless(ep, what))
+			return bl_outcast(ep);
 		res = holds(ep, what);
 		if (res || !timeout_ms)
 			return (int)res;
 		res = arm_and_look(ep, what);
+		if (hopeless(ep, what))
+			return bl_outcast(ep);
 		if (res)
 			return (int)res;
 		if (timeout_ms > 0) {
@@ -261,6 +285,8 @@ static int receive(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, 
 		return bl_set_error(ep, EINVAL, "there must be room for a delivery");
 	for (;;) {
 		work(ep);
+		if (hopeless(ep, what))
+			return bl_outcast(ep);
 		n = deliver(ep, out, max);
 		if (n || !timeout_ms)
 			break;
@@ -283,7 +309,5 @@ int bl_recv(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int tim
 int bl_recv_reliable(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms)
 {
 	ep->reliable = true;
-	if (ep->outcast)
-		return bl_outcast(ep);
 	return receive(ep, out, max, timeout_ms, bl_rrx_deliver, BL_WAIT_RECV_RELIABLE);
 }

@@ -13,6 +13,9 @@
  *
  * With failure controllers every endpoint that goes is announced in the rack, since others may wait for its ACKs. Its window is frozen before its T is read from it: else ACKs that come late would take the commit barrier
  * beyond T. It stays, as dead, until it is resumed; its port is nobody else's so long.
+ *
+ * A process that lives may be put out (bl_endpoint_put_out()). It may go on writing into its pages, so nothing that counts
+ * for others is read from there any more: bpf/line_core.h has the order of the steps. Its slot is free when it is gone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -91,17 +94,73 @@ static void forget(struct bl_ep *ep)
 	ep->conn = ep->pidfd = -1;
 }
 
-/* With controllers: the rack hears of it. @alive: its process was put out. */
-static void die(struct bl_ep *ep, bool alive)
+static const char *why_text(enum bl_out_why why)
+{
+#define BL_X(name, word, text) [BL_OUT_##name] = text,
+	static const char *const texts[] = { BL_OUT_WHYS(BL_X) };
+#undef BL_X
+
+	return why < BL_OUT_WHY_COUNT ? texts[why] : "of a reason that this version does not know";
+}
+
+/* @ep is out from @t on. With controllers: the rack hears of it. */
+static void out_at(struct bl_ep *ep, uint64_t t)
 {
 	struct bl_node *n = ep->node;
 
 	ep->dead = true;
-	ep->t = bl_ep_freeze(n, ep->slot, alive);
-	if (!ep->t)
+	ep->t = t;
+	if (!t)
 		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s", n->meta.name, ep->info.port, strerror(errno));
-	else if (n->agent)
-		bl_node_agent_proc_down(n, ep->info.port, ep->t);
+	else if (n->agent && n->cfg.ctl.n)
+		bl_node_agent_proc_down(n, ep->info.port, t);
+}
+
+/* Nobody waits for what a dead or put out endpoint has left: C goes on, and if its process is gone, too, the slot is free. */
+static void settle(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+
+	ep->settled = true;
+	if (ep->left)
+		forget(ep);
+	else if (bl_ep_over(n, ep->slot))
+		bl_log(BL_LOG_ERR, "%s: endpoint %u still holds the commit barrier: %s", n->meta.name, ep->info.port, strerror(errno));
+}
+
+void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
+{
+	uint64_t t[BL_EPS_MAX];
+	unsigned int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+		uint32_t key = eps_key(n, &ep->info);
+
+		if (!ep->used || ep->dead)
+			slots &= ~(1ULL << k);
+		if (!(slots >> k & 1))
+			continue;
+		ep->info.active = BL_EP_DEAD;
+		if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY))
+			bl_log(BL_LOG_ERR, "%s: cannot put endpoint %u out: %s", n->meta.name, ep->info.port, strerror(errno));
+	}
+	if (!slots)
+		return;
+	bl_ep_put_out(n, slots, why, t);
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		struct bl_ep *ep = &n->ep[k];
+
+		if (!(slots >> k & 1))
+			continue;
+		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) was put out: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why_text(why));
+		out_at(ep, t[k]);
+		/* its process may sleep: it shall hear of it */
+		if (ep->conn >= 0)
+			(void)!send(ep->conn, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	bl_endpoints_bury(n);
+	bl_node_agent_endpoints(n);
 }
 
 static void release(struct bl_ep *ep, const char *why)
@@ -124,13 +183,13 @@ static void release(struct bl_ep *ep, const char *why)
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
 	if (n->cfg.ctl.n) {
 		if (!ep->dead)
-			die(ep, false);
+			out_at(ep, bl_ep_dead_at(n, slot, BL_OUT_GONE));
 		if (ep->settled)
 			forget(ep);
 		bl_node_agent_endpoints(n);
 		return;
 	}
-	if (!bl_ep_holds_commit(n, slot)) {
+	if (ep->settled || !bl_ep_holds_commit(n, slot)) {
 		forget(ep);
 		return;
 	}
@@ -139,14 +198,13 @@ static void release(struct bl_ep *ep, const char *why)
 	       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
 }
 
-/* Dead endpoints whose last ACKs have come. */
-static void bury(struct bl_node *n)
+void bl_endpoints_bury(struct bl_node *n)
 {
-	int k;
+	unsigned int k;
 
 	for (k = 0; k < BL_EPS_MAX && !n->cfg.ctl.n; k++)
-		if (n->ep[k].used && n->ep[k].dead && !bl_ep_holds_commit(n, (unsigned int)k))
-			forget(&n->ep[k]);
+		if (n->ep[k].used && n->ep[k].dead && !n->ep[k].settled && !bl_ep_holds_commit(n, k))
+			settle(&n->ep[k]);
 }
 
 int bl_endpoint_resume(struct bl_node *n, unsigned int port)
@@ -158,11 +216,7 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 			continue;
 		if (!n->ep[k].settled) /* one that lives still is asked about again and again */
 			bl_log(BL_LOG_INFO, "%s: endpoint %u does not hold the commit barrier any more", n->meta.name, port);
-		n->ep[k].settled = true;
-		if (n->ep[k].left || !n->cfg.ctl.n)
-			forget(&n->ep[k]);
-		else if (bl_ep_clear_line(n, (unsigned int)k, true))
-			bl_log(BL_LOG_ERR, "%s: cannot clear the window of endpoint %u: %s", n->meta.name, port, strerror(errno));
+		settle(&n->ep[k]);
 		return 0;
 	}
 	return -ENOENT;
@@ -171,24 +225,15 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 void bl_endpoint_expel(struct bl_node *n)
 {
 	struct bl_failures *page = bl_failures_map(n);
+	uint64_t slots = 0;
 	int k;
 
-	for (k = 0; page && k < BL_EPS_MAX; k++) {
-		struct bl_ep *ep = &n->ep[k];
-		uint32_t key = eps_key(n, &ep->info);
-
-		if (!ep->used || ep->dead || __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) == page->last)
-			continue;
-		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) has not dealt in time with what failed elsewhere, and is announced as failed itself", n->meta.name, ep->info.port, ep->info.name,
-		       ep->info.pid);
-		ep->info.active = BL_EP_DEAD;
-		if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY))
-			bl_log(BL_LOG_ERR, "%s: cannot put endpoint %u out: %s", n->meta.name, ep->info.port, strerror(errno));
-		die(ep, true);
-	}
+	for (k = 0; page && k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && !n->ep[k].dead && __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
+			slots |= 1ULL << k;
 	if (page)
 		bl_failures_unmap(page);
-	bl_node_agent_endpoints(n);
+	bl_endpoint_put_out(n, slots, BL_OUT_ANSWER);
 }
 
 void bl_endpoints_dead(struct bl_node *n)
@@ -379,7 +424,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	bury(n);
+	bl_endpoints_bury(n);
 	rc = nic_facts(n, q->family, rep, err);
 	if (!rc)
 		rc = choose_port(n, q->port, who.pid, &port, err);
@@ -577,6 +622,27 @@ static int on_connect(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	return 0;
 }
 
+/*
+ * The daemon before us had put it out, or taken it down, and may have come no further than the first step.
+ * What it had decided stays; what it had not is decided now.
+ */
+static void adopt_dead(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+	uint64_t t[BL_EPS_MAX];
+	enum bl_out_why why;
+	uint64_t out = bl_ep_out(n, ep->slot, &why);
+
+	ep->settled = out == BL_OUT_OVER;
+	if (out && why) {
+		ep->dead = true;
+		ep->t = ep->settled ? 0 : out;
+	} else if (!ep->left) {
+		bl_ep_put_out(n, 1ULL << ep->slot, BL_OUT_ANSWER, t);
+		out_at(ep, t[ep->slot]);
+	}
+}
+
 static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *i)
 {
 	struct bl_ep *ep = &n->ep[i->slot % BL_EPS_MAX];
@@ -595,15 +661,12 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 	ep->info.name[sizeof(ep->info.name) - 1] = 0;
 	ep->conn = ep->pidfd = -1;
 	ep->used = true;
-	ep->dead = ep->info.active == BL_EP_DEAD;
-	if (ep->dead && n->cfg.ctl.n)
-		die(ep, false);
-	ep->left = ep->dead && start_time((pid_t)i->pid) != i->start_time;
-	if (ep->left || (ep->dead && !n->cfg.ctl.n))
-		return;
 	/* the pidfd first: then the start time that is read belongs to what it holds, or to nobody */
 	ep->pidfd = i->pid ? pidfd_open((pid_t)i->pid, 0) : -1;
-	if (ep->pidfd < 0 || start_time((pid_t)i->pid) != i->start_time) {
+	ep->left = ep->pidfd < 0 || start_time((pid_t)i->pid) != i->start_time;
+	if (ep->info.active == BL_EP_DEAD)
+		adopt_dead(ep);
+	if (ep->left) {
 		release(ep, "its process ended while no daemon ran");
 		return;
 	}

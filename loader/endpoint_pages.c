@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The pages that endpoints share with their host's programs; endpoint_pages.h says what is where. */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
 #include "../bpf/clock_core.h"
-#include "../bpf/commit_core.h"
+#include "../bpf/line_core.h"
 #include "endpoint_pages.h"
 
 /* The wake page is shared with programs and processes: one word is stored in the mapping, never the whole value. */
@@ -36,25 +41,16 @@ static void unmap_lines(struct bl_inflight *page)
 	munmap(page, BL_EPS_MAX * sizeof(*page));
 }
 
-static bool line_holds(const struct bl_inflight *line)
-{
-	uint64_t hold = __atomic_load_n(&line->hold, __ATOMIC_ACQUIRE);
-
-	return (hold && hold != BL_TIME_NONE) || bl_rwin_used(__atomic_load_n(&line->state, __ATOMIC_ACQUIRE));
-}
-
-int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool window)
+int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all)
 {
 	struct bl_inflight *page = map_lines(n);
 
 	if (!page)
 		return -errno;
-	if (window) {
-		__atomic_store_n(&page[slot].state, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&page[slot].hold, BL_TIME_NONE, __ATOMIC_RELEASE);
-		__atomic_store_n(&page[slot].dead_ts, 0, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
+	if (all)
+		bl_line_clear(&page[slot]);
+	else
+		__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
 	unmap_lines(page);
 	return 0;
 }
@@ -62,36 +58,157 @@ int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool window)
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot)
 {
 	struct bl_inflight *page = map_lines(n);
-	bool holds = !page || line_holds(&page[slot]); /* what cannot be seen is not given up */
+	bool holds = !page || bl_line_holds(&page[slot]); /* what cannot be seen is not given up */
 
 	if (page)
 		unmap_lines(page);
 	return holds;
 }
 
-uint64_t bl_ep_freeze(struct bl_node *n, unsigned int slot, bool alive)
+int bl_ep_over(struct bl_node *n, unsigned int slot)
+{
+	struct bl_inflight *page = map_lines(n);
+
+	if (!page)
+		return -errno;
+	bl_line_over(&page[slot]);
+	unmap_lines(page);
+	return 0;
+}
+
+uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *why)
+{
+	struct bl_inflight *page = map_lines(n);
+	uint64_t out = 0;
+
+	*why = BL_OUT_MEMBER;
+	if (!page)
+		return 0;
+	out = __atomic_load_n(&page[slot].out, __ATOMIC_ACQUIRE);
+	*why = (enum bl_out_why)__atomic_load_n(&page[slot].out_why, __ATOMIC_ACQUIRE);
+	unmap_lines(page);
+	return out;
+}
+
+/* ---- who is out ---- */
+
+#define SLACK_NS 1000000ULL /* between reading the clock and storing what follows from it; else once more */
+
+struct pages {
+	struct bl_inflight *line;
+	struct bl_host_page *host;
+};
+
+static bool map_both(const struct bl_node *n, struct pages *p)
+{
+	p->line = map_lines(n);
+	p->host = mmap(NULL, 4096, PROT_READ, MAP_SHARED, n->page_fd, 0);
+	if (p->host == MAP_FAILED)
+		p->host = NULL;
+	return p->line && p->host;
+}
+
+static void unmap_both(struct pages *p)
+{
+	if (p->line)
+		unmap_lines(p->line);
+	if (p->host)
+		munmap(p->host, 4096);
+}
+
+/* No C that this host has sent, or a program that runs now will send, is later: C is at most what the host promises. */
+static uint64_t promised(const struct bl_node *n, const struct pages *p)
+{
+	uint64_t t = bl_clock_at(n->clock, bl_mono_ns()) + n->host_cfg.ahead_ns;
+
+	t = bl_max64(t, __atomic_load_n(&p->host->promised, __ATOMIC_ACQUIRE));
+	return bl_max64(t, __atomic_load_n(&p->host->sent_commit, __ATOMIC_ACQUIRE));
+}
+
+static uint64_t failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p, uint64_t latest)
 {
 	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED, n->windows_fd, (off_t)(slot * sizeof(*w)));
-	struct bl_inflight *page = map_lines(n);
-	__u64 t = 0, ts;
+	uint64_t t;
 
-	if (page && w != MAP_FAILED && !(t = page[slot].dead_ts)) {
-		uint64_t hold = __atomic_load_n(&page[slot].hold, __ATOMIC_ACQUIRE);
-
-		t = bl_clock_at(n->clock, bl_mono_ns());
-		if (bl_rwin_freeze(&page[slot].state, w, &ts))
-			t = ts;
-		if (hold && hold < t)
-			t = hold;
-		if (alive)
-			__atomic_store_n(&page[slot].hold, t, __ATOMIC_RELEASE);
-		__atomic_store_n(&page[slot].dead_ts, t, __ATOMIC_RELEASE);
-	}
-	if (page)
-		unmap_lines(page);
-	if (w != MAP_FAILED)
-		munmap(w, sizeof(*w));
+	if (w == MAP_FAILED)
+		return 0;
+	t = bl_line_failed_at(&p->line[slot], w, latest);
+	munmap(w, sizeof(*w));
 	return t;
+}
+
+uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why)
+{
+	struct bl_inflight *line;
+	uint64_t latest, t = 0;
+	struct pages p;
+
+	if (map_both(n, &p)) {
+		line = &p.line[slot];
+		if (line->out && line->out_why)
+			t = line->out; /* by an earlier daemon */
+		/*
+		 * Pairs with host_barriers() in bpf/host.bpf.c: clock, full fence, line. A program that has not
+		 * seen @out has read a clock from before the fence here, and promises no more than promised().
+		 */
+		while (!t) {
+			latest = promised(n, &p) + SLACK_NS;
+			t = failed_at(n, slot, &p, latest);
+			if (!t)
+				break;
+			bl_line_out(line, t, why);
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			if (t == latest && promised(n, &p) > t)
+				t = 0;
+		}
+	}
+	unmap_both(&p);
+	return t;
+}
+
+/*
+ * Wait until no program runs that began before. An update of a map of maps by a process returns after an RCU
+ * grace period (maybe_wait_bpf_programs(); the kernel's own selftests wait so), and programs run inside of
+ * RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) is one, too, but is refused where nohz_full is on.
+ */
+static void grace(const struct bl_node *n)
+{
+	int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_grace_in", 4, 4, 1, NULL), outer;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)inner);
+	const struct timespec ms50 = { .tv_nsec = 50000000 };
+	uint32_t zero = 0;
+
+	outer = inner < 0 ? -1 : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "bl_grace", 4, 4, 1, &opts);
+	if ((outer < 0 || bpf_map_update_elem(outer, &zero, &inner, BPF_ANY)) && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) {
+		bl_log(BL_LOG_ERR, "%s: cannot wait for the programs that run now: %s; they get 50 ms", n->meta.name, strerror(errno));
+		nanosleep(&ms50, NULL);
+	}
+	if (outer >= 0)
+		close(outer);
+	if (inner >= 0)
+		close(inner);
+}
+
+void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint64_t t[BL_EPS_MAX])
+{
+	struct pages p;
+	unsigned int k;
+
+	memset(t, 0, BL_EPS_MAX * sizeof(*t));
+	if (map_both(n, &p)) {
+		for (k = 0; k < BL_EPS_MAX; k++)
+			if (slots >> k & 1)
+				bl_line_stop(&p.line[k], __atomic_load_n(&p.host->sent_commit, __ATOMIC_ACQUIRE));
+		grace(n);
+		for (k = 0; k < BL_EPS_MAX; k++) {
+			if (!(slots >> k & 1))
+				continue;
+			t[k] = p.line[k].out_why ? p.line[k].out : failed_at(n, k, &p, promised(n, &p));
+			if (t[k] && !p.line[k].out_why)
+				bl_line_out(&p.line[k], t[k], why);
+		}
+	}
+	unmap_both(&p);
 }
 
 struct bl_failures *bl_failures_map(const struct bl_node *n)

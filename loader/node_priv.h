@@ -290,6 +290,13 @@ void bl_order_close(struct bl_node *n);
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);
+/**
+ * bl_endpoint_put_out - the processes of these slots, a bit each, live but are members no more. Waits for an
+ * RCU grace period (about 16 ms): those of one occasion in one call.
+ */
+void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why);
+/** bl_endpoints_bury - without controllers: whoever is out and has nothing left that waits for ACKs is settled. */
+void bl_endpoints_bury(struct bl_node *n);
 /** bl_endpoint_expel - whoever has not dealt with all announcements is put out, as if its process had died. */
 void bl_endpoint_expel(struct bl_node *n);
 /** bl_endpoints_dead - tell the agent, which is new, of the endpoints that are dead. */

@@ -67,14 +67,39 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  * @hold: timestamp of a reliable scattering that is not in the window as a whole yet: C may not pass it. 0, BL_TIME_NONE: none. Written by the process: before @ts is cleared, and cleared after the last of the
  *	scattering's frames was counted in @state. The programs read in this order: @ts, @hold, @state.
  * @state: of the endpoint's window (reliable_abi.h): tail << 32 | head. Raised by the process (tail, by atomic add) and by whoever closes a slot (head, by compare-and-swap of the whole word).
- * @dead_ts: with failure controllers: the endpoint's process is gone, and what it sent from then on was not committed; 0: it lives, or there are no controllers. Written by the daemon, for the next one.
+ *
+ * The process writes @ts, @hold, @turn and the tail of @state; programs move the head of @state; only
+ * the daemon writes @out and @out_why. While the process lives the daemon writes nothing else here,
+ * and neither programs nor library trust the other words of a line whose @out is set (bpf/line_core.h).
  */
 struct bl_inflight {
 	__u64 ts;
 	__u64 hold;
 	__u64 state;
-	__u64 dead_ts;
-	__u64 reserved[4];
+	__u64 out;	/* 0: a member. BL_OUT_OVER: the line counts for nothing. Else C must not pass it. */
+	__u64 out_why;	/* enum bl_out_why. Not 0 while @out is: @out is final, and @ts does not count. */
+	__u64 turn;	/* raised by each call of the library that works while its window is not empty */
+	__u64 reserved[2];
+};
+#define BL_OUT_OVER (~0ULL)
+
+/*
+ * Why an endpoint is no member any more: name for JSON, text for people. Append only. BL_OUT_WHYS is
+ * the one list: the library's messages, the log and `barline show endpoints` derive from it.
+ */
+#define BL_OUT_WHYS(X) \
+	X(MEMBER, "member", "it is a member") \
+	X(GONE, "gone", "its process is gone") \
+	X(ANSWER, "answer", "it had not dealt in time with what failed elsewhere") \
+	X(IN_FLIGHT, "in_flight", "it stood still in the middle of a send") \
+	X(WINDOW, "window", "it stood still with reliable messages that are not acknowledged") \
+	X(RING, "ring", "it did not read what others had sent to it") \
+	X(UNREACHABLE, "unreachable", "what others sent to it reliably did not get through")
+enum bl_out_why {
+#define BL_X(name, word, text) BL_OUT_##name,
+	BL_OUT_WHYS(BL_X)
+#undef BL_X
+	BL_OUT_WHY_COUNT
 };
 _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
 
@@ -155,7 +180,7 @@ _Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
 enum bl_ep_state {
 	BL_EP_FREE,
 	BL_EP_ACTIVE,
-	BL_EP_DEAD, /* the process is gone and its window is not empty: ACKs are still taken, nothing else */
+	BL_EP_DEAD, /* the process is gone or was put out: ACKs are still taken, nothing else */
 };
 struct bl_ep_slot {
 	__u32 active;

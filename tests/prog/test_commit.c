@@ -545,6 +545,45 @@ static void egress__least_of_all_windows(void **state)
 	assert_int_equal(after.page.sent_commit, T0);
 }
 
+/* Whoever is out: C is what the daemon says, whatever else the line and the window say; then the line counts for nothing. */
+static void egress__who_is_out(void **state)
+{
+	struct bl_inflight line = { .ts = BL_TIME_NONE };
+
+	(void)state;
+	put_window(0, 7, 9, T0 - 100, false);
+	leaves(T0, T0 - 100);
+	map_get(sk->maps.inflight, 0, &line);
+	/* stopped: what is in flight counts still, since the last of it may be on its way out */
+	line.ts = T0 - 50;
+	line.out = T0 - 200;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0 - 50, T0 - 200);
+	/* final */
+	line.out_why = BL_OUT_WINDOW;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0, T0 - 200);
+	/* its process empties its window, sends, holds */
+	line.state = word(9, 9);
+	line.hold = T0 - 20;
+	line.ts = T0 - 10;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0, T0 - 200);
+	/* the others count as ever */
+	put_window(2, 7, 9, T0 - 300, false);
+	leaves(T0, T0 - 300);
+	put_window(2, 0, 0, 0, false);
+	/* resumed */
+	line.out = BL_OUT_OVER;
+	line.state = word(7, 9);
+	line.hold = 1;
+	line.ts = 1;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0, T0);
+	put_window(0, 0, 0, 0, false);
+	leaves(T0, T0);
+}
+
 /* Programs alone send ACKs. */
 static void egress__ack_of_a_process(void **state)
 {
@@ -752,6 +791,7 @@ int main(void)
 		CASE(ack__wakes_who_waits_for_it),
 		CASE(commit__at_once),
 		CASE(egress__least_of_all_windows),
+		CASE(egress__who_is_out),
 		CASE(egress__ack_of_a_process),
 		CASE(local__stored_and_closed),
 		CASE(relayed__prep),

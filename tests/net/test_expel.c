@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Endpoints that are put out while their process lives: it stands still, and goes on with whatever it was doing. What it sent below its T is delivered by
+ * all, the rest by nobody; it gets ESTALE, with the reason, and does not crash; C goes on, and its slot is free when it is gone.
+ */
+#include "reliable.h"
+
+#include "controller.h"
+#include "loader/endpoint_pages.h"
+
+#define WAIT_MS	  60000
+#define ANSWER_MS 20000
+
+static void say_all(void)
+{
+	fprintf(stderr, "%s\n", ask());
+	tr_dump();
+}
+
+/* Four lossy hosts with an endpoint each; the first two will end. */
+static void open_four(uint32_t run_ms)
+{
+	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = run_ms, .gap_us = 300, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 6000, .to = 0xc, .more = 60 };
+	unsigned int i;
+
+	ctl_start(ANSWER_MS);
+	rack.lab.spec.hosts = 4;
+	rack.tweak = name_controller;
+	rack_open();
+	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+	for (cfg.host = 0; cfg.host < 4; cfg.host++)
+		tr_add(&cfg);
+	rack_last_words = say_all;
+	for (i = 0; i < 4; i++)
+		make_lossy(i, 6554, tr_sh->seed + i);
+	tr_sh->node[1].may_die = true; /* with an exit status: it is told that it is out */
+}
+
+static void signal_to(unsigned int id, int sig)
+{
+	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id, tr_sh->node[id].error);
+}
+
+static struct bl_node *host_of(unsigned int id)
+{
+	return rack.node[rack_host(tr_sh->node[id].cfg.host)];
+}
+
+static struct bl_ep *endpoint(unsigned int id)
+{
+	struct bl_node *n = host_of(id);
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id)
+			return &n->ep[k];
+	return NULL;
+}
+
+/* the first announcement is in the page of endpoint 1 */
+static bool published(void)
+{
+	struct bl_failures *page = bl_failures_map(host_of(1));
+	bool yes;
+
+	CHECK(page, "%s", strerror(errno));
+	yes = page->last > 0;
+	bl_failures_unmap(page);
+	return yes;
+}
+
+static bool second_gone(void)
+{
+	return !tr_sh->node[1].pid;
+}
+
+static bool second_settled(void)
+{
+	const struct bl_ep *ep = endpoint(1);
+
+	return ep && ep->settled;
+}
+
+static bool slot_free(void)
+{
+	return !endpoint(1);
+}
+
+static void put_out(void)
+{
+	const struct bl_ep *ep = endpoint(1);
+
+	CHECK(ep && !ep->dead, "endpoint 1 is not there");
+	bl_endpoint_put_out(host_of(1), 1ULL << ep->slot, BL_OUT_WINDOW);
+}
+
+static void told_why(const char *text)
+{
+	CHECK(tr_until(second_gone, WAIT_MS), "it was put out, and does not hear of it");
+	CHECK(strstr(tr_sh->node[1].error, text), "it ended with \"%s\"", tr_sh->node[1].error);
+}
+
+/* of what both that ended have sent, all or none */
+static void judge(void)
+{
+	tr_wait_done(WAIT_MS);
+	judge_without(0, 0xc);
+	all_or_none(1, 0xc);
+	CHECK(tr_until(all_finished, WAIT_MS), "the failures do not come to their end: %s", ask());
+	CHECK(tr_until(slot_free, WAIT_MS), "its slot is not free, though it is gone");
+}
+
+/* One dies; another one is stopped now and again while it recalls what waits for the dead one, is put out, and goes on. */
+RACK_TEST(put_out__in_its_recall)
+{
+	unsigned int i;
+
+	open_four(3000);
+	tr_go();
+	tr_pass(600);
+	signal_to(1, SIGSTOP);
+	tr_kill(0);
+	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
+	for (i = 0; i < 4 && tr_sh->node[1].pid; i++) {
+		signal_to(1, SIGCONT);
+		usleep(t_below(&tr_sh->seed, 2000));
+		signal_to(1, SIGSTOP);
+		tr_pass(t_below(&tr_sh->seed, 3));
+	}
+	put_out();
+	tr_pass(t_below(&tr_sh->seed, 30));
+	signal_to(1, SIGCONT);
+	told_why("put this endpoint out: it stood still with reliable messages");
+	judge();
+}
+
+/* The same, and it does not go on before all others are done with it: then its slot is its own still, and counts for nothing. */
+RACK_TEST(put_out__goes_on_after_resume)
+{
+	uint32_t before;
+
+	open_four(4000);
+	tr_go();
+	tr_pass(600);
+	signal_to(1, SIGSTOP);
+	tr_kill(0);
+	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
+	put_out();
+	CHECK(tr_until(second_settled, WAIT_MS), "it is not resumed: %s", ask());
+	before = TR_LOAD(tr_sh->node[2].ngot);
+	tr_pass(300);
+	CHECK(TR_LOAD(tr_sh->node[2].ngot) > before || tr_all_done(), "C does not go on while the process stands still");
+	signal_to(1, SIGCONT);
+	told_why("put this endpoint out: it stood still with reliable messages");
+	judge();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(put_out__in_its_recall),
+		cmocka_unit_test(put_out__goes_on_after_resume),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
