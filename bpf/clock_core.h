@@ -86,6 +86,20 @@ BL_CORE void bl_clock_start(struct bl_clock *c, __u64 mono, __u64 bus)
 }
 
 /**
+ * bl_clock_torn - the writer of @c was killed while it wrote: keep the piece that is whole. Of the two, that is
+ * the one whose bus time at @mono is nearer to @target; pieces that are whole agree to within microseconds.
+ */
+BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
+{
+	__s64 e0 = (__s64)(bl_seg_at(&c->seg[0], mono) - target), e1 = (__s64)(bl_seg_at(&c->seg[1], mono) - target);
+
+	if ((e0 < 0 ? -e0 : e0) < (e1 < 0 ? -e1 : e1))
+		c->seg[1] = c->seg[0];
+	else
+		c->seg[0] = c->seg[1];
+}
+
+/**
  * bl_clock_steer - choose the next piece so that bus time approaches @target_at_mono (the true bus time at @mono) without ever going back.
  * @gain_ns: time in which the present error should be worked off; the rate is limited to 500 ppm either way.
  * Fills @next; the caller publishes it (seq odd, shift, seq even). Starts BL_CLOCK_LEAD_NS after @mono. Returns the error at @mono, ns (bus - target).

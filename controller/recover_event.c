@@ -248,6 +248,8 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 	if (!n)
 		return BL_RECOVER_FULL;
 	n->connected = true;
+	if (now < n->away_until)
+		n->away_until = now + r->cfg.answer_ns;
 	n->sworn = h->epoch == r->epoch;
 	was_saving = n->saving;
 	if (n->state == BL_DET_GONE) {
@@ -306,6 +308,18 @@ enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32
 	if (!n || !n->agent)
 		return BL_RECOVER_UNKNOWN_NODE;
 	n->connected = n->sworn = n->welcome = false;
+	return BL_RECOVER_OK;
+}
+
+enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t ns)
+{
+	struct bl_recover_node *n = recover_node_of(r, node);
+
+	if (!r->epoch)
+		return BL_RECOVER_NOT_LEADING;
+	if (!n || !n->agent)
+		return BL_RECOVER_UNKNOWN_NODE;
+	n->away_until = now + (ns < BL_RECOVER_AWAY_MAX_NS ? ns : BL_RECOVER_AWAY_MAX_NS);
 	return BL_RECOVER_OK;
 }
 
@@ -470,6 +484,10 @@ static void too_late(struct bl_recover *r, uint64_t now)
 
 		if (!n->due || now < n->due)
 			continue;
+		if (now < n->away_until) {
+			n->due = n->away_until + r->cfg.answer_ns;
+			continue;
+		}
 		n->due = now + r->cfg.answer_ns;
 		late |= n->late = n->state != BL_DET_DOWN;
 	}
@@ -482,7 +500,7 @@ static void too_late(struct bl_recover *r, uint64_t now)
 		for (k = 0; k < f->nwaits; k++) {
 			struct bl_recover_node *n = recover_node_of(r, f->wait[k].node);
 
-			if (recover_waits_possible(n) && n->state != BL_DET_DOWN && (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed))
+			if (recover_waits_possible(n) && n->state != BL_DET_DOWN && now >= n->away_until && (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed))
 				late = n->late = true;
 		}
 	}

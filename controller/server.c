@@ -322,6 +322,7 @@ static bool take(struct peer *p, const Bl__ToController *m)
 	case BL__TO_CONTROLLER__WHAT_PROC_DOWN:
 		r = m->proc_down->endpoint > UINT16_MAX ? BL_RECOVER_UNKNOWN_PORT : bl_recover_proc_down(c->rec, now, p->node, (uint16_t)m->proc_down->endpoint, m->proc_down->t);
 		break;
+	case BL__TO_CONTROLLER__WHAT_AWAY: r = bl_recover_away(c->rec, now, p->node, m->away->ms * MS); break;
 	case BL__TO_CONTROLLER__WHAT_BARRED: r = bl_recover_barred(c->rec, now, p->node, m->barred->number); break;
 	case BL__TO_CONTROLLER__WHAT_DONE: r = bl_recover_done(c->rec, now, p->node, m->done->number); break;
 	case BL__TO_CONTROLLER__WHAT_RESUMED: r = bl_recover_resumed(c->rec, now, p->node, m->resumed->number); break;

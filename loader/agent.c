@@ -551,6 +551,23 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 	say(a, &m);
 }
 
+void bl_agent_away(struct bl_agent *a, uint32_t ms)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__Away v = BL__AWAY__INIT;
+
+	v.ms = ms;
+	m.what_case = BL__TO_CONTROLLER__WHAT_AWAY;
+	m.away = &v;
+	if (a->welcome)
+		say(a, &m);
+}
+
+size_t bl_agent_waiting(const struct bl_agent *a)
+{
+	return a->session && a->up ? bl_session_waiting(a->session) : 0;
+}
+
 void bl_agent_rejoin(struct bl_agent *a)
 {
 	a->rejoin = true;

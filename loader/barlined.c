@@ -10,6 +10,8 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 const char *argp_program_version = "barlined " BL_BUILD;
 
 enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
-       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_CONTROLLER };
+       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_CONTROLLER, OPT_CARETAKER };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
@@ -35,6 +37,7 @@ static const struct argp_option options[] = {
 	{ "beacon-us", OPT_BEACON, "US", 0, "beacon interval (100)", 0 },
 	{ "dead-after-us", OPT_DEAD, "US", 0, "a silent input is excluded after that long (10 beacon intervals)", 0 },
 	{ "no-ahead", OPT_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
+	{ "caretaker-ms", OPT_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (10000); 0: not at all", 0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
 	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0, "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the file", 0 },
@@ -143,6 +146,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_DEAD: c->dead_after_us = (uint32_t)number(st, arg, "--dead-after-us", 1, 100000000); break;
 	case OPT_NO_AHEAD: c->no_ahead = true; break;
 	case OPT_BOUND: c->clock_bound_us = (uint32_t)number(st, arg, "--clock-bound-us", 1, 1000000000); break;
+	case OPT_CARETAKER:
+		c->caretaker_ms = (int32_t)number(st, arg, "--caretaker-ms", 0, BL_CARETAKER_MAX_MS);
+		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
+		break;
 	case OPT_NODE_ID: c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX); break;
 	case OPT_ROLE_HOST: add_port(st, c, arg, BL_PORT_HOST); break;
 	case OPT_ROLE_UP: add_port(st, c, arg, BL_PORT_UP); break;
@@ -261,6 +268,21 @@ static int report(const struct args *a, const struct bl_err *err)
 	return 1;
 }
 
+/*
+ * From the first step to the last: a signal that comes during the start waits until the node is whole, and a second one during the stop
+ * does not end that in the middle.
+ */
+static void block_signals(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
@@ -273,6 +295,9 @@ int main(int argc, char **argv)
 	char dir[256];
 	int rc;
 
+	block_signals();
+	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
+		return bl_caretaker_main(argv[2]);
 	argp_err_exit_status = 2;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a))
 		return 2;
@@ -294,6 +319,8 @@ int main(int argc, char **argv)
 	rc = bl_server_run(s, &err);
 	sd_notify(0, "STOPPING=1");
 	snprintf(dir, sizeof(dir), "%s", n->dir);
+	if (!rc && !a.detach && bl_node_hand_over(n, &err))
+		bl_log(BL_LOG_WARN, "nobody stands in for the daemon: %s", err.text);
 	bl_server_free(s);
 	if (rc)
 		return report(&a, &err);

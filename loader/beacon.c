@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Beacons: one thread sends those of all hosts of the process, at the ticks of bpf/beacon_core.h. Where the pacer carries a host's beacons (bpf/host_beacon.h), this file only
- * makes the frame, and the thread leaves that host alone; it is not even started if all hosts of the process are such.
+ * makes the frame, and the thread sends none for that host. The thread also keeps the clock records of all nodes, switches' too (clock.c).
  *
  * The frame is made once; only its psn changes here, and the egress program fills B and C in. It goes through the qdisc like data does: a beacon must
  * not overtake. A tick that was overslept is not sent late: the next one says more. While the clock is void, nothing is sent.
@@ -25,6 +25,8 @@
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 
+#define SLEEP_SHORT_NS 5000000ULL
+
 static void send_one(struct bl_node *n)
 {
 	struct bl_hdr *h = (void *)(n->beat.frame + sizeof(struct ethhdr));
@@ -41,8 +43,8 @@ static void send_one(struct bl_node *n)
 	bl_log(BL_LOG_WARN, "%s: cannot send beacons on %s: %s", n->meta.name, n->att[0].iface.name, strerror(errno));
 }
 
-/* Send what is due; CLOCK_MONOTONIC of the next tick. */
-static uint64_t serve(struct bl_node *n)
+/* Send a beacon if one is due; CLOCK_MONOTONIC of the next tick. */
+static uint64_t beat(struct bl_node *n)
 {
 	uint64_t mono = bl_mono_ns();
 
@@ -51,6 +53,14 @@ static uint64_t serve(struct bl_node *n)
 	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock, mono), BL_READ_ONCE(n->page->sends)))
 		send_one(n);
 	return n->beat.next_ns;
+}
+
+/* Do what is due; CLOCK_MONOTONIC of what is due next. */
+static uint64_t serve(struct bl_node *n)
+{
+	uint64_t mono = bl_mono_ns(), next = n->keeping ? bl_clock_tick(n, mono) : UINT64_MAX;
+
+	return n->page ? bl_min64(next, beat(n)) : next;
 }
 
 static void *beacon_main(void *ctx)
@@ -74,9 +84,14 @@ static void *beacon_main(void *ctx)
 		}
 		for (n = s->beacon_nodes; n; n = n->beacon_next)
 			next = bl_min64(next, serve(n));
-		pthread_mutex_unlock(&s->beacon_lock);
 		t.tv_sec = (time_t)(next / 1000000000ULL);
 		t.tv_nsec = (long)(next % 1000000000ULL);
+		/* long sleeps are left as soon as the list changes, or the thread is to end */
+		if (next > bl_mono_ns() + SLEEP_SHORT_NS) {
+			pthread_cond_clockwait(&s->beacon_cond, &s->beacon_lock, CLOCK_MONOTONIC, &t);
+			continue;
+		}
+		pthread_mutex_unlock(&s->beacon_lock);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		pthread_mutex_lock(&s->beacon_lock);
 	}
@@ -100,21 +115,24 @@ static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 	memcpy(h + 1, &body, sizeof(body)); /* not aligned there */
 }
 
-static int open_socket(struct bl_node *n, struct bl_err *err)
+static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 {
-	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = n->att[0].iface.ifindex };
-	const char *name = n->att[0].iface.name;
-	int mark = (int)BL_BEACON_MARK;
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = nic->ifindex };
+	int mark = (int)BL_BEACON_MARK, fd, rc = 0;
 
 	/* protocol 0: a socket that receives nothing */
-	n->beacon_sock = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (n->beacon_sock < 0)
-		return bl_fail(err, errno, "cannot make the beacon socket of %s: %s; it takes CAP_NET_RAW", name, strerror(errno));
-	if (setsockopt(n->beacon_sock, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
-		return bl_fail(err, errno, "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", name, strerror(errno));
-	if (bind(n->beacon_sock, (struct sockaddr *)&to, sizeof(to)))
-		return bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", name, strerror(errno));
-	return 0;
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return bl_fail(err, errno, "cannot make the beacon socket of %s: %s; it takes CAP_NET_RAW", nic->name, strerror(errno));
+	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
+		rc = bl_fail(err, errno, "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", nic->name, strerror(errno));
+	else if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
+		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name, strerror(errno));
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
 }
 
 /* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
@@ -136,31 +154,92 @@ int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 	return 0;
 }
 
-/* The thread is in the node's namespace. */
-int bl_beacon_add(struct bl_node *n, struct bl_err *err)
+static void list(struct bl_node *n)
 {
 	struct bl_server *s = n->srv;
-	void *page;
-	int rc;
 
-	rc = open_socket(n, err);
-	if (rc)
-		return rc;
+	if (!n->beacon_listed) {
+		n->beacon_next = s->beacon_nodes;
+		s->beacon_nodes = n;
+	}
+	n->beacon_listed = true;
+	pthread_cond_signal(&s->beacon_cond);
+}
+
+void bl_beacon_keep(struct bl_node *n, bool keep)
+{
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	n->keeping = keep;
+	n->clock_next_ns = 0;
+	if (keep)
+		list(n);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+}
+
+/* The calling thread is in the node's namespace. */
+int bl_beacon_add(struct bl_node *n, struct bl_err *err)
+{
+	int rc = 0, fd;
+	void *page;
+
+	if (n->page)
+		return 0;
+	if (n->beacon_sock < 0) {
+		rc = open_socket(&n->att[0].iface, &fd, err);
+		if (rc)
+			return rc;
+		n->beacon_sock = fd;
+	}
 	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, n->page_fd, 0);
 	if (page == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
+	make(n, &n->beat, ((const struct bl_host_page *)page)->sends);
+	pthread_mutex_lock(&n->srv->beacon_lock);
 	n->page = page;
-	make(n, &n->beat, n->page->sends);
-	pthread_mutex_lock(&s->beacon_lock);
-	n->beacon_next = s->beacon_nodes;
-	s->beacon_nodes = n;
-	pthread_cond_signal(&s->beacon_cond);
-	pthread_mutex_unlock(&s->beacon_lock);
+	list(n);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+	return rc;
+}
+
+int bl_beacon_socket(struct bl_node *n, struct bl_err *err)
+{
+	int old, fd, rc;
+
+	if (n->beacon_sock >= 0)
+		return 0;
+	rc = bl_netns_enter(n->cfg.netns, &old, err);
+	if (rc)
+		return rc;
+	rc = open_socket(&n->att[0].iface, &fd, err);
+	bl_netns_leave(old);
+	if (!rc)
+		n->beacon_sock = fd;
+	return rc;
+}
+
+/* The calling thread is in the node's namespace. */
+int bl_beacon_moved(struct bl_node *n, struct bl_err *err)
+{
+	struct ethhdr *eth = (void *)n->beat.frame;
+	int fd, old, rc;
+
+	if (!n->page)
+		return 0;
+	rc = open_socket(&n->att[0].iface, &fd, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	old = n->beacon_sock;
+	n->beacon_sock = fd;
+	memcpy(eth->h_source, n->att[0].iface.mac, 6);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+	close(old);
 	return 0;
 }
 
 void bl_beacon_remove(struct bl_node *n)
 {
+	const void *page = n->page;
 	struct bl_node **at;
 
 	pthread_mutex_lock(&n->srv->beacon_lock);
@@ -170,13 +249,19 @@ void bl_beacon_remove(struct bl_node *n)
 			break;
 		}
 	}
+	n->beacon_listed = n->keeping = false;
+	n->page = NULL;
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	if (n->beacon_sock >= 0)
 		close(n->beacon_sock);
 	n->beacon_sock = -1;
-	if (n->page)
-		munmap((void *)n->page, (size_t)sysconf(_SC_PAGESIZE));
-	n->page = NULL;
+	if (page)
+		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+bool bl_beacons_here(const struct bl_node_cfg *c)
+{
+	return c->role == BL_ROLE_HOST && !c->no_beacons && !bl_beacon_paced(c);
 }
 
 bool bl_beacon_paced(const struct bl_node_cfg *c)

@@ -8,6 +8,11 @@
  *
  * A record that the daemon before left is continued while it is good. When it is void, nobody uses it, and bus time may leap forward to the truth.
  *
+ * There is one writer at a time: whoever holds the keeper's lock (keep.c). It keeps a copy of its own, never
+ * reads back what is shared, and writes every field at each update: what somebody else wrote into the page is
+ * gone 250 ms later. The record is written by the beacon thread, not by the event loop, so that nothing that
+ * takes long there (programs that are loaded, a start on a busy machine) lets it become void.
+ *
  * Does not discipline the system clock: that is ptp4l's and chrony's work.
  */
 #include <errno.h>
@@ -57,17 +62,30 @@ static struct reading measure(void)
 	return best;
 }
 
-/* readers: bl_clock_at() */
-static void publish_begin(struct bl_clock *c)
+/*
+ * Writes all of the daemon's own record into the shared one. Readers: bl_clock_at(). The pieces are written one
+ * after the other, the older one first: whoever is killed in between leaves at least one that is whole, and an
+ * odd sequence number (bl_clock_torn()).
+ */
+static void publish(struct bl_node *n)
 {
-	BL_WRITE_ONCE(c->seq, c->seq | 1);
-	atomic_thread_fence(memory_order_seq_cst);
-}
+	struct bl_clock *c = n->clock, *own = &n->clock_own;
 
-static void publish_end(struct bl_clock *c)
-{
+	BL_WRITE_ONCE(c->seq, own->seq | 1);
 	atomic_thread_fence(memory_order_seq_cst);
-	BL_WRITE_ONCE(c->seq, (c->seq | 1) + 1);
+	c->seg[0] = own->seg[0];
+	atomic_thread_fence(memory_order_seq_cst);
+	c->seg[1] = own->seg[1];
+	BL_WRITE_ONCE(c->flags, own->flags);
+	c->as_of_ns = own->as_of_ns;
+	BL_WRITE_ONCE(c->void_after_ns, own->void_after_ns);
+	c->bound_ns = own->bound_ns;
+	c->drift_ppb = own->drift_ppb;
+	c->tai_offset_s = own->tai_offset_s;
+	c->skew_ns = own->skew_ns;
+	atomic_thread_fence(memory_order_seq_cst);
+	own->seq = (own->seq | 1) + 1;
+	BL_WRITE_ONCE(c->seq, own->seq);
 }
 
 static uint64_t void_after(const struct bl_node *n, uint64_t mono)
@@ -90,7 +108,7 @@ static int64_t base_offset(uint64_t base, uint64_t tai)
 
 static void steer(struct bl_node *n)
 {
-	struct bl_clock *c = n->clock;
+	struct bl_clock *c = &n->clock_own;
 	struct bl_clock_seg next;
 	struct reading r;
 	int64_t error;
@@ -106,7 +124,6 @@ static void steer(struct bl_node *n)
 		/* a piece that starts in the past would make time jump under its readers: measure again when this thread was held up */
 		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
 			continue;
-		publish_begin(c);
 		c->seg[0] = c->seg[1];
 		c->seg[1] = next;
 		c->void_after_ns = void_after(n, r.mono);
@@ -114,7 +131,7 @@ static void steer(struct bl_node *n)
 			c->as_of_ns = r.mono;
 			c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
 		}
-		publish_end(c);
+		publish(n);
 		if (step && !n->stepped)
 			bl_log(BL_LOG_WARN, "%s: the system clock is %s bus time by %lld ms: it was set. Bus time keeps its own course and its bound widens; when all "
 			       "clocks of the rack are right, stop the daemon for %u ms and start it again", n->meta.name, error < 0 ? "ahead of" : "behind",
@@ -126,37 +143,57 @@ static void steer(struct bl_node *n)
 	}
 }
 
-int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
+int bl_clock_map(struct bl_node *n, int map_fd, struct bl_err *err)
 {
-	struct timex tx = {};
-	struct bl_clock *c;
-	struct reading r;
-	uint64_t target;
 	void *p;
 
+	if (n->clock)
+		return 0;
 	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
 	if (p == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the clock record: %s", strerror(errno));
-	n->clock = c = p;
+	n->clock = p;
 	n->clock_fd = fcntl(map_fd, F_DUPFD_CLOEXEC, 3);
-	r = measure();
+	return n->clock_fd < 0 ? bl_fail(err, errno, "cannot keep the clock record: %s", strerror(errno)) : 0;
+}
+
+int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
+{
+	int rc = bl_clock_map(n, map_fd, err);
+
+	if (rc || n->keep_fd < 0 || n->keeping)
+		return rc;
+	rc = bl_clock_adopt(n, err);
+	if (!rc)
+		bl_beacon_keep(n, true);
+	return rc;
+}
+
+/* What was shared becomes our own. Bus time of a record that is no good counts as well: it must not go back. */
+int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
+{
+	struct bl_clock *c = &n->clock_own;
+	struct timex tx = {};
+	struct reading r = measure();
+	uint64_t target;
+
+	*c = *n->clock;
 	if (n->cfg.clock_base_ns)
 		n->bus_offset_ns = base_offset(n->cfg.clock_base_ns, r.tai);
+	target = r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns);
+	if (c->seq & 1)
+		bl_clock_torn(c, r.mono, target);
+	c->seq = (c->seq | 1) + 1;
 	if (bl_clock_usable(c, r.mono)) {
 		if (n->cfg.clock_base_ns)
 			n->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
-		publish_begin(c);
 		c->skew_ns = n->cfg.skew_ns;
-		publish_end(c);
 		steer(n);
 		return 0;
 	}
-	target = r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns);
-	if (c->flags & BL_CLOCK_VALID)
-		target = bl_max64(target, bl_clock_at(c, r.mono));
+	target = bl_max64(target, bl_clock_at(c, r.mono));
 	if (adjtimex(&tx) < 0)
 		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
-	publish_begin(c);
 	bl_clock_start(c, r.mono, target);
 	c->as_of_ns = r.mono;
 	c->void_after_ns = void_after(n, r.mono);
@@ -164,35 +201,22 @@ int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
 	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
 	c->tai_offset_s = tx.tai;
 	c->skew_ns = n->cfg.skew_ns;
-	c->flags |= BL_CLOCK_VALID;
-	publish_end(c);
+	c->flags = BL_CLOCK_VALID;
+	publish(n);
 	return 0;
 }
 
-static int on_tick(sd_event_source *src, uint64_t usec, void *ctx)
+uint64_t bl_clock_tick(struct bl_node *n, uint64_t mono)
 {
-	steer(ctx);
-	return sd_event_source_set_time(src, usec + BL_CLOCK_TICK_NS / 1000 > bl_mono_ns() / 1000 ? usec + BL_CLOCK_TICK_NS / 1000 :
-												    (bl_mono_ns() + BL_CLOCK_TICK_NS) / 1000);
-}
-
-int bl_clock_serve(struct bl_node *n, struct bl_err *err)
-{
-	int rc;
-
-	rc = sd_event_add_time(n->srv->ev, &n->clock_src, CLOCK_MONOTONIC, (bl_mono_ns() + BL_CLOCK_TICK_NS) / 1000, 5000, on_tick, n);
-	/* the clock goes before endpoints: it is what must not be late */
-	if (rc >= 0)
-		rc = sd_event_source_set_priority(n->clock_src, SD_EVENT_PRIORITY_IMPORTANT);
-	if (rc >= 0)
-		rc = sd_event_source_set_enabled(n->clock_src, SD_EVENT_ON);
-	return rc < 0 ? bl_fail(err, -rc, "cannot start the clock's timer: %s", strerror(-rc)) : 0;
+	if (mono >= n->clock_next_ns) {
+		steer(n);
+		n->clock_next_ns = mono + BL_CLOCK_TICK_NS;
+	}
+	return n->clock_next_ns;
 }
 
 void bl_clock_close(struct bl_node *n)
 {
-	sd_event_source_disable_unref(n->clock_src);
-	n->clock_src = NULL;
 	if (n->clock)
 		munmap(n->clock, (size_t)sysconf(_SC_PAGESIZE));
 	n->clock = NULL;

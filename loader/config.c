@@ -80,6 +80,7 @@ struct file {
 	uint32_t node_id;
 	uint16_t port_base, port_count;
 	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms;
+	int *caretaker_ms;
 	bool replace, thread_napi, no_ahead;
 	uint8_t forward;
 	int *cpus;
@@ -189,6 +190,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_UINT("dead_after_us", OPT, struct file, dead_after_us),
 	CYAML_FIELD_UINT("clock_bound_us", OPT, struct file, clock_bound_us),
 	CYAML_FIELD_UINT("clock_void_after_ms", OPT, struct file, clock_void_after_ms),
+	CYAML_FIELD_INT_PTR("caretaker_ms", OPT | CYAML_FLAG_POINTER, struct file, caretaker_ms),
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
 	CYAML_FIELD_BOOL("no_ahead", OPT, struct file, no_ahead),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
@@ -221,6 +223,8 @@ static int check(const struct file *f, const char *path, enum bl_role role, stru
 		return bl_yaml_bad(path, "beacon_us", 0, err, "beacon_us %u: at most 1000000", f->beacon_us);
 	if (f->dead_after_us && f->dead_after_us < 2 * beacon)
 		return bl_yaml_bad(path, "dead_after_us", 0, err, "dead_after_us %u: at least two beacon intervals (%u us each)", f->dead_after_us, beacon);
+	if (f->caretaker_ms && (*f->caretaker_ms < 0 || *f->caretaker_ms > BL_CARETAKER_MAX_MS))
+		return bl_yaml_bad(path, "caretaker_ms", 0, err, "caretaker_ms %d: 0 to %d", *f->caretaker_ms, BL_CARETAKER_MAX_MS);
 	if (f->clock_void_after_ms && f->clock_void_after_ms < 1000)
 		return bl_yaml_bad(path, "clock_void_after_ms", 0, err, "clock_void_after_ms %u: at least 1000", f->clock_void_after_ms);
 	if (f->port_count > BL_PORT_COUNT)
@@ -423,6 +427,8 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	cfg->beacon_us = f->beacon_us ? f->beacon_us : cfg->beacon_us;
 	cfg->dead_after_us = f->dead_after_us ? f->dead_after_us : cfg->dead_after_us;
 	cfg->clock_bound_us = f->clock_bound_us ? f->clock_bound_us : cfg->clock_bound_us;
+	if (f->caretaker_ms)
+		cfg->caretaker_ms = *f->caretaker_ms ? *f->caretaker_ms : -1;
 	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms : cfg->clock_void_after_ms;
 	cfg->replace |= f->replace;
 	cfg->thread_napi |= f->thread_napi;

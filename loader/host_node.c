@@ -64,6 +64,8 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		if (*v[k].to >= 0)
+			continue; /* bl_keep_early() needed it, and it is the same map */
 		*v[k].to = fcntl(bpf_map__fd(v[k].map), F_DUPFD_CLOEXEC, 3);
 		if (*v[k].to < 0)
 			return bl_fail(err, errno, "cannot keep the map %s: %s", bpf_map__name(v[k].map), strerror(errno));
@@ -78,7 +80,8 @@ static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const st
 {
 	int rc;
 
-	n->att = calloc(2, sizeof(*n->att));
+	if (!n->att)
+		n->att = calloc(2, sizeof(*n->att));
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->att[0].iface = *nic;

@@ -29,6 +29,8 @@ static void defaults(struct bl_node_cfg *c)
 		c->clock_bound_us = BL_CLOCK_BOUND_US;
 	if (!c->clock_void_after_ms)
 		c->clock_void_after_ms = BL_CLOCK_VOID_MS;
+	if (!c->caretaker_ms)
+		c->caretaker_ms = BL_CARETAKER_MS;
 	if (!c->port_count)
 		c->port_count = BL_PORT_COUNT;
 	if (!c->port_base)
@@ -134,21 +136,21 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (rc)
 		return rc;
 	snprintf(n->dir, sizeof(n->dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(n->cfg.role), n->netns_ino);
-	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, err);
+	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, BL_LOCK_WAIT_MS, err);
 	if (n->lock_fd < 0)
 		return n->lock_fd;
 	rc = take_or_make(n, err);
+	if (!rc)
+		rc = bl_keep_early(n, err);
 	if (!rc)
 		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err) : bl_host_open(n, cfg, err);
 	/* from here on calls may come from anywhere: they go back through the fd */
 	if (!rc && *n->cfg.netns)
 		snprintf(n->cfg.netns, sizeof(n->cfg.netns), "/proc/self/fd/%d", n->netns_fd);
-	if (!rc)
-		rc = bl_clock_serve(n, err);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_endpoints_open(n, err);
-	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons && !bl_beacon_paced(&n->cfg))
-		rc = bl_beacon_add(n, err);
+	if (!rc)
+		rc = bl_keep_take_over(n, err);
 	if (!rc)
 		rc = bl_node_agent_open(n, err);
 	if (rc)
@@ -181,7 +183,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
-	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd = -1;
+	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd = n->keep_fd = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = n->relayed_fd = -1;
 	bl_order_none(n);
 	n->srv = s;
@@ -203,7 +205,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 		whole.ports_count = cfg->ports_count;
 		rc = bl_admission_check(&whole, err);
 	}
-	if (!rc && n->cfg.role == BL_ROLE_HOST && !n->cfg.no_beacons && !bl_beacon_paced(&n->cfg))
+	if (!rc)
 		rc = bl_beacon_start(s, err);
 	if (!rc && bl_admission_paced(cfg))
 		rc = bl_pacer_start(s, bl_admission_cpu(&n->cfg), err);
@@ -246,6 +248,7 @@ void bl_node_close(struct bl_node *n)
 	bl_links_unwatch(n);
 	bl_order_close(n);
 	bl_clock_close(n);
+	bl_keep_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {
 		if (*at == n) {
 			*at = n->next;
@@ -255,6 +258,8 @@ void bl_node_close(struct bl_node *n)
 	for (k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
 		if (*fds[k] >= 0)
 			close(*fds[k]);
+	if (n->lock_fd >= 0 && access(n->dir, F_OK))
+		bl_keep_forget(n->cfg.role, n->netns_ino);
 	bl_node_unlock(n->cfg.role, n->netns_ino, n->lock_fd, access(n->dir, F_OK) != 0);
 	if (n->fp_file)
 		bl_fp_free(n->fp_file);
@@ -298,11 +303,11 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 	snprintf(dir, sizeof(dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(role), ino);
 	if (access(dir, F_OK))
 		return bl_fail(err, ENOENT, "no %s runs in this network namespace; `barline show nodes` lists them", bl_role_name(role));
-	lock = bl_node_lock(role, ino, err);
+	lock = bl_node_lock(role, ino, 0, err);
 	if (lock < 0)
 		return lock;
-	rc = 0;
-	if (role == BL_ROLE_HOST) {
+	rc = bl_keep_end(role, ino, err);
+	if (!rc && role == BL_ROLE_HOST) {
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo");
 	}
@@ -319,6 +324,7 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 		snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, ino);
 		if (role == BL_ROLE_HOST)
 			unlink(sock);
+		bl_keep_forget(role, ino);
 	}
 	bl_node_unlock(role, ino, lock, !rc);
 	return rc;

@@ -118,6 +118,7 @@ struct bl_ctl_peers {
  * @no_ahead: silent hosts do not promise ahead of their clocks (bpf/promise_core.h), and nobody is believed to. To be the same in the whole rack.
  * @clock_bound_us: configured bound of the system clock; 0: 50.
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
+ * @caretaker_ms: how long a caretaker may stand in for a daemon that was stopped (bl_node_hand_over()); 0: 10000; -1: there is none.
  * @skew_ns: test: this node's clock is off by that much.
  * @clock_base_ns: test: bus time starts here instead of at CLOCK_TAI; 0: CLOCK_TAI. (wrap of the 48 bits)
  * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i. Of a host: cpus[0] is where its beacons are sent from; 0: anywhere.
@@ -136,6 +137,7 @@ struct bl_node_cfg {
 	uint16_t port_base, port_count;
 	uint32_t beacon_us, dead_after_us;
 	uint32_t clock_bound_us, clock_void_after_ms;
+	int32_t caretaker_ms;
 	int64_t skew_ns;
 	uint64_t clock_base_ns;
 	bool replace;
@@ -161,7 +163,7 @@ struct bl_server;
 
 /** bl_server_new - the event loop for a process's nodes. Returns 0 or -errno. */
 int bl_server_new(struct bl_server **out, struct bl_err *err);
-/** bl_server_run - serve until bl_server_stop, SIGTERM or SIGINT (sd-event). Returns 0 or -errno. */
+/** bl_server_run - serve until bl_server_stop, SIGTERM or SIGINT (sd-event). SIGHUP is only logged. Returns 0 or -errno. */
 int bl_server_run(struct bl_server *s, struct bl_err *err);
 /** bl_server_stop - makes bl_server_run return; may be called from a signal handler or a callback of the loop. */
 void bl_server_stop(struct bl_server *s);
@@ -190,6 +192,12 @@ struct bl_failure; /* maps/failure_abi.h */
 int bl_failure_announce(struct bl_node *n, const struct bl_failure *f);
 /** bl_failure_done - whether all endpoints of this host have dealt with all announcements. */
 bool bl_failure_done(struct bl_node *n);
+/**
+ * bl_node_hand_over - a process of its own goes on with what the datapath needs (keep.c), until the next daemon
+ * comes or @caretaker_ms have passed; the controller is told. To be followed by bl_node_close(). Only for a
+ * program that is barlined: it executes itself. Returns 0, or -errno: the node will be silent.
+ */
+int bl_node_hand_over(struct bl_node *n, struct bl_err *err);
 /** bl_node_close - stop serving; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 

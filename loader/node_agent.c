@@ -21,6 +21,7 @@
 #define LOOK_MAX_US 100000
 #define ALONE_US 100000 /* without controllers: how soon an input goes on that is heard again */
 #define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
+#define AWAY_SAID_NS 200000000ULL
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
 /** struct order - FAIL that was heard and is not complete. @since_ns: CLOCK_MONOTONIC. @failed: @nfailed, who is still to be announced to the endpoints; NULL: all were. */
@@ -466,6 +467,19 @@ void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)
 		       text, f->port);
 	a->forwards = true;
 	bl_agent_forward(a->agent, f);
+}
+
+void bl_node_agent_away(struct bl_node *n, uint32_t ms)
+{
+	struct bl_agent *a = n->agent ? n->agent->agent : NULL;
+	uint64_t end = bl_mono_ns() + AWAY_SAID_NS;
+
+	if (!a)
+		return;
+	bl_agent_away(a, ms);
+	/* the loop has ended; what was said is to leave before the session does */
+	while (bl_agent_waiting(a) && bl_mono_ns() < end)
+		sd_event_run(n->srv->ev, 10000);
 }
 
 void bl_node_agent_close(struct bl_node *n)

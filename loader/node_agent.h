@@ -30,6 +30,8 @@ void bl_node_agent_close(struct bl_node *n);
 void bl_node_agent_endpoints(struct bl_node *n);
 /** bl_node_agent_proc_down - the process of endpoint @port is gone; what it sent from @t (bus time) on is not committed. */
 void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t);
+/** bl_node_agent_away - this daemon stops; the controller may expect the next one within @ms. */
+void bl_node_agent_away(struct bl_node *n, uint32_t ms);
 /** bl_node_agent_forward - ask the controller to send a frame of an endpoint on. Without controllers nothing. */
 void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f);
 

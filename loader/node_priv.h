@@ -27,6 +27,9 @@
 #define BL_BEACON_US	  100
 #define BL_CLOCK_BOUND_US 50
 #define BL_CLOCK_VOID_MS  10000
+#define BL_CARETAKER_MS	  10000
+#define BL_CARETAKER_MAX_MS 60000
+#define BL_LOCK_WAIT_MS	  3000 /* whom a start finds in its place may be on its way out: stopped, or killed */
 #define BL_CLOCK_TICK_NS  250000000ULL
 #define BL_CLOCK_DRIFT_PPB 100000
 #define BL_CLOCK_STEP_NS  1000000000LL /* a correction beyond it is a step of the system clock, not drift */
@@ -122,12 +125,16 @@ struct bl_node {
 	unsigned int natt;
 	/* clock.c */
 	int clock_fd;
-	struct bl_clock *clock;
-	int64_t bus_offset_ns; /* bus time wanted - CLOCK_TAI */
+	struct bl_clock *clock;	   /* shared; written from clock_own only, while we are the keeper */
+	struct bl_clock clock_own; /* what the shared record is to be */
+	uint64_t clock_next_ns;	   /* CLOCK_MONOTONIC of its next update */
+	int64_t bus_offset_ns;	   /* bus time wanted - CLOCK_TAI */
 	bool stepped;
-	sd_event_source *clock_src;
+	/* keep.c */
+	int keep_fd;		   /* the keeper's lock; -1: somebody else may keep the node */
 	/* beacon.c */
 	struct bl_node *beacon_next;
+	bool beacon_listed, keeping; /* in the server's list; the thread writes the clock record */
 	int beacon_sock;
 	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped by beacon.c */
@@ -177,7 +184,8 @@ struct bl_server {
 
 /* pin.c */
 const char *bl_role_name(enum bl_role role);
-int bl_node_lock(enum bl_role role, uint64_t ino, struct bl_err *err); /* fd, or -EBUSY with the owner's pid */
+/* bl_node_lock - fd, or -EBUSY with the owner's pid when it has not let go of it within @wait_ms. */
+int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct bl_err *err);
 void bl_node_unlock(enum bl_role role, uint64_t ino, int fd, bool gone);
 int bl_meta_read(const char *dir, struct bl_meta *meta);
 int bl_dir_make(const char *dir, struct bl_err *err);
@@ -238,15 +246,29 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err);
 
 /* clock.c */
-int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err);
-int bl_clock_serve(struct bl_node *n, struct bl_err *err);
+int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err); /* to read it; and to write it, if we are the keeper */
+int bl_clock_map(struct bl_node *n, int map_fd, struct bl_err *err);  /* to read it; no-op if it is there */
+int bl_clock_adopt(struct bl_node *n, struct bl_err *err);	     /* to write it from now on, as the keeper */
+uint64_t bl_clock_tick(struct bl_node *n, uint64_t mono);	     /* of the keeper's thread: CLOCK_MONOTONIC of the next call */
 void bl_clock_close(struct bl_node *n);
 uint64_t bl_mono_ns(void);
 
 /* beacon.c */
 int bl_beacon_start(struct bl_server *s, struct bl_err *err); /* the thread; not from within a node's namespace */
-int bl_beacon_add(struct bl_node *n, struct bl_err *err);
+void bl_beacon_keep(struct bl_node *n, bool keep);	      /* the thread writes the clock record, or not any more */
+int bl_beacon_add(struct bl_node *n, struct bl_err *err);     /* it sends beacons; no-op if it does already */
 void bl_beacon_remove(struct bl_node *n);
+int bl_beacon_socket(struct bl_node *n, struct bl_err *err);  /* the socket alone, for a caretaker */
+int bl_beacon_moved(struct bl_node *n, struct bl_err *err);   /* att[0] is another interface now */
+bool bl_beacons_here(const struct bl_node_cfg *c);	      /* the thread sends this host's beacons */
+
+/* keep.c */
+int bl_caretaker_main(const char *number);
+int bl_keep_early(struct bl_node *n, struct bl_err *err);
+int bl_keep_take_over(struct bl_node *n, struct bl_err *err);
+void bl_keep_close(struct bl_node *n);
+int bl_keep_end(enum bl_role role, uint64_t ino, struct bl_err *err);
+void bl_keep_forget(enum bl_role role, uint64_t ino);
 bool bl_beacon_paced(const struct bl_node_cfg *c); /* the pacer sends this host's beacons */
 int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err); /* it shall, or not, by n->cfg; before bl_admission_pace() */
 void bl_beacon_stop(struct bl_server *s);

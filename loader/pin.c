@@ -16,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -60,8 +61,9 @@ static void lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 	snprintf(buf, size, "%s/%s-%" PRIu64 ".lock", BL_RUN_DIR, bl_role_name(role), ino);
 }
 
-int bl_node_lock(enum bl_role role, uint64_t ino, struct bl_err *err)
+int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct bl_err *err)
 {
+	uint64_t end = bl_mono_ns() + wait_ms * 1000000ULL;
 	struct stat mine, there;
 	char path[128], pid[16];
 	ssize_t len;
@@ -77,6 +79,11 @@ int bl_node_lock(enum bl_role role, uint64_t ino, struct bl_err *err)
 				len = bl_fail(err, errno, "cannot lock %s: %s", path, strerror(errno));
 				close(fd);
 				return (int)len;
+			}
+			if (bl_mono_ns() < end) {
+				close(fd);
+				nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+				continue;
 			}
 			len = pread(fd, pid, sizeof(pid) - 1, 0);
 			pid[len > 0 ? len : 0] = 0;
@@ -382,7 +389,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		int lock;
 
 		/* somebody serves it: it is that daemon's to clean */
-		lock = bl_node_lock(v[i].role, v[i].netns_ino, NULL);
+		lock = bl_node_lock(v[i].role, v[i].netns_ino, 0, NULL);
 		if (lock < 0)
 			continue;
 		if (bl_links_alive(v[i].dir)) {
@@ -400,6 +407,8 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 			snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, v[i].netns_ino);
 			if (v[i].role == BL_ROLE_HOST)
 				unlink(sock);
+			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL))
+				bl_keep_forget(v[i].role, v[i].netns_ino);
 		}
 		bl_node_unlock(v[i].role, v[i].netns_ino, lock, !dry_run && !rc);
 		removed += !rc;

@@ -28,6 +28,13 @@ static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, vo
 	return 0;
 }
 
+static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
+{
+	(void)src, (void)si, (void)ctx;
+	bl_log(BL_LOG_INFO, "SIGHUP: nothing is read anew while it runs; a restart does that, and loses nothing");
+	return 0;
+}
+
 int bl_server_new(struct bl_server **out, struct bl_err *err)
 {
 	struct bl_server *s = calloc(1, sizeof(*s));
@@ -52,22 +59,26 @@ int bl_server_new(struct bl_server **out, struct bl_err *err)
 
 int bl_server_run(struct bl_server *s, struct bl_err *err)
 {
-	sd_event_source *term = NULL, *intr = NULL;
+	sd_event_source *term = NULL, *intr = NULL, *hangup = NULL;
 	sigset_t mask, old;
 	int rc;
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &mask, &old);
 	rc = sd_event_add_signal(s->ev, &term, SIGTERM, on_signal, s);
 	if (rc >= 0)
 		rc = sd_event_add_signal(s->ev, &intr, SIGINT, on_signal, s);
+	if (rc >= 0)
+		rc = sd_event_add_signal(s->ev, &hangup, SIGHUP, on_hangup, s);
 	s->stop = false;
 	while (rc >= 0 && !s->stop)
 		rc = sd_event_run(s->ev, UINT64_MAX);
 	sd_event_source_disable_unref(term);
 	sd_event_source_disable_unref(intr);
+	sd_event_source_disable_unref(hangup);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc < 0 ? bl_fail(err, -rc, "the event loop failed: %s", strerror(-rc)) : 0;
 }

@@ -341,6 +341,32 @@ static void bl_clock_steer__stays_at_rest_without_error(void **state)
 	}
 }
 
+/* Killed while it wrote: the first piece may be torn, or the second one. The other is whole. */
+static void bl_clock_torn__keeps_what_is_whole(void **state)
+{
+	const struct bl_clock_seg whole = { .mono_ns = 5 * SEC, .bus_ns = NOW, .rate = 100 };
+	const struct bl_clock_seg torn[] = {
+		{ .mono_ns = 5 * SEC + SEC / 4, .bus_ns = NOW, .rate = 100 },	   /* new mono, old bus: behind */
+		{ .mono_ns = 5 * SEC, .bus_ns = NOW + SEC / 4, .rate = 100 },	   /* ahead */
+		{ .mono_ns = 0, .bus_ns = 0, .rate = 0 },
+	};
+	const uint64_t mono = 5 * SEC + SEC / 3, target = NOW + SEC / 3 + 40;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(torn); i++) {
+		for (k = 0; k < 2; k++) {
+			struct bl_clock c = { .seq = 7 };
+
+			c.seg[k] = torn[i];
+			c.seg[!k] = whole;
+			bl_clock_torn(&c, mono, target);
+			assert_memory_equal(&c.seg[0], &whole, sizeof(whole));
+			assert_memory_equal(&c.seg[1], &whole, sizeof(whole));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +381,7 @@ int main(void)
 		cmocka_unit_test(bl_clock_steer__limits_and_signs),
 		cmocka_unit_test(bl_clock_steer__does_not_overshoot),
 		cmocka_unit_test(bl_clock_steer__converges_and_never_goes_back),
+		cmocka_unit_test(bl_clock_torn__keeps_what_is_whole),
 		cmocka_unit_test(bl_clock_steer__stays_at_rest_without_error),
 	};
 

@@ -250,6 +250,69 @@ static void host__does_not_answer(void **state)
 	bl_recover_free(r);
 }
 
+/* Whose daemon said that it stops is not late before its time, nor right after it has come back; then it is, as anybody. */
+static void away__is_not_late(void **state)
+{
+	struct bl_recover *r = rack(4);
+	struct bl_recover_hello h = hello_host(3);
+
+	(void)state;
+	assert_int_equal(bl_recover_away(r, 9 * MS, 77, 1), BL_RECOVER_UNKNOWN_NODE);
+	assert_int_equal(bl_recover_away(r, 9 * MS, 3, 5000 * MS), BL_RECOVER_OK);
+	bl_recover_bye(r, 9 * MS, 3);
+	host_2_fails(r);
+	bl_recover_saved_failure(r, 16 * MS, 1);
+	bl_recover_done(r, 17 * MS, 1, 1);
+	bl_recover_done(r, 17 * MS, 4, 1);
+	outs(r);
+	bl_recover_tick(r, 1016 * MS);
+	bl_recover_tick(r, 2016 * MS);
+	bl_recover_tick(r, 4016 * MS);
+	assert_string_equal(outs(r), "");
+	/* back 1 ms before the next look: it has its own time to answer */
+	assert_int_equal(bl_recover_hello(r, 5000 * MS, &h), BL_RECOVER_OK);
+	assert_string_equal(outs(r), "welcome 3; bar 3; fail 3/1");
+	bl_recover_barred(r, 5000 * MS, 3, bl_recover_node(r, 3)->bar);
+	bl_recover_tick(r, 5016 * MS);
+	assert_string_equal(outs(r), "");
+	bl_recover_tick(r, 6016 * MS);
+	assert_string_equal(outs(r), "freeze 9; bar 9");
+	bl_recover_free(r);
+}
+
+/* One that does not come back is late when its time has passed; and no time is longer than the limit. */
+static void away__and_gone(void **state)
+{
+	struct bl_recover *r = rack(4);
+	uint64_t t = 9 * MS + BL_RECOVER_AWAY_MAX_NS;
+
+	(void)state;
+	bl_recover_away(r, 9 * MS, 3, UINT64_MAX);
+	host_2_fails(r);
+	bl_recover_saved_failure(r, 16 * MS, 1);
+	bl_recover_done(r, 17 * MS, 1, 1);
+	bl_recover_done(r, 17 * MS, 4, 1);
+	outs(r);
+	bl_recover_tick(r, t - 1);
+	assert_string_equal(outs(r), "");
+	bl_recover_tick(r, t + 1000 * MS);
+	assert_string_equal(outs(r), "freeze 9; bar 9");
+	bl_recover_free(r);
+}
+
+/* Its links are judged as ever. */
+static void away__link_falls_silent(void **state)
+{
+	struct bl_recover *r = rack(3);
+
+	(void)state;
+	bl_recover_away(r, 9 * MS, 2, 5000 * MS);
+	bl_recover_bye(r, 9 * MS, 2);
+	host_2_fails(r);
+	assert_string_equal(outs(r), "bar 9; save 1:0");
+	bl_recover_free(r);
+}
+
 /* When most are out of reach, it is the controller that is cut off: nobody fails for that. */
 static void controller__is_cut_off(void **state)
 {
@@ -631,6 +694,9 @@ int main(void)
 		cmocka_unit_test(host__dies),
 		cmocka_unit_test(host__joins_anew),
 		cmocka_unit_test(host__does_not_answer),
+		cmocka_unit_test(away__is_not_late),
+		cmocka_unit_test(away__and_gone),
+		cmocka_unit_test(away__link_falls_silent),
 		cmocka_unit_test(controller__is_cut_off),
 		cmocka_unit_test(late__would_take_most_hosts),
 		cmocka_unit_test(link__one_way),

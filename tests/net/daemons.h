@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A rack whose nodes are served by the program itself: one `barlined` per node, from a file, as in a real rack.
+ *
+ *	ctl_start(20000);
+ *	daemons_open();
+ *	...
+ *	daemon_stop(i, SIGTERM);
+ *	daemon_start(i);
+ *
+ * Daemons die with the case. A caretaker does not, so a case ends those that it leaves (daemons_end()).
+ */
+#ifndef BARLINE_TESTS_DAEMONS_H
+#define BARLINE_TESTS_DAEMONS_H
+
+#include "controller.h"
+#include "barline_run.h"
+
+/** struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its node. */
+struct daemon {
+	pid_t pid;
+	int out;
+	uint64_t netns_ino;
+};
+
+static struct daemon dm[LAB_NODES_MAX];
+static int32_t dm_caretaker_ms = 8000;
+static uint32_t dm_void_ms = 10000;
+
+T_FN void dm_file(unsigned int i, const char *path)
+{
+	const struct lab_node *n = &rack.lab.nodes[i];
+	struct bl_node_cfg c;
+	unsigned int k;
+	FILE *f;
+
+	CHECK(!lab_node_cfg(&rack.lab, n, &c), "%s", n->name);
+	c.dead_after_us = RACK_DEAD_AFTER_US;
+	if (rack.tweak)
+		rack.tweak(&c, n);
+	f = fopen(path, "w");
+	CHECK(f, "%s", path);
+	fprintf(f, "role: %s\nname: %s\nnode_id: %u\nbeacon_us: %u\ndead_after_us: %u\ncaretaker_ms: %d\nclock_void_after_ms: %u\n", c.role == BL_ROLE_HOST ? "host" : "switch", c.name, c.node_id,
+		c.beacon_us, c.dead_after_us, dm_caretaker_ms, dm_void_ms);
+	for (k = 0; k < c.ctl.n; k++)
+		fprintf(f, "%s  - \"%s\"\n", k ? "" : "controllers:\n", c.ctl.addr[k]);
+	for (k = 0; k < c.ncpus; k++)
+		fprintf(f, "%s  - %d\n", k ? "" : "cpus:\n", c.cpus[k]);
+	if (c.role == BL_ROLE_HOST) {
+		fprintf(f, "interface: %s\n", c.ifname);
+	} else {
+		fprintf(f, "thread_napi: true\nforward: %s\nports:\n", c.forward == BL_FWD_L2 ? "l2" : "l3");
+		for (k = 0; k < c.ports_count; k++)
+			fprintf(f, "  - { interface: %s, role: %s }\n", c.ports[k].ifname, c.ports[k].role == BL_PORT_HOST ? "host" : c.ports[k].role == BL_PORT_UP ? "up" : "down");
+		for (k = 0; k < c.fdb_count; k++)
+			fprintf(f, "%s  - { mac: %02x:%02x:%02x:%02x:%02x:%02x, port: %s }\n", k ? "" : "fdb:\n", c.fdb[k].mac[0], c.fdb[k].mac[1], c.fdb[k].mac[2], c.fdb[k].mac[3],
+				c.fdb[k].mac[4], c.fdb[k].mac[5], c.fdb[k].ifname);
+	}
+	CHECK(!fclose(f), "%s", path);
+	free(c.ports);
+	free(c.fdb);
+}
+
+/* The program beside the tests, build/barlined. */
+T_FN const char *dm_program(void)
+{
+	static char path[512];
+
+	if (!*path) {
+		CHECK(barline_path(path, sizeof(path) - 1), "where am I?");
+		strcat(path, "d");
+	}
+	return path;
+}
+
+T_FN void daemon_spawn(unsigned int i)
+{
+	const struct lab_node *n = &rack.lab.nodes[i];
+	char file[128], netns[256];
+	char *const argv[] = { "barlined", rack_is_switch(i) ? "switch" : "host", "-c", file, "-n", netns, "-j", NULL };
+	const char *program = dm_program();
+	pid_t parent = getpid();
+	int out[2];
+
+	snprintf(file, sizeof(file), BL_RUN_DIR "/%s.yaml", n->name);
+	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", n->name);
+	dm_file(i, file);
+	CHECK(!pipe2(out, O_CLOEXEC | O_NONBLOCK), "%s", strerror(errno));
+	fflush(NULL);
+	dm[i].pid = fork();
+	CHECK(dm[i].pid >= 0, "%s", strerror(errno));
+	if (!dm[i].pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		dup2(out[1], STDOUT_FILENO);
+		execv(program, argv);
+		_exit(127);
+	}
+	close(out[1]);
+	dm[i].out = out[0];
+}
+
+/* Waits until it says that it is there. False: it ended instead; *@status. */
+T_FN bool daemon_ready(unsigned int i, int *status)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+	static char text[65536];
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t n = read(dm[i].out, text + len, sizeof(text) - 1 - len);
+
+		len += n > 0 ? (size_t)n : 0;
+		text[len] = 0;
+		if (strchr(text, '\n') && !strstr(text, "\"error\"")) {
+			const char *dir = strstr(text, "\"dir\":\"");
+
+			int found = dir ? sscanf(dir, "\"dir\":\"%255[^\"]", rack.dir[i]) : 0;
+
+			CHECK(found == 1, "%s", text);
+			dm[i].netns_ino = strtoull(strrchr(rack.dir[i], '-') + 1, NULL, 10);
+			return true;
+		}
+		if (!n) {
+			CHECK(waitpid(dm[i].pid, status, 0) == dm[i].pid, "%s", strerror(errno));
+			fprintf(stderr, "  %s said: %s\n", rack.lab.nodes[i].name, text);
+			close(dm[i].out);
+			dm[i].pid = 0;
+			return false;
+		}
+		CHECK(t_mono() < end, "%s is not ready", rack.lab.nodes[i].name);
+		rack_serve(1);
+	}
+}
+
+T_FN void daemon_start(unsigned int i)
+{
+	int status = 0;
+
+	daemon_spawn(i);
+	CHECK(daemon_ready(i, &status), "%s does not start: status %#x", rack.lab.nodes[i].name, status);
+}
+
+/* Waits for its end. Its wait status. */
+T_FN int daemon_wait(unsigned int i)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+	int status;
+
+	while (waitpid(dm[i].pid, &status, WNOHANG) != dm[i].pid) {
+		CHECK(t_mono() < end, "%s does not stop", rack.lab.nodes[i].name);
+		rack_serve(1);
+	}
+	dm[i].pid = 0;
+	close(dm[i].out);
+	return status;
+}
+
+/* Returns how long it took, ms. */
+T_FN unsigned int daemon_stop(unsigned int i, int sig)
+{
+	uint64_t at = t_mono();
+	int status;
+
+	CHECK(!kill(dm[i].pid, sig), "%s", strerror(errno));
+	status = daemon_wait(i);
+	CHECK(sig == SIGKILL ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status), "%s: status %#x", rack.lab.nodes[i].name, status);
+	return (unsigned int)((t_mono() - at) / 1000000);
+}
+
+T_FN void dm_path(char *buf, size_t size, unsigned int i, const char *suffix)
+{
+	snprintf(buf, size, BL_RUN_DIR "/%s-%" PRIu64 "-%s", rack_is_switch(i) ? "switch" : "host", dm[i].netns_ino, suffix);
+}
+
+/* pid of the caretaker of node @i; 0: there is none. */
+T_FN pid_t caretaker(unsigned int i)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	dm_path(a.sun_path, sizeof(a.sun_path), i, "caretaker.sock");
+	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	close(fd);
+	return who.pid;
+}
+
+/* Whether a process runs; one that has ended but was not waited for does not. */
+T_FN bool runs(pid_t pid)
+{
+	char path[64], state = 'Z';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'Z';
+	if (f)
+		fclose(f);
+	return state != 'Z' && state != 'X';
+}
+
+/* All nodes, each by a daemon of its own; the network of rack.lab.spec. */
+T_FN void daemons_open(void)
+{
+	unsigned int i;
+
+	rack.closed = ~0ULL;
+	rack_open();
+	for (i = 0; i < rack.lab.nnodes; i++)
+		daemon_start(i);
+}
+
+/* All daemons and caretakers of the case end, and the nodes with them. */
+T_FN void daemons_end(void)
+{
+	struct bl_err err;
+	unsigned int i;
+	char netns[256];
+
+	for (i = 0; i < rack.lab.nnodes; i++) {
+		if (dm[i].pid)
+			daemon_stop(i, SIGKILL);
+		snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[i].name);
+		CHECK(!bl_node_detach(rack_is_switch(i) ? BL_ROLE_SWITCH : BL_ROLE_HOST, netns, &err), "%s: %s", rack.lab.nodes[i].name, err.text);
+		CHECK(!caretaker(i), "%s has a caretaker though it is detached", rack.lab.nodes[i].name);
+	}
+}
+
+#endif
