@@ -71,12 +71,14 @@ int show_rows(int argc, char **argv, const char *doc, const char *key, int (*col
 static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 {
 	json_t *alive = ref->role == BL_ROLE_HOST ? json_boolean(node_alive(ref)) : json_null();
+	struct bl_node_ports ports;
 	struct bl_clock clock;
 
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:s, s:s}", "node", node_name(ref), "role",
+	bl_node_ports(ref, &ports);
+	json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:i, s:i, s:s, s:s}", "node", node_name(ref), "role",
 					      role_name(ref->role), "netns", (json_int_t)ref->netns_ino, "node_id",
 					      (json_int_t)ref->meta.node_id, "abi", (int)ref->meta.abi_version, "socket", alive,
-					      "clock", node_now(ref, &clock) != 0, "build", ref->meta.build, "dir", ref->dir));
+					      "clock", node_now(ref, &clock) != 0, "interfaces", (int)ports.all, "gone", (int)ports.gone, "build", ref->meta.build, "dir", ref->dir));
 	return 0;
 }
 
@@ -84,7 +86,7 @@ int cmd_show_nodes(int argc, char **argv)
 {
 	static const struct col cols[] = { { "node", "NODE", 's' },	{ "role", "ROLE", 's' },   { "netns", "NETNS", 'd' },
 					   { "node_id", "ID", 'd' },	{ "abi", "ABI", 'd' },	   { "clock", "CLOCK", 'b' },
-					   { "socket", "SOCKET", 'b' }, { "build", "BUILD", 's' }, { "dir", "PINS", 's' } };
+					   { "socket", "SOCKET", 'b' }, { "gone", "NICS_GONE", 'd' }, { "build", "BUILD", 's' }, { "dir", "PINS", 's' } };
 
 	return SHOW("barline show nodes - switches and hosts pinned on this machine", "nodes", collect_node, cols, "no nodes");
 }

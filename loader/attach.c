@@ -32,6 +32,20 @@ static void link_path(char *buf, size_t size, const char *dir, const char *kind,
 			*p = ':';
 }
 
+void bl_links_rename(const char *dir, const char *from, const char *to)
+{
+	static const char *const kinds[] = { "xdp", "egress", "ingress", "hold", "pass" };
+	char old[BL_PATH_MAX], now[BL_PATH_MAX];
+	unsigned int k;
+
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		link_path(old, sizeof(old), dir, kinds[k], from);
+		link_path(now, sizeof(now), dir, kinds[k], to);
+		if (rename(old, now) && errno != ENOENT)
+			bl_log(BL_LOG_WARN, "cannot rename the pin %s: %s", old, strerror(errno));
+	}
+}
+
 static uint32_t link_ifindex(int link_fd)
 {
 	struct bpf_link_info info = {};

@@ -408,7 +408,7 @@ static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *r
 		rc = bl_iface_addr(nic.name, (int)family, rep->addr, err);
 	bl_netns_leave(old);
 	if (!rc) {
-		rep->mtu = nic.mtu;
+		rep->mtu = nic.mtu < BL_XDP_MTU_MAX ? nic.mtu : BL_XDP_MTU_MAX; /* it may have been raised since the start */
 		rep->ifindex = (uint32_t)nic.ifindex;
 	}
 	return rc;

@@ -71,8 +71,10 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 			return bl_fail(err, errno, "cannot keep the map %s: %s", bpf_map__name(v[k].map), strerror(errno));
 	}
 	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
-	if (n->relayed_fd < 0)
-		return bl_fail(err, errno, "cannot keep the program for forwarded frames: %s", strerror(errno));
+	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
+	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_host_egress), F_DUPFD_CLOEXEC, 3);
+	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0)
+		return bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno));
 	return 0;
 }
 
@@ -179,6 +181,8 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		rc = attach_all(n, cfg, &nic, skel, err);
 	if (!rc)
 		rc = admission(n, skel, err);
+	if (!rc)
+		rc = bl_links_watch(n, err);
 out:
 	bl_host__destroy(skel);
 	return rc;

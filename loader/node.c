@@ -184,6 +184,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd = n->keep_fd = -1;
+	n->xdp_prog = n->tc_prog = n->devmap_prog = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = n->relayed_fd = -1;
 	bl_order_none(n);
 	n->srv = s;
@@ -236,7 +237,7 @@ const char *bl_node_dir(const struct bl_node *n)
 
 void bl_node_close(struct bl_node *n)
 {
-	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd, &n->eps_fd, &n->rings_fd, &n->page_fd, &n->windows_fd, &n->failures_fd, &n->relayed_fd, &n->netns_fd };
+	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd, &n->eps_fd, &n->rings_fd, &n->page_fd, &n->windows_fd, &n->failures_fd, &n->relayed_fd, &n->netns_fd, &n->xdp_prog, &n->tc_prog, &n->devmap_prog };
 	struct bl_node **at;
 	unsigned int k;
 

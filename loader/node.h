@@ -165,6 +165,11 @@ struct bl_server;
 int bl_server_new(struct bl_server **out, struct bl_err *err);
 /** bl_server_run - serve until bl_server_stop, SIGTERM or SIGINT (sd-event). SIGHUP is only logged. Returns 0 or -errno. */
 int bl_server_run(struct bl_server *s, struct bl_err *err);
+/**
+ * bl_server_block_signals - SIGTERM, SIGINT and SIGHUP wait, from the first step of a program to its last: one that comes during
+ * the start is obeyed by bl_server_run(), and a second one during the stop does not end that in the middle.
+ */
+void bl_server_block_signals(void);
 /** bl_server_stop - makes bl_server_run return; may be called from a signal handler or a callback of the loop. */
 void bl_server_stop(struct bl_server *s);
 /** bl_server_fd, bl_server_step - for callers with a loop of their own: poll the fd for input, then step. */
@@ -195,9 +200,11 @@ bool bl_failure_done(struct bl_node *n);
 /**
  * bl_node_hand_over - a process of its own goes on with what the datapath needs (keep.c), until the next daemon
  * comes or @caretaker_ms have passed; the controller is told. To be followed by bl_node_close(). Only for a
- * program that is barlined: it executes itself. Returns 0, or -errno: the node will be silent.
+ * program whose main() knows --caretaker: it executes itself. Returns 0, or -errno: the node will be silent.
  */
 int bl_node_hand_over(struct bl_node *n, struct bl_err *err);
+/** bl_caretaker_main - be the caretaker that bl_node_hand_over() started as `PROGRAM --caretaker NUMBER`. The exit status. */
+int bl_caretaker_main(const char *number);
 /** bl_node_close - stop serving; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 
@@ -218,6 +225,12 @@ struct bl_node_ref {
 };
 /** bl_nodes_find - nodes pinned on this machine; @netns_ino 0: all. The caller frees *out. Returns the count or -errno. */
 int bl_nodes_find(struct bl_node_ref **out, uint64_t netns_ino, struct bl_err *err);
+/** struct bl_node_ports - interfaces that the node's programs are for; @gone: how many of them are not there, @first: one of those. */
+struct bl_node_ports {
+	unsigned int all, gone;
+	char first[32];
+};
+void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p);
 /** bl_map_open - fd of a pinned map of the node, after checks of type and value size. Returns fd or -errno. */
 int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write, struct bl_err *err);
 /** struct bl_counts - frames by reason of one place of a node (port of a switch, hook of a host), summed over the CPUs. */

@@ -56,6 +56,8 @@ struct bl_attached {
 	int port;	    /* of the switch; -1 on a host */
 	uint8_t role;	    /* enum bl_port_role */
 	int cpu;	    /* of its lane */
+	bool gone;	    /* there is no such interface at present */
+	unsigned int mtu_refused; /* said in the log */
 	int home_cpu;	    /* the same, if its NAPI threads are kept there; -1: they are not */
 	const char *egress; /* "tcx", "clsact", NULL: none */
 };
@@ -139,7 +141,8 @@ struct bl_node {
 	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped by beacon.c */
 	int beacon_errno; /* logged already */
-	/* link_watch.c */
+	/* link_watch.c: what an interface that is made anew gets. -1: not kept */
+	int xdp_prog, tc_prog, devmap_prog;
 	int links_fd;
 	sd_event_source *links_src;
 	/* endpoint.c */
@@ -220,8 +223,9 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 void bl_detach_ingress(const char *dir, const char *ifname);
 int bl_detach_links(const char *dir, const char *only, struct bl_err *err); /* @only: an interface; NULL: all */
 void bl_detach_clsact(const char *ifname);
+void bl_links_rename(const char *dir, const char *from, const char *to); /* pins of an interface that has another name now */
 
-/* link_watch.c: only where NAPI is threaded (bl_node_cfg) */
+/* link_watch.c. The thread is in the node's namespace. */
 int bl_links_watch(struct bl_node *n, struct bl_err *err);
 void bl_links_unwatch(struct bl_node *n);
 
@@ -263,7 +267,6 @@ int bl_beacon_moved(struct bl_node *n, struct bl_err *err);   /* att[0] is anoth
 bool bl_beacons_here(const struct bl_node_cfg *c);	      /* the thread sends this host's beacons */
 
 /* keep.c */
-int bl_caretaker_main(const char *number);
 int bl_keep_early(struct bl_node *n, struct bl_err *err);
 int bl_keep_take_over(struct bl_node *n, struct bl_err *err);
 void bl_keep_close(struct bl_node *n);

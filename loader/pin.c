@@ -265,6 +265,25 @@ int bl_links_alive(const char *dir)
 	return n;
 }
 
+static int count_ports(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	struct bl_node_ports *p = ctx;
+
+	(void)path, (void)link_fd;
+	if (strncmp(name, "xdp-", 4))
+		return 0;
+	p->all++;
+	if (!ifindex && !p->gone++)
+		snprintf(p->first, sizeof(p->first), "%s", name + 4);
+	return 0;
+}
+
+void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p)
+{
+	memset(p, 0, sizeof(*p));
+	bl_links_each(ref->dir, count_ports, p);
+}
+
 static bool node_dir_parse(const char *name, enum bl_role *role, uint64_t *ino)
 {
 	char end;

@@ -11,6 +11,7 @@
  * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers, too: the controller counts on it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -573,6 +574,15 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 	return 0;
 }
 
+/* for ports that are made anew (link_watch.c) */
+static int keep_progs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
+{
+	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
+	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
+	n->devmap_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_devmap), F_DUPFD_CLOEXEC, 3);
+	return n->xdp_prog < 0 || n->tc_prog < 0 || n->devmap_prog < 0 ? bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno)) : 0;
+}
+
 int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
 {
 	struct bl_switch *skel = NULL;
@@ -621,7 +631,9 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc)
 		rc = attach_all(n, p, skel, err);
-	if (!rc && cfg->thread_napi)
+	if (!rc)
+		rc = keep_progs(n, skel, err);
+	if (!rc)
 		rc = bl_links_watch(n, err);
 	/* taking over: the names go to the new maps when the programs have */
 	if (!rc && !n->fresh)
