@@ -238,6 +238,8 @@ int main(int argc, char **argv)
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
 	int at;
 
+	if (argc == 3 && !strcmp(argv[1], "--caretaker")) /* of `barline host up`, see bl_node_hand_over() */
+		return bl_caretaker_main(argv[2]);
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);
 	at = next_word(argc, argv, "COMMAND [ARGUMENT...]");

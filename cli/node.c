@@ -18,7 +18,7 @@ struct node_args {
 };
 
 enum { KEY_BEACON = 256, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_GENERIC, KEY_REPLACE, KEY_ID, KEY_DETACH, KEY_NO_AHEAD, KEY_SKEW, KEY_CLOCK_BASE,
-       KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT };
+       KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT, KEY_CARETAKER };
 
 /* barlined has the same names for the same things */
 static const struct argp_option common_options[] = {
@@ -30,6 +30,7 @@ static const struct argp_option common_options[] = {
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)", 0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
+	{ "caretaker-ms", KEY_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (default 10000); 0: not at all", 0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)", 0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
 	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower", 0 },
@@ -97,6 +98,10 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_VOID:
 		c->clock_void_after_ms = (uint32_t)number("clock-void-after", arg, 1, 3600000, state);
+		return 0;
+	case KEY_CARETAKER:
+		c->caretaker_ms = (int32_t)number("caretaker-ms", arg, 0, 60000, state);
+		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
 		return 0;
 	case KEY_BASE:
 		c->port_base = (uint16_t)number("port base", arg, 1, 65535, state);
@@ -271,6 +276,7 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 	cmd_parse(argp, argc, argv, &a);
 	a.config_pass = false;
 	cmd_parse(argp, argc, argv, &a);
+	bl_server_block_signals();
 	e = bl_server_new(&server, &err);
 	if (!e)
 		e = bl_node_open(&node, server, &a.cfg, &err);
@@ -281,6 +287,8 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 			fprintf(stderr, "barline: %s is up in %s XDP mode; its pins are in %s\n", role_name(role),
 				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic", bl_node_dir(node));
 		e = bl_server_run(server, &err);
+		if (e >= 0 && !a.detach && bl_node_hand_over(node, &err))
+			fprintf(stderr, "barline: nobody stands in for the daemon: %s\n", err.text);
 	}
 	if (server)
 		bl_server_free(server);

@@ -10,8 +10,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,21 +266,6 @@ static int report(const struct args *a, const struct bl_err *err)
 	return 1;
 }
 
-/*
- * From the first step to the last: a signal that comes during the start waits until the node is whole, and a second one during the stop
- * does not end that in the middle.
- */
-static void block_signals(void)
-{
-	sigset_t mask;
-
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &mask, NULL);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
@@ -295,7 +278,7 @@ int main(int argc, char **argv)
 	char dir[256];
 	int rc;
 
-	block_signals();
+	bl_server_block_signals();
 	if (argc == 3 && !strcmp(argv[1], "--caretaker"))
 		return bl_caretaker_main(argv[2]);
 	argp_err_exit_status = 2;

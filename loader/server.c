@@ -57,6 +57,17 @@ int bl_server_new(struct bl_server **out, struct bl_err *err)
 	return 0;
 }
 
+void bl_server_block_signals(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+}
+
 int bl_server_run(struct bl_server *s, struct bl_err *err)
 {
 	sd_event_source *term = NULL, *intr = NULL, *hangup = NULL;
