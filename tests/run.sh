@@ -5,9 +5,9 @@
 # "N passed, N failed"; exit 0 if nothing failed.
 # run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES".
 #
-# What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net 450 s, fuzz 300 s) or runs no test; a source without a binary, and a binary
+# What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net 450 s, fuzz and test_model 300 s) or runs no test; a source without a binary, and a binary
 # without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
-# or tests than tests/expected says, for a test that silently vanished looks like one that passed.
+# or tests of a kind than tests/expected says (skipped ones are missing), for a test that silently vanished looks like one that passed.
 #
 # JOBS binaries run at a time (2). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
 # neighbours see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
@@ -65,7 +65,10 @@ account() {
 	p=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\.$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
 	f=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s), listed below:$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
 	complaint=
-	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+	# cmocka counts these nowhere, and 1.1.5 exits with 0 after a group's teardown that failed
+	if [ "$status" = 0 ] && grep -qE '^\[  (FAILED|ERROR)  \] GROUP (SETUP|TEARDOWN)|^\[  ERROR   \] GROUP' "$log"; then
+		complaint="a group's setup or teardown failed"
+	elif [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		complaint="did not end in time"
 	elif [ "$status" -gt 128 ]; then
 		complaint="died of signal $((status - 128))"
@@ -102,6 +105,7 @@ self_check() {
 	check "exit 1 after passes" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; exit 1'
 	check "a test failed" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] x__y\n"; exit 1'
 	check "a test failed, exit 0" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n"; exit 0'
+	check "a group's teardown failed" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] GROUP TEARDOWN\n"'
 	check "nothing ran" 10 0 1 'exit 0'
 	check "crash" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; kill -SEGV $$'
 	check "hang" 1 0 1 'exec sleep 20'
@@ -179,6 +183,7 @@ report() {
 run_one() {
 	local kind=$1 name=$2 seconds=120 start=$SECONDS status p f log=$logs/$1-$2.log
 	[ "$kind" != net ] || seconds=450
+	[ "$name" != test_model ] || seconds=300 # spin compiles a program for each case
 	run_logged $seconds "$log" "$build/tests/$kind/$name"
 	status=$?
 	account "$log" $status
@@ -297,14 +302,17 @@ if [ "$(id -u)" != 0 ]; then
 	esac
 fi
 for kind in "${kinds[@]}"; do
+	ran=$((passed + failed))
 	if [ "$kind" = fuzz ]; then
 		sum_up < <(one_apart fuzz all)
 	else
 		run_kind "$kind"
 	fi
+	# who was skipped is neither passed nor failed, and so is missing
+	tests=$((passed + failed - ran))
 	expected "$kind" "$binaries"
+	[ "$kind" = fuzz ] || expected "$kind-tests" "$tests"
 done
-[ ${#kinds[@]} != 4 ] || expected tests $((passed + failed))
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

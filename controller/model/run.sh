@@ -30,6 +30,13 @@ quick holds   reliable $x -DCRASH_A -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=
 quick holds   reliable $x -DAPART -DCRASH_X -DCUT -DFAILURES=2 -DNM=1 -DOWN_A=1    # two levels, each receiver behind one spine
 quick holds   reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1                      # the leader is replaced, and comes back
 quick holds   orders                                                              # an input dies three times
+quick holds   expel    -DNM=1 -DRESTART                                           # a process is put out while it lives, its daemon restarted
+quick holds   expel    -DMIDST                                                    # in the midst of its recall
+quick holds   expel    -DNM=1 -DSLOW                                              # with a receiver that is slow
+quick holds   outcast                                                             # a receiver is put out while it lives
+quick holds   lives    -DLEAVE -DCOPIES=1                                         # who leaves: the port is free at once
+quick holds   lives    -DCOPIES=1                                                 # a port's next life, and a receiver who has not heard of the last
+quick holds   lives    -DHOST -DCOPIES=1                                          # the same, a host twice
 quick refuted reliable -DCRASH_A -DREACH=1
 quick refuted reliable $z -DOWN_A=0 -DNM=1 -DREACH=2
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DREACH=3
@@ -49,6 +56,31 @@ quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_EPOCH
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DNO_STORE
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DEPOCH_LATER
 quick refuted orders   -DNO_NUMBER
+quick refuted expel    -DMIDST -DNO_OUT
+quick refuted expel    -DMIDST -DNO_GRACE
+quick refuted expel    -DMIDST -DOUT_AFTER_T
+quick refuted expel    -DMIDST -DRESTART -DADOPT_ANEW
+quick refuted expel    -DNM=1 -DRESTART -DADOPT_FIRST
+quick refuted expel    -DNM=1 -DNO_DEAD
+quick refuted expel    -DNM=1 -DRESUME_CLEARS
+quick refuted expel    -DNM=1 -DDONE_EARLY
+quick refuted expel    -DNM=1 -DSLOW -DPAGE_FIRST
+quick refuted expel    -DNM=1 -DZFAILS -DSLOW -DRING_FIRST
+quick refuted expel    -DNM=1 -DZFAILS -DRECALL_UNREAD
+quick refuted outcast  -DOUT_FIRST
+quick refuted outcast  -DOUT_LATE
+quick refuted lives    -DLEAVE -DNO_LIFE
+quick refuted lives    -DHOST -DCOPIES=1 -DNO_REREAD
+quick refuted lives    -DLEAVE -DPREP_BEGINS
+quick refuted lives    -DLEAVE -DOLD_BEGINS
+quick refuted lives    -DHOST -DCOPIES=1 -DLATER_T
+full  holds   expel    -DMIDST -DRESTART
+full  holds   expel    -DMIDST -DSLOW
+full  holds   expel    -DNM=1 -DZFAILS -DSLOW
+full  holds   expel    -DNM=1 -DZFAILS -DSLOW -DRESTART
+full  holds   expel    -DNM=2 -DRESTART
+full  holds   lives
+full  holds   lives    -DLEAVE
 full  holds   reliable $z -DOWN_A=1 -DNM=2                                        # as the first ones, with more messages or failures
 full  holds   reliable $z -DOWN_A=2 -DNM=2
 full  holds   reliable -DNR=3 -DZFAILS -DOWN_A=2 -DNM=2
