@@ -264,7 +264,7 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	bl_put48(h->barrier, old);
 	bl_put48(h->commit, old);
 	h->opcode = how & BL_BACK_RECALL ? BL_OPCODE_BYTE(BL_OP_RECALLED) : BL_OPCODE_BYTE(BL_OP_ACK);
-	h->flags = BL_F_EOM;
+	h->flags = BL_HOP_HOST | BL_F_LANES(1);
 	cut = off + sizeof(*h) + body;
 	if (cut < BL_BEACON_LEN + l3 - sizeof(*eth))
 		cut = BL_BEACON_LEN + l3 - sizeof(*eth);

@@ -32,7 +32,7 @@ void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn)
 	bl_put48(h->ts, ts);
 	bl_hdr_set_psn(h, psn);
 	h->opcode = BL_OPCODE_BYTE(op);
-	h->flags = BL_F_EOM;
+	h->flags = BL_HOP_HOST | BL_F_LANES(1); /* every hop writes its own */
 }
 
 static void fill_data(const struct bl_endpoint *ep, uint8_t *frame, uint32_t count)
@@ -483,8 +483,6 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 			uint32_t n = g->total - g->done < room ? g->total - g->done : room;
 
 			bl_tx_hdr(f, BL_OP_FRAG, 0, t->next_psn + frames);
-			if (g->done + n < g->total)
-				((struct bl_hdr *)f)->flags = 0;
 			fill_data(ep, f, 0);
 			bl_frag_put(f + FRAME_HEAD, g->id, g->done, g->total);
 			memcpy(f + head, g->data + g->done, n);
