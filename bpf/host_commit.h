@@ -168,7 +168,7 @@ static __always_inline enum bl_reason own_recalled(struct __sk_buff *skb, struct
 	r->f.sport = r->f.dport;
 	r->f.dport = port;
 	r->f.opcode = BL_OP_RECALLED;
-	r->f.flags = BL_F_EOM;
+	r->f.flags = BL_HOP_HOST | BL_F_LANES(1);
 	/* if there is no room for the answer, the RECALL comes once more */
 	return store(skb, 1, r) == BL_R_STORED ? BL_R_RECALLED : BL_R_STORED;
 }

@@ -49,7 +49,7 @@
 	X(REDIRECT_FAILED, "redirect_failed", DROP, "the device map refused the output port") \
 	X(FORGED_BEACON,   "forged_beacon",   DROP, "link-local barline frame that did not come from the host daemon") \
 	X(PROMISE_BROKEN,  "promise_broken",  NOTE, "message with a timestamp below its lane's barrier: the FIFO before this port is broken") \
-	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to, and sent there") \
+	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to; it is sent there, but in generic XDP mode handled where it came in") \
 	X(BARRIER_OLD,     "barrier_old",     NOTE, "barrier below its register; ordinary, ignored") \
 	X(EXCLUDED,        "excluded",        NOTE, "silent input excluded from the barrier after dead_after") \
 	X(JOINED,          "joined",          NOTE, "input taken into the barrier") \
