@@ -587,8 +587,10 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		a->home_cpu = -1;
 		/* first: nothing may leave by any port past the program of another that is not there yet */
 		rc = bl_attach_tc(a, n->dir, false, guard, err);
-		if (rc)
+		if (rc) {
+			unguard(n, p, 0);
 			return rc;
+		}
 		n->natt++;
 	}
 	for (k = 0; k < n->natt; k++) {
