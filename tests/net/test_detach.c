@@ -6,6 +6,7 @@
  */
 #include "reliable.h"
 
+#include "barline_run.h"
 #include "controller.h"
 
 #define HOSTS	   4
@@ -66,6 +67,13 @@ static void rounds_of(unsigned int rounds, unsigned int switches)
 	}
 }
 
+/* The script serves all nodes: while it starts switches no clock must get old. */
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->clock_void_after_ms = 100000;
+}
+
 static void under_traffic(unsigned int rounds)
 {
 	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .reliable = true, .len = 300, .fan = 3, .gap_us = 1500, .items = 2, .ring_bytes = TR_RING_TIGHT(HOSTS) };
@@ -92,6 +100,7 @@ static void under_traffic(unsigned int rounds)
 RACK_TEST(rack__a_bridge_for_a_while)
 {
 	rack.lab.spec.hosts = HOSTS;
+	rack.tweak = patient;
 	rack_open();
 	under_traffic(6);
 }
@@ -100,6 +109,7 @@ RACK_TEST(leaf_spine__routers_for_a_while)
 {
 	rack.lab.spec.hosts = HOSTS;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.tweak = patient;
 	rack_open();
 	under_traffic(6);
 }
@@ -107,6 +117,7 @@ RACK_TEST(leaf_spine__routers_for_a_while)
 static void number_nodes(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	name_controller(cfg, n);
+	patient(cfg, n);
 	cfg->node_id = (uint32_t)(n - rack.lab.nodes) + 1;
 }
 
@@ -121,9 +132,75 @@ RACK_TEST(rack__with_a_controller)
 	under_traffic(4);
 }
 
+static void namespace_of(unsigned int node, char path[64])
+{
+	snprintf(path, 64, "/proc/self/fd/%d", rack.lab.nodes[node].netns);
+}
+
+/* The command, in the namespace of @node. */
+static int detach_command(unsigned int node, const char *role, const char *option)
+{
+	char barline[512];
+	const char *const argv[] = { barline, "-j", role, "detach", option, NULL };
+	int home = rack_away(node), rc;
+	json_t *said;
+
+	CHECK(barline_path(barline, sizeof(barline)), "where is barline?");
+	rc = barline_run(&said, argv);
+	json_decref(said);
+	rack_back(home);
+	return rc;
+}
+
+/* A detach that would break something is refused, and says what; nothing is touched by that. */
+RACK_TEST(refused__with_traffic_or_endpoints)
+{
+	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 100, .gap_us = 2000, .quiet_ms = 3000, .to = 3, .ring_bytes = TR_RING_TIGHT(4) };
+	char tor[64], h1[64], h3[64];
+	struct bl_err err = { 0 };
+
+	rack.lab.spec.hosts = 3;
+	rack_open();
+	namespace_of(0, tor);
+	namespace_of(rack_host(0), h1);
+	namespace_of(rack_host(2), h3);
+	/* beacons are no traffic, a host without endpoints is nobody's loss */
+	CHECK(!bl_node_busy(BL_ROLE_SWITCH, tor, &err), "%s", err.text);
+	CHECK(!bl_node_busy(BL_ROLE_HOST, h1, &err), "%s", err.text);
+	for (cfg.host = 0; cfg.host < 2; cfg.host++)
+		tr_add(&cfg);
+	tr_go();
+	tr_pass(300);
+	CHECK(bl_node_busy(BL_ROLE_SWITCH, tor, &err) == -EBUSY, "not refused");
+	CHECK(strstr(err.text, " h1, h2 ") && strstr(err.text, "--force"), "%s", err.text);
+	CHECK(bl_node_busy(BL_ROLE_HOST, h1, &err) == -EBUSY, "not refused");
+	CHECK(strstr(err.text, "61696 (") && strstr(err.text, "--force"), "%s", err.text);
+	CHECK(!bl_node_busy(BL_ROLE_HOST, h3, &err), "%s", err.text);
+	/* the command, without the daemon */
+	rack_close_node(0);
+	CHECK(detach_command(0, "switch", NULL) == 1, "detached under traffic");
+	rack_open_node(0);
+	CHECK(rack_count(0, BL_R_FORWARDED) > 0, "the switch began anew: its maps were removed");
+	tr_enough();
+	tr_wait_done(30000);
+	rack_close_node(0);
+	CHECK(detach_command(0, "switch", NULL) == 0, "refused without traffic");
+	rack_open_node(0);
+	/* endpoints are there still */
+	rack_close_node(rack_host(0));
+	CHECK(detach_command(rack_host(0), "host", NULL) == 1, "detached with an endpoint");
+	rack_open_node(rack_host(0));
+	tr_stop();
+	rack_serve(50);
+	CHECK(!bl_node_busy(BL_ROLE_HOST, h1, &err), "%s", err.text);
+	rack_close_node(rack_host(0));
+	CHECK(detach_command(rack_host(0), "host", NULL) == 0, "refused without endpoints");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refused__with_traffic_or_endpoints),
 		cmocka_unit_test(rack__a_bridge_for_a_while),
 		cmocka_unit_test(leaf_spine__routers_for_a_while),
 		cmocka_unit_test(rack__with_a_controller),
