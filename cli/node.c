@@ -18,7 +18,7 @@ struct node_args {
 };
 
 enum { KEY_BEACON = 256, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_GENERIC, KEY_REPLACE, KEY_ID, KEY_DETACH, KEY_NO_AHEAD, KEY_SKEW, KEY_CLOCK_BASE,
-       KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT, KEY_CARETAKER };
+       KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT, KEY_CARETAKER, KEY_LIMIT };
 
 /* barlined has the same names for the same things */
 static const struct argp_option common_options[] = {
@@ -31,6 +31,7 @@ static const struct argp_option common_options[] = {
 	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)", 0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
 	{ "caretaker-ms", KEY_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (default 10000); 0: not at all", 0 },
+	{ "process-limit-ms", KEY_LIMIT, "MS", 0, "host: a process that holds others up for so long is put out (default 2000)", 0 },
 	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)", 0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
 	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower", 0 },
@@ -102,6 +103,9 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	case KEY_CARETAKER:
 		c->caretaker_ms = (int32_t)number("caretaker-ms", arg, 0, 60000, state);
 		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
+		return 0;
+	case KEY_LIMIT:
+		c->process_limit_ms = (uint32_t)number("process limit", arg, 100, 3600000, state);
 		return 0;
 	case KEY_BASE:
 		c->port_base = (uint16_t)number("port base", arg, 1, 65535, state);
@@ -292,11 +296,8 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 	}
 	if (server)
 		bl_server_free(server);
-	if (e >= 0 && a.detach) {
-		e = bl_node_busy(role, "", &err);
-		if (e >= 0)
-			e = bl_node_detach(role, "", &err);
-	}
+	if (e >= 0 && a.detach)
+		e = bl_node_detach(role, "", &err);
 	else if (e >= 0 && !cli.json)
 		fprintf(stderr, "barline: stopped; the datapath stays in the kernel: `barline %s detach` removes it\n", role_name(role));
 	bl_config_free(&a.cfg);
@@ -322,26 +323,13 @@ int cmd_host_up(int argc, char **argv)
 	return up(&argp, BL_ROLE_HOST, argc, argv);
 }
 
-static error_t parse_detach(int key, char *arg, struct argp_state *state)
-{
-	bool *force = state->input;
-
-	(void)arg;
-	if (key != 'f')
-		return ARGP_ERR_UNKNOWN;
-	*force = true;
-	return 0;
-}
-
 static int detach(enum bl_role role, int argc, char **argv, const char *doc)
 {
-	static const struct argp_option options[] = { { "force", 'f', NULL, 0, "also where it breaks what is going on: ordered traffic, endpoints", 0 }, { 0 } };
-	const struct argp argp = { .options = options, .parser = parse_detach, .children = cmd_globals, .doc = doc };
-	bool force = false;
+	const struct argp argp = { .children = cmd_globals, .doc = doc };
 	struct bl_err err;
 
-	cmd_parse(&argp, argc, argv, &force);
-	if ((!force && bl_node_busy(role, "", &err)) || bl_node_detach(role, "", &err))
+	cmd_parse(&argp, argc, argv, NULL);
+	if (bl_node_detach(role, "", &err))
 		return cli_fail("%s", err.text);
 	if (cli.json)
 		cli_json(json_pack("{s:s, s:s}", "role", role_name(role), "state", "detached"));

@@ -293,6 +293,18 @@ static json_t *ring_used(int rings, uint32_t slot)
 	return used;
 }
 
+/* why an endpoint is no member any more; "": it is one */
+static const char *out_word(const struct bl_inflight *line)
+{
+#define BL_X(name, word, text) [BL_OUT_##name] = word,
+	static const char *const words[] = { BL_OUT_WHYS(BL_X) };
+#undef BL_X
+
+	if (!line->out)
+		return "";
+	return line->out_why && line->out_why < BL_OUT_WHY_COUNT ? words[line->out_why] : "stopping";
+}
+
 static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 {
 	struct bl_host_cfg cfg;
@@ -318,14 +330,14 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 			continue;
 		slot = s.slot;
 		if (bpf_map_lookup_elem(inflight, &slot, &fl))
-			fl.ts = BL_TIME_NONE;
+			fl = (struct bl_inflight){ .ts = BL_TIME_NONE };
 		s.name[sizeof(s.name) - 1] = '\0';
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:o, s:b, s:b, s:I}", "node", node_name(ref), "addr",
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:o, s:b, s:b, s:I, s:s}", "node", node_name(ref), "addr",
 						      addr_text(s.addr, text, sizeof(text)), "port", (int)s.port, "pid", (int)s.pid, "process",
 						      s.name, "slot", (int)slot, "ring_bytes", (json_int_t)s.ring_bytes, "ring_used",
 						      ring_used(rings, slot), "sending", fl.ts && fl.ts != BL_TIME_NONE, "sleeping",
 						      wake.ep[slot].until != BL_TIME_NONE && wake.ep[slot].until, "woken",
-						      (json_int_t)wake.ep[slot].woken));
+						      (json_int_t)wake.ep[slot].woken, "out", out_word(&fl)));
 	}
 	if (eps >= 0)
 		close(eps);
@@ -342,9 +354,11 @@ int cmd_show_endpoints(int argc, char **argv)
 	static const struct col cols[] = { { "node", "NODE", 's' },	  { "addr", "ADDRESS", 's' },	  { "port", "PORT", 'd' },
 					   { "pid", "PID", 'd' },	  { "process", "PROCESS", 's' },  { "slot", "SLOT", 'd' },
 					   { "ring_bytes", "RING", 'k' }, { "ring_used", "USED", 'k' },	  { "sending", "SENDING", 'b' },
-					   { "sleeping", "SLEEPING", 'b' }, { "woken", "WOKEN", 'd' } };
+					   { "sleeping", "SLEEPING", 'b' }, { "woken", "WOKEN", 'd' },	  { "out", "OUT", 's' } };
 
-	return SHOW("barline show endpoints - the processes that send and receive on this host", "endpoints", collect_endpoints, cols,
+	return SHOW("barline show endpoints - the processes that send and receive on this host\vOUT: why an endpoint is no member any more: gone (its process "
+		    "ended, and what it left is not settled), or put out while its process lives: in_flight (it stood still in the middle of a send), window (with "
+		    "reliable messages that are not acknowledged), ring (it did not read what came), answer, unreachable.", "endpoints", collect_endpoints, cols,
 		    "no endpoints");
 }
 

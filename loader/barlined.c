@@ -21,7 +21,7 @@
 const char *argp_program_version = "barlined " BL_BUILD;
 
 enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
-       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_CONTROLLER, OPT_CARETAKER };
+       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_CONTROLLER, OPT_CARETAKER, OPT_LIMIT };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
@@ -39,6 +39,7 @@ static const struct argp_option options[] = {
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
 	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0, "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the file", 0 },
+	{ "process-limit-ms", OPT_LIMIT, "MS", 0, "host: a process that holds others up for so long is put out (2000)", 0 },
 	{ NULL, 0, NULL, 0, "Switch:", 1 },
 	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated", 1 },
 	{ "up-port", OPT_ROLE_UP, "IFNAME", 0, "a port with a higher switch behind it", 1 },
@@ -148,6 +149,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		c->caretaker_ms = (int32_t)number(st, arg, "--caretaker-ms", 0, BL_CARETAKER_MAX_MS);
 		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
 		break;
+	case OPT_LIMIT: c->process_limit_ms = (uint32_t)number(st, arg, "--process-limit-ms", BL_PROCESS_LIMIT_MIN_MS, 3600000); break;
 	case OPT_NODE_ID: c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX); break;
 	case OPT_ROLE_HOST: add_port(st, c, arg, BL_PORT_HOST); break;
 	case OPT_ROLE_UP: add_port(st, c, arg, BL_PORT_UP); break;
@@ -312,7 +314,7 @@ int main(int argc, char **argv)
 		       bl_role_name(role), dir, bl_role_name(role));
 		return 0;
 	}
-	if (bl_node_busy(role, a.netns, &err) || bl_node_detach(role, a.netns, &err))
+	if (bl_node_detach(role, a.netns, &err))
 		return report(&a, &err);
 	bl_log(BL_LOG_INFO, "stopped and detached");
 	return 0;

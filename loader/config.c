@@ -79,8 +79,8 @@ struct file {
 	uint8_t mode;
 	uint32_t node_id;
 	uint16_t port_base, port_count;
-	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms;
 	int *caretaker_ms;
+	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms, process_limit_ms;
 	bool replace, thread_napi, no_ahead;
 	uint8_t forward;
 	int *cpus;
@@ -191,6 +191,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_UINT("clock_bound_us", OPT, struct file, clock_bound_us),
 	CYAML_FIELD_UINT("clock_void_after_ms", OPT, struct file, clock_void_after_ms),
 	CYAML_FIELD_INT_PTR("caretaker_ms", OPT | CYAML_FLAG_POINTER, struct file, caretaker_ms),
+	CYAML_FIELD_UINT("process_limit_ms", OPT, struct file, process_limit_ms),
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
 	CYAML_FIELD_BOOL("no_ahead", OPT, struct file, no_ahead),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
@@ -213,6 +214,10 @@ static int check(const struct file *f, const char *path, enum bl_role role, stru
 		return bl_fail(err, EINVAL, "%s:1: role is missing: switch or host", path);
 	if (role == BL_ROLE_HOST && (f->ports || f->fdb || f->forward))
 		return bl_yaml_bad(path, f->ports ? "ports" : f->fdb ? "fdb" : "forward", 0, err, "a host has no such key; is the role right?");
+	if (role == BL_ROLE_SWITCH && f->process_limit_ms)
+		return bl_yaml_bad(path, "process_limit_ms", 0, err, "process_limit_ms is a key of hosts");
+	if (f->process_limit_ms && f->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
+		return bl_yaml_bad(path, "process_limit_ms", 0, err, "process_limit_ms %u: at least %d", f->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
 	if (role == BL_ROLE_SWITCH && f->interface)
 		return bl_yaml_bad(path, "interface", 0, err, "interface is a key of hosts; a switch lists its interfaces under ports");
 	if (role == BL_ROLE_SWITCH && !f->ports)
@@ -430,6 +435,7 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	if (f->caretaker_ms)
 		cfg->caretaker_ms = *f->caretaker_ms ? *f->caretaker_ms : -1;
 	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms : cfg->clock_void_after_ms;
+	cfg->process_limit_ms = f->process_limit_ms ? f->process_limit_ms : cfg->process_limit_ms;
 	cfg->replace |= f->replace;
 	cfg->thread_napi |= f->thread_napi;
 	cfg->no_ahead |= f->no_ahead;

@@ -59,12 +59,20 @@ static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
 	return n ? 0 : -ESRCH;
 }
 
-/* 0: no such process. */
+/* Field 22 of /proc/PID/stat; 0: no such process. The name before it may contain anything, ')' too: count from the last one. */
 static uint64_t start_time(pid_t pid)
 {
-	uint64_t t;
+	char text[1024], *p;
+	uint64_t t = 0;
+	int k;
 
-	bl_proc_stat(pid, BL_PROC_STARTED, &t);
+	if (proc_read(pid, "stat", text, sizeof(text)))
+		return 0;
+	p = strrchr(text, ')');
+	for (k = 0; p && k < 20; k++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		sscanf(p, "%" SCNu64, &t);
 	return t;
 }
 

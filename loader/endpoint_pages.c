@@ -28,22 +28,21 @@ int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 	return 0;
 }
 
-/* The line of an endpoint; so is this page shared. NULL, with errno. */
-static struct bl_inflight *map_lines(const struct bl_node *n)
+struct bl_inflight *bl_lines_map(const struct bl_node *n)
 {
 	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, n->inflight_fd, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
 
-static void unmap_lines(struct bl_inflight *page)
+void bl_lines_unmap(struct bl_inflight *page)
 {
 	munmap(page, BL_EPS_MAX * sizeof(*page));
 }
 
 int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all)
 {
-	struct bl_inflight *page = map_lines(n);
+	struct bl_inflight *page = bl_lines_map(n);
 
 	if (!page)
 		return -errno;
@@ -51,34 +50,34 @@ int bl_ep_clear_line(struct bl_node *n, unsigned int slot, bool all)
 		bl_line_clear(&page[slot]);
 	else
 		__atomic_store_n(&page[slot].ts, BL_TIME_NONE, __ATOMIC_RELEASE);
-	unmap_lines(page);
+	bl_lines_unmap(page);
 	return 0;
 }
 
 bool bl_ep_holds_commit(const struct bl_node *n, unsigned int slot)
 {
-	struct bl_inflight *page = map_lines(n);
+	struct bl_inflight *page = bl_lines_map(n);
 	bool holds = !page || bl_line_holds(&page[slot]); /* what cannot be seen is not given up */
 
 	if (page)
-		unmap_lines(page);
+		bl_lines_unmap(page);
 	return holds;
 }
 
 int bl_ep_over(struct bl_node *n, unsigned int slot)
 {
-	struct bl_inflight *page = map_lines(n);
+	struct bl_inflight *page = bl_lines_map(n);
 
 	if (!page)
 		return -errno;
 	bl_line_over(&page[slot]);
-	unmap_lines(page);
+	bl_lines_unmap(page);
 	return 0;
 }
 
 uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *why)
 {
-	struct bl_inflight *page = map_lines(n);
+	struct bl_inflight *page = bl_lines_map(n);
 	uint64_t out = 0;
 
 	*why = BL_OUT_MEMBER;
@@ -86,7 +85,7 @@ uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *
 		return 0;
 	out = __atomic_load_n(&page[slot].out, __ATOMIC_ACQUIRE);
 	*why = (enum bl_out_why)__atomic_load_n(&page[slot].out_why, __ATOMIC_ACQUIRE);
-	unmap_lines(page);
+	bl_lines_unmap(page);
 	return out;
 }
 
@@ -101,7 +100,7 @@ struct pages {
 
 static bool map_both(const struct bl_node *n, struct pages *p)
 {
-	p->line = map_lines(n);
+	p->line = bl_lines_map(n);
 	p->host = mmap(NULL, 4096, PROT_READ, MAP_SHARED, n->page_fd, 0);
 	if (p->host == MAP_FAILED)
 		p->host = NULL;
@@ -111,7 +110,7 @@ static bool map_both(const struct bl_node *n, struct pages *p)
 static void unmap_both(struct pages *p)
 {
 	if (p->line)
-		unmap_lines(p->line);
+		bl_lines_unmap(p->line);
 	if (p->host)
 		munmap(p->host, 4096);
 }

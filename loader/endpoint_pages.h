@@ -45,6 +45,10 @@ int bl_ep_over(struct bl_node *n, unsigned int slot);
 /** bl_ep_out - what the line of @slot says: 0, T, or BL_OUT_OVER; *@why: 0: not final. */
 uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *why);
 
+/** bl_lines_map - the in-flight page, of which programs and processes write other words; NULL, with errno. */
+struct bl_inflight *bl_lines_map(const struct bl_node *n);
+void bl_lines_unmap(struct bl_inflight *page);
+
 /** bl_ep_none_failed - what failed before the endpoint was there is nothing to it. Returns 0 or -errno. */
 int bl_ep_none_failed(const struct bl_node *n, unsigned int slot);
 

@@ -31,6 +31,8 @@ static void defaults(struct bl_node_cfg *c)
 		c->clock_void_after_ms = BL_CLOCK_VOID_MS;
 	if (!c->caretaker_ms)
 		c->caretaker_ms = BL_CARETAKER_MS;
+	if (!c->process_limit_ms)
+		c->process_limit_ms = BL_PROCESS_LIMIT_MS;
 	if (!c->port_count)
 		c->port_count = BL_PORT_COUNT;
 	if (!c->port_base)
@@ -58,6 +60,9 @@ static int check(const struct bl_node_cfg *c, struct bl_err *err)
 			       c->dead_after_us, c->beacon_us);
 	if (c->clock_void_after_ms < 1000)
 		return bl_fail(err, EINVAL, "clock_void_after_ms %u is less than 1000: the daemon could not keep the clock alive", c->clock_void_after_ms);
+	if (c->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
+		return bl_fail(err, EINVAL, "process_limit_ms %u is less than %d: a process that the machine leaves waiting for a moment would be put out", c->process_limit_ms,
+			       BL_PROCESS_LIMIT_MIN_MS);
 	return 0;
 }
 
@@ -153,6 +158,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		rc = bl_keep_take_over(n, err);
 	if (!rc)
 		rc = bl_node_agent_open(n, err);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_limits_open(n, err);
 	if (rc)
 		undo(n, cfg);
 	return rc;
@@ -245,6 +252,7 @@ void bl_node_close(struct bl_node *n)
 	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
+	bl_limits_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
 	bl_order_close(n);

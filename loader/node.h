@@ -119,6 +119,7 @@ struct bl_ctl_peers {
  * @clock_bound_us: configured bound of the system clock; 0: 50.
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
  * @caretaker_ms: how long a caretaker may stand in for a daemon that was stopped (bl_node_hand_over()); 0: 10000; -1: there is none.
+ * @process_limit_ms: host: how long a process may hold others up before it is put out (limits.c); 0: 2000.
  * @skew_ns: test: this node's clock is off by that much.
  * @clock_base_ns: test: bus time starts here instead of at CLOCK_TAI; 0: CLOCK_TAI. (wrap of the 48 bits)
  * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i. Of a host: cpus[0] is where its beacons are sent from; 0: anywhere.
@@ -138,6 +139,7 @@ struct bl_node_cfg {
 	uint32_t beacon_us, dead_after_us;
 	uint32_t clock_bound_us, clock_void_after_ms;
 	int32_t caretaker_ms;
+	uint32_t process_limit_ms;
 	int64_t skew_ns;
 	uint64_t clock_base_ns;
 	bool replace;
@@ -208,11 +210,6 @@ int bl_caretaker_main(const char *number);
 /** bl_node_close - stop serving; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 
-/**
- * bl_node_busy - whether a detach would break what is going on: a switch whose ports carry ordered frames (it
- * looks for 0.2 to 3 s), a host with endpoints. 0, or -EBUSY and who they are.
- */
-int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err);
 /** bl_node_detach - remove programs and pins of the node with this role in this namespace. Returns 0 or -errno (ENOENT: none). */
 int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
 /** bl_clean - remove pins and sockets whose namespace or interface is gone, and sockets of arbiters and controllers that are. Returns how many nodes were removed or -errno. */

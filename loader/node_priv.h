@@ -30,6 +30,8 @@
 #define BL_CARETAKER_MS	  10000
 #define BL_CARETAKER_MAX_MS 60000
 #define BL_LOCK_WAIT_MS	  3000 /* whom a start finds in its place may be on its way out: stopped, or killed */
+#define BL_PROCESS_LIMIT_MS	2000
+#define BL_PROCESS_LIMIT_MIN_MS	100
 #define BL_CLOCK_TICK_NS  250000000ULL
 #define BL_CLOCK_DRIFT_PPB 100000
 #define BL_CLOCK_STEP_NS  1000000000LL /* a correction beyond it is a step of the system clock, not drift */
@@ -77,6 +79,7 @@ struct bl_ep {
 	struct bl_ep_slot info;
 };
 
+struct bl_limits;
 struct bl_node_agent;
 struct bl_fpass;
 struct bl_fpass_thread;
@@ -161,6 +164,8 @@ struct bl_node {
 	/* fastpass.c */
 	struct bl_fpass *fastpass;
 	struct bl_fp_file *fp_file; /* read from cfg.admission.fp_path */
+	/* limits.c */
+	struct bl_limits *limits;
 	/* node_agent.c */
 	struct bl_node_agent *agent;
 	/* admission.c */
@@ -312,12 +317,6 @@ int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 void bl_order_none(struct bl_node *n);
 void bl_order_close(struct bl_node *n);
 
-/* proc.c */
-#define BL_PROC_FLAGS	9 /* of the kernel's task: PF_* */
-#define BL_PROC_STARTED 22 /* ticks after boot */
-/** bl_proc_stat - field @field (3 or later, a number) of /proc/PID/stat. 0, or -errno and 0 in *@v: no such process. */
-int bl_proc_stat(pid_t pid, int field, uint64_t *v);
-
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);
@@ -330,6 +329,9 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 void bl_endpoints_bury(struct bl_node *n);
 /** bl_endpoint_expel - whoever has not dealt with all announcements is put out, as if its process had died. */
 void bl_endpoint_expel(struct bl_node *n);
+/* limits.c: processes that hold others up for longer than process_limit_ms are put out */
+int bl_limits_open(struct bl_node *n, struct bl_err *err);
+void bl_limits_close(struct bl_node *n);
 /** bl_endpoints_dead - tell the agent, which is new, of the endpoints that are dead. */
 void bl_endpoints_dead(struct bl_node *n);
 

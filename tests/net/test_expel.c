@@ -155,11 +155,91 @@ RACK_TEST(put_out__goes_on_after_resume)
 	judge();
 }
 
+/* ---- what a daemon finds that the one before had begun ---- */
+
+/* Two hosts without controllers; the first one's daemon is gone. */
+static void open_two(void)
+{
+	struct tr_cfg cfg = { .fn = tr_sink };
+
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	for (cfg.host = 0; cfg.host < 2; cfg.host++)
+		tr_add(&cfg);
+	tr_sh->node[0].may_die = true;
+	tr_go();
+	rack_close_node(rack_host(0));
+}
+
+static struct bl_inflight line_of(uint32_t slot)
+{
+	int fd = rack_map(rack_host(0), BL_MAP_INFLIGHT);
+	struct bl_inflight line;
+
+	CHECK(!bpf_map_lookup_elem(fd, &slot, &line), "%s", strerror(errno));
+	close(fd);
+	return line;
+}
+
+/* The entry of endpoint 0 says BL_EP_DEAD, and its line @line. Returns its slot. */
+static uint32_t leave_behind(struct bl_inflight line)
+{
+	int eps = rack_map(rack_host(0), BL_MAP_EPS), lines = rack_map(rack_host(0), BL_MAP_INFLIGHT);
+	uint32_t key = 0, slot;
+	struct bl_ep_slot e;
+
+	CHECK(!bpf_map_lookup_elem(eps, &key, &e) && e.active == BL_EP_ACTIVE, "endpoint 0 is not there");
+	slot = e.slot;
+	e.active = BL_EP_DEAD;
+	CHECK(!bpf_map_update_elem(eps, &key, &e, BPF_ANY) && !bpf_map_update_elem(lines, &slot, &line, BPF_ANY), "%s", strerror(errno));
+	close(eps);
+	close(lines);
+	return slot;
+}
+
+static bool first_gone(void)
+{
+	return !tr_sh->node[0].pid;
+}
+
+static uint32_t first_slot;
+
+static bool first_free(void)
+{
+	return !endpoint(0);
+}
+
+/* Its process is gone, and the daemon died before it had cleared what was in flight: B must not stand there for ever. */
+RACK_TEST(adopt__dead_with_something_in_flight)
+{
+	open_two();
+	tr_kill(0);
+	CHECK(tr_until(first_gone, WAIT_MS), "it does not die");
+	first_slot = leave_behind((struct bl_inflight){ .ts = 7, .hold = BL_TIME_NONE });
+	rack_open_node(rack_host(0));
+	CHECK(line_of(first_slot).ts == BL_TIME_NONE, "its line still says that it sends");
+	CHECK(!endpoint(0), "its slot is not free");
+}
+
+/* Its process lives, and the daemon died when it had stopped C, and not decided T: the next one decides, and the process hears of it. */
+RACK_TEST(adopt__put_out_by_half)
+{
+	open_two();
+	first_slot = leave_behind((struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .out = 7 });
+	rack_open_node(rack_host(0));
+	CHECK(line_of(first_slot).out != 7 && (line_of(first_slot).out_why || !endpoint(0)), "the first bound was taken for T");
+	CHECK(tr_until(first_gone, WAIT_MS), "it does not hear of it");
+	CHECK(strstr(tr_sh->node[0].error, "put this endpoint out"), "it ended with \"%s\"", tr_sh->node[0].error);
+	CHECK(tr_until(first_free, WAIT_MS), "its slot is not free");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(put_out__in_its_recall),
 		cmocka_unit_test(put_out__goes_on_after_resume),
+		cmocka_unit_test(adopt__dead_with_something_in_flight),
+		cmocka_unit_test(adopt__put_out_by_half),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
