@@ -202,6 +202,7 @@ test: deps-test
 fuzz: $(FUZZ_BIN)
 	bash tests/fuzz/run.sh $(B)
 
+# Debian's kernels in qemu: program tests on all, net tests in virtual time on 6.1 and 6.12 (tests/vm/run.sh has the settings)
 test-kernels: deps-vm
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tests
 	bash tests/vm/run.sh

@@ -45,7 +45,7 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 	/* whole words: a load that spans a store just made would wait for it, as it never does for a frame that came from a wire */
 	w[0] = BL_BE64(b << 16 | (b >> 32 & 0xffff));
 	w[1] = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
-	w[2] = BL_BE64(c << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8 : BL_OPCODE_BYTE(BL_OP_DATA) << 8 | BL_F_EOM));
+	w[2] = BL_BE64(c << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8 : BL_OPCODE_BYTE(BL_OP_DATA) << 8));
 	return (int)port;
 }
 

@@ -182,7 +182,7 @@ static void make_data(struct frame *f)
 	udp->dest = BL_BE16(BL_PORT_BASE + 2);
 	udp->len = BL_BE16(sizeof(*udp) + sizeof(*h) + 64);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_DATA);
-	h->flags = BL_F_EOM;
+	h->flags = BL_HOP_HOST;
 	sk->bss->bench_ttl = ip->ttl;
 	sk->bss->bench_ip_check = ip->check;
 }

@@ -193,7 +193,7 @@ BL_CORE int bl_reg_live(const struct bl_reg *r)
 	return (__u8)r->state == BL_REG_LIVE;
 }
 
-/** bl_port_leaf - what the port contributes: the least B of its live lanes, the least C of those that are IN. */
+/** bl_port_leaf - what the port contributes: the least B of its live lanes, the least C of those that are IN, or awaited. */
 BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 {
 	int l;
@@ -205,7 +205,7 @@ BL_CORE void bl_port_leaf(const struct bl_port_regs *p, struct bl_pair *leaf)
 
 		if (bl_reg_live(r))
 			leaf->b = bl_min64(leaf->b, r->b);
-		if (r->state & BL_REG_IN && r->c)
+		if (r->state & (BL_REG_IN | BL_REG_AWAITED) && r->c)
 			leaf->c = bl_min64(leaf->c, r->c);
 	}
 }
@@ -218,6 +218,40 @@ BL_CORE __u32 bl_port_flags(const struct bl_port_regs *p)
 	for (l = 0; l < BL_LANES_MAX; l++)
 		any |= p->lane[l].state;
 	return any & (BL_REG_IN | BL_REG_HELD);
+}
+
+/** bl_port_await - C waits for the port at @c before anybody was heard there; a register that is new. */
+BL_CORE void bl_port_await(struct bl_port_regs *p, __u64 c)
+{
+	p->lane[0].state |= BL_REG_AWAITED;
+	p->lane[0].c = c;
+}
+
+/** bl_port_awaited - whether C waits for somebody who was not heard yet. */
+BL_CORE int bl_port_awaited(const struct bl_port_regs *p)
+{
+	return (p->lane[0].state & BL_REG_AWAITED) != 0;
+}
+
+/* Nobody is awaited any more: one of the lanes has joined, or nobody is there. */
+BL_CORE void bl_port_met(struct bl_port_regs *p)
+{
+	struct bl_reg *r = &p->lane[0];
+
+	r->state &= ~BL_REG_AWAITED;
+	if (!(r->state & BL_REG_IN) && !bl_reg_live(r))
+		r->c = 0;
+}
+
+/** bl_port_learn - a beacon came: what the neighbour writes as the hop. One comparison but for the first time. */
+BL_CORE void bl_port_learn(struct bl_port_regs *p, __u32 lane, __u8 hop)
+{
+	__u32 l;
+
+	if (p->lane[lane & (BL_LANES_MAX - 1)].hop == hop)
+		return;
+	for (l = 0; l < BL_LANES_MAX; l++)
+		p->lane[l].hop = hop;
 }
 
 /*
@@ -312,6 +346,8 @@ BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life, const s
 	bl_port_reach(p, life, o, o->freeze);
 	if (!o->barred)
 		bl_port_enter(p);
+	if (o->empty && bl_port_awaited(p))
+		bl_port_met(p);
 	bl_port_leaf(p, leaf);
 	return leaf->b != was.b || leaf->c != was.c ? BL_A_LEAF : 0;
 }
@@ -324,11 +360,11 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	if (bl_reg_live(r))
 		return 0;
 	/* one that comes back from the dead stays DEAD until it joins: its C is waited for all the time */
-	if (r->state == BL_REG_ABSENT)
-		r->state = BL_REG_JOINING;
+	if ((__u8)r->state == BL_REG_ABSENT)
+		r->state |= BL_REG_JOINING;
 	/* a link that announces n lanes joins when each was heard once, or was given up by bl_port_expire() */
 	for (l = 0; l < BL_LANES_MAX; l++) {
-		if (l >= lanes || p->lane[l].state != BL_REG_ABSENT)
+		if (l >= lanes || (__u8)p->lane[l].state != BL_REG_ABSENT)
 			continue;
 		waiting = 1;
 		if (!p->lane[l].heard_ns)
@@ -337,6 +373,8 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 	if (waiting || r->b <= join_above)
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
+	if (bl_port_awaited(p))
+		bl_port_met(p);
 	if (!barred)
 		r->state |= BL_REG_IN | (bl_port_flags(p) & BL_REG_HELD);
 	return BL_A_JOINED;
@@ -351,7 +389,7 @@ BL_CORE __u32 bl_reg_raise(struct bl_reg *r, __u32 lanes, __u64 b, __u64 c, __u6
 	__u32 res = 0;
 
 	r->heard_ns = watch;
-	r->lanes = lanes;
+	r->lanes = (__u16)lanes;
 	if (b > r->b) {
 		r->b = b;
 		res = BL_A_LEAF;
@@ -421,8 +459,8 @@ BL_CORE __u32 bl_port_expire(struct bl_port_regs *p, __u64 watch, __u64 dead_aft
 			flags |= r->state;
 			r->state = (r->state & ~0xffu) | BL_REG_DEAD;
 			res |= BL_A_LEAF | BL_A_EXCLUDED;
-		} else if (r->state == BL_REG_ABSENT) {
-			r->state = BL_REG_DEAD; /* announced by its neighbours but never heard: stop waiting for it */
+		} else if ((__u8)r->state == BL_REG_ABSENT) {
+			r->state |= BL_REG_DEAD; /* announced by its neighbours but never heard: stop waiting for it */
 		}
 	}
 	if ((flags & (BL_REG_IN | BL_REG_HELD)) == BL_REG_IN)

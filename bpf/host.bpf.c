@@ -24,6 +24,7 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "promise_core.h"
+#include "hop_core.h"
 #include "line_core.h"
 #include "bpf_util.h"
 #include "host_hold.h"
@@ -315,7 +316,8 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 
 static __always_inline void publish(const struct run *r)
 {
-	bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
+	if (r->f.lanes) /* 0: its barriers are not this link's */
+		bl_publish((__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
 }
 
 static __always_inline void addresses(struct run *r, const void *l3, const void *end)
@@ -453,8 +455,15 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			return BL_R_TAI_MISMATCH;
 		if (r->page->life.neighbour != BL_BE32(body->node_id))
 			r->page->life.neighbour = BL_BE32(body->node_id);
+		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane, r->f.flags & BL_F_HOP);
 		publish(r);
 		return BL_R_BEACON;
+	}
+	/* a frame past its switch: B and C of another host; nothing of it is used, unless it promises nothing, as ACKs do */
+	if ((r->f.flags & BL_F_HOP) != r->page->reg[r->f.lane & (BL_LANES_MAX - 1)].hop) {
+		if (!bl_hop_old(r->b, r->c, r->page->now_ns))
+			return BL_R_UNSWITCHED;
+		r->f.lanes = 0;
 	}
 	if (l3 > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
@@ -555,6 +564,8 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 			return BL_R_NOT_ENDPOINT;
 		if (bl_op_answer(r->f.opcode))
 			return BL_R_SENT_ACK;
+		if (r->f.flags)
+			return BL_R_BAD_FLAGS; /* hop and lane are this program's to say, and a host's are 0 */
 	}
 	bl_read_clock(&now);
 	if (!now.ok)

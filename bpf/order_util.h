@@ -20,15 +20,21 @@ static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch 
 		return 0;
 	}
 	e->epoch = a->epoch;
-	a->result = a->kind > BL_ORDER_AGAIN ? -BL_EINVAL : 0;
+	a->result = a->kind > BL_ORDER_EMPTY ? -BL_EINVAL : 0;
 	return !a->result && a->kind != BL_ORDER_RAISE;
 }
 
-/* A FREEZE or RESUME into its slot. @life: of that input. Returns 1 if the slot is another one now. */
+/* A FREEZE, RESUME or EMPTY into its slot. @life: of that input. Returns 1 if the slot is another one now. */
 static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_order_slot *o, const struct bl_life *life)
 {
-	int res = a->kind == BL_ORDER_FREEZE ? bl_slot_freeze(o, life, a->death) : bl_slot_resume(o, life, a->death);
+	int res;
 
+	if (a->kind == BL_ORDER_EMPTY) {
+		res = !o->empty;
+		o->empty = 1;
+		return res;
+	}
+	res = a->kind == BL_ORDER_FREEZE ? bl_slot_freeze(o, life, a->death) : bl_slot_resume(o, life, a->death);
 	if (res < 0)
 		a->result = -BL_ENOENT;
 	return res > 0;

@@ -18,6 +18,7 @@
 #include "../maps/switch_maps.h"
 #include "wire_core.h"
 #include "barrier_core.h"
+#include "hop_core.h"
 #include "bpf_util.h"
 #include "switch_fdb.h"
 #include "switch_port.h"
@@ -271,27 +272,35 @@ static __always_inline enum bl_reason believe(struct run *r)
 	return BL_R_NONE;
 }
 
-/* R_i := max(R_i, B), and what follows from it. */
-static __always_inline void raise(struct run *r, const struct bl_sw_port *port, int at_once)
+/*
+ * R_i := max(R_i, B), and what follows from it. A frame whose barriers are not the neighbour's raises
+ * nothing, and is dropped unless they promise nothing.
+ */
+static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_port *port, int at_once)
 {
 	__u32 key = r->in, res;
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &key);
 	struct bl_reg *reg;
 
 	if (!regs)
-		return;
+		return BL_R_NONE;
 	reg = &regs->lane[r->f.lane & (BL_LANES_MAX - 1)];
+	if (r->f.opcode == BL_OP_BEACON)
+		bl_port_learn(regs, r->f.lane, r->f.flags & BL_F_HOP);
+	else if (__builtin_expect((r->f.flags & BL_F_HOP) != reg->hop, 0))
+		return bl_hop_old(r->b, r->c, r->lane->now_ns) ? BL_R_NONE : BL_R_UNSWITCHED;
 	if (bl_reg_live(reg) && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
 		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	if (!bl_reg_alone(reg, r->f.lanes)) {
 		bl_raise_slowly(r->in, r->lane_no, (__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
-		return;
+		return BL_R_NONE;
 	}
 	res = bl_reg_raise(reg, 1, r->b, r->c, r->lane->watch_ns);
 	if (res & BL_A_LEAF)
 		leaf_changed(r, port->in_sets, reg->b, reg->c, at_once);
 	if (res & BL_A_OLD)
 		bl_count(r->in, BL_R_BARRIER_OLD);
+	return BL_R_NONE;
 }
 
 /* Whether C waits for the lane that the frame came in on. */
@@ -302,26 +311,33 @@ static __always_inline int waited_for(const struct run *r)
 	return regs && regs->lane[r->f.lane & (BL_LANES_MAX - 1)].state & BL_REG_IN;
 }
 
+/* What an output writes as the hop, as it stands in the flags. */
+static __always_inline __u32 hop_of(const struct bl_sw_port *to)
+{
+	return (__u32)to->hop << 6;
+}
+
 /*
  * Write the output's barriers and this lane into the header; keeps a UDP checksum right where there is one. Before any input has joined there is nothing
  * to promise, and C stands still while it waits for the dead: then the barrier is one that is old to everybody (one that is more than 39 h back would lie
- * ahead).
+ * ahead). @hop: of the output.
  */
-static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udphdr *u, const struct bl_pair *out)
+static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udphdr *u, const struct bl_pair *out, __u32 hop)
 {
 	__u64 old = r->lane->now_ns - BL_TS_OLD;
+	__u32 flags = hop | BL_F_LANES(r->cfg->lanes) | r->lane_no;
 	__u64 b = bl_max64(out->b, old), c = bl_max64(out->c, old);
 
 	if (u->check) {
 		struct bl_hdr before = *h;
 
-		bl_hdr_send(h, b, c, r->lane_no, r->cfg->lanes);
+		bl_hdr_send(h, b, c, flags);
 		u->check = bl_csum_replace(u->check, (const __u8 *)&before, (const __u8 *)h, sizeof(before));
 		if (!u->check)
 			u->check = 0xffff;
 		return;
 	}
-	bl_hdr_send(h, b, c, r->lane_no, r->cfg->lanes);
+	bl_hdr_send(h, b, c, flags);
 }
 
 /* Output port by the static table. */
@@ -457,22 +473,24 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	} else if (why != BL_R_TO_KERNEL) {
 		return why;
 	}
-	raise(r, port, plain);
+	why = raise(r, port, plain);
+	if (__builtin_expect(why != BL_R_NONE, 0))
+		return why;
 	if (__builtin_expect(bl_op_covered(r->f.opcode), 0) && !waited_for(r))
 		return BL_R_NOT_IN; /* what it promised holds all the same */
 	if (!to) {
 		/* The kernel resolves the neighbour and sends it later, past this program: it must not promise anything. */
 		struct bl_pair none = { 0, 0 };
 
-		rewrite(r, h, u, &none);
+		rewrite(r, h, u, &none, BL_HOP_HOST);
 		return BL_R_TO_KERNEL;
 	}
 	if (__builtin_expect(to->barred, 0)) {
 		struct bl_pair no_c = { r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b, 0 };
 
-		rewrite(r, h, u, &no_c);
+		rewrite(r, h, u, &no_c, hop_of(to));
 	} else {
-		rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)]);
+		rewrite(r, h, u, &r->lane->out[to->out_set & (BL_SETS_MAX - 1)], hop_of(to));
 	}
 	why = BL_R_FORWARDED;
 	if (__builtin_expect(metered, 0)) {
@@ -684,6 +702,7 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	}
 	__builtin_memcpy(h->barrier, mine, 6);
 	__builtin_memcpy(h->commit, mine + 6, 6);
+	h->flags = (__u8)((h->flags & ~BL_F_HOP) | hop_of(port));
 	if (__builtin_expect(port->barred, 0)) {
 		const struct bl_sw_lane *from;
 

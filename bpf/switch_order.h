@@ -76,6 +76,7 @@ int bl_order(struct bl_order_arg *a)
 	switch (a->kind) {
 	case BL_ORDER_FREEZE:
 	case BL_ORDER_RESUME:
+	case BL_ORDER_EMPTY:
 		written = order_port(a);
 		break;
 	case BL_ORDER_BAR:

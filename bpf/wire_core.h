@@ -105,10 +105,10 @@ BL_CORE void bl_hdr_set_psn(struct bl_hdr *h, __u32 psn)
 		(s)->field##_lo = BL_BE16(v_ & 0xffff); \
 	} while (0)
 
-/** bl_hdr_set_lane - which lane of how many; keeps the other flags. */
+/** bl_hdr_set_lane - which lane of how many; keeps the hop. */
 BL_CORE void bl_hdr_set_lane(struct bl_hdr *h, __u32 lane, __u32 lanes)
 {
-	h->flags = (__u8)((h->flags & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
+	h->flags = (__u8)((h->flags & BL_F_HOP) | BL_F_LANES(lanes) | lane);
 }
 
 /*
@@ -154,14 +154,17 @@ BL_CORE void bl_store64(void *p, __u64 v)
 #endif
 }
 
-/** bl_hdr_send - what every hop writes: barriers and lane; keeps the other flags. In whole words, since the next one to look reads whole words. */
-BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 lane, __u32 lanes)
+/**
+ * bl_hdr_send - what every hop writes: barriers, and @flags (BL_HOP_*, BL_F_LANES() and the lane).
+ * In whole words, since the next one to look reads whole words.
+ */
+BL_CORE void bl_hdr_send(struct bl_hdr *h, __u64 b, __u64 c, __u32 flags)
 {
 	__u64 w0 = bl_load64(h), w2 = bl_load64((__u8 *)h + 16);
 
 	bl_store64(h, (w0 & ~0xffffULL) | (b >> 32 & 0xffff));
 	bl_store64((__u8 *)h + 8, b << 32 | (c >> 16 & 0xffffffff));
-	bl_store64((__u8 *)h + 16, (w2 & 0x0000ffffffffff00ULL) | c << 48 | (w2 & (BL_F_EOM | BL_F_RESERVED)) | BL_F_LANES(lanes) | lane);
+	bl_store64((__u8 *)h + 16, (w2 & 0x0000ffffffffff00ULL) | c << 48 | flags);
 }
 
 /** bl_psn_before - serial-number order of packet sequence numbers (RFC 1982). */
@@ -251,7 +254,7 @@ BL_CORE enum bl_reason bl_header_check(const struct bl_hdr *h, int link, struct 
 		return BL_R_BAD_VERSION;
 	if (op == 0 || op >= BL_OP_LIMIT || bl_op_link(op) != link)
 		return BL_R_BAD_OPCODE;
-	if (flags & BL_F_RESERVED || BL_FLAGS_LANE(flags) >= BL_FLAGS_LANES(flags))
+	if (BL_FLAGS_LANE(flags) >= BL_FLAGS_LANES(flags))
 		return BL_R_BAD_FLAGS;
 	f->opcode = op;
 	f->flags = flags;
@@ -455,7 +458,7 @@ BL_CORE int bl_parse_plain(const void *start, const void *stop, __u16 base, __u1
 	if (ulen < sizeof(*u) + sizeof(*h) || ulen + sizeof(*ip) > tot || (const __u8 *)ip + tot > (const __u8 *)stop)
 		return 0;
 	w2 = bl_load64((const __u8 *)h + 16);
-	if ((w2 & 0xffff & ~BL_F_EOM) != BL_OPCODE_BYTE(BL_OP_DATA) << 8)
+	if ((w2 & 0xffff & ~BL_F_HOP) != BL_OPCODE_BYTE(BL_OP_DATA) << 8)
 		return 0;
 	w0 = bl_load64(h);
 	w1 = bl_load64((const __u8 *)h + 8);

@@ -148,9 +148,10 @@ static void check_time(const struct finder *to)
 /* what to do about a count; reasons that are not here are ordinary, or their text says all */
 static const char *const cures[BL_R_COUNT] = {
 	[BL_R_PROMISE_BROKEN] = "find out what reorders frames before this port: several transmit or receive queues, RPS, a bond",
-	[BL_R_WRONG_CPU] = "each costs a hop: steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
+	[BL_R_WRONG_CPU] = "each costs a hop, or, in generic XDP mode, may break the order: steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
 	[BL_R_HOME_FULL] = "steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
 	[BL_R_BYPASSED] = "some port of this machine's bridge or routes has no program of barline: make it a port of the switch, or take it out; when a link goes down a few are ordinary",
+	[BL_R_UNSWITCHED] = "a switch on the way forwards without barline's program: start its daemon (`barline switch up`); a few after a link or a switch has come up are ordinary; or a neighbour runs an older version",
 	[BL_R_CLOCK_VOID] = "start the daemon again; look at `barline show clock`",
 	[BL_R_TAI_MISMATCH] = "give all machines the same TAI offset",
 	[BL_R_BARRIER_AHEAD] = "a neighbour's clock is ahead by more than the bound, or only this node runs with --no-ahead: compare `barline show clock` on both sides",

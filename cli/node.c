@@ -296,8 +296,11 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 	}
 	if (server)
 		bl_server_free(server);
-	if (e >= 0 && a.detach)
-		e = bl_node_detach(role, "", &err);
+	if (e >= 0 && a.detach) {
+		e = bl_node_busy(role, "", &err);
+		if (e >= 0)
+			e = bl_node_detach(role, "", &err);
+	}
 	else if (e >= 0 && !cli.json)
 		fprintf(stderr, "barline: stopped; the datapath stays in the kernel: `barline %s detach` removes it\n", role_name(role));
 	bl_config_free(&a.cfg);
@@ -323,13 +326,26 @@ int cmd_host_up(int argc, char **argv)
 	return up(&argp, BL_ROLE_HOST, argc, argv);
 }
 
+static error_t parse_detach(int key, char *arg, struct argp_state *state)
+{
+	bool *force = state->input;
+
+	(void)arg;
+	if (key != 'f')
+		return ARGP_ERR_UNKNOWN;
+	*force = true;
+	return 0;
+}
+
 static int detach(enum bl_role role, int argc, char **argv, const char *doc)
 {
-	const struct argp argp = { .children = cmd_globals, .doc = doc };
+	static const struct argp_option options[] = { { "force", 'f', NULL, 0, "also where it breaks what is going on: ordered traffic, endpoints", 0 }, { 0 } };
+	const struct argp argp = { .options = options, .parser = parse_detach, .children = cmd_globals, .doc = doc };
+	bool force = false;
 	struct bl_err err;
 
-	cmd_parse(&argp, argc, argv, NULL);
-	if (bl_node_detach(role, "", &err))
+	cmd_parse(&argp, argc, argv, &force);
+	if ((!force && bl_node_busy(role, "", &err)) || bl_node_detach(role, "", &err))
 		return cli_fail("%s", err.text);
 	if (cli.json)
 		cli_json(json_pack("{s:s, s:s}", "role", role_name(role), "state", "detached"));

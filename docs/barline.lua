@@ -95,6 +95,8 @@ local naks = {
 
 local barline = Proto("barline", "barline ordered message bus")
 
+local hops = { [0] = "host", [1] = "leaf, upwards", [2] = "leaf, downwards", [3] = "top" }
+
 local f = {
 	ts = ProtoField.uint64("barline.ts", "Message timestamp (ns)", base.DEC),
 	barrier = ProtoField.uint64("barline.barrier", "Barrier (ns)", base.DEC),
@@ -104,8 +106,7 @@ local f = {
 	version = ProtoField.uint8("barline.version", "Version", base.DEC, nil, 0xE0),
 	opcode = ProtoField.uint8("barline.opcode", "Opcode", base.DEC, opcodes, 0x1F),
 	flags = ProtoField.uint8("barline.flags", "Flags", base.HEX),
-	eom = ProtoField.bool("barline.eom", "End of message", 8, nil, 0x80),
-	reserved = ProtoField.bool("barline.reserved", "Reserved", 8, nil, 0x40),
+	hop = ProtoField.uint8("barline.hop", "Barriers of", base.DEC, hops, 0xc0),
 	lanes = ProtoField.uint8("barline.lanes", "Lanes", base.DEC),
 	lane = ProtoField.uint8("barline.lane", "Lane", base.DEC, nil, 0x07),
 
@@ -152,7 +153,7 @@ local e = {
 	short = ProtoExpert.new("barline.short", "frame ends inside what it announces", expert.group.MALFORMED, expert.severity.ERROR),
 	version = ProtoExpert.new("barline.bad_version", "unknown version", expert.group.PROTOCOL, expert.severity.ERROR),
 	opcode = ProtoExpert.new("barline.bad_opcode", "opcode unknown, or in the wrong kind of frame", expert.group.PROTOCOL, expert.severity.ERROR),
-	flags = ProtoExpert.new("barline.bad_flags", "reserved flag set, or lane not below the lane count", expert.group.PROTOCOL,
+	flags = ProtoExpert.new("barline.bad_flags", "lane not below the lane count", expert.group.PROTOCOL,
 				expert.severity.ERROR),
 	below = ProtoExpert.new("barline.below_barrier", "message timestamp below the frame's own barrier", expert.group.SEQUENCE,
 				expert.severity.ERROR),
@@ -439,8 +440,7 @@ local function dissect(buf, pinfo, root, link)
 	tree:add(f.opcode, buf(22, 1))
 	local sub = tree:add(f.flags, buf(23, 1))
 
-	sub:add(f.eom, buf(23, 1))
-	sub:add(f.reserved, buf(23, 1))
+	sub:add(f.hop, buf(23, 1))
 	sub:add(f.lanes, buf(23, 1), lanes)
 	sub:add(f.lane, buf(23, 1))
 
@@ -456,7 +456,7 @@ local function dissect(buf, pinfo, root, link)
 		pinfo.cols.info = info
 		return buf:len()
 	end
-	if flags % 128 >= 64 or lane >= lanes then
+	if lane >= lanes then
 		tree:add_proto_expert_info(e.flags)
 	end
 	if lanes > 1 then

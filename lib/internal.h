@@ -28,6 +28,7 @@
 #include "body_core.h"
 #include "forward_core.h"
 #include "parts_core.h"
+#include "patience_core.h"
 #include "reorder.h"
 #include "rto_core.h"
 #include "seq_core.h"
@@ -103,6 +104,7 @@ struct bl_tx {
 	uint64_t progress_ns;		/* CLOCK_MONOTONIC of the last credit, or of the first frame after none was outstanding */
 	uint64_t rto_ns;
 	uint32_t probes;
+	struct bl_patience patience;
 	uint64_t dead_until_ns;		/* unreachable: sends fail at once until then */
 	uint64_t mark;			/* of the bl_send() that touched the stage last */
 	bool dirty;			/* in ep->dirty */

@@ -10,6 +10,8 @@
  * Large messages go ahead as FRAGs, which carry no timestamp: only a reference is staged. So a message of a megabyte holds the barrier no longer than one
  * of a byte does.
  */
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include "send.h"
 
 #define FRAME_HEAD (sizeof(struct bl_hdr) + sizeof(struct bl_data))
@@ -32,7 +34,7 @@ void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn)
 	bl_put48(h->ts, ts);
 	bl_hdr_set_psn(h, psn);
 	h->opcode = BL_OPCODE_BYTE(op);
-	h->flags = BL_F_EOM;
+	h->flags = BL_HOP_HOST | BL_F_LANES(1); /* every hop writes its own */
 }
 
 static void fill_data(const struct bl_endpoint *ep, uint8_t *frame, uint32_t count)
@@ -455,8 +457,10 @@ static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer
 
 static void sent_now(struct bl_tx *t, uint32_t frames)
 {
-	if (!outstanding(t))
+	if (!outstanding(t)) {
 		t->progress_ns = bl_mono();
+		bl_patience_begin(&t->patience, t->progress_ns);
+	}
 	t->next_psn += frames;
 }
 
@@ -483,8 +487,6 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 			uint32_t n = g->total - g->done < room ? g->total - g->done : room;
 
 			bl_tx_hdr(f, BL_OP_FRAG, 0, t->next_psn + frames);
-			if (g->done + n < g->total)
-				((struct bl_hdr *)f)->flags = 0;
 			fill_data(ep, f, 0);
 			bl_frag_put(f + FRAME_HEAD, g->id, g->done, g->total);
 			memcpy(f + head, g->data + g->done, n);
@@ -651,6 +653,7 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
 		return; /* of an earlier life, or of frames that were never sent */
 	ep->st.credits_received++;
+	bl_patience_heard(&t->patience, bl_mono(), outstanding(t) != 0);
 	if (bl_psn_before(t->credited, v.psn))
 		t->credited = v.psn;
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
@@ -689,6 +692,14 @@ static void give_up(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 	t->dead_until_ns = now + BL_RETRY_NS;
 }
 
+/* Are frames of ours in a queue of this host? */
+static bool unsent(const struct bl_endpoint *ep)
+{
+	int bytes;
+
+	return !ioctl(ep->sock, SIOCOUTQ, &bytes) && bytes > 0;
+}
+
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
 {
 	uint8_t body[sizeof(struct bl_data)];
@@ -705,7 +716,7 @@ uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
 			continue;
 		due = t->progress_ns + t->rto_ns;
 		if (now >= due) {
-			if (t->probes == BL_PROBES_MAX) {
+			if (t->probes >= BL_PROBES_MAX && bl_patience_over(&t->patience, now, unsent(ep))) {
 				give_up(ep, p, now);
 				continue;
 			}

@@ -314,7 +314,7 @@ int main(int argc, char **argv)
 		       bl_role_name(role), dir, bl_role_name(role));
 		return 0;
 	}
-	if (bl_node_detach(role, a.netns, &err))
+	if (bl_node_busy(role, a.netns, &err) || bl_node_detach(role, a.netns, &err))
 		return report(&a, &err);
 	bl_log(BL_LOG_INFO, "stopped and detached");
 	return 0;

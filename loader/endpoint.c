@@ -59,20 +59,12 @@ static int proc_read(pid_t pid, const char *what, char *buf, size_t size)
 	return n ? 0 : -ESRCH;
 }
 
-/* Field 22 of /proc/PID/stat; 0: no such process. The name before it may contain anything, ')' too: count from the last one. */
+/* 0: no such process. */
 static uint64_t start_time(pid_t pid)
 {
-	char text[1024], *p;
-	uint64_t t = 0;
-	int k;
+	uint64_t t;
 
-	if (proc_read(pid, "stat", text, sizeof(text)))
-		return 0;
-	p = strrchr(text, ')');
-	for (k = 0; p && k < 20; k++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		sscanf(p, "%" SCNu64, &t);
+	bl_proc_stat(pid, BL_PROC_STARTED, &t);
 	return t;
 }
 

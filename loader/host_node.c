@@ -17,11 +17,17 @@
 static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
 {
 	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
+	struct bl_host_page page = {};
 	unsigned int k;
+	int rc;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
-	return bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
+	/* whether a switch or another host is at the other end of the link, its first beacon says */
+	for (k = 0; k < BL_LANES_MAX; k++)
+		page.reg[k].hop = BL_HOP_UNKNOWN;
+	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
+	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
 }
 
 static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)

@@ -28,7 +28,7 @@
 #define NETDEV_A_NAPI_PID     4
 #define THREADS_MAX	      64
 
-#define PF_KTHREAD 0x00200000 /* field 9 of /proc/PID/stat */
+#define PF_KTHREAD 0x00200000
 
 /* sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached nowhere. */
 static int sysfs_open(void)
@@ -215,26 +215,18 @@ static bool is_napi_of(const char *comm, const char *ifname)
 	return !strncmp(comm, want, len) && strspn(comm + len, "0123456789") == strlen(comm + len);
 }
 
-static unsigned long long started(pid_t pid)
+/* 0: no such process. */
+static uint64_t started(pid_t pid)
 {
-	unsigned long long t = 0;
-	char path[64], text[512], *p;
-	int k;
+	uint64_t t;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_file(AT_FDCWD, path, text, sizeof(text)))
-		return 0;
-	p = strrchr(text, ')');
-	for (k = 0; p && k < 20; k++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		sscanf(p, "%llu", &t);
+	bl_proc_stat(pid, BL_PROC_STARTED, &t);
 	return t;
 }
 
 static void threads_search(const struct bl_iface *i, struct threads *t)
 {
-	unsigned long long when[THREADS_MAX], newest = 0;
+	uint64_t when[THREADS_MAX], newest = 0;
 	char path[288], comm[80];
 	struct dirent *e;
 	int k, n = 0;
@@ -265,16 +257,13 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 /* A thread of the kernel called @name...: anybody may have the name. */
 static bool is_kernel(pid_t pid, const char *name, bool whole)
 {
-	char path[64], comm[80], text[512], *p;
-	unsigned int flags = 0;
+	char path[64], comm[80];
+	uint64_t flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	if (read_file(AT_FDCWD, path, comm, sizeof(comm)) || (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_file(AT_FDCWD, path, text, sizeof(text)) || !(p = strrchr(text, ')')) || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return false;
-	return flags & PF_KTHREAD;
+	return !bl_proc_stat(pid, BL_PROC_FLAGS, &flags) && flags & PF_KTHREAD;
 }
 
 /* the name may be from before a rename; another pid namespace's number would hit anything */

@@ -210,6 +210,11 @@ int bl_caretaker_main(const char *number);
 /** bl_node_close - stop serving; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 
+/**
+ * bl_node_busy - whether a detach would break what is going on: a switch whose ports carry ordered frames (it
+ * looks for 0.2 to 3 s), a host with endpoints. 0, or -EBUSY and who they are.
+ */
+int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err);
 /** bl_node_detach - remove programs and pins of the node with this role in this namespace. Returns 0 or -errno (ENOENT: none). */
 int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
 /** bl_clean - remove pins and sockets whose namespace or interface is gone, and sockets of arbiters and controllers that are. Returns how many nodes were removed or -errno. */

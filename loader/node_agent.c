@@ -22,6 +22,7 @@
 #define ALONE_US 100000 /* without controllers: how soon an input goes on that is heard again */
 #define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
 #define AWAY_SAID_NS 200000000ULL
+#define START_WAIT_NS 1000000000ULL /* and at least ten times dead_after: how long a switch with new registers waits for who was there before */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
 /** struct order - FAIL that was heard and is not complete. @since_ns: CLOCK_MONOTONIC. @failed: @nfailed, who is still to be announced to the endpoints; NULL: all were. */
@@ -46,6 +47,7 @@ struct bl_node_agent {
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	uint64_t led_ns;
+	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
 	uint32_t old[BL_EPS_MAX];
 };
@@ -347,12 +349,28 @@ static void join_anew(struct bl_node_agent *a)
 	bl_agent_rejoin(a->agent);
 }
 
+/*
+ * A switch whose registers are new does not know who sent what before: its C stands still until every port was heard. A port where nobody comes for this long is taken for one that nobody is behind.
+ */
+static void look_at_awaited(struct bl_node_agent *a, const struct bl_order_port *in, int n)
+{
+	uint64_t wait = 10000ULL * a->node->cfg.dead_after_us;
+	int i;
+
+	if (bl_mono_ns() - a->opened_ns < (wait > START_WAIT_NS ? wait : START_WAIT_NS))
+		return;
+	for (i = 0; i < n; i++)
+		if (in[i].awaited && !bl_order_empty(a->node, bl_order_epoch(a->node), in[i].port))
+			bl_log(BL_LOG_INFO, "%s: nobody was heard at port %u since the programs were started: the commit barrier does not wait for it any more", a->node->meta.name, in[i].port);
+}
+
 static void look_at_ports(struct bl_node_agent *a)
 {
 	struct bl_order_port in[BL_AGENT_PORTS_MAX];
 	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
 	bool changed = false;
 
+	look_at_awaited(a, in, n);
 	for (a->awaited = 0, i = 0; i < n; i++) {
 		struct bl_agent_port p = agent_port(&in[i]);
 		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
@@ -418,10 +436,11 @@ static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
 	struct bl_order_port in[BL_AGENT_PORTS_MAX];
-	int n = bl_order_epoch(a->node) ? 0 : bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
+	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
 
 	(void)src, (void)usec;
-	for (i = 0; i < n; i++)
+	look_at_awaited(a, in, n);
+	for (i = 0; i < n && !bl_order_epoch(a->node); i++)
 		if (in[i].held && in[i].live)
 			bl_order_resume(a->node, 0, in[i].port, in[i].death);
 	look_in(a, ALONE_US);
@@ -522,7 +541,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 		free(a);
 		return rc;
 	}
-	a->led_ns = bl_mono_ns();
+	a->led_ns = a->opened_ns = bl_mono_ns();
 	n->agent = a;
 	if (n->cfg.role == BL_ROLE_HOST && c->n)
 		bl_endpoints_dead(n);

@@ -317,6 +317,12 @@ int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 void bl_order_none(struct bl_node *n);
 void bl_order_close(struct bl_node *n);
 
+/* proc.c */
+#define BL_PROC_FLAGS	9 /* of the kernel's task: PF_* */
+#define BL_PROC_STARTED 22 /* ticks after boot */
+/** bl_proc_stat - field @field (3 or later, a number) of /proc/PID/stat. 0, or -errno and 0 in *@v: no such process. */
+int bl_proc_stat(pid_t pid, int field, uint64_t *v);
+
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);
 void bl_endpoints_close(struct bl_node *n);

@@ -176,6 +176,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		.held = flags & BL_REG_HELD,
 		.live = leaf.b != BL_LEAF_NONE,
 		.barred = i.slot.barred,
+		.awaited = bl_port_awaited(&i.regs),
 		.c = leaf.c == BL_LEAF_NONE ? BL_ORDER_NO_C : leaf.c & C_MASK,
 	};
 	return 0;
@@ -333,6 +334,14 @@ int bl_order_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsign
 int bl_order_resume(struct bl_node *n, uint64_t epoch, uint32_t port, uint32_t death)
 {
 	struct bl_order_arg a = { .epoch = epoch, .kind = BL_ORDER_RESUME, .port = port, .death = death };
+	int rc = run(n, &a);
+
+	return rc ? rc : settle(n, &a, false);
+}
+
+int bl_order_empty(struct bl_node *n, uint64_t epoch, uint32_t port)
+{
+	struct bl_order_arg a = { .epoch = epoch, .kind = BL_ORDER_EMPTY, .port = port };
 	int rc = run(n, &a);
 
 	return rc ? rc : settle(n, &a, false);

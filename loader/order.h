@@ -19,11 +19,11 @@
 #include "node.h"
 
 /** struct bl_order_port - an input as to C. @port: number of the port. @neighbour: node id in the last beacon that came in; 0: none came. @death: how often it went silent or was frozen. @role: enum bl_port_role (a host: BL_PORT_UP).
- * @live: it is heard, and holds B back. @in: in C's minimum. @behind: @in, but what the outputs were given before it joined is beyond it still; never of a host's own one. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
+ * @live: it is heard, and holds B back. @in: in C's minimum. @behind: @in, but what the outputs were given before it joined is beyond it still; never of a host's own one. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @awaited: C waits for it, though nobody was heard there since the registers were made anew. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
 struct bl_order_port {
 	uint32_t port, neighbour, death;
 	uint8_t role;
-	bool in, behind, held, live, barred;
+	bool in, behind, held, live, barred, awaited;
 	uint64_t c;
 };
 #define BL_ORDER_NO_C (~0ULL)
@@ -38,6 +38,8 @@ int bl_order_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_
 int bl_order_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsigned int nports);
 /** bl_order_resume - the input at @port, which stands still since @death, does so no more. 0, -ESTALE, -ENOENT: no such port, or another death. */
 int bl_order_resume(struct bl_node *n, uint64_t epoch, uint32_t port, uint32_t death);
+/** bl_order_empty - C does not wait for the input at @port any more, where nobody was heard since the registers were made anew. 0, -ESTALE, -ENOENT: no such port. */
+int bl_order_empty(struct bl_node *n, uint64_t epoch, uint32_t port);
 /** bl_order_look - how the inputs stand now: those in use, ascending. Returns how many, or -errno. A host has one, its NIC. */
 int bl_order_look(const struct bl_node *n, struct bl_order_port *v, unsigned int max);
 

@@ -9,6 +9,8 @@
  * size, or a lane on another CPU). Then sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing start anew beside the old ones; the programs go over one by one. What outputs were given
  * already is carried over, so no barrier decreases; inputs join again. Messages in flight may come late in that moment, which costs
  * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers, too: the controller counts on it.
+ *
+ * New registers know nothing of reliable messages that wait for their ACKs. So C waits for every port until it was heard (BL_REG_AWAITED), or for so long that nobody can be there (loader/node_agent.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <linux/bpf.h>
 #include "../bpf/barrier_core.h"
 #include "../bpf/fp_core.h"
+#include "../bpf/hop_core.h"
 #include "../bpf/wire_core.h"
 #include "node_priv.h"
 #include "switch.skel.h"
@@ -40,6 +43,7 @@ struct plan {
 	struct bl_sw_lane old_lane[BL_LANES_MAX];
 	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
 	bool regroup; /* the trees mean something else now */
+	bool fresh;
 };
 
 static int read_pinned(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t entries, void *out, struct bl_err *err)
@@ -163,6 +167,7 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 	for (k = 0; k < p->sw.nports; k++) {
 		p->port[k].in_sets = sets.in_sets[k];
 		p->port[k].out_set = sets.out_set[k];
+		p->port[k].hop = bl_hop_write(memchr(role, BL_PORT_HOST, p->sw.nports) != NULL, memchr(role, BL_PORT_UP, p->sw.nports) != NULL, role[k]) >> 6;
 	}
 	return 0;
 }
@@ -241,21 +246,47 @@ static void plan_regroup(struct plan *p)
 	}
 }
 
-/* What port @k's registers begin with: nothing; or, where it stands still, that: silent until it joins again, and its C held. */
-static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
+/* Of a port that was not there before. */
+static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
 {
-	const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
 	struct bl_port_regs r = {};
 	unsigned int l;
 
-	if (!a->ifindex || !b->ifindex || strcmp(a->name, b->name) || !(bl_port_flags(&p->old_regs[k]) & BL_REG_HELD))
+	for (l = 0; l < BL_LANES_MAX && p->port[k].ifindex; l++)
+		r.lane[l].hop = bl_hop_first(p->port[k].role);
+	return r;
+}
+
+/*
+ * What port @k's registers begin with: where it was in C, what C waits for until it joins again; or, where it stands still, that: silent until it joins again, and its C held. Of all that nothing is known of a fresh switch's
+ * ports: somebody may be there, and wait for ACKs since any time.
+ */
+static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
+{
+	const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
+	struct bl_port_regs r = new_regs(p, k);
+	struct bl_pair leaf;
+	unsigned int l;
+
+	if (p->fresh && b->ifindex)
+		bl_port_await(&r, BL_C_UNKNOWN);
+	if (!a->ifindex || !b->ifindex || strcmp(a->name, b->name))
 		return r;
+	for (l = 0; l < BL_LANES_MAX; l++)
+		r.lane[l].hop = p->old_regs[k].lane[l].hop;
+	if (!(bl_port_flags(&p->old_regs[k]) & BL_REG_HELD)) {
+		bl_port_leaf(&p->old_regs[k], &leaf);
+		if (leaf.c != BL_LEAF_NONE)
+			bl_port_await(&r, leaf.c);
+		return r;
+	}
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		if (!(p->old_regs[k].lane[l].state & BL_REG_IN))
 			continue;
 		r.lane[l] = p->old_regs[k].lane[l];
 		r.lane[l].state = BL_REG_DEAD | BL_REG_IN | BL_REG_HELD;
 		r.lane[l].heard_ns = 0; /* by another lane's watch */
+		r.lane[l].state &= ~BL_REG_AWAITED;
 	}
 	return r;
 }
@@ -374,7 +405,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
 }
 
-/* sw_ports is written anew; what the controller barred stays so. */
+/* sw_ports is written anew; what the controller barred stays so. Who is awaited is so anew. */
 static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 {
 	struct bl_order_slot o;
@@ -384,6 +415,11 @@ static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 		if (bpf_map_lookup_elem(orders, &k, &o))
 			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
 		p->port[k].barred = o.barred;
+		if (!p->regroup || !o.empty)
+			continue;
+		o.empty = 0;
+		if (bpf_map_update_elem(orders, &k, &o, BPF_ANY))
+			return bl_fail(err, errno, "cannot write entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
 	}
 	return 0;
 }
@@ -426,8 +462,13 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 	if (!rc)
 		rc = fill_fdb(p, bpf_map__fd(skel->maps.sw_fdb), err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
-		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name))
+		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name)) {
+			struct bl_port_regs r = new_regs(p, k);
+
 			rc = forget_port(skel, k, err);
+			if (!rc && !p->regroup)
+				rc = bl_map_set(bpf_map__fd(skel->maps.sw_regs), k, &r, BL_MAP_SW_REGS, err);
+		}
 	if (!rc)
 		rc = keep_barred(p, bpf_map__fd(skel->maps.sw_orders), err);
 	for (k = 0; k < p->sw.nports && !rc; k++)
@@ -546,8 +587,10 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		a->home_cpu = -1;
 		/* first: nothing may leave by any port past the program of another that is not there yet */
 		rc = bl_attach_tc(a, n->dir, false, guard, err);
-		if (rc)
+		if (rc) {
+			unguard(n, p, 0);
 			return rc;
+		}
 		n->natt++;
 	}
 	for (k = 0; k < n->natt; k++) {
@@ -593,6 +636,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!p)
 		return bl_fail(err, ENOMEM, "out of memory");
 	p->cfg = cfg;
+	p->fresh = n->fresh;
 	rc = read_old(n, p, err);
 	if (!rc)
 		rc = plan_ports(p, err);

@@ -35,6 +35,8 @@ _Static_assert(sizeof(struct bl_epoch) == 16, "ABI");
  * @resume: what stands still since this death is to do so no more. 0: never ordered.
  * @barred: 1: the input does not join C's minimum, and the output promises no C.
  * @drop: @barred as it was when @resume was ordered: the input leaves C's minimum with it.
+ * @empty: 1: nobody is behind this port as far as anybody knows: C does not wait for it any more
+ *	(BL_REG_AWAITED). The loader clears it before it makes registers anew.
  * @shut: @barred as it was when @freeze was ordered: what joins C because it is not any more does not stand still.
  */
 struct bl_order_slot {
@@ -43,7 +45,7 @@ struct bl_order_slot {
 	__u8 barred;
 	__u8 drop;
 	__u8 shut;
-	__u8 zero;
+	__u8 empty;
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct bl_order_slot) == 16, "ABI");
@@ -59,8 +61,8 @@ struct bl_life {
 };
 _Static_assert(sizeof(struct bl_life) == 8, "ABI");
 
-/* RAISE: nothing but the epoch. FREEZE: bl_order_arg's @port to @death. BAR: exactly the ports in @barred. RESUME: what stands still at @port since @death. AGAIN: nothing but that lanes read the clock. */
-enum bl_order_kind { BL_ORDER_RAISE, BL_ORDER_FREEZE, BL_ORDER_BAR, BL_ORDER_RESUME, BL_ORDER_AGAIN };
+/* RAISE: nothing but the epoch. FREEZE: bl_order_arg's @port to @death. BAR: exactly the ports in @barred. RESUME: what stands still at @port since @death. AGAIN: nothing but that lanes read the clock. EMPTY: @port is not awaited any more. */
+enum bl_order_kind { BL_ORDER_RAISE, BL_ORDER_FREEZE, BL_ORDER_BAR, BL_ORDER_RESUME, BL_ORDER_AGAIN, BL_ORDER_EMPTY };
 
 /**
  * struct bl_order_arg - what bl_order is run with.

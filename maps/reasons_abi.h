@@ -49,7 +49,7 @@
 	X(REDIRECT_FAILED, "redirect_failed", DROP, "the device map refused the output port") \
 	X(FORGED_BEACON,   "forged_beacon",   DROP, "link-local barline frame that did not come from the host daemon") \
 	X(PROMISE_BROKEN,  "promise_broken",  NOTE, "message with a timestamp below its lane's barrier: the FIFO before this port is broken") \
-	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to, and sent there") \
+	X(WRONG_CPU,       "wrong_cpu",       NOTE, "frame seen on another CPU than its port is homed to; it is sent there, but in generic XDP mode handled where it came in") \
 	X(BARRIER_OLD,     "barrier_old",     NOTE, "barrier below its register; ordinary, ignored") \
 	X(EXCLUDED,        "excluded",        NOTE, "silent input excluded from the barrier after dead_after") \
 	X(JOINED,          "joined",          NOTE, "input taken into the barrier") \
@@ -120,7 +120,8 @@
 	X(NOT_IN,          "not_in",          DROP, "OPEN or PREP from an input for which the commit barrier does not wait: its host was announced as failed, or its link has lanes that were not heard yet") \
 	X(BYPASSED,        "bypassed",        DROP, "ordered frame that the kernel wanted to send past this switch's program: its barriers are another node's") \
 	X(HOME_FULL,       "home_full",       DROP, "came in on the wrong CPU while too many frames of this port were on their way to the right one") \
-	X(RECALLED,        "recalled",        OK,   "RECALL stored; its frame went back as the RECALLED")
+	X(RECALLED,        "recalled",        OK,   "RECALL stored; its frame went back as the RECALLED") \
+	X(UNSWITCHED,      "unswitched",      DROP, "ordered frame with the barriers of another node than the neighbour: a switch between forwards without barline's program, or no beacon of the neighbour came yet")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

@@ -109,6 +109,7 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  * @barred: 1: this output promises no C, and what comes in at this port does not join it. As its slot in "sw_orders" says; written by the program bl_order, too. Here for the same reason as @metered.
  * @metered: 1: frames go into the port's output queues (queue_abi.h), and the pacer sends them at the rate of "sw_meters". Here, and not told by that map, because the program
  *	reads this cache line of the output anyway.
+ * @hop: what this output writes as the hop of a frame (BL_HOP_*, shifted down by 6).
  * @in_sets: bit s: this port is an input of set s.
  * @out_set: the set whose minimum this port sends.
  * @home_lane: lane (datapath CPU) that this port's frames are processed on: BL_HOME_LANE(). With BL_AWAY, which the program writes, frames of this port are on their way home: struct bl_homing.
@@ -121,7 +122,7 @@ struct bl_sw_port {
 	__u8 role : 4;
 	__u8 metered : 1;
 	__u8 barred : 1;
-	__u8 zero : 2;
+	__u8 hop : 2;
 	__u8 in_sets;
 	__u8 out_set;
 	__u8 home_lane;
@@ -165,14 +166,24 @@ enum bl_reg_state { BL_REG_ABSENT, BL_REG_JOINING, BL_REG_LIVE, BL_REG_DEAD };
  */
 #define BL_REG_IN   0x100u
 #define BL_REG_HELD 0x200u
+/*
+ * Of lanes that are not LIVE: the registers were made anew, and nobody knows yet whether somebody is
+ * behind this port who waits for ACKs. Until it joins, or the loader says that nobody is there
+ * (struct bl_order_slot's @empty), C waits for it at @c.
+ */
+#define BL_REG_AWAITED 0x400u
+#define BL_C_UNKNOWN   1 /* below every C; no bus time */
 
 /**
  * struct bl_reg - registers R and C of one (port, lane), extended to 64 bits.
  * @b: highest barrier that arrived; never lowered. 0: none yet.
  * @c: highest commit barrier.
  * @heard_ns: watch time (struct bl_sw_lane) of the last good frame.
- * @state: enum bl_reg_state in the low 8 bits, BL_REG_IN and BL_REG_HELD above.
+ * @state: enum bl_reg_state in the low 8 bits, BL_REG_IN, BL_REG_HELD and BL_REG_AWAITED above.
  * @lanes: lane count that the neighbour announced last.
+ * @hop: BL_HOP_* that the neighbour writes, as its last beacon had it; the same in all lanes of a
+ *	port. BL_HOP_UNKNOWN: no beacon came yet, and it could be anybody's frame. Before the first
+ *	beacon ports with hosts expect BL_HOP_HOST. Written by the loader before the programs run.
  *
  * Written only by the CPU that the port is homed to; user space reads without a lock and may see a value that is one frame old.
  */
@@ -181,9 +192,12 @@ struct bl_reg {
 	__u64 c;
 	__u64 heard_ns;
 	__u32 state;
-	__u32 lanes;
+	__u16 lanes;
+	__u8 hop;
+	__u8 reserved;
 };
 _Static_assert(sizeof(struct bl_reg) == 32, "ABI");
+#define BL_HOP_UNKNOWN 0x01 /* in no frame */
 struct bl_port_regs {
 	struct bl_reg lane[BL_LANES_MAX];
 };

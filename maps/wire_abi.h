@@ -39,7 +39,7 @@
  * @commit: every reliable message below it is stored by all its receivers, or was recalled; no later one will be below it. Equal to @barrier where nothing reliable is outstanding.
  * @psn: packet sequence number, counted by the sender per destination endpoint, from 0.
  * @opcode: version << 5 | opcode.
- * @flags: BL_F_EOM | (lanes - 1) << 3 | lane. Rewritten at every hop but for BL_F_EOM.
+ * @flags: hop | (lanes - 1) << 3 | lane. Rewritten at every hop.
  */
 struct bl_hdr {
 	__u8 ts[6];
@@ -75,11 +75,20 @@ enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
 #undef BL_OPCODE_ENUM
 #define BL_OPCODE_BYTE(op) ((__u8)(BL_VERSION << 5 | (op)))
 
-#define BL_F_EOM	0x80 /* last frame of a message (FRAG); always set in DATA */
-#define BL_F_RESERVED	0x40 /* must be zero */
+#define BL_F_HOP	0xc0 /* which kind of node wrote the barriers, and in which direction: BL_HOP_* */
 #define BL_F_LANES(n)	(((n) - 1) << 3)
 #define BL_FLAGS_LANES(f) ((((f) >> 3) & 7) + 1)
 #define BL_FLAGS_LANE(f) ((f) & 7)
+
+/*
+ * Who wrote the barriers of a frame (bpf/hop_core.h). A node learns from its neighbour's beacons,
+ * which no bridge and no router passes on, what that neighbour writes, and takes barriers from no
+ * other frame.
+ */
+#define BL_HOP_HOST	0x00 /* a host; also a switch between two others, to those below it */
+#define BL_HOP_LEAF_UP	0x40 /* a switch that has hosts, to those above it */
+#define BL_HOP_LEAF	0x80 /* a switch that has hosts, to these; one between two others, upwards */
+#define BL_HOP_TOP	0xc0 /* a switch that has neither hosts nor anybody above it */
 
 /**
  * struct bl_beacon - body of a beacon, after its header.

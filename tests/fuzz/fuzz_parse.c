@@ -48,7 +48,6 @@ static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_
 	FUZZ_CHECK(f->opcode > 0 && f->opcode < BL_OP_LIMIT);
 	FUZZ_CHECK(h->opcode == BL_OPCODE_BYTE(f->opcode) && h->flags == f->flags);
 	FUZZ_CHECK(f->lanes >= 1 && f->lanes <= BL_LANES_MAX && f->lane < f->lanes);
-	FUZZ_CHECK(!(f->flags & BL_F_RESERVED));
 	FUZZ_CHECK(f->ts <= BL_TS_MASK && f->b <= BL_TS_MASK && f->c <= BL_TS_MASK);
 	FUZZ_CHECK(f->vlan <= 1);
 	if (bl_op_link(f->opcode)) {
@@ -108,7 +107,7 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 	FUZZ_CHECK(parse(p, size, base, count, &g) == BL_R_NONE);
 	FUZZ_CHECK(g.b == b && g.c == c && g.lane == lane && g.lanes == lanes);
 	FUZZ_CHECK(g.ts == f->ts && g.psn == f->psn && g.opcode == f->opcode && g.body_len == f->body_len);
-	FUZZ_CHECK((g.flags & BL_F_EOM) == (f->flags & BL_F_EOM));
+	FUZZ_CHECK((g.flags & BL_F_HOP) == (f->flags & BL_F_HOP));
 
 	/* ~checksum + sum of the data is what a receiver finds, modulo 0xffff: it must be what it was */
 	sum = (uint16_t)(f->ts ^ f->psn);

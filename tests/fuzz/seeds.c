@@ -156,7 +156,7 @@ static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
 	add16(&b, BL_PORT_BASE + (many ? BL_PORT_COUNT - 1 : 0));
 	add16(&b, len);
 	add16(&b, many ? 0xbeef : 0);
-	add_hdr(&b, op, many ? BL_F_EOM | BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1) : BL_F_EOM);
+	add_hdr(&b, op, many ? BL_HOP_LEAF | BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1) : BL_HOP_LEAF);
 	add(&b, load.p, load.n);
 	save("parse", name, b.p, b.n);
 	save("hold", name, b.p, b.n);
@@ -293,8 +293,8 @@ static void dictionary(void)
 #define TOKEN(sym, num, name) write_token(f, "nak_" name, num, 1);
 	BL_NAKS(TOKEN)
 #undef TOKEN
-	write_token(f, "flag_eom", BL_F_EOM, 1);
-	write_token(f, "flag_reserved", BL_F_RESERVED, 1);
+	write_token(f, "hop_leaf", BL_HOP_LEAF, 1);
+	write_token(f, "hop_leaf_up", BL_HOP_LEAF_UP, 1);
 	write_token(f, "lanes_all_last", BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1), 1);
 	write_token(f, "rsv_early", BL_RSV_EARLY, 1);
 	write_token(f, "grt_passed", BL_GRT_PASSED, 1);

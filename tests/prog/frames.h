@@ -202,7 +202,7 @@ MAYBE_UNUSED static void build(struct frame *f, const struct desc *d)
 	put48(f, d->c);
 	put32(f, d->psn);
 	put8(f, d->op_byte ? d->op_byte : BL_OPCODE_BYTE(d->op));
-	put8(f, d->flag_byte ? d->flag_byte : (__u8)((d->op == BL_OP_DATA ? BL_F_EOM : 0) | BL_F_LANES(d->lanes) | d->lane));
+	put8(f, d->flag_byte ? d->flag_byte : (__u8)(BL_F_LANES(d->lanes) | d->lane));
 	if (link) {
 		put16(f, (__u16)d->tai);
 		put16(f, d->port);

@@ -152,6 +152,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_BYPASSED] = BY_GUARD,
 	[BL_R_HOME_FULL] = BY_REGS,
 	[BL_R_RECALLED] = BY_RECALL,
+	[BL_R_UNSWITCHED] = BY_SWITCH | BY_HOST,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,
@@ -408,7 +409,7 @@ ODD(opcode_0, d->op_byte = BL_OPCODE_BYTE(0); build(f, d);)
 ODD(opcode_limit, d->op_byte = BL_OPCODE_BYTE(BL_OP_LIMIT); build(f, d);)
 ODD(beacon_in_udp, d->op_byte = BL_OPCODE_BYTE(BL_OP_BEACON); build(f, d);)
 ODD(data_in_link, d->op_byte = BL_OPCODE_BYTE(BL_OP_DATA); build(f, d);)
-ODD(flag_reserved, d->flag_byte = BL_F_EOM | BL_F_RESERVED; build(f, d);)
+ODD(lane_7_of_1, d->flag_byte = BL_F_LANES(1) | 7; build(f, d);)
 ODD(lane_1_of_1, d->lane = 1; build(f, d);)
 ODD(lane_7_of_7, d->lane = 7; d->lanes = 7; build(f, d);)
 ODD(beacon_cut, build(f, d); f->n--;)
@@ -421,7 +422,7 @@ MAYBE_UNUSED static const struct odd odd_udp[] = {
 	ODD_ROW(cut_in_header, BL_R_SHORT), ODD_ROW(udp_short, BL_R_BAD_LENGTH), ODD_ROW(udp_beyond_ip, BL_R_BAD_LENGTH),
 	ODD_ROW(ip_beyond_frame, BL_R_BAD_LENGTH), ODD_ROW(double_tag, BL_R_DOUBLE_TAG), ODD_ROW(version_0, BL_R_BAD_VERSION),
 	ODD_ROW(version_2, BL_R_BAD_VERSION), ODD_ROW(opcode_0, BL_R_BAD_OPCODE), ODD_ROW(opcode_limit, BL_R_BAD_OPCODE),
-	ODD_ROW(beacon_in_udp, BL_R_BAD_OPCODE), ODD_ROW(flag_reserved, BL_R_BAD_FLAGS), ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
+	ODD_ROW(beacon_in_udp, BL_R_BAD_OPCODE), ODD_ROW(lane_7_of_1, BL_R_BAD_FLAGS), ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
 	ODD_ROW(lane_7_of_7, BL_R_BAD_FLAGS),
 };
 MAYBE_UNUSED static const struct odd odd_ip4[] = {
@@ -434,7 +435,7 @@ MAYBE_UNUSED static const struct odd odd_ip6[] = {
 MAYBE_UNUSED static const struct odd odd_beacon[] = {
 	ODD_ROW(beacon_cut, BL_R_SHORT), ODD_ROW(double_tag, BL_R_DOUBLE_TAG), ODD_ROW(version_0, BL_R_BAD_VERSION),
 	ODD_ROW(version_2, BL_R_BAD_VERSION), ODD_ROW(opcode_0, BL_R_BAD_OPCODE), ODD_ROW(data_in_link, BL_R_BAD_OPCODE),
-	ODD_ROW(flag_reserved, BL_R_BAD_FLAGS), ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
+	ODD_ROW(lane_7_of_1, BL_R_BAD_FLAGS), ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
 };
 
 typedef void (*odd_check)(const struct frame *f, enum bl_reason why, void *arg);

@@ -80,7 +80,7 @@ static void trees_right(const struct state *s)
 
 				if ((__u8)r->state == BL_REG_LIVE && r->b < want.b)
 					want.b = r->b;
-				if (r->state & BL_REG_IN && r->c && r->c < want.c)
+				if (r->state & (BL_REG_IN | BL_REG_AWAITED) && r->c && r->c < want.c)
 					want.c = r->c;
 			}
 			if (leaf.b != want.b || leaf.c != want.c)

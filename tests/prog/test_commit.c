@@ -80,7 +80,8 @@ static void ack_of(const struct desc *d, struct frame *want)
 	a.csum = false;
 	a.b = a.c = T0 - BL_TS_OLD;
 	a.op = BL_OP_ACK;
-	a.flag_byte = BL_F_EOM;
+	a.lanes = 1;
+	a.lane = 0;
 	a.body = BL_ACK_BODY;
 	build(want, &a);
 	keep = keep < in.n ? keep : in.n;
@@ -220,7 +221,6 @@ static struct desc ack(bool v6, __u64 ts)
 	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
 
 	d.op = BL_OP_ACK;
-	d.flag_byte = BL_F_EOM;
 	d.dport = (__u16)(BL_PORT_BASE + (v6 ? 11 : 10));
 	d.body = BL_ACK_BODY;
 	return d;

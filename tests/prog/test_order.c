@@ -112,6 +112,54 @@ static void neighbour__of_the_last_good_beacon(void **state)
 	assert_int_equal(after.lives[3].neighbour, 78);
 }
 
+/* A switch with new registers: C waits for every port that nobody was heard at, until it is, or is said to be empty. B does not. */
+static void awaited__until_heard_or_empty(void **state)
+{
+	struct bl_port_regs regs = {};
+	struct bl_order_port v[NPORTS];
+	struct bl_pair none = { 0, 0 };
+	struct bl_tree *t = malloc(sizeof(*t));
+	__u64 bus = T0;
+	__u32 p, s;
+
+	(void)state;
+	bl_port_await(&regs, BL_C_UNKNOWN);
+	for (p = 0; p < NPORTS; p++)
+		map_put(sk->maps.sw_regs, p, &regs);
+	for (s = 0; s < 2; s++) {
+		bl_tree_clear(t);
+		for (p = 0; p < NPORTS; p++)
+			if (ports[p].in_sets >> s & 1)
+				bl_tree_set(t, cfg.tree_leaves, p, BL_LEAF_NONE, BL_C_UNKNOWN);
+		map_put(sk->maps.sw_trees, BL_TREE_KEY(0, s), t);
+	}
+	free(t);
+	beacon(0, bus - 1000, bus - 1000);
+	beacon(1, bus - 900, bus - 900);
+	assert_int_equal(after.lanes[0].out[0].b, bus - 1000);
+	assert_true(after.lanes[0].out[0].c == none.c || after.lanes[0].out[0].c == BL_C_UNKNOWN);
+	assert_int_equal(after.lanes[0].out[1].b, bus - 1000);
+	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
+	assert_int_equal(bl_order_look(&node, v, NPORTS), NPORTS);
+	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in && !v[2].held && v[3].awaited);
+	/* the next is heard: one is left */
+	beacon(3, bus - 800, bus - 800);
+	beacon(0, bus - 700, bus - 700);
+	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
+	assert_int_equal(after.lanes[0].out[0].c, bus - 900); /* that of the up-link does not wait for the up-link */
+	/* nobody is there */
+	assert_int_equal(bl_order_empty(&node, 0, UPLINK), 0);
+	beacon(1, bus - 600, bus - 600);
+	assert_int_equal(after.lanes[0].out[1].c, bus - 800);
+	assert_false(after.regs[UPLINK].lane[0].state & BL_REG_AWAITED);
+	assert_int_equal(bl_order_look(&node, v, NPORTS), NPORTS);
+	assert_false(v[UPLINK].awaited);
+	/* and who comes there later joins as ever */
+	beacon(UPLINK, bus - 500, bus - 500);
+	assert_int_equal(after.regs[UPLINK].lane[0].state, BL_REG_LIVE | BL_REG_IN);
+	assert_int_equal(bl_order_empty(&node, 0, 200), -ENOENT);
+}
+
 static void freeze__stands_still_until_resume(void **state)
 {
 	const __u64 b = T0 - 5000;
@@ -268,7 +316,7 @@ static void epoch__old_ones_are_refused(void **state)
 {
 	const __u32 three = 3;
 	struct bl_order_port p;
-	struct bl_order_arg a = { .epoch = 7, .kind = BL_ORDER_AGAIN + 1 };
+	struct bl_order_arg a = { .epoch = 7, .kind = BL_ORDER_EMPTY + 1 };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = &a, .ctx_size_in = sizeof(a));
 	struct bl_order_slot slot, none = { 0 };
 	struct bl_epoch e;
@@ -515,6 +563,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(look__ports),
 		CASE(neighbour__of_the_last_good_beacon),
+		CASE(awaited__until_heard_or_empty),
 		CASE(freeze__stands_still_until_resume),
 		CASE(freeze__and_resume_on_an_idle_lane),
 		CASE(freeze__who_is_in_nobodys_minimum),

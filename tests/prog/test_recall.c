@@ -46,7 +46,6 @@ static struct desc recall(bool v6)
 	struct desc d = v6 ? data_frame6(0, 1, 0, T0 - 1000) : data_frame(0, 1, 0, T0 - 1000);
 
 	d.op = BL_OP_RECALL;
-	d.flag_byte = BL_F_EOM;
 	d.ttl = 3;
 	d.body = sizeof(struct bl_recall);
 	return d;
@@ -70,7 +69,8 @@ static void answer_to(const struct desc *d, struct frame *want)
 	a.csum = false;
 	a.b = a.c = T0 - BL_TS_OLD;
 	a.op = BL_OP_RECALLED;
-	a.flag_byte = BL_F_EOM;
+	a.lanes = 1;
+	a.lane = 0;
 	a.body = sizeof(struct bl_recall);
 	build(want, &a);
 	keep = keep < in.n ? keep : in.n;

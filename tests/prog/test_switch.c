@@ -604,6 +604,99 @@ static void relay__old_commit(void **state)
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, bus_now, bus_now - BL_TS_OLD) }, WANT({ 0, BL_R_FORWARDED }));
 }
 
+/* What the switch makes of @d, whose hop is the input's; that of these outputs is 0. */
+static struct desc sent_by(struct desc d, __u64 b)
+{
+	d.flag_byte = 0;
+	return sent(d, b, b);
+}
+
+/* Barriers of another node than the neighbour: nothing of them is used, whatever carries them. */
+static void hop__only_the_neighbours(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 10), b;
+
+	(void)state;
+	all_live(T0 - 1000);
+	/* a switch's frame at a host's port */
+	d.flag_byte = BL_HOP_LEAF;
+	refuse(0, &d, BL_R_UNSWITCHED);
+	d.flag_byte = BL_HOP_TOP;
+	refuse(0, &d, BL_R_UNSWITCHED);
+	d.op = BL_OP_PREP;
+	refuse(0, &d, BL_R_UNSWITCHED);
+	/* the up-link's own beacons say what its frames have */
+	b = beacon_frame(UPLINK, T0 - 900);
+	b.flag_byte = BL_HOP_TOP;
+	take_in(UPLINK, &b, WANT({ UPLINK, BL_R_BEACON }));
+	assert_int_equal(after.regs[UPLINK].lane[0].hop, BL_HOP_TOP);
+	assert_int_equal(after.regs[UPLINK].lane[BL_LANES_MAX - 1].hop, BL_HOP_TOP);
+	d = data_frame(UPLINK, 1, T0, T0 - 800);
+	d.flag_byte = BL_HOP_LEAF_UP; /* of another leaf, past the spine */
+	refuse(UPLINK, &d, BL_R_UNSWITCHED);
+	d.flag_byte = 0;
+	refuse(UPLINK, &d, BL_R_UNSWITCHED);
+	d.flag_byte = BL_HOP_TOP;
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 1000) }, WANT({ UPLINK, BL_R_FORWARDED }));
+	assert_int_equal(after.regs[UPLINK].lane[0].b, T0 - 800);
+}
+
+/* What promises nothing may be anybody's: it goes on, and raises nothing. */
+static void hop__old_barriers_pass(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - BL_TS_OLD);
+
+	(void)state;
+	all_live(T0 - 1000);
+	d.c = d.b;
+	d.op = BL_OP_ACK;
+	d.flag_byte = BL_HOP_LEAF;
+	state_take(&before);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	assert_memory_equal(&before.regs, &after.regs, sizeof(after.regs));
+	d.b = T0 - 10;
+	refuse(0, &d, BL_R_UNSWITCHED);
+}
+
+/* Nobody was heard there yet: it could be anybody's. */
+static void hop__unknown_until_a_beacon(void **state)
+{
+	struct desc d = data_frame(UPLINK, 1, T0, T0 - 10), b = beacon_frame(UPLINK, T0 - 900);
+	struct bl_port_regs regs = {};
+	__u32 l;
+
+	(void)state;
+	for (l = 0; l < BL_LANES_MAX; l++)
+		regs.lane[l].hop = BL_HOP_UNKNOWN;
+	map_put(sk->maps.sw_regs, UPLINK, &regs);
+	feed(0, T0 - 950);
+	feed(1, T0 - 950);
+	feed(3, T0 - 950);
+	counts_take(sk->maps.counts, counted);
+	for (l = 0; l < 4; l++) {
+		d.flag_byte = (__u8)(l << 6);
+		refuse(UPLINK, &d, BL_R_UNSWITCHED);
+	}
+	b.flag_byte = BL_HOP_TOP;
+	take_in(UPLINK, &b, WANT({ UPLINK, BL_R_BEACON }, { UPLINK, BL_R_JOINED }));
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 950) }, WANT({ UPLINK, BL_R_FORWARDED }));
+}
+
+/* Each output writes its own. */
+static void hop__of_the_output(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 10), want;
+
+	(void)state;
+	all_live(T0 - 1000);
+	ports[1].hop = BL_HOP_LEAF >> 6;
+	ports[1].barred = 0;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	want = sent(d, T0 - 1000, T0 - 1000);
+	want.flag_byte = BL_HOP_LEAF;
+	step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_FORWARDED }));
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -616,6 +709,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(parse__odd_frames),
+		CASE(hop__only_the_neighbours),
+		CASE(hop__old_barriers_pass),
+		CASE(hop__unknown_until_a_beacon),
+		CASE(hop__of_the_output),
 		CASE(port__not_a_port_passes),
 		CASE(port__number_beyond_the_ports),
 		CASE(l2__first_frame),

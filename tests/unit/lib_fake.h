@@ -162,7 +162,7 @@ static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t 
 
 	if (!fake_reserve(f, room, 0, &rec))
 		return false;
-	*rec = (struct bl_rec){ .ts = ts, .psn = psn, .sport = from->port, .opcode = op, .flags = BL_F_EOM, .len = len };
+	*rec = (struct bl_rec){ .ts = ts, .psn = psn, .sport = from->port, .opcode = op, .flags = BL_HOP_HOST, .len = len };
 	memcpy(rec->saddr, from->ip, 16);
 	if (len)
 		memcpy(rec + 1, body, len);

@@ -44,7 +44,7 @@ static void bl_send__one_message_on_the_wire(void **state)
 	assert_int_equal(s.len, 24 + 4 + 2 + 5);
 	assert_in_range(s.ts, before, after);
 	assert_int_equal(s.psn, 0);
-	assert_int_equal(s.h->flags, BL_F_EOM);
+	assert_int_equal(s.h->flags, BL_HOP_HOST);
 	assert_int_equal(bl_get48(s.h->barrier), (s.ts + 1) & BL_TS_MASK); /* the last frame of its flush: a claim */
 	assert_memory_equal(s.h->commit, "\0\0\0\0\0", 6); /* the egress program's */
 	assert_int_equal(bl_load16(s.body), a.ep->incarnation);
@@ -214,7 +214,7 @@ static void bl_send__large_message_in_parts(void **state)
 		id = v.msg_id;
 		assert_int_equal(v.total, len);
 		assert_int_equal(v.offset, at);
-		assert_int_equal(s.h->flags, at + v.len == len ? BL_F_EOM : 0);
+		assert_int_equal(s.h->flags, BL_HOP_HOST);
 		memcpy(got + at, v.data, v.len);
 		at += v.len;
 	}

@@ -158,12 +158,11 @@ static void protocol__flags(void **state)
 {
 	(void)state;
 	table_of("Flags", &t);
-	assert_int_equal(t.rows, 4);
-	assert_int_equal(strtol(t.cell[0][1], NULL, 0), BL_F_EOM);
-	assert_int_equal(strtol(t.cell[1][1], NULL, 0), BL_F_RESERVED);
-	assert_int_equal(strtol(t.cell[2][1], NULL, 0), BL_F_LANES(BL_LANES_MAX));
-	assert_int_equal(strtol(t.cell[3][1], NULL, 0), BL_LANES_MAX - 1);
-	assert_string_equal(t.cell[0][2], "EOM");
+	assert_int_equal(t.rows, 3);
+	assert_int_equal(strtol(t.cell[0][1], NULL, 0), BL_F_HOP);
+	assert_int_equal(strtol(t.cell[1][1], NULL, 0), BL_F_LANES(BL_LANES_MAX));
+	assert_int_equal(strtol(t.cell[2][1], NULL, 0), BL_LANES_MAX - 1);
+	assert_string_equal(t.cell[0][2], "hop");
 }
 
 static void protocol__opcodes(void **state)

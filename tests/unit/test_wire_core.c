@@ -78,7 +78,7 @@ static struct frame make(enum kind kind, int tags, uint32_t body)
 	bl_put48(h->commit, 0x090807060504);
 	bl_hdr_set_psn(h, 0xdeadbeef);
 	h->opcode = BL_OPCODE_BYTE(kind == LINK ? BL_OP_BEACON : BL_OP_DATA);
-	h->flags = BL_F_EOM | BL_F_LANES(4) | 2;
+	h->flags = BL_HOP_LEAF | BL_F_LANES(4) | 2;
 	f.len += 24 + (kind == LINK ? (uint32_t)(sizeof(struct bl_beacon) + sizeof(struct bl_relay)) : body);
 	return f;
 }
@@ -106,7 +106,7 @@ static void is_good(const struct frame *f, enum kind kind, int tags, uint32_t bo
 	assert_int_equal(o.v6, kind == V6);
 	assert_int_equal(o.vlan, tags);
 	assert_int_equal(o.opcode, kind == LINK ? BL_OP_BEACON : BL_OP_DATA);
-	assert_int_equal(o.flags, BL_F_EOM | 3 << 3 | 2);
+	assert_int_equal(o.flags, BL_HOP_LEAF | 3 << 3 | 2);
 	assert_int_equal(o.lane, 2);
 	assert_int_equal(o.lanes, 4);
 	assert_int_equal(o.sport, kind == LINK ? 0 : BASE + 7);
@@ -343,8 +343,8 @@ static void bl_parse__header_fields(void **state)
 		{ "last unknown opcode", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(31), BL_R_BAD_OPCODE },
 		{ "data on the link", LINK, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_DATA), BL_R_BAD_OPCODE },
 		{ "unknown on the link", LINK, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_LIMIT), BL_R_BAD_OPCODE },
-		{ "reserved flag", V4, 0, 'h', 23, 1, BL_F_RESERVED, BL_R_BAD_FLAGS },
-		{ "reserved flag in a beacon", LINK, 0, 'h', 23, 1, BL_F_RESERVED | BL_F_EOM, BL_R_BAD_FLAGS },
+		{ "hop leaf_up", V4, 0, 'h', 23, 1, BL_HOP_LEAF_UP, BL_R_NONE },
+		{ "hop top in a beacon", LINK, 0, 'h', 23, 1, BL_HOP_TOP, BL_R_NONE },
 		{ "lane 0 of 1", V4, 0, 'h', 23, 1, 0, BL_R_NONE },
 		{ "lane 1 of 1", V4, 0, 'h', 23, 1, 1, BL_R_BAD_FLAGS },
 		{ "lane 2 of 3", V4, 0, 'h', 23, 1, BL_F_LANES(3) | 2, BL_R_NONE },
@@ -467,7 +467,7 @@ static void bl_parse_plain__as_bl_parse(void **state)
 	(void)state;
 	for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
 		good = make(V4, 0, bodies[k]);
-		good.b[good.hdr + 23] = BL_F_EOM;
+		good.b[good.hdr + 23] = BL_HOP_LEAF;
 		plain_agrees(&good);
 		for (f = good; f.len; f.len--) /* cut everywhere, lengths as they were */
 			plain_agrees(&f);
@@ -486,11 +486,11 @@ static void bl_parse_plain__as_bl_parse(void **state)
 	}
 	for (i = 0; i < 3; i++) {
 		good = make((enum kind)i, 1, BODY);
-		good.b[good.hdr + 23] = BL_F_EOM;
+		good.b[good.hdr + 23] = BL_HOP_LEAF;
 		plain_agrees(&good);
 		good = make((enum kind)i, 0, BODY);
 		plain_agrees(&good);
-		good.b[good.hdr + 23] = BL_F_EOM;
+		good.b[good.hdr + 23] = BL_HOP_LEAF;
 		plain_agrees(&good);
 	}
 }

@@ -3,11 +3,13 @@
 #
 # vm.sh - run one command as root on a stock Debian kernel, in qemu without acceleration.
 #
-#	vm.sh [-k KERNEL] [-d DIR] [-t SECONDS] [-c CPUS] [-m MIB] [-o CONSOLE] -- COMMAND [ARG]...
+#	vm.sh [-i] [-k KERNEL] [-d DIR] [-t SECONDS] [-c CPUS] [-m MIB] [-o CONSOLE] -- COMMAND [ARG]...
 #
 #   -k	6.1 (default), 6.12, 7.2, ...: see fetch.sh
 #   -d	payload: copied to the guest as /payload, with the libraries that its programs need
-#   -t	seconds until the guest is stopped (600)
+#   -i	virtual time: one CPU, 4 ns for each of its instructions, idle time is skipped. What the guest sees of time does not depend on
+#	the load of this machine
+#   -t	seconds until the guest is stopped (600), of this machine's time
 #   -o	file for the kernel's console (none kept, but shown if the guest dies)
 #
 # COMMAND runs in /payload. The guest has busybox, dash, and of this machine ip, tc and bpftool, /proc, /sys, bpffs, tracefs, cgroup2,
@@ -21,11 +23,12 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 fail() { echo "vm: $*" >&2; exit 126; }
-usage() { sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 126; }
+usage() { sed -n '4,17s/^# \{0,1\}//p' "$0" >&2; exit 126; }
 
-kernel=6.1 payload= seconds=600 cpus=2 mib=1024 console=
-while getopts k:d:t:c:m:o: o; do
+kernel=6.1 payload= seconds=600 cpus=2 mib=1024 console= virtual=
+while getopts ik:d:t:c:m:o: o; do
 	case $o in
+	i) virtual=1 ;;
 	k) kernel=$OPTARG ;; d) payload=$OPTARG ;; t) seconds=$OPTARG ;; c) cpus=$OPTARG ;; m) mib=$OPTARG ;; o) console=$OPTARG ;;
 	*) usage ;;
 	esac
@@ -91,9 +94,14 @@ rm -rf "$root"
 
 # Before the command starts none of our code has run: a guest that dies there says nothing about it, and TCG is known for it (fetch.sh has
 # numbers). It is booted again; one that dies later is a result.
+time=()
+if [ -n "$virtual" ]; then
+	cpus=1
+	time=(-icount shift=2,sleep=off -rtc base=2026-01-01T00:00:00,clock=vm)
+fi
 for attempt in 1 2 3; do
 	: >"$work/status"
-	timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$cpus" -m "$mib" \
+	timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$cpus" -m "$mib" "${time[@]}" \
 		-nodefaults -no-user-config -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=4 mitigations=off nokaslr random.trust_cpu=on tsc=reliable" \
 		-serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out -serial "file:$work/status" \

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Who would lose something by a detach, from outside: the node's daemon has stopped before it.
+ *
+ * A switch: ports by which ordered frames came in a while of a few dead_after. Beacons do not count, so that hosts
+ * without endpoints are no reason. On a metered port queued frames count, be they beacons: their counter does not tell.
+ * A host: endpoints whose process lives.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include "../maps/host_abi.h"
+#include "../maps/switch_abi.h"
+#include "node_priv.h"
+
+#define LOOK_MIN_NS 200000000ULL
+#define LOOK_MAX_NS 3000000000ULL
+#define NAMES_MAX   4 /* that a message has */
+
+/* "h1, h2 and 3 more" */
+struct names {
+	char text[128];
+	unsigned int n;
+};
+
+static void add_name(struct names *v, const char *name)
+{
+	size_t at = strlen(v->text);
+
+	if (v->n++ < NAMES_MAX)
+		snprintf(v->text + at, sizeof(v->text) - at, "%s%s", at ? ", " : "", name);
+}
+
+static const char *all_names(struct names *v)
+{
+	size_t at = strlen(v->text);
+
+	if (v->n > NAMES_MAX)
+		snprintf(v->text + at, sizeof(v->text) - at, " and %u more", v->n - NAMES_MAX);
+	return v->text;
+}
+
+/* Open, or -1: what is not there, or is another version's, cannot be looked at, and keeps nobody from removing it. */
+static int map_of(const char *dir, const char *name)
+{
+	char path[BL_PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/maps/%s", dir, name);
+	return bpf_obj_get(path);
+}
+
+static int value(const char *dir, const char *map, uint32_t key, void *to, uint32_t size)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	int fd = map_of(dir, map), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != size || bpf_map_lookup_elem(fd, &key, to);
+	close(fd);
+	return rc ? -1 : 0;
+}
+
+static uint64_t ordered(const struct bl_counts *c, bool metered)
+{
+	return c->n[BL_R_FORWARDED] + c->n[BL_R_TO_KERNEL] + (metered ? c->n[BL_R_QUEUED] : 0);
+}
+
+static int switch_busy(const char *dir, struct bl_err *err)
+{
+	struct bl_counts *was, *is;
+	struct timespec pause;
+	struct names ports = {};
+	struct bl_sw_port port;
+	struct bl_sw_cfg cfg;
+	uint64_t frames = 0, ns, n;
+	uint32_t k;
+	int fd, rc;
+
+	if (value(dir, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)) || cfg.nports > BL_SW_PORTS_MAX)
+		return 0;
+	ns = 3 * cfg.dead_after_ns;
+	ns = ns < LOOK_MIN_NS ? LOOK_MIN_NS : ns > LOOK_MAX_NS ? LOOK_MAX_NS : ns;
+	pause = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	fd = map_of(dir, BL_MAP_COUNTS);
+	if (fd < 0)
+		return 0;
+	was = calloc(2 * (size_t)BL_SW_PORTS_MAX, sizeof(*was));
+	is = was ? was + BL_SW_PORTS_MAX : NULL;
+	rc = !was || bl_counts_read(fd, was, cfg.nports);
+	if (!rc)
+		nanosleep(&pause, NULL);
+	rc = rc || bl_counts_read(fd, is, cfg.nports);
+	close(fd);
+	for (k = 0; k < cfg.nports && !rc; k++) {
+		if (value(dir, BL_MAP_SW_PORTS, k, &port, sizeof(port)) || !port.ifindex)
+			continue;
+		n = ordered(&is[k], port.metered) - ordered(&was[k], port.metered);
+		if (!n)
+			continue;
+		port.name[sizeof(port.name) - 1] = '\0';
+		add_name(&ports, port.name);
+		frames += n;
+	}
+	free(was);
+	if (!ports.n)
+		return 0;
+	return bl_fail(err, EBUSY, "%" PRIu64 " ordered frames came in by %s in the last %" PRIu64 " ms: without the programs nothing ordered passes this switch, and who sends reliably stands still until they are back; stop the senders first, or pass --force",
+		       frames, all_names(&ports), ns / 1000000);
+}
+
+static int host_busy(const char *dir, struct bl_err *err)
+{
+	struct names eps = {};
+	struct bl_ep_slot ep;
+	char text[48];
+	uint32_t k;
+
+	for (k = 0; k < BL_PORT_COUNT; k++) {
+		if (value(dir, BL_MAP_EPS, k, &ep, sizeof(ep)))
+			break;
+		if (ep.active != BL_EP_ACTIVE || (kill((pid_t)ep.pid, 0) && errno == ESRCH))
+			continue;
+		ep.name[sizeof(ep.name) - 1] = '\0';
+		snprintf(text, sizeof(text), "%u (%s, pid %u)", ep.port, ep.name, ep.pid);
+		add_name(&eps, text);
+	}
+	if (!eps.n)
+		return 0;
+	return bl_fail(err, EBUSY, "there are endpoints: %s; without the programs they can neither send nor receive; end them first, or pass --force", all_names(&eps));
+}
+
+int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err)
+{
+	char dir[BL_PATH_MAX];
+	int old, rc;
+
+	rc = bl_netns_enter(netns, &old, err);
+	if (rc)
+		return rc;
+	snprintf(dir, sizeof(dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(role), bl_netns_ino());
+	rc = role == BL_ROLE_SWITCH ? switch_busy(dir, err) : host_busy(dir, err);
+	bl_netns_leave(old);
+	return rc;
+}
