@@ -236,11 +236,12 @@ soak: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak
 	bash tests/net/soak.sh $(B)
 
-# for hours: make soak-kills SECONDS=7200
+# for hours: make soak-kills SECONDS=7200; or so many runs on each network: make soak-kills RUNS=2000;
+# DRAWS=base,leave: what is drawn; SEED=0x...: the choices of a run that is repeated
 SECONDS ?= 1800
 soak-kills: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_kills
-	$(B)/tests/net/test_kills --seconds $(SECONDS)
+	$(B)/tests/net/test_kills $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) $(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
 
 install: all
 	install -D -m 755 $(B)/barline $(DESTDIR)$(PREFIX)/sbin/barline

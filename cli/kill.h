@@ -44,6 +44,8 @@ struct kill_worker {
 	_Atomic uint32_t ngot, nsent;
 	_Atomic uint64_t told_ns, recovered_ns;
 	_Atomic int all_acked;
+	_Atomic int leave; /* set by others: it ends in order, with bl_exit(), as soon as all it sent is acknowledged */
+	_Atomic int left;  /* it has done so */
 	int pid;
 	struct bl_addr addr;
 	char error[256];

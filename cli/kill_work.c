@@ -123,7 +123,11 @@ static int live(struct worker *w)
 	while (!rc && (phase = atomic_load(&w->c->phase)) != KILL_EXIT) {
 		uint64_t now = mono_ns();
 
-		if (phase == KILL_TALK && now >= w->next_ns) {
+		if (atomic_load(&w->me->leave) && bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED) {
+			atomic_store(&w->me->left, 1);
+			break;
+		}
+		if (phase == KILL_TALK && now >= w->next_ns && !atomic_load(&w->me->leave)) {
 			/* who comes late does not catch up: what is measured is not a burst */
 			w->next_ns = now + w->c->interval_us * 1000ULL;
 			rc = send_one(w);
