@@ -428,7 +428,7 @@ static int check(const struct args *a)
 	const struct lab_spec *s = &a->lab->spec;
 	unsigned int i;
 
-	if (s->hosts < 2 || (s->leaf_spine && s->tors < 2))
+	if (s->hosts < 2 || s->cores || (s->leaf_spine && s->tors < 2))
 		return cli_usage("fct needs two hosts or more, and a leaf-spine two ToRs or more");
 	for (i = 0; i < a->p.npolicies; i++)
 		if (s->l3 && a->p.policy[i].policy == BL_POLICY_PL2)

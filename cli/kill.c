@@ -451,7 +451,7 @@ static int suit(struct params *p)
 	if (replicated && s->controllers < 2)
 		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
 	s->etcd = s->controllers > 1;
-	if (s->bare || s->dumbbell || s->hosts < 3 || (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
+	if (s->bare || s->dumbbell || s->cores || s->hosts < 3 || (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
 		return cli_usage("failover --kill runs on barline's programs, with three hosts or more; on a leaf-spine with two spines or more, and two hosts or more on each of two ToRs or more");
 	if (s->admission.on)
 		return cli_usage("failover --kill is about reliable scatterings, without --admission");

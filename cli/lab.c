@@ -129,9 +129,10 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &s->admission;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine") || !strcmp(arg, "dumbbell")) {
+		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine") || !strcmp(arg, "dumbbell") || !strcmp(arg, "three-tier")) {
 			s->leaf_spine = arg[0] != 'r';
 			s->dumbbell = arg[0] == 'd';
+			s->cores = arg[0] == 't' ? 2 : 0;
 		} else if (!s->name[0] && strlen(arg) < sizeof(s->name) && !strchr(arg, '/')) {
 			strcpy(s->name, arg);
 		} else {
@@ -142,6 +143,14 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		if (s->dumbbell) {
 			s->tors = 2;
 			s->spines = 0;
+		}
+		if (s->cores) { /* two pods, of two ToRs and two spines unless more are asked for */
+			s->tors = s->tors > 2 ? s->tors : 4;
+			s->spines = s->spines > 2 ? s->spines : 4;
+			if (s->tors % 2 || s->spines % 2)
+				argp_error(state, "three tiers have two pods: an even number of ToRs, and of spines");
+			if (s->admission.on)
+				argp_error(state, "--admission is for a rack, a leaf-spine or a dumbbell");
 		}
 		if (s->leaf_spine && s->hosts < s->tors)
 			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts, s->tors);
@@ -220,7 +229,7 @@ int cmd_lab_run(int argc, char **argv)
 {
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { &bench_argp, 0, "The measurement:", GROUP_BENCH },
 						      { 0 } };
-	static const struct argp argp = { .options = loss_option, .parser = parse_run, .args_doc = "[rack|leaf-spine|dumbbell]", .children = children,
+	static const struct argp argp = { .options = loss_option, .parser = parse_run, .args_doc = "[rack|leaf-spine|three-tier|dumbbell]", .children = children,
 					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
 						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
 						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "
@@ -251,7 +260,7 @@ int cmd_lab_run(int argc, char **argv)
 int cmd_lab_up(int argc, char **argv)
 {
 	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = up_options, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine|dumbbell]", .children = children,
+	static const struct argp argp = { .options = up_options, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine|three-tier|dumbbell]", .children = children,
 					  .doc = "barline lab up - raise a rack of network namespaces and leave it running\vWith --controllers: `barline lab exec NAME " LAB_MGMT " -- barline show controller`, where they are." };
 	struct lab *lab = lab_new();
 	int err;

@@ -25,9 +25,10 @@
 #define LAB_HOSTS_MAX  64
 #define LAB_TORS_MAX   8
 #define LAB_SPINES_MAX 8
+#define LAB_CORES_MAX 4
 #define LAB_ARBITERS_MAX 2
 #define LAB_CONTROLLERS_MAX 3
-#define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX + LAB_ARBITERS_MAX)
+#define LAB_NODES_MAX  (LAB_HOSTS_MAX + LAB_TORS_MAX + LAB_SPINES_MAX + LAB_CORES_MAX + LAB_ARBITERS_MAX)
 #define LAB_NETNS_DIR  BL_RUN_DIR "/netns"
 #define LAB_SOCKET     "barline-lab-"
 #define LAB_MGMT       "mgmt" /* where daemons and controllers are */
@@ -35,6 +36,8 @@
 /**
  * struct lab_spec - what was asked for. @skew_ns by host, from 0. @bare: no barline programs, bl_pass's like on both ends of every link.
  * @leaf_spine: @tors over @spines. @dumbbell: with it: two ToRs with a link between them, and no spines.
+ * @cores: with @leaf_spine: three tiers. Half of the ToRs and half of the spines are a pod; each spine is
+ *	linked to all cores. 0: two tiers.
  * @arbiters: of Fastpass, beside the hosts of the first ToR; 0: 2 with that policy, else none. @fp_policy: the allocator's (arbiter/alloc.h). @fp_fast: slots and watchdogs of a
  *	10 Gbit/s network, whatever the rate.
  * @controllers: of failures, on loopback of the lab's own namespace, as a management network; the driver of `lab run` starts them itself, `lab up` has a process for them (lab_ctl.c). @etcd: on three members of etcd; else one,
@@ -44,7 +47,7 @@
 struct lab_spec {
 	char name[32];
 	bool leaf_spine, dumbbell, l3, bare, one_lane, no_thread_napi, no_ahead;
-	unsigned int hosts, tors, spines, mtu, beacon_us, dead_after_us;
+	unsigned int hosts, tors, spines, cores, mtu, beacon_us, dead_after_us;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
 	int64_t skew_ns[LAB_HOSTS_MAX];
@@ -56,7 +59,7 @@ struct lab_spec {
 	struct bench_params bench;
 };
 
-enum lab_kind { LAB_HOST, LAB_TOR, LAB_SPINE, LAB_ARBITER };
+enum lab_kind { LAB_HOST, LAB_TOR, LAB_SPINE, LAB_ARBITER, LAB_CORE };
 
 /**
  * struct lab_port - one end of a link. @peer_node, @peer_port: the other.

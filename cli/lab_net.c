@@ -2,10 +2,12 @@
 /*
  * The network of a lab: who is linked to whom, addresses, routes, neighbours. All of it is static, so nothing has to be learned or timed out.
  *
- * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
+ * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ...; cores c1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
  * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet. With admission, each host is a second station there, bl0, with
  * 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as applications' networks do. Fastpass's arbiters are a1 and a2, 10.77.1.201 and .202: hosts without barline.
  * A dumbbell is two ToRs whose ports up1 are linked.
+ * Three tiers: pod 1 has the first half of the ToRs and of the spines, pod 2 the other. Spines go up by all cores, and a
+ * core goes down to a ToR by the spines of its pod.
  * L3: hosts have a /32 and a default route to 10.77.250.t; the ToR has a host route per port, and leaf-spine adds one route over all spines.
  */
 #include <arpa/inet.h>
@@ -28,7 +30,7 @@
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
 {
-	static const char letter[] = { [LAB_HOST] = 'h', [LAB_TOR] = 's', [LAB_SPINE] = 'p', [LAB_ARBITER] = 'a' };
+	static const char letter[] = { [LAB_HOST] = 'h', [LAB_TOR] = 's', [LAB_SPINE] = 'p', [LAB_ARBITER] = 'a', [LAB_CORE] = 'c' };
 	struct lab_node *n = &lab->nodes[lab->nnodes++];
 
 	snprintf(n->name, sizeof(n->name), "%c%u", letter[kind], index);
@@ -132,6 +134,12 @@ static void plan_fp(struct lab *lab)
 	}
 }
 
+/* from 0, of ToR or spine @index of @n, from 1 */
+static unsigned int pod_of(const struct lab_spec *s, unsigned int index, unsigned int n)
+{
+	return s->cores ? (index - 1) * 2 / n : 0;
+}
+
 unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor)
 {
 	return (tor * s->hosts + s->tors - 1) / s->tors;
@@ -141,12 +149,15 @@ void lab_plan(struct lab *lab)
 {
 	const struct lab_spec *s = &lab->spec;
 	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine && !s->dumbbell ? s->spines : 0;
-	struct lab_node *tor[LAB_TORS_MAX], *spine[LAB_SPINES_MAX];
+	struct lab_node *tor[LAB_TORS_MAX], *spine[LAB_SPINES_MAX], *core[LAB_CORES_MAX];
+	unsigned int cores = spines ? s->cores : 0, c;
 	unsigned int slot[LAB_TORS_MAX] = { 0 };
 	char name[16];
 	unsigned int i, t, p;
 
 	lab->nnodes = 0;
+	for (c = 0; c < cores; c++)
+		core[c] = add_node(lab, LAB_CORE, c + 1);
 	for (p = 0; p < spines; p++)
 		spine[p] = add_node(lab, LAB_SPINE, p + 1);
 	for (t = 0; t < tors; t++)
@@ -161,8 +172,15 @@ void lab_plan(struct lab *lab)
 	}
 	for (t = 0; t < tors; t++)
 		for (p = 0; p < spines; p++) {
+			if (pod_of(s, t + 1, tors) != pod_of(s, p + 1, spines))
+				continue;
 			snprintf(name, sizeof(name), "up%u", p + 1);
 			add_link(lab, tor[t], BL_PORT_UP, name, spine[p], BL_PORT_DOWN, tor[t]->name);
+		}
+	for (p = 0; p < spines; p++)
+		for (c = 0; c < cores; c++) {
+			snprintf(name, sizeof(name), "up%u", c + 1);
+			add_link(lab, spine[p], BL_PORT_UP, name, core[c], BL_PORT_DOWN, spine[p]->name);
 		}
 	/* Up on both sides: what came from a ToR's own hosts goes over the bar, what came over the bar goes to hosts, and never back. Barriers have no circle. */
 	if (s->dumbbell)
@@ -222,6 +240,7 @@ void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16])
 #define BL0_GATEWAY_NET 252 /* 10.77.252.t: ToR t, as bl0 sees it */
 #define GATEWAY_NET 250 /* 10.77.250.t: ToR t; 10.77.251.p: spine p */
 #define SPINE_NET   251
+#define CORE_NET    253 /* 10.77.253.c: core c */
 
 static int write_file(const char *path, const char *text)
 {
@@ -362,6 +381,44 @@ static int bl0_route(struct nl *nl, int family, unsigned int ifindex, const stru
 	return err ? err : nl_route(nl, family, a, family == AF_INET ? 32 : 128, &hop, 1);
 }
 
+/* the network of a switch's own address */
+static unsigned int own_net(const struct lab_node *n)
+{
+	return n->kind == LAB_TOR ? GATEWAY_NET : n->kind == LAB_SPINE ? SPINE_NET : CORE_NET;
+}
+
+/* a core goes down to each ToR by the spines of its pod */
+static int core_routes(const struct lab *lab, const struct lab_node *n, struct nl *nl, int family)
+{
+	const struct lab_spec *s = &lab->spec;
+	uint8_t a[16], via[LAB_SPINES_MAX][16];
+	struct nl_hop hops[LAB_SPINES_MAX];
+	unsigned int i, t, nhops;
+	int err = 0;
+
+	for (i = 0; !err && i < n->nports; i++) {
+		const struct lab_port *p = &n->ports[i];
+		const struct lab_node *peer = &lab->nodes[p->peer_node];
+
+		make_addr(family, a, SPINE_NET, peer->index);
+		err = nl_neigh(nl, p->ifindex, family, a, peer->ports[p->peer_port].mac);
+	}
+	for (t = 1; !err && t <= s->tors; t++) {
+		for (i = nhops = 0; i < n->nports; i++) {
+			const struct lab_node *peer = &lab->nodes[n->ports[i].peer_node];
+
+			if (pod_of(s, peer->index, s->spines) != pod_of(s, t, s->tors))
+				continue;
+			make_addr(family, via[nhops], SPINE_NET, peer->index);
+			hops[nhops] = (struct nl_hop){ .ifindex = n->ports[i].ifindex, .via = via[nhops] };
+			nhops++;
+		}
+		make_addr(family, a, t, 0);
+		err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, hops, nhops);
+	}
+	return err;
+}
+
 static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
 	uint8_t a[16], via[LAB_SPINES_MAX][16];
@@ -370,8 +427,10 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 	unsigned int i, nhops = 0;
 	int err;
 
-	make_addr(family, a, n->kind == LAB_TOR ? GATEWAY_NET : SPINE_NET, n->index);
+	make_addr(family, a, own_net(n), n->index);
 	err = nl_addr(nl, if_nametoindex("lo"), family, a, full);
+	if (n->kind == LAB_CORE)
+		return err ? err : core_routes(lab, n, nl, family);
 	for (i = 0; !err && i < n->nports; i++) {
 		const struct lab_port *p = &n->ports[i];
 		const struct lab_node *peer = &lab->nodes[p->peer_node];
@@ -388,7 +447,7 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 			continue;
 		}
 		hops[nhops] = (struct nl_hop){ .ifindex = p->ifindex, .via = via[nhops] };
-		make_addr(family, via[nhops], peer->kind == LAB_TOR ? GATEWAY_NET : SPINE_NET, peer->index);
+		make_addr(family, via[nhops], own_net(peer), peer->index);
 		err = nl_neigh(nl, p->ifindex, family, via[nhops], peer_mac);
 		if (!err && peer->kind == LAB_TOR) {
 			make_addr(family, a, peer->index, 0);
@@ -680,7 +739,7 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 		snprintf(cfg->ifname, sizeof(cfg->ifname), "eth0");
 		return 0;
 	}
-	if (n->kind == LAB_SPINE)
+	if (n->kind == LAB_SPINE || n->kind == LAB_CORE)
 		cfg->admission.spray = false; /* it has no ways up; the flag is for those that have */
 	cfg->forward = lab->spec.l3 ? BL_FWD_L3 : BL_FWD_L2;
 	cfg->one_lane = lab->spec.one_lane;

@@ -159,7 +159,7 @@ static json_t *lab_info(const struct tree *t)
 	for (i = 0; i < t->lab->nnodes; i++)
 		json_array_append_new(nodes, json_string(t->lab->nodes[i].name));
 	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:o}", "name", s->name, "state", t->is_up ? "up" : "starting", "kind",
-			 s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack", "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "controllers", (int)s->controllers, "programs",
+			 s->dumbbell ? "dumbbell" : s->cores ? "three-tier" : s->leaf_spine ? "leaf-spine" : "rack", "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "controllers", (int)s->controllers, "programs",
 			 !s->bare, "age_s", (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
 }
 

@@ -154,7 +154,7 @@ T_FN unsigned int rack_host(unsigned int i)
 
 T_FN bool rack_is_switch(unsigned int node)
 {
-	return rack.lab.nodes[node].kind == LAB_TOR || rack.lab.nodes[node].kind == LAB_SPINE;
+	return rack.lab.nodes[node].kind == LAB_TOR || rack.lab.nodes[node].kind == LAB_SPINE || rack.lab.nodes[node].kind == LAB_CORE;
 }
 
 /* ---- the case's process ---- */
@@ -259,8 +259,8 @@ T_FN void rack_open(void)
 	s->mtu = s->mtu ? s->mtu : 1500;
 	s->beacon_us = s->beacon_us ? s->beacon_us : 500;
 	if (s->leaf_spine) {
-		s->tors = s->tors ? s->tors : 2;
-		s->spines = s->spines ? s->spines : 2;
+		s->tors = s->tors ? s->tors : s->cores ? 4 : 2;
+		s->spines = s->spines ? s->spines : s->cores ? 4 : 2;
 	}
 	lab_plan(&rack.lab);
 	for (rack.host0 = 0; rack.lab.nodes[rack.host0].kind != LAB_HOST; rack.host0++)

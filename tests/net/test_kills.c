@@ -5,10 +5,10 @@
  *
  * All runs of a case are on one rack, so that each also begins with what the one before left: nodes that joined anew, addresses whose processes died, a controller that was killed.
  *
- *	test_kills			RUNS runs on a rack and as many on a leaf-spine, from a seed that is printed
+ *	test_kills			RUNS runs on a rack and as many on a leaf-spine; on three tiers half as many; from a seed that is printed
  *	test_kills --runs N		so many; --seconds S: for so long
  *	test_kills --seed S		with the choices of that seed
- *	test_kills --case PATTERN	only the cases whose names match: rack*, leaf_spine*
+ *	test_kills --case PATTERN	only the cases whose names match: rack*, leaf_spine*, three_tiers*
  *	test_kills --draw LIST		of base, leave, pause, controller-stop, switch (default: base)
  */
 #include "reliable.h"
@@ -25,13 +25,14 @@
 #define WAIT_NS 60000000000ULL
 
 static unsigned int runs = RUNS, seconds;
+static unsigned int asked; /* --runs */
 static uint64_t first_seed;
 
 /* X(SYMBOL, "name"): what happens to whom is drawn */
 #define FAULTS(X) \
 	X(PROCESS, "process killed") X(STOP, "process stopped for a while") X(LINK, "host's link cut for a while") X(LOSS, "frames lost") X(DAEMON, "daemon restarted") X(CLOCK, "clock stepped") \
 	X(CONTROLLER, "controller killed") X(LEAVE, "process left") X(PAUSE, "process stopped for 0.1 to 12 s") X(CTL_STOP, "controller stopped for a while") \
-	X(SWITCH, "switch daemon restarted") X(SPINE, "spine cut off for a while") X(PARTITION, "ToR cut off for a while")
+	X(SWITCH, "switch daemon restarted") X(SPINE, "spine cut off for a while") X(PARTITION, "ToR cut off for a while") X(CORE, "core cut off for a while")
 #define FAULT_ENUM(sym, name) F_##sym,
 #define FAULT_NAME(sym, name) name,
 enum fault { FAULTS(FAULT_ENUM) F_COUNT };
@@ -41,7 +42,7 @@ static unsigned int times[F_COUNT];
  * Words of --draw, and which draws each adds. What is not in the first one shows defects that are
  * not mended yet: it is drawn only by name, and joins the first when it has run clean.
  */
-#define DRAW_BASE (1u << F_PROCESS | 1u << F_STOP | 1u << F_LINK | 1u << F_LOSS | 1u << F_DAEMON | 1u << F_CLOCK | 1u << F_CONTROLLER | 1u << F_SPINE | 1u << F_PARTITION)
+#define DRAW_BASE (1u << F_PROCESS | 1u << F_STOP | 1u << F_LINK | 1u << F_LOSS | 1u << F_DAEMON | 1u << F_CLOCK | 1u << F_CONTROLLER | 1u << F_SPINE | 1u << F_PARTITION | 1u << F_CORE)
 static const struct draw {
 	const char *name;
 	unsigned int faults;
@@ -198,7 +199,7 @@ static void reroute(unsigned int node)
 	rack_back(home);
 }
 
-/* The links of a spine; of a ToR those to spines. */
+/* The links of a spine or a core; of a ToR those to spines. */
 static void ways(enum lab_kind kind, unsigned int index, bool up)
 {
 	unsigned int i, k;
@@ -209,7 +210,7 @@ static void ways(enum lab_kind kind, unsigned int index, bool up)
 		if (n->kind != kind || n->index != index)
 			continue;
 		for (k = 0; k < n->nports; k++)
-			if (kind == LAB_SPINE || rack.lab.nodes[n->ports[k].peer_node].kind == LAB_SPINE)
+			if (kind != LAB_TOR || rack.lab.nodes[n->ports[k].peer_node].kind == LAB_SPINE)
 				rack_link(i, n->ports[k].ifname, up);
 		if (up)
 			reroute(i);
@@ -327,6 +328,9 @@ static void strike(enum fault f)
 	case F_SPINE:
 		cut_off(LAB_SPINE, ms);
 		break;
+	case F_CORE:
+		cut_off(LAB_CORE, ms);
+		break;
 	case F_PARTITION:
 		cut_off(LAB_TOR, ms);
 		break;
@@ -367,7 +371,12 @@ static uint64_t sum_got(void)
 
 static enum fault draw_fault(void)
 {
-	unsigned int may = rack.lab.spec.leaf_spine ? drawn : drawn & ~(1u << F_SPINE | 1u << F_PARTITION), k, f;
+	unsigned int may = drawn, k, f;
+
+	if (!rack.lab.spec.leaf_spine)
+		may &= ~(1u << F_SPINE | 1u << F_PARTITION);
+	if (!rack.lab.spec.cores)
+		may &= ~(1u << F_CORE);
 
 	CHECK(may, "nothing can be drawn here");
 	k = t_below(&seed, (unsigned int)__builtin_popcount(may));
@@ -427,7 +436,7 @@ static void one_run(unsigned int number, struct kill_verdict *sum)
 	c = NULL;
 }
 
-static void campaign(bool leaf_spine)
+static void campaign(bool leaf_spine, unsigned int cores)
 {
 	struct kill_verdict sum = { 0 };
 	uint64_t begun = t_mono();
@@ -441,8 +450,11 @@ static void campaign(bool leaf_spine)
 	ctl_start(20000);
 	rack.lab.spec.hosts = HOSTS;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = leaf_spine;
+	rack.lab.spec.cores = cores;
 	rack.tweak = tweak;
 	rack_open();
+	if (cores && !asked)
+		runs = RUNS / 2;
 	for (i = 0; seconds ? t_mono() - begun < seconds * 1000000000ULL : i < runs; i++)
 		one_run(i + 1, &sum);
 	fprintf(stderr, "  %u runs in %.0f s: %u scatterings delivered by all, %u of correct senders by nobody, as they were told, %u of failed ones by nobody\n ", i, (double)(t_mono() - begun) / 1e9, sum.delivered,
@@ -456,12 +468,17 @@ static void campaign(bool leaf_spine)
 
 RACK_TEST(rack__random_kills)
 {
-	campaign(false);
+	campaign(false, 0);
 }
 
 RACK_TEST(leaf_spine__random_kills)
 {
-	campaign(true);
+	campaign(true, 0);
+}
+
+RACK_TEST(three_tiers__random_kills)
+{
+	campaign(true, 2);
 }
 
 /* "base,leave": these; 0 or -1 after a message */
@@ -493,12 +510,13 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rack__random_kills),
 		cmocka_unit_test(leaf_spine__random_kills),
+		cmocka_unit_test(three_tiers__random_kills),
 	};
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'r')
-			runs = (unsigned int)strtoul(optarg, NULL, 0);
+			runs = asked = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (opt == 's')
 			seconds = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (opt == 'S')

@@ -59,6 +59,18 @@ RACK_TEST(leaf_spine)
 	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 500, .len = 1400, .fan = 3, .big = 3, .family = AF_INET6 });
 }
 
+/* 4 ToRs, 4 spines and 2 cores: a barrier goes by five switches */
+RACK_TEST(three_tiers)
+{
+	rack.lab.spec.hosts = 8;
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.lab.spec.cores = 2;
+	rack_open();
+	talk("2 endpoints, all to all", 2, 8, (struct tr_cfg){ .scatterings = 1500, .len = 200, .items = 2 });
+	talk("8 endpoints, random subsets", 8, 8, (struct tr_cfg){ .scatterings = 800, .len = 1400, .fan = 5, .items = 3, .more = 100 });
+	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
+}
+
 /* two ToRs, linked up to up: what one of them promised to its hosts, the other one waits for */
 RACK_TEST(dumbbell)
 {
@@ -75,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_switch),
 		cmocka_unit_test(leaf_spine),
+		cmocka_unit_test(three_tiers),
 		cmocka_unit_test(dumbbell),
 	};
 

@@ -23,6 +23,26 @@ static void bl_rsv_ns__rounds_up(void **state)
 		assert_int_equal(bl_rsv_ns(rows[i].q20, rows[i].bytes), rows[i].ns);
 }
 
+/* The window that is there is kept by who is at most its width behind. */
+static void bl_rsv_base__edges(void **state)
+{
+	static const struct {
+		__u64 have, wish, got;
+	} t[] = {
+		{ 100, 101, 101 }, { 100, 100, 100 }, { 100, 99, 100 },
+		{ 100, 100 - BL_RSV_WORDS, 100 },
+		{ 100, 100 - BL_RSV_WORDS - 1, 100 - BL_RSV_WORDS - 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct bl_rsv_side s = { .base = t[i].have };
+
+		assert_int_equal(bl_rsv_base(&s, t[i].wish), t[i].got);
+	}
+}
+
 static void bl_rsv_slots__is_a_division(void **state)
 {
 	__u32 b;
@@ -546,6 +566,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_rsv_ns__rounds_up),
+		cmocka_unit_test(bl_rsv_base__edges),
 		cmocka_unit_test(bl_rsv_slots__is_a_division),
 		cmocka_unit_test(bl_rsv_ask__the_example_of_the_header),
 		cmocka_unit_test(bl_rsv_ask__joint_time_passes),

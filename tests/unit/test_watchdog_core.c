@@ -182,6 +182,18 @@ static void bl_wd_rx__refuses(void **state)
 	arbiter(&w, 1, 5, T0);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STANDBY, T0 + 1), BL_FCP_R_BAD_BODY);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_STATE_LIMIT, T0 + 1), BL_FCP_R_BAD_BODY);
+	/* each reserved word by itself: it is somebody's one day */
+	for (n = 0; n < 2; n++) {
+		struct bl_fcp_watchdog *b = (void *)(h + 1);
+		uint32_t len = bl_wd_tx(&from, buf);
+
+		if (n)
+			b->reserved2 = 1;
+		else
+			b->reserved = 1;
+		len = bl_fcp_seal(&params, 0, BL_FCP_WATCHDOG, 0, h->seq, 0, 0, buf, len);
+		assert_int_equal(bl_wd_rx(&w, buf, len, T0 + 1), BL_FCP_R_BAD_BODY);
+	}
 	other.table = 78;
 	assert_int_equal(bl_wd_rx(&w, buf, bl_wd_tx(&from, buf), T0 + 1), BL_FCP_R_BAD_TABLE);
 	other = params;
