@@ -31,7 +31,7 @@
 #define PF_KTHREAD 0x00200000
 
 /* sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached nowhere. */
-static int sysfs_open(void)
+int bl_sysfs_open(void)
 {
 	int fs, mnt = -1;
 
@@ -66,7 +66,7 @@ static int set_attr(const struct bl_iface *i, const char *attr, const char *valu
 	char path[128], text[32];
 	int sys, fd, rc = 0;
 
-	sys = sysfs_open();
+	sys = bl_sysfs_open();
 	if (sys < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "class/net/%s/ifindex", i->name);

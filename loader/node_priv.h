@@ -6,6 +6,7 @@
 #define BARLINE_NODE_PRIV_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <net/if.h>
 #include <systemd/sd-event.h>
 #include "node.h"
@@ -143,6 +144,7 @@ struct bl_node {
 	int beacon_sock;
 	struct bl_beat beat;
 	const struct bl_host_page *page; /* mapped by beacon.c */
+	cpu_set_t beacon_cpus;		 /* where its beacons are best sent from; none: anywhere */
 	int beacon_errno; /* logged already */
 	/* link_watch.c: what an interface that is made anew gets. -1: not kept */
 	int xdp_prog, tc_prog, devmap_prog;
@@ -184,6 +186,7 @@ struct bl_server {
 	pthread_mutex_t beacon_lock; /* guards the list below and the beacon_* fields of the nodes in it */
 	pthread_cond_t beacon_cond;
 	struct bl_node *beacon_nodes;
+	cpu_set_t beacon_any; /* what the thread may use where no node has a wish */
 	/* pacer.c */
 	struct bl_pace_thread *pace_threads;
 	/* fastpass.c */
@@ -240,6 +243,13 @@ int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err);
 void bl_home_thread(int map, uint32_t cpu);
 /** bl_napi_gather - segments of a TCP flow that come to @i less than @ns apart become one, and are acknowledged as one; 0: only those that come together. Returns 0 or -errno. */
 int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
+
+/** bl_sysfs_open - sysfs as this thread's network namespace sees it: a descriptor for openat(), or -1. */
+int bl_sysfs_open(void);
+
+/* tx_cpu.c */
+/** bl_tx_cpus - the CPUs that serve transmit queue @queue of @i (this thread's network namespace). False: nothing says so, or all of them do. */
+bool bl_tx_cpus(const struct bl_iface *i, unsigned int queue, cpu_set_t *set);
 
 /* sets.c */
 struct bl_sets {

@@ -223,9 +223,55 @@ RACK_TEST(takeover__thread_and_pacer)
 	in_order();
 }
 
+/* The affinity of this process's only thread with this name. */
+static void affinity(const char *name, cpu_set_t *set)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+	struct dirent *e;
+	char path[300], comm[32];
+	FILE *f;
+
+	CHECK(d, "/proc");
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%.200s/comm", e->d_name);
+		f = *e->d_name != '.' ? fopen(path, "re") : NULL;
+		if (f && fgets(comm, sizeof(comm), f) && !strncmp(comm, name, strlen(name))) {
+			CHECK(!sched_getaffinity(atoi(e->d_name), sizeof(*set), set), "affinity");
+			n++;
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	CHECK(n == 1, "%u threads are called %s", n, name);
+}
+
+/* The thread is where its hosts' datapath is, and only as long as one of them wants it there. */
+RACK_TEST(cpu__of_the_datapath)
+{
+	cpu_set_t all, set;
+	unsigned int k;
+
+	CHECK(!sched_getaffinity(0, sizeof(all), &all), "affinity");
+	for (k = 0; k < LAB_NODES_MAX; k++)
+		by_thread[k] = true;
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	affinity("barline-beacon", &set);
+	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs", CPU_COUNT(&set));
+	rack_close_node(rack_host(0));
+	affinity("barline-beacon", &set);
+	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs with one host left", CPU_COUNT(&set));
+	rack_close_node(rack_host(1));
+	affinity("barline-beacon", &set);
+	CHECK(CPU_EQUAL(&set, &all), "%d CPUs with no host left, of %d", CPU_COUNT(&set), CPU_COUNT(&all));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpu__of_the_datapath),
 		cmocka_unit_test(idle__one_a_tick),
 		cmocka_unit_test(order__beside_applications),
 		cmocka_unit_test(order__leaf_spine),
