@@ -35,6 +35,7 @@
 
 #define BL_WINDOW_FIRST 4    /* frames that a sender may send before the first CREDIT */
 #define BL_WINDOW_MAX	256
+#define BL_NIC_FRAMES	224 /* of the 256 places in the ring of a veth, or of a plain NIC: the others are for credits, beacons, the other stream */
 #define BL_STAGE_FRAMES 44   /* 44 * 1472 bytes stay below the 64 KiB of one UDP GSO send, and the 64 segments that all kernels take */
 #define BL_RTO_NS	25000000ULL
 #define BL_RTO_MAX_NS	400000000ULL
@@ -249,7 +250,8 @@ struct bl_endpoint {
 	struct bl_peer *dirty;	 /* peers with something staged */
 	uint64_t last_ts, floor; /* no message is below @floor: what C could be before it waited for this host */
 	uint32_t staged_bytes, send_buffer;
-	bool held; /* something is staged that windows hold back */
+	bool held; /* something is staged that windows hold back, or a full NIC */
+	uint32_t flying; /* frames to all others that are not credited */
 	struct bl_undo *undo;
 	uint32_t undo_n, undo_room;
 	uint64_t mark;

@@ -101,8 +101,9 @@ static void credit_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
 uint32_t bl_rx_window(const struct bl_endpoint *ep)
 {
 	/* an eighth of the ring stays free for credits, probes and senders that we have not heard of */
-	uint32_t n = ep->nsenders > 8 ? ep->nsenders : 8;
-	uint32_t w = ep->ring_frames * 7 / 8 / n;
+	uint32_t n = ep->nsenders > 8 ? ep->nsenders : 8, all = ep->ring_frames * 7 / 8;
+	/* nor is the ring of a NIC larger, on the way here or at the sender's; who asks for a larger ring than the usual one has a network that holds more */
+	uint32_t w = (ep->ring_bytes > BL_RING_BYTES || all < BL_NIC_FRAMES ? all : BL_NIC_FRAMES) / n;
 
 	return w < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : w > BL_WINDOW_MAX ? BL_WINDOW_MAX : w;
 }

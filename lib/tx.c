@@ -13,6 +13,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include "send.h"
+#include "tx_nic.h"
 
 #define FRAME_HEAD (sizeof(struct bl_hdr) + sizeof(struct bl_data))
 
@@ -455,13 +456,14 @@ static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer
 		batch_add(ep, b, p, data + (size_t)i * seg, i + 1 < frames ? seg : last, 1, 0, psn + i);
 }
 
-static void sent_now(struct bl_tx *t, uint32_t frames)
+static void sent_now(struct bl_endpoint *ep, struct bl_tx *t, uint32_t frames)
 {
 	if (!outstanding(t)) {
 		t->progress_ns = bl_mono();
 		bl_patience_begin(&t->patience, t->progress_ns);
 	}
 	t->next_psn += frames;
+	ep->flying += frames;
 }
 
 /* Send what the window allows of the large messages of @p. */
@@ -498,7 +500,7 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 			return;
 		batch_frames(ep, b, p, ep->frag_buf, frames, len, t->next_psn);
 		batch_send(ep, b); /* frag_buf is used again */
-		sent_now(t, frames);
+		sent_now(ep, t, frames);
 		if (g->done < g->total)
 			return;
 		t->big = g->next;
@@ -539,7 +541,7 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *
 		t->credited = t->next_psn;
 	} else {
 		batch_frames(ep, b, p, t->stage, t->nframes, t->fill, t->next_psn);
-		sent_now(t, t->nframes);
+		sent_now(ep, t, t->nframes);
 	}
 }
 
@@ -573,6 +575,12 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 	return ts;
 }
 
+static void wake_at(struct bl_endpoint *ep, uint64_t at)
+{
+	if (!ep->timers_ns || ep->timers_ns > at)
+		ep->timers_ns = at;
+}
+
 int bl_tx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
@@ -580,6 +588,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	struct bl_peer *p;
 	uint64_t mono, ts;
 	bool held = false, any = false;
+	uint32_t need = 0;
 
 	if (!ep->dirty)
 		return 0;
@@ -599,11 +608,16 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		if (t->big || (outstanding(t) && outstanding(t) + t->nframes > t->window))
 			held = true;
 		any |= t->nframes > 0;
+		need += p->self ? 0 : t->nframes;
+	}
+	if (!held && bl_nic_full(ep, need)) {
+		ep->held = true;
+		wake_at(ep, mono + BL_NIC_WAIT_NS);
+		return 0;
 	}
 	ep->held = held;
 	if (held) {
-		if (!ep->timers_ns || ep->timers_ns > mono + BL_RTO_NS)
-			ep->timers_ns = mono + BL_RTO_NS;
+		wake_at(ep, mono + BL_RTO_NS);
 		return 0;
 	}
 	if (any) {
@@ -654,8 +668,10 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 		return; /* of an earlier life, or of frames that were never sent */
 	ep->st.credits_received++;
 	bl_patience_heard(&t->patience, bl_mono(), outstanding(t) != 0);
-	if (bl_psn_before(t->credited, v.psn))
+	if (bl_psn_before(t->credited, v.psn)) {
+		ep->flying -= v.psn - t->credited;
 		t->credited = v.psn;
+	}
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
 	t->progress_ns = bl_mono();
 	t->rto_ns = BL_RTO_NS;
@@ -683,6 +699,7 @@ static void give_up(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 {
 	struct bl_tx *t = &p->tx;
 
+	ep->flying -= outstanding(t);
 	for (; t->credited != t->next_psn; t->credited++)
 		fail_frame(ep, p, t->credited, BL_NAK_WHOLE, BL_NAK_UNREACHABLE);
 	drop_stage(ep, p, BL_NAK_UNREACHABLE);

@@ -5,6 +5,11 @@
 #define FAKE_THREE
 #include "lib_fake.h"
 
+#include <linux/sockios.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
 static int send_one(const struct fake *to, const void *data, uint32_t len, uint64_t cookie, unsigned int flags)
 {
 	struct bl_msg m = msg_to(to, data, len, cookie);
@@ -27,6 +32,24 @@ static void fill_pattern(void)
 
 	for (i = 0; i < sizeof(pattern); i++)
 		pattern[i] = (uint8_t)(i * 7 + (i >> 8));
+}
+
+/* What SIOCOUTQ says of a socket; everything else goes to the kernel. */
+static int outq, outq_asked;
+
+int ioctl(int fd, unsigned long what, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, what);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (what != SIOCOUTQ)
+		return (int)syscall(SYS_ioctl, fd, what, arg);
+	outq_asked++;
+	*(int *)arg = outq;
+	return 0;
 }
 
 /* ---- layout ---- */
@@ -345,6 +368,69 @@ static void bl_send__first_window(void **state)
 	assert_int_equal(s.psn, BL_WINDOW_FIRST);
 	assert_true(s.ts >= t); /* the timestamp is taken when it leaves */
 	fake_silent(&b);
+}
+
+/* Windows are open, but the NIC's ring is full of our frames: what waits has no timestamp, and leaves without a credit as soon as there is room. */
+static void bl_send__a_full_nic_is_waited_for(void **state)
+{
+	struct seen s;
+	uint64_t end;
+	int i;
+
+	(void)state;
+	outq = outq_asked = 0;
+	send_frames(&b, 1);
+	fake_expect(&b, &s, BL_OP_DATA);
+	fake_credit(&a, &b, 1, BL_WINDOW_MAX);
+	bl_process(a.ep);
+	for (i = 0; i < BL_NIC_FRAMES; i++) {
+		outq = i * 768;
+		send_frames(&b, 1);
+		fake_expect(&b, &s, BL_OP_DATA);
+	}
+	assert_int_equal(outq_asked, 0); /* so many fit, wherever they are */
+	outq = BL_NIC_FRAMES * 768;
+	send_frames(&b, 1);
+	fake_silent(&b);
+	assert_int_equal(outq_asked, 1);
+	assert_true(a.ep->held);
+	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 1), 0);
+	fake_silent(&b);
+	outq -= 768;
+	end = bl_mono() + 10000000000ULL;
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND); /* nobody wakes it: it looks again by itself, long before a probe is due */
+	assert_true(bl_mono() < end);
+	fake_expect(&b, &s, BL_OP_DATA);
+	assert_int_equal(s.psn, BL_NIC_FRAMES + 1);
+	fake_silent(&b);
+	assert_int_equal(a.ep->st.probes_sent, 0);
+	outq = 0;
+}
+
+/* What is larger than the ring leaves when the ring is empty. */
+static void bl_send__larger_than_the_nic(void **state)
+{
+	struct bl_msg m[300];
+	char names[300][16];
+	struct bl_addr to;
+	size_t i;
+
+	(void)state;
+	outq = 768;
+	outq_asked = 0;
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		snprintf(names[i], sizeof(names[i]), "127.0.%zu.%zu:9", 100 + i / 200, 1 + i % 200);
+		assert_int_equal(bl_addr_parse(&to, names[i]), 0);
+		m[i] = (struct bl_msg){ .dst = to, .data = "x", .len = 1 };
+	}
+	assert_int_equal(bl_send(a.ep, m, ARRAY_SIZE(m), 0), 0);
+	assert_true(a.ep->held);
+	assert_int_equal(a.ep->st.frames_sent, 0);
+	outq = 0;
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
+	assert_int_equal(a.ep->st.frames_sent, ARRAY_SIZE(m));
+
 }
 
 static void bl_send__a_scattering_waits_as_a_whole(void **state)
@@ -694,6 +780,8 @@ int main(void)
 		T(bl_send__refusals),
 		T(bl_send__void_clock_sends_nothing),
 		T(bl_send__first_window),
+		T(bl_send__a_full_nic_is_waited_for),
+		T(bl_send__larger_than_the_nic),
 		T(bl_send__a_scattering_waits_as_a_whole),
 		T(bl_send__again_undoes_the_whole_scattering),
 		T(bl_send__send_buffer_bounds_large_messages),
