@@ -133,6 +133,7 @@ $(B)/tests/unit/test_bench_check: cli/bench_check.c
 $(B)/tests/unit/test_fct: $(addprefix cli/,fct_sizes.c fct_trace.c fct_coflow.c)
 $(B)/tests/unit/test_rate: loader/rate.c
 $(B)/tests/unit/test_tx_cpu: loader/tx_cpu.c
+$(B)/tests/unit/test_prio: loader/prio.c loader/tx_cpu.c
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(B)/tests/unit/%: tests/unit/%.c $(SAN_LIBS)

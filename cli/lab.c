@@ -22,7 +22,7 @@
 
 #define DEFAULT_NAME "lab"
 
-enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD, KEY_LOSS, KEY_CONTROLLERS };
+enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD, KEY_REALTIME, KEY_LOSS, KEY_CONTROLLERS };
 
 #define GROUP_RACK  1
 #define GROUP_BENCH 2
@@ -34,6 +34,7 @@ static const struct argp_option lab_options[] = {
 	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)", GROUP_RACK },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
+	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only; the default), always, never", GROUP_RACK },
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks: to compare with", GROUP_RACK },
 	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },
@@ -87,6 +88,11 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		if (!cli_number(arg, 1, 100000000, &v))
 			argp_error(state, "dead-after \"%s\" is not a number of us from 1 to 100000000", arg);
 		s->dead_after_us = (unsigned int)v;
+		return 0;
+	case KEY_REALTIME:
+		if (bl_realtime_parse(arg) < 0)
+			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
+		s->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		return 0;
 	case KEY_NO_AHEAD:
 		s->no_ahead = true;

@@ -46,6 +46,7 @@
  */
 struct lab_spec {
 	char name[32];
+	enum bl_realtime realtime;
 	bool leaf_spine, dumbbell, l3, bare, one_lane, no_thread_napi, no_ahead;
 	unsigned int hosts, tors, spines, cores, mtu, beacon_us, dead_after_us;
 	int cpus[BL_LANES_MAX];

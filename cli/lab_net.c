@@ -723,6 +723,7 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 		cfg->beacon_us = 1000;
 	cfg->dead_after_us = lab->spec.dead_after_us;
 	cfg->no_ahead = lab->spec.no_ahead;
+	cfg->realtime = lab->spec.realtime;
 	memcpy(cfg->cpus, lab->spec.cpus, sizeof(cfg->cpus));
 	cfg->ncpus = lab->spec.ncpus;
 	cfg->admission = lab->spec.admission;

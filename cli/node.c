@@ -17,7 +17,7 @@ struct node_args {
 	bool detach;
 };
 
-enum { KEY_BEACON = 256, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_GENERIC, KEY_REPLACE, KEY_ID, KEY_DETACH, KEY_NO_AHEAD, KEY_SKEW, KEY_CLOCK_BASE,
+enum { KEY_BEACON = 256, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_GENERIC, KEY_REPLACE, KEY_ID, KEY_DETACH, KEY_NO_AHEAD, KEY_REALTIME, KEY_SKEW, KEY_CLOCK_BASE,
        KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT, KEY_CARETAKER, KEY_LIMIT };
 
 /* barlined has the same names for the same things */
@@ -27,6 +27,7 @@ static const struct argp_option common_options[] = {
 	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default: 10 beacon intervals)", 0 },
+	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only; the default), always, never", 0 },
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)", 0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
@@ -90,6 +91,11 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DEAD:
 		c->dead_after_us = (uint32_t)number("dead-after", arg, 1, 100000000, state);
+		return 0;
+	case KEY_REALTIME:
+		if (bl_realtime_parse(arg) < 0)
+			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
+		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		return 0;
 	case KEY_NO_AHEAD:
 		c->no_ahead = true;

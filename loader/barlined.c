@@ -21,7 +21,7 @@
 const char *argp_program_version = "barlined " BL_BUILD;
 
 enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
-       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_CONTROLLER, OPT_CARETAKER, OPT_LIMIT };
+       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_REALTIME, OPT_CONTROLLER, OPT_CARETAKER, OPT_LIMIT };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
@@ -36,6 +36,7 @@ static const struct argp_option options[] = {
 	{ "dead-after-us", OPT_DEAD, "US", 0, "a silent input is excluded after that long (10 beacon intervals)", 0 },
 	{ "no-ahead", OPT_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "caretaker-ms", OPT_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (10000); 0: not at all", 0 },
+	{ "realtime", OPT_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only), always, never", 0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
 	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0, "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the file", 0 },
@@ -155,6 +156,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_ROLE_UP: add_port(st, c, arg, BL_PORT_UP); break;
 	case OPT_ROLE_DOWN: add_port(st, c, arg, BL_PORT_DOWN); break;
 	case OPT_CPUS: take_cpus(st, c, arg); break;
+	case OPT_REALTIME:
+		if (bl_realtime_parse(arg) < 0)
+			argp_error(st, "--realtime %s: give auto, always or never", arg);
+		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
+		break;
 	case OPT_THREAD: c->thread_napi = true; break;
 	case OPT_CONTROLLER: add_controller(st, &c->ctl, arg); break;
 	case OPT_L2: c->forward = BL_FWD_L2; break;

@@ -63,21 +63,30 @@ static uint64_t serve(struct bl_node *n)
 	return n->page ? bl_min64(next, beat(n)) : next;
 }
 
+/* Without permission beacons come later under load, and barriers with them: not wrong, only slower. The lock is held. */
+static void go_first(struct bl_server *s)
+{
+	cpu_set_t set;
+
+	s->beacon_prio = false;
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		bl_prio_first(gettid(), &set, s->beacon_how, 2);
+}
+
 static void *beacon_main(void *ctx)
 {
-	struct sched_param prio = { .sched_priority = 2 };
 	struct bl_server *s = ctx;
 	struct bl_node *n;
 
 	pthread_setname_np(pthread_self(), "barline-beacon");
-	/* without permission beacons come later under load, and barriers with them: not wrong, only slower */
-	pthread_setschedparam(pthread_self(), SCHED_FIFO, &prio);
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	pthread_mutex_lock(&s->beacon_lock);
 	while (!s->beacon_quit) {
 		uint64_t next = UINT64_MAX;
 		struct timespec t;
 
+		if (s->beacon_prio)
+			go_first(s);
 		if (!s->beacon_nodes) {
 			pthread_cond_wait(&s->beacon_cond, &s->beacon_lock);
 			continue;
@@ -148,21 +157,32 @@ static void wish(struct bl_node *n)
 		bl_tx_cpus(&n->att[0].iface, n->host_cfg.queue, &n->beacon_cpus);
 }
 
-/* The thread goes where its nodes want it. The lock is held. */
+/*
+ * The thread goes where its nodes want it. For one host it takes a few percent of a CPU, and a host whose beacons come late is excluded: it may be SCHED_FIFO. That of a lab, which beats for all
+ * hosts of a rack, keeps others waiting as NAPI does. The lock is held.
+ */
 static void settle(struct bl_server *s)
 {
 	const struct bl_node *n;
+	unsigned int nodes = 0;
 	cpu_set_t set;
 	int rc;
 
 	if (!s->beacon_running)
 		return;
 	CPU_ZERO(&set);
-	for (n = s->beacon_nodes; n; n = n->beacon_next)
+	s->beacon_how = BL_RT_AUTO;
+	for (n = s->beacon_nodes; n; n = n->beacon_next) {
+		nodes += n->page != NULL;
 		CPU_OR(&set, &set, &n->beacon_cpus);
+		s->beacon_how = n->cfg.realtime ? n->cfg.realtime : s->beacon_how;
+	}
+	if (nodes <= 1 && s->beacon_how == BL_RT_AUTO)
+		s->beacon_how = BL_RT_ALWAYS;
 	if (!CPU_COUNT(&set))
 		set = s->beacon_any;
 	rc = pthread_setaffinity_np(s->beacon_thread, sizeof(set), &set);
+	s->beacon_prio = true;
 	/* not wrong, only dearer */
 	if (rc)
 		bl_log(BL_LOG_WARN, "cannot keep the beacon thread on the CPUs of its NICs: %s", strerror(rc));

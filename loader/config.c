@@ -82,6 +82,7 @@ struct file {
 	int *caretaker_ms;
 	uint32_t beacon_us, dead_after_us, clock_bound_us, clock_void_after_ms, process_limit_ms;
 	bool replace, thread_napi, no_ahead;
+	enum bl_realtime realtime;
 	uint8_t forward;
 	int *cpus;
 	unsigned int cpus_count;
@@ -98,6 +99,7 @@ struct file {
 static const cyaml_strval_t roles[] = { { "switch", BL_ROLE_SWITCH }, { "host", BL_ROLE_HOST } };
 static const cyaml_strval_t modes[] = { { "native", BL_XDP_NATIVE }, { "generic", BL_XDP_GENERIC } };
 static const cyaml_strval_t forwards[] = { { "l3", BL_FWD_L3 }, { "l2", BL_FWD_L2 } };
+static const cyaml_strval_t realtimes[] = { { "auto", BL_RT_AUTO }, { "always", BL_RT_ALWAYS }, { "never", BL_RT_NEVER } };
 static const cyaml_strval_t port_roles[] = { { "host", BL_PORT_HOST }, { "up", BL_PORT_UP }, { "down", BL_PORT_DOWN } };
 #define POLICY(sym, name) { name, BL_POLICY_##sym },
 static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };
@@ -195,6 +197,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
 	CYAML_FIELD_BOOL("no_ahead", OPT, struct file, no_ahead),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
+	CYAML_FIELD_ENUM("realtime", OPT | ENUM, struct file, realtime, realtimes, CYAML_ARRAY_LEN(realtimes)),
 	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
 	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission, admission_fields),
 	CYAML_FIELD_SEQUENCE("controllers", OPT | CYAML_FLAG_POINTER, struct file, controllers, &controller_value, 1, BL_CTL_PEERS_MAX),
@@ -439,6 +442,7 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	cfg->replace |= f->replace;
 	cfg->thread_napi |= f->thread_napi;
 	cfg->no_ahead |= f->no_ahead;
+	cfg->realtime = f->realtime ? f->realtime : cfg->realtime;
 	cfg->forward = f->forward ? BL_FWD_L2 : cfg->forward;
 }
 

@@ -40,7 +40,7 @@ static void pin(struct bl_node *n, struct bl_attached *a)
 	a->home_cpu = -1;
 	if (n->cfg.role != BL_ROLE_SWITCH || !n->cfg.thread_napi)
 		return;
-	if (bl_napi_thread(&a->iface, a->cpu, &why))
+	if (bl_napi_thread(&a->iface, a->cpu, n->cfg.realtime, &why))
 		bl_log(BL_LOG_WARN, "%s", why.text);
 	else if (a->iface.up)
 		a->home_cpu = a->cpu;

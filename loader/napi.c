@@ -273,9 +273,8 @@ static bool is_napi(pid_t pid)
 }
 
 /* Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another pid namespace: searched for by name. */
-static int pin(const struct bl_iface *i, struct threads *t, int cpu, struct bl_err *err)
+static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how, struct bl_err *err)
 {
-	struct sched_param prio = { .sched_priority = 1 };
 	cpu_set_t set;
 	int k;
 
@@ -293,32 +292,34 @@ static int pin(const struct bl_iface *i, struct threads *t, int cpu, struct bl_e
 		if (sched_setaffinity(t->pid[k], sizeof(set), &set))
 			return bl_fail(err, errno, "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s", i->name, t->pid[k], cpu, strerror(errno));
 		/* Better with, works without: in a container this is often refused. */
-		sched_setscheduler(t->pid[k], SCHED_FIFO, &prio);
+		bl_prio_first(t->pid[k], &set, how, 1);
 	}
 	return 0;
 }
 
-void bl_home_thread(int map, uint32_t cpu)
+void bl_home_thread(int map, uint32_t cpu, enum bl_realtime how)
 {
-	struct sched_param prio = { .sched_priority = 2 }; /* before the NAPI threads of its CPU, which go on filling its queue */
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);
 	struct dirent *e;
 	char want[48];
+	cpu_set_t set;
 	DIR *d;
 
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
 	if (bpf_obj_get_info_by_fd(map, &info, &len))
 		return;
 	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
 	d = opendir("/proc");
 	while (d && (e = readdir(d)))
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_kernel(atoi(e->d_name), want, true))
-			sched_setscheduler(atoi(e->d_name), SCHED_FIFO, &prio);
+			bl_prio_first(atoi(e->d_name), &set, how, 2); /* before the NAPI threads of its CPU, which go on filling its queue */
 	if (d)
 		closedir(d);
 }
 
-int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err)
+int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err)
 {
 	struct threads t;
 	int rc;
@@ -327,5 +328,5 @@ int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err)
 	if (rc || !i->up)
 		return rc; /* an interface that is down has no threads yet */
 	threads_ask(i, &t);
-	return pin(i, &t, cpu, err);
+	return pin(i, &t, cpu, how, err);
 }

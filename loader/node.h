@@ -112,6 +112,13 @@ struct bl_ctl_peers {
 };
 
 /**
+ * enum bl_realtime - whether the datapath's threads are SCHED_FIFO (prio.c). AUTO: on CPUs that are isolated (isolcpus=), where nobody waits for them; elsewhere they are ordinary threads of nice -20.
+ */
+enum bl_realtime { BL_RT_AUTO, BL_RT_ALWAYS, BL_RT_NEVER };
+/** bl_realtime_parse - "auto", "always", "never", or -1. */
+int bl_realtime_parse(const char *text);
+
+/**
  * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
  * @beacon_us: beacon interval; 0: 100.
  * @dead_after_us: 0: 10 beacon intervals.
@@ -142,6 +149,7 @@ struct bl_node_cfg {
 	uint32_t process_limit_ms;
 	int64_t skew_ns;
 	uint64_t clock_base_ns;
+	enum bl_realtime realtime;
 	bool replace;
 	bool no_ahead;
 	bool no_beacons;		/* host: do not send beacons (tests) */

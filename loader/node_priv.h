@@ -186,6 +186,8 @@ struct bl_server {
 	pthread_mutex_t beacon_lock; /* guards the list below and the beacon_* fields of the nodes in it */
 	pthread_cond_t beacon_cond;
 	struct bl_node *beacon_nodes;
+	bool beacon_prio; /* the thread is to set its priority anew, as @beacon_how says */
+	enum bl_realtime beacon_how;
 	cpu_set_t beacon_any; /* what the thread may use where no node has a wish */
 	/* pacer.c */
 	struct bl_pace_thread *pace_threads;
@@ -238,16 +240,22 @@ int bl_links_watch(struct bl_node *n, struct bl_err *err);
 void bl_links_unwatch(struct bl_node *n);
 
 /* napi.c */
-int bl_napi_thread(const struct bl_iface *i, int cpu, struct bl_err *err);
+int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err);
 /* The kernel's thread for entry @cpu of the CPU map @map may go before processes, as those of NAPI; where that is refused it works without. */
-void bl_home_thread(int map, uint32_t cpu);
+void bl_home_thread(int map, uint32_t cpu, enum bl_realtime how);
 /** bl_napi_gather - segments of a TCP flow that come to @i less than @ns apart become one, and are acknowledged as one; 0: only those that come together. Returns 0 or -errno. */
 int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 
 /** bl_sysfs_open - sysfs as this thread's network namespace sees it: a descriptor for openat(), or -1. */
 int bl_sysfs_open(void);
 
+/* prio.c */
+/** bl_prio_first - thread @tid, which runs on @cpus, goes before processes: SCHED_FIFO with @rt_priority, or nice -20, as @how says. 0 or -errno; without it, it works slower. */
+int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority);
+
 /* tx_cpu.c */
+/** bl_cpus_parse - "0,2-3". False if it is something else, or no CPU is in it. */
+bool bl_cpus_parse(const char *text, cpu_set_t *set);
 /** bl_tx_cpus - the CPUs that serve transmit queue @queue of @i (this thread's network namespace). False: nothing says so, or all of them do. */
 bool bl_tx_cpus(const struct bl_iface *i, unsigned int queue, cpu_set_t *set);
 

@@ -535,7 +535,7 @@ static int open_homes(const struct plan *p, const struct bl_switch *skel, struct
 
 		if (bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
 			return bl_fail(err, errno, "cannot give CPU %u a queue for the frames of its ports that come in elsewhere: %s; is it online?", cpu, strerror(errno));
-		bl_home_thread(map, cpu);
+		bl_home_thread(map, cpu, p->cfg->realtime);
 	}
 	return 0;
 }

@@ -58,8 +58,7 @@ static bool parse_mask(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set) > 0;
 }
 
-/* "0,2-3". False if it is something else, or no CPU is in it. */
-static bool parse_list(const char *text, cpu_set_t *set)
+bool bl_cpus_parse(const char *text, cpu_set_t *set)
 {
 	CPU_ZERO(set);
 	while (*text) {
@@ -159,7 +158,7 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 	}
 	for (size_t k = 0; irq >= 0 && k < sizeof(lists) / sizeof(lists[0]); k++) {
 		snprintf(path, sizeof(path), "irq/%d/%s", irq, lists[k]);
-		if (!read_at(proc, path, text, sizeof(text)) && parse_list(text, set) && tells(set))
+		if (!read_at(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) && tells(set))
 			return true;
 	}
 	return false;

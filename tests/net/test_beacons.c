@@ -223,13 +223,14 @@ RACK_TEST(takeover__thread_and_pacer)
 	in_order();
 }
 
-/* The affinity of this process's only thread with this name. */
-static void affinity(const char *name, cpu_set_t *set)
+/* The affinity of this process's only thread with this name; its number. */
+static pid_t affinity(const char *name, cpu_set_t *set)
 {
 	DIR *d = opendir("/proc/self/task");
 	unsigned int n = 0;
 	struct dirent *e;
 	char path[300], comm[32];
+	pid_t tid = 0;
 	FILE *f;
 
 	CHECK(d, "/proc");
@@ -237,6 +238,7 @@ static void affinity(const char *name, cpu_set_t *set)
 		snprintf(path, sizeof(path), "/proc/self/task/%.200s/comm", e->d_name);
 		f = *e->d_name != '.' ? fopen(path, "re") : NULL;
 		if (f && fgets(comm, sizeof(comm), f) && !strncmp(comm, name, strlen(name))) {
+			tid = atoi(e->d_name);
 			CHECK(!sched_getaffinity(atoi(e->d_name), sizeof(*set), set), "affinity");
 			n++;
 		}
@@ -245,6 +247,17 @@ static void affinity(const char *name, cpu_set_t *set)
 	}
 	closedir(d);
 	CHECK(n == 1, "%u threads are called %s", n, name);
+	return tid;
+}
+
+static void until_policy(pid_t tid, int policy)
+{
+	uint64_t end = t_mono() + 10000000000ULL;
+
+	while (sched_getscheduler(tid) != policy) {
+		CHECK(t_mono() < end, "policy %d, not %d", sched_getscheduler(tid), policy);
+		usleep(1000);
+	}
 }
 
 /* The thread is where its hosts' datapath is, and only as long as one of them wants it there. */
@@ -252,17 +265,20 @@ RACK_TEST(cpu__of_the_datapath)
 {
 	cpu_set_t all, set;
 	unsigned int k;
+	pid_t tid;
 
 	CHECK(!sched_getaffinity(0, sizeof(all), &all), "affinity");
 	for (k = 0; k < LAB_NODES_MAX; k++)
 		by_thread[k] = true;
 	rack.lab.spec.hosts = 2;
 	rack_open();
-	affinity("barline-beacon", &set);
+	tid = affinity("barline-beacon", &set);
 	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs", CPU_COUNT(&set));
+	until_policy(tid, SCHED_OTHER); /* two hosts on a CPU that applications use */
 	rack_close_node(rack_host(0));
 	affinity("barline-beacon", &set);
 	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs with one host left", CPU_COUNT(&set));
+	until_policy(tid, SCHED_FIFO);
 	rack_close_node(rack_host(1));
 	affinity("barline-beacon", &set);
 	CHECK(CPU_EQUAL(&set, &all), "%d CPUs with no host left, of %d", CPU_COUNT(&set), CPU_COUNT(&all));

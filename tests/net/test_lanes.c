@@ -90,7 +90,7 @@ static void move_threads(uint64_t *seed)
 		return;
 	next = t_mono() + 3000000 + t_below(seed, 12000000);
 	home = rack_away(0);
-	CHECK(!bl_napi_thread(&sw->att[t_below(seed, sw->natt)].iface, (int)t_below(seed, 2), &err), "%s", err.text);
+	CHECK(!bl_napi_thread(&sw->att[t_below(seed, sw->natt)].iface, (int)t_below(seed, 2), BL_RT_AUTO, &err), "%s", err.text);
 	rack_back(home);
 }
 
