@@ -11,6 +11,13 @@
 # Every node delivers every message, its sender's own included: per_node = total / nodes is the rate at which the group orders messages.
 # A run's total is the sum over the members of deliveries / seconds; the figures are medians of --runs.
 #
+# Each message is one cpg_mcast_joined(), which is Corosync's only way to send. Who compares takes a peer that sends one message per call, too (`barline lab run rack --batch 1`); what batches
+# do on top is another row.
+#
+# With --rate R there is a run more per size: every member sends R messages a second at times of its own, whatever comes back (an open loop), and notes how old the others' messages are when
+# they are delivered. All members' samples together give the quantiles. A line more is printed:
+#   group,8,1000,1174.1,3743.0,5812.5      members, messages/s of each, p50, p99, p99.9 in us (medians of the runs)
+#
 # Idle latency has two faces, because Corosync's token stops some rotations after the last message and the next sender has to wake it.
 # The CSV has the better one, each message sent at the delivery of the one before (--gap-us 0); the JSON has also that after a rest of
 # 10 ms, rested_latency_p50_us.
@@ -36,6 +43,7 @@ latency_seconds=2
 inflight=128
 size=64
 gap_us=0
+rate=0
 rest_us=10000
 out=
 client=
@@ -53,11 +61,12 @@ usage()
 	  --inflight N         messages outstanding per client ($inflight)
 	  --size BYTES         message size ($size)
 	  --gap-us US          silence between two messages of a latency run ($gap_us)
+	  --rate R             then a group in which every member sends R messages a second, for --latency-seconds
 	  --netns PATH=ADDR    a host that exists, repeated once per host: its network namespace and IPv4 address, in place of an own rack
 	  --client FILE        corosync_cpg (build/corosync_cpg, else it is compiled)
 	  --out FILE           write JSON with all runs
 	  --keep-log DIR       copy the corosync logs to DIR
-	Prints nodes,total_deliveries_per_s,per_node,idle_latency_p50_us per size. Exit: 0 ok, 1 failed, 2 usage.
+	Prints nodes,total_deliveries_per_s,per_node,idle_latency_p50_us per size, and with --rate group,nodes,rate,p50,p99,p99.9. Exit: 0 ok, 1 failed, 2 usage.
 	USAGE
 }
 
@@ -85,7 +94,7 @@ parse()
 	while (($#)); do
 		case $1 in
 		--help) usage; exit 0 ;;
-		--nodes | --runs | --seconds | --latency-seconds | --inflight | --size | --gap-us | --netns | --client | --out | --keep-log)
+		--nodes | --runs | --seconds | --latency-seconds | --inflight | --size | --gap-us | --rate | --netns | --client | --out | --keep-log)
 			(($# >= 2)) || bad_usage "$1 needs a value"
 			;;
 		*) bad_usage "unknown option $1" ;;
@@ -98,6 +107,7 @@ parse()
 		--inflight) inflight=$2 ;;
 		--size) size=$2 ;;
 		--gap-us) gap_us=$2 ;;
+		--rate) rate=$2 ;;
 		--netns) [[ $2 == *=* ]] || bad_usage "--netns $2: give PATH=ADDR"; netns+=("$2") ;;
 		--client) client=$2 ;;
 		--out) out=$2 ;;
@@ -106,6 +116,7 @@ parse()
 		shift 2
 	done
 	[[ $runs =~ ^[1-9][0-9]*$ ]] || bad_usage "--runs $runs: give a whole number from 1"
+	[[ $rate =~ ^[0-9]+$ ]] || bad_usage "--rate $rate: give a whole number"
 	is_number "$seconds" || bad_usage "--seconds $seconds: give a number"
 	is_number "$latency_seconds" || bad_usage "--latency-seconds $latency_seconds: give a number"
 	for n in ${nodes//,/ }; do
@@ -336,6 +347,25 @@ median()
 	sort -n | awk '{ v[NR] = $1 } END { if (!NR) exit 1; print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
 
+# quantile PER_MILLE: of the numbers on stdin, which are sorted
+quantile()
+{
+	awk -v q="$1" '{ v[NR] = $1 } END { if (!NR) exit 1; r = int((NR * q + 999) / 1000); printf "%.1f\n", v[r ? r : 1] }'
+}
+
+# group N RUN: every member talks; p50, p99 and p99.9 of all deliveries of others' messages go to $work/group-*
+group()
+{
+	local n=$1 q
+
+	rm -f "$work/samples"
+	run "$n" "group$2" --rate "$rate" --samples "$work/samples" --seconds "$latency_seconds"
+	od -An -v -t u8 -w8 "$work/samples" | awk '{ printf "%.1f\n", $1 / 1000 }' | sort -n >"$work/sorted"
+	for q in 500 990 999; do
+		quantile "$q" <"$work/sorted" >>"$work/group-$q"
+	done
+}
+
 lines_as_array()
 {
 	printf '[%s]' "$(paste -sd, "$1")"
@@ -361,7 +391,7 @@ foreign_share()
 
 measure()
 {
-	local n=$1 r total per p50 p99 rest50 rest99 retransmits share ticks
+	local n=$1 r q total per p50 p99 rest50 rest99 retransmits share ticks grouped=
 
 	if ((${#netns[@]} == 0)); then
 		build_rack "$n"
@@ -372,6 +402,9 @@ measure()
 	: >"$work/latency"
 	: >"$work/rested"
 	: >"$work/shares"
+	for q in 500 990 999; do
+		: >"$work/group-$q"
+	done
 	for ((r = 1; r <= runs; r++)); do
 		ticks=$(cpu_ticks)
 		run "$n" "load$r" --inflight "$inflight" --seconds "$seconds"
@@ -382,6 +415,9 @@ measure()
 		grep '"p50_us"' "$work/result" >>"$work/latency"
 		run "$n" "rest$r" --latency --gap-us "$rest_us" --seconds "$latency_seconds"
 		grep '"p50_us"' "$work/result" >>"$work/rested"
+		if ((rate)); then
+			group "$n" "$r"
+		fi
 	done
 	# A retransmit list in the log says that the kernel dropped frames: the window is then too large for the machine.
 	retransmits=$(cat "$work"/[0-9]*/corosync.log | grep -c 'Retransmit List' || :)
@@ -399,9 +435,14 @@ measure()
 	rest50=$(field p50_us <"$work/rested" | median)
 	rest99=$(field p99_us <"$work/rested" | median)
 	printf '%d,%.0f,%d,%.1f\n' "$n" "$total" "$per" "$p50"
-	printf '%s\n  {"nodes":%d,"total_deliveries_per_s":%.0f,"per_node_deliveries_per_s":%d,"idle_latency_p50_us":%.1f,"idle_latency_p99_us":%.1f,"rested_latency_p50_us":%.1f,"rested_latency_p99_us":%.1f,"retransmit_lists":%d,"foreign_cpu_share":%s,"run_totals":%s,"run_foreign_cpu_shares":%s,"clients":%s,"latency":%s,"rested":%s}' \
+	if ((rate)); then
+		printf 'group,%d,%d,%s,%s,%s\n' "$n" "$rate" "$(median <"$work/group-500")" "$(median <"$work/group-990")" "$(median <"$work/group-999")"
+		grouped=$(printf ',"group_rate":%d,"group_p50_us":%s,"group_p99_us":%s,"group_p999_us":%s' "$rate" "$(lines_as_array "$work/group-500")" \
+			"$(lines_as_array "$work/group-990")" "$(lines_as_array "$work/group-999")")
+	fi
+	printf '%s\n  {"nodes":%d,"total_deliveries_per_s":%.0f,"per_node_deliveries_per_s":%d,"idle_latency_p50_us":%.1f,"idle_latency_p99_us":%.1f,"rested_latency_p50_us":%.1f,"rested_latency_p99_us":%.1f,"retransmit_lists":%d,"foreign_cpu_share":%s,"run_totals":%s,"run_foreign_cpu_shares":%s,"clients":%s,"latency":%s,"rested":%s%s}' \
 		"$separator" "$n" "$total" "$per" "$p50" "$p99" "$rest50" "$rest99" "$retransmits" "$share" "$(lines_as_array "$work/totals")" "$(lines_as_array "$work/shares")" \
-		"$(lines_as_array "$work/raw")" "$(lines_as_array "$work/latency")" "$(lines_as_array "$work/rested")" >&3
+		"$(lines_as_array "$work/raw")" "$(lines_as_array "$work/latency")" "$(lines_as_array "$work/rested")" "$grouped" >&3
 	separator=,
 }
 

@@ -6,6 +6,8 @@
  * its own included, for @seconds. With 2 members that each see 200000 deliveries/s, each member's own share is 100000 sends/s.
  * Latency (--latency): only the member with the lowest (nodeid, pid) sends, one message at a time with @gap_us of silence between two, and
  * measures from before cpg_mcast_joined() until its own delivery callback, which is when the total order of the message is known.
+ * Group (--rate R): every member sends R messages a second at times of its own, whatever comes back (an open loop), and notes how old the others' messages are at delivery: since the
+ * moment at which they were due, not at which their sender got the CPU. All members run on one machine and share CLOCK_MONOTONIC. As the group phase of `barline lab run rack --group`.
  *
  * Start and end are messages of the same total order, so no clock is shared: a member sends READY once it sees the full membership and starts
  * at the delivery of the last READY; it sends DONE after its count and keeps up the load until every member's DONE is delivered, so that
@@ -21,6 +23,7 @@
 #include <corosync/cpg.h>
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -28,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,7 +45,7 @@ enum msg_kind { MSG_DATA = 1, MSG_READY, MSG_DONE };
  * struct msg - the head of every message; the rest of --size is zero. Host order: all members run on one machine.
  * @kind: enum msg_kind.
  * @seq: number of this DATA message at its sender, from 0.
- * @sent_ns: CLOCK_MONOTONIC before the send; only the sender reads it.
+ * @sent_ns: CLOCK_MONOTONIC before the send, or when it was due (--rate).
  */
 struct msg {
 	uint32_t kind;
@@ -60,21 +64,24 @@ enum phase { PHASE_JOIN, PHASE_READY, PHASE_WARMUP, PHASE_COUNT, PHASE_DRAIN, PH
  * @ready, @done: READY and DONE messages delivered, of all members.
  * @sent, @own_delivered: our DATA messages; the difference is what is outstanding.
  * @delivered: DATA deliveries of all senders, since the start.
- * @sample_ns: latencies of a latency run; @nsamples of them are valid.
+ * @due_ns: with --rate: when the next message is to be sent. @from_ns, @to_ns: messages that were due between them are samples.
+ * @sample_ns: latencies of a latency or group run; @nsamples of them are valid.
  */
 struct member {
 	cpg_handle_t cpg;
 	int fd;
 	struct cpg_name group;
-	unsigned int members, inflight, size, gap_us;
+	unsigned int members, inflight, size, gap_us, rate;
 	double seconds, warmup_s, join_timeout_s;
 	bool latency;
+	const char *samples_file;
 
 	enum phase phase;
 	bool sender;
 	uint32_t nodeid, pid;
 	unsigned int ready, done, have_members;
 	uint64_t sent, own_delivered, delivered, tryagain;
+	uint64_t due_ns, from_ns, to_ns;
 	uint64_t *sample_ns;
 	size_t nsamples, maxsamples;
 	char *buf;
@@ -105,6 +112,17 @@ static const char *cs_name(cs_error_t e)
 	}
 }
 
+static void add_sample(uint64_t sent_ns)
+{
+	if (me.nsamples == me.maxsamples) {
+		me.maxsamples = me.maxsamples ? 2 * me.maxsamples : 65536;
+		me.sample_ns = realloc(me.sample_ns, me.maxsamples * sizeof(*me.sample_ns));
+		if (!me.sample_ns)
+			err(1, "latency samples");
+	}
+	me.sample_ns[me.nsamples++] = now_ns() - sent_ns;
+}
+
 static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t nodeid, uint32_t pid, void *data, size_t len)
 {
 	struct msg m;
@@ -122,20 +140,16 @@ static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t 
 	default: errx(1, "node %" PRIu32 " sent a message of kind %" PRIu32 "; choose another --group", nodeid, m.kind);
 	}
 	me.delivered++;
-	if (nodeid != me.nodeid || pid != me.pid)
+	if (nodeid != me.nodeid || pid != me.pid) {
+		if (me.rate && m.sent_ns >= me.from_ns && m.sent_ns < me.to_ns)
+			add_sample(m.sent_ns);
 		return;
+	}
 	if (m.seq != me.own_delivered)
 		errx(1, "own message %" PRIu64 " delivered where %" PRIu64 " was due", m.seq, me.own_delivered);
 	me.own_delivered++;
-	if (me.latency && me.phase == PHASE_COUNT) {
-		if (me.nsamples == me.maxsamples) {
-			me.maxsamples = me.maxsamples ? 2 * me.maxsamples : 65536;
-			me.sample_ns = realloc(me.sample_ns, me.maxsamples * sizeof(*me.sample_ns));
-			if (!me.sample_ns)
-				err(1, "latency samples");
-		}
-		me.sample_ns[me.nsamples++] = now_ns() - m.sent_ns;
-	}
+	if (me.latency && me.phase == PHASE_COUNT)
+		add_sample(m.sent_ns);
 }
 
 static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group, const struct cpg_address *list, size_t nlist,
@@ -164,7 +178,7 @@ static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group, const str
 /* Returns false where corosync's queue is full: the caller dispatches and comes back. */
 static bool try_send(enum msg_kind kind)
 {
-	struct msg m = { .kind = kind, .seq = me.sent, .sent_ns = now_ns() };
+	struct msg m = { .kind = kind, .seq = me.sent, .sent_ns = me.rate ? me.due_ns : now_ns() };
 	struct iovec iov = { .iov_base = me.buf, .iov_len = me.size };
 	cs_error_t e;
 
@@ -181,15 +195,16 @@ static bool try_send(enum msg_kind kind)
 	return true;
 }
 
-/* Dispatches what is there; waits at most @wait_ms for the first. */
-static void dispatch(int wait_ms)
+/* Dispatches what is there; waits at most @wait_ns for the first. */
+static void dispatch_ns(uint64_t wait_ns)
 {
+	const struct timespec ts = { .tv_sec = (time_t)(wait_ns / NS_PER_S), .tv_nsec = (long)(wait_ns % NS_PER_S) };
 	struct pollfd p = { .fd = me.fd, .events = POLLIN };
 	uint64_t before = me.delivered;
 	cs_error_t e;
 
-	if (poll(&p, 1, wait_ms) < 0 && errno != EINTR)
-		err(1, "poll");
+	if (ppoll(&p, 1, &ts, NULL) < 0 && errno != EINTR)
+		err(1, "ppoll");
 	if (!(p.revents & (POLLIN | POLLHUP | POLLERR)))
 		return;
 	do {
@@ -197,6 +212,11 @@ static void dispatch(int wait_ms)
 	} while (e == CS_OK && me.delivered - before < DISPATCH_MAX);
 	if (e != CS_OK && e != CS_ERR_TRY_AGAIN)
 		errx(1, "cpg_dispatch: error %d: %s", e, cs_name(e));
+}
+
+static void dispatch(unsigned int wait_ms)
+{
+	dispatch_ns(wait_ms * 1000000ull);
 }
 
 static void must_send(enum msg_kind kind)
@@ -219,6 +239,36 @@ static void turn(void)
 			break;
 		}
 	dispatch(full ? 20 : 1);
+}
+
+/* One turn of a group run: what is due is sent, what there is is delivered; sleeps until either. */
+static void group_turn(void)
+{
+	uint64_t period = NS_PER_S / me.rate, now;
+	bool full = false;
+
+	while (!full && me.due_ns <= now_ns() && me.due_ns < me.to_ns) {
+		full = !try_send(MSG_DATA);
+		if (!full)
+			me.due_ns += period;
+	}
+	now = now_ns();
+	dispatch_ns(full ? 100000 : me.due_ns >= me.to_ns ? 20000000 : me.due_ns > now ? me.due_ns - now : 0);
+}
+
+/* Members begin at different moments of the period. READY was delivered to all within a moment, and nobody knows when to another; what counts is the rate. */
+static void group(void)
+{
+	uint64_t start = now_ns(), end;
+
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	me.due_ns = start + NS_PER_S / me.rate * (me.nodeid - 1) / me.members;
+	me.from_ns = start + (uint64_t)(me.warmup_s * (double)NS_PER_S);
+	me.to_ns = me.from_ns + (uint64_t)(me.seconds * (double)NS_PER_S);
+	/* what others sent at the very end is on its way still */
+	end = me.to_ns + NS_PER_S / 2;
+	while (now_ns() < end)
+		group_turn();
 }
 
 static void turn_for(double seconds)
@@ -279,9 +329,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The smallest sample that @percent of the samples do not exceed. */
-static double percentile_us(unsigned int percent)
+static double percentile_us(unsigned int per_mille)
 {
-	size_t rank = (me.nsamples * percent + 99) / 100;
+	size_t rank = (me.nsamples * per_mille + 999) / 1000;
 
 	return (double)me.sample_ns[rank ? rank - 1 : 0] / 1000;
 }
@@ -292,19 +342,33 @@ static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
 
 	printf("{\"schema\":%d,\"mode\":\"%s\",\"nodeid\":%" PRIu32 ",\"members\":%u,\"size_bytes\":%u,\"inflight\":%u,\"deliveries\":%" PRIu64
 	       ",\"own_deliveries\":%" PRIu64 ",\"seconds\":%.6f,\"deliveries_per_s\":%.0f,\"send_try_again\":%" PRIu64,
-	       SCHEMA, me.latency ? "latency" : "throughput", me.nodeid, me.members, me.size, me.latency ? 1 : me.inflight, deliveries, own, s,
+	       SCHEMA, me.rate ? "group" : me.latency ? "latency" : "throughput", me.nodeid, me.members, me.size, me.latency ? 1 : me.inflight, deliveries, own, s,
 	       (double)deliveries / s, me.tryagain);
-	if (me.latency && me.sender) {
+	if ((me.latency && me.sender) || me.rate) {
 		if (!me.nsamples)
 			errx(1, "no message came back within %.1f s; raise --seconds", me.seconds);
 		qsort(me.sample_ns, me.nsamples, sizeof(*me.sample_ns), by_value);
-		printf(",\"gap_us\":%u,\"samples\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f", me.gap_us, me.nsamples, percentile_us(50),
-		       percentile_us(99));
+		printf(",\"gap_us\":%u,\"samples\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f", me.gap_us, me.nsamples, percentile_us(500),
+		       percentile_us(990));
 	}
+	if (me.rate)
+		printf(",\"rate\":%u,\"p999_us\":%.1f,\"max_us\":%.1f", me.rate, percentile_us(999), percentile_us(1000));
 	printf("}\n");
 }
 
-enum opt { OPT_MEMBERS = 256, OPT_INFLIGHT, OPT_SIZE, OPT_SECONDS, OPT_WARMUP, OPT_LATENCY, OPT_GAP, OPT_GROUP, OPT_JOIN_TIMEOUT, OPT_HELP };
+static void keep_samples(void)
+{
+	int fd;
+
+	if (!me.samples_file)
+		return;
+	fd = open(me.samples_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, me.sample_ns, me.nsamples * sizeof(*me.sample_ns)) != (ssize_t)(me.nsamples * sizeof(*me.sample_ns)))
+		err(1, "%s", me.samples_file);
+	close(fd);
+}
+
+enum opt { OPT_MEMBERS = 256, OPT_INFLIGHT, OPT_SIZE, OPT_SECONDS, OPT_WARMUP, OPT_LATENCY, OPT_GAP, OPT_RATE, OPT_SAMPLES, OPT_GROUP, OPT_JOIN_TIMEOUT, OPT_HELP };
 
 static const struct option options[] = {
 	{ "members", required_argument, NULL, OPT_MEMBERS },
@@ -314,6 +378,8 @@ static const struct option options[] = {
 	{ "warmup", required_argument, NULL, OPT_WARMUP },
 	{ "latency", no_argument, NULL, OPT_LATENCY },
 	{ "gap-us", required_argument, NULL, OPT_GAP },
+	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "samples", required_argument, NULL, OPT_SAMPLES },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "join-timeout", required_argument, NULL, OPT_JOIN_TIMEOUT },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -330,6 +396,8 @@ static void usage(FILE *f)
 	      "  --warmup S         load before the count (0.5)\n"
 	      "  --latency          one message at a time, from one member\n"
 	      "  --gap-us US        with --latency: silence between two messages (0)\n"
+	      "  --rate R           every member sends R messages a second; latency of the others' messages\n"
+	      "  --samples FILE     with --rate: append all latencies to FILE, in ns, 64 bits each\n"
 	      "  --group NAME       process group (blbench)\n"
 	      "  --join-timeout S   wait for the members (60)\n"
 	      "Prints one JSON line. Exit: 0 ok, 1 failed, 2 usage.\n", f);
@@ -364,6 +432,8 @@ static void parse(int argc, char **argv)
 		case OPT_WARMUP: me.warmup_s = number(name, optarg, 0, 3600); break;
 		case OPT_LATENCY: me.latency = true; break;
 		case OPT_GAP: me.gap_us = (unsigned int)number(name, optarg, 0, 999999); break;
+		case OPT_RATE: me.rate = (unsigned int)number(name, optarg, 1, 1e6); break;
+		case OPT_SAMPLES: me.samples_file = optarg; break;
 		case OPT_JOIN_TIMEOUT: me.join_timeout_s = number(name, optarg, 0.1, 3600); break;
 		case OPT_GROUP:
 			if (!*optarg || strlen(optarg) >= sizeof(me.group.value)) {
@@ -393,6 +463,16 @@ int main(int argc, char **argv)
 		err(1, "message buffer");
 	join();
 	me.phase = PHASE_WARMUP;
+	if (me.rate) {
+		group();
+		me.phase = PHASE_DRAIN;
+		must_send(MSG_DONE);
+		while (me.done < me.members)
+			dispatch(20);
+		report(me.nsamples, me.own_delivered, me.to_ns - me.from_ns);
+		keep_samples();
+		return 0;
+	}
 	turn_for(me.warmup_s);
 	/* A latency run's warm-up may end with a message outstanding: it would be sampled although sent before the count. */
 	while (me.latency && me.sent != me.own_delivered)

@@ -4,7 +4,9 @@
 # run.sh BUILD - the measurements, each beside its peer in the same run; medians are printed, data and plots kept in BUILD/bench/out.
 #
 #   switch      cost per frame of the switch program beside a bare redirect (bpf_prog_test_run)
-#   rack        delivered messages per second, all to all, 64 bytes, on 2, 4, 8 and 16 hosts, beside Corosync's closed process groups
+#   rack        delivered messages per second, all to all, 64 bytes, on 2, 4, 8 and 16 hosts, beside Corosync's closed process groups: one message per call as there, and batches of 32; best
+#               effort and reliable
+#   group       8 hosts that all talk at 1000 messages a second each: latency of the others' messages in order, best effort and reliable, beside Corosync and beside plain UDP, which has no order
 #   latency     ordered one-way latency on the idle rack of 8 beside unordered UDP
 #   memory      maps of a 64-port switch and of a host with 64 endpoints
 #   admission   unmodified iperf3 (incast, outcast, shuffle; TCP and UDP) and memcached on 8 hosts with metered ports: every admission policy in each run
@@ -27,7 +29,7 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack latency memory admission bulk arbiter fastpass reliable recovery fct"
+all_parts="switch rack group latency memory admission bulk arbiter fastpass reliable recovery fct"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
@@ -59,30 +61,55 @@ part_switch() {
 }
 
 part_rack() {
-	local n k csv=$out/throughput.csv
-	echo "nodes,barline_per_s,barline_per_node,corosync_per_s,corosync_per_node,ratio" >"$csv"
+	local n k batch how csv=$out/throughput.csv files
+	echo "nodes,best_effort,reliable,best_effort_batch_32,reliable_batch_32,corosync,best_effort_ratio,reliable_ratio" >"$csv"
 	for n in $nodes; do
-		: >"$out/barline-$n.txt"
-		: >"$out/corosync-$n.txt"
+		rm -f "$out"/barline-"$n"-*.txt "$out/corosync-$n.txt"
 		for ((k = 1; k <= runs; k++)); do
-			say "$n hosts, run $k of $runs: barline"
-			"$build/barline" -j lab run rack --hosts "$n" --duration "$seconds" --samples 0 --out "$out/rack-$n-$k" >"$out/rack-$n-$k.json" </dev/null
-			jq -r .throughput.messages_per_s "$out/rack-$n-$k/summary.json" >>"$out/barline-$n.txt"
+			for batch in 1 32; do
+				for how in best-effort reliable; do
+					say "$n hosts, run $k of $runs: barline, $how, $batch per call"
+					stream "$how" "$seconds" 0 --hosts "$n" --batch "$batch" --out "$out/rack-$n-$how-$batch-$k" >"$out/rack-$n-$how-$batch-$k.json" ||
+						say "$n hosts, $how: see $out/rack-$n-$how-$batch-$k.json"
+					jq -r '.throughput.messages_per_s // empty' "$out/rack-$n-$how-$batch-$k.json" >>"$out/barline-$n-$how-$batch.txt"
+				done
+			done
 			say "$n hosts, run $k of $runs: corosync"
-			bash "$here/corosync.sh" --client "$build/bench/corosync_cpg" --nodes "$n" --runs 1 --seconds "$seconds" --latency-seconds 1 \
+			first bash "$here/corosync.sh" --client "$build/bench/corosync_cpg" --nodes "$n" --runs 1 --seconds "$seconds" --latency-seconds 1 \
 				--out "$out/corosync-$n-$k.json" >"$out/corosync-$n-$k.csv"
 			tail -n 1 "$out/corosync-$n-$k.csv" | cut -d, -f2 >>"$out/corosync-$n.txt"
 		done
-		awk -v n="$n" -v b="$(median <"$out/barline-$n.txt")" -v c="$(median <"$out/corosync-$n.txt")" \
-			'BEGIN { printf "%d,%.0f,%.0f,%.0f,%.0f,%.1f\n", n, b, b / n, c, c / n, b / c }' >>"$csv"
+		files=("$out/barline-$n-best-effort-1.txt" "$out/barline-$n-reliable-1.txt" "$out/barline-$n-best-effort-32.txt" "$out/barline-$n-reliable-32.txt" "$out/corosync-$n.txt")
+		for how in "${files[@]}"; do
+			median <"$how"
+		done | paste -sd' ' | awk -v n="$n" '{ printf "%d,%.0f,%.0f,%.0f,%.0f,%.0f,%.1f,%.1f\n", n, $1, $2, $3, $4, $5, $1 / $5, $2 / $5 }' >>"$csv"
 	done
 	say ""
 	echo
-	echo "delivered messages per second, all to all, 64 bytes (medians of $runs runs of $seconds s)"
+	echo "delivered messages per second, all to all, 64 bytes, one per call and 32 per call; ratios: one per call to Corosync, where there is no other way (medians of $runs runs of $seconds s)"
 	column -s, -t "$csv"
 	if command -v gnuplot >/dev/null; then
 		gnuplot -e "csv='$csv'; png='$out/throughput.png'" "$here/throughput.gp"
 	fi
+}
+
+part_group() {
+	local k how
+	for ((k = 1; k <= runs; k++)); do
+		: >"$out/group-$k.csv"
+		for how in best-effort reliable; do
+			say "group of 8, run $k of $runs: barline, $how"
+			stream "$how" 0.5 0 --group 1000 --group-duration "$seconds" >"$out/group-$how-$k.json" || say "group, $how: see $out/group-$how-$k.json"
+			jq -r '.group[]? | [.mode, "8 x \(.rate)", .p50_ns / 1000, .p99_ns / 1000, .p999_ns / 1000, .lost] | join(",")' "$out/group-$how-$k.json" >>"$out/group-$k.csv"
+		done
+		say "group of 8, run $k of $runs: corosync"
+		first bash "$here/corosync.sh" --client "$build/bench/corosync_cpg" --nodes 8 --runs 1 --seconds 1 --latency-seconds "$seconds" --rate 1000 --out "$out/group-corosync-$k.json" |
+			sed -n 's/^group,8,1000,/Corosync,8 x 1000,/p' >>"$out/group-$k.csv"
+	done
+	say ""
+	echo
+	echo "all of 8 talk at 1000 messages a second each: latency of the others' messages, us (medians of $runs runs of $seconds s)"
+	results group | medians "p50,p99,p99.9,lost" each | sed '1s/^policy/group/' | tee "$out/group.csv" | column -s, -t
 }
 
 part_latency() {

@@ -12,4 +12,6 @@ set format y "10^{%L}"
 set xtics (2, 4, 8, 16)
 set grid
 set key left top
-plot csv skip 1 using 1:2 with linespoints lw 2 pt 7 title "barline", csv skip 1 using 1:4 with linespoints lw 2 pt 5 title "Corosync (tuned)"
+plot csv skip 1 using 1:2 with linespoints lw 2 pt 7 title "barline, best effort", csv skip 1 using 1:3 with linespoints lw 2 pt 9 title "barline, reliable", \
+	csv skip 1 using 1:4 with linespoints lw 1 dt 2 pt 6 title "best effort, 32 per call", csv skip 1 using 1:5 with linespoints lw 1 dt 2 pt 8 title "reliable, 32 per call", \
+	csv skip 1 using 1:6 with linespoints lw 2 pt 5 title "Corosync (tuned)"

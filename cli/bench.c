@@ -16,9 +16,9 @@
 #include "link_loss.h"
 #include "peer.h"
 
-enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_RELIABLE, KEY_OUT };
+enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_RELIABLE, KEY_GROUP, KEY_GROUP_S, KEY_OUT };
 
-const struct bench_params bench_defaults = { .duration_s = 5, .size = 64, .batch = 32, .lat_samples = 4000 };
+const struct bench_params bench_defaults = { .duration_s = 5, .size = 64, .batch = 32, .lat_samples = 4000, .group_s = 3 };
 
 static const struct argp_option bench_options[] = {
 	{ "duration", KEY_DURATION, "S", 0, "seconds of all-to-all (default 5)", 0 },
@@ -26,6 +26,8 @@ static const struct argp_option bench_options[] = {
 	{ "batch", KEY_BATCH, "N", 0, "broadcasts per flush, 1 to 1024 (default 32)", 0 },
 	{ "ring", KEY_RING, "BYTES", 0, "ring of each endpoint, a power of two (default 524288)", 0 },
 	{ "samples", KEY_SAMPLES, "N", 0, "messages per latency mode, 0 for no latency phase (default 4000)", 0 },
+	{ "group", KEY_GROUP, "RATE", 0, "then a group in which all talk: every endpoint broadcasts RATE messages a second, whatever comes back; latency beside plain UDP (default: none)", 0 },
+	{ "group-duration", KEY_GROUP_S, "S", 0, "seconds of that (default 3)", 0 },
 	{ "ipv6", KEY_V6, NULL, 0, "endpoints on IPv6 addresses", 0 },
 	{ "reliable", KEY_RELIABLE, NULL, 0, "over the reliable stream: all receivers or none", 0 },
 	{ "out", KEY_OUT, "DIR", 0, "write summary.json, latency.csv, latency.png and the first delivered messages of each receiver there", 0 },
@@ -61,6 +63,15 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
 		if (!cli_number(arg, 0, BENCH_LAT_MAX, &v))
 			argp_error(state, "samples \"%s\" is not a number from 0 to %u", arg, BENCH_LAT_MAX);
 		p->lat_samples = (unsigned int)v;
+		return 0;
+	case KEY_GROUP:
+		if (!cli_number(arg, 1, 100000, &v))
+			argp_error(state, "rate \"%s\" is not a number from 1 to 100000", arg);
+		p->group_rate = (unsigned int)v;
+		return 0;
+	case KEY_GROUP_S:
+		if (!cli_real(arg, 0.1, 3600, &p->group_s))
+			argp_error(state, "duration \"%s\" is not a number of seconds from 0.1 to 3600", arg);
 		return 0;
 	case KEY_V6:
 		p->ipv6 = true;
@@ -126,13 +137,15 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 		order = bench_throughput(ctl, res);
 	if (!err && latency && json_object_get(res, throughput ? "order" : "size"))
 		err = bench_latency(ctl, res);
+	if (!err && p->group_rate && json_object_get(res, throughput ? "order" : "size"))
+		err = bench_group(ctl, res);
 	if (loss)
 		json_object_set_new(res, "loss", json_pack("{s:f, s:I}", "probability", p->loss, "frames", (json_int_t)link_loss_end(loss)));
 	bench_drops(res);
 	link_drops_end(links, json_object_get(res, "drops"));
 	order |= bench_missing(res);
 	bench_end(ctl);
-	if (json_object_get(res, "order") || json_object_get(res, "latency"))
+	if (json_object_get(res, "order") || json_object_get(res, "latency") || json_object_get(res, "group"))
 		err |= bench_report(ctl, res);
 	json_decref(res);
 	bench_free(ctl);

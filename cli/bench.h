@@ -7,6 +7,7 @@
  *	drain		nobody sends; until everything sent was delivered, or nothing came for DRAIN_QUIET_NS
  *	latency		one worker sends single messages at random phases of the beacon interval to another; four times: ordered and
  *			plain UDP, receiver blocking and busy-polling
+ *	group		every worker broadcasts at a fixed rate, whatever comes back; how old the others' messages are (bench_group.c)
  *
  * What makes the check strong: each worker hashes its whole delivered sequence (sender, number) and keeps the hash after every
  * BENCH_CHECK messages, so two receivers agree on a prefix if and only if (but for 2^-64) their hashes there are equal.
@@ -26,10 +27,11 @@
 #define BENCH_CHECKS	  (1u << 16)
 #define BENCH_LOG	  (1u << 18)	    /* deliveries kept one by one, from the first */
 #define BENCH_LAT_MAX	  (1u << 17)
+#define BENCH_GROUP_MAX	  (1u << 20)	    /* deliveries of the group phase, per worker */
 #define BENCH_UDP_PORT	  7707		    /* outside barline's range: plain UDP through the same rack */
 
 /**
- * struct bench_params - @size: bytes per message, at least 8. @batch: broadcasts per flush. @lat_samples: messages per latency cell; 0: none.
+ * struct bench_params - @size: bytes per message, at least 8. @batch: broadcasts per flush. @lat_samples: messages per latency cell; 0: none. @group_rate: messages a second of each worker in the group phase; 0: none; @group_s: its length.
  * @loss: probability with which a host of the lab loses a frame that comes; then receivers of best effort are not compared.
  */
 struct bench_params {
@@ -37,15 +39,18 @@ struct bench_params {
 	unsigned int size, batch;
 	unsigned int ring_bytes;
 	unsigned int lat_samples;
+	unsigned int group_rate;
+	double group_s;
 	bool ipv6;
 	bool reliable; /* over the reliable stream */
 	double loss;
 	const char *out;
 };
 
-enum bench_phase { PH_REGISTER, PH_IDLE, PH_ALL, PH_DRAIN, PH_LATENCY, PH_EXIT };
+enum bench_phase { PH_REGISTER, PH_IDLE, PH_ALL, PH_DRAIN, PH_LATENCY, PH_GROUP, PH_EXIT };
 /* TALK: the other hosts send a message now and then. In the others they are silent, and promise ahead (bpf/promise_core.h). */
 enum bench_cell { CELL_ORDERED_BLOCK, CELL_ORDERED_POLL, CELL_TALK_BLOCK, CELL_TALK_POLL, CELL_UDP_BLOCK, CELL_UDP_POLL, BENCH_CELLS };
+enum bench_group_cell { GROUP_ORDERED, GROUP_UDP, GROUP_CELLS };
 
 /**
  * struct bench_worker - written by its worker only, but for @pid.
@@ -65,6 +70,9 @@ struct bench_worker {
 	char error[256];
 	uint64_t check[BENCH_CHECKS];
 	uint64_t log[BENCH_LOG];
+	_Atomic uint32_t group_got;
+	uint32_t group_sent, group_refused;
+	uint32_t group[BENCH_GROUP_MAX]; /* ages at delivery, ns */
 };
 
 /**
@@ -79,6 +87,7 @@ struct bench_ctl {
 	uint64_t beacon_ns;
 	_Atomic uint32_t lat_got, lat_sent;
 	uint32_t lat[BENCH_CELLS][BENCH_LAT_MAX];
+	uint64_t group_begin, group_from, group_to; /* CLOCK_MONOTONIC; what was due between the last two is a sample */
 	struct bench_worker w[BENCH_MAX];
 };
 
@@ -95,9 +104,15 @@ int bench_wait_ready(struct bench_ctl *ctl);
 /** bench_throughput, bench_latency - run the phases; @res gets "throughput", "order", "lag" and "latency". 1: failed, after a message. */
 int bench_throughput(struct bench_ctl *ctl, json_t *res);
 int bench_latency(struct bench_ctl *ctl, json_t *res);
+/** bench_worker_lost - 1, after a message, if a worker failed or died. */
+int bench_worker_lost(struct bench_ctl *ctl);
 /** bench_end - send the workers home and reap them. */
 void bench_end(struct bench_ctl *ctl);
 extern const char *const bench_cell_names[BENCH_CELLS];
+
+/* bench_group.c */
+/** bench_group - run the group phase; @res gets "group". 1: failed, after a message. */
+int bench_group(struct bench_ctl *ctl, json_t *res);
 
 /* bench_check.c */
 /** bench_order - compare all workers' sequences. @res: "order". 0: one order. 1: not, after a message that names the first difference. */

@@ -215,6 +215,8 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 	static const struct col lat[] = { { "mode", "ONE-WAY LATENCY", 's' }, { "p50_ns", "P50", 't' },	    { "p99_ns", "P99", 't' },
 					  { "p999_ns", "P99.9", 't' },	      { "max_ns", "GREATEST", 't' }, { "samples", "SAMPLES", 'd' },
 					  { "lost", "LOST", 'd' } };
+	static const struct col group[] = { { "mode", "ALL TALK", 's' },      { "rate", "EACH/S", 'd' },	     { "p50_ns", "P50", 't' },	 { "p99_ns", "P99", 't' },
+					    { "p999_ns", "P99.9", 't' },      { "max_ns", "GREATEST", 't' }, { "samples", "SAMPLES", 'd' }, { "lost", "LOST", 'd' } };
 	static const struct col drops[] = { { "node", "NODE", 's' },	 { "kind", "KIND", 's' }, { "reason", "REASON", 's' },
 					    { "count", "COUNT", 'd' }, { "text", "WHY", 's' } };
 	json_t *t = json_object_get(res, "throughput"), *o = json_object_get(res, "order"), *h;
@@ -242,6 +244,10 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 	if (json_object_get(res, "latency")) {
 		putchar('\n');
 		OUT_TABLE(stdout, json_object_get(res, "latency"), lat);
+	}
+	if (json_object_get(res, "group")) {
+		putchar('\n');
+		OUT_TABLE(stdout, json_object_get(res, "group"), group);
 	}
 	if (json_object_get(res, "drops")) {
 		putchar('\n');

@@ -80,8 +80,7 @@ static void nap(unsigned int us)
 	nanosleep(&t, NULL);
 }
 
-/* 1 after a message if a worker failed or died */
-static int worker_lost(struct bench_ctl *ctl)
+int bench_worker_lost(struct bench_ctl *ctl)
 {
 	unsigned int i;
 	int st;
@@ -107,7 +106,7 @@ int bench_wait_ready(struct bench_ctl *ctl)
 	unsigned int i = 0;
 
 	while (i < ctl->n) {
-		if (worker_lost(ctl))
+		if (bench_worker_lost(ctl))
 			return 1;
 		if (mono_ns() > until)
 			return cli_fail("worker %u has no endpoint after %d s", i + 1, READY_TIMEOUT_S);
@@ -150,7 +149,7 @@ static int drain(struct bench_ctl *ctl, double *secs)
 		uint64_t d, now;
 
 		nap(2000);
-		if (worker_lost(ctl))
+		if (bench_worker_lost(ctl))
 			return 1;
 		d = delivered(ctl);
 		now = mono_ns();
@@ -180,7 +179,7 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 	atomic_store(&ctl->phase, PH_ALL);
 	while (!err && mono_ns() < end) {
 		nap(SAMPLE_US);
-		err = worker_lost(ctl);
+		err = bench_worker_lost(ctl);
 		bench_lag_sample(lag);
 		if (!t0 && mono_ns() >= warm) {
 			t0 = mono_ns();
@@ -253,7 +252,7 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 		uint32_t got = atomic_load(&ctl->lat_got);
 
 		nap(20000);
-		if (worker_lost(ctl))
+		if (bench_worker_lost(ctl))
 			return 1;
 		if (got != seen)
 			last_change = mono_ns();

@@ -14,32 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "bench_worker.h"
 #include "cmd.h"
 
 #define RECV_BATCH 256
 
-struct worker {
-	struct bench_ctl *ctl;
-	struct bench_worker *me;
-	unsigned int i;
-	struct bl_endpoint *ep;
-	int udp;
-	struct bl_msg vec[BENCH_MAX];
-	uint8_t *buf;
-	uint64_t last_ts;
-	uint64_t rng;
-};
-
-/* a message: who and which number, then padding; a latency sample: LAT_MARK, number, CLOCK_MONOTONIC at the sender */
-struct payload {
-	uint32_t sender;
-	uint32_t seq;
-	uint64_t mono_ns;
-};
-#define LAT_MARK 0xfffffffeu
-
-static int fail(struct worker *w, const char *what, const char *why)
+int worker_fail(struct worker *w, const char *what, const char *why)
 {
 	snprintf(w->me->error, sizeof(w->me->error), "%s: %s", what, why);
 	atomic_store(&w->me->ready, -1);
@@ -108,13 +88,12 @@ static void note_latency(struct worker *w, const void *data, size_t len, uint64_
 	atomic_fetch_add(&w->ctl->lat_got, 1);
 }
 
-static int bench_send(struct worker *w, const struct bl_msg *vec, size_t n, unsigned int flags)
+int worker_send(struct worker *w, const struct bl_msg *vec, size_t n, unsigned int flags)
 {
 	return w->ctl->p.reliable ? bl_send_reliable(w->ep, vec, n, flags) : bl_send(w->ep, vec, n, flags);
 }
 
-/* deliver what is due; count, or a negative errno */
-static int receive(struct worker *w, int timeout_ms)
+int worker_receive(struct worker *w, int timeout_ms)
 {
 	struct bl_delivery d[RECV_BATCH];
 	int n = w->ctl->p.reliable ? bl_recv_reliable(w->ep, d, RECV_BATCH, timeout_ms) : bl_recv(w->ep, d, RECV_BATCH, timeout_ms), i;
@@ -128,7 +107,12 @@ static int receive(struct worker *w, int timeout_ms)
 			if (d[i].len < 8)
 				continue; /* of somebody else: the port range is open to all of the rack */
 			memcpy(&sender, d[i].data, 4);
-			if (sender == LAT_MARK)
+			if (sender >= GROUP_MARK && sender < GROUP_MARK + BENCH_MAX && d[i].len >= sizeof(struct payload)) {
+				struct payload p;
+
+				memcpy(&p, d[i].data, sizeof(p));
+				worker_group_note(w, &p, now);
+			} else if (sender == LAT_MARK)
 				note_latency(w, d[i].data, d[i].len, now, atomic_load(&w->ctl->cell));
 			else
 				note_order(w, &d[i]);
@@ -150,7 +134,7 @@ static int all_to_all(struct worker *w)
 	while (atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_ALL) {
 		for (b = 0, err = 0; b < ctl->p.batch && !err; b++) {
 			memcpy(w->buf, &p, 8);
-			err = bench_send(w, w->vec, ctl->n, b + 1 < ctl->p.batch ? BL_MORE : 0);
+			err = worker_send(w, w->vec, ctl->n, b + 1 < ctl->p.batch ? BL_MORE : 0);
 			if (!err) {
 				p.seq++;
 				atomic_store_explicit(&me->sent, p.seq, memory_order_relaxed);
@@ -160,17 +144,17 @@ static int all_to_all(struct worker *w)
 			me->again++;
 			bl_flush(w->ep);
 		} else if (err) {
-			return fail(w, "bl_send", bl_strerror(w->ep));
+			return worker_fail(w, "bl_send", bl_strerror(w->ep));
 		}
 		/* full windows: sleep until a message or a credit comes, so that the other workers get the CPU */
-		if (receive(w, 0) == 0 && err == -EAGAIN && bl_wait(w->ep, w->ctl->p.reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 10) < 0)
-			return fail(w, "bl_wait", bl_strerror(w->ep));
+		if (worker_receive(w, 0) == 0 && err == -EAGAIN && bl_wait(w->ep, w->ctl->p.reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 10) < 0)
+			return worker_fail(w, "bl_wait", bl_strerror(w->ep));
 	}
 	err = bl_flush(w->ep);
-	return err && err != -EAGAIN ? fail(w, "bl_flush", bl_strerror(w->ep)) : 0;
+	return err && err != -EAGAIN ? worker_fail(w, "bl_flush", bl_strerror(w->ep)) : 0;
 }
 
-static int send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p, size_t size)
+int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p, size_t size)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(BENCH_UDP_PORT) };
 
@@ -202,17 +186,17 @@ static int latency_send(struct worker *w, int cell)
 			;
 		p.mono_ns = mono_ns();
 		if (udp) {
-			err = send_udp(w, &m.dst, &p, size);
+			err = worker_send_udp(w, &m.dst, &p, size);
 		} else {
 			memcpy(w->buf, &p, sizeof(p));
-			err = bench_send(w, &m, 1, 0);
+			err = worker_send(w, &m, 1, 0);
 		}
 		if (err && err != -EAGAIN)
-			return fail(w, udp ? "sendto" : "bl_send", udp ? strerror(-err) : bl_strerror(w->ep));
+			return worker_fail(w, udp ? "sendto" : "bl_send", udp ? strerror(-err) : bl_strerror(w->ep));
 		p.seq += !err;
 		atomic_store(&ctl->lat_sent, p.seq);
-		if (!udp && receive(w, 0) < 0)
-			return fail(w, "bl_recv", bl_strerror(w->ep));
+		if (!udp && worker_receive(w, 0) < 0)
+			return worker_fail(w, "bl_recv", bl_strerror(w->ep));
 	}
 	return 0;
 }
@@ -232,11 +216,11 @@ static int latency_receive(struct worker *w, int cell)
 			if (len > 0)
 				note_latency(w, buf, (size_t)len, mono_ns(), cell);
 			else if (len < 0 && errno != EAGAIN && errno != EINTR)
-				return fail(w, "recv", strerror(errno));
+				return worker_fail(w, "recv", strerror(errno));
 		} else {
-			n = receive(w, poll ? 0 : 100);
+			n = worker_receive(w, poll ? 0 : 100);
 			if (n < 0)
-				return fail(w, "bl_recv", bl_strerror(w->ep));
+				return worker_fail(w, "bl_recv", bl_strerror(w->ep));
 		}
 	}
 	return 0;
@@ -247,11 +231,11 @@ static int latency_talk(struct worker *w)
 {
 	const struct payload p = { .sender = LAT_MARK, .seq = BENCH_LAT_MAX };
 	const struct bl_msg m = { .dst = w->ctl->w[w->ctl->lat_src].addr, .data = &p, .len = sizeof(p) };
-	int err = bench_send(w, &m, 1, 0);
+	int err = worker_send(w, &m, 1, 0);
 
 	if (err && err != -EAGAIN)
-		return fail(w, "bl_send", bl_strerror(w->ep));
-	return receive(w, 10) < 0;
+		return worker_fail(w, "bl_send", bl_strerror(w->ep));
+	return worker_receive(w, 10) < 0;
 }
 
 static int latency(struct worker *w)
@@ -261,7 +245,7 @@ static int latency(struct worker *w)
 	bool talk = cell == CELL_TALK_BLOCK || cell == CELL_TALK_POLL;
 
 	if (atomic_load(&w->me->idle) == 100 + cell)
-		err = receive(w, 50) < 0;
+		err = worker_receive(w, 50) < 0;
 	else if (w->i == ctl->lat_dst)
 		err = latency_receive(w, cell);
 	else if (w->i == ctl->lat_src)
@@ -271,7 +255,7 @@ static int latency(struct worker *w)
 	else if (w->i != ctl->lat_dst && talk)
 		err = latency_talk(w);
 	else if (w->i != ctl->lat_dst)
-		receive(w, 50);
+		worker_receive(w, 50);
 	return err;
 }
 
@@ -285,9 +269,9 @@ static int open_udp(struct worker *w)
 	w->udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (w->udp < 0 || setsockopt(w->udp, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) ||
 	    setsockopt(w->udp, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
-		return fail(w, "UDP socket", strerror(errno));
+		return worker_fail(w, "UDP socket", strerror(errno));
 	if (bind(w->udp, (struct sockaddr *)&sa, sizeof(sa)) && errno != EADDRINUSE)
-		return fail(w, "UDP port", strerror(errno));
+		return worker_fail(w, "UDP port", strerror(errno));
 	return 0;
 }
 
@@ -304,11 +288,14 @@ static int run(struct worker *w)
 		case PH_LATENCY:
 			err = latency(w);
 			break;
+		case PH_GROUP:
+			err = worker_group(w);
+			break;
 		default: {
-			int n = receive(w, 20);
+			int n = worker_receive(w, 20);
 
 			if (n < 0)
-				err = fail(w, "bl_recv", bl_strerror(w->ep));
+				err = worker_fail(w, "bl_recv", bl_strerror(w->ep));
 		}
 		}
 		w->me->stats.size = sizeof(w->me->stats);
@@ -336,7 +323,7 @@ int bench_worker_main(struct bench_ctl *ctl, unsigned int i)
 	if (!w->buf || open_udp(w))
 		return 1;
 	if (bl_init(&w->ep, &opt))
-		return fail(w, "bl_init", bl_strerror(NULL));
+		return worker_fail(w, "bl_init", bl_strerror(NULL));
 	bl_on_send_fail(w->ep, on_fail, w);
 	w->me->addr = *bl_self(w->ep);
 	atomic_store(&w->me->ready, 1);
