@@ -206,6 +206,11 @@ static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, str
 		rc = attach_one(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
 	if (!rc)
 		rc = bl_attach_tc(&nic, n->dir, true, bpf_program__fd(clone), err);
+	if (!rc) {
+		n->clone_prog = fcntl(bpf_program__fd(clone), F_DUPFD_CLOEXEC, 3);
+		if (n->clone_prog < 0)
+			rc = bl_fail(err, errno, "cannot keep the program %s: %s", "bl_host_clone", strerror(errno));
+	}
 	if (!rc)
 		rc = bl_iface_get(&app.iface, a->bl0, err);
 	if (!rc)
@@ -286,6 +291,23 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 		bl_log(BL_LOG_WARN, "%s does not take a second address (%s): `ip link set %s promisc on`, or nothing comes to %s", nic->name, strerror(-rc), nic->name, a->bl0);
 		rc = 0;
 	}
+	return rc;
+}
+
+int bl_bl0_nic(struct bl_node *n, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &n->cfg.admission;
+	struct bl_attached nic = n->att[0];
+	struct bl_iface app;
+	int rc;
+
+	rc = bl_iface_get(&app, a->bl0, err);
+	if (!rc)
+		rc = sysctls(nic.iface.name, a->bl0, a->bl0d, err);
+	if (!rc)
+		rc = bl_attach_tc(&nic, n->dir, true, n->clone_prog, err);
+	if (!rc && station(nic.iface.name, app.mac, true))
+		bl_log(BL_LOG_WARN, "%s does not take a second address: `ip link set %s promisc on`, or nothing comes to %s", nic.iface.name, nic.iface.name, a->bl0);
 	return rc;
 }
 

@@ -13,8 +13,7 @@
  * many in a row, make no difference. Example: eth0 (7) is deleted and made anew (9): "RTM_DELLINK 7": there is no 7 and no eth0, so
  * it is gone. "RTM_NEWLINK 9 eth0": there is no 7, but an eth0: that is it.
  *
- * An index is what an interface is known by as long as it lives; after that, its last name. What is told here of bl0 does
- * not hold for the NIC of a host with admission: bl0 sends to the old one until the daemon is restarted, and the log says so.
+ * An index is what an interface is known by as long as it lives; after that, its last name.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -89,6 +88,46 @@ static int set_port(const struct bl_node *n, const struct bl_attached *a, struct
 	return rc;
 }
 
+static bool metered(const struct bl_node *n, const struct bl_attached *a)
+{
+	uint32_t key = (uint32_t)a->port;
+	struct bl_sw_port p = {};
+	int fd = open_map(n, BL_MAP_SW_PORTS, sizeof(p), NULL);
+
+	if (fd < 0)
+		return false;
+	bpf_map_lookup_elem(fd, &key, &p);
+	close(fd);
+	return p.metered;
+}
+
+/* Whether the programs can work with such an interface. */
+static int usable(const struct bl_node *n, const struct bl_attached *a, const struct bl_iface *now, struct bl_err *err)
+{
+	int rc = bl_iface_xdp_ok(now, err);
+
+	if (!rc && n->cfg.role == BL_ROLE_SWITCH && now->mtu > BL_QUEUE_FRAME_MAX - 18 && metered(n, a))
+		rc = bl_fail(err, EMSGSIZE, "port %s has MTU %u, and a metered port queues frames of an MTU up to %u; `ip link set %s mtu 1500`", now->name, now->mtu, BL_QUEUE_FRAME_MAX - 18, now->name);
+	return rc;
+}
+
+/* A device map without programs, if the node has it: what the pacer sends. */
+static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint32_t ifindex, struct bl_err *err)
+{
+	struct bpf_devmap_val dev = { .ifindex = ifindex, .bpf_prog.fd = -1 };
+	char path[BL_PATH_MAX];
+	int fd, rc = 0;
+
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, map);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : bl_fail(err, errno, "cannot open the map %s: %s", path, strerror(errno));
+	if (bpf_map_update_elem(fd, &key, &dev, BPF_ANY)) /* a map of plain indices takes the first word */
+		rc = bl_fail(err, errno, "cannot enter interface %u into the device map %s: %s", ifindex, map, strerror(errno));
+	close(fd);
+	return rc;
+}
+
 static int move_port(const struct bl_node *n, const struct bl_attached *a, uint32_t old, struct bl_err *err)
 {
 	struct bpf_devmap_val dev = { .ifindex = (uint32_t)a->iface.ifindex, .bpf_prog.fd = n->devmap_prog };
@@ -101,7 +140,32 @@ static int move_port(const struct bl_node *n, const struct bl_attached *a, uint3
 	if (old && old != dev.ifindex)
 		set(n, BL_MAP_SW_IFIDX, sizeof(none), old, &none, NULL);
 	rc = set_port(n, a, err);
-	return rc ? rc : set(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
+	if (!rc)
+		rc = set(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
+	return rc || !n->cfg.admission.on ? rc : set_dev(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
+}
+
+/* ---- a host's bl0 ---- */
+
+static int move_bl0(struct bl_node *n, struct bl_err *err)
+{
+	uint32_t nic = (uint32_t)n->att[0].iface.ifindex, zero = 0;
+	struct bl_hold_cfg c;
+	int fd, rc;
+
+	fd = open_map(n, BL_MAP_HOLD_CFG, sizeof(c), err);
+	if (fd < 0)
+		return fd;
+	if (bpf_map_lookup_elem(fd, &zero, &c)) {
+		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOLD_CFG, strerror(errno));
+	} else {
+		c.nic_ifindex = nic;
+		rc = set_dev(n, BL_MAP_HOLD_TX, BL_TX_NIC, nic, err);
+		if (!rc)
+			rc = bl_map_set(fd, 0, &c, BL_MAP_HOLD_CFG, err);
+	}
+	close(fd);
+	return rc ? rc : bl_bl0_nic(n, err);
 }
 
 /* ---- what happened ---- */
@@ -111,7 +175,7 @@ static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_
 {
 	uint32_t old = (uint32_t)a->iface.ifindex;
 	struct bl_err why;
-	int rc = bl_iface_xdp_ok(now, &why);
+	int rc = usable(n, a, now, &why);
 
 	if (!rc) {
 		a->iface = *now;
@@ -124,6 +188,8 @@ static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_
 		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace, &why);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_beacon_moved(n, &why);
+	if (!rc && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
+		rc = move_bl0(n, &why);
 	a->gone = rc != 0;
 	if (rc) {
 		a->iface.ifindex = 0; /* so that the next message makes us try again */
@@ -132,8 +198,6 @@ static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_
 	}
 	pin(n, a);
 	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name, now->name, now->ifindex);
-	if (n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
-		bl_log(BL_LOG_WARN, "%s: %s sends to the %s of before; restart the daemon", n->meta.name, n->cfg.admission.bl0, now->name);
 }
 
 static void go(struct bl_node *n, struct bl_attached *a)
@@ -168,7 +232,7 @@ static void change(struct bl_node *n, struct bl_attached *a, const struct bl_ifa
 	struct bl_err why;
 	int rc = 0;
 
-	if (mtu && bl_iface_xdp_ok(now, &why)) {
+	if (mtu && usable(n, a, now, &why)) {
 		if (a->mtu_refused != now->mtu)
 			bl_log(BL_LOG_ERR, "%s: %u stays the MTU for ordered messages: %s", n->meta.name, a->iface.mtu, why.text);
 		a->mtu_refused = now->mtu;

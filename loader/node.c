@@ -155,11 +155,12 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_endpoints_open(n, err);
 	if (!rc)
-		rc = bl_keep_take_over(n, err);
-	if (!rc)
 		rc = bl_node_agent_open(n, err);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_limits_open(n, err);
+	/* last: as long as something can fail (a certificate that cannot be read), a caretaker goes on */
+	if (!rc)
+		rc = bl_keep_take_over(n, err);
 	if (rc)
 		undo(n, cfg);
 	return rc;
@@ -191,7 +192,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
 	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd = n->keep_fd = -1;
-	n->xdp_prog = n->tc_prog = n->devmap_prog = -1;
+	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = n->relayed_fd = -1;
 	bl_order_none(n);
 	n->srv = s;
@@ -244,7 +245,7 @@ const char *bl_node_dir(const struct bl_node *n)
 
 void bl_node_close(struct bl_node *n)
 {
-	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd, &n->eps_fd, &n->rings_fd, &n->page_fd, &n->windows_fd, &n->failures_fd, &n->relayed_fd, &n->netns_fd, &n->xdp_prog, &n->tc_prog, &n->devmap_prog };
+	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd, &n->eps_fd, &n->rings_fd, &n->page_fd, &n->windows_fd, &n->failures_fd, &n->relayed_fd, &n->netns_fd, &n->xdp_prog, &n->tc_prog, &n->devmap_prog, &n->clone_prog };
 	struct bl_node **at;
 	unsigned int k;
 

@@ -147,7 +147,7 @@ struct bl_node {
 	cpu_set_t beacon_cpus;		 /* where its beacons are best sent from; none: anywhere */
 	int beacon_errno; /* logged already */
 	/* link_watch.c: what an interface that is made anew gets. -1: not kept */
-	int xdp_prog, tc_prog, devmap_prog;
+	int xdp_prog, tc_prog, devmap_prog, clone_prog; /* clone: with admission, of a host's NIC */
 	int links_fd;
 	sd_event_source *links_src;
 	/* endpoint.c */
@@ -319,6 +319,8 @@ int bl_token_forget(int fd, uint32_t port, struct bl_err *err);
 /* bl0.c. The thread is in the host's namespace. */
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
 int bl_bl0_remove(const char *dir, struct bl_err *err);
+/** bl_bl0_nic - the NIC is another interface now: what else bl0 needs of it. */
+int bl_bl0_nic(struct bl_node *n, struct bl_err *err);
 /** bl_bl0_policy - the policy of the node with these pins has changed: bl0's MTU leaves room for TOP's echo, or not any more. */
 int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err);
 

@@ -24,7 +24,7 @@ struct daemon {
 };
 
 static struct daemon dm[LAB_NODES_MAX];
-static int32_t dm_caretaker_ms = 8000;
+static int32_t dm_caretaker_ms = 30000;
 static uint32_t dm_void_ms = 10000;
 
 T_FN void dm_file(unsigned int i, const char *path)
@@ -44,6 +44,8 @@ T_FN void dm_file(unsigned int i, const char *path)
 		c.beacon_us, c.dead_after_us, dm_caretaker_ms, dm_void_ms);
 	for (k = 0; k < c.ctl.n; k++)
 		fprintf(f, "%s  - \"%s\"\n", k ? "" : "controllers:\n", c.ctl.addr[k]);
+	if (*c.ctl.ca)
+		fprintf(f, "tls: { ca: %s, cert: %s, key: %s }\n", c.ctl.ca, c.ctl.ca, c.ctl.ca);
 	for (k = 0; k < c.ncpus; k++)
 		fprintf(f, "%s  - %d\n", k ? "" : "cpus:\n", c.cpus[k]);
 	if (c.role == BL_ROLE_HOST) {
@@ -94,6 +96,7 @@ T_FN void daemon_spawn(unsigned int i)
 		if (getppid() != parent)
 			_exit(1);
 		dup2(out[1], STDOUT_FILENO);
+		setenv("JOURNAL_STREAM", "1:1", 1); /* so that its caretaker, too, says something */
 		execv(program, argv);
 		_exit(127);
 	}

@@ -3,6 +3,9 @@
  * Interfaces that change under a running daemon (loader/link_watch.c): deleted and made anew, renamed, with another MTU, another address. Each
  * time the proof is that endpoints which are made then talk to each other, both ways, through the switch.
  */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 #include "rack.h"
 
 #include "loader/node_priv.h"
@@ -197,6 +200,59 @@ RACK_TEST(nic__is_made_anew)
 	they_talk(0, 1, 100, NULL, "after the daemons were restarted");
 }
 
+/* A datagram from bl0 to bl0, and one back; false: not within @ms. */
+static bool over_bl0(unsigned int from, unsigned int to, unsigned int ms)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9999) }, b = a;
+	uint64_t end = t_mono() + ms * 1000000ULL;
+	uint8_t ip16[16], c;
+	int s, r, home;
+	bool got = false;
+
+	lab_bl0_addr(&rack.lab.nodes[rack_host(from)], AF_INET, ip16);
+	memcpy(&a.sin_addr, ip16 + 12, 4);
+	lab_bl0_addr(&rack.lab.nodes[rack_host(to)], AF_INET, ip16);
+	memcpy(&b.sin_addr, ip16 + 12, 4);
+	home = rack_away(rack_host(from));
+	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CHECK(s >= 0 && !bind(s, (struct sockaddr *)&a, sizeof(a)), "%s", strerror(errno));
+	rack_back(home);
+	home = rack_away(rack_host(to));
+	r = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CHECK(r >= 0 && !bind(r, (struct sockaddr *)&b, sizeof(b)), "%s", strerror(errno));
+	rack_back(home);
+	while (!got && t_mono() < end) {
+		sendto(s, "x", 1, 0, (struct sockaddr *)&b, sizeof(b));
+		rack_serve(20);
+		if (recv(r, &c, 1, 0) == 1)
+			sendto(r, "y", 1, 0, (struct sockaddr *)&a, sizeof(a));
+		rack_serve(20);
+		got = recv(s, &c, 1, 0) == 1;
+	}
+	close(s);
+	close(r);
+	return got;
+}
+
+RACK_TEST(nic__with_bl0_is_made_anew)
+{
+	unsigned int node, round;
+
+	rack.lab.spec.admission.on = true;
+	rack.lab.spec.beacon_us = 1000;
+	open_rack();
+	node = rack_host(0);
+	CHECK(over_bl0(0, 1, 10000), "nothing passes at first");
+	for (round = 0; round < 2; round++) {
+		ip(node, "link del eth0");
+		rack_serve(50);
+		CHECK(!over_bl0(0, 1, 200), "it passes without a NIC");
+		make_anew(0, "eth0");
+		CHECK(over_bl0(0, 1, 20000), "nothing passes with the new NIC");
+		they_talk(0, 1, 100, NULL, "with the new one");
+	}
+}
+
 RACK_TEST(nic__is_renamed)
 {
 	unsigned int node;
@@ -273,6 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nic__is_made_anew),
+		cmocka_unit_test(nic__with_bl0_is_made_anew),
 		cmocka_unit_test(nic__is_renamed),
 		cmocka_unit_test(address__changes),
 		cmocka_unit_test(mtu__changes),
