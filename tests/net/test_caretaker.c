@@ -172,6 +172,7 @@ RACK_TEST(caretaker__ends)
 	daemon_stop(i, SIGTERM);
 	pid = caretaker(i);
 	CHECK(!kill(pid, SIGSTOP), "%s", strerror(errno));
+	dm_caretaker_ms = 60000;
 	daemon_start(i);
 	CHECK(!runs(pid), "process %d is there still", pid);
 	/* one that cannot start leaves the caretaker in its place */
