@@ -210,9 +210,9 @@ static bool over_bl0(unsigned int from, unsigned int to, unsigned int ms)
 	bool got = false;
 
 	lab_bl0_addr(&rack.lab.nodes[rack_host(from)], AF_INET, ip16);
-	memcpy(&a.sin_addr, ip16 + 12, 4);
+	memcpy(&a.sin_addr, ip16, 4);
 	lab_bl0_addr(&rack.lab.nodes[rack_host(to)], AF_INET, ip16);
-	memcpy(&b.sin_addr, ip16 + 12, 4);
+	memcpy(&b.sin_addr, ip16, 4);
 	home = rack_away(rack_host(from));
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	CHECK(s >= 0 && !bind(s, (struct sockaddr *)&a, sizeof(a)), "%s", strerror(errno));
