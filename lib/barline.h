@@ -165,6 +165,7 @@ BL_API int bl_fd(const struct bl_endpoint *ep);
 /**
  * bl_process - do what is due: take in frames, credits and failures (callbacks run here), send what windows allow, arm the wake-up.
  * Returns the number of messages that bl_recv(ep, ..., 0) and bl_recv_reliable(ep, ..., 0) would deliver now (at least; stops counting at 64 of each), or a negative errno.
+ * -ESTALE, here and from every other call: this host has put the endpoint out (bl_strerror() says why), or it uses the reliable stream and was announced as failed; begin anew.
  */
 BL_API int bl_process(struct bl_endpoint *ep);
 

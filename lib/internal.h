@@ -283,6 +283,7 @@ struct bl_endpoint {
 	struct bl_peer *rdirty;
 	uint64_t rts;			/* of the scattering that is being put into the window; 0: none is */
 	bool rheld;			/* something is staged */
+	uint64_t turn_ns;		/* CLOCK_MONOTONIC of the last raise of our line's turn */
 	uint64_t rtimer_ns;
 
 	/* reliable rx */

@@ -12,17 +12,28 @@
 
 #define WAIT_ALL (BL_WAIT_SEND | BL_WAIT_RECV | BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED)
 
-static void work_reliable(struct bl_endpoint *ep)
+#define TURN_NS 1000000ULL /* the line is read whenever a frame of this host leaves: it is not written at every call */
+
+/* Whoever works is not to blame for a receiver that does not answer; pairs with loader/limits.c. */
+static void take_turn(struct bl_endpoint *ep, uint64_t mono)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
 
-	/* whoever works is not to blame for a receiver that does not answer; pairs with loader/limits.c */
-	if (ep->rts || (ep->rsent && ep->rreaped != ep->rtail))
-		__atomic_store_n(&mine->turn, mine->turn + 1, __ATOMIC_RELAXED);
+	if (mono - ep->turn_ns < TURN_NS || !(ep->rts || (ep->rsent && ep->rreaped != ep->rtail)))
+		return;
+	ep->turn_ns = mono;
+	__atomic_store_n(&mine->turn, mine->turn + 1, __ATOMIC_RELAXED);
+}
+
+static void work_reliable(struct bl_endpoint *ep)
+{
+	uint64_t mono = bl_mono();
+
+	take_turn(ep, mono);
 	if (ep->rsent && ep->rreaped != ep->rtail)
 		bl_rtx_reap(ep);
 	if (ep->rtimer_ns)
-		bl_rtx_timers(ep, bl_mono());
+		bl_rtx_timers(ep, mono);
 	if (ep->windows)
 		bl_rrx_windows(ep);
 	if (ep->rheld)

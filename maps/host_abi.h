@@ -78,7 +78,7 @@ struct bl_inflight {
 	__u64 state;
 	__u64 out;	/* 0: a member. BL_OUT_OVER: the line counts for nothing. Else C must not pass it. */
 	__u64 out_why;	/* enum bl_out_why. Not 0 while @out is: @out is final, and @ts does not count. */
-	__u64 turn;	/* raised by each call of the library that works while its window is not empty */
+	__u64 turn;	/* raised by the library, once in a ms, when it works with a window that is not empty */
 	__u64 reserved[2];
 };
 #define BL_OUT_OVER (~0ULL)
