@@ -11,8 +11,7 @@
 #ifndef BARLINE_SWITCH_GUARD_H
 #define BARLINE_SWITCH_GUARD_H
 
-#define BL_TC_NEXT -1 /* nothing to say: the next program, or filter, is asked */
-#define BL_TC_SHOT 2
+#include <linux/pkt_cls.h>
 
 /* Whether @f's barriers promise nothing to anybody; a host's own are its clock's. */
 static __always_inline int promises_nothing(const struct bl_frame *f)
@@ -20,7 +19,7 @@ static __always_inline int promises_nothing(const struct bl_frame *f)
 	struct bl_now now;
 
 	bl_read_clock(&now);
-	return now.ok && f->opcode != BL_OP_BEACON && bl_ext48(f->b, now.bus) < now.bus - BL_TS_OLD / 2 && bl_ext48(f->c, now.bus) < now.bus - BL_TS_OLD / 2;
+	return now.ok && f->opcode != BL_OP_BEACON && bl_hop_old(bl_ext48(f->b, now.bus), bl_ext48(f->c, now.bus), now.bus);
 }
 
 static __always_inline int guard(struct __sk_buff *skb)
@@ -32,16 +31,16 @@ static __always_inline int guard(struct __sk_buff *skb)
 	enum bl_reason why;
 
 	if (!cfg || port < 0)
-		return BL_TC_NEXT; /* as on the way in: not ours to judge */
+		return TC_ACT_UNSPEC; /* as on the way in: not ours to judge */
 	if (want > skb->len)
 		want = skb->len;
 	if ((void *)(long)skb->data + want > (void *)(long)skb->data_end)
 		bpf_skb_pull_data(skb, want);
 	why = bl_parse_whole((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, cfg->port_base, cfg->port_count, &f);
 	if (why == BL_R_NOT_OURS || (why == BL_R_NONE && promises_nothing(&f)))
-		return BL_TC_NEXT;
+		return TC_ACT_UNSPEC;
 	bl_count((__u32)port, BL_R_BYPASSED);
-	return BL_TC_SHOT;
+	return TC_ACT_SHOT;
 }
 
 #endif

@@ -147,7 +147,7 @@ static void check_time(const struct finder *to)
 
 /* what to do about a count; reasons that are not here are ordinary, or their text says all */
 static const char *const cures[BL_R_COUNT] = {
-	[BL_R_PROMISE_BROKEN] = "find out what reorders frames before this port: several transmit or receive queues, RPS, a bond",
+	[BL_R_PROMISE_BROKEN] = "if excluded and joined rise with it, a host's daemon was away for longer than dead_after, which breaks no order; else find out what reorders frames before this port: several transmit or receive queues, RPS, a bond",
 	[BL_R_WRONG_CPU] = "each costs a hop, or, in generic XDP mode, may break the order: steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
 	[BL_R_HOME_FULL] = "steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
 	[BL_R_BYPASSED] = "some port of this machine's bridge or routes has no program of barline: make it a port of the switch, or take it out; when a link goes down a few are ordinary",

@@ -168,7 +168,7 @@ static void set_timer(struct bl_endpoint *ep)
 	struct itimerspec it = { .it_value = { .tv_nsec = 0 } };
 	uint64_t fallback;
 
-	if (!at && !ep->rq.frames && !ep->rrq.frames && !(ep->reliable && ep->daemon_gone))
+	if (!at && !ep->rq.frames && !ep->rrq.frames && !ep->daemon_gone)
 		fallback = 0;
 	else
 		fallback = bl_mono() + 50000000ULL;

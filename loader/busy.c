@@ -14,7 +14,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <bpf/bpf.h>
+#include "../bpf/line_core.h"
 #include "../maps/host_abi.h"
 #include "../maps/switch_abi.h"
 #include "node_priv.h"
@@ -135,6 +137,45 @@ static int host_busy(const char *dir, struct bl_err *err)
 	if (!eps.n)
 		return 0;
 	return bl_fail(err, EBUSY, "there are endpoints: %s; without the programs they can neither send nor receive; end them first, or pass --force", all_names(&eps));
+}
+
+/*
+ * The word of one endpoint's line, which its library looks at in every call. @c: what this host's commit barrier may not pass any more: what waits for ACKs
+ * is above it, and who settles that, or not, is the controller, when the link is silent.
+ */
+static void put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c)
+{
+	struct bl_ep_slot ep;
+
+	if (bpf_map_lookup_elem(eps, &key, &ep) || ep.active == BL_EP_FREE || ep.slot >= BL_EPS_MAX)
+		return;
+	ep.active = BL_EP_DEAD; /* first: its frames are refused on the way out from now on */
+	bpf_map_update_elem(eps, &key, &ep, BPF_ANY);
+	if (!page[ep.slot].out)
+		bl_line_out(&page[ep.slot], c, BL_OUT_DETACHED);
+}
+
+void bl_host_put_all_out(const char *dir)
+{
+	const struct timespec a_flush = { .tv_nsec = 20000000 };
+	int eps = map_of(dir, BL_MAP_EPS), lines = map_of(dir, BL_MAP_INFLIGHT);
+	struct bl_inflight *page = lines < 0 ? MAP_FAILED : mmap(NULL, sizeof(*page) * BL_EPS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
+	struct bl_host_page host = {};
+	uint32_t k;
+
+	if (eps >= 0 && page != MAP_FAILED) {
+		value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
+		for (k = 0; k < BL_PORT_COUNT; k++)
+			put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1);
+		/* what a process had begun to send still finds the program that refuses it */
+		nanosleep(&a_flush, NULL);
+	}
+	if (page != MAP_FAILED)
+		munmap(page, sizeof(*page) * BL_EPS_MAX);
+	if (lines >= 0)
+		close(lines);
+	if (eps >= 0)
+		close(eps);
 }
 
 int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err)

@@ -318,6 +318,7 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 		return lock;
 	rc = bl_keep_end(role, ino, err);
 	if (!rc && role == BL_ROLE_HOST) {
+		bl_host_put_all_out(dir);
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo");
 	}

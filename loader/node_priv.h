@@ -337,6 +337,10 @@ int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 void bl_order_none(struct bl_node *n);
 void bl_order_close(struct bl_node *n);
 
+/* busy.c */
+/** bl_host_put_all_out - before the programs of the host with these pins are removed: its endpoints hear of it (ESTALE). */
+void bl_host_put_all_out(const char *dir);
+
 /* proc.c */
 #define BL_PROC_FLAGS	9 /* of the kernel's task: PF_* */
 #define BL_PROC_STARTED 22 /* ticks after boot */

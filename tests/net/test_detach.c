@@ -84,6 +84,7 @@ static void under_traffic(unsigned int rounds)
 		tr_add(&cfg);
 	}
 	seed = tr_sh->seed;
+	alarm(300); /* switches are started some twenty times, each in a second or in ten */
 	tr_go();
 	all_go_on("at the beginning");
 	rounds_of(rounds, rack.host0);
@@ -111,7 +112,7 @@ RACK_TEST(leaf_spine__routers_for_a_while)
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	rack.tweak = patient;
 	rack_open();
-	under_traffic(6);
+	under_traffic(4);
 }
 
 static void number_nodes(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -197,10 +198,84 @@ RACK_TEST(refused__with_traffic_or_endpoints)
 	CHECK(detach_command(rack_host(0), "host", NULL) == 0, "refused without endpoints");
 }
 
+/* user[0]: what a wait for ACKs said that would never come; user[1]: what bl_recv() without a limit said; user[2]: what bl_send_reliable() says then */
+static void wait_for_acks(struct tr *w)
+{
+	const struct bl_msg m = { .dst = tr_sh->node[2].addr, .data = "x", .len = 1 };
+	struct bl_delivery d;
+
+	while (!TR_LOAD(w->me->user[3])) {
+		bl_send_reliable(w->ep, &m, 1, 0);
+		if (bl_wait(w->ep, BL_WAIT_ACKED, 100) < 0)
+			break;
+		TR_STORE(w->me->user[4], w->me->user[4] + 1);
+	}
+	w->me->user[0] = (uint64_t)-bl_wait(w->ep, BL_WAIT_ACKED, -1);
+	w->me->user[1] = (uint64_t)-bl_recv_reliable(w->ep, &d, 1, -1);
+	w->me->user[2] = (uint64_t)-bl_send_reliable(w->ep, &m, 1, 0);
+	snprintf(w->me->error, sizeof(w->me->error), "%s", bl_strerror(w->ep));
+	bl_exit(w->ep);
+	TR_STORE(w->me->state, TR_GONE);
+	_exit(0);
+}
+
+/* sleeps with nothing to come */
+static void wait_for_ever(struct tr *w)
+{
+	struct bl_delivery d;
+
+	w->me->user[1] = (uint64_t)-bl_recv(w->ep, &d, 1, -1);
+	bl_exit(w->ep);
+	TR_STORE(w->me->state, TR_GONE);
+	_exit(0);
+}
+
+static bool some_sent(void)
+{
+	return TR_LOAD(tr_sh->node[0].user[4]) > 3;
+}
+
+static bool both_gone(void)
+{
+	return TR_LOAD(tr_sh->node[0].state) == TR_GONE && TR_LOAD(tr_sh->node[1].state) == TR_GONE;
+}
+
+RACK_TEST(host__detached_under_endpoints)
+{
+	struct tr_cfg cfg = { .fn = wait_for_acks, .reliable = true };
+	char path[64];
+	struct bl_err err;
+
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	tr_add(&cfg);
+	cfg.fn = wait_for_ever;
+	cfg.reliable = false;
+	tr_add(&cfg);
+	cfg.host = 1;
+	cfg.fn = tr_sink;
+	cfg.reliable = true;
+	tr_add(&cfg);
+	tr_go();
+	CHECK(tr_until(some_sent, 20000), "nothing was acknowledged");
+	/* the receiver's host is deaf: what is sent now is never acknowledged */
+	rack_link(0, "h2", false);
+	TR_STORE(tr_sh->node[0].user[3], 1);
+	tr_pass(300);
+	namespace_of(rack_host(0), path);
+	rack_close_node(rack_host(0));
+	CHECK(!bl_node_detach(BL_ROLE_HOST, path, &err), "%s", err.text);
+	CHECK(tr_until(both_gone, 20000), "they wait for ever: states %u, %u", tr_sh->node[0].state, tr_sh->node[1].state);
+	CHECK(tr_sh->node[0].user[1] == ESTALE && tr_sh->node[0].user[2] == ESTALE, "%" PRIu64 ", %" PRIu64, tr_sh->node[0].user[1], tr_sh->node[0].user[2]);
+	CHECK(tr_sh->node[1].user[1] == ESTALE, "%" PRIu64, tr_sh->node[1].user[1]);
+	CHECK(strstr(tr_sh->node[0].error, "programs were removed"), "%s", tr_sh->node[0].error);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refused__with_traffic_or_endpoints),
+		cmocka_unit_test(host__detached_under_endpoints),
 		cmocka_unit_test(rack__a_bridge_for_a_while),
 		cmocka_unit_test(leaf_spine__routers_for_a_while),
 		cmocka_unit_test(rack__with_a_controller),
