@@ -90,8 +90,9 @@ static bool load_failed(struct bl_recover_failure *f, const Bl__Failure *m)
 		const Bl__Failed *v = m->failed[i];
 		struct bl_recover_failed *to = &f->failed[f->nfailed++];
 
-		*to = (struct bl_recover_failed){ .node = v->node, .port = (uint16_t)v->port, .why = (uint8_t)v->why, .t = v->t, .naddrs = (uint32_t)v->n_addr };
-		if (v->port > UINT16_MAX || !read_addrs(&to->addr, v->addr, v->n_addr))
+		*to = (struct bl_recover_failed){ .node = v->node, .why = (uint8_t)v->why, .naddrs = (uint32_t)v->n_addr };
+		to->proc = (struct bl_recover_proc){ .port = (uint16_t)v->port, .life = (uint16_t)v->life, .why = (uint8_t)v->gone, .t = v->t };
+		if (v->port > UINT16_MAX || v->life > UINT16_MAX || v->gone > UINT8_MAX || !read_addrs(&to->addr, v->addr, v->n_addr))
 			return false;
 	}
 	for (i = 0; i < m->n_input; i++)
@@ -218,9 +219,11 @@ static bool fill_failure(Bl__Failure *m, const struct bl_recover_failure *f, uin
 
 		bl__failed__init(v);
 		v->node = from->node;
-		v->port = from->port;
-		v->t = from->t;
+		v->port = from->proc.port;
+		v->t = from->proc.t;
 		v->why = from->why;
+		v->life = from->proc.life;
+		v->gone = from->proc.why;
 		v->addr = &l->addr[addrs];
 		v->n_addr = from->naddrs;
 		for (k = 0; k < from->naddrs; k++)

@@ -157,7 +157,7 @@ uint32_t recover_open_failures(const struct bl_recover *r)
 	uint32_t i, n = 0;
 
 	for (i = 0; i < r->nfailures; i++)
-		n += r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving;
+		n += !r->failure[i]->left && (r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving);
 	return n;
 }
 
@@ -203,7 +203,7 @@ bool recover_names_node(const struct bl_recover_failure *f, uint32_t id)
 	uint32_t i;
 
 	for (i = 0; i < f->nfailed; i++)
-		if (f->failed[i].node == id && !f->failed[i].port)
+		if (f->failed[i].node == id && !f->failed[i].proc.port)
 			return true;
 	return false;
 }
@@ -441,22 +441,25 @@ static bool all_in(const struct bl_recover_failure *f)
 	return true;
 }
 
-/* Everything that was announced, or is just being: a later T may have been taken from the same registers. */
+/* Everything that was announced, or is just being: a later T may have been taken from the same registers. Not who left: no register stands still for that. */
 static bool all_complete(const struct bl_recover *r)
 {
 	uint32_t i;
 
 	for (i = 0; i < r->nfailures; i++)
-		if (r->failure[i]->step == BL_RECOVER_ANNOUNCED && (r->failure[i]->saving || !all_in(r->failure[i])))
+		if (r->failure[i]->step == BL_RECOVER_ANNOUNCED && !r->failure[i]->left && (r->failure[i]->saving || !all_in(r->failure[i])))
 			return false;
 	return true;
 }
 
 static void progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now, bool complete)
 {
-	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f) || (f->step == BL_RECOVER_ANNOUNCED && !complete))
+	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f) || (f->step == BL_RECOVER_ANNOUNCED && !complete && !f->left))
 		return;
-	if (f->step == BL_RECOVER_ANNOUNCED) {
+	if (f->left) {
+		f->done_ns = f->resumed_ns = now;
+		recover_save(r, f, BL_RECOVER_FINISHED);
+	} else if (f->step == BL_RECOVER_ANNOUNCED) {
 		f->done_ns = now;
 		recover_save(r, f, BL_RECOVER_RESUMED);
 	} else {
@@ -487,7 +490,7 @@ void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uin
 		if (w)
 			w->done = false;
 	}
-	f->due_ns = answer_by(r, now);
+	f->due_ns = f->left ? UINT64_MAX : answer_by(r, now);
 }
 
 /* Who must resume: where inputs stood still, and hosts of processes that died. */
@@ -505,7 +508,7 @@ void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, ui
 			w->resumed = false;
 	}
 	for (i = 0; i < f->nfailed; i++) {
-		w = f->failed[i].port && awaited(r, recover_node_of(r, f->failed[i].node)) ? wait_add(f, f->failed[i].node) : NULL;
+		w = f->failed[i].proc.port && awaited(r, recover_node_of(r, f->failed[i].node)) ? wait_add(f, f->failed[i].node) : NULL;
 		if (w)
 			w->resumed = false;
 	}
@@ -535,7 +538,8 @@ static void forget_old(struct bl_recover *r)
 	uint32_t i;
 
 	while (r->nfailures > BL_RECOVER_KEEP_MAX + BL_RECOVER_OPEN_MAX) {
-		for (i = 0; i < r->nfailures && (r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving); i++)
+		/* a host that has no session for long misses who left meanwhile: it asks about whom it cannot reach */
+		for (i = 0; i < r->nfailures && ((r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->left) || r->failure[i]->saving); i++)
 			;
 		if (i == r->nfailures)
 			return;
@@ -560,6 +564,8 @@ void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t numbe
 		for (i = 0; i < r->nnodes; i++)
 			send_fail(r, f, r->node[i]);
 		stop_waiting(r);
+		if (f->left)
+			forget_old(r);
 		recover_progress_all(r, now);
 		break;
 	case BL_RECOVER_RESUMED:

@@ -14,6 +14,9 @@
  * 10: host 1 is done. 1009: host 3 has not answered: it is down itself: its link is to be asked about (FREEZE to switch 4), and so on as failure 8. When that is announced, nothing of failure 7 waits for host 3 any more:
  * RESUME is saved and goes to switch 4.
  *
+ * A process that left in order, with nothing that anybody waits for, is no failure: it is announced at once, in a record of its
+ * own, so that those who wait for its ACKs wait no longer. Nothing stands still for it, and nobody is late who has not heard.
+ *
  * A node that fails is not waited for, and stays barred until it says that it joins anew, as new processes. A link that was resumed while its node lives may join by itself as soon as it is heard.
  *
  * If it has sessions with less than half of the nodes it knows, then the fault is more likely its own: nobody is down for not answering it, and it says so (bl_recover_isolated()). Nor is anybody if more than half of the hosts
@@ -31,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../maps/failure_abi.h"
 #include "determine.h"
 
 #define BL_RECOVER_NODES_MAX     4096
@@ -106,12 +110,24 @@ struct bl_recover_node {
 	uint64_t gone, joined, bar, barred, due, away_until;
 };
 
-/** struct bl_recover_failed - a node or a process. @node: of it, or that it is on. @port: UDP port; 0: all of the node's processes. @t: failure timestamp; BL_DET_NO_C: nothing of it was committed anywhere. @why: enum bl_det_why; CORRECT: the process died by itself. */
-struct bl_recover_failed {
-	uint32_t node;
-	uint16_t port;
+/**
+ * struct bl_recover_proc - a process that is gone. @port: UDP port. @life: its incarnation; 0: not said. @why: enum bl_why.
+ * @t: failure timestamp; BL_DET_NO_C: nothing of it was committed anywhere.
+ */
+struct bl_recover_proc {
+	uint16_t port, life;
 	uint8_t why;
 	uint64_t t;
+};
+
+/**
+ * struct bl_recover_failed - a node or a process. @node: of it, or that it is on. @why: enum bl_det_why; CORRECT: a process.
+ * @proc: the process; port 0: all of the node's processes, and of the rest only t counts.
+ */
+struct bl_recover_failed {
+	uint32_t node;
+	uint8_t why;
+	struct bl_recover_proc proc;
 	uint32_t naddrs;
 	uint8_t (*addr)[16];
 };
@@ -133,12 +149,14 @@ struct bl_recover_wait {
 
 /**
  * struct bl_recover_failure - @epoch: of who announced it. @step: as saved, or being saved if @saving. @at_ns: the first report, @settled_ns, @announced_ns, @done_ns, @resumed_ns: of each step's beginning, in the time of who led then; 0: not by this leader.
- * @due_ns: until when those who are waited for have to answer. @separated: see struct bl_det_sum.
+ * @due_ns: until when those who are waited for have to answer. @separated: see struct bl_det_sum. @left: nobody has failed: a
+ * process has left, and holds nobody up. The hosts are told, and told again until they say that they know; nothing waits for
+ * that, and there is nothing to resume.
  */
 struct bl_recover_failure {
 	uint64_t number, epoch;
 	uint8_t step;
-	bool saving, separated;
+	bool saving, separated, left;
 	struct bl_recover_failed *failed;
 	struct bl_recover_input *input;
 	struct bl_recover_wait *wait;
@@ -189,7 +207,7 @@ enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32
 #define BL_RECOVER_AWAY_MAX_NS 60000000000ULL
 enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t ns);
 enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c, uint32_t death);
-enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t);
+enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, const struct bl_recover_proc *p);
 enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t version);
 enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);
 enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);

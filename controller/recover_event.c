@@ -376,7 +376,12 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	return BL_RECOVER_OK;
 }
 
-enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, uint16_t endpoint, uint64_t t)
+static bool same_proc(const struct bl_recover_failed *f, uint32_t node, const struct bl_recover_proc *p)
+{
+	return f->node == node && f->proc.port == p->port && f->proc.life == p->life && f->proc.t == p->t;
+}
+
+enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, const struct bl_recover_proc *p)
 {
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
@@ -385,22 +390,24 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 	why = speaker(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
-	if (t > RECOVER_C_MAX && t != BL_DET_NO_C)
+	if (p->t > RECOVER_C_MAX && p->t != BL_DET_NO_C)
 		return BL_RECOVER_BAD_C;
-	if (n->kind != BL_DET_HOST || !endpoint)
+	if (n->kind != BL_DET_HOST || !p->port)
 		return BL_RECOVER_UNKNOWN_PORT;
 	if (!n->naddrs)
 		return BL_RECOVER_NO_ADDRESS;
 	for (i = 0; i < r->nprocs; i++)
-		if (r->proc[i].node == node && r->proc[i].port == endpoint)
+		if (r->proc[i].node == node && r->proc[i].p.port == p->port && r->proc[i].p.life == p->life)
 			return BL_RECOVER_REPEATED;
 	for (i = 0; i < r->nfailures; i++)
 		for (k = 0; k < r->failure[i]->nfailed; k++)
-			if (r->failure[i]->failed[k].node == node && r->failure[i]->failed[k].port == endpoint && r->failure[i]->failed[k].t == t)
+			if (same_proc(&r->failure[i]->failed[k], node, p))
 				return BL_RECOVER_REPEATED;
+	if (p->why == BL_WHY_LEFT)
+		return recover_announce_leave(r, n, p, now) ? BL_RECOVER_OK : BL_RECOVER_FULL;
 	if (r->nprocs == BL_RECOVER_PROCS_MAX || !recover_room(&r->proc, r->nprocs, &r->proc_room, sizeof(*r->proc)))
 		return BL_RECOVER_FULL;
-	r->proc[r->nprocs++] = (struct dead_proc){ node, endpoint, t };
+	r->proc[r->nprocs++] = (struct dead_proc){ node, *p };
 	recover_be_dirty(r, now, r->cfg.settle_ns);
 	return BL_RECOVER_OK;
 }
@@ -594,11 +601,12 @@ int bl_recover_load_failure(struct bl_recover *r, const struct bl_recover_failur
 		const struct bl_recover_failed *v = &from->failed[i];
 		const struct bl_recover_node like = { .id = v->node, .addr = v->addr, .naddrs = v->naddrs };
 
-		if (!v->node || !recover_add_failed(f, &like, v->port, (enum bl_det_why)v->why, v->t)) {
+		if (!v->node || !recover_add_failed(f, &like, (enum bl_det_why)v->why, &v->proc)) {
 			recover_failure_free(f);
 			return -1;
 		}
 	}
+	f->left = recover_is_leave(f);
 	f->ninputs = from->ninputs;
 	memcpy(f->input, from->input, from->ninputs * sizeof(*f->input));
 	for (i = r->nfailures; i && r->failure[i - 1]->number > f->number; i--)
@@ -616,7 +624,7 @@ static void take_gone(struct bl_recover *r, const struct bl_recover_failure *f)
 	uint32_t i;
 
 	for (i = 0; i < f->nfailed; i++) {
-		struct bl_recover_node *n = f->failed[i].port ? NULL : recover_node_make(r, f->failed[i].node);
+		struct bl_recover_node *n = f->failed[i].proc.port ? NULL : recover_node_make(r, f->failed[i].node);
 
 		if (!n || n->joined >= f->number)
 			continue;

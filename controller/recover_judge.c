@@ -227,9 +227,9 @@ static struct bl_recover_port *resumable(const struct bl_recover *r, const struc
 	return p && n->state != BL_DET_GONE && (g->todo[i] & BL_DET_RESUME || !judged(n)) && p->state == BL_DET_SILENT && !p->record ? p : NULL;
 }
 
-bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, uint16_t port, enum bl_det_why why, uint64_t t)
+bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, enum bl_det_why why, const struct bl_recover_proc *p)
 {
-	struct bl_recover_failed v = { .node = n->id, .port = port, .why = (uint8_t)why, .t = t, .naddrs = n->naddrs };
+	struct bl_recover_failed v = { .node = n->id, .why = (uint8_t)why, .proc = *p, .naddrs = n->naddrs };
 
 	v.addr = recover_copy(n->addr, n->naddrs * sizeof(*v.addr));
 	if (!v.addr)
@@ -267,15 +267,18 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 	f->at_ns = r->first_ns;
 	f->settled_ns = now;
 	f->separated = g->sum.separated;
-	for (i = 0; i < r->nnodes; i++)
-		if (failing(&g->found[i]) && !recover_add_failed(f, r->node[i], 0, (enum bl_det_why)g->found[i].why, g->found[i].t))
+	for (i = 0; i < r->nnodes; i++) {
+		const struct bl_recover_proc all = { .t = g->found[i].t };
+
+		if (failing(&g->found[i]) && !recover_add_failed(f, r->node[i], (enum bl_det_why)g->found[i].why, &all))
 			break;
+	}
 	for (; i == r->nnodes && r->nprocs; r->nprocs--) {
 		const struct dead_proc *p = &r->proc[r->nprocs - 1];
 		const struct bl_recover_node *n = recover_node_of(r, p->node);
 
 		if (recover_waits_possible(n) && !recover_names_node(f, n->id))
-			recover_add_failed(f, n, p->port, BL_DET_CORRECT, p->t);
+			recover_add_failed(f, n, BL_DET_CORRECT, &p->p);
 	}
 	for (i = 0; i < 2 * g->g.links; i++) {
 		struct bl_recover_port *p = resumable(r, g, i);
@@ -310,6 +313,34 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 	recover_update_bars(r, now);
 	/* nobody failed: no host has anything to complete */
 	recover_save(r, f, f->nfailed ? BL_RECOVER_ANNOUNCED : BL_RECOVER_RESUMED);
+}
+
+bool recover_is_leave(const struct bl_recover_failure *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->nfailed && f->failed[i].proc.port && f->failed[i].proc.why == BL_WHY_LEFT; i++)
+		;
+	return f->nfailed && i == f->nfailed;
+}
+
+/* Without a judgement: it says nothing of the network, and nothing stands still that could be resumed. False: no memory. */
+bool recover_announce_leave(struct bl_recover *r, const struct bl_recover_node *n, const struct bl_recover_proc *p, uint64_t now)
+{
+	struct bl_recover_failure *f = recover_failure_make(r, 1, 0);
+
+	if (!f || !recover_add_failed(f, n, BL_DET_CORRECT, p)) {
+		if (f)
+			recover_failure_free(f);
+		return false;
+	}
+	f->number = ++r->number;
+	f->epoch = r->epoch;
+	f->left = true;
+	f->at_ns = f->settled_ns = now;
+	r->failure[r->nfailures++] = f;
+	recover_save(r, f, BL_RECOVER_ANNOUNCED);
+	return true;
 }
 
 static bool anything_to_resume(const struct bl_recover *r, const struct graph *g)

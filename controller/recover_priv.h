@@ -10,8 +10,7 @@
 
 struct dead_proc {
 	uint32_t node;
-	uint16_t port;
-	uint64_t t;
+	struct bl_recover_proc p;
 };
 
 /**
@@ -54,9 +53,11 @@ void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uin
 void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now);
 
 /* recover_judge.c */
-bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, uint16_t port, enum bl_det_why why, uint64_t t);
+bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, enum bl_det_why why, const struct bl_recover_proc *p);
 struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t failed, uint32_t inputs);
 void recover_judge(struct bl_recover *r, uint64_t now);
+bool recover_is_leave(const struct bl_recover_failure *f);
+bool recover_announce_leave(struct bl_recover *r, const struct bl_recover_node *n, const struct bl_recover_proc *p, uint64_t now);
 bool recover_late_may_fail(struct bl_recover *r);
 
 #endif

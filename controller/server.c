@@ -291,6 +291,13 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 	return r == BL_RECOVER_OK;
 }
 
+static enum bl_recover_reason proc_down(struct bl_ctl *c, uint32_t node, uint64_t now, const Bl__ProcDown *m)
+{
+	const struct bl_recover_proc p = { .port = (uint16_t)m->endpoint, .life = (uint16_t)m->life, .why = m->why < BL_WHY_COUNT ? (uint8_t)m->why : BL_WHY_UNKNOWN, .t = m->t };
+
+	return m->endpoint > UINT16_MAX || m->life > UINT16_MAX ? BL_RECOVER_UNKNOWN_PORT : bl_recover_proc_down(c->rec, now, node, &p);
+}
+
 static bool take(struct peer *p, const Bl__ToController *m)
 {
 	struct bl_ctl *c = p->c;
@@ -320,7 +327,7 @@ static bool take(struct peer *p, const Bl__ToController *m)
 	switch (m->what_case) {
 	case BL__TO_CONTROLLER__WHAT_LINK_DOWN: r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port, m->link_down->neighbour, m->link_down->c, m->link_down->death); break;
 	case BL__TO_CONTROLLER__WHAT_PROC_DOWN:
-		r = m->proc_down->endpoint > UINT16_MAX ? BL_RECOVER_UNKNOWN_PORT : bl_recover_proc_down(c->rec, now, p->node, (uint16_t)m->proc_down->endpoint, m->proc_down->t);
+		r = proc_down(c, p->node, now, m->proc_down);
 		break;
 	case BL__TO_CONTROLLER__WHAT_AWAY: r = bl_recover_away(c->rec, now, p->node, m->away->ms * MS); break;
 	case BL__TO_CONTROLLER__WHAT_BARRED: r = bl_recover_barred(c->rec, now, p->node, m->barred->number); break;

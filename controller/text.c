@@ -93,7 +93,7 @@ static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure 
 	for (i = 0; i < f->nfailed; i++) {
 		const struct bl_recover_node *n = bl_recover_node(c->rec, f->failed[i].node);
 
-		sum += !f->failed[i].port && !f->failed[i].naddrs && n && n->kind == BL_DET_HOST;
+		sum += !f->failed[i].proc.port && !f->failed[i].naddrs && n && n->kind == BL_DET_HOST;
 	}
 	return sum;
 }
@@ -109,25 +109,53 @@ static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, 
 		return;
 	}
 	k = n && *n->name ? snprintf(text, size, "%s", n->name) : snprintf(text, size, "%08x", f->failed[0].node);
-	if (f->failed[0].port)
-		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].port);
+	if (f->failed[0].proc.port)
+		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].proc.port);
 	if (f->nfailed > 1)
 		k += snprintf(text + k, size - (size_t)k, " and %u more", f->nfailed - 1);
 	if (unnamed(c, f))
 		snprintf(text + k, size - (size_t)k, " (no address)");
 }
 
+static const char *why_of(const struct bl_recover_failed *f)
+{
+#define NAME(sym, num, name, text) [num] = name,
+	static const char *const names[BL_WHY_COUNT] = { BL_GONES(NAME) };
+#undef NAME
+	if (!f->proc.port)
+		return bl_det_why_name((enum bl_det_why)f->why);
+	return names[f->proc.why < BL_WHY_COUNT ? f->proc.why : BL_WHY_UNKNOWN];
+}
+
+/* of all of them, each once: "cut-off", "died, ring" */
+static void say_why(const struct bl_recover_failure *f, char *text, size_t size)
+{
+	uint32_t i, k;
+	size_t n = 0;
+
+	*text = 0;
+	for (i = 0; i < f->nfailed && n < size; i++) {
+		for (k = 0; k < i && strcmp(why_of(&f->failed[k]), why_of(&f->failed[i])); k++)
+			;
+		if (k == i)
+			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", why_of(&f->failed[i]));
+	}
+}
+
 static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failure *f)
 {
 	json_t *o = json_object(), *failed = json_array(), *inputs = json_array(), *missing = json_array(), *v;
-	char who[96];
+	char who[96], why[128];
 	uint32_t i;
 
 	say_who(c, f, who, sizeof(who));
+	say_why(f, why, sizeof(why));
 	for (i = 0; i < f->nfailed; i++) {
-		v = json_pack("{s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port", (json_int_t)f->failed[i].port, "why",
-			      f->failed[i].port ? "process" : bl_det_why_name((enum bl_det_why)f->failed[i].why));
-		json_object_set_new(v, "t", f->failed[i].t == BL_DET_NO_C ? json_null() : u64(f->failed[i].t));
+		const struct bl_recover_proc *p = &f->failed[i].proc;
+
+		v = json_pack("{s:I, s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port", (json_int_t)p->port, "life", (json_int_t)p->life, "why",
+			      why_of(&f->failed[i]));
+		json_object_set_new(v, "t", p->t == BL_DET_NO_C ? json_null() : u64(p->t));
 		json_array_append_new(failed, v);
 	}
 	for (i = 0; i < f->ninputs; i++) {
@@ -142,6 +170,7 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	json_object_set_new(o, "number", u64(f->number));
 	json_object_set_new(o, "epoch", u64(f->epoch));
 	json_object_set_new(o, "who", json_string(who));
+	json_object_set_new(o, "why", json_string(why));
 	json_object_set_new(o, "step", json_string(f->saving ? "saving" : steps[f->step]));
 	json_object_set_new(o, "unix_ns", u64(saved_at(c, f->number)));
 	json_object_set_new(o, "separated", json_boolean(f->separated));

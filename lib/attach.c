@@ -251,14 +251,24 @@ fail:
 	return rc;
 }
 
+/* The daemon shall know that this is no crash. It trusts that nothing more is sent. */
+static void say_goodbye(const struct bl_endpoint *ep)
+{
+	const struct bl_leave_msg m = { .magic = BL_SOCK_LEAVE, .last_ts = ep->last_ts };
+
+	(void)!send(ep->daemon, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void bl_exit(struct bl_endpoint *ep)
 {
+	bool was_there;
 	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
 	int i;
 
 	if (!ep)
 		return;
-	if (ep->sock >= 0 && ep->epfd >= 0)
+	was_there = ep->sock >= 0 && ep->epfd >= 0;
+	if (was_there)
 		bl_flush(ep); /* nothing, if the daemon has put it out */
 	if (ep->inflight)
 		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
@@ -292,6 +302,8 @@ void bl_exit(struct bl_endpoint *ep)
 	bl_peers_free(ep);
 	bl_rq_free(&ep->rq);
 	free(ep->undo);
+	if (ep->daemon >= 0 && was_there)
+		say_goodbye(ep);
 	if (ep->daemon >= 0)
 		close(ep->daemon); /* last: from here on the slot may be another's */
 	free(ep);

@@ -198,11 +198,35 @@ BL_API void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ct
 
 typedef void (*bl_proc_fail_fn)(void *ctx, const struct bl_addr *who, uint64_t ts);
 /**
- * bl_on_proc_fail - set the proc_fail callback (1Pipe Table 1): @who failed, with timestamp @ts; port 0: all endpoints of that address. All it sent below @ts is delivered, nothing from there on. Scatterings of
- * this endpoint that waited for it have been taken back, and reported by the send_fail callback (BL_FAIL_FAILED), before this runs. Once for each address of its host. @who is the process that was there: its port is
- * nobody's until all have heard of it, and whoever has it later is another one, of which @ts says nothing. Runs inside bl_process(), bl_recv(), bl_recv_reliable() or bl_wait().
+ * bl_on_proc_fail - set the proc_fail callback (1Pipe Table 1): @who is gone, with timestamp @ts; port 0: all endpoints of
+ * that address. All it sent below @ts is delivered, nothing from there on. Scatterings of this endpoint that waited for it
+ * have been taken back, and reported by the send_fail callback (BL_FAIL_FAILED), before this runs. Once for each address of its
+ * host. @who is the process that was there: whoever has its port later is another one, of which @ts says nothing. Runs inside
+ * bl_process(), bl_recv(), bl_recv_reliable() or bl_wait(), before any message at or above @ts is delivered by this endpoint's
+ * bl_recv_reliable(); messages below @ts may still be delivered after it. It runs for processes that left by bl_exit(), too:
+ * bl_on_proc_gone() says which did. After a leave others may have delivered messages at or above @ts before they heard of it:
+ * nobody waits for that.
  */
 BL_API void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ctx);
+
+/**
+ * enum bl_gone_reason - why a process is gone (maps/failure_abi.h BL_GONES). There may be others in later versions.
+ */
+enum bl_gone_reason {
+	BL_GONE_UNKNOWN,     /* nobody said why */
+	BL_GONE_LEFT,	     /* it left by bl_exit() */
+	BL_GONE_DIED,	     /* its process ended */
+	BL_GONE_IN_FLIGHT,   /* put out: it stood still in the middle of a send */
+	BL_GONE_WINDOW,	     /* put out: it stood still while others waited for what it had sent */
+	BL_GONE_RING,	     /* put out: it did not read what had come */
+	BL_GONE_UNREACHABLE, /* put out: frames to it did not arrive, and nobody else had failed */
+	BL_GONE_CUT_OFF,     /* its host has no link to the network any more */
+	BL_GONE_DOWN,	     /* its host, or what leads to it, did not answer */
+	BL_GONE_TORN,	     /* no flow of barriers was left between its host and a correct one */
+};
+typedef void (*bl_proc_gone_fn)(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why);
+/** bl_on_proc_gone - bl_on_proc_fail(), and @why. Both callbacks may be set; this one runs second. */
+BL_API void bl_on_proc_gone(struct bl_endpoint *ep, bl_proc_gone_fn fn, void *ctx);
 
 /**
  * struct bl_stats - counters of one endpoint since bl_init(); read with bl_get_stats(). @size must be set to sizeof(struct bl_stats) by the caller.

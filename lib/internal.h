@@ -160,6 +160,7 @@ struct bl_rtx {
 	uint32_t asks;	   /* without an answer */
 	uint32_t asked_psn; /* next_psn of the last OPEN */
 	uint64_t dead_until_ns;
+	uint64_t born; /* announcements that were begun when @life was first heard of: they are of those before it */
 	/* how the stage would be with the scattering that is looked at */
 	uint64_t mark;
 	uint32_t plan_frames, plan_fill, plan_count;
@@ -299,13 +300,16 @@ struct bl_endpoint {
 	struct bl_failures *failures; /* shared */
 	uint64_t fail_seen, fail_begun; /* announcements that are dealt with, and those that are being dealt with */
 	struct bl_recalling *recalls;
-	bool recall_again;	      /* there was no memory for one */
+	struct bl_failure fails[BL_FAILS_MAX]; /* what the page said of those that are being dealt with */
+	bool recall_again;	      /* there was no memory for one, or others were announced */
 	bool rabort;		      /* what is being put into the window is recalled */
 	bool in_recall, outcast, daemon_gone;
 	bool put_out; /* by the host's daemon: the pages are not ours any more */
 	struct bl_fwd_turn fwd;
 	bl_proc_fail_fn on_proc_fail;
 	void *on_proc_fail_ctx;
+	bl_proc_gone_fn on_proc_gone;
+	void *on_proc_gone_ctx;
 
 	struct bl_stats st;
 	char error[192];
@@ -367,7 +371,9 @@ void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const u
 void bl_forward_heard(struct bl_peer *p); /* something came from it by way of the controller */
 
 /* recall.c */
-uint64_t bl_recall_last(const struct bl_endpoint *ep); /* number of the latest announcement: to be read before the ring */
+uint64_t bl_recall_last(const struct bl_endpoint *ep); /* number of the latest announcement: to be read after the barriers, and before the ring */
+bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p); /* before a life is heard of for the first time */
+uint64_t bl_recall_limit(const struct bl_endpoint *ep); /* messages below it may be delivered */
 void bl_recall_work(struct bl_endpoint *ep, uint64_t last);
 void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 void bl_recall_free(struct bl_endpoint *ep);
@@ -390,7 +396,7 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation);
 int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 void bl_rrx_windows(struct bl_endpoint *ep);
-uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts); /* frames */
+uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts, uint16_t life); /* frames; 0: of all lives */
 void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn, uint32_t count);
 void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 bool bl_rrx_ready(const struct bl_endpoint *ep);
@@ -402,7 +408,7 @@ void bl_rrx_peer_free(struct bl_peer *p);
 struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len);
 void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b);
 uint32_t bl_rx_window(const struct bl_endpoint *ep);
-void bl_rx_drain(struct bl_endpoint *ep);
+uint64_t bl_rx_drain(struct bl_endpoint *ep); /* returns bl_recall_last() */
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn);
 int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 void bl_rx_credits(struct bl_endpoint *ep);

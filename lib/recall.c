@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures (1Pipe 5.2) as an endpoint handles them: Discard, Recall, Callback. The announcements come in a page that the host daemon writes (maps/failure_abi.h); it is read before the ring, so that all that came before an
- * announcement is there.
+ * Failures (1Pipe 5.2) as an endpoint handles them: Discard, Recall, Callback. The announcements come in a page that the host
+ * daemon writes (maps/failure_abi.h). Nobody waits for this process: the commit barrier is read first, the number of the last
+ * announcement second, the ring third, and what an announcement discards is discarded before anything is delivered. The
+ * barrier does not pass T before the page has the announcement, so whoever sees it beyond T knows of that. Until the
+ * announcement is dealt with, callback and all, nothing at or above its T is delivered (bl_recall_limit()).
+ *
+ * Meanwhile the port may belong to somebody else, and the host may be back. So an announcement of a process names its life,
+ * and one of a host means the lives that were heard of before it was read: the page is looked at whenever a life is
+ * heard of for the first time (bl_recall_news()). A host comes back only after all pages have the announcement of its
+ * failure, so whoever has heard from its new processes finds it there.
  *
  * Example: process P failed at T = 500. What P sent with ts >= 500 is thrown away. A scattering of ours with ts 480 went to A, which has acknowledged, and to P, which has not: the slot of P's frame is locked, so that no
  * late ACK can commit it any more; A is asked to take its frames out (RECALL). A's RECALLED comes: both slots are closed, the commit barrier goes on, the scattering's messages are reported as failed, and then the
@@ -13,44 +21,115 @@
  */
 #include "internal.h"
 
-static bool hits(const struct bl_failure *f, const struct bl_addr *a)
+static bool is_at(const struct bl_failure *f, const struct bl_addr *a)
 {
 	return !memcmp(f->addr, a->ip, 16) && (!f->port || f->port == a->port);
 }
 
+/* Whether it names a life, and that is not @life. */
+static bool other_life(const struct bl_failure *f, uint16_t life)
+{
+	return f->port && f->life && f->life != life;
+}
+
 static const struct bl_failure *failure(const struct bl_endpoint *ep, uint64_t number)
 {
-	return &ep->failures->ring[number % BL_FAILS_MAX];
+	return &ep->fails[number % BL_FAILS_MAX];
+}
+
+/* Copies an announcement from the page. Returns false if it is there no more, or is being written over. */
+static bool read_failure(struct bl_endpoint *ep, uint64_t number)
+{
+	struct bl_failure *f = &ep->fails[number % BL_FAILS_MAX];
+
+	memcpy(f, &ep->failures->ring[number % BL_FAILS_MAX], sizeof(*f));
+	/* pairs with bl_failure_announce() in loader/endpoint_pages.c: a copy of what is newer finds a newer last */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ep->failures->last, __ATOMIC_RELAXED) - number < BL_FAILS_MAX - 1;
+}
+
+/* Whether what was sent to @p, as it is known now, was sent to who failed. */
+static bool failed_by(const struct bl_failure *f, const struct bl_peer *p)
+{
+	return is_at(f, &p->addr) && (f->port && f->life ? f->life == p->rtx.life : f->number > p->rtx.born);
 }
 
 /* ---- discard ---- */
+
+/* Nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back. */
+static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_failure *f)
+{
+	struct bl_recalling *r;
+
+	if (!other_life(f, p->rtx.life))
+		for (r = ep->recalls; r; r = r->next)
+			if (r->peer == p)
+				r->done = true; /* who failed will not answer */
+	/* whom a window that is not open is asked for nobody knows */
+	if (p->self || (p->rtx.open && other_life(f, p->rtx.life)))
+		return;
+	p->rtx.failed |= p->rtx.open;
+	p->rtx.open = false;
+	p->rtx.asks = 0;
+	p->rtx.ask_ns = 0;
+	p->rtx.dead_until_ns = bl_mono() + BL_RETRY_NS; /* what is sent there meanwhile fails at once, and holds nothing else up */
+}
 
 static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
 {
 	struct bl_peer *p;
 
 	for (p = ep->peers; p; p = p->all_next) {
-		struct bl_recalling *r;
-
-		if (!hits(f, &p->addr))
+		if (!is_at(f, &p->addr))
 			continue;
-		ep->st.discarded += bl_rrx_discard(ep, p, f->ts);
-		p->rrx.gone = true;
-		p->rrx.gone_life = p->rrx.incarnation;
-		p->rrx.gone_ts = f->ts;
-		/* who failed will not answer */
-		for (r = ep->recalls; r; r = r->next)
-			if (r->peer == p)
-				r->done = true;
-		/* nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back */
-		if (p->self)
-			continue;
-		p->rtx.failed |= p->rtx.open;
-		p->rtx.open = false;
-		p->rtx.asks = 0;
-		p->rtx.ask_ns = 0;
-		p->rtx.dead_until_ns = bl_mono() + BL_RETRY_NS; /* what is sent there meanwhile fails at once, and holds nothing else up */
+		ep->st.discarded += bl_rrx_discard(ep, p, f->ts, f->port ? f->life : 0);
+		if (!p->rrx.known || !other_life(f, p->rrx.incarnation)) {
+			p->rrx.gone = true;
+			p->rrx.gone_life = p->rrx.known ? p->rrx.incarnation : f->life;
+			p->rrx.gone_ts = f->ts;
+		}
+		stop_sending(ep, p, f);
 	}
+}
+
+/*
+ * What the page says that is new is begun: discarded, and to be recalled by the next bl_recall_work(). Returns whether any
+ * of it is of @p.
+ */
+bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p)
+{
+	uint64_t last = bl_recall_last(ep);
+	bool mine = false;
+
+	while (!ep->outcast && ep->fail_begun < last) {
+		const struct bl_failure *f = failure(ep, ep->fail_begun + 1);
+
+		/* what it has missed, it cannot learn any more */
+		if (last - ep->fail_seen >= BL_FAILS_MAX - 1 || !read_failure(ep, ep->fail_begun + 1)) {
+			ep->outcast = true;
+			break;
+		}
+		ep->fail_begun++;
+		ep->recall_again = true;
+		if (is_at(f, &ep->self) && !other_life(f, ep->incarnation)) {
+			ep->outcast = true;
+			break;
+		}
+		discard(ep, f);
+		mine |= p && is_at(f, &p->addr);
+	}
+	return mine;
+}
+
+/* Below which messages may be delivered: not beyond what was announced and is not dealt with. */
+uint64_t bl_recall_limit(const struct bl_endpoint *ep)
+{
+	uint64_t limit = ep->commit, n;
+
+	for (n = ep->fail_seen + 1; n <= ep->fail_begun; n++)
+		if (failure(ep, n)->ts < limit)
+			limit = failure(ep, n)->ts;
+	return limit;
 }
 
 /* ---- recall ---- */
@@ -96,7 +175,7 @@ static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
 	uint64_t n;
 
 	for (n = ep->fail_seen + 1; n <= ep->fail_begun; n++)
-		if (hits(failure(ep, n), &p->addr))
+		if (failed_by(failure(ep, n), p))
 			return true;
 	return false;
 }
@@ -219,8 +298,20 @@ void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, c
 
 /* ---- callback ---- */
 
+static void call_back(struct bl_endpoint *ep, const struct bl_failure *f)
+{
+	struct bl_addr who = { .port = f->port };
+
+	memcpy(who.ip, f->addr, 16);
+	if (ep->on_proc_fail)
+		ep->on_proc_fail(ep->on_proc_fail_ctx, &who, f->ts);
+	if (ep->on_proc_gone)
+		ep->on_proc_gone(ep->on_proc_gone_ctx, &who, f->ts, f->why < BL_WHY_COUNT ? (enum bl_gone_reason)f->why : BL_GONE_UNKNOWN);
+}
+
 static void finish(struct bl_endpoint *ep)
 {
+	const uint64_t upto = ep->fail_begun; /* callbacks that call the library may begin others */
 	struct bl_recalling *r;
 
 	while ((r = ep->recalls)) {
@@ -228,29 +319,22 @@ static void finish(struct bl_endpoint *ep)
 		free(r);
 	}
 	bl_rtx_aborted(ep);
-	while (ep->fail_seen != ep->fail_begun) {
+	while (ep->fail_seen != upto) {
 		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
-		struct bl_addr who = { .port = f.port };
 		struct bl_peer *p;
 
-		/* the answers took so long that another announcement is in its place: what that one says is not done */
-		if (f.number != ep->fail_seen + 1) {
-			ep->outcast = true;
-			return;
-		}
-		memcpy(who.ip, f.addr, 16);
 		for (p = ep->peers; p; p = p->all_next) {
 			/* whoever comes back there is somebody else, and has to be asked for a window */
-			if (!hits(&f, &p->addr) || p->self)
+			if (!failed_by(&f, p) || p->self)
 				continue;
 			p->rtx.credited = p->rtx.next_psn;
 			p->rtx.rto = (struct bl_rto){ 0 };
 		}
-		ep->fail_seen++;
 		if (ep->nfailed)
 			bl_tx_report(ep);
-		if (ep->on_proc_fail)
-			ep->on_proc_fail(ep->on_proc_fail_ctx, &who, f.ts);
+		/* what is at or above its timestamp is not delivered before, nor by calls from within it */
+		call_back(ep, &f);
+		ep->fail_seen++;
 		__atomic_store_n(&ep->failures->done[ep->slot], f.number, __ATOMIC_RELEASE);
 	}
 }
@@ -264,23 +348,14 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 {
 	if (ep->in_recall)
 		return; /* a callback that calls the library */
-	if (last > ep->fail_begun) {
-		if (last - ep->fail_seen > BL_FAILS_MAX)
-			ep->outcast = true; /* what it has missed, it cannot learn any more */
-		bl_rtx_reap(ep);
-		while (!ep->outcast && ep->fail_begun != last) {
-			const struct bl_failure *f = failure(ep, ++ep->fail_begun);
-
-			if (hits(f, &ep->self))
-				ep->outcast = true;
-			discard(ep, f);
-		}
-		recall(ep);
-	}
+	if (last > ep->fail_begun)
+		bl_recall_news(ep, NULL);
 	if (ep->outcast || ep->fail_seen == ep->fail_begun)
 		return;
-	if (ep->recall_again)
+	if (ep->recall_again) {
+		bl_rtx_reap(ep);
 		recall(ep);
+	}
 	ep->in_recall = true;
 	if (recalled(ep, bl_mono()))
 		finish(ep);
@@ -291,6 +366,12 @@ void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ctx)
 {
 	ep->on_proc_fail = fn;
 	ep->on_proc_fail_ctx = ctx;
+}
+
+void bl_on_proc_gone(struct bl_endpoint *ep, bl_proc_gone_fn fn, void *ctx)
+{
+	ep->on_proc_gone = fn;
+	ep->on_proc_gone_ctx = ctx;
 }
 
 void bl_recall_free(struct bl_endpoint *ep)

@@ -51,6 +51,7 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 {
 	struct bl_rrx *r = &p->rrx;
 
+	bl_recall_news(ep, NULL); /* what was announced is of those before it */
 	if (!r->known) {
 		r->known = true;
 		ep->nsenders++;
@@ -64,6 +65,8 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16_t incarnation)
 {
 	ep->reliable = true;
+	if (p->rrx.gone && p->rrx.gone_life == incarnation)
+		return; /* who failed gets no window any more */
 	if (!p->rrx.known || p->rrx.incarnation != incarnation)
 		begin(ep, p, incarnation, psn);
 	p->rrx.asked = p->rrx.seq.done != psn;
@@ -184,12 +187,12 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 		ep->st.malformed++;
 		return 0;
 	}
-	if (!r->known || r->incarnation != v.incarnation)
-		begin(ep, p, v.incarnation, psn);
-	if (r->gone && r->gone_life == v.incarnation && ts >= r->gone_ts) {
+	if (r->gone && r->gone_life == v.incarnation && (ts >= r->gone_ts || r->incarnation != v.incarnation)) {
 		ep->st.discarded++;
 		return 0;
 	}
+	if (!r->known || r->incarnation != v.incarnation)
+		begin(ep, p, v.incarnation, psn);
 	if (bl_seq_seen(&r->seq, psn)) {
 		ep->st.duplicates++;
 		return 0;
@@ -229,19 +232,22 @@ static void throw_away(struct bl_endpoint *ep, struct bl_buf *b)
 	bl_buf_put(ep, b);
 }
 
-/* Discard (1Pipe 5.2): @p has failed, and what it sent from @from_ts on was not committed. */
-uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts)
+/* Discard (1Pipe 5.2): @p has failed, or this life of it, and what it sent from @from_ts on was not committed. */
+uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts, uint16_t life)
 {
 	struct bl_rq_frame *f = p->rrq.tail, *before;
 	struct bl_big **at = &p->rrx.big, *b;
 	uint64_t n = 0;
 
-	for (; f && f->ts >= from_ts; f = before, n++) {
+	for (; f && f->ts >= from_ts; f = before) {
 		before = f->prev;
+		if (life && ((struct bl_buf *)f)->life != life)
+			continue;
 		throw_away(ep, (struct bl_buf *)f);
+		n++;
 	}
 	while ((b = *at)) {
-		if (b->ts < from_ts) {
+		if (b->ts < from_ts || (life && b->life != life)) {
 			at = &b->next;
 			continue;
 		}
@@ -302,19 +308,20 @@ bool bl_rrx_ready(const struct bl_endpoint *ep)
 {
 	const struct bl_rq_frame *f = bl_rq_min(&ep->rrq);
 
-	return ep->rcur || (f && f->ts < ep->commit);
+	return ep->rcur || (f && f->ts < bl_recall_limit(ep));
 }
 
 int bl_rrx_count_ready(const struct bl_endpoint *ep)
 {
 	int n = ep->rcur ? (int)ep->rcur_items.left : 0;
+	uint64_t limit = bl_recall_limit(ep);
 	uint32_t i;
 
 	/* as bl_rx_count_ready() */
 	for (i = 0; i < ep->rrq.used && n < 64; i++) {
 		const struct bl_rq_frame *f = ep->rrq.heap[i]->head;
 
-		for (; f && f->ts < ep->commit && n < 64; f = f->next)
+		for (; f && f->ts < limit && n < 64; f = f->next)
 			n += (int)bl_load16(((const struct bl_buf *)f)->body + 2);
 	}
 	return n < 64 ? n : 64;
@@ -342,6 +349,7 @@ static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b, c
 
 int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 {
+	uint64_t limit = bl_recall_limit(ep);
 	size_t n = 0;
 
 	while (n < max) {
@@ -350,7 +358,7 @@ int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 		struct bl_item item;
 
 		if (!b) {
-			b = (struct bl_buf *)bl_rq_pop(&ep->rrq, ep->commit);
+			b = (struct bl_buf *)bl_rq_pop(&ep->rrq, limit);
 			if (!b)
 				break;
 			bl_items_check(&ep->rcur_items, b->body + BL_ACK_BODY, b->body + b->len, bl_load16(b->body + 2)); /* checked when it came */

@@ -421,10 +421,13 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	}
 	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
 		return; /* of an earlier life, or of frames that were never sent */
+	if (v.life != t->life && t->unacked)
+		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
+	/* announced meanwhile: this may be of before, from somebody who is gone; whoever is there now is asked again */
+	if ((!t->open || v.life != t->life) && bl_recall_news(ep, p))
+		return;
 	if (t->failed && v.life == t->life)
 		return; /* it seems to live, and is not one of us any more */
-	if (t->open && v.life != t->life && t->unacked)
-		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
 	if (!t->open || v.life != t->life)
 		t->credited = v.psn;
 	else if (bl_psn_before(t->credited, v.psn))
@@ -434,6 +437,8 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	 */
 	if (!t->open || v.life != t->life)
 		ep->floor = bl_max64(ep->floor, latest(ep));
+	if (v.life != t->life)
+		t->born = ep->fail_begun;
 	t->open = true;
 	t->failed = false;
 	t->life = v.life;

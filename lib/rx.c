@@ -375,11 +375,13 @@ static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	return true;
 }
 
-void bl_rx_drain(struct bl_endpoint *ep)
+uint64_t bl_rx_drain(struct bl_endpoint *ep)
 {
 	/* acquire: nothing of the ring is read before them; pairs with bl_publish() in bpf/host.bpf.c */
 	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
 	uint64_t commit = __atomic_load_n(&ep->page->commit, __ATOMIC_ACQUIRE);
+	/* after the barriers: C does not pass a T before its announcement is there. Before the ring: what came before it is in it */
+	uint64_t last = bl_recall_last(ep);
 	uint64_t cons = *ep->ring_cons; /* ours */
 	uint64_t prod = __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE);
 	uint64_t freed = cons;
@@ -406,6 +408,7 @@ void bl_rx_drain(struct bl_endpoint *ep)
 		ep->barrier = barrier;
 	if (commit > ep->commit)
 		ep->commit = commit;
+	return last;
 }
 
 /* ---- delivery ---- */

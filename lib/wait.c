@@ -47,11 +47,10 @@ static void work(struct bl_endpoint *ep)
 
 	if (bl_is_out(ep))
 		return;
-	last = bl_recall_last(ep); /* before the ring: what came before the announcement is in it */
-	bl_rx_drain(ep);
+	last = bl_rx_drain(ep);
 	if (bl_is_out(ep)) /* the barriers that were read may be of after Resume */
 		return;
-	if (last != ep->fail_seen)
+	if (last != ep->fail_seen || ep->fail_begun != ep->fail_seen)
 		bl_recall_work(ep, last);
 	if (ep->timers_ns)
 		bl_tx_timers(ep, bl_mono());

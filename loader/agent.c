@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../maps/failure_abi.h"
 #include "agent.h"
+#include "controller/determine.h"
 #include "controller/ctl.pb-c.h"
 #include "forward_msg.h"
 
@@ -41,10 +43,7 @@ struct bl_agent {
 	bool up, welcome, rejoin;
 	struct kept kept[KEPT];
 	unsigned int next_kept;
-	struct {
-		uint16_t endpoint;
-		uint64_t t;
-	} proc[PROCS_MAX];
+	struct bl_agent_proc proc[PROCS_MAX];
 	unsigned int nprocs;
 	struct bl_agent_node node;
 	struct bl_agent_total total;
@@ -145,8 +144,10 @@ static void say_proc(struct bl_agent *a, unsigned int i)
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__ProcDown p = BL__PROC_DOWN__INIT;
 
-	p.endpoint = a->proc[i].endpoint;
+	p.endpoint = a->proc[i].port;
 	p.t = a->proc[i].t;
+	p.life = a->proc[i].life;
+	p.why = a->proc[i].why;
 	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_DOWN;
 	m.proc_down = &p;
 	say(a, &m);
@@ -180,13 +181,23 @@ static bool failed_named(const Bl__Failure *f)
 	for (i = 0; i < f->n_failed; i++) {
 		const Bl__Failed *v = f->failed[i];
 
-		if (v->port > UINT16_MAX || (v->port && !v->n_addr) || v->n_addr > BL_AGENT_ADDRS_MAX)
+		if (v->port > UINT16_MAX || v->life > UINT16_MAX || (v->port && !v->n_addr) || v->n_addr > BL_AGENT_ADDRS_MAX)
 			return false;
 		for (k = 0; k < v->n_addr; k++)
 			if (v->addr[k].len != 16)
 				return false;
 	}
 	return true;
+}
+
+/* what the controller says of a node, as endpoints hear it */
+static uint8_t why_of(const Bl__Failed *f)
+{
+	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN, [BL_DET_CUT] = BL_WHY_CUT_OFF, [BL_DET_TORN] = BL_WHY_TORN };
+
+	if (f->port)
+		return f->gone < BL_WHY_COUNT ? (uint8_t)f->gone : BL_WHY_UNKNOWN;
+	return f->why < BL_DET_WHY_COUNT ? nodes[f->why] : BL_WHY_UNKNOWN;
 }
 
 static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *f)
@@ -197,7 +208,7 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 	for (i = 0; v && i < f->n_failed; i++) {
 		const Bl__Failed *from = f->failed[i];
 
-		v[i] = (struct bl_agent_failed){ .node = from->node, .port = (uint16_t)from->port, .t = from->t, .here = from->node == a->node.node_id };
+		v[i] = (struct bl_agent_failed){ .node = from->node, .port = (uint16_t)from->port, .life = (uint16_t)from->life, .why = why_of(from), .t = from->t, .here = from->node == a->node.node_id };
 		for (k = 0; k < from->n_addr; k++)
 			memcpy(v[i].addr[v[i].naddrs++], from->addr[k].data, 16);
 	}
@@ -211,7 +222,7 @@ static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, si
 	size_t j;
 
 	for (i = 0; i < a->nprocs; i++) {
-		for (j = 0; j < n && !(v[j].here && v[j].port == a->proc[i].endpoint && v[j].t == a->proc[i].t); j++)
+		for (j = 0; j < n && !(v[j].here && v[j].port == a->proc[i].port && v[j].life == a->proc[i].life && v[j].t == a->proc[i].t); j++)
 			;
 		if (j == n)
 			a->proc[k++] = a->proc[i];
@@ -511,12 +522,11 @@ void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p)
 		bl_agent_changed(a);
 }
 
-void bl_agent_proc_down(struct bl_agent *a, uint16_t endpoint, uint64_t t)
+void bl_agent_proc_down(struct bl_agent *a, const struct bl_agent_proc *p)
 {
 	if (a->nprocs == PROCS_MAX)
 		return;
-	a->proc[a->nprocs].endpoint = endpoint;
-	a->proc[a->nprocs++].t = t;
+	a->proc[a->nprocs++] = *p;
 	if (a->welcome)
 		say_proc(a, a->nprocs - 1);
 }

@@ -70,14 +70,30 @@ struct bl_agent_node {
 	uint16_t endpoint[BL_AGENT_ENDPOINTS_MAX];
 };
 
-/** struct bl_agent_failed - who failed. @port 0: all processes at these addresses. @t: what has a timestamp of @t or later is discarded; BL_AGENT_NO_C: everything. @here: it is this node, or a process of it. */
+/**
+ * struct bl_agent_failed - who failed. @port 0: all processes at these addresses. @life: of the process; 0: not said. @why: enum
+ * bl_why. @t: what has a timestamp of @t or later is discarded; BL_AGENT_NO_C: everything. @here: it is this node, or a process
+ * of it.
+ */
 struct bl_agent_failed {
 	uint32_t node;
-	uint16_t port;
+	uint16_t port, life;
+	uint8_t why;
 	bool here;
 	uint64_t t;
 	unsigned int naddrs;
 	uint8_t addr[BL_AGENT_ADDRS_MAX][16];
+};
+
+/**
+ * struct bl_agent_proc - a process of this node that is gone. @port: of its endpoint. @life: its incarnation. @why: enum bl_why;
+ * LEFT: besides, nothing of it holds the commit barrier, so that nobody has to wait. @t: what it sent from then on was not
+ * committed.
+ */
+struct bl_agent_proc {
+	uint16_t port, life;
+	uint8_t why;
+	uint64_t t;
 };
 
 struct bl_forward;
@@ -128,8 +144,8 @@ void bl_agent_free(struct bl_agent *a);
 void bl_agent_changed(struct bl_agent *a);
 /** bl_agent_link_down - what comes in at the port stands still at @p->c since its death @p->death. */
 void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p);
-/** bl_agent_proc_down - the process of this endpoint died; what it sent from @t on was not committed. */
-void bl_agent_proc_down(struct bl_agent *a, uint16_t endpoint, uint64_t t);
+/** bl_agent_proc_down - a process is gone; told until the controller names it. */
+void bl_agent_proc_down(struct bl_agent *a, const struct bl_agent_proc *p);
 /** bl_agent_done - what @fail with this number ordered is complete. */
 void bl_agent_done(struct bl_agent *a, uint64_t number);
 /** bl_agent_rejoin - after @failed: there are only new processes from now on. */

@@ -31,10 +31,13 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include "../bpf/clock_core.h"
+#include "../bpf/commit_core.h"
 #include "endpoint_pages.h"
 #include "node_agent.h"
 
 #define PENDING_MAX 64
+#define LEAVE_AHEAD_NS 1000000000ULL /* no timestamp is so far ahead of the clock; a process that says so is not believed */
 
 struct bl_pending {
 	struct bl_node *node;
@@ -95,6 +98,17 @@ static const char *why_text(enum bl_out_why why)
 	return why < BL_OUT_WHY_COUNT ? texts[why] : "of a reason that this version does not know";
 }
 
+/* Why it is gone, as the rack hears it: what the line says. */
+static uint8_t gone_why(const struct bl_ep *ep)
+{
+	static const uint8_t gone[BL_OUT_WHY_COUNT] = { [BL_OUT_GONE] = BL_WHY_DIED, [BL_OUT_IN_FLIGHT] = BL_WHY_IN_FLIGHT, [BL_OUT_WINDOW] = BL_WHY_WINDOW,
+							[BL_OUT_RING] = BL_WHY_RING, [BL_OUT_UNREACHABLE] = BL_WHY_UNREACHABLE };
+	enum bl_out_why why = BL_OUT_MEMBER;
+
+	bl_ep_out(ep->node, ep->slot, &why);
+	return why < BL_OUT_WHY_COUNT ? gone[why] : BL_WHY_UNKNOWN;
+}
+
 /* @ep is out from @t on. With controllers: the rack hears of it. */
 static void out_at(struct bl_ep *ep, uint64_t t)
 {
@@ -105,7 +119,7 @@ static void out_at(struct bl_ep *ep, uint64_t t)
 	if (!t)
 		bl_log(BL_LOG_ERR, "%s: cannot tell from when on endpoint %u has failed: %s", n->meta.name, ep->info.port, strerror(errno));
 	else if (n->agent && n->cfg.ctl.n)
-		bl_node_agent_proc_down(n, ep->info.port, t);
+		bl_node_agent_proc_down(n, &ep->info, gone_why(ep), t);
 }
 
 /* Nobody waits for what a dead or put out endpoint has left: C goes on, and if its process is gone, too, the slot is free. */
@@ -155,6 +169,24 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 	bl_node_agent_endpoints(n);
 }
 
+/*
+ * A process that has said goodbye, and of which nothing holds the commit barrier: the rack hears that it left. Nothing stands
+ * still for that, so its slot and its port are free at once: announcements name lives. Its T is above all that it has sent:
+ * that may be committed ahead of the clock, and nobody may discard it.
+ */
+static bool leave(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+	uint64_t now = bl_clock_at(n->clock, bl_mono_ns());
+
+	if (!ep->goodbye || !n->agent || bl_ep_holds_commit(n, ep->slot) || ep->last_ts > now + LEAVE_AHEAD_NS)
+		return false;
+	bl_node_agent_proc_down(n, &ep->info, BL_WHY_LEFT, bl_max64(now, ep->last_ts + 1));
+	forget(ep);
+	bl_node_agent_endpoints(n);
+	return true;
+}
+
 static void release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;
@@ -173,6 +205,8 @@ static void release(struct bl_ep *ep, const char *why)
 	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
+	if (n->cfg.ctl.n && !ep->dead && leave(ep))
+		return;
 	if (n->cfg.ctl.n) {
 		if (!ep->dead)
 			out_at(ep, bl_ep_dead_at(n, slot, BL_OUT_GONE));
@@ -214,27 +248,13 @@ int bl_endpoint_resume(struct bl_node *n, unsigned int port)
 	return -ENOENT;
 }
 
-void bl_endpoint_expel(struct bl_node *n)
-{
-	struct bl_failures *page = bl_failures_map(n);
-	uint64_t slots = 0;
-	int k;
-
-	for (k = 0; page && k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && !n->ep[k].dead && __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
-			slots |= 1ULL << k;
-	if (page)
-		bl_failures_unmap(page);
-	bl_endpoint_put_out(n, slots, BL_OUT_ANSWER);
-}
-
 void bl_endpoints_dead(struct bl_node *n)
 {
 	int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].dead && n->ep[k].t)
-			bl_node_agent_proc_down(n, n->ep[k].info.port, n->ep[k].t);
+			bl_node_agent_proc_down(n, &n->ep[k].info, gone_why(&n->ep[k]), n->ep[k].t);
 }
 
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
@@ -243,6 +263,15 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	ssize_t n = recv(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
 	(void)src, (void)events;
+	if (n == sizeof(struct bl_leave_msg) && m.magic == BL_SOCK_LEAVE) {
+		struct bl_leave_msg last;
+		struct bl_ep *ep = ctx;
+
+		memcpy(&last, &m, sizeof(last));
+		ep->goodbye = true;
+		ep->last_ts = last.last_ts;
+		return 0;
+	}
 	/* frames to be forwarded; 0 is the end */
 	if (n > 0)
 		bl_forward_asked(ctx, &m, (size_t)n);
@@ -438,6 +467,7 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	/* what tells two lives of one address apart; compared for equality only */
 	if (getrandom(&ep->info.life, sizeof(ep->info.life), 0) != sizeof(ep->info.life))
 		ep->info.life = (uint16_t)(bl_mono_ns() >> 20 ^ (uint64_t)who.pid);
+	ep->info.life += !ep->info.life; /* 0 is nobody's */
 	*ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bl_ring", 0, 0, ep->info.ring_bytes, NULL);
 	if (*ring < 0)
 		return bl_fail(err, errno, "cannot make a ring of %u bytes: %s", ep->info.ring_bytes, strerror(errno));

@@ -249,6 +249,7 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 		return 0;
 	}
 	number = page->last + 1;
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* who finds a piece of this one finds last as it is now, at least; pairs with read_failure() in lib/recall.c */
 	page->ring[number % BL_FAILS_MAX] = *f;
 	page->ring[number % BL_FAILS_MAX].number = number;
 	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE); /* pairs with bl_recall_last() in lib/recall.c */

@@ -25,15 +25,15 @@
 #define START_WAIT_NS 1000000000ULL /* and at least ten times dead_after: how long a switch with new registers waits for who was there before */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
-/** struct order - FAIL that was heard and is not complete. @since_ns: CLOCK_MONOTONIC. @failed: @nfailed, who is still to be announced to the endpoints; NULL: all were. */
+/** struct order - FAIL that was heard, and is not in the endpoints' page as a whole. @failed: @nfailed. */
 struct order {
-	uint64_t number, since_ns;
+	uint64_t number;
 	struct bl_agent_failed *failed;
 	unsigned int nfailed;
 };
 
 /**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @awaited: how many of them stood still, or were behind. @order: what the endpoints work at. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @awaited: how many of them stood still, or were behind. @order: what could not be told to the endpoints yet. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
  * who was there then; 0: nobody.
  */
 struct bl_node_agent {
@@ -205,7 +205,7 @@ static uint64_t bus_time(const struct bl_node *n)
 
 static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
 {
-	struct bl_failure f = { .epoch = a->epoch, .order = number, .port = v->port, .ts = v->t == BL_AGENT_NO_C ? 0 : bl_ext48(v->t, bus_time(a->node)) };
+	struct bl_failure f = { .epoch = a->epoch, .order = number, .port = v->port, .life = v->life, .why = v->why, .ts = v->t == BL_AGENT_NO_C ? 0 : bl_ext48(v->t, bus_time(a->node)) };
 	unsigned int i;
 	int rc = 0;
 
@@ -216,8 +216,8 @@ static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_ag
 	return rc;
 }
 
-/* Tells the endpoints who failed; once more what they were told before does no harm. What cannot be told is not done, whatever they say of the rest: whoever has not heard of it has discarded nothing. */
-static void tell_endpoints(struct bl_node_agent *a, struct order *o)
+/* Tells the endpoints who failed; once more what they were told before does no harm. What cannot be told is not done: whoever has not heard of it would deliver what others discard. Returns whether it could. */
+static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
 {
 	struct bl_agent_total t;
 	unsigned int i;
@@ -226,43 +226,29 @@ static void tell_endpoints(struct bl_node_agent *a, struct order *o)
 	for (i = 0; !rc && i < o->nfailed; i++)
 		rc = announce(a, o->number, &o->failed[i]);
 	if (!rc) {
-		free(o->failed);
-		o->failed = NULL;
 		a->cannot_tell = false;
-		return;
+		return true;
 	}
 	bl_agent_read(a->agent, &t);
 	if (!a->cannot_tell)
 		bl_log(BL_LOG_ERR, "%s: cannot announce failure %" PRIu64 " to the endpoints: %s; it is tried again, and until then not reported as done: after %u ms the controller takes this host for failed", a->node->meta.name,
 		       o->number, strerror(-rc), t.answer_ms);
 	a->cannot_tell = true;
+	return false;
 }
 
-/* Says DONE of what is complete. */
+/* Says DONE of what is in the page. */
 static void look_at_orders(struct bl_node_agent *a)
 {
-	uint64_t now = bl_mono_ns();
-	struct bl_agent_total t;
 	unsigned int i, left = 0;
 
-	for (i = 0; i < a->norders; i++)
-		if (a->order[i].failed)
-			tell_endpoints(a, &a->order[i]);
-	if (!a->norders)
-		return;
-	if (!bl_failure_done(a->node)) {
-		bl_agent_read(a->agent, &t);
-		if (!t.answer_ms || now - a->order[0].since_ns < t.answer_ms * 500000ULL)
-			return;
-		bl_endpoint_expel(a->node);
-		if (!bl_failure_done(a->node))
-			return;
-	}
 	for (i = 0; i < a->norders; i++) {
-		if (a->order[i].failed)
+		if (!tell_endpoints(a, &a->order[i])) {
 			a->order[left++] = a->order[i];
-		else
-			bl_agent_done(a->agent, a->order[i].number);
+			continue;
+		}
+		free(a->order[i].failed);
+		bl_agent_done(a->agent, a->order[i].number);
 	}
 	a->norders = left;
 }
@@ -270,7 +256,7 @@ static void look_at_orders(struct bl_node_agent *a)
 static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
 {
 	struct bl_node_agent *a = ctx;
-	struct order o = { .number = number, .since_ns = bl_mono_ns(), .nfailed = n };
+	struct order o = { .number = number, .nfailed = n };
 
 	if (a->node->cfg.role != BL_ROLE_HOST) {
 		bl_agent_done(a->agent, number);
@@ -462,9 +448,11 @@ void bl_node_agent_endpoints(struct bl_node *n)
 		bl_agent_changed(n->agent->agent);
 }
 
-void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t)
+void bl_node_agent_proc_down(struct bl_node *n, const struct bl_ep_slot *ep, uint8_t why, uint64_t t)
 {
-	bl_agent_proc_down(n->agent->agent, port, t & BL_TS_MASK);
+	const struct bl_agent_proc p = { .port = ep->port, .life = ep->life, .why = why, .t = t & BL_TS_MASK };
+
+	bl_agent_proc_down(n->agent->agent, &p);
 }
 
 void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)

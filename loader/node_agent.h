@@ -7,8 +7,8 @@
  *
  * Example: port 3 of a switch goes silent: held, C = 900, death 7. The next look finds that: LINK_DOWN. FAIL does not concern a switch; RESUME {port 3, death 7} takes it out of C, and the look after that says so in a HELLO.
  *
- * On a host FAIL becomes announcements (maps/failure_abi.h); DONE is said when all endpoints have dealt with them. One that does not within half of the time that the controller allows is put out itself (bl_endpoint_expel()):
- * else its host would be announced as failed for it.
+ * On a host FAIL becomes announcements (maps/failure_abi.h), and DONE is said as soon as they are in the page: its endpoints read
+ * that before they deliver what the announcement may concern. Nobody waits for processes.
  *
  * A node that was announced as failed resumes its own inputs, waits until its endpoints of before are gone, and joins anew.
  *
@@ -28,8 +28,8 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err);
 void bl_node_agent_close(struct bl_node *n);
 /** bl_node_agent_endpoints - an endpoint came or went; nothing without an agent. */
 void bl_node_agent_endpoints(struct bl_node *n);
-/** bl_node_agent_proc_down - the process of endpoint @port is gone; what it sent from @t (bus time) on is not committed. */
-void bl_node_agent_proc_down(struct bl_node *n, uint16_t port, uint64_t t);
+/** bl_node_agent_proc_down - the process of this endpoint is gone (@why: enum bl_why); what it sent from @t (bus time) on is not committed. */
+void bl_node_agent_proc_down(struct bl_node *n, const struct bl_ep_slot *ep, uint8_t why, uint64_t t);
 /** bl_node_agent_away - this daemon stops; the controller may expect the next one within @ms. */
 void bl_node_agent_away(struct bl_node *n, uint32_t ms);
 /** bl_node_agent_forward - ask the controller to send a frame of an endpoint on. Without controllers nothing. */

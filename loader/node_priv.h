@@ -76,6 +76,8 @@ struct bl_ep {
 	bool dead;    /* its process is gone or put out, and what it left in its window is not settled */
 	bool left;    /* the process is gone */
 	bool settled; /* what it left holds nothing any more */
+	bool goodbye; /* its process said that it leaves, and has sent nothing with a later timestamp than @last_ts */
+	uint64_t last_ts;
 	uint64_t t;   /* dead, with an agent: what it sent from then on (bus time) was not committed */
 	struct bl_ep_slot info;
 };
@@ -357,8 +359,6 @@ void bl_endpoints_close(struct bl_node *n);
 void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why);
 /** bl_endpoints_bury - without controllers: whoever is out and has nothing left that waits for ACKs is settled. */
 void bl_endpoints_bury(struct bl_node *n);
-/** bl_endpoint_expel - whoever has not dealt with all announcements is put out, as if its process had died. */
-void bl_endpoint_expel(struct bl_node *n);
 /* limits.c: processes that hold others up for longer than process_limit_ms are put out */
 int bl_limits_open(struct bl_node *n, struct bl_err *err);
 void bl_limits_close(struct bl_node *n);

@@ -228,6 +228,17 @@ _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
 #define BL_SOCK_MAGIC 0x424c5351u
 #define BL_SOCK_HINTS 0x424c5348u /* instead of it in a struct bl_attach_req: only the map of TOP's hints (top_host_abi.h) is wanted, as the one file descriptor; the connection is not kept */
 /**
+ * struct bl_leave_msg - the last that bl_exit() sends: the process leaves in order, it has not died. @magic: BL_SOCK_LEAVE.
+ * @last_ts: the latest timestamp that it has given a message.
+ */
+#define BL_SOCK_LEAVE 0x424c534cu
+struct bl_leave_msg {
+	__u32 magic;
+	__u32 reserved;
+	__u64 last_ts;
+};
+
+/**
  * struct bl_attach_req - wish for an endpoint.
  * @magic, @abi_version: BL_SOCK_MAGIC, BL_ABI_VERSION.
  * @port: UDP port wanted; 0: any free one.

@@ -55,7 +55,7 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	host_dies(3);
 	UNTIL(w.n[2].done[2] && sw->resumes == 2);
 	/* a process */
-	bl_agent_proc_down(w.n[1].a, 61696, 777);
+	bl_agent_proc_down(w.n[1].a, &(struct bl_agent_proc){ .port = 61696, .t = 777 });
 	UNTIL(w.n[2].done[3] && w.n[1].resumes);
 	CHECK(w.n[2].t[3] == 777, "T %" PRIu64, w.n[2].t[3]);
 	/* what people see */

@@ -166,7 +166,7 @@ static void on_part__bounded(void **state)
 	assert_true(most <= BL_RBIG_MAX);
 	assert_true(n <= BL_BIGS_MAX);
 	/* its failure, or a recall, sets all of it free */
-	bl_rrx_discard(b.ep, p, ts);
+	bl_rrx_discard(b.ep, p, ts, 0);
 	assert_null(p->rrx.big);
 	assert_int_equal(p->rrx.big_bytes, 0);
 	assert_int_equal(bl_recv_reliable(b.ep, d, 2, 0), 0);

@@ -64,10 +64,10 @@ static void begin(uint32_t naddrs)
 static void bl_recover_proc_down__no_address(void **state)
 {
 	begin(0);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, 61696, 777), BL_RECOVER_NO_ADDRESS);
+	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_NO_ADDRESS);
 	assert_false(fails());
 	hello(1, 1);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, 61696, 777), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_OK);
 	assert_true(fails());
 	bl_recover_free(r);
 }
@@ -76,12 +76,12 @@ static void bl_recover_proc_down__no_address(void **state)
 static void bl_recover_proc_down__address_lost(void **state)
 {
 	begin(1);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, 61696, 777), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_OK);
 	hello(1, 0);
 	assert_false(fails());
 	assert_int_equal(bl_recover_failures(r), 0);
 	hello(1, 1);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, 61696, 777), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_OK);
 	assert_true(fails());
 	assert_int_equal(bl_recover_failure_at(r, 0)->failed[0].naddrs, 1);
 	bl_recover_free(r);

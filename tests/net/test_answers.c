@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Who owes what after somebody has gone: programs and daemons answer, processes are not waited for. A rack whose nodes have
+ * their agents, one controller, and endpoints that send reliably.
+ */
+#include "reliable.h"
+
+#include "controller.h"
+
+#define WAIT_MS	  60000
+#define ANSWER_MS 20000
+
+static void say_all(void)
+{
+	fprintf(stderr, "%s\n", ask());
+	tr_dump();
+}
+
+static void open_rack(unsigned int hosts)
+{
+	ctl_start(ANSWER_MS);
+	rack.lab.spec.hosts = hosts;
+	rack.tweak = name_controller;
+	rack_open();
+	if (!tr_until(all_ok, WAIT_MS))
+		FAIL("not all nodes are there: %s", ask());
+}
+
+/* ---- what workers do ---- */
+
+#define phase (tr_sh->node[0].user[0]) /* the script's word to all workers */
+#define WHY   0			       /* user[] of a worker: 1 + the reason of the last that it heard is gone */
+#define GONES 1
+
+static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
+{
+	struct tr *w = ctx;
+
+	(void)who, (void)ts;
+	TR_STORE(tr_sh->node[w->id].user[2 + WHY], 1 + (uint64_t)why);
+	TR_STORE(tr_sh->node[w->id].user[2 + GONES], tr_sh->node[w->id].user[2 + GONES] + 1);
+}
+
+static void some(struct tr *w, uint64_t to, unsigned int n)
+{
+	static const uint32_t len[] = { 200 };
+	uint64_t next;
+
+	while (n--) {
+		int rc;
+
+		while ((rc = tr_send(w, to, 1, len, 0)) == -EAGAIN) {
+			bl_wait(w->ep, BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE, 5);
+			tr_take(w, 0);
+		}
+		if (rc)
+			tr_fail(w, "bl_send_reliable: %d %s", rc, bl_strerror(w->ep));
+		next = t_mono() + 2000000;
+		while (t_mono() < next)
+			tr_take(w, 1);
+	}
+}
+
+/* To all in phase 0, to those who neither stop nor die afterwards. */
+static void to_who_is_there(struct tr *w)
+{
+	bl_on_proc_gone(w->ep, on_gone, w);
+	while (!TR_LOAD(tr_sh->enough) && w->me->nsent < TR_SENT_MAX - 10)
+		some(w, TR_LOAD(phase) ? w->cfg->arg : w->cfg->to, 1);
+	tr_finish(w);
+}
+
+static void listen_only(struct tr *w)
+{
+	bl_on_proc_gone(w->ep, on_gone, w);
+	tr_finish(w);
+}
+
+/* Sends, leaves in order, and is back on its port at once: another life. */
+static void leave_and_return(struct tr *w)
+{
+	struct bl_options o = { .port = bl_self(w->ep)->port };
+	int rc;
+
+	some(w, w->cfg->to, 20);
+	while (TR_LOAD(phase) < 1)
+		tr_take(w, 1);
+	while (bl_wait(w->ep, BL_WAIT_ACKED, 100) != BL_WAIT_ACKED)
+		tr_take(w, 0);
+	bl_exit(w->ep);
+	TR_STORE(w->me->user[4], 1);
+	while (TR_LOAD(phase) < 2)
+		usleep(1000);
+	rc = bl_init(&w->ep, &o);
+	if (rc)
+		tr_fail(w, "bl_init: %d %s", rc, bl_strerror(NULL));
+	some(w, w->cfg->to, 20);
+	tr_finish(w);
+}
+
+/* ---- what the script waits for ---- */
+
+static uint32_t want[2];
+
+static bool goes_on(void)
+{
+	return TR_LOAD(tr_sh->node[0].ngot) >= want[0] && TR_LOAD(tr_sh->node[1].ngot) >= want[1];
+}
+
+static bool both_heard(void)
+{
+	return TR_LOAD(tr_sh->node[0].user[2 + GONES]) && TR_LOAD(tr_sh->node[1].user[2 + GONES]);
+}
+
+static bool has_left(void)
+{
+	return TR_LOAD(tr_sh->node[2].user[4]);
+}
+
+static void want_more(uint32_t more)
+{
+	want[0] = TR_LOAD(tr_sh->node[0].ngot) + more;
+	want[1] = TR_LOAD(tr_sh->node[1].ngot) + more;
+}
+
+/*
+ * A process is stopped while another one dies, with frames to it unacknowledged that the stopped one has, too. The failure comes
+ * to its end without the stopped one, nobody else is put out, the others deliver on; and the stopped one goes on where it was.
+ */
+RACK_TEST(stopped__others_go_on)
+{
+	unsigned int i;
+
+	open_rack(4);
+	for (i = 0; i < 4; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = i < 2 ? to_who_is_there : listen_only, .reliable = true, .to = 0xf, .arg = 0x3, .quiet_ms = 4000 });
+	rack_last_words = say_all;
+	make_lossy(2, 30000, tr_sh->seed);
+	tr_go();
+	want_more(40);
+	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
+	CHECK(!kill(tr_sh->node[3].pid, SIGSTOP), "%s", strerror(errno));
+	tr_pass(30);
+	tr_kill(2);
+	TR_STORE(phase, 1);
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	CHECK(tr_until(both_heard, WAIT_MS), "the others do not hear of it");
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "the others' delivery stands still");
+	CHECK(times_said("\"number\":") == 1, "somebody was put out besides: %s", ask());
+	CHECK(!kill(tr_sh->node[3].pid, SIGCONT), "%s", strerror(errno));
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 0; i < 4; i++) {
+		all_or_none(i, 0xb);
+		CHECK(i == 2 || !*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
+	}
+	CHECK(tr_sh->node[3].user[2 + GONES] && tr_sh->node[3].user[2 + WHY] == 1 + BL_GONE_DIED, "the stopped one has not heard why");
+	CHECK(tr_sh->node[3].st.recalled, "it had nothing to take out: this proves nothing");
+	fprintf(stderr, "  recalls sent %" PRIu64 ", taken out by the stopped one %" PRIu64 "\n", TR_SUM(recalls_sent), tr_sh->node[3].st.recalled);
+}
+
+/*
+ * A process leaves in order while the controller is stopped: nothing waits for anybody, its port is free at once, and its next life
+ * is believed by those who have not heard of the end of the one before. They hear of it when the controller goes on, with the reason.
+ */
+RACK_TEST(left__costs_nobody_anything)
+{
+	unsigned int i;
+
+	open_rack(3);
+	for (i = 0; i < 2; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = to_who_is_there, .reliable = true, .to = 0x3, .arg = 0x3, .quiet_ms = 4000 });
+	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
+	rack_last_words = say_all;
+	tr_go();
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
+	CHECK(!kill(ctl, SIGSTOP), "%s", strerror(errno));
+	TR_STORE(phase, 1);
+	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
+	tr_pass(20);
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: a leave is waited for");
+	TR_STORE(phase, 2);
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still when it is back");
+	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
+	CHECK(!kill(ctl, SIGCONT), "%s", strerror(errno));
+	CHECK(tr_until(both_heard, WAIT_MS), "nobody hears that it left: %s", ask());
+	CHECK(tr_until(all_finished, WAIT_MS), "it does not come to its end: %s", ask());
+	CHECK(times_said("\"why\":\"left\"") >= 1 && !times_said("\"why\":\"died\""), "nobody sees why: %s", ask());
+	for (i = 0; i < 2; i++)
+		CHECK(tr_sh->node[i].user[2 + WHY] == 1 + BL_GONE_LEFT, "endpoint %u heard of reason %d", i, (int)tr_sh->node[i].user[2 + WHY] - 1);
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0x7, 0x3);
+	for (i = 0; i < 3; i++)
+		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
+	CHECK(tr_until(all_finished, WAIT_MS), "the endpoints left, and that does not come to its end: %s", ask());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stopped__others_go_on),
+		cmocka_unit_test(left__costs_nobody_anything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
