@@ -186,9 +186,12 @@ int cmd_controller_failures(int argc, char **argv)
 {
 	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
 					  .doc = "Failures that the controller announced, and where the time of each went, as far as the present leader saw it.\v"
-						 "STEP: announced: hosts complete Discard, Recall and Callback; resumed: inputs are resumed; finished; saving: the store is awaited. WAITS: nodes that have not answered. "
-						 "-j has failure timestamps, inputs with their last commit, and who is missing." };
-	static const struct col cols[] = { { "number", "NUMBER", 'd' }, { "epoch", "EPOCH", 'd' },	  { "at", "AT", 's' },	       { "who", "WHO", 's' },		{ "step", "STEP", 's' }, { "waits", "WAITS", 'd' },
+						 "WHY: left: a process ended by bl_exit() with nothing unacknowledged, and nobody waits; died; in_flight, window, ring: it was put out for what it held up; "
+						 "unreachable; cut-off, down, torn: its host was. "
+						 "STEP: announced: hosts write it into the page that their processes read; resumed: inputs are resumed; finished; saving: the store is awaited. "
+						 "WAITS: nodes that have not answered. "
+						 "-j has failure timestamps, lives, inputs with their last commit, and who is missing." };
+	static const struct col cols[] = { { "number", "NUMBER", 'd' }, { "epoch", "EPOCH", 'd' },	  { "at", "AT", 's' },	       { "who", "WHO", 's' },		{ "why", "WHY", 's' }, { "step", "STEP", 's' }, { "waits", "WAITS", 'd' },
 					   { "determine_ns", "DETERMINE", 't' }, { "save_ns", "SAVE", 't' }, { "collect_ns", "COLLECT", 't' }, { "resume_ns", "RESUME", 't' }, { "total_ns", "TOTAL", 't' } };
 
 	cmd_parse(&argp, argc, argv, NULL);
