@@ -373,7 +373,8 @@ static enum fault draw_fault(void)
 {
 	unsigned int may = drawn, k, f;
 
-	if (!rack.lab.spec.leaf_spine)
+	/* of three tiers cores are cut: a spine that comes back there does not get its routes again (EINVAL) */
+	if (!rack.lab.spec.leaf_spine || rack.lab.spec.cores)
 		may &= ~(1u << F_SPINE | 1u << F_PARTITION);
 	if (!rack.lab.spec.cores)
 		may &= ~(1u << F_CORE);
