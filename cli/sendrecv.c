@@ -130,7 +130,7 @@ static const struct argp_option recv_options[] = {
 };
 
 struct failures {
-	unsigned long n;
+	unsigned long n, unknown; /* of these, so many of which nobody knows */
 };
 
 static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
@@ -141,7 +141,8 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 	char text[64];
 
 	f->n++;
-	cli_fail("line %" PRIu64 " was not delivered to %s: %s (ts %" PRIu64 ")", cookie, bl_addr_format(dst, text, sizeof(text)),
+	f->unknown += why == BL_FAIL_UNKNOWN;
+	cli_fail("line %" PRIu64 " %s delivered to %s: %s (ts %" PRIu64 ")", cookie, why == BL_FAIL_UNKNOWN ? "may not have been" : "was not", bl_addr_format(dst, text, sizeof(text)),
 		 why < sizeof(names) / sizeof(names[0]) && names[why] ? names[why] : "unknown reason", ts);
 }
 
@@ -206,8 +207,8 @@ int cmd_send(int argc, char **argv)
 	while (!err && !stop && mono_ns() < until)
 		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
 	if (cli.json && !err)
-		cli_json(json_pack("{s:I, s:I, s:I}", "scatterings", (json_int_t)line, "messages", (json_int_t)(line * a.nto), "failed",
-				   (json_int_t)f.n));
+		cli_json(json_pack("{s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line, "messages", (json_int_t)(line * a.nto), "failed",
+				   (json_int_t)(f.n - f.unknown), "unknown", (json_int_t)f.unknown));
 	bl_exit(ep);
 	free(vec);
 	free(a.to);

@@ -91,6 +91,8 @@ local naks = {
 	[5] = "unreachable",
 	[6] = "malformed",
 	[7] = "failed",
+	[8] = "unknown",
+	[9] = "left",
 }
 
 local barline = Proto("barline", "barline ordered message bus")

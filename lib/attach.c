@@ -55,6 +55,12 @@ static int daemon_path(char *out, size_t size)
 	return 0;
 }
 
+/* A daemon that is stopped listens still, and neither takes a connection nor answers. */
+static int no_answer(const char *path)
+{
+	return bl_set_error(NULL, ETIMEDOUT, "the host daemon at %s has not answered for %d s; is it stopped?", path, BL_DAEMON_WAIT_S);
+}
+
 static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct bl_attach_rep *rep)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -66,6 +72,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	struct iovec io = { .iov_base = rep, .iov_len = sizeof(*rep) };
 	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = ctl.bytes, .msg_controllen = sizeof(ctl) };
 	struct cmsghdr *c;
+	const struct timeval most = { .tv_sec = BL_DAEMON_WAIT_S };
 	char path[sizeof(sun.sun_path)];
 	size_t nfds = 0;
 	ssize_t n;
@@ -79,8 +86,10 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	ep->daemon = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (ep->daemon < 0)
 		return bl_set_error(NULL, errno, "cannot make a socket: %m");
+	setsockopt(ep->daemon, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
+	setsockopt(ep->daemon, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	if (connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun)))
-		return bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
+		return errno == EAGAIN ? no_answer(path) : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
 				    "no barline host daemon answers at %s: %m; start `barlined host` in this network namespace", path);
 	req.port = o->port;
 	req.ring_bytes = o->ring_bytes;
@@ -88,6 +97,8 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	if (send(ep->daemon, &req, sizeof(req), MSG_NOSIGNAL) != sizeof(req))
 		return bl_set_error(NULL, errno, "the host daemon at %s hung up: %m", path);
 	n = recvmsg(ep->daemon, &m, MSG_CMSG_CLOEXEC);
+	if (n < 0 && errno == EAGAIN)
+		return no_answer(path);
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -270,6 +281,8 @@ void bl_exit(struct bl_endpoint *ep)
 	was_there = ep->sock >= 0 && ep->epfd >= 0;
 	if (was_there)
 		bl_flush(ep); /* nothing, if the daemon has put it out */
+	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep))
+		bl_rx_leave(ep);
 	if (ep->inflight)
 		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
 	if (ep->page)

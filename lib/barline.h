@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libbarline: totally ordered, causally ordered messages among the endpoints of a rack (1Pipe, SIGCOMM 2021, Table 1; best effort).
+ * libbarline: totally ordered, causally ordered messages among the endpoints of a rack (1Pipe, SIGCOMM 2021, Table 1): a best-effort stream and a
+ * reliable one.
  *
  *	struct bl_endpoint *ep;
  *	if (bl_init(&ep, NULL))
@@ -73,11 +74,14 @@ struct bl_options {
 /**
  * bl_init - become an endpoint of this host.
  * Returns 0; -ENOENT no host daemon in this network namespace; -EADDRINUSE the port is taken; -ENOSPC all endpoint slots in use;
- * -EPROTO another ABI version. On failure *@ep is NULL and bl_strerror(NULL) has the sentence (of this thread).
+ * -EPROTO another ABI version; -ETIMEDOUT the daemon has not answered for 5 s. On failure *@ep is NULL and bl_strerror(NULL) has the sentence (of this thread).
  */
 BL_API int bl_init(struct bl_endpoint **ep, const struct bl_options *opt);
 
-/** bl_exit - leave. Unsent messages are flushed if their windows are open; undelivered ones are dropped. NULL is allowed. */
+/**
+ * bl_exit - leave. Unsent messages are flushed if their windows are open; undelivered ones are dropped. Senders of best-effort messages are told what was
+ * delivered, and of what came and was not (BL_FAIL_LEFT). NULL is allowed.
+ */
 BL_API void bl_exit(struct bl_endpoint *ep);
 
 /** bl_self - this endpoint's address. */
@@ -130,7 +134,7 @@ struct bl_flow_hint {
 /**
  * bl_flow_hint - tell the host about the flow that socket @fd, connected, is about to send. Needs no endpoint. To be called before the first byte: a flow that has begun keeps what it began with, until it has held
  * nothing for a while (idle_us). Hints are advice: one that another flow's displaces (1024 places, by hash) is lost, and the flow counts as unknown.
- * Returns 0; -ENOTCONN @fd is not connected; -EAFNOSUPPORT it is neither IPv4 nor IPv6; -EINVAL unknown flags; -ENOENT no host daemon in this network namespace; -EPROTO a daemon of another version; -EBUSY somebody else writes the same
+ * Returns 0; -ENOTCONN @fd is not connected; -EAFNOSUPPORT it is neither IPv4 nor IPv6; -EINVAL unknown flags; -ENOENT no host daemon in this network namespace; -EPROTO a daemon of another version; -ETIMEDOUT the daemon has not answered for 5 s; -EBUSY somebody else writes the same
  * place; other negative errno of what failed. Any thread.
  */
 BL_API int bl_flow_hint(int fd, const struct bl_flow_hint *hint);
@@ -169,7 +173,7 @@ BL_API int bl_fd(const struct bl_endpoint *ep);
  */
 BL_API int bl_process(struct bl_endpoint *ep);
 
-#define BL_WAIT_SEND 1u /* the send buffer has room */
+#define BL_WAIT_SEND 1u /* nothing waits for windows: a scattering is accepted */
 #define BL_WAIT_RECV 2u /* a message can be delivered */
 #define BL_WAIT_SEND_RELIABLE 4u /* the same for the reliable stream: the last scattering has left as a whole */
 #define BL_WAIT_RECV_RELIABLE 8u
@@ -188,6 +192,8 @@ enum bl_fail_reason {
 	BL_FAIL_UNREACHABLE,
 	BL_FAIL_MALFORMED,
 	BL_FAIL_FAILED,
+	BL_FAIL_UNKNOWN, /* it has left, and no answer came: it may have been delivered */
+	BL_FAIL_LEFT,	 /* the receiver ended in order (bl_exit()) and had not delivered it */
 };
 typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why);
 /**
@@ -257,6 +263,7 @@ struct bl_stats {
 	uint64_t recalls_sent;	     /* frames that ask receivers to take a scattering out */
 	uint64_t recalled;	     /* times that this endpoint was asked to, and did */
 	uint64_t forwarded;	     /* frames handed to the daemon for the controller to forward, since they did not seem to pass */
+	uint64_t refused;	     /* frames that no sender by the rules can have sent: a number beyond every window, a recall of what was committed */
 };
 BL_API int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st);
 

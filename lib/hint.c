@@ -36,18 +36,23 @@ static int ask(const char *path)
 	} ctl;
 	struct iovec io = { .iov_base = &rep, .iov_len = sizeof(rep) };
 	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = ctl.bytes, .msg_controllen = sizeof(ctl) };
+	const struct timeval most = { .tv_sec = BL_DAEMON_WAIT_S };
 	struct cmsghdr *c;
 	int fd = -1, rc = 0, s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	ssize_t n;
 
 	if (s < 0)
 		return -errno;
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
 	if (connect(s, (struct sockaddr *)&sun, sizeof(sun)))
-		rc = errno == ECONNREFUSED ? -ENOENT : -errno;
+		rc = errno == ECONNREFUSED ? -ENOENT : errno == EAGAIN ? -ETIMEDOUT : -errno;
 	else if (send(s, &req, sizeof(req), MSG_NOSIGNAL) != sizeof(req))
 		rc = -EPROTO;
 	n = rc ? 0 : recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	if (n < 0 && errno == EAGAIN)
+		rc = -ETIMEDOUT;
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
 			memcpy(&fd, CMSG_DATA(c), sizeof(fd));

@@ -29,6 +29,7 @@
 #include "forward_core.h"
 #include "parts_core.h"
 #include "patience_core.h"
+#include "place_core.h"
 #include "reorder.h"
 #include "rto_core.h"
 #include "seq_core.h"
@@ -36,11 +37,16 @@
 #define BL_WINDOW_FIRST 4    /* frames that a sender may send before the first CREDIT */
 #define BL_WINDOW_MAX	256
 #define BL_NIC_FRAMES	224 /* of the 256 places in the ring of a veth, or of a plain NIC: the others are for credits, beacons, the other stream */
+#define BL_RELIABLE_MAX (BL_WINDOW_MAX + BL_STAGE_FRAMES) /* see lib/rrx.c */
 #define BL_STAGE_FRAMES 44   /* 44 * 1472 bytes stay below the 64 KiB of one UDP GSO send, and the 64 segments that all kernels take */
 #define BL_RTO_NS	25000000ULL
 #define BL_RTO_MAX_NS	400000000ULL
 #define BL_PROBES_MAX	8    /* about 2 s of silence: unreachable */
-#define BL_RETRY_NS	1000000000ULL
+#define BL_DAEMON_WAIT_S 5 /* bl_init(), bl_flow_hint(): for the daemon's answer */
+#define BL_RETRY_NS	1000000000ULL /* who was found unreachable is asked again after so long, then after twice that, */
+#define BL_RETRY_MAX_NS 16000000000ULL /* up to this; and when something is to be sent there, but not before */
+#define BL_RETRY_MIN_NS BL_RTO_MAX_NS  /* this has passed since the last time. */
+#define BL_RETRIES_MAX	24	       /* So often by itself, for five minutes; then only when something is to be sent */
 enum { BL_EV_RING, BL_EV_TIMER, BL_EV_DAEMON }; /* what an event of ep->epfd says */
 #define BL_BIG_MAX	(4u << 20) /* bytes of large messages that one sender may have ahead */
 #define BL_BIGS_MAX	9216u /* messages that they may be: 8192 of 512 bytes, which are large where the MTU is 576, and what a window may hold besides */
@@ -97,7 +103,7 @@ struct bl_tx {
 	uint32_t count;	     /* items in the last one */
 	uint64_t *cookies;   /* BL_STAGE_FRAMES * BL_ITEMS_MAX, only with a send_fail callback */
 	uint32_t next_psn;
-	uint32_t credited;   /* every frame before it has left the receiver's buffers */
+	uint32_t credited;   /* every frame before it has left the receiver's buffers: by the last CREDIT, and by nothing else (place_core.h) */
 	uint32_t window;
 	uint32_t next_big;
 	struct bl_big *big, **big_tail; /* not yet sent in full */
@@ -106,7 +112,7 @@ struct bl_tx {
 	uint64_t rto_ns;
 	uint32_t probes;
 	struct bl_patience patience;
-	uint64_t dead_until_ns;		/* unreachable: sends fail at once until then */
+	bool dead;			/* it was found unreachable: sends fail at once until it answers a PROBE */
 	uint64_t mark;			/* of the bl_send() that touched the stage last */
 	bool dirty;			/* in ep->dirty */
 	bool alone;			/* the stage holds nothing but what that bl_send() put there */
@@ -117,6 +123,7 @@ struct bl_rx {
 	bool known;
 	uint16_t incarnation;
 	uint32_t expected;   /* next psn */
+	struct bl_odd odd;
 	uint32_t credit_psn; /* in the last CREDIT */
 	uint32_t credit_window;
 	bool credit_due;     /* in ep->credits */
@@ -159,6 +166,9 @@ struct bl_rtx {
 	uint64_t ask_ns;   /* CLOCK_MONOTONIC of the next OPEN, if one is needed */
 	uint32_t asks;	   /* without an answer */
 	uint32_t asked_psn; /* next_psn of the last OPEN */
+	bool dead;	   /* it was found unreachable: sends fail at once until it answers an OPEN */
+	uint32_t retries;  /* OPENs since then */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC of the last of them */
 	uint64_t dead_until_ns;
 	uint64_t born; /* announcements that were begun when @life was first heard of: they are of those before it */
 	/* how the stage would be with the scattering that is looked at */
@@ -166,11 +176,30 @@ struct bl_rtx {
 	uint32_t plan_frames, plan_fill, plan_count;
 };
 
-/* reliable, receiving side of a peer */
-struct bl_rrx {
+/* where a sender's numbers are */
+struct bl_rplace {
 	bool known;
+	bool proven; /* a PREP came from there, not only an OPEN */
 	uint16_t incarnation;
 	struct bl_seq seq;
+};
+
+/* frames that were recalled and may come still */
+struct bl_recalled {
+	struct bl_recalled *next;
+	uint64_t ts;
+	uint32_t psn, count;
+	uint16_t life;
+};
+
+/* reliable, receiving side of a peer */
+struct bl_rrx {
+	bool known, proven;
+	uint16_t incarnation;
+	struct bl_seq seq;
+	struct bl_rplace was; /* the place before: somebody else's frame may have led us here */
+	struct bl_recalled *recalled;
+	uint32_t nrecalled;
 	uint32_t said_psn, said_window; /* in the last WINDOW */
 	bool due, now; /* in ep->windows; whatever it would say */
 	bool asked;    /* it wants to hear when everything before @asked_psn is free */
@@ -286,6 +315,7 @@ struct bl_endpoint {
 	bool rheld;			/* something is staged */
 	uint64_t turn_ns;		/* CLOCK_MONOTONIC of the last raise of our line's turn */
 	uint64_t rtimer_ns;
+	uint32_t rdead;			/* peers that are */
 
 	/* reliable rx */
 	bool reliable;			/* the endpoint has used that stream */
@@ -362,6 +392,8 @@ bool bl_rtx_short(const struct bl_endpoint *ep);
 bool bl_rtx_empty(const struct bl_endpoint *ep);
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 void bl_rtx_aborted(struct bl_endpoint *ep);
+void bl_rtx_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono); /* sends to @p fail until it answers */
+bool bl_rtx_is_dead(struct bl_endpoint *ep, struct bl_peer *p); /* somebody wants to send there: it is asked if it was not just now */
 void bl_rtx_wake_at(struct bl_endpoint *ep, uint64_t at);
 void bl_rtx_free(struct bl_endpoint *ep);
 
@@ -409,6 +441,7 @@ struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len);
 void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b);
 uint32_t bl_rx_window(const struct bl_endpoint *ep);
 uint64_t bl_rx_drain(struct bl_endpoint *ep); /* returns bl_recall_last() */
+void bl_rx_leave(struct bl_endpoint *ep); /* last words: what was delivered, and what will not be */
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn);
 int bl_rx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 void bl_rx_credits(struct bl_endpoint *ep);

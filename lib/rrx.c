@@ -5,6 +5,18 @@
  * The program has stored and acknowledged what comes here, so nothing may be refused any more: a record for which there is no memory stays in the ring. What came before is known by its sequence number (seq_core.h), whatever
  * order frames come in. C has passed a message only after all frames of its scattering were stored, here and everywhere; so the parts of a large message are complete when its reference is delivered.
  *
+ * Which numbers a sender that keeps the rules can have outstanding (rtx.c). It is told a number (WINDOW) before which all buffers are free: @done here, or less if that answer is old. Beyond it, it
+ * has at most a window of parts, BL_WINDOW_MAX, which leave one by one as windows allow; and then the items of the same scattering, BL_STAGE_FRAMES at most, which leave together whatever the
+ * window is. The next scattering waits until what is outstanding fits the window again. So no number is BL_RELIABLE_MAX or more above @done. A frame that is sent again, or forwarded, has the
+ * number it had. It is one of the BL_RWIN in its sender's window, and the numbers of one destination follow one another there, so it is at most as far below the sender's next number as
+ * BL_SEQ_WINDOW; what is further below was acknowledged, and came. A new life begins with an OPEN, which says where. So what the program has acknowledged, of such a sender, is never refused here. What
+ * is refused is counted, and changes nothing.
+ *
+ * An OPEN from a place where no number fits makes the receiver go there and remember the place where it was: the next frame that fits that one leads it back. So neither forged OPENs nor
+ * forged frames end a flow.
+ *
+ * What was recalled is remembered by its timestamp, not as numbers that were seen: a RECALL that lies about numbers takes no frame of another timestamp with it.
+ *
  * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of its own, that of other frames when they are delivered. Who has sent an OPEN hears twice: at once, and when everything that he has sent is free.
  */
 #include "internal.h"
@@ -47,6 +59,44 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 	}
 }
 
+static struct bl_rplace here(const struct bl_rrx *r)
+{
+	return (struct bl_rplace){ true, r->proven, r->incarnation, r->seq };
+}
+
+/* Back to the place before. */
+static void go_back(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	struct bl_rrx *r = &p->rrx;
+	const struct bl_rplace to = r->was;
+
+	r->was = here(r);
+	r->proven = to.proven;
+	r->incarnation = to.incarnation;
+	r->seq = to.seq;
+	r->asked = false;
+	window_due(ep, p, true);
+}
+
+/* Whether the receiver is where number @psn of this life fits, after having gone there if that was where it was before. */
+static bool at_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn, uint32_t most)
+{
+	struct bl_rrx *r = &p->rrx;
+
+	if (r->known && r->incarnation == incarnation && bl_seq_fits(&r->seq, psn, most))
+		return true;
+	if (!r->was.known || r->was.incarnation != incarnation || !bl_seq_fits(&r->was.seq, psn, most))
+		return false;
+	go_back(ep, p);
+	return true;
+}
+
+/* Whether frames of this life have shown where its numbers are. */
+static bool proven(const struct bl_rrx *r, uint16_t incarnation)
+{
+	return (r->known && r->proven && r->incarnation == incarnation) || (r->was.known && r->was.proven && r->was.incarnation == incarnation);
+}
+
 static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
 {
 	struct bl_rrx *r = &p->rrx;
@@ -55,7 +105,10 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 	if (!r->known) {
 		r->known = true;
 		ep->nsenders++;
+	} else if (r->proven || !r->was.known) {
+		r->was = here(r);
 	}
+	r->proven = false;
 	r->incarnation = incarnation;
 	bl_seq_begin(&r->seq, psn);
 	r->said_psn = psn;
@@ -67,7 +120,8 @@ void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16
 	ep->reliable = true;
 	if (p->rrx.gone && p->rrx.gone_life == incarnation)
 		return; /* who failed gets no window any more */
-	if (!p->rrx.known || p->rrx.incarnation != incarnation)
+	/* its number is the next one, so it may be one more than that of a frame */
+	if (!at_place(ep, p, incarnation, psn, BL_RELIABLE_MAX + 1))
 		begin(ep, p, incarnation, psn);
 	p->rrx.asked = p->rrx.seq.done != psn;
 	p->rrx.asked_psn = psn;
@@ -76,11 +130,15 @@ void bl_rrx_open(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint16
 
 /* ---- frames ---- */
 
-static void freed(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn)
+static void freed(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life, uint32_t psn)
 {
 	struct bl_rrx *r = &p->rrx;
 	bool all;
 
+	if (r->was.known && r->was.incarnation == life)
+		bl_seq_free(&r->was.seq, psn);
+	if (r->incarnation != life)
+		return;
 	bl_seq_free(&r->seq, psn);
 	all = r->asked && !bl_psn_before(r->seq.done, r->asked_psn);
 	r->asked &= !all;
@@ -120,11 +178,11 @@ static struct bl_big *big_make(const struct bl_prep_view *v, uint64_t ts)
 }
 
 /* A part that its sender should not have sent. Its number is used up, and its message is never whole: the reference finds too little, and is counted once more. */
-static int bad_part(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn)
+static int bad_part(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life, uint32_t psn)
 {
 	bl_seq_add(&p->rrx.seq, psn);
 	ep->st.malformed++;
-	freed(ep, p, psn);
+	freed(ep, p, life, psn);
 	return 0;
 }
 
@@ -135,7 +193,7 @@ static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint3
 	struct bl_big **at = find_big(p, v->incarnation, f->msg_id), *b = *at;
 
 	if (!b && (p->rrx.nbigs == BL_BIGS_MAX || p->rrx.big_bytes + f->total > BL_RBIG_MAX))
-		return bad_part(ep, p, psn);
+		return bad_part(ep, p, v->incarnation, psn);
 	if (!b) {
 		b = big_make(v, ts);
 		if (!b)
@@ -146,13 +204,13 @@ static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint3
 	}
 	if (b->broken || b->total != f->total || b->ts != ts || bl_parts_add(parts_bits(b), f->offset, f->len)) {
 		b->broken = true;
-		return bad_part(ep, p, psn);
+		return bad_part(ep, p, v->incarnation, psn);
 	}
 	bl_seq_add(&p->rrx.seq, psn);
 	memcpy(b->data + f->offset, f->data, f->len);
 	b->done += f->len;
 	if (p->rrx.big_bytes <= BL_BIG_MAX) {
-		freed(ep, p, psn);
+		freed(ep, p, v->incarnation, psn);
 	} else {
 		/* so much waits to be delivered: the sender shall wait, too */
 		if (!b->kept || bl_psn_before(psn, b->kept_first))
@@ -173,8 +231,48 @@ static void free_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **
 	p->rrx.big_bytes -= b->total;
 	p->rrx.nbigs--;
 	/* its parts have one number after the other, so all of these are its own */
-	for (i = 0; b->kept && b->life == p->rrx.incarnation && i < n && i < BL_SEQ_WINDOW; i++)
-		freed(ep, p, b->kept_first + i);
+	for (i = 0; b->kept && i < n && i < BL_SEQ_WINDOW; i++)
+		freed(ep, p, b->life, b->kept_first + i);
+}
+
+/* Where the receiver is when number @psn of this life comes in a PREP. Returns false if it can be nobody's who keeps the rules. */
+static bool find_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
+{
+	struct bl_rrx *r = &p->rrx;
+
+	if (p->self) {
+		/* nobody tells a window to himself, so there is no limit */
+		if (!r->known)
+			begin(ep, p, incarnation, psn);
+		return true;
+	}
+	if (at_place(ep, p, incarnation, psn, BL_RELIABLE_MAX)) {
+		r->proven = true;
+		return true;
+	}
+	if (proven(r, incarnation))
+		return false;
+	begin(ep, p, incarnation, psn);
+	return true;
+}
+
+/* Whether this frame was recalled before it came. What the commit barrier has passed is not remembered any more: its program stores nothing below that (prep_late). */
+static bool was_recalled(const struct bl_endpoint *ep, struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn)
+{
+	struct bl_recalled **at = &r->recalled, *c;
+
+	while ((c = *at)) {
+		if (c->ts < ep->commit) {
+			*at = c->next;
+			r->nrecalled--;
+			free(c);
+			continue;
+		}
+		if (c->life == life && c->ts == ts && psn - c->psn < c->count)
+			return true;
+		at = &c->next;
+	}
+	return false;
 }
 
 int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len)
@@ -191,9 +289,17 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 		ep->st.discarded++;
 		return 0;
 	}
-	if (!r->known || r->incarnation != v.incarnation)
-		begin(ep, p, v.incarnation, psn);
+	if (!find_place(ep, p, v.incarnation, psn)) {
+		ep->st.refused++;
+		return 0;
+	}
 	if (bl_seq_seen(&r->seq, psn)) {
+		ep->st.duplicates++;
+		return 0;
+	}
+	if (r->recalled && was_recalled(ep, r, v.incarnation, ts, psn)) {
+		bl_seq_add(&r->seq, psn);
+		freed(ep, p, v.incarnation, psn);
 		ep->st.duplicates++;
 		return 0;
 	}
@@ -202,7 +308,7 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 	if (bl_rq_late(&ep->rrq, &p->rrq, ts, psn)) {
 		bl_seq_add(&r->seq, psn);
 		ep->st.late_dropped++;
-		freed(ep, p, psn);
+		freed(ep, p, v.incarnation, psn);
 		return 0;
 	}
 	b = bl_buf_get(ep, len);
@@ -227,8 +333,7 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 static void throw_away(struct bl_endpoint *ep, struct bl_buf *b)
 {
 	bl_rq_remove(&ep->rrq, &b->rq);
-	if (b->life == b->peer->rrx.incarnation)
-		freed(ep, b->peer, b->rq.psn);
+	freed(ep, b->peer, b->life, b->rq.psn);
 	bl_buf_put(ep, b);
 }
 
@@ -277,27 +382,62 @@ void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, u
 		free_big(ep, p, at);
 		free(b);
 	}
-	for (i = 0; i < count && i < BL_SEQ_WINDOW; i++) {
-		uint32_t n = psn + (count - 1 - i);
-
-		bl_seq_add(&p->rrx.seq, n);
-		freed(ep, p, n);
+	/* what has not come, and may not come, is free, too */
+	for (i = count < BL_SEQ_WINDOW ? count : BL_SEQ_WINDOW; i--;) {
+		bl_seq_skip(&p->rrx.seq, psn + (count - 1 - i));
+		freed(ep, p, p->rrx.incarnation, psn + (count - 1 - i));
 	}
+}
+
+/* Remember what was recalled, until the commit barrier has passed it. Returns false if there is no memory, or too much of it is used: no sender has more scatterings in its window than that has slots. */
+static bool remember(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn, uint32_t count)
+{
+	struct bl_recalled *c;
+
+	for (c = r->recalled; c; c = c->next)
+		if (c->life == life && c->ts == ts && c->psn == psn && c->count == count)
+			return true;
+	c = r->nrecalled < BL_RWIN ? malloc(sizeof(*c)) : NULL;
+	if (!c)
+		return false;
+	*c = (struct bl_recalled){ r->recalled, ts, psn, count, life };
+	r->recalled = c;
+	r->nrecalled++;
+	return true;
 }
 
 void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len)
 {
 	struct bl_recall_view v;
+	uint32_t last, i;
+	uint64_t ts;
+	bool fits;
 
 	if (bl_recall_open(&v, body, len)) {
 		ep->st.malformed++;
 		return;
 	}
 	/* the program has answered it already, and has refused those for another life of this endpoint */
-	if (v.life != ep->incarnation || (p->rrx.known && p->rrx.incarnation != v.incarnation))
-		return; /* of a life of its sender that has ended: what failed with it is discarded, or was committed */
+	if (v.life != ep->incarnation)
+		return;
+	last = psn + (v.count - 1);
 	if (!p->rrx.known)
 		begin(ep, p, v.incarnation, psn); /* a copy of what it takes out may still come */
+	fits = at_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX);
+	if (p->rrx.incarnation != v.incarnation)
+		return; /* of a life of its sender that has ended: what failed with it is discarded, or was committed */
+	ts = bl_ext48(v.ts, bl_clock_at(ep->clock, bl_mono()));
+	/*
+	 * C passes what is recalled only after this RECALL was answered, so it was in the ring before: what is below the C up to which the ring was emptied is a copy of one that was dealt with, or a
+	 * lie. And its last number is one that can be outstanding.
+	 */
+	if (ts < ep->commit || !fits) {
+		ep->st.refused += !bl_psn_before(last, p->rrx.seq.done);
+		return;
+	}
+	if (!remember(&p->rrx, v.incarnation, ts, psn, v.count)) /* then as numbers that were seen */
+		for (i = v.count < BL_SEQ_WINDOW ? v.count : BL_SEQ_WINDOW; i--;)
+			bl_seq_add(&p->rrx.seq, psn + (v.count - 1 - i));
 	bl_rrx_take_out(ep, p, v.ts, psn, v.count);
 	ep->st.recalled++;
 }
@@ -363,8 +503,7 @@ int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 				break;
 			bl_items_check(&ep->rcur_items, b->body + BL_ACK_BODY, b->body + b->len, bl_load16(b->body + 2)); /* checked when it came */
 			ep->rcur = b;
-			if (b->life == b->peer->rrx.incarnation)
-				freed(ep, b->peer, b->rq.psn);
+			freed(ep, b->peer, b->life, b->rq.psn);
 		}
 		if (!bl_items_next(&ep->rcur_items, &item)) {
 			spent(ep);
@@ -393,6 +532,12 @@ int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 
 void bl_rrx_peer_free(struct bl_peer *p)
 {
+	while (p->rrx.recalled) {
+		struct bl_recalled *c = p->rrx.recalled;
+
+		p->rrx.recalled = c->next;
+		free(c);
+	}
 	while (p->rrx.big) {
 		struct bl_big *b = p->rrx.big;
 

@@ -239,6 +239,28 @@ void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why)
 	ep->rheld = false;
 }
 
+/* A scattering to somebody who is known not to answer fails by itself, before it could hold up, or take with it, what waits together with it. */
+static bool fails_at_once(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
+{
+	bool dead = false;
+	size_t i;
+
+	if (!ep->rdead)
+		return false;
+	for (i = 0; i < n && !dead; i++) {
+		struct bl_peer *p = bl_peer_find(ep, vec[i].dst.ip, vec[i].dst.port);
+
+		dead = p && bl_rtx_is_dead(ep, p);
+	}
+	for (i = 0; i < n && dead; i++) {
+		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
+
+		if (p)
+			bl_tx_fail(ep, p, 0, vec[i].cookie, BL_NAK_UNREACHABLE);
+	}
+	return dead;
+}
+
 int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
 {
 	int rc = bl_tx_check(ep, vec, n, flags);
@@ -250,6 +272,11 @@ int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
 	if (!bl_clock_usable(ep->clock, bl_mono()))
 		return bl_tx_clock_void(ep);
 	ep->reliable = true;
+	if (fails_at_once(ep, vec, n)) {
+		ep->st.scatterings++;
+		ep->st.messages_sent += n;
+		return flags & BL_MORE ? 0 : bl_rtx_flush(ep);
+	}
 	rc = stage(ep, vec, n);
 	if (rc == -EAGAIN) {
 		rc = bl_rtx_flush(ep);

@@ -276,11 +276,66 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 	}
 }
 
+static void send_open(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	uint8_t body[sizeof(struct bl_data)];
+
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, 0);
+	bl_tx_control(ep, p, BL_OP_OPEN, p->rtx.next_psn, body, sizeof(body));
+	ep->st.probes_sent++;
+	p->rtx.asked_psn = p->rtx.next_psn;
+}
+
+/* When a destination that is dead is asked next, by itself; 0: not any more. */
+static uint64_t retry_at(const struct bl_rtx *t)
+{
+	uint64_t wait = BL_RETRY_NS << (t->retries < 8 ? t->retries : 8);
+
+	return t->retries < BL_RETRIES_MAX ? t->retry_ns + (wait < BL_RETRY_MAX_NS ? wait : BL_RETRY_MAX_NS) : 0;
+}
+
+/* Whoever was found unreachable once is asked in the background, and holds nobody up again: what is sent there fails at once until it answers. */
+void bl_rtx_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
+{
+	struct bl_rtx *t = &p->rtx;
+
+	ep->rdead += !t->dead;
+	t->dead = true;
+	t->retries = 0;
+	t->retry_ns = mono;
+	t->asks = 0;
+	t->ask_ns = 0;
+	bl_rtx_wake_at(ep, retry_at(t));
+}
+
+static void retry(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
+{
+	struct bl_rtx *t = &p->rtx;
+
+	send_open(ep, p);
+	t->retries++;
+	t->retry_ns = mono;
+	if (retry_at(t))
+		bl_rtx_wake_at(ep, retry_at(t));
+}
+
+bool bl_rtx_is_dead(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	uint64_t mono;
+
+	if (!p->rtx.dead)
+		return false;
+	mono = bl_mono();
+	if (mono > p->rtx.retry_ns + BL_RETRY_MIN_NS)
+		retry(ep, p, mono);
+	return true;
+}
+
 /* One OPEN now, if its time has come. Returns false if the destination has left too many unanswered. */
 static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
-	uint8_t body[sizeof(struct bl_data)];
 
 	if (mono < t->ask_ns) {
 		bl_rtx_wake_at(ep, t->ask_ns);
@@ -289,17 +344,12 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	if (t->asks == ASKS_MAX) {
 		t->asks = 0;
 		t->ask_ns = 0;
-		t->dead_until_ns = mono + BL_RETRY_NS;
 		return false;
 	}
-	bl_store16(body, ep->incarnation);
-	bl_store16(body + 2, 0);
 	/* the fifth one leaves 375 ms after the first: not less than BL_FORWARD_NS */
 	if (t->asks + 1 >= BL_FORWARD_TRIES)
 		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
-	bl_tx_control(ep, p, BL_OP_OPEN, t->next_psn, body, sizeof(body));
-	ep->st.probes_sent++;
-	t->asked_psn = t->next_psn;
+	send_open(ep, p);
 	t->ask_ns = mono + (BL_RTO_NS << t->asks < BL_RTO_MAX_NS ? BL_RTO_NS << t->asks : BL_RTO_MAX_NS);
 	t->asks++;
 	bl_rtx_wake_at(ep, t->ask_ns);
@@ -320,7 +370,7 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 
 		if (p->self)
 			continue;
-		if (mono < t->dead_until_ns)
+		if (t->dead || mono < t->dead_until_ns)
 			return MUST_FAIL;
 		all += t->parts.n + t->items.n;
 		/* parts begin only when nothing else waits at the receiver, and who wants to send some asks: what its process has not taken yet must not hold them up while they hold the commit barrier */
@@ -329,8 +379,10 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 		/* a window that is open but full is asked about when it has been so for a while */
 		if (t->open && !t->ask_ns)
 			t->ask_ns = t->parts.n && t->asked_psn != t->next_psn ? mono : mono + BL_RTO_NS;
-		if (!ask(ep, p, mono))
+		if (!ask(ep, p, mono)) {
+			bl_rtx_dead(ep, p, mono);
 			return MUST_FAIL;
+		}
 		res = MAY_NOT;
 	}
 	if (res == MAY_GO && all > room(ep) && room(ep) != BL_RWIN && all <= BL_RWIN)
@@ -384,8 +436,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 			if (p->rtx.parts.n && outstanding(&p->rtx) >= p->rtx.window) {
 				if (!p->rtx.ask_ns)
 					p->rtx.ask_ns = mono + BL_RTO_NS;
-				if (!ask(ep, p, mono))
-					p->rtx.dead_until_ns = 0; /* it has frames that hold the commit barrier: there is no way but to go on */
+				ask(ep, p, mono); /* whatever it says: it has frames that hold the commit barrier, so there is no way but to go on */
 			}
 		return 0;
 	}
@@ -419,8 +470,13 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 		ep->st.malformed++;
 		return;
 	}
-	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
-		return; /* of an earlier life, or of frames that were never sent */
+	if (v.incarnation != ep->incarnation)
+		return; /* of an earlier life */
+	if (bl_psn_before(t->next_psn, v.psn)) {
+		if (v.psn - t->next_psn > BL_SEQ_WINDOW)
+			return; /* of frames that were never sent */
+		v.psn = t->next_psn; /* it was told of frames that do not exist (rrx.c, RECALL): all that do are free */
+	}
 	if (v.life != t->life && t->unacked)
 		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
 	/* announced meanwhile: this may be of before, from somebody who is gone; whoever is there now is asked again */
@@ -446,6 +502,8 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	t->asks = 0;
 	t->ask_ns = 0;
 	t->dead_until_ns = 0;
+	ep->rdead -= t->dead;
+	t->dead = false;
 	ep->st.credits_received++;
 }
 
@@ -492,6 +550,16 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 	for (p = ep->rdirty; p; p = p->rdirty_next)
 		if (p->rtx.ask_ns && (!next || p->rtx.ask_ns < next))
 			next = p->rtx.ask_ns;
+	for (p = ep->rdead ? ep->peers : NULL; p; p = p->all_next) {
+		uint64_t at = p->rtx.dead ? retry_at(&p->rtx) : 0;
+
+		if (at && mono >= at) {
+			retry(ep, p, mono);
+			at = retry_at(&p->rtx);
+		}
+		if (at && (!next || at < next))
+			next = at;
+	}
 	ep->rtimer_ns = next;
 	return next;
 }

@@ -118,6 +118,9 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
 		uint8_t body[sizeof(struct bl_credit)];
 
+		/* not of another place, where the receiver was before (place_core.h) */
+		if (p->rx.expected - psn > BL_OLD_MAX)
+			psn = p->rx.expected;
 		ep->credits = p->credit_next;
 		p->rx.credit_due = false;
 		if (!p->rx.credit_now && psn - p->rx.credit_psn < (p->rx.credit_window + 3) / 4)
@@ -178,6 +181,7 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 	p->rx.incarnation = incarnation;
 	/* a first number within the first window: those before it were lost. Beyond: we joined in the middle of a stream */
 	p->rx.expected = psn < BL_WINDOW_FIRST ? 0 : psn;
+	p->rx.odd.known = 0;
 	p->rx.credit_psn = p->rx.expected;
 	p->rx.credit_window = BL_WINDOW_FIRST;
 	credit_due(ep, p, true);
@@ -194,14 +198,29 @@ static void broken_bigs(struct bl_peer *p)
 		}
 }
 
-/* Returns false for a number that was seen before. */
+/* Returns false for a frame that is not to be taken: its number was seen before, or cannot be outstanding. @next: the number after it; @psn itself for a PROBE. */
 static bool number(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn, uint32_t next)
 {
 	if (!p->rx.known || p->rx.incarnation != incarnation)
 		begin(ep, p, incarnation, psn);
-	if (bl_psn_before(psn, p->rx.expected)) {
-		ep->st.duplicates++;
+	switch (bl_place_look(&p->rx.odd, p->rx.expected, psn, next)) {
+	case BL_PLACE_OLD:
+		ep->st.duplicates += next != psn;
 		return false;
+	case BL_PLACE_ODD:
+		ep->st.refused++;
+		if (next != psn)
+			nak(ep, p, psn, 1, BL_NAK_LOST, BL_NAK_WHOLE);
+		credit_due(ep, p, true);
+		return false;
+	case BL_PLACE_ANEW:
+		/* nobody knows what is missing between there and here */
+		broken_bigs(p);
+		credit_due(ep, p, true);
+		p->rx.expected = psn;
+		break;
+	case BL_PLACE_FITS:
+		break;
 	}
 	if (psn != p->rx.expected) {
 		ep->st.lost_frames += psn - p->rx.expected;
@@ -342,8 +361,7 @@ static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 		break;
 	case BL_OP_PROBE:
 		/* everything before psn was sent before this frame, on the same path: what is not here is lost */
-		if (!p->rx.known || p->rx.incarnation != incarnation || bl_psn_before(p->rx.expected, rec->psn))
-			number(ep, p, incarnation, rec->psn, rec->psn);
+		number(ep, p, incarnation, rec->psn, rec->psn);
 		credit_due(ep, p, true);
 		break;
 	case BL_OP_CREDIT:
@@ -409,6 +427,46 @@ uint64_t bl_rx_drain(struct bl_endpoint *ep)
 	if (commit > ep->commit)
 		ep->commit = commit;
 	return last;
+}
+
+/* The frames of @p that lie in the queue will not be delivered: NAKed in runs of consecutive numbers. */
+static void leave_queued(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	const struct bl_rq_frame *f = p->rq.head;
+
+	while (f) {
+		uint32_t first = f->psn, n = 0;
+
+		for (; f && f->psn == first + n && n < 2 * BL_WINDOW_MAX; f = f->next)
+			n++;
+		nak(ep, p, first, n, BL_NAK_LEFT, BL_NAK_WHOLE);
+	}
+}
+
+/*
+ * A sender that hears nothing more must take what it sent for unknown. So who ends in order says what it has delivered, and what of that which came it will not deliver. What is on the way still
+ * finds nobody.
+ */
+void bl_rx_leave(struct bl_endpoint *ep)
+{
+	const struct bl_buf *b = ep->cur;
+	struct bl_peer *p;
+	uint32_t i;
+
+	bl_rx_drain(ep);
+	for (i = 0; b && i < ep->cur_items.left; i++)
+		nak(ep, b->peer, b->rq.psn, 1, BL_NAK_LEFT, (uint8_t)(ep->cur_index + i));
+	for (p = ep->peers; p; p = p->all_next) {
+		uint8_t body[sizeof(struct bl_credit)];
+
+		if (!p->rx.known || p->self)
+			continue;
+		leave_queued(ep, p);
+		bl_store32(body, p->rx.expected);
+		bl_store16(body + 4, p->rx.incarnation);
+		bl_store16(body + 6, BL_WINDOW_FIRST);
+		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, sizeof(body));
+	}
 }
 
 /* ---- delivery ---- */

@@ -54,26 +54,37 @@ BL_CORE void bl_seq_settle(struct bl_seq *s)
 		s->done++;
 }
 
-/** bl_seq_add - @psn came. Returns 0 if it had come before. */
-BL_CORE int bl_seq_add(struct bl_seq *s, __u32 psn)
+/** bl_seq_fits - whether @psn can be of a sender that has at most @most frames beyond those whose buffers it knows to be free. Numbers below are those of copies, as far down as a window reaches. */
+BL_CORE int bl_seq_fits(const struct bl_seq *s, __u32 psn, __u32 most)
+{
+	return (__s32)(psn - s->next) >= -BL_SEQ_WINDOW && (__s32)(psn - s->done) < (__s32)most;
+}
+
+/* Numbers up to @psn are within reach; it is not below @next. */
+BL_CORE void bl_seq_reach(struct bl_seq *s, __u32 psn)
 {
 	__u32 ahead = psn - s->next, i;
 
+	/* the numbers up to this one take the places of those a window before */
+	for (i = 0; i <= ahead && i < BL_SEQ_WINDOW; i++) {
+		__u32 n = psn - i;
+
+		*bl_seq_word(s->seen, n) &= ~(1ULL << n % 64);
+		*bl_seq_word(s->freed, n) &= ~(1ULL << n % 64);
+	}
+	s->next = psn + 1;
+	if ((__s32)(s->next - BL_SEQ_WINDOW - s->done) > 0)
+		s->done = s->next - BL_SEQ_WINDOW;
+	bl_seq_settle(s);
+}
+
+/** bl_seq_add - @psn came. Returns 0 if it had come before. */
+BL_CORE int bl_seq_add(struct bl_seq *s, __u32 psn)
+{
 	if (bl_seq_seen(s, psn))
 		return 0;
-	if ((__s32)ahead >= 0) {
-		/* the numbers up to this one take the places of those a window before */
-		for (i = 0; i <= ahead && i < BL_SEQ_WINDOW; i++) {
-			__u32 n = psn - i;
-
-			*bl_seq_word(s->seen, n) &= ~(1ULL << n % 64);
-			*bl_seq_word(s->freed, n) &= ~(1ULL << n % 64);
-		}
-		s->next = psn + 1;
-		if ((__s32)(s->next - BL_SEQ_WINDOW - s->done) > 0)
-			s->done = s->next - BL_SEQ_WINDOW;
-		bl_seq_settle(s);
-	}
+	if ((__s32)(psn - s->next) >= 0)
+		bl_seq_reach(s, psn);
 	*bl_seq_word(s->seen, psn) |= 1ULL << psn % 64;
 	return 1;
 }
@@ -85,6 +96,14 @@ BL_CORE void bl_seq_free(struct bl_seq *s, __u32 psn)
 		return;
 	*bl_seq_word(s->freed, psn) |= 1ULL << psn % 64;
 	bl_seq_settle(s);
+}
+
+/** bl_seq_skip - @psn will not come, or if it comes it is another frame: its buffer is free, and it counts as not seen. */
+BL_CORE void bl_seq_skip(struct bl_seq *s, __u32 psn)
+{
+	if ((__s32)(psn - s->next) >= 0)
+		bl_seq_reach(s, psn);
+	bl_seq_free(s, psn);
 }
 
 #endif

@@ -581,6 +581,39 @@ static void wake_at(struct bl_endpoint *ep, uint64_t at)
 		ep->timers_ns = at;
 }
 
+/*
+ * What has left may have been delivered, and the answer may have been lost; what is staged has not left. Nothing more is sent there but PROBEs until one of them is answered: so the numbers go
+ * on where they were, and nothing to others ever waits for it again.
+ */
+static void give_up(struct bl_endpoint *ep, struct bl_peer *p)
+{
+	struct bl_tx *t = &p->tx;
+	uint32_t psn;
+
+	for (psn = t->credited; psn != t->next_psn; psn++)
+		fail_frame(ep, p, psn, BL_NAK_WHOLE, BL_NAK_UNKNOWN);
+	drop_stage(ep, p, BL_NAK_UNREACHABLE);
+	ep->flying -= outstanding(t);
+	t->rto_ns = BL_RETRY_NS / 2;
+	t->probes = BL_PROBES_MAX;
+	t->dead = true;
+}
+
+static void probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
+{
+	uint8_t body[sizeof(struct bl_data)];
+	struct bl_tx *t = &p->tx;
+	uint64_t most = t->dead ? BL_RETRY_MAX_NS : BL_RTO_MAX_NS;
+
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, 0);
+	bl_tx_control(ep, p, BL_OP_PROBE, t->next_psn, body, sizeof(body));
+	ep->st.probes_sent++;
+	t->probes++;
+	t->progress_ns = now;
+	t->rto_ns = t->rto_ns * 2 < most ? t->rto_ns * 2 : most;
+}
+
 int bl_tx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
@@ -599,8 +632,10 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	for (p = ep->dirty; p; p = p->dirty_next) {
 		struct bl_tx *t = &p->tx;
 
-		if (t->dead_until_ns && mono < t->dead_until_ns) {
+		if (t->dead) {
 			drop_stage(ep, p, BL_NAK_UNREACHABLE);
+			if (mono > t->progress_ns + BL_RETRY_MIN_NS)
+				probe(ep, p, mono);
 			continue;
 		}
 		if (t->big)
@@ -658,25 +693,33 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
 {
 	struct bl_tx *t = &p->tx;
+	uint32_t flown = t->dead ? 0 : outstanding(t);
 	struct bl_credit_view v;
 
 	if (bl_credit_open(&v, body, len)) {
 		ep->st.malformed++;
 		return;
 	}
-	if (v.incarnation != ep->incarnation || bl_psn_before(t->next_psn, v.psn))
-		return; /* of an earlier life, or of frames that were never sent */
+	if (v.incarnation != ep->incarnation)
+		return; /* of an earlier life */
+	if (bl_psn_before(t->next_psn, v.psn) && v.psn - t->next_psn > BL_AHEAD_MAX)
+		return; /* of frames that were never sent: the receiver will find back (place_core.h) */
 	ep->st.credits_received++;
-	bl_patience_heard(&t->patience, bl_mono(), outstanding(t) != 0);
-	if (bl_psn_before(t->credited, v.psn)) {
-		ep->flying -= v.psn - t->credited;
+	bl_patience_heard(&t->patience, bl_mono(), outstanding(t) != 0 && !t->dead);
+	if (bl_psn_before(t->next_psn, v.psn)) {
+		/* It was misled by somebody else's frame, not so far that it would notice: what we send now is old to it. So we go there, and do not know what became of what was on the way. */
+		for (; t->credited != t->next_psn; t->credited++)
+			fail_frame(ep, p, t->credited, BL_NAK_WHOLE, BL_NAK_UNKNOWN);
+		t->next_psn = t->credited = v.psn;
+	} else if (bl_psn_before(t->credited, v.psn)) {
 		t->credited = v.psn;
 	}
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
 	t->progress_ns = bl_mono();
 	t->rto_ns = BL_RTO_NS;
 	t->probes = 0;
-	t->dead_until_ns = 0;
+	t->dead = false;
+	ep->flying += outstanding(t) - flown;
 }
 
 void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
@@ -695,20 +738,6 @@ void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, u
 			fail_frame(ep, p, v.psn + i, v.count == 1 ? v.item : BL_NAK_WHOLE, v.why);
 }
 
-static void give_up(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
-{
-	struct bl_tx *t = &p->tx;
-
-	ep->flying -= outstanding(t);
-	for (; t->credited != t->next_psn; t->credited++)
-		fail_frame(ep, p, t->credited, BL_NAK_WHOLE, BL_NAK_UNREACHABLE);
-	drop_stage(ep, p, BL_NAK_UNREACHABLE);
-	t->window = BL_WINDOW_FIRST;
-	t->rto_ns = BL_RTO_NS;
-	t->probes = 0;
-	t->dead_until_ns = now + BL_RETRY_NS;
-}
-
 /* Are frames of ours in a queue of this host? */
 static bool unsent(const struct bl_endpoint *ep)
 {
@@ -719,7 +748,6 @@ static bool unsent(const struct bl_endpoint *ep)
 
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
 {
-	uint8_t body[sizeof(struct bl_data)];
 	uint64_t next = 0;
 	struct bl_peer *p;
 
@@ -729,21 +757,13 @@ uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
 		struct bl_tx *t = &p->tx;
 		uint64_t due;
 
-		if (!outstanding(t))
+		if (!outstanding(t) || (t->dead && t->probes > BL_PROBES_MAX + BL_RETRIES_MAX))
 			continue;
 		due = t->progress_ns + t->rto_ns;
 		if (now >= due) {
-			if (t->probes >= BL_PROBES_MAX && bl_patience_over(&t->patience, now, unsent(ep))) {
-				give_up(ep, p, now);
-				continue;
-			}
-			bl_store16(body, ep->incarnation);
-			bl_store16(body + 2, 0);
-			bl_tx_control(ep, p, BL_OP_PROBE, t->next_psn, body, sizeof(body));
-			ep->st.probes_sent++;
-			t->probes++;
-			t->progress_ns = now;
-			t->rto_ns = t->rto_ns * 2 < BL_RTO_MAX_NS ? t->rto_ns * 2 : BL_RTO_MAX_NS;
+			if (t->probes >= BL_PROBES_MAX && !t->dead && bl_patience_over(&t->patience, now, unsent(ep)))
+				give_up(ep, p);
+			probe(ep, p, now);
 			due = now + t->rto_ns;
 		}
 		if (!next || due < next)

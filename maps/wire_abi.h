@@ -197,7 +197,9 @@ struct bl_credit {
 	X(NO_MEMORY,   4, "no_memory")    /* the receiver could not hold it */ \
 	X(UNREACHABLE, 5, "unreachable")  /* local: the receiver does not answer any more */ \
 	X(MALFORMED,   6, "malformed")    /* the body could not be parsed */ \
-	X(FAILED,      7, "failed")       /* local: a receiver of the scattering failed, and none delivered it */
+	X(FAILED,      7, "failed")       /* local: a receiver of the scattering failed, and none delivered it */ \
+	X(UNKNOWN,     8, "unknown")      /* local: it left, and no answer came: it may have been delivered */ \
+	X(LEFT,        9, "left")         /* the receiver ended in order and had not delivered it */
 #define BL_NAK_ENUM(sym, num, name) BL_NAK_##sym = num,
 enum bl_nak_why { BL_NAKS(BL_NAK_ENUM) };
 #undef BL_NAK_ENUM

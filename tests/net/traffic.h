@@ -70,7 +70,7 @@ struct tr_node {
 	uint64_t expected; /* messages sent to it */
 	uint64_t received;
 	uint32_t nsent, ngot, nfailed;
-	uint64_t fails[8];
+	uint64_t fails[16]; /* by enum bl_fail_reason */
 	uint32_t nproc_failed;
 	uint64_t user[8]; /* the case's own */
 	struct bl_stats st;
@@ -250,7 +250,7 @@ T_FN void tr_on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t
 	if (me->nfailed < TR_FAILED_MAX)
 		me->failed[me->nfailed] = (struct tr_failed){ cookie >> 16, (uint16_t)(cookie >> 4 & 0xfff), cookie & 15, (uint8_t)why };
 	TR_STORE(me->nfailed, me->nfailed + 1);
-	me->fails[why & 7]++;
+	me->fails[why & 15]++;
 	w->last_progress = t_mono();
 }
 
@@ -447,9 +447,9 @@ T_FN void tr_dump(void)
 		const struct tr_node *n = &tr_sh->node[i];
 
 		fprintf(stderr, "endpoint %u on h%u%s: state %u, sent %u, got %" PRIu64 " of %" PRIu64 ", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
-			" unreachable %" PRIu64 ") late %" PRIu64 " dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
+			" unreachable %" PRIu64 " unknown %" PRIu64 ") late %" PRIu64 " dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
 			i, n->cfg.host + 1, n->cfg.reliable ? " (reliable)" : "", n->state, n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE], n->fails[BL_FAIL_LOST],
-			n->fails[BL_FAIL_INCOMPLETE], n->fails[BL_FAIL_UNREACHABLE], n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again, n->error);
+			n->fails[BL_FAIL_INCOMPLETE], n->fails[BL_FAIL_UNREACHABLE], n->fails[BL_FAIL_UNKNOWN], n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again, n->error);
 	}
 	rack_dump();
 }
@@ -650,7 +650,7 @@ T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool report
 	CHECK(v == OC_OK, "verdict %d: %s", v, c->text);
 	fprintf(stderr, "  %.1f s: %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons of two receivers\n", (double)(t_mono() - rack_begun) / 1e9,
 		c->groups, c->deliveries, c->common);
-	/* what was reported as not delivered must not have been delivered; "unreachable" only says that nothing was heard */
+	/* what was reported as not delivered must not have been delivered; "unknown" says that nothing was heard */
 	for (i = 0; i < c->nodes; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
 
@@ -659,7 +659,7 @@ T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool report
 			const struct tr_node *r = &tr_sh->node[f->dst];
 			uint32_t g;
 
-			if (f->why == BL_FAIL_UNREACHABLE)
+			if (f->why == BL_FAIL_UNKNOWN)
 				continue;
 			for (g = 0; g < r->ngot; g++)
 				CHECK(r->got[g].sender != i || r->got[g].seq != f->seq || r->got[g].item != f->item,

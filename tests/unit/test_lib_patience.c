@@ -136,7 +136,7 @@ static void bl_tx_timers__lost_credits(void **state)
 	assert_true(bl_tx_room(a.ep));
 	assert_true(a.ep->st.probes_sent > 8);
 	assert_true(got > 0);
-	assert_int_equal(fake_peer(&a, &b)->tx.dead_until_ns, 0);
+	assert_false(fake_peer(&a, &b)->tx.dead);
 	fake_free(&a);
 	fake_free(&b);
 }

@@ -549,7 +549,7 @@ static void bl_tx_credit__refusals(void **state)
 	t = &fake_peer(&a, &b)->tx;
 	assert_int_equal(t->next_psn, 4);
 	/* beyond what was sent */
-	fake_credit(&a, &b, 5, 100);
+	fake_credit(&a, &b, 4 + BL_AHEAD_MAX + 1, 100);
 	/* another life */
 	bl_store32(body, 4);
 	bl_store16(body + 4, (uint16_t)(a.ep->incarnation + 1));
@@ -713,28 +713,51 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	}
 	assert_int_equal(a.ep->st.probes_sent, BL_PROBES_MAX);
 	assert_int_equal(fs->n, 0);
-	assert_int_equal(bl_tx_timers(a.ep, due), 0);
+	assert_int_equal(bl_tx_timers(a.ep, due), due + BL_RETRY_NS);
+	fake_expect(&b, &s, BL_OP_PROBE);
 	fake_silent(&b);
 	bl_process(a.ep);
-	/* on the way: 0 to 3; staged: 4, 5 and the large one */
+	/* on the way: 0 to 3, of which nobody knows; staged: 4, 5 and the large one */
 	assert_int_equal(fs->n, BL_WINDOW_FIRST + 3);
 	for (i = 0; i < fs->n; i++) {
-		assert_int_equal(fs->f[i].why, BL_FAIL_UNREACHABLE);
+		assert_int_equal(fs->f[i].why, i < BL_WINDOW_FIRST ? BL_FAIL_UNKNOWN : BL_FAIL_UNREACHABLE);
 		assert_int_equal(fs->f[i].cookie, i < BL_WINDOW_FIRST + 2 ? i : 77);
 	}
 	assert_int_equal(a.ep->staged_bytes, 0);
 	assert_false(a.ep->held);
-	/* for a second all fails at once; others are served */
+	/* until it answers all fails at once; others are served */
 	assert_int_equal(send_one(&b, "x", 1, 500, 0), 0);
 	assert_int_equal(send_one(&c, "x", 1, 501, 0), 0);
 	bl_process(a.ep);
 	assert_int_equal(fs->n, BL_WINDOW_FIRST + 4);
 	assert_int_equal(fs->f[fs->n - 1].cookie, 500);
+	assert_int_equal(fs->f[fs->n - 1].why, BL_FAIL_UNREACHABLE);
 	fake_silent(&b);
 	fake_expect(&c, &s, BL_OP_DATA);
-	/* then it is tried again, under new numbers */
-	t->dead_until_ns = bl_mono();
-	assert_int_equal(send_one(&b, "x", 1, 502, 0), 0);
+	/* it is asked in the background, ever more rarely, and holds nobody up */
+	for (due = t->progress_ns + BL_RETRY_NS, rto = BL_RETRY_NS; rto < 4 * BL_RETRY_MAX_NS; rto *= 2) {
+		a.ep->timers_ns = 1;
+		now = due;
+		due = now + (2 * rto < BL_RETRY_MAX_NS ? 2 * rto : BL_RETRY_MAX_NS);
+		bl_tx_timers(a.ep, now);
+		fake_expect(&b, &s, BL_OP_PROBE);
+		assert_int_equal(s.psn, BL_WINDOW_FIRST);
+		bl_tx_timers(a.ep, due - 1);
+		fake_silent(&b);
+	}
+	/* and when there is something to send, if the last time is not just now */
+	t->progress_ns = bl_mono() - BL_RETRY_MIN_NS - 1;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(send_one(&b, "x", 1, 502, 0), 0);
+		assert_int_equal(fs->f[fs->n - 1].cookie, i ? 502 : 500);
+		bl_process(a.ep);
+	}
+	fake_expect(&b, &s, BL_OP_PROBE);
+	fake_silent(&b);
+	/* it answers: the numbers go on where they were */
+	fake_credit(&a, &b, BL_WINDOW_FIRST, 8);
+	bl_process(a.ep);
+	assert_int_equal(send_one(&b, "x", 1, 503, 0), 0);
 	fake_expect(&b, &s, BL_OP_DATA);
 	assert_int_equal(s.psn, BL_WINDOW_FIRST);
 	free(fs);

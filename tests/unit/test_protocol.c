@@ -217,6 +217,9 @@ static void protocol__nak_numbers_are_the_librarys(void **state)
 	assert_int_equal(BL_FAIL_NO_MEMORY, BL_NAK_NO_MEMORY);
 	assert_int_equal(BL_FAIL_UNREACHABLE, BL_NAK_UNREACHABLE);
 	assert_int_equal(BL_FAIL_MALFORMED, BL_NAK_MALFORMED);
+	assert_int_equal(BL_FAIL_FAILED, BL_NAK_FAILED);
+	assert_int_equal(BL_FAIL_UNKNOWN, BL_NAK_UNKNOWN);
+	assert_int_equal(BL_FAIL_LEFT, BL_NAK_LEFT);
 	assert_int_equal(BL_MESSAGE_MAX, BL_MSG_MAX);
 }
 
