@@ -580,8 +580,11 @@ size_t bl_agent_waiting(const struct bl_agent *a)
 
 void bl_agent_rejoin(struct bl_agent *a)
 {
+	/*
+	 * Processes of its old life that ended are announced by name all the same. Whoever dealt with the host's failure
+	 * before they ended may have opened a window to one of them since, and waits for its ACKs.
+	 */
 	a->rejoin = true;
-	a->nprocs = 0; /* of its old life */
 	later(a, &a->timer, 0, on_beat);
 }
 

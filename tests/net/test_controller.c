@@ -63,11 +63,43 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	barline("controller failures -j", BL_RUN_DIR "/said");
 	CHECK(!system("grep -q '\"who\": *\"h2\"' " BL_RUN_DIR "/said && grep -q '\"t\": *777' " BL_RUN_DIR "/said"), "failures -j");
 	barline("controller failures", BL_RUN_DIR "/said");
-	CHECK(!system("grep -q 'h1:61696 *finished' " BL_RUN_DIR "/said"), "failures");
+	CHECK(!system("grep -q 'h1:61696 *unknown *finished' " BL_RUN_DIR "/said"), "failures");
 	barline("controller epochs", BL_RUN_DIR "/said");
 	CHECK(!system("grep -q '^ *1 *127.0.0.1:61693' " BL_RUN_DIR "/said"), "epochs");
 	barline("controller show", BL_RUN_DIR "/said");
 	CHECK(!system("grep -q 'h3.*failed' " BL_RUN_DIR "/said && grep -q 'tor.*switch.*ok' " BL_RUN_DIR "/said"), "show");
+}
+
+/*
+ * A process of a host's old life ends after the others have dealt with the host's failure: somebody may have sent to it since,
+ * so it is announced by name when the host has joined anew.
+ */
+RACK_TEST(alone__old_process_of_who_joins_anew)
+{
+	struct node *sw = &w.n[SWITCH];
+	unsigned int i;
+
+	configure(1, BL_RUN_DIR "/ctl.db");
+	ctl_start(0);
+	rack_up();
+	host_dies(2);
+	UNTIL(w.n[1].done[1] && w.n[3].done[1] && w.n[4].done[1]);
+	UNTIL(sw->resumes && sw->port[1].state == BL_AGENT_REMOVED);
+	node_up(2);
+	UNTIL(w.n[2].failed);
+	bl_agent_proc_down(w.n[2].a, &(struct bl_agent_proc){ .port = 61700, .life = 7, .t = 950 });
+	serve_ms(50);
+	CHECK(!w.n[1].told[2], "announced while its host is not one of the rack");
+	w.n[2].failed = false;
+	w.n[2].port[0].state = BL_AGENT_REMOVED;
+	for (i = 2; i < NUMBERS; i++)
+		w.exempt[2][i] = false;
+	bl_agent_rejoin(w.n[2].a);
+	UNTIL(!sw->barred[1]);
+	join(&w.n[2]);
+	join(sw);
+	UNTIL(w.n[1].done[2] && w.n[3].done[2] && w.n[4].done[2]);
+	CHECK(w.n[1].t[2] == 950, "T %" PRIu64, w.n[1].t[2]);
 }
 
 /* killed between any two steps; started again on the same file it goes on */
@@ -213,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone__host_fails_and_joins_anew),
+		cmocka_unit_test(alone__old_process_of_who_joins_anew),
 		cmocka_unit_test(alone__killed_at_each_step),
 		cmocka_unit_test(alone__host_does_not_answer),
 		cmocka_unit_test(replicated__leader_killed_in_the_middle),
