@@ -47,7 +47,7 @@ int cmd_controller_run(int argc, char **argv)
 	static const struct argp argp = { .parser = parse, .args_doc = "FILE", .children = cmd_globals,
 					  .doc = "Be a failure controller of reliable 1Pipe in the foreground. Several may run on one etcd; one leads.\v"
 						 "FILE is YAML: listen: 10.0.0.1:61693, and one store: sqlite: FILE, or etcd: { endpoints: [http://10.0.0.1:2379, ...] }; optional: tls: { ca, cert, key }, "
-						 "settle_us, answer_ms, grace_ms, silence_ms. Daemons name it under controllers: [10.0.0.1:61693, ...]." };
+						 "settle_us, answer_ms, grace_ms, silence_ms, stuck_ms. Daemons name it under controllers: [10.0.0.1:61693, ...]." };
 	struct sigaction act = { .sa_handler = on_signal };
 	const char *file = NULL;
 	struct bl_ctl_cfg cfg;

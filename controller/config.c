@@ -22,7 +22,7 @@ struct file {
 	char *listen, *advertise, *sqlite;
 	struct file_etcd *etcd;
 	struct file_tls *tls;
-	uint32_t settle_us, answer_ms, grace_ms, silence_ms;
+	uint32_t settle_us, answer_ms, grace_ms, silence_ms, stuck_ms;
 };
 
 #define OPT CYAML_FLAG_OPTIONAL
@@ -42,6 +42,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_MAPPING_PTR("tls", OPT | CYAML_FLAG_POINTER, struct file, tls, tls_fields),
 	CYAML_FIELD_UINT("settle_us", OPT, struct file, settle_us), CYAML_FIELD_UINT("answer_ms", OPT, struct file, answer_ms),
 	CYAML_FIELD_UINT("grace_ms", OPT, struct file, grace_ms), CYAML_FIELD_UINT("silence_ms", OPT, struct file, silence_ms),
+	CYAML_FIELD_UINT("stuck_ms", OPT, struct file, stuck_ms),
 	CYAML_FIELD_END
 };
 static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file, fields) };
@@ -72,6 +73,8 @@ static int check(const struct file *f, const char *path, struct bl_err *err)
 		return bl_yaml_bad(path, "settle_us", 0, err, "settle_us %u: at most 1000000", f->settle_us);
 	if (f->answer_ms && f->answer_ms < 10)
 		return bl_yaml_bad(path, "answer_ms", 0, err, "answer_ms %u: at least 10", f->answer_ms);
+	if (f->stuck_ms && f->stuck_ms < 100)
+		return bl_yaml_bad(path, "stuck_ms", 0, err, "stuck_ms %u: at least 100", f->stuck_ms);
 	if (f->silence_ms && f->silence_ms < 100)
 		return bl_yaml_bad(path, "silence_ms", 0, err, "silence_ms %u: at least 100", f->silence_ms);
 	return 0;
@@ -110,6 +113,7 @@ int bl_ctl_config_load(struct bl_ctl_cfg *c, const char *path, struct bl_err *er
 	c->answer_ms = f->answer_ms;
 	c->grace_ms = f->grace_ms;
 	c->silence_ms = f->silence_ms;
+	c->stuck_ms = f->stuck_ms;
 	bl_yaml_free(&top, f);
 	return rc;
 }

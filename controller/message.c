@@ -142,13 +142,25 @@ static struct ctl_bytes order(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatC
 	return PACKED(bl__to_agent, m);
 }
 
-struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms)
+struct ctl_bytes ctl_put_out(uint64_t epoch, uint16_t port, uint16_t life)
+{
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+	Bl__PutOut p = BL__PUT_OUT__INIT;
+
+	p.port = port;
+	p.life = life;
+	m.put_out = &p;
+	return order(&m, epoch, BL__TO_AGENT__WHAT_PUT_OUT);
+}
+
+struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms, uint32_t stuck_ms)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Welcome w = BL__WELCOME__INIT;
 
 	w.failed = failed;
 	w.answer_ms = answer_ms;
+	w.stuck_ms = stuck_ms;
 	m.welcome = &w;
 	return order(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
 }

@@ -16,7 +16,8 @@ struct ctl_bytes {
 /** ctl_hello - @h points into memory of @m and into *@port, *@endpoint, which are freed by the caller, whatever it returns. False: it does not fit. */
 bool ctl_hello(const Bl__Hello *m, struct bl_recover_hello *h, struct bl_recover_port **port, uint16_t **endpoint, uint8_t (**addr)[16]);
 
-struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms);
+struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms, uint32_t stuck_ms);
+struct ctl_bytes ctl_put_out(uint64_t epoch, uint16_t port, uint16_t life);
 struct ctl_bytes ctl_bar(uint64_t epoch, const struct bl_recover_node *n);
 struct ctl_bytes ctl_freeze(uint64_t epoch, const struct bl_recover_node *n);
 /** ctl_failure - FAIL, or RESUME (@resume) with the inputs of @node. */

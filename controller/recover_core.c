@@ -231,6 +231,8 @@ void bl_recover_reset(struct bl_recover *r)
 	free(r->node);
 	free(r->failure);
 	free(r->proc);
+	free(r->stuck);
+	free(r->expelled);
 	free(r->out);
 	*r = (struct bl_recover){ .cfg = cfg };
 }
@@ -356,7 +358,7 @@ static bool owes(const struct bl_recover_node *n)
 	return false;
 }
 
-static uint64_t answer_by(const struct bl_recover *r, uint64_t now)
+uint64_t recover_answer_by(const struct bl_recover *r, uint64_t now)
 {
 	uint64_t due = now + r->cfg.answer_ns;
 
@@ -368,7 +370,7 @@ void recover_update_due(struct bl_recover *r, struct bl_recover_node *n, uint64_
 	if (!owes(n))
 		n->due = 0;
 	else if (!n->due)
-		n->due = answer_by(r, now);
+		n->due = recover_answer_by(r, now);
 }
 
 void recover_update_bars(struct bl_recover *r, uint64_t now)
@@ -490,7 +492,7 @@ void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uin
 		if (w)
 			w->done = false;
 	}
-	f->due_ns = f->left ? UINT64_MAX : answer_by(r, now);
+	f->due_ns = f->left ? UINT64_MAX : recover_answer_by(r, now);
 }
 
 /* Who must resume: where inputs stood still, and hosts of processes that died. */
@@ -512,7 +514,7 @@ void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, ui
 		if (w)
 			w->resumed = false;
 	}
-	f->due_ns = answer_by(r, now);
+	f->due_ns = recover_answer_by(r, now);
 }
 
 /* Who failed for sure has nothing to answer any more. */

@@ -164,6 +164,15 @@ struct bl_recover_failure {
 	uint64_t at_ns, settled_ns, announced_ns, done_ns, resumed_ns, finished_ns, due_ns;
 };
 
+/**
+ * struct bl_recover_stuck - frames from process @from do not reach the one with address @addr, port and life as in @to (whose why
+ * and t mean nothing).
+ */
+struct bl_recover_stuck {
+	struct bl_recover_proc from, to;
+	uint8_t addr[16];
+};
+
 /* What is to be done. The content is read from the node or the failure at once. */
 enum bl_recover_do {
 	BL_RECOVER_SAVE_NODE,    /* @node */
@@ -174,6 +183,7 @@ enum bl_recover_do {
 	BL_RECOVER_FREEZE,	     /* @node: ports with @asked */
 	BL_RECOVER_FAIL,	     /* @node, @number */
 	BL_RECOVER_RESUME,	     /* @node, @number */
+	BL_RECOVER_PUT_OUT,	     /* @node: its endpoint @number % 65536, if it has life @number / 65536 */
 };
 struct bl_recover_out {
 	enum bl_recover_do what;
@@ -208,6 +218,14 @@ enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32
 enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t ns);
 enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c, uint32_t death);
 enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, const struct bl_recover_proc *p);
+/**
+ * bl_recover_proc_stuck - two correct processes that do not reach each other, though the controller forwards: one of them has
+ * failed (1Pipe 5.2). Complaints are collected for BL_RECOVER_STUCK_NS; then whoever is at the end of most of them is put out,
+ * until none is left: of two the receiver, but a sender whom several receivers do not hear goes alone.
+ */
+#define BL_RECOVER_STUCK_NS  500000000ULL
+#define BL_RECOVER_STUCK_MAX 1024
+enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now, uint32_t node, const struct bl_recover_stuck *s);
 enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t version);
 enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);
 enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number);

@@ -39,6 +39,7 @@ static void welcome(struct bl_recover *r, struct bl_recover_node *n, uint64_t no
 	if (asked)
 		recover_to_node(r, BL_RECOVER_FREEZE, n, 0);
 	recover_update_due(r, n, now);
+	recover_stuck_welcome(r, n);
 	for (i = 0; i < r->nfailures; i++) {
 		const struct bl_recover_failure *f = r->failure[i];
 		const struct bl_recover_wait *w = f->saving ? NULL : recover_wait_of(f, n->id);
@@ -335,7 +336,7 @@ static enum bl_recover_reason member(const struct bl_recover *r, uint32_t node, 
 }
 
 /* A node that may speak. */
-static enum bl_recover_reason speaker(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
+enum bl_recover_reason recover_speaker(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
 {
 	enum bl_recover_reason why = member(r, node, n);
 
@@ -349,7 +350,7 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	struct bl_recover_port *p;
 	bool asked;
 
-	why = speaker(r, node, &n);
+	why = recover_speaker(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
 	if (c > RECOVER_C_MAX && c != BL_DET_NO_C)
@@ -387,7 +388,7 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 	struct bl_recover_node *n;
 	uint32_t i, k;
 
-	why = speaker(r, node, &n);
+	why = recover_speaker(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
 	if (p->t > RECOVER_C_MAX && p->t != BL_DET_NO_C)
@@ -396,6 +397,7 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 		return BL_RECOVER_UNKNOWN_PORT;
 	if (!n->naddrs)
 		return BL_RECOVER_NO_ADDRESS;
+	recover_stuck_gone(r, node, p);
 	for (i = 0; i < r->nprocs; i++)
 		if (r->proc[i].node == node && r->proc[i].p.port == p->port && r->proc[i].p.life == p->life)
 			return BL_RECOVER_REPEATED;
@@ -417,7 +419,7 @@ enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uin
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
 
-	why = speaker(r, node, &n);
+	why = recover_speaker(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
 	if (version > n->bar)
@@ -438,7 +440,7 @@ static enum bl_recover_reason answered(struct bl_recover *r, uint64_t now, uint3
 	struct bl_recover_node *n;
 	struct bl_recover_wait *w;
 
-	why = speaker(r, node, &n);
+	why = recover_speaker(r, node, &n);
 	if (why != BL_RECOVER_OK)
 		return why;
 	if (!f || f->step < step || (f->step == step && f->saving))
@@ -511,6 +513,7 @@ static void too_late(struct bl_recover *r, uint64_t now)
 				late = n->late = true;
 		}
 	}
+	late |= recover_stuck_late(r, now);
 	if (!late)
 		return;
 	isolated = bl_recover_isolated(r);
@@ -530,6 +533,7 @@ void bl_recover_tick(struct bl_recover *r, uint64_t now)
 		return;
 	if (r->grace_until && now >= r->grace_until)
 		r->grace_until = 0;
+	recover_stuck_tick(r, now);
 	too_late(r, now);
 	r->doubts = r->doubts && (r->pending || recover_open_failures(r));
 	if (r->dirty && now >= r->judge_ns)
@@ -543,6 +547,8 @@ uint64_t bl_recover_due(const struct bl_recover *r)
 
 	if (!r->epoch)
 		return UINT64_MAX;
+	if (recover_stuck_due(r) < due)
+		due = recover_stuck_due(r);
 	for (i = 0; i < r->nnodes; i++)
 		if (r->node[i]->due && r->node[i]->due < due)
 			due = r->node[i]->due;

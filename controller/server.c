@@ -157,7 +157,8 @@ static void give(struct bl_ctl *c, const struct bl_recover_out *o)
 	if (!p || !n || bl_store_epoch(c->store) != c->elected)
 		return;
 	switch (o->what) {
-	case BL_RECOVER_WELCOME: send_bytes(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms)); break;
+	case BL_RECOVER_WELCOME: send_bytes(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms, c->cfg.stuck_ms)); break;
+	case BL_RECOVER_PUT_OUT: send_bytes(p, ctl_put_out(c->elected, (uint16_t)o->number, (uint16_t)(o->number >> 16))); break;
 	case BL_RECOVER_BAR: send_bytes(p, ctl_bar(c->elected, n)); break;
 	case BL_RECOVER_FREEZE: send_bytes(p, ctl_freeze(c->elected, n)); break;
 	case BL_RECOVER_FAIL: send_bytes(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false, o->node)); break;
@@ -298,6 +299,16 @@ static enum bl_recover_reason proc_down(struct bl_ctl *c, uint32_t node, uint64_
 	return m->endpoint > UINT16_MAX || m->life > UINT16_MAX ? BL_RECOVER_UNKNOWN_PORT : bl_recover_proc_down(c->rec, now, node, &p);
 }
 
+static enum bl_recover_reason proc_stuck(struct bl_ctl *c, uint32_t node, uint64_t now, const Bl__ProcStuck *m)
+{
+	struct bl_recover_stuck s = { .from = { .port = (uint16_t)m->endpoint, .life = (uint16_t)m->from_life }, .to = { .port = (uint16_t)m->port, .life = (uint16_t)m->life } };
+
+	if (m->addr.len != sizeof(s.addr) || m->endpoint > UINT16_MAX || m->from_life > UINT16_MAX || m->port > UINT16_MAX || m->life > UINT16_MAX)
+		return BL_RECOVER_UNKNOWN_PORT;
+	memcpy(s.addr, m->addr.data, sizeof(s.addr));
+	return bl_recover_proc_stuck(c->rec, now, node, &s);
+}
+
 static bool take(struct peer *p, const Bl__ToController *m)
 {
 	struct bl_ctl *c = p->c;
@@ -330,6 +341,7 @@ static bool take(struct peer *p, const Bl__ToController *m)
 		r = proc_down(c, p->node, now, m->proc_down);
 		break;
 	case BL__TO_CONTROLLER__WHAT_AWAY: r = bl_recover_away(c->rec, now, p->node, m->away->ms * MS); break;
+	case BL__TO_CONTROLLER__WHAT_PROC_STUCK: r = proc_stuck(c, p->node, now, m->proc_stuck); break;
 	case BL__TO_CONTROLLER__WHAT_BARRED: r = bl_recover_barred(c->rec, now, p->node, m->barred->number); break;
 	case BL__TO_CONTROLLER__WHAT_DONE: r = bl_recover_done(c->rec, now, p->node, m->done->number); break;
 	case BL__TO_CONTROLLER__WHAT_RESUMED: r = bl_recover_resumed(c->rec, now, p->node, m->resumed->number); break;
@@ -684,6 +696,7 @@ static void defaults(struct bl_ctl_cfg *c)
 	c->answer_ms = c->answer_ms ? c->answer_ms : 1000;
 	c->grace_ms = c->grace_ms ? c->grace_ms : 3000;
 	c->silence_ms = c->silence_ms ? c->silence_ms : 3000;
+	c->stuck_ms = c->stuck_ms ? c->stuck_ms : 5000;
 }
 
 int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err *err)

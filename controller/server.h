@@ -32,6 +32,7 @@
  * @listen: address; @advertise: what agents know it by; "": @listen. @sqlite: a file; or @etcd: URLs. @prefix: of etcd's keys.
  * @ca, @cert, @key: of agents' sessions; all "": no TLS. @etcd_ca, ...: of etcd's.
  * @settle_us: reports of one failure may come that far apart; 5000. @answer_ms: who takes longer has failed; 1000. @grace_ms: for agents to come to a new leader; 3000. @silence_ms: sessions that say nothing for so long end; 3000.
+ * @stuck_ms: what does not get through to a receiver for so long, though everybody is there, costs one of the two its membership; 5000.
  */
 struct bl_ctl_cfg {
 	char listen[64], advertise[64];
@@ -42,7 +43,7 @@ struct bl_ctl_cfg {
 	uint32_t ttl_s;
 	char ca[256], cert[256], key[256];
 	char etcd_ca[256], etcd_cert[256], etcd_key[256];
-	uint32_t settle_us, answer_ms, grace_ms, silence_ms;
+	uint32_t settle_us, answer_ms, grace_ms, silence_ms, stuck_ms;
 };
 
 struct bl_ctl;

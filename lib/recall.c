@@ -84,9 +84,12 @@ static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
 			continue;
 		ep->st.discarded += bl_rrx_discard(ep, p, f->ts, f->port ? f->life : 0);
 		if (!p->rrx.known || !other_life(f, p->rrx.incarnation)) {
+			uint16_t life = p->rrx.known ? p->rrx.incarnation : f->life;
+
+			/* announced once more, by who does not know: the first T stays */
+			p->rrx.gone_ts = p->rrx.gone && p->rrx.gone_life == life && p->rrx.gone_ts < f->ts ? p->rrx.gone_ts : f->ts;
 			p->rrx.gone = true;
-			p->rrx.gone_life = p->rrx.known ? p->rrx.incarnation : f->life;
-			p->rrx.gone_ts = f->ts;
+			p->rrx.gone_life = life;
 		}
 		stop_sending(ep, p, f);
 	}

@@ -323,6 +323,7 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 
 	a->welcome = true;
 	a->total.answer_ms = w->answer_ms;
+	a->total.stuck_ms = w->stuck_ms;
 	a->tried = 0;
 	a->wait_ms = AGAIN_MS;
 	if (w->failed) {
@@ -345,6 +346,14 @@ static void on_forward(struct bl_agent *a, const Bl__Forward *m)
 		a->ops->forward(a->ctx, &f);
 }
 
+static void on_put_out(struct bl_agent *a, const Bl__PutOut *m)
+{
+	if (!m->port || m->port > UINT16_MAX || m->life > UINT16_MAX)
+		a->total.reasons[BL_AGENT_BAD_MESSAGE]++;
+	else if (a->ops->put_out && !a->failed)
+		a->ops->put_out(a->ctx, (uint16_t)m->port, (uint16_t)m->life);
+}
+
 /* -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's that cannot obey: who does not answer in time has failed. */
 static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 {
@@ -357,6 +366,7 @@ static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 	case BL__TO_AGENT__WHAT_FAIL: on_fail(a, m->fail); break;
 	case BL__TO_AGENT__WHAT_RESUME: return on_resume(a, m->resume);
 	case BL__TO_AGENT__WHAT_FORWARD: on_forward(a, m->forward); break;
+	case BL__TO_AGENT__WHAT_PUT_OUT: on_put_out(a, m->put_out); break;
 	default: break;
 	}
 	return 0;
@@ -529,6 +539,22 @@ void bl_agent_proc_down(struct bl_agent *a, const struct bl_agent_proc *p)
 	a->proc[a->nprocs++] = *p;
 	if (a->welcome)
 		say_proc(a, a->nprocs - 1);
+}
+
+void bl_agent_stuck(struct bl_agent *a, const struct bl_agent_stuck *s)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__ProcStuck p = BL__PROC_STUCK__INIT;
+
+	p.endpoint = s->from.port;
+	p.from_life = s->from.life;
+	p.addr = (ProtobufCBinaryData){ 16, (uint8_t *)(uintptr_t)s->addr };
+	p.port = s->port;
+	p.life = s->life;
+	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_STUCK;
+	m.proc_stuck = &p;
+	if (a->welcome && !a->failed)
+		say(a, &m);
 }
 
 void bl_agent_done(struct bl_agent *a, uint64_t number)

@@ -96,12 +96,23 @@ struct bl_agent_proc {
 	uint64_t t;
 };
 
+/**
+ * struct bl_agent_stuck - what endpoint @from (only port and life count) sends reliably does not get through to the receiver with
+ * that address, port and life.
+ */
+struct bl_agent_stuck {
+	struct bl_agent_proc from;
+	uint8_t addr[16];
+	uint16_t port, life;
+};
+
 struct bl_forward;
 
 /**
  * struct bl_agent_ops - what the caller does. @tell: fill in what the node is now. @epoch: the highest one is now this; it must be kept before this returns. @bar: the outputs of these ports promise no C, and what
  * comes in does not join C; all others are free. @freeze: the input of the port does not raise C any more; fills in @c and @death of *@p, and returns 0, or not 0: there is no such input. @fail: Discard, Recall, Callback; then bl_agent_done(). @resume: the inputs of these
  * leave C's set, each if it stands still since that death, and what windows of these processes held is free; done when it returns. @failed: this node was announced as failed: its processes are to be told; then bl_agent_rejoin().
+ * @put_out: that life of the endpoint is to be put out; the answer is bl_agent_proc_down() of it, whether it is there or not. It may be NULL.
  * @forward: a frame for this host came by way of the controller (forward.h); it may be NULL.
  * What returns int says -ESTALE if the node obeys nobody of that epoch any more: the session ends, unanswered.
  */
@@ -114,6 +125,7 @@ struct bl_agent_ops {
 	int (*resume)(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin);
 	void (*failed)(void *ctx, uint64_t number);
 	void (*forward)(void *ctx, const struct bl_forward *f);
+	void (*put_out)(void *ctx, uint16_t port, uint16_t life);
 };
 
 /** struct bl_agent_cfg - @controllers: addresses (session.h). @epoch: highest one heard before. @silence_ms: a controller that says nothing for so long is left; 0: 3000. @tls: NULL: none; stays the caller's. */
@@ -125,11 +137,11 @@ struct bl_agent_cfg {
 	struct bl_session_tls *tls;
 };
 
-/** struct bl_agent_total - @reasons: of messages. @sessions: begun. @answer_ms: how long an answer may take; 0: not said. @welcome: it has a session, and was taken. @controller: with whom. @failed: number of the failure that announced this node; 0: none. @trouble: why there is no session. */
+/** struct bl_agent_total - @reasons: of messages. @sessions: begun. @answer_ms: how long an answer may take; 0: not said. @stuck_ms: after what time bl_agent_stuck() is wanted; 0: not. @welcome: it has a session, and was taken. @controller: with whom. @failed: number of the failure that announced this node; 0: none. @trouble: why there is no session. */
 struct bl_agent_total {
 	uint64_t reasons[BL_AGENT_REASON_COUNT];
 	uint64_t sessions, epoch, failed;
-	uint32_t answer_ms;
+	uint32_t answer_ms, stuck_ms;
 	bool welcome;
 	char controller[64], trouble[256];
 };
@@ -146,6 +158,8 @@ void bl_agent_changed(struct bl_agent *a);
 void bl_agent_link_down(struct bl_agent *a, const struct bl_agent_port *p);
 /** bl_agent_proc_down - a process is gone; told until the controller names it. */
 void bl_agent_proc_down(struct bl_agent *a, const struct bl_agent_proc *p);
+/** bl_agent_stuck - now, or not at all: whoever calls looks again. */
+void bl_agent_stuck(struct bl_agent *a, const struct bl_agent_stuck *s);
 /** bl_agent_done - what @fail with this number ordered is complete. */
 void bl_agent_done(struct bl_agent *a, uint64_t number);
 /** bl_agent_rejoin - after @failed: there are only new processes from now on. */

@@ -15,6 +15,7 @@
 #include "agent_watch.h"
 #include "node_agent.h"
 #include "order.h"
+#include "stuck.h"
 
 #define LOOK_MIN_US 500
 #define LOOK_BUSY_US 1000
@@ -23,6 +24,7 @@
 #define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
 #define AWAY_SAID_NS 200000000ULL
 #define START_WAIT_NS 1000000000ULL /* and at least ten times dead_after: how long a switch with new registers waits for who was there before */
+#define STUCK_LOOK_NS 50000000ULL /* from one look at windows that stand to the next */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
 
 /** struct order - FAIL that was heard, and is not in the endpoints' page as a whole. @failed: @nfailed. */
@@ -46,8 +48,9 @@ struct bl_node_agent {
 	unsigned int awaited; /* inputs that stand still, or are behind */
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
-	uint64_t led_ns;
+	uint64_t led_ns, stuck_ns;
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
+	struct bl_stuck stuck[BL_EPS_MAX]; /* windows at the last look, at @stuck_ns */
 	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
 	uint32_t old[BL_EPS_MAX];
 };
@@ -301,7 +304,28 @@ static void on_forward(void *ctx, const struct bl_forward *f)
 		bl_agent_forward(a->agent, &answer);
 }
 
-static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed, .forward = on_forward };
+/* It is told of even if it is not here: whoever waits for it has not heard that it is gone. */
+static void on_put_out(void *ctx, uint16_t port, uint16_t life)
+{
+	struct bl_node_agent *a = ctx;
+	const struct bl_agent_proc p = { .port = port, .life = life, .why = BL_WHY_UNREACHABLE, .t = bus_time(a->node) & BL_TS_MASK };
+	unsigned int k;
+
+	if (a->node->cfg.role != BL_ROLE_HOST || a->failed)
+		return;
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		const struct bl_ep *ep = &a->node->ep[k];
+
+		if (!ep->used || ep->info.port != port || ep->info.life != life)
+			continue;
+		if (!ep->dead)
+			bl_endpoint_put_out(a->node, 1ULL << k, BL_OUT_UNREACHABLE);
+		return; /* of a dead one it was told */
+	}
+	bl_agent_proc_down(a->agent, &p);
+}
+
+static const struct bl_agent_ops ops = { .put_out = on_put_out, .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed, .forward = on_forward };
 
 /* ---- looking ---- */
 
@@ -401,6 +425,30 @@ static void look_at_session(struct bl_node_agent *a)
 	}
 }
 
+static void say_stuck(void *ctx, const struct bl_agent_stuck *s)
+{
+	struct bl_node_agent *a = ctx;
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(AF_INET6, s->addr, text, sizeof(text));
+	bl_log(BL_LOG_WARN, "%s: what endpoint %u sends reliably to [%s]:%u does not get through, by no way, and holds the commit barrier: the controller has to put one of the two out", a->node->meta.name,
+	       s->from.port, text, s->port);
+	bl_agent_stuck(a->agent, s);
+}
+
+static void look_at_windows(struct bl_node_agent *a)
+{
+	uint64_t now = bl_mono_ns();
+	struct bl_agent_total t;
+
+	if (a->node->cfg.role != BL_ROLE_HOST || a->failed || now - a->stuck_ns < STUCK_LOOK_NS)
+		return;
+	bl_agent_read(a->agent, &t);
+	a->stuck_ns = now;
+	if (t.welcome && t.stuck_ms)
+		bl_stuck_find(a->node, a->stuck, t.stuck_ms * 1000000ULL, say_stuck, a);
+}
+
 static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
@@ -410,6 +458,7 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	look_at_ports(a);
 	look_at_orders(a);
 	look_at_session(a);
+	look_at_windows(a);
 	if (a->failed)
 		join_anew(a);
 	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;

@@ -243,6 +243,57 @@ RACK_TEST(recall__by_way_of_the_controller)
 	CHECK(said("forwarded"), "nothing was forwarded: this proves nothing");
 }
 
+static uint32_t want[2];
+
+static bool go_on(void)
+{
+	return TR_LOAD(tr_sh->node[0].ngot) >= want[0] && TR_LOAD(tr_sh->node[2].ngot) >= want[1];
+}
+
+static void want_more(uint32_t more)
+{
+	want[0] = TR_LOAD(tr_sh->node[0].ngot) + more;
+	want[1] = TR_LOAD(tr_sh->node[2].ngot) + more;
+}
+
+/*
+ * Frames of h1 do not come to h2, nor can they be forwarded; barriers pass, nobody has failed. What is not acknowledged holds the
+ * rack's commit barrier: the receiver is put out after stuck_ms, and the others go on.
+ */
+RACK_TEST(stuck__one_of_the_two_goes)
+{
+	struct bl_ctl_cfg c = { .listen = CTL_ADDR, .sqlite = BL_RUN_DIR "/ctl.db", .answer_ms = ANSWER_MS, .stuck_ms = 1500 };
+	struct bl_err err;
+	unsigned int i;
+
+	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
+	ctl = ctl_child(&c);
+	rack.lab.spec.hosts = 3;
+	rack.tweak = name_controller;
+	rack_open();
+	if (!tr_until(all_ok, WAIT_MS))
+		FAIL("not all nodes are there: %s", ask());
+	add(3, (struct tr_cfg){ .until_enough = true, .gap_us = 2000, .len = 300, .quiet_ms = 4000 });
+	tr_sh->node[1].may_die = true; /* it gets ESTALE */
+	tr_go();
+	want_more(50);
+	CHECK(tr_until(go_on, WAIT_MS), "nothing is delivered");
+	rack.node[rack_host(1)]->relayed_fd = -1;
+	part(0, 1, BL_OP_PREP);
+	CHECK(tr_until(one_finished, WAIT_MS), "nobody is put out, and all stand still: %s", ask());
+	CHECK(strstr(ask(), "\"why\":\"unreachable\""), "somebody else failed: %s", ask());
+	want_more(200);
+	CHECK(tr_until(go_on, WAIT_MS), "the others do not go on");
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 0; i < 3; i++)
+		all_or_none(i, 0x5);
+	CHECK(!*tr_sh->node[0].error && !*tr_sh->node[2].error, "%s %s", tr_sh->node[0].error, tr_sh->node[2].error);
+	CHECK(*tr_sh->node[1].error, "the one that was put out has not noticed");
+}
+
 /* Without a controller what is lost stays lost, and the daemon says so once. */
 RACK_TEST(no_controller__is_not_forwarded)
 {
@@ -356,6 +407,7 @@ int main(void)
 		cmocka_unit_test(leaf_spine__prepares_of_one_direction),
 		cmocka_unit_test(leaf_spine__spines_have_lost_a_route),
 		cmocka_unit_test(recall__by_way_of_the_controller),
+		cmocka_unit_test(stuck__one_of_the_two_goes),
 		cmocka_unit_test(no_controller__is_not_forwarded),
 		cmocka_unit_test(refused__and_counted),
 	};
