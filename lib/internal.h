@@ -43,6 +43,7 @@
 #define BL_RTO_MAX_NS	400000000ULL
 #define BL_PROBES_MAX	8    /* about 2 s of silence: unreachable */
 #define BL_DAEMON_WAIT_S 5 /* bl_init(), bl_flow_hint(): for the daemon's answer */
+#define BL_GONE_LIVES	8	      /* of one port: what is on its way from earlier ones is not believed */
 #define BL_RETRY_NS	1000000000ULL /* who was found unreachable is asked again after so long, then after twice that, */
 #define BL_RETRY_MAX_NS 16000000000ULL /* up to this; and when something is to be sent there, but not before */
 #define BL_RETRY_MIN_NS BL_RTO_MAX_NS  /* this has passed since the last time. */
@@ -170,6 +171,9 @@ struct bl_rtx {
 	uint32_t retries;  /* OPENs since then */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC of the last of them */
 	uint64_t dead_until_ns;
+	/* Lives of processes that were announced, whether a window of them was open or not; each + 1, 0: none. */
+	uint32_t gone[BL_GONE_LIVES];
+	uint32_t next_gone;
 	uint64_t born; /* announcements that were begun when @life was first heard of: they are of those before it */
 	/* how the stage would be with the scattering that is looked at */
 	uint64_t mark;
@@ -407,6 +411,7 @@ uint64_t bl_recall_last(const struct bl_endpoint *ep); /* number of the latest a
 bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p); /* before a life is heard of for the first time */
 uint64_t bl_recall_limit(const struct bl_endpoint *ep); /* messages below it may be delivered */
 void bl_recall_work(struct bl_endpoint *ep, uint64_t last);
+bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life); /* that process was announced */
 void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 void bl_recall_free(struct bl_endpoint *ep);
 int bl_outcast(struct bl_endpoint *ep);

@@ -56,11 +56,22 @@ static bool failed_by(const struct bl_failure *f, const struct bl_peer *p)
 
 /* ---- discard ---- */
 
+bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life)
+{
+	unsigned int i;
+
+	for (i = 0; i < BL_GONE_LIVES && p->rtx.gone[i] != 1U + life; i++)
+		;
+	return i < BL_GONE_LIVES;
+}
+
 /* Nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back. */
 static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_failure *f)
 {
 	struct bl_recalling *r;
 
+	if (f->port && f->life)
+		p->rtx.gone[p->rtx.next_gone++ % BL_GONE_LIVES] = 1U + f->life;
 	if (!other_life(f, p->rtx.life))
 		for (r = ep->recalls; r; r = r->next)
 			if (r->peer == p)

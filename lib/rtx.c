@@ -482,7 +482,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	/* announced meanwhile: this may be of before, from somebody who is gone; whoever is there now is asked again */
 	if ((!t->open || v.life != t->life) && bl_recall_news(ep, p))
 		return;
-	if (t->failed && v.life == t->life)
+	if ((t->failed && v.life == t->life) || bl_recall_is_gone(p, v.life))
 		return; /* it seems to live, and is not one of us any more */
 	if (!t->open || v.life != t->life)
 		t->credited = v.psn;

@@ -285,6 +285,43 @@ static void lives__window_of_who_is_gone(void **state)
 	drop(&c);
 }
 
+/*
+ * Whoever asks several times for a window is answered several times, and by way of the controller late. A process that was
+ * announced meanwhile is not believed then either, though no window of it was open when the announcement came.
+ */
+static void lives__late_window_of_who_is_gone(void **state)
+{
+	struct bl_msg m;
+	struct fake a, c;
+	int x = 1;
+
+	(void)state;
+	make(&a, "127.0.0.1", 0);
+	make(&c, "127.0.0.3", 2);
+	listen_to(&a);
+	m = msg_to(&c, &x, sizeof(x), 11);
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+	assert_int_equal(carry(&c, &a, true), 0); /* OPEN */
+	announce(0, &c, false, 9, TS0, BL_WHY_DIED);
+	bl_process(a.ep);
+	assert_int_equal(told.gones, 1);
+	fake_peer(&a, &c)->rtx.dead_until_ns = 0;
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+	assert_int_equal(carry(&c, &a, true), 0);
+	window_from(&a, &c, 9, 0);
+	bl_process(a.ep);
+	assert_false(fake_peer(&a, &c)->rtx.open);
+	assert_int_equal(carry(&c, &a, true), 0); /* no PREP: nobody would ever acknowledge it */
+	assert_int_equal(bl_rwin_used(word(&a)), 0);
+	/* the next process there is another one */
+	window_from(&a, &c, 10, 0);
+	bl_process(a.ep);
+	assert_true(fake_peer(&a, &c)->rtx.open);
+	assert_int_equal(carry(&c, &a, false), 1);
+	drop(&a);
+	drop(&c);
+}
+
 /* A new life of the receiver waits until what the old one has not acknowledged is taken back. */
 static void lives__new_receiver_waits_for_the_recall(void **state)
 {
@@ -383,6 +420,7 @@ int main(void)
 		cmocka_unit_test(lives__port_of_another),
 		cmocka_unit_test(lives__not_this_one),
 		cmocka_unit_test(lives__window_of_who_is_gone),
+		cmocka_unit_test(lives__late_window_of_who_is_gone),
 		cmocka_unit_test(lives__new_receiver_waits_for_the_recall),
 		cmocka_unit_test(page__goes_round),
 		cmocka_unit_test(recall__of_a_stranger),
