@@ -70,7 +70,7 @@ static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct
 {
 	struct bl_recalling *r;
 
-	if (f->port && f->life)
+	if (f->port && f->life && !bl_recall_is_gone(p, f->life))
 		p->rtx.gone[p->rtx.next_gone++ % BL_GONE_LIVES] = 1U + f->life;
 	if (!other_life(f, p->rtx.life))
 		for (r = ep->recalls; r; r = r->next)

@@ -44,22 +44,6 @@ int bl_sysfs_open(void)
 	return mnt >= 0 ? mnt : open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int read_file(int dir, const char *path, char *buf, size_t size)
-{
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, size - 1);
-	close(fd);
-	if (n < 0)
-		return -errno;
-	buf[n] = 0;
-	buf[strcspn(buf, "\n")] = 0;
-	return 0;
-}
-
 /* Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another network namespace. */
 static int set_attr(const struct bl_iface *i, const char *attr, const char *value)
 {
@@ -70,7 +54,7 @@ static int set_attr(const struct bl_iface *i, const char *attr, const char *valu
 	if (sys < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "class/net/%s/ifindex", i->name);
-	if (read_file(sys, path, text, sizeof(text)) || atoi(text) != i->ifindex) {
+	if (bl_read_line(sys, path, text, sizeof(text)) || atoi(text) != i->ifindex) {
 		close(sys);
 		return -ENXIO;
 	}
@@ -238,7 +222,7 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 		return;
 	while ((e = readdir(d)) && t->n < THREADS_MAX) {
 		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
-		if (e->d_name[0] < '0' || e->d_name[0] > '9' || read_file(AT_FDCWD, path, comm, sizeof(comm)) || !is_napi_of(comm, i->name))
+		if (e->d_name[0] < '0' || e->d_name[0] > '9' || bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || !is_napi_of(comm, i->name))
 			continue;
 		t->pid[t->n] = atoi(e->d_name);
 		when[t->n] = started(t->pid[t->n]);
@@ -261,7 +245,7 @@ static bool is_kernel(pid_t pid, const char *name, bool whole)
 	uint64_t flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	if (read_file(AT_FDCWD, path, comm, sizeof(comm)) || (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
+	if (bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
 		return false;
 	return !bl_proc_stat(pid, BL_PROC_FLAGS, &flags) && flags & PF_KTHREAD;
 }

@@ -344,6 +344,8 @@ void bl_order_close(struct bl_node *n);
 void bl_host_put_all_out(const char *dir);
 
 /* proc.c */
+/** bl_read_line - the first line of the file @path in directory @dir (or AT_FDCWD), without its end. 0 or -errno. */
+int bl_read_line(int dir, const char *path, char *buf, size_t size);
 #define BL_PROC_FLAGS	9 /* of the kernel's task: PF_* */
 #define BL_PROC_STARTED 22 /* ticks after boot */
 /** bl_proc_stat - field @field (3 or later, a number) of /proc/PID/stat. 0, or -errno and 0 in *@v: no such process. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What /proc/PID/stat says of a process. */
+/* Small files of /proc and /sys, and what /proc/PID/stat says of a process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,4 +29,20 @@ int bl_proc_stat(pid_t pid, int field, uint64_t *v)
 	for (k = 2; p && k < field; k++)
 		p = strchr(p + 1, ' ');
 	return p && sscanf(p, " %" SCNu64, v) == 1 ? 0 : -EPROTO;
+}
+
+int bl_read_line(int dir, const char *path, char *buf, size_t size)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	if (n < 0)
+		return -errno;
+	buf[n] = 0;
+	buf[strcspn(buf, "\n")] = 0;
+	return 0;
 }

@@ -19,22 +19,6 @@
 #include <unistd.h>
 #include "node_priv.h"
 
-static int read_at(int dir, const char *path, char *buf, size_t size)
-{
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, size - 1);
-	close(fd);
-	if (n < 0)
-		return -errno;
-	buf[n] = 0;
-	buf[strcspn(buf, "\n")] = 0;
-	return 0;
-}
-
 /* "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no CPU is in it. */
 static bool parse_mask(const char *text, cpu_set_t *set)
 {
@@ -142,7 +126,7 @@ static bool by_xps(int sys, const char *ifname, unsigned int queue, cpu_set_t *s
 	char path[128], text[2048];
 
 	snprintf(path, sizeof(path), "class/net/%s/queues/tx-%u/xps_cpus", ifname, queue);
-	return !read_at(sys, path, text, sizeof(text)) && parse_mask(text, set) && tells(set);
+	return !bl_read_line(sys, path, text, sizeof(text)) && parse_mask(text, set) && tells(set);
 }
 
 static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
@@ -158,7 +142,7 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 	}
 	for (size_t k = 0; irq >= 0 && k < sizeof(lists) / sizeof(lists[0]); k++) {
 		snprintf(path, sizeof(path), "irq/%d/%s", irq, lists[k]);
-		if (!read_at(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) && tells(set))
+		if (!bl_read_line(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) && tells(set))
 			return true;
 	}
 	return false;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include "unit.h"
 
+#include "../../loader/proc.c"
 #include "../../loader/tx_cpu.c"
 
 int bl_sysfs_open(void)
