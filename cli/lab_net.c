@@ -387,6 +387,18 @@ static unsigned int own_net(const struct lab_node *n)
 	return n->kind == LAB_TOR ? GATEWAY_NET : n->kind == LAB_SPINE ? SPINE_NET : CORE_NET;
 }
 
+/*
+ * The next hop's own address, by its own port: IPv6 refuses a next hop that a shorter route of another port covers
+ * ("invalid gateway or device mismatch"), as the one to everywhere else does after a link came back.
+ */
+static int next_hop(struct nl *nl, int family, unsigned int ifindex, const uint8_t *via, const uint8_t mac[6])
+{
+	const struct nl_hop direct = { .ifindex = ifindex };
+	int err = nl_neigh(nl, ifindex, family, via, mac);
+
+	return err ? err : nl_route(nl, family, via, family == AF_INET ? 32 : 128, &direct, 1);
+}
+
 /* a core goes down to each ToR by the spines of its pod */
 static int core_routes(const struct lab *lab, const struct lab_node *n, struct nl *nl, int family)
 {
@@ -401,7 +413,7 @@ static int core_routes(const struct lab *lab, const struct lab_node *n, struct n
 		const struct lab_node *peer = &lab->nodes[p->peer_node];
 
 		make_addr(family, a, SPINE_NET, peer->index);
-		err = nl_neigh(nl, p->ifindex, family, a, peer->ports[p->peer_port].mac);
+		err = next_hop(nl, family, p->ifindex, a, peer->ports[p->peer_port].mac);
 	}
 	for (t = 1; !err && t <= s->tors; t++) {
 		for (i = nhops = 0; i < n->nports; i++) {
@@ -448,7 +460,7 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 		}
 		hops[nhops] = (struct nl_hop){ .ifindex = p->ifindex, .via = via[nhops] };
 		make_addr(family, via[nhops], own_net(peer), peer->index);
-		err = nl_neigh(nl, p->ifindex, family, via[nhops], peer_mac);
+		err = next_hop(nl, family, p->ifindex, via[nhops], peer_mac);
 		if (!err && peer->kind == LAB_TOR) {
 			make_addr(family, a, peer->index, 0);
 			err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, &hops[nhops], 1);

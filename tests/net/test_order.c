@@ -59,6 +59,26 @@ RACK_TEST(leaf_spine)
 	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 500, .len = 1400, .fan = 3, .big = 3, .family = AF_INET6 });
 }
 
+/* Links of a switch were down, one after the other: Linux has forgotten the routes over them, and takes them again. */
+static void routes_again(enum lab_kind kind)
+{
+	const struct lab_node *n;
+	unsigned int node, i;
+	int home;
+
+	for (node = 0; node < rack.lab.nnodes && rack.lab.nodes[node].kind != kind; node++)
+		;
+	CHECK(node < rack.lab.nnodes, "no such switch in this lab");
+	n = &rack.lab.nodes[node];
+	for (i = 0; i < n->nports; i++) {
+		rack_link(node, n->ports[i].ifname, false);
+		rack_link(node, n->ports[i].ifname, true);
+		home = rack_away(node);
+		CHECK(!lab_routes(&rack.lab, &rack.lab.nodes[node]), "%s does not get its routes over %s again", n->name, n->ports[i].ifname);
+		rack_back(home);
+	}
+}
+
 /* 4 ToRs, 4 spines and 2 cores: a barrier goes by five switches */
 RACK_TEST(three_tiers)
 {
@@ -69,6 +89,9 @@ RACK_TEST(three_tiers)
 	talk("2 endpoints, all to all", 2, 8, (struct tr_cfg){ .scatterings = 1500, .len = 200, .items = 2 });
 	talk("8 endpoints, random subsets", 8, 8, (struct tr_cfg){ .scatterings = 800, .len = 1400, .fan = 5, .items = 3, .more = 100 });
 	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
+	routes_again(LAB_SPINE);
+	routes_again(LAB_TOR);
+	routes_again(LAB_CORE);
 }
 
 /* two ToRs, linked up to up: what one of them promised to its hosts, the other one waits for */
