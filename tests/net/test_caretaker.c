@@ -19,6 +19,25 @@ static const struct bl_clock *clock_of(unsigned int i)
 	return p;
 }
 
+/* Until the daemon has blocked SIGTERM, which its main() does first: before that the kernel or the loader of its program would die of it. */
+static void wait_blocked(pid_t pid)
+{
+	uint64_t end = t_mono() + 30000000000ULL, mask = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	while (!(mask >> (SIGTERM - 1) & 1)) {
+		CHECK(t_mono() < end, "process %d does not block SIGTERM", pid);
+		f = fopen(path, "r");
+		CHECK(f, "%s: %s", path, strerror(errno));
+		while (fgets(line, sizeof(line), f))
+			sscanf(line, "SigBlk: %" SCNx64, &mask);
+		fclose(f);
+		usleep(200);
+	}
+}
+
 RACK_TEST(term_twice__is_as_once)
 {
 	static const unsigned int later_us[] = { 0, 100, 1000, 3000, 10000, 30000 };
@@ -39,7 +58,7 @@ RACK_TEST(term_twice__is_as_once)
 	/* and one that comes before it is ready */
 	daemon_stop(i, SIGTERM);
 	daemon_spawn(i);
-	usleep(30000);
+	wait_blocked(dm[i].pid);
 	kill(dm[i].pid, SIGTERM);
 	kill(dm[i].pid, SIGTERM);
 	status = daemon_wait(i);
