@@ -131,6 +131,7 @@ SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a)
 # these include a source
 $(B)/tests/unit/test_bench_check: cli/bench_check.c
 $(B)/tests/unit/test_fct: $(addprefix cli/,fct_sizes.c fct_trace.c fct_coflow.c)
+$(B)/tests/unit/test_kill_flow: cli/kill_flow.c
 $(B)/tests/unit/test_rate: loader/rate.c
 $(B)/tests/unit/test_tx_cpu: loader/tx_cpu.c
 $(B)/tests/unit/test_prio: loader/prio.c loader/tx_cpu.c

@@ -15,11 +15,12 @@
 #   fastpass    five senders that come and go, echoes and queue beside them: policies none and fastpass (Fastpass 7.1, A to C); 50 takeovers, on a rack and on a leaf-spine
 #   reliable    reliable 1Pipe beside best effort on a rack of 8: delivered messages per second in pairs of runs; throughput and one-way latency against the share of frames that hosts lose (1Pipe, figure 9b)
 #   recovery    reliable scatterings of everybody to everybody while something dies: time from the kill until the last correct host delivers again, by kind and number of hosts, and where it goes (1Pipe, figure 10)
+#   living      the same hosts while one process stands still for 12 s, or ends in order: how long the others deliver nothing, and how fast they go on
 #   fct         flows of web-search-like and data-mining-like sizes by a Poisson process at load 0.6 on a dumbbell of 8 hosts: completion times and slowdowns of every policy
 #
 # RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (50mbit: eight
 # receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for reliable REL_PAIRS (12), REL_SECONDS (2), REL_SAMPLES (2000),
-# REL_LOSSES ("0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1"); for recovery REC_RUNS (9), REC_HOSTS ("4 8 16"), REC_KINDS (all that failover --kill knows) and REC_DEAD_US (20000: a host or link is dead after so long a silence); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
+# REL_LOSSES ("0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1"); for recovery REC_RUNS (9), REC_HOSTS ("4 8 16"), REC_KINDS (all failures that failover --kill knows), LIVE_KINDS ("stop leave") and REC_DEAD_US (20000: a host or link is dead after so long a silence); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
 set -euo pipefail
 
@@ -29,7 +30,7 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack group latency memory admission bulk arbiter fastpass reliable recovery fct"
+all_parts="switch rack group latency memory admission bulk arbiter fastpass reliable recovery living fct"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
@@ -42,6 +43,7 @@ rel_losses=${REL_LOSSES-0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1}
 rec_runs=${REC_RUNS:-9}
 rec_hosts=${REC_HOSTS:-4 8 16}
 rec_kinds=${REC_KINDS:-host link spine tor controller etcd-leader}
+live_kinds=${LIVE_KINDS:-stop leave}
 rec_dead_us=${REC_DEAD_US:-20000}
 fct_flows=${FCT_FLOWS:-1000}
 fct_rate=${FCT_RATE:-50mbit}
@@ -351,6 +353,24 @@ part_recovery() {
 	say ""
 	echo
 	echo "recovery after a kill, ms (medians of $rec_runs runs; dead after $rec_dead_us us of silence; detect: what the controller's own times leave of it)"
+	column -s, -t "$csv"
+}
+
+part_living() {
+	local kind n csv=$out/living.csv
+	echo "kill,hosts,runs,stood,max,before/s,after/s,gap_before,gap_after,announced,none,wrong" >"$csv"
+	for kind in $live_kinds; do
+		for n in $rec_hosts; do
+			say "living, $kind of $n hosts"
+			first "$build/barline" -j lab run failover --kill "$kind" --hosts "$n" --runs "$rec_runs" --interval-us $((250 * n)) --dead-after-us "$rec_dead_us" </dev/null \
+				>"$out/living-$kind-$n.json" 2>"$out/living-$kind-$n.log" || say "living, $kind of $n hosts: see $out/living-$kind-$n.log"
+			jq -r '.failover[]? | [.kill, .hosts, .runs, .stood_p50_ms, .stood_max_ms, .before_p50_per_s, .after_p50_per_s, .gap_before_p50_ms, .gap_after_p50_ms, .announced, .none, .wrong] |
+				map(if type == "number" then . * 100 | round / 100 else . end) | join(",")' "$out/living-$kind-$n.json" >>"$csv"
+		done
+	done
+	say ""
+	echo
+	echo "one process stands still for 12 s, or ends in order: longest time without a delivery at one of the others, ms, and what each delivers of the others before and after it (medians of $rec_runs runs)"
 	column -s, -t "$csv"
 }
 

@@ -26,24 +26,26 @@
 #define RUNS_MAX  1000
 #define WAIT_NS	  60000000000ULL /* for what has to come */
 #define BEFORE_NS 200000000ULL	 /* of traffic before the kill, and after everything goes on */
+#define LIVING_NS 1000000000ULL	 /* the same where nobody dies, and what is looked at is what it costs */
 
-const char *const kill_names[KILL_KINDS] = { "host", "tor", "link", "spine", "controller", "etcd-leader" };
+const char *const kill_names[KILL_KINDS] = { "host", "tor", "link", "spine", "controller", "etcd-leader", "stop", "leave" };
 
 /**
  * struct outcome - of one run, ms. @told: from the kill until the last correct host's proc_fail callback; 0 where nobody failed. @recovered: see kill.h. @determine ... @resume: the controller's own times, of all failures that it announced.
- * @announced: nodes and processes that failed, by what the controller says. @bad: what must not be.
+ * @announced: nodes and processes that failed, by what the controller says. @before, @stood, @after: what the others delivered before the kill; from it to the end of the run; and from the end of the longest gap in that. @verdict: what the judge says.
  */
 struct outcome {
 	bool done;
 	double told, recovered, determine, save, collect, resume;
 	unsigned int announced;
+	struct kill_flow before, stood, after;
 	struct kill_verdict verdict;
 };
 
 struct params {
 	struct lab *lab;
 	enum kill_what what;
-	unsigned int runs, interval_us, size;
+	unsigned int runs, interval_us, size, stop_ms;
 	const char *out;
 };
 
@@ -54,6 +56,12 @@ struct shared {
 };
 
 static const struct params *params;
+
+/* nobody dies: a process stands still, or goes */
+static bool living(void)
+{
+	return params->what == KILL_STOP || params->what == KILL_LEAVE;
+}
 
 /* ---- killing ---- */
 
@@ -156,6 +164,14 @@ static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint
 			if (lab->nodes[i].kind == LAB_HOST && lab->nodes[i].tor == lab->spec.tors)
 				*correct &= ~(1ULL << (lab->nodes[i].index - 1));
 		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors), at);
+	case KILL_STOP: /* whether it is out is the controller's word */
+		struck(lab, c, at);
+		return kill(c->w[c->n - 1].pid, SIGSTOP) ? cli_fail("cannot stop a process: %s", strerror(errno)) : 0;
+	case KILL_LEAVE:
+		*correct &= ~(1ULL << (c->n - 1));
+		struck(lab, c, at);
+		atomic_store(&c->w[c->n - 1].leave, 1);
+		return 0;
 	default:
 		*correct &= ~(1ULL << (lab->spec.hosts - 1));
 		return kill_node(lab, c, node_of(lab, LAB_HOST, lab->spec.hosts), at);
@@ -260,9 +276,19 @@ static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kil
 	return *correct ? 0 : cli_fail("the controller announced all hosts as failed");
 }
 
+/* who was stopped at @at goes on when its time is over */
+static int go_on(struct kill_ctl *c, uint64_t at)
+{
+	uint64_t until = at + params->stop_ms * 1000000ULL, now = mono_ns();
+
+	if (until > now)
+		fair_nap(until - now);
+	return kill(c->w[c->n - 1].pid, SIGCONT) ? cli_fail("cannot let a process go on: %s", strerror(errno)) : 0;
+}
+
 static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
 {
-	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0, until;
+	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0, until, end, span = living() ? LIVING_NS : BEFORE_NS;
 	unsigned int i;
 
 	if (start_workers(lab, c))
@@ -270,11 +296,14 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	atomic_store(&c->phase, KILL_TALK);
 	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
-	fair_nap(BEFORE_NS + mono_ns() % 1000000); /* another phase of the beacons each time */
+	fair_nap(span + mono_ns() % 1000000); /* another phase of the beacons each time */
 	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered, "deliver what was sent after the kill"))
 		return 1;
-	fair_nap(BEFORE_NS);
+	if (params->what == KILL_STOP && go_on(c, at))
+		return 1;
+	fair_nap(span);
 	read_failures(lab, ctl, o, &correct);
+	end = mono_ns();
 	atomic_store(&c->phase, KILL_DRAIN);
 	if (wait_all(lab, ctl, c, o, &correct, has_acks, "come to an end with what it sent"))
 		return 1;
@@ -291,6 +320,9 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	}
 	o->recovered = (double)(last - at) / 1e6;
 	o->told = told ? (double)(told - at) / 1e6 : 0;
+	o->before = kill_flow(c, correct, at - span, at);
+	o->stood = kill_flow(c, correct, at, end);
+	o->after = kill_flow(c, correct, o->stood.gap_end_ns, end);
 	o->done = true;
 	return 0;
 }
@@ -318,13 +350,14 @@ static int drive(struct lab *lab, void *arg)
 
 /* ---- the command ---- */
 
-enum { KEY_KILL = 700, KEY_RUNS, KEY_INTERVAL, KEY_SIZE, KEY_OUT, KEY_CONTROLLERS };
+enum { KEY_KILL = 700, KEY_RUNS, KEY_INTERVAL, KEY_SIZE, KEY_OUT, KEY_CONTROLLERS, KEY_STOP };
 
 static const struct argp_option options[] = {
-	{ "kill", KEY_KILL, "WHAT", 0, "host, tor, link, spine, controller or etcd-leader; the last two together with a host", 2 },
+	{ "kill", KEY_KILL, "WHAT", 0, "host, tor, link, spine, controller or etcd-leader, these two together with a host; stop: a process stands still for a while; leave: a process ends in order", 2 },
 	{ "runs", KEY_RUNS, "N", 0, "labs in which that is done, 1 to 1000 (default 5)", 2 },
 	{ "controllers", KEY_CONTROLLERS, "N", 0, "1: on SQLite (default); 2 or 3: on three members of etcd (default for controller and etcd-leader: 3)", 2 },
 	{ "interval-us", KEY_INTERVAL, "US", 0, "between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
+	{ "stop-ms", KEY_STOP, "MS", 0, "stop: for how long, 100 to 60000 (default 12000)", 2 },
 	{ "size", KEY_SIZE, "BYTES", 0, "of a message, 16 to 1400 (default 64)", 2 },
 	{ "out", KEY_OUT, "DIR", 0, "write kill.csv there", 2 },
 	{ 0 }
@@ -352,7 +385,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		for (k = 0; k < KILL_KINDS && strcmp(arg, kill_names[k]); k++)
 			;
 		if (k == KILL_KINDS)
-			argp_error(state, "--kill \"%s\": host, tor, link, spine, controller or etcd-leader", arg);
+			argp_error(state, "--kill \"%s\": host, tor, link, spine, controller, etcd-leader, stop or leave", arg);
 		p->what = (enum kill_what)k;
 		return 0;
 	case KEY_RUNS:
@@ -367,6 +400,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SIZE:
 		p->size = ranged(state, "size", arg, sizeof(struct kill_message), 1400);
 		return 0;
+	case KEY_STOP:
+		p->stop_ms = ranged(state, "stop-ms", arg, 100, 60000);
+		return 0;
 	case KEY_OUT:
 		p->out = arg;
 		return 0;
@@ -376,12 +412,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const char *const times[] = { "recovered", "told", "determine", "save", "collect", "resume" };
-#define TIMES (sizeof(times) / sizeof(times[0]))
+/* struct outcome, by the names of the JSON: NAME_p50_UNIT and NAME_max_UNIT */
+static const struct {
+	const char *name, *unit;
+} values[] = {
+	{ "recovered", "ms" }, { "told", "ms" },	 { "determine", "ms" },	  { "save", "ms" },	  { "collect", "ms" },
+	{ "resume", "ms" },    { "before", "per_s" }, { "after", "per_s" }, { "gap_before", "ms" }, { "stood", "ms" },
+	{ "gap_after", "ms" },
+};
+#define VALUES (sizeof(values) / sizeof(values[0]))
 
-static double time_of(const struct outcome *o, unsigned int k)
+static double value_of(const struct outcome *o, unsigned int k)
 {
-	const double v[TIMES] = { o->recovered, o->told, o->determine, o->save, o->collect, o->resume };
+	const double v[VALUES] = { o->recovered, o->told, o->determine, o->save, o->collect, o->resume, o->before.per_s, o->after.per_s, o->before.gap_ms, o->stood.gap_ms, o->after.gap_ms };
 
 	return v[k];
 }
@@ -392,6 +435,19 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 					   { "recovered_max_ms", "MAX", 'f' },	   { "told_p50_ms", "TOLD", 'f' },	{ "determine_p50_ms", "DETERMINE", 'f' }, { "save_p50_ms", "SAVE", 'f' },
 					   { "collect_p50_ms", "COLLECT", 'f' }, { "resume_p50_ms", "RESUME", 'f' }, { "announced", "ANNOUNCED", 'd' },	 { "delivered", "DELIVERED", 'd' },
 					   { "none", "NONE", 'd' },		   { "wrong", "WRONG", 'd' } };
+	static const struct col flows[] = { { "kill", "KILL", 's' },
+					    { "hosts", "HOSTS", 'd' },
+					    { "runs", "RUNS", 'd' },
+					    { "stood_p50_ms", "STOOD_MS", 'f' },
+					    { "stood_max_ms", "MAX", 'f' },
+					    { "before_p50_per_s", "BEFORE/S", 'f' },
+					    { "after_p50_per_s", "AFTER/S", 'f' },
+					    { "gap_before_p50_ms", "GAP_BEFORE", 'f' },
+					    { "gap_after_p50_ms", "GAP_AFTER", 'f' },
+					    { "announced", "ANNOUNCED", 'd' },
+					    { "delivered", "DELIVERED", 'd' },
+					    { "none", "NONE", 'd' },
+					    { "wrong", "WRONG", 'd' } };
 	json_t *row = json_object(), *rows = json_array();
 	json_int_t announced = 0, delivered = 0, none = 0, bad = 0;
 	double *v = calloc(n ? n : 1, sizeof(*v));
@@ -399,11 +455,11 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	char key[64];
 
 	if (f) {
-		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,announced,delivered,none,wrong\n", f);
+		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,before_per_s,after_per_s,gap_before_ms,stood_ms,gap_after_ms,announced,delivered,none,wrong\n", f);
 		for (i = 0; i < n; i++) {
 			fprintf(f, "%s,%u", kill_names[params->what], i + 1);
-			for (k = 0; k < TIMES; k++)
-				fprintf(f, ",%.3f", time_of(&o[i], k));
+			for (k = 0; k < VALUES; k++)
+				fprintf(f, ",%.3f", value_of(&o[i], k));
 			fprintf(f, ",%u,%u,%u,\"%s\"\n", o[i].announced, o[i].verdict.delivered, o[i].verdict.none, o[i].verdict.error);
 		}
 		if (out_close(params->out, "kill.csv", f))
@@ -412,12 +468,12 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	json_object_set_new(row, "kill", json_string(kill_names[params->what]));
 	json_object_set_new(row, "hosts", json_integer(params->lab->spec.hosts));
 	json_object_set_new(row, "runs", json_integer(n));
-	for (k = 0; v && k < TIMES; k++) {
+	for (k = 0; v && k < VALUES; k++) {
 		for (i = 0; i < n; i++)
-			v[i] = time_of(&o[i], k);
-		snprintf(key, sizeof(key), "%s_p50_ms", times[k]);
+			v[i] = value_of(&o[i], k);
+		snprintf(key, sizeof(key), "%s_p50_%s", values[k].name, values[k].unit);
 		json_object_set_new(row, key, json_real(fair_quantile(v, n, 0.5)));
-		snprintf(key, sizeof(key), "%s_max_ms", times[k]);
+		snprintf(key, sizeof(key), "%s_max_%s", values[k].name, values[k].unit);
 		json_object_set_new(row, key, json_real(fair_quantile(v, n, 1)));
 	}
 	for (i = 0; i < n; i++) {
@@ -433,6 +489,8 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	json_object_set_new(row, "dead_after_us", json_integer(params->lab->spec.dead_after_us));
 	json_array_append_new(rows, row);
 	free(v);
+	if (living())
+		return out_rows("failover", rows, flows, sizeof(flows) / sizeof(flows[0]), "nothing measured");
 	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
 }
 
@@ -464,9 +522,11 @@ int kill_main(int argc, char **argv)
 	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "failover --kill WHAT [rack|leaf-spine]", .children = children,
 					  .doc = "barline lab run failover --kill - reliable scatterings of everybody to everybody while something dies; check that all correct receivers delivered the same\v"
 						 "RECOVERED is from the kill until the last correct host delivered what was sent afterwards; TOLD until its proc_fail callback. DETERMINE, SAVE, COLLECT and RESUME "
-						 "are the controller's own times; what is left is detection (--dead-after-us, here 20000 unless said otherwise) and way. NONE: scatterings that no correct host delivered, as their senders "
+						 "are the controller's own times; what is left is detection (--dead-after-us, here 20000 unless said otherwise) and way. For stop and leave, STOOD is the longest time without a delivery at "
+						 "one of the others from then on, to a second after the stopped process went on, or the other one left; AFTER/S is what each of them delivered after it of what they sent to each "
+						 "other, GAP_AFTER the longest time without a delivery after it; BEFORE/S and GAP_BEFORE the same of the second before. NONE: scatterings that no correct host delivered, as their senders "
 						 "were told. Exit status 1 if a promise was broken." };
-	struct params p = { .runs = 5, .interval_us = 1000, .size = 64 };
+	struct params p = { .runs = 5, .interval_us = 1000, .size = 64, .stop_ms = 12000 };
 	struct shared *shared;
 	struct outcome *all;
 	unsigned int i, n = 0, bad = 0;
@@ -498,7 +558,7 @@ int kill_main(int argc, char **argv)
 		shared = fair_shared(sizeof(*shared));
 		if (!one || !shared)
 			return cli_fail("out of memory");
-		out_progress("failover, %s killed: run %u of %u", kill_names[p.what], i + 1, p.runs);
+		out_progress("failover, %s: run %u of %u", kill_names[p.what], i + 1, p.runs);
 		*one = *p.lab;
 		snprintf(one->spec.name, sizeof(one->spec.name), "run-%d", getpid());
 		shared->ctl.n = one->spec.hosts;

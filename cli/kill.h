@@ -18,10 +18,10 @@
 
 #include "lab.h"
 
-#define KILL_GOT  (1u << 18) /* deliveries that a diary has room for */
+#define KILL_GOT  (1u << 19) /* deliveries that a diary has room for */
 #define KILL_SENT (1u << 16) /* scatterings of one worker */
 
-enum kill_what { KILL_HOST, KILL_TOR, KILL_LINK, KILL_SPINE, KILL_CONTROLLER, KILL_ETCD_LEADER, KILL_KINDS };
+enum kill_what { KILL_HOST, KILL_TOR, KILL_LINK, KILL_SPINE, KILL_CONTROLLER, KILL_ETCD_LEADER, KILL_STOP, KILL_LEAVE, KILL_KINDS };
 extern const char *const kill_names[KILL_KINDS];
 
 /** struct kill_got - one delivery. @at_ns: CLOCK_MONOTONIC. */
@@ -81,5 +81,16 @@ struct kill_verdict {
 };
 /** kill_judge - the diaries of those in @correct (bit: host, from 0). 0: as promised. */
 int kill_judge(const struct kill_ctl *c, uint64_t correct, struct kill_verdict *v);
+
+/**
+ * struct kill_flow - what the diaries of the correct say of a span of time. @per_s: deliveries per second at each of them, of what correct ones sent: the mean of all. @gap_ms: the longest time without a delivery at
+ * one of them, which ended at @gap_end_ns.
+ */
+struct kill_flow {
+	double per_s, gap_ms;
+	uint64_t gap_end_ns;
+};
+/** kill_flow - of those in @correct (bit: host, from 0), from @from_ns to @to_ns (CLOCK_MONOTONIC). Zeroes where there is no time, or nobody. */
+struct kill_flow kill_flow(const struct kill_ctl *c, uint64_t correct, uint64_t from_ns, uint64_t to_ns);
 
 #endif

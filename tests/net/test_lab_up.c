@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * `barline lab up --controllers`, as somebody uses it who looks at failures for the first time: the lab is up when a controller leads and knows all nodes; a link is cut, and is back; a controller is killed. What the command
- * printed comes through a pipe, to whose end this waits: nobody in the background may hold it.
+ * printed comes through a pipe, to whose end this waits: nobody in the background may hold it. And `barline lab run failover
+ * --kill stop` and `leave`.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -201,6 +202,39 @@ static void controllers__bad_numbers(void **state)
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
 
+/* the row that `barline lab run failover -j` printed; the caller's */
+static json_t *failover(void)
+{
+	const char *begin = strchr(out, '{'); /* warnings of daemons are around it */
+	json_t *all = begin ? json_loads(begin, JSON_DISABLE_EOF_CHECK, NULL) : NULL, *row = json_incref(json_array_get(json_object_get(all, "failover"), 0));
+
+	json_decref(all);
+	return row;
+}
+
+/* What a stop and a leave cost the others is printed, and nothing is wrong. */
+static void failover__of_the_living(void **state)
+{
+	json_t *row;
+
+	(void)state;
+	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "stop", "--stop-ms", "300", "--hosts", "3", "--runs", "1"), 0);
+	row = failover();
+	assert_non_null(row);
+	assert_int_equal(json_integer_value(json_object_get(row, "wrong")), 0);
+	assert_true(json_real_value(json_object_get(row, "before_p50_per_s")) > 0);
+	assert_true(json_real_value(json_object_get(row, "after_p50_per_s")) > 0);
+	assert_true(json_real_value(json_object_get(row, "stood_p50_ms")) > 0);
+	json_decref(row);
+	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "leave", "--hosts", "3", "--runs", "1"), 0);
+	row = failover();
+	assert_int_equal(json_integer_value(json_object_get(row, "wrong")), 0);
+	assert_true(json_real_value(json_object_get(row, "after_p50_per_s")) > 0);
+	json_decref(row);
+	assert_int_equal(RUN("lab", "run", "failover", "--kill", "stop", "--stop-ms", "99"), 2);
+	assert_int_equal(RUN("lab", "run", "failover", "--kill", "nobody"), 2);
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
@@ -215,6 +249,7 @@ int main(void)
 		cmocka_unit_test_teardown(controllers__three_leader_killed, tear_down),
 		cmocka_unit_test_teardown(controllers__cannot_start, tear_down),
 		cmocka_unit_test_teardown(controllers__bad_numbers, tear_down),
+		cmocka_unit_test(failover__of_the_living),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
