@@ -64,7 +64,7 @@ int ctl_load_node(struct bl_recover *r, const uint8_t *data, size_t len)
 	int rc = -1;
 
 	if (m && m->hello && ctl_hello(m->hello, &h, &port, &endpoint, &addr)) {
-		struct bl_recover_node n = { .id = h.id, .kind = h.kind, .linked = m->linked, .joined = m->joined, .addr = addr, .port = port, .endpoint = endpoint,
+		struct bl_recover_node n = { .id = h.id, .kind = h.kind, .linked = m->linked, .joined = m->joined, .away_ns = m->away_ms * 1000000ULL, .addr = addr, .port = port, .endpoint = endpoint,
 					 .naddrs = h.naddrs, .nports = h.nports, .nendpoints = h.nendpoints };
 
 		memcpy(n.name, h.name, sizeof(n.name));
@@ -326,6 +326,7 @@ struct ctl_bytes ctl_save_node(const struct bl_recover_node *n)
 		m.hello = &h;
 		m.joined = n->joined;
 		m.linked = n->linked;
+		m.away_ms = (uint32_t)((n->away_ns + 999999) / 1000000);
 		b = PACKED(bl__node, &m);
 	}
 	free(port);

@@ -96,7 +96,7 @@ struct bl_recover_hello {
 
 /**
  * struct bl_recover_node - @agent: it said HELLO, once. @linked: it had a link with both ways live since it came, or joined anew; before that it is nobody's loss, and not judged. @saved, @saving: its record. @connected: has a session. @sworn: it has said what its inputs are since it heard of our epoch: no order of a leader before us changes them any more. @welcome: is to be told so when it is saved. @state: enum bl_det_node_state. @gone: number of the failure that announced it; 0: none.
- * @late: has not answered in time, just now. @joined: the last failure before it was linked: none up to it is its business. @bar: version of the list of its ports that are barred; @barred: the one it confirmed. @away_until: its daemon stopped on purpose, and no answer of it is late before that; 0: it did not. @due: until when it has to answer FREEZE or BAR; 0: nothing to answer. @why: it is GONE: enum bl_det_why.
+ * @late: has not answered in time, just now. @joined: the last failure before it was linked: none up to it is its business. @bar: version of the list of its ports that are barred; @barred: the one it confirmed. @away_until: its daemon stopped on purpose, and no answer of it is late before that; 0: it did not. @away_ns: of that absence what was granted, as it is saved; 0: it is back, or its time has passed. @due: until when it has to answer FREEZE or BAR; 0: nothing to answer. @why: it is GONE: enum bl_det_why.
  */
 struct bl_recover_node {
 	uint32_t id;
@@ -107,7 +107,7 @@ struct bl_recover_node {
 	struct bl_recover_port *port;
 	uint16_t *endpoint;
 	uint32_t naddrs, nports, nendpoints;
-	uint64_t gone, joined, bar, barred, due, away_until;
+	uint64_t gone, joined, bar, barred, due, away_until, away_ns;
 };
 
 /**
@@ -212,7 +212,8 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32_t node); /* its session is over */
 /**
  * bl_recover_away - its daemon stops, and is expected back within @ns, at most BL_RECOVER_AWAY_MAX_NS. When it says HELLO again it has as long
- * as anybody to answer what it missed. Links that fall silent are judged as ever. Not saved: the next leader does not know.
+ * as anybody to answer what it missed. Links that fall silent are judged as ever. Saved: the next leader grants the same once
+ * more, from when it begins, for two machines have no common time. Whoever is back, or late, is saved as not away.
  */
 #define BL_RECOVER_AWAY_MAX_NS 60000000000ULL
 enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t ns);

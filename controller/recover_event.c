@@ -279,6 +279,9 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 	n->welcome = true;
 	/* what must not be forgotten is that it is there, and since when: a leader that knows nothing of it would not wait for it */
 	n->saved &= !anew;
+	/* the next leader does not wait for it any more */
+	changed |= n->away_ns != 0;
+	n->away_ns = 0;
 	if (changed && was_saving)
 		n->again = true;
 	else if (changed && !n->saving)
@@ -312,6 +315,12 @@ enum bl_recover_reason bl_recover_bye(struct bl_recover *r, uint64_t now, uint32
 	return BL_RECOVER_OK;
 }
 
+static void grant_away(struct bl_recover_node *n, uint64_t now, uint64_t ns)
+{
+	n->away_ns = ns < BL_RECOVER_AWAY_MAX_NS ? ns : BL_RECOVER_AWAY_MAX_NS;
+	n->away_until = now + n->away_ns;
+}
+
 enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t ns)
 {
 	struct bl_recover_node *n = recover_node_of(r, node);
@@ -320,8 +329,27 @@ enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint3
 		return BL_RECOVER_NOT_LEADING;
 	if (!n || !n->agent)
 		return BL_RECOVER_UNKNOWN_NODE;
-	n->away_until = now + (ns < BL_RECOVER_AWAY_MAX_NS ? ns : BL_RECOVER_AWAY_MAX_NS);
+	grant_away(n, now, ns);
+	/* one that failed owes nobody an answer, and is in its failure's record */
+	if (n->state != BL_DET_GONE)
+		node_save(r, n);
 	return BL_RECOVER_OK;
+}
+
+/* Who has not come back in time is one that does not answer, for the next leader, too. */
+static void away_over(struct bl_recover *r, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->nnodes; i++) {
+		struct bl_recover_node *n = r->node[i];
+
+		if (!n->away_ns || now < n->away_until)
+			continue;
+		n->away_ns = 0;
+		if (n->state != BL_DET_GONE)
+			node_save(r, n);
+	}
 }
 
 /* A node that is one of the rack. */
@@ -534,6 +562,7 @@ void bl_recover_tick(struct bl_recover *r, uint64_t now)
 	if (r->grace_until && now >= r->grace_until)
 		r->grace_until = 0;
 	recover_stuck_tick(r, now);
+	away_over(r, now);
 	too_late(r, now);
 	r->doubts = r->doubts && (r->pending || recover_open_failures(r));
 	if (r->dirty && now >= r->judge_ns)
@@ -549,9 +578,12 @@ uint64_t bl_recover_due(const struct bl_recover *r)
 		return UINT64_MAX;
 	if (recover_stuck_due(r) < due)
 		due = recover_stuck_due(r);
-	for (i = 0; i < r->nnodes; i++)
+	for (i = 0; i < r->nnodes; i++) {
 		if (r->node[i]->due && r->node[i]->due < due)
 			due = r->node[i]->due;
+		if (r->node[i]->away_ns && r->node[i]->away_until < due)
+			due = r->node[i]->away_until;
+	}
 	for (i = 0; i < r->nfailures; i++)
 		if (r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->saving && r->failure[i]->due_ns < due)
 			due = r->failure[i]->due_ns;
@@ -576,6 +608,7 @@ int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *fro
 	memcpy(n->name, from->name, sizeof(n->name));
 	n->name[BL_RECOVER_NAME_MAX] = 0;
 	n->joined = from->joined;
+	n->away_ns = from->away_ns;
 	/* that it was linked may not have been saved in time: a host that is announced in vain does less harm than one that is forgotten */
 	n->linked = true;
 	n->saved = true;
@@ -648,6 +681,8 @@ void bl_recover_start(struct bl_recover *r, uint64_t now, uint64_t epoch)
 
 	r->epoch = epoch;
 	r->grace_until = now + r->cfg.grace_ns;
+	for (i = 0; i < r->nnodes; i++)
+		grant_away(r->node[i], now, r->node[i]->away_ns);
 	for (i = 0; i < r->nfailures; i++)
 		take_gone(r, r->failure[i]);
 	for (i = 0; i < r->nfailures; i++) {

@@ -29,7 +29,7 @@ struct kept {
 	bool done;
 };
 
-/** struct bl_agent - @at: the controller that is tried. @tried: since the last session that was good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller wants to. @procs: died, and not named by the controller yet. */
+/** struct bl_agent - @at: the controller that is tried. @tried: since the last session that was good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller wants to. @away: it was said that the daemon stops; nothing else is any more. @procs: died, and not named by the controller yet. */
 struct bl_agent {
 	sd_event *ev;
 	struct bl_agent_cfg cfg;
@@ -40,7 +40,7 @@ struct bl_agent {
 	unsigned int at, tried, wait_ms;
 	char hint[64];
 	uint64_t heard_ns, failed;
-	bool up, welcome, rejoin;
+	bool up, welcome, rejoin, away;
 	struct kept kept[KEPT];
 	unsigned int next_kept;
 	struct bl_agent_proc proc[PROCS_MAX];
@@ -78,7 +78,7 @@ static void say(struct bl_agent *a, Bl__ToController *m)
 	size_t len = bl__to_controller__get_packed_size(m);
 	uint8_t *body = malloc(len ? len : 1);
 
-	if (body && a->session && a->up) {
+	if (body && a->session && a->up && !a->away) {
 		bl__to_controller__pack(m, body);
 		bl_session_send(a->session, body, len);
 	}
@@ -481,7 +481,7 @@ static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
 	socklen_t len;
 
 	(void)src, (void)usec;
-	if (a->session)
+	if (a->session || a->away)
 		return 0;
 	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
 	a->heard_ns = mono(a);
@@ -595,8 +595,10 @@ void bl_agent_away(struct bl_agent *a, uint32_t ms)
 	v.ms = ms;
 	m.what_case = BL__TO_CONTROLLER__WHAT_AWAY;
 	m.away = &v;
-	if (a->welcome)
-		say(a, &m);
+	if (!a->welcome)
+		return;
+	say(a, &m);
+	a->away = true;
 }
 
 size_t bl_agent_waiting(const struct bl_agent *a)

@@ -165,7 +165,10 @@ void bl_agent_done(struct bl_agent *a, uint64_t number);
 /** bl_agent_rejoin - after @failed: there are only new processes from now on. */
 void bl_agent_rejoin(struct bl_agent *a);
 
-/** bl_agent_away - the daemon stops, and another one is expected within @ms. */
+/**
+ * bl_agent_away - the daemon stops, and another one is expected within @ms. It is the last thing that is said: a HELLO after it
+ * would say that the daemon is back. Without a session with who leads nothing is said.
+ */
 void bl_agent_away(struct bl_agent *a, uint32_t ms);
 /** bl_agent_waiting - bytes that its session has not sent yet. */
 size_t bl_agent_waiting(const struct bl_agent *a);

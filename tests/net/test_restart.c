@@ -197,6 +197,34 @@ RACK_TEST(away__is_not_late)
 	daemons_end();
 }
 
+/* The controller dies meanwhile, and the next one leads: it knows of the absence, and waits as well. */
+RACK_TEST(away__another_leader)
+{
+	unsigned int k;
+
+	rack_last_words = say_workers;
+	dm_caretaker_ms = 40000;
+	answer_ms = 2000;
+	open_rack(HOSTS);
+	talk();
+	goes_on("begins to talk");
+	daemon_stop(rack_host(1), SIGTERM);
+	CHECK(!kill(c->w[0].pid, SIGKILL) && waitpid(c->w[0].pid, NULL, 0) == c->w[0].pid, "%s", strerror(errno));
+	UNTIL("waits for the announcement", strstr(ask(), "\"step\":\"announced\""));
+	ctl_kill();
+	ctl_start(answer_ms);
+	/* whoever leads anew gives all who have not come yet a time of grace */
+	UNTIL("waits for the other nodes at the next controller", times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
+	rack_serve(12000);
+	CHECK(!strstr(ask(), "\"why\":\"down\"") && strstr(ask(), "\"step\":\"announced\""), "%s", ask());
+	daemon_start(rack_host(1));
+	UNTIL("waits for the failure's end", all_finished());
+	CHECK(failures() == 1 && times_said("\"port\":0,") == 0, "%s", ask());
+	for (k = 1; k < HOSTS; k++)
+		CHECK(!c->w[k].error[0], "worker %u: %s", k, c->w[k].error);
+	daemons_end();
+}
+
 /* kill -9 is silence until the next daemon beats: harmless as long as that is shorter than dead_after. */
 RACK_TEST(kill_and_start__within_dead_after)
 {
@@ -228,6 +256,7 @@ int main(void)
 		cmocka_unit_test(term_and_start__announces_nobody),
 		cmocka_unit_test(term_and_start__all_at_once),
 		cmocka_unit_test(away__is_not_late),
+		cmocka_unit_test(away__another_leader),
 		cmocka_unit_test(kill_and_start__within_dead_after),
 	};
 

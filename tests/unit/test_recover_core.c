@@ -308,6 +308,7 @@ static void away__link_falls_silent(void **state)
 	(void)state;
 	bl_recover_away(r, 9 * MS, 2, 5000 * MS);
 	bl_recover_bye(r, 9 * MS, 2);
+	assert_string_equal(outs(r), "node 2");
 	host_2_fails(r);
 	assert_string_equal(outs(r), "bar 9; save 1:0");
 	bl_recover_free(r);
