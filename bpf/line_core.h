@@ -5,7 +5,8 @@
  *
  * Example: endpoint 3 hangs with frames 5 and 6 open, timestamps 100 and 130; the host has sent C = 100.
  *	refuse its frames	slot BL_EP_DEAD: nothing of it leaves any more, nothing new is stored for it
- *	bl_line_stop(100)	out = 100: C stands still, whatever the window says; @ts still holds B back
+ *	bl_line_stop(100, 95)	out = 100: C stands still, whatever the window says; @ts still holds B back.
+ *				out_upto = 95: the C that has come; the process may deliver what it has below
  *	wait			until no program runs that may have read out = 0 (an RCU grace period)
  *	bl_line_failed_at()	frame 5 is open: locks it, T = 100
  *	bl_line_out(T, why)	out_why, then out = 100: final. The process may go on with its recall, empty
@@ -61,11 +62,20 @@ BL_CORE int bl_line_holds(const struct bl_inflight *line)
 	return (hold && hold != BL_TIME_NONE) || bl_rwin_used(BL_READ_ONCE(line->state));
 }
 
-/** bl_line_stop - C stands still at @sent, the C that the host has sent last. A final @out stays. */
-BL_CORE void bl_line_stop(struct bl_inflight *line, __u64 sent)
+/**
+ * bl_line_stop - C stands still at @sent, the C that the host has sent last. An @out that is set stays.
+ *
+ * @received: the C that the host has received last, read when nobody outside can have been told of this
+ * yet: then whatever is below it is in the process's ring, or was recalled there. T is not below @sent,
+ * so what is delivered below @out_upto is below T. Whoever finds @out set finds @out_upto.
+ */
+BL_CORE void bl_line_stop(struct bl_inflight *line, __u64 sent, __u64 received)
 {
-	if (!BL_READ_ONCE(line->out))
-		BL_WRITE_ONCE(line->out, bl_max64(sent, 1));
+	if (BL_READ_ONCE(line->out))
+		return;
+	BL_WRITE_ONCE(line->out_upto, bl_min64(received, sent));
+	BL_BARRIER();
+	BL_WRITE_ONCE(line->out, bl_max64(sent, 1));
 }
 
 /**
@@ -108,6 +118,7 @@ BL_CORE void bl_line_clear(struct bl_inflight *line)
 	BL_WRITE_ONCE(line->state, 0);
 	BL_WRITE_ONCE(line->turn, 0);
 	BL_WRITE_ONCE(line->out_why, 0);
+	BL_WRITE_ONCE(line->out_upto, 0);
 	BL_BARRIER();
 	BL_WRITE_ONCE(line->out, 0);
 }

@@ -25,20 +25,6 @@ int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
 	return -errnum;
 }
 
-int bl_outcast(struct bl_endpoint *ep)
-{
-#define BL_X(name, word, text) [BL_OUT_##name] = text,
-	static const char *const texts[] = { BL_OUT_WHYS(BL_X) };
-#undef BL_X
-	uint64_t why;
-
-	if (!ep->put_out)
-		return bl_set_error(ep, ESTALE, "this endpoint was announced as failed, or has missed too many announcements; begin anew: bl_exit(), bl_init()");
-	why = __atomic_load_n(&ep->inflight[ep->slot].out_why, __ATOMIC_ACQUIRE);
-	return bl_set_error(ep, ESTALE, "this host has put this endpoint out%s%s; begin anew: bl_exit(), bl_init()", why && why < BL_OUT_WHY_COUNT ? ": " : "",
-			    why && why < BL_OUT_WHY_COUNT ? texts[why] : "");
-}
-
 const char *bl_strerror(const struct bl_endpoint *ep)
 {
 	return ep ? ep->error : init_error;

@@ -169,7 +169,9 @@ BL_API int bl_fd(const struct bl_endpoint *ep);
 /**
  * bl_process - do what is due: take in frames, credits and failures (callbacks run here), send what windows allow, arm the wake-up.
  * Returns the number of messages that bl_recv(ep, ..., 0) and bl_recv_reliable(ep, ..., 0) would deliver now (at least; stops counting at 64 of each), or a negative errno.
- * -ESTALE, here and from every other call: this host has put the endpoint out (bl_strerror() says why), or it uses the reliable stream and was announced as failed; begin anew.
+ * -ESTALE, here and from every other call: this host has put the endpoint out (bl_strerror() says why), or it uses the
+ * reliable stream and was announced as failed; begin anew. Before that bl_recv_reliable() still has what is certain, which
+ * is counted here.
  */
 BL_API int bl_process(struct bl_endpoint *ep);
 
@@ -280,8 +282,37 @@ BL_API const char *bl_strerror(const struct bl_endpoint *ep);
  */
 BL_API int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
 
-/** bl_recv_reliable - bl_recv() of the reliable stream. Each stream is ordered in itself; nothing is said about the order of a message of the one and a message of the other. */
+/**
+ * bl_recv_reliable - bl_recv() of the reliable stream. Each stream is ordered in itself; nothing is said about the order of a
+ * message of the one and a message of the other. An endpoint that is out delivers what had come and is certain, and then says
+ * -ESTALE: the other calls say so at once. bl_get_stale() tells how far it came.
+ */
 BL_API int bl_recv_reliable(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms);
+
+/**
+ * struct bl_stale - where an endpoint that is out stands; read with bl_get_stale(). @size must be set to
+ * sizeof(struct bl_stale) by the caller.
+ */
+struct bl_stale {
+	uint32_t size;
+	uint32_t undecided; /* messages that bl_recv_undecided() would deliver now */
+	uint64_t ts;	    /* every reliable message for this endpoint below it was delivered, and none from it on */
+};
+
+/**
+ * bl_get_stale - after bl_recv_reliable() has said -ESTALE. A replica takes from another one what that one was delivered from
+ * @ts on, or a state that goes with a later timestamp.
+ * Returns 0; -EAGAIN: it has not said so yet; -EINVAL: @size.
+ */
+BL_API int bl_get_stale(const struct bl_endpoint *ep, struct bl_stale *s);
+
+/**
+ * bl_recv_undecided - what had come with timestamps from struct bl_stale's @ts on, in the order of the stream. Each of these
+ * messages is delivered by all other receivers or by none, and this endpoint cannot know which: senders may have taken it back
+ * since. What is known to have been taken back, or sent by who had failed, is not among them. Deliveries are valid as
+ * bl_recv_reliable()'s. Returns the count, 0 when there are no more, or as bl_get_stale().
+ */
+BL_API int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 
 #ifdef __cplusplus
 }

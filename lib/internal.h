@@ -325,6 +325,7 @@ struct bl_endpoint {
 	bool reliable;			/* the endpoint has used that stream */
 	struct bl_rq rrq;
 	uint64_t commit;		/* up to which the ring was emptied */
+	uint64_t commit_was;		/* the same before the ring was looked at last */
 	struct bl_lent rlent; /* by bl_recv_reliable() */
 	struct bl_buf *rcur;
 	struct bl_items rcur_items;
@@ -339,6 +340,9 @@ struct bl_endpoint {
 	bool rabort;		      /* what is being put into the window is recalled */
 	bool in_recall, outcast, daemon_gone;
 	bool put_out; /* by the host's daemon: the pages are not ours any more */
+	bool fails_end; /* announcements from here on are none of ours: the last one was our own, or some are lost */
+	bool ended;   /* @commit will not change any more */
+	bool undecided; /* bl_recv_undecided() was called */
 	struct bl_fwd_turn fwd;
 	bl_proc_fail_fn on_proc_fail;
 	void *on_proc_fail_ctx;
@@ -414,7 +418,9 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last);
 bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life); /* that process was announced */
 void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 void bl_recall_free(struct bl_endpoint *ep);
-int bl_outcast(struct bl_endpoint *ep);
+
+/* stale.c */
+int bl_outcast(struct bl_endpoint *ep); /* -ESTALE, and the sentence */
 
 /**
  * bl_is_out - whether the daemon has put this endpoint out (struct bl_inflight, @out). Looked at before the
@@ -438,6 +444,8 @@ void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, u
 void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 bool bl_rrx_ready(const struct bl_endpoint *ep);
 int bl_rrx_count_ready(const struct bl_endpoint *ep);
+uint32_t bl_rrx_count_undecided(const struct bl_endpoint *ep);
+int bl_rrx_deliver_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 void bl_rrx_free(struct bl_endpoint *ep);
 void bl_rrx_peer_free(struct bl_peer *p);
 

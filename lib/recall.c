@@ -106,6 +106,12 @@ static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
 	}
 }
 
+/* Announcements that follow say nothing to this endpoint, and nor does the commit barrier. */
+static void end_here(struct bl_endpoint *ep)
+{
+	ep->outcast = ep->fails_end = ep->ended = true;
+}
+
 /*
  * What the page says that is new is begun: discarded, and to be recalled by the next bl_recall_work(). Returns whether any
  * of it is of @p.
@@ -115,20 +121,22 @@ bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p)
 	uint64_t last = bl_recall_last(ep);
 	bool mine = false;
 
-	while (!ep->outcast && ep->fail_begun < last) {
+	while (!ep->fails_end && ep->fail_begun < last) {
 		const struct bl_failure *f = failure(ep, ep->fail_begun + 1);
 
-		/* what it has missed, it cannot learn any more */
+		/* what it has missed, it cannot learn any more, and the barrier that was read last may have passed its T */
 		if (last - ep->fail_seen >= BL_FAILS_MAX - 1 || !read_failure(ep, ep->fail_begun + 1)) {
-			ep->outcast = true;
+			ep->commit = ep->commit_was;
+			end_here(ep);
+			break;
+		}
+		/* nobody was told of it before this host promised it no C any more, so the barrier that was read last holds */
+		if (is_at(f, &ep->self) && !other_life(f, ep->incarnation)) {
+			end_here(ep);
 			break;
 		}
 		ep->fail_begun++;
 		ep->recall_again = true;
-		if (is_at(f, &ep->self) && !other_life(f, ep->incarnation)) {
-			ep->outcast = true;
-			break;
-		}
 		discard(ep, f);
 		mine |= p && is_at(f, &p->addr);
 	}
@@ -358,14 +366,30 @@ uint64_t bl_recall_last(const struct bl_endpoint *ep)
 	return ep->failures ? __atomic_load_n(&ep->failures->last, __ATOMIC_ACQUIRE) : 0;
 }
 
+/* Who is out asks nobody to take anything back: nobody would listen. But what it may still deliver has the callbacks at their places. */
+static void call_back_only(struct bl_endpoint *ep)
+{
+	while (ep->fail_seen != ep->fail_begun) {
+		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
+
+		call_back(ep, &f);
+		ep->fail_seen++;
+	}
+}
+
 void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 {
-	if (ep->in_recall)
-		return; /* a callback that calls the library */
 	if (last > ep->fail_begun)
 		bl_recall_news(ep, NULL);
-	if (ep->outcast || ep->fail_seen == ep->fail_begun)
+	ep->fails_end |= ep->ended; /* what is announced later has its T above all that is delivered still */
+	if (ep->in_recall || ep->fail_seen == ep->fail_begun)
+		return; /* in_recall: a callback that calls the library */
+	if (ep->outcast) {
+		ep->in_recall = true;
+		call_back_only(ep);
+		ep->in_recall = false;
 		return;
+	}
 	if (ep->recall_again) {
 		bl_rtx_reap(ep);
 		recall(ep);

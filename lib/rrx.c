@@ -487,9 +487,8 @@ static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b, c
 	return !g->broken && g->done == g->total && g->total == item->len ? g : NULL;
 }
 
-int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
+static int deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, uint64_t limit)
 {
-	uint64_t limit = bl_recall_limit(ep);
 	size_t n = 0;
 
 	while (n < max) {
@@ -526,8 +525,33 @@ int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 	}
 	if (ep->rcur && !ep->rcur_items.left)
 		spent(ep);
-	ep->st.reliable_delivered += n;
 	return (int)n;
+}
+
+int bl_rrx_deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
+{
+	int n = deliver(ep, out, max, bl_recall_limit(ep));
+
+	ep->st.reliable_delivered += (uint32_t)n;
+	return n;
+}
+
+int bl_rrx_deliver_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
+{
+	return deliver(ep, out, max, BL_TIME_NONE);
+}
+
+uint32_t bl_rrx_count_undecided(const struct bl_endpoint *ep)
+{
+	uint32_t n = ep->rcur ? ep->rcur_items.left : 0, i;
+
+	for (i = 0; i < ep->rrq.used; i++) {
+		const struct bl_rq_frame *f;
+
+		for (f = ep->rrq.heap[i]->head; f; f = f->next)
+			n += bl_load16(((const struct bl_buf *)f)->body + 2);
+	}
+	return n;
 }
 
 void bl_rrx_peer_free(struct bl_peer *p)

@@ -393,24 +393,40 @@ static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 	return true;
 }
 
+/*
+ * The commit barrier as far as it concerns this endpoint. Of who is out: the last one that its host had received before
+ * anybody could be told. Later ones may have passed what senders have recalled since without asking here. The order of the
+ * two reads counts: an endpoint that is not out yet was a member when the barrier was published.
+ */
+static uint64_t commit_now(struct bl_endpoint *ep)
+{
+	uint64_t commit = __atomic_load_n(&ep->page->commit, __ATOMIC_ACQUIRE);
+
+	if (!bl_is_out(ep))
+		return commit;
+	return __atomic_load_n(&ep->inflight[ep->slot].out_upto, __ATOMIC_RELAXED);
+}
+
 uint64_t bl_rx_drain(struct bl_endpoint *ep)
 {
 	/* acquire: nothing of the ring is read before them; pairs with bl_publish() in bpf/host.bpf.c */
 	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
-	uint64_t commit = __atomic_load_n(&ep->page->commit, __ATOMIC_ACQUIRE);
+	uint64_t commit = commit_now(ep);
+	bool out = ep->put_out;
 	/* after the barriers: C does not pass a T before its announcement is there. Before the ring: what came before it is in it */
 	uint64_t last = bl_recall_last(ep);
 	uint64_t cons = *ep->ring_cons; /* ours */
 	uint64_t prod = __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE);
 	uint64_t freed = cons;
+	bool whole = true;
 
+	ep->commit_was = ep->commit;
 	while (cons < prod) {
 		const uint8_t *at = ep->ring_data + (cons & (ep->ring_bytes - 1));
 		uint32_t len = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
 
 		if (len & RB_BUSY || (!(len & RB_DISCARD) && !on_record(ep, (const void *)(at + RB_HDR)))) {
-			barrier = ep->barrier; /* what hides behind it may be below the new one */
-			commit = ep->commit;
+			whole = false; /* what hides behind it may be below the new barriers */
 			break;
 		}
 		len &= ~RB_DISCARD;
@@ -422,10 +438,11 @@ uint64_t bl_rx_drain(struct bl_endpoint *ep)
 	}
 	if (cons != freed)
 		__atomic_store_n(ep->ring_cons, cons, __ATOMIC_RELEASE);
-	if (barrier > ep->barrier)
+	if (whole && barrier > ep->barrier)
 		ep->barrier = barrier;
-	if (commit > ep->commit)
+	if (whole && !ep->ended && commit > ep->commit)
 		ep->commit = commit;
+	ep->ended |= whole && out;
 	return last;
 }
 

@@ -679,6 +679,8 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 {
 	uint8_t f[sizeof(struct bl_hdr) + 32];
 
+	if (ep->put_out)
+		return -ESTALE; /* nobody listens, and no controller shall be asked to forward it */
 	bl_tx_hdr(f, opcode, 0, psn);
 	memcpy(f + sizeof(struct bl_hdr), body, len);
 	bl_forward_control(ep, p, f, (uint32_t)sizeof(struct bl_hdr) + len, opcode);

@@ -45,11 +45,11 @@ static void work(struct bl_endpoint *ep)
 {
 	uint64_t last;
 
-	if (bl_is_out(ep))
+	last = ep->put_out && ep->ended ? bl_recall_last(ep) : bl_rx_drain(ep);
+	if (bl_is_out(ep)) {
+		bl_recall_work(ep, last);
 		return;
-	last = bl_rx_drain(ep);
-	if (bl_is_out(ep)) /* the barriers that were read may be of after Resume */
-		return;
+	}
 	if (last != ep->fail_seen || ep->fail_begun != ep->fail_seen)
 		bl_recall_work(ep, last);
 	if (ep->timers_ns)
@@ -113,10 +113,12 @@ static void disarm(struct bl_endpoint *ep)
 		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Whether a call for @what could never end well: whoever is out begins anew. */
+/* Whether a call for @what could never end well: whoever is out begins anew, when he was delivered what is certain. */
 static bool hopeless(const struct bl_endpoint *ep, unsigned int what)
 {
-	return ep->put_out || (ep->outcast && what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED));
+	if (!ep->put_out && !(ep->outcast && what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED)))
+		return false;
+	return !(what & BL_WAIT_RECV_RELIABLE) || ep->undecided || (ep->ended && !bl_rrx_ready(ep));
 }
 
 static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
@@ -209,7 +211,7 @@ static void clear_events(struct bl_endpoint *ep)
 
 static int count_ready(const struct bl_endpoint *ep)
 {
-	return bl_rx_count_ready(ep) + (ep->reliable ? bl_rrx_count_ready(ep) : 0);
+	return (ep->put_out ? 0 : bl_rx_count_ready(ep)) + (ep->reliable ? bl_rrx_count_ready(ep) : 0);
 }
 
 int bl_process(struct bl_endpoint *ep)

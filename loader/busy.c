@@ -140,10 +140,11 @@ static int host_busy(const char *dir, struct bl_err *err)
 }
 
 /*
- * The word of one endpoint's line, which its library looks at in every call. @c: what this host's commit barrier may not pass any more: what waits for ACKs
- * is above it, and who settles that, or not, is the controller, when the link is silent.
+ * The words of one endpoint's line, which its library looks at in every call. @c: what this host's commit barrier may not
+ * pass any more: what waits for ACKs is above it, and who settles that, or not, is the controller, when the link is silent.
+ * @received: the commit barrier that has come: nobody has been told of anything yet.
  */
-static void put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c)
+static void put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c, uint64_t received)
 {
 	struct bl_ep_slot ep;
 
@@ -151,8 +152,10 @@ static void put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c)
 		return;
 	ep.active = BL_EP_DEAD; /* first: its frames are refused on the way out from now on */
 	bpf_map_update_elem(eps, &key, &ep, BPF_ANY);
-	if (!page[ep.slot].out)
-		bl_line_out(&page[ep.slot], c, BL_OUT_DETACHED);
+	if (page[ep.slot].out)
+		return;
+	bl_line_stop(&page[ep.slot], c, received);
+	bl_line_out(&page[ep.slot], c, BL_OUT_DETACHED);
 }
 
 void bl_host_put_all_out(const char *dir)
@@ -166,7 +169,7 @@ void bl_host_put_all_out(const char *dir)
 	if (eps >= 0 && page != MAP_FAILED) {
 		value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
 		for (k = 0; k < BL_PORT_COUNT; k++)
-			put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1);
+			put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
 		/* what a process had begun to send still finds the program that refuses it */
 		nanosleep(&a_flush, NULL);
 	}

@@ -197,7 +197,8 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 	if (map_both(n, &p)) {
 		for (k = 0; k < BL_EPS_MAX; k++)
 			if (slots >> k & 1)
-				bl_line_stop(&p.line[k], __atomic_load_n(&p.host->sent_commit, __ATOMIC_ACQUIRE));
+				bl_line_stop(&p.line[k], __atomic_load_n(&p.host->sent_commit, __ATOMIC_ACQUIRE),
+					     __atomic_load_n(&p.host->commit, __ATOMIC_ACQUIRE));
 		grace(n);
 		for (k = 0; k < BL_EPS_MAX; k++) {
 			if (!(slots >> k & 1))

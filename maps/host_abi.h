@@ -69,7 +69,7 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  * @state: of the endpoint's window (reliable_abi.h): tail << 32 | head. Raised by the process (tail, by atomic add) and by whoever closes a slot (head, by compare-and-swap of the whole word).
  *
  * The process writes @ts, @hold, @turn and the tail of @state; programs move the head of @state; only
- * the daemon writes @out and @out_why. While the process lives the daemon writes nothing else here,
+ * the daemon writes @out, @out_why and @out_upto. While the process lives the daemon writes nothing else here,
  * and neither programs nor library trust the other words of a line whose @out is set (bpf/line_core.h).
  */
 struct bl_inflight {
@@ -79,7 +79,8 @@ struct bl_inflight {
 	__u64 out;	/* 0: a member. BL_OUT_OVER: the line counts for nothing. Else C must not pass it. */
 	__u64 out_why;	/* enum bl_out_why. Not 0 while @out is: @out is final, and @ts does not count. */
 	__u64 turn;	/* raised by the library, once in a ms, when it works with a window that is not empty */
-	__u64 reserved[2];
+	__u64 out_upto;	/* set before @out: messages below it that came are committed; 0: not known of any */
+	__u64 reserved;
 };
 #define BL_OUT_OVER (~0ULL)
 

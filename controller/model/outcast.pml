@@ -1,42 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A receiver that is put out while it lives, for spin: it may deliver nothing that others recall.
- * Its host lives and goes on to hear C, unlike one that is fenced off (NO_FENCE in reliable.pml).
+ * A receiver that is put out while it lives, for spin: it delivers nothing that others recall or
+ * discard, and what is below the bound that its daemon left it delivers. Its host lives and goes on
+ * to hear C, unlike one that is fenced off (NO_FENCE in reliable.pml).
  *
  *	S -- m (ts 1) --> Q, correct, and P, which is put out at any time and is slow
  *
  * Example: P has stored m, and the ACK is lost. P is put out and announced. S recalls m: Q takes
  * it out, its program answers, C passes 1. P goes on where it stood: it had read C = 1 and delivers
- * nothing, or it reads C = 2, and then out, which was set before.
+ * nothing, or it reads C = 2, and then out, which was set before, with the bound 1. Had C been 2
+ * when P was put out, the bound would be 2, and m delivered by both.
+ *
+ * SFAILS: S may fail before m is committed, with T = 1: then m is discarded by all who read of it.
  *
  * Defects: OUT_FIRST, the library reads out before the commit barrier; OUT_LATE, the announcement
- * is told before out is set.
+ * is told before out is set; BOUND_LATE, who is out takes the barrier that it finds for the bound;
+ * BOUND_TOLD, the daemon reads the bound after it was told; BOUND_PAGE, the library reads the page
+ * of failures before the barrier and the bound.
  */
-byte c = 1;
+byte c = 1, upto;
 bit out, told, stored, acked, aborted, qstored, qrecalled, qdelivered, delivered, outcast;
+bit sfailed, page, qdiscarded;
 
 active proctype network()
 {
 end:	do
 	:: d_step { !stored && !out && c == 1 -> stored = 1 }
-	:: d_step { stored && !acked && !aborted -> acked = 1 }
-	:: d_step { !qstored && !qrecalled -> qstored = 1 }
-	:: d_step { told && !acked && !aborted -> aborted = 1 } /* S hears of it, and locks the slot */
+	:: d_step { stored && !acked && !aborted && !sfailed -> acked = 1 }
+	:: d_step { !qstored && !qrecalled && !qdiscarded -> qstored = 1 }
+	:: d_step { told && !acked && !aborted && !sfailed -> aborted = 1 } /* S hears of it, and locks the slot */
 	:: d_step { aborted && !qrecalled -> assert(!qdelivered); qrecalled = 1; qstored = 0 }
-	:: d_step { c == 1 && ((acked && qstored) || (aborted && qrecalled)) -> c = 2; qdelivered = qstored }
+	:: d_step { c == 1 && !sfailed && ((acked && qstored) || (aborted && qrecalled)) -> c = 2; qdelivered = qstored }
+#ifdef SFAILS
+	:: d_step { c == 1 && !sfailed && !(acked && qstored) && !aborted -> sfailed = 1 }
+	:: d_step { sfailed && !page -> page = 1 }
+	:: d_step { sfailed && !qdiscarded -> qdiscarded = 1; qstored = 0 }
+	:: d_step { c == 1 && page && qdiscarded -> c = 2 } /* Resume */
+#endif
 	od
 }
 
 active proctype daemon()
 {
+	byte now;
+
 	if
 	:: goto stays
 	:: true
 	fi;
-#ifdef OUT_LATE
+#if defined(OUT_LATE)
+	now = c;
 	told = 1;
+	upto = now;
 	out = 1;
+#elif defined(BOUND_TOLD)
+	out = 1;
+	told = 1;
+	now = c;
+	upto = now;
 #else
+	now = c;
+	upto = now;
 	out = 1;
 	told = 1;
 #endif
@@ -46,10 +70,13 @@ stays:	skip
 active proctype process()
 {
 	byte now;
-	bit gone, again;
+	bit gone, again, failed;
 
 end:	do
 	:: atomic { !delivered && !outcast && (c == 2 || out || !again) -> again = again | (c == 1 && !out) }
+#ifdef BOUND_PAGE
+		failed = page;
+#endif
 #ifdef OUT_FIRST
 		gone = out;
 		now = c;
@@ -57,18 +84,28 @@ end:	do
 		now = c;
 		gone = out;
 #endif
+#ifndef BOUND_LATE
 		if
-		:: gone -> outcast = 1
-		:: !gone && now == 2 && stored -> delivered = 1
+		:: gone -> now = upto
 		:: else
-		fi
+		fi;
+#endif
+#ifndef BOUND_PAGE
+		failed = page;
+#endif
+		/* the ring */
+		if
+		:: now == 2 && stored && !failed -> delivered = 1
+		:: else
+		fi;
+		outcast = gone
 	od
 }
 
 active proctype judge()
 {
 	timeout;
-	assert(c == 2 && qdelivered == !aborted);
-	assert(!(delivered && aborted)); /* it has delivered nothing that was recalled */
-	assert(delivered || out)	  /* and who is not out has it */
+	assert(c == 2 && qdelivered == !(aborted || sfailed));
+	assert(!delivered || qdelivered);			  /* nothing that others recalled or discarded */
+	assert(!qdelivered || delivered || (out && upto < 2)) /* and all that is below the bound */
 }

@@ -34,6 +34,7 @@ quick holds   expel    -DNM=1 -DRESTART                                         
 quick holds   expel    -DMIDST                                                    # in the midst of its recall
 quick holds   expel    -DNM=1 -DSLOW                                              # with a receiver that is slow
 quick holds   outcast                                                             # a receiver is put out while it lives
+quick holds   outcast  -DSFAILS                                                   # and its sender fails
 quick holds   lives    -DLEAVE -DCOPIES=1                                         # who leaves: the port is free at once
 quick holds   lives    -DCOPIES=1                                                 # a port's next life, and a receiver who has not heard of the last
 quick holds   lives    -DHOST -DCOPIES=1                                          # the same, a host twice
@@ -69,6 +70,9 @@ quick refuted expel    -DNM=1 -DZFAILS -DSLOW -DRING_FIRST
 quick refuted expel    -DNM=1 -DZFAILS -DRECALL_UNREAD
 quick refuted outcast  -DOUT_FIRST
 quick refuted outcast  -DOUT_LATE
+quick refuted outcast  -DBOUND_LATE
+quick refuted outcast  -DBOUND_TOLD
+quick refuted outcast  -DSFAILS -DBOUND_PAGE
 quick refuted lives    -DLEAVE -DNO_LIFE
 quick refuted lives    -DHOST -DCOPIES=1 -DNO_REREAD
 quick refuted lives    -DLEAVE -DPREP_BEGINS

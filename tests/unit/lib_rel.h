@@ -73,7 +73,7 @@ static inline void introduce(struct fake *a, struct fake *b, int greeting)
 	carry(a, b, true);
 	bl_process(a->ep);
 	assert_int_equal(bl_rtx_room(a->ep), 1);
-	assert_int_equal(carry(b, a, true), 1);
+	assert_true(carry(b, a, true) >= 1); /* twice, where the CPU was away for longer than the retransmission timeout */
 	bl_process(a->ep);
 }
 

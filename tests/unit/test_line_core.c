@@ -65,20 +65,25 @@ static void bl_line_stop__edges(void **state)
 	struct bl_inflight l = { 0 };
 
 	(void)state;
-	bl_line_stop(&l, 0); /* never sent: still not a member */
-	assert_int_equal(l.out, 1);
-	bl_line_stop(&l, 50);
-	assert_int_equal(l.out, 1);
+	bl_line_stop(&l, 0, 7); /* never sent: still not a member */
+	assert_true(l.out == 1 && l.out_upto == 0);
+	bl_line_stop(&l, 50, 40);
+	assert_true(l.out == 1 && l.out_upto == 0);
 	l.out = 0;
-	bl_line_stop(&l, 50);
-	assert_int_equal(l.out, 50);
+	bl_line_stop(&l, 50, 51); /* what came is never taken beyond what was sent, so not beyond T */
+	assert_true(l.out == 50 && l.out_upto == 50);
+	l.out = 0;
+	bl_line_stop(&l, 50, 49);
+	assert_true(l.out == 50 && l.out_upto == 49);
 	bl_line_out(&l, 60, BL_OUT_WINDOW);
 	assert_true(l.out == 60 && l.out_why == BL_OUT_WINDOW);
-	bl_line_stop(&l, 50);
-	assert_int_equal(l.out, 60);
+	bl_line_stop(&l, 50, 50);
+	assert_true(l.out == 60 && l.out_upto == 49);
 	bl_line_over(&l);
-	bl_line_stop(&l, 50);
-	assert_int_equal(l.out, BL_OUT_OVER);
+	bl_line_stop(&l, 50, 50);
+	assert_true(l.out == BL_OUT_OVER && l.out_upto == 49);
+	bl_line_clear(&l);
+	assert_true(l.out == 0 && l.out_upto == 0);
 }
 
 static void bl_line_failed_at__edges(void **state)
@@ -139,7 +144,7 @@ static uint64_t put_out(const struct fake *f)
 {
 	uint64_t t;
 
-	bl_line_stop(line_of(f), 0);
+	bl_line_stop(line_of(f), bl_min64(c_of(f), fake_now()), f->page->commit);
 	t = bl_line_failed_at(line_of(f), f->ep->rwin, fake_now());
 	bl_line_out(line_of(f), t, BL_OUT_ANSWER);
 	return t;
@@ -176,8 +181,10 @@ static void expel__T_holds_C(void **state)
 	carry(&b, &a, true);
 	bl_process(b.ep);
 	carry(&a, &b, true);
+	line_of(&a)->out = 0; /* it has looked at it before */
 	bl_rx_drain(a.ep);
 	bl_recall_work(a.ep, pages[0].last);
+	line_of(&a)->out = t;
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
 	assert_int_equal(c_of(&a), t);
 	/* it is in the middle of a flush: in flight, hold, window */

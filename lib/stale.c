@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): put out by its host while it lived, announced as failed
+ * with its host, or too far behind the announcements. What it has stored and the group is certain to deliver it delivers
+ * itself, in order; then it says ESTALE, and tells up to which timestamp its state is the group's.
+ *
+ * What is certain: messages below a commit barrier that this host had received before anybody could be told that the endpoint
+ * is out. Every sender's messages below that were acknowledged by all, or recalled with an answer from here; the ring has the
+ * messages, the recalls, and the page has the failures of senders whose T is below. docs/reliable.md, "Receiver recovery",
+ * has the argument.
+ *
+ * Example: C = 90 had come when the daemon put the endpoint out; the ring holds messages 70, 85 and 95. Resume lets C pass on
+ * to 400. The process wakes up, delivers 70 and 85, and gets ESTALE, with ts = 90. 95 is undecided: its sender may have been
+ * told before it had all ACKs, and recalled it from the others.
+ */
+#include "internal.h"
+
+int bl_outcast(struct bl_endpoint *ep)
+{
+#define BL_X(name, word, text) [BL_OUT_##name] = text,
+	static const char *const texts[] = { BL_OUT_WHYS(BL_X) };
+#undef BL_X
+	uint64_t why;
+
+	if (!ep->put_out)
+		return bl_set_error(ep, ESTALE, "this endpoint was announced as failed, or has missed too many announcements; begin anew: bl_exit(), bl_init()");
+	why = __atomic_load_n(&ep->inflight[ep->slot].out_why, __ATOMIC_ACQUIRE);
+	return bl_set_error(ep, ESTALE, "this host has put this endpoint out%s%s; begin anew: bl_exit(), bl_init()", why && why < BL_OUT_WHY_COUNT ? ": " : "",
+			    why && why < BL_OUT_WHY_COUNT ? texts[why] : "");
+}
+
+/* Whether everything that is certain was delivered. */
+static bool at_end(const struct bl_endpoint *ep)
+{
+	return ep->outcast && ep->ended && ep->fail_seen == ep->fail_begun && (ep->undecided || !bl_rrx_ready(ep));
+}
+
+int bl_get_stale(const struct bl_endpoint *ep, struct bl_stale *s)
+{
+	if (s->size != sizeof(*s))
+		return -EINVAL;
+	if (!at_end(ep))
+		return -EAGAIN;
+	s->ts = ep->commit;
+	s->undecided = bl_rrx_count_undecided(ep);
+	return 0;
+}
+
+int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
+{
+	if (!at_end(ep))
+		return bl_set_error(ep, EAGAIN, "bl_recv_reliable() has not said ESTALE: nothing is undecided yet");
+	ep->undecided = true;
+	bl_rx_release(ep, &ep->rlent);
+	return bl_rrx_deliver_undecided(ep, out, max);
+}
