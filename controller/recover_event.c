@@ -561,12 +561,12 @@ void bl_recover_tick(struct bl_recover *r, uint64_t now)
 		return;
 	if (r->grace_until && now >= r->grace_until)
 		r->grace_until = 0;
-	recover_stuck_tick(r, now);
 	away_over(r, now);
 	too_late(r, now);
 	r->doubts = r->doubts && (r->pending || recover_open_failures(r));
 	if (r->dirty && now >= r->judge_ns)
 		recover_judge(r, now);
+	recover_stuck_tick(r, now);
 }
 
 uint64_t bl_recover_due(const struct bl_recover *r)

@@ -7,6 +7,9 @@
  * Example: h1:5 complains about h2:7 and h3:9, h4:6 about h2:7. h1:5 and h2:7 are at the ends of two complaints each; h2:7 is a
  * receiver there: PUT_OUT h2:7. Left is h1:5 about h3:9, one each: PUT_OUT h3:9. Had h4:6 said nothing, h1:5 alone would go.
  *
+ * It is not decided while anything silent is to be judged: if h3 has failed, that is why it was not reached, and h1:5 about
+ * h3:9 is no complaint. The model is controller/model/stuck.pml.
+ *
  * The answer to PUT_OUT is PROC_DOWN; whose host does not give it in time has failed itself, as for every other answer.
  */
 #include <stdlib.h>
@@ -96,8 +99,37 @@ static void order(struct bl_recover *r, const struct stuck_end *e)
 	recover_to_node(r, BL_RECOVER_PUT_OUT, recover_node_of(r, e->node), (uint64_t)e->life << 16 | e->port);
 }
 
+/* A node that does not work, or is not there. */
+static bool failed(const struct bl_recover *r, const struct stuck_end *e)
+{
+	const struct bl_recover_node *n = recover_node_of(r, e->node);
+
+	return !n || n->state != BL_DET_UP;
+}
+
+/* A failure is the reason, where there is one: what it concerns is no complaint any more. */
+static void drop_failed(struct bl_recover *r)
+{
+	uint32_t i, left = 0;
+
+	for (i = 0; i < r->nstuck; i++)
+		if (!failed(r, &r->stuck[i].from) && !failed(r, &r->stuck[i].to))
+			r->stuck[left++] = r->stuck[i];
+	r->nstuck = left;
+}
+
+/* Something silent is not judged yet. */
+static bool unsettled(const struct bl_recover *r)
+{
+	return r->dirty || r->pending;
+}
+
+/* To be called when what is due has been judged. */
 void recover_stuck_tick(struct bl_recover *r, uint64_t now)
 {
+	if (unsettled(r))
+		return;
+	drop_failed(r);
 	while (r->nstuck && now >= r->stuck_ns) {
 		struct stuck_end worst = r->stuck[0].to;
 		uint32_t i, most = ends(r, &worst);
@@ -153,7 +185,7 @@ bool recover_stuck_late(struct bl_recover *r, uint64_t now)
 
 uint64_t recover_stuck_due(const struct bl_recover *r)
 {
-	uint64_t due = r->nstuck ? r->stuck_ns : UINT64_MAX;
+	uint64_t due = r->nstuck && !unsettled(r) ? r->stuck_ns : UINT64_MAX;
 	uint32_t i;
 
 	for (i = 0; i < r->nexpelled; i++)

@@ -38,6 +38,25 @@ quick holds   outcast  -DSFAILS                                                 
 quick holds   lives    -DLEAVE -DCOPIES=1                                         # who leaves: the port is free at once
 quick holds   lives    -DCOPIES=1                                                 # a port's next life, and a receiver who has not heard of the last
 quick holds   lives    -DHOST -DCOPIES=1                                          # the same, a host twice
+quick holds   stuck    -DBOTHWAYS -DELECT                                          # two that do not reach each other: one goes
+quick holds   stuck    -DBOTHWAYS -DELECT -DFAILURES=2                             # with two failures besides
+quick holds   away                                                                # a daemon that stops on purpose, and another leader
+quick refuted stuck    -DBOTHWAYS -DELECT -DREACH=1
+quick refuted stuck    -DBOTHWAYS -DELECT -DREACH=2
+quick refuted stuck    -DBOTH
+quick refuted stuck    -DBOTHWAYS -DNO_DROP
+quick refuted stuck    -DBOTHWAYS -DFORGETS_ORDER
+quick refuted stuck    -DJUDGES_FAILED
+quick refuted stuck    -DHASTY
+quick refuted stuck    -DBOTHWAYS -DELECT -DUNFENCED
+quick refuted stuck    -DELECT -DONCE
+quick refuted away     -DNOT_SAVED
+quick refuted away     -DNO_ACK
+quick refuted away     -DFOR_EVER
+quick refuted away     -DNOT_ENDED
+quick refuted away     -DNOT_CLEARED
+quick refuted away     -DHELLO_AFTER
+quick refuted away     -DNO_TIME
 quick refuted reliable -DCRASH_A -DREACH=1
 quick refuted reliable $z -DOWN_A=0 -DNM=1 -DREACH=2
 quick refuted reliable $x -DCRASH_X -DELECT -DNM=1 -DOWN_A=1 -DREACH=3

@@ -163,6 +163,61 @@ static void complaint__refused(void **state)
 	bl_recover_free(r);
 }
 
+/* Host @id is not heard by the switch any more; and the answers to what is ordered then. */
+static void falls_silent(struct bl_recover *r, uint64_t now, uint32_t id)
+{
+	assert_int_equal(bl_recover_link_down(r, now, 9, id, id, 900, 7), BL_RECOVER_OK);
+}
+
+static void settles(struct bl_recover *r, uint64_t now)
+{
+	bl_recover_tick(r, now);
+	bl_recover_barred(r, now, 9, bl_recover_node(r, 9)->bar);
+	bl_recover_tick(r, now);
+}
+
+/* A host fails, with one of the two, before it is decided: it was that, and the other one stays. */
+static void failed__host_of_either(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	for (id = 1; id <= 2; id++) {
+		struct bl_recover *r = rack(4);
+
+		assert_int_equal(complain(r, 10 * MS, 1, 2), BL_RECOVER_OK);
+		falls_silent(r, 400 * MS, id);
+		settles(r, 405 * MS);
+		assert_int_equal(bl_recover_node(r, id)->state, BL_DET_GONE);
+		assert_string_equal(out_now(r), "");
+		bl_recover_tick(r, 10 * MS + DECISION);
+		assert_string_equal(out_now(r), "");
+		bl_recover_free(r);
+	}
+}
+
+/* Nothing is decided while it is not settled who has failed: that may be the reason. Whom it does not concern goes then. */
+static void failed__not_settled_yet(void **state)
+{
+	const uint64_t at = 10 * MS + DECISION;
+	uint32_t id;
+
+	(void)state;
+	for (id = 1; id <= 3; id++) {
+		struct bl_recover *r = rack(4);
+
+		assert_int_equal(complain(r, 10 * MS, 1, 2), BL_RECOVER_OK);
+		falls_silent(r, at - MS, id);
+		bl_recover_tick(r, at);
+		assert_string_equal(out_now(r), "");
+		assert_int_equal(bl_recover_due(r), at + 4 * MS); /* it is not asked in vain meanwhile */
+		settles(r, at + 4 * MS);
+		assert_int_equal(bl_recover_node(r, id)->state, BL_DET_GONE);
+		assert_string_equal(out_now(r), id == 3 ? "2" : "");
+		bl_recover_free(r);
+	}
+}
+
 static void bl_stuck_look__table(void **state)
 {
 	struct bl_stuck s = { 0 };
@@ -192,6 +247,8 @@ int main(void)
 		cmocka_unit_test(put_out__who_is_at_most_ends),
 		cmocka_unit_test(put_out__no_answer),
 		cmocka_unit_test(complaint__refused),
+		cmocka_unit_test(failed__host_of_either),
+		cmocka_unit_test(failed__not_settled_yet),
 		cmocka_unit_test(bl_stuck_look__table),
 	};
 
