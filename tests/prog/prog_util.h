@@ -284,6 +284,8 @@ static inline __u64 mono_now(void)
  */
 static __u64 bus_now;
 
+static const struct bpf_map *clock_map; /* that stands still */
+
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 {
 	struct bl_clock_seg s = { .mono_ns = mono_now(), .bus_ns = bus, .rate = -(1 << 30) };
@@ -291,6 +293,27 @@ MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 
 	map_put(clock, 0, &c);
 	bus_now = bus;
+	clock_map = clock;
+}
+
+#define CLOCK_STANDS_NS 4000000000ULL
+
+/*
+ * The arithmetic of a piece that stands still holds for 2^33 ns only, and a slow machine takes longer for a case. To be called
+ * before a program is run.
+ */
+MAYBE_UNUSED static void clock_stands(void)
+{
+	__u64 now = mono_now();
+	struct bl_clock c;
+
+	if (!clock_map)
+		return;
+	map_get(clock_map, 0, &c);
+	if (c.seg[1].rate != -(1 << 30) || now - c.seg[1].mono_ns < CLOCK_STANDS_NS)
+		return;
+	c.seg[0].mono_ns = c.seg[1].mono_ns = now;
+	map_put(clock_map, 0, &c);
 }
 
 MAYBE_UNUSED static void clock_void(const struct bpf_map *clock)
@@ -349,8 +372,10 @@ MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex, c
 	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = ifindex };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
 		    .ctx_size_in = sizeof(ctx), .repeat = 1);
-	int rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
+	int rc;
 
+	clock_stands();
+	rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
 	if (rc)
 		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n, strerror(-rc));
 	out->n = o.data_size_out;

@@ -16,7 +16,10 @@ static int run_tc(const struct bpf_program *prog, const struct frame *in, struct
 	struct __sk_buff ctx = { .mark = mark, .gso_size = gso_size, .gso_segs = gso_size ? 1 : 0 };
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
 		    .ctx_size_in = sizeof(ctx), .repeat = 1);
-	int rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
+	int rc;
+
+	clock_stands();
+	rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
 
 	if (rc)
 		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n, strerror(-rc));
@@ -551,6 +554,22 @@ static void local__all_variants(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
+/* The clock of these tests stands still however long a case takes: here it was set two and a half minutes ago. */
+static void local__on_a_slow_machine(void **state)
+{
+	struct desc d = local(false, T0 + BOUND);
+	struct bl_clock c;
+	unsigned int k;
+
+	(void)state;
+	map_get(sk->maps.clock, 0, &c);
+	for (k = 0; k < 2; k++)
+		c.seg[k].mono_ns -= 150000000000ULL;
+	map_put(sk->maps.clock, 0, &c);
+	takes(&d, BL_R_STORED);
+	assert_int_equal(page_now().data_ns, T0);
+}
+
 static void local__refused(void **state)
 {
 	struct desc d = local(false, T0 + BOUND + 1), be = beacon_frame(1, T0);
@@ -672,6 +691,7 @@ int main(void)
 		cmocka_unit_test(egress__all_reasons),
 		CASE(local__odd_frames),
 		CASE(local__all_variants),
+		CASE(local__on_a_slow_machine),
 		CASE(local__refused),
 		CASE(local__ring_full),
 		CASE(local__sleeper),

@@ -401,7 +401,9 @@ static void pace__each_port_its_rate(void **state)
 
 static void pace__bounded_catch_up(void **state)
 {
+	const __u64 frame_ns = 6200000;
 	struct frame f, out;
+	__u64 began;
 	int i, n = 0;
 
 	(void)state;
@@ -410,9 +412,11 @@ static void pace__bounded_catch_up(void **state)
 	for (i = 0; i < 20; i++)
 		plain(0, &f, 1, BL_CL_DATA);
 	usleep(60000);
+	began = mono_now();
 	for (i = 0; i < 20; i++)
 		n += turn(sk->progs.bl_port_pace, &out) == XDP_REDIRECT;
-	assert_true(n >= 2 && n <= 4);
+	/* and what became due while a slow machine looked */
+	assert_true(n >= 2 && (__u64)n <= 4 + (mono_now() - began) / frame_ns);
 	counts_moved(sk->maps.counts, counted, (__u64)n, WANT({ 1, BL_R_PACED, (__u64)n }));
 	assert_int_equal(balanced(QUEUES), 20 - n);
 }

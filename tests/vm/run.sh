@@ -17,8 +17,8 @@
 #   VERBOSE=1	show all output
 #   JOBS	guests at a time (one per CPU)
 #   BUILD	build folder (build)
-#   VM_SECONDS	time limit of a guest with program tests (900)
-#   NET_SECONDS	time limit of a guest with net tests (3600; the cases of net-cases take 220 s of virtual time and about as many of a CPU)
+#   VM_SECONDS	limit of a guest with program tests, in seconds of CPU time (900)
+#   NET_SECONDS	limit of a guest with net tests, likewise (3600; the cases of net-cases take 220 s of virtual time and about as many of a CPU)
 #
 # Exit: 0 all passed, 1 a test failed, a guest died or hung, not all tests ran, or no kernel was to be had.
 set -euo pipefail
