@@ -2,19 +2,25 @@
 /*
  * Before whom the datapath's threads go: those of NAPI, those of CPU maps, the one that sends beacons.
  *
- * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a CPU that they share with applications they are ordinary threads of nice -20: they get the
- * CPU first, and the scheduler sees that something is left to others. Under SCHED_FIFO a process that was ready on that CPU waited for it for 10 to 100 ms (p99 of 8 hosts on 2 CPUs that
- * all talk at 1000 messages a second, 2026-11). It is a matter of speed only: the order holds under any delay. The beacon thread of a single host is SCHED_FIFO anyway (beacon.c).
+ * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a CPU that they share with
+ * applications they are ordinary threads of nice 0, as the kernel's own ksoftirqd is, with a time slice of 0.1 ms: who wakes
+ * with a shorter slice than the running thread takes the CPU at once, as long as it has not had more than its share. So they
+ * are served soon and take from nobody what is due to him. Kernels before 6.12 know no slices of threads; there it is
+ * nice -20. Under SCHED_FIFO, and less so under nice -20, a process that was ready on that CPU waited for it for many
+ * milliseconds (docs/design-notes.md has the figures). It is a matter of speed only: the order holds under any delay. The
+ * beacon thread of a single host is SCHED_FIFO anyway (beacon.c).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "node_priv.h"
 
-#define NICE_FIRST (-20)
+#define NICE_FIRST (-20)  /* where there are no slices */
+#define SLICE_NS   100000 /* the least that the kernel takes */
 
 /* All CPUs of @set, and there is one, are in the list that @isolated has: "" or "2-3,7". */
 static bool alone_on(const cpu_set_t *set, const char *isolated)
@@ -41,12 +47,31 @@ static bool isolated(const cpu_set_t *set)
 	return alone_on(set, text);
 }
 
+/* struct sched_attr of the kernel, its first version: <linux/sched/types.h> and <sched.h> exclude each other */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* An ordinary thread with a short slice. False: this kernel took no notice of the slice, or refused. */
+static bool sliced(pid_t tid)
+{
+	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS }, is = { 0 };
+
+	return !syscall(SYS_sched_setattr, tid, &attr, 0) && !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) && is.runtime == SLICE_NS;
+}
+
 int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority)
 {
 	struct sched_param rt = { .sched_priority = rt_priority }, none = { 0 };
 
 	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && isolated(cpus)))
 		return sched_setscheduler(tid, SCHED_FIFO, &rt) ? -errno : 0;
+	if (sliced(tid))
+		return 0;
 	/* an earlier daemon may have left it otherwise */
 	if (sched_setscheduler(tid, SCHED_OTHER, &none) || setpriority(PRIO_PROCESS, (id_t)tid, NICE_FIRST))
 		return -errno;

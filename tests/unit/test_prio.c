@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary thread that goes first.
+ * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary thread with a short slice, or of nice -20.
  */
 #include "unit.h"
+
+#include <sys/utsname.h>
 
 #include "../../loader/prio.c"
 #include "../../loader/proc.c"
@@ -47,6 +49,25 @@ static void realtime__words(void **state)
 	assert_int_equal(bl_realtime_parse("Auto"), -1);
 }
 
+/* since Linux 6.12 */
+static bool has_slices(void)
+{
+	struct utsname u;
+	unsigned int major = 0, minor = 0;
+
+	assert_int_equal(uname(&u), 0);
+	assert_int_equal(sscanf(u.release, "%u.%u", &major, &minor), 2);
+	return major > 6 || (major == 6 && minor >= 12);
+}
+
+static uint64_t slice_of(pid_t tid)
+{
+	struct attr is = { 0 };
+
+	assert_int_equal(syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0), 0);
+	return is.runtime;
+}
+
 /* What the kernel is told, there and back. Without the permission there is nothing to see. */
 static void bl_prio_first__there_and_back(void **state)
 {
@@ -60,7 +81,9 @@ static void bl_prio_first__there_and_back(void **state)
 	assert_int_equal(sched_getscheduler(tid), SCHED_FIFO);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_AUTO, 1), 0);
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), -20);
+	/* a short slice, and nobody's share is taken away; on a kernel without slices, before all others */
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), slice_of(tid) == SLICE_NS ? 0 : -20);
+	assert_int_equal(slice_of(tid) == SLICE_NS, has_slices());
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_ALWAYS, 1), 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_NEVER, 1), 0);
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
