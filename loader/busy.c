@@ -144,32 +144,35 @@ static int host_busy(const char *dir, struct bl_err *err)
  * pass any more: what waits for ACKs is above it, and who settles that, or not, is the controller, when the link is silent.
  * @received: the commit barrier that has come: nobody has been told of anything yet.
  */
-static void put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c, uint64_t received)
+static bool put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c, uint64_t received)
 {
 	struct bl_ep_slot ep;
 
 	if (bpf_map_lookup_elem(eps, &key, &ep) || ep.active == BL_EP_FREE || ep.slot >= BL_EPS_MAX)
-		return;
+		return false;
 	ep.active = BL_EP_DEAD; /* first: its frames are refused on the way out from now on */
 	bpf_map_update_elem(eps, &key, &ep, BPF_ANY);
 	if (page[ep.slot].out)
-		return;
+		return true;
 	bl_line_stop(&page[ep.slot], c, received);
 	bl_line_out(&page[ep.slot], c, BL_OUT_DETACHED);
+	return true;
 }
 
-void bl_host_put_all_out(const char *dir)
+uint64_t bl_host_put_all_out(const char *dir)
 {
 	const struct timespec a_flush = { .tv_nsec = 20000000 };
 	int eps = map_of(dir, BL_MAP_EPS), lines = map_of(dir, BL_MAP_INFLIGHT);
 	struct bl_inflight *page = lines < 0 ? MAP_FAILED : mmap(NULL, sizeof(*page) * BL_EPS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
 	struct bl_host_page host = {};
+	struct bl_host_cfg cfg = {};
+	bool any = false;
 	uint32_t k;
 
 	if (eps >= 0 && page != MAP_FAILED) {
 		value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
 		for (k = 0; k < BL_PORT_COUNT; k++)
-			put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
+			any |= put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
 		/* what a process had begun to send still finds the program that refuses it */
 		nanosleep(&a_flush, NULL);
 	}
@@ -179,6 +182,9 @@ void bl_host_put_all_out(const char *dir)
 		close(lines);
 	if (eps >= 0)
 		close(eps);
+	if (!any || value(dir, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)))
+		return 0;
+	return 2 * cfg.dead_after_ns + cfg.beacon_ns;
 }
 
 int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err)

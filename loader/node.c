@@ -308,6 +308,8 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 	uint64_t ino = bl_netns_ino();
 	struct names names = {};
 	char dir[256], sock[128];
+	uint64_t silent_ns = 0;
+	struct timespec silence;
 	int lock, rc;
 
 	snprintf(dir, sizeof(dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(role), ino);
@@ -318,7 +320,7 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 		return lock;
 	rc = bl_keep_end(role, ino, err);
 	if (!rc && role == BL_ROLE_HOST) {
-		bl_host_put_all_out(dir);
+		silent_ns = bl_host_put_all_out(dir);
 		rc = bl_bl0_remove(dir, err);
 		bl_detach_clsact("lo");
 	}
@@ -337,6 +339,10 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 			unlink(sock);
 		bl_keep_forget(role, ino);
 	}
+	/* with the lock: who starts the host again waits, too */
+	silence.tv_sec = (time_t)(silent_ns / 1000000000);
+	silence.tv_nsec = (long)(silent_ns % 1000000000);
+	nanosleep(&silence, NULL);
 	bl_node_unlock(role, ino, lock, !rc);
 	return rc;
 }

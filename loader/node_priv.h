@@ -340,8 +340,12 @@ void bl_order_none(struct bl_node *n);
 void bl_order_close(struct bl_node *n);
 
 /* busy.c */
-/** bl_host_put_all_out - before the programs of the host with these pins are removed: its endpoints hear of it (ESTALE). */
-void bl_host_put_all_out(const char *dir);
+/**
+ * bl_host_put_all_out - before the programs of the host with these pins are removed: its endpoints hear of it (ESTALE).
+ * Returns for how long, in ns, the host must be silent before it begins anew, so that its neighbours notice: what
+ * these endpoints had open is settled when the host is announced as failed, and its next maps know nothing of it.
+ */
+uint64_t bl_host_put_all_out(const char *dir);
 
 /* proc.c */
 /** bl_read_line - the first line of the file @path in directory @dir (or AT_FDCWD), without its end. 0 or -errno. */

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A host whose programs are removed under its endpoints, and that begins anew at once: before its
+ * neighbours could notice that it was away, were it not for the detach, which waits until they have.
+ * Its next maps know nothing of what the endpoints had open; its failure settles that.
+ */
+#include "restart.h"
+
+#include "cli/kill.h"
+
+static struct kill_ctl *c;
+
+uint64_t mono_ns(void)
+{
+	return t_mono();
+}
+
+static void say_workers(void)
+{
+	unsigned int i;
+
+	for (i = 0; c && i < HOSTS; i++)
+		fprintf(stderr, "worker %u: sent %u got %u acked %d %s\n", i, c->w[i].nsent,
+			c->w[i].ngot, c->w[i].all_acked, c->w[i].error);
+	say_all();
+}
+
+static void talk(void)
+{
+	unsigned int i;
+	pid_t pid;
+
+	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(c != MAP_FAILED, "%s", strerror(errno));
+	c->n = HOSTS;
+	c->interval_us = 1000;
+	c->size = 200;
+	for (i = 0; i < HOSTS; i++) {
+		fflush(NULL);
+		pid = fork();
+		CHECK(pid >= 0, "%s", strerror(errno));
+		if (pid) {
+			c->w[i].pid = pid;
+			continue;
+		}
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(rack_host(i));
+		_exit(kill_work(c, i));
+	}
+	for (i = 0; i < HOSTS; i++)
+		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
+	atomic_store(&c->phase, KILL_TALK);
+	for (i = 0; i < HOSTS; i++)
+		UNTIL("waits for traffic", atomic_load(&c->w[i].ngot) > 100);
+}
+
+/* Those that are not on the first host. */
+static bool others_acked(void)
+{
+	unsigned int i;
+
+	for (i = 1; i < HOSTS; i++)
+		if (!atomic_load(&c->w[i].all_acked))
+			return false;
+	return true;
+}
+
+static bool others_recovered(void)
+{
+	unsigned int i;
+
+	for (i = 1; i < HOSTS; i++)
+		if (!atomic_load(&c->w[i].recovered_ns))
+			return false;
+	return true;
+}
+
+RACK_TEST(host__begins_anew_at_once)
+{
+	const uint64_t correct = (1ULL << HOSTS) - 2;
+	const char *name = LAB_NETNS_DIR "/h1";
+	struct kill_verdict v;
+	struct bl_err err;
+	uint64_t end;
+	unsigned int i;
+
+	rack_last_words = say_workers;
+	open_rack(HOSTS);
+	talk();
+	daemon_stop(rack_host(0), SIGTERM);
+	CHECK(!bl_node_detach(BL_ROLE_HOST, name, &err), "%s", err.text);
+	daemon_start(rack_host(0));
+	UNTIL("waits for the failure of h1", all_finished() && all_ok());
+	CHECK(strstr(ask(), "\"why\":\"cut-off\"") && !strstr(ask(), "\"why\":\"unreachable\""),
+	      "%s", ask());
+	atomic_store(&c->late_ns, t_mono());
+	UNTIL("waits until the others go on", others_recovered());
+	atomic_store(&c->phase, KILL_DRAIN);
+	UNTIL("waits for acknowledgements", others_acked());
+	for (end = t_mono() + 20000000000ULL; kill_judge(c, correct, &v) && t_mono() < end;)
+		rack_serve(20);
+	CHECK(!kill_judge(c, correct, &v), "%s", v.error);
+	CHECK(strstr(c->w[0].error, "programs were removed"), "%s", c->w[0].error);
+	atomic_store(&c->phase, KILL_EXIT);
+	for (i = 0; i < HOSTS; i++)
+		waitpid(c->w[i].pid, NULL, 0);
+	daemons_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(host__begins_anew_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
