@@ -240,7 +240,8 @@ soak: deps-test
 	bash tests/net/soak.sh $(B)
 
 # for hours: make soak-kills SECONDS=7200; or so many runs on each network: make soak-kills RUNS=2000;
-# DRAWS=base,leave: what is drawn; SEED=0x...: the choices of a run that is repeated
+# DRAWS=base,leave: what is drawn (default: all); SEED=0x...: the choices of a run that is repeated.
+# The last line has the runs, by network and by what was drawn
 SECONDS ?= 1800
 # ASAN=1: with the library, the judge and the workers under the address sanitizer
 KILLS = $(B)/tests/net$(if $(ASAN),-san)/test_kills
@@ -248,10 +249,12 @@ soak-kills: deps-test
 	@$(MAKE) --no-print-directory -s all $(KILLS)
 	ASAN_OPTIONS=detect_leaks=0:exitcode=99 $(KILLS) $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) $(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
 
+# the workers and their judge are the lab's: in front of lab.a, which has them without the sanitizer
+KILLS_SAN  := $(addprefix $(B)/san/cli/,kill_work.o kill_judge.o)
 KILLS_LIBS := $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/san/lib.a $(B)/libbarline.a
-$(B)/tests/net-san/test_kills: tests/net/test_kills.c $(KILLS_LIBS)
+$(B)/tests/net-san/test_kills: tests/net/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_LIBS) -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka $(CLI_LIBS)
 
 install: all
 	install -D -m 755 $(B)/barline $(DESTDIR)$(PREFIX)/sbin/barline

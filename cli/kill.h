@@ -38,11 +38,12 @@ struct kill_sent {
 /**
  * struct kill_worker - a worker's diary; written by it only. @ngot, @nsent: written after what they count. @failed: by number: its sender was told that it failed. @told_ns: when its proc_fail callback ran first; 0: never.
  * @recovered_ns: when it first delivered what was sent at struct kill_ctl's @late_ns or later.
+ * @turn_ns: when its loop was at its beginning last, CLOCK_MONOTONIC. @gap_ns: the longest time between two of these.
  */
 struct kill_worker {
 	_Atomic int ready;
 	_Atomic uint32_t ngot, nsent;
-	_Atomic uint64_t told_ns, recovered_ns;
+	_Atomic uint64_t told_ns, recovered_ns, turn_ns, gap_ns;
 	_Atomic int all_acked;
 	_Atomic int leave; /* set by others: it ends in order, with bl_exit(), as soon as all it sent is acknowledged */
 	_Atomic int left;  /* it has done so */

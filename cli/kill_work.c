@@ -116,12 +116,22 @@ static int take(struct worker *w, int timeout_ms)
 	return 0;
 }
 
+static void note_turn(struct kill_worker *me, uint64_t now)
+{
+	uint64_t before = atomic_exchange(&me->turn_ns, now);
+
+	if (before && now - before > atomic_load(&me->gap_ns))
+		atomic_store(&me->gap_ns, now - before);
+}
+
 static int live(struct worker *w)
 {
 	int phase, rc = 0;
 
 	while (!rc && (phase = atomic_load(&w->c->phase)) != KILL_EXIT) {
 		uint64_t now = mono_ns();
+
+		note_turn(w->me, now);
 
 		if (atomic_load(&w->me->leave) && bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED) {
 			atomic_store(&w->me->left, 1);
@@ -137,6 +147,7 @@ static int live(struct worker *w)
 		if (!rc)
 			rc = take(w, 1);
 	}
+	note_turn(w->me, mono_ns());
 	return rc;
 }
 

@@ -16,11 +16,15 @@
 #include "controller.h"
 #include "barline_run.h"
 
-/** struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its node. */
+/**
+ * struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its node.
+ * @skew_ns: what its clock is off by, on the command line.
+ */
 struct daemon {
 	pid_t pid;
 	int out;
 	uint64_t netns_ino;
+	int64_t skew_ns;
 };
 
 static struct daemon dm[LAB_NODES_MAX];
@@ -50,6 +54,8 @@ T_FN void dm_file(unsigned int i, const char *path)
 		fprintf(f, "%s  - %d\n", k ? "" : "cpus:\n", c.cpus[k]);
 	if (c.role == BL_ROLE_HOST) {
 		fprintf(f, "interface: %s\n", c.ifname);
+		if (c.process_limit_ms)
+			fprintf(f, "process_limit_ms: %u\n", c.process_limit_ms);
 	} else {
 		fprintf(f, "thread_napi: true\nforward: %s\nports:\n", c.forward == BL_FWD_L2 ? "l2" : "l3");
 		for (k = 0; k < c.ports_count; k++)
@@ -59,6 +65,7 @@ T_FN void dm_file(unsigned int i, const char *path)
 				c.fdb[k].mac[4], c.fdb[k].mac[5], c.fdb[k].ifname);
 	}
 	CHECK(!fclose(f), "%s", path);
+	dm[i].skew_ns = c.skew_ns;
 	free(c.ports);
 	free(c.fdb);
 }
@@ -78,8 +85,8 @@ T_FN const char *dm_program(void)
 T_FN void daemon_spawn(unsigned int i)
 {
 	const struct lab_node *n = &rack.lab.nodes[i];
-	char file[128], netns[256];
-	char *const argv[] = { "barlined", rack_is_switch(i) ? "switch" : "host", "-c", file, "-n", netns, "-j", NULL };
+	char file[128], netns[256], skew[64];
+	char *const argv[] = { "barlined", rack_is_switch(i) ? "switch" : "host", "-c", file, "-n", netns, "-j", skew, NULL };
 	const char *program = dm_program();
 	pid_t parent = getpid();
 	int out[2];
@@ -87,6 +94,7 @@ T_FN void daemon_spawn(unsigned int i)
 	snprintf(file, sizeof(file), BL_RUN_DIR "/%s.yaml", n->name);
 	snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", n->name);
 	dm_file(i, file);
+	snprintf(skew, sizeof(skew), "--skew-ns=%" PRId64, dm[i].skew_ns);
 	CHECK(!pipe2(out, O_CLOEXEC | O_NONBLOCK), "%s", strerror(errno));
 	fflush(NULL);
 	dm[i].pid = fork();
@@ -211,11 +219,14 @@ T_FN bool runs(pid_t pid)
 T_FN void daemons_open(void)
 {
 	unsigned int i;
+	int status;
 
 	rack.closed = ~0ULL;
 	rack_open();
 	for (i = 0; i < rack.lab.nnodes; i++)
-		daemon_start(i);
+		daemon_spawn(i);
+	for (i = 0; i < rack.lab.nnodes; i++)
+		CHECK(daemon_ready(i, &status), "%s does not start", rack.lab.nodes[i].name);
 }
 
 /* All daemons and caretakers of the case end, and the nodes with them. */

@@ -76,6 +76,15 @@ RACK_TEST(leaf_spine__10_percent)
 	run(4, 6554, (struct tr_cfg){ .scatterings = 150, .len = 300, .fan = 4 });
 }
 
+/* Four ToRs, four spines, two cores: reliable scatterings between the pods, by three tiers of switches. */
+RACK_TEST(three_tiers__1_percent)
+{
+	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.lab.spec.cores = 2;
+	run(4, 655, (struct tr_cfg){ .scatterings = 200, .len = 300, .fan = 4 });
+	CHECK(TR_SUM(retransmits) > 0, "nothing was lost: this proves nothing");
+}
+
 /* Both streams on the same links, and endpoints of one host among themselves: each stream keeps its own promise. Best effort loses what is lost, and its order is one; the reliable one loses nothing. */
 RACK_TEST(mixed__1_percent)
 {
@@ -260,6 +269,7 @@ int main(void)
 		cmocka_unit_test(rack__20_percent),
 		cmocka_unit_test(rack__large_messages),
 		cmocka_unit_test(leaf_spine__10_percent),
+		cmocka_unit_test(three_tiers__1_percent),
 		cmocka_unit_test(host__joins_behind),
 		cmocka_unit_test(mixed__1_percent),
 		cmocka_unit_test(receiver__killed),

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Two judges of the random-kill campaign (test_kills.c), beside that of order and atomicity
+ * (cli/kill_judge.c): who may be announced, and how long all others may stand still.
+ *
+ * Each fault says whom it may cost their membership, and how long it may hold everybody up.
+ * Whoever else is announced, and a longer standstill, fail the run; but what this machine did to
+ * the rack is no fault of barline's, so what it took away is measured (stall_watch.h) and allowed
+ * for.
+ *
+ * Example: process_limit_ms is 1000, and a process is stopped for 12 s. It may be announced as
+ * "in_flight", "window" or "ring", and the others may stand still for 1 s and BASE. If they do
+ * for 5 s, or if another process is announced as "ring" that was stopped by nobody, the run
+ * fails.
+ *
+ * Pure: times are arguments.
+ */
+#ifndef BARLINE_TESTS_KILL_LIMITS_H
+#define BARLINE_TESTS_KILL_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/**
+ * struct kl_proc - what is known of a process. @killed: by SIGKILL. @leaves: it was asked to.
+ * @detached: its host's programs were removed. @ended: it had got an error, and has ended.
+ * @stopped_ns: for how long it was stopped. @gap_ns: the longest time between two of its turns.
+ */
+struct kl_proc {
+	bool killed, leaves, detached, ended;
+	uint64_t stopped_ns, gap_ns;
+};
+
+/**
+ * struct kl_run - what is known of a run. @may_fall: nodes (bit: index) that may be announced as
+ * cut off or torn. @may_owe: nodes that may be announced for not answering. @starved_ns: the
+ * longest time for which a thread of the rack was kept from its CPU.
+ */
+struct kl_run {
+	uint64_t may_fall, may_owe, starved_ns;
+	uint64_t process_limit_ns, dead_after_ns, answer_ns, stuck_ns;
+};
+
+enum kl_says { KL_FALSE, KL_MAY, KL_STARVED };
+
+/*
+ * A thread that waits for its CPU may be one of several on the way of a beacon, one after the
+ * other: each of them for a fourth of the limit is enough to be called starved.
+ */
+static inline enum kl_says kl_starved(const struct kl_run *r, uint64_t limit_ns)
+{
+	return r->starved_ns >= limit_ns / 4 ? KL_STARVED : KL_FALSE;
+}
+
+/**
+ * kl_process - whether process @p may be announced as gone for @why (maps/failure_abi.h).
+ * A limit counts only what the process did not do while the daemon looked, which is never more
+ * than it stood still: three fourths of it leave room for where the looks lie.
+ */
+static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_proc *p,
+				      const char *why)
+{
+	uint64_t enough = r->process_limit_ns / 4 * 3;
+
+	if (!strcmp(why, "left"))
+		return p->leaves ? KL_MAY : KL_FALSE;
+	if (!strcmp(why, "died"))
+		return p->killed || p->ended || p->detached ? KL_MAY : KL_FALSE;
+	if (!strcmp(why, "in_flight") || !strcmp(why, "window") || !strcmp(why, "ring")) {
+		if (p->stopped_ns >= enough)
+			return KL_MAY;
+		return p->gap_ns >= enough ? kl_starved(r, r->process_limit_ns) : KL_FALSE;
+	}
+	if (!strcmp(why, "unreachable"))
+		return kl_starved(r, r->stuck_ns);
+	return KL_FALSE;
+}
+
+/** kl_node - whether node @i may be announced as failed for @why (enum bl_det_why). */
+static inline enum kl_says kl_node(const struct kl_run *r, unsigned int i, const char *why)
+{
+	if (!strcmp(why, "down"))
+		return r->may_owe >> i & 1 ? KL_MAY : kl_starved(r, r->answer_ns);
+	if (!strcmp(why, "cut-off") || !strcmp(why, "torn"))
+		return r->may_fall >> i & 1 ? KL_MAY : kl_starved(r, r->dead_after_ns);
+	return KL_FALSE;
+}
+
+/**
+ * kl_standstill - for how long nothing was completed between @from and @to: the sum of all gaps
+ * of at least @least between two of @at (sorted, @n), and between these and the ends; without
+ * what @lost(@ctx) says that the machine took away in each of them.
+ */
+static inline uint64_t kl_standstill(const uint64_t *at, size_t n, uint64_t from, uint64_t to,
+				     uint64_t least,
+				     uint64_t (*lost)(void *ctx, uint64_t from, uint64_t to),
+				     void *ctx)
+{
+	uint64_t sum = 0, last = from;
+	size_t k;
+
+	for (k = 0; k <= n; k++) {
+		uint64_t now = k < n ? at[k] : to;
+		uint64_t gap, gone;
+
+		if (now > to)
+			now = to;
+		if (now <= last)
+			continue;
+		gap = now - last;
+		gone = gap >= least ? lost(ctx, last, now) : 0;
+		if (gap >= least && gap > gone)
+			sum += gap - gone;
+		last = now;
+	}
+	return sum;
+}
+
+#endif
