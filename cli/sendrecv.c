@@ -17,7 +17,7 @@ struct sr_args {
 	struct bl_addr *to;
 	size_t nto;
 	const char *text;
-	bool reliable;
+	bool reliable, helper;
 };
 
 static volatile sig_atomic_t stop;
@@ -65,6 +65,9 @@ static error_t parse_sr(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'r':
 		a->reliable = true;
+		return 0;
+	case 'H':
+		a->helper = true;
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -115,6 +118,7 @@ static error_t parse_recv(int key, char *arg, struct argp_state *state)
 #define COMMON_OPTIONS \
 	{ "port", 'p', "PORT", 0, "UDP port of this endpoint (default: a free one of barline's range)", 0 }, \
 	{ "reliable", 'r', NULL, 0, "the reliable stream: all receivers or none", 0 }, \
+	{ "helper", 'H', NULL, 0, "with a helper thread: a slow reader of the output holds nobody up", 0 }, \
 	{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 }, { NULL, '6', NULL, 0, "use the host's IPv6 address", 0 }
 
 static const struct argp_option send_options[] = {
@@ -179,6 +183,11 @@ int cmd_send(int argc, char **argv)
 	cmd_parse(&argp, argc, argv, &a);
 	if (bl_init(&ep, &a.opt))
 		return cli_fail("%s", bl_strerror(NULL));
+	if (a.helper && bl_helper_start(ep, 0)) {
+		cli_fail("%s", bl_strerror(ep));
+		bl_exit(ep);
+		return 1;
+	}
 	bl_on_send_fail(ep, on_fail, &f);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
@@ -258,6 +267,11 @@ int cmd_recv(int argc, char **argv)
 	cmd_parse(&argp, argc, argv, &a);
 	if (bl_init(&ep, &a.opt))
 		return cli_fail("%s", bl_strerror(NULL));
+	if (a.helper && bl_helper_start(ep, 0)) {
+		cli_fail("%s", bl_strerror(ep));
+		bl_exit(ep);
+		return 1;
+	}
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	fprintf(stderr, "barline: receiving on %s\n", bl_addr_format(bl_self(ep), self, sizeof(self)));

@@ -19,6 +19,8 @@ int bl_set_error(struct bl_endpoint *ep, int errnum, const char *fmt, ...)
 {
 	va_list ap;
 
+	if (ep && ep->by_helper)
+		return -errnum; /* the sentence is the application's */
 	va_start(ap, fmt);
 	vsnprintf(ep ? ep->error : init_error, sizeof(init_error), fmt, ap);
 	va_end(ap);
@@ -136,7 +138,7 @@ static int map_pages(struct bl_endpoint *ep)
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the page of failures: %m");
 	ep->failures = p;
-	ep->fail_seen = ep->fail_begun = ep->failures->done[ep->slot]; /* what was before us is nothing to us */
+	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->failures->done[ep->slot]; /* what was before us is nothing to us */
 	p = mmap(NULL, pages(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_CLOCK], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the clock record: %m");
@@ -264,6 +266,7 @@ void bl_exit(struct bl_endpoint *ep)
 
 	if (!ep)
 		return;
+	bl_helper_stop(ep);
 	was_there = ep->sock >= 0 && ep->epfd >= 0;
 	if (was_there)
 		bl_flush(ep); /* nothing, if the daemon has put it out */
@@ -294,6 +297,7 @@ void bl_exit(struct bl_endpoint *ep)
 		close(ep->epfd);
 	if (ep->timerfd >= 0)
 		close(ep->timerfd);
+	bl_shelf_free(ep);
 	bl_rx_free(ep);
 	bl_rrx_free(ep);
 	bl_rtx_free(ep);
@@ -322,16 +326,20 @@ uint64_t bl_get_timestamp(const struct bl_endpoint *ep)
 
 int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st)
 {
-	struct bl_stats now = ep->st;
+	struct bl_endpoint *mine = (struct bl_endpoint *)ep; /* for the lock alone */
+	struct bl_stats now;
 
 	if (st->size != sizeof(*st))
 		return -EINVAL;
+	bl_enter(mine);
+	now = ep->st;
 	now.size = st->size;
 	now.peers = ep->npeers;
 	now.barrier = ep->barrier;
 	now.queued_frames = ep->rq.frames;
 	now.commit = ep->commit;
 	now.prepared_frames = ep->rrq.frames;
+	bl_leave(mine);
 	*st = now;
 	return 0;
 }

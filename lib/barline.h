@@ -16,7 +16,8 @@
  * delivered late.
  *
  * Threads: an endpoint belongs to one thread at a time. Different endpoints are independent. No call sleeps but bl_recv and bl_wait with a
- * timeout; a send may wait up to 100 ms for a transmit queue that is stuck. No signal handler, thread or timer of the library's own exists.
+ * timeout; a send may wait up to 100 ms for a transmit queue that is stuck. No signal handler or timer of the library's own exists, and no
+ * thread but the one that bl_helper_start() asks for.
  *
  * Errors: functions return 0 or a count, or a negative errno; bl_strerror() of the endpoint gives the sentence for people.
  * Times: nanoseconds; timestamps are bus time, 64 bits, see docs/protocol.md.
@@ -281,6 +282,23 @@ BL_API const char *bl_strerror(const struct bl_endpoint *ep);
  * The first message to a destination waits for that one's answer. One that does not answer fails what is staged (BL_FAIL_UNREACHABLE): all of it, nothing has left.
  */
 BL_API int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags);
+
+/**
+ * bl_helper_start - have a thread of the library's do what others wait for while this process does not call the library for a while (it computes, waits for a
+ * disk, collects garbage): take what came out of the ring, give credits for it, send again what was not acknowledged, take back what a
+ * failure makes void. So others go on at their rate, and the host does not put the process out for standing still, as long as
+ * what has come since the last call fits into @bytes of memory (0: 64 MiB); beyond that all is as without a helper. What it took out is delivered
+ * by the next calls, in order. A process that is stopped as a whole (SIGSTOP, a debugger) is as one without a helper.
+ *
+ * The endpoint still belongs to one thread at a time; the helper and that one exclude each other. Callbacks run in the application's
+ * calls only, never in the helper, and data of deliveries stays valid as ever. The helper has all signals blocked. bl_exit() stops it.
+ * After a fork() the child has no helper. What ends the helper itself is told by the next bl_process(), bl_wait(), bl_recv() or bl_recv_reliable(), once.
+ * Each call costs a lock more that nobody holds (docs/reliable.md has figures).
+ * Returns 0; -EALREADY there is one; -EAGAIN, -ENOMEM, -EMFILE as the system says.
+ */
+BL_API int bl_helper_start(struct bl_endpoint *ep, uint64_t bytes);
+/** bl_helper_stop - end it; what it has taken out is delivered all the same. Not from within a callback. Without a helper: nothing. */
+BL_API void bl_helper_stop(struct bl_endpoint *ep);
 
 /**
  * bl_recv_reliable - bl_recv() of the reliable stream. Each stream is ordered in itself; nothing is said about the order of a

@@ -10,6 +10,7 @@
  *   reliable  rstage.c staged like bl_send's; rtx.c: windows, slots and retransmission; rrx.c: prepared frames until the commit barrier has passed them
  *   failures  recall.c announcements: what is discarded, taken back, reported; forward.c: by way of the controller, where frames do not pass
  *   sleeping  wait.c armed in the wake page, woken by the XDP program through the ring's wait queue
+ *   away      helper.c a thread that does what others wait for while the application does not call; shelf.c what it took out
  *
  * One struct bl_peer per remote endpoint holds both directions.
  */
@@ -86,6 +87,32 @@ struct bl_big {
 struct bl_lent {
 	struct bl_buf *bufs;
 	struct bl_big *bigs;
+};
+
+/* a message on the shelf (shelf.c); best effort: and which one of which frame it was */
+struct bl_shelved {
+	struct bl_delivery d;
+	struct bl_peer *peer;
+	uint32_t psn;
+	uint8_t item;
+};
+
+#define BL_CHUNK	64
+#define BL_SHELF_FRAME	2048	     /* what a frame that waits for its turn counts */
+#define BL_HELPER_BYTES (64ULL << 20) /* on the shelf, unless bl_helper_start() says otherwise */
+
+/* messages from @at to @n - 1, and the memory that they lie in */
+struct bl_chunk {
+	struct bl_chunk *next;
+	uint32_t at, n;
+	uint64_t bytes;
+	struct bl_lent lent;
+	struct bl_shelved m[BL_CHUNK];
+};
+
+struct bl_shelf {
+	struct bl_chunk *head, *tail;
+	uint32_t messages;
 };
 
 /* what was sent in a frame, for the send_fail callback */
@@ -333,7 +360,8 @@ struct bl_endpoint {
 
 	/* failures */
 	struct bl_failures *failures; /* shared */
-	uint64_t fail_seen, fail_begun; /* announcements that are dealt with, and those that are being dealt with */
+	/* Announcements: that are dealt with; whose callbacks are all that is missing; that are begun. */
+	uint64_t fail_seen, fail_settled, fail_begun;
 	struct bl_recalling *recalls;
 	struct bl_failure fails[BL_FAILS_MAX]; /* what the page said of those that are being dealt with */
 	bool recall_again;	      /* there was no memory for one, or others were announced */
@@ -348,6 +376,14 @@ struct bl_endpoint {
 	void *on_proc_fail_ctx;
 	bl_proc_gone_fn on_proc_gone;
 	void *on_proc_gone_ctx;
+
+	/* the helper thread, and what it took out: helper.c, shelf.c */
+	struct bl_helper *helper;
+	int helper_stop, helper_epfd;
+	bool by_helper; /* it is the helper that works now, or it was when a child was forked off */
+	bool raised;	/* bl_fd() was made readable by it */
+	struct bl_shelf shelf, rshelf;
+	uint64_t shelf_bytes, shelf_max;
 
 	struct bl_stats st;
 	char error[192];
@@ -432,6 +468,38 @@ static inline bool bl_is_out(struct bl_endpoint *ep)
 	if (!ep->put_out && ep->inflight && __atomic_load_n(&ep->inflight[ep->slot].out, __ATOMIC_ACQUIRE))
 		ep->put_out = ep->outcast = true;
 	return ep->put_out;
+}
+
+/* wait.c */
+void bl_disarm(struct bl_endpoint *ep);
+bool bl_away_due(const struct bl_endpoint *ep); /* there is something to do that the application does not */
+int bl_away_work(struct bl_endpoint *ep, bool *armed); /* the helper's turn; returns for how many ms it may sleep */
+
+/* shelf.c */
+void bl_shelf_fill(struct bl_endpoint *ep);
+size_t bl_shelf_take(struct bl_endpoint *ep, bool reliable, struct bl_delivery *out, size_t max);
+uint32_t bl_shelf_count(const struct bl_endpoint *ep, bool reliable); /* messages; 0 if the first may not be delivered yet */
+bool bl_shelf_full(const struct bl_endpoint *ep);
+void bl_shelf_free(struct bl_endpoint *ep);
+
+/* helper.c */
+struct epoll_event;
+void bl_helper_enter(struct bl_endpoint *ep);
+void bl_helper_leave(struct bl_endpoint *ep);
+int bl_helper_sleep(struct bl_endpoint *ep, struct epoll_event *ev, int n, int ms);
+int bl_helper_failed(struct bl_endpoint *ep); /* 0, or what the thread died of, once */
+
+/** bl_enter, bl_leave - around what every function of barline.h does with an endpoint; the other way round around callbacks. */
+static inline void bl_enter(struct bl_endpoint *ep)
+{
+	if (ep->helper)
+		bl_helper_enter(ep);
+}
+
+static inline void bl_leave(struct bl_endpoint *ep)
+{
+	if (ep->helper)
+		bl_helper_leave(ep);
 }
 
 /* rrx.c */

@@ -148,7 +148,8 @@ uint64_t bl_recall_limit(const struct bl_endpoint *ep)
 {
 	uint64_t limit = ep->commit, n;
 
-	for (n = ep->fail_seen + 1; n <= ep->fail_begun; n++)
+	/* the helper, which runs no callbacks, may go beyond what they are all that is missing of: nothing of it reaches the application before them */
+	for (n = (ep->by_helper ? ep->fail_settled : ep->fail_seen) + 1; n <= ep->fail_begun; n++)
 		if (failure(ep, n)->ts < limit)
 			limit = failure(ep, n)->ts;
 	return limit;
@@ -196,7 +197,7 @@ static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
 {
 	uint64_t n;
 
-	for (n = ep->fail_seen + 1; n <= ep->fail_begun; n++)
+	for (n = ep->fail_settled + 1; n <= ep->fail_begun; n++)
 		if (failed_by(failure(ep, n), p))
 			return true;
 	return false;
@@ -325,15 +326,17 @@ static void call_back(struct bl_endpoint *ep, const struct bl_failure *f)
 	struct bl_addr who = { .port = f->port };
 
 	memcpy(who.ip, f->addr, 16);
+	bl_leave(ep);
 	if (ep->on_proc_fail)
 		ep->on_proc_fail(ep->on_proc_fail_ctx, &who, f->ts);
 	if (ep->on_proc_gone)
 		ep->on_proc_gone(ep->on_proc_gone_ctx, &who, f->ts, f->why < BL_WHY_COUNT ? (enum bl_gone_reason)f->why : BL_GONE_UNKNOWN);
+	bl_enter(ep);
 }
 
-static void finish(struct bl_endpoint *ep)
+/* All that was begun is taken back: nobody waits for this endpoint any more, and callbacks are all that is missing. */
+static void settle(struct bl_endpoint *ep)
 {
-	const uint64_t upto = ep->fail_begun; /* callbacks that call the library may begin others */
 	struct bl_recalling *r;
 
 	while ((r = ep->recalls)) {
@@ -341,17 +344,27 @@ static void finish(struct bl_endpoint *ep)
 		free(r);
 	}
 	bl_rtx_aborted(ep);
-	while (ep->fail_seen != upto) {
-		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
+	while (ep->fail_settled != ep->fail_begun) {
+		const struct bl_failure *f = failure(ep, ++ep->fail_settled);
 		struct bl_peer *p;
 
 		for (p = ep->peers; p; p = p->all_next) {
 			/* whoever comes back there is somebody else, and has to be asked for a window */
-			if (!failed_by(&f, p) || p->self)
+			if (!failed_by(f, p) || p->self)
 				continue;
 			p->rtx.credited = p->rtx.next_psn;
 			p->rtx.rto = (struct bl_rto){ 0 };
 		}
+	}
+}
+
+static void finish(struct bl_endpoint *ep)
+{
+	const uint64_t upto = ep->fail_settled; /* callbacks that call the library may begin others */
+
+	while (ep->fail_seen != upto) {
+		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
+
 		if (ep->nfailed)
 			bl_tx_report(ep);
 		/* what is at or above its timestamp is not delivered before, nor by calls from within it */
@@ -382,8 +395,10 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 	if (last > ep->fail_begun)
 		bl_recall_news(ep, NULL);
 	ep->fails_end |= ep->ended; /* what is announced later has its T above all that is delivered still */
-	if (ep->in_recall || ep->fail_seen == ep->fail_begun)
+	if ((ep->in_recall && !ep->by_helper) || ep->fail_seen == ep->fail_begun)
 		return; /* in_recall: a callback that calls the library */
+	if (ep->outcast && ep->by_helper)
+		return;
 	if (ep->outcast) {
 		ep->in_recall = true;
 		call_back_only(ep);
@@ -394,22 +409,29 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 		bl_rtx_reap(ep);
 		recall(ep);
 	}
+	if (ep->fail_settled != ep->fail_begun && recalled(ep, bl_mono()))
+		settle(ep);
+	if (ep->by_helper)
+		return;
 	ep->in_recall = true;
-	if (recalled(ep, bl_mono()))
-		finish(ep);
+	finish(ep);
 	ep->in_recall = false;
 }
 
 void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ctx)
 {
+	bl_enter(ep);
 	ep->on_proc_fail = fn;
 	ep->on_proc_fail_ctx = ctx;
+	bl_leave(ep);
 }
 
 void bl_on_proc_gone(struct bl_endpoint *ep, bl_proc_gone_fn fn, void *ctx)
 {
+	bl_enter(ep);
 	ep->on_proc_gone = fn;
 	ep->on_proc_gone_ctx = ctx;
+	bl_leave(ep);
 }
 
 void bl_recall_free(struct bl_endpoint *ep)

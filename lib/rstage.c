@@ -261,7 +261,7 @@ static bool fails_at_once(struct bl_endpoint *ep, const struct bl_msg *vec, size
 	return dead;
 }
 
-int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+static int send_now(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
 {
 	int rc = bl_tx_check(ep, vec, n, flags);
 
@@ -298,6 +298,16 @@ int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n,
 	if (!(flags & BL_MORE))
 		bl_rtx_flush(ep); /* accepted whatever it says */
 	return 0;
+}
+
+int bl_send_reliable(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	int rc;
+
+	bl_enter(ep);
+	rc = send_now(ep, vec, n, flags);
+	bl_leave(ep);
+	return rc;
 }
 
 bool bl_rstage_any(const struct bl_endpoint *ep)

@@ -461,6 +461,30 @@ static void leave_queued(struct bl_endpoint *ep, struct bl_peer *p)
 }
 
 /*
+ * What the helper took out, and the application never had; older frames than a sender remembers are no use to it. The messages of a
+ * frame follow one another here, so one NAK is enough where the first of them is here.
+ */
+static void leave_shelf(struct bl_endpoint *ep)
+{
+	const struct bl_shelved *whole = NULL;
+	const struct bl_chunk *c;
+	uint32_t i;
+
+	for (c = ep->shelf.head; c; c = c->next) {
+		for (i = c->at; i < c->n; i++) {
+			const struct bl_shelved *m = &c->m[i];
+
+			if (m->peer->self || m->peer->rx.expected - m->psn > 2 * BL_WINDOW_MAX)
+				continue;
+			if (whole && whole->peer == m->peer && whole->psn == m->psn)
+				continue;
+			whole = m->item ? NULL : m;
+			nak(ep, m->peer, m->psn, 1, BL_NAK_LEFT, m->item ? m->item : BL_NAK_WHOLE);
+		}
+	}
+}
+
+/*
  * A sender that hears nothing more must take what it sent for unknown. So who ends in order says what it has delivered, and what of that which came it will not deliver. What is on the way still
  * finds nobody.
  */
@@ -471,6 +495,7 @@ void bl_rx_leave(struct bl_endpoint *ep)
 	uint32_t i;
 
 	bl_rx_drain(ep);
+	leave_shelf(ep);
 	for (i = 0; b && i < ep->cur_items.left; i++)
 		nak(ep, b->peer, b->rq.psn, 1, BL_NAK_LEFT, (uint8_t)(ep->cur_index + i));
 	for (p = ep->peers; p; p = p->all_next) {

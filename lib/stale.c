@@ -32,25 +32,36 @@ int bl_outcast(struct bl_endpoint *ep)
 /* Whether everything that is certain was delivered. */
 static bool at_end(const struct bl_endpoint *ep)
 {
-	return ep->outcast && ep->ended && ep->fail_seen == ep->fail_begun && (ep->undecided || !bl_rrx_ready(ep));
+	return ep->outcast && ep->ended && ep->fail_seen == ep->fail_begun && (ep->undecided || (!bl_rrx_ready(ep) && !bl_shelf_count(ep, true)));
 }
 
 int bl_get_stale(const struct bl_endpoint *ep, struct bl_stale *s)
 {
+	struct bl_endpoint *mine = (struct bl_endpoint *)ep; /* for the lock alone */
+	bool end;
+
 	if (s->size != sizeof(*s))
 		return -EINVAL;
-	if (!at_end(ep))
-		return -EAGAIN;
-	s->ts = ep->commit;
-	s->undecided = bl_rrx_count_undecided(ep);
-	return 0;
+	bl_enter(mine);
+	end = at_end(ep);
+	s->ts = end ? ep->commit : s->ts;
+	s->undecided = end ? bl_rrx_count_undecided(ep) : s->undecided;
+	bl_leave(mine);
+	return end ? 0 : -EAGAIN;
 }
 
 int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max)
 {
-	if (!at_end(ep))
-		return bl_set_error(ep, EAGAIN, "bl_recv_reliable() has not said ESTALE: nothing is undecided yet");
-	ep->undecided = true;
-	bl_rx_release(ep, &ep->rlent);
-	return bl_rrx_deliver_undecided(ep, out, max);
+	int rc;
+
+	bl_enter(ep);
+	if (!at_end(ep)) {
+		rc = bl_set_error(ep, EAGAIN, "bl_recv_reliable() has not said ESTALE: nothing is undecided yet");
+	} else {
+		ep->undecided = true;
+		bl_rx_release(ep, &ep->rlent);
+		rc = bl_rrx_deliver_undecided(ep, out, max);
+	}
+	bl_leave(ep);
+	return rc;
 }

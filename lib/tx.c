@@ -73,8 +73,10 @@ void bl_tx_report(struct bl_endpoint *ep)
 	/* taken over first: a callback may send, and that may fail, too */
 	ep->failed = NULL;
 	ep->nfailed = ep->failed_room = 0;
+	bl_leave(ep);
 	for (i = 0; i < n && ep->on_fail; i++)
 		ep->on_fail(ep->on_fail_ctx, f[i].ts, &f[i].dst, f[i].cookie, f[i].why);
+	bl_enter(ep);
 	free(f);
 }
 
@@ -310,7 +312,7 @@ int bl_tx_check(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsi
 	return 0;
 }
 
-int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+static int send_now(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
 {
 	int rc = bl_tx_check(ep, vec, n, flags);
 
@@ -345,15 +347,30 @@ int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned
 	return 0;
 }
 
+int bl_send(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsigned int flags)
+{
+	int rc;
+
+	bl_enter(ep);
+	rc = send_now(ep, vec, n, flags);
+	bl_leave(ep);
+	return rc;
+}
+
 int bl_flush(struct bl_endpoint *ep)
 {
 	int rc, rel;
 
-	if (bl_is_out(ep))
-		return bl_outcast(ep);
-	rc = bl_tx_flush(ep);
-	rel = bl_rtx_flush(ep);
-	return rc ? rc : rel;
+	bl_enter(ep);
+	if (bl_is_out(ep)) {
+		rc = bl_outcast(ep);
+	} else {
+		rc = bl_tx_flush(ep);
+		rel = bl_rtx_flush(ep);
+		rc = rc ? rc : rel;
+	}
+	bl_leave(ep);
+	return rc;
 }
 
 /* ---- to the socket ---- */
@@ -790,6 +807,8 @@ void bl_tx_peer_free(struct bl_peer *p)
 
 void bl_on_send_fail(struct bl_endpoint *ep, bl_send_fail_fn fn, void *ctx)
 {
+	bl_enter(ep);
 	ep->on_fail = fn;
 	ep->on_fail_ctx = ctx;
+	bl_leave(ep);
 }

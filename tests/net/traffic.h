@@ -46,7 +46,7 @@ struct tr;
  * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end. @to: whom it may send to; 0: all.
  * @scatterings: how many tr_mix() sends, @run_ms: or for how long, @until_enough: or until tr_enough(): what a script takes, on a machine that is slow. @gap_us: between them. @fan: most receivers of one; 0: all. @items: most messages to each.
  * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many with BL_MORE.
- * @reliable: it sends and receives the reliable stream.
+ * @reliable: it sends and receives the reliable stream. @helper: it has a helper thread.
  * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000.
  */
 struct tr_cfg {
@@ -57,7 +57,7 @@ struct tr_cfg {
 	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes, send_buffer;
 	uint64_t arg;
 	int family;
-	bool until_enough, reliable;
+	bool until_enough, reliable, helper;
 };
 
 struct tr_node {
@@ -420,6 +420,8 @@ T_FN void tr_main(unsigned int id)
 		tr_fail(&w, "bl_init: %d %s", rc, bl_strerror(NULL));
 	bl_on_send_fail(w.ep, tr_on_fail, &w);
 	bl_on_proc_fail(w.ep, tr_on_proc_fail, &w);
+	if (w.cfg->helper && bl_helper_start(w.ep, 0))
+		tr_fail(&w, "bl_helper_start: %s", bl_strerror(w.ep));
 	w.me->addr = *bl_self(w.ep);
 	TR_STORE(w.me->state, TR_UP);
 	while (!TR_LOAD(tr_sh->go)) {

@@ -127,7 +127,7 @@ static inline void fake_free(struct fake *f)
 static inline void fake_barrier(struct fake *f, uint64_t b)
 {
 	if (b > f->page->barrier)
-		f->page->barrier = b;
+		__atomic_store_n(&f->page->barrier, b, __ATOMIC_RELEASE);
 }
 
 static inline uint64_t fake_now(void)
@@ -146,7 +146,7 @@ static inline uint32_t *fake_reserve(struct fake *f, uint32_t room, uint32_t fla
 {
 	uint8_t *at = f->ring + (*f->prod & (f->ep->ring_bytes - 1));
 
-	if (*f->prod + room + 8 - *f->ep->ring_cons > f->ep->ring_bytes)
+	if (*f->prod + room + 8 - __atomic_load_n(f->ep->ring_cons, __ATOMIC_ACQUIRE) > f->ep->ring_bytes)
 		return NULL; /* full */
 	memset(at, 0xa5, room + 8);
 	*(uint32_t *)at = room | flags;
@@ -159,13 +159,15 @@ static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t 
 {
 	uint32_t room = len <= 216 ? BL_REC_SMALL : len <= 1496 ? BL_REC_FULL : BL_REC_JUMBO;
 	struct bl_rec *rec;
+	uint32_t *head = fake_reserve(f, room, 1u << 31, &rec); /* BPF_RINGBUF_BUSY_BIT: a helper thread may look at it meanwhile */
 
-	if (!fake_reserve(f, room, 0, &rec))
+	if (!head)
 		return false;
 	*rec = (struct bl_rec){ .ts = ts, .psn = psn, .sport = from->port, .opcode = op, .flags = BL_HOP_HOST, .len = len };
 	memcpy(rec->saddr, from->ip, 16);
 	if (len)
 		memcpy(rec + 1, body, len);
+	__atomic_store_n(head, room, __ATOMIC_RELEASE);
 	return true;
 }
 

@@ -87,7 +87,7 @@ static inline void make_pair(struct fake *a, struct fake *b)
 
 static inline void commit(struct fake *f, uint64_t c)
 {
-	f->page->commit = c;
+	__atomic_store_n(&f->page->commit, c, __ATOMIC_RELEASE);
 }
 
 static inline void fail_peer(struct fake *at, int page, const struct fake *who, uint64_t ts)
@@ -96,7 +96,7 @@ static inline void fail_peer(struct fake *at, int page, const struct fake *who, 
 
 	*f = (struct bl_failure){ .number = pages[page].last + 1, .port = who->ep->self.port, .ts = ts };
 	memcpy(f->addr, who->ep->self.ip, 16);
-	pages[page].last++;
+	__atomic_store_n(&pages[page].last, pages[page].last + 1, __ATOMIC_RELEASE);
 	(void)at;
 }
 

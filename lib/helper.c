@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The helper thread: it does what others wait for while the application does not call the library. It takes what has come
+ * out of the ring and puts it on a shelf (shelf.c), up to a limit, gives credits for it, sends again what was not
+ * acknowledged, and takes back what a failure makes void. It never runs a callback: what it has to report is reported by the
+ * application's next call, in the application's thread.
+ *
+ * As long as the application calls, or sleeps in bl_wait(), the helper looks every 10 to 40 ms whether it still does.
+ * If there was no call since the last look and something is due, it takes over: from then on it sleeps as an
+ * application in bl_recv() would, woken by the program, until there is a call.
+ *
+ * One lock, which every call takes if there is a helper, and gives back while it sleeps and around callbacks. A callback may
+ * call the library, so nothing is in between there. Without a helper a call looks at one pointer.
+ *
+ * Example: an application computes for 30 s. After at most 50 ms the helper finds 28 frames in the ring and no call since the
+ * last look: they go to the shelf, their credits back, the program is asked to wake the ring's sleepers on data. The next
+ * bl_recv() finds what 30 s have brought, in order, before anything newer.
+ *
+ * The thread's things lie in a page that a fork() wipes: in a child there is no helper.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define LOOK_MS	  10
+#define LOOK_MOST 40
+#define STACK	  (512u << 10)
+
+/* @calls and @asleep (in bl_wait()): the application's; it alone writes them. @armed: by the helper. The rest is under the lock. */
+struct bl_helper {
+	bool alive; /* false in a child */
+	pthread_mutex_t lock;
+	pthread_t thread;
+	uint64_t calls;
+	bool asleep, armed, daemon_gone;
+	int error;
+	int cancel; /* the application's state before the call */
+	bool stop;
+};
+
+/* ---- the application's side ---- */
+
+void bl_helper_enter(struct bl_endpoint *ep)
+{
+	struct bl_helper *h = ep->helper;
+	int was;
+
+	if (!h->alive) {
+		ep->by_helper = false; /* the parent's was at work when this process was made */
+		return;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was);
+	__atomic_store_n(&h->calls, h->calls + 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&h->lock);
+	h->cancel = was;
+	if (h->armed) {
+		h->armed = false;
+		bl_disarm(ep);
+	}
+}
+
+void bl_helper_leave(struct bl_endpoint *ep)
+{
+	struct bl_helper *h = ep->helper;
+	int was;
+
+	if (!h->alive)
+		return;
+	was = h->cancel;
+	pthread_mutex_unlock(&h->lock);
+	pthread_setcancelstate(was, NULL);
+}
+
+/* Whoever sleeps may be cancelled. */
+static void awake(void *arg)
+{
+	struct bl_helper *h = arg;
+
+	__atomic_store_n(&h->asleep, false, __ATOMIC_RELEASE);
+}
+
+int bl_helper_sleep(struct bl_endpoint *ep, struct epoll_event *ev, int n, int ms)
+{
+	struct bl_helper *h = ep->helper;
+	int rc, err;
+
+	if (!h->alive)
+		return epoll_wait(ep->epfd, ev, n, ms);
+	__atomic_store_n(&h->asleep, true, __ATOMIC_RELEASE);
+	bl_helper_leave(ep);
+	pthread_cleanup_push(awake, h);
+	rc = epoll_wait(ep->epfd, ev, n, ms);
+	pthread_cleanup_pop(0);
+	err = errno;
+	bl_helper_enter(ep);
+	awake(h);
+	errno = err;
+	return rc;
+}
+
+int bl_helper_failed(struct bl_endpoint *ep)
+{
+	struct bl_helper *h = ep->helper;
+	int err = h->alive ? h->error : 0;
+
+	if (!err)
+		return 0;
+	h->error = 0; /* said once */
+	errno = err;
+	return bl_set_error(ep, err, "the helper thread has ended: %m; this process does its work again, or bl_helper_stop(), bl_helper_start()");
+}
+
+/* ---- the thread ---- */
+
+static uint64_t calls(const struct bl_helper *h)
+{
+	return __atomic_load_n(&h->calls, __ATOMIC_RELAXED);
+}
+
+/* Whether to take over: the application has not called since @since, and does not sleep in a call either. */
+static bool take_over(struct bl_endpoint *ep, uint64_t since)
+{
+	struct bl_helper *h = ep->helper;
+	bool res;
+
+	if (calls(h) != since || pthread_mutex_trylock(&h->lock))
+		return false;
+	res = calls(h) == since && !__atomic_load_n(&h->asleep, __ATOMIC_ACQUIRE) && bl_away_due(ep);
+	pthread_mutex_unlock(&h->lock);
+	return res;
+}
+
+/* The daemon's bytes say that there is an announcement; the end of its connection, that nobody will say so. */
+static void take_daemon(struct bl_endpoint *ep)
+{
+	struct bl_helper *h = ep->helper;
+	char bytes[64];
+
+	if (h->daemon_gone || recv(ep->daemon, bytes, sizeof(bytes), MSG_DONTWAIT))
+		return;
+	epoll_ctl(ep->helper_epfd, EPOLL_CTL_DEL, ep->daemon, NULL);
+	h->daemon_gone = ep->daemon_gone = true;
+}
+
+/* Until there is a call. Returns false if the thread is to end. */
+static bool stand_in(struct bl_endpoint *ep, uint64_t since)
+{
+	struct bl_helper *h = ep->helper;
+
+	for (;;) {
+		struct epoll_event ev[3];
+		int ms, n;
+
+		pthread_mutex_lock(&h->lock);
+		if (calls(h) != since) {
+			pthread_mutex_unlock(&h->lock);
+			return true;
+		}
+		take_daemon(ep);
+		ms = bl_away_work(ep, &h->armed);
+		pthread_mutex_unlock(&h->lock);
+		n = epoll_wait(ep->helper_epfd, ev, 3, ms);
+		if (__atomic_load_n(&h->stop, __ATOMIC_ACQUIRE))
+			return false;
+		if (n < 0 && errno != EINTR) {
+			pthread_mutex_lock(&h->lock);
+			h->error = errno;
+			pthread_mutex_unlock(&h->lock);
+			return false;
+		}
+	}
+}
+
+static void *run(void *arg)
+{
+	struct bl_endpoint *ep = arg;
+	struct bl_helper *h = ep->helper;
+	uint64_t seen = calls(h);
+	int ms = LOOK_MS;
+
+	prctl(PR_SET_NAME, "barline-helper");
+	while (!__atomic_load_n(&h->stop, __ATOMIC_ACQUIRE)) {
+		struct pollfd stop = { .fd = ep->helper_stop, .events = POLLIN };
+		int n = poll(&stop, 1, ms);
+		uint64_t now = calls(h);
+
+		if (n < 0 && errno != EINTR) {
+			pthread_mutex_lock(&h->lock);
+			h->error = errno;
+			pthread_mutex_unlock(&h->lock);
+			break;
+		}
+		if (n > 0)
+			continue; /* to the end */
+		if (now != seen) {
+			seen = now;
+			ms = LOOK_MS;
+		} else if (take_over(ep, seen)) {
+			if (!stand_in(ep, seen))
+				break;
+			ms = LOOK_MS;
+		} else if (ms < LOOK_MOST) {
+			ms *= 2;
+		}
+	}
+	return NULL;
+}
+
+/* ---- start and stop ---- */
+
+static int watch(const struct bl_endpoint *ep, int fd, uint32_t events)
+{
+	struct epoll_event e = { .events = events };
+
+	return epoll_ctl(ep->helper_epfd, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* Edges, as in bl_init(): what counts is that the program, or the daemon, woke us. Returns 0 or an errno. */
+static int open_fds(struct bl_endpoint *ep)
+{
+	ep->helper_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ep->helper_epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (ep->helper_stop < 0 || ep->helper_epfd < 0 || watch(ep, ep->helper_stop, EPOLLIN) || watch(ep, ep->fd[BL_FD_RING], EPOLLIN | EPOLLET) ||
+	    (ep->daemon >= 0 && watch(ep, ep->daemon, EPOLLIN | EPOLLET)))
+		return errno;
+	return 0;
+}
+
+/* All signals are the application's threads'. */
+static int start_thread(struct bl_endpoint *ep, struct bl_helper *h)
+{
+	sigset_t all, was;
+	pthread_attr_t at;
+	int rc;
+
+	pthread_attr_init(&at);
+	pthread_attr_setstacksize(&at, STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	rc = pthread_create(&h->thread, &at, run, ep);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	pthread_attr_destroy(&at);
+	return rc;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+int bl_helper_start(struct bl_endpoint *ep, uint64_t bytes)
+{
+	struct bl_helper *h;
+	int rc;
+
+	if (ep->helper) {
+		bl_enter(ep);
+		rc = bl_set_error(ep, EALREADY, "this endpoint has a helper thread");
+		bl_leave(ep);
+		return rc;
+	}
+	h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (h == MAP_FAILED)
+		return bl_set_error(ep, errno, "no memory for a helper thread: %m");
+	if (madvise(h, sizeof(*h), MADV_WIPEONFORK)) {
+		munmap(h, sizeof(*h));
+		return bl_set_error(ep, errno, "cannot keep the helper thread's page from a fork: %m");
+	}
+	pthread_mutex_init(&h->lock, NULL);
+	ep->helper = h;
+	ep->helper_stop = ep->helper_epfd = -1;
+	ep->shelf_max = bytes ? bytes : BL_HELPER_BYTES;
+	rc = open_fds(ep);
+	h->alive = true;
+	if (!rc)
+		rc = start_thread(ep, h);
+	if (!rc)
+		return 0;
+	h->alive = false;
+	bl_helper_stop(ep);
+	errno = rc;
+	return bl_set_error(ep, rc, "cannot start a helper thread: %m");
+}
+
+void bl_helper_stop(struct bl_endpoint *ep)
+{
+	struct bl_helper *h = ep->helper;
+	const uint64_t one = 1;
+
+	if (!h)
+		return;
+	if (h->alive) {
+		__atomic_store_n(&h->stop, true, __ATOMIC_RELEASE);
+		(void)!write(ep->helper_stop, &one, sizeof(one));
+		pthread_join(h->thread, NULL);
+		pthread_mutex_destroy(&h->lock);
+	}
+	close_fd(ep->helper_epfd);
+	close_fd(ep->helper_stop);
+	if (h->armed)
+		bl_disarm(ep);
+	munmap(h, sizeof(*h));
+	ep->helper = NULL;
+}
