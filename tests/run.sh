@@ -9,7 +9,7 @@
 # without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
 # or tests of a kind than tests/expected says (skipped ones are missing), for a test that silently vanished looks like one that passed.
 #
-# JOBS binaries run at a time (2). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
+# JOBS binaries run at a time (2; of net 3, for these wait more than they compute). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
 # neighbours see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
 # Seeds of random tests are in the logs: BL_SEED=n BUILD/tests/unit/test_x repeats one.
 set -uo pipefail
@@ -32,8 +32,9 @@ for kind in "${kinds[@]}"; do
 	*) echo "tests/run.sh: no kind of test is called \"$kind\": unit, prog, net, fuzz" >&2; exit 2 ;;
 	esac
 done
-jobs=${JOBS:-2}
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "tests/run.sh: JOBS=$jobs is not a number from 1 on" >&2; exit 2; }
+[[ ${JOBS-1} =~ ^[1-9][0-9]*$ ]] || { echo "tests/run.sh: JOBS=$JOBS is not a number from 1 on" >&2; exit 2; }
+# of net, those that take longest go first: at the end all lanes have something to do
+longest=" test_bl0 test_caretaker test_detach test_top test_beacons test_fct test_top_incast test_restart test_membership test_clocks "
 [ -n "$one" ] || unset BARLINE_TESTS_APART
 
 if [ -n "$one" ] && [ "$(id -u)" = 0 ]; then
@@ -219,7 +220,8 @@ for_each() {
 
 # Those of a kind, $jobs at a time. Each says what it has to say when it has ended, at once.
 run_kind() {
-	local kind=$1 bin src name names=() alone=() beside=()
+	local kind=$1 bin src name names=() alone=() beside=() first=() jobs=${JOBS:-2}
+	[ "$kind" != net ] || jobs=${JOBS:-3}
 	for bin in "$build/tests/$kind"/test_*; do
 		[ -f "$bin" ] && [ -x "$bin" ] || continue
 		name=${bin##*/}
@@ -235,10 +237,12 @@ run_kind() {
 	for name in "${names[@]}"; do
 		case $kind/$name in
 		net/test_failover|net/test_forward|net/test_kills|net/test_reliable) alone+=("$name") ;;
-		*) beside+=("$name") ;;
+		*)
+			if [[ $longest == *" $name "* ]]; then first+=("$name"); else beside+=("$name"); fi
+			;;
 		esac
 	done
-	sum_up < <(for_each 1 "$kind" "${alone[@]}"; for_each "$jobs" "$kind" "${beside[@]}")
+	sum_up < <(for_each 1 "$kind" "${alone[@]}"; for_each "$jobs" "$kind" "${first[@]}" "${beside[@]}")
 	[ "$binaries" = ${#names[@]} ] || end_all # one that did not come to its end cannot have taken its test away
 	[ "$binaries" = ${#names[@]} ] || complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
 	for src in "tests/$kind"/test_*.c; do
