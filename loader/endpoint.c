@@ -38,6 +38,7 @@
 
 #define PENDING_MAX 64
 #define LEAVE_AHEAD_NS 1000000000ULL /* no timestamp is so far ahead of the clock; a process that says so is not believed */
+#define LAST_WORDS	    1024 /* of a process that has ended, that are read at most */
 
 struct bl_pending {
 	struct bl_node *node;
@@ -257,34 +258,46 @@ void bl_endpoints_dead(struct bl_node *n)
 			bl_node_agent_proc_down(n, &n->ep[k].info, gone_why(&n->ep[k]), n->ep[k].t);
 }
 
-static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
+/* One message of the endpoint's process: its goodbye, or frames to be forwarded. As recv(2) returns. */
+static ssize_t hear(struct bl_ep *ep)
 {
 	struct bl_forward_msg m;
-	ssize_t n = recv(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n = recv(ep->conn, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
-	(void)src, (void)events;
 	if (n == sizeof(struct bl_leave_msg) && m.magic == BL_SOCK_LEAVE) {
 		struct bl_leave_msg last;
-		struct bl_ep *ep = ctx;
 
 		memcpy(&last, &m, sizeof(last));
 		ep->goodbye = true;
 		ep->last_ts = last.last_ts;
-		return 0;
+	} else if (n > 0) {
+		bl_forward_asked(ep, &m, (size_t)n);
 	}
-	/* frames to be forwarded; 0 is the end */
-	if (n > 0)
-		bl_forward_asked(ctx, &m, (size_t)n);
+	return n;
+}
+
+static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	ssize_t n = hear(ctx);
+
+	(void)src, (void)fd, (void)events;
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return 0;
 	release(ctx, "it closed its connection");
 	return 0;
 }
 
+/* A process that leaves says so and ends; of the two, the end may be seen first. */
 static int on_death(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
+	struct bl_ep *ep = ctx;
+	unsigned int k;
+
 	(void)src, (void)fd, (void)events;
-	release(ctx, "its process ended");
+	/* a child that inherited the connection could go on for ever */
+	for (k = 0; k < LAST_WORDS && ep->conn >= 0 && hear(ep) > 0; k++)
+		;
+	release(ep, ep->goodbye ? "it said goodbye, and ended" : "its process ended");
 	return 0;
 }
 
