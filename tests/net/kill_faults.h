@@ -238,6 +238,14 @@ T_FN void stop_daemon(unsigned int node, unsigned int ms)
 		facts.run.may_owe |= 1ULL << node;
 }
 
+/* Since @begun two may not have reached each other. */
+T_FN void cut_since(uint64_t begun)
+{
+	uint64_t ns = t_mono() - begun;
+
+	facts.run.waits_ns = ns > facts.run.waits_ns ? ns : facts.run.waits_ns;
+}
+
 /* As `barlined switch detach --force` when the daemon has been stopped; and it begins anew. */
 T_FN void detach(unsigned int node, unsigned int away_ms)
 {
@@ -257,6 +265,7 @@ T_FN void detach(unsigned int node, unsigned int away_ms)
 	daemon_start(node);
 	facts.open_ms += ms_since(begun);
 	facts.run.may_fall |= with(node);
+	cut_since(begun);
 	if (!rack_is_switch(node))
 		return;
 	/*
@@ -288,9 +297,12 @@ T_FN void stop_process(unsigned int worker, unsigned int ms)
 
 T_FN void cut_off(unsigned int node, unsigned int ms)
 {
+	uint64_t begun = t_mono();
+
 	ways(node, false);
 	rack_serve(ms);
 	ways(node, true);
+	cut_since(begun);
 	facts.run.may_fall |= with(node);
 	facts.stand_ms += DEAD_US / 1000;
 	facts.apart++;
@@ -324,6 +336,7 @@ T_FN void strike(enum fault f)
 		rack_serve(ms);
 		rack_link(node, "eth0", true);
 		reroute(node);
+		cut_since(begun);
 		facts.run.may_fall |= 1ULL << node;
 		facts.stand_ms += DEAD_US / 1000;
 		facts.apart++;

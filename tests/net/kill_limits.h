@@ -35,11 +35,12 @@ struct kl_proc {
 
 /**
  * struct kl_run - what is known of a run. @may_fall: nodes (bit: index) that may be announced as
- * cut off or torn. @may_owe: nodes that may be announced for not answering. @starved_ns: the
- * longest time for which a thread of the rack was kept from its CPU.
+ * cut off or torn. @may_owe: nodes that may be announced for not answering. @waits_ns: for so
+ * long two may not have reached each other by any way. @starved_ns: the longest time for which a
+ * thread of the rack was kept from its CPU.
  */
 struct kl_run {
-	uint64_t may_fall, may_owe, starved_ns;
+	uint64_t may_fall, may_owe, waits_ns, starved_ns;
 	uint64_t process_limit_ns, dead_after_ns, answer_ns, stuck_ns;
 };
 
@@ -73,6 +74,8 @@ static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_pr
 			return KL_MAY;
 		return p->gap_ns >= enough ? kl_starved(r, r->process_limit_ns) : KL_FALSE;
 	}
+	if (!strcmp(why, "unreachable") && r->waits_ns >= r->stuck_ns / 4 * 3)
+		return KL_MAY;
 	if (!strcmp(why, "unreachable"))
 		return kl_starved(r, r->stuck_ns);
 	return KL_FALSE;

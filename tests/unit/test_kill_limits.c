@@ -45,6 +45,9 @@ static void process__why(void **state)
 		r.starved_ns = 0;
 	}
 	assert_int_equal(kl_process(&r, &stopped, "unreachable"), KL_FALSE);
+	r.waits_ns = 4000 * MS;
+	assert_int_equal(kl_process(&r, &nothing, "unreachable"), KL_MAY);
+	r.waits_ns = 0;
 	r.starved_ns = 1250 * MS;
 	assert_int_equal(kl_process(&r, &nothing, "unreachable"), KL_STARVED);
 	assert_int_equal(kl_process(&r, &killed, "unknown"), KL_FALSE);
