@@ -191,6 +191,7 @@ struct bl_rtx {
 	uint32_t credited, window;
 	uint32_t unacked;
 	struct bl_rto rto;
+	struct bl_patience patience; /* with its answers to OPEN */
 	uint64_t ask_ns;   /* CLOCK_MONOTONIC of the next OPEN, if one is needed */
 	uint32_t asks;	   /* without an answer */
 	uint32_t asked_psn; /* next_psn of the last OPEN */
@@ -412,6 +413,7 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now); /* returns the next deadline, 0: none */
 bool bl_tx_room(const struct bl_endpoint *ep);
+bool bl_tx_unsent(const struct bl_endpoint *ep); /* frames of ours are in a queue of this host */
 void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn);
 void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie, uint8_t why);
 int bl_tx_clock_void(struct bl_endpoint *ep);

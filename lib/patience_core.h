@@ -38,6 +38,12 @@ BL_CORE void bl_patience_heard(struct bl_patience *p, __u64 now, int owed)
 		p->slow_ns = bl_max64(silence, p->slow_ns - p->slow_ns / 8);
 }
 
+/** bl_patience_saw - what else is known of how late answers are. */
+BL_CORE void bl_patience_saw(struct bl_patience *p, __u64 silence)
+{
+	p->slow_ns = bl_max64(p->slow_ns, silence);
+}
+
 /** bl_patience_over - who has not answered by @now is given up. @unsent: frames of ours are still in this host. */
 BL_CORE int bl_patience_over(const struct bl_patience *p, __u64 now, int unsent)
 {

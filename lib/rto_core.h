@@ -7,6 +7,11 @@
  *
  * A timeout that was too short repeats itself: frames that are sent again for no reason are not measured, and the next ones time out as early. So the doubling stays with the destination until one is measured. On the lab's two CPUs, where a
  * round trip was 30 us in one moment and 5 ms in the next, 18634 of 44646 frames were sent again without it (2026-11-21).
+ *
+ * A timeout is at most 200 ms, unless acknowledgements are known to take longer. A link of 200 kbit/s has a queue of seconds: every
+ * frame would be sent again many times before its first ACK could come, and the copies would fill the queue. Nothing is ever measured there, since
+ * all frames are sent more than once. So an ACK that comes long after a frame was sent first lets the doubling go on as far as that; frames that
+ * are measured later make it shrink again, by an eighth each.
  */
 #ifndef BARLINE_RTO_CORE_H
 #define BARLINE_RTO_CORE_H
@@ -16,14 +21,17 @@
 #define BL_RTX_FIRST_NS 10000000ULL  /* nothing was measured yet */
 #define BL_RTX_MIN_NS	1000000ULL   /* a receiver's interrupt may be as late as that on a busy machine */
 #define BL_RTX_MAX_NS	200000000ULL
+#define BL_RTX_SLOW_NS	4000000000ULL /* the same where acknowledgements are known to take longer than that */
 
 /**
- * struct bl_rto - @srtt_ns: smoothed round trip; 0: none measured. @var_ns: its mean deviation. @measured_ns: when the ACK of the last one that was measured came. @doubled: so many times the timeout is doubled since.
+ * struct bl_rto - @srtt_ns: smoothed round trip; 0: none measured. @var_ns: its mean deviation. @measured_ns: when the ACK of the last one that was measured came. @doubled: so many times the timeout is doubled since. @slow_ns: the
+ * longest way to an ACK lately of a frame that was sent more than once, from the first time on.
  */
 struct bl_rto {
 	__u64 srtt_ns;
 	__u64 var_ns;
 	__u64 measured_ns;
+	__u64 slow_ns;
 	__u32 doubled;
 };
 
@@ -36,6 +44,7 @@ BL_CORE void bl_rto_sample(struct bl_rto *r, __u64 sent, __u64 acked)
 		return;
 	r->measured_ns = acked;
 	r->doubled = 0;
+	r->slow_ns -= r->slow_ns / 8;
 	rtt = rtt ? rtt : 1;
 	if (!r->srtt_ns) {
 		r->srtt_ns = rtt;
@@ -54,10 +63,20 @@ BL_CORE __u64 bl_rto_ns(const struct bl_rto *r, __u32 tries)
 	__u64 t = r->srtt_ns ? r->srtt_ns + 4 * r->var_ns : BL_RTX_FIRST_NS;
 	__u32 n = tries - 1 > r->doubled ? tries - 1 : r->doubled;
 
+	__u64 most;
+
 	t = bl_max64(t, BL_RTX_MIN_NS);
-	while (n-- && t < BL_RTX_MAX_NS)
+	most = bl_min64(bl_max64(BL_RTX_MAX_NS, bl_max64(t, r->slow_ns)), BL_RTX_SLOW_NS);
+	while (n-- && t < most)
 		t *= 2;
-	return bl_min64(t, BL_RTX_MAX_NS);
+	return bl_min64(t, most);
+}
+
+/** bl_rto_slow - a frame that was sent at @first, and again since, was acknowledged at @acked: by which of its copies nobody knows. */
+BL_CORE void bl_rto_slow(struct bl_rto *r, __u64 first, __u64 acked)
+{
+	if (acked > first)
+		r->slow_ns = bl_max64(r->slow_ns, acked - first);
 }
 
 /** bl_rto_late - a frame that was sent @tries times was not acknowledged in time. */

@@ -156,6 +156,8 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 		f = ep->rsent[ep->rreaped % BL_RWIN];
 		if (f->tries == 1 && ack)
 			bl_rto_sample(&f->peer->rtx.rto, f->sent_ns, ack);
+		else if (ack)
+			bl_rto_slow(&f->peer->rtx.rto, f->first_ns, ack);
 		f->peer->rtx.unacked--;
 		ep->rsent[ep->rreaped++ % BL_RWIN] = NULL;
 		if (f->ts < first) {
@@ -332,7 +334,10 @@ bool bl_rtx_is_dead(struct bl_endpoint *ep, struct bl_peer *p)
 	return true;
 }
 
-/* One OPEN now, if its time has come. Returns false if the destination has left too many unanswered. */
+/*
+ * One OPEN now, if its time has come. Returns false if the destination has left too many unanswered, for longer than it, or its
+ * acknowledgements, were late before (patience_core.h).
+ */
 static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
@@ -341,7 +346,10 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 		bl_rtx_wake_at(ep, t->ask_ns);
 		return true;
 	}
-	if (t->asks == ASKS_MAX) {
+	if (!t->asks)
+		bl_patience_begin(&t->patience, mono);
+	bl_patience_saw(&t->patience, t->rto.slow_ns);
+	if (t->asks >= ASKS_MAX && bl_patience_over(&t->patience, mono, bl_tx_unsent(ep))) {
 		t->asks = 0;
 		t->ask_ns = 0;
 		return false;
@@ -350,7 +358,7 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	if (t->asks + 1 >= BL_FORWARD_TRIES)
 		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
 	send_open(ep, p);
-	t->ask_ns = mono + (BL_RTO_NS << t->asks < BL_RTO_MAX_NS ? BL_RTO_NS << t->asks : BL_RTO_MAX_NS);
+	t->ask_ns = mono + (t->asks < 5 && BL_RTO_NS << t->asks < BL_RTO_MAX_NS ? BL_RTO_NS << t->asks : BL_RTO_MAX_NS);
 	t->asks++;
 	bl_rtx_wake_at(ep, t->ask_ns);
 	return true;
@@ -499,6 +507,7 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	t->failed = false;
 	t->life = v.life;
 	t->window = v.window < BL_WINDOW_MAX ? v.window : BL_WINDOW_MAX;
+	bl_patience_heard(&t->patience, bl_mono(), t->asks != 0);
 	t->asks = 0;
 	t->ask_ns = 0;
 	t->dead_until_ns = 0;

@@ -757,8 +757,7 @@ void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, u
 			fail_frame(ep, p, v.psn + i, v.count == 1 ? v.item : BL_NAK_WHOLE, v.why);
 }
 
-/* Are frames of ours in a queue of this host? */
-static bool unsent(const struct bl_endpoint *ep)
+bool bl_tx_unsent(const struct bl_endpoint *ep)
 {
 	int bytes;
 
@@ -780,7 +779,7 @@ uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
 			continue;
 		due = t->progress_ns + t->rto_ns;
 		if (now >= due) {
-			if (t->probes >= BL_PROBES_MAX && !t->dead && bl_patience_over(&t->patience, now, unsent(ep)))
+			if (t->probes >= BL_PROBES_MAX && !t->dead && bl_patience_over(&t->patience, now, bl_tx_unsent(ep)))
 				give_up(ep, p);
 			probe(ep, p, now);
 			due = now + t->rto_ns;

@@ -159,7 +159,10 @@ static void bl_rto_ns__edges(void **state)
 		{ 600000, 99999, 1, 0, BL_RTX_MIN_NS },
 		{ 600000, 100000, 1, 0, BL_RTX_MIN_NS },
 		{ 600000, 100001, 1, 0, 1000004 },
-		{ 5000000000ULL, 0, 1, 0, BL_RTX_MAX_NS },
+		/* what was measured is never cut short but for this */
+		{ 1000000000ULL, 0, 1, 0, 1000000000ULL },
+		{ 1000000000ULL, 0, 5, 3, 1000000000ULL },
+		{ 5000000000ULL, 0, 1, 0, BL_RTX_SLOW_NS },
 	};
 	size_t i;
 
@@ -224,6 +227,32 @@ static void bl_rto_sample__one_at_a_time(void **state)
 }
 
 /* What was too short for one frame is not tried on the next, until there is a measurement. */
+/* A link with a queue of 3 s: every frame is sent again before its ACK can come, so nothing is measured. */
+static void bl_rto_slow__doubles_on(void **state)
+{
+	const uint64_t S = 1000000000ULL;
+	struct bl_rto r = { 0 };
+	int i;
+
+	(void)state;
+	bl_rto_late(&r, 30);
+	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MAX_NS);
+	bl_rto_slow(&r, 10 * S, 13 * S);
+	assert_int_equal(bl_rto_ns(&r, 1), 3 * S);
+	bl_rto_slow(&r, 10 * S, 9 * S); /* clocks of two CPUs */
+	bl_rto_slow(&r, 10 * S, 30 * S);
+	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_SLOW_NS);
+	/* a try that is the first one of a destination that answers is not late because of it */
+	r = (struct bl_rto){ 0 };
+	bl_rto_slow(&r, 10 * S, 13 * S);
+	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_FIRST_NS);
+	/* and measured ones make it forget */
+	for (i = 0; i < 22; i++)
+		bl_rto_sample(&r, 20 * S + (uint64_t)i * 1000000, 20 * S + (uint64_t)i * 1000000 + 100000);
+	bl_rto_late(&r, 30);
+	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MAX_NS);
+}
+
 static void bl_rto_late__stays(void **state)
 {
 	struct bl_rto r = { .srtt_ns = 31000, .var_ns = 13250, .measured_ns = 1000 };
@@ -248,6 +277,7 @@ int main(void)
 		cmocka_unit_test(bl_seq_free__edges),
 		cmocka_unit_test(bl_seq__random_against_a_list),
 		cmocka_unit_test(bl_rto_ns__edges),
+		cmocka_unit_test(bl_rto_slow__doubles_on),
 		cmocka_unit_test(bl_rto_sample__the_example_of_the_header),
 		cmocka_unit_test(bl_rto_sample__follows),
 		cmocka_unit_test(bl_rto_sample__one_at_a_time),
