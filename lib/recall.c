@@ -203,6 +203,15 @@ static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
 	return false;
 }
 
+/*
+ * Whether nobody answers a RECALL for what @p has acknowledged: it fails now, or was announced before and that is dealt with.
+ * A life that came after it there would answer.
+ */
+static bool owes_no_answer(const struct bl_endpoint *ep, const struct bl_peer *p)
+{
+	return failed_peer(ep, p) || p->rtx.failed || bl_recall_is_gone(p, p->rtx.life);
+}
+
 /* Frames @from to @to - 1 of the window have one timestamp. Returns whether their scattering was aborted now: somebody who failed has not acknowledged it. */
 static bool lock(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
@@ -223,9 +232,11 @@ static void abort_group(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 
 	for (f = ep->rkept; f; f = f->next)
 		if (f->ts == ts)
-			abort_frame(ep, f, failed_peer(ep, f->peer));
-	for (n = from; n != to; n++)
-		abort_frame(ep, ep->rsent[n % BL_RWIN], failed_peer(ep, ep->rsent[n % BL_RWIN]->peer));
+			abort_frame(ep, f, owes_no_answer(ep, f->peer));
+	for (n = from; n != to; n++) {
+		f = ep->rsent[n % BL_RWIN];
+		abort_frame(ep, f, owes_no_answer(ep, f->peer));
+	}
 }
 
 static void recall(struct bl_endpoint *ep)
@@ -257,7 +268,7 @@ static void recall(struct bl_endpoint *ep)
 	}
 	for (f = ep->rabort ? ep->rkept : NULL; f; f = f->next)
 		if (f->ts == ep->rts)
-			abort_frame(ep, f, failed_peer(ep, f->peer));
+			abort_frame(ep, f, owes_no_answer(ep, f->peer));
 }
 
 static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t mono)

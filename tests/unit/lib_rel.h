@@ -8,7 +8,7 @@
 
 #include "lib_fake.h"
 
-static struct bl_failures pages[3];
+static struct bl_failures pages[4];
 
 /* an endpoint that has what the reliable stream needs */
 static inline void make(struct fake *f, const char *ip, int i)

@@ -412,6 +412,49 @@ static void recall__of_a_stranger(void **state)
 	drop(&c);
 }
 
+/*
+ * c has acknowledged its part of a scattering, and leaves; that is dealt with at once. Then d, which has not
+ * acknowledged its part, dies: b is asked to take its part out, and nobody waits for an answer of c.
+ */
+static void recall__not_of_who_is_gone_already(void **state)
+{
+	struct fake a, b, c, d;
+	struct bl_msg m[3];
+	int x = 1;
+
+	(void)state;
+	make_pair(&a, &b);
+	make(&c, "127.0.0.3", 2);
+	make(&d, "127.0.0.4", 3);
+	introduce(&a, &c, 8);
+	introduce(&a, &d, 8);
+	listen_to(&a);
+	m[0] = msg_to(&b, &x, sizeof(x), 11);
+	m[1] = msg_to(&c, &x, sizeof(x), 12);
+	m[2] = msg_to(&d, &x, sizeof(x), 13);
+	assert_int_equal(bl_send_reliable(a.ep, m, 3, 0), 0);
+	carry(&b, &a, true);
+	assert_int_equal(carry(&c, &a, true), 1);
+	carry(&d, &a, false);
+	announce(0, &c, false, c.ep->incarnation, a.ep->last_ts + 100, BL_WHY_LEFT);
+	bl_process(a.ep);
+	assert_int_equal(told.gones, 1);
+	assert_true(bl_rwin_used(word(&a)) > 0); /* d may acknowledge it still */
+	announce(0, &d, false, d.ep->incarnation, a.ep->last_ts + 200, BL_WHY_DIED);
+	bl_process(a.ep);
+	assert_int_equal(told.gones, 1);
+	carry(&b, &a, true); /* RECALL */
+	carry(&a, &b, true); /* RECALLED */
+	bl_process(a.ep);
+	assert_int_equal(told.gones, 2);
+	assert_int_equal(bl_rwin_used(word(&a)), 0);
+	assert_int_equal(carry(&c, &a, false), 0);
+	drop(&a);
+	drop(&b);
+	drop(&c);
+	drop(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +467,7 @@ int main(void)
 		cmocka_unit_test(lives__new_receiver_waits_for_the_recall),
 		cmocka_unit_test(page__goes_round),
 		cmocka_unit_test(recall__of_a_stranger),
+		cmocka_unit_test(recall__not_of_who_is_gone_already),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
