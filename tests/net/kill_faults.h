@@ -78,6 +78,8 @@ static unsigned int drawn = DRAW_ALL;
 static struct kill_ctl *c; /* of the run, shared with its workers */
 static uint64_t seed;
 static int64_t skew_ns[HOSTS];
+/* until when a host whose clock was far off may be refused still: it does not jump back */
+static uint64_t off_until_ns[HOSTS];
 static int whole[HOSTS]; /* program that a host had before it lost frames; -1: it loses none */
 
 /*
@@ -265,6 +267,8 @@ T_FN void detach(unsigned int node, unsigned int away_ms)
 	daemon_start(node);
 	facts.open_ms += ms_since(begun);
 	facts.run.may_fall |= with(node);
+	if (ms_since(begun) > ANSWER_MS / 2)
+		facts.run.may_owe |= 1ULL << node;
 	cut_since(begun);
 	if (!rack_is_switch(node))
 		return;
@@ -358,11 +362,14 @@ T_FN void strike(enum fault f)
 			skew_ns[host] = (int64_t)t_below(&seed, 20000000) - 10000000;
 			facts.run.may_fall |= 1ULL << node;
 			facts.stand_ms += DEAD_US / 1000;
+			off_until_ns[host] = UINT64_MAX;
 		}
 		restart(node, SIGTERM, 0);
 		rack_serve(ms);
 		skew_ns[host] = 0;
 		restart(node, SIGTERM, 0);
+		if (off_until_ns[host] == UINT64_MAX)
+			off_until_ns[host] = t_mono() + 60000000000ULL;
 		break;
 	case F_CONTROLLER:
 		ctl_kill();
@@ -421,7 +428,14 @@ T_FN void strike(enum fault f)
 
 T_FN void faults_begin(void)
 {
+	unsigned int i;
+
 	memset(&facts, 0, sizeof(facts));
+	for (i = 0; i < HOSTS; i++)
+		if (t_mono() < off_until_ns[i]) {
+			facts.run.may_fall |= 1ULL << rack_host(i);
+			facts.stand_ms += DEAD_US / 1000;
+		}
 	facts.run.process_limit_ns = PROCESS_LIMIT_MS * 1000000ULL;
 	facts.run.dead_after_ns = DEAD_US * 1000ULL;
 	facts.run.answer_ns = ANSWER_MS * 1000000ULL;
