@@ -198,7 +198,6 @@ struct bl_rtx {
 	bool dead;	   /* it was found unreachable: sends fail at once until it answers an OPEN */
 	uint32_t retries;  /* OPENs since then */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC of the last of them */
-	uint64_t dead_until_ns;
 	/* Lives of processes that were announced, whether a window of them was open or not; each + 1, 0: none. */
 	uint32_t gone[BL_GONE_LIVES];
 	uint32_t next_gone;

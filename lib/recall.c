@@ -68,6 +68,7 @@ bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life)
 /* Nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back. */
 static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_failure *f)
 {
+	bool wanted = p->rtx.open || p->rtx.asks || p->rtx.dirty;
 	struct bl_recalling *r;
 
 	if (f->port && f->life && !bl_recall_is_gone(p, f->life))
@@ -81,9 +82,12 @@ static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct
 		return;
 	p->rtx.failed |= p->rtx.open;
 	p->rtx.open = false;
-	p->rtx.asks = 0;
-	p->rtx.ask_ns = 0;
-	p->rtx.dead_until_ns = bl_mono() + BL_RETRY_NS; /* what is sent there meanwhile fails at once, and holds nothing else up */
+	/* what is sent there fails at once, and holds nothing else up, until somebody answers; whom nobody has sent to is asked only when somebody does */
+	bl_rtx_dead(ep, p, bl_mono());
+	if (!wanted) {
+		p->rtx.retries = BL_RETRIES_MAX;
+		p->rtx.retry_ns = 0;
+	}
 }
 
 static void discard(struct bl_endpoint *ep, const struct bl_failure *f)

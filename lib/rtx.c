@@ -378,7 +378,7 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 
 		if (p->self)
 			continue;
-		if (t->dead || mono < t->dead_until_ns)
+		if (t->dead)
 			return MUST_FAIL;
 		all += t->parts.n + t->items.n;
 		/* parts begin only when nothing else waits at the receiver, and who wants to send some asks: what its process has not taken yet must not hold them up while they hold the commit barrier */
@@ -510,7 +510,6 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	bl_patience_heard(&t->patience, bl_mono(), t->asks != 0);
 	t->asks = 0;
 	t->ask_ns = 0;
-	t->dead_until_ns = 0;
 	ep->rdead -= t->dead;
 	t->dead = false;
 	ep->st.credits_received++;

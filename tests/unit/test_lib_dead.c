@@ -146,6 +146,63 @@ static void dead__answers_again(void **state)
 	assert_int_equal(fs.n, 1);
 }
 
+/* Who was announced costs as little as who did not answer, however long ago that was; whoever has its port later is found. */
+static void announced__holds_nobody_up(void **state)
+{
+	int i;
+
+	(void)state;
+	make_pair(&a, &b);
+	make(&c, "127.0.0.3", 2);
+	introduce(&a, &c, 8);
+	fs.n = 0;
+	bl_on_send_fail(a.ep, on_fail, &fs);
+	fail_peer(&a, 0, &c, fake_now());
+	bl_process(a.ep);
+	usleep(1100000); /* longer than BL_RETRY_NS: so long it was believed before */
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(send_to(&c, 100, 0), 0);
+		assert_int_equal(send_to(&b, 200, 0), 0);
+		assert_true(carry(&b, &a, true) >= 1);
+		bl_process(b.ep);
+		carry(&a, &b, true);
+		bl_process(a.ep);
+		assert_int_equal(fs.n, 1 + i);
+		assert_int_equal(fs.f[i].why, BL_FAIL_UNREACHABLE);
+	}
+	assert_true(opens() >= 1); /* asked in the background */
+	/* another process is there now */
+	c.ep->incarnation++;
+	later();
+	assert_int_equal(carry(&c, &a, true), 0);
+	bl_process(c.ep);
+	carry(&a, &c, true);
+	bl_process(a.ep);
+	assert_int_equal(a.ep->rdead, 0);
+	assert_int_equal(send_to(&c, 9, 0), 0);
+	assert_true(carry(&c, &a, true) >= 1);
+	assert_int_equal(fs.n, 3);
+}
+
+/* Nobody asks for a process that was announced and was never sent to, but who wants to send there. */
+static void announced__never_sent_to(void **state)
+{
+	(void)state;
+	make_pair(&a, &b);
+	make(&c, "127.0.0.3", 2);
+	fs.n = 0;
+	bl_on_send_fail(a.ep, on_fail, &fs);
+	fake_peer(&a, &c);
+	fail_peer(&a, 0, &c, fake_now());
+	bl_process(a.ep);
+	later();
+	assert_int_equal(opens(), 0);
+	assert_int_equal(send_to(&c, 1, 0), 0);
+	assert_int_equal(opens(), 1);
+	bl_process(a.ep);
+	assert_int_equal(fs.n, 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, dead_up, dead_down)
@@ -154,6 +211,8 @@ int main(void)
 		T(dead__takes_nothing_with_it),
 		T(dead__asked_ever_more_rarely),
 		T(dead__answers_again),
+		cmocka_unit_test_teardown(announced__holds_nobody_up, dead_down),
+		cmocka_unit_test_teardown(announced__never_sent_to, dead_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

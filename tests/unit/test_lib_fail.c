@@ -270,11 +270,13 @@ static void lives__window_of_who_is_gone(void **state)
 	assert_int_equal(fs.n, 1);
 	assert_int_equal(fs.f[0].why, BL_FAIL_FAILED);
 	/* who is there afterwards is asked, and believed: the WINDOW was perhaps of its new processes */
-	fake_peer(&a, &c)->rtx.dead_until_ns = 0;
+	fake_peer(&a, &c)->rtx.retry_ns = 0;
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&c, &a, true), 0);
 	window_from(&a, &c, 9, 0);
 	bl_process(a.ep);
+	assert_int_equal(fs.n, 2); /* that one failed at once */
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&c, &a, false), 1);
 	/* it is not who failed, whatever is announced of its host's past */
 	assert_int_equal(bl_rwin_used(word(&a)), 1);
@@ -305,7 +307,7 @@ static void lives__late_window_of_who_is_gone(void **state)
 	announce(0, &c, false, 9, TS0, BL_WHY_DIED);
 	bl_process(a.ep);
 	assert_int_equal(told.gones, 1);
-	fake_peer(&a, &c)->rtx.dead_until_ns = 0;
+	fake_peer(&a, &c)->rtx.retry_ns = 0;
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&c, &a, true), 0);
 	window_from(&a, &c, 9, 0);
@@ -317,6 +319,7 @@ static void lives__late_window_of_who_is_gone(void **state)
 	window_from(&a, &c, 10, 0);
 	bl_process(a.ep);
 	assert_true(fake_peer(&a, &c)->rtx.open);
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&c, &a, false), 1);
 	drop(&a);
 	drop(&c);
