@@ -103,7 +103,8 @@ static const char *why_text(enum bl_out_why why)
 static uint8_t gone_why(const struct bl_ep *ep)
 {
 	static const uint8_t gone[BL_OUT_WHY_COUNT] = { [BL_OUT_GONE] = BL_WHY_DIED, [BL_OUT_IN_FLIGHT] = BL_WHY_IN_FLIGHT, [BL_OUT_WINDOW] = BL_WHY_WINDOW,
-							[BL_OUT_RING] = BL_WHY_RING, [BL_OUT_UNREACHABLE] = BL_WHY_UNREACHABLE };
+							[BL_OUT_RING] = BL_WHY_RING, [BL_OUT_UNREACHABLE] = BL_WHY_UNREACHABLE,
+							[BL_OUT_HOST] = BL_WHY_DOWN };
 	enum bl_out_why why = BL_OUT_MEMBER;
 
 	bl_ep_out(ep->node, ep->slot, &why);

@@ -49,6 +49,7 @@ struct bl_node_agent {
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	uint64_t led_ns, stuck_ns;
+	uint64_t failed_ns; /* CLOCK_MONOTONIC; @failed since then */
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	struct bl_stuck stuck[BL_EPS_MAX]; /* windows at the last look, at @stuck_ns */
 	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
@@ -287,8 +288,9 @@ static void on_failed(void *ctx, uint64_t number)
 	int k;
 
 	a->failed = true;
+	a->failed_ns = bl_mono_ns();
 	a->rejoining = false;
-	bl_log(BL_LOG_WARN, "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the endpoints that it has now are gone", a->node->meta.name, number);
+	bl_log(BL_LOG_WARN, "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the endpoints that it has now are gone, or put out", a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
 	look_in(a, 0);
@@ -329,7 +331,29 @@ static const struct bl_agent_ops ops = { .put_out = on_put_out, .tell = on_tell,
 
 /* ---- looking ---- */
 
-/* When all that was there is gone. */
+/*
+ * Endpoints of before have as long to hear that their host was announced as they may hold anybody up; then they are put out.
+ * No process that stands still, or has no use for the reliable stream, keeps its host out of the rack.
+ */
+static void put_out_old(struct bl_node_agent *a)
+{
+	struct bl_node *n = a->node;
+	uint64_t slots = 0;
+	unsigned int k;
+
+	if (!n->cfg.process_limit_ms || bl_mono_ns() - a->failed_ns < n->cfg.process_limit_ms * 1000000ULL)
+		return;
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (a->old[k] && n->ep[k].used && !n->ep[k].dead && a->old[k] == 1U + n->ep[k].info.life)
+			slots |= 1ULL << k;
+	if (slots)
+		bl_endpoint_put_out(n, slots, BL_OUT_HOST);
+}
+
+/*
+ * When all that was there is gone or put out. Whoever is put out and lives need not have heard of it: nothing of it is taken
+ * any more, and what it may deliver still is what its line says, not what the host hears from now on (lib/stale.c).
+ */
 static void join_anew(struct bl_node_agent *a)
 {
 	struct bl_node *n = a->node;
@@ -344,6 +368,7 @@ static void join_anew(struct bl_node_agent *a)
 	}
 	if (a->rejoining)
 		return;
+	put_out_old(a);
 	for (k = 0; k < BL_EPS_MAX; k++) {
 		struct bl_ep *ep = &n->ep[k];
 
@@ -352,8 +377,6 @@ static void join_anew(struct bl_node_agent *a)
 		if (!ep->dead)
 			return;
 		bl_endpoint_resume(n, ep->info.port);
-		if (ep->used)
-			return; /* put out, and its process lives still */
 	}
 	a->rejoining = true;
 	bl_agent_rejoin(a->agent);

@@ -96,7 +96,8 @@ struct bl_inflight {
 	X(WINDOW, "window", "it stood still with reliable messages that are not acknowledged") \
 	X(RING, "ring", "it did not read what others had sent to it") \
 	X(UNREACHABLE, "unreachable", "what others sent to it reliably did not get through") \
-	X(DETACHED, "detached", "the host's programs were removed")
+	X(DETACHED, "detached", "the host's programs were removed") \
+	X(HOST, "host", "its host was announced as failed")
 enum bl_out_why {
 #define BL_X(name, word, text) BL_OUT_##name,
 	BL_OUT_WHYS(BL_X)

@@ -20,11 +20,20 @@ static void say_all(void)
 	tr_dump();
 }
 
+static uint32_t limit_ms; /* 0: what is usual */
+
+static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	name_controller(cfg, n);
+	if (n->kind == LAB_HOST && limit_ms)
+		cfg->process_limit_ms = limit_ms;
+}
+
 static void open_rack(unsigned int hosts)
 {
 	ctl_start(ANSWER_MS);
 	rack.lab.spec.hosts = hosts;
-	rack.tweak = name_controller;
+	rack.tweak = name_limit;
 	rack_open();
 	if (!tr_until(all_ok, WAIT_MS))
 		FAIL("not all nodes are there: %s", ask());
@@ -129,6 +138,7 @@ RACK_TEST(failed__new_process_waits)
 	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 1500, .len = 300, .fan = 4, .gap_us = 1000, .reliable = true, .quiet_ms = 15000 };
 	unsigned int i;
 
+	limit_ms = 600000; /* who stands still would be put out else */
 	open_four(cfg);
 	tr_go();
 	tr_pass(500);

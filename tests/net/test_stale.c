@@ -276,6 +276,30 @@ RACK_TEST(put_out__by_an_earlier_daemon)
 	wakes_up(before);
 }
 
+/*
+ * Its host is cut off and announced while it stands still, and joins anew without it. What it had before that is the group's;
+ * what its host hears from then on is none of its business.
+ */
+RACK_TEST(announced__host_does_not_wait_for_it)
+{
+	uint32_t before;
+
+	limit_ms = 1000;
+	open_three();
+	tr_go();
+	goes_on("nothing is delivered");
+	signal_it(SIGSTOP);
+	tr_pass(20);
+	before = TR_LOAD(tr_sh->node[VICTIM].ngot);
+	rack_link(0, "h3", false);
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	goes_on("the others do not go on without it");
+	rack_link(0, "h3", true);
+	CHECK(tr_until(all_ok, WAIT_MS), "a process that stands still keeps its host out: %s", ask());
+	goes_on("the others do not go on with its host");
+	wakes_up(before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +307,7 @@ int main(void)
 		cmocka_unit_test(put_out__wakes_up_late),
 		cmocka_unit_test(put_out__wakes_up_at_once),
 		cmocka_unit_test(put_out__by_an_earlier_daemon),
+		cmocka_unit_test(announced__host_does_not_wait_for_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
