@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder}/ and the dictionary DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from
+ * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder,rx}/ and the dictionary DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from
  * follows the wire, and no binary file is kept in the tree. tests/fuzz/run.sh compares the dictionary with tests/fuzz/barline.dict.
  */
 #include <errno.h>
@@ -334,6 +334,31 @@ static void reorder_seeds(void)
 	save("reorder", "many", b.p, b.n);
 }
 
+/* Operations of fuzz_rx.c: parts of more large messages than a sender may have ahead, of a megabyte each; either stream. */
+static void rx_seeds(void)
+{
+	static const __u8 ops[] = { BL_OP_FRAG, BL_OP_PREP };
+	unsigned int k, i;
+
+	for (k = 0; k < 2; k++) {
+		struct buf b = { .n = 0 };
+
+		for (i = 0; i < 120; i++) {
+			/* opcode; number in a byte; number; life; PREP: a part, slot; message; offset; length; bytes */
+			const __u8 op[] = { ops[k], 1, (__u8)i, 0, 0, 0, (__u8)i, 0, 0, 0xff, 0xff, 10 };
+
+			memcpy(b.p + b.n, op, 4);
+			b.n += 4;
+			memcpy(b.p + b.n, op + (k ? 4 : 6), k ? 8 : 6);
+			b.n += k ? 8 : 6;
+			if (i % 32 == 31)
+				b.p[b.n++] = 6 << 5; /* bl_process() */
+		}
+		b.p[b.n++] = 6 << 5;
+		save("rx", k ? "parts" : "frags", b.p, b.n);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -357,6 +382,7 @@ int main(int argc, char **argv)
 	beacon("beacon_vlan", 1);
 	plain_frames();
 	top_frames();
+	rx_seeds();
 	reorder_seeds();
 	dictionary();
 	return 0;
