@@ -130,6 +130,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,
 SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a)
 # these include a source
 $(B)/tests/unit/test_bench_check: cli/bench_check.c
+$(B)/tests/unit/test_clock: loader/clock.c
 $(B)/tests/unit/test_fct: $(addprefix cli/,fct_sizes.c fct_trace.c fct_coflow.c)
 $(B)/tests/unit/test_kill_flow: cli/kill_flow.c
 $(B)/tests/unit/test_rate: loader/rate.c

@@ -175,7 +175,7 @@ int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
 	struct bl_clock *c = &n->clock_own;
 	struct timex tx = {};
 	struct reading r = measure();
-	uint64_t target;
+	uint64_t target, bus;
 
 	*c = *n->clock;
 	if (n->cfg.clock_base_ns)
@@ -191,13 +191,14 @@ int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
 		steer(n);
 		return 0;
 	}
-	target = bl_max64(target, bl_clock_at(c, r.mono));
+	bus = bl_max64(target, bl_clock_at(c, r.mono));
 	if (adjtimex(&tx) < 0)
 		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
-	bl_clock_start(c, r.mono, target);
+	bl_clock_start(c, r.mono, bus);
 	c->as_of_ns = r.mono;
 	c->void_after_ns = void_after(n, r.mono);
-	c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2;
+	/* a void record that is ahead of the truth: its error stays until it is worked off, or for good */
+	c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (bus - target);
 	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
 	c->tai_offset_s = tx.tai;
 	c->skew_ns = n->cfg.skew_ns;
