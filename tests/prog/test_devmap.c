@@ -388,6 +388,45 @@ static void clone__newer_only(void **state)
 	nothing_more();
 }
 
+/*
+ * A clone for its C, whose B is below what the port carried: it is sent, and what the port carried stays
+ * what it was, or a clone that repeats it would be taken for news. Another set's C sends nothing here.
+ */
+static void clone__for_its_commit(void **state)
+{
+	struct bl_carried c = { .b = { T0 } };
+	struct desc d = relayed(beacon_frame(0, 1), 0, T0 - 500);
+	struct frame in;
+
+	(void)state;
+	map_put(sk->maps.sw_carried, 1, &c);
+	d.relay[1].c = T0 - 400;
+	d.port = htons(1u << 0 | 1u << 2); /* a set of sets, as ingress keeps it: in the machine's order */
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	d.port = htons(1u << 1);
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	assert_int_equal(carried_on(1, 0), T0);
+	d.port = 0;
+	d.relay[1].b = T0 - 1;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	/* above it, what was carried rises as ever */
+	d.port = htons(1u << 1);
+	d.relay[1].b = T0 + 7;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	assert_int_equal(carried_on(1, 0), T0 + 7);
+	nothing_more();
+}
+
 /* What was carried is kept by lane: a lane's clone is not judged by another's traffic. */
 static void clone__by_lane(void **state)
 {
@@ -524,6 +563,7 @@ int main(void)
 		CASE(clone__last_set),
 		CASE(clone__set_without_input),
 		CASE(clone__newer_only),
+		CASE(clone__for_its_commit),
 		CASE(clone__by_lane),
 		CASE(clone__metered),
 		CASE(clone__refused),

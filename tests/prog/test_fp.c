@@ -410,6 +410,41 @@ static void path__as_udp_port(void **state)
 	}
 }
 
+/* A checksum that comes out as zero is written as all ones: zero says that there is none, which IPv6 does not allow. */
+static void path__checksum_of_zero(void **state)
+{
+	__u32 v, psn;
+
+	(void)state;
+	hold.path_field = BL_FIELD_UDP;
+	hold.udp_ports = 50000;
+	set_hold();
+	for (v = 0; v < 2; v++) {
+		struct desc d = plain_frame(1, 0, v), want;
+		struct frame f;
+		__u32 at = hdr_off(&d) - 2;
+
+		d.dport = 4789;
+		d.csum = true;
+		for (psn = 0; psn < 65536; psn++) {
+			want = d;
+			want.psn = psn;
+			want.sport = 50005;
+			build(&f, &want);
+			if (f.p[at] == 0xff && f.p[at + 1] == 0xff)
+				break;
+		}
+		assert_true(psn < 65536);
+		d.psn = psn;
+		d.sport = 1234;
+		build(&f, &d);
+		give_frame(&f);
+		slot_for(1, slot_now(), 5);
+		build(&f, &want);
+		comes(&f);
+	}
+}
+
 /* ---- frames by peer and path ---- */
 
 static struct bl_fp_paths paths_expected;
@@ -601,6 +636,7 @@ int main(void)
 		CASE(bell__not_for_a_shared_slot),
 		CASE(path__in_the_mac),
 		CASE(path__as_udp_port),
+		CASE(path__checksum_of_zero),
 		CASE(count__what_left),
 		CASE(count__what_came),
 		CASE(count__not_arp),

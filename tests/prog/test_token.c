@@ -573,6 +573,39 @@ static void unsched__one_full_frame(void **state)
 	same_frame(&out, &want);
 }
 
+/* One full frame is BL_QUEUE_FRAME_MAX bytes: in one frame or in several, exactly so many, and not one more. */
+static void unsched__exactly_one_full_frame(void **state)
+{
+	static const struct {
+		__u32 first, second;
+		bool fits;
+	} t[] = {
+		{ BL_QUEUE_FRAME_MAX - 60, 60, true }, { BL_QUEUE_FRAME_MAX - 60, 61, false }, { BL_QUEUE_FRAME_MAX - 61, 60, true },
+		{ 61, BL_QUEUE_FRAME_MAX - 60, false }, { BL_QUEUE_FRAME_MAX, 60, false },
+	};
+	struct frame f, out;
+	size_t i;
+
+	(void)state;
+	top.unscheduled = 1;
+	set_top();
+	ports[1].mtu = BL_QUEUE_FRAME_MAX - 14; /* as with two tags; then the longest frame may pass */
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+		map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
+		raw_frame(&f, 0, 1, t[i].first, 1);
+		f.p[6] |= BL_EARLY_MAC0;
+		run_on(0, &f, &out, XDP_DROP);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }));
+		raw_frame(&f, 0, 1, t[i].second, 1);
+		f.p[6] |= BL_EARLY_MAC0;
+		run_on(0, &f, &out, XDP_DROP);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, t[i].fits ? BL_R_QUEUED : BL_R_QUEUE_FULL }));
+		assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, t[i].fits ? 2 : 1);
+	}
+}
+
 static void unsched__only_where_it_is_meant(void **state)
 {
 	struct bl_token_port p;
@@ -723,6 +756,7 @@ int main(void)
 		PACE(pace__expired),
 		PACE(pace__data_first),
 		DROP(unsched__one_full_frame),
+		DROP(unsched__exactly_one_full_frame),
 		DROP(unsched__only_where_it_is_meant),
 		PACE(property__nothing_is_lost),
 		cmocka_unit_test(reasons__all_seen),
