@@ -216,6 +216,47 @@ static void lives__port_of_another(void **state)
 	}
 }
 
+/*
+ * What comes after the announcement: a frame with T itself was not committed, and is not taken; the one just
+ * below it was, and is. So it is with what was there before.
+ */
+static void lives__at_its_failure_timestamp(void **state)
+{
+	static const struct {
+		int64_t off;
+		bool taken;
+	} t[] = { { -1, true }, { 0, false }, { 1, false } };
+	struct fake a, c;
+	unsigned int k;
+	int host;
+
+	(void)state;
+	for (host = 0; host < 2; host++)
+		for (k = 0; k < 2 * ARRAY_SIZE(t); k++) {
+			unsigned int i = k / 2;
+
+			make(&a, "127.0.0.1", 0);
+			make(&c, "127.0.0.3", 2);
+			listen_to(&a);
+			open_from(&a, &c, 1, 0);
+			bl_process(a.ep);
+			if (k & 1) {
+				prep_from(&a, &c, 1, 0, TS0 + 100 + (uint64_t)t[i].off, 'b');
+				bl_process(a.ep);
+			}
+			announce(0, &c, host, host ? 0 : 1, TS0 + 100, host ? BL_WHY_CUT_OFF : BL_WHY_DIED);
+			bl_process(a.ep);
+			assert_int_equal(told.gones, 1);
+			if (!(k & 1))
+				prep_from(&a, &c, 1, 0, TS0 + 100 + (uint64_t)t[i].off, 'b');
+			commit(&a, TS0 + 1000);
+			assert_string_equal(delivered(&a), t[i].taken ? "b" : "");
+			assert_int_equal(a.ep->st.discarded, !t[i].taken);
+			drop(&a);
+			drop(&c);
+		}
+}
+
 /* An announcement of a life that this process has nothing with leaves the present one alone: windows, slots, frames. */
 static void lives__not_this_one(void **state)
 {
@@ -464,6 +505,7 @@ int main(void)
 		cmocka_unit_test(deliver__not_beyond_what_is_not_dealt_with),
 		cmocka_unit_test(deliver__in_the_callback_below_the_next),
 		cmocka_unit_test(lives__port_of_another),
+		cmocka_unit_test(lives__at_its_failure_timestamp),
 		cmocka_unit_test(lives__not_this_one),
 		cmocka_unit_test(lives__window_of_who_is_gone),
 		cmocka_unit_test(lives__late_window_of_who_is_gone),

@@ -314,6 +314,25 @@ static void away__link_falls_silent(void **state)
 	bl_recover_free(r);
 }
 
+/* With sessions to half of the nodes that it knows it is not cut off, and to one less than half it is; at even and odd numbers. */
+static void controller__half_is_enough(void **state)
+{
+	uint32_t hosts, k;
+
+	(void)state;
+	for (hosts = 2; hosts <= 4; hosts++) {
+		struct bl_recover *r = rack(hosts);
+		uint32_t nodes = hosts + 1;
+
+		for (k = 0; k <= nodes; k++) {
+			if (k)
+				bl_recover_bye(r, 10 * MS, k == nodes ? 9 : k);
+			assert_int_equal(bl_recover_isolated(r), 2 * (nodes - k) < nodes);
+		}
+		bl_recover_free(r);
+	}
+}
+
 /* When most are out of reach, it is the controller that is cut off: nobody fails for that. */
 static void controller__is_cut_off(void **state)
 {
@@ -805,7 +824,7 @@ int main(void)
 		cmocka_unit_test(away__is_not_late),
 		cmocka_unit_test(away__and_gone),
 		cmocka_unit_test(away__link_falls_silent),
-		cmocka_unit_test(controller__is_cut_off),
+		cmocka_unit_test(controller__half_is_enough), cmocka_unit_test(controller__is_cut_off),
 		cmocka_unit_test(late__would_take_most_hosts),
 		cmocka_unit_test(link__one_way),
 		cmocka_unit_test(process__dies),
