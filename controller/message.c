@@ -366,6 +366,15 @@ struct ctl_bytes ctl_ping(uint64_t number)
 	return order(&m, 0, BL__TO_AGENT__WHAT_PING);
 }
 
+struct ctl_bytes ctl_away(uint64_t epoch)
+{
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+	Bl__Number v = BL__NUMBER__INIT;
+
+	m.away = &v;
+	return order(&m, epoch, BL__TO_AGENT__WHAT_AWAY);
+}
+
 struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *v)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;

@@ -18,6 +18,7 @@ bool ctl_hello(const Bl__Hello *m, struct bl_recover_hello *h, struct bl_recover
 
 struct ctl_bytes ctl_welcome(uint64_t epoch, uint64_t failed, uint32_t answer_ms, uint32_t stuck_ms);
 struct ctl_bytes ctl_put_out(uint64_t epoch, uint16_t port, uint16_t life);
+struct ctl_bytes ctl_away(uint64_t epoch);
 struct ctl_bytes ctl_bar(uint64_t epoch, const struct bl_recover_node *n);
 struct ctl_bytes ctl_freeze(uint64_t epoch, const struct bl_recover_node *n);
 /** ctl_failure - FAIL, or RESUME (@resume) with the inputs of @node. */

@@ -183,6 +183,7 @@ enum bl_recover_do {
 	BL_RECOVER_FREEZE,	     /* @node: ports with @asked */
 	BL_RECOVER_FAIL,	     /* @node, @number */
 	BL_RECOVER_RESUME,	     /* @node, @number */
+	BL_RECOVER_AWAY,	     /* @node: that it is away is known, whoever leads */
 	BL_RECOVER_PUT_OUT,	     /* @node: its endpoint @number % 65536, if it has life @number / 65536 */
 };
 struct bl_recover_out {

@@ -65,6 +65,8 @@ void bl_recover_saved_node(struct bl_recover *r, uint64_t now, uint32_t node)
 	n->saved = true;
 	if (n->welcome)
 		welcome(r, n, now);
+	if (n->away_ns)
+		recover_to_node(r, BL_RECOVER_AWAY, n, 0);
 }
 
 static bool hello_ok(const struct bl_recover_hello *h)
@@ -333,6 +335,8 @@ enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint3
 	/* one that failed owes nobody an answer, and is in its failure's record */
 	if (n->state != BL_DET_GONE)
 		node_save(r, n);
+	else
+		recover_to_node(r, BL_RECOVER_AWAY, n, 0);
 	return BL_RECOVER_OK;
 }
 

@@ -159,6 +159,7 @@ static void give(struct bl_ctl *c, const struct bl_recover_out *o)
 	switch (o->what) {
 	case BL_RECOVER_WELCOME: send_bytes(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms, c->cfg.stuck_ms)); break;
 	case BL_RECOVER_PUT_OUT: send_bytes(p, ctl_put_out(c->elected, (uint16_t)o->number, (uint16_t)(o->number >> 16))); break;
+	case BL_RECOVER_AWAY: send_bytes(p, ctl_away(c->elected)); break;
 	case BL_RECOVER_BAR: send_bytes(p, ctl_bar(c->elected, n)); break;
 	case BL_RECOVER_FREEZE: send_bytes(p, ctl_freeze(c->elected, n)); break;
 	case BL_RECOVER_FAIL: send_bytes(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false, o->node)); break;

@@ -29,7 +29,7 @@ struct kept {
 	bool done;
 };
 
-/** struct bl_agent - @at: the controller that is tried. @tried: since the last session that was good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller wants to. @away: it was said that the daemon stops; nothing else is any more. @procs: died, and not named by the controller yet. */
+/** struct bl_agent - @at: the controller that is tried. @tried: since the last session that was good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller wants to. @away_ms: the daemon stops, for so long; 0: it does not. @away_said: in this session, and nothing else is any more. @away_known: the answer to that has come. @procs: died, and not named by the controller yet. */
 struct bl_agent {
 	sd_event *ev;
 	struct bl_agent_cfg cfg;
@@ -40,7 +40,8 @@ struct bl_agent {
 	unsigned int at, tried, wait_ms;
 	char hint[64];
 	uint64_t heard_ns, failed;
-	bool up, welcome, rejoin, away;
+	bool up, welcome, rejoin, away_said, away_known;
+	uint32_t away_ms;
 	struct kept kept[KEPT];
 	unsigned int next_kept;
 	struct bl_agent_proc proc[PROCS_MAX];
@@ -78,7 +79,7 @@ static void say(struct bl_agent *a, Bl__ToController *m)
 	size_t len = bl__to_controller__get_packed_size(m);
 	uint8_t *body = malloc(len ? len : 1);
 
-	if (body && a->session && a->up && !a->away) {
+	if (body && a->session && a->up && !a->away_said) {
 		bl__to_controller__pack(m, body);
 		bl_session_send(a->session, body, len);
 	}
@@ -151,6 +152,18 @@ static void say_proc(struct bl_agent *a, unsigned int i)
 	m.what_case = BL__TO_CONTROLLER__WHAT_PROC_DOWN;
 	m.proc_down = &p;
 	say(a, &m);
+}
+
+static void say_away(struct bl_agent *a)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__Away v = BL__AWAY__INIT;
+
+	v.ms = a->away_ms;
+	m.what_case = BL__TO_CONTROLLER__WHAT_AWAY;
+	m.away = &v;
+	say(a, &m);
+	a->away_said = true;
 }
 
 /* ---- what is ordered ---- */
@@ -328,12 +341,15 @@ static void on_welcome(struct bl_agent *a, const Bl__Welcome *w)
 	a->wait_ms = AGAIN_MS;
 	if (w->failed) {
 		am_failed(a, w->failed);
-		return;
+	} else {
+		a->failed = 0;
+		a->rejoin = false;
+		for (i = 0; i < a->nprocs; i++)
+			say_proc(a, i);
 	}
-	a->failed = 0;
-	a->rejoin = false;
-	for (i = 0; i < a->nprocs; i++)
-		say_proc(a, i);
+	/* whoever leads now may know nothing of it */
+	if (a->away_ms)
+		say_away(a);
 }
 
 static void on_forward(struct bl_agent *a, const Bl__Forward *m)
@@ -367,6 +383,7 @@ static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 	case BL__TO_AGENT__WHAT_RESUME: return on_resume(a, m->resume);
 	case BL__TO_AGENT__WHAT_FORWARD: on_forward(a, m->forward); break;
 	case BL__TO_AGENT__WHAT_PUT_OUT: on_put_out(a, m->put_out); break;
+	case BL__TO_AGENT__WHAT_AWAY: a->away_known = a->away_said; break;
 	default: break;
 	}
 	return 0;
@@ -443,7 +460,7 @@ static void next_one(struct bl_agent *a)
 	unsigned int i;
 
 	a->session = NULL;
-	a->up = a->welcome = false;
+	a->up = a->welcome = a->away_said = false;
 	a->at = (a->at + 1) % a->cfg.ncontrollers;
 	/* who is said to lead is asked first, if it is one of ours */
 	for (i = 0; *a->hint && i < a->cfg.ncontrollers; i++)
@@ -481,7 +498,7 @@ static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
 	socklen_t len;
 
 	(void)src, (void)usec;
-	if (a->session || a->away)
+	if (a->session || a->away_known)
 		return 0;
 	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
 	a->heard_ns = mono(a);
@@ -589,21 +606,14 @@ void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f)
 
 void bl_agent_away(struct bl_agent *a, uint32_t ms)
 {
-	Bl__ToController m = BL__TO_CONTROLLER__INIT;
-	Bl__Away v = BL__AWAY__INIT;
-
-	v.ms = ms;
-	m.what_case = BL__TO_CONTROLLER__WHAT_AWAY;
-	m.away = &v;
-	if (!a->welcome)
-		return;
-	say(a, &m);
-	a->away = true;
+	a->away_ms = ms;
+	if (a->welcome)
+		say_away(a);
 }
 
-size_t bl_agent_waiting(const struct bl_agent *a)
+bool bl_agent_away_known(const struct bl_agent *a)
 {
-	return a->session && a->up ? bl_session_waiting(a->session) : 0;
+	return a->away_known;
 }
 
 void bl_agent_rejoin(struct bl_agent *a)

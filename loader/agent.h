@@ -166,12 +166,12 @@ void bl_agent_done(struct bl_agent *a, uint64_t number);
 void bl_agent_rejoin(struct bl_agent *a);
 
 /**
- * bl_agent_away - the daemon stops, and another one is expected within @ms. It is the last thing that is said: a HELLO after it
- * would say that the daemon is back. Without a session with who leads nothing is said.
+ * bl_agent_away - the daemon stops, and another one is expected within @ms. It is the last thing that is said in a session: a
+ * HELLO after it would say that the daemon is back. If the session ends before the answer comes, it is said in the next one.
+ * bl_agent_away_known - the answer has come: it is saved, so the next leader knows it, too. No session is begun after that.
  */
 void bl_agent_away(struct bl_agent *a, uint32_t ms);
-/** bl_agent_waiting - bytes that its session has not sent yet. */
-size_t bl_agent_waiting(const struct bl_agent *a);
+bool bl_agent_away_known(const struct bl_agent *a);
 
 /** bl_agent_forward - ask the controller to send the frame on; it goes now, or not at all. */
 void bl_agent_forward(struct bl_agent *a, const struct bl_forward *f);

@@ -22,7 +22,8 @@
 #define LOOK_MAX_US 100000
 #define ALONE_US 100000 /* without controllers: how soon an input goes on that is heard again */
 #define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
-#define AWAY_SAID_NS 200000000ULL
+#define AWAY_SAID_NS  200000000ULL /* for a session with who leads */
+#define AWAY_SAVED_NS 1000000000ULL /* for who leads, to save it */
 #define START_WAIT_NS 1000000000ULL /* and at least ten times dead_after: how long a switch with new registers waits for who was there before */
 #define STUCK_LOOK_NS 50000000ULL /* from one look at windows that stand to the next */
 #define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
@@ -551,14 +552,21 @@ void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)
 void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 {
 	struct bl_agent *a = n->agent ? n->agent->agent : NULL;
-	uint64_t end = bl_mono_ns() + AWAY_SAID_NS;
+	uint64_t begun = bl_mono_ns();
+	struct bl_agent_total t = { 0 };
 
 	if (!a)
 		return;
 	bl_agent_away(a, ms);
-	/* the loop has ended; what was said is to leave before the session does */
-	while (bl_agent_waiting(a) && bl_mono_ns() < end)
-		sd_event_run(n->srv->ev, 10000);
+	/* the loop has ended: it is run until the answer has come */
+	do {
+		if (sd_event_run(n->srv->ev, 10000) < 0)
+			break;
+		bl_agent_read(a, &t);
+	} while (!bl_agent_away_known(a) && bl_mono_ns() - begun < (t.welcome ? AWAY_SAVED_NS : AWAY_SAID_NS));
+	if (!bl_agent_away_known(a))
+		bl_log(BL_LOG_WARN, "%s: no controller has saved that this daemon is away for a while (%s): if another node fails before the next daemon runs, this one may be taken for failed", n->meta.name,
+		       t.welcome ? "it does not answer" : *t.trouble ? t.trouble : "none leads");
 }
 
 void bl_node_agent_close(struct bl_node *n)

@@ -27,20 +27,24 @@ static struct world {
 	Bl__ToController__WhatCase heard[HEARD];
 	uint32_t away_ms;
 	struct bl_agent *a;
-	bool leads;
+	bool leads, saves;
 } w;
 
 /* ---- the controller ---- */
 
-static void answer(void)
+static void answer(Bl__ToAgent__WhatCase what)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Welcome v = BL__WELCOME__INIT;
+	Bl__Number n = BL__NUMBER__INIT;
 	uint8_t buf[64];
 
 	m.epoch = 1;
-	m.what_case = BL__TO_AGENT__WHAT_WELCOME;
-	m.welcome = &v;
+	m.what_case = what;
+	if (what == BL__TO_AGENT__WHAT_WELCOME)
+		m.welcome = &v;
+	else
+		m.away = &n;
 	assert_true(bl__to_agent__get_packed_size(&m) <= sizeof(buf));
 	bl_session_send(w.session, buf, bl__to_agent__pack(&m, buf));
 }
@@ -55,8 +59,10 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 	w.heard[w.n++] = m->what_case;
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_AWAY)
 		w.away_ms = m->away->ms;
+	if (m->what_case == BL__TO_CONTROLLER__WHAT_AWAY && w.saves)
+		answer(BL__TO_AGENT__WHAT_AWAY);
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_HELLO && w.leads)
-		answer();
+		answer(BL__TO_AGENT__WHAT_WELCOME);
 	bl__to_controller__free_unpacked(m, NULL);
 }
 
@@ -126,6 +132,18 @@ static bool heard_hello(void)
 	return w.n != 0;
 }
 
+static bool known(void)
+{
+	return bl_agent_away_known(w.a);
+}
+
+/* its controller is another one now, or the same once more */
+static void hang_up(void)
+{
+	bl_session_close(w.session);
+	w.session = NULL;
+}
+
 static void until(bool (*what)(void))
 {
 	uint64_t end = mono_ms() + WAIT_MS;
@@ -144,11 +162,13 @@ static void pass(unsigned int ms)
 		assert_true(sd_event_run(w.ev, 10000) >= 0);
 }
 
+static uint32_t silence_ms = 150; /* an agent says something three times in it */
+
 static void begin(bool leads)
 {
 	static const struct bl_agent_ops ops = { .tell = tell, .epoch = epoch };
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = 150 };
+	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = silence_ms };
 	socklen_t len = sizeof(sa);
 	struct bl_err err;
 
@@ -171,7 +191,7 @@ static void end(void)
 	sd_event_unref(w.ev);
 }
 
-/* It is said with its time, and leaves while the loop is run for that only. */
+/* It is said with its time, and known when the controller says that it is saved. */
 static void away__is_said(void **state)
 {
 	(void)state;
@@ -179,50 +199,77 @@ static void away__is_said(void **state)
 	bl_agent_away(w.a, 12345);
 	until(heard_away);
 	assert_int_equal(w.away_ms, 12345);
-	assert_int_equal(bl_agent_waiting(w.a), 0);
+	pass(50);
+	assert_false(known());
+	answer(BL__TO_AGENT__WHAT_AWAY);
+	until(known);
 	end();
 }
 
-/* Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life. */
+/* Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life; answered or not. */
 static void away__is_the_last_word(void **state)
 {
 	const struct bl_agent_port port = { .port = 0, .neighbour = 9, .state = BL_AGENT_SILENT, .c = 5 };
 	const struct bl_agent_proc proc = { .port = 61696, .life = 3, .t = 9 };
-	unsigned int n;
+	unsigned int n, k;
 
 	(void)state;
-	begin(true);
-	bl_agent_away(w.a, 1000);
-	until(heard_away);
-	n = w.n;
-	bl_agent_changed(w.a);
-	bl_agent_link_down(w.a, &port);
-	bl_agent_proc_down(w.a, &proc);
-	bl_agent_done(w.a, 1);
-	pass(QUIET_MS);
-	assert_int_equal(w.n, n);
-	end();
+	for (k = 0; k < 2; k++) {
+		/* who is not answered must not take that for the end of the session */
+		silence_ms = k ? 150 : 100000;
+		begin(true);
+		w.saves = k;
+		bl_agent_away(w.a, 1000);
+		until(k ? known : heard_away);
+		n = w.n;
+		bl_agent_changed(w.a);
+		bl_agent_link_down(w.a, &port);
+		bl_agent_proc_down(w.a, &proc);
+		bl_agent_done(w.a, 1);
+		pass(QUIET_MS);
+		assert_int_equal(w.n, n);
+		end();
+	}
 }
 
-/* Its controller hangs up, and another one may lead: there is no session any more in which a Hello is said. */
+/* Its controller hangs up, and another one may lead, which has it from the store: a HELLO would tell that one otherwise. */
 static void away__begins_no_session(void **state)
 {
 	unsigned int n;
 
 	(void)state;
 	begin(true);
+	w.saves = true;
 	bl_agent_away(w.a, 1000);
-	until(heard_away);
+	until(known);
 	n = w.n;
-	bl_session_close(w.session);
-	w.session = NULL;
+	hang_up();
 	pass(QUIET_MS);
 	assert_int_equal(w.n, n);
 	assert_int_equal(w.sessions, 1);
 	end();
 }
 
-/* Who does not lead is told nothing: it could not remember it. */
+/* Whoever led dies before it is saved: it is said to the next one, behind the HELLO. */
+static void away__is_said_again(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	begin(true);
+	bl_agent_away(w.a, 1000);
+	until(heard_away);
+	n = w.n;
+	w.saves = true;
+	hang_up();
+	until(known);
+	assert_int_equal(w.sessions, 2);
+	assert_int_equal(w.heard[n], BL__TO_CONTROLLER__WHAT_HELLO);
+	assert_true(heard_away());
+	end();
+}
+
+/* Who does not lead is told nothing: it could not remember it. Who leads soon after is. */
 static void away__without_a_leader(void **state)
 {
 	unsigned int i;
@@ -233,6 +280,10 @@ static void away__without_a_leader(void **state)
 	pass(50);
 	for (i = 0; i < w.n; i++)
 		assert_int_not_equal(w.heard[i], BL__TO_CONTROLLER__WHAT_AWAY);
+	assert_false(known());
+	w.leads = w.saves = true;
+	hang_up();
+	until(known);
 	end();
 }
 
@@ -242,6 +293,7 @@ int main(void)
 		cmocka_unit_test(away__is_said),
 		cmocka_unit_test(away__is_the_last_word),
 		cmocka_unit_test(away__begins_no_session),
+		cmocka_unit_test(away__is_said_again),
 		cmocka_unit_test(away__without_a_leader),
 	};
 

@@ -40,6 +40,8 @@ static enum bl_recover_reason hello(struct bl_recover *r, uint64_t now, uint32_t
 	return bl_recover_hello(r, now, &h);
 }
 
+static unsigned int told; /* how often host 3 was told that its absence is known */
+
 /* How often node @id is to be saved now. Whatever is to be saved is; all but host 3 do at once what they are told. */
 static unsigned int saves(struct bl_recover *r, uint64_t now, uint32_t id)
 {
@@ -56,6 +58,9 @@ static unsigned int saves(struct bl_recover *r, uint64_t now, uint32_t id)
 			bl_recover_barred(r, now, o.node, bl_recover_node(r, o.node)->bar);
 		} else if (o.what == BL_RECOVER_FAIL && o.node != 3) {
 			bl_recover_done(r, now, o.node, o.number);
+		} else if (o.what == BL_RECOVER_AWAY) {
+			assert_int_equal(o.node, 3);
+			told++;
 		}
 	}
 	return n;
@@ -136,6 +141,29 @@ static void pass(struct bl_recover *r, uint64_t from, uint64_t to)
 	}
 	bl_recover_tick(r, to);
 	saves(r, to, 0);
+}
+
+/* Its daemon is told when it is saved, and not before; also if another save of that node was under way. */
+static void away__is_acknowledged(void **state)
+{
+	struct bl_recover *r = rack();
+	struct bl_recover_out o;
+	unsigned int k;
+
+	(void)state;
+	told = 0;
+	for (k = 0; k < 2; k++) {
+		assert_int_equal(bl_recover_away(r, 10 * MS, 3, 5000 * MS), BL_RECOVER_OK);
+		while (bl_recover_next(r, &o))
+			assert_true(o.what == BL_RECOVER_SAVE_NODE && o.node == 3 && !k);
+	}
+	/* the first record, then the second */
+	bl_recover_saved_node(r, 11 * MS, 3);
+	assert_true(bl_recover_next(r, &o) && o.what == BL_RECOVER_SAVE_NODE && !bl_recover_next(r, &o));
+	bl_recover_saved_node(r, 12 * MS, 3);
+	saves(r, 12 * MS, 0);
+	assert_int_equal(told, 1);
+	bl_recover_free(r);
 }
 
 /* It is saved when it begins, and when it ends: by a HELLO, or by its time. */
@@ -252,6 +280,7 @@ static void away__longer_than_any_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(away__is_acknowledged),
 		cmocka_unit_test(away__is_saved),
 		cmocka_unit_test(away__next_leader_waits),
 		cmocka_unit_test(away__next_leader_hears_it),
