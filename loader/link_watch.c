@@ -128,12 +128,31 @@ static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint3
 	return rc;
 }
 
+/* The table of interface numbers is as large as it was made when the programs were loaded. */
+static int has_room(const struct bl_node *n, const struct bl_iface *i, struct bl_err *err)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	int fd = open_map(n, BL_MAP_SW_IFIDX, sizeof(uint32_t), err), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && (uint32_t)i->ifindex >= info.max_entries)
+		rc = bl_fail(err, ERANGE, "port %s has interface number %d now, and the running programs have a table for those below %u; restart the daemon of this switch (`systemctl restart barlined`), "
+			     "which loads them with a larger one; traffic through the other ports goes on meanwhile", i->name, i->ifindex, info.max_entries);
+	close(fd);
+	return rc;
+}
+
 static int move_port(const struct bl_node *n, const struct bl_attached *a, uint32_t old, struct bl_err *err)
 {
 	struct bpf_devmap_val dev = { .ifindex = (uint32_t)a->iface.ifindex, .bpf_prog.fd = n->devmap_prog };
 	uint32_t none = 0, number = (uint32_t)a->port + 1;
 	int rc;
 
+	rc = has_room(n, &a->iface, err);
+	if (rc)
+		return rc;
 	rc = set(n, BL_MAP_SW_IFIDX, sizeof(number), dev.ifindex, &number, err);
 	if (rc)
 		return rc;

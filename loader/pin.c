@@ -207,6 +207,7 @@ int bl_dir_remove(const char *dir)
 int bl_pin_over(int fd, const char *path, struct bl_err *err)
 {
 	char tmp[BL_PATH_MAX + 8];
+	int e;
 
 	if (!bpf_obj_pin(fd, path))
 		return 0;
@@ -214,9 +215,11 @@ int bl_pin_over(int fd, const char *path, struct bl_err *err)
 		return bl_fail(err, errno, "cannot pin %s: %s", path, strerror(errno));
 	snprintf(tmp, sizeof(tmp), "%s-new", path); /* bpffs takes no names with a dot */
 	unlink(tmp);
-	if (bpf_obj_pin(fd, tmp) || rename(tmp, path))
-		return bl_fail(err, errno, "cannot replace the pin %s: %s", path, strerror(errno));
-	return 0;
+	if (!bpf_obj_pin(fd, tmp) && !rename(tmp, path))
+		return 0;
+	e = errno;
+	unlink(tmp); /* what nobody finds under its name must not stay attached */
+	return bl_fail(err, e, "cannot replace the pin %s: %s", path, strerror(e));
 }
 
 int bl_links_each(const char *dir, bl_link_fn fn, void *ctx)

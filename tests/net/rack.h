@@ -248,22 +248,33 @@ T_FN void rack_run(void (*fn)(void))
 
 /* ---- nodes ---- */
 
-T_FN void rack_open_node(unsigned int i)
+/* False: it did not start, and what it said is in @err. */
+T_FN bool rack_start_node(unsigned int i, struct bl_err *err)
 {
 	const struct lab_node *n = &rack.lab.nodes[i];
 	struct bl_node_cfg cfg;
-	struct bl_err err;
+	int rc;
 
 	CHECK(!lab_node_cfg(&rack.lab, n, &cfg), "%s", n->name);
 	cfg.dead_after_us = RACK_DEAD_AFTER_US;
 	cfg.process_limit_ms = RACK_PROCESS_LIMIT_MS;
 	if (rack.tweak)
 		rack.tweak(&cfg, n);
-	CHECK(!bl_node_open(&rack.node[i], rack.server, &cfg, &err), "%s: %s", n->name, err.text);
-	CHECK(!lab_bl0(&rack.lab, n), "%s: bl0", n->name);
-	snprintf(rack.dir[i], sizeof(rack.dir[i]), "%s", bl_node_dir(rack.node[i]));
+	rc = bl_node_open(&rack.node[i], rack.server, &cfg, err);
 	free(cfg.ports);
 	free(cfg.fdb);
+	if (rc)
+		return false;
+	CHECK(!lab_bl0(&rack.lab, n), "%s: bl0", n->name);
+	snprintf(rack.dir[i], sizeof(rack.dir[i]), "%s", bl_node_dir(rack.node[i]));
+	return true;
+}
+
+T_FN void rack_open_node(unsigned int i)
+{
+	struct bl_err err;
+
+	CHECK(rack_start_node(i, &err), "%s: %s", rack.lab.nodes[i].name, err.text);
 }
 
 T_FN void rack_close_node(unsigned int i)

@@ -200,6 +200,54 @@ RACK_TEST(nic__is_made_anew)
 	they_talk(0, 1, 100, NULL, "after the daemons were restarted");
 }
 
+/* What the daemons say goes to a file from now on. */
+static void say_to(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO, "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static bool says(const char *path, const char *what)
+{
+	static char text[65536];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	return strstr(text, what);
+}
+
+/* The number of a port that is made anew is beyond what the running programs have room for: they say what to do, and that helps. */
+RACK_TEST(port__number_beyond_the_table)
+{
+	const char *said = BL_RUN_DIR "/said";
+	int home, was = dup(STDERR_FILENO);
+	uint64_t end;
+
+	open_rack();
+	ip(rack_host(0), "link del eth0");
+	rack_serve(50);
+	say_to(said);
+	ip(0, "link add %s index 5000 type veth peer name far", switch_port(0)->ifname);
+	for (end = t_mono() + 10000000000ULL; !says(said, "has interface number 5000 now") || !says(said, "restart the daemon"); rack_serve(5))
+		CHECK(t_mono() < end, "it does not say what to do");
+	CHECK(dup2(was, STDERR_FILENO) == STDERR_FILENO && !unlink(said), "%s", strerror(errno));
+	CHECK(!xdp_at(0, switch_port(0)->ifname), "attached all the same");
+	they_talk(1, 2, 100, NULL, "without that port");
+	rack_close_node(0);
+	home = rack_away(0);
+	CHECK(!system("ip link set far up"), "up");
+	rack_back(home);
+	ip(0, "link set %s up", switch_port(0)->ifname);
+	rack_open_node(0);
+	CHECK(xdp_at(0, switch_port(0)->ifname), "not attached after the restart");
+	they_talk(1, 2, 100, NULL, "after the restart");
+}
+
 /* A datagram from bl0 to bl0, and one back; false: not within @ms. */
 static bool over_bl0(unsigned int from, unsigned int to, unsigned int ms)
 {
@@ -330,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nic__is_made_anew),
 		cmocka_unit_test(nic__with_bl0_is_made_anew),
+		cmocka_unit_test(port__number_beyond_the_table),
 		cmocka_unit_test(nic__is_renamed),
 		cmocka_unit_test(address__changes),
 		cmocka_unit_test(mtu__changes),
