@@ -100,17 +100,18 @@ static int take(struct worker *w, int timeout_ms)
 	if (n < 0 && n != -EINTR)
 		return fail(w, "bl_recv_reliable", bl_strerror(w->ep));
 	for (i = 0; i < n; i++) {
-		const struct kill_message *m = d[i].data;
 		uint32_t k = atomic_load(&w->me->ngot);
+		struct kill_message m;
 
 		if (d[i].len != w->c->size)
 			return fail(w, "a message", "has another length than was sent");
+		memcpy(&m, d[i].data, sizeof(m)); /* a delivery lies anywhere */
 		if (k == KILL_GOT)
 			return fail(w, "the diary", "is full; let it send less often, or end sooner");
-		w->me->got[k] = (struct kill_got){ .sender = m->sender, .seq = m->seq, .ts = d[i].ts, .at_ns = now };
+		w->me->got[k] = (struct kill_got){ .sender = m.sender, .seq = m.seq, .ts = d[i].ts, .at_ns = now };
 		atomic_store(&w->me->ngot, k + 1);
 		w->last_ts = d[i].ts;
-		if (late && m->sent_ns >= late && !atomic_load(&w->me->recovered_ns))
+		if (late && m.sent_ns >= late && !atomic_load(&w->me->recovered_ns))
 			atomic_store(&w->me->recovered_ns, now);
 	}
 	return 0;
