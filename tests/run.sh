@@ -3,11 +3,12 @@
 #
 # run.sh BUILD [KIND...] - run the tests that `make tests` built: unit, prog, net, fuzz, in this order, or the kinds that are named. The last line is
 # "N passed, N failed"; exit 0 if nothing failed.
-# run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES".
+# run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES EXCUSED".
 #
 # What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net 450 s, fuzz and test_model 300 s) or runs no test; a source without a binary, and a binary
 # without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
 # or tests of a kind than tests/expected says (skipped ones are missing), for a test that silently vanished looks like one that passed.
+# A test that was skipped is excused, and not missing, if it said that it needs more CPUs than there are, and it is so.
 #
 # JOBS binaries run at a time (2; of net 3, for these wait more than they compute). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
 # neighbours see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
@@ -53,16 +54,28 @@ logs=$build/tests/log
 mkdir -p "$logs"
 passed=0 failed=0
 binaries=0 # of the present kind
+missed=0   # tests of the present kind that are excused
 complaint=
+cpus=$(nproc)
 
 complain() {
 	echo "  FAILED  $*"
 	failed=$((failed + 1))
 }
 
-# account LOG STATUS: reads what a binary said. Sets p, f and complaint (what is wrong beside tests that failed by name).
+# excused LOG: how many tests were skipped because they need more CPUs than there are. Each says so by its
+# name before it is skipped ("needs 2 CPUs: x__y"), and its word is not enough.
+excused() {
+	awk -v cpus="$cpus" '
+		/^needs [0-9]+ CPUs: .*__/ && $2 > cpus { few[$4] = 1 }
+		/^\[  SKIPPED \] .*__/ && $4 in few { n++; delete few[$4] }
+		END { print n + 0 }' "$1"
+}
+
+# account LOG STATUS: reads what a binary said. Sets p, f, e (excused) and complaint (what is wrong beside tests that failed by name).
 account() {
 	local log=$1 status=$2
+	e=$(excused "$log")
 	p=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\.$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
 	f=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s), listed below:$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
 	complaint=
@@ -75,7 +88,7 @@ account() {
 		complaint="died of signal $((status - 128))"
 	elif [ "$status" != 0 ] && [ "$f" = 0 ]; then
 		complaint="exit status $status, though no test failed by name"
-	elif [ "$status" = 0 ] && [ "$f" = 0 ] && [ "$p" = 0 ]; then
+	elif [ "$status" = 0 ] && [ "$f" = 0 ] && [ "$p" = 0 ] && [ "$e" = 0 ]; then
 		complaint="ran no test"
 	fi
 	[ -z "$complaint" ] || f=$((f + 1))
@@ -90,13 +103,13 @@ run_logged() {
 
 # Before anything is believed: known-bad binaries must be noticed.
 self_check() {
-	local log=$logs/self-check.log bad=0 status p f
-	check() { # NAME SECONDS WANT_P WANT_F SCRIPT
+	local log=$logs/self-check.log bad=0 status p f e
+	check() { # NAME SECONDS WANT_P WANT_F SCRIPT [WANT_E]
 		run_logged "$2" "$log" bash -c "$5" 2>/dev/null
 		status=$?
 		account "$log" "$status"
-		if [ "$p" != "$3" ] || [ "$f" != "$4" ]; then
-			echo "tests/run.sh: the self-check \"$1\" gave $p passed, $f failed; it should be $3 and $4" >&2
+		if [ "$p" != "$3" ] || [ "$f" != "$4" ] || [ "$e" != "${6:-0}" ]; then
+			echo "tests/run.sh: the self-check \"$1\" gave $p passed, $f failed, $e excused; it should be $3, $4 and ${6:-0}" >&2
 			bad=1
 		fi
 	}
@@ -108,6 +121,12 @@ self_check() {
 	check "a test failed, exit 0" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n"; exit 0'
 	check "a group's teardown failed" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] GROUP TEARDOWN\n"'
 	check "nothing ran" 10 0 1 'exit 0'
+	local skips='for t in x__y x__z; do echo "needs $n CPUs: $t"; echo "[  SKIPPED ] $t"; done
+		printf "[  PASSED  ] 0 test(s).\n[  SKIPPED ] 2 test(s), listed below:\n[  SKIPPED ] x__y\n[  SKIPPED ] x__z\n"'
+	check "too few CPUs" 10 0 0 "n=$((cpus + 1)); $skips" 2
+	check "skipped without need" 10 0 1 "n=$cpus; $skips"
+	check "skipped without a word" 10 0 1 "n=$((cpus + 1)); ${skips/needs/wants}"
+	check "too few CPUs, and not skipped" 10 1 0 "echo 'needs $((cpus + 1)) CPUs: x__y'; echo '[  PASSED  ] 1 test(s).'"
 	check "crash" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; kill -SEGV $$'
 	check "hang" 1 0 1 'exec sleep 20'
 	rm -f "$log"
@@ -182,12 +201,13 @@ report() {
 
 # run_one KIND NAME
 run_one() {
-	local kind=$1 name=$2 seconds=120 start=$SECONDS status p f log=$logs/$1-$2.log
+	local kind=$1 name=$2 seconds=120 start=$SECONDS status p f e log=$logs/$1-$2.log
 	[ "$kind" != net ] || seconds=450
 	[ "$name" != test_model ] || seconds=300 # spin compiles a program for each case
 	run_logged $seconds "$log" "$build/tests/$kind/$name"
 	status=$?
 	account "$log" $status
+	missed=$((missed + e))
 	report "$kind/$name" "$log" "$p" "$f" "$complaint" $((SECONDS - start))
 	clean "$kind/$name"
 }
@@ -198,13 +218,13 @@ one_apart() {
 
 # adds up what run.sh --one says, and shows the rest of it
 sum_up() {
-	local line p f n
-	binaries=0
+	local line p f n e
+	binaries=0 missed=0
 	while IFS= read -r line; do
 		case $line in
 		"= "*)
-			read -r _ p f n <<<"$line"
-			passed=$((passed + p)) failed=$((failed + f)) binaries=$((binaries + n))
+			read -r _ p f n e <<<"$line"
+			passed=$((passed + p)) failed=$((failed + f)) binaries=$((binaries + n)) missed=$((missed + e))
 			;;
 		*) printf '%s\n' "$line" ;;
 		esac
@@ -287,7 +307,7 @@ if [ -n "$one" ]; then
 	else
 		run_one "$kind" "$one"
 	fi
-	echo "= $passed $failed $binaries"
+	echo "= $passed $failed $binaries $missed"
 	exit $((failed != 0))
 fi
 # All that was started here, lanes and tests: who is interrupted leaves nothing running.
@@ -312,8 +332,9 @@ for kind in "${kinds[@]}"; do
 	else
 		run_kind "$kind"
 	fi
-	# who was skipped is neither passed nor failed, and so is missing
-	tests=$((passed + failed - ran))
+	# who was skipped is neither passed nor failed, and so is missing, unless excused
+	tests=$((passed + failed - ran + missed))
+	[ "$missed" = 0 ] || echo "  $missed tests of $kind were skipped: they need more CPUs than the $cpus that are here"
 	expected "$kind" "$binaries"
 	[ "$kind" = fuzz ] || expected "$kind-tests" "$tests"
 done

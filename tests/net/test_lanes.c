@@ -107,7 +107,7 @@ static void storm_of(uint32_t run_ms)
 	tr_judge(0, 0);
 }
 
-RACK_TEST(lane_per_cpu__holds)
+RACK_TEST_CPUS(lane_per_cpu__holds, 2)
 {
 	unsigned int i;
 
@@ -127,7 +127,7 @@ RACK_TEST(lane_per_cpu__holds)
  * The same traffic, both CPUs in one lane: the promise breaks. The order does not even so: receivers drop what comes late. Seen on 2 virtual CPUs: 60
  * to 100 times a second, the first within 0.1 s.
  */
-RACK_TEST(one_lane__breaks)
+RACK_TEST_CPUS(one_lane__breaks, 2)
 {
 	uint64_t n = 0, late = 0, begun;
 	unsigned int round;
@@ -150,7 +150,7 @@ RACK_TEST(one_lane__breaks)
  * Half of the hosts send the reliable stream, whose commit barriers have trees of their own, and the others best effort. Nothing may be delivered out of order, or by some only; and with threads that run on either CPU nothing
  * may even come late: frames of a port stay in order on their way home.
  */
-RACK_TEST(threads_that_move__nothing_breaks)
+RACK_TEST_CPUS(threads_that_move__nothing_breaks, 2)
 {
 	uint64_t seed = 0x10ca1, steered;
 	unsigned int i;
@@ -188,7 +188,7 @@ static bool pinned(void)
 }
 
 /* A link that comes up has new NAPI threads: they are pinned as the first ones were. */
-RACK_TEST(link__its_threads_are_pinned_again)
+RACK_TEST_CPUS(link__its_threads_are_pinned_again, 2)
 {
 	uint64_t wrong, heard;
 
@@ -217,9 +217,5 @@ int main(void)
 		cmocka_unit_test(link__its_threads_are_pinned_again),
 	};
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		print_message("[  SKIPPED ] one CPU: no two lanes\n");
-		return 0;
-	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
