@@ -635,8 +635,12 @@ T_FN unsigned int tr_reported(unsigned int sender, uint64_t seq, unsigned int re
 	return items;
 }
 
-/* As tr_judge(); @reported: what was reported as failed need not have come, which is all that is promised where a machine stands still for longer than dead_after. */
-T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool reported)
+/*
+ * The verdict on the whole run. @reported: items that their sender was told would not come need not have
+ * come. @shared: some scattering reached two receivers at least; an order of which nothing was compared
+ * proves nothing. Without it, something at least was delivered.
+ */
+T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported, bool shared)
 {
 	struct oc *c = calloc(1, sizeof(*c));
 	enum oc_verdict v;
@@ -652,11 +656,15 @@ T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool report
 	CHECK(v == OC_OK, "verdict %d: %s", v, c->text);
 	fprintf(stderr, "  %.1f s: %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons of two receivers\n", (double)(t_mono() - rack_begun) / 1e9,
 		c->groups, c->deliveries, c->common);
+	CHECK(c->deliveries > 0, "nothing was delivered: this proves nothing");
+	CHECK(!shared || c->common > 0, "no two receivers delivered the same: their order was not compared");
 	/* what was reported as not delivered must not have been delivered; "unknown" says that nothing was heard */
 	for (i = 0; i < c->nodes; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
 
-		for (k = 0; k < n->nfailed && k < TR_FAILED_MAX; k++) {
+		/* as of a log of messages that is full: what is not in it cannot be judged */
+		CHECK(n->nfailed <= TR_FAILED_MAX, "endpoint %u was told of %u messages that failed, and the test's log has room for %u", i, n->nfailed, TR_FAILED_MAX);
+		for (k = 0; k < n->nfailed; k++) {
 			const struct tr_failed *f = &n->failed[k];
 			const struct tr_node *r = &tr_sh->node[f->dst];
 			uint32_t g;
@@ -671,10 +679,22 @@ T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool report
 	free(c);
 }
 
-/* The verdict on the whole run; the case fails if there was no one order. */
+/* As tr_judge(); @reported: what was reported as failed need not have come, which is all that is promised where a machine stands still for longer than dead_after. */
+T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool reported)
+{
+	tr_verdict(complete_from, complete_to, reported, true);
+}
+
+/* The verdict on the whole run; the case fails if there was no one order, or none that could be seen. */
 T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
 {
-	tr_judge_all(complete_from, complete_to, false);
+	tr_verdict(complete_from, complete_to, false, true);
+}
+
+/* As tr_judge(), for traffic of which no two receivers get the same: each is judged alone. */
+T_FN void tr_judge_not_shared(uint64_t complete_from, uint64_t complete_to)
+{
+	tr_verdict(complete_from, complete_to, false, false);
 }
 
 /* big scatterings as fast as it can, to cfg.to; never ends */
