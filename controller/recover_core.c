@@ -479,6 +479,12 @@ void recover_progress_all(struct bl_recover *r, uint64_t now)
 		progress(r, r->failure[i], now, complete);
 }
 
+/* The host of a process that left gets no RESUME: it is told by this order alone, whether it has a link at the moment or not. */
+static bool is_told(const struct bl_recover_failure *f, const struct bl_recover_node *n)
+{
+	return n->linked || (f->left && f->failed[0].node == n->id);
+}
+
 /* Who must complete before anything is resumed: all hosts that are correct, with a session or not. */
 void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now)
 {
@@ -487,7 +493,7 @@ void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uin
 	if (!f->nfailed)
 		return;
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_recover_wait *w = awaited(r, r->node[i]) && r->node[i]->linked && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
+		struct bl_recover_wait *w = awaited(r, r->node[i]) && is_told(f, r->node[i]) && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
 
 		if (w)
 			w->done = false;

@@ -71,13 +71,15 @@ enum bl_recover_role { BL_RECOVER_HOST, BL_RECOVER_UP, BL_RECOVER_DOWN };
 /**
  * struct bl_recover_port - @port: the node's number of it. @neighbour: node id; 0: not heard yet. @role: enum bl_recover_role. @state: enum bl_det_way_state of what comes in. @c: SILENT: its register. @death:
  * which of its deaths that is; the node counts them, and RESUME names it: the input may have come back and died again when an order that was under way for long arrives.
- * The core's own: @fence: the output is to be barred before somebody is announced. @barred: it is, for that or because its neighbour failed. @asked: FREEZE was ordered. @behind: SILENT, and BEHIND before that. @record: number of the failure that resumes it; 0: none. @joined: the last failure before it
+ * The core's own: @fence: the output is to be barred before somebody is announced. @barred: it is, for that or because its neighbour failed. @asked: FREEZE was ordered. @behind: SILENT, and BEHIND before that. @record: number of the failure that resumes it; 0: none. @rises: it was
+ * said to rise while its neighbour was GONE: enum bl_det_way_state and 1, to be believed when that one is back; 0: nothing of the kind. @joined: the last failure before it
  * was live (again): what resumed it before that is history.
  */
 struct bl_recover_port {
 	uint32_t port, neighbour, death;
 	uint8_t role, state;
 	bool fence, barred, asked, behind;
+	uint8_t rises;
 	uint64_t c, record, joined;
 };
 

@@ -111,8 +111,11 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 	p->role = said->role;
 	p->neighbour = said->neighbour;
 	to = p->neighbour ? recover_node_of(r, p->neighbour) : NULL;
-	if (bl_det_rises(said->state) && p->state == BL_DET_REMOVED && to && to->state == BL_DET_GONE)
+	p->rises = 0;
+	if (bl_det_rises(said->state) && p->state == BL_DET_REMOVED && to && to->state == BL_DET_GONE) {
+		p->rises = (uint8_t)(said->state + 1);
 		return false;
+	}
 	if ((bl_det_rises(said->state) && !bl_det_rises(p->state)) || p->record)
 		p->joined = r->number;
 	p->record = 0;
@@ -237,6 +240,38 @@ static void find_linked(struct bl_recover *r)
 	}
 }
 
+/*
+ * @back is: ports to it that were said to rise while it was GONE do so. Their nodes do not say it again: nothing has changed
+ * for them. (One that joined before the order to bar that port had come to it said so.)
+ */
+static void believe_neighbours(struct bl_recover *r, const struct bl_recover_node *back)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < r->nnodes; i++) {
+		struct bl_recover_node *n = r->node[i];
+		bool changed = false;
+
+		for (k = 0; k < n->nports; k++) {
+			struct bl_recover_port *p = &n->port[k];
+
+			if (p->neighbour != back->id || !p->rises)
+				continue;
+			if (p->state == BL_DET_REMOVED && n->state != BL_DET_GONE) {
+				p->state = (uint8_t)(p->rises - 1);
+				p->record = 0;
+				p->joined = r->number;
+				changed = true;
+			}
+			p->rises = 0;
+		}
+		if (changed && n->saving)
+			n->again = true;
+		else if (changed)
+			node_save(r, n);
+	}
+}
+
 enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, const struct bl_recover_hello *h)
 {
 	const struct bl_recover_failure *own;
@@ -275,6 +310,8 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 	}
 	/* it answers again, and nobody was told otherwise */
 	n->state = BL_DET_UP;
+	if (anew)
+		believe_neighbours(r, n);
 	make_neighbours(r, n);
 	find_linked(r);
 	recover_update_bars(r, now);
@@ -401,6 +438,7 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	if (!p->neighbour)
 		p->neighbour = neighbour;
 	p->behind = p->state == BL_DET_BEHIND;
+	p->rises = 0;
 	p->state = BL_DET_SILENT;
 	p->c = c;
 	p->death = death;

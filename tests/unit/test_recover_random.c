@@ -738,6 +738,18 @@ static void one_run(uint64_t seed)
 		free(s.node[i].port);
 }
 
+/*
+ * Runs that once went wrong. The first: a process left while its host had no link, and its session broke before it was told;
+ * the record was finished, and nobody told it again. The second: a node joined a port in the moment in which the neighbour was
+ * announced, and said so; that was not believed, and not said again when the neighbour was back.
+ */
+static void random__once_wrong(void **state)
+{
+	(void)state;
+	one_run(2689627092537426122ULL);
+	one_run(1765350011146263981ULL);
+}
+
 static void random__all_is_resumed(void **state)
 {
 	struct rnd r = rnd_seeded("recover");
@@ -768,6 +780,7 @@ static void random__all_is_resumed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random__once_wrong),
 		cmocka_unit_test(random__all_is_resumed),
 	};
 
