@@ -96,13 +96,17 @@ part_rack() {
 }
 
 part_group() {
-	local k how
+	local k how prio
 	for ((k = 1; k <= runs; k++)); do
 		: >"$out/group-$k.csv"
 		for how in best-effort reliable; do
-			say "group of 8, run $k of $runs: barline, $how"
-			stream "$how" 0.5 0 --group 1000 --group-duration "$seconds" >"$out/group-$how-$k.json" || say "group, $how: see $out/group-$how-$k.json"
-			jq -r '.group[]? | [.mode, "8 x \(.rate)", .p50_ns / 1000, .p99_ns / 1000, .p999_ns / 1000, .lost] | join(",")' "$out/group-$how-$k.json" >>"$out/group-$k.csv"
+			for prio in auto share; do
+				say "group of 8, run $k of $runs: barline, $how, --realtime $prio"
+				stream "$how" 0.5 0 --group 1000 --group-duration "$seconds" --realtime "$prio" >"$out/group-$how-$prio-$k.json" ||
+					say "group, $how: see $out/group-$how-$prio-$k.json"
+				jq -r --arg prio "$prio" '.group[]? | ["\(.mode) \($prio)", "8 x \(.rate)", .p50_ns / 1000, .p99_ns / 1000, .p999_ns / 1000, .lost] | join(",")' \
+					"$out/group-$how-$prio-$k.json" >>"$out/group-$k.csv"
+			done
 		done
 		say "group of 8, run $k of $runs: corosync"
 		first bash "$here/corosync.sh" --client "$build/bench/corosync_cpg" --nodes 8 --runs 1 --seconds 1 --latency-seconds "$seconds" --rate 1000 --out "$out/group-corosync-$k.json" |

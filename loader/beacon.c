@@ -127,7 +127,7 @@ static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = nic->ifindex };
-	int mark = (int)BL_BEACON_MARK, fd, rc = 0;
+	int mark = (int)BL_BEACON_MARK, few = 1, fd, rc = 0;
 
 	/* protocol 0: a socket that receives nothing */
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -135,6 +135,12 @@ static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 		return bl_fail(err, errno, "cannot make the beacon socket of %s: %s; it takes CAP_NET_RAW", nic->name, strerror(errno));
 	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
 		rc = bl_fail(err, errno, "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", nic->name, strerror(errno));
+	/*
+	 * The least that the kernel takes, 4608 bytes: half a dozen beacons. Where the other end of a veth is not served for some
+	 * milliseconds, beacons took the places of its ring that the data's windows count on, and data was lost.
+	 */
+	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few)))
+		rc = bl_fail(err, errno, "cannot bound the beacons on their way on %s: %s", nic->name, strerror(errno));
 	else if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
 		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name, strerror(errno));
 	if (rc)

@@ -252,7 +252,7 @@ int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 int bl_sysfs_open(void);
 
 /* prio.c */
-/** bl_prio_first - thread @tid, which runs on @cpus, goes before processes: SCHED_FIFO with @rt_priority, or a short slice, as @how says. 0 or -errno; without it, it works slower. */
+/** bl_prio_first - thread @tid, which runs on @cpus, goes before processes: SCHED_FIFO with @rt_priority, nice -20, or a short slice, as @how says. 0 or -errno; without it, it works slower. */
 int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority);
 
 /* tx_cpu.c */

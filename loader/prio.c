@@ -3,12 +3,14 @@
  * Before whom the datapath's threads go: those of NAPI, those of CPU maps, the one that sends beacons.
  *
  * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a CPU that they share with
- * applications they are ordinary threads of nice 0, as the kernel's own ksoftirqd is, with a time slice of 0.1 ms: who wakes
- * with a shorter slice than the running thread takes the CPU at once, as long as it has not had more than its share. So they
- * are served soon and take from nobody what is due to him. Kernels before 6.12 know no slices of threads; there it is
- * nice -20. Under SCHED_FIFO, and less so under nice -20, a process that was ready on that CPU waited for it for many
- * milliseconds (docs/design-notes.md has the figures). It is a matter of speed only: the order holds under any delay. The
- * beacon thread of a single host is SCHED_FIFO anyway (beacon.c).
+ * applications they are ordinary threads of nice -20: they get the CPU first, and the scheduler sees that something is left to
+ * others. Under SCHED_FIFO a process that was ready on that CPU waited for it for 10 to 100 ms. It is a matter of speed only:
+ * the order holds under any delay. The beacon thread of a single host is SCHED_FIFO anyway (beacon.c).
+ *
+ * With "share" they are of nice 0, as the kernel's own ksoftirqd is, with a time slice of 0.1 ms (Linux 6.12; before that
+ * nice -20): who wakes with a shorter slice than the running thread takes the CPU at once, as long as it has not had more than
+ * its share. That is the fastest where many talk (docs/design-notes.md), but where the CPUs are overloaded a NIC's ring is
+ * not emptied for milliseconds, and one that many endpoints of a host fill may overflow.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 #include <unistd.h>
 #include "node_priv.h"
 
-#define NICE_FIRST (-20)  /* where there are no slices */
+#define NICE_FIRST (-20)
 #define SLICE_NS   100000 /* the least that the kernel takes */
 
 /* All CPUs of @set, and there is one, are in the list that @isolated has: "" or "2-3,7". */
@@ -70,7 +72,7 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 
 	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && isolated(cpus)))
 		return sched_setscheduler(tid, SCHED_FIFO, &rt) ? -errno : 0;
-	if (sliced(tid))
+	if (how == BL_RT_SHARE && sliced(tid))
 		return 0;
 	/* an earlier daemon may have left it otherwise */
 	if (sched_setscheduler(tid, SCHED_OTHER, &none) || setpriority(PRIO_PROCESS, (id_t)tid, NICE_FIRST))
@@ -80,7 +82,7 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 
 int bl_realtime_parse(const char *text)
 {
-	static const char *const names[] = { [BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never" };
+	static const char *const names[] = { [BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never", [BL_RT_SHARE] = "share" };
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (!strcmp(text, names[k]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary thread with a short slice, or of nice -20.
+ * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary thread of nice -20, or with a short slice.
  */
 #include "unit.h"
 
@@ -45,6 +45,7 @@ static void realtime__words(void **state)
 	assert_int_equal(bl_realtime_parse("auto"), BL_RT_AUTO);
 	assert_int_equal(bl_realtime_parse("always"), BL_RT_ALWAYS);
 	assert_int_equal(bl_realtime_parse("never"), BL_RT_NEVER);
+	assert_int_equal(bl_realtime_parse("share"), BL_RT_SHARE);
 	assert_int_equal(bl_realtime_parse(""), -1);
 	assert_int_equal(bl_realtime_parse("Auto"), -1);
 }
@@ -80,6 +81,9 @@ static void bl_prio_first__there_and_back(void **state)
 		skip();
 	assert_int_equal(sched_getscheduler(tid), SCHED_FIFO);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_AUTO, 1), 0);
+	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), -20);
+	assert_int_equal(bl_prio_first(tid, &none, BL_RT_SHARE, 1), 0);
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
 	/* a short slice, and nobody's share is taken away; on a kernel without slices, before all others */
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), slice_of(tid) == SLICE_NS ? 0 : -20);
