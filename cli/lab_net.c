@@ -368,35 +368,33 @@ static void bl0_net(int family, uint8_t a[16], unsigned int tor)
 	lab_bl0_addr(&n, family, a);
 }
 
+/*
+ * An address right behind a port: its station, and a route of its own. Next hops need one, too: IPv6 refuses a next hop that a
+ * shorter route of another port covers ("invalid gateway or device mismatch"), as the one to everywhere else does after a link
+ * came back.
+ */
+static int behind(struct nl *nl, int family, unsigned int ifindex, const uint8_t *addr, const uint8_t mac[6])
+{
+	const struct nl_hop direct = { .ifindex = ifindex };
+	int err = nl_neigh(nl, ifindex, family, addr, mac);
+
+	return err ? err : nl_route(nl, family, addr, family == AF_INET ? 32 : 128, &direct, 1);
+}
+
 /* bl0 is a second station behind a host's port */
 static int bl0_route(struct nl *nl, int family, unsigned int ifindex, const struct lab_node *host)
 {
-	struct nl_hop hop = { .ifindex = ifindex };
 	uint8_t a[16], mac[6];
-	int err;
 
 	lab_bl0_addr(host, family, a);
 	bl_bl0_mac(host->ports[0].mac, mac);
-	err = nl_neigh(nl, ifindex, family, a, mac);
-	return err ? err : nl_route(nl, family, a, family == AF_INET ? 32 : 128, &hop, 1);
+	return behind(nl, family, ifindex, a, mac);
 }
 
 /* the network of a switch's own address */
 static unsigned int own_net(const struct lab_node *n)
 {
 	return n->kind == LAB_TOR ? GATEWAY_NET : n->kind == LAB_SPINE ? SPINE_NET : CORE_NET;
-}
-
-/*
- * The next hop's own address, by its own port: IPv6 refuses a next hop that a shorter route of another port covers
- * ("invalid gateway or device mismatch"), as the one to everywhere else does after a link came back.
- */
-static int next_hop(struct nl *nl, int family, unsigned int ifindex, const uint8_t *via, const uint8_t mac[6])
-{
-	const struct nl_hop direct = { .ifindex = ifindex };
-	int err = nl_neigh(nl, ifindex, family, via, mac);
-
-	return err ? err : nl_route(nl, family, via, family == AF_INET ? 32 : 128, &direct, 1);
 }
 
 /* a core goes down to each ToR by the spines of its pod */
@@ -413,7 +411,7 @@ static int core_routes(const struct lab *lab, const struct lab_node *n, struct n
 		const struct lab_node *peer = &lab->nodes[p->peer_node];
 
 		make_addr(family, a, SPINE_NET, peer->index);
-		err = next_hop(nl, family, p->ifindex, a, peer->ports[p->peer_port].mac);
+		err = behind(nl, family, p->ifindex, a, peer->ports[p->peer_port].mac);
 	}
 	for (t = 1; !err && t <= s->tors; t++) {
 		for (i = nhops = 0; i < n->nports; i++) {
@@ -434,7 +432,7 @@ static int core_routes(const struct lab *lab, const struct lab_node *n, struct n
 static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
 	uint8_t a[16], via[LAB_SPINES_MAX][16];
-	struct nl_hop hops[LAB_SPINES_MAX], hop;
+	struct nl_hop hops[LAB_SPINES_MAX];
 	uint8_t full = family == AF_INET ? 32 : 128;
 	unsigned int i, nhops = 0;
 	int err;
@@ -449,18 +447,15 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 		const uint8_t *peer_mac = peer->ports[p->peer_port].mac;
 
 		if (lab_station(peer)) {
-			hop = (struct nl_hop){ .ifindex = p->ifindex };
 			lab_host_addr(peer, family, a);
-			err = nl_neigh(nl, p->ifindex, family, a, peer_mac);
-			if (!err)
-				err = nl_route(nl, family, a, full, &hop, 1);
+			err = behind(nl, family, p->ifindex, a, peer_mac);
 			if (!err && lab->spec.admission.on && peer->kind == LAB_HOST)
 				err = bl0_route(nl, family, p->ifindex, peer);
 			continue;
 		}
 		hops[nhops] = (struct nl_hop){ .ifindex = p->ifindex, .via = via[nhops] };
 		make_addr(family, via[nhops], own_net(peer), peer->index);
-		err = next_hop(nl, family, p->ifindex, via[nhops], peer_mac);
+		err = behind(nl, family, p->ifindex, via[nhops], peer_mac);
 		if (!err && peer->kind == LAB_TOR) {
 			make_addr(family, a, peer->index, 0);
 			err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, &hops[nhops], 1);

@@ -37,16 +37,9 @@ static bool alone_on(const cpu_set_t *set, const char *isolated)
 
 static bool isolated(const cpu_set_t *set)
 {
-	char text[2048] = "";
-	int fd = open("/sys/devices/system/cpu/isolated", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	char text[2048];
 
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return false;
-	text[strcspn(text, "\n")] = 0;
-	return alone_on(set, text);
+	return !bl_read_line(AT_FDCWD, "/sys/devices/system/cpu/isolated", text, sizeof(text)) && alone_on(set, text);
 }
 
 /* struct sched_attr of the kernel, its first version: <linux/sched/types.h> and <sched.h> exclude each other */

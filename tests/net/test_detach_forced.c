@@ -10,6 +10,7 @@
 #include "controller.h"
 
 #include "cli/kill.h"
+#include "kill_talk.h"
 
 #define HOSTS	4
 #define LEAF	3 /* p1 p2 s1 s2 h1 h2 h3 h4 */
@@ -54,25 +55,8 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 static void talk(void)
 {
 	unsigned int i;
-	pid_t pid;
 
-	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	CHECK(c != MAP_FAILED, "%s", strerror(errno));
-	c->n = HOSTS;
-	c->interval_us = 1500;
-	c->size = 200;
-	for (i = 0; i < HOSTS; i++) {
-		fflush(NULL);
-		pid = fork();
-		CHECK(pid >= 0, "%s", strerror(errno));
-		if (pid) {
-			c->w[i].pid = pid;
-			continue;
-		}
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(rack_host(i));
-		_exit(kill_work(c, i));
-	}
+	c = kill_workers(HOSTS, 1500);
 	for (i = 0; i < HOSTS; i++)
 		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
 	atomic_store(&c->phase, KILL_TALK);

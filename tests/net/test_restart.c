@@ -7,6 +7,7 @@
 #include "restart.h"
 
 #include "cli/kill.h"
+#include "kill_talk.h"
 
 #define AWAY_MS 2500 /* longer than DEAD_US, with a margin for whoever watches */
 
@@ -31,25 +32,8 @@ static void say_workers(void)
 static void talk(void)
 {
 	unsigned int i;
-	pid_t pid;
 
-	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	CHECK(c != MAP_FAILED, "%s", strerror(errno));
-	c->n = HOSTS;
-	c->interval_us = 1500;
-	c->size = 200;
-	for (i = 0; i < HOSTS; i++) {
-		fflush(NULL);
-		pid = fork();
-		CHECK(pid >= 0, "%s", strerror(errno));
-		if (pid) {
-			c->w[i].pid = pid;
-			continue;
-		}
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(rack_host(i));
-		_exit(kill_work(c, i));
-	}
+	c = kill_workers(HOSTS, 1500);
 	for (i = 0; i < HOSTS; i++)
 		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
 	atomic_store(&c->phase, KILL_TALK);
