@@ -22,6 +22,8 @@
  * PREP_BEGINS	a PREP of another life begins that life, as an OPEN does
  * OLD_BEGINS	an OPEN of a life that was replaced begins it anew
  * LATER_T	a second announcement of who is gone already replaces the first T
+ * LEFT_T_EARLY	LEAVE: T is taken while the process can still send
+ * LEFT_UNACKED	LEAVE: it leaves although somebody has not acknowledged all that it sent
  *
  * What it does not do: the sender's side; a recall; what the other receivers do, beyond an ACK.
  */
@@ -40,6 +42,7 @@ byte life = 1;
 byte ackq, ackr;
 byte t[3];	/* by life; 0: it has not failed */
 bit left1;	/* LEAVE */
+byte leave_t = 3;
 byte page;	/* announcements at the receiver's host */
 bit resumed[3];
 byte c = 1;	/* commit barrier there */
@@ -54,6 +57,12 @@ byte cur, replaced, applied, gone, gonet, seen, queue, deliv;
 #define UNTIL	     (!SETTLED(0) -> 1 : (!SETTLED(1) -> 2 : (!SETTLED(2) -> 3 : 4)))
 #define FAILED_T     (t[1] && !resumed[1] -> t[1] : (t[2] && !resumed[2] -> t[2] : 4))
 #define BOUND	     (UNTIL < FAILED_T -> UNTIL : FAILED_T)
+
+#ifdef LEFT_UNACKED
+#define ALL_ACKED true
+#else
+#define ALL_ACKED ((sent & 3 & ~(ackq & ackr)) == 0)
+#endif
 
 #define MESSAGE(m) \
 	:: d_step { life == LIFE(m) && opened[LIFE(m)] && !(sent & BIT(m)) && ((m) != 1 || (sent & 1)) -> sent = sent | BIT(m) } \
@@ -74,8 +83,11 @@ end:	do
 	OPENS(1)
 	OPENS(2)
 #ifdef LEAVE
-	:: d_step { life == 1 && (sent & 3 & ~(ackq & ackr)) == 0 && sent != 0 -> left1 = 1; life = 2 }
-	:: d_step { left1 && page == 0 -> t[1] = 3; resumed[1] = 1; page = 1 }
+#ifdef LEFT_T_EARLY
+	:: d_step { life == 1 && sent == 1 && leave_t == 3 -> leave_t = 2 }
+#endif
+	:: d_step { life == 1 && ALL_ACKED && sent != 0 -> left1 = 1; life = 2 }
+	:: d_step { left1 && page == 0 -> t[1] = leave_t; resumed[1] = 1; page = 1 }
 #else
 	:: d_step { life == 1 && sent != 0 -> life = 0; t[1] = (!COMMITTED(0) -> 1 : (!COMMITTED(1) -> 2 : 3)) }
 	:: d_step { t[1] && page == 0 -> page = 1 }
@@ -188,6 +200,7 @@ end:	do
 }
 
 #define RIGHT(m) \
+	assert(!(deliv & BIT(m)) || COMMITTED(m) || LIFE(m) != 1 || !left1); /* nobody recalls it, so all have it */ \
 	assert(!(deliv & BIT(m)) || t[LIFE(m)] == 0 || (m) + 1 < t[LIFE(m)]); \
 	assert((deliv & BIT(m)) || !COMMITTED(m) || (t[LIFE(m)] && (m) + 1 >= t[LIFE(m)]))
 

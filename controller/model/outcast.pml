@@ -13,19 +13,24 @@
  *
  * SFAILS: S may fail before m is committed, with T = 1: then m is discarded by all who read of it.
  *
- * Defects: OUT_FIRST, the library reads out before the commit barrier; OUT_LATE, the announcement
+ * Defects: ANSWERS_DEAD, the program acknowledges in the place of who is put out, as it does for who
+ * left in order: C passes m before the bound is read, and P misses m, which is below its bound;
+ * OUT_FIRST, the library reads out before the commit barrier; OUT_LATE, the announcement
  * is told before out is set; BOUND_LATE, who is out takes the barrier that it finds for the bound;
  * BOUND_TOLD, the daemon reads the bound after it was told; BOUND_PAGE, the library reads the page
  * of failures before the barrier and the bound.
  */
 byte c = 1, upto;
-bit out, told, stored, acked, aborted, qstored, qrecalled, qdelivered, delivered, outcast;
+bit dead, out, told, stored, acked, aborted, qstored, qrecalled, qdelivered, delivered, outcast;
 bit sfailed, page, qdiscarded;
 
 active proctype network()
 {
 end:	do
-	:: d_step { !stored && !out && c == 1 -> stored = 1 }
+	:: d_step { !stored && !dead && c == 1 -> stored = 1 }
+#ifdef ANSWERS_DEAD
+	:: d_step { dead && !acked && !aborted && !sfailed -> acked = 1 }
+#endif
 	:: d_step { stored && !acked && !aborted && !sfailed -> acked = 1 }
 	:: d_step { !qstored && !qrecalled && !qdiscarded -> qstored = 1 }
 	:: d_step { told && !acked && !aborted && !sfailed -> aborted = 1 } /* S hears of it, and locks the slot */
@@ -48,6 +53,7 @@ active proctype daemon()
 	:: goto stays
 	:: true
 	fi;
+	dead = 1; /* its slot takes nothing any more */
 #if defined(OUT_LATE)
 	now = c;
 	told = 1;

@@ -38,6 +38,10 @@ quick holds   outcast  -DSFAILS                                                 
 quick holds   lives    -DLEAVE -DCOPIES=1                                         # who leaves: the port is free at once
 quick holds   lives    -DCOPIES=1                                                 # a port's next life, and a receiver who has not heard of the last
 quick holds   lives    -DHOST -DCOPIES=1                                          # the same, a host twice
+quick holds   left     -DUNTOLD                                                   # who left is answered for, and nobody is told
+quick holds   left     -DUNTOLD -DZFAILS                                          # with a recall besides
+quick holds   left     -DZFAILS -DCRASH                                           # with an announcement; or it crashes
+quick holds   left     -DZFAILS -DCRASH -DANSWERS_CRASHED                         # who crashed is answered for, too
 quick holds   stuck    -DBOTHWAYS -DELECT                                          # two that do not reach each other: one goes
 quick holds   stuck    -DBOTHWAYS -DELECT -DFAILURES=2                             # with two failures besides
 quick holds   away                                                                # a daemon that stops on purpose, and another leader
@@ -87,6 +91,16 @@ quick refuted expel    -DNM=1 -DDONE_EARLY
 quick refuted expel    -DNM=1 -DSLOW -DPAGE_FIRST
 quick refuted expel    -DNM=1 -DZFAILS -DSLOW -DRING_FIRST
 quick refuted expel    -DNM=1 -DZFAILS -DRECALL_UNREAD
+quick refuted left     -DREACH=1
+quick refuted left     -DUNTOLD -DZFAILS -DREACH=2
+quick refuted left     -DREACH=3
+quick refuted left     -DUNTOLD -DNO_ANSWER
+quick refuted left     -DUNTOLD -DZFAILS -DNO_RECALLED
+quick refuted left     -DUNTOLD -DLEFT_FORGOTTEN
+quick refuted left     -DLEFT_ANY_LIFE
+quick refuted left     -DLEFT_EARLY=1
+quick refuted left     -DZFAILS -DLEFT_EARLY=2
+quick refuted outcast  -DANSWERS_DEAD
 quick refuted outcast  -DOUT_FIRST
 quick refuted outcast  -DOUT_LATE
 quick refuted outcast  -DBOUND_LATE
@@ -97,6 +111,8 @@ quick refuted lives    -DHOST -DCOPIES=1 -DNO_REREAD
 quick refuted lives    -DLEAVE -DPREP_BEGINS
 quick refuted lives    -DLEAVE -DOLD_BEGINS
 quick refuted lives    -DHOST -DCOPIES=1 -DLATER_T
+quick refuted lives    -DLEAVE -DCOPIES=1 -DLEFT_T_EARLY
+quick refuted lives    -DLEAVE -DCOPIES=1 -DLEFT_UNACKED
 full  holds   expel    -DMIDST -DRESTART
 full  holds   expel    -DMIDST -DSLOW
 full  holds   expel    -DNM=1 -DZFAILS -DSLOW
