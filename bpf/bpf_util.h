@@ -57,6 +57,7 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	case BL_R_TOKEN_STOP:
 	case BL_R_PREPARED:
 	case BL_R_RECALLED:
+	case BL_R_LEFT:
 	case BL_R_COMMITTED:
 		return XDP_TX;
 	case BL_R_CLONE_SENT:

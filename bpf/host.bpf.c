@@ -128,6 +128,15 @@ static __always_inline int wake_ring(void *ring)
 	return 0;
 }
 
+/*
+ * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody up: it is answered as if it had stored the frame and left after that. Who died is not answered for, nor is the
+ * life of before: what they have not acknowledged is taken back when they are announced (1Pipe 5.2).
+ */
+static __always_inline enum bl_reason not_here(const struct bl_ep_slot *ep, const struct run *r, enum bl_reason why)
+{
+	return bl_op_asks(r->f.opcode) && r->life && r->life == ep->left ? BL_R_LEFT : why;
+}
+
 /* Append the frame to the ring of the endpoint that it is for. */
 static __always_inline enum bl_reason store(void *ctx, const int skb, struct run *r)
 {
@@ -139,16 +148,18 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	int full, timed = bl_op_timed(r->f.opcode);
 	void *ring;
 
-	if (!ep || !w || BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
+	if (!ep || !w)
 		return BL_R_NO_ENDPOINT;
 	a = (const __u64 *)ep->addr;
 	if ((a[0] | a[1]) && (a[0] != d[0] || a[1] != d[1]))
 		return BL_R_NO_ENDPOINT;
+	if (BL_READ_ONCE(ep->active) != BL_EP_ACTIVE)
+		return not_here(ep, r, BL_R_NO_ENDPOINT);
 	if (r->f.body_len > BL_BODY_MAX)
 		return BL_R_TOO_BIG;
 	/* a RECALL for a life that has ended: there is nothing to take out, and who failed owes no answer (docs/reliable.md) */
-	if ((r->f.opcode == BL_OP_PREP || r->f.opcode == BL_OP_RECALL) && r->life != ep->life)
-		return BL_R_WRONG_LIFE;
+	if (bl_op_asks(r->f.opcode) && r->life != ep->life)
+		return not_here(ep, r, BL_R_WRONG_LIFE);
 	slot = ep->slot;
 	key = slot;
 	ring = bpf_map_lookup_elem(&rings, &key);
@@ -476,13 +487,11 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	}
 	if (r->f.opcode == BL_OP_ACK)
 		return on_ack(ctx, r);
-	if (answered(r->f.opcode) && named_life(data, end, r))
+	if (bl_op_asks(r->f.opcode) && named_life(data, end, r))
 		return BL_R_BAD_LENGTH;
 	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
 	publish(r);
-	if (why == BL_R_STORED && answered(r->f.opcode))
-		why = send_back(ctx, r);
-	return why;
+	return answer(ctx, r, why);
 }
 
 /* What came in on the NIC; of its own for bench/bench_host.bpf.c. */
@@ -638,7 +647,7 @@ int bl_host_local(struct __sk_buff *skb)
 			why = BL_R_NOT_ENDPOINT;
 		} else if (bl_op_answer(r.f.opcode)) {
 			why = BL_R_SENT_ACK;
-		} else if (answered(r.f.opcode) && named_life(data, end, &r)) {
+		} else if (bl_op_asks(r.f.opcode) && named_life(data, end, &r)) {
 			why = BL_R_BAD_LENGTH;
 		} else if (skb->gso_size || r.f.l3_off > sizeof(struct ethhdr) + 4) {
 			why = BL_R_BAD_LENGTH;
@@ -651,10 +660,7 @@ int bl_host_local(struct __sk_buff *skb)
 				why = prep_late(&r) ? BL_R_PREP_LATE : store(skb, 1, &r);
 			if (why == BL_R_STORED && bl_op_timed(r.f.opcode))
 				BL_WRITE_ONCE(r.page->data_ns, now.bus);
-			if (why == BL_R_STORED && r.f.opcode == BL_OP_PREP)
-				why = own_ack(skb, &r);
-			else if (why == BL_R_STORED && r.f.opcode == BL_OP_RECALL)
-				why = own_recalled(skb, &r);
+			why = own_answer(skb, &r, why);
 		}
 	}
 	return tc_done(BL_HC_LOCAL, why);

@@ -38,12 +38,6 @@ static __always_inline const __u8 *ack_body(const void *data, const void *end, c
 	return body_of(data, end, r, BL_ACK_BODY);
 }
 
-/* Whether the program that has stored the frame answers it at once. */
-static __always_inline int answered(__u32 op)
-{
-	return op == BL_OP_PREP || op == BL_OP_RECALL;
-}
-
 /* Which life of its receiver a PREP or a RECALL is for. Returns 0, or -1: it has no room to say so. */
 static __always_inline int named_life(const void *data, const void *end, struct run *r)
 {
@@ -140,8 +134,8 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
 	a->addr = (const __u64 *)from;
 }
 
-/* An endpoint of this host stored a PREP of another one: no frame, the slot is closed at once. */
-static __always_inline enum bl_reason own_ack(struct __sk_buff *skb, struct run *r)
+/* An endpoint of this host stored a PREP of another one, or had left: no frame, the slot is closed at once. */
+static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
 {
 	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
 	__u32 slot = from_endpoint(r);
@@ -149,14 +143,13 @@ static __always_inline enum bl_reason own_ack(struct __sk_buff *skb, struct run 
 	int empty;
 
 	if (!body || slot == BL_EPS_MAX)
-		return BL_R_STORED;
+		return;
 	read_ack(body, r, r->daddr, r->f.dport, &a);
 	close_slot(slot, &a, &empty);
-	return BL_R_STORED;
 }
 
-/* An endpoint of this host stored a RECALL of another one: no frame, the answer goes into that one's ring. */
-static __always_inline enum bl_reason own_recalled(struct __sk_buff *skb, struct run *r)
+/* The same of a RECALL: the answer goes into the ring of who sent it. Returns whether there was room; else it comes once more. */
+static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
 {
 	__u64 *s = (__u64 *)r->saddr, *d = (__u64 *)r->daddr, a[2] = { s[0], s[1] };
 	__u16 port = r->f.sport;
@@ -169,8 +162,19 @@ static __always_inline enum bl_reason own_recalled(struct __sk_buff *skb, struct
 	r->f.dport = port;
 	r->f.opcode = BL_OP_RECALLED;
 	r->f.flags = BL_HOP_HOST | BL_F_LANES(1);
-	/* if there is no room for the answer, the RECALL comes once more */
-	return store(skb, 1, r) == BL_R_STORED ? BL_R_RECALLED : BL_R_STORED;
+	return store(skb, 1, r) == BL_R_STORED;
+}
+
+/* What became of a frame of this host for another endpoint of it, @why: STORED, or LEFT, and answered if it asks for that. */
+static __always_inline enum bl_reason own_answer(struct __sk_buff *skb, struct run *r, enum bl_reason why)
+{
+	if (why != BL_R_STORED && why != BL_R_LEFT)
+		return why;
+	if (r->f.opcode == BL_OP_PREP)
+		own_ack(skb, r);
+	else if (r->f.opcode == BL_OP_RECALL && own_recalled(skb, r) && why == BL_R_STORED)
+		return BL_R_RECALLED;
+	return why;
 }
 
 /* ---- frames that go back ---- */
@@ -273,11 +277,18 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	return how & BL_BACK_RECALL ? BL_R_RECALLED : BL_R_PREPARED;
 }
 
-static __always_inline enum bl_reason send_back(struct xdp_md *ctx, const struct run *r)
+/* The same for a frame from outside. */
+static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct run *r, enum bl_reason why)
 {
 	__u32 how = (r->f.v6 ? BL_BACK_V6 : 0) | (r->f.opcode == BL_OP_RECALL ? BL_BACK_RECALL : 0);
+	enum bl_reason res;
 
-	return (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, how);
+	if ((why != BL_R_STORED && why != BL_R_LEFT) || !bl_op_asks(r->f.opcode))
+		return why;
+	res = (enum bl_reason)bl_send_back(ctx, r->f.l3_off, r->f.hdr_off, how);
+	if (why == BL_R_STORED)
+		return res;
+	return res == BL_R_STORED ? BL_R_NO_ENDPOINT : why;
 }
 
 /*

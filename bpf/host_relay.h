@@ -14,7 +14,6 @@ static __always_inline enum bl_reason on_relayed(struct xdp_md *ctx, struct run 
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_now now;
-	enum bl_reason why;
 
 	if (!bl_op_relayed(r->f.opcode))
 		return BL_R_BAD_OPCODE;
@@ -31,12 +30,9 @@ static __always_inline enum bl_reason on_relayed(struct xdp_md *ctx, struct run 
 	addresses(r, data + r->f.l3_off, end);
 	if (r->f.opcode == BL_OP_ACK)
 		return (enum bl_reason)(bl_take_ack(ctx) & ~BL_EMPTY);
-	if (answered(r->f.opcode) && named_life(data, end, r))
+	if (bl_op_asks(r->f.opcode) && named_life(data, end, r))
 		return BL_R_BAD_LENGTH;
-	why = prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r);
-	if (why == BL_R_STORED && answered(r->f.opcode))
-		why = send_back(ctx, r);
-	return why;
+	return answer(ctx, r, prep_late(r) ? BL_R_PREP_LATE : store(ctx, 0, r));
 }
 
 SEC("xdp")

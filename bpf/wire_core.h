@@ -238,6 +238,12 @@ BL_CORE int bl_op_relayed(__u32 op)
 	return op - BL_OP_PREP <= BL_OP_RECALLED - BL_OP_PREP;
 }
 
+/** bl_op_asks - whether the receiver's program answers frames with this opcode, which name the life that they are for. */
+BL_CORE int bl_op_asks(__u32 op)
+{
+	return op == BL_OP_PREP || op == BL_OP_RECALL;
+}
+
 /** bl_op_answer - whether programs alone send frames with this opcode: they say that something is stored. */
 BL_CORE int bl_op_answer(__u32 op)
 {

@@ -270,8 +270,10 @@ void bl_exit(struct bl_endpoint *ep)
 	was_there = ep->sock >= 0 && ep->epfd >= 0;
 	if (was_there)
 		bl_flush(ep); /* nothing, if the daemon has put it out */
-	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep))
+	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
+		bl_rrx_leave(ep);
+	}
 	if (ep->inflight)
 		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
 	if (ep->page)

@@ -516,6 +516,7 @@ int bl_rrx_count_ready(const struct bl_endpoint *ep);
 uint32_t bl_rrx_count_undecided(const struct bl_endpoint *ep);
 int bl_rrx_deliver_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t max);
 void bl_rrx_free(struct bl_endpoint *ep);
+void bl_rrx_leave(struct bl_endpoint *ep); /* last words: nobody has to wait for its window */
 void bl_rrx_peer_free(struct bl_peer *p);
 
 /* rx.c */

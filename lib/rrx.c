@@ -33,6 +33,19 @@ static void window_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
 	ep->windows = p;
 }
 
+static void say_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t window)
+{
+	uint8_t body[sizeof(struct bl_window)];
+
+	bl_store32(body, psn);
+	bl_store16(body + 4, p->rrx.incarnation);
+	bl_store16(body + 6, (uint16_t)window);
+	bl_store16(body + 8, ep->incarnation);
+	bl_store16(body + 10, 0);
+	bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, sizeof(body));
+	ep->st.credits_sent++;
+}
+
 void bl_rrx_windows(struct bl_endpoint *ep)
 {
 	uint32_t w = bl_rx_window(ep);
@@ -40,7 +53,6 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 
 	while ((p = ep->windows)) {
 		struct bl_rrx *r = &p->rrx;
-		uint8_t body[sizeof(struct bl_window)];
 
 		ep->windows = p->window_next;
 		r->due = false;
@@ -49,14 +61,21 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 		r->now = false;
 		r->said_psn = r->seq.done;
 		r->said_window = w;
-		bl_store32(body, r->seq.done);
-		bl_store16(body + 4, r->incarnation);
-		bl_store16(body + 6, w);
-		bl_store16(body + 8, ep->incarnation);
-		bl_store16(body + 10, 0);
-		bl_tx_control(ep, p, BL_OP_WINDOW, 0, body, sizeof(body));
-		ep->st.credits_sent++;
+		say_window(ep, p, r->seq.done, w);
 	}
+}
+
+/*
+ * Until they hear that it left, senders count on it: its host answers what is on the way (bpf/host.bpf.c, not_here()), and nobody
+ * gives them a window any more. So they get the largest one now; the buffers that it speaks of are all free.
+ */
+void bl_rrx_leave(struct bl_endpoint *ep)
+{
+	struct bl_peer *p;
+
+	for (p = ep->peers; p; p = p->all_next)
+		if (p->rrx.known && !p->self)
+			say_window(ep, p, p->rrx.seq.next, BL_WINDOW_MAX);
 }
 
 static struct bl_rplace here(const struct bl_rrx *r)

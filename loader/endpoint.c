@@ -77,13 +77,14 @@ static uint32_t eps_key(const struct bl_node *n, const struct bl_ep_slot *i)
 	return (uint32_t)i->port - n->host_cfg.port_base;
 }
 
-/* The slot is free: nothing of its endpoint is left. */
+/* The slot is free: nothing of its endpoint is left, but which life programs answer for. */
 static void forget(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = eps_key(n, &ep->info);
-	struct bl_ep_slot none = {};
+	struct bl_ep_slot none = { .left = ep->info.left };
 
+	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
 	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || bl_ep_clear_line(n, ep->slot, true))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
 	memset(ep, 0, sizeof(*ep));
@@ -171,28 +172,62 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 	bl_node_agent_endpoints(n);
 }
 
+/* The process is gone, and so are its ring and its sleep. Linux waits here until no program of any CPU uses the ring: tens of milliseconds on a busy machine. */
+static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
+{
+	if (bl_ep_clear_wake(n, slot) || (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
+		bl_log(BL_LOG_ERR, "%s: cannot take the ring of endpoint %u down: %s", n->meta.name, port, strerror(errno));
+}
+
 /*
  * A process that has said goodbye, and of which nothing holds the commit barrier: the rack hears that it left. Nothing stands
- * still for that, so its slot and its port are free at once: announcements name lives. Its T is above all that it has sent:
- * that may be committed ahead of the clock, and nobody may discard it.
+ * still for that: the programs answer for it from now on, and its slot and its port are free at once, since announcements name
+ * lives. Its T is above all that it has sent, and taken when it can send nothing more: that may be committed ahead of the
+ * clock, and nobody may discard it.
  */
 static bool leave(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
-	uint64_t now = bl_clock_at(n->clock, bl_mono_ns());
+	uint64_t now = bl_clock_at(n->clock, bl_mono_ns()), last_ts = ep->last_ts;
+	struct bl_ep_slot who = ep->info;
 
-	if (!ep->goodbye || !n->agent || bl_ep_holds_commit(n, ep->slot) || ep->last_ts > now + LEAVE_AHEAD_NS)
+	if (!ep->goodbye || ep->dead || bl_ep_holds_commit(n, ep->slot) || (n->cfg.ctl.n && !n->agent) || last_ts > now + LEAVE_AHEAD_NS)
 		return false;
-	bl_node_agent_proc_down(n, &ep->info, BL_WHY_LEFT, bl_max64(now, ep->last_ts + 1));
+	ep->info.left = ep->info.life;
 	forget(ep);
+	if (!n->cfg.ctl.n)
+		return true;
+	bl_node_agent_proc_down(n, &who, BL_WHY_LEFT, bl_max64(bl_clock_at(n->clock, bl_mono_ns()), last_ts + 1));
 	bl_node_agent_endpoints(n);
 	return true;
+}
+
+/* A process that ended otherwise, or that was out: its slot and port stay until nobody waits for what it left. */
+static void end(struct bl_ep *ep)
+{
+	struct bl_node *n = ep->node;
+
+	if (n->cfg.ctl.n) {
+		if (!ep->dead)
+			out_at(ep, bl_ep_dead_at(n, ep->slot, BL_OUT_GONE));
+		if (ep->settled)
+			forget(ep);
+		bl_node_agent_endpoints(n);
+		return;
+	}
+	if (ep->settled || !bl_ep_holds_commit(n, ep->slot)) {
+		forget(ep);
+		return;
+	}
+	ep->dead = true;
+	bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) left reliable messages that are not acknowledged: they hold the rack's commit barrier until they are, or until the controller resumes it",
+	       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
 }
 
 static void release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;
-	uint32_t key = eps_key(n, &ep->info), slot = ep->slot;
+	uint32_t key = eps_key(n, &ep->info), slot = ep->slot, port = ep->info.port;
 
 	ep->left = true;
 	ep->conn_src = sd_event_source_disable_unref(ep->conn_src);
@@ -202,28 +237,16 @@ static void release(struct bl_ep *ep, const char *why)
 	if (ep->pidfd >= 0)
 		close(ep->pidfd);
 	ep->conn = ep->pidfd = -1;
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, port, ep->info.name, ep->info.pid, why);
+	if (leave(ep)) {
+		drop_ring(n, slot, port); /* last: nobody waits for it */
+		return;
+	}
 	ep->info.active = BL_EP_DEAD;
-	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot, false) || bl_ep_clear_wake(n, slot) ||
-	    (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
-		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, ep->info.port, strerror(errno));
-	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, ep->info.port, ep->info.name, ep->info.pid, why);
-	if (n->cfg.ctl.n && !ep->dead && leave(ep))
-		return;
-	if (n->cfg.ctl.n) {
-		if (!ep->dead)
-			out_at(ep, bl_ep_dead_at(n, slot, BL_OUT_GONE));
-		if (ep->settled)
-			forget(ep);
-		bl_node_agent_endpoints(n);
-		return;
-	}
-	if (ep->settled || !bl_ep_holds_commit(n, slot)) {
-		forget(ep);
-		return;
-	}
-	ep->dead = true;
-	bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) left reliable messages that are not acknowledged: they hold the rack's commit barrier until they are, or until the controller resumes it",
-	       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
+	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot, false))
+		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, port, strerror(errno));
+	drop_ring(n, slot, port);
+	end(ep);
 }
 
 void bl_endpoints_bury(struct bl_node *n)
@@ -453,9 +476,10 @@ static int nic_facts(struct bl_node *n, uint32_t family, struct bl_attach_rep *r
 static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, struct bl_attach_rep *rep, int *ring, struct bl_err *err)
 {
 	socklen_t len = sizeof(struct ucred);
+	struct bl_ep_slot before;
 	struct ucred who = {};
+	uint32_t port = 0, key;
 	struct bl_ep *ep;
-	uint32_t port = 0;
 	int k, rc;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
@@ -477,6 +501,9 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	ep->info.slot = (uint16_t)k;
 	ep->info.port = (uint16_t)port;
 	ep->info.ring_bytes = q->ring_bytes ? q->ring_bytes : BL_RING_BYTES;
+	key = eps_key(n, &ep->info);
+	if (!bpf_map_lookup_elem(n->eps_fd, &key, &before))
+		ep->info.left = before.left;
 	memcpy(ep->info.addr, rep->addr, sizeof(ep->info.addr));
 	/* what tells two lives of one address apart; compared for equality only */
 	if (getrandom(&ep->info.life, sizeof(ep->info.life), 0) != sizeof(ep->info.life))

@@ -178,6 +178,8 @@ _Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
  * @addr: IPv6 or IPv4-mapped address; all zero: any address of the host.
  * @name: of the process, NUL terminated.
  * @life: incarnation, chosen by the daemon: a PREP for another one is refused.
+ * @left: the life that left this port in order before, 0: none. Programs answer PREPs and RECALLs that are still on their way to it,
+ *	since nobody else will; @addr is its address as long as @active is BL_EP_FREE. Kept when the port is given to somebody else.
  * @reserved: must be zero.
  */
 enum bl_ep_state {
@@ -195,7 +197,8 @@ struct bl_ep_slot {
 	__u8 addr[16];
 	char name[16];
 	__u16 life;
-	__u16 reserved[3];
+	__u16 left;
+	__u16 reserved[2];
 };
 _Static_assert(sizeof(struct bl_ep_slot) == 64, "ABI");
 

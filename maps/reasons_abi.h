@@ -121,7 +121,8 @@
 	X(BYPASSED,        "bypassed",        DROP, "ordered frame that the kernel wanted to send past this switch's program: its barriers are another node's") \
 	X(HOME_FULL,       "home_full",       DROP, "came in on the wrong CPU while too many frames of this port were on their way to the right one") \
 	X(RECALLED,        "recalled",        OK,   "RECALL stored; its frame went back as the RECALLED") \
-	X(UNSWITCHED,      "unswitched",      DROP, "ordered frame with the barriers of another node than the neighbour: a switch between forwards without barline's program, or no beacon of the neighbour came yet")
+	X(UNSWITCHED,      "unswitched",      DROP, "ordered frame with the barriers of another node than the neighbour: a switch between forwards without barline's program, or no beacon of the neighbour came yet") \
+	X(LEFT,            "left",            OK,   "reliable message or RECALL for an endpoint that left in order: answered in its place")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

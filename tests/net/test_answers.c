@@ -31,6 +31,8 @@ static void open_rack(unsigned int hosts)
 #define phase (tr_sh->node[0].user[0]) /* the script's word to all workers */
 #define WHY   0			       /* user[] of a worker: 1 + the reason of the last that it heard is gone */
 #define GONES 1
+#define HAS_LEFT 4 /* user[] of leave_and_return() */
+#define LEAVE	 5 /* the script's word to it alone */
 
 static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
 {
@@ -70,6 +72,15 @@ static void to_who_is_there(struct tr *w)
 	tr_finish(w);
 }
 
+/* To all until it hears that one of them is gone. */
+static void to_all_until_told(struct tr *w)
+{
+	bl_on_proc_gone(w->ep, on_gone, w);
+	while (!TR_LOAD(tr_sh->enough) && w->me->nsent < TR_SENT_MAX - 10)
+		some(w, tr_sh->node[w->id].user[2 + GONES] ? w->cfg->arg : w->cfg->to, 1);
+	tr_finish(w);
+}
+
 static void listen_only(struct tr *w)
 {
 	bl_on_proc_gone(w->ep, on_gone, w);
@@ -83,12 +94,12 @@ static void leave_and_return(struct tr *w)
 	int rc;
 
 	some(w, w->cfg->to, 20);
-	while (TR_LOAD(phase) < 1)
+	while (TR_LOAD(phase) < 1 && !TR_LOAD(w->me->user[LEAVE]))
 		tr_take(w, 1);
 	while (bl_wait(w->ep, BL_WAIT_ACKED, 100) != BL_WAIT_ACKED)
 		tr_take(w, 0);
 	bl_exit(w->ep);
-	TR_STORE(w->me->user[4], 1);
+	TR_STORE(w->me->user[HAS_LEFT], 1);
 	while (TR_LOAD(phase) < 2)
 		usleep(1000);
 	rc = bl_init(&w->ep, &o);
@@ -114,7 +125,7 @@ static bool both_heard(void)
 
 static bool has_left(void)
 {
-	return TR_LOAD(tr_sh->node[2].user[4]);
+	return TR_LOAD(tr_sh->node[2].user[HAS_LEFT]);
 }
 
 static void want_more(uint32_t more)
@@ -204,11 +215,84 @@ RACK_TEST(left__costs_nobody_anything)
 	CHECK(tr_until(all_finished, WAIT_MS), "the endpoints left, and that does not come to its end: %s", ask());
 }
 
+/*
+ * A process leaves in order while the controller is stopped, and the others go on sending to it, since they cannot have heard. Its
+ * host answers in its place: they deliver to one another all that its last window lets them send, and hear of it later.
+ */
+RACK_TEST(left__others_still_send_to_it)
+{
+	unsigned int i;
+
+	open_rack(3);
+	for (i = 0; i < 2; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = to_all_until_told, .reliable = true, .to = 0x7, .arg = 0x3, .quiet_ms = 4000 });
+	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
+	rack_last_words = say_all;
+	tr_go();
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
+	CHECK(!kill(ctl, SIGSTOP), "%s", strerror(errno));
+	TR_STORE(phase, 1);
+	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
+	tr_pass(20);
+	want_more(200); /* of two senders, whose last window is of 256 frames */
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
+	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
+	CHECK(!kill(ctl, SIGCONT), "%s", strerror(errno));
+	CHECK(tr_until(both_heard, WAIT_MS), "nobody hears that it left: %s", ask());
+	CHECK(!times_said("\"why\":\"died\""), "who left was taken for dead: %s", ask());
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still once it is known");
+	TR_STORE(phase, 2);
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still when it is back");
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 0; i < 3; i++) {
+		all_or_none(i, 0x3);
+		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
+	}
+}
+
+/* The same without a controller, where nobody is ever told: what it did not get and others did is committed, and then sending to it fails. */
+RACK_TEST(left__without_a_controller)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 3;
+	rack_open();
+	for (i = 0; i < 2; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = to_who_is_there, .reliable = true, .to = 0x7, .arg = 0x3, .quiet_ms = 4000 });
+	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
+	tr_go();
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
+	TR_STORE(tr_sh->node[2].user[LEAVE], 1);
+	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
+	want_more(200);
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
+	TR_STORE(phase, 2);
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still when it is back");
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 0; i < 3; i++) {
+		all_or_none(i, 0x3);
+		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stopped__others_go_on),
 		cmocka_unit_test(left__costs_nobody_anything),
+		cmocka_unit_test(left__others_still_send_to_it),
+		cmocka_unit_test(left__without_a_controller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

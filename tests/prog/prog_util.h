@@ -36,12 +36,12 @@
 
 /* ---- which program can return which reason: the one list; each test binary must have seen all of its program's ---- */
 
-enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048, BY_BEAT = 4096, BY_TOKEN = 8192, BY_TOP = 16384, BY_TOP_RX = 32768, BY_TOP_LOSS = 65536, BY_COMMIT = 131072, BY_ORDER = 262144, BY_BARRED = 524288, BY_GUARD = 1048576, BY_RECALL = 2097152 };
+enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048, BY_BEAT = 4096, BY_TOKEN = 8192, BY_TOP = 16384, BY_TOP_RX = 32768, BY_TOP_LOSS = 65536, BY_COMMIT = 131072, BY_ORDER = 262144, BY_BARRED = 524288, BY_GUARD = 1048576, BY_RECALL = 2097152, BY_LEFT = 4194304 };
 #define BY_SW	 (BY_SWITCH | BY_REGS | BY_L3) /* one program in three binaries: table and parse, registers over time, routes */
 #define BY_TC	 (BY_EGRESS | BY_LOCAL)
 /* BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered, and bl_port_pace; BY_RSV: switch programs where reservations are made;
  * BY_PL2: the host's where it makes them; BY_BEAT: bl_host_pace where it carries the beacons, and bl_host_lift; BY_TOKEN: the switch's where tokens are limited;
- * BY_TOP, BY_TOP_RX, BY_TOP_LOSS: a host's under policy top, where it sends, where it receives, and what gets lost; BY_COMMIT: the host's programs and reliable messages; BY_RECALL: the same, and RECALLs; BY_ORDER: bl_order; BY_BARRED: the switch's where inputs are barred */
+ * BY_TOP, BY_TOP_RX, BY_TOP_LOSS: a host's under policy top, where it sends, where it receives, and what gets lost; BY_COMMIT: the host's programs and reliable messages; BY_RECALL: the same, and RECALLs; BY_LEFT: the same, for who left in order; BY_ORDER: bl_order; BY_BARRED: the switch's where inputs are barred */
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 
 MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
@@ -153,6 +153,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_HOME_FULL] = BY_REGS,
 	[BL_R_RECALLED] = BY_RECALL,
 	[BL_R_UNSWITCHED] = BY_SWITCH | BY_HOST,
+	[BL_R_LEFT] = BY_LEFT | BY_RECALL,
 };
 
 #define REASON_NAME(sym, name, kind, text) [BL_R_##sym] = name,

@@ -4,101 +4,9 @@
  * leaves is the least of all windows.
  */
 #include <linux/pkt_cls.h>
-#include "host_util.h"
-
-#define FROM (BL_PORT_BASE + 9) /* an endpoint of this host: slot 0 */
-
-static struct bl_rwin win;
-
-/* Window of endpoint slot @ep: from @head to @tail, all of them open, with timestamps @ts, @ts + 10, ...; host 0's endpoint 7 is the receiver. */
-static void put_window(__u32 ep, __u32 head, __u32 tail, __u64 ts, bool v6)
-{
-	struct bl_inflight line = { .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .state = (__u64)tail << 32 | head };
-	__u32 n;
-
-	memset(&win, 0, sizeof(win));
-	for (n = head; n != tail; n++, ts += 10) {
-		struct bl_rslot *s = &win.slot[n % BL_RWIN];
-
-		*s = (struct bl_rslot){ .wait = BL_RSLOT_OPEN | n, .ts = ts, .psn = 0xfedcba98, .port = BL_PORT_BASE + 7, .life = BODY_LIFE };
-		host_addr(s->addr, v6, 0);
-	}
-	map_put(sk->maps.windows, ep, &win);
-	map_put(sk->maps.inflight, ep, &line);
-}
-
-static __u64 state_of(__u32 ep)
-{
-	struct bl_inflight line;
-
-	map_get(sk->maps.inflight, ep, &line);
-	return line.state;
-}
-
-static __u64 word(__u32 head, __u32 tail)
-{
-	return (__u64)tail << 32 | head;
-}
-
-static void run_on(const struct frame *in, int verdict, const struct frame *want)
-{
-	struct frame out;
-	int v = run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], in, &out);
-
-	if (v != verdict)
-		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
-	same_frame(&out, want);
-}
-
-static void feed(__u64 b)
-{
-	struct desc d = beacon_frame(0, b);
-	struct frame in;
-
-	build(&in, &d);
-	run_on(&in, XDP_DROP, &in);
-	counts_take(sk->maps.counts, counted);
-}
+#include "commit_util.h"
 
 /* ---- prepare ---- */
-
-/* What the host at 1 makes of the PREP @d: its head turned round, and so much of the rest that a beacon has room. */
-static void ack_of(const struct desc *d, struct frame *want)
-{
-	struct desc a = *d;
-	struct frame in;
-	__u32 keep = BL_BEACON_LEN + 4u * d->tags;
-
-	build(&in, d);
-	memcpy(a.dst, d->src, 6);
-	memcpy(a.src, d->dst, 6);
-	memcpy(a.saddr, d->daddr, 16);
-	memcpy(a.daddr, d->saddr, 16);
-	a.sport = d->dport;
-	a.dport = d->sport;
-	a.ttl = 64;
-	a.csum = false;
-	a.b = a.c = T0 - BL_TS_OLD;
-	a.op = BL_OP_ACK;
-	a.lanes = 1;
-	a.lane = 0;
-	a.body = BL_ACK_BODY;
-	build(want, &a);
-	keep = keep < in.n ? keep : in.n;
-	if (want->n < keep) {
-		memcpy(want->p + want->n, in.p + want->n, keep - want->n);
-		want->n = keep;
-	}
-}
-
-static struct desc prep(bool v6, __u64 ts)
-{
-	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
-
-	d.op = BL_OP_PREP;
-	d.ttl = 3;
-	return d;
-}
 
 static void prep__becomes_the_ack(void **state)
 {
@@ -466,19 +374,6 @@ static void commit__at_once(void **state)
 
 /* ---- what leaves ---- */
 
-static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out, __u32 mark)
-{
-	struct __sk_buff ctx = { .mark = mark };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
-		    .ctx_size_in = sizeof(ctx), .repeat = 1);
-	int rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
-
-	if (rc)
-		fail_msg("cannot run %s: %s", bpf_program__name(prog), strerror(-rc));
-	out->n = o.data_size_out;
-	return (int)o.retval;
-}
-
 static void leaves(__u64 b, __u64 c)
 {
 	struct desc d = data_frame(1, 0, T0, 0), be = beacon_frame(1, 0);
@@ -649,22 +544,6 @@ static void local__stored_and_closed(void **state)
 }
 
 /* ---- by way of the controller ---- */
-
-static void relay(const struct desc *d, int verdict, const struct frame *want, enum bl_reason why)
-{
-	struct frame in, out;
-	int v;
-
-	build(&in, d);
-	v = run_xdp(sk->progs.bl_host_relayed, net.ifindex[0], &in, &out);
-	if (v != verdict)
-		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
-	same_frame(&out, want ? want : &in);
-	if (why == BL_R_BAD_OPCODE)
-		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
-	else
-		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
-}
 
 /* A PREP is stored, marked and turned round as on the NIC; its link hears nothing, whatever barriers it claims. */
 static void relayed__prep(void **state)

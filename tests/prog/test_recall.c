@@ -182,6 +182,33 @@ static void recall__refused(void **state)
 	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 }
 
+/* Who left in order has nothing to take out, and its host says so; who died is announced instead. */
+static void recall__for_who_left(void **state)
+{
+	struct desc d = recall(false);
+	struct frame in, want;
+	struct bl_ep_slot e;
+
+	(void)state;
+	feed(T0 - 1000);
+	lives(RECALL_LIFE);
+	map_get(sk->maps.eps, 9, &e);
+	e.left = e.life;
+	e.life = 0;
+	e.active = BL_EP_FREE;
+	map_put(sk->maps.eps, 9, &e);
+	build(&in, &d);
+	answer_to(&d, &want);
+	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }));
+	run_on(sk->progs.bl_host_relayed, &in, XDP_TX, &want);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+	nothing_stored();
+	e.left ^= 1;
+	map_put(sk->maps.eps, 9, &e);
+	refused(&d, BL_R_NO_ENDPOINT);
+}
+
 /* A sleeper hears of it at once, as of all that is no message. */
 static void recall__wakes(void **state)
 {
@@ -222,6 +249,7 @@ static void local__answered(void **state)
 {
 	struct desc d = recall(false), a;
 	__u32 k, fit = 4096 / (256 + 8);
+	struct bl_ep_slot e;
 
 	(void)state;
 	feed(T0 - 1000);
@@ -239,9 +267,18 @@ static void local__answered(void **state)
 	stored(1, &d, 0);
 	stored(0, &a, 0);
 	nothing_stored();
-	/* another life; too short */
+	/* another life, which left in order or did not; too short */
 	lives(RECALL_LIFE ^ 1);
 	local(&d, BL_R_WRONG_LIFE);
+	nothing_stored();
+	map_get(sk->maps.eps, 10, &e);
+	e.left = RECALL_LIFE;
+	map_put(sk->maps.eps, 10, &e);
+	local(&d, BL_R_LEFT);
+	stored(0, &a, 0);
+	nothing_stored();
+	e.left = 0;
+	map_put(sk->maps.eps, 10, &e);
 	lives(RECALL_LIFE);
 	d.body--;
 	local(&d, BL_R_BAD_LENGTH);
@@ -307,6 +344,7 @@ int main(void)
 		CASE(recall__becomes_the_answer),
 		CASE(recall__of_what_is_below_C),
 		CASE(recall__refused),
+		CASE(recall__for_who_left),
 		CASE(recall__wakes),
 		CASE(local__answered),
 		CASE(egress__answer_of_a_process),
