@@ -13,9 +13,9 @@
 
 #include "lossy.h"
 
-#include "cli/kill.h"
 #include "daemons.h"
 #include "kill_limits.h"
+#include "kill_talk.h"
 
 #define WORKERS		 6 /* on 4 hosts: two of them have two */
 #define HOSTS		 4
@@ -75,7 +75,6 @@ static const struct draw {
 };
 static unsigned int drawn = DRAW_ALL;
 
-static struct kill_ctl *c; /* of the run, shared with its workers */
 static uint64_t seed;
 static int64_t skew_ns[HOSTS];
 /* until when a host whose clock was far off may be refused still: it does not jump back */

@@ -4,6 +4,7 @@
 #define BARLINE_TESTS_RESTART_H
 
 #include "daemons.h"
+#include "until.h"
 
 #define HOSTS	3
 #define DEAD_US 1500000
@@ -19,24 +20,6 @@ T_FN void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	if (broken)
 		snprintf(cfg->ctl.ca, sizeof(cfg->ctl.ca), BL_RUN_DIR "/none.pem");
 }
-
-static const char *doing = "begins";
-
-T_FN void say_all(void)
-{
-	fprintf(stderr, "while it %s; the controller says: %s\n", doing, ask());
-	rack_dump();
-}
-
-#define UNTIL(what, cond) \
-	do { \
-		uint64_t until_ = t_mono() + 60000000000ULL; \
-		doing = what; \
-		while (!(cond)) { \
-			CHECK(t_mono() < until_, "it does not come to its end"); \
-			rack_serve(5); \
-		} \
-	} while (0)
 
 T_FN void open_rack(unsigned int hosts)
 {

@@ -9,41 +9,12 @@
 #include "barline_run.h"
 #include "controller.h"
 
-#include "cli/kill.h"
 #include "kill_talk.h"
 
 #define HOSTS	4
 #define LEAF	3 /* p1 p2 s1 s2 h1 h2 h3 h4 */
 #define CORRECT 3 /* h1 h2 */
-#define WAIT_NS 60000000000ULL
 
-static struct kill_ctl *c;
-static const char *doing = "begins";
-
-uint64_t mono_ns(void)
-{
-	return t_mono();
-}
-
-static void say_all(void)
-{
-	unsigned int i;
-
-	fprintf(stderr, "while it %s; the controller says: %s\n", doing, ask());
-	for (i = 0; c && i < HOSTS; i++)
-		fprintf(stderr, "worker %u: sent %u got %u acked %d %s\n", i, c->w[i].nsent, c->w[i].ngot, c->w[i].all_acked, c->w[i].error);
-	rack_dump();
-}
-
-#define UNTIL(what, cond) \
-	do { \
-		uint64_t until_ = t_mono() + WAIT_NS; \
-		doing = what; \
-		while (!(cond)) { \
-			CHECK(t_mono() < until_, "it does not come to its end"); \
-			rack_serve(5); \
-		} \
-	} while (0)
 
 /* The script serves all nodes: while it starts a switch no clock must get old. */
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -54,11 +25,7 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 
 static void talk(void)
 {
-	unsigned int i;
-
-	c = kill_workers(HOSTS, 1500);
-	for (i = 0; i < HOSTS; i++)
-		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
+	kill_workers(HOSTS, 1500);
 	atomic_store(&c->phase, KILL_TALK);
 }
 
@@ -129,7 +96,7 @@ RACK_TEST(leaf__is_a_router_for_a_while)
 	uint64_t end;
 	unsigned int i;
 
-	rack_last_words = say_all;
+	rack_last_words = say_workers;
 	rack.tweak = tweak;
 	rack.lab.spec.hosts = HOSTS;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;

@@ -6,33 +6,13 @@
  */
 #include "restart.h"
 
-#include "cli/kill.h"
 #include "kill_talk.h"
-
-static struct kill_ctl *c;
-
-uint64_t mono_ns(void)
-{
-	return t_mono();
-}
-
-static void say_workers(void)
-{
-	unsigned int i;
-
-	for (i = 0; c && i < HOSTS; i++)
-		fprintf(stderr, "worker %u: sent %u got %u acked %d %s\n", i, c->w[i].nsent,
-			c->w[i].ngot, c->w[i].all_acked, c->w[i].error);
-	say_all();
-}
 
 static void talk(void)
 {
 	unsigned int i;
 
-	c = kill_workers(HOSTS, 1000);
-	for (i = 0; i < HOSTS; i++)
-		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
+	kill_workers(HOSTS, 1000);
 	atomic_store(&c->phase, KILL_TALK);
 	for (i = 0; i < HOSTS; i++)
 		UNTIL("waits for traffic", atomic_load(&c->w[i].ngot) > 100);

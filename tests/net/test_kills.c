@@ -29,7 +29,6 @@
 
 #define RUNS	12 /* `make soak-kills` has more */
 #define MANY	75 /* so many show what a few may not */
-#define WAIT_NS 60000000000ULL
 #define BASE_MS 1500 /* for a failure's procedure, retransmissions and a busy machine */
 #define STILL_NS 300000000ULL /* shorter gaps are no standstill */
 #define SAID_MAX 64
@@ -57,11 +56,6 @@ static struct said {
 } said[SAID_MAX];
 static unsigned int nsaid;
 
-uint64_t mono_ns(void)
-{
-	return t_mono();
-}
-
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	name_controller(cfg, n);
@@ -74,35 +68,14 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 
 /* ---- the run ---- */
 
-static const char *doing = "begins";
 static unsigned int run_number;
 static uint64_t run_seed;
 
-static void say_all(void)
+static void last_words(void)
 {
-	unsigned int i;
-
-	fprintf(stderr, "run %u, seed %#" PRIx64 "; while it %s; the controller says: %s\n",
-		run_number, run_seed, doing, ask());
-	for (i = 0; c && i < WORKERS; i++)
-		fprintf(
-		    stderr,
-		    "worker %u, port %u: sent %u got %u acked %d recovered %d gap %.0f ms %s\n",
-		    i, c->w[i].addr.port, c->w[i].nsent, c->w[i].ngot, c->w[i].all_acked,
-		    c->w[i].recovered_ns != 0, (double)atomic_load(&c->w[i].gap_ns) / 1e6,
-		    c->w[i].error);
-	rack_dump();
+	fprintf(stderr, "run %u, seed %#" PRIx64 "\n", run_number, run_seed);
+	say_workers();
 }
-
-#define UNTIL(what, cond) \
-	do { \
-		uint64_t until_ = t_mono() + WAIT_NS; \
-		doing = what; \
-		while (!(cond)) { \
-			CHECK(t_mono() < until_, "it does not come to its end"); \
-			rack_serve(1); \
-		} \
-	} while (0)
 
 static void watch(void)
 {
@@ -120,31 +93,11 @@ static void watch(void)
 
 static void start_workers(void)
 {
-	unsigned int i;
-	pid_t pid;
-
-	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	CHECK(c != MAP_FAILED, "%s", strerror(errno));
-	c->n = WORKERS;
-	c->interval_us = 500 + t_below(&seed, 2000);
+	kill_begin(WORKERS, 500 + t_below(&seed, 2000));
 	c->size = 16 + t_below(&seed, 300);
 	c->fan = 1 + t_below(&seed, 4);
 	c->seed = seed;
-	for (i = 0; i < WORKERS; i++) {
-		fflush(NULL);
-		pid = fork(); /* not into *c, which is shared: the child would write there, too */
-		CHECK(pid >= 0, "%s", strerror(errno));
-		if (pid) {
-			c->w[i].pid = pid;
-			continue;
-		}
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(rack_host(host_of(i)));
-		_exit(kill_work(c, i));
-	}
-	for (i = 0; i < WORKERS; i++)
-		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
+	kill_fork(host_of);
 }
 
 static bool anybody_out(void)
@@ -495,7 +448,7 @@ static void campaign(const char *name, bool leaf_spine, unsigned int cores)
 	snprintf(tally->name, sizeof(tally->name), "%s", name);
 	alarm(seconds ? seconds + 240 : 40 * wanted + 240);
 	seed = first_seed ? first_seed : t_mono() * 0x9E3779B97F4A7C15ULL | 1;
-	rack_last_words = say_all;
+	rack_last_words = last_words;
 	dm_caretaker_ms = 10000;
 	for (i = 0; i < HOSTS; i++)
 		whole[i] = -1;

@@ -5,42 +5,22 @@
  */
 #include "restart.h"
 
-#include "cli/kill.h"
+#include "kill_talk.h"
 
 #define LEAVERS 8 /* on the first host; one more process is on the second */
 
-static struct kill_ctl *c;
-
-uint64_t mono_ns(void)
+static unsigned int host_of(unsigned int i)
 {
-	return t_mono();
+	return i == LEAVERS;
 }
 
 static void start(void)
 {
 	unsigned int i;
-	pid_t pid;
 
-	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	CHECK(c != MAP_FAILED, "%s", strerror(errno));
-	c->n = LEAVERS + 1;
-	c->interval_us = 10000;
+	kill_begin(LEAVERS + 1, 10000);
 	c->size = 100;
-	for (i = 0; i < c->n; i++) {
-		fflush(NULL);
-		pid = fork();
-		CHECK(pid >= 0, "%s", strerror(errno));
-		if (pid) {
-			c->w[i].pid = pid;
-			continue;
-		}
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rack_enter(rack_host(i == LEAVERS));
-		_exit(kill_work(c, i));
-	}
-	for (i = 0; i < c->n; i++)
-		UNTIL("waits for endpoints", atomic_load(&c->w[i].ready) || c->w[i].error[0]);
+	kill_fork(host_of);
 	atomic_store(&c->phase, KILL_TALK);
 	for (i = 0; i < c->n; i++)
 		UNTIL("waits for traffic", atomic_load(&c->w[i].ngot) > 20);
@@ -51,6 +31,7 @@ RACK_TEST(left__while_the_daemon_does_not_look)
 	unsigned int i, round;
 	int status;
 
+	rack_last_words = say_workers;
 	dead_us = 8000000; /* a daemon that is stopped sends no beacons */
 	open_rack(HOSTS);
 	for (round = 0; round < 5; round++) {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A script that serves a rack waits for a condition, up to a limit that a busy machine does not
+ * reach by itself. If the condition never holds, the last words are what the script waited for.
+ *
+ *	rack_last_words = say_all;
+ *	UNTIL("waits for all nodes", all_ok());
+ */
+#ifndef BARLINE_TESTS_UNTIL_H
+#define BARLINE_TESTS_UNTIL_H
+
+#include "controller.h"
+
+#define WAIT_NS 60000000000ULL
+
+static const char *doing = "begins";
+
+T_FN void say_all(void)
+{
+	fprintf(stderr, "while it %s; the controller says: %s\n", doing, ask());
+	rack_dump();
+}
+
+#define UNTIL(what, cond) \
+	do { \
+		uint64_t until_ = t_mono() + WAIT_NS; \
+		doing = what; \
+		while (!(cond)) { \
+			CHECK(t_mono() < until_, "it does not come to its end"); \
+			rack_serve(1); \
+		} \
+	} while (0)
+
+#endif
