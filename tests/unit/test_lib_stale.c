@@ -74,6 +74,27 @@ static struct bl_stale stale(void)
 	return s;
 }
 
+/* b has looked at a barrier that is above message 1; message 2 came after that. Returns the barrier. */
+static uint64_t looked_between(void)
+{
+	uint64_t ts = say(&a, 1) + 1;
+
+	commit(&b, ts);
+	assert_int_equal(bl_process(b.ep), 3);
+	say(&a, 2);
+	return ts;
+}
+
+/* b delivers what is below that barrier, and nothing else, whatever came since: @undecided messages. */
+static void stale_at(uint64_t ts, uint32_t undecided)
+{
+	static const int want[] = { 7, 8, 1 };
+
+	delivers_then_stale(want, 3);
+	assert_int_equal(stale().ts, ts);
+	assert_int_equal(stale().undecided, undecided);
+}
+
 /* the example of lib/stale.c */
 static void put_out__delivers_what_is_certain(void **state)
 {
@@ -183,50 +204,38 @@ static void put_out__reads_the_failures_first(void **state)
 	assert_int_equal(s.delivered, 0); /* before all messages from T on */
 }
 
-/* More was announced than the page has room for: nobody can say whose messages were discarded, so the last barrier counts that was looked at in time. */
+/*
+ * More was announced than the page has room for: nobody can say whose messages were discarded, so the last barrier counts that
+ * was looked at in time.
+ */
 static void put_out__missed_announcements(void **state)
 {
-	static const int want[] = { 7, 8, 1 };
-	uint64_t ts;
+	uint64_t ts = looked_between();
 
 	(void)state;
-	ts = say(&a, 1) + 1;
-	commit(&b, ts);
-	assert_int_equal(bl_process(b.ep), 3);
-	say(&a, 2);
 	pages[1].last += BL_FAILS_MAX;
 	commit(&b, fake_now());
 	put_out(&b);
-	delivers_then_stale(want, 3);
-	assert_int_equal(stale().ts, ts);
-	assert_int_equal(stale().undecided, 1);
+	stale_at(ts, 1);
 }
 
 /* The same, of one whom nobody has put out: C goes on, and is none of its business. */
 static void outcast__missed_announcements(void **state)
 {
-	static const int want[] = { 7, 8, 1 };
-	uint64_t ts;
+	uint64_t ts = looked_between();
 
 	(void)state;
-	ts = say(&a, 1) + 1;
-	commit(&b, ts);
-	assert_int_equal(bl_process(b.ep), 3);
-	say(&a, 2);
 	pages[1].last += BL_FAILS_MAX;
 	commit(&b, fake_now());
 	assert_int_equal(bl_process(b.ep), 3);
 	say(&a, 3);
 	commit(&b, fake_now());
-	delivers_then_stale(want, 3);
-	assert_int_equal(stale().ts, ts);
-	assert_int_equal(stale().undecided, 2);
+	stale_at(ts, 2);
 }
 
 /* It was announced, with its host: C was not promised to it any more from before that. */
 static void outcast__announced(void **state)
 {
-	static const int want[] = { 7, 8, 1 };
 	uint64_t ts;
 
 	(void)state;
@@ -237,25 +246,18 @@ static void outcast__announced(void **state)
 	assert_int_equal(bl_process(b.ep), 3);
 	commit(&b, fake_now()); /* its host has joined anew */
 	put_out(&b);
-	delivers_then_stale(want, 3);
-	assert_int_equal(stale().ts, ts);
-	assert_int_equal(stale().undecided, 1);
+	stale_at(ts, 1);
 }
 
 /* A barrier that it had seen as a member counts, though the daemon has read the page before it. */
 static void put_out__what_it_knew_itself(void **state)
 {
-	static const int want[] = { 7, 8, 1 };
-	uint64_t ts;
+	uint64_t ts = looked_between();
 
 	(void)state;
-	ts = say(&a, 1) + 1;
-	commit(&b, ts);
-	assert_int_equal(bl_process(b.ep), 3);
 	b.page->commit = ts - 1;
 	put_out(&b);
-	delivers_then_stale(want, 3);
-	assert_int_equal(stale().ts, ts);
+	stale_at(ts, 1);
 }
 
 /* A record that is being written still hides what is behind it. */
