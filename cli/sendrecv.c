@@ -252,6 +252,18 @@ static void print_delivery(const struct bl_delivery *d)
 	fflush(stdout);
 }
 
+/* Who was put out of the group: how far it came, so that the rest can be fetched from somebody who was not. */
+static void say_stale(const struct bl_endpoint *ep)
+{
+	struct bl_stale s = { .size = sizeof(s) };
+
+	if (bl_get_stale(ep, &s))
+		return;
+	if (cli.json)
+		cli_json(json_pack("{s:I, s:i}", "stale_ts", (json_int_t)s.ts, "undecided", (int)s.undecided));
+	cli_fail("everything below ts %" PRIu64 " was delivered and nothing from it on; %" PRIu32 " messages of there came, and others may have delivered them: ask one of those", s.ts, s.undecided);
+}
+
 int cmd_recv(int argc, char **argv)
 {
 	const struct argp argp = { .options = recv_options, .parser = parse_recv, .children = cmd_globals,
@@ -283,6 +295,8 @@ int cmd_recv(int argc, char **argv)
 			continue;
 		if (n < 0) {
 			cli_fail("%s", bl_strerror(ep));
+			if (n == -ESTALE && a.reliable)
+				say_stale(ep);
 			break;
 		}
 		if (n == 0 && a.timeout_ms >= 0) {

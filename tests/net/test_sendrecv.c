@@ -7,6 +7,7 @@
 #include "reliable.h"
 
 #include "barline_run.h"
+#include "loader/endpoint_pages.h"
 
 #define PORT	"61710"
 #define WAIT_MS 60000
@@ -180,11 +181,55 @@ RACK_TEST(recv_one__under_loss)
 	fprintf(stderr, "  %u reports, %u of them \"may not have been\"\n", reports, unknowns);
 }
 
+/* `barline recv -r` is stopped and put out: it prints what the others have, says how far that goes, and fails. */
+RACK_TEST(recv_reliable__says_how_far_it_came)
+{
+	const char *const recv[] = { barline, "recv", "-r", "-p", PORT, NULL };
+	const char *said;
+	struct bl_node *n;
+	struct run r, s;
+	uint64_t ts, last;
+	unsigned int k;
+	char to[64];
+
+	open_two();
+	n = rack.node[rack_host(1)];
+	r = start(1, recv, "");
+	wait_text(&r, "receiving on ");
+	k = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
+	CHECK(k == 1, "it does not say where");
+	s = start(0, (const char *const[]){ barline, "send", "-r", to, NULL }, "number 1\nnumber 2\n");
+	wait_end(&s, "the sender");
+	CHECK(!WEXITSTATUS(s.status), "the sender says: %s", text_of(s.err));
+	for (k = 0; !strstr(text_of(r.out), "number 2"); k++) {
+		CHECK(k < WAIT_MS / 2, "nothing is delivered: %s", text_of(r.err));
+		rack_serve(2);
+	}
+	last = strtoull(strstr(text_of(r.out), "\n") + 1, NULL, 10);
+	for (k = 0; k < BL_EPS_MAX && !n->ep[k].used; k++)
+		;
+	CHECK(k < BL_EPS_MAX, "it has no endpoint");
+	CHECK(!kill(r.pid, SIGSTOP), "%s", strerror(errno));
+	bl_endpoint_put_out(n, 1ULL << k, BL_OUT_RING);
+	CHECK(!kill(r.pid, SIGCONT), "%s", strerror(errno));
+	wait_end(&r, "the receiver");
+	said = strstr(text_of(r.err), "everything below ts ");
+	CHECK(said && WEXITSTATUS(r.status) == 1, "it ended with %d and says: %s", WEXITSTATUS(r.status), text_of(r.err));
+	ts = strtoull(said + 20, NULL, 10);
+	CHECK(ts > last, "it printed %" PRIu64 " and says that it came as far as %" PRIu64, last, ts);
+	CHECK(strstr(said, "; 0 messages"), "nothing was undecided: %s", said);
+	close(r.out);
+	close(r.err);
+	close(s.out);
+	close(s.err);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recv_one__nothing_delivered_is_denied),
 		cmocka_unit_test(recv_one__under_loss),
+		cmocka_unit_test(recv_reliable__says_how_far_it_came),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
