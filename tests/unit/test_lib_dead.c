@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A destination that does not answer: found out once, at the price of a wait; from then on it costs nobody anything. What is sent there fails at once, it is asked in the background, and it is served
- * again when it answers. The best-effort stream's side of it is in test_lib_tx.c (bl_tx_timers__probes_then_unreachable).
+ * again when it answers. The best-effort stream's side of it is in test_lib_tx_fail.c (bl_tx_timers__probes_then_unreachable).
  */
 #include <sys/syscall.h>
 

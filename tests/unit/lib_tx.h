@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the tests of lib/tx.c share: three endpoints, of which a sends, and a NIC's ring whose fill
+ * level the test sets.
+ */
+#ifndef BARLINE_LIB_TX_H
+#define BARLINE_LIB_TX_H
+
+#define FAKE_THREE
+#include "lib_fake.h"
+
+#include <linux/sockios.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+static inline int send_one(const struct fake *to, const void *data, uint32_t len, uint64_t cookie, unsigned int flags)
+{
+	struct bl_msg m = msg_to(to, data, len, cookie);
+
+	return bl_send(a.ep, &m, 1, flags);
+}
+
+/* @n frames of a byte: credits and NAKs talk about numbers only */
+static inline void send_frames(const struct fake *to, uint32_t n)
+{
+	while (n--)
+		assert_int_equal(send_one(to, "x", 1, 0, 0), 0);
+}
+
+static uint8_t pattern[BL_MESSAGE_MAX + 1];
+
+static inline void fill_pattern(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 7 + (i >> 8));
+}
+
+/* What SIOCOUTQ says of a socket; everything else goes to the kernel. */
+static int outq, outq_asked;
+
+int ioctl(int fd, unsigned long what, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, what);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (what != SIOCOUTQ)
+		return (int)syscall(SYS_ioctl, fd, what, arg);
+	outq_asked++;
+	*(int *)arg = outq;
+	return 0;
+}
+
+#endif
