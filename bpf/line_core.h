@@ -119,6 +119,7 @@ BL_CORE void bl_line_clear(struct bl_inflight *line)
 	BL_WRITE_ONCE(line->turn, 0);
 	BL_WRITE_ONCE(line->out_why, 0);
 	BL_WRITE_ONCE(line->out_upto, 0);
+	BL_WRITE_ONCE(line->bye, 0);
 	BL_BARRIER();
 	BL_WRITE_ONCE(line->out, 0);
 }

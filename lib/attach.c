@@ -194,6 +194,7 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	if (!ep)
 		return bl_set_error(NULL, ENOMEM, "out of memory");
 	ep->sock = ep->daemon = ep->epfd = ep->timerfd = -1;
+	ep->pid = getpid();
 	for (i = 0; i < BL_FD_COUNT; i++)
 		ep->fd[i] = -1;
 	bl_rq_init(&ep->rq);
@@ -250,32 +251,31 @@ fail:
 	return rc;
 }
 
-/* The daemon shall know that this is no crash. It trusts that nothing more is sent. */
+/*
+ * The daemon shall know that this is no crash: it trusts that nothing more is sent. In the line, since whoever is the daemon
+ * when it is asked finds it there; a message could be lost with the connection. A child of fork() ends by itself, and its
+ * parent is still there.
+ */
 static void say_goodbye(const struct bl_endpoint *ep)
 {
-	const struct bl_leave_msg m = { .magic = BL_SOCK_LEAVE, .last_ts = ep->last_ts };
-
-	(void)!send(ep->daemon, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (ep->pid == getpid())
+		__atomic_store_n(&ep->inflight[ep->slot].bye, ep->last_ts + 1, __ATOMIC_RELEASE);
 }
 
 void bl_exit(struct bl_endpoint *ep)
 {
-	bool was_there;
 	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
 	int i;
 
 	if (!ep)
 		return;
 	bl_helper_stop(ep);
-	was_there = ep->sock >= 0 && ep->epfd >= 0;
-	if (was_there)
+	if (ep->sock >= 0 && ep->epfd >= 0)
 		bl_flush(ep); /* nothing, if the daemon has put it out */
 	if (ep->sock >= 0 && ep->ring_data && !bl_is_out(ep)) {
 		bl_rx_leave(ep);
 		bl_rrx_leave(ep);
 	}
-	if (ep->inflight)
-		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
 	if (ep->page)
 		munmap((void *)ep->page, pages(sizeof(struct bl_host_page)));
 	if (ep->wake)
@@ -307,10 +307,13 @@ void bl_exit(struct bl_endpoint *ep)
 	bl_peers_free(ep);
 	bl_rq_free(&ep->rq);
 	free(ep->undo);
-	if (ep->daemon >= 0 && was_there)
+	/* last: from here on the slot and the port may be another's */
+	if (ep->inflight) {
 		say_goodbye(ep);
+		munmap(ep->inflight, pages(BL_EPS_MAX * sizeof(struct bl_inflight)));
+	}
 	if (ep->daemon >= 0)
-		close(ep->daemon); /* last: from here on the slot may be another's */
+		close(ep->daemon);
 	free(ep);
 }
 

@@ -287,6 +287,7 @@ struct bl_endpoint {
 	struct bl_addr self;
 	uint32_t slot, beacon_us;
 	uint16_t incarnation;
+	pid_t pid; /* that the daemon knows; a child of fork() has another one */
 	int sock, daemon, fd[BL_FD_COUNT], epfd, timerfd;
 	uint32_t frame_max; /* UDP payload of a full frame: struct bl_hdr and body */
 	uint32_t ring_bytes;

@@ -38,7 +38,6 @@
 
 #define PENDING_MAX 64
 #define LEAVE_AHEAD_NS 1000000000ULL /* no timestamp is so far ahead of the clock; a process that says so is not believed */
-#define LAST_WORDS	    1024 /* of a process that has ended, that are read at most */
 
 struct bl_pending {
 	struct bl_node *node;
@@ -188,16 +187,16 @@ static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 static bool leave(struct bl_ep *ep)
 {
 	struct bl_node *n = ep->node;
-	uint64_t now = bl_clock_at(n->clock, bl_mono_ns()), last_ts = ep->last_ts;
+	uint64_t now = bl_clock_at(n->clock, bl_mono_ns()), bye = ep->bye;
 	struct bl_ep_slot who = ep->info;
 
-	if (!ep->goodbye || ep->dead || bl_ep_holds_commit(n, ep->slot) || (n->cfg.ctl.n && !n->agent) || last_ts > now + LEAVE_AHEAD_NS)
+	if (!bye || ep->dead || bl_ep_holds_commit(n, ep->slot) || (n->cfg.ctl.n && !n->agent) || bye > now + LEAVE_AHEAD_NS)
 		return false;
 	ep->info.left = ep->info.life;
 	forget(ep);
 	if (!n->cfg.ctl.n)
 		return true;
-	bl_node_agent_proc_down(n, &who, BL_WHY_LEFT, bl_max64(bl_clock_at(n->clock, bl_mono_ns()), last_ts + 1));
+	bl_node_agent_proc_down(n, &who, BL_WHY_LEFT, bl_max64(bl_clock_at(n->clock, bl_mono_ns()), bye));
 	bl_node_agent_endpoints(n);
 	return true;
 }
@@ -230,6 +229,7 @@ static void release(struct bl_ep *ep, const char *why)
 	uint32_t key = eps_key(n, &ep->info), slot = ep->slot, port = ep->info.port;
 
 	ep->left = true;
+	ep->bye = bl_ep_bye(n, slot);
 	ep->conn_src = sd_event_source_disable_unref(ep->conn_src);
 	ep->pid_src = sd_event_source_disable_unref(ep->pid_src);
 	if (ep->conn >= 0)
@@ -237,7 +237,7 @@ static void release(struct bl_ep *ep, const char *why)
 	if (ep->pidfd >= 0)
 		close(ep->pidfd);
 	ep->conn = ep->pidfd = -1;
-	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left: %s", n->meta.name, port, ep->info.name, ep->info.pid, why);
+	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) left%s: %s", n->meta.name, port, ep->info.name, ep->info.pid, ep->bye ? " in order" : "", why);
 	if (leave(ep)) {
 		drop_ring(n, slot, port); /* last: nobody waits for it */
 		return;
@@ -282,46 +282,24 @@ void bl_endpoints_dead(struct bl_node *n)
 			bl_node_agent_proc_down(n, &n->ep[k].info, gone_why(&n->ep[k]), n->ep[k].t);
 }
 
-/* One message of the endpoint's process: its goodbye, or frames to be forwarded. As recv(2) returns. */
-static ssize_t hear(struct bl_ep *ep)
-{
-	struct bl_forward_msg m;
-	ssize_t n = recv(ep->conn, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
-
-	if (n == sizeof(struct bl_leave_msg) && m.magic == BL_SOCK_LEAVE) {
-		struct bl_leave_msg last;
-
-		memcpy(&last, &m, sizeof(last));
-		ep->goodbye = true;
-		ep->last_ts = last.last_ts;
-	} else if (n > 0) {
-		bl_forward_asked(ep, &m, (size_t)n);
-	}
-	return n;
-}
-
+/* Frames to be forwarded, or the connection's end. */
 static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
-	ssize_t n = hear(ctx);
+	struct bl_forward_msg m;
+	ssize_t n = recv(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
-	(void)src, (void)fd, (void)events;
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-		return 0;
-	release(ctx, "it closed its connection");
+	(void)src, (void)events;
+	if (n > 0)
+		bl_forward_asked(ctx, &m, (size_t)n);
+	else if (!n || (errno != EAGAIN && errno != EINTR))
+		release(ctx, "it closed its connection");
 	return 0;
 }
 
-/* A process that leaves says so and ends; of the two, the end may be seen first. */
 static int on_death(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
-	struct bl_ep *ep = ctx;
-	unsigned int k;
-
 	(void)src, (void)fd, (void)events;
-	/* a child that inherited the connection could go on for ever */
-	for (k = 0; k < LAST_WORDS && ep->conn >= 0 && hear(ep) > 0; k++)
-		;
-	release(ep, ep->goodbye ? "it said goodbye, and ended" : "its process ended");
+	release(ctx, "its process ended");
 	return 0;
 }
 
@@ -729,10 +707,8 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 	ep->left = ep->pidfd < 0 || start_time((pid_t)i->pid) != i->start_time;
 	if (ep->info.active == BL_EP_DEAD)
 		adopt_dead(ep);
-	if (ep->left) {
-		release(ep, "its process ended while no daemon ran");
-		return;
-	}
+	if (ep->left)
+		return; /* bl_endpoints_adopted() */
 	if (watch(ep) < 0)
 		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port, ep->info.name, i->pid);
@@ -753,6 +729,11 @@ static void adopt(struct bl_node *n)
 		bl_ep_clear_wake(n, k);
 		bpf_map_delete_elem(n->rings_fd, &k);
 	}
+}
+
+void bl_endpoint_release(struct bl_ep *ep, const char *why)
+{
+	release(ep, why);
 }
 
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err)
@@ -783,6 +764,7 @@ void bl_endpoints_close(struct bl_node *n)
 {
 	int k;
 
+	n->again_src = sd_event_source_disable_unref(n->again_src);
 	while (n->pending)
 		pending_free(n->pending, false);
 	for (k = 0; k < BL_EPS_MAX; k++) {

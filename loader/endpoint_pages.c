@@ -89,6 +89,16 @@ uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *
 	return out;
 }
 
+uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot)
+{
+	struct bl_inflight *page = bl_lines_map(n);
+	uint64_t bye = page ? __atomic_load_n(&page[slot].bye, __ATOMIC_ACQUIRE) : 0;
+
+	if (page)
+		bl_lines_unmap(page);
+	return bye;
+}
+
 /* ---- who is out ---- */
 
 #define SLACK_NS 1000000ULL /* between reading the clock and storing what follows from it; else once more */

@@ -45,6 +45,9 @@ int bl_ep_over(struct bl_node *n, unsigned int slot);
 /** bl_ep_out - what the line of @slot says: 0, T, or BL_OUT_OVER; *@why: 0: not final. */
 uint64_t bl_ep_out(const struct bl_node *n, unsigned int slot, enum bl_out_why *why);
 
+/** bl_ep_bye - above all that the process of @slot has sent, if it has left by bl_exit(); 0: it has not. */
+uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot);
+
 /** bl_lines_map - the in-flight page, of which programs and processes write other words; NULL, with errno. */
 struct bl_inflight *bl_lines_map(const struct bl_node *n);
 void bl_lines_unmap(struct bl_inflight *page);

@@ -157,6 +157,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (!rc)
 		rc = bl_node_agent_open(n, err);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		bl_endpoints_adopted(n);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_limits_open(n, err);
 	/* last: as long as something can fail (a certificate that cannot be read), a caretaker goes on */
 	if (!rc)

@@ -76,8 +76,7 @@ struct bl_ep {
 	bool dead;    /* its process is gone or put out, and what it left in its window is not settled */
 	bool left;    /* the process is gone */
 	bool settled; /* what it left holds nothing any more */
-	bool goodbye; /* its process said that it leaves, and has sent nothing with a later timestamp than @last_ts */
-	uint64_t last_ts;
+	uint64_t bye; /* when its process is gone: 0, or it left in order, and this is above all that it has sent */
 	uint64_t t;   /* dead, with an agent: what it sent from then on (bus time) was not committed */
 	struct bl_ep_slot info;
 };
@@ -159,6 +158,7 @@ struct bl_node {
 	sd_event_source *listen_src;
 	struct bl_ep ep[BL_EPS_MAX];
 	struct bl_pending *pending;
+	sd_event_source *again_src; /* endpoint_again.c */
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
 	/* order.c */
@@ -363,6 +363,12 @@ void bl_endpoints_close(struct bl_node *n);
  * RCU grace period (about 16 ms): those of one occasion in one call.
  */
 void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why);
+void bl_endpoint_release(struct bl_ep *ep, const char *why); /* its process is gone, or has left */
+/**
+ * bl_endpoints_adopted - after the agent is there: takes down whose process has ended while no daemon ran, and looks from
+ * now on for those that leave while they have no connection. endpoint_again.c
+ */
+void bl_endpoints_adopted(struct bl_node *n);
 /** bl_endpoints_bury - without controllers: whoever is out and has nothing left that waits for ACKs is settled. */
 void bl_endpoints_bury(struct bl_node *n);
 /* limits.c: processes that hold others up for longer than process_limit_ms are put out */

@@ -68,7 +68,11 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  *	scattering's frames was counted in @state. The programs read in this order: @ts, @hold, @state.
  * @state: of the endpoint's window (reliable_abi.h): tail << 32 | head. Raised by the process (tail, by atomic add) and by whoever closes a slot (head, by compare-and-swap of the whole word).
  *
- * The process writes @ts, @hold, @turn and the tail of @state; programs move the head of @state; only
+ * @bye: not 0: the process has left by bl_exit(), and this is above all timestamps that it gave. The last that it writes,
+ *	before it closes its connection. The daemon reads it when the connection or the process is gone, and looks for it
+ *	where there is no connection.
+ *
+ * The process writes @ts, @hold, @turn, @bye and the tail of @state; programs move the head of @state; only
  * the daemon writes @out, @out_why and @out_upto. While the process lives the daemon writes nothing else here,
  * and neither programs nor library trust the other words of a line whose @out is set (bpf/line_core.h).
  */
@@ -80,7 +84,7 @@ struct bl_inflight {
 	__u64 out_why;	/* enum bl_out_why. Not 0 while @out is: @out is final, and @ts does not count. */
 	__u64 turn;	/* raised by the library, once in a ms, when it works with a window that is not empty */
 	__u64 out_upto;	/* set before @out: messages below it that came are committed; 0: not known of any */
-	__u64 reserved;
+	__u64 bye;
 };
 #define BL_OUT_OVER (~0ULL)
 
@@ -232,17 +236,6 @@ _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
  */
 #define BL_SOCK_MAGIC 0x424c5351u
 #define BL_SOCK_HINTS 0x424c5348u /* instead of it in a struct bl_attach_req: only the map of TOP's hints (top_host_abi.h) is wanted, as the one file descriptor; the connection is not kept */
-/**
- * struct bl_leave_msg - the last that bl_exit() sends: the process leaves in order, it has not died. @magic: BL_SOCK_LEAVE.
- * @last_ts: the latest timestamp that it has given a message.
- */
-#define BL_SOCK_LEAVE 0x424c534cu
-struct bl_leave_msg {
-	__u32 magic;
-	__u32 reserved;
-	__u64 last_ts;
-};
-
 /**
  * struct bl_attach_req - wish for an endpoint.
  * @magic, @abi_version: BL_SOCK_MAGIC, BL_ABI_VERSION.

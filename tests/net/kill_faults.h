@@ -196,22 +196,12 @@ T_FN uint64_t with(unsigned int node)
 	return rack.lab.nodes[node].kind == LAB_TOR ? all_nodes() : 1ULL << node;
 }
 
-/* The processes of host @node registered with a daemon that is not there any more. */
-T_FN void orphan(unsigned int node)
-{
-	unsigned int i;
-
-	for (i = 0; i < WORKERS; i++)
-		facts.proc[i].orphaned |= rack_host(host_of(i)) == node;
-}
-
 /* Its daemon ends by @sig, and the next one comes. */
 T_FN void restart(unsigned int node, int sig, unsigned int away_ms)
 {
 	pid_t old = dm[node].pid;
 	uint64_t begun = t_mono();
 
-	orphan(node);
 	stop_losing(node);
 	if (sig == SIGKILL && !away_ms) {
 		/* not waited for: the next one may come while it is not gone yet */

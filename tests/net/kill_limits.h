@@ -25,12 +25,11 @@
 
 /**
  * struct kl_proc - what is known of a process. @killed: by SIGKILL. @leaves: it was asked to.
- * @detached: its host's programs were removed. @orphaned: its host's daemon is another one than it registered with, so its
- * goodbye reaches nobody (docs/guarantees.md). @ended: it had got an error, and has ended.
+ * @detached: its host's programs were removed. @ended: it had got an error, and has ended.
  * @stopped_ns: for how long it was stopped. @gap_ns: the longest time between two of its turns.
  */
 struct kl_proc {
-	bool killed, leaves, detached, orphaned, ended;
+	bool killed, leaves, detached, ended;
 	uint64_t stopped_ns, gap_ns;
 };
 
@@ -69,7 +68,7 @@ static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_pr
 	if (!strcmp(why, "left"))
 		return p->leaves ? KL_MAY : KL_FALSE;
 	if (!strcmp(why, "died"))
-		return p->killed || p->ended || p->detached || (p->leaves && p->orphaned) ? KL_MAY : KL_FALSE;
+		return p->killed || p->ended || p->detached ? KL_MAY : KL_FALSE;
 	if (!strcmp(why, "in_flight") || !strcmp(why, "window") || !strcmp(why, "ring")) {
 		if (p->stopped_ns >= enough)
 			return KL_MAY;

@@ -86,6 +86,7 @@ static inline void fake_make(struct fake *f, const char *ip, uint32_t ring_bytes
 	for (i = 0; i < BL_FD_COUNT; i++)
 		ep->fd[i] = -1;
 	ep->daemon = -1;
+	ep->pid = getpid();
 	bl_rq_init(&ep->rq);
 	ep->slot = 3;
 	ep->incarnation = (uint16_t)(0x1100 + inet_addr(ip) % 251);

@@ -30,9 +30,7 @@ static void process__why(void **state)
 	assert_int_equal(kl_process(&r, &ended, "died"), KL_MAY);
 	assert_int_equal(kl_process(&r, &away, "died"), KL_MAY);
 	assert_int_equal(kl_process(&r, &nothing, "died"), KL_FALSE);
-	assert_int_equal(kl_process(&r, &(struct kl_proc){ .leaves = true, .orphaned = true }, "died"), KL_MAY);
-	assert_int_equal(kl_process(&r, &(struct kl_proc){ .leaves = true }, "died"), KL_FALSE);
-	assert_int_equal(kl_process(&r, &(struct kl_proc){ .orphaned = true }, "died"), KL_FALSE);
+	assert_int_equal(kl_process(&r, &leaves, "died"), KL_FALSE);
 	assert_int_equal(kl_process(&r, &leaves, "left"), KL_MAY);
 	assert_int_equal(kl_process(&r, &killed, "left"), KL_FALSE);
 	for (i = 0; i < 3; i++) {

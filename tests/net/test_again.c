@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Endpoints and the next daemon of their host: who leaves in order is announced as one that left, whatever the daemon did
+ * meanwhile and whatever lies unread in the connection; and who died, as one that died.
+ */
+#include "restart.h"
+
+#define ACTORS 6 /* three on each of the first two hosts; on the first: listener, and those who leave */
+
+enum act { ACT_CALL, ACT_SLEEP, ACT_EXIT, ACT_EXIT_AND_STAY };
+
+/**
+ * struct actor - a process with one endpoint. @act: what it is to do; set by the test. @rest: it does not call the library
+ * any more. @gone: bl_exit() has returned. @heard: bit: enum bl_gone_reason, of all whose end it was told of; @times: how many.
+ */
+struct actor {
+	_Atomic int act, ready, rest, gone, times;
+	_Atomic unsigned int heard;
+	struct bl_addr addr;
+	char error[256];
+	pid_t pid;
+};
+
+static struct actor *actors;
+
+uint64_t mono_ns(void)
+{
+	return t_mono();
+}
+
+static unsigned int host_of(unsigned int i)
+{
+	return i % 2;
+}
+
+static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct actor *a = ctx;
+
+	(void)ts;
+	if (memcmp(who->ip, mapped, sizeof(mapped)))
+		return; /* it runs once for each address of that host */
+	atomic_fetch_or(&a->heard, 1U << why);
+	atomic_fetch_add(&a->times, 1);
+}
+
+static int play(struct actor *a)
+{
+	struct bl_endpoint *ep;
+	struct bl_delivery d[8];
+	int act;
+
+	if (bl_init(&ep, NULL)) {
+		snprintf(a->error, sizeof(a->error), "bl_init: %s", bl_strerror(NULL));
+		return 1;
+	}
+	bl_on_proc_gone(ep, on_gone, a);
+	a->addr = *bl_self(ep);
+	bl_recv_reliable(ep, d, 8, 0);
+	atomic_store(&a->ready, 1);
+	while ((act = atomic_load(&a->act)) < ACT_EXIT) {
+		atomic_store(&a->rest, act == ACT_SLEEP);
+		if (act == ACT_SLEEP) {
+			poll(NULL, 0, 2);
+		} else if (bl_recv_reliable(ep, d, 8, 5) < 0) {
+			snprintf(a->error, sizeof(a->error), "bl_recv_reliable: %s", bl_strerror(ep));
+			break;
+		}
+	}
+	bl_exit(ep);
+	atomic_store(&a->gone, 1);
+	while (act == ACT_EXIT_AND_STAY)
+		pause();
+	return a->error[0] != 0;
+}
+
+static void say_actors(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ACTORS; i++)
+		fprintf(stderr, "actor %u, port %u: act %d gone %d heard %#x (%d) %s\n", i, actors[i].addr.port,
+			actors[i].act, actors[i].gone, actors[i].heard, actors[i].times, actors[i].error);
+	say_all();
+}
+
+static void begin(void)
+{
+	unsigned int i;
+
+	actors = mmap(NULL, ACTORS * sizeof(*actors), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(actors != MAP_FAILED, "%s", strerror(errno));
+	rack_last_words = say_actors;
+	dead_us = 8000000; /* a daemon that is killed sends no beacons until the next one does */
+	open_rack(HOSTS);
+	for (i = 0; i < ACTORS; i++) {
+		pid_t pid;
+
+		fflush(NULL);
+		pid = fork();
+		CHECK(pid >= 0, "%s", strerror(errno));
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			rack_enter(rack_host(host_of(i)));
+			_exit(play(&actors[i]));
+		}
+		actors[i].pid = pid;
+	}
+	for (i = 0; i < ACTORS; i++)
+		UNTIL("waits for endpoints", atomic_load(&actors[i].ready) || actors[i].error[0]);
+}
+
+static void act(unsigned int i, enum act what)
+{
+	atomic_store(&actors[i].act, what);
+	if (what == ACT_SLEEP)
+		UNTIL("waits until it sleeps", atomic_load(&actors[i].rest));
+	else if (what >= ACT_EXIT)
+		UNTIL("waits until it has left", atomic_load(&actors[i].gone));
+}
+
+/* Of those who hear: actors 0 (first host) and 1 (second). */
+static bool heard(int times)
+{
+	return atomic_load(&actors[0].times) >= times && atomic_load(&actors[1].times) >= times;
+}
+
+static void all_left(int times)
+{
+	UNTIL("waits until all have heard", heard(times));
+	CHECK(!strstr(ask(), "\"why\":\"died\""), "who has left was announced as died: %s", ask());
+	CHECK(actors[0].heard == 1U << BL_GONE_LEFT && actors[1].heard == 1U << BL_GONE_LEFT, "they heard %#x and %#x",
+	      actors[0].heard, actors[1].heard);
+	UNTIL("waits until all is settled", all_finished());
+}
+
+static void restart(int sig)
+{
+	daemon_stop(rack_host(0), sig);
+	daemon_start(rack_host(0));
+	UNTIL("waits for all nodes", all_ok());
+}
+
+/* Endpoints that the daemon of that host has in its map. */
+static unsigned int slots_used(unsigned int host)
+{
+	int fd = rack_map(rack_host(host), BL_MAP_EPS);
+	struct bl_ep_slot s;
+	unsigned int n = 0;
+	uint32_t k;
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (k = 0; k < BL_PORT_COUNT; k++)
+		n += !bpf_map_lookup_elem(fd, &k, &s) && s.active != BL_EP_FREE;
+	close(fd);
+	return n;
+}
+
+/* A host that is detached under an endpoint is silent for dead_after first: that takes long here. */
+static void end(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ACTORS; i++)
+		atomic_store(&actors[i].act, ACT_EXIT);
+	UNTIL("waits for the end", !slots_used(0) && !slots_used(1));
+	daemons_end();
+}
+
+/* The next daemon hears that they left: from one that went on calling, and from one that had not called since. */
+RACK_TEST(left__after_a_restart)
+{
+	begin();
+	act(4, ACT_SLEEP);
+	restart(SIGTERM);
+	act(2, ACT_EXIT);
+	act(4, ACT_EXIT);
+	all_left(2);
+	end();
+}
+
+RACK_TEST(left__after_a_kill)
+{
+	begin();
+	act(4, ACT_SLEEP);
+	restart(SIGKILL);
+	act(2, ACT_EXIT);
+	act(4, ACT_EXIT);
+	all_left(2);
+	end();
+}
+
+/* There is no daemon when they leave. */
+RACK_TEST(left__while_no_daemon_runs)
+{
+	unsigned int sig;
+
+	begin();
+	for (sig = 0; sig < 2; sig++) {
+		daemon_stop(rack_host(0), sig ? SIGKILL : SIGTERM);
+		act(2 + 2 * sig, sig ? ACT_EXIT : ACT_EXIT_AND_STAY);
+		daemon_start(rack_host(0));
+		all_left((int)sig + 1);
+		UNTIL("waits for the slot", slots_used(0) == 2 - sig);
+	}
+	end();
+}
+
+/* It has left, and its process lives on: nothing but its goodbye says so. */
+RACK_TEST(left__and_lives_on)
+{
+	begin();
+	act(2, ACT_SLEEP);
+	restart(SIGTERM);
+	act(2, ACT_EXIT_AND_STAY);
+	all_left(1);
+	UNTIL("waits for the slot", slots_used(0) == 2);
+	CHECK(runs(actors[2].pid), "it was to live on");
+	end();
+}
+
+/* The daemon had told it something that it has not read: Linux resets such a connection, and drops what it sent last. */
+RACK_TEST(left__with_news_unread)
+{
+	begin();
+	act(4, ACT_SLEEP);
+	act(2, ACT_EXIT);
+	all_left(1);
+	act(4, ACT_EXIT);
+	all_left(2);
+	end();
+}
+
+/* Nobody is called one that left who has not said so. */
+RACK_TEST(died__is_said_of_who_did)
+{
+	begin();
+	restart(SIGTERM);
+	CHECK(!kill(actors[2].pid, SIGKILL), "%s", strerror(errno));
+	UNTIL("waits until all have heard", heard(1));
+	CHECK(actors[0].heard == 1U << BL_GONE_DIED && actors[1].heard == 1U << BL_GONE_DIED, "they heard %#x and %#x",
+	      actors[0].heard, actors[1].heard);
+	/* while no daemon runs */
+	daemon_stop(rack_host(0), SIGTERM);
+	CHECK(!kill(actors[4].pid, SIGKILL) && waitpid(actors[4].pid, NULL, 0) == actors[4].pid, "%s", strerror(errno));
+	daemon_start(rack_host(0));
+	UNTIL("waits until all have heard", heard(2));
+	CHECK(actors[0].heard == 1U << BL_GONE_DIED && actors[1].heard == 1U << BL_GONE_DIED, "they heard %#x and %#x",
+	      actors[0].heard, actors[1].heard);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(left__after_a_restart),
+		cmocka_unit_test(left__after_a_kill),
+		cmocka_unit_test(left__while_no_daemon_runs),
+		cmocka_unit_test(left__and_lives_on),
+		cmocka_unit_test(left__with_news_unread),
+		cmocka_unit_test(died__is_said_of_who_did),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
