@@ -28,6 +28,7 @@
 #include "barline.h"
 #include "body_core.h"
 #include "forward_core.h"
+#include "nic_core.h"
 #include "parts_core.h"
 #include "patience_core.h"
 #include "place_core.h"
@@ -283,6 +284,18 @@ struct bl_failed {
 	uint8_t why;
 };
 
+/* what this endpoint knows of the ring that it shares with others of its host: nic.c */
+struct bl_nic {
+	bool on;	 /* there are others */
+	bool parts_wait; /* parts of large messages found no room */
+	uint64_t queued; /* our word nic_queued, but for what is being sent */
+	uint64_t others; /* the sum of the others' when it was read last, */
+	uint64_t then;	 /* and @queued at that time */
+	uint64_t out;	 /* our word nic_out */
+	uint64_t senders; /* our word */
+	struct bl_nic_marks marks;
+};
+
 struct bl_endpoint {
 	struct bl_addr self;
 	uint32_t slot, beacon_us;
@@ -314,6 +327,7 @@ struct bl_endpoint {
 	uint32_t staged_bytes, send_buffer;
 	bool held; /* something is staged that windows hold back, or a full NIC */
 	uint32_t flying; /* frames to all others that are not credited */
+	struct bl_nic nic;
 	struct bl_undo *undo;
 	uint32_t undo_n, undo_room;
 	uint64_t mark;
@@ -347,6 +361,7 @@ struct bl_endpoint {
 	bool rheld;			/* something is staged */
 	uint64_t turn_ns;		/* CLOCK_MONOTONIC of the last raise of our line's turn */
 	uint64_t rtimer_ns;
+	uint64_t rroom_ns;		/* CLOCK_MONOTONIC from when on what is staged waits for the NIC's ring; 0: it does not */
 	uint32_t rdead;			/* peers that are */
 
 	/* reliable rx */
@@ -412,6 +427,7 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 void bl_tx_nak(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len);
 uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now); /* returns the next deadline, 0: none */
+void bl_tx_wake_at(struct bl_endpoint *ep, uint64_t at); /* that is one, too */
 bool bl_tx_room(const struct bl_endpoint *ep);
 bool bl_tx_unsent(const struct bl_endpoint *ep); /* frames of ours are in a queue of this host */
 void bl_tx_hdr(uint8_t *frame, uint8_t op, uint64_t ts, uint32_t psn);
@@ -523,7 +539,7 @@ void bl_rrx_peer_free(struct bl_peer *p);
 /* rx.c */
 struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len);
 void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b);
-uint32_t bl_rx_window(const struct bl_endpoint *ep);
+uint32_t bl_rx_window(const struct bl_endpoint *ep); /* of each sender; to those of other hosts less may be granted: bl_nic_window() */
 uint64_t bl_rx_drain(struct bl_endpoint *ep); /* returns bl_recall_last() */
 void bl_rx_leave(struct bl_endpoint *ep); /* last words: what was delivered, and what will not be */
 int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn);

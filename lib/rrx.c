@@ -19,7 +19,7 @@
  *
  * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of its own, that of other frames when they are delivered. Who has sent an OPEN hears twice: at once, and when everything that he has sent is free.
  */
-#include "internal.h"
+#include "tx_nic.h"
 
 /* ---- windows ---- */
 
@@ -48,12 +48,13 @@ static void say_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, 
 
 void bl_rrx_windows(struct bl_endpoint *ep)
 {
-	uint32_t w = bl_rx_window(ep);
+	uint32_t near = bl_rx_window(ep), far = bl_nic_window(ep, near), w;
 	struct bl_peer *p;
 
 	while ((p = ep->windows)) {
 		struct bl_rrx *r = &p->rrx;
 
+		w = p->local ? near : far;
 		ep->windows = p->window_next;
 		r->due = false;
 		if (!r->now && r->seq.done - r->said_psn < (r->said_window + 3) / 4)
@@ -124,6 +125,8 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 	if (!r->known) {
 		r->known = true;
 		ep->nsenders++;
+		if (!p->local)
+			bl_nic_sender(ep);
 	} else if (r->proven || !r->was.known) {
 		r->was = here(r);
 	}

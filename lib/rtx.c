@@ -14,11 +14,14 @@
  * A destination is asked for its window (OPEN) before the first message: who does not answer can fail nothing that was sent.
  */
 #include "send.h"
+#include "tx_nic.h"
 
 #define SEGS_MAX     BL_STAGE_FRAMES
 #define ASKS_MAX     BL_PROBES_MAX
 #define AGAIN_MAX    64u /* frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it in such a queue */
 #define AGAIN_GAP_NS 250000ULL
+#define ROOM_FRAMES  (BL_NIC_FRAMES / 4) /* that shall fit the NIC's ring before a scattering begins */
+#define ROOM_NS	     1000000ULL		 /* nor does it wait longer: what is lost there is sent again */
 
 static struct bl_inflight *line(const struct bl_endpoint *ep)
 {
@@ -87,7 +90,10 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 	union bl_gso ctl[BL_MMSG];
 	struct mmsghdr m[BL_MMSG];
 	struct iovec io[BL_RWIN];
+	uint32_t at;
 
+	for (at = from; at != to; at++)
+		bl_nic_count(ep, !ep->rsent[at % BL_RWIN]->peer->local);
 	while (from != to) {
 		unsigned int n = 0, used = 0, done = 0;
 
@@ -366,6 +372,20 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 
 enum may { MAY_GO, MAY_NOT, MUST_FAIL };
 
+/* Where endpoints of a host share the NIC's ring: what others sent there best effort shall not be lost for us. */
+static bool has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
+{
+	frames = frames < ROOM_FRAMES ? frames : ROOM_FRAMES;
+	if (bl_nic_room(ep, frames, BL_NIC_FRAMES) >= frames || (ep->rroom_ns && mono - ep->rroom_ns >= ROOM_NS)) {
+		ep->rroom_ns = 0;
+		return true;
+	}
+	if (!ep->rroom_ns)
+		ep->rroom_ns = mono;
+	bl_rtx_wake_at(ep, mono + BL_NIC_WAIT_NS);
+	return false;
+}
+
 /* Whether the staged scattering may have its timestamp. */
 static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 {
@@ -394,6 +414,8 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 		res = MAY_NOT;
 	}
 	if (res == MAY_GO && all > room(ep) && room(ep) != BL_RWIN && all <= BL_RWIN)
+		res = MAY_NOT;
+	if (res == MAY_GO && all && !has_room(ep, all, mono))
 		res = MAY_NOT;
 	return res;
 }
@@ -437,6 +459,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		__atomic_store_n(&mine->ts, BL_TIME_NONE, __ATOMIC_RELEASE);
 	if (ep->rtail != from) {
 		send_slots(ep, from, ep->rtail);
+		bl_nic_witness(ep);
 		bl_rtx_wake_at(ep, mono + BL_RTX_MIN_NS);
 	}
 	if (rest) {
@@ -522,6 +545,7 @@ static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 	f->tries++;
 	ep->st.retransmits++;
 	ep->st.frames_sent++;
+	bl_nic_count(ep, !f->peer->local);
 	(void)!sendto(ep->sock, f->data, f->len, 0, (const struct sockaddr *)&f->peer->sa, f->peer->sa_len);
 	if (!bl_fwd_due(&f->peer->fwd_until_ns, f->first_ns, f->tries, f->fwd_ns, mono))
 		return;

@@ -8,7 +8,7 @@
  * Sequence numbers per sender find duplicates and gaps; a gap is final (best effort) and is NAKed at once. Credits go back when a frame has left the
  * reorder queue, so a receiver that does not keep up closes its senders' windows instead of its ring.
  */
-#include "internal.h"
+#include "tx_nic.h"
 
 #define RB_BUSY	   (1u << 31) /* linux/bpf.h BPF_RINGBUF_BUSY_BIT */
 #define RB_DISCARD (1u << 30)
@@ -108,12 +108,15 @@ uint32_t bl_rx_window(const struct bl_endpoint *ep)
 	return w < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : w > BL_WINDOW_MAX ? BL_WINDOW_MAX : w;
 }
 
+#define CREDITS_ASK 8u /* for so many at a time room is asked for */
+
+/* What finds no room in the NIC's ring waits: a CREDIT that is lost there costs its sender a PROBE, 25 ms later. */
 void bl_rx_credits(struct bl_endpoint *ep)
 {
+	uint32_t near = bl_rx_window(ep), far = bl_nic_window(ep, near), room = 0, w;
 	struct bl_peer *p;
-	uint32_t w = bl_rx_window(ep);
 
-	while ((p = ep->credits)) {
+	for (; (p = ep->credits); room -= !p->local) {
 		/* frames leave in the order of their numbers: the first one queued is the first one not free */
 		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
 		uint8_t body[sizeof(struct bl_credit)];
@@ -121,6 +124,13 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		/* not of another place, where the receiver was before (place_core.h) */
 		if (p->rx.expected - psn > BL_OLD_MAX)
 			psn = p->rx.expected;
+		if (!room) {
+			bl_nic_witness(ep);
+			room = bl_nic_room(ep, CREDITS_ASK, BL_NIC_CONTROLS);
+		}
+		if (!room)
+			break;
+		w = p->local ? near : far;
 		ep->credits = p->credit_next;
 		p->rx.credit_due = false;
 		if (!p->rx.credit_now && psn - p->rx.credit_psn < (p->rx.credit_window + 3) / 4)
@@ -134,6 +144,9 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		bl_tx_control(ep, p, BL_OP_CREDIT, 0, body, sizeof(body));
 		ep->st.credits_sent++;
 	}
+	bl_nic_witness(ep);
+	if (ep->credits)
+		bl_tx_wake_at(ep, bl_mono() + BL_NIC_WAIT_NS);
 }
 
 static void nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count, uint8_t why, uint8_t item)
@@ -174,6 +187,8 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 	if (!p->rx.known) {
 		p->rx.known = true;
 		ep->nsenders++;
+		if (!p->local)
+			bl_nic_sender(ep);
 	}
 	free_bigs(p->rx.big);
 	p->rx.big = NULL;

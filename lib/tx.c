@@ -493,7 +493,7 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 		ep->frag_buf = malloc((size_t)BL_STAGE_FRAMES * ep->frame_max);
 	while (t->big && ep->frag_buf) {
 		struct bl_big *g = t->big;
-		uint32_t frames = 0, len = 0;
+		uint32_t frames = 0, len = 0, most;
 
 		if (p->self) {
 			t->big = g->next;
@@ -501,7 +501,15 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 			bl_rx_self_big(ep, p, g);
 			continue;
 		}
-		while (g->done < g->total && frames < BL_STAGE_FRAMES && outstanding(t) + frames < t->window) {
+		most = outstanding(t) < t->window ? t->window - outstanding(t) : 0;
+		most = most < BL_STAGE_FRAMES ? most : BL_STAGE_FRAMES;
+		if (most && !p->local) {
+			uint32_t fit = bl_nic_room(ep, most, BL_NIC_FRAMES);
+
+			ep->nic.parts_wait |= fit < most;
+			most = fit;
+		}
+		while (g->done < g->total && frames < most) {
 			uint8_t *f = ep->frag_buf + (size_t)frames * ep->frame_max;
 			uint32_t n = g->total - g->done < room ? g->total - g->done : room;
 
@@ -515,8 +523,12 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 		}
 		if (!frames)
 			return;
+		if (!p->local)
+			bl_nic_count(ep, frames);
 		batch_frames(ep, b, p, ep->frag_buf, frames, len, t->next_psn);
 		batch_send(ep, b); /* frag_buf is used again */
+		if (!p->local)
+			bl_nic_witness(ep);
 		sent_now(ep, t, frames);
 		if (g->done < g->total)
 			return;
@@ -592,7 +604,7 @@ uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 	return ts;
 }
 
-static void wake_at(struct bl_endpoint *ep, uint64_t at)
+void bl_tx_wake_at(struct bl_endpoint *ep, uint64_t at)
 {
 	if (!ep->timers_ns || ep->timers_ns > at)
 		ep->timers_ns = at;
@@ -631,6 +643,27 @@ static void probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 	t->rto_ns = t->rto_ns * 2 < most ? t->rto_ns * 2 : most;
 }
 
+/* The ring is full, as far as we know. If nobody of us is in it, a PROBE is to tell when it is empty; whoever gets it may say that its window is open. */
+static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
+{
+	uint8_t body[sizeof(struct bl_data)];
+	struct bl_peer *p;
+
+	ep->held = true;
+	bl_tx_wake_at(ep, mono + BL_NIC_WAIT_NS);
+	if (!bl_nic_needs_witness(ep))
+		return;
+	for (p = ep->dirty; p && (p->local || p->tx.dead); p = p->dirty_next)
+		;
+	if (!p)
+		return;
+	bl_store16(body, ep->incarnation);
+	bl_store16(body + 2, 0);
+	bl_tx_control(ep, p, BL_OP_PROBE, p->tx.next_psn, body, sizeof(body));
+	ep->st.probes_sent++;
+	bl_nic_witness(ep);
+}
+
 int bl_tx_flush(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
@@ -646,6 +679,7 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	mono = bl_mono();
 	if (!bl_clock_usable(ep->clock, mono))
 		return clock_void(ep);
+	ep->nic.parts_wait = false;
 	for (p = ep->dirty; p; p = p->dirty_next) {
 		struct bl_tx *t = &p->tx;
 
@@ -660,25 +694,30 @@ int bl_tx_flush(struct bl_endpoint *ep)
 		if (t->big || (outstanding(t) && outstanding(t) + t->nframes > t->window))
 			held = true;
 		any |= t->nframes > 0;
-		need += p->self ? 0 : t->nframes;
+		need += p->local ? 0 : t->nframes;
 	}
 	if (!held && bl_nic_full(ep, need)) {
-		ep->held = true;
-		wake_at(ep, mono + BL_NIC_WAIT_NS);
+		wait_for_nic(ep, mono);
 		return 0;
 	}
 	ep->held = held;
 	if (held) {
-		wake_at(ep, mono + BL_RTO_NS);
+		bl_tx_wake_at(ep, mono + (ep->nic.parts_wait ? BL_NIC_WAIT_NS : BL_RTO_NS));
 		return 0;
 	}
 	if (any) {
 		ts = bl_tx_stamp(ep); /* frames are in the transmit queue when sendmmsg() returns */
+		if (!bl_nic_take(ep, need)) {
+			BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);
+			wait_for_nic(ep, mono);
+			return 0;
+		}
 		for (p = ep->dirty; p; p = p->dirty_next)
 			if (p->tx.nframes)
 				send_stage(ep, p, &b, ts);
 		claim_last(&b, ts);
 		batch_send(ep, &b);
+		bl_nic_sent(ep);
 		BL_BARRIER();
 		BL_WRITE_ONCE(mine->ts, BL_TIME_NONE);
 		if (!ep->timers_ns)
@@ -701,6 +740,8 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 	bl_tx_hdr(f, opcode, 0, psn);
 	memcpy(f + sizeof(struct bl_hdr), body, len);
 	bl_forward_control(ep, p, f, (uint32_t)sizeof(struct bl_hdr) + len, opcode);
+	if (!p->local)
+		bl_nic_count(ep, 1);
 	/* a control frame that cannot leave is repeated by whoever needs it */
 	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa, p->sa_len) < 0)
 		return -errno;

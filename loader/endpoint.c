@@ -505,6 +505,9 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 		close(*ring);
 		return rc;
 	}
+	rc = bl_ep_publish(n, BL_EPS_MAX);
+	if (rc)
+		bl_log(BL_LOG_WARN, "%s: cannot tell the host's endpoints how many they are: %s", n->meta.name, strerror(-rc));
 	rep->slot = ep->slot;
 	rep->port = ep->info.port;
 	rep->life = ep->info.life;

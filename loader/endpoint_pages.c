@@ -13,6 +13,25 @@
 #include "../bpf/line_core.h"
 #include "endpoint_pages.h"
 
+int bl_ep_publish(struct bl_node *n, unsigned int gone)
+{
+	struct bl_host_page *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, n->page_fd, 0);
+	uint32_t active = 0, lines, k;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	lines = page->eps_lines;
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (n->ep[k].used && k >= lines)
+			lines = k + 1;
+		active += n->ep[k].used && k != gone && n->ep[k].info.active == BL_EP_ACTIVE;
+	}
+	__atomic_store_n(&page->eps_lines, lines, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->eps_active, active, __ATOMIC_RELEASE);
+	munmap(page, 4096);
+	return 0;
+}
+
 /* The wake page is shared with programs and processes: one word is stored in the mapping, never the whole value. */
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 {
@@ -24,8 +43,11 @@ int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 	__atomic_store_n(&w->ep[slot].until, BL_TIME_NONE, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].on_ack, 0, __ATOMIC_RELEASE);
+	/* what it was about to put into the NIC's ring may be there; its counts go on with the next in the slot */
+	__atomic_store_n(&w->ep[slot].nic_queued, w->ep[slot].nic_offered, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->ep[slot].senders, 0, __ATOMIC_RELEASE);
 	munmap(w, size);
-	return 0;
+	return bl_ep_publish(n, slot);
 }
 
 struct bl_inflight *bl_lines_map(const struct bl_node *n)

@@ -18,6 +18,12 @@
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot);
 
 /**
+ * bl_ep_publish - how many endpoints there are, for those that share the NIC's ring. The process of slot
+ * @gone counts no more; BL_EPS_MAX: all do. Returns 0 or -errno.
+ */
+int bl_ep_publish(struct bl_node *n, unsigned int gone);
+
+/**
  * bl_ep_clear_line - what a dead process leaves in flight, it will not send. What it leaves in its window
  * stays unless @all says that the line is to be another process's. Returns 0 or -errno.
  */

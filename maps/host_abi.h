@@ -122,6 +122,8 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  *	the in-flight page is read. Pairs with the library: in flight, full fence, read @promised.
  * @data_ns: when the last message left; lost updates of two CPUs do no harm.
  * @sent_commit: highest commit barrier that this host sent. It holds for ever, so it is what is sent when the windows change too fast to be read.
+ * @eps_lines: slots 0 to @eps_lines - 1 were ever an endpoint's: all that counts in the wake page is there. Grows only. @eps_active: endpoints
+ *	that are members now. Both are written by the daemon, before it answers a newcomer and after a member has gone; lib/nic.c reads them.
  * @life: of the NIC as an input. @orders: as in struct bl_sw_lane. @barred: 1: what this host sends promises no C, and its NIC does not join C; written by the program bl_order.
  *
  * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the library: read @barrier (acquire), then the ring.
@@ -139,7 +141,9 @@ struct bl_host_page {
 	__u64 promised;
 	__u64 data_ns;
 	__u64 sent_commit;
-	__u64 reserved[2];
+	__u32 eps_lines;
+	__u32 eps_active;
+	__u64 reserved;
 	struct bl_life life;
 	__u64 orders;
 	__u64 barred;
@@ -155,6 +159,11 @@ _Static_assert(sizeof(struct bl_host_page) == 384, "ABI");
  *	@woken: times the program woke it.
  * @next_c, @until_c: the same for the commit barrier and prepared messages. BL_TIME_NONE in @until_c also: it sleeps, but not for those.
  * @on_ack: 1: the endpoint sleeps until its reliable window moves. Set by the process, cleared by the program that wakes it.
+ * @nic_offered, @nic_queued, @nic_out: the account of the NIC's ring (lib/nic.c), in frames since the page was made: that this endpoint, and those in
+ *	its slot before it, have put into the ring or are about to; that they have put into it; that the whole host's endpoints have put into it
+ *	and that have left it again, as far as this one knows. They never decrease, but for @nic_offered when room was not granted. Written by the process;
+ *	by the daemon (@nic_queued = @nic_offered) when that has gone.
+ * @senders: endpoints of other hosts that were given a window, of both streams. Written by the process; 0, by the daemon, when that has gone.
  */
 struct bl_wake {
 	__u64 next;
@@ -165,7 +174,10 @@ struct bl_wake {
 		__u64 woken;
 		__u64 until_c;
 		__u64 on_ack;
-		__u64 reserved[4];
+		__u64 nic_offered;
+		__u64 nic_queued;
+		__u64 nic_out;
+		__u64 senders;
 	} ep[BL_EPS_MAX];
 };
 _Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");

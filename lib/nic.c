@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The account of a NIC's ring that several endpoints of a host share (nic_core.h has the
+ * arithmetic). It is in the wake page, in the lines of the endpoints; each line has one writer,
+ * its endpoint, and the daemon when that is gone:
+ *
+ *	nic_offered	frames put into the ring, or about to be
+ *	nic_queued	frames put into the ring; less than nic_offered while a scattering leaves
+ *	nic_out		frames of the whole host that have left it, as far as this endpoint has seen
+ *
+ * They only grow, and outlive the process: the next one in the slot counts on. What is in the
+ * ring is at most the sum of nic_offered less the greatest nic_out. An endpoint looks at its
+ * socket only when that does not fit.
+ *
+ * A scattering asks for its room while its line is in flight, so what a stopped process has
+ * asked for ends with its place in the rack (process_limit_ms), and a dead one's with its line.
+ * Two that ask at the same time see each other, and both may take their wish back and try again.
+ *
+ * Nobody may have a frame in the ring that could tell that it is empty: the others sleep, and
+ * the account still has their frames. Then a PROBE, or one frame of those that can leave one by
+ * one, is the witness.
+ */
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include "tx_nic.h"
+
+static uint32_t lines(const struct bl_endpoint *ep)
+{
+	uint32_t n = __atomic_load_n(&ep->page->eps_lines, __ATOMIC_RELAXED);
+
+	return n < BL_EPS_MAX ? n : BL_EPS_MAX;
+}
+
+static bool in_flight(const struct bl_inflight *l)
+{
+	uint64_t ts = __atomic_load_n(&l->ts, __ATOMIC_ACQUIRE);
+
+	return ts && ts != BL_TIME_NONE && !__atomic_load_n(&l->out, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * What others have offered; nic_queued is read last: who is not in flight any more has raised it
+ * before.
+ */
+static uint64_t offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queued)
+{
+	uint64_t all = __atomic_load_n(&ep->wake->ep[k].nic_offered, __ATOMIC_ACQUIRE);
+	bool going = all != __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE) && in_flight(&ep->inflight[k]);
+
+	*queued = __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE);
+	return going && all > *queued ? all : *queued;
+}
+
+/*
+ * Frames in the ring, at most, ours as far as they are queued. What has left is read first: else
+ * what was put in meanwhile were taken for gone.
+ */
+static uint64_t used(struct bl_endpoint *ep)
+{
+	uint64_t out = 0, in = 0, others = 0, queued;
+	uint32_t n = lines(ep), k;
+
+	for (k = 0; k < n; k++)
+		out = bl_max64(out, __atomic_load_n(&ep->wake->ep[k].nic_out, __ATOMIC_ACQUIRE));
+	for (k = 0; k < n; k++) {
+		if (k == ep->slot)
+			continue;
+		in += offered(ep, k, &queued);
+		others += queued;
+	}
+	ep->nic.others = others;
+	ep->nic.then = ep->nic.queued;
+	return bl_nic_used(in + ep->nic.queued, out);
+}
+
+/* What our own frames tell. Returns whether that is something new. */
+static bool look(struct bl_endpoint *ep)
+{
+	uint64_t all;
+	int bytes;
+
+	if (!ep->nic.marks.n || ioctl(ep->sock, SIOCOUTQ, &bytes))
+		return false;
+	all = bl_nic_passed(&ep->nic.marks, ep->nic.queued, (uint32_t)bytes / BL_FRAME_CHARGE);
+	if (all <= ep->nic.out)
+		return false;
+	ep->nic.out = all;
+	__atomic_store_n(&ep->wake->ep[ep->slot].nic_out, all, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void store(struct bl_endpoint *ep, uint64_t queued)
+{
+	ep->nic.queued = queued;
+	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, queued, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->wake->ep[ep->slot].nic_queued, queued, __ATOMIC_RELEASE);
+}
+
+/* Whether there is an account to be kept. It begins with what we may have in the ring already. */
+static bool shared(struct bl_endpoint *ep)
+{
+	uint64_t was;
+
+	if (bl_nic_alone(ep)) {
+		ep->nic.on = false;
+		return false;
+	}
+	if (!ep->nic.on) {
+		ep->nic.on = true;
+		ep->nic.marks.n = 0;
+		was = bl_max64(ep->wake->ep[ep->slot].nic_offered, ep->wake->ep[ep->slot].nic_queued);
+		ep->nic.out = ep->wake->ep[ep->slot].nic_out;
+		store(ep, was + ep->flying);
+		ep->nic.then = ep->nic.queued;
+	}
+	return true;
+}
+
+static bool fits(struct bl_endpoint *ep, uint32_t need)
+{
+	if (bl_nic_fits(used(ep), need, BL_NIC_FRAMES))
+		return true;
+	return look(ep) && bl_nic_fits(used(ep), need, BL_NIC_FRAMES);
+}
+
+/* Nobody else's frames are there. */
+static bool own_full(const struct bl_endpoint *ep, uint32_t need)
+{
+	uint32_t frames;
+	int bytes;
+
+	if (ep->flying + need <= BL_NIC_FRAMES)
+		return false;
+	if (ioctl(ep->sock, SIOCOUTQ, &bytes))
+		return false;
+	frames = (uint32_t)bytes / BL_FRAME_CHARGE;
+	return frames && frames + need > BL_NIC_FRAMES;
+}
+
+bool bl_nic_full(struct bl_endpoint *ep, uint32_t need)
+{
+	if (!shared(ep))
+		return own_full(ep, need);
+	return need && !fits(ep, need);
+}
+
+bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
+{
+	uint64_t all = ep->nic.queued + need;
+
+	if (!ep->nic.on || !need)
+		return true;
+	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, all, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with itself in another endpoint: of two, one sees the other at least */
+	if (bl_nic_fits(used(ep), need, BL_NIC_FRAMES)) {
+		ep->nic.queued = all; /* ours alone; the others see it when it is so: bl_nic_sent() */
+		return true;
+	}
+	store(ep, ep->nic.queued);
+	return false;
+}
+
+void bl_nic_sent(struct bl_endpoint *ep)
+{
+	if (!ep->nic.on)
+		return;
+	store(ep, ep->nic.queued);
+	bl_nic_witness(ep);
+}
+
+uint32_t bl_nic_room(struct bl_endpoint *ep, uint32_t want, uint32_t most)
+{
+	uint64_t n;
+
+	if (!shared(ep))
+		return want;
+	n = used(ep);
+	if (n + want > most && look(ep))
+		n = used(ep);
+	n = n < most ? most - n : !ep->nic.marks.n;
+	return n < want ? (uint32_t)n : want;
+}
+
+void bl_nic_count(struct bl_endpoint *ep, uint32_t n)
+{
+	if (ep->nic.on)
+		store(ep, ep->nic.queued + n);
+}
+
+void bl_nic_witness(struct bl_endpoint *ep)
+{
+	/* only a frame that was put in after the others' counts were read is behind theirs */
+	if (ep->nic.on && ep->nic.queued != ep->nic.then)
+		bl_nic_mark(&ep->nic.marks, ep->nic.queued, ep->nic.others + ep->nic.queued);
+	ep->nic.then = ep->nic.queued;
+}
+
+bool bl_nic_needs_witness(const struct bl_endpoint *ep)
+{
+	return ep->nic.on && !ep->nic.marks.n;
+}
+
+void bl_nic_sender(struct bl_endpoint *ep)
+{
+	ep->nic.senders++;
+	__atomic_store_n(&ep->wake->ep[ep->slot].senders, ep->nic.senders, __ATOMIC_RELAXED);
+}
+
+uint32_t bl_nic_window(const struct bl_endpoint *ep, uint32_t w)
+{
+	uint64_t senders = ep->nic.senders;
+	uint32_t n = lines(ep), share, k;
+
+	if (bl_nic_alone(ep) || ep->ring_bytes > BL_RING_BYTES)
+		return w;
+	for (k = 0; k < n; k++)
+		if (k != ep->slot)
+			senders += __atomic_load_n(&ep->wake->ep[k].senders, __ATOMIC_RELAXED);
+	share = bl_nic_share(BL_NIC_FRAMES, senders);
+	share = share < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : share;
+	return w < share ? w : share;
+}
