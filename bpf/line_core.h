@@ -110,6 +110,18 @@ BL_CORE void bl_line_over(struct bl_inflight *line)
 	BL_WRITE_ONCE(line->out, BL_OUT_OVER);
 }
 
+/**
+ * bl_life_pick - which life a new endpoint has: @drawn at random, but neither 0, which is nobody's,
+ * nor @left, the life that left its port in order: programs answer in the place of that one, and
+ * would do so for this one if it were put out.
+ */
+BL_CORE __u16 bl_life_pick(__u16 drawn, __u16 left)
+{
+	while (!drawn || drawn == left)
+		drawn++;
+	return drawn;
+}
+
 /** bl_line_clear - for another process; the one before cannot write any more. @out is last: until then nothing counts. */
 BL_CORE void bl_line_clear(struct bl_inflight *line)
 {

@@ -33,6 +33,7 @@
 #include <linux/bpf.h>
 #include "../bpf/clock_core.h"
 #include "../bpf/commit_core.h"
+#include "../bpf/line_core.h"
 #include "endpoint_pages.h"
 #include "node_agent.h"
 
@@ -483,10 +484,10 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	if (!bpf_map_lookup_elem(n->eps_fd, &key, &before))
 		ep->info.left = before.left;
 	memcpy(ep->info.addr, rep->addr, sizeof(ep->info.addr));
-	/* what tells two lives of one address apart; compared for equality only */
+	/* what tells lives of one address apart; compared for equality only */
 	if (getrandom(&ep->info.life, sizeof(ep->info.life), 0) != sizeof(ep->info.life))
 		ep->info.life = (uint16_t)(bl_mono_ns() >> 20 ^ (uint64_t)who.pid);
-	ep->info.life += !ep->info.life; /* 0 is nobody's */
+	ep->info.life = bl_life_pick(ep->info.life, ep->info.left);
 	*ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bl_ring", 0, 0, ep->info.ring_bytes, NULL);
 	if (*ring < 0)
 		return bl_fail(err, errno, "cannot make a ring of %u bytes: %s", ep->info.ring_bytes, strerror(errno));

@@ -60,6 +60,29 @@ static void bl_line_least__each_word(void **state)
 	least(&l, 1, T - 1, T, 1);
 }
 
+static void bl_life_pick__edges(void **state)
+{
+	static const struct {
+		uint16_t drawn, left, want;
+	} t[] = {
+		{ 0, 0, 1 },
+		{ 1, 0, 1 },
+		{ 7, 0, 7 },
+		{ 7, 6, 7 },
+		{ 7, 7, 8 },
+		{ 0, 1, 2 },
+		{ 0, 2, 1 },
+		{ 65535, 65534, 65535 },
+		{ 65535, 1, 65535 },
+		{ 65535, 65535, 1 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_life_pick(t[i].drawn, t[i].left), t[i].want);
+}
+
 static void bl_line_stop__edges(void **state)
 {
 	struct bl_inflight l = { 0 };
@@ -322,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_line_least__each_word),
+		cmocka_unit_test(bl_life_pick__edges),
 		cmocka_unit_test(bl_line_stop__edges),
 		cmocka_unit_test(bl_line_failed_at__edges),
 		cmocka_unit_test(expel__T_holds_C),
