@@ -117,8 +117,12 @@ static void arb_alloc_turn__slow_runs_lead_further(void **state)
 	struct bl_arb *a = make(&t, true);
 	unsigned int i, round, less = 1, slow = 0;
 
-	one_run(a);
-	assert_true(t.ahead <= 11); /* 100 us */
+	/* 100 us, unless the machine stood still meanwhile: then once more, from the beginning */
+	for (i = 0; one_run(a), t.ahead > 11; i++) {
+		assert_true(i < 100);
+		end(a);
+		a = make(&t, true);
+	}
 	t.run_ns = 3000000;
 	for (round = 0; round < 200 && (!slow || less > slow / 4); round++)
 		for (less = slow = i = 0; i < 20; i++) {
