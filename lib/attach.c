@@ -71,6 +71,7 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	else if ((rc = daemon_path(path, sizeof(path))))
 		return rc;
 	memcpy(sun.sun_path, path, sizeof(path));
+	memcpy(ep->daemon_path, path, sizeof(path));
 	ep->daemon = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (ep->daemon < 0)
 		return bl_set_error(NULL, errno, "cannot make a socket: %m");

@@ -94,7 +94,8 @@ BL_API int bl_init(struct bl_endpoint **ep, const struct bl_options *opt);
 /**
  * bl_exit - leave. Unsent messages are flushed if their windows are open; undelivered ones are
  * dropped. Senders of best-effort messages are told what was delivered, and what came and was not
- * delivered (BL_FAIL_LEFT). NULL is allowed.
+ * delivered (BL_FAIL_LEFT). NULL is allowed. It does not wait for the host's daemon: whoever is
+ * that, now or later, hears that the endpoint left. In a child of fork() it says nothing of that.
  */
 BL_API void bl_exit(struct bl_endpoint *ep);
 
@@ -325,6 +326,9 @@ struct bl_stats {
 	/* frames that no correct sender can have sent: a number beyond every window, a recall of
 	 * what was committed */
 	uint64_t refused;
+	/* times that a daemon took this endpoint over that was started after the one that bl_init()
+	 * had asked */
+	uint64_t reconnects;
 };
 BL_API int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st);
 

@@ -4,6 +4,7 @@
  *
  * Who hears from a peer by way of the controller answers that way, too: perhaps nothing passes in either direction. ACKs are the programs' and need no process.
  */
+#include <errno.h>
 #include <sys/socket.h>
 #include "../maps/forward_abi.h"
 #include "internal.h"
@@ -19,6 +20,8 @@ void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *
 	/* what the daemon has no room for is tried again */
 	if (send(ep->daemon, &m, sizeof(m) - sizeof(m.frame) + len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		ep->st.forwarded++;
+	else if (errno == EPIPE || errno == ECONNRESET)
+		bl_daemon_gone(ep); /* who never sleeps hears of it here alone */
 }
 
 void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len, uint8_t opcode)

@@ -26,7 +26,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -41,7 +40,7 @@ struct bl_helper {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	uint64_t calls;
-	bool asleep, armed, daemon_gone;
+	bool asleep, armed;
 	int error;
 	int cancel; /* the application's state before the call */
 	bool stop;
@@ -139,18 +138,6 @@ static bool take_over(struct bl_endpoint *ep, uint64_t since)
 	return res;
 }
 
-/* The daemon's bytes say that there is an announcement; the end of its connection, that nobody will say so. */
-static void take_daemon(struct bl_endpoint *ep)
-{
-	struct bl_helper *h = ep->helper;
-	char bytes[64];
-
-	if (h->daemon_gone || recv(ep->daemon, bytes, sizeof(bytes), MSG_DONTWAIT))
-		return;
-	epoll_ctl(ep->helper_epfd, EPOLL_CTL_DEL, ep->daemon, NULL);
-	h->daemon_gone = ep->daemon_gone = true;
-}
-
 /* Until there is a call. Returns false if the thread is to end. */
 static bool stand_in(struct bl_endpoint *ep, uint64_t since)
 {
@@ -165,7 +152,7 @@ static bool stand_in(struct bl_endpoint *ep, uint64_t since)
 			pthread_mutex_unlock(&h->lock);
 			return true;
 		}
-		take_daemon(ep);
+		bl_daemon_hear(ep);
 		ms = bl_away_work(ep, &h->armed);
 		pthread_mutex_unlock(&h->lock);
 		n = epoll_wait(ep->helper_epfd, ev, 3, ms);
@@ -230,9 +217,17 @@ static int open_fds(struct bl_endpoint *ep)
 	ep->helper_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ep->helper_epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (ep->helper_stop < 0 || ep->helper_epfd < 0 || watch(ep, ep->helper_stop, EPOLLIN) || watch(ep, ep->fd[BL_FD_RING], EPOLLIN | EPOLLET) ||
-	    (ep->daemon >= 0 && watch(ep, ep->daemon, EPOLLIN | EPOLLET)))
+	    (ep->daemon >= 0 && (!ep->daemon_gone || ep->asked) && watch(ep, ep->daemon, EPOLLIN | EPOLLET)))
 		return errno;
 	return 0;
+}
+
+void bl_helper_watch(struct bl_endpoint *ep, int op)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLET };
+
+	if (ep->helper)
+		epoll_ctl(ep->helper_epfd, op, ep->daemon, &e);
 }
 
 /* All signals are the application's threads'. */

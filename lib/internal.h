@@ -8,6 +8,7 @@
  *   drain     rx.c   barrier read, ring emptied into the reorder queue; credits, NAKs and probes handled
  *   bl_recv   rx.c   frames below the barrier popped in order, their items handed out; credits returned
  *   reliable  rstage.c staged like bl_send's; rtx.c: windows, slots and retransmission; rrx.c: prepared frames until the commit barrier has passed them
+ *   daemon    attach.c registers; again.c does so with the next one
  *   failures  recall.c announcements: what is discarded, taken back, reported; forward.c: by way of the controller, where frames do not pass
  *   sleeping  wait.c armed in the wake page, woken by the XDP program through the ring's wait queue
  *   away      helper.c a thread that does what others wait for while the application does not call; shelf.c what it took out
@@ -382,7 +383,10 @@ struct bl_endpoint {
 	struct bl_failure fails[BL_FAILS_MAX]; /* what the page said of those that are being dealt with */
 	bool recall_again;	      /* there was no memory for one, or others were announced */
 	bool rabort;		      /* what is being put into the window is recalled */
-	bool in_recall, outcast, daemon_gone;
+	bool in_recall, outcast;
+	bool daemon_gone, asked; /* no daemon serves us; the next one was asked to (again.c) */
+	uint64_t again_ns;	 /* CLOCK_MONOTONIC: not before it is tried again */
+	char daemon_path[108];
 	bool put_out; /* by the host's daemon: the pages are not ours any more */
 	bool fails_end; /* announcements from here on are none of ours: the last one was our own, or some are lost */
 	bool ended;   /* @commit will not change any more */
@@ -473,6 +477,11 @@ bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life); /* that process 
 void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len);
 void bl_recall_free(struct bl_endpoint *ep);
 
+/* again.c */
+void bl_daemon_gone(struct bl_endpoint *ep); /* its connection has ended */
+void bl_daemon_hear(struct bl_endpoint *ep); /* what it sent: a byte, which says that there is an announcement; its answer; its end */
+void bl_again(struct bl_endpoint *ep);	     /* without one: connects anew, or hears the answer; before announcements are looked at */
+
 /* stale.c */
 int bl_outcast(struct bl_endpoint *ep); /* -ESTALE, and the sentence */
 
@@ -505,6 +514,7 @@ struct epoll_event;
 void bl_helper_enter(struct bl_endpoint *ep);
 void bl_helper_leave(struct bl_endpoint *ep);
 int bl_helper_sleep(struct bl_endpoint *ep, struct epoll_event *ev, int n, int ms);
+void bl_helper_watch(struct bl_endpoint *ep, int op); /* its epoll instance, and the daemon's connection: EPOLL_CTL_ADD or _DEL */
 int bl_helper_failed(struct bl_endpoint *ep); /* 0, or what the thread died of, once */
 
 /** bl_enter, bl_leave - around what every function of barline.h does with an endpoint; the other way round around callbacks. */

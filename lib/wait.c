@@ -4,7 +4,6 @@
  * program wakes it through the ring's wait queue when it has. Nobody is woken for a message that cannot be delivered yet.
  */
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -46,6 +45,8 @@ static void work(struct bl_endpoint *ep)
 {
 	uint64_t last;
 
+	if (ep->daemon_gone)
+		bl_again(ep);
 	last = ep->put_out && ep->ended ? bl_recall_last(ep) : bl_rx_drain(ep);
 	if (bl_is_out(ep)) {
 		bl_recall_work(ep, last);
@@ -193,19 +194,14 @@ int bl_fd(const struct bl_endpoint *ep)
 	return ep->epfd;
 }
 
-/* The timer, and the daemon's connection: a byte there says that there is an announcement; its end, that nobody will say so. */
 static void take_events(struct bl_endpoint *ep, const struct epoll_event *ev, int n)
 {
 	uint64_t ticks;
-	char bytes[64];
 
 	(void)!read(ep->timerfd, &ticks, sizeof(ticks));
-	while (n--) {
-		if (ev[n].data.u32 != BL_EV_DAEMON || recv(ep->daemon, bytes, sizeof(bytes), MSG_DONTWAIT))
-			continue;
-		epoll_ctl(ep->epfd, EPOLL_CTL_DEL, ep->daemon, NULL);
-		ep->daemon_gone = true;
-	}
+	while (n--)
+		if (ev[n].data.u32 == BL_EV_DAEMON)
+			bl_daemon_hear(ep);
 }
 
 static void clear_events(struct bl_endpoint *ep)

@@ -224,7 +224,7 @@ static void end(struct bl_ep *ep)
 	       n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
 }
 
-static void release(struct bl_ep *ep, const char *why)
+void bl_endpoint_release(struct bl_ep *ep, const char *why)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = eps_key(n, &ep->info), slot = ep->slot, port = ep->info.port;
@@ -293,24 +293,33 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	if (n > 0)
 		bl_forward_asked(ctx, &m, (size_t)n);
 	else if (!n || (errno != EAGAIN && errno != EINTR))
-		release(ctx, "it closed its connection");
+		bl_endpoint_release(ctx, "it closed its connection");
 	return 0;
 }
 
 static int on_death(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	(void)src, (void)fd, (void)events;
-	release(ctx, "its process ended");
+	bl_endpoint_release(ctx, "its process ended");
 	return 0;
 }
 
-static int watch(struct bl_ep *ep)
+int bl_endpoint_connect(struct bl_ep *ep, int conn)
+{
+	int rc = sd_event_add_io(ep->node->srv->ev, &ep->conn_src, conn, EPOLLIN, on_conn, ep);
+
+	if (rc >= 0)
+		ep->conn = conn;
+	return rc;
+}
+
+static int watch(struct bl_ep *ep, int conn)
 {
 	sd_event *ev = ep->node->srv->ev;
 	int rc = 0;
 
-	if (ep->conn >= 0)
-		rc = sd_event_add_io(ev, &ep->conn_src, ep->conn, EPOLLIN, on_conn, ep);
+	if (conn >= 0)
+		rc = bl_endpoint_connect(ep, conn);
 	if (rc >= 0 && ep->pidfd >= 0)
 		rc = sd_event_add_io(ev, &ep->pid_src, ep->pidfd, EPOLLIN, on_death, ep);
 	return rc;
@@ -354,9 +363,9 @@ static int choose_port(struct bl_node *n, uint32_t wish, pid_t pid, uint32_t *po
 		if (wish < c->port_base || wish - c->port_base >= c->port_count)
 			return bl_fail(err, EINVAL, "port %u is outside barline's range %u to %u", wish, c->port_base, c->port_base + c->port_count - 1);
 		ep = ep_at_port(n, wish);
-		/* an endpoint of before this daemon's start has no connection that could close: its process asks again, so it is done with it. It may stay, as dead: two endpoints with one port would share what the programs look up */
+		/* an endpoint of before this daemon's start that has not connected anew has no connection that could close: its process asks again, so it is done with it (or is another program since). It may stay, as dead: two endpoints with one port would share what the programs look up */
 		if (ep && ep->conn < 0 && !ep->left && pid && ep->info.pid == (uint32_t)pid && ep->info.start_time == start_time(pid)) {
-			release(ep, "its process attached again");
+			bl_endpoint_release(ep, "its process attached again");
 			ep = ep_at_port(n, wish);
 		}
 		if (ep && ep->dead)
@@ -495,14 +504,13 @@ static int attach(struct bl_node *n, int conn, const struct bl_attach_req *q, st
 	ep->used = true;
 	rc = activate(ep, *ring, err);
 	if (!rc) {
-		ep->conn = conn;
-		rc = watch(ep);
+		rc = watch(ep, conn);
 		if (rc < 0)
 			rc = bl_fail(err, -rc, "cannot watch the endpoint: %s", strerror(-rc));
 	}
 	if (rc < 0) {
 		ep->conn = -1; /* still the caller's */
-		release(ep, "it could not be set up");
+		bl_endpoint_release(ep, "it could not be set up");
 		close(*ring);
 		return rc;
 	}
@@ -594,7 +602,7 @@ static bool serve(struct bl_node *n, int conn, const struct bl_attach_req *q, ss
 		fail(&rep, -rc, &err);
 		answer(conn, &rep, NULL, 0);
 	} else if (answer(conn, &rep, fds, BL_FD_COUNT)) {
-		release(&n->ep[rep.slot], "it did not wait for the answer");
+		bl_endpoint_release(&n->ep[rep.slot], "it did not wait for the answer");
 	}
 	if (!rc)
 		close(fds[BL_FD_RING]); /* the map of rings and the process keep it */
@@ -634,7 +642,10 @@ static int on_request(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		return 0;
 	sd_event_source_set_enabled(p->src, SD_EVENT_OFF);
 	p->src = sd_event_source_disable_unref(p->src); /* one fd, one source: the endpoint's is next */
-	kept = len > 0 && serve(p->node, fd, &q, len);
+	if (len == sizeof(struct bl_again_req) && q.magic == BL_SOCK_AGAIN)
+		kept = bl_endpoint_again(p->node, fd, (const void *)&q);
+	else
+		kept = len > 0 && serve(p->node, fd, &q, len);
 	pending_free(p, kept);
 	return 0;
 }
@@ -713,7 +724,7 @@ static void adopt_one(struct bl_node *n, uint32_t key, const struct bl_ep_slot *
 		adopt_dead(ep);
 	if (ep->left)
 		return; /* bl_endpoints_adopted() */
-	if (watch(ep) < 0)
+	if (watch(ep, -1) < 0)
 		bl_log(BL_LOG_WARN, "%s: cannot watch endpoint %u", n->meta.name, i->port);
 	bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) goes on", n->meta.name, i->port, ep->info.name, i->pid);
 }
@@ -733,11 +744,6 @@ static void adopt(struct bl_node *n)
 		bl_ep_clear_wake(n, k);
 		bpf_map_delete_elem(n->rings_fd, &k);
 	}
-}
-
-void bl_endpoint_release(struct bl_ep *ep, const char *why)
-{
-	release(ep, why);
 }
 
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err)

@@ -69,7 +69,7 @@ struct bl_attached {
 struct bl_ep {
 	struct bl_node *node;
 	unsigned int slot;
-	int conn;			/* its connection; -1: adopted from an earlier daemon */
+	int conn;			/* its connection; -1: adopted from an earlier daemon, and not connected anew */
 	int pidfd;			/* -1: the process is not visible here */
 	sd_event_source *conn_src, *pid_src;
 	bool used;
@@ -364,6 +364,10 @@ void bl_endpoints_close(struct bl_node *n);
  */
 void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why);
 void bl_endpoint_release(struct bl_ep *ep, const char *why); /* its process is gone, or has left */
+int bl_endpoint_connect(struct bl_ep *ep, int conn); /* @conn is its connection from now on; < 0: it is not */
+struct bl_again_req;
+/** bl_endpoint_again - who has connected says that it is an endpoint of before. Returns whether @conn is that one's now. */
+bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q);
 /**
  * bl_endpoints_adopted - after the agent is there: takes down whose process has ended while no daemon ran, and looks from
  * now on for those that leave while they have no connection. endpoint_again.c

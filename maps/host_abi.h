@@ -244,7 +244,8 @@ _Static_assert(sizeof(struct bl_rec) == 40, "ABI");
 
 /*
  * The daemon's socket (SOCK_SEQPACKET, BL_RUN_DIR/host-<netns>.sock). One request, one answer with file descriptors (SCM_RIGHTS);
- * the connection then stands for the life of the endpoint: when it closes, the endpoint is gone.
+ * the connection then stands for the life of the endpoint: when it closes, the endpoint is gone. An endpoint of before the
+ * daemon's start has no connection, and stays as long as its process; it may connect anew (struct bl_again_req).
  */
 #define BL_SOCK_MAGIC 0x424c5351u
 #define BL_SOCK_HINTS 0x424c5348u /* instead of it in a struct bl_attach_req: only the map of TOP's hints (top_host_abi.h) is wanted, as the one file descriptor; the connection is not kept */
@@ -284,6 +285,29 @@ struct bl_attach_rep {
 	__u16 life;
 	__u16 reserved[3];
 	char message[160];
+};
+/**
+ * struct bl_again_req - an endpoint whose daemon was replaced says to the next one which it is. @magic: BL_SOCK_AGAIN.
+ * @port, @life: of the endpoint. The daemon believes it if the process is the one that had registered (by pid and start
+ * time) and the endpoint has no connection; then this one is it.
+ */
+#define BL_SOCK_AGAIN 0x424c5341u
+struct bl_again_req {
+	__u32 magic;
+	__u32 abi_version;
+	__u32 port;
+	__u16 life;
+	__u16 reserved;
+};
+_Static_assert(sizeof(struct bl_again_req) < sizeof(struct bl_attach_req), "the length tells them apart");
+/**
+ * struct bl_again_rep - answer. @magic: BL_SOCK_AGAIN. @error: 0; EAGAIN: not now; else a positive errno, for good:
+ * EPROTO another ABI version, ENOENT there is no such endpoint, ESTALE it was put out, EBUSY it has a connection, EPERM it is
+ * another process's.
+ */
+struct bl_again_rep {
+	__u32 magic;
+	__s32 error;
 };
 enum bl_attach_fd { BL_FD_RING, BL_FD_INFLIGHT, BL_FD_HOST_PAGE, BL_FD_WAKE, BL_FD_CLOCK, BL_FD_WINDOWS, BL_FD_FAILURES, BL_FD_COUNT };
 

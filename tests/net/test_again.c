@@ -5,16 +5,26 @@
  */
 #include "restart.h"
 
+#include <sys/un.h>
+
+#include "part.h"
+
 #define ACTORS 6 /* three on each of the first two hosts; on the first: listener, and those who leave */
 
-enum act { ACT_CALL, ACT_SLEEP, ACT_EXIT, ACT_EXIT_AND_STAY };
+enum act { ACT_CALL, ACT_SLEEP, ACT_SEND, ACT_CLAIM, ACT_EXIT, ACT_EXIT_AND_STAY };
 
 /**
  * struct actor - a process with one endpoint. @act: what it is to do; set by the test. @rest: it does not call the library
  * any more. @gone: bl_exit() has returned. @heard: bit: enum bl_gone_reason, of all whose end it was told of; @times: how many.
+ * @acked: what it sent to @to is; @got: messages. @claims: what the daemon said to it when it asked by itself, for another
+ * life, its own, and once more.
  */
 struct actor {
-	_Atomic int act, ready, rest, gone, times;
+	_Atomic int act, ready, rest, gone, times, acked, got, claimed;
+	_Atomic uint64_t reconnects, forwarded;
+	struct bl_addr to;
+	uint32_t life;
+	int claims[3];
 	_Atomic unsigned int heard;
 	struct bl_addr addr;
 	char error[256];
@@ -45,11 +55,55 @@ static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_g
 	atomic_fetch_add(&a->times, 1);
 }
 
+/* As lib/again.c does, to the daemon of the first host. Returns its answer; *@fd: the connection. */
+static int claim(const struct bl_addr *who, uint32_t life, uint32_t abi, int *fd)
+{
+	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN, .abi_version = abi, .port = who->port, .life = (uint16_t)life };
+	const struct timeval most = { .tv_sec = 30 };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct bl_again_rep rep = { 0 };
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), BL_RUN_DIR "/host-%" PRIu64 ".sock", dm[rack_host(0)].netns_ino);
+	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	if (connect(*fd, (struct sockaddr *)&sun, sizeof(sun)) || send(*fd, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q) ||
+	    recv(*fd, &rep, sizeof(rep), 0) != sizeof(rep) || rep.magic != BL_SOCK_AGAIN)
+		return -1;
+	return rep.error;
+}
+
+static int send_one(struct bl_endpoint *ep, const struct actor *a)
+{
+	const struct bl_msg m = { .dst = a->to, .data = "x", .len = 1 };
+
+	return bl_send_reliable(ep, &m, 1, 0);
+}
+
+static void claim_all(struct actor *a)
+{
+	int fd;
+
+	a->claims[0] = claim(&a->addr, a->life + 1, BL_ABI_VERSION, &fd);
+	a->claims[1] = claim(&a->addr, a->life, BL_ABI_VERSION, &fd); /* stays open */
+	a->claims[2] = claim(&a->addr, a->life, BL_ABI_VERSION, &fd);
+	atomic_store(&a->claimed, 1);
+}
+
+static void note(struct bl_endpoint *ep, struct actor *a)
+{
+	struct bl_stats st = { .size = sizeof(st) };
+
+	bl_get_stats(ep, &st);
+	atomic_store(&a->reconnects, st.reconnects);
+	atomic_store(&a->forwarded, st.forwarded);
+}
+
 static int play(struct actor *a)
 {
 	struct bl_endpoint *ep;
 	struct bl_delivery d[8];
-	int act;
+	bool sent = false;
+	int act, n;
 
 	if (bl_init(&ep, NULL)) {
 		snprintf(a->error, sizeof(a->error), "bl_init: %s", bl_strerror(NULL));
@@ -63,10 +117,21 @@ static int play(struct actor *a)
 		atomic_store(&a->rest, act == ACT_SLEEP);
 		if (act == ACT_SLEEP) {
 			poll(NULL, 0, 2);
-		} else if (bl_recv_reliable(ep, d, 8, 5) < 0) {
+			continue;
+		}
+		if (act == ACT_CLAIM && !atomic_load(&a->claimed))
+			claim_all(a);
+		if (act == ACT_SEND && !sent)
+			sent = !send_one(ep, a);
+		n = bl_recv_reliable(ep, d, 8, 5);
+		if (n < 0) {
 			snprintf(a->error, sizeof(a->error), "bl_recv_reliable: %s", bl_strerror(ep));
 			break;
 		}
+		atomic_fetch_add(&a->got, n);
+		if (sent && bl_wait(ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED)
+			atomic_store(&a->acked, 1);
+		note(ep, a);
 	}
 	bl_exit(ep);
 	atomic_store(&a->gone, 1);
@@ -251,6 +316,99 @@ RACK_TEST(died__is_said_of_who_did)
 	end();
 }
 
+static bool all_connected(uint64_t times)
+{
+	unsigned int i;
+
+	for (i = 0; i < ACTORS; i++)
+		if (!host_of(i) && atomic_load(&actors[i].act) != ACT_SLEEP && atomic_load(&actors[i].reconnects) != times)
+			return false;
+	return true;
+}
+
+/* Every daemon after the first is found, by whoever calls. */
+RACK_TEST(connects__to_each_daemon)
+{
+	unsigned int round;
+
+	begin();
+	act(4, ACT_SLEEP);
+	for (round = 0; round < 4; round++) {
+		restart(round % 2 ? SIGKILL : SIGTERM);
+		UNTIL("waits for connections", all_connected(round + 1));
+	}
+	/* who had slept meanwhile has missed some of them, and finds the last */
+	atomic_store(&actors[4].act, ACT_CALL);
+	UNTIL("waits for its connection", atomic_load(&actors[4].reconnects));
+	/* the new connection, too, is closed behind a goodbye */
+	act(2, ACT_EXIT);
+	all_left(1);
+	act(4, ACT_EXIT);
+	all_left(2);
+	end();
+}
+
+/* Frames of host 1 to host 2 are dropped: the controller forwards them, also for who is older than its daemon. */
+RACK_TEST(forwards__after_a_restart)
+{
+	unsigned int round;
+
+	begin();
+	for (round = 0; round < 2; round++) {
+		restart(round ? SIGKILL : SIGTERM);
+		UNTIL("waits for connections", all_connected(round + 1));
+	}
+	actors[2].to = actors[1].addr;
+	part_from(actors[2].addr.ip, 1, ANY);
+	act(2, ACT_SEND);
+	UNTIL("waits for the message", atomic_load(&actors[1].got) == 1 && atomic_load(&actors[2].acked));
+	CHECK(atomic_load(&actors[2].forwarded), "nothing was forwarded: this proves nothing");
+	end();
+}
+
+static uint32_t life_of(unsigned int i)
+{
+	int fd = rack_map(rack_host(host_of(i)), BL_MAP_EPS);
+	struct bl_ep_slot s = { 0 };
+	uint32_t k;
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (k = 0; k < BL_PORT_COUNT && s.port != actors[i].addr.port; k++)
+		CHECK(!bpf_map_lookup_elem(fd, &k, &s), "%s", strerror(errno));
+	close(fd);
+	CHECK(s.port == actors[i].addr.port && s.life, "endpoint %u is not there", actors[i].addr.port);
+	return s.life;
+}
+
+/* Nobody takes an endpoint over but its own process, and once; and to be refused costs it nothing. */
+RACK_TEST(claim__by_its_own_process_alone)
+{
+	int fd[3];
+
+	begin();
+	act(4, ACT_SLEEP);
+	actors[4].life = life_of(4);
+	restart(SIGTERM);
+	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION, &fd[0]) == EPERM, "another process");
+	CHECK(claim(&actors[4].addr, actors[4].life + 1, BL_ABI_VERSION, &fd[1]) == ENOENT, "another life");
+	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION + 1, &fd[2]) == EPROTO, "another version");
+	close(fd[0]);
+	close(fd[1]);
+	close(fd[2]);
+	act(4, ACT_CLAIM);
+	UNTIL("waits for the answers", atomic_load(&actors[4].claimed));
+	CHECK(actors[4].claims[0] == ENOENT && !actors[4].claims[1] && actors[4].claims[2] == EBUSY, "%d %d %d",
+	      actors[4].claims[0], actors[4].claims[1], actors[4].claims[2]);
+	/* its library is refused now, and goes on */
+	actors[4].to = actors[1].addr;
+	act(4, ACT_SEND);
+	UNTIL("waits for the message", atomic_load(&actors[1].got) == 1 && atomic_load(&actors[4].acked));
+	CHECK(!atomic_load(&actors[4].reconnects) && !failures(), "%s", ask());
+	act(4, ACT_EXIT);
+	all_left(1);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +418,9 @@ int main(void)
 		cmocka_unit_test(left__and_lives_on),
 		cmocka_unit_test(left__with_news_unread),
 		cmocka_unit_test(died__is_said_of_who_did),
+		cmocka_unit_test(connects__to_each_daemon),
+		cmocka_unit_test(forwards__after_a_restart),
+		cmocka_unit_test(claim__by_its_own_process_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

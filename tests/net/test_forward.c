@@ -4,68 +4,18 @@
  * them; beacons are not. With a controller every message is delivered once, in order; without one none of them is, and the counters say which way they came.
  */
 #include "reliable.h"
+#include "part.h"
 #include "bpf/wire_core.h"
 #include "controller.h"
 #include "loader/node_agent.h"
 
 #define ANSWER_MS 20000
 #define WAIT_MS	  60000
-#define ANY	  0 /* opcode: all that is UDP */
-
-/* Where in a frame is what; @addr: of the source address, whose first and last four bytes tell hosts apart (IPv4: both the same). */
-static const struct place {
-	int eth, proto, addr[2], l4;
-} places[] = { { BL_ETH_IP, 14 + 9, { 14 + 12, 14 + 12 }, 14 + 20 }, { BL_ETH_IP6, 14 + 6, { 14 + 8, 14 + 8 + 12 }, 14 + 40 } };
-
-/* An XDP program that drops UDP frames with @op from a source address with the words @from, in network order, and hands the others to what is behind @next. */
-static int filter(const struct place *at, const uint32_t from[2], int op, int next)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP); /* as in dropper() */
-#define ELSE(i) (17 - (i)) /* from the instruction before @i to the tail call */
-	const struct bpf_insn code[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1, .off = offsetof(struct xdp_md, data) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_1, .off = offsetof(struct xdp_md, data_end) },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_2 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_4, .imm = at->l4 + 8 + (int)sizeof(struct bl_hdr) },
-		{ .code = BPF_JMP | BPF_JGT | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_3, .off = ELSE(6) },
-		/* 6: IP of that version, UDP, from there */
-		{ .code = BPF_LDX | BPF_MEM | BPF_H, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = 12 },
-		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_BE16(at->eth), .off = ELSE(8) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->proto },
-		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_UDP, .off = ELSE(10) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->addr[0] },
-		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from[0], .off = ELSE(12) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->addr[1] },
-		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from[1], .off = ELSE(14) },
-		/* 14: the opcode */
-		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2, .off = (int16_t)(at->l4 + 8 + (int)offsetof(struct bl_hdr, opcode)) },
-		{ .code = BPF_JMP | (op == ANY ? BPF_JGE : BPF_JEQ) | BPF_K, .dst_reg = BPF_REG_0, .imm = op == ANY ? 0 : BL_OPCODE_BYTE(op), .off = 7 },
-		{ .code = BPF_JMP | BPF_JA, .off = 0 },
-		/* 17: to the host's own */
-		T_GO_ON(next),
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* 23: XDP_DROP */
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-#undef ELSE
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_filter", "GPL", code, sizeof(code) / sizeof(code[0]), &o);
-
-	CHECK(fd >= 0, "the dropping program: %s", strerror(errno));
-	return fd;
-}
 
 /* From now on nothing with @op that @id sends comes to @host. */
 static void part(unsigned int id, unsigned int host, int op)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	const uint8_t *ip = tr_sh->node[id].addr.ip;
-	bool v4 = !memcmp(ip, mapped, sizeof(mapped));
-	struct behind b = behind_open(host);
-	uint32_t from[2];
-
-	memcpy(&from[0], ip + (v4 ? 12 : 0), 4);
-	memcpy(&from[1], ip + 12, 4);
-	close(behind_put(b, filter(&places[!v4], from, op, b.next)));
+	part_from(tr_sh->node[id].addr.ip, host, op);
 }
 
 static void say_all(void)

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The connection to the host's daemon. It ends with the daemon; the next one finds the endpoint in the maps, and the library
+ * connects anew and says which one it is. Until then frames are not forwarded by way of the controller, nobody is woken for an
+ * announcement (it is looked for every 50 ms), and nothing else is different.
+ *
+ * Nothing here waits. One attempt in 100 ms, when a call of the application's or the helper's works anyway: whoever listens
+ * not yet, or has a full queue of connections, is asked again. A question that was asked stands until there is an answer or
+ * the connection ends: a daemon that is stopped answers when it goes on, and would take a connection that is closed
+ * meanwhile for the process's end.
+ *
+ * Example: the daemon is restarted at 0 ms, and listens again at 90. bl_recv() finds the end of the connection at 1 ms, tries
+ * at 1 and 101 ms, and reads the answer in the same call. Frames are forwarded again from then on.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../maps/meta_abi.h"
+#include "internal.h"
+
+#define TRY_NS 100000000ULL
+#define NEVER  UINT64_MAX
+
+/* Level-triggered, for the application's epoll instance; the helper has one of its own. */
+static void watch(struct bl_endpoint *ep, int op)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = BL_EV_DAEMON };
+
+	epoll_ctl(ep->epfd, op, ep->daemon, &e);
+	bl_helper_watch(ep, op);
+}
+
+void bl_daemon_gone(struct bl_endpoint *ep)
+{
+	watch(ep, EPOLL_CTL_DEL); /* closing is not enough where a child has inherited it */
+	ep->asked = false;
+	ep->daemon_gone = true;
+}
+
+/* Refused: as long as this process is an endpoint it is one without a connection. */
+static void answered(struct bl_endpoint *ep, const struct bl_again_rep *rep, ssize_t n)
+{
+	if (n == sizeof(*rep) && rep->magic == BL_SOCK_AGAIN && !rep->error) {
+		ep->asked = ep->daemon_gone = false;
+		ep->st.reconnects++;
+		return;
+	}
+	if (n != sizeof(*rep) || rep->magic != BL_SOCK_AGAIN || rep->error != EAGAIN)
+		ep->again_ns = NEVER;
+	bl_daemon_gone(ep);
+}
+
+void bl_daemon_hear(struct bl_endpoint *ep)
+{
+	struct bl_again_rep rep = { 0 };
+	ssize_t n;
+
+	if (ep->daemon_gone && !ep->asked)
+		return;
+	n = recv(ep->daemon, &rep, sizeof(rep), MSG_DONTWAIT | MSG_TRUNC);
+	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
+		bl_daemon_gone(ep);
+	else if (n > 0 && ep->asked)
+		answered(ep, &rep, n);
+}
+
+static void ask(struct bl_endpoint *ep)
+{
+	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN, .abi_version = BL_ABI_VERSION, .port = ep->self.port, .life = ep->incarnation };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return;
+	memcpy(sun.sun_path, ep->daemon_path, sizeof(sun.sun_path));
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) || send(fd, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q)) {
+		close(fd);
+		return;
+	}
+	if (ep->daemon >= 0)
+		close(ep->daemon);
+	ep->daemon = fd;
+	ep->asked = true;
+	watch(ep, EPOLL_CTL_ADD);
+}
+
+void bl_again(struct bl_endpoint *ep)
+{
+	uint64_t mono = bl_mono();
+
+	if (ep->asked)
+		bl_daemon_hear(ep);
+	if (ep->asked || !ep->daemon_gone || mono < ep->again_ns)
+		return;
+	/* a child of fork() is not the process that the daemon knows; who is out begins anew */
+	if (ep->pid != getpid() || bl_is_out(ep)) {
+		ep->again_ns = NEVER;
+		return;
+	}
+	ep->again_ns = mono + TRY_NS;
+	ask(ep);
+	if (ep->asked)
+		bl_daemon_hear(ep);
+}
