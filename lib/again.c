@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The connection to the host's daemon. It ends with the daemon; the next one finds the endpoint in the maps, and the library
- * connects anew and says which one it is. Until then frames are not forwarded by way of the controller, nobody is woken for an
- * announcement (it is looked for every 50 ms), and nothing else is different.
+ * The connection to the host's daemon. It ends with the daemon; the next one finds the endpoint in
+ * the maps, and the library connects anew and says which one it is. Until then frames are not
+ * forwarded by way of the controller, nobody is woken for an announcement (it is looked for every
+ * 50 ms), and nothing else is different.
  *
- * Nothing here waits. One attempt in 100 ms, when a call of the application's or the helper's works anyway: whoever listens
- * not yet, or has a full queue of connections, is asked again. A question that was asked stands until there is an answer or
- * the connection ends: a daemon that is stopped answers when it goes on, and would take a connection that is closed
- * meanwhile for the process's end.
+ * Nothing here waits. One attempt in 100 ms, when a call of the application's or the helper's works
+ * anyway: whoever listens not yet, or has a full queue of connections, is asked again. A question
+ * that was asked stands until there is an answer or the connection ends: a daemon that is stopped
+ * answers when it goes on, and would take a connection that is closed meanwhile for the process's
+ * end.
  *
- * Example: the daemon is restarted at 0 ms, and listens again at 90. bl_recv() finds the end of the connection at 1 ms, tries
- * at 1 and 101 ms, and reads the answer in the same call. Frames are forwarded again from then on.
+ * Example: the daemon is restarted at 0 ms, and listens again at 90. bl_recv() finds the end of the
+ * connection at 1 ms, tries at 1 and 101 ms, and reads the answer in the same call. Frames are
+ * forwarded again from then on.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -69,14 +72,18 @@ void bl_daemon_hear(struct bl_endpoint *ep)
 
 static void ask(struct bl_endpoint *ep)
 {
-	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN, .abi_version = BL_ABI_VERSION, .port = ep->self.port, .life = ep->incarnation };
+	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN,
+					.abi_version = BL_ABI_VERSION,
+					.port = ep->self.port,
+					.life = ep->incarnation };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return;
 	memcpy(sun.sun_path, ep->daemon_path, sizeof(sun.sun_path));
-	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) || send(fd, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q)) {
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) ||
+	    send(fd, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q)) {
 		close(fd);
 		return;
 	}

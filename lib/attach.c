@@ -253,9 +253,9 @@ fail:
 }
 
 /*
- * The daemon shall know that this is no crash: it trusts that nothing more is sent. In the line, since whoever is the daemon
- * when it is asked finds it there; a message could be lost with the connection. A child of fork() ends by itself, and its
- * parent is still there.
+ * The daemon shall know that this is no crash: it trusts that nothing more is sent. It is said in
+ * the line, where whoever is the daemon then finds it; a message could be lost with the connection.
+ * A child of fork() ends by itself, and its parent is still there.
  */
 static void say_goodbye(const struct bl_endpoint *ep)
 {

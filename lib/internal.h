@@ -479,8 +479,10 @@ void bl_recall_free(struct bl_endpoint *ep);
 
 /* again.c */
 void bl_daemon_gone(struct bl_endpoint *ep); /* its connection has ended */
-void bl_daemon_hear(struct bl_endpoint *ep); /* what it sent: a byte, which says that there is an announcement; its answer; its end */
-void bl_again(struct bl_endpoint *ep);	     /* without one: connects anew, or hears the answer; before announcements are looked at */
+/* What it sent: a byte, which says that there is an announcement; its answer; or the end. */
+void bl_daemon_hear(struct bl_endpoint *ep);
+/* Without one: connects anew, or hears the answer. Before announcements are looked at. */
+void bl_again(struct bl_endpoint *ep);
 
 /* stale.c */
 int bl_outcast(struct bl_endpoint *ep); /* -ESTALE, and the sentence */
@@ -514,7 +516,8 @@ struct epoll_event;
 void bl_helper_enter(struct bl_endpoint *ep);
 void bl_helper_leave(struct bl_endpoint *ep);
 int bl_helper_sleep(struct bl_endpoint *ep, struct epoll_event *ev, int n, int ms);
-void bl_helper_watch(struct bl_endpoint *ep, int op); /* its epoll instance, and the daemon's connection: EPOLL_CTL_ADD or _DEL */
+/* Its epoll instance, and the daemon's connection: EPOLL_CTL_ADD or _DEL. */
+void bl_helper_watch(struct bl_endpoint *ep, int op);
 int bl_helper_failed(struct bl_endpoint *ep); /* 0, or what the thread died of, once */
 
 /** bl_enter, bl_leave - around what every function of barline.h does with an endpoint; the other way round around callbacks. */

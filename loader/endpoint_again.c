@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints of before this daemon's start: they have no connection to it, until their library makes one (lib/again.c).
+ * Endpoints of before this daemon's start: they have no connection to it, until their library makes
+ * one (lib/again.c).
  *
- * A process is believed to be the one that had registered by its pid and its start time, as the kernel tells them of the
- * connection. Port and life say which of its endpoints is meant.
+ * A process is believed to be the one that had registered by its pid and its start time, as the
+ * kernel tells them of the connection. Port and life say which of its endpoints is meant.
  *
- * Whose process ended while no daemon ran is taken down when the agent is there, which has to say how it went. One that
- * leaves by bl_exit() and lives on can only be found by looking at its line.
+ * Whose process ended while no daemon ran is taken down when the agent is there, which has to say
+ * how it went. One that leaves by bl_exit() and lives on can only be found by looking at its line.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static void look_again(struct bl_node *n)
 	for (k = 0; k < BL_EPS_MAX && !unconnected(&n->ep[k]); k++)
 		;
 	if (k < BL_EPS_MAX)
-		sd_event_add_time_relative(n->srv->ev, &n->again_src, CLOCK_MONOTONIC, LOOK_US, 1000, on_look, n);
+		sd_event_add_time_relative(n->srv->ev, &n->again_src, CLOCK_MONOTONIC, LOOK_US,
+					   1000, on_look, n);
 }
 
 static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
@@ -51,7 +53,8 @@ static struct bl_ep *find(struct bl_node *n, const struct bl_again_req *q)
 	unsigned int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && !n->ep[k].left && n->ep[k].info.port == q->port && n->ep[k].info.life == q->life)
+		if (n->ep[k].used && !n->ep[k].left && n->ep[k].info.port == q->port &&
+		    n->ep[k].info.life == q->life)
 			return &n->ep[k];
 	return NULL;
 }
@@ -68,7 +71,8 @@ static int judge(struct bl_node *n, pid_t pid, const struct bl_again_req *q, str
 		return ENOENT;
 	if ((*ep)->dead)
 		return ESTALE;
-	if (pid <= 0 || (uint32_t)pid != (*ep)->info.pid || bl_proc_stat(pid, BL_PROC_STARTED, &started) || started != (*ep)->info.start_time)
+	if (pid <= 0 || (uint32_t)pid != (*ep)->info.pid ||
+	    bl_proc_stat(pid, BL_PROC_STARTED, &started) || started != (*ep)->info.start_time)
 		return EPERM;
 	return (*ep)->conn >= 0 ? EBUSY : 0;
 }
@@ -85,9 +89,12 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 	if (!rep.error && bl_endpoint_connect(ep, conn) < 0)
 		rep.error = EAGAIN;
 	if (rep.error)
-		bl_log(BL_LOG_WARN, "%s: process %d asked to be endpoint %u (life %u) again, and is not: %s", n->meta.name, who.pid, q->port, q->life, strerror(rep.error));
+		bl_log(BL_LOG_WARN,
+		       "%s: process %d asked to be endpoint %u (life %u) again, and is not: %s",
+		       n->meta.name, who.pid, q->port, q->life, strerror(rep.error));
 	else
-		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name, ep->info.port, ep->info.name, ep->info.pid);
+		bl_log(BL_LOG_INFO, "%s: endpoint %u (%s, pid %u) is connected again", n->meta.name,
+		       ep->info.port, ep->info.name, ep->info.pid);
 	/* whoever does not wait for it has closed the connection, and that is heard of */
 	(void)!send(conn, &rep, sizeof(rep), MSG_DONTWAIT | MSG_NOSIGNAL);
 	return !rep.error;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints and the next daemon of their host: who leaves in order is announced as one that left, whatever the daemon did
- * meanwhile and whatever lies unread in the connection; and who died, as one that died.
+ * Endpoints and the next daemon of their host: who leaves in order is announced as one that left,
+ * whatever the daemon did meanwhile and whatever lies unread in the connection; and who died, as
+ * one that died.
  */
 #include "restart.h"
 
@@ -9,15 +10,17 @@
 
 #include "part.h"
 
-#define ACTORS 6 /* three on each of the first two hosts; on the first: listener, and those who leave */
+/* three on each of the first two hosts; on the first: one who listens, and those who leave */
+#define ACTORS 6
 
 enum act { ACT_CALL, ACT_SLEEP, ACT_SEND, ACT_CLAIM, ACT_EXIT, ACT_EXIT_AND_STAY };
 
 /**
- * struct actor - a process with one endpoint. @act: what it is to do; set by the test. @rest: it does not call the library
- * any more. @gone: bl_exit() has returned. @heard: bit: enum bl_gone_reason, of all whose end it was told of; @times: how many.
- * @acked: what it sent to @to is; @got: messages. @claims: what the daemon said to it when it asked by itself, for another
- * life, its own, and once more.
+ * struct actor - a process with one endpoint. @act: what it is to do; set by the test. @rest: it
+ * does not call the library any more. @gone: bl_exit() has returned. @heard: bit: enum
+ * bl_gone_reason, of all whose end it was told of; @times: how many.
+ * @acked: what it sent to @to is; @got: messages. @claims: what the daemon said to it when it asked
+ * by itself, for another life, its own, and once more.
  */
 struct actor {
 	_Atomic int act, ready, rest, gone, times, acked, got, claimed;
@@ -55,18 +58,23 @@ static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_g
 	atomic_fetch_add(&a->times, 1);
 }
 
-/* As lib/again.c does, to the daemon of the first host. Returns its answer; *@fd: the connection. */
+/* As lib/again.c does, to the first host's daemon. Returns its answer; *@fd: the connection. */
 static int claim(const struct bl_addr *who, uint32_t life, uint32_t abi, int *fd)
 {
-	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN, .abi_version = abi, .port = who->port, .life = (uint16_t)life };
+	const struct bl_again_req q = { .magic = BL_SOCK_AGAIN,
+					.abi_version = abi,
+					.port = who->port,
+					.life = (uint16_t)life };
 	const struct timeval most = { .tv_sec = 30 };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct bl_again_rep rep = { 0 };
 
-	snprintf(sun.sun_path, sizeof(sun.sun_path), BL_RUN_DIR "/host-%" PRIu64 ".sock", dm[rack_host(0)].netns_ino);
+	snprintf(sun.sun_path, sizeof(sun.sun_path), BL_RUN_DIR "/host-%" PRIu64 ".sock",
+		 dm[rack_host(0)].netns_ino);
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-	if (connect(*fd, (struct sockaddr *)&sun, sizeof(sun)) || send(*fd, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q) ||
+	if (connect(*fd, (struct sockaddr *)&sun, sizeof(sun)) ||
+	    send(*fd, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q) ||
 	    recv(*fd, &rep, sizeof(rep), 0) != sizeof(rep) || rep.magic != BL_SOCK_AGAIN)
 		return -1;
 	return rep.error;
@@ -125,7 +133,8 @@ static int play(struct actor *a)
 			sent = !send_one(ep, a);
 		n = bl_recv_reliable(ep, d, 8, 5);
 		if (n < 0) {
-			snprintf(a->error, sizeof(a->error), "bl_recv_reliable: %s", bl_strerror(ep));
+			snprintf(a->error, sizeof(a->error), "bl_recv_reliable: %s",
+				 bl_strerror(ep));
 			break;
 		}
 		atomic_fetch_add(&a->got, n);
@@ -145,8 +154,9 @@ static void say_actors(void)
 	unsigned int i;
 
 	for (i = 0; i < ACTORS; i++)
-		fprintf(stderr, "actor %u, port %u: act %d gone %d heard %#x (%d) %s\n", i, actors[i].addr.port,
-			actors[i].act, actors[i].gone, actors[i].heard, actors[i].times, actors[i].error);
+		fprintf(stderr, "actor %u, port %u: act %d gone %d heard %#x (%d) %s\n", i,
+			actors[i].addr.port, actors[i].act, actors[i].gone, actors[i].heard,
+			actors[i].times, actors[i].error);
 	say_all();
 }
 
@@ -154,7 +164,8 @@ static void begin(void)
 {
 	unsigned int i;
 
-	actors = mmap(NULL, ACTORS * sizeof(*actors), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	actors = mmap(NULL, ACTORS * sizeof(*actors), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(actors != MAP_FAILED, "%s", strerror(errno));
 	rack_last_words = say_actors;
 	dead_us = 8000000; /* a daemon that is killed sends no beacons until the next one does */
@@ -195,8 +206,8 @@ static void all_left(int times)
 {
 	UNTIL("waits until all have heard", heard(times));
 	CHECK(!strstr(ask(), "\"why\":\"died\""), "who has left was announced as died: %s", ask());
-	CHECK(actors[0].heard == 1U << BL_GONE_LEFT && actors[1].heard == 1U << BL_GONE_LEFT, "they heard %#x and %#x",
-	      actors[0].heard, actors[1].heard);
+	CHECK(actors[0].heard == 1U << BL_GONE_LEFT && actors[1].heard == 1U << BL_GONE_LEFT,
+	      "they heard %#x and %#x", actors[0].heard, actors[1].heard);
 	UNTIL("waits until all is settled", all_finished());
 }
 
@@ -222,7 +233,7 @@ static unsigned int slots_used(unsigned int host)
 	return n;
 }
 
-/* A host that is detached under an endpoint is silent for dead_after first: that takes long here. */
+/* A host that is detached under an endpoint is silent for dead_after first: that takes long. */
 static void end(void)
 {
 	unsigned int i;
@@ -233,7 +244,10 @@ static void end(void)
 	daemons_end();
 }
 
-/* The next daemon hears that they left: from one that went on calling, and from one that had not called since. */
+/*
+ * The next daemon hears that they left: from one that went on calling, and from one that had not
+ * called since.
+ */
 RACK_TEST(left__after_a_restart)
 {
 	begin();
@@ -285,7 +299,10 @@ RACK_TEST(left__and_lives_on)
 	end();
 }
 
-/* The daemon had told it something that it has not read: Linux resets such a connection, and drops what it sent last. */
+/*
+ * The daemon had told it something that it has not read: Linux resets such a connection, and drops
+ * what it sent last.
+ */
 RACK_TEST(left__with_news_unread)
 {
 	begin();
@@ -304,15 +321,16 @@ RACK_TEST(died__is_said_of_who_did)
 	restart(SIGTERM);
 	CHECK(!kill(actors[2].pid, SIGKILL), "%s", strerror(errno));
 	UNTIL("waits until all have heard", heard(1));
-	CHECK(actors[0].heard == 1U << BL_GONE_DIED && actors[1].heard == 1U << BL_GONE_DIED, "they heard %#x and %#x",
-	      actors[0].heard, actors[1].heard);
+	CHECK(actors[0].heard == 1U << BL_GONE_DIED && actors[1].heard == 1U << BL_GONE_DIED,
+	      "they heard %#x and %#x", actors[0].heard, actors[1].heard);
 	/* while no daemon runs */
 	daemon_stop(rack_host(0), SIGTERM);
-	CHECK(!kill(actors[4].pid, SIGKILL) && waitpid(actors[4].pid, NULL, 0) == actors[4].pid, "%s", strerror(errno));
+	CHECK(!kill(actors[4].pid, SIGKILL) && waitpid(actors[4].pid, NULL, 0) == actors[4].pid,
+	      "%s", strerror(errno));
 	daemon_start(rack_host(0));
 	UNTIL("waits until all have heard", heard(2));
-	CHECK(actors[0].heard == 1U << BL_GONE_DIED && actors[1].heard == 1U << BL_GONE_DIED, "they heard %#x and %#x",
-	      actors[0].heard, actors[1].heard);
+	CHECK(actors[0].heard == 1U << BL_GONE_DIED && actors[1].heard == 1U << BL_GONE_DIED,
+	      "they heard %#x and %#x", actors[0].heard, actors[1].heard);
 	end();
 }
 
@@ -321,7 +339,8 @@ static bool all_connected(uint64_t times)
 	unsigned int i;
 
 	for (i = 0; i < ACTORS; i++)
-		if (!host_of(i) && atomic_load(&actors[i].act) != ACT_SLEEP && atomic_load(&actors[i].reconnects) != times)
+		if (!host_of(i) && atomic_load(&actors[i].act) != ACT_SLEEP &&
+		    atomic_load(&actors[i].reconnects) != times)
 			return false;
 	return true;
 }
@@ -348,7 +367,10 @@ RACK_TEST(connects__to_each_daemon)
 	end();
 }
 
-/* Frames of host 1 to host 2 are dropped: the controller forwards them, also for who is older than its daemon. */
+/*
+ * Frames of host 1 to host 2 are dropped: the controller forwards them, also for who is older than
+ * its daemon.
+ */
 RACK_TEST(forwards__after_a_restart)
 {
 	unsigned int round;
@@ -361,7 +383,8 @@ RACK_TEST(forwards__after_a_restart)
 	actors[2].to = actors[1].addr;
 	part_from(actors[2].addr.ip, 1, ANY);
 	act(2, ACT_SEND);
-	UNTIL("waits for the message", atomic_load(&actors[1].got) == 1 && atomic_load(&actors[2].acked));
+	UNTIL("waits for the message",
+	      atomic_load(&actors[1].got) == 1 && atomic_load(&actors[2].acked));
 	CHECK(atomic_load(&actors[2].forwarded), "nothing was forwarded: this proves nothing");
 	end();
 }
@@ -376,11 +399,12 @@ static uint32_t life_of(unsigned int i)
 	for (k = 0; k < BL_PORT_COUNT && s.port != actors[i].addr.port; k++)
 		CHECK(!bpf_map_lookup_elem(fd, &k, &s), "%s", strerror(errno));
 	close(fd);
-	CHECK(s.port == actors[i].addr.port && s.life, "endpoint %u is not there", actors[i].addr.port);
+	CHECK(s.port == actors[i].addr.port && s.life, "endpoint %u is not there",
+	      actors[i].addr.port);
 	return s.life;
 }
 
-/* Nobody takes an endpoint over but its own process, and once; and to be refused costs it nothing. */
+/* Nobody takes an endpoint over but its own process, and once; to be refused costs it nothing. */
 RACK_TEST(claim__by_its_own_process_alone)
 {
 	int fd[3];
@@ -389,20 +413,24 @@ RACK_TEST(claim__by_its_own_process_alone)
 	act(4, ACT_SLEEP);
 	actors[4].life = life_of(4);
 	restart(SIGTERM);
-	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION, &fd[0]) == EPERM, "another process");
-	CHECK(claim(&actors[4].addr, actors[4].life + 1, BL_ABI_VERSION, &fd[1]) == ENOENT, "another life");
-	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION + 1, &fd[2]) == EPROTO, "another version");
+	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION, &fd[0]) == EPERM,
+	      "another process");
+	CHECK(claim(&actors[4].addr, actors[4].life + 1, BL_ABI_VERSION, &fd[1]) == ENOENT,
+	      "another life");
+	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION + 1, &fd[2]) == EPROTO,
+	      "another version");
 	close(fd[0]);
 	close(fd[1]);
 	close(fd[2]);
 	act(4, ACT_CLAIM);
 	UNTIL("waits for the answers", atomic_load(&actors[4].claimed));
-	CHECK(actors[4].claims[0] == ENOENT && !actors[4].claims[1] && actors[4].claims[2] == EBUSY, "%d %d %d",
-	      actors[4].claims[0], actors[4].claims[1], actors[4].claims[2]);
+	CHECK(actors[4].claims[0] == ENOENT && !actors[4].claims[1] && actors[4].claims[2] == EBUSY,
+	      "%d %d %d", actors[4].claims[0], actors[4].claims[1], actors[4].claims[2]);
 	/* its library is refused now, and goes on */
 	actors[4].to = actors[1].addr;
 	act(4, ACT_SEND);
-	UNTIL("waits for the message", atomic_load(&actors[1].got) == 1 && atomic_load(&actors[4].acked));
+	UNTIL("waits for the message",
+	      atomic_load(&actors[1].got) == 1 && atomic_load(&actors[4].acked));
 	CHECK(!atomic_load(&actors[4].reconnects) && !failures(), "%s", ask());
 	act(4, ACT_EXIT);
 	all_left(1);

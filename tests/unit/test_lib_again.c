@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An endpoint and its host's daemon: the goodbye that it leaves in its line; and how it finds the next daemon. The daemons are
- * the test's: a socket pair for the one that it registered with, a socket that listens for the next.
+ * An endpoint and its host's daemon: the goodbye that it leaves in its line; and how it finds the
+ * next daemon. The daemons are the test's: a socket pair for the one that it registered with, a
+ * socket that listens for the next.
  */
 #include "lib_fake.h"
 
@@ -27,7 +28,9 @@ static int up(void **state)
 	lines = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(lines, MAP_FAILED);
 	memcpy(lines, a.ep->inflight, 4096);
-	assert_ptr_equal(mmap(a.ep->inflight, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), a.ep->inflight);
+	assert_ptr_equal(
+	    mmap(a.ep->inflight, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+	    a.ep->inflight);
 	close(fd);
 	return 0;
 }
@@ -114,7 +117,8 @@ static int served(void **state)
 	first = way[1];
 	listener = conn = -1;
 	assert_int_equal(epoll_ctl(a.ep->epfd, EPOLL_CTL_ADD, way[0], &e), 0);
-	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/barline-test-again-%d.sock", (int)getpid());
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/barline-test-again-%d.sock",
+		 (int)getpid());
 	snprintf(a.ep->daemon_path, sizeof(a.ep->daemon_path), "%s", at.sun_path);
 	return 0;
 }
@@ -181,7 +185,8 @@ static void forwards(int fd)
 	bl_forward(a.ep, &p, (const uint8_t *)"0123456789012345", 16, bl_mono());
 	assert_int_equal(a.ep->st.forwarded, before + (fd >= 0));
 	if (fd >= 0)
-		assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), sizeof(m) - sizeof(m.frame) + 16);
+		assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT),
+				 sizeof(m) - sizeof(m.frame) + 16);
 }
 
 static void again__the_next_daemon_serves(void **state)
@@ -202,7 +207,8 @@ static void again__the_next_daemon_serves(void **state)
 	process_later();
 	asked();
 	forwards(-1);
-	for (i = 0; i < 3; i++) { /* it waits for the answer, however long, and is at work meanwhile */
+	/* it waits for the answer, however long, and is at work meanwhile */
+	for (i = 0; i < 3; i++) {
 		a.ep->again_ns = 0;
 		bl_process(a.ep);
 		nobody_asks();
@@ -257,7 +263,8 @@ static void again__dies_before_its_answer(void **state)
 /* For good; and nothing is different from before. */
 static void again__refused(void **state)
 {
-	static const struct bl_attach_rep other = { .magic = BL_SOCK_MAGIC, .error = EPROTO }; /* a daemon that does not know the question */
+	/* of a daemon that does not know the question */
+	static const struct bl_attach_rep other = { .magic = BL_SOCK_MAGIC, .error = EPROTO };
 	static const int errors[] = { ENOENT, ESTALE, EBUSY, EPERM, EPROTO, 0 };
 	struct bl_delivery d;
 	unsigned int i;
