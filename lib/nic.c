@@ -118,9 +118,9 @@ static bool shared(struct bl_endpoint *ep)
 
 static bool fits(struct bl_endpoint *ep, uint32_t need)
 {
-	if (bl_nic_fits(used(ep), need, BL_NIC_FRAMES))
+	if (bl_nic_fits(used(ep), need, BL_NIC_SHARED))
 		return true;
-	return look(ep) && bl_nic_fits(used(ep), need, BL_NIC_FRAMES);
+	return look(ep) && bl_nic_fits(used(ep), need, BL_NIC_SHARED);
 }
 
 /* Nobody else's frames are there. */
@@ -152,7 +152,7 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 		return true;
 	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with itself in another endpoint: of two, one sees the other at least */
-	if (bl_nic_fits(used(ep), need, BL_NIC_FRAMES)) {
+	if (bl_nic_fits(used(ep), need, BL_NIC_SHARED)) {
 		ep->nic.queued = all; /* ours alone; the others see it when it is so: bl_nic_sent() */
 		return true;
 	}

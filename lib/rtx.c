@@ -376,7 +376,7 @@ enum may { MAY_GO, MAY_NOT, MUST_FAIL };
 static bool has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 {
 	frames = frames < ROOM_FRAMES ? frames : ROOM_FRAMES;
-	if (bl_nic_room(ep, frames, BL_NIC_FRAMES) >= frames || (ep->rroom_ns && mono - ep->rroom_ns >= ROOM_NS)) {
+	if (bl_nic_room(ep, frames, BL_NIC_SHARED) >= frames || (ep->rroom_ns && mono - ep->rroom_ns >= ROOM_NS)) {
 		ep->rroom_ns = 0;
 		return true;
 	}

@@ -504,7 +504,7 @@ static void push_big(struct bl_endpoint *ep, struct bl_peer *p, struct batch *b)
 		most = outstanding(t) < t->window ? t->window - outstanding(t) : 0;
 		most = most < BL_STAGE_FRAMES ? most : BL_STAGE_FRAMES;
 		if (most && !p->local) {
-			uint32_t fit = bl_nic_room(ep, most, BL_NIC_FRAMES);
+			uint32_t fit = bl_nic_room(ep, most, BL_NIC_SHARED);
 
 			ep->nic.parts_wait |= fit < most;
 			most = fit;

@@ -18,7 +18,8 @@
 
 #define BL_FRAME_CHARGE 768    /* at least so many bytes are charged for a frame */
 #define BL_NIC_WAIT_NS	100000 /* a full ring is empty by then, if its CPU serves it */
-#define BL_NIC_CONTROLS 240    /* where credits stop: beyond what data may fill, below what others fill */
+#define BL_NIC_SHARED	160    /* where data stops, */
+#define BL_NIC_CONTROLS 192    /* and CREDITs; the rest is for beacons, witnesses, and for those who ask at the same time */
 
 /** bl_nic_alone - no other endpoint of this host uses the ring; the daemon says so. */
 static inline bool bl_nic_alone(const struct bl_endpoint *ep)

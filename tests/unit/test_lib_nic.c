@@ -119,40 +119,40 @@ static void expect_leaves(struct fake *f, uint64_t frames)
 static void bl_nic_full__two_share_the_ring(void **state)
 {
 	(void)state;
-	scatter(&x, 150, 0);
-	assert_int_equal(sent(&x), 150);
-	in_ring[x.ep->sock] = 150;
-	scatter(&y, 74, 200);
-	assert_int_equal(sent(&y), 74);
-	in_ring[y.ep->sock] = 74;
+	scatter(&x, 100, 0);
+	assert_int_equal(sent(&x), 100);
+	in_ring[x.ep->sock] = 100;
+	scatter(&y, 60, 200);
+	assert_int_equal(sent(&y), 60);
+	in_ring[y.ep->sock] = 60;
 	assert_int_equal(asked, 0); /* so many fit, wherever they are */
 	scatter(&y, 1, 300);
-	expect_held(&y, 74);
+	expect_held(&y, 60);
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
-	expect_held(&y, 74);
+	expect_held(&y, 60);
 	/* the ring is a FIFO: when the last of y's has left it, so have x's, whatever x does */
 	in_ring[y.ep->sock] = 0;
-	expect_leaves(&y, 75);
+	expect_leaves(&y, 61);
 	assert_int_equal(y.ep->st.probes_sent, 0);
 }
 
 static void bl_nic_full__what_others_have_seen_leave(void **state)
 {
 	(void)state;
-	scatter(&x, 100, 0);
-	scatter(&y, 100, 200);
-	in_ring[x.ep->sock] = in_ring[y.ep->sock] = 100;
+	scatter(&x, 70, 0);
+	scatter(&y, 70, 200);
+	in_ring[x.ep->sock] = in_ring[y.ep->sock] = 70;
 	scatter(&x, 50, 400);
-	expect_held(&x, 100);
+	expect_held(&x, 70);
 	in_ring[x.ep->sock] = 0; /* y's are there still */
-	expect_leaves(&x, 150);
+	expect_leaves(&x, 120);
 	in_ring[x.ep->sock] = 50;
-	assert_int_equal(x.ep->wake->ep[3].nic_out, 100);
-	scatter(&y, 74, 400); /* 100 + 50 + 74 */
-	assert_int_equal(sent(&y), 174);
-	in_ring[y.ep->sock] = 174;
+	assert_int_equal(x.ep->wake->ep[3].nic_out, 70);
+	scatter(&y, 40, 400); /* 70 + 50 + 40 */
+	assert_int_equal(sent(&y), 110);
+	in_ring[y.ep->sock] = 110;
 	scatter(&y, 1, 500);
-	expect_held(&y, 174);
+	expect_held(&y, 110);
 }
 
 /*
@@ -260,11 +260,11 @@ static void bl_nic_take__two_at_once(void **state)
 	assert_int_equal(w->ep[3].nic_queued, 1);
 	assert_false(bl_nic_take(y.ep, 150));
 	assert_int_equal(w->ep[5].nic_offered, 1);
-	assert_true(bl_nic_take(y.ep, 72));
+	assert_true(bl_nic_take(y.ep, 8));
 	bl_nic_sent(x.ep);
 	assert_int_equal(w->ep[3].nic_queued, 151);
 	bl_nic_sent(y.ep);
-	assert_int_equal(w->ep[5].nic_queued, 73);
+	assert_int_equal(w->ep[5].nic_queued, 9);
 }
 
 /* Parts of a large message leave as there is room for them, the message when all of them have. */
@@ -281,7 +281,7 @@ static void push_big__parts_find_no_room(void **state)
 	fake_credit(&y, &c, 1, BL_WINDOW_MAX);
 	bl_process(y.ep);
 	in_ring[y.ep->sock] = 1;
-	scatter(&x, 213, 0);
+	scatter(&x, 149, 0);
 	assert_int_equal(bl_send(y.ep, &g, 1, 0), 0);
 	for (; fake_take(&c, &s); n++)
 		assert_int_equal(s.op, BL_OP_FRAG);
@@ -304,11 +304,11 @@ static void bl_nic_witness__only_of_what_was_there_before(void **state)
 	(void)state;
 	scatter(&y, 10, 0);
 	in_ring[y.ep->sock] = 10;
-	scatter(&x, 200, 200);
-	assert_int_equal(bl_nic_room(y.ep, 10, BL_NIC_FRAMES), 10); /* it knows of x's now, and sends nothing */
+	scatter(&x, 100, 200);
+	assert_int_equal(bl_nic_room(y.ep, 10, BL_NIC_SHARED), 10); /* it knows of x's now, and sends nothing */
 	bl_nic_witness(y.ep);
 	in_ring[y.ep->sock] = 0;
-	scatter(&y, 30, 0);
+	scatter(&y, 61, 0);
 	expect_held(&y, 10 + 0);
 	assert_int_equal(y.ep->wake->ep[5].nic_out, 10);
 }
@@ -320,7 +320,7 @@ static void bl_rx_credits__find_no_room(void **state)
 	uint64_t first;
 
 	(void)state;
-	scatter(&x, 224, 0);
+	scatter(&x, BL_NIC_SHARED, 0);
 	for (i = 0; i < 40; i++) {
 		struct bl_addr from = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 }, .port = (uint16_t)(20000 + i) };
 		uint8_t body[16];
@@ -330,7 +330,7 @@ static void bl_rx_credits__find_no_room(void **state)
 	in_ring[y.ep->sock] = 100;
 	bl_process(y.ep);
 	first = y.ep->st.credits_sent;
-	assert_int_equal(first, BL_NIC_CONTROLS - 224);
+	assert_int_equal(first, BL_NIC_CONTROLS - BL_NIC_SHARED);
 	assert_non_null(y.ep->credits);
 	bl_process(y.ep);
 	assert_int_equal(y.ep->st.credits_sent, first);
