@@ -113,7 +113,7 @@ struct bl_ctl_peers {
 
 /**
  * enum bl_realtime - whether the datapath's threads are SCHED_FIFO (prio.c). AUTO: on CPUs that are isolated (isolcpus=), where nobody waits for them; elsewhere they are
- * ordinary threads of nice -20. SHARE: ordinary threads of nice 0 with a short slice, where the kernel knows slices.
+ * ordinary threads of nice -20. SHARE: ordinary threads with a short slice, where the kernel knows slices.
  */
 enum bl_realtime { BL_RT_AUTO, BL_RT_ALWAYS, BL_RT_NEVER, BL_RT_SHARE };
 /** bl_realtime_parse - "auto", "always", "never", "share", or -1. */

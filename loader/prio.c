@@ -7,13 +7,14 @@
  * others. Under SCHED_FIFO a process that was ready on that CPU waited for it for 10 to 100 ms. It is a matter of speed only:
  * the order holds under any delay. The beacon thread of a single host is SCHED_FIFO anyway (beacon.c).
  *
- * With "share" they are of nice 0, as the kernel's own ksoftirqd is, with a time slice of 0.1 ms (Linux 6.12; before that
- * nice -20): who wakes with a shorter slice than the running thread takes the CPU at once, as long as it has not had more than
- * its share. That is the fastest where many talk (docs/design-notes.md), but where the CPUs are overloaded a NIC's ring is
- * not emptied for milliseconds, and one that many endpoints of a host fill may overflow.
+ * With "share" they have a time slice of 0.1 ms (Linux 6.12; before that nice -20), and are as nice as the daemon was when it
+ * began, 0 as a rule, but never nicer than the kernel's own ksoftirqd: who wakes with a shorter slice than the running thread
+ * takes the CPU at once, as long as it has not had more than its share. That is the fastest where many talk
+ * (docs/design-notes.md), but where a hundred processes share a CPU, its share is small: frames wait for 50 ms and more.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -51,10 +52,20 @@ struct attr {
 	uint64_t runtime, deadline, period;
 };
 
+/* Of the process, before anything was changed here. Two threads that ask first get the same answer. */
+static int own_nice(void)
+{
+	static _Atomic int own = INT_MAX;
+
+	if (own == INT_MAX)
+		own = getpriority(PRIO_PROCESS, (id_t)getpid());
+	return own;
+}
+
 /* An ordinary thread with a short slice. False: this kernel took no notice of the slice, or refused. */
 static bool sliced(pid_t tid)
 {
-	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS }, is = { 0 };
+	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .nice = own_nice() < 0 ? own_nice() : 0, .runtime = SLICE_NS }, is = { 0 };
 
 	return !syscall(SYS_sched_setattr, tid, &attr, 0) && !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) && is.runtime == SLICE_NS;
 }
@@ -63,6 +74,7 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 {
 	struct sched_param rt = { .sched_priority = rt_priority }, none = { 0 };
 
+	own_nice(); /* of before */
 	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && isolated(cpus)))
 		return sched_setscheduler(tid, SCHED_FIFO, &rt) ? -errno : 0;
 	if (how == BL_RT_SHARE && sliced(tid))
