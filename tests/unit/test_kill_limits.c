@@ -32,6 +32,8 @@ static void process__why(void **state)
 	assert_int_equal(kl_process(&r, &nothing, "died"), KL_FALSE);
 	assert_int_equal(kl_process(&r, &leaves, "died"), KL_FALSE);
 	assert_int_equal(kl_process(&r, &leaves, "left"), KL_MAY);
+	assert_int_equal(kl_process(&r, &ended, "left"), KL_MAY);
+	assert_int_equal(kl_process(&r, &nothing, "left"), KL_FALSE);
 	assert_int_equal(kl_process(&r, &killed, "left"), KL_FALSE);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(kl_process(&r, &stopped, limits[i]), KL_MAY);
