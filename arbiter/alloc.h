@@ -12,8 +12,11 @@
  *
  * What is promised, by policy:
  *	first-come	a request has the earliest slots that were common to its ends when it came; the window is 512 slots
- *	fair		max-min fair among pairs: pairs behind the same bottleneck differ by at most one MTU whenever a window has been given
- *	weighted	the same by weight: whenever a window has been given, a pair is within three MTUs of its share
+ *	fair		each window is given by exact max-min fair shares of it, demands counted. What a pair was due and did not get, it is due in the next
+ *			window, up to 1000 MTUs. Where all ports carry one packet a slot, slots are found for all that is due but so much: 16 MTUs of one pair and 1/512
+ *			of all, and what is left when as many steps of chains have been taken as packets were given. Backlogged pairs of 1000 random graphs of
+ *			8 to 256 endpoints are within 2 % of their max-min share after 50 windows of 512 slots (0.986 to 1.012)
+ *	weighted	the same by weight
  *	min-fct		fewest remaining MTUs first
  *	deadline	earliest deadline first; equal ones in order of arrival
  * In all of them the result is maximal: no pair waits that has a slot free at both its ends and in all tiers between, in the window and not past.
@@ -25,6 +28,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "../bpf/timeslot_core.h"
 
 #define BL_ALLOC_ENDPOINTS_MAX 4096u
 #define BL_ALLOC_RACKS_MAX     1024u
@@ -108,10 +113,13 @@ struct bl_grants {
 	uint64_t mtus;
 };
 
-/** struct bl_alloc_stats - since bl_alloc_new(). @visits: how often a pair was looked at: the cost. */
+/**
+ * struct bl_alloc_stats - since bl_alloc_new(). The cost: @visits: how often a pair was looked at;
+ * @lifts: the same, when shares were calculated; @chains: packets for which others were moved.
+ */
 struct bl_alloc_stats {
 	uint64_t demanded_mtus, granted_mtus, forgotten_mtus;
-	uint64_t visits, passes, windows;
+	uint64_t visits, passes, windows, lifts, chains;
 	uint64_t refused;
 };
 
@@ -132,6 +140,11 @@ struct bl_alloc;
 /** bl_alloc_new - NULL: failed, and @why (a constant) says what is wrong with @cfg. The first slot is 0. */
 struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why);
 void bl_alloc_free(struct bl_alloc *a);
+/**
+ * bl_alloc_touch - have the kernel find pages now for what runs of usual size write. Without this the
+ * first run of a rack of 256 took 10 to 50 ms, in which every slot was lost (2026-11-23).
+ */
+void bl_alloc_touch(struct bl_alloc *a);
 
 /**
  * bl_alloc_demand - @mtus more from @src to @dst. Served at the next run.
@@ -182,7 +195,7 @@ static inline const struct bl_grant *bl_grant_next(const struct bl_grants *g, si
 		return NULL;
 	head = (const struct bl_grant *)&g->row[*at];
 	*mask = &g->row[*at + 1];
-	*at += 1 + (size_t)__builtin_popcount(head->words);
+	*at += 1 + bl_count64(head->words);
 	return head;
 }
 

@@ -16,9 +16,8 @@ static void whole8(struct bl_alloc *a);
 static void sort1(struct bl_alloc *a);
 static void shares1(struct bl_alloc *a, const uint32_t *active);
 static void filter1(struct bl_alloc *a);
-static void pass2(struct bl_alloc *a, bool fair);
-static void pass4(struct bl_alloc *a, bool fair);
-static void pass8(struct bl_alloc *a, bool fair);
+static void take_rows(struct bl_alloc *a, enum bl_pass kind, uint32_t words);
+static void sort_rows(struct bl_alloc *a, uint32_t words);
 static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *active);
 static inline __attribute__((always_inline)) uint32_t units_wide(const struct bl_alloc *a, uint32_t port, uint32_t words);
 static inline __attribute__((always_inline)) bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, uint32_t words);
@@ -31,7 +30,8 @@ static inline __attribute__((always_inline)) bool any_wide(const struct bl_alloc
 #define PASS_NAME	  "avx512"
 #define PASS_WHOLE8	  whole8
 #define PASS_SORT1	  sort1
-#define PASS_WIDE(a, fair, words) ((words) == 2 ? pass2(a, fair) : (words) == 4 ? pass4(a, fair) : pass8(a, fair))
+#define PASS_TAKE_WIDE	  take_rows
+#define PASS_SORT_WIDE	  sort_rows
 #define PASS_SHARES_WIDE  shares_wide
 #define PASS_UNITS	  units_wide
 #define PASS_ANY	  any_wide
@@ -116,7 +116,8 @@ static void sort1(struct bl_alloc *a)
 		const __m512i rec = _mm512_loadu_si512(&list[i]);
 		const __m256i got = _mm256_popcnt_epi64(take);
 		const __m512i wide = _mm512_permutexvar_epi64(spread, _mm512_castsi256_si512(got));
-		const __m512i rest = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32));
+		const __m512i less = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32)); /* MTUs */
+		const __m512i rest = _mm512_mask_add_epi64(less, 0xaa, rec, _mm512_slli_epi64(wide, 32)); /* account */
 		const __m512i head = _mm512_or_si512(_mm512_or_si512(_mm512_and_si512(rec, pair), one_word), _mm512_slli_epi64(wide, 48));
 		const __m512i grant = _mm512_mask_permutexvar_epi64(head, 0xaa, spread, _mm512_castsi256_si512(take));
 		const uint32_t extra = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
@@ -163,8 +164,10 @@ PASS_INLINE void row_store(void *p, __m512i v, const uint32_t words)
 }
 
 /* take_plain() for windows of several words. @parts: what each took, whether an odd slot was in it, whether it wanted more. */
-PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t words)
+PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
+	const bool fair = kind == BL_PASS_FAIR, aim = kind == BL_PASS_AIM;
+	const uint32_t *restrict aims = a->due.aim;
 	const struct bl_want *restrict list = a->list;
 	uint32_t *restrict share = a->share;
 	__u64 *restrict freew = a->free;
@@ -184,11 +187,11 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t w
 		const __m512i m = _mm512_and_si512(_mm512_and_si512(vs, vd), open);
 		const __m512i c = _mm512_popcnt_epi64(m);
 		__m512i sum = _mm512_add_epi64(c, _mm512_alignr_epi64(c, zero, 7)), take;
-		uint32_t k = list[i].mtus, whole, edge, at, before, all;
+		uint32_t k = aim ? aims[i] : list[i].mtus, whole, edge, at, before, all;
 		uint64_t extra = 0, part;
 
 		if (fair)
-			k = fair_part(share, s, d, k, &extra);
+			k = fair_part(share, s, d, k, (uint32_t)list[i].account, &extra);
 		if (words > 2)
 			sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 6));
 		if (words > 4)
@@ -204,7 +207,7 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const bool fair, const uint32_t w
 		row_store(fs, _mm512_xor_si512(vs, take), words);
 		row_store(fd, _mm512_xor_si512(vd, take), words);
 		row_store(&takes[i * words], take, words);
-		parts[i] = (all < k ? all : k) | extra | (uint64_t)(all < k) << BL_PART_BLOCKED;
+		parts[i] = (all < k ? all : k) | extra | (uint64_t)(!aim && all < k) << BL_PART_BLOCKED;
 	}
 	for (; i % 4; i++)
 		row_store(&takes[i * words], zero, words);
@@ -227,7 +230,8 @@ PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 		const __m256i got = _mm256_and_si256(part, _mm256_set1_epi64x(0xffffffff));
 		const __m512i rec = _mm512_loadu_si512(&list[i]);
 		const __m512i wide = _mm512_permutexvar_epi64(spread, _mm512_castsi256_si512(got));
-		const __m512i rest = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32));
+		const __m512i less = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32)); /* MTUs */
+		const __m512i rest = _mm512_mask_add_epi64(less, 0xaa, rec, _mm512_slli_epi64(wide, 32)); /* account */
 		const uint32_t extra = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
 		const uint32_t blocked = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_BLOCKED));
 		const uint32_t unready = _pext_u32(_mm512_test_epi64_mask(rest, _mm512_set1_epi64((long long)0xffffffff00000000ULL)), 0x55);
@@ -259,28 +263,28 @@ PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 	a->run_mtus += (uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
 }
 
-PASS_INLINE void pass_wide(struct bl_alloc *a, bool fair, const uint32_t words)
+static void take_rows(struct bl_alloc *a, enum bl_pass kind, uint32_t words)
 {
-	if (fair)
-		take_wide(a, true, words);
-	else
-		take_wide(a, false, words);
-	sort_wide(a, words);
+	switch (words * 4 + kind) {
+	case 2 * 4 + BL_PASS_WHOLE: take_wide(a, BL_PASS_WHOLE, 2); break;
+	case 2 * 4 + BL_PASS_FAIR: take_wide(a, BL_PASS_FAIR, 2); break;
+	case 2 * 4 + BL_PASS_AIM: take_wide(a, BL_PASS_AIM, 2); break;
+	case 4 * 4 + BL_PASS_WHOLE: take_wide(a, BL_PASS_WHOLE, 4); break;
+	case 4 * 4 + BL_PASS_FAIR: take_wide(a, BL_PASS_FAIR, 4); break;
+	case 4 * 4 + BL_PASS_AIM: take_wide(a, BL_PASS_AIM, 4); break;
+	case 8 * 4 + BL_PASS_WHOLE: take_wide(a, BL_PASS_WHOLE, 8); break;
+	case 8 * 4 + BL_PASS_FAIR: take_wide(a, BL_PASS_FAIR, 8); break;
+	case 8 * 4 + BL_PASS_AIM: take_wide(a, BL_PASS_AIM, 8); break;
+	}
 }
 
-static void pass2(struct bl_alloc *a, bool fair)
+static void sort_rows(struct bl_alloc *a, uint32_t words)
 {
-	pass_wide(a, fair, 2);
-}
-
-static void pass4(struct bl_alloc *a, bool fair)
-{
-	pass_wide(a, fair, 4);
-}
-
-static void pass8(struct bl_alloc *a, bool fair)
-{
-	pass_wide(a, fair, 8);
+	switch (words) {
+	case 2: sort_wide(a, 2); break;
+	case 4: sort_wide(a, 4); break;
+	case 8: sort_wide(a, 8); break;
+	}
 }
 
 static inline uint32_t units_wide(const struct bl_alloc *a, uint32_t port, uint32_t words)
@@ -298,14 +302,18 @@ static inline bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, ui
 	return _mm512_test_epi64_mask(both, row_load(a->open, words));
 }
 
-/* share_word() of 16 ports at a time. The quotient of whole numbers below 2^12 is exact in floats: the nearest wrong one is 2^-12 away, rounding 2^-24. */
+/* share_word() of 16 ports at a time. Sums are below 2^24, exact in floats; a quotient may be rounded up to the next whole number, never down. */
 PASS_INLINE void share_words(struct bl_alloc *a, uint32_t p, __m512i units, const uint32_t *active)
 {
-	const __m512i flows = _mm512_loadu_si512(&active[p]);
-	const __m512i q = _mm512_cvttps_epu32(_mm512_div_ps(_mm512_cvtepi32_ps(units), _mm512_cvtepi32_ps(flows)));
-	const __m512i word = _mm512_or_si512(_mm512_slli_epi32(q, BL_SHARE_BITS), _mm512_sub_epi32(units, _mm512_mullo_epi32(q, flows)));
+	const __m512i flows = _mm512_loadu_si512(&active[p]), all = _mm512_add_epi32(units, _mm512_loadu_si512(&a->sum[p]));
+	const __mmask16 some = _mm512_test_epi32_mask(flows, flows);
+	__m512i q = _mm512_cvttps_epi32(_mm512_div_ps(_mm512_cvtepi32_ps(all), _mm512_cvtepi32_ps(flows)));
+	__m512i odd = _mm512_sub_epi32(all, _mm512_mullo_epi32(q, flows));
+	const __mmask16 over = _mm512_cmplt_epi32_mask(odd, _mm512_setzero_si512());
 
-	_mm512_storeu_si512(&a->share[p], _mm512_mask_mov_epi32(word, _mm512_cmplt_epu32_mask(units, flows), _mm512_set1_epi32(1 << BL_SHARE_BITS)));
+	q = _mm512_mask_sub_epi32(q, over, q, _mm512_set1_epi32(1));
+	odd = _mm512_mask_add_epi32(odd, over, odd, flows);
+	_mm512_mask_storeu_epi32(&a->share[p], some, _mm512_or_si512(_mm512_slli_epi32(q, BL_SHARE_BITS), odd));
 }
 
 static void shares1(struct bl_alloc *a, const uint32_t *active)

@@ -41,18 +41,23 @@ PASS_INLINE uint64_t grant_head(uint32_t src, uint32_t dst, uint32_t words, uint
 	return v;
 }
 
-/* What a flow may have in this pass: its part of both ports, and one of the odd slots where both have some left. @extra: it got one of them. */
-PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t mtus, uint64_t *extra)
+/*
+ * What a flow may have in this pass: as much as lifts it to the level of the lower one of its ports,
+ * and one of the odd slots where both have some left. @had: its account. @extra: it got one of them.
+ */
+PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t mtus, uint32_t had, uint64_t *extra)
 {
 	const uint32_t xs = share[s], xd = share[d];
 	const uint32_t fs = xs >> BL_SHARE_BITS, fd = xd >> BL_SHARE_BITS;
 	const uint32_t ms = fs + !!(xs & BL_SHARE_ODD), md = fd + !!(xd & BL_SHARE_ODD);
-	uint32_t k = ms < md ? ms : md;
+	uint32_t k = ms < md ? ms : md, some;
 
+	k = k > had ? k - had : 0;
 	k = k < mtus ? k : mtus;
-	share[s] = xs - (k > fs);
-	share[d] = xd - (k > fd);
-	*extra = (uint64_t)((k > fs) | (k > fd)) << BL_PART_EXTRA;
+	some = !!k;
+	share[s] = xs - (some & (had + k > fs));
+	share[d] = xd - (some & (had + k > fd));
+	*extra = (uint64_t)(some & ((had + k > fs) | (had + k > fd))) << BL_PART_EXTRA;
 	return k;
 }
 
@@ -60,8 +65,10 @@ PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t
  * First half of a pass: what everybody takes. Every address here depends on the list alone, so the CPU runs many visits side by side; when the
  * records were also sorted into their lists here, each visit waited for the lengths of these that the one before it left (30 cycles instead of 9).
  */
-PASS_INLINE void take_plain(struct bl_alloc *a, const bool fair, const uint32_t words)
+PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
+	const bool fair = kind == BL_PASS_FAIR, aim = kind == BL_PASS_AIM;
+	const uint32_t *restrict aims = a->due.aim;
 	const struct bl_want *restrict list = a->list;
 	uint32_t *restrict share = a->share;
 	__u64 *restrict freew = a->free;
@@ -78,22 +85,29 @@ PASS_INLINE void take_plain(struct bl_alloc *a, const bool fair, const uint32_t 
 		const uint32_t s = list[i].src, d = n + list[i].dst;
 		__u64 *fs = freew + (size_t)s * words, *fd = freew + (size_t)d * words;
 		uint64_t extra = 0;
-		uint32_t k = list[i].mtus, left;
+		uint32_t k = aim ? aims[i] : list[i].mtus, left, got = 0;
 
 		if (fair)
-			k = fair_part(share, s, d, k, &extra);
+			k = fair_part(share, s, d, k, (uint32_t)list[i].account, &extra);
 		left = k;
 		for (j = 0; j < words; j++) {
-			/* a fair part is no more than the window, which spares the clamp where the window is one word */
-			uint64_t take = fair && words == 1 ? PASS_LOWEST_FEW(fs[j] & fd[j] & open[j], left) : PASS_LOWEST(fs[j] & fd[j] & open[j], left);
+			/*
+			 * a part is no more than the window, which spares the clamp where that is
+			 * one word
+			 */
+			const uint64_t both = fs[j] & fd[j] & open[j];
+			const uint64_t take = (fair || aim) && words == 1 ? PASS_LOWEST_FEW(both, left) :
+									    PASS_LOWEST(both, left);
 
 			fs[j] ^= take;
 			fd[j] ^= take;
 			if (words > 1)
 				left -= bl_count64(take);
+			if (aim)
+				got += bl_count64(take);
 			takes[i * words + j] = take;
 		}
-		parts[i] = k | extra;
+		parts[i] = aim ? got : k | extra; /* who lacks some of its aim goes on */
 	}
 }
 
@@ -108,11 +122,10 @@ PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 	uint32_t j;
 
 	for (i = 0; i < len; i++) {
-		const uint64_t hi = want_hi(&list[i]);
 		const uint32_t k = (uint32_t)parts[i], extra = (uint32_t)(parts[i] >> BL_PART_EXTRA);
 		uint32_t got = 0, which = 0, masks = 0, goes_on, blocked, ready;
 		struct bl_want rest = list[i];
-		uint64_t lo;
+		uint64_t lo, hi;
 
 		for (j = 0; j < words; j++) {
 			uint64_t take = takes[i * words + j];
@@ -126,7 +139,9 @@ PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 		o += masks + !!masks;
 		mtus += got;
 		rest.mtus -= got;
-		__builtin_memcpy(&lo, &rest, sizeof(lo));
+		rest.account += (int32_t)got;
+		lo = want_lo(&rest);
+		hi = want_hi(&rest);
 		blocked = got != k;
 		ready = !rest.mtus;
 		goes_on = !blocked & !ready;
@@ -148,46 +163,57 @@ PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 	a->run_mtus += mtus;
 }
 
-PASS_INLINE void pass_plain(struct bl_alloc *a, const bool fair, const uint32_t words)
+PASS_INLINE void take_words(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
-#ifdef PASS_WIDE
+#ifdef PASS_TAKE_WIDE
 	if (words > 1) {
-		PASS_WIDE(a, fair, words);
+		PASS_TAKE_WIDE(a, kind, words);
 		return;
 	}
 #endif
-	take_plain(a, fair, words);
+	take_plain(a, kind, words);
+}
+
+PASS_INLINE void sort_words(struct bl_alloc *a, const uint32_t words)
+{
 #ifdef PASS_SORT1
-	if (words == 1) {
+	if (words == 1)
 		PASS_SORT1(a);
-		return;
-	}
-#endif
+	else
+		PASS_SORT_WIDE(a, words);
+#else
 	sort_plain(a, words);
+#endif
+}
+
+PASS_INLINE void pass_plain(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
+{
+	take_words(a, kind, words);
+	sort_words(a, words);
+}
+
+/* BL_PASS_AIM in two halves, since chains come between them */
+static void take_aim(struct bl_alloc *a)
+{
+	switch (a->words) {
+	case 1: take_words(a, BL_PASS_AIM, 1); break;
+	case 2: take_words(a, BL_PASS_AIM, 2); break;
+	case 4: take_words(a, BL_PASS_AIM, 4); break;
+	case 8: take_words(a, BL_PASS_AIM, 8); break;
+	}
+}
+
+static void sort_aim(struct bl_alloc *a)
+{
+	switch (a->words) {
+	case 1: sort_words(a, 1); break;
+	case 2: sort_words(a, 2); break;
+	case 4: sort_words(a, 4); break;
+	case 8: sort_words(a, 8); break;
+	}
 }
 
 /* any capacities, any tiers */
-PASS_INLINE uint32_t ports_of(const struct bl_alloc *a, uint32_t src, uint32_t dst, uint32_t *port)
-{
-	uint32_t r, q;
-
-	port[0] = src;
-	port[1] = a->n + dst;
-	if (!a->racks)
-		return 2;
-	r = a->rack_of[src];
-	q = a->rack_of[dst];
-	if (r == q)
-		return 2;
-	port[2] = a->first_rack + r;
-	port[3] = a->first_rack + a->racks + q;
-	if (!a->pods || a->pod_of[r] == a->pod_of[q])
-		return 4;
-	port[4] = a->first_pod + a->pod_of[r];
-	port[5] = a->first_pod + a->pods + a->pod_of[q];
-	return 6;
-}
-
 PASS_INLINE void port_take(struct bl_alloc *a, uint32_t port, uint32_t j, uint64_t take)
 {
 	__u64 *f = &a->free[(size_t)port * a->words + j];
@@ -201,30 +227,26 @@ PASS_INLINE void port_take(struct bl_alloc *a, uint32_t port, uint32_t j, uint64
 static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 {
 	size_t i, len = a->nlist, stays = 0, nlater = 0;
-	uint32_t port[6], np, p, j;
+	uint32_t port[BL_PORTS_MAX], np, p, j;
 
 	for (i = 0; i < len; i++) {
 		struct bl_want w = a->list[i];
-		uint32_t k = w.mtus, left, round, least = ~0u;
+		uint32_t k = w.mtus, left, round;
 		bool extra = false;
-		const uint32_t weight = a->policy == BL_ALLOC_WEIGHTED ? w.key : 1;
 		bool more;
 
 		np = ports_of(a, w.src, w.dst, port);
-		for (p = 0; kind == BL_PASS_CREDIT && p < np; p++)
-			least = a->share[port[p]] < least ? a->share[port[p]] : least;
-		if (kind == BL_PASS_CREDIT) { /* shares are in 1/256 MTU by weight; who has no whole MTU to his credit waits for the next pass */
-			w.credit += (int32_t)(least * weight);
-			k = w.credit < 256 ? 0 : (uint32_t)w.credit >> 8;
-			k = k < w.mtus ? k : w.mtus;
+		if (kind == BL_PASS_AIM) {
+			k = a->due.aim[i];
 		} else if (kind == BL_PASS_FAIR) {
 			for (p = 0; p < np; p++) {
 				uint32_t x = a->share[port[p]], most = (x >> BL_SHARE_BITS) + !!(x & BL_SHARE_ODD);
 
+				most = most > (uint32_t)w.account ? most - (uint32_t)w.account : 0;
 				k = most < k ? most : k;
 			}
 			for (p = 0; p < np; p++) {
-				bool odd = k > a->share[port[p]] >> BL_SHARE_BITS;
+				bool odd = k && k + (uint32_t)w.account > a->share[port[p]] >> BL_SHARE_BITS;
 
 				a->share[port[p]] -= odd;
 				extra |= odd;
@@ -260,7 +282,7 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 			more = left != 0;
 		} while (more);
 		w.mtus -= k - left;
-		w.credit -= (int32_t)(k - left) * 256;
+		w.account += (int32_t)(k - left);
 		a->run_mtus += k - left;
 		if (!left && w.mtus) {
 			if (extra)
@@ -269,9 +291,6 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 				a->list[stays++] = w;
 			continue;
 		}
-		if (!w.mtus && w.credit > 0)
-			w.credit &= 255; /* it asked for less than its share: the rest is the others', and its own if it asks for more in this run */
-		w.credit = w.credit > BL_CREDIT_MAX ? BL_CREDIT_MAX : w.credit < -BL_CREDIT_MAX ? -BL_CREDIT_MAX : w.credit;
 		if (left)
 			a->wait[a->nwait++] = w;
 		else
@@ -284,49 +303,64 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 
 static void pass(struct bl_alloc *a, enum bl_pass kind)
 {
-	if (!a->plain || kind == BL_PASS_CREDIT || a->policy == BL_ALLOC_WEIGHTED) {
+	if (!a->plain) {
 		pass_any(a, kind);
 		return;
 	}
 	switch (a->words * 2 + (kind == BL_PASS_FAIR)) {
-	case 2: pass_plain(a, false, 1); break;
-	case 3: pass_plain(a, true, 1); break;
-	case 4: pass_plain(a, false, 2); break;
-	case 5: pass_plain(a, true, 2); break;
-	case 8: pass_plain(a, false, 4); break;
-	case 9: pass_plain(a, true, 4); break;
+	case 2: pass_plain(a, BL_PASS_WHOLE, 1); break;
+	case 3: pass_plain(a, BL_PASS_FAIR, 1); break;
+	case 4: pass_plain(a, BL_PASS_WHOLE, 2); break;
+	case 5: pass_plain(a, BL_PASS_FAIR, 2); break;
+	case 8: pass_plain(a, BL_PASS_WHOLE, 4); break;
+	case 9: pass_plain(a, BL_PASS_FAIR, 4); break;
 #ifdef PASS_WHOLE8
 	case 16: PASS_WHOLE8(a); break;
 #else
-	case 16: pass_plain(a, false, 8); break;
+	case 16: pass_plain(a, BL_PASS_WHOLE, 8); break;
 #endif
-	case 17: pass_plain(a, true, 8); break;
+	case 17: pass_plain(a, BL_PASS_FAIR, 8); break;
 	}
 }
 
 PASS_INLINE uint32_t port_units(const struct bl_alloc *a, uint32_t port)
 {
+	const __u64 *plane = &a->plane[(size_t)port * a->planes * a->words];
+	const __u64 *free = &a->free[(size_t)port * a->words];
 	uint32_t j, units = 0;
 
 	for (j = 0; j < a->words; j++)
-		units += a->cap[port] == 1 ? bl_count64(a->free[(size_t)port * a->words + j] & a->open[j]) :
-					     bl_planes_count(&a->plane[(size_t)port * a->planes * a->words + j], a->planes, a->words, a->open[j]);
+		units += a->cap[port] == 1 ?
+				 bl_count64(free[j] & a->open[j]) :
+				 bl_planes_count(&plane[j], a->planes, a->words, a->open[j]);
 	return units;
 }
 
-/* a port's word in @share: what each flow may have, and how many may have one more. With fewer slots than flows everybody may try for one. */
-PASS_INLINE uint32_t share_word(const struct bl_alloc *a, uint32_t units, uint32_t flows)
+/*
+ * A port's word in @share: the level that its flows reach together, that is what is free and what
+ * they have had, divided by their number; and how many may have one more.
+ */
+PASS_INLINE uint32_t share_word(const struct bl_alloc *a, uint32_t units, uint32_t sum, uint32_t flows)
 {
-	uint32_t q;
+	const uint32_t all = units + sum;
+	uint32_t q, odd;
 
-	if (units < flows)
-		return 1u << BL_SHARE_BITS;
-	if (flows > BL_RECIP_MAX)
-		return units / flows << BL_SHARE_BITS;
-	q = bl_fair_share(units, a->recip[flows]);
-	units -= q * flows;
+	if (flows > BL_RECIP_MAX) {
+		q = all / flows;
+	} else {
+		q = (uint32_t)(all * a->recip[flows] >> BL_RECIP_BITS);
+		q -= (uint64_t)q * flows > all; /* the reciprocal is rounded up */
+	}
+	odd = all - q * flows;
 	q = q < BL_SHARE_MAX ? q : BL_SHARE_MAX;
-	return q << BL_SHARE_BITS | units;
+	return q << BL_SHARE_BITS | (odd < BL_SHARE_ODD ? odd : BL_SHARE_ODD);
+}
+
+PASS_INLINE void share_put(struct bl_alloc *a, uint32_t port, uint32_t units, uint32_t flows)
+{
+	if (!flows)
+		return;
+	a->share[port] = share_word(a, units, a->sum[port], flows);
 }
 
 PASS_INLINE void share_plain(struct bl_alloc *a, uint32_t port, const uint32_t words, const uint32_t *active)
@@ -341,85 +375,87 @@ PASS_INLINE void share_plain(struct bl_alloc *a, uint32_t port, const uint32_t w
 	for (j = 0; j < words; j++)
 		units += bl_count64(a->free[(size_t)port * words + j] & a->open[j]);
 #endif
-	a->share[port] = share_word(a, units, active[port]);
+	share_put(a, port, units, active[port]);
 }
 
-/* flows of the list at each port */
+/* flows of the list at each port, and their accounts */
 PASS_INLINE void count_plain(struct bl_alloc *a)
 {
 	const struct bl_want *restrict list = a->list;
-	uint32_t *restrict active = a->active;
+	uint32_t *restrict active = a->active, *restrict sum = a->sum;
 	const size_t len = a->nlist;
 	const uint32_t n = a->n;
 	size_t i;
 
-	if (len >= n / 2)
+	if (len >= n / 2) {
 		__builtin_memset(active, 0, 2 * n * sizeof(*active));
-	for (i = 0; len < n / 2 && i < len; i++)
+		__builtin_memset(sum, 0, 2 * n * sizeof(*sum));
+	}
+	for (i = 0; len < n / 2 && i < len; i++) {
 		active[list[i].src] = active[n + list[i].dst] = 0;
+		sum[list[i].src] = sum[n + list[i].dst] = 0;
+	}
 	for (i = 0; i < len; i++) {
 		active[list[i].src]++;
 		active[n + list[i].dst]++;
+		sum[list[i].src] += (uint32_t)list[i].account;
+		sum[n + list[i].dst] += (uint32_t)list[i].account;
 	}
 }
 
-PASS_INLINE void shares_plain(struct bl_alloc *a, const uint32_t words, bool all)
+PASS_INLINE void shares_plain(struct bl_alloc *a, const uint32_t words)
 {
 	const uint32_t n = a->n;
 	size_t i;
 	uint32_t p;
 
-	if (!all)
-		count_plain(a);
+	count_plain(a);
 	if (a->nlist >= n / 2) {
 #ifdef PASS_SHARES1
 		if (words == 1) {
-			PASS_SHARES1(a, all ? a->backlog : a->active);
+			PASS_SHARES1(a, a->active);
 			return;
 		}
-		PASS_SHARES_WIDE(a, words, all ? a->backlog : a->active);
+		PASS_SHARES_WIDE(a, words, a->active);
 		return;
 #endif
 		for (p = 0; p < 2 * n; p++)
-			share_plain(a, p, words, all ? a->backlog : a->active);
+			share_plain(a, p, words, a->active);
 		return;
 	}
 	/* few flows, many ports: only theirs */
 	for (i = 0; i < a->nlist; i++) {
-		share_plain(a, a->list[i].src, words, all ? a->backlog : a->active);
-		share_plain(a, n + a->list[i].dst, words, all ? a->backlog : a->active);
+		share_plain(a, a->list[i].src, words, a->active);
+		share_plain(a, n + a->list[i].dst, words, a->active);
 	}
 }
 
-static void shares(struct bl_alloc *a, bool all)
+static void shares(struct bl_alloc *a)
 {
-	const bool weighted = a->policy == BL_ALLOC_WEIGHTED;
-	const uint32_t *active = all ? a->backlog : a->active;
-	uint32_t port[6], np, p;
+	const uint32_t *active = a->active;
+	uint32_t port[BL_PORTS_MAX], np, p;
 	size_t i;
 
-	if (a->plain && !weighted) {
+	if (a->plain) {
 		switch (a->words) {
-		case 1: shares_plain(a, 1, all); return;
-		case 2: shares_plain(a, 2, all); return;
-		case 4: shares_plain(a, 4, all); return;
-		case 8: shares_plain(a, 8, all); return;
+		case 1: shares_plain(a, 1); return;
+		case 2: shares_plain(a, 2); return;
+		case 4: shares_plain(a, 4); return;
+		case 8: shares_plain(a, 8); return;
 		}
 	}
-	if (!all)
-		__builtin_memset(a->active, 0, a->ports * sizeof(*a->active));
-	for (i = 0; !all && i < a->nlist; i++) {
+	__builtin_memset(a->active, 0, a->ports * sizeof(*a->active));
+	__builtin_memset(a->sum, 0, a->ports * sizeof(*a->sum));
+	for (i = 0; i < a->nlist; i++) {
 		np = ports_of(a, a->list[i].src, a->list[i].dst, port);
-		for (p = 0; p < np; p++)
-			a->active[port[p]] += weighted ? a->list[i].key : 1;
+		for (p = 0; p < np; p++) {
+			a->active[port[p]]++;
+			a->sum[port[p]] += (uint32_t)a->list[i].account;
+		}
 	}
 	for (p = 0; p < a->ports; p++) {
-		if (!active[p])
-			continue;
-		if (weighted)
-			a->share[p] = (uint32_t)(((uint64_t)port_units(a, p) << 8) / active[p]);
-		else
-			a->share[p] = share_word(a, port_units(a, p), active[p]);
+		if (active[p])
+			share_put(a, p, port_units(a, p), active[p]);
 	}
 }
 
@@ -451,9 +487,34 @@ PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 	a->nwait = nwait;
 }
 
+/* the same for any capacities and tiers: who has no slot left would stay at its level, pass after pass */
+static void filter_any(struct bl_alloc *a)
+{
+	size_t i, len = a->nlist, stays = 0;
+	uint32_t port[BL_PORTS_MAX], np, p, j;
+
+	for (i = 0; i < len; i++) {
+		const struct bl_want w = a->list[i];
+		uint64_t any = 0;
+
+		np = ports_of(a, w.src, w.dst, port);
+		for (j = 0; j < a->words && !any; j++) {
+			any = a->open[j];
+			for (p = 0; p < np; p++)
+				any &= a->free[(size_t)port[p] * a->words + j];
+		}
+		if (any)
+			a->list[stays++] = w;
+		else
+			a->wait[a->nwait++] = w;
+	}
+	a->nlist = stays;
+}
+
 static void filter(struct bl_alloc *a)
 {
 	switch (a->plain ? a->words : 0) {
+	case 0: filter_any(a); break;
 #ifdef PASS_FILTER1
 	case 1: PASS_FILTER1(a); break;
 #else
@@ -465,4 +526,5 @@ static void filter(struct bl_alloc *a)
 	}
 }
 
-const struct bl_alloc_ops PASS_OPS = { .name = PASS_NAME, .shares = shares, .pass = pass, .filter = filter };
+const struct bl_alloc_ops PASS_OPS = { .name = PASS_NAME, .shares = shares, .pass = pass,
+				      .take = take_aim, .sort = sort_aim, .filter = filter };

@@ -378,6 +378,7 @@ void arb_comm_take(struct bl_arb *a)
 				hand_over(a, p);
 			}
 			atomic_store_explicit(&a->took_ns, arb_mono() - g.slots, memory_order_relaxed); /* a number by itself: nothing is ordered by it */
+			atomic_fetch_add_explicit(&a->marks, 1, memory_order_relaxed); /* nor by this */
 		}
 	}
 }

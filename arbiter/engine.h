@@ -2,11 +2,13 @@
 /*
  * The allocator (alloc.h) and the path selector (path.h) as the server's stages (server.h).
  *
- * A run's grants are pairs with 64 slots each; what comm wants is the same. For paths the pairs are laid out slot by slot: each slot is a colouring of its own, in which only
- * packets between different racks count. Then the packets of one pair, word and path become one grant again.
+ * A run's grants are pairs with 64 slots each; what comm wants is the same. With two tiers of
+ * switches a pair's mask of slots is handed from path to path (path_room.h), so a grant becomes one
+ * for each path that took some of its slots; only slots in which a packet found none are coloured
+ * as a whole. With three tiers each slot is a colouring of its own. See assign.c.
  *
- * Example: 2 racks, 2 paths; slots 5 and 6 of pair 0 -> 9 (rack 0 to 1). Slot 5 gets path 0; in slot 6 the rack sends another packet, which has path 0, and this one gets 1. The
- * one grant {5, 6} becomes {5} on path 0 and {6} on path 1.
+ * Example: 2 racks, 2 paths of 1 packet; slots 5 and 6 of pair 0 -> 9 (rack 0 to 1). In slot 6 the
+ * rack sends on path 0 already: the one grant {5, 6} becomes {5} on path 0 and {6} on path 1.
  */
 #ifndef BARLINE_ARBITER_ENGINE_H
 #define BARLINE_ARBITER_ENGINE_H

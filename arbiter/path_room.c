@@ -106,3 +106,38 @@ uint64_t bl_room_take(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint
 {
 	return r->take(r, ask, n, take);
 }
+
+/* one packet less in one slot of a rack on path @path */
+static void count_down(const struct bl_room *r, uint64_t *w, uint32_t path, uint32_t bit)
+{
+	uint32_t k;
+
+	w += path / BL_ROOM_LANES * r->planes * BL_ROOM_LANES + path % BL_ROOM_LANES;
+	for (k = 0; k < r->planes; k++, w += BL_ROOM_LANES) {
+		const uint64_t was = *w;
+
+		*w ^= 1ULL << bit;
+		if (was >> bit & 1)
+			return;
+	}
+}
+
+void bl_room_set(struct bl_room *r, uint64_t word, uint32_t bit, size_t n, const uint16_t *src, const uint16_t *dst, const uint8_t *path)
+{
+	const uint64_t one = 1ULL << bit;
+	uint64_t *w = room_of(r, word, 0, 0);
+	uint32_t i, g, k, lane;
+	size_t p;
+
+	for (i = 0; i < 2 * r->racks; i++)
+		for (g = 0; g < r->lanes / BL_ROOM_LANES; g++)
+			for (k = 0; k < r->planes; k++)
+				for (lane = 0; lane < BL_ROOM_LANES; lane++, w++)
+					*w = g * BL_ROOM_LANES + lane < r->paths && r->cap >> k & 1 ? *w | one : *w & ~one;
+	for (p = 0; p < n; p++) {
+		if (path[p] == BL_PATH_NONE)
+			continue;
+		count_down(r, room_of(r, word, 0, src[p]), path[p], bit);
+		count_down(r, room_of(r, word, 1, dst[p]), path[p], bit);
+	}
+}

@@ -8,7 +8,8 @@
  *
  * Path by path, the lowest first, for a reason: racks that are alike full have their room on the same (the last) paths. Nothing is moved once it is given: grants can be told
  * at once, and later runs add to the same slots. The price: at full load some packets find no path, where bl_path_select() would move others (path.h). They come back
- * as masks; their slots are lost to them, and they must be asked for again.
+ * as masks. Whoever has told nobody yet may colour such a slot as a whole and say so with
+ * bl_room_set(); else the slot is lost to them, and they must be asked for again.
  *
  * Threads: belongs to one at a time.
  */
@@ -44,5 +45,10 @@ uint32_t bl_room_lanes(const struct bl_room *r);
 int bl_room_usable(struct bl_room *r, uint32_t src, uint32_t dst, uint64_t mask);
 /** bl_room_take - @take: [n][lanes], slots of each ask on each path. Returns how many packets found none. */
 uint64_t bl_room_take(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint64_t *take);
+/**
+ * bl_room_set - slot 64 x @word + @bit has these packets and no others, whatever was taken of it before.
+ * @path: of each, BL_PATH_NONE for none; no rack has more on a path than it can carry.
+ */
+void bl_room_set(struct bl_room *r, uint64_t word, uint32_t bit, size_t n, const uint16_t *src, const uint16_t *dst, const uint8_t *path);
 
 #endif

@@ -5,7 +5,7 @@
  * Order is what makes this simple: all that the allocation stage emits between two marks goes through one path thread's rings, and comm reads those rings in turn. So when comm sees ARB_FORGOTTEN,
  * all grants of the session that ended lie behind it.
  *
- * In one loop a full ring is emptied on the spot by the stage behind it; with threads the producer waits for it.
+ * In one loop a full ring is emptied on the spot by the stage behind it (struct bl_arb, @drain); with threads the producer waits for it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -21,7 +21,18 @@ static bool ring_open(struct arb_ring *r, unsigned int size)
 {
 	ck_ring_init(&r->ring, size);
 	r->buf = aligned_alloc(64, size * sizeof(*r->buf));
+	if (r->buf) /* the pages are there before the first run */
+		memset(r->buf, 0, size * sizeof(*r->buf));
 	return r->buf;
+}
+
+/*
+ * Asks that a run takes at most: one for each packet that it can give. After a pause the ring is full,
+ * and all of it at once made runs of 1 ms of which nothing was in time, for 45 ms on end.
+ */
+static uint32_t ask_most(const struct bl_arb *a)
+{
+	return (uint32_t)bl_min64(ARB_ASK_RING, bl_max64(1024, (uint64_t)a->cfg.nendpoints * a->cfg.run_slots));
 }
 
 int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
@@ -29,12 +40,16 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 	unsigned int i, rings = a->npaths ? a->npaths : 1;
 	bool ok;
 
-	a->ask_budget = ARB_ASK_RING;
+	a->ask_budget = ask_most(a);
 	a->path_max = a->aops->grants_max ? a->aops->grants_max : a->cfg.nendpoints * a->aops->horizon_slots;
 	ck_ring_init(&a->asks, ARB_ASK_RING);
 	a->asks_buf = aligned_alloc(64, ARB_ASK_RING * sizeof(*a->asks_buf));
 	a->run_buf = calloc(ARB_RUN_MAX, sizeof(*a->run_buf));
 	ok = a->asks_buf && a->run_buf;
+	if (ok) { /* the pages are there before the first run, as those of the rings */
+		memset(a->asks_buf, 0, ARB_ASK_RING * sizeof(*a->asks_buf));
+		memset(a->run_buf, 0, ARB_RUN_MAX * sizeof(*a->run_buf));
+	}
 	for (i = 0; ok && i < rings; i++) {
 		ok = ring_open(&a->to_comm[i], ARB_GRANT_RING);
 		if (!ok || !a->npaths)
@@ -42,6 +57,8 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 		/* touched only as far as runs reach */
 		a->path_buf[i] = calloc(a->path_max, sizeof(*a->path_buf[i]));
 		ok = a->path_buf[i] && ring_open(&a->to_path[i], ARB_GRANT_RING);
+		if (ok)
+			memset(a->path_buf[i], 0, bl_min64(a->path_max, 1u << 16) * sizeof(*a->path_buf[i]));
 	}
 	return ok ? 0 : bl_fail(err, ENOMEM, "out of memory");
 }
@@ -69,29 +86,75 @@ static void wake(struct bl_arb *a)
 		return; /* comm sleeps no longer than a watchdog interval anyway */
 }
 
-static void emit_comm(struct bl_arb *a, unsigned int i, struct arb_grant *g)
+/*
+ * Many entries at once: one look at the other side's index for all of them. One by one, as ck_ring's
+ * functions do it, the two cores pass a cache line back and forth for each grant.
+ */
+static unsigned int ring_put(struct arb_ring *r, const struct arb_grant *g, unsigned int n)
 {
-	while (!ck_ring_enqueue_spsc_grant(&a->to_comm[i].ring, a->to_comm[i].buf, g)) {
+	const unsigned int mask = r->ring.mask, tail = r->ring.p_tail;
+	const unsigned int space = (ck_pr_load_uint(&r->ring.c_head) - tail - 1) & mask;
+	const unsigned int at = tail & mask, end = mask + 1 - at;
+	unsigned int first;
+
+	n = n < space ? n : space;
+	first = n < end ? n : end;
+	memcpy(&r->buf[at], g, first * sizeof(*g));
+	memcpy(r->buf, g + first, (n - first) * sizeof(*g));
+	ck_pr_fence_store(); /* pairs with the fence of the consumer: entries before the index */
+	ck_pr_store_uint(&r->ring.p_tail, tail + n);
+	return n;
+}
+
+/* What lies in the ring in one piece; NULL: nothing. */
+static const struct arb_grant *ring_peek(struct arb_ring *r, unsigned int *n)
+{
+	const unsigned int head = r->ring.c_head, at = head & r->ring.mask;
+	unsigned int all = (ck_pr_load_uint(&r->ring.p_tail) - head) & r->ring.mask;
+
+	ck_pr_fence_load(); /* pairs with ring_put(): the index before the entries */
+	*n = all < r->ring.mask + 1 - at ? all : r->ring.mask + 1 - at;
+	return all ? &r->buf[at] : NULL;
+}
+
+static void ring_drop(struct arb_ring *r, unsigned int n)
+{
+	ck_pr_fence_store();
+	ck_pr_store_uint(&r->ring.c_head, r->ring.c_head + n);
+}
+
+static void emit_comm(struct bl_arb *a, unsigned int i, const struct arb_grant *g, unsigned int n)
+{
+	const bool mark = n && g[n - 1].kind == ARB_MARK;
+	unsigned int done;
+
+	while ((done = ring_put(&a->to_comm[i], g, n)) < n) {
+		g += done;
+		n -= done;
 		if (atomic_load_explicit(&a->stop, memory_order_relaxed))
 			return;
-		if (a->cfg.threads == 1)
-			arb_comm_take(a);
+		if (a->drain)
+			a->drain(a);
 		else
 			sched_yield();
 	}
-	if (g->kind == ARB_MARK)
+	if (mark)
 		wake(a);
 }
 
-static void emit(struct bl_arb *a, struct arb_grant *g)
+/* To the next stage; a mark is the last of its run. */
+static void emit(struct bl_arb *a, const struct arb_grant *g, unsigned int n)
 {
-	unsigned int i = a->run_turn;
+	const bool mark = n && g[n - 1].kind == ARB_MARK;
+	unsigned int i = a->run_turn, done;
 
 	if (!a->npaths) {
-		emit_comm(a, 0, g);
+		emit_comm(a, 0, g, n);
 		return;
 	}
-	while (!ck_ring_enqueue_spsc_grant(&a->to_path[i].ring, a->to_path[i].buf, g)) {
+	while ((done = ring_put(&a->to_path[i], g, n)) < n) {
+		g += done;
+		n -= done;
 		if (atomic_load_explicit(&a->stop, memory_order_relaxed))
 			return;
 		if (a->cfg.threads == 1)
@@ -99,7 +162,7 @@ static void emit(struct bl_arb *a, struct arb_grant *g)
 		else
 			sched_yield();
 	}
-	if (g->kind == ARB_MARK)
+	if (mark)
 		a->run_turn = i + 1 == a->npaths ? 0 : i + 1;
 }
 
@@ -112,29 +175,41 @@ bool arb_pipe_next(struct bl_arb *a, struct arb_grant *g)
 	return true;
 }
 
+/* A run is complete: its grants get their paths. */
+static void path_flush(struct bl_arb *a, unsigned int i)
+{
+	unsigned int n = a->path_n[i];
+
+	a->path_n[i] = 0;
+	if (n)
+		emit_comm(a, i, a->path_buf[i], a->pops->assign(a->paths[i], a->path_buf[i], n, a->path_max));
+}
+
 bool arb_path_turn(struct bl_arb *a, unsigned int i)
 {
 	struct arb_ring *in = &a->to_path[i];
-	struct arb_grant g, *buf = a->path_buf[i];
+	const struct arb_grant *g;
 	unsigned int k, n;
 	bool any = false;
 
-	while (ck_ring_dequeue_spsc_grant(&in->ring, in->buf, &g)) {
+	while ((g = ring_peek(in, &n))) {
 		any = true;
-		if (g.kind == ARB_SLOTS) {
+		for (k = 0; k < n && g[k].kind == ARB_SLOTS; k++) {
 			if (a->path_n[i] < a->path_max)
-				buf[a->path_n[i]++] = g;
+				a->path_buf[i][a->path_n[i]++] = g[k];
 			else
-				atomic_fetch_add_explicit(&a->overrun, (uint64_t)__builtin_popcountll(g.slots), memory_order_relaxed);
+				atomic_fetch_add_explicit(&a->overrun, (uint64_t)__builtin_popcountll(g[k].slots), memory_order_relaxed);
+		}
+		if (k < n) {
+			const struct arb_grant other = g[k];
+
+			ring_drop(in, k + 1);
+			if (other.kind == ARB_MARK)
+				path_flush(a, i);
+			emit_comm(a, i, &other, 1);
 			continue;
 		}
-		if (g.kind == ARB_MARK && a->path_n[i]) {
-			n = a->pops->assign(a->paths[i], buf, a->path_n[i], a->path_max);
-			a->path_n[i] = 0;
-			for (k = 0; k < n; k++)
-				emit_comm(a, i, &buf[k]);
-		}
-		emit_comm(a, i, &g);
+		ring_drop(in, k);
 	}
 	return any;
 }
@@ -142,13 +217,20 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 /*
  * A run visits all who wait. Where it takes longer than the slots that it gives, the next one finds more, and so on: so the slower it was, the fewer asks the next one takes, and the rest
  * stays in the ring, and behind it with comm, where all demands of a pair are one number.
+ *
+ * Long before, where a run takes an eighth of the window, no more is let in than fills the slots,
+ * but for a few asks in each run: what waits for one slow receiver must not keep all others out.
  */
 static void budget(struct bl_arb *a, uint64_t took)
 {
+	const uint64_t window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
+
+	if (took > window / 8)
+		a->slow_until_ns = arb_mono() + 4 * window;
 	if (took > (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns / 2)
 		a->ask_budget = a->ask_budget / 2 > ARB_ASK_LEAST ? a->ask_budget / 2 : ARB_ASK_LEAST;
 	else
-		a->ask_budget = a->ask_budget * 2 < ARB_ASK_RING ? a->ask_budget * 2 : ARB_ASK_RING;
+		a->ask_budget = a->ask_budget * 2 < ask_most(a) ? a->ask_budget * 2 : ask_most(a);
 	a->asked = 0;
 }
 
@@ -169,17 +251,21 @@ static void run(struct bl_arb *a, uint64_t slot)
 {
 	const uint64_t begun = arb_mono();
 	struct arb_grant mark = { .base = slot, .slots = begun, .kind = ARB_MARK };
-	unsigned int n, k;
+	unsigned int n;
 
 	do {
 		n = a->aops->run(a->alloc, slot, a->run_buf, ARB_RUN_MAX);
-		for (k = 0; k < n; k++)
-			emit(a, &a->run_buf[k]);
+		emit(a, a->run_buf, n);
 	} while (n == ARB_RUN_MAX);
 	a->busy = a->aops->waiting(a->alloc);
 	budget(a, arb_mono() - begun);
-	emit(a, &mark);
+	emit(a, &mark, 1);
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
+}
+
+static bool lets_in(const struct bl_arb *a)
+{
+	return a->asked < ARB_ASK_LEAST || !a->slow_until_ns || !a->aops->spare || a->aops->spare(a->alloc) || arb_mono() >= a->slow_until_ns;
 }
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
@@ -188,14 +274,14 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	bool was = a->busy;
 	struct arb_ask q;
 
-	while (a->asked < a->ask_budget && ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
+	while (a->asked < a->ask_budget && lets_in(a) && ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
 		struct arb_grant g = { .src = q.src, .dst = q.dst, .mtus = q.mtus, .kind = q.mtus ? ARB_REFUND : ARB_FORGOTTEN };
 
 		a->asked++;
 		if (!q.mtus)
 			a->aops->forget(a->alloc, q.src);
 		if (!q.mtus || a->aops->demand(a->alloc, q.src, q.dst, q.mtus, present))
-			emit(a, &g);
+			emit(a, &g, 1);
 		else
 			a->busy = true;
 	}
@@ -203,6 +289,9 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 		a->asked = 0; /* nothing waits: there is no run that they could make longer */
 		return BL_FCP_NEVER;
 	}
+	/* a run that cannot come out in time is none; the next one is as late as this one would be, but current */
+	if (atomic_load_explicit(&a->runs, memory_order_relaxed) - atomic_load_explicit(&a->marks, memory_order_relaxed) >= ARB_RUNS_AHEAD)
+		return arb_mono();
 	lead = lead_ns(a);
 	slot = from = arb_slot(a, lead);
 	if (was && slot < a->next_slot)

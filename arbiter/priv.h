@@ -21,6 +21,11 @@
 #define ARB_ASK_RING	(1U << 16) /* entries; powers of two */
 #define ARB_GRANT_RING	(1U << 16)
 #define ARB_RUN_MAX	4096 /* grants that an allocator gives at once */
+/*
+ * Runs that may be in the pipeline. What waits there gets late: with as many as the rings hold, a
+ * pause of a stage left 3 ms of runs in them for good, and each one came out after its slots.
+ */
+#define ARB_RUNS_AHEAD	4
 #define ARB_SCAN	256  /* endpoints whose timers are looked at in one turn */
 
 /** struct arb_ask - comm to the allocator. @mtus 0: forget @src. */
@@ -135,9 +140,11 @@ struct bl_arb {
 	struct arb_grant *run_buf;
 	bool busy; /* something may wait in the allocator */
 	uint32_t asked, ask_budget; /* asks taken since the last run, and how many may be */
+	uint64_t slow_until_ns; /* CLOCK_MONOTONIC; runs are slow, and what waits is kept to what fills slots */
 	struct bl_lead lead;
 	_Atomic uint64_t took_ns; /* written by comm: from the begin of the last run until its mark came */
 	_Atomic uint64_t runs, skipped;
+	_Atomic uint64_t marks; /* written by comm: runs that have come out of the pipeline */
 
 	/* paths */
 	struct arb_grant *path_buf[BL_ARB_PATHS_MAX];
@@ -146,6 +153,8 @@ struct bl_arb {
 	_Atomic uint64_t overrun;
 	pthread_t thread[1 + BL_ARB_PATHS_MAX];
 	unsigned int nthreads;
+	/* empties what lies before comm; set where comm is in the thread that fills it, else NULL */
+	void (*drain)(struct bl_arb *a);
 };
 
 #define ARB_ASK_LEAST 64u /* asks that each run takes, however slow the last one was */

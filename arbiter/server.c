@@ -91,6 +91,7 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 		a->npaths = BL_ARB_PATHS_MAX;
 	for (i = 0; i < a->npaths; i++)
 		a->paths[i] = paths[i];
+	a->drain = a->cfg.threads == 1 ? arb_comm_take : NULL;
 	rc = check(a, a->npaths, err);
 	a->params = (struct bl_fcp_params)BL_FCP_PARAMS_DEFAULT;
 	a->params.secret[0] = a->cfg.secret[0];

@@ -63,6 +63,8 @@ struct arb_alloc_ops {
 	bool (*waiting)(void *a);
 	uint32_t horizon_slots;
 	uint32_t grants_max;
+	/* MTUs that may wait besides those that do, before more hardly fill its slots; NULL: it does not matter */
+	uint64_t (*spare)(void *a);
 };
 
 /**

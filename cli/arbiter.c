@@ -16,10 +16,10 @@ static const struct argp_option options[] = {
 	{ "slots", KEY_SLOTS, "N", 0, "timeslots to measure in each row (default: as many as some hundred ms need)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of the random requests (default 1)", 0 },
 	{ "out", KEY_OUT, "DIR", 0, "write arbiter-WHAT.json and .csv there", 0 },
-	{ 0, 0, 0, 0, "For alloc and pipeline:", 1 },
+	{ 0, 0, 0, 0, "For alloc and pipeline (isa: alloc only):", 1 },
 	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only so many, 2 to 4096", 1 },
 	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline", 1 },
-	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and fair, 256 for weighted, else 64)", 1 },
+	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and fair, 256 for weighted, else 64; pipeline: 128)", 1 },
 	{ "tick", KEY_TICK, "SLOTS", 0, "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
 	{ "mtus", KEY_MTUS, "N", 0, "of each request, 1 to 1000 (default 10)", 1 },
 	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has", 1 },
@@ -111,7 +111,7 @@ static const struct col path_cols[] = {
 
 static const struct col pipe_cols[] = {
 	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_least", "least", 'f' }, { "tbps_best", "best", 'f' },
+	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_least", "least", 'f' }, { "away_least", "away in it %", 'f' }, { "tbps_best", "best", 'f' },
 	{ "late", "late %", 'f' },	    { "unplaced", "no path %", 'f' },	 { "skipped", "skipped %", 'f' }, { "away", "cores away %", 'f' },
 	{ "lead", "lead slots", 'f' },	    { "ns_alloc", "alloc ns/packet", 'f' }, { "ns_path", "path ns/packet", 'f' }, { "verified", "packets verified", 'd' },
 };

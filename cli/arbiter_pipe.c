@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline arbiter bench pipeline: allocation and path selection on two cores, in real time. Slot s begins s x 1.23 us after the start; requests become due as the
- * clock runs, and what is not ready in its time is lost.
+ * barline arbiter bench pipeline: the arbiter's own stages (arbiter/pipe.c) with its own engine
+ * (arbiter/engine.c) on two cores, in real time. Only comm is missing, that is sockets and FCP:
  *
- *	core 0	requests that are due go to core 1; grants come from there and get paths, 64 slots at a time (path_room.h)
- *	core 1	every 16 slots: takes the requests that came, runs the allocator for slots from the lead ahead on, hands over the grants
+ *	core 0	asks that are due go into the ring in which comm puts them; the path stage; what comm
+ *		would send is taken out of the ring from which comm takes it
+ *	core 1	the allocation stage, as `barline arbiter run` runs it: asks, runs, lead
  *
- * In time is a packet whose path is known TELL slots before its slot begins: so long it may take to tell its sender. What is late, and what finds no path, is not carried: core 0
- * asks for it again, like a host that heard nothing. Example: at slot 1000 with a lead of 140 the allocator gives slots from 1140 on; core 0 has the run at slot 1090,
- * so a packet in slot 1105 would be late (1090 + 16 > 1105), and all of this run are in time.
+ * In time is a packet that comes out TELL slots before its slot begins: so long it may take to tell
+ * its sender. What is late, and what found no path or was refused, is not carried: core 0 asks for it
+ * again, like comm or a host that heard nothing. Example: slots of 1230 ns, lead 100 us. At slot 1000
+ * the allocation stage gives slots from 1081 on; what comes out at slot 1040 of it is in time if its
+ * slot is 1056 or later, so all of it is.
  *
- * Against the spiral of overload (a core is taken away for a while, what waits has grown, runs take longer, slots are missed, more waits):
- *	- only so much waits in the allocator as fills its next step (bl_alloc_enough()); the rest stays in the queue before it, where it costs nothing
- *	- the lead is what runs needed lately, from their begin to their last path, and never more than LEAD_MAX
- *	- slots that have passed are skipped, and counted
- *	- what is late is dropped 64 slots at a time; requests that piled up come over in pieces
+ * The configuration is what a file with these endpoints, racks and paths would get: the same window,
+ * lead and time between two runs (bl_fp_times()), an arbiter that is alone. --window and --tick are
+ * window_slots and run_slots of such a file.
  *
- * Not in it: sockets and FCP. The log by which all is verified after a trial is written past the caches: through them it took three quarters of the time of core 0 (2026-11-21).
+ * All that came out is logged past the caches and checked after the trial: no endpoint sends or
+ * receives two packets in one slot, no rack more on a path than it carries, in whatever runs they
+ * were given, and no pair gets more than was asked for it. That schedules are maximal is checked by
+ * bench alloc, which shows the verifier each run.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,42 +38,28 @@
 #include <immintrin.h>
 #endif
 
-#include "../arbiter/lead.h"
-#include "../arbiter/path_room.h"
-#include "../arbiter/verify.h"
+#include "../arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "../arbiter/priv.h"
+
+#include "../bpf/fcp_core.h"
 #include "arbiter.h"
 #include "cmd.h"
 
-#define TELL	   16u	/* slots: 20 us */
-#define LEAD_MIN   82u	/* slots: 100 us; TELL is part of it */
-#define LEAD_MAX   1536u
-#define LEAD_SPAN  2048u /* slots for which a slow run is remembered, or up to twice as long: longer than any window */
-#define ROOM_WORDS 16u /* more than a window */
-#define RING	   4096u /* slots that the verification has in hand: more than a window and its lead */
-#define PIECE	   256u	 /* requests handed over at a time, asks coloured at a time: some microseconds */
-#define QUEUE	   4u	 /* runs between the cores: what waits there gets late */
-#define ASKS	   (1u << 14) /* requests between the cores */
-#define TRIAL_NS   200000000 /* each */
-#define WARM_NS	   20000000 /* of it, not counted: what waits grows to its usual amount */
-#define TRIALS	   9
-#define AGAIN	   (1u << 16) /* masks to be asked for again */
-#define LOG_MAX	   (1u << 25) /* words of grants, and of colours, in a trial: at full load 6 MTUs to a mask and its head */
-#define PATHS	   4u
-_Static_assert(PATHS == BL_ROOM_LANES, "masks lie behind each other without gaps");
+#define TELL	 16u /* slots: 20 us */
+#define RING	 4096u /* slots that the verification has in hand: more than a window and its lead */
+#define PIECE	 256u /* asks handed over at a time */
+#define TRIAL_NS 200000000 /* each */
+#define WARM_NS	 20000000 /* of it, not counted: what waits grows to its usual amount */
+#define TRIALS	 9
+#define LOG_MAX	 (1u << 26) /* words of a trial */
+#define PATHS	 4u
+#define LATE	 0xfeu /* in the log, in the place of a path: slots of the entry before it that were late */
 
 /** struct pipe_ask - @due_ns: after the start; later CLOCK_MONOTONIC. */
 struct pipe_ask {
 	uint64_t due_ns;
 	uint16_t src, dst;
 	uint32_t mtus;
-};
-
-/** struct pipe_run - one run of the allocator. @asks: requests taken before it, in all. @len: of its row. @begun_ns: when it began. */
-struct pipe_run {
-	uint64_t now, base;
-	uint64_t begun_ns;
-	uint64_t mtus;
-	size_t asks, len;
 };
 
 /** struct log - written by one core, read after the trial. @n: of @max words. */
@@ -80,43 +70,40 @@ struct log {
 
 /**
  * struct pipe - a trial.
- * @drawn: requests, drawn before it starts; @due: the next. @again: what core 0 asks for again, @nagain in all, of which @again_done have gone.
- * @ask: [n % ASKS] source, destination << 16, MTUs << 32: core 0 to core 1. @nask (release) counts what was written, @nask_done (release) what was read.
- * @run, @row: [n % QUEUE] core 1 to core 0, counted in the same way by @nrun and @nrun_done. @took: by core 0, slots from the begin of the last run to its last path.
- * @asks, @runs, @rows, @colours: the log. Colours: for 16 masks of the row a word with four bits each, which paths they have, then their masks on these.
- * @start_ns: CLOCK_MONOTONIC of slot 0. @late, @unplaced: packets; @skipped: slots. @leads: sum over runs, to be averaged. @off_ns: by core, not running. @busy_ns: by core, in runs.
+ * @file: what the engine and the stages are made from.
+ * @drawn: requests, drawn before it starts; @due: the next.
+ * @wanted: [src][dst] MTUs to be asked for. @queue: pairs that have some, [n % @pairs]; @nqueue were
+ *	put into it, of which @queue_done have gone.
+ * @arb: the arbiter, without its sockets; core 1 runs its allocation stage until @end_ns.
+ * @asks, @out: the log: all asks; all that came out, two words each (log_grant()).
+ * @start_ns: CLOCK_MONOTONIC of the start. @slot0: the slot of then.
+ * @late, @unplaced: packets. @leads: slots from the present to a run's first slot, added up over
+ *	@nruns runs. @off_ns: by core, not running. @busy_ns: by core, thread time at work.
  */
 struct pipe {
-	struct bl_alloc_cfg cfg;
-	uint32_t tick, mtus, racks;
+	struct bl_fp_file file;
+	struct bl_engine *engine;
+	struct bl_arb *arb;
+	enum bl_alloc_policy policy;
+	uint32_t endpoints, racks, mtus;
 	double load;
-	struct bl_alloc *alloc;
-	struct bl_room *room;
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns, end_ns, slot0;
 	struct pipe_ask *drawn;
 	size_t ndrawn, due;
-	uint64_t *again;
-	size_t nagain, again_done;
-	uint64_t *ask;
-	struct pipe_run run[QUEUE];
-	uint64_t *row[QUEUE];
-	struct log asks, rows, colours;
-	struct pipe_run *runs;
-	size_t maxrun, nruns;
-	uint64_t late, unplaced;
-	_Alignas(64) _Atomic size_t nask;
-	_Alignas(64) _Atomic size_t nask_done;
-	_Alignas(64) _Atomic size_t nrun;
-	_Alignas(64) _Atomic size_t nrun_done;
-	_Atomic uint32_t took;
-	_Atomic bool full; /* a log is: a trial that must not happen */
-	_Alignas(64) uint64_t skipped, leads;
-	uint64_t off_ns[2], busy_ns[2];
+	uint32_t *wanted, *queue;
+	size_t pairs, nqueue, queue_done;
+	struct log asks, out;
+	uint64_t late, unplaced, leads, nruns;
+	bool full; /* a log is: a trial that must not happen */
+	_Alignas(64) uint64_t off_ns[2], busy_ns[2];
 };
 
-/** struct result - of one trial, in percent but @tbit; @lead: slots; @ns: for each packet, by core. */
+/**
+ * struct result - of one trial, in percent but @tbit; @lead: slots; @ns: for each packet, by core.
+ * @cpu: by core, of the trial's time that its thread had.
+ */
 struct result {
-	double tbit, late, unplaced, skipped, away, lead, ns[2];
+	double tbit, late, unplaced, skipped, away, lead, ns[2], cpu[2];
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -138,11 +125,6 @@ static uint64_t off_ns(uint64_t from, uint64_t cpu)
 	const uint64_t ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu, all = now_ns() - from;
 
 	return all > ran ? all - ran : 0;
-}
-
-static uint64_t slot_of(const struct pipe *p, uint64_t ns)
-{
-	return (uint64_t)((double)(ns - p->start_ns) / ARB_SLOT_NS);
 }
 
 /* memory that is there before the clock starts */
@@ -189,142 +171,141 @@ static void pin(unsigned int cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set); /* refused: then the kernel chooses */
 }
 
+/*
+ * A thread that is on core @cpu from its first instruction. One that begins on the core of the
+ * thread that starts it, which waits there without sleeping, comes late by a time slice, or with a
+ * real-time priority not at all.
+ */
+static int start_on(unsigned int cpu, pthread_t *thread, void *(*f)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	cpu_set_t set;
+	int err;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	err = pthread_create(thread, &attr, f, arg);
+	pthread_attr_destroy(&attr);
+	/* one core only: then the kernel chooses */
+	return err ? pthread_create(thread, NULL, f, arg) : 0;
+}
+
 /* ---- core 0 ---- */
 
-static uint64_t ask_word(uint32_t src, uint32_t dst, uint32_t mtus)
+/* what waits for a pair is one number, as it is with comm, however many requests it comes from */
+static void want(struct pipe *p, uint32_t src, uint32_t dst, uint32_t mtus)
 {
-	return src | dst << 16 | (uint64_t)mtus << 32;
+	const uint32_t pair = src * p->endpoints + dst;
+
+	if (!p->wanted[pair])
+		p->queue[p->nqueue++ % p->pairs] = pair;
+	p->wanted[pair] += mtus;
 }
 
-static void again(struct pipe *p, const struct bl_grant *head, uint64_t slots)
-{
-	if (p->nagain - p->again_done < AGAIN) /* else its sender has to find out by itself */
-		p->again[p->nagain++ % AGAIN] = ask_word(head->src, head->dst, (uint32_t)__builtin_popcountll(slots));
-}
-
-/* requests that are due by now, as many as core 1 has room for; after a pause in pieces, so that grants do not become late meanwhile */
+/*
+ * asks that are due by now, as far as the ring has room; after a pause in pieces, so that grants do
+ * not become late meanwhile
+ */
 static void arrive(struct pipe *p, uint64_t t)
 {
-	const size_t first = atomic_load_explicit(&p->nask, memory_order_relaxed);
-	size_t n = first, end = atomic_load_explicit(&p->nask_done, memory_order_acquire) + ASKS, due = p->due;
 	uint64_t buf[PIECE];
-
-	end = end < n + PIECE ? end : n + PIECE;
-	for (; n < end && p->again_done < p->nagain; n++)
-		p->ask[n % ASKS] = buf[n - first] = p->again[p->again_done++ % AGAIN];
-	for (; n < end && due < p->ndrawn && p->drawn[due].due_ns <= t; n++, due++)
-		p->ask[n % ASKS] = buf[n - first] = ask_word(p->drawn[due].src, p->drawn[due].dst, p->drawn[due].mtus);
-	p->due = due;
-	if (n == first)
-		return;
-	atomic_store_explicit(&p->nask, n, memory_order_release);
-	if (!log_put(&p->asks, buf, n - first))
-		atomic_store_explicit(&p->full, true, memory_order_relaxed);
-}
-
-/** struct piece - masks of one run on their way to their paths. @head: of each. @out: what goes to the log. */
-struct piece {
-	struct bl_room_ask ask[PIECE];
-	const struct bl_grant *head[PIECE];
-	uint64_t take[PIECE * PATHS];
-	uint64_t out[PIECE * PATHS + PIECE / 16 + PATHS];
 	size_t n;
-};
 
-/* which of the piece's masks have which paths: written to @out without a branch on any of them */
-static size_t pack(struct piece *c)
-{
-	uint64_t *out = c->out;
-	size_t i, j;
-	uint32_t k;
+	for (n = 0; n < PIECE && p->due < p->ndrawn && p->drawn[p->due].due_ns <= t; n++, p->due++)
+		want(p, p->drawn[p->due].src, p->drawn[p->due].dst, p->drawn[p->due].mtus);
+	for (n = 0; n < PIECE && p->queue_done < p->nqueue; n++) {
+		const uint32_t pair = p->queue[p->queue_done % p->pairs];
+		const uint32_t src = pair / p->endpoints, dst = pair % p->endpoints;
+		const uint32_t most = p->file.quota / 2, mtus = p->wanted[pair] < most ? p->wanted[pair] : most;
+		struct arb_ask q = { .mtus = mtus, .src = (uint16_t)src, .dst = (uint16_t)dst };
 
-	for (i = 0; i < c->n; i += 16) {
-		uint64_t *head = out++, which = 0;
-
-		for (j = i; j < i + 16 && j < c->n; j++)
-#pragma GCC unroll 4
-			for (k = 0; k < PATHS; k++) {
-				const uint64_t m = c->take[j * PATHS + k], some = m != 0;
-
-				*out = m;
-				out += some;
-				which |= some << (4 * (j - i) + k);
-			}
-		*head = which;
+		if (!ck_ring_enqueue_spsc_ask(&p->arb->asks, p->arb->asks_buf, &q))
+			break;
+		buf[n] = src | dst << 16 | (uint64_t)mtus << 32;
+		p->queue_done++;
+		p->wanted[pair] -= mtus;
+		if (p->wanted[pair])
+			p->queue[p->nqueue++ % p->pairs] = pair;
 	}
-	return (size_t)(out - c->out);
+	p->full |= !log_put(&p->asks, buf, n);
 }
 
-static void colour(struct pipe *p, struct piece *c)
+/* source, destination, path, and from the first slot of the trial to the first of the mask; the mask */
+static void log_grant(struct pipe *p, uint64_t *buf, const struct arb_grant *g, uint32_t path,
+		      uint64_t mask)
 {
-	const uint64_t t = now_ns(), first = slot_of(p, t) + TELL;
-	size_t i;
+	buf[0] = g->src | (uint64_t)g->dst << 12 | (uint64_t)path << 24 | (g->base - p->slot0) << 32;
+	buf[1] = mask;
+}
 
-	for (i = 0; i < c->n; i++) {
-		const uint64_t begin = c->ask[i].word * 64;
-		uint64_t gone;
+/* in place of comm: everything that comes out of the pipeline */
+static void drain(struct pipe *p)
+{
+	uint64_t first = arb_slot(p->arb, 0) + TELL, buf[2 * PIECE];
+	struct arb_grant g;
+	size_t n = 0;
 
-		if (__builtin_expect(begin >= first, 1))
+	while (arb_pipe_next(p->arb, &g)) {
+		uint64_t gone = 0;
+
+		if (g.kind == ARB_REFUND) {
+			p->unplaced += g.mtus;
+			want(p, g.src, g.dst, g.mtus);
 			continue;
-		gone = c->ask[i].slots & (first - begin > 63 ? ~0ULL : (1ULL << (first - begin)) - 1);
+		}
+		if (g.kind == ARB_MARK) {
+			const uint64_t now = arb_mono();
+
+			/* as comm does */
+			atomic_store_explicit(&p->arb->took_ns, now - g.slots, memory_order_relaxed);
+			atomic_fetch_add_explicit(&p->arb->marks, 1, memory_order_relaxed);
+			first = arb_slot(p->arb, 0) + TELL;
+			p->leads += g.base + TELL > first ? g.base + TELL - first : 0;
+			p->nruns++;
+			continue;
+		}
+		if (n + 4 > 2 * PIECE) {
+			p->full |= !log_put(&p->out, buf, n);
+			n = 0;
+			first = arb_slot(p->arb, 0) + TELL;
+		}
+		log_grant(p, &buf[n], &g, g.path, g.slots);
+		n += 2;
+		if (__builtin_expect(g.base >= first, 1))
+			continue;
+		gone = g.slots & (first - g.base > 63 ? ~0ULL : (1ULL << (first - g.base)) - 1);
 		if (!gone)
 			continue;
-		c->ask[i].slots ^= gone;
+		log_grant(p, &buf[n], &g, LATE, gone);
+		n += 2;
 		p->late += (uint32_t)__builtin_popcountll(gone);
-		again(p, c->head[i], gone);
+		want(p, g.src, g.dst, (uint32_t)__builtin_popcountll(gone));
 	}
-	i = bl_room_take(p->room, c->ask, c->n, c->take);
-	p->unplaced += i;
-	if (!log_put(&p->colours, c->out, pack(c)))
-		atomic_store_explicit(&p->full, true, memory_order_relaxed);
-	for (; i && c->n; c->n--)
-		if (c->ask[c->n - 1].slots)
-			again(p, c->head[c->n - 1], c->ask[c->n - 1].slots);
-	c->n = 0;
-	arrive(p, t);
+	p->full |= !log_put(&p->out, buf, n);
 }
 
-static void take_run(struct pipe *p, struct piece *c, const struct pipe_run *r, const uint64_t *row)
+static struct pipe *draining; /* of core 0: bl_arb.drain has no place for it */
+
+static void drain_arb(struct bl_arb *a)
 {
-	uint64_t took;
-	size_t at = 0;
-
-	bl_room_move(p->room, r->base / 64);
-	while (at < r->len) { /* as bl_grant_next(), which counts ones; not every CPU that this is built for has an instruction for that */
-		const struct bl_grant *head = (const struct bl_grant *)&row[at++];
-		const uint16_t src = (uint16_t)(head->src / ARB_RACK), dst = (uint16_t)(head->dst / ARB_RACK);
-		uint32_t words;
-
-		__builtin_prefetch(&row[at + 128]); /* it comes from the other core */
-		for (words = head->words; words; words &= words - 1) {
-			c->head[c->n] = head;
-			c->ask[c->n++] = (struct bl_room_ask){ .slots = row[at++], .word = r->base / 64 + (uint32_t)__builtin_ctz(words), .src = src, .dst = dst };
-			if (c->n == PIECE)
-				colour(p, c);
-		}
-	}
-	if (c->n)
-		colour(p, c);
-	took = slot_of(p, now_ns()) - slot_of(p, r->begun_ns);
-	atomic_store_explicit(&p->took, took < LEAD_MAX ? (uint32_t)took : LEAD_MAX, memory_order_relaxed); /* a hint: nothing depends on its order */
-	if (!log_put(&p->rows, row, r->len))
-		atomic_store_explicit(&p->full, true, memory_order_relaxed);
-	p->runs[p->nruns++] = *r;
+	(void)a;
+	drain(draining);
 }
 
-static void arrivals_and_paths(struct pipe *p, struct piece *c)
+static void arrivals_and_paths(struct pipe *p)
 {
 	uint64_t t, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), from = now_ns();
 
-	c->n = 0;
 	for (t = from; t < p->end_ns; t = now_ns()) {
 		arrive(p, t);
-		if (p->nruns == atomic_load_explicit(&p->nrun, memory_order_acquire) || p->nruns == p->maxrun)
+		if (!arb_path_turn(p->arb, 0))
 			continue;
-		take_run(p, c, &p->run[p->nruns % QUEUE], p->row[p->nruns % QUEUE]);
-		atomic_store_explicit(&p->nrun_done, p->nruns, memory_order_release);
+		drain(p);
 		p->busy_ns[0] += now_ns() - t;
 	}
+	atomic_store(&p->arb->stop, true);
 	p->off_ns[0] = off_ns(from, cpu);
 #ifdef __SSE2__
 	_mm_sfence();
@@ -336,45 +317,17 @@ static void arrivals_and_paths(struct pipe *p, struct piece *c)
 static void *allocation(void *arg)
 {
 	struct pipe *p = arg;
-	const uint64_t enough = bl_alloc_enough(p->alloc);
-	size_t taken = 0, have, runs = 0;
-	uint64_t t, next = 0, ahead, slot, waits, cpu, from;
-	struct bl_lead l = { 0 };
+	uint64_t t, cpu, from, runs = 0;
 
-	pin(1);
 	while (now_ns() < p->start_ns)
 		;
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	from = now_ns();
-	ahead = slot_of(p, from) + LEAD_MAX;
 	for (t = from; t < p->end_ns; t = now_ns()) {
-		const uint64_t now = slot_of(p, t);
-		struct bl_grants g;
-
-		slot = now + bl_lead(&l, now, atomic_load_explicit(&p->took, memory_order_relaxed) + TELL, LEAD_SPAN, LEAD_MIN, LEAD_MAX);
-		/* where a window moves as a whole, the slots between its end and the next run would be lost: the next window opens before */
-		if (slot < ahead && slot + p->tick > ahead)
-			slot = ahead;
-		if (slot < next || runs - atomic_load_explicit(&p->nrun_done, memory_order_acquire) >= QUEUE)
+		arb_alloc_turn(p->arb);
+		if (runs == atomic_load_explicit(&p->arb->runs, memory_order_relaxed))
 			continue;
-		if (slot > ahead) /* no run has given them, and none will */
-			p->skipped += slot - ahead;
-		have = atomic_load_explicit(&p->nask, memory_order_acquire);
-		for (waits = bl_alloc_waiting(p->alloc); taken < have && waits < enough; taken++) {
-			const uint64_t ask = p->ask[taken % ASKS];
-
-			bl_alloc_demand(p->alloc, ask & 0xffff, ask >> 16 & 0xffff, (uint32_t)(ask >> 32), slot + 10 * p->mtus);
-			waits += ask >> 32;
-		}
-		atomic_store_explicit(&p->nask_done, taken, memory_order_release);
-		bl_alloc_row(p->alloc, p->row[runs % QUEUE]);
-		g = bl_alloc_run(p->alloc, slot);
-		p->run[runs % QUEUE] = (struct pipe_run){ .now = slot, .base = g.base, .begun_ns = t, .asks = taken, .len = g.len, .mtus = g.mtus };
-		p->leads += slot - now;
-		runs++;
-		atomic_store_explicit(&p->nrun, runs, memory_order_release);
-		next = slot + p->tick;
-		ahead = g.base + bl_alloc_window(&p->cfg);
+		runs = atomic_load_explicit(&p->arb->runs, memory_order_relaxed);
 		p->busy_ns[1] += now_ns() - t;
 	}
 	p->off_ns[1] = off_ns(from, cpu);
@@ -383,148 +336,120 @@ static void *allocation(void *arg)
 
 /* ---- after it ---- */
 
-/** struct replay - packets by slot, as the check of a colouring wants them. @n: [slot % RING]. @src, @dst, @path: [slot % RING][endpoints]. @sealed: slots below are checked. @in_time: of those that count. */
+/**
+ * struct replay - all packets of the last RING slots. @slot: [slot % RING] whose they are.
+ * @src, @dst: [slot % RING][endpoints / 64] who sends, who receives.
+ * @up, @down: [slot % RING][racks x PATHS] packets. @owed: [src][dst] MTUs asked for and not given.
+ */
 struct replay {
-	uint32_t *n;
-	uint16_t *src, *dst;
-	uint8_t *path;
-	uint64_t sealed, from, end;
-	uint64_t placed, in_time;
+	uint64_t *slot, *src, *dst;
+	uint16_t *up, *down;
+	int64_t *owed;
 };
 
-/* slots before @until are over; NULL or what is wrong */
-static const char *seal(const struct pipe *p, struct replay *s, uint64_t until)
+/* one packet; NULL or what is wrong */
+static const char *put(const struct pipe *p, struct replay *s, uint32_t src, uint32_t dst,
+		       uint32_t path, uint64_t slot)
 {
-	const uint32_t cap = (ARB_RACK + PATHS - 1) / PATHS;
+	const size_t r = slot % RING, words = (p->endpoints + 63) / 64;
+	const uint32_t a = src / ARB_RACK, b = dst / ARB_RACK;
+	uint64_t *from = &s->src[r * words + src / 64], *to = &s->dst[r * words + dst / 64];
+
+	if (s->slot[r] > slot)
+		return "a slot was given long after others";
+	if (s->slot[r] < slot) {
+		s->slot[r] = slot;
+		memset(&s->src[r * words], 0, words * sizeof(*s->src));
+		memset(&s->dst[r * words], 0, words * sizeof(*s->dst));
+		memset(&s->up[r * p->racks * PATHS], 0, p->racks * PATHS * sizeof(*s->up));
+		memset(&s->down[r * p->racks * PATHS], 0, p->racks * PATHS * sizeof(*s->down));
+	}
+	if (*from >> src % 64 & 1)
+		return "an endpoint sends two packets in one slot";
+	if (*to >> dst % 64 & 1)
+		return "an endpoint receives two packets in one slot";
+	*from |= 1ULL << src % 64;
+	*to |= 1ULL << dst % 64;
+	if ((path == BL_FCP_PATH_ANY) != (a == b))
+		return "a packet has a path within its rack, or none out of it";
+	if (a == b)
+		return NULL;
+	if (path >= PATHS)
+		return "there is no such path";
+	if (++s->up[(r * p->racks + a) * PATHS + path] > p->file.path_cap ||
+	    ++s->down[(r * p->racks + b) * PATHS + path] > p->file.path_cap)
+		return "a rack has more packets on a path than it carries";
+	return NULL;
+}
+
+static const char *replay(const struct pipe *p, struct replay *s, uint64_t *in_time,
+			  uint64_t *verified)
+{
+	const uint64_t from = (uint64_t)(WARM_NS / ARB_SLOT_NS), end = (uint64_t)(TRIAL_NS / ARB_SLOT_NS);
 	const char *why = NULL;
-	size_t none;
+	size_t i;
 
-	for (; !why && s->sealed < until; s->sealed++) {
-		const size_t r = s->sealed % RING, i = r * p->cfg.endpoints;
+	for (i = 0; i < p->asks.n; i++)
+		s->owed[(p->asks.word[i] & 0xffff) * p->endpoints + (p->asks.word[i] >> 16 & 0xffff)] +=
+			(int64_t)(p->asks.word[i] >> 32);
+	for (i = 0; !why && i < p->out.n; i += 2) {
+		const uint32_t src = p->out.word[i] & 0xfff, dst = p->out.word[i] >> 12 & 0xfff;
+		const uint32_t path = p->out.word[i] >> 24 & 0xff;
+		const uint64_t base = p->out.word[i] >> 32;
+		uint64_t bits;
 
-		why = bl_verify_paths(p->racks, PATHS, cap, NULL, &s->src[i], &s->dst[i], &s->path[i], s->n[r], &none);
-		if (s->sealed >= s->from && s->sealed < s->end)
-			s->in_time += s->n[r];
-		s->placed += s->n[r];
-		s->n[r] = 0;
+		for (bits = p->out.word[i + 1]; !why && bits; bits &= bits - 1) {
+			const uint64_t slot = base + (uint32_t)__builtin_ctzll(bits);
+			const bool counts = slot >= from && slot < end;
+
+			if (path == LATE) {
+				*in_time -= counts;
+				continue;
+			}
+			*in_time += counts;
+			++*verified;
+			why = put(p, s, src, dst, path, slot);
+			if (!why && --s->owed[(size_t)src * p->endpoints + dst] < 0)
+				why = "a pair has got more than was asked for it";
+		}
 	}
 	return why;
 }
 
-/* one mask of the row and what became of it; NULL or what is wrong */
-static const char *put(const struct pipe *p, struct replay *s, const struct bl_grant *head, uint64_t first, uint64_t mask, uint32_t which, const uint64_t *masks)
-{
-	uint64_t all = 0, bits;
-	uint32_t k;
-
-	for (k = 0; k < PATHS; k++) {
-		if (!(which >> k & 1))
-			continue;
-		if (*masks & all)
-			return "a packet has two paths";
-		all |= *masks;
-		for (bits = *masks++; bits; bits &= bits - 1) {
-			const size_t r = (first + (uint32_t)__builtin_ctzll(bits)) % RING, i = r * p->cfg.endpoints + s->n[r];
-
-			if (s->n[r]++ == p->cfg.endpoints)
-				return "more packets than endpoints in a slot";
-			s->src[i] = (uint16_t)(head->src / ARB_RACK);
-			s->dst[i] = (uint16_t)(head->dst / ARB_RACK);
-			s->path[i] = (uint8_t)k;
-		}
-	}
-	return all & ~mask ? "a packet has a path and no slot" : NULL;
-}
-
-/* @at_colour: words of the log of colours so far. A piece ends with its run, so a run begins with a word of 16 masks. */
-static const char *replay_run(const struct pipe *p, struct replay *s, const struct bl_grants *g, size_t *at_colour)
-{
-	const struct bl_grant *head;
-	const uint64_t *mask;
-	const char *why = NULL;
-	uint64_t which = 0;
-	size_t at = 0, n = 0;
-
-	while (!why && (head = bl_grant_next(g, &at, &mask))) {
-		uint32_t words;
-
-		for (words = head->words; !why && words; words &= words - 1, mask++, n++, which >>= 4) {
-			if (n % 16 == 0)
-				which = p->colours.word[(*at_colour)++];
-			why = put(p, s, head, g->base + 64 * (uint32_t)__builtin_ctz(words), *mask, which & 15, &p->colours.word[*at_colour]);
-			*at_colour += (size_t)__builtin_popcountll(which & 15);
-		}
-	}
-	return why;
-}
-
-/* all runs, and all colours, from the log. @in_time: packets in slots of the measured time. 0; 1 after a message */
+/* all that came out. @in_time: packets in slots of the measured time. 0; 1 after a message */
 static int verify(struct pipe *p, uint64_t *in_time, uint64_t *verified)
 {
-	struct replay s = { .from = (uint64_t)(WARM_NS / ARB_SLOT_NS), .end = (uint64_t)(TRIAL_NS / ARB_SLOT_NS) };
-	struct bl_verify *v = bl_verify_new(&p->cfg);
-	size_t k, asked = 0, row = 0, colours = 0;
-	const char *why = NULL;
-	uint64_t granted = 0;
-	int err = 1;
+	const size_t words = (p->endpoints + 63) / 64;
+	struct replay s = {
+		.slot = calloc(RING, sizeof(*s.slot)),
+		.src = calloc(RING * words, sizeof(*s.src)),
+		.dst = calloc(RING * words, sizeof(*s.dst)),
+		.up = calloc((size_t)RING * p->racks * PATHS, sizeof(*s.up)),
+		.down = calloc((size_t)RING * p->racks * PATHS, sizeof(*s.down)),
+		.owed = calloc((size_t)p->endpoints * p->endpoints, sizeof(*s.owed)),
+	};
+	const char *why = "out of memory";
 
-	s.n = calloc(RING, sizeof(*s.n));
-	s.src = calloc((size_t)RING * p->cfg.endpoints, sizeof(*s.src));
-	s.dst = calloc((size_t)RING * p->cfg.endpoints, sizeof(*s.dst));
-	s.path = calloc((size_t)RING * p->cfg.endpoints, sizeof(*s.path));
-	if (!v || !s.n || !s.src || !s.dst || !s.path) {
-		cli_fail("out of memory");
-		goto out;
-	}
-	for (k = 0; k < p->nruns; k++) {
-		const struct pipe_run *r = &p->runs[k];
-		struct bl_grants g = { .base = r->base, .row = &p->rows.word[row], .len = r->len, .mtus = r->mtus };
-
-		row += r->len;
-		for (; asked < r->asks; asked++)
-			bl_verify_demand(v, p->asks.word[asked] & 0xffff, p->asks.word[asked] >> 16 & 0xffff, (uint32_t)(p->asks.word[asked] >> 32));
-		if (!bl_verify_run(v, &g, r->now)) {
-			cli_fail("the schedule is wrong: %s", bl_verify_error(v));
-			goto out;
-		}
-		granted += g.mtus;
-		why = seal(p, &s, r->base);
-		if (!why)
-			why = replay_run(p, &s, &g, &colours);
-		if (why)
-			break;
-	}
-	if (!why && p->nruns)
-		why = seal(p, &s, p->runs[p->nruns - 1].base + RING);
-	if (why) {
-		cli_fail("the colouring of slot %" PRIu64 " or after it is wrong: %s", s.sealed, why);
-		goto out;
-	}
-	if (granted != s.placed + p->late + p->unplaced) {
-		cli_fail("%" PRIu64 " packets have slots, but %" PRIu64 " have paths, %" PRIu64 " were late and %" PRIu64 " found none", granted, s.placed, p->late, p->unplaced);
-		goto out;
-	}
-	*in_time = s.in_time;
-	*verified += s.placed;
-	err = 0;
-out:
-	bl_verify_free(v);
-	free(s.n);
+	if (s.slot && s.src && s.dst && s.up && s.down && s.owed)
+		why = replay(p, &s, in_time, verified);
+	free(s.slot);
 	free(s.src);
 	free(s.dst);
-	free(s.path);
-	return err;
+	free(s.up);
+	free(s.down);
+	free(s.owed);
+	return why ? cli_fail("the schedule is wrong: %s", why) : 0;
 }
 
 static void draw(struct pipe *p, struct arb_rnd *rnd, size_t max)
 {
-	const double gap = ARB_SLOT_NS * p->mtus / (p->cfg.endpoints * p->load);
+	const double gap = ARB_SLOT_NS * p->mtus / (p->endpoints * p->load);
 	double due = 0;
 	uint32_t src, dst;
 
 	for (p->ndrawn = 0; p->ndrawn < max && due < TRIAL_NS; p->ndrawn++) {
-		src = arb_below(rnd, p->cfg.endpoints);
-		dst = arb_below(rnd, p->cfg.endpoints - 1);
+		src = arb_below(rnd, p->endpoints);
+		dst = arb_below(rnd, p->endpoints - 1);
 		dst += dst >= src;
 		p->drawn[p->ndrawn] = (struct pipe_ask){ (uint64_t)due, (uint16_t)src, (uint16_t)dst, p->mtus };
 		due += -log1p(-arb_unit(rnd)) * gap;
@@ -540,81 +465,102 @@ static uint64_t stolen_ns(void)
 	FILE *f = fopen("/proc/stat", "r");
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) == 9 && cpu < 2)
+		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1], &t[2],
+			   &t[3], &t[4], &t[5], &t[6], &t[7]) == 9 && cpu < 2)
 			sum += t[7];
 	if (f)
 		fclose(f);
 	return sum * 1000000000ULL / (unsigned long long)sysconf(_SC_CLK_TCK);
 }
 
-/* one trial. 0; 1 after a message */
-static int trial(struct pipe *p, struct piece *c, struct arb_rnd *rnd, size_t maxask, struct result *res, uint64_t *verified)
+/* The arbiter as bl_arb_new() makes it, but for comm and its sockets. */
+static struct bl_arb *arb_open(struct pipe *p, struct bl_err *err)
 {
-	const char *why;
+	struct bl_arb *a = aligned_alloc(64, (sizeof(*a) + 63) & ~63UL);
+
+	if (!a)
+		return NULL;
+	memset(a, 0, sizeof(*a));
+	a->cfg = (struct bl_arb_cfg){ .slot_ns = p->file.slot_ns, .lead_us = p->file.lead_us,
+				      .run_slots = p->file.run_slots, .late_us = p->file.late_us,
+				      .threads = 3, .nendpoints = p->endpoints,
+				      .clock = CLOCK_MONOTONIC, .clock_set = true };
+	a->wd_fd = a->wd_send = a->bell_fd = -1;
+	a->aops = bl_engine_ops(p->engine);
+	a->alloc = bl_engine_alloc(p->engine);
+	a->pops = bl_engine_path_ops(p->engine);
+	a->npaths = a->pops ? 1 : 0;
+	a->paths[0] = bl_engine_paths(p->engine)[0];
+	a->alone = true;
+	a->until_ns = BL_FCP_NEVER;
+	a->drain = drain_arb;
+	if (!arb_pipe_open(a, err))
+		return a;
+	arb_pipe_close(a);
+	free(a);
+	return NULL;
+}
+
+/* one trial. 0; 1 after a message */
+static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct result *res,
+		 uint64_t *verified)
+{
+	uint64_t stolen, off, in_time = 0, before = *verified, granted;
+	struct bl_err e = { 0 };
 	pthread_t thread;
-	uint64_t stolen, off, in_time = 0;
-	double granted;
-	size_t i, row_words;
+	size_t i;
 	int err = 1;
 
-	p->row[0] = NULL;
-	p->alloc = bl_alloc_new(&p->cfg, &why);
-	p->room = p->alloc ? bl_room_new(p->racks, PATHS, (ARB_RACK + PATHS - 1) / PATHS, ROOM_WORDS, &why) : NULL;
-	row_words = p->alloc ? bl_alloc_row_words(p->alloc) : 0;
-	if (p->room) {
-		why = "out of memory";
-		p->row[0] = pages(QUEUE * row_words * sizeof(*p->row[0]));
-	}
-	if (!p->room || !p->row[0]) {
-		cli_fail("%s", why);
+	p->arb = NULL;
+	if (bl_engine_new(&p->engine, &p->file, &e) || !(p->arb = arb_open(p, &e))) {
+		cli_fail("%s", *e.text ? e.text : "out of memory");
 		goto out;
 	}
-	for (i = 1; i < QUEUE; i++)
-		p->row[i] = p->row[0] + i * row_words;
 	draw(p, rnd, maxask);
-	p->due = p->nagain = p->again_done = p->nruns = p->asks.n = p->rows.n = p->colours.n = 0;
-	p->late = p->unplaced = p->skipped = p->leads = p->busy_ns[0] = p->busy_ns[1] = 0;
-	atomic_store(&p->nask, 0);
-	atomic_store(&p->nask_done, 0);
-	atomic_store(&p->nrun, 0);
-	atomic_store(&p->nrun_done, 0);
-	atomic_store(&p->took, 0);
-	atomic_store(&p->full, false);
+	draining = p;
+	memset(p->wanted, 0, p->pairs * sizeof(*p->wanted));
+	p->due = p->nqueue = p->queue_done = p->asks.n = p->out.n = 0;
+	p->late = p->unplaced = p->leads = p->nruns = p->busy_ns[0] = p->busy_ns[1] = 0;
+	p->full = false;
 	stolen = stolen_ns();
 	p->start_ns = now_ns() + 2000000;
 	p->end_ns = p->start_ns + TRIAL_NS;
+	p->slot0 = p->start_ns / p->file.slot_ns;
 	for (i = 0; i < p->ndrawn; i++)
 		p->drawn[i].due_ns += p->start_ns;
-	if (pthread_create(&thread, NULL, allocation, p)) {
+	if (start_on(1, &thread, allocation, p)) {
 		cli_fail("cannot start a thread");
 		goto out;
 	}
 	pin(0);
 	while (now_ns() < p->start_ns)
 		;
-	arrivals_and_paths(p, c);
+	arrivals_and_paths(p);
 	pthread_join(thread, NULL);
 	stolen = stolen_ns() - stolen;
-	if (atomic_load(&p->full)) {
+	if (p->full) {
 		cli_fail("the log is full; give a lower load");
 		goto out;
 	}
 	err = verify(p, &in_time, verified);
-	granted = (double)bl_alloc_stats(p->alloc)->granted_mtus + 1;
+	granted = *verified - before + p->unplaced + 1;
 	off = p->off_ns[0] + p->off_ns[1];
 	*res = (struct result){ .tbit = (double)in_time * ARB_SLOT_BITS / (TRIAL_NS - WARM_NS) / 1000,
-				.late = 100.0 * (double)p->late / (double)(p->nruns ? in_time + p->late + p->unplaced : 1),
-				.unplaced = 100.0 * (double)p->unplaced / (double)(p->nruns ? in_time + p->late + p->unplaced : 1),
-				.skipped = 100.0 * (double)p->skipped * ARB_SLOT_NS / TRIAL_NS,
+				.late = 100.0 * (double)p->late / (double)granted,
+				.unplaced = 100.0 * (double)p->unplaced / (double)granted,
+				.skipped = 100.0 * (double)p->arb->skipped * ARB_SLOT_NS / TRIAL_NS,
 				.away = 100.0 * (double)(off > stolen ? off : stolen) / (2.0 * TRIAL_NS),
-				.ns = { (double)p->busy_ns[0] / granted, (double)p->busy_ns[1] / granted },
+				.ns = { (double)p->busy_ns[0] / (double)granted, (double)p->busy_ns[1] / (double)granted },
+				.cpu = { 100 - 100.0 * (double)p->off_ns[0] / TRIAL_NS,
+					 100 - 100.0 * (double)p->off_ns[1] / TRIAL_NS },
 				.lead = (double)p->leads / (double)(p->nruns ? p->nruns : 1) };
 out:
-	pages_free(p->row[0], QUEUE * row_words * sizeof(*p->row[0]));
-	bl_room_free(p->room);
-	bl_alloc_free(p->alloc);
-	p->room = NULL;
-	p->alloc = NULL;
+	if (p->arb)
+		arb_pipe_close(p->arb);
+	free(p->arb);
+	bl_engine_free(p->engine);
+	p->arb = NULL;
+	p->engine = NULL;
 	return err;
 }
 
@@ -630,69 +576,98 @@ static double median(const struct result *r, size_t offset)
 }
 #define MEDIAN(r, field) median(r, offsetof(struct result, field))
 
+/* where a trial carried little, what its threads had of their cores says whose fault it is */
+static json_t *trials(const struct result *r)
+{
+	json_t *all = json_array(), *one;
+	size_t i;
+
+	for (i = 0; i < TRIALS; i++) {
+		one = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "tbps", r[i].tbit,
+				"late", r[i].late, "skipped", r[i].skipped, "cpu_path", r[i].cpu[0],
+				"cpu_alloc", r[i].cpu[1], "ns_path", r[i].ns[0],
+				"ns_alloc", r[i].ns[1]);
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
+/* what a file with these endpoints would say */
+static bool describe(struct pipe *p, const struct arb_args *a)
+{
+	uint32_t i;
+
+	p->file = (struct bl_fp_file){ .rate_bps = 10000000000ULL, .slot_ns = (uint32_t)ARB_SLOT_NS,
+				       .slot_bytes = 1514, .policy = p->policy,
+				       .window_slots = (uint32_t)a->window,
+				       .run_slots = (uint32_t)a->tick, .quota = 65536, .paths = PATHS,
+				       .path_cap = (ARB_RACK + PATHS - 1) / PATHS, .npeers = p->endpoints, .nracks = p->racks };
+	bl_fp_times(&p->file);
+	p->file.peer = calloc(p->endpoints, sizeof(*p->file.peer));
+	for (i = 0; p->file.peer && i < p->endpoints; i++) {
+		p->file.peer[i].rack = (uint16_t)(i / ARB_RACK);
+		p->file.peer[i].cap = 1;
+	}
+	return p->file.peer;
+}
+
 static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, double load)
 {
 	struct pipe *p = aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
-	struct piece *c = pages(sizeof(*c));
 	struct arb_rnd rnd = { (uint64_t)a->seed };
 	struct result r[TRIALS];
-	double best = 0, least = 0;
+	double best = 0, least = 0, away_least = 0;
 	size_t maxask, i;
 	uint64_t verified = 0;
 	json_t *row = NULL;
 
-	if (!p || !c) {
+	if (!p) {
 		cli_fail("out of memory");
-		free(p);
-		pages_free(c, sizeof(*c));
 		return NULL;
 	}
 	memset(p, 0, sizeof(*p));
-	p->cfg.endpoints = a->endpoints ? (uint32_t)a->endpoints : 256;
-	p->cfg.policy = policy;
-	p->cfg.window_slots = (uint32_t)a->window;
-	p->cfg.isa = (enum bl_alloc_isa)a->isa;
-	p->racks = (p->cfg.endpoints + ARB_RACK - 1) / ARB_RACK;
-	p->tick = a->tick ? (uint32_t)a->tick : 16;
+	p->endpoints = a->endpoints ? (uint32_t)a->endpoints : 256;
+	p->racks = (p->endpoints + ARB_RACK - 1) / ARB_RACK;
+	p->policy = policy;
 	p->mtus = a->mtus ? (uint32_t)a->mtus : 10;
 	p->load = load;
 	/* Poisson: ten standard deviations more than the mean */
-	maxask = (size_t)(TRIAL_NS / ARB_SLOT_NS * p->cfg.endpoints * load / p->mtus);
+	maxask = (size_t)(TRIAL_NS / ARB_SLOT_NS * p->endpoints * load / p->mtus);
 	maxask += 10 * (size_t)sqrt((double)maxask) + 64;
-	p->maxrun = (size_t)(TRIAL_NS / ARB_SLOT_NS) / p->tick + 2;
-	p->asks.max = maxask + LOG_MAX / 2; /* all, and all masks again */
-	p->rows.max = p->colours.max = LOG_MAX;
+	p->asks.max = maxask + LOG_MAX / 4; /* all, and all masks again */
+	p->out.max = LOG_MAX;
 	p->drawn = pages(maxask * sizeof(*p->drawn));
-	p->again = pages(AGAIN * sizeof(*p->again));
-	p->ask = pages(ASKS * sizeof(*p->ask));
-	p->runs = pages(p->maxrun * sizeof(*p->runs));
+	p->pairs = (size_t)p->endpoints * p->endpoints;
+	p->wanted = pages(p->pairs * sizeof(*p->wanted));
+	p->queue = pages(p->pairs * sizeof(*p->queue));
 	p->asks.word = pages(p->asks.max * sizeof(*p->asks.word));
-	p->rows.word = pages(p->rows.max * sizeof(*p->rows.word));
-	p->colours.word = pages(p->colours.max * sizeof(*p->colours.word));
-	if (!p->drawn || !p->again || !p->ask || !p->runs || !p->asks.word || !p->rows.word || !p->colours.word) {
+	p->out.word = pages(p->out.max * sizeof(*p->out.word));
+	if (!p->drawn || !p->wanted || !p->queue || !p->asks.word || !p->out.word || !describe(p, a)) {
 		cli_fail("out of memory");
 		goto out;
 	}
 	for (i = 0; i < TRIALS; i++) {
-		if (trial(p, c, &rnd, maxask, &r[i], &verified))
+		if (trial(p, &rnd, maxask, &r[i], &verified))
 			goto out;
 		best = r[i].tbit > best ? r[i].tbit : best;
-		least = !i || r[i].tbit < least ? r[i].tbit : least;
+		if (!i || r[i].tbit < least) {
+			least = r[i].tbit;
+			away_least = r[i].away;
+		}
 	}
-	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "endpoints", (json_int_t)p->cfg.endpoints, "policy",
-			bl_alloc_policy_name(policy), "window", (json_int_t)bl_alloc_window(&p->cfg), "load", 100 * load, "offered_tbps",
-			load * p->cfg.endpoints * ARB_SLOT_BITS / ARB_SLOT_NS / 1000, "tbps", MEDIAN(r, tbit), "tbps_least", least, "tbps_best", best, "late", MEDIAN(r, late),
+	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "endpoints", (json_int_t)p->endpoints, "policy",
+			bl_alloc_policy_name(policy), "window", (json_int_t)p->file.window_slots, "load", 100 * load, "offered_tbps",
+			load * p->endpoints * ARB_SLOT_BITS / ARB_SLOT_NS / 1000, "tbps", MEDIAN(r, tbit), "tbps_least", least, "tbps_best", best, "late", MEDIAN(r, late),
 			"unplaced", MEDIAN(r, unplaced), "skipped", MEDIAN(r, skipped), "away", MEDIAN(r, away), "lead", MEDIAN(r, lead), "ns_path", MEDIAN(r, ns[0]), "ns_alloc",
-			MEDIAN(r, ns[1]), "verified", (json_int_t)verified);
+			MEDIAN(r, ns[1]), "verified", (json_int_t)verified,
+			"away_least", away_least, "trials", trials(r));
 out:
 	pages_free(p->drawn, maxask * sizeof(*p->drawn));
-	pages_free(p->again, AGAIN * sizeof(*p->again));
-	pages_free(p->ask, ASKS * sizeof(*p->ask));
-	pages_free(p->runs, p->maxrun * sizeof(*p->runs));
+	pages_free(p->wanted, p->pairs * sizeof(*p->wanted));
+	pages_free(p->queue, p->pairs * sizeof(*p->queue));
 	pages_free(p->asks.word, p->asks.max * sizeof(*p->asks.word));
-	pages_free(p->rows.word, p->rows.max * sizeof(*p->rows.word));
-	pages_free(p->colours.word, p->colours.max * sizeof(*p->colours.word));
-	pages_free(c, sizeof(*c));
+	pages_free(p->out.word, p->out.max * sizeof(*p->out.word));
+	free(p->file.peer);
 	free(p);
 	return row;
 }

@@ -97,7 +97,7 @@ static struct bl_grants run(struct bl_alloc *a, struct bl_verify *v, uint64_t no
 }
 
 /* MTUs of one pair in a run */
-static uint32_t given_to(const struct bl_grants *g, uint32_t src, uint32_t dst)
+__attribute__((unused)) static uint32_t given_to(const struct bl_grants *g, uint32_t src, uint32_t dst)
 {
 	const struct bl_grant *head;
 	const uint64_t *mask;

@@ -254,6 +254,77 @@ static void bl_alloc_fair__the_departed_have_no_share(void **state)
 	bl_verify_free(v);
 }
 
+/*
+ * What a window costs, in flows that are looked at: where no port is asked for more than it has, all
+ * are lifted once, and no packets are moved.
+ */
+static void bl_alloc_fair__work_below_the_limit(void **state)
+{
+	struct bl_alloc_cfg cfg = { .endpoints = 64, .policy = BL_ALLOC_FAIR, .window_slots = 128 };
+	struct bl_alloc *a = make(&cfg);
+	struct bl_verify *v = bl_verify_new(&cfg);
+	uint32_t s, k;
+
+	(void)state;
+	/* every port has flows of 1 to 15 MTUs, 120 in all */
+	for (s = 0; s < 64; s++)
+		for (k = 1; k <= 15; k++) {
+			assert_int_equal(bl_alloc_demand(a, s, (s + k) % 64, k, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, s, (s + k) % 64, k);
+		}
+	run(a, v, 0);
+	assert_int_equal(bl_alloc_stats(a)->lifts, 64 * 15);
+	assert_int_equal(bl_alloc_stats(a)->chains, 0);
+	bl_alloc_free(a);
+	bl_verify_free(v);
+}
+
+/*
+ * @each: MTUs of each of 14 requests of 32 endpoints. @chains: for how many packets others were
+ * moved in the first window, and in the first two.
+ */
+static void crowd(uint32_t each, uint64_t chains[2])
+{
+	struct bl_alloc_cfg cfg = { .endpoints = 32, .policy = BL_ALLOC_FAIR, .window_slots = 128 };
+	struct bl_alloc *a = make(&cfg);
+	struct bl_verify *v = bl_verify_new(&cfg);
+	struct rnd r = { 7 }; /* always the same flows */
+	uint32_t s, d, k, w;
+
+	for (s = 0; s < 32; s++)
+		for (k = 0; k < 14; k++) {
+			do
+				d = (s + 1 + rnd_below(&r, 31)) % 32;
+			while (bl_verify_waiting(v, s, d));
+			assert_int_equal(bl_alloc_demand(a, s, d, each, 0), BL_ALLOC_OK);
+			bl_verify_demand(v, s, d, each);
+		}
+	for (w = 0; w < 2; w++) {
+		run(a, v, (uint64_t)w * 128);
+		chains[w] = bl_alloc_stats(a)->chains;
+	}
+	bl_alloc_free(a);
+	bl_verify_free(v);
+}
+
+/*
+ * Nobody is moved for short requests that have just come; for those who wait, and for those who want
+ * much, others are.
+ */
+static void bl_alloc_fair__work_for_those_who_wait(void **state)
+{
+	uint64_t chains[2];
+
+	(void)state;
+	crowd(12, chains);
+	assert_int_equal(chains[0], 0);
+	crowd(300, chains);
+	assert_true(chains[0] > 0);
+	crowd(40, chains);
+	assert_int_equal(chains[0], 0);
+	assert_true(chains[1] > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +334,8 @@ int main(void)
 		cmocka_unit_test(bl_alloc_weighted__shares),
 		cmocka_unit_test(bl_alloc_run__quota_below_the_share),
 		cmocka_unit_test(bl_alloc_fair__the_departed_have_no_share),
+		cmocka_unit_test(bl_alloc_fair__work_below_the_limit),
+		cmocka_unit_test(bl_alloc_fair__work_for_those_who_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

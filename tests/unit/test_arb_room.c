@@ -173,6 +173,33 @@ static void bl_room_take__full_slots(void **state)
 	bl_room_free(r);
 }
 
+/* One slot gets other packets than were taken; the slots beside it keep what they have, and what is left of it is what these leave. */
+static void bl_room_set__only_this_slot(void **state)
+{
+	static const uint16_t src[] = { 0, 0, 1, 0 }, dst[] = { 1, 2, 2, 2 };
+	static const uint8_t path[] = { 4, 4, 0, BL_PATH_NONE };
+	struct bl_room *r = make(3, 5, 3, 2, false);
+	struct bl_room_ask q = { .slots = 0xf, .word = 1, .src = 0, .dst = 1 };
+	uint64_t take[8], of[5] = { 0 };
+	uint32_t i, k;
+
+	(void)state;
+	assert_int_equal(bl_room_take(r, &q, 1, take), 0);
+	bl_room_set(r, 1, 2, 4, src, dst, path);
+	for (i = 0; i < 15; i++) {
+		q = (struct bl_room_ask){ .slots = 0xf, .word = 1, .src = 0, .dst = 1 };
+		bl_room_take(r, &q, 1, take);
+		for (k = 0; k < 5; k++)
+			for (uint32_t b = 0; b < 4; b++)
+				of[k] += (take[k] >> b & 1) << 16 * b;
+	}
+	/* three of each path in slot 2 but path 4, where rack 0 has sent two; two of path 0 in the others */
+	assert_int_equal(of[0], 0x0002000300020002ULL);
+	assert_int_equal(of[1], 0x0003000300030003ULL);
+	assert_int_equal(of[4], 0x0003000100030003ULL);
+	bl_room_free(r);
+}
+
 static void bl_room_new__refused(void **state)
 {
 	static const struct { uint32_t racks, paths, cap, words; const char *why; } t[] = {
@@ -219,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_room_take__as_the_model), cmocka_unit_test(bl_room_take__example),	  cmocka_unit_test(bl_room_take__full_slots),
+		cmocka_unit_test(bl_room_set__only_this_slot),
 		cmocka_unit_test(bl_room_new__refused),	      cmocka_unit_test(bl_room_usable__edges),
 	};
 

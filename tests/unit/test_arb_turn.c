@@ -168,9 +168,9 @@ static void arb_alloc_turn__slow_runs_take_less(void **state)
 {
 	struct toy t;
 	struct bl_arb *a = make(&t, true);
-	uint32_t want = ARB_ASK_RING, i;
+	uint32_t want = 1024, i; /* for two endpoints */
 
-	assert_int_equal(taken(a, &t, 50000), 50000);
+	assert_int_equal(taken(a, &t, 50000), want);
 	t.run_ns = 2600000; /* a little more than half of the horizon; a pause makes it only longer */
 	for (; want > ARB_ASK_LEAST; want /= 2)
 		taken(a, &t, 0);
@@ -180,10 +180,29 @@ static void arb_alloc_turn__slow_runs_take_less(void **state)
 	t.run_ns = 0;
 	for (i = 0; i < 1000 && a->ask_budget < 16 * ARB_ASK_LEAST; i++) { /* a pause halves it once more */
 		want = a->ask_budget;
-		assert_int_equal(taken(a, &t, 5000), want);
+		assert_int_equal(taken(a, &t, 50000), want);
 		assert_true(a->ask_budget == 2 * want || a->ask_budget == (want / 2 > ARB_ASK_LEAST ? want / 2 : ARB_ASK_LEAST));
 	}
 	assert_int_equal(a->ask_budget, 16 * ARB_ASK_LEAST);
+	end(a);
+}
+
+/* Comm stands still: no more runs than ARB_RUNS_AHEAD, and the next one begins at the present. */
+static void arb_alloc_turn__waits_for_comm(void **state)
+{
+	struct toy t;
+	struct bl_arb *a = make(&t, true);
+	const uint64_t until = arb_mono() + 20000000;
+
+	(void)state;
+	while (arb_mono() < until)
+		arb_alloc_turn(a);
+	assert_int_equal(a->runs, ARB_RUNS_AHEAD);
+	arb_comm_take(a);
+	assert_int_equal(a->marks, ARB_RUNS_AHEAD);
+	while (a->runs == ARB_RUNS_AHEAD)
+		arb_alloc_turn(a);
+	assert_in_range(t.ahead, 1, 600);
 	end(a);
 }
 
@@ -194,6 +213,7 @@ int main(void)
 		cmocka_unit_test(arb_alloc_turn__slow_runs_lead_further),
 		cmocka_unit_test(arb_alloc_turn__never_beyond_the_horizon),
 		cmocka_unit_test(arb_alloc_turn__slow_runs_take_less),
+		cmocka_unit_test(arb_alloc_turn__waits_for_comm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

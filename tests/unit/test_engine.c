@@ -226,6 +226,21 @@ static void assign__four_paths(void **state)
 	random_net(4, 2, false, 4096, 128);
 }
 
+/* runs of 32 slots begin within a word of 64 */
+static void assign__windows_shorter_than_a_word(void **state)
+{
+	struct net *n = open_net(4, 2, false);
+	struct bl_err err;
+
+	(void)state;
+	bl_engine_free(n->e);
+	n->f.window_slots = 32;
+	assert_int_equal(bl_engine_new(&n->e, &n->f, &err), 0);
+	begin_slot += 32;
+	random_run(n, 4096, 32);
+	begin_slot -= 32;
+}
+
 static void assign__slots_shared_by_runs(void **state)
 {
 	random_net(4, 2, false, 4096, 8);
@@ -501,6 +516,7 @@ int main(void)
 		cmocka_unit_test(run__one_network),
 		cmocka_unit_test(run__in_pieces),
 		cmocka_unit_test(assign__four_paths),
+		cmocka_unit_test(assign__windows_shorter_than_a_word),
 		cmocka_unit_test(assign__slots_shared_by_runs),
 		cmocka_unit_test(assign__oversubscribed_and_shared),
 		cmocka_unit_test(assign__oversubscribed),
