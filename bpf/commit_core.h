@@ -54,6 +54,7 @@ BL_CORE struct bl_rslot *bl_rwin_slot(struct bl_rwin *w, __u32 n)
 
 /**
  * struct bl_ack - what an ACK says. @ts: as on the wire. @slot, @psn, @life: of the PREP. @port: host order; @addr: of who sent the ACK, as two words in memory order.
+ * @copy: how many times the frame had been sent before the copy that is answered.
  */
 struct bl_ack {
 	__u64 ts;
@@ -61,6 +62,7 @@ struct bl_ack {
 	__u32 psn;
 	__u16 port;
 	__u16 life;
+	__u16 copy;
 	const __u64 *addr;
 };
 

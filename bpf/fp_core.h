@@ -2,7 +2,9 @@
 /*
  * Fastpass on a host: how many timeslots are wanted, when they begin, and what the pacer does for one destination.
  *
- * Example, slots of 1230 ns and 1514 bytes, late 100 us. Three frames of 600 bytes are held: the first wants a slot, the second shares it, the third wants another: 2. The arbiter
+ * Example, slots of 1230 ns and 1514 bytes, late 100 us: 1538 byte times (length_core.h), as one full
+ * frame has. Three frames of 600 bytes are held, of 624 each: the first wants a slot, the second shares
+ * it, the third wants another: 2. Of ACKs, which take 84, a slot has room for 18. The arbiter
  * gives slots 900 and 904. At the beginning of 900 the pacer sends the first frame, in its next turn the second, and finds no third that fits into what is left: 904. Had it come
  * 100 us after 904 began, the slot would count as missed and be asked for again: what leaves then would meet other hosts' frames.
  *
@@ -17,17 +19,18 @@
 #include "../maps/hold_abi.h"
 #include "../maps/wire_abi.h"
 #include "core.h"
+#include "length_core.h"
 
 #define BL_FP_WANT(slots, room) ((__u64)(slots) << 16 | (room))
 #define BL_FP_WANTED(word)	((word) >> 16)
 #define BL_FP_ROOM(word)	((__u32)(word) & 0xffff)
 #define BL_FP_WANT_TRIES	4
 
-/* What a turn does. FRAME: send a frame of at most @max bytes. */
+/* What a turn does. FRAME: send a frame of at most @max byte times. */
 enum bl_fp_do { BL_FP_NOTHING, BL_FP_FRAME, BL_FP_AT_ONCE };
 
 /**
- * struct bl_fp_turn - one turn. @what: enum bl_fp_do. @max: bytes. @path: of the slot. @entry: the frame that was taken. @due_ns: when the slot began. @next_ns: when to look at this
+ * struct bl_fp_turn - one turn. @what: enum bl_fp_do. @max: byte times. @path: of the slot. @entry: the frame that was taken. @due_ns: when the slot began. @next_ns: when to look at this
  * destination again.
  */
 struct bl_fp_turn {
@@ -81,11 +84,11 @@ BL_CORE __u32 bl_fp_up_port(__u32 path, __u32 div, __u32 n)
 /** bl_fp_count - @word after a frame of @len bytes was held. */
 BL_CORE __u64 bl_fp_count(__u64 word, __u32 len, __u32 slot_bytes)
 {
-	__u32 room = BL_FP_ROOM(word);
+	__u32 room = BL_FP_ROOM(word), takes = bl_wire_bytes(len), slot = bl_wire_bytes(slot_bytes);
 
-	if (len <= room)
-		return BL_FP_WANT(BL_FP_WANTED(word), room - len);
-	return BL_FP_WANT(BL_FP_WANTED(word) + 1, len < slot_bytes ? slot_bytes - len : 0);
+	if (takes <= room)
+		return BL_FP_WANT(BL_FP_WANTED(word), room - takes);
+	return BL_FP_WANT(BL_FP_WANTED(word) + 1, takes < slot ? slot - takes : 0);
 }
 
 /** bl_fp_want - a frame of @len bytes was held. Returns 1 if that takes another slot. */
@@ -191,7 +194,7 @@ BL_CORE __u64 bl_fp_next(struct bl_fp_dest *d, __u64 oldest)
 }
 
 /**
- * bl_fp_step - the pacer's turn for @d. FRAME: take a frame of at most @t->max bytes, then bl_fp_took(), with 0 if there is none.
+ * bl_fp_step - the pacer's turn for @d. FRAME: take a frame of at most @t->max byte times, then bl_fp_took(), with 0 if there is none.
  */
 BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u64 offset, __u64 now, struct bl_fp_turn *t)
 {
@@ -220,7 +223,7 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 		}
 		bl_fp_clear(&d->word[slot / 64 % BL_FP_WORDS], 1ULL << slot % 64);
 		d->open = slot;
-		d->room = cfg->slot_bytes;
+		d->room = bl_wire_bytes(cfg->slot_bytes);
 		d->first = 1;
 	}
 	t->what = BL_FP_FRAME;
@@ -240,7 +243,7 @@ BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
 		d->idle++;
 	d->first = 0;
 	d->frames += len != 0;
-	d->room = len && len < d->room ? d->room - len : 0;
+	d->room = len && bl_wire_bytes(len) < d->room ? d->room - bl_wire_bytes(len) : 0;
 }
 
 /** bl_fp_heal - frames wait, and nothing is given: if nothing is under way either (a queue that filled under another policy; frames that did not fit together as counted), one more is wanted. Returns 1 then. */

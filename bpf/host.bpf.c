@@ -129,8 +129,10 @@ static __always_inline int wake_ring(void *ring)
 }
 
 /*
- * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody up: it is answered as if it had stored the frame and left after that. Who died is not answered for, nor is the
- * life of before: what they have not acknowledged is taken back when they are announced (1Pipe 5.2).
+ * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody up:
+ * it is answered as if it had stored the frame and left after that. Who died is not answered for, nor
+ * is a life of before that: what they have not acknowledged is taken back when they are announced
+ * (1Pipe 5.2).
  */
 static __always_inline enum bl_reason not_here(const struct bl_ep_slot *ep, const struct run *r, enum bl_reason why)
 {
@@ -466,6 +468,8 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			return BL_R_TAI_MISMATCH;
 		if (r->page->life.neighbour != BL_BE32(body->node_id))
 			r->page->life.neighbour = BL_BE32(body->node_id);
+		if (r->page->life.policy != body->policy)
+			r->page->life.policy = body->policy;
 		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane, r->f.flags & BL_F_HOP);
 		publish(r);
 		return BL_R_BEACON;
@@ -553,6 +557,16 @@ static long fill_one(__u32 i, struct fill *f)
 	return 0;
 }
 
+/* The beacon whose header is at @off says how bl0's traffic is admitted, as it is now. */
+static __always_inline void say_policy(struct __sk_buff *skb, __u32 off)
+{
+	__u32 at = off + sizeof(struct bl_hdr) + __builtin_offsetof(struct bl_beacon, policy);
+	__u8 said = bl_own_policy();
+
+	if (said)
+		bpf_skb_store_bytes(skb, at, &said, sizeof(said), 0);
+}
+
 /*
  * Every ordered frame of this host gets B and C; where the controller barred this output, a C that promises nothing. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own.
  */
@@ -594,12 +608,14 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 	bl_put48(f.both, r->b);
 	bl_put48(f.both + 6, r->page->barred ? now.bus - BL_TS_OLD : bl_commit_wire(r->c, now.bus));
 	f.step = skb->gso_size;
-	if (r->f.opcode == BL_OP_BEACON)
+	if (r->f.opcode == BL_OP_BEACON) {
 		fill_one(0, &f);
-	else if (f.step)
+		say_policy(skb, f.off);
+	} else if (f.step) {
 		bpf_loop(BL_GSO_SEGS, fill_one, &f, 0); /* checksums are made after segmentation */
-	else
+	} else {
 		fill_single(skb, f.off, f.both);
+	}
 	skb->queue_mapping = r->cfg->queue + 1;
 	return r->f.opcode == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT;
 }

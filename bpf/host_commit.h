@@ -103,7 +103,7 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 	if (!bl_ack_fits(s, a))
 		return BL_R_ACK_UNKNOWN;
 	if (BL_READ_ONCE(s->wait) & BL_RSLOT_OPEN)
-		BL_WRITE_ONCE(s->ack_ns, bpf_ktime_get_ns());
+		BL_WRITE_ONCE(s->ack_ns, a->copy ? 0 : bpf_ktime_get_ns());
 	if (!bl_rslot_close(s, a->slot))
 		return BL_R_ACK_REPEATED;
 	head = bl_rwin_head(BL_READ_ONCE(line->state));
@@ -131,6 +131,7 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
 	a->psn = r->f.psn;
 	a->port = port;
 	a->life = BL_BE16(p->life);
+	a->copy = BL_BE16(p->copy);
 	a->addr = (const __u64 *)from;
 }
 
@@ -337,6 +338,7 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	bl_put48(h->commit, r.c);
 	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
 	body->tai_offset_s = (__be16)BL_BE16((__u16)r.cfg->tai_offset_s);
+	body->policy = bl_own_policy();
 	body->port = 0;
 	body->node_id = BL_BE32(r.cfg->node_id);
 	__builtin_memset(body + 1, 0, sizeof(struct bl_relay));

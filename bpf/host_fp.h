@@ -64,7 +64,8 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 		if (!entry)
 			t->what = BL_FP_NOTHING;
 	} else if (t->what == BL_FP_NOTHING && t->next_ns == BL_DUE_NEVER && bl_queue_len(key) | bl_queue_len(key + 1)) {
-		if (BL_READ_ONCE(d->endpoint) != BL_FP_UNKNOWN && bl_fp_heal(d))
+		/* also where the daemon does not know the owner yet: it looks only at who wants something */
+		if (bl_fp_heal(d))
 			bl_fp_ring();
 	}
 	return 0;
@@ -174,6 +175,7 @@ __attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
 			key.kind = 4;
 		} else if (l.kind == BL_LOOK_IP6 && ip + sizeof(struct ipv6hdr) <= end) {
 			__builtin_memcpy(key.mac, &((const struct ipv6hdr *)ip)->saddr.s6_addr[10], 6);
+			__builtin_memcpy(key.upper, &((const struct ipv6hdr *)ip)->saddr, sizeof(key.upper));
 			key.kind = 6;
 		}
 	}

@@ -11,54 +11,42 @@
 #define BARLINE_HOST_HOLD_H
 
 #include "hold_core.h"
+#include "policy_core.h"
 #include "queue_util.h"
 #include "host_beacon.h"
 #include "host_pl2.h"
 #include "host_fp.h"
 #include "host_top.h"
+#include "host_sweep.h"
 
-/* ---- frames of applications ---- */
+/* How bl0's traffic is admitted, for beacons; 0: there is no bl0. */
+static __always_inline __u8 bl_own_policy(void)
+{
+	__u32 zero = 0;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+
+	return cfg && cfg->on ? bl_policy_say(cfg->policy) : 0;
+}
 
 /*
- * The number of destination @key, given at first sight; 0 if there are no more. Two CPUs may see the same address first: both take a number, one of them gets it into the
- * hash, and the other gives its own back if it is still the last one.
+ * The policy that frames go by. TOP beside a switch without it falls back to none until they agree:
+ * hosts behind that switch are likely to have no TOP either, and flows would wait for tokens that
+ * nobody gives. PL2 finds out by its RSVs (pl2_core.h), Fastpass needs no switch.
  */
-static __always_inline __u32 bl_hold_number(struct bl_due *due, const struct bl_mac_key *key)
+static __always_inline __u32 bl_policy_now(const struct bl_hold_cfg *cfg)
 {
-	struct bl_hold_dest *d;
-	__u32 *known, n;
-	__u64 given;
+	const struct bl_host_page *page;
+	__u32 zero = 0;
 
-	known = bpf_map_lookup_elem(&hold_dests, key);
-	if (known)
-		return *known;
-	if (BL_READ_ONCE(due->given) >= BL_DESTS - 1)
-		return 0;
-	given = __sync_fetch_and_add(&due->given, 1);
-	n = (__u32)given + 1;
-	d = bpf_map_lookup_elem(&hold_macs, &n);
-	if (!d)
-		return 0; /* others were faster; @given stays a little too large, which nobody minds */
-	__builtin_memcpy(d->mac, key->mac, sizeof(d->mac));
-	d->kind = key->kind;
-	BL_WRITE_ONCE(d->used, 1);
-	/* the update is a barrier: who finds the number finds the address */
-	if (!bpf_map_update_elem(&hold_dests, key, &n, BPF_NOEXIST))
-		return n;
-	BL_WRITE_ONCE(d->used, 0);
-	__sync_val_compare_and_swap(&due->given, given + 1, given);
-	known = bpf_map_lookup_elem(&hold_dests, key);
-	return known ? *known : 0;
+	if (cfg->policy != BL_POLICY_TOP)
+		return cfg->policy;
+	page = bpf_map_lookup_elem(&host_page, &zero);
+	if (page && bl_policy_apart(bl_policy_say(BL_POLICY_TOP), BL_READ_ONCE(page->life.policy)))
+		return BL_POLICY_NONE;
+	return BL_POLICY_TOP;
 }
 
-/* The same of an Ethernet address. */
-static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac)
-{
-	struct bl_mac_key key = {};
-
-	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
-	return bl_hold_number(due, &key);
-}
+/* ---- frames of applications ---- */
 
 /* Whom the frame is for. */
 static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct ethhdr *eth, const void *end, const struct bl_look *l, int routed)
@@ -77,12 +65,13 @@ static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct eth
 		key->kind = 4;
 	} else if (l->kind == BL_LOOK_IP6 && p + sizeof(struct ipv6hdr) <= end) {
 		__builtin_memcpy(key->mac, &((const struct ipv6hdr *)p)->daddr.s6_addr[10], 6);
+		__builtin_memcpy(key->upper, &((const struct ipv6hdr *)p)->daddr, sizeof(key->upper));
 		key->kind = 6;
 	}
 }
 
 /* Nobody but endpoints and the pacer speaks barline: what pretends to, from an application on bl0, would carry barriers that nobody keeps. */
-static __always_inline enum bl_reason bl_hold_refuse(struct xdp_md *ctx)
+__attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
 	const struct bl_host_cfg *host = bpf_map_lookup_elem(&host_cfg, &zero);
@@ -97,10 +86,20 @@ static __always_inline enum bl_reason bl_hold_refuse(struct xdp_md *ctx)
 	return why;
 }
 
+/* A frame was put into a queue of @dest. Returns 1 if the pacer has to be woken. */
+static __always_inline int bl_held_now(struct xdp_md *ctx, const struct bl_hold_cfg *cfg, struct bl_due *due, __u32 dest, __u64 now)
+{
+	if (!dest || cfg->policy != BL_POLICY_FASTPASS)
+		return bl_due_lower(due, dest, dest ? now : 0);
+	bl_fp_held(dest, (__u32)bpf_xdp_get_buff_len(ctx), cfg);
+	/* the pacer knows when the next slot begins, if there is one */
+	return bl_due_put(due, dest, now);
+}
+
 static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 zero = 0, dest = 0;
+	__u32 zero = 0, dest = 0, pinned = 0, policy;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 	const struct ethhdr *eth = data;
@@ -113,36 +112,33 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 		return BL_R_NOT_OURS;
 	if (bl_look(data, end, &l) || (void *)(eth + 1) > end)
 		return BL_R_FRAME_SIZE;
-	why = bl_hold_refuse(ctx);
+	why = (enum bl_reason)bl_hold_refuse(ctx);
 	if (why != BL_R_NOT_OURS)
 		return why;
 	now = bpf_ktime_get_ns();
-	if (bl_hold_at_all(&l) && cfg->policy == BL_POLICY_TOP) {
+	policy = bl_policy_now(cfg);
+	if (bl_hold_at_all(&l) && policy == BL_POLICY_TOP) {
 		why = (enum bl_reason)bl_top_hold(ctx, bl_hold_class(&l), now);
 		if (why != BL_R_NONE)
 			return why;
 		bl_count(BL_HC_HOLD, BL_R_NO_TOKEN); /* with destination 0, which never waits */
 	} else if (bl_hold_at_all(&l)) {
 		bl_hold_key(&key, eth, end, &l, cfg->routed);
-		dest = bl_hold_number(due, &key);
-		if (!dest)
+		pinned = dest = (__u32)bl_hold_number(&key, now);
+		if (!dest && policy != BL_POLICY_NONE)
 			return BL_R_HOLD_DESTS;
+		if (!dest)
+			dest = BL_HOLD_SHARED;
 	}
 	why = bl_enqueue(ctx, BL_HOLD_QUEUE(dest, bl_hold_class(&l)), now, BL_HC_HOLD);
-	if (why == BL_R_QUEUE_FULL)
-		return BL_R_HOLD_FULL;
-	if (why != BL_R_NONE)
-		return why;
-	if (dest && cfg->policy == BL_POLICY_FASTPASS) {
-		bl_fp_held(dest, (__u32)bpf_xdp_get_buff_len(ctx), cfg);
-		/* the pacer knows when the next slot begins, if there is one */
-		if (bl_due_put(due, dest, now))
+	if (why == BL_R_NONE) {
+		if (bl_held_now(ctx, cfg, due, dest, now))
 			bl_pace_ring();
-		return BL_R_HELD;
+		why = BL_R_HELD;
 	}
-	if (bl_due_lower(due, dest, dest ? now : 0))
-		bl_pace_ring();
-	return BL_R_HELD;
+	if (pinned)
+		bl_unpin(pinned);
+	return why == BL_R_QUEUE_FULL ? BL_R_HOLD_FULL : why;
 }
 
 /* ---- the pacer's turn ---- */
@@ -153,6 +149,8 @@ struct bl_host_turn {
 	struct bl_due *due;
 	const struct bl_hold_cfg *cfg;
 	__u64 now;
+	__u32 policy; /* bl_policy_now() */
+	__u32 zero;
 };
 
 /* The frame that ctx has become leaves by the NIC. Returns 1 if the device map took it. */
@@ -201,6 +199,7 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 		return XDP_DROP;
 	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
 	bl_slot_free(BL_RING_SLOT(entry));
+	bl_left(dest, t->now);
 	return verdict;
 }
 
@@ -221,6 +220,7 @@ static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *
 	} else if (p.what == BL_DO_FRAME) {
 		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, p.early, 0, BL_FP_NO_PATH);
 		bl_pl2_sent(dest, t->cfg, t->now, &p);
+		bl_left(dest, t->now);
 	}
 	*again = p.next_ns;
 	return verdict;
@@ -237,6 +237,7 @@ static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_t
 	if (p.what == BL_FP_FRAME) {
 		verdict = bl_host_frame(ctx, t, p.entry, p.due_ns, 0, dest, p.path);
 		bl_slot_free(BL_RING_SLOT(p.entry));
+		bl_left(dest, t->now);
 	}
 	*again = p.next_ns;
 	return verdict;
@@ -264,6 +265,7 @@ static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_hos
 	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0, 0);
 	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, 0, BL_FP_NO_PATH);
 	bl_slot_free(slot);
+	bl_left(n, t->now);
 	return verdict;
 }
 
@@ -290,6 +292,34 @@ static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_tur
 	return 1;
 }
 
+/* Flow @n has ended, or has nothing left under another policy: another one may have its number. It is closed. */
+__attribute__((noinline)) int bl_host_release(__u32 n)
+{
+	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
+
+	bl_top_release(n);
+	if (d)
+		bl_number_leave(d, n);
+	return 0;
+}
+
+/* A flow that holds nothing may end in this turn, if nobody else is at it. Returns 1: closed. */
+__attribute__((noinline)) int bl_host_close(__u32 n)
+{
+	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
+
+	return d && !bl_held(n) && bl_top_flowing(n) && bl_dest_close(d);
+}
+
+__attribute__((noinline)) int bl_host_open(__u32 n)
+{
+	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
+
+	if (d)
+		bl_dest_open(d);
+	return 0;
+}
+
 /* A number that is a flow's, or any under policy top: what is left from another policy goes at once. */
 static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n, __u64 *again)
 {
@@ -300,24 +330,31 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 		*again = t->now;
 		return verdict;
 	}
-	if (t->cfg->policy == BL_POLICY_TOP)
+	d.busy = !bl_host_close(n);
+	if (t->policy == BL_POLICY_TOP)
 		bl_top_turn(n, t->now, &d);
 	*again = d.next_ns;
 	if (d.what == BL_TOP_DO_AT_ONCE) {
 		verdict = bl_host_at_once(ctx, t, n, again);
 		if (*again == BL_DUE_NEVER && bl_top_flowing(n)) {
-			if (t->cfg->policy == BL_POLICY_TOP)
-				*again = t->now + BL_TOP_OUTSIDE_NS;
-			else
-				bl_top_release(n);
+			if (t->policy == BL_POLICY_TOP || d.busy) {
+				*again = t->policy == BL_POLICY_TOP ? t->now + BL_TOP_OUTSIDE_NS : t->now;
+			} else {
+				bl_host_release(n);
+				return verdict;
+			}
 		}
 	} else if (d.what == BL_TOP_DO_UNSCHED) {
 		verdict = bl_host_unscheduled(ctx, t, n);
 	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP || d.what == BL_TOP_DO_END) {
 		verdict = bl_host_signal(t, bl_top_build_signal(ctx, n, &d));
-		if (d.what == BL_TOP_DO_END)
-			bl_top_release(n);
+		if (d.what == BL_TOP_DO_END) {
+			bl_host_release(n);
+			return verdict;
+		}
 	}
+	if (!d.busy)
+		bl_host_open(n);
 	return verdict;
 }
 
@@ -335,6 +372,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	t.cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	if (!t.cfg)
 		return XDP_DROP;
+	t.policy = bl_policy_now(t.cfg);
 	bl_due_scan(t.due, (__u32)bl_min64(BL_READ_ONCE(t.due->given) + 1, BL_DESTS), &s);
 	again = s.pick.least;
 	verdict = bl_host_beat(ctx, t.now);
@@ -343,17 +381,24 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		verdict = bl_host_signal(&t, len);
 	if (verdict < 0 && again <= t.now && t.due->free[0] <= t.now) {
 		bl_due_take(t.due, s.pick.index);
-		if (s.pick.index && !bl_pl2_pending(s.pick.index) && (t.cfg->policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
+		if (s.pick.index)
+			bl_hold_age_of(s.pick.index, t.now);
+		if (s.pick.index && !bl_pl2_pending(s.pick.index) && (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
 			verdict = bl_host_top(ctx, &t, s.pick.index, &again);
-		else if (s.pick.index && (t.cfg->policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
+		else if (s.pick.index && (t.policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
-		else if (s.pick.index && t.cfg->policy == BL_POLICY_FASTPASS)
+		else if (s.pick.index && t.policy == BL_POLICY_FASTPASS)
 			verdict = bl_host_fastpass(ctx, &t, s.pick.index, &again);
 		else
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
+		/* whoever waits for an answer that does not come is looked at all the same */
+		if (s.pick.index && again > t.now + BL_HOLD_LOOK_NS)
+			bl_hold_look(s.pick.index, t.now);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
 	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next(t.cfg)));
+	if (bl_pressed(t.due))
+		bl_number_sweep(t.now);
 	BL_WRITE_ONCE(t.page->next_ns, BL_READ_ONCE(t.due->next));
 	return verdict < 0 ? XDP_DROP : verdict;
 }

@@ -11,12 +11,11 @@
 #define BARLINE_HOST_PL2_H
 
 #include "../maps/pl2_maps.h"
+#include "host_dest.h"
 #include "pl2_core.h"
+#include "policy_core.h"
 #include "wire_core.h"
 #include "queue_util.h"
-
-/* host_hold.h: the number of an Ethernet address, given at first sight; 0: there are no more. */
-static __always_inline __u32 bl_hold_dest(struct bl_due *due, const __u8 *mac);
 
 /* ---- the pacer's turn ---- */
 
@@ -26,7 +25,7 @@ static __always_inline void bl_pl2_collect(struct bl_pl2_dest *d, const struct b
 	__u32 i, entry, tries = BL_PL2_K_MAX;
 
 	BL_OPAQUE(tries);
-	for (i = 0; i < tries && bl_pl2_room(d, cfg, BL_PL2_FRAME_BYTES); i++) {
+	for (i = 0; i < tries && bl_pl2_room(d, cfg, BL_PL2_FRAME_LEN); i++) {
 		entry = (__u32)bl_queue_get(BL_HOLD_QUEUE(dest, 0));
 		if (!entry)
 			entry = (__u32)bl_queue_get(BL_HOLD_QUEUE(dest, 1));
@@ -62,7 +61,9 @@ __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	struct bl_pl2_coming *c = bpf_map_lookup_elem(&pl2_coming, &dest);
-	__u32 what;
+	const struct bl_host_page *page;
+	__u32 what, zero = 0;
+	int sure;
 
 	if (!cfg || !t)
 		return 0;
@@ -76,7 +77,9 @@ __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *
 		t->next_ns = now;
 		return 0;
 	}
-	what = bl_pl2_step(d, cfg, now, t);
+	page = bpf_map_lookup_elem(&host_page, &zero);
+	sure = page && BL_READ_ONCE(page->life.policy) == bl_policy_say(BL_POLICY_PL2);
+	what = bl_pl2_step(d, cfg, sure, now, t);
 	if (what == BL_DO_DONE) {
 		bl_pl2_free(d);
 		what = BL_DO_COLLECT;
@@ -89,7 +92,7 @@ __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *
 		else
 			bl_pl2_collect(d, cfg, dest);
 		if (d->n)
-			what = bl_pl2_step(d, cfg, now, t);
+			what = bl_pl2_step(d, cfg, sure, now, t);
 	}
 	t->what = what;
 	t->next_ns = bl_min64(t->next_ns, bl_pl2_coming_at(c));
@@ -164,48 +167,52 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 
 /* ---- what comes in on the NIC ---- */
 
-/* The number of a sender that has one; 0: none. */
-static __always_inline __u32 bl_pl2_known(const __u8 *mac)
-{
-	struct bl_mac_key key = {};
-	__u32 *n;
-
-	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
-	key.mac[0] &= (__u8)~BL_EARLY_MAC0;
-	n = bpf_map_lookup_elem(&hold_dests, &key);
-	return n ? *n : 0;
-}
-
 /** bl_pl2_came - a frame of @len bytes from @mac came for the application. */
 static __always_inline void bl_pl2_came(const __u8 *mac, __u32 len)
 {
-	__u32 zero = 0, n;
+	__u32 zero = 0, n, *known;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	struct bl_mac_key key = {};
 	struct bl_pl2_coming *c;
 
 	if (!cfg || cfg->policy != BL_POLICY_PL2 || !cfg->coming_ns)
 		return;
-	n = bl_pl2_known(mac);
+	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
+	key.mac[0] &= (__u8)~BL_EARLY_MAC0;
+	known = bpf_map_lookup_elem(&hold_dests, &key);
+	if (!known)
+		return;
+	n = BL_READ_ONCE(*known);
 	c = bpf_map_lookup_elem(&pl2_coming, &n);
-	if (n && c)
+	if (!c || !BL_READ_ONCE(c->bytes))
+		return; /* nothing is waited for: no pin for that */
+	n = bl_number_find(&key);
+	c = bpf_map_lookup_elem(&pl2_coming, &n);
+	if (!n)
+		return;
+	if (c)
 		bl_pl2_arrived(c, len);
+	bl_unpin(n);
 }
 
 static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const struct bl_hold_cfg *cfg, const __u8 *from, const struct bl_pl2_grt *g, __u64 now)
 {
+	struct bl_mac_key key = {};
 	struct bl_pl2_coming *c;
 	__u64 by;
 	__u32 n;
 
 	if (cfg->policy != BL_POLICY_PL2)
 		return BL_R_GRT_COPY;
-	n = bl_hold_dest(due, from);
+	__builtin_memcpy(key.mac, from, sizeof(key.mac));
+	n = (__u32)bl_hold_number(&key, now);
 	c = bpf_map_lookup_elem(&pl2_coming, &n);
-	if (!n || !c)
+	if (!n)
 		return BL_R_GRT_COPY; /* no number is free: time takes back what does not come */
-	by = bl_pl2_announce(c, cfg, g, now);
+	by = c ? bl_pl2_announce(c, cfg, g, now) : 0;
 	if (by && bl_due_put(due, n, by))
 		bl_pace_ring();
+	bl_unpin(n);
 	return BL_R_GRT_COPY;
 }
 
@@ -251,17 +258,19 @@ __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 o
 		return bl_pl2_copy(due, cfg, mac, &g, now);
 	d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	who = bpf_map_lookup_elem(&hold_macs, &dest);
-	if (!d || !who || !dest || !who->used)
+	if (!d || !who || !dest || !bl_dest_pin(who))
 		return BL_R_GRT_BAD;
-	if (__builtin_memcmp(who->mac, mac, 6)) {
+	if (who->used != BL_DEST_USED || __builtin_memcmp(who->mac, mac, 6)) {
 		d->bad++;
+		bl_dest_unpin(who);
 		return BL_R_GRT_BAD;
 	}
 	free = BL_READ_ONCE(due->free[0]);
-	why = bl_pl2_grant(d, &g, free > now ? free - now : 0, now);
+	why = bl_pl2_grant(d, &g, free > now ? free - now : 0, bl_pl2_apart_ns(cfg), now);
 	/* the pacer has something to decide at once, or a burst to send in its slot */
-	if (why == BL_R_GRT && bl_due_lower(due, dest, g.flags ? now : d->send_ns))
+	if (why != BL_R_GRT_BAD && bl_due_lower(due, dest, g.flags ? now : d->send_ns))
 		bl_pace_ring();
+	bl_dest_unpin(who);
 	return why;
 }
 

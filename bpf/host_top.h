@@ -50,7 +50,7 @@ __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 	if (m.op == BL_TOP_TOKEN)
 		return bl_top_token_came(ctx, &m, v6);
 	if (m.op == BL_TOP_LOSS)
-		return bl_top_loss(&m);
+		return bl_top_loss_came(&m);
 	return bl_top_signal(ctx, &m, v6);
 }
 

@@ -9,6 +9,7 @@
 #define BARLINE_HOST_TOP_KEEP_H
 
 #include "../maps/top_maps.h"
+#include "host_dest.h"
 #include "queue_util.h"
 #include "top_core.h"
 
@@ -89,7 +90,7 @@ static __always_inline __u32 bl_top_missing(__u32 n)
 	return k ? (__u32)__builtin_popcountll(BL_READ_ONCE(k->marked)) : 0;
 }
 
-/** bl_top_unkeep - flow @n is over. A frame that is being sent again at this moment comes back later and stays until another flow's takes its place: numbers go on, so nobody asks for it. */
+/** bl_top_unkeep - flow @n is over, or its peer does not answer. What is being sent again at this moment comes back, and is over when a newer frame takes its place or the flow ends. */
 __attribute__((noinline)) int bl_top_unkeep(__u32 n)
 {
 	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
@@ -100,7 +101,7 @@ __attribute__((noinline)) int bl_top_unkeep(__u32 n)
 		return 0;
 	(void)__sync_lock_test_and_set(&k->marked, 0);
 	(void)__sync_lock_test_and_set(&k->push, 0);
-	/* no bpf_loop(): its callback would be a sixth function on Linux 6.1's stack, below bl_top_number() */
+	/* no bpf_loop(): its callback would be one function more on Linux 6.1's stack */
 	for (i = 0; i < BL_TOP_KEEP; i++) {
 		word = bl_top_take_out(k, i);
 		if (word)
@@ -181,6 +182,20 @@ __attribute__((noinline)) int bl_top_loss(struct bl_top_msg *m)
 	if (l.asked && bl_due_lower(due, n, l.now))
 		bl_pace_ring();
 	return BL_R_LOSS;
+}
+
+/* The same, while the number stays that flow's. */
+static __always_inline int bl_top_loss_came(struct bl_top_msg *m)
+{
+	__u32 n = m->flow;
+	struct bl_hold_dest *who = bpf_map_lookup_elem(&hold_macs, &n);
+	int why;
+
+	if (!who || !bl_dest_pin(who))
+		return BL_R_LOSS_BAD;
+	why = bl_top_loss(m);
+	bl_unpin(n);
+	return why;
 }
 
 #endif

@@ -200,7 +200,7 @@ __attribute__((noinline)) int bl_top_turn(__u32 n, __u64 now, struct bl_top_turn
 	return 0;
 }
 
-/** bl_top_release - flow @n has ended (its state is FREE): another one may have its number. */
+/** bl_top_release - flow @n has ended, and its number is closed: nobody finds it any more. */
 __attribute__((noinline)) int bl_top_release(__u32 n)
 {
 	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
@@ -215,10 +215,8 @@ __attribute__((noinline)) int bl_top_release(__u32 n)
 	t->state = BL_TOP_FREE;
 	__builtin_memcpy(&key, &t->key, sizeof(key));
 	bpf_spin_unlock(&t->lock);
-	/* a frame that finds the number until here is sent at once: see bl_top_held() */
 	bpf_map_delete_elem(&top_flows, &key);
 	bl_top_unkeep(n);
-	bl_top_give_number(n);
 	p->freed++;
 	return 0;
 }
@@ -269,6 +267,7 @@ __attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n, s
 struct bl_top_scan {
 	struct bl_top_pick pick;
 	const struct bl_top_cfg *cfg;
+	const __u64 *limit;
 	__u64 word;
 	__u32 base;
 	__u32 zero;
@@ -286,7 +285,7 @@ static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
 	i = s->base + bl_lowest(s->word);
 	s->word &= s->word - 1;
 	r = bpf_map_lookup_elem(&top_rx, &i);
-	if (!r || !s->cfg)
+	if (!r || !s->cfg || !s->limit)
 		return 0;
 	id = r->coflow;
 	if (id && s->cfg->objective == BL_TOP_BY_COFLOW) {
@@ -294,7 +293,8 @@ static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
 		if (f)
 			coflow = f->bytes ? f->bytes : f->served;
 	}
-	bl_top_look(&s->pick, i, r, bl_top_class_of(r, s->cfg, coflow, s->pick.now), s->cfg);
+	bl_top_look(&s->pick, i, r, bl_top_class_of(r, s->cfg, s->limit, coflow, s->pick.now),
+		    s->cfg);
 	return 0;
 }
 
@@ -314,6 +314,9 @@ static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_t
 	s->pick.gone ^= (__u32)x;
 	s->pick.loss ^= (__u32)x;
 	s->cfg = c;
+	s->limit = c->limit;
+	if (c->learn && BL_READ_ONCE(p->limit[0]))
+		s->limit = p->limit;
 	BL_OPAQUE(n);
 	for (w = 0; w < BL_TOP_RX_WORDS && w < n; w++) {
 		s->word = BL_READ_ONCE(p->used[w]);
@@ -331,7 +334,7 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_rx *r = bpf_map_lookup_elem(&top_rx, &i);
 	struct bl_top_rx_key who;
-	__u64 bytes = 0;
+	__u64 bytes = 0, served = 0;
 	int over;
 
 	if (!p || !c || !r)
@@ -341,7 +344,8 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 	if (over) {
 		r->state = BL_TOP_RX_FREE;
 		coflow = r->coflow;
-		bytes = r->bytes;
+		bytes = bl_top_count(r, 1);
+		served = r->served;
 		lost = bl_came_missing(&r->came);
 		r->came.lost += lost;
 		r->came.report_ns = BL_DUE_NEVER;
@@ -352,7 +356,8 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 		return 0;
 	bl_count_n(BL_HC_PACE, BL_R_DATA_LOST, lost);
 	bpf_map_delete_elem(&top_rx_of, &who);
-	bl_top_coflow_add(coflow, -bytes, -1);
+	bl_top_coflow_add(coflow, bytes, -1);
+	bl_top_learn_flow(p, served);
 	bl_top_give_place(p, i);
 	p->gone++;
 	return 0;

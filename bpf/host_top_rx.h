@@ -45,24 +45,37 @@ static __always_inline void bl_top_give_place(struct bl_top_page *p, __u32 i)
 	__asm__ volatile("" : : "r"(was));
 }
 
-static __always_inline void bl_top_coflow_add(__u32 id, __u64 bytes, __s64 flows)
+/* Returns 1; 0: there are more coflows than places, and this one counts by what its flows say of themselves. */
+static __always_inline int bl_top_coflow_add(__u32 id, __u64 bytes, __s64 flows)
 {
-	const struct bl_top_coflow none = {};
+	static const struct bl_top_coflow none; /* not on the stack, of which Linux 6.1 has too little here */
 	struct bl_top_coflow *f;
 
 	if (!id)
-		return;
+		return 0;
 	f = bpf_map_lookup_elem(&top_coflows, &id);
 	if (!f && flows > 0) {
 		bpf_map_update_elem(&top_coflows, &id, &none, BPF_NOEXIST);
 		f = bpf_map_lookup_elem(&top_coflows, &id);
 	}
 	if (!f)
-		return; /* more coflows than places: this one counts by what its flows say of themselves */
+		return 0;
 	(void)__sync_fetch_and_add(&f->bytes, bytes);
 	/* the last one turns off the light; one that comes in this very moment begins a new sum */
 	if (__sync_fetch_and_add(&f->flows, (__u64)flows) + (__u64)flows == 0)
 		bpf_map_delete_elem(&top_coflows, &id);
+	return 1;
+}
+
+/* The flow in @r's place is new: it joins its coflow, or has none. */
+static __always_inline void bl_top_coflow_join(struct bl_top_rx *r)
+{
+	__u32 id = BL_READ_ONCE(r->coflow);
+
+	if (id && !bl_top_coflow_add(id, BL_READ_ONCE(r->counted), 1)) {
+		BL_WRITE_ONCE(r->coflow, 0);
+		BL_WRITE_ONCE(r->counted, 0);
+	}
 }
 
 static __always_inline int bl_top_is(const struct bl_top_rx *r, const struct bl_top_rx_key *who)
@@ -114,6 +127,7 @@ static __always_inline void bl_top_announce(struct xdp_md *ctx, struct bl_top_rx
 	port = u->source;
 	bpf_spin_lock(&r->lock);
 	bl_top_begin(r, c, m, now);
+	bl_top_count(r, 0);
 	r->who = *who;
 	__builtin_memcpy(r->self, self, 16);
 	r->mac[0] = (__u8)mac;
@@ -161,7 +175,7 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 			bl_top_give_place(p, place);
 			return BL_R_SIGNAL;
 		}
-		bl_top_coflow_add(m->coflow, m->bytes, 1);
+		bl_top_coflow_join(r);
 		bl_top_wake(p, now);
 		return BL_R_SIGNAL;
 	}
@@ -171,13 +185,17 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		return BL_R_SIGNAL_BAD;
 	bpf_spin_lock(&r->lock);
 	got = r->state != BL_TOP_RX_FREE && bl_top_is(r, &who); /* no: it is given up in this moment; a SYNC is repeated */
+	say = 0;
 	if (got && r->tag != m->tag) {
 		got = 2;
 		lost = bl_came_missing(&r->came);
+		if (m->op == BL_TOP_SYNC)
+			say = bl_top_count(r, 1);
 	} else if (got) {
 		lost = bl_came_upto(&r->came, m->data, bl_top_rtt_ns(r, c), m->op == BL_TOP_STOP, now);
 		if (m->op == BL_TOP_SYNC) {
 			open = bl_top_sync(r, m, now);
+			say = bl_top_count(r, 0);
 		} else if (m->op == BL_TOP_STOP) {
 			bl_top_stop(r, m, now);
 		} else {
@@ -193,10 +211,12 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (got == 2) {
 		/* without the lock: two CPUs that hear the same new flow at once would both be here in any case */
-		bl_top_coflow_add(BL_READ_ONCE(r->coflow), -BL_READ_ONCE(r->bytes), -1);
+		bl_top_coflow_add(BL_READ_ONCE(r->coflow), say, -1);
 		bl_top_announce(ctx, r, c, m, &who, self, v6, now);
-		bl_top_coflow_add(m->coflow, m->bytes, 1);
+		bl_top_coflow_join(r);
 		open = 1;
+	} else if (say) {
+		bl_top_coflow_add(BL_READ_ONCE(r->coflow), say, 0);
 	}
 	if (open) {
 		bl_top_wake(p, now);

@@ -108,31 +108,23 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 }
 
 /*
- * A frame of an application is on its way into bl0: its socket's SO_PRIORITY, 1 to 6 (all that needs no privilege), says a class, 6 the best: a hint of a size that has this class. What the application itself has
- * said of the flow stands. Counts nothing: the frame goes on to bl_hold_xdp.
+ * A frame of an application is on its way into bl0: its socket's SO_PRIORITY, 1 to 6 (all that
+ * needs no privilege), says a class, 6 the best: a hint of this class in place of a size. What the
+ * application itself has said of the flow stands. Counts nothing: the frame goes on to bl_hold_xdp.
  */
 static __always_inline void bl_top_priority(struct __sk_buff *skb)
 {
-	__u32 zero = 0, place, seq, i, n = BL_TOP_CLASSES - 1, worse;
+	__u32 zero = 0, place, seq;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
-	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_key k;
 	const __u64 *a = (const __u64 *)&k, *b;
-	__u64 frames = 1, limit;
 	struct bl_top_hint *h;
 
-	if (!cfg || !c || !cfg->on || cfg->policy != BL_POLICY_TOP || skb->priority < 1 || skb->priority > BL_TOP_CLASSES)
+	if (!cfg || !cfg->on || cfg->policy != BL_POLICY_TOP || skb->priority < 1 || skb->priority > BL_TOP_CLASSES)
 		return;
 	bpf_skb_pull_data(skb, skb->len < BL_TOP_PULL ? skb->len : BL_TOP_PULL);
 	if (!bl_top_key_of((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &k))
 		return;
-	worse = BL_TOP_CLASSES - skb->priority;
-	BL_OPAQUE(n);
-	for (i = 0; i < BL_TOP_CLASSES - 1 && i < n; i++) {
-		limit = c->limit[i];
-		if (i < worse && limit != ~0ULL && limit > frames)
-			frames = limit;
-	}
 	place = bl_top_hint_hash(&k);
 	h = bpf_map_lookup_elem(&top_hints, &place);
 	if (!h)
@@ -145,7 +137,7 @@ static __always_inline void bl_top_priority(struct __sk_buff *skb)
 	if (__sync_val_compare_and_swap(&h->seq, seq, seq + 1) != seq)
 		return;
 	__builtin_memcpy(&h->key, &k, sizeof(k));
-	h->bytes = frames * BL_TOP_MSS;
+	h->bytes = BL_TOP_SAYS_CLASS + BL_TOP_CLASSES - skb->priority;
 	h->deadline_us = h->coflow = h->flags = 0;
 	(void)__sync_lock_test_and_set(&h->seq, seq + 2 ? seq + 2 : 2);
 }
@@ -165,58 +157,73 @@ static __always_inline __be16 bl_top_port_of(const struct bl_top_key *k)
 	return BL_BE16(bl_top_flow_port(a, b, BL_BE16(k->sport), BL_BE16(k->dport)));
 }
 
-/* A number that no flow has; 0: none. */
-static __always_inline __u32 bl_top_take_number(struct bl_due *due)
+/* Is flow @n's key @k? Under a pin. */
+static __always_inline int bl_top_same(const struct bl_top_tx *t, const struct bl_top_key *k)
 {
-	__u32 n;
+	const __u64 *a = (const __u64 *)k, *b = (const __u64 *)&t->key;
 
-	if (!bpf_map_pop_elem(&top_free, &n))
-		return n;
-	if (BL_READ_ONCE(due->given) >= BL_DESTS - 1)
+	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));
+}
+
+/* The number that flow @key has, with a pin of the caller's; 0: none. */
+__attribute__((noinline)) int bl_top_find(struct bl_top_key *key)
+{
+	struct bl_top_key k; /* Linux 6.1 takes no argument of a global function for a map's key */
+	__u32 i, n, tries = BL_DEST_LOOKS, *known;
+	struct bl_hold_dest *d;
+	struct bl_top_tx *t;
+
+	if (!key)
 		return 0;
-	n = (__u32)__sync_fetch_and_add(&due->given, 1) + 1;
-	return n < BL_DESTS ? n : 0;
+	k = *key;
+	BL_OPAQUE(tries);
+	for (i = 0; i < BL_DEST_LOOKS && i < tries; i++) {
+		known = bpf_map_lookup_elem(&top_flows, &k);
+		if (!known)
+			return 0;
+		n = BL_READ_ONCE(*known);
+		d = bpf_map_lookup_elem(&hold_macs, &n);
+		t = bpf_map_lookup_elem(&top_tx, &n);
+		if (!d || !t)
+			return 0;
+		if (!bl_dest_pin(d))
+			continue;
+		if (bl_top_same(t, &k))
+			return (int)n;
+		bl_dest_unpin(d);
+	}
+	return 0;
 }
 
-static __always_inline void bl_top_give_number(__u32 n)
-{
-	bpf_map_push_elem(&top_free, &n, BPF_ANY); /* there is room for all; a lock that gives up (see bl_slot_free()) costs a number */
-}
-
-/* The number of the flow @k, whose first frame goes to @mac. 0: there are no more. As in bl_hold_number() two CPUs may see the flow first; one gives its number back. */
+/* A number for the new flow @key, whose first frame goes to @mac, with a pin of the caller's; 0: there are no more, or another CPU has just seen the flow, too. */
 __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, __u64 now)
 {
-	struct bl_top_key copy, *k = &copy; /* Linux 6.1 takes no argument of a global function for a map's key */
-	__u32 zero = 0, *known, n, tag;
+	struct bl_top_key copy, *k = &copy; /* as above */
+	__u32 zero = 0, n, tag;
 	const struct bl_top_cfg *c;
 	struct bl_hold_dest *who;
 	struct bl_top_hint hint;
 	struct bl_due *due;
 	struct bl_top_tx *t;
-	__be16 port;
 
 	if (!key)
 		return 0;
 	copy = *key;
-	known = bpf_map_lookup_elem(&top_flows, k);
-	if (known)
-		return (int)*known;
 	c = bpf_map_lookup_elem(&top_cfg, &zero);
 	due = bpf_map_lookup_elem(&hold_due, &zero);
 	if (!c || !due)
 		return 0;
-	n = bl_top_take_number(due);
+	n = bl_number_take(due);
+	bl_number_taken(due, now);
 	t = bpf_map_lookup_elem(&top_tx, &n);
 	who = bpf_map_lookup_elem(&hold_macs, &n);
 	if (!n || !t || !who)
 		return 0;
 	bl_top_hint_of(k, c, &hint);
-	bl_top_unkeep(n);
-	port = bl_top_port_of(k);
 	tag = bpf_get_prandom_u32();
 	bpf_spin_lock(&t->lock);
 	bl_top_flow(t, c, k, &hint, tag, now);
-	t->port = port;
+	t->port = bl_top_port_of(k);
 	t->mac[0] = (__u8)mac;
 	t->mac[1] = (__u8)(mac >> 8);
 	t->mac[2] = (__u8)(mac >> 16);
@@ -225,16 +232,45 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	t->mac[5] = (__u8)(mac >> 40);
 	bpf_spin_unlock(&t->lock);
 	__builtin_memcpy(who->mac, t->mac, sizeof(who->mac));
-	who->kind = 0;
-	BL_WRITE_ONCE(who->used, 1);
+	who->kind = BL_DEST_FLOW;
+	bl_number_begin(who, now);
 	if (!bpf_map_update_elem(&top_flows, k, &n, BPF_NOEXIST))
 		return (int)n;
 	bpf_spin_lock(&t->lock);
 	t->state = BL_TOP_FREE;
 	bpf_spin_unlock(&t->lock);
-	bl_top_give_number(n);
-	known = bpf_map_lookup_elem(&top_flows, k);
-	return known ? (int)*known : 0;
+	bl_number_drop(who);
+	return 0;
+}
+
+/*
+ * The number of flow @key, with a pin of the caller's; 0: none. A flow that finds only BL_TOP_RESERVE
+ * numbers left shares one with all such flows between the same two addresses, and so does a new flow while
+ * frames of the shared one wait: it may have sent some of them.
+ */
+static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_key *key, __u64 mac, __u64 now)
+{
+	__u32 n = (__u32)bl_top_find(key), own;
+	__be16 sport = key->sport, dport = key->dport;
+	__u8 proto = key->proto;
+
+	if (n)
+		return n;
+	own = bl_spare(due) > BL_TOP_RESERVE;
+	key->sport = key->dport = 0;
+	key->proto = BL_TOP_SHARED;
+	n = (__u32)bl_top_find(key);
+	if (n && (!own || bl_held(n)))
+		return n;
+	if (n)
+		bl_unpin(n);
+	if (own) {
+		key->sport = sport;
+		key->dport = dport;
+		key->proto = proto;
+	}
+	n = (__u32)bl_top_number(key, mac, now);
+	return n ? n : (__u32)bl_top_find(key);
 }
 
 /** bl_top_hold - under policy top, a frame that is held back at all. Returns the reason; BL_R_NONE: it waits for no token. */
@@ -247,7 +283,6 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 	struct bl_top_key key;
 	struct bl_due *due;
 	struct bl_top_tx *t;
-	__u64 mac, at;
 	int why;
 
 	due = bpf_map_lookup_elem(&hold_due, &zero);
@@ -259,26 +294,22 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 	eth = data;
 	if ((void *)(eth + 1) > end)
 		return BL_R_NONE;
-	mac = bl_mac48(eth->h_dest);
-	n = (__u32)bl_top_number(&key, mac, now);
+	n = bl_top_number_of(due, &key, bl_mac48(eth->h_dest), now);
 	if (!n)
 		return BL_R_HOLD_DESTS;
 	t = bpf_map_lookup_elem(&top_tx, &n);
-	if (!t)
-		return BL_R_HOLD_DESTS;
-	why = bl_enqueue(ctx, BL_HOLD_QUEUE(n, class != 0), now, BL_HC_HOLD);
-	if (why == BL_R_QUEUE_FULL)
-		return BL_R_HOLD_FULL;
-	if (why != BL_R_NONE)
-		return why;
-	bpf_spin_lock(&t->lock);
-	why = bl_top_held(t, len, now);
-	bpf_spin_unlock(&t->lock);
-	/* the pacer asks for tokens at once, or looks after a while whether some have come */
-	at = why ? now : now + c->sync_ns;
-	if (bl_due_lower(due, n, at))
-		bl_pace_ring();
-	return BL_R_HELD;
+	why = t ? bl_enqueue(ctx, BL_HOLD_QUEUE(n, class != 0), now, BL_HC_HOLD) : BL_R_HOLD_DESTS;
+	if (why == BL_R_NONE && t) {
+		bpf_spin_lock(&t->lock);
+		why = bl_top_held(t, len, now);
+		bpf_spin_unlock(&t->lock);
+		/* the pacer asks for tokens at once, or looks after a while whether some have come */
+		if (bl_due_lower(due, n, why ? now : now + c->sync_ns))
+			bl_pace_ring();
+		why = BL_R_HELD;
+	}
+	bl_unpin(n);
+	return why == BL_R_QUEUE_FULL ? BL_R_HOLD_FULL : why;
 }
 
 /* ---- tokens ---- */
@@ -542,11 +573,22 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
 {
 	__u64 now = bpf_ktime_get_ns();
-	int why = bl_top_believe(m, now);
+	struct bl_hold_dest *who;
+	__u32 n = m->flow;
+	int why;
 
+	who = bpf_map_lookup_elem(&hold_macs, &n);
+	if (!who || !n || !bl_dest_pin(who))
+		return BL_R_TOKEN_UNKNOWN;
+	why = bl_top_believe(m, now);
+	if (why == BL_R_NONE)
+		BL_WRITE_ONCE(who->left_ns, now); /* or could have */
 	if (why == BL_R_NONE && m->data)
 		why = bl_top_resend(ctx, m->flow, m->seq, now);
-	return why != BL_R_NONE ? why : bl_top_answer(ctx, m, v6, now);
+	if (why == BL_R_NONE)
+		why = bl_top_answer(ctx, m, v6, now);
+	bl_unpin(n);
+	return why;
 }
 
 #endif

@@ -5,9 +5,11 @@
  * Rings. A queue is a ring of entries; head and tail run freely. With head 510 and tail 513 three frames are in it, at 510, 511 and 0 (513 & 511 = 1 is
  * next). The caller holds the queue's lock.
  *
- * Rate. A link end of 1 Gbit/s has ns_q20 = 8 << 20: a frame of 1514 bytes takes 12112 ns. A frame that came at 100000 on a link that is free since 90000 is due at
- * 100000, and the link is free again at 112112, whether the pacer was in time or late. If it comes to look at 200000 only, the link counts as free since 200000 less two full
- * frames (24224 ns): two frames may follow at once, and not eight.
+ * Rate. A link end of 1 Gbit/s has ns_q20 = 8 << 20: a frame of 1514 bytes takes 1538 byte times
+ * (length_core.h), which is 12304 ns. A frame that came at 100000 on a link that is free since 90000
+ * is due at 100000, and the link is free again at 112304, whether the pacer was in time or late. If it
+ * comes to look at 200000 only, the link counts as free since 200000 less two full frames (24608 ns):
+ * two frames may follow at once, and not eight.
  *
  * Due times. See struct bl_due; all of it is compare-and-swap, so what follows needs no lock, here or in the kernel.
  *
@@ -18,6 +20,7 @@
 
 #include <linux/if_ether.h>
 #include "../maps/queue_abi.h"
+#include "length_core.h"
 #include "wire_core.h"
 
 /* ---- histograms ---- */
@@ -70,6 +73,7 @@ BL_CORE int bl_ring_put(struct bl_queue *q, struct bl_hist *found, __u32 entry, 
 	q->ring[q->tail & (BL_RING - 1)] = entry;
 	q->tail++;
 	q->bytes += len;
+	q->wire += bl_wire_bytes(len);
 	q->put++;
 	q->put_bytes += len;
 	q->marked += marked;
@@ -86,15 +90,19 @@ BL_CORE __u32 bl_ring_take(struct bl_queue *q)
 	entry = q->ring[q->head & (BL_RING - 1)];
 	q->head++;
 	q->bytes -= BL_RING_LEN(entry);
+	q->wire -= bl_wire_bytes(BL_RING_LEN(entry));
 	q->taken++;
 	q->taken_bytes += BL_RING_LEN(entry);
 	return entry;
 }
 
-/** bl_ring_take_upto - the oldest entry if its frame has at most @max bytes, or 0. Under the queue's lock. */
+/**
+ * bl_ring_take_upto - the oldest entry if its frame takes at most @max byte times on the wire, or 0.
+ * Under the queue's lock.
+ */
 BL_CORE __u32 bl_ring_take_upto(struct bl_queue *q, __u32 max)
 {
-	if (q->head == q->tail || BL_RING_LEN(q->ring[q->head & (BL_RING - 1)]) > max)
+	if (q->head == q->tail || bl_wire_bytes(BL_RING_LEN(q->ring[q->head & (BL_RING - 1)])) > max)
 		return 0;
 	return bl_ring_take(q);
 }
@@ -150,10 +158,16 @@ BL_CORE int bl_ecn_ce6(struct ipv6hdr *ip)
 
 /* ---- the rate of a link end ---- */
 
+/** bl_times_ns - how long @bytes byte times take; 0 where nothing is metered. */
+BL_CORE __u64 bl_times_ns(const struct bl_meter *m, __u32 bytes)
+{
+	return ((__u64)bytes * m->ns_q20 + (1 << 19)) >> 20;
+}
+
 /** bl_wire_ns - how long a frame of @len bytes takes; 0 where nothing is metered. */
 BL_CORE __u64 bl_wire_ns(const struct bl_meter *m, __u32 len)
 {
-	return ((__u64)(len + m->overhead) * m->ns_q20 + (1 << 19)) >> 20;
+	return bl_times_ns(m, bl_wire_bytes(len));
 }
 
 /** bl_due_of - when a frame that came at @came is due on a link end that may begin at @free. */
@@ -165,7 +179,7 @@ BL_CORE __u64 bl_due_of(__u64 free, __u64 came)
 /** bl_free_after - when the link end may begin another frame, after one of @len bytes that was due at @due and is sent at @now. 0, always, where nothing is metered: each frame is due when it came. */
 BL_CORE __u64 bl_free_after(const struct bl_meter *m, __u64 due, __u64 now, __u32 len)
 {
-	__u64 behind = bl_wire_ns(m, BL_CATCH_UP_BYTES);
+	__u64 behind = bl_times_ns(m, BL_CATCH_UP_BYTES);
 
 	if (!m->ns_q20)
 		return 0;

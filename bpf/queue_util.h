@@ -100,7 +100,21 @@ __attribute__((noinline)) int bl_queue_get(__u32 key)
 	return (int)entry;
 }
 
-/* The oldest entry if its frame has at most @max bytes, or 0. */
+/* The oldest entry, which stays; or 0. */
+__attribute__((noinline)) int bl_queue_peek(__u32 key)
+{
+	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
+	__u32 entry;
+
+	if (!q)
+		return 0;
+	bpf_spin_lock(&q->lock);
+	entry = q->head == q->tail ? 0 : q->ring[q->head & (BL_RING - 1)];
+	bpf_spin_unlock(&q->lock);
+	return (int)entry;
+}
+
+/* The oldest entry if its frame takes at most @max byte times, or 0. */
 __attribute__((noinline)) int bl_queue_get_upto(__u32 key, __u32 max)
 {
 	struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);

@@ -2,11 +2,13 @@
 /*
  * PL2 at the switch: promises of time on an input and an output (PL2 Algorithm 2), and the books that see to it that each promise ends.
  *
- * A promise is a number of bytes from one input to one output: a pair. It ends in one of three ways: its data comes, the receiver gives it back, or it
+ * A promise is a number of byte times (length_core.h) from one input to one output: a pair. It ends in one of three ways: its data comes, the receiver gives it back, or it
  * lapses: with time, or when the host asks for its next burst. So granted = used + lapsed + released + what is still promised, for each input, whatever is lost or dies.
  *
- * Example, two-counter, 1 Gbit/s (8 ns a byte): input 0 has 3028 bytes promised, output 5 has 6056. An RSV of 0 for 1514 bytes to 5: the answer is 24224 ns at the
- * input and 48448 at the output, and the counters become 4542 and 7570. The host waits for the longer of the two. Its frame takes 1514 off both. With joint the answer is
+ * Example, two-counter without overlap, 1 Gbit/s (8 ns a byte): input 0 has 3076 bytes promised,
+ * output 5 has 6152. An RSV of 0 for 1538 bytes to 5: the answer is 24608 ns at the input and 49216 at the output, and the
+ * counters become 4614 and 7690. The host waits for the longer of the two. Its frame of 1514 bytes takes
+ * 1538 off both. With joint the answer is
  * one time for both: max(0's, 5's), which both are free after; with the bitmap the first slot that is free in both windows, which can be one that lies between two bursts
  * that were promised before.
  *
@@ -19,6 +21,7 @@
 
 #include "../maps/reserve_abi.h"
 #include "core.h"
+#include "length_core.h"
 
 /**
  * struct bl_rsv_grant - the answer to one RSV.
@@ -37,10 +40,15 @@ BL_CORE __u64 bl_rsv_ns(__u32 ns_q20, __u64 bytes)
 	return (bytes * ns_q20 + (1 << 20) - 1) >> 20;
 }
 
-/** bl_rsv_slots - whole slots that @bytes need; exact up to 2^22 bytes. A multiplication: BPF divides at run time even by a constant. */
+/**
+ * bl_rsv_slots - whole slots that @bytes need; exact up to 2^22 bytes. A multiplication: BPF divides at
+ * run time even by a constant.
+ */
 BL_CORE __u32 bl_rsv_slots(__u32 bytes)
 {
-	return (__u32)(((__u64)bytes + BL_RSV_SLOT_BYTES - 1) * 2836835 >> 32);
+	const __u64 inverse = ((1ULL << 32) + BL_RSV_SLOT_BYTES - 1) / BL_RSV_SLOT_BYTES;
+
+	return (__u32)(((__u64)bytes + BL_RSV_SLOT_BYTES - 1) * inverse >> 32);
 }
 
 /** bl_rsv_slot_at - first slot of the bitmap that begins at @now or later; 0 with another allocator. Apart, so that the division is done before the lock is taken. */
@@ -151,6 +159,32 @@ BL_CORE void bl_rsv_mark(struct bl_rsv_side *in, struct bl_rsv_side *out, __u64 
 	}
 }
 
+/* ---- policies that do not agree ---- */
+
+/*
+ * An input that asked for nothing in so much time has a host of another policy behind it. Longer than a
+ * host with policy pl2 sends without an RSV, and short beside what people and TCP wait for.
+ */
+#define BL_RSV_APART_NS 20000000ULL
+
+/** bl_rsv_asked - an RSV came in at @now. */
+BL_CORE void bl_rsv_asked(struct bl_rsv_port *in, __u64 now)
+{
+	if (BL_READ_ONCE(in->asked_ns) < now)
+		BL_WRITE_ONCE(in->asked_ns, now);
+}
+
+/**
+ * bl_rsv_apart - what comes in there without a promise passes: its host does not reserve, and a rack
+ * whose hosts and switch disagree works as if there was no policy.
+ */
+BL_CORE int bl_rsv_apart(const struct bl_rsv_port *in, __u64 now)
+{
+	__u64 asked = BL_READ_ONCE(in->asked_ns);
+
+	return !asked || (now > asked && now - asked > BL_RSV_APART_NS);
+}
+
 /* ---- the books ---- */
 
 BL_CORE void bl_rsv_take(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 bytes)
@@ -201,20 +235,23 @@ BL_CORE __u32 bl_rsv_renew(struct bl_rsv_port *in, struct bl_rsv_port *out, stru
 }
 
 /**
- * bl_rsv_data - a frame of @len bytes goes from @in to @out. @early: it is unsolicited.
+ * bl_rsv_data - a frame of @len bytes goes from @in to @out. @early: it is unsolicited. The NIC that sent
+ * it may have padded it since its bytes were asked for; bl_wire_bytes() counts the same on both sides.
  * Returns BL_R_NONE: it may; else the reason to drop it, and nothing has changed.
  */
 BL_CORE enum bl_reason bl_rsv_data(struct bl_rsv_port *in, struct bl_rsv_port *out, struct bl_rsv_pair *pair, __u32 len, int early)
 {
+	__u32 bytes = bl_wire_bytes(len);
+
 	if (early) {
-		if (pair->early < len)
+		if (pair->early < bytes)
 			return BL_R_EARLY_REFUSED;
-		pair->early -= len;
-	} else if (pair->bytes < len) {
+		pair->early -= bytes;
+	} else if (pair->bytes < bytes) {
 		return BL_R_UNRESERVED;
 	}
-	bl_rsv_take(in, out, pair, len);
-	in->used += len;
+	bl_rsv_take(in, out, pair, bytes);
+	in->used += bytes;
 	return BL_R_NONE;
 }
 
@@ -246,13 +283,20 @@ BL_CORE enum bl_reason bl_rsv_release(const struct bl_rsv_cfg *cfg, struct bl_rs
 	return BL_R_RELEASED;
 }
 
+/** bl_rsv_beyond - @bytes less @overlap; 0 if there are fewer. */
+BL_CORE __u64 bl_rsv_beyond(__u64 bytes, __u32 overlap)
+{
+	return bl_max64(bytes, overlap) - overlap;
+}
+
 /**
- * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: bytes that wait in the output's queue. @slot: bl_rsv_slot_at().
+ * bl_rsv_ask - an RSV of @bytes from @in to @out. @early: the burst follows at once. @queued: byte times of what waits in the output's queue. @slot: bl_rsv_slot_at().
  *
- * The waits are those before this promise is counted, as in the paper. What is too far away changes nothing.
+ * The waits are those before this promise is counted, as in the paper; two-counter's are shorter by
+ * @cfg's overlap. What is too far away changes nothing.
  *
  * In the paper's switch data leaves when it comes, for the chip sends at the rate that it promises. A metered port is drained by a thread that may stand still for
- * milliseconds, and it carries beacons and GRTs too, which nobody reserves. What is in its queue is used, and yet to be sent: a slot is never promised before that is gone. And a queue
+ * milliseconds, and it carries beacons and GRTs too, which nobody reserves. What is in its queue is used, and yet to be sent: it counts like a promise. And a queue
  * says that the port is behind its promises: then a slot comes after all of them, so that it catches up; joint, which fills no gaps, always does so.
  * Without it bursts that came unsolicited, which hold no promise back for longer than they take to come, filled the queue (7 to 1: 16 % of frames dropped), and with joint
  * 24 frames stayed in it.
@@ -304,8 +348,9 @@ BL_CORE void bl_rsv_ask(const struct bl_rsv_cfg *cfg, struct bl_rsv_port *in, st
 		g->in_wait_ns = g->out_wait_ns = slot * slot_ns - now;
 		break;
 	default:
-		g->in_wait_ns = bl_rsv_ns(cfg->ns_q20, in->in.bytes);
-		g->out_wait_ns = bl_rsv_ns(cfg->ns_q20, due);
+		g->in_wait_ns =
+			bl_rsv_ns(cfg->ns_q20, bl_rsv_beyond(in->in.bytes, cfg->overlap_bytes));
+		g->out_wait_ns = bl_rsv_ns(cfg->ns_q20, bl_rsv_beyond(due, cfg->overlap_bytes));
 		break;
 	}
 	wait = bl_max_mask(g->in_wait_ns, g->out_wait_ns);

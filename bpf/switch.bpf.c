@@ -19,6 +19,7 @@
 #include "wire_core.h"
 #include "barrier_core.h"
 #include "hop_core.h"
+#include "policy_core.h"
 #include "bpf_util.h"
 #include "switch_fdb.h"
 #include "switch_port.h"
@@ -505,12 +506,27 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 }
 
 /* Who is at the other end of port @p. */
-static __always_inline void met(__u32 p, __u32 node)
+static __always_inline void met(__u32 p, __u32 node, __u32 policy)
 {
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 
-	if (life && life->neighbour != node)
+	if (!life)
+		return;
+	if (life->neighbour != node)
 		life->neighbour = node;
+	if (life->policy != policy)
+		life->policy = policy;
+}
+
+/* How this switch admits traffic, for its beacons; 0: it was started without admission. */
+static __always_inline __u8 own_policy(void)
+{
+	__u32 zero = 0;
+	const struct bl_rsv_cfg *cfg = bpf_map_lookup_elem(&rsv_cfg, &zero);
+
+	if (!cfg || !cfg->pair_shift)
+		return 0;
+	return bl_policy_say(cfg->on ? BL_POLICY_PL2 : bl_token_on() ? BL_POLICY_TOP : BL_POLICY_NONE);
 }
 
 static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
@@ -535,7 +551,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 		return BL_R_LOOPED;
 	if ((__s16)BL_BE16(body->tai_offset_s) != r->cfg->tai_offset_s)
 		return BL_R_TAI_MISMATCH;
-	met(r->in, BL_BE32(body->node_id));
+	met(r->in, BL_BE32(body->node_id), body->policy);
 	for (s = 0; s < BL_SETS_MAX; s++)
 		lane->behind[s] = bl_commit_news(&lane->out[s], lane->relay_at[s]);
 	raise(r, port, 1);
@@ -553,7 +569,7 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	}
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
-	body->port = (__u16)commits; /* for on_output(): sets whose clones are sent even where their B is no news */
+	body->port = (__u8)commits; /* for on_output(): sets whose clones are sent even where their B is no news */
 	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
 }
 
@@ -711,7 +727,8 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 		bl_put48(h->commit, (from ? from->now_ns : b) - BL_TS_OLD);
 	}
 	__builtin_memcpy(eth->h_source, port->mac, 6);
-	body->port = BL_BE16(p);
+	body->policy = own_policy();
+	body->port = (__u8)p;
 	if (__builtin_expect(port->metered, 0)) {
 		why = bl_port_put(ctx, p, BL_CL_DATA); /* behind the data that it makes promises about */
 		if (why != BL_R_QUEUED)

@@ -6,10 +6,14 @@
  * receiver's port is metered, a copy goes there first, so that the receiver knows what to expect; on a port that is not metered there is nothing to copy a frame
  * with, and only time takes back what a dead sender was promised.
  *
- * A refusal is answered too, also one for a port that does not exist: a host without an answer asks again and again. Only a switch that makes no
- * reservations at all keeps silent.
+ * A refusal is answered too, also one for a port that does not exist: a host without an answer asks again
+ * and again. A switch that makes no reservations, or routes, says so (BL_GRT_OFF), and the host sends
+ * without. The other way round, data of an input that never asks is let through and counted
+ * (policy_apart): hosts and switch that disagree fall back to policy none, and lose nothing but order in
+ * their queues.
  *
- * Not here: switches that route. Hosts reserve by Ethernet address, and behind a router that is the router's own: refused as rsv_bad.
+ * Not here: switches that route. Hosts reserve by Ethernet address, and behind a router that is the
+ * router's own: refused as rsv_bad, with BL_GRT_OFF.
  */
 #ifndef BARLINE_SWITCH_RSV_H
 #define BARLINE_SWITCH_RSV_H
@@ -73,7 +77,7 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 		key = BL_PORT_QUEUE(out, BL_CL_DATA);
 		data = bpf_map_lookup_elem(&queues, &key);
 		/* without its lock: the queue may be a frame longer or shorter by the time the answer is there */
-		queued = data ? BL_READ_ONCE(data->bytes) : 0;
+		queued = data ? BL_READ_ONCE(data->wire) : 0;
 	}
 	/*
 	 * Taking a lock holds back the loads after it: what is far away in the cache is asked for here, at once, and not in turn. The values are not used.
@@ -122,14 +126,20 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 	cfg = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	all = bpf_map_lookup_elem(&rsv, &zero);
 	sw = bpf_map_lookup_elem(&sw_cfg, &zero);
-	if (!cfg || !all || !sw || !cfg->on)
+	if (!cfg || !all || !sw || (!cfg->on && op == BL_OP_RELEASE))
 		return BL_R_RSV_OFF;
+	if (!cfg->on)
+		g.reason = BL_R_RSV_OFF;
+	if (!cfg->on || sw->forward != BL_FWD_L2)
+		g.flags |= BL_GRT_OFF;
+	else
+		bl_rsv_asked(&all->port[in & (BL_SW_PORTS_MAX - 1)], now);
 	found = sw->forward == BL_FWD_L2 ? bl_fdb_port(body->mac) : -1;
 	if (op == BL_OP_RELEASE)
 		return bl_rsv_on_release(cfg, all, in, found, BL_HALVES(body, bytes), seq, now);
 	out = key = (__u32)found;
 	to = bpf_map_lookup_elem(&sw_ports, &key);
-	if (to && out != in && out < sw->nports && in < sw->nports) {
+	if (cfg->on && to && out != in && out < sw->nports && in < sw->nports) {
 		metered = to->metered;
 		pair = bl_rsv_pair_at(cfg, in, out);
 		if (pair)
@@ -261,12 +271,16 @@ __attribute__((noinline)) int bl_rsv_on_data(__u32 in, __u32 out, __u32 len, int
 	out &= BL_SW_PORTS_MAX - 1;
 	if (all->port[in].outside)
 		return BL_R_NONE;
-	if (!pair)
-		return BL_R_UNRESERVED;
-	bpf_spin_lock(&all->lock);
-	why = bl_rsv_data(&all->port[in], &all->port[out], pair, len, early);
-	bpf_spin_unlock(&all->lock);
-	return why;
+	why = BL_R_UNRESERVED;
+	if (pair) {
+		bpf_spin_lock(&all->lock);
+		why = bl_rsv_data(&all->port[in], &all->port[out], pair, len, early);
+		bpf_spin_unlock(&all->lock);
+	}
+	if (why == BL_R_NONE || !bl_rsv_apart(&all->port[in], bpf_ktime_get_ns()))
+		return why;
+	bl_count(in, BL_R_POLICY_APART);
+	return BL_R_NONE;
 }
 
 #endif

@@ -38,7 +38,6 @@
 #include "../maps/token_abi.h"
 #include "port_core.h"
 
-#define BL_WIRE_EXTRA	  24 /* bytes that a frame takes on the wire beside its own: preamble 8, FCS 4, gap 12 */
 #define BL_TOKEN_WIRE	  84
 #define BL_TOKEN_DATA	  1538
 #define BL_TOKEN_BOTH	  (BL_TOKEN_WIRE + BL_TOKEN_DATA)
@@ -70,7 +69,7 @@ BL_CORE __u64 bl_token_unit(__u32 ns_q20)
 /** bl_token_cost - how long a token or signal frame of @len bytes fills the group's share; rounded up where it is longer than any token, else nothing is to be rounded. */
 BL_CORE __u64 bl_token_cost(__u32 ns_q20, __u32 len)
 {
-	__u64 wire = len + BL_WIRE_EXTRA;
+	__u64 wire = bl_wire_bytes(len);
 
 	if (wire <= BL_TOKEN_WIRE_MAX)
 		return (wire + BL_TOKEN_DATA) * ns_q20;
@@ -80,7 +79,7 @@ BL_CORE __u64 bl_token_cost(__u32 ns_q20, __u32 len)
 /** bl_token_data_cost - how long a data frame of @len bytes fills the data's share. */
 BL_CORE __u64 bl_token_data_cost(__u32 ns_q20, __u32 len)
 {
-	return ((len + BL_WIRE_EXTRA) * bl_token_unit(ns_q20) + BL_TOKEN_DATA - 1) / BL_TOKEN_DATA;
+	return (bl_wire_bytes(len) * bl_token_unit(ns_q20) + BL_TOKEN_DATA - 1) / BL_TOKEN_DATA;
 }
 
 /** bl_token_ahead - what of @word lies after @now. The difference of serial numbers, so that the wrap every 4.9 hours does not matter. */

@@ -8,7 +8,8 @@
  * a sixteenth may get lost: the rate becomes what came, times 17/16.
  *
  * Priority. floor(K log_p(a x + b)) for a flow of x frames (TOP section 3.2): with K = 6, p = 10000, a = 1, b = 0 class 1 begins at p^(1/6), 5 frames, class 2 at 22, class 5 at 2155. User space
- * computes these limits (loader/top.c); here they are compared.
+ * computes these limits (loader/top.c), or learns those that give each class the same load
+ * (loader/top_classes_core.h); here they are compared.
  *
  * Sender. A token is answered if flow and tag are known, its number is new (a window of 64, so that a copy of it gets nothing), and it was not longer under way than T (TOP section 4.3: what comes late
  * would meet other tokens' data) plus what two clocks may differ by.
@@ -25,6 +26,7 @@
 #include "wire_core.h"
 
 #define BL_TOP_MSS	  1460 /* bytes of a flow that a full frame carries */
+#define BL_TOP_BEYOND_BYTES 16384 /* a flow may bring so much more than it said, and an eighth of that */
 #define BL_TOP_BACKOFF	  2
 #define BL_TOP_CATCH_UP	  2 /* slots that a receiver who is late catches up: the switch's bucket */
 
@@ -55,37 +57,104 @@ BL_CORE __u64 bl_top_frames(__u64 bytes)
 	return (bytes + BL_TOP_MSS - 1) / BL_TOP_MSS;
 }
 
-/** bl_top_class - of what has @frames frames. */
-BL_CORE __u32 bl_top_class(const struct bl_top_cfg *c, __u64 frames)
+/** bl_top_payload - bytes of a flow in frames that have @len bytes in all, at the most. */
+BL_CORE __u64 bl_top_payload(__u64 len)
+{
+	return len - (len >> 5); /* headers are 54 of 1514 bytes or more */
+}
+
+/**
+ * bl_top_class - of what has @frames frames; @limit: BL_TOP_CLASSES - 1 thresholds, as in
+ * bl_top_cfg.
+ */
+BL_CORE __u32 bl_top_class(const __u64 *limit, __u64 frames)
 {
 	__u32 i, cls = 0, n = BL_TOP_CLASSES - 1;
 
 	BL_OPAQUE(n);
 	for (i = 0; i < BL_TOP_CLASSES - 1 && i < n; i++)
-		cls += frames >= c->limit[i];
+		cls += frames >= BL_READ_ONCE(limit[i]);
 	return cls;
 }
 
-/** bl_top_class_of - of an inbound flow at @now. @coflow: bytes of its coflow. What has no deadline, or has missed it, comes last. */
-BL_CORE __u32 bl_top_class_of(const struct bl_top_rx *r, const struct bl_top_cfg *c, __u64 coflow, __u64 now)
+/**
+ * bl_top_beyond - has the flow brought more than it said it had? @bytes: what it said, or 0:
+ * nothing;
+ * @served: bytes of frames that came. Headers, and what TCP sends twice, are not held against it.
+ */
+BL_CORE int bl_top_beyond(__u64 bytes, __u64 served)
+{
+	return bl_top_payload(served) > bytes + bytes / 8 + BL_TOP_BEYOND_BYTES;
+}
+
+/** bl_top_left - what is left of a flow that said it has @bytes; at least 1. */
+BL_CORE __u64 bl_top_left(__u64 bytes, __u64 served)
+{
+	served = bl_top_payload(served);
+	return served < bytes ? bytes - served : 1;
+}
+
+/**
+ * bl_top_class_of - class of an inbound flow at @now. @limit: thresholds, of @c or learnt.
+ * @coflow: bytes of its coflow. What has no deadline, or has missed it, comes last. A flow that
+ * brings more than it said is one of unknown size, whose class follows from what was served: to say
+ * too little gains it nothing, and to say too much harms only itself. One that says a class
+ * (SO_PRIORITY) has that class, whatever comes.
+ */
+BL_CORE __u32 bl_top_class_of(const struct bl_top_rx *r, const struct bl_top_cfg *c,
+			      const __u64 *limit, __u64 coflow, __u64 now)
 {
 	__u64 bytes = BL_READ_ONCE(r->bytes), served = BL_READ_ONCE(r->served), by = BL_READ_ONCE(r->deadline_ns);
 
-	switch (c->objective) {
-	case BL_TOP_BY_LAS:
-		bytes = served;
-		break;
-	case BL_TOP_BY_DEADLINE:
+	if (c->objective == BL_TOP_BY_DEADLINE) {
 		if (!by || by <= now || !c->slot_ns)
 			return c->levels - 1;
-		return bl_top_class(c, (by - now) / c->slot_ns);
-	case BL_TOP_BY_COFLOW:
-		bytes = r->coflow ? coflow : bytes ? bytes : served;
-		break;
-	default:
-		bytes = bytes ? bytes : served;
+		return bl_top_class(limit, (by - now) / c->slot_ns);
 	}
-	return bl_top_class(c, bl_top_frames(bytes));
+	if (c->objective == BL_TOP_BY_COFLOW && r->coflow)
+		bytes = coflow;
+	else if (c->objective != BL_TOP_BY_LAS && bytes >= BL_TOP_SAYS_CLASS)
+		return (bytes & 7) < c->levels ? bytes & 7 : c->levels - 1;
+	else if (c->objective == BL_TOP_BY_LAS || !bytes || bl_top_beyond(bytes, served))
+		bytes = served;
+	else if (c->objective == BL_TOP_BY_REMAINING)
+		bytes = bl_top_left(bytes, served);
+	return bl_top_class(limit, bl_top_frames(bytes));
+}
+
+/**
+ * bl_top_bucket - place in bl_top_page.sizes of a flow of @frames frames, 1 or more: two for each
+ * power of two. 1 is in bucket 0, 2 in 2, 3 in 3, 4 and 5 in 4, 6 and 7 in 5, 8 to 11 in 6.
+ */
+BL_CORE __u32 bl_top_bucket(__u64 frames)
+{
+	__u32 v = frames >> 32 ? ~0U : (__u32)frames, k = 0, half;
+
+	half = v;
+	if (v >> 16)
+		k += 16, v >>= 16;
+	if (v >> 8)
+		k += 8, v >>= 8;
+	if (v >> 4)
+		k += 4, v >>= 4;
+	if (v >> 2)
+		k += 2, v >>= 2;
+	if (v >> 1)
+		k += 1;
+	half = k ? half >> (k - 1) & 1 : 0;
+	return (2 * k + half) & (BL_TOP_SIZES - 1);
+}
+
+/**
+ * bl_top_learn_flow - counts a flow that has ended, by @served: what came of it, not what it said.
+ */
+BL_CORE void bl_top_learn_flow(struct bl_top_page *p, __u64 served)
+{
+	__u64 frames = bl_top_frames(bl_top_payload(served));
+	__u32 b = bl_top_bucket(frames);
+
+	if (frames && b < BL_TOP_SIZES)
+		BL_WRITE_ONCE(p->sizes[b], p->sizes[b] + 1);
 }
 
 /* ---- the feedback ---- */
@@ -331,10 +400,23 @@ BL_CORE void bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c, const
 	r->frames = r->lost = r->late = r->feedbacks = 0;
 	r->syncs = 1;
 	r->bytes = m->bytes;
+	r->counted = 0;
 	r->coflow = m->coflow;
 	r->deadline_ns = m->deadline_us ? now + m->deadline_us * 1000ULL : 0;
 	r->waiting = m->frames;
 	bl_came_begin(&r->came, m->data);
+}
+
+/**
+ * bl_top_count - by what the sum of @r's coflow has to change for @r's size, as it is known now, to be
+ * in it; @over: for nothing of it to be. Modulo 2^64, as the sum is.
+ */
+BL_CORE __u64 bl_top_count(struct bl_top_rx *r, int over)
+{
+	__u64 was = r->counted;
+
+	r->counted = over ? 0 : r->bytes;
+	return r->counted - was;
 }
 
 /** bl_top_rtt_ns - how long what is missing may take; before an RTT was measured, what a sender waits for an answer. */
@@ -500,14 +582,14 @@ BL_CORE int bl_top_wasted(struct bl_top_tx *t)
 /* What a turn does. SYNC, STOP, FIN: send it. UNSCHED, AT_ONCE: a frame goes without a token. END: a FIN, and the number is free. */
 enum bl_top_do { BL_TOP_NOTHING, BL_TOP_DO_SYNC, BL_TOP_DO_UNSCHED, BL_TOP_DO_AT_ONCE, BL_TOP_DO_END, BL_TOP_DO_STOP };
 
-/** struct bl_top_turn - one turn. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag, @data: of the signal. */
+/** struct bl_top_turn - one turn. @busy: 1: the flow may not end now; the caller's. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag, @data: of the signal. */
 struct bl_top_turn {
 	__u32 what;
 	__u32 seq;
 	__u32 tag;
 	__u32 frames;
 	__u32 data;
-	__u32 zero;
+	__u32 busy;
 	__u64 next_ns;
 };
 
@@ -552,6 +634,10 @@ BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 
 		}
 		if (d->next_ns > now) {
 			d->next_ns = bl_min64(d->next_ns, due);
+			return;
+		}
+		if (d->busy) {
+			d->next_ns = now;
 			return;
 		}
 		d->what = BL_TOP_DO_END;

@@ -113,7 +113,8 @@ local f = {
 	lane = ProtoField.uint8("barline.lane", "Lane", base.DEC, nil, 0x07),
 
 	tai = ProtoField.int16("barline.tai_offset", "TAI offset (s)", base.DEC),
-	port = ProtoField.uint16("barline.port", "Switch port", base.DEC),
+	policy = ProtoField.uint8("barline.policy", "Admission policy, plus 1", base.DEC),
+	port = ProtoField.uint8("barline.port", "Switch port", base.DEC),
 	node_id = ProtoField.uint32("barline.node_id", "Node", base.DEC),
 	relay = ProtoField.bytes("barline.relay", "Relay scratch (undefined on receipt)"),
 
@@ -130,6 +131,7 @@ local f = {
 
 	slot = ProtoField.uint32("barline.slot", "Slot in the sender's window", base.DEC),
 	life = ProtoField.uint16("barline.life", "Incarnation of the receiver", base.HEX),
+	copy = ProtoField.uint16("barline.copy", "Sent before, times"),
 	recall_ts = ProtoField.uint64("barline.recall.ts", "Timestamp of the scattering (ns)", base.DEC),
 
 	window = ProtoField.uint16("barline.window", "Window (frames)", base.DEC),
@@ -183,14 +185,15 @@ local function dissect_beacon(buf, tree)
 		return ""
 	end
 	tree:add(f.tai, buf(0, 2))
-	tree:add(f.port, buf(2, 2))
+	tree:add(f.policy, buf(2, 1))
+	tree:add(f.port, buf(3, 1))
 	tree:add(f.node_id, buf(4, 4))
 	if buf:len() < BEACON_LEN + SETS_MAX * 12 then
 		tree:add_proto_expert_info(e.short)
 	else
 		tree:add(f.relay, buf(BEACON_LEN, SETS_MAX * 12))
 	end
-	return string.format(" node=%u port=%u", buf(4, 4):uint(), buf(2, 2):uint())
+	return string.format(" node=%u port=%u", buf(4, 4):uint(), buf(3, 1):uint())
 end
 
 local function dissect_items(buf, tree, at, count)
@@ -351,7 +354,8 @@ local function dissect_ack(buf, tree)
 	tree:add(f.count, buf(2, 2))
 	tree:add(f.slot, buf(4, 4))
 	tree:add(f.life, buf(8, 2))
-	return string.format(" slot=%u", buf(4, 4):uint())
+	tree:add(f.copy, buf(10, 2))
+	return string.format(buf(10, 2):uint() > 0 and " slot=%u copy=%u" or " slot=%u", buf(4, 4):uint(), buf(10, 2):uint())
 end
 
 local function dissect_prep(buf, tree)
@@ -359,9 +363,6 @@ local function dissect_prep(buf, tree)
 
 	if buf:len() < 12 then
 		return info
-	end
-	if buf(10, 2):uint() ~= 0 then
-		tree:add_proto_expert_info(e.body)
 	end
 	if buf(2, 2):uint() > 0 then
 		return info .. string.format(" items=%u", buf(2, 2):uint())

@@ -20,10 +20,12 @@
 
 #define BL_FP_WORDS   16
 #define BL_FP_SLOTS   (64 * BL_FP_WORDS)
+#define BL_FP_ACK_BYTES 90 /* byte times of a TCP acknowledgement with timestamps: 66 bytes and 24 */
 #define BL_FP_NO_PATH 0xff /* the flow's own path */
 
 /* bl_fp_dest.endpoint */
 #define BL_FP_UNKNOWN 0		 /* the daemon has not looked yet: frames wait */
+#define BL_FP_RETIRED 0xfffffffe /* the pacer's word: its owner has the number no more; the daemon forgets it and makes it UNKNOWN */
 #define BL_FP_OUTSIDE 0xffffffff /* no endpoint of the arbiter's: frames go at once */
 
 /**
@@ -37,12 +39,13 @@ struct bl_fp_word {
 
 /**
  * struct bl_fp_dest - one destination.
- * @want: slots wanted since the map was made << 16 | bytes that the last of them has left: small frames share a slot (Fastpass section 6.1). Changed by compare-and-swap: bl_hold_xdp
+ * @want: slots wanted since the map was made << 16 | byte times (bpf/length_core.h) that the last of them has left: small frames share a slot (Fastpass section 6.1). Changed by compare-and-swap: bl_hold_xdp
  *	runs on any CPU.
  * @used, @idle, @missed: slots that carried a frame; that found no frame; that the pacer came too late for, and that are asked for again. The pacer's.
  * @frames: sent in slots; at least @used. The pacer's.
- * @open: slot in hand. @room: bytes left in it; 0: none is in hand. @first: 1: it has carried no frame yet. The pacer's.
- * @endpoint: BL_FP_UNKNOWN, BL_FP_OUTSIDE or 1 + its number. The daemon's.
+ * @open: slot in hand. @room: byte times left in it; 0: none is in hand. @first: 1: it has carried no frame yet. The pacer's.
+ * @endpoint: BL_FP_UNKNOWN, BL_FP_OUTSIDE or 1 + its number: the daemon's, who changes UNKNOWN by compare-and-swap; or RETIRED,
+ *	the pacer's, who exchanges it for any of these. While it is RETIRED the number has no owner, and only the daemon changes it.
  * @path: by slot % BL_FP_SLOTS; valid while its bit is 1.
  */
 struct bl_fp_dest {

@@ -31,6 +31,12 @@ struct {
 } hold_macs SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, BL_DESTS);
+	__type(value, __u32);
+} hold_free SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);

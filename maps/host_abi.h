@@ -143,7 +143,6 @@ struct bl_host_page {
 	__u64 sent_commit;
 	__u32 eps_lines;
 	__u32 eps_active;
-	__u64 reserved;
 	struct bl_life life;
 	__u64 orders;
 	__u64 barred;
@@ -190,7 +189,9 @@ _Static_assert(sizeof(struct bl_wake) == 64 + 64 * BL_EPS_MAX, "ABI");
  * @port: its UDP port, host order.
  * @slot: index in the in-flight page, the wake page and the rings.
  * @pid: in the daemon's pid namespace.
- * @start_time: of the process (field 22 of /proc/PID/stat), so that a reused pid is not mistaken for it.
+ * @start_time: of the process (field 22 of /proc/PID/stat), so that a reused pid is not mistaken
+ *	for it. While @active is BL_EP_FREE: T of the life @left, until the rack has heard that it left,
+ *	so that a daemon that starts can say so; BL_EP_LEFT_NOW before T was taken; 0: it has heard.
  * @addr: IPv6 or IPv4-mapped address; all zero: any address of the host.
  * @name: of the process, NUL terminated.
  * @life: incarnation, chosen by the daemon: a PREP for another one is refused.
@@ -203,6 +204,7 @@ enum bl_ep_state {
 	BL_EP_ACTIVE,
 	BL_EP_DEAD, /* the process is gone or was put out: ACKs are still taken, nothing else */
 };
+#define BL_EP_LEFT_NOW (~0ULL)
 struct bl_ep_slot {
 	__u32 active;
 	__u16 port;

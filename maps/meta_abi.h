@@ -17,9 +17,10 @@
 
 #define BL_RUN_DIR	"/run/barline"
 #define BL_META_MAGIC	0x6261726c696e6531ULL /* "barline1" */
-#define BL_ABI_VERSION	8 /* raised whenever a layout in maps/ changes; 2: counters by reason, then by port; 3: trees by the greater of two; 4: promises ahead, slots that were missed; 5: reliable windows, orders;
+#define BL_ABI_VERSION	9 /* raised whenever a layout in maps/ changes; 2: counters by reason, then by port; 3: trees by the greater of two; 4: promises ahead, slots that were missed; 5: reliable windows, orders;
 			   * 6: who was put out and why, failures by life, whose barriers a frame carries;
-			   * 7: up to where what an endpoint that is out has stored is certain; 8: who left in order, the account of a shared ring */
+			   * 7: up to where what an endpoint that is out has stored is certain; 8: who left in order, the account of a shared ring;
+			   * 9: addresses of destinations in full, their ages, lengths as the wire counts them */
 
 enum bl_role { BL_ROLE_NONE, BL_ROLE_SWITCH, BL_ROLE_HOST };
 

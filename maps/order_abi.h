@@ -54,12 +54,15 @@ _Static_assert(sizeof(struct bl_order_slot) == 16, "ABI");
  * struct bl_life - of one input: value of "sw_lives", and a field of struct bl_host_page. Written by the CPU that the port is homed to.
  * @neighbour: node id in the last beacon that came in; 0: none came.
  * @death: how often it has died: began to stand still, of itself or by order.
+ * @policy: of the neighbour, as its last beacon had it (struct bl_beacon).
  */
 struct bl_life {
 	__u32 neighbour;
 	__u32 death;
+	__u32 policy;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_life) == 8, "ABI");
+_Static_assert(sizeof(struct bl_life) == 16, "ABI");
 
 /* RAISE: nothing but the epoch. FREEZE: bl_order_arg's @port to @death. BAR: exactly the ports in @barred. RESUME: what stands still at @port since @death. AGAIN: nothing but that lanes read the clock. EMPTY: @port is not awaited any more. */
 enum bl_order_kind { BL_ORDER_RAISE, BL_ORDER_FREEZE, BL_ORDER_BAR, BL_ORDER_RESUME, BL_ORDER_AGAIN, BL_ORDER_EMPTY };

@@ -12,6 +12,7 @@
 
 #include <linux/bpf.h>
 #include <linux/types.h>
+#include "length_abi.h"
 
 #define BL_MAP_SLOTS	   "slots"
 #define BL_MAP_FREE_SLOTS  "free_slots"
@@ -21,7 +22,7 @@
 #define BL_SLOTS	   4096 /* by default; at most 65536, since a ring entry has 16 bits for the number */
 #define BL_SLOT_BYTES	   1536
 #define BL_QUEUE_FRAME_MAX 1522 /* bytes of Ethernet frame, one tag included, FCS not */
-#define BL_QUEUE_FRAME_MIN 14 /* a veth pads nothing */
+#define BL_QUEUE_FRAME_MIN 14 /* a veth pads nothing; a NIC does (length_abi.h) */
 
 /**
  * struct bl_slot - one frame. Written by the program that took its number from free_slots, read by the one that took it out of a ring: the ring's lock orders
@@ -47,7 +48,7 @@ _Static_assert(sizeof(struct bl_slot) == 1552, "ABI; and no power of two: frames
  * struct bl_queue - one queue.
  * @lock: guards everything below but the limits.
  * @head, @tail: free-running; tail - head frames are in it.
- * @bytes: sum of their lengths.
+ * @bytes: sum of their lengths. @wire: sum of their byte times (bpf/length_core.h).
  * @limit_frames (at most BL_RING), @limit_bytes: what it may hold; a frame beyond is dropped and counted. Written by the loader.
  * @mark_bytes: a frame that finds more than this before it gets ECN CE if it is ECN capable; 0: never.
  * @put, @taken, @dropped, @marked: frames since the map was made. @put_bytes, @taken_bytes.
@@ -61,7 +62,7 @@ struct bl_queue {
 	__u32 bytes;
 	__u32 limit_bytes;
 	__u32 mark_bytes;
-	__u32 reserved;
+	__u32 wire;
 	__u64 put;
 	__u64 taken;
 	__u64 dropped;
@@ -108,12 +109,12 @@ enum bl_class { BL_CLASSES(BL_CLASS_ENUM) BL_CL_COUNT };
 
 /**
  * struct bl_meter - rate of a link end. Written by the loader.
- * @ns_q20: nanoseconds per byte of frame, times 2^20; 0: not metered.
- * @overhead: bytes added to each frame's length (24 for preamble, FCS and gap; 0, as Linux's shapers count, by default).
+ * @ns_q20: nanoseconds per byte time, times 2^20; 0: not metered. How many byte times a frame takes is
+ *	bl_wire_bytes() (bpf/length_core.h).
  */
 struct bl_meter {
 	__u32 ns_q20;
-	__u32 overhead;
+	__u32 reserved;
 };
 
 /* Value @port of "port_busy": bit c: the port's queue of class c may have frames. Set by who puts a frame, cleared by the pacer who found the queue empty (port_core.h). */
@@ -123,7 +124,8 @@ struct bl_meter {
  * struct bl_due - value 0 of "port_due" (by port) and of "hold_due" (by destination): when the pacer has something to do. Both maps can be mmapped.
  * @next: it need not look before: at most the least of @at. Lowered by compare-and-swap; the pacer sets BL_DUE_NEVER, by a full barrier, before it looks at all @at, and
  *	lowers it to what it found.
- * @given: hold_due: numbers that destinations were given so far: 1 to @given.
+ * @given: hold_due: numbers that destinations were given so far: 1 to @given. @spare: of these, those in "hold_free".
+ *	@sweep_ns, @sweep: when the pacer looks next for numbers that are not used, and after which. The pacer's.
  * @at: CLOCK_MONOTONIC; BL_DUE_NEVER: nothing there. Who puts a frame makes BL_DUE_NEVER its time by compare-and-swap, which as a full barrier comes after the frame.
  *	The pacer takes it by exchange, which leaves BL_DUE_NEVER, looks at the queue, and then lowers it to when it wants to look again: either the pacer sees the frame, or
  *	the other finds BL_DUE_NEVER. A later time than BL_DUE_NEVER's is never written, so whoever lowers it at the same moment is not overwritten.
@@ -134,13 +136,16 @@ struct bl_meter {
 struct bl_due {
 	__u64 next;
 	__u64 given;
-	__u64 reserved[6];
+	__u64 spare;
+	__u64 sweep_ns;
+	__u64 sweep;
+	__u64 reserved[3];
 	__u64 at[BL_DUE_MAX];
 	__u64 free[BL_DUE_MAX];
 };
 _Static_assert(sizeof(struct bl_due) == 64 + 16 * BL_DUE_MAX, "ABI");
 
-/* A link end that is late catches up by as much as it sends of this many bytes, not more: two full frames. */
-#define BL_CATCH_UP_BYTES (2 * 1514)
+/* A link end that is late catches up by what it sends in so many byte times: two full frames. */
+#define BL_CATCH_UP_BYTES (2 * BL_WIRE_FULL)
 
 #endif

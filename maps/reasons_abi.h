@@ -57,7 +57,7 @@
 	X(HELD,            "held",            OK,   "application's frame put into a hold queue") \
 	X(HOLD_FULL,       "hold_full",       DROP, "the destination's hold queue is full: the application sends faster than it may") \
 	X(NO_SLOT,         "no_slot",         DROP, "no free slot for a frame: all queues together hold as many as there are") \
-	X(HOLD_DESTS,      "hold_dests",      DROP, "more destinations than there are hold queues") \
+	X(HOLD_DESTS,      "hold_dests",      DROP, "more destinations that hold frames than there are hold queues") \
 	X(FRAME_SIZE,      "frame_size",      DROP, "frame shorter or longer than a queue can take") \
 	X(TO_APP,          "to_app",          OK,   "frame for bl0's address, handed to it") \
 	X(QUEUED,          "queued",          OK,   "put into an output queue of a metered port; the pacer sends it") \
@@ -122,7 +122,10 @@
 	X(HOME_FULL,       "home_full",       DROP, "came in on the wrong CPU while too many frames of this port were on their way to the right one") \
 	X(RECALLED,        "recalled",        OK,   "RECALL stored; its frame went back as the RECALLED") \
 	X(UNSWITCHED,      "unswitched",      DROP, "ordered frame with the barriers of another node than the neighbour: a switch between forwards without barline's program, or no beacon of the neighbour came yet") \
-	X(LEFT,            "left",            OK,   "reliable message or RECALL for an endpoint that left in order: answered in its place")
+	X(LEFT,            "left",            OK,   "reliable message or RECALL for an endpoint that left in order: answered in its place") \
+	X(GRT_OFF,         "grt_off",         OK,   "answer of a switch that makes no reservations: frames go without, as under policy none, until it does") \
+	X(POLICY_APART,    "policy_apart",    NOTE, "data without a promise from an input that asks for none: let through, since its host has another policy than this switch") \
+	X(HELD_LONG,       "held_long",       DROP, "application's frame that waited too long for leave to go: its peer or the arbiter does not answer")
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

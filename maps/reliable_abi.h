@@ -20,7 +20,8 @@
  * @ts: the scattering's timestamp.
  * @addr, @port, @life: the receiver: IPv6 or mapped address, UDP port (host order), incarnation.
  * @psn: of the frame.
- * @ack_ns: CLOCK_MONOTONIC of the ACK, written before @wait is closed; the process measures round trips by it.
+ * @ack_ns: CLOCK_MONOTONIC of the ACK of the frame's first copy, by which the process measures round trips; 0: a later
+ *	copy was acknowledged, and how long its way took is not known. Written before @wait is closed.
  */
 struct bl_rslot {
 	__u64 wait;

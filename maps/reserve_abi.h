@@ -2,8 +2,10 @@
 /*
  * PL2 on a switch: what is promised on each port (PL2 sections 2, D.1 and D.2).
  *
- * The paper counts timeslots of one full frame. Here they are counted in bytes of frame, so that a burst of 20 ACKs does not take 20 full slots: a slot is BL_RSV_SLOT_BYTES, and the
- * bitmap allocator alone rounds up to whole slots.
+ * The paper counts timeslots of one full frame. Here they are counted in byte times of the link
+ * (bpf/length_core.h), so that a burst of 20 ACKs does not take 20 full slots: a slot is
+ * BL_RSV_SLOT_BYTES, and the bitmap allocator alone rounds up to whole slots. All bytes below are byte
+ * times.
  *
  * Three allocators (DESIGN 4):
  *   two-counter  the paper's Algorithm 2: bytes promised and not yet seen per input and per output; RSV adds, data subtracts.
@@ -15,6 +17,7 @@
 
 #include <stddef.h>
 #include <linux/bpf.h>
+#include "length_abi.h"
 #include "switch_abi.h"
 
 #define BL_MAP_RSV_CFG	 "rsv_cfg"
@@ -26,7 +29,7 @@
 enum bl_allocator { BL_ALLOCATORS(BL_ALLOC_ENUM) BL_ALLOC_COUNT };
 #undef BL_ALLOC_ENUM
 
-#define BL_RSV_SLOT_BYTES 1514
+#define BL_RSV_SLOT_BYTES BL_WIRE_FULL
 #define BL_RSV_WORDS	  8 /* the window: the word of 64 slots that is passing and the seven after it */
 #define BL_RSV_RUN_MAX	  32 /* slots of one burst; 16 frames of 1522 bytes take 17 */
 #define BL_RSV_PAIR_MAX	  (1U << 30) /* bytes promised to one pair at most */
@@ -40,6 +43,8 @@ enum bl_allocator { BL_ALLOCATORS(BL_ALLOC_ENUM) BL_ALLOC_COUNT };
  * @refuse_ns: PL2's T as time: an unsolicited burst passes if the wait would be at most this long.
  * @far_ns: an RSV whose slot would be further away is refused (the window of the bitmap; a sane bound for the others).
  * @lapse_ns: a promise that was not used that long after its slot is taken back.
+ * @overlap_bytes: two-counter: by so much a burst may begin before all that was promised at both
+ *	ports, and what waits in the output's queue, has gone.
  * @pair_shift: log2 of the ports that "rsv_pairs" has room for.
  */
 struct bl_rsv_cfg {
@@ -51,7 +56,7 @@ struct bl_rsv_cfg {
 	__u64 far_ns;
 	__u64 lapse_ns;
 	__u32 pair_shift;
-	__u32 reserved;
+	__u32 overlap_bytes;
 };
 _Static_assert(sizeof(struct bl_rsv_cfg) == 48, "ABI");
 
@@ -73,6 +78,8 @@ struct bl_rsv_side {
 
 /**
  * struct bl_rsv_port - one port. @outside: 1: leads out of the rack; what comes from there needs no promise.
+ * @asked_ns: CLOCK_MONOTONIC when the last RSV came in here; 0: never. Its host has policy pl2 then, and
+ *	what it sends without a promise is refused (bl_rsv_apart()). Written by the port's CPU.
  * @sweep: next input whose pair with this output is looked at for a lapse.
  * @granted, @used, @lapsed, @released: bytes; granted = used + lapsed + released + the sum over this input's pairs, always.
  * @grants, @refused: RSVs.
@@ -88,8 +95,9 @@ struct bl_rsv_port {
 	__u64 released;
 	__u64 grants;
 	__u64 refused;
+	__u64 asked_ns;
 };
-_Static_assert(sizeof(struct bl_rsv_port) == 232, "ABI");
+_Static_assert(sizeof(struct bl_rsv_port) == 240, "ABI");
 
 /**
  * struct bl_rsv - value 0 of "rsv": all ports under one lock, for a reservation concerns two of them and happens once.

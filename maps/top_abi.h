@@ -68,11 +68,14 @@ enum bl_top_opcode { BL_TOP_OPCODES(BL_TOP_OPCODE_ENUM) BL_TOP_OPCODE_LIMIT };
 /**
  * struct bl_top_sync - body of a SYNC.
  * @zero: must be zero: @bytes is a 64-bit integer of which 48 are in use. @bytes: of the flow; 0: not known.
+ *	From BL_TOP_SAYS_CLASS on: no size but a class, in the lowest three bits; the worst in use if there is
+ *	no such class.
  * @frames_hi, @frames_lo: frames that wait. @deadline_hi, @deadline_lo: microseconds until the flow shall be done; 0: none. @coflow_hi, @coflow_lo: 0: none.
  * @unscheduled: frames that follow at once, without tokens.
  * @reserved: must be zero.
  * @data_hi, @data_lo: number of the last data frame that was sent; 0: this flow's frames have none.
  */
+#define BL_TOP_SAYS_CLASS 0xFFFFFFFFFFF8ULL
 struct bl_top_sync {
 	__be16 zero;
 	__u8 bytes[6];

@@ -3,7 +3,7 @@
  * TOP on a host (DESIGN 4): flows that this host sends, whose frames wait for tokens, and flows that it receives, for which it sends tokens. top_abi.h is the wire.
  *
  * A flow is the addresses, ports and protocol of frames that applications send through bl0. It has a number, 1 to BL_DESTS - 1, as destinations have under the other policies, and with it its
- * own hold queues; after idling the number goes to another flow. The receiver knows it by the sender's address and this number, in a place of its own table.
+ * own hold queues; after idling the number goes to another flow. When few numbers are left, new flows share one by pairs of addresses. The receiver knows it by the sender's address and this number, in a place of its own table.
  *
  * Example: host A sends 10.9.0.1:40000 to 10.9.0.2:5001, TCP. The first segment with payload is held in flow 3: a SYNC (flow 3, tag 0x5a17, 1 frame) goes to 10.9.0.2. B gives it place 0 and sends
  * token 1 of flow 3, tag 0x5a17. A's program finds the flow, the tag, a number that is new and a time that is not too old, and puts the held segment into the frame that the token came in.
@@ -19,7 +19,6 @@
 #define BL_MAP_TOP_FLOWS   "top_flows"	 /* hash: struct bl_top_key -> __u32 number */
 #define BL_MAP_TOP_TX	   "top_tx"	 /* array: number -> struct bl_top_tx */
 #define BL_MAP_TOP_KEPT	   "top_kept"	 /* array: number -> struct bl_top_kept */
-#define BL_MAP_TOP_FREE	   "top_free"	 /* queue: numbers that flows gave back */
 #define BL_MAP_TOP_RX_OF   "top_rx_of"	 /* hash: struct bl_top_rx_key -> __u32 place */
 #define BL_MAP_TOP_RX	   "top_rx"	 /* array: place -> struct bl_top_rx */
 #define BL_MAP_TOP_COFLOWS "top_coflows" /* hash: coflow -> struct bl_top_coflow */
@@ -29,6 +28,9 @@
 #define BL_TOP_RX_MAX	  256
 #define BL_TOP_RX_WORDS	  (BL_TOP_RX_MAX / 64)
 #define BL_TOP_HINTS	  1024 /* a power of two */
+#define BL_TOP_RESERVE	  48 /* numbers that only flows get which others share: one for each pair of addresses */
+#define BL_TOP_SIZES	  64 /* buckets of bl_top_page.sizes: two for each power of two of frames */
+#define BL_TOP_SHARED	  255 /* bl_top_key.proto of such a flow, whose ports are 0 */
 #define BL_TOP_RULES	  16
 #define BL_TOP_UNSCHED_MAX 8
 #define BL_TOP_WINDOW	  64 /* tokens: width of bl_top_tx.seen */
@@ -61,7 +63,8 @@ enum bl_top_law { BL_TOP_LAWS(BL_TOP_LAW_ENUM) BL_TOP_LAW_COUNT };
 	X(FCT,	    "fct",	"by the flow's size; by what was served where that is not known") \
 	X(LAS,	    "las",	"by what was served so far") \
 	X(DEADLINE, "deadline", "by the time that is left") \
-	X(COFLOW,   "coflow",	"by the size of the whole coflow")
+	X(COFLOW,   "coflow",	"by the size of the whole coflow") \
+	X(REMAINING, "remaining", "by what is left of the flow; by what was served if its size is not known")
 #define BL_TOP_OBJECTIVE_ENUM(sym, name, text) BL_TOP_BY_##sym,
 enum bl_top_objective { BL_TOP_OBJECTIVES(BL_TOP_OBJECTIVE_ENUM) BL_TOP_OBJECTIVE_COUNT };
 #undef BL_TOP_OBJECTIVE_ENUM
@@ -71,7 +74,7 @@ enum bl_top_objective { BL_TOP_OBJECTIVES(BL_TOP_OBJECTIVE_ENUM) BL_TOP_OBJECTIV
  */
 #define BL_TOP_OPTIONS(X) \
 	X(LAW,	     "law",		"law",		    0, BL_TOP_LAW_COUNT - 1, BL_TOP_LAW_NS2, "feedback: paper or ns2") \
-	X(OBJECTIVE, "objective",	"objective",	    0, BL_TOP_OBJECTIVE_COUNT - 1, BL_TOP_BY_FCT, "priority of flows: fct, las, deadline or coflow") \
+	X(OBJECTIVE, "objective",	"objective",	    0, BL_TOP_OBJECTIVE_COUNT - 1, BL_TOP_BY_REMAINING, "priority of flows: remaining, fct, las, deadline or coflow") \
 	X(LEVELS,    "levels",		"levels",	    1, BL_TOP_CLASSES, BL_TOP_CLASSES, "token classes in use; 1: ExpressPass") \
 	X(A,	     "a_permille",	"a-permille",	    1, 1000000, 1000, "priority: a of floor(K log_p(a x + b)), x in frames") \
 	X(B,	     "b_permille",	"b-permille",	    0, 1000000, 0, "priority: b") \
@@ -89,7 +92,13 @@ enum bl_top_objective { BL_TOP_OBJECTIVES(BL_TOP_OBJECTIVE_ENUM) BL_TOP_OBJECTIV
 	X(SYNC,	     "sync_us",		"sync-us",	    10, 10000000, 2000, "a SYNC without a token is repeated after that long") \
 	X(IDLE,	     "idle_us",		"idle-us",	    100, 10000000, 100000, "a flow that holds nothing for so long has ended") \
 	X(DEAD,	     "dead_us",		"dead-us",	    100, 10000000, 50000, "so has one whose sender is not heard of") \
-	X(OUTSIDE,   "outside_tries",	"outside-tries",    0, 1000, 0, "a flow that never got a token goes without after so many SYNCs; 0: never")
+	X(OUTSIDE,   "outside_tries",	"outside-tries",    0, 1000, 0, "a flow that never got a token goes without after so many SYNCs; 0: never") \
+	X(LEARN,     "learn",		"learn",	    0, 1, 1, "1: thresholds of classes follow the sizes of flows that came in") \
+	X(CLASS1,    "class1_frames",	"class1-frames",    0, 1000000000, 0, "class 1 begins at so many frames; 0: by a, b and p") \
+	X(CLASS2,    "class2_frames",	"class2-frames",    0, 1000000000, 0, "class 2, likewise") \
+	X(CLASS3,    "class3_frames",	"class3-frames",    0, 1000000000, 0, "class 3") \
+	X(CLASS4,    "class4_frames",	"class4-frames",    0, 1000000000, 0, "class 4") \
+	X(CLASS5,    "class5_frames",	"class5-frames",    0, 1000000000, 0, "class 5")
 #define BL_TOP_OPTION_ENUM(sym, key, flag, least, most, dflt, text) BL_TOP_O_##sym,
 enum bl_top_option { BL_TOP_OPTIONS(BL_TOP_OPTION_ENUM) BL_TOP_O_COUNT };
 #undef BL_TOP_OPTION_ENUM
@@ -123,6 +132,7 @@ _Static_assert(sizeof(struct bl_top_rule) == 24, "ABI");
  * @opt: what all of this was made from, by enum bl_top_option: user space's.
  * @ramp: a flow of fewer frames begins that much slower, 1 to BL_TOP_SHORT_RAMP: slots of an RTT without queues, since tokens for more frames than it has are wasted that long.
  * @keep_max: slots that frames which may have to be sent again may take, of all flows.
+ * @learn: 1: bl_top_page.limit, once it is there, is used in place of @limit. The daemon sets it.
  */
 struct bl_top_cfg {
 	__u32 law;
@@ -146,8 +156,10 @@ struct bl_top_cfg {
 	__u32 opt[BL_TOP_O_COUNT];
 	__u32 ramp;
 	__u32 keep_max;
+	__u32 learn;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct bl_top_cfg) == 128 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
+_Static_assert(sizeof(struct bl_top_cfg) == 136 + 24 * BL_TOP_RULES + 4 * BL_TOP_O_COUNT && BL_TOP_O_COUNT % 2 == 0, "ABI");
 
 /** struct bl_top_key - a flow; IPv4 addresses as ::ffff:a.b.c.d. Ports in network order, 0 where there are none. */
 struct bl_top_key {
@@ -302,6 +314,7 @@ _Static_assert(sizeof(struct bl_top_came) == 80, "ABI");
  * @self: this host's address, as the sender has it. @mac: next hop to it. @port: UDP source port. @v6.
  * @frames: that came. @lost: tokens without an answer, all told. @late: frames whose token counted as lost. @syncs. @feedbacks.
  * @came: its data by numbers.
+ * @counted: bytes of it in its coflow's sum: not @bytes, which may be told later or never.
  */
 struct bl_top_rx {
 	struct bpf_spin_lock lock;
@@ -339,8 +352,9 @@ struct bl_top_rx {
 	__u64 syncs;
 	__u64 feedbacks;
 	struct bl_top_came came;
+	__u64 counted;
 };
-_Static_assert(sizeof(struct bl_top_rx) == 296, "ABI");
+_Static_assert(sizeof(struct bl_top_rx) == 304, "ABI");
 
 /** struct bl_top_coflow - flows that end here and belong together. @bytes: sum of their sizes. @served: bytes that came. @flows: that have a place. Changed by atomic operations. */
 struct bl_top_coflow {
@@ -356,6 +370,10 @@ struct bl_top_coflow {
  * @last: place that got the last token. @random: state of the jitter's generator, never 0. The pacer's.
  * @tokens: sent, by class. @no_clock: times that a token could not be sent, since the clock is void. @gone: flows that were not heard of any more. @freed: numbers that idle flows gave back.
  * @kept: frames in all of "top_kept". Changed by atomic operations.
+ * @limit: thresholds of classes as bl_top_cfg.limit, learnt by the daemon from @sizes; the first one
+ *	is 0 while there are none. Read if bl_top_cfg.learn is 1; written word by word.
+ * @sizes: flows that came in and have ended, by what was received of them (bl_top_bucket()); only ever
+ *	grows. The pacer's.
  */
 struct bl_top_page {
 	__u64 at;
@@ -368,7 +386,9 @@ struct bl_top_page {
 	__u64 gone;
 	__u64 freed;
 	__u64 kept;
+	__u64 limit[BL_TOP_CLASSES - 1];
+	__u64 sizes[BL_TOP_SIZES];
 };
-_Static_assert(sizeof(struct bl_top_page) == 136, "ABI");
+_Static_assert(sizeof(struct bl_top_page) == 176 + 8 * BL_TOP_SIZES, "ABI");
 
 #endif

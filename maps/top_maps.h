@@ -34,12 +34,6 @@ struct {
 } top_kept SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, BL_DESTS);
-	__type(value, __u32);
-} top_free SEC(".maps");
-
-struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, BL_TOP_RX_MAX);
 	__type(key, struct bl_top_rx_key);

@@ -93,12 +93,15 @@ enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
 /**
  * struct bl_beacon - body of a beacon, after its header.
  * @tai_offset_s: the sender's TAI - UTC in seconds as its kernel knows it. A neighbour with another value is refused.
+ * @policy: how the sender admits traffic of applications: enum bl_policy + 1; 0: it has no admission, or is
+ *	of a version that does not say it. Neighbours that disagree say so (bpf/policy_core.h).
  * @port: the sender's port number, for people who read captures.
  * @node_id: the sender, for people and for loop detection: a node drops a beacon of its own.
  */
 struct bl_beacon {
 	__be16 tai_offset_s;
-	__be16 port;
+	__u8 policy;
+	__u8 port;
 	__be32 node_id;
 };
 _Static_assert(sizeof(struct bl_beacon) == 8, "ABI");
@@ -122,7 +125,7 @@ _Static_assert(sizeof(struct bl_relay) == 96, "ABI");
  * struct bl_rsv_body - body of RSV, GRT and RELEASE: 60 bytes of frame, 64 with the FCS. The sequence number is the header's psn; its ts, barrier and commit are 0: these frames
  * go in a class of their own, before data, and promise nothing.
  * @mac: RSV, GRT: destination of the burst. Copy of a GRT: its sender. RELEASE: the sender that did not send.
- * @bytes: of the burst, as frames, FCS and preamble not counted. RELEASE: what did not come.
+ * @bytes: of the burst, byte times (bpf/length_core.h). RELEASE: what did not come.
  * @in_wait_ns, @out_wait_ns: GRT: from the reservation to the slot, at the sender's port and at the receiver's.
  * @flags: BL_RSV_EARLY, BL_GRT_*. @cookie: the asking host's own, sent back.
  */
@@ -144,6 +147,7 @@ _Static_assert(sizeof(struct bl_rsv_body) == 22, "ABI"); /* the two waits are wr
 #define BL_GRT_PASSED  0x02 /* GRT: that burst is let through: do not send it again */
 #define BL_GRT_REFUSED 0x04 /* GRT: nothing was promised; ask again later */
 #define BL_GRT_COPY    0x08 /* GRT: for the receiver, to know what is coming */
+#define BL_GRT_OFF     0x10 /* GRT, with REFUSED: this switch promises nothing; data passes without */
 /* An unsolicited frame is known by this bit of its source address, which is 0 in bl0's; the switch clears it. */
 #define BL_EARLY_MAC0  0x08
 /* Fastpass: the path that a frame of bl0 is to take, plus 1, in these bits of its source address; 0: none. A switch that routes puts them into its own address, so that the next one sees them, too. */
@@ -221,7 +225,9 @@ struct bl_nak {
  * struct bl_prep - follows struct bl_data in the body of a PREP.
  * @slot: place of the frame in the sender's window: frames that the endpoint sent reliably so far, modulo 2^32. The ACK brings it back.
  * @life: incarnation of the receiver, as its WINDOW said: a PREP for a life that has ended is not stored.
- * @reserved: must be zero.
+ * @copy: how many times the frame was sent before; 65535: as often or more often. The ACK brings it
+ * back, so the sender knows whether the way was long, or whether earlier copies were lost (RFC 3522
+ * does that for TCP).
  *
  * With a count of 1 or more in struct bl_data: items as in DATA; a reference names a message that came in parts. With count 0: a struct bl_frag and bytes, a part of a large message;
  * what is past the message's end is padding. All frames of a scattering have its ts. psn counts PREPs per destination, from 0.
@@ -232,7 +238,7 @@ struct bl_nak {
 struct bl_prep {
 	__be32 slot;
 	__be16 life;
-	__be16 reserved;
+	__be16 copy;
 };
 _Static_assert(sizeof(struct bl_prep) == 8, "ABI");
 #define BL_ACK_BODY (sizeof(struct bl_data) + sizeof(struct bl_prep)) /* 12 */

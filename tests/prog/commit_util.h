@@ -39,14 +39,19 @@ MAYBE_UNUSED static __u64 word(__u32 head, __u32 tail)
 	return (__u64)tail << 32 | head;
 }
 
-MAYBE_UNUSED static void run_on(const struct frame *in, int verdict, const struct frame *want)
+MAYBE_UNUSED static void run_prog(const struct bpf_program *prog, const struct frame *in, int verdict, const struct frame *want)
 {
 	struct frame out;
-	int v = run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], in, &out);
+	int v = run_xdp(prog, net.ifindex[0], in, &out);
 
 	if (v != verdict)
 		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
 	same_frame(&out, want);
+}
+
+MAYBE_UNUSED static void run_on(const struct frame *in, int verdict, const struct frame *want)
+{
+	run_prog(sk->progs.bl_host_xdp, in, verdict, want);
 }
 
 MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out, __u32 mark)
@@ -72,8 +77,11 @@ MAYBE_UNUSED static void feed(__u64 b)
 	counts_take(sk->maps.counts, counted);
 }
 
-/* What the host at 1 makes of the PREP @d: its head turned round, and so much of the rest that a beacon has room. */
-MAYBE_UNUSED static void ack_of(const struct desc *d, struct frame *want)
+/*
+ * What the host at 1 makes of the PREP or RECALL @d: its head turned round, B and C old, and so much of
+ * the rest that a beacon has room.
+ */
+MAYBE_UNUSED static void answer_of(const struct desc *d, __u8 op, __u32 body, struct frame *want)
 {
 	struct desc a = *d;
 	struct frame in;
@@ -89,16 +97,21 @@ MAYBE_UNUSED static void ack_of(const struct desc *d, struct frame *want)
 	a.ttl = 64;
 	a.csum = false;
 	a.b = a.c = T0 - BL_TS_OLD;
-	a.op = BL_OP_ACK;
+	a.op = op;
 	a.lanes = 1;
 	a.lane = 0;
-	a.body = BL_ACK_BODY;
+	a.body = body;
 	build(want, &a);
 	keep = keep < in.n ? keep : in.n;
 	if (want->n < keep) {
 		memcpy(want->p + want->n, in.p + want->n, keep - want->n);
 		want->n = keep;
 	}
+}
+
+MAYBE_UNUSED static void ack_of(const struct desc *d, struct frame *want)
+{
+	answer_of(d, BL_OP_ACK, BL_ACK_BODY, want);
 }
 
 MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
@@ -112,18 +125,30 @@ MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
 
 MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct frame *want, enum bl_reason why)
 {
-	struct frame in, out;
-	int v;
+	struct frame in;
 
 	build(&in, d);
-	v = run_xdp(sk->progs.bl_host_relayed, net.ifindex[0], &in, &out);
-	if (v != verdict)
-		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
-	same_frame(&out, want ? want : &in);
+	run_prog(sk->progs.bl_host_relayed, &in, verdict, want ? want : &in);
 	if (why == BL_R_BAD_OPCODE)
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
 	else
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+}
+
+/* A PREP of endpoint 9 of this host to endpoint 10 of it; it is the first of two in the sender's window. */
+MAYBE_UNUSED static struct desc local_prep(void)
+{
+	struct desc d = data_frame(1, 1, T0 - 500, 0);
+
+	d.op = BL_OP_PREP;
+	d.sport = FROM;
+	d.dport = BL_PORT_BASE + 10;
+	d.body = 70;
+	put_window(0, BODY_SLOT, BODY_SLOT + 2, T0 - 500, false);
+	host_addr(win.slot[BODY_SLOT % BL_RWIN].addr, false, 1);
+	win.slot[BODY_SLOT % BL_RWIN].port = BL_PORT_BASE + 10;
+	map_put(sk->maps.windows, 0, &win);
+	return d;
 }
 
 #endif

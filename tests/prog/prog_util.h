@@ -36,7 +36,7 @@
 
 /* ---- which program can return which reason: the one list; each test binary must have seen all of its program's ---- */
 
-enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048, BY_BEAT = 4096, BY_TOKEN = 8192, BY_TOP = 16384, BY_TOP_RX = 32768, BY_TOP_LOSS = 65536, BY_COMMIT = 131072, BY_ORDER = 262144, BY_BARRED = 524288, BY_GUARD = 1048576, BY_RECALL = 2097152, BY_LEFT = 4194304 };
+enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048, BY_BEAT = 4096, BY_TOKEN = 8192, BY_TOP = 16384, BY_TOP_RX = 32768, BY_TOP_LOSS = 65536, BY_COMMIT = 131072, BY_ORDER = 262144, BY_BARRED = 524288, BY_GUARD = 1048576, BY_RECALL = 2097152, BY_LEFT = 4194304, BY_NUMBERS = 8388608 };
 #define BY_SW	 (BY_SWITCH | BY_REGS | BY_L3) /* one program in three binaries: table and parse, registers over time, routes */
 #define BY_TC	 (BY_EGRESS | BY_LOCAL)
 /* BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered, and bl_port_pace; BY_RSV: switch programs where reservations are made;
@@ -89,6 +89,7 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_HOLD_FULL] = BY_HOLD,
 	[BL_R_NO_SLOT] = BY_HOLD | BY_PORT,
 	[BL_R_HOLD_DESTS] = BY_HOLD,
+	[BL_R_HELD_LONG] = BY_NUMBERS,
 	[BL_R_FRAME_SIZE] = BY_HOLD | BY_PORT,
 	[BL_R_TO_APP] = BY_HOLD,
 	[BL_R_QUEUED] = BY_PORT,
@@ -102,6 +103,8 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_RSV_OFF] = BY_RSV,
 	[BL_R_GRT] = BY_PL2,
 	[BL_R_GRT_COPY] = BY_PL2,
+	[BL_R_GRT_OFF] = BY_PL2,
+	[BL_R_POLICY_APART] = BY_RSV,
 	[BL_R_GRT_BAD] = BY_PL2,
 	[BL_R_RELEASED] = BY_RSV,
 	[BL_R_RELEASE_BAD] = BY_RSV,

@@ -467,6 +467,9 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { name: a, addr: 10.0.0.1 }\n  - { name: a, addr: 10.0.0.2 }\n", 4, "a is the name of endpoint 0" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { name: a, addr: 10.0.0.1, mac: 02:00:00:00:00:01 }\n  - { addr: 10.0.0.2, mac: 02:00:00:00:00:01 }\n", 4, "address of a's bl0" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
+		{ "arbiters: [10.0.0.8]\nslot_bytes: 65512\n" PEERS, 1, "from 64 to 65511" },
+		{ "arbiters: [10.0.0.8]\nrouted: true\nendpoints:\n  - { name: a, addr: 10.0.0.1, apps: ['fd00::1'] }\n"
+		  "  - { name: b, addr: 10.0.0.2, apps: ['fd00:0:0:1::1', 'fd00::1'] }\n", 1, "fd00::1 is an address of both" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },

@@ -212,6 +212,35 @@ static void clone__whole_way(void **state)
 	nothing_more();
 }
 
+/* A switch learns what its neighbour says of its policy, and says its own on every port. */
+static void clone__says_the_policy(void **state)
+{
+	struct bl_rsv_cfg rsv = { .on = 1, .pair_shift = 2 };
+	struct desc d = beacon_frame(0, T0 - 100), r, w;
+	struct bl_life life;
+	struct frame in;
+	__u32 p;
+
+	(void)state;
+	map_put(sk->maps.rsv_cfg, 0, &rsv);
+	d.port = (BL_POLICY_TOP + 1) << 8;
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	map_get(sk->maps.sw_lives, 0, &life);
+	assert_int_equal(life.policy, BL_POLICY_TOP + 1);
+	assert_int_equal(life.neighbour, d.node);
+	counts_take(sk->maps.counts, counted);
+	r = relayed(d, T0 - 100, T0 - 100);
+	for (p = 0; p < NPORTS; p++) {
+		w = clone_of(r, p);
+		w.port |= (BL_POLICY_PL2 + 1) << 8;
+		arrives(p, &w);
+	}
+	nothing_more();
+	rsv = (struct bl_rsv_cfg){ 0 };
+	map_put(sk->maps.rsv_cfg, 0, &rsv);
+}
+
 /* A port's frames on their way home, by the CPU map: the last one leaves, or is counted, as those that came in at home do. */
 static void homing__whole_way(void **state)
 {
@@ -401,11 +430,11 @@ static void clone__for_its_commit(void **state)
 	(void)state;
 	map_put(sk->maps.sw_carried, 1, &c);
 	d.relay[1].c = T0 - 400;
-	d.port = htons(1u << 0 | 1u << 2); /* a set of sets, as ingress keeps it: in the machine's order */
+	d.port = 1u << 0 | 1u << 2; /* a set of sets, as ingress keeps it */
 	build(&in, &d);
 	go(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
-	d.port = htons(1u << 1);
+	d.port = 1u << 1;
 	build(&in, &d);
 	go(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
@@ -417,7 +446,7 @@ static void clone__for_its_commit(void **state)
 	go(to_port, 0, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
 	/* above it, what was carried rises as ever */
-	d.port = htons(1u << 1);
+	d.port = 1u << 1;
 	d.relay[1].b = T0 + 7;
 	build(&in, &d);
 	go(to_port, 0, &in);
@@ -556,6 +585,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(clone__whole_way),
+		CASE(clone__says_the_policy),
 		CASE(homing__whole_way),
 		CASE(clone__barred),
 		CASE(data__whole_way),

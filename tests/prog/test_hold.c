@@ -40,6 +40,8 @@ static int hold_setup(void **state)
 	pace_setup(sk->maps.hold_due, HOLD_SLOTS, QUEUES);
 	while (!bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), NULL, &k))
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.hold_dests), &k), 0);
+	while (!bpf_map_lookup_and_delete_elem(bpf_map__fd(sk->maps.hold_free), NULL, &i))
+		;
 	for (i = 0; i < BL_DESTS; i++)
 		map_put(sk->maps.hold_macs, i, &none);
 	set_tx(BL_TX_NIC, net.ifindex[0]);
@@ -310,29 +312,36 @@ static void hold__destinations_run_out(void **state)
 	__u32 i;
 
 	(void)state;
-	for (i = 1; i < BL_DESTS; i++) {
-		struct bl_hold_dest d, want = { .used = 1 };
+	for (i = 1; i <= BL_NUMBERS; i++) {
+		struct bl_hold_dest d, want = { .used = BL_DEST_USED };
 
 		raw_frame(&f, 1, 1000 + i, 60, i);
 		give(&f, BL_R_HELD);
 		assert_int_equal(number_of(&f), i);
 		map_get(sk->maps.hold_macs, i, &d);
 		host_mac(want.mac, 1000 + i);
+		want.used_ns = d.used_ns;
+		want.left_ns = d.left_ns;
 		assert_memory_equal(&d, &want, sizeof(d));
 	}
+	/* under another policy than none there is no more */
+	hold.policy = BL_POLICY_PL2;
+	set_hold();
 	raw_frame(&f, 1, 3, 60, 1);
 	give(&f, BL_R_HOLD_DESTS);
 	assert_int_equal(number_of(&f), 0);
-	assert_int_equal(due_get().given, BL_DESTS - 1);
-	assert_int_equal(balanced(QUEUES), BL_DESTS - 1);
+	assert_int_equal(due_get().given, BL_NUMBERS);
+	assert_int_equal(balanced(QUEUES), BL_NUMBERS);
+	hold.policy = BL_POLICY_NONE;
+	set_hold();
 	/* those that have a number keep it, and each gets its turn */
-	raw_frame(&f, 1, 1000 + BL_DESTS - 1, 60, 9);
+	raw_frame(&f, 1, 1000 + BL_NUMBERS, 60, 9);
 	give(&f, BL_R_HELD);
-	for (i = 1; i < BL_DESTS; i++) {
+	for (i = 1; i <= BL_NUMBERS; i++) {
 		raw_frame(&f, 1, 1000 + i, 60, i);
 		comes(&f);
 	}
-	raw_frame(&f, 1, 1000 + BL_DESTS - 1, 60, 9);
+	raw_frame(&f, 1, 1000 + BL_NUMBERS, 60, 9);
 	comes(&f);
 	idle();
 	assert_int_equal(balanced(QUEUES), 0);

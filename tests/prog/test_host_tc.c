@@ -137,6 +137,29 @@ static void egress__beacon(void **state)
 	assert_int_equal(after.page.sent_barrier, T0 + 12345);
 }
 
+/* A beacon says how bl0's traffic is admitted, as it is now; without bl0 nothing. */
+static void egress__beacon_says_the_policy(void **state)
+{
+	struct bl_hold_cfg hold = { .on = 1 };
+	struct desc d = beacon_frame(1, 0), w;
+	struct frame in, want;
+
+	(void)state;
+	d.node = NODE_ID;
+	build(&in, &d);
+	for (hold.policy = 0; hold.policy < BL_POLICY_COUNT; hold.policy++) {
+		map_put(sk->maps.hold_cfg, 0, &hold);
+		w = d;
+		w.b = w.c = T0;
+		w.port = (__u16)((hold.policy + 1) << 8);
+		build(&want, &w);
+		sends_frame(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
+	}
+	hold = (struct bl_hold_cfg){ .policy = BL_POLICY_PL2 };
+	map_put(sk->maps.hold_cfg, 0, &hold);
+	sends(&d, T0);
+}
+
 /* Link-local barline frames come from the daemon or from nobody. */
 static void egress__forged_beacon(void **state)
 {
@@ -677,6 +700,7 @@ int main(void)
 		CASE(egress__odd_frames),
 		CASE(egress__all_variants),
 		CASE(egress__beacon),
+		CASE(egress__beacon_says_the_policy),
 		CASE(egress__forged_beacon),
 		CASE(egress__not_an_endpoint),
 		CASE(egress__clock_void),

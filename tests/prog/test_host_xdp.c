@@ -296,6 +296,23 @@ static void beacon__taken_in(void **state)
 	assert_int_equal(after.page.barrier, T0 + 1);
 }
 
+/* What the switch says of its policy is remembered, as its last beacon had it. */
+static void beacon__policy_of_the_switch(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 10);
+	__u32 said;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (said = 1; said < 6; said++) {
+		d.b++;
+		d.port = (__u16)((said % 5) << 8 | 7);
+		step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+		assert_int_equal(after.page.life.policy, said % 5);
+		assert_int_equal(after.page.life.neighbour, d.node);
+	}
+}
+
 static void beacon__refused(void **state)
 {
 	struct desc d;
@@ -644,6 +661,7 @@ int main(void)
 		CASE(clock__void),
 		CASE(clock__wrap),
 		CASE(beacon__taken_in),
+		CASE(beacon__policy_of_the_switch),
 		CASE(beacon__refused),
 		CASE(barrier__never_falls),
 		CASE(hop__only_the_neighbours),

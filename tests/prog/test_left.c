@@ -81,18 +81,10 @@ static void prep__for_nobody(void **state)
 static void local__for_who_left(void **state)
 {
 	const __u32 n = BODY_SLOT;
-	struct desc d = data_frame(1, 1, T0 - 500, 0);
+	struct desc d = local_prep();
 	struct frame in, out;
 
 	(void)state;
-	d.op = BL_OP_PREP;
-	d.sport = FROM;
-	d.dport = BL_PORT_BASE + 10;
-	d.body = 70;
-	put_window(0, n, n + 2, T0 - 500, false);
-	host_addr(win.slot[n % BL_RWIN].addr, false, 1);
-	win.slot[n % BL_RWIN].port = BL_PORT_BASE + 10;
-	map_put(sk->maps.windows, 0, &win);
 	leaves(10, BL_EP_ACTIVE);
 	build(&in, &d);
 	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);

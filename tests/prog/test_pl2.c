@@ -45,13 +45,15 @@ static int pl2_setup(void **state)
 	__u32 i;
 
 	host_setup(state);
-	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_PL2, .k_frames = 4, .k_bytes = 4 * 1514, .recent_ns = LONG_NS, .retry_ns = LONG_NS,
+	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_PL2, .k_frames = 4, .k_bytes = 4 * 1538, .recent_ns = LONG_NS, .retry_ns = LONG_NS,
 				     .coming_ns = LONG_NS };
 	memcpy(hold.mac, bl0, 6);
 	set_hold();
 	pace_setup(sk->maps.hold_due, HOLD_SLOTS, QUEUES);
 	while (!bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), NULL, &k))
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.hold_dests), &k), 0);
+	while (!bpf_map_lookup_and_delete_elem(bpf_map__fd(sk->maps.hold_free), NULL, &i))
+		;
 	for (i = 0; i < BL_DESTS; i++) {
 		map_put(sk->maps.hold_macs, i, &none);
 		map_put(sk->maps.pl2_dests, i, &no_dest);
@@ -104,6 +106,13 @@ static void comes(const struct frame *want)
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 	same_frame(&out, want);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
+}
+
+/* Until the programs' clock has passed @ns. */
+static void wait_past(__u64 ns)
+{
+	while (mono_now() <= ns)
+		usleep(1000);
 }
 
 /* Frames @from to @to - 1 that give_n() gave leave now, @early or not. */
@@ -174,7 +183,7 @@ static void burst__asked_granted_sent(void **state)
 
 	(void)state;
 	give_n(0, 2, 1514);
-	r = asks(1, 0, 3028, 0, 0);
+	r = asks(1, 0, 3076, 0, 0);
 	slots_are(0, 2);
 	idle();
 	answer(r, 0, 0, 0, BL_R_GRT);
@@ -197,22 +206,22 @@ static void burst__k_frames_then_the_rest(void **state)
 
 	(void)state;
 	give_n(0, 6, 100);
-	r = asks(1, 0, 400, 0, 0);
+	r = asks(1, 0, 4 * 124, 0, 0);
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 0, 4, 100, false);
-	r = asks(1, 0, 200, 0, 0); /* the turn that ends a burst begins the next */
+	r = asks(1, 0, 2 * 124, 0, 0); /* the turn that ends a burst begins the next */
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 4, 6, 100, false);
 	idle();
 	/* by bytes: a second frame might be a full one */
-	hold.k_bytes = 1614;
+	hold.k_bytes = 125 + 1537;
 	set_hold();
 	give_n(0, 3, 101);
-	r = asks(1, 0, 101, 0, 0);
+	r = asks(1, 0, 125, 0, 0);
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 0, 1, 101, false);
-	r = asks(1, 0, 101, 0, 0);
-	hold.k_bytes = 6056;
+	r = asks(1, 0, 125, 0, 0);
+	hold.k_bytes = 6152;
 	set_hold();
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 1, 2, 101, false);
@@ -223,7 +232,7 @@ static void burst__k_frames_then_the_rest(void **state)
 		d.tos = 46 << 2;
 		build(&f, &d);
 		give(&f);
-		r = asks(1, 0, 101 + f.n, 0, 0);
+		r = asks(1, 0, 125 + bl_wire_bytes(f.n), 0, 0);
 		answer(r, 0, 0, 0, BL_R_GRT);
 		comes(&f);
 		burst_comes(0, 2, 3, 101, false);
@@ -242,7 +251,7 @@ static void burst__waits_for_its_slot(void **state)
 	(void)state;
 	give_n(0, 1, 60);
 	t0 = mono_now();
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	due = due_get();
 	assert_true(due.at[1] >= t0 + LONG_NS && due.next == due.at[1]);
 	answer(r, 10, 300000000, 0, BL_R_GRT);
@@ -253,13 +262,13 @@ static void burst__waits_for_its_slot(void **state)
 	assert_int_equal(due.at[1], d.send_ns);
 	assert_int_equal(due.next, d.send_ns);
 	idle();
-	usleep(300000);
+	wait_past(d.send_ns);
 	burst_comes(0, 0, 1, 60, false);
 	idle();
 	slots_are(0, 0);
 	/* less what the NIC is busy with */
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	due = due_get();
 	due.free[0] = mono_now() + 500000000;
 	due_put(&due);
@@ -275,13 +284,33 @@ static void burst__many_destinations(void **state)
 	(void)state;
 	give_n(0, 1, 60);
 	give_n(2, 1, 60);
-	a = asks(1, 0, 60, 0, 0);
-	b = asks(2, 2, 60, 0, 0);
+	a = asks(1, 0, 84, 0, 0);
+	b = asks(2, 2, 84, 0, 0);
 	idle();
 	answer(b, 0, 0, 0, BL_R_GRT);
 	burst_comes(2, 0, 1, 60, false);
 	answer(a, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 0, 1, 60, false);
+	idle();
+	slots_are(0, 0);
+}
+
+/* Both are due: the one that was due first is sent whole before the other begins. */
+static void burst__the_first_due_ends_first(void **state)
+{
+	struct rsv a, b;
+
+	(void)state;
+	give_n(0, 3, 60);
+	give_n(2, 3, 60);
+	a = asks(1, 0, 3 * 84, 0, 0);
+	b = asks(2, 2, 3 * 84, 0, 0);
+	answer(b, 0, 0, 0, BL_R_GRT); /* due at once */
+	answer(a, 0, 300000000, 0, BL_R_GRT);
+	burst_comes(2, 0, 1, 60, false);
+	wait_past(dest_get(1).send_ns);
+	burst_comes(2, 1, 3, 60, false);
+	burst_comes(0, 0, 3, 60, false);
 	idle();
 	slots_are(0, 0);
 }
@@ -295,16 +324,16 @@ static void burst__nobody_answers(void **state)
 	hold.retry_ns = 1000000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	for (try = 1; try < BL_PL2_TRIES; try++) {
 		__u32 seq = r.seq;
 
 		usleep(1500);
-		r = asks(1, 0, 60, 0, try);
+		r = asks(1, 0, 84, 0, try);
 		assert_int_equal(r.seq, seq);
 	}
 	usleep(1500);
-	assert_int_equal(asks(1, 0, 60, 0, 0).seq, r.seq + 1);
+	assert_int_equal(asks(1, 0, 84, 0, 0).seq, r.seq + 1);
 	answer(r, 0, 0, 0, BL_R_GRT_BAD); /* to the old number */
 	r.seq++;
 	r.cookie = 1;
@@ -323,11 +352,11 @@ static void burst__refused(void **state)
 	hold.retry_ns = 20000000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	answer(r, 0, 0, BL_GRT_REFUSED, BL_R_GRT);
 	idle();
-	usleep(21000);
-	assert_int_equal(asks(1, 0, 60, 0, 0).seq, r.seq + 1);
+	wait_past(dest_get(1).send_ns);
+	assert_int_equal(asks(1, 0, 84, 0, 0).seq, r.seq + 1);
 	r.seq++;
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 0, 1, 60, false);
@@ -345,11 +374,11 @@ static struct rsv early_burst(void)
 	hold.t_ns = 1000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0); /* nothing is known yet */
+	r = asks(1, 0, 84, 0, 0); /* nothing is known yet */
 	answer(r, 0, 999, 0, BL_R_GRT);
 	burst_comes(0, 0, 1, 60, false);
 	give_n(0, 3, 200);
-	return asks(1, 0, 600, BL_RSV_EARLY, 0);
+	return asks(1, 0, 3 * 224, BL_RSV_EARLY, 0);
 }
 
 static void early__passed(void **state)
@@ -367,7 +396,7 @@ static void early__passed(void **state)
 	assert_int_equal(dest_get(1).resent, 0);
 	/* 5000 ns are above t */
 	give_n(0, 1, 60);
-	asks(1, 0, 60, 0, 0);
+	asks(1, 0, 84, 0, 0);
 }
 
 static void early__passed_in_the_middle(void **state)
@@ -389,7 +418,7 @@ static void early__not_passed(void **state)
 	(void)state;
 	burst_comes(0, 0, 2, 200, true);
 	answer(r, 0, 5000, 0, BL_R_GRT);
-	usleep(10);
+	wait_past(dest_get(1).send_ns);
 	burst_comes(0, 0, 3, 200, false);
 	idle();
 	slots_are(0, 0);
@@ -405,12 +434,12 @@ static void early__not_when_old(void **state)
 	hold.recent_ns = 1000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 0, 1, 60, false);
 	usleep(10);
 	give_n(0, 1, 60);
-	asks(1, 0, 60, 0, 0);
+	asks(1, 0, 84, 0, 0);
 }
 
 /* ---- what is not believed ---- */
@@ -423,7 +452,7 @@ static void grant__not_believed(void **state)
 
 	(void)state;
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	d = dest_get(1);
 #define LIE(what, n) \
 	do { \
@@ -471,6 +500,29 @@ static void grant__not_believed(void **state)
 	answer(f, 0, 0, 0, BL_R_GRT);
 }
 
+/* A switch that makes no reservations says so: frames go without, and with the next RSV there is a promise again. */
+static void apart__switch_without_reservations(void **state)
+{
+	struct rsv r;
+
+	(void)state;
+	hold.retry_ns = 3000000;
+	set_hold();
+	give_n(0, 2, 100);
+	r = asks(1, 0, 2 * 124, 0, 0);
+	answer(r, 0, 0, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_GRT_OFF);
+	burst_comes(0, 0, 2, 100, false);
+	idle();
+	slots_are(0, 0);
+	wait_past(dest_get(1).apart_ns);
+	give_n(0, 1, 60);
+	r = asks(1, 0, 84, 0, 0);
+	answer(r, 0, 0, 0, BL_R_GRT);
+	burst_comes(0, 0, 1, 60, false);
+	idle();
+	slots_are(0, 0);
+}
+
 /* ---- copies, and releases ---- */
 
 static void from_host(__u32 from, __u32 len, bool early)
@@ -504,8 +556,8 @@ static void coming__released(void **state)
 	host_mac(want.mac, 5);
 	hold.coming_ns = 30000000;
 	set_hold();
-	copy(5, 3028, 77, 1000000); /* who never was a destination gets a number now */
-	assert_int_equal(coming_get(1).bytes, 3028);
+	copy(5, 3076, 77, 1000000); /* who never was a destination gets a number now */
+	assert_int_equal(coming_get(1).bytes, 3076);
 	due = due_get();
 	assert_int_equal(due.at[1], coming_get(1).by_ns);
 	assert_true(due.next <= due.at[1]);
@@ -513,11 +565,11 @@ static void coming__released(void **state)
 	from_host(5, 1000, true);
 	from_host(6, 60, false); /* of somebody else */
 	assert_int_equal(coming_get(1).bytes, 514);
-	copy(5, 600, 78, 0);
+	copy(5, 624, 78, 0);
 	from_host(5, 600, false);
 	assert_int_equal(coming_get(1).bytes, 514);
 	idle();
-	usleep(32000);
+	wait_past(coming_get(1).by_ns);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 	build_rsv(&f, &want);
@@ -537,14 +589,14 @@ static void coming__beside_our_own_burst(void **state)
 	hold.coming_ns = 20000000;
 	set_hold();
 	give_n(0, 1, 60);
-	r = asks(1, 0, 60, 0, 0);
+	r = asks(1, 0, 84, 0, 0);
 	copy(0, 100, 5, 0);
 	by = coming_get(1).by_ns;
 	answer(r, 0, 0, 0, BL_R_GRT);
 	burst_comes(0, 0, 1, 60, false);
 	idle();
 	assert_int_equal(due_get().at[1], by); /* the end of the burst did not forget it */
-	usleep(22000);
+	wait_past(by);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 	assert_int_equal(out.p[14 + 22], BL_OPCODE_BYTE(BL_OP_RELEASE));
@@ -574,7 +626,7 @@ static void policy__changed_with_a_burst_in_hand(void **state)
 {
 	(void)state;
 	give_n(0, 5, 60);
-	asks(1, 0, 240, 0, 0);
+	asks(1, 0, 4 * 84, 0, 0);
 	hold.policy = BL_POLICY_NONE;
 	set_hold();
 	{
@@ -608,12 +660,14 @@ int main(void)
 		CASE(burst__k_frames_then_the_rest),
 		CASE(burst__waits_for_its_slot),
 		CASE(burst__many_destinations),
+		CASE(burst__the_first_due_ends_first),
 		CASE(burst__nobody_answers),
 		CASE(burst__refused),
 		CASE(early__passed),
 		CASE(early__passed_in_the_middle),
 		CASE(early__not_passed),
 		CASE(early__not_when_old),
+		CASE(apart__switch_without_reservations),
 		CASE(grant__not_believed),
 		CASE(coming__released),
 		CASE(coming__beside_our_own_burst),

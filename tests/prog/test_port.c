@@ -458,6 +458,7 @@ static void pace__rate(void **state)
 static void pace__redirect_failed(void **state)
 {
 	struct frame f, out;
+	struct bl_due d;
 	__u32 key = 1;
 
 	(void)state;
@@ -469,12 +470,20 @@ static void pace__redirect_failed(void **state)
 	assert_int_equal(page_get().failed, 1);
 	assert_int_equal(balanced(QUEUES), 0);
 	idle();
+	/* a turn that finds nothing says when there may be something */
+	d = due_get();
+	d.next = ~0ULL >> 1;
+	due_put(&d);
+	idle();
+	assert_int_equal(page_get().next_ns, ~0ULL >> 1);
 }
 
 static void pace__histograms_and_bell(void **state)
 {
 	static struct bl_queue_hist h;
+	static struct bl_slot slot;
 	struct bl_pace_page p;
+	struct bl_queue q;
 	struct frame f;
 	int i;
 
@@ -489,8 +498,12 @@ static void pace__histograms_and_bell(void **state)
 		assert_int_equal(rung(), !i);
 	}
 	assert_int_equal(page_get().asleep, 0);
+	q = queue_get(DATA(2));
 	for (i = 0; i < 4; i++)
 		comes(2, &f);
+	/* who sends it again does not count its waiting time again */
+	map_get(sk->maps.slots, BL_RING_SLOT(q.ring[q.head & (BL_RING - 1)]), &slot);
+	assert_int_equal(slot.queue, BL_SLOT_SENT);
 	map_get(sk->maps.queue_hist, DATA(2), &h);
 	for (i = 0; i < 8; i++)
 		assert_int_equal(h.found.n[i], i % 2 == 0); /* 0, 128, 256, 384 bytes */

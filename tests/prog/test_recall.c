@@ -4,7 +4,7 @@
  * process; not stored and not answered where there is no room, no endpoint, or another life of it.
  */
 #include <linux/pkt_cls.h>
-#include "host_util.h"
+#include "commit_util.h"
 
 #define FROM	    (BL_PORT_BASE + 9) /* an endpoint of this host: slot 0 */
 #define RECALL_LIFE 0x0f16 /* what the bytes of a body of frames.h mean in a RECALL: the receiver's life */
@@ -21,26 +21,6 @@ static void lives(__u16 life)
 	}
 }
 
-static void run_on(const struct bpf_program *prog, const struct frame *in, int verdict, const struct frame *want)
-{
-	struct frame out;
-	int v = run_xdp(prog, net.ifindex[0], in, &out);
-
-	if (v != verdict)
-		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
-	same_frame(&out, want);
-}
-
-static void feed(__u64 b)
-{
-	struct desc d = beacon_frame(0, b);
-	struct frame in;
-
-	build(&in, &d);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_DROP, &in);
-	counts_take(sk->maps.counts, counted);
-}
-
 static struct desc recall(bool v6)
 {
 	struct desc d = v6 ? data_frame6(0, 1, 0, T0 - 1000) : data_frame(0, 1, 0, T0 - 1000);
@@ -51,33 +31,9 @@ static struct desc recall(bool v6)
 	return d;
 }
 
-/* What the host at 1 makes of @d: its head turned round, B and C old, and so much of the rest that a beacon has room. */
 static void answer_to(const struct desc *d, struct frame *want)
 {
-	struct desc a = *d;
-	struct frame in;
-	__u32 keep = BL_BEACON_LEN + 4u * d->tags;
-
-	build(&in, d);
-	memcpy(a.dst, d->src, 6);
-	memcpy(a.src, d->dst, 6);
-	memcpy(a.saddr, d->daddr, 16);
-	memcpy(a.daddr, d->saddr, 16);
-	a.sport = d->dport;
-	a.dport = d->sport;
-	a.ttl = 64;
-	a.csum = false;
-	a.b = a.c = T0 - BL_TS_OLD;
-	a.op = BL_OP_RECALLED;
-	a.lanes = 1;
-	a.lane = 0;
-	a.body = sizeof(struct bl_recall);
-	build(want, &a);
-	keep = keep < in.n ? keep : in.n;
-	if (want->n < keep) {
-		memcpy(want->p + want->n, in.p + want->n, keep - want->n);
-		want->n = keep;
-	}
+	answer_of(d, BL_OP_RECALLED, sizeof(struct bl_recall), want);
 }
 
 static void recall__becomes_the_answer(void **state)
@@ -100,7 +56,7 @@ static void recall__becomes_the_answer(void **state)
 			d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
 			build(&in, &d);
 			answer_to(&d, &want);
-			run_on(relayed ? sk->progs.bl_host_relayed : sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+			run_prog(relayed ? sk->progs.bl_host_relayed : sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 			if (relayed) {
 				counts_moved(sk->maps.counts, counted, 1,
 					     WANT({ BL_HC_INGRESS, BL_R_RECALLED }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
@@ -128,8 +84,8 @@ static void recall__of_what_is_below_C(void **state)
 	lives(RECALL_LIFE);
 	build(&in, &d);
 	answer_to(&d, &want);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 	assert_int_equal(ring_read(0), 2);
 }
 
@@ -138,9 +94,9 @@ static void refused(const struct desc *d, enum bl_reason why)
 	struct frame in;
 
 	build(&in, d);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_DROP, &in);
+	run_prog(sk->progs.bl_host_xdp, &in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
-	run_on(sk->progs.bl_host_relayed, &in, XDP_DROP, &in);
+	run_prog(sk->progs.bl_host_relayed, &in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
 }
 
@@ -175,11 +131,11 @@ static void recall__refused(void **state)
 	build(&in, &d);
 	answer_to(&d, &want);
 	for (k = 0; k < fit; k++)
-		run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+		run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 	counts_take(sk->maps.counts, counted);
 	refused(&d, BL_R_RING_FULL);
 	assert_int_equal(ring_read(0), fit);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 }
 
 /* Who left in order has nothing to take out, and its host says so; who died is announced instead. */
@@ -199,9 +155,9 @@ static void recall__for_who_left(void **state)
 	map_put(sk->maps.eps, 9, &e);
 	build(&in, &d);
 	answer_to(&d, &want);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }));
-	run_on(sk->progs.bl_host_relayed, &in, XDP_TX, &want);
+	run_prog(sk->progs.bl_host_relayed, &in, XDP_TX, &want);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
 	nothing_stored();
 	e.left ^= 1;
@@ -224,7 +180,7 @@ static void recall__wakes(void **state)
 	wake_put(&w);
 	build(&in, &d);
 	answer_to(&d, &want);
-	run_on(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 	assert_true(woken(0, 5000));
 }
 
@@ -232,15 +188,10 @@ static void recall__wakes(void **state)
 
 static void local(const struct desc *d, enum bl_reason why)
 {
-	struct __sk_buff ctx = { .mark = 0 };
 	struct frame in, out;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in.p, .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx,
-		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 
 	build(&in, d);
-	o.data_size_in = in.n;
-	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_local), &o), 0);
-	assert_int_equal(o.retval, TC_ACT_SHOT);
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, why }));
 }
 

@@ -8,7 +8,7 @@
 #include "rsv_frames.h"
 #include "../../maps/reserve_abi.h"
 
-#define SLOT   12112u /* 1514 bytes at 1 Gbit/s */
+#define SLOT   12304u /* 1538 byte times at 1 Gbit/s */
 #define SHIFT  3
 #define FAR_NS 1000000000ULL
 #define QUEUES BL_PORT_QUEUE(NPORTS, 0)
@@ -56,16 +56,19 @@ static void books_balance(void)
 
 static int rsv_setup(void **state)
 {
-	static const struct bl_rsv none;
+	static struct bl_rsv hosts;
 	static const struct bl_rsv_pair nothing;
 	__u32 i;
 
 	switch_setup(state);
 	cfg.admission = 1;
 	set_cfg();
-	rc = (struct bl_rsv_cfg){ .on = 1, .ns_q20 = 8 << 20, .limit_bytes = 16 * 1514, .refuse_ns = 10 * SLOT, .far_ns = FAR_NS, .lapse_ns = FAR_NS, .pair_shift = SHIFT };
+	rc = (struct bl_rsv_cfg){ .on = 1, .ns_q20 = 8 << 20, .limit_bytes = 16 * 1538, .refuse_ns = 10 * SLOT, .far_ns = FAR_NS, .lapse_ns = FAR_NS, .pair_shift = SHIFT };
 	set_rc();
-	map_put(sk->maps.rsv, 0, &none);
+	/* hosts that reserve, however long a test takes from the RSV to the data */
+	for (i = 0; i < NPORTS; i++)
+		hosts.port[i].asked_ns = ~0ULL >> 1;
+	map_put(sk->maps.rsv, 0, &hosts);
 	for (i = 0; i < 1 << 2 * SHIFT; i++)
 		map_put(sk->maps.rsv_pairs, i, &nothing);
 	pace_setup(sk->maps.port_due, 64, QUEUES);
@@ -154,7 +157,7 @@ static void ends(__u32 port, const struct rsv *r, enum bl_reason why)
 
 static void rsv__two_counter(void **state)
 {
-	struct rsv a = rsv(0, 1, 3028, 7), b = rsv(3, 1, 1514, 9), c = rsv(0, 3, 60, 8);
+	struct rsv a = rsv(0, 1, 3076, 7), b = rsv(3, 1, 1538, 9), c = rsv(0, 3, 60, 8);
 	__u8 tags;
 
 	(void)state;
@@ -164,8 +167,8 @@ static void rsv__two_counter(void **state)
 		granted(0, &a, 0, 0, 0);
 		granted(3, &b, 0, 0, 2 * SLOT);
 		granted(0, &c, 0, 2 * SLOT, 0);
-		assert_int_equal(pair_of(0, 1)->bytes, 3028);
-		assert_int_equal(pair_of(3, 1)->bytes, 1514);
+		assert_int_equal(pair_of(0, 1)->bytes, 3076);
+		assert_int_equal(pair_of(3, 1)->bytes, 1538);
 		assert_int_equal(pair_of(0, 3)->bytes, 60);
 		assert_int_equal(pair_of(0, 1)->seq, 7);
 		assert_int_equal(all.port[0].grants, 2);
@@ -174,7 +177,7 @@ static void rsv__two_counter(void **state)
 
 static void rsv__joint_and_bitmap(void **state)
 {
-	struct rsv a = rsv(0, 1, 16 * 1514, 7), b = rsv(3, 1, 1514, 9);
+	struct rsv a = rsv(0, 1, 16 * 1538, 7), b = rsv(3, 1, 1538, 9);
 	enum bl_allocator k;
 	__u32 in, out;
 
@@ -209,28 +212,28 @@ static void rsv__joint_and_bitmap(void **state)
 
 static void rsv__repeated(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
 	__u32 in, out;
 
 	(void)state;
-	granted(3, &(struct rsv){ .op = BL_OP_RSV, .src = { 2, 0, 0, 0, 0, 3 }, .mac = { 2, 0, 0, 0, 0, 1 }, .seq = 1, .bytes = 16 * 1514 }, 0, 0, 0);
+	granted(3, &(struct rsv){ .op = BL_OP_RSV, .src = { 2, 0, 0, 0, 0, 3 }, .mac = { 2, 0, 0, 0, 0, 1 }, .seq = 1, .bytes = 16 * 1538 }, 0, 0, 0);
 	granted(0, &a, 0, 0, 16 * SLOT);
 	a.cookie = 0x5678; /* the host's own, not looked at */
 	answered(0, &a, 0, BL_R_RSV_REPEATED, &in, &out);
 	assert_int_equal(in, 0);
 	assert_true(out <= 16 * SLOT);
-	assert_int_equal(all.port[0].granted, 1514);
+	assert_int_equal(all.port[0].granted, 1538);
 	/* the next one: what is left of the last one will not come */
 	a.seq++;
 	left_over = 1;
 	granted(0, &a, 0, 0, 16 * SLOT);
-	assert_int_equal(all.port[0].lapsed, 1514);
-	assert_int_equal(pair_of(0, 1)->bytes, 1514);
+	assert_int_equal(all.port[0].lapsed, 1538);
+	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 }
 
 static void rsv__early(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7), b;
+	struct rsv a = rsv(0, 1, 1538, 7), b;
 	__u32 in, out;
 
 	(void)state;
@@ -239,9 +242,9 @@ static void rsv__early(void **state)
 	answered(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
 	a.flags = 0; /* a repeat says nothing of frames, but is told what became of them */
 	answered(0, &a, BL_GRT_PASSED, BL_R_RSV_REPEATED, &in, &out);
-	assert_int_equal(pair_of(0, 1)->early, 1514);
+	assert_int_equal(pair_of(0, 1)->early, 1538);
 	/* T is ten slots */
-	b = rsv(3, 1, 10 * 1514, 1);
+	b = rsv(3, 1, 10 * 1538, 1);
 	granted(3, &b, 0, 0, SLOT);
 	a = rsv(0, 1, 60, 8);
 	a.flags = BL_RSV_EARLY;
@@ -261,12 +264,13 @@ static void rsv__early(void **state)
 static void rsv__refused(void **state)
 {
 	static const __u8 nobody[6] = { 2, 0, 0, 9, 9, 9 }, zero[6];
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
+	__u32 in, out;
 
 	(void)state;
 	rc.far_ns = 2 * SLOT;
 	set_rc();
-	a.bytes = 3 * 1514;
+	a.bytes = 3 * 1538;
 	granted(0, &a, 0, 0, 0);
 	a = rsv(0, 3, 1, 8); /* the input's time is taken */
 	refused(0, &a, BL_R_RSV_REFUSED);
@@ -274,14 +278,14 @@ static void rsv__refused(void **state)
 	refused(3, &a, BL_R_RSV_REFUSED);
 	a = rsv(0, 3, 0, 8);
 	refused(0, &a, BL_R_RSV_BAD);
-	a.bytes = 16 * 1514 + 1;
+	a.bytes = 16 * 1538 + 1;
 	refused(0, &a, BL_R_RSV_BAD);
 	a.bytes = ~0u;
 	refused(0, &a, BL_R_RSV_BAD);
 	/* where it would go */
-	a = rsv(0, 0, 1514, 8);
+	a = rsv(0, 0, 1538, 8);
 	refused(0, &a, BL_R_RSV_BAD);
-	a = rsv(0, 3, 1514, 8);
+	a = rsv(0, 3, 1538, 8);
 	memcpy(a.mac, nobody, 6);
 	refused(0, &a, BL_R_RSV_BAD);
 	memcpy(a.mac, zero, 6);
@@ -294,27 +298,30 @@ static void rsv__refused(void **state)
 	/* more ports than there is room for pairs */
 	rc.pair_shift = 1;
 	set_rc();
-	a = rsv(0, 3, 1514, 8);
+	a = rsv(0, 3, 1538, 8);
 	refused(0, &a, BL_R_RSV_BAD);
-	a = rsv(3, 0, 1514, 8);
+	a = rsv(3, 0, 1538, 8);
 	refused(3, &a, BL_R_RSV_BAD);
 	rc.pair_shift = SHIFT;
 	set_rc();
 	/* a router's hosts do not know the address */
 	cfg.forward = BL_FWD_L3;
 	set_cfg();
-	a = rsv(0, 3, 1514, 8);
-	refused(0, &a, BL_R_RSV_BAD);
+	a = rsv(0, 3, 1538, 8);
+	answered(0, &a, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_RSV_BAD, &in, &out);
+	assert_int_equal(in | out, 0);
 }
 
 static void rsv__off(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
+	__u32 in, out;
 
 	(void)state;
 	rc.on = 0;
 	set_rc();
-	ends(0, &a, BL_R_RSV_OFF);
+	answered(0, &a, BL_GRT_REFUSED | BL_GRT_OFF, BL_R_RSV_OFF, &in, &out);
+	assert_int_equal(in | out, 0);
 	a.op = BL_OP_RELEASE;
 	ends(0, &a, BL_R_RSV_OFF);
 	assert_int_equal(all.port[0].refused, 0);
@@ -322,7 +329,7 @@ static void rsv__off(void **state)
 
 static void rsv__not_a_switchs(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
 	struct frame in, out;
 
 	(void)state;
@@ -339,7 +346,7 @@ static void rsv__not_a_switchs(void **state)
 
 static void rsv__no_device(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
 	struct frame in, out;
 	__u32 key = 0;
 
@@ -349,14 +356,14 @@ static void rsv__no_device(void **state)
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_REDIRECT_FAILED }));
 	books_balance(); /* promised all the same: the repeat gets it */
-	assert_int_equal(pair_of(0, 1)->bytes, 1514);
+	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 }
 
 /* ---- the end of promises ---- */
 
 static void lapse__swept_by_others(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7), b = rsv(3, 1, 60, 7);
+	struct rsv a = rsv(0, 1, 1538, 7), b = rsv(3, 1, 60, 7);
 	struct frame in, out;
 	__u32 i;
 
@@ -372,16 +379,16 @@ static void lapse__swept_by_others(void **state)
 		left_over = i > 1;
 		granted(3, &b, 0, 0, SLOT);
 		assert_int_equal(all.port[1].sweep, i + 1);
-		assert_int_equal(pair_of(0, 1)->bytes, 1514);
+		assert_int_equal(pair_of(0, 1)->bytes, 1538);
 	}
 	build_rsv(&in, &b);
 	run_on(3, &in, &out, XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 3, BL_R_RSV_GRANTED }, { 1, BL_R_RSV_LAPSED }));
 	books_balance();
-	assert_int_equal(all.port[0].lapsed, 1514);
+	assert_int_equal(all.port[0].lapsed, 1538);
 	assert_int_equal(pair_of(0, 1)->bytes, 0);
 	/* one's own at once, wherever the cursor is; the same number is a new promise */
-	a = rsv(0, 3, 1514, 9);
+	a = rsv(0, 3, 1538, 9);
 	rc.lapse_ns = 1000;
 	set_rc();
 	granted(0, &a, 0, 0, 0);
@@ -390,12 +397,12 @@ static void lapse__swept_by_others(void **state)
 	run_on(0, &in, &out, XDP_REDIRECT);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_RSV_GRANTED }, { 3, BL_R_RSV_LAPSED }));
 	books_balance();
-	assert_int_equal(all.port[0].lapsed, 2 * 1514);
+	assert_int_equal(all.port[0].lapsed, 2 * 1538);
 }
 
 static void release__cases(void **state)
 {
-	struct rsv a = rsv(0, 1, 3028, 7), give = rsv(1, 0, 1514, 7);
+	struct rsv a = rsv(0, 1, 3076, 7), give = rsv(1, 0, 1538, 7);
 	static const __u8 nobody[6] = { 2, 0, 0, 9, 9, 9 };
 
 	(void)state;
@@ -408,12 +415,12 @@ static void release__cases(void **state)
 	ends(1, &give, BL_R_RELEASE_BAD);
 	give.seq++;
 	ends(1, &give, BL_R_RELEASED);
-	assert_int_equal(all.port[0].released, 1514);
+	assert_int_equal(all.port[0].released, 1538);
 	give.bytes = 0;
 	ends(1, &give, BL_R_RELEASE_BAD);
 	give.bytes = 99999;
 	ends(1, &give, BL_R_RELEASED);
-	assert_int_equal(all.port[0].released, 3028);
+	assert_int_equal(all.port[0].released, 3076);
 	ends(1, &give, BL_R_RELEASE_BAD);
 	memcpy(give.mac, nobody, 6);
 	ends(1, &give, BL_R_RELEASE_BAD);
@@ -435,7 +442,7 @@ static void data(__u32 in, const struct frame *f, enum bl_reason why, const stru
 
 static void data__promised(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514 + 60, 7);
+	struct rsv a = rsv(0, 1, 1538 + 84, 7);
 	struct frame full, small;
 
 	(void)state;
@@ -447,7 +454,7 @@ static void data__promised(void **state)
 	data(0, &full, BL_R_UNRESERVED, &full);
 	data(0, &small, BL_R_PASSED_ON, &small);
 	data(0, &small, BL_R_UNRESERVED, &small);
-	assert_int_equal(all.port[0].used, 1574);
+	assert_int_equal(all.port[0].used, 1622);
 	/* not by its promise, and the other way */
 	raw_frame(&small, 0, 3, 60, 2);
 	data(0, &small, BL_R_UNRESERVED, &small);
@@ -461,9 +468,64 @@ static void data__promised(void **state)
 	data(0, &small, BL_R_UNRESERVED, &small);
 }
 
+/*
+ * A datagram of 42 bytes, asked for as the host sees it, comes as the NIC padded it; and the burst of an
+ * application that sends ACKs.
+ */
+static void data__padded_by_the_nic(void **state)
+{
+	struct rsv a = rsv(0, 1, bl_wire_bytes(42), 7);
+	struct frame f;
+	__u32 i;
+
+	(void)state;
+	raw_frame(&f, 0, 1, 60, 1);
+	granted(0, &a, 0, 0, 0);
+	data(0, &f, BL_R_PASSED_ON, &f);
+	data(0, &f, BL_R_UNRESERVED, &f);
+	a = rsv(0, 1, 4 * bl_wire_bytes(54), 8);
+	granted(0, &a, 0, 0, 0);
+	for (i = 0; i < 4; i++)
+		data(0, &f, BL_R_PASSED_ON, &f);
+	data(0, &f, BL_R_UNRESERVED, &f);
+}
+
+/* Hosts of another policy under a switch that makes reservations, and one that reserves beside them. */
+static void data__policies_apart(void **state)
+{
+	static const __u64 asked[] = { 0, 1 };
+	struct rsv a = rsv(0, 1, 1538, 7);
+	struct frame f, early, out;
+	__u32 i;
+
+	(void)state;
+	raw_frame(&f, 0, 1, 1514, 1);
+	early = f;
+	early.p[6] |= BL_EARLY_MAC0;
+	for (i = 0; i < 2; i++) {
+		rsv_take();
+		all.port[0].asked_ns = asked[i];
+		map_put(sk->maps.rsv, 0, &all);
+		run_on(0, &f, &out, XDP_REDIRECT);
+		same_frame(&out, &f);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
+		run_on(0, &early, &out, XDP_REDIRECT);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
+	}
+	assert_int_equal(all.port[0].used, 0);
+	/* from its first RSV on it is held to what it was promised */
+	granted(0, &a, 0, 0, 0);
+	rsv_take();
+	assert_true(all.port[0].asked_ns > 1);
+	all.port[0].asked_ns = ~0ULL >> 1;
+	map_put(sk->maps.rsv, 0, &all);
+	data(0, &f, BL_R_PASSED_ON, &f);
+	data(0, &f, BL_R_UNRESERVED, &f);
+}
+
 static void data__unsolicited(void **state)
 {
-	struct rsv a = rsv(0, 1, 3028, 7);
+	struct rsv a = rsv(0, 1, 3076, 7);
 	struct frame f, plain;
 
 	(void)state;
@@ -473,7 +535,7 @@ static void data__unsolicited(void **state)
 	data(0, &f, BL_R_EARLY_REFUSED, &f);
 	granted(0, &a, 0, 0, 0);
 	data(0, &f, BL_R_EARLY_REFUSED, &f);
-	a = rsv(0, 1, 3028, 8);
+	a = rsv(0, 1, 3076, 8);
 	a.flags = BL_RSV_EARLY;
 	left_over = 1;
 	granted(0, &a, BL_GRT_PASSED, 0, 0);
@@ -542,7 +604,7 @@ static void queued(__u32 port, const struct rsv *want)
 
 static void metered__answer_and_copy(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7), answer = a, copy = a;
+	struct rsv a = rsv(0, 1, 1538, 7), answer = a, copy = a;
 	struct frame in, out;
 	__u8 tags;
 
@@ -551,7 +613,7 @@ static void metered__answer_and_copy(void **state)
 		rsv_setup(state);
 		meter(0);
 		meter(1);
-		a = rsv(0, 1, 1514, 7);
+		a = rsv(0, 1, 1538, 7);
 		a.tags = tags;
 		answer = a;
 		answer.op = BL_OP_GRT;
@@ -574,9 +636,24 @@ static void metered__answer_and_copy(void **state)
 	}
 }
 
+/* What waits in the output's queue is sent first. */
+static void metered__after_the_queue(void **state)
+{
+	const __u32 key = BL_PORT_QUEUE(1, BL_CL_DATA);
+	struct rsv a = rsv(0, 1, 1538, 7), b = rsv(3, 1, 1538, 9);
+	struct bl_queue q = queue_get(key);
+
+	(void)state;
+	q.wire = 2 * 1538;
+	map_put(sk->maps.queues, key, &q);
+	granted(0, &a, 0, 0, 0); /* nobody paces this port: what its queue says is old */
+	meter(1);
+	granted(3, &b, 0, 0, 3 * SLOT);
+}
+
 static void metered__copy_only(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7), copy = a;
+	struct rsv a = rsv(0, 1, 1538, 7), copy = a;
 
 	(void)state;
 	meter(1);
@@ -588,14 +665,14 @@ static void metered__copy_only(void **state)
 	/* not of what was refused */
 	rc.far_ns = 1;
 	set_rc();
-	a = rsv(3, 1, 1514, 7);
+	a = rsv(3, 1, 1538, 7);
 	refused(3, &a, BL_R_RSV_REFUSED);
 	assert_int_equal(balanced(QUEUES), 1);
 }
 
 static void metered__no_room_for_the_answer(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
 	struct frame in, out;
 
 	(void)state;
@@ -605,13 +682,13 @@ static void metered__no_room_for_the_answer(void **state)
 	run_on(0, &in, &out, XDP_DROP);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUE_FULL }));
 	books_balance();
-	assert_int_equal(pair_of(0, 1)->bytes, 1514);
+	assert_int_equal(pair_of(0, 1)->bytes, 1538);
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
 static void metered__data(void **state)
 {
-	struct rsv a = rsv(0, 1, 1514, 7);
+	struct rsv a = rsv(0, 1, 1538, 7);
 	struct frame f;
 
 	(void)state;
@@ -645,9 +722,12 @@ int main(void)
 		CASE(lapse__swept_by_others),
 		CASE(release__cases),
 		CASE(data__promised),
+		CASE(data__padded_by_the_nic),
+		CASE(data__policies_apart),
 		CASE(data__unsolicited),
 		CASE(data__never_subject_to_it),
 		CASE(metered__answer_and_copy),
+		CASE(metered__after_the_queue),
 		CASE(metered__copy_only),
 		CASE(metered__no_room_for_the_answer),
 		CASE(metered__data),

@@ -486,6 +486,7 @@ static void relay__first(void **state)
 	d.port = 0x1234;
 	d.psn = 0x01020304;
 	want = relayed(d, 0, T0 - 5);
+	want.port = 0x1200; /* the policy is the neighbour's until the device map writes the switch's own */
 	want.relay[0].c = T0 - BL_TS_OLD;
 	want.relay[1].c = T0 - 9;
 	step(UPLINK, &d, XDP_REDIRECT, &want, WANT({ UPLINK, BL_R_RELAYED }, { UPLINK, BL_R_JOINED }));
@@ -558,7 +559,7 @@ static void relay__commit(void **state)
 	d.c = b + 800;
 	want = relayed(d, b + 650, b + 650);
 	want.relay[0].c = want.relay[1].c = b + 700;
-	want.port = 0x0300; /* sets 0 and 1, as ingress leaves a note for the device map: low byte first */
+	want.port = 3; /* sets 0 and 1, as ingress leaves a note for the device map */
 	step(3, &d, XDP_REDIRECT, &want, WANT({ 3, BL_R_RELAYED }, { 3, BL_R_BARRIER_OLD }));
 	/* once */
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_BARRIER_OLD }));

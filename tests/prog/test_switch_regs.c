@@ -213,7 +213,7 @@ static void exclude__after_silence(void **state)
 	d = from(0, up);
 	want = relayed(d, up, up);
 	want.relay[0].c = want.relay[1].c = b; /* C waits for the dead, until the controller's Resume */
-	want.port = 0x0300; /* low byte first: both sets stood still: their clones are sent in any case */
+	want.port = 3; /* both sets stood still: their clones are sent in any case */
 	step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_RELAYED }, { 1, BL_R_EXCLUDED }, { 2, BL_R_EXCLUDED }, { 3, BL_R_EXCLUDED }));
 	for (p = 1; p < NPORTS; p++)
 		assert_true(after.regs[p].lane[0].state == (BL_REG_DEAD | BL_REG_IN | BL_REG_HELD) && after.lives[p].death == 1);

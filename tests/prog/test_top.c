@@ -76,11 +76,11 @@ static void hold__no_more_numbers(void **state)
 	__u32 n = 77;
 
 	(void)state;
-	d.given = BL_DESTS - 1;
+	d.given = BL_NUMBERS;
 	due_put(&d);
 	build(&f, &a);
 	give(&f, BL_R_HOLD_DESTS);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(sk->maps.top_free), NULL, &n, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(sk->maps.hold_free), NULL, &n, BPF_ANY), 0);
 	give(&f, BL_R_HELD);
 	assert_int_equal(tx_get(77).frames, 1);
 }
@@ -416,25 +416,23 @@ static void with_priority(const struct frame *f, __u32 priority)
 static void priority__says_a_class(void **state)
 {
 	static const struct {
-		__u32 priority, levels;
-		__u64 frames;
-	} t[] = { { 0, 6, 0 }, { 1, 6, 2155 }, { 2, 6, 465 }, { 5, 6, 5 }, { 6, 6, 1 }, { 7, 6, 0 }, { 1, 3, 22 }, { 5, 3, 5 }, { 1, 1, 1 } };
-	unsigned int i, k;
+		__u32 priority;
+		__u64 bytes;
+	} t[] = { { 0, 0 },			  { 1, BL_TOP_SAYS_CLASS + 5 }, { 2, BL_TOP_SAYS_CLASS + 4 },
+		  { 5, BL_TOP_SAYS_CLASS + 1 }, { 6, BL_TOP_SAYS_CLASS },     { 7, 0 } };
+	unsigned int i;
 	struct desc d;
 	struct frame f, want;
 	struct topd s;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		top_setup(state);
-		for (k = t[i].levels; k < BL_TOP_CLASSES; k++)
-			top.limit[k - 1] = ~0ULL;
-		set_top();
 		d = app_frame(2, 1001, i & 1);
 		build(&f, &d);
 		with_priority(&f, t[i].priority);
 		give(&f, BL_R_HELD);
 		s = sync_of(1001, 1, 1, 1, i & 1);
-		s.bytes = t[i].frames * 1460;
+		s.bytes = t[i].bytes;
 		build_top(&want, &s);
 		paced(&want);
 	}
@@ -560,6 +558,48 @@ static void policy__what_another_one_held_goes_at_once(void **state)
 	assert_int_equal(due_get().given, 2);
 }
 
+/* The last beacon of the switch had this policy. */
+static void switch_says(__u32 said)
+{
+	struct bl_host_page page;
+
+	map_get(sk->maps.host_page, 0, &page);
+	page.life.policy = said;
+	map_put(sk->maps.host_page, 0, &page);
+}
+
+/*
+ * Beside a switch without TOP frames go as under none, also those that wait for tokens; then by
+ * tokens again.
+ */
+static void apart__switch_without_top(void **state)
+{
+	struct desc d = app_frame(2, 1001, false);
+	struct topd s;
+	struct frame f, a;
+	struct bl_due due;
+
+	(void)state;
+	switch_says(BL_POLICY_NONE + 1);
+	build(&f, &d);
+	give(&f, BL_R_HELD);
+	paced(&f);
+	idle();
+	switch_says(BL_POLICY_TOP + 1);
+	a = held(1002, 1, false);
+	s = sync_of(1002, 2, 1, 1, false);
+	build_top(&f, &s);
+	paced(&f);
+	switch_says(BL_POLICY_PL2 + 1);
+	due = due_get();
+	due.at[2] = due.next = 0;
+	due_put(&due);
+	paced(&a);
+	idle();
+	assert_int_equal(balanced(QUEUES), 0);
+	assert_int_equal(tx_get(2).state, BL_TOP_FREE);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -573,7 +613,8 @@ int main(void)
 		CASE(sync__byte_exact), CASE(flow__one_number_each), CASE(hold__full), CASE(hold__no_more_numbers), CASE(control__goes_at_once), CASE(token__becomes_the_held_frame),
 		CASE(token__lengths), CASE(token__expedited_first), CASE(token__wasted_becomes_a_stop), CASE(token__refusals), CASE(token__that_cannot_grow),
 		CASE(token__answer_that_fits_no_frame), CASE(hint__in_the_sync), CASE(priority__says_a_class), CASE(unscheduled__follow_the_sync),
-		CASE(flow__ends_and_its_number_goes_on), CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), cmocka_unit_test(reasons__all_seen),
+		CASE(flow__ends_and_its_number_goes_on), CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), CASE(apart__switch_without_top),
+		cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests_name("top", tests, net_up, NULL);

@@ -204,6 +204,99 @@ static void receiver__fin_frees_the_place(void **state)
 	token_out(6, 1, 12, 0);
 }
 
+/* What came of the flow in place 0 so far. */
+static void served(__u64 bytes)
+{
+	struct bl_top_rx r = rx_get(0);
+
+	r.served = bytes;
+	map_put(sk->maps.top_rx, 0, &r);
+}
+
+static void learnt_limits(__u64 first)
+{
+	__u32 c;
+
+	tpage = top_page_get();
+	for (c = 0; c < BL_TOP_CLASSES - 1; c++)
+		tpage.limit[c] = first ? first + c : 0;
+	map_put(sk->maps.top_page, 0, &tpage);
+}
+
+/* By what is left the class falls; what brings more than it said is one of unknown size. */
+static void receiver__class_of_what_is_left(void **state)
+{
+	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+
+	(void)state;
+	top.slot_ns = 3600000000U;
+	top.objective = BL_TOP_BY_REMAINING;
+	set_top();
+	s.bytes = 500 * 1460;
+	signal_in(&s);
+	token_out(5, 1, 11, 4);
+	served(450 * 1460);
+	next_slot(1);
+	token_out(5, 2, 11, 2);
+	served(515 * 1460);
+	next_slot(1);
+	token_out(5, 3, 11, 0);
+	served(3000 * 1460);
+	next_slot(1);
+	token_out(5, 4, 11, 5);
+}
+
+/* Learnt thresholds count while there are any and the configuration says so. */
+static void receiver__learnt_limits(void **state)
+{
+	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+
+	(void)state;
+	top.slot_ns = 3600000000U;
+	top.objective = BL_TOP_BY_REMAINING;
+	top.learn = 1;
+	set_top();
+	s.bytes = 50 * 1460;
+	signal_in(&s);
+	token_out(5, 1, 11, 2); /* nothing is learnt yet */
+	learnt_limits(48);
+	next_slot(1);
+	token_out(5, 2, 11, 3); /* 48, 49, 50 */
+	top.learn = 0;
+	set_top();
+	next_slot(1);
+	token_out(5, 3, 11, 2);
+}
+
+/* A flow counts once, when it ends, by what came of it and not by what it said. */
+static void receiver__sizes_are_learnt(void **state)
+{
+	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+	__u64 all = 0;
+	__u32 b;
+
+	(void)state;
+	top.slot_ns = 3600000000U;
+	top.dead_ns = 1000000000;
+	set_top();
+	s.bytes = 1000000;
+	signal_in(&s);
+	token_out(5, 1, 11, 4);
+	served(100 * 1514);
+	for (b = 0; b < BL_TOP_SIZES; b++)
+		all += top_page_get().sizes[b];
+	assert_int_equal(all, 0);
+	s = inbound(BL_TOP_FIN, 5, 2, 11);
+	s.bytes = 1000000;
+	signal_in(&s);
+	idle();
+	tpage = top_page_get();
+	for (b = 0; b < BL_TOP_SIZES; b++)
+		all += tpage.sizes[b];
+	assert_int_equal(all, 1);
+	assert_int_equal(tpage.sizes[bl_top_bucket(101)], 1);
+}
+
 static void receiver__sender_died(void **state)
 {
 	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
@@ -292,6 +385,87 @@ static void receiver__coflow(void **state)
 	s.tag = 14;
 	signal_in(&s);
 	assert_int_not_equal(bpf_map_lookup_elem(fd, &id, &c), 0);
+}
+
+static struct bl_top_coflow coflow_get(__u32 id)
+{
+	struct bl_top_coflow c;
+
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(sk->maps.top_coflows), &id, &c), 0);
+	return c;
+}
+
+/* The flow of @s, of unknown size, is the first one of coflow 42, and gets its token. */
+static void coflow_begins(struct topd *s)
+{
+	top.slot_ns = 3600000000U;
+	top.objective = BL_TOP_BY_COFLOW;
+	top.dead_ns = 20000000000;
+	set_top();
+	s->coflow = 42;
+	signal_in(s);
+	token_out(5, 1, 11, 0);
+}
+
+/* The FIN of a flow whose size nobody knew takes nothing from the sum, for it added nothing. */
+static void receiver__coflow_of_unknown_size(void **state)
+{
+	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11);
+
+	(void)state;
+	coflow_begins(&s);
+	s.flow = 6;
+	s.tag = 12;
+	signal_in(&s);
+	next_slot(2);
+	token_out(6, 1, 12, 0);
+	s = inbound(BL_TOP_FIN, 5, 2, 11);
+	s.bytes = 3000;
+	signal_in(&s);
+	next_slot(2);
+	token_out(6, 2, 12, 0);
+	assert_int_equal(top_page_get().gone, 1);
+	assert_int_equal(coflow_get(42).bytes, 0);
+	assert_int_equal(coflow_get(42).flows, 1);
+	next_slot(2);
+	token_out(6, 3, 12, 0); /* its sister is as it was */
+}
+
+/* A size that is told later counts from then on, and is taken off as it was counted, whatever the FIN says. */
+static void receiver__coflow_of_sizes_that_change(void **state)
+{
+	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11), t;
+
+	(void)state;
+	coflow_begins(&s);
+	t = s;
+	t.flow = 6;
+	t.tag = 12;
+	t.bytes = 2 * 1460;
+	signal_in(&t);
+	assert_int_equal(coflow_get(42).bytes, 2 * 1460);
+	s.seq = 2;
+	s.bytes = 98 * 1460;
+	signal_in(&s);
+	assert_int_equal(coflow_get(42).bytes, 100 * 1460);
+	signal_in(&s);
+	assert_int_equal(coflow_get(42).bytes, 100 * 1460);
+	s.seq = 3;
+	s.bytes = 18 * 1460;
+	signal_in(&s);
+	assert_int_equal(coflow_get(42).bytes, 20 * 1460);
+	s = inbound(BL_TOP_FIN, 5, 4, 11);
+	s.bytes = 77;
+	signal_in(&s);
+	next_slot(2);
+	token_out(6, 1, 12, 1);
+	assert_true(coflow_get(42).bytes == 2 * 1460 && coflow_get(42).flows == 1);
+	/* another flow by the number of one that is there takes off what that one had counted */
+	t.seq = 1;
+	t.tag = 13;
+	t.bytes = 0;
+	signal_in(&t);
+	assert_true(!coflow_get(42).bytes && coflow_get(42).flows == 1);
 }
 
 /* ---- data ---- */
@@ -430,6 +604,41 @@ static void loader__figures(void **state)
 	assert_int_equal(bl_top_check(&o, &err), -EINVAL);
 }
 
+/*
+ * Thresholds that are given hold, and nothing is learnt then; nor where classes are not made of
+ * sizes.
+ */
+static void loader__thresholds(void **state)
+{
+	struct bl_top_opts o = { { 0 } };
+	struct bl_top_cfg c;
+	struct bl_err err;
+
+	(void)state;
+	bl_top_defaults(&o);
+	bl_top_make(&o, 838861, &c);
+	assert_true(c.learn && c.objective == BL_TOP_BY_REMAINING);
+	o.v[BL_TOP_O_CLASS2] = 400 + 1;
+	bl_top_make(&o, 838861, &c);
+	assert_true(!c.learn && c.limit[1] == 400 && c.limit[0] == 6); /* 20000^(1/6) = 5.2 */
+	o.v[BL_TOP_O_CLASS4] = 400 + 1;
+	assert_int_equal(bl_top_check(&o, &err), -EINVAL);
+	o.v[BL_TOP_O_CLASS4] = 401 + 1;
+	assert_int_equal(bl_top_check(&o, &err), 0);
+	o.v[BL_TOP_O_CLASS2] = o.v[BL_TOP_O_CLASS4] = 0 + 1;
+	o.v[BL_TOP_O_LEARN] = 0 + 1;
+	bl_top_make(&o, 838861, &c);
+	assert_false(c.learn);
+	o.v[BL_TOP_O_LEARN] = 1 + 1;
+	o.v[BL_TOP_O_OBJECTIVE] = BL_TOP_BY_COFLOW + 1;
+	bl_top_make(&o, 838861, &c);
+	assert_false(c.learn);
+	o.v[BL_TOP_O_OBJECTIVE] = BL_TOP_BY_LAS + 1;
+	o.v[BL_TOP_O_LEVELS] = 1 + 1;
+	bl_top_make(&o, 838861, &c);
+	assert_false(c.learn);
+}
+
 static void reasons__all_seen(void **state)
 {
 	(void)state;
@@ -441,8 +650,12 @@ int main(void)
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
 		CASE(message__malformed), CASE(receiver__sends_tokens), CASE(receiver__v6), CASE(receiver__best_class_then_turns), CASE(receiver__another_flow_by_that_number),
-		CASE(receiver__fin_frees_the_place), CASE(receiver__sender_died), CASE(receiver__full), CASE(receiver__clock_void), CASE(receiver__coflow), CASE(data__echo_comes_off),
-		CASE(data__echo_of_nothing), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures), cmocka_unit_test(reasons__all_seen),
+		CASE(receiver__fin_frees_the_place), CASE(receiver__sender_died),
+		CASE(receiver__class_of_what_is_left), CASE(receiver__learnt_limits),
+		CASE(receiver__sizes_are_learnt), CASE(receiver__full), CASE(receiver__clock_void), CASE(receiver__coflow),
+		CASE(receiver__coflow_of_unknown_size), CASE(receiver__coflow_of_sizes_that_change), CASE(data__echo_comes_off),
+		CASE(data__echo_of_nothing), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures),
+		cmocka_unit_test(loader__thresholds), cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests_name("top_rx", tests, net_up, NULL);

@@ -91,7 +91,7 @@ MAYBE_UNUSED static int top_setup(void **state)
 	empty_hash(sk->maps.top_rx_of);
 	empty_hash(sk->maps.top_coflows);
 	empty_hash(sk->maps.hold_dests);
-	while (!bpf_map_lookup_and_delete_elem(bpf_map__fd(sk->maps.top_free), NULL, &i))
+	while (!bpf_map_lookup_and_delete_elem(bpf_map__fd(sk->maps.hold_free), NULL, &i))
 		;
 	for (i = 0; i < BL_DESTS; i++) {
 		map_put(sk->maps.hold_macs, i, &none);

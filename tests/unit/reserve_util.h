@@ -12,7 +12,7 @@
 #define NPORTS 8
 #define Q20(ns) ((__u32)((ns) * (1 << 20)))
 #define NS_1G  Q20(8.0) /* a byte at 1 Gbit/s */
-#define SLOT   12112ULL /* 1514 bytes at 1 Gbit/s */
+#define SLOT   12304ULL /* 1538 byte times at 1 Gbit/s */
 #define T0     (1000010ULL * SLOT) /* ten slots into a word of the bitmap */
 
 static struct bl_rsv_cfg cfg;
@@ -26,7 +26,7 @@ static inline void fresh(enum bl_allocator a)
 	memset(port, 0, sizeof(port));
 	memset(pair, 0, sizeof(pair));
 	queued = 0;
-	cfg = (struct bl_rsv_cfg){ .on = 1, .allocator = a, .ns_q20 = NS_1G, .limit_bytes = 16 * 1514, .refuse_ns = 100 * SLOT, .far_ns = 400 * SLOT,
+	cfg = (struct bl_rsv_cfg){ .on = 1, .allocator = a, .ns_q20 = NS_1G, .limit_bytes = 16 * 1538, .refuse_ns = 100 * SLOT, .far_ns = 400 * SLOT,
 				   .lapse_ns = 1000000, .pair_shift = 3 };
 }
 
@@ -41,9 +41,11 @@ static inline __u32 ask(__u32 in, __u32 out, __u32 bytes, __u32 seq, __u64 now)
 	return ask_early(in, out, bytes, seq, 0, now);
 }
 
-static inline enum bl_reason data(__u32 in, __u32 out, __u32 len, int early)
+/* a frame that takes @bytes byte times, which none does in less than 84 */
+static inline enum bl_reason data(__u32 in, __u32 out, __u32 bytes, int early)
 {
-	return bl_rsv_data(&port[in], &port[out], &pair[in][out], len, early);
+	assert_true(bytes >= BL_WIRE_BYTES(0));
+	return bl_rsv_data(&port[in], &port[out], &pair[in][out], bytes - BL_WIRE_EXTRA, early);
 }
 
 /* of the burst that was promised last */

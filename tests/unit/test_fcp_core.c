@@ -455,6 +455,8 @@ static void fcp__reset_begins_anew(void **state)
 	n = bl_fcp_host_tx(&h, now, buf);
 	assert_int_equal(to_arb(n), BL_FCP_R_OK);
 	assert_int_equal(to_arb(n), BL_FCP_R_DUPLICATE);
+	assert_int_equal(a.e.count[BL_FCP_R_BAD_CHECK], 2);
+	assert_int_equal(a.e.count[BL_FCP_R_DUPLICATE], 1);
 	assert_int_equal(a.fresh, 1);
 	assert_int_equal(bl_fcp_arb_take(&a, &dst, &slots), 1);
 	assert_int_equal(dst, 7);
@@ -626,6 +628,9 @@ static void bl_fcp_arb_take__quota(void **state)
 		sum += slots;
 	assert_int_equal(sum, 30);
 	assert_int_equal(a.waiting, 1500);
+	/* what the old session waited for does not count against a new one's quota */
+	bl_fcp_arb_begin(&a, 0x123);
+	assert_int_equal(a.waiting, 0);
 }
 
 static void bl_fcp_arb_grant__runs(void **state)

@@ -50,14 +50,44 @@ static void bl_fp_oldest__edges(void **state)
 	assert_int_equal(bl_fp_oldest(OFF, SLOT, 0, begin(s) + 1), s + 1);
 }
 
+/*
+ * TCP both ways, an acknowledgement for two frames of data: three slots where one holds a full
+ * frame and nothing else, two where there is room for both, whichever is held first.
+ */
+static void bl_fp_count__ack_beside_data(void **state)
+{
+	static const struct {
+		uint32_t slot_bytes, first, second, third, slots;
+	} t[] = {
+		{ 1514, 1514, 66, 1514, 3 },
+		{ 1514, 66, 1514, 1514, 3 },
+		{ 1514 + BL_FP_ACK_BYTES, 1514, 66, 1514, 2 },
+		{ 1514 + BL_FP_ACK_BYTES, 66, 1514, 1514, 2 },
+		{ 1514 + BL_FP_ACK_BYTES, 1514, 1514, 66, 2 },
+		{ 1514 + BL_FP_ACK_BYTES, 1514, 67, 1514, 3 },
+	};
+	uint64_t word;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		word = bl_fp_count(0, t[i].first, t[i].slot_bytes);
+		word = bl_fp_count(word, t[i].second, t[i].slot_bytes);
+		word = bl_fp_count(word, t[i].third, t[i].slot_bytes);
+		if (BL_FP_WANTED(word) != t[i].slots)
+			fail_msg("row %zu: %llu slots", i, (unsigned long long)BL_FP_WANTED(word));
+	}
+}
+
 static void bl_fp_count__table(void **state)
 {
 	static const struct {
 		uint32_t slots, room, len, slots_after, room_after;
 	} t[] = {
-		{ 0, 0, 60, 1, 1454 },	     { 0, 0, 1514, 1, 0 },   { 0, 0, 1522, 1, 0 },    { 1, 1454, 1454, 1, 0 },
-		{ 1, 1454, 1455, 2, 59 },    { 1, 914, 600, 1, 314 }, { 1, 314, 600, 2, 914 }, { 7, 1, 1, 7, 0 },
-		{ 0x7fffffff, 0, 60, 0x80000000, 1454 },
+		/* room is counted in byte times: a slot has 1538, a frame 24 more than its bytes */
+		{ 0, 0, 60, 1, 1454 },	  { 0, 0, 1514, 1, 0 },	  { 0, 0, 1522, 1, 0 },	   { 1, 1454, 1430, 1, 0 },
+		{ 1, 1454, 1431, 2, 83 }, { 1, 914, 600, 1, 290 }, { 1, 314, 600, 2, 914 }, { 7, 84, 1, 7, 0 },
+		{ 7, 83, 1, 8, 1454 },	  { 7, 84, 60, 7, 0 },	   { 7, 84, 61, 8, 1453 },  { 0x7fffffff, 0, 60, 0x80000000, 1454 },
 	};
 	size_t i;
 
@@ -72,11 +102,11 @@ static void bl_fp_want__small_frames_share(void **state)
 	uint32_t i, news = 0;
 
 	(void)state;
-	for (i = 0; i < 25; i++) /* 25 frames of 60 bytes fit into a slot of 1514 */
-		news += (uint32_t)bl_fp_want(&d, 60, BYTES);
+	for (i = 0; i < 18; i++) /* 18 ACKs take 1512 of a full frame's 1538 byte times */
+		news += (uint32_t)bl_fp_want(&d, 54, BYTES);
 	assert_int_equal(news, 1);
-	assert_int_equal(BL_FP_ROOM(d.want), 14);
-	assert_int_equal(bl_fp_want(&d, 60, BYTES), 1);
+	assert_int_equal(BL_FP_ROOM(d.want), 26);
+	assert_int_equal(bl_fp_want(&d, 54, BYTES), 1);
 	assert_int_equal(BL_FP_WANTED(d.want), 2);
 	assert_int_equal(bl_fp_under_way(&d), 2);
 	d.used = 1;
@@ -173,10 +203,10 @@ static void bl_fp_step__in_its_slot(void **state)
 	bl_fp_took(&d, 600);
 	t = step(&d, begin(s + 2) + 600);
 	assert_int_equal(t.what, BL_FP_FRAME);
-	assert_int_equal(t.max, 914);
+	assert_int_equal(t.max, 914); /* 1538 - 624 */
 	bl_fp_took(&d, 600);
 	t = step(&d, begin(s + 2) + 700);
-	assert_int_equal(t.max, 314);
+	assert_int_equal(t.max, 290);
 	bl_fp_took(&d, 0); /* nothing that fits */
 	t = step(&d, begin(s + 2) + 800);
 	assert_int_equal(t.what, BL_FP_NOTHING);
@@ -354,6 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_fp_slot__edges),
 		cmocka_unit_test(bl_fp_oldest__edges),
+		cmocka_unit_test(bl_fp_count__ack_beside_data),
 		cmocka_unit_test(bl_fp_count__table),
 		cmocka_unit_test(bl_fp_want__small_frames_share),
 		cmocka_unit_test(bl_fp_give__edges),

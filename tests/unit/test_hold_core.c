@@ -125,6 +125,38 @@ static void bl_look__kinds(void **state)
 	}
 }
 
+/* Frames of TOP go to its port; those of Fastpass to or from the port of an arbiter. UDP both. */
+static void bl_look__whose_port(void **state)
+{
+	static const struct {
+		uint16_t sport, dport;
+		int top, fcp;
+	} t[] = {
+		{ 1, 2, 0, 0 },
+		{ 1, BL_TOP_PORT, 1, 0 },
+		{ BL_TOP_PORT, 1, 0, 0 },
+		{ 1, BL_FCP_PORT, 0, 1 },
+		{ BL_FCP_PORT, 1, 0, 1 },
+		{ 1, BL_FCP_FAULTS_PORT, 0, 1 },
+		{ BL_FCP_FAULTS_PORT, 1, 0, 1 },
+		{ BL_FCP_PORT, BL_TOP_PORT, 1, 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct bl_look l = { .kind = BL_LOOK_IP4, .proto = BL_UDP };
+
+		l.sport = t[i].sport;
+		l.dport = t[i].dport;
+		assert_int_equal(bl_look_top(&l), t[i].top);
+		assert_int_equal(bl_look_fcp(&l), t[i].fcp);
+		l.proto = BL_TCP;
+		assert_int_equal(bl_look_top(&l), 0);
+		assert_int_equal(bl_look_fcp(&l), 0);
+	}
+}
+
 /* No ports in fragments and behind options; a header that lies about itself is of no kind. */
 static void bl_look__odd_ip(void **state)
 {
@@ -239,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_look__kinds),
+		cmocka_unit_test(bl_look__whose_port),
 		cmocka_unit_test(bl_look__odd_ip),
 		cmocka_unit_test(bl_look__nd),
 		cmocka_unit_test(bl_hold_class__dscp),

@@ -60,6 +60,22 @@ static void bl_line_least__each_word(void **state)
 	least(&l, 1, T - 1, T, 1);
 }
 
+static void bl_line_holds__each_word(void **state)
+{
+	struct bl_inflight l = { 0 }; /* a new map */
+
+	(void)state;
+	assert_int_equal(bl_line_holds(&l), 0);
+	l.hold = BL_TIME_NONE;
+	l.state = 7ULL << 32 | 7;
+	assert_int_equal(bl_line_holds(&l), 0);
+	l.hold = T;
+	assert_int_equal(bl_line_holds(&l), 1);
+	l.hold = BL_TIME_NONE;
+	l.state = 8ULL << 32 | 7;
+	assert_int_equal(bl_line_holds(&l), 1);
+}
+
 static void bl_life_pick__edges(void **state)
 {
 	static const struct {
@@ -345,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_line_least__each_word),
+		cmocka_unit_test(bl_line_holds__each_word),
 		cmocka_unit_test(bl_life_pick__edges),
 		cmocka_unit_test(bl_line_stop__edges),
 		cmocka_unit_test(bl_line_failed_at__edges),

@@ -10,7 +10,8 @@
 #define T0    1000000000ULL
 #define RETRY 200000ULL
 #define SEQ   7
-#define BYTES (2 * 1514)
+#define BYTES (2 * 1538) /* two full frames, in byte times */
+#define OTHER (BYTES - 1024 - BL_WIRE_EXTRA) /* what is left of them beside a frame of 1000 bytes */
 
 static struct bl_hold_cfg cfg;
 static struct bl_pl2_dest d;
@@ -19,7 +20,7 @@ static struct bl_pl2_turn t;
 /* In @state with number SEQ, a burst of two frames, asked at T0; @sent of it. */
 static void at(enum bl_pl2_state state, __u32 sent)
 {
-	cfg = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_PL2, .k_frames = 4, .k_bytes = 4 * 1514, .t_ns = 50000, .recent_ns = 1000000, .retry_ns = RETRY,
+	cfg = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_PL2, .k_frames = 4, .k_bytes = 4 * 1538, .t_ns = 50000, .recent_ns = 1000000, .retry_ns = RETRY,
 				    .coming_ns = 500000 };
 	d = (struct bl_pl2_dest){ .word = BL_PL2_WORD(SEQ, state), .n = 2, .sent = sent, .bytes = BYTES, .asked_ns = { T0 }, .entry = { 11, 12 } };
 	d.unsolicited = state == BL_PL2_EARLY;
@@ -29,7 +30,7 @@ static void at(enum bl_pl2_state state, __u32 sent)
 static __u32 step(__u64 now)
 {
 	memset(&t, 0, sizeof(t));
-	return bl_pl2_step(&d, &cfg, now, &t);
+	return bl_pl2_step(&d, &cfg, 0, now, &t);
 }
 
 static void rests(__u64 now, __u64 next)
@@ -44,7 +45,7 @@ static void sends(__u64 now, __u32 entry, __u32 early, __u64 due)
 	assert_int_equal(t.entry, entry);
 	assert_int_equal(t.early, early);
 	assert_int_equal(t.due_ns, due);
-	assert_int_equal(t.next_ns, now);
+	assert_int_equal(t.next_ns, due); /* what was due first goes first */
 	bl_pl2_gone(&d);
 }
 
@@ -99,15 +100,45 @@ static void bl_pl2_may_early__edges(void **state)
 	}
 }
 
+/* In slots where those are long, and never less than the machines take; in this order at every rate. */
+static void bl_pl2_times__follow_the_slot(void **state)
+{
+	static const struct {
+		__u64 slot_ns;
+		struct bl_pl2_times want;
+	} rows[] = {
+		{ 0, { 100000, 200000, 100000, 1000000, 2000000 } },	   /* no rate */
+		{ 123, { 100000, 200000, 100000, 1000000, 2000000 } },	   /* 100 Gbit/s */
+		{ 4999, { 100000, 200000, 100000, 1000000, 2000000 } },
+		{ 5000, { 100000, 200000, 100000, 1000000, 2000000 } },
+		{ 5001, { 100020, 200040, 100020, 1000200, 2000400 } },
+		{ 10001, { 200020, 400040, 200020, 2000200, 4000400 } },
+		{ 49216, { 984320, 1968640, 984320, 9843200, 19686400 } }, /* 250 Mbit/s */
+		{ 6152000, { 123040000, 246080000, 123040000, 1230400000, 2460800000 } }, /* 2 Mbit/s */
+	};
+	struct bl_pl2_times t_;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		memset(&t_, 0xee, sizeof(t_));
+		bl_pl2_times(rows[i].slot_ns, &t_);
+		assert_memory_equal(&t_, &rows[i].want, sizeof(t_));
+		assert_true(2 * t_.late_ns < t_.coming_ns && t_.coming_ns < t_.lapse_ns);
+		assert_true(t_.retry_ns > 4 * rows[i].slot_ns); /* an RSV and its GRT may each wait for a frame */
+	}
+}
+
 static void bl_pl2_room__frames_and_bytes(void **state)
 {
 	static const struct {
 		__u32 n, bytes, k_frames, k_bytes, len;
 		int want;
 	} rows[] = {
-		{ 0, 0, 4, 6056, 1514, 1 },   { 3, 4542, 4, 6056, 1514, 1 }, { 4, 6056, 4, 9999, 60, 0 },   { 3, 4543, 4, 6056, 1514, 0 },
-		{ 0, 0, 1, 60, 1514, 1 }, /* one always */		     { 1, 60, 1, 6056, 60, 0 },	    { 15, 900, 99, 99999, 60, 1 },
-		{ 16, 960, 99, 99999, 60, 0 }, { 0, 0, 0, 0, 60, 1 },	     { 1, 60, 0, 99999, 60, 0 },
+		{ 0, 0, 4, 6152, 1514, 1 },   { 3, 4614, 4, 6152, 1514, 1 }, { 4, 6152, 4, 9999, 60, 0 },   { 3, 4615, 4, 6152, 1514, 0 },
+		{ 0, 0, 1, 60, 1514, 1 }, /* one always */		     { 1, 84, 1, 6152, 60, 0 },	    { 15, 900, 99, 99999, 60, 1 },
+		{ 16, 960, 99, 99999, 60, 0 }, { 0, 0, 0, 0, 60, 1 },	     { 1, 84, 0, 99999, 60, 0 },
+		{ 3, 6068, 4, 6152, 42, 1 },  { 3, 6069, 4, 6152, 42, 0 }, /* padded */
 	};
 	size_t i;
 
@@ -133,7 +164,7 @@ static void step__idle(void **state)
 	bl_pl2_took(&d, 21, 1514);
 	bl_pl2_took(&d, 22, 60);
 	assert_int_equal(d.n, 2);
-	assert_int_equal(d.bytes, 1574);
+	assert_int_equal(d.bytes, 1538 + 84);
 	assert_int_equal(d.entry[0], 21);
 	assert_int_equal(d.entry[1], 22);
 	assert_int_equal(step(T0), BL_DO_RSV);
@@ -343,7 +374,7 @@ static void bl_pl2_grant__believed(void **state)
 
 	(void)state;
 	at(BL_PL2_ASKED, 0);
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + 20000), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 20000), BL_R_GRT);
 	is(BL_PL2_GRANTED, SEQ);
 	assert_int_equal(d.send_ns, T0 + 90000);
 	assert_int_equal(d.last_wait_ns, 90000);
@@ -353,19 +384,19 @@ static void bl_pl2_grant__believed(void **state)
 	assert_int_equal(d.delay_min_ns, 20000);
 	assert_int_equal(d.delay_max_ns, 20000);
 	/* the second time changes nothing */
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + 20001), BL_R_GRT_BAD);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 20001), BL_R_GRT_BAD);
 	assert_int_equal(d.bad, 1);
 	assert_int_equal(d.grts, 1);
 	assert_int_equal(d.last_ns, T0 + 20000);
 	/* smoothed by an eighth; the NIC is busy for 12 us; the slot may be now */
 	d.word = BL_PL2_WORD(SEQ, BL_PL2_ASKED);
-	assert_int_equal(bl_pl2_grant(&d, &g, 12000, T0 + 28000), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 12000, 10 * RETRY, T0 + 28000), BL_R_GRT);
 	assert_int_equal(d.send_ns, T0 + 78000);
 	assert_int_equal(d.delay_ns, 21000);
 	assert_int_equal(d.delay_min_ns, 20000);
 	assert_int_equal(d.delay_max_ns, 28000);
 	d.word = BL_PL2_WORD(SEQ, BL_PL2_ASKED);
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + 95000), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 95000), BL_R_GRT);
 	assert_int_equal(d.send_ns, T0 + 95000);
 }
 
@@ -379,12 +410,12 @@ static void bl_pl2_grant__answers_one_of_the_tries(void **state)
 	d.retries = 1;
 	d.asked_ns[1] = T0 + RETRY;
 	g.try = 1;
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + RETRY + 10000), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + RETRY + 10000), BL_R_GRT);
 	assert_int_equal(d.send_ns, T0 + RETRY + 90000);
 	d.word = BL_PL2_WORD(SEQ, BL_PL2_ASKED);
 	g.in_wait_ns = 300000;
 	g.try = 0;
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + RETRY + 10000), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + RETRY + 10000), BL_R_GRT);
 	assert_int_equal(d.send_ns, T0 + 300000);
 }
 
@@ -394,16 +425,16 @@ static void bl_pl2_grant__verdicts(void **state)
 
 	(void)state;
 	at(BL_PL2_EARLY, 1);
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
 	assert_int_equal(d.verdict, BL_GRT_PASSED);
 	at(BL_PL2_EARLY, 1);
 	g.flags = 0;
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
 	assert_int_equal(d.verdict, 0);
 	at(BL_PL2_ASKED, 0);
 	d.last_ns = T0 - 5;
 	g.flags = BL_GRT_REFUSED;
-	assert_int_equal(bl_pl2_grant(&d, &g, 0, T0 + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
 	is(BL_PL2_GRANTED, SEQ);
 	assert_int_equal(d.verdict, BL_GRT_REFUSED);
 	assert_int_equal(d.refused, 1);
@@ -446,7 +477,7 @@ static void bl_pl2_grant__not_believed(void **state)
 
 		at(rows[i].state, 0);
 		was = d;
-		if (bl_pl2_grant(&d, &rows[i].g, 0, T0 + 100) != (rows[i].ok ? BL_R_GRT : BL_R_GRT_BAD))
+		if (bl_pl2_grant(&d, &rows[i].g, 0, 10 * RETRY, T0 + 100) != (rows[i].ok ? BL_R_GRT : BL_R_GRT_BAD))
 			fail_msg("%s", rows[i].what);
 		was.bad += !rows[i].ok;
 		if (!rows[i].ok)
@@ -456,10 +487,10 @@ static void bl_pl2_grant__not_believed(void **state)
 	at(BL_PL2_ASKED, 0);
 	d.retries = BL_PL2_TRIES - 1;
 	d.asked_ns[BL_PL2_TRIES - 1] = T0;
-	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES - 1 }, 0, T0 + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES - 1 }, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
 	at(BL_PL2_ASKED, 0);
 	d.retries = ~0U;
-	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES }, 0, T0 + 100), BL_R_GRT_BAD);
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES }, 0, 10 * RETRY, T0 + 100), BL_R_GRT_BAD);
 }
 
 static void bl_pl2_ask__a_grt_was_faster(void **state)
@@ -475,6 +506,107 @@ static void bl_pl2_ask__a_grt_was_faster(void **state)
 	assert_int_equal(bl_pl2_ask(&d, &cfg, T0 + 99, BL_PL2_WORD(SEQ, BL_PL2_EARLY), 0, &t), BL_DO_NOTHING);
 	assert_int_equal(t.next_ns, T0 + 99);
 	assert_memory_equal(&d, &was, sizeof(d));
+}
+
+/* ---- switches that promise nothing ---- */
+
+/* The answer is OFF: the burst goes, those after it go without an RSV, and after a while one asks again. */
+static void apart__answered_off(void **state)
+{
+	struct bl_pl2_grt g = grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
+
+	(void)state;
+	at(BL_PL2_ASKED, 0);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT_OFF);
+	assert_int_equal(d.apart_ns, T0 + 100 + 10 * RETRY);
+	sends(T0 + 200, 11, 0, T0 + 200);
+	/* what began so ends so, however long it takes */
+	sends(T0 + 200 + 20 * RETRY, 12, 0, T0 + 200 + 20 * RETRY);
+	assert_int_equal(step(T0 + 300), BL_DO_DONE);
+	bl_pl2_done(&d);
+	assert_int_equal(step(T0 + 300), BL_DO_COLLECT);
+	bl_pl2_took(&d, 13, 60);
+	bl_pl2_took(&d, 14, 60);
+	sends(T0 + 300, 13, 0, T0 + 300);
+	sends(d.apart_ns + 1, 14, 0, d.apart_ns + 1); /* not 13 once more */
+	assert_int_equal(step(d.apart_ns + 1), BL_DO_DONE);
+	bl_pl2_done(&d);
+	assert_int_equal(step(d.apart_ns), BL_DO_COLLECT);
+	bl_pl2_took(&d, 15, 60);
+	assert_int_equal(step(d.apart_ns), BL_DO_RSV);
+	is(BL_PL2_ASKED, SEQ + 1);
+	/* and the switch promises again */
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes }, 0, 10 * RETRY, d.apart_ns + 100), BL_R_GRT);
+	sends(d.apart_ns + 100, 15, 0, d.send_ns);
+	assert_true(bl_pl2_over(&d));
+	/* OFF comes with refused, or is not believed */
+	at(BL_PL2_ASKED, 0);
+	g.flags = BL_GRT_OFF;
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT_BAD);
+	assert_int_equal(d.apart_ns, 0);
+}
+
+/* An unsolicited burst that a switch without reservations let through is not sent again. */
+static void apart__off_to_an_unsolicited_burst(void **state)
+{
+	struct bl_pl2_grt g = grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
+
+	(void)state;
+	at(BL_PL2_EARLY, 1);
+	assert_int_equal(bl_pl2_grant(&d, &g, 0, 10 * RETRY, T0 + 100), BL_R_GRT_OFF);
+	sends(T0 + 200, 12, 0, T0 + 200);
+	assert_int_equal(step(T0 + 300), BL_DO_DONE);
+}
+
+/* Nobody answers at all: after so many RSVs the frames go. Another GRT in between begins the count anew. */
+static void apart__silence(void **state)
+{
+	__u64 now = T0;
+	__u32 asked = 0, what;
+
+	(void)state;
+	at(BL_PL2_ASKED, 0);
+	do {
+		now += RETRY;
+		what = step(now);
+		asked += what == BL_DO_RSV;
+	} while (what == BL_DO_RSV);
+	assert_int_equal(asked, BL_PL2_SILENT - 1);
+	assert_int_equal(what, BL_DO_FRAME);
+	assert_int_equal(t.entry, 11);
+	assert_int_equal(d.apart_ns, now + 10 * RETRY);
+	bl_pl2_gone(&d);
+	sends(now, 12, 0, now);
+	assert_int_equal(step(now), BL_DO_DONE);
+	/* as bl_host_xdp may find it: its exchange comes too late, and the other way round */
+	at(BL_PL2_ASKED, 0);
+	d.silent = BL_PL2_SILENT - 1;
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ, .bytes = BYTES }, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
+	assert_int_equal(d.silent, 0);
+	sends(T0 + RETRY, 11, 0, d.send_ns);
+}
+
+/*
+ * A switch that says that it makes reservations and does not answer is slow: it would drop what
+ * goes without.
+ */
+static void apart__slow_is_not_silent(void **state)
+{
+	__u64 now = T0;
+	__u32 asked = 0;
+
+	(void)state;
+	at(BL_PL2_ASKED, 0);
+	while (d.silent < BL_PL2_SILENT_SURE - 1) {
+		now += RETRY;
+		memset(&t, 0, sizeof(t));
+		assert_int_equal(bl_pl2_step(&d, &cfg, 1, now, &t), BL_DO_RSV);
+		assert_int_equal(d.apart_ns, 0);
+		assert_true(++asked < BL_PL2_SILENT_SURE);
+	}
+	now += RETRY;
+	assert_int_equal(bl_pl2_step(&d, &cfg, 1, now, &t), BL_DO_FRAME);
+	assert_int_equal(d.apart_ns, now + 10 * RETRY);
 }
 
 /* ---- bursts that missed their slots ---- */
@@ -493,18 +625,18 @@ static void step__late(void **state)
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES, 1 },
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 0, T0 + 50000 + 1001, BL_DO_FRAME, BYTES, 0 }, /* 0: never */
 		/* each frame has its own time: the second one a full frame's later */
-		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1000 + 8 * 1514, BL_DO_FRAME, BYTES, 0 },
-		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1001 + 8 * 1514, BL_DO_RSV, BYTES - 1000, 1 },
+		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1000 + 8 * 1538, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1001 + 8 * 1538, BL_DO_RSV, BYTES - 1024, 1 },
 		/* the third time it goes, however late */
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 1, 1000, T0 + 99999999, BL_DO_RSV, BYTES, 1 },
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 2, 1000, T0 + 99999999, BL_DO_FRAME, BYTES, 0 },
 		/* the first frame went in a slot before */
-		{ BL_PL2_GRANTED, 0, 0, 1, 1, 1, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES - 1000, 1 },
+		{ BL_PL2_GRANTED, 0, 0, 1, 1, 1, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES - 1024, 1 },
 		/* unsolicited: counts from the RSV. Waits for its GRT before, and asks anew after it */
-		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1514, BL_DO_FRAME, BYTES, 0 },
-		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1514, BL_DO_NOTHING, BYTES, 0 },
-		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1514, BL_DO_FRAME, BYTES, 0 },
-		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1514, BL_DO_RSV, BYTES - 1000, 1 },
+		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1538, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1538, BL_DO_NOTHING, BYTES, 0 },
+		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1538, BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1538, BL_DO_RSV, BYTES - 1024, 1 },
 		/* not passed: nothing of it went, all of it is asked for */
 		{ BL_PL2_GRANTED, 0, 1, 1, 0, 0, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES, 1 },
 	};
@@ -514,8 +646,8 @@ static void step__late(void **state)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		at(rows[i].state, rows[i].sent);
 		d.entry[0] = BL_RING_ENTRY(11, 1000);
-		d.entry[1] = BL_RING_ENTRY(12, BYTES - 1000);
-		d.bytes = rows[i].base ? BYTES - 1000 : BYTES;
+		d.entry[1] = BL_RING_ENTRY(12, OTHER);
+		d.bytes = rows[i].base ? BYTES - 1024 : BYTES;
 		d.base = (__u16)rows[i].base;
 		d.missed = (__u16)rows[i].missed;
 		d.verdict = rows[i].verdict;
@@ -533,10 +665,10 @@ static void step__late(void **state)
 		assert_int_equal(d.missed, rows[i].missed + 1);
 		assert_int_equal(d.sent, d.base);
 		/* granted again: the rest goes, and then the burst is over */
-		assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes }, 0, rows[i].now), BL_R_GRT);
+		assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes }, 0, 10 * RETRY, rows[i].now), BL_R_GRT);
 		if (!d.base)
 			sends(rows[i].now, BL_RING_ENTRY(11, 1000), 0, d.send_ns);
-		sends(rows[i].now, BL_RING_ENTRY(12, BYTES - 1000), 0, d.send_ns);
+		sends(rows[i].now, BL_RING_ENTRY(12, OTHER), 0, d.send_ns);
 		assert_true(bl_pl2_over(&d));
 		bl_pl2_done(&d);
 		assert_int_equal(d.base | d.missed | d.sent | d.n, 0);
@@ -561,19 +693,19 @@ static void bl_pl2_coming__life(void **state)
 	assert_int_equal(c.seq, SEQ);
 	assert_int_equal(bl_pl2_coming_at(&c), T0 + 520000);
 	bl_pl2_arrived(&c, 1514);
-	assert_int_equal(c.bytes, 1514);
+	assert_int_equal(c.bytes, 1538);
 	/* a second burst with an earlier slot does not shorten the first one's time */
 	g.out_wait_ns = g.in_wait_ns = 0;
 	assert_int_equal(bl_pl2_announce(&c, &cfg, &g, T0 + 100), T0 + 520000);
-	assert_int_equal(c.bytes, 1514 + BYTES);
+	assert_int_equal(c.bytes, 1538 + BYTES);
 	assert_int_equal(bl_pl2_missing(&c, T0 + 519999), 0);
-	assert_int_equal(bl_pl2_missing(&c, T0 + 520000), 1514 + BYTES);
+	assert_int_equal(bl_pl2_missing(&c, T0 + 520000), 1538 + BYTES);
 	assert_int_equal(bl_pl2_missing(&c, T0 + 520000), 0);
 	assert_int_equal(bl_pl2_coming_at(&c), BL_DUE_NEVER);
 	/* all came, and more */
 	g.in_wait_ns = 5;
 	assert_int_equal(bl_pl2_announce(&c, &cfg, &g, T0 + 600000), T0 + 1100005);
-	bl_pl2_arrived(&c, BYTES - 1);
+	bl_pl2_arrived(&c, BYTES - BL_WIRE_EXTRA - 1);
 	bl_pl2_arrived(&c, 60);
 	assert_int_equal(c.bytes, 0);
 	assert_int_equal(bl_pl2_missing(&c, ~0ULL >> 1), 0);
@@ -627,7 +759,7 @@ static void model__each_frame_once(void **state)
 			if (!air[i].there || air[i].at > now)
 				continue;
 			air[i].there = rnd_below(&r, 50) == 0; /* and once more */
-			if (bl_pl2_grant(&d, &air[i].g, rnd_below(&r, 3) ? 0 : 12000, now) == BL_R_GRT)
+			if (bl_pl2_grant(&d, &air[i].g, rnd_below(&r, 3) ? 0 : 12000, 10 * RETRY, now) == BL_R_GRT)
 				wake = bl_min64(wake, now); /* a refusal, or as early as that */
 		}
 		if (wake > now)
@@ -655,6 +787,7 @@ static void model__each_frame_once(void **state)
 			wake = t.next_ns;
 			assert_int_equal(what, BL_DO_RSV);
 		}
+		d.silent = 0; /* the switch reserves: that it never does is apart__silence's */
 		if (what == BL_DO_RSV) {
 			__u32 seq = BL_PL2_SEQ(d.word), e = bl_pl2_flags(&d) == BL_RSV_EARLY;
 			struct bl_pl2_grt g = { .seq = seq, .bytes = d.bytes, .try = d.retries };
@@ -680,7 +813,7 @@ static void model__each_frame_once(void **state)
 				air[i].there = true;
 			}
 		} else if (what == BL_DO_FRAME) {
-			__u32 len = 60 + t.entry % 1455;
+			__u32 len = bl_wire_bytes(60 + t.entry % 1455);
 			bool pass = t.early ? sw.seq == BL_PL2_SEQ(d.word) && sw.early >= len : sw.left >= len;
 
 			if (!t.early)
@@ -713,6 +846,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_pl2_wait__equation_1),
 		cmocka_unit_test(bl_pl2_may_early__edges),
+		cmocka_unit_test(bl_pl2_times__follow_the_slot),
 		cmocka_unit_test(bl_pl2_room__frames_and_bytes),
 		cmocka_unit_test(step__idle),
 		cmocka_unit_test(step__asked),
@@ -722,6 +856,10 @@ int main(void)
 		cmocka_unit_test(step__granted_not_passed),
 		cmocka_unit_test(step__granted_refused),
 		cmocka_unit_test(step__policy_was_changed),
+		cmocka_unit_test(apart__answered_off),
+		cmocka_unit_test(apart__off_to_an_unsolicited_burst),
+		cmocka_unit_test(apart__silence),
+		cmocka_unit_test(apart__slow_is_not_silent),
 		cmocka_unit_test(step__late),
 		cmocka_unit_test(bl_pl2_over__only_when_nothing_comes_back),
 		cmocka_unit_test(bl_pl2_grant__believed),

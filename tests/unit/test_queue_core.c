@@ -78,6 +78,7 @@ static void bl_ring_put__whole_result(void **state)
 	assert_int_equal(bl_ring_put(&q, &h, BL_RING_ENTRY(65535, 1514), 0), 0);
 	want.tail++;
 	want.bytes = want.put_bytes = 1514;
+	want.wire = 1538;
 	want.put = 1;
 	want.ring[510] = 1514u << 16 | 65535;
 	want_h.n[0] = 1;
@@ -85,6 +86,7 @@ static void bl_ring_put__whole_result(void **state)
 	assert_int_equal(bl_ring_put(&q, &h, BL_RING_ENTRY(7, 14), 1), 0);
 	want.tail++;
 	want.bytes = want.put_bytes = 1528;
+	want.wire = 1538 + 84; /* a frame of 14 bytes is padded on the wire */
 	want.put = 2;
 	want.marked = 1;
 	want.ring[511] = 14u << 16 | 7;
@@ -94,6 +96,7 @@ static void bl_ring_put__whole_result(void **state)
 	assert_int_equal(bl_ring_take(&q), 1514u << 16 | 65535);
 	want.head++;
 	want.bytes = 14;
+	want.wire = 84;
 	want.taken = 1;
 	want.taken_bytes = 1514;
 	assert_memory_equal(&q, &want, sizeof(q));
@@ -101,6 +104,7 @@ static void bl_ring_put__whole_result(void **state)
 	assert_int_equal(bl_ring_len(&q), 0);
 	assert_int_equal(bl_ring_take(&q), 0);
 	assert_int_equal(q.bytes, 0);
+	assert_int_equal(q.wire, 0);
 	assert_int_equal(q.taken, 2);
 	assert_int_equal(q.head, q.tail);
 }
@@ -327,16 +331,16 @@ static void bl_wire_ns__table(void **state)
 		uint64_t ns;
 	} t[] = {
 		{ { 0, 0 }, 1514, 0 },
-		{ { 0, 24 }, 1514, 0 },
-		{ { GBIT1, 0 }, 1514, 12112 },
-		{ { GBIT1, 24 }, 1514, 12304 },
-		{ { GBIT1, 24 }, 60, 672 },
-		{ { GBIT1, 0 }, 0, 0 },
-		{ { 838861, 0 }, 1514, 1211 }, /* 10 Gbit/s: 1211.2 */
-		{ { 83886, 0 }, 1514, 121 },  /* 100 Gbit/s: 121.12 */
-		{ { 1 << 19, 0 }, 1, 1 },     /* a half is rounded up */
-		{ { (1 << 19) - 1, 0 }, 1, 0 },
-		{ { UINT32_MAX, 24 }, 1522, 6332416 }, /* 1.95 Mbit/s, the slowest: nothing wraps */
+		{ { GBIT1, 0 }, 1514, 12304 },
+		{ { GBIT1, 0 }, 60, 672 },
+		{ { GBIT1, 0 }, 61, 680 },
+		{ { GBIT1, 0 }, 42, 672 }, /* the NIC pads it */
+		{ { GBIT1, 0 }, 0, 672 },
+		{ { 838861, 0 }, 1514, 1230 }, /* 10 Gbit/s: 1230.4 */
+		{ { 83886, 0 }, 1514, 123 },   /* 100 Gbit/s: 123.04 */
+		{ { 1 << 19, 0 }, 61, 43 },    /* a half is rounded up */
+		{ { (1 << 19) - 1, 0 }, 61, 42 },
+		{ { UINT32_MAX, 0 }, 1522, 6332416 }, /* 1.95 Mbit/s, the slowest: nothing wraps */
 	};
 	size_t i;
 
@@ -347,7 +351,7 @@ static void bl_wire_ns__table(void **state)
 
 static void bl_free_after__table(void **state)
 {
-	const uint64_t full = 12112, behind = 2 * full;
+	const uint64_t full = 12304, behind = 2 * full;
 	static const struct bl_meter m = { GBIT1, 0 }, none = { 0, 0 };
 	const struct {
 		const struct bl_meter *m;
@@ -402,11 +406,11 @@ static void bl_free_after__rate_holds(void **state)
 		}
 		for (i = 0; i < N; i++)
 			for (k = i; k < N && k < i + 300; k++)
-				assert_true((uint64_t)(k - i + 1) * 12112 <= at[k] - at[i] + 3 * 12112);
+				assert_true((uint64_t)(k - i + 1) * 12304 <= at[k] - at[i] + 3 * 12304);
 		if (!stalls)
-			assert_int_equal(free, start + N * 12112ULL);
+			assert_int_equal(free, start + N * 12304ULL);
 		else
-			assert_true(free > start + N * 12112ULL + 20 * 1000000ULL);
+			assert_true(free > start + N * 12304ULL + 20 * 1000000ULL);
 	}
 }
 

@@ -133,9 +133,9 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			bool fits = true;
 			__u64 due;
 
-			queued = rnd_below(&r, 3) ? 0 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1514);
-			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1514);
-			n = (bytes + 1513) / 1514;
+			queued = rnd_below(&r, 3) ? 0 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
+			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1538);
+			n = (bytes + 1537) / 1538;
 			/* What is left of the burst before will not come; and the pair whose turn it is, which may be the same, is over or not. */
 			if (from != in && now > pair[from][out].lapse_ns)
 				was += pair[from][out].bytes;
@@ -157,7 +157,7 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				plain_pass(&plain_in[in], slot);
 				plain_pass(&plain_out[out], slot);
 				end = (slot / 64 + 8) * 64;
-				slot = plain_fit(in, out, slot + ((queued > 2 * 1514 ? due : queued) + 1513) / 1514, n, end);
+				slot = plain_fit(in, out, slot + ((queued > 2 * 1538 ? due : queued) + 1537) / 1538, n, end);
 				fits = slot;
 				in_wait = out_wait = slot * SLOT - now;
 				break;
@@ -206,8 +206,9 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				__u32 was = p->bytes, was_early = p->early;
 				enum bl_reason why;
 
-				len = rnd_below(&r, 4) ? 60 + rnd_below(&r, 1455) : rnd_below(&r, 2) ? p->bytes : p->bytes + 1;
-				if (!len)
+				/* byte times */
+				len = rnd_below(&r, 4) ? 84 + rnd_below(&r, 1455) : rnd_below(&r, 2) ? p->bytes : p->bytes + 1;
+				if (len < 84)
 					break;
 				why = data(in, out, len, early);
 				if (early)

@@ -136,7 +136,7 @@ static void bl_seq__random_against_a_list(void **state)
 
 /* ---- timeouts ---- */
 
-static void bl_rto_ns__edges(void **state)
+static void bl_rto_due__edges(void **state)
 {
 	struct bl_rto r = { 0 };
 	const struct {
@@ -169,7 +169,7 @@ static void bl_rto_ns__edges(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		r = (struct bl_rto){ .srtt_ns = t[i].srtt, .var_ns = t[i].var, .doubled = t[i].doubled };
-		assert_int_equal(bl_rto_ns(&r, t[i].tries), t[i].want);
+		assert_int_equal(bl_rto_due(&r, 0, t[i].tries), t[i].want);
 	}
 }
 
@@ -201,11 +201,11 @@ static void bl_rto_sample__follows(void **state)
 		bl_rto_sample(&r, (uint64_t)i * 8000000, (uint64_t)(i + 1) * 8000000);
 	assert_in_range(r.srtt_ns, 7999000, 8000000);
 	assert_true(r.var_ns < 100);
-	assert_in_range(bl_rto_ns(&r, 1), 7999000, 8001000);
+	assert_in_range(bl_rto_due(&r, 0, 1), 7999000, 8001000);
 	for (i = 0; i < 200; i++)
 		bl_rto_sample(&r, 2000000000, 2000000000);
 	assert_in_range(r.srtt_ns, 1, 100);
-	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MIN_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MIN_NS);
 }
 
 /* One of the frames that are under way at the same time is measured: the others' round trip is the same one. */
@@ -236,21 +236,21 @@ static void bl_rto_slow__doubles_on(void **state)
 
 	(void)state;
 	bl_rto_late(&r, 30);
-	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MAX_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MAX_NS);
 	bl_rto_slow(&r, 10 * S, 13 * S);
-	assert_int_equal(bl_rto_ns(&r, 1), 3 * S);
+	assert_int_equal(bl_rto_due(&r, 0, 1), 3 * S);
 	bl_rto_slow(&r, 10 * S, 9 * S); /* clocks of two CPUs */
 	bl_rto_slow(&r, 10 * S, 30 * S);
-	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_SLOW_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_SLOW_NS);
 	/* a try that is the first one of a destination that answers is not late because of it */
 	r = (struct bl_rto){ 0 };
 	bl_rto_slow(&r, 10 * S, 13 * S);
-	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_FIRST_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_FIRST_NS);
 	/* and measured ones make it forget */
 	for (i = 0; i < 22; i++)
 		bl_rto_sample(&r, 20 * S + (uint64_t)i * 1000000, 20 * S + (uint64_t)i * 1000000 + 100000);
 	bl_rto_late(&r, 30);
-	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MAX_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MAX_NS);
 }
 
 static void bl_rto_late__stays(void **state)
@@ -259,14 +259,14 @@ static void bl_rto_late__stays(void **state)
 
 	(void)state;
 	bl_rto_late(&r, 1);
-	assert_int_equal(bl_rto_ns(&r, 1), 2 * BL_RTX_MIN_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), 2 * BL_RTX_MIN_NS);
 	bl_rto_late(&r, 3);
 	bl_rto_late(&r, 2);
-	assert_int_equal(bl_rto_ns(&r, 1), 8 * BL_RTX_MIN_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), 8 * BL_RTX_MIN_NS);
 	bl_rto_sample(&r, 999, 2000); /* sent before the last measurement: none */
-	assert_int_equal(bl_rto_ns(&r, 1), 8 * BL_RTX_MIN_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), 8 * BL_RTX_MIN_NS);
 	bl_rto_sample(&r, 1000, 2000);
-	assert_int_equal(bl_rto_ns(&r, 1), BL_RTX_MIN_NS);
+	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MIN_NS);
 }
 
 int main(void)
@@ -276,7 +276,7 @@ int main(void)
 		cmocka_unit_test(bl_seq_seen__edges),
 		cmocka_unit_test(bl_seq_free__edges),
 		cmocka_unit_test(bl_seq__random_against_a_list),
-		cmocka_unit_test(bl_rto_ns__edges),
+		cmocka_unit_test(bl_rto_due__edges),
 		cmocka_unit_test(bl_rto_slow__doubles_on),
 		cmocka_unit_test(bl_rto_sample__the_example_of_the_header),
 		cmocka_unit_test(bl_rto_sample__follows),

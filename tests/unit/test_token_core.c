@@ -36,7 +36,7 @@ static void bl_token_cost__edges(void **state)
 	} t[] = {
 		{ NS_1G, 60, 8 * 1622 * Q20 },		    /* 84 bytes on the wire: a token time */
 		{ NS_10G, 60, 838861ULL * 1622 },	    /* and nothing is rounded */
-		{ NS_1G, 59, 8 * 1621 * Q20 },
+		{ NS_1G, 59, 8 * 1622 * Q20 }, /* the NIC pads it */
 		{ NS_1G, 61, 8 * 1623 * Q20 },
 		{ NS_1G, 80, 8 * 1642 * Q20 },		    /* IPv6 */
 		{ NS_10G, 84, 838861ULL * 1646 },	    /* behind a tag */

@@ -28,10 +28,10 @@ static void bl_top_class__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_top_class(&cfg, t[i].frames), t[i].cls);
+		assert_int_equal(bl_top_class(cfg.limit, t[i].frames), t[i].cls);
 	for (i = 0; i < 5; i++)
 		cfg.limit[i] = ~0ULL; /* ExpressPass: one class */
-	assert_int_equal(bl_top_class(&cfg, 1ULL << 60), 0);
+	assert_int_equal(bl_top_class(cfg.limit, 1ULL << 60), 0);
 }
 
 static void bl_top_class_of__objectives(void **state)
@@ -44,13 +44,31 @@ static void bl_top_class_of__objectives(void **state)
 		uint64_t of_coflow;
 		uint32_t cls;
 	} t[] = {
-		{ BL_TOP_BY_FCT, 4 * f, 9999 * f, 0, 0, 0, 0 },	 { BL_TOP_BY_FCT, 4 * f + 1, 0, 0, 0, 0, 1 },	{ BL_TOP_BY_FCT, 0, 30 * f, 0, 0, 0, 2 },
+		/*
+		 * said 4 frames: what is sent twice is not held against it; 9999 make it one of
+		 * unknown size
+		 */
+		{ BL_TOP_BY_FCT, 4 * f, 16 * f, 0, 0, 0, 0 },	 { BL_TOP_BY_FCT, 4 * f, 9999 * f, 0, 0, 0, 5 },
+		{ BL_TOP_BY_FCT, 1, 100 * f, 0, 0, 0, 3 },	 { BL_TOP_BY_FCT, 4 * f + 1, 0, 0, 0, 0, 1 },	{ BL_TOP_BY_FCT, 0, 30 * f, 0, 0, 0, 2 },
 		{ BL_TOP_BY_LAS, 9999 * f, 0, 0, 0, 0, 0 },	 { BL_TOP_BY_LAS, 1, 2155 * f, 0, 0, 0, 5 },
 		{ BL_TOP_BY_DEADLINE, 1, 1, 0, 0, 0, 5 },	 { BL_TOP_BY_DEADLINE, 1, 1, now - 1, 0, 0, 5 },	{ BL_TOP_BY_DEADLINE, 1, 1, now, 0, 0, 5 },
 		{ BL_TOP_BY_DEADLINE, 1, 1, now + 1, 0, 0, 0 },	 { BL_TOP_BY_DEADLINE, 1, 1, now + 5 * SLOT - 1, 0, 0, 0 },
 		{ BL_TOP_BY_DEADLINE, 9999 * f, 1, now + 5 * SLOT, 0, 0, 1 }, { BL_TOP_BY_DEADLINE, 1, 1, now + 2155 * SLOT, 0, 0, 5 },
 		{ BL_TOP_BY_COFLOW, f, f, 0, 7, 500 * f, 4 },	 { BL_TOP_BY_COFLOW, 500 * f, f, 0, 7, f, 0 },	{ BL_TOP_BY_COFLOW, 30 * f, f, 0, 0, 0, 2 },
 		{ BL_TOP_BY_COFLOW, 0, 100 * f, 0, 0, 0, 3 },
+		/* headers are a 32nd of what was served, at the least */
+		{ BL_TOP_BY_REMAINING, 2155 * f, 0, 0, 0, 0, 5 },	{ BL_TOP_BY_REMAINING, 2155 * f, 32 * f, 0, 0, 0, 4 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 2200 * f, 0, 0, 0, 2 }, { BL_TOP_BY_REMAINING, 2155 * f, 2224 * f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 2400 * f, 0, 0, 0, 0 }, { BL_TOP_BY_REMAINING, 2155 * f, 2600 * f, 0, 0, 0, 5 },
+		{ BL_TOP_BY_REMAINING, 4 * f, 16 * f, 0, 0, 0, 0 },	{ BL_TOP_BY_REMAINING, 4 * f, 40 * f, 0, 0, 0, 2 },
+		/* a class in place of a size; one that is not in use, and LAS, which asks nobody */
+		{ BL_TOP_BY_REMAINING, BL_TOP_SAYS_CLASS + 2, 9999 * f, 0, 0, 0, 2 },
+		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS, 9999 * f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_COFLOW, BL_TOP_SAYS_CLASS + 4, f, 0, 0, 0, 4 },
+		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS + 7, 0, 0, 0, 0, 5 },
+		{ BL_TOP_BY_LAS, BL_TOP_SAYS_CLASS + 2, f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS - 1, 0, 0, 0, 0, 5 },
+		{ BL_TOP_BY_REMAINING, 0, 30 * f, 0, 0, 0, 2 },	{ BL_TOP_BY_REMAINING, ~0ULL / 2, 1, 0, 0, 0, 5 },
 	};
 	unsigned int i;
 
@@ -59,12 +77,39 @@ static void bl_top_class_of__objectives(void **state)
 		struct bl_top_rx r = { .bytes = t[i].bytes, .served = t[i].served, .deadline_ns = t[i].deadline, .coflow = t[i].coflow };
 
 		cfg.objective = t[i].objective;
-		if (bl_top_class_of(&r, &cfg, t[i].of_coflow, now) != t[i].cls)
-			fail_msg("row %u: class %u, want %u", i, bl_top_class_of(&r, &cfg, t[i].of_coflow, now), t[i].cls);
+		if (bl_top_class_of(&r, &cfg, cfg.limit, t[i].of_coflow, now) != t[i].cls)
+			fail_msg("row %u: class %u, want %u", i, bl_top_class_of(&r, &cfg, cfg.limit, t[i].of_coflow, now), t[i].cls);
 	}
 	cfg.levels = 4; /* what has no deadline is in the last one in use */
 	cfg.objective = BL_TOP_BY_DEADLINE;
-	assert_int_equal(bl_top_class_of(&(struct bl_top_rx){ .bytes = 1 }, &cfg, 0, now), 3);
+	assert_int_equal(bl_top_class_of(&(struct bl_top_rx){ .bytes = 1 }, &cfg, cfg.limit, 0, now), 3);
+}
+
+/* Edges of the buckets, and what is beyond the last. */
+static void bl_top_bucket__edges(void **state)
+{
+	static const struct {
+		uint64_t frames;
+		uint32_t bucket;
+	} t[] = { { 1, 0 },   { 2, 2 },	  { 3, 3 },   { 4, 4 },	  { 5, 4 },	   { 6, 5 },	      { 7, 5 },
+		  { 8, 6 },   { 11, 6 },  { 12, 7 },  { 15, 7 },  { 16, 8 },	   { 767, 18 },	      { 768, 19 },
+		  { 1023, 19 }, { 1024, 20 }, { 65535, 31 }, { 65536, 32 }, { 3ULL << 30, 63 }, { 1ULL << 31, 62 },
+		  { ~0U, 63 }, { 1ULL << 32, 63 }, { ~0ULL, 63 } };
+	struct bl_top_page p = { 0 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_top_bucket(t[i].frames), t[i].bucket);
+	bl_top_learn_flow(&p, 0); /* nothing came of it */
+	for (i = 0; i < BL_TOP_SIZES; i++)
+		assert_int_equal(p.sizes[i], 0);
+	bl_top_learn_flow(&p, 1);
+	bl_top_learn_flow(&p, 1514);
+	bl_top_learn_flow(&p, 10 * 1514);
+	assert_int_equal(p.sizes[0], 1);
+	assert_int_equal(p.sizes[2], 1); /* a bit more than 1460 bytes */
+	assert_int_equal(p.sizes[6], 1);
 }
 
 /* ---- the feedback ---- */
@@ -507,7 +552,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(bl_top_frames__edges), TEST(bl_top_class__edges), TEST(bl_top_class_of__objectives), TEST(bl_top_least__edges), TEST(bl_top_got__table), TEST(law__ns2_table),
+		TEST(bl_top_frames__edges), TEST(bl_top_class__edges), TEST(bl_top_class_of__objectives), TEST(bl_top_bucket__edges), TEST(bl_top_least__edges), TEST(bl_top_got__table), TEST(law__ns2_table),
 		TEST(law__paper_table), TEST(law__weight_floor), TEST(law__against_model), TEST(bl_top_echo__table), TEST(bl_top_echo__wrap), TEST(bl_top_echo__times_one_token),
 		TEST(bl_top_echo__feedback_once_per_rtt), TEST(bl_top_gap__jitter), TEST(bl_top_random__never_zero), TEST(bl_top_sent__paces), TEST(bl_top_free_after__bucket),
 		TEST(pick__class_then_turns), TEST(pick__stopped_and_gone), TEST(bl_top_begin__rates), TEST(signals__by_number),

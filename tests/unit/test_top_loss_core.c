@@ -424,7 +424,7 @@ static void bl_top_step__says_how_far(void **state)
 {
 	static const uint64_t at[] = { 10, 12, 16, 24, 32, 40 };
 	struct bl_top_tx f = keeping(5);
-	struct bl_top_turn d;
+	struct bl_top_turn d = { 0 };
 	unsigned int i;
 
 	(void)state;
@@ -483,7 +483,7 @@ static void bl_top_step__another_tag_after_silence(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_top_tx f = keeping(5);
-		struct bl_top_turn d;
+		struct bl_top_turn d = { 0 };
 
 		f.state = BL_TOP_IDLE;
 		f.token_ns = t[i].token * MS;
@@ -581,7 +581,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
 	f.state = BL_TOP_IDLE;
 	f.tag = 0x1234;
 	for (end = 20000000; done < frames && steps < end; steps++) {
-		struct bl_top_turn d;
+		struct bl_top_turn d = { 0 };
 		uint64_t at = NEVER;
 		unsigned int which = 0;
 

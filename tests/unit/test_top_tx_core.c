@@ -146,6 +146,7 @@ static struct bl_top_turn step(struct bl_top_tx *f, uint32_t frames, uint64_t no
 	struct bl_top_turn d;
 
 	memset(&d, 0xff, sizeof(d));
+	d.busy = 0;
 	bl_top_step(f, &cfg, frames, now, 0x77, &d);
 	return d;
 }
