@@ -169,7 +169,10 @@ struct bl_prep_view {
 	struct bl_frag_view part;
 };
 
-/** bl_prep_open - check a PREP body as a whole. Returns 0, or -1: short, reserved bits, bad items, or a part that is empty or not of its message. What is past a message's end in a part is padding. */
+/**
+ * bl_prep_open - check a PREP body as a whole. Returns 0, or -1: short, bad items, or a part that
+ * is empty or not of its message. What is past a message's end in a part is padding.
+ */
 static inline int bl_prep_open(struct bl_prep_view *v, const uint8_t *body, uint32_t len)
 {
 	struct bl_frag_view *f = &v->part;
@@ -181,8 +184,6 @@ static inline int bl_prep_open(struct bl_prep_view *v, const uint8_t *body, uint
 	v->count = bl_load16(body + 2);
 	v->slot = bl_load32(p);
 	v->life = (uint16_t)bl_load16(p + 4);
-	if (bl_load16(p + 6))
-		return -1;
 	p += sizeof(struct bl_prep);
 	*f = (struct bl_frag_view){ 0 };
 	if (v->count)

@@ -308,10 +308,10 @@ static bool recalled(struct bl_endpoint *ep, uint64_t mono)
 		if (r->done)
 			continue;
 		all = false;
-		due = r->tries ? r->sent_ns + bl_rto_ns(&r->peer->rtx.rto, r->tries) : 0;
+		due = r->tries ? bl_rto_due(&r->peer->rtx.rto, r->sent_ns, r->tries) : 0;
 		if (mono >= due) {
 			send_recall(ep, r, mono);
-			due = mono + bl_rto_ns(&r->peer->rtx.rto, r->tries);
+			due = bl_rto_due(&r->peer->rtx.rto, mono, r->tries);
 		}
 		bl_rtx_wake_at(ep, due);
 	}

@@ -48,9 +48,13 @@ static void say_window(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, 
 
 void bl_rrx_windows(struct bl_endpoint *ep)
 {
-	uint32_t near = bl_rx_window(ep), far = bl_nic_window(ep, near), w;
+	uint32_t near, far, w;
 	struct bl_peer *p;
 
+	if (!ep->windows)
+		return;
+	near = bl_rx_window(ep);
+	far = bl_nic_window(ep, near);
 	while ((p = ep->windows)) {
 		struct bl_rrx *r = &p->rrx;
 
@@ -67,8 +71,9 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 }
 
 /*
- * Until they hear that it left, senders count on it: its host answers what is on the way (bpf/host.bpf.c, not_here()), and nobody
- * gives them a window any more. So they get the largest one now; the buffers that it speaks of are all free.
+ * Until they hear that it left, senders count on it: its host answers what is on the way (not_here()
+ * of bpf/host.bpf.c), and nobody gives them a window any more. So they get the largest one now; the
+ * buffers that it speaks of are all free.
  */
 void bl_rrx_leave(struct bl_endpoint *ep)
 {

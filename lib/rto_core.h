@@ -8,10 +8,15 @@
  * A timeout that was too short repeats itself: frames that are sent again for no reason are not measured, and the next ones time out as early. So the doubling stays with the destination until one is measured. On the lab's two CPUs, where a
  * round trip was 30 us in one moment and 5 ms in the next, 18634 of 44646 frames were sent again without it (2026-11-21).
  *
- * A timeout is at most 200 ms, unless acknowledgements are known to take longer. A link of 200 kbit/s has a queue of seconds: every
- * frame would be sent again many times before its first ACK could come, and the copies would fill the queue. Nothing is ever measured there, since
- * all frames are sent more than once. So an ACK that comes long after a frame was sent first lets the doubling go on as far as that; frames that
- * are measured later make it shrink again, by an eighth each.
+ * A timeout is at most 200 ms, unless acknowledgements are known to take longer. A link of 200
+ * kbit/s has a queue of seconds: every frame would be sent again many times before its first ACK
+ * could come, and the copies would fill the queue. There all frames are sent more than once, and
+ * none is measured. But an ACK says which copy it answers (struct bl_prep): if that is the first
+ * one, the way was as long as the time since then, and the doubling goes on as far as that. Frames
+ * that are measured later make it shrink again, by an eighth each.
+ *
+ * The ACK of a later copy says nothing of the way: the earlier ones were lost. So when a way that
+ * was out for seconds is there again, whoever lost frames in it waits for 200 ms at most.
  */
 #ifndef BARLINE_RTO_CORE_H
 #define BARLINE_RTO_CORE_H
@@ -25,7 +30,7 @@
 
 /**
  * struct bl_rto - @srtt_ns: smoothed round trip; 0: none measured. @var_ns: its mean deviation. @measured_ns: when the ACK of the last one that was measured came. @doubled: so many times the timeout is doubled since. @slow_ns: the
- * longest way to an ACK lately of a frame that was sent more than once, from the first time on.
+ * longest way lately from the first copy of a frame that was sent more than once to its ACK.
  */
 struct bl_rto {
 	__u64 srtt_ns;
@@ -57,22 +62,24 @@ BL_CORE void bl_rto_sample(struct bl_rto *r, __u64 sent, __u64 acked)
 	r->srtt_ns = r->srtt_ns ? r->srtt_ns : 1;
 }
 
-/** bl_rto_ns - how long to wait for the ACK of a frame that was sent @tries times, 1 or more. */
-BL_CORE __u64 bl_rto_ns(const struct bl_rto *r, __u32 tries)
+/** bl_rto_due - when a frame that was sent @tries times, 1 or more, and last at @sent, is to be sent again. */
+BL_CORE __u64 bl_rto_due(const struct bl_rto *r, __u64 sent, __u32 tries)
 {
 	__u64 t = r->srtt_ns ? r->srtt_ns + 4 * r->var_ns : BL_RTX_FIRST_NS;
+	__u64 most = bl_max64(BL_RTX_MAX_NS, bl_max64(t, r->slow_ns));
 	__u32 n = tries - 1 > r->doubled ? tries - 1 : r->doubled;
 
-	__u64 most;
-
 	t = bl_max64(t, BL_RTX_MIN_NS);
-	most = bl_min64(bl_max64(BL_RTX_MAX_NS, bl_max64(t, r->slow_ns)), BL_RTX_SLOW_NS);
+	most = bl_min64(most, BL_RTX_SLOW_NS);
 	while (n-- && t < most)
 		t *= 2;
-	return bl_min64(t, most);
+	return sent + bl_min64(t, most);
 }
 
-/** bl_rto_slow - a frame that was sent at @first, and again since, was acknowledged at @acked: by which of its copies nobody knows. */
+/**
+ * bl_rto_slow - the first copy of a frame, sent at @first, was acknowledged at @acked, when others
+ * had been sent.
+ */
 BL_CORE void bl_rto_slow(struct bl_rto *r, __u64 first, __u64 acked)
 {
 	if (acked > first)

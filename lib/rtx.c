@@ -90,10 +90,11 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 	union bl_gso ctl[BL_MMSG];
 	struct mmsghdr m[BL_MMSG];
 	struct iovec io[BL_RWIN];
-	uint32_t at;
+	uint32_t at, far = 0;
 
-	for (at = from; at != to; at++)
-		bl_nic_count(ep, !ep->rsent[at % BL_RWIN]->peer->local);
+	for (at = from; ep->nic.on && at != to; at++)
+		far += !ep->rsent[at % BL_RWIN]->peer->local;
+	bl_nic_count(ep, far);
 	while (from != to) {
 		unsigned int n = 0, used = 0, done = 0;
 
@@ -540,6 +541,9 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 
 static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 {
+	uint8_t *copy = f->data + sizeof(struct bl_hdr) + sizeof(struct bl_data) + offsetof(struct bl_prep, copy);
+
+	bl_store16(copy, f->tries < UINT16_MAX ? f->tries : UINT16_MAX);
 	bl_rto_late(&f->peer->rtx.rto, f->tries);
 	f->sent_ns = mono;
 	f->tries++;
@@ -568,11 +572,11 @@ uint64_t bl_rtx_timers(struct bl_endpoint *ep, uint64_t mono)
 
 		if (f->aborted || !(BL_READ_ONCE(slot_of(ep, n)->wait) & BL_RSLOT_OPEN))
 			continue;
-		due = f->sent_ns + bl_rto_ns(&f->peer->rtx.rto, f->tries);
+		due = bl_rto_due(&f->peer->rtx.rto, f->sent_ns, f->tries);
 		if (mono >= due && left) {
 			left--;
 			again(ep, f, mono);
-			due = mono + bl_rto_ns(&f->peer->rtx.rto, f->tries);
+			due = bl_rto_due(&f->peer->rtx.rto, mono, f->tries);
 		} else if (mono >= due) {
 			due = mono + AGAIN_GAP_NS;
 		}

@@ -113,7 +113,7 @@ uint32_t bl_rx_window(const struct bl_endpoint *ep)
 /* What finds no room in the NIC's ring waits: a CREDIT that is lost there costs its sender a PROBE, 25 ms later. */
 void bl_rx_credits(struct bl_endpoint *ep)
 {
-	uint32_t near = bl_rx_window(ep), far = bl_nic_window(ep, near), room = 0, w;
+	uint32_t near = bl_rx_window(ep), far = ep->credits ? bl_nic_window(ep, near) : near, room = 0, w;
 	struct bl_peer *p;
 
 	for (; (p = ep->credits); room -= !p->local) {

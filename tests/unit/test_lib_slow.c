@@ -119,7 +119,7 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 	while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
 		;
 	bl_process(a.ep);
-	assert_int_equal(bl_rto_ns(&p->rtx.rto, 1), 3000 * MS - 1);
+	assert_int_equal(bl_rto_due(&p->rtx.rto, 0, 1), 3000 * MS - 1);
 	/* one more, which waits for its ACK for 2.5 s */
 	say(3);
 	f = a.ep->rsent[a.ep->rreaped % BL_RWIN];
@@ -140,12 +140,54 @@ static void bl_rtx_timers__waits_for_slow_acks(void **state)
 	fake_expect(&b, &s, BL_OP_PREP);
 }
 
+/*
+ * A way that was out for 3 s: the ACK answers a later copy, which says so, and the program gives no
+ * time for it. What else was lost meanwhile, also of a sender that sends nothing new, is not left
+ * alone for seconds.
+ */
+static void bl_rtx_timers__outage_is_no_slow_way(void **state)
+{
+	const size_t at = sizeof(struct bl_data) + offsetof(struct bl_prep, copy);
+	struct bl_peer *p = fake_peer(&a, &b);
+	struct bl_rframe *f;
+	struct seen s;
+	uint32_t i;
+
+	(void)state;
+	say(2);
+	fake_expect(&b, &s, BL_OP_PREP);
+	assert_int_equal(bl_load16(s.body + at), 0);
+	f = a.ep->rsent[a.ep->rreaped % BL_RWIN];
+	for (i = 1; i <= 12; i++) {
+		f->sent_ns = 0; /* its time has come */
+		a.ep->rtimer_ns = 1;
+		bl_process(a.ep);
+		fake_expect(&b, &s, BL_OP_PREP);
+		assert_int_equal(bl_load16(s.body + at), i);
+	}
+	f->tries = UINT16_MAX + 1;
+	f->sent_ns = 0;
+	a.ep->rtimer_ns = 1;
+	bl_process(a.ep);
+	fake_expect(&b, &s, BL_OP_PREP);
+	assert_int_equal(bl_load16(s.body + at), UINT16_MAX);
+	/* the ACK of that one */
+	f->first_ns = bl_mono() - 3000 * MS;
+	assert_int_equal(bl_rwin_slot(a.ep->rwin, a.ep->rreaped)->ack_ns, 0);
+	assert_true(bl_rslot_close(bl_rwin_slot(a.ep->rwin, a.ep->rreaped), a.ep->rreaped));
+	while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
+		;
+	bl_process(a.ep);
+	assert_int_equal(bl_rto_due(&p->rtx.rto, 0, 12), BL_RTX_MAX_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bl_rtx_flush__slow_is_not_unreachable, up, down),
 		cmocka_unit_test_setup_teardown(bl_rtx_flush__fast_is, up, down),
 		cmocka_unit_test_setup_teardown(bl_rtx_timers__waits_for_slow_acks, up, down),
+		cmocka_unit_test_setup_teardown(bl_rtx_timers__outage_is_no_slow_way, up, down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

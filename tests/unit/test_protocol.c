@@ -283,7 +283,8 @@ static void body_is(const char *title, const struct field *want, size_t n, size_
 
 static void protocol__bodies(void **state)
 {
-	static const struct field beacon[] = { SIZE(bl_beacon, tai_offset_s), SIZE(bl_beacon, port), SIZE(bl_beacon, node_id) };
+	static const struct field beacon[] = { SIZE(bl_beacon, tai_offset_s), SIZE(bl_beacon, policy),
+					       SIZE(bl_beacon, port), SIZE(bl_beacon, node_id) };
 	static const struct field data[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count) };
 	static const struct field frag[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count), SIZE(bl_frag, msg_id), SIZE(bl_frag, offset),
 					     SIZE(bl_frag, length) };
