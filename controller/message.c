@@ -382,3 +382,16 @@ struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *v)
 	m.forward = (Bl__Forward *)(uintptr_t)v;
 	return order(&m, epoch, BL__TO_AGENT__WHAT_FORWARD);
 }
+
+struct ctl_bytes ctl_admission(uint64_t epoch, uint64_t number, bool check, const char *policy, uint64_t rate_bps)
+{
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+	Bl__Admission v = BL__ADMISSION__INIT;
+
+	v.number = number;
+	v.check = check;
+	v.policy = (char *)(uintptr_t)policy;
+	v.rate_bps = rate_bps;
+	m.admission = &v;
+	return order(&m, epoch, BL__TO_AGENT__WHAT_ADMISSION);
+}

@@ -25,6 +25,11 @@ struct ctl_bytes ctl_freeze(uint64_t epoch, const struct bl_recover_node *n);
 struct ctl_bytes ctl_failure(uint64_t epoch, const struct bl_recover_failure *f, bool resume, uint32_t node);
 struct ctl_bytes ctl_not_leading(const char *leader, const char *why);
 struct ctl_bytes ctl_ping(uint64_t number);
+/**
+ * ctl_admission - the order @number: @policy by its name, @rate_bps 0: as it is. @check: only ask
+ * whether.
+ */
+struct ctl_bytes ctl_admission(uint64_t epoch, uint64_t number, bool check, const char *policy, uint64_t rate_bps);
 struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *m);
 
 /** ctl_save_failure, ctl_save_node, ctl_save_epoch - as they are saved. ctl_load_*: 0, or -1: not sound. */

@@ -141,11 +141,19 @@ static struct peer *peer_of(struct bl_ctl *c, uint32_t node)
 	return p;
 }
 
-static void send_bytes(struct peer *p, struct ctl_bytes b)
+void ctl_send(struct peer *p, struct ctl_bytes b)
 {
 	if (b.data)
 		bl_session_send(p->session, b.data, b.len);
 	free(b.data);
+}
+
+struct peer *ctl_peer_ready(struct bl_ctl *c, uint32_t id)
+{
+	const struct bl_recover_node *n = bl_recover_node(c->rec, id);
+
+	/* what comes before WELCOME is no order for an agent */
+	return n && n->connected && n->saved && !n->welcome ? peer_of(c, id) : NULL;
 }
 
 static void give(struct bl_ctl *c, const struct bl_recover_out *o)
@@ -157,13 +165,13 @@ static void give(struct bl_ctl *c, const struct bl_recover_out *o)
 	if (!p || !n || bl_store_epoch(c->store) != c->elected)
 		return;
 	switch (o->what) {
-	case BL_RECOVER_WELCOME: send_bytes(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms, c->cfg.stuck_ms)); break;
-	case BL_RECOVER_PUT_OUT: send_bytes(p, ctl_put_out(c->elected, (uint16_t)o->number, (uint16_t)(o->number >> 16))); break;
-	case BL_RECOVER_AWAY: send_bytes(p, ctl_away(c->elected)); break;
-	case BL_RECOVER_BAR: send_bytes(p, ctl_bar(c->elected, n)); break;
-	case BL_RECOVER_FREEZE: send_bytes(p, ctl_freeze(c->elected, n)); break;
-	case BL_RECOVER_FAIL: send_bytes(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false, o->node)); break;
-	case BL_RECOVER_RESUME: send_bytes(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), true, o->node)); break;
+	case BL_RECOVER_WELCOME: ctl_send(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms, c->cfg.stuck_ms)); break;
+	case BL_RECOVER_PUT_OUT: ctl_send(p, ctl_put_out(c->elected, (uint16_t)o->number, (uint16_t)(o->number >> 16))); break;
+	case BL_RECOVER_AWAY: ctl_send(p, ctl_away(c->elected)); break;
+	case BL_RECOVER_BAR: ctl_send(p, ctl_bar(c->elected, n)); break;
+	case BL_RECOVER_FREEZE: ctl_send(p, ctl_freeze(c->elected, n)); break;
+	case BL_RECOVER_FAIL: ctl_send(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false, o->node)); break;
+	case BL_RECOVER_RESUME: ctl_send(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), true, o->node)); break;
 	default: break;
 	}
 }
@@ -235,11 +243,11 @@ static void send_away(struct peer *p)
 
 	if (!*c->trouble && !c->elected && *bl_store_waits(c->store, text, sizeof(text)))
 		why = text;
-	send_bytes(p, ctl_not_leading(c->elected ? "" : c->leader, why));
+	ctl_send(p, ctl_not_leading(c->elected ? "" : c->leader, why));
 	bl_session_end(p->session);
 }
 
-static bool leading(const struct bl_ctl *c)
+bool ctl_leading(const struct bl_ctl *c)
 {
 	return c->elected && !c->loading && bl_store_epoch(c->store) == c->elected;
 }
@@ -260,7 +268,7 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 	struct peer *old;
 	enum bl_recover_reason r = BL_RECOVER_BAD_HELLO;
 
-	if (!leading(c)) {
+	if (!ctl_leading(c)) {
 		send_away(p);
 		return true;
 	}
@@ -317,7 +325,7 @@ static bool take(struct peer *p, const Bl__ToController *m)
 	enum bl_recover_reason r = BL_RECOVER_OK;
 
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_PING) {
-		send_bytes(p, ctl_ping(m->ping->number));
+		ctl_send(p, ctl_ping(m->ping->number));
 		return true;
 	}
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_HELLO)
@@ -326,7 +334,7 @@ static bool take(struct peer *p, const Bl__ToController *m)
 		c->counts[CTL_BAD_MESSAGE]++;
 		return false;
 	}
-	if (!leading(c)) {
+	if (!ctl_leading(c)) {
 		send_away(p);
 		return true;
 	}
@@ -336,6 +344,10 @@ static bool take(struct peer *p, const Bl__ToController *m)
 	}
 	if (m->what_case == BL__TO_CONTROLLER__WHAT_FORWARD)
 		return ctl_forward(p, m->forward);
+	if (m->what_case == BL__TO_CONTROLLER__WHAT_ADMITTED) {
+		ctl_admit_heard(c, p->node, m->admitted);
+		return true;
+	}
 	switch (m->what_case) {
 	case BL__TO_CONTROLLER__WHAT_LINK_DOWN: r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port, m->link_down->neighbour, m->link_down->c, m->link_down->death); break;
 	case BL__TO_CONTROLLER__WHAT_PROC_DOWN:
@@ -602,6 +614,7 @@ static void on_lost(void *ctx, const char *why)
 	c->elected = 0;
 	c->loading = false;
 	*c->leader = 0;
+	ctl_admit_lost(c);
 	bl_recover_reset(c->rec);
 	for (p = c->peers; p; p = next) {
 		next = p->next;
@@ -652,9 +665,8 @@ void bl_ctl_stop(struct bl_ctl *c)
 
 static char *on_door(void *ctx, char *said, size_t *len)
 {
-	char *text = bl_ctl_text(ctx);
+	char *text = *said ? ctl_admit_ask(ctx, said) : bl_ctl_text(ctx);
 
-	(void)said;
 	*len = text ? strlen(text) : 0;
 	return text;
 }
@@ -712,7 +724,7 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		return bl_fail(err, ENOMEM, "out of memory");
 	c->cfg = *cfg;
 	defaults(&c->cfg);
-	c->listen_fd = -1;
+	c->listen_fd = c->admit.kick_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rec = (struct bl_recover_cfg){ .settle_ns = c->cfg.settle_us * 1000ULL, .answer_ns = c->cfg.answer_ms * MS, .grace_ns = c->cfg.grace_ms * MS };
@@ -728,6 +740,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 	if (!rc && (sd_event_add_io(c->ev, &c->listen_src, c->listen_fd, EPOLLIN, on_accept, c) < 0 || sd_event_add_io(c->ev, &c->stop_src, c->stop_fd, EPOLLIN, on_stop, c) < 0 ||
 		    sd_event_add_time_relative(c->ev, &c->timer, CLOCK_MONOTONIC, 0, 100, on_due, c) < 0 || sd_event_add_time_relative(c->ev, &c->beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c) < 0))
 		rc = bl_fail(err, ENOMEM, "cannot make an event loop");
+	if (!rc)
+		rc = ctl_admit_open(c, err);
 	c->candidate = (struct bl_store_candidate){ on_elected, on_lost, on_other, on_trouble, c };
 	if (!rc)
 		rc = bl_store_campaign(c->store, c->cfg.advertise, &c->candidate, err);
@@ -767,6 +781,7 @@ void bl_ctl_free(struct bl_ctl *c)
 	if (!c)
 		return;
 	arb_doorway_close(c->door);
+	ctl_admit_close(c);
 	while (c->peers)
 		hang_up(c->peers);
 	if (c->store)

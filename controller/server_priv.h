@@ -3,6 +3,7 @@
 #ifndef BARLINE_CONTROLLER_SERVER_PRIV_H
 #define BARLINE_CONTROLLER_SERVER_PRIV_H
 
+#include <jansson.h>
 #include <pthread.h>
 
 #include "../arbiter/doorway.h"
@@ -55,6 +56,45 @@ struct epoch {
 	char leader[64];
 };
 
+/* X(SYMBOL, "name"): a change of admission, step by step */
+#define CTL_ADMIT_STEPS(X) \
+	X(NEVER,    "never")	\
+	X(ASKED,    "asked")	/* at the door; the loop has not looked yet */ \
+	X(CHECK,    "check")	/* all nodes are asked whether they can */ \
+	X(SWITCHES, "switches")	/* switches change */ \
+	X(HOSTS,    "hosts")	/* hosts change */ \
+	X(DONE,     "done")
+#define CTL_ENUM(sym, name) CTL_ADMIT_##sym,
+enum ctl_admit_step { CTL_ADMIT_STEPS(CTL_ENUM) CTL_ADMIT_STEP_COUNT };
+#undef CTL_ENUM
+
+/** struct ctl_admit_node - a node in a change of admission. */
+struct ctl_admit_node {
+	uint32_t id;
+	bool host;
+	bool told;	   /* was sent the order of this step, and has not answered */
+	char said[512];	   /* what is different there now, for people */
+	char trouble[256]; /* why nothing is; "": it is done, or not its turn yet */
+};
+
+/**
+ * struct ctl_admit - the last change of admission of the whole rack (admit.c), or the one under
+ * way. All under the controller's lock.
+ */
+struct ctl_admit {
+	uint64_t number; /* of the change; 0: there was none */
+	enum ctl_admit_step step;
+	char policy[16];
+	uint64_t rate_bps;  /* 0: as it is */
+	bool refused;	    /* a node cannot: none is changed */
+	uint64_t begun_ns;  /* CLOCK_MONOTONIC: the first node was told to change; 0: none was */
+	uint64_t ended_ns;  /* the last one has answered */
+	struct ctl_admit_node *nodes;
+	uint32_t n;
+	int kick_fd; /* the door has put a change here */
+	sd_event_source *kick, *timer;
+};
+
 struct bl_ctl {
 	struct bl_ctl_cfg cfg;
 	sd_event *ev;
@@ -82,7 +122,32 @@ struct bl_ctl {
 	struct bl_err fatal;
 	pthread_mutex_t lock; /* held while the loop dispatches; bl_ctl_text() reads under it */
 	struct arb_doorway *door;
+	struct ctl_admit admit;
 };
+
+/* server.c */
+/**
+ * ctl_peer_ready - the session of node @id, if that was taken by this leader (WELCOME); else NULL.
+ */
+struct peer *ctl_peer_ready(struct bl_ctl *c, uint32_t id);
+/** ctl_send - frees @b. */
+void ctl_send(struct peer *p, struct ctl_bytes b);
+bool ctl_leading(const struct bl_ctl *c);
+
+/* admit.c */
+int ctl_admit_open(struct bl_ctl *c, struct bl_err *err);
+void ctl_admit_close(struct bl_ctl *c);
+/**
+ * ctl_admit_ask - from the door: @said is "admission POLICY BITS_PER_S". Returns a JSON object from
+ * malloc(): state; number of the change; trouble: why there is none.
+ */
+char *ctl_admit_ask(struct bl_ctl *c, const char *said);
+/** ctl_admit_row - the last change, for people; under the lock. */
+json_t *ctl_admit_row(const struct bl_ctl *c);
+/** ctl_admit_heard - a node's answer. */
+void ctl_admit_heard(struct bl_ctl *c, uint32_t node, const Bl__Admitted *m);
+/** ctl_admit_lost - this controller leads no more: what is under way ends here. */
+void ctl_admit_lost(struct bl_ctl *c);
 
 /* forward.c. False: the session is over. */
 bool ctl_forward(struct peer *p, const Bl__Forward *m);

@@ -227,6 +227,7 @@ char *bl_ctl_text(struct bl_ctl *c)
 		json_array_append_new(nodes, node_row(c, bl_recover_node_at(c->rec, i)));
 	for (i = 0; i < bl_recover_failures(c->rec); i++)
 		json_array_append_new(failures, failure_row(c, bl_recover_failure_at(c->rec, i)));
+	json_object_set_new(o, "admission", ctl_admit_row(c));
 	for (i = 0; i < c->nepochs; i++)
 		json_array_append_new(epochs, json_pack("{s:I, s:s, s:I}", "epoch", (json_int_t)c->epochs[i].epoch, "leader", c->epochs[i].leader, "unix_ns", (json_int_t)c->epochs[i].unix_ns));
 	pthread_mutex_unlock(&c->lock);

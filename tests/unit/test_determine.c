@@ -239,7 +239,7 @@ static void bl_determine__refuses_what_is_no_graph(void **state)
 	unsigned int i;
 
 	(void)state;
-	for (i = 0; i < 10; i++) {
+	for (i = 0; i < 11; i++) {
 		net_read(&n, 2, RACK);
 		switch (i) {
 		case 0: n.link[1].low = 3; break;
@@ -251,9 +251,10 @@ static void bl_determine__refuses_what_is_no_graph(void **state)
 		case 6: n.node[1].state = BL_DET_GONE + 1; break;
 		case 7: n.g.roots = 1, n.root[0] = 3; break;
 		case 8: n.g.nodes = BL_DET_NODES_MAX + 1; break;
+		case 9: n.link[0].way[0].state = BL_DET_WAY_STATES; break;
 		default: break;
 		}
-		assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), i < 9 ? -2 : 0);
+		assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), i < 10 ? -2 : 0);
 	}
 	net_read(&n, 0, "");
 	assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), 0);

@@ -57,6 +57,26 @@ static void bl_clock_at__odd_is_not_believed(void **state)
 	assert_true(accesses > 4);
 }
 
+/* The daemon writes a whole record between a reader's look at the piece and its last at @seq. */
+static void writes_a_record(int nth)
+{
+	if (nth != 3)
+		return;
+	record.seg[1].bus_ns = 5000;
+	record.seq = 4;
+}
+
+static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
+{
+	(void)state;
+	record = (struct bl_clock){ .seq = 2, .seg = { { .mono_ns = 100, .bus_ns = 4100 },
+						       { .mono_ns = 1000, .bus_ns = 77 } } };
+	begin(writes_a_record);
+	assert_int_equal(bl_clock_at(&record, 2000), 6000);
+	between = NULL;
+	assert_int_equal(accesses, 6);
+}
+
 /* ---- a head that does not stand still ---- */
 
 static struct bl_rwin win;
@@ -109,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_clock_at__odd_is_not_believed),
+		cmocka_unit_test(bl_clock_at__a_record_that_changed_is_read_anew),
 		cmocka_unit_test(bl_rwin_commit__head_never_stands_still),
 		cmocka_unit_test(bl_lower__loses_every_try),
 	};

@@ -39,6 +39,34 @@ static void process__dies(void **state)
 	bl_recover_free(r);
 }
 
+/* Processes that die before anything is decided: each is one of its own, by host, port and life. */
+static void process__several_die(void **state)
+{
+	static const struct {
+		uint32_t node;
+		uint16_t port, life;
+	} t[] = { { 2, 61697, 1 }, { 2, 61696, 1 }, { 2, 61697, 2 }, { 3, 61697, 1 } };
+	struct bl_recover *r = rack(3);
+	const struct bl_recover_failure *f;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		for (k = 0; k < 2; k++) {
+			const struct bl_recover_proc p = {
+				.port = t[i].port, .life = t[i].life, .t = 777
+			};
+
+			assert_int_equal(bl_recover_proc_down(r, 10 * MS, t[i].node, &p),
+					 k ? BL_RECOVER_REPEATED : BL_RECOVER_OK);
+		}
+	bl_recover_tick(r, 15 * MS);
+	assert_string_equal(outs(r), "save 1:0");
+	f = bl_recover_failure(r, 1);
+	assert_int_equal(f->nfailed, ARRAY_SIZE(t));
+	bl_recover_free(r);
+}
+
 static const struct bl_recover_proc left = { .port = 61697, .life = 5, .why = BL_WHY_LEFT, .t = 777 };
 
 /* Who leaves in order is announced at once, and nothing else waits for that: no resume, nobody late, other failures go on. */
@@ -174,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(process__dies),
+		cmocka_unit_test(process__several_die),
 		cmocka_unit_test(process__leaves),
 		cmocka_unit_test(process__many_leave),
 		cmocka_unit_test(process__leaves_and_the_leader_dies),

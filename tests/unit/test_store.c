@@ -117,6 +117,33 @@ static struct etcd_answer reads(const char *text)
 	return a;
 }
 
+/* What is no base64 is no key and no value, and neither is a key of somebody else's. */
+static void answer__keys_that_are_none(void **state)
+{
+	static const struct {
+		const char *kv;
+		size_t n;
+	} t[] = {
+		{ "\"key\":\"L2Ivaw==\",\"value\":\"bWU=\"", 1 }, { "\"key\":\"L2Ivaw==\"", 1 },
+		{ "\"key\":\"L2Ivaw==\",\"value\":\"b!U=\"", 0 }, { "\"value\":\"bWU=\"", 0 },
+		{ "\"key\":\"L2Ivaw=!\",\"value\":\"bWU=\"", 0 }, { "\"key\":\"L2I=\"", 0 },
+		{ "\"key\":\"L2IvawA=\"", 0 },			{ "\"key\":\"L2Mvaw==\"", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct etcd_answer a;
+		char text[200];
+
+		snprintf(text, sizeof(text), "{\"header\":{\"revision\":\"57\"},\"kvs\":[{%s}]}",
+			 t[i].kv);
+		a = reads(text);
+		assert_true(a.sound);
+		assert_int_equal(a.n, t[i].n);
+		etcd_answer_free(&a);
+	}
+}
+
 static void answer__what_is_absent_is_zero(void **state)
 {
 	struct etcd_answer a = reads("{\"header\":{\"cluster_id\":\"1\",\"revision\":\"57\",\"raft_term\":\"2\"},\"responses\":[{\"response_range\":{\"header\":{\"revision\":\"9\"},"
@@ -451,6 +478,7 @@ static void sqlite__two_on_one_file(void **state)
 	assert_int_equal(b.r.why, BL_STORE_WHY_FENCED);
 	/* whatever happened to the lock: the epoch in the file fences */
 	bl_store_resign(a.s, 100);
+	assert_int_equal(bl_store_epoch(a.s), 0);
 	for (k = 0; !b.epoch && k < 100; k++)
 		sd_event_run(b.ev, 100000);
 	assert_int_equal(b.epoch, 2);
@@ -511,6 +539,14 @@ static void sqlite__sure(void **state)
 	assert_int_equal(bl_store_put_sure(p.s, 2, "k", rev, "w", 1, on_answer, &p), 0);
 	serve(&p, &p.answers);
 	assert_int_equal(p.r.why, BL_STORE_WHY_FENCED);
+	/* by the revision that it has, and by none */
+	assert_int_equal(bl_store_put_sure(p.s, 1, "k", rev, "w", 1, on_answer, &p), 0);
+	serve(&p, &p.answers);
+	assert_int_equal(p.r.outcome, BL_STORE_DONE);
+	assert_int_equal(bl_store_put_sure(p.s, 1, "k", BL_STORE_ANY, "x", 1, on_answer, &p), 0);
+	serve(&p, &p.answers);
+	assert_int_equal(p.r.outcome, BL_STORE_DONE);
+	rev = p.r.rev;
 	memset(key, 'k', sizeof(key) - 1);
 	key[BL_STORE_KEY_MAX + 1] = 0;
 	assert_int_equal(bl_store_put_sure(p.s, 1, key, 0, "v", 1, on_answer, &p), -EINVAL);
@@ -637,6 +673,7 @@ int main(void)
 		cmocka_unit_test(b64__both_ways),
 		cmocka_unit_test(b64__random),
 		cmocka_unit_test(request__golden),
+		cmocka_unit_test(answer__keys_that_are_none),
 		cmocka_unit_test(answer__what_is_absent_is_zero),
 		cmocka_unit_test(answer__leases),
 		cmocka_unit_test(answer__errors_of_both_shapes),
