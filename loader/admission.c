@@ -2,8 +2,9 @@
 /*
  * Admission (DESIGN 4): from what people configure to what the maps hold, at start and, by `barline admission set`, while the node runs.
  *
- * Example, a host with "rate: 250mbit" and pl2: a byte takes 32 ns, a slot (1514 bytes) 48448 ns, so t = 15 slots is 726720 ns. The switch with "outside_percent: 10" promises slots
- * of 35.6 ns per byte, 53831 ns each, on ports that it drains at 32 ns per byte.
+ * Example, a host with "rate: 250mbit" and pl2: a byte takes 32 ns, a slot (1538 byte times) 49216 ns,
+ * so t = 15 slots is 738240 ns. The switch with "outside_percent: 10" promises slots of 35.6 ns per byte,
+ * 54684 ns each, on ports that it drains at 32 ns per byte.
  *
  * The maps of a node without admission have one entry: 4 KiB instead of 9 MB. When sizes or limits change at a takeover, queues, slots and reservations start empty beside the old
  * ones: what was held is lost, once.
@@ -15,6 +16,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include "../bpf/pl2_core.h"
 #include "admission_priv.h"
 #include "fpfile.h"
 #include "top.h"
@@ -24,14 +26,12 @@
 #define K_DEFAULT    4
 #define REFUSE_SLOTS 64	 /* T >> t */
 #define FAR_SLOTS    480 /* a little less than the bitmap's window */
-#define RECENT_US    1000
-#define RETRY_US     2000
-#define COMING_US    10000
-/* a burst may be late by what others take on the same NIC, and must be earlier than a switch takes its promise back */
-#define LATE_SLOTS   8
-#define LATE_MIN_US  500
-#define LATE_MAX_US  10000
-#define LAPSE_US     20000
+/*
+ * A burst begins so much earlier than both ports are free of what was promised before. Ports then
+ * have something to send also where bursts do not fit each other, and queues hold a few frames
+ * (docs/design-notes.md, "What a shuffle loses"). Less than a host's late_ns, which is 20 slots.
+ */
+#define OVERLAP_SLOTS 6
 
 static const char *const policy_names[] = {
 #define NAME(sym, name) [BL_POLICY_##sym] = name,
@@ -123,10 +123,6 @@ void bl_admission_defaults(struct bl_node_cfg *c)
 	or_else(&a->k, K_DEFAULT);
 	if (!a->t_us)
 		or_else(&a->t_slots, BL_T_SLOTS);
-	or_else(&a->recent_us, RECENT_US);
-	or_else(&a->retry_us, RETRY_US);
-	or_else(&a->coming_us, COMING_US);
-	or_else(&a->lapse_us, LAPSE_US);
 	if (c->role == BL_ROLE_HOST)
 		bl_top_defaults(&a->top);
 	if (!*a->bl0)
@@ -270,26 +266,25 @@ int bl_admission_cpu(const struct bl_node_cfg *c)
 	return c->admission.pacer_cpu ? (int)c->admission.pacer_cpu - 1 : c->ncpus ? c->cpus[0] : 0;
 }
 
-static uint64_t default_late_ns(uint64_t slot_ns)
+static uint64_t us_or(uint32_t us, uint64_t ns)
 {
-	uint64_t ns = LATE_SLOTS * slot_ns;
-
-	if (ns < LATE_MIN_US * 1000ULL)
-		return LATE_MIN_US * 1000ULL;
-	return ns < LATE_MAX_US * 1000ULL ? ns : LATE_MAX_US * 1000ULL;
+	return us ? us * 1000ULL : ns;
 }
 
 static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 {
+	struct bl_pl2_times t;
+
 	c->policy = a->policy;
 	c->link.ns_q20 = bl_rate_ns_q20(a->rate_bps);
+	bl_pl2_times(bl_slot_ns(c->link.ns_q20), &t);
 	c->k_frames = a->k;
 	c->k_bytes = a->k * BL_RSV_SLOT_BYTES;
 	c->t_ns = a->t_us ? a->t_us * 1000ULL : a->t_slots * bl_slot_ns(c->link.ns_q20);
-	c->recent_ns = a->recent_us * 1000ULL;
-	c->retry_ns = a->retry_us * 1000ULL;
-	c->coming_ns = a->coming_us * 1000ULL;
-	c->late_ns = a->late_us * 1000ULL;
+	c->recent_ns = us_or(a->recent_us, t.recent_ns);
+	c->retry_ns = us_or(a->retry_us, t.retry_ns);
+	c->coming_ns = us_or(a->coming_us, t.coming_ns);
+	c->late_ns = us_or(a->late_us, t.late_ns);
 	if (a->fp) {
 		c->slot_ns = a->fp->slot_ns;
 		c->slot_bytes = a->fp->slot_bytes;
@@ -299,22 +294,23 @@ static void hold_cfg_of(const struct bl_admission_cfg *a, struct bl_hold_cfg *c)
 		c->routed = a->fp->routed;
 		c->count_paths = a->fp->has_faults;
 	}
-	if (!c->late_ns)
-		c->late_ns = default_late_ns(bl_slot_ns(c->link.ns_q20));
 }
 
 static void rsv_cfg_of(const struct bl_admission_cfg *a, struct bl_rsv_cfg *c)
 {
+	struct bl_pl2_times t;
 	uint64_t slot;
 
 	c->on = a->on && a->policy == BL_POLICY_PL2;
 	c->allocator = a->allocator;
 	c->ns_q20 = bl_share_q20(bl_rate_ns_q20(a->rate_bps), a->outside_percent);
 	slot = bl_slot_ns(c->ns_q20);
-	c->limit_bytes = BL_PL2_K_MAX * BL_QUEUE_FRAME_MAX;
+	c->limit_bytes = BL_PL2_K_MAX * BL_WIRE_BYTES(BL_QUEUE_FRAME_MAX);
 	c->refuse_ns = a->refuse_us ? a->refuse_us * 1000ULL : REFUSE_SLOTS * slot;
 	c->far_ns = a->far_us ? a->far_us * 1000ULL : FAR_SLOTS * slot;
-	c->lapse_ns = a->lapse_us * 1000ULL;
+	c->overlap_bytes = OVERLAP_SLOTS * BL_WIRE_FULL;
+	bl_pl2_times(slot, &t);
+	c->lapse_ns = us_or(a->lapse_us, t.lapse_ns);
 }
 
 /* ---- maps ---- */
@@ -332,8 +328,9 @@ int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_si
 }
 
 /* What starts empty together: ring entries name slots. */
-static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING,
-					   BL_MAP_FP_DESTS, BL_MAP_FP_PATHS, BL_MAP_FP_PEERS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_KEPT, BL_MAP_TOP_FREE, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
+static const char *const host_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_HOLD_DUE, BL_MAP_HOLD_DESTS, BL_MAP_HOLD_MACS, BL_MAP_HOLD_FREE,
+					   BL_MAP_PL2_DESTS, BL_MAP_PL2_COMING,
+					   BL_MAP_FP_DESTS, BL_MAP_FP_PATHS, BL_MAP_FP_PEERS, BL_MAP_TOP_FLOWS, BL_MAP_TOP_TX, BL_MAP_TOP_KEPT, BL_MAP_TOP_RX_OF, BL_MAP_TOP_RX, BL_MAP_TOP_COFLOWS, BL_MAP_TOP_PAGE };
 static const char *const switch_group[] = { BL_MAP_SLOTS, BL_MAP_FREE_SLOTS, BL_MAP_QUEUES, BL_MAP_QUEUE_HIST, BL_MAP_PORT_DUE, BL_MAP_PORT_BUSY, BL_MAP_RSV, BL_MAP_RSV_PAIRS };
 #define SIZE(group) (sizeof(group) / sizeof((group)[0]))
 _Static_assert(SIZE(host_group) <= BL_ADMISSION_MAPS && SIZE(switch_group) <= BL_ADMISSION_MAPS, "room for either");

@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 	{ "outside", OPT_OUTSIDE, "PERCENT", 0, "switch, pl2: share of each port for traffic from outside the rack (0)", 0 },
 	{ "fastpass", OPT_FASTPASS, "FILE", 0, "host, fastpass: the file that hosts and arbiters share", 0 },
 	{ "law", OPT_LAW, "NAME", 0, "host, top: feedback: ns2 (default) or paper", 0 },
-	{ "objective", OPT_OBJECTIVE, "NAME", 0, "host, top: priority of flows: fct (default), las, deadline or coflow", 0 },
+	{ "objective", OPT_OBJECTIVE, "NAME", 0, "host, top: priority of flows: remaining (default), fct, las, deadline or coflow", 0 },
 	{ "top", OPT_TOP, "KEY=VALUE", 0, "host, top: any of its settings, by its name in files, as levels=1; may be repeated", 0 },
 	{ "tokens", OPT_TOKENS, "MODE", 0, "switch, top: drop, or pace, which needs a rate (pace where there is one)", 0 },
 	{ "link-rate", OPT_LINK_RATE, "RATE", 0, "switch, top: of ports that are not metered", 0 },

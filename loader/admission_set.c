@@ -3,7 +3,7 @@
  * `barline admission set`: other settings of admission on a node that runs, in its pinned maps; its daemon need not know. A restart of the daemon sets again what its
  * configuration says.
  *
- * Example: K = 4, t = 726720 ns at 250 Mbit/s; "--rate 500mbit" makes t 363360 ns: 15 slots, as before.
+ * Example: K = 4, t = 738240 ns at 250 Mbit/s; "--rate 500mbit" makes t 369120 ns: 15 slots, as before.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "../bpf/pl2_core.h"
 #include "../bpf/queue_core.h"
 #include "admission_priv.h"
 #include "node_priv.h"
@@ -101,6 +102,25 @@ static void look_again(const struct bl_node_ref *ref)
 	munmap(due, size);
 }
 
+/* A time that follows from the slot follows the new one; one that was given stays. */
+static void follow(__u64 *ns, uint64_t was, uint64_t now)
+{
+	if (*ns == was)
+		*ns = now;
+}
+
+static void follow_slot(struct bl_hold_cfg *c, uint32_t old_q20)
+{
+	struct bl_pl2_times was, now;
+
+	bl_pl2_times(bl_slot_ns(old_q20), &was);
+	bl_pl2_times(bl_slot_ns(c->link.ns_q20), &now);
+	follow(&c->recent_ns, was.recent_ns, now.recent_ns);
+	follow(&c->retry_ns, was.retry_ns, now.retry_ns);
+	follow(&c->late_ns, was.late_ns, now.late_ns);
+	follow(&c->coming_ns, was.coming_ns, now.coming_ns);
+}
+
 /*
  * Values of an array map are copied without a lock: a program that reads in this moment may see some fields old and some new, for one frame.
  */
@@ -143,6 +163,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		now.t_ns = old.t_ns * now.link.ns_q20 / old.link.ns_q20;
 	else if (!rc && now.link.ns_q20 && !now.t_ns)
 		now.t_ns = BL_T_SLOTS * slot;
+	if (!rc)
+		follow_slot(&now, old.link.ns_q20);
 	if (!rc && c->t_slots >= 0 && c->t_us >= 0)
 		rc = bl_fail(err, EINVAL, "t is given in slots and in microseconds; one of them is enough");
 	if (!rc && c->t_slots > (int64_t)BL_RSV_WORDS * 64)
@@ -161,7 +183,11 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 		rc = set_us(&now.coming_ns, c->coming_us, "coming", err);
 	if (!rc)
 		rc = set_us(&now.late_ns, c->late_us, "late", err);
-	if (!rc && (old.policy == BL_POLICY_TOP) != (now.policy == BL_POLICY_TOP)) /* the others need the same MTU, and can be changed from any namespace */
+	if (rc || c->check) {
+		close(fd);
+		return rc;
+	}
+	if ((old.policy == BL_POLICY_TOP) != (now.policy == BL_POLICY_TOP)) /* the others need the same MTU, and can be changed from any namespace */
 		rc = bl_bl0_policy(ref->dir, now.policy, err);
 	if (!rc)
 		rc = bl_top_change(ref, c->top, now.link.ns_q20, top_said, sizeof(top_said), err);
@@ -170,6 +196,8 @@ static int change_host(const struct bl_node_ref *ref, const struct bl_admission_
 	close(fd);
 	if (rc)
 		return rc;
+	if (old.link.ns_q20 != now.link.ns_q20)
+		bl_bl0_rate(ref->dir, now.link.ns_q20);
 	if (old.policy != now.policy)
 		look_again(ref);
 	if (old.policy != now.policy)
@@ -214,6 +242,7 @@ static int change_meters(const struct bl_node_ref *ref, uint32_t ns_q20, uint32_
 static int change_switch(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err)
 {
 	bool was_top = false, is_top = false;
+	struct bl_pl2_times was, is;
 	struct bl_rsv_cfg old, now;
 	uint32_t meter, rate;
 	unsigned int k;
@@ -249,6 +278,11 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 		now.refuse_ns = old.refuse_ns * now.ns_q20 / old.ns_q20;
 		now.far_ns = old.far_ns * now.ns_q20 / old.ns_q20;
 	}
+	if (!rc) {
+		bl_pl2_times(bl_slot_ns(old.ns_q20), &was);
+		bl_pl2_times(bl_slot_ns(now.ns_q20), &is);
+		follow(&now.lapse_ns, was.lapse_ns, is.lapse_ns);
+	}
 	if (!rc && c->policy >= 0)
 		now.on = c->policy == BL_POLICY_PL2;
 	if (!rc && c->allocator >= 0)
@@ -263,10 +297,10 @@ static int change_switch(const struct bl_node_ref *ref, const struct bl_admissio
 		rc = set_us(&now.lapse_ns, c->lapse_us, "lapse", err);
 	if (!rc)
 		rc = bl_token_change(ref, c, meter ? rate : 0, false, &was_top, &is_top, said, size, err);
-	if (!rc)
+	if (!rc && !c->check)
 		rc = bl_map_set(fd, 0, &now, BL_MAP_RSV_CFG, err);
 	close(fd);
-	if (rc)
+	if (rc || c->check)
 		return rc;
 	if (old.on != now.on || was_top != is_top)
 		say(said, size, "policy", old.on ? "pl2" : was_top ? "top" : "none", now.on ? "pl2" : is_top ? "top" : "none");

@@ -370,6 +370,24 @@ static void on_put_out(struct bl_agent *a, const Bl__PutOut *m)
 		a->ops->put_out(a->ctx, (uint16_t)m->port, (uint16_t)m->life);
 }
 
+static void on_admission(struct bl_agent *a, const Bl__Admission *o)
+{
+	Bl__ToController m = BL__TO_CONTROLLER__INIT;
+	Bl__Admitted v = BL__ADMITTED__INIT;
+	struct bl_err err = { .text = "this node has no applications' traffic to admit" };
+	char said[512] = "";
+
+	if (!a->ops->admission ||
+	    a->ops->admission(a->ctx, o->check, o->policy, o->rate_bps, said, sizeof(said), &err))
+		v.trouble = err.text;
+	v.number = o->number;
+	v.check = o->check;
+	v.said = said;
+	m.what_case = BL__TO_CONTROLLER__WHAT_ADMITTED;
+	m.admitted = &v;
+	say(a, &m);
+}
+
 /* -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's that cannot obey: who does not answer in time has failed. */
 static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 {
@@ -383,6 +401,9 @@ static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 	case BL__TO_AGENT__WHAT_RESUME: return on_resume(a, m->resume);
 	case BL__TO_AGENT__WHAT_FORWARD: on_forward(a, m->forward); break;
 	case BL__TO_AGENT__WHAT_PUT_OUT: on_put_out(a, m->put_out); break;
+	case BL__TO_AGENT__WHAT_ADMISSION:
+		on_admission(a, m->admission);
+		break;
 	case BL__TO_AGENT__WHAT_AWAY: a->away_known = a->away_said; break;
 	default: break;
 	}

@@ -126,6 +126,13 @@ struct bl_agent_ops {
 	void (*failed)(void *ctx, uint64_t number);
 	void (*forward)(void *ctx, const struct bl_forward *f);
 	void (*put_out)(void *ctx, uint16_t port, uint16_t life);
+	/*
+	 * How traffic of applications is admitted from now on; @check: only whether that is
+	 * possible. @rate_bps: of the links, 0: as it is. @said: what is different then. 0 or
+	 * -errno. It may be NULL.
+	 */
+	int (*admission)(void *ctx, bool check, const char *policy, uint64_t rate_bps, char *said, size_t size,
+			 struct bl_err *err);
 };
 
 /** struct bl_agent_cfg - @controllers: addresses (session.h). @epoch: highest one heard before. @silence_ms: a controller that says nothing for so long is left; 0: 3000. @tls: NULL: none; stays the caller's. */

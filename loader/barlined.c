@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 	{ "dead-after-us", OPT_DEAD, "US", 0, "a silent input is excluded after that long (10 beacon intervals)", 0 },
 	{ "no-ahead", OPT_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "caretaker-ms", OPT_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (10000); 0: not at all", 0 },
-	{ "realtime", OPT_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only), always, never; share: short slices instead", 0 },
+	{ "realtime", OPT_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have short slices; the default), always, never", 0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
 	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0, "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the file", 0 },
@@ -158,7 +158,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	case OPT_CPUS: take_cpus(st, c, arg); break;
 	case OPT_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
-			argp_error(st, "--realtime %s: give auto, always, never or share", arg);
+			argp_error(st, "--realtime %s: give auto, always or never", arg);
 		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		break;
 	case OPT_THREAD: c->thread_napi = true; break;

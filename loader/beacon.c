@@ -197,17 +197,12 @@ static void settle(struct bl_server *s)
 /* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
 int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 {
-	sigset_t all, old;
 	int rc;
 
 	if (s->beacon_running)
 		return 0;
 	sched_getaffinity(0, sizeof(s->beacon_any), &s->beacon_any);
-	/* signals are the main thread's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&s->beacon_thread, NULL, beacon_main, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = bl_thread_start(&s->beacon_thread, NULL, beacon_main, s);
 	if (rc)
 		return bl_fail(err, rc, "cannot start the beacon thread: %s", strerror(rc));
 	s->beacon_running = true;
@@ -299,6 +294,33 @@ int bl_beacon_moved(struct bl_node *n, struct bl_err *err)
 	return 0;
 }
 
+static void *close_main(void *fd)
+{
+	close((int)(intptr_t)fd);
+	return NULL;
+}
+
+/*
+ * Closing a packet socket waits for an RCU grace period, 8 to 24 ms; whoever else this process serves
+ * need not wait for that. Nobody joins the thread: if the process ends first, the kernel closes it.
+ */
+static void close_aside(int fd)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int rc;
+
+	if (pthread_attr_init(&attr)) {
+		close(fd);
+		return;
+	}
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	rc = bl_thread_start(&t, &attr, close_main, (void *)(intptr_t)fd);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		close(fd);
+}
+
 void bl_beacon_remove(struct bl_node *n)
 {
 	const void *page = n->page;
@@ -316,7 +338,7 @@ void bl_beacon_remove(struct bl_node *n)
 	settle(n->srv);
 	pthread_mutex_unlock(&n->srv->beacon_lock);
 	if (n->beacon_sock >= 0)
-		close(n->beacon_sock);
+		close_aside(n->beacon_sock);
 	n->beacon_sock = -1;
 	if (page)
 		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));

@@ -22,11 +22,10 @@
 #include "node_priv.h"
 #include "pass.skel.h"
 
-#define MAC_MIX	      0xb1
-#define GATHER_MAX_NS 100000
-#define BL0_MTU	      1500 /* largest: what a slot takes, with one tag */
+#define MAC_MIX 0xb1
+#define BL0_MTU 1500 /* largest: what a slot takes, with one tag */
 
-static unsigned int mtu_of(unsigned int nic, unsigned int policy)
+unsigned int bl_bl0_mtu(unsigned int nic, unsigned int policy)
 {
 	unsigned int mtu = nic < BL0_MTU ? nic : BL0_MTU;
 
@@ -235,20 +234,30 @@ static int station(const char *nic, const uint8_t mac[6], bool on)
 }
 
 /*
- * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds one at a time, and every other one is acknowledged: each ACK with a
- * reservation and a grant of its own, 2 % of the sender's link. The kernel waits for the next segment for a slot and a quarter; those with PSH, the last of a message, are not
- * held up, nor is anything but TCP.
+ * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds one
+ * at a time, and every other one is acknowledged: each ACK with a reservation and a grant of its own, 2 %
+ * of the sender's link. The kernel waits for the next segment for a slot and a quarter, however long a
+ * slot is: 7.7 ms at 2 Mbit/s, the slowest. Segments with PSH, the last of a message, are not held up,
+ * nor is anything but TCP.
  */
-static void gather(const struct bl_admission_cfg *a)
+static void gather(const char *bl0, uint32_t ns_q20)
 {
-	uint64_t ns = bl_slot_ns(bl_rate_ns_q20(a->rate_bps)) * 5 / 4;
 	struct bl_iface i;
-	int rc = bl_iface_get(&i, a->bl0, NULL);
+	int rc = bl_iface_get(&i, bl0, NULL);
 
 	if (!rc)
-		rc = bl_napi_gather(&i, ns < GATHER_MAX_NS ? ns : GATHER_MAX_NS);
+		rc = bl_napi_gather(&i, bl_slot_ns(ns_q20) * 5 / 4);
 	if (rc)
-		bl_log(BL_LOG_INFO, "%s: gro_flush_timeout cannot be set (%s): TCP will acknowledge every other segment", a->bl0, strerror(-rc));
+		bl_log(BL_LOG_INFO, "%s: gro_flush_timeout cannot be set (%s): TCP will acknowledge every other segment", bl0, strerror(-rc));
+}
+
+void bl_bl0_rate(const char *dir, uint32_t ns_q20)
+{
+	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
+
+	names(dir, bl0d, bl0, nic);
+	if (*bl0)
+		gather(bl0, ns_q20);
 }
 
 /* Make or take over the pair, and turn admission on. The NIC's programs are attached already; n->att[0] is the NIC. */
@@ -256,7 +265,7 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	const struct bl_iface *nic = &n->att[0].iface;
-	unsigned int mtu = mtu_of(nic->mtu, a->policy);
+	unsigned int mtu = bl_bl0_mtu(nic->mtu, a->policy);
 	uint32_t bl0d = 0;
 	uint8_t mac[6];
 	bool there;
@@ -282,7 +291,7 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	if (!rc)
 		rc = bl_iface_up(a->bl0, err);
 	if (!rc)
-		gather(a);
+		gather(a->bl0, bl_rate_ns_q20(a->rate_bps));
 	if (!rc)
 		rc = bl_admission_host_on(n, obj, mac, (uint32_t)nic->ifindex, bl0d, err);
 	if (rc && !there)
@@ -322,8 +331,8 @@ int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err)
 		return 0;
 	rc = bl_iface_get(&i, nic, err);
 	if (!rc)
-		rc = set_mtu(bl0, mtu_of(i.mtu, policy), err);
-	return rc ? rc : set_mtu(bl0d, mtu_of(i.mtu, policy), err);
+		rc = set_mtu(bl0, bl_bl0_mtu(i.mtu, policy), err);
+	return rc ? rc : set_mtu(bl0d, bl_bl0_mtu(i.mtu, policy), err);
 }
 
 /* The pair of the node with these pins, if it has one. With bl0 go the programs on it. */

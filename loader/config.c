@@ -99,7 +99,7 @@ struct file {
 static const cyaml_strval_t roles[] = { { "switch", BL_ROLE_SWITCH }, { "host", BL_ROLE_HOST } };
 static const cyaml_strval_t modes[] = { { "native", BL_XDP_NATIVE }, { "generic", BL_XDP_GENERIC } };
 static const cyaml_strval_t forwards[] = { { "l3", BL_FWD_L3 }, { "l2", BL_FWD_L2 } };
-static const cyaml_strval_t realtimes[] = { { "auto", BL_RT_AUTO }, { "always", BL_RT_ALWAYS }, { "never", BL_RT_NEVER }, { "share", BL_RT_SHARE } };
+static const cyaml_strval_t realtimes[] = { { "auto", BL_RT_AUTO }, { "always", BL_RT_ALWAYS }, { "never", BL_RT_NEVER } };
 static const cyaml_strval_t port_roles[] = { { "host", BL_PORT_HOST }, { "up", BL_PORT_UP }, { "down", BL_PORT_DOWN } };
 #define POLICY(sym, name) { name, BL_POLICY_##sym },
 static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };

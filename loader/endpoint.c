@@ -77,12 +77,15 @@ static uint32_t eps_key(const struct bl_node *n, const struct bl_ep_slot *i)
 	return (uint32_t)i->port - n->host_cfg.port_base;
 }
 
-/* The slot is free: nothing of its endpoint is left, but which life programs answer for. */
-static void forget(struct bl_ep *ep)
+/*
+ * The slot is free: nothing of its endpoint is left, but which life programs answer for. @untold:
+ * 0, or BL_EP_LEFT_NOW: the rack has not heard yet that this life left.
+ */
+static void forget(struct bl_ep *ep, uint64_t untold)
 {
 	struct bl_node *n = ep->node;
 	uint32_t key = eps_key(n, &ep->info);
-	struct bl_ep_slot none = { .left = ep->info.left };
+	struct bl_ep_slot none = { .left = ep->info.left, .start_time = untold };
 
 	memcpy(none.addr, ep->info.addr, sizeof(none.addr));
 	if (bpf_map_update_elem(n->eps_fd, &key, &none, BPF_ANY) || bl_ep_clear_line(n, ep->slot, true))
@@ -132,7 +135,7 @@ static void settle(struct bl_ep *ep)
 
 	ep->settled = true;
 	if (ep->left)
-		forget(ep);
+		forget(ep, 0);
 	else if (bl_ep_over(n, ep->slot))
 		bl_log(BL_LOG_ERR, "%s: endpoint %u still holds the commit barrier: %s", n->meta.name, ep->info.port, strerror(errno));
 }
@@ -172,7 +175,10 @@ void bl_endpoint_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why)
 	bl_node_agent_endpoints(n);
 }
 
-/* The process is gone, and so are its ring and its sleep. Linux waits here until no program of any CPU uses the ring: tens of milliseconds on a busy machine. */
+/*
+ * The process is gone, and so are its ring and its sleep. Linux waits here until no program of any
+ * CPU uses the ring: tens of milliseconds on a busy machine.
+ */
 static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 {
 	if (bl_ep_clear_wake(n, slot) || (bpf_map_delete_elem(n->rings_fd, &slot) && errno != ENOENT))
@@ -180,10 +186,11 @@ static void drop_ring(struct bl_node *n, uint32_t slot, unsigned int port)
 }
 
 /*
- * A process that has said goodbye, and of which nothing holds the commit barrier: the rack hears that it left. Nothing stands
- * still for that: the programs answer for it from now on, and its slot and its port are free at once, since announcements name
- * lives. Its T is above all that it has sent, and taken when it can send nothing more: that may be committed ahead of the
- * clock, and nobody may discard it.
+ * A process that has said goodbye, and of which nothing holds the commit barrier: the rack hears that
+ * it left. Nothing stands still for that: the programs answer for it from now on, and its slot and
+ * its port are free at once, since announcements name lives. Its T is above all that it has sent, and
+ * taken when it can send nothing more: that may be committed ahead of the clock, and nobody may
+ * discard it.
  */
 static bool leave(struct bl_ep *ep)
 {
@@ -194,11 +201,9 @@ static bool leave(struct bl_ep *ep)
 	if (!bye || ep->dead || bl_ep_holds_commit(n, ep->slot) || (n->cfg.ctl.n && !n->agent) || bye > now + LEAVE_AHEAD_NS)
 		return false;
 	ep->info.left = ep->info.life;
-	forget(ep);
-	if (!n->cfg.ctl.n)
-		return true;
-	bl_node_agent_proc_down(n, &who, BL_WHY_LEFT, bl_max64(bl_clock_at(n->clock, bl_mono_ns()), bye));
-	bl_node_agent_endpoints(n);
+	forget(ep, n->cfg.ctl.n ? BL_EP_LEFT_NOW : 0);
+	if (n->cfg.ctl.n)
+		bl_endpoint_left(n, who.port, who.life, bl_max64(bl_clock_at(n->clock, bl_mono_ns()), bye));
 	return true;
 }
 
@@ -211,12 +216,12 @@ static void end(struct bl_ep *ep)
 		if (!ep->dead)
 			out_at(ep, bl_ep_dead_at(n, ep->slot, BL_OUT_GONE));
 		if (ep->settled)
-			forget(ep);
+			forget(ep, 0);
 		bl_node_agent_endpoints(n);
 		return;
 	}
 	if (ep->settled || !bl_ep_holds_commit(n, ep->slot)) {
-		forget(ep);
+		forget(ep, 0);
 		return;
 	}
 	ep->dead = true;
@@ -246,8 +251,8 @@ void bl_endpoint_release(struct bl_ep *ep, const char *why)
 	ep->info.active = BL_EP_DEAD;
 	if (bpf_map_update_elem(n->eps_fd, &key, &ep->info, BPF_ANY) || bl_ep_clear_line(n, slot, false))
 		bl_log(BL_LOG_ERR, "%s: cannot take endpoint %u down: %s", n->meta.name, port, strerror(errno));
-	drop_ring(n, slot, port);
 	end(ep);
+	drop_ring(n, slot, port); /* after the rack was told, as above */
 }
 
 void bl_endpoints_bury(struct bl_node *n)

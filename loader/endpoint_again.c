@@ -8,11 +8,17 @@
  *
  * Whose process ended while no daemon ran is taken down when the agent is there, which has to say
  * how it went. One that leaves by bl_exit() and lives on can only be found by looking at its line.
+ *
+ * Who left in order has no slot any more when the rack hears of it, and a daemon may be killed in
+ * between. So the entry of its port says that it left, and T, until the controller names it.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <bpf/bpf.h>
+#include "../bpf/clock_core.h"
 #include "endpoint_pages.h"
+#include "node_agent.h"
 
 #define LOOK_US 100000
 
@@ -100,10 +106,71 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
 	return !rep.error;
 }
 
+/* The entry of @port, if the rack is still to hear of somebody who left it in order. */
+static bool untold(struct bl_node *n, unsigned int port, struct bl_ep_slot *s)
+{
+	uint32_t key = port - n->host_cfg.port_base;
+
+	return key < BL_PORT_COUNT && !bpf_map_lookup_elem(n->eps_fd, &key, s) &&
+	       s->active == BL_EP_FREE && s->left && s->start_time;
+}
+
+/* From now on the entry says T, or 0: the rack has heard. */
+static void note(struct bl_node *n, unsigned int port, struct bl_ep_slot *s, uint64_t t)
+{
+	uint32_t key = port - n->host_cfg.port_base;
+
+	s->start_time = t;
+	if (bpf_map_update_elem(n->eps_fd, &key, s, BPF_ANY))
+		bl_log(BL_LOG_ERR, "%s: cannot note that an endpoint left port %u: %s",
+		       n->meta.name, port, strerror(errno));
+}
+
+void bl_endpoint_left(struct bl_node *n, uint16_t port, uint16_t life, uint64_t t)
+{
+	const struct bl_ep_slot who = { .port = port, .life = life };
+	struct bl_ep_slot s;
+
+	/* first: what the controller hears, the next daemon says alike */
+	if (untold(n, port, &s) && s.left == life)
+		note(n, port, &s, t);
+	bl_node_agent_proc_down(n, &who, BL_WHY_LEFT, t);
+	bl_node_agent_endpoints(n);
+}
+
+void bl_endpoint_left_heard(struct bl_node *n, uint16_t port, uint16_t life)
+{
+	struct bl_ep_slot s;
+
+	if (untold(n, port, &s) && s.left == life)
+		note(n, port, &s, 0);
+}
+
+/* Of whom the daemon before may not have told anybody. */
+static void tell_who_left(struct bl_node *n)
+{
+	struct bl_ep_slot s;
+	unsigned int k;
+
+	for (k = 0; n->agent && n->cfg.ctl.n && k < BL_PORT_COUNT; k++) {
+		uint16_t port = (uint16_t)(n->host_cfg.port_base + k);
+
+		if (!untold(n, port, &s))
+			continue;
+		if (s.start_time == BL_EP_LEFT_NOW)
+			s.start_time = bl_clock_at(n->clock, bl_mono_ns());
+		bl_log(BL_LOG_INFO,
+		       "%s: endpoint %u left in order, and the rack may not have heard",
+		       n->meta.name, port);
+		bl_endpoint_left(n, port, s.left, s.start_time);
+	}
+}
+
 void bl_endpoints_adopted(struct bl_node *n)
 {
 	unsigned int k;
 
+	tell_who_left(n);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		if (n->ep[k].used && n->ep[k].left)
 			bl_endpoint_release(&n->ep[k], "its process ended while no daemon ran");

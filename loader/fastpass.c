@@ -102,41 +102,71 @@ static size_t pages(size_t n)
 
 /* ---- what is wanted ---- */
 
-/* Is it @p's? As struct bl_mac_key has addresses. */
+/* Is it @p's? */
 static bool is_peer(const struct bl_fp_peer *p, const struct bl_hold_dest *who)
 {
+	struct bl_mac_key key;
 	unsigned int k;
 
 	if (!who->kind)
 		return p->has_mac && !memcmp(p->mac, who->mac, 6);
 	for (k = 0; k < p->napps; k++) {
-		bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)p->app[k]);
-
-		if (who->kind == (v4 ? 4 : 6) && (v4 ? !memcmp(p->app[k] + 12, who->mac + 2, 4) : !memcmp(p->app[k] + 10, who->mac, 6)))
+		bl_fp_key(p->app[k], &key);
+		if (key.kind == who->kind && !memcmp(key.mac, who->mac, sizeof(key.mac)) &&
+		    !memcmp(key.upper, who->upper, sizeof(key.upper)))
 			return true;
 	}
 	return false;
 }
 
-/* Who is destination @n? */
+/* Who is destination @n? Fails if it loses its owner at this moment: endpoint is RETIRED then. */
 static void resolve(struct bl_fpass *h, uint32_t n)
 {
 	struct bl_hold_dest who;
 	unsigned int i;
 
-	if (bpf_map_lookup_elem(h->macs_fd, &n, &who) || !who.used)
+	if (bpf_map_lookup_elem(h->macs_fd, &n, &who) || who.used != BL_DEST_USED || who.kind == BL_DEST_FLOW)
 		return;
 	for (i = 0; i < h->npeers; i++)
 		if (i != h->fcp.self && is_peer(&h->peer[i], &who)) {
+			if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN, i + 1))
+				return;
 			h->next_of[n] = h->of[i];
 			h->of[i] = (uint8_t)n;
-			BL_WRITE_ONCE(h->dest[n].endpoint, i + 1);
 			return;
 		}
-	BL_WRITE_ONCE(h->dest[n].endpoint, BL_FP_OUTSIDE);
+	if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN, BL_FP_OUTSIDE))
+		return;
 	/* what is held already goes now */
 	if (bl_due_lower(h->due, n, bl_mono_ns()))
 		bl_pacer_wake(&h->node->pace);
+}
+
+/*
+ * The owner of number @n has it no more: slots that it was given are nobody's, and what is still to come
+ * for that endpoint finds another number or none. When endpoint is UNKNOWN again, the pacer gives the
+ * number to others (bl_number_free() in bpf/host_sweep.h), whose first frame makes it wanted.
+ */
+static void forget(struct bl_fpass *h, uint32_t n)
+{
+	struct bl_fp_dest *d = &h->dest[n];
+	unsigned int i;
+	uint8_t *at;
+
+	for (i = 0; i < h->npeers; i++)
+		for (at = &h->of[i]; *at; at = &h->next_of[*at])
+			if (*at == n) {
+				*at = h->next_of[n];
+				break;
+			}
+	h->next_of[n] = 0;
+	for (i = 0; i < BL_FP_WORDS; i++)
+		(void)__sync_lock_test_and_set(&d->word[i].bits, 0);
+	h->told[n] = BL_FP_WANTED(BL_READ_ONCE(d->want));
+	h->missed[n] = BL_READ_ONCE(d->missed);
+	h->entered[n] = h->told[n] + h->missed[n];
+	h->short_by[n] = 0;
+	__atomic_store_n(&d->endpoint, BL_FP_UNKNOWN, __ATOMIC_SEQ_CST);
 }
 
 static void want(struct bl_fpass *h, uint32_t endpoint, uint64_t slots)
@@ -159,13 +189,17 @@ static bool gather(struct bl_fpass *h)
 		uint64_t wanted = BL_FP_WANTED(BL_READ_ONCE(d->want)), missed = BL_READ_ONCE(d->missed);
 		uint32_t endpoint = BL_READ_ONCE(d->endpoint);
 
-		if (wanted == h->told[n] && missed == h->missed[n] && endpoint != BL_FP_UNKNOWN)
+		if (endpoint == BL_FP_RETIRED) {
+			forget(h, n);
+			continue;
+		}
+		if (wanted == h->told[n] && missed == h->missed[n])
 			continue;
 		if (endpoint == BL_FP_UNKNOWN) {
 			resolve(h, n);
 			endpoint = BL_READ_ONCE(d->endpoint);
 		}
-		if (endpoint == BL_FP_UNKNOWN)
+		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_RETIRED)
 			continue;
 		if (endpoint != BL_FP_OUTSIDE)
 			want(h, endpoint - 1, wanted - h->told[n] + missed - h->missed[n]);
@@ -182,10 +216,10 @@ static void audit(struct bl_fpass *h)
 	uint32_t n, k;
 
 	for (n = 1; n < BL_DESTS && n <= BL_READ_ONCE(h->due->given); n++) {
-		uint32_t endpoint = h->dest[n].endpoint;
+		uint32_t endpoint = BL_READ_ONCE(h->dest[n].endpoint);
 		uint64_t under_way, there, missing = 0;
 
-		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_OUTSIDE)
+		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_OUTSIDE || endpoint == BL_FP_RETIRED)
 			continue;
 		under_way = 0;
 		there = bl_fcp_host_needs(&h->fcp.e.pair[endpoint - 1]);
@@ -439,7 +473,6 @@ static void kick(struct bl_fpass_thread *t)
 int bl_fastpass_start(struct bl_server *s, struct bl_err *err)
 {
 	struct bl_fpass_thread *t;
-	sigset_t all, old;
 	int rc;
 
 	if (s->fastpass) {
@@ -451,10 +484,7 @@ int bl_fastpass_start(struct bl_server *s, struct bl_err *err)
 		return bl_fail(err, ENOMEM, "out of memory");
 	pthread_mutex_init(&t->lock, NULL);
 	t->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = t->kick_fd < 0 ? errno : pthread_create(&t->thread, NULL, fastpass_main, t);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = t->kick_fd < 0 ? errno : bl_thread_start(&t->thread, NULL, fastpass_main, t);
 	if (rc) {
 		if (t->kick_fd >= 0)
 			close(t->kick_fd);

@@ -117,18 +117,15 @@ static int enter_peers(struct bpf_map *m, const struct bl_fp_file *f, struct bl_
 
 		number = i + 1;
 		for (k = 0; k < p->napps + p->has_mac; k++) {
-			memset(&key, 0, sizeof(key));
-			if (k == p->napps) {
-				memcpy(key.mac, p->mac, 6);
-			} else if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)p->app[k])) {
-				memcpy(key.mac + 2, p->app[k] + 12, 4);
-				key.kind = 4;
+			if (k < p->napps) {
+				bl_fp_key(p->app[k], &key);
 			} else {
-				memcpy(key.mac, p->app[k] + 10, 6);
-				key.kind = 6;
+				memset(&key, 0, sizeof(key));
+				memcpy(key.mac, p->mac, 6);
 			}
 			if (!bpf_map_lookup_elem(fd, &key, &other) && other != number)
-				return bl_fail(err, EEXIST, "addresses of %s and %s cannot be told apart: of IPv6 addresses the last six bytes must differ", f->peer[other - 1].name, p->name);
+				return bl_fail(err, EEXIST, "%s and %s have an address in common: their frames cannot be told apart",
+					       f->peer[other - 1].name, p->name);
 			if (bpf_map_update_elem(fd, &key, &number, BPF_ANY))
 				return bl_fail(err, errno, "cannot enter %s into the map %s: %s", p->name, BL_MAP_FP_PEERS, strerror(errno));
 		}

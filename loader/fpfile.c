@@ -9,6 +9,7 @@
 #include "../arbiter/alloc.h"
 #include "../arbiter/path.h"
 #include "../bpf/fcp_core.h"
+#include "../bpf/length_core.h"
 #include "../maps/fp_abi.h"
 #include "fpfile.h"
 #include "node_priv.h"
@@ -17,6 +18,7 @@
 
 #define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
 #define RUN_MAX_NS    100000ULL
+#define SLOT_MAX      (65535 - BL_WIRE_EXTRA) /* a host counts what is left of a slot in 16 bits */
 #define HOST_SLOTS    (BL_FP_SLOTS - 64) /* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
 
 struct yaml_peer {
@@ -162,6 +164,19 @@ int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16])
 	return -1;
 }
 
+void bl_fp_key(const uint8_t addr[16], struct bl_mac_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
+		memcpy(key->mac + 2, addr + 12, 4);
+		key->kind = 4;
+		return;
+	}
+	memcpy(key->upper, addr, sizeof(key->upper));
+	memcpy(key->mac, addr + sizeof(key->upper), sizeof(key->mac));
+	key->kind = 6;
+}
+
 uint32_t bl_fp_table(const struct bl_fp_file *f)
 {
 	uint8_t *all = malloc(16 * (f->npeers + 1));
@@ -246,7 +261,7 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	or_else(&f->slot_bytes, 1514);
 	/* a frame's 24 bytes of preamble, FCS and gap, and 1 % for what is not asked for: beacons, FCP itself */
 	if (!f->slot_ns && f->rate_bps)
-		f->slot_ns = (uint32_t)((f->slot_bytes + 24) * 8.08e9 / (double)f->rate_bps + 0.5);
+		f->slot_ns = (uint32_t)(bl_wire_bytes(f->slot_bytes) * 8.08e9 / (double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
 	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
 		bl_fp_times(f);
@@ -269,8 +284,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	}
 	if (!f->npeers || f->npeers > BL_FCP_ENDPOINTS_MAX || f->nracks > BL_PATH_RACKS_MAX)
 		return bl_fail(err, EINVAL, "%u endpoints in %u racks; from 1 to %u, in at most %u", f->npeers, f->nracks, BL_FCP_ENDPOINTS_MAX, BL_PATH_RACKS_MAX);
-	if (f->slot_bytes < 64 || f->slot_bytes > 65535)
-		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to 65535", f->slot_bytes);
+	if (f->slot_bytes < 64 || f->slot_bytes > SLOT_MAX)
+		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to %u", f->slot_bytes, SLOT_MAX);
 	if (f->slot_ns < 100 || f->slot_ns > 10000000)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
 	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
@@ -449,6 +464,40 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 	return 0;
 }
 
+struct app {
+	uint8_t addr[16];
+	unsigned int peer;
+};
+
+static int by_app(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(((const struct app *)a)->addr));
+}
+
+/* Where routers are between, frames are known by these addresses: each is of one endpoint. */
+static int check_apps(const struct bl_fp_file *f, const char *path, struct bl_err *err)
+{
+	struct app *all = calloc(f->npeers * BL_FP_APPS_MAX + 1, sizeof(*all));
+	unsigned int i, k, n = 0;
+	char text[INET6_ADDRSTRLEN];
+	int rc = 0;
+
+	if (!all)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; i < f->npeers; i++)
+		for (k = 0; k < f->peer[i].napps; k++) {
+			memcpy(all[n].addr, f->peer[i].app[k], sizeof(all[n].addr));
+			all[n++].peer = i;
+		}
+	qsort(all, n, sizeof(*all), by_app);
+	for (i = 1; i < n && !rc; i++)
+		if (!by_app(&all[i - 1], &all[i]) && all[i - 1].peer != all[i].peer)
+			rc = bl_fail(err, EINVAL, "%s:1: %s is an address of both %s and %s; frames could not be told apart", path,
+				     bl_fp_addr_text(all[i].addr, text), f->peer[all[i - 1].peer].name, f->peer[all[i].peer].name);
+	free(all);
+	return rc;
+}
+
 static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
 {
 	unsigned int i, nracks = 0;
@@ -523,7 +572,8 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	f->late_us = y->late_us;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
-	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) || take_pairs(f, y, path, err) || take_pods(f, y, path, err))
+	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) || (y->routed && check_apps(f, path, err)) ||
+	    take_pairs(f, y, path, err) || take_pods(f, y, path, err))
 		return -EINVAL;
 	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
 }

@@ -109,6 +109,9 @@ void bl_fp_free(struct bl_fp_file *f);
 /** bl_fp_find - number of the endpoint with that address; -1: none. */
 int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16]);
 
+/** bl_fp_key - how hosts know a destination with that IP address (maps/hold_abi.h). */
+void bl_fp_key(const uint8_t addr[16], struct bl_mac_key *key);
+
 /** bl_fp_ways - how many path numbers there are. */
 static inline uint32_t bl_fp_ways(const struct bl_fp_file *f)
 {

@@ -160,6 +160,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		bl_endpoints_adopted(n);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_limits_open(n, err);
+	if (!rc)
+		rc = bl_top_learn_open(n, err);
 	/* last: as long as something can fail (a certificate that cannot be read), a caretaker goes on */
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
@@ -255,6 +257,7 @@ void bl_node_close(struct bl_node *n)
 	bl_fastpass_remove(n);
 	bl_pacer_remove(&n->pace);
 	bl_beacon_remove(n);
+	bl_top_learn_close(n);
 	bl_limits_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);

@@ -70,8 +70,9 @@ struct bl_top_opts {
  * @limit: the same for one class of a switch's queues.
  * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus. @pacer_beacons: of a host: the pacer sends its beacons, not the beacon thread.
  * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
- * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us: 1000. @retry_us: 2000. @coming_us: 10000. @late_us: 8 slots, 500 to 10000. See struct bl_hold_cfg.
- * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: 20000. @outside_percent: share of a port for traffic from outside.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us, @retry_us, @coming_us, @late_us:
+ *	of the link's slot, bl_pl2_times(). See struct bl_hold_cfg.
+ * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: bl_pl2_times(). @outside_percent: share of a port for traffic from outside.
  *	See struct bl_rsv_cfg.
  * @token_mode: switch, top: enum bl_token_mode + 1; 0: pace where ports are metered, else drop. @data_first, @unscheduled: see struct bl_token_cfg. @token_frames: 8. @expiry_tokens: 8.
  * @spray: TOP's frames and data take the paths up in turn, and not one path per flow. @link_rate_bps: of each port that is not metered. @headroom_percent: share of the links that tokens leave to
@@ -112,11 +113,13 @@ struct bl_ctl_peers {
 };
 
 /**
- * enum bl_realtime - whether the datapath's threads are SCHED_FIFO (prio.c). AUTO: on CPUs that are isolated (isolcpus=), where nobody waits for them; elsewhere they are
- * ordinary threads of nice -20. SHARE: ordinary threads with a short slice, where the kernel knows slices.
+ * enum bl_realtime - whether the datapath's threads are SCHED_FIFO (prio.c). AUTO: on CPUs that are
+ * isolated (isolcpus=), where nobody waits for them; elsewhere, and with NEVER everywhere, they are
+ * ordinary threads with a short slice, as nice as the daemon. On a kernel that knows no slices (before
+ * Linux 6.12) they are nice -20.
  */
-enum bl_realtime { BL_RT_AUTO, BL_RT_ALWAYS, BL_RT_NEVER, BL_RT_SHARE };
-/** bl_realtime_parse - "auto", "always", "never", "share", or -1. */
+enum bl_realtime { BL_RT_AUTO, BL_RT_ALWAYS, BL_RT_NEVER };
+/** bl_realtime_parse - "auto", "always", "never", or -1. */
 int bl_realtime_parse(const char *text);
 
 /**
@@ -259,6 +262,8 @@ int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys);
 int bl_bpffs_mount(struct bl_err *err);
 
 /* bl0.c */
+/** bl_bl0_mtu - MTU of bl0 under a policy (enum bl_policy) on a host whose NIC has MTU @nic. */
+unsigned int bl_bl0_mtu(unsigned int nic, unsigned int policy);
 /** bl_bl0_mac - address of bl0 on a host whose NIC has this one. */
 void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
 
@@ -271,6 +276,7 @@ struct bl_admission_set {
 	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames, expiry_tokens, spray;
 	int tokens; /* enum bl_token_mode */
 	uint32_t top[BL_TOP_O_COUNT]; /* value + 1; 0: leave it */
+	bool check; /* only say whether it can be done; nothing is changed */
 };
 #define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
 /** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
@@ -291,6 +297,12 @@ const char *bl_top_option_key(unsigned int option);
 const char *bl_top_option_value(unsigned int option, uint32_t value, char *buf, size_t size);
 /** bl_top_option_parse - 0, or -EINVAL with a sentence. */
 int bl_top_option_parse(unsigned int option, const char *text, uint32_t *value, struct bl_err *err);
+
+/**
+ * bl_top_limits - frames from which classes begin by these settings (what is not given: the
+ * default), as bl_top_cfg.limit has them. What is learnt is not in them.
+ */
+void bl_top_limits(const struct bl_top_opts *o, uint64_t limit[BL_TOP_CLASSES - 1]);
 
 /* admission_argp.c */
 struct argp;

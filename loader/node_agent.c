@@ -13,6 +13,7 @@
 #include "../bpf/wire_core.h"
 #include "../maps/failure_abi.h"
 #include "agent_watch.h"
+#include "apart.h"
 #include "node_agent.h"
 #include "order.h"
 #include "stuck.h"
@@ -55,6 +56,7 @@ struct bl_node_agent {
 	struct bl_stuck stuck[BL_EPS_MAX]; /* windows at the last look, at @stuck_ns */
 	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
 	uint32_t old[BL_EPS_MAX];
+	struct bl_apart apart;
 };
 
 static void look_in(struct bl_node_agent *a, uint64_t us);
@@ -262,6 +264,7 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 {
 	struct bl_node_agent *a = ctx;
 	struct order o = { .number = number, .nfailed = n };
+	unsigned int i;
 
 	if (a->node->cfg.role != BL_ROLE_HOST) {
 		bl_agent_done(a->agent, number);
@@ -273,6 +276,9 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 		return;
 	}
 	memcpy(o.failed, v, n * sizeof(*v));
+	for (i = 0; i < n; i++)
+		if (v[i].here && v[i].port && v[i].why == BL_WHY_LEFT)
+			bl_endpoint_left_heard(a->node, v[i].port, v[i].life);
 	/* more than can be open: the oldest one cannot be awaited any more */
 	if (a->norders == ORDERS_MAX) {
 		free(a->order[0].failed);
@@ -328,7 +334,34 @@ static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 	bl_agent_proc_down(a->agent, &p);
 }
 
-static const struct bl_agent_ops ops = { .put_out = on_put_out, .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed, .forward = on_forward };
+/* As `barline admission set` on this node; the daemon's next start sets what its file says. */
+static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate_bps, char *said, size_t size,
+			struct bl_err *err)
+{
+	const struct bl_node *n = ((struct bl_node_agent *)ctx)->node;
+	struct bl_admission_set set = BL_ADMISSION_SAME;
+	struct bl_node_ref ref = { .role = n->cfg.role, .netns_ino = n->netns_ino, .meta = n->meta };
+	int rc, old;
+
+	set.policy = bl_policy_by_name(policy);
+	set.check = check;
+	if (rate_bps)
+		set.rate_bps = rate_bps > INT64_MAX ? INT64_MAX : (int64_t)rate_bps;
+	if (set.policy < 0)
+		return bl_fail(err, EINVAL, "policy \"%.20s\": this version knows none of that name", policy);
+	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
+	rc = bl_netns_enter(n->cfg.netns, &old, err);
+	if (rc)
+		return rc;
+	rc = bl_admission_change(&ref, &set, said, size, err);
+	bl_netns_leave(old);
+	if (!rc && !check)
+		bl_log(BL_LOG_INFO, "%s: admission, by order of the controller: %s", n->meta.name,
+		       *said ? said : "nothing is different");
+	return rc;
+}
+
+static const struct bl_agent_ops ops = { .admission = on_admission, .put_out = on_put_out, .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed, .forward = on_forward };
 
 /* ---- looking ---- */
 
@@ -405,6 +438,7 @@ static void look_at_ports(struct bl_node_agent *a)
 	bool changed = false;
 
 	look_at_awaited(a, in, n);
+	bl_apart_look(&a->apart, a->node, in, n, bl_mono_ns());
 	for (a->awaited = 0, i = 0; i < n; i++) {
 		struct bl_agent_port p = agent_port(&in[i]);
 		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
@@ -499,6 +533,7 @@ static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
 
 	(void)src, (void)usec;
 	look_at_awaited(a, in, n);
+	bl_apart_look(&a->apart, a->node, in, n, bl_mono_ns());
 	for (i = 0; i < n && !bl_order_epoch(a->node); i++)
 		if (in[i].held && in[i].live)
 			bl_order_resume(a->node, 0, in[i].port, in[i].death);

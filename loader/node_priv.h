@@ -82,6 +82,7 @@ struct bl_ep {
 };
 
 struct bl_limits;
+struct bl_top_learner;
 struct bl_node_agent;
 struct bl_fpass;
 struct bl_fpass_thread;
@@ -170,6 +171,8 @@ struct bl_node {
 	struct bl_fp_file *fp_file; /* read from cfg.admission.fp_path */
 	/* limits.c */
 	struct bl_limits *limits;
+	/* top_learn.c */
+	struct bl_top_learner *top_learner;
 	/* node_agent.c */
 	struct bl_node_agent *agent;
 	/* admission.c */
@@ -237,6 +240,12 @@ int bl_detach_links(const char *dir, const char *only, struct bl_err *err); /* @
 void bl_detach_clsact(const char *ifname);
 void bl_links_rename(const char *dir, const char *from, const char *to); /* pins of an interface that has another name now */
 
+/* top_learn.c */
+/** bl_top_learn_open - a host's daemon learns thresholds from now on. In the
+ * node's namespace. Returns 0 or -errno; bl_top_learn_close() cleans up in either case. */
+int bl_top_learn_open(struct bl_node *n, struct bl_err *err);
+void bl_top_learn_close(struct bl_node *n);
+
 /* link_watch.c. The thread is in the node's namespace. */
 int bl_links_watch(struct bl_node *n, struct bl_err *err);
 void bl_links_unwatch(struct bl_node *n);
@@ -252,7 +261,10 @@ int bl_napi_gather(const struct bl_iface *i, uint64_t ns);
 int bl_sysfs_open(void);
 
 /* prio.c */
-/** bl_prio_first - thread @tid, which runs on @cpus, goes before processes: SCHED_FIFO with @rt_priority, nice -20, or a short slice, as @how says. 0 or -errno; without it, it works slower. */
+/**
+ * bl_prio_first - thread @tid, which runs on @cpus, goes before processes: SCHED_FIFO with @rt_priority,
+ * or a short slice, as @how says (prio.c). 0 or -errno; without it, it works slower.
+ */
 int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority);
 
 /* tx_cpu.c */
@@ -323,8 +335,18 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
 int bl_bl0_remove(const char *dir, struct bl_err *err);
 /** bl_bl0_nic - the NIC is another interface now: what else bl0 needs of it. */
 int bl_bl0_nic(struct bl_node *n, struct bl_err *err);
+/** bl_bl0_rate - the rate of the node with these pins has changed: bl0 gathers segments for as long as one takes. */
+void bl_bl0_rate(const char *dir, uint32_t ns_q20);
 /** bl_bl0_policy - the policy of the node with these pins has changed: bl0's MTU leaves room for TOP's echo, or not any more. */
 int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err);
+
+/* server.c */
+/**
+ * bl_thread_start - pthread_create(3) of a thread that no signal goes to: signals are the main
+ * thread's.
+ * @attr: may be NULL. Returns 0 or an errno.
+ */
+int bl_thread_start(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
 
 /* pacer.c */
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err); /* the thread of @cpu (-1: any), once; not from within a node's namespace */
@@ -373,6 +395,13 @@ bool bl_endpoint_again(struct bl_node *n, int conn, const struct bl_again_req *q
  * now on for those that leave while they have no connection. endpoint_again.c
  */
 void bl_endpoints_adopted(struct bl_node *n);
+/**
+ * bl_endpoint_left - tell the agent that this life of the port left in order, and that its T is @t.
+ * Until bl_endpoint_left_heard() the next daemon would say so, too. endpoint_again.c
+ */
+void bl_endpoint_left(struct bl_node *n, uint16_t port, uint16_t life, uint64_t t);
+/** bl_endpoint_left_heard - the controller has announced that this life of the port left. */
+void bl_endpoint_left_heard(struct bl_node *n, uint16_t port, uint16_t life);
 /** bl_endpoints_bury - without controllers: whoever is out and has nothing left that waits for ACKs is settled. */
 void bl_endpoints_bury(struct bl_node *n);
 /* limits.c: processes that hold others up for longer than process_limit_ms are put out */

@@ -169,6 +169,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 	*out = (struct bl_order_port){
 		.port = p,
 		.neighbour = i.life.neighbour,
+		.policy = i.life.policy,
 		.death = i.life.death,
 		.role = i.role,
 		.in = flags & BL_REG_IN,

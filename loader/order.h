@@ -22,6 +22,7 @@
  * @live: it is heard, and holds B back. @in: in C's minimum. @behind: @in, but what the outputs were given before it joined is beyond it still; never of a host's own one. @held: stands still at @c, until it is resumed. @barred: its output promises no C, and the input does not join. @awaited: C waits for it, though nobody was heard there since the registers were made anew. @c: last commit, 48 bits; BL_ORDER_NO_C: none ever came, or not @in. */
 struct bl_order_port {
 	uint32_t port, neighbour, death;
+	uint32_t policy; /* that the neighbour says it has (struct bl_beacon); 0: nothing */
 	uint8_t role;
 	bool in, behind, held, live, barred, awaited;
 	uint64_t c;

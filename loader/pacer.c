@@ -286,7 +286,6 @@ static int thread_start(struct bl_server *s, int cpu, struct bl_err *err)
 {
 	struct bl_pace_thread *t = calloc(1, sizeof(*t));
 	struct sigaction act = { .sa_handler = on_stop_signal };
-	sigset_t all, old;
 	int rc = 0;
 
 	if (!t)
@@ -305,10 +304,7 @@ static int thread_start(struct bl_server *s, int cpu, struct bl_err *err)
 	}
 	if (!rc) {
 		sigaction(STOP_SIGNAL, &act, NULL); /* no SA_RESTART */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		rc = pthread_create(&t->thread, NULL, pace_main, t);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		rc = bl_thread_start(&t->thread, NULL, pace_main, t);
 		if (rc)
 			rc = bl_fail(err, rc, "cannot start the pacer's thread: %s", strerror(rc));
 	}

@@ -2,15 +2,16 @@
 /*
  * Before whom the datapath's threads go: those of NAPI, those of CPU maps, the one that sends beacons.
  *
- * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a CPU that they share with
- * applications they are ordinary threads of nice -20: they get the CPU first, and the scheduler sees that something is left to
- * others. Under SCHED_FIFO a process that was ready on that CPU waited for it for 10 to 100 ms. It is a matter of speed only:
- * the order holds under any delay. The beacon thread of a single host is SCHED_FIFO anyway (beacon.c).
- *
- * With "share" they have a time slice of 0.1 ms (Linux 6.12; before that nice -20), and are as nice as the daemon was when it
- * began, 0 as a rule, but never nicer than the kernel's own ksoftirqd: who wakes with a shorter slice than the running thread
- * takes the CPU at once, as long as it has not had more than its share. That is the fastest where many talk
- * (docs/design-notes.md), but where a hundred processes share a CPU, its share is small: frames wait for 50 ms and more.
+ * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a CPU
+ * that they share with applications they are ordinary threads with a time slice of 0.1 ms (Linux 6.12),
+ * as nice as the daemon was when it began, 0 as a rule, but never nicer than the kernel's own ksoftirqd:
+ * who wakes with a shorter slice than the running thread takes the CPU at once, as long as it has not
+ * had more than its share. That is the fastest of all that was measured (docs/design-notes.md): under
+ * SCHED_FIFO and under nice -20 a process that was ready on such a CPU waited for 10 to 100 ms. Its
+ * price: where a hundred processes share a CPU, frames wait for 50 ms and more, unless the daemon was
+ * started with a nice value below theirs. A kernel without slices gets nice -20. It is a matter of speed
+ * only: the order holds under any delay. The beacon thread of a single host is SCHED_FIFO anyway
+ * (beacon.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 #include <unistd.h>
 #include "node_priv.h"
 
-#define NICE_FIRST (-20)
+#define NICE_FIRST (-20)  /* before all others */
 #define SLICE_NS   100000 /* the least that the kernel takes */
 
 /* All CPUs of @set, and there is one, are in the list that @isolated has: "" or "2-3,7". */
@@ -65,8 +66,9 @@ static int own_nice(void)
 /* An ordinary thread with a short slice. False: this kernel took no notice of the slice, or refused. */
 static bool sliced(pid_t tid)
 {
-	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .nice = own_nice() < 0 ? own_nice() : 0, .runtime = SLICE_NS }, is = { 0 };
+	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS }, is = { 0 };
 
+	attr.nice = own_nice() < 0 ? own_nice() : 0;
 	return !syscall(SYS_sched_setattr, tid, &attr, 0) && !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) && is.runtime == SLICE_NS;
 }
 
@@ -77,7 +79,7 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 	own_nice(); /* of before */
 	if (how == BL_RT_ALWAYS || (how == BL_RT_AUTO && isolated(cpus)))
 		return sched_setscheduler(tid, SCHED_FIFO, &rt) ? -errno : 0;
-	if (how == BL_RT_SHARE && sliced(tid))
+	if (sliced(tid))
 		return 0;
 	/* an earlier daemon may have left it otherwise */
 	if (sched_setscheduler(tid, SCHED_OTHER, &none) || setpriority(PRIO_PROCESS, (id_t)tid, NICE_FIRST))
@@ -87,7 +89,7 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 
 int bl_realtime_parse(const char *text)
 {
-	static const char *const names[] = { [BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never", [BL_RT_SHARE] = "share" };
+	static const char *const names[] = { [BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never" };
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (!strcmp(text, names[k]))

@@ -68,6 +68,18 @@ void bl_server_block_signals(void)
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 }
 
+int bl_thread_start(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(thread, attr, fn, ctx);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
 int bl_server_run(struct bl_server *s, struct bl_err *err)
 {
 	sd_event_source *term = NULL, *intr = NULL, *hangup = NULL;

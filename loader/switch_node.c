@@ -400,7 +400,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	/* but not its deaths: an order for one of the other interface's must find another number */
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
 		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_LIVES, strerror(errno));
-	life.neighbour = 0;
+	life.neighbour = life.policy = 0;
 	life.death++;
 	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
 }

@@ -109,6 +109,7 @@ void bl_top_defaults(struct bl_top_opts *o)
 int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 {
 	unsigned int k, j;
+	uint32_t last;
 
 	for (k = 0; k < BL_TOP_O_COUNT; k++)
 		if (o->v[k] && (o->v[k] - 1 < options[k].least || o->v[k] - 1 > options[k].most))
@@ -118,6 +119,14 @@ int bl_top_check(const struct bl_top_opts *o, struct bl_err *err)
 	if (o->v[BL_TOP_O_DEAD] && o->v[BL_TOP_O_SYNC] && o->v[BL_TOP_O_DEAD] - 1 <= 4 * (o->v[BL_TOP_O_SYNC] - 1))
 		return bl_fail(err, EINVAL, "dead_us %u: a sender that waits repeats its SYNC every %u us (4 sync_us), and would be taken for dead", o->v[BL_TOP_O_DEAD] - 1,
 			       4 * (o->v[BL_TOP_O_SYNC] - 1));
+	for (k = BL_TOP_O_CLASS1, last = 0; k <= BL_TOP_O_CLASS5; k++) {
+		if (o->v[k] < 2)
+			continue;
+		if (o->v[k] - 1 <= last)
+			return bl_fail(err, EINVAL, "%s %u: not above the threshold before it, %u",
+				       options[k].key, o->v[k] - 1, last);
+		last = o->v[k] - 1;
+	}
 	for (k = 1; k < o->nrules; k++)
 		for (j = 0; j < k; j++)
 			if (o->rules[j].port == o->rules[k].port && (!o->rules[j].proto || o->rules[j].proto == o->rules[k].proto))
@@ -136,6 +145,22 @@ uint64_t bl_top_limit(unsigned int cls, unsigned int levels, double a, double b,
 	return x > 0 ? (uint64_t)x : 0;
 }
 
+void bl_top_limits(const struct bl_top_opts *given, uint64_t limit[BL_TOP_CLASSES - 1])
+{
+	struct bl_top_opts o = *given;
+	uint32_t v[BL_TOP_O_COUNT], k;
+
+	bl_top_defaults(&o);
+	for (k = 0; k < BL_TOP_O_COUNT; k++)
+		v[k] = o.v[k] - 1;
+	for (k = 1; k < BL_TOP_CLASSES; k++) {
+		limit[k - 1] = bl_top_limit(k, v[BL_TOP_O_LEVELS], v[BL_TOP_O_A] / 1000.0,
+					    v[BL_TOP_O_B] / 1000.0, v[BL_TOP_O_LONGEST]);
+		if (v[BL_TOP_O_CLASS1 + k - 1] && k < v[BL_TOP_O_LEVELS])
+			limit[k - 1] = v[BL_TOP_O_CLASS1 + k - 1];
+	}
+}
+
 static uint32_t permille(uint32_t v)
 {
 	return (uint32_t)((uint64_t)v * BL_TOP_ONE / 1000);
@@ -143,6 +168,7 @@ static uint32_t permille(uint32_t v)
 
 void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg *c)
 {
+	uint64_t limit[BL_TOP_CLASSES - 1];
 	uint32_t v[BL_TOP_O_COUNT];
 	unsigned int k;
 
@@ -162,8 +188,13 @@ void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg
 	c->outside_tries = v[BL_TOP_O_OUTSIDE];
 	c->unscheduled = v[BL_TOP_O_UNSCHED];
 	c->short_frames = v[BL_TOP_O_SHORT];
-	for (k = 1; k < BL_TOP_CLASSES; k++)
-		c->limit[k - 1] = bl_top_limit(k, c->levels, v[BL_TOP_O_A] / 1000.0, v[BL_TOP_O_B] / 1000.0, v[BL_TOP_O_LONGEST]);
+	bl_top_limits(o, limit);
+	for (k = 0; k < BL_TOP_CLASSES - 1; k++)
+		c->limit[k] = limit[k];
+	c->learn = v[BL_TOP_O_LEARN] && c->levels > 1 && c->objective != BL_TOP_BY_DEADLINE &&
+		   c->objective != BL_TOP_BY_COFLOW;
+	for (k = BL_TOP_O_CLASS1; k <= BL_TOP_O_CLASS5; k++)
+		c->learn = v[k] ? 0 : c->learn; /* they are known */
 	c->expiry_ns = v[BL_TOP_O_EXPIRY] * 1000ULL;
 	if (!c->expiry_ns)
 		c->expiry_ns = v[BL_TOP_O_BASE] * 1000ULL + (uint64_t)v[BL_TOP_O_HOPS] * HOP_TOKENS * c->slot_ns;

@@ -29,6 +29,7 @@ static void topo_random(struct topo *t, struct rnd *r, uint32_t racks_min)
 {
 	uint32_t i, each = 2 + rnd_below(r, 2);
 
+	*t = (struct topo){ 0 }; /* two tiers: no pods */
 	t->net.racks = racks_min + rnd_below(r, 3);
 	t->net.paths = 1 + rnd_below(r, 4);
 	t->net.endpoints = t->net.racks * each;

@@ -303,6 +303,22 @@ static void adopt__a_void_record(void **state)
 	}
 }
 
+/* A clock that is wrong on purpose, and bus time that is not TAI: bus time is off by both. */
+static void adopt__skew_and_offset(void **state)
+{
+	(void)state;
+	daemon_again();
+	memset(&record, 0, sizeof(record));
+	node.cfg.skew_ns = -70000;
+	node.bus_offset_ns = 5000000000;
+	assert_int_equal(bl_clock_adopt(&node, NULL), 0);
+	assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + 5000000000 - 70000);
+	assert_int_equal(record.skew_ns, -70000);
+	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2);
+	ticks(8);
+	assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + 5000000000 - 70000);
+}
+
 /* The writer was killed in the middle, and what it left is void: the piece that is whole counts. */
 static void adopt__torn_and_void(void **state)
 {
@@ -333,6 +349,7 @@ int main(void)
 		CASE(steer__a_step_is_not_followed),
 		CASE(adopt__a_good_record_and_a_step),
 		CASE(adopt__a_void_record),
+		CASE(adopt__skew_and_offset),
 		CASE(adopt__torn_and_void),
 	};
 

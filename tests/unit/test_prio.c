@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary thread of nice -20, or with a short slice.
+ * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary
+ * thread with a short slice, or of nice -20 where the kernel knows no slices.
  */
 #include "unit.h"
 
@@ -45,7 +46,7 @@ static void realtime__words(void **state)
 	assert_int_equal(bl_realtime_parse("auto"), BL_RT_AUTO);
 	assert_int_equal(bl_realtime_parse("always"), BL_RT_ALWAYS);
 	assert_int_equal(bl_realtime_parse("never"), BL_RT_NEVER);
-	assert_int_equal(bl_realtime_parse("share"), BL_RT_SHARE);
+	assert_int_equal(bl_realtime_parse("share"), -1);
 	assert_int_equal(bl_realtime_parse(""), -1);
 	assert_int_equal(bl_realtime_parse("Auto"), -1);
 }
@@ -69,6 +70,14 @@ static uint64_t slice_of(pid_t tid)
 	return is.runtime;
 }
 
+/* An ordinary thread with a short slice and @nice; on a kernel without slices, before all others. */
+static void is_sliced(pid_t tid, int nice)
+{
+	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
+	assert_int_equal(slice_of(tid) == SLICE_NS, has_slices());
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), has_slices() ? nice : -20);
+}
+
 /* What the kernel is told, there and back. Without the permission there is nothing to see. */
 static void bl_prio_first__there_and_back(void **state)
 {
@@ -82,17 +91,12 @@ static void bl_prio_first__there_and_back(void **state)
 		skip();
 	assert_int_equal(sched_getscheduler(tid), SCHED_FIFO);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_AUTO, 1), 0);
-	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), -20);
-	assert_int_equal(bl_prio_first(tid, &none, BL_RT_SHARE, 1), 0);
-	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
-	/* a short slice, and nobody's share is taken away; on a kernel without slices, before all others */
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), slice_of(tid) == SLICE_NS ? (own < 0 ? own : 0) : -20);
-	assert_int_equal(slice_of(tid) == SLICE_NS, has_slices());
+	is_sliced(tid, own < 0 ? own : 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_ALWAYS, 1), 0);
+	/* what was changed since is not the daemon's own nice value */
+	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)tid, -7), 0);
 	assert_int_equal(bl_prio_first(tid, &none, BL_RT_NEVER, 1), 0);
-	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), -20);
+	is_sliced(tid, own < 0 ? own : 0);
 }
 
 int main(void)
