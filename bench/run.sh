@@ -10,6 +10,8 @@
 #   latency     ordered one-way latency on the idle rack of 8 beside unordered UDP
 #   memory      maps of a 64-port switch and of a host with 64 endpoints
 #   admission   unmodified iperf3 (incast, outcast, shuffle; TCP and UDP) and memcached on 8 hosts with metered ports: every admission policy in each run
+#   strangers   what others get while one host sends to stations that do not exist (600 datagrams, 10000 stations), and 400 connections at once, under every policy (bench/strangers.sh); beside
+#               an earlier version if BEFORE names its build
 #   bulk        one TCP flow on an unmetered link: plain kernel beside hold queue and pacer
 #   arbiter     Fastpass's timeslot allocation and path selection on one core, every slot verified
 #   fastpass    five senders that come and go, echoes and queue beside them: policies none and fastpass (Fastpass 7.1, A to C); 50 takeovers, on a rack and on a leaf-spine
@@ -18,7 +20,7 @@
 #   living      the same hosts while one process stands still for 12 s, or ends in order: how long the others deliver nothing, and how fast they go on
 #   fct         flows of web-search-like and data-mining-like sizes by a Poisson process at load 0.6 on a dumbbell of 8 hosts: completion times and slowdowns of every policy
 #
-# RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (50mbit: eight
+# RUNS (3), SECONDS_EACH (5), NODES ("2 4 8 16") and PARTS (all of the above) may be set; for admission and bulk ADM_SECONDS (10), ADM_RATE (250mbit), ADM_SHUFFLE_RATE (25mbit: eight
 # receivers at once, which two cores must carry) and ADM_POLICIES ("none,pl2,pl2:joint,pl2:bitmap,fastpass"); for reliable REL_PAIRS (12), REL_SECONDS (2), REL_SAMPLES (2000),
 # REL_LOSSES ("0 1e-6 1e-5 1e-4 1e-3 1e-2 1e-1"); for recovery REC_RUNS (9), REC_HOSTS ("4 8 16"), REC_KINDS (all failures that failover --kill knows), LIVE_KINDS ("stop leave") and REC_DEAD_US (20000: a host or link is dead after so long a silence); for fct FCT_FLOWS (1000), FCT_RATE (50mbit), FCT_POLICIES ("top-1class:ns2,top-1class:paper,none,fastpass,top"). Corosync and barline take turns, and so do policies, so that a noisy minute hits all of them. Nothing here is a test: nothing
 # fails for being slow.
@@ -30,11 +32,11 @@ out=$build/bench/out
 runs=${RUNS:-3}
 seconds=${SECONDS_EACH:-5}
 nodes=${NODES:-2 4 8 16}
-all_parts="switch rack group latency memory admission bulk arbiter fastpass reliable recovery living fct"
+all_parts="switch rack group latency memory admission strangers bulk arbiter fastpass reliable recovery living fct"
 parts=${PARTS:-$all_parts}
 adm_seconds=${ADM_SECONDS:-10}
 adm_rate=${ADM_RATE:-250mbit}
-adm_shuffle_rate=${ADM_SHUFFLE_RATE:-50mbit}
+adm_shuffle_rate=${ADM_SHUFFLE_RATE:-25mbit}
 adm_policies=${ADM_POLICIES:-none,pl2,pl2:joint,pl2:bitmap,fastpass}
 rel_pairs=${REL_PAIRS:-12}
 rel_seconds=${REL_SECONDS:-2}
@@ -273,6 +275,26 @@ part_admission() {
 	echo
 	echo "memcached: latency of a GET by size of the value beside bulk data, us (medians of $runs runs of $adm_seconds s)"
 	results memcached-get | medians "p50,p99,p99.9,greatest,per_s,unanswered" | tee "$out/memcached.csv" | column -s, -t
+}
+
+# in turns with an earlier version, if there is one
+part_strangers() {
+	local k what
+	for ((k = 1; k <= runs; k++)); do
+		: >"$out/strangers-$k.csv"
+		for what in ${BEFORE:+before} now; do
+			say "strangers, $what, run $k of $runs"
+			first bash "$here/strangers.sh" "$([ "$what" = now ] && echo "$build" || echo "$BEFORE")" \
+				--out "$out/strangers-$what-$k" </dev/null >"$out/strangers-$what-$k.log"
+			sed "1d; s/,/,$what,/" "$out/strangers-$what-$k/strangers.csv" >>"$out/strangers-$k.csv"
+		done
+	done
+	say ""
+	echo
+	echo "one of four hosts sends to stations that do not exist, links of 100 Mbit/s: its TCP to a host it has not talked to before, Mbit/s;"
+	echo "400 connections at once, Mbit/s and how many carried nothing; growth of memory, MiB (medians of $runs runs)"
+	results strangers | medians "alone,dead,ten_thousand,connections,carried_nothing,grown_MiB" version |
+		tee "$out/strangers.csv" | column -s, -t
 }
 
 part_bulk() {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../loader/top_classes_core.h"
 #include "cmd.h"
 #include "drive.h"
 #include "fair.h"
@@ -68,6 +69,8 @@ struct args {
 	struct fct_params p;
 	struct fct_sizes sizes;
 	bool load_given, sizes_given, seeds_given;
+	bool classes_given; /* of top: how classes are made was said */
+	bool learn;	    /* and it was that receivers shall learn them */
 };
 
 static uint32_t law_of(const char *name)
@@ -379,7 +382,7 @@ static enum bl_top_objective objective(const struct args *a)
 {
 	uint32_t v = a->lab->spec.admission.top.v[BL_TOP_O_OBJECTIVE];
 
-	return v ? (enum bl_top_objective)(v - 1) : BL_TOP_BY_FCT;
+	return v ? (enum bl_top_objective)(v - 1) : BL_TOP_BY_REMAINING;
 }
 
 /* p of floor(K log_p(a x + b)): the greatest of what the objective counts: frames of a flow, frames of a coflow to one host, slots until a deadline */
@@ -402,6 +405,31 @@ static uint32_t longest(const struct args *a)
 	}
 	free(sum);
 	return most < 2 ? 2 : most > 1e9 ? 1000000000 : (uint32_t)most + 1;
+}
+
+/*
+ * Classes of the same load for the sizes of this trace, which are known. Not if somebody said how
+ * classes are to be made (a, b, p, thresholds or learn), or if they are not made of sizes.
+ */
+static void know_classes(struct args *a)
+{
+	const enum bl_top_objective by = objective(a);
+	struct bl_top_opts *top = &a->lab->spec.admission.top;
+	uint32_t *v = top->v, levels = v[BL_TOP_O_LEVELS] ? v[BL_TOP_O_LEVELS] - 1 : BL_TOP_CLASSES;
+	uint64_t limit[BL_TOP_CLASSES - 1];
+	double flows[BL_TOP_SIZES] = { 0 };
+	uint32_t i;
+
+	bl_top_limits(top, a->p.limit);
+	if (by == BL_TOP_BY_DEADLINE || by == BL_TOP_BY_COFLOW || (a->classes_given && !a->learn))
+		return;
+	for (i = 0; i < a->p.nflows; i++)
+		flows[bl_top_bucket(bl_top_frames(a->p.flow[i].bytes))]++;
+	if (bl_top_equal_load(flows, by == BL_TOP_BY_FCT, levels, limit))
+		return;
+	memcpy(a->p.limit, limit, sizeof(limit)); /* what learning would come to */
+	for (i = 0; i + 1 < BL_TOP_CLASSES && !a->learn; i++)
+		v[BL_TOP_O_CLASS1 + i] = i + 1 < levels && limit[i] < 1000000000 ? (uint32_t)limit[i] + 1 : 0;
 }
 
 /* probes go round: h1 to h2, h2 to h3; with more racks to the next rack's first host */
@@ -480,6 +508,7 @@ static int run_one(struct args *a, struct fct_cell *cells, struct fct_result *r,
 	plan_probes(a);
 	if (!given)
 		top->v[BL_TOP_O_LONGEST] = longest(a) + 1;
+	know_classes(a);
 	memset(cells, 0, sizeof(*cells) * p->npolicies);
 	memset(r, 0, sizeof(*r) * p->npolicies * p->nplan);
 	for (i = 0; i < p->npolicies; i++) {
@@ -559,6 +588,7 @@ static int run_all(struct args *a)
 static void complete(struct args *a)
 {
 	const enum bl_top_objective by = objective(a);
+	const uint32_t *v = a->lab->spec.admission.top.v;
 	struct fct_params *p = &a->p;
 	unsigned int i;
 
@@ -573,6 +603,10 @@ static void complete(struct args *a)
 	p->mss = a->lab->spec.mtu - FCT_TCP_IP;
 	p->capacity_bps = capacity(&a->lab->spec);
 	p->sizes_unknown = by == BL_TOP_BY_LAS;
+	for (i = BL_TOP_O_CLASS1; i <= BL_TOP_O_CLASS5; i++)
+		a->classes_given |= v[i] != 0;
+	a->learn = !a->classes_given && v[BL_TOP_O_LEARN] == 1 + 1;
+	a->classes_given |= v[BL_TOP_O_A] || v[BL_TOP_O_B] || v[BL_TOP_O_LONGEST] || v[BL_TOP_O_LEARN];
 	if (by == BL_TOP_BY_DEADLINE && p->deadline_us <= 0 && !p->trace_name && !p->coflows_name)
 		p->deadline_us = 8e6 * DEADLINE_BYTES * p->scale / (double)a->lab->spec.admission.rate_bps;
 	if (by == BL_TOP_BY_COFLOW && !p->width && !p->trace_name && !p->coflows_name)

@@ -55,6 +55,7 @@ struct fct_params {
 	bool sizes_unknown, deadlines_given;
 	bool fresh, unfinished_ok, edges_given, flows_given;
 	struct fct_flow *flow, *plan;
+	uint64_t limit[BL_TOP_CLASSES - 1]; /* of top: frames from which classes begin */
 };
 
 /**
@@ -135,6 +136,15 @@ struct fct_look;
 struct fct_look *fct_look_new(bool admission);
 /** fct_look_end - what was counted since, into the cell; frees. 0 or 1 after a message. */
 int fct_look_end(struct fct_look *l, struct fct_cell *c);
+
+/* fct_model.c */
+/**
+ * fct_model - completion times of the trace in the fluid model (fct_fluid.h), and @base_ns each.
+ * @policy: number of the policy in @p. @fct: room for all flows, ns.
+ * Returns 0; -1: this policy and objective have no model, or there is no memory.
+ */
+int fct_model(const struct lab_spec *spec, const struct fct_params *p, unsigned int policy,
+	      double base_ns, double *fct);
 
 /* fct_report.c */
 /** fct_report - one run: *@said: all that is to be said of it; files if @p->out is set. 0, or 1: a result is refused, or a file could not be written. */

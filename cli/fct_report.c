@@ -29,6 +29,7 @@ struct outcome {
 	double *fct, *slowdown, *late, *scratch;
 	uint32_t unfinished, missed, deadlines;
 	struct fct_summary lateness, base, all_fct, all_slowdown, cct;
+	struct fct_summary fluid_fct, fluid_slowdown; /* n is 0 where there is no model */
 	char refused[160];
 };
 
@@ -91,6 +92,22 @@ static int coflows_of(const struct fct_params *p, struct outcome *o)
 	return err;
 }
 
+static void fluid_of(const struct lab_spec *spec, const struct fct_params *p, double base,
+		     struct outcome *o)
+{
+	double *slowdown = calloc(p->nflows, sizeof(double));
+	uint32_t i;
+
+	if (slowdown && !fct_model(spec, p, o->c->policy, base, o->scratch)) {
+		for (i = 0; i < p->nflows; i++)
+			slowdown[i] = o->scratch[i] / fct_ideal_ns(p->flow[i].bytes, p->mss,
+								    spec->admission.rate_bps, base);
+		o->fluid_fct = fct_summarize(o->scratch, p->nflows);
+		o->fluid_slowdown = fct_summarize(slowdown, p->nflows);
+	}
+	free(slowdown);
+}
+
 static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, const struct fct_cell *c, double base, struct outcome *o)
 {
 	uint32_t i;
@@ -120,6 +137,7 @@ static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, c
 	o->all_slowdown = fct_summarize(o->scratch, p->nflows);
 	o->base = probes(p, c, o->scratch);
 	o->missed = fct_missed(p->flow, o->fct, p->nflows, &o->deadlines);
+	fluid_of(spec, p, base, o);
 	judge(p, o);
 	return coflows_of(p, o);
 }
@@ -194,6 +212,13 @@ static void put_change(json_t *o, const struct outcome *all, const struct outcom
 	json_object_set_new(o, "against", json_string(first->policy));
 	json_object_set_new(o, "fct_change_percent", json_real(100 * (one->all_fct.mean / first->all_fct.mean - 1)));
 	json_object_set_new(o, "slowdown_change_percent", json_real(100 * (one->all_slowdown.mean / first->all_slowdown.mean - 1)));
+	if (one->fluid_fct.n && first->fluid_fct.n) {
+		double fct = one->fluid_fct.mean / first->fluid_fct.mean;
+		double slow = one->fluid_slowdown.mean / first->fluid_slowdown.mean;
+
+		json_object_set_new(o, "fluid_fct_change_percent", json_real(100 * (fct - 1)));
+		json_object_set_new(o, "fluid_slowdown_change_percent", json_real(100 * (slow - 1)));
+	}
 	if (one->cct.n && first->cct.n)
 		json_object_set_new(o, "cct_change_percent", json_real(100 * (one->cct.mean / first->cct.mean - 1)));
 }
@@ -254,6 +279,11 @@ static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params
 		put_summary(row, "fct", "_ns", &o->all_fct);
 		put_summary(row, "slowdown", "", &o->all_slowdown);
 		put_change(row, all, o);
+		if (o->fluid_fct.n) {
+			json_object_set_new(row, "fluid_fct_mean_ns", json_real(o->fluid_fct.mean));
+			json_object_set_new(row, "fluid_slowdown_mean",
+					    json_real(o->fluid_slowdown.mean));
+		}
 		if (o->deadlines)
 			json_object_set_new(row, "missed_percent", json_real(100.0 * o->missed / o->deadlines));
 		if (o->cct.n) {
@@ -319,7 +349,7 @@ static double wire_sum(const struct fct_params *p)
 static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, double base)
 {
 	double span = (double)p->flow[p->nflows - 1].start_ns / 1e9, bytes = 0;
-	json_t *o, *edges = json_array();
+	json_t *o, *edges = json_array(), *limits = json_array();
 	char text[32];
 	uint32_t i;
 
@@ -330,8 +360,14 @@ static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, d
 	o = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:o}", "workload", "fct", "topology", s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack",
 		      "hosts", (int)s->hosts, "rate_bps", (json_int_t)s->admission.rate_bps, "capacity_bps", (json_int_t)p->capacity_bps, "congestion", p->congestion, "fresh",
 		      (int)p->fresh, "flows", (int)p->nflows, "bytes", bytes, "span_s", span, "scale", p->scale, "base_ns", base, "bucket_edges", edges);
-	json_object_set_new(o, "objective", json_string(bl_top_option_value(BL_TOP_O_OBJECTIVE, s->admission.top.v[BL_TOP_O_OBJECTIVE] ? s->admission.top.v[BL_TOP_O_OBJECTIVE] - 1 : BL_TOP_BY_FCT, text, sizeof(text))));
+	json_object_set_new(o, "objective", json_string(bl_top_option_value(BL_TOP_O_OBJECTIVE, s->admission.top.v[BL_TOP_O_OBJECTIVE] ? s->admission.top.v[BL_TOP_O_OBJECTIVE] - 1 : BL_TOP_BY_REMAINING, text, sizeof(text))));
 	json_object_set_new(o, "longest_frames", json_integer((json_int_t)s->admission.top.v[BL_TOP_O_LONGEST] - 1));
+	for (i = 0; i + 1 < BL_TOP_CLASSES; i++) {
+		json_int_t v = (json_int_t)p->limit[i];
+
+		json_array_append_new(limits, p->limit[i] == ~0ULL ? json_null() : json_integer(v));
+	}
+	json_object_set_new(o, "limits", limits);
 	json_object_set_new(o, "deadline_us", p->deadline_us > 0 ? json_real(p->deadline_us) : json_null());
 	json_object_set_new(o, "width", p->width ? json_integer(p->width) : json_null());
 	json_object_set_new(o, "coflows", p->coflows_name ? json_string(p->coflows_name) : json_null());
@@ -539,7 +575,12 @@ void fct_print(const json_t *res, bool whole)
 					   { "fct_p50_ns", "P50", 't' },   { "fct_p95_ns", "P95", 't' },	 { "fct_p99_ns", "P99", 't' },	     { "slowdown_mean", "SLOWDOWN_MEAN", 'f' },
 					   { "slowdown_p50", "P50", 'f' }, { "slowdown_p95", "P95", 'f' },	 { "slowdown_p99", "P99", 'f' } };
 	static const struct col cols[] = { { "policy", "POLICY", 's' },	       { "finished", "FINISHED", 'd' },	  { "unfinished", "UNFINISHED", 'd' }, { "fct_change_percent", "FCT_%", 'f' },
-					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' }, { "missed_percent", "MISSED_%", 'f' }, { "coflows", "COFLOWS", 'd' }, { "cct_mean_ns", "CCT_MEAN", 't' },
+					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' },
+					   { "fluid_fct_mean_ns", "FLUID_FCT", 't' },
+					   { "fluid_slowdown_mean", "FLUID_SLOWDOWN", 'f' },
+					   { "fluid_fct_change_percent", "FLUID_%", 'f' },
+					   { "fluid_slowdown_change_percent", "FLUID_S_%", 'f' },
+					   { "missed_percent", "MISSED_%", 'f' }, { "coflows", "COFLOWS", 'd' }, { "cct_mean_ns", "CCT_MEAN", 't' },
 					   { "cct_change_percent", "CCT_%", 'f' }, { "queue_p99_frames", "QUEUE_P99", 'f' }, { "queue_max_frames", "MAX", 'f' },
 					   { "data_drops", "DATA_DROPS", 'd' }, { "token_drops", "TOKENS", 'd' }, { "control_drops", "CONTROL", 'd' }, { "hold_drops", "HOLD", 'd' }, { "retransmits", "RETRANS", 'd' },
 					   { "late_p99_ns", "LATE_P99", 't' },  { "probe_p50_ns", "IDLE_P50", 't' }, { "pacer_late_p99_ns", "PACER_P99", 't' }, { "wall_s", "WALL_S", 'f' } };

@@ -16,6 +16,8 @@
 
 /* what gets median, least and greatest; and sums */
 static const char *const spreads[] = { "fct_mean_ns", "fct_p99_ns", "slowdown_mean", "slowdown_p99", "fct_change_percent", "slowdown_change_percent", "missed_percent", "cct_mean_ns", "cct_change_percent", "queue_max_frames",
+				       "fluid_fct_mean_ns", "fluid_slowdown_mean",
+				       "fluid_fct_change_percent", "fluid_slowdown_change_percent",
 				       "pacer_late_p99_ns" };
 static const char *const sums[] = { "flows", "finished", "unfinished", "data_drops", "token_drops", "control_drops", "hold_drops", "retransmits" };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -133,6 +135,11 @@ void fct_runs_print(const json_t *res)
 {
 	static const struct col cols[] = { { "policy", "POLICY", 's' },	       { "runs", "RUNS", 'd' },	  { "finished", "FINISHED", 'd' }, { "unfinished", "UNFINISHED", 'd' }, { "fct_mean_ns", "FCT_MEAN_MS", 's' },
 					   { "slowdown_mean", "SLOWDOWN_MEAN", 's' }, { "fct_change_percent", "FCT_%", 's' }, { "slowdown_change_percent", "SLOWDOWN_%", 's' }, { "missed_percent", "MISSED_%", 's' },
+					   { "fluid_fct_mean_ns", "FLUID_FCT_MS", 's' },
+					   { "fluid_fct_change_percent", "FLUID_%", 's' },
+					   { "fluid_slowdown_mean", "FLUID_SLOWDOWN", 's' },
+					   { "fluid_slowdown_change_percent", "FLUID_S_%", 's' },
+					  
 					   { "cct_mean_ns", "CCT_MEAN_MS", 's' }, { "queue_max_frames", "QUEUE_MAX", 's' }, { "data_drops", "DATA_DROPS", 'd' }, { "token_drops", "TOKENS", 'd' },
 					   { "control_drops", "CONTROL", 'd' }, { "hold_drops", "HOLD", 'd' }, { "beyond_bound", "BEYOND", 'd' } };
 	json_t *rows = json_array();
@@ -147,6 +154,10 @@ void fct_runs_print(const json_t *res)
 		put_text(row, o, "fct_change_percent", 1);
 		put_text(row, o, "slowdown_change_percent", 1);
 		put_text(row, o, "missed_percent", 1);
+		put_text(row, o, "fluid_fct_mean_ns", 1e6);
+		put_text(row, o, "fluid_fct_change_percent", 1);
+		put_text(row, o, "fluid_slowdown_mean", 1);
+		put_text(row, o, "fluid_slowdown_change_percent", 1);
 		put_text(row, o, "cct_mean_ns", 1e6);
 		put_text(row, o, "queue_max_frames", 1);
 		json_array_append_new(rows, row);

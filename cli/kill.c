@@ -116,7 +116,11 @@ static void struck(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
 	atomic_store(&c->late_ns, *at + lab->spec.dead_after_us * 500ULL);
 }
 
-/* A machine that loses power: its links, its processes and its daemon, as close to one moment as can be. From the first on nobody hears of it. */
+/*
+ * A machine that loses power: its links, its daemon and its processes, as close to one moment as
+ * can be. From the first on nobody hears of it, and nothing of it is tidied up: the daemon goes
+ * before the process that it would answer for.
+ */
 static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node, uint64_t *at)
 {
 	const struct lab_node *n = &lab->nodes[node];
@@ -124,9 +128,11 @@ static int kill_node(struct lab *lab, struct kill_ctl *c, unsigned int node, uin
 	if (ports_down(lab, node, -1))
 		return 1;
 	struck(lab, c, at);
+	if (lab_node_kill(node))
+		return 1;
 	if (n->kind == LAB_HOST)
 		end_worker(c, n->index - 1);
-	return lab_node_stop(lab, node);
+	return 0;
 }
 
 /* port of a ToR that leads to its first spine */
@@ -509,6 +515,7 @@ static int suit(struct params *p)
 	if (replicated && s->controllers < 2)
 		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
 	s->etcd = s->controllers > 1;
+	s->apart = true;
 	if (s->bare || s->dumbbell || s->cores || s->hosts < 3 || (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
 		return cli_usage("failover --kill runs on barline's programs, with three hosts or more; on a leaf-spine with two spines or more, and two hosts or more on each of two ToRs or more");
 	if (s->admission.on)

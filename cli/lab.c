@@ -34,7 +34,7 @@ static const struct argp_option lab_options[] = {
 	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)", GROUP_RACK },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
-	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only; the default), always, never; share: short slices instead", GROUP_RACK },
+	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have short slices; the default), always, never", GROUP_RACK },
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks: to compare with", GROUP_RACK },
 	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },
@@ -91,7 +91,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
-			argp_error(state, "realtime \"%s\" is not auto, always, never or share", arg);
+			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
 		s->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		return 0;
 	case KEY_NO_AHEAD:

@@ -6,6 +6,7 @@
  *     |-- server           mount and network namespaces of its own: tmpfs on BL_RUN_DIR (bpffs in it), anonymous network namespaces bound to
  *     |                    BL_RUN_DIR/netns/<node>; serves all nodes through one bl_server. Stays in the first pid namespace: only there are
  *     |                    the kernel's NAPI threads seen, which it keeps on their CPUs
+ *           |-- node     ... (apart only) serves one node, in the server's place
  *           |-- init       pid 1 of the lab's pid namespace, with its /proc
  *                 |-- keeper     (lab up --controllers only) of controllers and of etcd
  *                 |-- driver     (lab run only) forks one worker per host, measures, checks, reports (bench*.c)
@@ -42,12 +43,14 @@
  *	10 Gbit/s network, whatever the rate.
  * @controllers: of failures, on loopback of the lab's own namespace, as a management network; the driver of `lab run` starts them itself, `lab up` has a process for them (lab_ctl.c). @etcd: on three members of etcd; else one,
  *	on SQLite.
+ * @apart: each node's daemon is a process of its own, as on machines: what one of them waits for, or that it is killed, is
+ *	nothing to the others. Else one process serves them all.
  * @admission: if on, every host has bl0 and the switch's ports are metered; rack over L2 only. Limits of queues are the switch's.
  */
 struct lab_spec {
 	char name[32];
 	enum bl_realtime realtime;
-	bool leaf_spine, dumbbell, l3, bare, one_lane, no_thread_napi, no_ahead;
+	bool leaf_spine, dumbbell, l3, bare, one_lane, no_thread_napi, no_ahead, apart;
 	unsigned int hosts, tors, spines, cores, mtu, beacon_us, dead_after_us;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
@@ -127,10 +130,10 @@ void lab_leave_datapath_alone(const struct lab *lab);
 /** lab_arbiter - be the arbiter of @rank, from 0, in its namespace, until SIGTERM. The exit status. */
 int lab_arbiter(struct lab *lab, unsigned int rank);
 /**
- * lab_node_stop, lab_node_start - end a node's daemon, whose datapath stays in the kernel, and start it again. From the driver; return when it is done. 0 or 1 after an error message.
+ * lab_node_kill - SIGKILL for a node's daemon, whose datapath stays in the kernel. From the driver
+ * of a lab whose spec says apart; returns when the daemon is gone. 0, or 1 after an error message.
  */
-int lab_node_stop(const struct lab *lab, unsigned int node);
-int lab_node_start(const struct lab *lab, unsigned int node);
+int lab_node_kill(unsigned int node);
 /** lab_start - @driver: `lab run`: its result is the exit status; it gets @arg, in a process of its own. NULL: `lab up`: returns when the lab is up. */
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg);
 /** lab_find - connect to a lab; fd and init's pid. -1 after an error message. */

@@ -26,6 +26,7 @@
 #include "cmd.h"
 #include "lab.h"
 #include "../loader/nl.h"
+#include "../maps/fp_abi.h"
 #include "pass.h"
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
@@ -79,11 +80,17 @@ static void plan_fp(struct lab *lab)
 	memset(f, 0, sizeof(*f));
 	f->peer = lab->fp_peer;
 	f->policy = s->fp_policy;
-	/* frames are counted without preamble and gap, as the meters do; 3 % are left for beacons, FCP, ARP, and for what a meter loses when its CPU is taken away */
-	f->slot_bytes = 1514;
-	f->slot_ns = s->admission.rate_bps ? (uint32_t)(1514 * 8.24e9 / (double)s->admission.rate_bps) : 12300;
+	/*
+	 * A slot has room for an acknowledgement beside a full frame: where data goes both ways,
+	 * each second frame brings one, and a slot of its own for it would be a third of all slots.
+	 * The slot takes 5 % more than a full frame: half an acknowledgement is 3 %, and 2 are for
+	 * beacons, FCP, ARP, and for what a meter loses when its CPU is taken away.
+	 */
+	f->slot_bytes = 1514 + BL_FP_ACK_BYTES;
+	f->slot_ns = s->admission.rate_bps ? (uint32_t)(BL_WIRE_FULL * 8.4e9 / (double)s->admission.rate_bps) : 12500;
 	f->rtt_us = 2000;
 	if (s->fp_fast) {
+		f->slot_bytes = 1514;
 		f->slot_ns = 1230;
 		f->rtt_us = 200;
 	} else {

@@ -45,8 +45,10 @@ struct tree {
 	int front;
 	int listen;
 	int up[2];
-	int order[2]; /* the driver's orders to the server: struct order, answered by its result */
+	int order[2]; /* the driver's orders to the server: the number of a node, answered by the result */
 	struct bl_node *node[LAB_NODES_MAX];
+	pid_t daemon_pid[LAB_NODES_MAX]; /* with lab_spec's @apart */
+	int go[2];			 /* hangs up when these daemons may begin to serve: there is no lo before */
 	pid_t init_pid, driver_pid;
 	struct bl_server *server;
 	uint64_t since_ns;
@@ -127,6 +129,52 @@ static int open_node(struct tree *t, unsigned int i, struct bl_err *err)
 	return e;
 }
 
+/* One node's daemon, until it is killed; tells @up when its programs run. */
+static int daemon_main(struct tree *t, unsigned int i, int up)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct bl_err err;
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "barline-node");
+	close(t->listen);
+	close(t->go[1]);
+	if (bl_server_new(&t->server, &err) || open_node(t, i, &err))
+		return cli_fail("%s: %s", t->lab->nodes[i].name, err.text);
+	if (write(up, "R", 1) != 1)
+		return 1;
+	close(up);
+	if (read(t->go[0], &c, 1))
+		return 1;
+	for (p.fd = bl_server_fd(t->server); bl_server_step(t->server, &err) >= 0;)
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return cli_fail("poll: %s", strerror(errno));
+	return cli_fail("%s: %s", t->lab->nodes[i].name, err.text);
+}
+
+static int start_daemon(struct tree *t, unsigned int i)
+{
+	int up[2];
+	char c;
+
+	fflush(NULL);
+	if (pipe2(up, O_CLOEXEC))
+		return cli_fail("pipe: %s", strerror(errno));
+	t->daemon_pid[i] = fork();
+	if (t->daemon_pid[i] < 0)
+		return cli_fail("cannot fork the daemon of %s: %s", t->lab->nodes[i].name, strerror(errno));
+	if (!t->daemon_pid[i]) {
+		close(up[0]);
+		_exit(daemon_main(t, i, up[1]));
+	}
+	close(up[1]);
+	if (read(up[0], &c, 1) != 1)
+		return cli_fail("the daemon of %s did not come up", t->lab->nodes[i].name);
+	close(up[0]);
+	return 0;
+}
+
 static int open_nodes(struct tree *t)
 {
 	struct bl_err err;
@@ -134,6 +182,8 @@ static int open_nodes(struct tree *t)
 
 	if (bl_server_new(&t->server, &err))
 		return cli_fail("%s", err.text);
+	if (pipe2(t->go, O_CLOEXEC))
+		return cli_fail("pipe: %s", strerror(errno));
 	/* switches come first: a host's first beacons find their way prepared */
 	for (i = 0; !t->lab->spec.bare && i < t->lab->nnodes; i++) {
 		const struct lab_node *n = &t->lab->nodes[i];
@@ -141,8 +191,12 @@ static int open_nodes(struct tree *t)
 		out_progress("raising the lab: programs on %s", n->name);
 		if (n->kind == LAB_ARBITER)
 			continue;
-		if (open_node(t, i, &err))
+		if (t->lab->spec.apart) {
+			if (start_daemon(t, i))
+				return 1;
+		} else if (open_node(t, i, &err)) {
 			return cli_fail("%s: %s", n->name, err.text);
+		}
 		if (lab_bl0(t->lab, n))
 			return 1;
 	}
@@ -289,6 +343,8 @@ static int start_arbiters(struct tree *t)
 			return cli_fail("cannot fork an arbiter: %s", strerror(errno));
 		if (!pid) {
 			close(t->listen);
+			if (!t->driver)
+				to_background();
 			_exit(lab_arbiter(t->lab, i));
 		}
 	}
@@ -394,35 +450,26 @@ static int start_init(struct tree *t)
 
 /* ---- orders of the driver ---- */
 
-struct order {
-	uint32_t node;
-	bool start;
-};
-
 static void obey(struct tree *t)
 {
-	struct bl_err err = { .text = "no such node" };
-	struct order o;
-	int rc = -ENOENT;
+	int rc = -ENOENT, st;
+	uint32_t i;
 
-	if (recv(t->order[0], &o, sizeof(o), MSG_DONTWAIT) != sizeof(o))
+	if (recv(t->order[0], &i, sizeof(i), MSG_DONTWAIT) != sizeof(i))
 		return;
-	if (o.node < t->lab->nnodes && o.start && !t->node[o.node]) {
-		rc = open_node(t, o.node, &err);
-	} else if (o.node < t->lab->nnodes && !o.start && t->node[o.node]) {
-		bl_node_close(t->node[o.node]);
-		t->node[o.node] = NULL;
-		rc = 0;
+	if (i < t->lab->nnodes && t->daemon_pid[i] > 0) {
+		rc = kill(t->daemon_pid[i], SIGKILL) || waitpid(t->daemon_pid[i], &st, 0) < 0 ? -errno : 0;
+		t->daemon_pid[i] = 0;
 	}
 	if (rc)
-		cli_fail("node %u cannot be %s: %s", o.node, o.start ? "started" : "stopped", err.text);
+		cli_fail("the daemon of node %u cannot be killed: %s", i, strerror(-rc));
 	if (send(t->order[0], &rc, sizeof(rc), MSG_NOSIGNAL) != sizeof(rc))
 		cli_say("the driver did not wait for an answer");
 }
 
-static int order(unsigned int node, bool start)
+int lab_node_kill(unsigned int node)
 {
-	const struct order o = { .node = node, .start = start };
+	const uint32_t o = node;
 	int rc;
 
 	if (send(driver_side, &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o) || recv(driver_side, &rc, sizeof(rc), 0) != sizeof(rc))
@@ -430,16 +477,18 @@ static int order(unsigned int node, bool start)
 	return rc != 0;
 }
 
-int lab_node_stop(const struct lab *lab, unsigned int node)
+/* No daemon ends but by an order. 0, or 1 after a message. */
+static int daemons_live(struct tree *t)
 {
-	(void)lab;
-	return order(node, false);
-}
+	unsigned int i;
+	int st;
 
-int lab_node_start(const struct lab *lab, unsigned int node)
-{
-	(void)lab;
-	return order(node, true);
+	for (i = 0; i < t->lab->nnodes; i++)
+		if (t->daemon_pid[i] > 0 && waitpid(t->daemon_pid[i], &st, WNOHANG) == t->daemon_pid[i]) {
+			t->daemon_pid[i] = 0;
+			return cli_fail("the daemon of %s has ended", t->lab->nodes[i].name);
+		}
+	return 0;
 }
 
 static int serve(struct tree *t, int sigfd)
@@ -450,6 +499,7 @@ static int serve(struct tree *t, int sigfd)
 	struct bl_err err;
 	int st;
 
+	close(t->go[1]);
 	if (bl_server_step(t->server, &err)) /* arms its timers */
 		return cli_fail("%s", err.text);
 	for (;;) {
@@ -463,6 +513,8 @@ static int serve(struct tree *t, int sigfd)
 		if (p[1].revents && read(sigfd, &si, sizeof(si)) == sizeof(si)) {
 			if (si.ssi_signo != SIGCHLD)
 				return 0;
+			if (daemons_live(t)) /* before reap(), which takes anybody */
+				return 1;
 			st = reap(t->init_pid, "init");
 			if (st >= 0)
 				return st;

@@ -27,7 +27,7 @@ static const struct argp_option common_options[] = {
 	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
 	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default: 10 beacon intervals)", 0 },
-	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only; the default), always, never; share: short slices instead", 0 },
+	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have short slices; the default), always, never", 0 },
 	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
 	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)", 0 },
 	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
@@ -94,7 +94,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
-			argp_error(state, "realtime \"%s\" is not auto, always, never or share", arg);
+			argp_error(state, "realtime \"%s\" is not auto, always or never", arg);
 		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		return 0;
 	case KEY_NO_AHEAD:

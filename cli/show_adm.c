@@ -271,10 +271,11 @@ static int switch_reservations(const struct bl_node_ref *ref, struct reservation
 	}
 	now = mono_ns();
 	if (!err)
-		json_array_append_new(out->switches, json_pack("{s:s, s:b, s:s, s:f, s:I, s:I, s:I, s:I}", "node", node_name(ref), "on", cfg.on, "allocator",
+		json_array_append_new(out->switches, json_pack("{s:s, s:b, s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "on", cfg.on, "allocator",
 							      bl_allocator_name(cfg.allocator), "rate_mbit",
 							      adm_rate(cfg.ns_q20) / 1e6, "limit_bytes", (json_int_t)cfg.limit_bytes, "refuse_ns",
-							      (json_int_t)cfg.refuse_ns, "far_ns", (json_int_t)cfg.far_ns, "lapse_ns", (json_int_t)cfg.lapse_ns));
+							      (json_int_t)cfg.refuse_ns, "far_ns", (json_int_t)cfg.far_ns, "lapse_ns", (json_int_t)cfg.lapse_ns,
+							      "overlap_bytes", (json_int_t)cfg.overlap_bytes));
 	for (i = 0; !err && cfg.on && i < sw.nports && i < BL_SW_PORTS_MAX; i++) {
 		const struct bl_rsv_port *p = &rsv->port[i];
 		char name[16];
@@ -332,7 +333,8 @@ static int host_reservations(const struct bl_node_ref *ref, struct reservations 
 static void print_reservations(const struct reservations *r)
 {
 	static const struct col switches[] = { { "node", "NODE", 's' },		  { "on", "ON", 'b' },		{ "allocator", "ALLOCATOR", 's' }, { "rate_mbit", "MBIT", 'f' },
-					       { "limit_bytes", "LIMIT", 'k' }, { "refuse_ns", "T", 't' }, { "far_ns", "FAR", 't' },	   { "lapse_ns", "LAPSE", 't' } };
+					       { "limit_bytes", "LIMIT", 'k' }, { "refuse_ns", "T", 't' }, { "far_ns", "FAR", 't' },	   { "lapse_ns", "LAPSE", 't' },
+					       { "overlap_bytes", "OVERLAP", 'k' } };
 	static const struct col ports[] = { { "node", "NODE", 's' },	   { "name", "PORT", 's' },		{ "outside", "OUTSIDE", 'b' },
 					    { "in_bytes", "IN", 'k' },	   { "out_bytes", "OUT", 'k' },		{ "grants", "GRANTS", 'd' },
 					    { "refused", "REFUSED", 'd' }, { "granted_bytes", "GRANTED", 'k' }, { "used_bytes", "USED", 'k' },

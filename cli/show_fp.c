@@ -39,7 +39,7 @@ static int dest_rows(const struct bl_node_ref *ref, json_t *rows)
 			continue;
 		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", who.mac[0], who.mac[1], who.mac[2], who.mac[3], who.mac[4], who.mac[5]);
 		json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "dest", (int)n, "address", mac, "endpoint",
-						      d.endpoint == BL_FP_UNKNOWN || d.endpoint == BL_FP_OUTSIDE ? json_null() : json_integer((json_int_t)d.endpoint - 1), "wanted",
+						      d.endpoint == BL_FP_UNKNOWN || d.endpoint >= BL_FP_RETIRED ? json_null() : json_integer((json_int_t)d.endpoint - 1), "wanted",
 						      (json_int_t)BL_FP_WANTED(d.want), "used", (json_int_t)d.used, "idle", (json_int_t)d.idle, "missed", (json_int_t)d.missed,
 						      "given", (json_int_t)bl_fp_given(&d), "frames", (json_int_t)d.frames));
 	}

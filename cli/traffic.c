@@ -16,9 +16,15 @@
 #include "traffic.h"
 
 #define DEFAULT_RATE 250000000 /* two cores carry that for eight hosts */
-/* Each burst costs the receiver's port a copy of its grant: 1 % with the paper's K of 4, beside 4.4 % for headers of TCP/IPv4 in frames of 1514 bytes. 142 bytes every millisecond are 0.5 %. */
-#define BULK_K	     16
-#define BULK_T	     1 /* slot: bursts wait for their grants; seven unsolicited ones of 16 frames at once would be a queue of 112 */
+/*
+ * Each burst costs the receiver's port a copy of its grant: 1 % with the paper's K of 4, beside
+ * 4.4 % for headers of TCP/IPv4 in frames of 1514 bytes. 142 bytes every millisecond are 0.5 %.
+ * Longer bursts wait longer for each other, and then miss their slots: with K = 16 a shuffle
+ * carries less (docs/design-notes.md, "What a shuffle loses").
+ */
+#define BULK_K	     8
+/* slot: bursts wait for their grants; seven unsolicited ones at once would be a queue of 56 frames */
+#define BULK_T	     1
 #define BEACON_US    4000
 
 const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",

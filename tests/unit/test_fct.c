@@ -425,10 +425,10 @@ static void trace_make__extras(void **state)
 	double sum = 0;
 
 	fct_sizes_named(&sizes, "websearch");
+	p.deadline_bytes = 20000;
 	assert_int_equal(fct_trace_make(&p, plain, FCT_FLOWS_MAX), FCT_FLOWS_MAX);
 	p.width = 4;
 	p.deadline_us = 20000;
-	p.deadline_bytes = 20000;
 	assert_int_equal(fct_trace_make(&p, flows, FCT_FLOWS_MAX), FCT_FLOWS_MAX);
 	for (i = 0; i < FCT_FLOWS_MAX; i++) {
 		assert_true(flows[i].bytes == plain[i].bytes && flows[i].src == plain[i].src && flows[i].dst == plain[i].dst);
@@ -508,6 +508,11 @@ static void coflows_read__lines(void **state)
 		{ "150 526\n1 0 2 22 7 1 65:1.0\n", 2, "" }, /* the head's example */
 		{ "1 0 2 22 7 1 65:1.0", 2, "" },
 		{ "1 10 2 22 7 1 65:1.0", 2, "" }, /* no head */
+		{ "1 0 1 100000 1 100001:1\n", -1,
+		  "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 0 1 100001 1 65:1\n", -1,
+		  "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 0 1 100000 1 65:1\n", 1, "" },
 		{ "1 0 1 1 1 9:1.0\n2 5 1 1 1 2:3\n", 1, "" }, /* ports 1 and 9 are one host */
 		{ "1 0 2 1 9 2 2:1 10:1\n", 1, "" }, /* all of them between the same two */
 		{ "1 0 1 1 1 2:0\n", -1, "no coflows in it between these hosts" },
