@@ -4,7 +4,7 @@
 #   make test    install what is missing, build, run every test (as root)
 #   make         build only
 #
-#   make bench | soak | fuzz | model | test-kernels | install | clean
+#   make bench | soak | soak-fair | fuzz | model | mutants | test-kernels | install | clean
 
 SHELL	   := /bin/bash
 CC	   ?= gcc
@@ -29,7 +29,9 @@ PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers
 CFLAGS	?= -O2 -g
 ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -Ilib -I$(B)
-SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# what a test or what it tests does not set has a value that nobody takes for a good one, not what happened to be there
+PATTERN := -ftrivial-auto-var-init=pattern
+SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
 # TLS by GnuTLS, in libcurl too: its LGPL goes with both of our licences; OpenSSL's Apache-2.0 does not go with GPL-2.0-only
@@ -54,7 +56,7 @@ NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all lib tests run test model bench soak soak-kills fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
+.PHONY: all lib tests run test model mutants bench soak soak-fair soak-kills fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
 
@@ -129,9 +131,14 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,
 
 SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a)
 # these include a source
+$(B)/tests/unit/test_admit: controller/admit.c
+$(B)/tests/unit/test_agent_orders: loader/agent.c
+$(B)/tests/unit/test_arb_comm: arbiter/comm.c
 $(B)/tests/unit/test_bench_check: cli/bench_check.c
 $(B)/tests/unit/test_clock: loader/clock.c
+$(B)/tests/unit/test_ctl_forward: controller/forward.c
 $(B)/tests/unit/test_fct: $(addprefix cli/,fct_sizes.c fct_trace.c fct_coflow.c)
+$(B)/tests/unit/test_fct_fluid: cli/fct_fluid.c
 $(B)/tests/unit/test_kill_flow: cli/kill_flow.c
 $(B)/tests/unit/test_rate: loader/rate.c
 $(B)/tests/unit/test_tx_cpu: loader/tx_cpu.c
@@ -149,7 +156,7 @@ $(B)/tests/unit/test_lib_helper_tsan: tests/unit/test_lib_helper_tsan.c tests/un
 
 $(B)/tests/prog/%: tests/prog/%.c $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
 $(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/lab_etcd.o $(B)/cli/pass.o $(B)/cli/kill_work.o $(B)/cli/kill_judge.o
@@ -159,7 +166,7 @@ $(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/lab_etcd.o $(B)/cli/pass.o $(B
 
 $(B)/tests/net/%: tests/net/%.c $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -241,9 +248,20 @@ $(B)/bench/host_cost: bench/host_cost.c $(B)/bench/bench_host.skel.h
 model: deps-test
 	bash controller/model/run.sh all
 
+# does a test fail when the code is wrong? tests/mutants/run.sh has the format of the lists.
+# make mutants LISTS=cores,lib LEAST=90
+mutants: deps-test
+	bash tests/mutants/run.sh $(B) $(if $(LISTS),--list $(LISTS)) --least $(or $(LEAST),95)
+
 soak: deps-test
 	@$(MAKE) --no-print-directory -s all $(B)/tests/net/test_soak
 	bash tests/net/soak.sh $(B)
+
+# fair and weighted slots of so many random networks against an exact solver
+GRAPHS ?= 1000
+soak-fair: deps-test
+	@$(MAKE) --no-print-directory -s $(B)/tests/unit/test_arb_maxmin
+	BL_MAXMIN_GRAPHS=$(GRAPHS) $(if $(SEED),BL_SEED=$(SEED)) $(B)/tests/unit/test_arb_maxmin
 
 # for hours: make soak-kills SECONDS=7200; or so many runs on each network: make soak-kills RUNS=2000;
 # DRAWS=base,leave: what is drawn (default: all); SEED=0x...: the choices of a run that is repeated.

@@ -1,0 +1,377 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Mutation testing: does a test fail when the code is wrong? A mutant is one small change of a
+# source. The tests that should notice it are built with it and run, one after the other; the first
+# that fails has killed it. A mutant that no test kills has survived: something is not tested.
+#
+#   tests/mutants/run.sh BUILD [--jobs N] [--list NAME[,NAME...]] [--only LINE[,LINE...]]
+#                        [--least PERCENT] [--verbose]
+#
+# BUILD is the folder of `make`. A list, tests/mutants/NAME.mut, is read like this:
+#
+#   # a comment
+#   file lib/seq_core.h                       the file of the mutants that follow
+#   test unit/test_seq_core prog/test_hold    the tests that should notice, the quickest first
+#   - 	if (a < b)                            whole lines that are there, next to each other, once
+#   + 	if (a <= b)                           what takes their place; no + line: nothing
+#   = no two of them are ever equal           optional: why no test can tell the two apart
+#
+# Two test lines, one behind the other, are one. A blank line ends a mutant. --only takes the lines
+# of a list at which mutants begin. At the end: "N mutants: K killed, S survived, E equivalent".
+#
+# Exit status 0 if at least PERCENT (95) of all but the equivalent ones were killed and nothing was
+# wrong with the lists: lines that are not in the file (stale), a mutant that does not compile, one
+# that is said to be equivalent and was killed. A BPF program that the verifier refuses is killed,
+# and counted apart: no test had to notice it.
+#
+# Nothing is believed before all the tests have passed without a mutant. Each mutant is made in an
+# overlay over a copy of the tree and its build, so that nothing has to be put back and make builds
+# what depends on the change and nothing else. First what a test has from sources alone (its own
+# code, inline functions, BPF programs); a mutant that survives this meets the tests again with all
+# of the archives built anew. Random tests get one seed (BL_SEED, 1): a list has one result.
+#
+# All of it runs in namespaces of its own: whoever interrupts it leaves nothing behind.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+{ # read as a whole before it begins: somebody may edit this file while it runs
+
+fail() {
+	echo "tests/mutants/run.sh: $*" >&2
+	exit 2
+}
+
+usage="usage: tests/mutants/run.sh BUILD [--jobs N] [--list NAME[,NAME...]] [--only LINE[,LINE...]]"
+usage+=" [--least PERCENT] [--verbose]"
+all=("$@")
+build=${1:-}
+[ -n "$build" ] || fail "$usage"
+shift
+jobs=$(nproc) lists=() only='' least=95 verbose=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--verbose) verbose=1; shift; continue ;;
+	--jobs | --list | --only | --least) [ $# -gt 1 ] || fail "$1 wants a value; $usage" ;;
+	*) fail "unknown argument \"$1\"; $usage" ;;
+	esac
+	case $1 in
+	--jobs) jobs=$2 ;;
+	--list) for l in ${2//,/ }; do lists+=("tests/mutants/$l.mut"); done ;;
+	--only) only=",$2," ;;
+	--least) least=$2 ;;
+	esac
+	shift 2
+done
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || fail "--jobs $jobs: not a number from 1 on"
+[[ $least =~ ^[0-9]+$ ]] || fail "--least $least: not a number"
+[ ${#lists[@]} -gt 0 ] || lists=(tests/mutants/*.mut)
+for l in "${lists[@]}"; do
+	[ -r "$l" ] || fail "no list $l; there are: $(cd tests/mutants && echo *.mut)"
+done
+[[ $build != /* && $build != *..* ]] || fail "$build: a folder of this tree, as make B=... names it"
+[ "$(id -u)" = 0 ] || fail "overlays, namespaces and BPF need root; run this as root"
+work=$build/mutants
+
+# ---- outside: the namespaces, which take everything with them when they end ----
+
+if [ -z "${BARLINE_MUTANTS_APART-}" ]; then
+	mkdir -p "$work" || exit 2
+	exec 9>"$work/lock"
+	flock -n 9 || fail "another one is running in $build"
+	rm -rf "$work/m" "$work/base" "$work/tree"* "$work/rw" "$work/log"
+	BARLINE_MUTANTS_APART=1 unshare --mount --propagation private --pid --fork --kill-child \
+		--mount-proc bash tests/mutants/run.sh "${all[@]}" 9>&- &
+	inner=$!
+	ended() {
+		kill -KILL $inner
+		wait $inner 2> /dev/null
+		rm -rf "$work"/{m,base,tree*,rw}
+		exit 130
+	}
+	trap ended INT TERM HUP
+	wait $inner
+	status=$?
+	rm -rf "$work"/{base,tree*,rw}
+	exit $status
+fi
+
+# ---- the lists: one folder per mutant, with file, tests, from, to, why and where it was ----
+
+mkdir -p "$work/m" "$work/log" "$work/rw"
+awk -v dir="$work/m" '
+	function put(name, text) { printf "%s", text > (d "/" name); close(d "/" name) }
+	function bad(text) {
+		printf "%s:%d: %s\n", FILENAME, FNR, text > "/dev/stderr"
+		failed = 1
+		exit 1
+	}
+	function done() {
+		if (from == "")
+			return
+		if (file == "" || tests == "")
+			bad("a mutant before it has no file or no test")
+		d = sprintf("%s/%05d", dir, ++n)
+		system("mkdir " d)
+		put("file", file); put("tests", tests "\n"); put("at", list ":" at)
+		put("from", from); put("to", to); put("why", why)
+		from = to = why = ""
+	}
+	FNR == 1 {
+		done()
+		file = tests = ""
+		list = FILENAME
+		sub(/.*\//, "", list)
+		sub(/\.mut$/, "", list)
+	}
+	{ more = was; was = 0 }
+	/^#/ { next }
+	/^[ \t]*$/ { done(); next }
+	/^file / { done(); file = $2; tests = ""; next }
+	/^test / { done(); tests = (more ? tests " " : "") substr($0, 6); was = 1; next }
+	/^- / {
+		if (to != "" || why != "")
+			done()
+		if (from == "")
+			at = FNR
+		from = from substr($0, 3) "\n"
+		next
+	}
+	/^\+ / && from != "" { to = to substr($0, 3) "\n"; next }
+	/^= / && from != "" { why = substr($0, 3); next }
+	{ bad("neither file, test, -, + nor =: " $0) }
+	END { if (!failed) done() }' "${lists[@]}" || exit 2
+if [ -n "$only" ]; then
+	for m in "$work"/m/*; do
+		at=$(cat "$m/at")
+		[[ $only == *",${at#*:},"* ]] || rm -r "$m"
+	done
+fi
+mutants=("$work"/m/*)
+[ -d "${mutants[0]}" ] || fail "no mutants in ${lists[*]}${only:+ at $only}"
+
+# ---- one tree ----
+
+# What the tests are compiled with: quick to compile, and otherwise as always.
+MAKE_FLAGS=(-s --no-print-directory "B=$build" "CFLAGS=-O1 -g0")
+archives=("$build"/san/{lib,arbiter,controller}.a "$build/libbarline-node.a")
+kept=()
+for a in "${archives[@]}"; do
+	kept+=(-o "$a")
+done
+export BL_SEED=${BL_SEED:-1}
+
+# run TREE TEST LOG SECONDS: with a network and a /run of its own. The seconds are the CPU's: a
+# machine that is busy with something else makes no mutant look killed.
+run() {
+	unshare --mount --net bash -c '
+		for dir in /run/netns /run/barline; do
+			mkdir -p "$dir" && mount -t tmpfs -o mode=0755 tests "$dir" || exit 99
+		done
+		ip link set lo up
+		ulimit -t "$3"
+		cd "$1" && exec timeout -k 5 1200 "$2"' - "$1" "$build/tests/$2" "$4" \
+		> "$3" 2>&1 < /dev/null
+	local status=$?
+	# cmocka 1.1.5 counts this nowhere, and exits with 0
+	[ $status != 0 ] || ! grep -qE '^\[  (FAILED|ERROR ) +\] GROUP' "$3" || return 1
+	return $status
+}
+
+# swap FILE FROM TO: put one in the other's place; fails unless the lines are there once
+swap() {
+	perl -0777 -e '
+		my ($path, $from, $to) = @ARGV;
+		sub all {
+			open(my $f, "<", $_[0]) or die "$_[0]: $!\n";
+			my $t = <$f>;
+			return $t // "";
+		}
+		my ($text, $old, $new) = ("\n" . all($path), "\n" . all($from), "\n" . all($to));
+		my $at = index($text, $old);
+		exit 1 if $at < 0 || index($text, $old, $at + 1) >= 0 || $old eq $new;
+		substr($text, $at, length($old)) = $new;
+		open(my $f, ">", $path) or die "$path: $!\n";
+		print $f substr($text, 1);' "$@"
+}
+
+# seconds TEST: how long it may take: much longer than it took
+seconds() {
+	local took
+	took=$(cat "$work/log/${1//\//-}.seconds")
+	echo $((10 + 5 * (took < 20 ? took : 20)))
+}
+
+# meet TREE MUTANT [MAKE OPTION...]: if a test has killed it or it cannot be built, says so and
+# returns 0
+meet() {
+	local tree=$1 m=$2 file t bin log
+	shift 2
+	file=$(cat "$m/file") log=$m/log
+	for t in $(cat "$m/tests"); do
+		bin=$tree/$build/tests/$t
+		if ! make -C "$tree" "${MAKE_FLAGS[@]}" "$@" "$build/tests/$t" > "$log" 2>&1; then
+			echo "does not compile"
+			return 0
+		fi
+		[ "$bin" -nt "$tree/$file" ] || continue # nothing of the mutant is in it
+		! cmp -s "$bin" "$tree/.met/${t//\//-}" || continue
+		run "$tree" "$t" "$log" "$(seconds "$t")"
+		case $? in
+		0)
+			mkdir -p "$tree/.met"
+			cp "$bin" "$tree/.met/${t//\//-}"
+			;;
+		99) fail "cannot make namespaces: $(cat "$log")" ;;
+		124 | 137 | 152)
+			echo "killed by $t, which hung"
+			return 0
+			;;
+		*)
+			if grep -q 'BEGIN PROG LOAD LOG' "$log"; then
+				echo "killed by the verifier ($t)"
+			else
+				echo "killed by $t"
+			fi
+			return 0
+			;;
+		esac
+	done
+	return 1
+}
+
+# judge TREE MUTANT: prints the verdict
+judge() {
+	local tree=$1 m=$2 verdict file
+	file=$(cat "$m/file")
+	# "lines once" is asked of the copy in the overlay; a file that is gone is stale, too
+	if ! [ -f "$tree/$file" ] || ! swap "$tree/$file" "$m/from" "$m/to"; then
+		echo stale
+		return
+	fi
+	# a source of an archive is in no test until the archive is made
+	case $file in
+	*.h | bpf/*) verdict=$(meet "$tree" "$m" "${kept[@]}") ;;
+	*) verdict= ;;
+	esac
+	[ -n "$verdict" ] || verdict=$(meet "$tree" "$m")
+	if ! [ -s "$m/why" ]; then
+		echo "${verdict:-survived}"
+	elif [ -z "$verdict" ]; then
+		echo equivalent
+	else
+		echo "wrongly equivalent: $verdict"
+	fi
+}
+
+overlay() {
+	local tree=$1 rw=$2
+	mkdir -p "$tree" "$rw/upper" "$rw/work"
+	mount -t overlay overlay "$tree" \
+		-o "lowerdir=$work/base,upperdir=$rw/upper,workdir=$rw/work" ||
+		fail "cannot mount an overlay on $tree"
+}
+
+# show TEXT: a line for good
+show() {
+	[ -t 1 ] && printf '\r\033[K'
+	printf '%s\n' "$1"
+}
+
+worker() {
+	local tree=$work/tree$1 rw=$work/rw/$1 m at verdict started done
+	for m in "${mutants[@]}"; do
+		mkdir "$m/taken" 2>/dev/null || continue
+		started=$EPOCHREALTIME
+		overlay "$tree" "$rw"
+		verdict=$(judge "$tree" "$m")
+		umount "$tree" || fail "cannot unmount $tree"
+		rm -rf "$rw"
+		echo "$verdict" > "$m/verdict"
+		awk "BEGIN { printf \"%.1f\n\", $EPOCHREALTIME - $started }" > "$m/time"
+		at=$(cat "$m/at")
+		case $verdict in
+		killed* | equivalent)
+			[ -z "$verbose" ] || show "$at: $verdict ($(cat "$m/time") s)"
+			;;
+		*) show "$at: $(cat "$m/file"): $verdict" ;;
+		esac
+		done=("$work"/m/*/verdict)
+		[ ! -t 1 ] || printf '\r\033[K%d of %d' ${#done[@]} ${#mutants[@]}
+	done
+}
+
+# ---- the copy, and the tests without a mutant ----
+
+mapfile -t tests < <(cat "$work"/m/*/tests | tr ' ' '\n' | awk 'NF && !seen[$0]++')
+for t in "${tests[@]}"; do
+	[ -f "tests/$t.c" ] || fail "there is no test $t"
+done
+make -s --no-print-directory "-j$(nproc)" "B=$build" "${tests[@]/#/$build/tests/}" ||
+	fail "the tests do not build"
+mkdir -p "$work/base"
+git ls-files -z --cached --others --exclude-standard |
+	xargs -0 cp -p --parents -t "$work/base" 2> /dev/null # what was removed is in the index
+mkdir -p "$work/base/$build"
+for part in "$build"/*; do
+	# links, no copies: who replaces an object, an archive or a program removes it before
+	[ "$part" = "$work" ] || cp -al "$part" "$work/base/$build/"
+done
+(cd "$build" && find . -path ./mutants -prune -o -name '*.[chd]' -type f -print0) | # but for these,
+	(cd "$build" && xargs -0 cp -p --parents --remove-destination -t mutants/base/"$build")
+mount -t tmpfs -o mode=0755 barline-mutants "$work/rw" || fail "cannot mount a tmpfs on $work/rw"
+overlay "$work/tree" "$work/rw/base"
+baseline() {
+	local i t log from
+	for ((i = $1; i < ${#tests[@]}; i += jobs)); do
+		t=${tests[i]}
+		log=$work/log/${t//\//-}
+		from=$SECONDS
+		if ! run "$work/tree" "$t" "$log" 600; then
+			show "$t fails without a mutant: $log" >&2
+			return 1
+		fi
+		echo $((SECONDS - from + 1)) > "$log.seconds"
+		[ ! -t 1 ] || printf '\r\033[Kwithout a mutant: %s' "$t"
+	done
+}
+broken=0 lanes=()
+for ((k = 0; k < jobs; k++)); do
+	baseline "$k" &
+	lanes+=($!)
+done
+for lane in "${lanes[@]}"; do
+	wait "$lane" || broken=1
+done
+umount "$work/tree"
+[ $broken = 0 ] || fail "these say nothing of mutants"
+
+# ---- the mutants ----
+
+started=$EPOCHREALTIME
+for ((k = 0; k < jobs; k++)); do
+	worker "$k" &
+done
+wait
+[ ! -t 1 ] || printf '\r\033[K'
+count() {
+	cat "$work"/m/*/verdict 2>/dev/null | grep -c "^$1"
+}
+killed=$(count killed) refused=$(count "killed by the verifier") survived=$(count survived)
+equivalent=$(count equivalent)
+stale=$(count stale) broken=$(count "does not") wrong=$(count wrongly)
+lost=$((${#mutants[@]} - killed - survived - equivalent - stale - broken - wrong))
+awk -v t=$EPOCHREALTIME -v from="$started" -v n=${#mutants[@]} \
+	'BEGIN { printf "%.0f s, %.1f s a mutant\n", t - from, (t - from) / n }'
+[ "$stale" = 0 ] || echo "$stale stale: their lines are not in the file, or not once"
+[ "$broken" = 0 ] || echo "$broken do not compile"
+[ "$wrong" = 0 ] || echo "$wrong were said to be equivalent, and were killed"
+[ "$lost" = 0 ] || echo "$lost without a verdict"
+[ "$refused" = 0 ] || echo "$refused of the killed were refused by the verifier"
+judged=$((killed + survived))
+[ $judged = 0 ] || echo "$((killed * 1000 / judged / 10)).$((killed * 1000 / judged % 10)) % killed"
+judged="$killed killed, $survived survived, $equivalent equivalent"
+echo "$((killed + survived + equivalent)) mutants: $judged"
+[ $((stale + broken + wrong + lost)) = 0 ] &&
+	[ $((killed * 100)) -ge $((least * (killed + survived))) ]
+exit
+}
