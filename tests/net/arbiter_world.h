@@ -243,6 +243,25 @@ T_FN void wants(uint32_t rounds)
 	}
 }
 
+/*
+ * Demands until @seen says that what a case is about has happened. Which demands meet in one slot,
+ * which run of the arbiter they fall into and which packets are lost depends on who gets the CPU:
+ * none of it may be taken for granted. Every host wants many slots at once to one host in the other
+ * rack, so that all of them want the same slots.
+ */
+T_FN void wants_until(bool (*seen)(void), const char *what)
+{
+	uint64_t until = t_mono() + WAIT_S * 1000000000ULL;
+	uint32_t i;
+
+	while (!seen()) {
+		CHECK(t_mono() < until, "%d s of demands, and not once: %s", WAIT_S, what);
+		for (i = 0; i < HOSTS; i++)
+			bl_fcp_host_want(&w.host[i], i ^ 1, 500);
+		hosts_until_quiet();
+	}
+}
+
 T_FN void parse(const char *text, struct in6_addr *ip)
 {
 	char mapped[80];
@@ -406,6 +425,19 @@ T_FN uint32_t state_of(uint32_t at)
 
 	bl_arb_read(w.arb[at], &t, NULL, 0);
 	return t.state;
+}
+
+/* waits until arbiter @at is in state @state: it says so once its thread has had the CPU */
+T_FN void becomes(uint32_t at, uint32_t state, const char *what)
+{
+	uint64_t until = t_mono() + WAIT_S * 1000000000ULL;
+
+	while (state_of(at) != state) {
+		CHECK(t_mono() < until, "%s: the state of arbiter %u is %u", what, at,
+		      state_of(at));
+		hosts_turn();
+		usleep(50);
+	}
 }
 
 /* the same with the allocator and the path selector that users get: two racks, @paths paths */

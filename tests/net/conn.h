@@ -3,7 +3,11 @@
  * TCP connections from bl0 to bl0 of a rack: begin() lets so many hosts each send so many bytes to the first host, which looks at every one of them; finish() serves the rack until all have ended. A sender ends when
  * the receiver has closed, that is, when all that it sent was there and right. Nobody is given up, however long it takes: the case's own time is the bound.
  *
+ * A case that changes something in the middle of a transfer lets it run until it is told to end:
+ * however long the machine takes over the change, the transfer is not over before.
+ *
  * Example: begin(AF_INET, 15, 256 << 10): hosts 2 to 16, 256 KiB each, to host 1.
+ * begin(AF_INET, 1, ENDLESS): host 2 sends to host 1 until enough(), which finish() calls, too.
  *
  * Included behind rack.h, and behind <netinet/in.h> before that.
  */
@@ -11,13 +15,26 @@
 #define BARLINE_TESTS_CONN_H
 
 #include <arpa/inet.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 
 #define PORT	 5001
 #define CHILDREN 16
+#define ENDLESS	 UINT64_MAX
+
+/**
+ * struct conn_shared - what the case and its processes have in common. @enough: the case wants
+ * ENDLESS senders to end. @sent: bytes of all senders that have sent their last one; the receiver
+ * reads it when it has seen the end of every connection, which is after that.
+ */
+struct conn_shared {
+	_Atomic int enough;
+	_Atomic uint64_t sent;
+};
 
 /**
  * w - the connections of this case. @senders: hosts from the second on. @bytes: of each. @hint, @priority: what a sender says of its flow. @pid, @name: processes that were started, receiver first; pid 0: has ended.
- * @left: those that have not.
+ * @left: those that have not. @shared: of this transfer.
  */
 static struct {
 	int family, listener;
@@ -28,6 +45,7 @@ static struct {
 	pid_t pid[CHILDREN + 1];
 	const char *name[CHILDREN + 1];
 	unsigned int n, left;
+	struct conn_shared *shared;
 } w;
 
 T_FN void fill(uint8_t *b, size_t n, uint64_t at)
@@ -84,6 +102,7 @@ T_FN void receive(void)
 	uint64_t at[CHILDREN] = { 0 };
 	struct pollfd p[CHILDREN];
 	unsigned int i, left = w.senders;
+	uint64_t sum = 0;
 
 	for (i = 0; i < w.senders; i++) {
 		p[i] = (struct pollfd){ .fd = accept(w.listener, NULL, NULL), .events = POLLIN };
@@ -103,12 +122,14 @@ T_FN void receive(void)
 			at[i] += (uint64_t)n;
 			if (n)
 				continue;
-			CHECK(at[i] == w.bytes, "%" PRIu64 " bytes", at[i]);
+			CHECK(w.bytes == ENDLESS || at[i] == w.bytes, "%" PRIu64 " bytes", at[i]);
+			sum += at[i];
 			close(p[i].fd);
 			p[i].fd = -1;
 			left--;
 		}
 	}
+	CHECK(sum == atomic_load(&w.shared->sent), "%" PRIu64 " bytes, not what was sent", sum);
 }
 
 T_FN void send_all(void)
@@ -123,13 +144,14 @@ T_FN void send_all(void)
 	CHECK(!connect(fd, (void *)&sa, len), "connect: %s", strerror(errno));
 	if (w.hint)
 		CHECK(!bl_flow_hint(fd, w.hint), "hint");
-	while (at < w.bytes) {
+	while (at < w.bytes && !(w.bytes == ENDLESS && atomic_load(&w.shared->enough))) {
 		size_t n = w.bytes - at < sizeof(b) ? (size_t)(w.bytes - at) : sizeof(b);
 
 		fill(b, n, at);
 		CHECK(send(fd, b, n, MSG_NOSIGNAL) == (ssize_t)n, "send: %s", strerror(errno));
 		at += n;
 	}
+	atomic_fetch_add(&w.shared->sent, at);
 	CHECK(!shutdown(fd, SHUT_WR) && !recv(fd, b, 1, 0), "end: %s", strerror(errno));
 }
 
@@ -144,6 +166,8 @@ T_FN void begin(int family, unsigned int senders, uint64_t bytes)
 	w.senders = senders;
 	w.bytes = bytes;
 	w.n = w.left = 0;
+	w.shared = mmap(NULL, sizeof(*w.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(w.shared != MAP_FAILED, "%s", strerror(errno));
 	w.listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(w.listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	CHECK(w.listener >= 0 && !bind(w.listener, (void *)&sa, len) && !listen(w.listener, CHILDREN), "%s", strerror(errno));
@@ -169,8 +193,15 @@ T_FN bool running(void)
 	return w.left;
 }
 
+/* Whoever sends without end comes to one. */
+T_FN void enough(void)
+{
+	atomic_store(&w.shared->enough, 1);
+}
+
 T_FN void finish(void)
 {
+	enough();
 	while (running())
 		rack_serve(10);
 }

@@ -300,6 +300,31 @@ RACK_TEST(left__and_lives_on)
 }
 
 /*
+ * The daemon that it told is killed before any controller has heard of it, and the next one finds a
+ * free slot. Then the daemons after that have nothing more to say.
+ */
+RACK_TEST(left__before_a_controller_heard)
+{
+	int sig;
+
+	begin();
+	ctl_kill();
+	act(2, ACT_EXIT);
+	UNTIL("waits for the slot", slots_used(0) == 2);
+	daemon_stop(rack_host(0), SIGKILL);
+	daemon_start(rack_host(0));
+	ctl_start(answer_ms);
+	all_left(1);
+	for (sig = SIGKILL; sig; sig = sig == SIGKILL ? SIGTERM : 0)
+		restart(sig);
+	act(4, ACT_EXIT);
+	all_left(2);
+	CHECK(actors[0].times == 2 && actors[1].times == 2, "they heard %d and %d times of two",
+	      actors[0].times, actors[1].times);
+	end();
+}
+
+/*
  * The daemon had told it something that it has not read: Linux resets such a connection, and drops
  * what it sent last.
  */
@@ -444,6 +469,7 @@ int main(void)
 		cmocka_unit_test(left__after_a_kill),
 		cmocka_unit_test(left__while_no_daemon_runs),
 		cmocka_unit_test(left__and_lives_on),
+		cmocka_unit_test(left__before_a_controller_heard),
 		cmocka_unit_test(left__with_news_unread),
 		cmocka_unit_test(died__is_said_of_who_did),
 		cmocka_unit_test(connects__to_each_daemon),

@@ -128,10 +128,47 @@ static bool has_left(void)
 	return TR_LOAD(tr_sh->node[2].user[HAS_LEFT]);
 }
 
+/* what the first two deliver from now on */
 static void want_more(uint32_t more)
 {
 	want[0] = TR_LOAD(tr_sh->node[0].ngot) + more;
 	want[1] = TR_LOAD(tr_sh->node[1].ngot) + more;
+}
+
+/* Two that send, by @fn, to @to and then to one another, and a third one that leaves and returns. */
+static void two_and_a_leaver(void (*fn)(struct tr *w), uint64_t to)
+{
+	struct tr_cfg cfg = { .fn = fn, .reliable = true, .to = to, .arg = 0x3, .quiet_ms = 4000 };
+
+	for (cfg.host = 0; cfg.host < 2; cfg.host++)
+		tr_add(&cfg);
+	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
+	tr_go();
+	want_more(100);
+	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
+}
+
+static void leaves_while_the_controller_stands(void)
+{
+	CHECK(!kill(ctl, SIGSTOP), "%s", strerror(errno));
+	TR_STORE(phase, 1);
+	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
+	tr_pass(20);
+}
+
+/* The end of a case in which the third one was there for a part of it only. */
+static void all_or_none_of_two(void)
+{
+	unsigned int i;
+
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(0, 0);
+	for (i = 0; i < 3; i++) {
+		all_or_none(i, 0x3);
+		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
+	}
 }
 
 /*
@@ -183,17 +220,9 @@ RACK_TEST(left__costs_nobody_anything)
 	unsigned int i;
 
 	open_rack(3);
-	for (i = 0; i < 2; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = to_who_is_there, .reliable = true, .to = 0x3, .arg = 0x3, .quiet_ms = 4000 });
-	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
 	rack_last_words = say_all;
-	tr_go();
-	want_more(100);
-	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
-	CHECK(!kill(ctl, SIGSTOP), "%s", strerror(errno));
-	TR_STORE(phase, 1);
-	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
-	tr_pass(20);
+	two_and_a_leaver(to_who_is_there, 0x3);
+	leaves_while_the_controller_stands();
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: a leave is waited for");
 	TR_STORE(phase, 2);
@@ -221,20 +250,10 @@ RACK_TEST(left__costs_nobody_anything)
  */
 RACK_TEST(left__others_still_send_to_it)
 {
-	unsigned int i;
-
 	open_rack(3);
-	for (i = 0; i < 2; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = to_all_until_told, .reliable = true, .to = 0x7, .arg = 0x3, .quiet_ms = 4000 });
-	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
 	rack_last_words = say_all;
-	tr_go();
-	want_more(100);
-	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
-	CHECK(!kill(ctl, SIGSTOP), "%s", strerror(errno));
-	TR_STORE(phase, 1);
-	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
-	tr_pass(20);
+	two_and_a_leaver(to_all_until_told, 0x7);
+	leaves_while_the_controller_stands();
 	want_more(200); /* of two senders, whose last window is of 256 frames */
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
 	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
@@ -246,29 +265,15 @@ RACK_TEST(left__others_still_send_to_it)
 	TR_STORE(phase, 2);
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still when it is back");
-	tr_enough();
-	tr_wait_done(WAIT_MS);
-	tr_stop();
-	tr_judge(0, 0);
-	for (i = 0; i < 3; i++) {
-		all_or_none(i, 0x3);
-		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
-	}
+	all_or_none_of_two();
 }
 
 /* The same without a controller, where nobody is ever told: what it did not get and others did is committed, and then sending to it fails. */
 RACK_TEST(left__without_a_controller)
 {
-	unsigned int i;
-
 	rack.lab.spec.hosts = 3;
 	rack_open();
-	for (i = 0; i < 2; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = to_who_is_there, .reliable = true, .to = 0x7, .arg = 0x3, .quiet_ms = 4000 });
-	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
-	tr_go();
-	want_more(100);
-	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
+	two_and_a_leaver(to_who_is_there, 0x7);
 	TR_STORE(tr_sh->node[2].user[LEAVE], 1);
 	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
 	want_more(200);
@@ -276,14 +281,7 @@ RACK_TEST(left__without_a_controller)
 	TR_STORE(phase, 2);
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still when it is back");
-	tr_enough();
-	tr_wait_done(WAIT_MS);
-	tr_stop();
-	tr_judge(0, 0);
-	for (i = 0; i < 3; i++) {
-		all_or_none(i, 0x3);
-		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
-	}
+	all_or_none_of_two();
 }
 
 int main(void)

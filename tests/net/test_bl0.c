@@ -140,7 +140,7 @@ RACK_TEST(open__makes_bl0)
 	rack_back((int)k);
 	CHECK(xdp_prog(h, "bl0") && xdp_prog(h, "bl0d"), "no programs on the pair");
 	CHECK(hold_cfg(h).on == 1 && !memcmp(hold_cfg(h).mac, mac, 6) && hold_cfg(h).link.ns_q20 == 32u << 20, "hold_cfg");
-	CHECK(hold_cfg(h).k_frames == 4 && hold_cfg(h).t_ns == 15 * 48448, "K %u, t %llu", hold_cfg(h).k_frames, (unsigned long long)hold_cfg(h).t_ns);
+	CHECK(hold_cfg(h).k_frames == 4 && hold_cfg(h).t_ns == 15 * 49216, "K %u, t %llu", hold_cfg(h).k_frames, (unsigned long long)hold_cfg(h).t_ns);
 	/* the other host's differs */
 	CHECK(memcmp(hold_cfg(h).mac, hold_cfg(rack_host(1)).mac, 6), "two hosts, one address");
 }

@@ -5,12 +5,10 @@
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
-#include "rack.h"
+#include "rack_arbiter.h"
 
 #include <arpa/inet.h>
-#include <pthread.h>
 
-#include "arbiter/engine.h"
 #include "arbiter/faultd.h"
 #include "bpf/fp_core.h"
 #include "loader/node_priv.h"
@@ -21,10 +19,6 @@
 #define NUMBERS (1u << 20) /* datagrams of one sender at most */
 
 static struct {
-	struct bl_arb *arb[LAB_ARBITERS_MAX];
-	struct bl_engine *engine[LAB_ARBITERS_MAX];
-	struct bl_arb_cfg cfg[LAB_ARBITERS_MAX];
-	pthread_t thread[LAB_ARBITERS_MAX];
 	int rx, tx[LAB_HOSTS_MAX];
 	uint32_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX];
 	bool stranger; /* h1 is no endpoint that hosts know by its address */
@@ -43,15 +37,6 @@ struct packet {
 static unsigned int host_node(unsigned int i)
 {
 	return rack.host0 + i;
-}
-
-static unsigned int arbiter_node(unsigned int rank)
-{
-	unsigned int i;
-
-	for (i = 0; rack.lab.nodes[i].kind != LAB_ARBITER || rack.lab.nodes[i].index != rank + 1; i++)
-		CHECK(i < rack.lab.nnodes, "no arbiter");
-	return i;
 }
 
 /* where the application of host @i is; returns the length */
@@ -133,63 +118,6 @@ static void open_rack(unsigned int hosts, unsigned int arbiters)
 		*(i ? &w.tx[i] : &w.rx) = fd;
 	}
 	rack_settle();
-}
-
-/* ---- arbiters ---- */
-
-static void *arbiter_main(void *p)
-{
-	struct bl_err err;
-
-	CHECK(!bl_arb_run(p, &err), "%s", err.text);
-	return NULL;
-}
-
-static void arbiter_begin(unsigned int rank)
-{
-	struct bl_arb_cfg *c = &w.cfg[rank];
-	struct bl_err err;
-	int home;
-
-	memset(c, 0, sizeof(*c));
-	CHECK(!bl_arb_cfg_of(c, &rack.lab.fp, rank, &err), "%s", err.text);
-	/* nobody is taken for dead who only waits for a CPU */
-	c->interval_us = 5000;
-	c->dead_us = 1000000;
-	snprintf(c->group_if, sizeof(c->group_if), "eth0");
-	CHECK(!bl_engine_new(&w.engine[rank], &rack.lab.fp, &err), "%s", err.text);
-	c->links = bl_engine_links;
-	c->links_ctx = w.engine[rank];
-	home = rack_away(arbiter_node(rank));
-	CHECK(!bl_arb_new(&w.arb[rank], c, bl_engine_ops(w.engine[rank]), bl_engine_alloc(w.engine[rank]), bl_engine_path_ops(w.engine[rank]),
-			  bl_engine_paths(w.engine[rank]), &err), "%s", err.text);
-	rack_back(home);
-	CHECK(!pthread_create(&w.thread[rank], NULL, arbiter_main, w.arb[rank]), "thread");
-}
-
-static struct bl_arb_total arbiter_end(unsigned int rank)
-{
-	struct bl_arb_total t;
-
-	bl_arb_stop(w.arb[rank]);
-	pthread_join(w.thread[rank], NULL);
-	bl_arb_read(w.arb[rank], &t, NULL, 0);
-	bl_arb_free(w.arb[rank]);
-	bl_engine_free(w.engine[rank]);
-	bl_arb_cfg_free(&w.cfg[rank]);
-	w.arb[rank] = NULL;
-	return t;
-}
-
-static void wait_primary(unsigned int rank)
-{
-	uint64_t start = t_mono();
-	struct bl_arb_total t;
-
-	for (bl_arb_read(w.arb[rank], &t, NULL, 0); t.state != BL_FCP_PRIMARY; bl_arb_read(w.arb[rank], &t, NULL, 0)) {
-		CHECK(t_mono() - start < 60000000000ULL, "arbiter %u does not rule after a minute", rank);
-		rack_serve(5);
-	}
 }
 
 /* ---- traffic ---- */
@@ -288,6 +216,17 @@ static void wait_all(void)
 	}
 }
 
+/* datagrams on their way of the sender that has most of them */
+static unsigned int most_waiting(void)
+{
+	unsigned int i, most = 0;
+
+	for (i = 1; i < rack.lab.spec.hosts; i++)
+		if (w.sent[i] - w.got[i] > most)
+			most = w.sent[i] - w.got[i];
+	return most;
+}
+
 /* every sender @n datagrams, never more than fit into a hold queue at once */
 static void traffic(unsigned int n)
 {
@@ -298,7 +237,7 @@ static void traffic(unsigned int n)
 			send_some(i, 20);
 		rack_serve(4);
 		collect();
-		while (!all_there() && w.sent[1] - w.got[1] > 100)
+		while (!all_there() && most_waiting() > 100)
 			rack_serve(1);
 	}
 }
@@ -507,7 +446,7 @@ static void until(const char *link, const char *state, bool some)
 			send_some(i, 5);
 		rack_serve(5);
 		collect();
-		bl_arb_read(w.arb[0], &t, NULL, 0);
+		bl_arb_read(rack_arb[0].arb, &t, NULL, 0);
 		CHECK(t_mono() < end, "%s is \"%s\", not %s, and the arbiter avoids %u links", link, fault_state(link), state, t.faults_links);
 	} while (strcmp(fault_state(link), state) || !t.faults_links == some);
 }
@@ -588,7 +527,7 @@ RACK_TEST(faults__link_is_named_and_avoided)
 	avoided();
 	faultd_end();
 	avoided(); /* while the service is away, too */
-	bl_arb_read(w.arb[0], &t, NULL, 0);
+	bl_arb_read(rack_arb[0].arb, &t, NULL, 0);
 	CHECK(t.faults_links >= 1, "the arbiter has forgotten");
 	/* one that begins anew knows nothing; it finds the link again, and tries it again when it has healed */
 	rack.lab.fp.fault_hold_ms = 1000;

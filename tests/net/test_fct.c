@@ -135,17 +135,27 @@ static void rack__every_flow_arrives(void **state)
 static void rack__tokens(void **state)
 {
 	static const char *const policies[] = { "top-1class:paper", "top:ns2" };
-	const json_t *row, *queue;
+	const json_t *row, *queue, *limits;
 	json_t *said;
 	size_t i;
 
 	assert_int_equal(run(&said, "--policy", "top-1class:paper,top:ns2", "--hosts", "3", "--flows", "40", "--scale", "0.02", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL), 0);
 	judge(said, 40, 2);
-	assert_string_equal(json_string_value(json_object_get(said, "objective")), "fct");
+	assert_string_equal(json_string_value(json_object_get(said, "objective")), "remaining");
+	limits = json_object_get(said, "limits");
+	assert_int_equal(json_array_size(limits), 5);
+	for (i = 1; i < 5; i++)
+		assert_true(json_integer_value(json_array_get(limits, i)) >
+			    json_integer_value(json_array_get(limits, i - 1)));
 	json_array_foreach(json_object_get(said, "results"), i, row) {
 		queue = json_object_get(row, "data_queue");
 		assert_string_equal(json_string_value(json_object_get(row, "policy")), policies[i]);
 		assert_true(!json_object_get(row, "fct_change_percent") == !i);
+		assert_true(json_number_value(json_object_get(row, "fluid_fct_mean_ns")) > 0);
+		assert_true(json_number_value(json_object_get(row, "fluid_slowdown_mean")) > 0);
+		assert_true(!json_object_get(row, "fluid_fct_change_percent") == !i);
+		/* in the model to go by what is left is never worse than to share */
+		assert_true(!i || json_number_value(json_object_get(row, "fluid_fct_change_percent")) < 0.1);
 		assert_int_equal(number(queue, "hops"), 4);
 		assert_int_equal(number(queue, "d_ns"), 200000);
 		assert_true(number(queue, "T_ns") > 4 * number(queue, "hop_ns"));
@@ -184,6 +194,7 @@ static void objective__metrics(void **state)
 
 			assert_true(!json_object_get(row, "missed_percent") == (i != 1));
 			assert_true(!json_object_get(row, "cct_mean_ns") == (i != 2));
+			assert_true(!json_object_get(row, "fluid_fct_mean_ns") == (i != 0)); /* las has a model */
 			assert_true(missed >= 0 && missed <= 100);
 			/* the slowest coflow ends no earlier than its slowest flow */
 			assert_true(i != 2 || json_number_value(json_object_get(row, "cct_max_ns")) >= json_number_value(json_object_get(row, "fct_max_ns")));

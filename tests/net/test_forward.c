@@ -248,7 +248,8 @@ RACK_TEST(stuck__one_of_the_two_goes)
 RACK_TEST(no_controller__is_not_forwarded)
 {
 	open_rack(2, false);
-	add(2, (struct tr_cfg){ .scatterings = 3, .len = 300, .to = 0x2, .quiet_ms = 2500 });
+	add(2, (struct tr_cfg){ .scatterings = 3, .len = 300, .to = 0x2, .quiet_ms = 2500,
+				.lost = true });
 	part(0, 1, BL_OP_PREP);
 	tr_go();
 	tr_wait_done(WAIT_MS);

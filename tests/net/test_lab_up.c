@@ -173,6 +173,14 @@ static void controllers__three_leader_killed(void **state)
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
 
+/* run() reads to the end of the pipe: arbiters in the background must not hold it, nor read the terminal. */
+static void arbiters__hold_no_output(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--admission", "fastpass", "--rate", "50mbit"), 0);
+	assert_int_equal(RUN("lab", "down", lab), 0);
+}
+
 /* Nothing stays of a lab whose controllers do not come up, and it says why. */
 static void controllers__cannot_start(void **state)
 {
@@ -247,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(controllers__one, tear_down),
 		cmocka_unit_test_teardown(controllers__three_leader_killed, tear_down),
+		cmocka_unit_test_teardown(arbiters__hold_no_output, tear_down),
 		cmocka_unit_test_teardown(controllers__cannot_start, tear_down),
 		cmocka_unit_test_teardown(controllers__bad_numbers, tear_down),
 		cmocka_unit_test(failover__of_the_living),

@@ -198,7 +198,7 @@ RACK_TEST(ring__full)
 #define RATE	2000000ULL /* a full frame takes 6 ms */
 #define K	16
 #define HAND	4 /* frames that it dies with */
-#define HAND_BYTES (HAND * 1514u)
+#define HAND_BYTES (HAND * BL_WIRE_BYTES(1514u)) /* byte times */
 
 static struct bl_rsv_pair promised(unsigned int in, unsigned int out)
 {
@@ -315,7 +315,7 @@ RACK_TEST(sender__dies_with_a_grant)
 	CHECK(all.port[0].released - was.port[0].released == HAND_BYTES && all.port[0].lapsed == was.port[0].lapsed && all.port[0].used == was.port[0].used,
 	      "h1: %llu released, %llu lapsed, %llu used", (unsigned long long)all.port[0].released, (unsigned long long)all.port[0].lapsed, (unsigned long long)all.port[0].used);
 	CHECK(rack_count(0, BL_R_RELEASED) - gone == 1, "%llu releases", (unsigned long long)rack_count(0, BL_R_RELEASED));
-	CHECK(all.port[1].used - was.port[1].used == (uint64_t)K * LEN_MAX, "h2 used %llu", (unsigned long long)all.port[1].used);
+	CHECK(all.port[1].used - was.port[1].used == (uint64_t)K * BL_WIRE_BYTES(LEN_MAX), "h2 used %llu", (unsigned long long)all.port[1].used);
 	/* it comes back: what it had in hand may be lost, what it sends from now on may not */
 	rack_open_node(rack_host(0));
 	rack_serve(200);

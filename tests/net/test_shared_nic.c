@@ -61,18 +61,7 @@ RACK_TEST(members__are_counted)
 /* what @endpoints, spread over @hosts, say to each other: all of it comes */
 static void talk(const char *what, unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg)
 {
-	unsigned int i;
-
-	fprintf(stderr, "  %s:\n", what);
-	for (i = 0; i < endpoints; i++) {
-		cfg.host = i % hosts;
-		cfg.fn = tr_mix;
-		tr_add(&cfg);
-	}
-	tr_go();
-	tr_wait_done(60000);
-	tr_stop();
-	tr_judge(~0ULL, ~0ULL);
+	tr_talk(what, endpoints, hosts, cfg);
 	CHECK(TR_SUM(lost_frames) == 0, "%" PRIu64 " frames were lost", TR_SUM(lost_frames));
 	tr_reset();
 }

@@ -7,6 +7,9 @@
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
+#include <sys/mman.h>
+
+#include "bpf/top_core.h" /* before conn.h, whose world is w */
 #include "rack.h"
 #include "conn.h"
 
@@ -176,7 +179,8 @@ RACK_TEST(las__classes_by_what_was_served)
 
 /* ---- sizes that the application knows ---- */
 
-static void hinted(int family, uint64_t bytes, int priority, unsigned int class)
+/* @bytes: what is said, 0: nothing; @sent: what is sent. */
+static void hinted(int family, uint64_t bytes, uint64_t sent, int priority, unsigned int class)
 {
 	const struct bl_flow_hint hint = { .bytes = bytes };
 	struct bl_top_page p;
@@ -186,7 +190,7 @@ static void hinted(int family, uint64_t bytes, int priority, unsigned int class)
 	open_rack(2);
 	w.hint = bytes ? &hint : NULL;
 	w.priority = priority;
-	begin(family, 1, 2 << 20);
+	begin(family, 1, sent);
 	finish();
 	in_order(1);
 	p = page_of(0);
@@ -196,17 +200,35 @@ static void hinted(int family, uint64_t bytes, int priority, unsigned int class)
 
 RACK_TEST(hint__small)
 {
-	hinted(AF_INET, 1000, 0, 0);
+	hinted(AF_INET, 1000, 1000, 0, 0);
+}
+
+/* It says 1000 bytes and sends 2 MB: what it said does not keep it in the best class. */
+RACK_TEST(hint__of_a_liar)
+{
+	const struct bl_flow_hint hint = { .bytes = 1000 };
+	struct bl_top_page p;
+
+	OPT(LONGEST, 3000);
+	OPT(IDLE, 2000000); /* as above: a flow that began anew would be small again */
+	open_rack(2);
+	w.hint = &hint;
+	begin(AF_INET, 1, 2 << 20); /* 1437 full frames; class 4 begins at 209, class 5 at 790 */
+	finish();
+	in_order(1);
+	p = page_of(0);
+	CHECK(p.tokens[0] && p.tokens[4] && p.tokens[5], "%llu, %llu and %llu tokens",
+	      (unsigned long long)p.tokens[0], (unsigned long long)p.tokens[4], (unsigned long long)p.tokens[5]);
 }
 
 RACK_TEST(hint__large_v6)
 {
-	hinted(AF_INET6, 1ULL << 40, 0, 5);
+	hinted(AF_INET6, 1ULL << 40, 2 << 20, 0, 5);
 }
 
 RACK_TEST(hint__by_the_sockets_priority)
 {
-	hinted(AF_INET, 0, 4, 2);
+	hinted(AF_INET, 0, 2 << 20, 4, 2);
 }
 
 RACK_TEST(hint__refused)
@@ -235,6 +257,55 @@ RACK_TEST(paper__law)
 	CHECK(page_of(0).tokens[0] == tokens_of(0), "ExpressPass has one class");
 }
 
+/* ---- thresholds that are learnt ---- */
+
+/* As if @n flows of @frames frames had come to host @i and ended. */
+static void flows_came(unsigned int i, uint64_t frames, uint64_t n)
+{
+	size_t size = (sizeof(struct bl_top_page) + 4095) / 4096 * 4096;
+	int fd = rack_map(rack_host(i), BL_MAP_TOP_PAGE);
+	struct bl_top_page *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(fd >= 0 && p != MAP_FAILED, "%s", strerror(errno));
+	__atomic_fetch_add(&p->sizes[bl_top_bucket(frames)], n, __ATOMIC_RELAXED);
+	munmap(p, size);
+	close(fd);
+}
+
+static void limits_become(unsigned int i, bool learnt)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+
+	for (; !page_of(i).limit[0] == learnt; rack_serve(20))
+		CHECK(t_mono() < end, "%s", learnt ? "nothing is learnt" : "what was learnt stays");
+}
+
+/*
+ * The daemon of the host that received them learns from them, its successor too, and no other host.
+ */
+RACK_TEST(learn__by_the_daemon)
+{
+	struct bl_top_page p;
+	unsigned int k;
+
+	open_rack(2);
+	flows_came(0, 100, 1000);
+	limits_become(0, true);
+	p = page_of(0);
+	for (k = 1; k < BL_TOP_CLASSES - 1; k++)
+		CHECK(p.limit[k] > p.limit[k - 1] && p.limit[k] <= 128, "class %u begins at %llu frames", k + 1,
+		      (unsigned long long)p.limit[k]);
+	CHECK(!page_of(1).limit[0], "a host that received nothing has learnt something");
+	rack_close_node(rack_host(0));
+	rack_open_node(rack_host(0));
+	flows_came(0, 5000, 1000);
+	for (k = 0; page_of(0).limit[4] <= 128; rack_serve(20))
+		CHECK(++k < 3000, "the next daemon has not learnt that flows are longer");
+	begin(AF_INET, 1, 2 << 20);
+	finish();
+	in_order(1);
+}
+
 /* ---- one end dies ---- */
 
 static uint64_t answered(unsigned int i)
@@ -245,7 +316,7 @@ static uint64_t answered(unsigned int i)
 static void until_answered(unsigned int i, uint64_t n)
 {
 	while (answered(i) < n) {
-		CHECK(running(), "the transfer ended too early");
+		CHECK(running(), "the transfer ended before it was told to");
 		rack_serve(2);
 	}
 }
@@ -255,7 +326,7 @@ RACK_TEST(receiver__dies_and_comes_back)
 	uint64_t before, signals;
 
 	open_rack(2);
-	begin(AF_INET, 1, 8 << 20);
+	begin(AF_INET, 1, ENDLESS);
 	until_answered(1, 500);
 	rack_close_node(rack_host(0)); /* without its pacer it sends no tokens, without its daemon nobody takes over */
 	rack_serve(100);		       /* what was under way has arrived */
@@ -276,13 +347,14 @@ RACK_TEST(sender__dies_and_is_forgotten)
 
 	OPT(DEAD, 200000);
 	open_rack(3);
-	begin(AF_INET, 2, 1 << 20);
+	begin(AF_INET, 2, ENDLESS);
 	until_answered(1, 100);
 	rack_close_node(rack_host(1));
 	rack_link(rack_host(1), "eth0", false); /* and its program answers no token any more */
 	for (end = t_mono() + 20000000000ULL; !page_of(0).gone; rack_serve(20))
 		CHECK(t_mono() < end, "the receiver still knows it");
-	/* the other one is done, whatever became of the first */
+	/* the other one comes to its end, whatever became of the first */
+	enough();
 	while (w.pid[2]) {
 		running();
 		rack_serve(10);
@@ -529,7 +601,7 @@ RACK_TEST(policy__changed_in_the_middle)
 	uint64_t n;
 
 	open_rack(2);
-	begin(AF_INET, 1, 8 << 20);
+	begin(AF_INET, 1, ENDLESS);
 	until_answered(1, 500);
 	policy(BL_POLICY_NONE);
 	rack_serve(50);
@@ -546,7 +618,7 @@ RACK_TEST(daemons__exchanged)
 	unsigned int i;
 
 	open_rack(2);
-	begin(AF_INET, 1, 8 << 20);
+	begin(AF_INET, 1, ENDLESS);
 	for (i = 0; i < 2 * rack.lab.nnodes; i++) {
 		until_answered(1, 300 * (i + 1));
 		rack_close_node(i % rack.lab.nnodes);
@@ -564,10 +636,12 @@ int main(void)
 		cmocka_unit_test(incast__fifteen_hosts_lose_nothing),
 		cmocka_unit_test(las__classes_by_what_was_served),
 		cmocka_unit_test(hint__small),
+		cmocka_unit_test(hint__of_a_liar),
 		cmocka_unit_test(hint__large_v6),
 		cmocka_unit_test(hint__by_the_sockets_priority),
 		cmocka_unit_test(hint__refused),
 		cmocka_unit_test(paper__law),
+		cmocka_unit_test(learn__by_the_daemon),
 		cmocka_unit_test(receiver__dies_and_comes_back),
 		cmocka_unit_test(sender__dies_and_is_forgotten),
 		cmocka_unit_test(resend__udp_complete_and_once),

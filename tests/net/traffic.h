@@ -26,6 +26,8 @@
 /* Rings so small that each sender's window is 4 frames: then no link can overflow (256 frames fit into a veth's ring), and no ring. */
 #define TR_RING_TIGHT(endpoints) ((endpoints) <= 8 ? 65536u : 131072u)
 
+#define TR_PATIENCE_MS 15000 /* so long tr_finish() waits for acknowledgements */
+
 enum tr_state { TR_NEW, TR_UP, TR_DONE, TR_GONE };
 
 struct tr_head {
@@ -48,6 +50,7 @@ struct tr;
  * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many with BL_MORE.
  * @reliable: it sends and receives the reliable stream. @helper: it has a helper thread.
  * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000.
+ * @lost: what it sends is never acknowledged, and nobody waits for that at the end.
  */
 struct tr_cfg {
 	unsigned int host;
@@ -57,7 +60,7 @@ struct tr_cfg {
 	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes, send_buffer;
 	uint64_t arg;
 	int family;
-	bool until_enough, reliable, helper;
+	bool until_enough, reliable, helper, lost;
 };
 
 struct tr_node {
@@ -66,6 +69,7 @@ struct tr_node {
 	uint32_t state;
 	bool may_die;
 	uint32_t done_sending;
+	uint32_t unacked; /* reliable: not everything that it sent is acknowledged or reported */
 	struct bl_addr addr;
 	uint64_t expected; /* messages sent to it */
 	uint64_t received;
@@ -272,19 +276,54 @@ T_FN bool tr_all_sent(void)
 	return true;
 }
 
+/* Somebody who lives waits for acknowledgements: until then nobody delivers what is later. */
+T_FN bool tr_any_unacked(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < TR_LOAD(tr_sh->count); i++) {
+		const struct tr_node *n = &tr_sh->node[i];
+
+		if (TR_LOAD(n->unacked) && TR_LOAD(n->state) != TR_GONE)
+			return true;
+	}
+	return false;
+}
+
+T_FN bool tr_awaits_acks(const struct tr *w)
+{
+	return w->cfg->reliable && !w->cfg->lost;
+}
+
+/* What comes; and whether all that this one sent is acknowledged. */
+T_FN void tr_linger(struct tr *w)
+{
+	tr_take(w, 10);
+	if (tr_awaits_acks(w))
+		TR_STORE(w->me->unacked, bl_wait(w->ep, BL_WAIT_ACKED, 0) == 0);
+}
+
+/*
+ * Until everything has come, or nothing comes any more. How long a frame takes that is lost now and
+ * then has no bound, so silence counts only while nobody waits for an acknowledgement; for a while,
+ * since some wait for ever for somebody who has left.
+ */
 T_FN void tr_finish(struct tr *w)
 {
-	uint64_t quiet = (w->cfg->quiet_ms ? w->cfg->quiet_ms : 20000) * 1000000ULL;
+	uint64_t quiet = (w->cfg->quiet_ms ? w->cfg->quiet_ms : 20000) * 1000000ULL, patience = 0;
 
+	TR_STORE(w->me->unacked, tr_awaits_acks(w));
 	TR_STORE(w->me->done_sending, 1);
 	w->last_progress = t_mono();
 	for (;;) {
 		bool all = tr_all_sent();
 
-		tr_take(w, 10);
+		tr_linger(w);
 		if (all && TR_LOAD(w->me->received) >= TR_LOAD(w->me->expected))
 			break;
-		if (!all)
+		if (!all || !patience)
+			patience = t_mono() + TR_PATIENCE_MS * 1000000ULL;
+		if (!all || (tr_any_unacked() && t_mono() < patience))
 			w->last_progress = t_mono();
 		if (t_mono() - w->last_progress > quiet)
 			break;
@@ -434,7 +473,7 @@ T_FN void tr_main(unsigned int id)
 	w.me->st.size = sizeof(w.me->st);
 	TR_STORE(w.me->state, TR_DONE);
 	while (!TR_LOAD(tr_sh->quit))
-		tr_take(&w, 10);
+		tr_linger(&w);
 	bl_get_stats(w.ep, &w.me->st);
 	bl_exit(w.ep);
 	TR_STORE(w.me->state, TR_GONE);
@@ -709,6 +748,26 @@ T_FN void tr_rage(struct tr *w)
 			usleep(1000);
 		tr_take(w, 0);
 	}
+}
+
+/*
+ * What @endpoints, spread over @hosts, say to each other by tr_mix(), to its end, and judged: all of
+ * it has to come. The case looks at what else it promises, and calls tr_reset().
+ */
+static inline void tr_talk(const char *what, unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg)
+{
+	unsigned int i;
+
+	fprintf(stderr, "  %s:\n", what);
+	for (i = 0; i < endpoints; i++) {
+		cfg.host = i % hosts;
+		cfg.fn = tr_mix;
+		tr_add(&cfg);
+	}
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
 }
 
 #endif
