@@ -330,9 +330,14 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 		*again = t->now;
 		return verdict;
 	}
-	d.busy = !bl_host_close(n);
+	/* while it is closed, frames and tokens pass it by: only when it is about to end, and then looked at once more */
+	d.busy = t->policy == BL_POLICY_TOP || !bl_host_close(n);
 	if (t->policy == BL_POLICY_TOP)
 		bl_top_turn(n, t->now, &d);
+	if (d.busy == 2 && bl_host_close(n)) {
+		d.busy = 0;
+		bl_top_turn(n, t->now, &d);
+	}
 	*again = d.next_ns;
 	if (d.what == BL_TOP_DO_AT_ONCE) {
 		verdict = bl_host_at_once(ctx, t, n, again);

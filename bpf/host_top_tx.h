@@ -243,10 +243,18 @@ __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, _
 	return 0;
 }
 
+/* @key becomes that of the flow which all flows share between its two addresses. */
+static __always_inline void bl_top_share(struct bl_top_key *key)
+{
+	key->sport = key->dport = 0;
+	key->proto = BL_TOP_SHARED;
+}
+
 /*
  * The number of flow @key, with a pin of the caller's; 0: none. A flow that finds only BL_TOP_RESERVE
  * numbers left shares one with all such flows between the same two addresses, and so does a new flow while
- * frames of the shared one wait: it may have sent some of them.
+ * frames of the shared one wait: it may have sent some of them. So does a flow that is just ending, whose
+ * number stays closed for as long as the pacer has no CPU.
  */
 static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_key *key, __u64 mac, __u64 now)
 {
@@ -257,8 +265,7 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 	if (n)
 		return n;
 	own = bl_spare(due) > BL_TOP_RESERVE;
-	key->sport = key->dport = 0;
-	key->proto = BL_TOP_SHARED;
+	bl_top_share(key);
 	n = (__u32)bl_top_find(key);
 	if (n && (!own || bl_held(n)))
 		return n;
@@ -270,7 +277,13 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 		key->proto = proto;
 	}
 	n = (__u32)bl_top_number(key, mac, now);
-	return n ? n : (__u32)bl_top_find(key);
+	if (!n)
+		n = (__u32)bl_top_find(key);
+	if (n || !own)
+		return n;
+	bl_top_share(key);
+	n = (__u32)bl_top_find(key);
+	return n ? n : (__u32)bl_top_number(key, mac, now);
 }
 
 /** bl_top_hold - under policy top, a frame that is held back at all. Returns the reason; BL_R_NONE: it waits for no token. */

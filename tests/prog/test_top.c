@@ -85,6 +85,29 @@ static void hold__no_more_numbers(void **state)
 	assert_int_equal(tx_get(77).frames, 1);
 }
 
+/* The pacer has closed the flow's number and lost its CPU: frames go by the flow that all share. */
+static void hold__while_its_number_is_closed(void **state)
+{
+	struct frame f = held(1001, 1, false);
+	struct bl_hold_dest d;
+	__u32 n;
+
+	(void)state;
+	map_get(sk->maps.hold_macs, 1, &d);
+	d.pins |= BL_DEST_CLOSED;
+	map_put(sk->maps.hold_macs, 1, &d);
+	give(&f, BL_R_HELD);
+	give(&f, BL_R_HELD);
+	for (n = 2; n < 8 && tx_get(n).key.proto != BL_TOP_SHARED; n++)
+		;
+	assert_true(tx_get(n).key.proto == BL_TOP_SHARED && tx_get(n).frames == 2 && !tx_get(n).key.sport);
+	assert_int_equal(tx_get(1).frames, 1);
+	d.pins = 0;
+	map_put(sk->maps.hold_macs, 1, &d);
+	give(&f, BL_R_HELD);
+	assert_int_equal(tx_get(1).frames, 2);
+}
+
 static void give_at_once(const struct frame *f)
 {
 	struct frame out;
@@ -610,7 +633,7 @@ int main(void)
 {
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
-		CASE(sync__byte_exact), CASE(flow__one_number_each), CASE(hold__full), CASE(hold__no_more_numbers), CASE(control__goes_at_once), CASE(token__becomes_the_held_frame),
+		CASE(sync__byte_exact), CASE(flow__one_number_each), CASE(hold__full), CASE(hold__no_more_numbers), CASE(hold__while_its_number_is_closed), CASE(control__goes_at_once), CASE(token__becomes_the_held_frame),
 		CASE(token__lengths), CASE(token__expedited_first), CASE(token__wasted_becomes_a_stop), CASE(token__refusals), CASE(token__that_cannot_grow),
 		CASE(token__answer_that_fits_no_frame), CASE(hint__in_the_sync), CASE(priority__says_a_class), CASE(unscheduled__follow_the_sync),
 		CASE(flow__ends_and_its_number_goes_on), CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), CASE(apart__switch_without_top),

@@ -191,8 +191,13 @@ static void bl_top_step__idle_and_end(void **state)
 	f.token_ns = 30 * MS;
 	d = step(&f, 0, 110 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 130 * MS);
+	/* somebody is at it: that it would end, and once more at once */
+	memset(&d, 0xff, sizeof(d));
+	d.busy = 1;
+	bl_top_step(&f, &cfg, 0, 130 * MS, 0x77, &d);
+	assert_true(d.what == BL_TOP_NOTHING && d.busy == 2 && d.next_ns == 130 * MS && f.state == BL_TOP_IDLE);
 	d = step(&f, 0, 130 * MS);
-	assert_true(d.what == BL_TOP_DO_END && d.next_ns == BL_DUE_NEVER && d.seq == 1 && d.tag == 0x1234 && f.state == BL_TOP_FREE);
+	assert_true(d.what == BL_TOP_DO_END && !d.busy && d.next_ns == BL_DUE_NEVER && d.seq == 1 && d.tag == 0x1234 && f.state == BL_TOP_FREE);
 	d = step(&f, 0, 140 * MS);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == BL_DUE_NEVER);
 	d = step(&f, 1, 140 * MS); /* a frame that came when the number was given back */
