@@ -215,6 +215,18 @@ static void name_choices(const char *path, const cyaml_schema_value_t *top, stru
 		fclose(file);
 }
 
+/* The line ends where its comment begins: at a # that begins it or follows a blank. */
+static void cut_comment(char *line)
+{
+	char *c;
+
+	for (c = line; (c = strchr(c, '#')); c++)
+		if (c == line || isspace((unsigned char)c[-1])) {
+			*c = 0;
+			return;
+		}
+}
+
 /* An IPv6 address in brackets and not in quotes, in the line that libcyaml complains of. */
 static void name_unquoted(const char *path, struct heard *h)
 {
@@ -226,6 +238,7 @@ static void name_unquoted(const char *path, struct heard *h)
 
 	for (no = 0; f && no < h->line && fgets(text, sizeof(text), f); no++)
 		;
+	cut_comment(text);
 	for (p = f && no == h->line ? strchr(text, '[') : NULL; p; p = strchr(p + 1, '[')) {
 		n = strcspn(p + 1, "]");
 		if (p[n + 1] != ']' || n >= sizeof(host) || (p > text && strchr("\"'", p[-1])))
@@ -245,16 +258,12 @@ static void name_unquoted(const char *path, struct heard *h)
 static int check_scalars(const char *path, const cyaml_schema_value_t *top, struct bl_err *err)
 {
 	FILE *f = fopen(path, "re");
-	char text[1024], *p, *key, *value, *c;
+	char text[1024], *p, *key, *value;
 	int no = 0, rc = 0;
 
 	while (f && !rc && fgets(text, sizeof(text), f)) {
 		no++;
-		for (c = text; (c = strchr(c, '#')); c++)
-			if (c == text || isspace((unsigned char)c[-1])) {
-				*c = 0;
-				break;
-			}
+		cut_comment(text);
 		for (p = text; !rc && (key = next_pair(text, &p, &value));) {
 			unsigned int types = 0;
 

@@ -148,6 +148,7 @@ static void load__mistakes(void **state)
 		{ L "sqlite: 'a#b'\n", 0, "" },
 		{ "listen: [fd00::1]:61693\n" S, 1, "put it in quotes, \"[fd00::1]:61693\"" },
 		{ "listen: \"[fd00::1]:61693\"\n" S, 0, "" },
+		{ L S "grace_ms: [7] # not [fd00::1]:61693\n", 3, "Expecting UINT" },
 	};
 
 	(void)state;
