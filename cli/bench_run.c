@@ -21,6 +21,7 @@
 
 #define READY_TIMEOUT_S 10
 #define DRAIN_QUIET_NS	1000000000ull
+#define DRAIN_AGAIN_NS	30000000000ull /* what is sent again may be lost again, and the time between doubles */
 #define SAMPLE_US	2000
 #define WARM_UP		0.1 /* of the duration: not measured */
 
@@ -130,6 +131,22 @@ static uint64_t delivered(const struct bench_ctl *ctl)
 	return sum;
 }
 
+static uint64_t failed(const struct bench_ctl *ctl)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < ctl->n; i++)
+		sum += ctl->w[i].send_failed;
+	return sum;
+}
+
+/* How long nothing may come before nothing more is waited for. */
+static uint64_t quiet_ns(const struct bench_ctl *ctl)
+{
+	return ctl->p.reliable && !failed(ctl) ? DRAIN_AGAIN_NS : DRAIN_QUIET_NS;
+}
+
 static uint64_t scatterings(const struct bench_ctl *ctl)
 {
 	uint64_t sum = 0;
@@ -159,7 +176,7 @@ static int drain(struct bench_ctl *ctl, double *secs)
 		/* what is still in a worker's send buffer counts as sent: so all of it, or silence */
 		if (d == scatterings(ctl) * ctl->n && now - start > 50000000)
 			break;
-		if (now - last_change > DRAIN_QUIET_NS)
+		if (now - last_change > quiet_ns(ctl))
 			break;
 	}
 	*secs = (double)(last_change - start) / 1e9;
