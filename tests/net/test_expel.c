@@ -10,6 +10,7 @@
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000
+#define DEAD_US	  5000000 /* who has no CPU for a while is not announced */
 
 static void say_all(void)
 {
@@ -17,15 +18,22 @@ static void say_all(void)
 	tr_dump();
 }
 
-/* Four lossy hosts with an endpoint each; the first two will end. */
-static void open_four(uint32_t run_ms)
+static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = run_ms, .gap_us = 300, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 6000, .to = 0xc, .more = 60 };
+	name_controller(cfg, n);
+	cfg->dead_after_us = DEAD_US;
+}
+
+/* Four lossy hosts with an endpoint each; the first two will end, the others send until then. */
+static void open_four(void)
+{
+	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 300, .len = 300,
+			      .fan = 4, .reliable = true, .quiet_ms = 6000, .to = 0xc, .more = 60 };
 	unsigned int i;
 
 	ctl_start(ANSWER_MS);
 	rack.lab.spec.hosts = 4;
-	rack.tweak = name_controller;
+	rack.tweak = tweak;
 	rack_open();
 	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
 	for (cfg.host = 0; cfg.host < 4; cfg.host++)
@@ -69,6 +77,35 @@ static bool published(void)
 	return yes;
 }
 
+static unsigned int watched;
+static uint32_t before;
+
+static bool delivers(void)
+{
+	return TR_LOAD(tr_sh->node[watched].ngot) > before + 20;
+}
+
+/* @id delivers something from now on. */
+static void goes_on_delivering(unsigned int id, const char *when)
+{
+	watched = id;
+	before = TR_LOAD(tr_sh->node[id].ngot);
+	CHECK(tr_until(delivers, WAIT_MS), "endpoint %u delivers nothing %s", id, when);
+}
+
+/* The two that will end are in the middle of sending. */
+static bool both_sent(void)
+{
+	return TR_LOAD(tr_sh->node[0].nsent) > 100 && TR_LOAD(tr_sh->node[1].nsent) > 100;
+}
+
+static void talk(void)
+{
+	tr_go();
+	CHECK(tr_until(both_sent, WAIT_MS), "they do not send");
+	goes_on_delivering(2, "at first");
+}
+
 static bool second_gone(void)
 {
 	return !tr_sh->node[1].pid;
@@ -103,6 +140,7 @@ static void told_why(const char *text)
 /* of what both that ended have sent, all or none */
 static void judge(void)
 {
+	tr_enough();
 	tr_wait_done(WAIT_MS);
 	judge_without(0, 0xc);
 	all_or_none(1, 0xc);
@@ -115,9 +153,8 @@ RACK_TEST(put_out__in_its_recall)
 {
 	unsigned int i;
 
-	open_four(3000);
-	tr_go();
-	tr_pass(600);
+	open_four();
+	talk();
 	signal_to(1, SIGSTOP);
 	tr_kill(0);
 	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
@@ -137,19 +174,14 @@ RACK_TEST(put_out__in_its_recall)
 /* The same, and it does not go on before all others are done with it: then its slot is its own still, and counts for nothing. */
 RACK_TEST(put_out__goes_on_after_resume)
 {
-	uint32_t before;
-
-	open_four(4000);
-	tr_go();
-	tr_pass(600);
+	open_four();
+	talk();
 	signal_to(1, SIGSTOP);
 	tr_kill(0);
 	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
 	put_out();
 	CHECK(tr_until(second_settled, WAIT_MS), "it is not resumed: %s", ask());
-	before = TR_LOAD(tr_sh->node[2].ngot);
-	tr_pass(300);
-	CHECK(TR_LOAD(tr_sh->node[2].ngot) > before || tr_all_done(), "C does not go on while the process stands still");
+	goes_on_delivering(2, "while the process stands still, though it is out: C stands, too");
 	signal_to(1, SIGCONT);
 	told_why("put this endpoint out: it stood still with reliable messages");
 	judge();
