@@ -3,7 +3,8 @@
  * Failures from end to end: a rack whose nodes have their agents (loader/node_agent.h), one controller on SQLite in a process of its own, and endpoints that send reliably. What dies is killed or cut, nobody tells anybody, and
  * the others go on: what is sent is delivered by all that are correct or by none, in one order.
  *
- * No time is asserted; a machine that stands still must not fail a node, so that the controller waits long for answers.
+ * No time is asserted; a machine that stands still must not fail a node, so that the controller waits long for answers,
+ * and dead_after is long.
  */
 #include "reliable.h"
 
@@ -13,6 +14,7 @@
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000
+#define DEAD_US	  2500000
 
 static void say_all(void)
 {
@@ -25,6 +27,7 @@ static uint32_t limit_ms; /* 0: what is usual */
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	name_controller(cfg, n);
+	cfg->dead_after_us = DEAD_US;
 	if (n->kind == LAB_HOST && limit_ms)
 		cfg->process_limit_ms = limit_ms;
 }
@@ -71,52 +74,104 @@ static void first_failure(uint64_t who)
 	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
 }
 
+static unsigned int watched;
+static uint32_t before;
+
+static bool delivers(void)
+{
+	return TR_LOAD(tr_sh->node[watched].ngot) > before + 20;
+}
+
+/* @id delivers something from now on. */
+static void goes_on_delivering(unsigned int id)
+{
+	watched = id;
+	before = TR_LOAD(tr_sh->node[id].ngot);
+	CHECK(tr_until(delivers, WAIT_MS), "endpoint %u does not deliver any more", id);
+}
+
+static bool sends(void)
+{
+	return TR_LOAD(tr_sh->node[watched].nsent) > before + 100;
+}
+
+/* @id, which began just now, is in the middle of sending. */
+static void goes_on_sending(unsigned int id)
+{
+	watched = id;
+	before = 0;
+	CHECK(tr_until(sends, WAIT_MS), "endpoint %u does not send", id);
+}
+
+/* Endpoints 1 to 3 have heard of the same number of failures: one for each address of the host. */
+static bool heard_the_same(void)
+{
+	uint32_t n = TR_LOAD(tr_sh->node[1].nproc_failed);
+
+	return n && n <= BL_AGENT_ADDRS_MAX && TR_LOAD(tr_sh->node[2].nproc_failed) == n &&
+	       TR_LOAD(tr_sh->node[3].nproc_failed) == n;
+}
+
 /* A process dies in the middle of sending, with acknowledgements missing. The others hear of it, discard what was not committed, and go on. */
 RACK_TEST(process__killed)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 2500, .gap_us = 300, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
+	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 300, .len = 300,
+			      .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
 	unsigned int i;
 
 	open_four(cfg);
 	for (i = 0; i < 4; i++)
 		make_lossy(i, 6554, tr_sh->seed + i);
 	tr_go();
-	tr_pass(600);
+	goes_on_sending(0);
+	goes_on_delivering(1);
 	tr_kill(0);
 	first_failure(0xe);
-	tr_wait_done(WAIT_MS);
 	for (i = 1; i < 4; i++)
-		CHECK(tr_sh->node[i].nproc_failed <= BL_AGENT_ADDRS_MAX && tr_sh->node[i].nproc_failed == tr_sh->node[1].nproc_failed, "endpoint %u heard of %u failures, endpoint 1 of %u: one for each address of the host",
-		      i, tr_sh->node[i].nproc_failed, tr_sh->node[1].nproc_failed);
+		goes_on_delivering(i);
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	CHECK(tr_until(heard_the_same, WAIT_MS), "endpoints 1 to 3 heard of %u, %u and %u failures",
+	      tr_sh->node[1].nproc_failed, tr_sh->node[2].nproc_failed,
+	      tr_sh->node[3].nproc_failed);
 	judge_without(0, 0xe);
 	CHECK(tr_until(all_finished, WAIT_MS), "the endpoints left, and that does not come to its end: %s", ask());
+}
+
+/* Nothing holds C back at the switch, and only the fourth port is out. */
+static bool only_h4_is_out(void)
+{
+	struct bl_order_port in[8];
+	int n = bl_order_look(rack.node[0], in, 8), i;
+
+	for (i = 0; i < n && !in[i].held && in[i].in == (in[i].port != 3); i++)
+		;
+	return i == n;
 }
 
 /* A host's link is cut: it is announced, what waits for it is taken back, and the rest goes on. The link comes back: the host joins anew, with a new process, which talks with those of before. */
 RACK_TEST(link__cut_and_back)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 3000, .len = 300, .fan = 4, .gap_us = 300, .reliable = true, .quiet_ms = 4000 };
-	struct bl_order_port in[8];
-	unsigned int i, before, failed = 0;
-	int n;
+	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 300, .fan = 4,
+			      .gap_us = 300, .reliable = true, .quiet_ms = 4000 };
+	unsigned int i, failed = 0;
 
 	open_four(cfg);
 	tr_go();
-	tr_pass(500);
+	goes_on_delivering(3);
 	tr_sh->node[3].may_die = true; /* it is told that it is an outcast, and ends */
 	rack_link(0, "h4", false);
 	first_failure(0x7);
-	n = bl_order_look(rack.node[0], in, 8);
-	for (i = 0; (int)i < n; i++)
-		CHECK(!in[i].held && in[i].in == (in[i].port != 3), "port %u: held %d, in %d", in[i].port, in[i].held, in[i].in);
-	before = tr_sh->node[0].ngot;
-	tr_pass(200);
-	CHECK(TR_LOAD(tr_sh->node[0].ngot) > before || tr_all_done(), "C does not go on");
+	CHECK(tr_until(only_h4_is_out, WAIT_MS), "a port is held, or not as it should be");
+	for (i = 0; i < 3; i++)
+		goes_on_delivering(i);
 	rack_link(0, "h4", true);
 	CHECK(tr_until(all_ok, WAIT_MS), "h4 does not join anew: %s", ask());
 	cfg.host = 3;
-	cfg.run_ms = 500;
 	tr_add(&cfg);
+	goes_on_delivering(4);
+	goes_on_sending(4);
+	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
 	tr_judge(0, 0);
@@ -125,8 +180,12 @@ RACK_TEST(link__cut_and_back)
 		if (i != 3)
 			failed += (unsigned int)tr_sh->node[i].fails[BL_FAIL_FAILED];
 	}
-	CHECK(tr_sh->node[4].ngot, "the new endpoint on h4 got nothing");
 	fprintf(stderr, "  %u messages reported as failed, %" PRIu64 " recalled\n", failed, TR_SUM(recalled));
+}
+
+static bool held_up(void)
+{
+	return rack_count(0, BL_R_NOT_IN) > 0;
 }
 
 /*
@@ -135,30 +194,32 @@ RACK_TEST(link__cut_and_back)
  */
 RACK_TEST(failed__new_process_waits)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 1500, .len = 300, .fan = 4, .gap_us = 1000, .reliable = true, .quiet_ms = 15000 };
+	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 300, .fan = 4,
+			      .gap_us = 1000, .reliable = true, .quiet_ms = 6000 };
 	unsigned int i;
 
 	limit_ms = 600000; /* who stands still would be put out else */
 	open_four(cfg);
 	tr_go();
-	tr_pass(500);
+	goes_on_delivering(3);
 	tr_sh->node[3].may_die = true;
 	CHECK(!kill(tr_sh->node[3].pid, SIGSTOP), "%s", strerror(errno));
 	rack_link(0, "h4", false);
 	first_failure(0x7);
 	rack_link(0, "h4", true);
 	cfg.host = 3;
-	cfg.run_ms = 1000;
 	cfg.to = 0x7;
 	tr_add(&cfg);
-	tr_pass(1500);
-	CHECK(rack_count(0, BL_R_NOT_IN) > 0, "nothing was held up at the switch: this proves nothing");
+	CHECK(tr_until(held_up, WAIT_MS), "nothing is held up at the switch: this proves nothing");
+	for (i = 0; i < 3; i++)
+		goes_on_delivering(i); /* what is later */
 	for (i = 0; i < 3; i++)
 		CHECK(!has(i, 4, 0), "host %u delivered what was sent by a host that C does not wait for", i);
 	tr_kill(3);
 	CHECK(tr_until(all_ok, WAIT_MS), "h4 does not join anew: %s", ask());
-	cfg.run_ms = 500;
 	tr_add(&cfg);
+	goes_on_sending(5);
+	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
 	tr_judge(0, 0);
@@ -245,7 +306,10 @@ static int take_port_again(void)
 	m.dst = *bl_self(ep);
 	if (bl_send(from, &m, 1, 0))
 		return 5;
-	return bl_recv(ep, &d, 1, 5000) == 1 ? 0 : 6;
+	for (until = t_mono() + WAIT_MS * 1000000ULL; t_mono() < until; bl_flush(from))
+		if (bl_recv(ep, &d, 1, 100) == 1)
+			return 0;
+	return 6;
 }
 
 /* An endpoint that dies stays, as dead, until its failure is settled. Somebody may want its port meanwhile. */
