@@ -115,15 +115,56 @@ static bool asleep(struct node *n)
 	return __atomic_load_n(&n->page->asleep, __ATOMIC_ACQUIRE);
 }
 
-/* Wait until @cond, at most @ms; how long it took in us, or -1. */
-#define WAIT_FOR(cond, ms) \
+static uint64_t calls(struct node *n)
+{
+	return __atomic_load_n(&n->page->calls, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t sleeps(struct node *n)
+{
+	return __atomic_load_n(&n->page->sleeps, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t woken(struct node *n)
+{
+	return __atomic_load_n(&n->page->woken, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * No case depends on how fast the pacer is, or whether it gets the CPU: what is asserted is counted
+ * in its calls and sleeps, and what should come is waited for, so long.
+ */
+#define LONG_MS 60000
+
+/* Whether @cond comes true within @ms. */
+#define WITHIN(cond, ms) \
 	({ \
-		uint64_t from_ = t_mono(), end_ = from_ + (ms) * 1000000ULL; \
+		uint64_t end_ = t_mono() + (ms) * 1000000ULL; \
 		bool ok_; \
 		while (!(ok_ = (cond)) && t_mono() < end_) \
 			usleep(50); \
-		ok_ ? (int64_t)(t_mono() - from_) / 1000 : -1; \
+		ok_; \
 	})
+#define COMES(cond) WITHIN(cond, LONG_MS)
+
+/* Until all calls that are under way now are over, one that lists @n has been made, and @more. */
+static void calls_pass(struct node *n, unsigned int more)
+{
+	uint64_t from = calls(n);
+
+	CHECK(COMES(calls(n) >= from + 2 + more), "no calls");
+}
+
+/* Turns of all three at one time, give or take what they get while they are read. */
+static void turns_now(struct node v[3], uint64_t now[3])
+{
+	unsigned int i;
+
+	do {
+		for (i = 0; i < 3; i++)
+			now[i] = turns(&v[i]);
+	} while (turns(&v[0]) - now[0] > 100);
+}
 
 RACK_TEST(turns__every_node_its_share)
 {
@@ -136,75 +177,91 @@ RACK_TEST(turns__every_node_its_share)
 		node_make(&v[i]);
 		add(&v[i], 0, true);
 	}
-	CHECK(WAIT_FOR(turns(&v[0]) && turns(&v[1]) && turns(&v[2]), 2000) >= 0, "no turns");
+	CHECK(COMES(turns(&v[0]) && turns(&v[1]) && turns(&v[2])), "no turns");
+	turns_now(v, before);
+	CHECK(COMES(turns(&v[0]) > before[0] + 10000), "no more turns");
+	turns_now(v, took);
 	for (i = 0; i < 3; i++)
-		before[i] = turns(&v[i]);
-	usleep(200000);
-	for (i = 0; i < 3; i++)
-		took[i] = turns(&v[i]) - before[i];
-	CHECK(took[0] > 1000 && took[1] > took[0] / 2 && took[2] > took[0] / 2 && took[0] > took[1] / 2, "%" PRIu64 " %" PRIu64 " %" PRIu64, took[0], took[1], took[2]);
-	CHECK(!v[0].page->sleeps && v[0].page->calls > 2, "a spinning pacer slept");
+		took[i] -= before[i];
+	CHECK(took[1] > took[0] / 2 && took[2] > took[0] / 2 && took[0] > took[1] / 2,
+	      "%" PRIu64 " %" PRIu64 " %" PRIu64, took[0], took[1], took[2]);
+	calls_pass(&v[0], 10);
+	CHECK(!sleeps(&v[0]), "a spinning pacer slept");
 	/* the first goes: the last takes its place, and none is left out */
 	bl_pacer_remove(&v[0].pace);
-	usleep(20000); /* what was under way */
+	calls_pass(&v[1], 0);
 	for (i = 0; i < 3; i++)
 		before[i] = turns(&v[i]);
-	usleep(100000);
-	CHECK(turns(&v[0]) == before[0] && turns(&v[1]) > before[1] && turns(&v[2]) > before[2], "after one went");
+	CHECK(COMES(turns(&v[1]) > before[1] && turns(&v[2]) > before[2]), "after one went");
+	calls_pass(&v[1], 3);
+	CHECK(turns(&v[0]) == before[0], "turns of one that went");
 	bl_pacer_remove(&v[2].pace);
 	bl_pacer_remove(&v[1].pace);
 	bl_pacer_remove(&v[1].pace); /* twice is once */
-	usleep(20000);
+	/* the calls of another node show that those of before are over */
+	add(&v[0], 0, true);
+	calls_pass(&v[0], 0);
 	before[1] = turns(&v[1]);
+	calls_pass(&v[0], 3);
+	CHECK(turns(&v[1]) == before[1], "turns of one that went");
+	bl_pacer_remove(&v[0].pace);
 	usleep(50000);
 	CHECK(turns(&v[1]) == before[1], "turns without nodes");
 	add(&v[1], 0, true);
-	CHECK(WAIT_FOR(turns(&v[1]) > before[1], 1000) >= 0, "a node that came back gets no turns");
+	CHECK(COMES(turns(&v[1]) > before[1]), "a node that came back gets no turns");
 	bl_server_free(server);
 }
 
 RACK_TEST(sleep__nothing_due)
 {
 	static struct node v[2];
-	uint64_t n, calls;
+	uint64_t n, slept, called;
 
 	start(0);
 	node_make(&v[0]);
 	node_make(&v[1]);
 	add(&v[0], 0, false);
 	add(&v[1], 0, false);
-	CHECK(WAIT_FOR(asleep(&v[0]) && asleep(&v[1]), 2000) >= 0, "it does not sleep");
-	usleep(20000); /* turns of the call before */
-	calls = v[0].page->calls;
+	CHECK(COMES(asleep(&v[0]) && asleep(&v[1])), "it does not sleep");
+	calls_pass(&v[0], 0);
+	/* in this order: a delay between two readings makes calls fewer, not more */
+	slept = sleeps(&v[0]);
+	called = calls(&v[0]);
 	n = turns(&v[0]);
-	usleep(500000);
-	/* the longest sleep is 100 ms, and one short call follows */
-	CHECK(v[0].page->calls - calls <= 10, "%llu calls in 500 ms of nothing", (unsigned long long)(v[0].page->calls - calls));
-	CHECK(turns(&v[0]) - n < 100000, "%" PRIu64 " turns in 500 ms of nothing", turns(&v[0]) - n);
-	CHECK(v[0].page->sleeps >= 3 && v[0].page->sleeps == v[1].page->sleeps, "sleeps %llu", (unsigned long long)v[0].page->sleeps);
-	CHECK(!v[0].page->woken, "woken without a bell");
+	CHECK(COMES(sleeps(&v[0]) >= slept + 5), "it sleeps no more");
+	n = turns(&v[0]) - n;
+	called = calls(&v[0]) - called;
+	slept = sleeps(&v[0]) - slept;
+	/* one short call follows each sleep */
+	CHECK(called <= slept + 1, "%" PRIu64 " calls, %" PRIu64 " sleeps", called, slept);
+	CHECK(n < 20000 * (called + 2), "%" PRIu64 " turns in %" PRIu64 " calls", n, called);
+	CHECK(COMES(sleeps(&v[0]) == sleeps(&v[1])), "sleeps of one");
+	CHECK(!woken(&v[0]), "woken without a bell");
 	bl_server_free(server);
 }
 
 RACK_TEST(sleep__not_while_frames_go)
 {
 	static struct node v[2];
-	uint64_t sleeps;
+	uint64_t slept, called;
 
 	start(0);
 	node_make(&v[0]);
 	node_make(&v[1]);
 	add(&v[0], 0, false);
 	add(&v[1], 0, false);
-	CHECK(WAIT_FOR(asleep(&v[0]), 2000) >= 0, "it does not sleep");
+	CHECK(COMES(asleep(&v[0])), "it does not sleep");
 	__atomic_store_n(&v[1].page->failed, 1, __ATOMIC_SEQ_CST); /* now it "emits" */
-	CHECK(WAIT_FOR(v[1].page->emitted, 2000) >= 0, "it does not wake");
-	usleep(20000);
-	sleeps = v[0].page->sleeps;
-	usleep(200000);
-	CHECK(v[0].page->sleeps == sleeps, "it slept while frames went out");
+	CHECK(COMES(v[1].page->emitted), "it does not wake");
+	calls_pass(&v[0], 2);
+	called = calls(&v[0]);
+	slept = sleeps(&v[0]);
+	CHECK(COMES(calls(&v[0]) >= called + 60), "no calls");
+	slept = sleeps(&v[0]) - slept;
+	/* not after its calls, as if nothing went; if it loses the CPU just when it looks it may */
+	CHECK(slept <= 5, "it slept %" PRIu64 " times while frames went out", slept);
 	__atomic_store_n(&v[1].page->failed, 0, __ATOMIC_SEQ_CST);
-	CHECK(WAIT_FOR(asleep(&v[0]), 2000) >= 0, "it does not sleep any more");
+	CHECK(COMES(asleep(&v[0])), "it does not sleep any more");
 	bl_server_free(server);
 }
 
@@ -212,9 +269,9 @@ RACK_TEST(sleep__not_while_frames_go)
 RACK_TEST(wake__bell)
 {
 	static struct node v[2];
-	int64_t us, best = 1000000;
-	unsigned int k;
-	uint64_t n, woken;
+	unsigned int k, rung = 0;
+	uint64_t n;
+	uint32_t w;
 
 	start(0);
 	node_make(&v[0]);
@@ -222,46 +279,57 @@ RACK_TEST(wake__bell)
 	add(&v[0], 0, false);
 	add(&v[1], 0, false);
 	for (k = 0; k < 20; k++) {
-		CHECK(WAIT_FOR(asleep(&v[1]), 2000) >= 0, "round %u: it does not sleep", k);
+		CHECK(COMES(asleep(&v[1])), "round %u: it does not sleep", k);
 		usleep(3000);
 		n = turns(&v[0]);
-		woken = v[1].page->woken;
+		w = woken(&v[1]);
 		set_due(&v[1], 1);
 		ring_bell(&v[1]);
-		us = WAIT_FOR(turns(&v[0]) > n, 1000);
-		CHECK(us >= 0, "round %u: the bell wakes nobody", k);
-		best = us < best ? us : best;
-		usleep(1000);
+		CHECK(COMES(turns(&v[0]) > n), "round %u: the bell wakes nobody", k);
 		set_due(&v[1], BL_DUE_NEVER);
-		CHECK(WAIT_FOR(v[1].page->woken == woken + 1, 1000) >= 0 || v[1].page->woken > woken, "round %u: %u wakings counted", k, v[1].page->woken);
+		/* not of one that was about to sleep, and saw by itself what was due */
+		rung += WITHIN(woken(&v[1]) > w, 1000);
 	}
-	CHECK(best < 20000, "woken after %" PRId64 " us at best: that was the clock, not the bell", best);
+	/* the rest of its sleeps ended by the clock */
+	CHECK(rung >= 10, "the bell ended %u sleeps of 20", rung);
 	bl_server_free(server);
 }
 
+/*
+ * When something is due it wakes, and not before: a sleep ends in the 12 ms about that time. It
+ * takes as many rounds as a machine needs that wakes it late; at a wrong time it never would.
+ */
 RACK_TEST(wake__due)
 {
 	static struct node v;
-	unsigned int k, good = 0;
+	unsigned int k, good = 0, early = 0;
 
 	start(0);
 	node_make(&v);
 	add(&v, 0, false);
-	for (k = 0; k < 10; k++) {
-		uint64_t at, n;
+	for (k = 0; k < 300 && good < 7; k++) {
+		uint64_t at, n, came;
+		uint32_t w;
 
-		CHECK(WAIT_FOR(asleep(&v), 2000) >= 0, "it does not sleep");
+		CHECK(COMES(asleep(&v)), "it does not sleep");
+		w = woken(&v);
 		at = t_mono() + 20000000;
 		set_due(&v, at);
 		ring_bell(&v); /* it looks and sleeps again, till then */
-		CHECK(WAIT_FOR(asleep(&v), 2000) >= 0, "it does not sleep again");
-		usleep(2000);
-		n = turns(&v);
-		if (t_mono() + 5000000 < at && WAIT_FOR(turns(&v) > n, 1000) >= 0 && t_mono() + 2000000 > at && t_mono() < at + 10000000)
-			good++;
+		if (WITHIN(woken(&v) > w && asleep(&v), 1000)) {
+			n = turns(&v);
+			came = t_mono();
+			if (came + 5000000 < at) {
+				CHECK(COMES(turns(&v) > n), "it does not wake");
+				came = t_mono();
+				early += came + 2000000 <= at;
+				good += came + 2000000 > at && came < at + 10000000;
+			}
+		}
 		set_due(&v, BL_DUE_NEVER);
 	}
-	CHECK(good >= 7, "%u of 10 times it woke when something was due", good);
+	CHECK(good >= 7, "%u of %u times it woke when something was due", good, k);
+	CHECK(early <= good, "%u of %u times it woke before something was due", early, k);
 	bl_server_free(server);
 }
 
@@ -271,19 +339,19 @@ RACK_TEST(sleep__looks_once_more)
 	static struct bl_due due;
 	static struct node v;
 	uint32_t zero = 0;
-	uint64_t sleeps;
+	uint64_t slept;
 
 	start(0);
 	node_make(&v);
 	add(&v, 0, false);
-	CHECK(WAIT_FOR(asleep(&v), 2000) >= 0, "it does not sleep");
+	CHECK(COMES(asleep(&v)), "it does not sleep");
 	due.next = 1;
 	CHECK(!bpf_map_update_elem(v.fds.due, &zero, &due, BPF_ANY), "%s", strerror(errno));
 	ring_bell(&v);
-	usleep(20000);
-	sleeps = v.page->sleeps;
-	usleep(100000);
-	CHECK(v.page->sleeps == sleeps, "it slept though bl_due.next was past");
+	calls_pass(&v, 3);
+	slept = sleeps(&v);
+	calls_pass(&v, 100);
+	CHECK(sleeps(&v) == slept, "it slept though bl_due.next was past");
 	bl_server_free(server);
 }
 
@@ -294,20 +362,26 @@ static void *stop_it(void *ctx)
 	return NULL;
 }
 
-/* From the request to the last turn. What the kernel takes for removing the object (two RCU grace periods) is not counted: nothing is sent in it. */
+/*
+ * From the request to the last turn. What the kernel takes for removing the object (two RCU grace
+ * periods) is not counted: nothing is sent in it. A machine that stands still makes a stop late,
+ * but not each of them.
+ */
 RACK_TEST(stop__within_10_ms)
 {
 	static struct node v;
-	uint64_t began, last, n, seen, worst = 0;
-	unsigned int k, late = 0;
+	uint64_t began, last, n, seen, best = UINT64_MAX;
+	unsigned int k, good[2] = { 0 };
 	pthread_t who;
 
 	node_make(&v);
 	__atomic_store_n(&v.page->failed, 1, __ATOMIC_SEQ_CST); /* long calls */
-	for (k = 0; k < 20; k++) {
+	for (k = 0; k < 300 && (good[0] < 8 || good[1] < 8); k++) {
 		start(0);
+		n = turns(&v);
 		add(&v, 0, k % 2);
-		usleep(30000);
+		CHECK(COMES(turns(&v) > n), "no turns");
+		usleep(20000);
 		began = last = t_mono();
 		seen = turns(&v);
 		CHECK(!pthread_create(&who, NULL, stop_it, NULL), "thread");
@@ -319,32 +393,44 @@ RACK_TEST(stop__within_10_ms)
 			usleep(100);
 		}
 		pthread_join(who, NULL);
-		late += last - began > 10000000;
-		worst = last - began > worst ? last - began : worst;
+		good[k % 2] += last - began <= 10000000;
+		best = last - began < best ? last - began : best;
 	}
-	/* a virtual machine's pause is not ours */
-	CHECK(late <= 1, "%u of 20 stops took more than 10 ms (the worst %" PRIu64 " us)", late, worst / 1000);
+	CHECK(good[0] >= 8 && good[1] >= 8,
+	      "%u and %u of %u stops took less than 10 ms (the best %" PRIu64 " us)", good[0],
+	      good[1], k, best / 1000);
 }
 
-/* Another thread that wants the same CPU gets its share. */
+static uint64_t cpu_ns(clockid_t of)
+{
+	struct timespec t;
+
+	CHECK(!clock_gettime(of, &t), "%s", strerror(errno));
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+/* Another thread that wants the same CPU gets its share: of what both get, however much that is. */
 RACK_TEST(spin__others_get_the_cpu)
 {
 	static struct node v;
-	uint64_t end, last, now, gap = 0, loops = 0;
+	uint64_t own, both, n;
 	cpu_set_t set;
 
 	start(0);
 	node_make(&v);
 	add(&v, 0, true);
+	CHECK(COMES(turns(&v)), "no turns");
 	CPU_ZERO(&set);
 	CPU_SET(0, &set);
 	CHECK(!sched_setaffinity(0, sizeof(set), &set), "%s", strerror(errno));
-	usleep(50000);
-	for (last = t_mono(), end = last + 500000000; last < end; last = now, loops++) {
-		now = t_mono();
-		gap = now - last > gap ? now - last : gap;
-	}
-	CHECK(gap < 100000000, "the pacer kept the CPU for %" PRIu64 " us", gap / 1000);
+	n = turns(&v);
+	own = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	both = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+	while (cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - both < 1000000000)
+		;
+	own = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - own;
+	CHECK(turns(&v) > n, "the pacer does not spin");
+	CHECK(own > 250000000, "the pacer left %" PRIu64 " ms of a second", own / 1000000);
 	bl_server_free(server);
 }
 
