@@ -7,6 +7,13 @@
  */
 #include "traffic.h"
 
+/* "Nobody": nor one that has no CPU for a while. Before rack_open(). */
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 5000000;
+}
+
 /* what @endpoints, spread over @hosts, say to each other */
 static void talk(const char *what, unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg)
 {
@@ -23,6 +30,7 @@ static void talk(const char *what, unsigned int endpoints, unsigned int hosts, s
 RACK_TEST(one_switch)
 {
 	rack.lab.spec.hosts = 8;
+	rack.tweak = patient;
 	rack_open();
 	talk("2 endpoints, all to all", 2, 2, (struct tr_cfg){ .scatterings = 5000, .len = 200, .items = 2 });
 	talk("8 endpoints, all to all", 8, 8, (struct tr_cfg){ .scatterings = 1500, .len = 200 });
@@ -39,6 +47,7 @@ RACK_TEST(leaf_spine)
 {
 	rack.lab.spec.hosts = 8;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
+	rack.tweak = patient;
 	rack_open();
 	talk("2 endpoints, all to all", 2, 8, (struct tr_cfg){ .scatterings = 3000, .len = 200, .items = 2 });
 	talk("8 endpoints, all to all", 8, 8, (struct tr_cfg){ .scatterings = 800, .len = 200 });
@@ -74,6 +83,7 @@ RACK_TEST(three_tiers)
 	rack.lab.spec.hosts = 8;
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	rack.lab.spec.cores = 2;
+	rack.tweak = patient;
 	rack_open();
 	talk("2 endpoints, all to all", 2, 8, (struct tr_cfg){ .scatterings = 1500, .len = 200, .items = 2 });
 	talk("8 endpoints, random subsets", 8, 8, (struct tr_cfg){ .scatterings = 800, .len = 1400, .fan = 5, .items = 3, .more = 100 });
@@ -88,6 +98,7 @@ RACK_TEST(dumbbell)
 {
 	rack.lab.spec.hosts = 6;
 	rack.lab.spec.leaf_spine = rack.lab.spec.dumbbell = rack.lab.spec.l3 = true;
+	rack.tweak = patient;
 	rack_open();
 	talk("2 endpoints, all to all", 2, 6, (struct tr_cfg){ .scatterings = 2000, .len = 200, .items = 2 });
 	talk("6 endpoints, random subsets", 6, 6, (struct tr_cfg){ .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 100 });
