@@ -10,13 +10,16 @@
  *	stall_worst(from, t_mono());	the longest wait of one thread
  *	stall_lost(from, t_mono());	the sum, over all looks, of the longest wait in each
  *
- * The kernel's threads for NAPI and soft interrupts are watched as well: frames pass there.
+ * The kernel's threads for NAPI and soft interrupts are watched as well: frames pass there. And on
+ * each CPU a thread looks how late it is: a virtual CPU that its host takes away runs nothing, and
+ * whose thread was on it did not wait.
  */
 #ifndef BARLINE_TESTS_STALL_WATCH_H
 #define BARLINE_TESTS_STALL_WATCH_H
 
 #include <dirent.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "rack.h"
 
@@ -24,6 +27,7 @@
 #define STALL_PIDS    64
 #define STALL_THREADS 512
 #define STALL_LOOKS   8192 /* 160 s */
+#define STALL_CPUS    64
 #define STALL_AGAIN   100  /* looks after which threads are looked for again */
 
 struct stall_thread {
@@ -46,6 +50,7 @@ static struct {
 	struct stall_thread threads[STALL_THREADS];
 	struct stall_look looks[STALL_LOOKS];
 	uint64_t nlooks;
+	_Atomic uint64_t tick[STALL_CPUS]; /* when the CPU's thread ran last; 0: it has none */
 } stalls = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ns that a thread has waited on a run queue; UINT64_MAX: it is gone */
@@ -129,6 +134,42 @@ T_FN void stall_find(void)
 	stalls.nthreads = k;
 }
 
+/* On one CPU: says when it ran. */
+T_FN void *stall_tick(void *ctx)
+{
+	unsigned int cpu = (unsigned int)(uintptr_t)ctx;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
+		return NULL;
+	for (;;) {
+		atomic_store(&stalls.tick[cpu], t_mono());
+		usleep(STALL_MS * 500);
+	}
+	return NULL;
+}
+
+/* Of the time between two looks, how long a CPU's thread has been late. */
+T_FN uint64_t stall_late(uint64_t last, uint64_t now)
+{
+	uint64_t worst = 0;
+	unsigned int i;
+
+	for (i = 0; i < STALL_CPUS; i++) {
+		uint64_t due = atomic_load(&stalls.tick[i]);
+
+		if (!due)
+			continue;
+		due += STALL_MS * 1000000ULL;
+		due = due > last ? due : last;
+		if (now > due && now - due > worst)
+			worst = now - due;
+	}
+	return worst;
+}
+
 T_FN void *stall_run(void *ctx)
 {
 	uint64_t last = t_mono(), now;
@@ -144,6 +185,8 @@ T_FN void *stall_run(void *ctx)
 		now = t_mono();
 		if (now - last > STALL_MS * 1000000ULL)
 			worst = now - last - STALL_MS * 1000000ULL;
+		if (stall_late(last, now) > worst)
+			worst = stall_late(last, now);
 		for (i = 0; i < stalls.nthreads; i++) {
 			uint64_t d = stall_delay(stalls.threads[i].fd), more;
 
@@ -165,6 +208,20 @@ T_FN void *stall_run(void *ctx)
 	return NULL;
 }
 
+T_FN void stall_begin(void)
+{
+	pthread_t tick;
+	cpu_set_t set;
+	uintptr_t i;
+
+	CHECK(!pthread_create(&stalls.thread, NULL, stall_run, NULL), "no thread");
+	CPU_ZERO(&set);
+	CHECK(!sched_getaffinity(0, sizeof(set), &set), "%s", strerror(errno));
+	for (i = 0; i < STALL_CPUS; i++)
+		if (CPU_ISSET(i, &set))
+			CHECK(!pthread_create(&tick, NULL, stall_tick, (void *)i), "no thread");
+}
+
 T_FN void stall_watch(const pid_t *pids, unsigned int n)
 {
 	CHECK(n <= STALL_PIDS, "%u processes", n);
@@ -174,7 +231,7 @@ T_FN void stall_watch(const pid_t *pids, unsigned int n)
 	stalls.again = true;
 	pthread_mutex_unlock(&stalls.lock);
 	if (!stalls.running)
-		CHECK(!pthread_create(&stalls.thread, NULL, stall_run, NULL), "no thread");
+		stall_begin();
 	stalls.running = true;
 }
 
