@@ -22,6 +22,8 @@
 #include <cmocka.h>
 
 #define WAIT_S 90
+/* Who has no CPU for a while is not announced, but who is cut off is, in time. */
+#define PATIENT "--dead-after-us", "3000000"
 
 static char barline[512], lab[32], out[1 << 16];
 
@@ -135,7 +137,7 @@ static bool finished(const char *who)
 static void controllers__one(void **state)
 {
 	(void)state;
-	assert_int_equal(RUN("lab", "up", lab, "--hosts", "3", "--controllers", "1"), 0);
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "3", "--controllers", "1", PATIENT), 0);
 	assert_non_null(strstr(out, "mgmt -- barline show controller"));
 	assert_int_equal(nodes("ok"), 4); /* at once: that is what the command waited for */
 	assert_int_equal(IN("mgmt", barline, "show", "failures"), 0);
@@ -156,19 +158,19 @@ static void controllers__three_leader_killed(void **state)
 	json_t *c;
 
 	(void)state;
-	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--controllers", "3"), 0);
-	c = leader();
-	assert_non_null(c);
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--controllers", "3", PATIENT), 0);
+	UNTIL((c = leader()));
 	first = json_integer_value(json_object_get(c, "epoch"));
 	snprintf(pid, sizeof(pid), "%d", (int)json_integer_value(json_object_get(c, "pid")));
 	json_decref(c);
 	assert_int_equal(IN("mgmt", "kill", "-9", pid), 0);
 	UNTIL(nodes("ok") == 3);
-	c = leader();
+	UNTIL((c = leader()));
 	assert_true(json_integer_value(json_object_get(c, "epoch")) > first);
 	json_decref(c);
 	c = show("epochs");
-	assert_int_equal(json_array_size(json_object_get(c, "epochs")), 2);
+	/* more, if a leader lost its lease while the machine stood still */
+	assert_true(json_array_size(json_object_get(c, "epochs")) >= 2);
 	json_decref(c);
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
@@ -226,7 +228,8 @@ static void failover__of_the_living(void **state)
 	json_t *row;
 
 	(void)state;
-	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "stop", "--stop-ms", "300", "--hosts", "3", "--runs", "1"), 0);
+	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "stop", "--stop-ms", "300",
+			     "--hosts", "3", "--runs", "1", PATIENT), 0);
 	row = failover();
 	assert_non_null(row);
 	assert_int_equal(json_integer_value(json_object_get(row, "wrong")), 0);
@@ -234,7 +237,8 @@ static void failover__of_the_living(void **state)
 	assert_true(json_real_value(json_object_get(row, "after_p50_per_s")) > 0);
 	assert_true(json_real_value(json_object_get(row, "stood_p50_ms")) > 0);
 	json_decref(row);
-	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "leave", "--hosts", "3", "--runs", "1"), 0);
+	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "leave", "--hosts", "3",
+			     "--runs", "1", PATIENT), 0);
 	row = failover();
 	assert_int_equal(json_integer_value(json_object_get(row, "wrong")), 0);
 	assert_true(json_real_value(json_object_get(row, "after_p50_per_s")) > 0);
