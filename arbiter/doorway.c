@@ -68,11 +68,11 @@ static void answer(struct arb_doorway *c, int fd)
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	while (len < sizeof(said) - 1 && (n = read(fd, said + len, sizeof(said) - 1 - len)) > 0)
+	while (len < sizeof(said) - 1 && (n = TEMP_FAILURE_RETRY(read(fd, said + len, sizeof(said) - 1 - len))) > 0)
 		len += (size_t)n;
 	said[len] = 0;
 	text = c->reply(c->ctx, said, &len);
-	while (text && at < len && (n = send(fd, text + at, len - at, MSG_NOSIGNAL)) > 0)
+	while (text && at < len && (n = TEMP_FAILURE_RETRY(send(fd, text + at, len - at, MSG_NOSIGNAL))) > 0)
 		at += (size_t)n;
 	free(text);
 }

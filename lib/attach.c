@@ -77,15 +77,16 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 		return bl_set_error(NULL, errno, "cannot make a socket: %m");
 	setsockopt(ep->daemon, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
 	setsockopt(ep->daemon, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-	if (connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun)))
+	/* with these limits, who is stopped here and goes on is told EINTR, though no signal was handled: signal(7) */
+	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
 		return errno == EAGAIN ? no_answer(path) : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
 				    "no barline host daemon answers at %s: %m; start `barlined host` in this network namespace", path);
 	req.port = o->port;
 	req.ring_bytes = o->ring_bytes;
 	req.family = (uint32_t)o->family;
-	if (send(ep->daemon, &req, sizeof(req), MSG_NOSIGNAL) != sizeof(req))
+	if (TEMP_FAILURE_RETRY(send(ep->daemon, &req, sizeof(req), MSG_NOSIGNAL)) != sizeof(req))
 		return bl_set_error(NULL, errno, "the host daemon at %s hung up: %m", path);
-	n = recvmsg(ep->daemon, &m, MSG_CMSG_CLOEXEC);
+	n = TEMP_FAILURE_RETRY(recvmsg(ep->daemon, &m, MSG_CMSG_CLOEXEC));
 	if (n < 0 && errno == EAGAIN)
 		return no_answer(path);
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c)) {

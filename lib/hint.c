@@ -46,11 +46,11 @@ static int ask(const char *path)
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
 	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
-	if (connect(s, (struct sockaddr *)&sun, sizeof(sun)))
+	if (TEMP_FAILURE_RETRY(connect(s, (struct sockaddr *)&sun, sizeof(sun)))) /* see attach.c */
 		rc = errno == ECONNREFUSED ? -ENOENT : errno == EAGAIN ? -ETIMEDOUT : -errno;
-	else if (send(s, &req, sizeof(req), MSG_NOSIGNAL) != sizeof(req))
+	else if (TEMP_FAILURE_RETRY(send(s, &req, sizeof(req), MSG_NOSIGNAL)) != sizeof(req))
 		rc = -EPROTO;
-	n = rc ? 0 : recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	n = rc ? 0 : TEMP_FAILURE_RETRY(recvmsg(s, &m, MSG_CMSG_CLOEXEC));
 	if (n < 0 && errno == EAGAIN)
 		rc = -ETIMEDOUT;
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
