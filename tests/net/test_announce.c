@@ -10,11 +10,17 @@
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000
+/*
+ * longer than any CPU stands still: who is put out besides those of the case has really been silent
+ */
+#define DEAD_US	 1500000
+#define LATER_MS 800 /* more than a quarter of DEAD_US: so often silence is looked for */
 
 static const char *without; /* the node without controllers */
 
 static void name_most(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
+	cfg->dead_after_us = DEAD_US;
 	if (!without || strcmp(n->name, without))
 		name_controller(cfg, n);
 }
@@ -69,7 +75,8 @@ RACK_TEST(process__host_has_lost_its_addresses)
 	tr_kill(0);
 	listeners = 0x6;
 	CHECK(tr_until(all_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
-	CHECK(tr_until(all_heard, 5000), "it is finished, and not everybody has heard of it: %s", ask());
+	CHECK(tr_until(all_heard, WAIT_MS), "it is finished, and not everybody has heard of it: %s",
+	      ask());
 }
 
 RACK_TEST(host__has_lost_its_addresses)
@@ -82,7 +89,8 @@ RACK_TEST(host__has_lost_its_addresses)
 	rack_link(0, "h1", false);
 	listeners = 0x6;
 	CHECK(tr_until(all_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
-	CHECK(tr_until(all_heard, 5000), "it is finished, and not everybody has heard of it: %s", ask());
+	CHECK(tr_until(all_heard, WAIT_MS), "it is finished, and not everybody has heard of it: %s",
+	      ask());
 }
 
 static bool h1_missing(void)
@@ -106,7 +114,8 @@ RACK_TEST(page__cannot_be_written)
 	rack.node[rack_host(0)]->failures_fd = fd;
 	listeners = 0x5;
 	CHECK(tr_until(all_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
-	CHECK(tr_until(all_heard, 5000), "it is finished, and not everybody has heard of it: %s", ask());
+	CHECK(tr_until(all_heard, WAIT_MS), "it is finished, and not everybody has heard of it: %s",
+	      ask());
 }
 
 /* A host without an agent has said no address. Nobody can be told what to discard; the others go on all the same, and people see it. */
@@ -169,7 +178,7 @@ RACK_TEST(idle__host_dies_alone)
 	for (rounds = 1; rounds <= 5; rounds++) {
 		rack_link(s2, "h4", false);
 		CHECK(tr_until(again, WAIT_MS), "h4 is not announced: %s", ask());
-		tr_pass(400);
+		tr_pass(LATER_MS);
 		CHECK(ended(4, &others) >= rounds && !others, "%u others were announced with h4, in %u rounds: %s", others, rounds, ask());
 		rack_link(s2, "h4", true);
 		CHECK(tr_until(here, WAIT_MS), "h4 does not join anew: %s", ask());
@@ -206,7 +215,7 @@ static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .ba
 
 static int accept_one(int listener)
 {
-	uint64_t until = t_mono() + 10000000000ULL;
+	uint64_t until = t_mono() + WAIT_MS * 1000000ULL;
 	struct pollfd p = { .fd = listener, .events = POLLIN };
 
 	while (poll(&p, 1, 0) != 1) {
@@ -240,7 +249,8 @@ RACK_TEST(fail__addresses_not_understood)
 	} t[] = { { 0, 1, 4, false }, { 0, 1, 17, false }, { 0, 1, 0, false }, { 0, BL_AGENT_ADDRS_MAX + 1, 16, false }, { 61697, 0, 16, false }, { 65536, 1, 16, false },
 		  { 0, BL_AGENT_ADDRS_MAX, 16, true }, { 61697, 1, 16, true }, { 0, 0, 16, true } };
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(61693), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct bl_agent_cfg cfg = { .ncontrollers = 1 };
+	/* no session ends because this process had no CPU for a while */
+	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = WAIT_MS };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, fd;
 	static uint8_t bytes[32] = { 1 };
 	uint64_t until, good = 0, bad = 0;
@@ -280,7 +290,7 @@ RACK_TEST(fail__addresses_not_understood)
 		say(fd, &m);
 		good += t[i].good;
 		bad += !t[i].good;
-		until = t_mono() + 10000000000ULL;
+		until = t_mono() + WAIT_MS * 1000000ULL;
 		do {
 			CHECK(t_mono() < until, "case %u: %u taken, %" PRIu64 " refused", i, fails, total.reasons[BL_AGENT_BAD_MESSAGE]);
 			CHECK(sd_event_run(ev, 10000) >= 0, "the event loop");
