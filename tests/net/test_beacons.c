@@ -9,14 +9,20 @@
 #include "../../loader/node_priv.h"
 
 #define BEACON_US 1000
+#define WAIT_MS	  60000
 
 static bool by_thread[LAB_NODES_MAX];
 
 static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
 	cfg->admission.pacer_beacons = !by_thread[n - rack.lab.nodes];
-	/* nobody dies here: a host whose beacons wait for a CPU is not to be left out */
-	cfg->dead_after_us = 10000000;
+	/*
+	 * nobody dies here: a host whose beacons wait for a CPU is not to be left out, nor one
+	 * whose daemon takes long to start
+	 */
+	cfg->dead_after_us = 60000000;
+	/* the script serves all nodes: while it starts one, no clock must get old */
+	cfg->clock_void_after_ms = 100000;
 }
 
 static void open_rack(unsigned int hosts, uint64_t rate_bps)
@@ -52,7 +58,10 @@ static uint64_t barrier(unsigned int node)
 	return p.barrier;
 }
 
-/* Threads of this process, which serves all nodes, with this name. */
+/*
+ * Threads of this process, which serves all nodes, with this name. It names itself, once it has the
+ * CPU.
+ */
 static unsigned int threads(const char *name)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -74,6 +83,16 @@ static unsigned int threads(const char *name)
 	return n;
 }
 
+static void until_threads(const char *name, unsigned int n)
+{
+	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
+
+	while (threads(name) != n) {
+		CHECK(t_mono() < end, "%u threads are called %s, not %u", threads(name), name, n);
+		rack_serve(1);
+	}
+}
+
 /* Each beacon that the pacer let go has left by the NIC, but for those that were on the way between the two looks. */
 static void all_left(unsigned int node)
 {
@@ -83,8 +102,15 @@ static void all_left(unsigned int node)
 	CHECK(!pace_page(node).failed, "failed");
 }
 
-/* One second of silent hosts. More than one beacon a tick is wrong whatever the machine does; whether there were enough of everything is told. */
-static bool one_second(void)
+#define LOOKS	10
+#define LOOK_MS 25
+
+/*
+ * A while of silent hosts. More than one beacon a tick is wrong whatever the machine does; whether
+ * there were enough of everything is told. The while is short, so that a machine that stands still
+ * now and then has some without.
+ */
+static bool a_while(void)
 {
 	uint64_t b[3], ticks, t0 = t_mono(), moved = 0;
 	struct bl_pace_page p[3];
@@ -95,8 +121,8 @@ static bool one_second(void)
 		p[i] = pace_page(rack_host(i));
 		b[i] = barrier(rack_host(i));
 	}
-	for (k = 0; k < 10; k++) {
-		rack_serve(100);
+	for (k = 0; k < LOOKS; k++) {
+		rack_serve(LOOK_MS);
 		for (i = 0; i < 3; i++) {
 			uint64_t now = barrier(rack_host(i));
 
@@ -104,7 +130,7 @@ static bool one_second(void)
 			b[i] = now;
 		}
 	}
-	enough = moved == 30;
+	enough = moved == 3 * LOOKS;
 	for (i = 0; i < 3; i++) {
 		struct bl_pace_page q = pace_page(rack_host(i));
 		uint64_t beacons = q.beacons - p[i].beacons, sleeps = q.sleeps - p[i].sleeps;
@@ -124,45 +150,77 @@ static bool thread_beats(unsigned int i)
 	return rack.node[rack_host(i)]->page != NULL;
 }
 
-/* Silent hosts: one beacon per tick and no more; every host's barrier goes on; in between the pacer sleeps. On a busy machine ticks are overslept: then there is another second. */
+/*
+ * Silent hosts: one beacon per tick and no more; every host's barrier goes on; in between the pacer
+ * sleeps. On a busy machine ticks are overslept: then there is another while.
+ */
 RACK_TEST(idle__one_a_tick)
 {
 	unsigned int i;
+	uint64_t end;
 
 	open_rack(3, 0);
 	for (i = 0; i < 3; i++)
 		CHECK(!thread_beats(i), "the beacon thread beats for host %u", i);
-	CHECK(threads("barline-pacer") == 1, "%u pacers", threads("barline-pacer"));
-	for (i = 0; !one_second(); i++)
-		CHECK(i < 60, "in none of 60 seconds there was enough of everything");
+	until_threads("barline-pacer", 1);
+	for (end = t_mono() + WAIT_MS * 1000000ULL; !a_while();)
+		CHECK(t_mono() < end, "in no while there was enough of everything");
 	for (i = 0; i < 3; i++)
 		all_left(rack_host(i));
 	CHECK(rack_count_all(BL_R_EXCLUDED) == 0, "a host was taken for dead");
 }
 
-static void talk(unsigned int hosts, unsigned int run_ms)
+/* They talk until in_order(). */
+static void talk(unsigned int hosts)
 {
 	unsigned int i;
 
 	for (i = 0; i < hosts + 2; i++)
-		tr_add(&(struct tr_cfg){ .host = i % hosts, .fn = tr_mix, .run_ms = run_ms, .len = 500, .fan = 3, .items = 2, .gap_us = 300, .ring_bytes = TR_RING_TIGHT(8) });
+		tr_add(&(struct tr_cfg){ .host = i % hosts,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 500,
+					 .fan = 3,
+					 .items = 2,
+					 .gap_us = 300,
+					 .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
+}
+
+static bool all_talked(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < tr_sh->count; i++)
+		if (TR_LOAD(tr_sh->node[i].received) < 2000)
+			return false;
+	return true;
 }
 
 static void in_order(void)
 {
-	tr_wait_done(60000);
+	CHECK(tr_until(all_talked, WAIT_MS), "they do not talk");
+	tr_enough();
+	tr_wait_done(WAIT_MS);
 	tr_stop();
 	tr_judge(~0ULL, ~0ULL);
 	CHECK(TR_SUM(late_dropped) == 0 && TR_SUM(lost_frames) == 0, "late %" PRIu64 ", lost %" PRIu64, TR_SUM(late_dropped), TR_SUM(lost_frames));
 	CHECK(rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a beacon overtook a message");
 }
 
-/* An application floods h2 through bl0, and so the pacer, while endpoints talk. */
+/* frames on the way: with all that endpoints may have there, they fit into a link's ring */
+#define FLOOD_MAX 64
+
+/*
+ * An application floods bl0, and so the pacer, while endpoints talk; the switch, which has no route
+ * for that, drops it. What the switch has not seen yet is bounded: where it stands still, the
+ * link's ring would overflow, and lose what endpoints sent.
+ */
 static pid_t flood(unsigned int from)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_halen = 6 };
 	uint8_t frame[600] = { 0x02, 0x77, 0x77, 0x77, 0x77, 0x77, 0x02, 0xc4, 0, 0, 0, 9, 0x88, 0xb6 };
+	uint64_t sent = 0, seen = 0, now, at = t_mono();
 	pid_t pid = fork();
 	int fd;
 
@@ -174,10 +232,32 @@ static pid_t flood(unsigned int from)
 	to.sll_ifindex = (int)if_nametoindex("bl0");
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	for (;;) {
+		now = rack_count(0, BL_R_NO_ROUTE);
+		if (now != seen || sent == seen)
+			at = t_mono();
+		seen = now;
+		/* what does not come any more is lost */
+		if (sent < seen || t_mono() > at + 5000000000ULL)
+			sent = seen;
+		if (sent >= seen + FLOOD_MAX) {
+			usleep(50);
+			continue;
+		}
+		sent++;
 		if (sendto(fd, frame, sizeof(frame), 0, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != ENOBUFS)
 			_exit(1);
 		usleep(50);
 	}
+}
+
+static bool all_paced(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		if (pace_page(rack_host(i)).beacons <= 200)
+			return false;
+	return pace_page(rack_host(0)).emitted > 1000;
 }
 
 RACK_TEST(order__beside_applications)
@@ -187,9 +267,10 @@ RACK_TEST(order__beside_applications)
 
 	open_rack(4, 200000000);
 	pid = flood(0);
-	talk(4, 3000);
+	talk(4);
+	CHECK(tr_until(all_paced, WAIT_MS), "the application sent %" PRIu64 " frames",
+	      (uint64_t)pace_page(rack_host(0)).emitted);
 	in_order();
-	CHECK(pace_page(rack_host(0)).emitted > 1000, "the application sent %" PRIu64 " frames", (uint64_t)pace_page(rack_host(0)).emitted);
 	kill(pid, SIGKILL);
 	for (i = 0; i < 4; i++) {
 		CHECK(pace_page(rack_host(i)).beacons > 200, "%" PRIu64 " beacons", (uint64_t)pace_page(rack_host(i)).beacons);
@@ -203,7 +284,7 @@ RACK_TEST(order__leaf_spine)
 {
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	open_rack(4, 0);
-	talk(4, 2000);
+	talk(4);
 	in_order();
 }
 
@@ -220,7 +301,7 @@ static uint64_t sent_of(unsigned int node)
 /* Beacons go on: 30 more than @before come, at whatever speed this machine has. */
 static void go_on(uint64_t (*of)(unsigned int), unsigned int node, uint64_t before, const char *otherwise)
 {
-	uint64_t end = t_mono() + 20000000000ULL;
+	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
 
 	while (of(node) <= before + 30) {
 		CHECK(t_mono() < end, "node %u: %s", node, otherwise);
@@ -236,7 +317,7 @@ RACK_TEST(takeover__thread_and_pacer)
 
 	open_rack(3, 0);
 	h1 = rack_host(0);
-	talk(3, 3000);
+	talk(3);
 	tr_pass(200);
 	for (k = 0; k < 4; k++) {
 		by_thread[h1] = !(k & 1);
@@ -246,10 +327,12 @@ RACK_TEST(takeover__thread_and_pacer)
 		paced = paced_of(h1);
 		sent = sent_of(h1);
 		go_on(sent_of, h1, sent, "it fell silent");
-		if (by_thread[h1])
-			CHECK(paced_of(h1) == paced && threads("barline-beacon") == 1, "round %u: the pacer sends, too", k);
-		else
+		if (by_thread[h1]) {
+			until_threads("barline-beacon", 1);
+			CHECK(paced_of(h1) == paced, "round %u: the pacer sends, too", k);
+		} else {
 			go_on(paced_of, h1, paced, "the pacer sends none");
+		}
 	}
 	in_order();
 }
@@ -283,7 +366,7 @@ static pid_t affinity(const char *name, cpu_set_t *set)
 
 static void until_policy(pid_t tid, int policy)
 {
-	uint64_t end = t_mono() + 10000000000ULL;
+	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
 
 	while (sched_getscheduler(tid) != policy) {
 		CHECK(t_mono() < end, "policy %d, not %d", sched_getscheduler(tid), policy);
@@ -303,6 +386,7 @@ RACK_TEST(cpu__of_the_datapath)
 		by_thread[k] = true;
 	rack.lab.spec.hosts = 2;
 	rack_open();
+	until_threads("barline-beacon", 1);
 	tid = affinity("barline-beacon", &set);
 	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs", CPU_COUNT(&set));
 	until_policy(tid, SCHED_OTHER); /* two hosts on a CPU that applications use */
