@@ -109,6 +109,8 @@ static const struct arb_path_ops toy_path_ops = { toy_paths };
 /**
  * struct world - one case. @taken: slot % SEEN: the slot, per destination and per source.
  * @loss: packets of 1000 lost in each direction, at the hosts. @target: where requests go to.
+ * @gone: sessions of each host that arbiters which have ended gave up, since this process had no
+ * CPU.
  */
 static struct world {
 	struct bl_arb_endpoint ep[HOSTS];
@@ -123,6 +125,7 @@ static struct world {
 	uint64_t term_slots; /* slots of the term before that lie behind one of a later term: fencing is broken */
 	uint32_t last_term;
 	uint64_t last_slot, first_slot;
+	uint64_t gone[HOSTS];
 	pthread_t thread[3];
 	struct bl_arb *arb[3];
 	struct toy toy[3];
@@ -388,7 +391,7 @@ T_FN void group(struct bl_arb_cfg *c)
 	snprintf(c->group_if, sizeof(c->group_if), "v0");
 	/* far longer than any pause of a busy virtual machine: nobody is taken for dead who lives */
 	c->interval_us = 5000;
-	c->dead_us = 1000000;
+	c->dead_us = 3000000;
 	w.target = sa_of(&c->group, BL_FCP_PORT, &w.target_len);
 }
 
@@ -407,16 +410,53 @@ T_FN void begin(uint32_t at, const struct bl_arb_cfg *c, const struct arb_path_o
 
 T_FN struct bl_arb_total end(uint32_t at)
 {
+	struct bl_arb_row rows[HOSTS];
 	struct bl_arb_total t;
+	uint32_t i;
 
 	bl_arb_stop(w.arb[at]);
 	pthread_join(w.thread[at], NULL);
-	bl_arb_read(w.arb[at], &t, NULL, 0);
+	bl_arb_read(w.arb[at], &t, rows, HOSTS);
+	for (i = 0; i < HOSTS; i++)
+		w.gone[i] += rows[i].gone;
 	bl_arb_free(w.arb[at]);
 	bl_engine_free(w.engine[at]);
 	w.arb[at] = NULL;
 	w.engine[at] = NULL;
 	return t;
+}
+
+/*
+ * Each host has had as many sessions as arbiters that it met, and one more for each that an arbiter
+ * gave up. To be called when all arbiters have ended.
+ */
+T_FN void sessions_were(uint64_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < HOSTS; i++)
+		CHECK(w.host[i].resets >= n && w.host[i].resets <= n + w.gone[i],
+		      "host %u: %llu sessions, not %" PRIu64 "; %" PRIu64 " were given up", i,
+		      w.host[i].resets, n, w.gone[i]);
+}
+
+/* Until every host has a session with the arbiter that has just begun. */
+T_FN void hosts_meet(void)
+{
+	uint64_t until = t_mono() + WAIT_S * 1000000000ULL, before[HOSTS];
+	uint32_t i, met;
+
+	for (i = 0; i < HOSTS; i++) {
+		before[i] = w.host[i].resets;
+		bl_fcp_host_want(&w.host[i], i ^ 1, 1);
+	}
+	do {
+		CHECK(t_mono() < until, "not every host has a session");
+		hosts_turn();
+		usleep(50);
+		for (i = met = 0; i < HOSTS; i++)
+			met += w.host[i].resets > before[i];
+	} while (met < HOSTS);
 }
 
 T_FN uint32_t state_of(uint32_t at)

@@ -52,9 +52,9 @@ T_FN void arbiter_begin(unsigned int rank)
 
 	memset(c, 0, sizeof(*c));
 	CHECK(!bl_arb_cfg_of(c, &rack.lab.fp, rank, &err), "%s", err.text);
-	/* nobody is taken for dead who only waits for a CPU */
+	/* nobody is taken for dead who only waits for a CPU; who is alone is taken for nothing */
 	c->interval_us = 5000;
-	c->dead_us = 1000000;
+	c->dead_us = rack.lab.spec.arbiters > 1 ? 3000000 : 1000000;
 	snprintf(c->group_if, sizeof(c->group_if), "eth0");
 	CHECK(!bl_engine_new(&e, &rack.lab.fp, &err), "%s", err.text);
 	rack_arb[rank].engine = e;

@@ -127,8 +127,6 @@ static void failover(bool v6)
 	wants(100);
 	CHECK(ruler(2) == 1, "the secondary takes over");
 	hosts_until_quiet();
-	for (i = 0; i < HOSTS; i++)
-		CHECK(w.host[i].resets == 2, "host %u: %llu sessions", i, w.host[i].resets);
 	/* the old one comes back, and stays secondary */
 	begin(0, &c[0], NULL);
 	for (i = 0; i < 10; i++) {
@@ -143,6 +141,7 @@ static void failover(bool v6)
 	CHECK(now.packets[BL_FCP_R_STANDBY] > 0 && old.takeovers == 1, "requests reach both");
 	fprintf(stderr, "  %" PRIu64 " slots from the first, %" PRIu64 " from the second; stalls %" PRIu64 "\n", old.granted, now.granted, now.stalls);
 	end(0);
+	sessions_were(2);
 }
 
 RACK_TEST(failover__ipv4_group)
@@ -155,10 +154,20 @@ RACK_TEST(failover__ipv6_group)
 	failover(true);
 }
 
+static uint32_t ruling(void)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < 3; i++)
+		n += state_of(i) == BL_FCP_PRIMARY;
+	return n;
+}
+
 RACK_TEST(election__three_start_at_once)
 {
 	struct bl_arb_cfg c[3];
-	uint32_t i, k, ruling = 0;
+	uint64_t until;
+	uint32_t i, k;
 
 	open_world(false);
 	for (i = 0; i < 3; i++) {
@@ -173,11 +182,43 @@ RACK_TEST(election__three_start_at_once)
 		hosts_for(50);
 	}
 	hosts_until_quiet();
-	for (i = 0; i < 3; i++)
-		ruling += state_of(i) == BL_FCP_PRIMARY;
-	CHECK(ruling == 1, "%u rule", ruling);
+	/* who took over beside another one, since it had no CPU, gives way */
+	for (until = t_mono() + WAIT_S * 1000000000ULL; ruling() != 1;) {
+		CHECK(t_mono() < until, "%u rule", ruling());
+		hosts_for(1);
+	}
 	for (i = 0; i < 3; i++)
 		end(i);
+}
+
+/*
+ * Waits until the arbiter has counted @n of host 0's packets that say nothing: more at a time than
+ * its socket has room for are lost if it has no CPU.
+ */
+static void until_nonsense(uint64_t n)
+{
+	uint64_t until = t_mono() + WAIT_S * 1000000000ULL, have;
+	struct bl_arb_row rows[HOSTS];
+	struct bl_arb_total t;
+
+	for (;;) {
+		bl_arb_read(w.arb[0], &t, rows, HOSTS);
+		have = rows[0].packets[BL_FCP_R_BAD_MAGIC] + rows[0].packets[BL_FCP_R_SHORT];
+		if (have >= n)
+			return;
+		CHECK(t_mono() < until, "%" PRIu64 " of %" PRIu64 " were counted", have, n);
+		usleep(50);
+	}
+}
+
+static bool capped(void)
+{
+	struct bl_arb_row rows[HOSTS];
+	struct bl_arb_total t;
+
+	bl_arb_read(w.arb[0], &t, rows, HOSTS);
+	return rows[1].capped > 0 && rows[0].packets[BL_FCP_R_BAD_CHECK] &&
+	       t.packets[BL_FCP_R_UNKNOWN] >= 10;
 }
 
 RACK_TEST(input__strangers_and_nonsense)
@@ -210,8 +251,12 @@ RACK_TEST(input__strangers_and_nonsense)
 		sendto(fd, buf, 100, 0, (struct sockaddr *)&w.target, w.target_len);
 	/* an endpoint that sends nonsense of every length, and then forged requests */
 	begun = t_mono();
-	for (i = 0; i < sizeof(buf); i++)
+	for (i = 0; i < sizeof(buf); i++) {
 		sendto(w.fd[0], buf, i, 0, (struct sockaddr *)&w.target, w.target_len);
+		if (i % 20 == 19)
+			until_nonsense(i + 1);
+	}
+	until_nonsense(i);
 	for (i = 0; i < 50; i++) {
 		memset(buf, 0, 64);
 		buf[33] = 1;
@@ -224,14 +269,20 @@ RACK_TEST(input__strangers_and_nonsense)
 		bl_fcp_host_want(&w.host[3], 4, 10);
 		hosts_for(10);
 	}
-	for (until = t_mono() + WAIT_S * 1000000000ULL; w.host[3].need;) {
-		CHECK(t_mono() < until, "the honest host waits for %llu slots", w.host[3].need);
+	for (until = t_mono() + WAIT_S * 1000000000ULL; w.host[3].need || !capped();) {
+		CHECK(t_mono() < until, "the honest host waits for %llu slots, or nobody counts",
+		      w.host[3].need);
 		hosts_for(10);
 	}
 	bl_arb_read(w.arb[0], &t, rows, HOSTS);
 	CHECK(t.packets[BL_FCP_R_UNKNOWN] == 10 && !strcmp(t.unknown, "10.77.0.2"), "%s", t.unknown);
-	CHECK(rows[0].packets[BL_FCP_R_BAD_CHECK] >= 1 && rows[0].packets[BL_FCP_R_BAD_MAGIC] + rows[0].packets[BL_FCP_R_SHORT] > 1000, "counts");
-	CHECK(rows[0].session && rows[0].sessions == 1, "a session that works goes on");
+	CHECK(rows[0].packets[BL_FCP_R_BAD_CHECK] >= 1 &&
+		      rows[0].packets[BL_FCP_R_BAD_MAGIC] + rows[0].packets[BL_FCP_R_SHORT] >=
+			      sizeof(buf),
+	      "counts");
+	/* it is given up if this process has had no CPU for a second */
+	CHECK((rows[0].session || rows[0].gone) && rows[0].sessions <= 1 + rows[0].gone,
+	      "a session that works goes on");
 	CHECK(rows[0].resets <= n + (t_mono() - begun) / 2000000 + 1,
 	      "%" PRIu64 " RESETs in %" PRIu64 " ms of 2 ms round trips", rows[0].resets - n,
 	      (t_mono() - begun) / 1000000);
