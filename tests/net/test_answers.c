@@ -16,11 +16,28 @@ static void say_all(void)
 	tr_dump();
 }
 
+/*
+ * No host dies here, and no process is put out: who has no CPU for a while is not to be, nor who is
+ * stopped for as long as a case takes.
+ */
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 10000000;
+	cfg->process_limit_ms = 100000;
+}
+
+static void with_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	name_controller(cfg, n);
+	patient(cfg, n);
+}
+
 static void open_rack(unsigned int hosts)
 {
 	ctl_start(ANSWER_MS);
 	rack.lab.spec.hosts = hosts;
-	rack.tweak = name_controller;
+	rack.tweak = with_controller;
 	rack_open();
 	if (!tr_until(all_ok, WAIT_MS))
 		FAIL("not all nodes are there: %s", ask());
@@ -33,6 +50,7 @@ static void open_rack(unsigned int hosts)
 #define GONES 1
 #define HAS_LEFT 4 /* user[] of leave_and_return() */
 #define LEAVE	 5 /* the script's word to it alone */
+#define THEN	 6 /* and what the first two had delivered when it was about to leave */
 
 static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
 {
@@ -98,6 +116,8 @@ static void leave_and_return(struct tr *w)
 		tr_take(w, 1);
 	while (bl_wait(w->ep, BL_WAIT_ACKED, 100) != BL_WAIT_ACKED)
 		tr_take(w, 0);
+	TR_STORE(w->me->user[THEN], TR_LOAD(tr_sh->node[0].ngot));
+	TR_STORE(w->me->user[THEN + 1], TR_LOAD(tr_sh->node[1].ngot));
 	bl_exit(w->ep);
 	TR_STORE(w->me->user[HAS_LEFT], 1);
 	while (TR_LOAD(phase) < 2)
@@ -123,6 +143,19 @@ static bool both_heard(void)
 	return TR_LOAD(tr_sh->node[0].user[2 + GONES]) && TR_LOAD(tr_sh->node[1].user[2 + GONES]);
 }
 
+static uint32_t sent_by_then[2];
+
+static bool both_sent_more(void)
+{
+	return TR_LOAD(tr_sh->node[0].nsent) >= sent_by_then[0] + 20 &&
+	       TR_LOAD(tr_sh->node[1].nsent) >= sent_by_then[1] + 20;
+}
+
+static bool stopped_one_heard(void)
+{
+	return TR_LOAD(tr_sh->node[3].user[2 + GONES]);
+}
+
 static bool has_left(void)
 {
 	return TR_LOAD(tr_sh->node[2].user[HAS_LEFT]);
@@ -133,6 +166,16 @@ static void want_more(uint32_t more)
 {
 	want[0] = TR_LOAD(tr_sh->node[0].ngot) + more;
 	want[1] = TR_LOAD(tr_sh->node[1].ngot) + more;
+}
+
+/*
+ * What the first two deliver from the moment on in which the third one left. Of what its last
+ * window lets them send some may have been delivered by now.
+ */
+static void want_since_it_left(uint32_t more)
+{
+	want[0] = (uint32_t)TR_LOAD(tr_sh->node[2].user[THEN]) + more;
+	want[1] = (uint32_t)TR_LOAD(tr_sh->node[2].user[THEN + 1]) + more;
 }
 
 /* Two that send, by @fn, to @to and then to one another, and a third one that leaves and returns. */
@@ -188,7 +231,9 @@ RACK_TEST(stopped__others_go_on)
 	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
 	/* what is sent from now on is stored by all but the third, and stays so: nobody can deliver it */
 	make_lossy(2, 65536, tr_sh->seed);
-	tr_pass(60);
+	for (i = 0; i < 2; i++)
+		sent_by_then[i] = TR_LOAD(tr_sh->node[i].nsent);
+	CHECK(tr_until(both_sent_more, WAIT_MS), "nothing is sent");
 	CHECK(!kill(tr_sh->node[3].pid, SIGSTOP), "%s", strerror(errno));
 	tr_kill(2);
 	TR_STORE(phase, 1);
@@ -198,6 +243,7 @@ RACK_TEST(stopped__others_go_on)
 	CHECK(tr_until(goes_on, WAIT_MS), "the others' delivery stands still");
 	CHECK(times_said("\"number\":") == 1, "somebody was put out besides: %s", ask());
 	CHECK(!kill(tr_sh->node[3].pid, SIGCONT), "%s", strerror(errno));
+	CHECK(tr_until(stopped_one_heard, WAIT_MS), "the stopped one hears nothing");
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
@@ -254,7 +300,7 @@ RACK_TEST(left__others_still_send_to_it)
 	rack_last_words = say_all;
 	two_and_a_leaver(to_all_until_told, 0x7);
 	leaves_while_the_controller_stands();
-	want_more(200); /* of two senders, whose last window is of 256 frames */
+	want_since_it_left(200); /* of two senders, whose last window is of 256 frames */
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
 	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
 	CHECK(!kill(ctl, SIGCONT), "%s", strerror(errno));
@@ -272,11 +318,12 @@ RACK_TEST(left__others_still_send_to_it)
 RACK_TEST(left__without_a_controller)
 {
 	rack.lab.spec.hosts = 3;
+	rack.tweak = patient;
 	rack_open();
 	two_and_a_leaver(to_who_is_there, 0x7);
 	TR_STORE(tr_sh->node[2].user[LEAVE], 1);
 	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
-	want_more(200);
+	want_since_it_left(200);
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
 	TR_STORE(phase, 2);
 	want_more(100);
