@@ -398,7 +398,14 @@ static pid_t child(unsigned int node, void (*fn)(int family), int family)
 }
 
 static int listener;
-static uint32_t *connected; /* shared with the sender: it is */
+/**
+ * struct shared - what the case and its two processes have in common. @connected: the sender is.
+ * @enough: nothing more comes and goes: it may end. @sent: bytes, when it has.
+ */
+static struct shared {
+	uint32_t connected, enough;
+	uint64_t sent;
+} *shared;
 
 static void receive(int family)
 {
@@ -413,7 +420,8 @@ static void receive(int family)
 		CHECK(!memcmp(got, want, (size_t)n), "bytes from %" PRIu64 " on differ", at);
 		at += (uint64_t)n;
 	}
-	CHECK(!n && at == BYTES, "%" PRIu64 " bytes: %s", at, n ? strerror(errno) : "the end");
+	CHECK(!n && at == __atomic_load_n(&shared->sent, __ATOMIC_ACQUIRE), "%" PRIu64 " bytes: %s",
+	      at, n ? strerror(errno) : "the end");
 }
 
 static void send_all(int family)
@@ -425,14 +433,13 @@ static void send_all(int family)
 	int fd = tcp_socket(family, rack_host(1), &sa, &len);
 
 	CHECK(!connect(fd, (void *)&sa, len), "connect: %s", strerror(errno));
-	__atomic_store_n(connected, 1, __ATOMIC_RELEASE);
-	while (at < BYTES) {
-		size_t n = BYTES - at < sizeof(b) ? BYTES - at : sizeof(b);
-
-		fill(b, n, at);
-		CHECK(send(fd, b, n, 0) == (ssize_t)n, "send: %s", strerror(errno));
-		at += n;
+	__atomic_store_n(&shared->connected, 1, __ATOMIC_RELEASE);
+	while (at < BYTES || !__atomic_load_n(&shared->enough, __ATOMIC_ACQUIRE)) {
+		fill(b, sizeof(b), at);
+		CHECK(send(fd, b, sizeof(b), 0) == sizeof(b), "send: %s", strerror(errno));
+		at += sizeof(b);
 	}
+	__atomic_store_n(&shared->sent, at, __ATOMIC_RELEASE);
 	CHECK(!shutdown(fd, SHUT_WR) && !recv(fd, b, 1, 0), "end: %s", strerror(errno));
 }
 
@@ -450,7 +457,10 @@ static void reboot_switch(void)
 	rack_open_node(0);
 }
 
-/* A connection from h1 to h2; @restart: what comes and goes while it runs. */
+/*
+ * A connection from h1 to h2; @restart: what comes and goes while it runs, and it runs for as long
+ * as that takes.
+ */
 static void transfer(int family, enum restart restart)
 {
 	struct sockaddr_storage sa;
@@ -459,8 +469,9 @@ static void transfer(int family, enum restart restart)
 	unsigned int k, i = 0;
 	int home, st, left = 2;
 
-	connected = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(connected != MAP_FAILED, "%s", strerror(errno));
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED, "%s", strerror(errno));
 	home = rack_away(rack_host(1));
 	listener = tcp_socket(family, rack_host(1), &sa, &len);
 	CHECK(!bind(listener, (void *)&sa, len) && !listen(listener, 1), "%s", strerror(errno));
@@ -473,13 +484,15 @@ static void transfer(int family, enum restart restart)
 
 		/* not before the connection is there: the kernel gives neighbours up that do not answer for three seconds, which a switch that comes and goes on a busy machine may take */
 		rack_serve(30);
-		there = __atomic_load_n(connected, __ATOMIC_ACQUIRE);
+		there = __atomic_load_n(&shared->connected, __ATOMIC_ACQUIRE);
 		if (there && restart == DAEMONS && i < 3 * rack.lab.nnodes) {
 			rack_close_node(i % rack.lab.nnodes);
 			rack_open_node(i++ % rack.lab.nnodes);
 		} else if (there && restart == SWITCH && i < 3) {
 			reboot_switch();
 			i++;
+		} else if (there) {
+			__atomic_store_n(&shared->enough, 1, __ATOMIC_RELEASE);
 		}
 		for (k = 0; k < 2; k++) {
 			if (pid[k] && waitpid(pid[k], &st, WNOHANG) == pid[k]) {
@@ -489,7 +502,7 @@ static void transfer(int family, enum restart restart)
 			}
 		}
 	}
-	munmap(connected, 4096);
+	munmap(shared, sizeof(*shared));
 	CHECK(i == (restart == DAEMONS ? 3 * rack.lab.nnodes : restart == SWITCH ? 3 : 0), "the transfer ended before the restarts (%u)", i);
 }
 
@@ -511,7 +524,7 @@ RACK_TEST(bytes__tcp_v6)
 
 RACK_TEST(bytes__daemons_exchanged)
 {
-	open_rack(2, 60000000); /* slow: it has to last */
+	open_rack(2, 60000000);
 	transfer(AF_INET, DAEMONS);
 }
 
