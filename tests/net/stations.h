@@ -36,13 +36,15 @@ T_FN struct station station(unsigned int host)
 {
 	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
 	struct station s = { .index = host };
-	int home = rack_away(rack_host(host)), room = 16 << 20;
+	int home = rack_away(rack_host(host)), room = 16 << 20, on = 1;
 	struct ifreq r = { .ifr_name = "bl0" };
 
 	s.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_IP));
 	a.sll_ifindex = (int)if_nametoindex("bl0");
 	CHECK(s.fd >= 0 && a.sll_ifindex && !bind(s.fd, (void *)&a, sizeof(a)) && !ioctl(s.fd, SIOCGIFHWADDR, &r), "%s", strerror(errno));
 	setsockopt(s.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	CHECK(!setsockopt(s.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)), "%s",
+	      strerror(errno));
 	memcpy(s.mac, r.ifr_hwaddr.sa_data, 6);
 	rack_back(home);
 	return s;
@@ -91,27 +93,57 @@ T_FN void give_host(const struct station *from, const struct station *to, uint32
 	give(from, to->mac, 200, to->index + 1, sport, seq);
 }
 
-/*
- * Source port of the next datagram that came to @at; 0: none is there. @seq: its number; may be
- * NULL. What lies behind the datagram, as TOP's echo does where the receiver has another policy, is
- * nobody's.
- */
-T_FN uint32_t took(const struct station *at, uint32_t *seq)
+/* CLOCK_REALTIME, as took_at() tells it. */
+T_FN uint64_t station_now(void)
 {
-	struct sockaddr_ll a;
-	socklen_t alen = sizeof(a);
-	const uint32_t magic = STATION_MAGIC;
-	uint8_t p[2048];
-	ssize_t n;
+	struct timespec t;
 
-	while ((n = recvfrom(at->fd, p, sizeof(p), MSG_DONTWAIT, (void *)&a, &alen)) >= 0)
-		if (a.sll_pkttype != PACKET_OUTGOING && n >= STATION_LEN && !memcmp(p + 42, &magic, sizeof(magic))) {
-			if (seq)
-				memcpy(seq, p + 46, sizeof(*seq));
-			return (uint32_t)p[34] << 8 | p[35];
-		}
-	return 0;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
+/*
+ * Source port of the next datagram that came to @at; 0: none is there. @seq: its number; may be
+ * NULL. @came_ns: when bl0 had it, however late this is called; may be NULL. What lies behind the
+ * datagram, as TOP's echo does where the receiver has another policy, is nobody's.
+ */
+T_FN uint32_t took_at(const struct station *at, uint32_t *seq, uint64_t *came_ns)
+{
+	const uint32_t magic = STATION_MAGIC;
+	struct sockaddr_ll a;
+	uint8_t p[2048], control[128];
+	struct iovec part = { p, sizeof(p) };
+	struct cmsghdr *c;
+	struct timespec t;
+
+	for (;;) {
+		struct msghdr m = { .msg_name = &a,
+				    .msg_namelen = sizeof(a),
+				    .msg_iov = &part,
+				    .msg_iovlen = 1,
+				    .msg_control = control,
+				    .msg_controllen = sizeof(control) };
+		ssize_t n = recvmsg(at->fd, &m, MSG_DONTWAIT);
+
+		if (n < 0)
+			return 0;
+		if (a.sll_pkttype == PACKET_OUTGOING || n < STATION_LEN ||
+		    memcmp(p + 42, &magic, sizeof(magic)))
+			continue;
+		if (seq)
+			memcpy(seq, p + 46, sizeof(*seq));
+		for (c = CMSG_FIRSTHDR(&m); came_ns && c; c = CMSG_NXTHDR(&m, c))
+			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+				memcpy(&t, CMSG_DATA(c), sizeof(t));
+				*came_ns = (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+			}
+		return (uint32_t)p[34] << 8 | p[35];
+	}
+}
+
+T_FN uint32_t took(const struct station *at, uint32_t *seq)
+{
+	return took_at(at, seq, NULL);
+}
 
 #endif
