@@ -33,6 +33,60 @@ static void of_spine(unsigned int s, uint64_t *tokens, uint64_t *bytes)
 	close(queues);
 }
 
+/* Is there a flow that h1 sends tokens for? */
+static bool wants_data(void)
+{
+	int fd = rack_map(rack_host(0), BL_MAP_TOP_RX);
+	struct bl_top_rx r;
+	bool open = false;
+	uint32_t i;
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	for (i = 0; i < BL_TOP_RX_MAX; i++) {
+		CHECK(!bpf_map_lookup_elem(fd, &i, &r), "%s", strerror(errno));
+		open = open || r.state == BL_TOP_RX_OPEN;
+	}
+	close(fd);
+	return open;
+}
+
+static uint64_t tokens_at_spines(void)
+{
+	uint64_t sum = 0, tokens, bytes;
+	unsigned int s;
+
+	for (s = 0; s < SPINES; s++) {
+		of_spine(s, &tokens, &bytes);
+		sum += tokens;
+	}
+	return sum;
+}
+
+#define WAVES 60 /* frames: some waves of beacons, one to each port of all switches */
+
+/*
+ * The flow that has ended has no token under way any more: h1 knows that it holds nothing, and
+ * while all switches send beacons behind them, none comes by.
+ */
+static void flow_is_over(void)
+{
+	uint64_t end = t_mono() + 60000000000ULL, tokens, put;
+
+	while (wants_data()) {
+		CHECK(t_mono() < end, "tokens go to a flow that holds nothing");
+		rack_serve(5);
+	}
+	do {
+		CHECK(t_mono() < end, "there are always tokens");
+		tokens = tokens_at_spines();
+		put = queued(BL_CL_DATA).put + WAVES;
+		while (queued(BL_CL_DATA).put < put) {
+			CHECK(t_mono() < end, "there are no beacons");
+			rack_serve(5);
+		}
+	} while (tokens_at_spines() != tokens);
+}
+
 static void two_racks(void)
 {
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
@@ -53,7 +107,7 @@ RACK_TEST(spines__tokens_and_data_by_the_same)
 			of_spine(s, &tokens[0][s], &bytes[0][s]);
 		begin(flow & 1 ? AF_INET6 : AF_INET, 1, 2 << 20);
 		finish();
-		rack_serve(50);
+		flow_is_over();
 		for (s = 0, by = SPINES; s < SPINES; s++) {
 			of_spine(s, &tokens[1][s], &bytes[1][s]);
 			t = tokens[1][s] - tokens[0][s];
@@ -106,8 +160,21 @@ static int set(unsigned int i, const struct bl_admission_set *c, char *said, siz
 	return rc;
 }
 
+/* What the neighbour of host @i says of its policy. */
+static uint32_t heard_policy(unsigned int i)
+{
+	int fd = rack_map(rack_host(i), BL_MAP_HOST_PAGE);
+	struct bl_host_page page;
+	uint32_t zero = 0;
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &page), "%s", strerror(errno));
+	close(fd);
+	return page.life.policy;
+}
+
 static void policy(enum bl_policy p)
 {
+	uint64_t end = t_mono() + 60000000000ULL;
 	struct bl_admission_set c = BL_ADMISSION_SAME;
 	char said[512];
 	struct bl_err err;
@@ -116,6 +183,12 @@ static void policy(enum bl_policy p)
 	c.policy = (int)p;
 	for (i = 0; i < rack.lab.nnodes; i++)
 		CHECK(!set(i, &c, said, sizeof(said), &err), "%s: %s", rack.lab.nodes[i].name, err.text);
+	/* a host goes on without tokens until its switch's beacon says that it has them */
+	for (i = 0; i < rack.lab.spec.hosts; i++)
+		while (heard_policy(i) != p + 1) {
+			CHECK(t_mono() < end, "h%u has not heard of it", i + 1);
+			rack_serve(5);
+		}
 }
 
 /* Switches that were started without top choose ways up from when it begins, until it ends, and as they are told. */

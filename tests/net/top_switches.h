@@ -21,6 +21,7 @@
 
 #define RATE	250000000
 #define FOREVER 10000000 /* us */
+#define PATIENT 200000
 
 static bool unmetered; /* the next rack's switches, which know their links' rate all the same */
 
@@ -29,6 +30,9 @@ T_FN void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	(void)n;
 	cfg->clock_bound_us = 1000;
 	cfg->admission.top.v[BL_TOP_O_EXPIRY] = cfg->admission.top.v[BL_TOP_O_DEAD] = FOREVER + 1;
+	/* nor does a flow end, or get another tag, for want of a CPU: signals would be refused */
+	cfg->admission.top.v[BL_TOP_O_IDLE] = FOREVER + 1;
+	cfg->admission.top.v[BL_TOP_O_SYNC] = PATIENT + 1;
 	if (cfg->role == BL_ROLE_HOST)
 		return;
 	cfg->admission.link_rate_bps = unmetered ? RATE : 0;
