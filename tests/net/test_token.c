@@ -55,6 +55,12 @@ struct station {
 };
 
 static struct station st[HOSTS];
+static uint64_t lost_before; /* lost_otherwise() before any token: beacons may find no pacer yet */
+
+static uint64_t lost_otherwise(void)
+{
+	return rack_count(0, BL_R_NO_SLOT) + rack_count(0, BL_R_REDIRECT_FAILED);
+}
 
 static void stations(void)
 {
@@ -74,6 +80,8 @@ static void stations(void)
 	}
 	CHECK(!setns(home, CLONE_NEWNET), "home");
 	close(home);
+	rack_settle();
+	lost_before = lost_otherwise();
 }
 
 static void make(uint8_t *p, unsigned int from, unsigned int to, uint8_t cls, uint32_t seq)
@@ -234,7 +242,18 @@ static void all_ended(void)
 		CHECK(!c.lost, "lost swaps");
 	}
 	CHECK(given() == ended(), "%llu tokens, %llu ends", (unsigned long long)given(), (unsigned long long)ended());
-	CHECK(!rack_count(0, BL_R_NO_SLOT) && !rack_count(0, BL_R_REDIRECT_FAILED), "slots, or the device map");
+	CHECK(lost_otherwise() == lost_before, "slots, or the device map");
+}
+
+/* Of the hosts that offer. */
+static uint64_t flooded(void)
+{
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		n += counts_of(i).flood;
+	return n;
 }
 
 #define TURN_NS 20000000ULL /* a turn of the offer that takes longer was interrupted: three token times */
@@ -263,7 +282,7 @@ static bool offer(double *s)
 		last = now;
 	} while (now - begun < 1000000000ULL);
 	*s = (double)(now - begun) / 1e9;
-	return smooth && (double)(sum_of(st[3].came) - came) >= 0.9 * *s * TOKEN_S;
+	return smooth && (double)(sum_of(st[3].came) - came) >= 0.95 * *s * TOKEN_S;
 }
 
 /*
@@ -273,6 +292,7 @@ static bool offer(double *s)
 RACK_TEST(pace__six_classes_above_the_rate)
 {
 	uint64_t sent[BL_TOP_CLASSES] = { 0 }, came[BL_TOP_CLASSES] = { 0 }, before[2][BL_TOP_CLASSES], begun, all = 0;
+	uint64_t flood = 0, flood_before;
 	struct bl_token_counts c;
 	unsigned int i, k, good = 0, rounds = 0;
 	double s;
@@ -286,10 +306,12 @@ RACK_TEST(pace__six_classes_above_the_rate)
 		for (k = 0; k < BL_TOP_CLASSES; k++)
 			for (before[0][k] = 0, before[1][k] = st[3].came[k], i = 0; i < 3; i++)
 				before[0][k] += st[i].sent[k];
+		flood_before = flooded();
 		ok = offer(&s);
 		all_ended();
 		rounds++;
 		good += ok;
+		flood += ok ? flooded() - flood_before : 0;
 		for (k = 0; ok && k < BL_TOP_CLASSES; k++) {
 			for (i = 0; i < 3; i++)
 				sent[k] += st[i].sent[k];
@@ -306,8 +328,8 @@ RACK_TEST(pace__six_classes_above_the_rate)
 		all += c.limit[k] + c.expired[k];
 	}
 	CHECK(all, "nothing was dropped: nothing was tested");
-	for (i = 0; i < 3; i++)
-		CHECK(!counts_of(i).flood || !good, "it was taken for a flood");
+	/* where the switch had no CPU, what had waited came in at once, and was a flood */
+	CHECK(!flood, "it was taken for a flood");
 	if (!good) {
 		fprintf(stderr, "  no second without an interruption: who got what was not judged\n");
 		return;
