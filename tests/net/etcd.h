@@ -47,15 +47,32 @@ T_FN void etcd_kill(unsigned int i)
 	etcd.pid[i] = 0;
 }
 
+/* Who is stopped stands still when this returns. */
 T_FN void etcd_signal(unsigned int i, int sig)
 {
-	CHECK(!kill(etcd.pid[i], sig), "%s", strerror(errno));
+	pid_t pid = etcd.pid[i];
+	int st = 0;
+
+	CHECK(!kill(pid, sig), "%s", strerror(errno));
+	if (sig == SIGSTOP)
+		CHECK(waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st), "status %#x", st);
 }
 
 /* As lab_etcd_post(). */
 T_FN long etcd_post(unsigned int i, const char *path, const char *body, char *answer)
 {
 	return lab_etcd_post(i, path, body, 5000, answer);
+}
+
+/* Until it is done: a member that has no leader at this moment, or no CPU, refuses. */
+T_FN void etcd_post_sure(unsigned int i, const char *path, const char *body, char *answer)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+
+	while (etcd_post(i, path, body, answer) != 200) {
+		CHECK(t_mono() < end, "%s: %s", path, answer);
+		usleep(20000);
+	}
 }
 
 T_FN void etcd_last_words(void)
