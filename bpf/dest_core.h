@@ -122,6 +122,35 @@ BL_CORE __u64 bl_hold_age(const struct bl_hold_cfg *c, __u64 ask_ns, int pressed
 	return pressed ? ns / 8 : ns;
 }
 
+/**
+ * bl_hold_watch - how soon the pacer looks again for frames that wait and may be @age_ns old, though
+ * nothing else makes it look; at least @least_ns. Who has no turn for longer than that stood still.
+ */
+BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
+{
+	__u64 ns = bl_max64(age_ns / 2, least_ns);
+
+	d->watch_ns = ns + age_ns / 4;
+	return ns;
+}
+
+/**
+ * bl_hold_turn - the pacer has a turn at @now. If it stood still it could not ask for leave meanwhile,
+ * nor give others leave: ages count anew from here on.
+ */
+BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
+{
+	if (d->watch_ns && d->turn_ns + d->watch_ns <= now)
+		d->back_ns = now;
+	d->turn_ns = now;
+}
+
+/** bl_hold_back - has the pacer come back so lately that nothing is too old? */
+BL_CORE int bl_hold_back(const struct bl_due *d, __u64 age_ns, __u64 now)
+{
+	return d->back_ns && now < d->back_ns + age_ns;
+}
+
 /** bl_hold_over - nothing has left the queue since @left_ns, and its oldest frame has been there since @came_ns. */
 BL_CORE int bl_hold_over(__u64 came_ns, __u64 left_ns, __u64 age_ns, __u64 now)
 {

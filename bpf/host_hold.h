@@ -378,6 +378,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 	if (!t.cfg)
 		return XDP_DROP;
 	t.policy = bl_policy_now(t.cfg);
+	bl_hold_turn(t.due, t.now);
 	bl_due_scan(t.due, (__u32)bl_min64(BL_READ_ONCE(t.due->given) + 1, BL_DESTS), &s);
 	again = s.pick.least;
 	verdict = bl_host_beat(ctx, t.now);

@@ -242,7 +242,9 @@ __attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
 	/* an arbiter that is away comes back, and it gives slots whether peers live or not: frames wait while there is room */
 	if (age && cfg->policy == BL_POLICY_FASTPASS && !bl_pressed(due))
 		return 0;
-	return age ? bl_hold_drop_old(n, age, now) : 0;
+	if (!age || bl_hold_back(due, age, now))
+		return 0;
+	return bl_hold_drop_old(n, age, now);
 }
 
 /** bl_hold_look - after it: the pacer looks again in time, though nothing else would make it look. */
@@ -254,7 +256,7 @@ __attribute__((noinline)) int bl_hold_look(__u32 n, __u64 now)
 	__u64 age = cfg && due ? bl_hold_age_now(cfg, due) : 0;
 
 	if (age && (bl_pl2_pending(n) || bl_held(n)))
-		bl_due_lower(due, n, now + bl_max64(age / 2, BL_HOLD_LOOK_NS));
+		bl_due_lower(due, n, now + bl_hold_watch(due, age, BL_HOLD_LOOK_NS));
 	return 0;
 }
 

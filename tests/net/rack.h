@@ -55,7 +55,7 @@
  * No false exclusion: longer than a beacon thread waits for a CPU on a busy virtual machine, which was
  * more than 300 ms beside another rack.
  */
-#define RACK_DEAD_AFTER_US 1000000
+#define RACK_DEAD_AFTER_US 1500000
 
 static pid_t rack_case_pid;
 static uint64_t rack_begun; /* CLOCK_MONOTONIC of the case's start */

@@ -187,6 +187,45 @@ static void pl2__no_answer(void **state)
 	assert_true(!d.n && BL_PL2_STATE(d.word) == BL_PL2_IDLE && BL_PL2_SEQ(d.word));
 }
 
+/* The pacer itself stood still: its peer had no chance to answer, and nothing is dropped for an age. */
+static void pl2__pacer_stood_still(void **state)
+{
+	struct frame f, out;
+	struct bl_due d;
+
+	(void)state;
+	hold.k_frames = 4;
+	hold.k_bytes = 4 * 1514;
+	hold.retry_ns = 1000000000;
+	set_policy(BL_POLICY_PL2);
+	raw_frame(&f, 1, 5, 60, 1);
+	give(&f, BL_R_HELD);
+	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT); /* its RSV */
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
+	give(&f, BL_R_HELD);
+	pace_elsewhere = 1;
+	long_ago();
+	d = due_get();
+	assert_true(d.watch_ns > 0 && d.turn_ns > 0);
+	d.turn_ns = 1;
+	d.watch_ns = 1000000;
+	due_put(&d);
+	all_due();
+	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
+	assert_int_equal(balanced(QUEUES), 1);
+	d = due_get();
+	assert_true(d.back_ns > 1 && d.turn_ns == d.back_ns);
+	/* an age later */
+	d.back_ns = 1;
+	due_put(&d);
+	all_due();
+	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_HELD_LONG, 2 }));
+	pace_elsewhere = 0;
+	assert_int_equal(balanced(QUEUES), 0);
+}
+
 /* All numbers are given, and none has been used for long. */
 static __u32 pressed(struct frame *f)
 {
@@ -280,6 +319,7 @@ int main(void)
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
 		CASE(dests__ten_thousand), CASE(policy__after_255_flows), CASE(top__dead_peer), CASE(pl2__no_answer),
+		CASE(pl2__pacer_stood_still),
 		CASE(number__not_while_it_is_used), CASE(number__the_daemon_forgets_first), cmocka_unit_test(reasons__all_seen),
 	};
 

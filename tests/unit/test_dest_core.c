@@ -96,6 +96,29 @@ static void bl_hold_age__table(void **state)
 	assert_false(bl_hold_over(7, 5, 10, 16));
 }
 
+/* The pacer looks each half age. It stood still if it did not: then nothing is old for an age. */
+static void bl_hold_turn__standstill(void **state)
+{
+	struct bl_due d = { 0 };
+
+	(void)state;
+	bl_hold_turn(&d, 5000); /* nothing has waited so far */
+	assert_true(d.turn_ns == 5000 && !d.back_ns && !bl_hold_back(&d, 1000, 5000));
+	assert_int_equal(bl_hold_watch(&d, 1000, 0), 500);
+	bl_hold_turn(&d, 5749);
+	assert_true(!d.back_ns && d.turn_ns == 5749);
+	bl_hold_turn(&d, 5749 + 750);
+	assert_true(d.back_ns == 6499 && d.turn_ns == 6499);
+	assert_true(bl_hold_back(&d, 1000, 7498));
+	assert_false(bl_hold_back(&d, 1000, 7499));
+	/* not more often than that */
+	assert_int_equal(bl_hold_watch(&d, 1000, 600), 600);
+	bl_hold_turn(&d, 6499 + 849);
+	assert_int_equal(d.back_ns, 6499);
+	bl_hold_turn(&d, 6499 + 849 + 850);
+	assert_int_equal(d.back_ns, 6499 + 849 + 850);
+}
+
 /* Users come and go; one closes, and gives the number to another owner. Nobody is inside under the wrong owner. */
 static struct bl_hold_dest shared;
 static uint64_t owner, inside[2], seen[2];
@@ -152,7 +175,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bl_dest__states),	cmocka_unit_test(bl_dest_is__address_and_kind), cmocka_unit_test(bl_spare__counts),
-		cmocka_unit_test(bl_hold_age__table), cmocka_unit_test(bl_dest_close__nobody_inside),
+		cmocka_unit_test(bl_hold_age__table), cmocka_unit_test(bl_hold_turn__standstill),
+		cmocka_unit_test(bl_dest_close__nobody_inside),
 	};
 
 	return cmocka_run_group_tests_name("dest_core", tests, NULL, NULL);
