@@ -68,12 +68,21 @@ static void answer(struct arb_doorway *c, int fd)
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	while (len < sizeof(said) - 1 && (n = TEMP_FAILURE_RETRY(read(fd, said + len, sizeof(said) - 1 - len))) > 0)
+	/* with these limits, who is stopped here and goes on is told EINTR */
+	while (len < sizeof(said) - 1) {
+		n = TEMP_FAILURE_RETRY(read(fd, said + len, sizeof(said) - 1 - len));
+		if (n <= 0)
+			break;
 		len += (size_t)n;
+	}
 	said[len] = 0;
 	text = c->reply(c->ctx, said, &len);
-	while (text && at < len && (n = TEMP_FAILURE_RETRY(send(fd, text + at, len - at, MSG_NOSIGNAL))) > 0)
+	while (text && at < len) {
+		n = TEMP_FAILURE_RETRY(send(fd, text + at, len - at, MSG_NOSIGNAL));
+		if (n <= 0)
+			break;
 		at += (size_t)n;
+	}
 	free(text);
 }
 

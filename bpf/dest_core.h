@@ -123,8 +123,9 @@ BL_CORE __u64 bl_hold_age(const struct bl_hold_cfg *c, __u64 ask_ns, int pressed
 }
 
 /**
- * bl_hold_watch - how soon the pacer looks again for frames that wait and may be @age_ns old, though
- * nothing else makes it look; at least @least_ns. Who has no turn for longer than that stood still.
+ * bl_hold_watch - how soon the pacer looks again for frames that wait and may be @age_ns old,
+ * though nothing else makes it look; at least @least_ns. Who has no turn for longer than that, and
+ * a quarter of an age, stood still.
  */
 BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
 {
@@ -135,8 +136,8 @@ BL_CORE __u64 bl_hold_watch(struct bl_due *d, __u64 age_ns, __u64 least_ns)
 }
 
 /**
- * bl_hold_turn - the pacer has a turn at @now. If it stood still it could not ask for leave meanwhile,
- * nor give others leave: ages count anew from here on.
+ * bl_hold_turn - the pacer has a turn at @now. If it stood still it could not ask for leave
+ * meanwhile, nor give others leave: ages count anew from here on.
  */
 BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
 {

@@ -330,7 +330,10 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 		*again = t->now;
 		return verdict;
 	}
-	/* while it is closed, frames and tokens pass it by: only when it is about to end, and then looked at once more */
+	/*
+	 * While it is closed, frames and tokens pass it by: so only when it is about to end, and
+	 * then it is looked at once more.
+	 */
 	d.busy = t->policy == BL_POLICY_TOP || !bl_host_close(n);
 	if (t->policy == BL_POLICY_TOP)
 		bl_top_turn(n, t->now, &d);

@@ -251,10 +251,10 @@ static __always_inline void bl_top_share(struct bl_top_key *key)
 }
 
 /*
- * The number of flow @key, with a pin of the caller's; 0: none. A flow that finds only BL_TOP_RESERVE
- * numbers left shares one with all such flows between the same two addresses, and so does a new flow while
- * frames of the shared one wait: it may have sent some of them. So does a flow that is just ending, whose
- * number stays closed for as long as the pacer has no CPU.
+ * The number of flow @key, with a pin of the caller's; 0: none. A flow that finds only
+ * BL_TOP_RESERVE numbers left shares one with all such flows between the same two addresses, and so
+ * does a new flow while frames of the shared one wait: it may have sent some of them. So does a
+ * flow that is just ending, whose number stays closed for as long as the pacer has no CPU.
  */
 static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_key *key, __u64 mac, __u64 now)
 {

@@ -583,9 +583,9 @@ BL_CORE int bl_top_wasted(struct bl_top_tx *t)
 enum bl_top_do { BL_TOP_NOTHING, BL_TOP_DO_SYNC, BL_TOP_DO_UNSCHED, BL_TOP_DO_AT_ONCE, BL_TOP_DO_END, BL_TOP_DO_STOP };
 
 /**
- * struct bl_top_turn - one turn. @busy: 1: the flow may not end now; the caller's; 2, afterwards: else it
- * would have. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag, @data: of the
- * signal.
+ * struct bl_top_turn - one turn. @busy: 1: the flow may not end now; the caller's; 2, afterwards:
+ * else it would have. @what: enum bl_top_do. @next_ns: when to look at this flow again. @seq, @tag,
+ * @data: of the signal.
  */
 struct bl_top_turn {
 	__u32 what;

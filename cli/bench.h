@@ -4,8 +4,8 @@
  *
  *	register	every worker has its endpoint and knows all others
  *	all-to-all	every worker broadcasts to all (itself included) as fast as windows allow, and receives
- *	drain		nobody sends; until everything sent was delivered, or nothing came for a second (reliably, and
- *			nothing was reported as failed: for 30)
+ *	drain		nobody sends; until everything sent was delivered, or nothing came for a
+ *			second (reliably, and nothing was reported as failed: for 30)
  *	latency		one worker sends single messages at random phases of the beacon interval to another; four times: ordered and
  *			plain UDP, receiver blocking and busy-polling
  *	group		every worker broadcasts at a fixed rate, whatever comes back; how old the others' messages are (bench_group.c)

@@ -21,7 +21,7 @@
 
 #define READY_TIMEOUT_S 10
 #define DRAIN_QUIET_NS	1000000000ull
-#define DRAIN_AGAIN_NS	30000000000ull /* what is sent again may be lost again, and the time between doubles */
+#define DRAIN_AGAIN_NS	30000000000ull /* sent again may be lost again, and the time doubles */
 #define SAMPLE_US	2000
 #define WARM_UP		0.1 /* of the duration: not measured */
 

@@ -387,7 +387,8 @@ json_t *lab_ask(const char *name, int *pidfd, pid_t *pid)
 	if (fd < 0)
 		return NULL;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	n = TEMP_FAILURE_RETRY(recv(fd, buf, sizeof(buf), 0)); /* who is stopped meanwhile is told EINTR */
+	/* with this limit, who is stopped here and goes on is told EINTR */
+	n = TEMP_FAILURE_RETRY(recv(fd, buf, sizeof(buf), 0));
 	close(fd);
 	return n > 0 ? json_loadb(buf, (size_t)n, 0, NULL) : NULL;
 }

@@ -77,7 +77,10 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 		return bl_set_error(NULL, errno, "cannot make a socket: %m");
 	setsockopt(ep->daemon, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)); /* connect(), too */
 	setsockopt(ep->daemon, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-	/* with these limits, who is stopped here and goes on is told EINTR, though no signal was handled: signal(7) */
+	/*
+	 * With these limits, who is stopped here and goes on is told EINTR, though no signal was
+	 * handled: signal(7).
+	 */
 	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
 		return errno == EAGAIN ? no_answer(path) : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
 				    "no barline host daemon answers at %s: %m; start `barlined host` in this network namespace", path);

@@ -138,8 +138,8 @@ static int other_nic(const char *path, const char *name, int link_fd, uint32_t i
 }
 
 /*
- * A host without admission has no use for what bl0 and the pacer run, and the verifier takes two thirds of
- * its time for it: 0.5 of 0.8 s.
+ * A host without admission has no use for what bl0 and the pacer run, and the verifier takes two
+ * thirds of its time for it: 0.5 of 0.8 s.
  */
 static void leave_out(const struct bl_host *skel)
 {

@@ -126,8 +126,9 @@ struct bl_meter {
  *	lowers it to what it found.
  * @given: hold_due: numbers that destinations were given so far: 1 to @given. @spare: of these, those in "hold_free".
  *	@sweep_ns, @sweep: when the pacer looks next for numbers that are not used, and after which. The pacer's.
- *	@turn_ns: its last turn. @watch_ns: it stood still, if it had none for so long while frames wait; 0: not
- *	known yet. @back_ns: its first turn after that (bpf/dest_core.h). The pacer's.
+ *	@turn_ns: its last turn. @watch_ns: it stood still, if it had none for so long while
+ *	frames wait; 0: not known yet. @back_ns: its first turn after that (bpf/dest_core.h).
+ *	The pacer's.
  * @at: CLOCK_MONOTONIC; BL_DUE_NEVER: nothing there. Who puts a frame makes BL_DUE_NEVER its time by compare-and-swap, which as a full barrier comes after the frame.
  *	The pacer takes it by exchange, which leaves BL_DUE_NEVER, looks at the queue, and then lowers it to when it wants to look again: either the pacer sees the frame, or
  *	the other finds BL_DUE_NEVER. A later time than BL_DUE_NEVER's is never written, so whoever lowers it at the same moment is not overwritten.

@@ -169,7 +169,7 @@ static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
 
 static void beacon(const char *name, int vlans)
 {
-	struct bl_beacon bc = { .tai_offset_s = BL_BE16(37), .port = BL_BE16(3), .node_id = BL_BE32(99) };
+	struct bl_beacon bc = { .tai_offset_s = BL_BE16(37), .port = 3, .node_id = BL_BE32(99) };
 	struct bl_relay scratch = { 0 };
 	struct buf b;
 

@@ -52,8 +52,8 @@
 #define RACK_CASE_S 120	       /* a case that takes longer hangs */
 #define RACK_PROCESS_LIMIT_MS 30000 /* likewise */
 /*
- * No false exclusion: longer than a beacon thread waits for a CPU on a busy virtual machine, which was
- * more than 300 ms beside another rack.
+ * No false exclusion: longer than a beacon thread waits for a CPU on a busy virtual machine, which
+ * was more than 300 ms beside another rack.
  */
 #define RACK_DEAD_AFTER_US 1500000
 
@@ -209,6 +209,7 @@ static void rack_hung(int sig)
 T_FN const char *rack_outcome(void (*fn)(void))
 {
 	static char text[64];
+	const struct sigaction hung = { .sa_handler = rack_hung, .sa_flags = SA_NODEFER };
 	_Atomic int *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = t_mono();
 	pid_t pid;
@@ -222,7 +223,7 @@ T_FN const char *rack_outcome(void (*fn)(void))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		rack_case_pid = getpid();
 		rack_begun = start;
-		sigaction(SIGALRM, &(struct sigaction){ .sa_handler = rack_hung, .sa_flags = SA_NODEFER }, NULL);
+		sigaction(SIGALRM, &hung, NULL);
 		alarm(RACK_CASE_S);
 		bl_log_level = 4;
 		rack_private();

@@ -108,8 +108,9 @@ static bool long_away(void)
 }
 
 /*
- * Two and a half limits without a call, and everybody sends to it: nobody is out, the others deliver
- * more than windows and rings alone would let pass, and all that was sent is delivered in the one order.
+ * Two and a half limits without a call, and everybody sends to it: nobody is out, the others
+ * deliver more than windows and rings alone would let pass, and all that was sent is delivered in
+ * the one order.
  */
 RACK_TEST(helper__stands_in)
 {

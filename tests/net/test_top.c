@@ -474,7 +474,7 @@ static void send_datagrams(void)
 	CHECK(fd >= 0 && !connect(fd, (void *)&sa, len), "%s", strerror(errno));
 	CHECK(!bl_flow_hint(fd, w.hint), "hint");
 	for (b[0] = 0; b[0] < DATAGRAMS; b[0]++) {
-		/* the first one alone: until it has left, the kernel may still look for the neighbour, and keeps some hundred frames meanwhile */
+		/* the first one alone: while the kernel looks for the neighbour it keeps a hundred */
 		while (b[0] >= answered(1) + (answered(1) ? IN_QUEUE : 1))
 			usleep(1000);
 		CHECK(send(fd, b, sizeof(b), 0) == sizeof(b), "send: %s", strerror(errno));
