@@ -110,23 +110,30 @@ static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from,
 	return 0;
 }
 
-/* A SYNC of a flow that has no place, or whose number is another flow's by now; @r: its place, locked by nobody. */
-static __always_inline void bl_top_announce(struct xdp_md *ctx, struct bl_top_rx *r, const struct bl_top_cfg *c, const struct bl_top_msg *m,
+/*
+ * A SYNC of a flow that has no place, or another tag than the flow that is there; @r: its place,
+ * locked by nobody. Returns how many numbers of data are given up.
+ */
+static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_rx *r, const struct bl_top_cfg *c, const struct bl_top_msg *m,
 					     const struct bl_top_rx_key *who, const __u8 *self, __u32 v6, __u64 now)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct ethhdr *eth = data;
 	const struct udphdr *u = data + (v6 ? BL_TOP_HDR6 : BL_TOP_HDR4) - sizeof(*u);
+	enum bl_top_was was = BL_TOP_WAS_FREE;
+	__u32 lost;
 	__u64 mac;
 	__be16 port;
 
 	BL_SEEN(u);
 	if ((void *)(eth + 1) > end || (void *)(u + 1) > end)
-		return;
+		return 0;
 	mac = bl_mac48(eth->h_source);
 	port = u->source;
 	bpf_spin_lock(&r->lock);
-	bl_top_begin(r, c, m, now);
+	if (r->state != BL_TOP_RX_FREE)
+		was = r->port == port && bl_top_is(r, who) ? BL_TOP_WAS_AGAIN : BL_TOP_WAS_ANOTHER;
+	lost = bl_top_begin(r, c, m, was, now);
 	bl_top_count(r, 0);
 	r->who = *who;
 	__builtin_memcpy(r->self, self, 16);
@@ -139,6 +146,7 @@ static __always_inline void bl_top_announce(struct xdp_md *ctx, struct bl_top_rx
 	r->port = port;
 	r->v6 = v6;
 	bpf_spin_unlock(&r->lock);
+	return lost;
 }
 
 /** bl_top_signal - SYNC, STOP or FIN @m came. Returns the reason. */
@@ -188,7 +196,6 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	say = 0;
 	if (got && r->tag != m->tag) {
 		got = 2;
-		lost = bl_came_missing(&r->came);
 		if (m->op == BL_TOP_SYNC)
 			say = bl_top_count(r, 1);
 	} else if (got) {
@@ -208,16 +215,16 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		return BL_R_SIGNAL;
 	if (got == 2 && m->op != BL_TOP_SYNC)
 		return BL_R_SIGNAL_BAD;
-	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (got == 2) {
 		/* without the lock: two CPUs that hear the same new flow at once would both be here in any case */
 		bl_top_coflow_add(BL_READ_ONCE(r->coflow), say, -1);
-		bl_top_announce(ctx, r, c, m, &who, self, v6, now);
+		lost = bl_top_announce(ctx, r, c, m, &who, self, v6, now);
 		bl_top_coflow_join(r);
 		open = 1;
 	} else if (say) {
 		bl_top_coflow_add(BL_READ_ONCE(r->coflow), say, 0);
 	}
+	bl_count_n(BL_HC_INGRESS, BL_R_DATA_LOST, lost);
 	if (open) {
 		bl_top_wake(p, now);
 		return BL_R_SIGNAL;
@@ -257,10 +264,11 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 		if (r->state != BL_TOP_RX_FREE && bl_top_is(r, &who)) {
 			rc = bl_top_echo(r, c, BL_HALVES(&e, seq), end, now);
 			coflow = r->coflow;
-			if (!rc && number) {
+			/* it came, even if its token was of the tag before */
+			if (number) {
 				came = bl_came_number(&r->came, number, bl_top_rtt_ns(r, c), now, &lost);
 				say = r->came.report_ns;
-				rc = came < 0 ? -1 : 0;
+				rc = came < 0 ? -1 : rc;
 			}
 		}
 		bpf_spin_unlock(&r->lock);

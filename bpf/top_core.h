@@ -380,10 +380,19 @@ BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx 
 
 /* ---- signals in ---- */
 
-/** bl_top_begin - place @r is for the flow of this SYNC from now on; its address fields are the caller's. */
-BL_CORE void bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c, const struct bl_top_msg *m, __u64 now)
+/* Of a place that a SYNC is for: whose it was. AGAIN: of the same flow, which has another tag now. */
+enum bl_top_was { BL_TOP_WAS_FREE, BL_TOP_WAS_ANOTHER, BL_TOP_WAS_AGAIN };
+
+/**
+ * bl_top_begin - place @r is for the flow of this SYNC from now on; its address fields are the
+ * caller's. What the same flow still misses is waited for under its new tag, too: its sender keeps
+ * it. Returns how many numbers are given up.
+ */
+BL_CORE __u32 bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
+			   const struct bl_top_msg *m, enum bl_top_was was, __u64 now)
 {
 	__u64 frames = bl_top_frames(m->bytes);
+	__u32 lost;
 
 	r->state = BL_TOP_RX_OPEN;
 	r->tag = m->tag;
@@ -404,7 +413,11 @@ BL_CORE void bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c, const
 	r->coflow = m->coflow;
 	r->deadline_ns = m->deadline_us ? now + m->deadline_us * 1000ULL : 0;
 	r->waiting = m->frames;
+	if (was == BL_TOP_WAS_AGAIN && m->data - r->came.data <= BL_TOP_AHEAD)
+		return bl_came_upto(&r->came, m->data, c->sync_ns, 0, now);
+	lost = was == BL_TOP_WAS_FREE ? 0 : bl_came_missing(&r->came);
 	bl_came_begin(&r->came, m->data);
+	return lost;
 }
 
 /**

@@ -656,6 +656,52 @@ static void receiver__gives_up(void **state)
 	assert_int_equal(top_page_get().used[0], 0);
 }
 
+/* The same flow with another tag: what is missing is still waited for. Another flow's is given up. */
+static void receiver__another_tag(void **state)
+{
+	struct frame f, plain, out;
+	struct topd s;
+
+	(void)state;
+	coming(0, false);
+	rx_set(HOUR_NS);
+	data_in(3, false);
+	s = inbound(BL_TOP_SYNC, 5, 9, 78);
+	s.data = 4;
+	signal_in(&s);
+	assert_true(rx_get(0).tag == 78 && rx_get(0).came.data == 4 && (~rx_get(0).came.got) == 13);
+	/* it answers a token with the tag before, and came all the same; nobody needs it twice */
+	data_of(&f, &plain, 2, false);
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
+	same_frame(&out, &plain);
+	assert_int_equal(~rx_get(0).came.got, 9);
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_DATA_REPEATED }));
+	/* the number's next flow, between other ports */
+	s = inbound(BL_TOP_SYNC, 5, 1, 79);
+	s.sport++;
+	s.data = 4;
+	build_top(&f, &s);
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
+	lost(BL_HC_INGRESS, BL_R_SIGNAL, 2);
+	assert_true(!~rx_get(0).came.got);
+	/* numbers that cannot be this flow's: its host began anew */
+	data_of(&f, &plain, 6, false);
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
+	s.seq = 2;
+	s.tag = 80;
+	s.data = 1;
+	build_top(&f, &s);
+	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
+	lost(BL_HC_INGRESS, BL_R_SIGNAL, 1);
+	assert_true(rx_get(0).came.data == 1 && !~rx_get(0).came.got);
+}
+
 static void receiver__number_that_cannot_be(void **state)
 {
 	struct frame f, plain, out;
@@ -681,7 +727,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(keep__until_it_came), CASE(resend__oldest_first_once_per_rtt), CASE(tail__stop_says_how_far), CASE(flow__end_frees_what_was_kept), CASE(loss__refusals),
 		CASE(loss__of_what_is_gone), CASE(keep__no_more_slots), CASE(window__full), CASE(answer__too_long_for_a_number), CASE(answer__that_cannot_grow), CASE(hint__resend),
-		CASE(receiver__says_what_is_missing), CASE(receiver__after_an_rtt), CASE(receiver__acknowledges), CASE(receiver__gives_up), CASE(receiver__number_that_cannot_be),
+		CASE(receiver__says_what_is_missing), CASE(receiver__after_an_rtt), CASE(receiver__acknowledges), CASE(receiver__gives_up), CASE(receiver__another_tag), CASE(receiver__number_that_cannot_be),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

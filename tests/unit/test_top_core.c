@@ -501,7 +501,7 @@ static void bl_top_begin__rates(void **state)
 
 		memset(&r, 0xff, sizeof(r));
 		cfg.ramp = t[i].ramp;
-		bl_top_begin(&r, &cfg, &m, MS);
+		bl_top_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
 		assert_true(fabs(r.rate / ONE - t[i].rate) < 1e-6);
 		assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 9 && r.sig == 3 && r.weight == cfg.w_init && !r.seq && !r.echo && !r.forgiven && !r.rtt_ns && !r.served && !r.total && !r.dropped && !r.grew);
 		assert_true(r.next_ns == MS && r.heard_ns == MS && r.update_ns == MS && r.deadline_ns == MS + 5000 && r.coflow == 4 && r.waiting == 2 && r.syncs == 1);

@@ -559,9 +559,9 @@ static void put(struct message m, uint64_t now)
 
 /*
  * Bursts of frames, each as soon as the last one is through, over a network that loses up to a fifth of all that passes, copies some and reorders the rest. The program's steps are played here with its own functions.
- * All frames arrive, each is delivered once, and no frame is sent again sooner than an RTT after it was.
+ * All frames arrive, each is delivered once, and no frame is sent again sooner than an RTT after it was; also if the sender takes another tag now and then (@retags).
  */
-static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
+static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
 {
 	static uint8_t got[5000];
 	static uint64_t sent_again[5000];
@@ -569,7 +569,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
 	struct bl_top_rx r = { .state = BL_TOP_RX_FREE };
 	struct bl_top_kept k = { 0 };
 	uint64_t now = MS, turn = 0, end, steps = 0;
-	uint32_t random = 1, waiting = 0, next = 0, done = 0, resent = 0, gone = 0, i;
+	uint32_t random = 1, tag = 0x1234, waiting = 0, next = 0, done = 0, resent = 0, gone = 0, i;
 	bool known = false;
 
 	cfg.dead_ns = cfg.idle_ns = ~0ULL >> 2;
@@ -579,7 +579,7 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
 	wire.n = 0;
 	wire.loss = loss;
 	f.state = BL_TOP_IDLE;
-	f.tag = 0x1234;
+	f.tag = tag;
 	for (end = 20000000; done < frames && steps < end; steps++) {
 		struct bl_top_turn d = { 0 };
 		uint64_t at = NEVER;
@@ -609,6 +609,11 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
 		if (turn <= now) {
 			bl_top_step(&f, &cfg, waiting + (uint32_t)__builtin_popcountll(k.marked), now, 0x55, &d);
 			turn = d.next_ns;
+			/* as after many SYNCs without a token */
+			if (retags && d.what == BL_TOP_DO_SYNC && !rnd_below(&wire.rnd, 10)) {
+				bl_top_retag(&f, ++tag);
+				d.tag = tag;
+			}
 			if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP)
 				put((struct message){ .op = d.what == BL_TOP_DO_SYNC ? BL_TOP_SYNC : BL_TOP_STOP, .seq = d.seq, .tag = d.tag, .data = d.data, .frames = d.frames }, now);
 			continue;
@@ -694,7 +699,8 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
 				break;
 			case BL_TOP_SYNC:
 				if (!known || r.tag != m.tag) {
-					bl_top_begin(&r, &cfg, &msg, now);
+					assert_int_equal(bl_top_begin(&r, &cfg, &msg,
+								      known ? BL_TOP_WAS_AGAIN : BL_TOP_WAS_FREE, now), 0);
 					known = true;
 				} else {
 					bl_came_upto(&r.came, m.data, bl_top_rtt_ns(&r, &cfg), 0, now);
@@ -711,7 +717,8 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first)
 				uint32_t lost = 0;
 				int rc;
 
-				assert_int_equal(bl_top_echo(&r, &cfg, m.seq, 1514, now), 0);
+				rc = bl_top_echo(&r, &cfg, m.seq, 1514, now);
+				assert_true(!rc || retags); /* of a token with the tag before */
 				rc = bl_came_number(&r.came, m.number, bl_top_rtt_ns(&r, &cfg), now, &lost);
 				assert_true(rc >= 0 && !lost);
 				assert_int_equal(rc, got[m.frame]); /* delivered if and only if it was not before */
@@ -737,7 +744,8 @@ static void network__complete_and_once(void **state)
 	for (i = 0; i < ARRAY_SIZE(loss); i++)
 		for (j = 0; j < ARRAY_SIZE(spread); j++) {
 			wire.spread = spread[j];
-			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0);
+			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, false);
+			transfer(loss[i], 4000, j == 1 ? 0xfffffff0 : 0, true);
 		}
 }
 

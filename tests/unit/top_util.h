@@ -26,7 +26,7 @@ static inline struct bl_top_rx flow_in(uint32_t bytes)
 	const struct bl_top_msg m = { .op = BL_TOP_SYNC, .seq = 1, .tag = 7, .bytes = bytes, .frames = 3 };
 	struct bl_top_rx r = { 0 };
 
-	bl_top_begin(&r, &cfg, &m, MS);
+	bl_top_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
 	return r;
 }
 
