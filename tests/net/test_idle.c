@@ -39,14 +39,14 @@ static void say_slowly(struct tr *w)
 	for (i = 0; i < MESSAGES; i++) {
 		/* however long it takes to go to sleep again */
 		w->me->user[2] = t_mono();
-		while (!sleeps() && t_mono() - w->me->user[2] < 5000000000ULL)
+		while (!sleeps() && t_mono() - w->me->user[2] < 30000000000ULL)
 			tr_take(w, 0);
 		w->me->user[2] = t_mono();
 		beacons = w->cfg->arg ? rack_count(rack_host(2), BL_R_BEACON_SENT) : 0;
 		while (tr_send(w, w->cfg->to, 1, &len, 0) == -EAGAIN)
 			tr_take(w, 1);
 		/* the next only when this one was delivered: nothing else can wake the receiver */
-		while (TR_LOAD(tr_sh->node[1].received) <= i && t_mono() - w->me->user[2] < 5000000000ULL)
+		while (TR_LOAD(tr_sh->node[1].received) <= i && t_mono() - w->me->user[2] < 30000000000ULL)
 			tr_take(w, 1);
 		if (w->cfg->arg)
 			w->me->user[3] += rack_count(rack_host(2), BL_R_BEACON_SENT) > beacons;
@@ -71,12 +71,12 @@ static void sleep_on_epoll(struct tr *w)
 		tr_fail(w, "bl_fd() cannot be polled");
 	bl_process(w->ep); /* a first message may be here already: then the descriptor is readable at once */
 	while (w->me->received < MESSAGES) {
-		int n = epoll_wait(ep, &got, 1, 5000);
+		int n = epoll_wait(ep, &got, 1, 30000);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != 1)
-			tr_fail(w, "nothing woke epoll within 5 s; %" PRIu64 " messages had come", w->me->received);
+			tr_fail(w, "nothing woke epoll within 30 s; %" PRIu64 " messages had come", w->me->received);
 		w->me->user[0]++;
 		if (bl_process(w->ep) <= 0)
 			continue;
