@@ -39,7 +39,7 @@ for kind in "${kinds[@]}"; do
 done
 [[ ${JOBS-1} =~ ^[1-9][0-9]*$ ]] || { echo "tests/run.sh: JOBS=$JOBS is not a number from 1 on" >&2; exit 2; }
 # of net, those that take longest go first: at the end all lanes have something to do
-longest=" test_bl0 test_caretaker test_detach test_top test_beacons test_fct test_top_incast test_restart test_membership test_clocks "
+longest=" test_bl0 test_caretaker test_detach test_top test_beacons test_fct test_top_incast test_restart test_clocks "
 [ -n "$one" ] || unset BARLINE_TESTS_APART
 
 if [ -n "$one" ] && [ "$(id -u)" = 0 ]; then
@@ -321,10 +321,12 @@ run_kind() {
 	done
 	export -f one_apart
 	export build
-	# failures are told from silence, and whose CPU is taken away is silent: these run by themselves, first
+	# failures are told from silence, and whose CPU is taken away is silent: these run by themselves, first; and so does
+	# test_fastpass, whose arbiters and pacers take a whole CPU and more: test_idle beside it got a tenth of the other
 	for name in "${names[@]}"; do
 		case $kind/$name in
 		net/test_failover|net/test_forward|net/test_kills|net/test_reliable) alone+=("$name") ;;
+		net/test_fastpass|net/test_idle|net/test_membership) alone+=("$name") ;;
 		*)
 			if [[ $longest == *" $name "* ]]; then first+=("$name"); else beside+=("$name"); fi
 			;;
