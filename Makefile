@@ -183,11 +183,7 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/fuzz/lib.a
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer -o $@ $< $(B)/fuzz/lib.a
 
-tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN) $(B)/tests/standstill
-
-$(B)/tests/standstill: tests/standstill.c
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< -lpthread
+tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN)
 
 # ---- the commands ----
 

@@ -3,15 +3,12 @@
 #
 # run.sh BUILD [KIND...] - run the tests that `make tests` built: unit, prog, net, fuzz, in this order, or the kinds that are named. The last line is
 # "N passed, N failed"; exit 0 if nothing failed.
-# run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES EXCUSED AGAIN".
+# run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES EXCUSED".
 #
 # What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net 450 s, fuzz and test_model 300 s) or runs no test; a source without a binary, and a binary
 # without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
 # or tests of a kind than tests/expected says (skipped ones are missing), for a test that silently vanished looks like one that passed;
 # and more of them, since as many could vanish later.
-# A binary that failed while the machine itself stood still (build/tests/standstill: a CPU was away for half a
-# second at a stretch, or for a fifth of the time) is run once more, at most twice: what it says then counts. Each
-# such run is named, and so is their number at the end. What other tests do to it is no excuse.
 # A test that was skipped is excused, and not missing, if it said that it needs more CPUs than there are, and it is so.
 #
 # JOBS binaries run at a time (2: with three racks at a time on two CPUs hosts had no CPU for 300 ms and were left out). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
@@ -59,7 +56,6 @@ mkdir -p "$logs"
 passed=0 failed=0
 binaries=0 # of the present kind
 missed=0   # tests of the present kind that are excused
-again=0    # runs that were repeated since the machine stood still
 complaint=
 cpus=$(nproc)
 
@@ -135,21 +131,6 @@ self_check() {
 	check "crash" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; kill -SEGV $$'
 	check "hang" 1 0 1 'exec sleep 20'
 	rm -f "$log"
-	still() { # NAME WANT LINE...
-		local name=$1 want=$2 got
-		shift 2
-		printf '%s\n' "$@" >"$logs/self-check.still"
-		got=$(stood_still "$logs/self-check.still" 100 109)
-		if [ "$got" != "$want" ]; then
-			echo "tests/run.sh: the self-check \"$name\" gave \"$got\"; it should be \"$want\"" >&2
-			bad=1
-		fi
-		rm -f "$logs/self-check.still"
-	}
-	still "no standstill" "" "100 900 900" "101 30 30" "105 0 0" "111 900 900"
-	still "a long one" "0.6 of 2 s, 0.6 at a stretch" "101 0 0" "102 600 600"
-	still "many short ones" "1.0 of 2 s, 0.1 at a stretch" "109 500 90" "110 500 90"
-	still "nothing known" ""
 	return $bad
 }
 
@@ -241,41 +222,14 @@ report() {
 	fi
 }
 
-uptime_s() {
-	cut -d . -f 1 /proc/uptime
-}
-
-# stood_still FILE FROM TO: how long the machine stood still between the two, if that excuses a failure; see standstill.c
-stood_still() {
-	awk -v from="$2" -v to="$3" '
-		$1 > from && $1 <= to + 1 { away += $2; if ($3 > longest) longest = $3; n++ }
-		END {
-			if (n && (longest >= 500 || away >= 200 * n)) {
-				printf "%.1f of %d s, %.1f at a stretch\n", away / 1000, n, longest / 1000
-				exit 0
-			}
-			exit 1
-		}' "$1" 2>/dev/null
-}
-
 # run_one KIND NAME
 run_one() {
-	local kind=$1 name=$2 seconds=120 start=$SECONDS status p f e log=$logs/$1-$2.log from still
+	local kind=$1 name=$2 seconds=120 start=$SECONDS status p f e log=$logs/$1-$2.log
 	[ "$kind" != net ] || seconds=450
 	[ "$name" != test_model ] || seconds=300 # spin compiles a program for each case
-	while :; do
-		from=$(uptime_s)
-		run_logged $seconds "$log" "$build/tests/$kind/$name"
-		status=$?
-		account "$log" $status
-		[ "$f" != 0 ] && [ -n "${BARLINE_STANDSTILL-}" ] && [ $again -lt 2 ] || break
-		sleep 2 # until the seconds of its end are written
-		still=$(stood_still "$BARLINE_STANDSTILL" "$from" "$(uptime_s)") || break
-		again=$((again + 1))
-		echo "  $kind/$name failed while the machine stood still ($still); once more, see $log.$again"
-		mv "$log" "$log.$again"
-		clean "$kind/$name"
-	done
+	run_logged $seconds "$log" "$build/tests/$kind/$name"
+	status=$?
+	account "$log" $status
 	missed=$((missed + e))
 	report "$kind/$name" "$log" "$p" "$f" "$complaint" $((SECONDS - start))
 	clean "$kind/$name"
@@ -287,13 +241,13 @@ one_apart() {
 
 # adds up what run.sh --one says, and shows the rest of it
 sum_up() {
-	local line p f n e a
+	local line p f n e
 	binaries=0 missed=0
 	while IFS= read -r line; do
 		case $line in
 		"= "*)
-			read -r _ p f n e a <<<"$line"
-			passed=$((passed + p)) failed=$((failed + f)) binaries=$((binaries + n)) missed=$((missed + e)) again=$((again + a))
+			read -r _ p f n e <<<"$line"
+			passed=$((passed + p)) failed=$((failed + f)) binaries=$((binaries + n)) missed=$((missed + e))
 			;;
 		*) printf '%s\n' "$line" ;;
 		esac
@@ -379,7 +333,7 @@ if [ -n "$one" ]; then
 	else
 		run_one "$kind" "$one"
 	fi
-	echo "= $passed $failed $binaries $missed $again"
+	echo "= $passed $failed $binaries $missed"
 	exit $((failed != 0))
 fi
 # All that was started here, lanes and tests: who is interrupted leaves nothing running.
@@ -397,11 +351,6 @@ if [ "$(id -u)" != 0 ]; then
 	*" prog "*|*" net "*) complain "prog and net tests load BPF programs: run this as root, or: tests/run.sh $build unit fuzz" ;;
 	esac
 fi
-if [ "$(id -u)" = 0 ] && [ -x "$build/tests/standstill" ] && [[ " ${kinds[*]} " == *" net "* ]]; then
-	export BARLINE_STANDSTILL=$logs/standstill
-	"$build/tests/standstill" "$BARLINE_STANDSTILL" &
-	watcher=$!
-fi
 for kind in "${kinds[@]}"; do
 	ran=$((passed + failed)) faults=$failed
 	if [ "$kind" = fuzz ]; then
@@ -417,7 +366,5 @@ for kind in "${kinds[@]}"; do
 	[ "$kind" = fuzz ] || expected "$kind-tests" "$tests" "$faults"
 done
 
-[ -z "${watcher-}" ] || { kill "$watcher"; wait "$watcher"; } 2>/dev/null
-[ "$again" = 0 ] || echo "$again runs were repeated: the machine stood still in them ($logs/*.log.[12])"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
