@@ -468,6 +468,18 @@ T_FN unsigned int rack_live_inputs(unsigned int node)
 	return live;
 }
 
+/* Host @i, which is silent, has promised ahead of its clock. */
+T_FN bool rack_promises_ahead(unsigned int i)
+{
+	struct bl_host_page page;
+	uint32_t zero = 0;
+	int fd = rack_map(rack_host(i), BL_MAP_HOST_PAGE);
+
+	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &page), "host page");
+	close(fd);
+	return page.promised > page.data_ns;
+}
+
 /* Wait until every switch aggregates all its neighbours that are open. Before that, what comes over a new link may be late. */
 T_FN void rack_settle(void)
 {

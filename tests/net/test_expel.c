@@ -77,22 +77,6 @@ static bool published(void)
 	return yes;
 }
 
-static unsigned int watched;
-static uint32_t before;
-
-static bool delivers(void)
-{
-	return TR_LOAD(tr_sh->node[watched].ngot) > before + 20;
-}
-
-/* @id delivers something from now on. */
-static void goes_on_delivering(unsigned int id, const char *when)
-{
-	watched = id;
-	before = TR_LOAD(tr_sh->node[id].ngot);
-	CHECK(tr_until(delivers, WAIT_MS), "endpoint %u delivers nothing %s", id, when);
-}
-
 /* The two that will end are in the middle of sending. */
 static bool both_sent(void)
 {
@@ -103,7 +87,7 @@ static void talk(void)
 {
 	tr_go();
 	CHECK(tr_until(both_sent, WAIT_MS), "they do not send");
-	goes_on_delivering(2, "at first");
+	tr_goes_on(2, "at first");
 }
 
 static bool second_gone(void)
@@ -181,7 +165,7 @@ RACK_TEST(put_out__goes_on_after_resume)
 	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
 	put_out();
 	CHECK(tr_until(second_settled, WAIT_MS), "it is not resumed: %s", ask());
-	goes_on_delivering(2, "while the process stands still, though it is out: C stands, too");
+	tr_goes_on(2, "while the process stands still, though it is out: C stands, too");
 	signal_to(1, SIGCONT);
 	told_why("put this endpoint out: it stood still with reliable messages");
 	judge();

@@ -109,14 +109,6 @@ static void others_stay(unsigned int n)
 		CHECK(i == victim || why_of(i) == BL_OUT_MEMBER, "endpoint %u was put out, too: %d", i, why_of(i));
 }
 
-static unsigned int watched;
-static uint32_t before;
-
-static bool delivers(void)
-{
-	return TR_LOAD(tr_sh->node[watched].ngot) > before + 20;
-}
-
 static struct bl_inflight *page; /* of the victim's host */
 
 static bool victim_over(void)
@@ -124,14 +116,6 @@ static bool victim_over(void)
 	const struct bl_ep *ep = endpoint(victim);
 
 	return ep && __atomic_load_n(&page[ep->slot].out, __ATOMIC_ACQUIRE) == BL_OUT_OVER;
-}
-
-/* @id delivers something from now on. */
-static void goes_on_delivering(unsigned int id)
-{
-	watched = id;
-	before = TR_LOAD(tr_sh->node[id].ngot);
-	CHECK(tr_until(delivers, WAIT_MS), "endpoint %u does not deliver any more", id);
 }
 
 /* All that @from sent came to all of @to; and of the others that are not @victim, all or none. */
@@ -166,13 +150,13 @@ RACK_TEST(receiver__stopped)
 	victim = 3;
 	tr_sh->node[victim].may_die = true;
 	tr_go();
-	goes_on_delivering(victim);
+	tr_goes_on(victim, "any more");
 	signal_to(victim, SIGSTOP);
 	CHECK(tr_until(victim_out, WAIT_MS), "it stands still, and stays");
 	CHECK(why_of(victim) == BL_OUT_RING || why_of(victim) == BL_OUT_WINDOW || why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
 	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
 	for (i = 0; i < 3; i++)
-		goes_on_delivering(i);
+		tr_goes_on(i, "any more");
 	others_stay(4);
 	goes_on("put this endpoint out");
 	judge(0x3, 0x7);
@@ -194,7 +178,7 @@ RACK_TEST(receiver__does_not_read)
 	victim = tr_add(&cfg);
 	tr_sh->node[victim].may_die = true;
 	tr_go();
-	goes_on_delivering(victim);
+	tr_goes_on(victim, "any more");
 	signal_to(victim, SIGSTOP);
 	CHECK(tr_until(victim_out, WAIT_MS), "it stands still, and stays");
 	CHECK(why_of(victim) == BL_OUT_RING, "reason %d", why_of(victim));
@@ -219,12 +203,12 @@ RACK_TEST(receiver__pauses)
 	victim = 2;
 	tr_go();
 	for (i = 0; i < 4; i++) {
-		goes_on_delivering(victim);
+		tr_goes_on(victim, "any more");
 		signal_to(victim, SIGSTOP);
 		tr_pass(LIMIT_MS / 4);
 		signal_to(victim, SIGCONT);
 	}
-	goes_on_delivering(victim);
+	tr_goes_on(victim, "any more");
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	victim = 99;
@@ -299,14 +283,14 @@ RACK_TEST(sender__hangs_without_controllers)
 	cfg.fn = hangs;
 	victim = tr_add(&cfg);
 	tr_go();
-	goes_on_delivering(0);
+	tr_goes_on(0, "any more");
 	/* what it would have written before it was stopped */
 	page = bl_lines_map(endpoint(victim)->node);
 	CHECK(page, "%s", strerror(errno));
 	page[endpoint(victim)->slot].ts = bl_clock_at(endpoint(victim)->node->clock, t_mono());
 	CHECK(tr_until(victim_out, WAIT_MS), "B stands still, and it stays");
 	CHECK(why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
-	goes_on_delivering(0);
+	tr_goes_on(0, "any more");
 	CHECK(tr_until(victim_over, WAIT_MS), "nothing of it was open, and C waits for it");
 	bl_lines_unmap(page);
 	others_stay(3);

@@ -24,18 +24,7 @@ static uint64_t broken(void)
 /* Hosts 1 and 2 are silent: they have promised ahead of their clocks. */
 static bool others_promised(void)
 {
-	unsigned int i, promised = 0;
-
-	for (i = 1; i < 3; i++) {
-		struct bl_host_page page;
-		uint32_t zero = 0;
-		int fd = rack_map(rack_host(i), BL_MAP_HOST_PAGE);
-
-		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &page), "host page");
-		promised += page.promised > page.data_ns;
-		close(fd);
-	}
-	return promised == 2;
+	return rack_promises_ahead(1) && rack_promises_ahead(2);
 }
 
 static uint64_t before;

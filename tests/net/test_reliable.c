@@ -190,8 +190,8 @@ RACK_TEST(host__joins_behind)
 
 /* ---- failures: the test is the controller ---- */
 
-/* What the rack's switch heard last of a host's commit barrier. */
-static uint64_t rack_commit_of(unsigned int host)
+/* What the rack's switch heard last of a host. */
+static struct bl_port_regs rack_heard_of(unsigned int host)
 {
 	struct bl_port_regs regs;
 	uint32_t key = host;
@@ -199,18 +199,17 @@ static uint64_t rack_commit_of(unsigned int host)
 
 	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &key, &regs), "%s", strerror(errno));
 	close(fd);
-	return regs.lane[0].c;
+	return regs;
+}
+
+static uint64_t rack_commit_of(unsigned int host)
+{
+	return rack_heard_of(host).lane[0].c;
 }
 
 static uint64_t rack_barrier_of(unsigned int host)
 {
-	struct bl_port_regs regs;
-	uint32_t key = host;
-	int fd = rack_map(0, BL_MAP_SW_REGS);
-
-	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &key, &regs), "%s", strerror(errno));
-	close(fd);
-	return regs.lane[0].b;
+	return rack_heard_of(host).lane[0].b;
 }
 
 /* Bus time, as the rack's switch knows it. */

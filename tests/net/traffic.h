@@ -587,6 +587,22 @@ T_FN bool tr_until(bool (*cond)(void), unsigned int timeout_ms)
 	return true;
 }
 
+static unsigned int tr_watched;
+static uint32_t tr_before;
+
+T_FN bool tr_delivers(void)
+{
+	return TR_LOAD(tr_sh->node[tr_watched].ngot) > tr_before + 20;
+}
+
+/* Endpoint @id delivers something from now on. @when: for people. */
+T_FN void tr_goes_on(unsigned int id, const char *when)
+{
+	tr_watched = id;
+	tr_before = TR_LOAD(tr_sh->node[id].ngot);
+	CHECK(tr_until(tr_delivers, 60000), "endpoint %u delivers nothing %s", id, when);
+}
+
 T_FN bool tr_all_done(void)
 {
 	uint32_t i;

@@ -155,24 +155,31 @@ static void top__dead_peer(void **state)
 	assert_int_not_equal(bpf_map_get_next_key(bpf_map__fd(sk->maps.top_flows), NULL, f.p), 0);
 }
 
-static void pl2__no_answer(void **state)
+/* PL2: a frame in hand, whose RSV has left, and one behind it. Returns the number of their destination. */
+static __u32 asked_for(void)
 {
 	struct frame f, out;
-	struct bl_pl2_dest d;
-	__u32 n;
 
-	(void)state;
-	set_policy(BL_POLICY_PL2);
 	hold.k_frames = 4;
 	hold.k_bytes = 4 * 1514;
 	hold.retry_ns = 1000000000;
 	set_policy(BL_POLICY_PL2);
 	raw_frame(&f, 1, 5, 60, 1);
 	give(&f, BL_R_HELD);
-	n = number_of(&f);
 	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT); /* its RSV */
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
 	give(&f, BL_R_HELD);
+	return number_of(&f);
+}
+
+static void pl2__no_answer(void **state)
+{
+	struct bl_pl2_dest d;
+	struct frame out;
+	__u32 n;
+
+	(void)state;
+	n = asked_for();
 	map_get(sk->maps.pl2_dests, n, &d);
 	assert_int_equal(d.n, 1);
 	pace_elsewhere = 1;
@@ -190,19 +197,11 @@ static void pl2__no_answer(void **state)
 /* The pacer itself stood still: its peer had no chance to answer, and nothing is dropped for an age. */
 static void pl2__pacer_stood_still(void **state)
 {
-	struct frame f, out;
+	struct frame out;
 	struct bl_due d;
 
 	(void)state;
-	hold.k_frames = 4;
-	hold.k_bytes = 4 * 1514;
-	hold.retry_ns = 1000000000;
-	set_policy(BL_POLICY_PL2);
-	raw_frame(&f, 1, 5, 60, 1);
-	give(&f, BL_R_HELD);
-	assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_REDIRECT); /* its RSV */
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_PACE, BL_R_PACED }));
-	give(&f, BL_R_HELD);
+	asked_for();
 	pace_elsewhere = 1;
 	long_ago();
 	d = due_get();
