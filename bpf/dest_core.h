@@ -146,16 +146,13 @@ BL_CORE void bl_hold_turn(struct bl_due *d, __u64 now)
 	d->turn_ns = now;
 }
 
-/** bl_hold_back - has the pacer come back so lately that nothing is too old? */
-BL_CORE int bl_hold_back(const struct bl_due *d, __u64 age_ns, __u64 now)
+/**
+ * bl_hold_over - nothing has left the queue since @left_ns, and what could have made it leave was
+ * there since @since_ns: the frame itself, or the pacer (bl_due.back_ns).
+ */
+BL_CORE int bl_hold_over(__u64 since_ns, __u64 left_ns, __u64 age_ns, __u64 now)
 {
-	return d->back_ns && now < d->back_ns + age_ns;
-}
-
-/** bl_hold_over - nothing has left the queue since @left_ns, and its oldest frame has been there since @came_ns. */
-BL_CORE int bl_hold_over(__u64 came_ns, __u64 left_ns, __u64 age_ns, __u64 now)
-{
-	return bl_max64(came_ns, left_ns) + age_ns <= now;
+	return bl_max64(since_ns, left_ns) + age_ns <= now;
 }
 
 #endif

@@ -189,16 +189,16 @@ static __always_inline __u32 bl_age_burst(__u32 n, __u64 age, __u64 now)
 }
 
 /**
- * bl_hold_drop_old - nothing has left number @n's queues for a while: what has waited longer than it may is
- * dropped, and counted.
+ * bl_hold_drop_old - nothing has left number @n's queues for a while, in which the pacer was there,
+ * since @back: what has waited longer than it may is dropped, and counted.
  */
-__attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 age, __u64 now)
+__attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, __u64 now)
 {
 	struct bl_hold_sweep s = { .now = now, .age = age };
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
 	__u32 x, y, dropped;
 
-	if (!d || d->left_ns + age > now)
+	if (!d || !bl_hold_over(back, d->left_ns, age, now))
 		return 0;
 	/* see bl_due_scan(): what the callback changes must not look constant */
 	x = y = (__u32)now;
@@ -242,9 +242,7 @@ __attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
 	/* an arbiter that is away comes back, and it gives slots whether peers live or not: frames wait while there is room */
 	if (age && cfg->policy == BL_POLICY_FASTPASS && !bl_pressed(due))
 		return 0;
-	if (!age || bl_hold_back(due, age, now))
-		return 0;
-	return bl_hold_drop_old(n, age, now);
+	return age ? bl_hold_drop_old(n, due->back_ns, age, now) : 0;
 }
 
 /** bl_hold_look - after it: the pacer looks again in time, though nothing else would make it look. */

@@ -103,14 +103,14 @@ static void bl_hold_turn__standstill(void **state)
 
 	(void)state;
 	bl_hold_turn(&d, 5000); /* nothing has waited so far */
-	assert_true(d.turn_ns == 5000 && !d.back_ns && !bl_hold_back(&d, 1000, 5000));
+	assert_true(d.turn_ns == 5000 && !d.back_ns && bl_hold_over(d.back_ns, 0, 1000, 5000));
 	assert_int_equal(bl_hold_watch(&d, 1000, 0), 500);
 	bl_hold_turn(&d, 5749);
 	assert_true(!d.back_ns && d.turn_ns == 5749);
 	bl_hold_turn(&d, 5749 + 750);
 	assert_true(d.back_ns == 6499 && d.turn_ns == 6499);
-	assert_true(bl_hold_back(&d, 1000, 7498));
-	assert_false(bl_hold_back(&d, 1000, 7499));
+	assert_false(bl_hold_over(d.back_ns, 0, 1000, 7498));
+	assert_true(bl_hold_over(d.back_ns, 0, 1000, 7499));
 	/* not more often than that */
 	assert_int_equal(bl_hold_watch(&d, 1000, 600), 600);
 	bl_hold_turn(&d, 6499 + 849);
