@@ -9,8 +9,10 @@
  * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request (Fastpass section 5.3 aggregates over a few microseconds, too). Every AUDIT_NS it is checked
  * that what is wanted is somewhere: asked for, or given. What is not was lost between programs and daemon (a restart), and is asked for again.
  *
- * Requests go to the arbiter that answered within the last millisecond. If none did, or an arbiter called, they go to every arbiter of the file; those that stand by ignore them (Fastpass
- * section 5.1 uses a multicast group for this; addresses also pass routers that carry none).
+ * Requests go to the arbiter that answered within the last millisecond, or the last eight slots if
+ * these are longer. If none did, or an arbiter called, they go to every arbiter of the file; those
+ * that stand by ignore them (Fastpass section 5.1 uses a multicast group for this; addresses also
+ * pass routers that carry none).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,11 +39,12 @@
 #include "fpfaults.h"
 
 #define PAUSE_MIN_NS 10000ULL
-#define PAUSE_MAX_NS 100000ULL
+#define PAUSE_MAX_NS 1000000ULL
 #define AUDIT_NS     10000000ULL
 #define SLEEP_MAX_NS 50000000ULL /* a bell that was missed costs that, and bus time is looked at */
 #define HOSTS_MAX    256
 #define HOME_NS	     1000000ULL
+#define HOME_SLOTS   8
 #define BATCH	     256 /* packets in one turn: whoever floods the port must not keep the thread from all else */
 
 /** struct arbiter - where requests go. */
@@ -351,7 +354,9 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	unsigned int i;
 	uint32_t len;
-	bool all = !h->fcp.e.nonce || h->fcp.call || h->home >= h->narbiters || now - h->fcp.e.heard_ns > HOME_NS;
+	uint64_t home_ns = bl_max64(HOME_NS, HOME_SLOTS * h->slot_ns);
+	bool all = !h->fcp.e.nonce || h->fcp.call || h->home >= h->narbiters ||
+		   now - h->fcp.e.heard_ns > home_ns;
 
 	while ((len = bl_fcp_host_tx(&h->fcp, now, buf))) {
 		for (i = 0; i < h->narbiters; i++)
