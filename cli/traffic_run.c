@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "../maps/fp_abi.h"
 #include "cmd.h"
 #include "traffic.h"
+#include "traffic_span.h"
 
 #define LISTEN_TIMEOUT_NS 10000000000ull
 #define GRACE_NS	  30000000000ull /* for the last segments, reports and retransmission timeouts after the time is up */
@@ -31,19 +33,24 @@
 #define STAGGER_US	  20000 /* shuffle: between the rounds */
 #define BULK_SENDERS	  4
 /*
- * Seconds, and iperf3's intervals, that a flow runs before those that count, and again after them.
- * Flows begin one after the other, within less: while one counts, all of them send.
+ * Seconds that a flow runs before those that count, and again after them: while a second of one
+ * counts, all of them send (traffic_span.h). Handshakes of the 56 of a shuffle share two CPUs and
+ * links that others already fill, and took up to 1.7 s more for one than for another.
  */
 #define AROUND_S	  1
+#define AROUND_MANY_S	  3
+#define MANY		  16 /* flows */
 #define ARGS_MAX	  32
 
 /**
  * struct proc - a child. @pid 0: ended. @fd: what it prints. @status: of waitpid().
+ * @began_ns, @ended_ns: it was started, and was seen to have ended.
  */
 struct proc {
 	pid_t pid;
 	int fd;
 	int status;
+	uint64_t began_ns, ended_ns;
 };
 
 struct run {
@@ -53,6 +60,7 @@ struct run {
 	struct traffic_look *look;
 	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX], memcached, asker;
 	uint64_t begun_ns;
+	uint64_t heard_ns[TRAFFIC_FLOWS_MAX], go_ns; /* UDP: the flow had begun; all go on together */
 	struct bl_node_ref *refs;
 	int nrefs;
 };
@@ -104,8 +112,31 @@ static int enter_host(unsigned int i)
 	return err;
 }
 
-/* a program in host @i's namespace; what it prints is kept in memory */
-static int spawn(struct proc *p, unsigned int i, char *const argv[])
+/**
+ * struct gate - programs that begin together wait before it.
+ * @fd: a pipe; a program waits until nobody has its second end open. @wait_us: and then so long.
+ */
+struct gate {
+	int fd[2];
+	unsigned int wait_us;
+};
+
+/* after fork(2): a program of one thread that has not begun yet */
+static void wait_before(const struct gate *g)
+{
+	char c;
+
+	close(g->fd[1]);
+	while (read(g->fd[0], &c, 1) < 0 && errno == EINTR)
+		;
+	nap(g->wait_us);
+}
+
+/*
+ * A program in host @i's namespace, which begins at once or, with a @gate, when that opens; what it
+ * prints is kept in memory.
+ */
+static int spawn(struct proc *p, unsigned int i, char *const argv[], const struct gate *gate)
 {
 	int null;
 
@@ -113,12 +144,15 @@ static int spawn(struct proc *p, unsigned int i, char *const argv[])
 	if (p->fd < 0)
 		return cli_fail("memfd: %s", strerror(errno));
 	fflush(NULL);
+	p->began_ns = mono_ns();
 	p->pid = fork();
 	if (p->pid < 0)
 		return cli_fail("cannot fork: %s", strerror(errno));
 	if (p->pid)
 		return 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (gate)
+		wait_before(gate);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (enter_host(i) || dup2(null, STDIN_FILENO) < 0 || dup2(p->fd, STDOUT_FILENO) < 0 || (!cli.verbose && dup2(null, STDERR_FILENO) < 0))
 		_exit(126);
@@ -128,8 +162,10 @@ static int spawn(struct proc *p, unsigned int i, char *const argv[])
 
 static void reap(struct proc *p)
 {
-	if (p->pid > 0 && waitpid(p->pid, &p->status, WNOHANG) == p->pid)
+	if (p->pid > 0 && waitpid(p->pid, &p->status, WNOHANG) == p->pid) {
 		p->pid = 0;
+		p->ended_ns = mono_ns();
+	}
 }
 
 static void end(struct proc *p)
@@ -138,6 +174,7 @@ static void end(struct proc *p)
 		kill(p->pid, SIGKILL);
 		waitpid(p->pid, &p->status, 0);
 		p->pid = 0;
+		p->ended_ns = mono_ns();
 	}
 }
 
@@ -215,7 +252,7 @@ static unsigned int sharers(const struct run *r)
 /* seconds that a flow lasts */
 static unsigned int life_s(const struct run *r)
 {
-	return r->p->seconds + 2 * AROUND_S;
+	return r->p->seconds + 2 * (r->c->nflows > MANY ? AROUND_MANY_S : AROUND_S);
 }
 
 static int start_servers(struct run *r)
@@ -227,7 +264,7 @@ static int start_servers(struct run *r)
 
 		app_text(r->lab, r->c->flow[i].to, addr, sizeof(addr));
 		snprintf(port, sizeof(port), "%u", r->c->flow[i].port);
-		if (spawn(&r->server[i], r->c->flow[i].to, argv))
+		if (spawn(&r->server[i], r->c->flow[i].to, argv, NULL))
 			return 1;
 	}
 	for (i = 0; i < r->c->nflows; i++)
@@ -246,7 +283,8 @@ static unsigned int datagram(const struct lab_spec *s)
 	return (s->admission.on ? bl_bl0_mtu(s->mtu, s->admission.policy) : s->mtu) - 28;
 }
 
-static int start_client(struct run *r, unsigned int i, unsigned int seconds)
+static int start_client(struct run *r, unsigned int i, unsigned int seconds,
+			const struct gate *gate)
 {
 	const struct traffic_flow *f = &r->c->flow[i];
 	uint64_t offer = r->p->offer_bps ? r->p->offer_bps : 2 * r->lab->spec.admission.rate_bps / sharers(r);
@@ -283,7 +321,7 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds)
 		argv[n++] = (char *)(uintptr_t)r->p->congestion;
 	}
 	argv[n] = NULL;
-	return spawn(&r->client[i], f->from, argv);
+	return spawn(&r->client[i], f->from, argv, gate);
 }
 
 /* FCP packets that the daemon of host @i received: datagrams as well, and nobody's data */
@@ -339,6 +377,7 @@ static void hold_back(struct run *r, unsigned int i, long long before)
 			return;
 		nap(500);
 	}
+	r->heard_ns[i] = mono_ns();
 	kill(r->client[i].pid, SIGSTOP);
 }
 
@@ -356,24 +395,53 @@ static long long udp_quiet(struct run *r, unsigned int i, pid_t pid)
 	return n;
 }
 
-static int start_clients(struct run *r, unsigned int seconds)
+/* UDP: one after the other, see hold_back() */
+static int start_udp(struct run *r, unsigned int seconds)
 {
 	unsigned int i;
 
 	for (i = 0; i < r->c->nflows; i++) {
-		long long before = r->c->udp ? udp_quiet(r, r->c->flow[i].to, r->server[i].pid) : 0;
+		long long before = udp_quiet(r, r->c->flow[i].to, r->server[i].pid);
 
-		if (r->p->kind == TRAFFIC_SHUFFLE && i && i % r->lab->spec.hosts == 0)
-			nap(STAGGER_US);
-		if (start_client(r, i, seconds))
+		r->heard_ns[i] = 0;
+		if (start_client(r, i, seconds, NULL))
 			return 1;
-		if (r->c->udp)
-			hold_back(r, i, before);
+		hold_back(r, i, before);
 	}
-	for (i = 0; i < r->c->nflows && r->c->udp; i++)
+	r->go_ns = mono_ns();
+	for (i = 0; i < r->c->nflows; i++)
 		if (r->client[i].pid > 0)
 			kill(r->client[i].pid, SIGCONT);
 	return 0;
+}
+
+/*
+ * TCP: all at once. Where the first one's traffic takes the CPUs from those that are still to be
+ * started, the last of 56 began when the first had ended.
+ */
+static int start_tcp(struct run *r, unsigned int seconds)
+{
+	unsigned int i, rounds = r->p->kind == TRAFFIC_SHUFFLE ? r->lab->spec.hosts : UINT_MAX;
+	struct gate g;
+	int err = 0;
+
+	if (pipe2(g.fd, O_CLOEXEC))
+		return cli_fail("cannot make a pipe: %s", strerror(errno));
+	for (i = 0; i < r->c->nflows && !err; i++) {
+		g.wait_us = i / rounds * STAGGER_US;
+		err = start_client(r, i, seconds, &g);
+	}
+	r->go_ns = mono_ns();
+	for (i = 0; i < r->c->nflows; i++)
+		r->client[i].began_ns = r->go_ns;
+	close(g.fd[0]);
+	close(g.fd[1]);
+	return err;
+}
+
+static int start_clients(struct run *r, unsigned int seconds)
+{
+	return r->c->udp ? start_udp(r, seconds) : start_tcp(r, seconds);
 }
 
 /* ---- while it runs ---- */
@@ -435,12 +503,31 @@ static double number(const json_t *o, const char *key)
 	return json_number_value(json_object_get(o, key));
 }
 
+/* when flow @i sent, as far as that is known; @j: its server's report */
+static struct traffic_span span_of(const struct run *r, unsigned int i, const json_t *j)
+{
+	const json_t *all = json_object_get(j, "intervals"), *o;
+	struct traffic_span s = { .least = (double)r->client[i].began_ns / 1e9, .life = life_s(r) };
+	size_t k;
+
+	s.most = (double)r->server[i].ended_ns / 1e9;
+	if (r->heard_ns[i])
+		s.most = fmin(s.most, (double)r->heard_ns[i] / 1e9);
+	json_array_foreach(all, k, o) {
+		double end = number(json_object_get(o, "sum"), "end");
+
+		s.most = fmin(s.most, (double)r->server[i].ended_ns / 1e9 - end);
+	}
+	return s;
+}
+
 /*
- * The server's intervals that count: @seconds of them, without those in which other flows had not
- * begun or had ended. Over its whole life a flow has more than its share, and a sum over flows came
- * to 99 % of a rate of which segments can have 94 (shuffle, 2026-11-23).
+ * The server's intervals that count, from @from to @to: all other flows send, too. Over its whole
+ * life a flow has more than its share, and a sum over flows came to 99 % of a rate of which
+ * segments can have 94; with flows that began 25 s after each other to 340 % (shuffle, 2026-11-23).
  */
-static void read_server(struct traffic_flow *f, const json_t *j, bool udp, unsigned int seconds)
+static void read_server(struct traffic_flow *f, const json_t *j, bool udp,
+			const struct traffic_span *s, double from, double to)
 {
 	const json_t *all = json_object_get(j, "intervals"), *o;
 	double bytes = 0, took = 0, jitter = 0;
@@ -450,7 +537,8 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp, unsig
 	json_array_foreach(all, i, o) {
 		const json_t *sum = json_object_get(o, "sum");
 
-		if (i < AROUND_S || i >= AROUND_S + seconds || number(sum, "seconds") < 0.5)
+		if (!traffic_counts(s, number(sum, "start"), number(sum, "end"), from, to) ||
+		    number(sum, "seconds") < 0.5)
 			continue;
 		bytes += number(sum, "bytes");
 		took += number(sum, "seconds");
@@ -458,6 +546,10 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp, unsig
 		used++;
 	}
 	f->bps = took > 0 ? bytes * 8 / took : 0;
+	if (!used)
+		snprintf(f->error, sizeof(f->error),
+			 "no second in which all flows sent: together they did for %.1f s; "
+			 "use fewer hosts or more --seconds", to > from ? to - from : 0);
 	if (udp) {
 		const json_t *sum = json_object_get(json_object_get(j, "end"), "sum");
 
@@ -467,22 +559,52 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp, unsig
 	}
 }
 
-static void read_flow(struct run *r, unsigned int i)
+static void read_client(struct traffic_flow *f, const json_t *client, const json_t *server)
 {
-	struct traffic_flow *f = &r->c->flow[i];
-	json_t *server = said(&r->server[i]), *client = said(&r->client[i]);
 	const json_t *error = json_object_get(client, "error");
+	const json_t *sent = json_object_get(json_object_get(client, "end"), "sum_sent");
 
-	if (server)
-		read_server(f, server, r->c->udp, r->p->seconds);
-	if (client)
-		f->retransmits = (uint64_t)number(json_object_get(json_object_get(client, "end"), "sum_sent"), "retransmits");
+	f->retransmits = (uint64_t)number(sent, "retransmits");
 	if (json_is_string(error))
 		snprintf(f->error, sizeof(f->error), "%s", json_string_value(error));
 	else if (!client || !server)
 		snprintf(f->error, sizeof(f->error), "iperf3 did not come to its end");
-	json_decref(server);
-	json_decref(client);
+}
+
+/* what each flow had of the time that all had in common; a flow that failed takes part in none */
+static int read_flows(struct run *r)
+{
+	struct traffic_span *s = calloc(2 * r->c->nflows, sizeof(*s));
+	json_t **server = calloc(r->c->nflows, sizeof(json_t *));
+	double from, to;
+	unsigned int i, n = 0;
+
+	if (!s || !server) {
+		free(s);
+		free(server);
+		return cli_fail("out of memory");
+	}
+	for (i = 0; i < r->c->nflows; i++) {
+		json_t *client = said(&r->client[i]);
+
+		server[i] = said(&r->server[i]);
+		read_client(&r->c->flow[i], client, server[i]);
+		json_decref(client);
+		s[r->c->nflows + i] = span_of(r, i, server[i]);
+		if (!*r->c->flow[i].error)
+			s[n++] = s[r->c->nflows + i];
+	}
+	traffic_common(s, n, &from, &to);
+	from = fmax(from, (double)r->go_ns / 1e9);
+	for (i = 0; i < r->c->nflows; i++) {
+		if (!*r->c->flow[i].error)
+			read_server(&r->c->flow[i], server[i], r->c->udp,
+				    &s[r->c->nflows + i], from, to);
+		json_decref(server[i]);
+	}
+	free(s);
+	free(server);
+	return 0;
 }
 
 /* ---- memcached ---- */
@@ -523,7 +645,6 @@ static int ask_memcached(struct run *r, unsigned int k)
 {
 	struct traffic_mc *m = &r->c->mc[k];
 	uint64_t go, stop;
-	unsigned int i;
 	int err;
 
 	m->size = traffic_mc_sizes[k];
@@ -544,9 +665,7 @@ static int ask_memcached(struct run *r, unsigned int k)
 	err = asker_state(r, m, 4, 10000000000ull, "stop");
 	watch(r, 2);
 	end(&r->asker);
-	for (i = 0; i < r->c->nflows; i++)
-		read_flow(r, i);
-	return err;
+	return err | read_flows(r);
 }
 
 static int run_memcached(struct run *r)
@@ -557,7 +676,7 @@ static int run_memcached(struct run *r)
 
 	app_text(r->lab, 0, addr, sizeof(addr));
 	snprintf(port, sizeof(port), "%u", MC_PORT);
-	err = spawn(&r->memcached, 0, argv) || wait_listening(&r->memcached, MC_PORT, "memcached");
+	err = spawn(&r->memcached, 0, argv, NULL) || wait_listening(&r->memcached, MC_PORT, "memcached");
 	for (k = 0; k < TRAFFIC_MC_SIZES && !err; k++)
 		err = ask_memcached(r, k);
 	end(&r->memcached);
@@ -566,14 +685,10 @@ static int run_memcached(struct run *r)
 
 static int run_flows(struct run *r)
 {
-	unsigned int i;
-
 	if (start_servers(r) || start_clients(r, life_s(r)))
 		return 1;
 	watch(r, life_s(r));
-	for (i = 0; i < r->c->nflows; i++)
-		read_flow(r, i);
-	return 0;
+	return read_flows(r);
 }
 
 int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffic_cell *c)
