@@ -203,8 +203,12 @@ static void in_order(void)
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
-	tr_judge(~0ULL, ~0ULL);
-	CHECK(TR_SUM(late_dropped) == 0 && TR_SUM(lost_frames) == 0, "late %" PRIu64 ", lost %" PRIu64, TR_SUM(late_dropped), TR_SUM(lost_frames));
+	/*
+	 * They are best effort, and where a link's thread has no CPU for long, beacons alone fill
+	 * its ring: what was lost there must have been reported, and nothing may have come late.
+	 */
+	tr_judge_all(~0ULL, ~0ULL, true);
+	CHECK(TR_SUM(late_dropped) == 0, "late %" PRIu64, TR_SUM(late_dropped));
 	CHECK(rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a beacon overtook a message");
 }
 
