@@ -136,8 +136,8 @@ T_FN void nothing_lost(void)
 	CHECK(dropped(BL_CL_CONTROL) == was.control, "%" PRIu64 " signals were dropped at switches", dropped(BL_CL_CONTROL) - was.control);
 	CHECK(lost_otherwise() == was.otherwise, "%" PRIu64 " frames were lost at switches for want of slots or by the device map", lost_otherwise() - was.otherwise);
 	/*
-	 * Frames are held for longer than BL_HOLD_AGE_NS only where the rack stood still for so long
-	 * that a receiver may have forgotten the flow (FOREVER is the greatest dead_us), too.
+	 * Where frames waited in vain (BL_HOLD_AGE_NS, 1 s), the rack did not carry tokens. That
+	 * it then also lasted until the receiver forgot the flow (FOREVER, 10 s) was seen once.
 	 */
 	CHECK(!of_switches(BL_R_TOKEN_CLASS), "tokens of a wrong class");
 	CHECK(!rack_count_all(BL_R_SIGNAL_BAD) || rack_count_all(BL_R_HELD_LONG), "refusals");
