@@ -100,6 +100,17 @@ BL_CORE __u32 bl_spare(const struct bl_due *d)
 	return n > 0 ? (__u32)n : 0;
 }
 
+/**
+ * bl_numbers_used - every number below it may have a frame: those that were given, and, once all
+ * were, the one that the destinations beyond share.
+ */
+BL_CORE __u32 bl_numbers_used(const struct bl_due *d)
+{
+	__u64 given = BL_READ_ONCE(d->given);
+
+	return given < BL_NUMBERS ? (__u32)given + 1 : BL_HOLD_SHARED + 1;
+}
+
 /** bl_pressed - so few numbers are left that the pacer looks for others. */
 BL_CORE int bl_pressed(const struct bl_due *d)
 {

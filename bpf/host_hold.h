@@ -382,7 +382,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		return XDP_DROP;
 	t.policy = bl_policy_now(t.cfg);
 	bl_hold_turn(t.due, t.now);
-	bl_due_scan(t.due, (__u32)bl_min64(BL_READ_ONCE(t.due->given) + 1, BL_DESTS), &s);
+	bl_due_scan(t.due, bl_numbers_used(t.due), &s);
 	again = s.pick.least;
 	verdict = bl_host_beat(ctx, t.now);
 	len = verdict < 0 ? bl_top_slot(ctx, t.now) : 0;
@@ -392,7 +392,9 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index)
 			bl_hold_age_of(s.pick.index, t.now);
-		if (s.pick.index && !bl_pl2_pending(s.pick.index) && (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
+		if (s.pick.index == BL_HOLD_SHARED) /* nobody in particular: no policy can ask for it */
+			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
+		else if (s.pick.index && !bl_pl2_pending(s.pick.index) && (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
 			verdict = bl_host_top(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index && (t.policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "../bpf/dest_core.h"
 #include "../bpf/pl2_core.h"
 #include "../bpf/queue_core.h"
 #include "admission_priv.h"
@@ -97,7 +98,7 @@ static void look_again(const struct bl_node_ref *ref)
 	close(fd);
 	if (due == MAP_FAILED)
 		return;
-	for (n = 1; n < BL_DESTS && n <= BL_READ_ONCE(due->given); n++)
+	for (n = 1; n < bl_numbers_used(due); n++)
 		bl_due_lower(due, n, bl_mono_ns()); /* a pacer that sleeps looks 100 ms later at the latest */
 	munmap(due, size);
 }

@@ -112,6 +112,40 @@ static void policy__after_255_flows(void **state)
 	}
 }
 
+/*
+ * Under policy none destinations that find no number have one together. What is left in its queue
+ * leaves under the next policy, too: nobody can ask for it.
+ */
+static void shared__leaves_under_any_policy(void **state)
+{
+	static const __u32 policies[] = { BL_POLICY_NONE, BL_POLICY_PL2, BL_POLICY_FASTPASS,
+					  BL_POLICY_TOP };
+	struct frame f, out;
+	struct bl_due d;
+	__u32 i, k;
+
+	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		top_setup(state);
+		set_policy(BL_POLICY_NONE);
+		for (k = 0; k < BL_NUMBERS + 9; k++) {
+			raw_frame(&f, 1, 1000 + k, 60, k);
+			give(&f, BL_R_HELD);
+		}
+		set_policy(policies[i]);
+		d = due_get();
+		for (k = 1; k < BL_HOLD_SHARED; k++)
+			d.at[k] = BL_DUE_NEVER;
+		d.at[BL_HOLD_SHARED] = d.next = 0;
+		due_put(&d);
+		for (k = BL_NUMBERS; k < BL_NUMBERS + 9; k++) {
+			raw_frame(&f, 1, 1000 + k, 60, k);
+			paced(&f);
+		}
+		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
+		assert_int_equal(balanced(QUEUES), BL_NUMBERS);
+	}
+}
+
 static void top__dead_peer(void **state)
 {
 	struct desc d;
@@ -317,7 +351,8 @@ int main(void)
 {
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
-		CASE(dests__ten_thousand), CASE(policy__after_255_flows), CASE(top__dead_peer), CASE(pl2__no_answer),
+		CASE(dests__ten_thousand), CASE(policy__after_255_flows),
+		CASE(shared__leaves_under_any_policy), CASE(top__dead_peer), CASE(pl2__no_answer),
 		CASE(pl2__pacer_stood_still),
 		CASE(number__not_while_it_is_used), CASE(number__the_daemon_forgets_first), cmocka_unit_test(reasons__all_seen),
 	};
