@@ -31,13 +31,19 @@ static __always_inline __u8 bl_own_policy(void)
 /*
  * The policy that frames go by. TOP beside a switch without it falls back to none until they agree:
  * hosts behind that switch are likely to have no TOP either, and flows would wait for tokens that
- * nobody gives. PL2 finds out by its RSVs (pl2_core.h), Fastpass needs no switch.
+ * nobody gives. PL2 finds out by its RSVs (pl2_core.h). Fastpass needs no switch, and falls back
+ * when the daemon says that no arbiter answers.
  */
 static __always_inline __u32 bl_policy_now(const struct bl_hold_cfg *cfg)
 {
 	const struct bl_host_page *page;
+	const struct bl_fp_page *fp;
 	__u32 zero = 0;
 
+	if (cfg->policy == BL_POLICY_FASTPASS) {
+		fp = bpf_map_lookup_elem(&fp_page, &zero);
+		return fp && BL_READ_ONCE(fp->fallback) ? BL_POLICY_NONE : BL_POLICY_FASTPASS;
+	}
 	if (cfg->policy != BL_POLICY_TOP)
 		return cfg->policy;
 	page = bpf_map_lookup_elem(&host_page, &zero);
@@ -87,9 +93,10 @@ __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 }
 
 /* A frame was put into a queue of @dest. Returns 1 if the pacer has to be woken. */
-static __always_inline int bl_held_now(struct xdp_md *ctx, const struct bl_hold_cfg *cfg, struct bl_due *due, __u32 dest, __u64 now)
+static __always_inline int bl_held_now(struct xdp_md *ctx, const struct bl_hold_cfg *cfg,
+				       struct bl_due *due, __u32 dest, __u32 policy, __u64 now)
 {
-	if (!dest || cfg->policy != BL_POLICY_FASTPASS)
+	if (!dest || policy != BL_POLICY_FASTPASS)
 		return bl_due_lower(due, dest, dest ? now : 0);
 	bl_fp_held(dest, (__u32)bpf_xdp_get_buff_len(ctx), cfg);
 	/* the pacer knows when the next slot begins, if there is one */
@@ -132,7 +139,7 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 	}
 	why = bl_enqueue(ctx, BL_HOLD_QUEUE(dest, bl_hold_class(&l)), now, BL_HC_HOLD);
 	if (why == BL_R_NONE) {
-		if (bl_held_now(ctx, cfg, due, dest, now))
+		if (bl_held_now(ctx, cfg, due, dest, policy, now))
 			bl_pace_ring();
 		why = BL_R_HELD;
 	}
@@ -185,10 +192,15 @@ static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn
 	return bl_done(BL_HC_PACE, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
-/* Policy none, and destination 0 under any. *@again: when the pacer looks at this destination again. */
+/*
+ * Policy none, and destination 0 under any. *@again: when the pacer looks at this destination
+ * again. Under Fastpass these frames carry no path, and are counted all the same, since the other
+ * end counts them.
+ */
 static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
 {
 	__u32 key = BL_HOLD_QUEUE(dest, 0), entry = (__u32)bl_queue_get(key);
+	__u32 counted = t->cfg->policy == BL_POLICY_FASTPASS ? dest : 0;
 	int verdict;
 
 	if (!entry)
@@ -197,7 +209,8 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 	*again = bl_queue_len(key) | bl_queue_len(key + 1) ? (dest ? t->now : 0) : BL_DUE_NEVER;
 	if (!entry)
 		return XDP_DROP;
-	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
+	verdict = bl_host_frame(ctx, t, entry, bl_slot_came(BL_RING_SLOT(entry)), 0, counted,
+				BL_FP_NO_PATH);
 	bl_slot_free(BL_RING_SLOT(entry));
 	bl_left(dest, t->now);
 	return verdict;

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "../bpf/clock_core.h"
+#include "../maps/fp_abi.h"
+#include "../maps/hold_abi.h"
 #include "cmd.h"
 #include "doctor.h"
 
@@ -215,6 +217,25 @@ static void check_counts(const struct finder *to, const struct bl_node_ref *ref)
 		found(to, FOUND_OK, ref->meta.name, "", "no suspicious counter");
 }
 
+/* Does a host of Fastpass go without slots, because no arbiter answers? */
+static void check_fastpass(const struct finder *to, const struct bl_node_ref *ref)
+{
+	struct bl_hold_cfg c;
+	struct bl_fp_page p;
+
+	if (node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)) || !c.on ||
+	    c.policy != BL_POLICY_FASTPASS || node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+		return;
+	if (p.fallback)
+		found(to, FOUND_WARN, ref->meta.name,
+		      "see that an arbiter of the Fastpass file runs and can be reached (`barline "
+		      "arbiter show` on its machine), that its file is this host's, and that the "
+		      "clock is valid",
+		      "no arbiter answers: frames leave without timeslots until one does");
+	else if (!p.session)
+		found(to, FOUND_OK, ref->meta.name, "", "no session with an arbiter yet");
+}
+
 static void check_nodes(const struct finder *to)
 {
 	struct bl_node_ref *refs = NULL;
@@ -243,6 +264,8 @@ static void check_nodes(const struct finder *to)
 		else
 			found(to, FOUND_OK, refs[i].meta.name, "", "clock valid, bound %llu us", (unsigned long long)bl_clock_bound(&c, mono_ns()) / 1000);
 		check_counts(to, &refs[i]);
+		if (refs[i].role == BL_ROLE_HOST)
+			check_fastpass(to, &refs[i]);
 	}
 	free(refs);
 }

@@ -17,8 +17,8 @@ static json_t *page_row(const struct bl_node_ref *ref)
 
 	if (node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)) || node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
 		return NULL;
-	return json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "policy", bl_policy_name(c.policy), "session",
-			 p.session, "term", (json_int_t)p.term, "sessions", (json_int_t)p.sessions, "slot_ns", (json_int_t)c.slot_ns, "late_ns", (json_int_t)c.slot_late_ns, "asked",
+	return json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", node_name(ref), "policy", bl_policy_name(c.policy), "session",
+			 p.session, "fallback", p.fallback, "term", (json_int_t)p.term, "sessions", (json_int_t)p.sessions, "slot_ns", (json_int_t)c.slot_ns, "late_ns", (json_int_t)c.slot_late_ns, "asked",
 			 (json_int_t)p.asked, "given", (json_int_t)p.given, "lost", (json_int_t)p.lost, "refused", (json_int_t)p.refused, "healed", (json_int_t)p.healed, "tx",
 			 (json_int_t)p.tx, "rx", (json_int_t)p.rx, "bad", (json_int_t)p.bad);
 }
@@ -49,7 +49,8 @@ static int dest_rows(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_fastpass(int argc, char **argv)
 {
-	static const struct col hosts[] = { { "node", "NODE", 's' },	 { "policy", "POLICY", 's' },	{ "session", "SESSION", 'b' }, { "term", "TERM", 'd' },
+	static const struct col hosts[] = { { "node", "NODE", 's' },	 { "policy", "POLICY", 's' },	{ "session", "SESSION", 'b' },
+					    { "fallback", "FALLBACK", 'b' }, { "term", "TERM", 'd' },
 					    { "sessions", "SESSIONS", 'd' }, { "slot_ns", "SLOT", 't' },	{ "late_ns", "MAY_BE_LATE", 't' }, { "asked", "ASKED", 'd' },
 					    { "given", "GIVEN", 'd' },	 { "lost", "LOST", 'd' },	{ "refused", "TOO_LATE", 'd' }, { "healed", "HEALED", 'd' } };
 	static const struct col dests[] = { { "node", "NODE", 's' },	 { "dest", "DEST", 'd' },   { "address", "ADDRESS", 's' }, { "endpoint", "ENDPOINT", 'd' },
@@ -60,7 +61,8 @@ int cmd_show_fastpass(int argc, char **argv)
 	int n, i, rc = 0;
 
 	n = show_nodes(argc, argv, "barline show fastpass - timeslots: what the host asked its arbiter for, what it got and what became of it\vMISSED: the pacer came later than "
-				   "MAY_BE_LATE after the slot's begin; asked for again. IDLE: no frame was there. AHEAD: given and not begun.", &refs);
+				   "MAY_BE_LATE after the slot's begin; asked for again. IDLE: no frame was there. AHEAD: given and not begun. FALLBACK: no arbiter has answered "
+				   "for fallback_ms, and frames leave without slots.", &refs);
 	for (i = 0; i < n && !rc; i++) {
 		if (refs[i].role != BL_ROLE_HOST)
 			continue;

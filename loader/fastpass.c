@@ -13,6 +13,11 @@
  * these are longer. If none did, or an arbiter called, they go to every arbiter of the file; those
  * that stand by ignore them (Fastpass section 5.1 uses a multicast group for this; addresses also
  * pass routers that carry none).
+ *
+ * If nobody has answered for fallback_ms (bpf/fcp_vain_core.h), frames go without slots, as under
+ * policy none: the thread says so in struct bl_fp_page and lets everything go that is held. It goes
+ * on asking, and the first answer ends it. The same is done while bus time is not known, or the
+ * arbiter has slots of another length.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +37,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include "../bpf/clock_core.h"
+#include "../bpf/dest_core.h"
 #include "../bpf/fcp_host_core.h"
+#include "../bpf/fcp_vain_core.h"
 #include "../bpf/fp_core.h"
 #include "../bpf/queue_core.h"
 #include "fastpass.h"
@@ -71,6 +78,8 @@ struct bl_fpass {
 	unsigned int narbiters, home;
 	int sock, macs_fd, bell_fd;
 	uint32_t slot_ns, late_ns;
+	uint64_t fallback_ns; /* 0: waits for ever */
+	struct bl_fcp_vain vain;
 	struct bl_fp_peer *peer;
 	unsigned int npeers;
 	struct bl_fp_dest *dest;
@@ -122,6 +131,13 @@ static bool is_peer(const struct bl_fp_peer *p, const struct bl_hold_dest *who)
 	return false;
 }
 
+/* Whatever is held for destination @n leaves, or is looked at by the pacer. */
+static void look_at(struct bl_fpass *h, uint32_t n)
+{
+	if (bl_due_lower(h->due, n, bl_mono_ns()))
+		bl_pacer_wake(&h->node->pace);
+}
+
 /* Who is destination @n? Fails if it loses its owner at this moment: endpoint is RETIRED then. */
 static void resolve(struct bl_fpass *h, uint32_t n)
 {
@@ -141,8 +157,7 @@ static void resolve(struct bl_fpass *h, uint32_t n)
 	if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN, BL_FP_OUTSIDE))
 		return;
 	/* what is held already goes now */
-	if (bl_due_lower(h->due, n, bl_mono_ns()))
-		bl_pacer_wake(&h->node->pace);
+	look_at(h, n);
 }
 
 /*
@@ -180,14 +195,25 @@ static void want(struct bl_fpass *h, uint32_t endpoint, uint64_t slots)
 	h->page->asked += slots;
 }
 
+/*
+ * While it goes without slots: who is behind @n must be known all the same, for frames are counted
+ * by endpoint; and a frame whose hook did not know of the fall-back yet must not wait for a slot.
+ */
+static void without_slots(struct bl_fpass *h, uint32_t n, bool wants)
+{
+	if (BL_READ_ONCE(h->dest[n].endpoint) == BL_FP_UNKNOWN)
+		resolve(h, n);
+	if (wants)
+		look_at(h, n);
+}
+
 /* what came since the last look; true if there was anything */
 static bool gather(struct bl_fpass *h)
 {
-	uint64_t given = BL_READ_ONCE(h->due->given);
 	bool any = false;
 	uint32_t n;
 
-	for (n = 1; n <= given && n < BL_DESTS; n++) {
+	for (n = 1; n < bl_numbers_used(h->due); n++) {
 		struct bl_fp_dest *d = &h->dest[n];
 		uint64_t wanted = BL_FP_WANTED(BL_READ_ONCE(d->want)), missed = BL_READ_ONCE(d->missed);
 		uint32_t endpoint = BL_READ_ONCE(d->endpoint);
@@ -196,6 +222,8 @@ static bool gather(struct bl_fpass *h)
 			forget(h, n);
 			continue;
 		}
+		if (h->vain.fallen)
+			without_slots(h, n, wanted != h->told[n]);
 		if (wanted == h->told[n] && missed == h->missed[n])
 			continue;
 		if (endpoint == BL_FP_UNKNOWN) {
@@ -218,7 +246,7 @@ static void audit(struct bl_fpass *h)
 {
 	uint32_t n, k;
 
-	for (n = 1; n < BL_DESTS && n <= BL_READ_ONCE(h->due->given); n++) {
+	for (n = 1; n < bl_numbers_used(h->due); n++) {
 		uint32_t endpoint = BL_READ_ONCE(h->dest[n].endpoint);
 		uint64_t under_way, there, missing = 0;
 
@@ -313,12 +341,14 @@ static bool same_address(const struct arbiter *a, const struct arbiter *b)
 	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == b->in.sin_addr.s_addr : IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
 }
 
-static void receive(struct bl_fpass *h, uint64_t now)
+/* Returns whether an arbiter answered that this host can go by: a CALL is none. */
+static bool receive(struct bl_fpass *h, uint64_t now)
 {
 	struct arbiter from = { .len = sizeof(from.in6) };
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8];
 	unsigned int left = BATCH;
 	struct bl_fcp_pkt k;
+	bool answered = false;
 	ssize_t n;
 
 	for (; left-- && (n = recvfrom(h->sock, buf, sizeof(buf), MSG_DONTWAIT, &from.sa, &from.len)) >= 0; from.len = sizeof(from.in6)) {
@@ -341,12 +371,18 @@ static void receive(struct bl_fpass *h, uint64_t now)
 			BL_WRITE_ONCE(h->page->session, 1);
 			bl_log(BL_LOG_INFO, "%s: the arbiter of term %u answers, slots of %u ns", h->node->meta.name, h->fcp.term, h->fcp.slot_ns);
 			if (h->fcp.slot_ns != h->slot_ns)
-				bl_log(BL_LOG_ERR, "%s: the arbiter's slots have %u ns, this host's file says %u: nothing will be sent; give both the same file", h->node->meta.name,
-				       h->fcp.slot_ns, h->slot_ns);
+				bl_log(BL_LOG_ERR,
+				       "%s: the arbiter's slots have %u ns, this host's file says %u: "
+				       "they cannot be used; give both the same file",
+				       h->node->meta.name, h->fcp.slot_ns, h->slot_ns);
 		}
-		if (k.opcode == BL_FCP_ALLOC && h->fcp.slot_ns == h->slot_ns)
+		if (h->fcp.slot_ns != h->slot_ns)
+			continue;
+		answered |= k.opcode != BL_FCP_CALL;
+		if (k.opcode == BL_FCP_ALLOC)
 			take(h, &k, now);
 	}
+	return answered;
 }
 
 static void transmit(struct bl_fpass *h, uint64_t now)
@@ -366,17 +402,50 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 	}
 }
 
+/* Frames go without slots, or by slots again, from now on. */
+static void fall(struct bl_fpass *h)
+{
+	uint32_t n;
+
+	BL_WRITE_ONCE(h->page->fallback, h->vain.fallen);
+	if (!h->vain.fallen) {
+		bl_log(BL_LOG_INFO, "%s: an arbiter answers: frames leave in timeslots again",
+		       h->node->meta.name);
+		return;
+	}
+	bl_log(BL_LOG_WARN,
+	       "%s: no arbiter has answered for %llu ms: frames leave without timeslots until one "
+	       "does; look whether it runs and can be reached (barline arbiter show)",
+	       h->node->meta.name, (unsigned long long)(h->fallback_ns / 1000000));
+	/* pairs with bl_fp_held(): gather() finds what counted @want before it saw the word */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (n = 1; n < bl_numbers_used(h->due); n++)
+		look_at(h, n);
+}
+
+static void judge(struct bl_fpass *h, bool answered)
+{
+	if (bl_fcp_vain_step(&h->vain, bl_mono_ns(), h->fcp.need != 0, answered, h->fallback_ns))
+		fall(h);
+}
+
 /* One turn for one host; when the next one is due. */
 static uint64_t serve(struct bl_fpass *h)
 {
 	uint64_t now = bl_mono_ns(), next;
+	bool answered;
 
-	if (!bl_clock_usable(h->node->clock, now))
-		return now + SLEEP_MAX_NS; /* nobody knows when a slot begins */
+	if (!bl_clock_usable(h->node->clock, now)) {
+		/* nobody knows when a slot begins */
+		gather(h);
+		judge(h, false);
+		return now + SLEEP_MAX_NS;
+	}
 	h->offset_ns = bl_clock_at(h->node->clock, now) - now;
 	BL_WRITE_ONCE(h->page->offset_ns, h->offset_ns);
-	receive(h, now);
+	answered = receive(h, now);
 	gather(h);
+	judge(h, answered);
 	if (now - h->audit_ns >= AUDIT_NS) {
 		h->audit_ns = now;
 		audit(h);
@@ -675,6 +744,8 @@ int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_f
 	h->node = n;
 	h->slot_ns = f->slot_ns;
 	h->late_ns = f->late_us * 1000U;
+	if (f->fallback_ms != BL_FP_NO_FALLBACK)
+		h->fallback_ns = f->fallback_ms * 1000000ULL;
 	for (i = 0; i < f->narbiters; i++)
 		h->arbiter[i].len = bl_fp_sa(&h->arbiter[i].any, f->arbiter[i], BL_FCP_PORT);
 	h->narbiters = f->narbiters;
@@ -716,6 +787,7 @@ void bl_fastpass_remove(struct bl_node *n)
 		}
 	BL_WRITE_ONCE(h->page->asleep, 0); /* nobody listens: nobody need ring */
 	BL_WRITE_ONCE(h->page->session, 0);
+	BL_WRITE_ONCE(h->page->fallback, 0);
 	pthread_mutex_unlock(&t->lock);
 	kick(t);
 	n->fastpass = NULL;

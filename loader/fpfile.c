@@ -18,6 +18,9 @@
 
 #define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
 #define RUN_MAX_NS    100000ULL
+#define FALLBACK_MS	1000U
+#define FALLBACK_MAX_MS 3600000U
+#define FALLBACK_DEATHS 4ULL /* a host gives its arbiters time to follow each other */
 #define SLOT_MAX      (65535 - BL_WIRE_EXTRA) /* a host counts what is left of a slot in 16 bits */
 #define HOST_SLOTS    (BL_FP_SLOTS - 64) /* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
 
@@ -44,6 +47,7 @@ struct yaml_fp {
 	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
 	uint8_t policy, field, how;
 	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, cores, core_cap, late_us;
+	uint32_t *fallback_ms;
 	uint16_t udp_ports;
 	bool routed;
 	struct yaml_peer *endpoints;
@@ -101,6 +105,7 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies, CYAML_ARRAY_LEN(policies)),
 	NUMBER(window_slots), NUMBER(lead_us), NUMBER(run_slots), NUMBER(watchdog_us), NUMBER(dead_us), NUMBER(guard_us), NUMBER(quota), NUMBER(rtt_us),
 	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(cores), NUMBER(core_cap), NUMBER(late_us), NUMBER(udp_ports),
+	CYAML_FIELD_UINT_PTR("fallback_ms", OPT | CYAML_FLAG_POINTER, struct yaml_fp, fallback_ms),
 	CYAML_FIELD_STRING_PTR("faults", OPT | CYAML_FLAG_POINTER, struct yaml_fp, faults, 2, 45),
 	NUMBER(fault_report_us), NUMBER(fault_settle_us), NUMBER(fault_frames), NUMBER(fault_percent), NUMBER(fault_hold_ms),
 	CYAML_FIELD_SEQUENCE("path_names", OPT | CYAML_FLAG_POINTER, struct yaml_fp, path_names, &name_value, 1, BL_PATH_PATHS_MAX),
@@ -210,6 +215,11 @@ static void or_else(uint32_t *v, uint32_t dflt)
 		*v = dflt;
 }
 
+static uint64_t fallback_least(const struct bl_fp_file *f)
+{
+	return (FALLBACK_DEATHS * f->dead_us + 999) / 1000;
+}
+
 void bl_fp_times(struct bl_fp_file *f)
 {
 	uint32_t window = 128, ahead, share, spare;
@@ -226,6 +236,7 @@ void bl_fp_times(struct bl_fp_file *f)
 	/* what was given must have ended before another arbiter may rule */
 	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
 	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
+	or_else(&f->fallback_ms, (uint32_t)bl_max64(FALLBACK_MS, fallback_least(f)));
 	/* as much as a meter catches up by: what is sent later stays in its queue */
 	or_else(&f->late_us, (uint32_t)bl_max64(share, (2ULL * f->slot_ns + 999) / 1000));
 }
@@ -290,6 +301,13 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
 	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
 		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
+	if (f->fallback_ms != BL_FP_NO_FALLBACK &&
+	    (f->fallback_ms > FALLBACK_MAX_MS || f->fallback_ms < fallback_least(f)))
+		return bl_fail(err, EINVAL,
+			       "fallback_ms %u: 0 (never), or from %llu to %u: an arbiter that stands by "
+			       "takes over after dead_us, %u us, and hosts must not fall back before that",
+			       f->fallback_ms, (unsigned long long)fallback_least(f),
+			       FALLBACK_MAX_MS, f->dead_us);
 	if (((uint64_t)f->lead_us + f->late_us) * 1000 / f->slot_ns + f->window_slots + f->run_slots > HOST_SLOTS)
 		return bl_fail(err, EINVAL, "lead_us %u, late_us %u, window_slots %u, run_slots %u: hosts take slots of at most %u us together, %u of %u ns; lower them", f->lead_us, f->late_us,
 			       f->window_slots, f->run_slots, (uint32_t)((uint64_t)HOST_SLOTS * f->slot_ns / 1000), HOST_SLOTS, f->slot_ns);
@@ -570,6 +588,8 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	f->euler = y->how;
 	f->routed = y->routed;
 	f->late_us = y->late_us;
+	if (y->fallback_ms)
+		f->fallback_ms = *y->fallback_ms ? *y->fallback_ms : BL_FP_NO_FALLBACK;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
 	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) || (y->routed && check_apps(f, path, err)) ||

@@ -29,6 +29,7 @@
 
 #define BL_FP_ARBITERS_MAX 4
 #define BL_FP_APPS_MAX	   4
+#define BL_FP_NO_FALLBACK  UINT32_MAX
 
 /**
  * struct bl_fp_peer - an endpoint. @addr: IPv6 or IPv4-mapped. @has_mac: @mac was given. @cap: packets per slot of its link. @app, @napps: addresses of its bl0.
@@ -66,6 +67,8 @@ struct bl_fp_pair {
  * @faults, @has_faults: address of the fault isolation service. @fault_report_us: time between two reports of a host (10000). @fault_settle_us: a frame that has not arrived so long after it was sent is
  *	lost (2000). @fault_frames: fewer say nothing about a path (50). @fault_percent: a path that loses fewer of a hundred is not broken (1). @fault_hold_ms: how long a broken link is avoided before it is
  *	tried again (5000). @path_name, @npath_names: of the paths' switches, for people.
+ * @fallback_ms: host: frames go without slots when no arbiter has answered for that long (1000);
+ *	BL_FP_NO_FALLBACK: never, which the file calls 0.
  * @late_us: host: how long after its slot's begin a frame may leave (bl_fp_times()). @field: how paths travel. @udp_ports: source port of path 0 for BL_FIELD_UDP; path k is k above it (49152).
  */
 struct bl_fp_file {
@@ -82,7 +85,7 @@ struct bl_fp_file {
 	uint16_t *pod_of;
 	unsigned int npods;
 	bool euler, routed;
-	uint32_t late_us;
+	uint32_t late_us, fallback_ms;
 	enum bl_path_field field;
 	uint16_t udp_ports;
 	uint8_t faults[16];

@@ -84,6 +84,9 @@ _Static_assert(sizeof(struct bl_fp_paths) == 1040, "ABI");
  * @offset_ns: bus time - CLOCK_MONOTONIC, modulo 2^64; written by the daemon, one 64-bit word.
  * @asleep: 1: the daemon's thread sleeps, and who wants more slots rings the bell. Set by the thread, which fences and looks at all @want once more; who wants changes @want by an
  *	atomic operation and then exchanges this for 0.
+ * @fallback: 1: no arbiter has answered for fallback_ms, and frames leave without slots; the
+ *	daemon's (bpf/fcp_vain_core.h). Read by the hook that holds frames and by the pacer, unlocked: either
+ *	may see it late, and gather() in loader/fastpass.c finds what was held meanwhile.
  * The rest is the daemon's, for people:
  * @session: 1: the arbiter has answered. @term: of the arbiter. @sessions: how many there were. @session_ns: CLOCK_MONOTONIC when the last one began. @first_ns: when its first slot
  *	came; 0: none yet. @last_ns: when the last slot came.
@@ -96,7 +99,7 @@ struct bl_fp_page {
 	__u32 asleep;
 	__u32 session;
 	__u32 term;
-	__u32 reserved;
+	__u32 fallback;
 	__u64 sessions;
 	__u64 session_ns;
 	__u64 first_ns;

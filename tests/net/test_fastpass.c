@@ -27,6 +27,7 @@ static struct {
 	struct bl_faultd *faultd;
 	pthread_t faultd_thread;
 	bool ip6; /* applications' addresses */
+	uint32_t fallback_ms; /* 0: hosts wait for ever, however long this machine stands still */
 } w;
 
 struct packet {
@@ -65,6 +66,7 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 
 	if (n->kind == LAB_HOST && w.stranger)
 		rack.lab.fp_peer[0].has_mac = false;
+	f->fallback_ms = w.fallback_ms ? w.fallback_ms : BL_FP_NO_FALLBACK;
 	if (!w.faults)
 		return;
 	f->has_faults = true;
@@ -317,6 +319,43 @@ RACK_TEST(arbiter__comes_later)
 	wait_all();
 	every_slot_accounted();
 	arbiter_end(0);
+}
+
+/* Both senders go without slots, or neither does. */
+static void until_fallback(bool on)
+{
+	uint64_t end = t_mono() + 60000000000ULL;
+
+	while (page_of(1).fallback != on || page_of(2).fallback != on) {
+		CHECK(t_mono() < end, "fallback of h2 %u, of h3 %u, where it should be %d",
+		      page_of(1).fallback, page_of(2).fallback, on);
+		rack_serve(5);
+		collect();
+	}
+}
+
+/* No arbiter, then one, then none again: traffic goes on, without slots, with them, without. */
+RACK_TEST(fallback__until_an_arbiter_answers)
+{
+	w.fallback_ms = 500;
+	open_rack(3, 1);
+	send_some(1, 50);
+	send_some(2, 50);
+	wait_all();
+	CHECK(page_of(1).fallback && page_of(2).fallback, "frames left without slots too early");
+	CHECK(!dest_of(1).frames && !dest_of(2).frames, "a slot, and no arbiter");
+	traffic(200); /* what comes now does not wait */
+	wait_all();
+	arbiter_begin(0);
+	until_fallback(false);
+	traffic(200);
+	wait_all();
+	CHECK(dest_of(1).frames && dest_of(2).frames, "no slots, though the arbiter answers");
+	arbiter_end(0);
+	send_some(1, 50);
+	send_some(2, 50);
+	wait_all();
+	CHECK(!rack_count_all(BL_R_HOLD_FULL), "something was dropped");
 }
 
 RACK_TEST(arbiter__another_takes_over)
@@ -653,6 +692,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fastpass__all_arrive_in_their_slots),
 		cmocka_unit_test(arbiter__comes_later),
+		cmocka_unit_test(fallback__until_an_arbiter_answers),
 		cmocka_unit_test(arbiter__another_takes_over),
 		cmocka_unit_test(daemon__exchanged_with_frames_held),
 		cmocka_unit_test(leaf_spine__by_the_path_that_was_given),

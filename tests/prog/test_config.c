@@ -420,6 +420,37 @@ static void fastpass__times(void **state)
 	}
 }
 
+/* When hosts go without slots: after a second by default, or what four dead arbiters take. */
+static void fastpass__fallback(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t ms;
+	} v[] = {
+		{ "rate: 10gbit", 1000 },
+		{ "dead_us: 249999", 1000 },
+		{ "dead_us: 500001", 2001 },
+		{ "fallback_ms: 0", BL_FP_NO_FALLBACK },
+		{ "dead_us: 500001\nfallback_ms: 0", BL_FP_NO_FALLBACK },
+		{ "fallback_ms: 4", 4 },
+		{ "dead_us: 1001\nfallback_ms: 5", 5 },
+		{ "fallback_ms: 3600000", 3600000 },
+	};
+	struct bl_fp_file f;
+	struct bl_err err;
+	char text[512];
+	size_t k;
+
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
+		if (load_fp(text, &f, &err))
+			fail_msg("%s: %s", v[k].text, err.text);
+		if (f.fallback_ms != v[k].ms)
+			fail_msg("%s: %u ms", v[k].text, f.fallback_ms);
+		bl_fp_free(&f);
+	}
+}
+
 static void fastpass__example(void **state)
 {
 	struct bl_fp_file f;
@@ -471,6 +502,9 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nrouted: true\nendpoints:\n  - { name: a, addr: 10.0.0.1, apps: ['fd00::1'] }\n"
 		  "  - { name: b, addr: 10.0.0.2, apps: ['fd00:0:0:1::1', 'fd00::1'] }\n", 1, "fd00::1 is an address of both" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
+		{ "arbiters: [10.0.0.8]\nfallback_ms: 3\n" PEERS, 1, "0 (never), or from 4 to 3600000" },
+		{ "arbiters: [10.0.0.8]\ndead_us: 1001\nfallback_ms: 4\n" PEERS, 1, "from 5 to" },
+		{ "arbiters: [10.0.0.8]\nfallback_ms: 3600001\n" PEERS, 1, "to 3600000" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
 		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
 		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
@@ -505,6 +539,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fastpass__file),
 		cmocka_unit_test(fastpass__times),
+		cmocka_unit_test(fastpass__fallback),
 		cmocka_unit_test(fastpass__example),
 		cmocka_unit_test(fastpass__refused),
 		cmocka_unit_test(no_ahead__said_or_not),

@@ -309,6 +309,68 @@ static void policy__changed_to_none(void **state)
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
+static void fall_back(__u32 on)
+{
+	page.fallback = on;
+	map_put(sk->maps.fp_page, 0, &page);
+}
+
+/* No arbiter answers: what comes leaves at once, and wants nothing. Then one does. */
+static void fallback__goes_at_once(void **state)
+{
+	(void)state;
+	endpoint(1, 1);
+	fall_back(1);
+	give_n(0, 0, 3, 1514);
+	assert_int_equal(dest_get(1).want, 0);
+	come_n(0, 0, 3, 1514);
+	idle();
+	assert_int_equal(dest_get(1).frames | dest_get(1).used, 0);
+	fall_back(0);
+	give_n(0, 3, 2, 1514);
+	idle();
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 2);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 3, 1, 1514);
+	idle();
+	assert_int_equal(balanced(QUEUES), 1);
+}
+
+/* Held before it fell back: the daemon lowers the destination's time, and all leave. */
+static void fallback__what_was_held_before(void **state)
+{
+	struct bl_due d;
+
+	(void)state;
+	endpoint(1, 1);
+	give_n(0, 0, 3, 1514);
+	idle();
+	fall_back(1);
+	d = due_get();
+	d.at[1] = d.next = 0;
+	due_put(&d);
+	come_n(0, 0, 3, 1514);
+	idle();
+	assert_int_equal(balanced(QUEUES), 0);
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 3); /* the daemon goes on asking */
+	fall_back(0);
+}
+
+/* Held while it had fallen back, and not sent before an arbiter answered: asked for like others. */
+static void fallback__ends_with_frames_held(void **state)
+{
+	(void)state;
+	endpoint(1, 1);
+	fall_back(1);
+	give_n(0, 0, 2, 100);
+	fall_back(0);
+	idle();
+	assert_int_equal(BL_FP_WANTED(dest_get(1).want), 1);
+	slot_for(1, slot_now(), BL_FP_NO_PATH);
+	come_n(0, 0, 2, 100);
+	idle();
+}
+
 static bool fp_rung(void)
 {
 	static int fd = -1;
@@ -507,6 +569,32 @@ static void count__what_left(void **state)
 	}
 }
 
+/* Without slots frames carry no path, and are counted as such: the other end counts them, too. */
+static void count__without_slots(void **state)
+{
+	static const __u32 fields[] = { BL_FIELD_MAC, BL_FIELD_UDP, BL_FIELD_NONE };
+	static const __u16 ports[] = { BL_FP_PATHS, 7, BL_FP_PATHS };
+	__u32 i;
+
+	(void)state;
+	fall_back(1);
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		struct desc d = plain_frame(1, 0, false);
+		struct frame f;
+
+		counting(fields[i], 1);
+		d.dport = 4789;
+		d.sport = 50007;
+		build(&f, &d);
+		give_frame(&f);
+		endpoint(1, 1);
+		comes(&f);
+		paths_expected.sent[ports[i]]++;
+		paths_are_expected();
+	}
+	fall_back(0);
+}
+
 /* @bits: of the source's first byte; they are gone when the application gets it */
 static void came(const struct desc *d, __u32 bits)
 {
@@ -638,6 +726,10 @@ int main(void)
 		CASE(slot__missed_is_counted),
 		CASE(slot__without_a_frame),
 		CASE(heal__what_nobody_asked_for),
+		CASE(fallback__goes_at_once),
+		CASE(fallback__what_was_held_before),
+		CASE(fallback__ends_with_frames_held),
+		CASE(count__without_slots),
 		CASE(endpoint__unknown_waits_outside_goes),
 		CASE(policy__changed_to_none),
 		CASE(bell__once_per_sleep),
