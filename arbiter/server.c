@@ -99,6 +99,7 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 	a->params.table = bl_arb_table(a->cfg.endpoints, a->cfg.nendpoints);
 	a->params.quota = a->cfg.quota;
 	a->params.rtt_ns = (uint64_t)a->cfg.rtt_us * 1000;
+	a->params.ack_ns = a->params.rtt_ns / 2;
 	a->wd = (struct bl_wd){ .p = &a->params, .rank = a->cfg.rank, .interval_ns = a->cfg.interval_us * 1000ULL, .dead_ns = a->cfg.dead_us * 1000ULL,
 				.guard_ns = a->cfg.guard_us * 1000ULL };
 	if (!rc)

@@ -67,6 +67,9 @@ struct bl_fcp_slots {
  * @rtt_ns: a round trip between host and arbiter, generously: at most one RESET in it; timeout = 2 @rtt_ns.
  * @reorder_ns: an ALLOC that is missing for that long is given up.
  * @ack_ns: an acknowledgement waits that long for something to travel with.
+ * @pace_ns: host: what it wants more of is said that long after its last packet at the soonest,
+ *	unless it fills a packet or can travel with an acknowledgement, so that FCP takes no more
+ *	than a few per cent of a slow link.
  * @keep_ns: host: asks again after that long without an answer while it wants slots.
  * @hold_ns: host: an arbiter of an older term is believed after that long without a word from the present one.
  * @dead_ns: arbiter: a host that acknowledges nothing for that long has no session any more.
@@ -79,6 +82,7 @@ struct bl_fcp_params {
 	__u64 rtt_ns;
 	__u64 reorder_ns;
 	__u64 ack_ns;
+	__u64 pace_ns;
 	__u64 keep_ns;
 	__u64 hold_ns;
 	__u64 dead_ns;

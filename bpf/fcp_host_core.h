@@ -202,6 +202,12 @@ BL_CORE __u64 bl_fcp_host_ask_ns(const struct bl_fcp_host *h)
 	return bl_max64(h->e.sent_ns, h->e.heard_ns) + (h->p.keep_ns << h->e.backoff);
 }
 
+/* when totals may be told, if there are any: those that fill a packet wait for no others */
+BL_CORE __u64 bl_fcp_host_pace_ns(const struct bl_fcp_host *h)
+{
+	return h->e.tell.count < BL_FCP_TOTALS_MAX ? h->e.sent_ns + h->p.pace_ns : 0;
+}
+
 /** bl_fcp_host_tx - the next packet that must go out at @now: its length, or 0. @buf: BL_FCP_PACKET_MAX bytes, aligned to 8. */
 BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 {
@@ -209,22 +215,23 @@ BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 	struct bl_fcp_end *e = &h->e;
 	__u32 len = sizeof(struct bl_fcp_hdr), seq = 0, n = 0;
 	__u8 op = BL_FCP_REQ;
-	int ask;
+	int ask, owed;
 
 	bl_fcp_expire(e, &h->p, now);
 	if (bl_fcp_gaps_close(e, &h->p, now))
 		bl_fcp_host_look(h);
 	ask = h->call || bl_fcp_host_ask_ns(h) <= now;
+	owed = e->ack_due_ns && e->ack_due_ns <= now;
 	if (!e->nonce) {
 		if (!ask)
 			return 0;
 		if (e->tx && e->backoff < BL_FCP_BACKOFF)
 			e->backoff++;
-	} else if (e->tell.count || ask) {
+	} else if (ask || (e->tell.count && (owed || bl_fcp_host_pace_ns(h) <= now))) {
 		struct bl_fcp_sent *s = bl_fcp_next_seq(e, now, &seq);
 
 		n = bl_fcp_put_totals(e, s, seq, (void *)(q + 1), BL_FCP_TOTALS_MAX);
-	} else if (e->ack_due_ns && e->ack_due_ns <= now) {
+	} else if (owed) {
 		op = BL_FCP_ACK;
 	} else {
 		return 0;
@@ -249,8 +256,10 @@ BL_CORE __u64 bl_fcp_host_next(const struct bl_fcp_host *h)
 	const struct bl_fcp_end *e = &h->e;
 	__u64 t = bl_min64(bl_fcp_host_ask_ns(h), bl_fcp_timeout(e, &h->p));
 
-	if (h->call || (e->nonce && e->tell.count))
+	if (h->call)
 		return 0;
+	if (e->nonce && e->tell.count)
+		t = bl_min64(t, bl_fcp_host_pace_ns(h));
 	if (e->nonce && e->ack_due_ns)
 		t = bl_min64(t, e->ack_due_ns);
 	if (e->gap_ns)

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../bpf/length_core.h"
 #include "../lib/barline.h"
 #include "cmd.h"
 #include "lab.h"
@@ -70,6 +71,31 @@ bool lab_station(const struct lab_node *n)
 	return n->kind == LAB_HOST || n->kind == LAB_ARBITER;
 }
 
+static unsigned int lab_beacon_us(const struct lab_spec *s)
+{
+	/* at 250 Mbit/s, beacons of 142 bytes every 100 us are 4.5 % of a metered port */
+	return s->beacon_us || !s->admission.on ? s->beacon_us : 1000;
+}
+
+/*
+ * A slot of the lab. It has room for an acknowledgement beside a full frame: where data goes both
+ * ways, each second frame brings one, and a slot of its own for it would be a third of all slots.
+ * So it lasts for a frame and half an acknowledgement, FCP_BYTES for FCP, ARP and what a meter loses
+ * when its CPU is taken away, and what the slot's part of a beacon takes. All of it together is
+ * what a link must carry: with less its queue grows for as long as all slots are used.
+ */
+#define FCP_BYTES 30
+
+static uint32_t slot_ns(const struct lab_spec *s)
+{
+	double rate = (double)s->admission.rate_bps / 8e9; /* bytes per ns */
+	double beacons = bl_wire_bytes(BL_BEACON_LEN) / (lab_beacon_us(s) * 1e3 * rate);
+
+	if (beacons > 0.5)
+		beacons = 0.5;
+	return (uint32_t)((BL_WIRE_FULL + BL_FP_ACK_BYTES / 2 + FCP_BYTES) / (rate * (1 - beacons)));
+}
+
 /* The file of this rack's Fastpass, as fpfile.h has it. Times are those of a busy machine: a thread of two cores may wait for milliseconds. */
 static void plan_fp(struct lab *lab)
 {
@@ -80,21 +106,15 @@ static void plan_fp(struct lab *lab)
 	memset(f, 0, sizeof(*f));
 	f->peer = lab->fp_peer;
 	f->policy = s->fp_policy;
-	/*
-	 * A slot has room for an acknowledgement beside a full frame: where data goes both ways,
-	 * each second frame brings one, and a slot of its own for it would be a third of all slots.
-	 * The slot takes 5 % more than a full frame: half an acknowledgement is 3 %, and 2 are for
-	 * beacons, FCP, ARP, and for what a meter loses when its CPU is taken away.
-	 */
 	f->slot_bytes = 1514 + BL_FP_ACK_BYTES;
-	f->slot_ns = s->admission.rate_bps ? (uint32_t)(BL_WIRE_FULL * 8.4e9 / (double)s->admission.rate_bps) : 12500;
-	f->rtt_us = 2000;
+	f->slot_ns = s->admission.rate_bps ? slot_ns(s) : 12500;
+	f->rtt_us = 2000 + 8 * f->slot_ns / 1000;
 	if (s->fp_fast) {
 		f->slot_bytes = 1514;
 		f->slot_ns = 1230;
 		f->rtt_us = 200;
 	} else {
-		f->lead_us = 200;
+		f->lead_us = 200 + 2 * f->slot_ns / 1000;
 		f->watchdog_us = 500;
 		/* a meter that stood still catches up by two frames, and so may its senders: later ones would stay in its queue */
 		f->late_us = 2 * f->slot_ns / 1000 + 1;
@@ -731,10 +751,7 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	cfg->node_id = (uint32_t)n->kind * 1000 + n->index;
 	cfg->port_base = BL_PORT_BASE;
 	cfg->port_count = BL_PORT_COUNT;
-	cfg->beacon_us = lab->spec.beacon_us;
-	/* at 250 Mbit/s, beacons of 142 bytes every 100 us are 4.5 % of a metered port */
-	if (!cfg->beacon_us && lab->spec.admission.on)
-		cfg->beacon_us = 1000;
+	cfg->beacon_us = lab_beacon_us(&lab->spec);
 	cfg->dead_after_us = lab->spec.dead_after_us;
 	cfg->no_ahead = lab->spec.no_ahead;
 	cfg->realtime = lab->spec.realtime;

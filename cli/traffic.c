@@ -18,14 +18,15 @@
 #define DEFAULT_RATE 250000000 /* two cores carry that for eight hosts */
 /*
  * Each burst costs the receiver's port a copy of its grant: 1 % with the paper's K of 4, beside
- * 4.4 % for headers of TCP/IPv4 in frames of 1514 bytes. 142 bytes every millisecond are 0.5 %.
- * Longer bursts wait longer for each other, and then miss their slots: with K = 16 a shuffle
- * carries less (docs/design-notes.md, "What a shuffle loses").
+ * 4.4 % for headers of TCP/IPv4 in frames of 1514 bytes. Longer bursts wait longer for each other,
+ * and then miss their slots: with K = 8 a shuffle carries less (docs/design-notes.md, "What a
+ * shuffle loses"). Beacons of 142 bytes every 4 ms would be 1.3 % of 25 Mbit/s, and nothing here
+ * waits for their barriers.
  */
-#define BULK_K	     8
+#define BULK_K	     6
 /* slot: bursts wait for their grants; seven unsolicited ones at once would be a queue of 56 frames */
 #define BULK_T	     1
-#define BEACON_US    4000
+#define BEACON_US    20000
 
 const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",
 						   [TRAFFIC_OUTCAST] = "outcast",
@@ -262,7 +263,7 @@ int traffic_main(int argc, char **argv)
 					  .doc = "barline lab run incast|outcast|shuffle|memcached - unmodified iperf3 or memcached on a rack with metered ports, one "
 						 "admission policy after the other\vincast: all hosts but h1 send to h1. outcast: h1 sends to all others. shuffle: every "
 						 "host sends to every other. memcached: h2 asks a memcached on h1 for values of 1 and 4 KiB while up to four other hosts send "
-						 "bulk data to h2. Each policy and transport gets a fresh rack, with beacons every 4 ms, and bulk data goes in bursts of 8 that are never unsolicited (memcached: 4, and 15 slots). --policy says what --admission and --allocator do elsewhere." };
+						 "bulk data to h2. Each policy and transport gets a fresh rack, with beacons every 20 ms, and bulk data goes in bursts of 6 that are never unsolicited (memcached: 4, and 15 slots). --policy says what --admission and --allocator do elsewhere." };
 	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0 }, { "pl2", true, BL_POLICY_PL2, 0 } }, .npolicies = 2, .tcp = true, .udp = true, .seconds = 10, .congestion = "cubic" } };
 	struct traffic_cell *cells;
 	unsigned int i, u, ncells = 0;

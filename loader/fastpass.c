@@ -6,8 +6,13 @@
  * Example: bl_hold_xdp holds two full frames for destination 3, which is endpoint 7: want 2, and the bell rings. The thread sends REQ {7: 2}; 40 us later an ALLOC comes: slots 900 and 903. It
  * sets both bits, lowers the time of destination 3 to the begin of 900, and wakes the pacer if that sleeps. If the pacer misses 903, it counts it, and the thread asks for one more.
  *
- * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request (Fastpass section 5.3 aggregates over a few microseconds, too). Every AUDIT_NS it is checked
- * that what is wanted is somewhere: asked for, or given. What is not was lost between programs and daemon (a restart), and is asked for again.
+ * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request (Fastpass
+ * section 5.3 aggregates over a few microseconds, too). A packet ends the pause, since slots that
+ * come too late are lost; but not two pauses in a row, or whoever floods the port would have the
+ * thread run all the time, and before all others. Requests are PACE_SLOTS slots apart at least.
+ *
+ * Every AUDIT_NS it is checked that what is wanted is somewhere: asked for, or given. What is not
+ * was lost between programs and daemon (a restart), and is asked for again.
  *
  * Requests go to the arbiter that answered within the last millisecond, or the last eight slots if
  * these are longer. If none did, or an arbiter called, they go to every arbiter of the file; those
@@ -52,6 +57,7 @@
 #define HOSTS_MAX    256
 #define HOME_NS	     1000000ULL
 #define HOME_SLOTS   8
+#define PACE_SLOTS   8
 #define BATCH	     256 /* packets in one turn: whoever floods the port must not keep the thread from all else */
 
 /** struct arbiter - where requests go. */
@@ -470,13 +476,39 @@ static void asleep(struct bl_fpass_thread *t, uint32_t on)
 	}
 }
 
-/* Under the lock; lets go of it while it sleeps. */
+/* What a wait may end for, beside its time and a kick. */
+enum wake { WAKE_NOTHING, WAKE_PACKET, WAKE_BELL };
+
+/*
+ * Under the lock; lets go of it meanwhile. @ns: at most; @why: for this, or what is before it.
+ * Returns whether it ended early.
+ */
+static bool wait_for(struct bl_fpass_thread *t, uint64_t ns, enum wake why)
+{
+	struct pollfd fds[2 * HOSTS_MAX + 1] = { { .fd = t->kick_fd, .events = POLLIN } };
+	struct timespec ts = { .tv_nsec = (long)ns };
+	struct bl_fpass *h;
+	unsigned int n = 1;
+	uint64_t v;
+	int woken;
+
+	for (h = why ? t->hosts : NULL; h && n + 1 < sizeof(fds) / sizeof(fds[0]); h = h->next) {
+		fds[n++] = (struct pollfd){ .fd = h->sock, .events = POLLIN };
+		if (why == WAKE_BELL)
+			fds[n++] = (struct pollfd){ .fd = h->bell_fd, .events = POLLIN };
+	}
+	h = t->hosts;
+	pthread_mutex_unlock(&t->lock);
+	woken = ppoll(fds, n, h ? &ts : NULL, NULL);
+	pthread_mutex_lock(&t->lock);
+	if (fds[0].revents && read(t->kick_fd, &v, sizeof(v)) < 0)
+		v = 0; /* does not block */
+	return woken > 0;
+}
+
 static void sleep_until(struct bl_fpass_thread *t, uint64_t next)
 {
-	struct pollfd fds[2 * HOSTS_MAX + 1];
 	struct bl_fpass *h;
-	struct timespec ts = { 0 };
-	unsigned int n = 1;
 	bool any = false;
 	uint64_t now;
 
@@ -486,24 +518,8 @@ static void sleep_until(struct bl_fpass_thread *t, uint64_t next)
 	for (h = t->hosts; h; h = h->next)
 		any |= gather(h);
 	now = bl_mono_ns();
-	if (!any && next > now) {
-		fds[0] = (struct pollfd){ .fd = t->kick_fd, .events = POLLIN };
-		for (h = t->hosts; h && n + 1 < sizeof(fds) / sizeof(fds[0]); h = h->next) {
-			fds[n++] = (struct pollfd){ .fd = h->sock, .events = POLLIN };
-			fds[n++] = (struct pollfd){ .fd = h->bell_fd, .events = POLLIN };
-		}
-		next = bl_min64(next, now + SLEEP_MAX_NS) - now;
-		ts.tv_nsec = (long)next;
-		pthread_mutex_unlock(&t->lock);
-		ppoll(fds, t->hosts ? n : 1, t->hosts ? &ts : NULL, NULL);
-		pthread_mutex_lock(&t->lock);
-		if (fds[0].revents) {
-			uint64_t v;
-
-			if (read(t->kick_fd, &v, sizeof(v)) < 0)
-				v = 0; /* does not block */
-		}
-	}
+	if (!any && next > now)
+		wait_for(t, bl_min64(next, now + SLEEP_MAX_NS) - now, WAKE_BELL);
 	asleep(t, 0);
 }
 
@@ -512,6 +528,7 @@ static void *fastpass_main(void *ctx)
 	const struct sched_param prio = { .sched_priority = 1 };
 	struct bl_fpass_thread *t = ctx;
 	struct bl_fpass *h;
+	bool early = false;
 
 	pthread_setname_np(pthread_self(), "barline-fcp");
 	/* without permission requests leave later under load, and slots come too late at times: asked for again, not wrong */
@@ -520,17 +537,13 @@ static void *fastpass_main(void *ctx)
 	pthread_mutex_lock(&t->lock);
 	while (!__atomic_load_n(&t->quit, __ATOMIC_ACQUIRE)) {
 		uint64_t next = BL_DUE_NEVER, pause = PAUSE_MAX_NS;
-		struct timespec ts;
 
 		for (h = t->hosts; h; h = h->next) {
 			next = bl_min64(next, serve(h));
 			pause = bl_min64(pause, bl_max64(h->slot_ns, PAUSE_MIN_NS));
 		}
 		sleep_until(t, next);
-		pthread_mutex_unlock(&t->lock);
-		ts = (struct timespec){ .tv_nsec = (long)pause };
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
-		pthread_mutex_lock(&t->lock);
+		early = wait_for(t, pause, early ? WAKE_NOTHING : WAKE_PACKET);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -666,6 +679,8 @@ static int fcp_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t sel
 	h->fcp.p.table = bl_fp_table(f);
 	h->fcp.p.rtt_ns = f->rtt_us * 1000ULL;
 	h->fcp.p.reorder_ns = f->rtt_us * 500ULL;
+	h->fcp.p.ack_ns = f->rtt_us * 500ULL;
+	h->fcp.p.pace_ns = PACE_SLOTS * (uint64_t)f->slot_ns;
 	h->fcp.p.keep_ns = f->rtt_us * 5000ULL;
 	bl_fcp_host_init(&h->fcp, self, challenge);
 	return 0;

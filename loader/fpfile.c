@@ -18,6 +18,12 @@
 
 #define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
 #define RUN_MAX_NS    100000ULL
+#define RUN_MIN_SLOTS 8 /* a run is an ALLOC to each host: more of them fill a slow link */
+#define LEAD_SLOTS    2 /* an ALLOC may wait for a frame at each of two links */
+#define LATE_SLOTS    2
+#define RTT_US	      200
+#define RTT_SLOTS     8 /* who waits half of it to acknowledge mostly has something to send */
+#define OVERHEAD      1.02 /* a slot's length by its frame's: the rest is for FCP and beacons */
 #define FALLBACK_MS	1000U
 #define FALLBACK_MAX_MS 3600000U
 #define FALLBACK_DEATHS 4ULL /* a host gives its arbiters time to follow each other */
@@ -220,25 +226,34 @@ static uint64_t fallback_least(const struct bl_fp_file *f)
 	return (FALLBACK_DEATHS * f->dead_us + 999) / 1000;
 }
 
+static uint64_t slots_us(const struct bl_fp_file *f, uint32_t slots)
+{
+	return ((uint64_t)slots * f->slot_ns + 999) / 1000;
+}
+
 void bl_fp_times(struct bl_fp_file *f)
 {
 	uint32_t window = 128, ahead, share, spare;
+	uint64_t run;
 
 	while (window > 8 && (uint64_t)window * f->slot_ns > WINDOW_MAX_NS)
 		window /= 2;
 	or_else(&f->window_slots, window);
-	or_else(&f->run_slots, (uint32_t)bl_max64(1, bl_min64(bl_min64(16, f->window_slots), (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns)));
+	run = (RUN_MAX_NS + f->slot_ns / 2) / f->slot_ns;
+	or_else(&f->run_slots,
+		(uint32_t)bl_max64(RUN_MIN_SLOTS, bl_min64(bl_min64(16, f->window_slots), run)));
 	/* of fast links 100 us are more slots than a host's ring has place for */
 	spare = f->window_slots < HOST_SLOTS && f->run_slots < HOST_SLOTS - f->window_slots ? (HOST_SLOTS - f->window_slots - f->run_slots) / 2 : 0;
 	share = (uint32_t)bl_max64(1, bl_min64(100, (uint64_t)spare * f->slot_ns / 1000));
-	or_else(&f->lead_us, share);
+	or_else(&f->lead_us, (uint32_t)bl_max64(share, slots_us(f, LEAD_SLOTS)));
 	or_else(&f->watchdog_us, 100);
 	/* what was given must have ended before another arbiter may rule */
 	ahead = f->lead_us + (uint32_t)((f->window_slots + 1ULL) * f->slot_ns / 1000);
 	or_else(&f->dead_us, (uint32_t)bl_max64(1000, ahead + 5ULL * f->watchdog_us));
 	or_else(&f->fallback_ms, (uint32_t)bl_max64(FALLBACK_MS, fallback_least(f)));
 	/* as much as a meter catches up by: what is sent later stays in its queue */
-	or_else(&f->late_us, (uint32_t)bl_max64(share, (2ULL * f->slot_ns + 999) / 1000));
+	or_else(&f->late_us, (uint32_t)bl_max64(share, slots_us(f, LATE_SLOTS)));
+	or_else(&f->rtt_us, (uint32_t)bl_max64(RTT_US, slots_us(f, RTT_SLOTS)));
 }
 
 /* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
@@ -270,14 +285,14 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	unsigned int i;
 
 	or_else(&f->slot_bytes, 1514);
-	/* a frame's 24 bytes of preamble, FCS and gap, and 1 % for what is not asked for: beacons, FCP itself */
+	/* a frame with 24 bytes of preamble, FCS and gap, and 2 % for what takes no slots */
 	if (!f->slot_ns && f->rate_bps)
-		f->slot_ns = (uint32_t)(bl_wire_bytes(f->slot_bytes) * 8.08e9 / (double)f->rate_bps + 0.5);
+		f->slot_ns = (uint32_t)(bl_wire_bytes(f->slot_bytes) * OVERHEAD * 8e9 /
+						(double)f->rate_bps + 0.5);
 	or_else(&f->slot_ns, 1230);
 	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
 		bl_fp_times(f);
 	or_else(&f->quota, 1U << 16);
-	or_else(&f->rtt_us, 200);
 	or_else(&f->fault_report_us, 10000);
 	or_else(&f->fault_settle_us, 2000);
 	or_else(&f->fault_frames, 50);

@@ -345,7 +345,7 @@ static void fastpass__file(void **state)
 				 "path_field: mac\nlate_us: 20\n" PEERS,
 				 &f, &err),
 			 0);
-	assert_int_equal(f.slot_ns, 1243); /* 1538 bytes on the wire, and 1 % */
+	assert_int_equal(f.slot_ns, 1255); /* 1538 bytes on the wire, and 2 % */
 	assert_int_equal(f.policy, 3);
 	assert_int_equal(f.secret[0], 0x0123456789abcdef);
 	assert_int_equal(f.secret[1], 0xfedcba9876543210);
@@ -390,20 +390,25 @@ static void fastpass__times(void **state)
 {
 	static const struct {
 		const char *text;
-		uint32_t window, run, lead, late, watchdog, dead;
+		uint32_t window, run, lead, late, watchdog, dead, rtt;
 	} v[] = {
-		{ "rate: 10gbit", 128, 16, 100, 100, 100, 1000 },
-		{ "rate: 100gbit", 128, 16, 50, 50, 100, 1000 }, /* 816 of 960 slots for lead and lateness */
-		{ "slot_ns: 7812", 128, 13, 100, 100, 100, 1607 }, /* 128 slots: 999.9 us */
-		{ "slot_ns: 7813", 64, 13, 100, 100, 100, 1107 },
-		{ "rate: 1gbit", 64, 8, 100, 100, 100, 1407 },
-		{ "rate: 250mbit", 16, 2, 100, 100, 100, 1445 },
-		{ "slot_ns: 50001", 16, 2, 100, 101, 100, 1450 },
-		{ "rate: 100mbit", 8, 1, 100, 249, 100, 1718 },
-		{ "slot_ns: 125001", 8, 1, 100, 251, 100, 1725 }, /* 8 is the least */
-		{ "slot_ns: 10000000", 8, 1, 100, 20000, 100, 90600 },
-		{ "slot_ns: 1230\nwindow_slots: 8", 8, 8, 100, 100, 100, 1000 }, /* a run does not span windows */
-		{ "slot_ns: 50000\nwindow_slots: 64\nrun_slots: 4\nlead_us: 300\nlate_us: 7\nwatchdog_us: 500\ndead_us: 9000", 64, 4, 300, 7, 500, 9000 },
+		{ "rate: 10gbit", 128, 16, 100, 100, 100, 1000, 200 },
+		/* 816 of 960 slots for lead and lateness */
+		{ "rate: 100gbit", 128, 16, 51, 51, 100, 1000, 200 },
+		{ "slot_ns: 7812", 128, 13, 100, 100, 100, 1607, 200 }, /* 128 slots: 999.9 us */
+		{ "slot_ns: 7813", 64, 13, 100, 100, 100, 1107, 200 },
+		{ "rate: 1gbit", 64, 8, 100, 100, 100, 1415, 200 },
+		{ "slot_ns: 25000", 32, 8, 100, 100, 100, 1425, 200 },
+		{ "slot_ns: 25001", 32, 8, 100, 100, 100, 1425, 201 }, /* a run: 8 slots */
+		{ "slot_ns: 50000", 16, 8, 100, 100, 100, 1450, 400 },
+		{ "slot_ns: 50001", 16, 8, 101, 101, 100, 1451, 401 }, /* two slots */
+		{ "rate: 100mbit", 8, 8, 252, 252, 100, 1881, 1005 },
+		{ "slot_ns: 125001", 8, 8, 251, 251, 100, 1876, 1001 }, /* 8 is the least */
+		{ "slot_ns: 10000000", 8, 8, 20000, 20000, 100, 110500, 80000 },
+		/* a run does not span windows */
+		{ "slot_ns: 1230\nwindow_slots: 8", 8, 8, 100, 100, 100, 1000, 200 },
+		{ "slot_ns: 50000\nwindow_slots: 64\nrun_slots: 4\nlead_us: 300\nlate_us: 7\n"
+		  "watchdog_us: 500\ndead_us: 9000\nrtt_us: 77", 64, 4, 300, 7, 500, 9000, 77 },
 	};
 	struct bl_fp_file f;
 	struct bl_err err;
@@ -414,8 +419,12 @@ static void fastpass__times(void **state)
 		snprintf(text, sizeof(text), "arbiters: [10.0.0.8]\n%s\n" PEERS, v[k].text);
 		if (load_fp(text, &f, &err))
 			fail_msg("%s: %s", v[k].text, err.text);
-		if (f.window_slots != v[k].window || f.run_slots != v[k].run || f.lead_us != v[k].lead || f.late_us != v[k].late || f.watchdog_us != v[k].watchdog || f.dead_us != v[k].dead)
-			fail_msg("%s: window %u, run %u, lead %u, late %u, watchdog %u, dead %u", v[k].text, f.window_slots, f.run_slots, f.lead_us, f.late_us, f.watchdog_us, f.dead_us);
+		if (f.window_slots != v[k].window || f.run_slots != v[k].run ||
+		    f.lead_us != v[k].lead || f.late_us != v[k].late ||
+		    f.watchdog_us != v[k].watchdog || f.dead_us != v[k].dead || f.rtt_us != v[k].rtt)
+			fail_msg("%s: window %u, run %u, lead %u, late %u, watchdog %u, dead %u, rtt %u",
+				 v[k].text, f.window_slots, f.run_slots, f.lead_us, f.late_us,
+				 f.watchdog_us, f.dead_us, f.rtt_us);
 		bl_fp_free(&f);
 	}
 }

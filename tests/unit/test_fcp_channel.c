@@ -212,6 +212,8 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 	w.params = (struct bl_fcp_params)BL_FCP_PARAMS_DEFAULT;
 	w.params.table = 5;
 	w.params.quota = rnd_below(r, 2) ? 20 : 1U << 16;
+	w.params.pace_ns = rnd_below(r, 3) * 100 * US;
+	w.params.ack_ns = rnd_below(r, 2) ? 50 * US : 100 * US;
 	w.params.secret[0] = rnd64(r);
 	w.loss = rnd_below(r, 4) * 100;
 	w.dup = rnd_below(r, 2) * 200;

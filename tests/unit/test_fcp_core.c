@@ -377,6 +377,63 @@ static void fcp__the_example_of_the_header(void **state)
 	assert_int_equal(h.need, 0);
 }
 
+/* What a paced host sends at @at, the first time that it has something; 0: @at is too early. */
+static uint32_t paced_tx(uint64_t at)
+{
+	assert_int_equal(bl_fcp_host_tx(&h, at - 1, buf), 0);
+	return bl_fcp_host_tx(&h, at, buf);
+}
+
+/* REQs are apart, but never wait where an acknowledgement goes, or where they fill a packet. */
+static void bl_fcp_host_tx__paced(void **state)
+{
+	uint32_t n, i;
+
+	(void)state;
+	meet(2);
+	h.p.pace_ns = 300 * US;
+	bl_fcp_host_want(&h, 9, 1);
+	assert_int_equal(bl_fcp_host_next(&h), now + 300 * US);
+	n = paced_tx(now + 300 * US);
+	now += 300 * US;
+	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
+	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1);
+	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	/* an acknowledgement is due before: one packet for both */
+	bl_fcp_host_want(&h, 9, 1);
+	n = alloc(900);
+	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	assert_int_equal(bl_fcp_host_next(&h), now + params.ack_ns);
+	n = paced_tx(now + params.ack_ns);
+	now += params.ack_ns;
+	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
+	assert_true(k.opcode == BL_FCP_REQ && k.ntotals == 1 && k.ack == 1);
+	assert_int_equal(bl_fcp_host_tx(&h, now, buf), 0);
+	/* nothing to tell: the acknowledgement goes alone */
+	assert_int_equal(to_arb(n), BL_FCP_R_OK);
+	n = alloc(901);
+	assert_int_equal(to_host(n), BL_FCP_R_OK);
+	n = paced_tx(now + params.ack_ns);
+	now += params.ack_ns;
+	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
+	assert_int_equal(k.opcode, BL_FCP_ACK);
+	/* as many as a packet holds go at once, and one more waits */
+	for (i = 0; i < BL_FCP_TOTALS_MAX - 1; i++)
+		bl_fcp_host_want(&h, 10 + i, 1);
+	assert_int_equal(bl_fcp_host_tx(&h, now + 1, buf), 0);
+	bl_fcp_host_want(&h, 10 + i, 1);
+	bl_fcp_host_want(&h, 11 + i, 1);
+	assert_int_equal(bl_fcp_host_next(&h), 0);
+	n = bl_fcp_host_tx(&h, now + 1, buf);
+	assert_int_equal(bl_fcp_parse(buf, n, NDST, &k), BL_FCP_R_OK);
+	assert_int_equal(k.ntotals, BL_FCP_TOTALS_MAX);
+	n -= (BL_FCP_TOTALS_MAX - 1) * sizeof(struct bl_fcp_total);
+	assert_int_equal(paced_tx(now + 1 + 300 * US), n);
+	/* who is called answers at once */
+	h.call = 1;
+	assert_int_not_equal(bl_fcp_host_tx(&h, now + 2 + 300 * US, buf), 0);
+}
+
 static void fcp__the_last_alloc_is_lost(void **state)
 {
 	uint32_t n;
@@ -774,6 +831,7 @@ int main(void)
 		cmocka_unit_test_setup(bl_fcp_next_seq__never_waits, setup),
 		cmocka_unit_test_setup(bl_fcp_expire__doubles, setup),
 		cmocka_unit_test_setup(fcp__the_example_of_the_header, setup),
+		cmocka_unit_test_setup(bl_fcp_host_tx__paced, setup),
 		cmocka_unit_test_setup(fcp__the_last_alloc_is_lost, setup),
 		cmocka_unit_test_setup(fcp__reordered_alloc_is_not_lost, setup),
 		cmocka_unit_test_setup(fcp__reset_begins_anew, setup),
