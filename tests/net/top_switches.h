@@ -136,8 +136,9 @@ T_FN void nothing_lost(void)
 	CHECK(dropped(BL_CL_CONTROL) == was.control, "%" PRIu64 " signals were dropped at switches", dropped(BL_CL_CONTROL) - was.control);
 	CHECK(lost_otherwise() == was.otherwise, "%" PRIu64 " frames were lost at switches for want of slots or by the device map", lost_otherwise() - was.otherwise);
 	/*
-	 * Where frames waited in vain (BL_HOLD_AGE_NS, 1 s), the rack did not carry tokens. That
-	 * it then also lasted until the receiver forgot the flow (FOREVER, 10 s) was seen once.
+	 * Where frames waited in vain (BL_HOLD_AGE_NS, 1 s), the rack did not carry tokens. It may
+	 * last until the receiver forgets the flow (FOREVER, 10 s): a scheduler was seen to starve
+	 * NAPI's threads for that long (docs/design-notes.md, "A pacer that starves its CPU").
 	 */
 	CHECK(!of_switches(BL_R_TOKEN_CLASS), "tokens of a wrong class");
 	CHECK(!rack_count_all(BL_R_SIGNAL_BAD) || rack_count_all(BL_R_HELD_LONG), "refusals");
