@@ -28,11 +28,11 @@ PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
 WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers
 CFLAGS	?= -O2 -g
-ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -Ilib -I$(B)
+ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B)
 # what a test or what it tests does not set has a value that nobody takes for a good one, not what happened to be there
 PATTERN := -ftrivial-auto-var-init=pattern
 SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
 # TLS by GnuTLS, in libcurl too: its LGPL goes with both of our licences; OpenSSL's Apache-2.0 does not go with GPL-2.0-only
 CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
@@ -41,12 +41,16 @@ CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 # each compiler writes down which headers a target was made of; generated ones have to be there before it first runs
 DEPS	 = -MMD -MP -MF $@.d -MT $@
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h $(B)/loss.skel.h
-PROTO_H	 := $(B)/controller/ctl.pb-c.h
-LIB_SRC	 := $(wildcard lib/*.c)
-NODE_SRC := $(filter-out loader/barlined.c,$(wildcard loader/*.c))
-ARB_SRC	 := $(wildcard arbiter/*.c)
-CTL_SRC	 := $(wildcard controller/*.c)
-CLI_SRC	 := $(wildcard cli/*.c)
+PROTO_H	 := $(B)/proto/ctl.pb-c.h
+# sources of a room and of the rooms in it
+sources	 = $(sort $(wildcard $(foreach d,$(1),$(d)/*.c $(d)/*/*.c)))
+BASE_SRC := $(call sources,base)
+LIB_SRC	 := $(call sources,lib)
+NODE_SRC := $(BASE_SRC) $(call sources,proto) $(filter-out loader/barlined.c,$(call sources,loader))
+ARB_SRC	 := $(call sources,arbiter)
+CTL_SRC	 := $(call sources,controller)
+LAB_SRC	 := $(call sources,lab)
+CLI_SRC	 := $(call sources,cli) $(LAB_SRC) $(wildcard bench/*/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROG_SRC := $(wildcard tests/prog/test_*.c)
 NET_SRC	 := $(wildcard tests/net/test_*.c)
@@ -60,22 +64,31 @@ NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
 
+bpf_object = $(CLANG) $(BPF_CFLAGS) $(DEPS) -c $< -o $@
 $(B)/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) $(DEPS) -c $< -o $@
+	$(bpf_object)
+
+$(B)/switch.bpf.o: bpf/switch/switch.bpf.c
+	@mkdir -p $(@D)
+	$(bpf_object)
+
+$(B)/host.bpf.o: bpf/host/host.bpf.c
+	@mkdir -p $(@D)
+	$(bpf_object)
 
 $(B)/%.skel.h: $(B)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name bl_$* > $@
 
 # what agents and controller say to each other; generated, never committed
-$(PROTO_H:.h=.c): controller/ctl.proto
+$(PROTO_H:.h=.c): proto/ctl.proto
 	@mkdir -p $(@D)
-	protoc-c --proto_path=controller --c_out=$(@D) $<
+	protoc-c --proto_path=proto --c_out=$(@D) $<
 
 $(PROTO_H): $(PROTO_H:.h=.c) ;
 
-$(B)/controller/ctl.pb-c.o: $(PROTO_H:.h=.c)
-	$(CC) -std=gnu11 $(CFLAGS) -fPIC -I$(B)/controller -c $< -o $@
+$(B)/proto/ctl.pb-c.o: $(PROTO_H:.h=.c)
+	$(CC) -std=gnu11 $(CFLAGS) -fPIC -I$(B)/proto -c $< -o $@
 
 $(B)/%.o: %.c | $(SKELS) $(PROTO_H)
 	@mkdir -p $(@D)
@@ -89,7 +102,7 @@ $(B)/libbarline.so: $(LIB_SRC:%.c=$(B)/%.o) lib/libbarline.map
 	$(CC) $(CFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) -Wl,--version-script=lib/libbarline.map -o $@ $(filter %.o,$^)
 	ln -sf libbarline.so $(B)/libbarline.so.$(SOMAJOR)
 
-$(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o) $(B)/controller/ctl.pb-c.o
+$(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -125,24 +138,24 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/loader/,log.o yaml.o session.o agent.o agent_watch.o) $(B)/controller/ctl.pb-c.o
+$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/,base/log.o base/yaml.o base/status_clean.o base/status_socket.o proto/session.o loader/order/agent.o loader/order/agent_watch.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
 
 SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a)
 # these include a source
 $(B)/tests/unit/test_admit: controller/admit.c
-$(B)/tests/unit/test_agent_orders: loader/agent.c
+$(B)/tests/unit/test_agent_orders: loader/order/agent.c
 $(B)/tests/unit/test_arb_comm: arbiter/comm.c
-$(B)/tests/unit/test_bench_check: cli/bench_check.c
-$(B)/tests/unit/test_clock: loader/clock.c
+$(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
+$(B)/tests/unit/test_clock: loader/order/clock.c
 $(B)/tests/unit/test_ctl_forward: controller/forward.c
-$(B)/tests/unit/test_fct: $(addprefix cli/,fct_sizes.c fct_trace.c fct_coflow.c)
-$(B)/tests/unit/test_fct_fluid: cli/fct_fluid.c
-$(B)/tests/unit/test_kill_flow: cli/kill_flow.c
-$(B)/tests/unit/test_rate: loader/rate.c
-$(B)/tests/unit/test_tx_cpu: loader/tx_cpu.c
-$(B)/tests/unit/test_prio: loader/prio.c loader/tx_cpu.c
+$(B)/tests/unit/test_fct: $(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c)
+$(B)/tests/unit/test_fct_fluid: bench/fct/fct_fluid.c
+$(B)/tests/unit/test_kill_flow: bench/kill/kill_flow.c
+$(B)/tests/unit/test_rate: base/rate.c
+$(B)/tests/unit/test_tx_cpu: loader/load/tx_cpu.c
+$(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(B)/tests/unit/%: tests/unit/%.c $(SAN_LIBS)
@@ -150,7 +163,7 @@ $(B)/tests/unit/%: tests/unit/%.c $(SAN_LIBS)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(SAN_LIBS) -lcmocka $(CTL_LIBS) -lcyaml -lm
 
 # two threads and one endpoint; -Wno-tsan: it does not know the fence in lib/recall.c, whose reader throws away what was written meanwhile
-$(B)/tests/unit/test_lib_helper_tsan: tests/unit/test_lib_helper_tsan.c tests/unit/test_lib_helper.c $(LIB_SRC) $(wildcard lib/*.h tests/unit/*.h bpf/*_core.h)
+$(B)/tests/unit/test_lib_helper_tsan: tests/unit/test_lib_helper_tsan.c tests/unit/test_lib_helper.c $(LIB_SRC) $(wildcard lib/*.h tests/unit/*.h core/*.h core/*/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -Wno-tsan -O1 -fsanitize=thread -o $@ $< $(LIB_SRC) -lcmocka
 
@@ -159,7 +172,7 @@ $(B)/tests/prog/%: tests/prog/%.c $(B)/libbarline-node.a | $(SKELS)
 	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
-$(B)/tests/net/lab.a: $(B)/cli/lab_net.o $(B)/cli/lab_etcd.o $(B)/cli/pass.o $(B)/cli/kill_work.o $(B)/cli/kill_judge.o
+$(B)/tests/net/lab.a: $(B)/lab/lab_net.o $(B)/lab/lab_etcd.o $(B)/lab/pass.o $(B)/bench/kill/kill_work.o $(B)/bench/kill/kill_judge.o
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcs $@ $^
@@ -170,7 +183,7 @@ $(B)/tests/net/%: tests/net/%.c $(B)/tests/net/lab.a $(B)/libbarline-controller.
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -Ilib -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -fsanitize=address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
@@ -233,7 +246,7 @@ $(B)/bench/corosync_cpg: bench/corosync_cpg.c
 
 $(B)/bench/%.bpf.o: bench/%.bpf.c
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) $(DEPS) -I. -c $< -o $@
+	$(CLANG) $(BPF_CFLAGS) $(DEPS) -c $< -o $@
 
 $(B)/bench/%.skel.h: $(B)/bench/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $* > $@
@@ -274,7 +287,7 @@ soak-kills: deps-test
 	ASAN_OPTIONS=detect_leaks=0:exitcode=99 $(KILLS) $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) $(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
 
 # the workers and their judge are the lab's: in front of lab.a, which has them without the sanitizer
-KILLS_SAN  := $(addprefix $(B)/san/cli/,kill_work.o kill_judge.o)
+KILLS_SAN  := $(addprefix $(B)/san/bench/kill/,kill_work.o kill_judge.o)
 KILLS_LIBS := $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/san/lib.a $(B)/libbarline.a
 $(B)/tests/net-san/test_kills: tests/net/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)

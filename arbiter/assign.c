@@ -20,8 +20,8 @@
 
 #include "engine_priv.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "../bpf/timeslot_core.h"
-#include "../loader/node_priv.h"
+#include "core/fastpass/timeslot_core.h"
+#include "loader/node_priv.h"
 #include "pages.h"
 
 #define LOAD_SLOTS 1024 /* more than any window reaches */

@@ -2,7 +2,7 @@
 /*
  * The comm stage: packets in, each to its endpoint's session; new demands to the allocator; grants into ALLOCs; watchdogs.
  *
- * A turn reads the clock first, then empties the group's socket, then judges (bpf/watchdog_core.h says why), and only then looks at requests. So a process that stood still loses its right to give
+ * A turn reads the clock first, then empties the group's socket, then judges (core/fastpass/watchdog_core.h says why), and only then looks at requests. So a process that stood still loses its right to give
  * slots before it could use it.
  */
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../loader/node_priv.h"
+#include "loader/node_priv.h"
 #include "priv.h"
 
 #define RCVBUF (4 << 20)

@@ -6,8 +6,8 @@
 
 #include "engine_priv.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "../bpf/fcp_core.h"
-#include "../loader/node_priv.h"
+#include "core/fastpass/fcp_core.h"
+#include "loader/node_priv.h"
 
 #define PATIENT (1U << 30) /* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
 

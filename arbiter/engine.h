@@ -13,8 +13,8 @@
 #ifndef BARLINE_ARBITER_ENGINE_H
 #define BARLINE_ARBITER_ENGINE_H
 
-#include "../loader/fpfile.h"
-#include "path.h"
+#include "proto/fpfile.h"
+#include "arbiter/path/path.h"
 #include "server.h"
 
 struct bl_engine;

@@ -10,8 +10,8 @@
 
 #include "engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "alloc.h"
-#include "path_room.h"
+#include "arbiter/alloc/alloc.h"
+#include "arbiter/path/path_room.h"
 
 #define BL_SEL_WORDS 16u /* words of 64 slots that a window can touch, and a power of two */
 
@@ -64,7 +64,7 @@ struct selector {
  * @g, @at, @head, @mask, @words: the run that is being handed out, and how far. @busy: it is not
  *	all handed out. @last: slot of the last run; never goes back, whatever the clock does.
  * @npaths: path numbers. @cap: packets between a rack and an aggregation switch, or on a path.
- * @pod_of, @npods, @cores, @core_cap: three tiers (loader/fpfile.h); else NULL, 0, 1 and 0.
+ * @pod_of, @npods, @cores, @core_cap: three tiers (proto/fpfile.h); else NULL, 0, 1 and 0.
  * @usable: [src][dst] of path bits; NULL: all work. Written under @generation odd, as a seqlock:
  *	readers that meet a writer come again at their next run. Writers hold @lock.
  * @told: what bl_engine_usable() said. @up, @down: of each rack, paths whose link is to be avoided

@@ -15,7 +15,7 @@
 
 #include "priv.h"
 
-#include "../maps/fp_abi.h"
+#include "maps/fp_abi.h"
 
 static bool ring_open(struct arb_ring *r, unsigned int size)
 {

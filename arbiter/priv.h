@@ -13,8 +13,8 @@
 
 #include "server.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "../bpf/fcp_arb_core.h"
-#include "../bpf/watchdog_core.h"
+#include "core/fastpass/fcp_arb_core.h"
+#include "core/fastpass/watchdog_core.h"
 #include "lead.h"
 
 #define ARB_BATCH	64	   /* packets in one system call */

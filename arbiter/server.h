@@ -9,7 +9,7 @@
  * the same order.
  *
  * Example, 1.23 us slots, lead 100 us, a run every 16 slots: at bus time t the allocator is asked for slots from (t + 100 us) / 1.23 us on; 20 us later for the next ones. Its
- * window reaches 64 slots further, so the horizon is 100 + 79 + 20 = 199 us; with watchdogs of 1 ms that leaves a lease of 801 us (bpf/watchdog_core.h).
+ * window reaches 64 slots further, so the horizon is 100 + 79 + 20 = 199 us; with watchdogs of 1 ms that leaves a lease of 801 us (core/fastpass/watchdog_core.h).
  *
  * Thread rules: bl_arb_new() to bl_arb_free() from one thread; bl_arb_stop() from anywhere, also from a signal handler; bl_arb_read() from any thread while it runs: each number is
  * whole, but they may be of slightly different moments.
@@ -22,8 +22,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "../loader/node.h"
-#include "../maps/fcp_abi.h"
+#include "loader/node.h"
+#include "maps/fcp_abi.h"
 
 #define BL_ARB_PATHS_MAX  8 /* path threads */
 #define BL_ARB_LISTEN_MAX 4
@@ -180,7 +180,7 @@ uint32_t bl_arb_table(const struct bl_arb_endpoint *e, uint32_t n);
 
 /* config.c */
 struct bl_fp_file;
-/** bl_arb_cfg_of - what a file (loader/fpfile.h) says for the arbiter of @rank, into a @cfg of zeros. Returns 0 or -errno. Free with bl_arb_cfg_free(). */
+/** bl_arb_cfg_of - what a file (proto/fpfile.h) says for the arbiter of @rank, into a @cfg of zeros. Returns 0 or -errno. Free with bl_arb_cfg_free(). */
 int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank, struct bl_err *err);
 void bl_arb_cfg_free(struct bl_arb_cfg *cfg);
 

@@ -5,7 +5,7 @@
  *
  * The bare program makes the token and returns it (XDP_TX). What is above that is barline's: with the slot and the queue's lock that bl_hold_xdp would have paid for, so it is a little too much.
  */
-#include "../bpf/host.bpf.c"
+#include "bpf/host/host.bpf.c"
 
 /* Shared with host_cost.c. The next token's number; bytes of the frame that waits; its flow; the token as it comes. */
 __u32 bench_seq, bench_len, bench_flow;

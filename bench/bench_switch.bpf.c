@@ -8,7 +8,7 @@
  * A bare program does the same to the frame and then only what a switch cannot do without (redirect; look the route up): what is above it is
  * barline's own cost. The ingress port is passed instead of looked up, but the look-up is done all the same.
  */
-#include "../bpf/switch.bpf.c"
+#include "bpf/switch/switch.bpf.c"
 
 /* Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run; by how much the commit barrier is behind it. */
 __u64 bench_b, bench_step_ns, bench_behind_ns;

@@ -5,9 +5,9 @@
  */
 #define COST_NAME "host_cost"
 #include "cost.h"
-#include "../bpf/queue_core.h"
-#include "../bpf/top_core.h"
-#include "../maps/host_abi.h"
+#include "core/queue/queue_core.h"
+#include "core/top/top_core.h"
+#include "maps/host_abi.h"
 #include "bench_host.skel.h"
 
 #define FLOW	  7

@@ -12,11 +12,11 @@
 #define COST_NAME "switch_cost"
 #include "cost.h"
 #include <net/if.h>
-#include "../bpf/barrier_core.h"
-#include "../bpf/clock_core.h"
-#include "../bpf/wire_core.h"
-#include "../maps/reserve_abi.h"
-#include "../maps/token_abi.h"
+#include "core/order/barrier_core.h"
+#include "core/clock_core.h"
+#include "core/wire_core.h"
+#include "maps/reserve_abi.h"
+#include "maps/token_abi.h"
 #include "bench_switch.skel.h"
 
 #define STEP_NS	  100ULL

@@ -4,8 +4,8 @@
 #define BARLINE_BPF_UTIL_H
 
 #include <bpf/bpf_helpers.h>
-#include "clock_core.h"
-#include "../maps/reasons_abi.h"
+#include "core/clock_core.h"
+#include "maps/reasons_abi.h"
 
 /* The compiler must use the register that was checked, not a copy of it (DESIGN 6). */
 #define BL_SEEN(var) __asm__ volatile("" : "+r"(var))

@@ -10,7 +10,7 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include "../maps/pace_abi.h"
+#include "maps/pace_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

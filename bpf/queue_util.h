@@ -10,7 +10,7 @@
 #define BARLINE_QUEUE_UTIL_H
 
 #include "bpf_util.h"
-#include "queue_core.h"
+#include "core/queue/queue_core.h"
 
 /* ---- slots ---- */
 

@@ -5,10 +5,10 @@
 #ifndef BARLINE_CLI_ADM_H
 #define BARLINE_CLI_ADM_H
 
-#include "../maps/hold_abi.h"
-#include "../maps/reserve_abi.h"
-#include "cmd.h"
-#include "hist.h"
+#include "maps/hold_abi.h"
+#include "maps/reserve_abi.h"
+#include "cli/util/cmd.h"
+#include "base/hist.h"
 
 #define ADM_FULL_FRAME 1514 /* bytes: queue lengths are told in such frames */
 

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../loader/rate.h"
-#include "../bpf/policy_core.h"
-#include "../loader/apart.h"
-#include "../maps/token_abi.h"
-#include "arbiter.h"
-#include "cmd.h"
+#include "base/rate.h"
+#include "core/policy_core.h"
+#include "loader/admission/apart.h"
+#include "maps/token_abi.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/cmd.h"
 
 #define RACK_WAIT_MS 10000 /* a controller gives each of three steps a second, if its file says nothing else */
 #define RACK_LOOK_US 5000

@@ -10,9 +10,9 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "../arbiter/faultd.h"
-#include "arbiter.h"
-#include "cmd.h"
+#include "arbiter/faults/faultd.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/cmd.h"
 
 static struct bl_faultd *running;
 

@@ -17,9 +17,9 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "../arbiter/engine.h"
-#include "arbiter.h"
-#include "cmd.h"
+#include "arbiter/engine.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/cmd.h"
 
 enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
 

@@ -11,10 +11,10 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-#include "../controller/server.h"
-#include "../loader/node_priv.h"
-#include "arbiter.h"
-#include "cmd.h"
+#include "controller/server.h"
+#include "loader/node_priv.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/cmd.h"
 
 static struct bl_ctl *running;
 

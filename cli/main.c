@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cmd.h"
+#include "cli/util/cmd.h"
 
 struct cli_opts cli;
 const char *argp_program_version = "barline " BARLINE_VERSION;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "cli/util/cmd.h"
 
 /**
  * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so that flags win wherever they stand.

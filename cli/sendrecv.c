@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/barline.h"
-#include "cmd.h"
+#include "lib/barline.h"
+#include "cli/util/cmd.h"
 
 struct sr_args {
 	struct bl_options opt;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../loader/yaml.h"
+#include "base/yaml.h"
 #include "server.h"
 
 struct file_tls {

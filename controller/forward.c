@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controller forwarding (1Pipe 5.2): a frame from one correct host for another (loader/forward.h). It is sent on or dropped, counted either way, and never saved: whoever needs it sends it again.
+ * Controller forwarding (1Pipe 5.2): a frame from one correct host for another (loader/order/forward.h). It is sent on or dropped, counted either way, and never saved: whoever needs it sends it again.
  *
  * It must be in nobody's way: what says who failed goes out in the same sessions. So a frame is dropped if more than CTL_FORWARD_WAIT bytes wait for its receiver already.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../loader/forward_msg.h"
+#include "proto/forward_msg.h"
 #include "server_priv.h"
 
 #define CTL_FORWARD_WAIT (BL_SESSION_OUT_MAX / 32)

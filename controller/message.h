@@ -3,9 +3,9 @@
 #ifndef BARLINE_CONTROLLER_MESSAGE_H
 #define BARLINE_CONTROLLER_MESSAGE_H
 
-#include "recover_core.h"
+#include "controller/recover/recover_core.h"
 
-#include "controller/ctl.pb-c.h"
+#include "proto/ctl.pb-c.h"
 
 /** struct ctl_bytes - a message, packed; from malloc(). @data NULL: out of memory. */
 struct ctl_bytes {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../loader/node_priv.h"
+#include "loader/node_priv.h"
 #include "server_priv.h"
 
 #define MS 1000000ULL

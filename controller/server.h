@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A controller's process: the failure procedure (recover_core.h) between its store (store.h) and the agents' sessions (loader/session.h).
+ * A controller's process: the failure procedure (recover_core.h) between its store (store.h) and the agents' sessions (proto/session.h).
  *
  * Several may run; one leads. Who leads reads what was saved, takes the agents' sessions and gives orders as long as its own clock lets it believe that it leads. The others answer HELLO with who does. Without a store
  * that takes writes nothing is decided, and it says why; traffic goes on.
@@ -18,8 +18,8 @@
 
 #include <stdint.h>
 
-#include "../loader/session.h"
-#include "store.h"
+#include "proto/session.h"
+#include "controller/store/store.h"
 
 #define BL_CTL_ETCD_MAX	 8
 #define BL_CTL_SESSIONS	 4096

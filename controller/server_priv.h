@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the controller's process shares among server.c and text.c. */
+/* What the controller's process shares among loader/loop.c and controller/status.c. */
 #ifndef BARLINE_CONTROLLER_SERVER_PRIV_H
 #define BARLINE_CONTROLLER_SERVER_PRIV_H
 
 #include <jansson.h>
 #include <pthread.h>
 
-#include "../arbiter/doorway.h"
+#include "base/status_socket.h"
 #include "message.h"
 #include "server.h"
 
@@ -125,7 +125,7 @@ struct bl_ctl {
 	struct ctl_admit admit;
 };
 
-/* server.c */
+/* loader/loop.c */
 /**
  * ctl_peer_ready - the session of node @id, if that was taken by this leader (WELCOME); else NULL.
  */

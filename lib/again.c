@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../maps/meta_abi.h"
+#include "maps/meta_abi.h"
 #include "internal.h"
 
 #define TRY_NS 100000000ULL

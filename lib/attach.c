@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../maps/meta_abi.h"
+#include "maps/meta_abi.h"
 #include "internal.h"
 
 static _Thread_local char init_error[192];

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../bpf/wire_core.h"
+#include "core/wire_core.h"
 
 struct bl_item {
 	const uint8_t *data; /* NULL: a reference */

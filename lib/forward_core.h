@@ -8,7 +8,7 @@
 #ifndef BARLINE_FORWARD_CORE_H
 #define BARLINE_FORWARD_CORE_H
 
-#include "../bpf/core.h"
+#include "core/core.h"
 
 #define BL_FORWARD_NS	   300000000ULL	 /* above the longest timeout of one try (BL_RTX_MAX_NS): never after a single loss, however slow the machine */
 #define BL_FORWARD_TRIES   5		 /* with one frame in ten lost each way, 1 of 4000 comes so far */

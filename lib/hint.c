@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../maps/host_abi.h"
-#include "../maps/meta_abi.h"
-#include "../bpf/top_core.h"
+#include "maps/host_abi.h"
+#include "maps/meta_abi.h"
+#include "core/top/top_core.h"
 #include "internal.h"
 
 #define TRIES 64
@@ -139,7 +139,7 @@ static int key_of(int fd, struct bl_top_key *k)
 	return 0;
 }
 
-/* Pairs with bl_top_hint_of() in bpf/host_top.h: seq, the words, seq again. */
+/* Pairs with bl_top_hint_of() in bpf/host/top.h: seq, the words, seq again. */
 static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k, const struct bl_flow_hint *hint)
 {
 	__u32 was, odd;

@@ -21,11 +21,11 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "../bpf/clock_core.h"
-#include "../bpf/promise_core.h"
-#include "../bpf/commit_core.h"
-#include "../maps/failure_abi.h"
-#include "../maps/host_abi.h"
+#include "core/clock_core.h"
+#include "core/order/promise_core.h"
+#include "core/order/commit_core.h"
+#include "maps/failure_abi.h"
+#include "maps/host_abi.h"
 #include "barline.h"
 #include "body_core.h"
 #include "forward_core.h"

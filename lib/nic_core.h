@@ -19,7 +19,7 @@
 #define BARLINE_NIC_CORE_H
 
 #include <stdbool.h>
-#include "../bpf/core.h"
+#include "core/core.h"
 
 #define BL_NIC_MARKS 16
 

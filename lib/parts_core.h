@@ -10,7 +10,7 @@
 #ifndef BARLINE_PARTS_CORE_H
 #define BARLINE_PARTS_CORE_H
 
-#include "../bpf/core.h"
+#include "core/core.h"
 
 /** bl_parts_words - 64 bit words that the bits of a message of @total bytes take. They begin as zeros. */
 BL_CORE __u32 bl_parts_words(__u32 total)

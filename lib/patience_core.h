@@ -9,7 +9,7 @@
 #ifndef BARLINE_PATIENCE_CORE_H
 #define BARLINE_PATIENCE_CORE_H
 
-#include "../bpf/core.h"
+#include "core/core.h"
 
 #define BL_PATIENCE_TIMES  4
 #define BL_PATIENCE_MAX_NS 20000000000ULL /* whatever the reason */

@@ -15,7 +15,7 @@
 #ifndef BARLINE_PLACE_CORE_H
 #define BARLINE_PLACE_CORE_H
 
-#include "../bpf/core.h"
+#include "core/core.h"
 
 #define BL_AHEAD_MAX 256  /* frames; the greater one of BL_WINDOW_MAX and BL_STAGE_FRAMES */
 #define BL_OLD_MAX   1024 /* frames; so far below what is expected a number is a duplicate's */

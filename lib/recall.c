@@ -43,7 +43,7 @@ static bool read_failure(struct bl_endpoint *ep, uint64_t number)
 	struct bl_failure *f = &ep->fails[number % BL_FAILS_MAX];
 
 	memcpy(f, &ep->failures->ring[number % BL_FAILS_MAX], sizeof(*f));
-	/* pairs with bl_failure_announce() in loader/endpoint_pages.c: a copy of what is newer finds a newer last */
+	/* pairs with bl_failure_announce() in loader/order/endpoint_pages.c: a copy of what is newer finds a newer last */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&ep->failures->last, __ATOMIC_RELAXED) - number < BL_FAILS_MAX - 1;
 }

@@ -72,7 +72,7 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 
 /*
  * Until they hear that it left, senders count on it: its host answers what is on the way (not_here()
- * of bpf/host.bpf.c), and nobody gives them a window any more. So they get the largest one now; the
+ * of bpf/host/host.bpf.c), and nobody gives them a window any more. So they get the largest one now; the
  * buffers that it speaks of are all free.
  */
 void bl_rrx_leave(struct bl_endpoint *ep)

@@ -21,7 +21,7 @@
 #ifndef BARLINE_RTO_CORE_H
 #define BARLINE_RTO_CORE_H
 
-#include "../bpf/core.h"
+#include "core/core.h"
 
 #define BL_RTX_FIRST_NS 10000000ULL  /* nothing was measured yet */
 #define BL_RTX_MIN_NS	1000000ULL   /* a receiver's interrupt may be as late as that on a busy machine */

@@ -449,7 +449,7 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		fill_window(ep, p, mono);
 	rest = bl_rstage_any(ep);
 	/*
-	 * Pairs with least_inflight() in bpf/host.bpf.c, which reads in flight, hold, window: what is taken out of one is in the next before. Frames leave after it: an ACK must find its slot below the tail.
+	 * Pairs with least_inflight() in bpf/host/host.bpf.c, which reads in flight, hold, window: what is taken out of one is in the next before. Frames leave after it: an ACK must find its slot below the tail.
 	 */
 	if (first && rest)
 		BL_WRITE_ONCE(mine->hold, ep->rts);

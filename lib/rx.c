@@ -424,7 +424,7 @@ static uint64_t commit_now(struct bl_endpoint *ep)
 
 uint64_t bl_rx_drain(struct bl_endpoint *ep)
 {
-	/* acquire: nothing of the ring is read before them; pairs with bl_publish() in bpf/host.bpf.c */
+	/* acquire: nothing of the ring is read before them; pairs with bl_publish() in bpf/host/host.bpf.c */
 	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
 	uint64_t commit = commit_now(ep);
 	bool out = ep->put_out;

@@ -9,7 +9,7 @@
 #ifndef BARLINE_SEQ_CORE_H
 #define BARLINE_SEQ_CORE_H
 
-#include "../bpf/core.h"
+#include "core/core.h"
 
 #define BL_SEQ_WINDOW 1024 /* a power of two */
 

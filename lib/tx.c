@@ -575,7 +575,7 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *
 }
 
 /*
- * The last frame of a flush says that nothing at or below its timestamp follows (bpf/promise_core.h). One frame only: the segments of a GSO send all get the
+ * The last frame of a flush says that nothing at or below its timestamp follows (core/order/promise_core.h). One frame only: the segments of a GSO send all get the
  * same barrier.
  */
 static void claim_last(struct batch *b, uint64_t ts)

@@ -14,7 +14,7 @@
 #define AWAY_FULL_NS 10000000ULL /* so often is looked whether the application has taken something off a full shelf */
 #define TURN_NS 1000000ULL /* the line is read whenever a frame of this host leaves: it is not written at every call */
 
-/* Whoever works is not to blame for a receiver that does not answer; pairs with loader/limits.c. */
+/* Whoever works is not to blame for a receiver that does not answer; pairs with loader/order/limits.c. */
 static void take_turn(struct bl_endpoint *ep, uint64_t mono)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
@@ -84,7 +84,7 @@ static struct firsts firsts(const struct bl_endpoint *ep, unsigned int what)
 	return w;
 }
 
-/* pairs with lower_next() and wake_below() in bpf/host.bpf.c */
+/* pairs with lower_next() and wake_below() in bpf/host/host.bpf.c */
 static void arm_one(__u64 *next, uint64_t until)
 {
 	__u64 cur;
@@ -100,7 +100,7 @@ static void arm(struct bl_endpoint *ep, struct firsts w, unsigned int what)
 {
 	__atomic_store_n(&ep->wake->ep[ep->slot].until, w.ts, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&ep->wake->ep[ep->slot].until_c, w.ts_c, __ATOMIC_SEQ_CST);
-	/* pairs with close_slot() in bpf/host_commit.h */
+	/* pairs with close_slot() in bpf/host/commit.h */
 	if (what & BL_WAIT_ACKED || (what & BL_WAIT_SEND_RELIABLE && bl_rtx_short(ep)))
 		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 1, __ATOMIC_SEQ_CST);
 	arm_one(&ep->wake->next, w.ts);

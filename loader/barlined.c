@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <systemd/sd-daemon.h>
 #include "node_priv.h"
-#include "session.h"
+#include "proto/session.h"
 
 const char *argp_program_version = "barlined " BL_BUILD;
 

@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <sys/mman.h>
 #include <bpf/bpf.h>
-#include "../bpf/line_core.h"
-#include "../maps/host_abi.h"
-#include "../maps/switch_abi.h"
+#include "core/order/line_core.h"
+#include "maps/host_abi.h"
+#include "maps/switch_abi.h"
 #include "node_priv.h"
 
 #define LOOK_MIN_NS 200000000ULL

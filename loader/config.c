@@ -21,12 +21,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../maps/token_abi.h"
+#include "maps/token_abi.h"
 #include "node_priv.h"
-#include "rate.h"
-#include "session.h"
-#include "top.h"
-#include "yaml.h"
+#include "base/rate.h"
+#include "proto/session.h"
+#include "loader/admission/top_host.h"
+#include "base/yaml.h"
 
 struct file_port {
 	char *interface;

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "../bpf/promise_core.h"
-#include "fastpass.h"
-#include "node_agent.h"
+#include "core/order/promise_core.h"
+#include "loader/admission/fastpass.h"
+#include "loader/order/node_agent.h"
 
 static void defaults(struct bl_node_cfg *c)
 {

@@ -14,12 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "../maps/host_abi.h"
-#include "../maps/meta_abi.h"
-#include "../maps/clock_abi.h"
-#include "../maps/hold_abi.h"
-#include "../maps/reserve_abi.h"
-#include "../maps/top_host_abi.h"
+#include "maps/host_abi.h"
+#include "maps/meta_abi.h"
+#include "maps/clock_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/reserve_abi.h"
+#include "maps/top_host_abi.h"
 
 /** struct bl_err - what failed, on what, and the next step, in one sentence. */
 struct bl_err {
@@ -126,7 +126,7 @@ int bl_realtime_parse(const char *text);
  * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
  * @beacon_us: beacon interval; 0: 100.
  * @dead_after_us: 0: 10 beacon intervals.
- * @no_ahead: silent hosts do not promise ahead of their clocks (bpf/promise_core.h), and nobody is believed to. To be the same in the whole rack.
+ * @no_ahead: silent hosts do not promise ahead of their clocks (core/order/promise_core.h), and nobody is believed to. To be the same in the whole rack.
  * @clock_bound_us: configured bound of the system clock; 0: 50.
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
  * @caretaker_ms: how long a caretaker may stand in for a daemon that was stopped (bl_node_hand_over()); 0: 10000; -1: there is none.
@@ -286,11 +286,11 @@ const char *bl_allocator_name(unsigned int allocator);
 const char *bl_class_name(unsigned int class);
 int bl_policy_by_name(const char *name);    /* -1: none */
 int bl_allocator_by_name(const char *name); /* -1: none */
-const char *bl_token_mode_name(unsigned int mode); /* token.c */
+const char *bl_token_mode_name(unsigned int mode); /* loader/admission/top_switch.c */
 const char *bl_path_by_name(unsigned int by); /* how a switch chooses the way up: routes, symmetric, spray */
 int bl_token_mode_by_name(const char *name);	   /* -1: none */
 
-/* top.c */
+/* loader/admission/top_host.c */
 /** bl_top_option_key, bl_top_option_text - of enum bl_top_option. */
 const char *bl_top_option_key(unsigned int option);
 /** bl_top_option_value - the value as people write it, into @buf. Returns @buf. */

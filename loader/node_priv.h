@@ -10,9 +10,9 @@
 #include <net/if.h>
 #include <systemd/sd-event.h>
 #include "node.h"
-#include "../maps/beacon_abi.h"
-#include "../maps/hold_abi.h"
-#include "../maps/reserve_abi.h"
+#include "maps/beacon_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/reserve_abi.h"
 
 #ifdef BARLINE_VERSION
 #define BL_BUILD	  BARLINE_VERSION
@@ -162,7 +162,7 @@ struct bl_node {
 	sd_event_source *again_src; /* endpoint_again.c */
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
-	/* order.c */
+	/* loader/order/fence.c */
 	struct bl_order_fds order;
 	/* pacer.c */
 	struct bl_pace pace;
@@ -282,7 +282,7 @@ struct bl_sets {
 int bl_sets_derive(const uint8_t *roles, unsigned int n, struct bl_sets *s, struct bl_err *err);
 int bl_sets_check(const uint8_t *roles, unsigned int n, const struct bl_sets *s, struct bl_err *err);
 
-/* switch_node.c, host_node.c: load, configure, attach, pin. The thread is in the node's namespace. */
+/* loader/switch.c, loader/host.c: load, configure, attach, pin. The thread is in the node's namespace. */
 int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err);
 int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err);
 
@@ -327,7 +327,7 @@ int bl_admission_pace(struct bl_node *n, struct bpf_object *obj, const char *pro
 int bl_admission_host_on(struct bl_node *n, struct bpf_object *obj, const uint8_t *mac, uint32_t nic, uint32_t bl0d, struct bl_err *err); /* @mac NULL: off */
 int bl_admission_map(struct bpf_object *obj, const char *name, uint32_t value_size, struct bpf_map **map, struct bl_err *err);
 
-/* token.c */
+/* loader/admission/top_switch.c */
 int bl_token_forget(int fd, uint32_t port, struct bl_err *err);
 
 /* bl0.c. The thread is in the host's namespace. */
@@ -340,7 +340,7 @@ void bl_bl0_rate(const char *dir, uint32_t ns_q20);
 /** bl_bl0_policy - the policy of the node with these pins has changed: bl0's MTU leaves room for TOP's echo, or not any more. */
 int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err);
 
-/* server.c */
+/* loader/loop.c */
 /**
  * bl_thread_start - pthread_create(3) of a thread that no signal goes to: signals are the main
  * thread's.
@@ -356,7 +356,7 @@ void bl_pacer_spare(struct bl_server *s, pthread_t thread); /* @thread leaves th
 void bl_pacer_wake(struct bl_pace *p); /* something is due earlier than it thought; from any thread, while the node is there */
 void bl_pacer_stop(struct bl_server *s);
 
-/* order.c: what loader/order.h works with */
+/* loader/order/fence.c: what loader/order/fence.h works with */
 int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
 void bl_order_none(struct bl_node *n);
 void bl_order_close(struct bl_node *n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A host's beacons: what is to be sent and when, whoever sends it. The daemon's beacon thread keeps one of these for each of its hosts; where the pacer carries the beacons
- * (bpf/host_beacon.h), it is value 0 of the host's "pace_beat".
+ * (bpf/host/beacon.h), it is value 0 of the host's "pace_beat".
  */
 #ifndef BARLINE_BEACON_ABI_H
 #define BARLINE_BEACON_ABI_H

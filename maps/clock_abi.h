@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Bus time: the one clock that all nodes agree on, in ns, in 64 bits on a node and in 48 on the wire. The daemon keeps it near CLOCK_TAI;
- * programs and processes derive it from CLOCK_MONOTONIC by the record below (bpf/clock_core.h), so no step of the system
+ * programs and processes derive it from CLOCK_MONOTONIC by the record below (core/clock_core.h), so no step of the system
  * clock ever reaches a timestamp.
  */
 #ifndef BARLINE_CLOCK_ABI_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fastpass on a host (DESIGN 4): how many timeslots each destination wants, and which ones it was given. Both maps are mmapped by the daemon, whose thread (loader/fastpass.c) speaks
+ * Fastpass on a host (DESIGN 4): how many timeslots each destination wants, and which ones it was given. Both maps are mmapped by the daemon, whose thread (loader/admission/fastpass.c) speaks
  * FCP with the arbiter; programs count demand and release frames.
  *
  * Slots have numbers: slot s begins at s x slot_ns of bus time, which is s x slot_ns - offset_ns of CLOCK_MONOTONIC. What was given to a destination is a ring of BL_FP_SLOTS bits: slot
@@ -39,7 +39,7 @@ struct bl_fp_word {
 
 /**
  * struct bl_fp_dest - one destination.
- * @want: slots wanted since the map was made << 16 | byte times (bpf/length_core.h) that the last of them has left: small frames share a slot (Fastpass section 6.1). Changed by compare-and-swap: bl_hold_xdp
+ * @want: slots wanted since the map was made << 16 | byte times (core/length_core.h) that the last of them has left: small frames share a slot (Fastpass section 6.1). Changed by compare-and-swap: bl_hold_xdp
  *	runs on any CPU.
  * @used, @idle, @missed: slots that carried a frame; that found no frame; that the pacer came too late for, and that are asked for again. The pacer's.
  * @frames: sent in slots; at least @used. The pacer's.
@@ -85,8 +85,8 @@ _Static_assert(sizeof(struct bl_fp_paths) == 1040, "ABI");
  * @asleep: 1: the daemon's thread sleeps, and who wants more slots rings the bell. Set by the thread, which fences and looks at all @want once more; who wants changes @want by an
  *	atomic operation and then exchanges this for 0.
  * @fallback: 1: no arbiter has answered for fallback_ms, and frames leave without slots; the
- *	daemon's (bpf/fcp_vain_core.h). Read by the hook that holds frames and by the pacer, unlocked: either
- *	may see it late, and gather() in loader/fastpass.c finds what was held meanwhile.
+ *	daemon's (core/fastpass/fcp_vain_core.h). Read by the hook that holds frames and by the pacer, unlocked: either
+ *	may see it late, and gather() in loader/admission/fastpass.c finds what was held meanwhile.
  * The rest is the daemon's, for people:
  * @session: 1: the arbiter has answered. @term: of the arbiter. @sessions: how many there were. @session_ns: CLOCK_MONOTONIC when the last one began. @first_ns: when its first slot
  *	came; 0: none yet. @last_ns: when the last slot came.

@@ -8,7 +8,7 @@
  *
  * A destination is an Ethernet address; where a router is between (@routed), the frame's IP address. It gets a number when the first frame for it comes, 1 to BL_DESTS - 1; 0 is for what is never held back: ARP, ND,
  * broadcast and multicast. A number goes to another destination when few are left and the pacer finds that nothing is
- * held for its owner, nothing under way, and nobody has used it for BL_HOLD_IDLE_NS (bpf/dest_core.h). Under policy
+ * held for its owner, nothing under way, and nobody has used it for BL_HOLD_IDLE_NS (core/queue/dest_core.h). Under policy
  * none destinations that find no number share the last one.
  */
 #ifndef BARLINE_HOLD_ABI_H
@@ -72,7 +72,7 @@ _Static_assert(sizeof(struct bl_mac_key) == 24, "ABI");
  * @on: 1: bl0 exists. @policy: enum bl_policy.
  * @mac: of bl0.
  * @link: rate of the NIC; ns_q20 0: as fast as it goes.
- * @k_frames: PL2's K: frames in one burst at most (1 to BL_PL2_K_MAX). @k_bytes: and byte times (bpf/length_core.h).
+ * @k_frames: PL2's K: frames in one burst at most (1 to BL_PL2_K_MAX). @k_bytes: and byte times (core/length_core.h).
  * @t_ns: PL2's t as time: below it bursts go unsolicited; 0: never.
  * @recent_ns: how old a GRT may be to justify an unsolicited burst.
  * @retry_ns: an RSV without GRT is repeated after that long.

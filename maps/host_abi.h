@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct bl_host_counts) == 64, "ABI");
  * @beacon_ns, @dead_after_ns: as in struct bl_sw_cfg.
  * @queue: transmit queue for everything ordered.
  * @beacon_mark: skb mark that the daemon's own beacons carry; others are dropped.
- * @ahead_ns: how far this host promises ahead while it is silent, and others are believed to (bpf/promise_core.h); 0: nobody does.
+ * @ahead_ns: how far this host promises ahead while it is silent, and others are believed to (core/order/promise_core.h); 0: nobody does.
  */
 struct bl_host_cfg {
 	__u32 node_id;
@@ -74,7 +74,7 @@ _Static_assert(sizeof(struct bl_host_cfg) == 48, "ABI");
  *
  * The process writes @ts, @hold, @turn, @bye and the tail of @state; programs move the head of @state; only
  * the daemon writes @out, @out_why and @out_upto. While the process lives the daemon writes nothing else here,
- * and neither programs nor library trust the other words of a line whose @out is set (bpf/line_core.h).
+ * and neither programs nor library trust the other words of a line whose @out is set (core/order/line_core.h).
  */
 struct bl_inflight {
 	__u64 ts;

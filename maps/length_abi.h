@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The constants of Ethernet that times are counted with; bpf/length_core.h says what for.
+ * The constants of Ethernet that times are counted with; core/length_core.h says what for.
  */
 #ifndef BARLINE_LENGTH_ABI_H
 #define BARLINE_LENGTH_ABI_H

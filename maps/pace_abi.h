@@ -27,7 +27,7 @@
  * @next_ns: CLOCK_MONOTONIC when something will be due, as of the last turn; BL_DUE_NEVER: nothing is there.
  * @asleep: 1: the pacer sleeps, and who makes something due rings the bell. Set by the pacer's thread, which then fences and looks at the node's struct bl_due once
  *	more; who puts a frame lowers bl_due.next by an atomic operation and then looks here. Who rings exchanges it for 0, so that one bell is rung, not one per frame.
- * @beacons: beacons sent, if the pacer carries them (host_beacon.h); not in @emitted or @late. @failed counts those too that could not leave.
+ * @beacons: beacons sent, if the pacer carries them (bpf/host/beacon.h); not in @emitted or @late. @failed counts those too that could not leave.
  * @calls, @sleeps, @woken: of the thread that serves the node, all its nodes together: calls of bpf_prog_test_run, times it slept, times a bell ended a sleep (the rest
  *	ended when something became due). Written by the thread.
  * @late: how long after its due time each frame was handed to the device.

@@ -48,7 +48,7 @@ _Static_assert(sizeof(struct bl_slot) == 1552, "ABI; and no power of two: frames
  * struct bl_queue - one queue.
  * @lock: guards everything below but the limits.
  * @head, @tail: free-running; tail - head frames are in it.
- * @bytes: sum of their lengths. @wire: sum of their byte times (bpf/length_core.h).
+ * @bytes: sum of their lengths. @wire: sum of their byte times (core/length_core.h).
  * @limit_frames (at most BL_RING), @limit_bytes: what it may hold; a frame beyond is dropped and counted. Written by the loader.
  * @mark_bytes: a frame that finds more than this before it gets ECN CE if it is ECN capable; 0: never.
  * @put, @taken, @dropped, @marked: frames since the map was made. @put_bytes, @taken_bytes.
@@ -110,7 +110,7 @@ enum bl_class { BL_CLASSES(BL_CLASS_ENUM) BL_CL_COUNT };
 /**
  * struct bl_meter - rate of a link end. Written by the loader.
  * @ns_q20: nanoseconds per byte time, times 2^20; 0: not metered. How many byte times a frame takes is
- *	bl_wire_bytes() (bpf/length_core.h).
+ *	bl_wire_bytes() (core/length_core.h).
  */
 struct bl_meter {
 	__u32 ns_q20;
@@ -127,7 +127,7 @@ struct bl_meter {
  * @given: hold_due: numbers that destinations were given so far: 1 to @given. @spare: of these, those in "hold_free".
  *	@sweep_ns, @sweep: when the pacer looks next for numbers that are not used, and after which. The pacer's.
  *	@turn_ns: its last turn. @watch_ns: it stood still, if it had none for so long while
- *	frames wait; 0: not known yet. @back_ns: its first turn after that (bpf/dest_core.h).
+ *	frames wait; 0: not known yet. @back_ns: its first turn after that (core/queue/dest_core.h).
  *	The pacer's.
  * @at: CLOCK_MONOTONIC; BL_DUE_NEVER: nothing there. Who puts a frame makes BL_DUE_NEVER its time by compare-and-swap, which as a full barrier comes after the frame.
  *	The pacer takes it by exchange, which leaves BL_DUE_NEVER, looks at the queue, and then lowers it to when it wants to look again: either the pacer sees the frame, or

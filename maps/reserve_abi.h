@@ -3,7 +3,7 @@
  * PL2 on a switch: what is promised on each port (PL2 sections 2, D.1 and D.2).
  *
  * The paper counts timeslots of one full frame. Here they are counted in byte times of the link
- * (bpf/length_core.h), so that a burst of 20 ACKs does not take 20 full slots: a slot is
+ * (core/length_core.h), so that a burst of 20 ACKs does not take 20 full slots: a slot is
  * BL_RSV_SLOT_BYTES, and the bitmap allocator alone rounds up to whole slots. All bytes below are byte
  * times.
  *

@@ -74,7 +74,7 @@ enum bl_path_by { BL_PATH_BY_FRAME, BL_PATH_BY_FLOW, BL_PATH_BY_TURN };
  * @path_by: enum bl_path_by.
  * @path_ports: entries of @path_port, in use or not: what @paths becomes when `barline admission set top` begins to choose. 0: nothing to choose from.
  * @path_keep: 1: Fastpass: a frame that carries a path keeps it also where it is not obeyed, so that the host which it comes to can say by which path it came.
- * @ahead_ns: how far hosts may promise ahead of their clocks (bpf/promise_core.h); 0: not at all.
+ * @ahead_ns: how far hosts may promise ahead of their clocks (core/order/promise_core.h); 0: not at all.
  */
 struct bl_sw_cfg {
 	__u32 node_id;
@@ -235,7 +235,7 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
  * @watch_ns: time for which this lane was really watching: grows by at most a beacon interval from one clock reading to the next, so that a CPU
  *	that stood still for a while does not take its neighbours for dead.
  * @scan_ns: watch time of the last search for silent inputs.
- * @orders: generation (struct bl_epoch) whose orders this lane's ports have obeyed. Written after their registers; pairs with bl_order_*() in loader/order.c, which read it first.
+ * @orders: generation (struct bl_epoch) whose orders this lane's ports have obeyed. Written after their registers; pairs with bl_order_*() in loader/order/fence.c, which read it first.
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
  * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next(). BL_RELAY_STILL: with the next beacon, whether that is news or not: it stands still (bl_stands_still()).
@@ -266,7 +266,7 @@ struct bl_carried {
  * struct bl_fdb_bucket - static table for pure L2, four ways.
  * @mac: destination address, in the low 48 bits, as read little-endian from the wire; 0: free.
  * @port: output port.
- * A bucket is bl_fdb_hash(mac) (bpf/wire_core.h). Written by the loader only.
+ * A bucket is bl_fdb_hash(mac) (core/wire_core.h). Written by the loader only.
  */
 #define BL_FDB_BUCKETS 1024
 #define BL_FDB_WAYS    4

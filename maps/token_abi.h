@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP at a switch: how tokens are limited on each output and each input (bpf/token_core.h has the rules), and what became of them.
+ * TOP at a switch: how tokens are limited on each output and each input (core/top/token_core.h has the rules), and what became of them.
  */
 #ifndef BARLINE_TOKEN_ABI_H
 #define BARLINE_TOKEN_ABI_H

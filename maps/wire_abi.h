@@ -81,7 +81,7 @@ enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
 #define BL_FLAGS_LANE(f) ((f) & 7)
 
 /*
- * Who wrote the barriers of a frame (bpf/hop_core.h). A node learns from its neighbour's beacons,
+ * Who wrote the barriers of a frame (core/order/hop_core.h). A node learns from its neighbour's beacons,
  * which no bridge and no router passes on, what that neighbour writes, and takes barriers from no
  * other frame.
  */
@@ -94,7 +94,7 @@ enum bl_opcode { BL_OPCODES(BL_OPCODE_ENUM) BL_OP_LIMIT };
  * struct bl_beacon - body of a beacon, after its header.
  * @tai_offset_s: the sender's TAI - UTC in seconds as its kernel knows it. A neighbour with another value is refused.
  * @policy: how the sender admits traffic of applications: enum bl_policy + 1; 0: it has no admission, or is
- *	of a version that does not say it. Neighbours that disagree say so (bpf/policy_core.h).
+ *	of a version that does not say it. Neighbours that disagree say so (core/policy_core.h).
  * @port: the sender's port number, for people who read captures.
  * @node_id: the sender, for people and for loop detection: a node drops a beacon of its own.
  */
@@ -125,7 +125,7 @@ _Static_assert(sizeof(struct bl_relay) == 96, "ABI");
  * struct bl_rsv_body - body of RSV, GRT and RELEASE: 60 bytes of frame, 64 with the FCS. The sequence number is the header's psn; its ts, barrier and commit are 0: these frames
  * go in a class of their own, before data, and promise nothing.
  * @mac: RSV, GRT: destination of the burst. Copy of a GRT: its sender. RELEASE: the sender that did not send.
- * @bytes: of the burst, byte times (bpf/length_core.h). RELEASE: what did not come.
+ * @bytes: of the burst, byte times (core/length_core.h). RELEASE: what did not come.
  * @in_wait_ns, @out_wait_ns: GRT: from the reservation to the slot, at the sender's port and at the receiver's.
  * @flags: BL_RSV_EARLY, BL_GRT_*. @cookie: the asking host's own, sent back.
  */

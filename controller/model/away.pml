@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A daemon that stops on purpose while a failure is open, for spin: its host is waited for, and not for ever, whoever leads.
- * controller/recover_event.c (bl_recover_away), loader/agent.c (bl_agent_away), docs/controller.md "Daemons that restart".
+ * controller/recover/recover_event.c (bl_recover_away), loader/order/agent.c (bl_agent_away), docs/controller.md "Daemons that restart".
  *
  *	host -- Away, Hello, DONE --> leader 1, then 2 -- the node's record --> store
  *

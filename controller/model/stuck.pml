@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Two processes that do not reach each other by any way, for spin: one of them has to go, and only one.
- * controller/recover_stuck.c, docs/controller.md "When forwarding does not help either".
+ * controller/recover/recover_stuck.c, docs/controller.md "When forwarding does not help either".
  *
  *	process 0 on host 0, process 1 on host 1; controllers of epoch 1 and 2
  *	complaint -> decision -> PUT_OUT -> the host puts it out -> PROC_DOWN -> announced, and saved

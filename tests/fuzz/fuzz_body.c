@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "../../lib/body_core.h"
+#include "lib/body_core.h"
 
 /* Opens @p as DATA and walks. Returns the bytes used, or 0 if it is refused. */
 static size_t walk(const uint8_t *p, size_t size)

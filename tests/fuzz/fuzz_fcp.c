@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Both ends of FCP (bpf/fcp_host_core.h, bpf/fcp_arb_core.h) and the arbiters' watchdogs: the input is a stream of operations on a host, an arbiter and what lies between them: genuine packets,
+ * Both ends of FCP (core/fastpass/fcp_host_core.h, core/fastpass/fcp_arb_core.h) and the arbiters' watchdogs: the input is a stream of operations on a host, an arbiter and what lies between them: genuine packets,
  * kept, repeated and damaged, and packets out of the input, sealed as the session's or not.
  *
  * Besides over-reads (ASan, on a copy of exact size) it checks: runs lie within the packet and name destinations that exist; no packet is taken under another nonce; a slot that was
@@ -8,10 +8,10 @@
  */
 #include "fuzz.h"
 
-#include "../../bpf/fault_core.h"
-#include "../../bpf/fcp_arb_core.h"
-#include "../../bpf/fcp_host_core.h"
-#include "../../bpf/watchdog_core.h"
+#include "core/fastpass/fault_core.h"
+#include "core/fastpass/fcp_arb_core.h"
+#include "core/fastpass/fcp_host_core.h"
+#include "core/fastpass/watchdog_core.h"
 
 #define N 70 /* destinations: more than a packet's totals */
 #define KEEP 8

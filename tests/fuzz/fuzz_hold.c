@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What hosts and switches look at before they hold or queue a frame (bpf/hold_core.h), the head of TOP's frames (bpf/token_core.h), and the ECN mark that they may write (bpf/queue_core.h), on arbitrary frames. The input
+ * What hosts and switches look at before they hold or queue a frame (core/queue/classify_core.h), the head of TOP's frames (core/top/token_core.h), and the ECN mark that they may write (core/queue/queue_core.h), on arbitrary frames. The input
  * is the frame. bl_look() is compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the frame.
  *
  * Not covered: queues and the programs around them; tests/prog/test_hold.c has those.
  */
 #include "fuzz.h"
 
-#include "../../bpf/hold_core.h"
-#include "../../bpf/queue_core.h"
-#include "../../bpf/token_core.h"
+#include "core/queue/classify_core.h"
+#include "core/queue/queue_core.h"
+#include "core/top/token_core.h"
 
 #define NET_IP_ALIGN 2
 

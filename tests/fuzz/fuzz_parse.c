@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bl_parse and the rewrites that hops do (bpf/wire_core.h), on arbitrary frames. The input is the frame.
+ * bl_parse and the rewrites that hops do (core/wire_core.h), on arbitrary frames. The input is the frame.
  *
  * Not covered: the programs around the parser; tests/prog has them.
  */
 #include "fuzz.h"
 
-#include "../../bpf/wire_core.h"
+#include "core/wire_core.h"
 
 #define NET_IP_ALIGN 2
 

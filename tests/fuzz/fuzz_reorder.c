@@ -16,7 +16,7 @@ static void *fuzz_realloc(void *p, size_t n)
 }
 
 #define realloc fuzz_realloc
-#include "../../lib/reorder.h"
+#include "lib/reorder.h"
 #undef realloc
 
 #define SENDERS 40 /* more than the heap's first room */

@@ -21,7 +21,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "../../lib/internal.h"
+#include "lib/internal.h"
 
 #define BUS	1764000000000000000ULL
 #define RING	(1u << 17)

@@ -31,7 +31,7 @@ fi
 mkdir -p "$dir/found"
 # built here: without libFuzzer's main() it needs none of the fuzzers' flags
 # shellcheck disable=SC2086 # CC may be "ccache gcc"
-${CC:-cc} -std=gnu11 -Wall -Wextra -o "$dir/seeds" "$here/seeds.c"
+${CC:-cc} -std=gnu11 -Wall -Wextra -I"$here/../.." -o "$dir/seeds" "$here/seeds.c"
 "$dir/seeds" "$dir/seed"
 # the tree's copy is for people and other tools; it must be what the header gives
 if ! cmp -s "$dir/seed/barline.dict" "$here/barline.dict"; then

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../../bpf/wire_core.h"
-#include "../../maps/top_abi.h"
+#include "core/wire_core.h"
+#include "maps/top_abi.h"
 
 struct buf {
 	__u8 p[4096];

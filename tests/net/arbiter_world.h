@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The arbiter server over real sockets: hosts that are threads with a socket and the host's end of FCP, in a network namespace of their own. What bpf/fcp_host_core.h and
- * bpf/fcp_arb_core.h promise over a simulated channel is checked here over the server: sockets, table, rings, threads, group, takeover.
+ * The arbiter server over real sockets: hosts that are threads with a socket and the host's end of FCP, in a network namespace of their own. What core/fastpass/fcp_host_core.h and
+ * core/fastpass/fcp_arb_core.h promise over a simulated channel is checked here over the server: sockets, table, rings, threads, group, takeover.
  *
  * Whatever is done to it, at the end each host has received as many slots as it wanted, and in no slot did two hosts send to one destination, or one host to two. No time is asserted.
  */
@@ -18,7 +18,7 @@
 
 #include "arbiter/engine.h"
 #include "arbiter/server.h"
-#include "bpf/fcp_host_core.h"
+#include "core/fastpass/fcp_host_core.h"
 
 #define HOSTS 6
 #define SEEN (1U << 22) /* slots of which the takers are remembered, in a ring: 5 s */

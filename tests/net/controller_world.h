@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Real controllers, each a process of its own, on SQLite or on three real members of etcd; and real agents (loader/agent.h) of a switch with four hosts, whose datapath is a few variables here: a world for the tests of what
+ * Real controllers, each a process of its own, on SQLite or on three real members of etcd; and real agents (loader/order/agent.h) of a switch with four hosts, whose datapath is a few variables here: a world for the tests of what
  * controllers and agents say to each other.
  *
  * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed only after all correct hosts have completed; a failure has one T. This is asserted here, at every order.
@@ -22,7 +22,7 @@
 #include <arpa/inet.h>
 
 #include "ctl_child.h"
-#include "loader/agent.h"
+#include "loader/order/agent.h"
 
 #define WAIT_S 80
 #include "event_loop.h"

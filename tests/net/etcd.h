@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three real members of etcd on loopback (cli/lab_etcd.h), in the case's namespaces (rack.h): they die with the case, and so does what they wrote.
+ * Three real members of etcd on loopback (lab/lab_etcd.h), in the case's namespaces (rack.h): they die with the case, and so does what they wrote.
  *
  * They run without fsync: what is tested is processes that stop, die and come back, not disks that lose power.
  */
@@ -9,7 +9,7 @@
 
 #include "rack.h"
 
-#include "cli/lab_etcd.h"
+#include "lab/lab_etcd.h"
 #include "loader/node_priv.h"
 
 #define ETCD_MEMBERS LAB_ETCD_MEMBERS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Two judges of the random-kill campaign (test_kills.c), beside that of order and atomicity
- * (cli/kill_judge.c): who may be announced, and how long all others may stand still.
+ * (bench/kill/kill_judge.c): who may be announced, and how long all others may stand still.
  *
  * Each fault says whom it may cost their membership, and how long it may hold everybody up.
  * Whoever else is announced, and a longer standstill, fail the run; but what this machine did to

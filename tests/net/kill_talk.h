@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reliable traffic by the workers of the lab's failover (cli/kill.h), for the judge of their
+ * Reliable traffic by the workers of the lab's failover (bench/kill/kill.h), for the judge of their
  * diaries. From each of four hosts to all:
  *
  *	rack_last_words = say_workers;
@@ -12,7 +12,7 @@
 
 #include <sys/prctl.h>
 
-#include "cli/kill.h"
+#include "bench/kill/kill.h"
 #include "rack.h"
 #include "until.h"
 

@@ -6,7 +6,7 @@
 #ifndef BARLINE_TESTS_PART_H
 #define BARLINE_TESTS_PART_H
 
-#include "bpf/wire_core.h"
+#include "core/wire_core.h"
 #include "lossy.h"
 
 #define ANY 0 /* opcode: all that is UDP */

@@ -7,7 +7,7 @@
  *           |-- worker ...: one endpoint each (traffic.h), in a host's namespace
  *
  * Every process dies with its parent (PR_SET_PDEATHSIG), so a crash leaves nothing. No pid namespace: the loader pins NAPI threads, which are seen
- * only from the first one. The network is the lab's (cli/lab_net.c), so what users run is what is tested.
+ * only from the first one. The network is the lab's (lab/lab_net.c), so what users run is what is tested.
  *
  * A case's script runs in the thread that serves the nodes: it must not sleep but rack_serve().
  */
@@ -41,9 +41,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "cli/cmd.h"
-#include "cli/lab.h"
-#include "loader/nl.h"
+#include "cli/util/cmd.h"
+#include "lab/lab.h"
+#include "base/nl.h"
 #include "lib/barline.h"
 #include "maps/reasons_abi.h"
 
@@ -88,7 +88,7 @@ __attribute__((format(printf, 3, 4), noreturn)) T_FN void rack_fail(const char *
 	_exit(1);
 }
 
-/* what cli/lab_net.c says */
+/* what lab/lab_net.c says */
 int cli_fail(const char *fmt, ...)
 {
 	va_list ap;

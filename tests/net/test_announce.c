@@ -5,8 +5,8 @@
 #include "traffic.h"
 
 #include "controller.h"
-#include "controller/ctl.pb-c.h"
-#include "loader/node_agent.h"
+#include "proto/ctl.pb-c.h"
+#include "loader/order/node_agent.h"
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000

@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <linux/if_packet.h>
 #include "traffic.h"
-#include "../../loader/node_priv.h"
+#include "loader/node_priv.h"
 
 #define BEACON_US 1000
 #define WAIT_MS	  60000

@@ -8,7 +8,7 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-#include "controller/ctl.pb-c.h"
+#include "proto/ctl.pb-c.h"
 
 /* ---- bad input ---- */
 

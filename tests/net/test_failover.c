@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures from end to end: a rack whose nodes have their agents (loader/node_agent.h), one controller on SQLite in a process of its own, and endpoints that send reliably. What dies is killed or cut, nobody tells anybody, and
+ * Failures from end to end: a rack whose nodes have their agents (loader/order/node_agent.h), one controller on SQLite in a process of its own, and endpoints that send reliably. What dies is killed or cut, nobody tells anybody, and
  * the others go on: what is sent is delivered by all that are correct or by none, in one order.
  *
  * No time is asserted; a machine that stands still must not fail a node, so that the controller waits long for answers,
@@ -9,8 +9,8 @@
 #include "reliable.h"
 
 #include "controller.h"
-#include "loader/agent.h"
-#include "loader/order.h"
+#include "loader/order/agent.h"
+#include "loader/order/fence.h"
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000

@@ -9,8 +9,8 @@
 
 #include <arpa/inet.h>
 
-#include "arbiter/faultd.h"
-#include "bpf/fp_core.h"
+#include "arbiter/faults/faultd.h"
+#include "core/fastpass/fp_core.h"
 #include "loader/node_priv.h"
 
 #define BYTES 1000

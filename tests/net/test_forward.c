@@ -5,9 +5,9 @@
  */
 #include "reliable.h"
 #include "part.h"
-#include "bpf/wire_core.h"
+#include "core/wire_core.h"
 #include "controller.h"
-#include "loader/node_agent.h"
+#include "loader/order/node_agent.h"
 #include "stall_watch.h"
 
 #define ANSWER_MS 20000

@@ -5,7 +5,7 @@
  * clock, and comes back (kill_faults.h). Then:
  *
  * - of those that were not announced as failed, all or none deliver a scattering, in one order,
- *   after what it follows from, once, and none is lost in silence (cli/kill_judge.c);
+ *   after what it follows from, once, and none is lost in silence (bench/kill/kill_judge.c);
  * - nobody was announced whom the faults do not concern, and the others stood still for no
  *   longer than is stated for these faults (kill_limits.h);
  * - no process and no daemon has crashed, and everything goes on.

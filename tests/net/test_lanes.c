@@ -6,7 +6,7 @@
  * of port B, computes a barrier from R_A and sends it to the same output: it overtakes the message that it vouches for. With a lane per CPU it cannot;
  * with one lane for both it must be seen to happen, or this test would prove nothing.
  *
- * And two CPUs in one lane at once lose rises in its minimum tree: what comes in on the wrong CPU has to go home first (bpf/switch_homing.h). So in the last case NAPI threads are moved about all the time.
+ * And two CPUs in one lane at once lose rises in its minimum tree: what comes in on the wrong CPU has to go home first (bpf/switch/steer.h). So in the last case NAPI threads are moved about all the time.
  *
  * So: senders on ports of both CPUs, small messages as fast as they can to few receivers, and short beacon intervals, so that all registers are near the clock and
  * the least of them is A's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Each process has one limit on what it may hold up (loader/limits.c): who exceeds it is put out, alone, and the others go on; who pauses for less, or
+ * Each process has one limit on what it may hold up (loader/order/limits.c): who exceeds it is put out, alone, and the others go on; who pauses for less, or
  * has nothing that anybody waits for, stays.
  *
  * The limit is long (a machine that stands still must not put anybody out who should stay) and shorter than a case; nothing else of time is asserted.
@@ -9,8 +9,8 @@
 #include "reliable.h"
 
 #include "controller.h"
-#include "bpf/clock_core.h"
-#include "loader/endpoint_pages.h"
+#include "core/clock_core.h"
+#include "loader/order/endpoint_pages.h"
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000

@@ -3,7 +3,7 @@
  * The controller's orders at nodes that run: beacons come all the time, so lanes obey by themselves, and what stands still is seen at the hosts. Ports 0, 1 and 2 of the switch are those of hosts 0, 1 and 2.
  */
 #include "traffic.h"
-#include "../../loader/order.h"
+#include "loader/order/fence.h"
 
 #define SWITCH 0
 

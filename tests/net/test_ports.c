@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A running switch gets new ports, and one of them cannot be had (loader/switch_node.c: attach_all): the start fails, what it had
+ * A running switch gets new ports, and one of them cannot be had (loader/switch.c: attach_all): the start fails, what it had
  * attached to the other new ports is taken off again, and those that were there before go on.
  */
 #include "reliable.h"

@@ -7,7 +7,7 @@
 #include "reliable.h"
 
 #include "barline_run.h"
-#include "loader/endpoint_pages.h"
+#include "loader/order/endpoint_pages.h"
 
 #define PORT	"61710"
 #define WAIT_MS 60000

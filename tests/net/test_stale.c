@@ -6,7 +6,7 @@
 #include "reliable.h"
 
 #include "controller.h"
-#include "loader/endpoint_pages.h"
+#include "loader/order/endpoint_pages.h"
 
 #define WAIT_MS	  60000
 #define ANSWER_MS 20000

@@ -7,7 +7,7 @@
  */
 #include "etcd.h"
 
-#include "controller/store.h"
+#include "controller/store/store.h"
 
 #define WAIT_S 60
 #define TTL_S  3

@@ -18,9 +18,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "bpf/token_core.h"
+#include "core/top/token_core.h"
 #include "loader/node_priv.h"
-#include "loader/rate.h"
+#include "base/rate.h"
 
 #define RATE	2000000ULL
 #define TOKEN_S (RATE / 8.0 / BL_TOKEN_BOTH) /* tokens per second: 154 */

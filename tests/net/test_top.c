@@ -9,7 +9,7 @@
 
 #include <sys/mman.h>
 
-#include "bpf/top_core.h" /* before conn.h, whose world is w */
+#include "core/top/top_core.h" /* before conn.h, whose world is w */
 #include "rack.h"
 #include "conn.h"
 

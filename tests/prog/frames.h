@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include "../../bpf/wire_core.h"
-#include "../../maps/switch_abi.h"
+#include "core/wire_core.h"
+#include "maps/switch_abi.h"
 
 #define MAYBE_UNUSED __attribute__((unused))
 #define FRAME_MAX 4096

@@ -8,8 +8,8 @@
 
 #include <sys/epoll.h>
 #include "prog_util.h"
-#include "../../maps/host_abi.h"
-#include "../../maps/reliable_abi.h"
+#include "maps/host_abi.h"
+#include "maps/reliable_abi.h"
 #include "host.skel.h"
 
 #define BEACON_NS   100000ULL

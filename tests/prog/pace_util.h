@@ -13,8 +13,8 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "../../bpf/queue_core.h"
-#include "../../maps/hold_abi.h"
+#include "core/queue/queue_core.h"
+#include "maps/hold_abi.h"
 
 static __u32 pace_slots;	       /* in use */
 static __u32 pace_elsewhere;	       /* of those, neither free nor in a queue: a test knows where */

@@ -26,8 +26,8 @@
 #include <linux/if_link.h>
 #include <net/if.h>
 #include "frames.h"
-#include "../../bpf/clock_core.h"
-#include "../../loader/node.h"
+#include "core/clock_core.h"
+#include "loader/node.h"
 #include "pass.skel.h"
 
 #define NPORTS 4 /* veth ports v0 to v3 with peers p0 to p3 */

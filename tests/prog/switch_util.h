@@ -8,7 +8,7 @@
 #define BARLINE_TEST_SWITCH_UTIL_H
 
 #include "prog_util.h"
-#include "../../bpf/barrier_core.h"
+#include "core/order/barrier_core.h"
 #include "switch.skel.h"
 
 #define BEACON_NS 100000ULL

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include "host_util.h"
 #include "pace_util.h"
-#include "../../bpf/beacon_core.h"
+#include "core/order/beacon_core.h"
 
 #define QUEUES (BL_DESTS * BL_HOLD_CLASSES)
 #define TICK   (T0 - T0 % BEACON_NS + BEACON_NS)

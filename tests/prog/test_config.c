@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "loader/fpfile.h"
+#include "proto/fpfile.h"
 #include "loader/node.h"
 #include "maps/token_abi.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* loader/counts.c on maps like those of the two roles: counters by reason and CPU inside, by place outside. */
+/* loader/load/counts.c on maps like those of the two roles: counters by reason and CPU inside, by place outside. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include "../../loader/node_priv.h"
+#include "loader/node_priv.h"
 
 static int cpus;
 static struct bl_counts out[BL_SW_COUNTS];

@@ -3,11 +3,11 @@
  * Fastpass on a host: bl_hold_xdp takes frames and counts what they want, bl_host_pace sends them in slots. The test is the daemon: it enters slots into "fp_dests". v0 plays the NIC,
  * v1 bl0d. Slots are an hour long where time must not matter.
  */
-#include "../../bpf/fp_core.h" /* before cfg is a name */
+#include "core/fastpass/fp_core.h" /* before cfg is a name */
 #include "host_util.h"
 #include "pace_util.h"
 
-#include "../../maps/fcp_abi.h"
+#include "maps/fcp_abi.h"
 
 #define HOLD_SLOTS 128
 #define QUEUES	   (BL_DESTS * BL_HOLD_CLASSES)

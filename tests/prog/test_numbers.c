@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Numbers of destinations and flows come back, and frames do not wait for ever (bpf/dest_core.h): thousands
+ * Numbers of destinations and flows come back, and frames do not wait for ever (core/queue/dest_core.h): thousands
  * of destinations one after the other, hundreds of flows, a policy that changes, peers that do not answer.
  */
-#include "../../bpf/dest_core.h"
-#include "../../bpf/fp_core.h"
-#include "../../bpf/pl2_core.h"
+#include "core/queue/dest_core.h"
+#include "core/fastpass/fp_core.h"
+#include "core/pl2/pl2_core.h"
 #include "top_util.h"
 
 static struct bl_hold_dest who_get(__u32 n)

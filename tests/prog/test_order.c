@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a switch, from loader/order.h down: bl_order, and what bl_switch_xdp's registers and frames are then. A lane here has a frame only when the test sends one: so bl_order_*() find it idle, and
+ * The controller's orders at a switch, from loader/order/fence.h down: bl_order, and what bl_switch_xdp's registers and frames are then. A lane here has a frame only when the test sends one: so bl_order_*() find it idle, and
  * say what its registers will be; the next frame has to agree.
  *
  * What a barred output's beacons carry is in test_devmap.c, a host's orders in test_host_xdp.c and test_host_tc.c.
  */
 #include "switch_util.h"
-#include "../../loader/node_priv.h"
-#include "../../loader/order.h"
+#include "loader/node_priv.h"
+#include "loader/order/fence.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
 #define OLD    (bus_now - BL_TS_OLD)

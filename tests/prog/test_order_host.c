@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a host, from loader/order.h down to what bl_host_xdp publishes: the commit barrier of a NIC that was frozen stands still, whatever comes in. What a barred host sends is in test_host_tc.c.
+ * The controller's orders at a host, from loader/order/fence.h down to what bl_host_xdp publishes: the commit barrier of a NIC that was frozen stands still, whatever comes in. What a barred host sends is in test_host_tc.c.
  */
 #include "host_util.h"
-#include "../../loader/node_priv.h"
-#include "../../loader/order.h"
+#include "loader/node_priv.h"
+#include "loader/order/fence.h"
 
 #define C48(t) ((t) & ((1ULL << BL_TS_BITS) - 1))
 

@@ -6,7 +6,7 @@
 #include "switch_util.h"
 #include "pace_util.h"
 #include "rsv_frames.h"
-#include "../../maps/reserve_abi.h"
+#include "maps/reserve_abi.h"
 
 #define SLOT   12304u /* 1538 byte times at 1 Gbit/s */
 #define SHIFT  3

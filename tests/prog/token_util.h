@@ -6,7 +6,7 @@
 #define BARLINE_TEST_TOKEN_UTIL_H
 
 #include <bpf/libbpf.h>
-#include "../../bpf/token_core.h"
+#include "core/top/token_core.h"
 
 #define SLOW	 0xffffffffu /* ns_q20: a token time of 6.6 ms, so that what a test does takes no time */
 #define SLOW_NS	 6643711ULL

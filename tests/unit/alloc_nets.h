@@ -8,8 +8,8 @@
 
 #include "unit.h"
 
-#include "../../arbiter/alloc.h"
-#include "../../arbiter/verify.h"
+#include "arbiter/alloc/alloc.h"
+#include "arbiter/alloc/verify.h"
 
 #define ENDS_MAX 1024
 

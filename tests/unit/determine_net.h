@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of controller/determine.c: a graph with what is found in it, random ones, and all flows from host to host.
+ * Networks for the tests of controller/recover/determine.c: a graph with what is found in it, random ones, and all flows from host to host.
  */
 #ifndef BARLINE_TESTS_DETERMINE_NET_H
 #define BARLINE_TESTS_DETERMINE_NET_H
 
-#include "../../controller/determine.h"
+#include "controller/recover/determine.h"
 #include "unit.h"
 
 #define NODES 24

@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-#include "../../arbiter/faults.h"
+#include "arbiter/faults/faults.h"
 
 #define SECRET0 0x1122334455667788ULL
 #define SECRET1 0x99aabbccddeeff00ULL

@@ -7,8 +7,8 @@
 
 #include "unit.h"
 
-#include "../../bpf/fcp_arb_core.h"
-#include "../../bpf/fcp_host_core.h"
+#include "core/fastpass/fcp_arb_core.h"
+#include "core/fastpass/fcp_host_core.h"
 
 #define US 1000ULL
 #define T0 (1ULL << 40)

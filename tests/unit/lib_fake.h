@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An endpoint without a kernel program: pages and ring are memory of the test, the socket is a UDP socket on loopback. fake_carry() plays the
- * receiver's XDP program: it takes frames off the socket and appends them to the ring, as bpf/host.bpf.c does. Barriers are set by hand.
+ * receiver's XDP program: it takes frames off the socket and appends them to the ring, as bpf/host/host.bpf.c does. Barriers are set by hand.
  *
  * Endpoints at different loopback addresses are hosts of their own (sent to by UDP GSO); at one address they are local to each other.
  */
@@ -18,7 +18,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "../../lib/internal.h"
+#include "lib/internal.h"
 
 #define FAKE_BUS   1764000000000000000ULL /* bus time at CLOCK_MONOTONIC 0 */
 #define FAKE_RING  (512u << 10)

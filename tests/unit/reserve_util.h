@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A switch of 8 ports for the tests of bpf/reserve_core.h: its books, and one call for each thing that comes in.
+ * A switch of 8 ports for the tests of core/pl2/reserve_core.h: its books, and one call for each thing that comes in.
  */
 #ifndef BARLINE_RESERVE_UTIL_H
 #define BARLINE_RESERVE_UTIL_H
 
 #include "unit.h"
 
-#include "../../bpf/reserve_core.h"
+#include "core/pl2/reserve_core.h"
 
 #define NPORTS 8
 #define Q20(ns) ((__u32)((ns) * (1 << 20)))

@@ -6,7 +6,7 @@
  */
 #include "recover_rack.h"
 
-#include "../../controller/server_priv.h"
+#include "controller/server_priv.h"
 
 static char told[256];
 static bool leads;
@@ -49,7 +49,7 @@ static bool fake_leading(const struct bl_ctl *c)
 #define ctl_peer_ready fake_ready
 #define ctl_send fake_send
 #define ctl_leading fake_leading
-#include "../../controller/admit.c"
+#include "controller/admit.c"
 
 /* Goes on by itself. */
 uint64_t bl_mono_ns(void)

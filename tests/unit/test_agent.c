@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The agent without a network: what inputs say (loader/agent_watch.c), and addresses of controllers (loader/session.c). The rest is in tests/net/test_controller.c, tests/net/test_controller_input.c and tests/net/test_failover.c. */
+/* The agent without a network: what inputs say (loader/order/agent_watch.c), and addresses of controllers (proto/session.c). The rest is in tests/net/test_controller.c, tests/net/test_controller_input.c and tests/net/test_failover.c. */
 #include "unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "../../controller/determine.h"
-#include "../../loader/agent_watch.h"
+#include "controller/recover/determine.h"
+#include "loader/order/agent_watch.h"
 
 static void watch__look(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An agent whose daemon stops on purpose (loader/agent.c: bl_agent_away), and a controller that is a list of what it heard: Away
+ * An agent whose daemon stops on purpose (loader/order/agent.c: bl_agent_away), and a controller that is a list of what it heard: Away
  * is the last word. A Hello after it would say that the daemon is back, and its host would be late before the next one has begun.
  */
 #include "unit.h"
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "controller/ctl.pb-c.h"
-#include "../../loader/agent.h"
+#include "proto/ctl.pb-c.h"
+#include "loader/order/agent.h"
 
 #define WAIT_MS	 20000
 #define QUIET_MS 400 /* several times as long as an agent takes for the next session */

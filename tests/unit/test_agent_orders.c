@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/agent.c without sockets: what an agent makes of its controller's orders, and what it says.
+ * loader/order/agent.c without sockets: what an agent makes of its controller's orders, and what it says.
  * Its sessions are numbers, time is a variable, and its timers are called by the test.
  */
 #include "unit.h"
 
-#include "controller/ctl.pb-c.h"
-#include "../../loader/agent.h"
+#include "proto/ctl.pb-c.h"
+#include "loader/order/agent.h"
 
 static uint64_t fake_usec = 1000000;
 static unsigned int connects, closes, n_said;
@@ -58,7 +58,7 @@ static void fake_close(struct bl_session *s)
 #define bl_session_send fake_send
 #define bl_session_waiting fake_waiting
 #define bl_session_close fake_close
-#include "../../loader/agent.c"
+#include "loader/order/agent.c"
 
 /* ---- the node ---- */
 

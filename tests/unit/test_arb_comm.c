@@ -3,7 +3,7 @@
  * arbiter/comm.c between sessions and pipeline: which slots a session gets, what comes back, which
  * list of links is believed. The sessions' own arithmetic is in test_fcp_core.c.
  */
-#include "../../arbiter/priv.h"
+#include "arbiter/priv.h"
 
 #include "unit.h"
 
@@ -49,7 +49,7 @@ static uint32_t fake_tx(struct bl_fcp_arb *f, uint64_t now, uint8_t *buf)
 
 #define bl_fcp_arb_grant fake_grant
 #define bl_fcp_arb_tx fake_tx
-#include "../../arbiter/comm.c"
+#include "arbiter/comm.c"
 
 #define HOSTS 3
 

@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "../../arbiter/path.h"
-#include "../../arbiter/verify.h"
+#include "arbiter/path/path.h"
+#include "arbiter/alloc/verify.h"
 
 #define MOST 8192
 

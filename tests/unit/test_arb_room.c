@@ -5,9 +5,9 @@
  */
 #include "unit.h"
 
-#include "../../arbiter/path.h"
-#include "../../arbiter/path_room_priv.h"
-#include "../../arbiter/verify.h"
+#include "arbiter/path/path.h"
+#include "arbiter/path/path_room_priv.h"
+#include "arbiter/alloc/verify.h"
 
 #define RACKS 5
 #define WORDS 4

@@ -2,7 +2,7 @@
 /*
  * arbiter/lead.h, and the allocation stage of arbiter/pipe.c with an allocator whose runs take long: the spiral in which late runs find more work and become later.
  */
-#include "../../arbiter/priv.h"
+#include "arbiter/priv.h"
 
 #include "unit.h"
 

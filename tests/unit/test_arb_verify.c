@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* arbiter/verify.c: every rule is broken once and seen, and a schedule that breaks none passes. Who guards the guards: all else relies on this file. */
+/* arbiter/alloc/verify.c: every rule is broken once and seen, and a schedule that breaks none passes. Who guards the guards: all else relies on this file. */
 #include "unit.h"
 
-#include "../../arbiter/path.h"
-#include "../../arbiter/verify.h"
+#include "arbiter/path/path.h"
+#include "arbiter/alloc/verify.h"
 
 /**
  * struct step - one call. @what: 'd': demand @src to @dst of @mtus; 'g': a run at @now whose window begins at @base, with one grant of @words and up to two masks;

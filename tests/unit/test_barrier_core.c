@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/barrier_core.h: the minimum tree against a plain scan, and the life of a port: join, late join, lanes, silence, death, return.
+ * core/order/barrier_core.h: the minimum tree against a plain scan, and the life of a port: join, late join, lanes, silence, death, return.
  *
  * The model of a whole switch at the end plays random frames, silences and scans against registers kept in the simplest possible way, and holds what
  * the outputs are given to the promise: never less than before, never above any live input's barrier at the time that it rose.
  */
 #include "unit.h"
 
-#include "../../bpf/barrier_core.h"
+#include "core/order/barrier_core.h"
 
 #define NONE BL_LEAF_NONE
 

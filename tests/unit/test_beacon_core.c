@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/beacon_core.h: which tick is served at which time, and which beacons data stands for. */
+/* core/order/beacon_core.h: which tick is served at which time, and which beacons data stands for. */
 #include "unit.h"
 
-#include "../../bpf/beacon_core.h"
+#include "core/order/beacon_core.h"
 
 #define INTERVAL 100000ULL
 #define SLOP	 1000ULL

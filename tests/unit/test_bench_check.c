@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The judge of `lab run rack` (cli/bench_check.c) is judged: three workers whose sequences are made up.
+ * The judge of `lab run rack` (bench/rack/bench_check.c) is judged: three workers whose sequences are made up.
  */
 #include <sys/mman.h>
 
 #include "unit.h"
 
-#include "../../cli/bench_check.c"
+#include "bench/rack/bench_check.c"
 
 static char said[512];
 

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "../../lib/body_core.h"
+#include "lib/body_core.h"
 
 /* a body of @count items; @spec: lengths, -1 for a reference */
 static uint32_t build(uint8_t *b, uint32_t count, const int *spec, uint32_t n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/clock.c: what the daemon makes of its readings of the system clock. CLOCK_MONOTONIC and
+ * loader/order/clock.c: what the daemon makes of its readings of the system clock. CLOCK_MONOTONIC and
  * CLOCK_TAI are two variables here. A reading of either takes TAKES nanoseconds, so that a bracketed
  * measurement is exact: CLOCK_TAI is read in the middle between the two readings around it.
  *
@@ -36,7 +36,7 @@ static int fake_adjtimex(struct timex *tx)
 #define clock_gettime fake_clock_gettime
 #define adjtimex      fake_adjtimex
 #define bl_log	      fake_log
-#include "../../loader/clock.c"
+#include "loader/order/clock.c"
 
 void bl_log(int level, const char *fmt, ...)
 {

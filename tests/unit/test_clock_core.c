@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/clock_core.h: 48 bits to 64 and back, pieces of bus time, and the daemon's steering, with injected time only.
+ * core/clock_core.h: 48 bits to 64 and back, pieces of bus time, and the daemon's steering, with injected time only.
  *
  * The steering tests play the daemon: measure, bl_clock_steer(), publish (the newer piece becomes the older one), a quarter of a second later again.
  */
 #include "unit.h"
 
-#include "../../bpf/clock_core.h"
+#include "core/clock_core.h"
 
 #define SEC 1000000000ULL
 #define NOW 1764000000000000000ULL /* a bus time of 2025 */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/commit_core.h: its edges, and what two ACKs, a sender and a program that asks for C do to one window, in every order of their accesses to shared memory: each access of the core is made a place where somebody
+ * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that asks for C do to one window, in every order of their accesses to shared memory: each access of the core is made a place where somebody
  * else may come first. Every schedule of two or three of them is run, as far as they are few enough; others at random.
  */
 #include <ucontext.h>
 
 #include "unit.h"
 
-#include "../../bpf/core.h"
+#include "core/core.h"
 
 /* ---- the core, with a break before each access ---- */
 
@@ -17,7 +17,7 @@ static void pause_here(void);
 #define BL_READ_ONCE(x) (pause_here(), *(const volatile __typeof__(x) *)&(x))
 #define __sync_val_compare_and_swap(p, o, n) (pause_here(), (__sync_val_compare_and_swap)(p, o, n))
 
-#include "../../bpf/commit_core.h"
+#include "core/order/commit_core.h"
 
 static struct bl_rwin win;
 static struct {
@@ -381,7 +381,7 @@ static void send_2(void)
 
 static bool ask_wrong;
 
-/* host_barriers() of bpf/host.bpf.c */
+/* host_barriers() of bpf/host/host.bpf.c */
 static void ask(void)
 {
 	uint64_t c = bus, ts, hold, w;

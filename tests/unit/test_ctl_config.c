@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A controller's YAML file (controller/config.c), and with it what all of barline's files have in
- * common (loader/yaml.c): every mistake is told with file and line.
+ * common (base/yaml.c): every mistake is told with file and line.
  */
 #include "unit.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "../../controller/server.h"
-#include "../../loader/yaml.h"
+#include "controller/server.h"
+#include "base/yaml.h"
 
 static char path[64];
 

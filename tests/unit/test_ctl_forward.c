@@ -6,8 +6,8 @@
  */
 #include "recover_rack.h"
 
-#include "../../loader/forward_msg.h"
-#include "../../controller/server_priv.h"
+#include "proto/forward_msg.h"
+#include "controller/server_priv.h"
 
 static size_t waiting;	   /* bytes at the receiver's session */
 static unsigned int sends; /* what went out */
@@ -33,7 +33,7 @@ static bool fake_send(struct bl_session *s, const void *body, size_t len)
 
 #define bl_session_waiting fake_waiting
 #define bl_session_send fake_send
-#include "../../controller/forward.c"
+#include "controller/forward.c"
 
 static struct bl_ctl ctl;
 static struct peer peers[5]; /* of nodes 9, 1, 2, 3, 4, in this order */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/dest_core.h: pins on numbers while the pacer takes them from their owners, and how old a held frame may get. */
+/* core/queue/dest_core.h: pins on numbers while the pacer takes them from their owners, and how old a held frame may get. */
 #include "unit.h"
 
 #include <pthread.h>
 
-#include "../../bpf/dest_core.h"
+#include "core/queue/dest_core.h"
 
 static void bl_dest__states(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * controller/determine.c: failures of a small rack as a table, then random small graphs against the definitions written the slow way (all flows are enumerated).
+ * controller/recover/determine.c: failures of a small rack as a table, then random small graphs against the definitions written the slow way (all flows are enumerated).
  *
  * A graph is written as links "low-high"; a report as "from>to:C" ("-" for C: none known), a resumed way as "from>to:x", one that is behind as "from>to:b", one that was so when it fell silent as "from>to:Cb". What is found is compared as one line of text.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * controller/determine.c on random networks in which barriers flow, nodes die or only seem to, links die and come back, and reports come late: no receiver may get past T, nor past what a correct sender has committed.
+ * controller/recover/determine.c on random networks in which barriers flow, nodes die or only seem to, links die and come back, and reports come late: no receiver may get past T, nor past what a correct sender has committed.
  */
 #include "determine_net.h"
 

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#include "arbiter/alloc.h"
-#include "bpf/fcp_core.h"
+#include "arbiter/alloc/alloc.h"
+#include "core/fastpass/fcp_core.h"
 #include "unit.h"
 
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fault isolation: bpf/fault_core.h (counts and bounds) and arbiter/isolate.c (which links explain the losses). The service: test_faults_service.c.
+ * Fault isolation: core/fastpass/fault_core.h (counts and bounds) and arbiter/faults/isolate.c (which links explain the losses). The service: test_faults_service.c.
  */
 #include "faults_net.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fault isolation, the service (arbiter/faults.c), in a simulated network whose hosts send REPORTs that are lost, doubled and late: the broken links are named, and nothing else ever is.
+ * Fault isolation, the service (arbiter/faults/faults.c), in a simulated network whose hosts send REPORTs that are lost, doubled and late: the broken links are named, and nothing else ever is.
  */
 #include "faults_net.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/fcp_core.h and the two ends: packets, window, counts, sessions, at their edges. test_fcp_channel.c lets them talk over a bad channel.
+ * core/fastpass/fcp_core.h and the two ends: packets, window, counts, sessions, at their edges. test_fcp_channel.c lets them talk over a bad channel.
  */
 #include "fcp_ends.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* When a host falls back from Fastpass, and when it does not (bpf/fcp_vain_core.h). */
+/* When a host falls back from Fastpass, and when it does not (core/fastpass/fcp_vain_core.h). */
 #include "unit.h"
 
-#include "../../bpf/fcp_vain_core.h"
+#include "core/fastpass/fcp_vain_core.h"
 
 #define MS    1000000ULL
 #define LIMIT (1000 * MS)

@@ -6,12 +6,12 @@
 
 #include "unit.h"
 
-#include "../../cli/fct_sizes.c"
-#include "../../cli/fct_stat.h"
+#include "bench/fct/fct_sizes.c"
+#include "bench/fct/fct_stat.h"
 #undef WRONG
-#include "../../cli/fct_trace.c"
+#include "bench/fct/fct_trace.c"
 #undef WRONG
-#include "../../cli/fct_coflow.c"
+#include "bench/fct/fct_coflow.c"
 
 static struct fct_sizes sizes;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The fluid model of `lab run fct` (cli/fct_fluid.c): by hand on one link, max-min fair on
+ * The fluid model of `lab run fct` (bench/fct/fct_fluid.c): by hand on one link, max-min fair on
  * several, and what holds of any flows: nothing is lost or gained, and on one link no rule has a
  * smaller mean than shortest-first.
  */
@@ -8,7 +8,7 @@
 
 #include "unit.h"
 
-#include "../../cli/fct_fluid.c"
+#include "bench/fct/fct_fluid.c"
 
 #define N 300
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* When frames go by way of the controller (lib/forward_core.h), and which may (loader/forward.h). */
+/* When frames go by way of the controller (lib/forward_core.h), and which may (loader/order/forward.h). */
 #include "unit.h"
 
 #include <string.h>
 
-#include "../../lib/forward_core.h"
-#include "../../loader/forward_msg.h"
+#include "lib/forward_core.h"
+#include "proto/forward_msg.h"
 
 #define MS 1000000ULL
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/fp_core.h: demand in slots, the ring of slots that were given, and what the pacer does with them. */
+/* core/fastpass/fp_core.h: demand in slots, the ring of slots that were given, and what the pacer does with them. */
 #include "unit.h"
 
 #include <pthread.h>
 
-#include "../../bpf/fp_core.h"
+#include "core/fastpass/fp_core.h"
 
 #define SLOT  1230u
 #define LATE  100000u

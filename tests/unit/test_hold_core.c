@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/hold_core.h: what kind of frame it is, how long it is held and in which class; every frame cut at every length. */
+/* core/queue/classify_core.h: what kind of frame it is, how long it is held and in which class; every frame cut at every length. */
 #include "unit.h"
 
-#include "../../bpf/hold_core.h"
+#include "core/queue/classify_core.h"
 
 struct f {
 	uint8_t b[128];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/hop_core.h: whose barriers a frame carries, tried on whole networks with every set of switches that have lost their programs. */
+/* core/order/hop_core.h: whose barriers a frame carries, tried on whole networks with every set of switches that have lost their programs. */
 #include "unit.h"
 
-#include "../../bpf/barrier_core.h"
-#include "../../bpf/hop_core.h"
-#include "../../maps/wire_abi.h"
+#include "core/order/barrier_core.h"
+#include "core/order/hop_core.h"
+#include "maps/wire_abi.h"
 
 /* A network of which only the kinds of nodes matter: one way through it, from a host up and down to another one. Tier 0 are hosts; @tiers of switches. */
 #define WAY_MAX 9

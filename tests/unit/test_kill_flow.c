@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cli/kill_flow.c: what a stop or a leave costs the others, read from diaries of which every line is known here.
+ * bench/kill/kill_flow.c: what a stop or a leave costs the others, read from diaries of which every line is known here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
-#include "cli/kill_flow.c"
+#include "bench/kill/kill_flow.c"
 
 #define MS 1000000ULL
 

@@ -2,7 +2,7 @@
 /* tests/net/kill_limits.h: the campaign's judges find what they are for, and only that. */
 #include "unit.h"
 
-#include "../net/kill_limits.h"
+#include "tests/net/kill_limits.h"
 
 #define MS 1000000ULL
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/length_core.h, and that all who count a link's time or promises count by it. */
+/* core/length_core.h, and that all who count a link's time or promises count by it. */
 #include "unit.h"
 
-#include "../../bpf/fp_core.h"
-#include "../../bpf/pl2_core.h"
-#include "../../bpf/reserve_core.h"
-#include "../../bpf/token_core.h"
+#include "core/fastpass/fp_core.h"
+#include "core/pl2/pl2_core.h"
+#include "core/pl2/reserve_core.h"
+#include "core/top/token_core.h"
 
 static void bl_wire_bytes__table(void **state)
 {

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "../../maps/forward_abi.h"
-#include "../../maps/meta_abi.h"
+#include "maps/forward_abi.h"
+#include "maps/meta_abi.h"
 
 static struct fake a;
 static struct bl_inflight *lines; /* the in-flight page as the daemon sees it */

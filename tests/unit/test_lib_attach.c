@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../lib/barline.h"
-#include "../../maps/host_abi.h"
+#include "lib/barline.h"
+#include "maps/host_abi.h"
 
 #define REFUSAL "this port is taken"
 

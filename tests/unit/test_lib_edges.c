@@ -7,8 +7,8 @@
 
 #include <sys/socket.h>
 
-#include "../../lib/send.h"
-#include "../../maps/forward_abi.h"
+#include "lib/send.h"
+#include "maps/forward_abi.h"
 
 /* Frames go to the daemon for other hosts only, and only as long as somebody hears by that way. */
 static void bl_forward__for_whom(void **state)

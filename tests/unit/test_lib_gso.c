@@ -5,8 +5,8 @@
  */
 #include "lib_fake.h"
 
-#include "../../lib/send.h"
-#include "../../maps/forward_abi.h"
+#include "lib/send.h"
+#include "maps/forward_abi.h"
 
 static uint8_t pattern[200000];
 static struct bl_failures pages[2];

@@ -4,7 +4,7 @@
  */
 #include "lib_rel.h"
 
-#include "../../maps/forward_abi.h"
+#include "maps/forward_abi.h"
 
 static void bl_send_reliable__asks_first_then_takes_slots(void **state)
 {

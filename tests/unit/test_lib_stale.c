@@ -5,7 +5,7 @@
  */
 #include "lib_rel.h"
 
-#include "bpf/line_core.h"
+#include "core/order/line_core.h"
 
 static struct fake a, b, c;
 

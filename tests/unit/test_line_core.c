@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/line_core.h by itself, and against the library: a process that its daemon puts out goes on with whatever it was
+ * core/order/line_core.h by itself, and against the library: a process that its daemon puts out goes on with whatever it was
  * doing, and C does not pass T; it learns that it is out, and touches nothing that is not its own any more.
  */
 #include "lib_rel.h"
 
-#include "../../bpf/line_core.h"
+#include "core/order/line_core.h"
 
 #define T 1000ULL
 
@@ -162,7 +162,7 @@ static void bl_line_failed_at__edges(void **state)
 
 /* ---- against the library ---- */
 
-/* what least_inflight() of bpf/host.bpf.c makes of the line: C, with a clock that is far ahead */
+/* what least_inflight() of bpf/host/host.bpf.c makes of the line: C, with a clock that is far ahead */
 static uint64_t c_of(const struct fake *f)
 {
 	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];

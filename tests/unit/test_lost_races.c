@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "../../bpf/core.h"
+#include "core/core.h"
 
 static void before_access(void);
 
@@ -14,9 +14,9 @@ static void before_access(void);
 #define __sync_val_compare_and_swap(p, o, n) \
 	(before_access(), (__sync_val_compare_and_swap)(p, o, n))
 
-#include "../../bpf/clock_core.h"
-#include "../../bpf/commit_core.h"
-#include "../../bpf/queue_core.h"
+#include "core/clock_core.h"
+#include "core/order/commit_core.h"
+#include "core/queue/queue_core.h"
 
 static void (*between)(int nth);
 static int accesses;

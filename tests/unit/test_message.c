@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "controller/ctl.pb-c.h"
-#include "../../controller/message.h"
+#include "proto/ctl.pb-c.h"
+#include "controller/message.h"
 
 static const struct bl_recover_cfg cfg = { .settle_ns = 1, .answer_ns = 1, .grace_ns = 1 };
 

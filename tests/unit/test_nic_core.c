@@ -2,7 +2,7 @@
 /* lib/nic_core.h: what is in a ring that several fill, told by the frames that have left it. */
 #include "unit.h"
 
-#include "../../lib/nic_core.h"
+#include "lib/nic_core.h"
 
 /* The example at the top of the file. */
 static void bl_nic_passed__the_example(void **state)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/barrier_core.h, what the controller orders: an input stands still when it dies or is frozen, and does so until it is resumed; what a slot makes of a port; and a port's life at random, with orders that its lane sees
+ * core/order/barrier_core.h, what the controller orders: an input stands still when it dies or is frozen, and does so until it is resumed; what a slot makes of a port; and a port's life at random, with orders that its lane sees
  * late, several at once, against one that obeys each as it is given.
  */
 #include "unit.h"
 
-#include "../../bpf/barrier_core.h"
+#include "core/order/barrier_core.h"
 
 #define NONE BL_LEAF_NONE
 #define L    BL_REG_LIVE

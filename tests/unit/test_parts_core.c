@@ -2,7 +2,7 @@
 /* lib/parts_core.h: which bytes of a large message have come. Beside each case a plain array of bytes says the same. */
 #include "unit.h"
 
-#include "../../lib/parts_core.h"
+#include "lib/parts_core.h"
 
 #define MOST 400
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/pl2_core.h: every state against everything that can happen in it, GRTs that lie, equation 1, and at the end a host and a switch that lose, repeat and
+ * core/pl2/pl2_core.h: every state against everything that can happen in it, GRTs that lie, equation 1, and at the end a host and a switch that lose, repeat and
  * refuse at random: each frame gets through once, in order.
  */
 #include "unit.h"
 
-#include "../../bpf/pl2_core.h"
+#include "core/pl2/pl2_core.h"
 
 #define T0    1000000000ULL
 #define RETRY 200000ULL

@@ -2,7 +2,7 @@
 /* lib/place_core.h: which numbers a receiver of best-effort frames takes, and how it finds back. */
 #include "unit.h"
 
-#include "../../lib/place_core.h"
+#include "lib/place_core.h"
 
 static void bl_place_look__edges(void **state)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which policies of two neighbours fit (bpf/policy_core.h): all pairs. */
+/* Which policies of two neighbours fit (core/policy_core.h): all pairs. */
 #include "unit.h"
 
-#include "bpf/policy_core.h"
+#include "core/policy_core.h"
 
 #define N (BL_POLICY_NONE + 1)
 #define P (BL_POLICY_PL2 + 1)

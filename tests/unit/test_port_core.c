@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/port_core.h: strict priority by a word of bits, and that no bit is lost between who puts and who empties. */
+/* core/queue/port_core.h: strict priority by a word of bits, and that no bit is lost between who puts and who empties. */
 #include "unit.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-#include "../../bpf/port_core.h"
+#include "core/queue/port_core.h"
 
 static void bl_class_first__all_words(void **state)
 {

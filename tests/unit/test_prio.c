@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary
+ * loader/load/prio.c: FIFO where nobody else is, or where it is asked for; else an ordinary
  * thread with a short slice, or of nice -20 where the kernel knows no slices.
  */
 #include "unit.h"
 
 #include <sys/utsname.h>
 
-#include "../../loader/prio.c"
-#include "../../loader/proc.c"
-#include "../../loader/tx_cpu.c"
+#include "loader/load/prio.c"
+#include "base/proc.c"
+#include "loader/load/tx_cpu.c"
 
 int bl_sysfs_open(void)
 {

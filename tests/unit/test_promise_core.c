@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/promise_core.h: its edges, and a host whose endpoints, beacons and frames meet in every order. The host is played step by step: what bpf/host.bpf.c and lib/tx.c
+ * core/order/promise_core.h: its edges, and a host whose endpoints, beacons and frames meet in every order. The host is played step by step: what bpf/host/host.bpf.c and lib/tx.c
  * do between two accesses to shared memory is one step, and chance picks whose turn it is.
  */
 #include <inttypes.h>
 
 #include "unit.h"
 
-#include "../../bpf/promise_core.h"
+#include "core/order/promise_core.h"
 
 #define INTERVAL 1000ULL
 #define NONE	 (~0ULL)

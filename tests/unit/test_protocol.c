@@ -7,12 +7,12 @@
  */
 #include "unit.h"
 
-#include "../../lib/internal.h"
-#include "../../maps/reasons_abi.h"
-#include "../../maps/fcp_abi.h"
-#include "../../maps/top_abi.h"
-#include "../../maps/top_host_abi.h"
-#include "../../maps/wire_abi.h"
+#include "lib/internal.h"
+#include "maps/reasons_abi.h"
+#include "maps/fcp_abi.h"
+#include "maps/top_abi.h"
+#include "maps/top_host_abi.h"
+#include "maps/wire_abi.h"
 
 #define ROWS 160
 #define COLS 6

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/queue_core.h: histograms, rings, ECN, rates and due times, with injected time; and due times with threads, for there compare-and-swap is the point. */
+/* core/queue/queue_core.h: histograms, rings, ECN, rates and due times, with injected time; and due times with threads, for there compare-and-swap is the point. */
 #include "unit.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-#include "../../bpf/queue_core.h"
+#include "core/queue/queue_core.h"
 
 /* ---- histograms ---- */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/rate.c: rates as people write them, as tc(8) reads them, and as a meter counts them.
+ * base/rate.c: rates as people write them, as tc(8) reads them, and as a meter counts them.
  */
 #include "unit.h"
 
-#include "../../loader/rate.c"
+#include "base/rate.c"
 
 static void bl_rate_parse__table(void **state)
 {

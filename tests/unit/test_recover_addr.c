@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The failure procedure (controller/recover_core.h) and the addresses by which hosts are told who failed: a process of a host that has said none is not announced, for nobody could discard what came from it. */
+/* The failure procedure (controller/recover/recover_core.h) and the addresses by which hosts are told who failed: a process of a host that has said none is not announced, for nobody could discard what came from it. */
 #include "unit.h"
 
-#include "controller/recover_core.h"
+#include "controller/recover/recover_core.h"
 
 #define MS     1000000ULL
 #define SWITCH 9

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A planned absence (ctl.proto: Away) and a change of the leader: what controller/recover_event.c saves of it, what the next
+ * A planned absence (ctl.proto: Away) and a change of the leader: what controller/recover/recover_event.c saves of it, what the next
  * leader makes of that, and that no absence lasts for ever. Within one leader: test_recover_core.c, away__*.
  */
 #include "unit.h"
 
-#include "../../controller/message.h"
-#include "../../controller/recover_core.h"
+#include "controller/message.h"
+#include "controller/recover/recover_core.h"
 
 #define MS     1000000ULL
 #define ANSWER (1000 * MS)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover_core.c) on random racks: nodes die, links go silent, agents do not answer, leaders die between any two steps and old ones go on giving orders, while messages wait for any time.
+ * The failure procedure (controller/recover/recover_core.c) on random racks: nodes die, links go silent, agents do not answer, leaders die between any two steps and old ones go on giving orders, while messages wait for any time.
  * What must hold at every moment is asserted at every moment, and in the end all is resumed. The same step by step: test_recover_core.c.
  *
  * Example: BL_RUN=8 repeats the run with seed 8; BL_SAY=1 prints the seed of each run before it begins, BL_RUNS=5000 does more than the 400 of every day.
  */
 #include "unit.h"
 
-#include "../../controller/recover_core.h"
+#include "controller/recover/recover_core.h"
 
 #define MS 1000000ULL
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Two that do not reach each other though nobody has failed: who says so (loader/stuck_core.h), and who goes (controller/recover_stuck.c). */
+/* Two that do not reach each other though nobody has failed: who says so (loader/order/stuck_core.h), and who goes (controller/recover/recover_stuck.c). */
 #include "unit.h"
 
-#include "../../controller/recover_core.h"
-#include "../../loader/stuck_core.h"
+#include "controller/recover/recover_core.h"
+#include "loader/order/stuck_core.h"
 
 #define MS	   1000000ULL
 #define DECISION (BL_RECOVER_STUCK_NS)

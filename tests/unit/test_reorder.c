@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "../../lib/reorder.h"
+#include "lib/reorder.h"
 
 static void sender(struct bl_rq_sender *s, uint8_t first, uint8_t last)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/reserve_core.h: what each RSV, frame, lapse and release does to the books, at the edges. test_reserve_model.c plays long games.
+ * core/pl2/reserve_core.h: what each RSV, frame, lapse and release does to the books, at the edges. test_reserve_model.c plays long games.
  */
 #include "reserve_util.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/reserve_core.h: three allocators against models written the slow way, and the books over a million operations with losses, deaths, repeats, releases
+ * core/pl2/reserve_core.h: three allocators against models written the slow way, and the books over a million operations with losses, deaths, repeats, releases
  * and lapses: what was granted is used, lapsed, released or still promised, and at the end of time nothing is promised.
  */
 #include "reserve_util.h"

@@ -2,8 +2,8 @@
 /* lib/seq_core.h and lib/rto_core.h: edges and wraps, and sequence numbers at random against a list of all that came. */
 #include "unit.h"
 
-#include "../../lib/rto_core.h"
-#include "../../lib/seq_core.h"
+#include "lib/rto_core.h"
+#include "lib/seq_core.h"
 
 /* ---- sequence numbers ---- */
 

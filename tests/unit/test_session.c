@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/session.c over a TCP connection of this process with itself. The other end is a plain socket, so
+ * proto/session.c over a TCP connection of this process with itself. The other end is a plain socket, so
  * that the test decides when it reads: who is slow gets everything whole and in order, and who does not
  * read is hung up on as soon as more than BL_SESSION_OUT_MAX bytes wait for it.
  */
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../loader/session.h"
+#include "proto/session.h"
 
 #define HEAD	4
 #define WAIT_MS 20000

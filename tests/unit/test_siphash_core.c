@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/siphash_core.h against the vectors that SipHash's authors publish (vectors_sip64: key 00..0f, messages 00..n-1), and the skipped word.
+ * core/siphash_core.h against the vectors that SipHash's authors publish (vectors_sip64: key 00..0f, messages 00..n-1), and the skipped word.
  */
 #include "unit.h"
 
-#include "../../bpf/siphash_core.h"
+#include "core/siphash_core.h"
 
 #define K0 0x0706050403020100ULL
 #define K1 0x0f0e0d0c0b0a0908ULL

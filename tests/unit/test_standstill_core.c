@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* loader/standstill_core.h: what holds others up, for how long, and what of a ring somebody waits for. */
+/* loader/order/standstill_core.h: what holds others up, for how long, and what of a ring somebody waits for. */
 #include "unit.h"
 
-#include "../../loader/standstill_core.h"
+#include "loader/order/standstill_core.h"
 
 #define MS    1000000ULL
 #define LIMIT (800 * MS) /* a look every 100 ms */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's store: every byte that is sent to etcd and how its answers are read (controller/etcd_msg.c), and the SQLite store with its epochs, fences, a full disk and damaged files. What needs a real etcd is in
+ * The controller's store: every byte that is sent to etcd and how its answers are read (controller/store/etcd_msg.c), and the SQLite store with its epochs, fences, a full disk and damaged files. What needs a real etcd is in
  * tests/net/test_store_etcd.c.
  */
 #include "unit.h"
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../controller/etcd_msg.h"
-#include "../../controller/store.h"
+#include "controller/store/etcd_msg.h"
+#include "controller/store/store.h"
 
 /* ---- etcd's messages ---- */
 

@@ -7,7 +7,7 @@
  */
 #include "unit.h"
 
-#include "../../bpf/core.h"
+#include "core/core.h"
 
 static char seen[64]; /* r, w: a marked load or store; +: an atomic add; |: a barrier */
 
@@ -38,12 +38,12 @@ static void barrier(void)
 #define BL_BARRIER()	    barrier()
 #define __sync_fetch_and_add(p, n) (note('+'), (__sync_fetch_and_add)(p, n))
 
-#include "../../bpf/barrier_core.h"
-#include "../../bpf/clock_core.h"
-#include "../../bpf/commit_core.h"
-#include "../../bpf/fp_core.h"
-#include "../../bpf/line_core.h"
-#include "../../bpf/pl2_core.h"
+#include "core/order/barrier_core.h"
+#include "core/clock_core.h"
+#include "core/order/commit_core.h"
+#include "core/fastpass/fp_core.h"
+#include "core/order/line_core.h"
+#include "core/pl2/pl2_core.h"
 
 static void begin(void (*look)(void))
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bpf/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each against one bit, or one packet, at a time. */
+/* core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each against one bit, or one packet, at a time. */
 #include "unit.h"
 
-#include "../../bpf/timeslot_core.h"
+#include "core/fastpass/timeslot_core.h"
 
 static void bl_lowest64__table(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/token_core.h: tables at the edges, and paths. Both modes against models: test_token_model.c.
+ * core/top/token_core.h: tables at the edges, and paths. Both modes against models: test_token_model.c.
  */
 #include "unit.h"
 
@@ -15,7 +15,7 @@ static uint64_t swap(uint64_t *p, uint64_t was, uint64_t now)
 	return __sync_val_compare_and_swap(p, was, now);
 }
 #define BL_TOKEN_SWAP(p, was, now) swap((uint64_t *)(p), was, now)
-#include "../../bpf/token_core.h"
+#include "core/top/token_core.h"
 
 #define NS_10G 838861U /* bl_rate_ns_q20() of 10 Gbit/s: 0.8 ns */
 #define NS_1G  (8U << 20)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/token_core.h, both modes at random against models that know nothing but the list of what passed, and look through all of it each time. Priority is strict: what that means for the worst class is stated and
+ * core/top/token_core.h, both modes at random against models that know nothing but the list of what passed, and look through all of it each time. Priority is strict: what that means for the worst class is stated and
  * proved here, too (starvation__worst_behind_a_full_best_class).
  */
 #include "unit.h"
-#include "../../bpf/token_core.h"
+#include "core/top/token_core.h"
 
 #define NS_10G 838861U /* bl_rate_ns_q20() of 10 Gbit/s: 0.8 ns */
 #define NS_1G  (8U << 20)

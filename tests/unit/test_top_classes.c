@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP's thresholds from the sizes of flows (loader/top_classes_core.h): each class gets the same
+ * TOP's thresholds from the sizes of flows (core/top/top_classes_core.h): each class gets the same
  * load, at the edges, too; what was learnt ages, stays while it is near enough, and survives new
  * maps.
  */
 #include "unit.h"
 
-#include "../../loader/top_classes_core.h"
+#include "core/top/top_classes_core.h"
 
 static double flows[BL_TOP_SIZES];
 static uint64_t limit[BL_TOP_CLASSES - 1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/top_core.h, the receiver's part: classes, both of ExpressPass's laws against the published formulas in floating point, echoes, tokens out, the choice of a slot, signals in.
+ * core/top/top_core.h, the receiver's part: classes, both of ExpressPass's laws against the published formulas in floating point, echoes, tokens out, the choice of a slot, signals in.
  */
 #include <math.h>
 

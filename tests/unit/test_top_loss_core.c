@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/top_loss_core.h: which numbers came, when that is said, what is believed of it; and a network that loses and reorders data, tokens and signals, behind which everything arrives all the same, and once.
+ * core/top/top_loss_core.h: which numbers came, when that is said, what is believed of it; and a network that loses and reorders data, tokens and signals, behind which everything arrives all the same, and once.
  */
 #include "top_util.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/top_core.h, the sender's part: tokens in, turns, messages and keys; and a network that loses, repeats and reorders, in which one token is one packet all the same.
+ * core/top/top_core.h, the sender's part: tokens in, turns, messages and keys; and a network that loses, repeats and reorders, in which one token is one packet all the same.
  */
 #include "top_util.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cli/traffic_span.h: only seconds in which all flows send count. */
-#include "../../cli/traffic_span.h"
+/* bench/traffic/traffic_span.h: only seconds in which all flows send count. */
+#include "bench/traffic/traffic_span.h"
 #include "unit.h"
 
 static unsigned int counted(const struct traffic_span *s, double from, double to)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/tx_cpu.c on trees that look like sysfs and /proc: where a transmit queue is served, by the word of XPS and of interrupts.
+ * loader/load/tx_cpu.c on trees that look like sysfs and /proc: where a transmit queue is served, by the word of XPS and of interrupts.
  */
 #include <sys/stat.h>
 #include "unit.h"
 
-#include "../../loader/proc.c"
-#include "../../loader/tx_cpu.c"
+#include "base/proc.c"
+#include "loader/load/tx_cpu.c"
 
 int bl_sysfs_open(void)
 {

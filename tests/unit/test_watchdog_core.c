@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/watchdog_core.h: the edges of each rule, and arbiters on a simulated group: never two that allocate, and soon one that does.
+ * core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated group: never two that allocate, and soon one that does.
  */
 #include "unit.h"
 
-#include "../../bpf/watchdog_core.h"
+#include "core/fastpass/watchdog_core.h"
 
 #define US 1000ULL
 #define T0 (1ULL << 40)

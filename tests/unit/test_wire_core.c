@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bpf/wire_core.h: the parser at its edges, and the fields that hops rewrite.
+ * core/wire_core.h: the parser at its edges, and the fields that hops rewrite.
  *
  * Each row of a table starts from one good frame and changes bytes of it; the frame that the parser sees ends where its allocation ends. Example: "ipv4,
  * total length one too large" writes 105 instead of 104 at offset 16 and must come out as BL_R_BAD_LENGTH.
  */
 #include "unit.h"
 
-#include "../../bpf/wire_core.h"
-#include "../../maps/switch_abi.h"
+#include "core/wire_core.h"
+#include "maps/switch_abi.h"
 
 #define BASE  BL_PORT_BASE
 #define COUNT BL_PORT_COUNT

@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "../../bpf/top_core.h"
+#include "core/top/top_core.h"
 
 #define SLOT 1298u
 #define ONE  ((double)BL_TOP_ONE)

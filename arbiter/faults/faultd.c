@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * See faultd.h. Two threads: one receives, looks and tells; one answers people (base/status_socket.h), and may be kept waiting by them. A lock is between them.
+ *
+ * What people may send is "clear\n" or nothing.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+
+#include "loader/node_priv.h"
+#include "base/status_socket.h"
+#include "faults.h"
+
+#define RCVBUF (4 << 20)
+#define BATCH  1024 /* packets in one turn: whoever floods the port must not keep it from all else */
+
+struct bl_faultd {
+	const struct bl_fp_file *file;
+	struct bl_faults *f;
+	pthread_mutex_t lock; /* guards @f */
+	struct bl_iso_net net;
+	uint16_t *rack_of;
+	uint8_t (*addr)[16];
+	int sock, end_fd;
+	struct arb_doorway *doorway;
+	atomic_bool stop;
+};
+
+static const char *const kinds[] = {
+#define X(sym, name) [BL_ISO_##sym] = name,
+	BL_ISO_KINDS(X)
+#undef X
+};
+static const char *const states[] = {
+#define X(sym, name) [BL_FAULTS_##sym] = name,
+	BL_FAULTS_STATES(X)
+#undef X
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+/* ---- in words ---- */
+
+static const char *path_name(const struct bl_faultd *d, uint32_t path, char *buf, size_t size)
+{
+	if (path < d->file->npath_names)
+		return d->file->path_name[path];
+	snprintf(buf, size, "path %u", path);
+	return buf;
+}
+
+/* "rack 1 -> path 0 (up)" */
+static void words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
+{
+	uint32_t who, path;
+	enum bl_iso_kind kind = bl_iso_what(&d->net, c, &who, &path);
+	char p[16];
+
+	switch (kind) {
+	case BL_ISO_HOST_UP:
+		snprintf(buf, size, "%s -> rack %u (host)", d->file->peer[who].name, d->file->peer[who].rack);
+		break;
+	case BL_ISO_HOST_DOWN:
+		snprintf(buf, size, "rack %u -> %s (host)", d->file->peer[who].rack, d->file->peer[who].name);
+		break;
+	case BL_ISO_UP:
+		snprintf(buf, size, "rack %u -> %s (up)", who, path_name(d, path, p, sizeof(p)));
+		break;
+	case BL_ISO_DOWN:
+		snprintf(buf, size, "%s -> rack %u (down)", path_name(d, path, p, sizeof(p)), who);
+		break;
+	case BL_ISO_RACK:
+		snprintf(buf, size, "rack %u's switch", who);
+		break;
+	default:
+		snprintf(buf, size, "%s's switch", path_name(d, path, p, sizeof(p)));
+	}
+}
+
+static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char *sep, uint64_t now)
+{
+	const struct bl_faults_part *p = bl_faults_part(d->f, c);
+	uint32_t who, path;
+	enum bl_iso_kind kind = bl_iso_what(&d->net, c, &who, &path);
+	char text[96];
+
+	words(d, c, text, sizeof(text));
+	fprintf(o, "%s{", sep);
+	arb_put_text(o, "link", text);
+	fprintf(o, ",\"kind\":\"%s\",\"state\":\"%s\"", kinds[kind], states[p->state]);
+	if (kind == BL_ISO_HOST_UP || kind == BL_ISO_HOST_DOWN) {
+		fputc(',', o);
+		arb_put_text(o, "host", d->file->peer[who].name);
+	} else if (kind != BL_ISO_PATH) {
+		arb_put_number(o, "rack", who);
+	}
+	if (kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH)
+		arb_put_number(o, "path", path);
+	arb_put_number(o, "since_ms", (now - p->since_ns) / 1000000);
+	arb_put_number(o, "retry_ms", p->state == BL_FAULTS_BROKEN && p->until_ns > now ? (p->until_ns - now) / 1000000 : 0);
+	arb_put_number(o, "one_of", p->one_of);
+	arb_put_number(o, "times", p->times);
+	arb_put_number(o, "sent", p->sent);
+	arb_put_number(o, "lost", p->lost);
+	fputc('}', o);
+}
+
+char *bl_faultd_text(struct bl_faultd *d)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), heard;
+	char addr[INET6_ADDRSTRLEN], *text = NULL;
+	struct bl_faults_total t;
+	const char *sep = "";
+	uint32_t i;
+	size_t len;
+	FILE *o = open_memstream(&text, &len);
+
+	if (!o)
+		return NULL;
+	pthread_mutex_lock(&d->lock);
+	bl_faults_read(d->f, &t);
+	fprintf(o, "{\"pid\":%d,\"addr\":\"%s\"", getpid(), bl_fp_addr_text(d->file->faults, addr));
+	arb_put_number(o, "version", t.version);
+	arb_put_number(o, "avoided", t.avoided);
+	arb_put_number(o, "pairs", t.pairs);
+	arb_put_number(o, "unwatched", t.unwatched);
+	arb_put_number(o, "unexplained", t.unexplained);
+	arb_put_number(o, "evaluations", t.evaluations);
+	arb_put_number(o, "boots", t.boots);
+	arb_put_number(o, "sent", t.sent);
+	arb_put_reasons(o, "packets", t.packets);
+	fputs(",\"links\":[", o);
+	for (i = 0; i < bl_iso_components(&d->net); i++)
+		if (bl_faults_part(d->f, i)->state != BL_FAULTS_GOOD) {
+			put_part(o, d, i, sep, now);
+			sep = ",";
+		}
+	fputs("],\"arbiters\":[", o);
+	for (i = 0; i < d->file->narbiters; i++) {
+		int64_t has = bl_faults_has(d->f, i);
+
+		fprintf(o, "%s{\"addr\":\"%s\",\"answered\":%s,\"version\":%lld}", i ? "," : "", bl_fp_addr_text(d->file->arbiter[i], addr), has < 0 ? "false" : "true",
+			has < 0 ? 0LL : (long long)has);
+	}
+	fputs("],\"hosts\":[", o);
+	for (i = 0; i < d->net.endpoints; i++) {
+		heard = bl_faults_heard_ns(d->f, i);
+		fprintf(o, "%s{", i ? "," : "");
+		arb_put_text(o, "host", d->file->peer[i].name);
+		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack, heard ? "true" : "false");
+		arb_put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
+		fputc('}', o);
+	}
+	pthread_mutex_unlock(&d->lock);
+	fputs("]}\n", o);
+	if (fclose(o)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* ---- people ---- */
+
+static char *reply(void *ctx, char *said, size_t *len)
+{
+	struct bl_faultd *d = ctx;
+	char *text;
+
+	if (!strcmp(said, "clear\n")) {
+		pthread_mutex_lock(&d->lock);
+		bl_faults_clear(d->f, clock_ns(CLOCK_MONOTONIC));
+		pthread_mutex_unlock(&d->lock);
+		bl_log(BL_LOG_INFO, "all links are taken for good, as somebody wants");
+	} else if (*said) {
+		bl_log(BL_LOG_WARN, "fault isolation heard \"%.40s\", which is nothing that it knows", said);
+	}
+	text = bl_faultd_text(d);
+	*len = text ? strlen(text) : 0;
+	return text;
+}
+
+/* ---- hosts and arbiters ---- */
+
+static void sa_get(const struct sockaddr_storage *s, uint8_t addr[16])
+{
+	memset(addr, 0, 16);
+	if (s->ss_family == AF_INET) {
+		addr[10] = addr[11] = 0xff;
+		memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)s)->sin_addr, 4);
+	} else if (s->ss_family == AF_INET6) {
+		memcpy(addr, &((const struct sockaddr_in6 *)(const void *)s)->sin6_addr, 16);
+	}
+}
+
+static void receive(struct bl_faultd *d)
+{
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX + 8]; /* a longer one is seen to be too long */
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	unsigned int left = BATCH;
+	uint8_t from[16];
+	ssize_t n;
+
+	while (left-- && (n = recvfrom(d->sock, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&sa, &len)) >= 0) {
+		sa_get(&sa, from);
+		pthread_mutex_lock(&d->lock);
+		bl_faults_rx(d->f, from, buf, (uint32_t)n, clock_ns(CLOCK_MONOTONIC));
+		pthread_mutex_unlock(&d->lock);
+		len = sizeof(sa);
+	}
+}
+
+static void say(const struct bl_faultd *d)
+{
+	char text[96];
+	uint32_t i;
+
+	for (i = 0; i < bl_iso_components(&d->net); i++) {
+		const struct bl_faults_part *p = bl_faults_part(d->f, i);
+
+		if (p->state != BL_FAULTS_BROKEN && p->state != BL_FAULTS_TRIAL)
+			continue;
+		words(d, i, text, sizeof(text));
+		if (p->state == BL_FAULTS_BROKEN)
+			bl_log(BL_LOG_WARN, "%s is avoided: %llu of %llu frames lost%s", text, (unsigned long long)p->lost, (unsigned long long)p->sent,
+			       p->one_of > 1 ? "; others may be to blame as well" : "");
+		else
+			bl_log(BL_LOG_INFO, "%s is tried again", text);
+	}
+}
+
+static void transmit(struct bl_faultd *d)
+{
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
+	struct sockaddr_storage sa;
+	unsigned int i;
+	socklen_t salen;
+	uint32_t len;
+
+	while ((len = bl_faults_tx(d->f, clock_ns(CLOCK_MONOTONIC), buf, &i))) {
+		salen = bl_fp_sa(&sa, d->file->arbiter[i], BL_FCP_PORT);
+		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen); /* lost like others on their way: it is repeated */
+	}
+}
+
+int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
+{
+	struct pollfd p[2] = { { .fd = d->sock, .events = POLLIN }, { .fd = d->end_fd, .events = POLLIN } };
+	char path[128];
+	int rc;
+
+	/* a second service has failed to listen by now */
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
+	rc = d->doorway ? 0 : arb_doorway_open(&d->doorway, path, reply, d, err);
+
+	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {
+		uint64_t now, next;
+		struct timespec ts = { 0 };
+		bool changed;
+
+		receive(d);
+		pthread_mutex_lock(&d->lock);
+		now = clock_ns(CLOCK_MONOTONIC);
+		next = bl_faults_tick(d->f, now, &changed);
+		if (changed)
+			say(d);
+		transmit(d);
+		pthread_mutex_unlock(&d->lock);
+		ts.tv_nsec = next > now ? (long)bl_min64(next - now, 50000000) : 0;
+		if (ppoll(p, 2, &ts, NULL) < 0 && errno != EINTR)
+			rc = bl_fail(err, errno, "poll: %s", strerror(errno));
+	}
+	return rc;
+}
+
+void bl_faultd_stop(struct bl_faultd *d)
+{
+	uint64_t one = 1;
+
+	atomic_store_explicit(&d->stop, true, memory_order_relaxed);
+	if (write(d->end_fd, &one, sizeof(one)) < 0)
+		return; /* full: it was told already */
+}
+
+void bl_faultd_free(struct bl_faultd *d)
+{
+	if (!d)
+		return;
+	arb_doorway_close(d->doorway);
+	if (d->sock >= 0)
+		close(d->sock);
+	if (d->end_fd >= 0)
+		close(d->end_fd);
+	bl_faults_free(d->f);
+	pthread_mutex_destroy(&d->lock);
+	free(d->rack_of);
+	free(d->addr);
+	free(d);
+}
+
+static int sock_open(struct bl_faultd *d, struct bl_err *err)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = bl_fp_sa(&sa, d->file->faults, BL_FCP_FAULTS_PORT);
+	char text[INET6_ADDRSTRLEN];
+	int size = RCVBUF;
+
+	d->sock = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (d->sock < 0)
+		return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
+	setsockopt(d->sock, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (bind(d->sock, (struct sockaddr *)&sa, len))
+		return bl_fail(err, errno, "cannot listen on %s port %d: %s", bl_fp_addr_text(d->file->faults, text), BL_FCP_FAULTS_PORT, strerror(errno));
+	return 0;
+}
+
+int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct bl_err *err)
+{
+	struct bl_faultd *d;
+	struct bl_faults_cfg c = { .narbiters = file->narbiters, .arbiter = file->arbiter, .report_ns = file->fault_report_us * 1000ULL, .hold_ns = file->fault_hold_ms * 1000000ULL,
+				   .table = bl_fp_table(file) };
+	uint32_t i;
+	int rc = 0;
+
+	*out = NULL;
+	if (!file->has_faults)
+		return bl_fail(err, EINVAL, "the file says nothing about fault isolation; give it \"faults: ADDRESS\", an address of this machine");
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return bl_fail(err, ENOMEM, "out of memory");
+	d->file = file;
+	d->sock = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	d->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	d->rack_of = calloc(file->npeers, sizeof(*d->rack_of));
+	d->addr = calloc(file->npeers, sizeof(*d->addr));
+	if (d->end_fd < 0 || !d->rack_of || !d->addr)
+		rc = bl_fail(err, ENOMEM, "out of memory");
+	for (i = 0; !rc && i < file->npeers; i++) {
+		d->rack_of[i] = file->peer[i].rack;
+		memcpy(d->addr[i], file->peer[i].addr, 16);
+	}
+	d->net = c.net = (struct bl_iso_net){ .endpoints = file->npeers, .racks = file->nracks, .paths = bl_fp_ways(file), .rack_of = d->rack_of, .pod_of = file->pod_of };
+	c.addr = (const uint8_t (*)[16])d->addr;
+	memcpy(c.secret, file->secret, sizeof(c.secret));
+	bl_fault_rules_set(&c.rules, c.report_ns, file->fault_settle_us * 1000ULL, file->fault_frames, file->fault_percent);
+	if (!rc)
+		rc = sock_open(d, err);
+	if (!rc) {
+		d->f = bl_faults_new(&c, clock_ns(CLOCK_TAI));
+		rc = d->f ? 0 : bl_fail(err, ENOMEM, "out of memory");
+	}
+	if (rc)
+		bl_faultd_free(d);
+	else
+		*out = d;
+	return rc;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Small files of /proc and /sys, and what /proc/PID/stat says of a process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "loader/node_priv.h"
+
+int bl_proc_stat(pid_t pid, int field, uint64_t *v)
+{
+	char path[64], text[1024], *p;
+	ssize_t n;
+	int fd, k;
+
+	*v = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	/* the name, field 2, may contain anything, ')' too: count from the last one */
+	p = strrchr(text, ')');
+	for (k = 2; p && k < field; k++)
+		p = strchr(p + 1, ' ');
+	return p && sscanf(p, " %" SCNu64, v) == 1 ? 0 : -EPROTO;
+}
+
+int bl_read_line(int dir, const char *path, char *buf, size_t size)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	if (n < 0)
+		return -errno;
+	buf[n] = 0;
+	buf[strcspn(buf, "\n")] = 0;
+	return 0;
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * barline lab run failover: kill the arbiter that rules, again and again.
+ *
+ * The time of a run is from the kill to the first slot that any host has from the other arbiter (struct bl_fp_page has both moments of CLOCK_MONOTONIC). All hosts but h1 send numbered datagrams to
+ * h1 all the time, one per interval, so that there is always somebody who asks.
+ */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arbiter/alloc/alloc.h"
+#include "maps/fp_abi.h"
+#include "cli/adm.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/cmd.h"
+#include "bench/rack/drive.h"
+#include "fair.h"
+
+#define RUNS_MAX 1000
+#define PORT	 6100
+
+/**
+ * struct result - shared with the lab. @lost: numbers that never came. @overtaken: that came behind later ones. @ms: of each run. @nobody: runs in which no slot came within a second.
+ */
+struct result {
+	bool done;
+	_Atomic int stop;
+	_Atomic uint64_t sent[LAB_HOSTS_MAX], got[LAB_HOSTS_MAX], overtaken;
+	unsigned int runs, nobody;
+	double ms[RUNS_MAX];
+};
+
+struct params {
+	struct lab *lab;
+	unsigned int runs, interval_us;
+};
+
+static const struct params *params;
+static struct result *result;
+
+struct datagram {
+	uint32_t from, seq;
+	uint8_t rest[492];
+};
+
+static struct sockaddr_in receiver_address(void)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+
+	fair_addr(params->lab, 0, (uint8_t *)&sa.sin_addr);
+	return sa;
+}
+
+static void receiver(void *arg)
+{
+	struct sockaddr_in sa = receiver_address();
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), size = 8 << 20;
+	static uint32_t next[LAB_HOSTS_MAX];
+	struct datagram d;
+
+	(void)arg;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		_exit(1);
+	while (recv(fd, &d, sizeof(d), 0) == sizeof(d)) {
+		if (d.from >= LAB_HOSTS_MAX)
+			continue;
+		if (d.seq < next[d.from])
+			atomic_fetch_add(&result->overtaken, 1);
+		else
+			next[d.from] = d.seq + 1;
+		atomic_fetch_add(&result->got[d.from], 1);
+	}
+}
+
+static void sender(void *arg)
+{
+	struct datagram d = { .from = (uint32_t)(uintptr_t)arg };
+	struct sockaddr_in sa = receiver_address();
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		_exit(1);
+	while (!atomic_load(&result->stop)) {
+		if (send(fd, &d, sizeof(d), 0) == sizeof(d)) {
+			d.seq++;
+			atomic_fetch_add(&result->sent[d.from], 1);
+		}
+		fair_nap(params->interval_us * 1000ULL);
+	}
+}
+
+/* ---- arbiters ---- */
+
+/* pid of the arbiter that is in @state, and its rank; 0: none */
+static pid_t who(const char *state, unsigned int *rank)
+{
+	pid_t pid = 0;
+	glob_t g;
+	size_t i;
+
+	if (glob(BL_RUN_DIR "/arbiter-*.sock", 0, NULL, &g))
+		return 0;
+	for (i = 0; i < g.gl_pathc && !pid; i++) {
+		json_t *v = arb_ask(g.gl_pathv[i], NULL);
+		const char *is = json_string_value(json_object_get(v, "state"));
+
+		if (is && !strcmp(is, state)) {
+			pid = (pid_t)json_integer_value(json_object_get(v, "pid"));
+			*rank = (unsigned int)json_integer_value(json_object_get(v, "rank"));
+		}
+		json_decref(v);
+	}
+	globfree(&g);
+	return pid;
+}
+
+static int wait_for(const char *state, pid_t *pid, unsigned int *rank)
+{
+	uint64_t until = mono_ns() + 10000000000ULL;
+
+	while (!(*pid = who(state, rank))) {
+		if (mono_ns() > until)
+			return cli_fail("no arbiter is %s after 10 s", state);
+		fair_nap(2000000);
+	}
+	return 0;
+}
+
+static pid_t arbiter_fork(struct lab *lab, unsigned int rank)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(lab_arbiter(lab, rank));
+	return pid;
+}
+
+/* ---- the driver ---- */
+
+/* when the first slot of a session that began after @since came to any host; 0: none yet */
+static uint64_t first_slot(struct bl_node_ref *refs, int n, uint64_t since)
+{
+	uint64_t first = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		struct bl_fp_page p;
+
+		if (refs[i].role != BL_ROLE_HOST || node_value(&refs[i], BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+			continue;
+		if (p.session_ns > since && p.first_ns > since && (!first || p.first_ns < first))
+			first = p.first_ns;
+	}
+	return first;
+}
+
+static int run_once(struct lab *lab, struct bl_node_ref *refs, int n)
+{
+	unsigned int rank, other;
+	pid_t pid, standby;
+	uint64_t killed, first;
+
+	if (wait_for("primary", &pid, &rank) || wait_for("standby", &standby, &other))
+		return 1;
+	fair_nap(50000000 + (uint64_t)(result->runs * 7919 % 1000) * 1000); /* another phase of the watchdogs each time */
+	if (wait_for("primary", &pid, &rank)) /* it may be another one by now, on a busy machine */
+		return 1;
+	killed = mono_ns();
+	if (kill(pid, SIGKILL))
+		return cli_fail("cannot kill the arbiter (pid %d): %s", pid, strerror(errno));
+	while (!(first = first_slot(refs, n, killed)) && mono_ns() < killed + 1000000000ULL)
+		fair_nap(500000);
+	if (first)
+		result->ms[result->runs++] = (double)(first - killed) / 1e6;
+	else
+		result->nobody++;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	return arbiter_fork(lab, rank) < 0;
+}
+
+static int drive(struct lab *lab, void *arg)
+{
+	const unsigned int hosts = lab->spec.hosts;
+	pid_t tx[LAB_HOSTS_MAX] = { 0 }, rx;
+	struct bl_node_ref *refs;
+	struct bl_err err;
+	unsigned int i;
+	int n, bad = 0;
+
+	(void)arg;
+	n = bl_nodes_find(&refs, 0, &err);
+	if (n < 0)
+		return cli_fail("%s", err.text);
+	rx = fair_fork(0, receiver, NULL);
+	fair_nap(300000000);
+	for (i = 1; i < hosts; i++)
+		tx[i] = fair_fork(i, sender, (void *)(uintptr_t)i);
+	fair_nap(300000000);
+	for (i = 0; i < params->runs && !bad; i++) {
+		out_progress("failover %u of %u", i + 1, params->runs);
+		bad = run_once(lab, refs, n);
+	}
+	atomic_store(&result->stop, 1);
+	fair_nap(1000000000); /* what is held goes */
+	for (i = 1; i < hosts; i++)
+		fair_end(&tx[i]);
+	fair_end(&rx);
+	free(refs);
+	result->done = !bad;
+	return bad;
+}
+
+enum { KEY_RUNS = 600, KEY_INTERVAL, KEY_OUT, KEY_POLICY };
+
+static const struct argp_option options[] = {
+	{ "runs", KEY_RUNS, "N", 0, "times that the ruling arbiter is killed, 1 to 1000 (default 50)", 2 },
+	{ "interval-us", KEY_INTERVAL, "US", 0, "between datagrams of each host, 100 to 1000000 (default 500)", 2 },
+	{ "policy", KEY_POLICY, "fastpass", 0, "the only one that has arbiters", 2 },
+	{ "out", KEY_OUT, "DIR", 0, "write failover.csv there", 2 },
+	{ 0 }
+};
+
+struct args {
+	struct params p;
+	const char *out;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	long long v;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[1] = &a->p.lab->spec;
+		return 0;
+	case KEY_RUNS:
+		if (!cli_number(arg, 1, RUNS_MAX, &v))
+			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg, RUNS_MAX);
+		a->p.runs = (unsigned int)v;
+		return 0;
+	case KEY_INTERVAL:
+		if (!cli_number(arg, 100, 1000000, &v))
+			argp_error(state, "interval \"%s\" is not a number from 100 to 1000000", arg);
+		a->p.interval_us = (unsigned int)v;
+		return 0;
+	case KEY_POLICY:
+		if (strcmp(arg, "fastpass"))
+			argp_error(state, "policy \"%s\" has no arbiters; only fastpass has", arg);
+		return 0;
+	case KEY_OUT:
+		a->out = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN : 0; /* "leaf-spine" is the lab's */
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int report(const struct lab *lab, const char *out)
+{
+	static const struct col cols[] = { { "runs", "RUNS", 'd' },	    { "p50_ms", "P50_MS", 'f' }, { "p90_ms", "P90_MS", 'f' }, { "max_ms", "MAX_MS", 'f' },
+					   { "nobody", "NOBODY", 'd' },	    { "sent", "DATAGRAMS", 'd' }, { "lost", "LOST", 'd' },    { "overtaken", "OVERTAKEN", 'd' } };
+	uint64_t sent = 0, got = 0;
+	json_t *rows = json_array();
+	unsigned int i;
+	FILE *f;
+
+	if (out) {
+		f = out_open(out, "failover.csv");
+		if (!f)
+			return 1;
+		fprintf(f, "run,ms\n");
+		for (i = 0; i < result->runs; i++)
+			fprintf(f, "%u,%.3f\n", i, result->ms[i]);
+		if (out_close(out, "failover.csv", f))
+			return 1;
+	}
+	for (i = 1; i < lab->spec.hosts; i++) {
+		sent += result->sent[i];
+		got += result->got[i];
+	}
+	json_array_append_new(rows, json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I, s:I}", "runs", (int)result->runs, "p50_ms", fair_quantile(result->ms, result->runs, 0.5), "p90_ms",
+					      fair_quantile(result->ms, result->runs, 0.9), "max_ms", fair_quantile(result->ms, result->runs, 1), "min_ms",
+					      fair_quantile(result->ms, result->runs, 0), "nobody", (int)result->nobody, "sent", (json_int_t)sent, "lost", (json_int_t)(sent - got),
+					      "overtaken", (json_int_t)result->overtaken, "dead_us", (json_int_t)lab->fp.dead_us));
+	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
+}
+
+int failover_main(int argc, char **argv)
+{
+	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "failover", .children = children,
+					  .doc = "barline lab run failover - kill Fastpass's ruling arbiter again and again under traffic\vTimes are from the kill to the first slot from the other "
+						 "arbiter, in a network of 10 Gbit/s slots with watchdogs every 100 us and silence of 1 ms. With --kill host|tor|link|spine|controller|etcd-leader it is about reliable scatterings "
+						 "instead: see `barline lab run failover --kill host --help`." };
+	struct args a = { .p = { .runs = 50, .interval_us = 500 } };
+	int failed, err;
+
+	a.p.lab = lab_new();
+	if (!a.p.lab)
+		return cli_fail("out of memory");
+	a.p.lab->spec.hosts = 4;
+	a.p.lab->spec.admission.on = true;
+	a.p.lab->spec.admission.policy = BL_POLICY_FASTPASS;
+	a.p.lab->spec.fp_fast = true;
+	cmd_parse(&argp, argc, argv, &a);
+	if (a.p.lab->spec.name[0])
+		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", a.p.lab->spec.name);
+	if (a.p.lab->spec.bare || a.p.lab->spec.hosts < 2 || a.p.lab->spec.admission.policy != BL_POLICY_FASTPASS)
+		return cli_usage("failover runs on a rack or a leaf-spine with fastpass and two hosts or more");
+	snprintf(a.p.lab->spec.name, sizeof(a.p.lab->spec.name), "run-%d", getpid());
+	result = fair_shared(sizeof(*result));
+	if (!result)
+		return 1;
+	params = &a.p;
+	failed = lab_start(a.p.lab, drive, NULL) || !result->done;
+	out_progress_end();
+	err = report(a.p.lab, a.out);
+	free(a.p.lab);
+	return err ? err : failed;
+}

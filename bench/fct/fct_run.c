@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The driver of `lab run fct`, inside the lab: one process per host, through the phases listen, connect, run, stop (fct.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli/util/cmd.h"
+#include "bench/fastpass/fair.h"
+#include "fct.h"
+
+#define READY_NS  30000000000ULL
+#define LINK_NS	  30000000000ULL /* without one more connection */
+#define BEGIN_NS  50000000ULL
+#define POLL_NS	  20000000ULL
+#define STOP_NS	  5000000000ULL
+
+struct run {
+	struct lab *lab;
+	const struct fct_params *p;
+	struct fct_cell *c;
+	struct fct_host host[LAB_HOSTS_MAX];
+	pid_t pid[LAB_HOSTS_MAX];
+};
+
+static const char *policy_text(const struct run *r)
+{
+	return r->p->policy[r->c->policy].text;
+}
+
+/* a host that ended before its time; 0 or 1 after a message */
+static int all_live(struct run *r)
+{
+	unsigned int i;
+	int st;
+
+	for (i = 0; i < r->lab->spec.hosts; i++)
+		if (r->pid[i] > 0 && waitpid(r->pid[i], &st, WNOHANG) == r->pid[i]) {
+			r->pid[i] = 0;
+			return cli_fail("%s", r->c->error[0] ? r->c->error : "a host's process died");
+		}
+	return 0;
+}
+
+static int start(struct run *r)
+{
+	const unsigned int n = r->lab->spec.hosts;
+	uint64_t until = mono_ns() + READY_NS;
+	unsigned int i, k;
+
+	for (i = 0; i < n; i++) {
+		r->host[i] = (struct fct_host){ .p = r->p, .c = r->c, .index = i };
+		for (k = 0; k < n; k++)
+			fair_addr(r->lab, k, r->host[i].addr[k]);
+		r->pid[i] = fair_fork(i, fct_host_main, &r->host[i]);
+		if (r->pid[i] < 0)
+			return 1;
+	}
+	while (atomic_load(&r->c->ready) < n) {
+		if (all_live(r))
+			return 1;
+		if (mono_ns() > until)
+			return cli_fail("only %u of %u hosts are ready after %llu s", atomic_load(&r->c->ready), n, READY_NS / 1000000000);
+		fair_nap(POLL_NS / 10);
+	}
+	return 0;
+}
+
+static int link_all(struct run *r)
+{
+	uint64_t moved = mono_ns();
+	uint32_t seen = 0, now;
+
+	atomic_store(&r->c->phase, FCT_CONNECT);
+	while (!r->p->fresh && (now = atomic_load(&r->c->linked)) < r->p->nplan) {
+		out_progress("%s: %u of %u connections", policy_text(r), now, r->p->nplan);
+		if (now != seen)
+			moved = mono_ns();
+		seen = now;
+		if (all_live(r))
+			return 1;
+		if (r->c->error[0])
+			return cli_fail("%s", r->c->error);
+		if (mono_ns() - moved > LINK_NS)
+			return cli_fail("%u of %u connections are made, and no more for %llu s", now, r->p->nplan, LINK_NS / 1000000000);
+		fair_nap(POLL_NS);
+	}
+	return 0;
+}
+
+static void show(const struct run *r, uint64_t end)
+{
+	uint64_t now = mono_ns(), span = end - r->c->t0_ns, at = now > r->c->t0_ns ? now - r->c->t0_ns : 0;
+
+	out_progress("%s: %.1f of %.1f s, %u of %u flows finished", policy_text(r), (double)at / 1e9, (double)span / 1e9, atomic_load(&r->c->finished), r->p->nplan);
+}
+
+/* until all have finished, or are given up */
+static int run(struct run *r)
+{
+	const uint64_t end = r->c->t0_ns + r->p->plan[r->p->nplan - 1].start_ns;
+
+	while (atomic_load(&r->c->finished) < r->p->nplan && mono_ns() < end + r->p->grace_s * 1000000000ULL) {
+		if (all_live(r))
+			return 1;
+		show(r, end);
+		fair_nap(POLL_NS);
+	}
+	r->c->wall_ns = mono_ns() - r->c->t0_ns;
+	return 0;
+}
+
+static void stop(struct run *r)
+{
+	uint64_t until = mono_ns() + STOP_NS;
+	unsigned int i;
+
+	atomic_store(&r->c->phase, FCT_STOP);
+	for (i = 0; i < r->lab->spec.hosts; i++) {
+		while (r->pid[i] > 0 && mono_ns() < until) {
+			if (waitpid(r->pid[i], NULL, WNOHANG) == r->pid[i])
+				r->pid[i] = 0;
+			else
+				fair_nap(POLL_NS / 10);
+		}
+		fair_end(&r->pid[i]);
+	}
+}
+
+int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	struct fct_look *look = NULL;
+	int err;
+
+	if (!r)
+		return cli_fail("out of memory");
+	r->lab = lab;
+	r->p = p;
+	r->c = c;
+	lab_leave_datapath_alone(lab);
+	fair_nap(300000000); /* a few hundred beacons: every link is live, and nothing is left of the lab's own start */
+	err = start(r) || link_all(r);
+	if (!err)
+		look = fct_look_new(lab->spec.admission.on);
+	err |= !look;
+	if (!err) {
+		c->t0_ns = mono_ns() + BEGIN_NS;
+		atomic_store(&c->phase, FCT_RUN);
+		err = run(r);
+	}
+	stop(r);
+	if (look)
+		err |= fct_look_end(look, c);
+	out_progress_end();
+	c->done = !err;
+	free(r);
+	return err;
+}

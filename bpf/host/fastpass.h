@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Fastpass on a host, between the core and the maps: demand as frames are held, and the pacer's turn for one destination. fp_core.h has the arithmetic and the example, fp_abi.h
+ * says who writes what. BPF side only.
+ *
+ * How a path travels (struct bl_hold_cfg): in four bits of the source MAC address, which barline's switches look at (bpf/switch/plain.h), or as the source port of the outermost UDP
+ * header, for switches that hash it: only where that port means nothing, in VXLAN and Geneve, whose senders choose it for this very purpose (RFC 7348 section 5, RFC 8926 section 3.3).
+ */
+#ifndef BARLINE_HOST_FP_H
+#define BARLINE_HOST_FP_H
+
+#include "maps/fp_maps.h"
+#include "core/fastpass/fp_core.h"
+#include "core/queue/classify_core.h"
+#include "bpf/queue_util.h"
+
+#define BL_UDP_VXLAN  4789
+#define BL_UDP_GENEVE 6081
+
+static __always_inline void bl_fp_ring(void)
+{
+	__u32 zero = 0;
+	struct bl_fp_page *page = bpf_map_lookup_elem(&fp_page, &zero);
+	void *rec;
+
+	/* after @want was changed, by an atomic operation; pairs with the daemon's thread: asleep, fence, a look at all @want */
+	if (!page || !BL_READ_ONCE(page->asleep) || !__sync_lock_test_and_set(&page->asleep, 0))
+		return;
+	rec = bpf_ringbuf_reserve(&fp_bell, 8, 0);
+	if (rec)
+		bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP);
+}
+
+/** bl_fp_held - a frame of @len bytes for @dest was put into its queue. */
+static __always_inline void bl_fp_held(__u32 dest, __u32 len, const struct bl_hold_cfg *cfg)
+{
+	struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
+
+	if (d && BL_READ_ONCE(d->endpoint) != BL_FP_OUTSIDE && bl_fp_want(d, len, cfg->slot_bytes))
+		bl_fp_ring();
+}
+
+/** bl_fp_turn - what the pacer does for @dest at @now; FRAME: @t->entry is the frame, and its slot is the caller's. After bl_due_take(). */
+__attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now, struct bl_fp_turn *t)
+{
+	struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
+	const struct bl_fp_page *page;
+	__u32 zero = 0, key = BL_HOLD_QUEUE(dest, 0), entry;
+
+	page = bpf_map_lookup_elem(&fp_page, &zero);
+	if (!cfg || !t)
+		return 0;
+	t->what = BL_FP_NOTHING;
+	t->next_ns = BL_DUE_NEVER;
+	if (!d || !page)
+		return 0;
+	bl_fp_step(d, cfg, BL_READ_ONCE(page->offset_ns), now, t);
+	if (t->what == BL_FP_FRAME) {
+		entry = (__u32)bl_queue_get_upto(key, t->max);
+		if (!entry)
+			entry = (__u32)bl_queue_get_upto(key + 1, t->max);
+		t->entry = entry;
+		bl_fp_took(d, BL_RING_LEN(entry));
+		if (!entry)
+			t->what = BL_FP_NOTHING;
+	} else if (t->what == BL_FP_NOTHING && t->next_ns == BL_DUE_NEVER && bl_queue_len(key) | bl_queue_len(key + 1)) {
+		/* also where the daemon does not know the owner yet: it looks only at who wants something */
+		if (bl_fp_heal(d))
+			bl_fp_ring();
+	}
+	return 0;
+}
+
+/* The column of struct bl_fp_paths that a tunnel's source port stands for; BL_FP_PATHS: none. */
+static __always_inline __u32 bl_fp_port_column(const struct bl_hold_cfg *cfg, __u32 sport)
+{
+	__u32 path = sport - cfg->udp_ports;
+
+	return path < BL_FP_PATHS ? path : BL_FP_PATHS;
+}
+
+static __always_inline int bl_fp_tunnel(const struct bl_look *l)
+{
+	return l->proto == BL_UDP && (l->dport == BL_UDP_VXLAN || l->dport == BL_UDP_GENEVE);
+}
+
+/**
+ * bl_fp_path - writes @path into the frame that leaves, where the configuration says so. Returns its column (struct bl_fp_paths): what the other end will see in it.
+ */
+static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold_cfg *cfg, __u32 path)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct udphdr *u;
+	struct bl_look l;
+	__be16 to, was;
+	__u32 off;
+
+	if ((void *)(eth + 1) > end)
+		return BL_FP_PATHS;
+	if (cfg->path_field == BL_FIELD_MAC) {
+		if (path >= BL_PATHS_IN_MAC)
+			return BL_FP_PATHS;
+		eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | BL_PATH_TO_MAC0(path);
+		return path;
+	}
+	if (cfg->path_field != BL_FIELD_UDP || bl_look(data, end, &l) || !bl_fp_tunnel(&l))
+		return BL_FP_PATHS;
+	if (path == BL_FP_NO_PATH)
+		return bl_fp_port_column(cfg, l.sport); /* its own port may lie among those of paths */
+	off = l.l3_off + (l.kind == BL_LOOK_IP6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
+	if (off > sizeof(*eth) + sizeof(struct bl_vlan) + sizeof(struct ipv6hdr))
+		return BL_FP_PATHS;
+	u = data + off;
+	BL_SEEN(u);
+	if ((void *)(u + 1) > end)
+		return BL_FP_PATHS;
+	was = u->source;
+	to = BL_BE16((__u16)(cfg->udp_ports + path));
+	if (u->check) {
+		u->check = bl_csum_replace(u->check, (const __u8 *)&was, (const __u8 *)&to, sizeof(to));
+		if (!u->check)
+			u->check = 0xffff;
+	}
+	u->source = to;
+	return bl_fp_port_column(cfg, cfg->udp_ports + path);
+}
+
+/** bl_fp_left - a frame for @dest was handed to the NIC. */
+static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest, __u32 column)
+{
+	const struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
+	struct bl_fp_paths *p;
+	__u32 peer;
+
+	if (!cfg->count_paths || !d)
+		return;
+	peer = BL_READ_ONCE(d->endpoint) - 1;
+	p = bpf_map_lookup_elem(&fp_paths, &peer);
+	BL_SEEN(column);
+	if (p && column < BL_FP_COLUMNS)
+		BL_WRITE_ONCE(p->sent[column], p->sent[column] + 1); /* one thread; the daemon reads it whole */
+}
+
+/** bl_fp_came - a frame for the application: the path is read, counted and taken out of it. A global function: the verifier looks at it once. */
+__attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 zero = 0, column = BL_FP_PATHS, l3, *peer;
+	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
+	struct bl_mac_key key = {};
+	struct bl_fp_paths *p;
+	struct ethhdr *eth = data;
+	struct bl_look l;
+
+	if (!cfg || (void *)(eth + 1) > end)
+		return 0;
+	if (cfg->path_field == BL_FIELD_MAC && eth->h_source[0] & BL_PATH_MAC0) {
+		column = BL_PATH_OF_MAC0((__u32)eth->h_source[0]);
+		eth->h_source[0] &= (__u8)~BL_PATH_MAC0;
+	}
+	if (!cfg->count_paths || bl_look(data, end, &l) || !bl_hold_at_all(&l))
+		return 0;
+	if (cfg->path_field == BL_FIELD_UDP && bl_fp_tunnel(&l))
+		column = bl_fp_port_column(cfg, l.sport);
+	__builtin_memcpy(key.mac, eth->h_source, sizeof(key.mac));
+	l3 = l.l3_off;
+	if (cfg->routed && l3 <= sizeof(*eth) + sizeof(struct bl_vlan)) {
+		const void *ip = data + l3;
+
+		BL_SEEN(ip);
+		if (l.kind == BL_LOOK_IP4 && ip + sizeof(struct iphdr) <= end) {
+			key.mac[0] = key.mac[1] = 0;
+			__builtin_memcpy(key.mac + 2, &((const struct iphdr *)ip)->saddr, 4);
+			key.kind = 4;
+		} else if (l.kind == BL_LOOK_IP6 && ip + sizeof(struct ipv6hdr) <= end) {
+			__builtin_memcpy(key.mac, &((const struct ipv6hdr *)ip)->saddr.s6_addr[10], 6);
+			__builtin_memcpy(key.upper, &((const struct ipv6hdr *)ip)->saddr, sizeof(key.upper));
+			key.kind = 6;
+		}
+	}
+	peer = bpf_map_lookup_elem(&fp_peers, &key);
+	if (!peer)
+		return 0;
+	zero = *peer - 1;
+	p = bpf_map_lookup_elem(&fp_paths, &zero);
+	BL_SEEN(column);
+	if (p && column < BL_FP_COLUMNS)
+		(void)__sync_fetch_and_add(&p->came[column], 1);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The controller's orders at a host, whose one input is its NIC: see bpf/switch/fence.h. What its slot says of the output is in the page, which the programs that send look at anyway. BPF side only. */
+#ifndef BARLINE_HOST_ORDER_H
+#define BARLINE_HOST_ORDER_H
+
+#include "core/order/barrier_core.h"
+#include "bpf/fence_util.h"
+
+/* Before the clock is read: orders that this host has not obeyed yet. */
+__attribute__((noinline)) int bl_obey(void)
+{
+	__u32 zero = 0;
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	const struct bl_order_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
+	const struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
+	struct bl_pair leaf;
+	__u64 generation;
+
+	if (!page || !o || !e)
+		return 0;
+	generation = BL_READ_ONCE(e->generation);
+	if (page->orders == generation)
+		return 0;
+	bl_port_obey((struct bl_port_regs *)page->reg, &page->life, o, &leaf); /* the leaf is published with the next barrier that comes in */
+	BL_BARRIER();
+	BL_WRITE_ONCE(page->orders, generation);
+	return 0;
+}
+
+SEC("syscall")
+int bl_order(struct bl_order_arg *a)
+{
+	__u32 zero = 0, written = 0;
+	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
+	struct bl_order_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
+	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
+
+	if (!page || !o || !e || !bl_order_may(a, e, BL_HC_INGRESS))
+		return 0;
+	switch (a->kind) {
+	case BL_ORDER_FREEZE:
+	case BL_ORDER_RESUME:
+		if (a->port)
+			a->result = -BL_ENOENT;
+		else
+			written = bl_order_write(a, o, &page->life);
+		break;
+	case BL_ORDER_BAR:
+		o->barred = a->barred[0] & 1;
+		BL_WRITE_ONCE(page->barred, o->barred);
+		written = 1;
+	}
+	if (!bl_order_done(a, e, written))
+		return 0;
+	BL_WRITE_ONCE(page->limit_ns, 0);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading nodes: their pinned maps, by way of loader/load/pin.c, and the names of what is in them.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock_core.h"
+#include "cmd.h"
+
+#define R_NAME(sym, name, kind, text) [BL_R_##sym] = name,
+#define R_TEXT(sym, name, kind, text) [BL_R_##sym] = text,
+#define R_KIND(sym, name, kind, text) [BL_R_##sym] = BL_KIND_##kind,
+static const char *const names[] = { BL_REASONS(R_NAME) };
+static const char *const texts[] = { BL_REASONS(R_TEXT) };
+static const enum bl_reason_kind kinds[] = { BL_REASONS(R_KIND) };
+
+uint64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+const char *reason_name(unsigned int r)
+{
+	return r < BL_R_COUNT ? names[r] : "unknown";
+}
+
+const char *reason_text(unsigned int r)
+{
+	return r < BL_R_COUNT ? texts[r] : "counted by a newer build than this command";
+}
+
+enum bl_reason_kind reason_kind(unsigned int r)
+{
+	return r < BL_R_COUNT ? kinds[r] : BL_KIND_NOTE;
+}
+
+const char *role_name(unsigned int role)
+{
+	return role == BL_ROLE_SWITCH ? "switch" : role == BL_ROLE_HOST ? "host" : "none";
+}
+
+const char *port_role_name(unsigned int role)
+{
+	static const char *const n[] = { [BL_PORT_UNUSED] = "unused", [BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down" };
+
+	return role < sizeof(n) / sizeof(n[0]) ? n[role] : "?";
+}
+
+int nodes_here(struct bl_node_ref **out, bool all)
+{
+	struct bl_err err;
+	int n = bl_nodes_find(out, all ? 0 : bl_netns_ino(), &err);
+
+	if (n < 0) {
+		cli_fail("%s", err.text);
+		return -1;
+	}
+	if (!n) {
+		cli_fail("no barline node in this network namespace; start one with `barline host up` or `barline switch up`, "
+			 "or name another namespace with -n");
+		return -1;
+	}
+	return n;
+}
+
+int node_value(const struct bl_node_ref *ref, const char *map, uint32_t key, void *value, uint32_t size)
+{
+	struct bl_err err;
+	int fd = bl_map_open(ref, map, size, false, &err), e;
+
+	if (fd < 0) {
+		cli_fail("%s", err.text);
+		return fd;
+	}
+	e = bpf_map_lookup_elem(fd, &key, value) ? -errno : 0;
+	if (e)
+		cli_fail("%s/maps/%s: %s", ref->dir, map, strerror(-e));
+	close(fd);
+	return e;
+}
+
+uint64_t node_now(const struct bl_node_ref *ref, struct bl_clock *clock)
+{
+	uint64_t mono;
+
+	memset(clock, 0, sizeof(*clock));
+	if (node_value(ref, BL_MAP_CLOCK, 0, clock, sizeof(*clock)))
+		return 0;
+	mono = mono_ns();
+	return bl_clock_usable(clock, mono) ? bl_clock_at(clock, mono) : 0;
+}
+
+void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
+{
+	char dir[320];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(name, size, "nic");
+	snprintf(dir, sizeof(dir), "%s/links", ref->dir);
+	d = opendir(dir);
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, "xdp-", 4)) {
+			char *c;
+
+			snprintf(name, size, "%.15s", e->d_name + 4);
+			for (c = name; (c = strchr(c, ':')); )
+				*c = '.'; /* maps/meta_abi.h: bpffs takes no dots */
+			break;
+		}
+	if (d)
+		closedir(d);
+}
+
+bool node_alive(const struct bl_node_ref *ref)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool ok;
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, ref->netns_ino);
+	ok = fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa));
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+char *addr_text(const uint8_t ip[16], char *buf, size_t size)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t any[16];
+
+	if (!memcmp(ip, any, 16))
+		snprintf(buf, size, "any");
+	else if (!memcmp(ip, mapped, 12))
+		inet_ntop(AF_INET, ip + 12, buf, (socklen_t)size);
+	else
+		inet_ntop(AF_INET6, ip, buf, (socklen_t)size);
+	return buf;
+}
+
+static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
+{
+	struct bl_sw_cfg cfg;
+	struct bl_err err;
+	uint32_t i, n = 0;
+	int fd;
+
+	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
+		return -1;
+	fd = bl_map_open(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), false, &err);
+	if (fd < 0) {
+		cli_fail("%s", err.text);
+		return -1;
+	}
+	for (i = 0; i <= BL_COUNTS_UNKNOWN; i++) {
+		struct count_row *r = &out[n];
+		struct bl_sw_port p;
+
+		if (i >= cfg.nports && i != BL_COUNTS_UNKNOWN)
+			continue;
+		if (i == BL_COUNTS_UNKNOWN || bpf_map_lookup_elem(fd, &i, &p))
+			memset(&p, 0, sizeof(p));
+		r->key = i;
+		r->role = port_role_name(p.role);
+		snprintf(r->name, sizeof(r->name), "%.15s", p.ifindex ? p.name : "(no port)");
+		r->n = counts[i];
+		if (p.ifindex || counts_frames(&r->n))
+			n++;
+	}
+	close(fd);
+	return (int)n;
+}
+
+static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
+{
+	static const char *const dirs[BL_HC_COUNT] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local",
+							 [BL_HC_HOLD] = "hold",	[BL_HC_PACE] = "pace",	  [BL_HC_CLONE] = "clone", [BL_HC_LIFT] = "lift" };
+	char nic[16];
+	uint32_t i;
+
+	node_nic(ref, nic, sizeof(nic));
+	for (i = 0; i < BL_HC_COUNT; i++) {
+		out[i].key = i;
+		out[i].role = dirs[i];
+		snprintf(out[i].name, sizeof(out[i].name), "%s", i == BL_HC_LOCAL ? "lo" : i == BL_HC_HOLD ? "bl0d" : nic);
+		out[i].n = counts[i];
+	}
+	return BL_HC_COUNT;
+}
+
+int node_count_rows(const struct bl_node_ref *ref, struct count_row **out)
+{
+	bool is_switch = ref->role == BL_ROLE_SWITCH;
+	uint32_t keys = is_switch ? BL_COUNTS_UNKNOWN + 1 : BL_HC_COUNT;
+	struct bl_counts *counts = calloc(keys, sizeof(*counts));
+	struct bl_err err;
+	int fd = bl_map_open(ref, BL_MAP_COUNTS, is_switch ? sizeof(struct bl_sw_counts) : sizeof(struct bl_host_counts), false, &err), n = -1, rc;
+
+	*out = calloc(keys, sizeof(**out));
+	if (fd < 0) {
+		cli_fail("%s", err.text);
+	} else {
+		rc = counts && *out ? bl_counts_read(fd, counts, keys) : -ENOMEM;
+		if (rc)
+			cli_fail("%s/maps/%s: %s", ref->dir, BL_MAP_COUNTS, strerror(-rc));
+		else
+			n = is_switch ? switch_rows(ref, counts, *out) : host_rows(ref, counts, *out);
+		close(fd);
+	}
+	free(counts);
+	return n;
+}
+
+uint64_t counts_kind(const struct bl_counts *n, enum bl_reason_kind kind)
+{
+	uint64_t sum = 0;
+	unsigned int r;
+
+	for (r = 0; r < BL_REASON_MAX; r++)
+		if (reason_kind(r) == kind)
+			sum += n->n[r];
+	return sum;
+}
+
+uint64_t counts_frames(const struct bl_counts *n)
+{
+	return counts_kind(n, BL_KIND_OK) + counts_kind(n, BL_KIND_DROP);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A first look at frames that are not barline's: what a host holds back and for whom, and what a switch with metered ports does with them.
+ *
+ * Example: a TCP segment with DSCP 46 (EF) to 02:00:00:00:00:03 is held for that address, in the expedited class; the ARP request before it went out without
+ * waiting, because without the answer there is no address to reserve for.
+ *
+ * Reads at most to the ports; changes nothing. One VLAN tag is looked through; what is behind two is not known.
+ */
+#ifndef BARLINE_HOLD_CORE_H
+#define BARLINE_HOLD_CORE_H
+
+#include "maps/fcp_abi.h"
+#include "maps/hold_abi.h"
+#include "maps/top_abi.h"
+#include "core/wire_core.h"
+
+#define BL_ETH_ARP	 0x0806
+#define BL_TCP		 6
+#define BL_ICMP6	 58
+#define BL_ND_FIRST	 133 /* router solicitation */
+#define BL_ND_LAST	 137 /* redirect */
+#define BL_DSCP_EXPEDITED 40 /* CS5 */
+
+enum bl_look_kind { BL_LOOK_OTHER, BL_LOOK_ARP, BL_LOOK_IP4, BL_LOOK_IP6, BL_LOOK_ND };
+
+/**
+ * struct bl_look - what can be said about a frame. @kind: enum bl_look_kind; ND is an IPv6 frame too. @multi: multicast or broadcast. @dscp: 0 unless IP.
+ * @l3_off: of the IP header. @proto: IP protocol, the first next header of IPv6. @sport, @dport: of TCP and UDP, host order; else 0.
+ */
+struct bl_look {
+	__u8 kind;
+	__u8 multi;
+	__u8 dscp;
+	__u8 proto;
+	__u32 l3_off;
+	__u16 sport;
+	__u16 dport;
+};
+
+BL_CORE void bl_look_ports(const __u8 *end, const __u8 *l4, struct bl_look *l)
+{
+	const struct udphdr *u = (const void *)l4; /* TCP has its ports in the same place */
+
+	if ((l->proto != BL_UDP && l->proto != BL_TCP) || l4 + 4 > end)
+		return;
+	l->sport = BL_BE16(u->source);
+	l->dport = BL_BE16(u->dest);
+}
+
+/** bl_look - fills @l. Returns 0, or -1 if the frame has no whole Ethernet header. An IP header that is cut off or of the wrong version is BL_LOOK_OTHER. */
+BL_CORE int bl_look(const void *start, const void *stop, struct bl_look *l)
+{
+	const struct ethhdr *eth = start;
+	const __u8 *end = stop, *p = (const __u8 *)(eth + 1);
+	__u32 off = sizeof(*eth);
+	__u16 type;
+
+	if (p > end)
+		return -1;
+	__builtin_memset(l, 0, sizeof(*l));
+	l->multi = eth->h_dest[0] & 1;
+	type = BL_BE16(eth->h_proto);
+	if (type == BL_ETH_8021Q || type == BL_ETH_8021AD) {
+		const struct bl_vlan *v = (const void *)p;
+
+		p += sizeof(*v);
+		off += sizeof(*v);
+		if (p > end)
+			return 0;
+		type = BL_BE16(v->proto);
+	}
+	if (type == BL_ETH_ARP) {
+		l->kind = BL_LOOK_ARP;
+	} else if (type == BL_ETH_IP) {
+		const struct iphdr *ip = (const void *)p;
+
+		if ((const __u8 *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5)
+			return 0;
+		l->kind = BL_LOOK_IP4;
+		l->l3_off = off;
+		l->dscp = ip->tos >> 2;
+		l->proto = ip->protocol;
+		if (ip->ihl == 5 && !(ip->frag_off & BL_BE16(0x3fff)))
+			bl_look_ports(end, (const __u8 *)(ip + 1), l);
+	} else if (type == BL_ETH_IP6) {
+		const struct ipv6hdr *ip = (const void *)p;
+		const __u8 *l4 = (const __u8 *)(ip + 1);
+
+		if (l4 > end || ip->version != 6)
+			return 0;
+		l->kind = BL_LOOK_IP6;
+		l->l3_off = off;
+		l->dscp = (__u8)((p[0] & 0xf) << 2 | p[1] >> 6);
+		l->proto = ip->nexthdr;
+		if (l->proto == BL_ICMP6 && l4 < end && *l4 >= BL_ND_FIRST && *l4 <= BL_ND_LAST)
+			l->kind = BL_LOOK_ND;
+		bl_look_ports(end, l4, l);
+	}
+	return 0;
+}
+
+/** bl_look_control - finds addresses: never waits for a promise, and goes before data. */
+BL_CORE int bl_look_control(const struct bl_look *l)
+{
+	return l->kind == BL_LOOK_ARP || l->kind == BL_LOOK_ND;
+}
+
+/** bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others' data comes late. What is said about faults goes the same way, past what is lost in queues. */
+BL_CORE int bl_look_fcp(const struct bl_look *l)
+{
+	return l->proto == BL_UDP && (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT || l->dport == BL_FCP_FAULTS_PORT || l->sport == BL_FCP_FAULTS_PORT);
+}
+
+/** bl_look_top - a token or a signal of TOP. */
+BL_CORE int bl_look_top(const struct bl_look *l)
+{
+	return l->proto == BL_UDP && l->dport == BL_TOP_PORT;
+}
+
+/** bl_hold_at_all - 0: the frame is for destination 0, which is never held back. */
+BL_CORE int bl_hold_at_all(const struct bl_look *l)
+{
+	return !l->multi && !bl_look_control(l);
+}
+
+/** bl_hold_class - one of BL_HOLD_CLASSES. */
+BL_CORE __u32 bl_hold_class(const struct bl_look *l)
+{
+	return bl_hold_at_all(l) && l->dscp < BL_DSCP_EXPEDITED;
+}
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, or with `lab up` of a process that only keeps them, in the namespace where the lab's
+ * server runs the daemons ("mgmt" for `lab exec`): its loopback stands for the network that racks are managed by, which is another one than the one that fails.
+ */
+#include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "controller/server.h"
+#include "loader/node_priv.h"
+#include "bench/arbiter/arbiter.h"
+#include "cli/util/cmd.h"
+#include "bench/fastpass/fair.h"
+#include "lab.h"
+#include "lab_etcd.h"
+
+#define START_S 60
+
+struct lab_ctl {
+	unsigned int n;
+	const char *log;
+	pid_t pid[LAB_CONTROLLERS_MAX], etcd[LAB_ETCD_MEMBERS];
+	struct bl_ctl_cfg cfg;
+};
+
+static void say_into(const char *log)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	dup2(null, STDIN_FILENO);
+	dup2(fd < 0 ? null : fd, STDOUT_FILENO);
+	dup2(fd < 0 ? null : fd, STDERR_FILENO);
+}
+
+static pid_t child(const struct lab_ctl *c)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		cli_fail("cannot fork: %s", strerror(errno));
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		if (c->log)
+			say_into(c->log);
+	}
+	return pid;
+}
+
+/* ---- etcd ---- */
+
+static pid_t member(const struct lab_ctl *c, unsigned int i)
+{
+	pid_t pid = child(c);
+
+	if (!pid)
+		lab_etcd_exec(i);
+	return pid;
+}
+
+/* What a member says of itself. NULL: nothing. */
+static json_t *status(unsigned int i)
+{
+	char answer[LAB_ETCD_ANSWER];
+
+	return lab_etcd_post(i, "/v3/maintenance/status", "{}", 2000, answer) == 200 ? json_loads(answer, 0, NULL) : NULL;
+}
+
+/* the member that leads, from 0; -1: none says that it does */
+static int etcd_leader(const struct lab_ctl *c)
+{
+	int i, leads = -1;
+
+	for (i = 0; i < LAB_ETCD_MEMBERS && leads < 0; i++) {
+		json_t *v = c->etcd[i] > 0 ? status((unsigned int)i) : NULL;
+		const char *leader = json_string_value(json_object_get(v, "leader")), *self = json_string_value(json_object_get(json_object_get(v, "header"), "member_id"));
+
+		if (leader && self && !strcmp(leader, self))
+			leads = i;
+		json_decref(v);
+	}
+	return leads;
+}
+
+/* ---- controllers ---- */
+
+static pid_t controller(struct lab_ctl *c, unsigned int i)
+{
+	struct bl_ctl_cfg cfg = c->cfg;
+	struct bl_ctl *ctl;
+	struct bl_err err;
+	pid_t pid = child(c);
+
+	if (pid)
+		return pid;
+	signal(SIGTERM, SIG_DFL);
+	prctl(PR_SET_NAME, "barline-ctl");
+	lab_controller_addr(i, cfg.listen, sizeof(cfg.listen));
+	if (!cli.verbose)
+		bl_log_level = 3; /* that one is killed is what the lab is about */
+	if (bl_ctl_new(&ctl, &cfg, &err) || bl_ctl_run(ctl, &err))
+		_exit(cli_fail("controller %u: %s", i + 1, err.text));
+	bl_ctl_free(ctl);
+	_exit(0);
+}
+
+static json_t *ask_one(pid_t pid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), pid);
+	return pid > 0 && !access(path, F_OK) ? arb_ask(path, NULL) : NULL;
+}
+
+/* which one leads, from 0, and what it says; -1: none */
+static int leader(struct lab_ctl *c, json_t **said)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++) {
+		json_t *v = ask_one(c->pid[i]);
+		const char *state = json_string_value(json_object_get(v, "state"));
+
+		if (state && !strcmp(state, "leader")) {
+			*said = v;
+			return (int)i;
+		}
+		json_decref(v);
+	}
+	return -1;
+}
+
+json_t *lab_ctl_ask(struct lab_ctl *c)
+{
+	json_t *v;
+
+	return leader(c, &v) < 0 ? NULL : v;
+}
+
+static int killed(pid_t *pid, const char *what)
+{
+	if (kill(*pid, SIGKILL) || waitpid(*pid, NULL, 0) != *pid)
+		return cli_fail("cannot kill %s (pid %d): %s", what, *pid, strerror(errno));
+	*pid = 0;
+	return 0;
+}
+
+int lab_ctl_kill(struct lab_ctl *c)
+{
+	json_t *v;
+	int i = leader(c, &v);
+
+	if (i < 0)
+		return cli_fail("no controller leads: there is nobody to kill");
+	json_decref(v);
+	return killed(&c->pid[i], "the controller that leads");
+}
+
+int lab_ctl_kill_etcd(struct lab_ctl *c)
+{
+	int i = etcd_leader(c);
+
+	return i < 0 ? cli_fail("no member of etcd leads: there is nobody to kill") : killed(&c->etcd[i], "etcd's leader");
+}
+
+static int wait_until(struct lab_ctl *c, bool etcd)
+{
+	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+
+	for (;;) {
+		json_t *v = etcd ? NULL : lab_ctl_ask(c);
+
+		if (v || (etcd && etcd_leader(c) >= 0)) {
+			json_decref(v);
+			return 0;
+		}
+		if (mono_ns() > until)
+			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed (etcd-server)?" : "no controller leads after %d s", START_S);
+		if (etcd && waitpid(c->etcd[0], NULL, WNOHANG) > 0) {
+			c->etcd[0] = 0;
+			return cli_fail("etcd does not start; is it installed (etcd-server)?");
+		}
+		fair_nap(5000000);
+	}
+}
+
+/* who never told the leader who he is cannot be announced by it */
+static int wait_known(const struct lab *lab, struct lab_ctl *c)
+{
+	uint64_t until = mono_ns() + START_S * 1000000000ULL;
+	unsigned int want = 0, i;
+
+	for (i = 0; i < lab->nnodes; i++)
+		want += lab->nodes[i].kind != LAB_ARBITER;
+	for (;;) {
+		json_t *v = lab_ctl_ask(c), *n;
+		unsigned int ok = 0;
+		char who[256] = "";
+		size_t k;
+
+		json_array_foreach(json_object_get(v, "nodes"), k, n) {
+			const char *state = json_string_value(json_object_get(n, "state"));
+
+			if (!strcmp(state, "ok"))
+				ok++;
+			else if (strlen(who) < sizeof(who) - 64)
+				sprintf(who + strlen(who), ", %s: %s", json_string_value(json_object_get(n, "name")), state);
+		}
+		json_decref(v);
+		if (ok == want)
+			return 0;
+		if (mono_ns() > until)
+			return cli_fail("%u of %u nodes are with the controller after %d s%s", ok, want, START_S, who);
+		fair_nap(5000000);
+	}
+}
+
+struct lab_ctl *lab_ctl_start(const struct lab *lab, const char *log)
+{
+	struct lab_ctl *c = calloc(1, sizeof(*c));
+	struct bl_err err;
+	unsigned int i;
+
+	if (!c) {
+		cli_fail("out of memory");
+		return NULL;
+	}
+	c->n = lab->spec.controllers;
+	c->log = log;
+	if (bl_iface_up("lo", &err)) {
+		cli_fail("%s", err.text);
+		goto fail;
+	}
+	if (lab->spec.etcd) {
+		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
+			if ((c->etcd[i] = member(c, i)) < 0)
+				goto fail;
+		if (wait_until(c, true))
+			goto fail;
+		for (i = 0; i < LAB_ETCD_MEMBERS; i++)
+			lab_etcd_url(i, c->cfg.etcd[i], sizeof(c->cfg.etcd[i]));
+		c->cfg.netcd = LAB_ETCD_MEMBERS;
+	} else {
+		snprintf(c->cfg.sqlite, sizeof(c->cfg.sqlite), BL_RUN_DIR "/controller.db");
+	}
+	for (i = 0; i < c->n; i++)
+		if ((c->pid[i] = controller(c, i)) < 0)
+			goto fail;
+	if (!wait_until(c, false) && !wait_known(lab, c))
+		return c;
+fail:
+	lab_ctl_end(c);
+	return NULL;
+}
+
+void lab_ctl_end(struct lab_ctl *c)
+{
+	unsigned int i;
+
+	for (i = 0; c && i < LAB_CONTROLLERS_MAX; i++)
+		fair_end(&c->pid[i]);
+	for (i = 0; c && i < LAB_ETCD_MEMBERS; i++)
+		fair_end(&c->etcd[i]);
+	free(c);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl0: the pair of veth ends through which applications reach the hold queues (maps/hold_abi.h). Applications have an address on bl0; bl0d, its other end, carries bl_hold_xdp.
+ *
+ * The pair is made once, when admission is first turned on, and stays when the daemon ends, as the pins do: connections through it live on. The pin links/hold-bl0d says that it is
+ * ours. A pair without that pin is taken for ours if its address is the one that we would give it (a start that was killed). `barline host detach` removes it.
+ *
+ * Example: the NIC is 02:77:00:01:00:00: bl0 gets 02:c4:00:01:00:00. The NIC is told to receive frames for that address too, and to answer ARP only for its own (arp_ignore 1), so that bl0
+ * answers for itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "admission_priv.h"
+#include "base/nl.h"
+#include "loader/node_priv.h"
+#include "pass.skel.h"
+
+#define MAC_MIX 0xb1
+#define BL0_MTU 1500 /* largest: what a slot takes, with one tag */
+
+unsigned int bl_bl0_mtu(unsigned int nic, unsigned int policy)
+{
+	unsigned int mtu = nic < BL0_MTU ? nic : BL0_MTU;
+
+	return policy == BL_POLICY_TOP ? mtu - (unsigned int)sizeof(struct bl_top_echo) : mtu;
+}
+
+/*
+ * One to one for NICs of one first octet: as unique as they are. Locally administered; multicast and BL_EARLY_MAC0 are clear. The second octet differs from the NIC's own, which may
+ * be local too.
+ */
+void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6])
+{
+	memcpy(mac, nic, 6);
+	mac[0] = 0x02;
+	mac[1] = (uint8_t)(nic[1] ^ nic[0] ^ MAC_MIX);
+}
+
+static int set_mtu(const char *name, unsigned int mtu, struct bl_err *err)
+{
+	struct ifreq r = {};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
+
+	if (fd < 0)
+		return bl_fail(err, errno, "socket: %s", strerror(errno));
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
+	if (ioctl(fd, SIOCGIFMTU, &r) || (r.ifr_mtu != (int)mtu && (r.ifr_mtu = (int)mtu, ioctl(fd, SIOCSIFMTU, &r))))
+		rc = bl_fail(err, errno, "cannot set the MTU of %s to %u: %s", name, mtu, strerror(errno));
+	close(fd);
+	return rc;
+}
+
+/* In the namespace of the thread. A file that is not there is a protocol that the kernel does not have. */
+static int sysctl_set(const char *proto, const char *ifname, const char *key, const char *value, struct bl_err *err)
+{
+	char path[128];
+	int fd, rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/%s", proto, ifname, key);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : bl_fail(err, errno, "cannot open %s: %s", path, strerror(errno));
+	if (write(fd, value, strlen(value)) < 0)
+		rc = bl_fail(err, errno, "cannot write %s to %s: %s", value, path, strerror(errno));
+	close(fd);
+	return rc;
+}
+
+/* Two stations on one link: each answers for its own addresses only, and answers may come back by the other. */
+static int sysctls(const char *nic, const char *bl0, const char *bl0d, struct bl_err *err)
+{
+	const struct {
+		const char *proto, *ifname, *key, *value;
+	} all[] = {
+		{ "ipv4", nic, "arp_ignore", "1" }, { "ipv4", nic, "arp_announce", "2" }, { "ipv4", nic, "rp_filter", "2" },
+		{ "ipv4", bl0, "arp_ignore", "1" }, { "ipv4", bl0, "arp_announce", "2" }, { "ipv4", bl0, "rp_filter", "2" },
+		{ "ipv6", bl0d, "disable_ipv6", "1" }, /* bl0d is no station: nothing is to come from it */
+	};
+	unsigned int k;
+	int rc = 0;
+
+	for (k = 0; k < sizeof(all) / sizeof(all[0]) && !rc; k++)
+		rc = sysctl_set(all[k].proto, all[k].ifname, all[k].key, all[k].value, err);
+	return rc;
+}
+
+struct pin_find {
+	const char *kind;
+	char name[IFNAMSIZ];
+};
+
+static int find_one(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	struct pin_find *f = ctx;
+	size_t len = strlen(f->kind);
+	char *p;
+
+	(void)path, (void)link_fd;
+	if (!ifindex || strncmp(name, f->kind, len) || name[len] != '-')
+		return 0;
+	snprintf(f->name, sizeof(f->name), "%s", name + len + 1);
+	for (p = f->name; *p; p++)
+		if (*p == ':')
+			*p = '.';
+	return 0;
+}
+
+/* Names of a node's bl0d, bl0 and NIC by their pins; "": none. */
+static void names(const char *dir, char bl0d[IFNAMSIZ], char bl0[IFNAMSIZ], char nic[IFNAMSIZ])
+{
+	struct pin_find d = { .kind = "hold" }, a = { .kind = "pass" }, x = { .kind = "xdp" };
+
+	bl_links_each(dir, find_one, &d);
+	bl_links_each(dir, find_one, &a);
+	bl_links_each(dir, find_one, &x);
+	memcpy(bl0d, d.name, IFNAMSIZ);
+	memcpy(bl0, a.name, IFNAMSIZ);
+	memcpy(nic, x.name, IFNAMSIZ);
+}
+
+static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int mtu, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &n->cfg.admission;
+	/* bl0d's address is never seen on a wire */
+	struct nl_end app = { .name = a->bl0 }, dev = { .name = a->bl0d, .mac = { 0x02, 0xb1, 0x0d, mac[3], mac[4], mac[5] } };
+	struct nl nl;
+	int rc;
+
+	memcpy(app.mac, mac, 6);
+	rc = nl_open(&nl);
+	if (!rc) {
+		rc = nl_veth(&nl, &app, &dev, -1, mtu);
+		nl_close(&nl);
+	}
+	return rc ? bl_fail(err, -rc, "cannot make the pair %s, %s: %s; the kernel needs CONFIG_VETH", a->bl0, a->bl0d, strerror(-rc)) : 0;
+}
+
+/* The pair is there: whose is it? */
+static int know_pair(const struct bl_node *n, const uint8_t mac[6], bool *there, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &n->cfg.admission;
+	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
+	struct bl_iface i;
+
+	names(n->dir, bl0d, bl0, nic);
+	*there = false;
+	if (*bl0d && strcmp(bl0d, a->bl0d))
+		return bl_fail(err, EBUSY, "the running host has %s, the configuration says %s; detach it to change that", bl0d, a->bl0d);
+	if (!if_nametoindex(a->bl0) && !if_nametoindex(a->bl0d))
+		return 0;
+	*there = true;
+	if (!if_nametoindex(a->bl0d) || bl_iface_get(&i, a->bl0, NULL) || (!*bl0d && memcmp(i.mac, mac, 6)))
+		return bl_fail(err, EEXIST, "an interface %s or %s is there already and is not barline's; remove it (`ip link del %s`) or give bl0 another name", a->bl0,
+			       a->bl0d, if_nametoindex(a->bl0) ? a->bl0 : a->bl0d);
+	return 0;
+}
+
+static int plain(const char *bl0, const char *bl0d, struct bl_err *err)
+{
+	int rc = nl_tx_plain(bl0);
+
+	/* frames must be whole and their checksums real: nobody after bl0d would finish them (DESIGN 6) */
+	if (!rc)
+		rc = nl_tx_plain(bl0d);
+	if (!rc)
+		rc = nl_gro(bl0);
+	return rc ? bl_fail(err, -rc, "cannot turn offloads of %s and %s off: %s", bl0, bl0d, strerror(-rc)) : 0;
+}
+
+static int attach_one(const char *name, const char *dir, const char *kind, int prog_fd, uint32_t *ifindex, struct bl_err *err)
+{
+	struct bl_attached a = { .port = -1, .home_cpu = -1 };
+	int rc = bl_iface_get(&a.iface, name, err);
+
+	if (ifindex)
+		*ifindex = (uint32_t)a.iface.ifindex;
+	return rc ? rc : bl_attach_xdp(&a, dir, kind, prog_fd, BL_XDP_NATIVE, false, err);
+}
+
+static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &n->cfg.admission;
+	struct bpf_program *hold = bpf_object__find_program_by_name(obj, "bl_hold_xdp"), *clone = bpf_object__find_program_by_name(obj, "bl_host_clone");
+	struct bpf_program *lift = bpf_object__find_program_by_name(obj, "bl_host_lift"), *hint = bpf_object__find_program_by_name(obj, "bl_host_hint");
+	struct bl_attached nic = n->att[0], app = { .port = -1, .home_cpu = -1 };
+	struct bl_pass *pass;
+	int rc;
+
+	if (!hold || !clone || !lift || !hint)
+		return bl_fail(err, ENOENT, "this build has no program %s; build it anew", !hold ? "bl_hold_xdp" : !clone ? "bl_host_clone" : lift ? "bl_host_hint" : "bl_host_lift");
+	pass = bl_pass__open_and_load();
+	if (!pass)
+		return bl_load_failed(errno, "pass", err);
+	/* what XDP redirects into bl0d reaches bl0 only if that runs NAPI (DESIGN 6): GRO is one reason for it to, a program the other */
+	rc = attach_one(a->bl0, n->dir, "pass", bpf_program__fd(pass->progs.bl_pass), NULL, err);
+	bl_pass__destroy(pass);
+	if (!rc)
+		rc = attach_one(a->bl0d, n->dir, "hold", bpf_program__fd(hold), bl0d, err);
+	if (!rc)
+		rc = bl_attach_tc(&nic, n->dir, true, bpf_program__fd(clone), err);
+	if (!rc) {
+		n->clone_prog = fcntl(bpf_program__fd(clone), F_DUPFD_CLOEXEC, 3);
+		if (n->clone_prog < 0)
+			rc = bl_fail(err, errno, "cannot keep the program %s: %s", "bl_host_clone", strerror(errno));
+	}
+	if (!rc)
+		rc = bl_iface_get(&app.iface, a->bl0, err);
+	if (!rc)
+		rc = bl_attach_tc(&app, n->dir, false, bpf_program__fd(hint), err);
+	if (!rc && !bl_beacon_paced(&n->cfg)) {
+		bl_detach_ingress(n->dir, a->bl0); /* of an earlier configuration */
+		return 0;
+	}
+	return rc ? rc : bl_attach_tc(&app, n->dir, true, bpf_program__fd(lift), err);
+}
+
+static int station(const char *nic, const uint8_t mac[6], bool on)
+{
+	struct nl nl;
+	int rc = nl_open(&nl);
+
+	if (rc)
+		return rc;
+	rc = nl_station(&nl, if_nametoindex(nic), mac, on);
+	nl_close(&nl);
+	return rc;
+}
+
+/*
+ * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds one
+ * at a time, and every other one is acknowledged: each ACK with a reservation and a grant of its own, 2 %
+ * of the sender's link. The kernel waits for the next segment for a slot and a quarter, however long a
+ * slot is: 7.7 ms at 2 Mbit/s, the slowest. Segments with PSH, the last of a message, are not held up,
+ * nor is anything but TCP.
+ */
+static void gather(const char *bl0, uint32_t ns_q20)
+{
+	struct bl_iface i;
+	int rc = bl_iface_get(&i, bl0, NULL);
+
+	if (!rc)
+		rc = bl_napi_gather(&i, bl_slot_ns(ns_q20) * 5 / 4);
+	if (rc)
+		bl_log(BL_LOG_INFO, "%s: gro_flush_timeout cannot be set (%s): TCP will acknowledge every other segment", bl0, strerror(-rc));
+}
+
+void bl_bl0_rate(const char *dir, uint32_t ns_q20)
+{
+	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
+
+	names(dir, bl0d, bl0, nic);
+	if (*bl0)
+		gather(bl0, ns_q20);
+}
+
+/* Make or take over the pair, and turn admission on. The NIC's programs are attached already; n->att[0] is the NIC. */
+int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &n->cfg.admission;
+	const struct bl_iface *nic = &n->att[0].iface;
+	unsigned int mtu = bl_bl0_mtu(nic->mtu, a->policy);
+	uint32_t bl0d = 0;
+	uint8_t mac[6];
+	bool there;
+	int rc;
+
+	bl_bl0_mac(nic->mac, mac);
+	rc = know_pair(n, mac, &there, err);
+	if (!rc && !there)
+		rc = make_pair(n, mac, mtu, err);
+	if (rc)
+		return rc;
+	rc = set_mtu(a->bl0, mtu, err);
+	if (!rc)
+		rc = set_mtu(a->bl0d, mtu, err);
+	if (!rc)
+		rc = plain(a->bl0, a->bl0d, err);
+	if (!rc)
+		rc = sysctls(nic->name, a->bl0, a->bl0d, err);
+	if (!rc)
+		rc = attach(n, obj, &bl0d, err);
+	if (!rc)
+		rc = bl_iface_up(a->bl0d, err);
+	if (!rc)
+		rc = bl_iface_up(a->bl0, err);
+	if (!rc)
+		gather(a->bl0, bl_rate_ns_q20(a->rate_bps));
+	if (!rc)
+		rc = bl_admission_host_on(n, obj, mac, (uint32_t)nic->ifindex, bl0d, err);
+	if (rc && !there)
+		bl_bl0_remove(n->dir, NULL);
+	if (!rc && (rc = station(nic->name, mac, true))) {
+		bl_log(BL_LOG_WARN, "%s does not take a second address (%s): `ip link set %s promisc on`, or nothing comes to %s", nic->name, strerror(-rc), nic->name, a->bl0);
+		rc = 0;
+	}
+	return rc;
+}
+
+int bl_bl0_nic(struct bl_node *n, struct bl_err *err)
+{
+	const struct bl_admission_cfg *a = &n->cfg.admission;
+	struct bl_attached nic = n->att[0];
+	struct bl_iface app;
+	int rc;
+
+	rc = bl_iface_get(&app, a->bl0, err);
+	if (!rc)
+		rc = sysctls(nic.iface.name, a->bl0, a->bl0d, err);
+	if (!rc)
+		rc = bl_attach_tc(&nic, n->dir, true, n->clone_prog, err);
+	if (!rc && station(nic.iface.name, app.mac, true))
+		bl_log(BL_LOG_WARN, "%s does not take a second address: `ip link set %s promisc on`, or nothing comes to %s", nic.iface.name, nic.iface.name, a->bl0);
+	return rc;
+}
+
+int bl_bl0_policy(const char *dir, unsigned int policy, struct bl_err *err)
+{
+	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
+	struct bl_iface i;
+	int rc;
+
+	names(dir, bl0d, bl0, nic);
+	if (!*bl0 || !*bl0d || !*nic)
+		return 0;
+	rc = bl_iface_get(&i, nic, err);
+	if (!rc)
+		rc = set_mtu(bl0, bl_bl0_mtu(i.mtu, policy), err);
+	return rc ? rc : set_mtu(bl0d, bl_bl0_mtu(i.mtu, policy), err);
+}
+
+/* The pair of the node with these pins, if it has one. With bl0 go the programs on it. */
+int bl_bl0_remove(const char *dir, struct bl_err *err)
+{
+	char bl0d[IFNAMSIZ], bl0[IFNAMSIZ], nic[IFNAMSIZ];
+	struct bl_iface i, app;
+	struct nl nl;
+	int rc;
+
+	names(dir, bl0d, bl0, nic);
+	if (!*bl0d && !*bl0)
+		return 0;
+	if (*nic) {
+		bl_detach_ingress(dir, nic);
+		if (*bl0 && !bl_iface_get(&app, bl0, NULL))
+			station(nic, app.mac, false); /* it may be gone already */
+	}
+	rc = bl_iface_get(&i, *bl0d ? bl0d : bl0, err);
+	if (rc)
+		return rc == -ENODEV ? 0 : rc;
+	rc = nl_open(&nl);
+	if (!rc) {
+		rc = nl_del(&nl, (unsigned int)i.ifindex);
+		nl_close(&nl);
+	}
+	if (rc)
+		return bl_fail(err, -rc, "cannot remove %s: %s; `ip link del %s`", i.name, strerror(-rc), i.name);
+	bl_detach_links(dir, *bl0d ? bl0d : bl0, NULL);
+	if (*bl0)
+		bl_detach_links(dir, bl0, NULL);
+	return 0;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The host role: XDP and egress programs on the NIC, and an egress program on lo for endpoints of the same host. Taking over a running host keeps
+ * every map: endpoints go on through it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "loader/admission/fastpass.h"
+#include "node_priv.h"
+#include "host.skel.h"
+
+static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
+{
+	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
+	struct bl_host_page page = {};
+	unsigned int k;
+	int rc;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
+	/* whether a switch or another host is at the other end of the link, its first beacon says */
+	for (k = 0; k < BL_LANES_MAX; k++)
+		page.reg[k].hop = BL_HOP_UNKNOWN;
+	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
+	return rc ? rc : bl_map_set(bpf_map__fd(skel->maps.wake), 0, &wake, BL_MAP_WAKE, err);
+}
+
+static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+{
+	int fd = bpf_map__fd(skel->maps.host_cfg);
+	struct bl_host_cfg old = {}, *c = &n->host_cfg;
+	uint32_t zero = 0;
+
+	if (!n->fresh && bpf_map_lookup_elem(fd, &zero, &old))
+		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_CFG, strerror(errno));
+	if (old.neps > BL_EPS_MAX)
+		return bl_fail(err, EPROTO, "the map %s speaks of %u endpoints of at most %d; detach the node and start again", BL_MAP_HOST_CFG, old.neps, BL_EPS_MAX);
+	if (old.port_count && old.port_base != n->cfg.port_base)
+		return bl_fail(err, EBUSY, "the running host uses ports from %u on, the configuration says %u; detach it to change that", old.port_base,
+			       n->cfg.port_base);
+	*c = (struct bl_host_cfg){
+		.node_id = n->meta.node_id,
+		.neps = old.neps,
+		.port_base = n->cfg.port_base,
+		.port_count = n->cfg.port_count,
+		.tai_offset_s = n->clock->tai_offset_s,
+		.beacon_ns = n->cfg.beacon_us * 1000ULL,
+		.dead_after_ns = n->cfg.dead_after_us * 1000ULL,
+		.beacon_mark = BL_BEACON_MARK,
+		.ahead_ns = bl_node_ahead_ns(&n->cfg),
+	};
+	return bl_map_set(fd, 0, c, BL_MAP_HOST_CFG, err);
+}
+
+static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+{
+	const struct {
+		int *to;
+		const struct bpf_map *map;
+	} v[] = {
+		{ &n->host_cfg_fd, skel->maps.host_cfg }, { &n->inflight_fd, skel->maps.inflight }, { &n->wake_fd, skel->maps.wake },
+		{ &n->eps_fd, skel->maps.eps },		  { &n->rings_fd, skel->maps.rings },	    { &n->page_fd, skel->maps.host_page },
+		{ &n->windows_fd, skel->maps.windows },	  { &n->failures_fd, skel->maps.failures },
+	};
+	unsigned int k;
+
+	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++) {
+		if (*v[k].to >= 0)
+			continue; /* bl_keep_early() needed it, and it is the same map */
+		*v[k].to = fcntl(bpf_map__fd(v[k].map), F_DUPFD_CLOEXEC, 3);
+		if (*v[k].to < 0)
+			return bl_fail(err, errno, "cannot keep the map %s: %s", bpf_map__name(v[k].map), strerror(errno));
+	}
+	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
+	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
+	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_host_egress), F_DUPFD_CLOEXEC, 3);
+	if (n->relayed_fd < 0 || n->xdp_prog < 0 || n->tc_prog < 0)
+		return bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno));
+	return 0;
+}
+
+static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const struct bl_iface *nic, const struct bl_host *skel, struct bl_err *err)
+{
+	int rc;
+
+	if (!n->att)
+		n->att = calloc(2, sizeof(*n->att));
+	if (!n->att)
+		return bl_fail(err, ENOMEM, "out of memory");
+	n->att[0].iface = *nic;
+	n->att[0].port = n->att[1].port = -1;
+	n->att[0].home_cpu = n->att[1].home_cpu = -1;
+	rc = bl_iface_up("lo", err);
+	if (!rc)
+		rc = bl_iface_get(&n->att[1].iface, "lo", err);
+	/* Egress first: from the first barrier that comes in on, what goes out must carry one too. */
+	if (!rc)
+		rc = bl_attach_tc(&n->att[1], n->dir, false, bpf_program__fd(skel->progs.bl_host_local), err);
+	if (!rc)
+		rc = bl_attach_tc(&n->att[0], n->dir, false, bpf_program__fd(skel->progs.bl_host_egress), err);
+	if (!rc)
+		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp", bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode, cfg->replace, err);
+	if (!rc)
+		n->natt = 2;
+	return rc;
+}
+
+/* bl0 and the pacer; or, if the configuration has no admission any more, their end. */
+static int admission(struct bl_node *n, const struct bl_host *skel, struct bl_err *err)
+{
+	int rc;
+
+	if (!n->cfg.admission.on) {
+		if (!n->fresh && bpf_object__find_map_by_name(skel->obj, BL_MAP_HOLD_CFG))
+			bl_admission_host_on(n, skel->obj, NULL, 0, 0, NULL);
+		return n->fresh ? 0 : bl_bl0_remove(n->dir, err);
+	}
+	rc = bl_bl0_open(n, skel->obj, err);
+	if (!rc)
+		rc = bl_beacon_pace(n, skel->obj, err);
+	if (!rc)
+		rc = bl_admission_pace(n, skel->obj, "bl_host_pace", BL_MAP_HOLD_DUE, 1, err);
+	if (!rc && n->cfg.admission.fp)
+		rc = bl_fastpass_add(n, skel->obj, n->cfg.admission.fp, err);
+	return rc;
+}
+
+/* The NIC that the pins are of; a host has one. */
+static int other_nic(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	(void)path, (void)link_fd;
+	return !strncmp(name, "xdp-", 4) && ifindex && ifindex != *(uint32_t *)ctx ? -EBUSY : 0;
+}
+
+/*
+ * A host without admission has no use for what bl0 and the pacer run, and the verifier takes two
+ * thirds of its time for it: 0.5 of 0.8 s.
+ */
+static void leave_out(const struct bl_host *skel)
+{
+	struct bpf_program *const of_bl0[] = { skel->progs.bl_hold_xdp, skel->progs.bl_host_pace,
+					       skel->progs.bl_host_clone, skel->progs.bl_host_hint,
+					       skel->progs.bl_host_lift };
+	unsigned int k;
+
+	for (k = 0; k < sizeof(of_bl0) / sizeof(of_bl0[0]); k++)
+		bpf_program__set_autoload(of_bl0[k], false);
+}
+
+int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
+{
+	const char *anew[BL_ADMISSION_MAPS + 1] = {};
+	struct bl_host *skel;
+	struct bl_iface nic;
+	uint32_t ifindex;
+	int rc;
+
+	rc = bl_iface_get(&nic, cfg->ifname, err);
+	if (!rc)
+		rc = bl_iface_xdp_ok(&nic, err);
+	if (rc)
+		return rc;
+	ifindex = (uint32_t)nic.ifindex;
+	if (!n->fresh && bl_links_each(n->dir, other_nic, &ifindex))
+		return bl_fail(err, EBUSY, "the host of this network namespace runs on another interface than %s (see %s/links); detach it first", nic.name, n->dir);
+	if (!nic.up)
+		bl_log(BL_LOG_WARN, "%s is down; `ip link set %s up`", nic.name, nic.name);
+	skel = bl_host__open();
+	if (!skel)
+		return bl_fail(err, errno, "cannot open the host programs: %s", strerror(errno));
+	if (!cfg->admission.on)
+		leave_out(skel);
+	rc = bl_admission_size(n, cfg, skel->obj, 0, anew, err);
+	if (!rc && !n->fresh)
+		rc = bl_maps_reuse(skel->obj, n->dir, anew, err);
+	if (rc)
+		goto out;
+	rc = bl_host__load(skel);
+	if (rc) {
+		rc = bl_load_failed(-rc, "host", err);
+		goto out;
+	}
+	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
+	if (!rc)
+		rc = bl_clock_open(n, bpf_map__fd(skel->maps.clock), err);
+	if (!rc && n->fresh)
+		rc = fill_fresh(skel, err);
+	if (!rc)
+		rc = fill_cfg(n, skel, err);
+	if (!rc)
+		rc = keep_fds(n, skel, err);
+	if (!rc)
+		rc = bl_order_open(n, skel->obj, err);
+	if (!rc)
+		rc = bl_admission_fill(n, cfg, skel->obj, NULL, err);
+	if (!rc)
+		rc = bl_maps_pin(skel->obj, n->dir, err);
+	if (!rc)
+		rc = attach_all(n, cfg, &nic, skel, err);
+	if (!rc)
+		rc = admission(n, skel, err);
+	if (!rc)
+		rc = bl_links_watch(n, err);
+out:
+	bl_host__destroy(skel);
+	return rc;
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Attach programs to interfaces by pinned bpf_links. A link that is there gets its program swapped by bpf_link_update, which loses no frame (DESIGN
+ * 6); only where there is none is one made. Without tcx (kernels before 6.6) egress programs are clsact filters, replaced in one netlink request.
+ *
+ * Pins are links/KIND-IFNAME, with ':' for '.', which bpffs does not take and interface names cannot contain. Kinds: xdp (a port, or the NIC of a host), hold and
+ * pass (XDP on the two ends of bl0), egress and ingress (tc).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include "loader/node_priv.h"
+
+/* BPF_TCX_INGRESS, BPF_TCX_EGRESS; Debian 12's headers end before them */
+#define TCX_INGRESS 46
+#define TCX_EGRESS  47
+
+bool bl_no_tcx;
+
+static void link_path(char *buf, size_t size, const char *dir, const char *kind, const char *ifname)
+{
+	int n = snprintf(buf, size, "%s/links/%s-%s", dir, kind, ifname);
+	char *p = buf + n - (int)strlen(ifname);
+
+	for (; *p; p++)
+		if (*p == '.')
+			*p = ':';
+}
+
+void bl_links_rename(const char *dir, const char *from, const char *to)
+{
+	static const char *const kinds[] = { "xdp", "egress", "ingress", "hold", "pass" };
+	char old[BL_PATH_MAX], now[BL_PATH_MAX];
+	unsigned int k;
+
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		link_path(old, sizeof(old), dir, kinds[k], from);
+		link_path(now, sizeof(now), dir, kinds[k], to);
+		if (rename(old, now) && errno != ENOENT)
+			bl_log(BL_LOG_WARN, "cannot rename the pin %s: %s", old, strerror(errno));
+	}
+}
+
+static uint32_t link_ifindex(int link_fd)
+{
+	struct bpf_link_info info = {};
+	uint32_t len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(link_fd, &info, &len) ? 0 : info.xdp.ifindex; /* tcx keeps it in the same place */
+}
+
+static int xdp_mode_now(int ifindex, enum bl_xdp_mode *mode)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, q);
+	int rc = bpf_xdp_query(ifindex, 0, &q);
+
+	if (rc)
+		return rc;
+	if (q.attach_mode == XDP_ATTACHED_NONE)
+		return -ENOENT;
+	*mode = q.attach_mode == XDP_ATTACHED_SKB ? BL_XDP_GENERIC : BL_XDP_NATIVE;
+	return 0;
+}
+
+static uint32_t xdp_other(int ifindex, char *name, size_t size, int *flags)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, q);
+	struct bpf_prog_info info = {};
+	uint32_t id, len = sizeof(info);
+	int fd;
+
+	*name = 0;
+	*flags = XDP_FLAGS_DRV_MODE;
+	if (bpf_xdp_query(ifindex, 0, &q))
+		return 0;
+	id = q.drv_prog_id;
+	if (!id && q.skb_prog_id) {
+		id = q.skb_prog_id;
+		*flags = XDP_FLAGS_SKB_MODE;
+	}
+	if (!id && q.hw_prog_id) {
+		id = q.hw_prog_id;
+		*flags = XDP_FLAGS_HW_MODE;
+	}
+	fd = id ? bpf_prog_get_fd_by_id(id) : -1;
+	if (fd >= 0) {
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len))
+			snprintf(name, size, "%s", info.name);
+		close(fd);
+	}
+	return id;
+}
+
+/* The one bpf_link that holds program @id on an interface with this index; -ENOTUNIQ if several (other namespaces count too: info has none). */
+static int link_of_prog(uint32_t id, int ifindex)
+{
+	uint32_t next = 0;
+	int found = -1;
+
+	while (!bpf_link_get_next_id(next, &next)) {
+		struct bpf_link_info info = {};
+		uint32_t len = sizeof(info);
+		int fd = bpf_link_get_fd_by_id(next);
+
+		if (fd < 0)
+			continue;
+		if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_LINK_TYPE_XDP || info.prog_id != id ||
+		    info.xdp.ifindex != (uint32_t)ifindex) {
+			close(fd);
+			continue;
+		}
+		if (found >= 0) {
+			close(found);
+			close(fd);
+			return -ENOTUNIQ;
+		}
+		found = fd;
+	}
+	return found >= 0 ? found : -ENOENT;
+}
+
+static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name, int flags, struct bl_err *err)
+{
+	int prog, link, rc;
+
+	prog = bpf_prog_get_fd_by_id(id);
+	if (prog >= 0) {
+		LIBBPF_OPTS(bpf_xdp_attach_opts, o, .old_prog_fd = prog);
+
+		rc = bpf_xdp_detach(i->ifindex, (uint32_t)flags | XDP_FLAGS_REPLACE, &o);
+		close(prog);
+		if (!rc)
+			goto done;
+	}
+	/* held by a bpf_link: that has to let go */
+	link = link_of_prog(id, i->ifindex);
+	if (link < 0)
+		return bl_fail(err, EBUSY, "%s carries the XDP program %s (id %u), and its holder cannot be told (%s); stop what attached it, then start again",
+			       i->name, name, id, strerror(-link));
+	rc = bpf_link_detach(link) ? -errno : 0;
+	close(link);
+	if (rc)
+		return bl_fail(err, -rc, "cannot detach the XDP program %s (id %u) from %s: %s", name, id, i->name, strerror(-rc));
+done:
+	bl_log(BL_LOG_WARN, "%s: displaced the XDP program %s (id %u), as asked", i->name, name, id);
+	return 0;
+}
+
+static int xdp_create(const struct bl_iface *i, int prog_fd, enum bl_xdp_mode mode)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = mode == BL_XDP_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+
+	return bpf_link_create(prog_fd, i->ifindex, BPF_XDP, &o);
+}
+
+static int xdp_refused(const struct bl_iface *i, enum bl_xdp_mode mode, int e, struct bl_err *err)
+{
+	if (mode == BL_XDP_NATIVE && (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
+		return bl_fail(err, e, "%s refuses native XDP (%s): its driver lacks it, or the MTU here or on the veth peer is above %u; fix that, or pass "
+			       "--generic, which is slower", i->name, strerror(e), BL_XDP_MTU_MAX);
+	return bl_fail(err, e, "cannot attach the XDP program to %s: %s", i->name, strerror(e));
+}
+
+int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err)
+{
+	const struct bl_iface *i = &a->iface;
+	enum bl_xdp_mode now;
+	char path[BL_PATH_MAX], name[64];
+	int link, rc, flags;
+	uint32_t id;
+
+	link_path(path, sizeof(path), dir, kind, i->name);
+	link = bpf_obj_get(path);
+	if (link >= 0) {
+		uint32_t at = link_ifindex(link);
+
+		if (at == (uint32_t)i->ifindex && !xdp_mode_now(i->ifindex, &now) && now == mode) {
+			rc = bpf_link_update(link, prog_fd, NULL) ? -errno : 0;
+			close(link);
+			if (rc)
+				return bl_fail(err, -rc, "cannot swap the XDP program of %s: %s", i->name, strerror(-rc));
+			a->mode = mode;
+			return 0;
+		}
+		/* of an interface that is gone, or in the other mode, which a link cannot change */
+		if (at)
+			bpf_link_detach(link);
+		close(link);
+		unlink(path);
+	}
+	link = xdp_create(i, prog_fd, mode);
+	if (link < 0 && (errno == EBUSY || errno == EEXIST)) {
+		id = xdp_other(i->ifindex, name, sizeof(name), &flags);
+		if (!id)
+			return bl_fail(err, EBUSY, "%s, or a device on top of it, carries another XDP program; detach it first", i->name);
+		if (!replace)
+			return bl_fail(err, EBUSY, "%s carries another XDP program already (%s, id %u); detach it (`ip link set %s xdp%s off`) or pass --replace",
+				       i->name, *name ? name : "no name", id, i->name, flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
+		rc = xdp_displace(i, id, name, flags, err);
+		if (rc)
+			return rc;
+		link = xdp_create(i, prog_fd, mode);
+	}
+	if (link < 0)
+		return xdp_refused(i, mode, errno, err);
+	rc = bl_pin_over(link, path, err);
+	close(link);
+	if (rc)
+		return rc;
+	if (xdp_mode_now(i->ifindex, &a->mode))
+		a->mode = mode;
+	return 0;
+}
+
+static const char *tc_name(bool ingress)
+{
+	return ingress ? "ingress" : "egress";
+}
+
+static int clsact_attach(const struct bl_iface *i, bool ingress, int prog_fd, struct bl_err *err)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY, .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
+	int rc;
+
+	rc = bpf_tc_hook_create(&hook);
+	if (rc && rc != -EEXIST)
+		return bl_fail(err, -rc, "cannot add the clsact qdisc to %s: %s; the kernel needs CONFIG_NET_SCH_INGRESS, or tcx (6.6)", i->name, strerror(-rc));
+	rc = bpf_tc_attach(&hook, &o);
+	if (rc)
+		return bl_fail(err, -rc, "cannot attach the %s filter to %s: %s; the kernel needs CONFIG_NET_CLS_BPF", tc_name(ingress), i->name, strerror(-rc));
+	return 0;
+}
+
+int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd, struct bl_err *err)
+{
+	const struct bl_iface *i = &a->iface;
+	char path[BL_PATH_MAX];
+	int link, rc;
+
+	link_path(path, sizeof(path), dir, tc_name(ingress), i->name);
+	link = bpf_obj_get(path);
+	if (link >= 0) {
+		if (link_ifindex(link) == (uint32_t)i->ifindex) {
+			rc = bpf_link_update(link, prog_fd, NULL) ? -errno : 0;
+			close(link);
+			if (rc)
+				return bl_fail(err, -rc, "cannot swap the %s program of %s: %s", tc_name(ingress), i->name, strerror(-rc));
+			a->egress = "tcx";
+			return 0;
+		}
+		bpf_link_detach(link);
+		close(link);
+		unlink(path);
+	}
+	if (!bl_no_tcx) {
+		link = bpf_link_create(prog_fd, i->ifindex, (enum bpf_attach_type)(ingress ? TCX_INGRESS : TCX_EGRESS), NULL);
+		if (link >= 0) {
+			rc = bl_pin_over(link, path, err);
+			close(link);
+			a->egress = "tcx";
+			return rc;
+		}
+		/* an attach type that the kernel does not know is EINVAL; anything else has a reason that clsact would share */
+		if (errno != EINVAL)
+			return bl_fail(err, errno, "cannot attach the %s program to %s: %s", tc_name(ingress), i->name, strerror(errno));
+	}
+	a->egress = "clsact";
+	return clsact_attach(i, ingress, prog_fd, err);
+}
+
+/* Remove our filter; the qdisc stays, others may use it. */
+static void clsact_detach(const struct bl_iface *i, bool ingress)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
+	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+	int fd;
+
+	if (bpf_tc_query(&hook, &q))
+		return;
+	fd = bpf_prog_get_fd_by_id(q.prog_id);
+	if (fd < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && (!strncmp(info.name, "bl_host_", 8) || !strncmp(info.name, "bl_switch_", 10)))
+		bpf_tc_detach(&hook, &o);
+	close(fd);
+}
+
+void bl_detach_ingress(const char *dir, const char *ifname)
+{
+	char path[BL_PATH_MAX];
+	struct bl_iface i;
+	int link;
+
+	link_path(path, sizeof(path), dir, tc_name(true), ifname);
+	link = bpf_obj_get(path);
+	if (link >= 0) {
+		bpf_link_detach(link);
+		close(link);
+		unlink(path);
+	} else if (!bl_iface_get(&i, ifname, NULL)) {
+		clsact_detach(&i, true);
+	}
+}
+
+void bl_detach_clsact(const char *ifname)
+{
+	struct bl_iface i;
+
+	if (bl_iface_get(&i, ifname, NULL))
+		return;
+	clsact_detach(&i, false);
+	clsact_detach(&i, true);
+}
+
+struct detach {
+	char only[IFNAMSIZ + 8];
+	bool xdp; /* links of XDP programs; else the others */
+	int rc;
+	struct bl_err *err;
+};
+
+static int detach_one(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
+{
+	struct detach *d = ctx;
+	const char *ifname = strchr(name, '-');
+
+	if (d->xdp != !strncmp(name, "xdp-", 4) || (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
+		return 0;
+	if (ifindex && bpf_link_detach(link_fd))
+		d->rc = bl_fail(d->err, errno, "cannot detach %s: %s", path, strerror(errno));
+	else if (unlink(path))
+		d->rc = bl_fail(d->err, errno, "cannot remove the pin %s: %s", path, strerror(errno));
+	return 0;
+}
+
+int bl_detach_links(const char *dir, const char *only, struct bl_err *err)
+{
+	struct detach d = { .err = err, .xdp = true };
+	char *p;
+
+	snprintf(d.only, sizeof(d.only), "%s", only ? only : "");
+	for (p = d.only; *p; p++)
+		if (*p == '.')
+			*p = ':';
+	/* what guards the other ports goes last */
+	bl_links_each(dir, detach_one, &d);
+	d.xdp = false;
+	bl_links_each(dir, detach_one, &d);
+	return d.rc;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The map "counts" from outside. Inside, a value is one reason's counters of all places (struct bl_sw_counts, struct bl_host_counts), one copy per CPU; people
+ * ask for one place's counters of all reasons, summed.
+ *
+ * Example, 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1: bl_counts_read() gives out[3].n[BL_R_FORWARDED] = 12.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "loader/node_priv.h"
+
+/* One reason's counters on all CPUs: [cpu * *stride + key]. The caller frees. NULL: errno. */
+static uint64_t *room(int fd, uint32_t *stride, int *cpus)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+
+	*cpus = libbpf_num_possible_cpus();
+	if (*cpus < 1) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return NULL;
+	if (info.value_size % sizeof(uint64_t) || info.max_entries != BL_REASON_MAX) {
+		errno = EPROTO;
+		return NULL;
+	}
+	*stride = info.value_size / sizeof(uint64_t);
+	return calloc((size_t)*cpus, info.value_size);
+}
+
+int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
+{
+	uint32_t stride, r, k;
+	int cpus, c, rc = 0;
+	uint64_t *v = room(fd, &stride, &cpus);
+
+	if (!v)
+		return -errno;
+	memset(out, 0, keys * sizeof(*out));
+	if (keys > stride)
+		rc = -EPROTO;
+	for (r = 0; r < BL_REASON_MAX && !rc; r++) {
+		if (bpf_map_lookup_elem(fd, &r, v))
+			rc = -errno;
+		for (c = 0; c < cpus && !rc; c++)
+			for (k = 0; k < keys; k++)
+				out[k].n[r] += v[(uint32_t)c * stride + k];
+	}
+	free(v);
+	return rc;
+}
+
+/*
+ * Zero the counters of one place. What other places count between the reading and the writing of a reason, some microseconds, is lost: only counts, and
+ * only when a port's number goes to another interface. Reasons that were never given here are not written.
+ */
+int bl_counts_forget(int fd, uint32_t key)
+{
+	uint32_t stride, r;
+	int cpus, c, rc = 0;
+	uint64_t *v = room(fd, &stride, &cpus);
+
+	if (!v)
+		return -errno;
+	if (key >= stride)
+		rc = -EPROTO;
+	for (r = 0; r < BL_REASON_MAX && !rc; r++) {
+		bool found = false;
+
+		if (bpf_map_lookup_elem(fd, &r, v))
+			rc = -errno;
+		for (c = 0; c < cpus && !rc; c++) {
+			uint64_t *n = &v[(uint32_t)c * stride + key];
+
+			found |= *n != 0;
+			*n = 0;
+		}
+		if (found && bpf_map_update_elem(fd, &r, v, BPF_ANY))
+			rc = -errno;
+	}
+	free(v);
+	return rc;
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What happens to a node's interfaces while its daemon runs.
+ *
+ *	deleted and made anew	attached again under its name: programs, tables, the beacon socket, NAPI threads
+ *	renamed			known by its new name: pins, tables, what new endpoints are told
+ *	MTU, address, MAC	taken over; an MTU that XDP cannot have is refused by the log, and the old one stays
+ *	down and up		NAPI threads of a switch's ports are pinned anew to the home CPUs of their lanes: until then
+ *				the programs send their frames home themselves (bpf/switch/steer.h)
+ *	IP addresses		the controller hears them; endpoints keep theirs, new ones get the new one
+ *
+ * A message of the kernel only says where to look: what is done follows from what is there then, so that a lost message, or
+ * many in a row, make no difference. Example: eth0 (7) is deleted and made anew (9): "RTM_DELLINK 7": there is no 7 and no eth0, so
+ * it is gone. "RTM_NEWLINK 9 eth0": there is no 7, but an eth0: that is it.
+ *
+ * An index is what an interface is known by as long as it lives; after that, its last name.
+ */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include "loader/order/node_agent.h"
+
+static bool watched(const struct bl_node *n, const struct bl_attached *a)
+{
+	return n->cfg.role == BL_ROLE_SWITCH || a == &n->att[0]; /* not a host's lo */
+}
+
+static void pin(struct bl_node *n, struct bl_attached *a)
+{
+	struct bl_err why;
+
+	a->home_cpu = -1;
+	if (n->cfg.role != BL_ROLE_SWITCH || !n->cfg.thread_napi)
+		return;
+	if (bl_napi_thread(&a->iface, a->cpu, n->cfg.realtime, &why))
+		bl_log(BL_LOG_WARN, "%s", why.text);
+	else if (a->iface.up)
+		a->home_cpu = a->cpu;
+}
+
+/* ---- a switch's tables ---- */
+
+static int open_map(const struct bl_node *n, const char *map, uint32_t value_size, struct bl_err *err)
+{
+	struct bl_node_ref ref = { .role = n->cfg.role, .netns_ino = n->netns_ino, .meta = n->meta };
+
+	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
+	return bl_map_open(&ref, map, value_size, true, err);
+}
+
+static int set(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t key, const void *value, struct bl_err *err)
+{
+	int fd = open_map(n, map, value_size, err), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = bl_map_set(fd, key, value, map, err);
+	close(fd);
+	return rc;
+}
+
+/* The port's entry says what the interface is now; what else is in it stays. */
+static int set_port(const struct bl_node *n, const struct bl_attached *a, struct bl_err *err)
+{
+	int fd = open_map(n, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), err), rc;
+	uint32_t key = (uint32_t)a->port;
+	struct bl_sw_port p;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_lookup_elem(fd, &key, &p)) {
+		rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", key, BL_MAP_SW_PORTS, strerror(errno));
+	} else {
+		p.ifindex = (uint32_t)a->iface.ifindex;
+		p.mtu = (uint16_t)a->iface.mtu;
+		memcpy(p.mac, a->iface.mac, sizeof(p.mac));
+		memcpy(p.name, a->iface.name, sizeof(p.name));
+		rc = bl_map_set(fd, key, &p, BL_MAP_SW_PORTS, err);
+	}
+	close(fd);
+	return rc;
+}
+
+static bool metered(const struct bl_node *n, const struct bl_attached *a)
+{
+	uint32_t key = (uint32_t)a->port;
+	struct bl_sw_port p = {};
+	int fd = open_map(n, BL_MAP_SW_PORTS, sizeof(p), NULL);
+
+	if (fd < 0)
+		return false;
+	bpf_map_lookup_elem(fd, &key, &p);
+	close(fd);
+	return p.metered;
+}
+
+/* Whether the programs can work with such an interface. */
+static int usable(const struct bl_node *n, const struct bl_attached *a, const struct bl_iface *now, struct bl_err *err)
+{
+	int rc = bl_iface_xdp_ok(now, err);
+
+	if (!rc && n->cfg.role == BL_ROLE_SWITCH && now->mtu > BL_QUEUE_FRAME_MAX - 18 && metered(n, a))
+		rc = bl_fail(err, EMSGSIZE, "port %s has MTU %u, and a metered port queues frames of an MTU up to %u; `ip link set %s mtu 1500`", now->name, now->mtu, BL_QUEUE_FRAME_MAX - 18, now->name);
+	return rc;
+}
+
+/* A device map without programs, if the node has it: what the pacer sends. */
+static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint32_t ifindex, struct bl_err *err)
+{
+	struct bpf_devmap_val dev = { .ifindex = ifindex, .bpf_prog.fd = -1 };
+	char path[BL_PATH_MAX];
+	int fd, rc = 0;
+
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, map);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : bl_fail(err, errno, "cannot open the map %s: %s", path, strerror(errno));
+	if (bpf_map_update_elem(fd, &key, &dev, BPF_ANY)) /* a map of plain indices takes the first word */
+		rc = bl_fail(err, errno, "cannot enter interface %u into the device map %s: %s", ifindex, map, strerror(errno));
+	close(fd);
+	return rc;
+}
+
+/* The table of interface numbers is as large as it was made when the programs were loaded. */
+static int has_room(const struct bl_node *n, const struct bl_iface *i, struct bl_err *err)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	int fd = open_map(n, BL_MAP_SW_IFIDX, sizeof(uint32_t), err), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && (uint32_t)i->ifindex >= info.max_entries)
+		rc = bl_fail(err, ERANGE, "port %s has interface number %d now, and the running programs have a table for those below %u; restart the daemon of this switch (`systemctl restart barlined`), "
+			     "which loads them with a larger one; traffic through the other ports goes on meanwhile", i->name, i->ifindex, info.max_entries);
+	close(fd);
+	return rc;
+}
+
+static int move_port(const struct bl_node *n, const struct bl_attached *a, uint32_t old, struct bl_err *err)
+{
+	struct bpf_devmap_val dev = { .ifindex = (uint32_t)a->iface.ifindex, .bpf_prog.fd = n->devmap_prog };
+	uint32_t none = 0, number = (uint32_t)a->port + 1;
+	int rc;
+
+	rc = has_room(n, &a->iface, err);
+	if (rc)
+		return rc;
+	rc = set(n, BL_MAP_SW_IFIDX, sizeof(number), dev.ifindex, &number, err);
+	if (rc)
+		return rc;
+	if (old && old != dev.ifindex)
+		set(n, BL_MAP_SW_IFIDX, sizeof(none), old, &none, NULL);
+	rc = set_port(n, a, err);
+	if (!rc)
+		rc = set(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
+	return rc || !n->cfg.admission.on ? rc : set_dev(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
+}
+
+/* ---- a host's bl0 ---- */
+
+static int move_bl0(struct bl_node *n, struct bl_err *err)
+{
+	uint32_t nic = (uint32_t)n->att[0].iface.ifindex, zero = 0;
+	struct bl_hold_cfg c;
+	int fd, rc;
+
+	fd = open_map(n, BL_MAP_HOLD_CFG, sizeof(c), err);
+	if (fd < 0)
+		return fd;
+	if (bpf_map_lookup_elem(fd, &zero, &c)) {
+		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOLD_CFG, strerror(errno));
+	} else {
+		c.nic_ifindex = nic;
+		rc = set_dev(n, BL_MAP_HOLD_TX, BL_TX_NIC, nic, err);
+		if (!rc)
+			rc = bl_map_set(fd, 0, &c, BL_MAP_HOLD_CFG, err);
+	}
+	close(fd);
+	return rc ? rc : bl_bl0_nic(n, err);
+}
+
+/* ---- what happened ---- */
+
+/* The interface of that name is another one now. Egress first: nothing may leave past the program that promises. */
+static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+{
+	uint32_t old = (uint32_t)a->iface.ifindex;
+	struct bl_err why;
+	int rc = usable(n, a, now, &why);
+
+	if (!rc) {
+		a->iface = *now;
+		if (n->cfg.role == BL_ROLE_SWITCH)
+			rc = move_port(n, a, old, &why);
+	}
+	if (!rc)
+		rc = bl_attach_tc(a, n->dir, false, n->tc_prog, &why);
+	if (!rc)
+		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace, &why);
+	if (!rc && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_beacon_moved(n, &why);
+	if (!rc && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
+		rc = move_bl0(n, &why);
+	a->gone = rc != 0;
+	if (rc) {
+		a->iface.ifindex = 0; /* so that the next message makes us try again */
+		bl_log(BL_LOG_ERR, "%s: %s is there again, but cannot be used: %s", n->meta.name, now->name, why.text);
+		return;
+	}
+	pin(n, a);
+	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name, now->name, now->ifindex);
+}
+
+static void go(struct bl_node *n, struct bl_attached *a)
+{
+	if (!a->gone)
+		bl_log(BL_LOG_WARN, "%s: %s is gone: nothing comes or leaves there until there is an interface of that name again", n->meta.name, a->iface.name);
+	a->gone = true;
+	a->iface.up = false;
+	a->home_cpu = -1;
+}
+
+static void rename_to(struct bl_node *n, struct bl_attached *a, const char *name)
+{
+	struct bl_err why;
+	int rc;
+
+	bl_log(BL_LOG_INFO, "%s: %s is called %s now; say so in its configuration, too", n->meta.name, a->iface.name, name);
+	bl_links_rename(n->dir, a->iface.name, name);
+	snprintf(a->iface.name, sizeof(a->iface.name), "%s", name);
+	if (n->cfg.role == BL_ROLE_HOST) {
+		snprintf(n->cfg.ifname, sizeof(n->cfg.ifname), "%s", name);
+		return;
+	}
+	rc = set_port(n, a, &why);
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: port %s: %s", n->meta.name, name, why.text);
+}
+
+static void change(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
+{
+	bool mac = memcmp(a->iface.mac, now->mac, sizeof(now->mac)) != 0, mtu = a->iface.mtu != now->mtu;
+	struct bl_err why;
+	int rc = 0;
+
+	if (mtu && usable(n, a, now, &why)) {
+		if (a->mtu_refused != now->mtu)
+			bl_log(BL_LOG_ERR, "%s: %u stays the MTU for ordered messages: %s", n->meta.name, a->iface.mtu, why.text);
+		a->mtu_refused = now->mtu;
+		mtu = false;
+	}
+	if (!mac && !mtu)
+		return;
+	if (mtu) {
+		bl_log(BL_LOG_INFO, "%s: the MTU of %s is %u now, was %u%s", n->meta.name, now->name, now->mtu, a->iface.mtu, n->cfg.role == BL_ROLE_HOST ? "; endpoints of before keep theirs" : "");
+		a->iface.mtu = now->mtu;
+		a->mtu_refused = 0;
+	}
+	memcpy(a->iface.mac, now->mac, sizeof(now->mac));
+	if (n->cfg.role == BL_ROLE_SWITCH)
+		rc = set_port(n, a, &why);
+	if (!rc && mac && n->cfg.role == BL_ROLE_HOST)
+		rc = bl_beacon_moved(n, &why);
+	if (!rc && mtu && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
+		rc = bl_bl0_policy(n->dir, n->cfg.admission.policy, &why);
+	if (rc)
+		bl_log(BL_LOG_ERR, "%s: %s: %s", n->meta.name, now->name, why.text);
+}
+
+static void look_at(struct bl_node *n, struct bl_attached *a)
+{
+	char name[IFNAMSIZ];
+	struct bl_iface now;
+	struct bl_err why;
+	bool came;
+
+	if (a->gone || !if_indextoname((unsigned int)a->iface.ifindex, name)) {
+		go(n, a);
+		if (!bl_iface_get(&now, a->iface.name, &why))
+			come_back(n, a, &now);
+		return;
+	}
+	if (strcmp(name, a->iface.name))
+		rename_to(n, a, name);
+	if (bl_iface_get(&now, name, &why) || now.ifindex != a->iface.ifindex)
+		return; /* the next message says more */
+	came = now.up && !a->iface.up;
+	a->iface.up = now.up;
+	change(n, a, &now);
+	if (came)
+		pin(n, a);
+	else if (!now.up)
+		a->home_cpu = -1;
+}
+
+static void look(struct bl_node *n)
+{
+	unsigned int k;
+
+	for (k = 0; k < n->natt; k++)
+		if (watched(n, &n->att[k]))
+			look_at(n, &n->att[k]);
+}
+
+/* Whether it is about an interface of ours, by index or name. One that went down in between has lost its threads, though it is up again. */
+static bool about_us(struct bl_node *n, const struct nlmsghdr *h)
+{
+	const struct ifinfomsg *i = NLMSG_DATA(h);
+	const struct rtattr *r = IFLA_RTA(i);
+	int left = (int)IFLA_PAYLOAD(h);
+	const char *name = "";
+	bool ours = false;
+	unsigned int k;
+
+	for (; RTA_OK(r, left); r = RTA_NEXT(r, left))
+		if (r->rta_type == IFLA_IFNAME && RTA_PAYLOAD(r) && RTA_PAYLOAD(r) <= IFNAMSIZ && !((const char *)RTA_DATA(r))[RTA_PAYLOAD(r) - 1])
+			name = RTA_DATA(r);
+	for (k = 0; k < n->natt; k++) {
+		struct bl_attached *a = &n->att[k];
+
+		if (!watched(n, a) || (a->iface.ifindex != i->ifi_index && strcmp(a->iface.name, name)))
+			continue;
+		ours = true;
+		if (a->iface.ifindex == i->ifi_index && !(i->ifi_flags & IFF_UP))
+			a->iface.up = false;
+	}
+	return ours;
+}
+
+static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	char buf[16384] __attribute__((aligned(8)));
+	bool links = false, addrs = false;
+	struct bl_node *n = ctx;
+	struct bl_err why;
+	ssize_t len;
+	int old;
+
+	(void)src, (void)events;
+	while ((len = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
+		struct nlmsghdr *h;
+
+		for (h = (void *)buf; NLMSG_OK(h, (uint32_t)len); h = NLMSG_NEXT(h, len)) {
+			if ((h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK) && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
+				links |= about_us(n, h);
+			if ((h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR) && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifaddrmsg)))
+				addrs |= (int)((const struct ifaddrmsg *)NLMSG_DATA(h))->ifa_index == n->att[0].iface.ifindex;
+		}
+	}
+	if (len < 0 && errno == ENOBUFS)
+		links = addrs = true; /* something was missed */
+	if (links) {
+		if (bl_netns_enter(n->cfg.netns, &old, &why)) {
+			bl_log(BL_LOG_WARN, "%s: its links cannot be watched any more: %s", n->meta.name, why.text);
+			n->links_src = sd_event_source_disable_unref(n->links_src);
+			return 0;
+		}
+		look(n);
+		bl_netns_leave(old);
+	}
+	if (links || addrs)
+		bl_node_agent_endpoints(n);
+	return 0;
+}
+
+int bl_links_watch(struct bl_node *n, struct bl_err *err)
+{
+	struct sockaddr_nl me = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | (n->cfg.role == BL_ROLE_HOST ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0) };
+	unsigned int k;
+	int rc;
+
+	n->links_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (n->links_fd < 0 || bind(n->links_fd, (struct sockaddr *)&me, sizeof(me)))
+		return bl_fail(err, errno, "cannot watch the links of the node: %s", strerror(errno));
+	rc = sd_event_add_io(n->srv->ev, &n->links_src, n->links_fd, EPOLLIN, on_links, n);
+	if (rc < 0)
+		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));
+	for (k = 0; k < n->natt; k++)
+		pin(n, &n->att[k]);
+	look(n); /* what happened before we listened */
+	return 0;
+}
+
+void bl_links_unwatch(struct bl_node *n)
+{
+	n->links_src = sd_event_source_disable_unref(n->links_src);
+	if (n->links_fd >= 0)
+		close(n->links_fd);
+	n->links_fd = -1;
+}

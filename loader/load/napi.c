@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Threaded NAPI: give each port's receive work to a kernel thread and that thread to the port's home CPU, so that a lane has one writer
+ * (DESIGN 3.3). For devices without IRQs to steer, above all veth.
+ *
+ * The threads are named napi/IFNAME-ID. Names repeat between namespaces, so the kernel is asked first for the ids and pids (netdev netlink,
+ * 6.8); on older kernels /proc is searched, and of threads of one name and different ids the newest are taken: those that were made just now.
+ * Threads of the kernel are seen only from the first pid namespace: elsewhere nothing can be pinned, and that is an error that says so.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include "loader/node_priv.h"
+
+/* of linux/netdev.h, which Debian 12 does not have */
+#define NETDEV_CMD_NAPI_GET   11
+#define NETDEV_A_NAPI_IFINDEX 1
+#define NETDEV_A_NAPI_PID     4
+#define THREADS_MAX	      64
+
+#define PF_KTHREAD 0x00200000
+
+/* sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached nowhere. */
+int bl_sysfs_open(void)
+{
+	int fs, mnt = -1;
+
+	fs = fsopen("sysfs", FSOPEN_CLOEXEC);
+	if (fs >= 0) {
+		if (!fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+			mnt = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+		close(fs);
+	}
+	return mnt >= 0 ? mnt : open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another network namespace. */
+static int set_attr(const struct bl_iface *i, const char *attr, const char *value)
+{
+	char path[128], text[32];
+	int sys, fd, rc = 0;
+
+	sys = bl_sysfs_open();
+	if (sys < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "class/net/%s/ifindex", i->name);
+	if (bl_read_line(sys, path, text, sizeof(text)) || atoi(text) != i->ifindex) {
+		close(sys);
+		return -ENXIO;
+	}
+	snprintf(path, sizeof(path), "class/net/%s/%s", i->name, attr);
+	fd = openat(sys, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	close(sys);
+	return rc;
+}
+
+static int threaded_on(const struct bl_iface *i, struct bl_err *err)
+{
+	int rc = set_attr(i, "threaded", "1");
+
+	if (rc == -ENXIO)
+		return bl_fail(err, ENOENT, "sysfs does not show %s of this network namespace; run with CAP_SYS_ADMIN, or without threaded NAPI", i->name);
+	if (rc)
+		return bl_fail(err, -rc, "cannot make the NAPI of %s threaded: %s; its driver may have none (thread_napi: false leaves it)", i->name, strerror(-rc));
+	return 0;
+}
+
+int bl_napi_gather(const struct bl_iface *i, uint64_t ns)
+{
+	char text[24];
+	int rc;
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)ns);
+	rc = set_attr(i, "gro_flush_timeout", text);
+	return rc ? rc : set_attr(i, "napi_defer_hard_irqs", ns ? "1" : "0");
+}
+
+static void attr_put(struct nlmsghdr *h, uint16_t type, const void *data, uint16_t len)
+{
+	struct nlattr *a = (void *)((char *)h + NLMSG_ALIGN(h->nlmsg_len));
+
+	a->nla_type = type;
+	a->nla_len = (uint16_t)(NLA_HDRLEN + len);
+	memcpy((char *)a + NLA_HDRLEN, data, len);
+	h->nlmsg_len = NLMSG_ALIGN(h->nlmsg_len) + (uint32_t)NLA_ALIGN(a->nla_len);
+}
+
+static const void *attr_find(const struct nlmsghdr *h, uint16_t type, uint16_t size)
+{
+	const char *p = (const char *)NLMSG_DATA(h) + GENL_HDRLEN, *end = (const char *)h + h->nlmsg_len;
+
+	while (p + NLA_HDRLEN <= end) {
+		const struct nlattr *a = (const void *)p;
+
+		if (a->nla_len < NLA_HDRLEN || p + a->nla_len > end)
+			break;
+		if ((a->nla_type & NLA_TYPE_MASK) == type && a->nla_len >= NLA_HDRLEN + size)
+			return p + NLA_HDRLEN;
+		p += NLA_ALIGN(a->nla_len);
+	}
+	return NULL;
+}
+
+/* One generic-netlink request with one attribute; @each for every answer. */
+static int genl(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t type, const void *data, uint16_t len,
+		void (*each)(const struct nlmsghdr *, void *), void *ctx)
+{
+	char buf[16384] __attribute__((aligned(8))) = {};
+	struct nlmsghdr *h = (void *)buf;
+	struct genlmsghdr *g = NLMSG_DATA(h);
+	ssize_t n;
+
+	h->nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN);
+	h->nlmsg_type = family;
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	g->cmd = cmd;
+	g->version = 1;
+	attr_put(h, type, data, len);
+	if (send(fd, buf, h->nlmsg_len, 0) < 0)
+		return -errno;
+	for (;;) {
+		n = recv(fd, buf, sizeof(buf), 0);
+		if (n < 0)
+			return -errno;
+		for (h = (void *)buf; NLMSG_OK(h, (uint32_t)n); h = NLMSG_NEXT(h, n)) {
+			if (h->nlmsg_type == NLMSG_ERROR)
+				return ((struct nlmsgerr *)NLMSG_DATA(h))->error;
+			if (h->nlmsg_type == NLMSG_DONE)
+				return 0;
+			each(h, ctx);
+		}
+	}
+}
+
+static void take_family(const struct nlmsghdr *h, void *ctx)
+{
+	const uint16_t *id = attr_find(h, CTRL_ATTR_FAMILY_ID, 2);
+
+	if (id)
+		*(uint16_t *)ctx = *id;
+}
+
+struct threads {
+	int ifindex;
+	int n;
+	pid_t pid[THREADS_MAX];
+};
+
+static void take_napi(const struct nlmsghdr *h, void *ctx)
+{
+	const uint32_t *ifindex = attr_find(h, NETDEV_A_NAPI_IFINDEX, 4), *pid = attr_find(h, NETDEV_A_NAPI_PID, 4);
+	struct threads *t = ctx;
+
+	if (ifindex && pid && *ifindex == (uint32_t)t->ifindex && t->n < THREADS_MAX)
+		t->pid[t->n++] = (pid_t)*pid;
+}
+
+static void threads_ask(const struct bl_iface *i, struct threads *t)
+{
+	struct timeval limit = { .tv_sec = 1 };
+	uint32_t ifindex = (uint32_t)i->ifindex;
+	uint16_t family = 0;
+	int fd;
+
+	t->n = 0;
+	t->ifindex = i->ifindex;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	if (fd < 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!genl(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0, CTRL_ATTR_FAMILY_NAME, "netdev", 7, take_family, &family) && family)
+		genl(fd, family, NETDEV_CMD_NAPI_GET, NLM_F_DUMP, NETDEV_A_NAPI_IFINDEX, &ifindex, 4, take_napi, t);
+	close(fd);
+}
+
+/* "napi/IFNAME-ID": whole since Linux 5.17, which shows a kernel thread's full name here; before, cut after 15 characters. */
+static bool is_napi_of(const char *comm, const char *ifname)
+{
+	char want[IFNAMSIZ + 8];
+	size_t len;
+
+	len = (size_t)snprintf(want, sizeof(want), "napi/%s-", ifname);
+	if (strlen(comm) == 15 && len > 15)
+		return !strncmp(comm, want, 15);
+	return !strncmp(comm, want, len) && strspn(comm + len, "0123456789") == strlen(comm + len);
+}
+
+/* 0: no such process. */
+static uint64_t started(pid_t pid)
+{
+	uint64_t t;
+
+	bl_proc_stat(pid, BL_PROC_STARTED, &t);
+	return t;
+}
+
+static void threads_search(const struct bl_iface *i, struct threads *t)
+{
+	uint64_t when[THREADS_MAX], newest = 0;
+	char path[288], comm[80];
+	struct dirent *e;
+	int k, n = 0;
+	DIR *d;
+
+	t->n = 0;
+	d = opendir("/proc");
+	if (!d)
+		return;
+	while ((e = readdir(d)) && t->n < THREADS_MAX) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+		if (e->d_name[0] < '0' || e->d_name[0] > '9' || bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || !is_napi_of(comm, i->name))
+			continue;
+		t->pid[t->n] = atoi(e->d_name);
+		when[t->n] = started(t->pid[t->n]);
+		if (when[t->n] > newest)
+			newest = when[t->n];
+		t->n++;
+	}
+	closedir(d);
+	/* the queues of one interface get their threads in one go: within 20 ms (2 ticks of 1/100 s) */
+	for (k = 0; k < t->n; k++)
+		if (when[k] + 2 >= newest)
+			t->pid[n++] = t->pid[k];
+	t->n = n;
+}
+
+/* A thread of the kernel called @name...: anybody may have the name. */
+static bool is_kernel(pid_t pid, const char *name, bool whole)
+{
+	char path[64], comm[80];
+	uint64_t flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
+		return false;
+	return !bl_proc_stat(pid, BL_PROC_FLAGS, &flags) && flags & PF_KTHREAD;
+}
+
+/* the name may be from before a rename; another pid namespace's number would hit anything */
+static bool is_napi(pid_t pid)
+{
+	return is_kernel(pid, "napi/", false);
+}
+
+/* Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another pid namespace: searched for by name. */
+static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how, struct bl_err *err)
+{
+	cpu_set_t set;
+	int k;
+
+	for (k = 0; k < t->n; k++)
+		if (!is_napi(t->pid[k]))
+			t->n = 0;
+	if (!t->n)
+		threads_search(i, t);
+	if (!t->n)
+		return bl_fail(err, ESRCH, "no napi/%s thread can be seen, so port %s cannot be kept on CPU %d; run in the machine's first pid namespace", i->name,
+			       i->name, cpu);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	for (k = 0; k < t->n; k++) {
+		if (sched_setaffinity(t->pid[k], sizeof(set), &set))
+			return bl_fail(err, errno, "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s", i->name, t->pid[k], cpu, strerror(errno));
+		/* Better with, works without: in a container this is often refused. */
+		bl_prio_first(t->pid[k], &set, how, 1);
+	}
+	return 0;
+}
+
+void bl_home_thread(int map, uint32_t cpu, enum bl_realtime how)
+{
+	struct bpf_map_info info = {};
+	uint32_t len = sizeof(info);
+	struct dirent *e;
+	char want[48];
+	cpu_set_t set;
+	DIR *d;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (bpf_obj_get_info_by_fd(map, &info, &len))
+		return;
+	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
+	d = opendir("/proc");
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_kernel(atoi(e->d_name), want, true))
+			bl_prio_first(atoi(e->d_name), &set, how, 2); /* before the NAPI threads of its CPU, which go on filling its queue */
+	if (d)
+		closedir(d);
+}
+
+int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, struct bl_err *err)
+{
+	struct threads t;
+	int rc;
+
+	rc = threaded_on(i, err);
+	if (rc || !i->up)
+		return rc; /* an interface that is down has no threads yet */
+	threads_ask(i, &t);
+	return pin(i, &t, cpu, how, err);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The event loop that a process's nodes share. */
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "loader/admission/fastpass.h"
+#include "node_priv.h"
+
+static int on_stop(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	struct bl_server *s = ctx;
+	uint64_t v;
+
+	(void)src, (void)events;
+	if (read(fd, &v, sizeof(v)) == sizeof(v))
+		s->stop = true;
+	return 0;
+}
+
+static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
+{
+	(void)src, (void)si;
+	((struct bl_server *)ctx)->stop = true;
+	return 0;
+}
+
+static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
+{
+	(void)src, (void)si, (void)ctx;
+	bl_log(BL_LOG_INFO, "SIGHUP: nothing is read anew while it runs; a restart does that, and loses nothing");
+	return 0;
+}
+
+int bl_server_new(struct bl_server **out, struct bl_err *err)
+{
+	struct bl_server *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*out = NULL;
+	if (!s)
+		return bl_fail(err, ENOMEM, "out of memory");
+	pthread_mutex_init(&s->beacon_lock, NULL);
+	pthread_cond_init(&s->beacon_cond, NULL);
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = s->stop_fd < 0 ? -errno : sd_event_new(&s->ev);
+	if (rc >= 0)
+		rc = sd_event_add_io(s->ev, NULL, s->stop_fd, EPOLLIN, on_stop, s);
+	if (rc < 0) {
+		bl_server_free(s);
+		return bl_fail(err, -rc, "cannot make an event loop: %s", strerror(-rc));
+	}
+	*out = s;
+	return 0;
+}
+
+void bl_server_block_signals(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+}
+
+int bl_thread_start(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(thread, attr, fn, ctx);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+int bl_server_run(struct bl_server *s, struct bl_err *err)
+{
+	sd_event_source *term = NULL, *intr = NULL, *hangup = NULL;
+	sigset_t mask, old;
+	int rc;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &mask, &old);
+	rc = sd_event_add_signal(s->ev, &term, SIGTERM, on_signal, s);
+	if (rc >= 0)
+		rc = sd_event_add_signal(s->ev, &intr, SIGINT, on_signal, s);
+	if (rc >= 0)
+		rc = sd_event_add_signal(s->ev, &hangup, SIGHUP, on_hangup, s);
+	s->stop = false;
+	while (rc >= 0 && !s->stop)
+		rc = sd_event_run(s->ev, UINT64_MAX);
+	sd_event_source_disable_unref(term);
+	sd_event_source_disable_unref(intr);
+	sd_event_source_disable_unref(hangup);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc < 0 ? bl_fail(err, -rc, "the event loop failed: %s", strerror(-rc)) : 0;
+}
+
+void bl_server_stop(struct bl_server *s)
+{
+	uint64_t one = 1;
+
+	/* async-signal-safe; the counter cannot overflow, and a full one would wake the loop all the same */
+	if (write(s->stop_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+int bl_server_fd(struct bl_server *s)
+{
+	return sd_event_get_fd(s->ev);
+}
+
+int bl_server_step(struct bl_server *s, struct bl_err *err)
+{
+	int rc, n = 0;
+
+	/* bounded: the caller's loop has other work too, and the fd stays readable while there is more */
+	do
+		rc = sd_event_run(s->ev, 0);
+	while (rc > 0 && ++n < 64);
+	return rc < 0 ? bl_fail(err, -rc, "the event loop failed: %s", strerror(-rc)) : 0;
+}
+
+void bl_server_free(struct bl_server *s)
+{
+	if (!s)
+		return;
+	while (s->nodes)
+		bl_node_close(s->nodes);
+	bl_fastpass_stop(s);
+	bl_beacon_stop(s);
+	bl_pacer_stop(s);
+	sd_event_unref(s->ev);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	pthread_cond_destroy(&s->beacon_cond);
+	pthread_mutex_destroy(&s->beacon_lock);
+	free(s);
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Beacons: one thread sends those of all hosts of the process, at the ticks of core/order/beacon_core.h. Where the pacer carries a host's beacons (bpf/host/beacon.h), this file only
+ * makes the frame, and the thread sends none for that host. The thread also keeps the clock records of all nodes, switches' too (clock.c).
+ *
+ * The frame is made once; only its psn changes here, and the egress program fills B and C in. It goes through the qdisc like data does: a beacon must
+ * not overtake. A tick that was overslept is not sent late: the next one says more. While the clock is void, nothing is sent.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/if_packet.h>
+#include "core/order/beacon_core.h"
+#include "core/clock_core.h"
+#include "core/queue/queue_core.h"
+#include "core/wire_core.h"
+#include "loader/node_priv.h"
+
+#define SLEEP_SHORT_NS 5000000ULL
+
+static void send_one(struct bl_node *n)
+{
+	struct bl_hdr *h = (void *)(n->beat.frame + sizeof(struct ethhdr));
+
+	bl_hdr_set_psn(h, n->beat.psn++);
+	if (send(n->beacon_sock, n->beat.frame, sizeof(n->beat.frame), MSG_DONTWAIT) >= 0) {
+		n->beacon_errno = 0;
+		return;
+	}
+	/* a full queue says that frames with newer barriers are before us */
+	if (errno == ENOBUFS || errno == EAGAIN || errno == n->beacon_errno)
+		return;
+	n->beacon_errno = errno;
+	bl_log(BL_LOG_WARN, "%s: cannot send beacons on %s: %s", n->meta.name, n->att[0].iface.name, strerror(errno));
+}
+
+/* Send a beacon if one is due; CLOCK_MONOTONIC of the next tick. */
+static uint64_t beat(struct bl_node *n)
+{
+	uint64_t mono = bl_mono_ns();
+
+	if (!bl_clock_usable(n->clock, mono))
+		return mono + BL_BEAT_VOID_NS;
+	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock, mono), BL_READ_ONCE(n->page->sends)))
+		send_one(n);
+	return n->beat.next_ns;
+}
+
+/* Do what is due; CLOCK_MONOTONIC of what is due next. */
+static uint64_t serve(struct bl_node *n)
+{
+	uint64_t mono = bl_mono_ns(), next = n->keeping ? bl_clock_tick(n, mono) : UINT64_MAX;
+
+	return n->page ? bl_min64(next, beat(n)) : next;
+}
+
+/* Without permission beacons come later under load, and barriers with them: not wrong, only slower. The lock is held. */
+static void go_first(struct bl_server *s)
+{
+	cpu_set_t set;
+
+	s->beacon_prio = false;
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		bl_prio_first(gettid(), &set, s->beacon_how, 2);
+}
+
+static void *beacon_main(void *ctx)
+{
+	struct bl_server *s = ctx;
+	struct bl_node *n;
+
+	pthread_setname_np(pthread_self(), "barline-beacon");
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	pthread_mutex_lock(&s->beacon_lock);
+	while (!s->beacon_quit) {
+		uint64_t next = UINT64_MAX;
+		struct timespec t;
+
+		if (s->beacon_prio)
+			go_first(s);
+		if (!s->beacon_nodes) {
+			pthread_cond_wait(&s->beacon_cond, &s->beacon_lock);
+			continue;
+		}
+		for (n = s->beacon_nodes; n; n = n->beacon_next)
+			next = bl_min64(next, serve(n));
+		t.tv_sec = (time_t)(next / 1000000000ULL);
+		t.tv_nsec = (long)(next % 1000000000ULL);
+		/* long sleeps are left as soon as the list changes, or the thread is to end */
+		if (next > bl_mono_ns() + SLEEP_SHORT_NS) {
+			pthread_cond_clockwait(&s->beacon_cond, &s->beacon_lock, CLOCK_MONOTONIC, &t);
+			continue;
+		}
+		pthread_mutex_unlock(&s->beacon_lock);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		pthread_mutex_lock(&s->beacon_lock);
+	}
+	pthread_mutex_unlock(&s->beacon_lock);
+	return NULL;
+}
+
+static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
+{
+	static const uint8_t to[6] = BL_BEACON_MAC;
+	struct ethhdr *eth = (void *)b->frame;
+	struct bl_hdr *h = (void *)(eth + 1);
+	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s), .node_id = htonl(n->meta.node_id) };
+
+	*b = (struct bl_beat){ .node_id = n->meta.node_id, .interval_ns = n->cfg.beacon_us * 1000ULL, .sends = sends };
+	memcpy(eth->h_dest, to, 6);
+	memcpy(eth->h_source, n->att[0].iface.mac, 6);
+	eth->h_proto = htons(BL_ETHERTYPE);
+	h->opcode = BL_OPCODE_BYTE(BL_OP_BEACON);
+	h->flags = BL_F_LANES(1);
+	memcpy(h + 1, &body, sizeof(body)); /* not aligned there */
+}
+
+static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = nic->ifindex };
+	int mark = (int)BL_BEACON_MARK, few = 1, fd, rc = 0;
+
+	/* protocol 0: a socket that receives nothing */
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return bl_fail(err, errno, "cannot make the beacon socket of %s: %s; it takes CAP_NET_RAW", nic->name, strerror(errno));
+	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
+		rc = bl_fail(err, errno, "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", nic->name, strerror(errno));
+	/*
+	 * The least that the kernel takes, 4608 bytes: half a dozen beacons. Where the other end of a veth is not served for some
+	 * milliseconds, beacons took the places of its ring that the data's windows count on, and data was lost.
+	 */
+	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few)))
+		rc = bl_fail(err, errno, "cannot bound the beacons on their way on %s: %s", nic->name, strerror(errno));
+	else if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
+		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name, strerror(errno));
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
+}
+
+/*
+ * Where @n's beacons are best sent from. A beacon that leaves on another CPU than the one that takes it on from there wakes that one with an interrupt, 10000 times a second for each host. In a
+ * lab of 8 hosts on two CPUs that was 39 % of both (2026-11).
+ */
+static void wish(struct bl_node *n)
+{
+	CPU_ZERO(&n->beacon_cpus);
+	if (n->cfg.ncpus)
+		CPU_SET((size_t)n->cfg.cpus[0], &n->beacon_cpus);
+	else
+		bl_tx_cpus(&n->att[0].iface, n->host_cfg.queue, &n->beacon_cpus);
+}
+
+/*
+ * The thread goes where its nodes want it. For one host it takes a few percent of a CPU, and a host whose beacons come late is excluded: it may be SCHED_FIFO. That of a lab, which beats for all
+ * hosts of a rack, keeps others waiting as NAPI does. The lock is held.
+ */
+static void settle(struct bl_server *s)
+{
+	const struct bl_node *n;
+	unsigned int nodes = 0;
+	cpu_set_t set;
+	int rc;
+
+	if (!s->beacon_running)
+		return;
+	CPU_ZERO(&set);
+	s->beacon_how = BL_RT_AUTO;
+	for (n = s->beacon_nodes; n; n = n->beacon_next) {
+		nodes += n->page != NULL;
+		CPU_OR(&set, &set, &n->beacon_cpus);
+		s->beacon_how = n->cfg.realtime ? n->cfg.realtime : s->beacon_how;
+	}
+	if (nodes <= 1 && s->beacon_how == BL_RT_AUTO)
+		s->beacon_how = BL_RT_ALWAYS;
+	if (!CPU_COUNT(&set))
+		set = s->beacon_any;
+	rc = pthread_setaffinity_np(s->beacon_thread, sizeof(set), &set);
+	s->beacon_prio = true;
+	/* not wrong, only dearer */
+	if (rc)
+		bl_log(BL_LOG_WARN, "cannot keep the beacon thread on the CPUs of its NICs: %s", strerror(rc));
+}
+
+/* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
+int bl_beacon_start(struct bl_server *s, struct bl_err *err)
+{
+	int rc;
+
+	if (s->beacon_running)
+		return 0;
+	sched_getaffinity(0, sizeof(s->beacon_any), &s->beacon_any);
+	rc = bl_thread_start(&s->beacon_thread, NULL, beacon_main, s);
+	if (rc)
+		return bl_fail(err, rc, "cannot start the beacon thread: %s", strerror(rc));
+	s->beacon_running = true;
+	return 0;
+}
+
+static void list(struct bl_node *n)
+{
+	struct bl_server *s = n->srv;
+
+	if (!n->beacon_listed) {
+		n->beacon_next = s->beacon_nodes;
+		s->beacon_nodes = n;
+	}
+	n->beacon_listed = true;
+	settle(s);
+	pthread_cond_signal(&s->beacon_cond);
+}
+
+void bl_beacon_keep(struct bl_node *n, bool keep)
+{
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	n->keeping = keep;
+	n->clock_next_ns = 0;
+	if (keep)
+		list(n);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+}
+
+/* The calling thread is in the node's namespace. */
+int bl_beacon_add(struct bl_node *n, struct bl_err *err)
+{
+	int rc = 0, fd;
+	void *page;
+
+	if (n->page)
+		return 0;
+	if (n->beacon_sock < 0) {
+		rc = open_socket(&n->att[0].iface, &fd, err);
+		if (rc)
+			return rc;
+		n->beacon_sock = fd;
+	}
+	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, n->page_fd, 0);
+	if (page == MAP_FAILED)
+		return bl_fail(err, errno, "cannot map the barrier page: %s", strerror(errno));
+	make(n, &n->beat, ((const struct bl_host_page *)page)->sends);
+	wish(n);
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	n->page = page;
+	list(n);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+	return rc;
+}
+
+int bl_beacon_socket(struct bl_node *n, struct bl_err *err)
+{
+	int old, fd, rc;
+
+	if (n->beacon_sock >= 0)
+		return 0;
+	rc = bl_netns_enter(n->cfg.netns, &old, err);
+	if (rc)
+		return rc;
+	rc = open_socket(&n->att[0].iface, &fd, err);
+	bl_netns_leave(old);
+	if (!rc)
+		n->beacon_sock = fd;
+	return rc;
+}
+
+/* The calling thread is in the node's namespace. */
+int bl_beacon_moved(struct bl_node *n, struct bl_err *err)
+{
+	struct ethhdr *eth = (void *)n->beat.frame;
+	int fd, old, rc;
+
+	if (!n->page)
+		return 0;
+	rc = open_socket(&n->att[0].iface, &fd, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	old = n->beacon_sock;
+	n->beacon_sock = fd;
+	memcpy(eth->h_source, n->att[0].iface.mac, 6);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+	close(old);
+	return 0;
+}
+
+static void *close_main(void *fd)
+{
+	close((int)(intptr_t)fd);
+	return NULL;
+}
+
+/*
+ * Closing a packet socket waits for an RCU grace period, 8 to 24 ms; whoever else this process serves
+ * need not wait for that. Nobody joins the thread: if the process ends first, the kernel closes it.
+ */
+static void close_aside(int fd)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int rc;
+
+	if (pthread_attr_init(&attr)) {
+		close(fd);
+		return;
+	}
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	rc = bl_thread_start(&t, &attr, close_main, (void *)(intptr_t)fd);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		close(fd);
+}
+
+void bl_beacon_remove(struct bl_node *n)
+{
+	const void *page = n->page;
+	struct bl_node **at;
+
+	pthread_mutex_lock(&n->srv->beacon_lock);
+	for (at = &n->srv->beacon_nodes; *at; at = &(*at)->beacon_next) {
+		if (*at == n) {
+			*at = n->beacon_next;
+			break;
+		}
+	}
+	n->beacon_listed = n->keeping = false;
+	n->page = NULL;
+	settle(n->srv);
+	pthread_mutex_unlock(&n->srv->beacon_lock);
+	if (n->beacon_sock >= 0)
+		close_aside(n->beacon_sock);
+	n->beacon_sock = -1;
+	if (page)
+		munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+bool bl_beacons_here(const struct bl_node_cfg *c)
+{
+	return c->role == BL_ROLE_HOST && !c->no_beacons && !bl_beacon_paced(c);
+}
+
+bool bl_beacon_paced(const struct bl_node_cfg *c)
+{
+	return c->role == BL_ROLE_HOST && !c->no_beacons && c->admission.on && c->admission.pacer_beacons;
+}
+
+int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
+{
+	const size_t size = (sizeof(struct bl_due) + 4095) & ~4095UL;
+	struct bpf_map *beat, *due;
+	struct bl_host_page page;
+	struct bl_beat b = {};
+	uint32_t zero = 0;
+	struct bl_due *d;
+	int rc;
+
+	rc = bl_admission_map(obj, BL_MAP_PACE_BEAT, sizeof(b), &beat, err);
+	if (!rc)
+		rc = bl_admission_map(obj, BL_MAP_HOLD_DUE, sizeof(*d), &due, err);
+	if (rc)
+		return rc;
+	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
+		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_PAGE, strerror(errno));
+	make(n, &b, page.sends);
+	b.on = bl_beacon_paced(&n->cfg);
+	rc = bl_map_set(bpf_map__fd(beat), 0, &b, BL_MAP_PACE_BEAT, err);
+	if (rc || !b.on)
+		return rc;
+	/* The pacer's first turn shall look for a tick. Frames may be held already, so the time is lowered as they do it. */
+	d = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(due), 0);
+	if (d == MAP_FAILED)
+		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_HOLD_DUE, strerror(errno));
+	bl_due_next(d, 0);
+	munmap(d, size);
+	return 0;
+}
+
+void bl_beacon_stop(struct bl_server *s)
+{
+	if (!s->beacon_running)
+		return;
+	pthread_mutex_lock(&s->beacon_lock);
+	s->beacon_quit = true;
+	pthread_cond_signal(&s->beacon_cond);
+	pthread_mutex_unlock(&s->beacon_lock);
+	pthread_join(s->beacon_thread, NULL);
+	s->beacon_running = false;
+}

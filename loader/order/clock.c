@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The clock record: keeps bus time near CLOCK_TAI without ever setting it back (maps/clock_abi.h, core/clock_core.h).
+ *
+ * Every 250 ms CLOCK_TAI is read against CLOCK_MONOTONIC, and the rate of the next piece is chosen so that the error would be gone in 2 s. Example:
+ * bus time is 10 us ahead: the rate becomes -5 ppm. An error of more than a second is no drift but a step of the system clock. Bus time does not follow:
+ * it goes on at the rate of CLOCK_MONOTONIC, as_of stands still, and so the bound widens by drift_ppb until the clocks agree again.
+ *
+ * A record that the daemon before left is continued while it is good. When it is void, nobody uses it, and bus time may leap forward to the truth.
+ *
+ * There is one writer at a time: whoever holds the keeper's lock (keep.c). It keeps a copy of its own, never
+ * reads back what is shared, and writes every field at each update: what somebody else wrote into the page is
+ * gone 250 ms later. The record is written by the beacon thread, not by the event loop, so that nothing that
+ * takes long there (programs that are loaded, a start on a busy machine) lets it become void.
+ *
+ * Does not discipline the system clock: that is ptp4l's and chrony's work.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+#include "core/clock_core.h"
+#include "loader/node_priv.h"
+
+#define READINGS 9
+#define GAIN_NS	 2000000000ULL
+
+struct reading {
+	uint64_t mono, tai, width;
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+uint64_t bl_mono_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* The narrowest of several bracketed readings: one that was interrupted is wide. */
+static struct reading measure(void)
+{
+	struct reading best = { .width = UINT64_MAX };
+	int k;
+
+	for (k = 0; k < READINGS; k++) {
+		uint64_t a = bl_mono_ns(), t = clock_ns(CLOCK_TAI), w = bl_mono_ns() - a;
+
+		if (w < best.width)
+			best = (struct reading){ .mono = a + w / 2, .tai = t, .width = w };
+	}
+	return best;
+}
+
+/*
+ * Writes all of the daemon's own record into the shared one. Readers: bl_clock_at(). The pieces are written one
+ * after the other, the older one first: whoever is killed in between leaves at least one that is whole, and an
+ * odd sequence number (bl_clock_torn()).
+ */
+static void publish(struct bl_node *n)
+{
+	struct bl_clock *c = n->clock, *own = &n->clock_own;
+
+	BL_WRITE_ONCE(c->seq, own->seq | 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	c->seg[0] = own->seg[0];
+	atomic_thread_fence(memory_order_seq_cst);
+	c->seg[1] = own->seg[1];
+	BL_WRITE_ONCE(c->flags, own->flags);
+	c->as_of_ns = own->as_of_ns;
+	BL_WRITE_ONCE(c->void_after_ns, own->void_after_ns);
+	c->bound_ns = own->bound_ns;
+	c->drift_ppb = own->drift_ppb;
+	c->tai_offset_s = own->tai_offset_s;
+	c->skew_ns = own->skew_ns;
+	atomic_thread_fence(memory_order_seq_cst);
+	own->seq = (own->seq | 1) + 1;
+	BL_WRITE_ONCE(c->seq, own->seq);
+}
+
+static uint64_t void_after(const struct bl_node *n, uint64_t mono)
+{
+	return mono + n->cfg.clock_void_after_ms * 1000000ULL;
+}
+
+/* all nodes of a process that start at one base start at one moment, or they would disagree by the time between their openings */
+static int64_t base_offset(uint64_t base, uint64_t tai)
+{
+	static uint64_t last_base;
+	static int64_t offset;
+
+	if (base != last_base) {
+		last_base = base;
+		offset = (int64_t)(base - tai);
+	}
+	return offset;
+}
+
+static void steer(struct bl_node *n)
+{
+	struct bl_clock *c = &n->clock_own;
+	struct bl_clock_seg next;
+	struct reading r;
+	int64_t error;
+	bool step;
+	int tries;
+
+	for (tries = 0; tries < 8; tries++) {
+		r = measure();
+		error = bl_clock_steer(c, r.mono, r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns), GAIN_NS, &next);
+		step = error > BL_CLOCK_STEP_NS || error < -BL_CLOCK_STEP_NS;
+		if (step)
+			next.rate = 0;
+		/* a piece that starts in the past would make time jump under its readers: measure again when this thread was held up */
+		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
+			continue;
+		c->seg[0] = c->seg[1];
+		c->seg[1] = next;
+		c->void_after_ns = void_after(n, r.mono);
+		if (!step) {
+			c->as_of_ns = r.mono;
+			c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
+		}
+		publish(n);
+		if (step && !n->stepped)
+			bl_log(BL_LOG_WARN, "%s: the system clock is %s bus time by %lld ms: it was set. Bus time keeps its own course and its bound widens; when all "
+			       "clocks of the rack are right, stop the daemon for %u ms and start it again", n->meta.name, error < 0 ? "ahead of" : "behind",
+			       (long long)(llabs(error) / 1000000), n->cfg.clock_void_after_ms);
+		if (!step && n->stepped)
+			bl_log(BL_LOG_INFO, "%s: the system clock and bus time agree again", n->meta.name);
+		n->stepped = step;
+		return;
+	}
+}
+
+int bl_clock_map(struct bl_node *n, int map_fd, struct bl_err *err)
+{
+	void *p;
+
+	if (n->clock)
+		return 0;
+	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	if (p == MAP_FAILED)
+		return bl_fail(err, errno, "cannot map the clock record: %s", strerror(errno));
+	n->clock = p;
+	n->clock_fd = fcntl(map_fd, F_DUPFD_CLOEXEC, 3);
+	return n->clock_fd < 0 ? bl_fail(err, errno, "cannot keep the clock record: %s", strerror(errno)) : 0;
+}
+
+int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
+{
+	int rc = bl_clock_map(n, map_fd, err);
+
+	if (rc || n->keep_fd < 0 || n->keeping)
+		return rc;
+	rc = bl_clock_adopt(n, err);
+	if (!rc)
+		bl_beacon_keep(n, true);
+	return rc;
+}
+
+/* What was shared becomes our own. Bus time of a record that is no good counts as well: it must not go back. */
+int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
+{
+	struct bl_clock *c = &n->clock_own;
+	struct timex tx = {};
+	struct reading r = measure();
+	uint64_t target, bus;
+
+	*c = *n->clock;
+	if (n->cfg.clock_base_ns)
+		n->bus_offset_ns = base_offset(n->cfg.clock_base_ns, r.tai);
+	target = r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns);
+	if (c->seq & 1)
+		bl_clock_torn(c, r.mono, target);
+	c->seq = (c->seq | 1) + 1;
+	if (bl_clock_usable(c, r.mono)) {
+		if (n->cfg.clock_base_ns)
+			n->bus_offset_ns = (int64_t)(bl_clock_at(c, r.mono) - r.tai) - c->skew_ns;
+		c->skew_ns = n->cfg.skew_ns;
+		steer(n);
+		return 0;
+	}
+	bus = bl_max64(target, bl_clock_at(c, r.mono));
+	if (adjtimex(&tx) < 0)
+		return bl_fail(err, errno, "adjtimex: %s", strerror(errno));
+	bl_clock_start(c, r.mono, bus);
+	c->as_of_ns = r.mono;
+	c->void_after_ns = void_after(n, r.mono);
+	/* a void record that is ahead of the truth: its error stays until it is worked off, or for good */
+	c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (bus - target);
+	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
+	c->tai_offset_s = tx.tai;
+	c->skew_ns = n->cfg.skew_ns;
+	c->flags = BL_CLOCK_VALID;
+	publish(n);
+	return 0;
+}
+
+uint64_t bl_clock_tick(struct bl_node *n, uint64_t mono)
+{
+	if (mono >= n->clock_next_ns) {
+		steer(n);
+		n->clock_next_ns = mono + BL_CLOCK_TICK_NS;
+	}
+	return n->clock_next_ns;
+}
+
+void bl_clock_close(struct bl_node *n)
+{
+	if (n->clock)
+		munmap(n->clock, (size_t)sysconf(_SC_PAGESIZE));
+	n->clock = NULL;
+	if (n->clock_fd >= 0)
+		close(n->clock_fd);
+	n->clock_fd = -1;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* See stuck.h. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/clock_core.h"
+#include "core/order/commit_core.h"
+#include "stuck.h"
+
+static bool named(const struct bl_agent_stuck *v, unsigned int n, const struct bl_rslot *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (v[i].port == s->port && v[i].life == s->life && !memcmp(v[i].addr, s->addr, sizeof(s->addr)))
+			return true;
+	return false;
+}
+
+/* Receivers whose frames are older than the limit. Returns how many; -1: the first frame is being recalled. */
+static int receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state, uint64_t before, struct bl_agent_stuck *v)
+{
+	uint32_t n, head = bl_rwin_head(state);
+	int found = 0;
+
+	for (n = head; n != bl_rwin_tail(state) && found < BL_STUCK_NAMES; n++) {
+		const struct bl_rslot *s = bl_rwin_slot(w, n);
+		uint64_t wait = __atomic_load_n(&s->wait, __ATOMIC_ACQUIRE);
+
+		if (n == head && wait == (BL_RSLOT_LOCKED | n))
+			return -1;
+		if (wait != (BL_RSLOT_OPEN | n) || s->ts > before || named(v, (unsigned int)found, s))
+			continue;
+		v[found] = (struct bl_agent_stuck){ .from = { .port = ep->info.port, .life = ep->info.life }, .port = s->port, .life = s->life };
+		memcpy(v[found++].addr, s->addr, sizeof(s->addr));
+	}
+	return found;
+}
+
+static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state, uint64_t limit_ns, void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
+{
+	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ, MAP_SHARED, n->windows_fd, (off_t)(slot * sizeof(*w)));
+	static struct bl_agent_stuck v[BL_STUCK_NAMES];
+	int found, i;
+
+	if (w == MAP_FAILED)
+		return; /* the next look */
+	found = receivers(&n->ep[slot], w, state, bl_clock_at(n->clock, bl_mono_ns()) - limit_ns, v);
+	munmap(w, sizeof(*w));
+	if (found < 0)
+		bl_endpoint_put_out(n, 1ULL << slot, BL_OUT_UNREACHABLE);
+	for (i = 0; i < found; i++)
+		say(ctx, &v[i]);
+}
+
+void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t limit_ns, void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
+{
+	uint64_t mono = bl_mono_ns(), state[BL_EPS_MAX], stuck = 0;
+	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ, MAP_SHARED, n->inflight_fd, 0);
+	unsigned int k;
+
+	if (page == MAP_FAILED)
+		return;
+	for (k = 0; k < BL_EPS_MAX; k++) {
+		if (!n->ep[k].used || n->ep[k].dead) {
+			seen[k].since_ns = 0;
+			continue;
+		}
+		state[k] = __atomic_load_n(&page[k].state, __ATOMIC_ACQUIRE);
+		if (bl_stuck_look(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]), bl_rwin_used(state[k]), __atomic_load_n(&page[k].turn, __ATOMIC_RELAXED), mono, limit_ns))
+			stuck |= 1ULL << k;
+	}
+	munmap(page, BL_EPS_MAX * sizeof(*page));
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (stuck >> k & 1)
+			name_receivers(n, k, state[k], limit_ns, say, ctx);
+}

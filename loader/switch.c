@@ -1,0 +1,693 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The switch role: load, configure, attach.
+ *
+ * A port's number outlives restarts: it indexes registers, counters and the device map. So a port keeps the number under which its interface is pinned,
+ * and new ports get the free ones.
+ *
+ * Taking over a running switch keeps all maps, unless the new configuration changes what the trees mean (a port removed, another role, lane or tree
+ * size, or a lane on another CPU). Then sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing start anew beside the old ones; the programs go over one by one. What outputs were given
+ * already is carried over, so no barrier decreases; inputs join again. Messages in flight may come late in that moment, which costs
+ * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers, too: the controller counts on it.
+ *
+ * New registers know nothing of reliable messages that wait for their ACKs. So C waits for every port until it was heard (BL_REG_AWAITED), or for so long that nobody can be there (loader/order/node_agent.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include "core/order/barrier_core.h"
+#include "core/fastpass/fp_core.h"
+#include "core/order/hop_core.h"
+#include "core/wire_core.h"
+#include "node_priv.h"
+#include "switch.skel.h"
+
+/* What the maps will hold. Indexed by port number. */
+struct plan {
+	const struct bl_node_cfg *cfg;
+	struct bl_iface iface[BL_SW_PORTS_MAX];
+	struct bl_sw_port port[BL_SW_PORTS_MAX];
+	int cpu[BL_SW_PORTS_MAX];
+	struct bl_sw_cfg sw;
+	uint32_t max_ifindex;
+	uint32_t homing_most; /* struct bl_homing */
+	/* what is there already */
+	struct bl_sw_port old_port[BL_SW_PORTS_MAX];
+	struct bl_sw_cfg old_sw;
+	struct bl_sw_lane old_lane[BL_LANES_MAX];
+	struct bl_port_regs old_regs[BL_SW_PORTS_MAX];
+	bool regroup; /* the trees mean something else now */
+	bool fresh;
+};
+
+static int read_pinned(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t entries, void *out, struct bl_err *err)
+{
+	struct bl_node_ref ref = { .role = BL_ROLE_SWITCH, .meta = n->meta };
+	uint32_t k;
+	int fd;
+
+	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
+	fd = bl_map_open(&ref, map, value_size, false, err);
+	if (fd < 0)
+		return fd;
+	for (k = 0; k < entries; k++) {
+		if (bpf_map_lookup_elem(fd, &k, (char *)out + (size_t)k * value_size)) {
+			int rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, map, strerror(errno));
+
+			close(fd);
+			return rc;
+		}
+	}
+	close(fd);
+	return 0;
+}
+
+static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
+{
+	unsigned int k;
+	int rc;
+
+	if (n->fresh)
+		return 0;
+	rc = read_pinned(n, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
+	if (!rc)
+		rc = read_pinned(n, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX, p->old_port, err);
+	if (!rc)
+		rc = read_pinned(n, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX, p->old_lane, err);
+	if (!rc)
+		rc = read_pinned(n, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX, p->old_regs, err);
+	for (k = 0; k < BL_SW_PORTS_MAX; k++)
+		p->old_port[k].name[sizeof(p->old_port[k].name) - 1] = 0;
+	return rc;
+}
+
+static int port_by_name(const struct bl_sw_port *v, const char *name)
+{
+	int k;
+
+	for (k = 0; k < BL_SW_PORTS_MAX; k++)
+		if (v[k].ifindex && !strcmp(v[k].name, name))
+			return k;
+	return -1;
+}
+
+static int plan_lane(struct plan *p, const struct bl_port_cfg *c, unsigned int nth, int *cpu, uint8_t *lane, struct bl_err *err)
+{
+	unsigned int ncpus = p->cfg->ncpus ? p->cfg->ncpus : 1, l = nth % ncpus;
+
+	if (c->home_cpu >= 0) {
+		for (l = 0; l < ncpus; l++)
+			if ((p->cfg->ncpus ? p->cfg->cpus[l] : 0) == c->home_cpu)
+				break;
+		if (l == ncpus)
+			return bl_fail(err, EINVAL, "port %s: home_cpu %d is no datapath CPU; add it to cpus or choose one of them", c->ifname, c->home_cpu);
+	}
+	*cpu = p->cfg->ncpus ? p->cfg->cpus[l] : 0;
+	*lane = p->cfg->one_lane ? 0 : (uint8_t)l;
+	return 0;
+}
+
+static int plan_ports(struct plan *p, struct bl_err *err)
+{
+	const struct bl_node_cfg *cfg = p->cfg;
+	uint8_t role[BL_SW_PORTS_MAX] = {};
+	struct bl_sets sets;
+	unsigned int k;
+	int at, rc;
+
+	if (!cfg->ports_count || cfg->ports_count > BL_SW_PORTS_MAX)
+		return bl_fail(err, EINVAL, "a switch has 1 to %u ports, not %u; list them under ports", BL_SW_PORTS_MAX, cfg->ports_count);
+	for (k = 0; k < 2 * cfg->ports_count; k++) {
+		/* first pass: ports that have a number already; second pass: new ones */
+		const struct bl_port_cfg *c = &cfg->ports[k % cfg->ports_count];
+		struct bl_sw_port *sp;
+
+		at = port_by_name(p->old_port, c->ifname);
+		if ((at >= 0) != (k < cfg->ports_count))
+			continue;
+		if (port_by_name(p->port, c->ifname) >= 0)
+			return bl_fail(err, EINVAL, "port %s is listed twice", c->ifname);
+		if (c->role < BL_PORT_HOST || c->role > BL_PORT_DOWN)
+			return bl_fail(err, EINVAL, "port %s needs a role: host, up or down", c->ifname);
+		for (at = at >= 0 ? at : 0; at < BL_SW_PORTS_MAX && p->port[at].ifindex; at++)
+			;
+		if (at == BL_SW_PORTS_MAX)
+			return bl_fail(err, ENOSPC, "no free port number for %s", c->ifname);
+		rc = bl_iface_get(&p->iface[at], c->ifname, err);
+		if (!rc)
+			rc = bl_iface_xdp_ok(&p->iface[at], err);
+		sp = &p->port[at];
+		if (!rc)
+			rc = plan_lane(p, c, (unsigned int)at, &p->cpu[at], &sp->home_lane, err);
+		if (rc)
+			return rc;
+		sp->ifindex = (uint32_t)p->iface[at].ifindex;
+		sp->role = c->role;
+		sp->mtu = (uint16_t)p->iface[at].mtu;
+		sp->metered = bl_admission_port_rate(cfg, c->ifname) != 0;
+		memcpy(sp->mac, p->iface[at].mac, sizeof(sp->mac));
+		memcpy(sp->name, p->iface[at].name, sizeof(sp->name));
+		role[at] = c->role;
+		if (sp->ifindex > p->max_ifindex)
+			p->max_ifindex = sp->ifindex;
+		if ((unsigned int)at >= p->sw.nports)
+			p->sw.nports = (unsigned int)at + 1;
+		if (!p->iface[at].up)
+			bl_log(BL_LOG_WARN, "port %s is down; `ip link set %s up`", c->ifname, c->ifname);
+	}
+	rc = bl_sets_derive(role, p->sw.nports, &sets, err);
+	if (rc)
+		return rc;
+	for (k = 0; k < p->sw.nports; k++) {
+		p->port[k].in_sets = sets.in_sets[k];
+		p->port[k].out_set = sets.out_set[k];
+		p->port[k].hop = bl_hop_write(memchr(role, BL_PORT_HOST, p->sw.nports) != NULL, memchr(role, BL_PORT_UP, p->sw.nports) != NULL, role[k]) >> 6;
+	}
+	return 0;
+}
+
+/*
+ * Which up port is which path: by the order of the configuration, on every switch. Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it. Known under every policy, for
+ * `barline admission set top`.
+ */
+static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
+{
+	struct bl_sw_cfg *sw = &p->sw;
+	uint8_t up[BL_PATHS_IN_MAC];
+	unsigned int k, n = 0;
+
+	if (!cfg->admission.on || cfg->forward != BL_FWD_L3)
+		return;
+	for (k = 0; k < cfg->ports_count && n < BL_PATHS_IN_MAC; k++)
+		if (cfg->ports[k].role == BL_PORT_UP)
+			up[n++] = (uint8_t)port_by_name(p->port, cfg->ports[k].ifname);
+	sw->path_ports = (__u8)bl_fp_paths(cfg->admission.path_div, n);
+	for (k = 0; k < sw->path_ports; k++)
+		sw->path_port[k] = up[bl_fp_up_port(k, cfg->admission.path_div, n)];
+	if (cfg->admission.policy == BL_POLICY_FASTPASS || cfg->admission.policy == BL_POLICY_TOP)
+		sw->paths = sw->path_ports;
+}
+
+static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
+{
+	const struct bl_node_cfg *cfg = p->cfg;
+	struct bl_sw_cfg *sw = &p->sw;
+	unsigned int l;
+	int cpu;
+
+	sw->node_id = n->meta.node_id;
+	sw->lanes = cfg->one_lane || !cfg->ncpus ? 1 : cfg->ncpus;
+	sw->forward = cfg->forward;
+	sw->port_base = n->cfg.port_base;
+	sw->port_count = n->cfg.port_count;
+	sw->beacon_ns = n->cfg.beacon_us * 1000ULL;
+	sw->dead_after_ns = n->cfg.dead_after_us * 1000ULL;
+	sw->single_writer = !cfg->one_lane;
+	sw->admission = cfg->admission.on;
+	plan_paths(cfg, p);
+	sw->path_keep = cfg->admission.on && cfg->admission.policy == BL_POLICY_FASTPASS;
+	if (cfg->admission.on && cfg->admission.policy == BL_POLICY_TOP)
+		sw->path_by = cfg->admission.spray ? BL_PATH_BY_TURN : BL_PATH_BY_FLOW;
+	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
+	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
+		;
+	/* a port that comes later should not regroup the tree for a level that costs a comparison */
+	if (sw->tree_leaves < p->old_sw.tree_leaves && p->old_sw.tree_leaves <= BL_TREE_LEAVES)
+		sw->tree_leaves = p->old_sw.tree_leaves;
+	memset(sw->lane_of_cpu, BL_NO_LANE, sizeof(sw->lane_of_cpu));
+	for (l = 0; l < (cfg->ncpus ? cfg->ncpus : 1); l++) {
+		cpu = cfg->ncpus ? cfg->cpus[l] : 0;
+		if (cpu < 0 || cpu >= BL_SW_CPUS_MAX || cpu >= sysconf(_SC_NPROCESSORS_CONF))
+			return bl_fail(err, EINVAL, "CPU %d does not exist; this machine has CPUs 0 to %ld", cpu, sysconf(_SC_NPROCESSORS_CONF) - 1);
+		if (sw->lane_of_cpu[cpu] != BL_NO_LANE)
+			return bl_fail(err, EINVAL, "CPU %d is listed twice under cpus", cpu);
+		sw->lane_of_cpu[cpu] = cfg->one_lane ? 0 : (uint8_t)l;
+	}
+	return 0;
+}
+
+static void plan_regroup(struct plan *p)
+{
+	unsigned int k;
+
+	/* a lane on another CPU, too: two could write it for a moment */
+	p->regroup = memcmp(p->sw.lane_of_cpu, p->old_sw.lane_of_cpu, sizeof(p->sw.lane_of_cpu)) || p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes || p->sw.single_writer != p->old_sw.single_writer;
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
+
+		if (a->ifindex && (!b->ifindex || strcmp(a->name, b->name) || a->role != b->role || a->in_sets != b->in_sets || a->out_set != b->out_set || BL_HOME_LANE(a) != BL_HOME_LANE(b)))
+			p->regroup = true;
+	}
+}
+
+/* Of a port that was not there before. */
+static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
+{
+	struct bl_port_regs r = {};
+	unsigned int l;
+
+	for (l = 0; l < BL_LANES_MAX && p->port[k].ifindex; l++)
+		r.lane[l].hop = bl_hop_first(p->port[k].role);
+	return r;
+}
+
+/*
+ * What port @k's registers begin with: where it was in C, what C waits for until it joins again; or, where it stands still, that: silent until it joins again, and its C held. Of all that nothing is known of a fresh switch's
+ * ports: somebody may be there, and wait for ACKs since any time.
+ */
+static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
+{
+	const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
+	struct bl_port_regs r = new_regs(p, k);
+	struct bl_pair leaf;
+	unsigned int l;
+
+	if (p->fresh && b->ifindex)
+		bl_port_await(&r, BL_C_UNKNOWN);
+	if (!a->ifindex || !b->ifindex || strcmp(a->name, b->name))
+		return r;
+	for (l = 0; l < BL_LANES_MAX; l++)
+		r.lane[l].hop = p->old_regs[k].lane[l].hop;
+	if (!(bl_port_flags(&p->old_regs[k]) & BL_REG_HELD)) {
+		bl_port_leaf(&p->old_regs[k], &leaf);
+		if (leaf.c != BL_LEAF_NONE)
+			bl_port_await(&r, leaf.c);
+		return r;
+	}
+	for (l = 0; l < BL_LANES_MAX; l++) {
+		if (!(p->old_regs[k].lane[l].state & BL_REG_IN))
+			continue;
+		r.lane[l] = p->old_regs[k].lane[l];
+		r.lane[l].state = BL_REG_DEAD | BL_REG_IN | BL_REG_HELD;
+		r.lane[l].heard_ns = 0; /* by another lane's watch */
+		r.lane[l].state &= ~BL_REG_AWAITED;
+	}
+	return r;
+}
+
+static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *err)
+{
+	struct bl_tree *t = malloc(sizeof(*t));
+	unsigned int key, k;
+	int rc = 0;
+
+	if (!t)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (key = 0; key < BL_LANES_MAX * BL_SETS_MAX && !rc; key++) {
+		memset(t, 0, sizeof(*t));
+		bl_tree_clear(t);
+		for (k = 0; k < p->sw.nports; k++) {
+			struct bl_port_regs r = carry_regs(p, k);
+			struct bl_pair leaf;
+
+			bl_port_leaf(&r, &leaf);
+			if (p->port[k].in_sets & 1u << key % BL_SETS_MAX && (p->sw.single_writer ? p->port[k].home_lane : 0) == key / BL_SETS_MAX)
+				bl_tree_set(t, p->sw.tree_leaves, k, leaf.b, leaf.c);
+		}
+		rc = bl_map_set(trees, key, t, BL_MAP_SW_TREES, err);
+	}
+	free(t);
+	for (k = 0; k < p->sw.nports && !rc; k++) {
+		struct bl_port_regs r = carry_regs(p, k);
+
+		rc = bl_map_set(regs, k, &r, BL_MAP_SW_REGS, err);
+	}
+	return rc;
+}
+
+/* What any lane gave any output of the new sets under the old ones; so no output decreases, whoever is grouped with whom. */
+static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
+{
+	struct bl_sw_lane lane = {};
+	unsigned int k, l;
+	int rc = 0;
+
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
+		struct bl_pair *to = &lane.out[b->out_set % BL_SETS_MAX];
+
+		for (l = 0; l < BL_LANES_MAX && a->ifindex && b->ifindex; l++) {
+			const struct bl_pair *from = &p->old_lane[l].out[a->out_set % BL_SETS_MAX];
+
+			to->b = bl_max64(to->b, from->b);
+			to->c = bl_max64(to->c, from->c);
+		}
+	}
+	for (l = 0; l < BL_LANES_MAX && !rc; l++) {
+		/* The reference that wire times are extended by: a lane that knew it keeps it. */
+		lane.now_ns = p->old_lane[l].now_ns;
+		rc = bl_map_set(fd, l, &lane, BL_MAP_SW_LANES, err);
+	}
+	return rc;
+}
+
+static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
+{
+	struct bl_fdb_bucket *v = calloc(BL_FDB_BUCKETS, sizeof(*v));
+	unsigned int k, w;
+	int port, rc = 0;
+
+	if (!v)
+		return bl_fail(err, ENOMEM, "out of memory");
+	for (k = 0; k < p->cfg->fdb_count && !rc; k++) {
+		const struct bl_fdb_cfg *f = &p->cfg->fdb[k];
+		uint64_t mac = bl_mac48(f->mac);
+		struct bl_fdb_bucket *b = &v[bl_fdb_hash(mac)];
+
+		port = port_by_name(p->port, f->ifname);
+		for (w = 0; w < BL_FDB_WAYS && b->way[w].mac && b->way[w].mac != mac; w++)
+			;
+		if (port < 0)
+			rc = bl_fail(err, EINVAL, "fdb entry %u names %s, which is no port of this switch", k + 1, f->ifname);
+		else if (!mac || f->mac[0] & 1)
+			rc = bl_fail(err, EINVAL, "fdb entry %u: only unicast addresses can be entered", k + 1);
+		else if (w == BL_FDB_WAYS)
+			rc = bl_fail(err, ENOSPC, "fdb entry %u: %u addresses share one bucket, and a bucket holds %d; change an address", k + 1, w + 1, BL_FDB_WAYS);
+		else if (b->way[w].mac)
+			rc = bl_fail(err, EINVAL, "fdb entry %u: the address is listed twice", k + 1);
+		if (!rc) {
+			b->way[w].mac = mac;
+			b->way[w].port = (uint64_t)port;
+		}
+	}
+	for (k = 0; k < BL_FDB_BUCKETS && !rc; k++)
+		rc = bl_map_set(fd, k, &v[k], BL_MAP_SW_FDB, err);
+	free(v);
+	return rc;
+}
+
+/* A number that another interface had: its counters and what was sent there are not this one's story. */
+static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
+{
+	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
+	struct bl_carried none = {};
+	struct bl_life life;
+
+	if (rc)
+		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k, strerror(-rc));
+	rc = bl_token_forget(bpf_map__fd(skel->maps.token_counts), k, err);
+	if (rc)
+		return rc;
+	rc = bl_map_set(bpf_map__fd(skel->maps.sw_carried), k, &none, BL_MAP_SW_CARRIED, err);
+	if (rc)
+		return rc;
+	/* but not its deaths: an order for one of the other interface's must find another number */
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
+		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_LIVES, strerror(errno));
+	life.neighbour = life.policy = 0;
+	life.death++;
+	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
+}
+
+/* sw_ports is written anew; what the controller barred stays so. Who is awaited is so anew. */
+static int keep_barred(struct plan *p, int orders, struct bl_err *err)
+{
+	struct bl_order_slot o;
+	uint32_t k;
+
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		if (bpf_map_lookup_elem(orders, &k, &o))
+			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
+		p->port[k].barred = o.barred;
+		if (!p->regroup || !o.empty)
+			continue;
+		o.empty = 0;
+		if (bpf_map_update_elem(orders, &k, &o, BPF_ANY))
+			return bl_fail(err, errno, "cannot write entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
+	}
+	return 0;
+}
+
+/*
+ * In generic mode frames are handled where they come in: kernels before the rework of that path (6.1 among them) give the rest of a batch to the stack when the CPU map's program has redirected or dropped one.
+ */
+static void plan_homing(struct plan *p)
+{
+	p->homing_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
+}
+
+/* A port whose frames are on their way to the same CPU as before stays so. */
+static int fill_homing(const struct bl_node *n, struct plan *p, int fd, uint32_t k, struct bl_err *err)
+{
+	bool same = !n->fresh && !p->regroup && p->port[k].ifindex && !strcmp(p->port[k].name, p->old_port[k].name);
+	struct bl_homing h = {};
+
+	if (same && bpf_map_lookup_elem(fd, &k, &h))
+		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_HOMING, strerror(errno));
+	if (same)
+		p->port[k].home_lane |= p->old_port[k].home_lane & BL_AWAY;
+	if (same && h.cpu == (uint32_t)p->cpu[k] && h.most == p->homing_most)
+		return 0;
+	h.cpu = (uint32_t)p->cpu[k];
+	h.most = p->homing_most;
+	return bl_map_set(fd, k, &h, BL_MAP_SW_HOMING, err);
+}
+
+static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+{
+	uint32_t none = 0, k;
+	int rc = 0;
+
+	if (n->fresh || p->regroup) {
+		rc = fill_trees(p, bpf_map__fd(skel->maps.sw_trees), bpf_map__fd(skel->maps.sw_regs), err);
+		if (!rc)
+			rc = carry_lanes(p, bpf_map__fd(skel->maps.sw_lanes), err);
+	}
+	if (!rc)
+		rc = fill_fdb(p, bpf_map__fd(skel->maps.sw_fdb), err);
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc && !n->fresh; k++)
+		if (p->port[k].ifindex && strcmp(p->port[k].name, p->old_port[k].name)) {
+			struct bl_port_regs r = new_regs(p, k);
+
+			rc = forget_port(skel, k, err);
+			if (!rc && !p->regroup)
+				rc = bl_map_set(bpf_map__fd(skel->maps.sw_regs), k, &r, BL_MAP_SW_REGS, err);
+		}
+	if (!rc)
+		rc = keep_barred(p, bpf_map__fd(skel->maps.sw_orders), err);
+	for (k = 0; k < p->sw.nports && !rc; k++)
+		rc = fill_homing(n, p, bpf_map__fd(skel->maps.sw_homing), k, err);
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
+		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS, err);
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
+		uint32_t old = p->old_port[k].ifindex;
+
+		if (old && old != p->port[k].ifindex)
+			bpf_map_update_elem(bpf_map__fd(skel->maps.sw_ifindex), &old, &none, BPF_ANY);
+	}
+	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
+		uint32_t number = k + 1;
+
+		if (p->port[k].ifindex)
+			rc = bl_map_set(bpf_map__fd(skel->maps.sw_ifindex), p->port[k].ifindex, &number, BL_MAP_SW_IFIDX, err);
+	}
+	if (!rc)
+		rc = bl_map_set(bpf_map__fd(skel->maps.sw_cfg), 0, &p->sw, BL_MAP_SW_CFG, err);
+	return rc;
+}
+
+/* Sizes what depends on ports and configuration, and takes over the maps that go on. */
+static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel, struct bl_err *err)
+{
+	static const char *const regroup[] = { BL_MAP_SW_CFG, BL_MAP_SW_PORTS, BL_MAP_SW_REGS, BL_MAP_SW_TREES, BL_MAP_SW_LANES, BL_MAP_SW_HOME, BL_MAP_SW_HOMING };
+	const char *anew[10 + BL_ADMISSION_MAPS] = {};
+	struct bpf_map_info info = {};
+	uint32_t size, len = sizeof(info);
+	char path[BL_PATH_MAX];
+	int k = 0, fd, rc;
+
+	for (size = 1024; size <= p->max_ifindex; size *= 2)
+		;
+	if (bpf_map__set_max_entries(skel->maps.sw_ifindex, size))
+		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_IFIDX);
+	if (bpf_map__set_max_entries(skel->maps.sw_home, (uint32_t)libbpf_num_possible_cpus()))
+		return bl_fail(err, EINVAL, "cannot size the map %s", BL_MAP_SW_HOME);
+	if (!n->fresh && p->regroup) {
+		memcpy(anew, regroup, sizeof(regroup));
+		k = sizeof(regroup) / sizeof(regroup[0]);
+	}
+	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, BL_MAP_SW_IFIDX);
+	fd = n->fresh ? -1 : bpf_obj_get(path);
+	if (fd >= 0) {
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.max_entries < size)
+			anew[k++] = BL_MAP_SW_IFIDX;
+		close(fd);
+	}
+	rc = bl_admission_size(n, p->cfg, skel->obj, p->sw.nports, anew, err);
+	return rc || n->fresh ? rc : bl_maps_reuse(skel->obj, n->dir, anew, err);
+}
+
+/* Each datapath CPU takes in what came in elsewhere; before anything comes in. */
+static int open_homes(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+{
+	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES, .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
+	int map = bpf_map__fd(skel->maps.sw_home);
+	unsigned int k;
+
+	for (k = 0; k < (p->cfg->ncpus ? p->cfg->ncpus : 1); k++) {
+		uint32_t cpu = p->cfg->ncpus ? (uint32_t)p->cfg->cpus[k] : 0;
+
+		if (bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
+			return bl_fail(err, errno, "cannot give CPU %u a queue for the frames of its ports that come in elsewhere: %s; is it online?", cpu, strerror(errno));
+		bl_home_thread(map, cpu, p->cfg->realtime);
+	}
+	return 0;
+}
+
+/* Ports from @k on have no program of ours yet: those that never had one are none. */
+static void unguard(const struct bl_node *n, const struct plan *p, unsigned int k)
+{
+	for (; k < n->natt; k++) {
+		const char *name = n->att[k].iface.name;
+
+		if (port_by_name(p->old_port, name) >= 0)
+			continue;
+		bl_detach_links(n->dir, name, NULL);
+		bl_detach_clsact(name);
+	}
+}
+
+static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+{
+	int prog = bpf_program__fd(skel->progs.bl_switch_xdp), guard = bpf_program__fd(skel->progs.bl_switch_egress), tx = bpf_map__fd(skel->maps.sw_tx);
+	struct bpf_devmap_val dev = { .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_devmap) };
+	uint32_t k;
+	int rc;
+
+	n->att = calloc(p->sw.nports, sizeof(*n->att));
+	if (!n->att)
+		return bl_fail(err, ENOMEM, "out of memory");
+	rc = open_homes(p, skel, err);
+	if (rc)
+		return rc;
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		dev.ifindex = p->port[k].ifindex;
+		if (!dev.ifindex) {
+			bpf_map_delete_elem(tx, &k);
+			continue;
+		}
+		if (bpf_map_update_elem(tx, &k, &dev, BPF_ANY))
+			return bl_fail(err, errno, "cannot enter port %s into the device map: %s", p->port[k].name, strerror(errno));
+	}
+	for (k = 0; k < p->sw.nports; k++) {
+		struct bl_attached *a = &n->att[n->natt];
+
+		if (!p->port[k].ifindex)
+			continue;
+		a->iface = p->iface[k];
+		a->port = (int)k;
+		a->role = p->port[k].role;
+		a->cpu = p->cpu[k];
+		a->home_cpu = -1;
+		/* first: nothing may leave by any port past the program of another that is not there yet */
+		rc = bl_attach_tc(a, n->dir, false, guard, err);
+		if (rc) {
+			unguard(n, p, 0);
+			return rc;
+		}
+		n->natt++;
+	}
+	for (k = 0; k < n->natt; k++) {
+		struct bl_attached *a = &n->att[k];
+
+		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
+		if (!rc && a->mode == BL_XDP_GENERIC && p->homing_most)
+			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port, &(struct bl_homing){ .cpu = (uint32_t)a->cpu }, BL_MAP_SW_HOMING, err);
+		if (rc) {
+			unguard(n, p, k);
+			return rc;
+		}
+	}
+	/* after the others took over, so that nothing is sent to a port that is leaving */
+	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
+		if (!p->old_port[k].ifindex || port_by_name(p->port, p->old_port[k].name) >= 0)
+			continue;
+		rc = bl_detach_links(n->dir, p->old_port[k].name, err);
+		if (rc)
+			return rc;
+		bl_detach_clsact(p->old_port[k].name);
+		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k, p->old_port[k].name);
+	}
+	return 0;
+}
+
+/* for ports that are made anew (link_watch.c) */
+static int keep_progs(struct bl_node *n, const struct bl_switch *skel, struct bl_err *err)
+{
+	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
+	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
+	n->devmap_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_devmap), F_DUPFD_CLOEXEC, 3);
+	return n->xdp_prog < 0 || n->tc_prog < 0 || n->devmap_prog < 0 ? bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno)) : 0;
+}
+
+int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
+{
+	struct bl_switch *skel = NULL;
+	struct plan *p;
+	int rc;
+
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return bl_fail(err, ENOMEM, "out of memory");
+	p->cfg = cfg;
+	p->fresh = n->fresh;
+	rc = read_old(n, p, err);
+	if (!rc)
+		rc = plan_ports(p, err);
+	if (!rc)
+		rc = plan_cfg(n, p, err);
+	if (rc)
+		goto out;
+	plan_homing(p);
+	if (!n->fresh)
+		plan_regroup(p);
+	skel = bl_switch__open();
+	if (!skel) {
+		rc = bl_fail(err, errno, "cannot open the switch programs: %s", strerror(errno));
+		goto out;
+	}
+	rc = reuse(n, p, skel, err);
+	if (rc)
+		goto out;
+	rc = bl_switch__load(skel);
+	if (rc) {
+		rc = bl_load_failed(-rc, "switch", err);
+		goto out;
+	}
+	rc = bl_map_set(bpf_map__fd(skel->maps.meta), 0, &n->meta, BL_MAP_META, err);
+	if (!rc)
+		rc = bl_clock_open(n, bpf_map__fd(skel->maps.clock), err);
+	if (rc)
+		goto out;
+	p->sw.tai_offset_s = n->clock->tai_offset_s;
+	rc = bl_order_open(n, skel->obj, err);
+	if (!rc)
+		rc = fill_maps(n, p, skel, err);
+	if (!rc)
+		rc = bl_admission_fill(n, cfg, skel->obj, p->port, err);
+	if (!rc && n->fresh)
+		rc = bl_maps_pin(skel->obj, n->dir, err);
+	if (!rc)
+		rc = attach_all(n, p, skel, err);
+	if (!rc)
+		rc = keep_progs(n, skel, err);
+	if (!rc)
+		rc = bl_links_watch(n, err);
+	/* taking over: the names go to the new maps when the programs have */
+	if (!rc && !n->fresh)
+		rc = bl_maps_pin(skel->obj, n->dir, err);
+	if (!rc && bl_admission_paced(cfg))
+		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, p->sw.nports, err);
+	if (!rc && p->regroup)
+		bl_log(BL_LOG_INFO, "%s: ports were regrouped; inputs join again", n->meta.name);
+out:
+	bl_switch__destroy(skel);
+	free(p);
+	return rc;
+}
