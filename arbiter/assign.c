@@ -2,14 +2,14 @@
 /*
  * The path stage of the engine: the grants of one run, all without a path, become grants with one.
  *
- * Two tiers. A grant is a pair and a mask of up to 64 slots; path_room.h hands the mask from path to
- * path, so the work is in grants and not in packets, in whatever order they come. A few packets find
- * no path that way. Where their slot has packets of this run only, none of which has been told, the
- * slot is coloured anew as a whole (path.h), which places all of them as long as no path is dead.
- * What is left comes back as a refund and is asked for again.
+ * Two tiers. A grant is a pair and a mask of up to 64 slots; path_room.h hands the mask from path
+ * to path, so the work is in grants and not in packets, in whatever order they come. A few packets
+ * find no path that way. Where their slot has packets of this run only, none of which has been
+ * told, the slot is coloured anew as a whole (path.h), which places all of them as long as no path
+ * is dead. What is left comes back as a refund and is asked for again.
  *
- * Three tiers. The grants are put in order of their words, by counting, and every slot is a colouring
- * of its own; what later runs put into the same slot must do with what is left of it.
+ * Three tiers. The grants are put in order of their words, by counting, and every slot is a
+ * colouring of its own; what later runs put into the same slot must do with what is left of it.
  *
  * Example: 2 racks, 2 paths of 1 packet; slots 5 and 6 of pair 0 -> 9 (rack 0 to 1). In slot 6 the
  * rack sends on path 0 already. The one grant {5, 6} becomes {5} on path 0 and {6} on path 1.
@@ -29,7 +29,7 @@
  * Packets in slots that are coloured anew in one run: 15 ns each, so no more than 250 us. Without a
  * limit a run in overload takes longer than the slots that it gives.
  */
-#define MEND_MAX   16384u
+#define MEND_MAX 16384u
 
 /* ---- dead paths ---- */
 
@@ -57,14 +57,19 @@ static void tell_tiers(struct selector *s)
 			uint64_t of = s->works[i] >> a * e->cores & cores;
 
 			if (of)
-				s->between[e->pod_of[i / e->nracks] * e->npods + e->pod_of[i % e->nracks]] &= of;
+				s->between[e->pod_of[i / e->nracks] * e->npods +
+					   e->pod_of[i % e->nracks]] &= of;
 		}
 		for (k = 0; k < e->npods * e->npods; k++)
-			bl_path_usable(bl_tiers_core(s->tiers, a), k / e->npods, k % e->npods, s->between[k]);
+			bl_path_usable(bl_tiers_core(s->tiers, a), k / e->npods, k % e->npods,
+				       s->between[k]);
 	}
 }
 
-/* Tables of dead paths, if they changed. False: no memory for them, and they are still the old ones. */
+/*
+ * Tables of dead paths, if they changed. False: no memory for them, and they are still the old
+ * ones.
+ */
 static bool take_table(struct selector *s)
 {
 	struct bl_engine *e = s->e;
@@ -75,7 +80,10 @@ static bool take_table(struct selector *s)
 		return true;
 	for (i = 0; i < e->nracks * e->nracks; i++)
 		s->works[i] = atomic_load_explicit(&e->usable[i], memory_order_relaxed);
-	/* pairs with the release in bl_engine_usable(): what was read while the number stood still is whole */
+	/*
+	 * pairs with the release in bl_engine_usable(): what was read while the number stood still
+	 * is whole
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&e->generation, memory_order_relaxed) != before)
 		return true; /* half of it may be old: at the next run */
@@ -84,7 +92,8 @@ static bool take_table(struct selector *s)
 	for (i = 0; s->room && i < e->nracks * e->nracks; i++) {
 		const uint32_t a = i / e->nracks, b = i % e->nracks;
 
-		if (bl_path_usable(s->path, a, b, s->works[i]) || bl_room_usable(s->room, a, b, s->works[i]))
+		if (bl_path_usable(s->path, a, b, s->works[i]) ||
+		    bl_room_usable(s->room, a, b, s->works[i]))
 			return false;
 	}
 	s->seen = before;
@@ -94,8 +103,12 @@ static bool take_table(struct selector *s)
 /* @mtus of pair @g that found no path: comm asks for them again */
 static struct arb_grant refund(const struct arb_grant *g, uint32_t mtus)
 {
-	return (struct arb_grant){ .base = g->base, .src = g->src, .dst = g->dst,
-				   .kind = ARB_REFUND, .path = BL_FCP_PATH_ANY, .mtus = mtus };
+	return (struct arb_grant){ .base = g->base,
+				   .src = g->src,
+				   .dst = g->dst,
+				   .kind = ARB_REFUND,
+				   .path = BL_FCP_PATH_ANY,
+				   .mtus = mtus };
 }
 
 /* ---- two tiers: masks ---- */
@@ -117,7 +130,10 @@ static void move(struct selector *s, uint64_t last)
 	s->first = first;
 }
 
-/* The slots of ask @i that are on no path are put where @path says; one that has none stays in .slots. */
+/*
+ * The slots of ask @i that are on no path are put where @path says; one that has none stays in
+ * .slots.
+ */
 static void put_slot(struct selector *s, uint32_t i, uint32_t lanes, uint64_t bit, uint8_t path)
 {
 	uint64_t *take = &s->take[(size_t)i * lanes];
@@ -129,7 +145,10 @@ static void put_slot(struct selector *s, uint32_t i, uint32_t lanes, uint64_t bi
 	*(path == BL_PATH_NONE ? &s->ask[i].slots : &take[path]) |= bit;
 }
 
-/* Slots @bad of one word are coloured as a whole. @head: its first ask. Returns the packets in them. */
+/*
+ * Slots @bad of one word are coloured as a whole. @head: its first ask. Returns the packets in
+ * them.
+ */
 static unsigned int mend_word(struct selector *s, uint32_t head, uint64_t bad)
 {
 	const uint32_t lanes = bl_room_lanes(s->room), most = s->slot_limit;
@@ -157,7 +176,8 @@ static unsigned int mend_word(struct selector *s, uint32_t head, uint64_t bad)
 			s->dst[i] = s->ask[asks[i]].dst;
 		}
 		if (bl_path_select(s->path, n, s->src, s->dst, s->got) >= none[b])
-			continue; /* dead paths, or more than the racks may send: as good as it was */
+			continue; /* dead paths, or more than the racks may send: as good as it was
+				   */
 		bl_room_set(s->room, word, b, n, s->src, s->dst, s->got);
 		for (i = 0; i < n; i++)
 			put_slot(s, asks[i], lanes, 1ULL << b, s->got[i]);
@@ -196,7 +216,8 @@ static void mend(struct selector *s, unsigned int n)
 	}
 }
 
-static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned int n, unsigned int max)
+static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned int n,
+			     unsigned int max)
 {
 	const struct bl_engine *e = s->e;
 	const uint32_t lanes = bl_room_lanes(s->room);
@@ -214,9 +235,13 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 		}
 		last = one.base / 64 > last ? one.base / 64 : last;
 		s->ask[asks] = (struct bl_room_ask){ .slots = one.slots << (one.base & 63),
-						     .word = one.base / 64, .src = a, .dst = b };
-		s->pair[asks] = (struct sel_pair){ .base = one.base, .slots = s->ask[asks].slots,
-						   .src = one.src, .dst = one.dst };
+						     .word = one.base / 64,
+						     .src = a,
+						     .dst = b };
+		s->pair[asks] = (struct sel_pair){ .base = one.base,
+						   .slots = s->ask[asks].slots,
+						   .src = one.src,
+						   .dst = one.dst };
 		asks++;
 	}
 	if (!asks)
@@ -240,7 +265,10 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 					g[out++] = one;
 				}
 		} else {
-			/* which paths a grant has is anybody's guess: each is written, and the place advances or not */
+			/*
+			 * which paths a grant has is anybody's guess: each is written, and the
+			 * place advances or not
+			 */
 			for (k = 0; k < lanes; k++) {
 				one.slots = take[k] >> shift;
 				one.path = (uint8_t)k;
@@ -257,8 +285,9 @@ static unsigned int by_masks(struct selector *s, struct arb_grant *g, unsigned i
 /* ---- three tiers: a colouring per slot ---- */
 
 /**
- * struct load - what one slot has been given so far; pointers into @load of struct selector. @up, @down: packets out of and into each rack by each aggregation switch (two tiers: path). @core_up, @core_down: out of and
- * into each pod by each path.
+ * struct load - what one slot has been given so far; pointers into @load of struct selector. @up,
+ * @down: packets out of and into each rack by each aggregation switch (two tiers: path). @core_up,
+ * @core_down: out of and into each pod by each path.
  */
 struct load {
 	uint16_t *up, *down, *core_up, *core_down;
@@ -293,8 +322,8 @@ static bool leaves_pod(const struct bl_engine *e, uint32_t src, uint32_t dst)
 }
 
 /* The counts of path @k between two racks: two or four of them. */
-static unsigned int links(const struct bl_engine *e, const struct load *l, uint32_t src, uint32_t dst,
-			  uint32_t k, uint16_t **at)
+static unsigned int links(const struct bl_engine *e, const struct load *l, uint32_t src,
+			  uint32_t dst, uint32_t k, uint16_t **at)
 {
 	const uint32_t aggs = e->npaths / e->cores;
 
@@ -340,7 +369,10 @@ static uint8_t beside(const struct selector *s, const struct load *l, uint32_t s
 	for (k = 0; k < e->npaths; k += step) {
 		uint32_t room;
 
-		/* within a pod no core is used: the aggregation switch works if any of its paths does */
+		/*
+		 * within a pod no core is used: the aggregation switch works if any of its paths
+		 * does
+		 */
 		for (j = 0; j < step && !works(s, src, dst, k + j); j++)
 			;
 		if (j == step)
@@ -374,17 +406,18 @@ static void select_all(struct selector *s, unsigned int n)
 	for (i = 0; i < n; i++) {
 		uint32_t k = s->agg[i] * e->cores + (s->core[i] == BL_PATH_NONE ? 0 : s->core[i]);
 
-		s->got[i] = s->agg[i] == BL_PATH_NONE ||
-					    (leaves_pod(e, s->src[i], s->dst[i]) &&
-					     !works(s, s->src[i], s->dst[i], k)) ?
-				    BL_PATH_NONE :
-				    (uint8_t)k;
+		s->got[i] = s->agg[i] == BL_PATH_NONE || (leaves_pod(e, s->src[i], s->dst[i]) &&
+							  !works(s, s->src[i], s->dst[i], k))
+				    ? BL_PATH_NONE
+				    : (uint8_t)k;
 	}
 }
 
 /*
- * Slot @bit of one word: a colouring of the packets that leave their racks. @from, @to: the grants of this word. The first packets of a slot get the selector's colouring, which places
- * all of them; those that a later run puts into the same slot must do with what is left, since paths that were told cannot be changed.
+ * Slot @bit of one word: a colouring of the packets that leave their racks. @from, @to: the grants
+ * of this word. The first packets of a slot get the selector's colouring, which places all of them;
+ * those that a later run puts into the same slot must do with what is left, since paths that were
+ * told cannot be changed.
  */
 static void colour(struct selector *s, unsigned int from, unsigned int to, unsigned int bit)
 {
@@ -422,12 +455,15 @@ static void colour(struct selector *s, unsigned int from, unsigned int to, unsig
 			taken(e, &load, s->src[i], s->dst[i], s->got[i]);
 	}
 	for (i = 0; i < n; i++)
-		s->in[s->packet_of[i]].mtus = s->got[i]; /* the path of this packet; until the slot is taken out below */
+		s->in[s->packet_of[i]].mtus =
+			s->got[i]; /* the path of this packet; until the slot is taken out below */
 	s->npackets = n;
 }
 
-
-/* The run's grants into s->in, in order of their words, which are no more than a window's. Returns how many. */
+/*
+ * The run's grants into s->in, in order of their words, which are no more than a window's. Returns
+ * how many.
+ */
 static unsigned int by_word(struct selector *s, const struct arb_grant *g, unsigned int n)
 {
 	unsigned int start[BL_WINDOW_WORDS + 1] = { 0 }, i, sum = 0, c;
@@ -448,10 +484,12 @@ static unsigned int by_word(struct selector *s, const struct arb_grant *g, unsig
 }
 
 /*
- * For each word of slots each slot is coloured; a packet that found a path goes into the grant (pair, word, path), and
- * these are written behind each other. Pairs within a rack keep BL_FCP_PATH_ANY.
+ * For each word of slots each slot is coloured; a packet that found a path goes into the grant
+ * (pair, word, path), and these are written behind each other. Pairs within a rack keep
+ * BL_FCP_PATH_ANY.
  */
-static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned int n, unsigned int max)
+static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned int n,
+			       unsigned int max)
 {
 	const struct bl_engine *e = s->e;
 	const uint32_t npaths = e->npaths;
@@ -462,7 +500,9 @@ static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned
 	for (from = 0; from < n; from = to) {
 		uint64_t any = 0;
 
-		for (to = from; to < n && to - from < 64 * s->slot_limit && s->in[to].base == s->in[from].base; to++)
+		for (to = from;
+		     to < n && to - from < 64 * s->slot_limit && s->in[to].base == s->in[from].base;
+		     to++)
 			any |= s->in[to].slots;
 		/* masks by grant and path, and one more for packets without any */
 		memset(mask, 0, (size_t)(to - from) * (npaths + 1) * sizeof(*mask));
@@ -472,7 +512,8 @@ static unsigned int by_colours(struct selector *s, struct arb_grant *g, unsigned
 			for (i = 0; i < s->npackets; i++) {
 				uint32_t at = s->packet_of[i], k = s->in[at].mtus;
 
-				mask[(size_t)(at - from) * (npaths + 1) + (k < npaths ? k : npaths)] |= 1ULL << bit;
+				mask[(size_t)(at - from) * (npaths + 1) +
+				     (k < npaths ? k : npaths)] |= 1ULL << bit;
 			}
 		}
 		for (i = from; i < to; i++) {
@@ -559,8 +600,8 @@ static bool open_masks(struct selector *s, const struct bl_fp_file *f, enum bl_p
 
 	s->path = bl_path_new(f->nracks, f->paths, f->path_cap, how, why);
 	s->room = s->path ? bl_room_new(f->nracks, f->paths, f->path_cap,
-					(e->ops.horizon_slots + 63) / 64, why) :
-			    NULL;
+					(e->ops.horizon_slots + 63) / 64, why)
+			  : NULL;
 	if (!s->room)
 		return false;
 	*why = "out of memory";
@@ -609,8 +650,8 @@ int bl_selector_open(struct bl_engine *e, const struct bl_fp_file *f, struct bl_
 
 	s->e = e;
 	s->limit = e->ops.grants_max;
-	s->slot_limit = (unsigned int)bl_min64(bl_max64(e->ops.grants_max / e->ops.horizon_slots, 1),
-					       BL_PATH_PACKETS_MAX);
+	s->slot_limit = (unsigned int)bl_min64(
+		bl_max64(e->ops.grants_max / e->ops.horizon_slots, 1), BL_PATH_PACKETS_MAX);
 	if (!(f->npods ? open_tiers(s, f, how, &why) : open_masks(s, f, how, &why)))
 		return bl_fail(err, EINVAL, "path selection: %s", why);
 	s->packet_of = calloc(s->slot_limit, sizeof(*s->packet_of));

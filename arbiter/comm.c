@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The comm stage: packets in, each to its endpoint's session; new demands to the allocator; grants into ALLOCs; watchdogs.
+ * The comm stage: packets in, each to its endpoint's session; new demands to the allocator; grants
+ * into ALLOCs; watchdogs.
  *
- * A turn reads the clock first, then empties the group's socket, then judges (core/fastpass/watchdog_core.h says why), and only then looks at requests. So a process that stood still loses its right to give
- * slots before it could use it.
+ * A turn reads the clock first, then empties the group's socket, then judges
+ * (core/fastpass/watchdog_core.h says why), and only then looks at requests. So a process that
+ * stood still loses its right to give slots before it could use it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +32,8 @@ static char *addr_name(const struct in6_addr *ip, char *buf)
 	return buf;
 }
 
-static void sa_set(struct arb_sa *s, sa_family_t family, const struct in6_addr *ip, uint16_t port, unsigned int scope)
+static void sa_set(struct arb_sa *s, sa_family_t family, const struct in6_addr *ip, uint16_t port,
+		   unsigned int scope)
 {
 	memset(s, 0, sizeof(*s));
 	if (family == AF_INET) {
@@ -67,11 +70,16 @@ static sa_family_t family_of(const struct in6_addr *ip)
 
 /* ---- opening ---- */
 
-/* @group_if: for a group; it may be of link-local scope, and several arbiters of a machine may listen to it */
-static int udp_open(const struct in6_addr *ip, uint16_t port, const char *group_if, struct bl_err *err)
+/*
+ * @group_if: for a group; it may be of link-local scope, and several arbiters of a machine may
+ * listen to it
+ */
+static int udp_open(const struct in6_addr *ip, uint16_t port, const char *group_if,
+		    struct bl_err *err)
 {
 	sa_family_t family = family_of(ip);
-	int on = 1, off = 0, size = RCVBUF, fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	int on = 1, off = 0, size = RCVBUF,
+	    fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 	char name[INET6_ADDRSTRLEN];
 	struct arb_sa sa;
 
@@ -81,10 +89,12 @@ static int udp_open(const struct in6_addr *ip, uint16_t port, const char *group_
 	if (group_if)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, IN6_IS_ADDR_UNSPECIFIED(ip) ? &off : &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, IN6_IS_ADDR_UNSPECIFIED(ip) ? &off : &on,
+			   sizeof(on));
 	sa_set(&sa, family, ip, port, group_if ? if_nametoindex(group_if) : 0);
 	if (bind(fd, &sa.sa, sa.len)) {
-		rc = bl_fail(err, errno, "cannot listen on %s port %u: %s", addr_name(ip, name), port, strerror(errno));
+		rc = bl_fail(err, errno, "cannot listen on %s port %u: %s", addr_name(ip, name),
+			     port, strerror(errno));
 		close(fd);
 		return rc;
 	}
@@ -103,13 +113,17 @@ static int group_join(int fd, const struct in6_addr *group, const char *ifname, 
 		struct ip_mreqn m = { .imr_ifindex = (int)index };
 
 		memcpy(&m.imr_multiaddr, &group->s6_addr[12], 4);
-		rc = setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m)) || setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof(m));
+		rc = setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m)) ||
+		     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof(m));
 	} else {
 		struct ipv6_mreq m = { .ipv6mr_multiaddr = *group, .ipv6mr_interface = index };
 
-		rc = setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof(m)) || setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof(index));
+		rc = setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof(m)) ||
+		     setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof(index));
 	}
-	return rc ? bl_fail(err, errno, "cannot join %s on %s: %s", addr_name(group, name), ifname, strerror(errno)) : 0;
+	return rc ? bl_fail(err, errno, "cannot join %s on %s: %s", addr_name(group, name), ifname,
+			    strerror(errno))
+		  : 0;
 }
 
 static int sock_open(struct bl_arb *a, const struct in6_addr *ip, bool group, struct bl_err *err)
@@ -147,7 +161,8 @@ static struct arb_peer *peer_find(struct bl_arb *a, const struct in6_addr *ip)
 static int peers_open(struct bl_arb *a, struct bl_err *err)
 {
 	uint32_t n = a->cfg.nendpoints, i, at;
-	size_t each = n * (sizeof(struct bl_fcp_pair) + 2 * sizeof(uint16_t)) + BL_FCP_WINDOW * sizeof(struct bl_fcp_sent);
+	size_t each = n * (sizeof(struct bl_fcp_pair) + 2 * sizeof(uint16_t)) +
+		      BL_FCP_WINDOW * sizeof(struct bl_fcp_sent);
 	char name[INET6_ADDRSTRLEN];
 	uint8_t *m;
 
@@ -165,13 +180,16 @@ static int peers_open(struct bl_arb *a, struct bl_err *err)
 		struct bl_fcp_end *e = &p->fcp.e;
 
 		if (peer_find(a, &a->cfg.endpoints[i].addr))
-			return bl_fail(err, EINVAL, "endpoint %s is listed twice", addr_name(&a->cfg.endpoints[i].addr, name));
-		for (at = hash_of(a, &a->cfg.endpoints[i].addr); a->hash[at]; at = (at + 1) & a->hash_mask)
+			return bl_fail(err, EINVAL, "endpoint %s is listed twice",
+				       addr_name(&a->cfg.endpoints[i].addr, name));
+		for (at = hash_of(a, &a->cfg.endpoints[i].addr); a->hash[at];
+		     at = (at + 1) & a->hash_mask)
 			;
 		a->hash[at] = i + 1;
 		p->addr = a->cfg.endpoints[i].addr;
 		p->port = a->cfg.endpoints[i].port ? a->cfg.endpoints[i].port : BL_FCP_PORT;
-		for (p->via = 0; p->via < a->nsock && a->sock[p->via]->family != family_of(&p->addr); p->via++)
+		for (p->via = 0;
+		     p->via < a->nsock && a->sock[p->via]->family != family_of(&p->addr); p->via++)
 			;
 		if (p->via == a->nsock || a->sock[p->via]->group)
 			p->via = 0;
@@ -181,8 +199,11 @@ static int peers_open(struct bl_arb *a, struct bl_err *err)
 		e->pair = (void *)(m + BL_FCP_WINDOW * sizeof(struct bl_fcp_sent));
 		e->tell.item = (void *)(e->pair + n);
 		e->look.item = e->tell.item + n;
-		p->fcp.reset = (struct bl_fcp_reset){ .table = BL_BE32(a->params.table), .slot_ns = BL_BE32(a->cfg.slot_ns), .slot_bytes = BL_BE32(a->cfg.slot_bytes),
-						      .index = BL_BE16(i), .endpoints = BL_BE16(n) };
+		p->fcp.reset = (struct bl_fcp_reset){ .table = BL_BE32(a->params.table),
+						      .slot_ns = BL_BE32(a->cfg.slot_ns),
+						      .slot_bytes = BL_BE32(a->cfg.slot_bytes),
+						      .index = BL_BE16(i),
+						      .endpoints = BL_BE16(n) };
 		bl_fcp_begin(&p->fcp.e, 0);
 	}
 	return 0;
@@ -194,9 +215,11 @@ int arb_comm_open(struct bl_arb *a, struct bl_err *err)
 	unsigned int i;
 	int rc = 0;
 
-	if (getrandom(a->rnd, sizeof(a->rnd), 0) != sizeof(a->rnd) || getrandom(&a->hash_key, sizeof(a->hash_key), 0) != sizeof(a->hash_key))
+	if (getrandom(a->rnd, sizeof(a->rnd), 0) != sizeof(a->rnd) ||
+	    getrandom(&a->hash_key, sizeof(a->hash_key), 0) != sizeof(a->hash_key))
 		return bl_fail(err, EIO, "the kernel has no random numbers");
-	if (getrandom(&a->faults_challenge, sizeof(a->faults_challenge), 0) != sizeof(a->faults_challenge))
+	if (getrandom(&a->faults_challenge, sizeof(a->faults_challenge), 0) !=
+	    sizeof(a->faults_challenge))
 		return bl_fail(err, EIO, "the kernel has no random numbers");
 	a->faults_challenge |= 1; /* 0 is who does not know it */
 	a->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -213,11 +236,14 @@ int arb_comm_open(struct bl_arb *a, struct bl_err *err)
 		unsigned int index = if_nametoindex(a->cfg.group_if);
 
 		a->wd_fd = udp_open(&a->cfg.group, a->cfg.wd_port, a->cfg.group_if, err);
-		rc = a->wd_fd < 0 ? a->wd_fd : group_join(a->wd_fd, &a->cfg.group, a->cfg.group_if, err);
+		rc = a->wd_fd < 0 ? a->wd_fd
+				  : group_join(a->wd_fd, &a->cfg.group, a->cfg.group_if, err);
 		if (!rc) {
-			a->wd_send = socket(family_of(&a->cfg.group), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+			a->wd_send = socket(family_of(&a->cfg.group),
+					    SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 			if (a->wd_send < 0)
-				rc = bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
+				rc = bl_fail(err, errno, "cannot make a UDP socket: %s",
+					     strerror(errno));
 		}
 		if (!rc)
 			rc = group_join(a->wd_send, &a->cfg.group, a->cfg.group_if, err);
@@ -281,7 +307,10 @@ static void queue(struct arb_sock *s, const struct arb_peer *p, uint32_t len)
 
 	sa_set(&o->addr[i], s->family, &p->addr, p->port, 0);
 	o->iov[i] = (struct iovec){ o->buf[i], len };
-	o->msg[i].msg_hdr = (struct msghdr){ .msg_name = &o->addr[i].sa, .msg_namelen = o->addr[i].len, .msg_iov = &o->iov[i], .msg_iovlen = 1 };
+	o->msg[i].msg_hdr = (struct msghdr){ .msg_name = &o->addr[i].sa,
+					     .msg_namelen = o->addr[i].len,
+					     .msg_iov = &o->iov[i],
+					     .msg_iovlen = 1 };
 }
 
 static void peer_send(struct bl_arb *a, struct arb_peer *p, uint64_t now)
@@ -295,7 +324,10 @@ static void peer_send(struct bl_arb *a, struct arb_peer *p, uint64_t now)
 
 /* ---- between a session and the pipeline ---- */
 
-/* a session's end goes to the allocator before the next one's demands; what the ring has no room for stays where it is */
+/*
+ * a session's end goes to the allocator before the next one's demands; what the ring has no room
+ * for stays where it is
+ */
 static void hand_over(struct bl_arb *a, struct arb_peer *p)
 {
 	struct arb_ask q = { .src = (uint16_t)(p - a->peer) };
@@ -307,7 +339,8 @@ static void hand_over(struct bl_arb *a, struct arb_peer *p)
 		p->fcp.fresh = 0;
 		p->forgets++;
 	}
-	while (ck_ring_size(&a->asks) < ck_ring_capacity(&a->asks) - 1 && bl_fcp_arb_take(&p->fcp, &dst, &q.mtus)) {
+	while (ck_ring_size(&a->asks) < ck_ring_capacity(&a->asks) - 1 &&
+	       bl_fcp_arb_take(&p->fcp, &dst, &q.mtus)) {
 		q.dst = (uint16_t)dst;
 		ck_ring_enqueue_spsc_ask(&a->asks, a->asks_buf, &q);
 	}
@@ -318,7 +351,8 @@ static void take_slots(struct bl_arb *a, const struct arb_grant *g, uint64_t now
 	struct arb_peer *p = &a->peer[g->src];
 	uint64_t bits = g->slots, begun = arb_slot(a, 0);
 
-	if (p->forgets || p->fcp.fresh || !p->fcp.e.nonce) { /* fresh: of the session before, and the ring had no room to say so yet */
+	/* fresh: of the session before, and the ring had no room to say so yet */
+	if (p->forgets || p->fcp.fresh || !p->fcp.e.nonce) {
 		p->stale += (uint64_t)__builtin_popcountll(bits);
 		a->t.stale += (uint64_t)__builtin_popcountll(bits);
 		return;
@@ -377,8 +411,11 @@ void arb_comm_take(struct bl_arb *a)
 				peer_send(a, p, now);
 				hand_over(a, p);
 			}
-			atomic_store_explicit(&a->took_ns, arb_mono() - g.slots, memory_order_relaxed); /* a number by itself: nothing is ordered by it */
-			atomic_fetch_add_explicit(&a->marks, 1, memory_order_relaxed); /* nor by this */
+			/* a number by itself: nothing is ordered by it */
+			atomic_store_explicit(&a->took_ns, arb_mono() - g.slots,
+					      memory_order_relaxed);
+			/* nor by this */
+			atomic_fetch_add_explicit(&a->marks, 1, memory_order_relaxed);
 		}
 	}
 }
@@ -392,8 +429,10 @@ static int receive(struct bl_arb *a, int fd)
 
 	for (i = 0; i < ARB_BATCH; i++) {
 		in->iov[i] = (struct iovec){ in->buf[i], sizeof(in->buf[i]) };
-		in->msg[i].msg_hdr =
-			(struct msghdr){ .msg_name = &in->addr[i].sa, .msg_namelen = sizeof(struct sockaddr_in6), .msg_iov = &in->iov[i], .msg_iovlen = 1 };
+		in->msg[i].msg_hdr = (struct msghdr){ .msg_name = &in->addr[i].sa,
+						      .msg_namelen = sizeof(struct sockaddr_in6),
+						      .msg_iov = &in->iov[i],
+						      .msg_iovlen = 1 };
 	}
 	return recvmmsg(fd, in->msg, ARB_BATCH, MSG_DONTWAIT, NULL);
 }
@@ -414,7 +453,10 @@ static void stranger(struct bl_arb *a, const struct in6_addr *ip, uint64_t now)
 	if (a->told_ns && now - a->told_ns < 1000000000ULL)
 		return;
 	a->told_ns = now;
-	bl_log(BL_LOG_WARN, "%s is no endpoint of this arbiter and was refused; if it should be one, add it to the endpoints of all arbiters and hosts", name);
+	bl_log(BL_LOG_WARN,
+	       "%s is no endpoint of this arbiter and was refused; if it should be one, add it to "
+	       "the endpoints of all arbiters and hosts",
+	       name);
 }
 
 /* ---- links to be avoided ---- */
@@ -430,7 +472,8 @@ static enum bl_fcp_reason faults_take(struct bl_arb *a, const struct bl_fcp_pkt 
 		return BL_FCP_R_BAD_TABLE;
 	if (k->challenge != a->faults_challenge)
 		return BL_FCP_R_BAD_CHALLENGE;
-	if (boot < a->faults_boot || (boot == a->faults_boot && (__s32)(version - a->t.faults_version) < 0))
+	if (boot < a->faults_boot ||
+	    (boot == a->faults_boot && (__s32)(version - a->t.faults_version) < 0))
 		return BL_FCP_R_OLD;
 	if (boot == a->faults_boot && version == a->t.faults_version)
 		return BL_FCP_R_OK;
@@ -442,14 +485,19 @@ static enum bl_fcp_reason faults_take(struct bl_arb *a, const struct bl_fcp_pkt 
 	return BL_FCP_R_OK;
 }
 
-/* From the fault isolation service's address. Whoever knows the secret is answered, also to learn the challenge; standing by or not. */
-static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i, const struct in6_addr *ip, uint16_t port)
+/*
+ * From the fault isolation service's address. Whoever knows the secret is answered, also to learn
+ * the challenge; standing by or not.
+ */
+static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i,
+		      const struct in6_addr *ip, uint16_t port)
 {
 	const struct arb_peer to = { .addr = *ip, .port = port };
 	uint8_t via = 0;
 	struct arb_sock *s;
 	struct bl_fcp_pkt k;
-	enum bl_fcp_reason why = bl_fcp_parse(a->in.buf[i], a->in.msg[i].msg_len, a->cfg.nendpoints, &k);
+	enum bl_fcp_reason why =
+		bl_fcp_parse(a->in.buf[i], a->in.msg[i].msg_len, a->cfg.nendpoints, &k);
 	struct bl_fcp_heard *h;
 	uint8_t *buf;
 
@@ -467,16 +515,23 @@ static void faults_rx(struct bl_arb *a, unsigned int sock, unsigned int i, const
 	s = a->sock[via];
 	buf = room(a, s);
 	h = (void *)(buf + sizeof(struct bl_fcp_hdr));
-	*h = (struct bl_fcp_heard){ .boot = BL_BE64(a->faults_boot), .version = BL_BE32(a->t.faults_version), .table = BL_BE32(a->params.table) };
-	queue(s, &to, bl_fcp_seal(&a->params, 0, BL_FCP_HEARD, a->faults_challenge, 0, 0, 0, buf, sizeof(struct bl_fcp_hdr) + sizeof(*h)));
+	*h = (struct bl_fcp_heard){ .boot = BL_BE64(a->faults_boot),
+				    .version = BL_BE32(a->t.faults_version),
+				    .table = BL_BE32(a->params.table) };
+	queue(s, &to,
+	      bl_fcp_seal(&a->params, 0, BL_FCP_HEARD, a->faults_challenge, 0, 0, 0, buf,
+			  sizeof(struct bl_fcp_hdr) + sizeof(*h)));
 }
 
-static bool from_faults(const struct bl_arb *a, const struct in6_addr *ip, const void *packet, unsigned int len)
+static bool from_faults(const struct bl_arb *a, const struct in6_addr *ip, const void *packet,
+			unsigned int len)
 {
 	const struct bl_fcp_hdr *h = packet;
 
 	/* an endpoint may be on the same machine, so the opcode decides, too */
-	return !IN6_IS_ADDR_UNSPECIFIED(&a->cfg.faults) && !memcmp(ip, &a->cfg.faults, sizeof(*ip)) && len >= 4 && h->magic == BL_BE16(BL_FCP_MAGIC) && (h->opcode & 0xf) == BL_FCP_FAULTS;
+	return !IN6_IS_ADDR_UNSPECIFIED(&a->cfg.faults) &&
+	       !memcmp(ip, &a->cfg.faults, sizeof(*ip)) && len >= 4 &&
+	       h->magic == BL_BE16(BL_FCP_MAGIC) && (h->opcode & 0xf) == BL_FCP_FAULTS;
 }
 
 static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_t now)
@@ -504,7 +559,10 @@ static void request(struct bl_arb *a, unsigned int sock, unsigned int i, uint64_
 	nonce = p->fcp.e.nonce;
 	why = bl_fcp_arb_rx(&p->fcp, a->in.buf[i], a->in.msg[i].msg_len, now, random64(a));
 	a->t.packets[why]++;
-	/* an answer goes to where the question came from; but who has a session is not led away by what does not verify */
+	/*
+	 * an answer goes to where the question came from; but who has a session is not led away by
+	 * what does not verify
+	 */
 	if (why == BL_FCP_R_OK || !nonce) {
 		p->port = port;
 		if (!a->sock[sock]->group)
@@ -529,10 +587,14 @@ static void begin_all(struct bl_arb *a, bool rule)
 		p->fcp.reset.term = BL_BE32(a->wd.term);
 		hand_over(a, p);
 		if (rule)
-			queue(a->sock[p->via], p, bl_fcp_arb_call(&a->params, room(a, a->sock[p->via])));
+			queue(a->sock[p->via], p,
+			      bl_fcp_arb_call(&a->params, room(a, a->sock[p->via])));
 	}
 	a->ruled = rule;
-	bl_log(BL_LOG_INFO, rule ? "this arbiter (rank %u) rules from now on, term %u" : "this arbiter (rank %u) stands by, term %u", a->cfg.rank, a->wd.term);
+	bl_log(BL_LOG_INFO,
+	       rule ? "this arbiter (rank %u) rules from now on, term %u"
+		    : "this arbiter (rank %u) stands by, term %u",
+	       a->cfg.rank, a->wd.term);
 }
 
 static void watch(struct bl_arb *a)
@@ -557,13 +619,16 @@ static void watch(struct bl_arb *a)
 		uint32_t len = bl_wd_tx(&a->wd, buf);
 
 		sending = arb_mono();
-		if (sendto(a->wd_send, buf, len, MSG_DONTWAIT, &a->wd_to.sa, a->wd_to.len) == (ssize_t)len)
+		if (sendto(a->wd_send, buf, len, MSG_DONTWAIT, &a->wd_to.sa, a->wd_to.len) ==
+		    (ssize_t)len)
 			bl_wd_sent(&a->wd, sending);
 		else
 			a->t.send_failed++;
 	}
 	now = arb_mono();
-	atomic_store_explicit(&a->until_ns, bl_wd_rules(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0, memory_order_relaxed);
+	atomic_store_explicit(&a->until_ns,
+			      bl_wd_rules(&a->wd, now) ? a->wd.sent_ns + a->wd.lease_ns : 0,
+			      memory_order_relaxed);
 	if (a->ruled != (a->wd.state == BL_FCP_PRIMARY))
 		begin_all(a, !a->ruled);
 }
@@ -628,7 +693,8 @@ void arb_comm_wait(struct bl_arb *a, uint64_t until)
 	now = arb_mono();
 	if (until > now + 100000000)
 		until = now + 100000000;
-	if (ck_ring_size(&a->to_comm[a->turn].ring) == 0 && until > now && !atomic_load_explicit(&a->stop, memory_order_relaxed)) {
+	if (ck_ring_size(&a->to_comm[a->turn].ring) == 0 && until > now &&
+	    !atomic_load_explicit(&a->stop, memory_order_relaxed)) {
 		t.tv_nsec = (long)(until - now);
 		ppoll(fds, n, &t, NULL);
 	}

@@ -7,16 +7,20 @@
 #include "proto/fpfile.h"
 #include "server.h"
 
-int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank, struct bl_err *err)
+int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank,
+		  struct bl_err *err)
 {
 	struct bl_arb_endpoint *e;
 	unsigned int i;
 	char text[INET6_ADDRSTRLEN];
 
 	if (rank >= f->narbiters)
-		return bl_fail(err, EINVAL, "the file has %u arbiters; ranks count from 0", f->narbiters);
+		return bl_fail(err, EINVAL, "the file has %u arbiters; ranks count from 0",
+			       f->narbiters);
 	if (bl_fp_find(f, f->arbiter[rank]) >= 0)
-		return bl_fail(err, EINVAL, "%s is an endpoint: an arbiter needs an address of its own", bl_fp_addr_text(f->arbiter[rank], text));
+		return bl_fail(err, EINVAL,
+			       "%s is an endpoint: an arbiter needs an address of its own",
+			       bl_fp_addr_text(f->arbiter[rank], text));
 	e = calloc(f->npeers, sizeof(*e));
 	if (!e)
 		return bl_fail(err, ENOMEM, "out of memory");

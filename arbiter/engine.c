@@ -9,7 +9,8 @@
 #include "core/fastpass/fcp_core.h"
 #include "loader/node_priv.h"
 
-#define PATIENT (1U << 30) /* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
+/* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
+#define PATIENT (1U << 30)
 
 /* ---- allocation ---- */
 
@@ -28,7 +29,9 @@ static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t s
 	uint64_t deadline = slot + PATIENT;
 
 	/* a slot of its source's that nobody could use; comm asks again */
-	if (e->usable && e->rack_of[src] != e->rack_of[dst] && !atomic_load_explicit(&e->usable[(size_t)e->rack_of[src] * e->nracks + e->rack_of[dst]], memory_order_relaxed)) {
+	if (e->usable && e->rack_of[src] != e->rack_of[dst] &&
+	    !atomic_load_explicit(&e->usable[(size_t)e->rack_of[src] * e->nracks + e->rack_of[dst]],
+				  memory_order_relaxed)) {
 		atomic_fetch_add_explicit(&e->no_path, 1, memory_order_relaxed);
 		return -ENOSPC;
 	}
@@ -38,7 +41,11 @@ static int demand(void *p, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t s
 	case BL_ALLOC_OK:
 		return 0;
 	case BL_ALLOC_SELF:
-		return 0; /* nobody needs the network for that; the host does not ask, and who does asks in vain */
+		/*
+		 * nobody needs the network for that; the host does not ask, and who does asks in
+		 * vain
+		 */
+		return 0;
 	case BL_ALLOC_UNKNOWN:
 		return 0; /* comm knows how many there are */
 	default:
@@ -83,7 +90,11 @@ static unsigned int run(void *p, uint64_t slot, struct arb_grant *out, unsigned 
 
 			if (n == max)
 				return n;
-			out[n++] = (struct arb_grant){ .base = e->g.base + 64 * j, .slots = *e->mask++, .src = e->head->src, .dst = e->head->dst, .path = BL_FCP_PATH_ANY };
+			out[n++] = (struct arb_grant){ .base = e->g.base + 64 * j,
+						       .slots = *e->mask++,
+						       .src = e->head->src,
+						       .dst = e->head->dst,
+						       .path = BL_FCP_PATH_ANY };
 			e->words &= e->words - 1;
 		}
 		e->head = bl_grant_next(&e->g, &e->at, &e->mask);
@@ -97,7 +108,9 @@ static unsigned int run(void *p, uint64_t slot, struct arb_grant *out, unsigned 
 
 /* ---- dead paths ---- */
 
-/* Under the lock: @usable from what is known. A pair of racks that has no path left is named, once. */
+/*
+ * Under the lock: @usable from what is known. A pair of racks that has no path left is named, once.
+ */
 static void publish(struct bl_engine *e)
 {
 	uint32_t a, b;
@@ -106,10 +119,14 @@ static void publish(struct bl_engine *e)
 	for (a = 0; a < e->nracks; a++)
 		for (b = 0; b < e->nracks; b++) {
 			_Atomic uint64_t *at = &e->usable[(size_t)a * e->nracks + b];
-			uint64_t mask = e->told[(size_t)a * e->nracks + b] & ~e->up[a] & ~e->down[b];
+			uint64_t mask = e->told[(size_t)a * e->nracks + b] & ~e->up[a] &
+					~e->down[b];
 
 			if (a != b && !mask && atomic_load_explicit(at, memory_order_relaxed))
-				bl_log(BL_LOG_WARN, "no path from rack %u to rack %u is left; slots between them are refused", a, b);
+				bl_log(BL_LOG_WARN,
+				       "no path from rack %u to rack %u is left; slots between "
+				       "them are refused",
+				       a, b);
 			atomic_store_explicit(at, mask, memory_order_relaxed);
 		}
 	atomic_fetch_add_explicit(&e->generation, 1, memory_order_release);
@@ -121,7 +138,8 @@ int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t m
 		return -1;
 	pthread_mutex_lock(&e->lock);
 	/* bits of paths that do not exist would make a pair without any look alive */
-	e->told[(size_t)src * e->nracks + dst] = mask & (e->npaths == 64 ? ~0ULL : (1ULL << e->npaths) - 1);
+	e->told[(size_t)src * e->nracks + dst] =
+		mask & (e->npaths == 64 ? ~0ULL : (1ULL << e->npaths) - 1);
 	publish(e);
 	pthread_mutex_unlock(&e->lock);
 	return 0;
@@ -183,15 +201,22 @@ static void set_weights(struct bl_engine *e, const struct bl_fp_file *f)
 				bl_alloc_weight(e->alloc, i, k, f->peer[i].weight);
 	for (i = 0; i < f->npairs; i++)
 		if (f->pair[i].weight)
-			bl_alloc_weight(e->alloc, f->pair[i].src, f->pair[i].dst, f->pair[i].weight);
+			bl_alloc_weight(e->alloc, f->pair[i].src, f->pair[i].dst,
+					f->pair[i].weight);
 }
 
 static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_err *err)
 {
-	uint16_t *cap = calloc(f->npeers, sizeof(*cap)), *up = calloc(f->nracks, sizeof(*up)), *pod_up = calloc(f->npods + 1, sizeof(*pod_up));
+	uint16_t *cap = calloc(f->npeers, sizeof(*cap)), *up = calloc(f->nracks, sizeof(*up)),
+		 *pod_up = calloc(f->npods + 1, sizeof(*pod_up));
 	uint32_t *inside = calloc(f->nracks + 1, sizeof(*inside));
-	struct bl_alloc_cfg c = { .endpoints = f->npeers, .policy = (enum bl_alloc_policy)f->policy, 
-				  .window_slots = f->window_slots, .quota_mtus = f->quota < BL_ALLOC_QUOTA_MAX ? f->quota : BL_ALLOC_QUOTA_MAX, .src_cap = cap, .dst_cap = cap };
+	struct bl_alloc_cfg c = { .endpoints = f->npeers,
+				  .policy = (enum bl_alloc_policy)f->policy,
+				  .window_slots = f->window_slots,
+				  .quota_mtus = f->quota < BL_ALLOC_QUOTA_MAX ? f->quota
+									      : BL_ALLOC_QUOTA_MAX,
+				  .src_cap = cap,
+				  .dst_cap = cap };
 	const char *why = NULL;
 	uint32_t i, capsum = 0;
 	bool limits = false;
@@ -209,12 +234,14 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 		inside[e->rack_of[i]] += cap[i];
 	for (i = 0; !rc && i < f->nracks; i++) {
 		/* without a limit of its own a rack carries what its paths do */
-		up[i] = (uint16_t)bl_min64(f->rack_up ? f->rack_up : (uint64_t)f->paths * f->path_cap, BL_ALLOC_CAP_MAX);
+		up[i] = (uint16_t)bl_min64(f->rack_up ? f->rack_up
+						      : (uint64_t)f->paths * f->path_cap,
+					   BL_ALLOC_CAP_MAX);
 		limits |= inside[i] > up[i];
 	}
 	/*
-	 * Where the machines of each rack can send no more than leaves it, racks are no limit; to count
-	 * them all the same costs the allocator its fast loops (alloc_priv.h, @plain).
+	 * Where the machines of each rack can send no more than leaves it, racks are no limit; to
+	 * count them all the same costs the allocator its fast loops (alloc_priv.h, @plain).
 	 */
 	if (!rc && f->nracks > 1 && (f->rack_up || f->paths) && (limits || f->npods > 1)) {
 		c.racks = f->nracks;
@@ -222,7 +249,9 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 		c.rack_up = c.rack_down = up;
 	}
 	for (i = 0; !rc && i < f->npods; i++)
-		pod_up[i] = (uint16_t)(f->paths * f->cores * f->core_cap < BL_ALLOC_CAP_MAX ? f->paths * f->cores * f->core_cap : BL_ALLOC_CAP_MAX);
+		pod_up[i] = (uint16_t)(f->paths * f->cores * f->core_cap < BL_ALLOC_CAP_MAX
+					       ? f->paths * f->cores * f->core_cap
+					       : BL_ALLOC_CAP_MAX);
 	if (!rc && f->npods > 1) {
 		c.pods = f->npods;
 		c.pod_of = f->pod_of;
@@ -251,7 +280,9 @@ static int open_all(struct bl_engine *e, const struct bl_fp_file *f, struct bl_e
 	e->cores = f->npods ? f->cores : 1;
 	e->core_cap = f->core_cap;
 	/* in each slot at most as many packets as links carry; each may be a grant of its own */
-	e->ops = (struct arb_alloc_ops){ demand, forget, run, waiting, f->window_slots, capsum * f->window_slots, spare };
+	e->ops = (struct arb_alloc_ops){ demand,  forget,          run,
+					 waiting, f->window_slots, capsum * f->window_slots,
+					 spare };
 	if (!f->paths || f->nracks < 2)
 		return 0;
 	e->usable = calloc((size_t)f->nracks * f->nracks, sizeof(*e->usable));

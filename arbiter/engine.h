@@ -19,22 +19,33 @@
 
 struct bl_engine;
 
-/** bl_engine_new - by a file whose defaults are filled in; it must live as long as the engine. There is one path selector, for one path thread at most: runs share slots, and paths that are taken. Returns 0 or -errno. */
+/**
+ * bl_engine_new - by a file whose defaults are filled in; it must live as long as the engine.
+ * There is one path selector, for one path thread at most: runs share slots, and paths that are
+ * taken. Returns 0 or -errno.
+ */
 int bl_engine_new(struct bl_engine **out, const struct bl_fp_file *f, struct bl_err *err);
 void bl_engine_free(struct bl_engine *e);
 
-/** bl_engine_ops, bl_engine_alloc, bl_engine_path_ops, bl_engine_paths - what bl_arb_new() wants; path ops are NULL without paths. */
+/**
+ * bl_engine_ops, bl_engine_alloc, bl_engine_path_ops, bl_engine_paths - what bl_arb_new() wants;
+ * path ops are NULL without paths.
+ */
 const struct arb_alloc_ops *bl_engine_ops(const struct bl_engine *e);
 void *bl_engine_alloc(struct bl_engine *e);
 const struct arb_path_ops *bl_engine_path_ops(const struct bl_engine *e);
 void *const *bl_engine_paths(const struct bl_engine *e);
 
 /**
- * bl_engine_usable - which paths work from rack @src to rack @dst: bit i for path i. From any thread while the arbiter runs: selectors take it over before their next run.
- * 0, or -1: no such racks.
+ * bl_engine_usable - which paths work from rack @src to rack @dst: bit i for path i. From any
+ * thread while the arbiter runs: selectors take it over before their next run. 0, or -1: no such
+ * racks.
  */
 int bl_engine_usable(struct bl_engine *e, uint32_t src, uint32_t dst, uint64_t mask);
-/** bl_engine_links - all links that are to be avoided, in place of those of the last call. @e: void for bl_arb_cfg.links. What bl_engine_usable() said holds besides. */
+/**
+ * bl_engine_links - all links that are to be avoided, in place of those of the last call. @e: void
+ * for bl_arb_cfg.links. What bl_engine_usable() said holds besides.
+ */
 void bl_engine_links(void *e, const struct bl_fcp_link *l, unsigned int n);
 /** bl_engine_no_path - demands that were refused because no path between their racks is left. */
 uint64_t bl_engine_no_path(struct bl_engine *e);

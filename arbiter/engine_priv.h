@@ -28,34 +28,39 @@ struct sel_pair {
  */
 struct selector {
 	struct bl_engine *e;
-	struct bl_path *path;	  /* colours a slot as a whole; NULL: three tiers */
-	struct bl_tiers *tiers;	  /* three tiers; NULL: two */
-	unsigned int limit;	  /* grants in one run; packets, too */
-	unsigned int slot_limit;  /* packets in one slot */
-	uint64_t seen;		  /* generation of struct bl_engine's table that the selector has */
-	uint64_t *works, *between; /* that table, by racks, once there is one; of pods, for a moment */
-	uint16_t *src, *dst;	  /* [slot_limit] racks of the packets of the slot in hand */
-	uint8_t *got;		  /* [slot_limit] their paths */
-	uint32_t *packet_of;	  /* [slot_limit] their grants */
+	struct bl_path *path;    /* colours a slot as a whole; NULL: three tiers */
+	struct bl_tiers *tiers;  /* three tiers; NULL: two */
+	unsigned int limit;      /* grants in one run; packets, too */
+	unsigned int slot_limit; /* packets in one slot */
+	uint64_t seen;           /* generation of struct bl_engine's table that the selector has */
+	/* that table, by racks, once there is one; of pods, for a moment */
+	uint64_t *works, *between;
+	uint16_t *src, *dst; /* [slot_limit] racks of the packets of the slot in hand */
+	uint8_t *got;        /* [slot_limit] their paths */
+	uint32_t *packet_of; /* [slot_limit] their grants */
 
 	/* two tiers: masks (path_room.h) */
 	struct bl_room *room;
-	struct bl_room_ask *ask;  /* [limit] */
-	struct sel_pair *pair;	  /* [limit] of each ask */
-	uint64_t *take;		  /* [limit][lanes] */
+	struct bl_room_ask *ask; /* [limit] */
+	struct sel_pair *pair;   /* [limit] of each ask */
+	uint64_t *take;          /* [limit][lanes] */
 	size_t take_bytes;
-	uint32_t *next;		  /* [limit] the next ask of the same word */
-	uint64_t first;		  /* words below it are over */
-	uint64_t used[BL_SEL_WORDS]; /* [word % BL_SEL_WORDS] slots in which earlier runs sent packets */
-	uint32_t *in_slot;	  /* [64][slot_limit] asks of each slot of the word that is recoloured */
+	uint32_t *next; /* [limit] the next ask of the same word */
+	uint64_t first; /* words below it are over */
+	/* [word % BL_SEL_WORDS] slots in which earlier runs sent packets */
+	uint64_t used[BL_SEL_WORDS];
+	/* [64][slot_limit] asks of each slot of the word that is recoloured */
+	uint32_t *in_slot;
 
 	/* three tiers: a colouring per slot */
-	struct arb_grant *in;	  /* [limit] the run's grants by word; @mtus: path in the slot in hand */
-	uint64_t *mask;		  /* [64 slot_limit][paths + 1] slots of each grant of a word by path */
-	uint8_t *agg, *core;	  /* what the tiers chose */
-	unsigned int npackets;	  /* of the slot in hand */
-	uint64_t *load_slot;	  /* by slot modulo LOAD_SLOTS: whose load it is */
-	uint16_t *load;		  /* what runs so far have given (struct load) */
+	/* [limit] the run's grants by word; @mtus: path in the slot in hand */
+	struct arb_grant *in;
+	/* [64 slot_limit][paths + 1] slots of each grant of a word by path */
+	uint64_t *mask;
+	uint8_t *agg, *core;   /* what the tiers chose */
+	unsigned int npackets; /* of the slot in hand */
+	uint64_t *load_slot;   /* by slot modulo LOAD_SLOTS: whose load it is */
+	uint16_t *load;        /* what runs so far have given (struct load) */
 };
 
 /**

@@ -2,10 +2,12 @@
 /*
  * The allocation and path stages, and the rings between the stages.
  *
- * Order is what makes this simple: all that the allocation stage emits between two marks goes through one path thread's rings, and comm reads those rings in turn. So when comm sees ARB_FORGOTTEN,
- * all grants of the session that ended lie behind it.
+ * Order is what makes this simple: all that the allocation stage emits between two marks goes
+ * through one path thread's rings, and comm reads those rings in turn. So when comm sees
+ * ARB_FORGOTTEN, all grants of the session that ended lie behind it.
  *
- * In one loop a full ring is emptied on the spot by the stage behind it (struct bl_arb, @drain); with threads the producer waits for it.
+ * In one loop a full ring is emptied on the spot by the stage behind it (struct bl_arb, @drain);
+ * with threads the producer waits for it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -27,12 +29,13 @@ static bool ring_open(struct arb_ring *r, unsigned int size)
 }
 
 /*
- * Asks that a run takes at most: one for each packet that it can give. After a pause the ring is full,
- * and all of it at once made runs of 1 ms of which nothing was in time, for 45 ms on end.
+ * Asks that a run takes at most: one for each packet that it can give. After a pause the ring is
+ * full, and all of it at once made runs of 1 ms of which nothing was in time, for 45 ms on end.
  */
 static uint32_t ask_most(const struct bl_arb *a)
 {
-	return (uint32_t)bl_min64(ARB_ASK_RING, bl_max64(1024, (uint64_t)a->cfg.nendpoints * a->cfg.run_slots));
+	return (uint32_t)bl_min64(ARB_ASK_RING,
+				  bl_max64(1024, (uint64_t)a->cfg.nendpoints * a->cfg.run_slots));
 }
 
 int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
@@ -41,7 +44,8 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 	bool ok;
 
 	a->ask_budget = ask_most(a);
-	a->path_max = a->aops->grants_max ? a->aops->grants_max : a->cfg.nendpoints * a->aops->horizon_slots;
+	a->path_max = a->aops->grants_max ? a->aops->grants_max
+					  : a->cfg.nendpoints * a->aops->horizon_slots;
 	ck_ring_init(&a->asks, ARB_ASK_RING);
 	a->asks_buf = aligned_alloc(64, ARB_ASK_RING * sizeof(*a->asks_buf));
 	a->run_buf = calloc(ARB_RUN_MAX, sizeof(*a->run_buf));
@@ -58,7 +62,8 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 		a->path_buf[i] = calloc(a->path_max, sizeof(*a->path_buf[i]));
 		ok = a->path_buf[i] && ring_open(&a->to_path[i], ARB_GRANT_RING);
 		if (ok)
-			memset(a->path_buf[i], 0, bl_min64(a->path_max, 1u << 16) * sizeof(*a->path_buf[i]));
+			memset(a->path_buf[i], 0,
+			       bl_min64(a->path_max, 1u << 16) * sizeof(*a->path_buf[i]));
 	}
 	return ok ? 0 : bl_fail(err, ENOMEM, "out of memory");
 }
@@ -80,15 +85,19 @@ static void wake(struct bl_arb *a)
 {
 	uint64_t one = 1;
 
-	/* pairs with the fence in arb_comm_wait(): either it sees the grant, or this sees that it sleeps */
+	/*
+	 * pairs with the fence in arb_comm_wait(): either it sees the grant, or this sees that it
+	 * sleeps
+	 */
 	ck_pr_fence_memory();
-	if (atomic_load_explicit(&a->asleep, memory_order_relaxed) && write(a->bell_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (atomic_load_explicit(&a->asleep, memory_order_relaxed) &&
+	    write(a->bell_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		return; /* comm sleeps no longer than a watchdog interval anyway */
 }
 
 /*
- * Many entries at once: one look at the other side's index for all of them. One by one, as ck_ring's
- * functions do it, the two cores pass a cache line back and forth for each grant.
+ * Many entries at once: one look at the other side's index for all of them. One by one, as
+ * ck_ring's functions do it, the two cores pass a cache line back and forth for each grant.
  */
 static unsigned int ring_put(struct arb_ring *r, const struct arb_grant *g, unsigned int n)
 {
@@ -182,7 +191,8 @@ static void path_flush(struct bl_arb *a, unsigned int i)
 
 	a->path_n[i] = 0;
 	if (n)
-		emit_comm(a, i, a->path_buf[i], a->pops->assign(a->paths[i], a->path_buf[i], n, a->path_max));
+		emit_comm(a, i, a->path_buf[i],
+			  a->pops->assign(a->paths[i], a->path_buf[i], n, a->path_max));
 }
 
 bool arb_path_turn(struct bl_arb *a, unsigned int i)
@@ -198,7 +208,9 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 			if (a->path_n[i] < a->path_max)
 				a->path_buf[i][a->path_n[i]++] = g[k];
 			else
-				atomic_fetch_add_explicit(&a->overrun, (uint64_t)__builtin_popcountll(g[k].slots), memory_order_relaxed);
+				atomic_fetch_add_explicit(
+					&a->overrun, (uint64_t)__builtin_popcountll(g[k].slots),
+					memory_order_relaxed);
 		}
 		if (k < n) {
 			const struct arb_grant other = g[k];
@@ -215,8 +227,9 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 }
 
 /*
- * A run visits all who wait. Where it takes longer than the slots that it gives, the next one finds more, and so on: so the slower it was, the fewer asks the next one takes, and the rest
- * stays in the ring, and behind it with comm, where all demands of a pair are one number.
+ * A run visits all who wait. Where it takes longer than the slots that it gives, the next one finds
+ * more, and so on: so the slower it was, the fewer asks the next one takes, and the rest stays in
+ * the ring, and behind it with comm, where all demands of a pair are one number.
  *
  * Long before, where a run takes an eighth of the window, no more is let in than fills the slots,
  * but for a few asks in each run: what waits for one slow receiver must not keep all others out.
@@ -228,23 +241,33 @@ static void budget(struct bl_arb *a, uint64_t took)
 	if (took > window / 8)
 		a->slow_until_ns = arb_mono() + 4 * window;
 	if (took > (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns / 2)
-		a->ask_budget = a->ask_budget / 2 > ARB_ASK_LEAST ? a->ask_budget / 2 : ARB_ASK_LEAST;
+		a->ask_budget = a->ask_budget / 2 > ARB_ASK_LEAST ? a->ask_budget / 2
+								  : ARB_ASK_LEAST;
 	else
 		a->ask_budget = a->ask_budget * 2 < ask_most(a) ? a->ask_budget * 2 : ask_most(a);
 	a->asked = 0;
 }
 
-/* Who is alone may give as far ahead as runs need; where others may take over, slots beyond the horizon would be theirs. */
+/*
+ * Who is alone may give as far ahead as runs need; where others may take over, slots beyond the
+ * horizon would be theirs.
+ */
 static uint64_t lead_ns(struct bl_arb *a)
 {
-	const uint64_t least = (uint64_t)a->cfg.lead_us * 1000, window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
+	const uint64_t least = (uint64_t)a->cfg.lead_us * 1000,
+		       window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
 	/* further ahead than that hosts refuse slots */
-	const uint64_t ring = (uint64_t)(BL_FP_SLOTS - 64) * a->cfg.slot_ns, other = window + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns + a->cfg.late_us * 1000ULL;
-	const uint64_t most = bl_max64(least, bl_min64(least + 2 * window, ring > other ? ring - other : 0));
+	const uint64_t ring = (uint64_t)(BL_FP_SLOTS - 64) * a->cfg.slot_ns,
+		       other = window + (uint64_t)a->cfg.run_slots * a->cfg.slot_ns +
+			       a->cfg.late_us * 1000ULL;
+	const uint64_t most =
+		bl_max64(least, bl_min64(least + 2 * window, ring > other ? ring - other : 0));
 
 	if (!a->alone)
 		return least;
-	return bl_lead(&a->lead, arb_mono(), atomic_load_explicit(&a->took_ns, memory_order_relaxed), 2 * window + 1000000, least, most);
+	return bl_lead(&a->lead, arb_mono(),
+		       atomic_load_explicit(&a->took_ns, memory_order_relaxed),
+		       2 * window + 1000000, least, most);
 }
 
 static void run(struct bl_arb *a, uint64_t slot)
@@ -265,7 +288,8 @@ static void run(struct bl_arb *a, uint64_t slot)
 
 static bool lets_in(const struct bl_arb *a)
 {
-	return a->asked < ARB_ASK_LEAST || !a->slow_until_ns || !a->aops->spare || a->aops->spare(a->alloc) || arb_mono() >= a->slow_until_ns;
+	return a->asked < ARB_ASK_LEAST || !a->slow_until_ns || !a->aops->spare ||
+	       a->aops->spare(a->alloc) || arb_mono() >= a->slow_until_ns;
 }
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
@@ -274,8 +298,12 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	bool was = a->busy;
 	struct arb_ask q;
 
-	while (a->asked < a->ask_budget && lets_in(a) && ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
-		struct arb_grant g = { .src = q.src, .dst = q.dst, .mtus = q.mtus, .kind = q.mtus ? ARB_REFUND : ARB_FORGOTTEN };
+	while (a->asked < a->ask_budget && lets_in(a) &&
+	       ck_ring_dequeue_spsc_ask(&a->asks, a->asks_buf, &q)) {
+		struct arb_grant g = { .src = q.src,
+				       .dst = q.dst,
+				       .mtus = q.mtus,
+				       .kind = q.mtus ? ARB_REFUND : ARB_FORGOTTEN };
 
 		a->asked++;
 		if (!q.mtus)
@@ -289,22 +317,34 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 		a->asked = 0; /* nothing waits: there is no run that they could make longer */
 		return BL_FCP_NEVER;
 	}
-	/* a run that cannot come out in time is none; the next one is as late as this one would be, but current */
-	if (atomic_load_explicit(&a->runs, memory_order_relaxed) - atomic_load_explicit(&a->marks, memory_order_relaxed) >= ARB_RUNS_AHEAD)
+	/*
+	 * a run that cannot come out in time is none; the next one is as late as this one would be,
+	 * but current
+	 */
+	if (atomic_load_explicit(&a->runs, memory_order_relaxed) -
+		    atomic_load_explicit(&a->marks, memory_order_relaxed) >=
+	    ARB_RUNS_AHEAD)
 		return arb_mono();
 	lead = lead_ns(a);
 	slot = from = arb_slot(a, lead);
 	if (was && slot < a->next_slot)
 		return arb_mono() + (a->next_slot - slot) * a->cfg.slot_ns;
-	/* a run that comes a little late still gives what it should have given: half of the lead is left */
+	/*
+	 * a run that comes a little late still gives what it should have given: half of the lead is
+	 * left
+	 */
 	if (was && a->next_slot >= arb_slot(a, lead / 2))
 		from = a->next_slot;
-	/* the clock is read after the slot: what is given while the lease lasts ends before anybody else gives */
+	/*
+	 * the clock is read after the slot: what is given while the lease lasts ends before anybody
+	 * else gives
+	 */
 	now = arb_mono();
 	if (now >= atomic_load_explicit(&a->until_ns, memory_order_relaxed))
 		return now + (uint64_t)a->cfg.interval_us * 1000;
 	if (was && from >= a->next_slot + a->cfg.run_slots)
-		atomic_fetch_add_explicit(&a->skipped, from - a->next_slot - a->cfg.run_slots + 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&a->skipped, from - a->next_slot - a->cfg.run_slots + 1,
+					  memory_order_relaxed);
 	run(a, from);
 	a->next_slot = arb_run_after(from, a->cfg.run_slots, a->aops->horizon_slots);
 	return a->next_slot > slot ? now + (a->next_slot - slot) * a->cfg.slot_ns : now;

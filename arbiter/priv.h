@@ -17,16 +17,16 @@
 #include "core/fastpass/watchdog_core.h"
 #include "lead.h"
 
-#define ARB_BATCH	64	   /* packets in one system call */
-#define ARB_ASK_RING	(1U << 16) /* entries; powers of two */
-#define ARB_GRANT_RING	(1U << 16)
-#define ARB_RUN_MAX	4096 /* grants that an allocator gives at once */
+#define ARB_BATCH      64         /* packets in one system call */
+#define ARB_ASK_RING   (1U << 16) /* entries; powers of two */
+#define ARB_GRANT_RING (1U << 16)
+#define ARB_RUN_MAX    4096 /* grants that an allocator gives at once */
 /*
  * Runs that may be in the pipeline. What waits there gets late: with as many as the rings hold, a
  * pause of a stage left 3 ms of runs in them for good, and each one came out after its slots.
  */
-#define ARB_RUNS_AHEAD	4
-#define ARB_SCAN	256  /* endpoints whose timers are looked at in one turn */
+#define ARB_RUNS_AHEAD 4
+#define ARB_SCAN       256 /* endpoints whose timers are looked at in one turn */
 
 /** struct arb_ask - comm to the allocator. @mtus 0: forget @src. */
 struct arb_ask {
@@ -45,7 +45,9 @@ struct arb_ring {
 
 /**
  * struct arb_peer - one endpoint, of comm.
- * @fcp: its session. @addr, @port: where its last packet came from, host order. @via: by which socket. @forgets: sessions that ended and whose grants may still be in the pipeline: they are dropped. @stale: how many were.
+ * @fcp: its session. @addr, @port: where its last packet came from, host order. @via: by which
+ * socket. @forgets: sessions that ended and whose grants may still be in the pipeline: they are
+ * dropped. @stale: how many were.
  * @touched: it has grants of the present run.
  */
 struct arb_peer {
@@ -74,10 +76,14 @@ struct arb_packets {
 	struct mmsghdr msg[ARB_BATCH];
 	struct iovec iov[ARB_BATCH];
 	struct arb_sa addr[ARB_BATCH];
-	_Alignas(8) uint8_t buf[ARB_BATCH][BL_FCP_PACKET_MAX + 8]; /* a longer one is seen to be too long */
+	/* a longer one is seen to be too long */
+	_Alignas(8) uint8_t buf[ARB_BATCH][BL_FCP_PACKET_MAX + 8];
 };
 
-/** struct arb_sock - a socket for requests; what goes out by it waits in @out. @group: requests to the group; answers leave by the first socket. */
+/**
+ * struct arb_sock - a socket for requests; what goes out by it waits in @out. @group: requests to
+ * the group; answers leave by the first socket.
+ */
 struct arb_sock {
 	int fd;
 	sa_family_t family;
@@ -86,8 +92,10 @@ struct arb_sock {
 };
 
 /**
- * struct bl_arb - an arbiter. What each thread writes is kept apart; what others read of it is atomic or a counter of which a reader may miss the last step.
- * @until_ns: CLOCK_MONOTONIC until which slots may be given; 0: not at all. Comm writes it, the allocation stage reads it before each run: relaxed is enough, since it says all by itself.
+ * struct bl_arb - an arbiter. What each thread writes is kept apart; what others read of it is
+ * atomic or a counter of which a reader may miss the last step.
+ * @until_ns: CLOCK_MONOTONIC until which slots may be given; 0: not at all. Comm writes it, the
+ * allocation stage reads it before each run: relaxed is enough, since it says all by itself.
  * @stop: set by bl_arb_stop(); read by all threads.
  */
 struct bl_arb {
@@ -124,8 +132,8 @@ struct bl_arb {
 	uint32_t ntouched;
 	uint64_t rnd[2];
 	uint32_t faults_challenge; /* of this start */
-	uint64_t faults_boot;	   /* of the list that was taken; 0: none */
-	uint64_t told_ns; /* when an unknown sender was last complained about */
+	uint64_t faults_boot;      /* of the list that was taken; 0: none */
+	uint64_t told_ns;          /* when an unknown sender was last complained about */
 	struct bl_arb_total t;
 
 	/* comm to allocation */
@@ -138,11 +146,13 @@ struct bl_arb {
 	uint64_t next_slot;
 	unsigned int run_turn;
 	struct arb_grant *run_buf;
-	bool busy; /* something may wait in the allocator */
+	bool busy;                  /* something may wait in the allocator */
 	uint32_t asked, ask_budget; /* asks taken since the last run, and how many may be */
-	uint64_t slow_until_ns; /* CLOCK_MONOTONIC; runs are slow, and what waits is kept to what fills slots */
+	/* CLOCK_MONOTONIC; runs are slow, and what waits is kept to what fills slots */
+	uint64_t slow_until_ns;
 	struct bl_lead lead;
-	_Atomic uint64_t took_ns; /* written by comm: from the begin of the last run until its mark came */
+	/* written by comm: from the begin of the last run until its mark came */
+	_Atomic uint64_t took_ns;
 	_Atomic uint64_t runs, skipped;
 	_Atomic uint64_t marks; /* written by comm: runs that have come out of the pipeline */
 
@@ -153,7 +163,9 @@ struct bl_arb {
 	_Atomic uint64_t overrun;
 	pthread_t thread[1 + BL_ARB_PATHS_MAX];
 	unsigned int nthreads;
-	/* empties what lies before comm; set where comm is in the thread that fills it, else NULL */
+	/*
+	 * empties what lies before comm; set where comm is in the thread that fills it, else NULL
+	 */
 	void (*drain)(struct bl_arb *a);
 };
 
@@ -174,12 +186,14 @@ static inline uint64_t arb_mono(void)
 
 static inline uint64_t arb_slot(const struct bl_arb *a, uint64_t ahead_ns)
 {
-	return (arb_clock(a->cfg.clock) + (uint64_t)a->cfg.clock_offset_ns + ahead_ns) / a->cfg.slot_ns;
+	return (arb_clock(a->cfg.clock) + (uint64_t)a->cfg.clock_offset_ns + ahead_ns) /
+	       a->cfg.slot_ns;
 }
 
 /*
- * The first slot of the run after one from @slot on: the next multiple of @step, but no run goes across the end of a window. So every window is given from its first slot on: with runs that
- * came when they came, one slot of each window of 16 was lost (2 slots between runs).
+ * The first slot of the run after one from @slot on: the next multiple of @step, but no run goes
+ * across the end of a window. So every window is given from its first slot on: with runs that came
+ * when they came, one slot of each window of 16 was lost (2 slots between runs).
  */
 static inline uint64_t arb_run_after(uint64_t slot, uint32_t step, uint32_t window)
 {
@@ -189,7 +203,10 @@ static inline uint64_t arb_run_after(uint64_t slot, uint32_t step, uint32_t wind
 /* comm.c */
 int arb_comm_open(struct bl_arb *a, struct bl_err *err);
 void arb_comm_close(struct bl_arb *a);
-/** arb_comm_turn - one turn of comm; returns when the next one is due (CLOCK_MONOTONIC), if nothing comes before. */
+/**
+ * arb_comm_turn - one turn of comm; returns when the next one is due (CLOCK_MONOTONIC), if nothing
+ * comes before.
+ */
 uint64_t arb_comm_turn(struct bl_arb *a);
 /** arb_comm_take - what the pipeline has for comm. */
 void arb_comm_take(struct bl_arb *a);

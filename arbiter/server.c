@@ -49,27 +49,38 @@ static int check(struct bl_arb *a, unsigned int npaths, struct bl_err *err)
 	uint64_t need;
 
 	if (!c->nendpoints || c->nendpoints > BL_FCP_ENDPOINTS_MAX)
-		return bl_fail(err, EINVAL, "an arbiter serves 1 to %d endpoints, not %u", BL_FCP_ENDPOINTS_MAX, c->nendpoints);
+		return bl_fail(err, EINVAL, "an arbiter serves 1 to %d endpoints, not %u",
+			       BL_FCP_ENDPOINTS_MAX, c->nendpoints);
 	if (c->nlisten > BL_ARB_LISTEN_MAX)
 		return bl_fail(err, EINVAL, "at most %d addresses to listen on", BL_ARB_LISTEN_MAX);
-	if (group && !(IN6_IS_ADDR_V4MAPPED(&c->group) ? (c->group.s6_addr[12] & 0xf0) == 0xe0 : IN6_IS_ADDR_MULTICAST(&c->group)))
+	if (group && !(IN6_IS_ADDR_V4MAPPED(&c->group) ? (c->group.s6_addr[12] & 0xf0) == 0xe0
+						       : IN6_IS_ADDR_MULTICAST(&c->group)))
 		return bl_fail(err, EINVAL, "the group is no multicast address");
 	if (group && !*c->group_if)
-		return bl_fail(err, EINVAL, "a group needs the interface on which the other arbiters are");
+		return bl_fail(err, EINVAL,
+			       "a group needs the interface on which the other arbiters are");
 	if (c->threads > 2 + (npaths ? npaths : 0))
-		return bl_fail(err, EINVAL, "%u threads: without more path selectors %u are of use", c->threads, 2 + npaths);
+		return bl_fail(err, EINVAL, "%u threads: without more path selectors %u are of use",
+			       c->threads, 2 + npaths);
 	if (c->run_slots > a->aops->horizon_slots)
-		return bl_fail(err, EINVAL, "run_slots %u: the allocator looks only %u slots ahead, so some would never be given", c->run_slots, a->aops->horizon_slots);
-	a->horizon_ns = (uint64_t)c->lead_us * 1000 + (uint64_t)(a->aops->horizon_slots + 1) * c->slot_ns;
+		return bl_fail(err, EINVAL,
+			       "run_slots %u: the allocator looks only %u slots ahead, so some "
+			       "would never be given",
+			       c->run_slots, a->aops->horizon_slots);
+	a->horizon_ns =
+		(uint64_t)c->lead_us * 1000 + (uint64_t)(a->aops->horizon_slots + 1) * c->slot_ns;
 	need = a->horizon_ns + 2000ULL * c->interval_us;
 	if (group && (uint64_t)c->dead_us * 1000 < need)
-		return bl_fail(err, EINVAL, "dead_us %u: at least %llu, for slots are given up to %llu us ahead and must have ended before another arbiter may rule", c->dead_us,
-			       (unsigned long long)(need + 999) / 1000, (unsigned long long)(a->horizon_ns + 999) / 1000);
+		return bl_fail(err, EINVAL,
+			       "dead_us %u: at least %llu, for slots are given up to %llu us ahead "
+			       "and must have ended before another arbiter may rule",
+			       c->dead_us, (unsigned long long)(need + 999) / 1000,
+			       (unsigned long long)(a->horizon_ns + 999) / 1000);
 	return 0;
 }
 
-int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct arb_alloc_ops *aops, void *alloc, const struct arb_path_ops *pops, void *const *paths,
-	       struct bl_err *err)
+int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct arb_alloc_ops *aops,
+	       void *alloc, const struct arb_path_ops *pops, void *const *paths, struct bl_err *err)
 {
 	struct bl_arb *a = aligned_alloc(64, (sizeof(*a) + 63) & ~63UL);
 	unsigned int i;
@@ -100,7 +111,10 @@ int bl_arb_new(struct bl_arb **out, const struct bl_arb_cfg *cfg, const struct a
 	a->params.quota = a->cfg.quota;
 	a->params.rtt_ns = (uint64_t)a->cfg.rtt_us * 1000;
 	a->params.ack_ns = a->params.rtt_ns / 2;
-	a->wd = (struct bl_wd){ .p = &a->params, .rank = a->cfg.rank, .interval_ns = a->cfg.interval_us * 1000ULL, .dead_ns = a->cfg.dead_us * 1000ULL,
+	a->wd = (struct bl_wd){ .p = &a->params,
+				.rank = a->cfg.rank,
+				.interval_ns = a->cfg.interval_us * 1000ULL,
+				.dead_ns = a->cfg.dead_us * 1000ULL,
 				.guard_ns = a->cfg.guard_us * 1000ULL };
 	if (!rc)
 		rc = arb_comm_open(a, err);
@@ -142,8 +156,10 @@ static void relax(const struct bl_arb *a, uint64_t until)
 		return;
 	}
 	if (until > now + 20000)
-		until = now + 20000; /* nobody wakes these threads: an ask waits that long at most */
-	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000ULL), .tv_nsec = (long)(until % 1000000000ULL) };
+		until = now +
+			20000; /* nobody wakes these threads: an ask waits that long at most */
+	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000ULL),
+			       .tv_nsec = (long)(until % 1000000000ULL) };
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
@@ -202,9 +218,14 @@ int bl_arb_run(struct bl_arb *a, struct bl_err *err)
 	int rc = 0;
 
 	pin(a, 0);
-	/* terms grow with the calendar: an arbiter that starts anew finds hosts that know an older one */
-	if (!a->alone && bl_wd_init(&a->wd, arb_mono(), a->horizon_ns, (uint32_t)(arb_clock(CLOCK_REALTIME) / 1000000000ULL)))
-		return bl_fail(err, EINVAL, "no time is left for a lease"); /* check() has said why already */
+	/*
+	 * terms grow with the calendar: an arbiter that starts anew finds hosts that know an older
+	 * one
+	 */
+	if (!a->alone && bl_wd_init(&a->wd, arb_mono(), a->horizon_ns,
+				    (uint32_t)(arb_clock(CLOCK_REALTIME) / 1000000000ULL)))
+		return bl_fail(err, EINVAL,
+			       "no time is left for a lease"); /* check() has said why already */
 	if (a->alone)
 		a->wd.term = (uint32_t)(arb_clock(CLOCK_REALTIME) / 1000000000ULL);
 	if (a->cfg.threads >= 2)
@@ -267,8 +288,17 @@ void bl_arb_read(struct bl_arb *a, struct bl_arb_total *t, struct bl_arb_row *ro
 		const struct bl_fcp_arb *f = &p->fcp;
 		struct bl_arb_row *r = &rows[i];
 
-		*r = (struct bl_arb_row){ .session = BL_READ_ONCE(f->e.nonce) != 0, .waiting = f->waiting, .granted = f->granted, .refused = f->refused, .capped = f->capped,
-					  .resets = f->resets, .sessions = f->sessions, .gone = f->gone, .stale = p->stale, .sent = f->e.tx, .timeouts = f->e.timeouts,
+		*r = (struct bl_arb_row){ .session = BL_READ_ONCE(f->e.nonce) != 0,
+					  .waiting = f->waiting,
+					  .granted = f->granted,
+					  .refused = f->refused,
+					  .capped = f->capped,
+					  .resets = f->resets,
+					  .sessions = f->sessions,
+					  .gone = f->gone,
+					  .stale = p->stale,
+					  .sent = f->e.tx,
+					  .timeouts = f->e.timeouts,
 					  .nacks = f->e.nacks };
 		memcpy(r->packets, f->e.count, sizeof(r->packets));
 	}

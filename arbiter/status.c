@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What `barline arbiter show` reads (base/status_socket.h). Nothing can be changed here but one thing: who sends "usable SRC DST MASK\n" (racks, bits of paths, hexadecimal) first, tells which paths work.
+ * What `barline arbiter show` reads (base/status_socket.h). Nothing can be changed here but one
+ * thing: who sends "usable SRC DST MASK\n" (racks, bits of paths, hexadecimal) first, tells which
+ * paths work.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,8 +41,10 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 	if (!o)
 		return NULL;
 	bl_arb_read(d->a, &t, d->rows, d->f->npeers);
-	fprintf(o, "{\"pid\":%d,\"rank\":%u,\"addr\":\"%s\",\"state\":\"%s\",\"policy\":\"%s\"", getpid(), d->rank, bl_fp_addr_text(d->f->arbiter[d->rank], addr),
-		t.state < BL_FCP_STATE_LIMIT && states[t.state] ? states[t.state] : "?", bl_alloc_policy_name((enum bl_alloc_policy)d->f->policy));
+	fprintf(o, "{\"pid\":%d,\"rank\":%u,\"addr\":\"%s\",\"state\":\"%s\",\"policy\":\"%s\"",
+		getpid(), d->rank, bl_fp_addr_text(d->f->arbiter[d->rank], addr),
+		t.state < BL_FCP_STATE_LIMIT && states[t.state] ? states[t.state] : "?",
+		bl_alloc_policy_name((enum bl_alloc_policy)d->f->policy));
 	arb_put_number(o, "term", t.term);
 	arb_put_number(o, "slot_ns", d->f->slot_ns);
 	arb_put_number(o, "paths", d->f->paths);
@@ -68,7 +72,9 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 
 		fputs(i ? ",{" : "{", o);
 		arb_put_text(o, "endpoint", d->f->peer[i].name);
-		fprintf(o, ",\"addr\":\"%s\",\"rack\":%u,\"session\":%s", bl_fp_addr_text(d->f->peer[i].addr, addr), d->f->peer[i].rack, r->session ? "true" : "false");
+		fprintf(o, ",\"addr\":\"%s\",\"rack\":%u,\"session\":%s",
+			bl_fp_addr_text(d->f->peer[i].addr, addr), d->f->peer[i].rack,
+			r->session ? "true" : "false");
 		arb_put_number(o, "waiting", r->waiting);
 		arb_put_number(o, "granted", r->granted);
 		arb_put_number(o, "refused", r->refused);
@@ -93,10 +99,12 @@ static void obey(struct bl_arb_door *d, const char *line)
 	unsigned int src, dst;
 	unsigned long long mask;
 
-	if (sscanf(line, "usable %u %u %llx", &src, &dst, &mask) == 3 && !bl_engine_usable(d->e, src, dst, mask))
+	if (sscanf(line, "usable %u %u %llx", &src, &dst, &mask) == 3 &&
+	    !bl_engine_usable(d->e, src, dst, mask))
 		bl_log(BL_LOG_INFO, "paths from rack %u to rack %u: %#llx", src, dst, mask);
 	else
-		bl_log(BL_LOG_WARN, "the arbiter's door heard \"%.40s\", which is nothing that it knows", line);
+		bl_log(BL_LOG_WARN,
+		       "the arbiter's door heard \"%.40s\", which is nothing that it knows", line);
 }
 
 static char *reply(void *ctx, char *said, size_t *len)
@@ -117,7 +125,8 @@ void bl_arb_serve_end(struct bl_arb_door *d)
 	free(d);
 }
 
-int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine *e, unsigned int rank, struct bl_err *err)
+int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_file *f,
+		 struct bl_engine *e, unsigned int rank, struct bl_err *err)
 {
 	struct bl_arb_door *d = calloc(1, sizeof(*d));
 	char path[128];
@@ -132,8 +141,10 @@ int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_
 	d->rank = rank;
 	d->rows = calloc(f->npeers, sizeof(*d->rows));
 	/* a second arbiter of this rank has failed to listen by now */
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(), rank);
-	rc = d->rows ? arb_doorway_open(&d->doorway, path, reply, d, err) : bl_fail(err, ENOMEM, "out of memory");
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(),
+		 rank);
+	rc = d->rows ? arb_doorway_open(&d->doorway, path, reply, d, err)
+		     : bl_fail(err, ENOMEM, "out of memory");
 	if (rc)
 		bl_arb_serve_end(d);
 	else

@@ -19,11 +19,14 @@ int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err)
 
 	memset(i, 0, sizeof(*i));
 	if (!*name || strlen(name) >= IFNAMSIZ)
-		return bl_fail(err, EINVAL, "\"%s\" is no interface name; `ip link` lists them", name);
+		return bl_fail(err, EINVAL, "\"%s\" is no interface name; `ip link` lists them",
+			       name);
 	strcpy(i->name, name);
 	i->ifindex = (int)if_nametoindex(name);
 	if (!i->ifindex)
-		return bl_fail(err, ENODEV, "no interface %s in this network namespace; `ip link` lists them, -n NETNS selects another namespace",
+		return bl_fail(err, ENODEV,
+			       "no interface %s in this network namespace; `ip link` lists them, "
+			       "-n NETNS selects another namespace",
 			       name);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -39,7 +42,8 @@ int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err)
 			}
 		}
 	}
-	rc = bl_fail(err, errno, "cannot read the address, MTU and flags of %s: %s", name, strerror(errno));
+	rc = bl_fail(err, errno, "cannot read the address, MTU and flags of %s: %s", name,
+		     strerror(errno));
 out:
 	close(fd);
 	return rc;
@@ -48,8 +52,11 @@ out:
 int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err)
 {
 	if (i->mtu > BL_XDP_MTU_MAX)
-		return bl_fail(err, EMSGSIZE, "%s has MTU %u, more than %u: its frames would take several XDP buffers, and barline reads and writes frames in "
-			       "one; `ip link set %s mtu %u` (or less) and start again", i->name, i->mtu, BL_XDP_MTU_MAX, i->name, BL_XDP_MTU_MAX);
+		return bl_fail(err, EMSGSIZE,
+			       "%s has MTU %u, more than %u: its frames would take several XDP "
+			       "buffers, and barline reads and writes frames in "
+			       "one; `ip link set %s mtu %u` (or less) and start again",
+			       i->name, i->mtu, BL_XDP_MTU_MAX, i->name, BL_XDP_MTU_MAX);
 	return 0;
 }
 
@@ -67,7 +74,9 @@ int bl_iface_up(const char *name, struct bl_err *err)
 	} else if (!(r.ifr_flags & IFF_UP)) {
 		r.ifr_flags |= IFF_UP;
 		if (ioctl(fd, SIOCSIFFLAGS, &r))
-			rc = bl_fail(err, errno, "cannot set %s up: %s; `ip link set %s up` as root", name, strerror(errno), name);
+			rc = bl_fail(err, errno,
+				     "cannot set %s up: %s; `ip link set %s up` as root", name,
+				     strerror(errno), name);
 	}
 	close(fd);
 	return rc;
@@ -77,10 +86,14 @@ static bool usable(const struct sockaddr *sa, int family)
 {
 	if (sa->sa_family != family)
 		return false;
-	return family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
+	return family == AF_INET ||
+	       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
 }
 
-/* First address of @family on the interface; family 0: IPv4 if there is one, else IPv6. IPv4 comes out mapped. */
+/*
+ * First address of @family on the interface; family 0: IPv4 if there is one, else IPv6. IPv4 comes
+ * out mapped.
+ */
 int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err)
 {
 	static const int both[] = { AF_INET, AF_INET6 };
@@ -88,25 +101,34 @@ int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err 
 	unsigned int k;
 
 	if (getifaddrs(&all))
-		return bl_fail(err, errno, "cannot list the addresses of %s: %s", name, strerror(errno));
+		return bl_fail(err, errno, "cannot list the addresses of %s: %s", name,
+			       strerror(errno));
 	for (k = 0; k < 2; k++) {
 		if (family && family != both[k])
 			continue;
 		for (a = all; a; a = a->ifa_next) {
-			if (!a->ifa_addr || strcmp(a->ifa_name, name) || !usable(a->ifa_addr, both[k]))
+			if (!a->ifa_addr || strcmp(a->ifa_name, name) ||
+			    !usable(a->ifa_addr, both[k]))
 				continue;
 			if (both[k] == AF_INET) {
 				memset(addr, 0, 10);
 				memset(addr + 10, 0xff, 2);
-				memcpy(addr + 12, &((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, 4);
+				memcpy(addr + 12,
+				       &((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, 4);
 			} else {
-				memcpy(addr, &((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, 16);
+				memcpy(addr,
+				       &((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr,
+				       16);
 			}
 			freeifaddrs(all);
 			return 0;
 		}
 	}
 	freeifaddrs(all);
-	return bl_fail(err, EADDRNOTAVAIL, "%s has no %s address; `ip addr add ADDRESS/LEN dev %s`", name,
-		       family == AF_INET ? "IPv4" : family == AF_INET6 ? "global IPv6" : "IP", name);
+	return bl_fail(err, EADDRNOTAVAIL, "%s has no %s address; `ip addr add ADDRESS/LEN dev %s`",
+		       name,
+		       family == AF_INET    ? "IPv4"
+		       : family == AF_INET6 ? "global IPv6"
+					    : "IP",
+		       name);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Messages for people: to the journal when systemd runs us, else to standard error. Errors of calls do not go here: they are sentences in
- * struct bl_err, and the caller decides who hears them.
+ * Messages for people: to the journal when systemd runs us, else to standard error. Errors of calls
+ * do not go here: they are sentences in struct bl_err, and the caller decides who hears them.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -27,14 +27,18 @@ int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 
 int bl_log_level = BL_LOG_INFO;
 
-/* systemd.exec(5): standard error is the journal if its device and inode are those of $JOURNAL_STREAM */
+/*
+ * systemd.exec(5): standard error is the journal if its device and inode are those of
+ * $JOURNAL_STREAM
+ */
 static bool on_journal(void)
 {
 	const char *e = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
 	struct stat st;
 
-	return e && sscanf(e, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+	return e && sscanf(e, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) &&
+	       st.st_dev == dev && st.st_ino == ino;
 }
 
 void bl_log(int level, const char *fmt, ...)
@@ -52,5 +56,9 @@ void bl_log(int level, const char *fmt, ...)
 		journal = on_journal();
 	if (journal && sd_journal_print(level, "%s", line) >= 0)
 		return;
-	fprintf(stderr, "barline: %s%s\n", level == BL_LOG_ERR ? "error: " : level == BL_LOG_WARN ? "warning: " : "", line);
+	fprintf(stderr, "barline: %s%s\n",
+		level == BL_LOG_ERR    ? "error: "
+		: level == BL_LOG_WARN ? "warning: "
+				       : "",
+		line);
 }

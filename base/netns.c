@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Network namespaces: enter one for as long as a call needs it, and go back. Only the calling thread moves.
+ * Network namespaces: enter one for as long as a call needs it, and go back. Only the calling
+ * thread moves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,16 +27,22 @@ int bl_netns_enter(const char *netns, int *old, struct bl_err *err)
 	snprintf(path, sizeof(path), "%s%s", strchr(netns, '/') ? "" : "/run/netns/", netns);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return bl_fail(err, errno, "cannot open network namespace %s: %s; `ip netns list` shows the named ones", path, strerror(errno));
+		return bl_fail(err, errno,
+			       "cannot open network namespace %s: %s; `ip netns list` shows the "
+			       "named ones",
+			       path, strerror(errno));
 	*old = open(SELF_NS, O_RDONLY | O_CLOEXEC);
 	if (*old < 0) {
-		rc = bl_fail(err, errno, "cannot open %s: %s; is /proc mounted?", SELF_NS, strerror(errno));
+		rc = bl_fail(err, errno, "cannot open %s: %s; is /proc mounted?", SELF_NS,
+			     strerror(errno));
 		close(fd);
 		return rc;
 	}
 	if (setns(fd, CLONE_NEWNET)) {
-		rc = bl_fail(err, errno, "cannot enter network namespace %s: %s; it takes CAP_SYS_ADMIN and a namespace file", path,
-			     strerror(errno));
+		rc = bl_fail(err, errno,
+			     "cannot enter network namespace %s: %s; it takes CAP_SYS_ADMIN and a "
+			     "namespace file",
+			     path, strerror(errno));
 		close(fd);
 		close(*old);
 		*old = -1;
@@ -51,7 +58,8 @@ void bl_netns_leave(int old)
 		return;
 	if (setns(old, CLONE_NEWNET)) {
 		/* every later call would act on the wrong machine */
-		bl_log(BL_LOG_ERR, "cannot return to the network namespace of the process: %s", strerror(errno));
+		bl_log(BL_LOG_ERR, "cannot return to the network namespace of the process: %s",
+		       strerror(errno));
 		abort();
 	}
 	close(old);

@@ -87,12 +87,14 @@ static int talk(struct nl *nl, union req *r)
 			continue;
 		if (n < 0)
 			return -errno;
-		if ((size_t)n >= sizeof(ans.h) + sizeof(ans.e) && ans.h.nlmsg_type == NLMSG_ERROR && ans.h.nlmsg_seq == nl->seq)
+		if ((size_t)n >= sizeof(ans.h) + sizeof(ans.e) && ans.h.nlmsg_type == NLMSG_ERROR &&
+		    ans.h.nlmsg_seq == nl->seq)
 			return ans.e.error;
 	}
 }
 
-int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b_netns, uint32_t mtu)
+int nl_veth(struct nl *nl, const struct nl_end *a, const struct nl_end *b, int b_netns,
+	    uint32_t mtu)
 {
 	union req r;
 	struct ifinfomsg none = { 0 };
@@ -177,7 +179,8 @@ int nl_del(struct nl *nl, unsigned int ifindex)
 int nl_station(struct nl *nl, unsigned int ifindex, const uint8_t mac[6], bool on)
 {
 	union req r;
-	struct ndmsg *n = begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH, on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
+	struct ndmsg *n = begin(&r, on ? RTM_NEWNEIGH : RTM_DELNEIGH,
+				on ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof(*n));
 	int err;
 
 	n->ndm_family = AF_BRIDGE;
@@ -209,7 +212,8 @@ int nl_addr(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr
 	return talk(nl, &r);
 }
 
-int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops, unsigned int nhops)
+int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const struct nl_hop *hops,
+	     unsigned int nhops)
 {
 	union req r;
 	struct rtmsg *m = begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*m));
@@ -247,7 +251,8 @@ int nl_route(struct nl *nl, int family, const uint8_t *dst, uint8_t plen, const 
 	return talk(nl, &r);
 }
 
-int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr, const uint8_t mac[6])
+int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *addr,
+	     const uint8_t mac[6])
 {
 	union req r;
 	struct ndmsg *n = begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*n));
@@ -260,7 +265,10 @@ int nl_neigh(struct nl *nl, unsigned int ifindex, int family, const uint8_t *add
 	return talk(nl, &r);
 }
 
-/* What is set already is left alone: a veth with XDP on it refuses to have an offload turned off once more (EOPNOTSUPP). */
+/*
+ * What is set already is left alone: a veth with XDP on it refuses to have an offload turned off
+ * once more (EOPNOTSUPP).
+ */
 static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, uint32_t to)
 {
 	struct ethtool_value v;
@@ -288,7 +296,9 @@ static int ethtool_set(const char *ifname, const uint32_t (*cmds)[2], size_t n, 
 int nl_tx_plain(const char *ifname)
 {
 	/* checksum off takes TSO with it */
-	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM }, { ETHTOOL_GTSO, ETHTOOL_STSO }, { ETHTOOL_GGSO, ETHTOOL_SGSO } };
+	static const uint32_t cmds[][2] = { { ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM },
+					    { ETHTOOL_GTSO, ETHTOOL_STSO },
+					    { ETHTOOL_GGSO, ETHTOOL_SGSO } };
 
 	return ethtool_set(ifname, cmds, sizeof(cmds) / sizeof(cmds[0]), 0);
 }

@@ -13,9 +13,20 @@ static const struct {
 	const char *name;
 	double bits;
 } units[] = {
-	{ "bit", 1 },	    { "kbit", 1e3 },		     { "mbit", 1e6 },				{ "gbit", 1e9 },  { "tbit", 1e12 },
-	{ "kibit", 1024.0 }, { "mibit", 1024.0 * 1024 }, { "gibit", 1024.0 * 1024 * 1024 }, { "bps", 8 },	  { "kbps", 8e3 },
-	{ "mbps", 8e6 },    { "gbps", 8e9 },		     { "tbps", 8e12 },				{ "", 1 },
+	{ "bit", 1 },
+	{ "kbit", 1e3 },
+	{ "mbit", 1e6 },
+	{ "gbit", 1e9 },
+	{ "tbit", 1e12 },
+	{ "kibit", 1024.0 },
+	{ "mibit", 1024.0 * 1024 },
+	{ "gibit", 1024.0 * 1024 * 1024 },
+	{ "bps", 8 },
+	{ "kbps", 8e3 },
+	{ "mbps", 8e6 },
+	{ "gbps", 8e9 },
+	{ "tbps", 8e12 },
+	{ "", 1 },
 };
 
 bool bl_rate_parse(const char *s, uint64_t *bits_per_s)

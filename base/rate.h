@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rates as people write them, as in tc(8): "250mbit", "1gbit", "10000000" (bits per second), "125mbps" (bytes per second), "1.5gbit". Decimal prefixes count in
- * thousands, those with an i (kibit) in 1024.
+ * Rates as people write them, as in tc(8): "250mbit", "1gbit", "10000000" (bits per second),
+ * "125mbps" (bytes per second), "1.5gbit". Decimal prefixes count in thousands, those with an i
+ * (kibit) in 1024.
  */
 #ifndef BARLINE_RATE_H
 #define BARLINE_RATE_H
@@ -10,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a meter's 32 bits of nanoseconds per byte, times 2^20, can tell: below, one byte would take more than 4096 ns; above, the rounding would exceed 0.1 %. */
+/*
+ * What a meter's 32 bits of nanoseconds per byte, times 2^20, can tell: below, one byte would take
+ * more than 4096 ns; above, the rounding would exceed 0.1 %.
+ */
 #define BL_RATE_MIN 2000000ULL
 #define BL_RATE_MAX 1000000000000ULL
 
@@ -18,7 +22,10 @@
 bool bl_rate_parse(const char *s, uint64_t *bits_per_s);
 /** bl_rate_text - "250mbit": the shortest form that bl_rate_parse() reads back; "none" for 0. */
 char *bl_rate_text(uint64_t bits_per_s, char *buf, size_t size);
-/** bl_rate_ns_q20 - nanoseconds per byte, times 2^20, rounded; 0 for 0. bl_rate_of_q20: back, rounded to kbit. */
+/**
+ * bl_rate_ns_q20 - nanoseconds per byte, times 2^20, rounded; 0 for 0. bl_rate_of_q20: back,
+ * rounded to kbit.
+ */
 uint32_t bl_rate_ns_q20(uint64_t bits_per_s);
 uint64_t bl_rate_of_q20(uint32_t ns_q20);
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sockets in BL_RUN_DIR at which processes say what they do, and that stay when such a process is killed.
+ * Sockets in BL_RUN_DIR at which processes say what they do, and that stay when such a process is
+ * killed.
  *
- * Whether somebody is there is asked at the socket, and not by the pid in its name: that may be one of another pid namespace, or somebody else's by now. Who is stopped is there still: connecting to it works, or would have to
- * wait. A socket gets its name when it listens (base/status_socket.c), so that one which is just being made is not taken for one that was left.
+ * Whether somebody is there is asked at the socket, and not by the pid in its name: that may be one
+ * of another pid namespace, or somebody else's by now. Who is stopped is there still: connecting to
+ * it works, or would have to wait. A socket gets its name when it listens (base/status_socket.c),
+ * so that one which is just being made is not taken for one that was left.
  */
 #include <errno.h>
 #include <glob.h>
@@ -28,7 +31,8 @@ static bool left(const char *path)
 	return gone;
 }
 
-int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx)
+int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx),
+		   void *ctx)
 {
 	int n = 0;
 	size_t i;

@@ -89,7 +89,8 @@ static void answer(struct arb_doorway *c, int fd)
 static void *doorway_main(void *arg)
 {
 	struct arb_doorway *c = arg;
-	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN }, { .fd = c->end_fd, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN },
+			       { .fd = c->end_fd, .events = POLLIN } };
 
 	pthread_setname_np(pthread_self(), "barline-door");
 	for (;;) {
@@ -125,7 +126,9 @@ void arb_doorway_close(struct arb_doorway *c)
 	free(c);
 }
 
-int arb_doorway_open(struct arb_doorway **out, const char *path, char *(*reply)(void *ctx, char *said, size_t *len), void *ctx, struct bl_err *err)
+int arb_doorway_open(struct arb_doorway **out, const char *path,
+		     char *(*reply)(void *ctx, char *said, size_t *len), void *ctx,
+		     struct bl_err *err)
 {
 	struct arb_doorway *c = calloc(1, sizeof(*c));
 	struct sockaddr_un making;
@@ -140,16 +143,21 @@ int arb_doorway_open(struct arb_doorway **out, const char *path, char *(*reply)(
 	c->sa.sun_family = AF_UNIX;
 	mkdir(BL_RUN_DIR, 0755);
 	snprintf(c->sa.sun_path, sizeof(c->sa.sun_path), "%s", path);
-	/* made beside it: by its name it is found when it listens, or somebody might take it for one that was left (base/status_clean.c) */
+	/*
+	 * made beside it: by its name it is found when it listens, or somebody might take it for
+	 * one that was left (base/status_clean.c)
+	 */
 	making = c->sa;
-	snprintf(making.sun_path, sizeof(making.sun_path), "%.*s~", (int)sizeof(making.sun_path) - 2, path);
+	snprintf(making.sun_path, sizeof(making.sun_path), "%.*s~",
+		 (int)sizeof(making.sun_path) - 2, path);
 	unlink(making.sun_path);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	c->end_fd = eventfd(0, EFD_CLOEXEC);
 	mask = umask(0177);
 	bound = c->fd >= 0 ? bind(c->fd, (struct sockaddr *)&making, sizeof(making)) : -1;
 	umask(mask);
-	c->named = !bound && c->end_fd >= 0 && !listen(c->fd, 16) && !rename(making.sun_path, c->sa.sun_path);
+	c->named = !bound && c->end_fd >= 0 && !listen(c->fd, 16) &&
+		   !rename(making.sun_path, c->sa.sun_path);
 	if (!c->named) {
 		rc = bl_fail(err, errno, "cannot open %s: %s", c->sa.sun_path, strerror(errno));
 		unlink(making.sun_path);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * YAML files, read strictly: libcyaml checks the shape and tells the line in its log; what it cannot check its callers check, and the line is found again in the text.
+ * YAML files, read strictly: libcyaml checks the shape and tells the line in its log; what it
+ * cannot check its callers check, and the line is found again in the text.
  *
- * Example: "beacon_us: 2000000" has the right shape. The caller says bl_yaml_bad(path, "beacon_us", 0, ...), and the message begins with "tor1.yaml:7: ".
+ * Example: "beacon_us: 2000000" has the right shape. The caller says bl_yaml_bad(path, "beacon_us",
+ * 0, ...), and the message begins with "tor1.yaml:7: ".
  *
  * "[fd00::1]:61693" without quotes is a list to YAML: the message says how it is written.
  *
- * libcyaml takes "100ms" for the number 100 and "maybe" for true. So numbers and truth values are looked at once more in the text, where one key has them and nothing else.
+ * libcyaml takes "100ms" for the number 100 and "maybe" for true. So numbers and truth values are
+ * looked at once more in the text, where one key has them and nothing else.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -19,7 +22,10 @@
 #include "loader/node_priv.h"
 #include "yaml.h"
 
-/* What libcyaml said: its first error, and the first line number of its backtrace, which is the innermost. */
+/*
+ * What libcyaml said: its first error, and the first line number of its backtrace, which is the
+ * innermost.
+ */
 struct heard {
 	char text[256];
 	int line;
@@ -54,7 +60,8 @@ int bl_yaml_line(const char *path, const char *key, unsigned int nth)
 		if (c)
 			*c = 0;
 		for (p = line; (p = strstr(p, key)); p += len) {
-			if ((p == line || strchr(" \t{,-\"'", p[-1])) && p[len + strspn(p + len, "\"' \t")] == ':' && !nth--) {
+			if ((p == line || strchr(" \t{,-\"'", p[-1])) &&
+			    p[len + strspn(p + len, "\"' \t")] == ':' && !nth--) {
 				found = no;
 				break;
 			}
@@ -80,7 +87,8 @@ static int line_of_unknown(const char *path, const struct heard *h)
 	return h->line;
 }
 
-int bl_yaml_bad(const char *path, const char *key, unsigned int nth, struct bl_err *err, const char *fmt, ...)
+int bl_yaml_bad(const char *path, const char *key, unsigned int nth, struct bl_err *err,
+		const char *fmt, ...)
 {
 	char msg[256];
 	va_list ap;
@@ -97,7 +105,8 @@ bool bl_mac_parse(const char *s, uint8_t mac[6])
 	char end;
 	int k;
 
-	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &end) != 6)
+	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
+		   &end) != 6)
 		return false;
 	for (k = 0; k < 6; k++)
 		mac[k] = (uint8_t)v[k];
@@ -106,8 +115,12 @@ bool bl_mac_parse(const char *s, uint8_t mac[6])
 
 /* ---- scalars, as they stand in the file ---- */
 
-/* The first list of words of this key in the schema, and which types it has anywhere (bits of enum cyaml_type). */
-static const cyaml_schema_field_t *field_of(const cyaml_schema_value_t *v, const char *key, unsigned int *types)
+/*
+ * The first list of words of this key in the schema, and which types it has anywhere (bits of enum
+ * cyaml_type).
+ */
+static const cyaml_schema_field_t *field_of(const cyaml_schema_value_t *v, const char *key,
+					    unsigned int *types)
 {
 	const cyaml_schema_field_t *found = NULL, *deeper, *f;
 
@@ -136,13 +149,15 @@ static char *next_pair(const char *line, char **p, char **value)
 		n = strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_");
 		end = key + n;
 		end += strspn(end, "\"' \t");
-		if (!n || *end != ':' || (end[1] && !strchr(" \t\r\n", end[1])) || (key != line && !strchr(" \t{,-\"'", key[-1])))
+		if (!n || *end != ':' || (end[1] && !strchr(" \t\r\n", end[1])) ||
+		    (key != line && !strchr(" \t{,-\"'", key[-1])))
 			continue;
 		*value = end + 1 + strspn(end + 1, "\"' \t");
 		*p = *value + strcspn(*value, ",}]\r\n");
 		if (**p)
 			*(*p)++ = 0;
-		for (end = *value + strlen(*value); end > *value && strchr("\"' \t", end[-1]); end--)
+		for (end = *value + strlen(*value); end > *value && strchr("\"' \t", end[-1]);
+		     end--)
 			end[-1] = 0;
 		key[n] = 0;
 		return key;
@@ -170,16 +185,19 @@ static bool is_truth(const char *v)
 	return false;
 }
 
-static int bad_scalar(const char *path, int line, const char *key, const char *value, unsigned int types, struct bl_err *err)
+static int bad_scalar(const char *path, int line, const char *key, const char *value,
+		      unsigned int types, struct bl_err *err)
 {
 	const unsigned int number = 1u << CYAML_INT | 1u << CYAML_UINT;
 
 	if (*value && strchr("[{&*|>", *value))
 		return 0;
 	if (types && !(types & ~number) && !is_number(value))
-		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\" is no number", path, line, key, value);
+		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\" is no number", path, line, key,
+			       value);
 	if (types == 1u << CYAML_BOOL && !is_truth(value))
-		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\": true or false", path, line, key, value);
+		return bl_fail(err, EINVAL, "%s:%d: %s \"%s\": true or false", path, line, key,
+			       value);
 	return 0;
 }
 
@@ -208,7 +226,8 @@ static void name_choices(const char *path, const cyaml_schema_value_t *top, stru
 			continue;
 		at = (size_t)snprintf(h->text, sizeof(h->text), "%s \"%s\": there is ", key, given);
 		for (k = 0; k < f->value.enumeration.count && at < sizeof(h->text); k++)
-			at += (size_t)snprintf(h->text + at, sizeof(h->text) - at, "%s%s", k ? ", " : "", f->value.enumeration.strings[k].str);
+			at += (size_t)snprintf(h->text + at, sizeof(h->text) - at, "%s%s",
+					       k ? ", " : "", f->value.enumeration.strings[k].str);
 		break;
 	}
 	if (file)
@@ -248,7 +267,10 @@ static void name_unquoted(const char *path, struct heard *h)
 		if (inet_pton(AF_INET6, host, &addr) != 1)
 			continue;
 		port = p[n + 2] == ':' ? 1 + strspn(p + n + 3, "0123456789") : 0;
-		snprintf(h->text, sizeof(h->text), "an IPv6 address in brackets is a list to YAML: put it in quotes, \"%.*s\"", (int)(n + 2 + port), p);
+		snprintf(h->text, sizeof(h->text),
+			 "an IPv6 address in brackets is a list to YAML: put it in quotes, "
+			 "\"%.*s\"",
+			 (int)(n + 2 + port), p);
 		break;
 	}
 	if (f)
@@ -279,7 +301,9 @@ static int check_scalars(const char *path, const cyaml_schema_value_t *top, stru
 int bl_yaml_load(const char *path, const cyaml_schema_value_t *top, void **out, struct bl_err *err)
 {
 	struct heard said = {};
-	const cyaml_config_t how = { .log_fn = hear, .log_ctx = &said, .mem_fn = cyaml_mem, .log_level = CYAML_LOG_ERROR };
+	const cyaml_config_t how = {
+		.log_fn = hear, .log_ctx = &said, .mem_fn = cyaml_mem, .log_level = CYAML_LOG_ERROR
+	};
 	FILE *probe;
 	cyaml_err_t e;
 
@@ -294,7 +318,8 @@ int bl_yaml_load(const char *path, const cyaml_schema_value_t *top, void **out, 
 		int line = line_of_unknown(path, &said);
 
 		name_unquoted(path, &said);
-		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1, *said.text ? said.text : cyaml_strerror(e));
+		return bl_fail(err, EINVAL, "%s:%d: %s", path, line ? line : 1,
+			       *said.text ? said.text : cyaml_strerror(e));
 	}
 	if (!*out)
 		return bl_fail(err, EINVAL, "%s:1: the file is empty", path);

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host program's own code, wrapped so that bpf_prog_test_run can run it again and again: each run makes the frame a token of 60 bytes again, with the next number, puts a frame into the flow's queue (a
- * free slot, whose bytes are those of the run before), and then lets bl_host_xdp's code answer: TOP's token to data.
+ * The host program's own code, wrapped so that bpf_prog_test_run can run it again and again: each
+ * run makes the frame a token of 60 bytes again, with the next number, puts a frame into the flow's
+ * queue (a free slot, whose bytes are those of the run before), and then lets bl_host_xdp's code
+ * answer: TOP's token to data.
  *
- * The bare program makes the token and returns it (XDP_TX). What is above that is barline's: with the slot and the queue's lock that bl_hold_xdp would have paid for, so it is a little too much.
+ * The bare program makes the token and returns it (XDP_TX). What is above that is barline's: with
+ * the slot and the queue's lock that bl_hold_xdp would have paid for, so it is a little too much.
  */
 #include "bpf/host/host.bpf.c"
 
-/* Shared with host_cost.c. The next token's number; bytes of the frame that waits; its flow; the token as it comes. */
+/*
+ * Shared with host_cost.c. The next token's number; bytes of the frame that waits; its flow; the
+ * token as it comes.
+ */
 __u32 bench_seq, bench_len, bench_flow;
 __u8 bench_token[64];
 
@@ -43,7 +49,8 @@ int host_token(struct xdp_md *ctx)
 	if (fresh(ctx))
 		return XDP_ABORTED;
 	slot = bl_slot_alloc();
-	if (slot < 0 || bl_queue_put(BL_HOLD_QUEUE(bench_flow, 1), BL_RING_ENTRY((__u32)slot, bench_len), 0))
+	if (slot < 0 ||
+	    bl_queue_put(BL_HOLD_QUEUE(bench_flow, 1), BL_RING_ENTRY((__u32)slot, bench_len), 0))
 		return XDP_ABORTED;
 	return on_nic(ctx);
 }

@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The switch program's own code, wrapped so that bpf_prog_test_run can run it again and again on one frame as if frames came from all ports: each
- * run gets another port, a barrier that has risen, the address of another host, and a fresh TTL. So every run raises a register. One port after the other,
- * the port whose turn it is always holds the minimum, and each rise climbs its trees up to the root: most work, but the same branches again and again. Ports
- * at random, as frames really come: a rise climbs two levels on average, but nobody can predict how far.
+ * The switch program's own code, wrapped so that bpf_prog_test_run can run it again and again on
+ * one frame as if frames came from all ports: each run gets another port, a barrier that has risen,
+ * the address of another host, and a fresh TTL. So every run raises a register. One port after the
+ * other, the port whose turn it is always holds the minimum, and each rise climbs its trees up to
+ * the root: most work, but the same branches again and again. Ports at random, as frames really
+ * come: a rise climbs two levels on average, but nobody can predict how far.
  *
- * A bare program does the same to the frame and then only what a switch cannot do without (redirect; look the route up): what is above it is
- * barline's own cost. The ingress port is passed instead of looked up, but the look-up is done all the same.
+ * A bare program does the same to the frame and then only what a switch cannot do without
+ * (redirect; look the route up): what is above it is barline's own cost. The ingress port is passed
+ * instead of looked up, but the look-up is done all the same.
  */
 #include "bpf/switch/switch.bpf.c"
 
-/* Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run; by how much the commit barrier is behind it. */
+/*
+ * Shared with switch_cost.c. The barrier of the last run, and by how much it rises per run; by how
+ * much the commit barrier is behind it.
+ */
 __u64 bench_b, bench_step_ns, bench_behind_ns;
-/* Ports in use, a power of two; whose turn it is; 1: ports at random instead of one after the other. */
+/*
+ * Ports in use, a power of two; whose turn it is; 1: ports at random instead of one after the
+ * other.
+ */
 __u32 bench_ports, bench_turn, bench_random;
 /* Of the frame before the first run: put back each time. */
 __u16 bench_ip_check;
 __u8 bench_ttl;
 
-/* Next turn: returns the ingress port, or -1 if the frame is not the one that it should be. @hdr: where struct bl_hdr is. */
+/*
+ * Next turn: returns the ingress port, or -1 if the frame is not the one that it should be. @hdr:
+ * where struct bl_hdr is.
+ */
 static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -38,25 +50,32 @@ static __always_inline int next(struct xdp_md *ctx, __u32 hdr, int link)
 	} else {
 		struct iphdr *ip = data + sizeof(struct ethhdr);
 
-		*(__u16 *)(data + 4) = BL_BE16(to); /* the last two bytes of the destination's address */
+		*(__u16 *)(data + 4) =
+			BL_BE16(to); /* the last two bytes of the destination's address */
 		ip->ttl = bench_ttl;
 		ip->check = bench_ip_check;
 	}
-	/* whole words: a load that spans a store just made would wait for it, as it never does for a frame that came from a wire */
+	/*
+	 * whole words: a load that spans a store just made would wait for it, as it never does for
+	 * a frame that came from a wire
+	 */
 	w[0] = BL_BE64(b << 16 | (b >> 32 & 0xffff));
 	w[1] = BL_BE64(b << 32 | (c >> 16 & 0xffffffff));
-	w[2] = BL_BE64(c << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8 : BL_OPCODE_BYTE(BL_OP_DATA) << 8));
+	w[2] = BL_BE64(c << 48 | (link ? BL_OPCODE_BYTE(BL_OP_BEACON) << 8
+				       : BL_OPCODE_BYTE(BL_OP_DATA) << 8));
 	return (int)port;
 }
 
 /*
- * Next RSV of a port at random, for another at random, with another sequence number: whose promise was long ago lapses at the latest when it asks again. Ethernet
- * addresses are numbers of ports; the answer is made an RSV again.
+ * Next RSV of a port at random, for another at random, with another sequence number: whose promise
+ * was long ago lapses at the latest when it asks again. Ethernet addresses are numbers of ports;
+ * the answer is made an RSV again.
  */
 static __always_inline int next_rsv(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 turn = bench_turn, port = turn >> 24 & (bench_ports - 1), to = turn >> 14 & (bench_ports - 1);
+	__u32 turn = bench_turn, port = turn >> 24 & (bench_ports - 1),
+	      to = turn >> 14 & (bench_ports - 1);
 	struct ethhdr *eth = data;
 	struct bl_hdr *h = (void *)(eth + 1);
 	struct bl_rsv_body *body = (void *)(h + 1);
@@ -65,19 +84,23 @@ static __always_inline int next_rsv(struct xdp_md *ctx)
 		return -1;
 	to = to == port ? (to + 1) & (bench_ports - 1) : to;
 	bench_turn = turn * 1664525 + 1013904223;
-	bl_store64((__u8 *)h + 16, (__u64)turn << 16 | BL_OPCODE_BYTE(BL_OP_RSV) << 8); /* whole words, see next() */
+	/* whole words, see next() */
+	bl_store64((__u8 *)h + 16, (__u64)turn << 16 | BL_OPCODE_BYTE(BL_OP_RSV) << 8);
 	*(__u16 *)(body->mac + 4) = BL_BE16(to);
 	body->flags = 0;
 	return (int)port;
 }
 
 /*
- * Next token from a port at random to another at random, of one of four classes. Of UDP port @port: the next one below TOP's makes it a frame like any other, which goes the same way but for the decision.
+ * Next token from a port at random to another at random, of one of four classes. Of UDP port @port:
+ * the next one below TOP's makes it a frame like any other, which goes the same way but for the
+ * decision.
  */
 static __always_inline int next_token(struct xdp_md *ctx, __u16 port)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 turn = bench_turn, in = turn >> 24 & (bench_ports - 1), to = turn >> 14 & (bench_ports - 1);
+	__u32 turn = bench_turn, in = turn >> 24 & (bench_ports - 1),
+	      to = turn >> 14 & (bench_ports - 1);
 	struct iphdr *ip = data + sizeof(struct ethhdr);
 	struct udphdr *u = (void *)(ip + 1);
 	struct bl_top_hdr *h = (void *)(u + 1);
@@ -127,7 +150,9 @@ int bare_pass(struct xdp_md *ctx)
 SEC("xdp")
 int bare_fib(struct xdp_md *ctx)
 {
-	struct bpf_fib_lookup fib = { .family = BL_AF_INET, .ifindex = ctx->ingress_ifindex, .l4_protocol = BL_UDP };
+	struct bpf_fib_lookup fib = { .family = BL_AF_INET,
+				      .ifindex = ctx->ingress_ifindex,
+				      .l4_protocol = BL_UDP };
 	int port = next(ctx, DATA_HDR, 0);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The peer of the throughput bench: one member of a Corosync closed process group. corosync.sh starts one per node.
+ * The peer of the throughput bench: one member of a Corosync closed process group. corosync.sh
+ * starts one per node.
  *
- * Throughput: every member keeps @inflight own messages outstanding (sent, not yet delivered back to itself) and counts all deliveries,
- * its own included, for @seconds. With 2 members that each see 200000 deliveries/s, each member's own share is 100000 sends/s.
- * Latency (--latency): only the member with the lowest (nodeid, pid) sends, one message at a time with @gap_us of silence between two, and
- * measures from before cpg_mcast_joined() until its own delivery callback, which is when the total order of the message is known.
- * Group (--rate R): every member sends R messages a second at times of its own, whatever comes back (an open loop), and notes how old the others' messages are at delivery: since the
- * moment at which they were due, not at which their sender got the CPU. All members run on one machine and share CLOCK_MONOTONIC. As the group phase of `barline lab run rack --group`.
+ * Throughput: every member keeps @inflight own messages outstanding (sent, not yet delivered back
+ * to itself) and counts all deliveries, its own included, for @seconds. With 2 members that each
+ * see 200000 deliveries/s, each member's own share is 100000 sends/s. Latency (--latency): only the
+ * member with the lowest (nodeid, pid) sends, one message at a time with @gap_us of silence between
+ * two, and measures from before cpg_mcast_joined() until its own delivery callback, which is when
+ * the total order of the message is known. Group (--rate R): every member sends R messages a second
+ * at times of its own, whatever comes back (an open loop), and notes how old the others' messages
+ * are at delivery: since the moment at which they were due, not at which their sender got the CPU.
+ * All members run on one machine and share CLOCK_MONOTONIC. As the group phase of `barline lab run
+ * rack --group`.
  *
- * Start and end are messages of the same total order, so no clock is shared: a member sends READY once it sees the full membership and starts
- * at the delivery of the last READY; it sends DONE after its count and keeps up the load until every member's DONE is delivered, so that
- * no member's window contains another's silence.
+ * Start and end are messages of the same total order, so no clock is shared: a member sends READY
+ * once it sees the full membership and starts at the delivery of the last READY; it sends DONE
+ * after its count and keeps up the load until every member's DONE is delivered, so that no member's
+ * window contains another's silence.
  *
- * It does not speak of loss: CPG has none short of a membership change, and a membership change fails the run (exit 1).
+ * It does not speak of loss: CPG has none short of a membership change, and a membership change
+ * fails the run (exit 1).
  *
  * Build: gcc -O2 bench/corosync_cpg.c -lcpg
  */
@@ -35,14 +42,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S     1000000000ull
-#define SCHEMA	     1
-#define DISPATCH_MAX 64 /* deliveries between two looks at the clock and the send window: a fraction of any window worth having */
+#define NS_PER_S 1000000000ull
+#define SCHEMA   1
+/*
+ * deliveries between two looks at the clock and the send window: a fraction of any window worth
+ * having
+ */
+#define DISPATCH_MAX 64
 
 enum msg_kind { MSG_DATA = 1, MSG_READY, MSG_DONE };
 
 /**
- * struct msg - the head of every message; the rest of --size is zero. Host order: all members run on one machine.
+ * struct msg - the head of every message; the rest of --size is zero. Host order: all members run
+ * on one machine.
  * @kind: enum msg_kind.
  * @seq: number of this DATA message at its sender, from 0.
  * @sent_ns: CLOCK_MONOTONIC before the send, or when it was due (--rate).
@@ -64,7 +76,8 @@ enum phase { PHASE_JOIN, PHASE_READY, PHASE_WARMUP, PHASE_COUNT, PHASE_DRAIN, PH
  * @ready, @done: READY and DONE messages delivered, of all members.
  * @sent, @own_delivered: our DATA messages; the difference is what is outstanding.
  * @delivered: DATA deliveries of all senders, since the start.
- * @due_ns: with --rate: when the next message is to be sent. @from_ns, @to_ns: messages that were due between them are samples.
+ * @due_ns: with --rate: when the next message is to be sent. @from_ns, @to_ns: messages that were
+ * due between them are samples.
  * @sample_ns: latencies of a latency or group run; @nsamples of them are valid.
  */
 struct member {
@@ -88,7 +101,13 @@ struct member {
 };
 
 static struct member me = {
-	.members = 1, .inflight = 128, .size = 64, .gap_us = 0, .seconds = 5, .warmup_s = 0.5, .join_timeout_s = 60,
+	.members = 1,
+	.inflight = 128,
+	.size = 64,
+	.gap_us = 0,
+	.seconds = 5,
+	.warmup_s = 0.5,
+	.join_timeout_s = 60,
 	.group = { .length = sizeof("blbench") - 1, .value = "blbench" },
 };
 
@@ -103,12 +122,19 @@ static uint64_t now_ns(void)
 static const char *cs_name(cs_error_t e)
 {
 	switch (e) {
-	case CS_ERR_LIBRARY: return "CS_ERR_LIBRARY (is a corosync running whose /dev/shm and network namespace this process shares?)";
-	case CS_ERR_TRY_AGAIN: return "CS_ERR_TRY_AGAIN (corosync is still forming its ring)";
-	case CS_ERR_ACCESS: return "CS_ERR_ACCESS (run as root or add a uidgid file)";
-	case CS_ERR_BAD_HANDLE: return "CS_ERR_BAD_HANDLE (corosync ended)";
-	case CS_ERR_TOO_BIG: return "CS_ERR_TOO_BIG (choose a smaller --size)";
-	default: return "see corotypes.h for the number";
+	case CS_ERR_LIBRARY:
+		return "CS_ERR_LIBRARY (is a corosync running whose /dev/shm and network namespace "
+		       "this process shares?)";
+	case CS_ERR_TRY_AGAIN:
+		return "CS_ERR_TRY_AGAIN (corosync is still forming its ring)";
+	case CS_ERR_ACCESS:
+		return "CS_ERR_ACCESS (run as root or add a uidgid file)";
+	case CS_ERR_BAD_HANDLE:
+		return "CS_ERR_BAD_HANDLE (corosync ended)";
+	case CS_ERR_TOO_BIG:
+		return "CS_ERR_TOO_BIG (choose a smaller --size)";
+	default:
+		return "see corotypes.h for the number";
 	}
 }
 
@@ -123,21 +149,32 @@ static void add_sample(uint64_t sent_ns)
 	me.sample_ns[me.nsamples++] = now_ns() - sent_ns;
 }
 
-static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t nodeid, uint32_t pid, void *data, size_t len)
+static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t nodeid,
+		       uint32_t pid, void *data, size_t len)
 {
 	struct msg m;
 
 	(void)cpg;
 	(void)group;
 	if (len < sizeof(m))
-		errx(1, "node %" PRIu32 " sent %zu bytes, fewer than a message head: another program uses the group; choose another --group",
+		errx(1,
+		     "node %" PRIu32 " sent %zu bytes, fewer than a message head: another program "
+		     "uses the group; choose another --group",
 		     nodeid, len);
 	memcpy(&m, data, sizeof(m));
 	switch (m.kind) {
-	case MSG_READY: me.ready++; return;
-	case MSG_DONE: me.done++; return;
-	case MSG_DATA: break;
-	default: errx(1, "node %" PRIu32 " sent a message of kind %" PRIu32 "; choose another --group", nodeid, m.kind);
+	case MSG_READY:
+		me.ready++;
+		return;
+	case MSG_DONE:
+		me.done++;
+		return;
+	case MSG_DATA:
+		break;
+	default:
+		errx(1,
+		     "node %" PRIu32 " sent a message of kind %" PRIu32 "; choose another --group",
+		     nodeid, m.kind);
 	}
 	me.delivered++;
 	if (nodeid != me.nodeid || pid != me.pid) {
@@ -146,14 +183,16 @@ static void on_deliver(cpg_handle_t cpg, const struct cpg_name *group, uint32_t 
 		return;
 	}
 	if (m.seq != me.own_delivered)
-		errx(1, "own message %" PRIu64 " delivered where %" PRIu64 " was due", m.seq, me.own_delivered);
+		errx(1, "own message %" PRIu64 " delivered where %" PRIu64 " was due", m.seq,
+		     me.own_delivered);
 	me.own_delivered++;
 	if (me.latency && me.phase == PHASE_COUNT)
 		add_sample(m.sent_ns);
 }
 
-static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group, const struct cpg_address *list, size_t nlist,
-		       const struct cpg_address *left, size_t nleft, const struct cpg_address *joined, size_t njoined)
+static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group,
+		       const struct cpg_address *list, size_t nlist, const struct cpg_address *left,
+		       size_t nleft, const struct cpg_address *joined, size_t njoined)
 {
 	const struct cpg_address *low = list;
 
@@ -162,14 +201,21 @@ static void on_confchg(cpg_handle_t cpg, const struct cpg_name *group, const str
 	(void)joined;
 	(void)njoined;
 	me.have_members = (unsigned int)nlist;
-	/* In PHASE_DRAIN and later a member that has seen every DONE may already have left. Before the first READY, rings still merge. */
+	/*
+	 * In PHASE_DRAIN and later a member that has seen every DONE may already have left. Before
+	 * the first READY, rings still merge.
+	 */
 	if (nleft && me.phase >= PHASE_READY && me.phase < PHASE_DRAIN)
-		errx(1, "node %" PRIu32 " left the group during the run (reason %" PRIu32 "): raise the token timeout or load the machine less",
+		errx(1,
+		     "node %" PRIu32 " left the group during the run (reason %" PRIu32
+		     "): raise the token timeout or load the machine less",
 		     left[0].nodeid, left[0].reason);
 	if (nlist > me.members)
-		errx(1, "%zu members in the group, --members %u expected; choose another --group", nlist, me.members);
+		errx(1, "%zu members in the group, --members %u expected; choose another --group",
+		     nlist, me.members);
 	for (size_t i = 1; i < nlist; i++)
-		if (list[i].nodeid < low->nodeid || (list[i].nodeid == low->nodeid && list[i].pid < low->pid))
+		if (list[i].nodeid < low->nodeid ||
+		    (list[i].nodeid == low->nodeid && list[i].pid < low->pid))
 			low = &list[i];
 	if (nlist == me.members && me.phase == PHASE_JOIN)
 		me.sender = !me.latency || (low->nodeid == me.nodeid && low->pid == me.pid);
@@ -198,7 +244,8 @@ static bool try_send(enum msg_kind kind)
 /* Dispatches what is there; waits at most @wait_ns for the first. */
 static void dispatch_ns(uint64_t wait_ns)
 {
-	const struct timespec ts = { .tv_sec = (time_t)(wait_ns / NS_PER_S), .tv_nsec = (long)(wait_ns % NS_PER_S) };
+	const struct timespec ts = { .tv_sec = (time_t)(wait_ns / NS_PER_S),
+				     .tv_nsec = (long)(wait_ns % NS_PER_S) };
 	struct pollfd p = { .fd = me.fd, .events = POLLIN };
 	uint64_t before = me.delivered;
 	cs_error_t e;
@@ -225,7 +272,10 @@ static void must_send(enum msg_kind kind)
 		dispatch(1);
 }
 
-/* Keeps the window full and delivers; in a latency run the window is one message and @gap_us separates two. */
+/*
+ * Keeps the window full and delivers; in a latency run the window is one message and @gap_us
+ * separates two.
+ */
 static void turn(void)
 {
 	unsigned int window = me.latency ? 1 : me.inflight;
@@ -253,10 +303,16 @@ static void group_turn(void)
 			me.due_ns += period;
 	}
 	now = now_ns();
-	dispatch_ns(full ? 100000 : me.due_ns >= me.to_ns ? 20000000 : me.due_ns > now ? me.due_ns - now : 0);
+	dispatch_ns(full                    ? 100000
+		    : me.due_ns >= me.to_ns ? 20000000
+		    : me.due_ns > now       ? me.due_ns - now
+					    : 0);
 }
 
-/* Members begin at different moments of the period. READY was delivered to all within a moment, and nobody knows when to another; what counts is the rate. */
+/*
+ * Members begin at different moments of the period. READY was delivered to all within a moment, and
+ * nobody knows when to another; what counts is the rate.
+ */
 static void group(void)
 {
 	uint64_t start = now_ns(), end;
@@ -282,8 +338,10 @@ static void turn_for(double seconds)
 static void wait_until(uint64_t deadline, const char *what, unsigned int have)
 {
 	if (now_ns() > deadline)
-		errx(1, "%s: %u of %u members within %.0f s; see corosync's log or raise --join-timeout", what, have, me.members,
-		     me.join_timeout_s);
+		errx(1,
+		     "%s: %u of %u members within %.0f s; see corosync's log or raise "
+		     "--join-timeout",
+		     what, have, me.members, me.join_timeout_s);
 }
 
 static void join(void)
@@ -340,19 +398,28 @@ static void report(uint64_t deliveries, uint64_t own, uint64_t ns)
 {
 	double s = (double)ns / (double)NS_PER_S;
 
-	printf("{\"schema\":%d,\"mode\":\"%s\",\"nodeid\":%" PRIu32 ",\"members\":%u,\"size_bytes\":%u,\"inflight\":%u,\"deliveries\":%" PRIu64
-	       ",\"own_deliveries\":%" PRIu64 ",\"seconds\":%.6f,\"deliveries_per_s\":%.0f,\"send_try_again\":%" PRIu64,
-	       SCHEMA, me.rate ? "group" : me.latency ? "latency" : "throughput", me.nodeid, me.members, me.size, me.latency ? 1 : me.inflight, deliveries, own, s,
+	printf("{\"schema\":%d,\"mode\":\"%s\",\"nodeid\":%" PRIu32 ",\"members\":%u,\"size_"
+	       "bytes\":%u,\"inflight\":%u,"
+	       "\"deliveries\":%" PRIu64 ",\"own_deliveries\":%" PRIu64 ",\"seconds\":%.6f,"
+	       "\"deliveries_per_s\":%.0f,"
+	       "\"send_"
+	       "try_again\":%" PRIu64,
+	       SCHEMA,
+	       me.rate      ? "group"
+	       : me.latency ? "latency"
+			    : "throughput",
+	       me.nodeid, me.members, me.size, me.latency ? 1 : me.inflight, deliveries, own, s,
 	       (double)deliveries / s, me.tryagain);
 	if ((me.latency && me.sender) || me.rate) {
 		if (!me.nsamples)
 			errx(1, "no message came back within %.1f s; raise --seconds", me.seconds);
 		qsort(me.sample_ns, me.nsamples, sizeof(*me.sample_ns), by_value);
-		printf(",\"gap_us\":%u,\"samples\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f", me.gap_us, me.nsamples, percentile_us(500),
-		       percentile_us(990));
+		printf(",\"gap_us\":%u,\"samples\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f", me.gap_us,
+		       me.nsamples, percentile_us(500), percentile_us(990));
 	}
 	if (me.rate)
-		printf(",\"rate\":%u,\"p999_us\":%.1f,\"max_us\":%.1f", me.rate, percentile_us(999), percentile_us(1000));
+		printf(",\"rate\":%u,\"p999_us\":%.1f,\"max_us\":%.1f", me.rate, percentile_us(999),
+		       percentile_us(1000));
 	printf("}\n");
 }
 
@@ -363,12 +430,26 @@ static void keep_samples(void)
 	if (!me.samples_file)
 		return;
 	fd = open(me.samples_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, me.sample_ns, me.nsamples * sizeof(*me.sample_ns)) != (ssize_t)(me.nsamples * sizeof(*me.sample_ns)))
+	if (fd < 0 || write(fd, me.sample_ns, me.nsamples * sizeof(*me.sample_ns)) !=
+			      (ssize_t)(me.nsamples * sizeof(*me.sample_ns)))
 		err(1, "%s", me.samples_file);
 	close(fd);
 }
 
-enum opt { OPT_MEMBERS = 256, OPT_INFLIGHT, OPT_SIZE, OPT_SECONDS, OPT_WARMUP, OPT_LATENCY, OPT_GAP, OPT_RATE, OPT_SAMPLES, OPT_GROUP, OPT_JOIN_TIMEOUT, OPT_HELP };
+enum opt {
+	OPT_MEMBERS = 256,
+	OPT_INFLIGHT,
+	OPT_SIZE,
+	OPT_SECONDS,
+	OPT_WARMUP,
+	OPT_LATENCY,
+	OPT_GAP,
+	OPT_RATE,
+	OPT_SAMPLES,
+	OPT_GROUP,
+	OPT_JOIN_TIMEOUT,
+	OPT_HELP
+};
 
 static const struct option options[] = {
 	{ "members", required_argument, NULL, OPT_MEMBERS },
@@ -396,11 +477,14 @@ static void usage(FILE *f)
 	      "  --warmup S         load before the count (0.5)\n"
 	      "  --latency          one message at a time, from one member\n"
 	      "  --gap-us US        with --latency: silence between two messages (0)\n"
-	      "  --rate R           every member sends R messages a second; latency of the others' messages\n"
-	      "  --samples FILE     with --rate: append all latencies to FILE, in ns, 64 bits each\n"
+	      "  --rate R           every member sends R messages a second; latency of the others' "
+	      "messages\n"
+	      "  --samples FILE     with --rate: append all latencies to FILE, in ns, 64 bits "
+	      "each\n"
 	      "  --group NAME       process group (blbench)\n"
 	      "  --join-timeout S   wait for the members (60)\n"
-	      "Prints one JSON line. Exit: 0 ok, 1 failed, 2 usage.\n", f);
+	      "Prints one JSON line. Exit: 0 ok, 1 failed, 2 usage.\n",
+	      f);
 }
 
 static double number(const char *name, const char *text, double min, double max)
@@ -411,7 +495,8 @@ static double number(const char *name, const char *text, double min, double max)
 	errno = 0;
 	v = strtod(text, &end);
 	if (errno || end == text || *end || !(v >= min && v <= max)) {
-		fprintf(stderr, "corosync_cpg: --%s %s: give a number from %g to %g\n", name, text, min, max);
+		fprintf(stderr, "corosync_cpg: --%s %s: give a number from %g to %g\n", name, text,
+			min, max);
 		exit(2);
 	}
 	return v;
@@ -425,26 +510,51 @@ static void parse(int argc, char **argv)
 		const char *name = options[i].name;
 
 		switch (c) {
-		case OPT_MEMBERS: me.members = (unsigned int)number(name, optarg, 1, CPG_MEMBERS_MAX); break;
-		case OPT_INFLIGHT: me.inflight = (unsigned int)number(name, optarg, 1, 1e6); break;
-		case OPT_SIZE: me.size = (unsigned int)number(name, optarg, sizeof(struct msg), 65536); break;
-		case OPT_SECONDS: me.seconds = number(name, optarg, 0.01, 3600); break;
-		case OPT_WARMUP: me.warmup_s = number(name, optarg, 0, 3600); break;
-		case OPT_LATENCY: me.latency = true; break;
-		case OPT_GAP: me.gap_us = (unsigned int)number(name, optarg, 0, 999999); break;
-		case OPT_RATE: me.rate = (unsigned int)number(name, optarg, 1, 1e6); break;
-		case OPT_SAMPLES: me.samples_file = optarg; break;
-		case OPT_JOIN_TIMEOUT: me.join_timeout_s = number(name, optarg, 0.1, 3600); break;
+		case OPT_MEMBERS:
+			me.members = (unsigned int)number(name, optarg, 1, CPG_MEMBERS_MAX);
+			break;
+		case OPT_INFLIGHT:
+			me.inflight = (unsigned int)number(name, optarg, 1, 1e6);
+			break;
+		case OPT_SIZE:
+			me.size = (unsigned int)number(name, optarg, sizeof(struct msg), 65536);
+			break;
+		case OPT_SECONDS:
+			me.seconds = number(name, optarg, 0.01, 3600);
+			break;
+		case OPT_WARMUP:
+			me.warmup_s = number(name, optarg, 0, 3600);
+			break;
+		case OPT_LATENCY:
+			me.latency = true;
+			break;
+		case OPT_GAP:
+			me.gap_us = (unsigned int)number(name, optarg, 0, 999999);
+			break;
+		case OPT_RATE:
+			me.rate = (unsigned int)number(name, optarg, 1, 1e6);
+			break;
+		case OPT_SAMPLES:
+			me.samples_file = optarg;
+			break;
+		case OPT_JOIN_TIMEOUT:
+			me.join_timeout_s = number(name, optarg, 0.1, 3600);
+			break;
 		case OPT_GROUP:
 			if (!*optarg || strlen(optarg) >= sizeof(me.group.value)) {
-				fprintf(stderr, "corosync_cpg: --group: give 1 to %zu characters\n", sizeof(me.group.value) - 1);
+				fprintf(stderr, "corosync_cpg: --group: give 1 to %zu characters\n",
+					sizeof(me.group.value) - 1);
 				exit(2);
 			}
 			me.group.length = (uint32_t)strlen(optarg);
 			memcpy(me.group.value, optarg, me.group.length);
 			break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(2);
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(2);
 		}
 	}
 	if (optind != argc) {
@@ -474,7 +584,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	turn_for(me.warmup_s);
-	/* A latency run's warm-up may end with a message outstanding: it would be sampled although sent before the count. */
+	/*
+	 * A latency run's warm-up may end with a message outstanding: it would be sampled although
+	 * sent before the count.
+	 */
 	while (me.latency && me.sent != me.own_delivered)
 		dispatch(20);
 	me.phase = PHASE_COUNT;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What host_cost and switch_cost share: options, one run of a program timed by this thread's CPU time, medians, the head of the data file. COST_NAME: the program's name.
+ * What host_cost and switch_cost share: options, one run of a program timed by this thread's CPU
+ * time, medians, the head of the data file. COST_NAME: the program's name.
  */
 #ifndef BARLINE_BENCH_COST_H
 #define BARLINE_BENCH_COST_H
@@ -28,7 +29,9 @@ static FILE *json;
 
 static void die(const char *what, int err)
 {
-	fprintf(stderr, COST_NAME ": %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n", what, strerror(err < 0 ? -err : err));
+	fprintf(stderr,
+		COST_NAME ": %s: %s; it needs root and a kernel with bpf_prog_test_run for XDP\n",
+		what, strerror(err < 0 ? -err : err));
 	exit(1);
 }
 
@@ -38,7 +41,9 @@ static void put(const struct bpf_map *m, __u32 key, const void *v)
 		die(bpf_map__name(m), errno);
 }
 
-/* ns of one of @times runs on the frame; ends the program if the verdict is another than @verdict. */
+/*
+ * ns of one of @times runs on the frame; ends the program if the verdict is another than @verdict.
+ */
 static double run(const struct bpf_program *p, const void *frame, __u32 len, int times, int verdict)
 {
 	struct timespec a, b;
@@ -49,11 +54,15 @@ static double run(const struct bpf_program *p, const void *frame, __u32 len, int
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 		rc = bpf_prog_test_run_opts(bpf_program__fd(p), &o);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this thread */
+	} while (rc == -EINTR); /* the kernel gives up between two frames when it has work for this
+				   thread */
 	if (rc)
 		die(bpf_program__name(p), rc);
 	if ((int)o.retval != verdict) {
-		fprintf(stderr, COST_NAME ": %s ended with XDP verdict %u instead of %d: what it measured is not what it should\n", bpf_program__name(p), o.retval, verdict);
+		fprintf(stderr,
+			COST_NAME ": %s ended with XDP verdict %u instead of %d: what it measured "
+				  "is not what it should\n",
+			bpf_program__name(p), o.retval, verdict);
 		exit(1);
 	}
 	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / times;
@@ -81,7 +90,11 @@ static void usage(FILE *f)
 /* The command line; the thread stays on its CPU from here on. */
 static void options(int argc, char **argv)
 {
-	static const struct option all[] = { { "json", 1, NULL, 'j' }, { "runs", 1, NULL, 'r' }, { "repeat", 1, NULL, 'n' }, { "help", 0, NULL, 'h' }, { 0 } };
+	static const struct option all[] = { { "json", 1, NULL, 'j' },
+					     { "runs", 1, NULL, 'r' },
+					     { "repeat", 1, NULL, 'n' },
+					     { "help", 0, NULL, 'h' },
+					     { 0 } };
 	cpu_set_t one;
 	int c;
 
@@ -124,7 +137,11 @@ static void json_open(void)
 	if (!json)
 		die(json_path, errno);
 	uname(&un);
-	fprintf(json, "{\"schema\":1,\"bench\":\"" COST_NAME "\",\"kernel\":\"%s\",\"runs\":%d,\"repeat\":%d,\"unit\":\"ns per frame\",\"results\":[", un.release, runs, repeat);
+	fprintf(json,
+		"{\"schema\":1,\"bench\":\"" COST_NAME "\",\"kernel\":\"%s\",\"runs\":%d,"
+		"\"repeat\":%d,\"unit\":\"ns per "
+		"frame\",\"results\":[",
+		un.release, runs, repeat);
 }
 
 static void json_close(void)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * host_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the host program where a token becomes data (TOP), beside a bare program that returns the token. As switch_cost: in turns, by this thread's CPU
- * time, medians over the runs. What the wrappers do is in bench_host.bpf.c.
+ * host_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the host program where a token
+ * becomes data (TOP), beside a bare program that returns the token. As switch_cost: in turns, by
+ * this thread's CPU time, medians over the runs. What the wrappers do is in bench_host.bpf.c.
  */
 #define COST_NAME "host_cost"
 #include "cost.h"
@@ -10,10 +11,10 @@
 #include "maps/host_abi.h"
 #include "bench_host.skel.h"
 
-#define FLOW	  7
-#define TAG	  0x12345678
-#define LIMIT_NS  400.0
-#define FULL	  1502 /* bl0's MTU under top: with the echo a full frame */
+#define FLOW     7
+#define TAG      0x12345678
+#define LIMIT_NS 400.0
+#define FULL     1502 /* bl0's MTU under top: with the echo a full frame */
 
 static struct bench_host *sk;
 
@@ -42,13 +43,17 @@ static void token(__u8 *f)
 
 static void configure(__u32 len)
 {
-	const struct bl_hold_cfg hold = { .on = 1, .policy = BL_POLICY_TOP, .mac = { 2, 0, 0, 0xb1, 0, 0 } };
+	const struct bl_hold_cfg hold = { .on = 1,
+					  .policy = BL_POLICY_TOP,
+					  .mac = { 2, 0, 0, 0xb1, 0, 0 } };
 	const struct bl_host_cfg host = { .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT };
 	const struct bl_top_cfg top = { .levels = 6, .slot_ns = 1298, .expiry_ns = ~0ULL >> 4 };
 	const struct bl_queue q = { .limit_frames = BL_RING, .limit_bytes = 1 << 20 };
 	const struct bl_top_tx tx = { .state = BL_TOP_CREDITED, .tag = TAG };
 	struct bl_clock_seg s = { .bus_ns = 1ULL << 40 };
-	struct bl_clock clock = { .flags = BL_CLOCK_VALID, .void_after_ns = ~0ULL, .bound_ns = 1ULL << 42 };
+	struct bl_clock clock = { .flags = BL_CLOCK_VALID,
+				  .void_after_ns = ~0ULL,
+				  .bound_ns = 1ULL << 42 };
 	struct timespec now;
 	__u32 i;
 
@@ -82,7 +87,10 @@ static void all_answered(__u64 n)
 	if (bpf_map_lookup_elem(bpf_map__fd(sk->maps.top_tx), &flow, &t))
 		die("top_tx", errno);
 	if (t.tokens < n || t.wasted || t.refused || t.expired) {
-		fprintf(stderr, "host_cost: %llu tokens answered, %llu wasted, %llu refused: what it measured is not what it should\n", t.tokens, t.wasted, t.refused);
+		fprintf(stderr,
+			"host_cost: %llu tokens answered, %llu wasted, %llu refused: what it "
+			"measured is not what it should\n",
+			t.tokens, t.wasted, t.refused);
 		exit(1);
 	}
 }
@@ -93,19 +101,26 @@ static double measure(const char *name, __u32 len, bool last)
 	int i;
 
 	configure(len);
-	run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000, XDP_TX);
-	run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000, XDP_TX);
+	run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000,
+	    XDP_TX);
+	run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat / 10 + 1000,
+	    XDP_TX);
 	for (i = 0; i < runs; i++) {
-		a[i] = run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat, XDP_TX);
-		b[i] = run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat, XDP_TX);
+		a[i] = run(sk->progs.bare_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat,
+			   XDP_TX);
+		b[i] = run(sk->progs.host_token, sk->bss->bench_token, BL_TOP_TOKEN_LEN, repeat,
+			   XDP_TX);
 	}
 	all_answered((__u64)runs * (__u64)repeat);
 	bare = median(a);
 	made = median(b);
-	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, len, bare, made, made - bare, b[0] - bare, b[runs - 1] - bare);
+	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, len, bare, made, made - bare,
+	       b[0] - bare, b[runs - 1] - bare);
 	if (json)
-		fprintf(json, "{\"name\":\"%s\",\"bytes\":%u,\"bare_ns\":%.2f,\"frame_ns\":%.2f,\"added_ns\":%.2f,\"least_ns\":%.2f,\"most_ns\":%.2f}%s", name, len, bare, made, made - bare, b[0], b[runs - 1],
-			last ? "" : ",");
+		fprintf(json,
+			"{\"name\":\"%s\",\"bytes\":%u,\"bare_ns\":%.2f,\"frame_ns\":%.2f,\"added_"
+			"ns\":%.2f,\"least_ns\":%.2f,\"most_ns\":%.2f}%s",
+			name, len, bare, made, made - bare, b[0], b[runs - 1], last ? "" : ",");
 	return made;
 }
 
@@ -118,12 +133,18 @@ int main(int argc, char **argv)
 	if (!sk)
 		die("cannot load the programs", errno);
 	json_open();
-	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "bytes", "bare", "barline", "added", "least..most");
+	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "bytes", "bare", "barline", "added",
+	       "least..most");
 	measure("token to data", 60, false);
 	full = measure("token to data", FULL, true);
-	printf("%-44s %8.2f  (target: at most %.1f) %s\n", "token to data, full frame, all in all, ns", full, LIMIT_NS, full <= LIMIT_NS ? "met" : "MISSED");
+	printf("%-44s %8.2f  (target: at most %.1f) %s\n",
+	       "token to data, full frame, all in all, ns", full, LIMIT_NS,
+	       full <= LIMIT_NS ? "met" : "MISSED");
 	if (json)
-		fprintf(json, "],\"targets\":[{\"name\":\"token to data, full frame, all in all, ns\",\"value\":%.2f,\"limit\":%.1f,\"met\":%s}", full, LIMIT_NS, full <= LIMIT_NS ? "true" : "false");
+		fprintf(json,
+			"],\"targets\":[{\"name\":\"token to data, full frame, all in all, "
+			"ns\",\"value\":%.2f,\"limit\":%.1f,\"met\":%s}",
+			full, LIMIT_NS, full <= LIMIT_NS ? "true" : "false");
 	json_close();
 	bench_host__destroy(sk);
 	return 0;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * switch_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the switch program, beside a bare program that does only what any switch must do.
+ * switch_cost [--json FILE] [--runs N] [--repeat N] - ns per frame of the switch program, beside a
+ * bare program that does only what any switch must do.
  *
- * Both are run by bpf_prog_test_run on the same frame in turns (run by run, so that a change of the machine's speed meets both), timed by
- * this thread's CPU time. Medians over the runs. What the wrappers do to the frame between two runs is in bench_switch.bpf.c.
+ * Both are run by bpf_prog_test_run on the same frame in turns (run by run, so that a change of the
+ * machine's speed meets both), timed by this thread's CPU time. Medians over the runs. What the
+ * wrappers do to the frame between two runs is in bench_switch.bpf.c.
  *
- * One set of inputs (a rack's only switch) unless "up-link" stands there: then there are two, and a host's frame raises its leaf in two trees. Ports
- * one after the other, where each rise climbs to the root, unless "random" stands there. All send unreliably, so that each C is its B, unless "C behind B" stands there: then a
- * rise climbs a tree of each.
+ * One set of inputs (a rack's only switch) unless "up-link" stands there: then there are two, and a
+ * host's frame raises its leaf in two trees. Ports one after the other, where each rise climbs to
+ * the root, unless "random" stands there. All send unreliably, so that each C is its B, unless "C
+ * behind B" stands there: then a rise climbs a tree of each.
  */
 #define COST_NAME "switch_cost"
 #include "cost.h"
@@ -19,17 +22,22 @@
 #include "maps/token_abi.h"
 #include "bench_switch.skel.h"
 
-#define STEP_NS	  100ULL
-#define T0	  (6000ULL << BL_TS_BITS)
+#define STEP_NS   100ULL
+#define T0        (6000ULL << BL_TS_BITS)
 #define BEHIND_NS 50000ULL
-#define HEADROOM  (1ULL << 40) /* the clock's bound: the barriers of all runs stay below it; a rack's program reads its clock once per bound, some hundred frames */
-#define L3_PORTS  4
-#define NEVER	  1000000000000ULL /* a beacon interval so long that no tick passes */
-#define RELAY_EACH 2ULL /* so short that each rise passes one */
-#define RSV_PORTS 64
+/*
+ * the clock's bound: the barriers of all runs stay below it; a rack's program reads its clock once
+ * per bound, some hundred frames
+ */
+#define HEADROOM    (1ULL << 40)
+#define L3_PORTS    4
+#define NEVER       1000000000000ULL /* a beacon interval so long that no tick passes */
+#define RELAY_EACH  2ULL             /* so short that each rise passes one */
+#define RSV_PORTS   64
 #define TOKEN_PORTS 64
-#define RSV_BYTES (2 * BL_RSV_SLOT_BYTES)
-#define RSV_NS_Q20 (8 * (1 << 20) / 10) /* 10 Gbit/s: at 6 million RSVs a second of 64 ports, a quarter of each link is promised */
+#define RSV_BYTES   (2 * BL_RSV_SLOT_BYTES)
+/* 10 Gbit/s: at 6 million RSVs a second of 64 ports, a quarter of each link is promised */
+#define RSV_NS_Q20     (8 * (1 << 20) / 10)
 #define LIMIT_ADDED_NS 40.0
 #define LIMIT_RSV_NS   100.0
 #define LIMIT_TOKEN_NS 60.0
@@ -40,7 +48,8 @@ static struct bench_switch *sk;
 static void sh(const char *cmd)
 {
 	if (system(cmd)) {
-		fprintf(stderr, "switch_cost: this command failed: %s; is iproute2 installed?\n", cmd);
+		fprintf(stderr, "switch_cost: this command failed: %s; is iproute2 installed?\n",
+			cmd);
 		exit(1);
 	}
 }
@@ -53,7 +62,10 @@ static void sysctl(const char *path)
 		die(path, errno);
 }
 
-/* Frames come in on lo, the only device whose receive queue test_run can use without an XDP program on it; routes lead to veth ports. */
+/*
+ * Frames come in on lo, the only device whose receive queue test_run can use without an XDP program
+ * on it; routes lead to veth ports.
+ */
 static void net(void)
 {
 	char cmd[512];
@@ -65,11 +77,16 @@ static void net(void)
 	sysctl("/proc/sys/net/ipv4/conf/all/forwarding");
 	sysctl("/proc/sys/net/ipv4/conf/lo/forwarding");
 	for (i = 0; i < L3_PORTS; i += 2) {
-		snprintf(cmd, sizeof(cmd), "ip link add v%d type veth peer name v%d && ip link set v%d up && ip link set v%d up", i, i + 1, i, i + 1);
+		snprintf(cmd, sizeof(cmd),
+			 "ip link add v%d type veth peer name v%d && ip link set v%d up && ip link "
+			 "set v%d up",
+			 i, i + 1, i, i + 1);
 		sh(cmd);
 	}
 	for (i = 0; i < L3_PORTS; i++) {
-		snprintf(cmd, sizeof(cmd), "ip addr add 10.0.%d.1/24 dev v%d && ip neigh replace 10.0.%d.2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent",
+		snprintf(cmd, sizeof(cmd),
+			 "ip addr add 10.0.%d.1/24 dev v%d && ip neigh replace 10.0.%d.2 lladdr "
+			 "02:00:00:00:00:%02x dev v%d nud permanent",
 			 i, i, i, i, i);
 		sh(cmd);
 	}
@@ -78,9 +95,18 @@ static void net(void)
 static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beacon_ns)
 {
 	struct bl_clock_seg s = { .bus_ns = T0 };
-	struct bl_clock clock = { .flags = BL_CLOCK_VALID, .void_after_ns = ~0ULL, .bound_ns = HEADROOM };
-	struct bl_sw_cfg cfg = { .node_id = 0x5a5a5a5a, .nports = ports, .lanes = 1, .forward = forward, .port_base = BL_PORT_BASE,
-				 .port_count = BL_PORT_COUNT, .tree_leaves = ports, .beacon_ns = beacon_ns, .dead_after_ns = 1000000000000ULL,
+	struct bl_clock clock = { .flags = BL_CLOCK_VALID,
+				  .void_after_ns = ~0ULL,
+				  .bound_ns = HEADROOM };
+	struct bl_sw_cfg cfg = { .node_id = 0x5a5a5a5a,
+				 .nports = ports,
+				 .lanes = 1,
+				 .forward = forward,
+				 .port_base = BL_PORT_BASE,
+				 .port_count = BL_PORT_COUNT,
+				 .tree_leaves = ports,
+				 .beacon_ns = beacon_ns,
+				 .dead_after_ns = 1000000000000ULL,
 				 .single_writer = 1 };
 	static const struct bl_port_regs no_regs;
 	static const struct bl_carried no_carried;
@@ -101,7 +127,11 @@ static void configure(__u32 ports, bool uplink, enum bl_fwd forward, __u64 beaco
 		put(sk->maps.sw_lanes, i, &no_lane);
 	put(sk->maps.sw_ifindex, lo, &one);
 	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
-		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0, .role = BL_PORT_HOST, .in_sets = uplink ? 3 : 1, .out_set = uplink, .mtu = 1500 };
+		struct bl_sw_port p = { .ifindex = i < ports ? i + 1 : 0,
+					.role = BL_PORT_HOST,
+					.in_sets = uplink ? 3 : 1,
+					.out_set = uplink,
+					.mtu = 1500 };
 		struct bpf_devmap_val dev = { .ifindex = lo };
 
 		if (uplink && i == ports - 1) {
@@ -177,7 +207,7 @@ static void make_data(struct frame *f)
 	for (i = 0; i < 10; i++)
 		sum += ((__u16 *)ip)[i];
 	sum = (sum & 0xffff) + (sum >> 16);
-	ip->check = (__u16)~(sum + (sum >> 16));
+	ip->check = (__u16) ~(sum + (sum >> 16));
 	udp->source = BL_BE16(BL_PORT_BASE + 1);
 	udp->dest = BL_BE16(BL_PORT_BASE + 2);
 	udp->len = BL_BE16(sizeof(*udp) + sizeof(*h) + 64);
@@ -231,10 +261,15 @@ static void make_token(struct frame *f)
 	h->opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN);
 }
 
-/* At some ten million tokens a second from 64 ports to 64 ports, each link has a fifth of the tokens that it may carry. */
+/*
+ * At some ten million tokens a second from 64 ports to 64 ports, each link has a fifth of the
+ * tokens that it may carry.
+ */
 static void configure_token(void)
 {
-	struct bl_token_cfg cfg = { .on = 1, .mode = BL_TOKEN_DROP, .frames = BL_TOKEN_FRAMES, .expiry = BL_TOKEN_EXPIRY };
+	struct bl_token_cfg cfg = {
+		.on = 1, .mode = BL_TOKEN_DROP, .frames = BL_TOKEN_FRAMES, .expiry = BL_TOKEN_EXPIRY
+	};
 	struct bl_token_port p = { .ns_q20 = RSV_NS_Q20 };
 	const struct bl_rsv_cfg no_rsv = { .on = 0 };
 	struct bl_sw_cfg sw;
@@ -270,14 +305,22 @@ static void most_passed(void)
 	}
 	free(v);
 	if (passed < (__u64)repeat * (__u64)runs || dropped * 100 > passed) {
-		fprintf(stderr, "switch_cost: %llu tokens passed, %llu dropped: what it measured is not what it should\n", passed, dropped);
+		fprintf(stderr,
+			"switch_cost: %llu tokens passed, %llu dropped: what it measured is not "
+			"what it should\n",
+			passed, dropped);
 		exit(1);
 	}
 }
 
 static void configure_rsv(enum bl_allocator a)
 {
-	struct bl_rsv_cfg cfg = { .on = 1, .allocator = a, .ns_q20 = RSV_NS_Q20, .limit_bytes = 16 * BL_RSV_SLOT_BYTES, .far_ns = 1000000000, .pair_shift = 6 };
+	struct bl_rsv_cfg cfg = { .on = 1,
+				  .allocator = a,
+				  .ns_q20 = RSV_NS_Q20,
+				  .limit_bytes = 16 * BL_RSV_SLOT_BYTES,
+				  .far_ns = 1000000000,
+				  .pair_shift = 6 };
 	struct bl_rsv *none = calloc(1, sizeof(*none));
 	const struct bl_rsv_pair nothing = { 0 };
 	__u32 i;
@@ -307,8 +350,10 @@ static void all_granted(void)
 		lapsed += !!r->port[i].lapsed;
 	}
 	if (refused || lapsed != RSV_PORTS || grants < (__u64)repeat * (__u64)runs) {
-		fprintf(stderr, "switch_cost: %llu reservations granted, %llu refused, lapsed on %llu ports: what it measured is not what it should\n", grants, refused,
-			lapsed);
+		fprintf(stderr,
+			"switch_cost: %llu reservations granted, %llu refused, lapsed on %llu "
+			"ports: what it measured is not what it should\n",
+			grants, refused, lapsed);
 		exit(1);
 	}
 	free(r);
@@ -321,7 +366,8 @@ struct row {
 };
 
 /* @made, @bare in turns. */
-static struct row measure(const char *name, __u32 ports, const struct bpf_program *bare, int bare_verdict, const struct bpf_program *made, int verdict,
+static struct row measure(const char *name, __u32 ports, const struct bpf_program *bare,
+			  int bare_verdict, const struct bpf_program *made, int verdict,
 			  const struct frame *f)
 {
 	static bool first = true;
@@ -337,28 +383,36 @@ static struct row measure(const char *name, __u32 ports, const struct bpf_progra
 	}
 	r.bare = median(a);
 	r.frame = median(b);
-	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, ports, r.bare, r.frame, r.frame - r.bare, b[0] - r.bare, b[runs - 1] - r.bare);
+	printf("%-28s %6u %10.1f %10.1f %10.1f %8.1f..%.1f\n", name, ports, r.bare, r.frame,
+	       r.frame - r.bare, b[0] - r.bare, b[runs - 1] - r.bare);
 	fflush(stdout);
 	if (json)
-		fprintf(json, "%s{\"name\":\"%s\",\"ports\":%u,\"bare_ns\":%.2f,\"frame_ns\":%.2f,\"added_ns\":%.2f,\"least_ns\":%.2f,\"most_ns\":%.2f}",
-			first ? "" : ",", name, ports, r.bare, r.frame, r.frame - r.bare, b[0], b[runs - 1]);
+		fprintf(json,
+			"%s{\"name\":\"%s\",\"ports\":%u,\"bare_ns\":%.2f,\"frame_ns\":%.2f,"
+			"\"added_ns\":%.2f,\"least_ns\":%.2f,\"most_ns\":%.2f}",
+			first ? "" : ",", name, ports, r.bare, r.frame, r.frame - r.bare, b[0],
+			b[runs - 1]);
 	first = false;
 	return r;
 }
 
 static void target(const char *name, double value, double limit, bool last)
 {
-	printf("%-44s %8.2f  (target: at most %.1f) %s\n", name, value, limit, value <= limit ? "met" : "MISSED");
+	printf("%-44s %8.2f  (target: at most %.1f) %s\n", name, value, limit,
+	       value <= limit ? "met" : "MISSED");
 	if (json)
-		fprintf(json, "{\"name\":\"%s\",\"value\":%.2f,\"limit\":%.2f,\"met\":%s}%s", name, value, limit, value <= limit ? "true" : "false", last ? "" : ",");
+		fprintf(json, "{\"name\":\"%s\",\"value\":%.2f,\"limit\":%.2f,\"met\":%s}%s", name,
+			value, limit, value <= limit ? "true" : "false", last ? "" : ",");
 }
 
 static void measure_all(void)
 {
 	static const __u32 sizes[] = { 4, 16, 64, 256 };
-#define RSV_ROW(sym, name) "RSV to GRT, " name,
+#define RSV_ROW(sym, name)    "RSV to GRT, " name,
 #define RSV_TARGET(sym, name) "RSV to GRT, 64 ports, " name ", ns",
-	static const char *const rsv_name[] = { BL_ALLOCATORS(RSV_ROW) }, *const rsv_target[] = { BL_ALLOCATORS(RSV_TARGET) };
+	static const char *const rsv_name[] = { BL_ALLOCATORS(RSV_ROW) }, *const rsv_target[] = {
+		BL_ALLOCATORS(RSV_TARGET)
+	};
 	double rsv_added[BL_ALLOC_COUNT];
 	struct frame data, beacon, rsv, token;
 	double most = 0, four = 0, all = 0, token_ns;
@@ -366,12 +420,14 @@ static void measure_all(void)
 
 	make_data(&data);
 	make_beacon(&beacon);
-	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "ports", "bare", "barline", "added", "least..most");
+	printf("%-28s %6s %10s %10s %10s %16s\n", "frame, ns", "ports", "bare", "barline", "added",
+	       "least..most");
 	for (i = 0; i < 4; i++) {
 		struct row r;
 
 		configure(sizes[i], false, BL_FWD_L2, NEVER);
-		r = measure("data, static table", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+		r = measure("data, static table", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
+			    sk->progs.switch_data, XDP_REDIRECT, &data);
 		most = r.frame - r.bare > most ? r.frame - r.bare : most;
 		four = i == 0 ? r.frame : four;
 		all = i == 3 ? r.frame : all;
@@ -379,42 +435,54 @@ static void measure_all(void)
 	for (i = 0; i < 4; i += 3) {
 		configure(sizes[i], false, BL_FWD_L2, NEVER);
 		sk->bss->bench_random = 1;
-		measure("data, random ports", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+		measure("data, random ports", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
+			sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
 		configure(sizes[i], false, BL_FWD_L2, NEVER);
 		sk->bss->bench_behind_ns = BEHIND_NS;
-		measure("data, C behind B", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+		measure("data, C behind B", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
+			sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
 		configure(sizes[i], true, BL_FWD_L2, NEVER);
-		measure("data, with an up-link", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+		measure("data, with an up-link", sizes[i], sk->progs.bare_redirect, XDP_REDIRECT,
+			sk->progs.switch_data, XDP_REDIRECT, &data);
 	}
 	for (i = 0; i < 4; i += 3) {
 		configure(sizes[i], false, BL_FWD_L2, NEVER);
-		measure("beacon, not relayed", sizes[i], sk->progs.bare_drop, XDP_DROP, sk->progs.switch_beacon, XDP_DROP, &beacon);
+		measure("beacon, not relayed", sizes[i], sk->progs.bare_drop, XDP_DROP,
+			sk->progs.switch_beacon, XDP_DROP, &beacon);
 		configure(sizes[i], false, BL_FWD_L2, RELAY_EACH);
-		measure("beacon, relayed", sizes[i], sk->progs.bare_broadcast, XDP_REDIRECT, sk->progs.switch_beacon, XDP_REDIRECT, &beacon);
+		measure("beacon, relayed", sizes[i], sk->progs.bare_broadcast, XDP_REDIRECT,
+			sk->progs.switch_beacon, XDP_REDIRECT, &beacon);
 	}
 	configure(L3_PORTS, false, BL_FWD_L2, NEVER);
-	measure("device map, data", L3_PORTS, sk->progs.bare_pass, XDP_PASS, sk->progs.devmap_data, XDP_PASS, &data);
-	measure("device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP, sk->progs.devmap_clone, XDP_PASS, &beacon);
+	measure("device map, data", L3_PORTS, sk->progs.bare_pass, XDP_PASS, sk->progs.devmap_data,
+		XDP_PASS, &data);
+	measure("device map, clone", L3_PORTS, sk->progs.bare_drop, XDP_DROP,
+		sk->progs.devmap_clone, XDP_PASS, &beacon);
 	configure(L3_PORTS, false, BL_FWD_L3, NEVER);
-	measure("data, routing tables", L3_PORTS, sk->progs.bare_fib, XDP_REDIRECT, sk->progs.switch_data, XDP_REDIRECT, &data);
+	measure("data, routing tables", L3_PORTS, sk->progs.bare_fib, XDP_REDIRECT,
+		sk->progs.switch_data, XDP_REDIRECT, &data);
 	make_rsv(&rsv);
 	for (i = 0; i < BL_ALLOC_COUNT; i++) {
 		struct row r;
 
 		configure_rsv(i);
-		r = measure(rsv_name[i], RSV_PORTS, sk->progs.bare_rsv, XDP_DROP, sk->progs.switch_rsv, XDP_REDIRECT, &rsv);
+		r = measure(rsv_name[i], RSV_PORTS, sk->progs.bare_rsv, XDP_DROP,
+			    sk->progs.switch_rsv, XDP_REDIRECT, &rsv);
 		rsv_added[i] = r.frame - r.bare;
 		all_granted();
 	}
 	make_token(&token);
 	configure_token();
 	{
-		struct row other = measure("other frame, admission on", TOKEN_PORTS, sk->progs.bare_token, XDP_REDIRECT, sk->progs.switch_other, XDP_REDIRECT, &token);
-		struct row r = measure("token, mode drop", TOKEN_PORTS, sk->progs.bare_token, XDP_REDIRECT, sk->progs.switch_token, XDP_REDIRECT, &token);
+		struct row other = measure("other frame, admission on", TOKEN_PORTS,
+					   sk->progs.bare_token, XDP_REDIRECT,
+					   sk->progs.switch_other, XDP_REDIRECT, &token);
+		struct row r = measure("token, mode drop", TOKEN_PORTS, sk->progs.bare_token,
+				       XDP_REDIRECT, sk->progs.switch_token, XDP_REDIRECT, &token);
 
 		token_ns = (r.frame - r.bare) - (other.frame - other.bare);
 		most_passed();

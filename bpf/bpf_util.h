@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the hooks share: counting and verdicts, the clock, and keeping variables where the verifier can see them. BPF side only. */
+/*
+ * What the hooks share: counting and verdicts, the clock, and keeping variables where the verifier
+ * can see them. BPF side only.
+ */
 #ifndef BARLINE_BPF_UTIL_H
 #define BARLINE_BPF_UTIL_H
 
@@ -10,7 +13,10 @@
 /* The compiler must use the register that was checked, not a copy of it (DESIGN 6). */
 #define BL_SEEN(var) __asm__ volatile("" : "+r"(var))
 
-/** bl_count - @key: port of a switch, hook of a host. The only way to "counts", whose value differs by role. */
+/**
+ * bl_count - @key: port of a switch, hook of a host. The only way to "counts", whose value differs
+ * by role.
+ */
 static __always_inline void bl_count(__u32 key, enum bl_reason r)
 {
 	__u32 reason = r;
@@ -39,7 +45,8 @@ static __always_inline void bl_count_n(__u32 key, enum bl_reason r, __u32 n)
 static __always_inline int bl_xdp_action(enum bl_reason r)
 {
 	if (__builtin_expect(r == BL_R_FORWARDED, 1))
-		return XDP_REDIRECT; /* what a busy switch does; the others are too far apart for one look at a word of bits */
+		return XDP_REDIRECT; /* what a busy switch does; the others are too far apart for
+					one look at a word of bits */
 	switch (r) {
 	case BL_R_NOT_OURS:
 	case BL_R_TO_KERNEL:
@@ -67,14 +74,20 @@ static __always_inline int bl_xdp_action(enum bl_reason r)
 	}
 }
 
-/** bl_done - the end of every XDP program: counts the one reason that the frame ended for, and says what that means. */
+/**
+ * bl_done - the end of every XDP program: counts the one reason that the frame ended for, and says
+ * what that means.
+ */
 static __always_inline int bl_done(__u32 key, enum bl_reason r)
 {
 	bl_count(key, r);
 	return bl_xdp_action(r);
 }
 
-/** struct bl_now - one reading of the clock. @bus: bus time; @limit: latest time that may be believed; @ok: the record may be used. */
+/**
+ * struct bl_now - one reading of the clock. @bus: bus time; @limit: latest time that may be
+ * believed; @ok: the record may be used.
+ */
 struct bl_now {
 	__u64 bus;
 	__u64 limit;

@@ -10,7 +10,10 @@
 #define BL_EINVAL 22
 #define BL_ESTALE 116
 
-/* Whether @a says anything about slots, and may be obeyed; @counter: counts refusals. Orders come one at a time (loader/order/fence.h). */
+/*
+ * Whether @a says anything about slots, and may be obeyed; @counter: counts refusals. Orders come
+ * one at a time (loader/order/fence.h).
+ */
 static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch *e, __u32 counter)
 {
 	a->generation = e->generation;
@@ -24,8 +27,12 @@ static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch 
 	return !a->result && a->kind != BL_ORDER_RAISE;
 }
 
-/* A FREEZE, RESUME or EMPTY into its slot. @life: of that input. Returns 1 if the slot is another one now. */
-static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_order_slot *o, const struct bl_life *life)
+/*
+ * A FREEZE, RESUME or EMPTY into its slot. @life: of that input. Returns 1 if the slot is another
+ * one now.
+ */
+static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_order_slot *o,
+					  const struct bl_life *life)
 {
 	int res;
 
@@ -34,13 +41,17 @@ static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_orde
 		o->empty = 1;
 		return res;
 	}
-	res = a->kind == BL_ORDER_FREEZE ? bl_slot_freeze(o, life, a->death) : bl_slot_resume(o, life, a->death);
+	res = a->kind == BL_ORDER_FREEZE ? bl_slot_freeze(o, life, a->death)
+					 : bl_slot_resume(o, life, a->death);
 	if (res < 0)
 		a->result = -BL_ENOENT;
 	return res > 0;
 }
 
-/* Whether what is in the slots has to be obeyed at once. @written: they have changed: a full barrier, so that who sees the number sees the slots. */
+/*
+ * Whether what is in the slots has to be obeyed at once. @written: they have changed: a full
+ * barrier, so that who sees the number sees the slots.
+ */
 static __always_inline int bl_order_done(struct bl_order_arg *a, struct bl_epoch *e, __u32 written)
 {
 	if (a->result)

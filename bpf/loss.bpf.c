@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A lossy link, for `barline lab run --loss`: drops a share of the frames that come to a host, and hands the others to the host's own program. Whatever it is: data, acknowledgements, beacons, ARP.
+ * A lossy link, for `barline lab run --loss`: drops a share of the frames that come to a host, and
+ * hands the others to the host's own program. Whatever it is: data, acknowledgements, beacons, ARP.
  *
  * Example: below = 42949673: one frame of 100 is dropped.
  */

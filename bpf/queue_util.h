@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames into queues and out of them again: what bl_hold_xdp, the switch's metered ports and the pacer's programs share. BPF side only; queue_core.h has the
- * arithmetic, queue_abi.h the example.
+ * Frames into queues and out of them again: what bl_hold_xdp, the switch's metered ports and the
+ * pacer's programs share. BPF side only; queue_core.h has the arithmetic, queue_abi.h the example.
  *
- * A slot belongs to whoever took its number: from free_slots, or out of a ring. Every way out of a function here gives it back or hands it on. One lock at a time, and no helper
- * is called under it: everything is looked up before.
+ * A slot belongs to whoever took its number: from free_slots, or out of a ring. Every way out of a
+ * function here gives it back or hands it on. One lock at a time, and no helper is called under it:
+ * everything is looked up before.
  */
 #ifndef BARLINE_QUEUE_UTIL_H
 #define BARLINE_QUEUE_UTIL_H
@@ -25,7 +26,10 @@ static __always_inline void bl_slot_free(__u32 slot)
 {
 	int i;
 
-	/* There is room for all. Since Linux 6.16 the map's lock may give up (after a quarter of a second): not a reason to lose a slot for ever. */
+	/*
+	 * There is room for all. Since Linux 6.16 the map's lock may give up (after a quarter of a
+	 * second): not a reason to lose a slot for ever.
+	 */
 	for (i = 0; i < 3; i++)
 		if (!bpf_map_push_elem(&free_slots, &slot, BPF_ANY))
 			return;
@@ -34,8 +38,9 @@ static __always_inline void bl_slot_free(__u32 slot)
 /* ---- frames ---- */
 
 /*
- * Copies the frame of @len bytes into a slot that is the caller's. Returns 0, or -1 if it is too short or too long. Global functions, here and below: the verifier looks at them
- * once, not for each way that leads to them.
+ * Copies the frame of @len bytes into a slot that is the caller's. Returns 0, or -1 if it is too
+ * short or too long. Global functions, here and below: the verifier looks at them once, not for
+ * each way that leads to them.
  */
 __attribute__((noinline)) int bl_frame_in(struct xdp_md *ctx, __u32 slot, __u32 queue, __u64 now)
 {
@@ -54,13 +59,17 @@ __attribute__((noinline)) int bl_frame_in(struct xdp_md *ctx, __u32 slot, __u32 
 	return bpf_xdp_load_bytes(ctx, 0, s->data, rest + BL_QUEUE_FRAME_MIN) ? -1 : 0;
 }
 
-/* Makes the pacer's frame as long as the slot's and copies it out. Returns 0 or -1. The slot stays the caller's. */
+/*
+ * Makes the pacer's frame as long as the slot's and copies it out. Returns 0 or -1. The slot stays
+ * the caller's.
+ */
 __attribute__((noinline)) int bl_frame_out(struct xdp_md *ctx, __u32 slot, __u32 len)
 {
 	__u64 rest = (__u64)len - BL_QUEUE_FRAME_MIN;
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 
-	if (!s || rest > BL_QUEUE_FRAME_MAX - BL_QUEUE_FRAME_MIN || bpf_xdp_adjust_tail(ctx, (int)len - (int)bpf_xdp_get_buff_len(ctx)))
+	if (!s || rest > BL_QUEUE_FRAME_MAX - BL_QUEUE_FRAME_MIN ||
+	    bpf_xdp_adjust_tail(ctx, (int)len - (int)bpf_xdp_get_buff_len(ctx)))
 		return -1;
 	BL_SEEN(rest);
 	if (rest > BL_QUEUE_FRAME_MAX - BL_QUEUE_FRAME_MIN)
@@ -182,8 +191,9 @@ static __always_inline int bl_ecn_mark(struct xdp_md *ctx)
 }
 
 /**
- * bl_enqueue - copies the current frame into queue @key; @now: when it came; @place: where ECN_MARKED counts. Returns BL_R_NONE, FRAME_SIZE, NO_SLOT or QUEUE_FULL.
- * Until the caller's bl_due_put() nobody knows of it.
+ * bl_enqueue - copies the current frame into queue @key; @now: when it came; @place: where
+ * ECN_MARKED counts. Returns BL_R_NONE, FRAME_SIZE, NO_SLOT or QUEUE_FULL. Until the caller's
+ * bl_due_put() nobody knows of it.
  */
 __attribute__((noinline)) int bl_enqueue(struct xdp_md *ctx, __u32 key, __u64 now, __u32 place)
 {
@@ -215,19 +225,26 @@ __attribute__((noinline)) int bl_enqueue(struct xdp_md *ctx, __u32 key, __u64 no
 
 /* ---- the pacer ---- */
 
-/* Something is due earlier than the pacer thought. An empty record, thrown away: its commit is what wakes. */
+/*
+ * Something is due earlier than the pacer thought. An empty record, thrown away: its commit is what
+ * wakes.
+ */
 static __always_inline void bl_pace_ring(void)
 {
 	__u32 zero = 0;
 	struct bl_pace_page *page = bpf_map_lookup_elem(&pace_page, &zero);
 	void *rec;
 
-	/* after bl_due.next was lowered, by an atomic operation; pairs with the pacer's thread: asleep, fence, a look at bl_due.next */
+	/*
+	 * after bl_due.next was lowered, by an atomic operation; pairs with the pacer's thread:
+	 * asleep, fence, a look at bl_due.next
+	 */
 	if (!page || !BL_READ_ONCE(page->asleep) || !__sync_lock_test_and_set(&page->asleep, 0))
 		return;
 	rec = bpf_ringbuf_reserve(&pace_bell, 8, 0);
 	if (rec)
-		bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP); /* no room: bells that nobody answered yet are in there */
+		bpf_ringbuf_discard(rec, BPF_RB_FORCE_WAKEUP); /* no room: bells that nobody
+								  answered yet are in there */
 }
 
 /* A turn that found something at all: looks at the first @n times of @due. */
@@ -242,8 +259,10 @@ static long bl_scan_one(__u32 i, struct bl_scan *s)
 }
 
 /*
- * Before Linux 6.7 (commit ab5cfac139ab) the verifier followed a callback once only, and took out of it what cannot happen the first time: with a least that it knew to be
- * BL_DUE_NEVER, the comparison with the second (seen on 6.1: all but one destination were forgotten). So the constant is mixed with something that it does not know.
+ * Before Linux 6.7 (commit ab5cfac139ab) the verifier followed a callback once only, and took out
+ * of it what cannot happen the first time: with a least that it knew to be BL_DUE_NEVER, the
+ * comparison with the second (seen on 6.1: all but one destination were forgotten). So the constant
+ * is mixed with something that it does not know.
  */
 static __always_inline void bl_due_scan(struct bl_due *due, __u32 n, struct bl_scan *s)
 {
@@ -256,8 +275,12 @@ static __always_inline void bl_due_scan(struct bl_due *due, __u32 n, struct bl_s
 	bpf_loop(n, bl_scan_one, s, 0);
 }
 
-/* What both kinds of turn note down about a frame in slot @slot that the device map took (@sent) or refused. */
-static __always_inline void bl_pace_note(struct bl_pace_page *page, __u32 slot, int sent, __u64 due, __u64 now)
+/*
+ * What both kinds of turn note down about a frame in slot @slot that the device map took (@sent) or
+ * refused.
+ */
+static __always_inline void bl_pace_note(struct bl_pace_page *page, __u32 slot, int sent, __u64 due,
+					 __u64 now)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
@@ -287,7 +310,8 @@ static __always_inline __u64 bl_slot_came(__u32 slot)
 }
 
 /* The pacer asked: nothing to do before *@next? Also keeps the page up to date. */
-static __always_inline int bl_pace_idle(struct bl_pace_page *page, const struct bl_due *due, __u64 now)
+static __always_inline int bl_pace_idle(struct bl_pace_page *page, const struct bl_due *due,
+					__u64 now)
 {
 	__u64 next = BL_READ_ONCE(due->next);
 

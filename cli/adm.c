@@ -39,7 +39,8 @@ double adm_rate(uint32_t ns_q20)
 	return ns_q20 ? 8e9 * (1 << 20) / ns_q20 : 0;
 }
 
-void adm_quantiles(json_t *row, const char *prefix, const char *unit, const struct bl_hist *h, unsigned int shift, double divide)
+void adm_quantiles(json_t *row, const char *prefix, const char *unit, const struct bl_hist *h,
+		   unsigned int shift, double divide)
 {
 	static const struct {
 		const char *name;
@@ -51,11 +52,15 @@ void adm_quantiles(json_t *row, const char *prefix, const char *unit, const stru
 
 	for (i = 0; i < sizeof(qs) / sizeof(qs[0]); i++) {
 		snprintf(key, sizeof(key), "%s_%s%s", prefix, qs[i].name, unit);
-		json_object_set_new(row, key, hist_quantile(h, qs[i].q, shift, &v) ? json_real((double)v / divide) : json_null());
+		json_object_set_new(row, key,
+				    hist_quantile(h, qs[i].q, shift, &v)
+					    ? json_real((double)v / divide)
+					    : json_null());
 	}
 }
 
-int adm_counts(const struct bl_node_ref *refs, int nrefs, struct bl_counts *switches, struct bl_counts *hosts)
+int adm_counts(const struct bl_node_ref *refs, int nrefs, struct bl_counts *switches,
+	       struct bl_counts *hosts)
 {
 	unsigned int k;
 	int i, n, j;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline arbiter faults FILE | show | clear: the fault isolation service in the foreground; what that of this network namespace knows; and an order to it to forget.
+ * barline arbiter faults FILE | show | clear: the fault isolation service in the foreground; what
+ * that of this network namespace knows; and an order to it to forget.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -37,9 +38,12 @@ static int serve(const char *path)
 		sigaction(SIGINT, &act, NULL);
 		sd_notify(0, "READY=1");
 		if (cli.json)
-			cli_json(json_pack("{s:s, s:i, s:i}", "faults", "ready", "endpoints", (int)f.npeers, "paths", (int)f.paths));
+			cli_json(json_pack("{s:s, s:i, s:i}", "faults", "ready", "endpoints",
+					   (int)f.npeers, "paths", (int)f.paths));
 		else
-			printf("fault isolation for %u endpoints in %u rack%s, %u path%s\n", f.npeers, f.nracks, f.nracks == 1 ? "" : "s", f.paths, f.paths == 1 ? "" : "s");
+			printf("fault isolation for %u endpoints in %u rack%s, %u path%s\n",
+			       f.npeers, f.nracks, f.nracks == 1 ? "" : "s", f.paths,
+			       f.paths == 1 ? "" : "s");
 		fflush(stdout);
 		rc = bl_faultd_run(running, &err);
 		bl_faultd_free(running);
@@ -50,19 +54,33 @@ static int serve(const char *path)
 
 static int show(const char *orders)
 {
-	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "version", "VERSION", 'd' }, { "avoided", "AVOIDED", 'd' }, { "pairs", "PAIRS", 'd' },
-					    { "unexplained", "UNEXPLAINED", 'd' }, { "boots", "BOOTS", 'd' } };
-	static const struct col links[] = { { "link", "LINK", 's' }, { "state", "STATE", 's' }, { "since_ms", "SINCE_MS", 'd' }, { "retry_ms", "RETRY_MS", 'd' },
-					    { "one_of", "ONE_OF", 'd' }, { "times", "TIMES", 'd' }, { "lost", "LOST", 'd' }, { "sent", "SENT", 'd' } };
-	static const struct col arbiters[] = { { "addr", "ARBITER", 's' }, { "answered", "ANSWERED", 'b' }, { "version", "VERSION", 'd' } };
-	static const struct col hosts[] = { { "host", "HOST", 's' }, { "rack", "RACK", 'd' }, { "reports", "REPORTS", 'b' }, { "silent_ms", "SILENT_MS", 'd' } };
+	static const struct col heads[] = { { "addr", "ADDRESS", 's' },
+					    { "version", "VERSION", 'd' },
+					    { "avoided", "AVOIDED", 'd' },
+					    { "pairs", "PAIRS", 'd' },
+					    { "unexplained", "UNEXPLAINED", 'd' },
+					    { "boots", "BOOTS", 'd' } };
+	static const struct col links[] = {
+		{ "link", "LINK", 's' },         { "state", "STATE", 's' },
+		{ "since_ms", "SINCE_MS", 'd' }, { "retry_ms", "RETRY_MS", 'd' },
+		{ "one_of", "ONE_OF", 'd' },     { "times", "TIMES", 'd' },
+		{ "lost", "LOST", 'd' },         { "sent", "SENT", 'd' }
+	};
+	static const struct col arbiters[] = { { "addr", "ARBITER", 's' },
+					       { "answered", "ANSWERED", 'b' },
+					       { "version", "VERSION", 'd' } };
+	static const struct col hosts[] = { { "host", "HOST", 's' },
+					    { "rack", "RACK", 'd' },
+					    { "reports", "REPORTS", 'b' },
+					    { "silent_ms", "SILENT_MS", 'd' } };
 	char path[128];
 	json_t *v, *one;
 
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
 	v = arb_ask(path, orders);
 	if (!v)
-		return cli_fail("no fault isolation runs in this network namespace; `barline arbiter faults FILE` starts it");
+		return cli_fail("no fault isolation runs in this network namespace; `barline "
+				"arbiter faults FILE` starts it");
 	if (cli.json) {
 		cli_json(v);
 		return 0;
@@ -91,7 +109,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!*what)
-			argp_error(state, "a file (the one that arbiters and hosts have), show, or clear");
+			argp_error(state, "a file (the one that arbiters and hosts have), show, or "
+					  "clear");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -99,10 +118,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_arbiter_faults(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse, .args_doc = "FILE|show|clear", .children = cmd_globals,
-					  .doc = "Fault isolation: FILE: be the service in the foreground; hosts report frames by path to it, it names broken links and tells the file's arbiters. show: "
-						 "links that are not good, and who was heard. clear: take all links for good.\vSTATE: broken: avoided until RETRY_MS; trial: used again; suspect: cannot be "
-						 "avoided. ONE_OF: so many links that the losses cannot tell apart." };
+	static const struct argp argp = { .parser = parse,
+					  .args_doc = "FILE|show|clear",
+					  .children = cmd_globals,
+					  .doc = "Fault isolation: FILE: be the service in the "
+						 "foreground; hosts report frames by path to it, "
+						 "it names broken links and tells the file's "
+						 "arbiters. show: "
+						 "links that are not good, and who was heard. "
+						 "clear: take all links for good.\vSTATE: broken: "
+						 "avoided until RETRY_MS; trial: used again; "
+						 "suspect: cannot be "
+						 "avoided. ONE_OF: so many links that the losses "
+						 "cannot tell apart." };
 	const char *what = NULL;
 
 	cmd_parse(&argp, argc, argv, &what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline arbiter run, show: the Fastpass arbiter in the foreground, and what the arbiters of a network namespace say about themselves.
+ * barline arbiter run, show: the Fastpass arbiter in the foreground, and what the arbiters of a
+ * network namespace say about themselves.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -24,10 +25,15 @@
 enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
 
 static const struct argp_option options[] = {
-	{ "rank", KEY_RANK, "N", 0, "which of the file's arbiters this one is, from 0 (default: the one whose address this machine has)", 0 },
-	{ "threads", KEY_THREADS, "N", 0, "1: one loop (default); 2: requests, and the rest; 3: requests, allocation, paths", 0 },
+	{ "rank", KEY_RANK, "N", 0,
+	  "which of the file's arbiters this one is, from 0 (default: the one whose address this "
+	  "machine has)",
+	  0 },
+	{ "threads", KEY_THREADS, "N", 0,
+	  "1: one loop (default); 2: requests, and the rest; 3: requests, allocation, paths", 0 },
 	{ "cpus", KEY_CPUS, "LIST", 0, "where these threads run, in this order, as 2,3", 0 },
-	{ "spin", KEY_SPIN, NULL, 0, "never sleep: a microsecond less of latency for a core per thread", 0 },
+	{ "spin", KEY_SPIN, NULL, 0,
+	  "never sleep: a microsecond less of latency for a core per thread", 0 },
 	{ 0 }
 };
 
@@ -47,7 +53,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_RANK:
 		if (!cli_number(arg, 0, BL_FP_ARBITERS_MAX - 1, &v))
-			argp_error(state, "rank \"%s\" is not a number from 0 to %d", arg, BL_FP_ARBITERS_MAX - 1);
+			argp_error(state, "rank \"%s\" is not a number from 0 to %d", arg,
+				   BL_FP_ARBITERS_MAX - 1);
 		a->rank = (int)v;
 		return 0;
 	case KEY_THREADS:
@@ -58,7 +65,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CPUS:
 		v = cli_cpus(arg, a->cpus, 2 + BL_ARB_PATHS_MAX);
 		if (v < 1)
-			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 2,3", arg, 2 + BL_ARB_PATHS_MAX);
+			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 2,3",
+				   arg, 2 + BL_ARB_PATHS_MAX);
 		a->ncpus = (unsigned int)v;
 		return 0;
 	case KEY_SPIN:
@@ -104,17 +112,22 @@ static int group_interface(struct bl_arb_cfg *c, const uint8_t addr[16], struct 
 	char text[INET6_ADDRSTRLEN];
 
 	if (getifaddrs(&list))
-		return bl_fail(err, errno, "cannot list the addresses of this machine: %s", strerror(errno));
+		return bl_fail(err, errno, "cannot list the addresses of this machine: %s",
+			       strerror(errno));
 	for (a = list; a && !found; a = a->ifa_next) {
 		if (!a->ifa_addr || a->ifa_addr->sa_family != (v4 ? AF_INET : AF_INET6))
 			continue;
-		found = v4 ? !memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, addr + 12, 4) :
-			     !memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, addr, 16);
+		found = v4 ? !memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr,
+				     addr + 12, 4)
+			   : !memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, addr,
+				     16);
 		if (found)
 			snprintf(c->group_if, sizeof(c->group_if), "%s", a->ifa_name);
 	}
 	freeifaddrs(list);
-	return found ? 0 : bl_fail(err, EADDRNOTAVAIL, "no interface has the arbiter's address %s", bl_fp_addr_text(addr, text));
+	return found ? 0
+		     : bl_fail(err, EADDRNOTAVAIL, "no interface has the arbiter's address %s",
+			       bl_fp_addr_text(addr, text));
 }
 
 static struct bl_arb *running;
@@ -125,7 +138,8 @@ static void on_signal(int sig)
 	bl_arb_stop(running);
 }
 
-int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how, void (*ready)(void *), void *ctx)
+int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb_cfg *how,
+	      void (*ready)(void *), void *ctx)
 {
 	struct bl_arb_cfg c = *how;
 	struct sigaction act = { .sa_handler = on_signal };
@@ -143,7 +157,8 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 	c.links = bl_engine_links;
 	c.links_ctx = e;
 	if (!rc)
-		rc = bl_arb_new(&a, &c, bl_engine_ops(e), bl_engine_alloc(e), bl_engine_path_ops(e), bl_engine_paths(e), &err);
+		rc = bl_arb_new(&a, &c, bl_engine_ops(e), bl_engine_alloc(e), bl_engine_path_ops(e),
+				bl_engine_paths(e), &err);
 	if (!rc)
 		rc = bl_arb_serve(&door, a, f, e, rank, &err);
 	if (!rc) {
@@ -170,7 +185,8 @@ static void hurry(void)
 	const struct sched_param p = { .sched_priority = 10 };
 
 	if (sched_setscheduler(0, SCHED_FIFO, &p))
-		cli_say("no real-time priority (%s): slots may be given late on a busy machine", strerror(errno));
+		cli_say("no real-time priority (%s): slots may be given late on a busy machine",
+			strerror(errno));
 }
 
 static void tell(void *ctx)
@@ -179,18 +195,26 @@ static void tell(void *ctx)
 
 	sd_notify(0, "READY=1");
 	if (cli.json)
-		cli_json(json_pack("{s:s, s:i, s:i}", "arbiter", "ready", "endpoints", (int)f->npeers, "slot_ns", (int)f->slot_ns));
+		cli_json(json_pack("{s:s, s:i, s:i}", "arbiter", "ready", "endpoints",
+				   (int)f->npeers, "slot_ns", (int)f->slot_ns));
 	else
-		printf("arbiter of %u endpoints in %u rack%s, slots of %u ns, %s\n", f->npeers, f->nracks, f->nracks == 1 ? "" : "s", f->slot_ns,
+		printf("arbiter of %u endpoints in %u rack%s, slots of %u ns, %s\n", f->npeers,
+		       f->nracks, f->nracks == 1 ? "" : "s", f->slot_ns,
 		       bl_alloc_policy_name((enum bl_alloc_policy)f->policy));
 	fflush(stdout);
 }
 
 int cmd_arbiter_run(int argc, char **argv)
 {
-	const struct argp argp = { .options = options, .parser = parse, .args_doc = "FILE", .children = cmd_globals,
-				   .doc = "Run a Fastpass arbiter in the foreground: it gives timeslots and paths to the hosts of FILE.\vThe same FILE goes to all "
-					  "arbiters and hosts (barlined: admission: { policy: fastpass, fastpass: FILE })." };
+	const struct argp argp = { .options = options,
+				   .parser = parse,
+				   .args_doc = "FILE",
+				   .children = cmd_globals,
+				   .doc = "Run a Fastpass arbiter in the foreground: it gives "
+					  "timeslots and paths to the hosts of FILE.\vThe same "
+					  "FILE goes to all "
+					  "arbiters and hosts (barlined: admission: { policy: "
+					  "fastpass, fastpass: FILE })." };
 	struct run_args a = { .rank = -1, .threads = 1 };
 	struct bl_arb_cfg how = { 0 };
 	struct bl_fp_file f;
@@ -229,7 +253,8 @@ json_t *arb_ask(const char *path, const char *orders)
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		if (!orders || send(fd, orders, strlen(orders), MSG_NOSIGNAL) == (ssize_t)strlen(orders)) {
+		if (!orders ||
+		    send(fd, orders, strlen(orders), MSG_NOSIGNAL) == (ssize_t)strlen(orders)) {
 			shutdown(fd, SHUT_WR);
 			v = json_loadfd(fd, 0, NULL);
 		}
@@ -246,7 +271,8 @@ json_t *arb_ask_each(const char *door, const char *orders)
 	glob_t g;
 	size_t i;
 
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", door, (unsigned long long)bl_netns_ino());
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", door,
+		 (unsigned long long)bl_netns_ino());
 	bl_doors_clean(pattern, false, NULL, NULL); /* of those that were killed */
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (i = 0; i < g.gl_pathc; i++) {
@@ -262,13 +288,24 @@ json_t *arb_ask_each(const char *door, const char *orders)
 
 int cmd_arbiter_show(int argc, char **argv)
 {
-	static const struct argp argp = { .children = cmd_globals, .doc = "What the arbiters of this network namespace say: who rules, and the session of each endpoint" };
-	static const struct col heads[] = { { "rank", "RANK", 'd' },	 { "addr", "ADDRESS", 's' },	{ "state", "STATE", 's' },	   { "term", "TERM", 'd' },
-					    { "policy", "POLICY", 's' }, { "granted", "GRANTED", 'd' }, { "late", "LATE", 'd' },	   { "stale", "STALE", 'd' },
-					    { "skipped", "SKIPPED", 'd' }, { "takeovers", "TAKEOVERS", 'd' }, { "stalls", "STALLS", 'd' }, { "unknown", "REFUSED", 's' } };
-	static const struct col cols[] = { { "endpoint", "ENDPOINT", 's' }, { "addr", "ADDRESS", 's' }, { "rack", "RACK", 'd' },	    { "session", "SESSION", 'b' },
-					   { "waiting", "WAITING", 'd' },   { "granted", "GRANTED", 'd' }, { "capped", "CAPPED", 'd' }, { "resets", "RESETS", 'd' },
-					   { "lost_packets", "LOST", 'd' } };
+	static const struct argp argp = { .children = cmd_globals,
+					  .doc = "What the arbiters of this network namespace say: "
+						 "who rules, and the session of each endpoint" };
+	static const struct col heads[] = {
+		{ "rank", "RANK", 'd' },       { "addr", "ADDRESS", 's' },
+		{ "state", "STATE", 's' },     { "term", "TERM", 'd' },
+		{ "policy", "POLICY", 's' },   { "granted", "GRANTED", 'd' },
+		{ "late", "LATE", 'd' },       { "stale", "STALE", 'd' },
+		{ "skipped", "SKIPPED", 'd' }, { "takeovers", "TAKEOVERS", 'd' },
+		{ "stalls", "STALLS", 'd' },   { "unknown", "REFUSED", 's' }
+	};
+	static const struct col cols[] = {
+		{ "endpoint", "ENDPOINT", 's' }, { "addr", "ADDRESS", 's' },
+		{ "rack", "RACK", 'd' },         { "session", "SESSION", 'b' },
+		{ "waiting", "WAITING", 'd' },   { "granted", "GRANTED", 'd' },
+		{ "capped", "CAPPED", 'd' },     { "resets", "RESETS", 'd' },
+		{ "lost_packets", "LOST", 'd' }
+	};
 	json_t *all, *one;
 	size_t i;
 
@@ -276,16 +313,19 @@ int cmd_arbiter_show(int argc, char **argv)
 	all = arb_ask_each("arbiter", NULL);
 	if (!json_array_size(all)) {
 		json_decref(all);
-		return cli_fail("no arbiter runs in this network namespace; `barline arbiter run FILE` starts one");
+		return cli_fail("no arbiter runs in this network namespace; `barline arbiter run "
+				"FILE` starts one");
 	}
 	if (cli.json) {
 		cli_json(json_pack("{s:o}", "arbiters", all));
 		return 0;
 	}
 	OUT_TABLE(stdout, all, heads);
-	json_array_foreach(all, i, one)
-		if (!strcmp(json_string_value(json_object_get(one, "state")), "primary"))
-			OUT_TABLE(stdout, json_object_get(one, "endpoints"), cols);
+	json_array_foreach(all, i,
+			   one) if (!strcmp(json_string_value(json_object_get(one, "state")), "prim"
+											      "ar"
+											      "y"))
+		OUT_TABLE(stdout, json_object_get(one, "endpoints"), cols);
 	json_decref(all);
 	return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline controller run FILE, show controller, show failures, show epochs: 1Pipe's failure controller in the foreground, and what the controllers of a network namespace say about themselves.
+ * barline controller run FILE, show controller, show failures, show epochs: 1Pipe's failure
+ * controller in the foreground, and what the controllers of a network namespace say about
+ * themselves.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -36,7 +38,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!*file)
-			argp_error(state, "which file? It says where to listen, and which store to use");
+			argp_error(state, "which file? It says where to listen, and which store to "
+					  "use");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -44,10 +47,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_controller_run(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse, .args_doc = "FILE", .children = cmd_globals,
-					  .doc = "Be a failure controller of reliable 1Pipe in the foreground. Several may run on one etcd; one leads.\v"
-						 "FILE is YAML: listen: 10.0.0.1:61693, and one store: sqlite: FILE, or etcd: { endpoints: [http://10.0.0.1:2379, ...] }; optional: tls: { ca, cert, key }, "
-						 "settle_us, answer_ms, grace_ms, silence_ms, stuck_ms. Daemons name it under controllers: [10.0.0.1:61693, ...]." };
+	static const struct argp argp = { .parser = parse,
+					  .args_doc = "FILE",
+					  .children = cmd_globals,
+					  .doc = "Be a failure controller of reliable 1Pipe in the "
+						 "foreground. Several may run on one etcd; one "
+						 "leads.\v"
+						 "FILE is YAML: listen: 10.0.0.1:61693, and one "
+						 "store: sqlite: FILE, or etcd: { endpoints: "
+						 "[http://10.0.0.1:2379, ...] }; optional: tls: { "
+						 "ca, cert, key }, "
+						 "settle_us, answer_ms, grace_ms, silence_ms, "
+						 "stuck_ms. Daemons name it under controllers: "
+						 "[10.0.0.1:61693, ...]." };
 	struct sigaction act = { .sa_handler = on_signal };
 	const char *file = NULL;
 	struct bl_ctl_cfg cfg;
@@ -63,7 +75,8 @@ int cmd_controller_run(int argc, char **argv)
 	if (cli.json)
 		cli_json(json_pack("{s:s, s:s}", "controller", "ready", "listen", cfg.listen));
 	else
-		printf("controller at %s, store in %s\n", cfg.listen, *cfg.sqlite ? cfg.sqlite : "etcd");
+		printf("controller at %s, store in %s\n", cfg.listen,
+		       *cfg.sqlite ? cfg.sqlite : "etcd");
 	fflush(stdout);
 	rc = bl_ctl_run(running, &err);
 	bl_ctl_free(running);
@@ -83,13 +96,17 @@ static json_t *ask_all(void)
 		return all;
 	json_decref(all);
 	/* only doors with somebody behind are left by now */
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_DOORS, (unsigned long long)bl_netns_ino());
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_DOORS,
+		 (unsigned long long)bl_netns_ino());
 	if (!glob(pattern, 0, NULL, &doors)) {
-		cli_fail("the controller of %s (the last number is its process) does not answer: is it stopped?", doors.gl_pathv[0]);
+		cli_fail("the controller of %s (the last number is its process) does not answer: "
+			 "is it stopped?",
+			 doors.gl_pathv[0]);
 		globfree(&doors);
 		return NULL;
 	}
-	cli_fail("no controller runs in this network namespace; `barline controller run FILE` starts one");
+	cli_fail("no controller runs in this network namespace; `barline controller run FILE` "
+		 "starts one");
 	return NULL;
 }
 
@@ -102,14 +119,18 @@ static json_t *ask_leader(void)
 
 	if (!all)
 		return NULL;
-	json_array_foreach(all, i, one) {
+	json_array_foreach(all, i, one)
+	{
 		if (!strcmp(json_string_value(json_object_get(one, "state")), "leader"))
 			leader = json_incref(one);
 		where = json_string_value(json_object_get(one, "leader"));
 		trouble = json_string_value(json_object_get(one, "trouble"));
 	}
 	if (!leader)
-		cli_fail(*trouble ? "no controller of this network namespace leads: %s" : *where ? "no controller of this network namespace leads; %s does" : "no controller leads%s", *trouble ? trouble : where);
+		cli_fail(*trouble ? "no controller of this network namespace leads: %s"
+			 : *where ? "no controller of this network namespace leads; %s does"
+				  : "no controller leads%s",
+			 *trouble ? trouble : where);
 	json_decref(all);
 	return leader;
 }
@@ -122,14 +143,32 @@ static error_t no_args(int key, char *arg, struct argp_state *state)
 
 int cmd_controller_show(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
-					  .doc = "What the controllers of this network namespace say: who leads, and the nodes it knows.\v"
-						 "STATE of a node: ok; away: no session, which matters only once it has to answer; down: did not answer, is about to be announced; failed: announced, and has not joined anew; "
-						 "no link: joined, and no link to it is live yet; no agent: known from its neighbours. REFUSED: sessions that ended by an error, and what came and was refused; -j has counts by reason." };
-	static const struct col heads[] = { { "addr", "ADDRESS", 's' }, { "state", "STATE", 's' }, { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "store", "STORE", 's' }, { "sessions", "SESSIONS", 'd' }, { "refused", "REFUSED", 'd' },
-					    { "trouble", "TROUBLE", 's' } };
-	static const struct col nodes[] = { { "name", "NODE", 's' },   { "node", "ID", 'd' },	      { "role", "ROLE", 's' },	       { "state", "STATE", 's' }, { "addr", "SESSION", 's' }, { "epoch", "EPOCH", 'd' },
-					    { "ports", "PORTS", 'd' }, { "silent", "SILENT", 'd' }, { "barred", "BARRED", 'd' }, { "endpoints", "ENDPOINTS", 'd' }, { "failure", "FAILURE", 'd' }, { "why", "WHY", 's' } };
+	static const struct argp argp = { .parser = no_args,
+					  .children = cmd_globals,
+					  .doc = "What the controllers of this network namespace "
+						 "say: who leads, and the nodes it knows.\v"
+						 "STATE of a node: ok; away: no session, which "
+						 "matters only once it has to answer; down: did "
+						 "not answer, is about to be announced; failed: "
+						 "announced, and has not joined anew; "
+						 "no link: joined, and no link to it is live yet; "
+						 "no agent: known from its neighbours. REFUSED: "
+						 "sessions that ended by an error, and what came "
+						 "and was refused; -j has counts by reason." };
+	static const struct col heads[] = {
+		{ "addr", "ADDRESS", 's' },    { "state", "STATE", 's' },
+		{ "epoch", "EPOCH", 'd' },     { "leader", "LEADER", 's' },
+		{ "store", "STORE", 's' },     { "sessions", "SESSIONS", 'd' },
+		{ "refused", "REFUSED", 'd' }, { "trouble", "TROUBLE", 's' }
+	};
+	static const struct col nodes[] = {
+		{ "name", "NODE", 's' },       { "node", "ID", 'd' },
+		{ "role", "ROLE", 's' },       { "state", "STATE", 's' },
+		{ "addr", "SESSION", 's' },    { "epoch", "EPOCH", 'd' },
+		{ "ports", "PORTS", 'd' },     { "silent", "SILENT", 'd' },
+		{ "barred", "BARRED", 'd' },   { "endpoints", "ENDPOINTS", 'd' },
+		{ "failure", "FAILURE", 'd' }, { "why", "WHY", 's' }
+	};
 	json_t *all, *one;
 	size_t i;
 
@@ -138,7 +177,8 @@ int cmd_controller_show(int argc, char **argv)
 	if (!all)
 		return 1;
 	if (cli.json) {
-		json_array_foreach(all, i, one) {
+		json_array_foreach(all, i, one)
+		{
 			json_object_del(one, "failures");
 			json_object_del(one, "epochs");
 		}
@@ -146,9 +186,8 @@ int cmd_controller_show(int argc, char **argv)
 		return 0;
 	}
 	OUT_TABLE(stdout, all, heads);
-	json_array_foreach(all, i, one)
-		if (json_array_size(json_object_get(one, "nodes")))
-			OUT_TABLE(stdout, json_object_get(one, "nodes"), nodes);
+	json_array_foreach(all, i, one) if (json_array_size(json_object_get(one, "nodes")))
+		OUT_TABLE(stdout, json_object_get(one, "nodes"), nodes);
 	json_decref(all);
 	return 0;
 }
@@ -159,8 +198,10 @@ static void add_times(json_t *rows)
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(rows, i, one) {
-		time_t at = (time_t)(json_integer_value(json_object_get(one, "unix_ns")) / 1000000000);
+	json_array_foreach(rows, i, one)
+	{
+		time_t at =
+			(time_t)(json_integer_value(json_object_get(one, "unix_ns")) / 1000000000);
 		char text[32] = "";
 		struct tm tm;
 
@@ -184,15 +225,34 @@ static int rows_of_leader(const char *key, const struct col *cols, size_t ncols,
 
 int cmd_controller_failures(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = no_args, .children = cmd_globals,
-					  .doc = "Failures that the controller announced, and where the time of each went, as far as the present leader saw it.\v"
-						 "WHY: left: a process ended by bl_exit() with nothing unacknowledged, and nobody waits; died; in_flight, window, ring: it was put out for what it held up; "
+	static const struct argp argp = { .parser = no_args,
+					  .children = cmd_globals,
+					  .doc = "Failures that the controller announced, and "
+						 "where the time of each went, as far as the "
+						 "present leader saw it.\v"
+						 "WHY: left: a process ended by bl_exit() with "
+						 "nothing unacknowledged, and nobody waits; died; "
+						 "in_flight, window, ring: it was put out for what "
+						 "it held up; "
 						 "unreachable; cut-off, down, torn: its host was. "
-						 "STEP: announced: hosts write it into the page that their processes read; resumed: inputs are resumed; finished; saving: the store is awaited. "
+						 "STEP: announced: hosts write it into the page "
+						 "that their processes read; resumed: inputs are "
+						 "resumed; finished; saving: the store is awaited. "
 						 "WAITS: nodes that have not answered. "
-						 "-j has failure timestamps, lives, inputs with their last commit, and who is missing." };
-	static const struct col cols[] = { { "number", "NUMBER", 'd' }, { "epoch", "EPOCH", 'd' },	  { "at", "AT", 's' },	       { "who", "WHO", 's' },		{ "why", "WHY", 's' }, { "step", "STEP", 's' }, { "waits", "WAITS", 'd' },
-					   { "determine_ns", "DETERMINE", 't' }, { "save_ns", "SAVE", 't' }, { "collect_ns", "COLLECT", 't' }, { "resume_ns", "RESUME", 't' }, { "total_ns", "TOTAL", 't' } };
+						 "-j has failure timestamps, lives, inputs with "
+						 "their last commit, and who is missing." };
+	static const struct col cols[] = { { "number", "NUMBER", 'd' },
+					   { "epoch", "EPOCH", 'd' },
+					   { "at", "AT", 's' },
+					   { "who", "WHO", 's' },
+					   { "why", "WHY", 's' },
+					   { "step", "STEP", 's' },
+					   { "waits", "WAITS", 'd' },
+					   { "determine_ns", "DETERMINE", 't' },
+					   { "save_ns", "SAVE", 't' },
+					   { "collect_ns", "COLLECT", 't' },
+					   { "resume_ns", "RESUME", 't' },
+					   { "total_ns", "TOTAL", 't' } };
 
 	cmd_parse(&argp, argc, argv, NULL);
 	return rows_of_leader("failures", cols, sizeof(cols) / sizeof(cols[0]), "no failures");
@@ -200,8 +260,13 @@ int cmd_controller_failures(int argc, char **argv)
 
 int cmd_controller_epochs(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = no_args, .children = cmd_globals, .doc = "Which controllers led, and with which epoch: the last 64 elections" };
-	static const struct col cols[] = { { "epoch", "EPOCH", 'd' }, { "leader", "LEADER", 's' }, { "at", "SINCE", 's' } };
+	static const struct argp argp = { .parser = no_args,
+					  .children = cmd_globals,
+					  .doc = "Which controllers led, and with which epoch: the "
+						 "last 64 elections" };
+	static const struct col cols[] = { { "epoch", "EPOCH", 'd' },
+					   { "leader", "LEADER", 's' },
+					   { "at", "SINCE", 's' } };
 
 	cmd_parse(&argp, argc, argv, NULL);
 	return rows_of_leader("epochs", cols, sizeof(cols) / sizeof(cols[0]), "nobody led yet");

@@ -12,54 +12,65 @@ struct cli_opts cli;
 const char *argp_program_version = "barline " BARLINE_VERSION;
 
 static const struct cmd commands[] = {
-	{ "show nodes",     cmd_show_nodes,     "switches and hosts in this network namespace" },
-	{ "show ports",     cmd_show_ports,     "ports with their counters" },
-	{ "show barriers",  cmd_show_barriers,  "registers and barriers by port and lane, and how far they lag" },
-	{ "show endpoints", cmd_show_endpoints, "endpoints of the host, their processes and rings" },
-	{ "show drops",     cmd_show_drops,     "why frames were dropped, in words" },
-	{ "show clock",     cmd_show_clock,     "bus time, its bound and how long it stays good" },
-	{ "show maps",      cmd_show_maps,      "kernel memory by map" },
-	{ "show reservations", cmd_show_reservations, "what PL2 promised: by port and pair of switches, by destination of hosts" },
-	{ "show holds",     cmd_show_holds,     "hold queues of the host, by destination" },
-	{ "show queues",    cmd_show_queues,    "output queues of metered ports: length, waiting time, drops" },
-	{ "show pacer",     cmd_show_pacer,     "what the pacer sent for each node, and how late" },
-	{ "show fastpass",  cmd_show_fastpass,  "timeslots of the host: asked for, given, used" },
-	{ "show tokens",    cmd_show_tokens,    "TOP: tokens by port of a switch, by flow of a host" },
-	{ "show controller", cmd_controller_show, "failure controllers: who leads, and the nodes it knows" },
-	{ "show failures",  cmd_controller_failures, "failures that were announced, step by step" },
-	{ "show epochs",    cmd_controller_epochs, "which controller led when" },
-	{ "watch",          cmd_watch,          "rates per port and reason, and the barrier's lag, again and again" },
-	{ "doctor",         cmd_doctor,         "check this machine and its nodes; say cause and cure" },
-	{ "switch up",      cmd_switch_up,      "run a switch in the foreground" },
-	{ "switch detach",  cmd_switch_detach,  "remove the switch's programs and maps" },
-	{ "host up",        cmd_host_up,        "run a host in the foreground" },
-	{ "host detach",    cmd_host_detach,    "remove the host's programs and maps" },
-	{ "admission set",  cmd_admission_set,  "how traffic of applications is admitted, while the node runs" },
+	{ "show nodes", cmd_show_nodes, "switches and hosts in this network namespace" },
+	{ "show ports", cmd_show_ports, "ports with their counters" },
+	{ "show barriers", cmd_show_barriers,
+	  "registers and barriers by port and lane, and how far they lag" },
+	{ "show endpoints", cmd_show_endpoints,
+	  "endpoints of the host, their processes and rings" },
+	{ "show drops", cmd_show_drops, "why frames were dropped, in words" },
+	{ "show clock", cmd_show_clock, "bus time, its bound and how long it stays good" },
+	{ "show maps", cmd_show_maps, "kernel memory by map" },
+	{ "show reservations", cmd_show_reservations,
+	  "what PL2 promised: by port and pair of switches, by destination of hosts" },
+	{ "show holds", cmd_show_holds, "hold queues of the host, by destination" },
+	{ "show queues", cmd_show_queues,
+	  "output queues of metered ports: length, waiting time, drops" },
+	{ "show pacer", cmd_show_pacer, "what the pacer sent for each node, and how late" },
+	{ "show fastpass", cmd_show_fastpass, "timeslots of the host: asked for, given, used" },
+	{ "show tokens", cmd_show_tokens, "TOP: tokens by port of a switch, by flow of a host" },
+	{ "show controller", cmd_controller_show,
+	  "failure controllers: who leads, and the nodes it knows" },
+	{ "show failures", cmd_controller_failures, "failures that were announced, step by step" },
+	{ "show epochs", cmd_controller_epochs, "which controller led when" },
+	{ "watch", cmd_watch, "rates per port and reason, and the barrier's lag, again and again" },
+	{ "doctor", cmd_doctor, "check this machine and its nodes; say cause and cure" },
+	{ "switch up", cmd_switch_up, "run a switch in the foreground" },
+	{ "switch detach", cmd_switch_detach, "remove the switch's programs and maps" },
+	{ "host up", cmd_host_up, "run a host in the foreground" },
+	{ "host detach", cmd_host_detach, "remove the host's programs and maps" },
+	{ "admission set", cmd_admission_set,
+	  "how traffic of applications is admitted, while the node runs" },
 	{ "admission show", cmd_admission_show, "how admission is set" },
-	{ "clean",          cmd_clean,          "remove what belongs to namespaces that are gone" },
-	{ "send",           cmd_send,           "send ordered messages" },
-	{ "recv",           cmd_recv,           "receive and print ordered messages" },
-	{ "bench all-to-all", cmd_bench_all,    "broadcast among endpoints, check the order, measure throughput" },
-	{ "bench latency",  cmd_bench_latency,  "measure ordered latency beside plain UDP" },
-	{ "arbiter run",    cmd_arbiter_run,    "be a Fastpass arbiter, in the foreground" },
-	{ "arbiter show",   cmd_arbiter_show,   "who rules, and the session of each endpoint" },
-	{ "arbiter faults", cmd_arbiter_faults, "be the fault isolation service, show what it knows, or clear it" },
-	{ "arbiter bench",  cmd_arbiter_bench,  "measure Fastpass's timeslot allocation or path selection on this CPU" },
-	{ "controller run", cmd_controller_run, "be a failure controller of reliable 1Pipe, in the foreground" },
+	{ "clean", cmd_clean, "remove what belongs to namespaces that are gone" },
+	{ "send", cmd_send, "send ordered messages" },
+	{ "recv", cmd_recv, "receive and print ordered messages" },
+	{ "bench all-to-all", cmd_bench_all,
+	  "broadcast among endpoints, check the order, measure throughput" },
+	{ "bench latency", cmd_bench_latency, "measure ordered latency beside plain UDP" },
+	{ "arbiter run", cmd_arbiter_run, "be a Fastpass arbiter, in the foreground" },
+	{ "arbiter show", cmd_arbiter_show, "who rules, and the session of each endpoint" },
+	{ "arbiter faults", cmd_arbiter_faults,
+	  "be the fault isolation service, show what it knows, or clear it" },
+	{ "arbiter bench", cmd_arbiter_bench,
+	  "measure Fastpass's timeslot allocation or path selection on this CPU" },
+	{ "controller run", cmd_controller_run,
+	  "be a failure controller of reliable 1Pipe, in the foreground" },
 	{ "controller show", cmd_controller_show, "the same as show controller" },
 	{ "controller failures", cmd_controller_failures, "the same as show failures" },
 	{ "controller epochs", cmd_controller_epochs, "the same as show epochs" },
-	{ "lab run",        cmd_lab_run,        "raise a rack of namespaces, measure, check, take it away" },
-	{ "lab up",         cmd_lab_up,         "raise a rack of namespaces and leave it running" },
-	{ "lab exec",       cmd_lab_exec,       "run a command on a node of a lab" },
-	{ "lab down",       cmd_lab_down,       "take a lab away" },
-	{ "lab list",       cmd_lab_list,       "labs that are up" },
+	{ "lab run", cmd_lab_run, "raise a rack of namespaces, measure, check, take it away" },
+	{ "lab up", cmd_lab_up, "raise a rack of namespaces and leave it running" },
+	{ "lab exec", cmd_lab_exec, "run a command on a node of a lab" },
+	{ "lab down", cmd_lab_down, "take a lab away" },
+	{ "lab list", cmd_lab_list, "labs that are up" },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static const struct argp_option global_options[] = {
 	{ "json", 'j', NULL, 0, "print JSON: one object, or one per line for streams", -2 },
-	{ "netns", 'n', "NETNS", 0, "work in this network namespace: a name as in ip-netns(8), or a path", -2 },
+	{ "netns", 'n', "NETNS", 0,
+	  "work in this network namespace: a name as in ip-netns(8), or a path", -2 },
 	{ "verbose", 'v', NULL, 0, "say more on stderr; may be repeated", -2 },
 	{ 0 }
 };
@@ -107,7 +118,8 @@ static char *help_filter(int key, const char *text, void *input)
 		return NULL;
 	fputs("Commands:\n", f);
 	list(f, NULL);
-	fputs("\n`barline COMMAND --help` tells more. Exit status: 0 ok, 1 failed, 2 wrong usage.", f);
+	fputs("\n`barline COMMAND --help` tells more. Exit status: 0 ok, 1 failed, 2 wrong usage.",
+	      f);
 	fclose(f);
 	return buf;
 }
@@ -136,7 +148,10 @@ static struct {
 	size_t size;
 } usage;
 
-/* At exit too: argp ends the process. Its first line is "barline show nodes: unrecognized option '--x'", the rest says where help is. */
+/*
+ * At exit too: argp ends the process. Its first line is "barline show nodes: unrecognized option
+ * '--x'", the rest says where help is.
+ */
 static void usage_end(void)
 {
 	const char *what;
@@ -158,7 +173,8 @@ static void usage_end(void)
 }
 
 /* argp_parse(), which writes to what stderr is when it begins (a variable, in glibc) */
-static void usage_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
+static void usage_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
+			void *input)
 {
 	static bool first = true;
 	FILE *f = open_memstream(&usage.text, &usage.size);
@@ -177,8 +193,12 @@ static void usage_parse(const struct argp *argp, int argc, char **argv, unsigned
 /* options up to the next word; its index, or 0 if there is none */
 static int next_word(int argc, char **argv, const char *args_doc)
 {
-	const struct argp argp = { .parser = parse_words, .args_doc = args_doc, .children = cmd_globals, .help_filter = help_filter,
-				   .doc = "barline - a rack of Linux machines as one ordered bus\v" };
+	const struct argp argp = { .parser = parse_words,
+				   .args_doc = args_doc,
+				   .children = cmd_globals,
+				   .help_filter = help_filter,
+				   .doc = "barline - a rack of Linux machines as one ordered "
+					  "bus\v" };
 	struct words w = { 0 };
 
 	usage_parse(&argp, argc, argv, ARGP_IN_ORDER, &w);
@@ -192,7 +212,8 @@ static const struct cmd *find(const char *a, const char *b)
 	for (i = 0; i < NCOMMANDS; i++) {
 		const char *name = commands[i].name;
 
-		if (!strcmp(name, a) || (b && !strncmp(name, a, n) && name[n] == ' ' && !strcmp(name + n + 1, b)))
+		if (!strcmp(name, a) ||
+		    (b && !strncmp(name, a, n) && name[n] == ' ' && !strcmp(name + n + 1, b)))
 			return &commands[i];
 	}
 	return NULL;
@@ -238,7 +259,8 @@ int main(int argc, char **argv)
 	struct rlimit mem = { RLIM_INFINITY, RLIM_INFINITY };
 	int at;
 
-	if (argc == 3 && !strcmp(argv[1], "--caretaker")) /* of `barline host up`, see bl_node_hand_over() */
+	if (argc == 3 &&
+	    !strcmp(argv[1], "--caretaker")) /* of `barline host up`, see bl_node_hand_over() */
 		return bl_caretaker_main(argv[2]);
 	argp_err_exit_status = CLI_USAGE;
 	setrlimit(RLIMIT_MEMLOCK, &mem);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline switch|host up, detach; barline clean. `up` is what barlined does, with flags over the YAML file.
+ * barline switch|host up, detach; barline clean. `up` is what barlined does, with flags over the
+ * YAML file.
  */
 #include <net/if.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 #include "cli/util/cmd.h"
 
 /**
- * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so that flags win wherever they stand.
+ * struct node_args - @config_pass: the first pass over the arguments, which only loads the file, so
+ * that flags win wherever they stand.
  */
 struct node_args {
 	struct bl_node_cfg cfg;
@@ -17,8 +19,33 @@ struct node_args {
 	bool detach;
 };
 
-enum { KEY_BEACON = 256, KEY_DEAD, KEY_BOUND, KEY_VOID, KEY_BASE, KEY_COUNT, KEY_GENERIC, KEY_REPLACE, KEY_ID, KEY_DETACH, KEY_NO_AHEAD, KEY_REALTIME, KEY_SKEW, KEY_CLOCK_BASE,
-       KEY_NO_BEACONS, KEY_CPUS, KEY_L2, KEY_FDB, KEY_THREAD, KEY_ONE_LANE, KEY_HOST_PORT, KEY_UP_PORT, KEY_DOWN_PORT, KEY_CARETAKER, KEY_LIMIT };
+enum {
+	KEY_BEACON = 256,
+	KEY_DEAD,
+	KEY_BOUND,
+	KEY_VOID,
+	KEY_BASE,
+	KEY_COUNT,
+	KEY_GENERIC,
+	KEY_REPLACE,
+	KEY_ID,
+	KEY_DETACH,
+	KEY_NO_AHEAD,
+	KEY_REALTIME,
+	KEY_SKEW,
+	KEY_CLOCK_BASE,
+	KEY_NO_BEACONS,
+	KEY_CPUS,
+	KEY_L2,
+	KEY_FDB,
+	KEY_THREAD,
+	KEY_ONE_LANE,
+	KEY_HOST_PORT,
+	KEY_UP_PORT,
+	KEY_DOWN_PORT,
+	KEY_CARETAKER,
+	KEY_LIMIT
+};
 
 /* barlined has the same names for the same things */
 static const struct argp_option common_options[] = {
@@ -26,19 +53,31 @@ static const struct argp_option common_options[] = {
 	{ "name", 'N', "NAME", 0, "of this node, for people", 0 },
 	{ "node-id", KEY_ID, "N", 0, "number of this node in beacons (default: random)", 0 },
 	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100)", 0 },
-	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default: 10 beacon intervals)", 0 },
-	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have short slices; the default), always, never", 0 },
-	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
-	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)", 0 },
-	{ "clock-void-after-ms", KEY_VOID, "MS", 0, "how long the clock stays good without the daemon (default 10000)", 0 },
-	{ "caretaker-ms", KEY_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (default 10000); 0: not at all", 0 },
-	{ "process-limit-ms", KEY_LIMIT, "MS", 0, "host: a process that holds others up for so long is put out (default 2000)", 0 },
-	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)", 0 },
+	{ "dead-after-us", KEY_DEAD, "US", 0,
+	  "exclude a silent link after (default: 10 beacon intervals)", 0 },
+	{ "realtime", KEY_REALTIME, "WHEN", 0,
+	  "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have "
+	  "short slices; the default), always, never",
+	  0 },
+	{ "no-ahead", KEY_NO_AHEAD, NULL, 0,
+	  "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
+	{ "clock-bound-us", KEY_BOUND, "US", 0, "greatest error of the system clock (default 50)",
+	  0 },
+	{ "clock-void-after-ms", KEY_VOID, "MS", 0,
+	  "how long the clock stays good without the daemon (default 10000)", 0 },
+	{ "caretaker-ms", KEY_CARETAKER, "MS", 0,
+	  "how long a caretaker stands in for a stopped daemon (default 10000); 0: not at all", 0 },
+	{ "process-limit-ms", KEY_LIMIT, "MS", 0,
+	  "host: a process that holds others up for so long is put out (default 2000)", 0 },
+	{ "port-base", KEY_BASE, "PORT", 0, "first UDP port of ordered traffic (default 61696)",
+	  0 },
 	{ "port-count", KEY_COUNT, "N", 0, "number of UDP ports (default 256)", 0 },
-	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower", 0 },
+	{ "generic", KEY_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
+	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "displace another XDP program", 0 },
 	{ "detach-on-exit", KEY_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
-	{ "skew-ns", KEY_SKEW, "NS", OPTION_HIDDEN, "test: put this node's clock off by that much", 0 },
+	{ "skew-ns", KEY_SKEW, "NS", OPTION_HIDDEN, "test: put this node's clock off by that much",
+	  0 },
 	{ "clock-base-ns", KEY_CLOCK_BASE, "NS", OPTION_HIDDEN, "test: start bus time here", 0 },
 	{ "no-beacons", KEY_NO_BEACONS, NULL, OPTION_HIDDEN, "test: host: send no beacons", 0 },
 	{ 0 }
@@ -50,19 +89,22 @@ static bool parse_mac(const char *s, uint8_t mac[6])
 	char rest;
 	int i;
 
-	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &rest) != 6)
+	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%c", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
+		   &rest) != 6)
 		return false;
 	for (i = 0; i < 6; i++)
 		mac[i] = (uint8_t)v[i];
 	return true;
 }
 
-static long long number(const char *what, const char *arg, long long min, long long max, struct argp_state *state)
+static long long number(const char *what, const char *arg, long long min, long long max,
+			struct argp_state *state)
 {
 	long long v;
 
 	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min, max);
+		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
+			   max);
 	return v;
 }
 
@@ -80,7 +122,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'N':
 		if (strlen(arg) >= sizeof(c->name))
-			argp_error(state, "name \"%s\" is longer than %zu", arg, sizeof(c->name) - 1);
+			argp_error(state, "name \"%s\" is longer than %zu", arg,
+				   sizeof(c->name) - 1);
 		strcpy(c->name, arg);
 		return 0;
 	case KEY_ID:
@@ -104,7 +147,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		c->clock_bound_us = (uint32_t)number("clock bound", arg, 1, 1000000, state);
 		return 0;
 	case KEY_VOID:
-		c->clock_void_after_ms = (uint32_t)number("clock-void-after", arg, 1, 3600000, state);
+		c->clock_void_after_ms =
+			(uint32_t)number("clock-void-after", arg, 1, 3600000, state);
 		return 0;
 	case KEY_CARETAKER:
 		c->caretaker_ms = (int32_t)number("caretaker-ms", arg, 0, 60000, state);
@@ -142,21 +186,27 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp common_argp = { .options = common_options, .parser = parse_common };
-static const struct argp_child node_children[] = { cmd_globals_child, { &common_argp, 0, NULL, 0 }, { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child node_children[] = {
+	cmd_globals_child, { &common_argp, 0, NULL, 0 }, { &bl_admission_argp, 0, NULL, 0 }, { 0 }
+};
 
 static const struct argp_option switch_options[] = {
-	{ "host-port", KEY_HOST_PORT, "IFNAME", 0, "a port with a host behind it; may be repeated", 0 },
+	{ "host-port", KEY_HOST_PORT, "IFNAME", 0, "a port with a host behind it; may be repeated",
+	  0 },
 	{ "up-port", KEY_UP_PORT, "IFNAME", 0, "a port with a higher switch behind it", 0 },
 	{ "down-port", KEY_DOWN_PORT, "IFNAME", 0, "a port with a lower switch behind it", 0 },
 	{ "cpus", KEY_CPUS, "LIST", 0, "datapath CPUs, as 0,2-3; each is a lane (default 0)", 0 },
 	{ "l2", KEY_L2, NULL, 0, "forward by the static table, not by Linux's routes", 0 },
-	{ "fdb", KEY_FDB, "MAC=IFNAME", 0, "l2: this address is behind that port; may be repeated", 0 },
+	{ "fdb", KEY_FDB, "MAC=IFNAME", 0, "l2: this address is behind that port; may be repeated",
+	  0 },
 	{ "thread-napi", KEY_THREAD, NULL, 0, "threaded NAPI, kept on the home CPU (for veth)", 0 },
-	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN, "test: let all CPUs share a lane, which breaks the order", 0 },
+	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN,
+	  "test: let all CPUs share a lane, which breaks the order", 0 },
 	{ 0 }
 };
 
-static void add_port(struct bl_node_cfg *c, char *arg, enum bl_port_role role, struct argp_state *state)
+static void add_port(struct bl_node_cfg *c, char *arg, enum bl_port_role role,
+		     struct argp_state *state)
 {
 	char *cpu = strchr(arg, '@');
 	struct bl_port_cfg *p = realloc(c->ports, (c->ports_count + 1) * sizeof(*p));
@@ -205,12 +255,15 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	if (a->config_pass) /* ports and fdb entries must not be taken twice */
-		return key == ARGP_KEY_ARG || (key >= KEY_CPUS && key <= KEY_DOWN_PORT) ? 0 : ARGP_ERR_UNKNOWN;
+		return key == ARGP_KEY_ARG || (key >= KEY_CPUS && key <= KEY_DOWN_PORT)
+			       ? 0
+			       : ARGP_ERR_UNKNOWN;
 	switch (key) {
 	case KEY_CPUS:
 		n = cli_cpus(arg, c->cpus, BL_LANES_MAX);
 		if (n < 1)
-			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3", arg, BL_LANES_MAX);
+			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3",
+				   arg, BL_LANES_MAX);
 		c->ncpus = (unsigned int)n;
 		return 0;
 	case KEY_L2:
@@ -239,16 +292,15 @@ static error_t parse_switch(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!c->ports_count)
-			argp_error(state, "which ports? --host-port, --up-port, --down-port, or ports in the file of --config");
+			argp_error(state, "which ports? --host-port, --up-port, --down-port, or "
+					  "ports in the file of --config");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_option host_options[] = {
-	{ "interface", 'i', "IFNAME", 0, "the NIC", 0 },
-	{ 0 }
-};
+static const struct argp_option host_options[] = { { "interface", 'i', "IFNAME", 0, "the NIC", 0 },
+						   { 0 } };
 
 static error_t parse_host(int key, char *arg, struct argp_state *state)
 {
@@ -268,7 +320,8 @@ static error_t parse_host(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->config_pass && !a->cfg.ifname[0])
-			argp_error(state, "which interface? Name it here or in the file of --config");
+			argp_error(state, "which interface? Name it here or in the file of "
+					  "--config");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -292,10 +345,13 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 		e = bl_node_open(&node, server, &a.cfg, &err);
 	if (!e) {
 		if (cli.json)
-			cli_json(json_pack("{s:s, s:s, s:s}", "node", a.cfg.name, "state", "up", "dir", bl_node_dir(node)));
+			cli_json(json_pack("{s:s, s:s, s:s}", "node", a.cfg.name, "state", "up",
+					   "dir", bl_node_dir(node)));
 		else
-			fprintf(stderr, "barline: %s is up in %s XDP mode; its pins are in %s\n", role_name(role),
-				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic", bl_node_dir(node));
+			fprintf(stderr, "barline: %s is up in %s XDP mode; its pins are in %s\n",
+				role_name(role),
+				bl_node_mode(node) == BL_XDP_NATIVE ? "native" : "generic",
+				bl_node_dir(node));
 		e = bl_server_run(server, &err);
 		if (e >= 0 && !a.detach && bl_node_hand_over(node, &err))
 			fprintf(stderr, "barline: nobody stands in for the daemon: %s\n", err.text);
@@ -306,18 +362,26 @@ static int up(const struct argp *argp, enum bl_role role, int argc, char **argv)
 		e = bl_node_busy(role, "", &err);
 		if (e >= 0)
 			e = bl_node_detach(role, "", &err);
-	}
-	else if (e >= 0 && !cli.json)
-		fprintf(stderr, "barline: stopped; the datapath stays in the kernel: `barline %s detach` removes it\n", role_name(role));
+	} else if (e >= 0 && !cli.json)
+		fprintf(stderr,
+			"barline: stopped; the datapath stays in the kernel: `barline %s detach` "
+			"removes it\n",
+			role_name(role));
 	bl_config_free(&a.cfg);
 	return e < 0 ? cli_fail("%s", err.text) : 0;
 }
 
 int cmd_switch_up(int argc, char **argv)
 {
-	static const struct argp argp = { .options = switch_options, .parser = parse_switch, .children = node_children, .args_doc = "[IFNAME[@CPU]...]",
-					  .doc = "barline switch up - run a switch in the foreground\vPorts named as arguments have hosts behind them. @CPU "
-						 "homes a port to a datapath CPU; without it ports are spread in order. The datapath stays when the "
+	static const struct argp argp = { .options = switch_options,
+					  .parser = parse_switch,
+					  .children = node_children,
+					  .args_doc = "[IFNAME[@CPU]...]",
+					  .doc = "barline switch up - run a switch in the "
+						 "foreground\vPorts named as arguments have hosts "
+						 "behind them. @CPU "
+						 "homes a port to a datapath CPU; without it ports "
+						 "are spread in order. The datapath stays when the "
 						 "process ends." };
 
 	return up(&argp, BL_ROLE_SWITCH, argc, argv);
@@ -325,9 +389,15 @@ int cmd_switch_up(int argc, char **argv)
 
 int cmd_host_up(int argc, char **argv)
 {
-	static const struct argp argp = { .options = host_options, .parser = parse_host, .children = node_children, .args_doc = "[IFNAME]",
-					  .doc = "barline host up - run a host in the foreground\vThe datapath stays when the process ends; without it, "
-						 "ordered sending stops when the clock record is too old." };
+	static const struct argp argp = { .options = host_options,
+					  .parser = parse_host,
+					  .children = node_children,
+					  .args_doc = "[IFNAME]",
+					  .doc = "barline host up - run a host in the "
+						 "foreground\vThe datapath stays when the process "
+						 "ends; without it, "
+						 "ordered sending stops when the clock record is "
+						 "too old." };
 
 	return up(&argp, BL_ROLE_HOST, argc, argv);
 }
@@ -345,8 +415,14 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 
 static int detach(enum bl_role role, int argc, char **argv, const char *doc)
 {
-	static const struct argp_option options[] = { { "force", 'f', NULL, 0, "also where it breaks what is going on: ordered traffic, endpoints", 0 }, { 0 } };
-	const struct argp argp = { .options = options, .parser = parse_detach, .children = cmd_globals, .doc = doc };
+	static const struct argp_option options[] = { { "force", 'f', NULL, 0,
+							"also where it breaks what is going on: "
+							"ordered traffic, endpoints",
+							0 },
+						      { 0 } };
+	const struct argp argp = {
+		.options = options, .parser = parse_detach, .children = cmd_globals, .doc = doc
+	};
 	bool force = false;
 	struct bl_err err;
 
@@ -360,12 +436,16 @@ static int detach(enum bl_role role, int argc, char **argv, const char *doc)
 
 int cmd_switch_detach(int argc, char **argv)
 {
-	return detach(BL_ROLE_SWITCH, argc, argv, "barline switch detach - remove the programs and maps of this namespace's switch");
+	return detach(BL_ROLE_SWITCH, argc, argv,
+		      "barline switch detach - remove the programs and maps of this namespace's "
+		      "switch");
 }
 
 int cmd_host_detach(int argc, char **argv)
 {
-	return detach(BL_ROLE_HOST, argc, argv, "barline host detach - remove the programs and maps of this namespace's host");
+	return detach(BL_ROLE_HOST, argc, argv,
+		      "barline host detach - remove the programs and maps of this namespace's "
+		      "host");
 }
 
 static error_t parse_clean(int key, char *arg, struct argp_state *state)
@@ -386,9 +466,15 @@ static void tell(const char *what, void *ctx)
 
 int cmd_clean(int argc, char **argv)
 {
-	static const struct argp_option options[] = { { "dry-run", 'd', NULL, 0, "say what would be removed, remove nothing", 0 }, { 0 } };
-	const struct argp argp = { .options = options, .parser = parse_clean, .children = cmd_globals,
-				   .doc = "barline clean - remove pins and sockets of nodes whose namespace or interface is gone, and sockets of arbiters and controllers that were killed" };
+	static const struct argp_option options[] = {
+		{ "dry-run", 'd', NULL, 0, "say what would be removed, remove nothing", 0 }, { 0 }
+	};
+	const struct argp argp = { .options = options,
+				   .parser = parse_clean,
+				   .children = cmd_globals,
+				   .doc = "barline clean - remove pins and sockets of nodes whose "
+					  "namespace or interface is gone, and sockets of arbiters "
+					  "and controllers that were killed" };
 	bool dry = false;
 	struct bl_err err;
 	json_t *what = json_array(), *s;

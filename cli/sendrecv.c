@@ -115,17 +115,31 @@ static error_t parse_recv(int key, char *arg, struct argp_state *state)
 	return parse_sr(key, arg, state);
 }
 
-#define COMMON_OPTIONS \
-	{ "port", 'p', "PORT", 0, "UDP port of this endpoint (default: a free one of barline's range)", 0 }, \
-	{ "reliable", 'r', NULL, 0, "the reliable stream: all receivers or none", 0 }, \
-	{ "helper", 'H', NULL, 0, "with a helper thread: a slow reader of the output holds nobody up", 0 }, \
-	{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 }, { NULL, '6', NULL, 0, "use the host's IPv6 address", 0 }
+#define COMMON_OPTIONS                                                                         \
+	{ "port",                                                                              \
+	  'p',                                                                                 \
+	  "PORT",                                                                              \
+	  0,                                                                                   \
+	  "UDP port of this endpoint (default: a free one of barline's range)",                \
+	  0 },                                                                                 \
+		{ "reliable", 'r', NULL, 0, "the reliable stream: all receivers or none", 0 }, \
+		{ "helper",                                                                    \
+		  'H',                                                                         \
+		  NULL,                                                                        \
+		  0,                                                                           \
+		  "with a helper thread: a slow reader of the output holds nobody up",         \
+		  0 },                                                                         \
+		{ NULL, '4', NULL, 0, "use the host's IPv4 address", 0 },                      \
+	{                                                                                      \
+		NULL, '6', NULL, 0, "use the host's IPv6 address", 0                           \
+	}
 
-static const struct argp_option send_options[] = {
-	COMMON_OPTIONS,
-	{ "wait", 'w', "MS", 0, "wait so long for failure reports after the last message (default 100)", 0 },
-	{ 0 }
-};
+static const struct argp_option send_options[] = { COMMON_OPTIONS,
+						   { "wait", 'w', "MS", 0,
+						     "wait so long for failure reports after the "
+						     "last message (default 100)",
+						     0 },
+						   { 0 } };
 static const struct argp_option recv_options[] = {
 	COMMON_OPTIONS,
 	{ "count", 'c', "COUNT", 0, "stop after so many messages", 0 },
@@ -137,7 +151,8 @@ struct failures {
 	unsigned long n, unknown; /* of these, so many of which nobody knows */
 };
 
-static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		    enum bl_fail_reason why)
 {
 #define NAK_NAME(sym, num, name) [num] = name,
 	static const char *const names[] = { BL_NAKS(NAK_NAME) };
@@ -146,20 +161,30 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 
 	f->n++;
 	f->unknown += why == BL_FAIL_UNKNOWN;
-	cli_fail("line %" PRIu64 " %s delivered to %s: %s (ts %" PRIu64 ")", cookie, why == BL_FAIL_UNKNOWN ? "may not have been" : "was not", bl_addr_format(dst, text, sizeof(text)),
-		 why < sizeof(names) / sizeof(names[0]) && names[why] ? names[why] : "unknown reason", ts);
+	cli_fail("line %" PRIu64 " %s delivered to %s: %s (ts %" PRIu64 ")", cookie,
+		 why == BL_FAIL_UNKNOWN ? "may not have been" : "was not",
+		 bl_addr_format(dst, text, sizeof(text)),
+		 why < sizeof(names) / sizeof(names[0]) && names[why] ? names[why]
+								      : "unknown reason",
+		 ts);
 }
 
-static int send_one(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec, const char *data, size_t len, uint64_t line)
+static int send_one(struct bl_endpoint *ep, const struct sr_args *a, struct bl_msg *vec,
+		    const char *data, size_t len, uint64_t line)
 {
 	size_t i;
 	int err;
 
 	if (len > BL_MESSAGE_MAX)
-		return cli_fail("line %" PRIu64 " has %zu bytes; a message has at most %u", line, len, BL_MESSAGE_MAX);
+		return cli_fail("line %" PRIu64 " has %zu bytes; a message has at most %u", line,
+				len, BL_MESSAGE_MAX);
 	for (i = 0; i < a->nto; i++)
-		vec[i] = (struct bl_msg){ .dst = a->to[i], .data = data, .len = (uint32_t)len, .cookie = line };
-	while ((err = a->reliable ? bl_send_reliable(ep, vec, a->nto, 0) : bl_send(ep, vec, a->nto, 0)) == -EAGAIN && !stop) {
+		vec[i] = (struct bl_msg){
+			.dst = a->to[i], .data = data, .len = (uint32_t)len, .cookie = line
+		};
+	while ((err = a->reliable ? bl_send_reliable(ep, vec, a->nto, 0)
+				  : bl_send(ep, vec, a->nto, 0)) == -EAGAIN &&
+	       !stop) {
 		err = bl_wait(ep, a->reliable ? BL_WAIT_SEND_RELIABLE : BL_WAIT_SEND, 1000);
 		if (err < 0)
 			break;
@@ -169,9 +194,14 @@ static int send_one(struct bl_endpoint *ep, const struct sr_args *a, struct bl_m
 
 int cmd_send(int argc, char **argv)
 {
-	const struct argp argp = { .options = send_options, .parser = parse_send, .args_doc = "ADDR[,ADDR...] [TEXT|-]", .children = cmd_globals,
-				   .doc = "barline send - send ordered messages to one or more endpoints\vADDR is 10.0.0.1:61700 or "
-					  "[fd00::1]:61700. Without TEXT, or with -, every line of standard input is one scattering: one timestamp "
+	const struct argp argp = { .options = send_options,
+				   .parser = parse_send,
+				   .args_doc = "ADDR[,ADDR...] [TEXT|-]",
+				   .children = cmd_globals,
+				   .doc = "barline send - send ordered messages to one or more "
+					  "endpoints\vADDR is 10.0.0.1:61700 or "
+					  "[fd00::1]:61700. Without TEXT, or with -, every line of "
+					  "standard input is one scattering: one timestamp "
 					  "at all its receivers." };
 	struct sr_args a = { .linger_ms = 100 };
 	struct failures f = { 0 };
@@ -216,8 +246,10 @@ int cmd_send(int argc, char **argv)
 	while (!err && !stop && mono_ns() < until)
 		bl_wait(ep, BL_WAIT_RECV, 10); /* failure reports arrive here */
 	if (cli.json && !err)
-		cli_json(json_pack("{s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line, "messages", (json_int_t)(line * a.nto), "failed",
-				   (json_int_t)(f.n - f.unknown), "unknown", (json_int_t)f.unknown));
+		cli_json(json_pack("{s:I, s:I, s:I, s:I}", "scatterings", (json_int_t)line,
+				   "messages", (json_int_t)(line * a.nto), "failed",
+				   (json_int_t)(f.n - f.unknown), "unknown",
+				   (json_int_t)f.unknown));
 	bl_exit(ep);
 	free(vec);
 	free(a.to);
@@ -234,8 +266,10 @@ static void print_delivery(const struct bl_delivery *d)
 		fwrite(d->data, 1, d->len, stdout);
 		putchar('\n');
 	} else {
-		json_t *text = json_stringn(d->data ? d->data : "", d->len); /* NULL if it is not UTF-8 */
-		json_t *o = json_pack("{s:I, s:s, s:i, s:o*}", "ts", (json_int_t)d->ts, "src", from, "len", (int)d->len, "text", text);
+		/* NULL if it is not UTF-8 */
+		json_t *text = json_stringn(d->data ? d->data : "", d->len);
+		json_t *o = json_pack("{s:I, s:s, s:i, s:o*}", "ts", (json_int_t)d->ts, "src", from,
+				      "len", (int)d->len, "text", text);
 
 		if (!text) {
 			char *hex = malloc((size_t)d->len * 2 + 1);
@@ -252,7 +286,10 @@ static void print_delivery(const struct bl_delivery *d)
 	fflush(stdout);
 }
 
-/* Who was put out of the group: how far it came, so that the rest can be fetched from somebody who was not. */
+/*
+ * Who was put out of the group: how far it came, so that the rest can be fetched from somebody who
+ * was not.
+ */
 static void say_stale(const struct bl_endpoint *ep)
 {
 	struct bl_stale s = { .size = sizeof(s) };
@@ -260,14 +297,20 @@ static void say_stale(const struct bl_endpoint *ep)
 	if (bl_get_stale(ep, &s))
 		return;
 	if (cli.json)
-		cli_json(json_pack("{s:I, s:i}", "stale_ts", (json_int_t)s.ts, "undecided", (int)s.undecided));
-	cli_fail("everything below ts %" PRIu64 " was delivered and nothing from it on; %" PRIu32 " messages of there came, and others may have delivered them: ask one of those", s.ts, s.undecided);
+		cli_json(json_pack("{s:I, s:i}", "stale_ts", (json_int_t)s.ts, "undecided",
+				   (int)s.undecided));
+	cli_fail("everything below ts %" PRIu64 " was delivered and nothing from it on; %" PRIu32
+		 " messages of there came, and others may have delivered them: ask one of those",
+		 s.ts, s.undecided);
 }
 
 int cmd_recv(int argc, char **argv)
 {
-	const struct argp argp = { .options = recv_options, .parser = parse_recv, .children = cmd_globals,
-				   .doc = "barline recv - print ordered messages as they are delivered: timestamp, sender, text" };
+	const struct argp argp = { .options = recv_options,
+				   .parser = parse_recv,
+				   .children = cmd_globals,
+				   .doc = "barline recv - print ordered messages as they are "
+					  "delivered: timestamp, sender, text" };
 	struct sr_args a = { .timeout_ms = -1 };
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct bl_delivery d[64];
@@ -286,11 +329,13 @@ int cmd_recv(int argc, char **argv)
 	}
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	fprintf(stderr, "barline: receiving on %s\n", bl_addr_format(bl_self(ep), self, sizeof(self)));
+	fprintf(stderr, "barline: receiving on %s\n",
+		bl_addr_format(bl_self(ep), self, sizeof(self)));
 	while (!stop && (!a.count || got < a.count)) {
 		size_t room = a.count && a.count - got < 64 ? (size_t)(a.count - got) : 64;
 
-		n = a.reliable ? bl_recv_reliable(ep, d, room, (int)a.timeout_ms) : bl_recv(ep, d, room, (int)a.timeout_ms);
+		n = a.reliable ? bl_recv_reliable(ep, d, room, (int)a.timeout_ms)
+			       : bl_recv(ep, d, room, (int)a.timeout_ms);
 		if (n == -EINTR)
 			continue;
 		if (n < 0) {

@@ -8,9 +8,9 @@
  * then the hosts. Switches first, because both ways round hosts and switches that disagree go on as
  * under policy none, but not equally fast: a switch that makes no reservations says so in its next
  * answer, while one that makes them waits 20 ms without an RSV until it takes a host for one that
- * asks for none (core/pl2/reserve_core.h). With switches first no data is ever without a promise where
- * one is wanted: a host that still has the old policy beside a switch that turned pl2 on has not
- * asked for 20 ms, and one that turned pl2 off answers the hosts that still ask.
+ * asks for none (core/pl2/reserve_core.h). With switches first no data is ever without a promise
+ * where one is wanted: a host that still has the old policy beside a switch that turned pl2 on has
+ * not asked for 20 ms, and one that turned pl2 off answers the hosts that still ask.
  *
  * Example, pl2 to none with 8 hosts: 9 x check, 1 ms; the switch, 0.3 ms, from now on it answers
  * OFF; the hosts, 1 ms. A host whose daemon is stopped has "no answer within 1000 ms", goes on
@@ -51,13 +51,14 @@ static void end(struct bl_ctl *c)
 	a->step = CTL_ADMIT_DONE;
 	a->ended_ns = bl_mono_ns();
 	sd_event_source_set_enabled(a->timer, SD_EVENT_OFF);
-	bl_log(BL_LOG_INFO, "controller: change %" PRIu64 " of the rack's admission, to %s, is %s", a->number, a->policy,
-	       a->refused ? "refused" : "over");
+	bl_log(BL_LOG_INFO, "controller: change %" PRIu64 " of the rack's admission, to %s, is %s",
+	       a->number, a->policy, a->refused ? "refused" : "over");
 }
 
 static bool turn_of(const struct ctl_admit *a, const struct ctl_admit_node *n)
 {
-	return !*n->trouble && (a->step == CTL_ADMIT_CHECK || n->host == (a->step == CTL_ADMIT_HOSTS));
+	return !*n->trouble &&
+	       (a->step == CTL_ADMIT_CHECK || n->host == (a->step == CTL_ADMIT_HOSTS));
 }
 
 /* Sends the order of this step. Returns how many are waited for. */
@@ -74,7 +75,8 @@ static uint32_t tell(struct bl_ctl *c)
 		if (!turn_of(a, n))
 			continue;
 		if (!p) {
-			snprintf(n->trouble, sizeof(n->trouble), "it has no session with the controller");
+			snprintf(n->trouble, sizeof(n->trouble),
+				 "it has no session with the controller");
 			continue;
 		}
 		n->told = true;
@@ -112,7 +114,8 @@ static int on_late(sd_event_source *src, uint64_t usec, void *ctx)
 		struct ctl_admit_node *n = &c->admit.nodes[i];
 
 		if (n->told)
-			snprintf(n->trouble, sizeof(n->trouble), "no answer within %u ms", c->cfg.answer_ms);
+			snprintf(n->trouble, sizeof(n->trouble), "no answer within %u ms",
+				 c->cfg.answer_ms);
 		n->told = false;
 	}
 	go_on(c);
@@ -131,7 +134,8 @@ void ctl_admit_heard(struct bl_ctl *c, uint32_t node, const Bl__Admitted *m)
 		waits += a->nodes[i].told;
 	}
 	/* to an order of before, or nobody's */
-	if (!under_way(a) || !n || !n->told || m->number != a->number || m->check != (a->step == CTL_ADMIT_CHECK))
+	if (!under_way(a) || !n || !n->told || m->number != a->number ||
+	    m->check != (a->step == CTL_ADMIT_CHECK))
 		return;
 	n->told = false;
 	snprintf(n->said, sizeof(n->said), "%s", m->said);
@@ -150,7 +154,8 @@ void ctl_admit_lost(struct bl_ctl *c)
 		return;
 	for (i = 0; i < a->n; i++)
 		if (a->nodes[i].told || turn_of(a, &a->nodes[i]))
-			snprintf(a->nodes[i].trouble, sizeof(a->nodes[i].trouble), "the controller leads no more");
+			snprintf(a->nodes[i].trouble, sizeof(a->nodes[i].trouble),
+				 "the controller leads no more");
 	end(c);
 }
 
@@ -212,7 +217,8 @@ char *ctl_admit_ask(struct bl_ctl *c, const char *said)
 			trouble = "it cannot be told to begin";
 	}
 	pthread_mutex_unlock(&c->lock);
-	o = json_pack("{s:s, s:I, s:s}", "state", state, "number", (json_int_t)number, "trouble", trouble);
+	o = json_pack("{s:s, s:I, s:s}", "state", state, "number", (json_int_t)number, "trouble",
+		      trouble);
 	text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	return text;
@@ -228,13 +234,16 @@ json_t *ctl_admit_row(const struct bl_ctl *c)
 		const struct ctl_admit_node *n = &a->nodes[i];
 		const struct bl_recover_node *who = bl_recover_node(c->rec, n->id);
 
-		json_array_append_new(nodes, json_pack("{s:s, s:I, s:s, s:s, s:s}", "node", who ? who->name : "?", "id",
-						       (json_int_t)n->id, "role", n->host ? "host" : "switch", "changed",
-						       a->refused ? "" : n->said, "trouble", n->trouble));
+		json_array_append_new(nodes,
+				      json_pack("{s:s, s:I, s:s, s:s, s:s}", "node",
+						who ? who->name : "?", "id", (json_int_t)n->id,
+						"role", n->host ? "host" : "switch", "changed",
+						a->refused ? "" : n->said, "trouble", n->trouble));
 	}
-	return json_pack("{s:I, s:s, s:s, s:b, s:I, s:o}", "change", (json_int_t)a->number, "step", step_names[a->step], "policy",
-			 a->policy, "refused", a->refused, "took_ns",
-			 (json_int_t)(a->begun_ns && a->ended_ns ? a->ended_ns - a->begun_ns : 0), "nodes", nodes);
+	return json_pack("{s:I, s:s, s:s, s:b, s:I, s:o}", "change", (json_int_t)a->number, "step",
+			 step_names[a->step], "policy", a->policy, "refused", a->refused, "took_ns",
+			 (json_int_t)(a->begun_ns && a->ended_ns ? a->ended_ns - a->begun_ns : 0),
+			 "nodes", nodes);
 }
 
 int ctl_admit_open(struct bl_ctl *c, struct bl_err *err)
@@ -242,8 +251,10 @@ int ctl_admit_open(struct bl_ctl *c, struct bl_err *err)
 	struct ctl_admit *a = &c->admit;
 
 	a->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->kick_fd < 0 || sd_event_add_io(c->ev, &a->kick, a->kick_fd, EPOLLIN, on_kick, c) < 0 ||
-	    sd_event_add_time_relative(c->ev, &a->timer, CLOCK_MONOTONIC, UINT64_MAX / 4, 1000, on_late, c) < 0)
+	if (a->kick_fd < 0 ||
+	    sd_event_add_io(c->ev, &a->kick, a->kick_fd, EPOLLIN, on_kick, c) < 0 ||
+	    sd_event_add_time_relative(c->ev, &a->timer, CLOCK_MONOTONIC, UINT64_MAX / 4, 1000,
+				       on_late, c) < 0)
 		return bl_fail(err, ENOMEM, "cannot make an event loop");
 	sd_event_source_set_enabled(a->timer, SD_EVENT_OFF);
 	return 0;

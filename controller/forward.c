@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controller forwarding (1Pipe 5.2): a frame from one correct host for another (loader/order/forward.h). It is sent on or dropped, counted either way, and never saved: whoever needs it sends it again.
+ * Controller forwarding (1Pipe 5.2): a frame from one correct host for another
+ * (loader/order/forward.h). It is sent on or dropped, counted either way, and never saved: whoever
+ * needs it sends it again.
  *
- * It must be in nobody's way: what says who failed goes out in the same sessions. So a frame is dropped if more than CTL_FORWARD_WAIT bytes wait for its receiver already.
+ * It must be in nobody's way: what says who failed goes out in the same sessions. So a frame is
+ * dropped if more than CTL_FORWARD_WAIT bytes wait for its receiver already.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +24,12 @@ static const struct peer *peer_of(const struct bl_ctl *c, uint32_t node)
 	return p;
 }
 
-static enum ctl_count judge(const struct peer *from, const struct bl_forward *f, const struct peer **to)
+static enum ctl_count judge(const struct peer *from, const struct bl_forward *f,
+			    const struct peer **to)
 {
 	const struct bl_ctl *c = from->c;
-	const struct bl_recover_node *s = bl_recover_node(c->rec, from->node), *d = bl_recover_node_of(c->rec, f->to);
+	const struct bl_recover_node *s = bl_recover_node(c->rec, from->node),
+				     *d = bl_recover_node_of(c->rec, f->to);
 	uint32_t i;
 
 	for (i = 0; s && i < s->naddrs && memcmp(s->addr[i], f->from, 16); i++)
@@ -35,14 +40,18 @@ static enum ctl_count judge(const struct peer *from, const struct bl_forward *f,
 		return CTL_FORWARD_UNKNOWN;
 	if (s->state != BL_DET_UP || d->state != BL_DET_UP || s->gone || d->gone)
 		return CTL_FORWARD_FAILED;
-	/* else it could open a window that its switch would not let it open: C does not wait for it yet */
+	/*
+	 * else it could open a window that its switch would not let it open: C does not wait for it
+	 * yet
+	 */
 	if (!bl_recover_covered(c->rec, s))
 		return CTL_FORWARD_AWAY;
 	*to = peer_of(c, d->id);
 	/* what comes before WELCOME is no order for an agent */
 	if (!*to || !d->connected || !d->saved || d->welcome)
 		return CTL_FORWARD_AWAY;
-	return bl_session_waiting((*to)->session) > CTL_FORWARD_WAIT ? CTL_FORWARD_FULL : CTL_FORWARDED;
+	return bl_session_waiting((*to)->session) > CTL_FORWARD_WAIT ? CTL_FORWARD_FULL
+								     : CTL_FORWARDED;
 }
 
 bool ctl_forward(struct peer *p, const Bl__Forward *m)

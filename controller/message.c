@@ -28,17 +28,26 @@ static bool read_ports(struct bl_recover_port **port, Bl__Port *const *v, size_t
 	for (i = 0; *port && i < n; i++) {
 		if (v[i]->role > UINT8_MAX || v[i]->state > UINT8_MAX)
 			return false;
-		(*port)[i] = (struct bl_recover_port){ .port = v[i]->port, .neighbour = v[i]->neighbour, .role = (uint8_t)v[i]->role, .state = (uint8_t)v[i]->state, .c = v[i]->c, .joined = v[i]->joined, .death = v[i]->death };
+		(*port)[i] = (struct bl_recover_port){ .port = v[i]->port,
+						       .neighbour = v[i]->neighbour,
+						       .role = (uint8_t)v[i]->role,
+						       .state = (uint8_t)v[i]->state,
+						       .c = v[i]->c,
+						       .joined = v[i]->joined,
+						       .death = v[i]->death };
 	}
 	return *port;
 }
 
-bool ctl_hello(const Bl__Hello *m, struct bl_recover_hello *h, struct bl_recover_port **port, uint16_t **endpoint, uint8_t (**addr)[16])
+bool ctl_hello(const Bl__Hello *m, struct bl_recover_hello *h, struct bl_recover_port **port,
+	       uint16_t **endpoint, uint8_t (**addr)[16])
 {
 	bool ok = m->version == 1 && m->kind <= UINT8_MAX && strlen(m->name) <= BL_RECOVER_NAME_MAX;
 	size_t i;
 
-	*endpoint = m->n_endpoint <= BL_RECOVER_ENDPOINTS_MAX ? calloc(m->n_endpoint + 1, sizeof(**endpoint)) : NULL;
+	*endpoint = m->n_endpoint <= BL_RECOVER_ENDPOINTS_MAX
+			    ? calloc(m->n_endpoint + 1, sizeof(**endpoint))
+			    : NULL;
 	ok &= read_addrs(addr, m->addr, m->n_addr);
 	ok &= read_ports(port, m->port, m->n_port);
 	ok &= *endpoint != NULL;
@@ -48,8 +57,16 @@ bool ctl_hello(const Bl__Hello *m, struct bl_recover_hello *h, struct bl_recover
 	}
 	if (!ok)
 		return false;
-	*h = (struct bl_recover_hello){ .id = m->node, .epoch = m->epoch, .kind = (uint8_t)m->kind, .rejoin = m->rejoin, .addr = (const uint8_t(*)[16]) * addr, .port = *port, .endpoint = *endpoint,
-				    .naddrs = (uint32_t)m->n_addr, .nports = (uint32_t)m->n_port, .nendpoints = (uint32_t)m->n_endpoint };
+	*h = (struct bl_recover_hello){ .id = m->node,
+					.epoch = m->epoch,
+					.kind = (uint8_t)m->kind,
+					.rejoin = m->rejoin,
+					.addr = (const uint8_t(*)[16]) * addr,
+					.port = *port,
+					.endpoint = *endpoint,
+					.naddrs = (uint32_t)m->n_addr,
+					.nports = (uint32_t)m->n_port,
+					.nendpoints = (uint32_t)m->n_endpoint };
 	strcpy(h->name, m->name);
 	return true;
 }
@@ -64,8 +81,17 @@ int ctl_load_node(struct bl_recover *r, const uint8_t *data, size_t len)
 	int rc = -1;
 
 	if (m && m->hello && ctl_hello(m->hello, &h, &port, &endpoint, &addr)) {
-		struct bl_recover_node n = { .id = h.id, .kind = h.kind, .linked = m->linked, .joined = m->joined, .away_ns = m->away_ms * 1000000ULL, .addr = addr, .port = port, .endpoint = endpoint,
-					 .naddrs = h.naddrs, .nports = h.nports, .nendpoints = h.nendpoints };
+		struct bl_recover_node n = { .id = h.id,
+					     .kind = h.kind,
+					     .linked = m->linked,
+					     .joined = m->joined,
+					     .away_ns = m->away_ms * 1000000ULL,
+					     .addr = addr,
+					     .port = port,
+					     .endpoint = endpoint,
+					     .naddrs = h.naddrs,
+					     .nports = h.nports,
+					     .nendpoints = h.nendpoints };
 
 		memcpy(n.name, h.name, sizeof(n.name));
 		rc = bl_recover_load_node(r, &n);
@@ -90,17 +116,27 @@ static bool load_failed(struct bl_recover_failure *f, const Bl__Failure *m)
 		const Bl__Failed *v = m->failed[i];
 		struct bl_recover_failed *to = &f->failed[f->nfailed++];
 
-		*to = (struct bl_recover_failed){ .node = v->node, .why = (uint8_t)v->why, .naddrs = (uint32_t)v->n_addr };
-		to->proc = (struct bl_recover_proc){ .port = (uint16_t)v->port, .life = (uint16_t)v->life, .why = (uint8_t)v->gone, .t = v->t };
-		if (v->port > UINT16_MAX || v->life > UINT16_MAX || v->gone > UINT8_MAX || !read_addrs(&to->addr, v->addr, v->n_addr))
+		*to = (struct bl_recover_failed){ .node = v->node,
+						  .why = (uint8_t)v->why,
+						  .naddrs = (uint32_t)v->n_addr };
+		to->proc = (struct bl_recover_proc){ .port = (uint16_t)v->port,
+						     .life = (uint16_t)v->life,
+						     .why = (uint8_t)v->gone,
+						     .t = v->t };
+		if (v->port > UINT16_MAX || v->life > UINT16_MAX || v->gone > UINT8_MAX ||
+		    !read_addrs(&to->addr, v->addr, v->n_addr))
 			return false;
 	}
 	for (i = 0; i < m->n_input; i++)
-		f->input[f->ninputs++] = (struct bl_recover_input){ m->input[i]->node, m->input[i]->port, m->input[i]->neighbour, m->input[i]->death, m->input[i]->c };
+		f->input[f->ninputs++] =
+			(struct bl_recover_input){ m->input[i]->node, m->input[i]->port,
+						   m->input[i]->neighbour, m->input[i]->death,
+						   m->input[i]->c };
 	return true;
 }
 
-int ctl_load_failure(struct bl_recover *r, const uint8_t *data, size_t len, uint64_t *number, uint64_t *unix_ns)
+int ctl_load_failure(struct bl_recover *r, const uint8_t *data, size_t len, uint64_t *number,
+		     uint64_t *unix_ns)
 {
 	Bl__Failure *m = bl__failure__unpack(NULL, len, data);
 	struct bl_recover_failure f = { 0 };
@@ -126,13 +162,13 @@ int ctl_load_failure(struct bl_recover *r, const uint8_t *data, size_t len, uint
 
 /* ---- written ---- */
 
-#define PACKED(type, m) \
-	__extension__({ \
+#define PACKED(type, m)                                                      \
+	__extension__({                                                      \
 		struct ctl_bytes b_ = { .len = type##__get_packed_size(m) }; \
-		b_.data = malloc(b_.len + 1); \
-		if (b_.data) \
-			type##__pack(m, b_.data); \
-		b_; \
+		b_.data = malloc(b_.len + 1);                                \
+		if (b_.data)                                                 \
+			type##__pack(m, b_.data);                            \
+		b_;                                                          \
 	})
 
 static struct ctl_bytes order(Bl__ToAgent *m, uint64_t epoch, Bl__ToAgent__WhatCase what)
@@ -211,7 +247,8 @@ static void lists_free(struct lists *l)
 }
 
 /* @node 0: all inputs */
-static bool fill_failure(Bl__Failure *m, const struct bl_recover_failure *f, uint32_t node, struct lists *l)
+static bool fill_failure(Bl__Failure *m, const struct bl_recover_failure *f, uint32_t node,
+			 struct lists *l)
 {
 	size_t addrs = 0;
 	uint32_t i, k;
@@ -264,7 +301,8 @@ static bool fill_failure(Bl__Failure *m, const struct bl_recover_failure *f, uin
 	return true;
 }
 
-struct ctl_bytes ctl_failure(uint64_t epoch, const struct bl_recover_failure *f, bool resume, uint32_t node)
+struct ctl_bytes ctl_failure(uint64_t epoch, const struct bl_recover_failure *f, bool resume,
+			     uint32_t node)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Failure v = BL__FAILURE__INIT;
@@ -296,7 +334,8 @@ struct ctl_bytes ctl_save_node(const struct bl_recover_node *n)
 {
 	Bl__Node m = BL__NODE__INIT;
 	Bl__Hello h = BL__HELLO__INIT;
-	Bl__Port *port = calloc(n->nports + 1, sizeof(*port)), **at = calloc(n->nports + 1, sizeof(*at));
+	Bl__Port *port = calloc(n->nports + 1, sizeof(*port)),
+		 **at = calloc(n->nports + 1, sizeof(*at));
 	ProtobufCBinaryData addr[BL_RECOVER_ADDRS_MAX];
 	uint32_t *endpoint = calloc(n->nendpoints + 1, sizeof(*endpoint)), i;
 	struct ctl_bytes b = { 0 };
@@ -383,7 +422,8 @@ struct ctl_bytes ctl_forward_bytes(uint64_t epoch, const Bl__Forward *v)
 	return order(&m, epoch, BL__TO_AGENT__WHAT_FORWARD);
 }
 
-struct ctl_bytes ctl_admission(uint64_t epoch, uint64_t number, bool check, const char *policy, uint64_t rate_bps)
+struct ctl_bytes ctl_admission(uint64_t epoch, uint64_t number, bool check, const char *policy,
+			       uint64_t rate_bps)
 {
 	Bl__ToAgent m = BL__TO_AGENT__INIT;
 	Bl__Admission v = BL__ADMISSION__INIT;

@@ -78,7 +78,9 @@ static void on_saved(void *ctx, const struct bl_store_reply *r)
 	if (r->outcome != BL_STORE_DONE) {
 		char why[600];
 
-		snprintf(why, sizeof(why), "cannot save: %s; somebody else writes under this controller's prefix", r->text);
+		snprintf(why, sizeof(why),
+			 "cannot save: %s; somebody else writes under this controller's prefix",
+			 r->text);
 		die(c, why);
 		return;
 	}
@@ -115,7 +117,8 @@ static void save(struct bl_ctl *c, const struct bl_recover_out *o)
 			v->unix_ns = unix_ns();
 		b = ctl_save_failure(f, v ? v->unix_ns : 0);
 	}
-	if (!v || !b.data || bl_store_put_sure(c->store, c->elected, key, v->rev, b.data, b.len, on_saved, v))
+	if (!v || !b.data ||
+	    bl_store_put_sure(c->store, c->elected, key, v->rev, b.data, b.len, on_saved, v))
 		die(c, "out of memory, or a record that is too large");
 	else
 		v->epoch = c->elected;
@@ -165,14 +168,32 @@ static void give(struct bl_ctl *c, const struct bl_recover_out *o)
 	if (!p || !n || bl_store_epoch(c->store) != c->elected)
 		return;
 	switch (o->what) {
-	case BL_RECOVER_WELCOME: ctl_send(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms, c->cfg.stuck_ms)); break;
-	case BL_RECOVER_PUT_OUT: ctl_send(p, ctl_put_out(c->elected, (uint16_t)o->number, (uint16_t)(o->number >> 16))); break;
-	case BL_RECOVER_AWAY: ctl_send(p, ctl_away(c->elected)); break;
-	case BL_RECOVER_BAR: ctl_send(p, ctl_bar(c->elected, n)); break;
-	case BL_RECOVER_FREEZE: ctl_send(p, ctl_freeze(c->elected, n)); break;
-	case BL_RECOVER_FAIL: ctl_send(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false, o->node)); break;
-	case BL_RECOVER_RESUME: ctl_send(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), true, o->node)); break;
-	default: break;
+	case BL_RECOVER_WELCOME:
+		ctl_send(p, ctl_welcome(c->elected, o->number, c->cfg.answer_ms, c->cfg.stuck_ms));
+		break;
+	case BL_RECOVER_PUT_OUT:
+		ctl_send(p,
+			 ctl_put_out(c->elected, (uint16_t)o->number, (uint16_t)(o->number >> 16)));
+		break;
+	case BL_RECOVER_AWAY:
+		ctl_send(p, ctl_away(c->elected));
+		break;
+	case BL_RECOVER_BAR:
+		ctl_send(p, ctl_bar(c->elected, n));
+		break;
+	case BL_RECOVER_FREEZE:
+		ctl_send(p, ctl_freeze(c->elected, n));
+		break;
+	case BL_RECOVER_FAIL:
+		ctl_send(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), false,
+					o->node));
+		break;
+	case BL_RECOVER_RESUME:
+		ctl_send(p, ctl_failure(c->elected, bl_recover_failure(c->rec, o->number), true,
+					o->node));
+		break;
+	default:
+		break;
 	}
 }
 
@@ -238,7 +259,9 @@ static void hang_up(struct peer *p)
 static void send_away(struct peer *p)
 {
 	struct bl_ctl *c = p->c;
-	const char *why = *c->trouble ? c->trouble : c->elected ? "it is about to lead" : "it does not lead";
+	const char *why = *c->trouble  ? c->trouble
+			  : c->elected ? "it is about to lead"
+				       : "it does not lead";
 	char text[600];
 
 	if (!*c->trouble && !c->elected && *bl_store_waits(c->store, text, sizeof(text)))
@@ -277,7 +300,10 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 		return false;
 	}
 	if (ctl_hello(m, &h, &port, &endpoint, &addr)) {
-		/* a session of before, whose end was not heard of yet; it is the same node if the numbers are as they should be */
+		/*
+		 * a session of before, whose end was not heard of yet; it is the same node if the
+		 * numbers are as they should be
+		 */
 		old = m->node ? peer_of(c, m->node) : NULL;
 		if (old && old != p)
 			hang_up(old);
@@ -286,8 +312,13 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 		p->node = m->node;
 		p->epoch = m->epoch;
 		if (m->epoch > c->elected && m->epoch > c->behind) {
-			if (!c->behind) /* once: whoever says higher and higher ones must not fill the log */
-				bl_log(BL_LOG_ERR, "controller: node %08x obeys epoch %" PRIu64 " already, and will not obey %" PRIu64 ": the store is new, or an old copy", m->node, m->epoch, c->elected);
+			if (!c->behind) /* once: whoever says higher and higher ones must not fill
+					   the log */
+				bl_log(BL_LOG_ERR,
+				       "controller: node %08x obeys epoch %" PRIu64
+				       " already, and will not obey %" PRIu64 ": the store is new, "
+				       "or an old copy",
+				       m->node, m->epoch, c->elected);
 			c->behind = m->epoch;
 		}
 		r = bl_recover_hello(c->rec, mono(), &h);
@@ -301,18 +332,30 @@ static bool on_hello(struct peer *p, const Bl__Hello *m)
 	return r == BL_RECOVER_OK;
 }
 
-static enum bl_recover_reason proc_down(struct bl_ctl *c, uint32_t node, uint64_t now, const Bl__ProcDown *m)
+static enum bl_recover_reason proc_down(struct bl_ctl *c, uint32_t node, uint64_t now,
+					const Bl__ProcDown *m)
 {
-	const struct bl_recover_proc p = { .port = (uint16_t)m->endpoint, .life = (uint16_t)m->life, .why = m->why < BL_WHY_COUNT ? (uint8_t)m->why : BL_WHY_UNKNOWN, .t = m->t };
+	const struct bl_recover_proc p = { .port = (uint16_t)m->endpoint,
+					   .life = (uint16_t)m->life,
+					   .why = m->why < BL_WHY_COUNT ? (uint8_t)m->why
+									: BL_WHY_UNKNOWN,
+					   .t = m->t };
 
-	return m->endpoint > UINT16_MAX || m->life > UINT16_MAX ? BL_RECOVER_UNKNOWN_PORT : bl_recover_proc_down(c->rec, now, node, &p);
+	return m->endpoint > UINT16_MAX || m->life > UINT16_MAX
+		       ? BL_RECOVER_UNKNOWN_PORT
+		       : bl_recover_proc_down(c->rec, now, node, &p);
 }
 
-static enum bl_recover_reason proc_stuck(struct bl_ctl *c, uint32_t node, uint64_t now, const Bl__ProcStuck *m)
+static enum bl_recover_reason proc_stuck(struct bl_ctl *c, uint32_t node, uint64_t now,
+					 const Bl__ProcStuck *m)
 {
-	struct bl_recover_stuck s = { .from = { .port = (uint16_t)m->endpoint, .life = (uint16_t)m->from_life }, .to = { .port = (uint16_t)m->port, .life = (uint16_t)m->life } };
+	struct bl_recover_stuck s = {
+		.from = { .port = (uint16_t)m->endpoint, .life = (uint16_t)m->from_life },
+		.to = { .port = (uint16_t)m->port, .life = (uint16_t)m->life }
+	};
 
-	if (m->addr.len != sizeof(s.addr) || m->endpoint > UINT16_MAX || m->from_life > UINT16_MAX || m->port > UINT16_MAX || m->life > UINT16_MAX)
+	if (m->addr.len != sizeof(s.addr) || m->endpoint > UINT16_MAX ||
+	    m->from_life > UINT16_MAX || m->port > UINT16_MAX || m->life > UINT16_MAX)
 		return BL_RECOVER_UNKNOWN_PORT;
 	memcpy(s.addr, m->addr.data, sizeof(s.addr));
 	return bl_recover_proc_stuck(c->rec, now, node, &s);
@@ -349,22 +392,40 @@ static bool take(struct peer *p, const Bl__ToController *m)
 		return true;
 	}
 	switch (m->what_case) {
-	case BL__TO_CONTROLLER__WHAT_LINK_DOWN: r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port, m->link_down->neighbour, m->link_down->c, m->link_down->death); break;
+	case BL__TO_CONTROLLER__WHAT_LINK_DOWN:
+		r = bl_recover_link_down(c->rec, now, p->node, m->link_down->port,
+					 m->link_down->neighbour, m->link_down->c,
+					 m->link_down->death);
+		break;
 	case BL__TO_CONTROLLER__WHAT_PROC_DOWN:
 		r = proc_down(c, p->node, now, m->proc_down);
 		break;
-	case BL__TO_CONTROLLER__WHAT_AWAY: r = bl_recover_away(c->rec, now, p->node, m->away->ms * MS); break;
-	case BL__TO_CONTROLLER__WHAT_PROC_STUCK: r = proc_stuck(c, p->node, now, m->proc_stuck); break;
-	case BL__TO_CONTROLLER__WHAT_BARRED: r = bl_recover_barred(c->rec, now, p->node, m->barred->number); break;
-	case BL__TO_CONTROLLER__WHAT_DONE: r = bl_recover_done(c->rec, now, p->node, m->done->number); break;
-	case BL__TO_CONTROLLER__WHAT_RESUMED: r = bl_recover_resumed(c->rec, now, p->node, m->resumed->number); break;
-	default: break;
+	case BL__TO_CONTROLLER__WHAT_AWAY:
+		r = bl_recover_away(c->rec, now, p->node, m->away->ms * MS);
+		break;
+	case BL__TO_CONTROLLER__WHAT_PROC_STUCK:
+		r = proc_stuck(c, p->node, now, m->proc_stuck);
+		break;
+	case BL__TO_CONTROLLER__WHAT_BARRED:
+		r = bl_recover_barred(c->rec, now, p->node, m->barred->number);
+		break;
+	case BL__TO_CONTROLLER__WHAT_DONE:
+		r = bl_recover_done(c->rec, now, p->node, m->done->number);
+		break;
+	case BL__TO_CONTROLLER__WHAT_RESUMED:
+		r = bl_recover_resumed(c->rec, now, p->node, m->resumed->number);
+		break;
+	default:
+		break;
 	}
 	note(c, r);
 	return true;
 }
 
-/* What of sessions that were no good has not been said yet: at once if nothing was for a while, else together. Whoever scans the port must not fill the log. */
+/*
+ * What of sessions that were no good has not been said yet: at once if nothing was for a while,
+ * else together. Whoever scans the port must not fill the log.
+ */
 static void say_bad(struct bl_ctl *c)
 {
 	uint64_t now = mono();
@@ -374,7 +435,9 @@ static void say_bad(struct bl_ctl *c)
 	if (c->bad.n == 1)
 		bl_log(BL_LOG_INFO, "controller: session with %s", c->bad.last);
 	else
-		bl_log(BL_LOG_INFO, "controller: %u more sessions were no good; the last one with %s", c->bad.n, c->bad.last);
+		bl_log(BL_LOG_INFO,
+		       "controller: %u more sessions were no good; the last one with %s", c->bad.n,
+		       c->bad.last);
 	c->bad.said_ns = now;
 	c->bad.n = 0;
 }
@@ -426,7 +489,9 @@ static void on_down(void *ctx, const char *why)
 	turn(c);
 }
 
-static const struct bl_session_ops session_ops = { .up = on_up, .message = on_message, .down = on_down };
+static const struct bl_session_ops session_ops = { .up = on_up,
+						   .message = on_message,
+						   .down = on_down };
 
 static void say_addr(const struct sockaddr_storage *sa, char *text, size_t size)
 {
@@ -458,7 +523,8 @@ static int on_accept(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	conn = accept4(fd, (struct sockaddr *)&sa, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (conn < 0)
 		return 0;
-	p = c->npeers < BL_CTL_SESSIONS && c->strangers < BL_CTL_STRANGERS ? calloc(1, sizeof(*p)) : NULL;
+	p = c->npeers < BL_CTL_SESSIONS && c->strangers < BL_CTL_STRANGERS ? calloc(1, sizeof(*p))
+									   : NULL;
 	if (!p) {
 		c->counts[CTL_TOO_MANY]++;
 		close(conn);
@@ -494,7 +560,8 @@ static int on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 		hang_up(p);
 	}
 	say_bad(c);
-	sd_event_source_set_time_relative(src, c->cfg.silence_ms > 3000 ? 1000000 : c->cfg.silence_ms * 1000ULL / 3);
+	sd_event_source_set_time_relative(
+		src, c->cfg.silence_ms > 3000 ? 1000000 : c->cfg.silence_ms * 1000ULL / 3);
 	sd_event_source_set_enabled(src, SD_EVENT_ONESHOT);
 	turn(c);
 	return 0;
@@ -531,7 +598,8 @@ static void load_one(struct bl_ctl *c, const struct bl_store_kv *kv, bool *sound
 			v->unix_ns = at;
 		}
 	} else if (!strncmp(kv->key, "node/", 5)) {
-		*sound &= sscanf(kv->key, "node/%8x", &id) == 1 && !ctl_load_node(c->rec, kv->value, kv->len) && bl_recover_node(c->rec, id);
+		*sound &= sscanf(kv->key, "node/%8x", &id) == 1 &&
+			  !ctl_load_node(c->rec, kv->value, kv->len) && bl_recover_node(c->rec, id);
 		v = *sound ? saved_of(c, BL_RECOVER_SAVE_NODE, id) : NULL;
 		if (v)
 			v->rev = kv->rev;
@@ -575,7 +643,10 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 		if (!sound) {
 			char why[400];
 
-			snprintf(why, sizeof(why), "what is saved under \"%s\" is not sound; restore the store from a copy, or remove the key if you know what it was", r->kv[i].key);
+			snprintf(why, sizeof(why),
+				 "what is saved under \"%s\" is not sound; restore the store from "
+				 "a copy, or remove the key if you know what it was",
+				 r->kv[i].key);
 			die(c, why);
 			return;
 		}
@@ -589,7 +660,8 @@ static void on_loaded(void *ctx, const struct bl_store_reply *r)
 	if (b.data)
 		bl_store_put_sure(c->store, c->elected, key, 0, b.data, b.len, on_epoch_saved, c);
 	free(b.data);
-	bl_log(BL_LOG_INFO, "controller: leads with epoch %" PRIu64 ": %u nodes, %u failures", c->elected, bl_recover_nodes(c->rec), bl_recover_failures(c->rec));
+	bl_log(BL_LOG_INFO, "controller: leads with epoch %" PRIu64 ": %u nodes, %u failures",
+	       c->elected, bl_recover_nodes(c->rec), bl_recover_failures(c->rec));
 	turn(c);
 }
 
@@ -635,7 +707,8 @@ static void on_trouble(void *ctx, const char *text)
 	struct bl_ctl *c = ctx;
 
 	if (text && !*c->trouble)
-		bl_log(BL_LOG_WARN, "controller: nothing can be decided: %s; traffic goes on", text);
+		bl_log(BL_LOG_WARN, "controller: nothing can be decided: %s; traffic goes on",
+		       text);
 	else if (!text)
 		bl_log(BL_LOG_INFO, "controller: the store takes writes again");
 	snprintf(c->trouble, sizeof(c->trouble), "%s", text ? text : "");
@@ -674,8 +747,13 @@ static char *on_door(void *ctx, char *said, size_t *len)
 static int open_store(struct bl_ctl *c, struct bl_err *err)
 {
 	const char *urls[BL_CTL_ETCD_MAX];
-	struct bl_etcd_cfg e = { .endpoints = urls, .nendpoints = c->cfg.netcd, .prefix = *c->cfg.prefix ? c->cfg.prefix : NULL, .ttl_s = c->cfg.ttl_s, .ca = *c->cfg.etcd_ca ? c->cfg.etcd_ca : NULL,
-				 .cert = *c->cfg.etcd_cert ? c->cfg.etcd_cert : NULL, .key = *c->cfg.etcd_key ? c->cfg.etcd_key : NULL };
+	struct bl_etcd_cfg e = { .endpoints = urls,
+				 .nendpoints = c->cfg.netcd,
+				 .prefix = *c->cfg.prefix ? c->cfg.prefix : NULL,
+				 .ttl_s = c->cfg.ttl_s,
+				 .ca = *c->cfg.etcd_ca ? c->cfg.etcd_ca : NULL,
+				 .cert = *c->cfg.etcd_cert ? c->cfg.etcd_cert : NULL,
+				 .key = *c->cfg.etcd_key ? c->cfg.etcd_key : NULL };
 	unsigned int i;
 
 	if (!*c->cfg.sqlite == !c->cfg.netcd)
@@ -694,10 +772,15 @@ static int open_socket(struct bl_ctl *c, struct bl_err *err)
 	int one = 1;
 
 	if (bl_session_addr(c->cfg.listen, &sa, &len))
-		return bl_fail(err, EINVAL, "listen: \"%s\" is no address, as 10.0.0.1:%d or [fd00::1]:%d", c->cfg.listen, BL_SESSION_PORT, BL_SESSION_PORT);
+		return bl_fail(err, EINVAL,
+			       "listen: \"%s\" is no address, as 10.0.0.1:%d or [fd00::1]:%d",
+			       c->cfg.listen, BL_SESSION_PORT, BL_SESSION_PORT);
 	c->listen_fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->listen_fd < 0 || setsockopt(c->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(c->listen_fd, (struct sockaddr *)&sa, len) || listen(c->listen_fd, 512))
-		return bl_fail(err, errno, "cannot listen at %s: %s", c->cfg.listen, strerror(errno));
+	if (c->listen_fd < 0 ||
+	    setsockopt(c->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(c->listen_fd, (struct sockaddr *)&sa, len) || listen(c->listen_fd, 512))
+		return bl_fail(err, errno, "cannot listen at %s: %s", c->cfg.listen,
+			       strerror(errno));
 	return 0;
 }
 
@@ -727,7 +810,9 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 	c->listen_fd = c->admit.kick_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rec = (struct bl_recover_cfg){ .settle_ns = c->cfg.settle_us * 1000ULL, .answer_ns = c->cfg.answer_ms * MS, .grace_ns = c->cfg.grace_ms * MS };
+	rec = (struct bl_recover_cfg){ .settle_ns = c->cfg.settle_us * 1000ULL,
+				       .answer_ns = c->cfg.answer_ms * MS,
+				       .grace_ns = c->cfg.grace_ms * MS };
 	c->rec = bl_recover_new(&rec);
 	if (c->stop_fd < 0 || !c->rec || sd_event_new(&c->ev) < 0)
 		rc = bl_fail(err, ENOMEM, "out of memory");
@@ -737,8 +822,11 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		rc = open_socket(c, err);
 	if (!rc)
 		rc = open_store(c, err);
-	if (!rc && (sd_event_add_io(c->ev, &c->listen_src, c->listen_fd, EPOLLIN, on_accept, c) < 0 || sd_event_add_io(c->ev, &c->stop_src, c->stop_fd, EPOLLIN, on_stop, c) < 0 ||
-		    sd_event_add_time_relative(c->ev, &c->timer, CLOCK_MONOTONIC, 0, 100, on_due, c) < 0 || sd_event_add_time_relative(c->ev, &c->beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c) < 0))
+	if (!rc &&
+	    (sd_event_add_io(c->ev, &c->listen_src, c->listen_fd, EPOLLIN, on_accept, c) < 0 ||
+	     sd_event_add_io(c->ev, &c->stop_src, c->stop_fd, EPOLLIN, on_stop, c) < 0 ||
+	     sd_event_add_time_relative(c->ev, &c->timer, CLOCK_MONOTONIC, 0, 100, on_due, c) < 0 ||
+	     sd_event_add_time_relative(c->ev, &c->beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c) < 0))
 		rc = bl_fail(err, ENOMEM, "cannot make an event loop");
 	if (!rc)
 		rc = ctl_admit_open(c, err);
@@ -747,7 +835,8 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 		rc = bl_store_campaign(c->store, c->cfg.advertise, &c->candidate, err);
 	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOORS, (unsigned long long)bl_netns_ino());
 	bl_doors_clean(door, false, NULL, NULL); /* of controllers that were killed */
-	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)getpid());
+	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(),
+		 (int)getpid());
 	if (!rc)
 		rc = arb_doorway_open(&c->door, door, on_door, c, err);
 	if (rc)

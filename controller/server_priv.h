@@ -11,9 +11,12 @@
 #include "server.h"
 
 #define CTL_EPOCHS 64 /* elections that are shown */
-#define CTL_SAY_NS 1000000000ULL /* between two lines in the log about sessions that were no good */
+#define CTL_SAY_NS                                                                     \
+	1000000000ULL /* between two lines in the log about sessions that were no good \
+		       */
 
 /* X(SYMBOL, "name"): what became of messages and sessions, beside bl_recover_reason */
+/* clang-format off */
 #define CTL_COUNTS(X) \
 	X(SESSIONS,    "sessions")	/* begun */ \
 	X(BAD_MESSAGE, "bad_message")	/* no message, or one that is none for controllers */ \
@@ -28,11 +31,15 @@
 	X(FORWARD_FAILED, "forward_failed")   /* from or for a host that failed, or is being asked about */ \
 	X(FORWARD_AWAY, "forward_away")	/* for a host without a session */ \
 	X(FORWARD_FULL, "forward_full")	/* too much waits for that host already */
+/* clang-format on */
 #define CTL_ENUM(sym, name) CTL_##sym,
 enum ctl_count { CTL_COUNTS(CTL_ENUM) CTL_COUNT };
 #undef CTL_ENUM
 
-/** struct peer - a session. @node: 0: has not said HELLO. @epoch: highest one that it said it heard. @heard_ns: CLOCK_MONOTONIC. */
+/**
+ * struct peer - a session. @node: 0: has not said HELLO. @epoch: highest one that it said it
+ * heard. @heard_ns: CLOCK_MONOTONIC.
+ */
 struct peer {
 	struct peer *next;
 	struct bl_ctl *c;
@@ -57,13 +64,15 @@ struct epoch {
 };
 
 /* X(SYMBOL, "name"): a change of admission, step by step */
+/* clang-format off */
 #define CTL_ADMIT_STEPS(X) \
-	X(NEVER,    "never")	\
+	X(NEVER,    "never") \
 	X(ASKED,    "asked")	/* at the door; the loop has not looked yet */ \
 	X(CHECK,    "check")	/* all nodes are asked whether they can */ \
 	X(SWITCHES, "switches")	/* switches change */ \
 	X(HOSTS,    "hosts")	/* hosts change */ \
 	X(DONE,     "done")
+/* clang-format on */
 #define CTL_ENUM(sym, name) CTL_ADMIT_##sym,
 enum ctl_admit_step { CTL_ADMIT_STEPS(CTL_ENUM) CTL_ADMIT_STEP_COUNT };
 #undef CTL_ENUM
@@ -72,8 +81,8 @@ enum ctl_admit_step { CTL_ADMIT_STEPS(CTL_ENUM) CTL_ADMIT_STEP_COUNT };
 struct ctl_admit_node {
 	uint32_t id;
 	bool host;
-	bool told;	   /* was sent the order of this step, and has not answered */
-	char said[512];	   /* what is different there now, for people */
+	bool told;         /* was sent the order of this step, and has not answered */
+	char said[512];    /* what is different there now, for people */
 	char trouble[256]; /* why nothing is; "": it is done, or not its turn yet */
 };
 
@@ -85,10 +94,10 @@ struct ctl_admit {
 	uint64_t number; /* of the change; 0: there was none */
 	enum ctl_admit_step step;
 	char policy[16];
-	uint64_t rate_bps;  /* 0: as it is */
-	bool refused;	    /* a node cannot: none is changed */
-	uint64_t begun_ns;  /* CLOCK_MONOTONIC: the first node was told to change; 0: none was */
-	uint64_t ended_ns;  /* the last one has answered */
+	uint64_t rate_bps; /* 0: as it is */
+	bool refused;      /* a node cannot: none is changed */
+	uint64_t begun_ns; /* CLOCK_MONOTONIC: the first node was told to change; 0: none was */
+	uint64_t ended_ns; /* the last one has answered */
 	struct ctl_admit_node *nodes;
 	uint32_t n;
 	int kick_fd; /* the door has put a change here */
@@ -109,7 +118,11 @@ struct bl_ctl {
 	struct saved *saved;
 	bool stop, loading;
 	uint64_t elected; /* the epoch that is being loaded, or leads; 0: neither */
-	uint64_t behind;  /* the highest epoch that a node obeys already, if that is above elected: it obeys no order of this leader; 0: none */
+	/*
+	 * the highest epoch that a node obeys already, if that is above elected: it obeys no order
+	 * of this leader; 0: none
+	 */
+	uint64_t behind;
 	char leader[64], trouble[512], lost[256];
 	struct epoch epochs[CTL_EPOCHS];
 	unsigned int nepochs;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a controller says about itself: one JSON object, from which `barline controller show`, `failures` and `epochs` each print a part. */
+/*
+ * What a controller says about itself: one JSON object, from which `barline controller show`,
+ * `failures` and `epochs` each print a part.
+ */
 #include <inttypes.h>
 #include <jansson.h>
 #include <netinet/in.h>
@@ -25,18 +28,27 @@ static void put_counts(const struct bl_ctl *c, json_t *o)
 
 	for (i = 0; i < BL_RECOVER_REASON_COUNT; i++)
 		if (c->reasons[i])
-			json_object_set_new(v, bl_recover_reason_name((enum bl_recover_reason)i), u64(c->reasons[i]));
+			json_object_set_new(v, bl_recover_reason_name((enum bl_recover_reason)i),
+					    u64(c->reasons[i]));
 	for (i = 0; i < CTL_COUNT; i++)
 		if (c->counts[i])
 			json_object_set_new(v, names[i], u64(c->counts[i]));
 	json_object_set_new(o, "counts", v);
-	json_object_set_new(o, "refused", u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] + c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] + c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
-						c->reasons[BL_RECOVER_BAD_C]));
+	json_object_set_new(o, "refused",
+			    u64(c->counts[CTL_BAD_SESSION] + c->counts[CTL_BAD_MESSAGE] +
+				c->counts[CTL_STRANGER] + c->counts[CTL_TOO_MANY] +
+				c->counts[CTL_FORWARD_BAD] + c->reasons[BL_RECOVER_BAD_HELLO] +
+				c->reasons[BL_RECOVER_BAD_C]));
 }
 
 static const char *state_of(const struct bl_recover_node *n)
 {
-	return n->state == BL_DET_GONE ? "failed" : n->state == BL_DET_DOWN ? "down" : !n->agent ? "no agent" : !n->connected ? "away" : n->linked ? "ok" : "no link";
+	return n->state == BL_DET_GONE   ? "failed"
+	       : n->state == BL_DET_DOWN ? "down"
+	       : !n->agent               ? "no agent"
+	       : !n->connected           ? "away"
+	       : n->linked               ? "ok"
+					 : "no link";
 }
 
 static const struct peer *peer_with(const struct bl_ctl *c, uint32_t node)
@@ -69,7 +81,10 @@ static json_t *node_row(const struct bl_ctl *c, const struct bl_recover_node *n)
 	json_object_set_new(o, "barred", u64(barred));
 	json_object_set_new(o, "endpoints", u64(n->nendpoints));
 	json_object_set_new(o, "failure", u64(n->gone));
-	json_object_set_new(o, "why", json_string(n->state == BL_DET_GONE ? bl_det_why_name((enum bl_det_why)n->why) : ""));
+	json_object_set_new(o, "why",
+			    json_string(n->state == BL_DET_GONE
+						? bl_det_why_name((enum bl_det_why)n->why)
+						: ""));
 	return o;
 }
 
@@ -83,9 +98,14 @@ static uint64_t saved_at(const struct bl_ctl *c, uint64_t number)
 	return 0;
 }
 
-static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced", [BL_RECOVER_RESUMED] = "resumed", [BL_RECOVER_FINISHED] = "finished" };
+static const char *const steps[] = { [BL_RECOVER_ANNOUNCED] = "announced",
+				     [BL_RECOVER_RESUMED] = "resumed",
+				     [BL_RECOVER_FINISHED] = "finished" };
 
-/* Hosts that failed and had not said an address: what came from there nobody could be told to discard. Without an agent, they have not promised anything either. */
+/*
+ * Hosts that failed and had not said an address: what came from there nobody could be told to
+ * discard. Without an agent, they have not promised anything either.
+ */
 static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure *f)
 {
 	uint32_t i, sum = 0;
@@ -93,22 +113,26 @@ static uint32_t unnamed(const struct bl_ctl *c, const struct bl_recover_failure 
 	for (i = 0; i < f->nfailed; i++) {
 		const struct bl_recover_node *n = bl_recover_node(c->rec, f->failed[i].node);
 
-		sum += !f->failed[i].proc.port && !f->failed[i].naddrs && n && n->kind == BL_DET_HOST;
+		sum += !f->failed[i].proc.port && !f->failed[i].naddrs && n &&
+		       n->kind == BL_DET_HOST;
 	}
 	return sum;
 }
 
 /* who failed, in a word or two: "h2", "h2:61697", "spine1 and 3 more", "1f4a0007 (no address)" */
-static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text, size_t size)
+static void say_who(const struct bl_ctl *c, const struct bl_recover_failure *f, char *text,
+		    size_t size)
 {
-	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node) : NULL;
+	const struct bl_recover_node *n = f->nfailed ? bl_recover_node(c->rec, f->failed[0].node)
+						     : NULL;
 	int k;
 
 	if (!f->nfailed) {
 		snprintf(text, size, "links only");
 		return;
 	}
-	k = n && *n->name ? snprintf(text, size, "%s", n->name) : snprintf(text, size, "%08x", f->failed[0].node);
+	k = n && *n->name ? snprintf(text, size, "%s", n->name)
+			  : snprintf(text, size, "%08x", f->failed[0].node);
 	if (f->failed[0].proc.port)
 		k += snprintf(text + k, size - (size_t)k, ":%u", f->failed[0].proc.port);
 	if (f->nfailed > 1)
@@ -138,13 +162,15 @@ static void say_why(const struct bl_recover_failure *f, char *text, size_t size)
 		for (k = 0; k < i && strcmp(why_of(&f->failed[k]), why_of(&f->failed[i])); k++)
 			;
 		if (k == i)
-			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", why_of(&f->failed[i]));
+			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "",
+					      why_of(&f->failed[i]));
 	}
 }
 
 static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failure *f)
 {
-	json_t *o = json_object(), *failed = json_array(), *inputs = json_array(), *missing = json_array(), *v;
+	json_t *o = json_object(), *failed = json_array(), *inputs = json_array(),
+	       *missing = json_array(), *v;
 	char who[96], why[128];
 	uint32_t i;
 
@@ -153,19 +179,24 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	for (i = 0; i < f->nfailed; i++) {
 		const struct bl_recover_proc *p = &f->failed[i].proc;
 
-		v = json_pack("{s:I, s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port", (json_int_t)p->port, "life", (json_int_t)p->life, "why",
+		v = json_pack("{s:I, s:I, s:I, s:s}", "node", (json_int_t)f->failed[i].node, "port",
+			      (json_int_t)p->port, "life", (json_int_t)p->life, "why",
 			      why_of(&f->failed[i]));
 		json_object_set_new(v, "t", p->t == BL_DET_NO_C ? json_null() : u64(p->t));
 		json_array_append_new(failed, v);
 	}
 	for (i = 0; i < f->ninputs; i++) {
-		v = json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)f->input[i].node, "port", (json_int_t)f->input[i].port, "neighbour", (json_int_t)f->input[i].neighbour, "death",
+		v = json_pack("{s:I, s:I, s:I, s:I}", "node", (json_int_t)f->input[i].node, "port",
+			      (json_int_t)f->input[i].port, "neighbour",
+			      (json_int_t)f->input[i].neighbour, "death",
 			      (json_int_t)f->input[i].death);
-		json_object_set_new(v, "c", f->input[i].c == BL_DET_NO_C ? json_null() : u64(f->input[i].c));
+		json_object_set_new(
+			v, "c", f->input[i].c == BL_DET_NO_C ? json_null() : u64(f->input[i].c));
 		json_array_append_new(inputs, v);
 	}
 	for (i = 0; i < f->nwaits; i++)
-		if (!f->saving && (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[i].done : !f->wait[i].resumed))
+		if (!f->saving &&
+		    (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[i].done : !f->wait[i].resumed))
 			json_array_append_new(missing, u64(f->wait[i].node));
 	json_object_set_new(o, "number", u64(f->number));
 	json_object_set_new(o, "epoch", u64(f->epoch));
@@ -178,11 +209,19 @@ static json_t *failure_row(const struct bl_ctl *c, const struct bl_recover_failu
 	json_object_set_new(o, "waits", u64(json_array_size(missing)));
 	json_object_set_new(o, "missing", missing);
 	/* where the time went, as far as this leader saw it */
-	json_object_set_new(o, "determine_ns", u64(f->at_ns && f->settled_ns ? f->settled_ns - f->at_ns : 0));
-	json_object_set_new(o, "save_ns", u64(f->settled_ns && f->announced_ns ? f->announced_ns - f->settled_ns : 0));
-	json_object_set_new(o, "collect_ns", u64(f->announced_ns && f->done_ns ? f->done_ns - f->announced_ns : 0));
-	json_object_set_new(o, "resume_ns", u64(f->resumed_ns && f->done_ns ? f->resumed_ns - f->done_ns : f->resumed_ns && f->settled_ns ? f->resumed_ns - f->settled_ns : 0));
-	json_object_set_new(o, "total_ns", u64(f->at_ns && f->resumed_ns ? f->resumed_ns - f->at_ns : 0));
+	json_object_set_new(o, "determine_ns",
+			    u64(f->at_ns && f->settled_ns ? f->settled_ns - f->at_ns : 0));
+	json_object_set_new(o, "save_ns",
+			    u64(f->settled_ns && f->announced_ns ? f->announced_ns - f->settled_ns
+								 : 0));
+	json_object_set_new(o, "collect_ns",
+			    u64(f->announced_ns && f->done_ns ? f->done_ns - f->announced_ns : 0));
+	json_object_set_new(o, "resume_ns",
+			    u64(f->resumed_ns && f->done_ns      ? f->resumed_ns - f->done_ns
+				: f->resumed_ns && f->settled_ns ? f->resumed_ns - f->settled_ns
+								 : 0));
+	json_object_set_new(o, "total_ns",
+			    u64(f->at_ns && f->resumed_ns ? f->resumed_ns - f->at_ns : 0));
 	json_object_set_new(o, "failed", failed);
 	json_object_set_new(o, "inputs", inputs);
 	return o;
@@ -196,26 +235,36 @@ static void put_trouble(const struct bl_ctl *c, json_t *o)
 	if (!c->elected && !*said)
 		said = bl_store_waits(c->store, text, sizeof(text));
 	if (c->elected && c->behind) {
-		snprintf(text, sizeof(text), "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: the store is new, or an old copy", c->behind);
+		snprintf(text, sizeof(text),
+			 "a node obeys epoch %" PRIu64 " already, and nobody of an earlier one: "
+			 "the store is new, or an old copy",
+			 c->behind);
 		said = text;
 	} else if (c->elected && bl_recover_isolated(c->rec)) {
-		said = "most nodes are out of reach: nobody is taken for failed who does not answer";
+		said = "most nodes are out of reach: nobody is taken for failed who does not "
+		       "answer";
 	} else if (c->elected && bl_recover_doubts(c->rec)) {
-		said = "without those that do not answer most hosts would be cut off: nobody is taken for failed for that (missing: see failures); are their barlined alive?";
+		said = "without those that do not answer most hosts would be cut off: nobody is "
+		       "taken for failed for that (missing: see failures); are their barlined "
+		       "alive?";
 	}
 	json_object_set_new(o, "trouble", json_string(said));
 }
 
 char *bl_ctl_text(struct bl_ctl *c)
 {
-	json_t *o = json_object(), *nodes = json_array(), *failures = json_array(), *epochs = json_array();
+	json_t *o = json_object(), *nodes = json_array(), *failures = json_array(),
+	       *epochs = json_array();
 	uint32_t i;
 	char *text;
 
 	pthread_mutex_lock(&c->lock);
 	json_object_set_new(o, "addr", json_string(c->cfg.advertise));
 	json_object_set_new(o, "pid", u64((uint64_t)getpid()));
-	json_object_set_new(o, "state", json_string(!c->elected ? "standby" : c->loading ? "loading" : "leader"));
+	json_object_set_new(o, "state",
+			    json_string(!c->elected  ? "standby"
+					: c->loading ? "loading"
+						     : "leader"));
 	json_object_set_new(o, "epoch", u64(c->elected));
 	json_object_set_new(o, "leader", json_string(c->leader));
 	json_object_set_new(o, "store", json_string(*c->cfg.sqlite ? c->cfg.sqlite : "etcd"));
@@ -229,7 +278,10 @@ char *bl_ctl_text(struct bl_ctl *c)
 		json_array_append_new(failures, failure_row(c, bl_recover_failure_at(c->rec, i)));
 	json_object_set_new(o, "admission", ctl_admit_row(c));
 	for (i = 0; i < c->nepochs; i++)
-		json_array_append_new(epochs, json_pack("{s:I, s:s, s:I}", "epoch", (json_int_t)c->epochs[i].epoch, "leader", c->epochs[i].leader, "unix_ns", (json_int_t)c->epochs[i].unix_ns));
+		json_array_append_new(epochs, json_pack("{s:I, s:s, s:I}", "epoch",
+							(json_int_t)c->epochs[i].epoch, "leader",
+							c->epochs[i].leader, "unix_ns",
+							(json_int_t)c->epochs[i].unix_ns));
 	pthread_mutex_unlock(&c->lock);
 	json_object_set_new(o, "nodes", nodes);
 	json_object_set_new(o, "failures", failures);

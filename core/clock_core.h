@@ -2,10 +2,12 @@
 /*
  * Bus time: from CLOCK_MONOTONIC to the time of the rack, and between 64 and 48 bits.
  *
- * Example: a record with seg[1] = {mono 1000, bus 5000, rate 2^30/1000 (+0.1 %)} gives at mono 2000: 5000 + 1000 + 1 = 6001.
+ * Example: a record with seg[1] = {mono 1000, bus 5000, rate 2^30/1000 (+0.1 %)} gives at mono
+ * 2000: 5000 + 1000 + 1 = 6001.
  *
- * 48 bits wrap after 78 h 11 min. A node extends every value that it receives to 64 bits, next to a reference of its own (PAWS, RFC 7323 section 5):
- * right as long as the two are less than 39 h apart. From there on comparisons are plain ones.
+ * 48 bits wrap after 78 h 11 min. A node extends every value that it receives to 64 bits, next to a
+ * reference of its own (PAWS, RFC 7323 section 5): right as long as the two are less than 39 h
+ * apart. From there on comparisons are plain ones.
  *
  * Does not read any clock: the caller passes CLOCK_MONOTONIC.
  */
@@ -29,13 +31,16 @@ BL_CORE __u64 bl_seg_at(const struct bl_clock_seg *s, __u64 mono)
 {
 	__s64 d = (__s64)(mono - s->mono_ns);
 
-	/* |rate| < 2^20, so the product fits for pieces of up to 2^43 ns (2.4 h); the daemon starts a new one every second */
+	/*
+	 * |rate| < 2^20, so the product fits for pieces of up to 2^43 ns (2.4 h); the daemon starts
+	 * a new one every second
+	 */
 	return s->bus_ns + (__u64)d + (__u64)((d * (__s64)s->rate) >> 30);
 }
 
 /**
- * bl_clock_at - bus time at @mono. The record may be written at this moment: @seq makes readers retry, and what remains is harmless: the
- * two pieces are equal where they meet.
+ * bl_clock_at - bus time at @mono. The record may be written at this moment: @seq makes readers
+ * retry, and what remains is harmless: the two pieces are equal where they meet.
  */
 BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 {
@@ -44,7 +49,8 @@ BL_CORE __u64 bl_clock_at(const struct bl_clock *c, __u64 mono)
 	int i;
 
 	for (i = 0; i < BL_CLOCK_TRIES; i++) {
-		s0 = BL_READ_ONCE(c->seq); /* pairs with the daemon's odd/even stores in loader/order/clock.c */
+		/* pairs with the daemon's odd/even stores in loader/order/clock.c */
+		s0 = BL_READ_ONCE(c->seq);
 		BL_BARRIER();
 		if ((__s64)(mono - BL_READ_ONCE(c->seg[1].mono_ns)) >= 0)
 			bus = bl_seg_at(&c->seg[1], mono);
@@ -63,13 +69,17 @@ BL_CORE int bl_clock_usable(const struct bl_clock *c, __u64 mono)
 	return (BL_READ_ONCE(c->flags) & BL_CLOCK_VALID) && mono < BL_READ_ONCE(c->void_after_ns);
 }
 
-/** bl_clock_bound - greatest error at @mono, ns: the measured bound and what drift may have added since. */
+/**
+ * bl_clock_bound - greatest error at @mono, ns: the measured bound and what drift may have added
+ * since.
+ */
 BL_CORE __u64 bl_clock_bound(const struct bl_clock *c, __u64 mono)
 {
 	__u64 age = mono > c->as_of_ns ? mono - c->as_of_ns : 0;
 
 	/* ppb of an age below 2^43 ns fits; past void_after nobody asks */
-	return c->bound_ns + (age >> 10) * c->drift_ppb / 976563; /* 1e9 / 1024, rounded up by less than 1 ppm */
+	/* 1e9 / 1024, rounded up by less than 1 ppm */
+	return c->bound_ns + (age >> 10) * c->drift_ppb / 976563;
 }
 
 /* What follows is the daemon's side; native only in use, pure all the same. */
@@ -86,12 +96,14 @@ BL_CORE void bl_clock_start(struct bl_clock *c, __u64 mono, __u64 bus)
 }
 
 /**
- * bl_clock_torn - the writer of @c was killed while it wrote: keep the piece that is whole. Of the two, that is
- * the one whose bus time at @mono is nearer to @target; pieces that are whole agree to within microseconds.
+ * bl_clock_torn - the writer of @c was killed while it wrote: keep the piece that is whole. Of the
+ * two, that is the one whose bus time at @mono is nearer to @target; pieces that are whole agree to
+ * within microseconds.
  */
 BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
 {
-	__s64 e0 = (__s64)(bl_seg_at(&c->seg[0], mono) - target), e1 = (__s64)(bl_seg_at(&c->seg[1], mono) - target);
+	__s64 e0 = (__s64)(bl_seg_at(&c->seg[0], mono) - target),
+	      e1 = (__s64)(bl_seg_at(&c->seg[1], mono) - target);
 
 	if ((e0 < 0 ? -e0 : e0) < (e1 < 0 ? -e1 : e1))
 		c->seg[1] = c->seg[0];
@@ -100,11 +112,14 @@ BL_CORE void bl_clock_torn(struct bl_clock *c, __u64 mono, __u64 target)
 }
 
 /**
- * bl_clock_steer - choose the next piece so that bus time approaches @target_at_mono (the true bus time at @mono) without ever going back.
- * @gain_ns: time in which the present error should be worked off; the rate is limited to 500 ppm either way.
- * Fills @next; the caller publishes it (seq odd, shift, seq even). Starts BL_CLOCK_LEAD_NS after @mono. Returns the error at @mono, ns (bus - target).
+ * bl_clock_steer - choose the next piece so that bus time approaches @target_at_mono (the true bus
+ * time at @mono) without ever going back.
+ * @gain_ns: time in which the present error should be worked off; the rate is limited to 500 ppm
+ * either way. Fills @next; the caller publishes it (seq odd, shift, seq even). Starts
+ * BL_CLOCK_LEAD_NS after @mono. Returns the error at @mono, ns (bus - target).
  */
-BL_CORE __s64 bl_clock_steer(const struct bl_clock *c, __u64 mono, __u64 target_at_mono, __u64 gain_ns, struct bl_clock_seg *next)
+BL_CORE __s64 bl_clock_steer(const struct bl_clock *c, __u64 mono, __u64 target_at_mono,
+			     __u64 gain_ns, struct bl_clock_seg *next)
 {
 	const struct bl_clock_seg *last = &c->seg[1];
 	__s64 error = (__s64)(bl_seg_at(last, mono) - target_at_mono);

@@ -5,10 +5,10 @@
  *
  * A program sees a frame without preamble, FCS and gap, and the sender of a short frame sees it
  * without the padding that the NIC adds and the receiver gets. Whoever counts the bytes that it has
- * in its hand therefore counts another number than the other end, and less time than the link takes.
- * Example: an application sends a datagram of 42 bytes. The host asks for bl_wire_bytes(42) = 84 byte
- * times, the NIC pads the frame to 60, and the switch takes bl_wire_bytes(60) = 84 off the promise.
- * The link is busy for 64 bytes with FCS, 8 of preamble and 12 of gap: 84.
+ * in its hand therefore counts another number than the other end, and less time than the link
+ * takes. Example: an application sends a datagram of 42 bytes. The host asks for bl_wire_bytes(42)
+ * = 84 byte times, the NIC pads the frame to 60, and the switch takes bl_wire_bytes(60) = 84 off
+ * the promise. The link is busy for 64 bytes with FCS, 8 of preamble and 12 of gap: 84.
  *
  * Lengths of queues and their limits are not times: they stay bytes of frame.
  */

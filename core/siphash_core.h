@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed 64-bit checksum that nobody without the key can forge.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed 64-bit checksum that nobody without the key
+ * can forge.
  *
- * Example, the paper's appendix A: key 00 01 .. 0f as two little-endian words, message 00 01 .. 0e: a129ca6149be45e5.
+ * Example, the paper's appendix A: key 00 01 .. 0f as two little-endian words, message 00 01 .. 0e:
+ * a129ca6149be45e5.
  */
 #ifndef BARLINE_SIPHASH_CORE_H
 #define BARLINE_SIPHASH_CORE_H
 
 #include "core.h"
 
-/* What is too large to be copied into each place of use; in a BPF program it is a function of its own, too. */
+/*
+ * What is too large to be copied into each place of use; in a BPF program it is a function of its
+ * own, too.
+ */
 #define BL_FN static __attribute__((unused))
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -51,10 +56,14 @@ BL_CORE void bl_sip_word(struct bl_sip *s, __u64 m)
 
 #define BL_SIP_NONE (~0U)
 
-/** bl_siphash - of @len bytes; the word number @skip (8 bytes each) is taken for zero, so that a checksum can lie within what it covers; BL_SIP_NONE: none is. */
+/**
+ * bl_siphash - of @len bytes; the word number @skip (8 bytes each) is taken for zero, so that a
+ * checksum can lie within what it covers; BL_SIP_NONE: none is.
+ */
 BL_FN __u64 bl_siphash(__u64 k0, __u64 k1, const void *data, __u32 len, __u32 skip)
 {
-	struct bl_sip s = { k0 ^ 0x736f6d6570736575ULL, k1 ^ 0x646f72616e646f6dULL, k0 ^ 0x6c7967656e657261ULL, k1 ^ 0x7465646279746573ULL };
+	struct bl_sip s = { k0 ^ 0x736f6d6570736575ULL, k1 ^ 0x646f72616e646f6dULL,
+			    k0 ^ 0x6c7967656e657261ULL, k1 ^ 0x7465646279746573ULL };
 	const __u8 *p = data;
 	__u64 m;
 	__u32 i;

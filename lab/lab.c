@@ -22,7 +22,25 @@
 
 #define DEFAULT_NAME "lab"
 
-enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY_L2, KEY_L3, KEY_CPUS, KEY_BARE, KEY_ONE_LANE, KEY_NO_THREAD, KEY_DEAD, KEY_NO_AHEAD, KEY_REALTIME, KEY_LOSS, KEY_CONTROLLERS };
+enum {
+	KEY_HOSTS = 256,
+	KEY_TORS,
+	KEY_SPINES,
+	KEY_BEACON,
+	KEY_SKEW,
+	KEY_MTU,
+	KEY_L2,
+	KEY_L3,
+	KEY_CPUS,
+	KEY_BARE,
+	KEY_ONE_LANE,
+	KEY_NO_THREAD,
+	KEY_DEAD,
+	KEY_NO_AHEAD,
+	KEY_REALTIME,
+	KEY_LOSS,
+	KEY_CONTROLLERS
+};
 
 #define GROUP_RACK  1
 #define GROUP_BENCH 2
@@ -30,32 +48,52 @@ enum { KEY_HOSTS = 256, KEY_TORS, KEY_SPINES, KEY_BEACON, KEY_SKEW, KEY_MTU, KEY
 static const struct argp_option lab_options[] = {
 	{ NULL, 0, NULL, 0, "The rack:", GROUP_RACK },
 	{ "hosts", KEY_HOSTS, "N", 0, "hosts, 1 to 64 (default 8)", GROUP_RACK },
-	{ "tors", KEY_TORS, "N", 0, "ToR switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
-	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)", GROUP_RACK },
-	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)", GROUP_RACK },
-	{ "dead-after-us", KEY_DEAD, "US", 0, "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, and are not dead)", GROUP_RACK },
-	{ "realtime", KEY_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have short slices; the default), always, never", GROUP_RACK },
-	{ "no-ahead", KEY_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks: to compare with", GROUP_RACK },
-	{ "skew", KEY_SKEW, "HOST=NS", 0, "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
+	{ "tors", KEY_TORS, "N", 0, "ToR switches of a leaf-spine, 1 to 8 (default 2)",
+	  GROUP_RACK },
+	{ "spines", KEY_SPINES, "N", 0, "spine switches of a leaf-spine, 1 to 8 (default 2)",
+	  GROUP_RACK },
+	{ "beacon-us", KEY_BEACON, "US", 0, "beacon interval (default 100, with --admission 1000)",
+	  GROUP_RACK },
+	{ "dead-after-us", KEY_DEAD, "US", 0,
+	  "exclude a silent link after (default 500000: hosts of a lab wait for a CPU at times, "
+	  "and are not dead)",
+	  GROUP_RACK },
+	{ "realtime", KEY_REALTIME, "WHEN", 0,
+	  "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have "
+	  "short slices; the default), always, never",
+	  GROUP_RACK },
+	{ "no-ahead", KEY_NO_AHEAD, NULL, 0,
+	  "silent hosts do not promise ahead of their clocks: to compare with", GROUP_RACK },
+	{ "skew", KEY_SKEW, "HOST=NS", 0,
+	  "let this host's clock be off by so many ns; may be repeated", GROUP_RACK },
 	{ "mtu", KEY_MTU, "BYTES", 0, "of every link (default 1500)", GROUP_RACK },
-	{ "l2", KEY_L2, NULL, 0, "rack: the ToR forwards by a static table of addresses (default)", GROUP_RACK },
+	{ "l2", KEY_L2, NULL, 0, "rack: the ToR forwards by a static table of addresses (default)",
+	  GROUP_RACK },
 	{ "l3", KEY_L3, NULL, 0, "rack: the ToR forwards by Linux's routing tables", GROUP_RACK },
-	{ "cpus", KEY_CPUS, "LIST", 0, "datapath CPUs of the switches, as 0,2-3; each is a lane (default 0)", GROUP_RACK },
-	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN, "test: all datapath CPUs share one lane, which breaks the promise", GROUP_RACK },
-	{ "no-threaded-napi", KEY_NO_THREAD, NULL, OPTION_HIDDEN, "test: leave the ports' NAPI where it is", GROUP_RACK },
+	{ "cpus", KEY_CPUS, "LIST", 0,
+	  "datapath CPUs of the switches, as 0,2-3; each is a lane (default 0)", GROUP_RACK },
+	{ "one-lane", KEY_ONE_LANE, NULL, OPTION_HIDDEN,
+	  "test: all datapath CPUs share one lane, which breaks the promise", GROUP_RACK },
+	{ "no-threaded-napi", KEY_NO_THREAD, NULL, OPTION_HIDDEN,
+	  "test: leave the ports' NAPI where it is", GROUP_RACK },
 	{ 0 }
 };
 
-static const struct argp_option up_options[] = {
-	{ "no-barline", KEY_BARE, NULL, 0, "links without barline's programs: to compare with", GROUP_RACK },
-	{ "controllers", KEY_CONTROLLERS, "N", 0, "failure controllers, 0 to 3 (default 0): 1 on SQLite, 2 or 3 on three members of etcd", GROUP_RACK },
-	{ 0 }
-};
+static const struct argp_option up_options[] = { { "no-barline", KEY_BARE, NULL, 0,
+						   "links without barline's programs: to compare "
+						   "with",
+						   GROUP_RACK },
+						 { "controllers", KEY_CONTROLLERS, "N", 0,
+						   "failure controllers, 0 to 3 (default 0): 1 on "
+						   "SQLite, 2 or 3 on three members of etcd",
+						   GROUP_RACK },
+						 { 0 } };
 
-static const struct argp_option loss_option[] = {
-	{ "loss", KEY_LOSS, "P", 0, "every host loses a frame that comes to it with this probability, 0 to 0.5 (default 0)", GROUP_RACK },
-	{ 0 }
-};
+static const struct argp_option loss_option[] = { { "loss", KEY_LOSS, "P", 0,
+						    "every host loses a frame that comes to it "
+						    "with this probability, 0 to 0.5 (default 0)",
+						    GROUP_RACK },
+						  { 0 } };
 
 static error_t parse_lab(int key, char *arg, struct argp_state *state)
 {
@@ -66,27 +104,34 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_HOSTS:
 		if (!cli_number(arg, 1, LAB_HOSTS_MAX, &v))
-			argp_error(state, "hosts \"%s\" is not a number from 1 to %d", arg, LAB_HOSTS_MAX);
+			argp_error(state, "hosts \"%s\" is not a number from 1 to %d", arg,
+				   LAB_HOSTS_MAX);
 		s->hosts = (unsigned int)v;
 		return 0;
 	case KEY_TORS:
 		if (!cli_number(arg, 1, LAB_TORS_MAX, &v))
-			argp_error(state, "tors \"%s\" is not a number from 1 to %d", arg, LAB_TORS_MAX);
+			argp_error(state, "tors \"%s\" is not a number from 1 to %d", arg,
+				   LAB_TORS_MAX);
 		s->tors = (unsigned int)v;
 		return 0;
 	case KEY_SPINES:
 		if (!cli_number(arg, 1, LAB_SPINES_MAX, &v))
-			argp_error(state, "spines \"%s\" is not a number from 1 to %d", arg, LAB_SPINES_MAX);
+			argp_error(state, "spines \"%s\" is not a number from 1 to %d", arg,
+				   LAB_SPINES_MAX);
 		s->spines = (unsigned int)v;
 		return 0;
 	case KEY_BEACON:
 		if (!cli_number(arg, 1, 1000000, &v))
-			argp_error(state, "beacon interval \"%s\" is not a number of us from 1 to 1000000", arg);
+			argp_error(state,
+				   "beacon interval \"%s\" is not a number of us from 1 to 1000000",
+				   arg);
 		s->beacon_us = (unsigned int)v;
 		return 0;
 	case KEY_DEAD:
 		if (!cli_number(arg, 1, 100000000, &v))
-			argp_error(state, "dead-after \"%s\" is not a number of us from 1 to 100000000", arg);
+			argp_error(state,
+				   "dead-after \"%s\" is not a number of us from 1 to 100000000",
+				   arg);
 		s->dead_after_us = (unsigned int)v;
 		return 0;
 	case KEY_REALTIME:
@@ -101,7 +146,8 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		eq = strchr(arg, '=');
 		if (eq)
 			*eq = '\0';
-		if (!eq || !cli_number(arg + (arg[0] == 'h'), 1, LAB_HOSTS_MAX, &host) || !cli_number(eq + 1, -3600000000000, 3600000000000, &v))
+		if (!eq || !cli_number(arg + (arg[0] == 'h'), 1, LAB_HOSTS_MAX, &host) ||
+		    !cli_number(eq + 1, -3600000000000, 3600000000000, &v))
 			argp_error(state, "skew is HOST=NS, as in h2=-5000");
 		s->skew_ns[host - 1] = v;
 		return 0;
@@ -119,7 +165,8 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	case KEY_CPUS:
 		v = cli_cpus(arg, s->cpus, BL_LANES_MAX);
 		if (v < 1)
-			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3", arg, BL_LANES_MAX);
+			argp_error(state, "cpus \"%s\" is not a list of at most %d CPUs, as 0,2-3",
+				   arg, BL_LANES_MAX);
 		s->ncpus = (unsigned int)v;
 		return 0;
 	case KEY_BARE:
@@ -135,7 +182,8 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &s->admission;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine") || !strcmp(arg, "dumbbell") || !strcmp(arg, "three-tier")) {
+		if (!strcmp(arg, "rack") || !strcmp(arg, "leaf-spine") ||
+		    !strcmp(arg, "dumbbell") || !strcmp(arg, "three-tier")) {
 			s->leaf_spine = arg[0] != 'r';
 			s->dumbbell = arg[0] == 'd';
 			s->cores = arg[0] == 't' ? 2 : 0;
@@ -154,25 +202,33 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 			s->tors = s->tors > 2 ? s->tors : 4;
 			s->spines = s->spines > 2 ? s->spines : 4;
 			if (s->tors % 2 || s->spines % 2)
-				argp_error(state, "three tiers have two pods: an even number of ToRs, and of spines");
+				argp_error(state, "three tiers have two pods: an even number of "
+						  "ToRs, and of spines");
 			if (s->admission.on)
-				argp_error(state, "--admission is for a rack, a leaf-spine or a dumbbell");
+				argp_error(state, "--admission is for a rack, a leaf-spine or a "
+						  "dumbbell");
 		}
 		if (s->leaf_spine && s->hosts < s->tors)
-			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts, s->tors);
+			argp_error(state, "%u hosts cannot be spread over %u ToRs", s->hosts,
+				   s->tors);
 		if (s->leaf_spine)
 			s->l3 = true;
 		if (s->admission.on && (s->bare || (s->l3 && s->admission.policy == BL_POLICY_PL2)))
-			argp_error(state, "--admission is for barline's programs, and pl2 for a rack over L2");
+			argp_error(state, "--admission is for barline's programs, and pl2 for a "
+					  "rack over L2");
 		if (s->admission.spray && (!s->leaf_spine || s->dumbbell))
-			argp_error(state, "--spray: frames take the ways up in turn; only a leaf-spine has several");
+			argp_error(state, "--spray: frames take the ways up in turn; only a "
+					  "leaf-spine has several");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child lab_children[] = { { &bl_admission_argp, 0, NULL, GROUP_RACK }, { 0 } };
-const struct argp lab_argp = { .options = lab_options, .parser = parse_lab, .children = lab_children };
+static const struct argp_child lab_children[] = { { &bl_admission_argp, 0, NULL, GROUP_RACK },
+						  { 0 } };
+const struct argp lab_argp = { .options = lab_options,
+			       .parser = parse_lab,
+			       .children = lab_children };
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {
@@ -185,7 +241,8 @@ static error_t parse_up(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CONTROLLERS:
 		if (!cli_number(arg, 0, LAB_CONTROLLERS_MAX, &v))
-			argp_error(state, "controllers \"%s\" is not a number from 0 to %d", arg, LAB_CONTROLLERS_MAX);
+			argp_error(state, "controllers \"%s\" is not a number from 0 to %d", arg,
+				   LAB_CONTROLLERS_MAX);
 		s->controllers = (unsigned int)v;
 		s->etcd = v > 1;
 		return 0;
@@ -228,18 +285,32 @@ struct lab *lab_new(void)
 static int drive(struct lab *lab, void *arg)
 {
 	(void)arg;
-	return bench_drive(lab->spec.hosts, LAB_NETNS_DIR, &lab->spec.bench, true, lab->spec.bench.lat_samples != 0);
+	return bench_drive(lab->spec.hosts, LAB_NETNS_DIR, &lab->spec.bench, true,
+			   lab->spec.bench.lat_samples != 0);
 }
 
 int cmd_lab_run(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { &bench_argp, 0, "The measurement:", GROUP_BENCH },
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { &bench_argp, 0,
+							"The measurement:", GROUP_BENCH },
 						      { 0 } };
-	static const struct argp argp = { .options = loss_option, .parser = parse_run, .args_doc = "[rack|leaf-spine|three-tier|dumbbell]", .children = children,
-					  .doc = "barline lab run - raise a rack of network namespaces, let every host broadcast to all, check that all "
-						 "receivers saw one order, measure latency, take the rack away\vExit status 1 if the order "
-						 "differed or a message is missing. `barline lab run incast|outcast|shuffle|memcached` runs "
-						 "unmodified applications instead, `barline lab run fairness|failover` what Fastpass is about, `barline lab run fct` flows of drawn sizes; they have options of their own." };
+	static const struct argp argp = { .options = loss_option,
+					  .parser = parse_run,
+					  .args_doc = "[rack|leaf-spine|three-tier|dumbbell]",
+					  .children = children,
+					  .doc = "barline lab run - raise a rack of network "
+						 "namespaces, let every host broadcast to all, "
+						 "check that all "
+						 "receivers saw one order, measure latency, take "
+						 "the rack away\vExit status 1 if the order "
+						 "differed or a message is missing. `barline lab "
+						 "run incast|outcast|shuffle|memcached` runs "
+						 "unmodified applications instead, `barline lab "
+						 "run fairness|failover` what Fastpass is about, "
+						 "`barline lab run fct` flows of drawn sizes; they "
+						 "have options of their own." };
 	int (*other)(int, char **);
 	struct lab *lab;
 	int err;
@@ -254,7 +325,9 @@ int cmd_lab_run(int argc, char **argv)
 		return cli_fail("out of memory");
 	cmd_parse(&argp, argc, argv, lab);
 	if (lab->spec.name[0])
-		return cli_usage("lab run: \"%s\" is nothing to run; rack, leaf-spine, or first of all incast, outcast, shuffle, memcached, fairness, failover", lab->spec.name);
+		return cli_usage("lab run: \"%s\" is nothing to run; rack, leaf-spine, or first of "
+				 "all incast, outcast, shuffle, memcached, fairness, failover",
+				 lab->spec.name);
 	if (lab->spec.hosts < 2)
 		return cli_usage("a run needs two hosts or more");
 	snprintf(lab->spec.name, sizeof(lab->spec.name), "run-%d", getpid());
@@ -265,9 +338,18 @@ int cmd_lab_run(int argc, char **argv)
 
 int cmd_lab_up(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = up_options, .parser = parse_up, .args_doc = "[NAME] [rack|leaf-spine|three-tier|dumbbell]", .children = children,
-					  .doc = "barline lab up - raise a rack of network namespaces and leave it running\vWith --controllers: `barline lab exec NAME " LAB_MGMT " -- barline show controller`, where they are." };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .options = up_options,
+					  .parser = parse_up,
+					  .args_doc = "[NAME] "
+						      "[rack|leaf-spine|three-tier|dumbbell]",
+					  .children = children,
+					  .doc = "barline lab up - raise a rack of network "
+						 "namespaces and leave it running\vWith "
+						 "--controllers: `barline lab exec NAME " LAB_MGMT
+						 " -- barline show controller`, where they are." };
 	struct lab *lab = lab_new();
 	int err;
 
@@ -282,8 +364,11 @@ int cmd_lab_up(int argc, char **argv)
 	if (!err && cli.json)
 		cli_json(json_pack("{s:s, s:s}", "lab", lab->spec.name, "state", "up"));
 	else if (!err)
-		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: barline lab exec %s %s -- barline show %s\n", lab->spec.name,
-		       lab->spec.hosts, lab->spec.hosts, lab->spec.name, lab->spec.controllers ? LAB_MGMT : "h1", lab->spec.controllers ? "controller" : "barriers");
+		printf("lab \"%s\" is up: %u hosts, h1 to h%u. Try: barline lab exec %s %s -- "
+		       "barline show %s\n",
+		       lab->spec.name, lab->spec.hosts, lab->spec.hosts, lab->spec.name,
+		       lab->spec.controllers ? LAB_MGMT : "h1",
+		       lab->spec.controllers ? "controller" : "barriers");
 	free(lab);
 	return err;
 }
@@ -322,9 +407,14 @@ static int run_inside(char **cmd)
 
 int cmd_lab_exec(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse_names, .args_doc = "[NAME] NODE -- COMMAND [ARGUMENT...]", .children = cmd_globals,
-					  .doc = "barline lab exec - run a command on a node of a lab\vNODE is h1, h2, ... (hosts), s1, ... (ToR "
-						 "switches), p1, ... (spines), or " LAB_MGMT ", where the daemons and their controllers are. The exit status is the command's." };
+	static const struct argp argp = { .parser = parse_names,
+					  .args_doc = "[NAME] NODE -- COMMAND [ARGUMENT...]",
+					  .children = cmd_globals,
+					  .doc = "barline lab exec - run a command on a node of a "
+						 "lab\vNODE is h1, h2, ... (hosts), s1, ... (ToR "
+						 "switches), p1, ... (spines), or " LAB_MGMT
+						 ", where the daemons and their controllers are. "
+						 "The exit status is the command's." };
 	const char *names[2] = { NULL, NULL }, *lab, *node;
 	int split, pidfd, fd, err;
 	pid_t pid;
@@ -347,8 +437,11 @@ int cmd_lab_exec(int argc, char **argv)
 
 int cmd_lab_down(int argc, char **argv)
 {
-	static const struct argp argp = { .parser = parse_names, .args_doc = "[NAME]", .children = cmd_globals,
-					  .doc = "barline lab down - take a lab away, and everything that runs in it" };
+	static const struct argp argp = { .parser = parse_names,
+					  .args_doc = "[NAME]",
+					  .children = cmd_globals,
+					  .doc = "barline lab down - take a lab away, and "
+						 "everything that runs in it" };
 	const char *names[2] = { NULL, NULL };
 	const struct timespec nap = { .tv_nsec = 10000000 };
 	struct pollfd p;
@@ -362,7 +455,10 @@ int cmd_lab_down(int argc, char **argv)
 	if (fd < 0)
 		return 1;
 	close(fd);
-	/* the kernel ends every process of a pid namespace with its init, and their namespaces, mounts and pins with them */
+	/*
+	 * the kernel ends every process of a pid namespace with its init, and their namespaces,
+	 * mounts and pins with them
+	 */
 	if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0))
 		return cli_fail("lab \"%s\" (pid %d): %s", names[0], pid, strerror(errno));
 	p = (struct pollfd){ .fd = pidfd, .events = POLLIN };
@@ -395,9 +491,13 @@ json_t *lab_ask(const char *name, int *pidfd, pid_t *pid)
 
 int cmd_lab_list(int argc, char **argv)
 {
-	static const struct col cols[] = { { "name", "NAME", 's' },   { "state", "STATE", 's' },     { "kind", "KIND", 's' }, { "forward", "FORWARD", 's' },
-					   { "hosts", "HOSTS", 'd' }, { "mtu", "MTU", 'd' },	     { "pid", "PID", 'd' },   { "age_s", "AGE_S", 'f' } };
-	static const struct argp argp = { .children = cmd_globals, .doc = "barline lab list - labs that are up in this network namespace" };
+	static const struct col cols[] = { { "name", "NAME", 's' },   { "state", "STATE", 's' },
+					   { "kind", "KIND", 's' },   { "forward", "FORWARD", 's' },
+					   { "hosts", "HOSTS", 'd' }, { "mtu", "MTU", 'd' },
+					   { "pid", "PID", 'd' },     { "age_s", "AGE_S", 'f' } };
+	static const struct argp argp = { .children = cmd_globals,
+					  .doc = "barline lab list - labs that are up in this "
+						 "network namespace" };
 	FILE *f;
 	json_t *rows = json_array();
 	char line[512];
@@ -411,7 +511,10 @@ int cmd_lab_list(int argc, char **argv)
 		pid_t pid = 0;
 		json_t *info;
 
-		/* Num RefCount Protocol Flags ...: 10000 is a listening socket; accepted ones carry the same name */
+		/*
+		 * Num RefCount Protocol Flags ...: 10000 is a listening socket; accepted ones carry
+		 * the same name
+		 */
 		if (!at || sscanf(line, "%*x: %*x %*x %x", &flags) != 1 || !(flags & 0x10000))
 			continue;
 		name = at + strlen("@" LAB_SOCKET);

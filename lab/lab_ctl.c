@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All of them are children of the driver, or with `lab up` of a process that only keeps them, in the namespace where the lab's
- * server runs the daemons ("mgmt" for `lab exec`): its loopback stands for the network that racks are managed by, which is another one than the one that fails.
+ * Controllers of failures in a lab, and the members of etcd that they keep their decisions in. All
+ * of them are children of the driver, or with `lab up` of a process that only keeps them, in the
+ * namespace where the lab's server runs the daemons ("mgmt" for `lab exec`): its loopback stands
+ * for the network that racks are managed by, which is another one than the one that fails.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -33,7 +35,8 @@ struct lab_ctl {
 
 static void say_into(const char *log)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+	    fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	dup2(null, STDIN_FILENO);
 	dup2(fd < 0 ? null : fd, STDOUT_FILENO);
@@ -74,7 +77,9 @@ static json_t *status(unsigned int i)
 {
 	char answer[LAB_ETCD_ANSWER];
 
-	return lab_etcd_post(i, "/v3/maintenance/status", "{}", 2000, answer) == 200 ? json_loads(answer, 0, NULL) : NULL;
+	return lab_etcd_post(i, "/v3/maintenance/status", "{}", 2000, answer) == 200
+		       ? json_loads(answer, 0, NULL)
+		       : NULL;
 }
 
 /* the member that leads, from 0; -1: none says that it does */
@@ -84,7 +89,9 @@ static int etcd_leader(const struct lab_ctl *c)
 
 	for (i = 0; i < LAB_ETCD_MEMBERS && leads < 0; i++) {
 		json_t *v = c->etcd[i] > 0 ? status((unsigned int)i) : NULL;
-		const char *leader = json_string_value(json_object_get(v, "leader")), *self = json_string_value(json_object_get(json_object_get(v, "header"), "member_id"));
+		const char *leader = json_string_value(json_object_get(v, "leader")),
+			   *self = json_string_value(
+				   json_object_get(json_object_get(v, "header"), "member_id"));
 
 		if (leader && self && !strcmp(leader, self))
 			leads = i;
@@ -119,7 +126,8 @@ static json_t *ask_one(pid_t pid)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), pid);
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(),
+		 pid);
 	return pid > 0 && !access(path, F_OK) ? arb_ask(path, NULL) : NULL;
 }
 
@@ -171,7 +179,8 @@ int lab_ctl_kill_etcd(struct lab_ctl *c)
 {
 	int i = etcd_leader(c);
 
-	return i < 0 ? cli_fail("no member of etcd leads: there is nobody to kill") : killed(&c->etcd[i], "etcd's leader");
+	return i < 0 ? cli_fail("no member of etcd leads: there is nobody to kill")
+		     : killed(&c->etcd[i], "etcd's leader");
 }
 
 static int wait_until(struct lab_ctl *c, bool etcd)
@@ -186,7 +195,10 @@ static int wait_until(struct lab_ctl *c, bool etcd)
 			return 0;
 		}
 		if (mono_ns() > until)
-			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed (etcd-server)?" : "no controller leads after %d s", START_S);
+			return cli_fail(etcd ? "etcd does not come up within %d s; is it installed "
+					       "(etcd-server)?"
+					     : "no controller leads after %d s",
+					START_S);
 		if (etcd && waitpid(c->etcd[0], NULL, WNOHANG) > 0) {
 			c->etcd[0] = 0;
 			return cli_fail("etcd does not start; is it installed (etcd-server)?");
@@ -209,19 +221,22 @@ static int wait_known(const struct lab *lab, struct lab_ctl *c)
 		char who[256] = "";
 		size_t k;
 
-		json_array_foreach(json_object_get(v, "nodes"), k, n) {
+		json_array_foreach(json_object_get(v, "nodes"), k, n)
+		{
 			const char *state = json_string_value(json_object_get(n, "state"));
 
 			if (!strcmp(state, "ok"))
 				ok++;
 			else if (strlen(who) < sizeof(who) - 64)
-				sprintf(who + strlen(who), ", %s: %s", json_string_value(json_object_get(n, "name")), state);
+				sprintf(who + strlen(who), ", %s: %s",
+					json_string_value(json_object_get(n, "name")), state);
 		}
 		json_decref(v);
 		if (ok == want)
 			return 0;
 		if (mono_ns() > until)
-			return cli_fail("%u of %u nodes are with the controller after %d s%s", ok, want, START_S, who);
+			return cli_fail("%u of %u nodes are with the controller after %d s%s", ok,
+					want, START_S, who);
 		fair_nap(5000000);
 	}
 }

@@ -12,7 +12,7 @@
 #include "lab_etcd.h"
 
 #define CLIENTS 23790 /* ports: for clients, and for each other */
-#define PEERS	23800
+#define PEERS   23800
 
 void lab_etcd_url(unsigned int i, char *url, size_t size)
 {
@@ -26,7 +26,8 @@ void lab_etcd_exec(unsigned int i)
 	int fd;
 
 	for (k = 0; k < LAB_ETCD_MEMBERS; k++)
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%sm%u=http://127.0.0.1:%u", k ? "," : "", k, PEERS + k);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%sm%u=http://127.0.0.1:%u",
+			 k ? "," : "", k, PEERS + k);
 	snprintf(name, sizeof(name), "m%u", i);
 	snprintf(dir, sizeof(dir), BL_RUN_DIR "/etcd%u", i);
 	snprintf(peers, sizeof(peers), "http://127.0.0.1:%u", PEERS + i);
@@ -36,8 +37,10 @@ void lab_etcd_exec(unsigned int i)
 		_exit(1);
 	dup2(fd, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);
-	execlp("etcd", "etcd", "--name", name, "--data-dir", dir, "--initial-advertise-peer-urls", peers, "--listen-peer-urls", peers, "--listen-client-urls", clients, "--advertise-client-urls", clients,
-	       "--initial-cluster", all, "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error", NULL);
+	execlp("etcd", "etcd", "--name", name, "--data-dir", dir, "--initial-advertise-peer-urls",
+	       peers, "--listen-peer-urls", peers, "--listen-client-urls", clients,
+	       "--advertise-client-urls", clients, "--initial-cluster", all, "--unsafe-no-fsync",
+	       "--logger", "zap", "--log-level", "error", NULL);
 	dprintf(STDERR_FILENO, "cannot run etcd: %s\n", strerror(errno));
 	_exit(127);
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The network of a lab: who is linked to whom, addresses, routes, neighbours. All of it is static, so nothing has to be learned or timed out.
+ * The network of a lab: who is linked to whom, addresses, routes, neighbours. All of it is static,
+ * so nothing has to be learned or timed out.
  *
- * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ...; cores c1, ... Host i of ToR t is 10.77.t.i and fd77:t::i on eth0.
- * rack over L2: the ToR's ports are in a bridge (which carries all that is not ordered), hosts are one subnet. With admission, each host is a second station there, bl0, with
- * 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as applications' networks do. Fastpass's arbiters are a1 and a2, 10.77.1.201 and .202: hosts without barline.
- * A dumbbell is two ToRs whose ports up1 are linked.
- * Three tiers: pod 1 has the first half of the ToRs and of the spines, pod 2 the other. Spines go up by all cores, and a
- * core goes down to a ToR by the spines of its pod.
- * L3: hosts have a /32 and a default route to 10.77.250.t; the ToR has a host route per port, and leaf-spine adds one route over all spines.
+ * Hosts are h1, h2, ...; ToR switches s1, ...; spines p1, ...; cores c1, ... Host i of ToR t
+ * is 10.77.t.i and fd77:t::i on eth0. rack over L2: the ToR's ports are in a bridge (which carries
+ * all that is not ordered), hosts are one subnet. With admission, each host is a second station
+ * there, bl0, with 10.78.t.i/16 and fd78::t:i/64, and finds the others by ARP and ND as
+ * applications' networks do. Fastpass's arbiters are a1 and a2, 10.77.1.201 and .202: hosts without
+ * barline. A dumbbell is two ToRs whose ports up1 are linked. Three tiers: pod 1 has the first half
+ * of the ToRs and of the spines, pod 2 the other. Spines go up by all cores, and a core goes down
+ * to a ToR by the spines of its pod. L3: hosts have a /32 and a default route to 10.77.250.t; the
+ * ToR has a host route per port, and leaf-spine adds one route over all spines.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +35,11 @@
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
 {
-	static const char letter[] = { [LAB_HOST] = 'h', [LAB_TOR] = 's', [LAB_SPINE] = 'p', [LAB_ARBITER] = 'a', [LAB_CORE] = 'c' };
+	static const char letter[] = { [LAB_HOST] = 'h',
+				       [LAB_TOR] = 's',
+				       [LAB_SPINE] = 'p',
+				       [LAB_ARBITER] = 'a',
+				       [LAB_CORE] = 'c' };
 	struct lab_node *n = &lab->nodes[lab->nnodes++];
 
 	snprintf(n->name, sizeof(n->name), "%c%u", letter[kind], index);
@@ -42,15 +49,21 @@ static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned i
 	return n;
 }
 
-static void add_link(struct lab *lab, struct lab_node *a, enum bl_port_role ra, const char *name_a, struct lab_node *b, enum bl_port_role rb,
-		     const char *name_b)
+static void add_link(struct lab *lab, struct lab_node *a, enum bl_port_role ra, const char *name_a,
+		     struct lab_node *b, enum bl_port_role rb, const char *name_b)
 {
 	struct lab_port *pa = &a->ports[a->nports], *pb = &b->ports[b->nports];
 
-	*pa = (struct lab_port){ .role = ra, .peer_node = (unsigned int)(b - lab->nodes), .peer_port = b->nports,
-				 .mac = { 0x02, 0x77, (uint8_t)a->kind, (uint8_t)a->index, 0, (uint8_t)a->nports } };
-	*pb = (struct lab_port){ .role = rb, .peer_node = (unsigned int)(a - lab->nodes), .peer_port = a->nports,
-				 .mac = { 0x02, 0x77, (uint8_t)b->kind, (uint8_t)b->index, 0, (uint8_t)b->nports } };
+	*pa = (struct lab_port){ .role = ra,
+				 .peer_node = (unsigned int)(b - lab->nodes),
+				 .peer_port = b->nports,
+				 .mac = { 0x02, 0x77, (uint8_t)a->kind, (uint8_t)a->index, 0,
+					  (uint8_t)a->nports } };
+	*pb = (struct lab_port){ .role = rb,
+				 .peer_node = (unsigned int)(a - lab->nodes),
+				 .peer_port = a->nports,
+				 .mac = { 0x02, 0x77, (uint8_t)b->kind, (uint8_t)b->index, 0,
+					  (uint8_t)b->nports } };
 	snprintf(pa->ifname, sizeof(pa->ifname), "%s", name_a);
 	snprintf(pb->ifname, sizeof(pb->ifname), "%s", name_b);
 	a->nports++;
@@ -80,9 +93,9 @@ static unsigned int lab_beacon_us(const struct lab_spec *s)
 /*
  * A slot of the lab. It has room for an acknowledgement beside a full frame: where data goes both
  * ways, each second frame brings one, and a slot of its own for it would be a third of all slots.
- * So it lasts for a frame and half an acknowledgement, FCP_BYTES for FCP, ARP and what a meter loses
- * when its CPU is taken away, and what the slot's part of a beacon takes. All of it together is
- * what a link must carry: with less its queue grows for as long as all slots are used.
+ * So it lasts for a frame and half an acknowledgement, FCP_BYTES for FCP, ARP and what a meter
+ * loses when its CPU is taken away, and what the slot's part of a beacon takes. All of it together
+ * is what a link must carry: with less its queue grows for as long as all slots are used.
  */
 #define FCP_BYTES 30
 
@@ -93,10 +106,14 @@ static uint32_t slot_ns(const struct lab_spec *s)
 
 	if (beacons > 0.5)
 		beacons = 0.5;
-	return (uint32_t)((BL_WIRE_FULL + BL_FP_ACK_BYTES / 2 + FCP_BYTES) / (rate * (1 - beacons)));
+	return (uint32_t)((BL_WIRE_FULL + BL_FP_ACK_BYTES / 2 + FCP_BYTES) /
+			  (rate * (1 - beacons)));
 }
 
-/* The file of this rack's Fastpass, as fpfile.h has it. Times are those of a busy machine: a thread of two cores may wait for milliseconds. */
+/*
+ * The file of this rack's Fastpass, as fpfile.h has it. Times are those of a busy machine: a thread
+ * of two cores may wait for milliseconds.
+ */
 static void plan_fp(struct lab *lab)
 {
 	const struct lab_spec *s = &lab->spec;
@@ -116,13 +133,19 @@ static void plan_fp(struct lab *lab)
 	} else {
 		f->lead_us = 200 + 2 * f->slot_ns / 1000;
 		f->watchdog_us = 500;
-		/* a meter that stood still catches up by two frames, and so may its senders: later ones would stay in its queue */
+		/*
+		 * a meter that stood still catches up by two frames, and so may its senders: later
+		 * ones would stay in its queue
+		 */
 		f->late_us = 2 * f->slot_ns / 1000 + 1;
 	}
 	bl_fp_times(f);
 	if (!s->fp_fast)
 		f->dead_us += 3000;
-	/* every link has the same rate: a spine, or a dumbbell's bar, is a path of one packet per slot, and a rack sends as many as there are */
+	/*
+	 * every link has the same rate: a spine, or a dumbbell's bar, is a path of one packet per
+	 * slot, and a rack sends as many as there are
+	 */
 	if (s->leaf_spine) {
 		f->paths = s->dumbbell ? 1 : s->spines;
 		f->path_cap = 1;
@@ -135,7 +158,9 @@ static void plan_fp(struct lab *lab)
 	memcpy(f->group + 10, (const uint8_t[]){ 0xff, 0xff, 239, 77, 7, 7 }, 6);
 	for (i = 0; i < lab->nnodes; i++) {
 		const struct lab_node *n = &lab->nodes[i];
-		uint8_t *addr = n->kind == LAB_ARBITER ? f->arbiter[n->index - 1] : f->peer[n->index - 1].addr, v4[16];
+		uint8_t *addr = n->kind == LAB_ARBITER ? f->arbiter[n->index - 1]
+						       : f->peer[n->index - 1].addr,
+			v4[16];
 
 		if (!lab_station(n))
 			continue;
@@ -175,7 +200,8 @@ unsigned int lab_first_host(const struct lab_spec *s, unsigned int tor)
 void lab_plan(struct lab *lab)
 {
 	const struct lab_spec *s = &lab->spec;
-	unsigned int tors = s->leaf_spine ? s->tors : 1, spines = s->leaf_spine && !s->dumbbell ? s->spines : 0;
+	unsigned int tors = s->leaf_spine ? s->tors : 1,
+		     spines = s->leaf_spine && !s->dumbbell ? s->spines : 0;
 	struct lab_node *tor[LAB_TORS_MAX], *spine[LAB_SPINES_MAX], *core[LAB_CORES_MAX];
 	unsigned int cores = spines ? s->cores : 0, c;
 	unsigned int slot[LAB_TORS_MAX] = { 0 };
@@ -202,14 +228,19 @@ void lab_plan(struct lab *lab)
 			if (pod_of(s, t + 1, tors) != pod_of(s, p + 1, spines))
 				continue;
 			snprintf(name, sizeof(name), "up%u", p + 1);
-			add_link(lab, tor[t], BL_PORT_UP, name, spine[p], BL_PORT_DOWN, tor[t]->name);
+			add_link(lab, tor[t], BL_PORT_UP, name, spine[p], BL_PORT_DOWN,
+				 tor[t]->name);
 		}
 	for (p = 0; p < spines; p++)
 		for (c = 0; c < cores; c++) {
 			snprintf(name, sizeof(name), "up%u", c + 1);
-			add_link(lab, spine[p], BL_PORT_UP, name, core[c], BL_PORT_DOWN, spine[p]->name);
+			add_link(lab, spine[p], BL_PORT_UP, name, core[c], BL_PORT_DOWN,
+				 spine[p]->name);
 		}
-	/* Up on both sides: what came from a ToR's own hosts goes over the bar, what came over the bar goes to hosts, and never back. Barriers have no circle. */
+	/*
+	 * Up on both sides: what came from a ToR's own hosts goes over the bar, what came over the
+	 * bar goes to hosts, and never back. Barriers have no circle.
+	 */
 	if (s->dumbbell)
 		add_link(lab, tor[0], BL_PORT_UP, "up1", tor[1], BL_PORT_UP, "up1");
 	if (!s->admission.on || s->admission.policy != BL_POLICY_FASTPASS)
@@ -223,7 +254,8 @@ void lab_plan(struct lab *lab)
 	}
 	/* a router passes no watchdogs on: a link of their own */
 	if (s->l3 && lab->nodes[lab->nnodes - 1].index == 2)
-		add_link(lab, &lab->nodes[lab->nnodes - 2], BL_PORT_UP, "eth1", &lab->nodes[lab->nnodes - 1], BL_PORT_UP, "eth1");
+		add_link(lab, &lab->nodes[lab->nnodes - 2], BL_PORT_UP, "eth1",
+			 &lab->nodes[lab->nnodes - 1], BL_PORT_UP, "eth1");
 	plan_fp(lab);
 }
 
@@ -265,9 +297,9 @@ void lab_bl0_addr(const struct lab_node *n, int family, uint8_t addr[16])
 }
 
 #define BL0_GATEWAY_NET 252 /* 10.77.252.t: ToR t, as bl0 sees it */
-#define GATEWAY_NET 250 /* 10.77.250.t: ToR t; 10.77.251.p: spine p */
-#define SPINE_NET   251
-#define CORE_NET    253 /* 10.77.253.c: core c */
+#define GATEWAY_NET     250 /* 10.77.250.t: ToR t; 10.77.251.p: spine p */
+#define SPINE_NET       251
+#define CORE_NET        253 /* 10.77.253.c: core c */
 
 static int write_file(const char *path, const char *text)
 {
@@ -288,7 +320,8 @@ static int sysctls(bool forward, bool ecn)
 		bool forward_only, ecn_only;
 	} all[] = {
 		{ "/proc/sys/net/ipv6/conf/default/accept_ra", "0", false },
-		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false }, /* no link-local addresses: no chatter on an idle rack */
+		/* no link-local addresses: no chatter on an idle rack */
+		{ "/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false },
 		{ "/proc/sys/net/ipv6/conf/all/disable_ipv6", "0", false },
 		{ "/proc/sys/net/ipv6/conf/default/disable_ipv6", "0", false },
 		{ "/proc/sys/net/ipv4/conf/all/rp_filter", "0", false },
@@ -296,18 +329,23 @@ static int sysctls(bool forward, bool ecn)
 		{ "/proc/sys/net/ipv4/ip_forward", "1", true },
 		{ "/proc/sys/net/ipv6/conf/all/forwarding", "1", true },
 		{ "/proc/sys/net/ipv6/conf/default/forwarding", "1", true },
-		{ "/proc/sys/net/ipv4/fib_multipath_hash_policy", "1", true }, /* over ports too, so that a rack uses all its spines */
+		/* over ports too, so that a rack uses all its spines */
+		{ "/proc/sys/net/ipv4/fib_multipath_hash_policy", "1", true },
 		{ "/proc/sys/net/ipv6/fib_multipath_hash_policy", "1", true },
-		{ "/proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown", "1", true }, /* who sees that a neighbour is gone takes another way */
+		/* who sees that a neighbour is gone takes another way */
+		{ "/proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv4/conf/default/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv6/conf/all/ignore_routes_with_linkdown", "1", true },
 		{ "/proc/sys/net/ipv6/conf/default/ignore_routes_with_linkdown", "1", true },
-		{ "/proc/sys/net/ipv4/tcp_ecn", "1", false, true }, /* queues mark: TCP is to hear it */
+		/* queues mark: TCP is to hear it */
+		{ "/proc/sys/net/ipv4/tcp_ecn", "1", false, true },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int err = (all[i].forward_only && !forward) || (all[i].ecn_only && !ecn) ? 0 : write_file(all[i].path, all[i].value);
+		int err = (all[i].forward_only && !forward) || (all[i].ecn_only && !ecn)
+				  ? 0
+				  : write_file(all[i].path, all[i].value);
 
 		if (err && err != -ENOENT)
 			return cli_fail("%s: %s", all[i].path, strerror(-err));
@@ -317,7 +355,9 @@ static int sysctls(bool forward, bool ecn)
 
 static int enter(int fd)
 {
-	return setns(fd, CLONE_NEWNET) ? cli_fail("cannot enter a network namespace of the lab: %s", strerror(errno)) : 0;
+	return setns(fd, CLONE_NEWNET) ? cli_fail("cannot enter a network namespace of the lab: %s",
+						  strerror(errno))
+				       : 0;
 }
 
 static int make_netns(struct lab_node *n)
@@ -354,7 +394,8 @@ static int make_links(struct lab *lab, struct lab_node *n, struct nl *nl)
 		memcpy(b.mac, q->mac, 6);
 		err = nl_veth(nl, &a, &b, peer->netns, lab->spec.mtu);
 		if (err)
-			return cli_fail("link %s:%s - %s:%s: %s", n->name, p->ifname, peer->name, q->ifname, strerror(-err));
+			return cli_fail("link %s:%s - %s:%s: %s", n->name, p->ifname, peer->name,
+					q->ifname, strerror(-err));
 	}
 	return 0;
 }
@@ -371,11 +412,13 @@ static int host_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int f
 	int err;
 
 	lab_host_addr(n, family, a);
-	err = nl_addr(nl, nic->ifindex, family, a, one_net ? (family == AF_INET ? 24 : 64) : (family == AF_INET ? 32 : 128));
+	err = nl_addr(nl, nic->ifindex, family, a,
+		      one_net ? (family == AF_INET ? 24 : 64) : (family == AF_INET ? 32 : 128));
 	if (!one_net) {
 		make_addr(family, gw, GATEWAY_NET, n->tor);
 		if (!err)
-			err = nl_neigh(nl, nic->ifindex, family, gw, tor->ports[nic->peer_port].mac);
+			err = nl_neigh(nl, nic->ifindex, family, gw,
+				       tor->ports[nic->peer_port].mac);
 		return err ? err : nl_route(nl, family, NULL, 0, &hop, 1);
 	}
 	for (i = 0; !err && i < lab->nnodes; i++) {
@@ -396,11 +439,12 @@ static void bl0_net(int family, uint8_t a[16], unsigned int tor)
 }
 
 /*
- * An address right behind a port: its station, and a route of its own. Next hops need one, too: IPv6 refuses a next hop that a
- * shorter route of another port covers ("invalid gateway or device mismatch"), as the one to everywhere else does after a link
- * came back.
+ * An address right behind a port: its station, and a route of its own. Next hops need one, too:
+ * IPv6 refuses a next hop that a shorter route of another port covers ("invalid gateway or device
+ * mismatch"), as the one to everywhere else does after a link came back.
  */
-static int behind(struct nl *nl, int family, unsigned int ifindex, const uint8_t *addr, const uint8_t mac[6])
+static int behind(struct nl *nl, int family, unsigned int ifindex, const uint8_t *addr,
+		  const uint8_t mac[6])
 {
 	const struct nl_hop direct = { .ifindex = ifindex };
 	int err = nl_neigh(nl, ifindex, family, addr, mac);
@@ -447,7 +491,8 @@ static int core_routes(const struct lab *lab, const struct lab_node *n, struct n
 			if (pod_of(s, peer->index, s->spines) != pod_of(s, t, s->tors))
 				continue;
 			make_addr(family, via[nhops], SPINE_NET, peer->index);
-			hops[nhops] = (struct nl_hop){ .ifindex = n->ports[i].ifindex, .via = via[nhops] };
+			hops[nhops] = (struct nl_hop){ .ifindex = n->ports[i].ifindex,
+						       .via = via[nhops] };
 			nhops++;
 		}
 		make_addr(family, a, t, 0);
@@ -488,7 +533,8 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 			err = nl_route(nl, family, a, family == AF_INET ? 24 : 32, &hops[nhops], 1);
 			bl0_net(family, a, peer->index);
 			if (!err && lab->spec.admission.on)
-				err = nl_route(nl, family, a, family == AF_INET ? 24 : 112, &hops[nhops], 1);
+				err = nl_route(nl, family, a, family == AF_INET ? 24 : 112,
+					       &hops[nhops], 1);
 		} else if (!err) {
 			nhops++;
 		}
@@ -504,7 +550,8 @@ static int switch_routes(struct lab *lab, struct lab_node *n, struct nl *nl, int
 }
 
 /* in @n's namespace: to ToR @tor by all spines but @spine */
-static int withdraw(const struct lab *lab, const struct lab_node *n, unsigned int tor, unsigned int spine)
+static int withdraw(const struct lab *lab, const struct lab_node *n, unsigned int tor,
+		    unsigned int spine)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	uint8_t a[16], via[LAB_SPINES_MAX][16];
@@ -522,12 +569,15 @@ static int withdraw(const struct lab *lab, const struct lab_node *n, unsigned in
 			if (peer->kind != LAB_SPINE || peer->index == spine)
 				continue;
 			make_addr(families[f], via[nhops], SPINE_NET, peer->index);
-			hops[nhops] = (struct nl_hop){ .ifindex = if_nametoindex(n->ports[i].ifname), .via = via[nhops] };
+			hops[nhops] =
+				(struct nl_hop){ .ifindex = if_nametoindex(n->ports[i].ifname),
+						 .via = via[nhops] };
 			nhops++;
 		}
 		make_addr(families[f], a, tor, 0);
 		if (nhops)
-			err = nl_route(&nl, families[f], a, families[f] == AF_INET ? 24 : 32, hops, nhops);
+			err = nl_route(&nl, families[f], a, families[f] == AF_INET ? 24 : 32, hops,
+				       nhops);
 	}
 	nl_close(&nl);
 	return err;
@@ -574,7 +624,9 @@ static int bridge_ports(struct lab_node *n, struct nl *nl)
 
 static int routes(struct lab *lab, struct lab_node *n, struct nl *nl, int family)
 {
-	return lab_station(n) ? host_routes(lab, n, nl, family) : lab->spec.l3 ? switch_routes(lab, n, nl, family) : 0;
+	return lab_station(n) ? host_routes(lab, n, nl, family)
+	       : lab->spec.l3 ? switch_routes(lab, n, nl, family)
+			      : 0;
 }
 
 int lab_routes(struct lab *lab, struct lab_node *n)
@@ -631,7 +683,8 @@ int lab_build(struct lab *lab)
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = make_netns(&lab->nodes[i]);
 		if (!err)
-			err = sysctls(lab->spec.l3 && !lab_station(&lab->nodes[i]), lab->spec.admission.on && lab->nodes[i].kind == LAB_HOST);
+			err = sysctls(lab->spec.l3 && !lab_station(&lab->nodes[i]),
+				      lab->spec.admission.on && lab->nodes[i].kind == LAB_HOST);
 	}
 	for (i = 0; !err && i < lab->nnodes; i++) {
 		err = enter(lab->nodes[i].netns);
@@ -692,12 +745,14 @@ int lab_bl0(const struct lab *lab, const struct lab_node *n)
 		return 1;
 	err = nl_open(&nl);
 	for (f = 0; !err && f < 2; f++)
-		err = lab->spec.l3 ? bl0_routed(lab, n, &nl, families[f]) : bl0_in_one_net(n, &nl, families[f]);
+		err = lab->spec.l3 ? bl0_routed(lab, n, &nl, families[f])
+				   : bl0_in_one_net(n, &nl, families[f]);
 	nl_close(&nl);
 	if (enter(home))
 		return 1;
 	close(home);
-	return err ? cli_fail("cannot give bl0 of %s its addresses: %s", n->name, strerror(-err)) : 0;
+	return err ? cli_fail("cannot give bl0 of %s its addresses: %s", n->name, strerror(-err))
+		   : 0;
 }
 
 static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node_cfg *cfg)
@@ -709,7 +764,8 @@ static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_
 		return -ENOMEM;
 	cfg->ports_count = n->nports;
 	for (i = 0; i < n->nports; i++) {
-		snprintf(cfg->ports[i].ifname, sizeof(cfg->ports[i].ifname), "%s", n->ports[i].ifname);
+		snprintf(cfg->ports[i].ifname, sizeof(cfg->ports[i].ifname), "%s",
+			 n->ports[i].ifname);
 		cfg->ports[i].role = (uint8_t)n->ports[i].role;
 		cfg->ports[i].home_cpu = -1;
 	}
@@ -724,11 +780,13 @@ static int ports_cfg(const struct lab *lab, const struct lab_node *n, struct bl_
 		if (!lab_station(peer))
 			continue;
 		memcpy(cfg->fdb[k].mac, peer->ports[n->ports[i].peer_port].mac, 6);
-		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
+		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s",
+			 n->ports[i].ifname);
 		if (!lab->spec.admission.on || peer->kind == LAB_ARBITER)
 			continue;
 		bl_bl0_mac(cfg->fdb[k - 1].mac, cfg->fdb[k].mac);
-		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s", n->ports[i].ifname);
+		snprintf(cfg->fdb[k++].ifname, sizeof(cfg->fdb[0].ifname), "%s",
+			 n->ports[i].ifname);
 	}
 	cfg->fdb_count = k;
 	return 0;
@@ -759,20 +817,23 @@ int lab_node_cfg(const struct lab *lab, const struct lab_node *n, struct bl_node
 	cfg->ncpus = lab->spec.ncpus;
 	cfg->admission = lab->spec.admission;
 	for (cfg->ctl.n = 0; cfg->ctl.n < lab->spec.controllers; cfg->ctl.n++)
-		lab_controller_addr(cfg->ctl.n, cfg->ctl.addr[cfg->ctl.n], sizeof(cfg->ctl.addr[0]));
+		lab_controller_addr(cfg->ctl.n, cfg->ctl.addr[cfg->ctl.n],
+				    sizeof(cfg->ctl.addr[0]));
 	if (n->kind == LAB_HOST) {
 		/* the queues that a lab is about are the switch's */
 		cfg->admission.queue = (struct bl_limit_cfg){ 0 };
 		if (lab->fp.narbiters)
 			cfg->admission.fp = &lab->fp;
 		if (!cfg->ncpus)
-			cfg->ncpus = 1; /* CPU 0, as the switches: beacons start where they are forwarded */
+			cfg->ncpus = 1; /* CPU 0, as the switches: beacons start where they are
+					   forwarded */
 		cfg->skew_ns = lab->spec.skew_ns[n->index - 1];
 		snprintf(cfg->ifname, sizeof(cfg->ifname), "eth0");
 		return 0;
 	}
 	if (n->kind == LAB_SPINE || n->kind == LAB_CORE)
-		cfg->admission.spray = false; /* it has no ways up; the flag is for those that have */
+		cfg->admission.spray =
+			false; /* it has no ways up; the flag is for those that have */
 	cfg->forward = lab->spec.l3 ? BL_FWD_L3 : BL_FWD_L2;
 	cfg->one_lane = lab->spec.one_lane;
 	cfg->thread_napi = !lab->spec.no_thread_napi;

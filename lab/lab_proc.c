@@ -29,12 +29,13 @@
 #include "cli/util/cmd.h"
 #include "lab.h"
 
-#define LAB_LOG BL_RUN_DIR "/lab.log"
+#define LAB_LOG    BL_RUN_DIR "/lab.log"
 #define BL_LAB_LOG 4 /* warnings */
 
 /**
  * struct tree - what the processes of one lab hand each other.
- * @front: `lab up`: the server tells the front that the lab is up; `lab run`: hangs up when the front is gone.
+ * @front: `lab up`: the server tells the front that the lab is up; `lab run`: hangs up when the
+ * front is gone.
  * @listen: the lab's socket. Bound by the server in the front's network namespace; init listens.
  * @up: pipe from the server to init: a byte when the lab is up, hangs up when the server is gone.
  */
@@ -45,10 +46,12 @@ struct tree {
 	int front;
 	int listen;
 	int up[2];
-	int order[2]; /* the driver's orders to the server: the number of a node, answered by the result */
+	/* the driver's orders to the server: the number of a node, answered by the result */
+	int order[2];
 	struct bl_node *node[LAB_NODES_MAX];
 	pid_t daemon_pid[LAB_NODES_MAX]; /* with lab_spec's @apart */
-	int go[2];			 /* hangs up when these daemons may begin to serve: there is no lo before */
+	/* hangs up when these daemons may begin to serve: there is no lo before */
+	int go[2];
 	pid_t init_pid, driver_pid;
 	struct bl_server *server;
 	uint64_t since_ns;
@@ -75,8 +78,9 @@ static int bind_socket(struct tree *t)
 		return cli_fail("cannot make a socket: %s", strerror(errno));
 	if (bind(t->listen, (struct sockaddr *)&sa, len)) {
 		if (errno == EADDRINUSE)
-			return cli_fail("a lab named \"%s\" is up already; choose another name, or `barline lab down %s`", t->lab->spec.name,
-					t->lab->spec.name);
+			return cli_fail("a lab named \"%s\" is up already; choose another name, or "
+					"`barline lab down %s`",
+					t->lab->spec.name, t->lab->spec.name);
 		return cli_fail("cannot bind the lab's socket: %s", strerror(errno));
 	}
 	return 0;
@@ -86,9 +90,12 @@ static int private_world(void)
 {
 	if (unshare(CLONE_NEWNET | CLONE_NEWNS))
 		return cli_fail("cannot make the lab's namespaces: %s%s", strerror(errno),
-				errno == EPERM ? "; labs need CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_BPF: run as root" : "");
+				errno == EPERM ? "; labs need CAP_SYS_ADMIN, CAP_NET_ADMIN and "
+						 "CAP_BPF: run as root"
+					       : "");
 	/* nothing goes out, but what the server mounts reaches init */
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL))
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL))
 		return cli_fail("cannot make mounts private: %s", strerror(errno));
 	if (mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"))
 		return cli_fail("%s: %s", BL_RUN_DIR, strerror(errno));
@@ -163,7 +170,8 @@ static int start_daemon(struct tree *t, unsigned int i)
 		return cli_fail("pipe: %s", strerror(errno));
 	t->daemon_pid[i] = fork();
 	if (t->daemon_pid[i] < 0)
-		return cli_fail("cannot fork the daemon of %s: %s", t->lab->nodes[i].name, strerror(errno));
+		return cli_fail("cannot fork the daemon of %s: %s", t->lab->nodes[i].name,
+				strerror(errno));
 	if (!t->daemon_pid[i]) {
 		close(up[0]);
 		_exit(daemon_main(t, i, up[1]));
@@ -212,9 +220,15 @@ static json_t *lab_info(const struct tree *t)
 
 	for (i = 0; i < t->lab->nnodes; i++)
 		json_array_append_new(nodes, json_string(t->lab->nodes[i].name));
-	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:o}", "name", s->name, "state", t->is_up ? "up" : "starting", "kind",
-			 s->dumbbell ? "dumbbell" : s->cores ? "three-tier" : s->leaf_spine ? "leaf-spine" : "rack", "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu, "controllers", (int)s->controllers, "programs",
-			 !s->bare, "age_s", (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:o}", "name", s->name,
+			 "state", t->is_up ? "up" : "starting", "kind",
+			 s->dumbbell     ? "dumbbell"
+			 : s->cores      ? "three-tier"
+			 : s->leaf_spine ? "leaf-spine"
+					 : "rack",
+			 "forward", s->l3 ? "l3" : "l2", "hosts", (int)s->hosts, "mtu", (int)s->mtu,
+			 "controllers", (int)s->controllers, "programs", !s->bare, "age_s",
+			 (double)(mono_ns() - t->since_ns) / 1e9, "nodes", nodes);
 }
 
 static void answer(struct tree *t)
@@ -239,7 +253,10 @@ static int reap(pid_t who, const char *name)
 
 	while ((pid = waitpid(-1, &st, WNOHANG)) > 0)
 		if (pid == who)
-			result = WIFEXITED(st) ? WEXITSTATUS(st) : cli_fail("the lab's %s died of signal %d (%s)", name, WTERMSIG(st), strsignal(WTERMSIG(st)));
+			result = WIFEXITED(st)
+					 ? WEXITSTATUS(st)
+					 : cli_fail("the lab's %s died of signal %d (%s)", name,
+						    WTERMSIG(st), strsignal(WTERMSIG(st)));
 	return result;
 }
 
@@ -276,7 +293,8 @@ static int start_driver(struct tree *t, int *ready)
 /* whoever reads the output of `lab up` must not wait for the lab */
 static void to_background(void)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), log = open(LAB_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+	    log = open(LAB_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	fflush(NULL);
 	if (null >= 0) {
@@ -322,7 +340,8 @@ int lab_arbiter(struct lab *lab, unsigned int rank)
 	close(fd);
 	for (i = 0; i < lab->nnodes; i++)
 		if (lab->nodes[i].kind == LAB_ARBITER && lab->nodes[i].nports > 1)
-			snprintf(how.group_if, sizeof(how.group_if), "%s", lab->nodes[i].ports[1].ifname);
+			snprintf(how.group_if, sizeof(how.group_if), "%s",
+				 lab->nodes[i].ports[1].ifname);
 	/* as the threads of the hosts' daemon: a slot that is given late is a slot lost */
 	sched_setscheduler(0, SCHED_FIFO, &prio);
 	if (!cli.verbose)
@@ -351,7 +370,10 @@ static int start_arbiters(struct tree *t)
 	return 0;
 }
 
-/* `lab up` with controllers: the process that they end with. It tells the front that the lab is up, as soon as one leads and knows all nodes. */
+/*
+ * `lab up` with controllers: the process that they end with. It tells the front that the lab is up,
+ * as soon as one leads and knows all nodes.
+ */
 static int start_keeper(struct tree *t)
 {
 	if (t->driver || !t->lab->spec.controllers)
@@ -370,7 +392,8 @@ static int start_keeper(struct tree *t)
 	close(t->front);
 	to_background();
 	for (;;)
-		if (wait(NULL) < 0) /* who kills a controller wants to see what follows: it is not started again */
+		if (wait(NULL) < 0) /* who kills a controller wants to see what follows: it is not
+				       started again */
 			pause();
 }
 
@@ -385,8 +408,12 @@ static int init_main(struct tree *t)
 	prctl(PR_SET_NAME, "barline-init");
 	close(t->up[1]);
 	close(t->order[0]);
-	/* /proc of this pid namespace, for init and what runs below it; the server keeps the one that shows kernel threads */
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+	/*
+	 * /proc of this pid namespace, for init and what runs below it; the server keeps the one
+	 * that shows kernel threads
+	 */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		return cli_fail("/proc: %s", strerror(errno));
 	/* whoever listens is whom SO_PEERCRED names */
 	if (listen(t->listen, 64))
@@ -432,10 +459,12 @@ static int start_init(struct tree *t)
 {
 	int st;
 
-	if (pipe2(t->up, O_CLOEXEC) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->order))
+	if (pipe2(t->up, O_CLOEXEC) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->order))
 		return cli_fail("cannot make a pipe: %s", strerror(errno));
 	fflush(NULL);
-	t->init_pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
+	t->init_pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL,
+				     NULL, NULL);
 	if (t->init_pid < 0)
 		return cli_fail("cannot make the lab's pid namespace: %s", strerror(errno));
 	if (t->init_pid == 0) {
@@ -458,7 +487,9 @@ static void obey(struct tree *t)
 	if (recv(t->order[0], &i, sizeof(i), MSG_DONTWAIT) != sizeof(i))
 		return;
 	if (i < t->lab->nnodes && t->daemon_pid[i] > 0) {
-		rc = kill(t->daemon_pid[i], SIGKILL) || waitpid(t->daemon_pid[i], &st, 0) < 0 ? -errno : 0;
+		rc = kill(t->daemon_pid[i], SIGKILL) || waitpid(t->daemon_pid[i], &st, 0) < 0
+			     ? -errno
+			     : 0;
 		t->daemon_pid[i] = 0;
 	}
 	if (rc)
@@ -472,7 +503,8 @@ int lab_node_kill(unsigned int node)
 	const uint32_t o = node;
 	int rc;
 
-	if (send(driver_side, &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o) || recv(driver_side, &rc, sizeof(rc), 0) != sizeof(rc))
+	if (send(driver_side, &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o) ||
+	    recv(driver_side, &rc, sizeof(rc), 0) != sizeof(rc))
 		return cli_fail("the lab's server does not answer: %s", strerror(errno));
 	return rc != 0;
 }
@@ -484,7 +516,8 @@ static int daemons_live(struct tree *t)
 	int st;
 
 	for (i = 0; i < t->lab->nnodes; i++)
-		if (t->daemon_pid[i] > 0 && waitpid(t->daemon_pid[i], &st, WNOHANG) == t->daemon_pid[i]) {
+		if (t->daemon_pid[i] > 0 &&
+		    waitpid(t->daemon_pid[i], &st, WNOHANG) == t->daemon_pid[i]) {
 			t->daemon_pid[i] = 0;
 			return cli_fail("the daemon of %s has ended", t->lab->nodes[i].name);
 		}
@@ -493,8 +526,10 @@ static int daemons_live(struct tree *t)
 
 static int serve(struct tree *t, int sigfd)
 {
-	struct pollfd p[] = { { .fd = bl_server_fd(t->server), .events = POLLIN }, { .fd = sigfd, .events = POLLIN },
-			      { .fd = t->driver ? t->front : -1, .events = POLLIN }, { .fd = t->order[0], .events = POLLIN } };
+	struct pollfd p[] = { { .fd = bl_server_fd(t->server), .events = POLLIN },
+			      { .fd = sigfd, .events = POLLIN },
+			      { .fd = t->driver ? t->front : -1, .events = POLLIN },
+			      { .fd = t->order[0], .events = POLLIN } };
 	struct signalfd_siginfo si;
 	struct bl_err err;
 	int st;
@@ -561,7 +596,9 @@ static int server_main(struct tree *t)
 int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *arg)
 {
 	struct rlimit files = { 65536, 65536 };
-	struct tree t = { .lab = lab, .driver = driver, .driver_arg = arg, .front = -1, .listen = -1 };
+	struct tree t = {
+		.lab = lab, .driver = driver, .driver_arg = arg, .front = -1, .listen = -1
+	};
 	int fds[2], st;
 	pid_t pid;
 	char c;
@@ -595,7 +632,8 @@ int lab_start(struct lab *lab, int (*driver)(struct lab *lab, void *arg), void *
 			return cli_fail("waitpid: %s", strerror(errno));
 	out_progress_end();
 	if (WIFSIGNALED(st))
-		return cli_fail("the lab died of signal %d (%s)", WTERMSIG(st), strsignal(WTERMSIG(st)));
+		return cli_fail("the lab died of signal %d (%s)", WTERMSIG(st),
+				strsignal(WTERMSIG(st)));
 	return WEXITSTATUS(st);
 }
 
@@ -604,7 +642,8 @@ bool lab_there(const char *name)
 	struct sockaddr_un sa;
 	socklen_t len = lab_address(name, &sa);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool there = fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len) ? false : errno == EADDRINUSE;
+	bool there = fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len) ? false
+								       : errno == EADDRINUSE;
 
 	if (fd >= 0)
 		close(fd);
@@ -620,7 +659,9 @@ int lab_find(const char *name, int *pidfd, pid_t *pid)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len)) {
-		cli_fail("no lab named \"%s\" in this network namespace; `barline lab list` shows what is up", name);
+		cli_fail("no lab named \"%s\" in this network namespace; `barline lab list` shows "
+			 "what is up",
+			 name);
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -656,7 +697,10 @@ int lab_enter(int pidfd, const char *lab, const char *node)
 	snprintf(path, sizeof(path), "%s/%s", LAB_NETNS_DIR, node);
 	fd = strchr(node, '/') ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return cli_fail("lab \"%s\" has no node \"%s\": hosts are h1, h2 and so on, ToR switches s1, spines p1, arbiters a1, the network of daemons and controllers " LAB_MGMT "; `barline lab list` says how many", lab, node);
+		return cli_fail("lab \"%s\" has no node \"%s\": hosts are h1, h2 and so on, ToR "
+				"switches s1, spines p1, arbiters a1, the network of daemons and "
+				"controllers " LAB_MGMT "; `barline lab list` says how many",
+				lab, node);
 	if (setns(fd, CLONE_NEWNET))
 		return cli_fail("cannot enter %s: %s", node, strerror(errno));
 	close(fd);

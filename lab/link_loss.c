@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See link_loss.h. The pinned link of a host's program goes over to the dropping one, which calls the host's program through a map of programs. */
+/*
+ * See link_loss.h. The pinned link of a host's program goes over to the dropping one, which calls
+ * the host's program through a map of programs.
+ */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -12,7 +15,10 @@
 #include "link_loss.h"
 #include "loss.skel.h"
 
-/* @skel: by host. They stay open: the kernel empties a map of programs when the last process has closed it. */
+/*
+ * @skel: by host. They stay open: the kernel empties a map of programs when the last process has
+ * closed it.
+ */
 struct link_loss {
 	struct bl_loss **skel;
 	int n;
@@ -33,7 +39,8 @@ static int insert(struct bl_loss *s, int link)
 	int prog = program_of(link), res = 0;
 	uint32_t zero = 0;
 
-	if (prog < 0 || bpf_map_update_elem(bpf_map__fd(s->maps.next), &zero, &prog, BPF_ANY) || bpf_link_update(link, bpf_program__fd(s->progs.bl_loss), NULL))
+	if (prog < 0 || bpf_map_update_elem(bpf_map__fd(s->maps.next), &zero, &prog, BPF_ANY) ||
+	    bpf_link_update(link, bpf_program__fd(s->progs.bl_loss), NULL))
 		res = -errno;
 	if (prog >= 0)
 		close(prog);
@@ -53,7 +60,8 @@ static int make_lossy(struct link_loss *l, const struct bl_node_ref *ref, double
 	err = bl_loss__load(s);
 	if (err)
 		return cli_fail("cannot load the dropping program: %s", strerror(-err));
-	snprintf(path, sizeof(path), "%s/links/xdp-eth0", ref->dir); /* as the lab calls a host's NIC */
+	/* as the lab calls a host's NIC */
+	snprintf(path, sizeof(path), "%s/links/xdp-eth0", ref->dir);
 	link = bpf_obj_get(path);
 	err = link < 0 ? -errno : insert(s, link);
 	if (link >= 0)

@@ -16,7 +16,8 @@ int pass_load(void)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "bl_pass", "Dual BSD/GPL", code, sizeof(code) / sizeof(code[0]), NULL);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "bl_pass", "Dual BSD/GPL", code,
+			       sizeof(code) / sizeof(code[0]), NULL);
 
 	return fd < 0 ? -errno : fd;
 }

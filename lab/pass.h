@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The smallest XDP program, for links that carry none of ours: veth takes redirected frames only where some program runs (DESIGN 6).
+ * The smallest XDP program, for links that carry none of ours: veth takes redirected frames only
+ * where some program runs (DESIGN 6).
  */
 #ifndef BARLINE_CLI_PASS_H
 #define BARLINE_CLI_PASS_H

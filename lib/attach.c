@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Becoming an endpoint and ceasing to be one: the daemon's socket, the shared pages, the UDP socket. */
+/*
+ * Becoming an endpoint and ceasing to be one: the daemon's socket, the shared pages, the UDP
+ * socket.
+ */
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +41,8 @@ static int daemon_path(char *out, size_t size)
 	struct stat st;
 
 	if (stat("/proc/thread-self/ns/net", &st))
-		return bl_set_error(NULL, errno, "cannot find this network namespace: /proc is not mounted?");
+		return bl_set_error(NULL, errno,
+				    "cannot find this network namespace: /proc is not mounted?");
 	snprintf(out, size, BL_RUN_DIR "/host-%llu.sock", (unsigned long long)st.st_ino);
 	return 0;
 }
@@ -46,7 +50,9 @@ static int daemon_path(char *out, size_t size)
 /* A daemon that is stopped listens still, and neither takes a connection nor answers. */
 static int no_answer(const char *path)
 {
-	return bl_set_error(NULL, ETIMEDOUT, "the host daemon at %s has not answered for %d s; is it stopped?", path, BL_DAEMON_WAIT_S);
+	return bl_set_error(NULL, ETIMEDOUT,
+			    "the host daemon at %s has not answered for %d s; is it stopped?", path,
+			    BL_DAEMON_WAIT_S);
 }
 
 static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct bl_attach_rep *rep)
@@ -58,7 +64,10 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 		struct cmsghdr align;
 	} ctl;
 	struct iovec io = { .iov_base = rep, .iov_len = sizeof(*rep) };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = ctl.bytes, .msg_controllen = sizeof(ctl) };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl.bytes,
+			    .msg_controllen = sizeof(ctl) };
 	struct cmsghdr *c;
 	const struct timeval most = { .tv_sec = BL_DAEMON_WAIT_S };
 	char path[sizeof(sun.sun_path)];
@@ -82,8 +91,12 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 	 * handled: signal(7).
 	 */
 	if (TEMP_FAILURE_RETRY(connect(ep->daemon, (struct sockaddr *)&sun, sizeof(sun))))
-		return errno == EAGAIN ? no_answer(path) : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
-				    "no barline host daemon answers at %s: %m; start `barlined host` in this network namespace", path);
+		return errno == EAGAIN ? no_answer(path)
+				       : bl_set_error(NULL, errno == ECONNREFUSED ? ENOENT : errno,
+						      "no barline host daemon answers at %s: %m; "
+						      "start `barlined host` in this network "
+						      "namespace",
+						      path);
 	req.port = o->port;
 	req.ring_bytes = o->ring_bytes;
 	req.family = (uint32_t)o->family;
@@ -101,13 +114,18 @@ static int ask_daemon(struct bl_endpoint *ep, const struct bl_options *o, struct
 		memcpy(ep->fd, CMSG_DATA(c), nfds * sizeof(int));
 	}
 	if (n != sizeof(*rep) || rep->magic != BL_SOCK_MAGIC)
-		return bl_set_error(NULL, EPROTO, "the host daemon at %s speaks another version; restart it or rebuild this program", path);
+		return bl_set_error(NULL, EPROTO,
+				    "the host daemon at %s speaks another version; restart it or "
+				    "rebuild this program",
+				    path);
 	if (rep->error) {
 		rep->message[sizeof(rep->message) - 1] = 0;
 		return bl_set_error(NULL, rep->error, "%s", rep->message);
 	}
 	if (nfds != BL_FD_COUNT)
-		return bl_set_error(NULL, EPROTO, "the host daemon at %s sent %zu of %d file descriptors", path, nfds, BL_FD_COUNT);
+		return bl_set_error(NULL, EPROTO,
+				    "the host daemon at %s sent %zu of %d file descriptors", path,
+				    nfds, BL_FD_COUNT);
 	return 0;
 }
 
@@ -123,37 +141,48 @@ static int map_pages(struct bl_endpoint *ep)
 	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
 	void *p;
 
-	p = mmap(NULL, pages(BL_EPS_MAX * sizeof(struct bl_inflight)), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_INFLIGHT], 0);
+	p = mmap(NULL, pages(BL_EPS_MAX * sizeof(struct bl_inflight)), PROT_READ | PROT_WRITE,
+		 MAP_SHARED, ep->fd[BL_FD_INFLIGHT], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the in-flight page: %m");
 	ep->inflight = p;
-	p = mmap(NULL, pages(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_HOST_PAGE], 0);
+	p = mmap(NULL, pages(sizeof(struct bl_host_page)), PROT_READ, MAP_SHARED,
+		 ep->fd[BL_FD_HOST_PAGE], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the barrier page: %m");
 	ep->page = p;
-	p = mmap(NULL, pages(sizeof(struct bl_wake)), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_WAKE], 0);
+	p = mmap(NULL, pages(sizeof(struct bl_wake)), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 ep->fd[BL_FD_WAKE], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the wake page: %m");
 	ep->wake = p;
-	p = mmap(NULL, sizeof(struct bl_rwin), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_WINDOWS], (off_t)(ep->slot * sizeof(struct bl_rwin)));
+	p = mmap(NULL, sizeof(struct bl_rwin), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 ep->fd[BL_FD_WINDOWS], (off_t)(ep->slot * sizeof(struct bl_rwin)));
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the window: %m");
 	ep->rwin = p;
-	p = mmap(NULL, pages(sizeof(struct bl_failures)), PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_FAILURES], 0);
+	p = mmap(NULL, pages(sizeof(struct bl_failures)), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 ep->fd[BL_FD_FAILURES], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the page of failures: %m");
 	ep->failures = p;
-	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->failures->done[ep->slot]; /* what was before us is nothing to us */
-	p = mmap(NULL, pages(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_CLOCK], 0);
+	/* what was before us is nothing to us */
+	ep->fail_seen = ep->fail_settled = ep->fail_begun = ep->failures->done[ep->slot];
+	p = mmap(NULL, pages(sizeof(struct bl_clock)), PROT_READ, MAP_SHARED, ep->fd[BL_FD_CLOCK],
+		 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the clock record: %m");
 	ep->clock = p;
-	/* a BPF ring buffer: consumer page (writable), producer page and the data twice in a row (read-only) */
+	/*
+	 * a BPF ring buffer: consumer page (writable), producer page and the data twice in a row
+	 * (read-only)
+	 */
 	p = mmap(NULL, ps, PROT_READ | PROT_WRITE, MAP_SHARED, ep->fd[BL_FD_RING], 0);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the ring: %m");
 	ep->ring_cons = p;
-	p = mmap(NULL, ps + 2 * (size_t)ep->ring_bytes, PROT_READ, MAP_SHARED, ep->fd[BL_FD_RING], (off_t)ps);
+	p = mmap(NULL, ps + 2 * (size_t)ep->ring_bytes, PROT_READ, MAP_SHARED, ep->fd[BL_FD_RING],
+		 (off_t)ps);
 	if (p == MAP_FAILED)
 		return bl_set_error(NULL, errno, "cannot map the ring's data: %m");
 	ep->ring_prod = p;
@@ -173,14 +202,16 @@ static int open_socket(struct bl_endpoint *ep)
 	if (ep->sock < 0)
 		return bl_set_error(NULL, errno, "cannot make a UDP socket: %m");
 	if (setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)))
-		setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUF, &big, sizeof(big)); /* without CAP_NET_ADMIN: as much as the system allows */
+		setsockopt(ep->sock, SOL_SOCKET, SO_SNDBUF, &big,
+			   sizeof(big)); /* without CAP_NET_ADMIN: as much as the system allows */
 	setsockopt(ep->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	if (me->sa.ss_family == AF_INET6)
 		setsockopt(ep->sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	if (bind(ep->sock, (const struct sockaddr *)&me->sa, me->sa_len)) {
 		char text[64];
 
-		return bl_set_error(NULL, errno, "cannot bind %s: %m", bl_addr_format(&ep->self, text, sizeof(text)));
+		return bl_set_error(NULL, errno, "cannot bind %s: %m",
+				    bl_addr_format(&ep->self, text, sizeof(text)));
 	}
 	return 0;
 }
@@ -217,7 +248,8 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	if (rc)
 		goto fail;
 	if (!bl_clock_usable(ep->clock, bl_mono())) {
-		rc = bl_set_error(NULL, ETIME, "the host's clock record is void; is barlined running?");
+		rc = bl_set_error(NULL, ETIME,
+				  "the host's clock record is void; is barlined running?");
 		goto fail;
 	}
 	ep->incarnation = rep.life;
@@ -238,13 +270,18 @@ int bl_init(struct bl_endpoint **out, const struct bl_options *opt)
 	ep->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	ep->epfd = epoll_create1(EPOLL_CLOEXEC);
 	{
-		/* edge-triggered: what counts is that the program woke us, not that the ring holds frames whose time has not come */
+		/*
+		 * edge-triggered: what counts is that the program woke us, not that the ring holds
+		 * frames whose time has not come
+		 */
 		struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.u32 = BL_EV_RING };
 		struct epoll_event timer = { .events = EPOLLIN, .data.u32 = BL_EV_TIMER };
 		struct epoll_event daemon = { .events = EPOLLIN, .data.u32 = BL_EV_DAEMON };
 
-		if (ep->timerfd < 0 || ep->epfd < 0 || epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->fd[BL_FD_RING], &ring) ||
-		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->timerfd, &timer) || epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->daemon, &daemon)) {
+		if (ep->timerfd < 0 || ep->epfd < 0 ||
+		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->fd[BL_FD_RING], &ring) ||
+		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->timerfd, &timer) ||
+		    epoll_ctl(ep->epfd, EPOLL_CTL_ADD, ep->daemon, &daemon)) {
 			rc = bl_set_error(NULL, errno, "cannot make an epoll instance: %m");
 			goto fail;
 		}

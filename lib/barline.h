@@ -37,10 +37,10 @@
 extern "C" {
 #endif
 
-#define BL_API __attribute__((visibility("default")))
+#define BL_API              __attribute__((visibility("default")))
 #define BARLINE_API_VERSION 1
-#define BL_MESSAGE_MAX	    (1u << 20) /* bytes in one message */
-#define BL_SCATTER_MAX	    1024       /* messages in one scattering */
+#define BL_MESSAGE_MAX      (1u << 20) /* bytes in one message */
+#define BL_SCATTER_MAX      1024       /* messages in one scattering */
 
 struct bl_endpoint;
 
@@ -218,11 +218,11 @@ BL_API int bl_fd(const struct bl_endpoint *ep);
  */
 BL_API int bl_process(struct bl_endpoint *ep);
 
-#define BL_WAIT_SEND	      1u  /* nothing waits for windows: a scattering is accepted */
-#define BL_WAIT_RECV	      2u  /* a message can be delivered */
+#define BL_WAIT_SEND          1u  /* nothing waits for windows: a scattering is accepted */
+#define BL_WAIT_RECV          2u  /* a message can be delivered */
 #define BL_WAIT_SEND_RELIABLE 4u  /* reliable: the last scattering has left as a whole */
 #define BL_WAIT_RECV_RELIABLE 8u  /* reliable: a message can be delivered */
-#define BL_WAIT_ACKED	      16u /* reliable: all that was sent is stored by its receivers */
+#define BL_WAIT_ACKED         16u /* reliable: all that was sent is stored by its receivers */
 /**
  * bl_wait - sleep until one of @what holds or @timeout_ms passed (-1: no limit). Returns the bits
  * that hold, 0 on timeout, or a negative errno.
@@ -241,7 +241,7 @@ enum bl_fail_reason {
 	BL_FAIL_MALFORMED,
 	BL_FAIL_FAILED,
 	BL_FAIL_UNKNOWN, /* it was sent, and no answer came: it may have been delivered */
-	BL_FAIL_LEFT,	 /* the receiver ended in order (bl_exit()) and had not delivered it */
+	BL_FAIL_LEFT,    /* the receiver ended in order (bl_exit()) and had not delivered it */
 };
 typedef void (*bl_send_fail_fn)(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
 				enum bl_fail_reason why);
@@ -274,15 +274,15 @@ BL_API void bl_on_proc_fail(struct bl_endpoint *ep, bl_proc_fail_fn fn, void *ct
  */
 enum bl_gone_reason {
 	BL_GONE_UNKNOWN,     /* nobody said why */
-	BL_GONE_LEFT,	     /* it left by bl_exit() */
-	BL_GONE_DIED,	     /* its process ended */
+	BL_GONE_LEFT,        /* it left by bl_exit() */
+	BL_GONE_DIED,        /* its process ended */
 	BL_GONE_IN_FLIGHT,   /* put out: it stood still in the middle of a send */
-	BL_GONE_WINDOW,	     /* put out: it stood still, and others waited for what it had sent */
-	BL_GONE_RING,	     /* put out: it did not read what had come */
+	BL_GONE_WINDOW,      /* put out: it stood still, and others waited for what it had sent */
+	BL_GONE_RING,        /* put out: it did not read what had come */
 	BL_GONE_UNREACHABLE, /* put out: frames to it did not arrive, and nobody else had failed */
 	BL_GONE_CUT_OFF,     /* its host has no link to the network any more */
-	BL_GONE_DOWN,	     /* its host, or what leads to it, did not answer */
-	BL_GONE_TORN,	     /* no flow of barriers was left between it and a correct host */
+	BL_GONE_DOWN,        /* its host, or what leads to it, did not answer */
+	BL_GONE_TORN,        /* no flow of barriers was left between it and a correct host */
 };
 typedef void (*bl_proc_gone_fn)(void *ctx, const struct bl_addr *who, uint64_t ts,
 				enum bl_gone_reason why);
@@ -299,35 +299,39 @@ BL_API void bl_on_proc_gone(struct bl_endpoint *ep, bl_proc_gone_fn fn, void *ct
 struct bl_stats {
 	uint32_t size;
 	uint32_t peers;
-	uint64_t scatterings;	/* accepted by bl_send */
+	uint64_t scatterings; /* accepted by bl_send */
 	uint64_t messages_sent;
 	uint64_t frames_sent;
 	uint64_t messages_delivered;
 	uint64_t frames_received;
-	uint64_t late_dropped;	/* frames below what was delivered already: dropped and NAKed */
-	uint64_t duplicates;	/* frames with a sequence number seen before */
-	uint64_t lost_frames;	/* gaps in the sequence numbers */
+	uint64_t late_dropped; /* frames below what was delivered already: dropped and NAKed */
+	uint64_t duplicates;   /* frames with a sequence number seen before */
+	uint64_t lost_frames;  /* gaps in the sequence numbers */
 	uint64_t malformed;
-	uint64_t send_failed;	/* messages reported by send_fail */
-	uint64_t again;		/* bl_send said -EAGAIN */
+	uint64_t send_failed; /* messages reported by send_fail */
+	uint64_t again;       /* bl_send said -EAGAIN */
 	uint64_t credits_sent, credits_received, probes_sent, naks_sent;
-	uint64_t barrier;	/* last barrier seen */
-	uint64_t queued_frames;	/* in the reorder queue now */
+	uint64_t barrier;       /* last barrier seen */
+	uint64_t queued_frames; /* in the reorder queue now */
 	uint64_t sleeps, wakeups;
 	uint64_t reliable_delivered; /* messages */
-	uint64_t retransmits;	     /* frames sent again */
-	uint64_t commit;	     /* last commit barrier seen */
+	uint64_t retransmits;        /* frames sent again */
+	uint64_t commit;             /* last commit barrier seen */
 	uint64_t prepared_frames;    /* frames that wait for the commit barrier now */
-	uint64_t discarded;	     /* frames of failed senders that were not delivered */
-	uint64_t recalls_sent;	     /* frames that ask receivers to take a scattering out */
-	uint64_t recalled;	     /* times that this endpoint was asked to, and did */
+	uint64_t discarded;          /* frames of failed senders that were not delivered */
+	uint64_t recalls_sent;       /* frames that ask receivers to take a scattering out */
+	uint64_t recalled;           /* times that this endpoint was asked to, and did */
 	/* frames that did not seem to pass: given to the daemon, for the controller to forward */
 	uint64_t forwarded;
-	/* frames that no correct sender can have sent: a number beyond every window, a recall of
-	 * what was committed */
+	/*
+	 * frames that no correct sender can have sent: a number beyond every window, a recall of
+	 * what was committed
+	 */
 	uint64_t refused;
-	/* times that a daemon took this endpoint over that was started after the one that bl_init()
-	 * had asked */
+	/*
+	 * times that a daemon took this endpoint over that was started after the one that bl_init()
+	 * had asked
+	 */
 	uint64_t reconnects;
 };
 BL_API int bl_get_stats(const struct bl_endpoint *ep, struct bl_stats *st);

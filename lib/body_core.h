@@ -2,7 +2,8 @@
 /*
  * Bodies of DATA frames: items, read and written. Pure.
  *
- * A body is struct bl_data, then count items: be16 length and that many bytes, or BL_ITEM_REF and a struct bl_ref. Whatever follows is padding.
+ * A body is struct bl_data, then count items: be16 length and that many bytes, or BL_ITEM_REF and a
+ * struct bl_ref. Whatever follows is padding.
  */
 #ifndef BARLINE_BODY_CORE_H
 #define BARLINE_BODY_CORE_H
@@ -15,7 +16,7 @@
 
 struct bl_item {
 	const uint8_t *data; /* NULL: a reference */
-	uint32_t len;	     /* bytes; of the whole message for a reference */
+	uint32_t len;        /* bytes; of the whole message for a reference */
 	uint32_t msg_id;
 };
 
@@ -98,7 +99,8 @@ static inline int bl_items_next(struct bl_items *it, struct bl_item *item)
 }
 
 /** bl_items_check - @count items from @p on, before @end: see bl_items_open(). */
-static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const uint8_t *end, uint32_t count)
+static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const uint8_t *end,
+				 uint32_t count)
 {
 	uint32_t i;
 
@@ -114,7 +116,8 @@ static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const ui
 		n = bl_load16(p);
 		p += 2;
 		if (n == BL_ITEM_REF) {
-			if (end - p < (ptrdiff_t)sizeof(struct bl_ref) || !bl_load32(p + 4) || bl_load32(p + 4) > BL_MSG_MAX)
+			if (end - p < (ptrdiff_t)sizeof(struct bl_ref) || !bl_load32(p + 4) ||
+			    bl_load32(p + 4) > BL_MSG_MAX)
 				return -1;
 			n = sizeof(struct bl_ref);
 		}
@@ -127,13 +130,15 @@ static inline int bl_items_check(struct bl_items *it, const uint8_t *p, const ui
 
 /**
  * bl_items_open - check a DATA body of @len bytes as a whole, and start a walk.
- * Returns the number of items (1 to BL_ITEMS_MAX), or -1: short, no or too many items, an item past the end, a reference to a message that no sender may send.
+ * Returns the number of items (1 to BL_ITEMS_MAX), or -1: short, no or too many items, an item past
+ * the end, a reference to a message that no sender may send.
  */
 static inline int bl_items_open(struct bl_items *it, const uint8_t *body, uint32_t len)
 {
 	if (len < sizeof(struct bl_data))
 		return -1;
-	return bl_items_check(it, body + sizeof(struct bl_data), body + len, bl_load16(body + offsetof(struct bl_data, count)));
+	return bl_items_check(it, body + sizeof(struct bl_data), body + len,
+			      bl_load16(body + offsetof(struct bl_data, count)));
 }
 
 /** struct bl_frag_view - a checked FRAG body. */
@@ -142,7 +147,10 @@ struct bl_frag_view {
 	uint32_t len, msg_id, offset, total;
 };
 
-/** bl_frag_open - check a FRAG body. Returns 0, or -1: short, empty, past its message's end, or a message too large. */
+/**
+ * bl_frag_open - check a FRAG body. Returns 0, or -1: short, empty, past its message's end, or a
+ * message too large.
+ */
 static inline int bl_frag_open(struct bl_frag_view *v, const uint8_t *body, uint32_t len)
 {
 	const uint32_t head = sizeof(struct bl_data) + sizeof(struct bl_frag);
@@ -155,7 +163,8 @@ static inline int bl_frag_open(struct bl_frag_view *v, const uint8_t *body, uint
 	v->total = bl_load32(body + 8);
 	v->data = body + sizeof(struct bl_frag);
 	v->len = len - head;
-	if (!v->total || v->total > BL_MSG_MAX || v->offset >= v->total || v->len > v->total - v->offset)
+	if (!v->total || v->total > BL_MSG_MAX || v->offset >= v->total ||
+	    v->len > v->total - v->offset)
 		return -1;
 	return 0;
 }

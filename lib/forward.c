@@ -1,30 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Handing frames to the host's daemon, which asks the controller to forward them (forward_core.h says when; maps/forward_abi.h). They are sent to the network all the same: this is a second way, and either may be lost.
+ * Handing frames to the host's daemon, which asks the controller to forward them (forward_core.h
+ * says when; maps/forward_abi.h). They are sent to the network all the same: this is a second way,
+ * and either may be lost.
  *
- * Who hears from a peer by way of the controller answers that way, too: perhaps nothing passes in either direction. ACKs are the programs' and need no process.
+ * Who hears from a peer by way of the controller answers that way, too: perhaps nothing passes in
+ * either direction. ACKs are the programs' and need no process.
  */
 #include <errno.h>
 #include <sys/socket.h>
 #include "maps/forward_abi.h"
 #include "internal.h"
 
-void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t mono)
+void bl_forward(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len,
+		uint64_t mono)
 {
-	struct bl_forward_msg m = { .magic = BL_SOCK_FORWARD, .port = p->addr.port, .len = (uint16_t)len };
+	struct bl_forward_msg m = { .magic = BL_SOCK_FORWARD,
+				    .port = p->addr.port,
+				    .len = (uint16_t)len };
 
-	if (ep->daemon < 0 || ep->daemon_gone || p->self || p->local || len > BL_FORWARD_MAX || !bl_fwd_take(&ep->fwd, mono))
+	if (ep->daemon < 0 || ep->daemon_gone || p->self || p->local || len > BL_FORWARD_MAX ||
+	    !bl_fwd_take(&ep->fwd, mono))
 		return;
 	memcpy(m.addr, p->addr.ip, sizeof(m.addr));
 	memcpy(m.frame, frame, len);
 	/* what the daemon has no room for is tried again */
-	if (send(ep->daemon, &m, sizeof(m) - sizeof(m.frame) + len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+	if (send(ep->daemon, &m, sizeof(m) - sizeof(m.frame) + len, MSG_DONTWAIT | MSG_NOSIGNAL) >=
+	    0)
 		ep->st.forwarded++;
 	else if (errno == EPIPE || errno == ECONNRESET)
 		bl_daemon_gone(ep); /* who never sleeps hears of it here alone */
 }
 
-void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame, uint32_t len, uint8_t opcode)
+void bl_forward_control(struct bl_endpoint *ep, const struct bl_peer *p, const uint8_t *frame,
+			uint32_t len, uint8_t opcode)
 {
 	uint64_t mono;
 

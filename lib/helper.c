@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The helper thread: it does what others wait for while the application does not call the library. It takes what has come
- * out of the ring and puts it on a shelf (shelf.c), up to a limit, gives credits for it, sends again what was not
- * acknowledged, and takes back what a failure makes void. It never runs a callback: what it has to report is reported by the
- * application's next call, in the application's thread.
+ * The helper thread: it does what others wait for while the application does not call the library.
+ * It takes what has come out of the ring and puts it on a shelf (shelf.c), up to a limit, gives
+ * credits for it, sends again what was not acknowledged, and takes back what a failure makes void.
+ * It never runs a callback: what it has to report is reported by the application's next call, in
+ * the application's thread.
  *
- * As long as the application calls, or sleeps in bl_wait(), the helper looks every 10 to 40 ms whether it still does.
- * If there was no call since the last look and something is due, it takes over: from then on it sleeps as an
- * application in bl_recv() would, woken by the program, until there is a call.
+ * As long as the application calls, or sleeps in bl_wait(), the helper looks every 10 to 40 ms
+ * whether it still does. If there was no call since the last look and something is due, it takes
+ * over: from then on it sleeps as an application in bl_recv() would, woken by the program, until
+ * there is a call.
  *
- * One lock, which every call takes if there is a helper, and gives back while it sleeps and around callbacks. A callback may
- * call the library, so nothing is in between there. Without a helper a call looks at one pointer.
+ * One lock, which every call takes if there is a helper, and gives back while it sleeps and around
+ * callbacks. A callback may call the library, so nothing is in between there. Without a helper a
+ * call looks at one pointer.
  *
- * Example: an application computes for 30 s. After at most 50 ms the helper finds 28 frames in the ring and no call since the
- * last look: they go to the shelf, their credits back, the program is asked to wake the ring's sleepers on data. The next
- * bl_recv() finds what 30 s have brought, in order, before anything newer.
+ * Example: an application computes for 30 s. After at most 50 ms the helper finds 28 frames in the
+ * ring and no call since the last look: they go to the shelf, their credits back, the program is
+ * asked to wake the ring's sleepers on data. The next bl_recv() finds what 30 s have brought, in
+ * order, before anything newer.
  *
  * The thread's things lie in a page that a fork() wipes: in a child there is no helper.
  */
@@ -30,11 +34,14 @@
 
 #include "internal.h"
 
-#define LOOK_MS	  10
+#define LOOK_MS   10
 #define LOOK_MOST 40
-#define STACK	  (512u << 10)
+#define STACK     (512u << 10)
 
-/* @calls and @asleep (in bl_wait()): the application's; it alone writes them. @armed: by the helper. The rest is under the lock. */
+/*
+ * @calls and @asleep (in bl_wait()): the application's; it alone writes them. @armed: by the
+ * helper. The rest is under the lock.
+ */
 struct bl_helper {
 	bool alive; /* false in a child */
 	pthread_mutex_t lock;
@@ -115,7 +122,9 @@ int bl_helper_failed(struct bl_endpoint *ep)
 		return 0;
 	h->error = 0; /* said once */
 	errno = err;
-	return bl_set_error(ep, err, "the helper thread has ended: %m; this process does its work again, or bl_helper_stop(), bl_helper_start()");
+	return bl_set_error(ep, err,
+			    "the helper thread has ended: %m; this process does its work again, or "
+			    "bl_helper_stop(), bl_helper_start()");
 }
 
 /* ---- the thread ---- */
@@ -125,7 +134,10 @@ static uint64_t calls(const struct bl_helper *h)
 	return __atomic_load_n(&h->calls, __ATOMIC_RELAXED);
 }
 
-/* Whether to take over: the application has not called since @since, and does not sleep in a call either. */
+/*
+ * Whether to take over: the application has not called since @since, and does not sleep in a call
+ * either.
+ */
 static bool take_over(struct bl_endpoint *ep, uint64_t since)
 {
 	struct bl_helper *h = ep->helper;
@@ -133,7 +145,8 @@ static bool take_over(struct bl_endpoint *ep, uint64_t since)
 
 	if (calls(h) != since || pthread_mutex_trylock(&h->lock))
 		return false;
-	res = calls(h) == since && !__atomic_load_n(&h->asleep, __ATOMIC_ACQUIRE) && bl_away_due(ep);
+	res = calls(h) == since && !__atomic_load_n(&h->asleep, __ATOMIC_ACQUIRE) &&
+	      bl_away_due(ep);
 	pthread_mutex_unlock(&h->lock);
 	return res;
 }
@@ -211,13 +224,18 @@ static int watch(const struct bl_endpoint *ep, int fd, uint32_t events)
 	return epoll_ctl(ep->helper_epfd, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* Edges, as in bl_init(): what counts is that the program, or the daemon, woke us. Returns 0 or an errno. */
+/*
+ * Edges, as in bl_init(): what counts is that the program, or the daemon, woke us. Returns 0 or an
+ * errno.
+ */
 static int open_fds(struct bl_endpoint *ep)
 {
 	ep->helper_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ep->helper_epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (ep->helper_stop < 0 || ep->helper_epfd < 0 || watch(ep, ep->helper_stop, EPOLLIN) || watch(ep, ep->fd[BL_FD_RING], EPOLLIN | EPOLLET) ||
-	    (ep->daemon >= 0 && (!ep->daemon_gone || ep->asked) && watch(ep, ep->daemon, EPOLLIN | EPOLLET)))
+	if (ep->helper_stop < 0 || ep->helper_epfd < 0 || watch(ep, ep->helper_stop, EPOLLIN) ||
+	    watch(ep, ep->fd[BL_FD_RING], EPOLLIN | EPOLLET) ||
+	    (ep->daemon >= 0 && (!ep->daemon_gone || ep->asked) &&
+	     watch(ep, ep->daemon, EPOLLIN | EPOLLET)))
 		return errno;
 	return 0;
 }
@@ -269,7 +287,8 @@ int bl_helper_start(struct bl_endpoint *ep, uint64_t bytes)
 		return bl_set_error(ep, errno, "no memory for a helper thread: %m");
 	if (madvise(h, sizeof(*h), MADV_WIPEONFORK)) {
 		munmap(h, sizeof(*h));
-		return bl_set_error(ep, errno, "cannot keep the helper thread's page from a fork: %m");
+		return bl_set_error(ep, errno,
+				    "cannot keep the helper thread's page from a fork: %m");
 	}
 	pthread_mutex_init(&h->lock, NULL);
 	ep->helper = h;

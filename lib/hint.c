@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_flow_hint(): what an application knows of its flow, written to where the host's program looks when the flow's first frame comes (struct bl_top_hint in maps/top_host_abi.h).
+ * bl_flow_hint(): what an application knows of its flow, written to where the host's program looks
+ * when the flow's first frame comes (struct bl_top_hint in maps/top_host_abi.h).
  *
- * The first call of a process asks the daemon for the map and maps it; from then on a hint is some words of memory. Example: after connect() from 10.9.0.1:40000 to 10.9.0.2:5001 the key is those and TCP;
- * it hashes to place 611, which gets seq 3, the words, seq 4.
+ * The first call of a process asks the daemon for the map and maps it; from then on a hint is some
+ * words of memory. Example: after connect() from 10.9.0.1:40000 to 10.9.0.2:5001 the key is those
+ * and TCP; it hashes to place 611, which gets seq 3, the words, seq 4.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -35,7 +37,10 @@ static int ask(const char *path)
 		struct cmsghdr align;
 	} ctl;
 	struct iovec io = { .iov_base = &rep, .iov_len = sizeof(rep) };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = ctl.bytes, .msg_controllen = sizeof(ctl) };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl.bytes,
+			    .msg_controllen = sizeof(ctl) };
 	const struct timeval most = { .tv_sec = BL_DAEMON_WAIT_S };
 	struct cmsghdr *c;
 	int fd = -1, rc = 0, s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -54,7 +59,8 @@ static int ask(const char *path)
 	if (n < 0 && errno == EAGAIN)
 		rc = -ETIMEDOUT;
 	for (c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof(int)))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(int)))
 			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	close(s);
 	if (!rc && (n != sizeof(rep) || rep.magic != BL_SOCK_MAGIC))
@@ -71,7 +77,8 @@ static int ask(const char *path)
 /* The table of this thread's network namespace. Under the lock. */
 static int open_table(void)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (BL_TOP_HINTS * sizeof(*table) + page - 1) / page * page;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE),
+	       size = (BL_TOP_HINTS * sizeof(*table) + page - 1) / page * page;
 	struct stat st;
 	char path[108];
 	void *p;
@@ -127,7 +134,8 @@ static int key_of(int fd, struct bl_top_key *k)
 	if (getsockname(fd, (struct sockaddr *)&self, &len))
 		return -errno;
 	len = sizeof(peer);
-	if (getpeername(fd, (struct sockaddr *)&peer, &len) || getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &n))
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &n))
 		return -errno;
 	rc = take_end(&self, k->saddr, &k->sport);
 	if (rc >= 0)
@@ -140,14 +148,18 @@ static int key_of(int fd, struct bl_top_key *k)
 }
 
 /* Pairs with bl_top_hint_of() in bpf/host/top.h: seq, the words, seq again. */
-static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k, const struct bl_flow_hint *hint)
+static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k,
+		      const struct bl_flow_hint *hint)
 {
 	__u32 was, odd;
 	int i;
 
 	for (i = 0; i <= TRIES; i++) {
 		was = BL_READ_ONCE(h->seq);
-		/* a writer that died there would keep the place for ever: in the end it is taken from him */
+		/*
+		 * a writer that died there would keep the place for ever: in the end it is taken
+		 * from him
+		 */
 		if ((was & 1) && i < TRIES)
 			continue;
 		odd = was & 1 ? was + 2 : was + 1;
@@ -162,7 +174,8 @@ static int write_hint(struct bl_top_hint *h, const struct bl_top_key *k, const s
 	h->coflow = hint->coflow;
 	h->flags = hint->flags;
 	/* whoever took the place meanwhile has another number there, which stays */
-	__sync_val_compare_and_swap(&h->seq, odd, odd + 1 ? odd + 1 : 2); /* 0 stands for a place that nobody wrote */
+	/* 0 stands for a place that nobody wrote */
+	__sync_val_compare_and_swap(&h->seq, odd, odd + 1 ? odd + 1 : 2);
 	return 0;
 }
 

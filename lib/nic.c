@@ -45,7 +45,8 @@ static bool in_flight(const struct bl_inflight *l)
 static uint64_t offered(const struct bl_endpoint *ep, uint32_t k, uint64_t *queued)
 {
 	uint64_t all = __atomic_load_n(&ep->wake->ep[k].nic_offered, __ATOMIC_ACQUIRE);
-	bool going = all != __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE) && in_flight(&ep->inflight[k]);
+	bool going = all != __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE) &&
+		     in_flight(&ep->inflight[k]);
 
 	*queued = __atomic_load_n(&ep->wake->ep[k].nic_queued, __ATOMIC_ACQUIRE);
 	return going && all > *queued ? all : *queued;
@@ -108,7 +109,8 @@ static bool shared(struct bl_endpoint *ep)
 	if (!ep->nic.on) {
 		ep->nic.on = true;
 		ep->nic.marks.n = 0;
-		was = bl_max64(ep->wake->ep[ep->slot].nic_offered, ep->wake->ep[ep->slot].nic_queued);
+		was = bl_max64(ep->wake->ep[ep->slot].nic_offered,
+			       ep->wake->ep[ep->slot].nic_queued);
 		ep->nic.out = ep->wake->ep[ep->slot].nic_out;
 		store(ep, was + ep->flying);
 		ep->nic.then = ep->nic.queued;
@@ -151,9 +153,11 @@ bool bl_nic_take(struct bl_endpoint *ep, uint32_t need)
 	if (!ep->nic.on || !need)
 		return true;
 	__atomic_store_n(&ep->wake->ep[ep->slot].nic_offered, all, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with itself in another endpoint: of two, one sees the other at least */
+	/* pairs with itself in another endpoint: of two, one sees the other at least */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (bl_nic_fits(used(ep), need, BL_NIC_SHARED)) {
-		ep->nic.queued = all; /* ours alone; the others see it when it is so: bl_nic_sent() */
+		/* ours alone; the others see it when it is so: bl_nic_sent() */
+		ep->nic.queued = all;
 		return true;
 	}
 	store(ep, ep->nic.queued);

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures (1Pipe 5.2) as an endpoint handles them: Discard, Recall, Callback. The announcements come in a page that the host
- * daemon writes (maps/failure_abi.h). Nobody waits for this process: the commit barrier is read first, the number of the last
- * announcement second, the ring third, and what an announcement discards is discarded before anything is delivered. The
- * barrier does not pass T before the page has the announcement, so whoever sees it beyond T knows of that. Until the
- * announcement is dealt with, callback and all, nothing at or above its T is delivered (bl_recall_limit()).
+ * Failures (1Pipe 5.2) as an endpoint handles them: Discard, Recall, Callback. The announcements
+ * come in a page that the host daemon writes (maps/failure_abi.h). Nobody waits for this process:
+ * the commit barrier is read first, the number of the last announcement second, the ring third, and
+ * what an announcement discards is discarded before anything is delivered. The barrier does not
+ * pass T before the page has the announcement, so whoever sees it beyond T knows of that. Until the
+ * announcement is dealt with, callback and all, nothing at or above its T is delivered
+ * (bl_recall_limit()).
  *
- * Meanwhile the port may belong to somebody else, and the host may be back. So an announcement of a process names its life,
- * and one of a host means the lives that were heard of before it was read: the page is looked at whenever a life is
- * heard of for the first time (bl_recall_news()). A host comes back only after all pages have the announcement of its
- * failure, so whoever has heard from its new processes finds it there.
+ * Meanwhile the port may belong to somebody else, and the host may be back. So an announcement of a
+ * process names its life, and one of a host means the lives that were heard of before it was read:
+ * the page is looked at whenever a life is heard of for the first time (bl_recall_news()). A host
+ * comes back only after all pages have the announcement of its failure, so whoever has heard from
+ * its new processes finds it there.
  *
- * Example: process P failed at T = 500. What P sent with ts >= 500 is thrown away. A scattering of ours with ts 480 went to A, which has acknowledged, and to P, which has not: the slot of P's frame is locked, so that no
- * late ACK can commit it any more; A is asked to take its frames out (RECALL). A's RECALLED comes: both slots are closed, the commit barrier goes on, the scattering's messages are reported as failed, and then the
- * callback says that P failed.
+ * Example: process P failed at T = 500. What P sent with ts >= 500 is thrown away. A scattering of
+ * ours with ts 480 went to A, which has acknowledged, and to P, which has not: the slot of P's
+ * frame is locked, so that no late ACK can commit it any more; A is asked to take its frames out
+ * (RECALL). A's RECALLED comes: both slots are closed, the commit barrier goes on, the scattering's
+ * messages are reported as failed, and then the callback says that P failed.
  *
- * Announcements that come meanwhile begin at once, since who has to answer a RECALL may have failed, too. They end together, in order.
+ * Announcements that come meanwhile begin at once, since who has to answer a RECALL may have
+ * failed, too. They end together, in order.
  *
  * Not here: who failed, and when; that is the controller's.
  */
@@ -37,13 +43,19 @@ static const struct bl_failure *failure(const struct bl_endpoint *ep, uint64_t n
 	return &ep->fails[number % BL_FAILS_MAX];
 }
 
-/* Copies an announcement from the page. Returns false if it is there no more, or is being written over. */
+/*
+ * Copies an announcement from the page. Returns false if it is there no more, or is being written
+ * over.
+ */
 static bool read_failure(struct bl_endpoint *ep, uint64_t number)
 {
 	struct bl_failure *f = &ep->fails[number % BL_FAILS_MAX];
 
 	memcpy(f, &ep->failures->ring[number % BL_FAILS_MAX], sizeof(*f));
-	/* pairs with bl_failure_announce() in loader/order/endpoint_pages.c: a copy of what is newer finds a newer last */
+	/*
+	 * pairs with bl_failure_announce() in loader/order/endpoint_pages.c: a copy of what is
+	 * newer finds a newer last
+	 */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&ep->failures->last, __ATOMIC_RELAXED) - number < BL_FAILS_MAX - 1;
 }
@@ -51,7 +63,8 @@ static bool read_failure(struct bl_endpoint *ep, uint64_t number)
 /* Whether what was sent to @p, as it is known now, was sent to who failed. */
 static bool failed_by(const struct bl_failure *f, const struct bl_peer *p)
 {
-	return is_at(f, &p->addr) && (f->port && f->life ? f->life == p->rtx.life : f->number > p->rtx.born);
+	return is_at(f, &p->addr) &&
+	       (f->port && f->life ? f->life == p->rtx.life : f->number > p->rtx.born);
 }
 
 /* ---- discard ---- */
@@ -65,7 +78,10 @@ bool bl_recall_is_gone(const struct bl_peer *p, uint16_t life)
 	return i < BL_GONE_LIVES;
 }
 
-/* Nothing more may be sent to it: what gets its slots after recall() has locked those of before would never be taken back. */
+/*
+ * Nothing more may be sent to it: what gets its slots after recall() has locked those of before
+ * would never be taken back.
+ */
 static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_failure *f)
 {
 	bool wanted = p->rtx.open || p->rtx.asks || p->rtx.dirty;
@@ -82,7 +98,10 @@ static void stop_sending(struct bl_endpoint *ep, struct bl_peer *p, const struct
 		return;
 	p->rtx.failed |= p->rtx.open;
 	p->rtx.open = false;
-	/* what is sent there fails at once, and holds nothing else up, until somebody answers; whom nobody has sent to is asked only when somebody does */
+	/*
+	 * what is sent there fails at once, and holds nothing else up, until somebody answers; whom
+	 * nobody has sent to is asked only when somebody does
+	 */
 	bl_rtx_dead(ep, p, bl_mono());
 	if (!wanted) {
 		p->rtx.retries = BL_RETRIES_MAX;
@@ -102,7 +121,10 @@ static void discard(struct bl_endpoint *ep, const struct bl_failure *f)
 			uint16_t life = p->rrx.known ? p->rrx.incarnation : f->life;
 
 			/* announced once more, by who does not know: the first T stays */
-			p->rrx.gone_ts = p->rrx.gone && p->rrx.gone_life == life && p->rrx.gone_ts < f->ts ? p->rrx.gone_ts : f->ts;
+			p->rrx.gone_ts = p->rrx.gone && p->rrx.gone_life == life &&
+							 p->rrx.gone_ts < f->ts
+						 ? p->rrx.gone_ts
+						 : f->ts;
 			p->rrx.gone = true;
 			p->rrx.gone_life = life;
 		}
@@ -117,8 +139,8 @@ static void end_here(struct bl_endpoint *ep)
 }
 
 /*
- * What the page says that is new is begun: discarded, and to be recalled by the next bl_recall_work(). Returns whether any
- * of it is of @p.
+ * What the page says that is new is begun: discarded, and to be recalled by the next
+ * bl_recall_work(). Returns whether any of it is of @p.
  */
 bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p)
 {
@@ -128,13 +150,20 @@ bool bl_recall_news(struct bl_endpoint *ep, const struct bl_peer *p)
 	while (!ep->fails_end && ep->fail_begun < last) {
 		const struct bl_failure *f = failure(ep, ep->fail_begun + 1);
 
-		/* what it has missed, it cannot learn any more, and the barrier that was read last may have passed its T */
-		if (last - ep->fail_seen >= BL_FAILS_MAX - 1 || !read_failure(ep, ep->fail_begun + 1)) {
+		/*
+		 * what it has missed, it cannot learn any more, and the barrier that was read last
+		 * may have passed its T
+		 */
+		if (last - ep->fail_seen >= BL_FAILS_MAX - 1 ||
+		    !read_failure(ep, ep->fail_begun + 1)) {
 			ep->commit = ep->commit_was;
 			end_here(ep);
 			break;
 		}
-		/* nobody was told of it before this host promised it no C any more, so the barrier that was read last holds */
+		/*
+		 * nobody was told of it before this host promised it no C any more, so the barrier
+		 * that was read last holds
+		 */
 		if (is_at(f, &ep->self) && !other_life(f, ep->incarnation)) {
 			end_here(ep);
 			break;
@@ -152,7 +181,10 @@ uint64_t bl_recall_limit(const struct bl_endpoint *ep)
 {
 	uint64_t limit = ep->commit, n;
 
-	/* the helper, which runs no callbacks, may go beyond what they are all that is missing of: nothing of it reaches the application before them */
+	/*
+	 * the helper, which runs no callbacks, may go beyond what they are all that is missing of:
+	 * nothing of it reaches the application before them
+	 */
 	for (n = (ep->by_helper ? ep->fail_settled : ep->fail_seen) + 1; n <= ep->fail_begun; n++)
 		if (failure(ep, n)->ts < limit)
 			limit = failure(ep, n)->ts;
@@ -179,7 +211,8 @@ static void add_recall(struct bl_endpoint *ep, struct bl_rframe *f)
 	}
 	r = calloc(1, sizeof(*r));
 	if (!r) {
-		ep->recall_again = true; /* until there is memory, the commit barrier stays where it is */
+		/* until there is memory, the commit barrier stays where it is */
+		ep->recall_again = true;
 		return;
 	}
 	r->peer = f->peer;
@@ -208,22 +241,26 @@ static bool failed_peer(const struct bl_endpoint *ep, const struct bl_peer *p)
 }
 
 /*
- * Whether nobody answers a RECALL for what @p has acknowledged: it fails now, or was announced before and that is dealt with.
- * A life that came after it there would answer.
+ * Whether nobody answers a RECALL for what @p has acknowledged: it fails now, or was announced
+ * before and that is dealt with. A life that came after it there would answer.
  */
 static bool owes_no_answer(const struct bl_endpoint *ep, const struct bl_peer *p)
 {
 	return failed_peer(ep, p) || p->rtx.failed || bl_recall_is_gone(p, p->rtx.life);
 }
 
-/* Frames @from to @to - 1 of the window have one timestamp. Returns whether their scattering was aborted now: somebody who failed has not acknowledged it. */
+/*
+ * Frames @from to @to - 1 of the window have one timestamp. Returns whether their scattering was
+ * aborted now: somebody who failed has not acknowledged it.
+ */
 static bool lock(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
 	bool locked = false;
 	uint32_t n;
 
 	for (n = from; n != to; n++)
-		if (failed_peer(ep, ep->rsent[n % BL_RWIN]->peer) && bl_rslot_lock(bl_rwin_slot(ep->rwin, n), n))
+		if (failed_peer(ep, ep->rsent[n % BL_RWIN]->peer) &&
+		    bl_rslot_lock(bl_rwin_slot(ep->rwin, n), n))
 			locked = true;
 	return locked;
 }
@@ -255,7 +292,8 @@ static void recall(struct bl_endpoint *ep)
 			continue;
 		ep->rabort |= ep->rts != 0;
 		if (!ep->rts)
-			bl_rstage_drop(ep, BL_NAK_FAILED); /* it has no timestamp: nothing has left */
+			bl_rstage_drop(ep,
+				       BL_NAK_FAILED); /* it has no timestamp: nothing has left */
 		break;
 	}
 	for (from = ep->rreaped; from != ep->rtail; from = to) {
@@ -282,7 +320,8 @@ static void send_recall(struct bl_endpoint *ep, struct bl_recalling *r, uint64_t
 	r->sent_ns = mono;
 	if (!r->tries++)
 		r->first_ns = mono;
-	bl_fwd_due(&r->peer->fwd_until_ns, r->first_ns, r->tries, 0, mono); /* bl_tx_control() asks it */
+	/* bl_tx_control() asks it */
+	bl_fwd_due(&r->peer->fwd_until_ns, r->first_ns, r->tries, 0, mono);
 	bl_store16(body, ep->incarnation);
 	bl_store16(body + 2, r->peer->rtx.life);
 	bl_store32(body + 4, r->count);
@@ -318,7 +357,8 @@ static bool recalled(struct bl_endpoint *ep, uint64_t mono)
 	return all;
 }
 
-void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len)
+void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
+		      uint32_t len)
 {
 	struct bl_recalling *r;
 	struct bl_recall_view v;
@@ -330,7 +370,8 @@ void bl_recall_answer(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, c
 	if (v.incarnation != ep->incarnation || v.life != p->rtx.life)
 		return;
 	for (r = ep->recalls; r; r = r->next)
-		if (r->peer == p && (r->ts & BL_TS_MASK) == v.ts && r->psn == psn && r->count == v.count)
+		if (r->peer == p && (r->ts & BL_TS_MASK) == v.ts && r->psn == psn &&
+		    r->count == v.count)
 			r->done = true;
 }
 
@@ -345,11 +386,16 @@ static void call_back(struct bl_endpoint *ep, const struct bl_failure *f)
 	if (ep->on_proc_fail)
 		ep->on_proc_fail(ep->on_proc_fail_ctx, &who, f->ts);
 	if (ep->on_proc_gone)
-		ep->on_proc_gone(ep->on_proc_gone_ctx, &who, f->ts, f->why < BL_WHY_COUNT ? (enum bl_gone_reason)f->why : BL_GONE_UNKNOWN);
+		ep->on_proc_gone(ep->on_proc_gone_ctx, &who, f->ts,
+				 f->why < BL_WHY_COUNT ? (enum bl_gone_reason)f->why
+						       : BL_GONE_UNKNOWN);
 	bl_enter(ep);
 }
 
-/* All that was begun is taken back: nobody waits for this endpoint any more, and callbacks are all that is missing. */
+/*
+ * All that was begun is taken back: nobody waits for this endpoint any more, and callbacks are all
+ * that is missing.
+ */
 static void settle(struct bl_endpoint *ep)
 {
 	struct bl_recalling *r;
@@ -364,7 +410,10 @@ static void settle(struct bl_endpoint *ep)
 		struct bl_peer *p;
 
 		for (p = ep->peers; p; p = p->all_next) {
-			/* whoever comes back there is somebody else, and has to be asked for a window */
+			/*
+			 * whoever comes back there is somebody else, and has to be asked for a
+			 * window
+			 */
 			if (!failed_by(f, p) || p->self)
 				continue;
 			p->rtx.credited = p->rtx.next_psn;
@@ -375,14 +424,18 @@ static void settle(struct bl_endpoint *ep)
 
 static void finish(struct bl_endpoint *ep)
 {
-	const uint64_t upto = ep->fail_settled; /* callbacks that call the library may begin others */
+	/* callbacks that call the library may begin others */
+	const uint64_t upto = ep->fail_settled;
 
 	while (ep->fail_seen != upto) {
 		const struct bl_failure f = *failure(ep, ep->fail_seen + 1);
 
 		if (ep->nfailed)
 			bl_tx_report(ep);
-		/* what is at or above its timestamp is not delivered before, nor by calls from within it */
+		/*
+		 * what is at or above its timestamp is not delivered before, nor by calls from
+		 * within it
+		 */
 		call_back(ep, &f);
 		ep->fail_seen++;
 		__atomic_store_n(&ep->failures->done[ep->slot], f.number, __ATOMIC_RELEASE);
@@ -394,7 +447,10 @@ uint64_t bl_recall_last(const struct bl_endpoint *ep)
 	return ep->failures ? __atomic_load_n(&ep->failures->last, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Who is out asks nobody to take anything back: nobody would listen. But what it may still deliver has the callbacks at their places. */
+/*
+ * Who is out asks nobody to take anything back: nobody would listen. But what it may still deliver
+ * has the callbacks at their places.
+ */
 static void call_back_only(struct bl_endpoint *ep)
 {
 	while (ep->fail_seen != ep->fail_begun) {
@@ -409,7 +465,8 @@ void bl_recall_work(struct bl_endpoint *ep, uint64_t last)
 {
 	if (last > ep->fail_begun)
 		bl_recall_news(ep, NULL);
-	ep->fails_end |= ep->ended; /* what is announced later has its T above all that is delivered still */
+	/* what is announced later has its T above all that is delivered still */
+	ep->fails_end |= ep->ended;
 	if ((ep->in_recall && !ep->by_helper) || ep->fail_seen == ep->fail_begun)
 		return; /* in_recall: a callback that calls the library */
 	if (ep->outcast && ep->by_helper)

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The reorder queue: frames in, the one total order out (1Pipe section 4.1: "buffers the packet in a priority queue").
+ * The reorder queue: frames in, the one total order out (1Pipe section 4.1: "buffers the packet in
+ * a priority queue").
  *
- * The key is (timestamp, sender address, sequence number). Frames of one sender arrive nearly in order, so each sender has a list that is
- * appended to, and a binary heap holds the senders by their first frame: a push behind others costs one append, a pop log2(senders).
+ * The key is (timestamp, sender address, sequence number). Frames of one sender arrive nearly in
+ * order, so each sender has a list that is appended to, and a binary heap holds the senders by
+ * their first frame: a push behind others costs one append, a pop log2(senders).
  *
- * Example: A has frames 10, 30 and B has 20. Heap: A(10), B(20). Barrier 25: pop A's 10 (heap: B(20), A(30)), pop B's 20, stop at 30. A frame of B with
- * ts 15 that comes now is below what was delivered (20): bl_rq_late() says so, and it must not be pushed.
+ * Example: A has frames 10, 30 and B has 20. Heap: A(10), B(20). Barrier 25: pop A's 10 (heap:
+ * B(20), A(30)), pop B's 20, stop at 30. A frame of B with ts 15 that comes now is below what was
+ * delivered (20): bl_rq_late() says so, and it must not be pushed.
  *
- * Memory belongs to the caller: frames and senders are embedded. The heap array is the queue's own. Pure: no clock, no I/O.
+ * Memory belongs to the caller: frames and senders are embedded. The heap array is the queue's own.
+ * Pure: no clock, no I/O.
  */
 #ifndef BARLINE_REORDER_H
 #define BARLINE_REORDER_H
@@ -69,7 +73,8 @@ static inline void bl_rq_sender_init(struct bl_rq_sender *s, const uint8_t key[B
 }
 
 /** bl_rq_cmp - total order of two keys: < 0, 0, > 0. */
-static inline int bl_rq_cmp(uint64_t ts_a, const uint8_t *key_a, uint32_t psn_a, uint64_t ts_b, const uint8_t *key_b, uint32_t psn_b)
+static inline int bl_rq_cmp(uint64_t ts_a, const uint8_t *key_a, uint32_t psn_a, uint64_t ts_b,
+			    const uint8_t *key_b, uint32_t psn_b)
 {
 	int c;
 
@@ -87,7 +92,8 @@ static inline int bl_rq_before(const struct bl_rq_frame *a, const struct bl_rq_f
 }
 
 /** bl_rq_late - whether a frame with this key is at or below what was already popped. */
-static inline int bl_rq_late(const struct bl_rq *q, const struct bl_rq_sender *s, uint64_t ts, uint32_t psn)
+static inline int bl_rq_late(const struct bl_rq *q, const struct bl_rq_sender *s, uint64_t ts,
+			     uint32_t psn)
 {
 	return q->last_ts && bl_rq_cmp(ts, s->key, psn, q->last_ts, q->last_key, q->last_psn) <= 0;
 }
@@ -129,8 +135,8 @@ static inline void bl_rq_down_(struct bl_rq *q, uint32_t i)
 }
 
 /**
- * bl_rq_push - add frame @f of sender @s; @f->ts and @f->psn are set. The caller has asked bl_rq_late() and found no frame with this key queued.
- * Returns 0 or -ENOMEM (nothing changed).
+ * bl_rq_push - add frame @f of sender @s; @f->ts and @f->psn are set. The caller has asked
+ * bl_rq_late() and found no frame with this key queued. Returns 0 or -ENOMEM (nothing changed).
  */
 static inline int bl_rq_push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_rq_frame *f)
 {

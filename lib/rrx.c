@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiving reliably (1Pipe section 5): prepared frames wait in a queue of their own until the commit barrier has passed them.
+ * Receiving reliably (1Pipe section 5): prepared frames wait in a queue of their own until the
+ * commit barrier has passed them.
  *
- * The program has stored and acknowledged what comes here, so nothing may be refused any more: a record for which there is no memory stays in the ring. What came before is known by its sequence number (seq_core.h), whatever
- * order frames come in. C has passed a message only after all frames of its scattering were stored, here and everywhere; so the parts of a large message are complete when its reference is delivered.
+ * The program has stored and acknowledged what comes here, so nothing may be refused any more: a
+ * record for which there is no memory stays in the ring. What came before is known by its sequence
+ * number (seq_core.h), whatever order frames come in. C has passed a message only after all frames
+ * of its scattering were stored, here and everywhere; so the parts of a large message are complete
+ * when its reference is delivered.
  *
- * Which numbers a sender that keeps the rules can have outstanding (rtx.c). It is told a number (WINDOW) before which all buffers are free: @done here, or less if that answer is old. Beyond it, it
- * has at most a window of parts, BL_WINDOW_MAX, which leave one by one as windows allow; and then the items of the same scattering, BL_STAGE_FRAMES at most, which leave together whatever the
- * window is. The next scattering waits until what is outstanding fits the window again. So no number is BL_RELIABLE_MAX or more above @done. A frame that is sent again, or forwarded, has the
- * number it had. It is one of the BL_RWIN in its sender's window, and the numbers of one destination follow one another there, so it is at most as far below the sender's next number as
- * BL_SEQ_WINDOW; what is further below was acknowledged, and came. A new life begins with an OPEN, which says where. So what the program has acknowledged, of such a sender, is never refused here. What
- * is refused is counted, and changes nothing.
+ * Which numbers a sender that keeps the rules can have outstanding (rtx.c). It is told a number
+ * (WINDOW) before which all buffers are free: @done here, or less if that answer is old. Beyond it,
+ * it has at most a window of parts, BL_WINDOW_MAX, which leave one by one as windows allow; and
+ * then the items of the same scattering, BL_STAGE_FRAMES at most, which leave together whatever the
+ * window is. The next scattering waits until what is outstanding fits the window again. So no
+ * number is BL_RELIABLE_MAX or more above @done. A frame that is sent again, or forwarded, has the
+ * number it had. It is one of the BL_RWIN in its sender's window, and the numbers of one
+ * destination follow one another there, so it is at most as far below the sender's next number as
+ * BL_SEQ_WINDOW; what is further below was acknowledged, and came. A new life begins with an OPEN,
+ * which says where. So what the program has acknowledged, of such a sender, is never refused here.
+ * What is refused is counted, and changes nothing.
  *
- * An OPEN from a place where no number fits makes the receiver go there and remember the place where it was: the next frame that fits that one leads it back. So neither forged OPENs nor
- * forged frames end a flow.
+ * An OPEN from a place where no number fits makes the receiver go there and remember the place
+ * where it was: the next frame that fits that one leads it back. So neither forged OPENs nor forged
+ * frames end a flow.
  *
- * What was recalled is remembered by its timestamp, not as numbers that were seen: a RECALL that lies about numbers takes no frame of another timestamp with it.
+ * What was recalled is remembered by its timestamp, not as numbers that were seen: a RECALL that
+ * lies about numbers takes no frame of another timestamp with it.
  *
- * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of its own, that of other frames when they are delivered. Who has sent an OPEN hears twice: at once, and when everything that he has sent is free.
+ * WINDOWs go back as buffers become free: that of a part at once, since the message has memory of
+ * its own, that of other frames when they are delivered. Who has sent an OPEN hears twice: at once,
+ * and when everything that he has sent is free.
  */
 #include "tx_nic.h"
 
@@ -71,9 +84,9 @@ void bl_rrx_windows(struct bl_endpoint *ep)
 }
 
 /*
- * Until they hear that it left, senders count on it: its host answers what is on the way (not_here()
- * of bpf/host/host.bpf.c), and nobody gives them a window any more. So they get the largest one now; the
- * buffers that it speaks of are all free.
+ * Until they hear that it left, senders count on it: its host answers what is on the way
+ * (not_here() of bpf/host/host.bpf.c), and nobody gives them a window any more. So they get the
+ * largest one now; the buffers that it speaks of are all free.
  */
 void bl_rrx_leave(struct bl_endpoint *ep)
 {
@@ -103,14 +116,19 @@ static void go_back(struct bl_endpoint *ep, struct bl_peer *p)
 	window_due(ep, p, true);
 }
 
-/* Whether the receiver is where number @psn of this life fits, after having gone there if that was where it was before. */
-static bool at_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn, uint32_t most)
+/*
+ * Whether the receiver is where number @psn of this life fits, after having gone there if that was
+ * where it was before.
+ */
+static bool at_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn,
+		     uint32_t most)
 {
 	struct bl_rrx *r = &p->rrx;
 
 	if (r->known && r->incarnation == incarnation && bl_seq_fits(&r->seq, psn, most))
 		return true;
-	if (!r->was.known || r->was.incarnation != incarnation || !bl_seq_fits(&r->was.seq, psn, most))
+	if (!r->was.known || r->was.incarnation != incarnation ||
+	    !bl_seq_fits(&r->was.seq, psn, most))
 		return false;
 	go_back(ep, p);
 	return true;
@@ -119,7 +137,8 @@ static bool at_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarna
 /* Whether frames of this life have shown where its numbers are. */
 static bool proven(const struct bl_rrx *r, uint16_t incarnation)
 {
-	return (r->known && r->proven && r->incarnation == incarnation) || (r->was.known && r->was.proven && r->was.incarnation == incarnation);
+	return (r->known && r->proven && r->incarnation == incarnation) ||
+	       (r->was.known && r->was.proven && r->was.incarnation == incarnation);
 }
 
 static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
@@ -199,12 +218,17 @@ static struct bl_big *big_make(const struct bl_prep_view *v, uint64_t ts)
 
 	if (!b)
 		return NULL;
-	*b = (struct bl_big){ .id = v->part.msg_id, .total = v->part.total, .life = v->incarnation, .ts = ts };
+	*b = (struct bl_big){
+		.id = v->part.msg_id, .total = v->part.total, .life = v->incarnation, .ts = ts
+	};
 	memset(parts_bits(b), 0, bits);
 	return b;
 }
 
-/* A part that its sender should not have sent. Its number is used up, and its message is never whole: the reference finds too little, and is counted once more. */
+/*
+ * A part that its sender should not have sent. Its number is used up, and its message is never
+ * whole: the reference finds too little, and is counted once more.
+ */
 static int bad_part(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life, uint32_t psn)
 {
 	bl_seq_add(&p->rrx.seq, psn);
@@ -214,7 +238,8 @@ static int bad_part(struct bl_endpoint *ep, struct bl_peer *p, uint16_t life, ui
 }
 
 /* A part of a large message. Returns -ENOMEM if there is no memory for the message now. */
-static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const struct bl_prep_view *v)
+static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
+		   const struct bl_prep_view *v)
 {
 	const struct bl_frag_view *f = &v->part;
 	struct bl_big **at = find_big(p, v->incarnation, f->msg_id), *b = *at;
@@ -229,7 +254,8 @@ static int on_part(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint3
 		p->rrx.big_bytes += f->total;
 		p->rrx.nbigs++;
 	}
-	if (b->broken || b->total != f->total || b->ts != ts || bl_parts_add(parts_bits(b), f->offset, f->len)) {
+	if (b->broken || b->total != f->total || b->ts != ts ||
+	    bl_parts_add(parts_bits(b), f->offset, f->len)) {
 		b->broken = true;
 		return bad_part(ep, p, v->incarnation, psn);
 	}
@@ -262,8 +288,12 @@ static void free_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big **
 		freed(ep, p, b->life, b->kept_first + i);
 }
 
-/* Where the receiver is when number @psn of this life comes in a PREP. Returns false if it can be nobody's who keeps the rules. */
-static bool find_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn)
+/*
+ * Where the receiver is when number @psn of this life comes in a PREP. Returns false if it can be
+ * nobody's who keeps the rules.
+ */
+static bool find_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation,
+		       uint32_t psn)
 {
 	struct bl_rrx *r = &p->rrx;
 
@@ -283,8 +313,12 @@ static bool find_place(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incar
 	return true;
 }
 
-/* Whether this frame was recalled before it came. What the commit barrier has passed is not remembered any more: its program stores nothing below that (prep_late). */
-static bool was_recalled(const struct bl_endpoint *ep, struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn)
+/*
+ * Whether this frame was recalled before it came. What the commit barrier has passed is not
+ * remembered any more: its program stores nothing below that (prep_late).
+ */
+static bool was_recalled(const struct bl_endpoint *ep, struct bl_rrx *r, uint16_t life, uint64_t ts,
+			 uint32_t psn)
 {
 	struct bl_recalled **at = &r->recalled, *c;
 
@@ -302,7 +336,8 @@ static bool was_recalled(const struct bl_endpoint *ep, struct bl_rrx *r, uint16_
 	return false;
 }
 
-int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len)
+int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
+		const uint8_t *body, uint32_t len)
 {
 	struct bl_rrx *r = &p->rrx;
 	struct bl_prep_view v;
@@ -312,7 +347,8 @@ int bl_rrx_prep(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t
 		ep->st.malformed++;
 		return 0;
 	}
-	if (r->gone && r->gone_life == v.incarnation && (ts >= r->gone_ts || r->incarnation != v.incarnation)) {
+	if (r->gone && r->gone_life == v.incarnation &&
+	    (ts >= r->gone_ts || r->incarnation != v.incarnation)) {
 		ep->st.discarded++;
 		return 0;
 	}
@@ -364,7 +400,10 @@ static void throw_away(struct bl_endpoint *ep, struct bl_buf *b)
 	bl_buf_put(ep, b);
 }
 
-/* Discard (1Pipe 5.2): @p has failed, or this life of it, and what it sent from @from_ts on was not committed. */
+/*
+ * Discard (1Pipe 5.2): @p has failed, or this life of it, and what it sent from @from_ts on was not
+ * committed.
+ */
 uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from_ts, uint16_t life)
 {
 	struct bl_rq_frame *f = p->rrq.tail, *before;
@@ -389,8 +428,12 @@ uint64_t bl_rrx_discard(struct bl_endpoint *ep, struct bl_peer *p, uint64_t from
 	return n;
 }
 
-/* Recall: the @count frames of @p from @psn on, which have this timestamp, will not be committed. Whether they came already or will come: they are not delivered. */
-void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn, uint32_t count)
+/*
+ * Recall: the @count frames of @p from @psn on, which have this timestamp, will not be committed.
+ * Whether they came already or will come: they are not delivered.
+ */
+void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, uint32_t psn,
+		     uint32_t count)
 {
 	struct bl_rq_frame *f, *next;
 	struct bl_big **at = &p->rrx.big, *b;
@@ -416,7 +459,11 @@ void bl_rrx_take_out(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts48, u
 	}
 }
 
-/* Remember what was recalled, until the commit barrier has passed it. Returns false if there is no memory, or too much of it is used: no sender has more scatterings in its window than that has slots. */
+/*
+ * Remember what was recalled, until the commit barrier has passed it. Returns false if there is no
+ * memory, or too much of it is used: no sender has more scatterings in its window than that has
+ * slots.
+ */
 static bool remember(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn, uint32_t count)
 {
 	struct bl_recalled *c;
@@ -433,7 +480,8 @@ static bool remember(struct bl_rrx *r, uint16_t life, uint64_t ts, uint32_t psn,
 	return true;
 }
 
-void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body, uint32_t len)
+void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, const uint8_t *body,
+		   uint32_t len)
 {
 	struct bl_recall_view v;
 	uint32_t last, i;
@@ -444,7 +492,10 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 		ep->st.malformed++;
 		return;
 	}
-	/* the program has answered it already, and has refused those for another life of this endpoint */
+	/*
+	 * the program has answered it already, and has refused those for another life of this
+	 * endpoint
+	 */
 	if (v.life != ep->incarnation)
 		return;
 	last = psn + (v.count - 1);
@@ -452,17 +503,20 @@ void bl_rrx_recall(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, cons
 		begin(ep, p, v.incarnation, psn); /* a copy of what it takes out may still come */
 	fits = at_place(ep, p, v.incarnation, last, BL_RELIABLE_MAX);
 	if (p->rrx.incarnation != v.incarnation)
-		return; /* of a life of its sender that has ended: what failed with it is discarded, or was committed */
+		return; /* of a life of its sender that has ended: what failed with it is discarded,
+			   or was committed */
 	ts = bl_ext48(v.ts, bl_clock_at(ep->clock, bl_mono()));
 	/*
-	 * C passes what is recalled only after this RECALL was answered, so it was in the ring before: what is below the C up to which the ring was emptied is a copy of one that was dealt with, or a
-	 * lie. And its last number is one that can be outstanding.
+	 * C passes what is recalled only after this RECALL was answered, so it was in the ring
+	 * before: what is below the C up to which the ring was emptied is a copy of one that was
+	 * dealt with, or a lie. And its last number is one that can be outstanding.
 	 */
 	if (ts < ep->commit || !fits) {
 		ep->st.refused += !bl_psn_before(last, p->rrx.seq.done);
 		return;
 	}
-	if (!remember(&p->rrx, v.incarnation, ts, psn, v.count)) /* then as numbers that were seen */
+	if (!remember(&p->rrx, v.incarnation, ts, psn,
+		      v.count)) /* then as numbers that were seen */
 		for (i = v.count < BL_SEQ_WINDOW ? v.count : BL_SEQ_WINDOW; i--;)
 			bl_seq_add(&p->rrx.seq, psn + (v.count - 1 - i));
 	bl_rrx_take_out(ep, p, v.ts, psn, v.count);
@@ -502,7 +556,8 @@ static void spent(struct bl_endpoint *ep)
 }
 
 /* the message that a reference names; NULL: its sender has not sent all of it, against the rules */
-static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b, const struct bl_item *item)
+static struct bl_big *take_big(struct bl_endpoint *ep, const struct bl_buf *b,
+			       const struct bl_item *item)
 {
 	struct bl_big **at = find_big(b->peer, b->life, item->msg_id), *g = *at;
 
@@ -527,7 +582,9 @@ static int deliver(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, 
 			b = (struct bl_buf *)bl_rq_pop(&ep->rrq, limit);
 			if (!b)
 				break;
-			bl_items_check(&ep->rcur_items, b->body + BL_ACK_BODY, b->body + b->len, bl_load16(b->body + 2)); /* checked when it came */
+			/* checked when it came */
+			bl_items_check(&ep->rcur_items, b->body + BL_ACK_BODY, b->body + b->len,
+				       bl_load16(b->body + 2));
 			ep->rcur = b;
 			freed(ep, b->peer, b->life, b->rq.psn);
 		}

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending reliably (1Pipe section 5), before anything leaves: bl_send_reliable() puts messages into PREPs per destination, and there they wait, without a timestamp, until rtx.c puts them into the window.
+ * Sending reliably (1Pipe section 5), before anything leaves: bl_send_reliable() puts messages into
+ * PREPs per destination, and there they wait, without a timestamp, until rtx.c puts them into the
+ * window.
  *
- * All that is staged leaves in one flush, has one timestamp, and stands and falls together. A large message becomes parts, which have no items, and a reference among the items; parts are lists of their own, since they go first.
+ * All that is staged leaves in one flush, has one timestamp, and stands and falls together. A large
+ * message becomes parts, which have no items, and a reference among the items; parts are lists of
+ * their own, since they go first.
  *
- * Example, frames of 1472 bytes: messages of 100, 1400 and 5000 bytes to A. The first one begins a frame of items; the second one does not fit into what is left of it, so that frame is padded to 1472 bytes (frames of one GSO send are equally
- * long) and another begins. The third one is four parts, and a reference of 10 bytes behind the second: six frames wait, two of items and four of parts.
+ * Example, frames of 1472 bytes: messages of 100, 1400 and 5000 bytes to A. The first one begins a
+ * frame of items; the second one does not fit into what is left of it, so that frame is padded to
+ * 1472 bytes (frames of one GSO send are equally long) and another begins. The third one is four
+ * parts, and a reference of 10 bytes behind the second: six frames wait, two of items and four of
+ * parts.
  *
- * A scattering is planned before anything is staged: one that does not fit changes nothing, and its sender hears -EAGAIN. The most that may wait together is bl_stage_cap() frames of items per destination.
+ * A scattering is planned before anything is staged: one that does not fit changes nothing, and its
+ * sender hears -EAGAIN. The most that may wait together is bl_stage_cap() frames of items per
+ * destination.
  */
 #include "send.h"
 
-#define HEAD	  (sizeof(struct bl_hdr) + BL_ACK_BODY)
+#define HEAD      (sizeof(struct bl_hdr) + BL_ACK_BODY)
 #define PART_HEAD (HEAD + sizeof(struct bl_frag))
 
 /* ---- frames ---- */
@@ -74,7 +83,10 @@ static uint32_t parts_of(const struct bl_endpoint *ep, uint32_t len)
 	return (len + most - 1) / most;
 }
 
-/* How many frames the scattering takes, and whether it fits; nothing is changed but the plans. @to: becomes the peers of its messages. Returns frames, or -EAGAIN, -ENOMEM. */
+/*
+ * How many frames the scattering takes, and whether it fits; nothing is changed but the plans. @to:
+ * becomes the peers of its messages. Returns frames, or -EAGAIN, -ENOMEM.
+ */
 static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, struct bl_peer **to)
 {
 	int64_t frames = 0;
@@ -84,7 +96,8 @@ static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, 
 	for (i = 0; i < n; i++) {
 		struct bl_peer *p = bl_peer_get(ep, vec[i].dst.ip, vec[i].dst.port);
 		bool big = is_big(ep, vec[i].len);
-		uint32_t need = BL_ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : vec[i].len);
+		uint32_t need =
+			BL_ITEM_OVERHEAD + (big ? (uint32_t)sizeof(struct bl_ref) : vec[i].len);
 		struct bl_rtx *t;
 
 		if (!p)
@@ -98,7 +111,8 @@ static int64_t plan(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, 
 			t->plan_fill = t->fill;
 			t->plan_count = t->items.tail ? t->items.tail->count : 0;
 		}
-		if (!t->plan_frames || t->plan_fill + need > ep->frame_max || t->plan_count == BL_ITEMS_MAX) {
+		if (!t->plan_frames || t->plan_fill + need > ep->frame_max ||
+		    t->plan_count == BL_ITEMS_MAX) {
 			t->plan_frames++;
 			t->plan_fill = HEAD;
 			t->plan_count = 0;
@@ -132,7 +146,8 @@ static int reserve(struct bl_endpoint *ep, int64_t frames)
 	return 0;
 }
 
-static void stage_parts(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m, uint32_t id)
+static void stage_parts(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_msg *m,
+			uint32_t id)
 {
 	uint32_t most = ep->frame_max - PART_HEAD, at, n;
 
@@ -239,7 +254,10 @@ void bl_rstage_drop(struct bl_endpoint *ep, uint8_t why)
 	ep->rheld = false;
 }
 
-/* A scattering to somebody who is known not to answer fails by itself, before it could hold up, or take with it, what waits together with it. */
+/*
+ * A scattering to somebody who is known not to answer fails by itself, before it could hold up, or
+ * take with it, what waits together with it.
+ */
 static bool fails_at_once(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 {
 	bool dead = false;
@@ -285,11 +303,15 @@ static int send_now(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, 
 		rc = stage(ep, vec, n);
 	}
 	if (rc == -EAGAIN && !ep->rheld)
-		return bl_set_error(ep, EMSGSIZE, "a scattering has at most %u frames of %u bytes for one destination, besides large messages; split it", BL_STAGE_FRAMES,
-				    ep->frame_max);
+		return bl_set_error(ep, EMSGSIZE,
+				    "a scattering has at most %u frames of %u bytes for one "
+				    "destination, besides large messages; split it",
+				    BL_STAGE_FRAMES, ep->frame_max);
 	if (rc == -EAGAIN) {
 		ep->st.again++;
-		return bl_set_error(ep, EAGAIN, "the send buffer is full; wait with bl_wait(BL_WAIT_SEND_RELIABLE)");
+		return bl_set_error(ep, EAGAIN,
+				    "the send buffer is full; wait with "
+				    "bl_wait(BL_WAIT_SEND_RELIABLE)");
 	}
 	if (rc)
 		return bl_set_error(ep, -rc, "out of memory");

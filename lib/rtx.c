@@ -1,27 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending reliably (1Pipe section 5): the window, and retransmission. What waits for it is staged in rstage.c.
+ * Sending reliably (1Pipe section 5): the window, and retransmission. What waits for it is staged
+ * in rstage.c.
  *
- * When the windows of all destinations are open, what is staged gets its timestamp, its frames take slots in the window, and only then do they leave: so the commit barrier stands at that timestamp until every frame is acknowledged.
- * Programs take the ACKs in; this file looks at what is still open, and sends that again after a while.
+ * When the windows of all destinations are open, what is staged gets its timestamp, its frames take
+ * slots in the window, and only then do they leave: so the commit barrier stands at that timestamp
+ * until every frame is acknowledged. Programs take the ACKs in; this file looks at what is still
+ * open, and sends that again after a while.
  *
- * Example: two messages, to A and to B. Slots 7 and 8 are written with ts 500, the tail goes from 7 to 9, both frames leave. A's ACK closes slot 7, head goes to 8. B's is lost: after 1 ms the frame of slot 8 is sent again. B's
- * program stores it once more and answers; B's library finds that it has it already.
+ * Example: two messages, to A and to B. Slots 7 and 8 are written with ts 500, the tail goes from 7
+ * to 9, both frames leave. A's ACK closes slot 7, head goes to 8. B's is lost: after 1 ms the frame
+ * of slot 8 is sent again. B's program stores it once more and answers; B's library finds that it
+ * has it already.
  *
- * A scattering with more frames than there is room for goes into the window bit by bit, while the in-flight line's hold keeps C where it is. Parts of large messages go first: receivers take them out of their buffers at
- * once.
+ * A scattering with more frames than there is room for goes into the window bit by bit, while the
+ * in-flight line's hold keeps C where it is. Parts of large messages go first: receivers take them
+ * out of their buffers at once.
  *
- * A destination is asked for its window (OPEN) before the first message: who does not answer can fail nothing that was sent.
+ * A destination is asked for its window (OPEN) before the first message: who does not answer can
+ * fail nothing that was sent.
  */
 #include "send.h"
 #include "tx_nic.h"
 
-#define SEGS_MAX     BL_STAGE_FRAMES
-#define ASKS_MAX     BL_PROBES_MAX
-#define AGAIN_MAX    64u /* frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it in such a queue */
+#define SEGS_MAX BL_STAGE_FRAMES
+#define ASKS_MAX BL_PROBES_MAX
+/*
+ * frames that are sent again at once: a queue of a link has a few hundred, and who lost one lost it
+ * in such a queue
+ */
+#define AGAIN_MAX    64u
 #define AGAIN_GAP_NS 250000ULL
-#define ROOM_FRAMES  (BL_NIC_FRAMES / 4) /* that shall fit the NIC's ring before a scattering begins */
-#define ROOM_NS	     1000000ULL		 /* nor does it wait longer: what is lost there is sent again */
+/* that shall fit the NIC's ring before a scattering begins */
+#define ROOM_FRAMES (BL_NIC_FRAMES / 4)
+/* nor does it wait longer: what is lost there is sent again */
+#define ROOM_NS 1000000ULL
 
 static struct bl_inflight *line(const struct bl_endpoint *ep)
 {
@@ -83,10 +96,14 @@ static void fill(struct bl_endpoint *ep, struct bl_rframe *f, uint32_t slot)
 	}
 }
 
-/* Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. What cannot leave is sent again like what is lost. */
+/*
+ * Send frames @from to @to - 1 of the window, runs to one destination as GSO sends. What cannot
+ * leave is sent again like what is lost.
+ */
 static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 {
-	uint32_t segs = BL_UDP_MOST / ep->frame_max < SEGS_MAX ? BL_UDP_MOST / ep->frame_max : SEGS_MAX;
+	uint32_t segs = BL_UDP_MOST / ep->frame_max < SEGS_MAX ? BL_UDP_MOST / ep->frame_max
+							       : SEGS_MAX;
 	union bl_gso ctl[BL_MMSG];
 	struct mmsghdr m[BL_MMSG];
 	struct iovec io[BL_RWIN];
@@ -112,7 +129,8 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 				f = ep->rsent[from++ % BL_RWIN];
 				io[used++] = (struct iovec){ f->data, f->len };
 				k++;
-			} while (from != to && k < most && !p->local && f->len == ep->frame_max && ep->rsent[from % BL_RWIN]->peer == p);
+			} while (from != to && k < most && !p->local && f->len == ep->frame_max &&
+				 ep->rsent[from % BL_RWIN]->peer == p);
 			h->msg_iovlen = k;
 			if (k > 1)
 				bl_gso(h, &ctl[n], (uint16_t)ep->frame_max);
@@ -125,7 +143,8 @@ static void send_slots(struct bl_endpoint *ep, uint32_t from, uint32_t to)
 				done += (unsigned int)rc;
 			} else if (rc == 0 || errno != EINTR) {
 				const struct msghdr *h = &m[done++].msg_hdr;
-				size_t i, k = rc < 0 && bl_gso_refused(h, errno) ? h->msg_iovlen : 0;
+				size_t i,
+					k = rc < 0 && bl_gso_refused(h, errno) ? h->msg_iovlen : 0;
 
 				for (i = 0; i < k && !bl_gso_one(ep, h, (uint32_t)i); i++)
 					;
@@ -150,7 +169,10 @@ static uint64_t incomplete(const struct bl_endpoint *ep, uint32_t head)
 	return ep->rts ? ep->rts : UINT64_MAX;
 }
 
-/* Take out what is acknowledged. What belongs to a scattering that is not, as a whole, is kept: it may have to be recalled. */
+/*
+ * Take out what is acknowledged. What belongs to a scattering that is not, as a whole, is kept: it
+ * may have to be recalled.
+ */
 void bl_rtx_reap(struct bl_endpoint *ep)
 {
 	uint32_t head = bl_rwin_head(BL_READ_ONCE(line(ep)->state));
@@ -183,7 +205,10 @@ void bl_rtx_reap(struct bl_endpoint *ep)
 	}
 }
 
-/* All that were asked have taken their frames out: nothing of the scatterings that are recalled holds the commit barrier any more, and their messages have failed. */
+/*
+ * All that were asked have taken their frames out: nothing of the scatterings that are recalled
+ * holds the commit barrier any more, and their messages have failed.
+ */
 void bl_rtx_aborted(struct bl_endpoint *ep)
 {
 	struct bl_inflight *mine = line(ep);
@@ -254,7 +279,8 @@ static bool to_self(struct bl_endpoint *ep, struct bl_peer *p, struct bl_rframe 
 	f->psn = p->rtx.next_psn;
 	p->rtx.life = ep->incarnation;
 	fill(ep, f, 0);
-	if (bl_rrx_prep(ep, p, f->ts, f->psn, f->data + sizeof(struct bl_hdr), f->len - (uint32_t)sizeof(struct bl_hdr)))
+	if (bl_rrx_prep(ep, p, f->ts, f->psn, f->data + sizeof(struct bl_hdr),
+			f->len - (uint32_t)sizeof(struct bl_hdr)))
 		return false;
 	p->rtx.next_psn++;
 	return true;
@@ -273,12 +299,18 @@ static void fill_window(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono
 		if (p->self) {
 			if (!to_self(ep, p, l->head))
 				return;
-			/* kept until the scattering is acknowledged: it may have to be taken out again */
+			/*
+			 * kept until the scattering is acknowledged: it may have to be taken out
+			 * again
+			 */
 			keep(ep, bl_rstage_take(l));
 			ep->rstaged--;
 			continue;
 		}
-		/* parts as the receiver takes them out; items leave together, even if they are more than its window is wide */
+		/*
+		 * parts as the receiver takes them out; items leave together, even if they are more
+		 * than its window is wide
+		 */
 		if (!room(ep) || (l == &t->parts && outstanding(t) >= t->window))
 			return;
 		into_slot(ep, bl_rstage_take(l), mono);
@@ -301,10 +333,15 @@ static uint64_t retry_at(const struct bl_rtx *t)
 {
 	uint64_t wait = BL_RETRY_NS << (t->retries < 8 ? t->retries : 8);
 
-	return t->retries < BL_RETRIES_MAX ? t->retry_ns + (wait < BL_RETRY_MAX_NS ? wait : BL_RETRY_MAX_NS) : 0;
+	return t->retries < BL_RETRIES_MAX
+		       ? t->retry_ns + (wait < BL_RETRY_MAX_NS ? wait : BL_RETRY_MAX_NS)
+		       : 0;
 }
 
-/* Whoever was found unreachable once is asked in the background, and holds nobody up again: what is sent there fails at once until it answers. */
+/*
+ * Whoever was found unreachable once is asked in the background, and holds nobody up again: what is
+ * sent there fails at once until it answers.
+ */
 void bl_rtx_dead(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
 	struct bl_rtx *t = &p->rtx;
@@ -342,8 +379,8 @@ bool bl_rtx_is_dead(struct bl_endpoint *ep, struct bl_peer *p)
 }
 
 /*
- * One OPEN now, if its time has come. Returns false if the destination has left too many unanswered, for longer than it, or its
- * acknowledgements, were late before (patience_core.h).
+ * One OPEN now, if its time has come. Returns false if the destination has left too many
+ * unanswered, for longer than it, or its acknowledgements, were late before (patience_core.h).
  */
 static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 {
@@ -365,7 +402,9 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 	if (t->asks + 1 >= BL_FORWARD_TRIES)
 		p->fwd_until_ns = mono + BL_FORWARD_KEEP_NS;
 	send_open(ep, p);
-	t->ask_ns = mono + (t->asks < 5 && BL_RTO_NS << t->asks < BL_RTO_MAX_NS ? BL_RTO_NS << t->asks : BL_RTO_MAX_NS);
+	t->ask_ns = mono + (t->asks < 5 && BL_RTO_NS << t->asks < BL_RTO_MAX_NS
+				    ? BL_RTO_NS << t->asks
+				    : BL_RTO_MAX_NS);
 	t->asks++;
 	bl_rtx_wake_at(ep, t->ask_ns);
 	return true;
@@ -373,11 +412,15 @@ static bool ask(struct bl_endpoint *ep, struct bl_peer *p, uint64_t mono)
 
 enum may { MAY_GO, MAY_NOT, MUST_FAIL };
 
-/* Where endpoints of a host share the NIC's ring: what others sent there best effort shall not be lost for us. */
+/*
+ * Where endpoints of a host share the NIC's ring: what others sent there best effort shall not be
+ * lost for us.
+ */
 static bool has_room(struct bl_endpoint *ep, uint32_t frames, uint64_t mono)
 {
 	frames = frames < ROOM_FRAMES ? frames : ROOM_FRAMES;
-	if (bl_nic_room(ep, frames, BL_NIC_SHARED) >= frames || (ep->rroom_ns && mono - ep->rroom_ns >= ROOM_NS)) {
+	if (bl_nic_room(ep, frames, BL_NIC_SHARED) >= frames ||
+	    (ep->rroom_ns && mono - ep->rroom_ns >= ROOM_NS)) {
 		ep->rroom_ns = 0;
 		return true;
 	}
@@ -402,12 +445,18 @@ static enum may may_start(struct bl_endpoint *ep, uint64_t mono)
 		if (t->dead)
 			return MUST_FAIL;
 		all += t->parts.n + t->items.n;
-		/* parts begin only when nothing else waits at the receiver, and who wants to send some asks: what its process has not taken yet must not hold them up while they hold the commit barrier */
-		if (t->open && (!outstanding(t) || (!t->parts.n && outstanding(t) + t->items.n <= t->window)))
+		/*
+		 * parts begin only when nothing else waits at the receiver, and who wants to send
+		 * some asks: what its process has not taken yet must not hold them up while they
+		 * hold the commit barrier
+		 */
+		if (t->open &&
+		    (!outstanding(t) || (!t->parts.n && outstanding(t) + t->items.n <= t->window)))
 			continue;
 		/* a window that is open but full is asked about when it has been so for a while */
 		if (t->open && !t->ask_ns)
-			t->ask_ns = t->parts.n && t->asked_psn != t->next_psn ? mono : mono + BL_RTO_NS;
+			t->ask_ns = t->parts.n && t->asked_psn != t->next_psn ? mono
+									      : mono + BL_RTO_NS;
 		if (!ask(ep, p, mono)) {
 			bl_rtx_dead(ep, p, mono);
 			return MUST_FAIL;
@@ -449,7 +498,9 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 		fill_window(ep, p, mono);
 	rest = bl_rstage_any(ep);
 	/*
-	 * Pairs with least_inflight() in bpf/host/host.bpf.c, which reads in flight, hold, window: what is taken out of one is in the next before. Frames leave after it: an ACK must find its slot below the tail.
+	 * Pairs with least_inflight() in bpf/host/host.bpf.c, which reads in flight, hold, window:
+	 * what is taken out of one is in the next before. Frames leave after it: an ACK must find
+	 * its slot below the tail.
 	 */
 	if (first && rest)
 		BL_WRITE_ONCE(mine->hold, ep->rts);
@@ -468,7 +519,11 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 			if (p->rtx.parts.n && outstanding(&p->rtx) >= p->rtx.window) {
 				if (!p->rtx.ask_ns)
 					p->rtx.ask_ns = mono + BL_RTO_NS;
-				ask(ep, p, mono); /* whatever it says: it has frames that hold the commit barrier, so there is no way but to go on */
+				/*
+				 * whatever it says: it has frames that hold the commit barrier, so
+				 * there is no way but to go on
+				 */
+				ask(ep, p, mono);
 			}
 		return 0;
 	}
@@ -485,12 +540,16 @@ int bl_rtx_flush(struct bl_endpoint *ep)
 
 /* ---- what comes back, or does not ---- */
 
-/* No barrier that any node may believe now is later: by clocks that are off as far as they may be, and of hosts that promise ahead. */
+/*
+ * No barrier that any node may believe now is later: by clocks that are off as far as they may be,
+ * and of hosts that promise ahead.
+ */
 static uint64_t latest(const struct bl_endpoint *ep)
 {
 	uint64_t mono = bl_mono();
 
-	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) + bl_ahead_ns(ep->beacon_us * 1000ULL);
+	return bl_clock_at(ep->clock, mono) + 2 * bl_clock_bound(ep->clock, mono) +
+	       bl_ahead_ns(ep->beacon_us * 1000ULL);
 }
 
 void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body, uint32_t len)
@@ -507,11 +566,16 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	if (bl_psn_before(t->next_psn, v.psn)) {
 		if (v.psn - t->next_psn > BL_SEQ_WINDOW)
 			return; /* of frames that were never sent */
-		v.psn = t->next_psn; /* it was told of frames that do not exist (rrx.c, RECALL): all that do are free */
+		/* it was told of frames that do not exist (rrx.c, RECALL): all that do are free */
+		v.psn = t->next_psn;
 	}
 	if (v.life != t->life && t->unacked)
-		return; /* a new life of the receiver; what the old one was sent comes first, and it cannot answer any more */
-	/* announced meanwhile: this may be of before, from somebody who is gone; whoever is there now is asked again */
+		return; /* a new life of the receiver; what the old one was sent comes first, and it
+			   cannot answer any more */
+	/*
+	 * announced meanwhile: this may be of before, from somebody who is gone; whoever is there
+	 * now is asked again
+	 */
 	if ((!t->open || v.life != t->life) && bl_recall_news(ep, p))
 		return;
 	if ((t->failed && v.life == t->life) || bl_recall_is_gone(p, v.life))
@@ -521,7 +585,9 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 	else if (bl_psn_before(t->credited, v.psn))
 		t->credited = v.psn;
 	/*
-	 * The OPEN came through, so C waits for this host at every switch on its way, or at most has what it was given before: no more than anybody could believe then. Below that a receiver might refuse what others store.
+	 * The OPEN came through, so C waits for this host at every switch on its way, or at most
+	 * has what it was given before: no more than anybody could believe then. Below that a
+	 * receiver might refuse what others store.
 	 */
 	if (!t->open || v.life != t->life)
 		ep->floor = bl_max64(ep->floor, latest(ep));
@@ -541,7 +607,8 @@ void bl_rtx_window(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bod
 
 static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 {
-	uint8_t *copy = f->data + sizeof(struct bl_hdr) + sizeof(struct bl_data) + offsetof(struct bl_prep, copy);
+	uint8_t *copy = f->data + sizeof(struct bl_hdr) + sizeof(struct bl_data) +
+			offsetof(struct bl_prep, copy);
 
 	bl_store16(copy, f->tries < UINT16_MAX ? f->tries : UINT16_MAX);
 	bl_rto_late(&f->peer->rtx.rto, f->tries);
@@ -550,7 +617,8 @@ static void again(struct bl_endpoint *ep, struct bl_rframe *f, uint64_t mono)
 	ep->st.retransmits++;
 	ep->st.frames_sent++;
 	bl_nic_count(ep, !f->peer->local);
-	(void)!sendto(ep->sock, f->data, f->len, 0, (const struct sockaddr *)&f->peer->sa, f->peer->sa_len);
+	(void)!sendto(ep->sock, f->data, f->len, 0, (const struct sockaddr *)&f->peer->sa,
+		      f->peer->sa_len);
 	if (!bl_fwd_due(&f->peer->fwd_until_ns, f->first_ns, f->tries, f->fwd_ns, mono))
 		return;
 	f->fwd_ns = mono;

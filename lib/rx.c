@@ -2,23 +2,27 @@
 /*
  * Receiving: the ring into the reorder queue, the queue out in order (1Pipe section 4.1).
  *
- * The order of two reads is what keeps the promise: the barriers first, the ring second. What the ring holds then is everything below that barrier. A record that
- * is still being written hides those behind it: then the barrier is not believed yet.
+ * The order of two reads is what keeps the promise: the barriers first, the ring second. What the
+ * ring holds then is everything below that barrier. A record that is still being written hides
+ * those behind it: then the barrier is not believed yet.
  *
- * Sequence numbers per sender find duplicates and gaps; a gap is final (best effort) and is NAKed at once. Credits go back when a frame has left the
- * reorder queue, so a receiver that does not keep up closes its senders' windows instead of its ring.
+ * Sequence numbers per sender find duplicates and gaps; a gap is final (best effort) and is NAKed
+ * at once. Credits go back when a frame has left the reorder queue, so a receiver that does not
+ * keep up closes its senders' windows instead of its ring.
  */
 #include "tx_nic.h"
 
-#define RB_BUSY	   (1u << 31) /* linux/bpf.h BPF_RINGBUF_BUSY_BIT */
+#define RB_BUSY    (1u << 31) /* linux/bpf.h BPF_RINGBUF_BUSY_BIT */
 #define RB_DISCARD (1u << 30)
-#define RB_HDR	   8
+#define RB_HDR     8
 
 /* ---- buffers ---- */
 
 struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len)
 {
-	struct bl_buf **list = len <= 216 ? &ep->free_small : len <= 1496 ? &ep->free_full : &ep->free_jumbo;
+	struct bl_buf **list = len <= 216    ? &ep->free_small
+			       : len <= 1496 ? &ep->free_full
+					     : &ep->free_jumbo;
 	uint32_t room = len <= 216 ? 216 : len <= 1496 ? 1496 : BL_BODY_MAX;
 	struct bl_buf *b = *list;
 
@@ -34,7 +38,9 @@ struct bl_buf *bl_buf_get(struct bl_endpoint *ep, uint32_t len)
 
 void bl_buf_put(struct bl_endpoint *ep, struct bl_buf *b)
 {
-	struct bl_buf **list = b->room == 216 ? &ep->free_small : b->room == 1496 ? &ep->free_full : &ep->free_jumbo;
+	struct bl_buf **list = b->room == 216    ? &ep->free_small
+			       : b->room == 1496 ? &ep->free_full
+						 : &ep->free_jumbo;
 
 	b->free_next = *list;
 	*list = b;
@@ -100,24 +106,38 @@ static void credit_due(struct bl_endpoint *ep, struct bl_peer *p, bool now)
 
 uint32_t bl_rx_window(const struct bl_endpoint *ep)
 {
-	/* an eighth of the ring stays free for credits, probes and senders that we have not heard of */
+	/*
+	 * an eighth of the ring stays free for credits, probes and senders that we have not heard
+	 * of
+	 */
 	uint32_t n = ep->nsenders > 8 ? ep->nsenders : 8, all = ep->ring_frames * 7 / 8;
-	/* nor is the ring of a NIC larger, on the way here or at the sender's; who asks for a larger ring than the usual one has a network that holds more */
-	uint32_t w = (ep->ring_bytes > BL_RING_BYTES || all < BL_NIC_FRAMES ? all : BL_NIC_FRAMES) / n;
+	/*
+	 * nor is the ring of a NIC larger, on the way here or at the sender's; who asks for a
+	 * larger ring than the usual one has a network that holds more
+	 */
+	uint32_t w =
+		(ep->ring_bytes > BL_RING_BYTES || all < BL_NIC_FRAMES ? all : BL_NIC_FRAMES) / n;
 
 	return w < BL_WINDOW_FIRST ? BL_WINDOW_FIRST : w > BL_WINDOW_MAX ? BL_WINDOW_MAX : w;
 }
 
 #define CREDITS_ASK 8u /* for so many at a time room is asked for */
 
-/* What finds no room in the NIC's ring waits: a CREDIT that is lost there costs its sender a PROBE, 25 ms later. */
+/*
+ * What finds no room in the NIC's ring waits: a CREDIT that is lost there costs its sender a PROBE,
+ * 25 ms later.
+ */
 void bl_rx_credits(struct bl_endpoint *ep)
 {
-	uint32_t near = bl_rx_window(ep), far = ep->credits ? bl_nic_window(ep, near) : near, room = 0, w;
+	uint32_t near = bl_rx_window(ep), far = ep->credits ? bl_nic_window(ep, near) : near,
+		 room = 0, w;
 	struct bl_peer *p;
 
 	for (; (p = ep->credits); room -= !p->local) {
-		/* frames leave in the order of their numbers: the first one queued is the first one not free */
+		/*
+		 * frames leave in the order of their numbers: the first one queued is the first one
+		 * not free
+		 */
 		uint32_t psn = p->rq.head ? p->rq.head->psn : p->rx.expected;
 		uint8_t body[sizeof(struct bl_credit)];
 
@@ -149,7 +169,8 @@ void bl_rx_credits(struct bl_endpoint *ep)
 		bl_tx_wake_at(ep, bl_mono() + BL_NIC_WAIT_NS);
 }
 
-static void nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count, uint8_t why, uint8_t item)
+static void nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_t count,
+		uint8_t why, uint8_t item)
 {
 	uint8_t body[sizeof(struct bl_nak)];
 
@@ -175,7 +196,8 @@ static void nak(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint32_
 		psn += n;
 		count -= n;
 		if (count > 64 * BL_WINDOW_MAX)
-			break; /* no sender has so many outstanding: a stranger's numbers are not worth a flood */
+			break; /* no sender has so many outstanding: a stranger's numbers are not
+				  worth a flood */
 	}
 }
 
@@ -194,7 +216,10 @@ static void begin(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnatio
 	p->rx.big = NULL;
 	p->rx.big_bytes = p->rx.nbigs = 0;
 	p->rx.incarnation = incarnation;
-	/* a first number within the first window: those before it were lost. Beyond: we joined in the middle of a stream */
+	/*
+	 * a first number within the first window: those before it were lost. Beyond: we joined in
+	 * the middle of a stream
+	 */
 	p->rx.expected = psn < BL_WINDOW_FIRST ? 0 : psn;
 	p->rx.odd.known = 0;
 	p->rx.credit_psn = p->rx.expected;
@@ -213,8 +238,12 @@ static void broken_bigs(struct bl_peer *p)
 		}
 }
 
-/* Returns false for a frame that is not to be taken: its number was seen before, or cannot be outstanding. @next: the number after it; @psn itself for a PROBE. */
-static bool number(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn, uint32_t next)
+/*
+ * Returns false for a frame that is not to be taken: its number was seen before, or cannot be
+ * outstanding. @next: the number after it; @psn itself for a PROBE.
+ */
+static bool number(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnation, uint32_t psn,
+		   uint32_t next)
 {
 	if (!p->rx.known || p->rx.incarnation != incarnation)
 		begin(ep, p, incarnation, psn);
@@ -249,7 +278,8 @@ static bool number(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnati
 
 /* ---- frames ---- */
 
-static void on_data(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len)
+static void on_data(struct bl_endpoint *ep, struct bl_peer *p, uint64_t ts, uint32_t psn,
+		    const uint8_t *body, uint32_t len)
 {
 	struct bl_items it;
 	struct bl_buf *b;
@@ -300,7 +330,10 @@ static void on_frag(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *bo
 		b = malloc(sizeof(*b) + (fits ? v.total : 0));
 		if (!b)
 			return; /* its reference will find nothing, and say so */
-		*b = (struct bl_big){ .id = v.msg_id, .total = v.total, .broken = !fits, .why = fits ? 0 : BL_NAK_NO_MEMORY };
+		*b = (struct bl_big){ .id = v.msg_id,
+				      .total = v.total,
+				      .broken = !fits,
+				      .why = fits ? 0 : BL_NAK_NO_MEMORY };
 		*at = b;
 		p->rx.nbigs++;
 		if (fits)
@@ -329,7 +362,8 @@ void bl_rx_self_big(struct bl_endpoint *ep, struct bl_peer *p, struct bl_big *g)
 	p->rx.nbigs++;
 }
 
-int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len, uint64_t ts, uint32_t psn)
+int bl_rx_self(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *frame, uint32_t len,
+	       uint64_t ts, uint32_t psn)
 {
 	struct bl_buf *b = bl_buf_get(ep, len - (uint32_t)sizeof(struct bl_hdr));
 
@@ -375,7 +409,10 @@ static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 			on_frag(ep, p, body, rec->len);
 		break;
 	case BL_OP_PROBE:
-		/* everything before psn was sent before this frame, on the same path: what is not here is lost */
+		/*
+		 * everything before psn was sent before this frame, on the same path: what is not
+		 * here is lost
+		 */
 		number(ep, p, incarnation, rec->psn, rec->psn);
 		credit_due(ep, p, true);
 		break;
@@ -409,9 +446,10 @@ static bool on_record(struct bl_endpoint *ep, const struct bl_rec *rec)
 }
 
 /*
- * The commit barrier as far as it concerns this endpoint. Of who is out: the last one that its host had received before
- * anybody could be told. Later ones may have passed what senders have recalled since without asking here. The order of the
- * two reads counts: an endpoint that is not out yet was a member when the barrier was published.
+ * The commit barrier as far as it concerns this endpoint. Of who is out: the last one that its host
+ * had received before anybody could be told. Later ones may have passed what senders have recalled
+ * since without asking here. The order of the two reads counts: an endpoint that is not out yet was
+ * a member when the barrier was published.
  */
 static uint64_t commit_now(struct bl_endpoint *ep)
 {
@@ -424,11 +462,17 @@ static uint64_t commit_now(struct bl_endpoint *ep)
 
 uint64_t bl_rx_drain(struct bl_endpoint *ep)
 {
-	/* acquire: nothing of the ring is read before them; pairs with bl_publish() in bpf/host/host.bpf.c */
+	/*
+	 * acquire: nothing of the ring is read before them; pairs with bl_publish() in
+	 * bpf/host/host.bpf.c
+	 */
 	uint64_t barrier = __atomic_load_n(&ep->page->barrier, __ATOMIC_ACQUIRE);
 	uint64_t commit = commit_now(ep);
 	bool out = ep->put_out;
-	/* after the barriers: C does not pass a T before its announcement is there. Before the ring: what came before it is in it */
+	/*
+	 * after the barriers: C does not pass a T before its announcement is there. Before the
+	 * ring: what came before it is in it
+	 */
 	uint64_t last = bl_recall_last(ep);
 	uint64_t cons = *ep->ring_cons; /* ours */
 	uint64_t prod = __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE);
@@ -440,7 +484,8 @@ uint64_t bl_rx_drain(struct bl_endpoint *ep)
 		const uint8_t *at = ep->ring_data + (cons & (ep->ring_bytes - 1));
 		uint32_t len = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
 
-		if (len & RB_BUSY || (!(len & RB_DISCARD) && !on_record(ep, (const void *)(at + RB_HDR)))) {
+		if (len & RB_BUSY ||
+		    (!(len & RB_DISCARD) && !on_record(ep, (const void *)(at + RB_HDR)))) {
 			whole = false; /* what hides behind it may be below the new barriers */
 			break;
 		}
@@ -461,7 +506,10 @@ uint64_t bl_rx_drain(struct bl_endpoint *ep)
 	return last;
 }
 
-/* The frames of @p that lie in the queue will not be delivered: NAKed in runs of consecutive numbers. */
+/*
+ * The frames of @p that lie in the queue will not be delivered: NAKed in runs of consecutive
+ * numbers.
+ */
 static void leave_queued(struct bl_endpoint *ep, struct bl_peer *p)
 {
 	const struct bl_rq_frame *f = p->rq.head;
@@ -476,8 +524,9 @@ static void leave_queued(struct bl_endpoint *ep, struct bl_peer *p)
 }
 
 /*
- * What the helper took out, and the application never had; older frames than a sender remembers are no use to it. The messages of a
- * frame follow one another here, so one NAK is enough where the first of them is here.
+ * What the helper took out, and the application never had; older frames than a sender remembers are
+ * no use to it. The messages of a frame follow one another here, so one NAK is enough where the
+ * first of them is here.
  */
 static void leave_shelf(struct bl_endpoint *ep)
 {
@@ -500,7 +549,8 @@ static void leave_shelf(struct bl_endpoint *ep)
 }
 
 /*
- * A sender that hears nothing more must take what it sent for unknown. So who ends in order says what it has delivered, and what of that which came it will not deliver. What is on the way still
+ * A sender that hears nothing more must take what it sent for unknown. So who ends in order says
+ * what it has delivered, and what of that which came it will not deliver. What is on the way still
  * finds nobody.
  */
 void bl_rx_leave(struct bl_endpoint *ep)
@@ -575,12 +625,16 @@ static void unlink_big(struct bl_peer *p, struct bl_big **at)
 }
 
 /* the message that a reference names, if it is complete; it moves to the spent ones */
-static struct bl_big *take_big(struct bl_endpoint *ep, struct bl_peer *p, const struct bl_item *item, uint8_t *why)
+static struct bl_big *take_big(struct bl_endpoint *ep, struct bl_peer *p,
+			       const struct bl_item *item, uint8_t *why)
 {
 	struct bl_big *b, **at;
 
 	*why = BL_NAK_INCOMPLETE;
-	/* references come in the order of their messages: those of the older ones were lost, and nobody else would free them */
+	/*
+	 * references come in the order of their messages: those of the older ones were lost, and
+	 * nobody else would free them
+	 */
 	while ((b = p->rx.big) && bl_psn_before(b->id, item->msg_id)) {
 		unlink_big(p, &p->rx.big);
 		free(b);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sequence numbers of one sender's PREPs: which came already, and up to which all buffers are free again. They come in any order, once or several times.
+ * Sequence numbers of one sender's PREPs: which came already, and up to which all buffers are free
+ * again. They come in any order, once or several times.
  *
- * Example: 0, 1, 3 came, 0 and 3 were delivered. next = 4, done = 1: the buffer of 1 is not free. 3 again: a duplicate. 2 comes: new. 1 is delivered: done = 2. 2 is delivered: done = 4.
+ * Example: 0, 1, 3 came, 0 and 3 were delivered. next = 4, done = 1: the buffer of 1 is not free. 3
+ * again: a duplicate. 2 comes: new. 1 is delivered: done = 2. 2 is delivered: done = 4.
  *
- * A number that is BL_SEQ_WINDOW or more behind counts as a duplicate. No sender has as many open at once: its window is not larger (maps/reliable_abi.h).
+ * A number that is BL_SEQ_WINDOW or more behind counts as a duplicate. No sender has as many open
+ * at once: its window is not larger (maps/reliable_abi.h).
  */
 #ifndef BARLINE_SEQ_CORE_H
 #define BARLINE_SEQ_CORE_H
@@ -14,7 +17,9 @@
 #define BL_SEQ_WINDOW 1024 /* a power of two */
 
 /**
- * struct bl_seq - @next: one above the highest number that came. @done: every number before it is free. @seen, @freed: a bit for each of the BL_SEQ_WINDOW numbers before @next, by number modulo that.
+ * struct bl_seq - @next: one above the highest number that came. @done: every number before it is
+ * free. @seen, @freed: a bit for each of the BL_SEQ_WINDOW numbers before @next, by number modulo
+ * that.
  */
 struct bl_seq {
 	__u32 next;
@@ -54,7 +59,10 @@ BL_CORE void bl_seq_settle(struct bl_seq *s)
 		s->done++;
 }
 
-/** bl_seq_fits - whether @psn can be of a sender that has at most @most frames beyond those whose buffers it knows to be free. Numbers below are those of copies, as far down as a window reaches. */
+/**
+ * bl_seq_fits - whether @psn can be of a sender that has at most @most frames beyond those whose
+ * buffers it knows to be free. Numbers below are those of copies, as far down as a window reaches.
+ */
 BL_CORE int bl_seq_fits(const struct bl_seq *s, __u32 psn, __u32 most)
 {
 	return (__s32)(psn - s->next) >= -BL_SEQ_WINDOW && (__s32)(psn - s->done) < (__s32)most;
@@ -98,7 +106,10 @@ BL_CORE void bl_seq_free(struct bl_seq *s, __u32 psn)
 	bl_seq_settle(s);
 }
 
-/** bl_seq_skip - @psn will not come, or if it comes it is another frame: its buffer is free, and it counts as not seen. */
+/**
+ * bl_seq_skip - @psn will not come, or if it comes it is another frame: its buffer is free, and it
+ * counts as not seen.
+ */
 BL_CORE void bl_seq_skip(struct bl_seq *s, __u32 psn)
 {
 	if ((__s32)(psn - s->next) >= 0)

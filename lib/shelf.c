@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the helper thread (helper.c) has delivered in the application's place: messages in their order, with the memory
- * that they lie in, until the application asks for them. To everybody else they are delivered: their credits are given,
- * and nothing takes them back. That is right because they were below the barrier when they came here; the calls that
- * deliver to the application (rx.c, rrx.c) are those that deliver to the shelf.
+ * What the helper thread (helper.c) has delivered in the application's place: messages in their
+ * order, with the memory that they lie in, until the application asks for them. To everybody else
+ * they are delivered: their credits are given, and nothing takes them back. That is right because
+ * they were below the barrier when they came here; the calls that deliver to the application (rx.c,
+ * rrx.c) are those that deliver to the shelf.
  *
- * Example: 100 messages of two senders lie here, in one chunk of 64 and one of 36. bl_recv() for 70 hands out the
- * first chunk, whose buffers are the caller's from now on until his next call, and six of the second, whose buffers
- * stay here as long as the other 30.
+ * Example: 100 messages of two senders lie here, in one chunk of 64 and one of 36. bl_recv() for 70
+ * hands out the first chunk, whose buffers are the caller's from now on until his next call, and
+ * six of the second, whose buffers stay here as long as the other 30.
  */
 #include "internal.h"
 
@@ -145,8 +146,8 @@ uint32_t bl_shelf_count(const struct bl_endpoint *ep, bool reliable)
 }
 
 /*
- * Whether the helper has taken out as much as it may: what lies on the shelf, what waits for its turn, and the parts of
- * large messages.
+ * Whether the helper has taken out as much as it may: what lies on the shelf, what waits for its
+ * turn, and the parts of large messages.
  */
 bool bl_shelf_full(const struct bl_endpoint *ep)
 {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): put out by its host while it lived, announced as failed
- * with its host, or too far behind the announcements. What it has stored and the group is certain to deliver it delivers
- * itself, in order; then it says ESTALE, and tells up to which timestamp its state is the group's.
+ * The end of an endpoint that is out (1Pipe 5.2, "Receiver recovery"): put out by its host while it
+ * lived, announced as failed with its host, or too far behind the announcements. What it has stored
+ * and the group is certain to deliver it delivers itself, in order; then it says ESTALE, and tells
+ * up to which timestamp its state is the group's.
  *
- * What is certain: messages below a commit barrier that this host had received before anybody could be told that the endpoint
- * is out. Every sender's messages below that were acknowledged by all, or recalled with an answer from here; the ring has the
- * messages, the recalls, and the page has the failures of senders whose T is below. docs/reliable.md, "Receiver recovery",
- * has the argument.
+ * What is certain: messages below a commit barrier that this host had received before anybody could
+ * be told that the endpoint is out. Every sender's messages below that were acknowledged by all, or
+ * recalled with an answer from here; the ring has the messages, the recalls, and the page has the
+ * failures of senders whose T is below. docs/reliable.md, "Receiver recovery", has the argument.
  *
- * Example: C = 90 had come when the daemon put the endpoint out; the ring holds messages 70, 85 and 95. Resume lets C pass on
- * to 400. The process wakes up, delivers 70 and 85, and gets ESTALE, with ts = 90. 95 is undecided: its sender may have been
- * told before it had all ACKs, and recalled it from the others.
+ * Example: C = 90 had come when the daemon put the endpoint out; the ring holds messages 70, 85
+ * and 95. Resume lets C pass on to 400. The process wakes up, delivers 70 and 85, and gets ESTALE,
+ * with ts = 90. 95 is undecided: its sender may have been told before it had all ACKs, and recalled
+ * it from the others.
  */
 #include "internal.h"
 
@@ -23,16 +25,22 @@ int bl_outcast(struct bl_endpoint *ep)
 	uint64_t why;
 
 	if (!ep->put_out)
-		return bl_set_error(ep, ESTALE, "this endpoint was announced as failed, or has missed too many announcements; begin anew: bl_exit(), bl_init()");
+		return bl_set_error(ep, ESTALE,
+				    "this endpoint was announced as failed, or has missed too many "
+				    "announcements; begin anew: bl_exit(), bl_init()");
 	why = __atomic_load_n(&ep->inflight[ep->slot].out_why, __ATOMIC_ACQUIRE);
-	return bl_set_error(ep, ESTALE, "this host has put this endpoint out%s%s; begin anew: bl_exit(), bl_init()", why && why < BL_OUT_WHY_COUNT ? ": " : "",
+	return bl_set_error(ep, ESTALE,
+			    "this host has put this endpoint out%s%s; begin anew: bl_exit(), "
+			    "bl_init()",
+			    why && why < BL_OUT_WHY_COUNT ? ": " : "",
 			    why && why < BL_OUT_WHY_COUNT ? texts[why] : "");
 }
 
 /* Whether everything that is certain was delivered. */
 static bool at_end(const struct bl_endpoint *ep)
 {
-	return ep->outcast && ep->ended && ep->fail_seen == ep->fail_begun && (ep->undecided || (!bl_rrx_ready(ep) && !bl_shelf_count(ep, true)));
+	return ep->outcast && ep->ended && ep->fail_seen == ep->fail_begun &&
+	       (ep->undecided || (!bl_rrx_ready(ep) && !bl_shelf_count(ep, true)));
 }
 
 int bl_get_stale(const struct bl_endpoint *ep, struct bl_stale *s)
@@ -56,7 +64,9 @@ int bl_recv_undecided(struct bl_endpoint *ep, struct bl_delivery *out, size_t ma
 
 	bl_enter(ep);
 	if (!at_end(ep)) {
-		rc = bl_set_error(ep, EAGAIN, "bl_recv_reliable() has not said ESTALE: nothing is undecided yet");
+		rc = bl_set_error(ep, EAGAIN,
+				  "bl_recv_reliable() has not said ESTALE: nothing is undecided "
+				  "yet");
 	} else {
 		ep->undecided = true;
 		bl_rx_release(ep, &ep->rlent);

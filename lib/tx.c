@@ -2,13 +2,15 @@
 /*
  * Sending: stages, timestamps, windows (1Pipe section 6.1).
  *
- * bl_send() appends each message to the stage of its destination: frames of frame_max bytes, back to back, the last one growing. A flush gives all staged frames
- * of all destinations one timestamp and sends each stage with one UDP GSO send: about half the cost per frame of plain sends
- * (0.65 against 1.35 us through two veth links, 2026-11). It waits until the windows of all staged destinations are open, so that a
- * scattering leaves as a whole and never waits while its timestamp holds the rack's barrier back.
+ * bl_send() appends each message to the stage of its destination: frames of frame_max bytes, back
+ * to back, the last one growing. A flush gives all staged frames of all destinations one timestamp
+ * and sends each stage with one UDP GSO send: about half the cost per frame of plain sends (0.65
+ * against 1.35 us through two veth links, 2026-11). It waits until the windows of all staged
+ * destinations are open, so that a scattering leaves as a whole and never waits while its timestamp
+ * holds the rack's barrier back.
  *
- * Large messages go ahead as FRAGs, which carry no timestamp: only a reference is staged. So a message of a megabyte holds the barrier no longer than one
- * of a byte does.
+ * Large messages go ahead as FRAGs, which carry no timestamp: only a reference is staged. So a
+ * message of a megabyte holds the barrier no longer than one of a byte does.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -46,7 +48,8 @@ static void fill_data(const struct bl_endpoint *ep, uint8_t *frame, uint32_t cou
 
 /* ---- failures ---- */
 
-void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie, uint8_t why)
+void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, uint64_t cookie,
+		uint8_t why)
 {
 	ep->st.send_failed++;
 	if (!ep->on_fail)
@@ -60,7 +63,8 @@ void bl_tx_fail(struct bl_endpoint *ep, const struct bl_peer *p, uint64_t ts, ui
 		ep->failed = f;
 		ep->failed_room = room;
 	}
-	ep->failed[ep->nfailed++] = (struct bl_failed){ .ts = ts, .cookie = cookie, .dst = p->addr, .why = why };
+	ep->failed[ep->nfailed++] =
+		(struct bl_failed){ .ts = ts, .cookie = cookie, .dst = p->addr, .why = why };
 }
 
 void bl_tx_report(struct bl_endpoint *ep)
@@ -80,7 +84,8 @@ void bl_tx_report(struct bl_endpoint *ep)
 	free(f);
 }
 
-static void fail_frame(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint8_t item, uint8_t why)
+static void fail_frame(struct bl_endpoint *ep, struct bl_peer *p, uint32_t psn, uint8_t item,
+		       uint8_t why)
 {
 	struct bl_sent *s = p->tx.sent ? &p->tx.sent[psn % (2 * BL_WINDOW_MAX)] : NULL;
 	uint32_t i;
@@ -104,10 +109,13 @@ static void drop_stage(struct bl_endpoint *ep, struct bl_peer *p, uint8_t why)
 	uint32_t i, k;
 
 	for (i = 0; i < t->nframes; i++) {
-		uint32_t n = i + 1 < t->nframes ? bl_load16(frame_at(ep, t, i) + sizeof(struct bl_hdr) + 2) : t->count;
+		uint32_t n = i + 1 < t->nframes
+				     ? bl_load16(frame_at(ep, t, i) + sizeof(struct bl_hdr) + 2)
+				     : t->count;
 
 		for (k = 0; k < n; k++)
-			bl_tx_fail(ep, p, 0, t->cookies ? t->cookies[i * BL_ITEMS_MAX + k] : 0, why);
+			bl_tx_fail(ep, p, 0, t->cookies ? t->cookies[i * BL_ITEMS_MAX + k] : 0,
+				   why);
 	}
 	while (t->big) {
 		struct bl_big *b = t->big;
@@ -222,7 +230,8 @@ static int remember(struct bl_endpoint *ep, struct bl_peer *p)
 		ep->undo = u;
 		ep->undo_room = room;
 	}
-	ep->undo[ep->undo_n++] = (struct bl_undo){ p, t->nframes, t->fill, t->count, t->next_big, t->big_tail };
+	ep->undo[ep->undo_n++] =
+		(struct bl_undo){ p, t->nframes, t->fill, t->count, t->next_big, t->big_tail };
 	return 0;
 }
 
@@ -282,7 +291,9 @@ static int stage_all(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n)
 
 int bl_tx_clock_void(struct bl_endpoint *ep)
 {
-	return bl_set_error(ep, ETIME, "the clock record is void since the host daemon stopped; nothing is sent rather than sent wrong");
+	return bl_set_error(ep, ETIME,
+			    "the clock record is void since the host daemon stopped; nothing is "
+			    "sent rather than sent wrong");
 }
 
 static int clock_void(struct bl_endpoint *ep)
@@ -302,12 +313,18 @@ int bl_tx_check(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, unsi
 	size_t i;
 
 	if (!n || n > BL_SCATTER_MAX || flags & ~BL_MORE)
-		return bl_set_error(ep, EINVAL, "a scattering has 1 to %u messages, and the only flag is BL_MORE", BL_SCATTER_MAX);
+		return bl_set_error(ep, EINVAL,
+				    "a scattering has 1 to %u messages, and the only flag is "
+				    "BL_MORE",
+				    BL_SCATTER_MAX);
 	for (i = 0; i < n; i++) {
 		if (vec[i].len > BL_MESSAGE_MAX)
-			return bl_set_error(ep, EMSGSIZE, "message %zu has %u bytes; the limit is %u", i, vec[i].len, BL_MESSAGE_MAX);
+			return bl_set_error(ep, EMSGSIZE,
+					    "message %zu has %u bytes; the limit is %u", i,
+					    vec[i].len, BL_MESSAGE_MAX);
 		if (!vec[i].dst.port || (vec[i].len && !vec[i].data))
-			return bl_set_error(ep, EINVAL, "message %zu has no destination port, or no data", i);
+			return bl_set_error(ep, EINVAL,
+					    "message %zu has no destination port, or no data", i);
 	}
 	return 0;
 }
@@ -331,18 +348,24 @@ static int send_now(struct bl_endpoint *ep, const struct bl_msg *vec, size_t n, 
 	}
 	if (rc == -EAGAIN && !ep->held) /* nothing is before it: waiting would not help */
 		return bl_set_error(ep, EMSGSIZE,
-				    "a scattering has at most %u frames of %u bytes for one destination, and %u bytes in large messages; split it",
+				    "a scattering has at most %u frames of %u bytes for one "
+				    "destination, and %u bytes in large messages; split it",
 				    BL_STAGE_FRAMES, ep->frame_max, ep->send_buffer);
 	if (rc == -EAGAIN) {
 		ep->st.again++;
-		return bl_set_error(ep, EAGAIN, "the send buffer is full; wait with bl_wait(BL_WAIT_SEND)");
+		return bl_set_error(ep, EAGAIN,
+				    "the send buffer is full; wait with bl_wait(BL_WAIT_SEND)");
 	}
 	if (rc)
 		return bl_set_error(ep, -rc, "out of memory");
 	ep->st.scatterings++;
 	ep->st.messages_sent += n;
 	if (!(flags & BL_MORE)) {
-		bl_tx_flush(ep); /* accepted whatever it says: should the clock be void since a moment ago, it leaves when that is over */
+		/*
+		 * accepted whatever it says: should the clock be void since a moment ago, it leaves
+		 * when that is over
+		 */
+		bl_tx_flush(ep);
 	}
 	return 0;
 }
@@ -387,7 +410,10 @@ struct batch {
 int bl_gso_one(struct bl_endpoint *ep, const struct msghdr *h, uint32_t i)
 {
 	struct iovec one = h->msg_iov[h->msg_iovlen == 1 ? 0 : i];
-	struct msghdr m = { .msg_name = h->msg_name, .msg_namelen = h->msg_namelen, .msg_iov = &one, .msg_iovlen = 1 };
+	struct msghdr m = { .msg_name = h->msg_name,
+			    .msg_namelen = h->msg_namelen,
+			    .msg_iov = &one,
+			    .msg_iovlen = 1 };
 	ssize_t rc;
 
 	if (h->msg_iovlen == 1) {
@@ -405,7 +431,10 @@ int bl_gso_one(struct bl_endpoint *ep, const struct msghdr *h, uint32_t i)
 	return 0;
 }
 
-/* Entry @e cannot leave as one send: one by one, if that is what was refused. Numbers of frames that cannot leave are used up; the receiver sees a gap if it ever hears from us again. */
+/*
+ * Entry @e cannot leave as one send: one by one, if that is what was refused. Numbers of frames
+ * that cannot leave are used up; the receiver sees a gap if it ever hears from us again.
+ */
 static void batch_refused(struct bl_endpoint *ep, const struct batch *b, unsigned int e, int errnum)
 {
 	const struct msghdr *h = &b->m[e].msg_hdr;
@@ -436,7 +465,8 @@ static void batch_send(struct bl_endpoint *ep, struct batch *b)
 }
 
 /* @frames frames of @seg bytes (the last one shorter) at @data; more than one: a GSO send */
-static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, size_t len, uint32_t frames, uint16_t seg, uint32_t psn)
+static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data,
+		      size_t len, uint32_t frames, uint16_t seg, uint32_t psn)
 {
 	struct msghdr *h;
 
@@ -458,19 +488,25 @@ static void batch_add(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p
 	ep->st.frames_sent += frames;
 }
 
-/* as one GSO send, or frame by frame: to endpoints of this host, since lo does not segment, and where GSO is refused */
-static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data, uint32_t frames, uint32_t last, uint32_t psn)
+/*
+ * as one GSO send, or frame by frame: to endpoints of this host, since lo does not segment, and
+ * where GSO is refused
+ */
+static void batch_frames(struct bl_endpoint *ep, struct batch *b, struct bl_peer *p, uint8_t *data,
+			 uint32_t frames, uint32_t last, uint32_t psn)
 {
 	uint32_t seg = ep->frame_max, most = BL_UDP_MOST / seg, i;
 
 	if (!p->local && (frames == 1 || bl_gso_allowed(ep))) {
 		for (; frames > most; frames -= most, psn += most, data += (size_t)most * seg)
 			batch_add(ep, b, p, data, (size_t)most * seg, most, (uint16_t)seg, psn);
-		batch_add(ep, b, p, data, (size_t)(frames - 1) * seg + last, frames, (uint16_t)seg, psn);
+		batch_add(ep, b, p, data, (size_t)(frames - 1) * seg + last, frames, (uint16_t)seg,
+			  psn);
 		return;
 	}
 	for (i = 0; i < frames; i++)
-		batch_add(ep, b, p, data + (size_t)i * seg, i + 1 < frames ? seg : last, 1, 0, psn + i);
+		batch_add(ep, b, p, data + (size_t)i * seg, i + 1 < frames ? seg : last, 1, 0,
+			  psn + i);
 }
 
 static void sent_now(struct bl_endpoint *ep, struct bl_tx *t, uint32_t frames)
@@ -556,7 +592,8 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *
 			s->ts = ts;
 			s->psn = t->next_psn + i;
 			s->count = bl_load16(f + sizeof(struct bl_hdr) + 2);
-			memcpy(s->cookie, &t->cookies[i * BL_ITEMS_MAX], s->count * sizeof(s->cookie[0]));
+			memcpy(s->cookie, &t->cookies[i * BL_ITEMS_MAX],
+			       s->count * sizeof(s->cookie[0]));
 		}
 		if (p->self) {
 			uint32_t len = i + 1 < t->nframes ? ep->frame_max : t->fill;
@@ -575,8 +612,8 @@ static void send_stage(struct bl_endpoint *ep, struct bl_peer *p, struct batch *
 }
 
 /*
- * The last frame of a flush says that nothing at or below its timestamp follows (core/order/promise_core.h). One frame only: the segments of a GSO send all get the
- * same barrier.
+ * The last frame of a flush says that nothing at or below its timestamp follows
+ * (core/order/promise_core.h). One frame only: the segments of a GSO send all get the same barrier.
  */
 static void claim_last(struct batch *b, uint64_t ts)
 {
@@ -587,19 +624,25 @@ static void claim_last(struct batch *b, uint64_t ts)
 }
 
 /*
- * In flight first, the timestamp after it: pairs with host_barriers() in bpf/host.bpf.c. Either it sees this store, or its promise came before we look at clock and promise.
+ * In flight first, the timestamp after it: pairs with host_barriers() in bpf/host.bpf.c. Either it
+ * sees this store, or its promise came before we look at clock and promise.
  *
- * Above all that was delivered here, too. The barrier is never above this host's own promise, unless the switch's lane that brings it back stood still for dead_after: then others with faster clocks may be ahead. What follows from
- * a message must not come before it, and a message to oneself not below what one has delivered.
+ * Above all that was delivered here, too. The barrier is never above this host's own promise,
+ * unless the switch's lane that brings it back stood still for dead_after: then others with faster
+ * clocks may be ahead. What follows from a message must not come before it, and a message to
+ * oneself not below what one has delivered.
  */
 uint64_t bl_tx_stamp(struct bl_endpoint *ep)
 {
-	uint64_t noted = bl_max64(bl_clock_at(ep->clock, bl_mono()), BL_READ_ONCE(ep->page->promised)), ts;
+	uint64_t noted = bl_max64(bl_clock_at(ep->clock, bl_mono()),
+				  BL_READ_ONCE(ep->page->promised)),
+		 ts;
 
 	BL_WRITE_ONCE(ep->inflight[ep->slot].ts, noted);
 	__sync_synchronize();
 	ts = bl_clock_at(ep->clock, bl_mono());
-	ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted, bl_max64(ep->last_ts, bl_max64(ep->rq.last_ts, ep->rrq.last_ts)));
+	ts = bl_promise_ts(bl_max64(ts, ep->floor), BL_READ_ONCE(ep->page->promised), noted,
+			   bl_max64(ep->last_ts, bl_max64(ep->rq.last_ts, ep->rrq.last_ts)));
 	ep->last_ts = ts;
 	return ts;
 }
@@ -611,8 +654,9 @@ void bl_tx_wake_at(struct bl_endpoint *ep, uint64_t at)
 }
 
 /*
- * What has left may have been delivered, and the answer may have been lost; what is staged has not left. Nothing more is sent there but PROBEs until one of them is answered: so the numbers go
- * on where they were, and nothing to others ever waits for it again.
+ * What has left may have been delivered, and the answer may have been lost; what is staged has not
+ * left. Nothing more is sent there but PROBEs until one of them is answered: so the numbers go on
+ * where they were, and nothing to others ever waits for it again.
  */
 static void give_up(struct bl_endpoint *ep, struct bl_peer *p)
 {
@@ -643,7 +687,10 @@ static void probe(struct bl_endpoint *ep, struct bl_peer *p, uint64_t now)
 	t->rto_ns = t->rto_ns * 2 < most ? t->rto_ns * 2 : most;
 }
 
-/* The ring is full, as far as we know. If nobody of us is in it, a PROBE is to tell when it is empty; whoever gets it may say that its window is open. */
+/*
+ * The ring is full, as far as we know. If nobody of us is in it, a PROBE is to tell when it is
+ * empty; whoever gets it may say that its window is open.
+ */
 static void wait_for_nic(struct bl_endpoint *ep, uint64_t mono)
 {
 	uint8_t body[sizeof(struct bl_data)];
@@ -731,7 +778,8 @@ int bl_tx_flush(struct bl_endpoint *ep)
 	return 0;
 }
 
-int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn, const void *body, uint32_t len)
+int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uint32_t psn,
+		  const void *body, uint32_t len)
 {
 	uint8_t f[sizeof(struct bl_hdr) + 32];
 
@@ -743,7 +791,8 @@ int bl_tx_control(struct bl_endpoint *ep, struct bl_peer *p, uint8_t opcode, uin
 	if (!p->local)
 		bl_nic_count(ep, 1);
 	/* a control frame that cannot leave is repeated by whoever needs it */
-	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa, p->sa_len) < 0)
+	if (sendto(ep->sock, f, sizeof(struct bl_hdr) + len, 0, (struct sockaddr *)&p->sa,
+		   p->sa_len) < 0)
 		return -errno;
 	return 0;
 }
@@ -763,11 +812,16 @@ void bl_tx_credit(struct bl_endpoint *ep, struct bl_peer *p, const uint8_t *body
 	if (v.incarnation != ep->incarnation)
 		return; /* of an earlier life */
 	if (bl_psn_before(t->next_psn, v.psn) && v.psn - t->next_psn > BL_AHEAD_MAX)
-		return; /* of frames that were never sent: the receiver will find back (place_core.h) */
+		return; /* of frames that were never sent: the receiver will find back
+			   (place_core.h) */
 	ep->st.credits_received++;
 	bl_patience_heard(&t->patience, bl_mono(), outstanding(t) != 0 && !t->dead);
 	if (bl_psn_before(t->next_psn, v.psn)) {
-		/* It was misled by somebody else's frame, not so far that it would notice: what we send now is old to it. So we go there, and do not know what became of what was on the way. */
+		/*
+		 * It was misled by somebody else's frame, not so far that it would notice: what we
+		 * send now is old to it. So we go there, and do not know what became of what was on
+		 * the way.
+		 */
 		for (; t->credited != t->next_psn; t->credited++)
 			fail_frame(ep, p, t->credited, BL_NAK_WHOLE, BL_NAK_UNKNOWN);
 		t->next_psn = t->credited = v.psn;
@@ -820,7 +874,8 @@ uint64_t bl_tx_timers(struct bl_endpoint *ep, uint64_t now)
 			continue;
 		due = t->progress_ns + t->rto_ns;
 		if (now >= due) {
-			if (t->probes >= BL_PROBES_MAX && !t->dead && bl_patience_over(&t->patience, now, bl_tx_unsent(ep)))
+			if (t->probes >= BL_PROBES_MAX && !t->dead &&
+			    bl_patience_over(&t->patience, now, bl_tx_unsent(ep)))
 				give_up(ep, p);
 			probe(ep, p, now);
 			due = now + t->rto_ns;

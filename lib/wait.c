@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Doing what is due, and sleeping. A sleeper writes into the wake page how far the barrier must have come for it to have something to do; the XDP
- * program wakes it through the ring's wait queue when it has. Nobody is woken for a message that cannot be delivered yet.
+ * Doing what is due, and sleeping. A sleeper writes into the wake page how far the barrier must
+ * have come for it to have something to do; the XDP program wakes it through the ring's wait queue
+ * when it has. Nobody is woken for a message that cannot be delivered yet.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -9,12 +10,19 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define WAIT_ALL (BL_WAIT_SEND | BL_WAIT_RECV | BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED)
+#define WAIT_ALL                                                                       \
+	(BL_WAIT_SEND | BL_WAIT_RECV | BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | \
+	 BL_WAIT_ACKED)
 
-#define AWAY_FULL_NS 10000000ULL /* so often is looked whether the application has taken something off a full shelf */
-#define TURN_NS 1000000ULL /* the line is read whenever a frame of this host leaves: it is not written at every call */
+/* so often is looked whether the application has taken something off a full shelf */
+#define AWAY_FULL_NS 10000000ULL
+/* the line is read whenever a frame of this host leaves: it is not written at every call */
+#define TURN_NS 1000000ULL
 
-/* Whoever works is not to blame for a receiver that does not answer; pairs with loader/order/limits.c. */
+/*
+ * Whoever works is not to blame for a receiver that does not answer; pairs with
+ * loader/order/limits.c.
+ */
 static void take_turn(struct bl_endpoint *ep, uint64_t mono)
 {
 	struct bl_inflight *mine = &ep->inflight[ep->slot];
@@ -92,7 +100,8 @@ static void arm_one(__u64 *next, uint64_t until)
 	if (until >= BL_WAKE_ON_DATA)
 		return;
 	cur = __atomic_load_n(next, __ATOMIC_SEQ_CST);
-	while (cur > until && !__atomic_compare_exchange_n(next, &cur, until, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	while (cur > until && !__atomic_compare_exchange_n(next, &cur, until, false,
+							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
 }
 
@@ -115,12 +124,17 @@ void bl_disarm(struct bl_endpoint *ep)
 		__atomic_store_n(&ep->wake->ep[ep->slot].on_ack, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Whether a call for @what could never end well: whoever is out begins anew, when he was delivered what is certain. */
+/*
+ * Whether a call for @what could never end well: whoever is out begins anew, when he was delivered
+ * what is certain.
+ */
 static bool hopeless(const struct bl_endpoint *ep, unsigned int what)
 {
-	if (!ep->put_out && !(ep->outcast && what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE | BL_WAIT_ACKED)))
+	if (!ep->put_out && !(ep->outcast && what & (BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE |
+						     BL_WAIT_ACKED)))
 		return false;
-	return !(what & BL_WAIT_RECV_RELIABLE) || ep->undecided || (ep->ended && !bl_rrx_ready(ep) && !bl_shelf_count(ep, true));
+	return !(what & BL_WAIT_RECV_RELIABLE) || ep->undecided ||
+	       (ep->ended && !bl_rrx_ready(ep) && !bl_shelf_count(ep, true));
 }
 
 static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
@@ -141,7 +155,8 @@ static unsigned int holds(const struct bl_endpoint *ep, unsigned int what)
 }
 
 /*
- * Ask to be woken, then look once more: what came in between is found here, what comes later finds us armed. Returns what holds already.
+ * Ask to be woken, then look once more: what came in between is found here, what comes later finds
+ * us armed. Returns what holds already.
  */
 static unsigned int arm_and_look(struct bl_endpoint *ep, unsigned int what)
 {
@@ -159,15 +174,21 @@ static unsigned int arm_and_look(struct bl_endpoint *ep, unsigned int what)
 			return res;
 		}
 		now = firsts(ep, what);
-		if (before == ep->st.frames_received && acked == ep->rreaped && now.ts == first.ts && now.ts_c == first.ts_c)
+		if (before == ep->st.frames_received && acked == ep->rreaped &&
+		    now.ts == first.ts && now.ts_c == first.ts_c)
 			return 0; /* nothing new: armed for the right moment */
 	}
 }
 
-/* When there is something to do without a wake-up; 0: never. Also the last resort against a ring so full that the program could not put its wake-up into it. */
+/*
+ * When there is something to do without a wake-up; 0: never. Also the last resort against a ring so
+ * full that the program could not put its wake-up into it.
+ */
 static uint64_t due_at(const struct bl_endpoint *ep)
 {
-	uint64_t at = ep->timers_ns && (!ep->rtimer_ns || ep->timers_ns < ep->rtimer_ns) ? ep->timers_ns : ep->rtimer_ns;
+	uint64_t at = ep->timers_ns && (!ep->rtimer_ns || ep->timers_ns < ep->rtimer_ns)
+			      ? ep->timers_ns
+			      : ep->rtimer_ns;
 	uint64_t fallback;
 
 	if (!at && !ep->rq.frames && !ep->rrq.frames && !ep->daemon_gone)
@@ -217,7 +238,8 @@ static void clear_events(struct bl_endpoint *ep)
 static int count_ready(const struct bl_endpoint *ep)
 {
 	uint32_t kept = bl_shelf_count(ep, false), rkept = bl_shelf_count(ep, true);
-	int n = ep->put_out ? 0 : bl_rx_count_ready(ep), rel = ep->reliable ? bl_rrx_count_ready(ep) : 0;
+	int n = ep->put_out ? 0 : bl_rx_count_ready(ep),
+	    rel = ep->reliable ? bl_rrx_count_ready(ep) : 0;
 
 	n = kept + (uint32_t)n < 64 ? (int)kept + n : 64;
 	return n + (rkept + (uint32_t)rel < 64 ? (int)rkept + rel : 64);
@@ -226,7 +248,8 @@ static int count_ready(const struct bl_endpoint *ep)
 /* At once, and as long as nobody asks. */
 static void raise_fd(struct bl_endpoint *ep)
 {
-	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME, &(struct itimerspec){ .it_value = { .tv_nsec = 1 } }, NULL);
+	timerfd_settime(ep->timerfd, TFD_TIMER_ABSTIME,
+			&(struct itimerspec){ .it_value = { .tv_nsec = 1 } }, NULL);
 }
 
 /* ---- the helper's turn (helper.c) ---- */
@@ -237,7 +260,8 @@ bool bl_away_due(const struct bl_endpoint *ep)
 
 	if (ep->put_out || ep->outcast)
 		return false;
-	return *ep->ring_cons != __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE) || bl_rx_ready(ep) || bl_rrx_ready(ep) || bl_recall_last(ep) != ep->fail_begun ||
+	return *ep->ring_cons != __atomic_load_n(ep->ring_prod, __ATOMIC_ACQUIRE) ||
+	       bl_rx_ready(ep) || bl_rrx_ready(ep) || bl_recall_last(ep) != ep->fail_begun ||
 	       (ep->timers_ns && now >= ep->timers_ns) || (ep->rtimer_ns && now >= ep->rtimer_ns);
 }
 
@@ -266,7 +290,8 @@ static void away(struct bl_endpoint *ep, bool full)
 /* Whether a bl_process() of the application would find more than before. */
 static void tell(struct bl_endpoint *ep, bool news)
 {
-	if (ep->raised || !(news || ep->nfailed || ep->fail_seen != ep->fail_settled || ep->put_out || ep->outcast))
+	if (ep->raised || !(news || ep->nfailed || ep->fail_seen != ep->fail_settled ||
+			    ep->put_out || ep->outcast))
 		return;
 	ep->raised = true;
 	raise_fd(ep);
@@ -274,7 +299,8 @@ static void tell(struct bl_endpoint *ep, bool news)
 
 int bl_away_work(struct bl_endpoint *ep, bool *armed)
 {
-	unsigned int what = BL_WAIT_RECV | (ep->reliable ? BL_WAIT_RECV_RELIABLE : 0) | (ep->rheld ? BL_WAIT_SEND_RELIABLE : 0);
+	unsigned int what = BL_WAIT_RECV | (ep->reliable ? BL_WAIT_RECV_RELIABLE : 0) |
+			    (ep->rheld ? BL_WAIT_SEND_RELIABLE : 0);
 	bool full = bl_shelf_full(ep), news = false;
 	uint64_t at, now;
 
@@ -291,8 +317,11 @@ int bl_away_work(struct bl_endpoint *ep, bool *armed)
 		away(ep, full);
 		full = bl_shelf_full(ep);
 		then = firsts(ep, what);
-		news |= frames != ep->st.frames_received || acked != ep->rreaped || then.ts != first.ts || then.ts_c != first.ts_c;
-		if (full || ep->put_out || ep->outcast || (frames == ep->st.frames_received && acked == ep->rreaped && then.ts == first.ts && then.ts_c == first.ts_c))
+		news |= frames != ep->st.frames_received || acked != ep->rreaped ||
+			then.ts != first.ts || then.ts_c != first.ts_c;
+		if (full || ep->put_out || ep->outcast ||
+		    (frames == ep->st.frames_received && acked == ep->rreaped &&
+		     then.ts == first.ts && then.ts_c == first.ts_c))
 			break; /* nothing new: armed for the right moment */
 	}
 	ep->by_helper = false;
@@ -331,7 +360,10 @@ static int process(struct bl_endpoint *ep)
 		set_timer(ep);
 		return 0;
 	}
-	/* nobody is armed: the descriptor stays readable until a call that finds nothing, as level-triggered loops expect */
+	/*
+	 * nobody is armed: the descriptor stays readable until a call that finds nothing, as
+	 * level-triggered loops expect
+	 */
 	raise_fd(ep);
 	return n ? n : count_ready(ep);
 }
@@ -351,7 +383,10 @@ static int wait_for(struct bl_endpoint *ep, unsigned int what, int timeout_ms)
 	uint64_t end = timeout_ms > 0 ? bl_mono() + (uint64_t)timeout_ms * 1000000ULL : 0;
 
 	if (!what || what & ~WAIT_ALL)
-		return bl_set_error(ep, EINVAL, "bl_wait() waits for one or more of BL_WAIT_SEND, BL_WAIT_RECV, BL_WAIT_SEND_RELIABLE, BL_WAIT_RECV_RELIABLE, BL_WAIT_ACKED");
+		return bl_set_error(ep, EINVAL,
+				    "bl_wait() waits for one or more of BL_WAIT_SEND, "
+				    "BL_WAIT_RECV, BL_WAIT_SEND_RELIABLE, BL_WAIT_RECV_RELIABLE, "
+				    "BL_WAIT_ACKED");
 	if (what & (BL_WAIT_RECV_RELIABLE | BL_WAIT_SEND_RELIABLE | BL_WAIT_ACKED))
 		ep->reliable = true;
 	for (;;) {
@@ -416,10 +451,12 @@ static int deliver(struct bl_endpoint *ep, bool reliable, struct bl_delivery *ou
 
 	if (n == max || s->head)
 		return (int)n;
-	return (int)n + (reliable ? bl_rrx_deliver(ep, out + n, max - n) : bl_rx_deliver(ep, out + n, max - n));
+	return (int)n + (reliable ? bl_rrx_deliver(ep, out + n, max - n)
+				  : bl_rx_deliver(ep, out + n, max - n));
 }
 
-static int receive(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms, unsigned int what)
+static int receive(struct bl_endpoint *ep, struct bl_delivery *out, size_t max, int timeout_ms,
+		   unsigned int what)
 {
 	bool reliable = what == BL_WAIT_RECV_RELIABLE;
 	struct bl_lent *lent = reliable ? &ep->rlent : &ep->lent;

@@ -5,7 +5,8 @@
  *	barlined switch -c tor1.yaml
  *	barlined host -i eth1
  *
- * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints. When it stops, the datapath stays.
+ * It loads or takes over the datapath, then keeps the clock, sends beacons and serves endpoints.
+ *When it stops, the datapath stays.
  */
 #include <argp.h>
 #include <errno.h>
@@ -20,8 +21,30 @@
 
 const char *argp_program_version = "barlined " BL_BUILD;
 
-enum { OPT_REPLACE = 256, OPT_GENERIC, OPT_DETACH, OPT_L2, OPT_ROLE_HOST, OPT_ROLE_UP, OPT_ROLE_DOWN, OPT_CPUS, OPT_THREAD, OPT_BEACON, OPT_DEAD, OPT_BOUND,
-       OPT_NODE_ID, OPT_SKEW, OPT_BASE, OPT_ONE_LANE, OPT_NO_BEACONS, OPT_NO_AHEAD, OPT_REALTIME, OPT_CONTROLLER, OPT_CARETAKER, OPT_LIMIT };
+enum {
+	OPT_REPLACE = 256,
+	OPT_GENERIC,
+	OPT_DETACH,
+	OPT_L2,
+	OPT_ROLE_HOST,
+	OPT_ROLE_UP,
+	OPT_ROLE_DOWN,
+	OPT_CPUS,
+	OPT_THREAD,
+	OPT_BEACON,
+	OPT_DEAD,
+	OPT_BOUND,
+	OPT_NODE_ID,
+	OPT_SKEW,
+	OPT_BASE,
+	OPT_ONE_LANE,
+	OPT_NO_BEACONS,
+	OPT_NO_AHEAD,
+	OPT_REALTIME,
+	OPT_CONTROLLER,
+	OPT_CARETAKER,
+	OPT_LIMIT
+};
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "YAML file of the node; flags after it win over it", 0 },
@@ -29,29 +52,43 @@ static const struct argp_option options[] = {
 	{ "interface", 'i', "IFNAME", 0, "host: the NIC", 0 },
 	{ "name", 'N', "NAME", 0, "what people call the node", 0 },
 	{ "replace", OPT_REPLACE, NULL, 0, "displace another XDP program", 0 },
-	{ "generic", OPT_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower", 0 },
+	{ "generic", OPT_GENERIC, NULL, 0, "generic XDP, for drivers without native XDP; slower",
+	  0 },
 	{ "detach-on-exit", OPT_DETACH, NULL, 0, "remove programs and pins when stopped", 0 },
 	{ "json", 'j', NULL, 0, "print one JSON object when ready, and errors as JSON", 0 },
 	{ "beacon-us", OPT_BEACON, "US", 0, "beacon interval (100)", 0 },
-	{ "dead-after-us", OPT_DEAD, "US", 0, "a silent input is excluded after that long (10 beacon intervals)", 0 },
-	{ "no-ahead", OPT_NO_AHEAD, NULL, 0, "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
-	{ "caretaker-ms", OPT_CARETAKER, "MS", 0, "how long a caretaker stands in for a stopped daemon (10000); 0: not at all", 0 },
-	{ "realtime", OPT_REALTIME, "WHEN", 0, "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have short slices; the default), always, never", 0 },
+	{ "dead-after-us", OPT_DEAD, "US", 0,
+	  "a silent input is excluded after that long (10 beacon intervals)", 0 },
+	{ "no-ahead", OPT_NO_AHEAD, NULL, 0,
+	  "silent hosts do not promise ahead of their clocks; the same in the whole rack", 0 },
+	{ "caretaker-ms", OPT_CARETAKER, "MS", 0,
+	  "how long a caretaker stands in for a stopped daemon (10000); 0: not at all", 0 },
+	{ "realtime", OPT_REALTIME, "WHEN", 0,
+	  "the datapath's threads are SCHED_FIFO: auto (on isolated CPUs only, and elsewhere have "
+	  "short slices; the default), always, never",
+	  0 },
 	{ "clock-bound-us", OPT_BOUND, "US", 0, "greatest error of the system clock (50)", 0 },
 	{ "node-id", OPT_NODE_ID, "N", 0, "number of the node in beacons (random)", 0 },
-	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0, "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the file", 0 },
-	{ "process-limit-ms", OPT_LIMIT, "MS", 0, "host: a process that holds others up for so long is put out (2000)", 0 },
+	{ "controller", OPT_CONTROLLER, "ADDR:PORT", 0,
+	  "a failure controller of reliable 1Pipe; may be repeated. TLS: see the key tls of the "
+	  "file",
+	  0 },
+	{ "process-limit-ms", OPT_LIMIT, "MS", 0,
+	  "host: a process that holds others up for so long is put out (2000)", 0 },
 	{ NULL, 0, NULL, 0, "Switch:", 1 },
-	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated", 1 },
+	{ "host-port", OPT_ROLE_HOST, "IFNAME", 0, "a port with a host behind it; may be repeated",
+	  1 },
 	{ "up-port", OPT_ROLE_UP, "IFNAME", 0, "a port with a higher switch behind it", 1 },
 	{ "down-port", OPT_ROLE_DOWN, "IFNAME", 0, "a port with a lower switch behind it", 1 },
 	{ "cpus", OPT_CPUS, "LIST", 0, "datapath CPUs, such as 0,1 (0)", 1 },
 	{ "thread-napi", OPT_THREAD, NULL, 0, "threaded NAPI, kept on the home CPU (for veth)", 1 },
-	{ "l2", OPT_L2, NULL, 0, "forward by the static table of the file, not by Linux's routes", 1 },
+	{ "l2", OPT_L2, NULL, 0, "forward by the static table of the file, not by Linux's routes",
+	  1 },
 	{ NULL, 0, NULL, 0, "For tests:", 2 },
 	{ "skew-ns", OPT_SKEW, "NS", 0, "put this node's clock off by that much", 2 },
 	{ "clock-base-ns", OPT_BASE, "NS", 0, "start bus time here", 2 },
-	{ "one-lane", OPT_ONE_LANE, NULL, 0, "let all CPUs share a lane, which breaks the order", 2 },
+	{ "one-lane", OPT_ONE_LANE, NULL, 0, "let all CPUs share a lane, which breaks the order",
+	  2 },
 	{ "no-beacons", OPT_NO_BEACONS, NULL, 0, "host: send no beacons", 2 },
 	{ 0 },
 };
@@ -62,7 +99,8 @@ struct args {
 	bool json, detach;
 };
 
-static uint64_t number(struct argp_state *st, const char *arg, const char *what, int64_t min, int64_t max)
+static uint64_t number(struct argp_state *st, const char *arg, const char *what, int64_t min,
+		       int64_t max)
 {
 	char *end;
 	long long v;
@@ -70,7 +108,8 @@ static uint64_t number(struct argp_state *st, const char *arg, const char *what,
 	errno = 0;
 	v = strtoll(arg, &end, 0);
 	if (errno || end == arg || *end || v < min || v > max)
-		argp_error(st, "%s \"%s\": a number from %lld to %lld", what, arg, (long long)min, (long long)max);
+		argp_error(st, "%s \"%s\": a number from %lld to %lld", what, arg, (long long)min,
+			   (long long)max);
 	return (uint64_t)v;
 }
 
@@ -96,7 +135,8 @@ static void add_controller(struct argp_state *st, struct bl_ctl_peers *c, const 
 	socklen_t len;
 
 	if (bl_session_addr(arg, &sa, &len))
-		argp_error(st, "--controller \"%s\": an address, as 10.0.0.1:%d or [fd00::1]:%d", arg, BL_SESSION_PORT, BL_SESSION_PORT);
+		argp_error(st, "--controller \"%s\": an address, as 10.0.0.1:%d or [fd00::1]:%d",
+			   arg, BL_SESSION_PORT, BL_SESSION_PORT);
 	if (c->n == BL_CTL_PEERS_MAX)
 		argp_error(st, "--controller: at most %d", BL_CTL_PEERS_MAX);
 	snprintf(c->addr[c->n++], sizeof(c->addr[0]), "%s", arg);
@@ -128,46 +168,99 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 	struct bl_err err;
 
 	switch (key) {
-	case ARGP_KEY_INIT: st->child_inputs[0] = &c->admission; break;
+	case ARGP_KEY_INIT:
+		st->child_inputs[0] = &c->admission;
+		break;
 	case 'c':
 		if (c->role == BL_ROLE_NONE)
 			argp_error(st, "say switch or host before -c");
 		if (bl_config_load(c, arg, &err))
 			argp_failure(st, 2, 0, "%s", err.text);
 		break;
-	case 'n': a->netns = arg; text(st, c->netns, sizeof(c->netns), arg, "--netns"); break;
-	case 'i': text(st, c->ifname, sizeof(c->ifname), arg, "--interface"); break;
-	case 'N': text(st, c->name, sizeof(c->name), arg, "--name"); break;
-	case 'j': a->json = true; break;
-	case OPT_REPLACE: c->replace = true; break;
-	case OPT_GENERIC: c->mode = BL_XDP_GENERIC; break;
-	case OPT_DETACH: a->detach = true; break;
-	case OPT_BEACON: c->beacon_us = (uint32_t)number(st, arg, "--beacon-us", 1, 1000000); break;
-	case OPT_DEAD: c->dead_after_us = (uint32_t)number(st, arg, "--dead-after-us", 1, 100000000); break;
-	case OPT_NO_AHEAD: c->no_ahead = true; break;
-	case OPT_BOUND: c->clock_bound_us = (uint32_t)number(st, arg, "--clock-bound-us", 1, 1000000000); break;
+	case 'n':
+		a->netns = arg;
+		text(st, c->netns, sizeof(c->netns), arg, "--netns");
+		break;
+	case 'i':
+		text(st, c->ifname, sizeof(c->ifname), arg, "--interface");
+		break;
+	case 'N':
+		text(st, c->name, sizeof(c->name), arg, "--name");
+		break;
+	case 'j':
+		a->json = true;
+		break;
+	case OPT_REPLACE:
+		c->replace = true;
+		break;
+	case OPT_GENERIC:
+		c->mode = BL_XDP_GENERIC;
+		break;
+	case OPT_DETACH:
+		a->detach = true;
+		break;
+	case OPT_BEACON:
+		c->beacon_us = (uint32_t)number(st, arg, "--beacon-us", 1, 1000000);
+		break;
+	case OPT_DEAD:
+		c->dead_after_us = (uint32_t)number(st, arg, "--dead-after-us", 1, 100000000);
+		break;
+	case OPT_NO_AHEAD:
+		c->no_ahead = true;
+		break;
+	case OPT_BOUND:
+		c->clock_bound_us = (uint32_t)number(st, arg, "--clock-bound-us", 1, 1000000000);
+		break;
 	case OPT_CARETAKER:
-		c->caretaker_ms = (int32_t)number(st, arg, "--caretaker-ms", 0, BL_CARETAKER_MAX_MS);
+		c->caretaker_ms =
+			(int32_t)number(st, arg, "--caretaker-ms", 0, BL_CARETAKER_MAX_MS);
 		c->caretaker_ms = c->caretaker_ms ? c->caretaker_ms : -1;
 		break;
-	case OPT_LIMIT: c->process_limit_ms = (uint32_t)number(st, arg, "--process-limit-ms", BL_PROCESS_LIMIT_MIN_MS, 3600000); break;
-	case OPT_NODE_ID: c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX); break;
-	case OPT_ROLE_HOST: add_port(st, c, arg, BL_PORT_HOST); break;
-	case OPT_ROLE_UP: add_port(st, c, arg, BL_PORT_UP); break;
-	case OPT_ROLE_DOWN: add_port(st, c, arg, BL_PORT_DOWN); break;
-	case OPT_CPUS: take_cpus(st, c, arg); break;
+	case OPT_LIMIT:
+		c->process_limit_ms = (uint32_t)number(st, arg, "--process-limit-ms",
+						       BL_PROCESS_LIMIT_MIN_MS, 3600000);
+		break;
+	case OPT_NODE_ID:
+		c->node_id = (uint32_t)number(st, arg, "--node-id", 1, UINT32_MAX);
+		break;
+	case OPT_ROLE_HOST:
+		add_port(st, c, arg, BL_PORT_HOST);
+		break;
+	case OPT_ROLE_UP:
+		add_port(st, c, arg, BL_PORT_UP);
+		break;
+	case OPT_ROLE_DOWN:
+		add_port(st, c, arg, BL_PORT_DOWN);
+		break;
+	case OPT_CPUS:
+		take_cpus(st, c, arg);
+		break;
 	case OPT_REALTIME:
 		if (bl_realtime_parse(arg) < 0)
 			argp_error(st, "--realtime %s: give auto, always or never", arg);
 		c->realtime = (enum bl_realtime)bl_realtime_parse(arg);
 		break;
-	case OPT_THREAD: c->thread_napi = true; break;
-	case OPT_CONTROLLER: add_controller(st, &c->ctl, arg); break;
-	case OPT_L2: c->forward = BL_FWD_L2; break;
-	case OPT_SKEW: c->skew_ns = (int64_t)number(st, arg, "--skew-ns", INT64_MIN, INT64_MAX); break;
-	case OPT_BASE: c->clock_base_ns = number(st, arg, "--clock-base-ns", 1, INT64_MAX); break;
-	case OPT_ONE_LANE: c->one_lane = true; break;
-	case OPT_NO_BEACONS: c->no_beacons = true; break;
+	case OPT_THREAD:
+		c->thread_napi = true;
+		break;
+	case OPT_CONTROLLER:
+		add_controller(st, &c->ctl, arg);
+		break;
+	case OPT_L2:
+		c->forward = BL_FWD_L2;
+		break;
+	case OPT_SKEW:
+		c->skew_ns = (int64_t)number(st, arg, "--skew-ns", INT64_MIN, INT64_MAX);
+		break;
+	case OPT_BASE:
+		c->clock_base_ns = number(st, arg, "--clock-base-ns", 1, INT64_MAX);
+		break;
+	case OPT_ONE_LANE:
+		c->one_lane = true;
+		break;
+	case OPT_NO_BEACONS:
+		c->no_beacons = true;
+		break;
 	case ARGP_KEY_ARG:
 		if (c->role != BL_ROLE_NONE)
 			argp_error(st, "one role is enough; \"%s\" is too much", arg);
@@ -186,9 +279,12 @@ static error_t parse_opt(int key, char *arg, struct argp_state *st)
 		if (c->role == BL_ROLE_HOST && c->ports_count)
 			argp_error(st, "a host has no ports; -i IFNAME names its NIC");
 		if (*c->ctl.ca && !c->ctl.n)
-			argp_error(st, "tls in the file is for sessions with controllers, and there are none: neither controllers in the file nor --controller");
+			argp_error(st, "tls in the file is for sessions with controllers, and "
+				       "there are none: neither controllers in the file nor "
+				       "--controller");
 		if (c->role == BL_ROLE_SWITCH && !c->ports_count)
-			argp_error(st, "a switch needs ports: --host-port, --up-port, --down-port, or ports in the file");
+			argp_error(st, "a switch needs ports: --host-port, --up-port, --down-port, "
+				       "or ports in the file");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -229,7 +325,9 @@ static void print_ready(const struct bl_node *n)
 
 	printf("{\"schema\":1,\"node\":{\"name\":");
 	json_text(n->meta.name);
-	printf(",\"id\":%u,\"role\":\"%s\",\"netns\":%" PRIu64 ",\"taken_over\":%s},\"interfaces\":[", n->meta.node_id, bl_role_name(n->cfg.role), n->netns_ino,
+	printf(",\"id\":%u,\"role\":\"%s\",\"netns\":%" PRIu64 ",\"taken_over\":%s},\"interfaces\":"
+	       "[",
+	       n->meta.node_id, bl_role_name(n->cfg.role), n->netns_ino,
 	       n->fresh ? "false" : "true");
 	for (k = 0; k < n->natt; k++) {
 		const struct bl_attached *a = &n->att[k];
@@ -277,7 +375,12 @@ static int report(const struct args *a, const struct bl_err *err)
 int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &bl_admission_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { options, parse_opt, "switch|host", "barlined runs one switch or one host of a barline rack.", children, NULL, NULL };
+	static const struct argp argp = {
+		options,       parse_opt,
+		"switch|host", "barlined runs one switch or one host of a barline rack.",
+		children,      NULL,
+		NULL
+	};
 	struct args a = {};
 	struct bl_err err = {};
 	enum bl_role role;
@@ -303,9 +406,11 @@ int main(int argc, char **argv)
 	bl_config_free(&a.cfg);
 	if (a.json)
 		print_ready(n);
-	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %u interfaces, %s XDP, pins in %s", bl_role_name(role), n->meta.name, n->natt,
+	sd_notifyf(0, "READY=1\nSTATUS=%s %s: %u interfaces, %s XDP, pins in %s",
+		   bl_role_name(role), n->meta.name, n->natt,
 		   bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
-	bl_log(BL_LOG_INFO, "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name, n->fresh ? "started" : "taken over",
+	bl_log(BL_LOG_INFO, "%s %s %s: %s XDP, pins in %s", bl_role_name(role), n->meta.name,
+	       n->fresh ? "started" : "taken over",
 	       bl_node_mode(n) == BL_XDP_GENERIC ? "generic" : "native", n->dir);
 	rc = bl_server_run(s, &err);
 	sd_notify(0, "STOPPING=1");
@@ -316,7 +421,9 @@ int main(int argc, char **argv)
 	if (rc)
 		return report(&a, &err);
 	if (!a.detach) {
-		bl_log(BL_LOG_INFO, "stopped; the datapath of the %s stays in the kernel (pins in %s); start again to go on, or remove it with `barline %s detach`",
+		bl_log(BL_LOG_INFO,
+		       "stopped; the datapath of the %s stays in the kernel (pins in %s); start "
+		       "again to go on, or remove it with `barline %s detach`",
 		       bl_role_name(role), dir, bl_role_name(role));
 		return 0;
 	}

@@ -2,9 +2,9 @@
 /*
  * Who would lose something by a detach, from outside: the node's daemon has stopped before it.
  *
- * A switch: ports by which ordered frames came in a while of a few dead_after. Beacons do not count, so that hosts
- * without endpoints are no reason. On a metered port queued frames count, be they beacons: their counter does not tell.
- * A host: endpoints whose process lives.
+ * A switch: ports by which ordered frames came in a while of a few dead_after. Beacons do not
+ * count, so that hosts without endpoints are no reason. On a metered port queued frames count, be
+ * they beacons: their counter does not tell. A host: endpoints whose process lives.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -48,7 +48,10 @@ static const char *all_names(struct names *v)
 	return v->text;
 }
 
-/* Open, or -1: what is not there, or is another version's, cannot be looked at, and keeps nobody from removing it. */
+/*
+ * Open, or -1: what is not there, or is another version's, cannot be looked at, and keeps nobody
+ * from removing it.
+ */
 static int map_of(const char *dir, const char *name)
 {
 	char path[BL_PATH_MAX + 64];
@@ -65,7 +68,8 @@ static int value(const char *dir, const char *map, uint32_t key, void *to, uint3
 
 	if (fd < 0)
 		return -1;
-	rc = bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != size || bpf_map_lookup_elem(fd, &key, to);
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len) || info.value_size != size ||
+	     bpf_map_lookup_elem(fd, &key, to);
 	close(fd);
 	return rc ? -1 : 0;
 }
@@ -90,7 +94,8 @@ static int switch_busy(const char *dir, struct bl_err *err)
 		return 0;
 	ns = 3 * cfg.dead_after_ns;
 	ns = ns < LOOK_MIN_NS ? LOOK_MIN_NS : ns > LOOK_MAX_NS ? LOOK_MAX_NS : ns;
-	pause = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	pause = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+				   .tv_nsec = (long)(ns % 1000000000) };
 	fd = map_of(dir, BL_MAP_COUNTS);
 	if (fd < 0)
 		return 0;
@@ -114,7 +119,11 @@ static int switch_busy(const char *dir, struct bl_err *err)
 	free(was);
 	if (!ports.n)
 		return 0;
-	return bl_fail(err, EBUSY, "%" PRIu64 " ordered frames came in by %s in the last %" PRIu64 " ms: without the programs nothing ordered passes this switch, and who sends reliably stands still until they are back; stop the senders first, or pass --force",
+	return bl_fail(err, EBUSY,
+		       "%" PRIu64 " ordered frames came in by %s in the last %" PRIu64
+		       " ms: without the programs nothing ordered passes this switch, and who "
+		       "sends reliably stands still until they are back; stop the senders first, "
+		       "or pass --force",
 		       frames, all_names(&ports), ns / 1000000);
 }
 
@@ -136,12 +145,16 @@ static int host_busy(const char *dir, struct bl_err *err)
 	}
 	if (!eps.n)
 		return 0;
-	return bl_fail(err, EBUSY, "there are endpoints: %s; without the programs they can neither send nor receive; end them first, or pass --force", all_names(&eps));
+	return bl_fail(err, EBUSY,
+		       "there are endpoints: %s; without the programs they can neither send nor "
+		       "receive; end them first, or pass --force",
+		       all_names(&eps));
 }
 
 /*
- * The words of one endpoint's line, which its library looks at in every call. @c: what this host's commit barrier may not
- * pass any more: what waits for ACKs is above it, and who settles that, or not, is the controller, when the link is silent.
+ * The words of one endpoint's line, which its library looks at in every call. @c: what this host's
+ * commit barrier may not pass any more: what waits for ACKs is above it, and who settles that, or
+ * not, is the controller, when the link is silent.
  * @received: the commit barrier that has come: nobody has been told of anything yet.
  */
 static bool put_out(struct bl_inflight *page, int eps, uint32_t key, uint64_t c, uint64_t received)
@@ -163,7 +176,9 @@ uint64_t bl_host_put_all_out(const char *dir)
 {
 	const struct timespec a_flush = { .tv_nsec = 20000000 };
 	int eps = map_of(dir, BL_MAP_EPS), lines = map_of(dir, BL_MAP_INFLIGHT);
-	struct bl_inflight *page = lines < 0 ? MAP_FAILED : mmap(NULL, sizeof(*page) * BL_EPS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
+	struct bl_inflight *page = lines < 0 ? MAP_FAILED
+					     : mmap(NULL, sizeof(*page) * BL_EPS_MAX,
+						    PROT_READ | PROT_WRITE, MAP_SHARED, lines, 0);
 	struct bl_host_page host = {};
 	struct bl_host_cfg cfg = {};
 	bool any = false;
@@ -172,7 +187,8 @@ uint64_t bl_host_put_all_out(const char *dir)
 	if (eps >= 0 && page != MAP_FAILED) {
 		value(dir, BL_MAP_HOST_PAGE, 0, &host, sizeof(host));
 		for (k = 0; k < BL_PORT_COUNT; k++)
-			any |= put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1, host.commit);
+			any |= put_out(page, eps, k, host.sent_commit ? host.sent_commit : 1,
+				       host.commit);
 		/* what a process had begun to send still finds the program that refuses it */
 		nanosleep(&a_flush, NULL);
 	}

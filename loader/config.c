@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A node's YAML file. Strict: an unknown key, a missing one, a value of the wrong kind or out of range is an error with file and line.
+ * A node's YAML file. Strict: an unknown key, a missing one, a value of the wrong kind or out of
+ *range is an error with file and line.
  *
  *	role: switch			role: host
  *	name: tor1			interface: eth1
@@ -15,7 +16,8 @@
  *	controllers: [10.0.0.1:61693, 10.0.0.2:61693]
  *	tls: { ca: ca.pem, cert: node.pem, key: node.key }
  *
- * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here, and the line is found again in the text.
+ * libcyaml checks the shape and tells the line in its log; what it cannot check is checked here,
+ *and the line is found again in the text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -97,10 +99,15 @@ struct file {
 };
 
 static const cyaml_strval_t roles[] = { { "switch", BL_ROLE_SWITCH }, { "host", BL_ROLE_HOST } };
-static const cyaml_strval_t modes[] = { { "native", BL_XDP_NATIVE }, { "generic", BL_XDP_GENERIC } };
+static const cyaml_strval_t modes[] = { { "native", BL_XDP_NATIVE },
+					{ "generic", BL_XDP_GENERIC } };
 static const cyaml_strval_t forwards[] = { { "l3", BL_FWD_L3 }, { "l2", BL_FWD_L2 } };
-static const cyaml_strval_t realtimes[] = { { "auto", BL_RT_AUTO }, { "always", BL_RT_ALWAYS }, { "never", BL_RT_NEVER } };
-static const cyaml_strval_t port_roles[] = { { "host", BL_PORT_HOST }, { "up", BL_PORT_UP }, { "down", BL_PORT_DOWN } };
+static const cyaml_strval_t realtimes[] = { { "auto", BL_RT_AUTO },
+					    { "always", BL_RT_ALWAYS },
+					    { "never", BL_RT_NEVER } };
+static const cyaml_strval_t port_roles[] = { { "host", BL_PORT_HOST },
+					     { "up", BL_PORT_UP },
+					     { "down", BL_PORT_DOWN } };
 #define POLICY(sym, name) { name, BL_POLICY_##sym },
 static const cyaml_strval_t policies[] = { BL_POLICIES(POLICY) };
 #undef POLICY
@@ -110,69 +117,93 @@ static const cyaml_strval_t allocators[] = { BL_ALLOCATORS(ALLOCATOR) };
 #define MODE(sym, name, text) { name, BL_TOKEN_##sym + 1 },
 static const cyaml_strval_t token_modes[] = { BL_TOKEN_MODES(MODE) }; /* 0: not given */
 #undef MODE
-static const cyaml_strval_t truths[] = { { "false", false }, { "true", true }, { "no", false }, { "yes", true } };
+static const cyaml_strval_t truths[] = {
+	{ "false", false }, { "true", true }, { "no", false }, { "yes", true }
+};
 static const cyaml_strval_t pacers[] = { { "auto", 0 }, { "spin", 1 } };
 #define CLASS(sym, name) { name, BL_CL_##sym },
 static const cyaml_strval_t classes[] = { BL_CLASSES(CLASS) };
 #undef CLASS
 
-#define OPT (CYAML_FLAG_OPTIONAL)
+#define OPT  (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)
 
 static const cyaml_schema_value_t cpu_value = { CYAML_VALUE_INT(CYAML_FLAG_DEFAULT, int) };
 
 static const cyaml_schema_field_t port_fields[] = {
-	CYAML_FIELD_STRING_PTR("interface", CYAML_FLAG_POINTER, struct file_port, interface, 1, IFNAMSIZ - 1),
-	CYAML_FIELD_ENUM("role", ENUM, struct file_port, role, port_roles, CYAML_ARRAY_LEN(port_roles)),
+	CYAML_FIELD_STRING_PTR("interface", CYAML_FLAG_POINTER, struct file_port, interface, 1,
+			       IFNAMSIZ - 1),
+	CYAML_FIELD_ENUM("role", ENUM, struct file_port, role, port_roles,
+			 CYAML_ARRAY_LEN(port_roles)),
 	CYAML_FIELD_INT_PTR("home_cpu", OPT | CYAML_FLAG_POINTER, struct file_port, home_cpu),
 	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct file_port, rate, 1, 31),
 	CYAML_FIELD_BOOL("outside", OPT, struct file_port, outside),
 	CYAML_FIELD_END
 };
-static const cyaml_schema_value_t port_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_port, port_fields) };
+static const cyaml_schema_value_t port_value = { CYAML_VALUE_MAPPING(
+	CYAML_FLAG_DEFAULT, struct file_port, port_fields) };
 
 static const cyaml_schema_field_t fdb_fields[] = {
 	CYAML_FIELD_STRING_PTR("mac", CYAML_FLAG_POINTER, struct file_fdb, mac, 17, 17),
 	CYAML_FIELD_STRING_PTR("port", CYAML_FLAG_POINTER, struct file_fdb, port, 1, IFNAMSIZ - 1),
 	CYAML_FIELD_END
 };
-static const cyaml_schema_value_t fdb_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_fdb, fdb_fields) };
+static const cyaml_schema_value_t fdb_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT,
+								    struct file_fdb, fdb_fields) };
 
 static const cyaml_schema_field_t limit_fields[] = {
-	CYAML_FIELD_ENUM("class", ENUM, struct file_limit, class, classes, CYAML_ARRAY_LEN(classes)),
+	CYAML_FIELD_ENUM("class", ENUM, struct file_limit, class, classes,
+			 CYAML_ARRAY_LEN(classes)),
 	CYAML_FIELD_UINT("frames", OPT, struct file_limit, frames),
 	CYAML_FIELD_UINT("bytes", OPT, struct file_limit, bytes),
-	CYAML_FIELD_UINT("mark_bytes", OPT, struct file_limit, mark_bytes),
-	CYAML_FIELD_END
+	CYAML_FIELD_UINT("mark_bytes", OPT, struct file_limit, mark_bytes), CYAML_FIELD_END
 };
-static const cyaml_schema_value_t limit_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct file_limit, limit_fields) };
+static const cyaml_schema_value_t limit_value = { CYAML_VALUE_MAPPING(
+	CYAML_FLAG_DEFAULT, struct file_limit, limit_fields) };
 
 #define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct file_admission, name)
 static const cyaml_schema_field_t admission_fields[] = {
-	CYAML_FIELD_ENUM("policy", ENUM, struct file_admission, policy, policies, CYAML_ARRAY_LEN(policies)),
-	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct file_admission, rate, 1, 31),
-	NUMBER(slots), NUMBER(hold_frames), NUMBER(hold_bytes), NUMBER(queue_frames), NUMBER(queue_bytes), NUMBER(mark_bytes),
-	CYAML_FIELD_SEQUENCE("limits", OPT | CYAML_FLAG_POINTER, struct file_admission, limits, &limit_value, 1, BL_CL_COUNT),
-	CYAML_FIELD_ENUM("pacer", OPT | ENUM, struct file_admission, pacer, pacers, CYAML_ARRAY_LEN(pacers)),
+	CYAML_FIELD_ENUM("policy", ENUM, struct file_admission, policy, policies,
+			 CYAML_ARRAY_LEN(policies)),
+	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct file_admission, rate, 1,
+			       31),
+	NUMBER(slots), NUMBER(hold_frames), NUMBER(hold_bytes), NUMBER(queue_frames),
+	NUMBER(queue_bytes), NUMBER(mark_bytes),
+	CYAML_FIELD_SEQUENCE("limits", OPT | CYAML_FLAG_POINTER, struct file_admission, limits,
+			     &limit_value, 1, BL_CL_COUNT),
+	CYAML_FIELD_ENUM("pacer", OPT | ENUM, struct file_admission, pacer, pacers,
+			 CYAML_ARRAY_LEN(pacers)),
 	CYAML_FIELD_INT_PTR("cpu", OPT | CYAML_FLAG_POINTER, struct file_admission, cpu),
 	CYAML_FIELD_BOOL("pacer_beacons", OPT, struct file_admission, pacer_beacons),
-	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1, IFNAMSIZ - 1),
-	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1, IFNAMSIZ - 1),
-	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission, fastpass, 1, 255),
-	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us), NUMBER(coming_us), NUMBER(late_us),
-	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators, CYAML_ARRAY_LEN(allocators)),
-	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent), NUMBER(path_div),
-	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top, bl_top_fields),
-	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes, CYAML_ARRAY_LEN(token_modes)),
+	CYAML_FIELD_STRING_PTR("bl0", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0, 1,
+			       IFNAMSIZ - 1),
+	CYAML_FIELD_STRING_PTR("bl0d", OPT | CYAML_FLAG_POINTER, struct file_admission, bl0d, 1,
+			       IFNAMSIZ - 1),
+	CYAML_FIELD_STRING_PTR("fastpass", OPT | CYAML_FLAG_POINTER, struct file_admission,
+			       fastpass, 1, 255),
+	NUMBER(k), NUMBER(t_slots), NUMBER(t_us), NUMBER(recent_us), NUMBER(retry_us),
+	NUMBER(coming_us), NUMBER(late_us),
+	CYAML_FIELD_ENUM("allocator", OPT | ENUM, struct file_admission, allocator, allocators,
+			 CYAML_ARRAY_LEN(allocators)),
+	NUMBER(refuse_us), NUMBER(far_us), NUMBER(lapse_us), NUMBER(outside_percent),
+	NUMBER(path_div),
+	CYAML_FIELD_MAPPING_PTR("top", OPT | CYAML_FLAG_POINTER, struct file_admission, top,
+				bl_top_fields),
+	CYAML_FIELD_ENUM("tokens", OPT | ENUM, struct file_admission, tokens, token_modes,
+			 CYAML_ARRAY_LEN(token_modes)),
 	CYAML_FIELD_BOOL("data_first", OPT, struct file_admission, data_first),
-	CYAML_FIELD_ENUM("unscheduled", OPT | ENUM, struct file_admission, unscheduled, truths, CYAML_ARRAY_LEN(truths)), /* a word of hosts' top, too: see bl_yaml_load() */
-	CYAML_FIELD_BOOL("spray", OPT, struct file_admission, spray),
-	NUMBER(token_frames), NUMBER(expiry_tokens), NUMBER(headroom_percent),
-	CYAML_FIELD_STRING_PTR("link_rate", OPT | CYAML_FLAG_POINTER, struct file_admission, link_rate, 1, 31),
+	/* a word of hosts' top, too: see bl_yaml_load() */
+	CYAML_FIELD_ENUM("unscheduled", OPT | ENUM, struct file_admission, unscheduled, truths,
+			 CYAML_ARRAY_LEN(truths)),
+	CYAML_FIELD_BOOL("spray", OPT, struct file_admission, spray), NUMBER(token_frames),
+	NUMBER(expiry_tokens), NUMBER(headroom_percent),
+	CYAML_FIELD_STRING_PTR("link_rate", OPT | CYAML_FLAG_POINTER, struct file_admission,
+			       link_rate, 1, 31),
 	CYAML_FIELD_END
 };
 
-static const cyaml_schema_value_t controller_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 63) };
+static const cyaml_schema_value_t controller_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char,
+									  1, 63) };
 static const cyaml_schema_field_t tls_fields[] = {
 	CYAML_FIELD_STRING_PTR("ca", CYAML_FLAG_POINTER, struct file_tls, ca, 1, 255),
 	CYAML_FIELD_STRING_PTR("cert", CYAML_FLAG_POINTER, struct file_tls, cert, 1, 255),
@@ -181,9 +212,11 @@ static const cyaml_schema_field_t tls_fields[] = {
 };
 
 static const cyaml_schema_field_t fields[] = {
-	CYAML_FIELD_ENUM_PTR("role", OPT | ENUM | CYAML_FLAG_POINTER, struct file, role, roles, CYAML_ARRAY_LEN(roles)),
+	CYAML_FIELD_ENUM_PTR("role", OPT | ENUM | CYAML_FLAG_POINTER, struct file, role, roles,
+			     CYAML_ARRAY_LEN(roles)),
 	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct file, name, 1, 31),
-	CYAML_FIELD_STRING_PTR("interface", OPT | CYAML_FLAG_POINTER, struct file, interface, 1, IFNAMSIZ - 1),
+	CYAML_FIELD_STRING_PTR("interface", OPT | CYAML_FLAG_POINTER, struct file, interface, 1,
+			       IFNAMSIZ - 1),
 	CYAML_FIELD_ENUM("mode", OPT | ENUM, struct file, mode, modes, CYAML_ARRAY_LEN(modes)),
 	CYAML_FIELD_UINT("node_id", OPT, struct file, node_id),
 	CYAML_FIELD_UINT("port_base", OPT, struct file, port_base),
@@ -197,17 +230,25 @@ static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_BOOL("replace", OPT, struct file, replace),
 	CYAML_FIELD_BOOL("no_ahead", OPT, struct file, no_ahead),
 	CYAML_FIELD_BOOL("thread_napi", OPT, struct file, thread_napi),
-	CYAML_FIELD_ENUM("realtime", OPT | ENUM, struct file, realtime, realtimes, CYAML_ARRAY_LEN(realtimes)),
-	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards, CYAML_ARRAY_LEN(forwards)),
-	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission, admission_fields),
-	CYAML_FIELD_SEQUENCE("controllers", OPT | CYAML_FLAG_POINTER, struct file, controllers, &controller_value, 1, BL_CTL_PEERS_MAX),
+	CYAML_FIELD_ENUM("realtime", OPT | ENUM, struct file, realtime, realtimes,
+			 CYAML_ARRAY_LEN(realtimes)),
+	CYAML_FIELD_ENUM("forward", OPT | ENUM, struct file, forward, forwards,
+			 CYAML_ARRAY_LEN(forwards)),
+	CYAML_FIELD_MAPPING_PTR("admission", OPT | CYAML_FLAG_POINTER, struct file, admission,
+				admission_fields),
+	CYAML_FIELD_SEQUENCE("controllers", OPT | CYAML_FLAG_POINTER, struct file, controllers,
+			     &controller_value, 1, BL_CTL_PEERS_MAX),
 	CYAML_FIELD_MAPPING_PTR("tls", OPT | CYAML_FLAG_POINTER, struct file, tls, tls_fields),
-	CYAML_FIELD_SEQUENCE("cpus", OPT | CYAML_FLAG_POINTER, struct file, cpus, &cpu_value, 1, BL_LANES_MAX),
-	CYAML_FIELD_SEQUENCE("ports", OPT | CYAML_FLAG_POINTER, struct file, ports, &port_value, 1, BL_SW_PORTS_MAX),
-	CYAML_FIELD_SEQUENCE("fdb", OPT | CYAML_FLAG_POINTER, struct file, fdb, &fdb_value, 0, BL_FDB_BUCKETS * BL_FDB_WAYS),
+	CYAML_FIELD_SEQUENCE("cpus", OPT | CYAML_FLAG_POINTER, struct file, cpus, &cpu_value, 1,
+			     BL_LANES_MAX),
+	CYAML_FIELD_SEQUENCE("ports", OPT | CYAML_FLAG_POINTER, struct file, ports, &port_value, 1,
+			     BL_SW_PORTS_MAX),
+	CYAML_FIELD_SEQUENCE("fdb", OPT | CYAML_FLAG_POINTER, struct file, fdb, &fdb_value, 0,
+			     BL_FDB_BUCKETS *BL_FDB_WAYS),
 	CYAML_FIELD_END
 };
-static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file, fields) };
+static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct file,
+							      fields) };
 
 static int check(const struct file *f, const char *path, enum bl_role role, struct bl_err *err)
 {
@@ -216,44 +257,65 @@ static int check(const struct file *f, const char *path, enum bl_role role, stru
 	if (role == BL_ROLE_NONE)
 		return bl_fail(err, EINVAL, "%s:1: role is missing: switch or host", path);
 	if (role == BL_ROLE_HOST && (f->ports || f->fdb || f->forward))
-		return bl_yaml_bad(path, f->ports ? "ports" : f->fdb ? "fdb" : "forward", 0, err, "a host has no such key; is the role right?");
+		return bl_yaml_bad(path,
+				   f->ports ? "ports"
+				   : f->fdb ? "fdb"
+					    : "forward",
+				   0, err, "a host has no such key; is the role right?");
 	if (role == BL_ROLE_SWITCH && f->process_limit_ms)
-		return bl_yaml_bad(path, "process_limit_ms", 0, err, "process_limit_ms is a key of hosts");
+		return bl_yaml_bad(path, "process_limit_ms", 0, err,
+				   "process_limit_ms is a key of hosts");
 	if (f->process_limit_ms && f->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
-		return bl_yaml_bad(path, "process_limit_ms", 0, err, "process_limit_ms %u: at least %d", f->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
+		return bl_yaml_bad(path, "process_limit_ms", 0, err,
+				   "process_limit_ms %u: at least %d", f->process_limit_ms,
+				   BL_PROCESS_LIMIT_MIN_MS);
 	if (role == BL_ROLE_SWITCH && f->interface)
-		return bl_yaml_bad(path, "interface", 0, err, "interface is a key of hosts; a switch lists its interfaces under ports");
+		return bl_yaml_bad(path, "interface", 0, err,
+				   "interface is a key of hosts; a switch lists its interfaces "
+				   "under ports");
 	if (role == BL_ROLE_SWITCH && !f->ports)
 		return bl_fail(err, EINVAL, "%s:1: a switch needs ports", path);
 	if (role == BL_ROLE_SWITCH && f->forward == BL_FWD_L3 && f->fdb)
 		return bl_yaml_bad(path, "fdb", 0, err, "fdb is used with \"forward: l2\" only");
 	if (f->beacon_us > 1000000)
-		return bl_yaml_bad(path, "beacon_us", 0, err, "beacon_us %u: at most 1000000", f->beacon_us);
+		return bl_yaml_bad(path, "beacon_us", 0, err, "beacon_us %u: at most 1000000",
+				   f->beacon_us);
 	if (f->dead_after_us && f->dead_after_us < 2 * beacon)
-		return bl_yaml_bad(path, "dead_after_us", 0, err, "dead_after_us %u: at least two beacon intervals (%u us each)", f->dead_after_us, beacon);
+		return bl_yaml_bad(path, "dead_after_us", 0, err,
+				   "dead_after_us %u: at least two beacon intervals (%u us each)",
+				   f->dead_after_us, beacon);
 	if (f->caretaker_ms && (*f->caretaker_ms < 0 || *f->caretaker_ms > BL_CARETAKER_MAX_MS))
-		return bl_yaml_bad(path, "caretaker_ms", 0, err, "caretaker_ms %d: 0 to %d", *f->caretaker_ms, BL_CARETAKER_MAX_MS);
+		return bl_yaml_bad(path, "caretaker_ms", 0, err, "caretaker_ms %d: 0 to %d",
+				   *f->caretaker_ms, BL_CARETAKER_MAX_MS);
 	if (f->clock_void_after_ms && f->clock_void_after_ms < 1000)
-		return bl_yaml_bad(path, "clock_void_after_ms", 0, err, "clock_void_after_ms %u: at least 1000", f->clock_void_after_ms);
+		return bl_yaml_bad(path, "clock_void_after_ms", 0, err,
+				   "clock_void_after_ms %u: at least 1000", f->clock_void_after_ms);
 	if (f->port_count > BL_PORT_COUNT)
-		return bl_yaml_bad(path, "port_count", 0, err, "port_count %u: at most %u", f->port_count, BL_PORT_COUNT);
+		return bl_yaml_bad(path, "port_count", 0, err, "port_count %u: at most %u",
+				   f->port_count, BL_PORT_COUNT);
 	if (f->port_base && f->port_base + (f->port_count ? f->port_count : BL_PORT_COUNT) > 65536)
-		return bl_yaml_bad(path, "port_base", 0, err, "port_base %u: the range ends above 65535", f->port_base);
+		return bl_yaml_bad(path, "port_base", 0, err,
+				   "port_base %u: the range ends above 65535", f->port_base);
 	return 0;
 }
 
-static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char *path, struct bl_err *err)
+static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char *path,
+		      struct bl_err *err)
 {
 	unsigned int k, j;
 
 	for (k = 0; k < f->cpus_count; k++) {
 		if (f->cpus[k] < 0 || f->cpus[k] >= BL_SW_CPUS_MAX)
-			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k], BL_SW_CPUS_MAX - 1);
+			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d: 0 to %d", f->cpus[k],
+					   BL_SW_CPUS_MAX - 1);
 		if (f->cpus[k] >= sysconf(_SC_NPROCESSORS_CONF))
-			return bl_yaml_bad(path, "cpus", 0, err, "CPU %d does not exist; this machine has CPUs 0 to %ld", f->cpus[k], sysconf(_SC_NPROCESSORS_CONF) - 1);
+			return bl_yaml_bad(path, "cpus", 0, err,
+					   "CPU %d does not exist; this machine has CPUs 0 to %ld",
+					   f->cpus[k], sysconf(_SC_NPROCESSORS_CONF) - 1);
 		for (j = 0; j < k; j++)
 			if (f->cpus[j] == f->cpus[k])
-				return bl_yaml_bad(path, "cpus", 0, err, "CPU %d is listed twice under cpus", f->cpus[k]);
+				return bl_yaml_bad(path, "cpus", 0, err,
+						   "CPU %d is listed twice under cpus", f->cpus[k]);
 		cfg->cpus[k] = f->cpus[k];
 	}
 	if (f->cpus_count)
@@ -266,12 +328,14 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 		cfg->ports_count = f->ports_count;
 	}
 	for (k = 0; k < f->ports_count; k++) {
-		snprintf(cfg->ports[k].ifname, sizeof(cfg->ports[k].ifname), "%s", f->ports[k].interface);
+		snprintf(cfg->ports[k].ifname, sizeof(cfg->ports[k].ifname), "%s",
+			 f->ports[k].interface);
 		cfg->ports[k].role = f->ports[k].role;
 		cfg->ports[k].home_cpu = f->ports[k].home_cpu ? *f->ports[k].home_cpu : -1;
 		for (j = 0; j < k; j++)
 			if (!strcmp(cfg->ports[j].ifname, cfg->ports[k].ifname))
-				return bl_yaml_bad(path, "interface", k, err, "port %s is listed twice", cfg->ports[k].ifname);
+				return bl_yaml_bad(path, "interface", k, err,
+						   "port %s is listed twice", cfg->ports[k].ifname);
 	}
 	if (f->fdb_count) {
 		free(cfg->fdb);
@@ -282,50 +346,89 @@ static int fill_lists(struct bl_node_cfg *cfg, const struct file *f, const char 
 	}
 	for (k = 0; k < f->fdb_count; k++) {
 		if (!bl_mac_parse(f->fdb[k].mac, cfg->fdb[k].mac))
-			return bl_yaml_bad(path, "mac", k, err, "%s is no Ethernet address (six pairs of hex digits, with colons)", f->fdb[k].mac);
+			return bl_yaml_bad(path, "mac", k, err,
+					   "%s is no Ethernet address (six pairs of hex digits, "
+					   "with colons)",
+					   f->fdb[k].mac);
 		if (cfg->fdb[k].mac[0] & 1)
-			return bl_yaml_bad(path, "mac", k, err, "%s is a group address; only unicast can be entered", f->fdb[k].mac);
+			return bl_yaml_bad(path, "mac", k, err,
+					   "%s is a group address; only unicast can be entered",
+					   f->fdb[k].mac);
 		snprintf(cfg->fdb[k].ifname, sizeof(cfg->fdb[k].ifname), "%s", f->fdb[k].port);
-		for (j = 0; j < cfg->ports_count && strcmp(cfg->ports[j].ifname, cfg->fdb[k].ifname); j++)
+		for (j = 0;
+		     j < cfg->ports_count && strcmp(cfg->ports[j].ifname, cfg->fdb[k].ifname); j++)
 			;
 		if (j == cfg->ports_count)
-			return bl_yaml_bad(path, "port", k, err, "%s is no port of this switch; list it under ports", cfg->fdb[k].ifname);
+			return bl_yaml_bad(path, "port", k, err,
+					   "%s is no port of this switch; list it under ports",
+					   cfg->fdb[k].ifname);
 	}
 	return 0;
 }
 
-static int take_rate(uint64_t *to, const char *text, const char *path, unsigned int nth, struct bl_err *err)
+static int take_rate(uint64_t *to, const char *text, const char *path, unsigned int nth,
+		     struct bl_err *err)
 {
 	if (!text || bl_rate_parse(text, to))
 		return 0;
-	return bl_yaml_bad(path, "rate", nth, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", text);
+	return bl_yaml_bad(path, "rate", nth, err,
+			   "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", text);
 }
 
 /* @key is of one role only */
+/* clang-format off */
 #define ONLY(role_, key) { #key, role_, f->key != 0 }
+/* clang-format on */
 
-static int admission_keys(const struct file_admission *f, enum bl_role role, const char *path, struct bl_err *err)
+static int admission_keys(const struct file_admission *f, enum bl_role role, const char *path,
+			  struct bl_err *err)
 {
 	const struct {
 		const char *key;
 		enum bl_role role;
 		bool there;
-	} v[] = { ONLY(BL_ROLE_HOST, hold_frames), ONLY(BL_ROLE_HOST, hold_bytes), ONLY(BL_ROLE_HOST, bl0), ONLY(BL_ROLE_HOST, bl0d), ONLY(BL_ROLE_HOST, fastpass), ONLY(BL_ROLE_HOST, k),
-		  ONLY(BL_ROLE_HOST, t_slots), ONLY(BL_ROLE_HOST, t_us), ONLY(BL_ROLE_HOST, recent_us), ONLY(BL_ROLE_HOST, retry_us), ONLY(BL_ROLE_HOST, coming_us),
-		  ONLY(BL_ROLE_HOST, late_us),	       ONLY(BL_ROLE_HOST, pacer_beacons), ONLY(BL_ROLE_HOST, top),
-		  ONLY(BL_ROLE_SWITCH, queue_frames), ONLY(BL_ROLE_SWITCH, queue_bytes), ONLY(BL_ROLE_SWITCH, limits), ONLY(BL_ROLE_SWITCH, allocator),
-		  ONLY(BL_ROLE_SWITCH, refuse_us), ONLY(BL_ROLE_SWITCH, far_us), ONLY(BL_ROLE_SWITCH, lapse_us), ONLY(BL_ROLE_SWITCH, outside_percent),
-		  ONLY(BL_ROLE_SWITCH, tokens), ONLY(BL_ROLE_SWITCH, data_first), ONLY(BL_ROLE_SWITCH, unscheduled), ONLY(BL_ROLE_SWITCH, spray), ONLY(BL_ROLE_SWITCH, token_frames),
-		  ONLY(BL_ROLE_SWITCH, expiry_tokens), ONLY(BL_ROLE_SWITCH, headroom_percent), ONLY(BL_ROLE_SWITCH, link_rate), ONLY(BL_ROLE_SWITCH, path_div) };
+	} v[] = { ONLY(BL_ROLE_HOST, hold_frames),
+		  ONLY(BL_ROLE_HOST, hold_bytes),
+		  ONLY(BL_ROLE_HOST, bl0),
+		  ONLY(BL_ROLE_HOST, bl0d),
+		  ONLY(BL_ROLE_HOST, fastpass),
+		  ONLY(BL_ROLE_HOST, k),
+		  ONLY(BL_ROLE_HOST, t_slots),
+		  ONLY(BL_ROLE_HOST, t_us),
+		  ONLY(BL_ROLE_HOST, recent_us),
+		  ONLY(BL_ROLE_HOST, retry_us),
+		  ONLY(BL_ROLE_HOST, coming_us),
+		  ONLY(BL_ROLE_HOST, late_us),
+		  ONLY(BL_ROLE_HOST, pacer_beacons),
+		  ONLY(BL_ROLE_HOST, top),
+		  ONLY(BL_ROLE_SWITCH, queue_frames),
+		  ONLY(BL_ROLE_SWITCH, queue_bytes),
+		  ONLY(BL_ROLE_SWITCH, limits),
+		  ONLY(BL_ROLE_SWITCH, allocator),
+		  ONLY(BL_ROLE_SWITCH, refuse_us),
+		  ONLY(BL_ROLE_SWITCH, far_us),
+		  ONLY(BL_ROLE_SWITCH, lapse_us),
+		  ONLY(BL_ROLE_SWITCH, outside_percent),
+		  ONLY(BL_ROLE_SWITCH, tokens),
+		  ONLY(BL_ROLE_SWITCH, data_first),
+		  ONLY(BL_ROLE_SWITCH, unscheduled),
+		  ONLY(BL_ROLE_SWITCH, spray),
+		  ONLY(BL_ROLE_SWITCH, token_frames),
+		  ONLY(BL_ROLE_SWITCH, expiry_tokens),
+		  ONLY(BL_ROLE_SWITCH, headroom_percent),
+		  ONLY(BL_ROLE_SWITCH, link_rate),
+		  ONLY(BL_ROLE_SWITCH, path_div) };
 	unsigned int k;
 
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 		if (v[k].there && v[k].role != role)
-			return bl_yaml_bad(path, v[k].key, 0, err, "admission: %s is a key of %s", v[k].key, role == BL_ROLE_HOST ? "switches" : "hosts");
+			return bl_yaml_bad(path, v[k].key, 0, err, "admission: %s is a key of %s",
+					   v[k].key, role == BL_ROLE_HOST ? "switches" : "hosts");
 	return 0;
 }
 
-static int take_admission(struct bl_node_cfg *cfg, const struct file *file, const char *path, struct bl_err *err)
+static int take_admission(struct bl_node_cfg *cfg, const struct file *file, const char *path,
+			  struct bl_err *err)
 {
 	const struct file_admission *f = file->admission;
 	struct bl_admission_cfg *a = &cfg->admission;
@@ -336,12 +439,16 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 
 	/* rates of ports that stand before admission's in the file are found before it */
 	for (k = 0; k < file->ports_count; k++)
-		if (file->ports[k].rate && bl_yaml_line(path, "rate", nth) < bl_yaml_line(path, "admission", 0))
+		if (file->ports[k].rate &&
+		    bl_yaml_line(path, "rate", nth) < bl_yaml_line(path, "admission", 0))
 			nth++;
 	if (!f) {
 		for (k = 0; k < file->ports_count; k++)
 			if (file->ports[k].rate || file->ports[k].outside)
-				return bl_yaml_bad(path, file->ports[k].rate ? "rate" : "outside", 0, err, "needs admission: without it nothing is metered and nothing reserved");
+				return bl_yaml_bad(path, file->ports[k].rate ? "rate" : "outside",
+						   0, err,
+						   "needs admission: without it nothing is metered "
+						   "and nothing reserved");
 		return 0;
 	}
 	rc = admission_keys(f, cfg->role, path, err);
@@ -352,23 +459,31 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 		cfg->ports[k].outside = file->ports[k].outside;
 	}
 	if (!rc && f->link_rate && !bl_rate_parse(f->link_rate, &a->link_rate_bps))
-		rc = bl_yaml_bad(path, "link_rate", 0, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", f->link_rate);
+		rc = bl_yaml_bad(path, "link_rate", 0, err,
+				 "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit",
+				 f->link_rate);
 	if (rc)
 		return rc;
 	a->on = true;
 	a->policy = (enum bl_policy)f->policy;
 	a->allocator = (enum bl_allocator)f->allocator;
 	a->slots = f->slots;
-	a->queue = (struct bl_limit_cfg){ f->hold_frames + f->queue_frames, f->hold_bytes + f->queue_bytes, f->mark_bytes };
+	a->queue = (struct bl_limit_cfg){ f->hold_frames + f->queue_frames,
+					  f->hold_bytes + f->queue_bytes, f->mark_bytes };
 	for (k = 1; k < f->limits_count; k++)
 		for (nth = 0; nth < k; nth++)
 			if (f->limits[nth].class == f->limits[k].class)
-				return bl_yaml_bad(path, "class", k, err, "class %s is listed twice under limits", bl_class_name(f->limits[k].class));
+				return bl_yaml_bad(path, "class", k, err,
+						   "class %s is listed twice under limits",
+						   bl_class_name(f->limits[k].class));
 	for (k = 0; k < f->limits_count; k++)
-		a->limit[f->limits[k].class] = (struct bl_limit_cfg){ f->limits[k].frames, f->limits[k].bytes, f->limits[k].mark_bytes };
+		a->limit[f->limits[k].class] = (struct bl_limit_cfg){ f->limits[k].frames,
+								      f->limits[k].bytes,
+								      f->limits[k].mark_bytes };
 	a->spin = f->pacer;
 	if (f->cpu && (*f->cpu < 0 || *f->cpu >= BL_SW_CPUS_MAX))
-		return bl_yaml_bad(path, "cpu", 0, err, "CPU %d: 0 to %d", *f->cpu, BL_SW_CPUS_MAX - 1);
+		return bl_yaml_bad(path, "cpu", 0, err, "CPU %d: 0 to %d", *f->cpu,
+				   BL_SW_CPUS_MAX - 1);
 	a->pacer_cpu = f->cpu ? (uint32_t)*f->cpu + 1 : 0;
 	a->pacer_beacons = f->pacer_beacons;
 	snprintf(a->bl0, sizeof(a->bl0), "%s", f->bl0 ? f->bl0 : "");
@@ -398,10 +513,13 @@ static int take_admission(struct bl_node_cfg *cfg, const struct file *file, cons
 	/* what goes beyond one key */
 	whole = *cfg;
 	bl_admission_defaults(&whole);
-	return bl_admission_check(&whole, &why) ? bl_yaml_bad(path, "admission", 0, err, "%s", why.text) : 0;
+	return bl_admission_check(&whole, &why)
+		       ? bl_yaml_bad(path, "admission", 0, err, "%s", why.text)
+		       : 0;
 }
 
-static int take_controllers(struct bl_node_cfg *cfg, const struct file *f, const char *path, struct bl_err *err)
+static int take_controllers(struct bl_node_cfg *cfg, const struct file *f, const char *path,
+			    struct bl_err *err)
 {
 	struct bl_ctl_peers *c = &cfg->ctl;
 	struct sockaddr_storage sa;
@@ -410,7 +528,10 @@ static int take_controllers(struct bl_node_cfg *cfg, const struct file *f, const
 
 	for (k = 0; k < f->controllers_count; k++) {
 		if (bl_session_addr(f->controllers[k], &sa, &len))
-			return bl_yaml_bad(path, "controllers", 0, err, "%s is no address, as 10.0.0.1:%d, or with the quotes \"[fd00::1]:%d\"", f->controllers[k], BL_SESSION_PORT, BL_SESSION_PORT);
+			return bl_yaml_bad(path, "controllers", 0, err,
+					   "%s is no address, as 10.0.0.1:%d, or with the quotes "
+					   "\"[fd00::1]:%d\"",
+					   f->controllers[k], BL_SESSION_PORT, BL_SESSION_PORT);
 		snprintf(c->addr[k], sizeof(c->addr[k]), "%s", f->controllers[k]);
 	}
 	c->n = f->controllers_count ? f->controllers_count : c->n;
@@ -437,7 +558,8 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	cfg->clock_bound_us = f->clock_bound_us ? f->clock_bound_us : cfg->clock_bound_us;
 	if (f->caretaker_ms)
 		cfg->caretaker_ms = *f->caretaker_ms ? *f->caretaker_ms : -1;
-	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms : cfg->clock_void_after_ms;
+	cfg->clock_void_after_ms = f->clock_void_after_ms ? f->clock_void_after_ms
+							  : cfg->clock_void_after_ms;
 	cfg->process_limit_ms = f->process_limit_ms ? f->process_limit_ms : cfg->process_limit_ms;
 	cfg->replace |= f->replace;
 	cfg->thread_napi |= f->thread_napi;
@@ -446,7 +568,10 @@ static void take(struct bl_node_cfg *cfg, const struct file *f)
 	cfg->forward = f->forward ? BL_FWD_L2 : cfg->forward;
 }
 
-/* Fills in what the file says and leaves the rest of *@cfg: a role set before must be the file's, if that names one. */
+/*
+ * Fills in what the file says and leaves the rest of *@cfg: a role set before must be the file's,
+ * if that names one.
+ */
 int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err)
 {
 	struct file *f = NULL;
@@ -455,11 +580,12 @@ int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err
 	rc = bl_yaml_load(path, &top, (void **)&f, err);
 	if (rc)
 		return rc;
-	if (f->role && cfg->role != BL_ROLE_NONE && (enum bl_role)*f->role != cfg->role) {
-		rc = bl_yaml_bad(path, "role", 0, err, "the file is for a %s, not for a %s", bl_role_name((enum bl_role)*f->role), bl_role_name(cfg->role));
+	if (f->role && cfg->role != BL_ROLE_NONE && (enum bl_role) * f->role != cfg->role) {
+		rc = bl_yaml_bad(path, "role", 0, err, "the file is for a %s, not for a %s",
+				 bl_role_name((enum bl_role) * f->role), bl_role_name(cfg->role));
 	} else {
 		if (f->role)
-			cfg->role = (enum bl_role)*f->role;
+			cfg->role = (enum bl_role) * f->role;
 		rc = check(f, path, cfg->role, err);
 	}
 	if (!rc)

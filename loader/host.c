@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The host role: XDP and egress programs on the NIC, and an egress program on lo for endpoints of the same host. Taking over a running host keeps
- * every map: endpoints go on through it.
+ * The host role: XDP and egress programs on the NIC, and an egress program on lo for endpoints of
+ * the same host. Taking over a running host keeps every map: endpoints go on through it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,9 @@ static int fill_fresh(const struct bl_host *skel, struct bl_err *err)
 
 	for (k = 0; k < BL_EPS_MAX; k++)
 		wake.ep[k].until = wake.ep[k].until_c = BL_TIME_NONE;
-	/* whether a switch or another host is at the other end of the link, its first beacon says */
+	/*
+	 * whether a switch or another host is at the other end of the link, its first beacon says
+	 */
 	for (k = 0; k < BL_LANES_MAX; k++)
 		page.reg[k].hop = BL_HOP_UNKNOWN;
 	rc = bl_map_set(bpf_map__fd(skel->maps.host_page), 0, &page, BL_MAP_HOST_PAGE, err);
@@ -37,12 +39,18 @@ static int fill_cfg(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	uint32_t zero = 0;
 
 	if (!n->fresh && bpf_map_lookup_elem(fd, &zero, &old))
-		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_CFG, strerror(errno));
+		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_CFG,
+			       strerror(errno));
 	if (old.neps > BL_EPS_MAX)
-		return bl_fail(err, EPROTO, "the map %s speaks of %u endpoints of at most %d; detach the node and start again", BL_MAP_HOST_CFG, old.neps, BL_EPS_MAX);
+		return bl_fail(err, EPROTO,
+			       "the map %s speaks of %u endpoints of at most %d; detach the node "
+			       "and start again",
+			       BL_MAP_HOST_CFG, old.neps, BL_EPS_MAX);
 	if (old.port_count && old.port_base != n->cfg.port_base)
-		return bl_fail(err, EBUSY, "the running host uses ports from %u on, the configuration says %u; detach it to change that", old.port_base,
-			       n->cfg.port_base);
+		return bl_fail(err, EBUSY,
+			       "the running host uses ports from %u on, the configuration says %u; "
+			       "detach it to change that",
+			       old.port_base, n->cfg.port_base);
 	*c = (struct bl_host_cfg){
 		.node_id = n->meta.node_id,
 		.neps = old.neps,
@@ -63,9 +71,10 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 		int *to;
 		const struct bpf_map *map;
 	} v[] = {
-		{ &n->host_cfg_fd, skel->maps.host_cfg }, { &n->inflight_fd, skel->maps.inflight }, { &n->wake_fd, skel->maps.wake },
-		{ &n->eps_fd, skel->maps.eps },		  { &n->rings_fd, skel->maps.rings },	    { &n->page_fd, skel->maps.host_page },
-		{ &n->windows_fd, skel->maps.windows },	  { &n->failures_fd, skel->maps.failures },
+		{ &n->host_cfg_fd, skel->maps.host_cfg }, { &n->inflight_fd, skel->maps.inflight },
+		{ &n->wake_fd, skel->maps.wake },         { &n->eps_fd, skel->maps.eps },
+		{ &n->rings_fd, skel->maps.rings },       { &n->page_fd, skel->maps.host_page },
+		{ &n->windows_fd, skel->maps.windows },   { &n->failures_fd, skel->maps.failures },
 	};
 	unsigned int k;
 
@@ -74,7 +83,8 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 			continue; /* bl_keep_early() needed it, and it is the same map */
 		*v[k].to = fcntl(bpf_map__fd(v[k].map), F_DUPFD_CLOEXEC, 3);
 		if (*v[k].to < 0)
-			return bl_fail(err, errno, "cannot keep the map %s: %s", bpf_map__name(v[k].map), strerror(errno));
+			return bl_fail(err, errno, "cannot keep the map %s: %s",
+				       bpf_map__name(v[k].map), strerror(errno));
 	}
 	n->relayed_fd = fcntl(bpf_program__fd(skel->progs.bl_host_relayed), F_DUPFD_CLOEXEC, 3);
 	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_host_xdp), F_DUPFD_CLOEXEC, 3);
@@ -84,7 +94,8 @@ static int keep_fds(struct bl_node *n, const struct bl_host *skel, struct bl_err
 	return 0;
 }
 
-static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const struct bl_iface *nic, const struct bl_host *skel, struct bl_err *err)
+static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const struct bl_iface *nic,
+		      const struct bl_host *skel, struct bl_err *err)
 {
 	int rc;
 
@@ -98,13 +109,19 @@ static int attach_all(struct bl_node *n, const struct bl_node_cfg *cfg, const st
 	rc = bl_iface_up("lo", err);
 	if (!rc)
 		rc = bl_iface_get(&n->att[1].iface, "lo", err);
-	/* Egress first: from the first barrier that comes in on, what goes out must carry one too. */
+	/*
+	 * Egress first: from the first barrier that comes in on, what goes out must carry one too.
+	 */
 	if (!rc)
-		rc = bl_attach_tc(&n->att[1], n->dir, false, bpf_program__fd(skel->progs.bl_host_local), err);
+		rc = bl_attach_tc(&n->att[1], n->dir, false,
+				  bpf_program__fd(skel->progs.bl_host_local), err);
 	if (!rc)
-		rc = bl_attach_tc(&n->att[0], n->dir, false, bpf_program__fd(skel->progs.bl_host_egress), err);
+		rc = bl_attach_tc(&n->att[0], n->dir, false,
+				  bpf_program__fd(skel->progs.bl_host_egress), err);
 	if (!rc)
-		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp", bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode, cfg->replace, err);
+		rc = bl_attach_xdp(&n->att[0], n->dir, "xdp",
+				   bpf_program__fd(skel->progs.bl_host_xdp), cfg->mode,
+				   cfg->replace, err);
 	if (!rc)
 		n->natt = 2;
 	return rc;
@@ -167,7 +184,10 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 		return rc;
 	ifindex = (uint32_t)nic.ifindex;
 	if (!n->fresh && bl_links_each(n->dir, other_nic, &ifindex))
-		return bl_fail(err, EBUSY, "the host of this network namespace runs on another interface than %s (see %s/links); detach it first", nic.name, n->dir);
+		return bl_fail(err, EBUSY,
+			       "the host of this network namespace runs on another interface than "
+			       "%s (see %s/links); detach it first",
+			       nic.name, n->dir);
 	if (!nic.up)
 		bl_log(BL_LOG_WARN, "%s is down; `ip link set %s up`", nic.name, nic.name);
 	skel = bl_host__open();

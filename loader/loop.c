@@ -31,7 +31,8 @@ static int on_signal(sd_event_source *src, const struct signalfd_siginfo *si, vo
 static int on_hangup(sd_event_source *src, const struct signalfd_siginfo *si, void *ctx)
 {
 	(void)src, (void)si, (void)ctx;
-	bl_log(BL_LOG_INFO, "SIGHUP: nothing is read anew while it runs; a restart does that, and loses nothing");
+	bl_log(BL_LOG_INFO, "SIGHUP: nothing is read anew while it runs; a restart does that, and "
+			    "loses nothing");
 	return 0;
 }
 
@@ -110,7 +111,10 @@ void bl_server_stop(struct bl_server *s)
 {
 	uint64_t one = 1;
 
-	/* async-signal-safe; the counter cannot overflow, and a full one would wake the loop all the same */
+	/*
+	 * async-signal-safe; the counter cannot overflow, and a full one would wake the loop all
+	 * the same
+	 */
 	if (write(s->stop_fd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -124,7 +128,10 @@ int bl_server_step(struct bl_server *s, struct bl_err *err)
 {
 	int rc, n = 0;
 
-	/* bounded: the caller's loop has other work too, and the fd stays readable while there is more */
+	/*
+	 * bounded: the caller's loop has other work too, and the fd stays readable while there is
+	 * more
+	 */
 	do
 		rc = sd_event_run(s->ev, 0);
 	while (rc > 0 && ++n < 64);

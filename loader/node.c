@@ -2,8 +2,9 @@
 /*
  * Opening, closing and detaching nodes, whatever their role.
  *
- * A directory of pins is taken over if its meta map is sound and any of its links is still attached. One without is what a start that was killed left
- * behind, or belonged to a namespace that is gone and whose inode number came again: it is removed and the node is made anew.
+ * A directory of pins is taken over if its meta map is sound and any of its links is still
+ * attached. One without is what a start that was killed left behind, or belonged to a namespace
+ * that is gone and whose inode number came again: it is removed and the node is made anew.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,21 +49,31 @@ uint64_t bl_node_ahead_ns(const struct bl_node_cfg *c)
 static int check(const struct bl_node_cfg *c, struct bl_err *err)
 {
 	if (c->role != BL_ROLE_SWITCH && c->role != BL_ROLE_HOST)
-		return bl_fail(err, EINVAL, "a node is a switch or a host; role %d is neither", c->role);
+		return bl_fail(err, EINVAL, "a node is a switch or a host; role %d is neither",
+			       c->role);
 	if (c->port_count > BL_PORT_COUNT || c->port_base + c->port_count > 65536)
-		return bl_fail(err, EINVAL, "port range %u+%u: at most %u ports, up to 65535", c->port_base, c->port_count, BL_PORT_COUNT);
+		return bl_fail(err, EINVAL, "port range %u+%u: at most %u ports, up to 65535",
+			       c->port_base, c->port_count, BL_PORT_COUNT);
 	if (c->ncpus > BL_LANES_MAX)
 		return bl_fail(err, EINVAL, "%u datapath CPUs; at most %u", c->ncpus, BL_LANES_MAX);
 	if (c->beacon_us > 1000000)
-		return bl_fail(err, EINVAL, "a beacon interval of %u us; at most 1000000", c->beacon_us);
+		return bl_fail(err, EINVAL, "a beacon interval of %u us; at most 1000000",
+			       c->beacon_us);
 	if (c->dead_after_us < 2 * c->beacon_us)
-		return bl_fail(err, EINVAL, "dead_after_us %u is less than two beacon intervals (%u us each): every late beacon would count as a death",
+		return bl_fail(err, EINVAL,
+			       "dead_after_us %u is less than two beacon intervals (%u us each): "
+			       "every late beacon would count as a death",
 			       c->dead_after_us, c->beacon_us);
 	if (c->clock_void_after_ms < 1000)
-		return bl_fail(err, EINVAL, "clock_void_after_ms %u is less than 1000: the daemon could not keep the clock alive", c->clock_void_after_ms);
+		return bl_fail(err, EINVAL,
+			       "clock_void_after_ms %u is less than 1000: the daemon could not "
+			       "keep the clock alive",
+			       c->clock_void_after_ms);
 	if (c->process_limit_ms < BL_PROCESS_LIMIT_MIN_MS)
-		return bl_fail(err, EINVAL, "process_limit_ms %u is less than %d: a process that the machine leaves waiting for a moment would be put out", c->process_limit_ms,
-			       BL_PROCESS_LIMIT_MIN_MS);
+		return bl_fail(err, EINVAL,
+			       "process_limit_ms %u is less than %d: a process that the machine "
+			       "leaves waiting for a moment would be put out",
+			       c->process_limit_ms, BL_PROCESS_LIMIT_MIN_MS);
 	return 0;
 }
 
@@ -75,16 +86,25 @@ static int take_or_make(struct bl_node *n, struct bl_err *err)
 	rc = bl_meta_read(n->dir, &n->meta);
 	links = bl_links_alive(n->dir);
 	if (links && rc)
-		return bl_fail(err, EPROTO, "%s has attached programs but no sound meta map; `barline %s detach` removes them, then start again", n->dir, role);
+		return bl_fail(err, EPROTO,
+			       "%s has attached programs but no sound meta map; `barline %s "
+			       "detach` removes them, then start again",
+			       n->dir, role);
 	if (links && n->meta.abi_version != BL_ABI_VERSION)
-		return bl_fail(err, EPROTO, "%s was made with ABI version %u, this build speaks %u; `barline %s detach` removes it, then start again", n->dir,
-			       n->meta.abi_version, BL_ABI_VERSION, role);
+		return bl_fail(err, EPROTO,
+			       "%s was made with ABI version %u, this build speaks %u; `barline %s "
+			       "detach` removes it, then start again",
+			       n->dir, n->meta.abi_version, BL_ABI_VERSION, role);
 	if (links && (n->meta.role != (uint32_t)n->cfg.role || n->meta.netns_ino != n->netns_ino))
-		return bl_fail(err, EPROTO, "the meta map in %s speaks of another node; `barline %s detach` removes it, then start again", n->dir, role);
+		return bl_fail(err, EPROTO,
+			       "the meta map in %s speaks of another node; `barline %s detach` "
+			       "removes it, then start again",
+			       n->dir, role);
 	if (!links) {
 		rc = bl_dir_remove(n->dir);
 		if (rc)
-			return bl_fail(err, -rc, "cannot remove the stale %s: %s", n->dir, strerror(-rc));
+			return bl_fail(err, -rc, "cannot remove the stale %s: %s", n->dir,
+				       strerror(-rc));
 		rc = bl_dir_make(n->dir, err);
 		if (rc)
 			return rc;
@@ -140,7 +160,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	rc = bl_bpffs_mount(err);
 	if (rc)
 		return rc;
-	snprintf(n->dir, sizeof(n->dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(n->cfg.role), n->netns_ino);
+	snprintf(n->dir, sizeof(n->dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(n->cfg.role),
+		 n->netns_ino);
 	n->lock_fd = bl_node_lock(n->cfg.role, n->netns_ino, BL_LOCK_WAIT_MS, err);
 	if (n->lock_fd < 0)
 		return n->lock_fd;
@@ -148,7 +169,8 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 	if (!rc)
 		rc = bl_keep_early(n, err);
 	if (!rc)
-		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err) : bl_host_open(n, cfg, err);
+		rc = n->cfg.role == BL_ROLE_SWITCH ? bl_switch_open(n, cfg, err)
+						   : bl_host_open(n, cfg, err);
 	/* from here on calls may come from anywhere: they go back through the fd */
 	if (!rc && *n->cfg.netns)
 		snprintf(n->cfg.netns, sizeof(n->cfg.netns), "/proc/self/fd/%d", n->netns_fd);
@@ -162,7 +184,10 @@ static int open_inside(struct bl_node *n, const struct bl_node_cfg *cfg, struct 
 		rc = bl_limits_open(n, err);
 	if (!rc)
 		rc = bl_top_learn_open(n, err);
-	/* last: as long as something can fail (a certificate that cannot be read), a caretaker goes on */
+	/*
+	 * last: as long as something can fail (a certificate that cannot be read), a caretaker goes
+	 * on
+	 */
 	if (!rc)
 		rc = bl_keep_take_over(n, err);
 	if (rc)
@@ -186,7 +211,8 @@ static int read_fp(struct bl_node *n, struct bl_err *err)
 	return rc;
 }
 
-int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg, struct bl_err *err)
+int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg,
+		 struct bl_err *err)
 {
 	struct bl_node *n;
 	int old, rc;
@@ -195,9 +221,11 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return bl_fail(err, ENOMEM, "out of memory");
-	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd = n->keep_fd = -1;
+	n->netns_fd = n->lock_fd = n->clock_fd = n->beacon_sock = n->listen_fd = n->links_fd =
+		n->keep_fd = -1;
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
-	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd = n->windows_fd = n->failures_fd = n->relayed_fd = -1;
+	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
+		n->windows_fd = n->failures_fd = n->relayed_fd = -1;
 	bl_order_none(n);
 	n->srv = s;
 	n->cfg = *cfg;
@@ -249,7 +277,10 @@ const char *bl_node_dir(const struct bl_node *n)
 
 void bl_node_close(struct bl_node *n)
 {
-	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd, &n->eps_fd, &n->rings_fd, &n->page_fd, &n->windows_fd, &n->failures_fd, &n->relayed_fd, &n->netns_fd, &n->xdp_prog, &n->tc_prog, &n->devmap_prog, &n->clone_prog };
+	int *fds[] = { &n->host_cfg_fd, &n->inflight_fd, &n->wake_fd,    &n->eps_fd,
+		       &n->rings_fd,    &n->page_fd,     &n->windows_fd, &n->failures_fd,
+		       &n->relayed_fd,  &n->netns_fd,    &n->xdp_prog,   &n->tc_prog,
+		       &n->devmap_prog, &n->clone_prog };
 	struct bl_node **at;
 	unsigned int k;
 
@@ -288,11 +319,14 @@ struct names {
 	unsigned int n;
 };
 
-/* the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of its own */
+/*
+ * the NIC of a host, and a switch's port, is named by its XDP pin; its clsact filter has no pin of
+ * its own
+ */
 static int name_of(const char *path, const char *name, int link_fd, uint32_t ifindex, void *ctx)
 {
 	struct names *to = ctx;
-	char (*v)[IFNAMSIZ], *p;
+	char(*v)[IFNAMSIZ], *p;
 
 	(void)path, (void)link_fd, (void)ifindex;
 	if (strncmp(name, "xdp-", 4))
@@ -319,7 +353,10 @@ static int detach_inside(enum bl_role role, struct bl_err *err)
 
 	snprintf(dir, sizeof(dir), "%s/%s-%" PRIu64, BL_BPFFS, bl_role_name(role), ino);
 	if (access(dir, F_OK))
-		return bl_fail(err, ENOENT, "no %s runs in this network namespace; `barline show nodes` lists them", bl_role_name(role));
+		return bl_fail(err, ENOENT,
+			       "no %s runs in this network namespace; `barline show nodes` lists "
+			       "them",
+			       bl_role_name(role));
 	lock = bl_node_lock(role, ino, 0, err);
 	if (lock < 0)
 		return lock;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A node: one switch or one host in one network namespace, as `barlined`, the lab and the tests run it.
+ * A node: one switch or one host in one network namespace, as `barlined`, the lab and the tests run
+ * it.
  *
- * A node is opened (programs loaded or re-used, attached, pinned), served (endpoints, clock, beacons) and closed. Closing leaves the
- * datapath running; detaching removes it. One process may serve many nodes (the lab does): struct bl_server is the event loop
- * that they share; one thread of it sends the beacons of all its hosts on one tick.
+ * A node is opened (programs loaded or re-used, attached, pinned), served (endpoints, clock,
+ * beacons) and closed. Closing leaves the datapath running; detaching removes it. One process may
+ * serve many nodes (the lab does): struct bl_server is the event loop that they share; one thread
+ * of it sends the beacons of all its hosts on one tick.
  *
- * Thread rules: all calls from one thread, the one that runs the server. The beacon thread is internal.
+ * Thread rules: all calls from one thread, the one that runs the server. The beacon thread is
+ * internal.
  */
 #ifndef BARLINE_NODE_H
 #define BARLINE_NODE_H
@@ -25,22 +28,31 @@
 struct bl_err {
 	char text[512];
 };
-int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* returns -errnum */
+/* returns -errnum */
+int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/** bl_log_level - messages above this syslog level (3 error, 4 warning, 6 info) are not said; 6 at first. */
+/**
+ * bl_log_level - messages above this syslog level (3 error, 4 warning, 6 info) are not said; 6 at
+ * first.
+ */
 extern int bl_log_level;
 
 struct bl_fp_file;
 
 enum bl_xdp_mode { BL_XDP_NATIVE, BL_XDP_GENERIC };
 
-/** struct bl_port_cfg - @rate_bps: bits per second at which the port is metered; 0: what admission.rate_bps says. */
+/**
+ * struct bl_port_cfg - @rate_bps: bits per second at which the port is metered; 0: what
+ * admission.rate_bps says.
+ */
 struct bl_port_cfg {
 	char ifname[16];
-	uint8_t role;	 /* enum bl_port_role */
-	int home_cpu;	 /* -1: the loader spreads ports over the datapath CPUs in order */
+	uint8_t role; /* enum bl_port_role */
+	int home_cpu; /* -1: the loader spreads ports over the datapath CPUs in order */
 	uint64_t rate_bps;
-	bool outside;	 /* leads out of the rack: what comes from there needs no promise; up-links always do */
+	/* leads out of the rack: what comes from there needs no promise; up-links always do */
+	bool outside;
 };
 
 struct bl_fdb_cfg {
@@ -53,7 +65,10 @@ struct bl_limit_cfg {
 	uint32_t frames, bytes, mark_bytes;
 };
 
-/** struct bl_top_opts - settings of TOP. @v: value + 1, by enum bl_top_option; 0: as it was, or the default. @rules, @nrules: port rules. */
+/**
+ * struct bl_top_opts - settings of TOP. @v: value + 1, by enum bl_top_option; 0: as it was, or the
+ * default. @rules, @nrules: port rules.
+ */
 struct bl_top_opts {
 	uint32_t v[BL_TOP_O_COUNT];
 	struct bl_top_rule rules[BL_TOP_RULES];
@@ -61,25 +76,34 @@ struct bl_top_opts {
 };
 
 /**
- * struct bl_admission_cfg - admission on a host (bl0, hold queues) or on a switch (metered ports, reservations). In every number 0 is the default.
+ * struct bl_admission_cfg - admission on a host (bl0, hold queues) or on a switch (metered ports,
+ *reservations). In every number 0 is the default.
  * @on: there is admission. Without it the rest is ignored, and its maps stay small.
  * @policy: enum bl_policy. On a switch, pl2: reservations are made.
- * @rate_bps: bits per second: of a host's NIC; 0: as fast as it goes. Of each port of a switch that has no rate of its own; 0: not metered.
+ * @rate_bps: bits per second: of a host's NIC; 0: as fast as it goes. Of each port of a switch that
+ *has no rate of its own; 0: not metered.
  * @slots: frames that all queues of the node hold together; BL_SLOTS.
- * @queue: limits of each queue: hold queues, output queues of ports. 256 frames, as many full ones in bytes, and ECN marks above 64 KiB on a host, none on a switch.
+ * @queue: limits of each queue: hold queues, output queues of ports. 256 frames, as many full ones
+ *in bytes, and ECN marks above 64 KiB on a host, none on a switch.
  * @limit: the same for one class of a switch's queues.
- * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus. @pacer_beacons: of a host: the pacer sends its beacons, not the beacon thread.
+ * @spin: the pacer never sleeps. @pacer_cpu: CPU + 1; 0: the first of cpus. @pacer_beacons: of a
+ *host: the pacer sends its beacons, not the beacon thread.
  * @bl0, @bl0d: names of the pair; "": bl0 and bl0d.
- * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us, @retry_us, @coming_us, @late_us:
- *	of the link's slot, bl_pl2_times(). See struct bl_hold_cfg.
- * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots. @lapse_us: bl_pl2_times(). @outside_percent: share of a port for traffic from outside.
- *	See struct bl_rsv_cfg.
- * @token_mode: switch, top: enum bl_token_mode + 1; 0: pace where ports are metered, else drop. @data_first, @unscheduled: see struct bl_token_cfg. @token_frames: 8. @expiry_tokens: 8.
- * @spray: TOP's frames and data take the paths up in turn, and not one path per flow. @link_rate_bps: of each port that is not metered. @headroom_percent: share of the links that tokens leave to
- *	frames which need none.
- * @path_div: switch, fastpass: path k is up port k / @path_div, modulo how many there are; 0: the k-th one, and paths beyond are not obeyed. With three tiers: number of cores on
- *	switches of racks, 1 on aggregation switches.
- * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "": there is none. Used up by open.
+ * @k: PL2's K; 4. @t_slots: PL2's t; 15. @t_us: the same as time. @recent_us, @retry_us,
+ *@coming_us, @late_us: of the link's slot, bl_pl2_times(). See struct bl_hold_cfg.
+ * @allocator: enum bl_allocator. @refuse_us: PL2's T as time; 64 slots. @far_us: 480 slots.
+ *@lapse_us: bl_pl2_times(). @outside_percent: share of a port for traffic from outside. See struct
+ *bl_rsv_cfg.
+ * @token_mode: switch, top: enum bl_token_mode + 1; 0: pace where ports are metered, else drop.
+ *@data_first, @unscheduled: see struct bl_token_cfg. @token_frames: 8. @expiry_tokens: 8.
+ * @spray: TOP's frames and data take the paths up in turn, and not one path per flow.
+ *@link_rate_bps: of each port that is not metered. @headroom_percent: share of the links that
+ *tokens leave to frames which need none.
+ * @path_div: switch, fastpass: path k is up port k / @path_div, modulo how many there are; 0: the
+ *k-th one, and paths beyond are not obeyed. With three tiers: number of cores on switches of racks,
+ *1 on aggregation switches.
+ * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "":
+ *there is none. Used up by open.
  * @top: host: TOP.
  */
 struct bl_admission_cfg {
@@ -104,7 +128,10 @@ struct bl_admission_cfg {
 	struct bl_top_opts top;
 };
 
-/** struct bl_ctl_peers - failure controllers: @n addresses (session.h), and TLS: files in PEM; "": none. @n 0: nobody is asked, and what stands still stays so. */
+/**
+ * struct bl_ctl_peers - failure controllers: @n addresses (session.h), and TLS: files in PEM; "":
+ * none. @n 0: nobody is asked, and what stands still stays so.
+ */
 #define BL_CTL_PEERS_MAX 8
 struct bl_ctl_peers {
 	unsigned int n;
@@ -115,25 +142,31 @@ struct bl_ctl_peers {
 /**
  * enum bl_realtime - whether the datapath's threads are SCHED_FIFO (prio.c). AUTO: on CPUs that are
  * isolated (isolcpus=), where nobody waits for them; elsewhere, and with NEVER everywhere, they are
- * ordinary threads with a short slice, as nice as the daemon. On a kernel that knows no slices (before
- * Linux 6.12) they are nice -20.
+ * ordinary threads with a short slice, as nice as the daemon. On a kernel that knows no slices
+ * (before Linux 6.12) they are nice -20.
  */
 enum bl_realtime { BL_RT_AUTO, BL_RT_ALWAYS, BL_RT_NEVER };
 /** bl_realtime_parse - "auto", "always", "never", or -1. */
 int bl_realtime_parse(const char *text);
 
 /**
- * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or the lab.
+ * struct bl_node_cfg - everything that a node is made from; from YAML (loader/config.c), flags or
+ * the lab.
  * @beacon_us: beacon interval; 0: 100.
  * @dead_after_us: 0: 10 beacon intervals.
- * @no_ahead: silent hosts do not promise ahead of their clocks (core/order/promise_core.h), and nobody is believed to. To be the same in the whole rack.
+ * @no_ahead: silent hosts do not promise ahead of their clocks (core/order/promise_core.h), and
+ * nobody is believed to. To be the same in the whole rack.
  * @clock_bound_us: configured bound of the system clock; 0: 50.
  * @clock_void_after_ms: how long the record stays good without the daemon; 0: 10000.
- * @caretaker_ms: how long a caretaker may stand in for a daemon that was stopped (bl_node_hand_over()); 0: 10000; -1: there is none.
- * @process_limit_ms: host: how long a process may hold others up before it is put out (limits.c); 0: 2000.
+ * @caretaker_ms: how long a caretaker may stand in for a daemon that was stopped
+ * (bl_node_hand_over()); 0: 10000; -1: there is none.
+ * @process_limit_ms: host: how long a process may hold others up before it is put out (limits.c);
+ * 0: 2000.
  * @skew_ns: test: this node's clock is off by that much.
- * @clock_base_ns: test: bus time starts here instead of at CLOCK_TAI; 0: CLOCK_TAI. (wrap of the 48 bits)
- * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i. Of a host: cpus[0] is where its beacons are sent from; 0: anywhere.
+ * @clock_base_ns: test: bus time starts here instead of at CLOCK_TAI; 0: CLOCK_TAI. (wrap of the 48
+ * bits)
+ * @cpus, @ncpus: datapath CPUs of a switch; 0: CPU 0 alone. CPU cpus[i] writes lane i. Of a host:
+ * cpus[0] is where its beacons are sent from; 0: anywhere.
  * @one_lane: test: all datapath CPUs share lane 0 (sw_cfg.single_writer = 0).
  * @replace: displace another XDP program.
  * @ctl: the failure controllers of reliable 1Pipe.
@@ -156,7 +189,7 @@ struct bl_node_cfg {
 	enum bl_realtime realtime;
 	bool replace;
 	bool no_ahead;
-	bool no_beacons;		/* host: do not send beacons (tests) */
+	bool no_beacons; /* host: do not send beacons (tests) */
 	struct bl_admission_cfg admission;
 	int cpus[BL_LANES_MAX];
 	unsigned int ncpus;
@@ -177,63 +210,95 @@ struct bl_server;
 
 /** bl_server_new - the event loop for a process's nodes. Returns 0 or -errno. */
 int bl_server_new(struct bl_server **out, struct bl_err *err);
-/** bl_server_run - serve until bl_server_stop, SIGTERM or SIGINT (sd-event). SIGHUP is only logged. Returns 0 or -errno. */
+/**
+ * bl_server_run - serve until bl_server_stop, SIGTERM or SIGINT (sd-event). SIGHUP is only logged.
+ * Returns 0 or -errno.
+ */
 int bl_server_run(struct bl_server *s, struct bl_err *err);
 /**
- * bl_server_block_signals - SIGTERM, SIGINT and SIGHUP wait, from the first step of a program to its last: one that comes during
- * the start is obeyed by bl_server_run(), and a second one during the stop does not end that in the middle.
+ * bl_server_block_signals - SIGTERM, SIGINT and SIGHUP wait, from the first step of a program to
+ * its last: one that comes during the start is obeyed by bl_server_run(), and a second one during
+ * the stop does not end that in the middle.
  */
 void bl_server_block_signals(void);
-/** bl_server_stop - makes bl_server_run return; may be called from a signal handler or a callback of the loop. */
+/**
+ * bl_server_stop - makes bl_server_run return; may be called from a signal handler or a callback
+ * of the loop.
+ */
 void bl_server_stop(struct bl_server *s);
-/** bl_server_fd, bl_server_step - for callers with a loop of their own: poll the fd for input, then step. */
+/**
+ * bl_server_fd, bl_server_step - for callers with a loop of their own: poll the fd for input, then
+ * step.
+ */
 int bl_server_fd(struct bl_server *s);
 int bl_server_step(struct bl_server *s, struct bl_err *err);
 /** bl_server_free - closes all nodes; datapaths stay. */
 void bl_server_free(struct bl_server *s);
 
 /**
- * bl_node_open - load, attach and pin a node, or take over one whose pins are there (programs are swapped by bpf_link_update without
- * losing a frame; maps are kept). Checks the meta map first. Adds the node to the server: clock kept, beacons sent, endpoints served.
- * Returns 0, or -errno with @err: EBUSY another XDP program, EPROTO pins of another ABI version, ENODEV no such interface, ...
+ * bl_node_open - load, attach and pin a node, or take over one whose pins are there (programs are
+ * swapped by bpf_link_update without losing a frame; maps are kept). Checks the meta map first.
+ * Adds the node to the server: clock kept, beacons sent, endpoints served. Returns 0, or -errno
+ * with @err: EBUSY another XDP program, EPROTO pins of another ABI version, ENODEV no such
+ * interface, ...
  */
-int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg, struct bl_err *err);
+int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node_cfg *cfg,
+		 struct bl_err *err);
 /** bl_node_mode - the XDP mode that an interface of the node really got. */
 enum bl_xdp_mode bl_node_mode(const struct bl_node *n);
 const char *bl_node_dir(const struct bl_node *n); /* its pin directory */
 /**
- * bl_endpoint_resume - the endpoint at @port, whose process is gone and whose window is not empty, is not to hold the commit barrier any more: what its receivers do with its last messages is settled.
- * Returns 0, or -ENOENT: no such endpoint.
+ * bl_endpoint_resume - the endpoint at @port, whose process is gone and whose window is not empty,
+ * is not to hold the commit barrier any more: what its receivers do with its last messages is
+ * settled. Returns 0, or -ENOENT: no such endpoint.
  */
 int bl_endpoint_resume(struct bl_node *n, unsigned int port);
 struct bl_failure; /* maps/failure_abi.h */
-/** bl_failure_announce - tell the endpoints of this host about a failure; its number is given here. Returns 0 or -errno. */
+/**
+ * bl_failure_announce - tell the endpoints of this host about a failure; its number is given here.
+ * Returns 0 or -errno.
+ */
 int bl_failure_announce(struct bl_node *n, const struct bl_failure *f);
 /** bl_failure_done - whether all endpoints of this host have dealt with all announcements. */
 bool bl_failure_done(struct bl_node *n);
 /**
- * bl_node_hand_over - a process of its own goes on with what the datapath needs (keep.c), until the next daemon
- * comes or @caretaker_ms have passed; the controller is told. To be followed by bl_node_close(). Only for a
- * program whose main() knows --caretaker: it executes itself. Returns 0, or -errno: the node will be silent.
+ * bl_node_hand_over - a process of its own goes on with what the datapath needs (keep.c), until the
+ * next daemon comes or @caretaker_ms have passed; the controller is told. To be followed by
+ * bl_node_close(). Only for a program whose main() knows --caretaker: it executes itself. Returns
+ * 0, or -errno: the node will be silent.
  */
 int bl_node_hand_over(struct bl_node *n, struct bl_err *err);
-/** bl_caretaker_main - be the caretaker that bl_node_hand_over() started as `PROGRAM --caretaker NUMBER`. The exit status. */
+/**
+ * bl_caretaker_main - be the caretaker that bl_node_hand_over() started as `PROGRAM --caretaker
+ * NUMBER`. The exit status.
+ */
 int bl_caretaker_main(const char *number);
 /** bl_node_close - stop serving; the datapath stays in the kernel. */
 void bl_node_close(struct bl_node *n);
 
 /**
- * bl_node_busy - whether a detach would break what is going on: a switch whose ports carry ordered frames (it
- * looks for 0.2 to 3 s), a host with endpoints. 0, or -EBUSY and who they are.
+ * bl_node_busy - whether a detach would break what is going on: a switch whose ports carry ordered
+ * frames (it looks for 0.2 to 3 s), a host with endpoints. 0, or -EBUSY and who they are.
  */
 int bl_node_busy(enum bl_role role, const char *netns, struct bl_err *err);
-/** bl_node_detach - remove programs and pins of the node with this role in this namespace. Returns 0 or -errno (ENOENT: none). */
+/**
+ * bl_node_detach - remove programs and pins of the node with this role in this namespace. Returns
+ * 0 or -errno (ENOENT: none).
+ */
 int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
-/** bl_clean - remove pins and sockets whose namespace or interface is gone, and sockets of arbiters and controllers that are. Returns how many nodes were removed or -errno. */
-int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx, struct bl_err *err);
+/**
+ * bl_clean - remove pins and sockets whose namespace or interface is gone, and sockets of arbiters
+ * and controllers that are. Returns how many nodes were removed or -errno.
+ */
+int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
+	     struct bl_err *err);
 
-/** bl_doors_clean - remove sockets (glob @pattern) at which nobody listens any more. @tell may be NULL. Returns how many. */
-int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx);
+/**
+ * bl_doors_clean - remove sockets (glob @pattern) at which nobody listens any more. @tell may be
+ * NULL. Returns how many.
+ */
+int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx),
+		   void *ctx);
 
 /* pin.c, counts.c: finding nodes and reading them, for the CLI and the tests */
 struct bl_node_ref {
@@ -242,21 +307,37 @@ struct bl_node_ref {
 	char dir[256];
 	struct bl_meta meta;
 };
-/** bl_nodes_find - nodes pinned on this machine; @netns_ino 0: all. The caller frees *out. Returns the count or -errno. */
+/**
+ * bl_nodes_find - nodes pinned on this machine; @netns_ino 0: all. The caller frees *out. Returns
+ * the count or -errno.
+ */
 int bl_nodes_find(struct bl_node_ref **out, uint64_t netns_ino, struct bl_err *err);
-/** struct bl_node_ports - interfaces that the node's programs are for; @gone: how many of them are not there, @first: one of those. */
+/**
+ * struct bl_node_ports - interfaces that the node's programs are for; @gone: how many of them are
+ * not there, @first: one of those.
+ */
 struct bl_node_ports {
 	unsigned int all, gone;
 	char first[32];
 };
 void bl_node_ports(const struct bl_node_ref *ref, struct bl_node_ports *p);
-/** bl_map_open - fd of a pinned map of the node, after checks of type and value size. Returns fd or -errno. */
-int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write, struct bl_err *err);
-/** struct bl_counts - frames by reason of one place of a node (port of a switch, hook of a host), summed over the CPUs. */
+/**
+ * bl_map_open - fd of a pinned map of the node, after checks of type and value size. Returns fd or
+ * -errno.
+ */
+int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,
+		struct bl_err *err);
+/**
+ * struct bl_counts - frames by reason of one place of a node (port of a switch, hook of a host),
+ * summed over the CPUs.
+ */
 struct bl_counts {
 	uint64_t n[BL_REASON_MAX];
 };
-/** bl_counts_read - @out[0] to @out[@keys - 1] from the map "counts" of either role. Returns 0 or -errno. */
+/**
+ * bl_counts_read - @out[0] to @out[@keys - 1] from the map "counts" of either role. Returns 0 or
+ * -errno.
+ */
 int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys);
 /** bl_bpffs_mount - make sure that our bpffs is mounted. */
 int bl_bpffs_mount(struct bl_err *err);
@@ -269,26 +350,40 @@ void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6]);
 
 /* admission.c */
 /**
- * struct bl_admission_set - what `barline admission set` changes on a running node. -1: leave it. @top: a host's; rules cannot be changed.
+ * struct bl_admission_set - what `barline admission set` changes on a running node. -1: leave it.
+ * @top: a host's; rules cannot be changed.
  */
 struct bl_admission_set {
 	int policy, allocator;
-	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us, far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames, expiry_tokens, spray;
-	int tokens; /* enum bl_token_mode */
+	int64_t rate_bps, k, t_slots, t_us, recent_us, retry_us, coming_us, late_us, refuse_us,
+		far_us, lapse_us, outside_percent, data_first, unscheduled, token_frames,
+		expiry_tokens, spray;
+	int tokens;                   /* enum bl_token_mode */
 	uint32_t top[BL_TOP_O_COUNT]; /* value + 1; 0: leave it */
-	bool check; /* only say whether it can be done; nothing is changed */
+	bool check;                   /* only say whether it can be done; nothing is changed */
 };
-#define BL_ADMISSION_SAME { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, { 0 } }
-/** bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for people. Returns 0 or -errno; then nothing changed. */
-int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err);
+#define BL_ADMISSION_SAME                                                                       \
+	{                                                                                       \
+		-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, \
+		{                                                                               \
+			0                                                                       \
+		}                                                                               \
+	}
+/**
+ * bl_admission_change - writes it to the node's pinned maps. @said: what is different now, for
+ * people. Returns 0 or -errno; then nothing changed.
+ */
+int bl_admission_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, char *said,
+			size_t size, struct bl_err *err);
 const char *bl_policy_name(unsigned int policy);
 const char *bl_allocator_name(unsigned int allocator);
 const char *bl_class_name(unsigned int class);
-int bl_policy_by_name(const char *name);    /* -1: none */
-int bl_allocator_by_name(const char *name); /* -1: none */
+int bl_policy_by_name(const char *name);           /* -1: none */
+int bl_allocator_by_name(const char *name);        /* -1: none */
 const char *bl_token_mode_name(unsigned int mode); /* loader/admission/top_switch.c */
-const char *bl_path_by_name(unsigned int by); /* how a switch chooses the way up: routes, symmetric, spray */
-int bl_token_mode_by_name(const char *name);	   /* -1: none */
+/* how a switch chooses the way up: routes, symmetric, spray */
+const char *bl_path_by_name(unsigned int by);
+int bl_token_mode_by_name(const char *name); /* -1: none */
 
 /* loader/admission/top_host.c */
 /** bl_top_option_key, bl_top_option_text - of enum bl_top_option. */
@@ -309,13 +404,19 @@ struct argp;
 extern const struct argp bl_admission_argp; /* its input: struct bl_admission_cfg */
 
 /* netns.c */
-/** bl_netns_enter - switch this thread to a namespace given as a path or an ip-netns(8) name; *old gets an fd to return with. */
+/**
+ * bl_netns_enter - switch this thread to a namespace given as a path or an ip-netns(8) name; *old
+ * gets an fd to return with.
+ */
 int bl_netns_enter(const char *netns, int *old, struct bl_err *err);
 void bl_netns_leave(int old);
 uint64_t bl_netns_ino(void); /* of this thread */
 
 /* config.c */
-/** bl_config_load - read a node's YAML file. Unknown keys and bad values fail with file and line in @err. Free with bl_config_free. */
+/**
+ * bl_config_load - read a node's YAML file. Unknown keys and bad values fail with file and line in
+ * @err. Free with bl_config_free.
+ */
 int bl_config_load(struct bl_node_cfg *cfg, const char *path, struct bl_err *err);
 void bl_config_free(struct bl_node_cfg *cfg);
 

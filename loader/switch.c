@@ -2,15 +2,20 @@
 /*
  * The switch role: load, configure, attach.
  *
- * A port's number outlives restarts: it indexes registers, counters and the device map. So a port keeps the number under which its interface is pinned,
- * and new ports get the free ones.
+ * A port's number outlives restarts: it indexes registers, counters and the device map. So a port
+ * keeps the number under which its interface is pinned, and new ports get the free ones.
  *
- * Taking over a running switch keeps all maps, unless the new configuration changes what the trees mean (a port removed, another role, lane or tree
- * size, or a lane on another CPU). Then sw_cfg, sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing start anew beside the old ones; the programs go over one by one. What outputs were given
- * already is carried over, so no barrier decreases; inputs join again. Messages in flight may come late in that moment, which costs
- * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers, too: the controller counts on it.
+ * Taking over a running switch keeps all maps, unless the new configuration changes what the trees
+ * mean (a port removed, another role, lane or tree size, or a lane on another CPU). Then sw_cfg,
+ * sw_ports, sw_regs, sw_trees, sw_lanes, sw_home and sw_homing start anew beside the old ones; the
+ * programs go over one by one. What outputs were given already is carried over, so no barrier
+ * decreases; inputs join again. Messages in flight may come late in that moment, which costs
+ * messages and never the order. Inputs that stand still (BL_REG_HELD) do so in the new registers,
+ * too: the controller counts on it.
  *
- * New registers know nothing of reliable messages that wait for their ACKs. So C waits for every port until it was heard (BL_REG_AWAITED), or for so long that nobody can be there (loader/order/node_agent.c).
+ * New registers know nothing of reliable messages that wait for their ACKs. So C waits for every
+ * port until it was heard (BL_REG_AWAITED), or for so long that nobody can be there
+ * (loader/order/node_agent.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +51,8 @@ struct plan {
 	bool fresh;
 };
 
-static int read_pinned(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t entries, void *out, struct bl_err *err)
+static int read_pinned(const struct bl_node *n, const char *map, uint32_t value_size,
+		       uint32_t entries, void *out, struct bl_err *err)
 {
 	struct bl_node_ref ref = { .role = BL_ROLE_SWITCH, .meta = n->meta };
 	uint32_t k;
@@ -58,7 +64,8 @@ static int read_pinned(const struct bl_node *n, const char *map, uint32_t value_
 		return fd;
 	for (k = 0; k < entries; k++) {
 		if (bpf_map_lookup_elem(fd, &k, (char *)out + (size_t)k * value_size)) {
-			int rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, map, strerror(errno));
+			int rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
+					 map, strerror(errno));
 
 			close(fd);
 			return rc;
@@ -77,11 +84,14 @@ static int read_old(const struct bl_node *n, struct plan *p, struct bl_err *err)
 		return 0;
 	rc = read_pinned(n, BL_MAP_SW_CFG, sizeof(p->old_sw), 1, &p->old_sw, err);
 	if (!rc)
-		rc = read_pinned(n, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX, p->old_port, err);
+		rc = read_pinned(n, BL_MAP_SW_PORTS, sizeof(p->old_port[0]), BL_SW_PORTS_MAX,
+				 p->old_port, err);
 	if (!rc)
-		rc = read_pinned(n, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX, p->old_lane, err);
+		rc = read_pinned(n, BL_MAP_SW_LANES, sizeof(p->old_lane[0]), BL_LANES_MAX,
+				 p->old_lane, err);
 	if (!rc)
-		rc = read_pinned(n, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX, p->old_regs, err);
+		rc = read_pinned(n, BL_MAP_SW_REGS, sizeof(p->old_regs[0]), BL_SW_PORTS_MAX,
+				 p->old_regs, err);
 	for (k = 0; k < BL_SW_PORTS_MAX; k++)
 		p->old_port[k].name[sizeof(p->old_port[k].name) - 1] = 0;
 	return rc;
@@ -97,7 +107,8 @@ static int port_by_name(const struct bl_sw_port *v, const char *name)
 	return -1;
 }
 
-static int plan_lane(struct plan *p, const struct bl_port_cfg *c, unsigned int nth, int *cpu, uint8_t *lane, struct bl_err *err)
+static int plan_lane(struct plan *p, const struct bl_port_cfg *c, unsigned int nth, int *cpu,
+		     uint8_t *lane, struct bl_err *err)
 {
 	unsigned int ncpus = p->cfg->ncpus ? p->cfg->ncpus : 1, l = nth % ncpus;
 
@@ -106,7 +117,10 @@ static int plan_lane(struct plan *p, const struct bl_port_cfg *c, unsigned int n
 			if ((p->cfg->ncpus ? p->cfg->cpus[l] : 0) == c->home_cpu)
 				break;
 		if (l == ncpus)
-			return bl_fail(err, EINVAL, "port %s: home_cpu %d is no datapath CPU; add it to cpus or choose one of them", c->ifname, c->home_cpu);
+			return bl_fail(err, EINVAL,
+				       "port %s: home_cpu %d is no datapath CPU; add it to cpus or "
+				       "choose one of them",
+				       c->ifname, c->home_cpu);
 	}
 	*cpu = p->cfg->ncpus ? p->cfg->cpus[l] : 0;
 	*lane = p->cfg->one_lane ? 0 : (uint8_t)l;
@@ -122,7 +136,9 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 	int at, rc;
 
 	if (!cfg->ports_count || cfg->ports_count > BL_SW_PORTS_MAX)
-		return bl_fail(err, EINVAL, "a switch has 1 to %u ports, not %u; list them under ports", BL_SW_PORTS_MAX, cfg->ports_count);
+		return bl_fail(err, EINVAL,
+			       "a switch has 1 to %u ports, not %u; list them under ports",
+			       BL_SW_PORTS_MAX, cfg->ports_count);
 	for (k = 0; k < 2 * cfg->ports_count; k++) {
 		/* first pass: ports that have a number already; second pass: new ones */
 		const struct bl_port_cfg *c = &cfg->ports[k % cfg->ports_count];
@@ -134,7 +150,8 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		if (port_by_name(p->port, c->ifname) >= 0)
 			return bl_fail(err, EINVAL, "port %s is listed twice", c->ifname);
 		if (c->role < BL_PORT_HOST || c->role > BL_PORT_DOWN)
-			return bl_fail(err, EINVAL, "port %s needs a role: host, up or down", c->ifname);
+			return bl_fail(err, EINVAL, "port %s needs a role: host, up or down",
+				       c->ifname);
 		for (at = at >= 0 ? at : 0; at < BL_SW_PORTS_MAX && p->port[at].ifindex; at++)
 			;
 		if (at == BL_SW_PORTS_MAX)
@@ -159,7 +176,8 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 		if ((unsigned int)at >= p->sw.nports)
 			p->sw.nports = (unsigned int)at + 1;
 		if (!p->iface[at].up)
-			bl_log(BL_LOG_WARN, "port %s is down; `ip link set %s up`", c->ifname, c->ifname);
+			bl_log(BL_LOG_WARN, "port %s is down; `ip link set %s up`", c->ifname,
+			       c->ifname);
 	}
 	rc = bl_sets_derive(role, p->sw.nports, &sets, err);
 	if (rc)
@@ -167,14 +185,18 @@ static int plan_ports(struct plan *p, struct bl_err *err)
 	for (k = 0; k < p->sw.nports; k++) {
 		p->port[k].in_sets = sets.in_sets[k];
 		p->port[k].out_set = sets.out_set[k];
-		p->port[k].hop = bl_hop_write(memchr(role, BL_PORT_HOST, p->sw.nports) != NULL, memchr(role, BL_PORT_UP, p->sw.nports) != NULL, role[k]) >> 6;
+		p->port[k].hop = bl_hop_write(memchr(role, BL_PORT_HOST, p->sw.nports) != NULL,
+					      memchr(role, BL_PORT_UP, p->sw.nports) != NULL,
+					      role[k]) >>
+				 6;
 	}
 	return 0;
 }
 
 /*
- * Which up port is which path: by the order of the configuration, on every switch. Fastpass's arbiter knows no more, and TOP's tokens find the way of their data back by it. Known under every policy, for
- * `barline admission set top`.
+ * Which up port is which path: by the order of the configuration, on every switch. Fastpass's
+ * arbiter knows no more, and TOP's tokens find the way of their data back by it. Known under every
+ * policy, for `barline admission set top`.
  */
 static void plan_paths(const struct bl_node_cfg *cfg, struct plan *p)
 {
@@ -217,14 +239,18 @@ static int plan_cfg(const struct bl_node *n, struct plan *p, struct bl_err *err)
 	sw->ahead_ns = (__u32)bl_node_ahead_ns(&n->cfg);
 	for (sw->tree_leaves = 4; sw->tree_leaves < sw->nports; sw->tree_leaves *= 2)
 		;
-	/* a port that comes later should not regroup the tree for a level that costs a comparison */
+	/*
+	 * a port that comes later should not regroup the tree for a level that costs a comparison
+	 */
 	if (sw->tree_leaves < p->old_sw.tree_leaves && p->old_sw.tree_leaves <= BL_TREE_LEAVES)
 		sw->tree_leaves = p->old_sw.tree_leaves;
 	memset(sw->lane_of_cpu, BL_NO_LANE, sizeof(sw->lane_of_cpu));
 	for (l = 0; l < (cfg->ncpus ? cfg->ncpus : 1); l++) {
 		cpu = cfg->ncpus ? cfg->cpus[l] : 0;
 		if (cpu < 0 || cpu >= BL_SW_CPUS_MAX || cpu >= sysconf(_SC_NPROCESSORS_CONF))
-			return bl_fail(err, EINVAL, "CPU %d does not exist; this machine has CPUs 0 to %ld", cpu, sysconf(_SC_NPROCESSORS_CONF) - 1);
+			return bl_fail(err, EINVAL,
+				       "CPU %d does not exist; this machine has CPUs 0 to %ld", cpu,
+				       sysconf(_SC_NPROCESSORS_CONF) - 1);
 		if (sw->lane_of_cpu[cpu] != BL_NO_LANE)
 			return bl_fail(err, EINVAL, "CPU %d is listed twice under cpus", cpu);
 		sw->lane_of_cpu[cpu] = cfg->one_lane ? 0 : (uint8_t)l;
@@ -237,11 +263,15 @@ static void plan_regroup(struct plan *p)
 	unsigned int k;
 
 	/* a lane on another CPU, too: two could write it for a moment */
-	p->regroup = memcmp(p->sw.lane_of_cpu, p->old_sw.lane_of_cpu, sizeof(p->sw.lane_of_cpu)) || p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes || p->sw.single_writer != p->old_sw.single_writer;
+	p->regroup = memcmp(p->sw.lane_of_cpu, p->old_sw.lane_of_cpu, sizeof(p->sw.lane_of_cpu)) ||
+		     p->sw.tree_leaves != p->old_sw.tree_leaves || p->sw.lanes != p->old_sw.lanes ||
+		     p->sw.single_writer != p->old_sw.single_writer;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		const struct bl_sw_port *a = &p->old_port[k], *b = &p->port[k];
 
-		if (a->ifindex && (!b->ifindex || strcmp(a->name, b->name) || a->role != b->role || a->in_sets != b->in_sets || a->out_set != b->out_set || BL_HOME_LANE(a) != BL_HOME_LANE(b)))
+		if (a->ifindex && (!b->ifindex || strcmp(a->name, b->name) || a->role != b->role ||
+				   a->in_sets != b->in_sets || a->out_set != b->out_set ||
+				   BL_HOME_LANE(a) != BL_HOME_LANE(b)))
 			p->regroup = true;
 	}
 }
@@ -258,8 +288,9 @@ static struct bl_port_regs new_regs(const struct plan *p, unsigned int k)
 }
 
 /*
- * What port @k's registers begin with: where it was in C, what C waits for until it joins again; or, where it stands still, that: silent until it joins again, and its C held. Of all that nothing is known of a fresh switch's
- * ports: somebody may be there, and wait for ACKs since any time.
+ * What port @k's registers begin with: where it was in C, what C waits for until it joins again;
+ * or, where it stands still, that: silent until it joins again, and its C held. Of all that nothing
+ * is known of a fresh switch's ports: somebody may be there, and wait for ACKs since any time.
  */
 static struct bl_port_regs carry_regs(const struct plan *p, unsigned int k)
 {
@@ -307,7 +338,8 @@ static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *
 			struct bl_pair leaf;
 
 			bl_port_leaf(&r, &leaf);
-			if (p->port[k].in_sets & 1u << key % BL_SETS_MAX && (p->sw.single_writer ? p->port[k].home_lane : 0) == key / BL_SETS_MAX)
+			if (p->port[k].in_sets & 1u << key % BL_SETS_MAX &&
+			    (p->sw.single_writer ? p->port[k].home_lane : 0) == key / BL_SETS_MAX)
 				bl_tree_set(t, p->sw.tree_leaves, k, leaf.b, leaf.c);
 		}
 		rc = bl_map_set(trees, key, t, BL_MAP_SW_TREES, err);
@@ -321,7 +353,10 @@ static int fill_trees(const struct plan *p, int trees, int regs, struct bl_err *
 	return rc;
 }
 
-/* What any lane gave any output of the new sets under the old ones; so no output decreases, whoever is grouped with whom. */
+/*
+ * What any lane gave any output of the new sets under the old ones; so no output decreases, whoever
+ * is grouped with whom.
+ */
 static int carry_lanes(const struct plan *p, int fd, struct bl_err *err)
 {
 	struct bl_sw_lane lane = {};
@@ -364,13 +399,20 @@ static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
 		for (w = 0; w < BL_FDB_WAYS && b->way[w].mac && b->way[w].mac != mac; w++)
 			;
 		if (port < 0)
-			rc = bl_fail(err, EINVAL, "fdb entry %u names %s, which is no port of this switch", k + 1, f->ifname);
+			rc = bl_fail(err, EINVAL,
+				     "fdb entry %u names %s, which is no port of this switch",
+				     k + 1, f->ifname);
 		else if (!mac || f->mac[0] & 1)
-			rc = bl_fail(err, EINVAL, "fdb entry %u: only unicast addresses can be entered", k + 1);
+			rc = bl_fail(err, EINVAL,
+				     "fdb entry %u: only unicast addresses can be entered", k + 1);
 		else if (w == BL_FDB_WAYS)
-			rc = bl_fail(err, ENOSPC, "fdb entry %u: %u addresses share one bucket, and a bucket holds %d; change an address", k + 1, w + 1, BL_FDB_WAYS);
+			rc = bl_fail(err, ENOSPC,
+				     "fdb entry %u: %u addresses share one bucket, and a bucket "
+				     "holds %d; change an address",
+				     k + 1, w + 1, BL_FDB_WAYS);
 		else if (b->way[w].mac)
-			rc = bl_fail(err, EINVAL, "fdb entry %u: the address is listed twice", k + 1);
+			rc = bl_fail(err, EINVAL, "fdb entry %u: the address is listed twice",
+				     k + 1);
 		if (!rc) {
 			b->way[w].mac = mac;
 			b->way[w].port = (uint64_t)port;
@@ -382,7 +424,10 @@ static int fill_fdb(const struct plan *p, int fd, struct bl_err *err)
 	return rc;
 }
 
-/* A number that another interface had: its counters and what was sent there are not this one's story. */
+/*
+ * A number that another interface had: its counters and what was sent there are not this one's
+ * story.
+ */
 static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *err)
 {
 	int rc = bl_counts_forget(bpf_map__fd(skel->maps.counts), k);
@@ -390,7 +435,8 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 	struct bl_life life;
 
 	if (rc)
-		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k, strerror(-rc));
+		return bl_fail(err, -rc, "cannot clear the counters of port %u: %s", k,
+			       strerror(-rc));
 	rc = bl_token_forget(bpf_map__fd(skel->maps.token_counts), k, err);
 	if (rc)
 		return rc;
@@ -399,7 +445,8 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 		return rc;
 	/* but not its deaths: an order for one of the other interface's must find another number */
 	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.sw_lives), &k, &life))
-		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_LIVES, strerror(errno));
+		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
+			       BL_MAP_SW_LIVES, strerror(errno));
 	life.neighbour = life.policy = 0;
 	life.death++;
 	return bl_map_set(bpf_map__fd(skel->maps.sw_lives), k, &life, BL_MAP_SW_LIVES, err);
@@ -413,19 +460,23 @@ static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
 		if (bpf_map_lookup_elem(orders, &k, &o))
-			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
+			return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
+				       BL_MAP_SW_ORDERS, strerror(errno));
 		p->port[k].barred = o.barred;
 		if (!p->regroup || !o.empty)
 			continue;
 		o.empty = 0;
 		if (bpf_map_update_elem(orders, &k, &o, BPF_ANY))
-			return bl_fail(err, errno, "cannot write entry %u of the map %s: %s", k, BL_MAP_SW_ORDERS, strerror(errno));
+			return bl_fail(err, errno, "cannot write entry %u of the map %s: %s", k,
+				       BL_MAP_SW_ORDERS, strerror(errno));
 	}
 	return 0;
 }
 
 /*
- * In generic mode frames are handled where they come in: kernels before the rework of that path (6.1 among them) give the rest of a batch to the stack when the CPU map's program has redirected or dropped one.
+ * In generic mode frames are handled where they come in: kernels before the rework of that path
+ * (6.1 among them) give the rest of a batch to the stack when the CPU map's program has redirected
+ * or dropped one.
  */
 static void plan_homing(struct plan *p)
 {
@@ -433,13 +484,16 @@ static void plan_homing(struct plan *p)
 }
 
 /* A port whose frames are on their way to the same CPU as before stays so. */
-static int fill_homing(const struct bl_node *n, struct plan *p, int fd, uint32_t k, struct bl_err *err)
+static int fill_homing(const struct bl_node *n, struct plan *p, int fd, uint32_t k,
+		       struct bl_err *err)
 {
-	bool same = !n->fresh && !p->regroup && p->port[k].ifindex && !strcmp(p->port[k].name, p->old_port[k].name);
+	bool same = !n->fresh && !p->regroup && p->port[k].ifindex &&
+		    !strcmp(p->port[k].name, p->old_port[k].name);
 	struct bl_homing h = {};
 
 	if (same && bpf_map_lookup_elem(fd, &k, &h))
-		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k, BL_MAP_SW_HOMING, strerror(errno));
+		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
+			       BL_MAP_SW_HOMING, strerror(errno));
 	if (same)
 		p->port[k].home_lane |= p->old_port[k].home_lane & BL_AWAY;
 	if (same && h.cpu == (uint32_t)p->cpu[k] && h.most == p->homing_most)
@@ -449,13 +503,15 @@ static int fill_homing(const struct bl_node *n, struct plan *p, int fd, uint32_t
 	return bl_map_set(fd, k, &h, BL_MAP_SW_HOMING, err);
 }
 
-static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel,
+		     struct bl_err *err)
 {
 	uint32_t none = 0, k;
 	int rc = 0;
 
 	if (n->fresh || p->regroup) {
-		rc = fill_trees(p, bpf_map__fd(skel->maps.sw_trees), bpf_map__fd(skel->maps.sw_regs), err);
+		rc = fill_trees(p, bpf_map__fd(skel->maps.sw_trees),
+				bpf_map__fd(skel->maps.sw_regs), err);
 		if (!rc)
 			rc = carry_lanes(p, bpf_map__fd(skel->maps.sw_lanes), err);
 	}
@@ -467,25 +523,29 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 
 			rc = forget_port(skel, k, err);
 			if (!rc && !p->regroup)
-				rc = bl_map_set(bpf_map__fd(skel->maps.sw_regs), k, &r, BL_MAP_SW_REGS, err);
+				rc = bl_map_set(bpf_map__fd(skel->maps.sw_regs), k, &r,
+						BL_MAP_SW_REGS, err);
 		}
 	if (!rc)
 		rc = keep_barred(p, bpf_map__fd(skel->maps.sw_orders), err);
 	for (k = 0; k < p->sw.nports && !rc; k++)
 		rc = fill_homing(n, p, bpf_map__fd(skel->maps.sw_homing), k, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
-		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS, err);
+		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS,
+				err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
 		uint32_t old = p->old_port[k].ifindex;
 
 		if (old && old != p->port[k].ifindex)
-			bpf_map_update_elem(bpf_map__fd(skel->maps.sw_ifindex), &old, &none, BPF_ANY);
+			bpf_map_update_elem(bpf_map__fd(skel->maps.sw_ifindex), &old, &none,
+					    BPF_ANY);
 	}
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++) {
 		uint32_t number = k + 1;
 
 		if (p->port[k].ifindex)
-			rc = bl_map_set(bpf_map__fd(skel->maps.sw_ifindex), p->port[k].ifindex, &number, BL_MAP_SW_IFIDX, err);
+			rc = bl_map_set(bpf_map__fd(skel->maps.sw_ifindex), p->port[k].ifindex,
+					&number, BL_MAP_SW_IFIDX, err);
 	}
 	if (!rc)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_cfg), 0, &p->sw, BL_MAP_SW_CFG, err);
@@ -493,9 +553,12 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 }
 
 /* Sizes what depends on ports and configuration, and takes over the maps that go on. */
-static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel, struct bl_err *err)
+static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
+		 struct bl_err *err)
 {
-	static const char *const regroup[] = { BL_MAP_SW_CFG, BL_MAP_SW_PORTS, BL_MAP_SW_REGS, BL_MAP_SW_TREES, BL_MAP_SW_LANES, BL_MAP_SW_HOME, BL_MAP_SW_HOMING };
+	static const char *const regroup[] = { BL_MAP_SW_CFG,   BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
+					       BL_MAP_SW_TREES, BL_MAP_SW_LANES, BL_MAP_SW_HOME,
+					       BL_MAP_SW_HOMING };
 	const char *anew[10 + BL_ADMISSION_MAPS] = {};
 	struct bpf_map_info info = {};
 	uint32_t size, len = sizeof(info);
@@ -526,7 +589,8 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 /* Each datapath CPU takes in what came in elsewhere; before anything comes in. */
 static int open_homes(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
-	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES, .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
+	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES,
+				    .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
 	int map = bpf_map__fd(skel->maps.sw_home);
 	unsigned int k;
 
@@ -534,7 +598,10 @@ static int open_homes(const struct plan *p, const struct bl_switch *skel, struct
 		uint32_t cpu = p->cfg->ncpus ? (uint32_t)p->cfg->cpus[k] : 0;
 
 		if (bpf_map_update_elem(map, &cpu, &v, BPF_ANY))
-			return bl_fail(err, errno, "cannot give CPU %u a queue for the frames of its ports that come in elsewhere: %s; is it online?", cpu, strerror(errno));
+			return bl_fail(err, errno,
+				       "cannot give CPU %u a queue for the frames of its ports "
+				       "that come in elsewhere: %s; is it online?",
+				       cpu, strerror(errno));
 		bl_home_thread(map, cpu, p->cfg->realtime);
 	}
 	return 0;
@@ -553,10 +620,14 @@ static void unguard(const struct bl_node *n, const struct plan *p, unsigned int 
 	}
 }
 
-static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_switch *skel,
+		      struct bl_err *err)
 {
-	int prog = bpf_program__fd(skel->progs.bl_switch_xdp), guard = bpf_program__fd(skel->progs.bl_switch_egress), tx = bpf_map__fd(skel->maps.sw_tx);
-	struct bpf_devmap_val dev = { .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_devmap) };
+	int prog = bpf_program__fd(skel->progs.bl_switch_xdp),
+	    guard = bpf_program__fd(skel->progs.bl_switch_egress),
+	    tx = bpf_map__fd(skel->maps.sw_tx);
+	struct bpf_devmap_val dev = { .bpf_prog.fd =
+					      bpf_program__fd(skel->progs.bl_switch_devmap) };
 	uint32_t k;
 	int rc;
 
@@ -573,7 +644,8 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 			continue;
 		}
 		if (bpf_map_update_elem(tx, &k, &dev, BPF_ANY))
-			return bl_fail(err, errno, "cannot enter port %s into the device map: %s", p->port[k].name, strerror(errno));
+			return bl_fail(err, errno, "cannot enter port %s into the device map: %s",
+				       p->port[k].name, strerror(errno));
 	}
 	for (k = 0; k < p->sw.nports; k++) {
 		struct bl_attached *a = &n->att[n->natt];
@@ -585,7 +657,10 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		a->role = p->port[k].role;
 		a->cpu = p->cpu[k];
 		a->home_cpu = -1;
-		/* first: nothing may leave by any port past the program of another that is not there yet */
+		/*
+		 * first: nothing may leave by any port past the program of another that is not
+		 * there yet
+		 */
 		rc = bl_attach_tc(a, n->dir, false, guard, err);
 		if (rc) {
 			unguard(n, p, 0);
@@ -598,7 +673,9 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 
 		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
 		if (!rc && a->mode == BL_XDP_GENERIC && p->homing_most)
-			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port, &(struct bl_homing){ .cpu = (uint32_t)a->cpu }, BL_MAP_SW_HOMING, err);
+			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port,
+					&(struct bl_homing){ .cpu = (uint32_t)a->cpu },
+					BL_MAP_SW_HOMING, err);
 		if (rc) {
 			unguard(n, p, k);
 			return rc;
@@ -612,7 +689,8 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		if (rc)
 			return rc;
 		bl_detach_clsact(p->old_port[k].name);
-		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k, p->old_port[k].name);
+		bl_log(BL_LOG_INFO, "port %u (%s) is no longer a port of this switch", k,
+		       p->old_port[k].name);
 	}
 	return 0;
 }
@@ -623,7 +701,9 @@ static int keep_progs(struct bl_node *n, const struct bl_switch *skel, struct bl
 	n->xdp_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_xdp), F_DUPFD_CLOEXEC, 3);
 	n->tc_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_egress), F_DUPFD_CLOEXEC, 3);
 	n->devmap_prog = fcntl(bpf_program__fd(skel->progs.bl_switch_devmap), F_DUPFD_CLOEXEC, 3);
-	return n->xdp_prog < 0 || n->tc_prog < 0 || n->devmap_prog < 0 ? bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno)) : 0;
+	return n->xdp_prog < 0 || n->tc_prog < 0 || n->devmap_prog < 0
+		       ? bl_fail(err, errno, "cannot keep the programs: %s", strerror(errno))
+		       : 0;
 }
 
 int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err *err)
@@ -683,7 +763,8 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (!rc && !n->fresh)
 		rc = bl_maps_pin(skel->obj, n->dir, err);
 	if (!rc && bl_admission_paced(cfg))
-		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, p->sw.nports, err);
+		rc = bl_admission_pace(n, skel->obj, "bl_port_pace", BL_MAP_PORT_DUE, p->sw.nports,
+				       err);
 	if (!rc && p->regroup)
 		bl_log(BL_LOG_INFO, "%s: ports were regrouped; inputs join again", n->meta.name);
 out:

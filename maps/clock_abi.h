@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bus time: the one clock that all nodes agree on, in ns, in 64 bits on a node and in 48 on the wire. The daemon keeps it near CLOCK_TAI;
- * programs and processes derive it from CLOCK_MONOTONIC by the record below (core/clock_core.h), so no step of the system
- * clock ever reaches a timestamp.
+ * Bus time: the one clock that all nodes agree on, in ns, in 64 bits on a node and in 48 on the
+ * wire. The daemon keeps it near CLOCK_TAI; programs and processes derive it from CLOCK_MONOTONIC
+ * by the record below (core/clock_core.h), so no step of the system clock ever reaches a timestamp.
  */
 #ifndef BARLINE_CLOCK_ABI_H
 #define BARLINE_CLOCK_ABI_H
@@ -12,7 +12,8 @@
 /**
  * struct bl_clock_seg - one straight piece of bus time.
  * @mono_ns: CLOCK_MONOTONIC from which the piece holds.
- * @bus_ns: bus time at @mono_ns. Joins the piece before it: bus time is continuous and never goes back.
+ * @bus_ns: bus time at @mono_ns. Joins the piece before it: bus time is continuous and never goes
+ * back.
  * @rate: slope - 1 in units of 2^-30 (about 0.93 ppb), within BL_CLOCK_RATE_MAX.
  * @reserved: must be zero.
  */
@@ -25,11 +26,13 @@ struct bl_clock_seg {
 #define BL_CLOCK_RATE_MAX (536871) /* 500 ppm */
 
 /**
- * struct bl_clock - the clock record (DESIGN 5). One writer, the daemon; readers in BPF and in processes.
- * @seq: odd while the daemon writes; readers retry, at most BL_CLOCK_TRIES times, and then use what they read: pieces differ by ns.
+ * struct bl_clock - the clock record (DESIGN 5). One writer, the daemon; readers in BPF and in
+ *processes.
+ * @seq: odd while the daemon writes; readers retry, at most BL_CLOCK_TRIES times, and then use what
+ *they read: pieces differ by ns.
  * @flags: BL_CLOCK_VALID once the first piece is there.
- * @seg: [0] the older piece, [1] the newer; the newer holds from its @mono_ns on, which the daemon sets BL_CLOCK_LEAD_NS ahead,
- *	so that all readers change over at one moment.
+ * @seg: [0] the older piece, [1] the newer; the newer holds from its @mono_ns on, which the daemon
+ *sets BL_CLOCK_LEAD_NS ahead, so that all readers change over at one moment.
  * @as_of_ns: CLOCK_MONOTONIC of the last good measurement.
  * @void_after_ns: CLOCK_MONOTONIC after which the clock must not be used.
  * @bound_ns: greatest error at @as_of_ns against the true bus time.
@@ -49,8 +52,8 @@ struct bl_clock {
 	__s64 skew_ns;
 };
 _Static_assert(sizeof(struct bl_clock) == 96, "ABI");
-#define BL_CLOCK_VALID	 1u
-#define BL_CLOCK_TRIES	 4
+#define BL_CLOCK_VALID   1u
+#define BL_CLOCK_TRIES   4
 #define BL_CLOCK_LEAD_NS 2000000ULL
 
 #endif

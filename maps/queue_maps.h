@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Map definitions of queues and of a node's side of the pacer. BPF side only; the values are in queue_abi.h and pace_abi.h. BL_QUEUES: how many queues the role has at most. */
+/*
+ * Map definitions of queues and of a node's side of the pacer. BPF side only; the values are in
+ * queue_abi.h and pace_abi.h. BL_QUEUES: how many queues the role has at most.
+ */
 #ifndef BARLINE_QUEUE_MAPS_H
 #define BARLINE_QUEUE_MAPS_H
 

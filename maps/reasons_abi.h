@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why a frame ended as it did: the one list of reasons, shared by every program, the CLI and the tests.
+ * Why a frame ended as it did: the one list of reasons, shared by every program, the CLI and the
+ * tests.
  *
- * Every barline program ends in bl_done(reason) (bpf/bpf_util.h). It counts the reason on the frame's port and maps it to
- * an XDP or tc verdict. A frame is counted exactly once per program, so the sum over the reasons of a port equals
- * the frames that the program saw there.
+ * Every barline program ends in bl_done(reason) (bpf/bpf_util.h). It counts the reason on the
+ * frame's port and maps it to an XDP or tc verdict. A frame is counted exactly once per program, so
+ * the sum over the reasons of a port equals the frames that the program saw there.
  *
- * Append only: the number is ABI (it is the key of the map "counts"). The second column is the name in the CLI, in JSON
- * and in the manual; the third is the sentence that `barline show drops` and `barline doctor` print.
+ * Append only: the number is ABI (it is the key of the map "counts"). The second column is the name
+ * in the CLI, in JSON and in the manual; the third is the sentence that `barline show drops` and
+ * `barline doctor` print.
  */
 #ifndef BARLINE_REASONS_ABI_H
 #define BARLINE_REASONS_ABI_H
 
-/* X(SYMBOL, "name", kind, "explanation"); kind: OK went on, DROP dropped, NOTE an event counted beside the verdict */
+/*
+ * X(SYMBOL, "name", kind, "explanation"); kind: OK went on, DROP dropped, NOTE an event counted
+ * beside the verdict
+ */
+/* clang-format off */
 #define BL_REASONS(X) \
 	X(NONE,            "none",            OK,   "never used: a program that returns it has a fault") \
 	X(NOT_OURS,        "not_ours",        OK,   "not a barline frame: handed to the kernel untouched") \
@@ -126,6 +132,7 @@
 	X(GRT_OFF,         "grt_off",         OK,   "answer of a switch that makes no reservations: frames go without, as under policy none, until it does") \
 	X(POLICY_APART,    "policy_apart",    NOTE, "data without a promise from an input that asks for none: let through, since its host has another policy than this switch") \
 	X(HELD_LONG,       "held_long",       DROP, "application's frame that waited too long for leave to go: its peer or the arbiter does not answer")
+/* clang-format on */
 
 #define BL_REASON_ENUM(sym, name, kind, text) BL_R_##sym,
 enum bl_reason { BL_REASONS(BL_REASON_ENUM) BL_R_COUNT };

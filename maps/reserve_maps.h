@@ -21,7 +21,8 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BL_SW_PORTS_MAX * BL_SW_PORTS_MAX); /* the loader makes it 1 << 2 * pair_shift */
+	/* the loader makes it 1 << 2 * pair_shift */
+	__uint(max_entries, BL_SW_PORTS_MAX *BL_SW_PORTS_MAX);
 	__type(key, __u32);
 	__type(value, struct bl_rsv_pair);
 } rsv_pairs SEC(".maps");

@@ -44,7 +44,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BL_LANES_MAX * BL_SETS_MAX); /* BL_TREE_KEY */
+	__uint(max_entries, BL_LANES_MAX *BL_SETS_MAX); /* BL_TREE_KEY */
 	__type(key, __u32);
 	__type(value, struct bl_tree);
 } sw_trees SEC(".maps");

@@ -16,19 +16,24 @@
 #include "base/rate.h"
 #include "base/yaml.h"
 
-#define WINDOW_MAX_NS 1000000ULL /* by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy link */
-#define RUN_MAX_NS    100000ULL
-#define RUN_MIN_SLOTS 8 /* a run is an ALLOC to each host: more of them fill a slow link */
-#define LEAD_SLOTS    2 /* an ALLOC may wait for a frame at each of two links */
-#define LATE_SLOTS    2
-#define RTT_US	      200
-#define RTT_SLOTS     8 /* who waits half of it to acknowledge mostly has something to send */
-#define OVERHEAD      1.02 /* a slot's length by its frame's: the rest is for FCP and beacons */
-#define FALLBACK_MS	1000U
+/*
+ * by default, if it is 8 slots or more: a newcomer waits that long, at most, for its part of a busy
+ * link
+ */
+#define WINDOW_MAX_NS   1000000ULL
+#define RUN_MAX_NS      100000ULL
+#define RUN_MIN_SLOTS   8 /* a run is an ALLOC to each host: more of them fill a slow link */
+#define LEAD_SLOTS      2 /* an ALLOC may wait for a frame at each of two links */
+#define LATE_SLOTS      2
+#define RTT_US          200
+#define RTT_SLOTS       8    /* who waits half of it to acknowledge mostly has something to send */
+#define OVERHEAD        1.02 /* a slot's length by its frame's: the rest is for FCP and beacons */
+#define FALLBACK_MS     1000U
 #define FALLBACK_MAX_MS 3600000U
 #define FALLBACK_DEATHS 4ULL /* a host gives its arbiters time to follow each other */
-#define SLOT_MAX      (65535 - BL_WIRE_EXTRA) /* a host counts what is left of a slot in 16 bits */
-#define HOST_SLOTS    (BL_FP_SLOTS - 64) /* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
+#define SLOT_MAX        (65535 - BL_WIRE_EXTRA) /* a host counts what is left of a slot in 16 bits */
+/* from the oldest slot that may be late to the last one given: a host's ring has words of 64 */
+#define HOST_SLOTS (BL_FP_SLOTS - 64)
 
 struct yaml_peer {
 	char *name, *addr, *mac, **apps;
@@ -52,7 +57,8 @@ struct yaml_fp {
 	unsigned int path_names_count;
 	uint32_t fault_report_us, fault_settle_us, fault_frames, fault_percent, fault_hold_ms;
 	uint8_t policy, field, how;
-	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us, rack_up, paths, path_cap, cores, core_cap, late_us;
+	uint32_t window_slots, lead_us, run_slots, watchdog_us, dead_us, guard_us, quota, rtt_us,
+		rack_up, paths, path_cap, cores, core_cap, late_us;
 	uint32_t *fallback_ms;
 	uint16_t udp_ports;
 	bool routed;
@@ -75,8 +81,10 @@ static const cyaml_strval_t hows[] = { { "greedy", 0 }, { "euler", 1 } };
 #define OPT  (CYAML_FLAG_OPTIONAL)
 #define ENUM (CYAML_FLAG_STRICT)
 
-static const cyaml_schema_value_t name_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 31) };
-static const cyaml_schema_value_t addr_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 2, 45) };
+static const cyaml_schema_value_t name_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1,
+								    31) };
+static const cyaml_schema_value_t addr_value = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 2,
+								    45) };
 static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", OPT | CYAML_FLAG_POINTER, struct yaml_peer, name, 1, 31),
 	CYAML_FIELD_STRING_PTR("addr", CYAML_FLAG_POINTER, struct yaml_peer, addr, 2, 45),
@@ -85,45 +93,74 @@ static const cyaml_schema_field_t peer_fields[] = {
 	CYAML_FIELD_UINT("cap", OPT, struct yaml_peer, cap),
 	CYAML_FIELD_UINT("weight", OPT, struct yaml_peer, weight),
 	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_peer, deadline_us),
-	CYAML_FIELD_SEQUENCE("apps", OPT | CYAML_FLAG_POINTER, struct yaml_peer, apps, &addr_value, 1, BL_FP_APPS_MAX),
+	CYAML_FIELD_SEQUENCE("apps", OPT | CYAML_FLAG_POINTER, struct yaml_peer, apps, &addr_value,
+			     1, BL_FP_APPS_MAX),
 	CYAML_FIELD_END
 };
-static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
+static const cyaml_schema_value_t peer_value = { CYAML_VALUE_MAPPING(
+	CYAML_FLAG_DEFAULT, struct yaml_peer, peer_fields) };
 
 static const cyaml_schema_field_t pair_fields[] = {
 	CYAML_FIELD_STRING_PTR("from", CYAML_FLAG_POINTER, struct yaml_pair, from, 1, 45),
 	CYAML_FIELD_STRING_PTR("to", CYAML_FLAG_POINTER, struct yaml_pair, to, 1, 45),
 	CYAML_FIELD_UINT("weight", OPT, struct yaml_pair, weight),
-	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_pair, deadline_us),
-	CYAML_FIELD_END
+	CYAML_FIELD_UINT("deadline_us", OPT, struct yaml_pair, deadline_us), CYAML_FIELD_END
 };
-static const cyaml_schema_value_t pair_value = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct yaml_pair, pair_fields) };
+static const cyaml_schema_value_t pair_value = { CYAML_VALUE_MAPPING(
+	CYAML_FLAG_DEFAULT, struct yaml_pair, pair_fields) };
 
 static const cyaml_schema_value_t pod_value = { CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, uint16_t) };
 
 #define NUMBER(name) CYAML_FIELD_UINT(#name, OPT, struct yaml_fp, name)
 static const cyaml_schema_field_t fields[] = {
 	CYAML_FIELD_STRING_PTR("rate", OPT | CYAML_FLAG_POINTER, struct yaml_fp, rate, 1, 31),
-	NUMBER(slot_ns), NUMBER(slot_bytes),
-	CYAML_FIELD_SEQUENCE("arbiters", CYAML_FLAG_POINTER, struct yaml_fp, arbiters, &addr_value, 1, BL_FP_ARBITERS_MAX),
+	NUMBER(slot_ns),
+	NUMBER(slot_bytes),
+	CYAML_FIELD_SEQUENCE("arbiters", CYAML_FLAG_POINTER, struct yaml_fp, arbiters, &addr_value,
+			     1, BL_FP_ARBITERS_MAX),
 	CYAML_FIELD_STRING_PTR("group", OPT | CYAML_FLAG_POINTER, struct yaml_fp, group, 2, 45),
 	CYAML_FIELD_STRING_PTR("secret", OPT | CYAML_FLAG_POINTER, struct yaml_fp, secret, 1, 32),
-	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies, CYAML_ARRAY_LEN(policies)),
-	NUMBER(window_slots), NUMBER(lead_us), NUMBER(run_slots), NUMBER(watchdog_us), NUMBER(dead_us), NUMBER(guard_us), NUMBER(quota), NUMBER(rtt_us),
-	NUMBER(rack_up), NUMBER(paths), NUMBER(path_cap), NUMBER(cores), NUMBER(core_cap), NUMBER(late_us), NUMBER(udp_ports),
+	CYAML_FIELD_ENUM("policy", OPT | ENUM, struct yaml_fp, policy, policies,
+			 CYAML_ARRAY_LEN(policies)),
+	NUMBER(window_slots),
+	NUMBER(lead_us),
+	NUMBER(run_slots),
+	NUMBER(watchdog_us),
+	NUMBER(dead_us),
+	NUMBER(guard_us),
+	NUMBER(quota),
+	NUMBER(rtt_us),
+	NUMBER(rack_up),
+	NUMBER(paths),
+	NUMBER(path_cap),
+	NUMBER(cores),
+	NUMBER(core_cap),
+	NUMBER(late_us),
+	NUMBER(udp_ports),
 	CYAML_FIELD_UINT_PTR("fallback_ms", OPT | CYAML_FLAG_POINTER, struct yaml_fp, fallback_ms),
 	CYAML_FIELD_STRING_PTR("faults", OPT | CYAML_FLAG_POINTER, struct yaml_fp, faults, 2, 45),
-	NUMBER(fault_report_us), NUMBER(fault_settle_us), NUMBER(fault_frames), NUMBER(fault_percent), NUMBER(fault_hold_ms),
-	CYAML_FIELD_SEQUENCE("path_names", OPT | CYAML_FLAG_POINTER, struct yaml_fp, path_names, &name_value, 1, BL_PATH_PATHS_MAX),
+	NUMBER(fault_report_us),
+	NUMBER(fault_settle_us),
+	NUMBER(fault_frames),
+	NUMBER(fault_percent),
+	NUMBER(fault_hold_ms),
+	CYAML_FIELD_SEQUENCE("path_names", OPT | CYAML_FLAG_POINTER, struct yaml_fp, path_names,
+			     &name_value, 1, BL_PATH_PATHS_MAX),
 	CYAML_FIELD_BOOL("routed", OPT, struct yaml_fp, routed),
-	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows, CYAML_ARRAY_LEN(hows)),
-	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields, CYAML_ARRAY_LEN(path_fields)),
-	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints, &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
-	CYAML_FIELD_SEQUENCE("pods", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pods, &pod_value, 1, BL_PATH_RACKS_MAX),
-	CYAML_FIELD_SEQUENCE("pairs", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pairs, &pair_value, 1, 1 << 20),
+	CYAML_FIELD_ENUM("path_selection", OPT | ENUM, struct yaml_fp, how, hows,
+			 CYAML_ARRAY_LEN(hows)),
+	CYAML_FIELD_ENUM("path_field", OPT | ENUM, struct yaml_fp, field, path_fields,
+			 CYAML_ARRAY_LEN(path_fields)),
+	CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER, struct yaml_fp, endpoints,
+			     &peer_value, 1, BL_FCP_ENDPOINTS_MAX),
+	CYAML_FIELD_SEQUENCE("pods", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pods, &pod_value, 1,
+			     BL_PATH_RACKS_MAX),
+	CYAML_FIELD_SEQUENCE("pairs", OPT | CYAML_FLAG_POINTER, struct yaml_fp, pairs, &pair_value,
+			     1, 1 << 20),
 	CYAML_FIELD_END
 };
-static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp, fields) };
+static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp,
+							      fields) };
 
 char *bl_fp_addr_text(const uint8_t addr[16], char *buf)
 {
@@ -243,7 +280,9 @@ void bl_fp_times(struct bl_fp_file *f)
 	or_else(&f->run_slots,
 		(uint32_t)bl_max64(RUN_MIN_SLOTS, bl_min64(bl_min64(16, f->window_slots), run)));
 	/* of fast links 100 us are more slots than a host's ring has place for */
-	spare = f->window_slots < HOST_SLOTS && f->run_slots < HOST_SLOTS - f->window_slots ? (HOST_SLOTS - f->window_slots - f->run_slots) / 2 : 0;
+	spare = f->window_slots < HOST_SLOTS && f->run_slots < HOST_SLOTS - f->window_slots
+			? (HOST_SLOTS - f->window_slots - f->run_slots) / 2
+			: 0;
 	share = (uint32_t)bl_max64(1, bl_min64(100, (uint64_t)spare * f->slot_ns / 1000));
 	or_else(&f->lead_us, (uint32_t)bl_max64(share, slots_us(f, LEAD_SLOTS)));
 	or_else(&f->watchdog_us, 100);
@@ -256,14 +295,18 @@ void bl_fp_times(struct bl_fp_file *f)
 	or_else(&f->rtt_us, (uint32_t)bl_max64(RTT_US, slots_us(f, RTT_SLOTS)));
 }
 
-/* Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must carry. */
+/*
+ * Three tiers: what a pod's racks send by one aggregation switch, the cores of that number must
+ * carry.
+ */
 static int check_pods(struct bl_fp_file *f, struct bl_err *err)
 {
 	uint32_t *in_pod, most = 0;
 	unsigned int i;
 
 	if (!f->paths)
-		return bl_fail(err, EINVAL, "pods, but no paths; say how many aggregation switches a pod has");
+		return bl_fail(err, EINVAL,
+			       "pods, but no paths; say how many aggregation switches a pod has");
 	in_pod = calloc(f->npods, sizeof(*in_pod));
 	if (!in_pod)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -274,7 +317,10 @@ static int check_pods(struct bl_fp_file *f, struct bl_err *err)
 	most *= f->path_cap;
 	or_else(&f->core_cap, (most + f->cores - 1) / f->cores);
 	if ((uint64_t)f->core_cap * f->cores < most)
-		return bl_fail(err, EINVAL, "%u cores of %u packets per slot do not carry the %u that an aggregation switch may have from its racks; lower path_cap or raise core_cap",
+		return bl_fail(err, EINVAL,
+			       "%u cores of %u packets per slot do not carry the %u that an "
+			       "aggregation switch may have from its racks; lower path_cap or "
+			       "raise core_cap",
 			       f->cores, f->core_cap, most);
 	return 0;
 }
@@ -288,7 +334,8 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	/* a frame with 24 bytes of preamble, FCS and gap, and 2 % for what takes no slots */
 	if (!f->slot_ns && f->rate_bps)
 		f->slot_ns = (uint32_t)(bl_wire_bytes(f->slot_bytes) * OVERHEAD * 8e9 /
-						(double)f->rate_bps + 0.5);
+						(double)f->rate_bps +
+					0.5);
 	or_else(&f->slot_ns, 1230);
 	if (f->slot_ns >= 100 && f->slot_ns <= 10000000)
 		bl_fp_times(f);
@@ -309,41 +356,65 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 			f->nracks = f->peer[i].rack + 1U;
 	}
 	if (!f->npeers || f->npeers > BL_FCP_ENDPOINTS_MAX || f->nracks > BL_PATH_RACKS_MAX)
-		return bl_fail(err, EINVAL, "%u endpoints in %u racks; from 1 to %u, in at most %u", f->npeers, f->nracks, BL_FCP_ENDPOINTS_MAX, BL_PATH_RACKS_MAX);
+		return bl_fail(err, EINVAL, "%u endpoints in %u racks; from 1 to %u, in at most %u",
+			       f->npeers, f->nracks, BL_FCP_ENDPOINTS_MAX, BL_PATH_RACKS_MAX);
 	if (f->slot_bytes < 64 || f->slot_bytes > SLOT_MAX)
-		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to %u", f->slot_bytes, SLOT_MAX);
+		return bl_fail(err, EINVAL, "slot_bytes %u: from 64 to %u", f->slot_bytes,
+			       SLOT_MAX);
 	if (f->slot_ns < 100 || f->slot_ns > 10000000)
 		return bl_fail(err, EINVAL, "a slot of %u ns; from 100 to 10000000", f->slot_ns);
 	if (f->window_slots < 8 || f->window_slots > 512 || f->window_slots & (f->window_slots - 1))
-		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512", f->window_slots);
+		return bl_fail(err, EINVAL, "window_slots %u: 8, 16, 32, 64, 128, 256 or 512",
+			       f->window_slots);
 	if (f->fallback_ms != BL_FP_NO_FALLBACK &&
 	    (f->fallback_ms > FALLBACK_MAX_MS || f->fallback_ms < fallback_least(f)))
 		return bl_fail(err, EINVAL,
-			       "fallback_ms %u: 0 (never), or from %llu to %u: an arbiter that stands by "
-			       "takes over after dead_us, %u us, and hosts must not fall back before that",
+			       "fallback_ms %u: 0 (never), or from %llu to %u: an arbiter that "
+			       "stands by "
+			       "takes over after dead_us, %u us, and hosts must not fall back "
+			       "before that",
 			       f->fallback_ms, (unsigned long long)fallback_least(f),
 			       FALLBACK_MAX_MS, f->dead_us);
-	if (((uint64_t)f->lead_us + f->late_us) * 1000 / f->slot_ns + f->window_slots + f->run_slots > HOST_SLOTS)
-		return bl_fail(err, EINVAL, "lead_us %u, late_us %u, window_slots %u, run_slots %u: hosts take slots of at most %u us together, %u of %u ns; lower them", f->lead_us, f->late_us,
-			       f->window_slots, f->run_slots, (uint32_t)((uint64_t)HOST_SLOTS * f->slot_ns / 1000), HOST_SLOTS, f->slot_ns);
+	if (((uint64_t)f->lead_us + f->late_us) * 1000 / f->slot_ns + f->window_slots +
+		    f->run_slots >
+	    HOST_SLOTS)
+		return bl_fail(err, EINVAL,
+			       "lead_us %u, late_us %u, window_slots %u, run_slots %u: hosts take "
+			       "slots of at most %u us together, %u of %u ns; lower them",
+			       f->lead_us, f->late_us, f->window_slots, f->run_slots,
+			       (uint32_t)((uint64_t)HOST_SLOTS * f->slot_ns / 1000), HOST_SLOTS,
+			       f->slot_ns);
 	if (f->cores && !f->npods)
 		return bl_fail(err, EINVAL, "cores, but no pods; say which pod each rack is in");
 	or_else(&f->cores, 1);
-	if (f->paths > BL_PATH_PATHS_MAX || f->cores > BL_PATH_PATHS_MAX || bl_fp_ways(f) > BL_PATH_PATHS_MAX)
-		return bl_fail(err, EINVAL, "%u paths: at most %u", f->npods ? f->paths * f->cores : f->paths, BL_PATH_PATHS_MAX);
+	if (f->paths > BL_PATH_PATHS_MAX || f->cores > BL_PATH_PATHS_MAX ||
+	    bl_fp_ways(f) > BL_PATH_PATHS_MAX)
+		return bl_fail(err, EINVAL, "%u paths: at most %u",
+			       f->npods ? f->paths * f->cores : f->paths, BL_PATH_PATHS_MAX);
 	if (f->field == BL_FIELD_MAC && bl_fp_ways(f) > BL_PATHS_IN_MAC)
-		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most %u", bl_fp_ways(f), BL_PATHS_IN_MAC);
+		return bl_fail(err, EINVAL, "%u paths: a MAC address carries at most %u",
+			       bl_fp_ways(f), BL_PATHS_IN_MAC);
 	if (f->field != BL_FIELD_NONE && !f->paths)
-		return bl_fail(err, EINVAL, "path_field %s, but there are no paths; say how many", bl_fp_field_name(f->field));
+		return bl_fail(err, EINVAL, "path_field %s, but there are no paths; say how many",
+			       bl_fp_field_name(f->field));
 	if (f->udp_ports + bl_fp_ways(f) > 65536)
-		return bl_fail(err, EINVAL, "udp_ports %u: the last path's port is above 65535", f->udp_ports);
-	if (f->fault_report_us < 100 || f->fault_report_us > 10000000 || f->fault_settle_us > 10000000)
-		return bl_fail(err, EINVAL, "fault_report_us %u, fault_settle_us %u: from 100 and 1 to 10000000", f->fault_report_us, f->fault_settle_us);
+		return bl_fail(err, EINVAL, "udp_ports %u: the last path's port is above 65535",
+			       f->udp_ports);
+	if (f->fault_report_us < 100 || f->fault_report_us > 10000000 ||
+	    f->fault_settle_us > 10000000)
+		return bl_fail(err, EINVAL,
+			       "fault_report_us %u, fault_settle_us %u: from 100 and 1 to 10000000",
+			       f->fault_report_us, f->fault_settle_us);
 	if (f->fault_percent > 50 || f->fault_frames < 10 || f->fault_hold_ms > 86400000)
-		return bl_fail(err, EINVAL, "fault_percent %u, fault_frames %u, fault_hold_ms %u: at most 50, at least 10, at most 86400000", f->fault_percent, f->fault_frames,
-			       f->fault_hold_ms);
-	if (f->rack_up > BL_ALLOC_CAP_MAX || f->path_cap > BL_ALLOC_CAP_MAX || f->core_cap > BL_ALLOC_CAP_MAX)
-		return bl_fail(err, EINVAL, "rack_up %u, path_cap %u, core_cap %u: at most %u packets per slot", f->rack_up, f->path_cap, f->core_cap, BL_ALLOC_CAP_MAX);
+		return bl_fail(err, EINVAL,
+			       "fault_percent %u, fault_frames %u, fault_hold_ms %u: at most 50, "
+			       "at least 10, at most 86400000",
+			       f->fault_percent, f->fault_frames, f->fault_hold_ms);
+	if (f->rack_up > BL_ALLOC_CAP_MAX || f->path_cap > BL_ALLOC_CAP_MAX ||
+	    f->core_cap > BL_ALLOC_CAP_MAX)
+		return bl_fail(err, EINVAL,
+			       "rack_up %u, path_cap %u, core_cap %u: at most %u packets per slot",
+			       f->rack_up, f->path_cap, f->core_cap, BL_ALLOC_CAP_MAX);
 	sum = calloc(f->nracks, sizeof(*sum));
 	if (!sum)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -358,10 +429,13 @@ int bl_fp_defaults(struct bl_fp_file *f, struct bl_err *err)
 	if (f->paths)
 		or_else(&f->path_cap, (most + f->paths - 1) / f->paths);
 	if (f->paths && (uint64_t)f->path_cap * f->paths < most)
-		return bl_fail(err, EINVAL, "%u paths of %u packets per slot do not carry the %u that a rack may send; lower rack_up or raise path_cap", f->paths, f->path_cap,
-			       most);
+		return bl_fail(err, EINVAL,
+			       "%u paths of %u packets per slot do not carry the %u that a rack "
+			       "may send; lower rack_up or raise path_cap",
+			       f->paths, f->path_cap, most);
 	if (f->npath_names && f->npath_names != bl_fp_ways(f))
-		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names, bl_fp_ways(f));
+		return bl_fail(err, EINVAL, "%u path_names for %u paths", f->npath_names,
+			       bl_fp_ways(f));
 	return f->npods ? check_pods(f, err) : 0;
 }
 
@@ -371,25 +445,40 @@ static int take_secret(uint64_t secret[2], const char *s, const char *path, stru
 
 	if (!s)
 		return 0;
-	if (strlen(s) != 32 || strspn(s, "0123456789abcdefABCDEF") != 32 || sscanf(s, "%16llx%16llx", &hi, &lo) != 2)
-		return bl_yaml_bad(path, "secret", 0, err, "a secret is 32 hex digits, for example from `openssl rand -hex 16`");
+	if (strlen(s) != 32 || strspn(s, "0123456789abcdefABCDEF") != 32 ||
+	    sscanf(s, "%16llx%16llx", &hi, &lo) != 2)
+		return bl_yaml_bad(path, "secret", 0, err,
+				   "a secret is 32 hex digits, for example from `openssl rand -hex "
+				   "16`");
 	secret[0] = hi;
 	secret[1] = lo;
 	return 0;
 }
 
-/* Shares and deadlines are refused where the policy would not look at them. @which: how many lines with that key come before. */
-static int take_shares(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us, unsigned int which, const char *path, struct bl_err *err)
+/*
+ * Shares and deadlines are refused where the policy would not look at them. @which: how many lines
+ * with that key come before.
+ */
+static int take_shares(const struct yaml_fp *y, uint32_t weight, uint32_t deadline_us,
+		       unsigned int which, const char *path, struct bl_err *err)
 {
 	if (weight && y->policy != BL_ALLOC_WEIGHTED)
-		return bl_yaml_bad(path, "weight", which, err, "policy %s knows no weights; set policy: weighted, or leave them out", policies[y->policy].str);
+		return bl_yaml_bad(path, "weight", which, err,
+				   "policy %s knows no weights; set policy: weighted, or leave "
+				   "them out",
+				   policies[y->policy].str);
 	if (weight > BL_ALLOC_WEIGHT_MAX)
-		return bl_yaml_bad(path, "weight", which, err, "a weight of %u; from 1 to %u", weight, BL_ALLOC_WEIGHT_MAX);
+		return bl_yaml_bad(path, "weight", which, err, "a weight of %u; from 1 to %u",
+				   weight, BL_ALLOC_WEIGHT_MAX);
 	if (deadline_us && y->policy != BL_ALLOC_DEADLINE)
-		return bl_yaml_bad(path, "deadline_us", which, err, "policy %s knows no deadlines; set policy: deadline, or leave them out",
+		return bl_yaml_bad(path, "deadline_us", which, err,
+				   "policy %s knows no deadlines; set policy: deadline, or leave "
+				   "them out",
 				   policies[y->policy].str);
 	if (deadline_us > 10000000)
-		return bl_yaml_bad(path, "deadline_us", which, err, "a deadline after %u us; at most 10000000, ten seconds", deadline_us);
+		return bl_yaml_bad(path, "deadline_us", which, err,
+				   "a deadline after %u us; at most 10000000, ten seconds",
+				   deadline_us);
 	return 0;
 }
 
@@ -397,7 +486,9 @@ static int by_pair(const void *a, const void *b)
 {
 	const struct bl_fp_pair *x = a, *y = b;
 
-	return x->src != y->src ? (x->src < y->src ? -1 : 1) : x->dst != y->dst ? (x->dst < y->dst ? -1 : 1) : 0;
+	return x->src != y->src   ? (x->src < y->src ? -1 : 1)
+	       : x->dst != y->dst ? (x->dst < y->dst ? -1 : 1)
+				  : 0;
 }
 
 static int by_name(const struct bl_fp_file *f, const char *name)
@@ -410,7 +501,8 @@ static int by_name(const struct bl_fp_file *f, const char *name)
 	return -1;
 }
 
-static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
+		      struct bl_err *err)
 {
 	unsigned int i, weights = 0, deadlines = 0;
 	int src, dst, rc;
@@ -428,24 +520,33 @@ static int take_pairs(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 		src = by_name(f, from->from);
 		dst = by_name(f, from->to);
 		if (src < 0 || dst < 0)
-			return bl_yaml_bad(path, src < 0 ? "from" : "to", i, err, "no endpoint is called %s", src < 0 ? from->from : from->to);
+			return bl_yaml_bad(path, src < 0 ? "from" : "to", i, err,
+					   "no endpoint is called %s",
+					   src < 0 ? from->from : from->to);
 		if (src == dst)
-			return bl_yaml_bad(path, "to", i, err, "%s sends nothing to itself through the network", from->to);
-		rc = take_shares(y, from->weight, from->deadline_us, from->weight ? weights : deadlines, path, err);
+			return bl_yaml_bad(path, "to", i, err,
+					   "%s sends nothing to itself through the network",
+					   from->to);
+		rc = take_shares(y, from->weight, from->deadline_us,
+				 from->weight ? weights : deadlines, path, err);
 		if (rc)
 			return rc;
 		weights += from->weight != 0;
 		deadlines += from->deadline_us != 0;
-		f->pair[f->npairs++] = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst, from->weight, from->deadline_us };
+		f->pair[f->npairs++] = (struct bl_fp_pair){ (uint16_t)src, (uint16_t)dst,
+							    from->weight, from->deadline_us };
 	}
 	qsort(f->pair, f->npairs, sizeof(*f->pair), by_pair);
 	for (i = 1; i < f->npairs; i++)
 		if (!by_pair(&f->pair[i - 1], &f->pair[i]))
-			return bl_fail(err, EINVAL, "%s:1: the pair from %s to %s is there twice", path, f->peer[f->pair[i].src].name, f->peer[f->pair[i].dst].name);
+			return bl_fail(err, EINVAL, "%s:1: the pair from %s to %s is there twice",
+				       path, f->peer[f->pair[i].src].name,
+				       f->peer[f->pair[i].dst].name);
 	return 0;
 }
 
-static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
+		      struct bl_err *err)
 {
 	unsigned int i, k, macs = 0, names = 0, lists = 0, weights = 0, deadlines = 0;
 	int first, rc;
@@ -461,18 +562,24 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 			return bl_yaml_bad(path, "addr", i, err, "%s is no IP address", from->addr);
 		first = bl_fp_find(f, p->addr);
 		if (first >= 0)
-			return bl_yaml_bad(path, "addr", i, err, "%s is endpoint %d already", from->addr, first);
+			return bl_yaml_bad(path, "addr", i, err, "%s is endpoint %d already",
+					   from->addr, first);
 		p->has_mac = from->mac != NULL;
 		if (from->mac && (!bl_mac_parse(from->mac, p->mac) || p->mac[0] & 1))
-			return bl_yaml_bad(path, "mac", macs, err, "%s is no Ethernet address of one station", from->mac);
+			return bl_yaml_bad(path, "mac", macs, err,
+					   "%s is no Ethernet address of one station", from->mac);
 		macs += from->mac != NULL;
 		for (k = 0; k < from->apps_count; k++)
 			if (!bl_fp_addr_parse(from->apps[k], p->app[p->napps++]))
-				return bl_yaml_bad(path, "apps", lists, err, "%s is no IP address", from->apps[k]);
+				return bl_yaml_bad(path, "apps", lists, err, "%s is no IP address",
+						   from->apps[k]);
 		lists += from->apps_count != 0;
 		if (y->routed && !from->apps_count)
-			return bl_yaml_bad(path, "addr", i, err, "routers are between, so this endpoint needs apps: the addresses of its bl0");
-		rc = take_shares(y, from->weight, from->deadline_us, from->weight ? weights : deadlines, path, err);
+			return bl_yaml_bad(path, "addr", i, err,
+					   "routers are between, so this endpoint needs apps: the "
+					   "addresses of its bl0");
+		rc = take_shares(y, from->weight, from->deadline_us,
+				 from->weight ? weights : deadlines, path, err);
 		if (rc)
 			return rc;
 		weights += from->weight != 0;
@@ -487,9 +594,16 @@ static int take_peers(struct bl_fp_file *f, const struct yaml_fp *y, const char 
 			snprintf(p->name, sizeof(p->name), "%.31s", from->addr);
 		for (k = 0; k < i; k++) {
 			if (!strcmp(f->peer[k].name, p->name))
-				return bl_yaml_bad(path, from->name ? "name" : "addr", from->name ? names : i, err, "%s is the name of endpoint %u already", p->name, k);
-			if (!y->routed && p->has_mac && f->peer[k].has_mac && !memcmp(f->peer[k].mac, p->mac, 6))
-				return bl_yaml_bad(path, "mac", macs - 1, err, "%s is the address of %s's bl0 already; frames could not be told apart", from->mac, f->peer[k].name);
+				return bl_yaml_bad(path, from->name ? "name" : "addr",
+						   from->name ? names : i, err,
+						   "%s is the name of endpoint %u already", p->name,
+						   k);
+			if (!y->routed && p->has_mac && f->peer[k].has_mac &&
+			    !memcmp(f->peer[k].mac, p->mac, 6))
+				return bl_yaml_bad(path, "mac", macs - 1, err,
+						   "%s is the address of %s's bl0 already; frames "
+						   "could not be told apart",
+						   from->mac, f->peer[k].name);
 		}
 		names += from->name != NULL;
 		f->npeers++;
@@ -525,13 +639,17 @@ static int check_apps(const struct bl_fp_file *f, const char *path, struct bl_er
 	qsort(all, n, sizeof(*all), by_app);
 	for (i = 1; i < n && !rc; i++)
 		if (!by_app(&all[i - 1], &all[i]) && all[i - 1].peer != all[i].peer)
-			rc = bl_fail(err, EINVAL, "%s:1: %s is an address of both %s and %s; frames could not be told apart", path,
-				     bl_fp_addr_text(all[i].addr, text), f->peer[all[i - 1].peer].name, f->peer[all[i].peer].name);
+			rc = bl_fail(err, EINVAL,
+				     "%s:1: %s is an address of both %s and %s; frames could not "
+				     "be told apart",
+				     path, bl_fp_addr_text(all[i].addr, text),
+				     f->peer[all[i - 1].peer].name, f->peer[all[i].peer].name);
 	free(all);
 	return rc;
 }
 
-static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path, struct bl_err *err)
+static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
+		     struct bl_err *err)
 {
 	unsigned int i, nracks = 0;
 
@@ -541,13 +659,19 @@ static int take_pods(struct bl_fp_file *f, const struct yaml_fp *y, const char *
 		if (f->peer[i].rack >= nracks)
 			nracks = f->peer[i].rack + 1U;
 	if (y->pods_count != nracks)
-		return bl_yaml_bad(path, "pods", 0, err, "%u pods for %u racks; give each rack, from 0 on, the number of its pod", y->pods_count, nracks);
+		return bl_yaml_bad(path, "pods", 0, err,
+				   "%u pods for %u racks; give each rack, from 0 on, the number of "
+				   "its pod",
+				   y->pods_count, nracks);
 	f->pod_of = calloc(nracks, sizeof(*f->pod_of));
 	if (!f->pod_of)
 		return bl_fail(err, ENOMEM, "out of memory");
 	for (i = 0; i < nracks; i++) {
 		if (y->pods[i] >= nracks)
-			return bl_yaml_bad(path, "pods", 0, err, "pod %u: with %u racks they are numbered from 0 to %u at most", y->pods[i], nracks, nracks - 1);
+			return bl_yaml_bad(path, "pods", 0, err,
+					   "pod %u: with %u racks they are numbered from 0 to %u "
+					   "at most",
+					   y->pods[i], nracks, nracks - 1);
 		f->pod_of[i] = y->pods[i];
 		if (y->pods[i] >= f->npods)
 			f->npods = y->pods[i] + 1U;
@@ -561,18 +685,22 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	unsigned int i;
 
 	if (y->rate && !bl_rate_parse(y->rate, &f->rate_bps))
-		return bl_yaml_bad(path, "rate", 0, err, "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit", y->rate);
+		return bl_yaml_bad(path, "rate", 0, err,
+				   "%s is no rate: as 250mbit or 10gbit, from 2mbit to 1000gbit",
+				   y->rate);
 	f->slot_ns = y->slot_ns;
 	f->slot_bytes = y->slot_bytes;
 	for (i = 0; i < y->arbiters_count; i++)
 		if (!bl_fp_addr_parse(y->arbiters[i], f->arbiter[i]))
-			return bl_yaml_bad(path, "arbiters", 0, err, "%s is no IP address", y->arbiters[i]);
+			return bl_yaml_bad(path, "arbiters", 0, err, "%s is no IP address",
+					   y->arbiters[i]);
 	f->narbiters = y->arbiters_count;
 	f->has_group = y->group != NULL;
 	if (y->group && !bl_fp_addr_parse(y->group, f->group))
 		return bl_yaml_bad(path, "group", 0, err, "%s is no IP address", y->group);
 	if (f->narbiters > 1 && !y->group)
-		return bl_yaml_bad(path, "arbiters", 0, err, "%u arbiters need a group, or both would rule", f->narbiters);
+		return bl_yaml_bad(path, "arbiters", 0, err,
+				   "%u arbiters need a group, or both would rule", f->narbiters);
 	f->has_faults = y->faults != NULL;
 	if (y->faults && !bl_fp_addr_parse(y->faults, f->faults))
 		return bl_yaml_bad(path, "faults", 0, err, "%s is no IP address", y->faults);
@@ -585,7 +713,8 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 	if (!f->path_name)
 		return bl_fail(err, ENOMEM, "out of memory");
 	for (f->npath_names = 0; f->npath_names < y->path_names_count; f->npath_names++)
-		snprintf(f->path_name[f->npath_names], sizeof(*f->path_name), "%s", y->path_names[f->npath_names]);
+		snprintf(f->path_name[f->npath_names], sizeof(*f->path_name), "%s",
+			 y->path_names[f->npath_names]);
 	f->policy = y->policy;
 	f->window_slots = y->window_slots;
 	f->lead_us = y->lead_us;
@@ -607,8 +736,9 @@ static int take(struct bl_fp_file *f, const struct yaml_fp *y, const char *path,
 		f->fallback_ms = *y->fallback_ms ? *y->fallback_ms : BL_FP_NO_FALLBACK;
 	f->field = (enum bl_path_field)y->field;
 	f->udp_ports = y->udp_ports;
-	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) || (y->routed && check_apps(f, path, err)) ||
-	    take_pairs(f, y, path, err) || take_pods(f, y, path, err))
+	if (take_secret(f->secret, y->secret, path, err) || take_peers(f, y, path, err) ||
+	    (y->routed && check_apps(f, path, err)) || take_pairs(f, y, path, err) ||
+	    take_pods(f, y, path, err))
 		return -EINVAL;
 	return bl_fp_defaults(f, &why) ? bl_fail(err, EINVAL, "%s:1: %s", path, why.text) : 0;
 }

@@ -21,7 +21,11 @@ struct bl_session_tls {
 
 enum state { CONNECTING, SHAKING, UP, OVER };
 
-/** struct bl_session - @in: what came, the first message's length first. @out: @sent bytes of it have gone. @busy: calls out of which a free must not happen. @dead: to be freed when they are back. @ending: is to be closed once all has gone. */
+/**
+ * struct bl_session - @in: what came, the first message's length first. @out: @sent bytes of it
+ * have gone. @busy: calls out of which a free must not happen. @dead: to be freed when they are
+ * back. @ending: is to be closed once all has gone.
+ */
 struct bl_session {
 	sd_event_source *src;
 	int fd;
@@ -36,7 +40,8 @@ struct bl_session {
 	bool dead, ending, server;
 };
 
-int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert, const char *key, struct bl_err *err)
+int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *cert,
+		       const char *key, struct bl_err *err)
 {
 	struct bl_session_tls *t = calloc(1, sizeof(*t));
 	const char *file = ca;
@@ -63,7 +68,9 @@ int bl_session_tls_new(struct bl_session_tls **out, const char *ca, const char *
 	}
 	if (rc < 0) {
 		bl_session_tls_free(t);
-		return bl_fail(err, EINVAL, "cannot use %s%s%s for TLS: %s", file, file == cert ? " with " : "", file == cert ? key : "", gnutls_strerror(rc));
+		return bl_fail(err, EINVAL, "cannot use %s%s%s for TLS: %s", file,
+			       file == cert ? " with " : "", file == cert ? key : "",
+			       gnutls_strerror(rc));
 	}
 	*out = t;
 	return 0;
@@ -116,7 +123,8 @@ static bool want(struct bl_session *s)
 {
 	uint32_t events = EPOLLIN;
 
-	if (s->state == CONNECTING || s->out_len > s->sent || (s->state == SHAKING && gnutls_record_get_direction(s->tls)))
+	if (s->state == CONNECTING || s->out_len > s->sent ||
+	    (s->state == SHAKING && gnutls_record_get_direction(s->tls)))
 		events |= EPOLLOUT;
 	return sd_event_source_set_io_events(s->src, events) >= 0;
 }
@@ -181,7 +189,8 @@ static bool flush(struct bl_session *s, const char **why)
 
 bool bl_session_send(struct bl_session *s, const void *body, size_t len)
 {
-	uint8_t head[4] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len };
+	uint8_t head[4] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8),
+			    (uint8_t)len };
 
 	if (s->state == OVER || s->ending || !len || len > BL_SESSION_MESSAGE_MAX)
 		return false;
@@ -290,7 +299,8 @@ static bool shake(struct bl_session *s, const char **why)
 		return true;
 	snprintf(text, sizeof(text), "TLS: %s", gnutls_strerror(rc));
 	if (rc == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR &&
-	    !gnutls_certificate_verification_status_print(gnutls_session_get_verify_cert_status(s->tls), GNUTLS_CRT_X509, &said, 0)) {
+	    !gnutls_certificate_verification_status_print(
+		    gnutls_session_get_verify_cert_status(s->tls), GNUTLS_CRT_X509, &said, 0)) {
 		snprintf(text, sizeof(text), "TLS: %s", (char *)said.data);
 		gnutls_free(said.data);
 	}
@@ -328,7 +338,10 @@ static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		over(s, why);
 	else if (s->state != OVER && !want(s))
 		over(s, "the event loop refused it");
-	/* TLS may hold a whole record that the socket does not show any more; want() keeps EPOLLIN, so ask for another turn */
+	/*
+	 * TLS may hold a whole record that the socket does not show any more; want() keeps EPOLLIN,
+	 * so ask for another turn
+	 */
 	if (s->state == UP && s->tls && gnutls_record_check_pending(s->tls))
 		sd_event_source_set_io_events(s->src, EPOLLIN | EPOLLOUT);
 	s->busy--;
@@ -339,7 +352,8 @@ static int on_io(sd_event_source *src, int fd, uint32_t events, void *ctx)
 
 /* ---- beginnings ---- */
 
-static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls, bool server, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls,
+		 bool server, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
 {
 	struct bl_session *s = calloc(1, sizeof(*s));
 	int one = 1, rc = 0;
@@ -349,11 +363,18 @@ static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_sessio
 		close(fd);
 		return bl_fail(err, ENOMEM, "out of memory");
 	}
-	*s = (struct bl_session){ .fd = fd, .ops = ops, .ctx = ctx, .server = server, .state = CONNECTING };
+	*s = (struct bl_session){
+		.fd = fd, .ops = ops, .ctx = ctx, .server = server, .state = CONNECTING
+	};
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (tls) {
-		s->purpose = (gnutls_typed_vdata_st){ .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)(uintptr_t)(server ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER) };
-		rc = gnutls_init(&s->tls, (server ? GNUTLS_SERVER : GNUTLS_CLIENT) | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+		s->purpose = (gnutls_typed_vdata_st){
+			.type = GNUTLS_DT_KEY_PURPOSE_OID,
+			.data = (void *)(uintptr_t)(server ? GNUTLS_KP_TLS_WWW_CLIENT
+							   : GNUTLS_KP_TLS_WWW_SERVER)
+		};
+		rc = gnutls_init(&s->tls, (server ? GNUTLS_SERVER : GNUTLS_CLIENT) |
+						  GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
 		if (rc >= 0)
 			rc = gnutls_set_default_priority(s->tls);
 		if (rc >= 0)
@@ -375,12 +396,15 @@ static int begin(struct bl_session **out, sd_event *ev, int fd, struct bl_sessio
 	return 0;
 }
 
-int bl_session_accept(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+int bl_session_accept(struct bl_session **out, sd_event *ev, int fd, struct bl_session_tls *tls,
+		      const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
 {
 	return begin(out, ev, fd, tls, true, ops, ctx, err);
 }
 
-int bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr, socklen_t len, struct bl_session_tls *tls, const struct bl_session_ops *ops, void *ctx, struct bl_err *err)
+int bl_session_connect(struct bl_session **out, sd_event *ev, const struct sockaddr *addr,
+		       socklen_t len, struct bl_session_tls *tls, const struct bl_session_ops *ops,
+		       void *ctx, struct bl_err *err)
 {
 	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

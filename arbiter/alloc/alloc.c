@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The timeslot allocator around its inner loop (alloc_pass.h): demands, the moving window, the order in which flows are visited.
+ * The timeslot allocator around its inner loop (alloc_pass.h): demands, the moving window, the
+ * order in which flows are visited.
  *
- * A run. The window covers [base, base + window). When @now has left a step of it behind, it moves, and everybody who waits is visited; in between only those
- * who came since the last run are: whoever was there before was visited already, and slots do not become free again. So what comes while
- * a window is being sent gets the holes that are left in it, at once, and nobody who waited longer could have used them.
+ * A run. The window covers [base, base + window). When @now has left a step of it behind, it moves,
+ * and everybody who waits is visited; in between only those who came since the last run are:
+ * whoever was there before was visited already, and slots do not become free again. So what comes
+ * while a window is being sent gets the holes that are left in it, at once, and nobody who waited
+ * longer could have used them.
  *
  * Fair and weighted, when a window is opened: what each flow is due (alloc_due.c), the lowest slots
  * that are free at both its ends, and where these are not enough, chains (alloc_chain.c). With 64
@@ -13,8 +16,8 @@
  * small, is shared out in passes that lift all to one level. With visits of one MTU each, as
  * published, the same takes 69 visits instead of 5.
  *
- * The cost is in visits, so whatever needs fewer wins: whole requests and shares instead of single MTUs, lists instead of searches, no order but the one
- * that falls out of the passes.
+ * The cost is in visits, so whatever needs fewer wins: whole requests and shares instead of single
+ * MTUs, lists instead of searches, no order but the one that falls out of the passes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +32,8 @@ static const char *const policy_names[] = {
 	BL_ALLOC_POLICIES(X)
 #undef X
 };
-_Static_assert(sizeof(policy_names) / sizeof(policy_names[0]) == BL_ALLOC_NPOLICIES, "one name each");
+_Static_assert(sizeof(policy_names) / sizeof(policy_names[0]) == BL_ALLOC_NPOLICIES, "one name "
+										     "each");
 
 const char *bl_alloc_policy_name(enum bl_alloc_policy p)
 {
@@ -39,11 +43,16 @@ const char *bl_alloc_policy_name(enum bl_alloc_policy p)
 const char *bl_alloc_err_text(enum bl_alloc_err e)
 {
 	switch (e) {
-	case BL_ALLOC_OK: return "ok";
-	case BL_ALLOC_UNKNOWN: return "no such endpoint";
-	case BL_ALLOC_SELF: return "source and destination are the same endpoint";
-	case BL_ALLOC_QUOTA: return "more than the quota of a pair";
-	case BL_ALLOC_FULL: return "too many flows wait";
+	case BL_ALLOC_OK:
+		return "ok";
+	case BL_ALLOC_UNKNOWN:
+		return "no such endpoint";
+	case BL_ALLOC_SELF:
+		return "source and destination are the same endpoint";
+	case BL_ALLOC_QUOTA:
+		return "more than the quota of a pair";
+	case BL_ALLOC_FULL:
+		return "too many flows wait";
 	}
 	return "unknown";
 }
@@ -140,7 +149,9 @@ static const struct bl_alloc_ops *choose(enum bl_alloc_isa isa)
 {
 #ifdef __x86_64__
 	bool bmi2 = __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-	bool avx512 = bmi2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq");
+	bool avx512 = bmi2 && __builtin_cpu_supports("avx512f") &&
+		      __builtin_cpu_supports("avx512vl") &&
+		      __builtin_cpu_supports("avx512vpopcntdq");
 
 	if ((isa == BL_ISA_BEST || isa == BL_ISA_AVX512) && avx512)
 		return &bl_alloc_avx512;
@@ -158,7 +169,8 @@ static const char *check(const struct bl_alloc_cfg *c)
 		return "an allocator has 1 to 4096 endpoints";
 	if ((unsigned int)c->policy >= BL_ALLOC_NPOLICIES)
 		return "no such policy";
-	if (c->window_slots && (c->window_slots < BL_ALLOC_WINDOW_MIN || c->window_slots > 512 || c->window_slots & (c->window_slots - 1)))
+	if (c->window_slots && (c->window_slots < BL_ALLOC_WINDOW_MIN || c->window_slots > 512 ||
+				c->window_slots & (c->window_slots - 1)))
 		return "a window has 8, 16, 32, 64, 128, 256 or 512 slots";
 	if (c->quota_mtus > BL_ALLOC_QUOTA_MAX)
 		return "the quota of a pair is below 2^24 MTUs";
@@ -169,7 +181,8 @@ static const char *check(const struct bl_alloc_cfg *c)
 	if (c->pods && (!c->pod_of || !c->pod_up || !c->pod_down))
 		return "pods need pod_of, pod_up and pod_down";
 	for (i = 0; i < c->endpoints; i++) {
-		if ((c->src_cap && c->src_cap[i] > BL_ALLOC_CAP_MAX) || (c->dst_cap && c->dst_cap[i] > BL_ALLOC_CAP_MAX))
+		if ((c->src_cap && c->src_cap[i] > BL_ALLOC_CAP_MAX) ||
+		    (c->dst_cap && c->dst_cap[i] > BL_ALLOC_CAP_MAX))
 			return "a capacity is at most 4095 packets a slot";
 		if (c->racks && c->rack_of[i] >= c->racks)
 			return "an endpoint is in a rack that does not exist";
@@ -198,10 +211,14 @@ static void fill_word(struct bl_alloc *a, uint32_t port, uint32_t j)
 	if (a->cap[port] <= 1)
 		*f = a->cap[port] ? ~0ULL : 0;
 	else
-		*f = bl_planes_fill(&a->plane[(size_t)port * a->planes * a->words + j], a->planes, a->words, a->cap[port]);
+		*f = bl_planes_fill(&a->plane[(size_t)port * a->planes * a->words + j], a->planes,
+				    a->words, a->cap[port]);
 }
 
-/* the capacities, and what follows from them: plain or not, planes, the most grants that a run can have */
+/*
+ * the capacities, and what follows from them: plain or not, planes, the most grants that a run can
+ * have
+ */
 static void set_caps(struct bl_alloc *a, const struct bl_alloc_cfg *c)
 {
 	uint32_t i, most = 1;
@@ -230,8 +247,12 @@ static void set_caps(struct bl_alloc *a, const struct bl_alloc_cfg *c)
 		a->planes++;
 		most >>= 1;
 	}
-	/* each packet needs a mask and a head at most; what is written beyond the end and does not count: a head and a window */
-	a->outmax = 2 * (size_t)bl_min64(in, out) * a->words * BL_WORD_SLOTS + 1 + 2 * BL_WINDOW_WORDS;
+	/*
+	 * each packet needs a mask and a head at most; what is written beyond the end and does not
+	 * count: a head and a window
+	 */
+	a->outmax =
+		2 * (size_t)bl_min64(in, out) * a->words * BL_WORD_SLOTS + 1 + 2 * BL_WINDOW_WORDS;
 }
 
 static uint16_t *copy16(const uint16_t *from, uint32_t n)
@@ -332,7 +353,8 @@ struct bl_alloc *bl_alloc_new(const struct bl_alloc_cfg *cfg, const char **why)
 		a->pair = table(pairs(a), sizeof(*a->pair));
 	if ((a->policy == BL_ALLOC_FAIR || a->policy == BL_ALLOC_WEIGHTED) && !new_due(a))
 		goto fail;
-	if (!a->free || !a->plane || !a->wait || !a->list || !a->fresh || !a->done || !a->later || !a->takes || !a->parts || !a->out || (merges(a->policy) && !a->pair))
+	if (!a->free || !a->plane || !a->wait || !a->list || !a->fresh || !a->done || !a->later ||
+	    !a->takes || !a->parts || !a->out || (merges(a->policy) && !a->pair))
 		goto fail;
 	for (i = 0; i < a->ports; i++)
 		for (j = 0; j < a->words; j++)
@@ -345,7 +367,8 @@ fail:
 	return NULL;
 }
 
-enum bl_alloc_err bl_alloc_demand(struct bl_alloc *a, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t deadline)
+enum bl_alloc_err bl_alloc_demand(struct bl_alloc *a, uint32_t src, uint32_t dst, uint32_t mtus,
+				  uint64_t deadline)
 {
 	enum bl_alloc_err err = BL_ALLOC_OK;
 	uint32_t *pair, weight = 1;
@@ -363,7 +386,10 @@ enum bl_alloc_err bl_alloc_demand(struct bl_alloc *a, uint32_t src, uint32_t dst
 	if (a->pair) {
 		pair = &a->pair[(size_t)src * a->n + dst];
 		if (*pair & BL_PAIR_LISTED) {
-			/* what is in its record is within the quota, too: a pair has twice the quota at the very most */
+			/*
+			 * what is in its record is within the quota, too: a pair has twice the
+			 * quota at the very most
+			 */
 			if ((*pair & BL_PAIR_MTUS) + mtus > a->quota_mtus) {
 				err = BL_ALLOC_QUOTA;
 				goto refuse;
@@ -383,9 +409,13 @@ enum bl_alloc_err bl_alloc_demand(struct bl_alloc *a, uint32_t src, uint32_t dst
 		err = BL_ALLOC_FULL;
 		goto refuse;
 	}
-	a->fresh[a->nfresh++] = (struct bl_want){ .src = (uint16_t)src, .dst = (uint16_t)dst, .mtus = mtus,
-						   .key = a->policy == BL_ALLOC_DEADLINE ? (uint32_t)deadline : weight,
-						   .account = BL_ACCOUNT_ZERO };
+	a->fresh[a->nfresh++] = (struct bl_want){ .src = (uint16_t)src,
+						  .dst = (uint16_t)dst,
+						  .mtus = mtus,
+						  .key = a->policy == BL_ALLOC_DEADLINE
+								 ? (uint32_t)deadline
+								 : weight,
+						  .account = BL_ACCOUNT_ZERO };
 	a->st.demanded_mtus += mtus;
 	return BL_ALLOC_OK;
 refuse:
@@ -410,7 +440,10 @@ enum bl_alloc_err bl_alloc_weight(struct bl_alloc *a, uint32_t src, uint32_t dst
 	return BL_ALLOC_OK;
 }
 
-/* Move the window so that its first step holds @now. Rows are shifted, not turned around: 512 rows cost 8 cycles a slot, indices modulo 8 one in every visit. */
+/*
+ * Move the window so that its first step holds @now. Rows are shifted, not turned around: 512 rows
+ * cost 8 cycles a slot, indices modulo 8 one in every visit.
+ */
 static void move(struct bl_alloc *a, uint64_t now)
 {
 	const uint64_t span = (uint64_t)a->step * a->span, all = ~0ULL >> (BL_WORD_SLOTS - a->span);
@@ -437,7 +470,9 @@ static void move(struct bl_alloc *a, uint64_t now)
 	for (j = 0; j < a->words; j++) {
 		uint64_t first = a->base + j * a->span;
 
-		a->open[j] = now <= first ? all : now - first >= a->span ? 0 : all << (now - first) & all;
+		a->open[j] = now <= first             ? all
+			     : now - first >= a->span ? 0
+						      : all << (now - first) & all;
 	}
 }
 
@@ -484,8 +519,9 @@ static void sort(struct bl_alloc *a)
 }
 
 /*
- * What came for a pair while it waited belongs to what it asks for. Without this a pair whose record ends in the middle of its share would lose the rest of it:
- * the next pass shares out again, to everybody. A record stays within the quota.
+ * What came for a pair while it waited belongs to what it asks for. Without this a pair whose
+ * record ends in the middle of its share would lose the rest of it: the next pass shares out again,
+ * to everybody. A record stays within the quota.
  */
 static void merge(struct bl_alloc *a)
 {
@@ -496,7 +532,9 @@ static void merge(struct bl_alloc *a)
 		struct bl_want *w = &a->list[i];
 
 		if (i + 16 < a->nlist)
-			__builtin_prefetch(&a->pair[(size_t)a->list[i + 16].src * a->n + a->list[i + 16].dst], 1);
+			__builtin_prefetch(
+				&a->pair[(size_t)a->list[i + 16].src * a->n + a->list[i + 16].dst],
+				1);
 		pair = &a->pair[(size_t)w->src * a->n + w->dst];
 		more = *pair & BL_PAIR_MTUS;
 		room = a->quota_mtus - w->mtus;
@@ -506,7 +544,10 @@ static void merge(struct bl_alloc *a)
 	}
 }
 
-/* Pairs that were served to the end: those that had more than the quota in all join the next pass, behind all others, since they were served last. */
+/*
+ * Pairs that were served to the end: those that had more than the quota in all join the next pass,
+ * behind all others, since they were served last.
+ */
 static void settle(struct bl_alloc *a)
 {
 	size_t i;
@@ -516,7 +557,9 @@ static void settle(struct bl_alloc *a)
 		uint32_t *pair = &a->pair[(size_t)w.src * a->n + w.dst];
 
 		if (i + 16 < a->ndone)
-			__builtin_prefetch(&a->pair[(size_t)a->done[i + 16].src * a->n + a->done[i + 16].dst], 1);
+			__builtin_prefetch(
+				&a->pair[(size_t)a->done[i + 16].src * a->n + a->done[i + 16].dst],
+				1);
 		w.mtus = *pair & BL_PAIR_MTUS;
 		if (!w.mtus) {
 			*pair &= ~BL_PAIR_LISTED;
@@ -556,11 +599,15 @@ static void serve(struct bl_alloc *a, bool all)
 
 	if (!a->nlist)
 		return;
-	if (a->pair && (all || a->policy == BL_ALLOC_FCT)) /* in holes that are left over nobody has a share */
+	if (a->pair &&
+	    (all || a->policy == BL_ALLOC_FCT)) /* in holes that are left over nobody has a share */
 		merge(a);
 	if (a->policy == BL_ALLOC_FCT || a->policy == BL_ALLOC_DEADLINE)
 		sort(a);
-	/* of those who come into a window that is given already most find no slot: to know it is cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md) */
+	/*
+	 * of those who come into a window that is given already most find no slot: to know it is
+	 * cheaper than to count them, share out and visit them (2026-11-21: docs/arbiter.md)
+	 */
 	if (shares && !all)
 		a->ops->filter(a);
 	if (shares && all)
@@ -614,7 +661,9 @@ struct bl_grants bl_alloc_run(struct bl_alloc *a, uint64_t now)
 	a->moved = false;
 	serve(a, moved);
 	a->st.granted_mtus += a->run_mtus;
-	return (struct bl_grants){ .base = a->base, .row = a->out, .len = a->outlen, .mtus = a->run_mtus };
+	return (struct bl_grants){
+		.base = a->base, .row = a->out, .len = a->outlen, .mtus = a->run_mtus
+	};
 }
 
 void bl_alloc_row(struct bl_alloc *a, uint64_t *row)
@@ -652,7 +701,8 @@ static uint64_t forget(struct bl_alloc *a, struct bl_want *w, size_t *n, uint32_
 
 uint64_t bl_alloc_forget(struct bl_alloc *a, uint32_t endpoint)
 {
-	uint64_t mtus = forget(a, a->wait, &a->nwait, endpoint, true) + forget(a, a->fresh, &a->nfresh, endpoint, true);
+	uint64_t mtus = forget(a, a->wait, &a->nwait, endpoint, true) +
+			forget(a, a->fresh, &a->nfresh, endpoint, true);
 
 	a->st.forgotten_mtus += mtus;
 	return mtus;
@@ -660,7 +710,8 @@ uint64_t bl_alloc_forget(struct bl_alloc *a, uint32_t endpoint)
 
 uint64_t bl_alloc_forget_from(struct bl_alloc *a, uint32_t src)
 {
-	uint64_t mtus = forget(a, a->wait, &a->nwait, src, false) + forget(a, a->fresh, &a->nfresh, src, false);
+	uint64_t mtus = forget(a, a->wait, &a->nwait, src, false) +
+			forget(a, a->fresh, &a->nfresh, src, false);
 
 	a->st.forgotten_mtus += mtus;
 	return mtus;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The allocator's inner loop for CPUs with AVX-512 (F, VL and VPOPCNTDQ) and BMI2: a window of 512 slots is one register.
+ * The allocator's inner loop for CPUs with AVX-512 (F, VL and VPOPCNTDQ) and BMI2: a window of 512
+ * slots is one register.
  *
- * Taking the k lowest of 512 bits: count the ones of each word, add them up from the left (3 steps), compare with k. Words whose sum stays within k are
- * taken whole; of the first that does not, PDEP takes what is missing; the rest stay. Example: words with 3, 0, 5, 9, ... ones, k = 6: sums 3, 3, 8, 17: words
- * 0 and 1 are taken whole, of word 2 the lowest 6 - 3 = 3 ones.
+ * Taking the k lowest of 512 bits: count the ones of each word, add them up from the left (3
+ * steps), compare with k. Words whose sum stays within k are taken whole; of the first that does
+ * not, PDEP takes what is missing; the rest stay. Example: words with 3, 0, 5, 9, ... ones, k = 6:
+ * sums 3, 3, 8, 17: words 0 and 1 are taken whole, of word 2 the lowest 6 - 3 = 3 ones.
  */
 #ifdef __x86_64__
 #pragma GCC target("bmi,bmi2,popcnt,lzcnt,avx2,avx512f,avx512vl,avx512vpopcntdq")
@@ -19,22 +21,24 @@ static void filter1(struct bl_alloc *a);
 static void take_rows(struct bl_alloc *a, enum bl_pass kind, uint32_t words);
 static void sort_rows(struct bl_alloc *a, uint32_t words);
 static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *active);
-static inline __attribute__((always_inline)) uint32_t units_wide(const struct bl_alloc *a, uint32_t port, uint32_t words);
-static inline __attribute__((always_inline)) bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, uint32_t words);
+static inline __attribute__((always_inline)) uint32_t units_wide(const struct bl_alloc *a,
+								 uint32_t port, uint32_t words);
+static inline __attribute__((always_inline)) bool any_wide(const struct bl_alloc *a, uint32_t s,
+							   uint32_t d, uint32_t words);
 
-#define PASS_LOWEST(w, k) _pdep_u64(_bzhi_u64(~0ULL, (k) < 64 ? (k) : 64), w)
+#define PASS_LOWEST(w, k)     _pdep_u64(_bzhi_u64(~0ULL, (k) < 64 ? (k) : 64), w)
 #define PASS_LOWEST_FEW(w, k) _pdep_u64(_bzhi_u64(~0ULL, k), w)
-#define PASS_SHARES1	  shares1
-#define PASS_FILTER1	  filter1
-#define PASS_OPS	  bl_alloc_avx512
-#define PASS_NAME	  "avx512"
-#define PASS_WHOLE8	  whole8
-#define PASS_SORT1	  sort1
-#define PASS_TAKE_WIDE	  take_rows
-#define PASS_SORT_WIDE	  sort_rows
-#define PASS_SHARES_WIDE  shares_wide
-#define PASS_UNITS	  units_wide
-#define PASS_ANY	  any_wide
+#define PASS_SHARES1          shares1
+#define PASS_FILTER1          filter1
+#define PASS_OPS              bl_alloc_avx512
+#define PASS_NAME             "avx512"
+#define PASS_WHOLE8           whole8
+#define PASS_SORT1            sort1
+#define PASS_TAKE_WIDE        take_rows
+#define PASS_SORT_WIDE        sort_rows
+#define PASS_SHARES_WIDE      shares_wide
+#define PASS_UNITS            units_wide
+#define PASS_ANY              any_wide
 #include "alloc_pass.h"
 
 static void whole8(struct bl_alloc *a)
@@ -68,9 +72,12 @@ static void whole8(struct bl_alloc *a)
 		if (__builtin_expect(whole != 0xff, 1)) {
 			edge = (uint32_t)__builtin_ctz(~(uint32_t)whole);
 			before = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(
-				_mm512_maskz_compress_epi64((__mmask8)(1u << edge), _mm512_sub_epi64(sum, c))));
-			part = _pdep_u64(_bzhi_u64(~0ULL, k - before), fs[edge] & fd[edge] & a->open[edge]);
-			take = _mm512_mask_set1_epi64(take, (__mmask8)(1u << edge), (long long)part);
+				_mm512_maskz_compress_epi64((__mmask8)(1u << edge),
+							    _mm512_sub_epi64(sum, c))));
+			part = _pdep_u64(_bzhi_u64(~0ULL, k - before),
+					 fs[edge] & fd[edge] & a->open[edge]);
+			take = _mm512_mask_set1_epi64(take, (__mmask8)(1u << edge),
+						      (long long)part);
 		} else {
 			got = (uint32_t)_mm512_reduce_add_epi64(c);
 		}
@@ -98,13 +105,18 @@ static void whole8(struct bl_alloc *a)
 	a->run_mtus += mtus;
 }
 
-/* sort_plain() for windows of one word, four records at a time: each is two lanes, and each list takes its own by a compression */
+/*
+ * sort_plain() for windows of one word, four records at a time: each is two lanes, and each list
+ * takes its own by a compression
+ */
 static void sort1(struct bl_alloc *a)
 {
-	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done, *restrict later = a->later;
+	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done,
+				 *restrict later = a->later;
 	const uint64_t *restrict takes = a->takes, *restrict parts = a->parts;
 	uint64_t *restrict out = a->out;
-	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0, o = a->outlen;
+	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0,
+		  o = a->outlen;
 	const __m512i spread = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
 	const __m512i pair = _mm512_set1_epi64(0xffffffff), one_word = _mm512_set1_epi64(1LL << 32);
 	__m256i sum = _mm256_setzero_si256();
@@ -116,18 +128,33 @@ static void sort1(struct bl_alloc *a)
 		const __m512i rec = _mm512_loadu_si512(&list[i]);
 		const __m256i got = _mm256_popcnt_epi64(take);
 		const __m512i wide = _mm512_permutexvar_epi64(spread, _mm512_castsi256_si512(got));
-		const __m512i less = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32)); /* MTUs */
-		const __m512i rest = _mm512_mask_add_epi64(less, 0xaa, rec, _mm512_slli_epi64(wide, 32)); /* account */
-		const __m512i head = _mm512_or_si512(_mm512_or_si512(_mm512_and_si512(rec, pair), one_word), _mm512_slli_epi64(wide, 48));
-		const __m512i grant = _mm512_mask_permutexvar_epi64(head, 0xaa, spread, _mm512_castsi256_si512(take));
-		const uint32_t extra = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
-		const uint32_t blocked = _mm256_cmpneq_epi64_mask(got, _mm256_and_si256(part, _mm256_set1_epi64x(0xffffffff)));
-		const uint32_t unready = _pext_u32(_mm512_test_epi64_mask(rest, _mm512_set1_epi64((long long)0xffffffff00000000ULL)), 0x55);
-		const uint32_t ready = ~unready & valid, goes_on = unready & ~blocked & valid, some = _mm256_test_epi64_mask(take, take);
+		/* MTUs */
+		const __m512i less =
+			_mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32));
+		/* account */
+		const __m512i rest =
+			_mm512_mask_add_epi64(less, 0xaa, rec, _mm512_slli_epi64(wide, 32));
+		const __m512i head =
+			_mm512_or_si512(_mm512_or_si512(_mm512_and_si512(rec, pair), one_word),
+					_mm512_slli_epi64(wide, 48));
+		const __m512i grant = _mm512_mask_permutexvar_epi64(head, 0xaa, spread,
+								    _mm512_castsi256_si512(take));
+		const uint32_t extra =
+			_mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
+		const uint32_t blocked = _mm256_cmpneq_epi64_mask(
+			got, _mm256_and_si256(part, _mm256_set1_epi64x(0xffffffff)));
+		const uint32_t unready = _pext_u32(
+			_mm512_test_epi64_mask(rest,
+					       _mm512_set1_epi64((long long)0xffffffff00000000ULL)),
+			0x55);
+		const uint32_t ready = ~unready & valid, goes_on = unready & ~blocked & valid,
+			       some = _mm256_test_epi64_mask(take, take);
 		const uint32_t stay = goes_on & ~extra, behind = goes_on & extra;
 
-#define BOTH(m)		 ((__mmask8)(_pdep_u32(m, 0x55) * 3))
-#define PUT(to, at, m, v) (_mm512_storeu_si512(&(to)[at], _mm512_maskz_compress_epi64(BOTH(m), v)), (at) += (size_t)__builtin_popcount(m))
+#define BOTH(m) ((__mmask8)(_pdep_u32(m, 0x55) * 3))
+#define PUT(to, at, m, v)                                                         \
+	(_mm512_storeu_si512(&(to)[at], _mm512_maskz_compress_epi64(BOTH(m), v)), \
+	 (at) += (size_t)__builtin_popcount(m))
 		PUT(list, stays, stay, rest);
 		PUT(later, nlater, behind, rest);
 		PUT(wait, nwait, blocked, rest);
@@ -143,14 +170,16 @@ static void sort1(struct bl_alloc *a)
 	a->ndone = ndone;
 	a->outlen = o;
 	sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(sum, 0x4e));
-	a->run_mtus += (uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
+	a->run_mtus +=
+		(uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
 }
 
 /* rows of 2, 4 and 8 words in one register; what is above them is 0 */
 PASS_INLINE __m512i row_load(const void *p, const uint32_t words)
 {
-	return words == 8 ? _mm512_loadu_si512(p) :
-	       words == 4 ? _mm512_zextsi256_si512(_mm256_loadu_si256(p)) : _mm512_zextsi128_si512(_mm_loadu_si128(p));
+	return words == 8   ? _mm512_loadu_si512(p)
+	       : words == 4 ? _mm512_zextsi256_si512(_mm256_loadu_si256(p))
+			    : _mm512_zextsi128_si512(_mm_loadu_si128(p));
 }
 
 PASS_INLINE void row_store(void *p, __m512i v, const uint32_t words)
@@ -163,7 +192,10 @@ PASS_INLINE void row_store(void *p, __m512i v, const uint32_t words)
 		_mm_storeu_si128(p, _mm512_castsi512_si128(v));
 }
 
-/* take_plain() for windows of several words. @parts: what each took, whether an odd slot was in it, whether it wanted more. */
+/*
+ * take_plain() for windows of several words. @parts: what each took, whether an odd slot was in it,
+ * whether it wanted more.
+ */
 PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
 	const bool fair = kind == BL_PASS_FAIR, aim = kind == BL_PASS_AIM;
@@ -196,18 +228,26 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const ui
 			sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 6));
 		if (words > 4)
 			sum = _mm512_add_epi64(sum, _mm512_alignr_epi64(sum, zero, 4));
-		all = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_alignr_epi64(sum, sum, words - 1)));
+		all = (uint32_t)_mm_cvtsi128_si64(
+			_mm512_castsi512_si128(_mm512_alignr_epi64(sum, sum, words - 1)));
 		whole = _mm512_cmple_epu64_mask(sum, _mm512_set1_epi64(k)) & lanes;
-		/* the word of which only a part is taken; where there is none, lane @words, which is not stored */
+		/*
+		 * the word of which only a part is taken; where there is none, lane @words, which
+		 * is not stored
+		 */
 		edge = (uint32_t)__builtin_ctz(~whole);
 		at = edge & (words - 1);
-		before = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64((__mmask8)(1u << edge), _mm512_sub_epi64(sum, c))));
+		before = (uint32_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(
+			_mm512_maskz_compress_epi64((__mmask8)(1u << edge),
+						    _mm512_sub_epi64(sum, c))));
 		part = _pdep_u64(_bzhi_u64(~0ULL, k - before), fs[at] & fd[at] & open_word[at]);
-		take = _mm512_mask_set1_epi64(_mm512_maskz_mov_epi64((__mmask8)whole, m), (__mmask8)(1u << edge & lanes), (long long)part);
+		take = _mm512_mask_set1_epi64(_mm512_maskz_mov_epi64((__mmask8)whole, m),
+					      (__mmask8)(1u << edge & lanes), (long long)part);
 		row_store(fs, _mm512_xor_si512(vs, take), words);
 		row_store(fd, _mm512_xor_si512(vd, take), words);
 		row_store(&takes[i * words], take, words);
-		parts[i] = (all < k ? all : k) | extra | (uint64_t)(!aim && all < k) << BL_PART_BLOCKED;
+		parts[i] = (all < k ? all : k) | extra |
+			   (uint64_t)(!aim && all < k) << BL_PART_BLOCKED;
 	}
 	for (; i % 4; i++)
 		row_store(&takes[i * words], zero, words);
@@ -216,10 +256,12 @@ PASS_INLINE void take_wide(struct bl_alloc *a, const enum bl_pass kind, const ui
 /* sort_plain(): lists as in sort1(), four records at a time; then their grants, one by one */
 PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 {
-	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done, *restrict later = a->later;
+	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done,
+				 *restrict later = a->later;
 	const uint64_t *restrict takes = a->takes, *restrict parts = a->parts;
 	uint64_t *restrict out = a->out;
-	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0, o = a->outlen;
+	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0,
+		  o = a->outlen;
 	const __m512i spread = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
 	__m256i sum = _mm256_setzero_si256();
 	uint32_t j;
@@ -230,11 +272,20 @@ PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 		const __m256i got = _mm256_and_si256(part, _mm256_set1_epi64x(0xffffffff));
 		const __m512i rec = _mm512_loadu_si512(&list[i]);
 		const __m512i wide = _mm512_permutexvar_epi64(spread, _mm512_castsi256_si512(got));
-		const __m512i less = _mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32)); /* MTUs */
-		const __m512i rest = _mm512_mask_add_epi64(less, 0xaa, rec, _mm512_slli_epi64(wide, 32)); /* account */
-		const uint32_t extra = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
-		const uint32_t blocked = _mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_BLOCKED));
-		const uint32_t unready = _pext_u32(_mm512_test_epi64_mask(rest, _mm512_set1_epi64((long long)0xffffffff00000000ULL)), 0x55);
+		/* MTUs */
+		const __m512i less =
+			_mm512_mask_sub_epi64(rec, 0x55, rec, _mm512_slli_epi64(wide, 32));
+		/* account */
+		const __m512i rest =
+			_mm512_mask_add_epi64(less, 0xaa, rec, _mm512_slli_epi64(wide, 32));
+		const uint32_t extra =
+			_mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_EXTRA));
+		const uint32_t blocked =
+			_mm256_test_epi64_mask(part, _mm256_set1_epi64x(1LL << BL_PART_BLOCKED));
+		const uint32_t unready = _pext_u32(
+			_mm512_test_epi64_mask(rest,
+					       _mm512_set1_epi64((long long)0xffffffff00000000ULL)),
+			0x55);
 		const uint32_t ready = ~unready & valid, goes_on = unready & ~blocked & valid;
 		const uint32_t stay = goes_on & ~extra, behind = goes_on & extra;
 
@@ -243,8 +294,10 @@ PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 			const uint32_t some = _mm512_test_epi64_mask(take, take);
 
 			/* before PUT: it writes over list[i], and over nothing behind */
-			out[o] = (want_lo(&list[i + j]) & 0xffffffff) | (uint64_t)some << 32 | parts[i + j] << 48;
-			row_store(&out[o + 1], _mm512_maskz_compress_epi64((__mmask8)some, take), words);
+			out[o] = (want_lo(&list[i + j]) & 0xffffffff) | (uint64_t)some << 32 |
+				 parts[i + j] << 48;
+			row_store(&out[o + 1], _mm512_maskz_compress_epi64((__mmask8)some, take),
+				  words);
 			o += (uint32_t)__builtin_popcount(some) + !!some;
 		}
 		PUT(list, stays, stay, rest);
@@ -260,60 +313,94 @@ PASS_INLINE void sort_wide(struct bl_alloc *a, const uint32_t words)
 	a->ndone = ndone;
 	a->outlen = o;
 	sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(sum, 0x4e));
-	a->run_mtus += (uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
+	a->run_mtus +=
+		(uint64_t)_mm256_extract_epi64(sum, 0) + (uint64_t)_mm256_extract_epi64(sum, 1);
 }
 
 static void take_rows(struct bl_alloc *a, enum bl_pass kind, uint32_t words)
 {
 	switch (words * 4 + kind) {
-	case 2 * 4 + BL_PASS_WHOLE: take_wide(a, BL_PASS_WHOLE, 2); break;
-	case 2 * 4 + BL_PASS_FAIR: take_wide(a, BL_PASS_FAIR, 2); break;
-	case 2 * 4 + BL_PASS_AIM: take_wide(a, BL_PASS_AIM, 2); break;
-	case 4 * 4 + BL_PASS_WHOLE: take_wide(a, BL_PASS_WHOLE, 4); break;
-	case 4 * 4 + BL_PASS_FAIR: take_wide(a, BL_PASS_FAIR, 4); break;
-	case 4 * 4 + BL_PASS_AIM: take_wide(a, BL_PASS_AIM, 4); break;
-	case 8 * 4 + BL_PASS_WHOLE: take_wide(a, BL_PASS_WHOLE, 8); break;
-	case 8 * 4 + BL_PASS_FAIR: take_wide(a, BL_PASS_FAIR, 8); break;
-	case 8 * 4 + BL_PASS_AIM: take_wide(a, BL_PASS_AIM, 8); break;
+	case 2 * 4 + BL_PASS_WHOLE:
+		take_wide(a, BL_PASS_WHOLE, 2);
+		break;
+	case 2 * 4 + BL_PASS_FAIR:
+		take_wide(a, BL_PASS_FAIR, 2);
+		break;
+	case 2 * 4 + BL_PASS_AIM:
+		take_wide(a, BL_PASS_AIM, 2);
+		break;
+	case 4 * 4 + BL_PASS_WHOLE:
+		take_wide(a, BL_PASS_WHOLE, 4);
+		break;
+	case 4 * 4 + BL_PASS_FAIR:
+		take_wide(a, BL_PASS_FAIR, 4);
+		break;
+	case 4 * 4 + BL_PASS_AIM:
+		take_wide(a, BL_PASS_AIM, 4);
+		break;
+	case 8 * 4 + BL_PASS_WHOLE:
+		take_wide(a, BL_PASS_WHOLE, 8);
+		break;
+	case 8 * 4 + BL_PASS_FAIR:
+		take_wide(a, BL_PASS_FAIR, 8);
+		break;
+	case 8 * 4 + BL_PASS_AIM:
+		take_wide(a, BL_PASS_AIM, 8);
+		break;
 	}
 }
 
 static void sort_rows(struct bl_alloc *a, uint32_t words)
 {
 	switch (words) {
-	case 2: sort_wide(a, 2); break;
-	case 4: sort_wide(a, 4); break;
-	case 8: sort_wide(a, 8); break;
+	case 2:
+		sort_wide(a, 2);
+		break;
+	case 4:
+		sort_wide(a, 4);
+		break;
+	case 8:
+		sort_wide(a, 8);
+		break;
 	}
 }
 
 static inline uint32_t units_wide(const struct bl_alloc *a, uint32_t port, uint32_t words)
 {
-	const __m512i row = _mm512_and_si512(row_load(&a->free[(size_t)port * words], words), row_load(a->open, words));
-	const __m128i c = _mm_sad_epu8(_mm512_cvtepi64_epi8(_mm512_popcnt_epi64(row)), _mm_setzero_si128());
+	const __m512i row = _mm512_and_si512(row_load(&a->free[(size_t)port * words], words),
+					     row_load(a->open, words));
+	const __m128i c =
+		_mm_sad_epu8(_mm512_cvtepi64_epi8(_mm512_popcnt_epi64(row)), _mm_setzero_si128());
 
 	return (uint32_t)_mm_cvtsi128_si32(c);
 }
 
 static inline bool any_wide(const struct bl_alloc *a, uint32_t s, uint32_t d, uint32_t words)
 {
-	const __m512i both = _mm512_and_si512(row_load(&a->free[(size_t)s * words], words), row_load(&a->free[(size_t)d * words], words));
+	const __m512i both = _mm512_and_si512(row_load(&a->free[(size_t)s * words], words),
+					      row_load(&a->free[(size_t)d * words], words));
 
 	return _mm512_test_epi64_mask(both, row_load(a->open, words));
 }
 
-/* share_word() of 16 ports at a time. Sums are below 2^24, exact in floats; a quotient may be rounded up to the next whole number, never down. */
+/*
+ * share_word() of 16 ports at a time. Sums are below 2^24, exact in floats; a quotient may be
+ * rounded up to the next whole number, never down.
+ */
 PASS_INLINE void share_words(struct bl_alloc *a, uint32_t p, __m512i units, const uint32_t *active)
 {
-	const __m512i flows = _mm512_loadu_si512(&active[p]), all = _mm512_add_epi32(units, _mm512_loadu_si512(&a->sum[p]));
+	const __m512i flows = _mm512_loadu_si512(&active[p]),
+		      all = _mm512_add_epi32(units, _mm512_loadu_si512(&a->sum[p]));
 	const __mmask16 some = _mm512_test_epi32_mask(flows, flows);
-	__m512i q = _mm512_cvttps_epi32(_mm512_div_ps(_mm512_cvtepi32_ps(all), _mm512_cvtepi32_ps(flows)));
+	__m512i q = _mm512_cvttps_epi32(
+		_mm512_div_ps(_mm512_cvtepi32_ps(all), _mm512_cvtepi32_ps(flows)));
 	__m512i odd = _mm512_sub_epi32(all, _mm512_mullo_epi32(q, flows));
 	const __mmask16 over = _mm512_cmplt_epi32_mask(odd, _mm512_setzero_si512());
 
 	q = _mm512_mask_sub_epi32(q, over, q, _mm512_set1_epi32(1));
 	odd = _mm512_mask_add_epi32(odd, over, odd, flows);
-	_mm512_mask_storeu_epi32(&a->share[p], some, _mm512_or_si512(_mm512_slli_epi32(q, BL_SHARE_BITS), odd));
+	_mm512_mask_storeu_epi32(&a->share[p], some,
+				 _mm512_or_si512(_mm512_slli_epi32(q, BL_SHARE_BITS), odd));
 }
 
 static void shares1(struct bl_alloc *a, const uint32_t *active)
@@ -322,10 +409,15 @@ static void shares1(struct bl_alloc *a, const uint32_t *active)
 	uint32_t p;
 
 	for (p = 0; p < 2 * a->n; p += 16) {
-		const __m512i lo = _mm512_popcnt_epi64(_mm512_and_si512(_mm512_loadu_si512(&a->free[p]), open));
-		const __m512i hi = _mm512_popcnt_epi64(_mm512_and_si512(_mm512_loadu_si512(&a->free[p + 8]), open));
+		const __m512i lo = _mm512_popcnt_epi64(
+			_mm512_and_si512(_mm512_loadu_si512(&a->free[p]), open));
+		const __m512i hi = _mm512_popcnt_epi64(
+			_mm512_and_si512(_mm512_loadu_si512(&a->free[p + 8]), open));
 
-		share_words(a, p, _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(lo)), _mm512_cvtepi64_epi32(hi), 1), active);
+		share_words(a, p,
+			    _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(lo)),
+					       _mm512_cvtepi64_epi32(hi), 1),
+			    active);
 	}
 }
 
@@ -335,7 +427,9 @@ static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *acti
 
 	for (p = 0; p < 2 * a->n; p += 16) {
 		for (k = 0; k < 16; k++) /* beyond the last port there is room, see free_words() */
-			units[k] = words == 8 ? units_wide(a, p + k, 8) : words == 4 ? units_wide(a, p + k, 4) : units_wide(a, p + k, 2);
+			units[k] = words == 8   ? units_wide(a, p + k, 8)
+				   : words == 4 ? units_wide(a, p + k, 4)
+						: units_wide(a, p + k, 2);
 		share_words(a, p, _mm512_loadu_si512(units), active);
 	}
 }
@@ -344,17 +438,24 @@ static void shares_wide(struct bl_alloc *a, uint32_t words, const uint32_t *acti
 static void filter1(struct bl_alloc *a)
 {
 	struct bl_want *restrict list = a->list, *restrict wait = a->wait;
-	const __m512i open = _mm512_set1_epi64((long long)a->open[0]), firsts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+	const __m512i open = _mm512_set1_epi64((long long)a->open[0]),
+		      firsts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
 	const __m512i low = _mm512_set1_epi64(0xffff);
 	size_t i, len = a->nlist, stays = 0, nwait = a->nwait;
 
 	for (i = 0; i < len; i += 8) {
 		const uint32_t valid = len - i < 8 ? (1u << (len - i)) - 1 : 0xff;
-		const __m512i r0 = _mm512_loadu_si512(&list[i]), r1 = _mm512_loadu_si512(&list[i + 4]);
+		const __m512i r0 = _mm512_loadu_si512(&list[i]),
+			      r1 = _mm512_loadu_si512(&list[i + 4]);
 		const __m512i lo = _mm512_permutex2var_epi64(r0, firsts, r1);
-		const __m512i fs = _mm512_mask_i64gather_epi64(open, (__mmask8)valid, _mm512_and_si512(lo, low), a->free, 8);
-		const __m512i fd = _mm512_mask_i64gather_epi64(open, (__mmask8)valid, _mm512_and_si512(_mm512_srli_epi64(lo, 16), low), a->free + a->n, 8);
-		const uint32_t some = _mm512_mask_test_epi64_mask((__mmask8)valid, _mm512_and_si512(fs, fd), open), none = ~some & valid;
+		const __m512i fs = _mm512_mask_i64gather_epi64(
+			open, (__mmask8)valid, _mm512_and_si512(lo, low), a->free, 8);
+		const __m512i fd = _mm512_mask_i64gather_epi64(
+			open, (__mmask8)valid, _mm512_and_si512(_mm512_srli_epi64(lo, 16), low),
+			a->free + a->n, 8);
+		const uint32_t some = _mm512_mask_test_epi64_mask((__mmask8)valid,
+								  _mm512_and_si512(fs, fd), open),
+			       none = ~some & valid;
 
 		PUT(list, stays, some & 0xf, r0);
 		PUT(list, stays, some >> 4, r1);

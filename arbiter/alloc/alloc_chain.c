@@ -20,7 +20,7 @@
 
 #include "alloc_priv.h"
 
-#define CHAINS	  8u
+#define CHAINS    8u
 #define STEPS_MAX 128u
 
 /* slots of @free that are open into @slot, @max at most. Returns how many. */
@@ -58,8 +58,10 @@ static void give(struct bl_alloc *a, uint32_t i, uint32_t slot)
 	a->chain.peer[(size_t)d * a->chain.row + slot] = (uint16_t)(s + 1);
 }
 
-/* The packets of the chain that begins at port @v with slot @from, and of which every second one is
- * in slot @to, change places. */
+/*
+ * The packets of the chain that begins at port @v with slot @from, and of which every second one is
+ * in slot @to, change places.
+ */
 static void swap(struct bl_alloc *a, uint32_t v, uint32_t from, uint32_t to)
 {
 	uint32_t c = from, next, i;
@@ -77,8 +79,8 @@ static void swap(struct bl_alloc *a, uint32_t v, uint32_t from, uint32_t to)
 			break;
 		next--;
 		/* ports below n send */
-		i = v < a->n ? a->chain.where[(size_t)v * a->n + next - a->n] :
-			       a->chain.where[(size_t)next * a->n + v - a->n];
+		i = v < a->n ? a->chain.where[(size_t)v * a->n + next - a->n]
+			     : a->chain.where[(size_t)next * a->n + v - a->n];
 		toggle_flow(a, i, from);
 		toggle_flow(a, i, to);
 	}
@@ -146,8 +148,8 @@ static void lay_out(struct bl_alloc *a)
 			uint64_t m = a->takes[i * a->words + j];
 
 			for (; m; m &= m - 1) {
-				const uint32_t slot = j * BL_WORD_SLOTS +
-						      (uint32_t)__builtin_ctzll(m);
+				const uint32_t slot =
+					j * BL_WORD_SLOTS + (uint32_t)__builtin_ctzll(m);
 
 				at_s[slot] = (uint16_t)(d + 1);
 				at_d[slot] = (uint16_t)(s + 1);
@@ -173,9 +175,8 @@ static uint64_t lacks(struct bl_alloc *a)
 	size_t i;
 
 	for (i = 0; i < a->nlist; i++) {
-		const uint32_t lack = waits(a, &a->list[i]) ?
-					      a->due.aim[i] - (uint32_t)a->parts[i] :
-					      0;
+		const uint32_t lack = waits(a, &a->list[i]) ? a->due.aim[i] - (uint32_t)a->parts[i]
+							    : 0;
 
 		lacks += lack;
 		given += a->parts[i];

@@ -22,7 +22,7 @@
 
 #include "alloc_priv.h"
 
-#define UNIT	   (1LL << 20) /* one MTU */
+#define UNIT       (1LL << 20) /* one MTU */
 #define PASSES_MAX 64u
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -164,8 +164,8 @@ DUE_INLINE void set_levels(struct bl_alloc *a)
 		if (!d->weight[p])
 			continue;
 		n += d->want[p] > sum;
-		d->level[p] = d->want[p] > sum ? (int64_t)((double)sum / (double)d->weight[p]) :
-						 BL_DUE_ENOUGH;
+		d->level[p] = d->want[p] > sum ? (int64_t)((double)sum / (double)d->weight[p])
+					       : BL_DUE_ENOUGH;
 	}
 	d->nports = n;
 }
@@ -220,9 +220,11 @@ DUE_INLINE void fill(struct bl_alloc *a, const bool tiers)
 	for (k = 0; k < going; k++) {
 		const struct bl_want *w = &a->list[k];
 		const int64_t had = had_before(w);
-		const struct bl_due_flow f = { .at = (uint32_t)k, .s = w->src,
+		const struct bl_due_flow f = { .at = (uint32_t)k,
+					       .s = w->src,
 					       .d = (uint16_t)(a->n + w->dst),
-					       .weight = weight_of(w), .had = had,
+					       .weight = weight_of(w),
+					       .had = had,
 					       .most = had + w->mtus * UNIT };
 
 		d->flow[k] = f;
@@ -277,8 +279,7 @@ DUE_INLINE void whole(struct bl_alloc *a, const bool tiers, uint32_t slots)
 		for (k = 0; k < parts; k++) {
 			const uint32_t s = list[part[k]].src, r = a->n + list[part[k]].dst;
 			const uint32_t big = had[part[k]] >= UNIT / 2;
-			const uint32_t one = (big != round) &
-					     (lowest(a, tiers, s, r, d->room) > 0);
+			const uint32_t one = (big != round) & (lowest(a, tiers, s, r, d->room) > 0);
 
 			aim[part[k]] += one;
 			add(a, tiers, s, r, d->room, -(int64_t)one);

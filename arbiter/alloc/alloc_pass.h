@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One visit to every flow of the list: the inner loop of the allocator, compiled once per instruction set. The including file defines PASS_LOWEST(w, k) and
- * PASS_OPS, and may define PASS_WHOLE8, a faster whole pass over windows of 8 words.
+ * One visit to every flow of the list: the inner loop of the allocator, compiled once per
+ * instruction set. The including file defines PASS_LOWEST(w, k) and PASS_OPS, and may define
+ * PASS_WHOLE8, a faster whole pass over windows of 8 words.
  *
- * No branch here depends on the data but the loop's own: at load 0.9 a flow is blocked, served or goes on with about equal chances, and a wrong guess costs
- * more (20 cycles) than writing the record to all three places and advancing one of them. Measured 2026-11-21, 256 endpoints, load 0.9: see docs/arbiter.md.
+ * No branch here depends on the data but the loop's own: at load 0.9 a flow is blocked, served or
+ * goes on with about equal chances, and a wrong guess costs more (20 cycles) than writing the
+ * record to all three places and advancing one of them. Measured 2026-11-21, 256 endpoints, load
+ * 0.9: see docs/arbiter.md.
  */
 #include "alloc_priv.h"
 
@@ -34,7 +37,10 @@ PASS_INLINE void want_put(struct bl_want *w, uint64_t lo, uint64_t hi)
 
 PASS_INLINE uint64_t grant_head(uint32_t src, uint32_t dst, uint32_t words, uint32_t mtus)
 {
-	const struct bl_grant g = { .src = (uint16_t)src, .dst = (uint16_t)dst, .words = (uint8_t)words, .mtus = (uint16_t)mtus };
+	const struct bl_grant g = { .src = (uint16_t)src,
+				    .dst = (uint16_t)dst,
+				    .words = (uint8_t)words,
+				    .mtus = (uint16_t)mtus };
 	uint64_t v;
 
 	__builtin_memcpy(&v, &g, sizeof(v));
@@ -42,10 +48,12 @@ PASS_INLINE uint64_t grant_head(uint32_t src, uint32_t dst, uint32_t words, uint
 }
 
 /*
- * What a flow may have in this pass: as much as lifts it to the level of the lower one of its ports,
- * and one of the odd slots where both have some left. @had: its account. @extra: it got one of them.
+ * What a flow may have in this pass: as much as lifts it to the level of the lower one of its
+ * ports, and one of the odd slots where both have some left. @had: its account. @extra: it got one
+ * of them.
  */
-PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t mtus, uint32_t had, uint64_t *extra)
+PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t mtus, uint32_t had,
+			       uint64_t *extra)
 {
 	const uint32_t xs = share[s], xd = share[d];
 	const uint32_t fs = xs >> BL_SHARE_BITS, fd = xd >> BL_SHARE_BITS;
@@ -62,8 +70,9 @@ PASS_INLINE uint32_t fair_part(uint32_t *share, uint32_t s, uint32_t d, uint32_t
 }
 
 /*
- * First half of a pass: what everybody takes. Every address here depends on the list alone, so the CPU runs many visits side by side; when the
- * records were also sorted into their lists here, each visit waited for the lengths of these that the one before it left (30 cycles instead of 9).
+ * First half of a pass: what everybody takes. Every address here depends on the list alone, so the
+ * CPU runs many visits side by side; when the records were also sorted into their lists here, each
+ * visit waited for the lengths of these that the one before it left (30 cycles instead of 9).
  */
 PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const uint32_t words)
 {
@@ -96,8 +105,9 @@ PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const u
 			 * one word
 			 */
 			const uint64_t both = fs[j] & fd[j] & open[j];
-			const uint64_t take = (fair || aim) && words == 1 ? PASS_LOWEST_FEW(both, left) :
-									    PASS_LOWEST(both, left);
+			const uint64_t take = (fair || aim) && words == 1
+						      ? PASS_LOWEST_FEW(both, left)
+						      : PASS_LOWEST(both, left);
 
 			fs[j] ^= take;
 			fd[j] ^= take;
@@ -114,15 +124,18 @@ PASS_INLINE void take_plain(struct bl_alloc *a, const enum bl_pass kind, const u
 /* second half: grants, and who goes on, who is blocked, who is served */
 PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 {
-	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done, *restrict later = a->later;
+	struct bl_want *restrict list = a->list, *restrict wait = a->wait, *restrict done = a->done,
+				 *restrict later = a->later;
 	const uint64_t *restrict takes = a->takes, *restrict parts = a->parts;
 	uint64_t *restrict out = a->out;
-	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0, o = a->outlen;
+	size_t i, len = a->nlist, stays = 0, nwait = a->nwait, ndone = a->ndone, nlater = 0,
+		  o = a->outlen;
 	uint64_t mtus = 0;
 	uint32_t j;
 
 	for (i = 0; i < len; i++) {
-		const uint32_t k = (uint32_t)parts[i], extra = (uint32_t)(parts[i] >> BL_PART_EXTRA);
+		const uint32_t k = (uint32_t)parts[i],
+			       extra = (uint32_t)(parts[i] >> BL_PART_EXTRA);
 		uint32_t got = 0, which = 0, masks = 0, goes_on, blocked, ready;
 		struct bl_want rest = list[i];
 		uint64_t lo, hi;
@@ -133,7 +146,7 @@ PASS_INLINE void sort_plain(struct bl_alloc *a, const uint32_t words)
 			got += bl_count64(take);
 			out[o + 1 + masks] = take;
 			masks += !!take;
-			which |= (uint32_t)!!take << j;
+			which |= (uint32_t) !!take << j;
 		}
 		out[o] = grant_head(rest.src, rest.dst, which, got);
 		o += masks + !!masks;
@@ -196,20 +209,36 @@ PASS_INLINE void pass_plain(struct bl_alloc *a, const enum bl_pass kind, const u
 static void take_aim(struct bl_alloc *a)
 {
 	switch (a->words) {
-	case 1: take_words(a, BL_PASS_AIM, 1); break;
-	case 2: take_words(a, BL_PASS_AIM, 2); break;
-	case 4: take_words(a, BL_PASS_AIM, 4); break;
-	case 8: take_words(a, BL_PASS_AIM, 8); break;
+	case 1:
+		take_words(a, BL_PASS_AIM, 1);
+		break;
+	case 2:
+		take_words(a, BL_PASS_AIM, 2);
+		break;
+	case 4:
+		take_words(a, BL_PASS_AIM, 4);
+		break;
+	case 8:
+		take_words(a, BL_PASS_AIM, 8);
+		break;
 	}
 }
 
 static void sort_aim(struct bl_alloc *a)
 {
 	switch (a->words) {
-	case 1: sort_words(a, 1); break;
-	case 2: sort_words(a, 2); break;
-	case 4: sort_words(a, 4); break;
-	case 8: sort_words(a, 8); break;
+	case 1:
+		sort_words(a, 1);
+		break;
+	case 2:
+		sort_words(a, 2);
+		break;
+	case 4:
+		sort_words(a, 4);
+		break;
+	case 8:
+		sort_words(a, 8);
+		break;
 	}
 }
 
@@ -221,7 +250,8 @@ PASS_INLINE void port_take(struct bl_alloc *a, uint32_t port, uint32_t j, uint64
 	if (a->cap[port] == 1)
 		*f ^= take;
 	else
-		*f = bl_planes_sub(&a->plane[(size_t)port * a->planes * a->words + j], a->planes, a->words, take);
+		*f = bl_planes_sub(&a->plane[(size_t)port * a->planes * a->words + j], a->planes,
+				   a->words, take);
 }
 
 static void pass_any(struct bl_alloc *a, enum bl_pass kind)
@@ -240,13 +270,15 @@ static void pass_any(struct bl_alloc *a, enum bl_pass kind)
 			k = a->due.aim[i];
 		} else if (kind == BL_PASS_FAIR) {
 			for (p = 0; p < np; p++) {
-				uint32_t x = a->share[port[p]], most = (x >> BL_SHARE_BITS) + !!(x & BL_SHARE_ODD);
+				uint32_t x = a->share[port[p]],
+					 most = (x >> BL_SHARE_BITS) + !!(x & BL_SHARE_ODD);
 
 				most = most > (uint32_t)w.account ? most - (uint32_t)w.account : 0;
 				k = most < k ? most : k;
 			}
 			for (p = 0; p < np; p++) {
-				bool odd = k && k + (uint32_t)w.account > a->share[port[p]] >> BL_SHARE_BITS;
+				bool odd = k && k + (uint32_t)w.account > a->share[port[p]] >>
+							BL_SHARE_BITS;
 
 				a->share[port[p]] -= odd;
 				extra |= odd;
@@ -308,18 +340,36 @@ static void pass(struct bl_alloc *a, enum bl_pass kind)
 		return;
 	}
 	switch (a->words * 2 + (kind == BL_PASS_FAIR)) {
-	case 2: pass_plain(a, BL_PASS_WHOLE, 1); break;
-	case 3: pass_plain(a, BL_PASS_FAIR, 1); break;
-	case 4: pass_plain(a, BL_PASS_WHOLE, 2); break;
-	case 5: pass_plain(a, BL_PASS_FAIR, 2); break;
-	case 8: pass_plain(a, BL_PASS_WHOLE, 4); break;
-	case 9: pass_plain(a, BL_PASS_FAIR, 4); break;
+	case 2:
+		pass_plain(a, BL_PASS_WHOLE, 1);
+		break;
+	case 3:
+		pass_plain(a, BL_PASS_FAIR, 1);
+		break;
+	case 4:
+		pass_plain(a, BL_PASS_WHOLE, 2);
+		break;
+	case 5:
+		pass_plain(a, BL_PASS_FAIR, 2);
+		break;
+	case 8:
+		pass_plain(a, BL_PASS_WHOLE, 4);
+		break;
+	case 9:
+		pass_plain(a, BL_PASS_FAIR, 4);
+		break;
 #ifdef PASS_WHOLE8
-	case 16: PASS_WHOLE8(a); break;
+	case 16:
+		PASS_WHOLE8(a);
+		break;
 #else
-	case 16: pass_plain(a, BL_PASS_WHOLE, 8); break;
+	case 16:
+		pass_plain(a, BL_PASS_WHOLE, 8);
+		break;
 #endif
-	case 17: pass_plain(a, BL_PASS_FAIR, 8); break;
+	case 17:
+		pass_plain(a, BL_PASS_FAIR, 8);
+		break;
 	}
 }
 
@@ -330,9 +380,9 @@ PASS_INLINE uint32_t port_units(const struct bl_alloc *a, uint32_t port)
 	uint32_t j, units = 0;
 
 	for (j = 0; j < a->words; j++)
-		units += a->cap[port] == 1 ?
-				 bl_count64(free[j] & a->open[j]) :
-				 bl_planes_count(&plane[j], a->planes, a->words, a->open[j]);
+		units += a->cap[port] == 1
+				 ? bl_count64(free[j] & a->open[j])
+				 : bl_planes_count(&plane[j], a->planes, a->words, a->open[j]);
 	return units;
 }
 
@@ -340,7 +390,8 @@ PASS_INLINE uint32_t port_units(const struct bl_alloc *a, uint32_t port)
  * A port's word in @share: the level that its flows reach together, that is what is free and what
  * they have had, divided by their number; and how many may have one more.
  */
-PASS_INLINE uint32_t share_word(const struct bl_alloc *a, uint32_t units, uint32_t sum, uint32_t flows)
+PASS_INLINE uint32_t share_word(const struct bl_alloc *a, uint32_t units, uint32_t sum,
+				uint32_t flows)
 {
 	const uint32_t all = units + sum;
 	uint32_t q, odd;
@@ -363,7 +414,8 @@ PASS_INLINE void share_put(struct bl_alloc *a, uint32_t port, uint32_t units, ui
 	a->share[port] = share_word(a, units, a->sum[port], flows);
 }
 
-PASS_INLINE void share_plain(struct bl_alloc *a, uint32_t port, const uint32_t words, const uint32_t *active)
+PASS_INLINE void share_plain(struct bl_alloc *a, uint32_t port, const uint32_t words,
+			     const uint32_t *active)
 {
 	uint32_t units = 0;
 
@@ -438,10 +490,18 @@ static void shares(struct bl_alloc *a)
 
 	if (a->plain) {
 		switch (a->words) {
-		case 1: shares_plain(a, 1); return;
-		case 2: shares_plain(a, 2); return;
-		case 4: shares_plain(a, 4); return;
-		case 8: shares_plain(a, 8); return;
+		case 1:
+			shares_plain(a, 1);
+			return;
+		case 2:
+			shares_plain(a, 2);
+			return;
+		case 4:
+			shares_plain(a, 4);
+			return;
+		case 8:
+			shares_plain(a, 8);
+			return;
 		}
 	}
 	__builtin_memset(a->active, 0, a->ports * sizeof(*a->active));
@@ -459,7 +519,10 @@ static void shares(struct bl_alloc *a)
 	}
 }
 
-/* Those of the list that have no slot left go to the wait list, in order, before anything is counted for them: 70 % after the first pass at load 0.9. */
+/*
+ * Those of the list that have no slot left go to the wait list, in order, before anything is
+ * counted for them: 70 % after the first pass at load 0.9.
+ */
 PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 {
 	struct bl_want *restrict list = a->list, *restrict wait = a->wait;
@@ -472,7 +535,8 @@ PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 #ifdef PASS_ANY
 		any = PASS_ANY(a, list[i].src, n + list[i].dst, words);
 #else
-		const __u64 *fs = a->free + (size_t)list[i].src * words, *fd = a->free + (size_t)(n + list[i].dst) * words;
+		const __u64 *fs = a->free + (size_t)list[i].src * words,
+			    *fd = a->free + (size_t)(n + list[i].dst) * words;
 		uint32_t j;
 
 		for (j = 0; j < words; j++)
@@ -487,7 +551,10 @@ PASS_INLINE void filter_plain(struct bl_alloc *a, const uint32_t words)
 	a->nwait = nwait;
 }
 
-/* the same for any capacities and tiers: who has no slot left would stay at its level, pass after pass */
+/*
+ * the same for any capacities and tiers: who has no slot left would stay at its level, pass after
+ * pass
+ */
 static void filter_any(struct bl_alloc *a)
 {
 	size_t i, len = a->nlist, stays = 0;
@@ -514,17 +581,33 @@ static void filter_any(struct bl_alloc *a)
 static void filter(struct bl_alloc *a)
 {
 	switch (a->plain ? a->words : 0) {
-	case 0: filter_any(a); break;
+	case 0:
+		filter_any(a);
+		break;
 #ifdef PASS_FILTER1
-	case 1: PASS_FILTER1(a); break;
+	case 1:
+		PASS_FILTER1(a);
+		break;
 #else
-	case 1: filter_plain(a, 1); break;
+	case 1:
+		filter_plain(a, 1);
+		break;
 #endif
-	case 2: filter_plain(a, 2); break;
-	case 4: filter_plain(a, 4); break;
-	case 8: filter_plain(a, 8); break;
+	case 2:
+		filter_plain(a, 2);
+		break;
+	case 4:
+		filter_plain(a, 4);
+		break;
+	case 8:
+		filter_plain(a, 8);
+		break;
 	}
 }
 
-const struct bl_alloc_ops PASS_OPS = { .name = PASS_NAME, .shares = shares, .pass = pass,
-				      .take = take_aim, .sort = sort_aim, .filter = filter };
+const struct bl_alloc_ops PASS_OPS = { .name = PASS_NAME,
+				       .shares = shares,
+				       .pass = pass,
+				       .take = take_aim,
+				       .sort = sort_aim,
+				       .filter = filter };

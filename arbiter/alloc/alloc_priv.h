@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Inside the allocator. Every limit of the network is a port: sending end of endpoint e is port e, receiving end n + e, then racks up, racks down, pods up, pods
- * down. A pair has 2, 4 or 6 of them; a slot may be given if it is free at all.
+ * Inside the allocator. Every limit of the network is a port: sending end of endpoint e is port e,
+ * receiving end n + e, then racks up, racks down, pods up, pods down. A pair has 2, 4 or 6 of them;
+ * a slot may be given if it is free at all.
  */
 #ifndef BARLINE_ARBITER_ALLOC_PRIV_H
 #define BARLINE_ARBITER_ALLOC_PRIV_H
@@ -11,19 +12,23 @@
 #include "core/fastpass/timeslot_core.h"
 #include "alloc.h"
 
-/* a pair's word in @pair: what came while it was waiting already, its weight less one, whether it is in a list */
+/*
+ * a pair's word in @pair: what came while it was waiting already, its weight less one, whether it
+ * is in a list
+ */
 #define BL_PAIR_MTUS   0x00ffffffu
 #define BL_PAIR_WEIGHT 24
 #define BL_PAIR_LISTED (1u << 31)
-#define BL_WANT_PAD    16 /* records are written before it is known whether they count, and read several at a time */
+/* records are written before it is known whether they count, and read several at a time */
+#define BL_WANT_PAD 16
 
 /**
  * struct bl_want - a waiting flow (or request), in the order of service.
  * @mtus: still wanted.
- * @key: deadline policy: slot, low 32 bits; fair and weighted: its weight, 1/256 MTU of @account, and
- *	how many windows were shared out while it waited, see BL_KEY_*.
- * @account: fair and weighted: MTUs that it has had since that window was opened, and before that more
- *	(or less) than it was due, and BL_ACCOUNT_ZERO.
+ * @key: deadline policy: slot, low 32 bits; fair and weighted: its weight, 1/256 MTU of @account,
+ *and how many windows were shared out while it waited, see BL_KEY_*.
+ * @account: fair and weighted: MTUs that it has had since that window was opened, and before that
+ *more (or less) than it was due, and BL_ACCOUNT_ZERO.
  */
 struct bl_want {
 	uint16_t src, dst;
@@ -97,7 +102,10 @@ struct bl_alloc_ops {
 	 */
 	void (*take)(struct bl_alloc *a);
 	void (*sort)(struct bl_alloc *a);
-	/* one visit to all of a->list: what continues stays there, what cannot goes to wait, what is served to done */
+	/*
+	 * one visit to all of a->list: what continues stays there, what cannot goes to wait, what
+	 * is served to done
+	 */
 	void (*pass)(struct bl_alloc *a, enum bl_pass kind);
 	/* those of the list that have no slot left go to wait */
 	void (*filter)(struct bl_alloc *a);
@@ -105,16 +113,21 @@ struct bl_alloc_ops {
 
 /**
  * struct bl_alloc - see alloc.h.
- * @words: of the window. @span: slots in a word: 64, or fewer, its lowest bits, where the window is smaller; the others are never open. @step: words by which it moves at once. @ports, @first_rack, @first_pod: see the top.
+ * @words: of the window. @span: slots in a word: 64, or fewer, its lowest bits, where the window is
+ *smaller; the others are never open. @step: words by which it moves at once. @ports, @first_rack,
+ *@first_pod: see the top.
  * @plain: every capacity is 1 and there are no tiers: two ports, one bit.
- * @free: [port][words], 1: free. @plane: [port][planes][words], counts of ports of more than one packet. @cap: [port].
+ * @free: [port][words], 1: free. @plane: [port][planes][words], counts of ports of more than one
+ *packet. @cap: [port].
  * @open: slots of the window that are not past. @base: slot of the window's first bit.
- * @active: flows of the present list at each port. @share: the level up to which each of them may come
- *	in this pass: BL_SHARE_*.
+ * @active: flows of the present list at each port. @share: the level up to which each of them may
+ *come in this pass: BL_SHARE_*.
  * @sum: accounts of the present list at each port.
- * @takes: [list][words], what each took in this pass. @parts: what it might have taken, and whether one of the odd slots was in it.
+ * @takes: [list][words], what each took in this pass. @parts: what it might have taken, and whether
+ *one of the odd slots was in it.
  * @pair: [src][dst], see BL_PAIR_*; NULL where requests are not merged.
- * @wait: blocked flows, who got least first. @list: those of this pass. @fresh: came since the last run. @done: served to the end in this pass.
+ * @wait: blocked flows, who got least first. @list: those of this pass. @fresh: came since the last
+ *run. @done: served to the end in this pass.
  * @later: those that got one more than others in this pass: they are behind them in the next.
  * @out: the row of the present run; @own_out: if nobody says otherwise.
  * @recip: bl_fair_share()'s, by number of flows.
@@ -147,32 +160,37 @@ struct bl_alloc {
 	struct bl_alloc_stats st;
 };
 
-#define BL_RECIP_MAX  4096u
+#define BL_RECIP_MAX 4096u
 /* a port's word in @share: slots for each flow, and below them how many may have one more */
 #define BL_SHARE_BITS 12
 #define BL_SHARE_ODD  ((1u << BL_SHARE_BITS) - 1)
 #define BL_SHARE_MAX  ((1u << 19) - 1)
-#define BL_PART_EXTRA	32
-#define BL_PART_BLOCKED 33 /* wide windows only; for one word it is cheaper to compare afterwards */
+#define BL_PART_EXTRA 32
+#define BL_PART_BLOCKED                                                           \
+	33 /* wide windows only; for one word it is cheaper to compare afterwards \
+	    */
 /*
  * @key of fair and weighted: weight, 1/256 MTU of the account, and windows that were shared out
  * while it waited. Whoever waits is in every one of them.
  */
-#define BL_KEY_WEIGHT_MAX 0xffu
-#define BL_KEY_PART	  8
-#define BL_KEY_PART_MAX	  0xffu
-#define BL_KEY_WINDOWS	  16
+#define BL_KEY_WEIGHT_MAX  0xffu
+#define BL_KEY_PART        8
+#define BL_KEY_PART_MAX    0xffu
+#define BL_KEY_WINDOWS     16
 #define BL_KEY_WINDOWS_MAX 0xffffu
-/* a flow that is held up by other things than its ports' levels saves up no more than that: two windows */
-#define BL_ACCOUNT_MAX	1000
+/*
+ * a flow that is held up by other things than its ports' levels saves up no more than that: two
+ * windows
+ */
+#define BL_ACCOUNT_MAX  1000
 #define BL_ACCOUNT_ZERO 1024
 /*
  * What is due and found no slot waits for the next window, where it is due again, if no flow lacks
  * more than so many MTUs and all together no more than such a part of what was given. To write down
  * who sends when takes 1 ns a packet; requests of 10 MTUs at load 0.9 lack 0.02 %.
  */
-#define BL_LACKS_FEW	 16u
-#define BL_LACKS_PART	 512u
+#define BL_LACKS_FEW  16u
+#define BL_LACKS_PART 512u
 /*
  * That is of those that waited for the last window already, or want more than such a part of this
  * one. A short request that comes to a full port is first in the next window, and has what it wants
@@ -182,7 +200,8 @@ struct bl_alloc {
 #define BL_CHAIN_SHORT(slots) ((slots) / 2)
 /* Steps of eight chains together, by packets that were given without: 10 ns each. */
 #define BL_CHAIN_STEPS(given) ((given) + 1024)
-#define BL_PASSES_MAX	64 /* then what is left goes to whoever comes first, and the accounts remember it */
+/* then what is left goes to whoever comes first, and the accounts remember it */
+#define BL_PASSES_MAX 64
 
 /** ports_of - the 2, 4 or 6 ports of a pair into @port. Returns how many. */
 static inline uint32_t ports_of(const struct bl_alloc *a, uint32_t src, uint32_t dst,

@@ -10,13 +10,15 @@
 
 #include "verify.h"
 
-#define RING	   2048u /* slots remembered: windows are 512 at most */
+#define RING       2048u /* slots remembered: windows are 512 at most */
 #define RING_WORDS (RING / 64)
-#define NONE	   (~0u)
+#define NONE       (~0u)
 
 /**
- * struct bl_verify - @count: [slot % RING][port] packets. @room: [port][word], 1: the port takes one more in that slot. @sent: [slot % RING].
- * @seen: slots below it have their place in the ring. @owed: [src][dst] MTUs. @at: [src][dst] index in @list of pairs that are owed something, plus 1.
+ * struct bl_verify - @count: [slot % RING][port] packets. @room: [port][word], 1: the port takes
+ * one more in that slot. @sent: [slot % RING].
+ * @seen: slots below it have their place in the ring. @owed: [src][dst] MTUs. @at: [src][dst] index
+ * in @list of pairs that are owed something, plus 1.
  */
 struct bl_verify {
 	uint32_t n, racks, pods, ports, rack0, pod0, window;
@@ -97,7 +99,8 @@ struct bl_verify *bl_verify_new(const struct bl_alloc_cfg *c)
 	v->owed = calloc(pairs, sizeof(*v->owed));
 	v->at = calloc(pairs, sizeof(*v->at));
 	v->list = calloc(pairs, sizeof(*v->list));
-	if (!v->cap || !v->rack_of || !v->pod_of || !v->count || !v->sent || !v->room || !v->owed || !v->at || !v->list) {
+	if (!v->cap || !v->rack_of || !v->pod_of || !v->count || !v->sent || !v->room || !v->owed ||
+	    !v->at || !v->list) {
 		bl_verify_free(v);
 		return NULL;
 	}
@@ -194,8 +197,11 @@ static uint32_t ports(const struct bl_verify *v, uint32_t src, uint32_t dst, uin
 
 static const char *port_kind(const struct bl_verify *v, uint32_t p, uint32_t *index)
 {
-	const uint32_t first[] = { 0, v->n, v->rack0, v->rack0 + v->racks, v->pod0, v->pod0 + v->pods };
-	static const char *const kind[] = { "source", "destination", "rack up-link", "rack down-link", "pod up-link", "pod down-link" };
+	const uint32_t first[] = { 0,        v->n,
+				   v->rack0, v->rack0 + v->racks,
+				   v->pod0,  v->pod0 + v->pods };
+	static const char *const kind[] = { "source",         "destination", "rack up-link",
+					    "rack down-link", "pod up-link", "pod down-link" };
 	uint32_t k = 5;
 
 	while (k && p < first[k])
@@ -214,7 +220,9 @@ static bool packet(struct bl_verify *v, uint32_t src, uint32_t dst, uint64_t slo
 		if (*c >= v->cap[p[i]]) {
 			const char *kind = port_kind(v, p[i], &index);
 
-			return wrong(v, "slot %" PRIu64 ": %s %u carries %u packets and can carry %u", slot, kind, index, *c + 1u, v->cap[p[i]]);
+			return wrong(v,
+				     "slot %" PRIu64 ": %s %u carries %u packets and can carry %u",
+				     slot, kind, index, *c + 1u, v->cap[p[i]]);
 		}
 		if (++*c == v->cap[p[i]])
 			v->room[(size_t)p[i] * RING_WORDS + r / 64] &= ~(1ULL << r % 64);
@@ -231,7 +239,8 @@ static bool maximal(struct bl_verify *v, uint64_t now, uint64_t end)
 	size_t k;
 
 	for (k = 0; k < v->nlist; k++) {
-		uint32_t src = v->list[k] / v->n, dst = v->list[k] % v->n, np = ports(v, src, dst, p), i;
+		uint32_t src = v->list[k] / v->n, dst = v->list[k] % v->n,
+			 np = ports(v, src, dst, p), i;
 		uint64_t slot = now;
 
 		while (slot < end) {
@@ -241,8 +250,11 @@ static bool maximal(struct bl_verify *v, uint64_t now, uint64_t end)
 			for (i = 0; i < np; i++)
 				both &= v->room[(size_t)p[i] * RING_WORDS + r / 64];
 			if (both && slot - slot % 64 + (uint32_t)__builtin_ctzll(both) < end)
-				return wrong(v, "slot %" PRIu64 ": %u to %u waits with %u MTUs and could send", slot - slot % 64 + (uint32_t)__builtin_ctzll(both), src,
-					     dst, v->owed[v->list[k]]);
+				return wrong(v,
+					     "slot %" PRIu64 ": %u to %u waits with %u MTUs and "
+					     "could send",
+					     slot - slot % 64 + (uint32_t)__builtin_ctzll(both),
+					     src, dst, v->owed[v->list[k]]);
 			slot = upto;
 		}
 	}
@@ -269,7 +281,8 @@ bool bl_verify_run(struct bl_verify *v, const struct bl_grants *g, uint64_t now)
 
 		memcpy(&head, &g->row[at++], sizeof(head));
 		if (head.src >= v->n || head.dst >= v->n || head.src == head.dst || !head.words)
-			return wrong(v, "grant from %u to %u with words 0x%x", head.src, head.dst, head.words);
+			return wrong(v, "grant from %u to %u with words 0x%x", head.src, head.dst,
+				     head.words);
 		for (word = 0; word < 8; word++) {
 			uint64_t mask;
 			uint32_t bit;
@@ -280,23 +293,29 @@ bool bl_verify_run(struct bl_verify *v, const struct bl_grants *g, uint64_t now)
 				return wrong(v, "the row ends inside a grant");
 			mask = g->row[at++];
 			if (!mask)
-				return wrong(v, "grant from %u to %u with an empty mask", head.src, head.dst);
+				return wrong(v, "grant from %u to %u with an empty mask", head.src,
+					     head.dst);
 			for (bit = 0; bit < 64; bit++) {
 				uint64_t slot = g->base + 64 * word + bit;
 
 				if (!(mask >> bit & 1))
 					continue;
 				if (slot < now || slot >= end)
-					return wrong(v, "slot %" PRIu64 " was given at %" PRIu64 ", in a window that ends at %" PRIu64, slot, now, end);
+					return wrong(v,
+						     "slot %" PRIu64 " was given at %" PRIu64
+						     ", in a window that ends at %" PRIu64,
+						     slot, now, end);
 				if (!packet(v, head.src, head.dst, slot))
 					return false;
 				in_head++;
 			}
 		}
 		if (in_head != head.mtus)
-			return wrong(v, "grant from %u to %u says %u MTUs and has %u", head.src, head.dst, head.mtus, in_head);
+			return wrong(v, "grant from %u to %u says %u MTUs and has %u", head.src,
+				     head.dst, head.mtus, in_head);
 		if (v->owed[(size_t)head.src * v->n + head.dst] < in_head)
-			return wrong(v, "%u to %u got %u MTUs and asked for %u", head.src, head.dst, in_head, v->owed[(size_t)head.src * v->n + head.dst]);
+			return wrong(v, "%u to %u got %u MTUs and asked for %u", head.src, head.dst,
+				     in_head, v->owed[(size_t)head.src * v->n + head.dst]);
 		pay(v, (size_t)head.src * v->n + head.dst, in_head);
 		sum += in_head;
 	}
@@ -330,10 +349,12 @@ const char *bl_verify_error(const struct bl_verify *v)
 	return v->error;
 }
 
-const char *bl_verify_paths(uint32_t racks, uint32_t paths, uint32_t cap, const uint64_t *usable, const uint16_t *src, const uint16_t *dst,
-			    const uint8_t *path, size_t n, size_t *unplaced)
+const char *bl_verify_paths(uint32_t racks, uint32_t paths, uint32_t cap, const uint64_t *usable,
+			    const uint16_t *src, const uint16_t *dst, const uint8_t *path, size_t n,
+			    size_t *unplaced)
 {
-	uint16_t *out = calloc((size_t)racks * paths, sizeof(*out)), *in = calloc((size_t)racks * paths, sizeof(*in));
+	uint16_t *out = calloc((size_t)racks * paths, sizeof(*out)),
+		 *in = calloc((size_t)racks * paths, sizeof(*in));
 	const char *why = out && in ? NULL : "out of memory";
 	size_t i;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See faultd.h. Two threads: one receives, looks and tells; one answers people (base/status_socket.h), and may be kept waiting by them. A lock is between them.
+ * See faultd.h. Two threads: one receives, looks and tells; one answers people
+ * (base/status_socket.h), and may be kept waiting by them. A lock is between them.
  *
  * What people may send is "clear\n" or nothing.
  */
@@ -23,7 +24,8 @@
 #include "faults.h"
 
 #define RCVBUF (4 << 20)
-#define BATCH  1024 /* packets in one turn: whoever floods the port must not keep it from all else */
+/* packets in one turn: whoever floods the port must not keep it from all else */
+#define BATCH 1024
 
 struct bl_faultd {
 	const struct bl_fp_file *file;
@@ -75,10 +77,12 @@ static void words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
 
 	switch (kind) {
 	case BL_ISO_HOST_UP:
-		snprintf(buf, size, "%s -> rack %u (host)", d->file->peer[who].name, d->file->peer[who].rack);
+		snprintf(buf, size, "%s -> rack %u (host)", d->file->peer[who].name,
+			 d->file->peer[who].rack);
 		break;
 	case BL_ISO_HOST_DOWN:
-		snprintf(buf, size, "rack %u -> %s (host)", d->file->peer[who].rack, d->file->peer[who].name);
+		snprintf(buf, size, "rack %u -> %s (host)", d->file->peer[who].rack,
+			 d->file->peer[who].name);
 		break;
 	case BL_ISO_UP:
 		snprintf(buf, size, "rack %u -> %s (up)", who, path_name(d, path, p, sizeof(p)));
@@ -114,7 +118,10 @@ static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char 
 	if (kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH)
 		arb_put_number(o, "path", path);
 	arb_put_number(o, "since_ms", (now - p->since_ns) / 1000000);
-	arb_put_number(o, "retry_ms", p->state == BL_FAULTS_BROKEN && p->until_ns > now ? (p->until_ns - now) / 1000000 : 0);
+	arb_put_number(o, "retry_ms",
+		       p->state == BL_FAULTS_BROKEN && p->until_ns > now
+			       ? (p->until_ns - now) / 1000000
+			       : 0);
 	arb_put_number(o, "one_of", p->one_of);
 	arb_put_number(o, "times", p->times);
 	arb_put_number(o, "sent", p->sent);
@@ -156,7 +163,8 @@ char *bl_faultd_text(struct bl_faultd *d)
 	for (i = 0; i < d->file->narbiters; i++) {
 		int64_t has = bl_faults_has(d->f, i);
 
-		fprintf(o, "%s{\"addr\":\"%s\",\"answered\":%s,\"version\":%lld}", i ? "," : "", bl_fp_addr_text(d->file->arbiter[i], addr), has < 0 ? "false" : "true",
+		fprintf(o, "%s{\"addr\":\"%s\",\"answered\":%s,\"version\":%lld}", i ? "," : "",
+			bl_fp_addr_text(d->file->arbiter[i], addr), has < 0 ? "false" : "true",
 			has < 0 ? 0LL : (long long)has);
 	}
 	fputs("],\"hosts\":[", o);
@@ -164,7 +172,8 @@ char *bl_faultd_text(struct bl_faultd *d)
 		heard = bl_faults_heard_ns(d->f, i);
 		fprintf(o, "%s{", i ? "," : "");
 		arb_put_text(o, "host", d->file->peer[i].name);
-		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack, heard ? "true" : "false");
+		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack,
+			heard ? "true" : "false");
 		arb_put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
 		fputc('}', o);
 	}
@@ -190,7 +199,8 @@ static char *reply(void *ctx, char *said, size_t *len)
 		pthread_mutex_unlock(&d->lock);
 		bl_log(BL_LOG_INFO, "all links are taken for good, as somebody wants");
 	} else if (*said) {
-		bl_log(BL_LOG_WARN, "fault isolation heard \"%.40s\", which is nothing that it knows", said);
+		bl_log(BL_LOG_WARN,
+		       "fault isolation heard \"%.40s\", which is nothing that it knows", said);
 	}
 	text = bl_faultd_text(d);
 	*len = text ? strlen(text) : 0;
@@ -219,7 +229,8 @@ static void receive(struct bl_faultd *d)
 	uint8_t from[16];
 	ssize_t n;
 
-	while (left-- && (n = recvfrom(d->sock, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&sa, &len)) >= 0) {
+	while (left-- && (n = recvfrom(d->sock, buf, sizeof(buf), MSG_DONTWAIT,
+				       (struct sockaddr *)&sa, &len)) >= 0) {
 		sa_get(&sa, from);
 		pthread_mutex_lock(&d->lock);
 		bl_faults_rx(d->f, from, buf, (uint32_t)n, clock_ns(CLOCK_MONOTONIC));
@@ -240,7 +251,8 @@ static void say(const struct bl_faultd *d)
 			continue;
 		words(d, i, text, sizeof(text));
 		if (p->state == BL_FAULTS_BROKEN)
-			bl_log(BL_LOG_WARN, "%s is avoided: %llu of %llu frames lost%s", text, (unsigned long long)p->lost, (unsigned long long)p->sent,
+			bl_log(BL_LOG_WARN, "%s is avoided: %llu of %llu frames lost%s", text,
+			       (unsigned long long)p->lost, (unsigned long long)p->sent,
 			       p->one_of > 1 ? "; others may be to blame as well" : "");
 		else
 			bl_log(BL_LOG_INFO, "%s is tried again", text);
@@ -257,13 +269,15 @@ static void transmit(struct bl_faultd *d)
 
 	while ((len = bl_faults_tx(d->f, clock_ns(CLOCK_MONOTONIC), buf, &i))) {
 		salen = bl_fp_sa(&sa, d->file->arbiter[i], BL_FCP_PORT);
-		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen); /* lost like others on their way: it is repeated */
+		/* lost like others on their way: it is repeated */
+		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen);
 	}
 }
 
 int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 {
-	struct pollfd p[2] = { { .fd = d->sock, .events = POLLIN }, { .fd = d->end_fd, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = d->sock, .events = POLLIN },
+			       { .fd = d->end_fd, .events = POLLIN } };
 	char path[128];
 	int rc;
 
@@ -328,21 +342,28 @@ static int sock_open(struct bl_faultd *d, struct bl_err *err)
 		return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
 	setsockopt(d->sock, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (bind(d->sock, (struct sockaddr *)&sa, len))
-		return bl_fail(err, errno, "cannot listen on %s port %d: %s", bl_fp_addr_text(d->file->faults, text), BL_FCP_FAULTS_PORT, strerror(errno));
+		return bl_fail(err, errno, "cannot listen on %s port %d: %s",
+			       bl_fp_addr_text(d->file->faults, text), BL_FCP_FAULTS_PORT,
+			       strerror(errno));
 	return 0;
 }
 
 int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct bl_err *err)
 {
 	struct bl_faultd *d;
-	struct bl_faults_cfg c = { .narbiters = file->narbiters, .arbiter = file->arbiter, .report_ns = file->fault_report_us * 1000ULL, .hold_ns = file->fault_hold_ms * 1000000ULL,
+	struct bl_faults_cfg c = { .narbiters = file->narbiters,
+				   .arbiter = file->arbiter,
+				   .report_ns = file->fault_report_us * 1000ULL,
+				   .hold_ns = file->fault_hold_ms * 1000000ULL,
 				   .table = bl_fp_table(file) };
 	uint32_t i;
 	int rc = 0;
 
 	*out = NULL;
 	if (!file->has_faults)
-		return bl_fail(err, EINVAL, "the file says nothing about fault isolation; give it \"faults: ADDRESS\", an address of this machine");
+		return bl_fail(err, EINVAL,
+			       "the file says nothing about fault isolation; give it \"faults: "
+			       "ADDRESS\", an address of this machine");
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return bl_fail(err, ENOMEM, "out of memory");
@@ -358,10 +379,15 @@ int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct 
 		d->rack_of[i] = file->peer[i].rack;
 		memcpy(d->addr[i], file->peer[i].addr, 16);
 	}
-	d->net = c.net = (struct bl_iso_net){ .endpoints = file->npeers, .racks = file->nracks, .paths = bl_fp_ways(file), .rack_of = d->rack_of, .pod_of = file->pod_of };
-	c.addr = (const uint8_t (*)[16])d->addr;
+	d->net = c.net = (struct bl_iso_net){ .endpoints = file->npeers,
+					      .racks = file->nracks,
+					      .paths = bl_fp_ways(file),
+					      .rack_of = d->rack_of,
+					      .pod_of = file->pod_of };
+	c.addr = (const uint8_t(*)[16])d->addr;
 	memcpy(c.secret, file->secret, sizeof(c.secret));
-	bl_fault_rules_set(&c.rules, c.report_ns, file->fault_settle_us * 1000ULL, file->fault_frames, file->fault_percent);
+	bl_fault_rules_set(&c.rules, c.report_ns, file->fault_settle_us * 1000ULL,
+			   file->fault_frames, file->fault_percent);
 	if (!rc)
 		rc = sock_open(d, err);
 	if (!rc) {

@@ -5,8 +5,8 @@
 
 #include "faults.h"
 
-#define CONFIRM	       2	     /* evaluations in a row that must agree */
-#define HOLD_TIMES_MAX 64	     /* a hold time doubles up to that */
+#define CONFIRM        2             /* evaluations in a row that must agree */
+#define HOLD_TIMES_MAX 64            /* a hold time doubles up to that */
 #define RETRY_NS       10000000ULL   /* to an arbiter that has not heard of the list */
 #define REPEAT_NS      1000000000ULL /* to the others: one may have begun anew */
 
@@ -23,7 +23,10 @@ struct host {
 	uint64_t heard_ns;
 };
 
-/** struct told - an arbiter. @boot, @version: of the list that it says it has. @answered: it did once. */
+/**
+ * struct told - an arbiter. @boot, @version: of the list that it says it has. @answered: it did
+ * once.
+ */
 struct told {
 	uint64_t boot, due_ns;
 	uint32_t version, challenge;
@@ -31,7 +34,8 @@ struct told {
 };
 
 /**
- * struct bl_faults - @pair: all of them; @hash: number of the first one with that hash, + 1. @seq: of FAULTS. @due_ns: of the next evaluation. @heard: a cut was made since the last one.
+ * struct bl_faults - @pair: all of them; @hash: number of the first one with that hash, + 1. @seq:
+ * of FAULTS. @due_ns: of the next evaluation. @heard: a cut was made since the last one.
  */
 struct bl_faults {
 	struct bl_faults_cfg cfg;
@@ -41,7 +45,8 @@ struct bl_faults {
 	struct bl_faults_part *part;
 	uint32_t nparts;
 	struct bl_iso_named *named;
-	uint8_t *good_long; /* by component: a flow of the long window that is good goes through it */
+	/* by component: a flow of the long window that is good goes through it */
+	uint8_t *good_long;
 	struct host *host;
 	struct pair **pair;
 	uint32_t npairs, room, *hash, hash_mask;
@@ -57,7 +62,8 @@ struct bl_faults {
 
 static uint32_t hash_of(const struct bl_faults *f, uint32_t src, uint32_t dst)
 {
-	return (uint32_t)(((uint64_t)(src << 12 | dst) * 0x9E3779B97F4A7C15ULL) >> 40) & f->hash_mask;
+	return (uint32_t)(((uint64_t)(src << 12 | dst) * 0x9E3779B97F4A7C15ULL) >> 40) &
+	       f->hash_mask;
 }
 
 static struct pair *pair_find(const struct bl_faults *f, uint32_t src, uint32_t dst)
@@ -80,7 +86,8 @@ static struct pair *pair_make(struct bl_faults *f, uint32_t src, uint32_t dst)
 	if (f->npairs == f->room) {
 		uint32_t room = f->room ? 2 * f->room : 64;
 
-		more = f->npairs < BL_FAULTS_PAIRS_MAX ? realloc(f->pair, room * sizeof(*more)) : NULL;
+		more = f->npairs < BL_FAULTS_PAIRS_MAX ? realloc(f->pair, room * sizeof(*more))
+						       : NULL;
 		if (!more)
 			return NULL;
 		f->pair = more;
@@ -117,7 +124,8 @@ static uint32_t column(const struct bl_faults *f, uint8_t path)
 }
 
 /* What @who sent to @peer, and what came to it from there, by its counts @c, @n of them. */
-static void about(struct bl_faults *f, uint32_t who, uint32_t peer, const struct bl_fcp_count *c, uint32_t n, uint64_t at, uint64_t came_at, uint64_t now)
+static void about(struct bl_faults *f, uint32_t who, uint32_t peer, const struct bl_fcp_count *c,
+		  uint32_t n, uint64_t at, uint64_t came_at, uint64_t now)
 {
 	struct pair *to, *from = pair_find(f, peer, who);
 	bool sends = false;
@@ -143,7 +151,8 @@ static void about(struct bl_faults *f, uint32_t who, uint32_t peer, const struct
 	}
 }
 
-static enum bl_fcp_reason report(struct bl_faults *f, const uint8_t from[16], const struct bl_fcp_pkt *k, uint64_t now)
+static enum bl_fcp_reason report(struct bl_faults *f, const uint8_t from[16],
+				 const struct bl_fcp_pkt *k, uint64_t now)
 {
 	const struct bl_fcp_report *r = k->body;
 	uint32_t who = BL_BE16(r->index), last = BL_BE16(r->last), peer, i = 0, n;
@@ -175,7 +184,8 @@ static enum bl_fcp_reason report(struct bl_faults *f, const uint8_t from[16], co
 	return BL_FCP_R_OK;
 }
 
-static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16], const struct bl_fcp_pkt *k, uint64_t now)
+static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16],
+				const struct bl_fcp_pkt *k, uint64_t now)
 {
 	const struct bl_fcp_heard *h = k->body;
 	uint64_t boot = BL_BE64(h->boot);
@@ -205,7 +215,8 @@ static enum bl_fcp_reason heard(struct bl_faults *f, const uint8_t from[16], con
 	return BL_FCP_R_OK;
 }
 
-enum bl_fcp_reason bl_faults_rx(struct bl_faults *f, const uint8_t from[16], const void *packet, uint32_t len, uint64_t now)
+enum bl_fcp_reason bl_faults_rx(struct bl_faults *f, const uint8_t from[16], const void *packet,
+				uint32_t len, uint64_t now)
 {
 	struct bl_fcp_pkt k;
 	enum bl_fcp_reason why = bl_fcp_parse(packet, len, f->cfg.net.endpoints, &k);
@@ -215,7 +226,8 @@ enum bl_fcp_reason bl_faults_rx(struct bl_faults *f, const uint8_t from[16], con
 	if (why == BL_FCP_R_OK && !bl_fcp_sum_ok(&f->params, 0, packet, len))
 		why = BL_FCP_R_BAD_CHECK;
 	if (why == BL_FCP_R_OK)
-		why = k.opcode == BL_FCP_REPORT ? report(f, from, &k, now) : heard(f, from, &k, now);
+		why = k.opcode == BL_FCP_REPORT ? report(f, from, &k, now)
+						: heard(f, from, &k, now);
 	f->t.packets[why]++;
 	return why;
 }
@@ -237,11 +249,16 @@ static uint32_t flows(struct bl_faults *f, uint32_t scale, uint64_t now)
 	}
 	for (i = 0; i < f->npairs; i++)
 		for (k = 0; k < f->pair[i]->p.n; k++) {
-			enum bl_fault_verdict v = bl_fault_judge(&f->pair[i]->p, k, scale, &f->cfg.rules, now);
+			enum bl_fault_verdict v =
+				bl_fault_judge(&f->pair[i]->p, k, scale, &f->cfg.rules, now);
 
 			if (v == BL_FAULT_UNKNOWN)
 				continue;
-			f->flow[n++] = (struct bl_iso_flow){ .src = f->pair[i]->src, .dst = f->pair[i]->dst, .path = (uint8_t)k, .verdict = (uint8_t)v, .at = i };
+			f->flow[n++] = (struct bl_iso_flow){ .src = f->pair[i]->src,
+							     .dst = f->pair[i]->dst,
+							     .path = (uint8_t)k,
+							     .verdict = (uint8_t)v,
+							     .at = i };
 		}
 	return n;
 }
@@ -278,15 +295,22 @@ static bool spare(const struct bl_faults *f, uint32_t c)
 		if (kind != BL_ISO_PATH && r != who)
 			continue;
 		for (k = 0; k < net->paths; k++)
-			both += k != path && f->part[bl_iso_number(net, BL_ISO_UP, r, k)].state != BL_FAULTS_BROKEN && f->part[bl_iso_number(net, BL_ISO_DOWN, r, k)].state != BL_FAULTS_BROKEN &&
-				f->part[bl_iso_number(net, BL_ISO_PATH, 0, k)].state != BL_FAULTS_BROKEN;
+			both += k != path &&
+				f->part[bl_iso_number(net, BL_ISO_UP, r, k)].state !=
+					BL_FAULTS_BROKEN &&
+				f->part[bl_iso_number(net, BL_ISO_DOWN, r, k)].state !=
+					BL_FAULTS_BROKEN &&
+				f->part[bl_iso_number(net, BL_ISO_PATH, 0, k)].state !=
+					BL_FAULTS_BROKEN;
 		if (!both)
 			return false;
 	}
 	return true;
 }
 
-/* The flows through @c that are bad: counted, and, with @hold, remembered until @c is tried again. */
+/*
+ * The flows through @c that are bad: counted, and, with @hold, remembered until @c is tried again.
+ */
 static void stick(struct bl_faults *f, uint32_t c, uint32_t scale, bool hold, uint64_t now)
 {
 	uint32_t i, k;
@@ -295,12 +319,17 @@ static void stick(struct bl_faults *f, uint32_t c, uint32_t scale, bool hold, ui
 	for (i = 0; i < f->npairs; i++)
 		for (k = 0; k < f->pair[i]->p.n; k++) {
 			struct bl_fault_col *col = &f->pair[i]->col[k];
-			struct bl_iso_flow w = { .src = f->pair[i]->src, .dst = f->pair[i]->dst, .path = (uint8_t)k };
+			struct bl_iso_flow w = { .src = f->pair[i]->src,
+						 .dst = f->pair[i]->dst,
+						 .path = (uint8_t)k };
 
-			if (!through(f, &w, c) || bl_fault_judge(&f->pair[i]->p, k, scale, &f->cfg.rules, now) != BL_FAULT_BAD)
+			if (!through(f, &w, c) ||
+			    bl_fault_judge(&f->pair[i]->p, k, scale, &f->cfg.rules, now) !=
+				    BL_FAULT_BAD)
 				continue;
 			f->part[c].sent += col->win_sent[scale];
-			f->part[c].lost += col->win_least[scale] > 0 ? (uint64_t)col->win_least[scale] : 0;
+			f->part[c].lost +=
+				col->win_least[scale] > 0 ? (uint64_t)col->win_least[scale] : 0;
 			col->sticky |= hold;
 		}
 }
@@ -314,7 +343,9 @@ static void unstick(struct bl_faults *f, uint32_t c)
 		bool any = false;
 
 		for (k = 0; k < f->pair[i]->p.n; k++) {
-			struct bl_iso_flow w = { .src = f->pair[i]->src, .dst = f->pair[i]->dst, .path = (uint8_t)k };
+			struct bl_iso_flow w = { .src = f->pair[i]->src,
+						 .dst = f->pair[i]->dst,
+						 .path = (uint8_t)k };
 
 			if (!f->pair[i]->col[k].sticky || !through(f, &w, c))
 				continue;
@@ -332,7 +363,9 @@ static bool stuck(const struct bl_faults *f, uint32_t c)
 
 	for (i = 0; i < f->npairs; i++)
 		for (k = 0; k < f->pair[i]->p.n; k++) {
-			struct bl_iso_flow w = { .src = f->pair[i]->src, .dst = f->pair[i]->dst, .path = (uint8_t)k };
+			struct bl_iso_flow w = { .src = f->pair[i]->src,
+						 .dst = f->pair[i]->dst,
+						 .path = (uint8_t)k };
 
 			if (f->pair[i]->col[k].sticky && through(f, &w, c))
 				return true;
@@ -350,7 +383,8 @@ static void enter(struct bl_faults *f, uint32_t c, enum bl_faults_state state, u
 }
 
 /* @w: one of those that are named together, of the @n in @f->named. */
-static void name(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n, uint32_t scale, uint64_t now)
+static void name(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n, uint32_t scale,
+		 uint64_t now)
 {
 	struct bl_faults_part *p = &f->part[w->component];
 	uint64_t most = HOLD_TIMES_MAX * f->cfg.hold_ns;
@@ -366,7 +400,8 @@ static void name(struct bl_faults *f, const struct bl_iso_named *w, uint32_t n, 
 		host_proven |= c < 2 * f->cfg.net.endpoints && f->part[c].proven;
 	}
 	p->one_of = w->one_of;
-	if (p->named < CONFIRM || p->state == BL_FAULTS_BROKEN || (w->one_of > 1 && now - p->first_ns < f->cfg.rules.gen_ns[scale]))
+	if (p->named < CONFIRM || p->state == BL_FAULTS_BROKEN ||
+	    (w->one_of > 1 && now - p->first_ns < f->cfg.rules.gen_ns[scale]))
 		return;
 	p->proven |= only_hosts;
 	if (!avoidable(f, w->component) || (w->host && (host_proven || !spare(f, w->component)))) {
@@ -401,13 +436,17 @@ static void unname(struct bl_faults *f, uint32_t c, bool known, uint64_t now)
 	if (p->unnamed < CONFIRM)
 		return;
 	/*
-	 * Something else explains the losses; what nobody can explain any more (a host began to count anew) stays avoided. A host that was proven stays suspect for a hold time: the windows of the links that
-	 * are released begin anew, and must not lead to the same experiment at once.
+	 * Something else explains the losses; what nobody can explain any more (a host began to
+	 * count anew) stays avoided. A host that was proven stays suspect for a hold time: the
+	 * windows of the links that are released begin anew, and must not lead to the same
+	 * experiment at once.
 	 */
 	if (p->state == BL_FAULTS_BROKEN && known) {
 		p->hold_ns = f->cfg.hold_ns;
 		release(f, c, BL_FAULTS_GOOD, now);
-	} else if ((p->state == BL_FAULTS_SUSPECT && (!p->proven || now - p->since_ns >= f->cfg.hold_ns)) || (p->state == BL_FAULTS_TRIAL && f->good_long[c])) {
+	} else if ((p->state == BL_FAULTS_SUSPECT &&
+		    (!p->proven || now - p->since_ns >= f->cfg.hold_ns)) ||
+		   (p->state == BL_FAULTS_TRIAL && f->good_long[c])) {
 		p->hold_ns = f->cfg.hold_ns;
 		p->proven = 0;
 		enter(f, c, BL_FAULTS_GOOD, now);
@@ -429,7 +468,8 @@ static void evaluate(struct bl_faults *f, uint64_t now)
 	f->t.unexplained = 0;
 	for (scale = 0; scale < BL_FAULT_SCALES; scale++) {
 		n = flows(f, scale, now);
-		found = bl_iso_find(&f->cfg.net, f->flow, n, f->named, f->nparts, f->good_long, &unexplained);
+		found = bl_iso_find(&f->cfg.net, f->flow, n, f->named, f->nparts, f->good_long,
+				    &unexplained);
 		f->t.unexplained += unexplained;
 		for (k = 0; k < found; k++) {
 			c = f->named[k].component;
@@ -443,7 +483,10 @@ static void evaluate(struct bl_faults *f, uint64_t now)
 		for (k = 0; k < found; k++)
 			name(f, &f->named[k], (uint32_t)found, scale, now);
 	}
-	/* all of them before any is released: those that were avoided together remember the same flows */
+	/*
+	 * all of them before any is released: those that were avoided together remember the same
+	 * flows
+	 */
 	for (i = 0; i < f->nparts; i++)
 		if (!seen[i] && f->part[i].state == BL_FAULTS_BROKEN && stuck(f, i))
 			seen[i] = KNOWN;
@@ -510,7 +553,10 @@ static uint32_t links(const struct bl_faults *f, struct bl_fcp_link *l)
 
 		if (f->part[c].state != BL_FAULTS_BROKEN)
 			continue;
-		l[n++] = (struct bl_fcp_link){ .rack = BL_BE16(kind == BL_ISO_PATH ? BL_FCP_RACK_ALL : who), .path = (uint8_t)path, .way = kind == BL_ISO_DOWN };
+		l[n++] = (struct bl_fcp_link){ .rack = BL_BE16(kind == BL_ISO_PATH ? BL_FCP_RACK_ALL
+										   : who),
+					       .path = (uint8_t)path,
+					       .way = kind == BL_ISO_DOWN };
 	}
 	return n;
 }
@@ -527,11 +573,19 @@ uint32_t bl_faults_tx(struct bl_faults *f, uint64_t now, void *buf, unsigned int
 		if (now < to->due_ns)
 			continue;
 		n = links(f, (struct bl_fcp_link *)(b + 1));
-		*b = (struct bl_fcp_faults){ .boot = BL_BE64(f->boot), .version = BL_BE32(f->t.version), .table = BL_BE32(f->cfg.table), .count = BL_BE16(n) };
-		to->due_ns = now + (to->answered && to->boot == f->boot && to->version == f->t.version ? REPEAT_NS : RETRY_NS);
+		*b = (struct bl_fcp_faults){ .boot = BL_BE64(f->boot),
+					     .version = BL_BE32(f->t.version),
+					     .table = BL_BE32(f->cfg.table),
+					     .count = BL_BE16(n) };
+		to->due_ns =
+			now + (to->answered && to->boot == f->boot && to->version == f->t.version
+				       ? REPEAT_NS
+				       : RETRY_NS);
 		*arbiter = i;
 		f->t.sent++;
-		return bl_fcp_seal(&f->params, 0, BL_FCP_FAULTS, to->challenge, ++f->seq, 0, 0, buf, (uint32_t)(sizeof(struct bl_fcp_hdr) + sizeof(*b) + n * sizeof(struct bl_fcp_link)));
+		return bl_fcp_seal(&f->params, 0, BL_FCP_FAULTS, to->challenge, ++f->seq, 0, 0, buf,
+				   (uint32_t)(sizeof(struct bl_fcp_hdr) + sizeof(*b) +
+					      n * sizeof(struct bl_fcp_link)));
 	}
 	return 0;
 }
@@ -596,7 +650,8 @@ struct bl_faults *bl_faults_new(const struct bl_faults_cfg *cfg, uint64_t boot)
 	f->params.secret[0] = cfg->secret[0];
 	f->params.secret[1] = cfg->secret[1];
 	f->nparts = bl_iso_components(&cfg->net);
-	for (f->hash_mask = 1023; f->hash_mask < 16 * cfg->net.endpoints; f->hash_mask = 2 * f->hash_mask + 1)
+	for (f->hash_mask = 1023; f->hash_mask < 16 * cfg->net.endpoints;
+	     f->hash_mask = 2 * f->hash_mask + 1)
 		;
 	f->hash = calloc(f->hash_mask + 1, sizeof(*f->hash));
 	f->part = calloc(f->nparts, sizeof(*f->part));

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See isolate.h. Time: flows x components a flow goes through x components named; the counts are of one call and thrown away. */
+/*
+ * See isolate.h. Time: flows x components a flow goes through x components named; the counts are of
+ * one call and thrown away.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "isolate.h"
 
 /**
- * struct work - of one call. @bad: numbers of the bad flows. @explained: by one that was chosen. @count: bad flows without explanation, by component. @both: of those through the one in
- * hand. @touched: components of any bad flow, each once. @chosen: the components that were chosen.
+ * struct work - of one call. @bad: numbers of the bad flows. @explained: by one that was chosen.
+ * @count: bad flows without explanation, by component. @both: of those through the one in hand.
+ * @touched: components of any bad flow, each once. @chosen: the components that were chosen.
  */
 struct work {
 	const struct bl_iso_net *net;
@@ -24,7 +28,8 @@ uint32_t bl_iso_components(const struct bl_iso_net *net)
 	return 2 * net->endpoints + 2 * net->racks * net->paths + net->racks + net->paths;
 }
 
-uint32_t bl_iso_number(const struct bl_iso_net *net, enum bl_iso_kind kind, uint32_t who, uint32_t path)
+uint32_t bl_iso_number(const struct bl_iso_net *net, enum bl_iso_kind kind, uint32_t who,
+		       uint32_t path)
 {
 	const uint32_t links = 2 * net->endpoints, between = net->racks * net->paths;
 
@@ -44,7 +49,8 @@ uint32_t bl_iso_number(const struct bl_iso_net *net, enum bl_iso_kind kind, uint
 	}
 }
 
-enum bl_iso_kind bl_iso_what(const struct bl_iso_net *net, uint32_t c, uint32_t *who, uint32_t *path)
+enum bl_iso_kind bl_iso_what(const struct bl_iso_net *net, uint32_t c, uint32_t *who,
+			     uint32_t *path)
 {
 	const uint32_t between = net->racks * net->paths;
 
@@ -78,7 +84,8 @@ static bool by_path(const struct bl_iso_net *net, uint32_t from, uint32_t to, ui
 	return path < net->paths && (!net->pod_of || net->pod_of[from] != net->pod_of[to]);
 }
 
-unsigned int bl_iso_through(const struct bl_iso_net *net, const struct bl_iso_flow *f, uint32_t out[BL_ISO_COMPONENTS])
+unsigned int bl_iso_through(const struct bl_iso_net *net, const struct bl_iso_flow *f,
+			    uint32_t out[BL_ISO_COMPONENTS])
 {
 	uint32_t from = net->rack_of[f->src], to = net->rack_of[f->dst];
 	unsigned int n = 0;
@@ -110,7 +117,8 @@ static bool hidden(const struct bl_iso_net *net, const struct bl_iso_flow *f)
 	return from != to && !by_path(net, from, to, f->path);
 }
 
-static int work_new(struct work *w, const struct bl_iso_net *net, const struct bl_iso_flow *f, uint32_t n)
+static int work_new(struct work *w, const struct bl_iso_net *net, const struct bl_iso_flow *f,
+		    uint32_t n)
 {
 	uint32_t i, all = bl_iso_components(net), nbad = 0;
 
@@ -147,7 +155,10 @@ static bool goes_through(const struct work *w, uint32_t flow, uint32_t c)
 	return false;
 }
 
-/* the one that explains most of what is left; a switch only if no link explains as much. NONE: nothing is left */
+/*
+ * the one that explains most of what is left; a switch only if no link explains as much. NONE:
+ * nothing is left
+ */
 #define NONE (~0U)
 static uint32_t best(const struct work *w)
 {
@@ -156,7 +167,8 @@ static uint32_t best(const struct work *w)
 	for (i = 0; i < w->ntouched; i++) {
 		uint32_t c = w->touched[i], *at = is_switch(w->net, c) ? &sw : &link;
 
-		if (w->count[c] && (*at == NONE || w->count[c] > w->count[*at] || (w->count[c] == w->count[*at] && c < *at)))
+		if (w->count[c] && (*at == NONE || w->count[c] > w->count[*at] ||
+				    (w->count[c] == w->count[*at] && c < *at)))
 			*at = c;
 	}
 	if (link == NONE || (sw != NONE && w->count[sw] > w->count[link]))
@@ -200,13 +212,18 @@ static void drop_needless(struct work *w)
 			k++;
 			continue;
 		}
-		memmove(&w->chosen[k], &w->chosen[k + 1], (w->nchosen - k - 1) * sizeof(*w->chosen));
+		memmove(&w->chosen[k], &w->chosen[k + 1],
+			(w->nchosen - k - 1) * sizeof(*w->chosen));
 		w->nchosen--;
 	}
 }
 
-/* chosen component @k and all that have the same bad flows, as far as no other chosen one explains them */
-static uint32_t name(struct work *w, uint32_t k, const uint8_t *good, struct bl_iso_named *out, uint32_t max)
+/*
+ * chosen component @k and all that have the same bad flows, as far as no other chosen one explains
+ * them
+ */
+static uint32_t name(struct work *w, uint32_t k, const uint8_t *good, struct bl_iso_named *out,
+		     uint32_t max)
 {
 	uint32_t c = w->chosen[k], through[BL_ISO_COMPONENTS], mine = 0, n = 0, i, j, host = 0;
 	unsigned int t, nt;
@@ -230,7 +247,8 @@ static uint32_t name(struct work *w, uint32_t k, const uint8_t *good, struct bl_
 	for (i = 0; i < w->ntouched && n < max; i++) {
 		uint32_t other = w->touched[i];
 
-		if (other != c && (is_switch(w->net, other) != is_switch(w->net, c) || w->both[other] != mine || w->count[other] != mine))
+		if (other != c && (is_switch(w->net, other) != is_switch(w->net, c) ||
+				   w->both[other] != mine || w->count[other] != mine))
 			continue;
 		out[n++] = (struct bl_iso_named){ .component = other, .of = k, .flows = mine };
 		host |= other < 2 * w->net->endpoints;
@@ -242,7 +260,8 @@ static uint32_t name(struct work *w, uint32_t k, const uint8_t *good, struct bl_
 	return n;
 }
 
-int bl_iso_find(const struct bl_iso_net *net, const struct bl_iso_flow *f, uint32_t n, struct bl_iso_named *out, uint32_t max, uint8_t *good, uint32_t *unexplained)
+int bl_iso_find(const struct bl_iso_net *net, const struct bl_iso_flow *f, uint32_t n,
+		struct bl_iso_named *out, uint32_t max, uint8_t *good, uint32_t *unexplained)
 {
 	uint32_t i, c, found = 0, through[BL_ISO_COMPONENTS];
 	unsigned int k, nt;

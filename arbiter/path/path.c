@@ -2,10 +2,12 @@
 /*
  * Path selection: the greedy choice and the chains that repair it.
  *
- * A chain. Packet x from rack u to rack v finds no path on which both have room. u has room on a, v on b. x takes a; now v receives one too many on a. One of
- * the others there, from w, changes to b, which v can bear. If w has room on b, that was all; else one of w's packets on b changes to a, and its destination
- * is the next v. No packet changes twice in one chain, so it ends; counted on both sides it always finds the next packet, unless dead paths are in the way:
- * then it is undone and the next pair (a, b) is tried.
+ * A chain. Packet x from rack u to rack v finds no path on which both have room. u has room on a, v
+ * on b. x takes a; now v receives one too many on a. One of the others there, from w, changes to b,
+ * which v can bear. If w has room on b, that was all; else one of w's packets on b changes to a,
+ * and its destination is the next v. No packet changes twice in one chain, so it ends; counted on
+ * both sides it always finds the next packet, unless dead paths are in the way: then it is undone
+ * and the next pair (a, b) is tried.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +41,15 @@ void bl_path_free(struct bl_path *p)
 	free(p);
 }
 
-static size_t greedy_plain(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path)
+static size_t greedy_plain(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+			   uint8_t *path)
 {
 	size_t i, nleft = 0;
 	uint32_t k;
 
 	for (i = 0; i < n; i++) {
-		uint16_t *o = &p->out[(size_t)src[i] * p->lanes], *d = &p->in[(size_t)dst[i] * p->lanes];
+		uint16_t *o = &p->out[(size_t)src[i] * p->lanes],
+			 *d = &p->in[(size_t)dst[i] * p->lanes];
 		uint32_t best = BL_PATH_NONE, least = p->cap;
 
 		for (k = 0; k < p->paths; k++) {
@@ -67,8 +71,12 @@ static size_t greedy_plain(struct bl_path *p, size_t n, const uint16_t *src, con
 	return nleft;
 }
 
-/* Many paths: which of them a rack has room on is one word for each direction, and the lowest common one is taken. */
-static size_t greedy_many(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path)
+/*
+ * Many paths: which of them a rack has room on is one word for each direction, and the lowest
+ * common one is taken.
+ */
+static size_t greedy_many(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+			  uint8_t *path)
 {
 	const uint64_t all = p->paths == 64 ? ~0ULL : (1ULL << p->paths) - 1;
 	size_t i, nleft = 0;
@@ -95,15 +103,17 @@ static size_t greedy_many(struct bl_path *p, size_t n, const uint16_t *src, cons
 	return nleft;
 }
 
-struct bl_path *bl_path_new(uint32_t racks, uint32_t paths, uint32_t cap, enum bl_path_how how, const char **why)
+struct bl_path *bl_path_new(uint32_t racks, uint32_t paths, uint32_t cap, enum bl_path_how how,
+			    const char **why)
 {
 	const size_t most = BL_PATH_PACKETS_MAX + 1;
 	struct bl_path *p;
 	int i;
 
-	*why = !racks || racks > BL_PATH_RACKS_MAX ? "path selection has 1 to 1024 racks" :
-	       !paths || paths > BL_PATH_PATHS_MAX ? "there are 1 to 64 paths" :
-	       !cap || cap > BL_PATH_CAP_MAX ? "a path carries 1 to 4095 packets a slot" : NULL;
+	*why = !racks || racks > BL_PATH_RACKS_MAX   ? "path selection has 1 to 1024 racks"
+	       : !paths || paths > BL_PATH_PATHS_MAX ? "there are 1 to 64 paths"
+	       : !cap || cap > BL_PATH_CAP_MAX       ? "a path carries 1 to 4095 packets a slot"
+						     : NULL;
 	if (*why)
 		return NULL;
 	*why = "out of memory";
@@ -135,8 +145,9 @@ struct bl_path *bl_path_new(uint32_t racks, uint32_t paths, uint32_t cap, enum b
 	p->pending = calloc(racks, sizeof(*p->pending));
 	p->side = calloc(most, sizeof(*p->side));
 	p->left = calloc(most, sizeof(*p->left));
-	if (!p->out || !p->in || !p->stamp || !p->flip || !p->mate[0] || !p->mate[1] || !p->room[0] || !p->room[1] || !p->start[0] || !p->start[1] ||
-	    !p->list[0] || !p->list[1] || !p->order || !p->spare || !p->pending || !p->side || !p->left) {
+	if (!p->out || !p->in || !p->stamp || !p->flip || !p->mate[0] || !p->mate[1] ||
+	    !p->room[0] || !p->room[1] || !p->start[0] || !p->start[1] || !p->list[0] ||
+	    !p->list[1] || !p->order || !p->spare || !p->pending || !p->side || !p->left) {
 		bl_path_free(p);
 		return NULL;
 	}
@@ -174,7 +185,8 @@ const struct bl_path_stats *bl_path_stats(const struct bl_path *p)
 }
 
 /* a packet changes its path; both its racks count */
-static void change(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t i, uint32_t to)
+static void change(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
+		   size_t i, uint32_t to)
 {
 	uint16_t *o = &p->out[(size_t)src[i] * p->lanes], *d = &p->in[(size_t)dst[i] * p->lanes];
 
@@ -186,7 +198,8 @@ static void change(struct bl_path *p, const uint16_t *src, const uint16_t *dst, 
 }
 
 /* packets by rack, for one end: rack r has list[start[r]] to list[start[r + 1] - 1] */
-static void index_end(const struct bl_path *p, size_t n, const uint16_t *end, uint32_t *start, uint16_t *list)
+static void index_end(const struct bl_path *p, size_t n, const uint16_t *end, uint32_t *start,
+		      uint16_t *list)
 {
 	uint32_t r, sum = 0, c;
 	size_t i;
@@ -208,8 +221,12 @@ static void index_end(const struct bl_path *p, size_t n, const uint16_t *end, ui
 
 #define NOBODY (~(size_t)0)
 
-/* a packet of rack @rack (as source, or as destination) on path @from that may change to @to and has not yet */
-static size_t candidate(const struct bl_path *p, const uint16_t *src, const uint16_t *dst, const uint8_t *path, bool out, uint32_t rack, uint32_t from, uint32_t to)
+/*
+ * a packet of rack @rack (as source, or as destination) on path @from that may change to @to and
+ * has not yet
+ */
+static size_t candidate(const struct bl_path *p, const uint16_t *src, const uint16_t *dst,
+			const uint8_t *path, bool out, uint32_t rack, uint32_t from, uint32_t to)
 {
 	const uint32_t *start = p->start[!out];
 	const uint16_t *list = p->list[!out];
@@ -224,7 +241,8 @@ static size_t candidate(const struct bl_path *p, const uint16_t *src, const uint
 	return NOBODY;
 }
 
-static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x, uint32_t a, uint32_t b)
+static bool chain(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
+		  size_t x, uint32_t a, uint32_t b)
 {
 	uint32_t rack = dst[x], from = a, to = b, swap;
 	size_t nflips = 0, i;
@@ -267,7 +285,8 @@ undo:
 }
 
 /* a place for a packet that has none: one that is free by now */
-static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
+static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, uint8_t *path,
+		  size_t x)
 {
 	uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
 	uint32_t a, best = BL_PATH_NONE, least = p->cap;
@@ -289,9 +308,11 @@ static bool place(struct bl_path *p, const uint16_t *src, const uint16_t *dst, u
 }
 
 /* or by a chain */
-static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, size_t x)
+static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+		   uint8_t *path, size_t x)
 {
-	const uint16_t *o = &p->out[(size_t)src[x] * p->lanes], *d = &p->in[(size_t)dst[x] * p->lanes];
+	const uint16_t *o = &p->out[(size_t)src[x] * p->lanes],
+		       *d = &p->in[(size_t)dst[x] * p->lanes];
 	uint32_t a, b;
 
 	if (!p->indexed) { /* seldom below full load: at 0.9 in one slot of 30 with 16 racks */
@@ -309,7 +330,8 @@ static bool repair(struct bl_path *p, size_t n, const uint16_t *src, const uint1
 	return false;
 }
 
-size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path)
+size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+		      uint8_t *path)
 {
 	const size_t counts = (size_t)p->racks * p->lanes;
 	size_t i, unplaced = 0;
@@ -322,16 +344,19 @@ size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const ui
 	} else {
 		for (r = 0; r < p->racks; r++)
 			for (k = 0; k < p->lanes; k++)
-				p->out[(size_t)r * p->lanes + k] = p->in[(size_t)r * p->lanes + k] = k < p->paths ? 0 : FULL;
+				p->out[(size_t)r * p->lanes + k] = p->in[(size_t)r * p->lanes + k] =
+					k < p->paths ? 0 : FULL;
 	}
 	if (p->how == BL_PATH_EULER) {
 		bl_path_split(p, n, src, dst, path);
 		p->nleft = 0;
 		for (i = 0; i < n; i++) {
-			uint16_t *o = &p->out[(size_t)src[i] * p->lanes], *d = &p->in[(size_t)dst[i] * p->lanes];
+			uint16_t *o = &p->out[(size_t)src[i] * p->lanes],
+				 *d = &p->in[(size_t)dst[i] * p->lanes];
 
 			k = path[i];
-			if (k < p->paths && o[k] < p->cap && d[k] < p->cap && path_works(p, src[i], dst[i], k)) {
+			if (k < p->paths && o[k] < p->cap && d[k] < p->cap &&
+			    path_works(p, src[i], dst[i], k)) {
 				o[k]++;
 				d[k]++;
 				continue;
@@ -343,8 +368,12 @@ size_t bl_path_select(struct bl_path *p, size_t n, const uint16_t *src, const ui
 		p->nleft = p->greedy(p, n, src, dst, path);
 	}
 	for (i = 0; i < p->nleft; i++)
-		unplaced += !place(p, src, dst, path, p->left[i]) && !repair(p, n, src, dst, path, p->left[i]);
-	/* where there are too many, or dead paths, a later chain may have made room for one that was given up before it */
+		unplaced += !place(p, src, dst, path, p->left[i]) &&
+			    !repair(p, n, src, dst, path, p->left[i]);
+	/*
+	 * where there are too many, or dead paths, a later chain may have made room for one that
+	 * was given up before it
+	 */
 	for (i = 0; unplaced && i < p->nleft; i++)
 		if (path[p->left[i]] == BL_PATH_NONE && place(p, src, dst, path, p->left[i]))
 			unplaced--;

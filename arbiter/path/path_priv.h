@@ -11,12 +11,18 @@
 #include "path.h"
 
 /**
- * struct bl_path - @lanes: paths, rounded up to 8: a rack's counts are whole 16-byte registers; those of paths that do not exist are full for ever.
- * @out, @in: [rack][lanes] packets of the present slot. @usable: [src][dst], NULL while no path is dead.
- * @stamp: of each packet, the last chain that changed it. @flip: packets of the present chain, to undo it.
- * @room: [rack] of paths that it can send (receive) more on, while a slot with more than 8 paths is being coloured.
- * @start, @list: packets by source rack and by destination rack; made for the first chain of a slot, see @indexed.
- * @mate: Euler: partners of each packet at its source and at its destination. @order: packets, part by part. @side: of each packet.
+ * struct bl_path - @lanes: paths, rounded up to 8: a rack's counts are whole 16-byte registers;
+ * those of paths that do not exist are full for ever.
+ * @out, @in: [rack][lanes] packets of the present slot. @usable: [src][dst], NULL while no path is
+ * dead.
+ * @stamp: of each packet, the last chain that changed it. @flip: packets of the present chain, to
+ * undo it.
+ * @room: [rack] of paths that it can send (receive) more on, while a slot with more than 8 paths is
+ * being coloured.
+ * @start, @list: packets by source rack and by destination rack; made for the first chain of a
+ * slot, see @indexed.
+ * @mate: Euler: partners of each packet at its source and at its destination. @order: packets, part
+ * by part. @side: of each packet.
  * @left: packets that found no path at first.
  */
 struct bl_path {
@@ -35,7 +41,8 @@ struct bl_path {
 	uint8_t *side;
 	uint16_t *left;
 	size_t nleft;
-	size_t (*greedy)(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path);
+	size_t (*greedy)(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+			 uint8_t *path);
 	struct bl_path_stats st;
 };
 
@@ -44,11 +51,16 @@ BL_CORE bool path_works(const struct bl_path *p, uint32_t src, uint32_t dst, uin
 	return !p->usable || p->usable[(size_t)src * p->racks + dst] >> path & 1;
 }
 
-/** bl_path_split - propose a path for every packet by Euler splits; @path may be p->paths and more (parts too many). */
-void bl_path_split(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path);
+/**
+ * bl_path_split - propose a path for every packet by Euler splits; @path may be p->paths and more
+ * (parts too many).
+ */
+void bl_path_split(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+		   uint8_t *path);
 /* path_sse41.c: NULL where the CPU lacks it */
 #ifdef __x86_64__
-size_t bl_path_greedy_sse41(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path);
+size_t bl_path_greedy_sse41(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+			    uint8_t *path);
 #endif
 
 #endif

@@ -29,18 +29,23 @@ static void fresh(struct bl_room *r, uint64_t word)
 		for (g = 0; g < r->lanes / BL_ROOM_LANES; g++)
 			for (k = 0; k < r->planes; k++)
 				for (lane = 0; lane < BL_ROOM_LANES; lane++)
-					*w++ = g * BL_ROOM_LANES + lane < r->paths && r->cap >> k & 1 ? ~0ULL : 0;
+					*w++ = g * BL_ROOM_LANES + lane < r->paths &&
+							       r->cap >> k & 1
+						       ? ~0ULL
+						       : 0;
 }
 
-struct bl_room *bl_room_new(uint32_t racks, uint32_t paths, uint32_t cap, uint32_t words, const char **why)
+struct bl_room *bl_room_new(uint32_t racks, uint32_t paths, uint32_t cap, uint32_t words,
+			    const char **why)
 {
 	struct bl_room *r;
 	uint64_t w;
 
-	*why = !racks || racks > BL_PATH_RACKS_MAX ? "path selection has 1 to 1024 racks" :
-	       !paths || paths > BL_PATH_PATHS_MAX ? "there are 1 to 64 paths" :
-	       !cap || cap > BL_PATH_CAP_MAX ? "a path carries 1 to 4095 packets a slot" :
-	       !words || words > 1024 ? "paths are chosen 1 to 1024 words ahead" : NULL;
+	*why = !racks || racks > BL_PATH_RACKS_MAX   ? "path selection has 1 to 1024 racks"
+	       : !paths || paths > BL_PATH_PATHS_MAX ? "there are 1 to 64 paths"
+	       : !cap || cap > BL_PATH_CAP_MAX       ? "a path carries 1 to 4095 packets a slot"
+	       : !words || words > 1024              ? "paths are chosen 1 to 1024 words ahead"
+						     : NULL;
 	if (*why)
 		return NULL;
 	*why = "out of memory";
@@ -60,7 +65,8 @@ struct bl_room *bl_room_new(uint32_t racks, uint32_t paths, uint32_t cap, uint32
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
 		r->take = bl_room_take_avx512;
 #endif
-	r->left = aligned_alloc(64, (r->words * 2 * racks * room_rack_words(r) * sizeof(*r->left) + 63) / 64 * 64);
+	r->left = aligned_alloc(
+		64, (r->words * 2 * racks * room_rack_words(r) * sizeof(*r->left) + 63) / 64 * 64);
 	if (!r->left) {
 		bl_room_free(r);
 		return NULL;
@@ -98,7 +104,8 @@ int bl_room_usable(struct bl_room *r, uint32_t src, uint32_t dst, uint64_t mask)
 		memset(r->usable, 0xff, all * sizeof(*r->usable));
 	}
 	for (i = 0; i < r->lanes; i++)
-		r->usable[((size_t)src * r->racks + dst) * r->lanes + i] = i < 64 && mask >> i & 1 ? ~0ULL : 0;
+		r->usable[((size_t)src * r->racks + dst) * r->lanes + i] =
+			i < 64 && mask >> i & 1 ? ~0ULL : 0;
 	return 0;
 }
 
@@ -122,7 +129,8 @@ static void count_down(const struct bl_room *r, uint64_t *w, uint32_t path, uint
 	}
 }
 
-void bl_room_set(struct bl_room *r, uint64_t word, uint32_t bit, size_t n, const uint16_t *src, const uint16_t *dst, const uint8_t *path)
+void bl_room_set(struct bl_room *r, uint64_t word, uint32_t bit, size_t n, const uint16_t *src,
+		 const uint16_t *dst, const uint8_t *path)
 {
 	const uint64_t one = 1ULL << bit;
 	uint64_t *w = room_of(r, word, 0, 0);
@@ -133,7 +141,9 @@ void bl_room_set(struct bl_room *r, uint64_t word, uint32_t bit, size_t n, const
 		for (g = 0; g < r->lanes / BL_ROOM_LANES; g++)
 			for (k = 0; k < r->planes; k++)
 				for (lane = 0; lane < BL_ROOM_LANES; lane++, w++)
-					*w = g * BL_ROOM_LANES + lane < r->paths && r->cap >> k & 1 ? *w | one : *w & ~one;
+					*w = g * BL_ROOM_LANES + lane < r->paths && r->cap >> k & 1
+						     ? *w | one
+						     : *w & ~one;
 	for (p = 0; p < n; p++) {
 		if (path[p] == BL_PATH_NONE)
 			continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Inside bl_room_take(): compiled once per instruction set. The including file defines ROOM_TAKE, the function's name.
+ * Inside bl_room_take(): compiled once per instruction set. The including file defines ROOM_TAKE,
+ * the function's name.
  */
 #include "core/fastpass/timeslot_core.h"
 #include "path_room.h"
@@ -9,8 +10,10 @@
 #define BARLINE_ARBITER_PATH_ROOM_PRIV_H
 
 /**
- * struct bl_room - @lanes: paths rounded up. @planes: bits of the capacity. @words: of the ring; a power of two. @first: the first word that is not over.
- * @left: [word % words][side][rack][group of four paths][plane][lane] packets that can still go, 0 for paths that do not exist. Side 0: out of the rack, 1: into it.
+ * struct bl_room - @lanes: paths rounded up. @planes: bits of the capacity. @words: of the ring; a
+ * power of two. @first: the first word that is not over.
+ * @left: [word % words][side][rack][group of four paths][plane][lane] packets that can still go, 0
+ * for paths that do not exist. Side 0: out of the rack, 1: into it.
  * @usable: [src][dst][lane] all ones or none; NULL while no path is dead.
  */
 struct bl_room {
@@ -26,9 +29,11 @@ static inline size_t room_rack_words(const struct bl_room *r)
 	return (size_t)r->lanes * r->planes;
 }
 
-static inline uint64_t *room_of(const struct bl_room *r, uint64_t word, uint32_t side, uint32_t rack)
+static inline uint64_t *room_of(const struct bl_room *r, uint64_t word, uint32_t side,
+				uint32_t rack)
 {
-	return &r->left[(((word & (r->words - 1)) * 2 + side) * r->racks + rack) * room_rack_words(r)];
+	return &r->left[(((word & (r->words - 1)) * 2 + side) * r->racks + rack) *
+			room_rack_words(r)];
 }
 
 uint64_t bl_room_take_plain(struct bl_room *r, struct bl_room_ask *ask, size_t n, uint64_t *take);
@@ -43,16 +48,22 @@ typedef uint64_t room_v4 __attribute__((vector_size(32), aligned(8), may_alias))
 typedef int64_t room_i4 __attribute__((vector_size(32)));
 
 /* one ask; @planes is a constant where it matters */
-static inline __attribute__((always_inline)) uint64_t room_one(struct bl_room *r, struct bl_room_ask *q, uint64_t *take, const uint32_t planes, const uint32_t groups)
+static inline __attribute__((always_inline)) uint64_t room_one(struct bl_room *r,
+							       struct bl_room_ask *q,
+							       uint64_t *take,
+							       const uint32_t planes,
+							       const uint32_t groups)
 {
 	const room_v4 zero = { 0 };
 	uint64_t *out = room_of(r, q->word, 0, q->src), *in = room_of(r, q->word, 1, q->dst);
-	const uint64_t *usable = r->usable ? &r->usable[((size_t)q->src * r->racks + q->dst) * r->lanes] : NULL;
+	const uint64_t *usable =
+		r->usable ? &r->usable[((size_t)q->src * r->racks + q->dst) * r->lanes] : NULL;
 	uint64_t rest = q->slots;
 	uint32_t g, k;
 
 	for (g = 0; g < groups; g++, out += BL_ROOM_LANES * planes, in += BL_ROOM_LANES * planes) {
-		room_v4 o[BL_PLANES_MAX], d[BL_PLANES_MAX], both, room_out = zero, room_in = zero, before, t, borrow_out, borrow_in;
+		room_v4 o[BL_PLANES_MAX], d[BL_PLANES_MAX], both, room_out = zero, room_in = zero,
+								  before, t, borrow_out, borrow_in;
 
 #pragma GCC unroll 4
 		for (k = 0; k < planes; k++) {
@@ -64,7 +75,10 @@ static inline __attribute__((always_inline)) uint64_t room_one(struct bl_room *r
 		both = room_out & room_in;
 		if (usable)
 			both &= *(const room_v4 *)&usable[g * BL_ROOM_LANES];
-		/* slots that paths to the left of each have room for: lane k has the OR of lanes 0 to k - 1 */
+		/*
+		 * slots that paths to the left of each have room for: lane k has the OR of lanes 0
+		 * to k - 1
+		 */
 		before = __builtin_shuffle(zero, both, (room_i4){ 0, 4, 5, 6 });
 		before |= __builtin_shuffle(zero, before, (room_i4){ 0, 4, 5, 6 });
 		before |= __builtin_shuffle(zero, before, (room_i4){ 0, 1, 4, 5 });

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Euler splits (Fastpass section 4, Gabow 1976): the packets are halved so that every rack has half of its own in each half, floor or ceil; halves are halved
- * again until there is one part per path.
+ * Euler splits (Fastpass section 4, Gabow 1976): the packets are halved so that every rack has half
+ * of its own in each half, floor or ceil; halves are halved again until there is one part per path.
  *
- * At each rack the packets that it sends are paired as they come, and so are those that it receives. Following the pairs, source, destination, source,
- * ..., gives paths and circles; in a bipartite graph the circles are even, so every second packet of each goes to the other half. Of a pair each half gets one,
- * and only the odd packet of a rack has no partner: so a rack's degree d becomes floor(d/2) and ceil(d/2), with no dummy packets to make degrees even.
+ * At each rack the packets that it sends are paired as they come, and so are those that it
+ * receives. Following the pairs, source, destination, source,
+ * ..., gives paths and circles; in a bipartite graph the circles are even, so every second packet
+ * of each goes to the other half. Of a pair each half gets one, and only the odd packet of a rack
+ * has no partner: so a rack's degree d becomes floor(d/2) and ceil(d/2), with no dummy packets to
+ * make degrees even.
  *
- * Example: rack 0 sends a, b, c; a and b are a pair, c is odd. Rack 1 receives b and c: a pair. The path c - b - a is cut into {c, a} and {b}.
+ * Example: rack 0 sends a, b, c; a and b are a pair, c is odd. Rack 1 receives b and c: a pair. The
+ * path c - b - a is cut into {c, a} and {b}.
  */
 #include <string.h>
 
@@ -15,7 +19,8 @@
 
 #define ALONE 0xffffu
 
-static void pair_up(struct bl_path *p, const uint16_t *order, size_t n, const uint16_t *end, uint16_t *mate)
+static void pair_up(struct bl_path *p, const uint16_t *order, size_t n, const uint16_t *end,
+		    uint16_t *mate)
 {
 	size_t i;
 
@@ -51,7 +56,8 @@ static void walk(struct bl_path *p, uint16_t e, uint32_t which)
 }
 
 /* order[0, n) becomes its two halves; returns the size of the first */
-static size_t split(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src, const uint16_t *dst)
+static size_t split(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src,
+		    const uint16_t *dst)
 {
 	size_t i, first = 0, second = 0;
 
@@ -80,7 +86,8 @@ static size_t split(struct bl_path *p, uint16_t *order, size_t n, const uint16_t
 	return first;
 }
 
-static void divide(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path, uint32_t from, uint32_t parts)
+static void divide(struct bl_path *p, uint16_t *order, size_t n, const uint16_t *src,
+		   const uint16_t *dst, uint8_t *path, uint32_t from, uint32_t parts)
 {
 	size_t i, half;
 
@@ -94,7 +101,8 @@ static void divide(struct bl_path *p, uint16_t *order, size_t n, const uint16_t 
 	divide(p, order + half, n - half, src, dst, path, from + parts / 2, parts / 2);
 }
 
-void bl_path_split(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path)
+void bl_path_split(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+		   uint8_t *path)
 {
 	uint32_t parts = 1;
 	size_t i;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The greedy choice among up to 8 paths with SSE4.1: the loads of both racks are one register each, their maximum is one instruction, and PHMINPOSUW
- * finds the least of the eight and its place in one more.
+ * The greedy choice among up to 8 paths with SSE4.1: the loads of both racks are one register each,
+ * their maximum is one instruction, and PHMINPOSUW finds the least of the eight and its place in
+ * one more.
  */
 #ifdef __x86_64__
 #pragma GCC target("sse4.1")
@@ -9,19 +10,29 @@
 
 #include "path_priv.h"
 
-size_t bl_path_greedy_sse41(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *path)
+size_t bl_path_greedy_sse41(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
+			    uint8_t *path)
 {
 	static const uint16_t one[8][8] __attribute__((aligned(16))) = {
-		{ 1 }, { 0, 1 }, { 0, 0, 1 }, { 0, 0, 0, 1 }, { 0, 0, 0, 0, 1 }, { 0, 0, 0, 0, 0, 1 }, { 0, 0, 0, 0, 0, 0, 1 }, { 0, 0, 0, 0, 0, 0, 0, 1 },
+		{ 1 },
+		{ 0, 1 },
+		{ 0, 0, 1 },
+		{ 0, 0, 0, 1 },
+		{ 0, 0, 0, 0, 1 },
+		{ 0, 0, 0, 0, 0, 1 },
+		{ 0, 0, 0, 0, 0, 0, 1 },
+		{ 0, 0, 0, 0, 0, 0, 0, 1 },
 	};
 	uint16_t *restrict out = p->out, *restrict in = p->in, *restrict left = p->left;
 	const uint32_t cap = p->cap;
 	size_t i, nleft = 0;
 
 	for (i = 0; i < n; i++) {
-		__m128i *o = (__m128i *)&out[(size_t)src[i] * 8], *d = (__m128i *)&in[(size_t)dst[i] * 8];
+		__m128i *o = (__m128i *)&out[(size_t)src[i] * 8],
+			*d = (__m128i *)&in[(size_t)dst[i] * 8];
 		const __m128i vo = _mm_load_si128(o), vd = _mm_load_si128(d);
-		const uint32_t least = (uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_max_epu16(vo, vd)));
+		const uint32_t least =
+			(uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_max_epu16(vo, vd)));
 		const uint32_t k = least >> 16;
 		const __m128i add = _mm_load_si128((const __m128i *)one[k]);
 

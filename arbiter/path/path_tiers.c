@@ -2,8 +2,10 @@
 /*
  * Three tiers, one after the other. See path.h.
  *
- * Why this always works: a rack has at most aggs x agg_cap packets, so the first colouring succeeds and gives each aggregation switch at most agg_cap packets
- * of each of its racks, racks x agg_cap in all; bl_tiers_new() made sure that this is no more than cores x core_cap, the condition of the second.
+ * Why this always works: a rack has at most aggs x agg_cap packets, so the first colouring succeeds
+ * and gives each aggregation switch at most agg_cap packets of each of its racks, racks x agg_cap
+ * in all; bl_tiers_new() made sure that this is no more than cores x core_cap, the condition of the
+ * second.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,8 @@
 #include "path.h"
 
 /**
- * struct bl_tiers - @agg: colours of the racks. @core: colours of the pods, one selector per aggregation number. @at, @src, @dst, @path: of the packets of one.
+ * struct bl_tiers - @agg: colours of the racks. @core: colours of the pods, one selector per
+ * aggregation number. @at, @src, @dst, @path: of the packets of one.
  */
 struct bl_tiers {
 	uint32_t racks, aggs;
@@ -39,16 +42,18 @@ void bl_tiers_free(struct bl_tiers *t)
 	free(t);
 }
 
-struct bl_tiers *bl_tiers_new(uint32_t racks, uint32_t pods, const uint16_t *pod_of, uint32_t aggs, uint32_t agg_cap, uint32_t cores, uint32_t core_cap,
+struct bl_tiers *bl_tiers_new(uint32_t racks, uint32_t pods, const uint16_t *pod_of, uint32_t aggs,
+			      uint32_t agg_cap, uint32_t cores, uint32_t core_cap,
 			      enum bl_path_how how, const char **why)
 {
 	const size_t most = BL_PATH_PACKETS_MAX + 1;
 	uint32_t i, j, in_pod;
 	struct bl_tiers *t;
 
-	*why = !racks || racks > BL_PATH_RACKS_MAX ? "path selection has 1 to 1024 racks" :
-	       !pods || pods > racks ? "there is at least one pod, and a rack for each" :
-	       !aggs || aggs > BL_PATH_PATHS_MAX ? "a pod has 1 to 64 aggregation switches" : NULL;
+	*why = !racks || racks > BL_PATH_RACKS_MAX ? "path selection has 1 to 1024 racks"
+	       : !pods || pods > racks ? "there is at least one pod, and a rack for each"
+	       : !aggs || aggs > BL_PATH_PATHS_MAX ? "a pod has 1 to 64 aggregation switches"
+						   : NULL;
 	for (i = 0; !*why && i < racks; i++)
 		if (pod_of[i] >= pods)
 			*why = "a rack is in a pod that does not exist";
@@ -56,7 +61,8 @@ struct bl_tiers *bl_tiers_new(uint32_t racks, uint32_t pods, const uint16_t *pod
 		for (in_pod = 0, j = 0; j < racks; j++)
 			in_pod += pod_of[j] == i;
 		if ((uint64_t)in_pod * agg_cap > (uint64_t)cores * core_cap)
-			*why = "an aggregation switch has less bandwidth to the core than to its racks: limit what the racks send, or plan two tiers";
+			*why = "an aggregation switch has less bandwidth to the core than to its "
+			       "racks: limit what the racks send, or plan two tiers";
 	}
 	if (*why)
 		return NULL;
@@ -99,7 +105,8 @@ struct bl_path *bl_tiers_core(struct bl_tiers *t, uint32_t agg)
 	return agg < t->aggs ? t->core[agg] : NULL;
 }
 
-size_t bl_tiers_select(struct bl_tiers *t, size_t n, const uint16_t *src, const uint16_t *dst, uint8_t *agg, uint8_t *core)
+size_t bl_tiers_select(struct bl_tiers *t, size_t n, const uint16_t *src, const uint16_t *dst,
+		       uint8_t *agg, uint8_t *core)
 {
 	size_t lost = bl_path_select(t->agg, n, src, dst, agg), i, m;
 	uint32_t a;

@@ -9,24 +9,48 @@
 #include "arbiter.h"
 #include "cli/util/cmd.h"
 
-enum { KEY_ENDPOINTS = 300, KEY_POLICY, KEY_LOAD, KEY_WINDOW, KEY_SLOTS, KEY_TICK, KEY_MTUS, KEY_ISA, KEY_RACKS, KEY_PATHS, KEY_CAP, KEY_HOW, KEY_SEED, KEY_OUT };
+enum {
+	KEY_ENDPOINTS = 300,
+	KEY_POLICY,
+	KEY_LOAD,
+	KEY_WINDOW,
+	KEY_SLOTS,
+	KEY_TICK,
+	KEY_MTUS,
+	KEY_ISA,
+	KEY_RACKS,
+	KEY_PATHS,
+	KEY_CAP,
+	KEY_HOW,
+	KEY_SEED,
+	KEY_OUT
+};
 
 static const struct argp_option options[] = {
 	{ "load", KEY_LOAD, "L", 0, "only this load, above 0 and up to 1", 0 },
-	{ "slots", KEY_SLOTS, "N", 0, "timeslots to measure in each row (default: as many as some hundred ms need)", 0 },
+	{ "slots", KEY_SLOTS, "N", 0,
+	  "timeslots to measure in each row (default: as many as some hundred ms need)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of the random requests (default 1)", 0 },
 	{ "out", KEY_OUT, "DIR", 0, "write arbiter-WHAT.json and .csv there", 0 },
 	{ 0, 0, 0, 0, "For alloc and pipeline (isa: alloc only):", 1 },
 	{ "endpoints", KEY_ENDPOINTS, "N", 0, "only so many, 2 to 4096", 1 },
-	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline", 1 },
-	{ "window", KEY_WINDOW, "SLOTS", 0, "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and fair, 256 for weighted, else 64; pipeline: 128)", 1 },
-	{ "tick", KEY_TICK, "SLOTS", 0, "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
+	{ "policy", KEY_POLICY, "NAME", 0, "only first-come, fair, weighted, min-fct or deadline",
+	  1 },
+	{ "window", KEY_WINDOW, "SLOTS", 0,
+	  "slots given ahead: 8, 16, 32, 64, 128, 256 or 512 (default: 512 for first-come and "
+	  "fair, 256 for weighted, else 64; pipeline: 128)",
+	  1 },
+	{ "tick", KEY_TICK, "SLOTS", 0,
+	  "slots between two runs of the allocator, 1 to 512 (default 16)", 1 },
 	{ "mtus", KEY_MTUS, "N", 0, "of each request, 1 to 1000 (default 10)", 1 },
-	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has", 1 },
+	{ "isa", KEY_ISA, "NAME", 0, "plain, bmi2 or avx512 instead of the best that this CPU has",
+	  1 },
 	{ 0, 0, 0, 0, "For path:", 2 },
 	{ "racks", KEY_RACKS, "N", 0, "only so many racks of 32 machines, 2 to 128", 2 },
 	{ "paths", KEY_PATHS, "N", 0, "paths between racks, 1 to 64 (default 4)", 2 },
-	{ "cap", KEY_CAP, "N", 0, "packets per slot on a path, out of a rack and into it (default: 32 / paths, rounded up)", 2 },
+	{ "cap", KEY_CAP, "N", 0,
+	  "packets per slot on a path, out of a rack and into it (default: 32 / paths, rounded up)",
+	  2 },
 	{ "how", KEY_HOW, "NAME", 0, "only greedy, or only euler", 2 },
 	{ 0 }
 };
@@ -66,16 +90,19 @@ double arb_median(double *v, unsigned int n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static long long number(const char *arg, const char *what, long long min, long long max, struct argp_state *state)
+static long long number(const char *arg, const char *what, long long min, long long max,
+			struct argp_state *state)
 {
 	long long v = 0;
 
 	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min, max);
+		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
+			   max);
 	return v;
 }
 
-static int name_of(const char *arg, const char *what, const char *const *names, struct argp_state *state)
+static int name_of(const char *arg, const char *what, const char *const *names,
+		   struct argp_state *state)
 {
 	char all[128] = "";
 	int i;
@@ -83,7 +110,8 @@ static int name_of(const char *arg, const char *what, const char *const *names, 
 	for (i = 0; names[i]; i++) {
 		if (!strcmp(arg, names[i]))
 			return i;
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", names[i]);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "",
+			 names[i]);
 	}
 	argp_error(state, "no %s \"%s\"; there are %s", what, arg, all);
 	return -1;
@@ -93,27 +121,54 @@ static const char *const policies[] = {
 #define X(id, name, text) [BL_ALLOC_##id] = name,
 	BL_ALLOC_POLICIES(X)
 #undef X
-	NULL
+		NULL
 };
 static const char *const hows[] = { [BL_PATH_GREEDY] = "greedy", [BL_PATH_EULER] = "euler", NULL };
-static const char *const isas[] = { [BL_ISA_BEST] = "best", [BL_ISA_PLAIN] = "plain", [BL_ISA_BMI2] = "bmi2", [BL_ISA_AVX512] = "avx512", NULL };
+static const char *const isas[] = { [BL_ISA_BEST] = "best",
+				    [BL_ISA_PLAIN] = "plain",
+				    [BL_ISA_BMI2] = "bmi2",
+				    [BL_ISA_AVX512] = "avx512",
+				    NULL };
 
 static const struct col alloc_cols[] = {
-	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },	       { "window", "window", 'd' },	    { "load", "load %", 'f' },
-	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },  { "ns_slot", "ns/slot", 'f' },	    { "gbps", "Gbit/s one core", 'd' },
-	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },    { "delay", "delay slots", 'f' },	    { "verified", "packets verified", 'd' },
+	{ "endpoints", "endpoints", 'd' }, { "policy", "policy", 's' },
+	{ "window", "window", 'd' },       { "load", "load %", 'f' },
+	{ "ns_packet", "ns/packet", 'f' }, { "ns_packet_best", "best", 'f' },
+	{ "ns_slot", "ns/slot", 'f' },     { "gbps", "Gbit/s one core", 'd' },
+	{ "keeps_up", "keeps up", 'b' },   { "carried", "carried %", 'f' },
+	{ "delay", "delay slots", 'f' },   { "verified", "packets verified", 'd' },
 };
 static const struct col path_cols[] = {
-	{ "racks", "racks", 'd' },	   { "paths", "paths", 'd' },	       { "how", "how", 's' },		    { "load", "load %", 'f' },
-	{ "us_slot", "us/slot", 'f' },	   { "us_slot_best", "best", 'f' },    { "ns_packet", "ns/packet", 'f' },   { "packets", "packets/slot", 'f' },
-	{ "repaired", "repaired/slot", 'f' }, { "verified", "packets verified", 'd' },
+	{ "racks", "racks", 'd' },
+	{ "paths", "paths", 'd' },
+	{ "how", "how", 's' },
+	{ "load", "load %", 'f' },
+	{ "us_slot", "us/slot", 'f' },
+	{ "us_slot_best", "best", 'f' },
+	{ "ns_packet", "ns/packet", 'f' },
+	{ "packets", "packets/slot", 'f' },
+	{ "repaired", "repaired/slot", 'f' },
+	{ "verified", "packets verified", 'd' },
 };
 
 static const struct col pipe_cols[] = {
-	{ "endpoints", "endpoints", 'd' },  { "policy", "policy", 's' },	 { "window", "window", 'd' }, { "load", "load %", 'f' },
-	{ "offered_tbps", "offered Tbit/s", 'f' }, { "tbps", "carried Tbit/s", 'f' }, { "tbps_least", "least", 'f' }, { "away_least", "away in it %", 'f' }, { "tbps_best", "best", 'f' },
-	{ "late", "late %", 'f' },	    { "unplaced", "no path %", 'f' },	 { "skipped", "skipped %", 'f' }, { "away", "cores away %", 'f' },
-	{ "lead", "lead slots", 'f' },	    { "ns_alloc", "alloc ns/packet", 'f' }, { "ns_path", "path ns/packet", 'f' }, { "verified", "packets verified", 'd' },
+	{ "endpoints", "endpoints", 'd' },
+	{ "policy", "policy", 's' },
+	{ "window", "window", 'd' },
+	{ "load", "load %", 'f' },
+	{ "offered_tbps", "offered Tbit/s", 'f' },
+	{ "tbps", "carried Tbit/s", 'f' },
+	{ "tbps_least", "least", 'f' },
+	{ "away_least", "away in it %", 'f' },
+	{ "tbps_best", "best", 'f' },
+	{ "late", "late %", 'f' },
+	{ "unplaced", "no path %", 'f' },
+	{ "skipped", "skipped %", 'f' },
+	{ "away", "cores away %", 'f' },
+	{ "lead", "lead slots", 'f' },
+	{ "ns_alloc", "alloc ns/packet", 'f' },
+	{ "ns_path", "path ns/packet", 'f' },
+	{ "verified", "packets verified", 'd' },
 };
 
 static const struct kind {
@@ -137,9 +192,12 @@ static int kind_of(const char *name)
 	return -1;
 }
 
-static int write_files(const char *dir, const char *what, json_t *rows, const struct col *cols, size_t ncols)
+static int write_files(const char *dir, const char *what, json_t *rows, const struct col *cols,
+		       size_t ncols)
 {
-	json_t *all = json_pack("{s:i, s:s, s:O}", "schema", CLI_SCHEMA, "bench", what, "rows", rows), *row;
+	json_t *all = json_pack("{s:i, s:s, s:O}", "schema", CLI_SCHEMA, "bench", what, "rows",
+				rows),
+	       *row;
 	char path[512];
 	size_t i, c;
 	FILE *f;
@@ -150,7 +208,8 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 		return 1;
 	}
 	snprintf(path, sizeof(path), "%s/arbiter-%s.json", dir, what);
-	err = json_dump_file(all, path, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12) | JSON_INDENT(1));
+	err = json_dump_file(all, path,
+			     JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12) | JSON_INDENT(1));
 	json_decref(all);
 	if (err)
 		return cli_fail("cannot write %s: %s", path, strerror(errno));
@@ -160,7 +219,8 @@ static int write_files(const char *dir, const char *what, json_t *rows, const st
 		return 1;
 	for (c = 0; c < ncols; c++)
 		fprintf(f, "%s%s", c ? "," : "", cols[c].key);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		for (c = 0; c < ncols; c++) {
 			json_t *v = json_object_get(row, cols[c].key);
 
@@ -192,15 +252,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (b->what || kind_of(arg) < 0)
-			argp_error(state, "what to measure is one word, alloc, path or pipeline, not \"%s\"", arg);
+			argp_error(state,
+				   "what to measure is one word, alloc, path or pipeline, not "
+				   "\"%s\"",
+				   arg);
 		b->what = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!b->what)
-			argp_error(state, "what? alloc: timeslot allocation; path: path selection; pipeline: both, in real time");
+			argp_error(state, "what? alloc: timeslot allocation; path: path selection; "
+					  "pipeline: both, in real time");
 		return 0;
-	case KEY_ENDPOINTS: a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state); return 0;
-	case KEY_POLICY: a->policy = name_of(arg, "policy", policies, state); return 0;
+	case KEY_ENDPOINTS:
+		a->endpoints = number(arg, "endpoints", 2, BL_ALLOC_ENDPOINTS_MAX, state);
+		return 0;
+	case KEY_POLICY:
+		a->policy = name_of(arg, "policy", policies, state);
+		return 0;
 	case KEY_LOAD:
 		if (!cli_real(arg, 0.001, 1, &a->load))
 			argp_error(state, "load \"%s\" is not a number above 0 and up to 1", arg);
@@ -208,28 +276,58 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_WINDOW:
 		a->window = number(arg, "window", 8, 512, state);
 		if (a->window & (a->window - 1))
-			argp_error(state, "window \"%s\" is not 8, 16, 32, 64, 128, 256 or 512", arg);
+			argp_error(state, "window \"%s\" is not 8, 16, 32, 64, 128, 256 or 512",
+				   arg);
 		return 0;
-	case KEY_SLOTS: a->slots = number(arg, "slots", 1000, 100000000, state); return 0;
-	case KEY_TICK: a->tick = number(arg, "tick", 1, 512, state); return 0;
-	case KEY_MTUS: a->mtus = number(arg, "mtus", 1, 1000, state); return 0;
-	case KEY_ISA: a->isa = name_of(arg, "isa", isas, state); return 0;
-	case KEY_RACKS: a->racks = number(arg, "racks", 2, 128, state); return 0;
-	case KEY_PATHS: a->paths = number(arg, "paths", 1, BL_PATH_PATHS_MAX, state); return 0;
-	case KEY_CAP: a->cap = number(arg, "cap", 1, BL_PATH_CAP_MAX, state); return 0;
-	case KEY_HOW: a->how = name_of(arg, "way", hows, state); return 0;
-	case KEY_SEED: a->seed = number(arg, "seed", 0, INT64_MAX, state); return 0;
-	case KEY_OUT: a->out = arg; return 0;
+	case KEY_SLOTS:
+		a->slots = number(arg, "slots", 1000, 100000000, state);
+		return 0;
+	case KEY_TICK:
+		a->tick = number(arg, "tick", 1, 512, state);
+		return 0;
+	case KEY_MTUS:
+		a->mtus = number(arg, "mtus", 1, 1000, state);
+		return 0;
+	case KEY_ISA:
+		a->isa = name_of(arg, "isa", isas, state);
+		return 0;
+	case KEY_RACKS:
+		a->racks = number(arg, "racks", 2, 128, state);
+		return 0;
+	case KEY_PATHS:
+		a->paths = number(arg, "paths", 1, BL_PATH_PATHS_MAX, state);
+		return 0;
+	case KEY_CAP:
+		a->cap = number(arg, "cap", 1, BL_PATH_CAP_MAX, state);
+		return 0;
+	case KEY_HOW:
+		a->how = name_of(arg, "way", hows, state);
+		return 0;
+	case KEY_SEED:
+		a->seed = number(arg, "seed", 0, INT64_MAX, state);
+		return 0;
+	case KEY_OUT:
+		a->out = arg;
+		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
 int cmd_arbiter_bench(int argc, char **argv)
 {
-	const struct argp argp = { .options = options, .parser = parse, .args_doc = "alloc|path|pipeline", .children = cmd_globals,
-				   .doc = "Measure the arbiter's computing: timeslot allocation (Poisson requests of 10 MTUs between uniform pairs, slots of 1.23 us), "
-					  "path selection (full racks, random matchings), or both on two cores in real time. Every slot is verified; what breaks a rule ends with "
-					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials for pipeline, and the best beside. A busy neighbour on the same core doubles them." };
+	const struct argp argp = { .options = options,
+				   .parser = parse,
+				   .args_doc = "alloc|path|pipeline",
+				   .children = cmd_globals,
+				   .doc = "Measure the arbiter's computing: timeslot allocation "
+					  "(Poisson requests of 10 MTUs between uniform pairs, "
+					  "slots of 1.23 us), "
+					  "path selection (full racks, random matchings), or both "
+					  "on two cores in real time. Every slot is verified; what "
+					  "breaks a rule ends with "
+					  "exit 1.\vTimes are medians of 40 blocks, of 9 trials "
+					  "for pipeline, and the best beside. A busy neighbour on "
+					  "the same core doubles them." };
 	struct bench_args b = { .a = { .policy = -1, .how = -1, .seed = 1 } };
 	const struct kind *k;
 	json_t *rows;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline arbiter bench alloc: the experiment of Fastpass 7.3 (F), on one core. Requests of 10 MTUs come as a Poisson process between uniform pairs; every
- * @tick slots the allocator takes those that came and runs. Measured is the time in bl_alloc_demand() and bl_alloc_run(), nothing else.
+ * barline arbiter bench alloc: the experiment of Fastpass 7.3 (F), on one core. Requests of 10 MTUs
+ * come as a Poisson process between uniform pairs; every
+ * @tick slots the allocator takes those that came and runs. Measured is the time in
+ * bl_alloc_demand() and bl_alloc_run(), nothing else.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,7 +20,8 @@ struct request {
 };
 
 /**
- * struct trial - one row. @due: when the next request comes, in slots. @asked: these times added up, for each MTU once. @first: of each tick of a block, its requests; one more than ticks.
+ * struct trial - one row. @due: when the next request comes, in slots. @asked: these times added
+ * up, for each MTU once. @first: of each tick of a block, its requests; one more than ticks.
  * @log: grants of a block, kept to be verified after it.
  */
 struct trial {
@@ -45,17 +48,20 @@ static bool draw(struct trial *t, uint64_t now, uint32_t ticks)
 	for (q = 0; q < ticks; q++) {
 		t->first[q] = (uint32_t)t->nrequests;
 		while (t->due < (double)(now + (uint64_t)(q + 1) * t->tick)) {
-			const uint32_t src = arb_below(&t->rnd, t->cfg.endpoints), dst = arb_below(&t->rnd, t->cfg.endpoints - 1);
+			const uint32_t src = arb_below(&t->rnd, t->cfg.endpoints),
+				       dst = arb_below(&t->rnd, t->cfg.endpoints - 1);
 
 			if (t->nrequests == t->maxrequests) {
-				struct request *more = realloc(t->request, 2 * t->maxrequests * sizeof(*more));
+				struct request *more =
+					realloc(t->request, 2 * t->maxrequests * sizeof(*more));
 
 				if (!more)
 					return false;
 				t->request = more;
 				t->maxrequests *= 2;
 			}
-			t->request[t->nrequests++] = (struct request){ (uint16_t)src, (uint16_t)(dst + (dst >= src)) };
+			t->request[t->nrequests++] =
+				(struct request){ (uint16_t)src, (uint16_t)(dst + (dst >= src)) };
 			t->asked += t->due * t->mtus;
 			t->due += -log1p(-arb_unit(&t->rnd)) / rate;
 		}
@@ -88,8 +94,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* one block: requests drawn before, grants checked after. @ns, @mtus: of the block. 0; 1 after a message */
-static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint64_t now, uint32_t ticks, uint64_t *ns, uint64_t *mtus)
+/*
+ * one block: requests drawn before, grants checked after. @ns, @mtus: of the block. 0; 1 after a
+ * message
+ */
+static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint64_t now,
+		 uint32_t ticks, uint64_t *ns, uint64_t *mtus)
 {
 	uint64_t start;
 	size_t at = 0;
@@ -101,13 +111,18 @@ static int block(struct trial *t, struct bl_alloc *a, struct bl_verify *v, uint6
 	*ns = 0;
 	*mtus = 0;
 	for (q = 0; q < ticks; q++) {
-		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick; /* they have come by then */
+		/* they have come by then */
+		const uint64_t slot = now + (uint64_t)(q + 1) * t->tick;
 
 		start = now_ns();
 		for (i = t->first[q]; i < t->first[q + 1]; i++)
-			if (bl_alloc_demand(a, t->request[i].src, t->request[i].dst, t->mtus, slot + 10 * t->mtus))
-				return cli_fail("a demand was refused: %" PRIu64 " MTUs wait at %u endpoints; the load is more than they carry", bl_alloc_waiting(a),
-						t->cfg.endpoints);
+			if (bl_alloc_demand(a, t->request[i].src, t->request[i].dst, t->mtus,
+					    slot + 10 * t->mtus))
+				return cli_fail("a demand was refused: %" PRIu64 " MTUs wait at %u "
+						"endpoints; the "
+						"load is more "
+						"than they carry",
+						bl_alloc_waiting(a), t->cfg.endpoints);
 		t->runs[q] = bl_alloc_run(a, slot);
 		*ns += now_ns() - start;
 		*mtus += t->runs[q].mtus;
@@ -147,7 +162,9 @@ static json_t *measure(struct trial *t)
 		cli_fail("%s", why);
 		goto out;
 	}
-	/* what waits grows to its usual amount first; near full load this takes some thousand slots */
+	/*
+	 * what waits grows to its usual amount first; near full load this takes some thousand slots
+	 */
 	for (warm = 0; warm < t->slots / 3 || warm < 4096; warm += span, now += span)
 		if (block(t, a, v, now, ticks, &ns, &mtus))
 			goto out;
@@ -159,17 +176,26 @@ static json_t *measure(struct trial *t)
 		sum += mtus;
 	}
 	/* what still waits has waited until now */
-	delay = ((double)bl_verify_slot_sum(v) + (double)bl_alloc_waiting(a) * (double)now - t->asked) / (double)bl_alloc_stats(a)->demanded_mtus;
+	delay = ((double)bl_verify_slot_sum(v) + (double)bl_alloc_waiting(a) * (double)now -
+		 t->asked) /
+		(double)bl_alloc_stats(a)->demanded_mtus;
 	ns_packet = arb_median(cost, ARB_BLOCKS);
 	slot_ns = arb_median(ns_slot, ARB_BLOCKS);
 	best = cost[0];
-	row = json_pack("{s:I, s:s, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:b, s:f, s:I, s:I, s:f, s:f}", "endpoints", (json_int_t)t->cfg.endpoints, "policy",
-			bl_alloc_policy_name(t->cfg.policy), "window", (json_int_t)bl_alloc_window(&t->cfg),
-			"tick", (json_int_t)t->tick, "isa", bl_alloc_isa(a), "load", 100 * t->load, "ns_packet", ns_packet, "ns_packet_best", best, "ns_slot", slot_ns,
-			"gbps", (json_int_t)(ns_packet > 0 ? ARB_SLOT_BITS / ns_packet : 0), "keeps_up", slot_ns <= ARB_SLOT_NS, "carried",
-			100.0 * (double)sum / (double)(span * ARB_BLOCKS) / t->cfg.endpoints, "waiting", (json_int_t)bl_alloc_waiting(a), "verified",
-			(json_int_t)bl_verify_packets(v), "delay", delay, "visits_packet",
-			(double)bl_alloc_stats(a)->visits / (double)(bl_alloc_stats(a)->granted_mtus ? bl_alloc_stats(a)->granted_mtus : 1));
+	row = json_pack(
+		"{s:I, s:s, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:b, s:f, s:I, s:I, s:f, s:f}",
+		"endpoints", (json_int_t)t->cfg.endpoints, "policy",
+		bl_alloc_policy_name(t->cfg.policy), "window", (json_int_t)bl_alloc_window(&t->cfg),
+		"tick", (json_int_t)t->tick, "isa", bl_alloc_isa(a), "load", 100 * t->load,
+		"ns_packet", ns_packet, "ns_packet_best", best, "ns_slot", slot_ns, "gbps",
+		(json_int_t)(ns_packet > 0 ? ARB_SLOT_BITS / ns_packet : 0), "keeps_up",
+		slot_ns <= ARB_SLOT_NS, "carried",
+		100.0 * (double)sum / (double)(span * ARB_BLOCKS) / t->cfg.endpoints, "waiting",
+		(json_int_t)bl_alloc_waiting(a), "verified", (json_int_t)bl_verify_packets(v),
+		"delay", delay, "visits_packet",
+		(double)bl_alloc_stats(a)->visits /
+			(double)(bl_alloc_stats(a)->granted_mtus ? bl_alloc_stats(a)->granted_mtus
+								 : 1));
 out:
 	free(t->request);
 	free(t->first);
@@ -181,9 +207,12 @@ out:
 }
 
 /* @window: 0: as @a says, or the policy's own */
-static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum bl_alloc_policy policy, double load, uint32_t window)
+static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints,
+	       enum bl_alloc_policy policy, double load, uint32_t window)
 {
-	struct trial t = { .load = a->load > 0 ? a->load : load, .tick = a->tick ? (uint32_t)a->tick : 16, .mtus = a->mtus ? (uint32_t)a->mtus : 10 };
+	struct trial t = { .load = a->load > 0 ? a->load : load,
+			   .tick = a->tick ? (uint32_t)a->tick : 16,
+			   .mtus = a->mtus ? (uint32_t)a->mtus : 10 };
 	json_t *row;
 
 	t.cfg.endpoints = endpoints;
@@ -191,15 +220,21 @@ static int add(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum 
 	t.cfg.window_slots = window ? window : (uint32_t)a->window;
 	t.cfg.isa = (enum bl_alloc_isa)a->isa;
 	t.rnd.x = (uint64_t)a->seed;
-	/* about 20 million packets; few slots already take long to verify where endpoints are many */
-	t.slots = a->slots ? (uint64_t)a->slots : 20000000 / endpoints > 100000 ? 100000 : 20000000 / endpoints;
-	out_progress("alloc: %u endpoints, %s, load %.2f ...", endpoints, bl_alloc_policy_name(policy), t.load);
+	/*
+	 * about 20 million packets; few slots already take long to verify where endpoints are many
+	 */
+	t.slots = a->slots                        ? (uint64_t)a->slots
+		  : 20000000 / endpoints > 100000 ? 100000
+						  : 20000000 / endpoints;
+	out_progress("alloc: %u endpoints, %s, load %.2f ...", endpoints,
+		     bl_alloc_policy_name(policy), t.load);
 	row = measure(&t);
 	return row ? json_array_append_new(rows, row) : -1;
 }
 
 /* the rows of one policy at one size: a load that was asked for, or two */
-static int add_two(json_t *rows, const struct arb_args *a, uint32_t endpoints, enum bl_alloc_policy policy, double low, double high, uint32_t window)
+static int add_two(json_t *rows, const struct arb_args *a, uint32_t endpoints,
+		   enum bl_alloc_policy policy, double low, double high, uint32_t window)
 {
 	if (a->policy >= 0 && (int)policy != a->policy)
 		return 0;
@@ -212,7 +247,8 @@ json_t *arb_bench_alloc(const struct arb_args *a)
 {
 	static const double loads[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 };
 	static const enum bl_alloc_policy both[] = { BL_ALLOC_FIRST, BL_ALLOC_FAIR };
-	static const enum bl_alloc_policy others[] = { BL_ALLOC_WEIGHTED, BL_ALLOC_FCT, BL_ALLOC_DEADLINE };
+	static const enum bl_alloc_policy others[] = { BL_ALLOC_WEIGHTED, BL_ALLOC_FCT,
+						       BL_ALLOC_DEADLINE };
 	static const uint32_t sizes[] = { 64, 512, 1024, 4096 };
 	json_t *rows = json_array();
 	const uint32_t n = a->endpoints ? (uint32_t)a->endpoints : 256;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline arbiter bench path: the experiment of Fastpass 7.3 (G), on one core. Each slot is a random matching of all machines, thinned to the load; its packets
- * come in random order. All of them are coloured, those within a rack too, as the published benchmark does (a server would leave them out: a 16th).
+ * barline arbiter bench path: the experiment of Fastpass 7.3 (G), on one core. Each slot is a
+ * random matching of all machines, thinned to the load; its packets come in random order. All of
+ * them are coloured, those within a rack too, as the published benchmark does (a server would leave
+ * them out: a 16th).
  */
 #include <stdlib.h>
 #include <time.h>
@@ -31,7 +33,8 @@ static void shuffle(struct arb_rnd *r, uint16_t *v, uint32_t n)
 	}
 }
 
-static void draw(struct slot *s, struct arb_rnd *r, uint32_t racks, double load, uint16_t *from, uint16_t *to)
+static void draw(struct slot *s, struct arb_rnd *r, uint32_t racks, double load, uint16_t *from,
+		 uint16_t *to)
 {
 	const uint32_t n = racks * ARB_RACK;
 	uint32_t i;
@@ -55,7 +58,8 @@ static double elapsed_us(const struct timespec *a, const struct timespec *b)
 
 static json_t *measure(const struct arb_args *a, uint32_t racks, double load, enum bl_path_how how)
 {
-	const uint32_t paths = a->paths ? (uint32_t)a->paths : 4, cap = a->cap ? (uint32_t)a->cap : (ARB_RACK + paths - 1) / paths;
+	const uint32_t paths = a->paths ? (uint32_t)a->paths : 4,
+		       cap = a->cap ? (uint32_t)a->cap : (ARB_RACK + paths - 1) / paths;
 	const unsigned int per_block = a->slots ? (unsigned int)(a->slots / ARB_BLOCKS) + 1 : SLOTS;
 	const size_t most = (size_t)racks * ARB_RACK;
 	struct slot *s = calloc(per_block, sizeof(*s));
@@ -94,7 +98,8 @@ static json_t *measure(const struct arb_args *a, uint32_t racks, double load, en
 		for (i = 0; i < per_block; i++) {
 			size_t lost;
 
-			why = bl_verify_paths(racks, paths, cap, NULL, s[i].src, s[i].dst, s[i].path, s[i].n, &lost);
+			why = bl_verify_paths(racks, paths, cap, NULL, s[i].src, s[i].dst,
+					      s[i].path, s[i].n, &lost);
 			if (!why && lost && paths * cap >= ARB_RACK)
 				why = "a packet has no path though there is one";
 			if (why) {
@@ -109,11 +114,15 @@ static json_t *measure(const struct arb_args *a, uint32_t racks, double load, en
 	{
 		const double median = arb_median(us, ARB_BLOCKS);
 
-		row = json_pack("{s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "racks", (json_int_t)racks, "paths", (json_int_t)paths, "cap",
-				(json_int_t)cap, "how", how == BL_PATH_GREEDY ? "greedy" : "euler", "load", 100 * load, "us_slot", median, "us_slot_best", us[0],
-				"ns_packet", packets > 0 ? 1e3 * median / packets : 0, "packets", packets, "repaired",
-				(double)bl_path_stats(p)->repaired / (double)bl_path_stats(p)->slots, "unplaced", (json_int_t)lost_all, "verified",
-				(json_int_t)bl_path_stats(p)->packets);
+		row = json_pack(
+			"{s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "racks",
+			(json_int_t)racks, "paths", (json_int_t)paths, "cap", (json_int_t)cap,
+			"how", how == BL_PATH_GREEDY ? "greedy" : "euler", "load", 100 * load,
+			"us_slot", median, "us_slot_best", us[0], "ns_packet",
+			packets > 0 ? 1e3 * median / packets : 0, "packets", packets, "repaired",
+			(double)bl_path_stats(p)->repaired / (double)bl_path_stats(p)->slots,
+			"unplaced", (json_int_t)lost_all, "verified",
+			(json_int_t)bl_path_stats(p)->packets);
 	}
 out:
 	bl_path_free(p);
@@ -140,7 +149,8 @@ json_t *arb_bench_path(const struct arb_args *a)
 
 				if (a->how >= 0 && a->how != (int)h)
 					continue;
-				out_progress("path: %u racks, %s, load %.2f ...", racks, h == BL_PATH_GREEDY ? "greedy" : "euler", load);
+				out_progress("path: %u racks, %s, load %.2f ...", racks,
+					     h == BL_PATH_GREEDY ? "greedy" : "euler", load);
 				row = measure(a, racks, load, (enum bl_path_how)h);
 				if (!row || json_array_append_new(rows, row)) {
 					json_decref(rows);

@@ -3,19 +3,19 @@
  * barline arbiter bench pipeline: the arbiter's own stages (arbiter/pipe.c) with its own engine
  * (arbiter/engine.c) on two cores, in real time. Only comm is missing, that is sockets and FCP:
  *
- *	core 0	asks that are due go into the ring in which comm puts them; the path stage; what comm
- *		would send is taken out of the ring from which comm takes it
+ *	core 0	asks that are due go into the ring in which comm puts them; the path stage; what
+ *comm would send is taken out of the ring from which comm takes it
  *	core 1	the allocation stage, as `barline arbiter run` runs it: asks, runs, lead
  *
  * In time is a packet that comes out TELL slots before its slot begins: so long it may take to tell
- * its sender. What is late, and what found no path or was refused, is not carried: core 0 asks for it
- * again, like comm or a host that heard nothing. Example: slots of 1230 ns, lead 100 us. At slot 1000
- * the allocation stage gives slots from 1081 on; what comes out at slot 1040 of it is in time if its
- * slot is 1056 or later, so all of it is.
+ * its sender. What is late, and what found no path or was refused, is not carried: core 0 asks for
+ *it again, like comm or a host that heard nothing. Example: slots of 1230 ns, lead 100 us. At slot
+ *1000 the allocation stage gives slots from 1081 on; what comes out at slot 1040 of it is in time
+ *if its slot is 1056 or later, so all of it is.
  *
- * The configuration is what a file with these endpoints, racks and paths would get: the same window,
- * lead and time between two runs (bl_fp_times()), an arbiter that is alone. --window and --tick are
- * window_slots and run_slots of such a file.
+ * The configuration is what a file with these endpoints, racks and paths would get: the same
+ *window, lead and time between two runs (bl_fp_times()), an arbiter that is alone. --window and
+ *--tick are window_slots and run_slots of such a file.
  *
  * All that came out is logged past the caches and checked after the trial: no endpoint sends or
  * receives two packets in one slot, no rack more on a path than it carries, in whatever runs they
@@ -45,15 +45,17 @@
 #include "arbiter.h"
 #include "cli/util/cmd.h"
 
-#define TELL	 16u /* slots: 20 us */
-#define RING	 4096u /* slots that the verification has in hand: more than a window and its lead */
-#define PIECE	 256u /* asks handed over at a time */
+#define TELL 16u /* slots: 20 us */
+/* slots that the verification has in hand: more than a window and its lead */
+#define RING     4096u
+#define PIECE    256u      /* asks handed over at a time */
 #define TRIAL_NS 200000000 /* each */
-#define WARM_NS	 20000000 /* of it, not counted: what waits grows to its usual amount */
-#define TRIALS	 9
-#define LOG_MAX	 (1u << 26) /* words of a trial */
-#define PATHS	 4u
-#define LATE	 0xfeu /* in the log, in the place of a path: slots of the entry before it that were late */
+#define WARM_NS  20000000  /* of it, not counted: what waits grows to its usual amount */
+#define TRIALS   9
+#define LOG_MAX  (1u << 26) /* words of a trial */
+#define PATHS    4u
+/* in the log, in the place of a path: slots of the entry before it that were late */
+#define LATE 0xfeu
 
 /** struct pipe_ask - @due_ns: after the start; later CLOCK_MONOTONIC. */
 struct pipe_ask {
@@ -72,8 +74,8 @@ struct log {
  * struct pipe - a trial.
  * @file: what the engine and the stages are made from.
  * @drawn: requests, drawn before it starts; @due: the next.
- * @wanted: [src][dst] MTUs to be asked for. @queue: pairs that have some, [n % @pairs]; @nqueue were
- *	put into it, of which @queue_done have gone.
+ * @wanted: [src][dst] MTUs to be asked for. @queue: pairs that have some, [n % @pairs]; @nqueue
+ *were put into it, of which @queue_done have gone.
  * @arb: the arbiter, without its sockets; core 1 runs its allocation stage until @end_ns.
  * @asks, @out: the log: all asks; all that came out, two words each (log_grant()).
  * @start_ns: CLOCK_MONOTONIC of the start. @slot0: the slot of then.
@@ -168,7 +170,8 @@ static void pin(unsigned int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set); /* refused: then the kernel chooses */
+	/* refused: then the kernel chooses */
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
 /*
@@ -218,7 +221,8 @@ static void arrive(struct pipe *p, uint64_t t)
 	for (n = 0; n < PIECE && p->queue_done < p->nqueue; n++) {
 		const uint32_t pair = p->queue[p->queue_done % p->pairs];
 		const uint32_t src = pair / p->endpoints, dst = pair % p->endpoints;
-		const uint32_t most = p->file.quota / 2, mtus = p->wanted[pair] < most ? p->wanted[pair] : most;
+		const uint32_t most = p->file.quota / 2,
+			       mtus = p->wanted[pair] < most ? p->wanted[pair] : most;
 		struct arb_ask q = { .mtus = mtus, .src = (uint16_t)src, .dst = (uint16_t)dst };
 
 		if (!ck_ring_enqueue_spsc_ask(&p->arb->asks, p->arb->asks_buf, &q))
@@ -232,11 +236,15 @@ static void arrive(struct pipe *p, uint64_t t)
 	p->full |= !log_put(&p->asks, buf, n);
 }
 
-/* source, destination, path, and from the first slot of the trial to the first of the mask; the mask */
+/*
+ * source, destination, path, and from the first slot of the trial to the first of the mask; the
+ * mask
+ */
 static void log_grant(struct pipe *p, uint64_t *buf, const struct arb_grant *g, uint32_t path,
 		      uint64_t mask)
 {
-	buf[0] = g->src | (uint64_t)g->dst << 12 | (uint64_t)path << 24 | (g->base - p->slot0) << 32;
+	buf[0] = g->src | (uint64_t)g->dst << 12 | (uint64_t)path << 24 |
+		 (g->base - p->slot0) << 32;
 	buf[1] = mask;
 }
 
@@ -259,7 +267,8 @@ static void drain(struct pipe *p)
 			const uint64_t now = arb_mono();
 
 			/* as comm does */
-			atomic_store_explicit(&p->arb->took_ns, now - g.slots, memory_order_relaxed);
+			atomic_store_explicit(&p->arb->took_ns, now - g.slots,
+					      memory_order_relaxed);
 			atomic_fetch_add_explicit(&p->arb->marks, 1, memory_order_relaxed);
 			first = arb_slot(p->arb, 0) + TELL;
 			p->leads += g.base + TELL > first ? g.base + TELL - first : 0;
@@ -385,13 +394,14 @@ static const char *put(const struct pipe *p, struct replay *s, uint32_t src, uin
 static const char *replay(const struct pipe *p, struct replay *s, uint64_t *in_time,
 			  uint64_t *verified)
 {
-	const uint64_t from = (uint64_t)(WARM_NS / ARB_SLOT_NS), end = (uint64_t)(TRIAL_NS / ARB_SLOT_NS);
+	const uint64_t from = (uint64_t)(WARM_NS / ARB_SLOT_NS),
+		       end = (uint64_t)(TRIAL_NS / ARB_SLOT_NS);
 	const char *why = NULL;
 	size_t i;
 
 	for (i = 0; i < p->asks.n; i++)
-		s->owed[(p->asks.word[i] & 0xffff) * p->endpoints + (p->asks.word[i] >> 16 & 0xffff)] +=
-			(int64_t)(p->asks.word[i] >> 32);
+		s->owed[(p->asks.word[i] & 0xffff) * p->endpoints +
+			(p->asks.word[i] >> 16 & 0xffff)] += (int64_t)(p->asks.word[i] >> 32);
 	for (i = 0; !why && i < p->out.n; i += 2) {
 		const uint32_t src = p->out.word[i] & 0xfff, dst = p->out.word[i] >> 12 & 0xfff;
 		const uint32_t path = p->out.word[i] >> 24 & 0xff;
@@ -451,7 +461,8 @@ static void draw(struct pipe *p, struct arb_rnd *rnd, size_t max)
 		src = arb_below(rnd, p->endpoints);
 		dst = arb_below(rnd, p->endpoints - 1);
 		dst += dst >= src;
-		p->drawn[p->ndrawn] = (struct pipe_ask){ (uint64_t)due, (uint16_t)src, (uint16_t)dst, p->mtus };
+		p->drawn[p->ndrawn] =
+			(struct pipe_ask){ (uint64_t)due, (uint16_t)src, (uint16_t)dst, p->mtus };
 		due += -log1p(-arb_unit(rnd)) * gap;
 	}
 }
@@ -465,8 +476,9 @@ static uint64_t stolen_ns(void)
 	FILE *f = fopen("/proc/stat", "r");
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1], &t[2],
-			   &t[3], &t[4], &t[5], &t[6], &t[7]) == 9 && cpu < 2)
+		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0],
+			   &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) == 9 &&
+		    cpu < 2)
 			sum += t[7];
 	if (f)
 		fclose(f);
@@ -481,10 +493,14 @@ static struct bl_arb *arb_open(struct pipe *p, struct bl_err *err)
 	if (!a)
 		return NULL;
 	memset(a, 0, sizeof(*a));
-	a->cfg = (struct bl_arb_cfg){ .slot_ns = p->file.slot_ns, .lead_us = p->file.lead_us,
-				      .run_slots = p->file.run_slots, .late_us = p->file.late_us,
-				      .threads = 3, .nendpoints = p->endpoints,
-				      .clock = CLOCK_MONOTONIC, .clock_set = true };
+	a->cfg = (struct bl_arb_cfg){ .slot_ns = p->file.slot_ns,
+				      .lead_us = p->file.lead_us,
+				      .run_slots = p->file.run_slots,
+				      .late_us = p->file.late_us,
+				      .threads = 3,
+				      .nendpoints = p->endpoints,
+				      .clock = CLOCK_MONOTONIC,
+				      .clock_set = true };
 	a->wd_fd = a->wd_send = a->bell_fd = -1;
 	a->aops = bl_engine_ops(p->engine);
 	a->alloc = bl_engine_alloc(p->engine);
@@ -545,15 +561,18 @@ static int trial(struct pipe *p, struct arb_rnd *rnd, size_t maxask, struct resu
 	err = verify(p, &in_time, verified);
 	granted = *verified - before + p->unplaced + 1;
 	off = p->off_ns[0] + p->off_ns[1];
-	*res = (struct result){ .tbit = (double)in_time * ARB_SLOT_BITS / (TRIAL_NS - WARM_NS) / 1000,
-				.late = 100.0 * (double)p->late / (double)granted,
-				.unplaced = 100.0 * (double)p->unplaced / (double)granted,
-				.skipped = 100.0 * (double)p->arb->skipped * ARB_SLOT_NS / TRIAL_NS,
-				.away = 100.0 * (double)(off > stolen ? off : stolen) / (2.0 * TRIAL_NS),
-				.ns = { (double)p->busy_ns[0] / (double)granted, (double)p->busy_ns[1] / (double)granted },
-				.cpu = { 100 - 100.0 * (double)p->off_ns[0] / TRIAL_NS,
-					 100 - 100.0 * (double)p->off_ns[1] / TRIAL_NS },
-				.lead = (double)p->leads / (double)(p->nruns ? p->nruns : 1) };
+	*res = (struct result){
+		.tbit = (double)in_time * ARB_SLOT_BITS / (TRIAL_NS - WARM_NS) / 1000,
+		.late = 100.0 * (double)p->late / (double)granted,
+		.unplaced = 100.0 * (double)p->unplaced / (double)granted,
+		.skipped = 100.0 * (double)p->arb->skipped * ARB_SLOT_NS / TRIAL_NS,
+		.away = 100.0 * (double)(off > stolen ? off : stolen) / (2.0 * TRIAL_NS),
+		.ns = { (double)p->busy_ns[0] / (double)granted,
+			(double)p->busy_ns[1] / (double)granted },
+		.cpu = { 100 - 100.0 * (double)p->off_ns[0] / TRIAL_NS,
+			 100 - 100.0 * (double)p->off_ns[1] / TRIAL_NS },
+		.lead = (double)p->leads / (double)(p->nruns ? p->nruns : 1)
+	};
 out:
 	if (p->arb)
 		arb_pipe_close(p->arb);
@@ -583,10 +602,10 @@ static json_t *trials(const struct result *r)
 	size_t i;
 
 	for (i = 0; i < TRIALS; i++) {
-		one = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "tbps", r[i].tbit,
-				"late", r[i].late, "skipped", r[i].skipped, "cpu_path", r[i].cpu[0],
-				"cpu_alloc", r[i].cpu[1], "ns_path", r[i].ns[0],
-				"ns_alloc", r[i].ns[1]);
+		one = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "tbps", r[i].tbit, "late",
+				r[i].late, "skipped", r[i].skipped, "cpu_path", r[i].cpu[0],
+				"cpu_alloc", r[i].cpu[1], "ns_path", r[i].ns[0], "ns_alloc",
+				r[i].ns[1]);
 		json_array_append_new(all, one);
 	}
 	return all;
@@ -597,11 +616,17 @@ static bool describe(struct pipe *p, const struct arb_args *a)
 {
 	uint32_t i;
 
-	p->file = (struct bl_fp_file){ .rate_bps = 10000000000ULL, .slot_ns = (uint32_t)ARB_SLOT_NS,
-				       .slot_bytes = 1514, .policy = p->policy,
+	p->file = (struct bl_fp_file){ .rate_bps = 10000000000ULL,
+				       .slot_ns = (uint32_t)ARB_SLOT_NS,
+				       .slot_bytes = 1514,
+				       .policy = p->policy,
 				       .window_slots = (uint32_t)a->window,
-				       .run_slots = (uint32_t)a->tick, .quota = 65536, .paths = PATHS,
-				       .path_cap = (ARB_RACK + PATHS - 1) / PATHS, .npeers = p->endpoints, .nracks = p->racks };
+				       .run_slots = (uint32_t)a->tick,
+				       .quota = 65536,
+				       .paths = PATHS,
+				       .path_cap = (ARB_RACK + PATHS - 1) / PATHS,
+				       .npeers = p->endpoints,
+				       .nracks = p->racks };
 	bl_fp_times(&p->file);
 	p->file.peer = calloc(p->endpoints, sizeof(*p->file.peer));
 	for (i = 0; p->file.peer && i < p->endpoints; i++) {
@@ -642,7 +667,8 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 	p->queue = pages(p->pairs * sizeof(*p->queue));
 	p->asks.word = pages(p->asks.max * sizeof(*p->asks.word));
 	p->out.word = pages(p->out.max * sizeof(*p->out.word));
-	if (!p->drawn || !p->wanted || !p->queue || !p->asks.word || !p->out.word || !describe(p, a)) {
+	if (!p->drawn || !p->wanted || !p->queue || !p->asks.word || !p->out.word ||
+	    !describe(p, a)) {
 		cli_fail("out of memory");
 		goto out;
 	}
@@ -655,12 +681,17 @@ static json_t *measure(const struct arb_args *a, enum bl_alloc_policy policy, do
 			away_least = r[i].away;
 		}
 	}
-	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "endpoints", (json_int_t)p->endpoints, "policy",
-			bl_alloc_policy_name(policy), "window", (json_int_t)p->file.window_slots, "load", 100 * load, "offered_tbps",
-			load * p->endpoints * ARB_SLOT_BITS / ARB_SLOT_NS / 1000, "tbps", MEDIAN(r, tbit), "tbps_least", least, "tbps_best", best, "late", MEDIAN(r, late),
-			"unplaced", MEDIAN(r, unplaced), "skipped", MEDIAN(r, skipped), "away", MEDIAN(r, away), "lead", MEDIAN(r, lead), "ns_path", MEDIAN(r, ns[0]), "ns_alloc",
-			MEDIAN(r, ns[1]), "verified", (json_int_t)verified,
-			"away_least", away_least, "trials", trials(r));
+	row = json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+			"s:f, s:I, s:f, s:o}",
+			"endpoints", (json_int_t)p->endpoints, "policy",
+			bl_alloc_policy_name(policy), "window", (json_int_t)p->file.window_slots,
+			"load", 100 * load, "offered_tbps",
+			load * p->endpoints * ARB_SLOT_BITS / ARB_SLOT_NS / 1000, "tbps",
+			MEDIAN(r, tbit), "tbps_least", least, "tbps_best", best, "late",
+			MEDIAN(r, late), "unplaced", MEDIAN(r, unplaced), "skipped",
+			MEDIAN(r, skipped), "away", MEDIAN(r, away), "lead", MEDIAN(r, lead),
+			"ns_path", MEDIAN(r, ns[0]), "ns_alloc", MEDIAN(r, ns[1]), "verified",
+			(json_int_t)verified, "away_least", away_least, "trials", trials(r));
 out:
 	pages_free(p->drawn, maxask * sizeof(*p->drawn));
 	pages_free(p->wanted, p->pairs * sizeof(*p->wanted));
@@ -681,11 +712,13 @@ json_t *arb_bench_pipe(const struct arb_args *a)
 
 	for (p = 0; p < 2; p++)
 		for (i = 0; i < (a->load > 0 ? 1 : sizeof(loads) / sizeof(loads[0])); i++) {
-			const enum bl_alloc_policy policy = a->policy >= 0 ? (enum bl_alloc_policy)a->policy : both[p];
+			const enum bl_alloc_policy policy =
+				a->policy >= 0 ? (enum bl_alloc_policy)a->policy : both[p];
 
 			if (a->policy >= 0 && p)
 				continue;
-			out_progress("pipeline: %s, load %.2f ...", bl_alloc_policy_name(policy), a->load > 0 ? a->load : loads[i]);
+			out_progress("pipeline: %s, load %.2f ...", bl_alloc_policy_name(policy),
+				     a->load > 0 ? a->load : loads[i]);
 			row = measure(a, policy, a->load > 0 ? a->load : loads[i]);
 			if (!row || json_array_append_new(rows, row)) {
 				json_decref(rows);

@@ -2,8 +2,9 @@
 /*
  * barline lab run failover: kill the arbiter that rules, again and again.
  *
- * The time of a run is from the kill to the first slot that any host has from the other arbiter (struct bl_fp_page has both moments of CLOCK_MONOTONIC). All hosts but h1 send numbered datagrams to
- * h1 all the time, one per interval, so that there is always somebody who asks.
+ * The time of a run is from the kill to the first slot that any host has from the other arbiter
+ * (struct bl_fp_page has both moments of CLOCK_MONOTONIC). All hosts but h1 send numbered datagrams
+ * to h1 all the time, one per interval, so that there is always somebody who asks.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -27,10 +28,11 @@
 #include "fair.h"
 
 #define RUNS_MAX 1000
-#define PORT	 6100
+#define PORT     6100
 
 /**
- * struct result - shared with the lab. @lost: numbers that never came. @overtaken: that came behind later ones. @ms: of each run. @nobody: runs in which no slot came within a second.
+ * struct result - shared with the lab. @lost: numbers that never came. @overtaken: that came behind
+ * later ones. @ms: of each run. @nobody: runs in which no slot came within a second.
  */
 struct result {
 	bool done;
@@ -159,7 +161,8 @@ static uint64_t first_slot(struct bl_node_ref *refs, int n, uint64_t since)
 	for (i = 0; i < n; i++) {
 		struct bl_fp_page p;
 
-		if (refs[i].role != BL_ROLE_HOST || node_value(&refs[i], BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+		if (refs[i].role != BL_ROLE_HOST ||
+		    node_value(&refs[i], BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
 			continue;
 		if (p.session_ns > since && p.first_ns > since && (!first || p.first_ns < first))
 			first = p.first_ns;
@@ -175,7 +178,8 @@ static int run_once(struct lab *lab, struct bl_node_ref *refs, int n)
 
 	if (wait_for("primary", &pid, &rank) || wait_for("standby", &standby, &other))
 		return 1;
-	fair_nap(50000000 + (uint64_t)(result->runs * 7919 % 1000) * 1000); /* another phase of the watchdogs each time */
+	/* another phase of the watchdogs each time */
+	fair_nap(50000000 + (uint64_t)(result->runs * 7919 % 1000) * 1000);
 	if (wait_for("primary", &pid, &rank)) /* it may be another one by now, on a busy machine */
 		return 1;
 	killed = mono_ns();
@@ -227,8 +231,10 @@ static int drive(struct lab *lab, void *arg)
 enum { KEY_RUNS = 600, KEY_INTERVAL, KEY_OUT, KEY_POLICY };
 
 static const struct argp_option options[] = {
-	{ "runs", KEY_RUNS, "N", 0, "times that the ruling arbiter is killed, 1 to 1000 (default 50)", 2 },
-	{ "interval-us", KEY_INTERVAL, "US", 0, "between datagrams of each host, 100 to 1000000 (default 500)", 2 },
+	{ "runs", KEY_RUNS, "N", 0,
+	  "times that the ruling arbiter is killed, 1 to 1000 (default 50)", 2 },
+	{ "interval-us", KEY_INTERVAL, "US", 0,
+	  "between datagrams of each host, 100 to 1000000 (default 500)", 2 },
 	{ "policy", KEY_POLICY, "fastpass", 0, "the only one that has arbiters", 2 },
 	{ "out", KEY_OUT, "DIR", 0, "write failover.csv there", 2 },
 	{ 0 }
@@ -250,12 +256,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_RUNS:
 		if (!cli_number(arg, 1, RUNS_MAX, &v))
-			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg, RUNS_MAX);
+			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg,
+				   RUNS_MAX);
 		a->p.runs = (unsigned int)v;
 		return 0;
 	case KEY_INTERVAL:
 		if (!cli_number(arg, 100, 1000000, &v))
-			argp_error(state, "interval \"%s\" is not a number from 100 to 1000000", arg);
+			argp_error(state, "interval \"%s\" is not a number from 100 to 1000000",
+				   arg);
 		a->p.interval_us = (unsigned int)v;
 		return 0;
 	case KEY_POLICY:
@@ -266,15 +274,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->out = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN : 0; /* "leaf-spine" is the lab's */
+		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN
+					       : 0; /* "leaf-spine" is the lab's */
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
 static int report(const struct lab *lab, const char *out)
 {
-	static const struct col cols[] = { { "runs", "RUNS", 'd' },	    { "p50_ms", "P50_MS", 'f' }, { "p90_ms", "P90_MS", 'f' }, { "max_ms", "MAX_MS", 'f' },
-					   { "nobody", "NOBODY", 'd' },	    { "sent", "DATAGRAMS", 'd' }, { "lost", "LOST", 'd' },    { "overtaken", "OVERTAKEN", 'd' } };
+	static const struct col cols[] = {
+		{ "runs", "RUNS", 'd' },     { "p50_ms", "P50_MS", 'f' },
+		{ "p90_ms", "P90_MS", 'f' }, { "max_ms", "MAX_MS", 'f' },
+		{ "nobody", "NOBODY", 'd' }, { "sent", "DATAGRAMS", 'd' },
+		{ "lost", "LOST", 'd' },     { "overtaken", "OVERTAKEN", 'd' }
+	};
 	uint64_t sent = 0, got = 0;
 	json_t *rows = json_array();
 	unsigned int i;
@@ -294,20 +307,38 @@ static int report(const struct lab *lab, const char *out)
 		sent += result->sent[i];
 		got += result->got[i];
 	}
-	json_array_append_new(rows, json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I, s:I}", "runs", (int)result->runs, "p50_ms", fair_quantile(result->ms, result->runs, 0.5), "p90_ms",
-					      fair_quantile(result->ms, result->runs, 0.9), "max_ms", fair_quantile(result->ms, result->runs, 1), "min_ms",
-					      fair_quantile(result->ms, result->runs, 0), "nobody", (int)result->nobody, "sent", (json_int_t)sent, "lost", (json_int_t)(sent - got),
-					      "overtaken", (json_int_t)result->overtaken, "dead_us", (json_int_t)lab->fp.dead_us));
+	json_array_append_new(
+		rows,
+		json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I, s:I}", "runs",
+			  (int)result->runs, "p50_ms", fair_quantile(result->ms, result->runs, 0.5),
+			  "p90_ms", fair_quantile(result->ms, result->runs, 0.9), "max_ms",
+			  fair_quantile(result->ms, result->runs, 1), "min_ms",
+			  fair_quantile(result->ms, result->runs, 0), "nobody", (int)result->nobody,
+			  "sent", (json_int_t)sent, "lost", (json_int_t)(sent - got), "overtaken",
+			  (json_int_t)result->overtaken, "dead_us", (json_int_t)lab->fp.dead_us));
 	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
 }
 
 int failover_main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "failover", .children = children,
-					  .doc = "barline lab run failover - kill Fastpass's ruling arbiter again and again under traffic\vTimes are from the kill to the first slot from the other "
-						 "arbiter, in a network of 10 Gbit/s slots with watchdogs every 100 us and silence of 1 ms. With --kill host|tor|link|spine|controller|etcd-leader it is about reliable scatterings "
-						 "instead: see `barline lab run failover --kill host --help`." };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .options = options,
+					  .parser = parse,
+					  .args_doc = "failover",
+					  .children = children,
+					  .doc = "barline lab run failover - kill Fastpass's "
+						 "ruling arbiter again and again under "
+						 "traffic\vTimes are from the kill to the first "
+						 "slot from the other "
+						 "arbiter, in a network of 10 Gbit/s slots with "
+						 "watchdogs every 100 us and silence of 1 ms. With "
+						 "--kill "
+						 "host|tor|link|spine|controller|etcd-leader it is "
+						 "about reliable scatterings "
+						 "instead: see `barline lab run failover --kill "
+						 "host --help`." };
 	struct args a = { .p = { .runs = 50, .interval_us = 500 } };
 	int failed, err;
 
@@ -320,9 +351,12 @@ int failover_main(int argc, char **argv)
 	a.p.lab->spec.fp_fast = true;
 	cmd_parse(&argp, argc, argv, &a);
 	if (a.p.lab->spec.name[0])
-		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"", a.p.lab->spec.name);
-	if (a.p.lab->spec.bare || a.p.lab->spec.hosts < 2 || a.p.lab->spec.admission.policy != BL_POLICY_FASTPASS)
-		return cli_usage("failover runs on a rack or a leaf-spine with fastpass and two hosts or more");
+		return cli_usage("failover runs on a rack or a leaf-spine, not on \"%s\"",
+				 a.p.lab->spec.name);
+	if (a.p.lab->spec.bare || a.p.lab->spec.hosts < 2 ||
+	    a.p.lab->spec.admission.policy != BL_POLICY_FASTPASS)
+		return cli_usage("failover runs on a rack or a leaf-spine with fastpass and two "
+				 "hosts or more");
 	snprintf(a.p.lab->spec.name, sizeof(a.p.lab->spec.name), "run-%d", getpid());
 	result = fair_shared(sizeof(*result));
 	if (!result)

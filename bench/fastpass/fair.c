@@ -2,8 +2,10 @@
 /*
  * barline lab run fairness: h1 receives, h2 to h6 send, the last host asks for echoes.
  *
- * With steps of 3 s: h2 sends from 0 s to 27 s, h3 from 3 s to 24 s, ... h6 from 12 s to 15 s. Bytes that arrived are read every second; the number for k senders is, as in the paper, the
- * median over all seconds with k senders of the standard deviation of their throughputs. The second in which somebody comes or goes does not count.
+ * With steps of 3 s: h2 sends from 0 s to 27 s, h3 from 3 s to 24 s, ... h6 from 12 s to 15 s.
+ * Bytes that arrived are read every second; the number for k senders is, as in the paper, the
+ * median over all seconds with k senders of the standard deviation of their throughputs. The second
+ * in which somebody comes or goes does not count.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,18 +25,21 @@
 #include "fair.h"
 #include "bench/traffic/traffic.h"
 
-#define SENDERS	    5
+#define SENDERS     5
 #define SECONDS_MAX 4096
 #define ECHOES_MAX  65536
-#define PORT	    6001
+#define PORT        6001
 #define ECHO_PORT   6000
-#define ECHO_NS	    10000000ULL
+#define ECHO_NS     10000000ULL
 
 /**
- * struct fair_cell - one policy; shared with the lab's processes. @ready: the receiver listens. @stop: everybody ends.
+ * struct fair_cell - one policy; shared with the lab's processes. @ready: the receiver listens.
+ * @stop: everybody ends.
  * @bytes: received, by sender. @rtt_ns: of echoes; @unanswered: within a second.
- * @sessions: of the host that had most with arbiters; 1: the same one ruled all the time. @missed, @refused: slots that pacers, and daemons, had too late; all hosts.
- * @mbit: by second and sender; @active: senders of that second; 0: somebody came or went. @look: queue and drops.
+ * @sessions: of the host that had most with arbiters; 1: the same one ruled all the time. @missed,
+ * @refused: slots that pacers, and daemons, had too late; all hosts.
+ * @mbit: by second and sender; @active: senders of that second; 0: somebody came or went. @look:
+ * queue and drops.
  */
 struct fair_cell {
 	struct traffic_policy policy;
@@ -84,13 +89,16 @@ static void take_all(int ep)
 			struct sockaddr_in from;
 			socklen_t len = sizeof(from);
 
-			while ((got = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &len)) > 0)
-				sendto(fd, buf, (size_t)got, MSG_DONTWAIT, (struct sockaddr *)&from, len);
+			while ((got = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT,
+					       (struct sockaddr *)&from, &len)) > 0)
+				sendto(fd, buf, (size_t)got, MSG_DONTWAIT, (struct sockaddr *)&from,
+				       len);
 			continue;
 		}
 		got = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
 		if (got > 0)
-			atomic_fetch_add_explicit(&cell->bytes[who], (uint64_t)got, memory_order_relaxed);
+			atomic_fetch_add_explicit(&cell->bytes[who], (uint64_t)got,
+						  memory_order_relaxed);
 		else if (!got)
 			close(fd);
 	}
@@ -114,7 +122,8 @@ static void receiver(void *arg)
 		sa.sin_port = htons((uint16_t)(PORT + i));
 		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		setsockopt(fd[i], SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		if (fd[i] < 0 || bind(fd[i], (struct sockaddr *)&sa, sizeof(sa)) || listen(fd[i], 1))
+		if (fd[i] < 0 || bind(fd[i], (struct sockaddr *)&sa, sizeof(sa)) ||
+		    listen(fd[i], 1))
 			_exit(1);
 	}
 	atomic_store(&cell->ready, 1);
@@ -194,7 +203,8 @@ static int measure(struct fair_cell *c, pid_t *pid)
 
 		/* the i-th comes at i steps and goes at 2 x SENDERS - 1 - i */
 		for (i = 0; i < SENDERS; i++) {
-			if (s == i * step && (pid[i] = fair_fork(1 + i, sender, (void *)(uintptr_t)i)) < 0)
+			if (s == i * step &&
+			    (pid[i] = fair_fork(1 + i, sender, (void *)(uintptr_t)i)) < 0)
 				return 1;
 			if (s == (2 * SENDERS - 1 - i) * step)
 				fair_end(&pid[i]);
@@ -231,11 +241,14 @@ static void read_pages(struct fair_cell *c)
 		struct bl_fp_dest d;
 		uint32_t k;
 
-		if (refs[i].role != BL_ROLE_HOST || node_value(&refs[i], BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
+		if (refs[i].role != BL_ROLE_HOST ||
+		    node_value(&refs[i], BL_MAP_FP_PAGE, 0, &p, sizeof(p)))
 			continue;
 		c->sessions = p.sessions > c->sessions ? p.sessions : c->sessions;
 		c->refused += p.refused;
-		for (k = 1; k < SENDERS + 3 && !node_value(&refs[i], BL_MAP_FP_DESTS, k, &d, sizeof(d)); k++)
+		for (k = 1;
+		     k < SENDERS + 3 && !node_value(&refs[i], BL_MAP_FP_DESTS, k, &d, sizeof(d));
+		     k++)
 			c->missed += d.missed;
 	}
 	if (n >= 0)
@@ -287,8 +300,12 @@ static double spread(const double *v, unsigned int n)
 	return sqrt(sq / n);
 }
 
-/* medians over the seconds with @k senders, who are always the first k: of the deviation, and of the sum */
-static unsigned int medians(const struct fair_cell *c, unsigned int k, double *deviation, double *sum)
+/*
+ * medians over the seconds with @k senders, who are always the first k: of the deviation, and of
+ * the sum
+ */
+static unsigned int medians(const struct fair_cell *c, unsigned int k, double *deviation,
+			    double *sum)
 {
 	static double dev[SECONDS_MAX], total[SECONDS_MAX];
 	unsigned int s, i, n = 0;
@@ -328,15 +345,20 @@ static json_t *row_of(struct fair_cell *c)
 	adm_quantiles(row, "queue", "_frames", &c->look.found, BL_HIST_LEN_SHIFT, ADM_FULL_FRAME);
 	for (i = 0; i < n; i++)
 		rtt[i] = c->rtt_ns[i];
-	json_object_set_new(row, "rtt_p50_ns", json_integer((json_int_t)fair_quantile(rtt, n, 0.5)));
-	json_object_set_new(row, "rtt_p99_ns", json_integer((json_int_t)fair_quantile(rtt, n, 0.99)));
-	json_object_set_new(row, "rtt_p999_ns", json_integer((json_int_t)fair_quantile(rtt, n, 0.999)));
+	json_object_set_new(row, "rtt_p50_ns",
+			    json_integer((json_int_t)fair_quantile(rtt, n, 0.5)));
+	json_object_set_new(row, "rtt_p99_ns",
+			    json_integer((json_int_t)fair_quantile(rtt, n, 0.99)));
+	json_object_set_new(row, "rtt_p999_ns",
+			    json_integer((json_int_t)fair_quantile(rtt, n, 0.999)));
 	json_object_set_new(row, "echoes", json_integer(n));
 	json_object_set_new(row, "unanswered", json_integer(atomic_load(&c->unanswered)));
-	json_object_set_new(row, "queue_drops", json_integer((json_int_t)c->look.switch_counts.n[BL_R_QUEUE_FULL]));
+	json_object_set_new(row, "queue_drops",
+			    json_integer((json_int_t)c->look.switch_counts.n[BL_R_QUEUE_FULL]));
 	json_object_set_new(row, "late_slots", json_integer((json_int_t)(c->missed + c->refused)));
 	json_object_set_new(row, "sessions", json_integer((json_int_t)c->sessions));
-	json_object_set_new(row, "hold_drops", json_integer((json_int_t)c->look.host_counts.n[BL_R_HOLD_FULL]));
+	json_object_set_new(row, "hold_drops",
+			    json_integer((json_int_t)c->look.host_counts.n[BL_R_HOLD_FULL]));
 	return row;
 }
 
@@ -371,11 +393,23 @@ static int write_series(const char *dir, struct fair_cell *cells, unsigned int n
 
 static int report(struct fair_cell *cells, unsigned int n, const char *out)
 {
-	static const struct col cols[] = { { "policy", "POLICY", 's' },		{ "stddev_3_mbit", "STDDEV_3", 'f' }, { "stddev_4_mbit", "STDDEV_4", 'f' }, { "stddev_5_mbit", "STDDEV_5", 'f' },
-					   { "sum_1_mbit", "SUM_1", 'f' },	{ "sum_5_mbit", "SUM_5", 'f' },	  { "queue_p50_frames", "QUEUE_P50", 'f' }, { "queue_p99_frames", "P99", 'f' },
-					   { "queue_max_frames", "MAX", 'f' },	{ "rtt_p50_ns", "RTT_P50", 't' }, { "rtt_p99_ns", "P99", 't' },		    { "rtt_p999_ns", "P99.9", 't' },
-					   { "unanswered", "UNANSWERED", 'd' }, { "queue_drops", "DROPS", 'd' },  { "hold_drops", "HOLD_DROPS", 'd' },
-					   { "late_slots", "LATE_SLOTS", 'd' }, { "sessions", "SESSIONS", 'd' } };
+	static const struct col cols[] = { { "policy", "POLICY", 's' },
+					   { "stddev_3_mbit", "STDDEV_3", 'f' },
+					   { "stddev_4_mbit", "STDDEV_4", 'f' },
+					   { "stddev_5_mbit", "STDDEV_5", 'f' },
+					   { "sum_1_mbit", "SUM_1", 'f' },
+					   { "sum_5_mbit", "SUM_5", 'f' },
+					   { "queue_p50_frames", "QUEUE_P50", 'f' },
+					   { "queue_p99_frames", "P99", 'f' },
+					   { "queue_max_frames", "MAX", 'f' },
+					   { "rtt_p50_ns", "RTT_P50", 't' },
+					   { "rtt_p99_ns", "P99", 't' },
+					   { "rtt_p999_ns", "P99.9", 't' },
+					   { "unanswered", "UNANSWERED", 'd' },
+					   { "queue_drops", "DROPS", 'd' },
+					   { "hold_drops", "HOLD_DROPS", 'd' },
+					   { "late_slots", "LATE_SLOTS", 'd' },
+					   { "sessions", "SESSIONS", 'd' } };
 	json_t *rows = json_array();
 	unsigned int i;
 	int err = 0;
@@ -386,15 +420,21 @@ static int report(struct fair_cell *cells, unsigned int n, const char *out)
 	if (out)
 		err = write_series(out, cells, n);
 	if (!cli.json)
-		printf("Mbit/s of %u senders that come and go, by the second; queue before the receiver in full frames; echoes beside them\n", SENDERS);
-	return out_rows("fairness", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured") || err;
+		printf("Mbit/s of %u senders that come and go, by the second; queue before the "
+		       "receiver in full frames; echoes beside them\n",
+		       SENDERS);
+	return out_rows("fairness", rows, cols, sizeof(cols) / sizeof(cols[0]),
+			"nothing measured") ||
+	       err;
 }
 
 enum { KEY_POLICY = 600, KEY_STEP, KEY_OUT };
 
 static const struct argp_option options[] = {
-	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,fastpass)", 2 },
-	{ "step", KEY_STEP, "S", 0, "a sender comes, and later goes, every S seconds, 2 to 60 (default 4)", 2 },
+	{ "policy", KEY_POLICY, "LIST", 0,
+	  "policies to compare, in this order (default none,fastpass)", 2 },
+	{ "step", KEY_STEP, "S", 0,
+	  "a sender comes, and later goes, every S seconds, 2 to 60 (default 4)", 2 },
 	{ "out", KEY_OUT, "DIR", 0, "write fairness.csv there", 2 },
 	{ 0 }
 };
@@ -435,11 +475,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int fair_main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "fairness", .children = children,
-					  .doc = "barline lab run fairness - five TCP senders to one receiver come and go (Fastpass 7.1, experiments A to C)\vSTDDEV_k: standard deviation of the "
-						 "throughputs of k senders in each second, median. RTT: of UDP echoes of another host, beside them." };
-	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0, 0 }, { "fastpass", true, BL_POLICY_FASTPASS, 0, BL_ALLOC_FAIR } }, .npolicies = 2, .step_s = 4 } };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .options = options,
+					  .parser = parse,
+					  .args_doc = "fairness",
+					  .children = children,
+					  .doc = "barline lab run fairness - five TCP senders to "
+						 "one receiver come and go (Fastpass 7.1, "
+						 "experiments A to C)\vSTDDEV_k: standard "
+						 "deviation of the "
+						 "throughputs of k senders in each second, median. "
+						 "RTT: of UDP echoes of another host, beside "
+						 "them." };
+	struct args a = {
+		.p = { .policy = { { "none", true, BL_POLICY_NONE, 0, 0 },
+				   { "fastpass", true, BL_POLICY_FASTPASS, 0, BL_ALLOC_FAIR } },
+		       .npolicies = 2,
+		       .step_s = 4 }
+	};
 	struct fair_cell *cells;
 	unsigned int i;
 	int failed = 0, err;
@@ -452,7 +507,8 @@ int fair_main(int argc, char **argv)
 	a.p.lab->spec.admission.rate_bps = 250000000;
 	cmd_parse(&argp, argc, argv, &a);
 	if (a.p.lab->spec.leaf_spine || a.p.lab->spec.bare || a.p.lab->spec.hosts < SENDERS + 2)
-		return cli_usage("fairness runs on a rack of one switch with %d hosts or more", SENDERS + 2);
+		return cli_usage("fairness runs on a rack of one switch with %d hosts or more",
+				 SENDERS + 2);
 	cells = fair_shared(sizeof(*cells) * a.p.npolicies);
 	for (i = 0; cells && i < a.p.npolicies; i++) {
 		struct lab *one = traffic_lab(a.p.lab, &a.p.policy[i]);

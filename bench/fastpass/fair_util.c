@@ -38,7 +38,8 @@ void fair_addr(const struct lab *lab, unsigned int i, uint8_t addr[4])
 
 	for (k = 0; k < lab->nnodes; k++)
 		if (lab->nodes[k].kind == LAB_HOST && lab->nodes[k].index == i + 1)
-			(lab->spec.admission.on ? lab_bl0_addr : lab_host_addr)(&lab->nodes[k], AF_INET, a);
+			(lab->spec.admission.on ? lab_bl0_addr : lab_host_addr)(&lab->nodes[k],
+										AF_INET, a);
 	memcpy(addr, a, 4);
 }
 
@@ -72,7 +73,8 @@ void fair_end(pid_t *pid)
 
 void fair_nap(uint64_t ns)
 {
-	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000ULL), .tv_nsec = (long)(ns % 1000000000ULL) };
+	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000ULL),
+				    .tv_nsec = (long)(ns % 1000000000ULL) };
 
 	nanosleep(&t, NULL);
 }
@@ -98,7 +100,8 @@ double fair_quantile(double *v, unsigned int n, double q)
 void *fair_shared(size_t size)
 {
 	/* most of it is never touched */
-	void *m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *m = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (m != MAP_FAILED)
 		return m;

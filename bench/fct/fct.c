@@ -16,51 +16,117 @@
 #include "fct_stat.h"
 
 /*
- * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere all links. Under top each data frame has a token. At 50 Mbit/s the spines' ports got so few turns of the pacer that they fell
- * behind by more than they may catch up (two frames): fed by one link of the same rate, a queue grew to 163 kB (2026-11-21).
+ * What two cores carry at load 0.6 with 8 hosts: of a dumbbell only the bar is loaded, elsewhere
+ * all links. Under top each data frame has a token. At 50 Mbit/s the spines' ports got so few turns
+ * of the pacer that they fell behind by more than they may catch up (two frames): fed by one link
+ * of the same rate, a queue grew to 163 kB (2026-11-21).
  */
-#define RATE	      25000000
+#define RATE          25000000
 #define DUMBBELL_RATE 50000000
 #define DEFAULT_FLOWS 1000 /* as the testbeds of TOP's paper */
 #define BEACON_US     4000
-#define TOP	      "top"
+#define TOP           "top"
 #define ONE_CLASS     "top-1class" /* all tokens in one class: ExpressPass */
-#define WIDTH	      4
-/* Deadlines as in pFabric's section 5.3 (SIGCOMM 2013): a mean of 1000 us at 10 Gbit/s, for flows up to 200 kB */
+#define WIDTH         4
+/*
+ * Deadlines as in pFabric's section 5.3 (SIGCOMM 2013): a mean of 1000 us at 10 Gbit/s, for flows
+ * up to 200 kB
+ */
 #define DEADLINE_BYTES 1.25e6
 #define DEADLINE_MOST  200e3
 /*
- * What top's own settings are in this lab if nobody says otherwise. base_us: a byte goes from host to host in 70 us (a third of SYNC, token and data). headroom_percent of switches: acknowledgements
- * and signals wait for no token; at 50 Mbit/s both ways they are 4 % of the link.
+ * What top's own settings are in this lab if nobody says otherwise. base_us: a byte goes from host
+ * to host in 70 us (a third of SYNC, token and data). headroom_percent of switches:
+ * acknowledgements and signals wait for no token; at 50 Mbit/s both ways they are 4 % of the link.
  */
-#define TOP_BASE_US   200
-#define TOP_HEADROOM  5
+#define TOP_BASE_US  200
+#define TOP_HEADROOM 5
 
-enum { KEY_POLICY = 700, KEY_SIZES, KEY_LOAD, KEY_SCALE, KEY_FLOWS, KEY_SECONDS, KEY_SEED, KEY_TRACE, KEY_BUCKETS, KEY_FRESH, KEY_CONGESTION, KEY_GRACE, KEY_LATE, KEY_BASE, KEY_UNFINISHED, KEY_OUT, KEY_RUNS, KEY_SEEDS,
-       KEY_DEADLINE, KEY_WIDTH, KEY_COFLOWS };
+enum {
+	KEY_POLICY = 700,
+	KEY_SIZES,
+	KEY_LOAD,
+	KEY_SCALE,
+	KEY_FLOWS,
+	KEY_SECONDS,
+	KEY_SEED,
+	KEY_TRACE,
+	KEY_BUCKETS,
+	KEY_FRESH,
+	KEY_CONGESTION,
+	KEY_GRACE,
+	KEY_LATE,
+	KEY_BASE,
+	KEY_UNFINISHED,
+	KEY_OUT,
+	KEY_RUNS,
+	KEY_SEEDS,
+	KEY_DEADLINE,
+	KEY_WIDTH,
+	KEY_COFLOWS
+};
 
 static const struct argp_option options[] = {
-	{ "sizes", KEY_SIZES, "FILE", 0, "sizes of flows: websearch (default), datamining, or a file with lines \"bytes cdf\" or \"packets 1 cdf\"", 2 },
-	{ "load", KEY_LOAD, "L", 0, "of the links that are counted, headers included, above 0 and up to 1 (default 0.6)", 2 },
-	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,fastpass,top-1class,top): none, pl2, fastpass and so on; top-1class: top with one class of tokens (ExpressPass); top:paper, top-1class:ns2 and so on: with that law", 2 },
-	{ "scale", KEY_SCALE, "F", 0, "all sizes times F, and the edges of the default buckets (default 0.1)", 2 },
-	{ "flows", KEY_FLOWS, "N", 0, "so many flows, at most 30000 (default 1000, unless --seconds is given)", 2 },
+	{ "sizes", KEY_SIZES, "FILE", 0,
+	  "sizes of flows: websearch (default), datamining, or a file with lines \"bytes cdf\" or "
+	  "\"packets 1 cdf\"",
+	  2 },
+	{ "load", KEY_LOAD, "L", 0,
+	  "of the links that are counted, headers included, above 0 and up to 1 (default 0.6)", 2 },
+	{ "policy", KEY_POLICY, "LIST", 0,
+	  "policies to compare, in this order (default none,fastpass,top-1class,top): none, pl2, "
+	  "fastpass and so on; top-1class: top with one class of tokens (ExpressPass); top:paper, "
+	  "top-1class:ns2 and so on: with that law",
+	  2 },
+	{ "scale", KEY_SCALE, "F", 0,
+	  "all sizes times F, and the edges of the default buckets (default 0.1)", 2 },
+	{ "flows", KEY_FLOWS, "N", 0,
+	  "so many flows, at most 30000 (default 1000, unless --seconds is given)", 2 },
 	{ "seconds", KEY_SECONDS, "S", 0, "only flows that come before, 1 to 3600", 2 },
 	{ "seed", KEY_SEED, "N", 0, "of the random trace (default 1)", 2 },
-	{ "runs", KEY_RUNS, "N", 0, "so many runs, 1 to 100, with seeds from --seed on; then medians, least and greatest", 2 },
+	{ "runs", KEY_RUNS, "N", 0,
+	  "so many runs, 1 to 100, with seeds from --seed on; then medians, least and greatest",
+	  2 },
 	{ "seeds", KEY_SEEDS, "LIST", 0, "one run with each of these seeds", 2 },
-	{ "deadline-us", KEY_DEADLINE, "US", 0, "flows up to 200 kB times --scale get deadlines, exponentially distributed with that mean, but no less than 1.25 times what their frames take (default with --objective deadline: what 1.25 MB times --scale take)", 2 },
-	{ "width", KEY_WIDTH, "N", 0, "flows come as coflows of N on average, 1 to 64 (default with --objective coflow: 4)", 2 },
-	{ "coflows", KEY_COFLOWS, "FILE", 0, "coflows of a published trace (\"id arrival_ms nmap map.. nred red:MB..\") instead of random flows; its times are stretched to the load", 2 },
-	{ "trace", KEY_TRACE, "FILE", 0, "these flows, lines \"id src dst start_ns bytes\" or \"... deadline_us coflow\" as in OUT/trace.txt, instead of random ones", 2 },
-	{ "buckets", KEY_BUCKETS, "LIST", 0, "greatest sizes of the buckets, in bytes (default 10000,100000,1000000,10000000 times --scale)", 2 },
-	{ "fresh", KEY_FRESH, NULL, 0, "connect when the flow comes: the handshake counts (default: every flow has a connection of its own, made before)", 2 },
+	{ "deadline-us", KEY_DEADLINE, "US", 0,
+	  "flows up to 200 kB times --scale get deadlines, exponentially distributed with that "
+	  "mean, but no less than 1.25 times what their frames take (default with --objective "
+	  "deadline: what 1.25 MB times --scale take)",
+	  2 },
+	{ "width", KEY_WIDTH, "N", 0,
+	  "flows come as coflows of N on average, 1 to 64 (default with --objective coflow: 4)",
+	  2 },
+	{ "coflows", KEY_COFLOWS, "FILE", 0,
+	  "coflows of a published trace (\"id arrival_ms nmap map.. nred red:MB..\") instead of "
+	  "random flows; its times are stretched to the load",
+	  2 },
+	{ "trace", KEY_TRACE, "FILE", 0,
+	  "these flows, lines \"id src dst start_ns bytes\" or \"... deadline_us coflow\" as in "
+	  "OUT/trace.txt, instead of random ones",
+	  2 },
+	{ "buckets", KEY_BUCKETS, "LIST", 0,
+	  "greatest sizes of the buckets, in bytes (default 10000,100000,1000000,10000000 times "
+	  "--scale)",
+	  2 },
+	{ "fresh", KEY_FRESH, NULL, 0,
+	  "connect when the flow comes: the handshake counts (default: every flow has a connection "
+	  "of its own, made before)",
+	  2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
-	{ "grace", KEY_GRACE, "S", 0, "give up unfinished flows so long after the last one came, 1 to 600 (default 60)", 2 },
-	{ "late-ms", KEY_LATE, "MS", 0, "refuse a result if more than 1 % of the flows began later than that, 1 to 1000000 (default 10)", 2 },
-	{ "base-us", KEY_BASE, "US", 0, "how long one byte takes in the idle network (default: measured, the least over all policies)", 2 },
-	{ "unfinished-ok", KEY_UNFINISHED, NULL, 0, "unfinished flows are reported, and are no error", 2 },
-	{ "out", KEY_OUT, "DIR", 0, "write summary.json, trace.txt, flows.csv, buckets.csv, queues.csv and plots there", 2 },
+	{ "grace", KEY_GRACE, "S", 0,
+	  "give up unfinished flows so long after the last one came, 1 to 600 (default 60)", 2 },
+	{ "late-ms", KEY_LATE, "MS", 0,
+	  "refuse a result if more than 1 % of the flows began later than that, 1 to 1000000 "
+	  "(default 10)",
+	  2 },
+	{ "base-us", KEY_BASE, "US", 0,
+	  "how long one byte takes in the idle network (default: measured, the least over all "
+	  "policies)",
+	  2 },
+	{ "unfinished-ok", KEY_UNFINISHED, NULL, 0,
+	  "unfinished flows are reported, and are no error", 2 },
+	{ "out", KEY_OUT, "DIR", 0,
+	  "write summary.json, trace.txt, flows.csv, buckets.csv, queues.csv and plots there", 2 },
 	{ 0 }
 };
 
@@ -70,7 +136,7 @@ struct args {
 	struct fct_sizes sizes;
 	bool load_given, sizes_given, seeds_given;
 	bool classes_given; /* of top: how classes are made was said */
-	bool learn;	    /* and it was that receivers shall learn them */
+	bool learn;         /* and it was that receivers shall learn them */
 };
 
 static uint32_t law_of(const char *name)
@@ -108,7 +174,8 @@ static void parse_policies(struct fct_params *p, const char *arg, struct argp_st
 	char *list = strdup(arg), *save = NULL, *word;
 
 	p->npolicies = 0;
-	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
 		struct traffic_params t = { 0 };
 		char text[sizeof(t.policy[0].text)];
 		bool one_class;
@@ -119,7 +186,8 @@ static void parse_policies(struct fct_params *p, const char *arg, struct argp_st
 		one_class = !strcmp(word, ONE_CLASS);
 		traffic_policies(&t, one_class ? TOP : word, state);
 		if (!t.policy[0].on)
-			argp_error(state, "policy \"off\" has no metered links: a load of them means nothing");
+			argp_error(state, "policy \"off\" has no metered links: a load of them "
+					  "means nothing");
 		if (p->npolicies == TRAFFIC_POLICIES_MAX)
 			argp_error(state, "more than %d policies", TRAFFIC_POLICIES_MAX);
 		p->one_class[p->npolicies] = one_class;
@@ -138,11 +206,16 @@ static void parse_buckets(struct fct_params *p, const char *arg, struct argp_sta
 	long long v;
 
 	p->nedges = 0;
-	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
 		if (p->nedges == FCT_EDGES_MAX)
 			argp_error(state, "more than %d buckets", FCT_EDGES_MAX + 1);
-		if (!cli_number(word, 1, 1000000000000000, &v) || (p->nedges && (uint64_t)v <= p->edges[p->nedges - 1]))
-			argp_error(state, "buckets \"%s\": \"%s\" is not a number of bytes above the one before", arg, word);
+		if (!cli_number(word, 1, 1000000000000000, &v) ||
+		    (p->nedges && (uint64_t)v <= p->edges[p->nedges - 1]))
+			argp_error(state,
+				   "buckets \"%s\": \"%s\" is not a number of bytes above the one "
+				   "before",
+				   arg, word);
 		p->edges[p->nedges++] = (uint64_t)v;
 	}
 	free(list);
@@ -156,14 +229,19 @@ static void parse_seeds(struct fct_params *p, const char *arg, struct argp_state
 	long long v;
 
 	p->nseeds = 0;
-	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
 		if (p->nseeds == FCT_RUNS_MAX)
 			argp_error(state, "more than %d seeds", FCT_RUNS_MAX);
 		if (!cli_number(word, 0, INT64_MAX, &v))
-			argp_error(state, "seeds \"%s\": \"%s\" is not a number from 0 on", arg, word);
+			argp_error(state, "seeds \"%s\": \"%s\" is not a number from 0 on", arg,
+				   word);
 		for (i = 0; i < p->nseeds; i++)
 			if (p->seeds[i] == (uint64_t)v)
-				argp_error(state, "seeds \"%s\": %lld is there twice: both runs would be the same", arg, v);
+				argp_error(state,
+					   "seeds \"%s\": %lld is there twice: both runs would be "
+					   "the same",
+					   arg, v);
 		p->seeds[p->nseeds++] = (uint64_t)v;
 	}
 	free(list);
@@ -196,11 +274,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SCALE:
 		if (!cli_real(arg, 1e-6, 1000, &p->scale))
-			argp_error(state, "scale \"%s\" is not a number from 0.000001 to 1000", arg);
+			argp_error(state, "scale \"%s\" is not a number from 0.000001 to 1000",
+				   arg);
 		return 0;
 	case KEY_FLOWS:
 		if (!cli_number(arg, 1, FCT_FLOWS_MAX, &v))
-			argp_error(state, "flows \"%s\" is not a number from 1 to %d", arg, FCT_FLOWS_MAX);
+			argp_error(state, "flows \"%s\" is not a number from 1 to %d", arg,
+				   FCT_FLOWS_MAX);
 		p->flows = (uint32_t)v;
 		p->flows_given = true;
 		return 0;
@@ -216,7 +296,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_RUNS:
 		if (!cli_number(arg, 1, FCT_RUNS_MAX, &v))
-			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg, FCT_RUNS_MAX);
+			argp_error(state, "runs \"%s\" is not a number from 1 to %d", arg,
+				   FCT_RUNS_MAX);
 		p->nseeds = (unsigned int)v;
 		return 0;
 	case KEY_SEEDS:
@@ -225,11 +306,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DEADLINE:
 		if (!cli_real(arg, 1, 4e9, &p->deadline_us))
-			argp_error(state, "deadline-us \"%s\" is not a number from 1 to 4000000000", arg);
+			argp_error(state, "deadline-us \"%s\" is not a number from 1 to 4000000000",
+				   arg);
 		return 0;
 	case KEY_WIDTH:
 		if (!cli_number(arg, 1, FCT_WIDTH_MAX, &v))
-			argp_error(state, "width \"%s\" is not a number from 1 to %d", arg, FCT_WIDTH_MAX);
+			argp_error(state, "width \"%s\" is not a number from 1 to %d", arg,
+				   FCT_WIDTH_MAX);
 		p->width = (unsigned int)v;
 		return 0;
 	case KEY_COFLOWS:
@@ -259,7 +342,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BASE:
 		if (!cli_real(arg, 0.001, 1e6, &r))
-			argp_error(state, "base-us \"%s\" is not a number above 0 and up to 1000000", arg);
+			argp_error(state,
+				   "base-us \"%s\" is not a number above 0 and up to 1000000", arg);
 		p->base_ns = r * 1e3;
 		return 0;
 	case KEY_UNFINISHED:
@@ -271,16 +355,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return strcmp(arg, "fct") ? ARGP_ERR_UNKNOWN : 0;
 	case ARGP_KEY_END:
-		if (p->trace_name && (a->load_given || a->sizes_given || p->flows_given || p->span_ns || p->nseeds || p->deadline_us > 0 || p->width || p->coflows_name))
-			argp_error(state, "--trace says which flows come: no --sizes, --load, --flows, --seconds, --runs, --seeds, --deadline-us, --width or --coflows");
-		if (p->coflows_name && (a->sizes_given || p->span_ns || p->nseeds || p->width || p->deadline_us > 0))
-			argp_error(state, "--coflows says which flows come: no --sizes, --seconds, --runs, --seeds, --deadline-us or --width");
+		if (p->trace_name &&
+		    (a->load_given || a->sizes_given || p->flows_given || p->span_ns || p->nseeds ||
+		     p->deadline_us > 0 || p->width || p->coflows_name))
+			argp_error(state, "--trace says which flows come: no --sizes, --load, "
+					  "--flows, --seconds, --runs, --seeds, --deadline-us, "
+					  "--width or --coflows");
+		if (p->coflows_name &&
+		    (a->sizes_given || p->span_ns || p->nseeds || p->width || p->deadline_us > 0))
+			argp_error(state, "--coflows says which flows come: no --sizes, --seconds, "
+					  "--runs, --seeds, --deadline-us or --width");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* the links whose load is told: of a rack every host's; with more racks those that leave a ToR upwards, since every flow takes one of them */
+/*
+ * the links whose load is told: of a rack every host's; with more racks those that leave a ToR
+ * upwards, since every flow takes one of them
+ */
 static uint64_t capacity(const struct lab_spec *s)
 {
 	unsigned int up = s->dumbbell ? 1 : s->spines, t, links = 0;
@@ -305,7 +398,8 @@ static int read_sizes(struct args *a)
 		return 0;
 	f = fopen(a->p.sizes_name, "re");
 	if (!f)
-		return cli_fail("%s: %s; websearch and datamining need no file", a->p.sizes_name, strerror(errno));
+		return cli_fail("%s: %s; websearch and datamining need no file", a->p.sizes_name,
+				strerror(errno));
 	err = fct_sizes_read(&a->sizes, f, why, sizeof(why));
 	fclose(f);
 	return err ? cli_fail("%s: %s", a->p.sizes_name, why) : 0;
@@ -350,7 +444,9 @@ static int read_coflows(struct args *a, const struct fct_plan *plan)
 	for (i = 0; i < p->nflows; i++)
 		wire += (double)fct_wire(p->flow[i].bytes, p->mss);
 	if (p->flow[p->nflows - 1].start_ns)
-		fct_trace_stretch(p->flow, p->nflows, 8e9 * wire / p->load / (double)p->capacity_bps / (double)p->flow[p->nflows - 1].start_ns);
+		fct_trace_stretch(p->flow, p->nflows,
+				  8e9 * wire / p->load / (double)p->capacity_bps /
+					  (double)p->flow[p->nflows - 1].start_ns);
 	return 0;
 }
 
@@ -358,8 +454,17 @@ static int make_trace(struct args *a)
 {
 	const struct lab_spec *s = &a->lab->spec;
 	struct fct_params *p = &a->p;
-	struct fct_plan plan = { .seed = p->seed, .sizes = &a->sizes, .scale = p->scale, .hosts = s->hosts, .flows = p->flows, .span_ns = p->span_ns, .deadline_us = p->deadline_us, .deadline_bytes = fct_sizes_scaled(DEADLINE_MOST, p->scale), .width = p->width,
-				 .mss = p->mss, .rate_bps = s->admission.rate_bps };
+	struct fct_plan plan = { .seed = p->seed,
+				 .sizes = &a->sizes,
+				 .scale = p->scale,
+				 .hosts = s->hosts,
+				 .flows = p->flows,
+				 .span_ns = p->span_ns,
+				 .deadline_us = p->deadline_us,
+				 .deadline_bytes = fct_sizes_scaled(DEADLINE_MOST, p->scale),
+				 .width = p->width,
+				 .mss = p->mss,
+				 .rate_bps = s->admission.rate_bps };
 	unsigned int t, i;
 
 	for (t = 0; s->leaf_spine && t < s->tors; t++)
@@ -369,12 +474,16 @@ static int make_trace(struct args *a)
 		return read_coflows(a, &plan);
 	if (read_sizes(a))
 		return 1;
-	plan.per_second = p->load * (double)p->capacity_bps / 8 / fct_sizes_wire_mean(&a->sizes, p->scale, p->mss);
+	plan.per_second = p->load * (double)p->capacity_bps / 8 /
+			  fct_sizes_wire_mean(&a->sizes, p->scale, p->mss);
 	p->nflows = fct_trace_make(&plan, p->flow, FCT_FLOWS_MAX);
 	if (!p->nflows)
-		return cli_fail("no flow comes in that time: there are %.3g per second", plan.per_second);
+		return cli_fail("no flow comes in that time: there are %.3g per second",
+				plan.per_second);
 	if (p->nflows > FCT_FLOWS_MAX)
-		return cli_fail("more than %d flows come in that time: there are %.3g per second; make the flows longer (--scale), or --seconds less", FCT_FLOWS_MAX, plan.per_second);
+		return cli_fail("more than %d flows come in that time: there are %.3g per second; "
+				"make the flows longer (--scale), or --seconds less",
+				FCT_FLOWS_MAX, plan.per_second);
 	return 0;
 }
 
@@ -385,7 +494,10 @@ static enum bl_top_objective objective(const struct args *a)
 	return v ? (enum bl_top_objective)(v - 1) : BL_TOP_BY_REMAINING;
 }
 
-/* p of floor(K log_p(a x + b)): the greatest of what the objective counts: frames of a flow, frames of a coflow to one host, slots until a deadline */
+/*
+ * p of floor(K log_p(a x + b)): the greatest of what the objective counts: frames of a flow, frames
+ * of a coflow to one host, slots until a deadline
+ */
 static uint32_t longest(const struct args *a)
 {
 	double *sum = calloc((size_t)FCT_FLOWS_MAX + 1, sizeof(*sum)), most = 0, v;
@@ -400,7 +512,8 @@ static uint32_t longest(const struct args *a)
 		if (by == BL_TOP_BY_COFLOW && f->coflow && sum)
 			v = sum[f->coflow] += v; /* to all hosts: K levels of a wider range */
 		else if (by == BL_TOP_BY_DEADLINE)
-			v = f->deadline_us * (double)a->lab->spec.admission.rate_bps / 8e6 / BL_TOP_WIRE_BYTES;
+			v = f->deadline_us * (double)a->lab->spec.admission.rate_bps / 8e6 /
+			    BL_TOP_WIRE_BYTES;
 		most = v > most ? v : most;
 	}
 	free(sum);
@@ -429,7 +542,8 @@ static void know_classes(struct args *a)
 		return;
 	memcpy(a->p.limit, limit, sizeof(limit)); /* what learning would come to */
 	for (i = 0; i + 1 < BL_TOP_CLASSES && !a->learn; i++)
-		v[BL_TOP_O_CLASS1 + i] = i + 1 < levels && limit[i] < 1000000000 ? (uint32_t)limit[i] + 1 : 0;
+		v[BL_TOP_O_CLASS1 + i] =
+			i + 1 < levels && limit[i] < 1000000000 ? (uint32_t)limit[i] + 1 : 0;
 }
 
 /* probes go round: h1 to h2, h2 to h3; with more racks to the next rack's first host */
@@ -440,9 +554,15 @@ static void plan_probes(struct args *a)
 	uint32_t i;
 
 	for (i = 0; i < FCT_PROBES; i++) {
-		unsigned int src = i % s->hosts, dst = s->leaf_spine ? lab_first_host(s, (src * s->tors / s->hosts + 1) % s->tors) : (src + 1) % s->hosts;
+		unsigned int src = i % s->hosts,
+			     dst = s->leaf_spine ? lab_first_host(s, (src * s->tors / s->hosts +
+								      1) % s->tors)
+						 : (src + 1) % s->hosts;
 
-		p->plan[i] = (struct fct_flow){ .start_ns = i * FCT_PROBE_NS, .bytes = 1, .src = (uint16_t)src, .dst = (uint16_t)dst };
+		p->plan[i] = (struct fct_flow){ .start_ns = i * FCT_PROBE_NS,
+						.bytes = 1,
+						.src = (uint16_t)src,
+						.dst = (uint16_t)dst };
 	}
 	for (i = 0; i < p->nflows; i++) {
 		p->plan[FCT_PROBES + i] = p->flow[i];
@@ -460,7 +580,8 @@ static int check(const struct args *a)
 		return cli_usage("fct needs two hosts or more, and a leaf-spine two ToRs or more");
 	for (i = 0; i < a->p.npolicies; i++)
 		if (s->l3 && a->p.policy[i].policy == BL_POLICY_PL2)
-			return cli_usage("policy \"%s\" is for a rack over L2", a->p.policy[i].text);
+			return cli_usage("policy \"%s\" is for a rack over L2",
+					 a->p.policy[i].text);
 	return 0;
 }
 
@@ -491,7 +612,9 @@ static int run_cell(const struct lab *lab, const struct fct_params *p, struct fc
 		one->spec.admission.top.v[BL_TOP_O_LAW] = p->law[c->policy];
 	err = lab_start(one, drive, &r);
 	free(one);
-	return err || !c->done ? cli_fail("fct, %s: the measurement did not come to its end", policy->text) : 0;
+	return err || !c->done
+		       ? cli_fail("fct, %s: the measurement did not come to its end", policy->text)
+		       : 0;
 }
 
 /* one run: a trace, and all policies */
@@ -565,7 +688,8 @@ static int run_all(struct args *a)
 {
 	struct fct_params *p = &a->p;
 	struct fct_cell *cells = fair_shared(sizeof(*cells) * p->npolicies);
-	struct fct_result *r = fair_shared(sizeof(*r) * p->npolicies * (FCT_FLOWS_MAX + FCT_PROBES));
+	struct fct_result *r =
+		fair_shared(sizeof(*r) * p->npolicies * (FCT_FLOWS_MAX + FCT_PROBES));
 	json_t *said = NULL;
 	int err;
 
@@ -599,16 +723,19 @@ static void complete(struct args *a)
 	if (!a->lab->spec.beacon_us)
 		a->lab->spec.beacon_us = BEACON_US;
 	for (i = 0; i < 4 && !p->edges_given; i++)
-		p->edges[p->nedges++] = fct_sizes_scaled((double[]){ 1e4, 1e5, 1e6, 1e7 }[i], p->scale);
+		p->edges[p->nedges++] =
+			fct_sizes_scaled((double[]){ 1e4, 1e5, 1e6, 1e7 }[i], p->scale);
 	p->mss = a->lab->spec.mtu - FCT_TCP_IP;
 	p->capacity_bps = capacity(&a->lab->spec);
 	p->sizes_unknown = by == BL_TOP_BY_LAS;
 	for (i = BL_TOP_O_CLASS1; i <= BL_TOP_O_CLASS5; i++)
 		a->classes_given |= v[i] != 0;
 	a->learn = !a->classes_given && v[BL_TOP_O_LEARN] == 1 + 1;
-	a->classes_given |= v[BL_TOP_O_A] || v[BL_TOP_O_B] || v[BL_TOP_O_LONGEST] || v[BL_TOP_O_LEARN];
+	a->classes_given |= v[BL_TOP_O_A] || v[BL_TOP_O_B] || v[BL_TOP_O_LONGEST] ||
+			    v[BL_TOP_O_LEARN];
 	if (by == BL_TOP_BY_DEADLINE && p->deadline_us <= 0 && !p->trace_name && !p->coflows_name)
-		p->deadline_us = 8e6 * DEADLINE_BYTES * p->scale / (double)a->lab->spec.admission.rate_bps;
+		p->deadline_us =
+			8e6 * DEADLINE_BYTES * p->scale / (double)a->lab->spec.admission.rate_bps;
 	if (by == BL_TOP_BY_COFLOW && !p->width && !p->trace_name && !p->coflows_name)
 		p->width = WIDTH;
 	for (i = 0; i < p->nseeds && !a->seeds_given; i++)
@@ -617,18 +744,38 @@ static void complete(struct args *a)
 
 int fct_main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "fct [rack|dumbbell|leaf-spine]", .children = children,
-					  .doc = "barline lab run fct - flows of drawn sizes come by a Poisson process; their completion times, one admission policy after the other\v"
-						 "Rack: every host sends to every other, and the load is that of the hosts' links. Dumbbell, leaf-spine: every flow goes to another "
-						 "ToR, and the load is that of the links that leave a ToR upwards. Default --rate: 50mbit on a dumbbell, else 25mbit. FCT: from the planned arrival to the last byte in the receiving process. Slowdown: FCT "
-						 "by what the flow could do alone. --policy says what --admission and --allocator do elsewhere." };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .options = options,
+					  .parser = parse,
+					  .args_doc = "fct [rack|dumbbell|leaf-spine]",
+					  .children = children,
+					  .doc = "barline lab run fct - flows of drawn sizes come "
+						 "by a Poisson process; their completion times, "
+						 "one admission policy after the other\v"
+						 "Rack: every host sends to every other, and the "
+						 "load is that of the hosts' links. Dumbbell, "
+						 "leaf-spine: every flow goes to another "
+						 "ToR, and the load is that of the links that "
+						 "leave a ToR upwards. Default --rate: 50mbit on a "
+						 "dumbbell, else 25mbit. FCT: from the planned "
+						 "arrival to the last byte in the receiving "
+						 "process. Slowdown: FCT "
+						 "by what the flow could do alone. --policy says "
+						 "what --admission and --allocator do elsewhere." };
 	struct args *a = calloc(1, sizeof(*a));
 	int err;
 
 	if (!a || !(a->lab = lab_new()))
 		return cli_fail("out of memory");
-	a->p = (struct fct_params){ .sizes_name = "websearch", .load = 0.6, .scale = 0.1, .seed = 1, .late_ns = 10000000, .grace_s = 60, .congestion = "cubic" };
+	a->p = (struct fct_params){ .sizes_name = "websearch",
+				    .load = 0.6,
+				    .scale = 0.1,
+				    .seed = 1,
+				    .late_ns = 10000000,
+				    .grace_s = 60,
+				    .congestion = "cubic" };
 	/* pl2 is for racks only */
 	parse_policies(&a->p, "none,fastpass," ONE_CLASS "," TOP, NULL);
 	a->lab->spec.admission.on = true;

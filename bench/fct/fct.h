@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline lab run fct: flows of drawn sizes come by a Poisson process, one admission policy after the other, and each flow's completion time (FCT) is taken.
+ * barline lab run fct: flows of drawn sizes come by a Poisson process, one admission policy after
+ * the other, and each flow's completion time (FCT) is taken.
  *
- *   front (fct.c)          makes the trace (fct_trace.h) once; for each policy, a cell: raises a fresh lab (lab.h)
- *     |-- driver           in the lab: starts the hosts, reads queues and counters before and after (fct_run.c, fct_look.c)
- *           |-- host h1 ...    sends its flows at their times, receives those of others: one process, one epoll loop (fct_gen.c)
+ *   front (fct.c)          makes the trace (fct_trace.h) once; for each policy, a cell: raises a
+ * fresh lab (lab.h)
+ *     |-- driver           in the lab: starts the hosts, reads queues and counters before and after
+ * (fct_run.c, fct_look.c)
+ *           |-- host h1 ...    sends its flows at their times, receives those of others: one
+ * process, one epoll loop (fct_gen.c)
  *
- * All of them share the plan and the results with the front, which reports (fct_report.c, fct_stat.h). With several seeds the front does all that once for each (fct_runs.c).
+ * All of them share the plan and the results with the front, which reports (fct_report.c,
+ * fct_stat.h). With several seeds the front does all that once for each (fct_runs.c).
  *
- * FCT is the time from a flow's planned arrival to its last byte in the receiving process: a generator that is late does not flatter, and all namespaces have one clock.
+ * FCT is the time from a flow's planned arrival to its last byte in the receiving process: a
+ * generator that is late does not flatter, and all namespaces have one clock.
  *
- * Every flow has a TCP connection of its own, made before the beginning: what is measured is the transfer, and not whether a SYN was lost in a queue, which costs a second whatever
- * the policy. Each begins with TCP's initial window; none waits behind another, as in a small pool. With --fresh the connection is made when the flow comes, and its handshake counts.
+ * Every flow has a TCP connection of its own, made before the beginning: what is measured is the
+ * transfer, and not whether a SYN was lost in a queue, which costs a second whatever the policy.
+ * Each begins with TCP's initial window; none waits behind another, as in a small pool. With
+ * --fresh the connection is made when the flow comes, and its handshake counts.
  *
- * Before the trace come PROBES flows of one byte through the idle network. The least of their FCTs, over all policies, is the base of what a flow could do if it were alone.
+ * Before the trace come PROBES flows of one byte through the idle network. The least of their FCTs,
+ * over all policies, is the base of what a flow could do if it were alone.
  */
 #ifndef BARLINE_CLI_FCT_H
 #define BARLINE_CLI_FCT_H
@@ -23,21 +32,29 @@
 #include "fct_trace.h"
 #include "bench/traffic/traffic.h"
 
-#define FCT_PROBES	128
-#define FCT_PROBE_NS	3000000ULL /* between two of them */
-#define FCT_LEAD_NS	(FCT_PROBES * FCT_PROBE_NS + 200000000ULL) /* from the first probe to the beginning of the trace */
-#define FCT_EDGES_MAX	15
-#define FCT_ROWS_MAX	1024 /* queues of switches that had anything in them */
+#define FCT_PROBES   128
+#define FCT_PROBE_NS 3000000ULL /* between two of them */
+/* from the first probe to the beginning of the trace */
+#define FCT_LEAD_NS      (FCT_PROBES * FCT_PROBE_NS + 200000000ULL)
+#define FCT_EDGES_MAX    15
+#define FCT_ROWS_MAX     1024 /* queues of switches that had anything in them */
 #define FCT_LATE_PERCENT 1
-#define FCT_RUNS_MAX	100
+#define FCT_RUNS_MAX     100
 
 /**
- * struct fct_params - the run. @one_class: by policy: TOP with one class of tokens. @law: by policy: enum bl_top_law + 1; 0: what --law says, or the default. @mss: payload of a full frame. @capacity_bps: of all links that the load is counted on; @load: as asked for, 0 with a trace that was read.
- * @nflows, @flow: the trace; @plan: probes first, then the trace FCT_LEAD_NS later: what hosts work on. @nplan.
- * @sizes_name, @trace_name, @out: NULL: none. @base_ns: 0: measured. @late_ns: not more than FCT_LATE_PERCENT of the flows may begin later than that.
+ * struct fct_params - the run. @one_class: by policy: TOP with one class of tokens. @law: by
+ * policy: enum bl_top_law + 1; 0: what --law says, or the default. @mss: payload of a full frame.
+ * @capacity_bps: of all links that the load is counted on; @load: as asked for, 0 with a trace that
+ * was read.
+ * @nflows, @flow: the trace; @plan: probes first, then the trace FCT_LEAD_NS later: what hosts work
+ * on. @nplan.
+ * @sizes_name, @trace_name, @out: NULL: none. @base_ns: 0: measured. @late_ns: not more than
+ * FCT_LATE_PERCENT of the flows may begin later than that.
  * @grace_s: unfinished flows are given up so long after the last one came.
- * @sizes_unknown: applications say nothing of their flows (LAS). @deadline_us: mean of the deadlines; 0: none. @width: of coflows, or @coflows_name: a file of them; 0, NULL: none.
- * @longest: greatest size of the distribution or trace, bytes. @seeds: @nseeds of them, one run each.
+ * @sizes_unknown: applications say nothing of their flows (LAS). @deadline_us: mean of the
+ * deadlines; 0: none. @width: of coflows, or @coflows_name: a file of them; 0, NULL: none.
+ * @longest: greatest size of the distribution or trace, bytes. @seeds: @nseeds of them, one run
+ * each.
  */
 struct fct_params {
 	struct traffic_policy policy[TRAFFIC_POLICIES_MAX];
@@ -59,7 +76,8 @@ struct fct_params {
 };
 
 /**
- * struct fct_result - one flow of the plan. CLOCK_MONOTONIC. @begun_ns: its sender's; @end_ns: its last byte was received; 0: was not. @got: bytes. Each has one writer.
+ * struct fct_result - one flow of the plan. CLOCK_MONOTONIC. @begun_ns: its sender's; @end_ns: its
+ * last byte was received; 0: was not. @got: bytes. Each has one writer.
  */
 struct fct_result {
 	uint64_t begun_ns;
@@ -68,7 +86,8 @@ struct fct_result {
 };
 
 /**
- * struct fct_queue - one queue of a switch, from the beginning of the trace to its end. @found: bytes that frames found in it.
+ * struct fct_queue - one queue of a switch, from the beginning of the trace to its end. @found:
+ * bytes that frames found in it.
  */
 struct fct_queue {
 	char node[16], port[16];
@@ -78,8 +97,11 @@ struct fct_queue {
 };
 
 /**
- * struct fct_bound - what TOP's bound on data queues is made of, as hosts and switches of the run had it. @on: the policy is top.
- * @expiry_ns: T. @base_ns, @hops: d and |P| that T was made of; 0: T was given. @hop_ns: t_h, time of all tokens of a full token queue at the group's rate. @clock_ns: greatest bound of a host's clock.
+ * struct fct_bound - what TOP's bound on data queues is made of, as hosts and switches of the run
+ * had it. @on: the policy is top.
+ * @expiry_ns: T. @base_ns, @hops: d and |P| that T was made of; 0: T was given. @hop_ns: t_h, time
+ * of all tokens of a full token queue at the group's rate. @clock_ns: greatest bound of a host's
+ * clock.
  */
 struct fct_bound {
 	bool on;
@@ -91,9 +113,12 @@ enum fct_phase { FCT_LISTEN, FCT_CONNECT, FCT_RUN, FCT_STOP };
 
 /**
  * struct fct_cell - one policy. Shared by all processes.
- * @phase: set by the driver. @ready: hosts that listen; @linked: connections whose flow the receiver knows; @finished: flows of the plan.
- * @t0_ns: time 0 of the plan, valid from FCT_RUN on. @error: what a host said first that could not go on with something (@complained decides who).
- * @bound: of top. @nqueues, @queue. @switch_counts, @host_counts: frames by reason. @late: of all pacers' frames. @retransmits: TCP segments, all hosts.
+ * @phase: set by the driver. @ready: hosts that listen; @linked: connections whose flow the
+ * receiver knows; @finished: flows of the plan.
+ * @t0_ns: time 0 of the plan, valid from FCT_RUN on. @error: what a host said first that could not
+ * go on with something (@complained decides who).
+ * @bound: of top. @nqueues, @queue. @switch_counts, @host_counts: frames by reason. @late: of all
+ * pacers' frames. @retransmits: TCP segments, all hosts.
  */
 struct fct_cell {
 	unsigned int policy;
@@ -147,8 +172,12 @@ int fct_model(const struct lab_spec *spec, const struct fct_params *p, unsigned 
 	      double base_ns, double *fct);
 
 /* fct_report.c */
-/** fct_report - one run: *@said: all that is to be said of it; files if @p->out is set. 0, or 1: a result is refused, or a file could not be written. */
-int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells, json_t **said);
+/**
+ * fct_report - one run: *@said: all that is to be said of it; files if @p->out is set. 0, or 1: a
+ * result is refused, or a file could not be written.
+ */
+int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells,
+	       json_t **said);
 /** fct_print - tables and sentences for people; @whole: with the tables by size and drops. */
 void fct_print(const json_t *said, bool whole);
 

@@ -3,9 +3,11 @@
  * Traces of coflows, as coflow-benchmark publishes them (fct_trace.h).
  *
  *	150 526
- *	1 0 2 22 7 1 65:1.0	coflow 1 comes at 0 ms; ports 22 and 7 send half a megabyte each to port 65
+ *	1 0 2 22 7 1 65:1.0	coflow 1 comes at 0 ms; ports 22 and 7 send half a megabyte each to
+ *port 65
  *
- * With 8 hosts, from 0: ports 22 and 7 are hosts 6 and 7, port 65 is host 1: two flows of 500000 bytes.
+ * With 8 hosts, from 0: ports 22 and 7 are hosts 6 and 7, port 65 is host 1: two flows of 500000
+ *bytes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #define LINE_MAX_BYTES (1 << 20)
 #define PORTS_MAX      100000
 
-#define WRONG(...) (snprintf(why, size, __VA_ARGS__), -1)
+#define WRONG(...)     (snprintf(why, size, __VA_ARGS__), -1)
 
 /* the next number of the line, up to a blank or ':'; -1: there is none */
 static double number(char **at)
@@ -62,7 +64,8 @@ static int one_coflow(char *at, const struct fct_plan *p, double *bytes)
 	return number(&at) < 0 ? 0 : -1;
 }
 
-int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f, uint32_t max, char *why, size_t size)
+int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f, uint32_t max,
+		     char *why, size_t size)
 {
 	unsigned int line = 0, hosts = plan->hosts, i, k;
 	static double bytes[FCT_HOSTS_MAX * FCT_HOSTS_MAX];
@@ -82,7 +85,8 @@ int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f
 
 		line++;
 		if (strlen(text) + 1 == sizeof(text) && text[sizeof(text) - 2] != '\n')
-			return WRONG("line %u: longer than %d characters", line, LINE_MAX_BYTES - 2);
+			return WRONG("line %u: longer than %d characters", line,
+				     LINE_MAX_BYTES - 2);
 		text[strcspn(text, "#\r\n")] = '\0';
 		if (!text[strspn(text, " \t")])
 			continue;
@@ -93,9 +97,12 @@ int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f
 			continue; /* ports and coflows */
 		memset(bytes, 0, sizeof(bytes));
 		if (id < 0 || ms < 0 || one_coflow(at, plan, bytes))
-			return WRONG("line %u: not \"id arrival_ms nmap map.. nred red:MB..\"", line);
+			return WRONG("line %u: not \"id arrival_ms nmap map.. nred red:MB..\"",
+				     line);
 		if (ms < last || ms >= (double)FCT_SPAN_MAX_NS / 1e6)
-			return WRONG("line %u: comes %s", line, ms < last ? "before the coflow before it" : "more than a day after the beginning");
+			return WRONG("line %u: comes %s", line,
+				     ms < last ? "before the coflow before it"
+					       : "more than a day after the beginning");
 		last = ms;
 		for (i = 0; i < hosts; i++)
 			for (k = 0; k < hosts; k++) {
@@ -104,8 +111,16 @@ int fct_coflows_read(FILE *from, const struct fct_plan *plan, struct fct_flow *f
 				if (b <= 0 || i == k || (racks && plan->rack[i] == plan->rack[k]))
 					continue;
 				if (n == max)
-					return was ? (int)was : WRONG("line %u: this coflow alone has more than %u flows", line, max);
-				f[n++] = (struct fct_flow){ (uint64_t)(ms * 1e6), fct_sizes_scaled(b, plan->scale), (uint16_t)i, (uint16_t)k, 0, coflow + 1 };
+					return was ? (int)was
+						   : WRONG("line %u: this coflow alone has more "
+							   "than %u flows",
+							   line, max);
+				f[n++] = (struct fct_flow){ (uint64_t)(ms * 1e6),
+							    fct_sizes_scaled(b, plan->scale),
+							    (uint16_t)i,
+							    (uint16_t)k,
+							    0,
+							    coflow + 1 };
 			}
 		coflow += n != was;
 	}

@@ -5,8 +5,8 @@
 
 #include "fct_fluid.h"
 
-#define LINKS	  (4 * FCT_HOSTS_MAX)
-#define LITTLE	  1e-6 /* bytes: less than that is nothing */
+#define LINKS    (4 * FCT_HOSTS_MAX)
+#define LITTLE   1e-6 /* bytes: less than that is nothing */
 #define HOPS_MAX 4
 
 /* Links by number: hosts up, hosts down, racks up, racks down. */
@@ -19,10 +19,10 @@ enum {
 
 /** struct active - a flow that has come and has not ended. */
 struct active {
-	uint32_t flow;		/* number in the trace */
-	double left;		/* bytes */
-	double rate;		/* bytes per ns */
-	double order;		/* class, or what takes its place; the least goes first */
+	uint32_t flow; /* number in the trace */
+	double left;   /* bytes */
+	double rate;   /* bytes per ns */
+	double order;  /* class, or what takes its place; the least goes first */
 	unsigned int links;
 	unsigned int link[HOPS_MAX];
 };

@@ -35,12 +35,12 @@ enum fct_fluid_by {
 /** struct fct_fluid - the network and the rule. */
 struct fct_fluid {
 	enum fct_fluid_by by;
-	unsigned int levels;			/* classes in use, 1 to FCT_FLUID_CLASSES */
-	double limit[FCT_FLUID_CLASSES - 1];	/* bytes above which class i + 1 begins */
-	unsigned int hosts;			/* up to FCT_HOSTS_MAX */
-	unsigned int rack[FCT_HOSTS_MAX];	/* by host: number of its rack */
-	double host_rate;			/* bytes per ns, each way of a host's link */
-	double rack_rate[FCT_HOSTS_MAX];	/* bytes per ns, each way, between rack and rest */
+	unsigned int levels;                 /* classes in use, 1 to FCT_FLUID_CLASSES */
+	double limit[FCT_FLUID_CLASSES - 1]; /* bytes above which class i + 1 begins */
+	unsigned int hosts;                  /* up to FCT_HOSTS_MAX */
+	unsigned int rack[FCT_HOSTS_MAX];    /* by host: number of its rack */
+	double host_rate;                    /* bytes per ns, each way of a host's link */
+	double rack_rate[FCT_HOSTS_MAX];     /* bytes per ns, each way, between rack and rest */
 };
 
 /** struct fct_fluid_flow - one flow, in the order of arrivals. */

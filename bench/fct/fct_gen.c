@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A host of `lab run fct`: sends its flows when their time has come, and receives those of others, in one epoll loop (fct.h).
+ * A host of `lab run fct`: sends its flows when their time has come, and receives those of others,
+ * in one epoll loop (fct.h).
  *
- * A connection begins with four bytes: the flow's number in the plan. Byte o of flow n is pattern[(13 n + o) mod 65536]; the receiver compares every byte and counts them.
+ * A connection begins with four bytes: the flow's number in the plan. Byte o of flow n is
+ * pattern[(13 n + o) mod 65536]; the receiver compares every byte and counts them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,15 +26,16 @@
 #include "bench/fastpass/fair.h"
 #include "fct.h"
 
-#define PORT	     7100
-#define PATTERN	     65536
-#define CHUNK	     65536 /* bytes per call: a long flow does not keep short ones waiting */
-#define EVENTS	     64
-#define CONNECTING   32	   /* connections in the making at once */
-#define IDLE_NS	     20000000ULL
+#define PORT       7100
+#define PATTERN    65536
+#define CHUNK      65536 /* bytes per call: a long flow does not keep short ones waiting */
+#define EVENTS     64
+#define CONNECTING 32 /* connections in the making at once */
+#define IDLE_NS    20000000ULL
 
 /**
- * struct out - a flow of ours. @sent: bytes the kernel took. @known: its number is sent. @waiting: for EPOLLOUT.
+ * struct out - a flow of ours. @sent: bytes the kernel took. @known: its number is sent. @waiting:
+ * for EPOLLOUT.
  */
 struct out {
 	int fd;
@@ -41,7 +44,8 @@ struct out {
 };
 
 /**
- * struct in - a connection from another host. @have: bytes of @head, the flow's number in network order.
+ * struct in - a connection from another host. @have: bytes of @head, the flow's number in network
+ * order.
  */
 struct in {
 	int fd;
@@ -115,7 +119,8 @@ static int flow_socket(struct host *s, const struct fct_flow *f)
 		return -1;
 	memcpy(&sa.sin_addr, s->h->addr[f->dst], 4);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if ((!cc || !setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, (socklen_t)strlen(cc))) && (!connect(fd, (struct sockaddr *)&sa, sizeof(sa)) || errno == EINPROGRESS))
+	if ((!cc || !setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, (socklen_t)strlen(cc))) &&
+	    (!connect(fd, (struct sockaddr *)&sa, sizeof(sa)) || errno == EINPROGRESS))
 		return fd;
 	close(fd);
 	return -1;
@@ -125,7 +130,8 @@ static void give_up(struct host *s, uint32_t i, const char *what)
 {
 	struct out *o = &s->out[i];
 
-	complain(s, "flow %u to h%u: %s: %s", s->own[i] + 1, s->h->p->plan[s->own[i]].dst + 1, what, strerror(errno));
+	complain(s, "flow %u to h%u: %s: %s", s->own[i] + 1, s->h->p->plan[s->own[i]].dst + 1, what,
+		 strerror(errno));
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
@@ -174,7 +180,10 @@ static bool introduce(struct host *s, uint32_t i, int flags)
 	return true;
 }
 
-/* As much as the socket takes, and at most CHUNK. With nothing sent yet the socket is connected: the moment to tell the network about the flow, if it wants to know. */
+/*
+ * As much as the socket takes, and at most CHUNK. With nothing sent yet the socket is connected:
+ * the moment to tell the network about the flow, if it wants to know.
+ */
 static void push(struct host *s, uint32_t i)
 {
 	const struct fct_flow *f = &s->h->p->plan[s->own[i]];
@@ -187,8 +196,11 @@ static void push(struct host *s, uint32_t i)
 			want_out(s, i, true);
 		return;
 	}
-	if (!o->sent && !s->h->p->sizes_unknown) /* advice: where it is lost the flow's size is unknown */
-		bl_flow_hint(o->fd, &(struct bl_flow_hint){ .bytes = f->bytes, .deadline_us = f->deadline_us, .coflow = f->coflow });
+	if (!o->sent &&
+	    !s->h->p->sizes_unknown) /* advice: where it is lost the flow's size is unknown */
+		bl_flow_hint(o->fd, &(struct bl_flow_hint){ .bytes = f->bytes,
+							    .deadline_us = f->deadline_us,
+							    .coflow = f->coflow });
 	left = f->bytes - o->sent;
 	n = send(o->fd, bytes_at(s->own[i], o->sent), left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN) {
@@ -280,12 +292,14 @@ static void hang_up(struct in *k)
 
 static void count(struct host *s, struct in *k, const uint8_t *data, size_t n)
 {
-	uint32_t id = (uint32_t)k->head[0] << 24 | (uint32_t)k->head[1] << 16 | (uint32_t)k->head[2] << 8 | k->head[3];
+	uint32_t id = (uint32_t)k->head[0] << 24 | (uint32_t)k->head[1] << 16 |
+		      (uint32_t)k->head[2] << 8 | k->head[3];
 	const struct fct_flow *f = &s->h->p->plan[id];
 	struct fct_result *r = &s->h->c->r[id];
 
 	if (n > f->bytes - r->got || memcmp(data, bytes_at(id, r->got), n)) {
-		complain(s, "flow %u: byte %" PRIu64 " or later is not what was sent", id + 1, r->got);
+		complain(s, "flow %u: byte %" PRIu64 " or later is not what was sent", id + 1,
+			 r->got);
 		hang_up(k);
 		return;
 	}
@@ -311,7 +325,8 @@ static void receive(struct host *s, uint32_t i)
 		k->have += n > 0 ? (unsigned int)n : 0;
 		if (n > 0 && k->have < 4)
 			return;
-		id = (uint32_t)k->head[0] << 24 | (uint32_t)k->head[1] << 16 | (uint32_t)k->head[2] << 8 | k->head[3];
+		id = (uint32_t)k->head[0] << 24 | (uint32_t)k->head[1] << 16 |
+		     (uint32_t)k->head[2] << 8 | k->head[3];
 		if (n > 0 && (id >= p->nplan || p->plan[id].dst != s->h->index)) {
 			complain(s, "a connection for flow %u, which is not for this host", id + 1);
 			hang_up(k);
@@ -335,7 +350,8 @@ static void receive(struct host *s, uint32_t i)
 
 static void turn(struct host *s, uint64_t wait_ns)
 {
-	const struct timespec t = { .tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000) };
+	const struct timespec t = { .tv_sec = (time_t)(wait_ns / 1000000000),
+				    .tv_nsec = (long)(wait_ns % 1000000000) };
 	struct epoll_event ev[EVENTS];
 	int n = epoll_pwait2(s->ep, ev, EVENTS, &t, NULL), i;
 
@@ -387,7 +403,10 @@ static int prepare(struct host *s)
 	uint32_t i;
 
 	fill_pattern();
-	/* what TCP learned on one connection must not help the next: the order of policies would matter */
+	/*
+	 * what TCP learned on one connection must not help the next: the order of policies would
+	 * matter
+	 */
 	fd = open("/proc/sys/net/ipv4/tcp_no_metrics_save", O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, "1", 1) != 1)
 		return complain(s, "tcp_no_metrics_save: %s", strerror(errno)), 1;
@@ -409,7 +428,8 @@ static int prepare(struct host *s)
 	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	memcpy(&sa.sin_addr, s->h->addr[s->h->index], 4);
-	if (s->ep < 0 || s->listener < 0 || bind(s->listener, (struct sockaddr *)&sa, sizeof(sa)) || listen(s->listener, 4096))
+	if (s->ep < 0 || s->listener < 0 || bind(s->listener, (struct sockaddr *)&sa, sizeof(sa)) ||
+	    listen(s->listener, 4096))
 		return complain(s, "cannot listen: %s", strerror(errno)), 1;
 	watch(s, EPOLL_CTL_ADD, s->listener, EPOLLIN, KEY(LISTENER, 0));
 	return 0;
@@ -423,7 +443,8 @@ static uint64_t retransmits(void)
 	uint64_t n = 0;
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %" SCNu64, &n) == 1) /* the line before has the names */
+		if (sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %" SCNu64, &n) ==
+		    1) /* the line before has the names */
 			break;
 	if (f)
 		fclose(f);

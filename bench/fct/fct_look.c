@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What queues, hooks and pacers of a lab count while flows run: all queues of all metered switch ports, by class (fct.h).
+ * What queues, hooks and pacers of a lab count while flows run: all queues of all metered switch
+ * ports, by class (fct.h).
  */
 #include <bpf/bpf.h>
 #include <stdlib.h>
@@ -41,15 +42,23 @@ static int open_switch(struct look_switch *s)
 		return 1;
 	close(meters);
 	s->names = adm_map(s->ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), NULL);
-	s->queues = s->names < 0 ? -1 : adm_map(s->ref, BL_MAP_QUEUES, sizeof(struct bl_queue), &queues);
-	s->hists = s->queues < 0 ? -1 : adm_map(s->ref, BL_MAP_QUEUE_HIST, sizeof(struct bl_queue_hist), &hists);
-	while (s->ports < ports && BL_PORT_QUEUE(s->ports + 1, 0) <= queues && BL_PORT_QUEUE(s->ports + 1, 0) <= hists)
+	s->queues = s->names < 0 ? -1
+				 : adm_map(s->ref, BL_MAP_QUEUES, sizeof(struct bl_queue), &queues);
+	s->hists = s->queues < 0 ? -1
+				 : adm_map(s->ref, BL_MAP_QUEUE_HIST, sizeof(struct bl_queue_hist),
+					   &hists);
+	while (s->ports < ports && BL_PORT_QUEUE(s->ports + 1, 0) <= queues &&
+	       BL_PORT_QUEUE(s->ports + 1, 0) <= hists)
 		s->ports++;
 	return s->hists < 0;
 }
 
-/* calls @fn for each queue of each port; what one queue's lock guards belongs together, histograms are written beside it */
-static void each_queue(const struct fct_look *l, void (*fn)(void *arg, const struct fct_queue *q), void *arg)
+/*
+ * calls @fn for each queue of each port; what one queue's lock guards belongs together, histograms
+ * are written beside it
+ */
+static void each_queue(const struct fct_look *l, void (*fn)(void *arg, const struct fct_queue *q),
+		       void *arg)
 {
 	unsigned int i, class;
 	uint32_t port;
@@ -60,15 +69,17 @@ static void each_queue(const struct fct_look *l, void (*fn)(void *arg, const str
 
 			if (bpf_map_lookup_elem(l->sw[i].names, &port, &p) || !p.name[0])
 				continue;
-			for (class = 0; class < BL_CL_COUNT; class++) {
+			for (class = 0; class < BL_CL_COUNT; class ++) {
 				uint32_t key = BL_PORT_QUEUE(port, class);
 				struct fct_queue row = { .class = class };
 				struct bl_queue_hist h;
 				struct bl_queue q;
 
-				if (adm_queue(l->sw[i].queues, key, &q) || bpf_map_lookup_elem(l->sw[i].hists, &key, &h))
+				if (adm_queue(l->sw[i].queues, key, &q) ||
+				    bpf_map_lookup_elem(l->sw[i].hists, &key, &h))
 					continue;
-				snprintf(row.node, sizeof(row.node), "%.15s", l->sw[i].ref->meta.name);
+				snprintf(row.node, sizeof(row.node), "%.15s",
+					 l->sw[i].ref->meta.name);
 				snprintf(row.port, sizeof(row.port), "%.15s", p.name);
 				row.put = q.put;
 				row.dropped = q.dropped;
@@ -111,7 +122,8 @@ static int read_bound(const struct fct_look *l, struct fct_bound *b)
 		const struct bl_node_ref *ref = &l->refs[i];
 
 		if (ref->role == BL_ROLE_SWITCH) {
-			if (node_value(ref, BL_MAP_TOKEN_CFG, 0, &token, sizeof(token)) || node_value(ref, BL_MAP_TOKEN_PORTS, 0, &port, sizeof(port)))
+			if (node_value(ref, BL_MAP_TOKEN_CFG, 0, &token, sizeof(token)) ||
+			    node_value(ref, BL_MAP_TOKEN_PORTS, 0, &port, sizeof(port)))
 				return 1;
 			hop = token.on ? (token.frames * bl_token_unit(port.ns_q20)) >> 20 : 0;
 			b->hop_ns = hop > b->hop_ns ? hop : b->hop_ns;
@@ -121,12 +133,14 @@ static int read_bound(const struct fct_look *l, struct fct_bound *b)
 			return 1;
 		if (!hold.on || hold.policy != BL_POLICY_TOP)
 			continue;
-		if (node_value(ref, BL_MAP_TOP_CFG, 0, &top, sizeof(top)) || node_value(ref, BL_MAP_CLOCK, 0, &clock, sizeof(clock)))
+		if (node_value(ref, BL_MAP_TOP_CFG, 0, &top, sizeof(top)) ||
+		    node_value(ref, BL_MAP_CLOCK, 0, &clock, sizeof(clock)))
 			return 1;
 		b->on = true;
 		if (top.expiry_ns > b->expiry_ns) {
 			b->expiry_ns = top.expiry_ns;
-			b->base_ns = top.opt[BL_TOP_O_EXPIRY] ? 0 : top.opt[BL_TOP_O_BASE] * 1000ULL;
+			b->base_ns = top.opt[BL_TOP_O_EXPIRY] ? 0
+							      : top.opt[BL_TOP_O_BASE] * 1000ULL;
 			b->hops = top.opt[BL_TOP_O_EXPIRY] ? 0 : top.opt[BL_TOP_O_HOPS];
 		}
 		b->clock_ns = clock.bound_ns > b->clock_ns ? clock.bound_ns : b->clock_ns;
@@ -167,14 +181,18 @@ struct fct_look *fct_look_new(bool admission)
 	if (l->nrefs < 0)
 		bad = cli_fail("%s", err.text);
 	for (i = 0; i < l->nrefs && admission && !bad; i++)
-		if (l->refs[i].role == BL_ROLE_SWITCH && l->nswitches < LAB_TORS_MAX + LAB_SPINES_MAX) {
+		if (l->refs[i].role == BL_ROLE_SWITCH &&
+		    l->nswitches < LAB_TORS_MAX + LAB_SPINES_MAX) {
 			l->sw[l->nswitches].ref = &l->refs[i];
 			bad = open_switch(&l->sw[l->nswitches++]);
 		}
 	if (!bad) {
 		each_queue(l, count_one, &queues);
 		l->before = calloc(queues ? queues : 1, sizeof(*l->before));
-		bad = !l->before ? cli_fail("out of memory") : adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) || (l->admission && adm_late(l->refs, l->nrefs, &l->late));
+		bad = !l->before
+			      ? cli_fail("out of memory")
+			      : adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) ||
+					(l->admission && adm_late(l->refs, l->nrefs, &l->late));
 	}
 	if (bad) {
 		look_free(l);
@@ -197,7 +215,8 @@ static void subtract(void *arg, const struct fct_queue *q)
 	const struct fct_queue *b = s->i < s->l->nbefore ? &s->l->before[s->i++] : NULL;
 	struct fct_queue *row = &s->c->queue[s->c->nqueues];
 
-	if (!b || strcmp(b->node, q->node) || strcmp(b->port, q->port) || b->class != q->class || (q->put == b->put && q->dropped == b->dropped) || s->c->nqueues == FCT_ROWS_MAX)
+	if (!b || strcmp(b->node, q->node) || strcmp(b->port, q->port) || b->class != q->class ||
+	    (q->put == b->put && q->dropped == b->dropped) || s->c->nqueues == FCT_ROWS_MAX)
 		return;
 	*row = *q;
 	row->put -= b->put;
@@ -219,7 +238,8 @@ int fct_look_end(struct fct_look *l, struct fct_cell *c)
 	int err;
 
 	each_queue(l, subtract, &s);
-	err = (l->admission && adm_late(l->refs, l->nrefs, &late)) || adm_counts(l->refs, l->nrefs, &sw, &host) || read_bound(l, &c->bound);
+	err = (l->admission && adm_late(l->refs, l->nrefs, &late)) ||
+	      adm_counts(l->refs, l->nrefs, &sw, &host) || read_bound(l, &c->bound);
 	hist_add(&c->late, &late, &l->late);
 	for (k = 0; k < BL_REASON_MAX; k++) {
 		c->switch_counts.n[k] = sw.n[k] - l->switch_counts.n[k];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What `lab run fct` has to say: completion times and slowdowns by size of flow and policy, and what queues and generator did meanwhile; tables or JSON, CSV and plots.
+ * What `lab run fct` has to say: completion times and slowdowns by size of flow and policy, and
+ * what queues and generator did meanwhile; tables or JSON, CSV and plots.
  *
- * A flow that did not finish counts with the time that it waited: to leave it out would flatter the policy that lost it. A result is refused, and the exit status is 1, if the
- * generator was late: the load that was asked for was not offered.
+ * A flow that did not finish counts with the time that it waited: to leave it out would flatter the
+ * policy that lost it. A result is refused, and the exit status is 1, if the generator was late:
+ * the load that was asked for was not offered.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,11 +19,13 @@
 #include "fct_stat.h"
 
 #define BL_TOP_DATA_SHARE (1538.0 / BL_TOP_WIRE_BYTES)
-#define LATE_FRAMES 5 /* a pacer that is later than so many frames at every hundredth frame had no CPU */
-#define NAMED 10 /* unfinished flows are told by number, so many */
+/* a pacer that is later than so many frames at every hundredth frame had no CPU */
+#define LATE_FRAMES 5
+#define NAMED       10 /* unfinished flows are told by number, so many */
 
 /**
- * struct outcome - of one policy. @fct, @slowdown, @late: by flow of the trace, from 0. @missed: of @deadlines flows with a deadline. @cct: completion times of coflows.
+ * struct outcome - of one policy. @fct, @slowdown, @late: by flow of the trace, from 0. @missed: of
+ * @deadlines flows with a deadline. @cct: completion times of coflows.
  */
 struct outcome {
 	const struct fct_cell *c;
@@ -41,18 +45,22 @@ static double max_of(double a, double b)
 /* from the plan's arrival to the end, or as long as it waited */
 static double completion(const struct fct_params *p, const struct fct_cell *c, uint32_t i)
 {
-	uint64_t planned = c->t0_ns + p->plan[i].start_ns, end = c->r[i].end_ns ? c->r[i].end_ns : c->t0_ns + c->wall_ns;
+	uint64_t planned = c->t0_ns + p->plan[i].start_ns,
+		 end = c->r[i].end_ns ? c->r[i].end_ns : c->t0_ns + c->wall_ns;
 
 	return end > planned ? (double)(end - planned) : 0;
 }
 
-static struct fct_summary probes(const struct fct_params *p, const struct fct_cell *c, double *scratch)
+static struct fct_summary probes(const struct fct_params *p, const struct fct_cell *c,
+				 double *scratch)
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < FCT_PROBES; i++)
 		if (c->r[i].end_ns)
-			scratch[n++] = (double)(c->r[i].end_ns - c->r[i].begun_ns); /* how late the generator was is not the network's */
+			scratch[n++] = (double)(c->r[i].end_ns -
+						c->r[i].begun_ns); /* how late the generator was is
+								      not the network's */
 	return fct_summarize(scratch, n);
 }
 
@@ -71,16 +79,22 @@ static void judge(const struct fct_params *p, struct outcome *o)
 	for (i = 0; i < p->nflows; i++)
 		late += o->late[i] > (double)p->late_ns;
 	if (!c->r[last].begun_ns)
-		snprintf(o->refused, sizeof(o->refused), "the generator did not come to the last flow");
+		snprintf(o->refused, sizeof(o->refused),
+			 "the generator did not come to the last flow");
 	else if ((uint64_t)late * 100 > (uint64_t)p->nflows * FCT_LATE_PERCENT)
-		snprintf(o->refused, sizeof(o->refused), "the generator began %u of %u flows more than %.0f ms late", late, p->nflows, (double)p->late_ns / 1e6);
+		snprintf(o->refused, sizeof(o->refused),
+			 "the generator began %u of %u flows more than %.0f ms late", late,
+			 p->nflows, (double)p->late_ns / 1e6);
 	else if (o->late[p->nflows - 1] > max_of(0.02 * span, (double)p->late_ns))
-		snprintf(o->refused, sizeof(o->refused), "the last flow began %.1f ms late: the load was not offered", o->late[p->nflows - 1] / 1e6);
+		snprintf(o->refused, sizeof(o->refused),
+			 "the last flow began %.1f ms late: the load was not offered",
+			 o->late[p->nflows - 1] / 1e6);
 }
 
 static int coflows_of(const struct fct_params *p, struct outcome *o)
 {
-	double *cct = calloc((size_t)p->nflows + 1, sizeof(*cct)), *first = calloc((size_t)p->nflows + 1, sizeof(*first));
+	double *cct = calloc((size_t)p->nflows + 1, sizeof(*cct)),
+	       *first = calloc((size_t)p->nflows + 1, sizeof(*first));
 	int err = 0;
 
 	if (cct && first)
@@ -101,14 +115,15 @@ static void fluid_of(const struct lab_spec *spec, const struct fct_params *p, do
 	if (slowdown && !fct_model(spec, p, o->c->policy, base, o->scratch)) {
 		for (i = 0; i < p->nflows; i++)
 			slowdown[i] = o->scratch[i] / fct_ideal_ns(p->flow[i].bytes, p->mss,
-								    spec->admission.rate_bps, base);
+								   spec->admission.rate_bps, base);
 		o->fluid_fct = fct_summarize(o->scratch, p->nflows);
 		o->fluid_slowdown = fct_summarize(slowdown, p->nflows);
 	}
 	free(slowdown);
 }
 
-static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, const struct fct_cell *c, double base, struct outcome *o)
+static int outcome_of(const struct lab_spec *spec, const struct fct_params *p,
+		      const struct fct_cell *c, double base, struct outcome *o)
 {
 	uint32_t i;
 
@@ -125,7 +140,8 @@ static int outcome_of(const struct lab_spec *spec, const struct fct_params *p, c
 		uint64_t planned = c->t0_ns + p->plan[FCT_PROBES + i].start_ns;
 
 		o->fct[i] = completion(p, c, FCT_PROBES + i);
-		o->slowdown[i] = o->fct[i] / fct_ideal_ns(p->flow[i].bytes, p->mss, spec->admission.rate_bps, base);
+		o->slowdown[i] = o->fct[i] / fct_ideal_ns(p->flow[i].bytes, p->mss,
+							  spec->admission.rate_bps, base);
 		o->late[i] = r->begun_ns > planned ? (double)(r->begun_ns - planned) : 0;
 		o->unfinished += !r->end_ns;
 	}
@@ -157,7 +173,11 @@ static void put_summary(json_t *o, const char *what, const char *unit, const str
 	const struct {
 		const char *name;
 		double v;
-	} all[] = { { "mean", s->mean }, { "p50", s->p50 }, { "p95", s->p95 }, { "p99", s->p99 }, { "max", s->max } };
+	} all[] = { { "mean", s->mean },
+		    { "p50", s->p50 },
+		    { "p95", s->p95 },
+		    { "p99", s->p99 },
+		    { "max", s->max } };
 	char key[64];
 	size_t i;
 
@@ -190,8 +210,10 @@ static json_t *queues_json(const struct fct_cell *c)
 
 	for (i = 0; i < c->nqueues; i++) {
 		const struct fct_queue *q = &c->queue[i];
-		json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "node", q->node, "port", q->port, "class", class_name(q->class), "put", (json_int_t)q->put, "dropped",
-				      (json_int_t)q->dropped, "marked", (json_int_t)q->marked);
+		json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "node", q->node, "port",
+				      q->port, "class", class_name(q->class), "put",
+				      (json_int_t)q->put, "dropped", (json_int_t)q->dropped,
+				      "marked", (json_int_t)q->marked);
 
 		adm_quantiles(o, "found", "_bytes", &q->found, BL_HIST_LEN_SHIFT, 1);
 		adm_quantiles(o, "sojourn", "_ns", &q->sojourn, BL_HIST_NS_SHIFT, 1);
@@ -200,7 +222,10 @@ static json_t *queues_json(const struct fct_cell *c)
 	return rows;
 }
 
-/* change against the first policy whose result stands, in per cent; none where a flow did not finish: nobody knows how long it would have taken */
+/*
+ * change against the first policy whose result stands, in per cent; none where a flow did not
+ * finish: nobody knows how long it would have taken
+ */
 static void put_change(json_t *o, const struct outcome *all, const struct outcome *one)
 {
 	const struct outcome *first = all;
@@ -210,29 +235,39 @@ static void put_change(json_t *o, const struct outcome *all, const struct outcom
 	if (first == one || !first->all_fct.n || one->unfinished)
 		return;
 	json_object_set_new(o, "against", json_string(first->policy));
-	json_object_set_new(o, "fct_change_percent", json_real(100 * (one->all_fct.mean / first->all_fct.mean - 1)));
-	json_object_set_new(o, "slowdown_change_percent", json_real(100 * (one->all_slowdown.mean / first->all_slowdown.mean - 1)));
+	json_object_set_new(o, "fct_change_percent",
+			    json_real(100 * (one->all_fct.mean / first->all_fct.mean - 1)));
+	json_object_set_new(
+		o, "slowdown_change_percent",
+		json_real(100 * (one->all_slowdown.mean / first->all_slowdown.mean - 1)));
 	if (one->fluid_fct.n && first->fluid_fct.n) {
 		double fct = one->fluid_fct.mean / first->fluid_fct.mean;
 		double slow = one->fluid_slowdown.mean / first->fluid_slowdown.mean;
 
 		json_object_set_new(o, "fluid_fct_change_percent", json_real(100 * (fct - 1)));
-		json_object_set_new(o, "fluid_slowdown_change_percent", json_real(100 * (slow - 1)));
+		json_object_set_new(o, "fluid_slowdown_change_percent",
+				    json_real(100 * (slow - 1)));
 	}
 	if (one->cct.n && first->cct.n)
-		json_object_set_new(o, "cct_change_percent", json_real(100 * (one->cct.mean / first->cct.mean - 1)));
+		json_object_set_new(o, "cct_change_percent",
+				    json_real(100 * (one->cct.mean / first->cct.mean - 1)));
 }
 
 /*
- * The longest data queue of the run against what TOP's section 4.3 allows. Example, 50 Mbit/s: d 200 us, 4 hops of 8 tokens at 3661 tokens/s (2.19 ms each) make T = 8.94 ms. Of tokens that come within that,
- * data comes back at 1538/1622 of the link, after the least way of 70 us, so 0.948 x 6.25 MB/s x 8.87 ms = 52.6 kB may meet in a queue, and the two frames of the token bucket. The longest one is that of the histogram, so
- * up to 12.5 % too long, and the frame that found it.
+ * The longest data queue of the run against what TOP's section 4.3 allows. Example, 50 Mbit/s: d
+ * 200 us, 4 hops of 8 tokens at 3661 tokens/s (2.19 ms each) make T = 8.94 ms. Of tokens that come
+ * within that, data comes back at 1538/1622 of the link, after the least way of 70 us, so 0.948
+ * x 6.25 MB/s x 8.87 ms = 52.6 kB may meet in a queue, and the two frames of the token bucket. The
+ * longest one is that of the histogram, so up to 12.5 % too long, and the frame that found it.
  *
- * The paper's links never stop. A pacer that is late lets data wait, and once more at the next switch: the second bound has the greatest lateness of the run in S, too.
+ * The paper's links never stop. A pacer that is late lets data wait, and once more at the next
+ * switch: the second bound has the greatest lateness of the run in S, too.
  */
-static void put_bound(json_t *row, const struct fct_bound *b, const struct bl_hist *found, const struct bl_hist *late, uint64_t rate_bps, double way_ns)
+static void put_bound(json_t *row, const struct fct_bound *b, const struct bl_hist *found,
+		      const struct bl_hist *late, uint64_t rate_bps, double way_ns)
 {
-	double spread_ns = (double)b->expiry_ns + 2 * (double)b->clock_ns - way_ns, per_ns = BL_TOP_DATA_SHARE * (double)rate_bps / 8e9, bytes;
+	double spread_ns = (double)b->expiry_ns + 2 * (double)b->clock_ns - way_ns,
+	       per_ns = BL_TOP_DATA_SHARE * (double)rate_bps / 8e9, bytes;
 	uint64_t most = 0, late_ns = 0;
 	json_t *o;
 
@@ -241,11 +276,15 @@ static void put_bound(json_t *row, const struct fct_bound *b, const struct bl_hi
 	most += BL_TOP_FRAME_MAX;
 	bytes = per_ns * (spread_ns > 0 ? spread_ns : 0) + 2 * BL_TOP_FRAME_MAX;
 	hist_quantile(late, 10000, BL_HIST_NS_SHIFT, &late_ns);
-	o = json_pack("{s:I, s:I, s:i, s:I, s:I, s:f, s:I, s:f, s:b}", "T_ns", (json_int_t)b->expiry_ns, "d_ns", (json_int_t)b->base_ns, "hops", (int)b->hops, "hop_ns", (json_int_t)b->hop_ns, "clock_ns",
-		      (json_int_t)b->clock_ns, "way_ns", way_ns, "longest_bytes", (json_int_t)most, "bound_bytes", bytes, "within", (double)most <= bytes);
+	o = json_pack("{s:I, s:I, s:i, s:I, s:I, s:f, s:I, s:f, s:b}", "T_ns",
+		      (json_int_t)b->expiry_ns, "d_ns", (json_int_t)b->base_ns, "hops",
+		      (int)b->hops, "hop_ns", (json_int_t)b->hop_ns, "clock_ns",
+		      (json_int_t)b->clock_ns, "way_ns", way_ns, "longest_bytes", (json_int_t)most,
+		      "bound_bytes", bytes, "within", (double)most <= bytes);
 	json_object_set_new(o, "late_ns", json_integer((json_int_t)late_ns));
 	json_object_set_new(o, "bound_late_bytes", json_real(bytes + per_ns * (double)late_ns));
-	json_object_set_new(o, "within_late", json_boolean((double)most <= bytes + per_ns * (double)late_ns));
+	json_object_set_new(o, "within_late",
+			    json_boolean((double)most <= bytes + per_ns * (double)late_ns));
 	json_object_set_new(row, "data_queue", o);
 }
 
@@ -254,24 +293,32 @@ static bool is_token(const struct fct_queue *q)
 	return q->class >= BL_CL_TOKEN0 && q->class <= BL_CL_TOKEN5;
 }
 
-static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *all, const struct outcome *o, double base)
+static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params *p,
+			    const struct outcome *all, const struct outcome *o, double base)
 {
 	const struct fct_cell *c = o->c;
 	const uint64_t *sw = c->switch_counts.n;
-	uint64_t data = 0, rest = 0, tokens = sw[BL_R_TOKEN_LIMIT] + sw[BL_R_TOKEN_EXPIRED] + sw[BL_R_TOKEN_FLOOD];
+	uint64_t data = 0, rest = 0,
+		 tokens = sw[BL_R_TOKEN_LIMIT] + sw[BL_R_TOKEN_EXPIRED] + sw[BL_R_TOKEN_FLOOD];
 	struct bl_hist found = { 0 };
 	unsigned int i;
 	json_t *row;
 
 	for (i = 0; i < c->nqueues; i++) {
-		*(is_data(&c->queue[i]) ? &data : is_token(&c->queue[i]) ? &tokens : &rest) += c->queue[i].dropped;
+		*(is_data(&c->queue[i])    ? &data
+		  : is_token(&c->queue[i]) ? &tokens
+					   : &rest) += c->queue[i].dropped;
 		if (is_data(&c->queue[i]))
 			hist_add(&found, &c->queue[i].found, NULL);
 	}
-	row = json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "policy", o->policy, "flows", (int)p->nflows, "finished", (int)(p->nflows - o->unfinished), "unfinished",
-			(int)o->unfinished, "data_drops", (json_int_t)data, "token_drops", (json_int_t)tokens, "control_drops", (json_int_t)rest, "hold_drops",
-			(json_int_t)(c->host_counts.n[BL_R_HOLD_FULL] + c->host_counts.n[BL_R_NO_SLOT]), "wall_s", (double)c->wall_ns / 1e9, "retransmits",
-			(json_int_t)atomic_load(&c->retransmits));
+	row = json_pack(
+		"{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "policy", o->policy, "flows",
+		(int)p->nflows, "finished", (int)(p->nflows - o->unfinished), "unfinished",
+		(int)o->unfinished, "data_drops", (json_int_t)data, "token_drops",
+		(json_int_t)tokens, "control_drops", (json_int_t)rest, "hold_drops",
+		(json_int_t)(c->host_counts.n[BL_R_HOLD_FULL] + c->host_counts.n[BL_R_NO_SLOT]),
+		"wall_s", (double)c->wall_ns / 1e9, "retransmits",
+		(json_int_t)atomic_load(&c->retransmits));
 	json_object_set_new(row, "refused", o->refused[0] ? json_string(o->refused) : json_null());
 	put_summary(row, "late", "_ns", &o->lateness);
 	put_summary(row, "probe", "_ns", &o->base);
@@ -285,7 +332,8 @@ static json_t *outcome_json(const struct lab_spec *spec, const struct fct_params
 					    json_real(o->fluid_slowdown.mean));
 		}
 		if (o->deadlines)
-			json_object_set_new(row, "missed_percent", json_real(100.0 * o->missed / o->deadlines));
+			json_object_set_new(row, "missed_percent",
+					    json_real(100.0 * o->missed / o->deadlines));
 		if (o->cct.n) {
 			json_object_set_new(row, "coflows", json_integer(o->cct.n));
 			put_summary(row, "cct", "_ns", &o->cct);
@@ -330,7 +378,8 @@ static json_t *bucket_json(const struct fct_params *p, const struct outcome *o, 
 			o->scratch[m++] = o->slowdown[i];
 	slowdown = fct_summarize(o->scratch, m);
 	bucket_text(p, b, text, sizeof(text));
-	row = json_pack("{s:s, s:i, s:s, s:i}", "size", text, "bucket", b > p->nedges ? -1 : (int)b, "policy", o->policy, "flows", (int)n);
+	row = json_pack("{s:s, s:i, s:s, s:i}", "size", text, "bucket", b > p->nedges ? -1 : (int)b,
+			"policy", o->policy, "flows", (int)n);
 	put_summary(row, "fct", "_ns", &fct);
 	put_summary(row, "slowdown", "", &slowdown);
 	return row;
@@ -357,31 +406,51 @@ static json_t *head_json(const struct lab_spec *s, const struct fct_params *p, d
 		bytes += (double)p->flow[i].bytes;
 	for (i = 0; i < p->nedges; i++)
 		json_array_append_new(edges, json_integer((json_int_t)p->edges[i]));
-	o = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:o}", "workload", "fct", "topology", s->dumbbell ? "dumbbell" : s->leaf_spine ? "leaf-spine" : "rack",
-		      "hosts", (int)s->hosts, "rate_bps", (json_int_t)s->admission.rate_bps, "capacity_bps", (json_int_t)p->capacity_bps, "congestion", p->congestion, "fresh",
-		      (int)p->fresh, "flows", (int)p->nflows, "bytes", bytes, "span_s", span, "scale", p->scale, "base_ns", base, "bucket_edges", edges);
-	json_object_set_new(o, "objective", json_string(bl_top_option_value(BL_TOP_O_OBJECTIVE, s->admission.top.v[BL_TOP_O_OBJECTIVE] ? s->admission.top.v[BL_TOP_O_OBJECTIVE] - 1 : BL_TOP_BY_REMAINING, text, sizeof(text))));
-	json_object_set_new(o, "longest_frames", json_integer((json_int_t)s->admission.top.v[BL_TOP_O_LONGEST] - 1));
+	o = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:o}",
+		      "workload", "fct", "topology",
+		      s->dumbbell     ? "dumbbell"
+		      : s->leaf_spine ? "leaf-spine"
+				      : "rack",
+		      "hosts", (int)s->hosts, "rate_bps", (json_int_t)s->admission.rate_bps,
+		      "capacity_bps", (json_int_t)p->capacity_bps, "congestion", p->congestion,
+		      "fresh", (int)p->fresh, "flows", (int)p->nflows, "bytes", bytes, "span_s",
+		      span, "scale", p->scale, "base_ns", base, "bucket_edges", edges);
+	json_object_set_new(
+		o, "objective",
+		json_string(bl_top_option_value(BL_TOP_O_OBJECTIVE,
+						s->admission.top.v[BL_TOP_O_OBJECTIVE]
+							? s->admission.top.v[BL_TOP_O_OBJECTIVE] - 1
+							: BL_TOP_BY_REMAINING,
+						text, sizeof(text))));
+	json_object_set_new(o, "longest_frames",
+			    json_integer((json_int_t)s->admission.top.v[BL_TOP_O_LONGEST] - 1));
 	for (i = 0; i + 1 < BL_TOP_CLASSES; i++) {
 		json_int_t v = (json_int_t)p->limit[i];
 
 		json_array_append_new(limits, p->limit[i] == ~0ULL ? json_null() : json_integer(v));
 	}
 	json_object_set_new(o, "limits", limits);
-	json_object_set_new(o, "deadline_us", p->deadline_us > 0 ? json_real(p->deadline_us) : json_null());
+	json_object_set_new(o, "deadline_us",
+			    p->deadline_us > 0 ? json_real(p->deadline_us) : json_null());
 	json_object_set_new(o, "width", p->width ? json_integer(p->width) : json_null());
-	json_object_set_new(o, "coflows", p->coflows_name ? json_string(p->coflows_name) : json_null());
-	json_object_set_new(o, "seed", p->trace_name || p->coflows_name ? json_null() : json_integer((json_int_t)p->seed));
+	json_object_set_new(o, "coflows",
+			    p->coflows_name ? json_string(p->coflows_name) : json_null());
+	json_object_set_new(o, "seed",
+			    p->trace_name || p->coflows_name ? json_null()
+							     : json_integer((json_int_t)p->seed));
 	json_object_set_new(o, "sizes", p->sizes_name ? json_string(p->sizes_name) : json_null());
 	json_object_set_new(o, "trace", p->trace_name ? json_string(p->trace_name) : json_null());
 	json_object_set_new(o, "load", p->trace_name ? json_null() : json_real(p->load));
-	json_object_set_new(o, "offered_load", span > 0 ? json_real(8 * wire_sum(p) / span / (double)p->capacity_bps) : json_null());
+	json_object_set_new(o, "offered_load",
+			    span > 0 ? json_real(8 * wire_sum(p) / span / (double)p->capacity_bps)
+				     : json_null());
 	return o;
 }
 
 /* ---- files ---- */
 
-static int write_flows(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, double base)
+static int write_flows(const struct lab_spec *spec, const struct fct_params *p,
+		       const struct outcome *o, unsigned int n, double base)
 {
 	FILE *f = out_open(p->out, "flows.csv");
 	unsigned int k;
@@ -389,16 +458,24 @@ static int write_flows(const struct lab_spec *spec, const struct fct_params *p, 
 
 	if (!f)
 		return 1;
-	fputs("policy,id,src,dst,start_ns,bytes,bucket,late_ns,finished,fct_ns,ideal_ns,slowdown\n", f);
+	fputs("policy,id,src,dst,start_ns,bytes,bucket,late_ns,finished,fct_ns,ideal_ns,slowdown\n",
+	      f);
 	for (k = 0; k < n; k++)
 		for (i = 0; i < p->nflows; i++)
-			fprintf(f, "%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%u,%.0f,%d,%.0f,%.0f,%.4f\n", o[k].policy, i + 1, p->flow[i].src + 1, p->flow[i].dst + 1, p->flow[i].start_ns,
-				p->flow[i].bytes, fct_bucket(p->edges, p->nedges, p->flow[i].bytes), o[k].late[i], o[k].c->r[FCT_PROBES + i].end_ns != 0, o[k].fct[i],
-				fct_ideal_ns(p->flow[i].bytes, p->mss, spec->admission.rate_bps, base), o[k].slowdown[i]);
+			fprintf(f,
+				"%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%u,%.0f,%d,%.0f,%.0f,%.4f\n",
+				o[k].policy, i + 1, p->flow[i].src + 1, p->flow[i].dst + 1,
+				p->flow[i].start_ns, p->flow[i].bytes,
+				fct_bucket(p->edges, p->nedges, p->flow[i].bytes), o[k].late[i],
+				o[k].c->r[FCT_PROBES + i].end_ns != 0, o[k].fct[i],
+				fct_ideal_ns(p->flow[i].bytes, p->mss, spec->admission.rate_bps,
+					     base),
+				o[k].slowdown[i]);
 	return out_close(p->out, "flows.csv", f);
 }
 
-static int write_rows(const struct fct_params *p, const char *name, const json_t *rows, const char *const *keys)
+static int write_rows(const struct fct_params *p, const char *name, const json_t *rows,
+		      const char *const *keys)
 {
 	FILE *f = out_open(p->out, name);
 	const char *const *k;
@@ -410,7 +487,8 @@ static int write_rows(const struct fct_params *p, const char *name, const json_t
 	for (k = keys; *k; k++)
 		fprintf(f, "%s%s", k == keys ? "" : ",", *k);
 	fputc('\n', f);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		for (k = keys; *k; k++) {
 			const json_t *v = json_object_get(row, *k);
 
@@ -430,33 +508,48 @@ static int write_rows(const struct fct_params *p, const char *name, const json_t
 
 static int write_queues(const struct fct_params *p, const json_t *results)
 {
-	static const char *const keys[] = { "policy", "node", "port", "class", "put", "dropped", "marked", "found_p50_bytes", "found_p99_bytes", "found_max_bytes", "sojourn_p50_ns",
-					    "sojourn_p99_ns", "sojourn_max_ns", NULL };
+	static const char *const keys[] = { "policy",
+					    "node",
+					    "port",
+					    "class",
+					    "put",
+					    "dropped",
+					    "marked",
+					    "found_p50_bytes",
+					    "found_p99_bytes",
+					    "found_max_bytes",
+					    "sojourn_p50_ns",
+					    "sojourn_p99_ns",
+					    "sojourn_max_ns",
+					    NULL };
 	json_t *rows = json_array();
 	const json_t *r, *q;
 	size_t i, k;
 	int err;
 
-	json_array_foreach(results, i, r)
-		json_array_foreach(json_object_get(r, "queues"), k, q) {
-			json_t *row = json_copy((json_t *)(uintptr_t)q);
+	json_array_foreach(results, i, r) json_array_foreach(json_object_get(r, "queues"), k, q)
+	{
+		json_t *row = json_copy((json_t *)(uintptr_t)q);
 
-			json_object_set(row, "policy", json_object_get(r, "policy"));
-			json_array_append_new(rows, row);
-		}
+		json_object_set(row, "policy", json_object_get(r, "policy"));
+		json_array_append_new(rows, row);
+	}
 	err = write_rows(p, "queues.csv", rows, keys);
 	json_decref(rows);
 	return err;
 }
 
 /* gnuplot takes the buckets' names as tics */
-static void plot(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, const json_t *res)
+static void plot(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o,
+		 unsigned int n, const json_t *res)
 {
 	char more[3072], text[64];
 	unsigned int i;
 	int len;
 
-	len = snprintf(more, sizeof(more), "what='%s, %.0f Mbit/s, load %.2f'; policies='", json_string_value(json_object_get(res, "topology")), (double)spec->admission.rate_bps / 1e6,
+	len = snprintf(more, sizeof(more), "what='%s, %.0f Mbit/s, load %.2f'; policies='",
+		       json_string_value(json_object_get(res, "topology")),
+		       (double)spec->admission.rate_bps / 1e6,
 		       json_number_value(json_object_get(res, "offered_load")));
 	for (i = 0; i < n; i++)
 		if (!o[i].refused[0])
@@ -465,17 +558,22 @@ static void plot(const struct lab_spec *spec, const struct fct_params *p, const 
 	for (i = 0; i <= p->nedges; i++) {
 		if (i < p->nedges)
 			snprintf(text, sizeof(text), "to %" PRIu64, p->edges[i]);
-		len += snprintf(more + len, sizeof(more) - (size_t)len, "%s\"%s\" %u", i ? ", " : "", i < p->nedges ? text : "more", i);
+		len += snprintf(more + len, sizeof(more) - (size_t)len, "%s\"%s\" %u",
+				i ? ", " : "", i < p->nedges ? text : "more", i);
 	}
 	snprintf(more + len, sizeof(more) - (size_t)len, "'");
 	if (json_array_size(json_object_get(res, "buckets")))
 		out_plot("fct.gp", p->out, more, "buckets.csv");
 }
 
-static int write_files(const struct lab_spec *spec, const struct fct_params *p, const struct outcome *o, unsigned int n, double base, json_t *res)
+static int write_files(const struct lab_spec *spec, const struct fct_params *p,
+		       const struct outcome *o, unsigned int n, double base, json_t *res)
 {
-	static const char *const keys[] = { "policy", "size", "bucket", "flows", "fct_mean_ns", "fct_p50_ns", "fct_p95_ns", "fct_p99_ns", "fct_max_ns", "slowdown_mean", "slowdown_p50",
-					    "slowdown_p95", "slowdown_p99", "slowdown_max", NULL };
+	static const char *const keys[] = { "policy",        "size",         "bucket",
+					    "flows",         "fct_mean_ns",  "fct_p50_ns",
+					    "fct_p95_ns",    "fct_p99_ns",   "fct_max_ns",
+					    "slowdown_mean", "slowdown_p50", "slowdown_p95",
+					    "slowdown_p99",  "slowdown_max", NULL };
 	const json_t *results = json_object_get(res, "results");
 	FILE *f;
 
@@ -491,7 +589,9 @@ static int write_files(const struct lab_spec *spec, const struct fct_params *p, 
 	json_object_set_new(res, "schema", json_integer(CLI_SCHEMA));
 	json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	fputc('\n', f);
-	if (out_close(p->out, "summary.json", f) || write_flows(spec, p, o, n, base) || write_rows(p, "buckets.csv", json_object_get(res, "buckets"), keys) || write_queues(p, results))
+	if (out_close(p->out, "summary.json", f) || write_flows(spec, p, o, n, base) ||
+	    write_rows(p, "buckets.csv", json_object_get(res, "buckets"), keys) ||
+	    write_queues(p, results))
 		return 1;
 	plot(spec, p, o, n, res);
 	return 0;
@@ -504,12 +604,17 @@ static void print_drops(const json_t *result)
 	const json_t *q;
 	size_t i;
 
-	json_array_foreach(json_object_get(result, "queues"), i, q) {
+	json_array_foreach(json_object_get(result, "queues"), i, q)
+	{
 		json_int_t dropped = json_integer_value(json_object_get(q, "dropped"));
 
 		if (dropped)
-			printf("%s: %s port %s, class %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " frames dropped\n", json_string_value(json_object_get(result, "policy")),
-			       json_string_value(json_object_get(q, "node")), json_string_value(json_object_get(q, "port")), json_string_value(json_object_get(q, "class")), dropped,
+			printf("%s: %s port %s, class %s: %" JSON_INTEGER_FORMAT
+			       " of %" JSON_INTEGER_FORMAT " frames dropped\n",
+			       json_string_value(json_object_get(result, "policy")),
+			       json_string_value(json_object_get(q, "node")),
+			       json_string_value(json_object_get(q, "port")),
+			       json_string_value(json_object_get(q, "class")), dropped,
 			       dropped + json_integer_value(json_object_get(q, "put")));
 	}
 }
@@ -526,14 +631,21 @@ static void print_bound(const json_t *result)
 
 	if (!b)
 		return;
-	printf("%s: longest data queue %.1f kB, %s the bound of %.1f kB: T %.2f ms", json_string_value(json_object_get(result, "policy")), number(b, "longest_bytes") / 1e3, within ? "within" : "beyond",
+	printf("%s: longest data queue %.1f kB, %s the bound of %.1f kB: T %.2f ms",
+	       json_string_value(json_object_get(result, "policy")),
+	       number(b, "longest_bytes") / 1e3, within ? "within" : "beyond",
 	       number(b, "bound_bytes") / 1e3, number(b, "T_ns") / 1e6);
 	if (number(b, "hops") > 0)
-		printf(" = d %.2f ms + %.0f hops x %.2f ms", number(b, "d_ns") / 1e6, number(b, "hops"), (number(b, "T_ns") - number(b, "d_ns")) / number(b, "hops") / 1e6);
-	printf("; switches hold %.2f ms of tokens; least way %.2f ms, clocks within %.2f us", number(b, "hop_ns") / 1e6, number(b, "way_ns") / 1e6, number(b, "clock_ns") / 1e3);
+		printf(" = d %.2f ms + %.0f hops x %.2f ms", number(b, "d_ns") / 1e6,
+		       number(b, "hops"),
+		       (number(b, "T_ns") - number(b, "d_ns")) / number(b, "hops") / 1e6);
+	printf("; switches hold %.2f ms of tokens; least way %.2f ms, clocks within %.2f us",
+	       number(b, "hop_ns") / 1e6, number(b, "way_ns") / 1e6, number(b, "clock_ns") / 1e3);
 	if (!within)
-		printf("; but pacers were up to %.1f ms late, with which the bound is %.1f kB: %s", number(b, "late_ns") / 1e6, number(b, "bound_late_bytes") / 1e3,
-		       json_is_true(json_object_get(b, "within_late")) ? "within" : "beyond that, too");
+		printf("; but pacers were up to %.1f ms late, with which the bound is %.1f kB: %s",
+		       number(b, "late_ns") / 1e6, number(b, "bound_late_bytes") / 1e3,
+		       json_is_true(json_object_get(b, "within_late")) ? "within"
+								       : "beyond that, too");
 	putchar('\n');
 }
 
@@ -544,10 +656,14 @@ static void warn(const struct lab_spec *spec, const struct outcome *o, json_t *w
 	char text[300];
 	uint64_t late;
 
-	if (!hist_quantile(&o->c->late, 9900, BL_HIST_NS_SHIFT, &late) || (double)late < LATE_FRAMES * frame_ns)
+	if (!hist_quantile(&o->c->late, 9900, BL_HIST_NS_SHIFT, &late) ||
+	    (double)late < LATE_FRAMES * frame_ns)
 		return;
-	snprintf(text, sizeof(text), "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this machine had no CPU for them; choose a lower --rate, a quieter time, or go before the others (docs/workloads.md)", o->policy,
-		 (double)late / 1e6, (double)late / frame_ns);
+	snprintf(text, sizeof(text),
+		 "%s: switches and hosts sent frames late, p99 %.2f ms, which is %.0f frames: this "
+		 "machine had no CPU for them; choose a lower --rate, a quieter time, or go before "
+		 "the others (docs/workloads.md)",
+		 o->policy, (double)late / 1e6, (double)late / frame_ns);
 	json_array_append_new(warnings, json_string(text));
 }
 
@@ -561,8 +677,7 @@ static void table(json_t *rows, const struct col *cols, size_t n)
 	for (k = 0; k < n && m < sizeof(some) / sizeof(some[0]); k++) {
 		bool there = false;
 
-		json_array_foreach(rows, i, row)
-			there |= json_object_get(row, cols[k].key) != NULL;
+		json_array_foreach(rows, i, row) there |= json_object_get(row, cols[k].key) != NULL;
 		if (there)
 			some[m++] = cols[k];
 	}
@@ -571,37 +686,66 @@ static void table(json_t *rows, const struct col *cols, size_t n)
 
 void fct_print(const json_t *res, bool whole)
 {
-	static const struct col rows[] = { { "size", "SIZE", 's' },	   { "policy", "POLICY", 's' },		 { "flows", "FLOWS", 'd' },	     { "fct_mean_ns", "FCT_MEAN", 't' },
-					   { "fct_p50_ns", "P50", 't' },   { "fct_p95_ns", "P95", 't' },	 { "fct_p99_ns", "P99", 't' },	     { "slowdown_mean", "SLOWDOWN_MEAN", 'f' },
-					   { "slowdown_p50", "P50", 'f' }, { "slowdown_p95", "P95", 'f' },	 { "slowdown_p99", "P99", 'f' } };
-	static const struct col cols[] = { { "policy", "POLICY", 's' },	       { "finished", "FINISHED", 'd' },	  { "unfinished", "UNFINISHED", 'd' }, { "fct_change_percent", "FCT_%", 'f' },
+	static const struct col rows[] = {
+		{ "size", "SIZE", 's' },        { "policy", "POLICY", 's' },
+		{ "flows", "FLOWS", 'd' },      { "fct_mean_ns", "FCT_MEAN", 't' },
+		{ "fct_p50_ns", "P50", 't' },   { "fct_p95_ns", "P95", 't' },
+		{ "fct_p99_ns", "P99", 't' },   { "slowdown_mean", "SLOWDOWN_MEAN", 'f' },
+		{ "slowdown_p50", "P50", 'f' }, { "slowdown_p95", "P95", 'f' },
+		{ "slowdown_p99", "P99", 'f' }
+	};
+	static const struct col cols[] = { { "policy", "POLICY", 's' },
+					   { "finished", "FINISHED", 'd' },
+					   { "unfinished", "UNFINISHED", 'd' },
+					   { "fct_change_percent", "FCT_%", 'f' },
 					   { "slowdown_change_percent", "SLOWDOWN_%", 'f' },
 					   { "fluid_fct_mean_ns", "FLUID_FCT", 't' },
 					   { "fluid_slowdown_mean", "FLUID_SLOWDOWN", 'f' },
 					   { "fluid_fct_change_percent", "FLUID_%", 'f' },
 					   { "fluid_slowdown_change_percent", "FLUID_S_%", 'f' },
-					   { "missed_percent", "MISSED_%", 'f' }, { "coflows", "COFLOWS", 'd' }, { "cct_mean_ns", "CCT_MEAN", 't' },
-					   { "cct_change_percent", "CCT_%", 'f' }, { "queue_p99_frames", "QUEUE_P99", 'f' }, { "queue_max_frames", "MAX", 'f' },
-					   { "data_drops", "DATA_DROPS", 'd' }, { "token_drops", "TOKENS", 'd' }, { "control_drops", "CONTROL", 'd' }, { "hold_drops", "HOLD", 'd' }, { "retransmits", "RETRANS", 'd' },
-					   { "late_p99_ns", "LATE_P99", 't' },  { "probe_p50_ns", "IDLE_P50", 't' }, { "pacer_late_p99_ns", "PACER_P99", 't' }, { "wall_s", "WALL_S", 'f' } };
-	const char *sizes = json_string_value(json_object_get(res, "sizes")), *trace = json_string_value(json_object_get(res, "trace")), *coflows = json_string_value(json_object_get(res, "coflows"));
+					   { "missed_percent", "MISSED_%", 'f' },
+					   { "coflows", "COFLOWS", 'd' },
+					   { "cct_mean_ns", "CCT_MEAN", 't' },
+					   { "cct_change_percent", "CCT_%", 'f' },
+					   { "queue_p99_frames", "QUEUE_P99", 'f' },
+					   { "queue_max_frames", "MAX", 'f' },
+					   { "data_drops", "DATA_DROPS", 'd' },
+					   { "token_drops", "TOKENS", 'd' },
+					   { "control_drops", "CONTROL", 'd' },
+					   { "hold_drops", "HOLD", 'd' },
+					   { "retransmits", "RETRANS", 'd' },
+					   { "late_p99_ns", "LATE_P99", 't' },
+					   { "probe_p50_ns", "IDLE_P50", 't' },
+					   { "pacer_late_p99_ns", "PACER_P99", 't' },
+					   { "wall_s", "WALL_S", 'f' } };
+	const char *sizes = json_string_value(json_object_get(res, "sizes")),
+		   *trace = json_string_value(json_object_get(res, "trace")),
+		   *coflows = json_string_value(json_object_get(res, "coflows"));
 	const json_t *row, *seed = json_object_get(res, "seed");
 	size_t i;
 	char base[32];
 
-	printf("fct, %s of %.0f hosts, links of %.0f Mbit/s: %.0f flows in %.1f s, %s, sizes x %g, objective %s, ", json_string_value(json_object_get(res, "topology")), number(res, "hosts"),
-	       number(res, "rate_bps") / 1e6, number(res, "flows"), number(res, "span_s"), trace ? trace : coflows ? coflows : sizes, number(res, "scale"), json_string_value(json_object_get(res, "objective")));
+	printf("fct, %s of %.0f hosts, links of %.0f Mbit/s: %.0f flows in %.1f s, %s, sizes x %g, "
+	       "objective %s, ",
+	       json_string_value(json_object_get(res, "topology")), number(res, "hosts"),
+	       number(res, "rate_bps") / 1e6, number(res, "flows"), number(res, "span_s"),
+	       trace     ? trace
+	       : coflows ? coflows
+			 : sizes,
+	       number(res, "scale"), json_string_value(json_object_get(res, "objective")));
 	if (json_is_integer(seed))
 		printf("seed %" JSON_INTEGER_FORMAT ", ", json_integer_value(seed));
 	if (!trace)
 		printf("load %g, ", number(res, "load"));
-	printf("offered load %.3f; one byte alone: %s\n", number(res, "offered_load"), out_time((int64_t)number(res, "base_ns"), base, sizeof(base)));
+	printf("offered load %.3f; one byte alone: %s\n", number(res, "offered_load"),
+	       out_time((int64_t)number(res, "base_ns"), base, sizeof(base)));
 	if (whole) {
 		OUT_TABLE(stdout, json_object_get(res, "buckets"), rows);
 		putchar('\n');
 	}
 	table(json_object_get(res, "results"), cols, sizeof(cols) / sizeof(cols[0]));
-	json_array_foreach(json_object_get(res, "results"), i, row) {
+	json_array_foreach(json_object_get(res, "results"), i, row)
+	{
 		if (whole)
 			print_drops(row);
 		print_bound(row);
@@ -637,14 +781,16 @@ static void find_errors(const struct fct_params *p, const struct outcome *o, jso
 		add_error(errors, "%s: %s", o->policy, o->c->error);
 	if (!o->unfinished || p->unfinished_ok)
 		return;
-	n = snprintf(text, sizeof(text), "%s: %u of %u flows did not finish:", o->policy, o->unfinished, p->nflows);
+	n = snprintf(text, sizeof(text), "%s: %u of %u flows did not finish:", o->policy,
+		     o->unfinished, p->nflows);
 	for (i = 0; i < p->nflows && k < NAMED; i++) {
 		const struct fct_flow *f = &p->flow[i];
 
 		if (o->c->r[FCT_PROBES + i].end_ns)
 			continue;
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %u (h%u to h%u, %" PRIu64 " of %" PRIu64 " bytes)", k ? "," : "", i + 1, f->src + 1, f->dst + 1,
-			      o->c->r[FCT_PROBES + i].got, f->bytes);
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			      "%s %u (h%u to h%u, %" PRIu64 " of %" PRIu64 " bytes)", k ? "," : "",
+			      i + 1, f->src + 1, f->dst + 1, o->c->r[FCT_PROBES + i].got, f->bytes);
 		if (n >= (int)sizeof(text))
 			break;
 		k++;
@@ -652,10 +798,12 @@ static void find_errors(const struct fct_params *p, const struct outcome *o, jso
 	add_error(errors, "%s%s", text, k < o->unfinished ? " and others" : "");
 }
 
-int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells, json_t **said)
+int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cell *cells,
+	       json_t **said)
 {
 	struct outcome o[TRAFFIC_POLICIES_MAX] = { 0 };
-	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(), *warnings = json_array();
+	json_t *res, *rows = json_array(), *results = json_array(), *errors = json_array(),
+		     *warnings = json_array();
 	double base = p->base_ns, *scratch = calloc(FCT_PROBES, sizeof(double));
 	unsigned int i, b, n = 0;
 	int err = 0;
@@ -676,7 +824,9 @@ int fct_report(const struct lab_spec *spec, struct fct_params *p, struct fct_cel
 	for (b = 0; b <= p->nedges + 1 && !err; b++)
 		for (i = 0; i < n; i++) {
 			/* all first, then by size */
-			json_t *row = o[i].refused[0] ? NULL : bucket_json(p, &o[i], b ? b - 1 : p->nedges + 1);
+			json_t *row = o[i].refused[0]
+					      ? NULL
+					      : bucket_json(p, &o[i], b ? b - 1 : p->nedges + 1);
 
 			if (row && json_integer_value(json_object_get(row, "flows")))
 				json_array_append(rows, row);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The driver of `lab run fct`, inside the lab: one process per host, through the phases listen, connect, run, stop (fct.h).
+ * The driver of `lab run fct`, inside the lab: one process per host, through the phases listen,
+ * connect, run, stop (fct.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +12,11 @@
 #include "bench/fastpass/fair.h"
 #include "fct.h"
 
-#define READY_NS  30000000000ULL
-#define LINK_NS	  30000000000ULL /* without one more connection */
-#define BEGIN_NS  50000000ULL
-#define POLL_NS	  20000000ULL
-#define STOP_NS	  5000000000ULL
+#define READY_NS 30000000000ULL
+#define LINK_NS  30000000000ULL /* without one more connection */
+#define BEGIN_NS 50000000ULL
+#define POLL_NS  20000000ULL
+#define STOP_NS  5000000000ULL
 
 struct run {
 	struct lab *lab;
@@ -39,7 +40,8 @@ static int all_live(struct run *r)
 	for (i = 0; i < r->lab->spec.hosts; i++)
 		if (r->pid[i] > 0 && waitpid(r->pid[i], &st, WNOHANG) == r->pid[i]) {
 			r->pid[i] = 0;
-			return cli_fail("%s", r->c->error[0] ? r->c->error : "a host's process died");
+			return cli_fail("%s",
+					r->c->error[0] ? r->c->error : "a host's process died");
 		}
 	return 0;
 }
@@ -62,7 +64,8 @@ static int start(struct run *r)
 		if (all_live(r))
 			return 1;
 		if (mono_ns() > until)
-			return cli_fail("only %u of %u hosts are ready after %llu s", atomic_load(&r->c->ready), n, READY_NS / 1000000000);
+			return cli_fail("only %u of %u hosts are ready after %llu s",
+					atomic_load(&r->c->ready), n, READY_NS / 1000000000);
 		fair_nap(POLL_NS / 10);
 	}
 	return 0;
@@ -84,7 +87,8 @@ static int link_all(struct run *r)
 		if (r->c->error[0])
 			return cli_fail("%s", r->c->error);
 		if (mono_ns() - moved > LINK_NS)
-			return cli_fail("%u of %u connections are made, and no more for %llu s", now, r->p->nplan, LINK_NS / 1000000000);
+			return cli_fail("%u of %u connections are made, and no more for %llu s",
+					now, r->p->nplan, LINK_NS / 1000000000);
 		fair_nap(POLL_NS);
 	}
 	return 0;
@@ -92,9 +96,12 @@ static int link_all(struct run *r)
 
 static void show(const struct run *r, uint64_t end)
 {
-	uint64_t now = mono_ns(), span = end - r->c->t0_ns, at = now > r->c->t0_ns ? now - r->c->t0_ns : 0;
+	uint64_t now = mono_ns(), span = end - r->c->t0_ns,
+		 at = now > r->c->t0_ns ? now - r->c->t0_ns : 0;
 
-	out_progress("%s: %.1f of %.1f s, %u of %u flows finished", policy_text(r), (double)at / 1e9, (double)span / 1e9, atomic_load(&r->c->finished), r->p->nplan);
+	out_progress("%s: %.1f of %.1f s, %u of %u flows finished", policy_text(r),
+		     (double)at / 1e9, (double)span / 1e9, atomic_load(&r->c->finished),
+		     r->p->nplan);
 }
 
 /* until all have finished, or are given up */
@@ -102,7 +109,8 @@ static int run(struct run *r)
 {
 	const uint64_t end = r->c->t0_ns + r->p->plan[r->p->nplan - 1].start_ns;
 
-	while (atomic_load(&r->c->finished) < r->p->nplan && mono_ns() < end + r->p->grace_s * 1000000000ULL) {
+	while (atomic_load(&r->c->finished) < r->p->nplan &&
+	       mono_ns() < end + r->p->grace_s * 1000000000ULL) {
 		if (all_live(r))
 			return 1;
 		show(r, end);
@@ -141,7 +149,8 @@ int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 	r->p = p;
 	r->c = c;
 	lab_leave_datapath_alone(lab);
-	fair_nap(300000000); /* a few hundred beacons: every link is live, and nothing is left of the lab's own start */
+	/* a few hundred beacons: every link is live, and nothing is left of the lab's own start */
+	fair_nap(300000000);
 	err = start(r) || link_all(r);
 	if (!err)
 		look = fct_look_new(lab->spec.admission.on);

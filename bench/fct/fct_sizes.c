@@ -11,11 +11,21 @@
 
 #define STEPS 4096 /* of an interval, for the mean of what has no closed form */
 
-/* Web search: the curve of DCTCP's Fig. 4 (SIGCOMM 2010) as the simulations of pFabric (SIGCOMM 2013, Fig. 4a) and its successors read it, rounded. */
-static const struct fct_point websearch[] = { { 10e3, 0.15 }, { 20e3, 0.2 }, { 30e3, 0.3 }, { 50e3, 0.4 }, { 80e3, 0.53 }, { 200e3, 0.6 },
-					      { 1e6, 0.7 },   { 2e6, 0.8 },  { 5e6, 0.9 },  { 10e6, 0.97 }, { 30e6, 1 } };
-/* Data mining: VL2 (SIGCOMM 2009, Fig. 2) as pFabric (Fig. 4b) and its successors read it, in packets of 1500 bytes, rounded. */
-static const struct fct_point datamining[] = { { 1500, 0.5 }, { 3000, 0.6 }, { 4500, 0.7 }, { 10e3, 0.8 }, { 400e3, 0.9 }, { 3e6, 0.95 }, { 100e6, 0.99 }, { 1e9, 1 } };
+/*
+ * Web search: the curve of DCTCP's Fig. 4 (SIGCOMM 2010) as the simulations of pFabric (SIGCOMM
+ * 2013, Fig. 4a) and its successors read it, rounded.
+ */
+static const struct fct_point websearch[] = { { 10e3, 0.15 }, { 20e3, 0.2 },  { 30e3, 0.3 },
+					      { 50e3, 0.4 },  { 80e3, 0.53 }, { 200e3, 0.6 },
+					      { 1e6, 0.7 },   { 2e6, 0.8 },   { 5e6, 0.9 },
+					      { 10e6, 0.97 }, { 30e6, 1 } };
+/*
+ * Data mining: VL2 (SIGCOMM 2009, Fig. 2) as pFabric (Fig. 4b) and its successors read it, in
+ * packets of 1500 bytes, rounded.
+ */
+static const struct fct_point datamining[] = { { 1500, 0.5 },   { 3000, 0.6 },  { 4500, 0.7 },
+					       { 10e3, 0.8 },   { 400e3, 0.9 }, { 3e6, 0.95 },
+					       { 100e6, 0.99 }, { 1e9, 1 } };
 
 int fct_sizes_named(struct fct_sizes *s, const char *name)
 {
@@ -23,7 +33,8 @@ int fct_sizes_named(struct fct_sizes *s, const char *name)
 		const char *name;
 		const struct fct_point *p;
 		size_t n;
-	} all[] = { { "websearch", websearch, sizeof(websearch) / sizeof(websearch[0]) }, { "datamining", datamining, sizeof(datamining) / sizeof(datamining[0]) } };
+	} all[] = { { "websearch", websearch, sizeof(websearch) / sizeof(websearch[0]) },
+		    { "datamining", datamining, sizeof(datamining) / sizeof(datamining[0]) } };
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -74,19 +85,24 @@ int fct_sizes_read(struct fct_sizes *s, FILE *f, char *why, size_t size)
 		if (n < 2)
 			return WRONG("line %u: not \"bytes cdf\", nor \"packets 1 cdf\"", line);
 		if (columns && n != columns)
-			return WRONG("line %u: %d columns where lines before have %d", line, n, columns);
+			return WRONG("line %u: %d columns where lines before have %d", line, n,
+				     columns);
 		columns = n;
 		if (n == 3 && v[1] != 1)
-			return WRONG("line %u: the second of three columns is %g; it must be 1", line, v[1]);
+			return WRONG("line %u: the second of three columns is %g; it must be 1",
+				     line, v[1]);
 		if (s->n == FCT_POINTS_MAX)
 			return WRONG("line %u: more than %d points", line, FCT_POINTS_MAX);
 		*p = (struct fct_point){ n == 3 ? v[0] * FCT_PACKET_BYTES : v[0], v[n - 1] };
 		if (p->bytes <= 0 || p->bytes > FCT_SIZE_MAX)
 			return WRONG("line %u: a flow of %g bytes", line, p->bytes);
 		if (p->cdf < 0 || p->cdf > 1)
-			return WRONG("line %u: cdf %g is not from 0 to 1%s", line, p->cdf, p->cdf > 1 && p->cdf <= 100 ? "; is it in per cent?" : "");
+			return WRONG("line %u: cdf %g is not from 0 to 1%s", line, p->cdf,
+				     p->cdf > 1 && p->cdf <= 100 ? "; is it in per cent?" : "");
 		if (last && (p->bytes < last->bytes || p->cdf < last->cdf))
-			return WRONG("line %u: %s falls, from %g to %g", line, p->bytes < last->bytes ? "the size" : "cdf", p->bytes < last->bytes ? last->bytes : last->cdf,
+			return WRONG("line %u: %s falls, from %g to %g", line,
+				     p->bytes < last->bytes ? "the size" : "cdf",
+				     p->bytes < last->bytes ? last->bytes : last->cdf,
 				     p->bytes < last->bytes ? p->bytes : p->cdf);
 		s->n++;
 	}
@@ -95,7 +111,8 @@ int fct_sizes_read(struct fct_sizes *s, FILE *f, char *why, size_t size)
 	if (!s->n)
 		return WRONG("no points in it");
 	if (fabs(s->p[s->n - 1].cdf - 1) > 1e-6)
-		return WRONG("line %u: the file ends at a cdf of %g; it must be 1", line, s->p[s->n - 1].cdf);
+		return WRONG("line %u: the file ends at a cdf of %g; it must be 1", line,
+			     s->p[s->n - 1].cdf);
 	s->p[s->n - 1].cdf = 1;
 	return 0;
 }
@@ -147,7 +164,8 @@ double fct_sizes_wire_mean(const struct fct_sizes *s, double scale, unsigned int
 		double part = 0, from = s->p[i - 1].bytes, step = (s->p[i].bytes - from) / STEPS;
 
 		for (k = 0; k < STEPS; k++)
-			part += (double)fct_wire(fct_sizes_scaled(from + (k + 0.5) * step, scale), mss);
+			part += (double)fct_wire(fct_sizes_scaled(from + (k + 0.5) * step, scale),
+						 mss);
 		sum += part / STEPS * (s->p[i].cdf - s->p[i - 1].cdf);
 	}
 	return sum;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Arithmetic of flow completion times: what a flow weighs on the wire, how fast it could be, which bucket it is in, and quantiles.
+ * Arithmetic of flow completion times: what a flow weighs on the wire, how fast it could be, which
+ * bucket it is in, and quantiles.
  *
- * Example: 3000 bytes at 100 Mbit/s. Three frames: 1448, 1448 and 104 bytes with 66 bytes of headers each, 3198 in all. A metered port sends a frame that finds it free at once
- * and is then busy for the frame's length, so that the last frame of a flow that is alone waits only for those before it: (3198 - 170) x 80 ns = 242.2 us after the first one.
- * With a base of 40 us, which is how long a flow of one byte takes, the ideal is 282.2 us. A flow that took 846.7 us had a slowdown of 3.
+ * Example: 3000 bytes at 100 Mbit/s. Three frames: 1448, 1448 and 104 bytes with 66 bytes of
+ * headers each, 3198 in all. A metered port sends a frame that finds it free at once and is then
+ * busy for the frame's length, so that the last frame of a flow that is alone waits only for those
+ * before it: (3198 - 170) x 80 ns = 242.2 us after the first one. With a base of 40 us, which is
+ * how long a flow of one byte takes, the ideal is 282.2 us. A flow that took 846.7 us had a
+ * slowdown of 3.
  */
 #ifndef BARLINE_CLI_FCT_STAT_H
 #define BARLINE_CLI_FCT_STAT_H
@@ -24,26 +28,39 @@ static inline uint64_t fct_wire(uint64_t bytes, unsigned int mss)
 	return bytes + (bytes + mss - 1) / mss * FCT_HEADERS;
 }
 
-/** fct_ideal_ns - from its arrival to its last byte if nothing else is in the network. @base_ns: of one byte. */
-static inline double fct_ideal_ns(uint64_t bytes, unsigned int mss, uint64_t rate_bps, double base_ns)
+/**
+ * fct_ideal_ns - from its arrival to its last byte if nothing else is in the network. @base_ns: of
+ * one byte.
+ */
+static inline double fct_ideal_ns(uint64_t bytes, unsigned int mss, uint64_t rate_bps,
+				  double base_ns)
 {
 	uint64_t full = (bytes - 1) / mss;
 
 	return base_ns + 8e9 * (double)(full * (mss + FCT_HEADERS)) / (double)rate_bps;
 }
 
-#define FCT_DEADLINE_SLACK 1.25 /* pFabric, section 5.3: no deadline is below that many times what the flow takes alone */
-/** fct_deadline_us - exponentially distributed with mean @mean_us, but time enough for the flow's frames; @u: from 0 to below 1. */
-static inline uint32_t fct_deadline_us(uint64_t bytes, unsigned int mss, uint64_t rate_bps, double mean_us, double u)
+/* pFabric, section 5.3: no deadline is below that many times what the flow takes alone */
+#define FCT_DEADLINE_SLACK 1.25
+/**
+ * fct_deadline_us - exponentially distributed with mean @mean_us, but time enough for the flow's
+ * frames; @u: from 0 to below 1.
+ */
+static inline uint32_t fct_deadline_us(uint64_t bytes, unsigned int mss, uint64_t rate_bps,
+				       double mean_us, double u)
 {
-	double v = -log1p(-u) * mean_us, least = FCT_DEADLINE_SLACK * 8e6 * (double)fct_wire(bytes, mss) / (double)rate_bps;
+	double v = -log1p(-u) * mean_us,
+	       least = FCT_DEADLINE_SLACK * 8e6 * (double)fct_wire(bytes, mss) / (double)rate_bps;
 
 	v = ceil(v > least ? v : least);
 	return v < 1 ? 1 : v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
-/** fct_missed - how many of those with a deadline took longer; *@of: how many have one. @fct: ns. */
-static inline uint32_t fct_missed(const struct fct_flow *f, const double *fct, uint32_t n, uint32_t *of)
+/**
+ * fct_missed - how many of those with a deadline took longer; *@of: how many have one. @fct: ns.
+ */
+static inline uint32_t fct_missed(const struct fct_flow *f, const double *fct, uint32_t n,
+				  uint32_t *of)
 {
 	uint32_t i, missed = 0;
 
@@ -56,10 +73,13 @@ static inline uint32_t fct_missed(const struct fct_flow *f, const double *fct, u
 }
 
 /**
- * fct_coflows - completion times of coflows: from the first arrival of a flow to the last end of one. Example: flows of coflow 1 come at 0 and 10 us and take 50 and 45: 55 us. @cct: room for @n + 1; it
- * gets them, without gaps. @first: scratch, likewise. Returns their number. Numbers of coflows above @n are left out.
+ * fct_coflows - completion times of coflows: from the first arrival of a flow to the last end of
+ * one. Example: flows of coflow 1 come at 0 and 10 us and take 50 and 45: 55 us. @cct: room for @n
+ * + 1; it gets them, without gaps. @first: scratch, likewise. Returns their number. Numbers of
+ * coflows above @n are left out.
  */
-static inline uint32_t fct_coflows(const struct fct_flow *f, const double *fct, uint32_t n, double *cct, double *first)
+static inline uint32_t fct_coflows(const struct fct_flow *f, const double *fct, uint32_t n,
+				   double *cct, double *first)
 {
 	uint32_t i, k, count = 0;
 
@@ -107,7 +127,10 @@ static inline double fct_median(double *v, uint32_t n)
 	return !n ? 0 : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/** fct_quantile - of @n sorted values the least that @per_mille of 1000 do not exceed: the rank is rounded up, so that p99 of 50 values is the greatest. 0 of none. */
+/**
+ * fct_quantile - of @n sorted values the least that @per_mille of 1000 do not exceed: the rank is
+ * rounded up, so that p99 of 50 values is the greatest. 0 of none.
+ */
 static inline double fct_quantile(const double *sorted, uint32_t n, unsigned int per_mille)
 {
 	uint64_t rank = ((uint64_t)n * per_mille + 999) / 1000;

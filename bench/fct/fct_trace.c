@@ -36,11 +36,14 @@ uint32_t fct_trace_make(const struct fct_plan *plan, struct fct_flow *f, uint32_
 	for (i = 1; i < plan->hosts; i++)
 		racks |= plan->rack[i] != plan->rack[0];
 	for (n = 0; !plan->flows || n < plan->flows; n++) {
-		double gap = fct_random(&state), from = fct_random(&state), to = fct_random(&state), size = fct_random(&state);
+		double gap = fct_random(&state), from = fct_random(&state), to = fct_random(&state),
+		       size = fct_random(&state);
 
 		if (!left) {
 			at += -log1p(-gap) / per_second * 1e9;
-			left = plan->width ? 1 + (unsigned int)(fct_random(&extras) * (2 * plan->width - 1)) : 1;
+			left = plan->width ? 1 + (unsigned int)(fct_random(&extras) *
+								(2 * plan->width - 1))
+					   : 1;
 			coflow += plan->width != 0;
 		}
 		left--;
@@ -59,7 +62,10 @@ uint32_t fct_trace_make(const struct fct_plan *plan, struct fct_flow *f, uint32_
 		f[n].dst = (uint16_t)i;
 		f[n].coflow = coflow;
 		size = plan->deadline_us > 0 ? fct_random(&extras) : 0;
-		f[n].deadline_us = plan->deadline_us > 0 && f[n].bytes <= plan->deadline_bytes ? fct_deadline_us(f[n].bytes, plan->mss, plan->rate_bps, plan->deadline_us, size) : 0;
+		f[n].deadline_us = plan->deadline_us > 0 && f[n].bytes <= plan->deadline_bytes
+					   ? fct_deadline_us(f[n].bytes, plan->mss, plan->rate_bps,
+							     plan->deadline_us, size)
+					   : 0;
 	}
 	return n;
 }
@@ -81,7 +87,8 @@ void fct_trace_write(FILE *to, const struct fct_flow *f, uint32_t n)
 
 	fprintf(to, "# id src dst start_ns bytes%s\n", more ? " deadline_us coflow" : "");
 	for (i = 0; i < n; i++) {
-		fprintf(to, "%u %u %u %" PRIu64 " %" PRIu64, i + 1, f[i].src + 1, f[i].dst + 1, f[i].start_ns, f[i].bytes);
+		fprintf(to, "%u %u %u %" PRIu64 " %" PRIu64, i + 1, f[i].src + 1, f[i].dst + 1,
+			f[i].start_ns, f[i].bytes);
 		if (more)
 			fprintf(to, " %u %u", f[i].deadline_us, f[i].coflow);
 		fputc('\n', to);
@@ -98,7 +105,8 @@ void fct_trace_stretch(struct fct_flow *f, uint32_t n, double factor)
 
 #define WRONG(...) (snprintf(why, size, __VA_ARGS__), -1)
 
-int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t max, char *why, size_t size)
+int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t max, char *why,
+		   size_t size)
 {
 	unsigned int line = 0;
 	uint32_t n = 0;
@@ -115,26 +123,46 @@ int fct_trace_read(FILE *from, unsigned int hosts, struct fct_flow *f, uint32_t 
 		if (!text[strspn(text, " \t")])
 			continue;
 		/* 18 digits fit; a sign does not */
-		if (strpbrk(text, "-+") || sscanf(text, "%18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %n", &id, &src, &dst, &start, &bytes, &end) != 5 || end < 0 ||
-		    (text[end] && (sscanf(text + end, "%18" SCNu64 " %18" SCNu64 " %n", &deadline, &coflow, &more) != 2 || more < 0 || text[end + more])))
-			return WRONG("line %u: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" behind it", line);
+		if (strpbrk(text, "-+") ||
+		    sscanf(text,
+			   "%18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %18" SCNu64 " %"
+			   "n",
+			   &id, &src, &dst, &start, &bytes, &end) != 5 ||
+		    end < 0 ||
+		    (text[end] && (sscanf(text + end, "%18" SCNu64 " %18" SCNu64 " %n", &deadline,
+					  &coflow, &more) != 2 ||
+				   more < 0 || text[end + more])))
+			return WRONG("line %u: not \"id src dst start_ns bytes\", nor with "
+				     "\"deadline_us coflow\" behind it",
+				     line);
 		if (n == max)
 			return WRONG("line %u: more than %u flows", line, max);
 		if (id != n + 1)
-			return WRONG("line %u: flow %" PRIu64 " where %u comes next", line, id, n + 1);
+			return WRONG("line %u: flow %" PRIu64 " where %u comes next", line, id,
+				     n + 1);
 		if (!src || src > hosts || !dst || dst > hosts)
-			return WRONG("line %u: there is no h%" PRIu64 " among %u hosts", line, !src || src > hosts ? src : dst, hosts);
+			return WRONG("line %u: there is no h%" PRIu64 " among %u hosts", line,
+				     !src || src > hosts ? src : dst, hosts);
 		if (src == dst)
 			return WRONG("line %u: h%" PRIu64 " sends to itself", line, src);
 		if (start >= FCT_SPAN_MAX_NS || (n && start < f[n - 1].start_ns))
-			return WRONG("line %u: comes %s", line, start >= FCT_SPAN_MAX_NS ? "more than a day after the beginning" : "before the flow before it");
+			return WRONG("line %u: comes %s", line,
+				     start >= FCT_SPAN_MAX_NS ? "more than a day after the "
+								"beginning"
+							      : "before the flow before it");
 		if (!bytes || bytes > (uint64_t)FCT_SIZE_MAX)
 			return WRONG("line %u: a flow of %" PRIu64 " bytes", line, bytes);
 		if (deadline > UINT32_MAX)
-			return WRONG("line %u: a deadline of %" PRIu64 " us; at most %u", line, deadline, UINT32_MAX);
+			return WRONG("line %u: a deadline of %" PRIu64 " us; at most %u", line,
+				     deadline, UINT32_MAX);
 		if (coflow > max)
 			return WRONG("line %u: coflow %" PRIu64 "; at most %u", line, coflow, max);
-		f[n++] = (struct fct_flow){ start, bytes, (uint16_t)(src - 1), (uint16_t)(dst - 1), (uint32_t)deadline, (uint32_t)coflow };
+		f[n++] = (struct fct_flow){ start,
+					    bytes,
+					    (uint16_t)(src - 1),
+					    (uint16_t)(dst - 1),
+					    (uint32_t)deadline,
+					    (uint32_t)coflow };
 	}
 	if (ferror(from))
 		return WRONG("cannot be read");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * barline lab run failover --kill WHAT: see kill.h. Each run has a lab of its own: nothing of the run before is left.
+ * barline lab run failover --kill WHAT: see kill.h. Each run has a lab of its own: nothing of the
+ * run before is left.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -24,15 +25,21 @@
 #include "kill.h"
 
 #define RUNS_MAX  1000
-#define WAIT_NS	  60000000000ULL /* for what has to come */
-#define BEFORE_NS 200000000ULL	 /* of traffic before the kill, and after everything goes on */
-#define LIVING_NS 1000000000ULL	 /* the same where nobody dies, and what is looked at is what it costs */
+#define WAIT_NS   60000000000ULL /* for what has to come */
+#define BEFORE_NS 200000000ULL   /* of traffic before the kill, and after everything goes on */
+/* the same where nobody dies, and what is looked at is what it costs */
+#define LIVING_NS 1000000000ULL
 
-const char *const kill_names[KILL_KINDS] = { "host", "tor", "link", "spine", "controller", "etcd-leader", "stop", "leave" };
+const char *const kill_names[KILL_KINDS] = { "host",       "tor",         "link", "spine",
+					     "controller", "etcd-leader", "stop", "leave" };
 
 /**
- * struct outcome - of one run, ms. @told: from the kill until the last correct host's proc_fail callback; 0 where nobody failed. @recovered: see kill.h. @determine ... @resume: the controller's own times, of all failures that it announced.
- * @announced: nodes and processes that failed, by what the controller says. @before, @stood, @after: what the others delivered before the kill; from it to the end of the run; and from the end of the longest gap in that. @verdict: what the judge says.
+ * struct outcome - of one run, ms. @told: from the kill until the last correct host's proc_fail
+ * callback; 0 where nobody failed. @recovered: see kill.h. @determine ... @resume: the controller's
+ * own times, of all failures that it announced.
+ * @announced: nodes and processes that failed, by what the controller says. @before, @stood,
+ * @after: what the others delivered before the kill; from it to the end of the run; and from the
+ * end of the longest gap in that. @verdict: what the judge says.
  */
 struct outcome {
 	bool done;
@@ -69,12 +76,16 @@ static unsigned int node_of(const struct lab *lab, enum lab_kind kind, unsigned 
 {
 	unsigned int i;
 
-	for (i = 0; i < lab->nnodes && (lab->nodes[i].kind != kind || lab->nodes[i].index != index); i++)
+	for (i = 0; i < lab->nnodes && (lab->nodes[i].kind != kind || lab->nodes[i].index != index);
+	     i++)
 		;
 	return i;
 }
 
-/* a child that enters the node's namespace takes one port of it down, or all: this process stays where it is */
+/*
+ * a child that enters the node's namespace takes one port of it down, or all: this process stays
+ * where it is
+ */
 static int ports_down(const struct lab *lab, unsigned int node, int port)
 {
 	const struct lab_node *n = &lab->nodes[node];
@@ -97,7 +108,9 @@ static int ports_down(const struct lab *lab, unsigned int node, int port)
 				err = nl_down(&nl, if_nametoindex(n->ports[i].ifname));
 		_exit(err != 0);
 	}
-	return waitpid(pid, &st, 0) != pid || st ? cli_fail("cannot take the links of %s down", n->name) : 0;
+	return waitpid(pid, &st, 0) != pid || st
+		       ? cli_fail("cannot take the links of %s down", n->name)
+		       : 0;
 }
 
 static void end_worker(struct kill_ctl *c, unsigned int i)
@@ -109,7 +122,10 @@ static void end_worker(struct kill_ctl *c, unsigned int i)
 	c->w[i].pid = 0;
 }
 
-/* what is sent half of dead_after after @at or later cannot be delivered before the commit barrier has got past who died */
+/*
+ * what is sent half of dead_after after @at or later cannot be delivered before the commit barrier
+ * has got past who died
+ */
 static void struck(const struct lab *lab, struct kill_ctl *c, uint64_t *at)
 {
 	*at = mono_ns();
@@ -147,12 +163,16 @@ static int way_up(const struct lab *lab, unsigned int tor)
 }
 
 /* @at: when. @correct: hosts that have not failed. 0 or 1 after a message. */
-static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at, uint64_t *correct)
+static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint64_t *at,
+		  uint64_t *correct)
 {
 	const unsigned int tor = node_of(lab, LAB_TOR, 1);
 	unsigned int i;
 
-	/* who gives orders goes first; that a host fails in the moment after is what its absence costs something for */
+	/*
+	 * who gives orders goes first; that a host fails in the moment after is what its absence
+	 * costs something for
+	 */
 	if (params->what == KILL_CONTROLLER && lab_ctl_kill(ctl))
 		return 1;
 	if (params->what == KILL_ETCD_LEADER && lab_ctl_kill_etcd(ctl))
@@ -172,7 +192,9 @@ static int strike(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, uint
 		return kill_node(lab, c, node_of(lab, LAB_TOR, lab->spec.tors), at);
 	case KILL_STOP: /* whether it is out is the controller's word */
 		struck(lab, c, at);
-		return kill(c->w[c->n - 1].pid, SIGSTOP) ? cli_fail("cannot stop a process: %s", strerror(errno)) : 0;
+		return kill(c->w[c->n - 1].pid, SIGSTOP)
+			       ? cli_fail("cannot stop a process: %s", strerror(errno))
+			       : 0;
 	case KILL_LEAVE:
 		*correct &= ~(1ULL << (c->n - 1));
 		struck(lab, c, at);
@@ -207,7 +229,9 @@ static int start_workers(struct lab *lab, struct kill_ctl *c)
 	for (i = 0; i < c->n; i++)
 		while (!atomic_load(&c->w[i].ready)) {
 			if (mono_ns() > until || c->w[i].error[0])
-				return cli_fail("h%u: %s", i + 1, c->w[i].error[0] ? c->w[i].error : "no endpoint after a minute");
+				return cli_fail("h%u: %s", i + 1,
+						c->w[i].error[0] ? c->w[i].error
+								 : "no endpoint after a minute");
 			fair_nap(1000000);
 		}
 	return 0;
@@ -234,7 +258,8 @@ static double ms_of(const json_t *row, const char *key)
 }
 
 /* what the controller says it did; and who is not correct by its word, @correct loses */
-static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct outcome *o, uint64_t *correct)
+static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct outcome *o,
+			  uint64_t *correct)
 {
 	json_t *said = lab_ctl_ask(ctl), *row, *who;
 	unsigned int n;
@@ -242,25 +267,34 @@ static void read_failures(const struct lab *lab, struct lab_ctl *ctl, struct out
 
 	o->announced = 0;
 	o->determine = o->save = o->collect = o->resume = 0;
-	json_array_foreach(json_object_get(said, "failures"), i, row) {
+	json_array_foreach(json_object_get(said, "failures"), i, row)
+	{
 		o->determine += ms_of(row, "determine_ns");
 		o->save += ms_of(row, "save_ns");
 		o->collect += ms_of(row, "collect_ns");
 		o->resume += ms_of(row, "resume_ns");
-		json_array_foreach(json_object_get(row, "failed"), k, who) {
+		json_array_foreach(json_object_get(row, "failed"), k, who)
+		{
 			struct bl_node_cfg cfg;
 
 			o->announced++;
 			for (n = 0; n < lab->nnodes; n++)
-				if (lab->nodes[n].kind == LAB_HOST && !lab_node_cfg(lab, &lab->nodes[n], &cfg) && cfg.node_id == json_integer_value(json_object_get(who, "node")))
+				if (lab->nodes[n].kind == LAB_HOST &&
+				    !lab_node_cfg(lab, &lab->nodes[n], &cfg) &&
+				    cfg.node_id == json_integer_value(json_object_get(who, "node")))
 					*correct &= ~(1ULL << (lab->nodes[n].index - 1));
 		}
 	}
 	json_decref(said);
 }
 
-/* until each of @correct has what @has says; who is announced meanwhile is not one of them any more. 0, or 1 after a message */
-static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kill_ctl *c, struct outcome *o, uint64_t *correct, bool (*has)(const struct kill_worker *w), const char *what)
+/*
+ * until each of @correct has what @has says; who is announced meanwhile is not one of them any
+ * more. 0, or 1 after a message
+ */
+static int wait_all(const struct lab *lab, struct lab_ctl *ctl, const struct kill_ctl *c,
+		    struct outcome *o, uint64_t *correct, bool (*has)(const struct kill_worker *w),
+		    const char *what)
 {
 	uint64_t until = mono_ns() + WAIT_NS, looked = 0;
 	unsigned int i;
@@ -289,12 +323,15 @@ static int go_on(struct kill_ctl *c, uint64_t at)
 
 	if (until > now)
 		fair_nap(until - now);
-	return kill(c->w[c->n - 1].pid, SIGCONT) ? cli_fail("cannot let a process go on: %s", strerror(errno)) : 0;
+	return kill(c->w[c->n - 1].pid, SIGCONT)
+		       ? cli_fail("cannot let a process go on: %s", strerror(errno))
+		       : 0;
 }
 
 static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct outcome *o)
 {
-	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0, until, end, span = living() ? LIVING_NS : BEFORE_NS;
+	uint64_t correct = c->n == 64 ? ~0ULL : (1ULL << c->n) - 1, at = 0, last = 0, told = 0,
+		 until, end, span = living() ? LIVING_NS : BEFORE_NS;
 	unsigned int i;
 
 	if (start_workers(lab, c))
@@ -303,7 +340,8 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	if (wait_all(lab, ctl, c, o, &correct, has_some, "deliver anything"))
 		return 1;
 	fair_nap(span + mono_ns() % 1000000); /* another phase of the beacons each time */
-	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered, "deliver what was sent after the kill"))
+	if (strike(lab, c, ctl, &at, &correct) || wait_all(lab, ctl, c, o, &correct, has_recovered,
+							   "deliver what was sent after the kill"))
 		return 1;
 	if (params->what == KILL_STOP && go_on(c, at))
 		return 1;
@@ -313,8 +351,12 @@ static int run(struct lab *lab, struct kill_ctl *c, struct lab_ctl *ctl, struct 
 	atomic_store(&c->phase, KILL_DRAIN);
 	if (wait_all(lab, ctl, c, o, &correct, has_acks, "come to an end with what it sent"))
 		return 1;
-	/* until the diaries are complete: a delivery may wait for a failure that is not dealt with yet */
-	for (until = mono_ns() + WAIT_NS; kill_judge(c, correct, &o->verdict) && mono_ns() < until; fair_nap(10000000))
+	/*
+	 * until the diaries are complete: a delivery may wait for a failure that is not dealt with
+	 * yet
+	 */
+	for (until = mono_ns() + WAIT_NS; kill_judge(c, correct, &o->verdict) && mono_ns() < until;
+	     fair_nap(10000000))
 		read_failures(lab, ctl, o, &correct);
 	for (i = 0; i < c->n; i++) {
 		if (!(correct >> i & 1))
@@ -359,22 +401,31 @@ static int drive(struct lab *lab, void *arg)
 enum { KEY_KILL = 700, KEY_RUNS, KEY_INTERVAL, KEY_SIZE, KEY_OUT, KEY_CONTROLLERS, KEY_STOP };
 
 static const struct argp_option options[] = {
-	{ "kill", KEY_KILL, "WHAT", 0, "host, tor, link, spine, controller or etcd-leader, these two together with a host; stop: a process stands still for a while; leave: a process ends in order", 2 },
+	{ "kill", KEY_KILL, "WHAT", 0,
+	  "host, tor, link, spine, controller or etcd-leader, these two together with a host; "
+	  "stop: a process stands still for a while; leave: a process ends in order",
+	  2 },
 	{ "runs", KEY_RUNS, "N", 0, "labs in which that is done, 1 to 1000 (default 5)", 2 },
-	{ "controllers", KEY_CONTROLLERS, "N", 0, "1: on SQLite (default); 2 or 3: on three members of etcd (default for controller and etcd-leader: 3)", 2 },
-	{ "interval-us", KEY_INTERVAL, "US", 0, "between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
+	{ "controllers", KEY_CONTROLLERS, "N", 0,
+	  "1: on SQLite (default); 2 or 3: on three members of etcd (default for controller and "
+	  "etcd-leader: 3)",
+	  2 },
+	{ "interval-us", KEY_INTERVAL, "US", 0,
+	  "between scatterings of each host, 100 to 1000000 (default 1000)", 2 },
 	{ "stop-ms", KEY_STOP, "MS", 0, "stop: for how long, 100 to 60000 (default 12000)", 2 },
 	{ "size", KEY_SIZE, "BYTES", 0, "of a message, 16 to 1400 (default 64)", 2 },
 	{ "out", KEY_OUT, "DIR", 0, "write kill.csv there", 2 },
 	{ 0 }
 };
 
-static unsigned int ranged(struct argp_state *state, const char *what, const char *arg, long long min, long long max)
+static unsigned int ranged(struct argp_state *state, const char *what, const char *arg,
+			   long long min, long long max)
 {
 	long long v;
 
 	if (!cli_number(arg, min, max, &v))
-		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min, max);
+		argp_error(state, "%s \"%s\" is not a number from %lld to %lld", what, arg, min,
+			   max);
 	return (unsigned int)v;
 }
 
@@ -391,14 +442,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		for (k = 0; k < KILL_KINDS && strcmp(arg, kill_names[k]); k++)
 			;
 		if (k == KILL_KINDS)
-			argp_error(state, "--kill \"%s\": host, tor, link, spine, controller, etcd-leader, stop or leave", arg);
+			argp_error(state,
+				   "--kill \"%s\": host, tor, link, spine, controller, "
+				   "etcd-leader, stop or leave",
+				   arg);
 		p->what = (enum kill_what)k;
 		return 0;
 	case KEY_RUNS:
 		p->runs = ranged(state, "runs", arg, 1, RUNS_MAX);
 		return 0;
 	case KEY_CONTROLLERS:
-		p->lab->spec.controllers = ranged(state, "controllers", arg, 1, LAB_CONTROLLERS_MAX);
+		p->lab->spec.controllers =
+			ranged(state, "controllers", arg, 1, LAB_CONTROLLERS_MAX);
 		return 0;
 	case KEY_INTERVAL:
 		p->interval_us = ranged(state, "interval", arg, 100, 1000000);
@@ -413,7 +468,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		p->out = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN : 0; /* "leaf-spine" is the lab's */
+		return strcmp(arg, "failover") ? ARGP_ERR_UNKNOWN
+					       : 0; /* "leaf-spine" is the lab's */
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -422,25 +478,38 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct {
 	const char *name, *unit;
 } values[] = {
-	{ "recovered", "ms" }, { "told", "ms" },	 { "determine", "ms" },	  { "save", "ms" },	  { "collect", "ms" },
-	{ "resume", "ms" },    { "before", "per_s" }, { "after", "per_s" }, { "gap_before", "ms" }, { "stood", "ms" },
-	{ "gap_after", "ms" },
+	{ "recovered", "ms" },  { "told", "ms" },   { "determine", "ms" }, { "save", "ms" },
+	{ "collect", "ms" },    { "resume", "ms" }, { "before", "per_s" }, { "after", "per_s" },
+	{ "gap_before", "ms" }, { "stood", "ms" },  { "gap_after", "ms" },
 };
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
 static double value_of(const struct outcome *o, unsigned int k)
 {
-	const double v[VALUES] = { o->recovered, o->told, o->determine, o->save, o->collect, o->resume, o->before.per_s, o->after.per_s, o->before.gap_ms, o->stood.gap_ms, o->after.gap_ms };
+	const double v[VALUES] = { o->recovered,    o->told,        o->determine,
+				   o->save,         o->collect,     o->resume,
+				   o->before.per_s, o->after.per_s, o->before.gap_ms,
+				   o->stood.gap_ms, o->after.gap_ms };
 
 	return v[k];
 }
 
 static int report(const struct outcome *o, unsigned int n, FILE *f)
 {
-	static const struct col cols[] = { { "kill", "KILL", 's' },		   { "hosts", "HOSTS", 'd' },		{ "runs", "RUNS", 'd' },		 { "recovered_p50_ms", "RECOVERED_MS", 'f' },
-					   { "recovered_max_ms", "MAX", 'f' },	   { "told_p50_ms", "TOLD", 'f' },	{ "determine_p50_ms", "DETERMINE", 'f' }, { "save_p50_ms", "SAVE", 'f' },
-					   { "collect_p50_ms", "COLLECT", 'f' }, { "resume_p50_ms", "RESUME", 'f' }, { "announced", "ANNOUNCED", 'd' },	 { "delivered", "DELIVERED", 'd' },
-					   { "none", "NONE", 'd' },		   { "wrong", "WRONG", 'd' } };
+	static const struct col cols[] = { { "kill", "KILL", 's' },
+					   { "hosts", "HOSTS", 'd' },
+					   { "runs", "RUNS", 'd' },
+					   { "recovered_p50_ms", "RECOVERED_MS", 'f' },
+					   { "recovered_max_ms", "MAX", 'f' },
+					   { "told_p50_ms", "TOLD", 'f' },
+					   { "determine_p50_ms", "DETERMINE", 'f' },
+					   { "save_p50_ms", "SAVE", 'f' },
+					   { "collect_p50_ms", "COLLECT", 'f' },
+					   { "resume_p50_ms", "RESUME", 'f' },
+					   { "announced", "ANNOUNCED", 'd' },
+					   { "delivered", "DELIVERED", 'd' },
+					   { "none", "NONE", 'd' },
+					   { "wrong", "WRONG", 'd' } };
 	static const struct col flows[] = { { "kill", "KILL", 's' },
 					    { "hosts", "HOSTS", 'd' },
 					    { "runs", "RUNS", 'd' },
@@ -461,12 +530,16 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	char key[64];
 
 	if (f) {
-		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,before_per_s,after_per_s,gap_before_ms,stood_ms,gap_after_ms,announced,delivered,none,wrong\n", f);
+		fputs("kill,run,recovered_ms,told_ms,determine_ms,save_ms,collect_ms,resume_ms,"
+		      "before_per_s,after_per_s,gap_before_ms,stood_ms,gap_after_ms,announced,"
+		      "delivered,none,wrong\n",
+		      f);
 		for (i = 0; i < n; i++) {
 			fprintf(f, "%s,%u", kill_names[params->what], i + 1);
 			for (k = 0; k < VALUES; k++)
 				fprintf(f, ",%.3f", value_of(&o[i], k));
-			fprintf(f, ",%u,%u,%u,\"%s\"\n", o[i].announced, o[i].verdict.delivered, o[i].verdict.none, o[i].verdict.error);
+			fprintf(f, ",%u,%u,%u,\"%s\"\n", o[i].announced, o[i].verdict.delivered,
+				o[i].verdict.none, o[i].verdict.error);
 		}
 		if (out_close(params->out, "kill.csv", f))
 			return 1;
@@ -496,7 +569,8 @@ static int report(const struct outcome *o, unsigned int n, FILE *f)
 	json_array_append_new(rows, row);
 	free(v);
 	if (living())
-		return out_rows("failover", rows, flows, sizeof(flows) / sizeof(flows[0]), "nothing measured");
+		return out_rows("failover", rows, flows, sizeof(flows) / sizeof(flows[0]),
+				"nothing measured");
 	return out_rows("failover", rows, cols, sizeof(cols) / sizeof(cols[0]), "nothing measured");
 }
 
@@ -516,23 +590,48 @@ static int suit(struct params *p)
 		return cli_usage("--kill %s needs two controllers or three", kill_names[p->what]);
 	s->etcd = s->controllers > 1;
 	s->apart = true;
-	if (s->bare || s->dumbbell || s->cores || s->hosts < 3 || (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
-		return cli_usage("failover --kill runs on barline's programs, with three hosts or more; on a leaf-spine with two spines or more, and two hosts or more on each of two ToRs or more");
+	if (s->bare || s->dumbbell || s->cores || s->hosts < 3 ||
+	    (s->leaf_spine && (s->tors < 2 || s->spines < 2 || s->hosts < 2 * s->tors)))
+		return cli_usage("failover --kill runs on barline's programs, with three hosts or "
+				 "more; on a leaf-spine with two spines or more, and two hosts or "
+				 "more on each of two ToRs or more");
 	if (s->admission.on)
-		return cli_usage("failover --kill is about reliable scatterings, without --admission");
+		return cli_usage("failover --kill is about reliable scatterings, without "
+				 "--admission");
 	return 0;
 }
 
 int kill_main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "failover --kill WHAT [rack|leaf-spine]", .children = children,
-					  .doc = "barline lab run failover --kill - reliable scatterings of everybody to everybody while something dies; check that all correct receivers delivered the same\v"
-						 "RECOVERED is from the kill until the last correct host delivered what was sent afterwards; TOLD until its proc_fail callback. DETERMINE, SAVE, COLLECT and RESUME "
-						 "are the controller's own times; what is left is detection (--dead-after-us, here 20000 unless said otherwise) and way. For stop and leave, STOOD is the longest time without a delivery at "
-						 "one of the others from then on, to a second after the stopped process went on, or the other one left; AFTER/S is what each of them delivered after it of what they sent to each "
-						 "other, GAP_AFTER the longest time without a delivery after it; BEFORE/S and GAP_BEFORE the same of the second before. NONE: scatterings that no correct host delivered, as their senders "
-						 "were told. Exit status 1 if a promise was broken." };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .options = options,
+					  .parser = parse,
+					  .args_doc = "failover --kill WHAT [rack|leaf-spine]",
+					  .children = children,
+					  .doc = "barline lab run failover --kill - reliable "
+						 "scatterings of everybody to everybody while "
+						 "something dies; check that all correct receivers "
+						 "delivered the same\v"
+						 "RECOVERED is from the kill until the last "
+						 "correct host delivered what was sent afterwards; "
+						 "TOLD until its proc_fail callback. DETERMINE, "
+						 "SAVE, COLLECT and RESUME "
+						 "are the controller's own times; what is left is "
+						 "detection (--dead-after-us, here 20000 unless "
+						 "said otherwise) and way. For stop and leave, "
+						 "STOOD is the longest time without a delivery at "
+						 "one of the others from then on, to a second "
+						 "after the stopped process went on, or the other "
+						 "one left; AFTER/S is what each of them delivered "
+						 "after it of what they sent to each "
+						 "other, GAP_AFTER the longest time without a "
+						 "delivery after it; BEFORE/S and GAP_BEFORE the "
+						 "same of the second before. NONE: scatterings "
+						 "that no correct host delivered, as their senders "
+						 "were told. Exit status 1 if a promise was "
+						 "broken." };
 	struct params p = { .runs = 5, .interval_us = 1000, .size = 64, .stop_ms = 12000 };
 	struct shared *shared;
 	struct outcome *all;
@@ -575,7 +674,8 @@ int kill_main(int argc, char **argv)
 		if (shared->outcome.done)
 			all[n++] = shared->outcome;
 		if (shared->outcome.verdict.error[0])
-			bad += (unsigned int)cli_fail("run %u: %s", i + 1, shared->outcome.verdict.error);
+			bad += (unsigned int)cli_fail("run %u: %s", i + 1,
+						      shared->outcome.verdict.error);
 		munmap(shared, sizeof(*shared));
 		free(one);
 	}

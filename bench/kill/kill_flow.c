@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See kill.h. A process that is stopped or leaves costs the others what they deliver later or less than before; both are in
- * their diaries already.
+ * See kill.h. A process that is stopped or leaves costs the others what they deliver later or less
+ * than before; both are in their diaries already.
  *
- * Example: h1 delivered at 0, 1, 2, 7 and 8 ms. From 0 to 10 ms its longest gap is 5 ms, and the flow 500 a second.
+ * Example: h1 delivered at 0, 1, 2, 7 and 8 ms. From 0 to 10 ms its longest gap is 5 ms, and the
+ * flow 500 a second.
  */
 #include "kill.h"
 
-/* receiver @r's longest time without a delivery, where it is longer than @f's; what correct ones sent is added to @n */
-static void read_diary(const struct kill_ctl *c, unsigned int r, uint64_t correct, uint64_t from, uint64_t to, struct kill_flow *f, uint64_t *n)
+/*
+ * receiver @r's longest time without a delivery, where it is longer than @f's; what correct ones
+ * sent is added to @n
+ */
+static void read_diary(const struct kill_ctl *c, unsigned int r, uint64_t correct, uint64_t from,
+		       uint64_t to, struct kill_flow *f, uint64_t *n)
 {
 	const struct kill_worker *w = &c->w[r];
 	uint32_t got = atomic_load(&w->ngot), k;
@@ -27,7 +32,8 @@ static void read_diary(const struct kill_ctl *c, unsigned int r, uint64_t correc
 	}
 }
 
-struct kill_flow kill_flow(const struct kill_ctl *c, uint64_t correct, uint64_t from_ns, uint64_t to_ns)
+struct kill_flow kill_flow(const struct kill_ctl *c, uint64_t correct, uint64_t from_ns,
+			   uint64_t to_ns)
 {
 	struct kill_flow f = { .gap_end_ns = from_ns };
 	unsigned int i, hosts = 0;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See kill.h. The judge looks at each scattering once: when it was, by its timestamp, and which of the correct receivers have it.
+ * See kill.h. The judge looks at each scattering once: when it was, by its timestamp, and which of
+ * the correct receivers have it.
  *
- * Total order: a diary is sorted by (timestamp, sender, number), and a scattering has the same timestamp in all diaries; so any two receivers have what they share in one order.
- * All or none: of the correct ones among a scattering's receivers, each has it or nobody has. Causality: its timestamp is above that of everything that its sender had delivered when it sent it.
+ * Total order: a diary is sorted by (timestamp, sender, number), and a scattering has the same
+ * timestamp in all diaries; so any two receivers have what they share in one order. All or none: of
+ * the correct ones among a scattering's receivers, each has it or nobody has. Causality: its
+ * timestamp is above that of everything that its sender had delivered when it sent it.
  *
- * Example: (h1,9) went to h1, h2 and h3, and h2 has failed. In the diaries of h1 and h3: delivered. In none, and h1 was told: recalled. In h1's alone: wrong. In both, and h1 was told that it failed: wrong.
+ * Example: (h1,9) went to h1, h2 and h3, and h2 has failed. In the diaries of h1 and h3: delivered.
+ * In none, and h1 was told: recalled. In h1's alone: wrong. In both, and h1 was told that it
+ * failed: wrong.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -32,11 +37,14 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct kill_verdict *v, c
 
 static int later(const struct kill_got *a, const struct kill_got *b)
 {
-	return a->ts != b->ts ? a->ts > b->ts : a->sender != b->sender ? a->sender > b->sender : a->seq > b->seq;
+	return a->ts != b->ts           ? a->ts > b->ts
+	       : a->sender != b->sender ? a->sender > b->sender
+					: a->seq > b->seq;
 }
 
 /* receiver @r's diary, into @seen */
-static int read_diary(const struct kill_ctl *c, unsigned int r, struct seen *seen, const uint8_t *rank, struct kill_verdict *v)
+static int read_diary(const struct kill_ctl *c, unsigned int r, struct seen *seen,
+		      const uint8_t *rank, struct kill_verdict *v)
 {
 	const struct kill_worker *w = &c->w[r];
 	uint32_t n = atomic_load(&w->ngot), k;
@@ -46,25 +54,37 @@ static int read_diary(const struct kill_ctl *c, unsigned int r, struct seen *see
 		struct kill_got before, now = *g;
 		struct seen *s;
 
-		if (g->sender >= c->n || g->seq >= atomic_load(&c->w[g->sender].nsent) || !(c->w[g->sender].sent[g->seq].to >> r & 1))
-			return wrong(v, "h%u delivered (h%u,%u), which nobody sent to it", r + 1, g->sender + 1, g->seq);
+		if (g->sender >= c->n || g->seq >= atomic_load(&c->w[g->sender].nsent) ||
+		    !(c->w[g->sender].sent[g->seq].to >> r & 1))
+			return wrong(v, "h%u delivered (h%u,%u), which nobody sent to it", r + 1,
+				     g->sender + 1, g->seq);
 		if (k) {
 			before = g[-1];
 			before.sender = rank[before.sender];
 			now.sender = rank[now.sender];
 			if (!later(&now, &before))
-				return wrong(v, "h%u delivered (h%u,%u) of time %" PRIu64 " after (h%u,%u) of %" PRIu64, r + 1, g->sender + 1, g->seq, g->ts, g[-1].sender + 1, g[-1].seq, g[-1].ts);
+				return wrong(v,
+					     "h%u delivered (h%u,%u) of time %" PRIu64 " after "
+					     "(h%u,%u) "
+					     "of "
+					     "%" PRIu64,
+					     r + 1, g->sender + 1, g->seq, g->ts, g[-1].sender + 1,
+					     g[-1].seq, g[-1].ts);
 		}
 		s = &seen[(size_t)g->sender * KILL_SENT + g->seq];
 		if (s->ts && s->ts != g->ts)
-			return wrong(v, "(h%u,%u) has time %" PRIu64 " at h%u and %" PRIu64 " elsewhere", g->sender + 1, g->seq, g->ts, r + 1, s->ts);
+			return wrong(v,
+				     "(h%u,%u) has time %" PRIu64 " at h%u and %" PRIu64 " elsewher"
+				     "e",
+				     g->sender + 1, g->seq, g->ts, r + 1, s->ts);
 		s->ts = g->ts;
 		s->got |= 1ULL << r;
 	}
 	return 0;
 }
 
-static int judge_sent(const struct kill_ctl *c, unsigned int s, uint64_t correct, const struct seen *seen, struct kill_verdict *v)
+static int judge_sent(const struct kill_ctl *c, unsigned int s, uint64_t correct,
+		      const struct seen *seen, struct kill_verdict *v)
 {
 	const struct kill_worker *w = &c->w[s];
 	uint32_t n = atomic_load(&w->nsent), k;
@@ -73,16 +93,24 @@ static int judge_sent(const struct kill_ctl *c, unsigned int s, uint64_t correct
 		uint64_t to = w->sent[k].to & correct, got = seen[k].got & correct;
 
 		if (got && got != to)
-			return wrong(v, "(h%u,%u) went to hosts %#" PRIx64 ", of which %#" PRIx64 " are correct, and %#" PRIx64 " delivered it", s + 1, k, w->sent[k].to, to, got);
+			return wrong(v,
+				     "(h%u,%u) went to hosts %#" PRIx64 ", of which %#" PRIx64
+				     " are correct, and %#" PRIx64 " delivered it",
+				     s + 1, k, w->sent[k].to, to, got);
 		if (got && seen[k].ts <= w->sent[k].after)
-			return wrong(v, "(h%u,%u) has time %" PRIu64 ", and its sender had delivered one of %" PRIu64 " before", s + 1, k, seen[k].ts, w->sent[k].after);
+			return wrong(v,
+				     "(h%u,%u) has time %" PRIu64 ", and its sender had delivered "
+				     "one of %" PRIu64 " before",
+				     s + 1, k, seen[k].ts, w->sent[k].after);
 		v->delivered += got != 0;
 		if (!(correct >> s & 1)) {
 			v->cut += to && !got;
 			continue;
 		}
 		if (to && (got != 0) == w->failed[k])
-			return wrong(v, "(h%u,%u) was %s", s + 1, k, got ? "delivered, and its sender was told that it failed" : "neither delivered nor reported to its sender");
+			return wrong(v, "(h%u,%u) was %s", s + 1, k,
+				     got ? "delivered, and its sender was told that it failed"
+					 : "neither delivered nor reported to its sender");
 		v->none += w->failed[k];
 	}
 	return 0;
@@ -97,7 +125,8 @@ static void ranks(const struct kill_ctl *c, uint8_t *rank)
 		for (rank[i] = 0, k = 0; k < c->n; k++) {
 			int d = memcmp(c->w[k].addr.ip, c->w[i].addr.ip, 16);
 
-			rank[i] = (uint8_t)(rank[i] + (d < 0 || (!d && c->w[k].addr.port < c->w[i].addr.port)));
+			rank[i] = (uint8_t)(rank[i] + (d < 0 || (!d && c->w[k].addr.port <
+									       c->w[i].addr.port)));
 		}
 }
 

@@ -19,7 +19,8 @@ struct worker {
 	uint8_t buf[1400];
 };
 
-static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		    enum bl_fail_reason why)
 {
 	struct worker *w = ctx;
 
@@ -35,7 +36,8 @@ static void on_death(void *ctx, const struct bl_addr *who, uint64_t ts)
 
 	(void)ts;
 	for (i = 0; i < w->c->n; i++)
-		if (!memcmp(w->c->w[i].addr.ip, who->ip, sizeof(who->ip)) && (!who->port || w->c->w[i].addr.port == who->port))
+		if (!memcmp(w->c->w[i].addr.ip, who->ip, sizeof(who->ip)) &&
+		    (!who->port || w->c->w[i].addr.port == who->port))
 			w->dead |= 1ULL << i;
 	if (!atomic_load(&w->me->told_ns))
 		atomic_store(&w->me->told_ns, mono_ns());
@@ -81,9 +83,13 @@ static int send_one(struct worker *w)
 		return 0;
 	for (i = 0; i < w->c->n; i++)
 		if (to >> i & 1)
-			vec[n++] = (struct bl_msg){ .dst = w->c->w[i].addr, .data = w->buf, .len = w->c->size, .cookie = seq };
+			vec[n++] = (struct bl_msg){ .dst = w->c->w[i].addr,
+						    .data = w->buf,
+						    .len = w->c->size,
+						    .cookie = seq };
 	w->me->sent[seq] = (struct kill_sent){ .to = to, .after = w->last_ts };
-	atomic_store(&w->me->nsent, seq + 1); /* first: a worker that is killed in bl_send_reliable() may have sent it */
+	/* first: a worker that is killed in bl_send_reliable() may have sent it */
+	atomic_store(&w->me->nsent, seq + 1);
 	rc = bl_send_reliable(w->ep, vec, n, 0);
 	if (!rc)
 		return 0;
@@ -107,8 +113,11 @@ static int take(struct worker *w, int timeout_ms)
 			return fail(w, "a message", "has another length than was sent");
 		memcpy(&m, d[i].data, sizeof(m)); /* a delivery lies anywhere */
 		if (k == KILL_GOT)
-			return fail(w, "the diary", "is full; let it send less often, or end sooner");
-		w->me->got[k] = (struct kill_got){ .sender = m.sender, .seq = m.seq, .ts = d[i].ts, .at_ns = now };
+			return fail(w, "the diary",
+				    "is full; let it send less often, or end sooner");
+		w->me->got[k] = (struct kill_got){
+			.sender = m.sender, .seq = m.seq, .ts = d[i].ts, .at_ns = now
+		};
 		atomic_store(&w->me->ngot, k + 1);
 		w->last_ts = d[i].ts;
 		if (late && m.sent_ns >= late && !atomic_load(&w->me->recovered_ns))
@@ -134,7 +143,8 @@ static int live(struct worker *w)
 
 		note_turn(w->me, now);
 
-		if (atomic_load(&w->me->leave) && bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED) {
+		if (atomic_load(&w->me->leave) &&
+		    bl_wait(w->ep, BL_WAIT_ACKED, 0) & BL_WAIT_ACKED) {
 			atomic_store(&w->me->left, 1);
 			break;
 		}

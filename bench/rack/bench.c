@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline bench: the measurement of `barline lab run` on a lab that is up, or among endpoints of this host; latency to a peer on a real rack.
+ * barline bench: the measurement of `barline lab run` on a lab that is up, or among endpoints of
+ * this host; latency to a peer on a real rack.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,21 +17,42 @@
 #include "lab/link_loss.h"
 #include "peer.h"
 
-enum { KEY_DURATION = 300, KEY_SIZE, KEY_BATCH, KEY_RING, KEY_SAMPLES, KEY_V6, KEY_RELIABLE, KEY_GROUP, KEY_GROUP_S, KEY_OUT };
+enum {
+	KEY_DURATION = 300,
+	KEY_SIZE,
+	KEY_BATCH,
+	KEY_RING,
+	KEY_SAMPLES,
+	KEY_V6,
+	KEY_RELIABLE,
+	KEY_GROUP,
+	KEY_GROUP_S,
+	KEY_OUT
+};
 
-const struct bench_params bench_defaults = { .duration_s = 5, .size = 64, .batch = 32, .lat_samples = 4000, .group_s = 3 };
+const struct bench_params bench_defaults = {
+	.duration_s = 5, .size = 64, .batch = 32, .lat_samples = 4000, .group_s = 3
+};
 
 static const struct argp_option bench_options[] = {
 	{ "duration", KEY_DURATION, "S", 0, "seconds of all-to-all (default 5)", 0 },
 	{ "size", KEY_SIZE, "BYTES", 0, "of each message, 8 to 65536 (default 64)", 0 },
 	{ "batch", KEY_BATCH, "N", 0, "broadcasts per flush, 1 to 1024 (default 32)", 0 },
-	{ "ring", KEY_RING, "BYTES", 0, "ring of each endpoint, a power of two (default 524288)", 0 },
-	{ "samples", KEY_SAMPLES, "N", 0, "messages per latency mode, 0 for no latency phase (default 4000)", 0 },
-	{ "group", KEY_GROUP, "RATE", 0, "then a group in which all talk: every endpoint broadcasts RATE messages a second, whatever comes back; latency beside plain UDP (default: none)", 0 },
+	{ "ring", KEY_RING, "BYTES", 0, "ring of each endpoint, a power of two (default 524288)",
+	  0 },
+	{ "samples", KEY_SAMPLES, "N", 0,
+	  "messages per latency mode, 0 for no latency phase (default 4000)", 0 },
+	{ "group", KEY_GROUP, "RATE", 0,
+	  "then a group in which all talk: every endpoint broadcasts RATE messages a second, "
+	  "whatever comes back; latency beside plain UDP (default: none)",
+	  0 },
 	{ "group-duration", KEY_GROUP_S, "S", 0, "seconds of that (default 3)", 0 },
 	{ "ipv6", KEY_V6, NULL, 0, "endpoints on IPv6 addresses", 0 },
 	{ "reliable", KEY_RELIABLE, NULL, 0, "over the reliable stream: all receivers or none", 0 },
-	{ "out", KEY_OUT, "DIR", 0, "write summary.json, latency.csv, latency.png and the first delivered messages of each receiver there", 0 },
+	{ "out", KEY_OUT, "DIR", 0,
+	  "write summary.json, latency.csv, latency.png and the first delivered messages of each "
+	  "receiver there",
+	  0 },
 	{ 0 }
 };
 
@@ -42,7 +64,9 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_DURATION:
 		if (!cli_real(arg, 0.1, 86400, &p->duration_s))
-			argp_error(state, "duration \"%s\" is not a number of seconds from 0.1 to 86400", arg);
+			argp_error(state,
+				   "duration \"%s\" is not a number of seconds from 0.1 to 86400",
+				   arg);
 		return 0;
 	case KEY_SIZE:
 		if (!cli_number(arg, 8, 65536, &v))
@@ -56,12 +80,14 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_RING:
 		if (!cli_number(arg, BL_RING_BYTES_MIN, BL_RING_BYTES_MAX, &v) || v & (v - 1))
-			argp_error(state, "ring \"%s\" is not a power of two from %u to %u", arg, BL_RING_BYTES_MIN, BL_RING_BYTES_MAX);
+			argp_error(state, "ring \"%s\" is not a power of two from %u to %u", arg,
+				   BL_RING_BYTES_MIN, BL_RING_BYTES_MAX);
 		p->ring_bytes = (unsigned int)v;
 		return 0;
 	case KEY_SAMPLES:
 		if (!cli_number(arg, 0, BENCH_LAT_MAX, &v))
-			argp_error(state, "samples \"%s\" is not a number from 0 to %u", arg, BENCH_LAT_MAX);
+			argp_error(state, "samples \"%s\" is not a number from 0 to %u", arg,
+				   BENCH_LAT_MAX);
 		p->lat_samples = (unsigned int)v;
 		return 0;
 	case KEY_GROUP:
@@ -71,7 +97,9 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_GROUP_S:
 		if (!cli_real(arg, 0.1, 3600, &p->group_s))
-			argp_error(state, "duration \"%s\" is not a number of seconds from 0.1 to 3600", arg);
+			argp_error(state,
+				   "duration \"%s\" is not a number of seconds from 0.1 to 3600",
+				   arg);
 		return 0;
 	case KEY_V6:
 		p->ipv6 = true;
@@ -97,7 +125,8 @@ static uint64_t beacon_interval(void)
 	int n = bl_nodes_find(&refs, 0, &err), i;
 
 	for (i = 0; i < n; i++)
-		if (refs[i].role == BL_ROLE_HOST && !node_value(&refs[i], BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) && cfg.beacon_ns) {
+		if (refs[i].role == BL_ROLE_HOST &&
+		    !node_value(&refs[i], BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) && cfg.beacon_ns) {
 			ns = cfg.beacon_ns;
 			break;
 		}
@@ -105,7 +134,8 @@ static uint64_t beacon_interval(void)
 	return ns;
 }
 
-int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p, bool throughput, bool latency)
+int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p,
+		bool throughput, bool latency)
 {
 	struct bench_ctl *ctl = bench_new(n, p);
 	struct link_drops *links;
@@ -140,12 +170,15 @@ int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params
 	if (!err && p->group_rate && json_object_get(res, throughput ? "order" : "size"))
 		err = bench_group(ctl, res);
 	if (loss)
-		json_object_set_new(res, "loss", json_pack("{s:f, s:I}", "probability", p->loss, "frames", (json_int_t)link_loss_end(loss)));
+		json_object_set_new(res, "loss",
+				    json_pack("{s:f, s:I}", "probability", p->loss, "frames",
+					      (json_int_t)link_loss_end(loss)));
 	bench_drops(res);
 	link_drops_end(links, json_object_get(res, "drops"));
 	order |= bench_missing(res);
 	bench_end(ctl);
-	if (json_object_get(res, "order") || json_object_get(res, "latency") || json_object_get(res, "group"))
+	if (json_object_get(res, "order") || json_object_get(res, "latency") ||
+	    json_object_get(res, "group"))
 		err |= bench_report(ctl, res);
 	json_decref(res);
 	bench_free(ctl);
@@ -164,15 +197,20 @@ enum { KEY_PEER = 400, KEY_PEER_UDP, KEY_SERVE };
 
 static const struct argp_option where_options[] = {
 	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", -1 },
-	{ "endpoints", 'e', "N", 0, "among so many endpoints of this host, 2 to 64 (default 2)", -1 },
+	{ "endpoints", 'e', "N", 0, "among so many endpoints of this host, 2 to 64 (default 2)",
+	  -1 },
 	{ 0 }
 };
 static const struct argp_option latency_options[] = {
 	{ "lab", 'l', "NAME", 0, "among the hosts of this lab (see barline lab list)", -1 },
-	{ "endpoints", 'e', "N", 0, "among so many endpoints of this host, 2 to 64 (default 2)", -1 },
-	{ "serve", KEY_SERVE, NULL, 0, "answer the messages of a `bench latency --peer` elsewhere, and its UDP packets", -1 },
-	{ "peer", KEY_PEER, "ADDR", 0, "half the round trip to the endpoint of a `bench latency --serve`, in order", -1 },
-	{ "peer-udp", KEY_PEER_UDP, "ADDR", 0, "the same over plain UDP; ADDR is IP:PORT as --serve says", -1 },
+	{ "endpoints", 'e', "N", 0, "among so many endpoints of this host, 2 to 64 (default 2)",
+	  -1 },
+	{ "serve", KEY_SERVE, NULL, 0,
+	  "answer the messages of a `bench latency --peer` elsewhere, and its UDP packets", -1 },
+	{ "peer", KEY_PEER, "ADDR", 0,
+	  "half the round trip to the endpoint of a `bench latency --serve`, in order", -1 },
+	{ "peer-udp", KEY_PEER_UDP, "ADDR", 0,
+	  "the same over plain UDP; ADDR is IP:PORT as --serve says", -1 },
 	{ 0 }
 };
 
@@ -189,7 +227,8 @@ static error_t parse_where(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'e':
 		if (!cli_number(arg, 2, BENCH_MAX, &a->endpoints))
-			argp_error(state, "endpoints \"%s\" is not a number from 2 to %d", arg, BENCH_MAX);
+			argp_error(state, "endpoints \"%s\" is not a number from 2 to %d", arg,
+				   BENCH_MAX);
 		return 0;
 	case KEY_SERVE:
 		a->peer.serve = true;
@@ -214,7 +253,9 @@ static int drive_lab(const struct bench_args *a, bool throughput, bool latency)
 
 	json_decref(info);
 	if (!hosts)
-		return pidfd < 0 ? 1 : cli_fail("lab \"%s\" does not answer; is it still starting?", a->lab);
+		return pidfd < 0 ? 1
+				 : cli_fail("lab \"%s\" does not answer; is it still starting?",
+					    a->lab);
 	if (hosts < 2)
 		return cli_fail("lab \"%s\" has one host only", a->lab);
 	if (lab_enter(pidfd, a->lab, NULL))
@@ -231,13 +272,19 @@ static int drive_lab(const struct bench_args *a, bool throughput, bool latency)
 	while (waitpid(pid, &st, 0) < 0)
 		if (errno != EINTR)
 			return 1;
-	return WIFEXITED(st) ? WEXITSTATUS(st) : cli_fail("the driver died of signal %d", WTERMSIG(st));
+	return WIFEXITED(st) ? WEXITSTATUS(st)
+			     : cli_fail("the driver died of signal %d", WTERMSIG(st));
 }
 
-static int bench(int argc, char **argv, const struct argp_option *options, const char *doc, bool latency_only)
+static int bench(int argc, char **argv, const struct argp_option *options, const char *doc,
+		 bool latency_only)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &bench_argp, 0, NULL, 0 }, { 0 } };
-	const struct argp argp = { .options = options, .parser = parse_where, .children = children, .doc = doc };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &bench_argp, 0, NULL, 0 },
+						      { 0 } };
+	const struct argp argp = {
+		.options = options, .parser = parse_where, .children = children, .doc = doc
+	};
 	struct bench_args a = { .p = bench_defaults, .endpoints = 2 };
 
 	cmd_parse(&argp, argc, argv, &a);
@@ -255,10 +302,14 @@ static int bench(int argc, char **argv, const struct argp_option *options, const
 int cmd_bench_all(int argc, char **argv)
 {
 	return bench(argc, argv, where_options,
-		     "barline bench all-to-all - let endpoints broadcast to all, check that all saw one order, measure throughput", false);
+		     "barline bench all-to-all - let endpoints broadcast to all, check that all "
+		     "saw one order, measure throughput",
+		     false);
 }
 
 int cmd_bench_latency(int argc, char **argv)
 {
-	return bench(argc, argv, latency_options, "barline bench latency - one-way latency of ordered messages beside plain UDP", true);
+	return bench(argc, argv, latency_options,
+		     "barline bench latency - one-way latency of ordered messages beside plain UDP",
+		     true);
 }

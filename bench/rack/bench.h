@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Measuring a rack: worker processes, one per endpoint, and a driver that leads them through phases by shared memory.
+ * Measuring a rack: worker processes, one per endpoint, and a driver that leads them through phases
+ *by shared memory.
  *
  *	register	every worker has its endpoint and knows all others
- *	all-to-all	every worker broadcasts to all (itself included) as fast as windows allow, and receives
+ *	all-to-all	every worker broadcasts to all (itself included) as fast as windows allow,
+ *and receives
  *	drain		nobody sends; until everything sent was delivered, or nothing came for a
  *			second (reliably, and nothing was reported as failed: for 30)
- *	latency		one worker sends single messages at random phases of the beacon interval to another; four times: ordered and
- *			plain UDP, receiver blocking and busy-polling
- *	group		every worker broadcasts at a fixed rate, whatever comes back; how old the others' messages are (bench_group.c)
+ *	latency		one worker sends single messages at random phases of the beacon interval to
+ *another; four times: ordered and plain UDP, receiver blocking and busy-polling group
+ *every worker broadcasts at a fixed rate, whatever comes back; how old the others' messages are
+ *(bench_group.c)
  *
- * What makes the check strong: each worker hashes its whole delivered sequence (sender, number) and keeps the hash after every
- * BENCH_CHECK messages, so two receivers agree on a prefix if and only if (but for 2^-64) their hashes there are equal.
+ * What makes the check strong: each worker hashes its whole delivered sequence (sender, number) and
+ *keeps the hash after every BENCH_CHECK messages, so two receivers agree on a prefix if and only if
+ *(but for 2^-64) their hashes there are equal.
  */
 #ifndef BARLINE_CLI_BENCH_H
 #define BARLINE_CLI_BENCH_H
@@ -23,17 +27,21 @@
 
 #include "lib/barline.h"
 
-#define BENCH_MAX	  64
-#define BENCH_CHECK	  4096		    /* deliveries between two kept hashes */
-#define BENCH_CHECKS	  (1u << 16)
-#define BENCH_LOG	  (1u << 18)	    /* deliveries kept one by one, from the first */
-#define BENCH_LAT_MAX	  (1u << 17)
-#define BENCH_GROUP_MAX	  (1u << 20)	    /* deliveries of the group phase, per worker */
-#define BENCH_UDP_PORT	  7707		    /* outside barline's range: plain UDP through the same rack */
+#define BENCH_MAX       64
+#define BENCH_CHECK     4096 /* deliveries between two kept hashes */
+#define BENCH_CHECKS    (1u << 16)
+#define BENCH_LOG       (1u << 18) /* deliveries kept one by one, from the first */
+#define BENCH_LAT_MAX   (1u << 17)
+#define BENCH_GROUP_MAX (1u << 20) /* deliveries of the group phase, per worker */
+/* outside barline's range: plain UDP through the same rack */
+#define BENCH_UDP_PORT 7707
 
 /**
- * struct bench_params - @size: bytes per message, at least 8. @batch: broadcasts per flush. @lat_samples: messages per latency cell; 0: none. @group_rate: messages a second of each worker in the group phase; 0: none; @group_s: its length.
- * @loss: probability with which a host of the lab loses a frame that comes; then receivers of best effort are not compared.
+ * struct bench_params - @size: bytes per message, at least 8. @batch: broadcasts per flush.
+ * @lat_samples: messages per latency cell; 0: none. @group_rate: messages a second of each worker
+ * in the group phase; 0: none; @group_s: its length.
+ * @loss: probability with which a host of the lab loses a frame that comes; then receivers of best
+ * effort are not compared.
  */
 struct bench_params {
 	double duration_s;
@@ -49,8 +57,19 @@ struct bench_params {
 };
 
 enum bench_phase { PH_REGISTER, PH_IDLE, PH_ALL, PH_DRAIN, PH_LATENCY, PH_GROUP, PH_EXIT };
-/* TALK: the other hosts send a message now and then. In the others they are silent, and promise ahead (core/order/promise_core.h). */
-enum bench_cell { CELL_ORDERED_BLOCK, CELL_ORDERED_POLL, CELL_TALK_BLOCK, CELL_TALK_POLL, CELL_UDP_BLOCK, CELL_UDP_POLL, BENCH_CELLS };
+/*
+ * TALK: the other hosts send a message now and then. In the others they are silent, and promise
+ * ahead (core/order/promise_core.h).
+ */
+enum bench_cell {
+	CELL_ORDERED_BLOCK,
+	CELL_ORDERED_POLL,
+	CELL_TALK_BLOCK,
+	CELL_TALK_POLL,
+	CELL_UDP_BLOCK,
+	CELL_UDP_POLL,
+	BENCH_CELLS
+};
 enum bench_group_cell { GROUP_ORDERED, GROUP_UDP, GROUP_CELLS };
 
 /**
@@ -60,7 +79,7 @@ enum bench_group_cell { GROUP_ORDERED, GROUP_UDP, GROUP_CELLS };
  */
 struct bench_worker {
 	_Atomic int ready;
-	_Atomic int idle;	/* phase that it has finished */
+	_Atomic int idle; /* phase that it has finished */
 	_Atomic uint64_t sent, delivered;
 	int pid;
 	struct bl_addr addr;
@@ -88,7 +107,8 @@ struct bench_ctl {
 	uint64_t beacon_ns;
 	_Atomic uint32_t lat_got, lat_sent;
 	uint32_t lat[BENCH_CELLS][BENCH_LAT_MAX];
-	uint64_t group_begin, group_from, group_to; /* CLOCK_MONOTONIC; what was due between the last two is a sample */
+	/* CLOCK_MONOTONIC; what was due between the last two is a sample */
+	uint64_t group_begin, group_from, group_to;
 	struct bench_worker w[BENCH_MAX];
 };
 
@@ -99,10 +119,15 @@ int bench_worker_main(struct bench_ctl *ctl, unsigned int i);
 /* bench_run.c */
 struct bench_ctl *bench_new(unsigned int n, const struct bench_params *p);
 void bench_free(struct bench_ctl *ctl);
-/** bench_spawn - fork worker @i into a namespace (NULL: this one). 0 or 1 after an error message. */
+/**
+ * bench_spawn - fork worker @i into a namespace (NULL: this one). 0 or 1 after an error message.
+ */
 int bench_spawn(struct bench_ctl *ctl, unsigned int i, const char *netns);
 int bench_wait_ready(struct bench_ctl *ctl);
-/** bench_throughput, bench_latency - run the phases; @res gets "throughput", "order", "lag" and "latency". 1: failed, after a message. */
+/**
+ * bench_throughput, bench_latency - run the phases; @res gets "throughput", "order", "lag" and
+ * "latency". 1: failed, after a message.
+ */
 int bench_throughput(struct bench_ctl *ctl, json_t *res);
 int bench_latency(struct bench_ctl *ctl, json_t *res);
 /** bench_worker_lost - 1, after a message, if a worker failed or died. */
@@ -116,9 +141,16 @@ extern const char *const bench_cell_names[BENCH_CELLS];
 int bench_group(struct bench_ctl *ctl, json_t *res);
 
 /* bench_check.c */
-/** bench_order - compare all workers' sequences. @res: "order". 0: one order. 1: not, after a message that names the first difference. */
+/**
+ * bench_order - compare all workers' sequences. @res: "order". 0: one order. 1: not, after a
+ * message that names the first difference.
+ */
 int bench_order(const struct bench_ctl *ctl, json_t *res);
-/** bench_missing - whether what best effort lost went somewhere. @res: "order", "drops". 0, or 1 after a message: messages are missing, their senders were not told, and nothing shows that any frame was lost. */
+/**
+ * bench_missing - whether what best effort lost went somewhere. @res: "order", "drops". 0, or 1
+ * after a message: messages are missing, their senders were not told, and nothing shows that any
+ * frame was lost.
+ */
 int bench_missing(const json_t *res);
 
 /* bench_report.c */

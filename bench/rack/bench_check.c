@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Did all receivers see one order? Compares the hashes that workers kept (bench.h), and finds the first difference.
+ * Did all receivers see one order? Compares the hashes that workers kept (bench.h), and finds the
+ * first difference.
  *
- * Best effort may lose a message, and then its sender is told: a veth's ring of 256 frames runs full when a NAPI thread waits for a CPU for some milliseconds. Receivers that miss some are not compared with the others; that
- * their timestamps went up is one order still. Of some the senders hear nothing: reports get lost, too, and nobody notices a last message. What is missing though nothing was lost on the way is a broken promise.
+ * Best effort may lose a message, and then its sender is told: a veth's ring of 256 frames runs
+ * full when a NAPI thread waits for a CPU for some milliseconds. Receivers that miss some are not
+ * compared with the others; that their timestamps went up is one order still. Of some the senders
+ * hear nothing: reports get lost, too, and nobody notices a last message. What is missing though
+ * nothing was lost on the way is a broken promise.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,12 +21,14 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /**
- * first_difference - position at which @a and @b differ. UINT64_MAX: nowhere in what both delivered. Beyond the log only the interval
- * of BENCH_CHECK deliveries is known: @exact false.
+ * first_difference - position at which @a and @b differ. UINT64_MAX: nowhere in what both
+ * delivered. Beyond the log only the interval of BENCH_CHECK deliveries is known: @exact false.
  */
-static uint64_t first_difference(const struct bench_worker *a, const struct bench_worker *b, bool *exact)
+static uint64_t first_difference(const struct bench_worker *a, const struct bench_worker *b,
+				 bool *exact)
 {
-	uint64_t na = atomic_load(&a->delivered), nb = atomic_load(&b->delivered), n = least(na, nb), i;
+	uint64_t na = atomic_load(&a->delivered), nb = atomic_load(&b->delivered),
+		 n = least(na, nb), i;
 
 	*exact = true;
 	if (na == nb && a->hash == b->hash)
@@ -36,13 +42,15 @@ static uint64_t first_difference(const struct bench_worker *a, const struct benc
 			return (i - 1) * BENCH_CHECK;
 	*exact = true;
 	if (na == nb)
-		return (n - 1) / BENCH_CHECK * BENCH_CHECK; /* equal up to the last kept hash, not at the end */
+		return (n - 1) / BENCH_CHECK *
+		       BENCH_CHECK; /* equal up to the last kept hash, not at the end */
 	return UINT64_MAX;
 }
 
 int bench_order(const struct bench_ctl *ctl, json_t *res)
 {
-	uint64_t missing = 0, dups = 0, back = 0, failed = 0, late = 0, expect = 0, shortest = UINT64_MAX;
+	uint64_t missing = 0, dups = 0, back = 0, failed = 0, late = 0, expect = 0,
+		 shortest = UINT64_MAX;
 	bool lossy = ctl->p.loss > 0 && !ctl->p.reliable; /* then each receiver misses others */
 	unsigned int i, k, whole = 0;
 	int err = 0;
@@ -55,18 +63,21 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 		uint64_t n = atomic_load(&w->delivered);
 		char hex[20];
 
-		missing += least(n, expect) < expect ? expect - n : 0; /* a gap is seen by its receiver only if something follows */
+		/* a gap is seen by its receiver only if something follows */
+		missing += least(n, expect) < expect ? expect - n : 0;
 		dups += w->duplicates;
 		back += w->ts_backwards;
 		failed += w->send_failed;
 		late += w->stats.late_dropped;
 		shortest = least(shortest, n);
 		snprintf(hex, sizeof(hex), "%016" PRIx64, w->hash);
-		json_array_append_new(hashes, json_pack("{s:I, s:s}", "delivered", (json_int_t)n, "hash", hex));
+		json_array_append_new(hashes, json_pack("{s:I, s:s}", "delivered", (json_int_t)n,
+							"hash", hex));
 	}
-	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "compared", (json_int_t)shortest, "expected", (json_int_t)expect, "missing",
-		      (json_int_t)missing, "duplicates", (json_int_t)dups, "ts_backwards", (json_int_t)back, "send_failed", (json_int_t)failed,
-		      "late_dropped", (json_int_t)late, "workers", hashes);
+	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "compared", (json_int_t)shortest,
+		      "expected", (json_int_t)expect, "missing", (json_int_t)missing, "duplicates",
+		      (json_int_t)dups, "ts_backwards", (json_int_t)back, "send_failed",
+		      (json_int_t)failed, "late_dropped", (json_int_t)late, "workers", hashes);
 	json_object_set_new(res, "order", o);
 	for (i = 0; i < ctl->n && atomic_load(&ctl->w[i].delivered) != expect; i++)
 		;
@@ -82,33 +93,51 @@ int bench_order(const struct bench_ctl *ctl, json_t *res)
 			continue;
 		json_object_set_new(o, "differs_at", json_integer((json_int_t)at));
 		if (exact && at < BENCH_LOG)
-			err = cli_fail("receivers %u and %u differ first at position %" PRIu64 ": sender %u number %u there, sender %u number %u here", i + 1, k + 1, at,
-				       (unsigned int)(ctl->w[i].log[at] >> 32) + 1, (unsigned int)ctl->w[i].log[at], (unsigned int)(ctl->w[k].log[at] >> 32) + 1, (unsigned int)ctl->w[k].log[at]);
+			err = cli_fail("receivers %u and %u differ first at position %" PRIu64
+				       ": sender %u number %u there, sender %u number %u here",
+				       i + 1, k + 1, at,
+				       (unsigned int)(ctl->w[i].log[at] >> 32) + 1,
+				       (unsigned int)ctl->w[i].log[at],
+				       (unsigned int)(ctl->w[k].log[at] >> 32) + 1,
+				       (unsigned int)ctl->w[k].log[at]);
 		else
-			err = cli_fail("receivers %u and %u differ first between positions %" PRIu64 " and %" PRIu64, i + 1, k + 1, at, at + BENCH_CHECK);
+			err = cli_fail("receivers %u and %u differ first between positions %" PRIu64
+				       " and %" PRIu64,
+				       i + 1, k + 1, at, at + BENCH_CHECK);
 		break;
 	}
 	if (!lossy)
 		json_object_set_new(o, "whole", json_integer(whole));
 	if (back || dups)
-		err = cli_fail("delivered out of order: %" PRIu64 " timestamps went back, %" PRIu64 " duplicates", back, dups);
+		err = cli_fail("delivered out of order: %" PRIu64 " timestamps went back, %" PRIu64
+			       " duplicates",
+			       back, dups);
 	if (!err && ctl->p.reliable && missing)
-		err = cli_fail("%" PRIu64 " of %" PRIu64 " messages are missing; `barline show drops` tells where they went", missing, expect * ctl->n);
+		err = cli_fail("%" PRIu64 " of %" PRIu64 " messages are missing; `barline show "
+			       "drops` tells where they went",
+			       missing, expect * ctl->n);
 	if (!lossy || err)
 		json_object_set_new(o, "one_order", json_boolean(!err));
 	return err;
 }
 
-/* Frames that a counter names as dropped, but for those that make room: a beacon that says nothing new is not sent. */
+/*
+ * Frames that a counter names as dropped, but for those that make room: a beacon that says nothing
+ * new is not sent.
+ */
 static bool lost_any(const json_t *drops)
 {
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(drops, i, row) {
-		const char *kind = json_string_value(json_object_get(row, "kind")), *reason = json_string_value(json_object_get(row, "reason"));
+	json_array_foreach(drops, i, row)
+	{
+		const char *kind = json_string_value(json_object_get(row, "kind")),
+			   *reason = json_string_value(json_object_get(row, "reason"));
 
-		if (kind && reason && (!strcmp(kind, "link") || (!strcmp(kind, "drop") && strcmp(reason, reason_name(BL_R_CLONE_STALE)))))
+		if (kind && reason &&
+		    (!strcmp(kind, "link") ||
+		     (!strcmp(kind, "drop") && strcmp(reason, reason_name(BL_R_CLONE_STALE)))))
 			return true;
 	}
 	return false;
@@ -117,9 +146,14 @@ static bool lost_any(const json_t *drops)
 int bench_missing(const json_t *res)
 {
 	const json_t *o = json_object_get(res, "order");
-	json_int_t missing = json_integer_value(json_object_get(o, "missing")), told = json_integer_value(json_object_get(o, "send_failed"));
+	json_int_t missing = json_integer_value(json_object_get(o, "missing")),
+		   told = json_integer_value(json_object_get(o, "send_failed"));
 
-	if (!json_object_get(o, "whole") || missing <= told || lost_any(json_object_get(res, "drops")))
+	if (!json_object_get(o, "whole") || missing <= told ||
+	    lost_any(json_object_get(res, "drops")))
 		return 0;
-	return cli_fail("%" JSON_INTEGER_FORMAT " messages are missing, senders were told of %" JSON_INTEGER_FORMAT ", and no counter shows that anything was lost", missing, told);
+	return cli_fail("%" JSON_INTEGER_FORMAT " messages are missing, senders were told of "
+			"%" JSON_INTEGER_FORMAT ", and no counter shows "
+			"that anything was lost",
+			missing, told);
 }

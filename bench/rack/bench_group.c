@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A group in which all talk: each worker broadcasts at a rate of its own making, whatever comes back (an open loop), and notes how old the others' messages are when they are delivered. Once in
+ * A group in which all talk: each worker broadcasts at a rate of its own making, whatever comes
+ * back (an open loop), and notes how old the others' messages are when they are delivered. Once in
  * order, once as plain UDP packets through the same rack, which arrive in any order.
  *
- * A message is as old as the moment at which it was due, not at which its sender got the CPU: a machine that cannot keep up cannot hide it. Workers begin at different moments of the period.
+ * A message is as old as the moment at which it was due, not at which its sender got the CPU: a
+ * machine that cannot keep up cannot hide it. Workers begin at different moments of the period.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,11 +20,13 @@
 #include "bench_worker.h"
 #include "cli/util/cmd.h"
 
-#define WARM_UP_NS	300000000ull
-#define DRAIN_NS	300000000ull
-#define DRAIN_MAX_NS	3000000000ull
+#define WARM_UP_NS   300000000ull
+#define DRAIN_NS     300000000ull
+#define DRAIN_MAX_NS 3000000000ull
 
-static const char *const names[] = { [GROUP_ORDERED] = "ordered", [GROUP_UDP] = "plain UDP (no order)" };
+static const char *const names[] = {
+	[GROUP_ORDERED] = "ordered", [GROUP_UDP] = "plain UDP (no order)"
+};
 
 /* ---- the worker ---- */
 
@@ -32,7 +36,8 @@ void worker_group_note(struct worker *w, const struct payload *p, uint64_t now)
 	struct bench_worker *me = w->me;
 	uint32_t n = atomic_load_explicit(&me->group_got, memory_order_relaxed);
 
-	if (p->mono_ns < ctl->group_from || p->mono_ns >= ctl->group_to || p->sender - GROUP_MARK == w->i || n == BENCH_GROUP_MAX)
+	if (p->mono_ns < ctl->group_from || p->mono_ns >= ctl->group_to ||
+	    p->sender - GROUP_MARK == w->i || n == BENCH_GROUP_MAX)
 		return;
 	now = now > p->mono_ns ? now - p->mono_ns : 1;
 	me->group[n] = now > UINT32_MAX ? UINT32_MAX : (uint32_t)now;
@@ -42,8 +47,11 @@ void worker_group_note(struct worker *w, const struct payload *p, uint64_t now)
 static int broadcast(struct worker *w, uint64_t due)
 {
 	struct bench_ctl *ctl = w->ctl;
-	const size_t size = ctl->p.size > sizeof(struct payload) ? ctl->p.size : sizeof(struct payload);
-	const struct payload p = { .sender = GROUP_MARK + w->i, .seq = w->me->group_sent, .mono_ns = due };
+	const size_t size = ctl->p.size > sizeof(struct payload) ? ctl->p.size
+								 : sizeof(struct payload);
+	const struct payload p = { .sender = GROUP_MARK + w->i,
+				   .seq = w->me->group_sent,
+				   .mono_ns = due };
 	unsigned int j;
 	int err;
 
@@ -58,7 +66,9 @@ static int broadcast(struct worker *w, uint64_t due)
 		return 0;
 	}
 	for (j = 0; j < ctl->n; j++)
-		w->vec[j] = (struct bl_msg){ .dst = ctl->w[j].addr, .data = w->buf, .len = (uint32_t)size };
+		w->vec[j] = (struct bl_msg){ .dst = ctl->w[j].addr,
+					     .data = w->buf,
+					     .len = (uint32_t)size };
 	err = worker_send(w, w->vec, ctl->n, 0);
 	if (err == -EAGAIN)
 		w->me->group_refused++; /* missing at all receivers, and reported so */
@@ -77,7 +87,9 @@ static int take_udp(struct worker *w)
 		memcpy(&p, buf, sizeof(p));
 		worker_group_note(w, &p, mono_ns());
 	}
-	return len < 0 && errno != EAGAIN && errno != EINTR ? worker_fail(w, "recv", strerror(errno)) : 0;
+	return len < 0 && errno != EAGAIN && errno != EINTR
+		       ? worker_fail(w, "recv", strerror(errno))
+		       : 0;
 }
 
 /* Deliver what there is; then sleep until more comes, or until @until. */
@@ -168,7 +180,10 @@ static json_t *result(const struct bench_ctl *ctl, int cell)
 	q = bench_quantiles(v, n);
 	free(v);
 	sent *= ctl->n - 1; /* one's own are not counted */
-	json_object_set_new(q, "mode", json_string(cell == GROUP_ORDERED && ctl->p.reliable ? "ordered reliable" : names[cell]));
+	json_object_set_new(q, "mode",
+			    json_string(cell == GROUP_ORDERED && ctl->p.reliable ? "ordered "
+										   "reliable"
+										 : names[cell]));
 	json_object_set_new(q, "rate", json_integer(ctl->p.group_rate));
 	json_object_set_new(q, "lost", json_integer(sent > n ? (json_int_t)(sent - n) : 0));
 	json_object_set_new(q, "refused", json_integer((json_int_t)refused));
@@ -201,7 +216,8 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 		seen = got(ctl);
 		if (now > ctl->group_to && now - changed > DRAIN_NS)
 			break;
-		out_progress("all talk, %u messages/s each: %s, %" PRIu64 " delivered", ctl->p.group_rate, names[cell], seen);
+		out_progress("all talk, %u messages/s each: %s, %" PRIu64 " delivered",
+			     ctl->p.group_rate, names[cell], seen);
 	}
 	atomic_store(&ctl->phase, PH_IDLE);
 	nap(150);

@@ -29,7 +29,8 @@ struct bench_lag {
 static const void *map_page(const struct bl_node_ref *ref, const char *map, uint32_t size)
 {
 	struct bl_err err;
-	int fd = bl_map_open(ref, map, size, true, &err); /* the kernel maps no BPF map that is open for reading only */
+	/* the kernel maps no BPF map that is open for reading only */
+	int fd = bl_map_open(ref, map, size, true, &err);
 	void *p;
 
 	if (fd < 0)
@@ -49,7 +50,8 @@ struct bench_lag *bench_lag_new(void)
 	for (i = 0; i < n && l->hosts < BENCH_MAX; i++) {
 		if (refs[i].role != BL_ROLE_HOST)
 			continue;
-		l->page[l->hosts] = map_page(&refs[i], BL_MAP_HOST_PAGE, sizeof(struct bl_host_page));
+		l->page[l->hosts] =
+			map_page(&refs[i], BL_MAP_HOST_PAGE, sizeof(struct bl_host_page));
 		l->clock[l->hosts] = map_page(&refs[i], BL_MAP_CLOCK, sizeof(struct bl_clock));
 		if (l->page[l->hosts] && l->clock[l->hosts])
 			l->hosts++;
@@ -63,12 +65,17 @@ void bench_lag_sample(struct bench_lag *l)
 	unsigned int i;
 
 	for (i = 0; l && i < l->hosts && l->n < LAG_SAMPLES; i++) {
-		uint64_t b = BL_READ_ONCE(l->page[i]->barrier); /* before the clock: the lag is never negative by that */
+		/* before the clock: the lag is never negative by that */
+		uint64_t b = BL_READ_ONCE(l->page[i]->barrier);
 		uint64_t now = bl_clock_at(l->clock[i], mono_ns());
 
-		/* a rack that is silent is ahead of its clocks (core/order/promise_core.h): no lag */
+		/*
+		 * a rack that is silent is ahead of its clocks (core/order/promise_core.h): no lag
+		 */
 		if (b)
-			l->v[l->n++] = now < b ? 0 : now - b > UINT32_MAX ? UINT32_MAX : (uint32_t)(now - b);
+			l->v[l->n++] = now < b                ? 0
+				       : now - b > UINT32_MAX ? UINT32_MAX
+							      : (uint32_t)(now - b);
 	}
 }
 
@@ -102,9 +109,13 @@ void bench_drops(json_t *res)
 		adm_counts(&refs[i], 1, &sum, &sum);
 		for (k = 0; k < BL_REASON_MAX; k++)
 			if (sum.n[k] && reason_kind(k) != BL_KIND_OK)
-				json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:I, s:s}", "node", refs[i].meta.name, "kind",
-								      reason_kind(k) == BL_KIND_DROP ? "drop" : "note", "reason",
-								      reason_name(k), "count", (json_int_t)sum.n[k], "text", reason_text(k)));
+				json_array_append_new(
+					rows,
+					json_pack("{s:s, s:s, s:s, s:I, s:s}", "node",
+						  refs[i].meta.name, "kind",
+						  reason_kind(k) == BL_KIND_DROP ? "drop" : "note",
+						  "reason", reason_name(k), "count",
+						  (json_int_t)sum.n[k], "text", reason_text(k)));
 	}
 	free(refs);
 	json_object_set_new(res, "drops", rows);
@@ -117,7 +128,10 @@ static int compare32(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* every sample is in the file: sorted within its mode, so that it is the cumulative distribution at the same time */
+/*
+ * every sample is in the file: sorted within its mode, so that it is the cumulative distribution at
+ * the same time
+ */
 static int write_latency(const struct bench_ctl *ctl)
 {
 	FILE *f = out_open(ctl->p.out, "latency.csv");
@@ -133,7 +147,8 @@ static int write_latency(const struct bench_ctl *ctl)
 				v[n++] = ctl->lat[cell][i];
 		qsort(v, n, sizeof(*v), compare32);
 		for (i = 0; i < n; i++)
-			fprintf(f, "%s,%.6f,%.3f\n", bench_cell_names[cell], (i + 0.5) / n, v[i] / 1e3);
+			fprintf(f, "%s,%.6f,%.3f\n", bench_cell_names[cell], (i + 0.5) / n,
+				v[i] / 1e3);
 	}
 	free(v);
 	return out_close(ctl->p.out, "latency.csv", f);
@@ -196,29 +211,52 @@ static void print_lag(const json_t *res, const char *key, const char *when)
 static void print_order(const json_t *o)
 {
 #define N(key) json_integer_value(json_object_get(o, key))
-	const json_int_t missing = N("missing"), whole = N("whole"), back = N("ts_backwards"), twice = N("duplicates");
+	const json_int_t missing = N("missing"), whole = N("whole"), back = N("ts_backwards"),
+			 twice = N("duplicates");
 
 	if (!json_object_get(o, "one_order"))
-		printf("order: timestamps never went back, nothing came twice; what links lose is lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n", missing);
+		printf("order: timestamps never went back, nothing came twice; what links lose is "
+		       "lost for best effort (%" JSON_INTEGER_FORMAT " messages missing)\n",
+		       missing);
 	else if (twice || back)
-		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, %" JSON_INTEGER_FORMAT " messages came twice\n", back, twice);
+		printf("order: NOT kept: %" JSON_INTEGER_FORMAT " timestamps went back, "
+		       "%" JSON_INTEGER_FORMAT " messages "
+		       "came "
+		       "twice\n",
+		       back, twice);
 	else if (whole)
-		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n", json_object_get(o, "differs_at") ? "NOT the same" : "one and the same", N("expected"), (unsigned int)whole);
+		printf("order: %s over %" JSON_INTEGER_FORMAT " messages at each of %u receivers\n",
+		       json_object_get(o, "differs_at") ? "NOT the same" : "one and the same",
+		       N("expected"), (unsigned int)whole);
 	if (json_object_get(o, "whole") && missing)
-		printf("order: timestamps %s back at the %sreceivers; %" JSON_INTEGER_FORMAT " messages to them are missing, and their senders were told of %" JSON_INTEGER_FORMAT "\n",
-		       back ? "WENT" : "never went", whole ? "other " : "", missing, N("send_failed"));
+		printf("order: timestamps %s back at the %sreceivers; %" JSON_INTEGER_FORMAT
+		       " messages to them are missing, and their senders were told of "
+		       "%" JSON_INTEGER_FORMAT "\n",
+		       back ? "WENT" : "never went", whole ? "other " : "", missing,
+		       N("send_failed"));
 #undef N
 }
 
 int bench_report(const struct bench_ctl *ctl, json_t *res)
 {
-	static const struct col lat[] = { { "mode", "ONE-WAY LATENCY", 's' }, { "p50_ns", "P50", 't' },	    { "p99_ns", "P99", 't' },
-					  { "p999_ns", "P99.9", 't' },	      { "max_ns", "GREATEST", 't' }, { "samples", "SAMPLES", 'd' },
+	static const struct col lat[] = { { "mode", "ONE-WAY LATENCY", 's' },
+					  { "p50_ns", "P50", 't' },
+					  { "p99_ns", "P99", 't' },
+					  { "p999_ns", "P99.9", 't' },
+					  { "max_ns", "GREATEST", 't' },
+					  { "samples", "SAMPLES", 'd' },
 					  { "lost", "LOST", 'd' } };
-	static const struct col group[] = { { "mode", "ALL TALK", 's' },      { "rate", "EACH/S", 'd' },	     { "p50_ns", "P50", 't' },	 { "p99_ns", "P99", 't' },
-					    { "p999_ns", "P99.9", 't' },      { "max_ns", "GREATEST", 't' }, { "samples", "SAMPLES", 'd' }, { "lost", "LOST", 'd' } };
-	static const struct col drops[] = { { "node", "NODE", 's' },	 { "kind", "KIND", 's' }, { "reason", "REASON", 's' },
-					    { "count", "COUNT", 'd' }, { "text", "WHY", 's' } };
+	static const struct col group[] = {
+		{ "mode", "ALL TALK", 's' },   { "rate", "EACH/S", 'd' },
+		{ "p50_ns", "P50", 't' },      { "p99_ns", "P99", 't' },
+		{ "p999_ns", "P99.9", 't' },   { "max_ns", "GREATEST", 't' },
+		{ "samples", "SAMPLES", 'd' }, { "lost", "LOST", 'd' }
+	};
+	static const struct col drops[] = { { "node", "NODE", 's' },
+					    { "kind", "KIND", 's' },
+					    { "reason", "REASON", 's' },
+					    { "count", "COUNT", 'd' },
+					    { "text", "WHY", 's' } };
 	json_t *t = json_object_get(res, "throughput"), *o = json_object_get(res, "order"), *h;
 	size_t i;
 	int err = ctl->p.out ? write_files(ctl, res) : 0;
@@ -232,13 +270,16 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 		       json_real_value(json_object_get(t, "messages_per_s")), ctl->p.size);
 		json_array_foreach(json_object_get(t, "per_host"), i, h)
 			printf(" %.0f", json_real_value(h));
-		printf("\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " messages delivered\n",
-		       json_integer_value(json_object_get(t, "delivered")), json_integer_value(json_object_get(t, "sent")));
+		printf("\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " messages "
+		       "delivered\n",
+		       json_integer_value(json_object_get(t, "delivered")),
+		       json_integer_value(json_object_get(t, "sent")));
 	}
 	if (o)
 		print_order(o);
 	if (json_object_get(res, "loss"))
-		printf("links lost %" JSON_INTEGER_FORMAT " frames\n", json_integer_value(json_object_get(json_object_get(res, "loss"), "frames")));
+		printf("links lost %" JSON_INTEGER_FORMAT " frames\n",
+		       json_integer_value(json_object_get(json_object_get(res, "loss"), "frames")));
 	print_lag(res, "lag", "under load");
 	print_lag(res, "idle_lag", "idle");
 	if (json_object_get(res, "latency")) {

@@ -20,19 +20,24 @@
 #include "cli/util/cmd.h"
 
 #define READY_TIMEOUT_S 10
-#define DRAIN_QUIET_NS	1000000000ull
-#define DRAIN_AGAIN_NS	30000000000ull /* sent again may be lost again, and the time doubles */
-#define SAMPLE_US	2000
-#define WARM_UP		0.1 /* of the duration: not measured */
+#define DRAIN_QUIET_NS  1000000000ull
+#define DRAIN_AGAIN_NS  30000000000ull /* sent again may be lost again, and the time doubles */
+#define SAMPLE_US       2000
+#define WARM_UP         0.1 /* of the duration: not measured */
 
-const char *const bench_cell_names[BENCH_CELLS] = { [CELL_ORDERED_BLOCK] = "ordered blocking", [CELL_ORDERED_POLL] = "ordered busy-poll",
-						    [CELL_TALK_BLOCK] = "ordered; others talk; blocking",
-						    [CELL_TALK_POLL] = "ordered; others talk; busy-poll",
-						    [CELL_UDP_BLOCK] = "plain UDP blocking", [CELL_UDP_POLL] = "plain UDP busy-poll" };
+const char *const bench_cell_names[BENCH_CELLS] = { [CELL_ORDERED_BLOCK] = "ordered blocking",
+						    [CELL_ORDERED_POLL] = "ordered busy-poll",
+						    [CELL_TALK_BLOCK] = "ordered; others talk; "
+									"blocking",
+						    [CELL_TALK_POLL] = "ordered; others talk; "
+								       "busy-poll",
+						    [CELL_UDP_BLOCK] = "plain UDP blocking",
+						    [CELL_UDP_POLL] = "plain UDP busy-poll" };
 
 struct bench_ctl *bench_new(unsigned int n, const struct bench_params *p)
 {
-	struct bench_ctl *ctl = mmap(NULL, sizeof(*ctl), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct bench_ctl *ctl = mmap(NULL, sizeof(*ctl), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (ctl == MAP_FAILED) {
 		cli_fail("cannot map the control block: %s", strerror(errno));
@@ -65,7 +70,8 @@ int bench_spawn(struct bench_ctl *ctl, unsigned int i, const char *netns)
 	if (netns) {
 		fd = open(netns, O_RDONLY | O_CLOEXEC);
 		if (fd < 0 || setns(fd, CLONE_NEWNET)) {
-			snprintf(ctl->w[i].error, sizeof(ctl->w[i].error), "%s: %s", netns, strerror(errno));
+			snprintf(ctl->w[i].error, sizeof(ctl->w[i].error), "%s: %s", netns,
+				 strerror(errno));
 			atomic_store(&ctl->w[i].ready, -1);
 			_exit(1);
 		}
@@ -76,7 +82,8 @@ int bench_spawn(struct bench_ctl *ctl, unsigned int i, const char *netns)
 
 static void nap(unsigned int us)
 {
-	const struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
+	const struct timespec t = { .tv_sec = us / 1000000,
+				    .tv_nsec = (long)(us % 1000000) * 1000 };
 
 	nanosleep(&t, NULL);
 }
@@ -94,8 +101,10 @@ int bench_worker_lost(struct bench_ctl *ctl)
 			if (atomic_load(&ctl->w[i].ready) < 0)
 				return cli_fail("worker %u: %s", i + 1, ctl->w[i].error);
 			if (WIFSIGNALED(st))
-				return cli_fail("worker %u died of signal %d (%s)", i + 1, WTERMSIG(st), strsignal(WTERMSIG(st)));
-			return cli_fail("worker %u ended early with status %d", i + 1, WEXITSTATUS(st));
+				return cli_fail("worker %u died of signal %d (%s)", i + 1,
+						WTERMSIG(st), strsignal(WTERMSIG(st)));
+			return cli_fail("worker %u ended early with status %d", i + 1,
+					WEXITSTATUS(st));
 		}
 	}
 	return 0;
@@ -110,7 +119,8 @@ int bench_wait_ready(struct bench_ctl *ctl)
 		if (bench_worker_lost(ctl))
 			return 1;
 		if (mono_ns() > until)
-			return cli_fail("worker %u has no endpoint after %d s", i + 1, READY_TIMEOUT_S);
+			return cli_fail("worker %u has no endpoint after %d s", i + 1,
+					READY_TIMEOUT_S);
 		if (atomic_load(&ctl->w[i].ready) == 1)
 			i++;
 		else
@@ -173,7 +183,9 @@ static int drain(struct bench_ctl *ctl, double *secs)
 		if (d != before)
 			last_change = now;
 		before = d;
-		/* what is still in a worker's send buffer counts as sent: so all of it, or silence */
+		/*
+		 * what is still in a worker's send buffer counts as sent: so all of it, or silence
+		 */
 		if (d == scatterings(ctl) * ctl->n && now - start > 50000000)
 			break;
 		if (now - last_change > quiet_ns(ctl))
@@ -185,7 +197,8 @@ static int drain(struct bench_ctl *ctl, double *secs)
 
 int bench_throughput(struct bench_ctl *ctl, json_t *res)
 {
-	uint64_t start = mono_ns(), end = start + (uint64_t)(ctl->p.duration_s * 1e9), warm = start + (uint64_t)(ctl->p.duration_s * WARM_UP * 1e9);
+	uint64_t start = mono_ns(), end = start + (uint64_t)(ctl->p.duration_s * 1e9),
+		 warm = start + (uint64_t)(ctl->p.duration_s * WARM_UP * 1e9);
 	uint64_t t0 = 0, d0 = 0, t1, d1, w0[BENCH_MAX] = { 0 }, w1[BENCH_MAX];
 	struct bench_lag *lag = bench_lag_new();
 	json_t *per_host = json_array();
@@ -204,14 +217,16 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 			for (i = 0; i < ctl->n; i++)
 				w0[i] = atomic_load(&ctl->w[i].delivered);
 		}
-		out_progress("all-to-all: %.1f of %.1f s, %" PRIu64 " messages delivered", (double)(mono_ns() - start) / 1e9, ctl->p.duration_s,
-			     delivered(ctl));
+		out_progress("all-to-all: %.1f of %.1f s, %" PRIu64 " messages delivered",
+			     (double)(mono_ns() - start) / 1e9, ctl->p.duration_s, delivered(ctl));
 	}
 	t1 = mono_ns();
 	d1 = delivered(ctl);
 	for (i = 0; i < ctl->n; i++) {
 		w1[i] = atomic_load(&ctl->w[i].delivered);
-		json_array_append_new(per_host, json_real(t0 ? (double)(w1[i] - w0[i]) * 1e9 / (double)(t1 - t0) : 0));
+		json_array_append_new(
+			per_host,
+			json_real(t0 ? (double)(w1[i] - w0[i]) * 1e9 / (double)(t1 - t0) : 0));
 	}
 	if (!err) {
 		out_progress("draining");
@@ -223,11 +238,13 @@ int bench_throughput(struct bench_ctl *ctl, json_t *res)
 		json_decref(per_host);
 		return 1;
 	}
-	json_object_set_new(res, "throughput",
-			    json_pack("{s:f, s:f, s:o, s:I, s:I, s:I, s:f}", "seconds", (double)(t1 - t0) / 1e9, "messages_per_s",
-				      t0 ? (double)(d1 - d0) * 1e9 / (double)(t1 - t0) : 0.0, "per_host", per_host, "scatterings",
-				      (json_int_t)scatterings(ctl), "sent", (json_int_t)(scatterings(ctl) * ctl->n), "delivered",
-				      (json_int_t)delivered(ctl), "drain_s", drained));
+	json_object_set_new(
+		res, "throughput",
+		json_pack("{s:f, s:f, s:o, s:I, s:I, s:I, s:f}", "seconds", (double)(t1 - t0) / 1e9,
+			  "messages_per_s", t0 ? (double)(d1 - d0) * 1e9 / (double)(t1 - t0) : 0.0,
+			  "per_host", per_host, "scatterings", (json_int_t)scatterings(ctl), "sent",
+			  (json_int_t)(scatterings(ctl) * ctl->n), "delivered",
+			  (json_int_t)delivered(ctl), "drain_s", drained));
 	atomic_store(&ctl->phase, PH_IDLE);
 	return bench_order(ctl, res);
 }
@@ -244,14 +261,16 @@ json_t *bench_quantiles(uint32_t *v, uint32_t n)
 	static const struct {
 		const char *name;
 		double q;
-	} qs[] = { { "min", 0 }, { "p50_ns", 0.5 }, { "p90_ns", 0.9 }, { "p99_ns", 0.99 }, { "p999_ns", 0.999 }, { "max_ns", 1 } };
+	} qs[] = { { "min", 0 },       { "p50_ns", 0.5 },    { "p90_ns", 0.9 },
+		   { "p99_ns", 0.99 }, { "p999_ns", 0.999 }, { "max_ns", 1 } };
 	json_t *o = json_object();
 	size_t i;
 
 	qsort(v, n, sizeof(*v), compare32);
 	json_object_set_new(o, "samples", json_integer(n));
 	for (i = 0; n && i < sizeof(qs) / sizeof(qs[0]); i++)
-		json_object_set_new(o, i ? qs[i].name : "min_ns", json_integer(v[(uint32_t)(qs[i].q * (n - 1) + 0.5)]));
+		json_object_set_new(o, i ? qs[i].name : "min_ns",
+				    json_integer(v[(uint32_t)(qs[i].q * (n - 1) + 0.5)]));
 	return o;
 }
 
@@ -274,14 +293,16 @@ static int run_cell(struct bench_ctl *ctl, int cell)
 		if (got != seen)
 			last_change = mono_ns();
 		seen = got;
-		out_progress("latency: %s, %u of %u", bench_cell_names[cell], got, ctl->p.lat_samples);
+		out_progress("latency: %s, %u of %u", bench_cell_names[cell], got,
+			     ctl->p.lat_samples);
 		if (got >= ctl->p.lat_samples || mono_ns() - last_change > 2000000000)
 			break;
 	}
 	atomic_store(&ctl->phase, PH_IDLE);
 	nap(150000); /* every worker leaves the cell: the longest wait is 100 ms */
 	if (!seen)
-		return cli_fail("latency (%s): not one of %u messages arrived", bench_cell_names[cell], atomic_load(&ctl->lat_sent));
+		return cli_fail("latency (%s): not one of %u messages arrived",
+				bench_cell_names[cell], atomic_load(&ctl->lat_sent));
 	return 0;
 }
 
@@ -314,7 +335,9 @@ int bench_latency(struct bench_ctl *ctl, json_t *res)
 		if (!err) {
 			q = bench_quantiles(v, n);
 			json_object_set_new(q, "mode", json_string(bench_cell_names[cell]));
-			json_object_set_new(q, "lost", json_integer((json_int_t)atomic_load(&ctl->lat_sent) - n));
+			json_object_set_new(
+				q, "lost",
+				json_integer((json_int_t)atomic_load(&ctl->lat_sent) - n));
 			json_array_append_new(cells, q);
 		}
 		free(v);

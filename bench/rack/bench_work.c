@@ -34,7 +34,8 @@ static uint64_t random64(struct worker *w)
 	return w->rng;
 }
 
-static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		    enum bl_fail_reason why)
 {
 	struct worker *w = ctx;
 
@@ -71,7 +72,8 @@ static void note_order(struct worker *w, const struct bl_delivery *d)
 	n++;
 	if (n % BENCH_CHECK == 0 && n / BENCH_CHECK < BENCH_CHECKS)
 		me->check[n / BENCH_CHECK] = me->hash;
-	atomic_store_explicit(&me->delivered, n, memory_order_release); /* pairs with the driver's acquire: check and log are there */
+	/* pairs with the driver's acquire: check and log are there */
+	atomic_store_explicit(&me->delivered, n, memory_order_release);
 }
 
 static void note_latency(struct worker *w, const void *data, size_t len, uint64_t now, int cell)
@@ -90,13 +92,16 @@ static void note_latency(struct worker *w, const void *data, size_t len, uint64_
 
 int worker_send(struct worker *w, const struct bl_msg *vec, size_t n, unsigned int flags)
 {
-	return w->ctl->p.reliable ? bl_send_reliable(w->ep, vec, n, flags) : bl_send(w->ep, vec, n, flags);
+	return w->ctl->p.reliable ? bl_send_reliable(w->ep, vec, n, flags)
+				  : bl_send(w->ep, vec, n, flags);
 }
 
 int worker_receive(struct worker *w, int timeout_ms)
 {
 	struct bl_delivery d[RECV_BATCH];
-	int n = w->ctl->p.reliable ? bl_recv_reliable(w->ep, d, RECV_BATCH, timeout_ms) : bl_recv(w->ep, d, RECV_BATCH, timeout_ms), i;
+	int n = w->ctl->p.reliable ? bl_recv_reliable(w->ep, d, RECV_BATCH, timeout_ms)
+				   : bl_recv(w->ep, d, RECV_BATCH, timeout_ms),
+	    i;
 
 	if (n > 0) {
 		uint64_t now = mono_ns();
@@ -105,15 +110,18 @@ int worker_receive(struct worker *w, int timeout_ms)
 			uint32_t sender;
 
 			if (d[i].len < 8)
-				continue; /* of somebody else: the port range is open to all of the rack */
+				continue; /* of somebody else: the port range is open to all of the
+					     rack */
 			memcpy(&sender, d[i].data, 4);
-			if (sender >= GROUP_MARK && sender < GROUP_MARK + BENCH_MAX && d[i].len >= sizeof(struct payload)) {
+			if (sender >= GROUP_MARK && sender < GROUP_MARK + BENCH_MAX &&
+			    d[i].len >= sizeof(struct payload)) {
 				struct payload p;
 
 				memcpy(&p, d[i].data, sizeof(p));
 				worker_group_note(w, &p, now);
 			} else if (sender == LAT_MARK)
-				note_latency(w, d[i].data, d[i].len, now, atomic_load(&w->ctl->cell));
+				note_latency(w, d[i].data, d[i].len, now,
+					     atomic_load(&w->ctl->cell));
 			else
 				note_order(w, &d[i]);
 		}
@@ -130,7 +138,9 @@ static int all_to_all(struct worker *w)
 	int err;
 
 	for (j = 0; j < ctl->n; j++)
-		w->vec[j] = (struct bl_msg){ .dst = ctl->w[j].addr, .data = w->buf, .len = ctl->p.size };
+		w->vec[j] = (struct bl_msg){ .dst = ctl->w[j].addr,
+					     .data = w->buf,
+					     .len = ctl->p.size };
 	while (atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_ALL) {
 		for (b = 0, err = 0; b < ctl->p.batch && !err; b++) {
 			memcpy(w->buf, &p, 8);
@@ -146,15 +156,23 @@ static int all_to_all(struct worker *w)
 		} else if (err) {
 			return worker_fail(w, "bl_send", bl_strerror(w->ep));
 		}
-		/* full windows: sleep until a message or a credit comes, so that the other workers get the CPU */
-		if (worker_receive(w, 0) == 0 && err == -EAGAIN && bl_wait(w->ep, w->ctl->p.reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 10) < 0)
+		/*
+		 * full windows: sleep until a message or a credit comes, so that the other workers
+		 * get the CPU
+		 */
+		if (worker_receive(w, 0) == 0 && err == -EAGAIN &&
+		    bl_wait(w->ep,
+			    w->ctl->p.reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE
+					       : BL_WAIT_SEND | BL_WAIT_RECV,
+			    10) < 0)
 			return worker_fail(w, "bl_wait", bl_strerror(w->ep));
 	}
 	err = bl_flush(w->ep);
 	return err && err != -EAGAIN ? worker_fail(w, "bl_flush", bl_strerror(w->ep)) : 0;
 }
 
-int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p, size_t size)
+int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p,
+		    size_t size)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(BENCH_UDP_PORT) };
 
@@ -169,14 +187,22 @@ static int latency_send(struct worker *w, int cell)
 	bool udp = cell == CELL_UDP_BLOCK || cell == CELL_UDP_POLL;
 	size_t size = ctl->p.size > sizeof(struct payload) ? ctl->p.size : sizeof(struct payload);
 	struct payload p = { .sender = LAT_MARK };
-	struct bl_msg m = { .dst = ctl->w[ctl->lat_dst].addr, .data = w->buf, .len = (uint32_t)size };
+	struct bl_msg m = { .dst = ctl->w[ctl->lat_dst].addr,
+			    .data = w->buf,
+			    .len = (uint32_t)size };
 	uint64_t t;
 	int err;
 
-	/* with the usual slack of 50 us this timer would fire together with the beacon thread's, and every message leave just behind a wave */
+	/*
+	 * with the usual slack of 50 us this timer would fire together with the beacon thread's,
+	 * and every message leave just behind a wave
+	 */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	while (p.seq < ctl->p.lat_samples && atomic_load(&ctl->phase) == PH_LATENCY) {
-		/* two to six beacon intervals apart: any phase of the interval is equally likely, and messages never share a barrier */
+		/*
+		 * two to six beacon intervals apart: any phase of the interval is equally likely,
+		 * and messages never share a barrier
+		 */
 		struct timespec ts;
 
 		t = mono_ns() + 2 * ctl->beacon_ns + random64(w) % (4 * ctl->beacon_ns);
@@ -192,7 +218,8 @@ static int latency_send(struct worker *w, int cell)
 			err = worker_send(w, &m, 1, 0);
 		}
 		if (err && err != -EAGAIN)
-			return worker_fail(w, udp ? "sendto" : "bl_send", udp ? strerror(-err) : bl_strerror(w->ep));
+			return worker_fail(w, udp ? "sendto" : "bl_send",
+					   udp ? strerror(-err) : bl_strerror(w->ep));
 		p.seq += !err;
 		atomic_store(&ctl->lat_sent, p.seq);
 		if (!udp && worker_receive(w, 0) < 0)
@@ -209,7 +236,8 @@ static int latency_receive(struct worker *w, int cell)
 	uint8_t buf[2048];
 	int n;
 
-	while (atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_LATENCY && atomic_load(&ctl->cell) == cell) {
+	while (atomic_load_explicit(&ctl->phase, memory_order_relaxed) == PH_LATENCY &&
+	       atomic_load(&ctl->cell) == cell) {
 		if (udp) {
 			ssize_t len = recv(w->udp, buf, sizeof(buf), poll ? MSG_DONTWAIT : 0);
 
@@ -226,11 +254,16 @@ static int latency_receive(struct worker *w, int cell)
 	return 0;
 }
 
-/* One of the others: a message to the sender every 10 ms, which is no sample, but keeps this host from falling silent. */
+/*
+ * One of the others: a message to the sender every 10 ms, which is no sample, but keeps this host
+ * from falling silent.
+ */
 static int latency_talk(struct worker *w)
 {
 	const struct payload p = { .sender = LAT_MARK, .seq = BENCH_LAT_MAX };
-	const struct bl_msg m = { .dst = w->ctl->w[w->ctl->lat_src].addr, .data = &p, .len = sizeof(p) };
+	const struct bl_msg m = { .dst = w->ctl->w[w->ctl->lat_src].addr,
+				  .data = &p,
+				  .len = sizeof(p) };
 	int err = worker_send(w, &m, 1, 0);
 
 	if (err && err != -EAGAIN)
@@ -261,11 +294,15 @@ static int latency(struct worker *w)
 
 static int open_udp(struct worker *w)
 {
-	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)(BENCH_UDP_PORT)) };
+	struct sockaddr_in6 sa = { .sin6_family = AF_INET6,
+				   .sin6_port = htons((uint16_t)(BENCH_UDP_PORT)) };
 	struct timeval tv = { .tv_usec = 100000 };
 	int no = 0;
 
-	/* several workers of one host: only the first gets the port, and only across hosts is it used */
+	/*
+	 * several workers of one host: only the first gets the port, and only across hosts is it
+	 * used
+	 */
 	w->udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (w->udp < 0 || setsockopt(w->udp, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) ||
 	    setsockopt(w->udp, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
@@ -307,7 +344,8 @@ static int run(struct worker *w)
 int bench_worker_main(struct bench_ctl *ctl, unsigned int i)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	struct bl_options opt = { .ring_bytes = ctl->p.ring_bytes, .family = ctl->p.ipv6 ? AF_INET6 : AF_INET };
+	struct bl_options opt = { .ring_bytes = ctl->p.ring_bytes,
+				  .family = ctl->p.ipv6 ? AF_INET6 : AF_INET };
 	char name[16];
 	int err;
 
@@ -319,7 +357,8 @@ int bench_worker_main(struct bench_ctl *ctl, unsigned int i)
 	w->me = &ctl->w[i];
 	w->i = i;
 	w->rng = mono_ns() * 2654435761u + i + 1;
-	w->buf = calloc(1, ctl->p.size > sizeof(struct payload) ? ctl->p.size : sizeof(struct payload));
+	w->buf = calloc(1, ctl->p.size > sizeof(struct payload) ? ctl->p.size
+								: sizeof(struct payload));
 	if (!w->buf || open_udp(w))
 		return 1;
 	if (bl_init(&w->ep, &opt))

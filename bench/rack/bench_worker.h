@@ -19,7 +19,10 @@ struct worker {
 	uint64_t rng;
 };
 
-/* a message: who and which number, then padding; a sample of one-way latency: LAT_MARK or GROUP_MARK + sender, number, CLOCK_MONOTONIC at the sender */
+/*
+ * a message: who and which number, then padding; a sample of one-way latency: LAT_MARK or
+ * GROUP_MARK + sender, number, CLOCK_MONOTONIC at the sender
+ */
 struct payload {
 	uint32_t sender;
 	uint32_t seq;
@@ -31,8 +34,10 @@ struct payload {
 /* bench_work.c */
 int worker_fail(struct worker *w, const char *what, const char *why); /* returns 1 */
 int worker_send(struct worker *w, const struct bl_msg *vec, size_t n, unsigned int flags);
-int worker_receive(struct worker *w, int timeout_ms); /* deliver what is due; count, or a negative errno */
-int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p, size_t size);
+/* deliver what is due; count, or a negative errno */
+int worker_receive(struct worker *w, int timeout_ms);
+int worker_send_udp(struct worker *w, const struct bl_addr *to, const struct payload *p,
+		    size_t size);
 
 /* bench_group.c */
 /** worker_group - the group phase, until it is over. 0, or 1 after worker_fail(). */

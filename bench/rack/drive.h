@@ -12,10 +12,11 @@ extern const struct bench_params bench_defaults;
 extern const struct argp bench_argp; /* input: struct bench_params */
 
 /**
- * bench_drive - one worker per host h1 to h@n of the namespaces bound in @netns_dir, or @n workers here if it is NULL. Measures, checks, reports.
- * Returns the exit status.
+ * bench_drive - one worker per host h1 to h@n of the namespaces bound in @netns_dir, or @n workers
+ * here if it is NULL. Measures, checks, reports. Returns the exit status.
  */
-int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p, bool throughput, bool latency);
+int bench_drive(unsigned int n, const char *netns_dir, const struct bench_params *p,
+		bool throughput, bool latency);
 
 struct lab;
 struct lab_spec;

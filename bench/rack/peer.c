@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * See peer.h: --serve returns each message to its sender, --peer and --peer-udp send one at a time and wait for it.
+ * See peer.h: --serve returns each message to its sender, --peer and --peer-udp send one at a time
+ * and wait for it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +40,8 @@ static int udp_socket(uint16_t port)
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), no = 0;
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) || bind(fd, (struct sockaddr *)&sa, sizeof(sa))) {
+	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) ||
+	    bind(fd, (struct sockaddr *)&sa, sizeof(sa))) {
 		cli_fail("UDP port %u: %s", port, strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -55,9 +57,11 @@ static void echo_udp(int fd)
 
 	for (;;) {
 		socklen_t len = sizeof(from);
-		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from,
+				     &len);
 
-		if (n < 0 || sendto(fd, buf, (size_t)n, MSG_DONTWAIT, (struct sockaddr *)&from, len) < 0)
+		if (n < 0 ||
+		    sendto(fd, buf, (size_t)n, MSG_DONTWAIT, (struct sockaddr *)&from, len) < 0)
 			return;
 	}
 }
@@ -71,7 +75,9 @@ static int echo_ordered(struct bl_endpoint *ep)
 		struct bl_msg back[64];
 
 		for (i = 0; i < n; i++)
-			back[i] = (struct bl_msg){ .dst = d[i].src, .data = d[i].data, .len = d[i].len };
+			back[i] = (struct bl_msg){ .dst = d[i].src,
+						   .data = d[i].data,
+						   .len = d[i].len };
 		for (i = 0; i < n; i++) {
 			err = bl_send(ep, &back[i], 1, i + 1 < n ? BL_MORE : 0);
 			if (err && err != -EAGAIN)
@@ -94,7 +100,8 @@ int peer_serve(const struct bench_params *p)
 	fds[0] = (struct pollfd){ .fd = bl_fd(ep), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = udp_socket(BENCH_UDP_PORT), .events = POLLIN };
 	catch_signals();
-	fprintf(stderr, "barline: answering --peer %s, and --peer-udp with port %d\n", bl_addr_format(bl_self(ep), text, sizeof(text)), BENCH_UDP_PORT);
+	fprintf(stderr, "barline: answering --peer %s, and --peer-udp with port %d\n",
+		bl_addr_format(bl_self(ep), text, sizeof(text)), BENCH_UDP_PORT);
 	while (!stop && !err && fds[1].fd >= 0) {
 		err = echo_ordered(ep);
 		echo_udp(fds[1].fd);
@@ -114,7 +121,8 @@ struct probe {
 	uint64_t mono_ns;
 };
 
-static bool ask_ordered(struct bl_endpoint *ep, const struct bl_addr *to, uint8_t *buf, size_t size, const struct probe *p, int *err)
+static bool ask_ordered(struct bl_endpoint *ep, const struct bl_addr *to, uint8_t *buf, size_t size,
+			const struct probe *p, int *err)
 {
 	struct bl_msg m = { .dst = *to, .data = buf, .len = (uint32_t)size };
 	uint64_t until = mono_ns() + ANSWER_MS * 1000000ull;
@@ -139,7 +147,8 @@ static bool ask_ordered(struct bl_endpoint *ep, const struct bl_addr *to, uint8_
 	return false;
 }
 
-static bool ask_udp(int fd, const struct bl_addr *to, uint8_t *buf, size_t size, const struct probe *p, int *err)
+static bool ask_udp(int fd, const struct bl_addr *to, uint8_t *buf, size_t size,
+		    const struct probe *p, int *err)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(to->port) };
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -152,15 +161,20 @@ static bool ask_udp(int fd, const struct bl_addr *to, uint8_t *buf, size_t size,
 		return false;
 	}
 	while (!stop && poll(&pfd, 1, ANSWER_MS) == 1)
-		if (recv(fd, &q, sizeof(q), MSG_TRUNC) >= (ssize_t)sizeof(q) && q.number == p->number)
+		if (recv(fd, &q, sizeof(q), MSG_TRUNC) >= (ssize_t)sizeof(q) &&
+		    q.number == p->number)
 			return true;
 	return false;
 }
 
 int peer_ask(const struct bench_params *p, const struct peer_args *a)
 {
-	static const struct col cols[] = { { "mode", "HALF THE ROUND TRIP", 's' }, { "p50_ns", "P50", 't' }, { "p99_ns", "P99", 't' },
-					   { "p999_ns", "P99.9", 't' }, { "max_ns", "GREATEST", 't' }, { "samples", "SAMPLES", 'd' },
+	static const struct col cols[] = { { "mode", "HALF THE ROUND TRIP", 's' },
+					   { "p50_ns", "P50", 't' },
+					   { "p99_ns", "P99", 't' },
+					   { "p999_ns", "P99.9", 't' },
+					   { "max_ns", "GREATEST", 't' },
+					   { "samples", "SAMPLES", 'd' },
 					   { "lost", "LOST", 'd' } };
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct bl_options opt = { .family = memcmp(a->to.ip, mapped, 12) ? AF_INET6 : AF_INET };
@@ -185,7 +199,8 @@ int peer_ask(const struct bench_params *p, const struct peer_args *a)
 
 		nanosleep(&gap, NULL);
 		q.mono_ns = mono_ns();
-		ok = a->udp ? ask_udp(fd, &a->to, buf, size, &q, &err) : ask_ordered(ep, &a->to, buf, size, &q, &err);
+		ok = a->udp ? ask_udp(fd, &a->to, buf, size, &q, &err)
+			    : ask_ordered(ep, &a->to, buf, size, &q, &err);
 		if (ok)
 			v[n++] = (uint32_t)((mono_ns() - q.mono_ns) / 2);
 		out_progress("latency: %u of %u", i, p->lat_samples);

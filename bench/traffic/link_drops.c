@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* See link_drops.h. A child enters each namespace in turn and writes what it finds into a pipe: this process stays where it is. */
+/*
+ * See link_drops.h. A child enters each namespace in turn and writes what it finds into a pipe:
+ * this process stays where it is.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +58,9 @@ static void tell_interface(int fd, const char *node, const char *ifname, int to)
 	stats = calloc(1, sizeof(*stats) + n * sizeof(uint64_t));
 	if (!names || !stats)
 		_exit(1);
-	*names = (struct ethtool_gstrings){ .cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = n };
+	*names = (struct ethtool_gstrings){ .cmd = ETHTOOL_GSTRINGS,
+					    .string_set = ETH_SS_STATS,
+					    .len = n };
 	*stats = (struct ethtool_stats){ .cmd = ETHTOOL_GSTATS, .n_stats = n };
 	if (!ask(fd, ifname, names) && !ask(fd, ifname, stats))
 		for (i = 0; i < n && i < names->len && i < stats->n_stats; i++) {
@@ -64,16 +69,24 @@ static void tell_interface(int fd, const char *node, const char *ifname, int to)
 			snprintf(c.node, sizeof(c.node), "%s", node);
 			snprintf(c.ifname, sizeof(c.ifname), "%s", ifname);
 			memcpy(c.name, names->data + i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
-			/* "rx_queue_0_xdp_drops" counts verdicts of XDP programs, ours: they are counted by reason already */
-			if ((strstr(c.name, "drop") || strstr(c.name, "err")) && !strstr(c.name, "_xdp_drops") && write(to, &c, sizeof(c)) != sizeof(c))
+			/*
+			 * "rx_queue_0_xdp_drops" counts verdicts of XDP programs, ours: they are
+			 * counted by reason already
+			 */
+			if ((strstr(c.name, "drop") || strstr(c.name, "err")) &&
+			    !strstr(c.name, "_xdp_drops") && write(to, &c, sizeof(c)) != sizeof(c))
 				_exit(1);
 		}
 	free(names);
 	free(stats);
 }
 
-/* what a veth could not hand to its other end, since that one's ring was full, is in no counter of its own */
-static void tell_dropped(const struct rtnl_link_stats *s, const char *node, const char *ifname, int to)
+/*
+ * what a veth could not hand to its other end, since that one's ring was full, is in no counter of
+ * its own
+ */
+static void tell_dropped(const struct rtnl_link_stats *s, const char *node, const char *ifname,
+			 int to)
 {
 	struct counter c = { .name = "tx_dropped", .n = s->tx_dropped };
 
@@ -114,7 +127,8 @@ static void tell_all(const char *netns_dir, int to)
 	if (!dir)
 		_exit(1);
 	while ((e = readdir(dir))) {
-		int fd = e->d_name[0] == '.' ? -1 : openat(dirfd(dir), e->d_name, O_RDONLY | O_CLOEXEC);
+		int fd = e->d_name[0] == '.' ? -1
+					     : openat(dirfd(dir), e->d_name, O_RDONLY | O_CLOEXEC);
 
 		if (fd < 0)
 			continue;
@@ -158,7 +172,8 @@ static int look(struct link_drops *d)
 	}
 	close(fds[0]);
 	if (waitpid(pid, &st, 0) != pid || st || bad)
-		return cli_fail("cannot read what the links dropped%s%s", d->netns_dir ? " in " : "", d->netns_dir ? d->netns_dir : "");
+		return cli_fail("cannot read what the links dropped%s%s",
+				d->netns_dir ? " in " : "", d->netns_dir ? d->netns_dir : "");
 	return 0;
 }
 
@@ -189,7 +204,8 @@ static uint64_t before(const struct link_drops *d, const struct counter *c)
 	size_t i;
 
 	for (i = 0; i < d->n; i++)
-		if (!strcmp(d->v[i].node, c->node) && !strcmp(d->v[i].ifname, c->ifname) && !strcmp(d->v[i].name, c->name))
+		if (!strcmp(d->v[i].node, c->node) && !strcmp(d->v[i].ifname, c->ifname) &&
+		    !strcmp(d->v[i].name, c->name))
 			return d->v[i].n;
 	return 0;
 }
@@ -204,14 +220,20 @@ void link_drops_end(struct link_drops *d, json_t *rows)
 	now.netns_dir = d->netns_dir;
 	if (!look(&now))
 		for (i = 0; i < now.n; i++) {
-			uint64_t n = now.v[i].n - before(d, &now.v[i]); /* tx_dropped is of 32 bits; nobody drops so many in between */
+			/* tx_dropped is of 32 bits; nobody drops so many in between */
+			uint64_t n = now.v[i].n - before(d, &now.v[i]);
 			char what[sizeof(now.v[i].ifname) + sizeof(now.v[i].name) + 1];
 
 			if (!n)
 				continue;
 			snprintf(what, sizeof(what), "%s %s", now.v[i].ifname, now.v[i].name);
-			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:I, s:s}", "node", now.v[i].node[0] ? now.v[i].node : "here", "kind", "link", "reason", what, "count", (json_int_t)n,
-							      "text", "the interface dropped it: its ring was full, or it is down"));
+			json_array_append_new(rows,
+					      json_pack("{s:s, s:s, s:s, s:I, s:s}", "node",
+							now.v[i].node[0] ? now.v[i].node : "here",
+							"kind", "link", "reason", what, "count",
+							(json_int_t)n, "text",
+							"the interface dropped it: its ring was "
+							"full, or it is down"));
 		}
 	free(now.v);
 	free_drops(d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline lab run incast|outcast|shuffle|memcached: options, and one fresh rack after the other (traffic.h).
+ * barline lab run incast|outcast|shuffle|memcached: options, and one fresh rack after the other
+ * (traffic.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,10 +24,12 @@
  * shuffle loses"). Beacons of 142 bytes every 4 ms would be 1.3 % of 25 Mbit/s, and nothing here
  * waits for their barriers.
  */
-#define BULK_K	     6
-/* slot: bursts wait for their grants; seven unsolicited ones at once would be a queue of 56 frames */
-#define BULK_T	     1
-#define BEACON_US    20000
+#define BULK_K 6
+/*
+ * slot: bursts wait for their grants; seven unsolicited ones at once would be a queue of 56 frames
+ */
+#define BULK_T    1
+#define BEACON_US 20000
 
 const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",
 						   [TRAFFIC_OUTCAST] = "outcast",
@@ -34,16 +37,31 @@ const char *const traffic_names[TRAFFIC_KINDS] = { [TRAFFIC_INCAST] = "incast",
 						   [TRAFFIC_MEMCACHED] = "memcached" };
 const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES] = { 1024, 4096 };
 
-enum { KEY_POLICY = 500, KEY_SECONDS, KEY_TRANSPORT, KEY_OFFER, KEY_CONGESTION, KEY_OUT, KEY_UNMETERED };
+enum {
+	KEY_POLICY = 500,
+	KEY_SECONDS,
+	KEY_TRANSPORT,
+	KEY_OFFER,
+	KEY_CONGESTION,
+	KEY_OUT,
+	KEY_UNMETERED
+};
 
 static const struct argp_option options[] = {
-	{ "policy", KEY_POLICY, "LIST", 0, "policies to compare, in this order (default none,pl2): none, pl2, pl2:two-counter, pl2:joint, pl2:bitmap, fastpass, fastpass:min-fct and so on; off: the plain kernel, no admission", 2 },
-	{ "unmetered", KEY_UNMETERED, NULL, 0, "links as fast as they go (default: --rate 250mbit)", 2 },
+	{ "policy", KEY_POLICY, "LIST", 0,
+	  "policies to compare, in this order (default none,pl2): none, pl2, pl2:two-counter, "
+	  "pl2:joint, pl2:bitmap, fastpass, fastpass:min-fct and so on; off: the plain kernel, no "
+	  "admission",
+	  2 },
+	{ "unmetered", KEY_UNMETERED, NULL, 0, "links as fast as they go (default: --rate 250mbit)",
+	  2 },
 	{ "transport", KEY_TRANSPORT, "LIST", 0, "tcp, udp or both (default tcp,udp)", 2 },
 	{ "seconds", KEY_SECONDS, "S", 0, "of each measurement, 2 to 3600 (default 10)", 2 },
-	{ "offer", KEY_OFFER, "RATE", 0, "what each UDP sender offers (default twice its fair share)", 2 },
+	{ "offer", KEY_OFFER, "RATE", 0,
+	  "what each UDP sender offers (default twice its fair share)", 2 },
 	{ "congestion", KEY_CONGESTION, "NAME", 0, "congestion control of TCP (default cubic)", 2 },
-	{ "out", KEY_OUT, "DIR", 0, "write summary.json, and queue.csv or memcached.csv with their plot, there", 2 },
+	{ "out", KEY_OUT, "DIR", 0,
+	  "write summary.json, and queue.csv or memcached.csv with their plot, there", 2 },
 	{ 0 }
 };
 
@@ -69,7 +87,8 @@ void traffic_policies(struct traffic_params *p, const char *arg, struct argp_sta
 	char *list = strdup(arg), *save = NULL, *word;
 
 	p->npolicies = 0;
-	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
 		struct traffic_policy *one = &p->policy[p->npolicies];
 		int policy, allocator = 0;
 		char *alloc;
@@ -83,12 +102,20 @@ void traffic_policies(struct traffic_params *p, const char *arg, struct argp_sta
 			*alloc++ = '\0';
 		policy = strcmp(word, "off") ? bl_policy_by_name(word) : BL_POLICY_NONE;
 		if (alloc)
-			allocator = policy == BL_POLICY_PL2 ? bl_allocator_by_name(alloc) : policy == BL_POLICY_FASTPASS ? arbiter_policy(alloc) : -1;
+			allocator = policy == BL_POLICY_PL2        ? bl_allocator_by_name(alloc)
+				    : policy == BL_POLICY_FASTPASS ? arbiter_policy(alloc)
+								   : -1;
 		if (policy < 0 || allocator < 0)
-			argp_error(state, "policy \"%s\" is not off, none, pl2, pl2:two-counter, pl2:joint, pl2:bitmap, fastpass, or fastpass:POLICY as for `arbiter bench`", one->text);
+			argp_error(state,
+				   "policy \"%s\" is not off, none, pl2, pl2:two-counter, "
+				   "pl2:joint, pl2:bitmap, fastpass, or fastpass:POLICY as for "
+				   "`arbiter bench`",
+				   one->text);
 		one->on = strcmp(word, "off") != 0;
 		one->policy = (enum bl_policy)policy;
-		one->fp_policy = policy == BL_POLICY_FASTPASS ? (alloc ? (unsigned int)allocator : BL_ALLOC_FAIR) : 0;
+		one->fp_policy = policy == BL_POLICY_FASTPASS
+					 ? (alloc ? (unsigned int)allocator : BL_ALLOC_FAIR)
+					 : 0;
 		one->allocator = policy == BL_POLICY_FASTPASS ? 0 : (enum bl_allocator)allocator;
 		p->npolicies++;
 	}
@@ -102,7 +129,8 @@ static void parse_transports(struct traffic_params *p, const char *arg, struct a
 	char *list = strdup(arg), *save = NULL, *word;
 
 	p->tcp = p->udp = false;
-	for (word = list ? strtok_r(list, ",", &save) : NULL; word; word = strtok_r(NULL, ",", &save)) {
+	for (word = list ? strtok_r(list, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
 		if (strcmp(word, "tcp") && strcmp(word, "udp"))
 			argp_error(state, "transport \"%s\" is not tcp or udp", word);
 		*(word[0] == 't' ? &p->tcp : &p->udp) = true;
@@ -134,7 +162,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_OFFER:
 		if (!bl_rate_parse(arg, &p->offer_bps))
-			argp_error(state, "offer \"%s\" is no rate: as 100mbit, from 2mbit on", arg);
+			argp_error(state, "offer \"%s\" is no rate: as 100mbit, from 2mbit on",
+				   arg);
 		return 0;
 	case KEY_SECONDS:
 		if (!cli_number(arg, 2, 3600, &v))
@@ -185,7 +214,8 @@ static bool installed(const char *program)
 	char *list = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, *dir, file[1024];
 	bool found = false;
 
-	for (dir = list ? strtok_r(list, ":", &save) : NULL; dir && !found; dir = strtok_r(NULL, ":", &save)) {
+	for (dir = list ? strtok_r(list, ":", &save) : NULL; dir && !found;
+	     dir = strtok_r(NULL, ":", &save)) {
 		snprintf(file, sizeof(file), "%s/%s", dir, program);
 		found = !access(file, X_OK);
 	}
@@ -235,7 +265,9 @@ static int run_cell(const struct lab *lab, const struct traffic_params *p, struc
 	free(one);
 	if (!err && !c->done)
 		err = 1;
-	return err ? cli_fail("%s, %s, %s: the measurement did not come to its end", traffic_names[p->kind], policy->text, c->udp ? "UDP" : "TCP") : 0;
+	return err ? cli_fail("%s, %s, %s: the measurement did not come to its end",
+			      traffic_names[p->kind], policy->text, c->udp ? "UDP" : "TCP")
+		   : 0;
 }
 
 static int check(const struct args *a)
@@ -248,23 +280,48 @@ static int check(const struct args *a)
 	if (s->hosts < least)
 		return cli_usage("%s needs %u hosts or more", traffic_names[a->p.kind], least);
 	if (a->p.kind == TRAFFIC_SHUFFLE && s->hosts * (s->hosts - 1) > TRAFFIC_FLOWS_MAX)
-		return cli_usage("a shuffle of %u hosts is %u flows; at most %d are possible", s->hosts, s->hosts * (s->hosts - 1), TRAFFIC_FLOWS_MAX);
+		return cli_usage("a shuffle of %u hosts is %u flows; at most %d are possible",
+				 s->hosts, s->hosts * (s->hosts - 1), TRAFFIC_FLOWS_MAX);
 	if (!installed("iperf3"))
-		return cli_fail("iperf3 is not installed; this workload is made of it: apt-get install iperf3");
+		return cli_fail("iperf3 is not installed; this workload is made of it: apt-get "
+				"install iperf3");
 	if (a->p.kind == TRAFFIC_MEMCACHED && !installed("memcached"))
-		return cli_fail("memcached is not installed; this workload is made of it: apt-get install memcached");
+		return cli_fail("memcached is not installed; this workload is made of it: apt-get "
+				"install memcached");
 	return 0;
 }
 
 int traffic_main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { cmd_globals_child, { &lab_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { .options = options, .parser = parse, .args_doc = "incast|outcast|shuffle|memcached", .children = children,
-					  .doc = "barline lab run incast|outcast|shuffle|memcached - unmodified iperf3 or memcached on a rack with metered ports, one "
-						 "admission policy after the other\vincast: all hosts but h1 send to h1. outcast: h1 sends to all others. shuffle: every "
-						 "host sends to every other. memcached: h2 asks a memcached on h1 for values of 1 and 4 KiB while up to four other hosts send "
-						 "bulk data to h2. Each policy and transport gets a fresh rack, with beacons every 20 ms, and bulk data goes in bursts of 6 that are never unsolicited (memcached: 4, and 15 slots). --policy says what --admission and --allocator do elsewhere." };
-	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0 }, { "pl2", true, BL_POLICY_PL2, 0 } }, .npolicies = 2, .tcp = true, .udp = true, .seconds = 10, .congestion = "cubic" } };
+	static const struct argp_child children[] = { cmd_globals_child,
+						      { &lab_argp, 0, NULL, 0 },
+						      { 0 } };
+	static const struct argp argp = { .options = options,
+					  .parser = parse,
+					  .args_doc = "incast|outcast|shuffle|memcached",
+					  .children = children,
+					  .doc = "barline lab run incast|outcast|shuffle|memcached "
+						 "- unmodified iperf3 or memcached on a rack with "
+						 "metered ports, one "
+						 "admission policy after the other\vincast: all "
+						 "hosts but h1 send to h1. outcast: h1 sends to "
+						 "all others. shuffle: every "
+						 "host sends to every other. memcached: h2 asks a "
+						 "memcached on h1 for values of 1 and 4 KiB while "
+						 "up to four other hosts send "
+						 "bulk data to h2. Each policy and transport gets "
+						 "a fresh rack, with beacons every 20 ms, and bulk "
+						 "data goes in bursts of 6 that are never "
+						 "unsolicited (memcached: 4, and 15 slots). "
+						 "--policy says what --admission and --allocator "
+						 "do elsewhere." };
+	struct args a = { .p = { .policy = { { "none", true, BL_POLICY_NONE, 0 },
+					     { "pl2", true, BL_POLICY_PL2, 0 } },
+				 .npolicies = 2,
+				 .tcp = true,
+				 .udp = true,
+				 .seconds = 10,
+				 .congestion = "cubic" } };
 	struct traffic_cell *cells;
 	unsigned int i, u, ncells = 0;
 	size_t size;
@@ -280,14 +337,16 @@ int traffic_main(int argc, char **argv)
 		a.lab->spec.admission.rate_bps = 0;
 	if (!a.lab->spec.admission.k && a.p.kind != TRAFFIC_MEMCACHED)
 		a.lab->spec.admission.k = BULK_K;
-	if (!a.lab->spec.admission.t_slots && !a.lab->spec.admission.t_us && a.p.kind != TRAFFIC_MEMCACHED)
+	if (!a.lab->spec.admission.t_slots && !a.lab->spec.admission.t_us &&
+	    a.p.kind != TRAFFIC_MEMCACHED)
 		a.lab->spec.admission.t_slots = BULK_T;
 	if (!a.lab->spec.beacon_us)
 		a.lab->spec.beacon_us = BEACON_US;
 	err = check(&a);
 	size = sizeof(*cells) * 2 * a.p.npolicies;
 	/* most of it is never touched */
-	cells = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	cells = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+		     -1, 0);
 	if (!err && cells == MAP_FAILED)
 		err = cli_fail("cannot map room for the results: %s", strerror(errno));
 	for (u = 0; u < 2 && !err; u++) {

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline lab run incast|outcast|shuffle|memcached: unmodified applications on a rack, one admission policy after the other in the same run.
+ * barline lab run incast|outcast|shuffle|memcached: unmodified applications on a rack, one
+ * admission policy after the other in the same run.
  *
  *   front (traffic.c)      for each policy and transport, a cell: raises a fresh rack (lab.h)
- *     |-- driver           in the lab: starts the applications, samples the switch's queues every 2 ms, reads what they and the counters say (traffic_run.c)
- *           |-- iperf3 -s -1 -J, iperf3 -c ... -J     two per flow, each in its host's network namespace
+ *     |-- driver           in the lab: starts the applications, samples the switch's queues every 2
+ * ms, reads what they and the counters say (traffic_run.c)
+ *           |-- iperf3 -s -1 -J, iperf3 -c ... -J     two per flow, each in its host's network
+ * namespace
  *           |-- memcached, and our client for it (traffic_mc.c)
  *
- * Driver and client leave their results in memory that the front shares with them; the front reports (traffic_report.c).
+ * Driver and client leave their results in memory that the front shares with them; the front
+ * reports (traffic_report.c).
  *
- * Goodput is what the receiving iperf3 counted, by its one-second intervals: no report has to come back through a full queue.
+ * Goodput is what the receiving iperf3 counted, by its one-second intervals: no report has to come
+ * back through a full queue.
  */
 #ifndef BARLINE_CLI_TRAFFIC_H
 #define BARLINE_CLI_TRAFFIC_H
@@ -25,14 +30,21 @@
 #define TRAFFIC_SAMPLE_US    2000
 #define TRAFFIC_MC_CONNS     4
 #define TRAFFIC_MC_SIZES     2
-#define TRAFFIC_MC_MAX	     (1u << 20)
+#define TRAFFIC_MC_MAX       (1u << 20)
 
-enum traffic_kind { TRAFFIC_INCAST, TRAFFIC_OUTCAST, TRAFFIC_SHUFFLE, TRAFFIC_MEMCACHED, TRAFFIC_KINDS };
+enum traffic_kind {
+	TRAFFIC_INCAST,
+	TRAFFIC_OUTCAST,
+	TRAFFIC_SHUFFLE,
+	TRAFFIC_MEMCACHED,
+	TRAFFIC_KINDS
+};
 extern const char *const traffic_names[TRAFFIC_KINDS];
 extern const unsigned int traffic_mc_sizes[TRAFFIC_MC_SIZES]; /* bytes of a value */
 
 /**
- * struct traffic_policy - what is compared. @text: as it was asked for: "off", "none", "pl2", "pl2:joint", "fastpass:min-fct". @on: there is admission. @fp_policy: of Fastpass's arbiter.
+ * struct traffic_policy - what is compared. @text: as it was asked for: "off", "none", "pl2",
+ * "pl2:joint", "fastpass:min-fct". @on: there is admission. @fp_policy: of Fastpass's arbiter.
  */
 struct traffic_policy {
 	char text[32];
@@ -43,7 +55,8 @@ struct traffic_policy {
 };
 
 /**
- * struct traffic_params - the run. @offer_bps: of each UDP sender; 0: twice its fair share. @congestion: TCP's. @unmetered: links as fast as they go.
+ * struct traffic_params - the run. @offer_bps: of each UDP sender; 0: twice its fair share.
+ * @congestion: TCP's. @unmetered: links as fast as they go.
  */
 struct traffic_params {
 	enum traffic_kind kind;
@@ -58,7 +71,8 @@ struct traffic_params {
 
 /**
  * struct traffic_flow - one iperf3 client and its server. @from, @to: hosts, from 0.
- * @bps: goodput. @lost, @packets, @jitter_ms: UDP, by the receiver. @retransmits: TCP, by the sender. @error: "": all went well.
+ * @bps: goodput. @lost, @packets, @jitter_ms: UDP, by the receiver. @retransmits: TCP, by the
+ * sender. @error: "": all went well.
  */
 struct traffic_flow {
 	unsigned int from, to;
@@ -69,8 +83,10 @@ struct traffic_flow {
 };
 
 /**
- * struct traffic_mc - the memcached client, shared with the driver. @state: 1: connected, value stored; 2: the driver says go; 3: stop; 4: done; -1: failed, see @error.
- * @ns: latency of each request, @n of them; @unanswered of them never got an answer, and count as long as they waited.
+ * struct traffic_mc - the memcached client, shared with the driver. @state: 1: connected, value
+ * stored; 2: the driver says go; 3: stop; 4: done; -1: failed, see @error.
+ * @ns: latency of each request, @n of them; @unanswered of them never got an answer, and count as
+ * long as they waited.
  */
 struct traffic_mc {
 	_Atomic int state;
@@ -89,9 +105,11 @@ struct traffic_sample {
 };
 
 /**
- * struct traffic_cell - one policy with one transport. @done: the run came to its end. @metered: there were queues to look at.
+ * struct traffic_cell - one policy with one transport. @done: the run came to its end. @metered:
+ * there were queues to look at.
  * @receivers: bit i: host i is sent to; the queues of its switch port are looked at.
- * @found, @sojourn: of the data queues of the receivers' switch ports, from the start of the senders to the end.
+ * @found, @sojourn: of the data queues of the receivers' switch ports, from the start of the
+ * senders to the end.
  * @switch_counts, @host_counts: frames by reason in that time, over all ports and hooks.
  * @late: of all pacers' frames.
  */
@@ -124,7 +142,10 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 
 /* traffic_look.c */
 struct traffic_look;
-/** traffic_look_new - open the maps of all nodes of the lab and remember what they count. NULL after a message. */
+/**
+ * traffic_look_new - open the maps of all nodes of the lab and remember what they count. NULL
+ * after a message.
+ */
 struct traffic_look *traffic_look_new(struct traffic_cell *c, bool admission);
 /** traffic_look_sample - the length of the data queues now. Bytes. */
 uint32_t traffic_look_sample(struct traffic_look *l, struct traffic_cell *c, uint64_t since_ns);
@@ -132,11 +153,15 @@ uint32_t traffic_look_sample(struct traffic_look *l, struct traffic_cell *c, uin
 void traffic_look_end(struct traffic_look *l, struct traffic_cell *c);
 
 /* traffic_mc.c */
-/** traffic_mc_main - the life of the client, in its host's namespace. @addr: IPv4, of the server. Returns its exit status. */
+/**
+ * traffic_mc_main - the life of the client, in its host's namespace. @addr: IPv4, of the server.
+ * Returns its exit status.
+ */
 int traffic_mc_main(struct traffic_mc *m, const uint8_t addr[4], uint16_t port);
 
 /* traffic_report.c */
 /** traffic_report - table or JSON, files if @p->out is set. 0 or 1. */
-int traffic_report(const struct lab_spec *spec, const struct traffic_params *p, struct traffic_cell *cells, unsigned int ncells);
+int traffic_report(const struct lab_spec *spec, const struct traffic_params *p,
+		   struct traffic_cell *cells, unsigned int ncells);
 
 #endif

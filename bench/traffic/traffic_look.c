@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a lab's switches and hosts count while a workload runs: queue lengths now, and histograms, drops and lateness from its beginning to its end.
+ * What a lab's switches and hosts count while a workload runs: queue lengths now, and histograms,
+ * drops and lateness from its beginning to its end.
  *
- * Data queues are those of the classes "data" and "unscheduled", which carry what applications send, on the ports of hosts that are sent to. Beacons share them, and would make the
- * picture of all ports one of empty queues.
+ * Data queues are those of the classes "data" and "unscheduled", which carry what applications
+ * send, on the ports of hosts that are sent to. Beacons share them, and would make the picture of
+ * all ports one of empty queues.
  */
 #include <bpf/bpf.h>
 #include <stdlib.h>
@@ -16,7 +18,8 @@ static const unsigned int data_classes[] = { BL_CL_DATA, BL_CL_UNSCHED };
 #define DATA_CLASSES (sizeof(data_classes) / sizeof(data_classes[0]))
 
 /**
- * struct look_switch - one switch. @queues, @hists: fds. @ports: so many have queues. @looked_at: bit per port.
+ * struct look_switch - one switch. @queues, @hists: fds. @ports: so many have queues. @looked_at:
+ * bit per port.
  */
 struct look_switch {
 	int queues, hists;
@@ -44,14 +47,16 @@ static bool is_receiver(int names, uint32_t port, uint64_t receivers)
 	if (bpf_map_lookup_elem(names, &port, &p))
 		return false;
 	p.name[sizeof(p.name) - 1] = '\0';
-	return sscanf(p.name, "h%u", &host) == 1 && host >= 1 && host <= LAB_HOSTS_MAX && receivers >> (host - 1) & 1;
+	return sscanf(p.name, "h%u", &host) == 1 && host >= 1 && host <= LAB_HOSTS_MAX &&
+	       receivers >> (host - 1) & 1;
 }
 
 static int open_switch(const struct bl_node_ref *ref, struct look_switch *s, uint64_t receivers)
 {
 	uint32_t queues, hists, ports, i;
 	int meters = adm_map(ref, BL_MAP_METERS, sizeof(struct bl_meter), &ports);
-	int names = meters < 0 ? -1 : adm_map(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), NULL);
+	int names = meters < 0 ? -1
+			       : adm_map(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), NULL);
 
 	s->queues = s->hists = -1;
 	if (names < 0) {
@@ -60,11 +65,14 @@ static int open_switch(const struct bl_node_ref *ref, struct look_switch *s, uin
 		return 1;
 	}
 	s->queues = adm_map(ref, BL_MAP_QUEUES, sizeof(struct bl_queue), &queues);
-	s->hists = s->queues < 0 ? -1 : adm_map(ref, BL_MAP_QUEUE_HIST, sizeof(struct bl_queue_hist), &hists);
+	s->hists = s->queues < 0
+			   ? -1
+			   : adm_map(ref, BL_MAP_QUEUE_HIST, sizeof(struct bl_queue_hist), &hists);
 	for (i = 0; s->hists >= 0 && i < ports && i < 64; i++) {
 		struct bl_meter m;
 
-		if (BL_PORT_QUEUE(i + 1, 0) > queues || BL_PORT_QUEUE(i + 1, 0) > hists || bpf_map_lookup_elem(meters, &i, &m) || !m.ns_q20 ||
+		if (BL_PORT_QUEUE(i + 1, 0) > queues || BL_PORT_QUEUE(i + 1, 0) > hists ||
+		    bpf_map_lookup_elem(meters, &i, &m) || !m.ns_q20 ||
 		    !is_receiver(names, i, receivers))
 			continue;
 		s->looked_at |= 1ULL << i;
@@ -86,7 +94,8 @@ static void read_hists(const struct traffic_look *l, struct bl_hist *found, stru
 				uint32_t key = BL_PORT_QUEUE(port, data_classes[k]);
 				struct bl_queue_hist h;
 
-				if (!(l->sw[i].looked_at >> port & 1) || bpf_map_lookup_elem(l->sw[i].hists, &key, &h))
+				if (!(l->sw[i].looked_at >> port & 1) ||
+				    bpf_map_lookup_elem(l->sw[i].hists, &key, &h))
 					continue;
 				hist_add(found, &h.found, NULL);
 				hist_add(sojourn, &h.sojourn, NULL);
@@ -128,7 +137,8 @@ struct traffic_look *traffic_look_new(struct traffic_cell *c, bool admission)
 			bad = open_switch(&l->refs[i], s, c->receivers);
 			c->metered |= s->looked_at != 0;
 		}
-	if (bad || adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) || (l->admission && adm_late(l->refs, l->nrefs, &l->late))) {
+	if (bad || adm_counts(l->refs, l->nrefs, &l->switch_counts, &l->host_counts) ||
+	    (l->admission && adm_late(l->refs, l->nrefs, &l->late))) {
 		look_free(l);
 		return NULL;
 	}
@@ -149,14 +159,16 @@ uint32_t traffic_look_sample(struct traffic_look *l, struct traffic_cell *c, uin
 			for (k = 0; k < DATA_CLASSES && l->sw[i].looked_at >> port & 1; k++) {
 				struct bl_queue q;
 
-				if (!adm_queue(l->sw[i].queues, BL_PORT_QUEUE(port, data_classes[k]), &q))
+				if (!adm_queue(l->sw[i].queues,
+					       BL_PORT_QUEUE(port, data_classes[k]), &q))
 					bytes += q.bytes;
 			}
 			if (bytes > longest)
 				longest = bytes;
 		}
 	if (c->metered && c->nsamples < TRAFFIC_SAMPLES_MAX)
-		c->sample[c->nsamples++] = (struct traffic_sample){ (uint32_t)((now - since_ns) / 1000), longest };
+		c->sample[c->nsamples++] =
+			(struct traffic_sample){ (uint32_t)((now - since_ns) / 1000), longest };
 	return longest;
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client for memcached (text protocol): some connections, one GET of the same key outstanding on each, the next when the answer is complete: a closed loop.
+ * A client for memcached (text protocol): some connections, one GET of the same key outstanding on
+ *each, the next when the answer is complete: a closed loop.
  *
  *	set barline 0 0 1024\r\n<1024 bytes>\r\n	-> STORED\r\n
  *	get barline\r\n				-> VALUE barline 0 1024\r\n<1024 bytes>\r\nEND\r\n
  *
- * Every answer is compared with the bytes that were stored. A request that has no answer a second after the end counts with the time that it waited: to leave it out
- * would flatter those who lose the most.
+ * Every answer is compared with the bytes that were stored. A request that has no answer a second
+ *after the end counts with the time that it waited: to leave it out would flatter those who lose
+ *the most.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,9 +23,9 @@
 
 #include "traffic.h"
 
-#define KEY	   "barline"
-#define CONNECT_S  5
-#define LAST_NS	   1000000000ull /* for the answers that are still out at the end */
+#define KEY       "barline"
+#define CONNECT_S 5
+#define LAST_NS   1000000000ull /* for the answers that are still out at the end */
 
 enum { MC_READY = 1, MC_GO, MC_STOP, MC_DONE };
 
@@ -44,7 +46,8 @@ struct client {
 
 static int failed(struct traffic_mc *m, const char *what)
 {
-	snprintf(m->error, sizeof(m->error), "memcached client: %s: %s", what, errno ? strerror(errno) : "not what was stored");
+	snprintf(m->error, sizeof(m->error), "memcached client: %s: %s", what,
+		 errno ? strerror(errno) : "not what was stored");
 	atomic_store(&m->state, -1);
 	return 1;
 }
@@ -92,8 +95,10 @@ static int dial(const uint8_t addr[4], uint16_t port)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	memcpy(&sa.sin_addr, addr, 4);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) || connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) ||
+	    connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -124,9 +129,11 @@ static int prepare(struct client *c, const uint8_t addr[4], uint16_t port)
 		c->conn[i].fd = dial(addr, port);
 		if (c->conn[i].fd < 0 || !c->conn[i].buf)
 			return failed(c->m, "connect");
-		if (!i && (send_all(c->conn[i].fd, set, (size_t)k + size + 2) || expect(c->conn[i].fd, "STORED\r\n", 8)))
+		if (!i && (send_all(c->conn[i].fd, set, (size_t)k + size + 2) ||
+			   expect(c->conn[i].fd, "STORED\r\n", 8)))
 			return failed(c->m, "set");
-		if (send_all(c->conn[i].fd, "get " KEY "\r\n", 13) || expect(c->conn[i].fd, c->want, c->want_len))
+		if (send_all(c->conn[i].fd, "get " KEY "\r\n", 13) ||
+		    expect(c->conn[i].fd, c->want, c->want_len))
 			return failed(c->m, "get");
 	}
 	free(set);

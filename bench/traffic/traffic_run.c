@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The driver of a workload, inside the lab: starts unmodified programs in the hosts' namespaces, watches, and reads what they say (traffic.h).
+ * The driver of a workload, inside the lab: starts unmodified programs in the hosts' namespaces,
+ * watches, and reads what they say (traffic.h).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,24 +24,25 @@
 #include "traffic_span.h"
 
 #define LISTEN_TIMEOUT_NS 10000000000ull
-#define GRACE_NS	  30000000000ull /* for the last segments, reports and retransmission timeouts after the time is up */
-#define LEFT_ALONE_NS	  3000000000ull	 /* a server whose client is gone */
-#define HELLO_NS	  3000000000ull	 /* for a UDP sender to be heard */
-#define DRAINED_NS	  300000000ull	 /* longer than a full queue takes to run empty */
-#define QUIET_US	  6000		 /* so long without a datagram: it is empty */
-#define PORT_BASE	  5201
-#define MC_PORT		  11211
-#define STAGGER_US	  20000 /* shuffle: between the rounds */
-#define BULK_SENDERS	  4
+/* for the last segments, reports and retransmission timeouts after the time is up */
+#define GRACE_NS      30000000000ull
+#define LEFT_ALONE_NS 3000000000ull /* a server whose client is gone */
+#define HELLO_NS      3000000000ull /* for a UDP sender to be heard */
+#define DRAINED_NS    300000000ull  /* longer than a full queue takes to run empty */
+#define QUIET_US      6000          /* so long without a datagram: it is empty */
+#define PORT_BASE     5201
+#define MC_PORT       11211
+#define STAGGER_US    20000 /* shuffle: between the rounds */
+#define BULK_SENDERS  4
 /*
  * Seconds that a flow runs before those that count, and again after them: while a second of one
  * counts, all of them send (traffic_span.h). Handshakes of the 56 of a shuffle share two CPUs and
  * links that others already fill, and took up to 1.7 s more for one than for another.
  */
-#define AROUND_S	  1
-#define AROUND_MANY_S	  3
-#define MANY		  16 /* flows */
-#define ARGS_MAX	  32
+#define AROUND_S      1
+#define AROUND_MANY_S 3
+#define MANY          16 /* flows */
+#define ARGS_MAX      32
 
 /**
  * struct proc - a child. @pid 0: ended. @fd: what it prints. @status: of waitpid().
@@ -60,14 +62,16 @@ struct run {
 	struct traffic_look *look;
 	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX], memcached, asker;
 	uint64_t begun_ns;
-	uint64_t heard_ns[TRAFFIC_FLOWS_MAX], go_ns; /* UDP: the flow had begun; all go on together */
+	/* UDP: the flow had begun; all go on together */
+	uint64_t heard_ns[TRAFFIC_FLOWS_MAX], go_ns;
 	struct bl_node_ref *refs;
 	int nrefs;
 };
 
 static void nap(unsigned int us)
 {
-	const struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
+	const struct timespec t = { .tv_sec = us / 1000000,
+				    .tv_nsec = (long)(us % 1000000) * 1000 };
 
 	nanosleep(&t, NULL);
 }
@@ -154,7 +158,8 @@ static int spawn(struct proc *p, unsigned int i, char *const argv[], const struc
 	if (gate)
 		wait_before(gate);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (enter_host(i) || dup2(null, STDIN_FILENO) < 0 || dup2(p->fd, STDOUT_FILENO) < 0 || (!cli.verbose && dup2(null, STDERR_FILENO) < 0))
+	if (enter_host(i) || dup2(null, STDIN_FILENO) < 0 || dup2(p->fd, STDOUT_FILENO) < 0 ||
+	    (!cli.verbose && dup2(null, STDERR_FILENO) < 0))
 		_exit(126);
 	execvp(argv[0], argv);
 	_exit(127);
@@ -189,7 +194,8 @@ static bool listens(pid_t pid, uint16_t port)
 	snprintf(path, sizeof(path), "/proc/%d/net/tcp", pid);
 	f = fopen(path, "re");
 	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && local == port && state == 10;
+		found = sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 &&
+			local == port && state == 10;
 	if (f)
 		fclose(f);
 	return found;
@@ -202,9 +208,12 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 	while (!listens(p->pid, port)) {
 		reap(p);
 		if (!p->pid)
-			return cli_fail("%s ended with status %d before it listened", what, WIFEXITED(p->status) ? WEXITSTATUS(p->status) : 128 + WTERMSIG(p->status));
+			return cli_fail("%s ended with status %d before it listened", what,
+					WIFEXITED(p->status) ? WEXITSTATUS(p->status)
+							     : 128 + WTERMSIG(p->status));
 		if (mono_ns() > until)
-			return cli_fail("%s does not listen after %llu s", what, LISTEN_TIMEOUT_NS / 1000000000);
+			return cli_fail("%s does not listen after %llu s", what,
+					LISTEN_TIMEOUT_NS / 1000000000);
 		nap(2000);
 	}
 	return 0;
@@ -215,7 +224,9 @@ static int wait_listening(struct proc *p, uint16_t port, const char *what)
 static void add_flow(struct traffic_cell *c, unsigned int from, unsigned int to)
 {
 	c->receivers |= 1ULL << to;
-	c->flow[c->nflows] = (struct traffic_flow){ .from = from, .to = to, .port = (uint16_t)(PORT_BASE + c->nflows) };
+	c->flow[c->nflows] = (struct traffic_flow){ .from = from,
+						    .to = to,
+						    .port = (uint16_t)(PORT_BASE + c->nflows) };
 	c->nflows++;
 }
 
@@ -260,7 +271,8 @@ static int start_servers(struct run *r)
 	unsigned int i;
 
 	for (i = 0; i < r->c->nflows; i++) {
-		char addr[16], port[8], *argv[] = { "iperf3", "-s", "-1", "-J", "-i", "1", "-B", addr, "-p", port, NULL };
+		char addr[16], port[8], *argv[] = { "iperf3", "-s", "-1", "-J", "-i", "1",
+						    "-B",     addr, "-p", port, NULL };
 
 		app_text(r->lab, r->c->flow[i].to, addr, sizeof(addr));
 		snprintf(port, sizeof(port), "%u", r->c->flow[i].port);
@@ -274,9 +286,9 @@ static int start_servers(struct run *r)
 }
 
 /*
- * As long as goes without fragments. TOP leaves room for its echo in bl0's MTU; a longer datagram became
- * a long and a short fragment, and of a queue that is always full the short one never got a place: all
- * first halves arrived, and no datagram.
+ * As long as goes without fragments. TOP leaves room for its echo in bl0's MTU; a longer datagram
+ * became a long and a short fragment, and of a queue that is always full the short one never got a
+ * place: all first halves arrived, and no datagram.
  */
 static unsigned int datagram(const struct lab_spec *s)
 {
@@ -287,7 +299,8 @@ static int start_client(struct run *r, unsigned int i, unsigned int seconds,
 			const struct gate *gate)
 {
 	const struct traffic_flow *f = &r->c->flow[i];
-	uint64_t offer = r->p->offer_bps ? r->p->offer_bps : 2 * r->lab->spec.admission.rate_bps / sharers(r);
+	uint64_t offer = r->p->offer_bps ? r->p->offer_bps
+					 : 2 * r->lab->spec.admission.rate_bps / sharers(r);
 	char addr[16], own[16], port[8], time[16], rate[24], size[16], *argv[ARGS_MAX];
 	int n = 0;
 
@@ -341,7 +354,8 @@ static long long fcp_received(struct run *r, unsigned int i)
 	}
 	snprintf(name, sizeof(name), "h%u", i + 1);
 	for (k = 0; k < r->nrefs; k++)
-		if (!strcmp(r->refs[k].meta.name, name) && !node_value(&r->refs[k], BL_MAP_FP_PAGE, 0, &page, sizeof(page)))
+		if (!strcmp(r->refs[k].meta.name, name) &&
+		    !node_value(&r->refs[k], BL_MAP_FP_PAGE, 0, &page, sizeof(page)))
 			return (long long)page.rx;
 	return 0;
 }
@@ -364,8 +378,10 @@ static long long udp_received(struct run *r, unsigned int i, pid_t pid)
 }
 
 /*
- * iperf3 begins with one UDP datagram that it never repeats, and waits for the answer. Neither must meet the full queue that earlier senders have made: each sender is stopped as
- * soon as its server has data of it, and all go on together. (Not before: a wait for a datagram that is stopped ends with EINTR, and iperf3 with it.)
+ * iperf3 begins with one UDP datagram that it never repeats, and waits for the answer. Neither must
+ * meet the full queue that earlier senders have made: each sender is stopped as soon as its server
+ * has data of it, and all go on together. (Not before: a wait for a datagram that is stopped ends
+ * with EINTR, and iperf3 with it.)
  */
 static void hold_back(struct run *r, unsigned int i, long long before)
 {
@@ -381,7 +397,10 @@ static void hold_back(struct run *r, unsigned int i, long long before)
 	kill(r->client[i].pid, SIGSTOP);
 }
 
-/* the same, once what stopped senders have left in queues has come: it must not be taken for the next one's */
+/*
+ * the same, once what stopped senders have left in queues has come: it must not be taken for the
+ * next one's
+ */
 static long long udp_quiet(struct run *r, unsigned int i, pid_t pid)
 {
 	uint64_t until = mono_ns() + DRAINED_NS;
@@ -452,8 +471,9 @@ static void look(struct run *r, const char *what, unsigned int seconds)
 	uint64_t ms = (mono_ns() - r->begun_ns) / 1000000;
 
 	if (ms % 100 < TRAFFIC_SAMPLE_US / 1000)
-		out_progress("%s, %s, %s: %.1f of %u s, longest queue %.1f frames", what, r->p->policy[r->c->policy].text, r->c->udp ? "UDP" : "TCP", (double)ms / 1e3, seconds,
-			     (double)bytes / ADM_FULL_FRAME);
+		out_progress("%s, %s, %s: %.1f of %u s, longest queue %.1f frames", what,
+			     r->p->policy[r->c->policy].text, r->c->udp ? "UDP" : "TCP",
+			     (double)ms / 1e3, seconds, (double)bytes / ADM_FULL_FRAME);
 	nap(TRAFFIC_SAMPLE_US);
 }
 
@@ -474,7 +494,8 @@ static void watch(struct run *r, unsigned int seconds)
 		}
 		if (!clients && !clients_over)
 			clients_over = mono_ns();
-		if ((!clients && !servers) || mono_ns() > until || (clients_over && mono_ns() - clients_over > LEFT_ALONE_NS))
+		if ((!clients && !servers) || mono_ns() > until ||
+		    (clients_over && mono_ns() - clients_over > LEFT_ALONE_NS))
 			break;
 	}
 	for (i = 0; i < r->c->nflows; i++) {
@@ -513,7 +534,8 @@ static struct traffic_span span_of(const struct run *r, unsigned int i, const js
 	s.most = (double)r->server[i].ended_ns / 1e9;
 	if (r->heard_ns[i])
 		s.most = fmin(s.most, (double)r->heard_ns[i] / 1e9);
-	json_array_foreach(all, k, o) {
+	json_array_foreach(all, k, o)
+	{
 		double end = number(json_object_get(o, "sum"), "end");
 
 		s.most = fmin(s.most, (double)r->server[i].ended_ns / 1e9 - end);
@@ -534,7 +556,8 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp,
 	unsigned int used = 0;
 	size_t i;
 
-	json_array_foreach(all, i, o) {
+	json_array_foreach(all, i, o)
+	{
 		const json_t *sum = json_object_get(o, "sum");
 
 		if (!traffic_counts(s, number(sum, "start"), number(sum, "end"), from, to) ||
@@ -549,7 +572,8 @@ static void read_server(struct traffic_flow *f, const json_t *j, bool udp,
 	if (!used)
 		snprintf(f->error, sizeof(f->error),
 			 "no second in which all flows sent: together they did for %.1f s; "
-			 "use fewer hosts or more --seconds", to > from ? to - from : 0);
+			 "use fewer hosts or more --seconds",
+			 to > from ? to - from : 0);
 	if (udp) {
 		const json_t *sum = json_object_get(json_object_get(j, "end"), "sum");
 
@@ -598,8 +622,8 @@ static int read_flows(struct run *r)
 	from = fmax(from, (double)r->go_ns / 1e9);
 	for (i = 0; i < r->c->nflows; i++) {
 		if (!*r->c->flow[i].error)
-			read_server(&r->c->flow[i], server[i], r->c->udp,
-				    &s[r->c->nflows + i], from, to);
+			read_server(&r->c->flow[i], server[i], r->c->udp, &s[r->c->nflows + i],
+				    from, to);
 		json_decref(server[i]);
 	}
 	free(s);
@@ -625,7 +649,8 @@ static int start_asker(struct run *r, struct traffic_mc *m)
 	return 0;
 }
 
-static int asker_state(struct run *r, struct traffic_mc *m, int want, uint64_t timeout_ns, const char *what)
+static int asker_state(struct run *r, struct traffic_mc *m, int want, uint64_t timeout_ns,
+		       const char *what)
 {
 	uint64_t until = mono_ns() + timeout_ns;
 
@@ -648,7 +673,8 @@ static int ask_memcached(struct run *r, unsigned int k)
 	int err;
 
 	m->size = traffic_mc_sizes[k];
-	if (start_asker(r, m) || asker_state(r, m, 1, 15000000000ull, "connect") || start_servers(r))
+	if (start_asker(r, m) || asker_state(r, m, 1, 15000000000ull, "connect") ||
+	    start_servers(r))
 		return 1;
 	if (start_clients(r, life_s(r)))
 		return 1;
@@ -670,13 +696,15 @@ static int ask_memcached(struct run *r, unsigned int k)
 
 static int run_memcached(struct run *r)
 {
-	char addr[16], port[8], *argv[] = { "memcached", "-u", "nobody", "-U", "0", "-t", "1", "-m", "64", "-l", addr, "-p", port, NULL };
+	char addr[16], port[8], *argv[] = { "memcached", "-u", "nobody", "-U", "0",  "-t", "1",
+					    "-m",        "64", "-l",     addr, "-p", port, NULL };
 	unsigned int k;
 	int err;
 
 	app_text(r->lab, 0, addr, sizeof(addr));
 	snprintf(port, sizeof(port), "%u", MC_PORT);
-	err = spawn(&r->memcached, 0, argv, NULL) || wait_listening(&r->memcached, MC_PORT, "memcached");
+	err = spawn(&r->memcached, 0, argv, NULL) ||
+	      wait_listening(&r->memcached, MC_PORT, "memcached");
 	for (k = 0; k < TRAFFIC_MC_SIZES && !err; k++)
 		err = ask_memcached(r, k);
 	end(&r->memcached);
@@ -703,7 +731,8 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	r->c = c;
 	plan(r);
 	lab_leave_datapath_alone(lab);
-	nap(300000); /* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
+	/* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
+	nap(300000);
 	r->look = traffic_look_new(c, lab->spec.admission.on);
 	if (!r->look)
 		return 1;

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Prepare, acknowledge, commit (1Pipe 5.1), without a process: the receiver's XDP program has stored a PREP and sends the same frame back as its ACK; the sender's closes the slot of its window; and where that empties
- * the window, it makes of the ACK's frame a beacon with the new commit barrier and sends that on to the switch.
+ * Prepare, acknowledge, commit (1Pipe 5.1), without a process: the receiver's XDP program has
+ * stored a PREP and sends the same frame back as its ACK; the sender's closes the slot of its
+ * window; and where that empties the window, it makes of the ACK's frame a beacon with the new
+ * commit barrier and sends that on to the switch.
  *
- * A RECALL (1Pipe 5.2) goes the same way: stored in the receiver's ring, sent back as RECALLED. Its process may be
- * away: the commit barrier cannot pass what is recalled before the sender has all answers, so a process that sees
- * such a barrier, and reads its ring after it, finds the RECALL there and takes the frames out before it delivers.
+ * A RECALL (1Pipe 5.2) goes the same way: stored in the receiver's ring, sent back as RECALLED. Its
+ * process may be away: the commit barrier cannot pass what is recalled before the sender has all
+ * answers, so a process that sees such a barrier, and reads its ring after it, finds the RECALL
+ * there and takes the frames out before it delivers.
  *
- * Example: host 1 sends one message to hosts 2 and 3, ts = 1030. C of host 1 stands at 1030. The ACK of 2 closes slot 0, that of 3 closes slot 1 and empties the window; C = the clock, 1052, leaves at once in that frame.
- * The switch's least C was host 1's, so it rises over 1030 and is relayed, and both receivers deliver.
+ * Example: host 1 sends one message to hosts 2 and 3, ts = 1030. C of host 1 stands at 1030. The
+ * ACK of 2 closes slot 0, that of 3 closes slot 1 and empties the window; C = the clock, 1052,
+ * leaves at once in that frame. The switch's least C was host 1's, so it rises over 1030 and is
+ * relayed, and both receivers deliver.
  *
- * The way back is XDP_TX, past the queue that data and beacons share. So neither frame promises anything about best-effort messages: B is old. C needs no FIFO: what is below it was stored before it was sent.
+ * The way back is XDP_TX, past the queue that data and beacons share. So neither frame promises
+ * anything about best-effort messages: B is old. C needs no FIFO: what is below it was stored
+ * before it was sent.
  *
  * Included by host.bpf.c, after struct run and the hooks' common parts. BPF side only.
  */
@@ -20,7 +27,8 @@
 #define BL_HDR_OFF_MAX (sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
 /* The first @len bytes after the header; NULL: it is too short. */
-static __always_inline const __u8 *body_of(const void *data, const void *end, const struct run *r, __u32 len)
+static __always_inline const __u8 *body_of(const void *data, const void *end, const struct run *r,
+					   __u32 len)
 {
 	__u32 off = r->f.hdr_off;
 	const __u8 *body;
@@ -38,7 +46,9 @@ static __always_inline const __u8 *ack_body(const void *data, const void *end, c
 	return body_of(data, end, r, BL_ACK_BODY);
 }
 
-/* Which life of its receiver a PREP or a RECALL is for. Returns 0, or -1: it has no room to say so. */
+/*
+ * Which life of its receiver a PREP or a RECALL is for. Returns 0, or -1: it has no room to say so.
+ */
 static __always_inline int named_life(const void *data, const void *end, struct run *r)
 {
 	const __u8 *body;
@@ -58,8 +68,10 @@ static __always_inline int named_life(const void *data, const void *end, struct 
 }
 
 /*
- * Whether a PREP comes when C has passed it. A sender for whom C waits cannot send one but as a copy of a frame whose ACK it has taken in, since its window holds C until then. Anybody else (who rejoins, who was announced as
- * failed and lives) must not be told that it is stored: the message would be late here, and he would believe it committed.
+ * Whether a PREP comes when C has passed it. A sender for whom C waits cannot send one but as a
+ * copy of a frame whose ACK it has taken in, since its window holds C until then. Anybody else (who
+ * rejoins, who was announced as failed and lives) must not be told that it is stored: the message
+ * would be late here, and he would believe it committed.
  */
 static __always_inline int prep_late(const struct run *r)
 {
@@ -83,8 +95,9 @@ static long advance_one(__u32 i, struct advance *a)
 }
 
 /*
- * Close the slot that @a names in the window of endpoint slot @slot, and move head as far as it goes. *@empty: whether nothing is open any more. A head that moves more than a window's length in this call has been moved
- * by others, who go on.
+ * Close the slot that @a names in the window of endpoint slot @slot, and move head as far as it
+ * goes. *@empty: whether nothing is open any more. A head that moves more than a window's length in
+ * this call has been moved by others, who go on.
  */
 static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack *a, int *empty)
 {
@@ -111,7 +124,10 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 	*empty = !bl_rwin_used(BL_READ_ONCE(line->state));
 	if (bl_rwin_head(BL_READ_ONCE(line->state)) == head)
 		return BL_R_ACKED;
-	/* after head was moved, by a full barrier; pairs with the process, which sets on_ack, fences, and looks at the window once more */
+	/*
+	 * after head was moved, by a full barrier; pairs with the process, which sets on_ack,
+	 * fences, and looks at the window once more
+	 */
 	w = bpf_map_lookup_elem(&wake, &zero);
 	if (w && BL_READ_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack)) {
 		BL_WRITE_ONCE(w->ep[slot & (BL_EPS_MAX - 1)].on_ack, 0);
@@ -122,7 +138,8 @@ static __always_inline enum bl_reason close_slot(__u32 slot, const struct bl_ack
 	return BL_R_ACKED;
 }
 
-static __always_inline void read_ack(const __u8 *body, const struct run *r, const __u8 *from, __u16 port, struct bl_ack *a)
+static __always_inline void read_ack(const __u8 *body, const struct run *r, const __u8 *from,
+				     __u16 port, struct bl_ack *a)
 {
 	const struct bl_prep *p = (const void *)(body + sizeof(struct bl_data));
 
@@ -135,7 +152,10 @@ static __always_inline void read_ack(const __u8 *body, const struct run *r, cons
 	a->addr = (const __u64 *)from;
 }
 
-/* An endpoint of this host stored a PREP of another one, or had left: no frame, the slot is closed at once. */
+/*
+ * An endpoint of this host stored a PREP of another one, or had left: no frame, the slot is closed
+ * at once.
+ */
 static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
 {
 	const __u8 *body = ack_body((void *)(long)skb->data, (void *)(long)skb->data_end, r);
@@ -149,7 +169,10 @@ static __always_inline void own_ack(struct __sk_buff *skb, struct run *r)
 	close_slot(slot, &a, &empty);
 }
 
-/* The same of a RECALL: the answer goes into the ring of who sent it. Returns whether there was room; else it comes once more. */
+/*
+ * The same of a RECALL: the answer goes into the ring of who sent it. Returns whether there was
+ * room; else it comes once more.
+ */
 static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
 {
 	__u64 *s = (__u64 *)r->saddr, *d = (__u64 *)r->daddr, a[2] = { s[0], s[1] };
@@ -166,8 +189,12 @@ static __always_inline int own_recalled(struct __sk_buff *skb, struct run *r)
 	return store(skb, 1, r) == BL_R_STORED;
 }
 
-/* What became of a frame of this host for another endpoint of it, @why: STORED, or LEFT, and answered if it asks for that. */
-static __always_inline enum bl_reason own_answer(struct __sk_buff *skb, struct run *r, enum bl_reason why)
+/*
+ * What became of a frame of this host for another endpoint of it, @why: STORED, or LEFT, and
+ * answered if it asks for that.
+ */
+static __always_inline enum bl_reason own_answer(struct __sk_buff *skb, struct run *r,
+						 enum bl_reason why)
 {
 	if (why != BL_R_STORED && why != BL_R_LEFT)
 		return why;
@@ -204,9 +231,9 @@ static __always_inline __u16 ip_sum(const struct iphdr *ip)
 }
 
 /*
- * The PREP or RECALL is stored: turn its frame into the ACK or the RECALLED. @l3, @off: of its IP header and struct bl_hdr.
- * A global function, as the next two: what they need is on no caller's stack, of which all that call each other have 512
- * bytes. @how: BL_BACK_*.
+ * The PREP or RECALL is stored: turn its frame into the ACK or the RECALLED. @l3, @off: of its IP
+ * header and struct bl_hdr. A global function, as the next two: what they need is on no caller's
+ * stack, of which all that call each other have 512 bytes. @how: BL_BACK_*.
  */
 #define BL_BACK_V6     1
 #define BL_BACK_RECALL 2
@@ -268,18 +295,23 @@ __attribute__((noinline)) int bl_send_back(struct xdp_md *ctx, __u32 l3, __u32 o
 	u->check = 0;
 	bl_put48(h->barrier, old);
 	bl_put48(h->commit, old);
-	h->opcode = how & BL_BACK_RECALL ? BL_OPCODE_BYTE(BL_OP_RECALLED) : BL_OPCODE_BYTE(BL_OP_ACK);
+	h->opcode = how & BL_BACK_RECALL ? BL_OPCODE_BYTE(BL_OP_RECALLED)
+					 : BL_OPCODE_BYTE(BL_OP_ACK);
 	h->flags = BL_HOP_HOST | BL_F_LANES(1);
 	cut = off + sizeof(*h) + body;
 	if (cut < BL_BEACON_LEN + l3 - sizeof(*eth))
 		cut = BL_BEACON_LEN + l3 - sizeof(*eth);
 	if (bpf_xdp_get_buff_len(ctx) > cut)
-		bpf_xdp_adjust_tail(ctx, (int)cut - (int)bpf_xdp_get_buff_len(ctx)); /* to make a frame shorter does not fail; longer it would be as good an ACK */
+		bpf_xdp_adjust_tail(
+			ctx, (int)cut - (int)bpf_xdp_get_buff_len(
+						ctx)); /* to make a frame shorter does not fail;
+							  longer it would be as good an ACK */
 	return how & BL_BACK_RECALL ? BL_R_RECALLED : BL_R_PREPARED;
 }
 
 /* The same for a frame from outside. */
-static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct run *r, enum bl_reason why)
+static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct run *r,
+					     enum bl_reason why)
 {
 	__u32 how = (r->f.v6 ? BL_BACK_V6 : 0) | (r->f.opcode == BL_OP_RECALL ? BL_BACK_RECALL : 0);
 	enum bl_reason res;
@@ -293,7 +325,9 @@ static __always_inline enum bl_reason answer(struct xdp_md *ctx, const struct ru
 }
 
 /*
- * The window is empty: C has risen, and with the link idle nobody would say so before the next tick. Make the ACK's frame a beacon, if there is room in it. A switch relays it only if C was what it waited for.
+ * The window is empty: C has risen, and with the link idle nobody would say so before the next
+ * tick. Make the ACK's frame a beacon, if there is room in it. A switch relays it only if C was
+ * what it waited for.
  */
 __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 {
@@ -311,11 +345,13 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
 	r.page = bpf_map_lookup_elem(&host_page, &zero);
 	bl_read_clock(&now);
-	if (!r.cfg || !r.page || !now.ok || r.page->barred || l3 > sizeof(*eth) + 4 || l3 < sizeof(*eth))
+	if (!r.cfg || !r.page || !now.ok || r.page->barred || l3 > sizeof(*eth) + 4 ||
+	    l3 < sizeof(*eth))
 		return BL_R_ACKED;
 	sent = BL_READ_ONCE(r.page->sent_commit);
 	host_barriers(&r, &now, BL_EPS_MAX, 0);
-	if (r.c <= sent || bpf_xdp_adjust_tail(ctx, (int)(BL_BEACON_LEN + l3 - sizeof(*eth)) - (int)bpf_xdp_get_buff_len(ctx)))
+	if (r.c <= sent || bpf_xdp_adjust_tail(ctx, (int)(BL_BEACON_LEN + l3 - sizeof(*eth)) -
+							    (int)bpf_xdp_get_buff_len(ctx)))
 		return BL_R_ACKED;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
@@ -328,7 +364,8 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 	BL_SEEN(proto);
 	h = (void *)(proto + 1);
 	body = (void *)(h + 1);
-	if ((void *)(eth + 1) > end || (void *)(proto + 1) > end || (void *)(body + 1) + sizeof(struct bl_relay) > end)
+	if ((void *)(eth + 1) > end || (void *)(proto + 1) > end ||
+	    (void *)(body + 1) + sizeof(struct bl_relay) > end)
 		return BL_R_ACKED;
 	__builtin_memcpy(eth->h_source, eth->h_dest, 6);
 	__builtin_memcpy(eth->h_dest, to, 6);
@@ -346,7 +383,10 @@ __attribute__((noinline)) int bl_commit(struct xdp_md *ctx, __u32 l3)
 }
 
 #define BL_EMPTY 0x100 /* beside a reason: the window is empty now */
-/* An ACK: which slot it closes. The frame is parsed once more, since what is known of it is on the caller's stack. */
+/*
+ * An ACK: which slot it closes. The frame is parsed once more, since what is known of it is on the
+ * caller's stack.
+ */
 __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -360,7 +400,8 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	int empty = 0;
 
 	r.cfg = bpf_map_lookup_elem(&host_cfg, &zero);
-	if (!r.cfg || bl_parse(data, end, r.cfg->port_base, r.cfg->port_count, &r.f) != BL_R_NONE || r.f.l3_off > sizeof(struct ethhdr) + 4)
+	if (!r.cfg || bl_parse(data, end, r.cfg->port_base, r.cfg->port_count, &r.f) != BL_R_NONE ||
+	    r.f.l3_off > sizeof(struct ethhdr) + 4)
 		return BL_R_SHORT;
 	body = ack_body(data, end, &r);
 	if (!body)
@@ -370,7 +411,8 @@ __attribute__((noinline)) int bl_take_ack(struct xdp_md *ctx)
 	i = (__u16)(r.f.dport - r.cfg->port_base);
 	ep = bpf_map_lookup_elem(&eps, &i);
 	addr = ep ? (const __u64 *)ep->addr : NULL;
-	if (ep && BL_READ_ONCE(ep->active) != BL_EP_FREE && (!(addr[0] | addr[1]) || (addr[0] == d[0] && addr[1] == d[1]))) {
+	if (ep && BL_READ_ONCE(ep->active) != BL_EP_FREE &&
+	    (!(addr[0] | addr[1]) || (addr[0] == d[0] && addr[1] == d[1]))) {
 		why = BL_R_ACK_UNKNOWN;
 		if (BL_BE16(((const struct bl_data *)body)->incarnation) == ep->life) {
 			read_ack(body, &r, r.saddr, r.f.sport, &a);
@@ -386,7 +428,8 @@ static __always_inline enum bl_reason on_ack(struct xdp_md *ctx, struct run *r)
 
 	if (why != BL_R_BAD_LENGTH)
 		publish(r);
-	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off) : (enum bl_reason)(why & ~BL_EMPTY);
+	return why == (BL_R_ACKED | BL_EMPTY) ? (enum bl_reason)bl_commit(ctx, r->f.l3_off)
+					      : (enum bl_reason)(why & ~BL_EMPTY);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers of destinations and flows on a host, between the core and the maps: who gets one, and how it
- * is found. dest_core.h has the rules; bpf/host/sweep.h takes numbers back. BPF side only.
+ * Numbers of destinations and flows on a host, between the core and the maps: who gets one, and how
+ * it is found. dest_core.h has the rules; bpf/host/sweep.h takes numbers back. BPF side only.
  */
 #ifndef BARLINE_HOST_DEST_H
 #define BARLINE_HOST_DEST_H
@@ -24,7 +24,8 @@ static __always_inline __u32 bl_number_take(struct bl_due *due)
 	if (BL_READ_ONCE(due->given) >= BL_NUMBERS)
 		return 0;
 	n = (__u32)__sync_fetch_and_add(&due->given, 1) + 1;
-	return n <= BL_NUMBERS ? n : 0; /* others were faster; @given stays a little too large, which nobody minds */
+	/* others were faster; @given stays a little too large, which nobody minds */
+	return n <= BL_NUMBERS ? n : 0;
 }
 
 /* Who has taken a number looks whether the pacer should look for others. */
@@ -34,7 +35,10 @@ static __always_inline void bl_number_taken(struct bl_due *due, __u64 now)
 		bl_pace_ring();
 }
 
-/* Number @n is @d's from now on: open, with a pin of the caller's. What its owner is was written before. */
+/*
+ * Number @n is @d's from now on: open, with a pin of the caller's. What its owner is was written
+ * before.
+ */
 static __always_inline void bl_number_begin(struct bl_hold_dest *d, __u64 now)
 {
 	__u32 was;
@@ -47,7 +51,10 @@ static __always_inline void bl_number_begin(struct bl_hold_dest *d, __u64 now)
 	bl_dest_open(d);
 }
 
-/* Another CPU was faster to find a number for this owner, so nobody will find this one: the pacer sees to it. */
+/*
+ * Another CPU was faster to find a number for this owner, so nobody will find this one: the pacer
+ * sees to it.
+ */
 static __always_inline void bl_number_drop(struct bl_hold_dest *d)
 {
 	BL_WRITE_ONCE(d->used, BL_DEST_LEAVING);
@@ -94,13 +101,14 @@ static __always_inline __u32 bl_number_find(const struct bl_mac_key *key)
 }
 
 /**
- * bl_hold_number - the number of destination @to, given at first sight, with a pin of the caller's, who
- * gives it back by bl_unpin(). 0: there are no more.
+ * bl_hold_number - the number of destination @to, given at first sight, with a pin of the caller's,
+ * who gives it back by bl_unpin(). 0: there are no more.
  */
 __attribute__((noinline)) int bl_hold_number(struct bl_mac_key *to, __u64 now)
 {
 	struct bl_hold_dest *d;
-	struct bl_mac_key key; /* Linux 6.1 takes no argument of a global function for a map's key */
+	/* Linux 6.1 takes no argument of a global function for a map's key */
+	struct bl_mac_key key;
 	struct bl_due *due;
 	__u32 zero = 0, n;
 

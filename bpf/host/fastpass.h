@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fastpass on a host, between the core and the maps: demand as frames are held, and the pacer's turn for one destination. fp_core.h has the arithmetic and the example, fp_abi.h
- * says who writes what. BPF side only.
+ * Fastpass on a host, between the core and the maps: demand as frames are held, and the pacer's
+ * turn for one destination. fp_core.h has the arithmetic and the example, fp_abi.h says who writes
+ * what. BPF side only.
  *
- * How a path travels (struct bl_hold_cfg): in four bits of the source MAC address, which barline's switches look at (bpf/switch/plain.h), or as the source port of the outermost UDP
- * header, for switches that hash it: only where that port means nothing, in VXLAN and Geneve, whose senders choose it for this very purpose (RFC 7348 section 5, RFC 8926 section 3.3).
+ * How a path travels (struct bl_hold_cfg): in four bits of the source MAC address, which barline's
+ * switches look at (bpf/switch/plain.h), or as the source port of the outermost UDP header, for
+ * switches that hash it: only where that port means nothing, in VXLAN and Geneve, whose senders
+ * choose it for this very purpose (RFC 7348 section 5, RFC 8926 section 3.3).
  */
 #ifndef BARLINE_HOST_FP_H
 #define BARLINE_HOST_FP_H
@@ -23,7 +26,10 @@ static __always_inline void bl_fp_ring(void)
 	struct bl_fp_page *page = bpf_map_lookup_elem(&fp_page, &zero);
 	void *rec;
 
-	/* after @want was changed, by an atomic operation; pairs with the daemon's thread: asleep, fence, a look at all @want */
+	/*
+	 * after @want was changed, by an atomic operation; pairs with the daemon's thread: asleep,
+	 * fence, a look at all @want
+	 */
 	if (!page || !BL_READ_ONCE(page->asleep) || !__sync_lock_test_and_set(&page->asleep, 0))
 		return;
 	rec = bpf_ringbuf_reserve(&fp_bell, 8, 0);
@@ -40,8 +46,12 @@ static __always_inline void bl_fp_held(__u32 dest, __u32 len, const struct bl_ho
 		bl_fp_ring();
 }
 
-/** bl_fp_turn - what the pacer does for @dest at @now; FRAME: @t->entry is the frame, and its slot is the caller's. After bl_due_take(). */
-__attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now, struct bl_fp_turn *t)
+/**
+ * bl_fp_turn - what the pacer does for @dest at @now; FRAME: @t->entry is the frame, and its slot
+ * is the caller's. After bl_due_take().
+ */
+__attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now,
+					 struct bl_fp_turn *t)
 {
 	struct bl_fp_dest *d = bpf_map_lookup_elem(&fp_dests, &dest);
 	const struct bl_fp_page *page;
@@ -63,8 +73,12 @@ __attribute__((noinline)) int bl_fp_turn(__u32 dest, const struct bl_hold_cfg *c
 		bl_fp_took(d, BL_RING_LEN(entry));
 		if (!entry)
 			t->what = BL_FP_NOTHING;
-	} else if (t->what == BL_FP_NOTHING && t->next_ns == BL_DUE_NEVER && bl_queue_len(key) | bl_queue_len(key + 1)) {
-		/* also where the daemon does not know the owner yet: it looks only at who wants something */
+	} else if (t->what == BL_FP_NOTHING && t->next_ns == BL_DUE_NEVER &&
+		   bl_queue_len(key) | bl_queue_len(key + 1)) {
+		/*
+		 * also where the daemon does not know the owner yet: it looks only at who wants
+		 * something
+		 */
 		if (bl_fp_heal(d))
 			bl_fp_ring();
 	}
@@ -85,9 +99,11 @@ static __always_inline int bl_fp_tunnel(const struct bl_look *l)
 }
 
 /**
- * bl_fp_path - writes @path into the frame that leaves, where the configuration says so. Returns its column (struct bl_fp_paths): what the other end will see in it.
+ * bl_fp_path - writes @path into the frame that leaves, where the configuration says so. Returns
+ * its column (struct bl_fp_paths): what the other end will see in it.
  */
-static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold_cfg *cfg, __u32 path)
+static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold_cfg *cfg,
+					__u32 path)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -107,7 +123,8 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 	if (cfg->path_field != BL_FIELD_UDP || bl_look(data, end, &l) || !bl_fp_tunnel(&l))
 		return BL_FP_PATHS;
 	if (path == BL_FP_NO_PATH)
-		return bl_fp_port_column(cfg, l.sport); /* its own port may lie among those of paths */
+		return bl_fp_port_column(cfg,
+					 l.sport); /* its own port may lie among those of paths */
 	off = l.l3_off + (l.kind == BL_LOOK_IP6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	if (off > sizeof(*eth) + sizeof(struct bl_vlan) + sizeof(struct ipv6hdr))
 		return BL_FP_PATHS;
@@ -118,7 +135,8 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 	was = u->source;
 	to = BL_BE16((__u16)(cfg->udp_ports + path));
 	if (u->check) {
-		u->check = bl_csum_replace(u->check, (const __u8 *)&was, (const __u8 *)&to, sizeof(to));
+		u->check = bl_csum_replace(u->check, (const __u8 *)&was, (const __u8 *)&to,
+					   sizeof(to));
 		if (!u->check)
 			u->check = 0xffff;
 	}
@@ -139,10 +157,14 @@ static __always_inline void bl_fp_left(const struct bl_hold_cfg *cfg, __u32 dest
 	p = bpf_map_lookup_elem(&fp_paths, &peer);
 	BL_SEEN(column);
 	if (p && column < BL_FP_COLUMNS)
-		BL_WRITE_ONCE(p->sent[column], p->sent[column] + 1); /* one thread; the daemon reads it whole */
+		BL_WRITE_ONCE(p->sent[column],
+			      p->sent[column] + 1); /* one thread; the daemon reads it whole */
 }
 
-/** bl_fp_came - a frame for the application: the path is read, counted and taken out of it. A global function: the verifier looks at it once. */
+/**
+ * bl_fp_came - a frame for the application: the path is read, counted and taken out of it. A
+ * global function: the verifier looks at it once.
+ */
 __attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -174,8 +196,10 @@ __attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
 			__builtin_memcpy(key.mac + 2, &((const struct iphdr *)ip)->saddr, 4);
 			key.kind = 4;
 		} else if (l.kind == BL_LOOK_IP6 && ip + sizeof(struct ipv6hdr) <= end) {
-			__builtin_memcpy(key.mac, &((const struct ipv6hdr *)ip)->saddr.s6_addr[10], 6);
-			__builtin_memcpy(key.upper, &((const struct ipv6hdr *)ip)->saddr, sizeof(key.upper));
+			__builtin_memcpy(key.mac, &((const struct ipv6hdr *)ip)->saddr.s6_addr[10],
+					 6);
+			__builtin_memcpy(key.upper, &((const struct ipv6hdr *)ip)->saddr,
+					 sizeof(key.upper));
 			key.kind = 6;
 		}
 	}

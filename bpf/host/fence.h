@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The controller's orders at a host, whose one input is its NIC: see bpf/switch/fence.h. What its slot says of the output is in the page, which the programs that send look at anyway. BPF side only. */
+/*
+ * The controller's orders at a host, whose one input is its NIC: see bpf/switch/fence.h. What its
+ * slot says of the output is in the page, which the programs that send look at anyway. BPF side
+ * only.
+ */
 #ifndef BARLINE_HOST_ORDER_H
 #define BARLINE_HOST_ORDER_H
 
@@ -21,7 +25,8 @@ __attribute__((noinline)) int bl_obey(void)
 	generation = BL_READ_ONCE(e->generation);
 	if (page->orders == generation)
 		return 0;
-	bl_port_obey((struct bl_port_regs *)page->reg, &page->life, o, &leaf); /* the leaf is published with the next barrier that comes in */
+	/* the leaf is published with the next barrier that comes in */
+	bl_port_obey((struct bl_port_regs *)page->reg, &page->life, o, &leaf);
 	BL_BARRIER();
 	BL_WRITE_ONCE(page->orders, generation);
 	return 0;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Admission on a host: frames of applications are held per destination (bl_hold_xdp, on bl0d), and the pacer's turn (bl_host_pace) sends what may go.
+ * Admission on a host: frames of applications are held per destination (bl_hold_xdp, on bl0d), and
+ * the pacer's turn (bl_host_pace) sends what may go.
  *
- * With policy "none" that is everything, as fast as the NIC's link: whose time is earliest comes first, and a destination that has more gets the time at
- * which it was served, so destinations take turns. Destination 0 (ARP, ND, broadcast) gets time 0: it is always first. With "pl2" bpf/host/pl2.h decides for the other
- * destinations: nothing yet, an RSV, or a frame of a burst; with "fastpass" bpf/host/fastpass.h: nothing yet, or a frame in its timeslot; with "top" bpf/host/top.h: numbers are flows then, whose frames
- * leave in the place of tokens that come. BPF side only.
+ * With policy "none" that is everything, as fast as the NIC's link: whose time is earliest comes
+ * first, and a destination that has more gets the time at which it was served, so destinations take
+ * turns. Destination 0 (ARP, ND, broadcast) gets time 0: it is always first. With "pl2"
+ * bpf/host/pl2.h decides for the other destinations: nothing yet, an RSV, or a frame of a burst;
+ * with "fastpass" bpf/host/fastpass.h: nothing yet, or a frame in its timeslot; with "top"
+ * bpf/host/top.h: numbers are flows then, whose frames leave in the place of tokens that come. BPF
+ * side only.
  */
 #ifndef BARLINE_HOST_HOLD_H
 #define BARLINE_HOST_HOLD_H
@@ -55,7 +59,8 @@ static __always_inline __u32 bl_policy_now(const struct bl_hold_cfg *cfg)
 /* ---- frames of applications ---- */
 
 /* Whom the frame is for. */
-static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct ethhdr *eth, const void *end, const struct bl_look *l, int routed)
+static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct ethhdr *eth,
+					const void *end, const struct bl_look *l, int routed)
 {
 	__u32 l3 = l->l3_off;
 	const void *p = eth;
@@ -71,12 +76,16 @@ static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct eth
 		key->kind = 4;
 	} else if (l->kind == BL_LOOK_IP6 && p + sizeof(struct ipv6hdr) <= end) {
 		__builtin_memcpy(key->mac, &((const struct ipv6hdr *)p)->daddr.s6_addr[10], 6);
-		__builtin_memcpy(key->upper, &((const struct ipv6hdr *)p)->daddr, sizeof(key->upper));
+		__builtin_memcpy(key->upper, &((const struct ipv6hdr *)p)->daddr,
+				 sizeof(key->upper));
 		key->kind = 6;
 	}
 }
 
-/* Nobody but endpoints and the pacer speaks barline: what pretends to, from an application on bl0, would carry barriers that nobody keeps. */
+/*
+ * Nobody but endpoints and the pacer speaks barline: what pretends to, from an application on bl0,
+ * would carry barriers that nobody keeps.
+ */
 __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
@@ -86,7 +95,8 @@ __attribute__((noinline)) int bl_hold_refuse(struct xdp_md *ctx)
 
 	if (!host)
 		return BL_R_NOT_OURS;
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, host->port_base, host->port_count, &f);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, host->port_base,
+		       host->port_count, &f);
 	if (why == BL_R_NONE)
 		why = bl_op_link(f.opcode) ? BL_R_FORGED_BEACON : BL_R_NOT_ENDPOINT;
 	return why;
@@ -169,8 +179,12 @@ static __always_inline int bl_host_off(struct bl_host_turn *t, __u64 at, __u32 l
 	return 1;
 }
 
-/* The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @dest: Fastpass's destination, on @path; 0: of another policy. The slot stays taken. */
-static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry, __u64 due_ns, __u32 early, __u32 dest, __u32 path)
+/*
+ * The frame in @entry's slot; @due_ns: when it should have gone; @early: PL2's unsolicited; @dest:
+ * Fastpass's destination, on @path; 0: of another policy. The slot stays taken.
+ */
+static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn *t, __u32 entry,
+					 __u64 due_ns, __u32 early, __u32 dest, __u32 path)
 {
 	__u32 slot = BL_RING_SLOT(entry), len = BL_RING_LEN(entry), column = BL_FP_PATHS;
 	__u64 at = bl_due_of(t->due->free[0], due_ns);
@@ -197,7 +211,8 @@ static __always_inline int bl_host_frame(struct xdp_md *ctx, struct bl_host_turn
  * again. Under Fastpass these frames carry no path, and are counted all the same, since the other
  * end counts them.
  */
-static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
+static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
+					   __u64 *again)
 {
 	__u32 key = BL_HOLD_QUEUE(dest, 0), entry = (__u32)bl_queue_get(key);
 	__u32 counted = t->cfg->policy == BL_POLICY_FASTPASS ? dest : 0;
@@ -216,7 +231,8 @@ static __always_inline int bl_host_at_once(struct xdp_md *ctx, struct bl_host_tu
 	return verdict;
 }
 
-static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
+static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
+				       __u64 *again)
 {
 	struct bl_pl2_turn p = {};
 	int verdict = XDP_DROP;
@@ -239,7 +255,8 @@ static __always_inline int bl_host_pl2(struct xdp_md *ctx, struct bl_host_turn *
 	return verdict;
 }
 
-static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest, __u64 *again)
+static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_turn *t, __u32 dest,
+					    __u64 *again)
 {
 	struct bl_fp_turn p = {};
 	int verdict = XDP_DROP;
@@ -256,7 +273,10 @@ static __always_inline int bl_host_fastpass(struct xdp_md *ctx, struct bl_host_t
 	return verdict;
 }
 
-/* A token or signal of @len bytes that the frame has become leaves, whenever the link is free: tokens have their own pace, and signals are few. */
+/*
+ * A token or signal of @len bytes that the frame has become leaves, whenever the link is free:
+ * tokens have their own pace, and signals are few.
+ */
 static __always_inline int bl_host_signal(struct bl_host_turn *t, int len)
 {
 	int sent = len > 0 && bpf_redirect_map(&hold_tx, BL_TX_NIC, XDP_ABORTED) == XDP_REDIRECT;
@@ -276,14 +296,19 @@ static __always_inline int bl_host_unscheduled(struct xdp_md *ctx, struct bl_hos
 	if (!entry)
 		return XDP_DROP;
 	len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, 0, 0);
-	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, 0, BL_FP_NO_PATH);
+	verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(slot, len), bl_slot_came(slot), 1, 0,
+				BL_FP_NO_PATH);
 	bl_slot_free(slot);
 	bl_left(n, t->now);
 	return verdict;
 }
 
-/* A frame of flow @n whose token could not become it; its echo lies behind it already. Returns 0 if there is none. */
-static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n, int *verdict)
+/*
+ * A frame of flow @n whose token could not become it; its echo lies behind it already. Returns 0 if
+ * there is none.
+ */
+static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
+					  int *verdict)
 {
 	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
 	__u64 push, word;
@@ -300,12 +325,19 @@ static __always_inline int bl_host_pushed(struct xdp_md *ctx, struct bl_host_tur
 	if (!word)
 		return 1; /* it came before it was sent once more */
 	entry = BL_KEPT_ENTRY(word);
-	*verdict = bl_host_frame(ctx, t, BL_RING_ENTRY(BL_RING_SLOT(entry), BL_RING_LEN(entry) + (__u32)sizeof(struct bl_top_echo)), bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
+	*verdict =
+		bl_host_frame(ctx, t,
+			      BL_RING_ENTRY(BL_RING_SLOT(entry),
+					    BL_RING_LEN(entry) + (__u32)sizeof(struct bl_top_echo)),
+			      bl_slot_came(BL_RING_SLOT(entry)), 0, 0, BL_FP_NO_PATH);
 	bl_top_put_back(k, i, word);
 	return 1;
 }
 
-/* Flow @n has ended, or has nothing left under another policy: another one may have its number. It is closed. */
+/*
+ * Flow @n has ended, or has nothing left under another policy: another one may have its number. It
+ * is closed.
+ */
 __attribute__((noinline)) int bl_host_release(__u32 n)
 {
 	struct bl_hold_dest *d = bpf_map_lookup_elem(&hold_macs, &n);
@@ -333,8 +365,12 @@ __attribute__((noinline)) int bl_host_open(__u32 n)
 	return 0;
 }
 
-/* A number that is a flow's, or any under policy top: what is left from another policy goes at once. */
-static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n, __u64 *again)
+/*
+ * A number that is a flow's, or any under policy top: what is left from another policy goes at
+ * once.
+ */
+static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *t, __u32 n,
+				       __u64 *again)
 {
 	struct bl_top_turn d = { .what = BL_TOP_DO_AT_ONCE, .next_ns = BL_DUE_NEVER };
 	int verdict = XDP_DROP;
@@ -359,7 +395,8 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 		verdict = bl_host_at_once(ctx, t, n, again);
 		if (*again == BL_DUE_NEVER && bl_top_flowing(n)) {
 			if (t->policy == BL_POLICY_TOP || d.busy) {
-				*again = t->policy == BL_POLICY_TOP ? t->now + BL_TOP_OUTSIDE_NS : t->now;
+				*again = t->policy == BL_POLICY_TOP ? t->now + BL_TOP_OUTSIDE_NS
+								    : t->now;
 			} else {
 				bl_host_release(n);
 				return verdict;
@@ -367,7 +404,8 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 		}
 	} else if (d.what == BL_TOP_DO_UNSCHED) {
 		verdict = bl_host_unscheduled(ctx, t, n);
-	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP || d.what == BL_TOP_DO_END) {
+	} else if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP ||
+		   d.what == BL_TOP_DO_END) {
 		verdict = bl_host_signal(t, bl_top_build_signal(ctx, n, &d));
 		if (d.what == BL_TOP_DO_END) {
 			bl_host_release(n);
@@ -379,11 +417,16 @@ static __always_inline int bl_host_top(struct xdp_md *ctx, struct bl_host_turn *
 	return verdict;
 }
 
-/* At most one frame; a beacon first, whatever the link's rate says: it takes the kernel's way. A turn without a frame counts nothing but itself. */
+/*
+ * At most one frame; a beacon first, whatever the link's rate says: it takes the kernel's way. A
+ * turn without a frame counts nothing but itself.
+ */
 static __always_inline int bl_host_turn(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
-	struct bl_host_turn t = { .page = bpf_map_lookup_elem(&pace_page, &zero), .due = bpf_map_lookup_elem(&hold_due, &zero), .now = bpf_ktime_get_ns() };
+	struct bl_host_turn t = { .page = bpf_map_lookup_elem(&pace_page, &zero),
+				  .due = bpf_map_lookup_elem(&hold_due, &zero),
+				  .now = bpf_ktime_get_ns() };
 	struct bl_scan s;
 	int verdict, len;
 	__u64 again;
@@ -405,11 +448,14 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 		bl_due_take(t.due, s.pick.index);
 		if (s.pick.index)
 			bl_hold_age_of(s.pick.index, t.now);
-		if (s.pick.index == BL_HOLD_SHARED) /* nobody in particular: no policy can ask for it */
+		if (s.pick.index ==
+		    BL_HOLD_SHARED) /* nobody in particular: no policy can ask for it */
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
-		else if (s.pick.index && !bl_pl2_pending(s.pick.index) && (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
+		else if (s.pick.index && !bl_pl2_pending(s.pick.index) &&
+			 (t.policy == BL_POLICY_TOP || bl_top_flowing(s.pick.index)))
 			verdict = bl_host_top(ctx, &t, s.pick.index, &again);
-		else if (s.pick.index && (t.policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
+		else if (s.pick.index &&
+			 (t.policy == BL_POLICY_PL2 || bl_pl2_pending(s.pick.index)))
 			verdict = bl_host_pl2(ctx, &t, s.pick.index, &again);
 		else if (s.pick.index && t.policy == BL_POLICY_FASTPASS)
 			verdict = bl_host_fastpass(ctx, &t, s.pick.index, &again);
@@ -429,7 +475,10 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 
 /* ---- frames for applications ---- */
 
-/* A frame that is not barline's came in on the NIC: for bl0's address it goes there, everything else is the kernel's. */
+/*
+ * A frame that is not barline's came in on the NIC: for bl0's address it goes there, everything
+ * else is the kernel's.
+ */
 static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -437,18 +486,24 @@ static __always_inline enum bl_reason bl_to_app(struct xdp_md *ctx)
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	const struct ethhdr *eth = data;
 
-	if (!cfg || !cfg->on || (void *)(eth + 1) > end || bl_mac48(eth->h_dest) != bl_mac48(cfg->mac))
+	if (!cfg || !cfg->on || (void *)(eth + 1) > end ||
+	    bl_mac48(eth->h_dest) != bl_mac48(cfg->mac))
 		return BL_R_NOT_OURS;
 	if (cfg->policy == BL_POLICY_TOP) {
 		enum bl_reason why = (enum bl_reason)bl_top_came(ctx);
 
-		return why != BL_R_NONE ? why : bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
+		return why != BL_R_NONE ? why
+		       : bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT
+			       ? BL_R_TO_APP
+			       : BL_R_REDIRECT_FAILED;
 	}
 	if (cfg->policy == BL_POLICY_FASTPASS)
 		bl_fp_came(ctx);
 	else
 		bl_pl2_came(eth->h_source, (__u32)bpf_xdp_get_buff_len(ctx));
-	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT ? BL_R_TO_APP : BL_R_REDIRECT_FAILED;
+	return bpf_redirect_map(&hold_tx, BL_TX_APP, XDP_ABORTED) == XDP_REDIRECT
+		       ? BL_R_TO_APP
+		       : BL_R_REDIRECT_FAILED;
 }
 
 #endif

@@ -2,18 +2,21 @@
 /*
  * The host role: three hooks, and up to five more where applications are admitted (DESIGN 4).
  *
- *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the same frame into the host page, then sleepers are
- *                   woken. In this order: a process that reads the barrier first and its ring second misses nothing below the barrier. A reliable message goes back as its ACK, and an
- *                   ACK closes its slot in the sender's window (bpf/host/commit.h).
- *   bl_host_egress  NIC egress: the host's barrier, min(promise, everything in flight), into every ordered frame and beacon (promise_core.h).
- *   bl_host_local   lo egress: messages between endpoints of one host, which the kernel never lets out of the machine.
+ *   bl_host_xdp     NIC ingress: a message goes into its endpoint's ring, then the barrier of the
+ * same frame into the host page, then sleepers are woken. In this order: a process that reads the
+ * barrier first and its ring second misses nothing below the barrier. A reliable message goes back
+ * as its ACK, and an ACK closes its slot in the sender's window (bpf/host/commit.h). bl_host_egress
+ * NIC egress: the host's barrier, min(promise, everything in flight), into every ordered frame and
+ * beacon (promise_core.h). bl_host_local   lo egress: messages between endpoints of one host, which
+ * the kernel never lets out of the machine.
  *
  *   bl_hold_xdp     on bl0d: frames of applications go into hold queues (bpf/host/hold.h).
  *   bl_host_pace    the pacer's turn: sends what is due out of the NIC.
- *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must hear broadcasts too.
- *   bl_host_hint    bl0 tc egress: what SO_PRIORITY says of a flow, for TOP (bpf/host/top.h).
- *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: brings them to the NIC's egress (bpf/host/beacon.h).
- *   bl_host_relayed at no hook: the host's daemon runs it on frames that came by way of the controller (bpf/host/relay.h).
+ *   bl_host_clone   NIC tc ingress: bl0 is a second station on this link and must hear broadcasts
+ * too. bl_host_hint    bl0 tc egress: what SO_PRIORITY says of a flow, for TOP (bpf/host/top.h).
+ *   bl_host_lift    bl0 tc ingress, where the pacer carries the beacons: brings them to the NIC's
+ * egress (bpf/host/beacon.h). bl_host_relayed at no hook: the host's daemon runs it on frames that
+ * came by way of the controller (bpf/host/relay.h).
  *
  * Not here: retransmission, which takes a process.
  */
@@ -54,7 +57,7 @@ struct run {
 	__u64 ts, b, c; /* extended */
 	__u8 saddr[16];
 	__u8 daddr[16];
-	__u16 life; /* of a PREP or RECALL: which life of the endpoint it is for */
+	__u16 life;    /* of a PREP or RECALL: which life of the endpoint it is for */
 	__u16 relayed; /* it came by way of the controller */
 };
 
@@ -84,7 +87,8 @@ static __always_inline void lower_next(__u64 *next, __u64 until)
 }
 
 /* room: a constant. Returns 0, or -1 if the ring is full. */
-static __always_inline int append(void *ctx, const int skb, struct run *r, void *ring, const __u32 room, __u64 flags)
+static __always_inline int append(void *ctx, const int skb, struct run *r, void *ring,
+				  const __u32 room, __u64 flags)
 {
 	struct bl_rec *rec = bpf_ringbuf_reserve(ring, room, 0);
 	__u64 last = r->f.body_len, max = room - sizeof(*rec);
@@ -101,7 +105,10 @@ static __always_inline int append(void *ctx, const int skb, struct run *r, void 
 	__builtin_memcpy(rec->saddr, r->saddr, 16);
 	rec->len = r->f.body_len;
 	rec->relayed = r->relayed;
-	/* 64 bits, and the register that is checked is the one that is used: what Linux 6.1 needs to see a length of 1 to max */
+	/*
+	 * 64 bits, and the register that is checked is the one that is used: what Linux 6.1 needs
+	 * to see a length of 1 to max
+	 */
 	last--;
 	BL_SEEN(last);
 	if (last < max) {
@@ -112,12 +119,16 @@ static __always_inline int append(void *ctx, const int skb, struct run *r, void 
 			err = bpf_xdp_load_bytes(ctx, off, rec + 1, last + 1);
 	}
 	if (err)
-		rec->len = 0; /* cannot happen: the parser saw these bytes; an empty body is refused as malformed by the reader */
+		rec->len = 0; /* cannot happen: the parser saw these bytes; an empty body is refused
+				 as malformed by the reader */
 	bpf_ringbuf_submit(rec, flags);
 	return 0;
 }
 
-/* An empty record, thrown away: its commit is what wakes. Returns 0, or -1 if there is no room, and then the sleeper has enough to wake up for. */
+/*
+ * An empty record, thrown away: its commit is what wakes. Returns 0, or -1 if there is no room, and
+ * then the sleeper has enough to wake up for.
+ */
 static __always_inline int wake_ring(void *ring)
 {
 	void *rec = bpf_ringbuf_reserve(ring, 8, 0);
@@ -129,12 +140,13 @@ static __always_inline int wake_ring(void *ring)
 }
 
 /*
- * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody up:
- * it is answered as if it had stored the frame and left after that. Who died is not answered for, nor
- * is a life of before that: what they have not acknowledged is taken back when they are announced
- * (1Pipe 5.2).
+ * Whom a frame that asks for an answer is for is not here any more. Who left in order holds nobody
+ * up: it is answered as if it had stored the frame and left after that. Who died is not answered
+ * for, nor is a life of before that: what they have not acknowledged is taken back when they are
+ * announced (1Pipe 5.2).
  */
-static __always_inline enum bl_reason not_here(const struct bl_ep_slot *ep, const struct run *r, enum bl_reason why)
+static __always_inline enum bl_reason not_here(const struct bl_ep_slot *ep, const struct run *r,
+					       enum bl_reason why)
 {
 	return bl_op_asks(r->f.opcode) && r->life && r->life == ep->left ? BL_R_LEFT : why;
 }
@@ -159,7 +171,10 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 		return not_here(ep, r, BL_R_NO_ENDPOINT);
 	if (r->f.body_len > BL_BODY_MAX)
 		return BL_R_TOO_BIG;
-	/* a RECALL for a life that has ended: there is nothing to take out, and who failed owes no answer (docs/reliable.md) */
+	/*
+	 * a RECALL for a life that has ended: there is nothing to take out, and who failed owes no
+	 * answer (docs/reliable.md)
+	 */
 	if (bl_op_asks(r->f.opcode) && r->life != ep->life)
 		return not_here(ep, r, BL_R_WRONG_LIFE);
 	slot = ep->slot;
@@ -169,7 +184,10 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 		return BL_R_NO_ENDPOINT;
 	BL_SEEN(slot);
 	slot &= BL_EPS_MAX - 1;
-	/* A sleeper with nothing to deliver wants to be woken when the barrier passes its first message; other frames (credits, probes) concern it at once. */
+	/*
+	 * A sleeper with nothing to deliver wants to be woken when the barrier passes its first
+	 * message; other frames (credits, probes) concern it at once.
+	 */
 	if (!timed && BL_READ_ONCE(w->ep[slot].until) != BL_TIME_NONE)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (r->f.body_len <= BL_REC_SMALL - sizeof(struct bl_rec))
@@ -181,8 +199,8 @@ static __always_inline enum bl_reason store(void *ctx, const int skb, struct run
 	if (full)
 		return BL_R_RING_FULL;
 	/*
-	 * Read after the commit, which is an atomic exchange. Pairs with the sleeper, who sets until, fences, and looks at its ring once more: one of the
-	 * two sees the other.
+	 * Read after the commit, which is an atomic exchange. Pairs with the sleeper, who sets
+	 * until, fences, and looks at its ring once more: one of the two sees the other.
 	 */
 	upto = r->f.opcode == BL_OP_PREP ? &w->ep[slot].until_c : &w->ep[slot].until;
 	until = BL_READ_ONCE(*upto);
@@ -238,7 +256,8 @@ static __always_inline void wake_below(__u64 barrier, int commit)
 	next = commit ? &k.w->next_c : &k.w->next;
 	if (BL_READ_ONCE(*next) >= barrier)
 		return;
-	__sync_lock_test_and_set(next, BL_TIME_NONE); /* emptied before the scan, by a full barrier */
+	/* emptied before the scan, by a full barrier */
+	__sync_lock_test_and_set(next, BL_TIME_NONE);
 	bpf_loop(BL_EPS_MAX, wake_one, &k, 0);
 	if (k.next != BL_TIME_NONE)
 		lower_next(next, k.next);
@@ -285,8 +304,9 @@ static __always_inline enum bl_reason believe(struct run *r)
 }
 
 /*
- * The link's register, and the page that processes read. Runs after the frame's own message is in its ring. @lanes: the neighbour's lane in the low 8 bits, how many it has above. A global function: the verifier looks at it
- * once, not once for each way that leads here.
+ * The link's register, and the page that processes read. Runs after the frame's own message is in
+ * its ring. @lanes: the neighbour's lane in the low 8 bits, how many it has above. A global
+ * function: the verifier looks at it once, not once for each way that leads here.
  */
 __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 {
@@ -301,21 +321,27 @@ __attribute__((noinline)) int bl_publish(__u32 lanes, __u64 b, __u64 c)
 	regs = (struct bl_port_regs *)page->reg;
 	if (!page->watch_ns)
 		page->watch_ns = 1;
-	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns, bl_join_floor(page->barrier, cfg->dead_after_ns), page->barred != 0, &leaf);
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, page->watch_ns,
+			     bl_join_floor(page->barrier, cfg->dead_after_ns), page->barred != 0,
+			     &leaf);
 	if (res & BL_A_OLD)
 		bl_count(BL_HC_INGRESS, BL_R_BARRIER_OLD);
 	if (res & BL_A_JOINED)
 		bl_count(BL_HC_INGRESS, BL_R_JOINED);
 	if (lanes >> 8 > 1 && page->watch_ns - page->scan_ns > cfg->dead_after_ns / 4) {
 		page->scan_ns = page->watch_ns;
-		if (bl_port_expire(regs, page->watch_ns, cfg->dead_after_ns, &page->life, &leaf) & BL_A_LEAF) {
+		if (bl_port_expire(regs, page->watch_ns, cfg->dead_after_ns, &page->life, &leaf) &
+		    BL_A_LEAF) {
 			bl_count(BL_HC_INGRESS, BL_R_EXCLUDED);
 			res |= BL_A_LEAF;
 		}
 	}
 	if (!(res & BL_A_LEAF))
 		return 0;
-	/* the ring's commit was an atomic exchange, which orders it before these stores; pairs with bl_rx_drain() in lib/rx.c: barriers, then ring */
+	/*
+	 * the ring's commit was an atomic exchange, which orders it before these stores; pairs with
+	 * bl_rx_drain() in lib/rx.c: barriers, then ring
+	 */
 	if (leaf.c != BL_LEAF_NONE && leaf.c > page->commit) {
 		BL_WRITE_ONCE(page->commit, leaf.c);
 		wake_below(leaf.c, 1);
@@ -382,7 +408,10 @@ static long least_inflight(__u32 slot, struct least *m)
 	return 0;
 }
 
-/* Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck against other CPUs, the clock. */
+/*
+ * Write a promise of @b down, which is ahead of @bus. Returns what may be promised: without luck
+ * against other CPUs, the clock.
+ */
 static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64 b)
 {
 	int i;
@@ -399,19 +428,27 @@ static __always_inline __u64 promise(struct bl_host_page *page, __u64 bus, __u64
 }
 
 /*
- * The host's barriers now, into @r: B = min(promise, every in-flight timestamp), C = min(B, every window). The promise is the clock, or what is written in the page. It is made first and a full fence
- * follows: an endpoint that is not seen in flight takes its timestamp after that, so it is at least this barrier.
+ * The host's barriers now, into @r: B = min(promise, every in-flight timestamp), C = min(B, every
+ * window). The promise is the clock, or what is written in the page. It is made first and a full
+ * fence follows: an endpoint that is not seen in flight takes its timestamp after that, so it is at
+ * least this barrier.
  *
- * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight
- * itself, and promises that the rest of its life is at or above the claim, whatever its line says.
+ * @slot: the endpoint whose frame this is, BL_EPS_MAX for none. @claim: what its frame claims
+ * (bl_claim()); 0: nothing, and what is in flight counts. With a claim it is in flight itself, and
+ * promises that the rest of its life is at or above the claim, whatever its line says.
  */
-static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot, __u64 claim)
+static __always_inline void host_barriers(struct run *r, const struct bl_now *now, __u32 slot,
+					  __u64 claim)
 {
-	struct least m = { .c = BL_TIME_NONE, .last = BL_READ_ONCE(r->page->sent_commit), .neps = r->cfg->neps, .but = claim ? slot : BL_EPS_MAX };
+	struct least m = { .c = BL_TIME_NONE,
+			   .last = BL_READ_ONCE(r->page->sent_commit),
+			   .neps = r->cfg->neps,
+			   .but = claim ? slot : BL_EPS_MAX };
 	struct bl_host_page *page = r->page;
 	__u64 fence = 0, ahead = 0;
 
-	if (r->f.opcode == BL_OP_BEACON && bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
+	if (r->f.opcode == BL_OP_BEACON &&
+	    bl_silent(now->bus, BL_READ_ONCE(page->data_ns), r->cfg->beacon_ns))
 		ahead = r->cfg->ahead_ns;
 	m.b = bl_promise(now->bus, ahead, BL_READ_ONCE(page->promised), claim);
 	if (m.b > now->bus)
@@ -421,7 +458,8 @@ static __always_inline void host_barriers(struct run *r, const struct bl_now *no
 	__sync_lock_test_and_set(&fence, 1);
 	bpf_loop(BL_EPS_MAX, least_inflight, &m, 0);
 	if (m.b > page->sent_barrier)
-		BL_WRITE_ONCE(page->sent_barrier, m.b); /* for people: lost updates of two CPUs only make it older */
+		BL_WRITE_ONCE(page->sent_barrier,
+			      m.b); /* for people: lost updates of two CPUs only make it older */
 	m.c = bl_min64(m.b, m.c);
 	if (m.c > m.last)
 		BL_WRITE_ONCE(page->sent_commit, m.c); /* an older one is as true */
@@ -435,7 +473,9 @@ static __always_inline __u32 from_endpoint(const struct run *r)
 	__u32 i = (__u16)(r->f.sport - r->cfg->port_base);
 	const struct bl_ep_slot *ep = bpf_map_lookup_elem(&eps, &i);
 
-	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active) == BL_EP_ACTIVE ? ep->slot & (BL_EPS_MAX - 1) : BL_EPS_MAX;
+	return i < r->cfg->port_count && ep && BL_READ_ONCE(ep->active) == BL_EP_ACTIVE
+		       ? ep->slot & (BL_EPS_MAX - 1)
+		       : BL_EPS_MAX;
 }
 
 #include "commit.h"
@@ -470,11 +510,15 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 			r->page->life.neighbour = BL_BE32(body->node_id);
 		if (r->page->life.policy != body->policy)
 			r->page->life.policy = body->policy;
-		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane, r->f.flags & BL_F_HOP);
+		bl_port_learn((struct bl_port_regs *)r->page->reg, r->f.lane,
+			      r->f.flags & BL_F_HOP);
 		publish(r);
 		return BL_R_BEACON;
 	}
-	/* a frame past its switch: B and C of another host; nothing of it is used, unless it promises nothing, as ACKs do */
+	/*
+	 * a frame past its switch: B and C of another host; nothing of it is used, unless it
+	 * promises nothing, as ACKs do
+	 */
 	if ((r->f.flags & BL_F_HOP) != r->page->reg[r->f.lane & (BL_LANES_MAX - 1)].hop) {
 		if (!bl_hop_old(r->b, r->c, r->page->now_ns))
 			return BL_R_UNSWITCHED;
@@ -506,7 +550,8 @@ static __always_inline int on_nic(struct xdp_md *ctx)
 
 	if (!look_up(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
+		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r);
 	else if (why == BL_R_NOT_OURS)
@@ -525,8 +570,8 @@ int bl_host_xdp(struct xdp_md *ctx)
 /* ---- what goes out ---- */
 
 /*
- * The checksum follows the 12 bytes that changed. The helper knows what we cannot see: it leaves a checksum that the device will finish alone, and a frame
- * without one stays without one.
+ * The checksum follows the 12 bytes that changed. The helper knows what we cannot see: it leaves a
+ * checksum that the device will finish alone, and a frame without one stays without one.
  */
 static __always_inline void fill_single(struct __sk_buff *skb, __u32 off, __u8 *both)
 {
@@ -568,7 +613,9 @@ static __always_inline void say_policy(struct __sk_buff *skb, __u32 off)
 }
 
 /*
- * Every ordered frame of this host gets B and C; where the controller barred this output, a C that promises nothing. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header of its own.
+ * Every ordered frame of this host gets B and C; where the controller barred this output, a C that
+ * promises nothing. With UDP GSO one skb holds many frames, gso_size bytes apart; each has a header
+ * of its own.
  */
 static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct run *r)
 {
@@ -588,7 +635,8 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 		if (bl_op_answer(r->f.opcode))
 			return BL_R_SENT_ACK;
 		if (r->f.flags)
-			return BL_R_BAD_FLAGS; /* hop and lane are this program's to say, and a host's are 0 */
+			return BL_R_BAD_FLAGS; /* hop and lane are this program's to say, and a
+						  host's are 0 */
 	}
 	bl_read_clock(&now);
 	if (!now.ok)
@@ -622,14 +670,16 @@ static __always_inline enum bl_reason on_egress(struct __sk_buff *skb, struct ru
 
 static __always_inline enum bl_reason tc_parse(struct __sk_buff *skb, struct run *r)
 {
-	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct bl_hdr) + BL_ACK_BODY;
+	__u32 want = sizeof(struct ethhdr) + 4 + sizeof(struct ipv6hdr) + sizeof(struct udphdr) +
+		     sizeof(struct bl_hdr) + BL_ACK_BODY;
 
 	if (!look_up(r))
 		return BL_R_NOT_OURS;
 	if (want > skb->len)
 		want = skb->len;
 	bpf_skb_pull_data(skb, want);
-	return bl_parse_whole((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, r->cfg->port_base, r->cfg->port_count, &r->f);
+	return bl_parse_whole((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len,
+			      r->cfg->port_base, r->cfg->port_count, &r->f);
 }
 
 SEC("tc")
@@ -643,7 +693,10 @@ int bl_host_egress(struct __sk_buff *skb)
 	return tc_done(BL_HC_EGRESS, why);
 }
 
-/* One host's endpoints among themselves: the same ring, the same order; the barrier comes back from the switch as for everybody (1Pipe 3.1). */
+/*
+ * One host's endpoints among themselves: the same ring, the same order; the barrier comes back from
+ * the switch as for everybody (1Pipe 3.1).
+ */
 SEC("tc")
 int bl_host_local(struct __sk_buff *skb)
 {
@@ -696,7 +749,10 @@ int bl_host_pace(struct xdp_md *ctx)
 	return bl_host_turn(ctx);
 }
 
-/* Broadcast and multicast, but for barline's own, go to both stations of this link: the kernel, and by a clone bl0. Unicast was sorted by bl_host_xdp. */
+/*
+ * Broadcast and multicast, but for barline's own, go to both stations of this link: the kernel, and
+ * by a clone bl0. Unicast was sorted by bl_host_xdp.
+ */
 SEC("tc")
 int bl_host_clone(struct __sk_buff *skb)
 {
@@ -705,7 +761,8 @@ int bl_host_clone(struct __sk_buff *skb)
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	const struct ethhdr *eth = data;
 
-	if (!cfg || !cfg->on || (void *)(eth + 1) > end || !(eth->h_dest[0] & 1) || eth->h_proto == BL_BE16(BL_ETHERTYPE))
+	if (!cfg || !cfg->on || (void *)(eth + 1) > end || !(eth->h_dest[0] & 1) ||
+	    eth->h_proto == BL_BE16(BL_ETHERTYPE))
 		return tc_done(BL_HC_CLONE, BL_R_NOT_OURS);
 	if (bpf_clone_redirect(skb, cfg->app_ifindex, 0)) {
 		bl_count(BL_HC_CLONE, BL_R_REDIRECT_FAILED);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PL2 on a host, between the core and the maps: the pacer's turn for one destination (bl_pl2_turn() and what follows it), and GRTs as they come in on the NIC
- * (bl_pl2_link()). BPF side only; pl2_core.h has the arithmetic and the example, hold_abi.h says who writes what.
+ * PL2 on a host, between the core and the maps: the pacer's turn for one destination (bl_pl2_turn()
+ * and what follows it), and GRTs as they come in on the NIC (bl_pl2_link()). BPF side only;
+ * pl2_core.h has the arithmetic and the example, hold_abi.h says who writes what.
  *
- * The receiver's side is here too: the copy of a GRT announces a burst, frames take off what came, and if something is still missing a while after its slot, the pacer's
- * turn for that sender is a RELEASE: the switch takes back what a dead sender was promised. The announcement keeps its time in the sender's own place of hold_due, so
- * nobody searches for what is over.
+ * The receiver's side is here too: the copy of a GRT announces a burst, frames take off what came,
+ * and if something is still missing a while after its slot, the pacer's turn for that sender is a
+ * RELEASE: the switch takes back what a dead sender was promised. The announcement keeps its time
+ * in the sender's own place of hold_due, so nobody searches for what is over.
  */
 #ifndef BARLINE_HOST_PL2_H
 #define BARLINE_HOST_PL2_H
@@ -20,7 +22,8 @@
 /* ---- the pacer's turn ---- */
 
 /* A burst out of the destination's queues, expedited frames first. */
-static __always_inline void bl_pl2_collect(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u32 dest)
+static __always_inline void bl_pl2_collect(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg,
+					   __u32 dest)
 {
 	__u32 i, entry, tries = BL_PL2_K_MAX;
 
@@ -45,7 +48,10 @@ static __always_inline void bl_pl2_free(struct bl_pl2_dest *d)
 	bl_pl2_done(d);
 }
 
-/** bl_pl2_pending - a burst is in hand: bl_pl2_turn() is to be called also if the policy is another one by now. */
+/**
+ * bl_pl2_pending - a burst is in hand: bl_pl2_turn() is to be called also if the policy is another
+ * one by now.
+ */
 static __always_inline int bl_pl2_pending(__u32 dest)
 {
 	const struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &dest);
@@ -54,10 +60,12 @@ static __always_inline int bl_pl2_pending(__u32 dest)
 }
 
 /**
- * bl_pl2_turn - what the pacer does for @dest at @now; @t->what: BL_DO_NOTHING, BL_DO_RSV (bl_pl2_build_rsv() makes the frame) or BL_DO_FRAME (then bl_pl2_sent()). After
- * bl_due_take(): whoever changes something that is not seen here sets or lowers this destination's time.
+ * bl_pl2_turn - what the pacer does for @dest at @now; @t->what: BL_DO_NOTHING, BL_DO_RSV
+ * (bl_pl2_build_rsv() makes the frame) or BL_DO_FRAME (then bl_pl2_sent()). After bl_due_take():
+ * whoever changes something that is not seen here sets or lowers this destination's time.
  */
-__attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now, struct bl_pl2_turn *t)
+__attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now,
+					  struct bl_pl2_turn *t)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	struct bl_pl2_coming *c = bpf_map_lookup_elem(&pl2_coming, &dest);
@@ -100,10 +108,12 @@ __attribute__((noinline)) int bl_pl2_turn(__u32 dest, const struct bl_hold_cfg *
 }
 
 /**
- * bl_pl2_sent - the frame of this turn was handed to the device, or the device refused it: it is not sent again. The last one of a burst ends it here, which saves the
- * turn that would find nothing else to do.
+ * bl_pl2_sent - the frame of this turn was handed to the device, or the device refused it: it is
+ * not sent again. The last one of a burst ends it here, which saves the turn that would find
+ * nothing else to do.
  */
-__attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now, struct bl_pl2_turn *t)
+__attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *cfg, __u64 now,
+					  struct bl_pl2_turn *t)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &dest);
 	struct bl_pl2_coming *c = bpf_map_lookup_elem(&pl2_coming, &dest);
@@ -113,13 +123,17 @@ __attribute__((noinline)) int bl_pl2_sent(__u32 dest, const struct bl_hold_cfg *
 	bl_pl2_gone(d);
 	if (bl_pl2_over(d)) {
 		bl_pl2_free(d);
-		t->next_ns = bl_queue_len(BL_HOLD_QUEUE(dest, 0)) | bl_queue_len(BL_HOLD_QUEUE(dest, 1)) ? now : bl_pl2_coming_at(c);
+		t->next_ns = bl_queue_len(BL_HOLD_QUEUE(dest, 0)) |
+					     bl_queue_len(BL_HOLD_QUEUE(dest, 1))
+				     ? now
+				     : bl_pl2_coming_at(c);
 	}
 	return 0;
 }
 
 /**
- * bl_pl2_build_rsv - the pacer's frame becomes the RSV for @dest, or the RELEASE that this turn is for. Returns 0, or -1 if it is too short.
+ * bl_pl2_build_rsv - the pacer's frame becomes the RSV for @dest, or the RELEASE that this turn is
+ * for. Returns 0, or -1 if it is too short.
  */
 __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 {
@@ -135,7 +149,8 @@ __attribute__((noinline)) int bl_pl2_build_rsv(struct xdp_md *ctx, __u32 dest)
 	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
-	if (!d || !c || !who || !cfg || bpf_xdp_adjust_tail(ctx, (int)BL_RSV_LEN - (int)bpf_xdp_get_buff_len(ctx)))
+	if (!d || !c || !who || !cfg ||
+	    bpf_xdp_adjust_tail(ctx, (int)BL_RSV_LEN - (int)bpf_xdp_get_buff_len(ctx)))
 		return -1;
 	eth = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
@@ -195,7 +210,9 @@ static __always_inline void bl_pl2_came(const __u8 *mac, __u32 len)
 	bl_unpin(n);
 }
 
-static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const struct bl_hold_cfg *cfg, const __u8 *from, const struct bl_pl2_grt *g, __u64 now)
+static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const struct bl_hold_cfg *cfg,
+						  const __u8 *from, const struct bl_pl2_grt *g,
+						  __u64 now)
 {
 	struct bl_mac_key key = {};
 	struct bl_pl2_coming *c;
@@ -217,7 +234,8 @@ static __always_inline enum bl_reason bl_pl2_copy(struct bl_due *due, const stru
 }
 
 /**
- * bl_pl2_link - a link frame that is no beacon came in on the NIC. @off: its header; @op, @seq: from there. Returns the reason.
+ * bl_pl2_link - a link frame that is no beacon came in on the NIC. @off: its header; @op, @seq:
+ * from there. Returns the reason.
  */
 __attribute__((noinline)) int bl_pl2_link(struct xdp_md *ctx, __u32 off, __u32 op, __u32 seq)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames of the reliable stream that came by way of the controller, since they do not pass between their two hosts (maps/forward_abi.h). The host's daemon runs this on them (BPF_PROG_TEST_RUN): same rings, same windows, same
- * checks as on the NIC, but for what a frame says of its link: it came over none. So no register hears of it, its B and C are not looked at, and the window that it empties is told by the next beacon.
+ * Frames of the reliable stream that came by way of the controller, since they do not pass between
+ * their two hosts (maps/forward_abi.h). The host's daemon runs this on them (BPF_PROG_TEST_RUN):
+ * same rings, same windows, same checks as on the NIC, but for what a frame says of its link: it
+ * came over none. So no register hears of it, its B and C are not looked at, and the window that it
+ * empties is told by the next beacon.
  *
- * Example: a PREP of host 1 for endpoint 61697: stored, marked as relayed, turned into the ACK: the verdict is XDP_TX, and the daemon sends what is in the buffer back. On host 1 that ACK closes its slot: XDP_DROP.
+ * Example: a PREP of host 1 for endpoint 61697: stored, marked as relayed, turned into the ACK: the
+ * verdict is XDP_TX, and the daemon sends what is in the buffer back. On host 1 that ACK closes its
+ * slot: XDP_DROP.
  *
  * Included by host.bpf.c, after bpf/host/commit.h. BPF side only.
  */
@@ -43,7 +48,8 @@ int bl_host_relayed(struct xdp_md *ctx)
 
 	if (!look_up(&r))
 		return bl_done(BL_HC_INGRESS, BL_R_NOT_OURS);
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
+		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_relayed(ctx, &r);
 	return bl_done(BL_HC_INGRESS, why);

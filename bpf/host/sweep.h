@@ -13,12 +13,13 @@
 #include "top_keep.h"
 
 #define BL_SWEEP_STEP 16 /* numbers that one turn looks at */
-#define BL_HOLD_LOOK_NS (BL_HOLD_AGE_NS / 16) /* who waits for an answer is looked at no more often for its age */
-#define BL_SWEEP_NS   2000000ULL /* from one look at all of them to the next */
+/* who waits for an answer is looked at no more often for its age */
+#define BL_HOLD_LOOK_NS (BL_HOLD_AGE_NS / 16)
+#define BL_SWEEP_NS     2000000ULL /* from one look at all of them to the next */
 
 /**
- * struct bl_hold_sweep - for the callbacks. @from: first number less 1; or key of a queue. @age: that a frame may
- * have. @dropped: frames.
+ * struct bl_hold_sweep - for the callbacks. @from: first number less 1; or key of a queue. @age:
+ * that a frame may have. @dropped: frames.
  */
 struct bl_hold_sweep {
 	__u64 now;
@@ -29,7 +30,10 @@ struct bl_hold_sweep {
 
 /* ---- numbers ---- */
 
-/* What PL2 and Fastpass remember of a destination is nothing to the number's next owner. PL2's sequence numbers go on. */
+/*
+ * What PL2 and Fastpass remember of a destination is nothing to the number's next owner. PL2's
+ * sequence numbers go on.
+ */
 static __always_inline void bl_number_clean(__u32 n)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &n);
@@ -38,7 +42,8 @@ static __always_inline void bl_number_clean(__u32 n)
 	if (d) {
 		d->refusals = 0;
 		d->last_wait_ns = d->last_ns = d->delay_ns = d->delay_min_ns = d->delay_max_ns = 0;
-		d->rsvs = d->grts = d->early = d->resent = d->timeouts = d->refused = d->bad = d->late = 0;
+		d->rsvs = d->grts = d->early = d->resent = d->timeouts = d->refused = d->bad =
+			d->late = 0;
 	}
 	if (f) {
 		/* nothing of it is under way */
@@ -48,8 +53,8 @@ static __always_inline void bl_number_clean(__u32 n)
 }
 
 /**
- * bl_number_free - number @n, closed and LEAVING, is for others if nobody is inside any more and the
- * daemon has forgotten its owner; else the next look sees to it.
+ * bl_number_free - number @n, closed and LEAVING, is for others if nobody is inside any more and
+ * the daemon has forgotten its owner; else the next look sees to it.
  */
 __attribute__((noinline)) int bl_number_free(__u32 n)
 {
@@ -70,7 +75,8 @@ __attribute__((noinline)) int bl_number_free(__u32 n)
 	d->kind = 0;
 	BL_WRITE_ONCE(d->used, BL_DEST_FREE);
 	if (bpf_map_push_elem(&hold_free, &n, BPF_ANY)) {
-		BL_WRITE_ONCE(d->used, BL_DEST_LEAVING); /* since Linux 6.16 the map's lock may give up: later */
+		/* since Linux 6.16 the map's lock may give up: later */
+		BL_WRITE_ONCE(d->used, BL_DEST_LEAVING);
 		return 0;
 	}
 	(void)__sync_fetch_and_add(&due->spare, 1);
@@ -84,13 +90,17 @@ static __always_inline void bl_number_leave(struct bl_hold_dest *d, __u32 n)
 	bl_number_free(n);
 }
 
-/* Is nothing held for destination @n, and nothing under way? Before it is closed, and once more after. */
+/*
+ * Is nothing held for destination @n, and nothing under way? Before it is closed, and once more
+ * after.
+ */
 static __always_inline int bl_number_idle(__u32 n)
 {
 	const struct bl_pl2_coming *c = bpf_map_lookup_elem(&pl2_coming, &n);
 	const struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &n);
 
-	if (!c || !d || BL_READ_ONCE(c->bytes) || c->release || d->n || BL_PL2_STATE(BL_READ_ONCE(d->word)) != BL_PL2_IDLE)
+	if (!c || !d || BL_READ_ONCE(c->bytes) || c->release || d->n ||
+	    BL_PL2_STATE(BL_READ_ONCE(d->word)) != BL_PL2_IDLE)
 		return 0;
 	return !bl_held(n);
 }
@@ -104,7 +114,8 @@ __attribute__((noinline)) int bl_number_retire(__u32 n, __u64 now)
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);
 	struct bl_mac_key key = {};
 
-	if (!d || !f || !cfg || d->used_ns + BL_HOLD_IDLE_NS > now || !bl_number_idle(n) || !bl_dest_close(d))
+	if (!d || !f || !cfg || d->used_ns + BL_HOLD_IDLE_NS > now || !bl_number_idle(n) ||
+	    !bl_dest_close(d))
 		return 0;
 	if (!bl_number_idle(n)) {
 		bl_dest_open(d); /* somebody has been in since the first look */
@@ -136,7 +147,10 @@ static long bl_sweep_one(__u32 i, struct bl_hold_sweep *s)
 	return 0;
 }
 
-/** bl_number_sweep - few numbers are left: the pacer looks at some, whether they may be had, and says when it goes on. */
+/**
+ * bl_number_sweep - few numbers are left: the pacer looks at some, whether they may be had, and
+ * says when it goes on.
+ */
 __attribute__((noinline)) int bl_number_sweep(__u64 now)
 {
 	__u32 zero = 0;
@@ -175,7 +189,10 @@ static long bl_age_one(__u32 i, struct bl_hold_sweep *s)
 	return 0;
 }
 
-/* Of a burst in hand no frame has left for so long. What comes in answer to its RSV finds IDLE, or another number. */
+/*
+ * Of a burst in hand no frame has left for so long. What comes in answer to its RSV finds IDLE, or
+ * another number.
+ */
 static __always_inline __u32 bl_age_burst(__u32 n, __u64 age, __u64 now)
 {
 	struct bl_pl2_dest *d = bpf_map_lookup_elem(&pl2_dests, &n);
@@ -216,7 +233,8 @@ __attribute__((noinline)) int bl_hold_drop_old(__u32 n, __u64 back, __u64 age, _
 }
 
 /* How long a frame may wait under the policy that there is; 0: for ever, since none does. */
-static __always_inline __u64 bl_hold_age_now(const struct bl_hold_cfg *cfg, const struct bl_due *due)
+static __always_inline __u64 bl_hold_age_now(const struct bl_hold_cfg *cfg,
+					     const struct bl_due *due)
 {
 	__u32 zero = 0;
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
@@ -239,13 +257,18 @@ __attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
 	const struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 	__u64 age = cfg && due ? bl_hold_age_now(cfg, due) : 0;
 
-	/* an arbiter that is away comes back, and it gives slots whether peers live or not: frames wait while there is room */
+	/*
+	 * an arbiter that is away comes back, and it gives slots whether peers live or not: frames
+	 * wait while there is room
+	 */
 	if (age && cfg->policy == BL_POLICY_FASTPASS && !bl_pressed(due))
 		return 0;
 	return age ? bl_hold_drop_old(n, due->back_ns, age, now) : 0;
 }
 
-/** bl_hold_look - after it: the pacer looks again in time, though nothing else would make it look. */
+/**
+ * bl_hold_look - after it: the pacer looks again in time, though nothing else would make it look.
+ */
 __attribute__((noinline)) int bl_hold_look(__u32 n, __u64 now)
 {
 	__u32 zero = 0;

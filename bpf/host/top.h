@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, between the core and the maps: frames of applications into flows, tokens into data (bpf/host/top_tx.h), what is kept in case it gets lost (bpf/host/top_keep.h), signals and data into the receiver's table
- * (bpf/host/top_rx.h), and the pacer's turns (bpf/host/top_pace.h). top_core.h has the arithmetic, top_host_abi.h the example and who writes what. BPF side only.
+ * TOP on a host, between the core and the maps: frames of applications into flows, tokens into data
+ * (bpf/host/top_tx.h), what is kept in case it gets lost (bpf/host/top_keep.h), signals and data
+ * into the receiver's table (bpf/host/top_rx.h), and the pacer's turns (bpf/host/top_pace.h).
+ * top_core.h has the arithmetic, top_host_abi.h the example and who writes what. BPF side only.
  */
 #ifndef BARLINE_HOST_TOP_H
 #define BARLINE_HOST_TOP_H
@@ -10,7 +12,10 @@
 #include "top_rx.h"
 #include "top_tx.h"
 
-/** bl_top_came - a frame for bl0's address came, under policy top. Returns the reason; BL_R_NONE: it is the application's, without its echo. */
+/**
+ * bl_top_came - a frame for bl0's address came, under policy top. Returns the reason; BL_R_NONE:
+ * it is the application's, without its echo.
+ */
 __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -19,7 +24,8 @@ __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 	struct bl_look l;
 	__u32 v6, ends, len;
 
-	if (bl_look(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF || (l.kind != BL_LOOK_IP4 && l.kind != BL_LOOK_IP6))
+	if (bl_look(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF ||
+	    (l.kind != BL_LOOK_IP4 && l.kind != BL_LOOK_IP6))
 		return BL_R_NONE;
 	v6 = l.kind == BL_LOOK_IP6;
 	if (v6) {
@@ -45,7 +51,8 @@ __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 		len = ends - BL_TOP_HDR4;
 	}
 	BL_SEEN(h);
-	if (ends > bpf_xdp_get_buff_len(ctx) || ends < BL_TOP_HDR4 + sizeof(*h) || bl_top_parse(h, end, len, &m))
+	if (ends > bpf_xdp_get_buff_len(ctx) || ends < BL_TOP_HDR4 + sizeof(*h) ||
+	    bl_top_parse(h, end, len, &m))
 		return BL_R_SIGNAL_BAD;
 	if (m.op == BL_TOP_TOKEN)
 		return bl_top_token_came(ctx, &m, v6);

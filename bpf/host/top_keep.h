@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the sender: frames that were sent and stay in their slots until they have come, and the LOSS signals that say so. For flows with BL_TOP_F_RESEND. BPF side only; see bpf/host/top.h.
+ * TOP on a host, the sender: frames that were sent and stay in their slots until they have come,
+ * and the LOSS signals that say so. For flows with BL_TOP_F_RESEND. BPF side only; see
+ * bpf/host/top.h.
  *
- * A slot belongs to whoever takes its word out of "top_kept" by compare-and-swap, so nothing here is locked: the CPU that sends a frame again has taken it out and puts it back, a LOSS on another CPU that wants to
- * give it to others meanwhile finds nothing, and the next LOSS finds it again.
+ * A slot belongs to whoever takes its word out of "top_kept" by compare-and-swap, so nothing here
+ * is locked: the CPU that sends a frame again has taken it out and puts it back, a LOSS on another
+ * CPU that wants to give it to others meanwhile finds nothing, and the next LOSS finds it again.
  */
 #ifndef BARLINE_HOST_TOP_KEEP_H
 #define BARLINE_HOST_TOP_KEEP_H
@@ -42,7 +45,10 @@ static __always_inline void bl_kept_drop(__u32 entry)
 	bl_kept_count(-1ULL);
 }
 
-/** bl_top_keep - frame @data of flow @n was sent, or will be by the pacer (@push), from the slot of @entry, which goes into the keeping. */
+/**
+ * bl_top_keep - frame @data of flow @n was sent, or will be by the pacer (@push), from the slot of
+ * @entry, which goes into the keeping.
+ */
 __attribute__((noinline)) int bl_top_keep(__u32 n, __u32 data, __u32 entry, __u32 push, __u64 now)
 {
 	__u32 zero = 0, i = BL_KEPT_PLACE(data);
@@ -51,7 +57,8 @@ __attribute__((noinline)) int bl_top_keep(__u32 n, __u32 data, __u32 entry, __u3
 	const struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
 	__u64 was;
 
-	if (!k || !c || !p || (!push && !BL_READ_ONCE(k->word[i]) && BL_READ_ONCE(p->kept) >= c->keep_max)) {
+	if (!k || !c || !p ||
+	    (!push && !BL_READ_ONCE(k->word[i]) && BL_READ_ONCE(p->kept) >= c->keep_max)) {
 		bl_slot_free(BL_RING_SLOT(entry));
 		bl_count(BL_HC_INGRESS, BL_R_NOT_KEPT);
 		return 0;
@@ -61,13 +68,16 @@ __attribute__((noinline)) int bl_top_keep(__u32 n, __u32 data, __u32 entry, __u3
 	was = __sync_lock_test_and_set(&k->word[i], bl_kept_word(data, entry));
 	bl_kept_count(1);
 	if (was)
-		bl_kept_drop(BL_KEPT_ENTRY(was)); /* two CPUs at once: else nothing is sent while it is there */
+		bl_kept_drop(BL_KEPT_ENTRY(
+			was)); /* two CPUs at once: else nothing is sent while it is there */
 	if (push)
 		bl_bit_set(&k->push, i);
 	return 0;
 }
 
-/* The frame in place @i was taken out and sent: it goes back, unless a later one is there by now. */
+/*
+ * The frame in place @i was taken out and sent: it goes back, unless a later one is there by now.
+ */
 static __always_inline void bl_top_put_back(struct bl_top_kept *k, __u32 i, __u64 word)
 {
 	if (__sync_val_compare_and_swap(&k->word[i & (BL_TOP_KEEP - 1)], 0, word))
@@ -79,7 +89,9 @@ static __always_inline __u64 bl_top_take_out(struct bl_top_kept *k, __u32 i)
 {
 	__u64 word = BL_READ_ONCE(k->word[i & (BL_TOP_KEEP - 1)]);
 
-	return word && __sync_val_compare_and_swap(&k->word[i & (BL_TOP_KEEP - 1)], word, 0) == word ? word : 0;
+	return word && __sync_val_compare_and_swap(&k->word[i & (BL_TOP_KEEP - 1)], word, 0) == word
+		       ? word
+		       : 0;
 }
 
 /** bl_top_missing - frames of flow @n that shall be sent again. */
@@ -90,7 +102,10 @@ static __always_inline __u32 bl_top_missing(__u32 n)
 	return k ? (__u32)__builtin_popcountll(BL_READ_ONCE(k->marked)) : 0;
 }
 
-/** bl_top_unkeep - flow @n is over, or its peer does not answer. What is being sent again at this moment comes back, and is over when a newer frame takes its place or the flow ends. */
+/**
+ * bl_top_unkeep - flow @n is over, or its peer does not answer. What is being sent again at this
+ * moment comes back, and is over when a newer frame takes its place or the flow ends.
+ */
 __attribute__((noinline)) int bl_top_unkeep(__u32 n)
 {
 	struct bl_top_kept *k = bpf_map_lookup_elem(&top_kept, &n);
@@ -138,7 +153,8 @@ static long bl_top_loss_one(__u32 back, struct bl_top_look_loss *l)
 			bl_bit_set(&k->marked, i);
 			l->asked++;
 		}
-	} else if (word && BL_KEPT_NUMBER(word) == data && __sync_val_compare_and_swap(&k->word[i], word, 0) == word) {
+	} else if (word && BL_KEPT_NUMBER(word) == data &&
+		   __sync_val_compare_and_swap(&k->word[i], word, 0) == word) {
 		bl_bit_clear(&k->marked, i);
 		bl_kept_drop(BL_KEPT_ENTRY(word));
 	}

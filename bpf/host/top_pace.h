@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the pacer's turns: SYNC, STOP and FIN of flows that are sent, tokens and LOSS for flows that come in. BPF side only; see bpf/host/top.h.
+ * TOP on a host, the pacer's turns: SYNC, STOP and FIN of flows that are sent, tokens and LOSS for
+ * flows that come in. BPF side only; see bpf/host/top.h.
  */
 #ifndef BARLINE_HOST_TOP_PACE_H
 #define BARLINE_HOST_TOP_PACE_H
 
 #include "top_rx.h"
 
-#define BL_TOP_OUTSIDE_NS 100000000ULL /* a flow that goes without tokens is looked at that often, whether it has ended */
-#define BL_TOP_CLOCK_NS 1000000ULL /* a void clock is looked at again after that long */
+/* a flow that goes without tokens is looked at that often, whether it has ended */
+#define BL_TOP_OUTSIDE_NS 100000000ULL
+#define BL_TOP_CLOCK_NS   1000000ULL /* a void clock is looked at again after that long */
 
 /* ---- what it builds ---- */
 
 /**
- * struct bl_top_out - a token or signal to be built. @to, @from: addresses; @mac: next hop; the body's fields as in the wire's structs. @ts: bus time.
+ * struct bl_top_out - a token or signal to be built. @to, @from: addresses; @mac: next hop; the
+ * body's fields as in the wire's structs. @ts: bus time.
  */
 struct bl_top_out {
 	__u8 to[16];
@@ -55,7 +58,8 @@ static __always_inline void bl_top_put_udp(struct udphdr *u, const struct bl_top
 	BL_HALVES_SET(h, tag, o->tag);
 }
 
-static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *end, const struct bl_top_out *o)
+static __always_inline void bl_top_put_body(struct bl_top_hdr *h, const void *end,
+					    const struct bl_top_out *o)
 {
 	if (o->op == BL_TOP_SYNC) {
 		struct bl_top_sync *s = (void *)(h + 1);
@@ -104,7 +108,8 @@ static __always_inline void bl_top_put4(struct iphdr *ip, const struct bl_top_ou
 	__builtin_memset(ip, 0, sizeof(*ip));
 	ip->version = 4;
 	ip->ihl = 5;
-	ip->tot_len = BL_BE16((__u16)(sizeof(*ip) + sizeof(struct udphdr) + sizeof(struct bl_top_hdr) + o->body));
+	ip->tot_len = BL_BE16(
+		(__u16)(sizeof(*ip) + sizeof(struct udphdr) + sizeof(struct bl_top_hdr) + o->body));
 	ip->frag_off = BL_BE16(0x4000);
 	ip->ttl = 64;
 	ip->protocol = BL_UDP;
@@ -122,7 +127,8 @@ static __always_inline void bl_top_put6(struct ipv6hdr *ip, const struct bl_top_
 {
 	__builtin_memset(ip, 0, sizeof(*ip));
 	*(__u8 *)ip = 6 << 4;
-	ip->payload_len = BL_BE16((__u16)(sizeof(struct udphdr) + sizeof(struct bl_top_hdr) + o->body));
+	ip->payload_len =
+		BL_BE16((__u16)(sizeof(struct udphdr) + sizeof(struct bl_top_hdr) + o->body));
 	ip->nexthdr = BL_UDP;
 	ip->hop_limit = 64;
 	__builtin_memcpy(&ip->saddr, o->from, 16);
@@ -188,7 +194,10 @@ static __always_inline int bl_top_flowing(__u32 n)
 /** bl_top_turn - what the pacer does for flow @n at @now. After bl_due_take(), as bl_pl2_turn(). */
 __attribute__((noinline)) int bl_top_turn(__u32 n, __u64 now, struct bl_top_turn *d)
 {
-	__u32 zero = 0, frames = bl_queue_len(BL_HOLD_QUEUE(n, 0)) + bl_queue_len(BL_HOLD_QUEUE(n, 1)) + bl_top_missing(n), random = bpf_get_prandom_u32();
+	__u32 zero = 0,
+	      frames = bl_queue_len(BL_HOLD_QUEUE(n, 0)) + bl_queue_len(BL_HOLD_QUEUE(n, 1)) +
+		       bl_top_missing(n),
+	      random = bpf_get_prandom_u32();
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
 
@@ -221,8 +230,12 @@ __attribute__((noinline)) int bl_top_release(__u32 n)
 	return 0;
 }
 
-/** bl_top_build_signal - the pacer's frame becomes the SYNC, STOP or FIN of this turn. Returns its length, or -1. */
-__attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n, struct bl_top_turn *d)
+/**
+ * bl_top_build_signal - the pacer's frame becomes the SYNC, STOP or FIN of this turn. Returns its
+ * length, or -1.
+ */
+__attribute__((noinline)) int bl_top_build_signal(struct xdp_md *ctx, __u32 n,
+						  struct bl_top_turn *d)
 {
 	struct bl_top_tx *t = bpf_map_lookup_elem(&top_tx, &n);
 	struct bl_top_out o = {};
@@ -299,7 +312,8 @@ static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
 }
 
 /* See bl_due_scan(): nothing of what the callback changes may look constant to the verifier. */
-static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_top_cfg *c, __u64 now, struct bl_top_scan *s)
+static __always_inline void bl_top_scan(struct bl_top_page *p, const struct bl_top_cfg *c,
+					__u64 now, struct bl_top_scan *s)
 {
 	__u64 x = BL_READ_ONCE(p->free_ns), y = x;
 	__u32 w, n = BL_TOP_RX_WORDS;
@@ -363,8 +377,12 @@ __attribute__((noinline)) int bl_top_forget(__u32 i, __u64 now)
 	return 0;
 }
 
-/* The next token of place @i. Returns its length, or -1: the sender has just said that it holds nothing. */
-__attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u32 cls, __u64 now, __u64 bus)
+/*
+ * The next token of place @i. Returns its length, or -1: the sender has just said that it holds
+ * nothing.
+ */
+__attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u32 cls, __u64 now,
+					       __u64 bus)
 {
 	__u32 zero = 0;
 	struct bl_top_page *p = bpf_map_lookup_elem(&top_page, &zero);
@@ -401,7 +419,10 @@ __attribute__((noinline)) int bl_top_token_out(struct xdp_md *ctx, __u32 i, __u3
 	return bl_top_build(ctx, &o);
 }
 
-/* The LOSS of place @i. Returns its length; 0: there is nothing to say any more; -1: the frame is spoilt. */
+/*
+ * The LOSS of place @i. Returns its length; 0: there is nothing to say any more; -1: the frame is
+ * spoilt.
+ */
 __attribute__((noinline)) int bl_top_loss_out(struct xdp_md *ctx, __u32 i, __u64 now, __u64 bus)
 {
 	__u32 zero = 0;
@@ -448,7 +469,10 @@ static __always_inline __u64 bl_top_next(const struct bl_hold_cfg *cfg)
 	return p && cfg->policy == BL_POLICY_TOP ? BL_READ_ONCE(p->at) : BL_DUE_NEVER;
 }
 
-/** bl_top_slot - the pacer's turn for flows that come in. Returns the length of the token or LOSS that the frame has become; 0: none, and it is as it was; -1: it is spoilt. */
+/**
+ * bl_top_slot - the pacer's turn for flows that come in. Returns the length of the token or LOSS
+ * that the frame has become; 0: none, and it is as it was; -1: it is spoilt.
+ */
 __attribute__((noinline)) int bl_top_slot(struct xdp_md *ctx, __u64 mono)
 {
 	__u32 zero = 0, place;

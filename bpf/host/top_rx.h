@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the receiver: SYNC, STOP and FIN, and the echoes on data (all bl_host_xdp). Tokens are the pacer's: bpf/host/top_pace.h. BPF side only; see bpf/host/top.h.
+ * TOP on a host, the receiver: SYNC, STOP and FIN, and the echoes on data (all bl_host_xdp). Tokens
+ * are the pacer's: bpf/host/top_pace.h. BPF side only; see bpf/host/top.h.
  */
 #ifndef BARLINE_HOST_TOP_RX_H
 #define BARLINE_HOST_TOP_RX_H
@@ -45,10 +46,14 @@ static __always_inline void bl_top_give_place(struct bl_top_page *p, __u32 i)
 	__asm__ volatile("" : : "r"(was));
 }
 
-/* Returns 1; 0: there are more coflows than places, and this one counts by what its flows say of themselves. */
+/*
+ * Returns 1; 0: there are more coflows than places, and this one counts by what its flows say of
+ * themselves.
+ */
 static __always_inline int bl_top_coflow_add(__u32 id, __u64 bytes, __s64 flows)
 {
-	static const struct bl_top_coflow none; /* not on the stack, of which Linux 6.1 has too little here */
+	/* not on the stack, of which Linux 6.1 has too little here */
+	static const struct bl_top_coflow none;
 	struct bl_top_coflow *f;
 
 	if (!id)
@@ -114,8 +119,10 @@ static __always_inline int bl_top_ends(struct xdp_md *ctx, __u32 v6, __u8 *from,
  * A SYNC of a flow that has no place, or another tag than the flow that is there; @r: its place,
  * locked by nobody. Returns how many numbers of data are given up.
  */
-static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_rx *r, const struct bl_top_cfg *c, const struct bl_top_msg *m,
-					     const struct bl_top_rx_key *who, const __u8 *self, __u32 v6, __u64 now)
+static __always_inline __u32 bl_top_announce(struct xdp_md *ctx, struct bl_top_rx *r,
+					     const struct bl_top_cfg *c, const struct bl_top_msg *m,
+					     const struct bl_top_rx_key *who, const __u8 *self,
+					     __u32 v6, __u64 now)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct ethhdr *eth = data;
@@ -192,14 +199,16 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	if (!r)
 		return BL_R_SIGNAL_BAD;
 	bpf_spin_lock(&r->lock);
-	got = r->state != BL_TOP_RX_FREE && bl_top_is(r, &who); /* no: it is given up in this moment; a SYNC is repeated */
+	/* no: it is given up in this moment; a SYNC is repeated */
+	got = r->state != BL_TOP_RX_FREE && bl_top_is(r, &who);
 	say = 0;
 	if (got && r->tag != m->tag) {
 		got = 2;
 		if (m->op == BL_TOP_SYNC)
 			say = bl_top_count(r, 1);
 	} else if (got) {
-		lost = bl_came_upto(&r->came, m->data, bl_top_rtt_ns(r, c), m->op == BL_TOP_STOP, now);
+		lost = bl_came_upto(&r->came, m->data, bl_top_rtt_ns(r, c), m->op == BL_TOP_STOP,
+				    now);
 		if (m->op == BL_TOP_SYNC) {
 			open = bl_top_sync(r, m, now);
 			say = bl_top_count(r, 0);
@@ -216,7 +225,10 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 	if (got == 2 && m->op != BL_TOP_SYNC)
 		return BL_R_SIGNAL_BAD;
 	if (got == 2) {
-		/* without the lock: two CPUs that hear the same new flow at once would both be here in any case */
+		/*
+		 * without the lock: two CPUs that hear the same new flow at once would both be here
+		 * in any case
+		 */
 		bl_top_coflow_add(BL_READ_ONCE(r->coflow), say, -1);
 		lost = bl_top_announce(ctx, r, c, m, &who, self, v6, now);
 		bl_top_coflow_join(r);
@@ -229,7 +241,11 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 		bl_top_wake(p, now);
 		return BL_R_SIGNAL;
 	}
-	say = BL_READ_ONCE(r->came.report_ns); /* without the lock: who changes it meanwhile wakes the pacer, too. Not kept from above, for lack of stack: Linux 6.1 */
+	/*
+	 * without the lock: who changes it meanwhile wakes the pacer, too. Not kept from above, for
+	 * lack of stack: Linux 6.1
+	 */
+	say = BL_READ_ONCE(r->came.report_ns);
 	if (say != BL_DUE_NEVER)
 		bl_top_wake(p, say);
 	return BL_R_SIGNAL;
@@ -237,10 +253,14 @@ __attribute__((noinline)) int bl_top_signal(struct xdp_md *ctx, struct bl_top_ms
 
 /* ---- data ---- */
 
-/* Takes the echo off a data frame whose IP packet ends at @end, and notes it. Returns the reason; BL_R_NONE: it is the application's. */
+/*
+ * Takes the echo off a data frame whose IP packet ends at @end, and notes it. Returns the reason;
+ * BL_R_NONE: it is the application's.
+ */
 __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v6)
 {
-	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx), *known, place, coflow = 0, number, lost = 0;
+	__u32 zero = 0, len = (__u32)bpf_xdp_get_buff_len(ctx), *known, place, coflow = 0, number,
+	      lost = 0;
 	const struct bl_top_cfg *c = bpf_map_lookup_elem(&top_cfg, &zero);
 	struct bl_top_coflow *f;
 	struct bl_top_rx_key who;
@@ -250,7 +270,8 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 	int rc = -1, came = 0;
 	__u64 now, say = BL_DUE_NEVER;
 
-	if (!c || end + sizeof(e) > len || bpf_xdp_load_bytes(ctx, end, &e, sizeof(e)) || e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_ends(ctx, v6, who.addr, NULL))
+	if (!c || end + sizeof(e) > len || bpf_xdp_load_bytes(ctx, end, &e, sizeof(e)) ||
+	    e.magic != BL_BE16(BL_TOP_ECHO_MAGIC) || bl_top_ends(ctx, v6, who.addr, NULL))
 		return BL_R_NONE;
 	number = BL_HALVES(&e, data);
 	bpf_xdp_adjust_tail(ctx, (int)end - (int)len);
@@ -266,7 +287,8 @@ __attribute__((noinline)) int bl_top_data(struct xdp_md *ctx, __u32 end, __u32 v
 			coflow = r->coflow;
 			/* it came, even if its token was of the tag before */
 			if (number) {
-				came = bl_came_number(&r->came, number, bl_top_rtt_ns(r, c), now, &lost);
+				came = bl_came_number(&r->came, number, bl_top_rtt_ns(r, c), now,
+						      &lost);
 				say = r->came.report_ns;
 				rc = came < 0 ? -1 : rc;
 			}

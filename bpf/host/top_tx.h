@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host, the sender: frames of applications become flows (bl_hold_xdp), and tokens that come become their frames (bl_host_xdp). BPF side only; see bpf/host/top.h.
+ * TOP on a host, the sender: frames of applications become flows (bl_hold_xdp), and tokens that
+ * come become their frames (bl_host_xdp). BPF side only; see bpf/host/top.h.
  *
- * A token is answered on the CPU that it comes in on, by its own frame: a held frame is taken out of its queue, copied over the token and returned (XDP_TX). A frame that
- * cannot grow (a token that passed a kernel's sockets on its way) leaves that to the pacer, by destination 0's queue.
+ * A token is answered on the CPU that it comes in on, by its own frame: a held frame is taken out
+ * of its queue, copied over the token and returned (XDP_TX). A frame that cannot grow (a token that
+ * passed a kernel's sockets on its way) leaves that to the pacer, by destination 0's queue.
  */
 #ifndef BARLINE_HOST_TOP_TX_H
 #define BARLINE_HOST_TOP_TX_H
@@ -13,9 +15,10 @@
 #include "core/top/token_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
-#define BL_TOP_PULL    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 20) /* what bl_top_key_of() looks at */
-#define BL_TOP_HDR4    (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
-#define BL_TOP_HDR6    (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+/* what bl_top_key_of() looks at */
+#define BL_TOP_PULL (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 20)
+#define BL_TOP_HDR4 (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr))
+#define BL_TOP_HDR6 (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
 /* ---- frames of applications ---- */
 
@@ -29,7 +32,8 @@ static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
 }
 
 /*
- * The flow that a frame belongs to. Returns 1; 0: none, it waits for no token: it is no IP, has a VLAN tag, which tokens would not have, or is TCP without payload.
+ * The flow that a frame belongs to. Returns 1; 0: none, it waits for no token: it is no IP, has a
+ * VLAN tag, which tokens would not have, or is TCP without payload.
  */
 static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struct bl_top_key *k)
 {
@@ -76,7 +80,8 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 }
 
 /* What is known of a new flow: its application's own word, else a rule's. */
-static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const struct bl_top_cfg *c, struct bl_top_hint *to)
+static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const struct bl_top_cfg *c,
+					   struct bl_top_hint *to)
 {
 	__u32 place = bl_top_hint_hash(k), seq;
 	const struct bl_top_hint *h = bpf_map_lookup_elem(&top_hints, &place);
@@ -90,9 +95,11 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 		struct bl_top_hint said;
 
 		seq = BL_READ_ONCE(h->seq);
-		BL_BARRIER(); /* pairs with bl_flow_hint() in lib/hint.c: odd, then the words, then even */
+		/* pairs with bl_flow_hint() in lib/hint.c: odd, then the words, then even */
+		BL_BARRIER();
 		b = (const __u64 *)&h->key;
-		differ = (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]);
+		differ = (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) |
+			 (a[4] ^ b[4]);
 		said.bytes = h->bytes;
 		said.deadline_us = h->deadline_us;
 		said.coflow = h->coflow;
@@ -103,7 +110,8 @@ static __always_inline void bl_top_hint_of(const struct bl_top_key *k, const str
 		to->bytes = said.bytes;
 		to->deadline_us = said.deadline_us;
 		to->coflow = said.coflow;
-		to->flags |= said.flags; /* what a rule asks for stands: SO_PRIORITY says nothing of it */
+		/* what a rule asks for stands: SO_PRIORITY says nothing of it */
+		to->flags |= said.flags;
 	}
 }
 
@@ -120,7 +128,8 @@ static __always_inline void bl_top_priority(struct __sk_buff *skb)
 	const __u64 *a = (const __u64 *)&k, *b;
 	struct bl_top_hint *h;
 
-	if (!cfg || !cfg->on || cfg->policy != BL_POLICY_TOP || skb->priority < 1 || skb->priority > BL_TOP_CLASSES)
+	if (!cfg || !cfg->on || cfg->policy != BL_POLICY_TOP || skb->priority < 1 ||
+	    skb->priority > BL_TOP_CLASSES)
 		return;
 	bpf_skb_pull_data(skb, skb->len < BL_TOP_PULL ? skb->len : BL_TOP_PULL);
 	if (!bl_top_key_of((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &k))
@@ -131,7 +140,8 @@ static __always_inline void bl_top_priority(struct __sk_buff *skb)
 		return;
 	b = (const __u64 *)&h->key;
 	seq = BL_READ_ONCE(h->seq);
-	if ((seq & 1) || (seq && !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]))))
+	if ((seq & 1) || (seq && !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) |
+				   (a[4] ^ b[4]))))
 		return;
 	/* as write_hint() in lib/hint.c; who is overtaken leaves it */
 	if (__sync_val_compare_and_swap(&h->seq, seq, seq + 1) != seq)
@@ -195,7 +205,10 @@ __attribute__((noinline)) int bl_top_find(struct bl_top_key *key)
 	return 0;
 }
 
-/* A number for the new flow @key, whose first frame goes to @mac, with a pin of the caller's; 0: there are no more, or another CPU has just seen the flow, too. */
+/*
+ * A number for the new flow @key, whose first frame goes to @mac, with a pin of the caller's; 0:
+ * there are no more, or another CPU has just seen the flow, too.
+ */
 __attribute__((noinline)) int bl_top_number(struct bl_top_key *key, __u64 mac, __u64 now)
 {
 	struct bl_top_key copy, *k = &copy; /* as above */
@@ -256,7 +269,8 @@ static __always_inline void bl_top_share(struct bl_top_key *key)
  * does a new flow while frames of the shared one wait: it may have sent some of them. So does a
  * flow that is just ending, whose number stays closed for as long as the pacer has no CPU.
  */
-static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_key *key, __u64 mac, __u64 now)
+static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_key *key, __u64 mac,
+					      __u64 now)
 {
 	__u32 n = (__u32)bl_top_find(key), own;
 	__be16 sport = key->sport, dport = key->dport;
@@ -286,7 +300,10 @@ static __always_inline __u32 bl_top_number_of(struct bl_due *due, struct bl_top_
 	return n ? n : (__u32)bl_top_number(key, mac, now);
 }
 
-/** bl_top_hold - under policy top, a frame that is held back at all. Returns the reason; BL_R_NONE: it waits for no token. */
+/**
+ * bl_top_hold - under policy top, a frame that is held back at all. Returns the reason; BL_R_NONE:
+ * it waits for no token.
+ */
 __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64 now)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -316,7 +333,9 @@ __attribute__((noinline)) int bl_top_hold(struct xdp_md *ctx, __u32 class, __u64
 		bpf_spin_lock(&t->lock);
 		why = bl_top_held(t, len, now);
 		bpf_spin_unlock(&t->lock);
-		/* the pacer asks for tokens at once, or looks after a while whether some have come */
+		/*
+		 * the pacer asks for tokens at once, or looks after a while whether some have come
+		 */
 		if (bl_due_lower(due, n, why ? now : now + c->sync_ns))
 			bl_pace_ring();
 		why = BL_R_HELD;
@@ -333,8 +352,12 @@ static __always_inline int bl_top_fits(__u32 len)
 	return len <= BL_TOP_FRAME_MAX - sizeof(struct bl_top_echo);
 }
 
-/* The slot's frame gets the echo of token @seq behind it, and its own number @number. Returns its length now; as it was if it has become too long for the link. */
-__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq, __u32 number)
+/*
+ * The slot's frame gets the echo of token @seq behind it, and its own number @number. Returns its
+ * length now; as it was if it has become too long for the link.
+ */
+__attribute__((noinline)) int bl_top_trail(__u32 slot, __u32 len, __u32 flow, __u32 seq,
+					   __u32 number)
 {
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	__u64 off = len;
@@ -382,11 +405,18 @@ static __always_inline void bl_top_by_pacer(struct bl_top_tx *t, __u32 n)
 		bl_pace_ring();
 }
 
-/* The frame in @entry's slot goes back in the token's place, or by the pacer; of a flow that keeps them it gets a number. */
-static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl_top_tx *t, __u32 n, __u32 seq, __u32 entry, __u64 now)
+/*
+ * The frame in @entry's slot goes back in the token's place, or by the pacer; of a flow that keeps
+ * them it gets a number.
+ */
+static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl_top_tx *t, __u32 n,
+						   __u32 seq, __u32 entry, __u64 now)
 {
-	__u32 number = BL_READ_ONCE(t->keep) && bl_top_fits(BL_RING_LEN(entry)) ? bl_top_next_number(t) : 0;
-	__u32 slot = BL_RING_SLOT(entry), len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, number), zero = 0, key;
+	__u32 number = BL_READ_ONCE(t->keep) && bl_top_fits(BL_RING_LEN(entry))
+			       ? bl_top_next_number(t)
+			       : 0;
+	__u32 slot = BL_RING_SLOT(entry),
+	      len = (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, number), zero = 0, key;
 	struct bl_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct bl_queue_hist *h;
 	struct bl_due *due;
@@ -394,8 +424,10 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 	if (!bl_frame_out(ctx, slot, len)) {
 		key = s ? s->queue : BL_SLOT_SENT;
 		h = bpf_map_lookup_elem(&queue_hist, &key);
-		if (s && h) /* unlocked: the pacer writes it for frames that it sends, and one of two counts may be lost */
-			bl_hist_add(&h->sojourn, (now - bl_min64(s->at_ns, now)) >> BL_HIST_NS_SHIFT);
+		if (s && h) /* unlocked: the pacer writes it for frames that it sends, and one of
+			       two counts may be lost */
+			bl_hist_add(&h->sojourn,
+				    (now - bl_min64(s->at_ns, now)) >> BL_HIST_NS_SHIFT);
 		if (number)
 			bl_top_keep(n, number, entry, 0, now);
 		else
@@ -421,8 +453,9 @@ static __always_inline enum bl_reason bl_top_reply(struct xdp_md *ctx, struct bl
 }
 
 /*
- * Token @seq of a flow that keeps its frames: the oldest one that is missing goes again. Returns the reason; BL_R_NONE: none is, or it is in other hands, and a new one may go; BL_R_TOKEN_BLOCKED: it may not, since
- * the window is full.
+ * Token @seq of a flow that keeps its frames: the oldest one that is missing goes again. Returns
+ * the reason; BL_R_NONE: none is, or it is in other hands, and a new one may go;
+ * BL_R_TOKEN_BLOCKED: it may not, since the window is full.
  */
 __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 seq, __u64 now)
 {
@@ -442,9 +475,11 @@ __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 s
 			return BL_R_NONE; /* another CPU has it */
 	} else {
 		i = BL_KEPT_PLACE(BL_READ_ONCE(t->data) + 1);
-		if (!BL_READ_ONCE(k->word[i]) || !(bl_queue_len(BL_HOLD_QUEUE(n, 0)) | bl_queue_len(BL_HOLD_QUEUE(n, 1))))
+		if (!BL_READ_ONCE(k->word[i]) ||
+		    !(bl_queue_len(BL_HOLD_QUEUE(n, 0)) | bl_queue_len(BL_HOLD_QUEUE(n, 1))))
 			return BL_R_NONE;
-		if (!bl_kept_old(BL_READ_ONCE(k->at[i]), t->rtt_us ? t->rtt_us : c->sync_ns / 1000, now)) {
+		if (!bl_kept_old(BL_READ_ONCE(k->at[i]), t->rtt_us ? t->rtt_us : c->sync_ns / 1000,
+				 now)) {
 			bpf_spin_lock(&t->lock);
 			t->tokens--;
 			t->wasted++;
@@ -458,7 +493,9 @@ __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 s
 	entry = BL_KEPT_ENTRY(word);
 	slot = BL_RING_SLOT(entry);
 	BL_WRITE_ONCE(k->at[i], bl_kept_at(now, 1));
-	if (bl_frame_out(ctx, slot, (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq, BL_KEPT_NUMBER(word))))
+	if (bl_frame_out(ctx, slot,
+			 (__u32)bl_top_trail(slot, BL_RING_LEN(entry), n, seq,
+					     BL_KEPT_NUMBER(word))))
 		why = BL_R_TOKEN_PACED;
 	bl_top_put_back(k, i, word);
 	(void)__sync_fetch_and_add(&t->resent, 1);
@@ -469,7 +506,10 @@ __attribute__((noinline)) int bl_top_resend(struct xdp_md *ctx, __u32 n, __u32 s
 	return why;
 }
 
-/* The token's frame becomes the STOP with number @seq. Checksums of both IP versions stay: the same words in other places. */
+/*
+ * The token's frame becomes the STOP with number @seq. Checksums of both IP versions stay: the same
+ * words in other places.
+ */
 __attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32 seq, __u64 bus)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -512,7 +552,10 @@ __attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32
 	return BL_R_TOKEN_STOP;
 }
 
-/** bl_top_believe - token @m came at @mono. Returns why it is not answered, or BL_R_NONE: then @m->ts is the bus time now, and @m->data 1 if its flow keeps frames. */
+/**
+ * bl_top_believe - token @m came at @mono. Returns why it is not answered, or BL_R_NONE: then
+ * @m->ts is the bus time now, and @m->data 1 if its flow keeps frames.
+ */
 __attribute__((noinline)) int bl_top_believe(struct bl_top_msg *m, __u64 mono)
 {
 	const struct bl_top_cfg *c;
@@ -540,7 +583,8 @@ __attribute__((noinline)) int bl_top_believe(struct bl_top_msg *m, __u64 mono)
 }
 
 /* A token that was believed becomes a held frame, or a STOP. */
-__attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6, __u64 mono)
+__attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6,
+					    __u64 mono)
 {
 	__u32 zero = 0, n, entry, sig;
 	const struct bl_top_cfg *c;
@@ -564,7 +608,10 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	sig = t->sig;
 	tail = bl_top_tail_ns(t, c);
 	bpf_spin_unlock(&t->lock);
-	/* A frame that was put in between found CREDITED, and nobody would ask for it: a second look, after the lock. Pairs with bl_top_hold(): the frame, then the lock. */
+	/*
+	 * A frame that was put in between found CREDITED, and nobody would ask for it: a second
+	 * look, after the lock. Pairs with bl_top_hold(): the frame, then the lock.
+	 */
 	entry = bl_top_take(n);
 	if (entry) {
 		bpf_spin_lock(&t->lock);
@@ -582,7 +629,10 @@ __attribute__((noinline)) int bl_top_answer(struct xdp_md *ctx, struct bl_top_ms
 	return stop ? bl_top_to_stop(ctx, v6, sig, m->ts) : BL_R_TOKEN_WASTED;
 }
 
-/* Token @m came. Returns the reason. One step after the other, and not one within the other: all that is called has 512 bytes of stack together. */
+/*
+ * Token @m came. Returns the reason. One step after the other, and not one within the other: all
+ * that is called has 512 bytes of stack together.
+ */
 static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_msg *m, __u32 v6)
 {
 	__u64 now = bpf_ktime_get_ns();

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The controller's orders at a switch: bl_order takes one in (maps/order_abi.h), bl_obey() is how a lane's tick obeys. BPF side only.
+ * The controller's orders at a switch: bl_order takes one in (maps/order_abi.h), bl_obey() is how a
+ * lane's tick obeys. BPF side only.
  *
- * Example: ports 0 and 1 on lane 0, port 3 on lane 1, FREEZE of port 3. bl_order writes slot 3, generation 6 becomes 7, and both lanes lose their limit_ns. Whatever comes next on lane 1, of whichever port, reads the clock;
- * its generation is 6, so it looks at the slots of its ports, holds port 3's registers, and says 7. Lane 0 finds nothing that concerns it, and says 7 with its next frame.
+ * Example: ports 0 and 1 on lane 0, port 3 on lane 1, FREEZE of port 3. bl_order writes slot 3,
+ * generation 6 becomes 7, and both lanes lose their limit_ns. Whatever comes next on lane 1, of
+ * whichever port, reads the clock; its generation is 6, so it looks at the slots of its ports,
+ * holds port 3's registers, and says 7. Lane 0 finds nothing that concerns it, and says 7 with its
+ * next frame.
  */
 #ifndef BARLINE_SWITCH_ORDER_H
 #define BARLINE_SWITCH_ORDER_H
@@ -11,7 +15,11 @@
 #include "core/order/barrier_core.h"
 #include "bpf/fence_util.h"
 
-/* Make port @p's registers what its slot says. Returns 1 if its leaf is another one now. A global function, for the verifier's sake and for the stack's: who called it has the leaf changed, which takes some, too. */
+/*
+ * Make port @p's registers what its slot says. Returns 1 if its leaf is another one now. A global
+ * function, for the verifier's sake and for the stack's: who called it has the leaf changed, which
+ * takes some, too.
+ */
 __attribute__((noinline)) int bl_obey(__u32 p)
 {
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
@@ -92,7 +100,9 @@ int bl_order(struct bl_order_arg *a)
 		key = l;
 		lane = bpf_map_lookup_elem(&sw_lanes, &key);
 		if (lane)
-			BL_WRITE_ONCE(lane->limit_ns, 0); /* a lane that is reading the clock may write it once more: bl_order_*() in loader/order/fence.c looks */
+			BL_WRITE_ONCE(lane->limit_ns,
+				      0); /* a lane that is reading the clock may write it once
+					     more: bl_order_*() in loader/order/fence.c looks */
 	}
 	return 0;
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PL2 on a switch: RSV and RELEASE as they come in, and data that uses what was promised. The arithmetic is in reserve_core.h.
+ * PL2 on a switch: RSV and RELEASE as they come in, and data that uses what was promised. The
+ * arithmetic is in reserve_core.h.
  *
- * An RSV becomes its own answer: the same frame, the same sequence number and cookie, opcode GRT, waits and flags filled in, goes back to the port it came from. If the
- * receiver's port is metered, a copy goes there first, so that the receiver knows what to expect; on a port that is not metered there is nothing to copy a frame
- * with, and only time takes back what a dead sender was promised.
+ * An RSV becomes its own answer: the same frame, the same sequence number and cookie, opcode GRT,
+ * waits and flags filled in, goes back to the port it came from. If the receiver's port is metered,
+ * a copy goes there first, so that the receiver knows what to expect; on a port that is not metered
+ * there is nothing to copy a frame with, and only time takes back what a dead sender was promised.
  *
- * A refusal is answered too, also one for a port that does not exist: a host without an answer asks again
- * and again. A switch that makes no reservations, or routes, says so (BL_GRT_OFF), and the host sends
- * without. The other way round, data of an input that never asks is let through and counted
- * (policy_apart): hosts and switch that disagree fall back to policy none, and lose nothing but order in
- * their queues.
+ * A refusal is answered too, also one for a port that does not exist: a host without an answer asks
+ * again and again. A switch that makes no reservations, or routes, says so (BL_GRT_OFF), and the
+ * host sends without. The other way round, data of an input that never asks is let through and
+ * counted (policy_apart): hosts and switch that disagree fall back to policy none, and lose nothing
+ * but order in their queues.
  *
  * Not here: switches that route. Hosts reserve by Ethernet address, and behind a router that is the
  * router's own: refused as rsv_bad, with BL_GRT_OFF.
@@ -24,21 +26,26 @@
 #include "bpf/bpf_util.h"
 #include "queue.h"
 
-/* beside a reason: the answer is redirected; queues are concerned, which bl_rsv_answer() sees to, and above is the output */
-#define BL_RSV_SENT	 0x80
-#define BL_RSV_QUEUES	 0x100
+/*
+ * beside a reason: the answer is redirected; queues are concerned, which bl_rsv_answer() sees to,
+ * and above is the output
+ */
+#define BL_RSV_SENT      0x80
+#define BL_RSV_QUEUES    0x100
 #define BL_RSV_OUT_SHIFT 16
 _Static_assert(BL_R_COUNT <= BL_RSV_SENT, "reasons leave no room for the marks");
 
-static __always_inline struct bl_rsv_pair *bl_rsv_pair_at(const struct bl_rsv_cfg *cfg, __u32 in, __u32 out)
+static __always_inline struct bl_rsv_pair *bl_rsv_pair_at(const struct bl_rsv_cfg *cfg, __u32 in,
+							  __u32 out)
 {
 	__u32 shift = cfg->pair_shift & 31, key = in << shift | out;
 
 	return (in | out) >> shift ? NULL : bpf_map_lookup_elem(&rsv_pairs, &key);
 }
 
-static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, __u32 out, int in, __u32 bytes,
-						       __u32 seq, __u64 now)
+static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg *cfg,
+							struct bl_rsv *rsv, __u32 out, int in,
+							__u32 bytes, __u32 seq, __u64 now)
 {
 	struct bl_rsv_pair *pair;
 	enum bl_reason why;
@@ -56,11 +63,19 @@ static __always_inline enum bl_reason bl_rsv_on_release(const struct bl_rsv_cfg 
 	return why;
 }
 
-/* The promise itself: own pair and another one of this output are looked at for promises that are over, then the allocator decides. Returns bytes that lapsed. @metered: the output is. */
-static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv, struct bl_rsv_pair *pair, __u32 in, __u32 out, __u32 nports,
-					   __u32 bytes, __u32 seq, int early, int metered, __u64 now, struct bl_rsv_grant *g)
+/*
+ * The promise itself: own pair and another one of this output are looked at for promises that are
+ * over, then the allocator decides. Returns bytes that lapsed. @metered: the output is.
+ */
+static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct bl_rsv *rsv,
+					    struct bl_rsv_pair *pair, __u32 in, __u32 out,
+					    __u32 nports, __u32 bytes, __u32 seq, int early,
+					    int metered, __u64 now, struct bl_rsv_grant *g)
 {
-	/* The cursor is read without the lock: two CPUs may look at the same pair, and then the next RSV goes on from there. */
+	/*
+	 * The cursor is read without the lock: two CPUs may look at the same pair, and then the
+	 * next RSV goes on from there.
+	 */
 	__u32 i = BL_READ_ONCE(rsv->port[out].sweep), lapsed, queued = 0, key;
 	const struct bl_queue *data;
 	__u64 slot = bl_rsv_slot_at(cfg, now);
@@ -76,28 +91,37 @@ static __always_inline __u32 bl_rsv_promise(const struct bl_rsv_cfg *cfg, struct
 	if (metered) {
 		key = BL_PORT_QUEUE(out, BL_CL_DATA);
 		data = bpf_map_lookup_elem(&queues, &key);
-		/* without its lock: the queue may be a frame longer or shorter by the time the answer is there */
+		/*
+		 * without its lock: the queue may be a frame longer or shorter by the time the
+		 * answer is there
+		 */
 		queued = data ? BL_READ_ONCE(data->wire) : 0;
 	}
 	/*
-	 * Taking a lock holds back the loads after it: what is far away in the cache is asked for here, at once, and not in turn. The values are not used.
+	 * Taking a lock holds back the loads after it: what is far away in the cache is asked for
+	 * here, at once, and not in turn. The values are not used.
 	 */
 	(void)BL_READ_ONCE(p->lapse_ns);
 	(void)BL_READ_ONCE(pair->lapse_ns);
 	bpf_spin_lock(&rsv->lock);
 	rsv->port[out].sweep = i + 1;
-	lapsed = bl_rsv_renew(&rsv->port[in], &rsv->port[out], pair, &rsv->port[i], p, bytes, seq, now);
-	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, queued, now, slot, g);
+	lapsed = bl_rsv_renew(&rsv->port[in], &rsv->port[out], pair, &rsv->port[i], p, bytes, seq,
+			      now);
+	bl_rsv_ask(cfg, &rsv->port[in], &rsv->port[out], pair, bytes, seq, early, queued, now, slot,
+		   g);
 	bpf_spin_unlock(&rsv->lock);
 	return lapsed;
 }
 
 /**
- * bl_rsv_frame - a link frame that is no beacon came in on port @in. @off: its header. @op, @seq: from there.
- * Returns the reason, for an RSV, which has become its answer now, with BL_RSV_SENT if that is redirected, or with BL_RSV_QUEUES and the output, and bl_rsv_answer() goes on.
- * Global functions, this and the next, one after the other: the verifier looks at each once (see bl_leaf_changed()), and only one is on the stack.
+ * bl_rsv_frame - a link frame that is no beacon came in on port @in. @off: its header. @op, @seq:
+ * from there. Returns the reason, for an RSV, which has become its answer now, with BL_RSV_SENT if
+ * that is redirected, or with BL_RSV_QUEUES and the output, and bl_rsv_answer() goes on. Global
+ * functions, this and the next, one after the other: the verifier looks at each once (see
+ * bl_leaf_changed()), and only one is on the stack.
  */
-__attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op, __u32 seq)
+__attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op,
+					   __u32 seq)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_rsv_grant g = { .reason = BL_R_RSV_BAD, .flags = BL_GRT_REFUSED };
@@ -122,7 +146,11 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		return BL_R_SHORT;
 	if (op != BL_OP_RSV && op != BL_OP_RELEASE)
 		return BL_R_BAD_OPCODE;
-	now = bpf_ktime_get_ns(); /* here, since the processor waits for all that was begun before, and begins nothing behind it, as it reads its clock */
+	/*
+	 * here, since the processor waits for all that was begun before, and begins nothing behind
+	 * it, as it reads its clock
+	 */
+	now = bpf_ktime_get_ns();
 	cfg = bpf_map_lookup_elem(&rsv_cfg, &zero);
 	all = bpf_map_lookup_elem(&rsv, &zero);
 	sw = bpf_map_lookup_elem(&sw_cfg, &zero);
@@ -143,8 +171,10 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 		metered = to->metered;
 		pair = bl_rsv_pair_at(cfg, in, out);
 		if (pair)
-			lapsed = bl_rsv_promise(cfg, all, pair, in & (BL_SW_PORTS_MAX - 1), out & (BL_SW_PORTS_MAX - 1), sw->nports, BL_HALVES(body, bytes),
-						seq, body->flags & BL_RSV_EARLY, metered, now, &g);
+			lapsed = bl_rsv_promise(cfg, all, pair, in & (BL_SW_PORTS_MAX - 1),
+						out & (BL_SW_PORTS_MAX - 1), sw->nports,
+						BL_HALVES(body, bytes), seq,
+						body->flags & BL_RSV_EARLY, metered, now, &g);
 	}
 	if (lapsed)
 		bl_count(out, BL_R_RSV_LAPSED);
@@ -170,7 +200,10 @@ __attribute__((noinline)) int bl_rsv_frame(struct xdp_md *ctx, __u32 in, __u32 o
 	return (int)(g.reason | BL_RSV_SENT);
 }
 
-/* The receiver's copy names the sender. One that finds no room is not missed: then time takes the promise back. */
+/*
+ * The receiver's copy names the sender. One that finds no room is not missed: then time takes the
+ * promise back.
+ */
 static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -200,8 +233,9 @@ static __always_inline void bl_rsv_copy(struct xdp_md *ctx, __u32 out, __u32 off
 }
 
 /**
- * bl_rsv_answer - the answer that bl_rsv_frame() made goes back to port @in, and a copy into the receiver's queue; one of the two ports is metered. @res: what it returned.
- * Returns the reason, and BL_RSV_SENT if the frame is redirected; else it is in a queue, or it failed.
+ * bl_rsv_answer - the answer that bl_rsv_frame() made goes back to port @in, and a copy into the
+ * receiver's queue; one of the two ports is metered. @res: what it returned. Returns the reason,
+ * and BL_RSV_SENT if the frame is redirected; else it is in a queue, or it failed.
  */
 __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 off, __u32 res)
 {
@@ -230,7 +264,10 @@ __attribute__((noinline)) int bl_rsv_answer(struct xdp_md *ctx, __u32 in, __u32 
 	return (int)(reason | BL_RSV_SENT);
 }
 
-/* A link frame that is no beacon, from beginning to end: counts it and returns the verdict, which the reason alone does not say. */
+/*
+ * A link frame that is no beacon, from beginning to end: counts it and returns the verdict, which
+ * the reason alone does not say.
+ */
 static __always_inline int bl_rsv_link(struct xdp_md *ctx, __u32 in, __u32 off, __u32 op, __u32 seq)
 {
 	int res = bl_rsv_frame(ctx, in, off, op, seq);
@@ -251,8 +288,9 @@ static __always_inline int bl_rsv_outside(__u32 in)
 }
 
 /**
- * bl_rsv_on_data - a frame of @len bytes that is subject to admission goes from port @in to port @out. @early: its source address says that it is unsolicited.
- * Returns BL_R_NONE, or the reason to drop it. Control traffic (ARP, ND, link frames, ordered frames) is never asked about.
+ * bl_rsv_on_data - a frame of @len bytes that is subject to admission goes from port @in to port
+ * @out. @early: its source address says that it is unsolicited. Returns BL_R_NONE, or the reason to
+ * drop it. Control traffic (ARP, ND, link frames, ordered frames) is never asked about.
  */
 __attribute__((noinline)) int bl_rsv_on_data(__u32 in, __u32 out, __u32 len, int early)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames that are not barline's, on a switch where admission is on: they are to share output queues with ordered frames, so the kernel must not send them past
- * those. What this program cannot forward as well as the kernel is left to the kernel all the same: broadcast and multicast, unknown destinations, what a router answers
- * itself (TTL used up, too big, options), what is for the switch.
+ * Frames that are not barline's, on a switch where admission is on: they are to share output queues
+ * with ordered frames, so the kernel must not send them past those. What this program cannot
+ * forward as well as the kernel is left to the kernel all the same: broadcast and multicast,
+ * unknown destinations, what a router answers itself (TTL used up, too big, options), what is for
+ * the switch.
  *
- * Example: with the static table, a TCP segment for a host on port 3 is found there, goes into port 3's DATA queue if that is metered, else out of port 3; an ARP reply goes
- * into CONTROL.
+ * Example: with the static table, a TCP segment for a host on port 3 is found there, goes into port
+ * 3's DATA queue if that is metered, else out of port 3; an ARP reply goes into CONTROL.
  *
  * Included by switch.bpf.c behind its routing functions, whose struct run it uses.
  */
@@ -16,8 +18,12 @@
 #include "queue.h"
 #include "pl2.h"
 
-/* Output port by Linux's routing tables, or the kernel's business. On success the frame has its new addresses and one TTL less. */
-static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r, const struct bl_look *l)
+/*
+ * Output port by Linux's routing tables, or the kernel's business. On success the frame has its new
+ * addresses and one TTL less.
+ */
+static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r,
+					       const struct bl_look *l)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_sw_port *port = port_at(r->in);
@@ -25,7 +31,8 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	__u32 l3 = l->l3_off;
 	void *ip;
 
-	if (!port || l3 > sizeof(*eth) + 4 || (void *)(eth + 1) > end || bl_mac48(eth->h_dest) != bl_mac48(port->mac))
+	if (!port || l3 > sizeof(*eth) + 4 || (void *)(eth + 1) > end ||
+	    bl_mac48(eth->h_dest) != bl_mac48(port->mac))
 		return BL_R_NOT_OURS; /* not for the router */
 	ip = data + l3;
 	BL_SEEN(ip);
@@ -35,8 +42,12 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 	} else if (l->kind == BL_LOOK_IP6) {
 		struct ipv6hdr *ip6 = ip;
 
-		/* hop-by-hop options, and what a neighbour sends from its link-local address, are the router's own */
-		if ((void *)(ip6 + 1) > end || !l->proto || (ip6->saddr.s6_addr[0] == 0xfe && (ip6->saddr.s6_addr[1] & 0xc0) == 0x80))
+		/*
+		 * hop-by-hop options, and what a neighbour sends from its link-local address, are
+		 * the router's own
+		 */
+		if ((void *)(ip6 + 1) > end || !l->proto ||
+		    (ip6->saddr.s6_addr[0] == 0xfe && (ip6->saddr.s6_addr[1] & 0xc0) == 0x80))
 			return BL_R_NOT_OURS;
 		r->f.v6 = 1;
 	} else {
@@ -68,19 +79,23 @@ static __always_inline void fib_fill(struct bpf_fib_lookup *fib, const struct ru
 }
 
 /*
- * If the frame that @r has routed goes up, it shall go by @path. The same route again, asked for by the interface that it leaves by. If there is no such route, the switch's own choice stands. @mac0: Fastpass: the
- * next switch sees the path, too.
+ * If the frame that @r has routed goes up, it shall go by @path. The same route again, asked for by
+ * the interface that it leaves by. If there is no such route, the switch's own choice stands.
+ * @mac0: Fastpass: the next switch sees the path, too.
  */
-static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth, void *l3, __u32 path, __u8 mac0)
+static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct ethhdr *eth,
+				      void *l3, __u32 path, __u8 mac0)
 {
 	const struct bl_sw_port *from = port_at(r->in), *to = port_at(r->out);
 	struct bpf_fib_lookup fib = {};
 
 	BL_SEEN(path); /* or clang knows better than Linux 6.1's verifier that it is small */
-	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to || from->role == BL_PORT_UP || to->role != BL_PORT_UP) {
+	if (path >= r->cfg->paths || path >= sizeof(r->cfg->path_port) || !from || !to ||
+	    from->role == BL_PORT_UP || to->role != BL_PORT_UP) {
 		/* on its way down, or not ours to obey: who gets it wants to know how it came */
 		if (r->cfg->path_keep)
-			eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | (mac0 & BL_PATH_MAC0);
+			eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) |
+					   (mac0 & BL_PATH_MAC0);
 		return;
 	}
 	BL_SEEN(path);
@@ -88,7 +103,10 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 	to = port_at(path);
 	fib.ifindex = to ? to->ifindex : 0;
 	fib_fill(&fib, r, l3);
-	if (!to || bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) != BPF_FIB_LKUP_RET_SUCCESS || fib.ifindex != to->ifindex) {
+	if (!to ||
+	    bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) !=
+		    BPF_FIB_LKUP_RET_SUCCESS ||
+	    fib.ifindex != to->ifindex) {
 		bl_count(r->in, BL_R_PATH_LOST);
 		return;
 	}
@@ -110,7 +128,8 @@ static __always_inline __u32 top_path(const struct run *r, const struct bl_look 
 
 	if (r->cfg->path_by == BL_PATH_BY_TURN) {
 		from = bl_token_port_at(r->in);
-		return from ? from->turn++ % r->cfg->paths : 0; /* the input's datapath CPU; two at once may give two frames the same path */
+		/* the input's datapath CPU; two at once may give two frames the same path */
+		return from ? from->turn++ % r->cfg->paths : 0;
 	}
 	if (bl_look_top(l))
 		return bl_top_path(l->sport, r->cfg->paths);
@@ -120,8 +139,10 @@ static __always_inline __u32 top_path(const struct run *r, const struct bl_look 
 }
 
 /**
- * bl_path - before bl_plain(), where paths are obeyed or chosen: a frame from port @in that has one, routed. Returns 1 + its port; 0: it has none, or is nothing to be routed here, and is as it was. A function
- * of its own because two lookups beside what bl_plain() calls would not fit on the stack.
+ * bl_path - before bl_plain(), where paths are obeyed or chosen: a frame from port @in that has
+ * one, routed. Returns 1 + its port; 0: it has none, or is nothing to be routed here, and is as it
+ * was. A function of its own because two lookups beside what bl_plain() calls would not fit on the
+ * stack.
  */
 __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 {
@@ -134,7 +155,8 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	void *ip;
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	if (!r.cfg || r.cfg->forward != BL_FWD_L3 || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
+	if (!r.cfg || r.cfg->forward != BL_FWD_L3 || (void *)(eth + 1) > end ||
+	    bl_look(data, end, &l) || l.multi)
 		return 0;
 	if (r.cfg->path_by == BL_PATH_BY_FRAME && !(eth->h_source[0] & BL_PATH_MAC0))
 		return 0;
@@ -148,19 +170,30 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	BL_SEEN(ip);
 	if (ip + (r.f.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) > end)
 		return 0;
-	take_path(ctx, &r, eth, ip, r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0) : top_path(&r, &l, ip), mac0);
+	take_path(ctx, &r, eth, ip,
+		  r.cfg->path_by == BL_PATH_BY_FRAME ? BL_PATH_OF_MAC0((__u32)mac0)
+						     : top_path(&r, &l, ip),
+		  mac0);
 	if (r.cfg->path_by != BL_PATH_BY_FRAME)
-		eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) | (mac0 & BL_EARLY_MAC0); /* for bl_plain() */
+		eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) |
+				   (mac0 & BL_EARLY_MAC0); /* for bl_plain() */
 	return (int)r.out + 1;
 }
 
-/* The bit of unscheduled frames stays on until the last switch. One that routes has written its own address, which may have it. */
+/*
+ * The bit of unscheduled frames stays on until the last switch. One that routes has written its own
+ * address, which may have it.
+ */
 static __always_inline void keep_early(struct ethhdr *eth, const struct bl_sw_port *to, int early)
 {
-	eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) | (early && to->role != BL_PORT_HOST ? BL_EARLY_MAC0 : 0);
+	eth->h_source[0] = (eth->h_source[0] & ~BL_EARLY_MAC0) |
+			   (early && to->role != BL_PORT_HOST ? BL_EARLY_MAC0 : 0);
 }
 
-/** bl_plain - a frame that bl_parse() called not ours, from port @in; @routed: by bl_path(). Returns the reason; a global function, looked at once by the verifier. */
+/**
+ * bl_plain - a frame that bl_parse() called not ours, from port @in; @routed: by bl_path().
+ * Returns the reason; a global function, looked at once by the verifier.
+ */
 __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 routed)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -179,15 +212,22 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		return BL_R_NOT_OURS;
 	top = bl_token_on();
 	if (top && bl_look_top(&l)) {
-		token = bl_token_in(ctx, in, l.l3_off + (l.kind == BL_LOOK_IP4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)), len);
+		token = bl_token_in(ctx, in,
+				    l.l3_off + (l.kind == BL_LOOK_IP4 ? sizeof(struct iphdr)
+								      : sizeof(struct ipv6hdr)),
+				    len);
 		if (token < 0)
 			return -token;
 	}
 	rsv_on = bpf_map_lookup_elem(&rsv_cfg, &zero);
-	/* bl0's address never has the bit; addresses from outside are anybody's, and half of all vendors' have it */
+	/*
+	 * bl0's address never has the bit; addresses from outside are anybody's, and half of all
+	 * vendors' have it
+	 */
 	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
 	from = bl_token_port_at(in);
-	if (token < 0 && top && top->unscheduled && eth->h_source[0] & BL_EARLY_MAC0 && from && !from->outside && !bl_look_control(&l))
+	if (token < 0 && top && top->unscheduled && eth->h_source[0] & BL_EARLY_MAC0 && from &&
+	    !from->outside && !bl_look_control(&l))
 		cls = BL_CL_UNSCHED;
 	l2 = r.cfg->forward == BL_FWD_L2;
 	if (routed) {
@@ -209,7 +249,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		if (why != BL_R_NONE)
 			return why;
 		if (early && l2)
-			eth->h_source[0] &= ~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
+			eth->h_source[0] &=
+				~BL_EARLY_MAC0; /* delivered byte for byte as it was sent to bl0 */
 	}
 	if (token >= 0) {
 		why = bl_token_out(in, r.out, (__u32)token, len, to->metered);
@@ -227,7 +268,8 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	}
 	if (to->metered)
 		return bl_port_put(ctx, r.out, cls);
-	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? sent : BL_R_REDIRECT_FAILED;
+	return bpf_redirect_map(&sw_tx, r.out, XDP_ABORTED) == XDP_REDIRECT ? sent
+									    : BL_R_REDIRECT_FAILED;
 }
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Metered ports of a switch: frames go into output queues instead of onto the link, and the pacer's turn (bl_port_pace) sends them at the port's rate, best
- * class first. Example: a port of 1 Gbit/s with ten full frames in DATA, the link free since 5 us: at that time one is sent, the next in 12.1 us; an ARP reply that comes
- * meanwhile goes into CONTROL and leaves as the next frame.
+ * Metered ports of a switch: frames go into output queues instead of onto the link, and the pacer's
+ * turn (bl_port_pace) sends them at the port's rate, best class first. Example: a port of 1 Gbit/s
+ * with ten full frames in DATA, the link free since 5 us: at that time one is sent, the next
+ * in 12.1 us; an ARP reply that comes meanwhile goes into CONTROL and leaves as the next frame.
  *
- * Ordered frames and relayed beacons go into DATA with their barriers written: a FIFO, as the link itself (DESIGN 3.1). BPF side only.
+ * Ordered frames and relayed beacons go into DATA with their barriers written: a FIFO, as the link
+ * itself (DESIGN 3.1). BPF side only.
  */
 #ifndef BARLINE_SWITCH_PORT_H
 #define BARLINE_SWITCH_PORT_H
@@ -21,8 +23,9 @@ static __always_inline int bl_port_metered(__u32 port)
 }
 
 /**
- * bl_port_put - copies the current frame into port @port's queue of class @cls. Returns the reason: QUEUED, QUEUE_FULL, NO_SLOT or FRAME_SIZE; the frame itself is to be
- * dropped in any case, and remains as it is but for an ECN mark. Also from device-map programs.
+ * bl_port_put - copies the current frame into port @port's queue of class @cls. Returns the reason:
+ * QUEUED, QUEUE_FULL, NO_SLOT or FRAME_SIZE; the frame itself is to be dropped in any case, and
+ * remains as it is but for an ECN mark. Also from device-map programs.
  */
 __attribute__((noinline)) int bl_port_put(struct xdp_md *ctx, __u32 port, __u32 cls)
 {
@@ -38,20 +41,27 @@ __attribute__((noinline)) int bl_port_put(struct xdp_md *ctx, __u32 port, __u32 
 		return why;
 	bl_busy_set(busy, cls);
 	/*
-	 * The pacer's free may be one frame old: then it looks a little too early, and finds out. Lowered, and not only put: it may want to look later, because all that is there are tokens that wait for their
-	 * group's rate.
+	 * The pacer's free may be one frame old: then it looks a little too early, and finds out.
+	 * Lowered, and not only put: it may want to look later, because all that is there are
+	 * tokens that wait for their group's rate.
 	 */
-	if (bl_due_lower(due, port, bl_due_of(BL_READ_ONCE(due->free[port & (BL_DUE_MAX - 1)]), now)))
+	if (bl_due_lower(due, port,
+			 bl_due_of(BL_READ_ONCE(due->free[port & (BL_DUE_MAX - 1)]), now)))
 		bl_pace_ring();
 	return BL_R_QUEUED;
 }
 
-/* The frame of port @port that is due: into the pacer's frame, and off. Returns the verdict; *@again: when to look at this port again. */
-static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page *page, struct bl_due *due, __u32 port, __u64 now, __u64 *again)
+/*
+ * The frame of port @port that is due: into the pacer's frame, and off. Returns the verdict;
+ * *@again: when to look at this port again.
+ */
+static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page *page,
+					struct bl_due *due, __u32 port, __u64 now, __u64 *again)
 {
 	__u32 key = port, cls, entry, slot, len;
 	struct bl_meter *m = bpf_map_lookup_elem(&sw_meters, &key);
-	__u64 *busy = bpf_map_lookup_elem(&port_busy, &key), *free = &due->free[port & (BL_DUE_MAX - 1)], bits, at;
+	__u64 *busy = bpf_map_lookup_elem(&port_busy, &key),
+	      *free = &due->free[port & (BL_DUE_MAX - 1)], bits, at;
 	const struct bl_queue *q;
 	int sent;
 
@@ -85,7 +95,8 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		return bl_done(port, BL_R_TOKEN_EXPIRED);
 	}
 	at = bl_due_of(*free, bl_slot_came(slot));
-	sent = !bl_frame_out(ctx, slot, len) && bpf_redirect_map(&port_tx, port, XDP_ABORTED) == XDP_REDIRECT;
+	sent = !bl_frame_out(ctx, slot, len) &&
+	       bpf_redirect_map(&port_tx, port, XDP_ABORTED) == XDP_REDIRECT;
 	if (sent) {
 		*free = bl_free_after(m, at, now, len);
 		bl_token_went(port, cls, len, now);
@@ -96,7 +107,10 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 	return bl_done(port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);
 }
 
-/* A turn of the pacer: at most one frame of one port, of the port whose time came first. A turn without a frame counts nothing but itself. */
+/*
+ * A turn of the pacer: at most one frame of one port, of the port whose time came first. A turn
+ * without a frame counts nothing but itself.
+ */
 static __always_inline int bl_port_turn(struct xdp_md *ctx)
 {
 	__u32 zero = 0;

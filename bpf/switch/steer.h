@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames on the wrong CPU. A lane has one writer (DESIGN 3.3): two at once lose a rise in the minimum tree, and the barriers run ahead of an input that has not promised so much. So an ordered frame that comes in on a CPU
- * which is not the home of its port's lane goes there by a CPU map, and bl_switch_home handles it.
+ * Frames on the wrong CPU. A lane has one writer (DESIGN 3.3): two at once lose a rise in the
+ * minimum tree, and the barriers run ahead of an input that has not promised so much. So an ordered
+ * frame that comes in on a CPU which is not the home of its port's lane goes there by a CPU map,
+ * and bl_switch_home handles it.
  *
- * A NAPI thread of a link that came back is where the scheduler likes it, until the loader pins it again; an interrupt is where irqbalance likes it.
+ * A NAPI thread of a link that came back is where the scheduler likes it, until the loader pins it
+ * again; an interrupt is where irqbalance likes it.
  *
- * They must stay in order. So the port is BL_AWAY from then on, and what comes in at home follows the others through the CPU map until that is empty. A thread that moves has flushed what it handled before, for it moves
- * between two polls. Example: frames 1 and 2 come in on CPU 1: sent = 2. The thread moves home, and brings 3 while only 1 has been taken: sent = 3. When it brings 4, taken is 3: nothing is on its way, and 4 is handled at once.
+ * They must stay in order. So the port is BL_AWAY from then on, and what comes in at home follows
+ * the others through the CPU map until that is empty. A thread that moves has flushed what it
+ * handled before, for it moves between two polls. Example: frames 1 and 2 come in on CPU 1: sent
+ * = 2. The thread moves home, and brings 3 while only 1 has been taken: sent = 3. When it brings 4,
+ * taken is 3: nothing is on its way, and 4 is handled at once.
  *
- * What is not handed over after all (a driver that leaves no room for it in the frame) never comes out. When nothing has come out for a second (BL_HOMING_NS), nothing is waited for any more. By watch time: while the lane's CPU
- * stands still, that stands still, too.
+ * What is not handed over after all (a driver that leaves no room for it in the frame) never comes
+ * out. When nothing has come out for a second (BL_HOMING_NS), nothing is waited for any more. By
+ * watch time: while the lane's CPU stands still, that stands still, too.
  *
  * Included by switch.bpf.c. BPF side only.
  */
 #ifndef BARLINE_SWITCH_HOMING_H
 #define BARLINE_SWITCH_HOMING_H
 
-/* A frame of port @in on CPU @cpu, which may be the wrong one. Returns BL_R_NONE: it is handled here, at home, and nothing is on its way there; BL_R_STEERED: it goes there; or why it cannot. */
+/*
+ * A frame of port @in on CPU @cpu, which may be the wrong one. Returns BL_R_NONE: it is handled
+ * here, at home, and nothing is on its way there; BL_R_STEERED: it goes there; or why it cannot.
+ */
 __attribute__((noinline)) int bl_go_home(__u32 in, __u32 cpu)
 {
 	struct bl_homing *h = bpf_map_lookup_elem(&sw_homing, &in);
@@ -36,8 +46,12 @@ __attribute__((noinline)) int bl_go_home(__u32 in, __u32 cpu)
 	now = BL_READ_ONCE(lane->watch_ns);
 	sent = BL_READ_ONCE(h->sent);
 	taken = BL_READ_ONCE(h->taken);
-	/* one receive queue: nobody else is here; of several, each is in order only in itself. What was given up and comes out all the same is counted in @taken alone. */
-	if ((__s32)(sent - taken) < 0 || (sent != taken && (__s64)(now - BL_READ_ONCE(h->moved_ns)) > (__s64)BL_HOMING_NS)) {
+	/*
+	 * one receive queue: nobody else is here; of several, each is in order only in itself. What
+	 * was given up and comes out all the same is counted in @taken alone.
+	 */
+	if ((__s32)(sent - taken) < 0 ||
+	    (sent != taken && (__s64)(now - BL_READ_ONCE(h->moved_ns)) > (__s64)BL_HOMING_NS)) {
 		BL_WRITE_ONCE(h->sent, taken);
 		sent = taken;
 	}

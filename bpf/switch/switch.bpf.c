@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The switch role: one XDP program on every port, one that runs in the device map, one in a CPU map for frames that came in on the wrong CPU (bpf/switch/steer.h), and a tc program for what the kernel would send (bpf/switch/guard.h).
+ * The switch role: one XDP program on every port, one that runs in the device map, one in a CPU map
+ * for frames that came in on the wrong CPU (bpf/switch/steer.h), and a tc program for what the
+ * kernel would send (bpf/switch/guard.h).
  *
- * An ordered frame from port i: parse, refuse what lies, find the output o (Linux's routes, or the static table), raise R_i, write the barrier of o's
- * input set and this CPU's lane into it, redirect. A beacon raises R_i too; if that lifts a set's minimum over the next common tick, or a commit barrier that was behind, it is cloned to all
- * ports, and the devmap program gives each clone its port's barrier or drops it. Everything else goes to the kernel.
+ * An ordered frame from port i: parse, refuse what lies, find the output o (Linux's routes, or the
+ * static table), raise R_i, write the barrier of o's input set and this CPU's lane into it,
+ * redirect. A beacon raises R_i too; if that lifts a set's minimum over the next common tick, or a
+ * commit barrier that was behind, it is cloned to all ports, and the devmap program gives each
+ * clone its port's barrier or drops it. Everything else goes to the kernel.
  *
- * Frames that are refused change no register. Everything that this CPU writes belongs to its lane alone (DESIGN 3.3).
+ * Frames that are refused change no register. Everything that this CPU writes belongs to its lane
+ * alone (DESIGN 3.3).
  *
- * A port may be metered: what would leave by it goes into its output queues (bpf/switch/queue.h), and bl_port_pace, run by the pacer, sends it. Then frames that are not
- * barline's are forwarded here as well (bpf/switch/plain.h).
+ * A port may be metered: what would leave by it goes into its output queues (bpf/switch/queue.h),
+ * and bl_port_pace, run by the pacer, sends it. Then frames that are not barline's are forwarded
+ * here as well (bpf/switch/plain.h).
  *
  * Not here: switches that run no XDP.
  */
@@ -33,8 +39,8 @@ struct run {
 	struct bl_frame f;
 	const struct bl_sw_cfg *cfg;
 	struct bl_sw_lane *lane;
-	__u32 in;      /* input port */
-	__u32 out;     /* output port */
+	__u32 in;  /* input port */
+	__u32 out; /* output port */
 	__u32 lane_no;
 	__u64 ts, b, c; /* extended */
 };
@@ -53,7 +59,8 @@ static __always_inline int port_of(__u32 ifindex)
 }
 
 /* A global function for the same reason as the next, which calls it once for each set. */
-__attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b, __u64 c)
+__attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32 leaf, __u64 b,
+					  __u64 c)
 {
 	if (t)
 		bl_tree_set(t, leaves, leaf, b, c);
@@ -61,10 +68,12 @@ __attribute__((noinline)) int bl_tree_put(struct bl_tree *t, __u32 leaves, __u32
 }
 
 /*
- * One raise or fall of port @p's leaf in every set that it feeds. A global function: the verifier looks at it once, not once for each way that leads
- * here (2026-11, Linux 6.18: 850 thousand of the million instructions that it is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s).
+ * One raise or fall of port @p's leaf in every set that it feeds. A global function: the verifier
+ * looks at it once, not once for each way that leads here (2026-11, Linux 6.18: 850 thousand of the
+ * million instructions that it is willing to follow, and 1.6 s; this way 108 thousand and 0.1 s).
  */
-__attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 p, __u64 b, __u64 c)
+__attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u32 p, __u64 b,
+					      __u64 c)
 {
 	__u32 s, zero = 0;
 	struct bl_sw_lane *lane = bpf_map_lookup_elem(&sw_lanes, &lane_no);
@@ -89,8 +98,12 @@ __attribute__((noinline)) int bl_leaf_changed(__u32 lane_no, __u32 in_sets, __u3
 	return 0;
 }
 
-/* bl_leaf_changed(), but in the first set at once where one tree is enough: a rack's only switch has no other. */
-static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u64 b, __u64 c, int at_once)
+/*
+ * bl_leaf_changed(), but in the first set at once where one tree is enough: a rack's only switch
+ * has no other.
+ */
+static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u64 b, __u64 c,
+					 int at_once)
 {
 	__u32 key = BL_TREE_KEY(r->lane_no, 0);
 	struct bl_pair root;
@@ -111,7 +124,10 @@ static __always_inline void leaf_changed(const struct run *r, __u32 in_sets, __u
 
 #include "fence.h"
 
-/* greatest barrier that outputs fed by these sets were given on this lane: who joins must be near it */
+/*
+ * greatest barrier that outputs fed by these sets were given on this lane: who joins must be near
+ * it
+ */
 static __always_inline __u64 given(const struct bl_sw_lane *lane, __u32 in_sets)
 {
 	__u64 b = 0;
@@ -141,7 +157,8 @@ static long scan_port(__u32 p, struct scan *s)
 		return 1;
 	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no))
 		return 0;
-	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, life, &leaf) & BL_A_LEAF) {
+	if (bl_port_expire(regs, s->lane->watch_ns, s->cfg->dead_after_ns, life, &leaf) &
+	    BL_A_LEAF) {
 		bl_leaf_changed(s->lane_no, port->in_sets, p, leaf.b, leaf.c);
 		bl_count(p, BL_R_EXCLUDED);
 	}
@@ -156,7 +173,8 @@ static long obey_port(__u32 p, struct scan *s)
 
 	if (!port || p >= s->cfg->nports)
 		return 1;
-	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no) || !bl_obey(p))
+	if (!port->ifindex || (s->cfg->single_writer && BL_HOME_LANE(port) != s->lane_no) ||
+	    !bl_obey(p))
 		return 0;
 	regs = bpf_map_lookup_elem(&sw_regs, &p);
 	if (!regs)
@@ -167,7 +185,8 @@ static long obey_port(__u32 p, struct scan *s)
 }
 
 /*
- * Orders that this lane has not obeyed yet. Generation first, then the slots; registers first, then @orders: pairs with bl_order and with loader/order.c.
+ * Orders that this lane has not obeyed yet. Generation first, then the slots; registers first, then
+ * @orders: pairs with bl_order and with loader/order.c.
  */
 static __always_inline void obey(struct scan *s)
 {
@@ -186,7 +205,8 @@ static __always_inline void obey(struct scan *s)
 }
 
 /*
- * Read the clock for this lane, and look for silent inputs four times in dead_after. Returns 0, or -1 if the clock cannot be used.
+ * Read the clock for this lane, and look for silent inputs four times in dead_after. Returns 0, or
+ * -1 if the clock cannot be used.
  *
  * This one and bl_raise_slowly() are global functions for the same reason again.
  */
@@ -210,7 +230,10 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	lane->limit_ns = now.limit + cfg->ahead_ns;
 	if (lane->watch_ns - lane->scan_ns > cfg->dead_after_ns / 4) {
 		lane->scan_ns = lane->watch_ns;
-		/* without it a host's death took its ToR and all on it with it, in a leaf-spine without traffic (6 of 8 times, 2026-11-21) */
+		/*
+		 * without it a host's death took its ToR and all on it with it, in a leaf-spine
+		 * without traffic (6 of 8 times, 2026-11-21)
+		 */
 		for (set = 0; set < BL_SETS_MAX; set++)
 			if (bl_stands_still(now.bus, lane->out[set].b, cfg->dead_after_ns))
 				lane->relay_at[set] = BL_RELAY_STILL;
@@ -219,8 +242,12 @@ __attribute__((noinline)) int bl_tick(__u32 lane_no)
 	return 0;
 }
 
-/* raise() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the neighbour's lane in the low 8 bits, how many it has above. */
-__attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lanes, __u64 b, __u64 c)
+/*
+ * raise() of a lane that is not alone on its link, or not in the minimum yet. @lanes: the
+ * neighbour's lane in the low 8 bits, how many it has above.
+ */
+__attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lanes, __u64 b,
+					      __u64 c)
 {
 	__u32 zero = 0, res;
 	const struct bl_sw_cfg *cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
@@ -236,7 +263,8 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 		floor = bl_join_floor(given(lane, port->in_sets), cfg->dead_after_ns);
 	if (!lane->watch_ns)
 		lane->watch_ns = 1;
-	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor, port->barred, &leaf);
+	res = bl_port_arrive(regs, lanes & 0xff, lanes >> 8, b, c, lane->watch_ns, floor,
+			     port->barred, &leaf);
 	if (res & BL_A_LEAF)
 		bl_leaf_changed(lane_no, port->in_sets, in, leaf.b, leaf.c);
 	if (res & BL_A_OLD)
@@ -246,18 +274,25 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
 	return 0;
 }
 
-/* Extend the wire's times and refuse those that are ahead of what this node's clock can vouch for (DESIGN 5). */
+/*
+ * Extend the wire's times and refuse those that are ahead of what this node's clock can vouch for
+ * (DESIGN 5).
+ */
 static __always_inline enum bl_reason believe(struct run *r)
 {
 	struct bl_sw_lane *lane = r->lane;
 
-	/* Beacons read the clock, so that a lane's reference is never old (bl_ext48); data only when it is beyond the last limit. */
+	/*
+	 * Beacons read the clock, so that a lane's reference is never old (bl_ext48); data only
+	 * when it is beyond the last limit.
+	 */
 	if (r->f.opcode == BL_OP_BEACON && bl_tick(r->lane_no))
 		return BL_R_CLOCK_VOID;
 	r->b = bl_ext48(r->f.b, lane->now_ns);
 	r->c = bl_ext48(r->f.c, lane->now_ns);
 	r->ts = bl_ext48(r->f.ts, lane->now_ns);
-	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns && (!bl_op_timed(r->f.opcode) || r->ts <= lane->limit_ns))
+	if (r->b <= lane->limit_ns && r->c <= lane->limit_ns &&
+	    (!bl_op_timed(r->f.opcode) || r->ts <= lane->limit_ns))
 		return BL_R_NONE;
 	if (r->f.opcode != BL_OP_BEACON) {
 		if (bl_tick(r->lane_no))
@@ -274,10 +309,11 @@ static __always_inline enum bl_reason believe(struct run *r)
 }
 
 /*
- * R_i := max(R_i, B), and what follows from it. A frame whose barriers are not the neighbour's raises
- * nothing, and is dropped unless they promise nothing.
+ * R_i := max(R_i, B), and what follows from it. A frame whose barriers are not the neighbour's
+ * raises nothing, and is dropped unless they promise nothing.
  */
-static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_port *port, int at_once)
+static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_port *port,
+					    int at_once)
 {
 	__u32 key = r->in, res;
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &key);
@@ -293,7 +329,8 @@ static __always_inline enum bl_reason raise(struct run *r, const struct bl_sw_po
 	if (bl_reg_live(reg) && r->f.opcode == BL_OP_DATA && r->ts < reg->b)
 		bl_count(r->in, BL_R_PROMISE_BROKEN);
 	if (!bl_reg_alone(reg, r->f.lanes)) {
-		bl_raise_slowly(r->in, r->lane_no, (__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b, r->c);
+		bl_raise_slowly(r->in, r->lane_no, (__u32)r->f.lane | (__u32)r->f.lanes << 8, r->b,
+				r->c);
 		return BL_R_NONE;
 	}
 	res = bl_reg_raise(reg, 1, r->b, r->c, r->lane->watch_ns);
@@ -319,11 +356,13 @@ static __always_inline __u32 hop_of(const struct bl_sw_port *to)
 }
 
 /*
- * Write the output's barriers and this lane into the header; keeps a UDP checksum right where there is one. Before any input has joined there is nothing
- * to promise, and C stands still while it waits for the dead: then the barrier is one that is old to everybody (one that is more than 39 h back would lie
- * ahead). @hop: of the output.
+ * Write the output's barriers and this lane into the header; keeps a UDP checksum right where there
+ * is one. Before any input has joined there is nothing to promise, and C stands still while it
+ * waits for the dead: then the barrier is one that is old to everybody (one that is more than 39 h
+ * back would lie ahead). @hop: of the output.
  */
-static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udphdr *u, const struct bl_pair *out, __u32 hop)
+static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udphdr *u,
+				    const struct bl_pair *out, __u32 hop)
 {
 	__u64 old = r->lane->now_ns - BL_TS_OLD;
 	__u32 flags = hop | BL_F_LANES(r->cfg->lanes) | r->lane_no;
@@ -333,7 +372,8 @@ static __always_inline void rewrite(struct run *r, struct bl_hdr *h, struct udph
 		struct bl_hdr before = *h;
 
 		bl_hdr_send(h, b, c, flags);
-		u->check = bl_csum_replace(u->check, (const __u8 *)&before, (const __u8 *)h, sizeof(before));
+		u->check = bl_csum_replace(u->check, (const __u8 *)&before, (const __u8 *)h,
+					   sizeof(before));
 		if (!u->check)
 			u->check = 0xffff;
 		return;
@@ -364,11 +404,15 @@ static __always_inline void ttl_v4(struct iphdr *ip)
 
 #define BL_ROUTE_V6 0x100u
 /*
- * Port that a frame from port @in leaves by, as Linux's routing tables have it, or -(reason). @l3: offset of the IP header, at most one tag behind the start. @ports: source and destination as the wire has them, the
- * source in the low 16 bits. @l4: IP protocol, and BL_ROUTE_V6 if it is IPv6. On success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. A global function, so that what the
- * helper is told is on no caller's stack: 512 bytes are all that a caller and those it calls have, and Linux 6.1 rounds each of them up to 32.
+ * Port that a frame from port @in leaves by, as Linux's routing tables have it, or -(reason). @l3:
+ * offset of the IP header, at most one tag behind the start. @ports: source and destination as the
+ * wire has them, the source in the low 16 bits. @l4: IP protocol, and BL_ROUTE_V6 if it is IPv6. On
+ * success TTL and addresses are rewritten. BL_R_TO_KERNEL: the neighbour is not resolved. A global
+ * function, so that what the helper is told is on no caller's stack: 512 bytes are all that a
+ * caller and those it calls have, and Linux 6.1 rounds each of them up to 32.
  */
-__attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, __u32 ports, __u32 l4)
+__attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, __u32 ports,
+				       __u32 l4)
 {
 	struct bpf_fib_lookup fib = { .ifindex = ctx->ingress_ifindex, .l4_protocol = (__u8)l4 };
 	__u32 v6 = l4 & BL_ROUTE_V6;
@@ -430,15 +474,17 @@ __attribute__((noinline)) int bl_route(struct xdp_md *ctx, __u32 in, __u32 l3, _
 
 static __always_inline enum bl_reason route_l3(struct xdp_md *ctx, struct run *r, __u32 l3, __u8 l4)
 {
-	int port = bl_route(ctx, r->in, l3, BL_BE16(r->f.sport) | (__u32)BL_BE16(r->f.dport) << 16, l4 | (r->f.v6 ? BL_ROUTE_V6 : 0));
+	int port = bl_route(ctx, r->in, l3, BL_BE16(r->f.sport) | (__u32)BL_BE16(r->f.dport) << 16,
+			    l4 | (r->f.v6 ? BL_ROUTE_V6 : 0));
 
 	if (port < 0)
-		return (enum bl_reason)-port;
+		return (enum bl_reason) - port;
 	r->out = (__u32)port;
 	return BL_R_NONE;
 }
 
-static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port, int plain)
+static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
+					      const struct bl_sw_port *port, int plain)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -470,7 +516,8 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 			return BL_R_TOO_BIG;
 		metered = __builtin_expect(to->metered, 0);
 		if (!metered && bpf_redirect_map(&sw_tx, r->out, XDP_ABORTED) != XDP_REDIRECT)
-			return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone */
+			return BL_R_REDIRECT_FAILED; /* first, since what follows cannot be undone
+						      */
 	} else if (why != BL_R_TO_KERNEL) {
 		return why;
 	}
@@ -480,7 +527,10 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	if (__builtin_expect(bl_op_covered(r->f.opcode), 0) && !waited_for(r))
 		return BL_R_NOT_IN; /* what it promised holds all the same */
 	if (!to) {
-		/* The kernel resolves the neighbour and sends it later, past this program: it must not promise anything. */
+		/*
+		 * The kernel resolves the neighbour and sends it later, past this program: it must
+		 * not promise anything.
+		 */
 		struct bl_pair none = { 0, 0 };
 
 		rewrite(r, h, u, &none, BL_HOP_HOST);
@@ -501,7 +551,8 @@ static __always_inline enum bl_reason on_data(struct xdp_md *ctx, struct run *r,
 	}
 	carried = bpf_map_lookup_elem(&sw_carried, &r->out);
 	if (carried)
-		carried->b[r->lane_no & (BL_LANES_MAX - 1)] = r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
+		carried->b[r->lane_no & (BL_LANES_MAX - 1)] =
+			r->lane->out[to->out_set & (BL_SETS_MAX - 1)].b;
 	return why;
 }
 
@@ -526,10 +577,13 @@ static __always_inline __u8 own_policy(void)
 
 	if (!cfg || !cfg->pair_shift)
 		return 0;
-	return bl_policy_say(cfg->on ? BL_POLICY_PL2 : bl_token_on() ? BL_POLICY_TOP : BL_POLICY_NONE);
+	return bl_policy_say(cfg->on         ? BL_POLICY_PL2
+			     : bl_token_on() ? BL_POLICY_TOP
+					     : BL_POLICY_NONE);
 }
 
-static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r, const struct bl_sw_port *port)
+static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *r,
+						const struct bl_sw_port *port)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct bl_sw_lane *lane = r->lane;
@@ -569,14 +623,17 @@ static __always_inline enum bl_reason on_beacon(struct xdp_md *ctx, struct run *
 	}
 	bl_hdr_set_lane(h, r->lane_no, r->cfg->lanes);
 	body->node_id = BL_BE32(r->cfg->node_id);
-	body->port = (__u8)commits; /* for on_output(): sets whose clones are sent even where their B is no news */
-	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED : BL_R_REDIRECT_FAILED;
+	/* for on_output(): sets whose clones are sent even where their B is no news */
+	body->port = (__u8)commits;
+	return bpf_redirect_map(&sw_tx, 0, BPF_F_BROADCAST) == XDP_REDIRECT ? BL_R_RELAYED
+									    : BL_R_REDIRECT_FAILED;
 }
 
 #include "steer.h"
 
 /* @home: whether it came by the CPU map; then this is the home of its lane. */
-static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain, int home)
+static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run *r, int plain,
+						 int home)
 {
 	const struct bl_sw_port *port = port_at(r->in);
 	__u32 cpu = bpf_get_smp_processor_id(), key;
@@ -585,7 +642,9 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	if (!port)
 		return BL_R_UNKNOWN_PORT;
 	r->lane_no = r->cfg->single_writer ? BL_HOME_LANE(port) : 0;
-	if (!home && r->cfg->single_writer && __builtin_expect(r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane, 0)) {
+	if (!home && r->cfg->single_writer &&
+	    __builtin_expect(r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane,
+			     0)) {
 		why = (enum bl_reason)bl_go_home(r->in, cpu);
 		if (why != BL_R_NONE)
 			return why;
@@ -614,16 +673,22 @@ static __always_inline int on_port(struct xdp_md *ctx, int in)
 	if (in < 0 || !r.cfg)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
-	/* The same twice: the compiler makes another program of it where it knows offsets, opcode and lane. */
-	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f))
+	/*
+	 * The same twice: the compiler makes another program of it where it knows offsets, opcode
+	 * and lane.
+	 */
+	if (bl_parse_plain((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
+			   r.cfg->port_count, &r.f))
 		return bl_done(r.in, on_ordered(ctx, &r, 1, 0));
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
+		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE && bl_op_link(r.f.opcode) && r.f.opcode != BL_OP_BEACON)
 		return bl_rsv_link(ctx, r.in, r.f.hdr_off, r.f.opcode, r.f.psn);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r, 0, 0);
 	else if (why == BL_R_NOT_OURS && __builtin_expect(r.cfg->admission, 0))
-		why = bl_plain(ctx, r.in, r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
+		why = bl_plain(ctx, r.in,
+			       r.cfg->paths | r.cfg->path_keep ? (__u32)bl_path(ctx, r.in) : 0);
 	return bl_done(r.in, why);
 }
 
@@ -633,7 +698,10 @@ int bl_switch_xdp(struct xdp_md *ctx)
 	return on_port(ctx, port_of(ctx->ingress_ifindex));
 }
 
-/* In the CPU map: ordered frames that came in elsewhere. Parsed once more; what was read of them before is on another CPU's stack. */
+/*
+ * In the CPU map: ordered frames that came in elsewhere. Parsed once more; what was read of them
+ * before is on another CPU's stack.
+ */
 SEC("xdp/cpumap")
 int bl_switch_home(struct xdp_md *ctx)
 {
@@ -647,15 +715,17 @@ int bl_switch_home(struct xdp_md *ctx)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
 	came_home(r.in);
-	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base, r.cfg->port_count, &r.f);
+	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
+		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)
 		why = on_ordered(ctx, &r, 0, 1);
 	return bl_done(r.in, why);
 }
 
 /*
- * In the device map: every frame that leaves. Data was rewritten at ingress; a relayed beacon gets what ingress put down for this port's set. Nothing
- * is computed from the registers here: at the flush they may be ahead of frames that are queued behind this one.
+ * In the device map: every frame that leaves. Data was rewritten at ingress; a relayed beacon gets
+ * what ingress put down for this port's set. Nothing is computed from the registers here: at the
+ * flush they may be ahead of frames that are queued behind this one.
  */
 static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 {
@@ -677,7 +747,8 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 		return XDP_PASS;
 	if (eth->h_proto == BL_BE16(BL_ETHERTYPE)) {
 		h = (void *)(eth + 1);
-	} else if (eth->h_proto == BL_BE16(BL_ETH_8021Q) || eth->h_proto == BL_BE16(BL_ETH_8021AD)) {
+	} else if (eth->h_proto == BL_BE16(BL_ETH_8021Q) ||
+		   eth->h_proto == BL_BE16(BL_ETH_8021AD)) {
 		struct bl_vlan *v = (void *)(eth + 1);
 
 		if ((void *)(v + 1) > end || v->proto != BL_BE16(BL_ETHERTYPE))
@@ -730,7 +801,8 @@ static __always_inline int on_output(struct xdp_md *ctx, __u32 ifindex)
 	body->policy = own_policy();
 	body->port = (__u8)p;
 	if (__builtin_expect(port->metered, 0)) {
-		why = bl_port_put(ctx, p, BL_CL_DATA); /* behind the data that it makes promises about */
+		/* behind the data that it makes promises about */
+		why = bl_port_put(ctx, p, BL_CL_DATA);
 		if (why != BL_R_QUEUED)
 			return bl_done(p, why);
 	}

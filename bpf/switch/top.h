@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP at the switch: tokens and signals as they come in, as they leave, and what the pacer makes of those that wait. The rules are in token_core.h.
+ * TOP at the switch: tokens and signals as they come in, as they leave, and what the pacer makes of
+ * those that wait. The rules are in token_core.h.
  *
- * Example, mode pace, port 2 of 1 Gbit/s: nine tokens of class 3 come at once. Eight go into port 2's queue TOKEN3, the ninth is dropped (token_limit). The pacer sends two at once and one each 13 us; those
- * that are still there after 103.8 us are thrown away (token_expired).
+ * Example, mode pace, port 2 of 1 Gbit/s: nine tokens of class 3 come at once. Eight go into port
+ * 2's queue TOKEN3, the ninth is dropped (token_limit). The pacer sends two at once and one each 13
+ * us; those that are still there after 103.8 us are thrown away (token_expired).
  *
- * TOP's frames are found by bl_plain(), behind everything that ordered frames go through. BPF side only.
+ * TOP's frames are found by bl_plain(), behind everything that ordered frames go through. BPF side
+ * only.
  */
 #ifndef BARLINE_SWITCH_TOKEN_H
 #define BARLINE_SWITCH_TOKEN_H
@@ -33,7 +36,10 @@ static __always_inline struct bl_token_counts *bl_token_counts_at(__u32 port)
 	return bpf_map_lookup_elem(&token_counts, &port);
 }
 
-/* One more of class @cls. The bound where the array is indexed: Linux 6.1 forgets it when the register was on the stack in between. */
+/*
+ * One more of class @cls. The bound where the array is indexed: Linux 6.1 forgets it when the
+ * register was on the stack in between.
+ */
 static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
 {
 	__u64 c = cls;
@@ -46,8 +52,9 @@ static __always_inline void bl_token_note(__u64 *by_class, __u32 cls)
 }
 
 /**
- * bl_token_in - a frame to TOP's port came in on port @in; @l4: offset of its UDP header; @len: its length. Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop it. Global functions, as the
- * other ones of this program: the verifier looks at each once.
+ * bl_token_in - a frame to TOP's port came in on port @in; @l4: offset of its UDP header; @len: its
+ * length. Returns the class of the token, BL_TOKEN_SIGNAL, or -(reason) to drop it. Global
+ * functions, as the other ones of this program: the verifier looks at each once.
  */
 __attribute__((noinline)) int bl_token_in(struct xdp_md *ctx, __u32 in, __u32 l4, __u32 len)
 {
@@ -78,7 +85,8 @@ static __always_inline int bl_token_flood(__u32 in, int signal, __u32 len, __u64
 
 	if (!p)
 		return 0;
-	ok = signal ? bl_token_budget(&p->signal_q20, p->ns_q20, len, BL_SIGNAL_INPUT, now) : bl_token_budget(&p->in_q20, p->ns_q20, len, BL_TOKEN_INPUT, now);
+	ok = signal ? bl_token_budget(&p->signal_q20, p->ns_q20, len, BL_SIGNAL_INPUT, now)
+		    : bl_token_budget(&p->in_q20, p->ns_q20, len, BL_TOKEN_INPUT, now);
 	if (ok && !signal)
 		return 0;
 	n = bl_token_counts_at(in);
@@ -91,24 +99,35 @@ static __always_inline int bl_token_flood(__u32 in, int signal, __u32 len, __u64
 	return !ok;
 }
 
-/* Mode pace: room in queue @key for one token more? If it is full, those at its head that are too old make room: they are gone already as far as TOP is concerned. */
-static __always_inline int bl_token_room(const struct bl_token_cfg *c, const struct bl_token_port *p, struct bl_token_counts *n, __u32 port, __u32 cls, __u64 now)
+/*
+ * Mode pace: room in queue @key for one token more? If it is full, those at its head that are too
+ * old make room: they are gone already as far as TOP is concerned.
+ */
+static __always_inline int bl_token_room(const struct bl_token_cfg *c,
+					 const struct bl_token_port *p, struct bl_token_counts *n,
+					 __u32 port, __u32 cls, __u64 now)
 {
 	__u32 key = BL_PORT_QUEUE(port, BL_CL_TOKEN0 + cls), entry, i;
 	const struct bl_queue *q = bpf_map_lookup_elem(&queues, &key);
 
 	if (!q)
 		return 0;
-	/* the length without its lock: as many CPUs as put tokens here at the same moment may each put one beyond the limit */
+	/*
+	 * the length without its lock: as many CPUs as put tokens here at the same moment may each
+	 * put one beyond the limit
+	 */
 	if (bl_ring_len(q) < c->frames)
 		return 1;
 	for (i = 0; i < BL_TOKEN_FRAMES; i++) {
 		/*
-		 * The head is looked at without the lock, and taken out only if it is still the same entry. If meanwhile it left, its slot was used again, for a token of the same length, and that is at the
-		 * head now, then that one goes: one token.
+		 * The head is looked at without the lock, and taken out only if it is still the
+		 * same entry. If meanwhile it left, its slot was used again, for a token of the
+		 * same length, and that is at the head now, then that one goes: one token.
 		 */
 		entry = BL_READ_ONCE(q->ring[BL_READ_ONCE(q->head) & (BL_RING - 1)]);
-		if (!bl_ring_len(q) || !bl_token_expired(c, p, bl_slot_came(BL_RING_SLOT(entry)), now) || !bl_queue_get_if(key, entry))
+		if (!bl_ring_len(q) ||
+		    !bl_token_expired(c, p, bl_slot_came(BL_RING_SLOT(entry)), now) ||
+		    !bl_queue_get_if(key, entry))
 			break;
 		bl_slot_free(BL_RING_SLOT(entry));
 		bl_count(port, BL_R_TOKEN_EXPIRED);
@@ -118,8 +137,9 @@ static __always_inline int bl_token_room(const struct bl_token_cfg *c, const str
 }
 
 /**
- * bl_token_out - the token of class @cls, or the signal, of @len bytes that came in on port @in goes to port @out, which is @metered or not. Returns BL_R_TOKEN_PASSED, or the reason to drop it. Inputs are looked at
- * here, too, so that the clock is read once.
+ * bl_token_out - the token of class @cls, or the signal, of @len bytes that came in on port @in
+ * goes to port @out, which is @metered or not. Returns BL_R_TOKEN_PASSED, or the reason to drop it.
+ * Inputs are looked at here, too, so that the clock is read once.
  */
 __attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32 len, int metered)
 {
@@ -152,7 +172,10 @@ __attribute__((noinline)) int bl_token_out(__u32 in, __u32 out, __u32 cls, __u32
 	return why;
 }
 
-/** bl_unsched_room - the class for unscheduled frames is one full frame deep (TOP section 4.4). Without its lock: see bl_token_room(). */
+/**
+ * bl_unsched_room - the class for unscheduled frames is one full frame deep (TOP section 4.4).
+ * Without its lock: see bl_token_room().
+ */
 static __always_inline int bl_unsched_room(__u32 port, __u32 len)
 {
 	__u32 key = BL_PORT_QUEUE(port, BL_CL_UNSCHED);
@@ -163,7 +186,10 @@ static __always_inline int bl_unsched_room(__u32 port, __u32 len)
 
 /* ---- the pacer ---- */
 
-/** bl_token_pick - which class port @port sends next, of those in @bits; BL_CL_COUNT: nothing before *@again. */
+/**
+ * bl_token_pick - which class port @port sends next, of those in @bits; BL_CL_COUNT: nothing
+ * before *@again.
+ */
 __attribute__((noinline)) int bl_token_pick(__u32 port, __u32 bits)
 {
 	const struct bl_token_cfg *c = bl_token_on();
@@ -174,7 +200,10 @@ __attribute__((noinline)) int bl_token_pick(__u32 port, __u32 bits)
 	return (int)bl_token_choose(c, p, bits, bpf_ktime_get_ns());
 }
 
-/** bl_token_stale - the token of class @cls in @slot, taken out of port @port's queue, is too old: counted. */
+/**
+ * bl_token_stale - the token of class @cls in @slot, taken out of port @port's queue, is too old:
+ * counted.
+ */
 __attribute__((noinline)) int bl_token_stale(__u32 port, __u32 cls, __u32 slot, __u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
@@ -182,7 +211,8 @@ __attribute__((noinline)) int bl_token_stale(__u32 port, __u32 cls, __u32 slot, 
 	struct bl_token_counts *n = bl_token_counts_at(port);
 
 	cls -= BL_CL_TOKEN0;
-	if (!c || !p || !n || c->mode != BL_TOKEN_PACE || cls >= BL_TOP_CLASSES || !bl_token_expired(c, p, bl_slot_came(slot), now))
+	if (!c || !p || !n || c->mode != BL_TOKEN_PACE || cls >= BL_TOP_CLASSES ||
+	    !bl_token_expired(c, p, bl_slot_came(slot), now))
 		return 0;
 	bl_token_note(n->expired, cls);
 	return 1;
@@ -209,7 +239,8 @@ static __always_inline __u64 bl_token_look(__u32 port, const __u64 *busy, __u64 
 
 	if (!c || !p || c->mode != BL_TOKEN_PACE)
 		return bl_port_again(busy, free);
-	return bl_token_again(p, BL_READ_ONCE(*busy), free, now); /* after bl_due_take(), as in bl_port_again() */
+	/* after bl_due_take(), as in bl_port_again() */
+	return bl_token_again(p, BL_READ_ONCE(*busy), free, now);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline doctor: each requirement, checked by doing it (doctor_try.c, in a child with namespaces of its own), and the nodes of this namespace.
+ * barline doctor: each requirement, checked by doing it (doctor_try.c, in a child with namespaces
+ * of its own), and the nodes of this namespace.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -25,7 +26,8 @@
 
 #define TRY_TIMEOUT_S 30
 
-void found(const struct finder *to, enum finding_level level, const char *what, const char *cure, const char *fmt, ...)
+void found(const struct finder *to, enum finding_level level, const char *what, const char *cure,
+	   const char *fmt, ...)
 {
 	struct finding f = { .level = level };
 	va_list ap;
@@ -38,7 +40,9 @@ void found(const struct finder *to, enum finding_level level, const char *what, 
 	to->fn(to->ctx, &f);
 }
 
-static const char *const level_names[] = { [FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_FAIL] = "FAIL" };
+static const char *const level_names[] = {
+	[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_FAIL] = "FAIL"
+};
 
 struct sheet {
 	json_t *rows;
@@ -51,8 +55,9 @@ static void note(void *ctx, const struct finding *f)
 
 	s->warnings += f->level == FOUND_WARN;
 	s->failed += f->level == FOUND_FAIL;
-	json_array_append_new(s->rows, json_pack("{s:s, s:s, s:s, s:s}", "level", level_names[f->level], "what", f->what, "cause", f->cause, "cure",
-						 f->cure));
+	json_array_append_new(s->rows,
+			      json_pack("{s:s, s:s, s:s, s:s}", "level", level_names[f->level],
+					"what", f->what, "cause", f->cause, "cure", f->cure));
 	if (cli.json)
 		return;
 	printf("%-5s %-22s %s\n", level_names[f->level], f->what, f->cause);
@@ -81,17 +86,24 @@ static void check_caps(const struct finder *to)
 		const char *name, *cure;
 		enum finding_level level;
 	} want[] = {
-		{ CAP_NET_ADMIN, "CAP_NET_ADMIN", "run as root, or give it to the service (AmbientCapabilities=)", FOUND_FAIL },
-		{ CAP_BPF, "CAP_BPF", "run as root, or give it to the service (AmbientCapabilities=)", FOUND_FAIL },
-		{ CAP_NET_RAW, "CAP_NET_RAW", "run as root: the host daemon sends beacons through a packet socket", FOUND_WARN },
-		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "run as root for labs, for -n, and to mount bpffs; a daemon can do without", FOUND_WARN },
+		{ CAP_NET_ADMIN, "CAP_NET_ADMIN",
+		  "run as root, or give it to the service (AmbientCapabilities=)", FOUND_FAIL },
+		{ CAP_BPF, "CAP_BPF",
+		  "run as root, or give it to the service (AmbientCapabilities=)", FOUND_FAIL },
+		{ CAP_NET_RAW, "CAP_NET_RAW",
+		  "run as root: the host daemon sends beacons through a packet socket",
+		  FOUND_WARN },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
+		  "run as root for labs, for -n, and to mount bpffs; a daemon can do without",
+		  FOUND_WARN },
 	};
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = { 0 };
 	size_t i;
 
 	if (syscall(SYS_capget, &h, d)) {
-		found(to, FOUND_WARN, "capabilities", "run as root", "cannot be read: %s", strerror(errno));
+		found(to, FOUND_WARN, "capabilities", "run as root", "cannot be read: %s",
+		      strerror(errno));
 		return;
 	}
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++)
@@ -113,7 +125,9 @@ static void check_jit(const struct finder *to)
 	if (v > 0)
 		found(to, FOUND_OK, "BPF JIT", "", "on");
 	else
-		found(to, v ? FOUND_WARN : FOUND_FAIL, "BPF JIT", "sysctl net.core.bpf_jit_enable=1", v ? "state unknown" : "off: programs are interpreted, ten times slower");
+		found(to, v ? FOUND_WARN : FOUND_FAIL, "BPF JIT",
+		      "sysctl net.core.bpf_jit_enable=1",
+		      v ? "state unknown" : "off: programs are interpreted, ten times slower");
 }
 
 static void check_bpffs(const struct finder *to)
@@ -123,7 +137,8 @@ static void check_bpffs(const struct finder *to)
 	if (!statfs(BL_RUN_DIR "/bpf", &fs) && (unsigned long)fs.f_type == BPF_FS_MAGIC)
 		found(to, FOUND_OK, "bpffs", "", "mounted on %s/bpf", BL_RUN_DIR);
 	else
-		found(to, FOUND_OK, "bpffs", "", "not mounted on %s/bpf yet: the first node will do it", BL_RUN_DIR);
+		found(to, FOUND_OK, "bpffs", "",
+		      "not mounted on %s/bpf yet: the first node will do it", BL_RUN_DIR);
 }
 
 static void check_time(const struct finder *to)
@@ -132,65 +147,105 @@ static void check_time(const struct finder *to)
 	int state = adjtimex(&t);
 
 	if (state < 0) {
-		found(to, FOUND_FAIL, "system clock", "allow adjtimex(2) in the sandbox", "adjtimex: %s", strerror(errno));
+		found(to, FOUND_FAIL, "system clock", "allow adjtimex(2) in the sandbox",
+		      "adjtimex: %s", strerror(errno));
 		return;
 	}
 	if (t.status & STA_UNSYNC)
-		found(to, FOUND_WARN, "system clock", "run ptp4l and phc2sys, or chrony; a lab on one machine needs neither",
-		      "nothing disciplines it (STA_UNSYNC): its distance from other machines is unknown");
+		found(to, FOUND_WARN, "system clock",
+		      "run ptp4l and phc2sys, or chrony; a lab on one machine needs neither",
+		      "nothing disciplines it (STA_UNSYNC): its distance from other machines is "
+		      "unknown");
 	else
-		found(to, FOUND_OK, "system clock", "", "disciplined; the kernel's estimate of the error is %ld us", t.esterror);
+		found(to, FOUND_OK, "system clock", "",
+		      "disciplined; the kernel's estimate of the error is %ld us", t.esterror);
 	if (t.tai)
 		found(to, FOUND_OK, "TAI offset", "", "%d s", t.tai);
 	else
-		found(to, FOUND_WARN, "TAI offset", "let ptp4l, chrony (leapsectz) or adjtimex set it, on all machines alike",
-		      "0: nobody set it. Neighbours with another offset are refused (tai_mismatch)");
+		found(to, FOUND_WARN, "TAI offset",
+		      "let ptp4l, chrony (leapsectz) or adjtimex set it, on all machines alike",
+		      "0: nobody set it. Neighbours with another offset are refused "
+		      "(tai_mismatch)");
 }
 
 /* what to do about a count; reasons that are not here are ordinary, or their text says all */
 static const char *const cures[BL_R_COUNT] = {
-	[BL_R_PROMISE_BROKEN] = "if excluded and joined rise with it, a host's daemon was away for longer than dead_after, which breaks no order; else find out what reorders frames before this port: several transmit or receive queues, RPS, a bond",
-	[BL_R_WRONG_CPU] = "each costs a hop, or, in generic XDP mode, may break the order: steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
-	[BL_R_HOME_FULL] = "steer this port's receive interrupts to its home CPU, or use threaded NAPI (veth); turn RPS off",
-	[BL_R_BYPASSED] = "some port of this machine's bridge or routes has no program of barline: make it a port of the switch, or take it out; when a link goes down a few are ordinary",
-	[BL_R_UNSWITCHED] = "a switch on the way forwards without barline's program: start its daemon (`barline switch up`); a few after a link or a switch has come up are ordinary; or a neighbour runs an older version",
+	[BL_R_PROMISE_BROKEN] = "if excluded and joined rise with it, a host's daemon was away for "
+				"longer than dead_after, which breaks no order; else find out what "
+				"reorders frames before this port: several transmit or receive "
+				"queues, RPS, a bond",
+	[BL_R_WRONG_CPU] = "each costs a hop, or, in generic XDP mode, may break the order: steer "
+			   "this port's receive interrupts to its home CPU, or use threaded NAPI "
+			   "(veth); turn RPS off",
+	[BL_R_HOME_FULL] = "steer this port's receive interrupts to its home CPU, or use threaded "
+			   "NAPI (veth); turn RPS off",
+	[BL_R_BYPASSED] = "some port of this machine's bridge or routes has no program of barline: "
+			  "make it a port of the switch, or take it out; when a link goes down a "
+			  "few are ordinary",
+	[BL_R_UNSWITCHED] = "a switch on the way forwards without barline's program: start its "
+			    "daemon (`barline switch up`); a few after a link or a switch has come "
+			    "up are ordinary; or a neighbour runs an older version",
 	[BL_R_CLOCK_VOID] = "start the daemon again; look at `barline show clock`",
 	[BL_R_TAI_MISMATCH] = "give all machines the same TAI offset",
-	[BL_R_BARRIER_AHEAD] = "a neighbour's clock is ahead by more than the bound, or only this node runs with --no-ahead: compare `barline show clock` on both sides",
-	[BL_R_TS_AHEAD] = "a sender's clock is ahead by more than the bound, or only this node runs with --no-ahead: compare `barline show clock` on all hosts",
-	[BL_R_RING_FULL] = "let the process call bl_recv() more often, or give it a larger ring (bl_options.ring_bytes)",
-	[BL_R_NO_ENDPOINT] = "senders use the address of a process that is gone; `barline show endpoints` lists those that are there",
-	[BL_R_NOT_ENDPOINT] = "some program here uses a UDP port of barline's range: move it, or move the range",
+	[BL_R_BARRIER_AHEAD] = "a neighbour's clock is ahead by more than the bound, or only this "
+			       "node runs with --no-ahead: compare `barline show clock` on both "
+			       "sides",
+	[BL_R_TS_AHEAD] = "a sender's clock is ahead by more than the bound, or only this node "
+			  "runs with --no-ahead: compare `barline show clock` on all hosts",
+	[BL_R_RING_FULL] = "let the process call bl_recv() more often, or give it a larger ring "
+			   "(bl_options.ring_bytes)",
+	[BL_R_NO_ENDPOINT] = "senders use the address of a process that is gone; `barline show "
+			     "endpoints` lists those that are there",
+	[BL_R_NOT_ENDPOINT] = "some program here uses a UDP port of barline's range: move it, or "
+			      "move the range",
 	[BL_R_FORGED_BEACON] = "find the program that sends frames of ethertype 0x88B5",
 	[BL_R_NO_ROUTE] = "add the route, or the --fdb entry",
-	[BL_R_TO_KERNEL] = "ordinary in the first moments; if it grows, neighbours do not resolve: use static ones on a rack",
+	[BL_R_TO_KERNEL] = "ordinary in the first moments; if it grows, neighbours do not resolve: "
+			   "use static ones on a rack",
 	[BL_R_TOO_BIG] = "use one MTU on all links of the rack",
 	[BL_R_FRAGMENT] = "use one MTU on all links of the rack",
-	[BL_R_REDIRECT_FAILED] = "see that every port is up, and that veth peers carry an XDP program",
+	[BL_R_REDIRECT_FAILED] = "see that every port is up, and that veth peers carry an XDP "
+				 "program",
 	[BL_R_UNKNOWN_PORT] = "start the switch with all its ports",
 	[BL_R_TTL] = "look for a routing loop",
 	[BL_R_LOOPED] = "look for a bridge or a cable that returns frames",
-	[BL_R_EXCLUDED] = "a neighbour was silent: was it stopped, or is its beacon thread starved? `barline watch` shows beacons per second",
+	[BL_R_EXCLUDED] = "a neighbour was silent: was it stopped, or is its beacon thread "
+			  "starved? `barline watch` shows beacons per second",
 	[BL_R_BAD_VERSION] = "a neighbour runs another version of barline: upgrade it",
-	[BL_R_BAD_OPCODE] = "a neighbour runs another version of barline, or sends garbage into the port range",
-	[BL_R_BAD_FLAGS] = "a neighbour runs another version of barline, or sends garbage into the port range",
-	[BL_R_BAD_LENGTH] = "something sends malformed frames: capture them with the dissector in docs",
+	[BL_R_BAD_OPCODE] = "a neighbour runs another version of barline, or sends garbage into "
+			    "the port range",
+	[BL_R_BAD_FLAGS] = "a neighbour runs another version of barline, or sends garbage into the "
+			   "port range",
+	[BL_R_BAD_LENGTH] = "something sends malformed frames: capture them with the dissector in "
+			    "docs",
 	[BL_R_SHORT] = "something sends malformed frames: capture them with the dissector in docs",
-	[BL_R_BAD_IHL] = "something sends malformed frames: capture them with the dissector in docs",
-	[BL_R_IP_OPTIONS] = "ordered frames must have no IP options: find the hop or host that adds them",
+	[BL_R_BAD_IHL] = "something sends malformed frames: capture them with the dissector in "
+			 "docs",
+	[BL_R_IP_OPTIONS] = "ordered frames must have no IP options: find the hop or host that "
+			    "adds them",
 	[BL_R_DOUBLE_TAG] = "use one VLAN tag at most on ordered links",
-	[BL_R_HOLD_FULL] = "ordinary for UDP that offers more than the policy lets through; for bursts raise hold_frames; `barline show holds` names the destination",
+	[BL_R_HOLD_FULL] = "ordinary for UDP that offers more than the policy lets through; for "
+			   "bursts raise hold_frames; `barline show holds` names the destination",
 	[BL_R_NO_SLOT] = "raise slots: all queues of the node together hold more frames than that",
-	[BL_R_HOLD_DESTS] = "bl0 talks to more than 254 stations at once that do not let its frames go: see `barline show holds`",
+	[BL_R_HOLD_DESTS] = "bl0 talks to more than 254 stations at once that do not let its "
+			    "frames go: see `barline show holds`",
 	[BL_R_FRAME_SIZE] = "use an MTU of at most 1500 where admission is on, and no jumbo frames",
-	[BL_R_QUEUE_FULL] = "ordinary with policy none under overload; with pl2 see that every host reserves, and that the pacer gets its CPU (`barline show pacer`)",
+	[BL_R_QUEUE_FULL] = "ordinary with policy none under overload; with pl2 see that every "
+			    "host reserves, and that the pacer gets its CPU (`barline show pacer`)",
 	[BL_R_RSV_OFF] = "`barline admission set pl2` on the switch, or none on its hosts",
-	[BL_R_RSV_BAD] = "see that k on the hosts fits the switch, and that every bl0's address is in the switch's table (fdb)",
-	[BL_R_GRT_OFF] = "`barline admission set pl2` on the switch, or another policy here; until then frames go as under none",
-	[BL_R_POLICY_APART] = "`barline admission set pl2` on that host, or another policy here; until then what it sends goes as under none",
-	[BL_R_GRT_BAD] = "a few are late answers: raise retry_us; many: something else on the link answers reservations",
-	[BL_R_RELEASE_BAD] = "a few are late; many: raise coming_us on the receiver, whose bursts come later than it expects",
-	[BL_R_UNRESERVED] = "what goes past bl0 while reservations are on needs a port with outside: true; else raise lapse_us: bursts come after their promise lapsed",
+	[BL_R_RSV_BAD] = "see that k on the hosts fits the switch, and that every bl0's address is "
+			 "in the switch's table (fdb)",
+	[BL_R_GRT_OFF] = "`barline admission set pl2` on the switch, or another policy here; until "
+			 "then frames go as under none",
+	[BL_R_POLICY_APART] = "`barline admission set pl2` on that host, or another policy here; "
+			      "until then what it sends goes as under none",
+	[BL_R_GRT_BAD] = "a few are late answers: raise retry_us; many: something else on the link "
+			 "answers reservations",
+	[BL_R_RELEASE_BAD] = "a few are late; many: raise coming_us on the receiver, whose bursts "
+			     "come later than it expects",
+	[BL_R_UNRESERVED] = "what goes past bl0 while reservations are on needs a port with "
+			    "outside: true; else raise lapse_us: bursts come after their promise "
+			    "lapsed",
 	[BL_R_NONE] = "report it: a program ended without a reason",
 };
 
@@ -209,7 +264,9 @@ static void check_counts(const struct finder *to, const struct bl_node_ref *ref)
 				continue;
 			bad++;
 			snprintf(what, sizeof(what), "%s %s", ref->meta.name, rows[i].name);
-			found(to, r == BL_R_PROMISE_BROKEN || r == BL_R_NONE ? FOUND_FAIL : FOUND_WARN, what, cures[r], "%s %llu times: %s", reason_name(r),
+			found(to,
+			      r == BL_R_PROMISE_BROKEN || r == BL_R_NONE ? FOUND_FAIL : FOUND_WARN,
+			      what, cures[r], "%s %llu times: %s", reason_name(r),
 			      (unsigned long long)c, reason_text(r));
 		}
 	free(rows);
@@ -253,16 +310,24 @@ static void check_nodes(const struct finder *to)
 
 		bl_node_ports(&refs[i], &ports);
 		if (ports.gone)
-			found(to, FOUND_FAIL, refs[i].meta.name, "make it anew, with that name; the daemon attaches to it", "%u of its %u interfaces are gone: %s%s", ports.gone, ports.all, ports.first,
-			      ports.gone > 1 ? " and others" : "");
+			found(to, FOUND_FAIL, refs[i].meta.name,
+			      "make it anew, with that name; the daemon attaches to it",
+			      "%u of its %u interfaces are gone: %s%s", ports.gone, ports.all,
+			      ports.first, ports.gone > 1 ? " and others" : "");
 		if (refs[i].role == BL_ROLE_HOST && !node_alive(&refs[i]))
-			found(to, FOUND_FAIL, refs[i].meta.name, "start barlined, or `barline host up`", "the host daemon's socket does not answer");
+			found(to, FOUND_FAIL, refs[i].meta.name,
+			      "start barlined, or `barline host up`",
+			      "the host daemon's socket does not answer");
 		bus = node_now(&refs[i], &c);
 		if (!bus)
-			found(to, FOUND_FAIL, refs[i].meta.name, "start the daemon again", c.flags & BL_CLOCK_VALID ? "its clock record is past void_after: nothing "
-			      "ordered is sent" : "its clock record was never set");
+			found(to, FOUND_FAIL, refs[i].meta.name, "start the daemon again",
+			      c.flags & BL_CLOCK_VALID ? "its clock record is past void_after: "
+							 "nothing "
+							 "ordered is sent"
+						       : "its clock record was never set");
 		else
-			found(to, FOUND_OK, refs[i].meta.name, "", "clock valid, bound %llu us", (unsigned long long)bl_clock_bound(&c, mono_ns()) / 1000);
+			found(to, FOUND_OK, refs[i].meta.name, "", "clock valid, bound %llu us",
+			      (unsigned long long)bl_clock_bound(&c, mono_ns()) / 1000);
 		check_counts(to, &refs[i]);
 		if (refs[i].role == BL_ROLE_HOST)
 			check_fastpass(to, &refs[i]);
@@ -302,14 +367,18 @@ static void try_all(const struct finder *to)
 	close(fds[0]);
 	waitpid(pid, &st, 0);
 	if (WIFSIGNALED(st))
-		found(to, FOUND_FAIL, "trial", "report it with the lines above", "died of signal %d (%s)", WTERMSIG(st), strsignal(WTERMSIG(st)));
+		found(to, FOUND_FAIL, "trial", "report it with the lines above",
+		      "died of signal %d (%s)", WTERMSIG(st), strsignal(WTERMSIG(st)));
 }
 
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct argp argp = { .children = cmd_globals,
-					  .doc = "barline doctor - check this machine, by doing what barline does in a network namespace made for it, and the "
-						 "nodes of this namespace\vExit status 1 if something failed; warnings do not count." };
+					  .doc = "barline doctor - check this machine, by doing "
+						 "what barline does in a network namespace made "
+						 "for it, and the "
+						 "nodes of this namespace\vExit status 1 if "
+						 "something failed; warnings do not count." };
 	struct sheet s = { .rows = json_array() };
 	struct finder to = { .fn = note, .ctx = &s };
 
@@ -322,9 +391,11 @@ int cmd_doctor(int argc, char **argv)
 	check_time(&to);
 	check_nodes(&to);
 	if (cli.json)
-		cli_json(json_pack("{s:O, s:i, s:i}", "findings", s.rows, "failed", s.failed, "warnings", s.warnings));
+		cli_json(json_pack("{s:O, s:i, s:i}", "findings", s.rows, "failed", s.failed,
+				   "warnings", s.warnings));
 	else
-		printf("\n%d failed, %d warning%s\n", s.failed, s.warnings, s.warnings == 1 ? "" : "s");
+		printf("\n%d failed, %d warning%s\n", s.failed, s.warnings,
+		       s.warnings == 1 ? "" : "s");
 	json_decref(s.rows);
 	return s.failed != 0;
 }

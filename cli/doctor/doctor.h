@@ -15,16 +15,22 @@ struct finding {
 	char cure[240];
 };
 
-/** found - where a finding goes: to the list in the parent, through a pipe from the child. @fmt makes the cause. */
+/**
+ * found - where a finding goes: to the list in the parent, through a pipe from the child. @fmt
+ * makes the cause.
+ */
 typedef void (*found_fn)(void *ctx, const struct finding *f);
 struct finder {
 	found_fn fn;
 	void *ctx;
 };
-void found(const struct finder *to, enum finding_level level, const char *what, const char *cure, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void found(const struct finder *to, enum finding_level level, const char *what, const char *cure,
+	   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/** doctor_try - does what barline does, in namespaces made for it. Call in a child: it does not come back out of them. */
+/**
+ * doctor_try - does what barline does, in namespaces made for it. Call in a child: it does not
+ * come back out of them.
+ */
 void doctor_try(const struct finder *to);
 
 #endif

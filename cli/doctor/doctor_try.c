@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The doctor's trial: two veth pairs in a private network namespace, and everything on them that barline needs.
+ * The doctor's trial: two veth pairs in a private network namespace, and everything on them that
+ *barline needs.
  *
  *	a1 --veth-- a0 [XDP: redirect to all]  ->  b0 [devmap program] --veth-- b1
  *
- * A frame sent into a1 must come out of b1. Then a switch runs on a0 and b0 and a host on a1, and the switch must hear the host's beacons. At last both get admission: a frame sent
- * into the host's bl0 must come out of b1, through hold queue, pacer and metered port.
+ * A frame sent into a1 must come out of b1. Then a switch runs on a0 and b0 and a host on a1, and
+ *the switch must hear the host's beacons. At last both get admission: a frame sent into the host's
+ *bl0 must come out of b1, through hold queue, pacer and metered port.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -33,17 +35,27 @@
 
 #define ATTACH_TCX_EGRESS 47 /* enum bpf_attach_type, Linux 6.6 */
 
-#define INSN(c, d, s, o, i) { .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
-#define MOV_IMM(d, i)	    INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define MOV_REG(d, s)	    INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define ADD_IMM(d, i)	    INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
-#define ST_ZERO(off)	    INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, off, 0)
-#define CALL(f)		    INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
-#define EXIT()		    INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-#define LD_MAP(d, fd)	    INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
+#define INSN(c, d, s, o, i)                                                         \
+	{                                                                           \
+		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
+	}
+#define MOV_IMM(d, i) INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define MOV_REG(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define ADD_IMM(d, i) INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define ST_ZERO(off)  INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, off, 0)
+#define CALL(f)       INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
+#define EXIT()        INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define LD_MAP(d, fd) \
+	INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
 
-#define TRY_MAC_A1 { 2, 0x77, 9, 0, 0, 2 }
-#define TRY_MAC_B1 { 2, 0x77, 9, 0, 0, 4 }
+#define TRY_MAC_A1                  \
+	{                           \
+		2, 0x77, 9, 0, 0, 2 \
+	}
+#define TRY_MAC_B1                  \
+	{                           \
+		2, 0x77, 9, 0, 0, 4 \
+	}
 static const uint8_t try_mac_a1[6] = TRY_MAC_A1;
 
 struct trial {
@@ -52,7 +64,8 @@ struct trial {
 	unsigned int ia0, ia1, ib0, ib1;
 };
 
-static int load(enum bpf_prog_type type, const struct bpf_insn *code, size_t n, enum bpf_attach_type attach)
+static int load(enum bpf_prog_type type, const struct bpf_insn *code, size_t n,
+		enum bpf_attach_type attach)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach);
 	int fd = bpf_prog_load(type, "bl_doctor", "Dual BSD/GPL", code, n, &opts);
@@ -64,8 +77,10 @@ static int load(enum bpf_prog_type type, const struct bpf_insn *code, size_t n, 
 static bool try_world(struct trial *t)
 {
 	struct nl nl;
-	struct nl_end a0 = { .name = t->a0, .mac = { 2, 0x77, 9, 0, 0, 1 } }, a1 = { .name = t->a1, .mac = TRY_MAC_A1 };
-	struct nl_end b0 = { .name = t->b0, .mac = { 2, 0x77, 9, 0, 0, 3 } }, b1 = { .name = t->b1, .mac = TRY_MAC_B1 };
+	struct nl_end a0 = { .name = t->a0, .mac = { 2, 0x77, 9, 0, 0, 1 } },
+		      a1 = { .name = t->a1, .mac = TRY_MAC_A1 };
+	struct nl_end b0 = { .name = t->b0, .mac = { 2, 0x77, 9, 0, 0, 3 } },
+		      b1 = { .name = t->b1, .mac = TRY_MAC_B1 };
 	unsigned int *index[] = { &t->ia0, &t->ia1, &t->ib0, &t->ib1 };
 	const char *names[] = { t->a0, t->a1, t->b0, t->b1 };
 	unsigned int pid = (unsigned int)getpid();
@@ -76,9 +91,11 @@ static bool try_world(struct trial *t)
 	snprintf(t->b0, sizeof(t->b0), "bd%xb0", pid);
 	snprintf(t->b1, sizeof(t->b1), "bd%xb1", pid);
 	mkdir(BL_RUN_DIR, 0755);
-	if (unshare(CLONE_NEWNET | CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	if (unshare(CLONE_NEWNET | CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")) {
-		found(t->to, FOUND_FAIL, "private namespaces", "run as root; what follows could not be tried", "%s", strerror(errno));
+		found(t->to, FOUND_FAIL, "private namespaces",
+		      "run as root; what follows could not be tried", "%s", strerror(errno));
 		return false;
 	}
 	err = nl_open(&nl);
@@ -92,7 +109,9 @@ static bool try_world(struct trial *t)
 	}
 	nl_close(&nl);
 	if (err) {
-		found(t->to, FOUND_FAIL, "veth", "load the kernel module veth; what follows could not be tried", "%s", strerror(-err));
+		found(t->to, FOUND_FAIL, "veth",
+		      "load the kernel module veth; what follows could not be tried", "%s",
+		      strerror(-err));
 		return false;
 	}
 	found(t->to, FOUND_OK, "private namespaces", "", "made, with two veth pairs");
@@ -102,10 +121,14 @@ static bool try_world(struct trial *t)
 static void try_pin(struct trial *t)
 {
 	struct bl_err err;
-	int fd = bl_bpffs_mount(&err) ? -1 : bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_doctor", 4, 8, 1, NULL);
+	int fd = bl_bpffs_mount(&err)
+			 ? -1
+			 : bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_doctor", 4, 8, 1, NULL);
 
 	if (fd < 0)
-		found(t->to, FOUND_FAIL, "bpffs", "run as root, or mount a bpffs on " BL_RUN_DIR "/bpf in /etc/fstab", "cannot be mounted: %s", err.text);
+		found(t->to, FOUND_FAIL, "bpffs",
+		      "run as root, or mount a bpffs on " BL_RUN_DIR "/bpf in /etc/fstab",
+		      "cannot be mounted: %s", err.text);
 	else if (bpf_obj_pin(fd, BL_RUN_DIR "/bpf/doctor"))
 		found(t->to, FOUND_FAIL, "bpffs", "", "cannot pin a map: %s", strerror(errno));
 	else
@@ -121,17 +144,21 @@ static void try_maps(struct trial *t)
 	long page = sysconf(_SC_PAGESIZE);
 	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bl_doctor", 0, 0, BL_RING_BYTES_MIN, NULL);
 	int array = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bl_doctor", 4, 64, 64, &mm);
-	void *p = ring < 0 ? MAP_FAILED : mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
-	void *q = array < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, array, 0);
+	void *p = ring < 0 ? MAP_FAILED
+			   : mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
+	void *q = array < 0 ? MAP_FAILED
+			    : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, array, 0);
 
 	if (p != MAP_FAILED)
 		found(t->to, FOUND_OK, "BPF ring buffer", "", "made and mapped");
 	else
-		found(t->to, FOUND_FAIL, "BPF ring buffer", "raise RLIMIT_MEMLOCK; grant CAP_BPF", "%s: %s", ring < 0 ? "not made" : "not mapped", strerror(errno));
+		found(t->to, FOUND_FAIL, "BPF ring buffer", "raise RLIMIT_MEMLOCK; grant CAP_BPF",
+		      "%s: %s", ring < 0 ? "not made" : "not mapped", strerror(errno));
 	if (q != MAP_FAILED)
 		found(t->to, FOUND_OK, "mapped BPF array", "", "made and mapped");
 	else
-		found(t->to, FOUND_FAIL, "mapped BPF array", "raise RLIMIT_MEMLOCK; grant CAP_BPF", "%s: %s", array < 0 ? "not made" : "not mapped", strerror(errno));
+		found(t->to, FOUND_FAIL, "mapped BPF array", "raise RLIMIT_MEMLOCK; grant CAP_BPF",
+		      "%s: %s", array < 0 ? "not made" : "not mapped", strerror(errno));
 	if (p != MAP_FAILED)
 		munmap(p, (size_t)page);
 	if (q != MAP_FAILED)
@@ -145,7 +172,9 @@ static bool try_xdp(struct trial *t)
 	int err = pass_attach(t->ib1);
 
 	if (err)
-		found(t->to, FOUND_FAIL, "native XDP on veth", "run Linux 6.1 or later with CONFIG_BPF_SYSCALL and CONFIG_VETH", "%s", strerror(-err));
+		found(t->to, FOUND_FAIL, "native XDP on veth",
+		      "run Linux 6.1 or later with CONFIG_BPF_SYSCALL and CONFIG_VETH", "%s",
+		      strerror(-err));
 	else
 		found(t->to, FOUND_OK, "native XDP on veth", "", "attached");
 	return !err;
@@ -153,7 +182,9 @@ static bool try_xdp(struct trial *t)
 
 static int packet_socket(unsigned int ifindex)
 {
-	struct sockaddr_ll ll = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)ifindex };
+	struct sockaddr_ll ll = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(ETH_P_ALL),
+				  .sll_ifindex = (int)ifindex };
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 
 	if (fd >= 0 && bind(fd, (struct sockaddr *)&ll, sizeof(ll))) {
@@ -171,14 +202,16 @@ static bool comes(int sock, const uint8_t *frame, size_t len, unsigned int ms)
 	uint8_t got[128];
 
 	while (mono_ns() < end && poll(&p, 1, (int)ms) == 1)
-		if (recv(sock, got, sizeof(got), MSG_DONTWAIT) == (ssize_t)len && !memcmp(got, frame, len))
+		if (recv(sock, got, sizeof(got), MSG_DONTWAIT) == (ssize_t)len &&
+		    !memcmp(got, frame, len))
 			return true;
 	return false;
 }
 
 static bool frame_passes(struct trial *t)
 {
-	static const uint8_t frame[60] = { 2, 0x77, 9, 0, 0, 4, 2, 0x77, 9, 0, 0, 2, 0x88, 0xb6, 'd', 'o', 'c', 't', 'o', 'r' };
+	static const uint8_t frame[60] = { 2, 0x77, 9,    0,    0,   4,   2,   0x77, 9,   0,
+					   0, 2,    0x88, 0xb6, 'd', 'o', 'c', 't',  'o', 'r' };
 	int in = packet_socket(t->ia1), out = packet_socket(t->ib1), tries;
 	bool ok = false;
 
@@ -199,7 +232,8 @@ static void try_devmap(struct trial *t)
 	const struct bpf_insn pass[] = { MOV_IMM(BPF_REG_0, XDP_PASS), EXIT() };
 	uint32_t keys[] = { 0, 1 };
 	struct bpf_devmap_val v = { .ifindex = t->ib0 };
-	int map = bpf_map_create(BPF_MAP_TYPE_DEVMAP, "bl_doctor", 4, sizeof(v), 4, NULL), prog, redirect = -1, err = 0;
+	int map = bpf_map_create(BPF_MAP_TYPE_DEVMAP, "bl_doctor", 4, sizeof(v), 4, NULL), prog,
+	    redirect = -1, err = 0;
 
 	prog = LOAD(BPF_PROG_TYPE_XDP, pass, BPF_XDP_DEVMAP);
 	v.bpf_prog.fd = prog;
@@ -209,19 +243,26 @@ static void try_devmap(struct trial *t)
 	if (!err && bpf_map_update_elem(map, &keys[1], &v, 0))
 		err = errno;
 	if (err) {
-		found(t->to, FOUND_FAIL, "devmap with program", "run Linux 6.1 or later", "%s", strerror(err));
+		found(t->to, FOUND_FAIL, "devmap with program", "run Linux 6.1 or later", "%s",
+		      strerror(err));
 	} else {
-		const struct bpf_insn all[] = { LD_MAP(BPF_REG_1, map), MOV_IMM(BPF_REG_2, 0), MOV_IMM(BPF_REG_3, BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS),
+		const struct bpf_insn all[] = { LD_MAP(BPF_REG_1, map), MOV_IMM(BPF_REG_2, 0),
+						MOV_IMM(BPF_REG_3,
+							BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS),
 						CALL(BPF_FUNC_redirect_map), EXIT() };
 
 		found(t->to, FOUND_OK, "devmap with program", "", "made");
 		redirect = LOAD(BPF_PROG_TYPE_XDP, all, 0);
 		if (redirect < 0 || bpf_xdp_attach((int)t->ia0, redirect, XDP_FLAGS_DRV_MODE, NULL))
-			found(t->to, FOUND_FAIL, "XDP broadcast", "run Linux 6.1 or later", "%s", strerror(redirect < 0 ? -redirect : errno));
+			found(t->to, FOUND_FAIL, "XDP broadcast", "run Linux 6.1 or later", "%s",
+			      strerror(redirect < 0 ? -redirect : errno));
 		else if (!frame_passes(t))
-			found(t->to, FOUND_FAIL, "XDP broadcast", "see that both ends of each veth pair carry an XDP program", "none of 10 redirected frames arrived");
+			found(t->to, FOUND_FAIL, "XDP broadcast",
+			      "see that both ends of each veth pair carry an XDP program",
+			      "none of 10 redirected frames arrived");
 		else
-			found(t->to, FOUND_OK, "XDP broadcast", "", "a frame was redirected to all ports, and arrived");
+			found(t->to, FOUND_OK, "XDP broadcast", "",
+			      "a frame was redirected to all ports, and arrived");
 		bpf_xdp_detach((int)t->ia0, XDP_FLAGS_DRV_MODE, NULL);
 	}
 	close(map);
@@ -235,7 +276,9 @@ static void try_egress(struct trial *t)
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)t->ia1, .attach_point = BPF_TC_EGRESS);
 	int prog = LOAD(BPF_PROG_TYPE_SCHED_CLS, ok, 0), link, err;
 
-	link = prog < 0 ? -1 : bpf_link_create(prog, (int)t->ia1, (enum bpf_attach_type)ATTACH_TCX_EGRESS, NULL);
+	link = prog < 0 ? -1
+			: bpf_link_create(prog, (int)t->ia1,
+					  (enum bpf_attach_type)ATTACH_TCX_EGRESS, NULL);
 	if (link >= 0) {
 		found(t->to, FOUND_OK, "egress hook", "", "tcx");
 		close(link);
@@ -246,9 +289,12 @@ static void try_egress(struct trial *t)
 		if (!err)
 			err = bpf_tc_attach(&hook, &opts);
 		if (err)
-			found(t->to, FOUND_FAIL, "egress hook", "load the kernel modules sch_ingress and cls_bpf", "neither tcx nor clsact: %s", strerror(-err));
+			found(t->to, FOUND_FAIL, "egress hook",
+			      "load the kernel modules sch_ingress and cls_bpf",
+			      "neither tcx nor clsact: %s", strerror(-err));
 		else
-			found(t->to, FOUND_OK, "egress hook", "", "clsact (this kernel has no tcx)");
+			found(t->to, FOUND_OK, "egress hook", "",
+			      "clsact (this kernel has no tcx)");
 		hook.attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS;
 		bpf_tc_hook_destroy(&hook);
 	}
@@ -258,20 +304,36 @@ static void try_egress(struct trial *t)
 
 static void try_fib(struct trial *t)
 {
-	const struct bpf_insn code[] = { ST_ZERO(-64), ST_ZERO(-56), ST_ZERO(-48), ST_ZERO(-40), ST_ZERO(-32), ST_ZERO(-24), ST_ZERO(-16), ST_ZERO(-8),
-					 MOV_REG(BPF_REG_2, BPF_REG_10), ADD_IMM(BPF_REG_2, -64), MOV_IMM(BPF_REG_3, 64), MOV_IMM(BPF_REG_4, 0),
-					 CALL(BPF_FUNC_fib_lookup), MOV_IMM(BPF_REG_0, XDP_PASS), EXIT() };
+	const struct bpf_insn code[] = { ST_ZERO(-64),
+					 ST_ZERO(-56),
+					 ST_ZERO(-48),
+					 ST_ZERO(-40),
+					 ST_ZERO(-32),
+					 ST_ZERO(-24),
+					 ST_ZERO(-16),
+					 ST_ZERO(-8),
+					 MOV_REG(BPF_REG_2, BPF_REG_10),
+					 ADD_IMM(BPF_REG_2, -64),
+					 MOV_IMM(BPF_REG_3, 64),
+					 MOV_IMM(BPF_REG_4, 0),
+					 CALL(BPF_FUNC_fib_lookup),
+					 MOV_IMM(BPF_REG_0, XDP_PASS),
+					 EXIT() };
 	int prog = LOAD(BPF_PROG_TYPE_XDP, code, 0);
 
 	if (prog < 0)
-		found(t->to, FOUND_FAIL, "bpf_fib_lookup", "run Linux 6.1 or later with CONFIG_INET", "%s", strerror(-prog));
+		found(t->to, FOUND_FAIL, "bpf_fib_lookup",
+		      "run Linux 6.1 or later with CONFIG_INET", "%s", strerror(-prog));
 	else
 		found(t->to, FOUND_OK, "bpf_fib_lookup", "", "accepted");
 	if (prog >= 0)
 		close(prog);
 }
 
-/* how many threads napi/IFNAME-* there are, and whether all are kept on one CPU; see loader/load/napi.c */
+/*
+ * how many threads napi/IFNAME-* there are, and whether all are kept on one CPU; see
+ * loader/load/napi.c
+ */
 static void check_napi(struct trial *t, int cpu)
 {
 	char want[32], path[300], comm[64];
@@ -288,7 +350,8 @@ static void check_napi(struct trial *t, int cpu)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
 		f = fopen(path, "re");
-		if (f && fgets(comm, sizeof(comm), f) && !strncmp(comm, want, strlen(want)) && !sched_getaffinity(atoi(e->d_name), sizeof(set), &set)) {
+		if (f && fgets(comm, sizeof(comm), f) && !strncmp(comm, want, strlen(want)) &&
+		    !sched_getaffinity(atoi(e->d_name), sizeof(set), &set)) {
 			threads++;
 			pinned += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
 		}
@@ -300,16 +363,28 @@ static void check_napi(struct trial *t, int cpu)
 	if (threads && pinned == threads)
 		found(t->to, FOUND_OK, "threaded NAPI", "", "runs and is kept on CPU %d", cpu);
 	else
-		found(t->to, FOUND_WARN, "threaded NAPI", "needed on veth only; run in the machine's first pid namespace, as root",
-		      threads ? "its thread cannot be kept on a CPU" : "no thread of it can be seen");
+		found(t->to, FOUND_WARN, "threaded NAPI",
+		      "needed on veth only; run in the machine's first pid namespace, as root",
+		      threads ? "its thread cannot be kept on a CPU"
+			      : "no thread of it can be seen");
 }
 
 static void try_nodes(struct trial *t)
 {
-	struct bl_port_cfg ports[2] = { { .role = BL_PORT_HOST, .home_cpu = -1 }, { .role = BL_PORT_HOST, .home_cpu = -1 } };
-	struct bl_node_cfg sw = { .role = BL_ROLE_SWITCH, .name = "doctor-s", .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT, .ports = ports,
-				  .ports_count = 2, .thread_napi = true, .forward = BL_FWD_L3 };
-	struct bl_node_cfg host = { .role = BL_ROLE_HOST, .name = "doctor-h", .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT };
+	struct bl_port_cfg ports[2] = { { .role = BL_PORT_HOST, .home_cpu = -1 },
+					{ .role = BL_PORT_HOST, .home_cpu = -1 } };
+	struct bl_node_cfg sw = { .role = BL_ROLE_SWITCH,
+				  .name = "doctor-s",
+				  .port_base = BL_PORT_BASE,
+				  .port_count = BL_PORT_COUNT,
+				  .ports = ports,
+				  .ports_count = 2,
+				  .thread_napi = true,
+				  .forward = BL_FWD_L3 };
+	struct bl_node_cfg host = { .role = BL_ROLE_HOST,
+				    .name = "doctor-h",
+				    .port_base = BL_PORT_BASE,
+				    .port_count = BL_PORT_COUNT };
 	struct bl_server *server;
 	struct bl_node *node;
 	struct bl_node_ref *refs = NULL;
@@ -325,13 +400,15 @@ static void try_nodes(struct trial *t)
 		return;
 	}
 	if (bl_node_open(&node, server, &sw, &err)) {
-		found(t->to, FOUND_FAIL, "switch programs", "report it with the output of `barline doctor`", "%s", err.text);
+		found(t->to, FOUND_FAIL, "switch programs",
+		      "report it with the output of `barline doctor`", "%s", err.text);
 		return;
 	}
 	found(t->to, FOUND_OK, "switch programs", "", "verified, attached, pinned");
 	check_napi(t, 0);
 	if (bl_node_open(&node, server, &host, &err)) {
-		found(t->to, FOUND_FAIL, "host programs", "report it with the output of `barline doctor`", "%s", err.text);
+		found(t->to, FOUND_FAIL, "host programs",
+		      "report it with the output of `barline doctor`", "%s", err.text);
 		return;
 	}
 	found(t->to, FOUND_OK, "host programs", "", "verified, attached, pinned");
@@ -350,23 +427,31 @@ static void try_nodes(struct trial *t)
 	}
 	free(refs);
 	if (beacons)
-		found(t->to, FOUND_OK, "beacons", "", "the switch heard %llu of the host in half a second", (unsigned long long)beacons);
+		found(t->to, FOUND_OK, "beacons", "",
+		      "the switch heard %llu of the host in half a second",
+		      (unsigned long long)beacons);
 	else
-		found(t->to, FOUND_FAIL, "beacons", "report it with the output of `barline doctor`", "the switch heard none of the host in half a second");
+		found(t->to, FOUND_FAIL, "beacons", "report it with the output of `barline doctor`",
+		      "the switch heard none of the host in half a second");
 	bl_server_free(server);
 }
 
 /* The frame from bl0 comes out of b1 when the pacer has sent it twice. */
-static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct bl_server *server, const uint8_t to[6])
+static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct bl_server *server,
+		       const uint8_t to[6])
 {
 	uint8_t frame[60] = { 0 };
-	int in = packet_socket(if_nametoindex(host->admission.bl0)), out = packet_socket(t->ib1), tries;
+	int in = packet_socket(if_nametoindex(host->admission.bl0)), out = packet_socket(t->ib1),
+	    tries;
 	struct bl_err err;
 	bool ok = false;
 
 	memcpy(frame, to, 6);
 	bl_bl0_mac(try_mac_a1, frame + 6);
-	memcpy(frame + 12, "\x88\xb6" "doctor", 8);
+	memcpy(frame + 12,
+	       "\x88\xb6"
+	       "doctor",
+	       8);
 	for (tries = 0; !ok && tries < 20 && in >= 0 && out >= 0; tries++) {
 		if (send(in, frame, sizeof(frame), 0) < 0)
 			break;
@@ -382,13 +467,27 @@ static bool bl0_passes(struct trial *t, const struct bl_node_cfg *host, struct b
 
 static void try_admission(struct trial *t)
 {
-	struct bl_port_cfg ports[2] = { { .role = BL_PORT_HOST, .home_cpu = -1 }, { .role = BL_PORT_HOST, .home_cpu = -1 } };
+	struct bl_port_cfg ports[2] = { { .role = BL_PORT_HOST, .home_cpu = -1 },
+					{ .role = BL_PORT_HOST, .home_cpu = -1 } };
 	struct bl_fdb_cfg fdb = { .mac = TRY_MAC_B1 };
-	struct bl_node_cfg sw = { .role = BL_ROLE_SWITCH, .name = "doctor-s", .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT, .ports = ports,
-				  .ports_count = 2, .thread_napi = true, .forward = BL_FWD_L2, .fdb = &fdb, .fdb_count = 1,
+	struct bl_node_cfg sw = { .role = BL_ROLE_SWITCH,
+				  .name = "doctor-s",
+				  .port_base = BL_PORT_BASE,
+				  .port_count = BL_PORT_COUNT,
+				  .ports = ports,
+				  .ports_count = 2,
+				  .thread_napi = true,
+				  .forward = BL_FWD_L2,
+				  .fdb = &fdb,
+				  .fdb_count = 1,
 				  .admission = { .on = true, .rate_bps = 1000000000 } };
-	struct bl_node_cfg host = { .role = BL_ROLE_HOST, .name = "doctor-h", .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT,
-				    .admission = { .on = true, .rate_bps = 1000000000, .bl0 = "bl0", .bl0d = "bl0d" } };
+	struct bl_node_cfg host = {
+		.role = BL_ROLE_HOST,
+		.name = "doctor-h",
+		.port_base = BL_PORT_BASE,
+		.port_count = BL_PORT_COUNT,
+		.admission = { .on = true, .rate_bps = 1000000000, .bl0 = "bl0", .bl0d = "bl0d" }
+	};
 	struct bl_server *server;
 	struct bl_node *node;
 	struct bl_err err;
@@ -402,12 +501,18 @@ static void try_admission(struct trial *t)
 		return;
 	}
 	if (bl_node_open(&node, server, &sw, &err) || bl_node_open(&node, server, &host, &err))
-		found(t->to, FOUND_FAIL, "admission", "without it everything else works; report it with the output of `barline doctor`", "%s", err.text);
+		found(t->to, FOUND_FAIL, "admission",
+		      "without it everything else works; report it with the output of `barline "
+		      "doctor`",
+		      "%s", err.text);
 	else if (!bl0_passes(t, &host, server, fdb.mac))
-		found(t->to, FOUND_FAIL, "admission", "the pacer needs bpf_prog_test_run with live frames: run Linux 6.1 or later; give its CPU time",
+		found(t->to, FOUND_FAIL, "admission",
+		      "the pacer needs bpf_prog_test_run with live frames: run Linux 6.1 or later; "
+		      "give its CPU time",
 		      "no frame from bl0 came through hold queue, pacer and metered port");
 	else
-		found(t->to, FOUND_OK, "admission", "", "a frame from bl0 came through hold queue, pacer and metered port");
+		found(t->to, FOUND_OK, "admission", "",
+		      "a frame from bl0 came through hold queue, pacer and metered port");
 	bl_server_free(server);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline show: the state of the nodes of a network namespace, read from their pinned maps. Changes nothing, needs no daemon.
+ * barline show: the state of the nodes of a network namespace, read from their pinned maps. Changes
+ * nothing, needs no daemon.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -15,13 +16,13 @@
 #include "cli/util/cmd.h"
 #include "show.h"
 
-#define MEMORY_LIMIT (64ull << 20) /* of kernel memory for one node's maps: what a rack's operator has to reckon with */
+/* of kernel memory for one node's maps: what a rack's operator has to reckon with */
+#define MEMORY_LIMIT (64ull << 20)
 
 static bool all_nodes;
 
 static const struct argp_option show_options[] = {
-	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 },
-	{ 0 }
+	{ "all", 'a', NULL, 0, "nodes of all network namespaces of this machine", 0 }, { 0 }
 };
 
 static error_t parse_show(int key, char *arg, struct argp_state *state)
@@ -41,13 +42,16 @@ const char *node_name(const struct bl_node_ref *ref)
 
 int show_nodes(int argc, char **argv, const char *doc, struct bl_node_ref **refs)
 {
-	const struct argp argp = { .options = show_options, .parser = parse_show, .doc = doc, .children = cmd_globals };
+	const struct argp argp = {
+		.options = show_options, .parser = parse_show, .doc = doc, .children = cmd_globals
+	};
 
 	cmd_parse(&argp, argc, argv, NULL);
 	return nodes_here(refs, all_nodes);
 }
 
-int show_rows(int argc, char **argv, const char *doc, const char *key, int (*collect)(const struct bl_node_ref *, json_t *), const struct col *cols,
+int show_rows(int argc, char **argv, const char *doc, const char *key,
+	      int (*collect)(const struct bl_node_ref *, json_t *), const struct col *cols,
 	      size_t ncols, const char *none)
 {
 	struct bl_node_ref *refs;
@@ -75,20 +79,30 @@ static int collect_node(const struct bl_node_ref *ref, json_t *rows)
 	struct bl_clock clock;
 
 	bl_node_ports(ref, &ports);
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:i, s:i, s:s, s:s}", "node", node_name(ref), "role",
-					      role_name(ref->role), "netns", (json_int_t)ref->netns_ino, "node_id",
-					      (json_int_t)ref->meta.node_id, "abi", (int)ref->meta.abi_version, "socket", alive,
-					      "clock", node_now(ref, &clock) != 0, "interfaces", (int)ports.all, "gone", (int)ports.gone, "build", ref->meta.build, "dir", ref->dir));
+	json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:b, s:i, s:i, s:s, "
+					      "s:s}",
+					      "node", node_name(ref), "role", role_name(ref->role),
+					      "netns", (json_int_t)ref->netns_ino, "node_id",
+					      (json_int_t)ref->meta.node_id, "abi",
+					      (int)ref->meta.abi_version, "socket", alive, "clock",
+					      node_now(ref, &clock) != 0, "interfaces",
+					      (int)ports.all, "gone", (int)ports.gone, "build",
+					      ref->meta.build, "dir", ref->dir));
 	return 0;
 }
 
 int cmd_show_nodes(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },	{ "role", "ROLE", 's' },   { "netns", "NETNS", 'd' },
-					   { "node_id", "ID", 'd' },	{ "abi", "ABI", 'd' },	   { "clock", "CLOCK", 'b' },
-					   { "socket", "SOCKET", 'b' }, { "gone", "NICS_GONE", 'd' }, { "build", "BUILD", 's' }, { "dir", "PINS", 's' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },     { "role", "ROLE", 's' },
+		{ "netns", "NETNS", 'd' },   { "node_id", "ID", 'd' },
+		{ "abi", "ABI", 'd' },       { "clock", "CLOCK", 'b' },
+		{ "socket", "SOCKET", 'b' }, { "gone", "NICS_GONE", 'd' },
+		{ "build", "BUILD", 's' },   { "dir", "PINS", 's' }
+	};
 
-	return SHOW("barline show nodes - switches and hosts pinned on this machine", "nodes", collect_node, cols, "no nodes");
+	return SHOW("barline show nodes - switches and hosts pinned on this machine", "nodes",
+		    collect_node, cols, "no nodes");
 }
 
 static int collect_ports(const struct bl_node_ref *ref, json_t *rows)
@@ -103,16 +117,24 @@ static int collect_ports(const struct bl_node_ref *ref, json_t *rows)
 
 		for (k = 0; k < BL_REASON_MAX; k++)
 			if (c->n[k])
-				json_object_set_new(reasons, reason_name(k), json_integer((json_int_t)c->n[k]));
+				json_object_set_new(reasons, reason_name(k),
+						    json_integer((json_int_t)c->n[k]));
 		json_array_append_new(
-			rows, json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "node", node_name(ref), "node_role",
-					role_name(ref->role), "port", (int)r[i].key, "name", r[i].name, "role", r[i].role, "frames",
-					(json_int_t)counts_frames(c), "data",
-					(json_int_t)(c->n[BL_R_FORWARDED] + c->n[BL_R_STORED] + c->n[BL_R_SENT]), "beacons",
-					(json_int_t)(c->n[BL_R_BEACON] + c->n[BL_R_RELAYED] + c->n[BL_R_BEACON_SENT]), "other",
-					(json_int_t)(c->n[BL_R_NOT_OURS] + c->n[BL_R_TO_KERNEL]), "dropped",
-					(json_int_t)(counts_kind(c, BL_KIND_DROP) - c->n[BL_R_CLONE_STALE]), "wrong_cpu",
-					(json_int_t)c->n[BL_R_WRONG_CPU], "reasons", reasons));
+			rows,
+			json_pack(
+				"{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+				"node", node_name(ref), "node_role", role_name(ref->role), "port",
+				(int)r[i].key, "name", r[i].name, "role", r[i].role, "frames",
+				(json_int_t)counts_frames(c), "data",
+				(json_int_t)(c->n[BL_R_FORWARDED] + c->n[BL_R_STORED] +
+					     c->n[BL_R_SENT]),
+				"beacons",
+				(json_int_t)(c->n[BL_R_BEACON] + c->n[BL_R_RELAYED] +
+					     c->n[BL_R_BEACON_SENT]),
+				"other", (json_int_t)(c->n[BL_R_NOT_OURS] + c->n[BL_R_TO_KERNEL]),
+				"dropped",
+				(json_int_t)(counts_kind(c, BL_KIND_DROP) - c->n[BL_R_CLONE_STALE]),
+				"wrong_cpu", (json_int_t)c->n[BL_R_WRONG_CPU], "reasons", reasons));
 	}
 	free(r);
 	return n < 0;
@@ -120,12 +142,16 @@ static int collect_ports(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_ports(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },    { "port", "PORT", 'd' },	      { "name", "NAME", 's' },
-					   { "role", "ROLE", 's' },    { "frames", "FRAMES", 'd' },   { "data", "DATA", 'd' },
-					   { "beacons", "BEACONS", 'd' }, { "other", "OTHER", 'd' },  { "dropped", "DROPPED", 'd' },
-					   { "wrong_cpu", "WRONG_CPU", 'd' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },       { "port", "PORT", 'd' },
+		{ "name", "NAME", 's' },       { "role", "ROLE", 's' },
+		{ "frames", "FRAMES", 'd' },   { "data", "DATA", 'd' },
+		{ "beacons", "BEACONS", 'd' }, { "other", "OTHER", 'd' },
+		{ "dropped", "DROPPED", 'd' }, { "wrong_cpu", "WRONG_CPU", 'd' }
+	};
 
-	return SHOW("barline show ports - frames by port of switches, by direction of hosts\vDropped does not count relayed beacons that a "
+	return SHOW("barline show ports - frames by port of switches, by direction of "
+		    "hosts\vDropped does not count relayed beacons that a "
 		    "port did not need (clone_stale): `barline show drops` does.",
 		    "ports", collect_ports, cols, "no ports");
 }
@@ -146,29 +172,43 @@ static json_t *lag_or_null(const struct bl_clock *clock, uint64_t t)
 }
 
 /* What the controller can change of an input: @life of its port, @barred. */
-static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, const struct bl_reg *r,
-		    const struct bl_life *life, bool barred, uint64_t watch, const struct bl_clock *clock)
+static void reg_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name,
+		    int lane, const struct bl_reg *r, const struct bl_life *life, bool barred,
+		    uint64_t watch, const struct bl_clock *clock)
 {
-	static const char *const states[] = { [BL_REG_ABSENT] = "absent", [BL_REG_JOINING] = "joining", [BL_REG_LIVE] = "live",
+	static const char *const states[] = { [BL_REG_ABSENT] = "absent",
+					      [BL_REG_JOINING] = "joining",
+					      [BL_REG_LIVE] = "live",
 					      [BL_REG_DEAD] = "dead" };
 
 	unsigned int state = r->state & 0xff;
 
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:I}", "node", node_name(ref), "what", what, "name", name,
-					      "lane", lane, "state", state <= BL_REG_DEAD ? states[state] : "?", "barrier",
-					      time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns", lag_or_null(clock, r->b), "silent_ns",
-					      r->heard_ns && watch >= r->heard_ns ? json_integer((json_int_t)(watch - r->heard_ns)) :
-										     json_null(),
-					      "in", !!(r->state & BL_REG_IN), "held", !!(r->state & BL_REG_HELD), "barred", barred, "death", (json_int_t)life->death,
-					      "neighbour", (json_int_t)life->neighbour));
+	json_array_append_new(
+		rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:I, "
+				"s:I}",
+				"node", node_name(ref), "what", what, "name", name, "lane", lane,
+				"state", state <= BL_REG_DEAD ? states[state] : "?", "barrier",
+				time_or_null(r->b), "commit", time_or_null(r->c), "lag_ns",
+				lag_or_null(clock, r->b), "silent_ns",
+				r->heard_ns && watch >= r->heard_ns
+					? json_integer((json_int_t)(watch - r->heard_ns))
+					: json_null(),
+				"in", !!(r->state & BL_REG_IN), "held", !!(r->state & BL_REG_HELD),
+				"barred", barred, "death", (json_int_t)life->death, "neighbour",
+				(json_int_t)life->neighbour));
 }
 
-static void pair_row(json_t *rows, const struct bl_node_ref *ref, const char *what, const char *name, int lane, uint64_t b, uint64_t c,
+static void pair_row(json_t *rows, const struct bl_node_ref *ref, const char *what,
+		     const char *name, int lane, uint64_t b, uint64_t c,
 		     const struct bl_clock *clock)
 {
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:n, s:n, s:n, s:n, s:n, s:n}", "node", node_name(ref), "what", what, "name", name,
-					      "lane", lane, "state", "", "barrier", time_or_null(b), "commit", time_or_null(c), "lag_ns",
-					      lag_or_null(clock, b), "silent_ns", "in", "held", "barred", "death", "neighbour"));
+	json_array_append_new(rows,
+			      json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:n, s:n, s:n, "
+					"s:n, s:n, s:n}",
+					"node", node_name(ref), "what", what, "name", name, "lane",
+					lane, "state", "", "barrier", time_or_null(b), "commit",
+					time_or_null(c), "lag_ns", lag_or_null(clock, b),
+					"silent_ns", "in", "held", "barred", "death", "neighbour"));
 }
 
 static struct bl_sw_lane lane_of(int lanes, uint32_t l)
@@ -180,7 +220,8 @@ static struct bl_sw_lane lane_of(int lanes, uint32_t l)
 	return lane;
 }
 
-static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const struct bl_clock *clock)
+static int switch_barriers(const struct bl_node_ref *ref, json_t *rows,
+			   const struct bl_clock *clock)
 {
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
@@ -191,22 +232,29 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const st
 	if (node_value(ref, BL_MAP_SW_CFG, 0, &cfg, sizeof(cfg)))
 		return 1;
 	ports = bl_map_open(ref, BL_MAP_SW_PORTS, sizeof(struct bl_sw_port), false, &err);
-	regs = ports < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_REGS, sizeof(struct bl_port_regs), false, &err);
-	lives = regs < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_LIVES, sizeof(struct bl_life), false, &err);
-	lanes = lives < 0 ? -1 : bl_map_open(ref, BL_MAP_SW_LANES, sizeof(struct bl_sw_lane), false, &err);
+	regs = ports < 0
+		       ? -1
+		       : bl_map_open(ref, BL_MAP_SW_REGS, sizeof(struct bl_port_regs), false, &err);
+	lives = regs < 0 ? -1
+			 : bl_map_open(ref, BL_MAP_SW_LIVES, sizeof(struct bl_life), false, &err);
+	lanes = lives < 0
+			? -1
+			: bl_map_open(ref, BL_MAP_SW_LANES, sizeof(struct bl_sw_lane), false, &err);
 	for (i = 0; lanes >= 0 && i < cfg.nports && i < BL_SW_PORTS_MAX; i++) {
 		struct bl_port_regs r;
 		struct bl_sw_port p;
 		struct bl_life life;
 
-		if (bpf_map_lookup_elem(ports, &i, &p) || bpf_map_lookup_elem(regs, &i, &r) || bpf_map_lookup_elem(lives, &i, &life) || !p.ifindex)
+		if (bpf_map_lookup_elem(ports, &i, &p) || bpf_map_lookup_elem(regs, &i, &r) ||
+		    bpf_map_lookup_elem(lives, &i, &life) || !p.ifindex)
 			continue;
 		p.name[sizeof(p.name) - 1] = '\0';
 		if (p.out_set < BL_SETS_MAX)
 			used |= (uint8_t)(1u << p.out_set);
 		for (l = 0; l < BL_LANES_MAX; l++)
 			if (l == 0 || r.lane[l].state != BL_REG_ABSENT)
-				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life, p.barred, lane_of(lanes, BL_HOME_LANE(&p)).watch_ns, clock);
+				reg_row(rows, ref, "in", p.name, (int)l, &r.lane[l], &life,
+					p.barred, lane_of(lanes, BL_HOME_LANE(&p)).watch_ns, clock);
 	}
 	for (l = 0; lanes >= 0 && l < cfg.lanes && l < BL_LANES_MAX; l++) {
 		struct bl_sw_lane lane;
@@ -219,7 +267,8 @@ static int switch_barriers(const struct bl_node_ref *ref, json_t *rows, const st
 			if (!(used & 1u << s))
 				continue;
 			snprintf(name, sizeof(name), "set %u", s);
-			pair_row(rows, ref, "out", name, (int)l, lane.out[s].b, lane.out[s].c, clock);
+			pair_row(rows, ref, "out", name, (int)l, lane.out[s].b, lane.out[s].c,
+				 clock);
 		}
 	}
 	if (ports >= 0)
@@ -249,7 +298,8 @@ static int collect_barriers(const struct bl_node_ref *ref, json_t *rows)
 	node_nic(ref, nic, sizeof(nic));
 	for (l = 0; l < BL_LANES_MAX; l++)
 		if (l == 0 || page.reg[l].state != BL_REG_ABSENT)
-			reg_row(rows, ref, "in", nic, l, &page.reg[l], &page.life, page.barred, page.watch_ns, &clock);
+			reg_row(rows, ref, "in", nic, l, &page.reg[l], &page.life, page.barred,
+				page.watch_ns, &clock);
 	pair_row(rows, ref, "delivered", "host", 0, page.barrier, page.commit, &clock);
 	pair_row(rows, ref, "sent", nic, 0, page.sent_barrier, 0, &clock);
 	return 0;
@@ -257,20 +307,31 @@ static int collect_barriers(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_barriers(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },   { "what", "WHAT", 's' },	     { "name", "NAME", 's' },
-					   { "lane", "LANE", 'd' },   { "state", "STATE", 's' },     { "barrier", "BARRIER", 'd' },
-					   { "commit", "COMMIT", 'd' }, { "in", "IN", 'b' },	     { "held", "HELD", 'b' },
-					   { "barred", "BARRED", 'b' }, { "death", "DEATH", 'd' },   { "lag_ns", "LAG", 't' },
-					   { "silent_ns", "SILENT", 't' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },       { "what", "WHAT", 's' },
+		{ "name", "NAME", 's' },       { "lane", "LANE", 'd' },
+		{ "state", "STATE", 's' },     { "barrier", "BARRIER", 'd' },
+		{ "commit", "COMMIT", 'd' },   { "in", "IN", 'b' },
+		{ "held", "HELD", 'b' },       { "barred", "BARRED", 'b' },
+		{ "death", "DEATH", 'd' },     { "lag_ns", "LAG", 't' },
+		{ "silent_ns", "SILENT", 't' }
+	};
 
-	return SHOW("barline show barriers - registers by port and lane, and what was made of them\vLAG is bus time minus barrier. A lag of about "
-		    "one beacon interval is ordinary; one that grows names the port that holds everybody back. SILENT is how long a port was not heard "
-		    "while its lane watched. IN: the register holds the commit barrier back. HELD: it stands still since the port's last death, of which DEATH is the number, until the controller resumes it. BARRED: "
+	return SHOW("barline show barriers - registers by port and lane, and what was made of "
+		    "them\vLAG is bus time minus barrier. A lag of about "
+		    "one beacon interval is ordinary; one that grows names the port that holds "
+		    "everybody back. SILENT is how long a port was not heard "
+		    "while its lane watched. IN: the register holds the commit barrier back. HELD: "
+		    "it stands still since the port's last death, of which DEATH is the number, "
+		    "until the controller resumes it. BARRED: "
 		    "the output promises no commit barrier, and the input does not join it.",
 		    "barriers", collect_barriers, cols, "no barriers");
 }
 
-/* bytes waiting in an endpoint's ring: the kernel keeps both positions in the ring's first two pages */
+/*
+ * bytes waiting in an endpoint's ring: the kernel keeps both positions in the ring's first two
+ * pages
+ */
 static json_t *ring_used(int rings, uint32_t slot)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -286,7 +347,8 @@ static json_t *ring_used(int rings, uint32_t slot)
 		return used;
 	p = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
 	if (p != MAP_FAILED) {
-		used = json_integer((json_int_t)(*(volatile unsigned long *)(p + page) - *(volatile unsigned long *)p));
+		used = json_integer((json_int_t)(*(volatile unsigned long *)(p + page) -
+						 *(volatile unsigned long *)p));
 		munmap(p, 2 * page);
 	}
 	close(fd);
@@ -302,7 +364,8 @@ static const char *out_word(const struct bl_inflight *line)
 
 	if (!line->out)
 		return "";
-	return line->out_why && line->out_why < BL_OUT_WHY_COUNT ? words[line->out_why] : "stopping";
+	return line->out_why && line->out_why < BL_OUT_WHY_COUNT ? words[line->out_why]
+								 : "stopping";
 }
 
 static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
@@ -317,11 +380,14 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 
 	if (ref->role != BL_ROLE_HOST)
 		return 0;
-	if (node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) || node_value(ref, BL_MAP_WAKE, 0, &wake, sizeof(wake)))
+	if (node_value(ref, BL_MAP_HOST_CFG, 0, &cfg, sizeof(cfg)) ||
+	    node_value(ref, BL_MAP_WAKE, 0, &wake, sizeof(wake)))
 		return 1;
 	eps = bl_map_open(ref, BL_MAP_EPS, sizeof(struct bl_ep_slot), false, &err);
 	rings = eps < 0 ? -1 : bl_map_open(ref, BL_MAP_RINGS, sizeof(uint32_t), false, &err);
-	inflight = rings < 0 ? -1 : bl_map_open(ref, BL_MAP_INFLIGHT, sizeof(struct bl_inflight), false, &err);
+	inflight = rings < 0 ? -1
+			     : bl_map_open(ref, BL_MAP_INFLIGHT, sizeof(struct bl_inflight), false,
+					   &err);
 	for (i = 0; inflight >= 0 && i < BL_PORT_COUNT; i++) {
 		struct bl_ep_slot s;
 		uint32_t slot;
@@ -332,12 +398,16 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 		if (bpf_map_lookup_elem(inflight, &slot, &fl))
 			fl = (struct bl_inflight){ .ts = BL_TIME_NONE };
 		s.name[sizeof(s.name) - 1] = '\0';
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:o, s:b, s:b, s:I, s:s}", "node", node_name(ref), "addr",
-						      addr_text(s.addr, text, sizeof(text)), "port", (int)s.port, "pid", (int)s.pid, "process",
-						      s.name, "slot", (int)slot, "ring_bytes", (json_int_t)s.ring_bytes, "ring_used",
-						      ring_used(rings, slot), "sending", fl.ts && fl.ts != BL_TIME_NONE, "sleeping",
-						      wake.ep[slot].until != BL_TIME_NONE && wake.ep[slot].until, "woken",
-						      (json_int_t)wake.ep[slot].woken, "out", out_word(&fl)));
+		json_array_append_new(
+			rows,
+			json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:o, s:b, s:b, s:I, s:s}",
+				  "node", node_name(ref), "addr",
+				  addr_text(s.addr, text, sizeof(text)), "port", (int)s.port, "pid",
+				  (int)s.pid, "process", s.name, "slot", (int)slot, "ring_bytes",
+				  (json_int_t)s.ring_bytes, "ring_used", ring_used(rings, slot),
+				  "sending", fl.ts && fl.ts != BL_TIME_NONE, "sleeping",
+				  wake.ep[slot].until != BL_TIME_NONE && wake.ep[slot].until,
+				  "woken", (json_int_t)wake.ep[slot].woken, "out", out_word(&fl)));
 	}
 	if (eps >= 0)
 		close(eps);
@@ -351,15 +421,22 @@ static int collect_endpoints(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_endpoints(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },	  { "addr", "ADDRESS", 's' },	  { "port", "PORT", 'd' },
-					   { "pid", "PID", 'd' },	  { "process", "PROCESS", 's' },  { "slot", "SLOT", 'd' },
-					   { "ring_bytes", "RING", 'k' }, { "ring_used", "USED", 'k' },	  { "sending", "SENDING", 'b' },
-					   { "sleeping", "SLEEPING", 'b' }, { "woken", "WOKEN", 'd' },	  { "out", "OUT", 's' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },       { "addr", "ADDRESS", 's' },
+		{ "port", "PORT", 'd' },       { "pid", "PID", 'd' },
+		{ "process", "PROCESS", 's' }, { "slot", "SLOT", 'd' },
+		{ "ring_bytes", "RING", 'k' }, { "ring_used", "USED", 'k' },
+		{ "sending", "SENDING", 'b' }, { "sleeping", "SLEEPING", 'b' },
+		{ "woken", "WOKEN", 'd' },     { "out", "OUT", 's' }
+	};
 
-	return SHOW("barline show endpoints - the processes that send and receive on this host\vOUT: why an endpoint is no member any more: gone (its process "
-		    "ended, and what it left is not settled), or put out while its process lives: in_flight (it stood still in the middle of a send), window (with "
-		    "reliable messages that are not acknowledged), ring (it did not read what came), answer, unreachable.", "endpoints", collect_endpoints, cols,
-		    "no endpoints");
+	return SHOW("barline show endpoints - the processes that send and receive on this "
+		    "host\vOUT: why an endpoint is no member any more: gone (its process "
+		    "ended, and what it left is not settled), or put out while its process lives: "
+		    "in_flight (it stood still in the middle of a send), window (with "
+		    "reliable messages that are not acknowledged), ring (it did not read what "
+		    "came), answer, unreachable.",
+		    "endpoints", collect_endpoints, cols, "no endpoints");
 }
 
 static int collect_drops(const struct bl_node_ref *ref, json_t *rows)
@@ -375,10 +452,12 @@ static int collect_drops(const struct bl_node_ref *ref, json_t *rows)
 
 			if (!r[i].n.n[k] || kind == BL_KIND_OK)
 				continue;
-			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "node", node_name(ref), "name", r[i].name,
-							      "role", r[i].role, "reason", reason_name(k), "kind",
-							      kind == BL_KIND_DROP ? "drop" : "note", "count", (json_int_t)r[i].n.n[k], "text",
-							      reason_text(k)));
+			json_array_append_new(
+				rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "node",
+						node_name(ref), "name", r[i].name, "role",
+						r[i].role, "reason", reason_name(k), "kind",
+						kind == BL_KIND_DROP ? "drop" : "note", "count",
+						(json_int_t)r[i].n.n[k], "text", reason_text(k)));
 		}
 	}
 	free(r);
@@ -387,10 +466,13 @@ static int collect_drops(const struct bl_node_ref *ref, json_t *rows)
 
 int cmd_show_drops(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' }, { "name", "PORT", 's' },   { "role", "ROLE", 's' },	 { "kind", "KIND", 's' },
-					   { "reason", "REASON", 's' }, { "count", "COUNT", 'd' }, { "text", "WHY", 's' } };
+	static const struct col cols[] = { { "node", "NODE", 's' },     { "name", "PORT", 's' },
+					   { "role", "ROLE", 's' },     { "kind", "KIND", 's' },
+					   { "reason", "REASON", 's' }, { "count", "COUNT", 'd' },
+					   { "text", "WHY", 's' } };
 
-	return SHOW("barline show drops - frames dropped, and events noted, by reason\vA drop ended a frame; a note was counted beside its verdict.",
+	return SHOW("barline show drops - frames dropped, and events noted, by reason\vA drop "
+		    "ended a frame; a note was counted beside its verdict.",
 		    "drops", collect_drops, cols, "nothing dropped, nothing noted");
 }
 
@@ -400,22 +482,31 @@ static int collect_clock(const struct bl_node_ref *ref, json_t *rows)
 	uint64_t mono, bus = node_now(ref, &c);
 
 	mono = mono_ns();
-	json_array_append_new(rows, json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I}", "node", node_name(ref), "valid", bus != 0,
-					      "bus_ns", time_or_null(bus), "bound_ns", (json_int_t)bl_clock_bound(&c, mono), "age_ns",
-					      (json_int_t)(c.as_of_ns ? mono - c.as_of_ns : 0), "void_in_ns", (json_int_t)(c.void_after_ns - mono),
-					      "drift_ppb", (json_int_t)c.drift_ppb, "rate_ppb", (json_int_t)c.seg[1].rate * 1000000000 / (1 << 30),
-					      "tai_offset_s", (int)c.tai_offset_s, "skew_ns", (json_int_t)c.skew_ns));
+	json_array_append_new(
+		rows, json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:I}", "node",
+				node_name(ref), "valid", bus != 0, "bus_ns", time_or_null(bus),
+				"bound_ns", (json_int_t)bl_clock_bound(&c, mono), "age_ns",
+				(json_int_t)(c.as_of_ns ? mono - c.as_of_ns : 0), "void_in_ns",
+				(json_int_t)(c.void_after_ns - mono), "drift_ppb",
+				(json_int_t)c.drift_ppb, "rate_ppb",
+				(json_int_t)c.seg[1].rate * 1000000000 / (1 << 30), "tai_offset_s",
+				(int)c.tai_offset_s, "skew_ns", (json_int_t)c.skew_ns));
 	return 0;
 }
 
 int cmd_show_clock(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },	  { "valid", "VALID", 'b' },	       { "bus_ns", "BUS_TIME", 'd' },
-					   { "bound_ns", "BOUND", 't' },  { "age_ns", "MEASURED", 't' },       { "void_in_ns", "VOID_IN", 't' },
-					   { "rate_ppb", "RATE_PPB", 'd' }, { "tai_offset_s", "TAI_OFFSET", 'd' }, { "skew_ns", "SKEW", 't' } };
+	static const struct col cols[] = {
+		{ "node", "NODE", 's' },         { "valid", "VALID", 'b' },
+		{ "bus_ns", "BUS_TIME", 'd' },   { "bound_ns", "BOUND", 't' },
+		{ "age_ns", "MEASURED", 't' },   { "void_in_ns", "VOID_IN", 't' },
+		{ "rate_ppb", "RATE_PPB", 'd' }, { "tai_offset_s", "TAI_OFFSET", 'd' },
+		{ "skew_ns", "SKEW", 't' }
+	};
 
-	return SHOW("barline show clock - bus time, its bound, and how long it stays good without the daemon", "clocks", collect_clock, cols,
-		    "no clock");
+	return SHOW("barline show clock - bus time, its bound, and how long it stays good without "
+		    "the daemon",
+		    "clocks", collect_clock, cols, "no clock");
 }
 
 static long long memlock_of(int fd)
@@ -443,9 +534,11 @@ static long long add_map(const struct bl_node_ref *ref, json_t *rows, const char
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len) || bytes < 0)
 		return 0;
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "node", node_name(ref), "map", name, "id", (json_int_t)info.id,
-					      "entries", (json_int_t)info.max_entries, "value_bytes", (json_int_t)info.value_size, "bytes",
-					      (json_int_t)bytes));
+	json_array_append_new(rows,
+			      json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "node", node_name(ref),
+					"map", name, "id", (json_int_t)info.id, "entries",
+					(json_int_t)info.max_entries, "value_bytes",
+					(json_int_t)info.value_size, "bytes", (json_int_t)bytes));
 	return bytes;
 }
 
@@ -478,7 +571,9 @@ static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
 			uint32_t slot, id;
 
 			for (slot = 0; slot < BL_EPS_MAX; slot++) {
-				int ring = bpf_map_lookup_elem(fd, &slot, &id) ? -1 : bpf_map_get_fd_by_id(id);
+				int ring = bpf_map_lookup_elem(fd, &slot, &id)
+						   ? -1
+						   : bpf_map_get_fd_by_id(id);
 
 				if (ring < 0)
 					continue;
@@ -490,15 +585,21 @@ static int collect_maps(const struct bl_node_ref *ref, json_t *rows)
 		close(fd);
 	}
 	closedir(d);
-	json_array_append_new(map_totals, json_pack("{s:s, s:I, s:I, s:b}", "node", node_name(ref), "bytes", (json_int_t)total, "limit_bytes",
-						    (json_int_t)MEMORY_LIMIT, "over", (unsigned long long)total > MEMORY_LIMIT));
+	json_array_append_new(map_totals,
+			      json_pack("{s:s, s:I, s:I, s:b}", "node", node_name(ref), "bytes",
+					(json_int_t)total, "limit_bytes", (json_int_t)MEMORY_LIMIT,
+					"over", (unsigned long long)total > MEMORY_LIMIT));
 	return 0;
 }
 
 int cmd_show_maps(int argc, char **argv)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' },	     { "map", "MAP", 's' },		{ "id", "ID", 'd' },
-					   { "entries", "ENTRIES", 'd' }, { "value_bytes", "VALUE", 'd' }, { "bytes", "MEMORY", 'k' } };
+	static const struct col cols[] = { { "node", "NODE", 's' },
+					   { "map", "MAP", 's' },
+					   { "id", "ID", 'd' },
+					   { "entries", "ENTRIES", 'd' },
+					   { "value_bytes", "VALUE", 'd' },
+					   { "bytes", "MEMORY", 'k' } };
 	struct bl_node_ref *refs;
 	char a[32], b[32];
 	json_t *rows, *t;
@@ -518,9 +619,12 @@ int cmd_show_maps(int argc, char **argv)
 	} else if (!err) {
 		OUT_TABLE(stdout, rows, cols);
 		json_array_foreach(map_totals, i, t)
-			printf("%s: %s of kernel memory, %s the limit of %s per node\n", json_string_value(json_object_get(t, "node")),
-			       out_bytes((uint64_t)json_integer_value(json_object_get(t, "bytes")), a, sizeof(a)),
-			       json_is_true(json_object_get(t, "over")) ? "OVER" : "within", out_bytes(MEMORY_LIMIT, b, sizeof(b)));
+			printf("%s: %s of kernel memory, %s the limit of %s per node\n",
+			       json_string_value(json_object_get(t, "node")),
+			       out_bytes((uint64_t)json_integer_value(json_object_get(t, "bytes")),
+					 a, sizeof(a)),
+			       json_is_true(json_object_get(t, "over")) ? "OVER" : "within",
+			       out_bytes(MEMORY_LIMIT, b, sizeof(b)));
 	}
 	json_decref(rows);
 	json_decref(map_totals);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* barline show tokens, the hosts' part: flows that are sent and received, as maps/top_host_abi.h has them. */
+/*
+ * barline show tokens, the hosts' part: flows that are sent and received, as maps/top_host_abi.h
+ * has them.
+ */
 #ifndef BARLINE_CLI_SHOW_TOP_H
 #define BARLINE_CLI_SHOW_TOP_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * barline watch: rates per port and reason, and the barrier's lag, every few seconds; a picture on a terminal, lines in a pipe.
+ * barline watch: rates per port and reason, and the barrier's lag, every few seconds; a picture on
+ * a terminal, lines in a pipe.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,9 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'i':
 		if (!cli_real(arg, 0.01, 86400, &w->interval_s))
-			argp_error(state, "interval \"%s\" is not a number of seconds from 0.01 to 86400", arg);
+			argp_error(state,
+				   "interval \"%s\" is not a number of seconds from 0.01 to 86400",
+				   arg);
 		return 0;
 	case 'c':
 		if (!cli_number(arg, 1, 1000000000, &w->count))
@@ -48,7 +51,10 @@ struct sample {
 	int n;
 };
 
-/* the barrier that the node's receivers live by: a host's own; of a switch the least of its live inputs */
+/*
+ * the barrier that the node's receivers live by: a host's own; of a switch the least of its live
+ * inputs
+ */
 static json_t *lag_of(const struct bl_node_ref *ref)
 {
 	struct bl_clock clock;
@@ -62,14 +68,16 @@ static json_t *lag_of(const struct bl_node_ref *ref)
 			b = page.barrier;
 	} else if (!node_value(ref, BL_MAP_SW_LANES, 0, &lane, sizeof(lane))) {
 		for (s = 0; s < BL_SETS_MAX; s++)
-			if (lane.out[s].b && lane.out[s].b != BL_TIME_NONE && (!b || lane.out[s].b < b))
+			if (lane.out[s].b && lane.out[s].b != BL_TIME_NONE &&
+			    (!b || lane.out[s].b < b))
 				b = lane.out[s].b;
 	}
 	now = node_now(ref, &clock);
 	return now && b ? json_integer((json_int_t)(now - b)) : json_null();
 }
 
-static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct sample *old, const struct sample *new)
+static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct sample *old,
+		      const struct sample *new)
 {
 	double secs = (double)(new->at_ns - old->at_ns) / 1e9;
 	int i, j;
@@ -84,17 +92,24 @@ static void add_rates(json_t *rows, const struct bl_node_ref *ref, const struct 
 
 			if (!d || (k == BL_R_CLONE_STALE && !cli.verbose))
 				continue;
-			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s, s:f}", "node", ref->meta.name, "name", new->rows[i].name,
-							      "role", new->rows[i].role, "reason", reason_name(k), "per_s", (double)d / secs));
+			json_array_append_new(rows,
+					      json_pack("{s:s, s:s, s:s, s:s, s:f}", "node",
+							ref->meta.name, "name", new->rows[i].name,
+							"role", new->rows[i].role, "reason",
+							reason_name(k), "per_s", (double)d / secs));
 		}
 	}
 }
 
 static void print_once(json_t *rates, json_t *lags, bool redraw)
 {
-	static const struct col cols[] = { { "node", "NODE", 's' }, { "name", "PORT", 's' }, { "role", "ROLE", 's' }, { "reason", "REASON", 's' },
+	static const struct col cols[] = { { "node", "NODE", 's' },
+					   { "name", "PORT", 's' },
+					   { "role", "ROLE", 's' },
+					   { "reason", "REASON", 's' },
 					   { "per_s", "PER_SECOND", 'f' } };
-	static const struct col lag_cols[] = { { "node", "NODE", 's' }, { "lag_ns", "BARRIER_LAG", 't' } };
+	static const struct col lag_cols[] = { { "node", "NODE", 's' },
+					       { "lag_ns", "BARRIER_LAG", 't' } };
 	json_t *row;
 	char buf[64];
 	size_t i;
@@ -103,7 +118,9 @@ static void print_once(json_t *rates, json_t *lags, bool redraw)
 		struct timespec t;
 
 		clock_gettime(CLOCK_REALTIME, &t);
-		cli_json(json_pack("{s:f, s:O, s:O}", "time", (double)t.tv_sec + (double)t.tv_nsec / 1e9, "rates", rates, "lags", lags));
+		cli_json(json_pack("{s:f, s:O, s:O}", "time",
+				   (double)t.tv_sec + (double)t.tv_nsec / 1e9, "rates", rates,
+				   "lags", lags));
 		return;
 	}
 	if (redraw) {
@@ -112,24 +129,34 @@ static void print_once(json_t *rates, json_t *lags, bool redraw)
 		putchar('\n');
 		OUT_TABLE(stdout, rates, cols);
 	} else {
-		json_array_foreach(lags, i, row) {
+		json_array_foreach(lags, i, row)
+		{
 			json_t *lag = json_object_get(row, "lag_ns");
 
-			printf("%s barrier_lag %s\n", json_string_value(json_object_get(row, "node")),
-			       json_is_null(lag) ? "unknown" : out_time(json_integer_value(lag), buf, sizeof(buf)));
+			printf("%s barrier_lag %s\n",
+			       json_string_value(json_object_get(row, "node")),
+			       json_is_null(lag)
+				       ? "unknown"
+				       : out_time(json_integer_value(lag), buf, sizeof(buf)));
 		}
 		json_array_foreach(rates, i, row)
-			printf("%s %s %s %s %.1f/s\n", json_string_value(json_object_get(row, "node")),
-			       json_string_value(json_object_get(row, "name")), json_string_value(json_object_get(row, "role")),
-			       json_string_value(json_object_get(row, "reason")), json_number_value(json_object_get(row, "per_s")));
+			printf("%s %s %s %s %.1f/s\n",
+			       json_string_value(json_object_get(row, "node")),
+			       json_string_value(json_object_get(row, "name")),
+			       json_string_value(json_object_get(row, "role")),
+			       json_string_value(json_object_get(row, "reason")),
+			       json_number_value(json_object_get(row, "per_s")));
 	}
 	fflush(stdout);
 }
 
 int cmd_watch(int argc, char **argv)
 {
-	const struct argp argp = { .options = watch_options, .parser = parse_watch, .children = cmd_globals,
-				   .doc = "barline watch - rates per port and reason, and the barrier's lag\vRelayed beacons that a port did not "
+	const struct argp argp = { .options = watch_options,
+				   .parser = parse_watch,
+				   .children = cmd_globals,
+				   .doc = "barline watch - rates per port and reason, and the "
+					  "barrier's lag\vRelayed beacons that a port did not "
 					  "need (clone_stale) appear with -v only." };
 	struct watch_args w = { .interval_s = 1 };
 	struct bl_node_ref *refs;
@@ -160,7 +187,9 @@ int cmd_watch(int argc, char **argv)
 			err = new.n < 0;
 			if (!err && round) {
 				add_rates(rates, &refs[i], &old[i], &new);
-				json_array_append_new(lags, json_pack("{s:s, s:o}", "node", refs[i].meta.name, "lag_ns", lag_of(&refs[i])));
+				json_array_append_new(lags, json_pack("{s:s, s:o}", "node",
+								      refs[i].meta.name, "lag_ns",
+								      lag_of(&refs[i])));
 			}
 			free(old[i].rows);
 			old[i] = new;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How barline speaks: sentences to stderr, tables or one JSON object to stdout, and one progress line on a terminal.
+ * How barline speaks: sentences to stderr, tables or one JSON object to stdout, and one progress
+ * line on a terminal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -215,7 +216,8 @@ void out_table(FILE *f, json_t *rows, const struct col *cols, size_t ncols)
 		return;
 	for (c = 0; c < ncols; c++)
 		width[c] = strlen(cols[c].head);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		for (c = 0; c < ncols; c++) {
 			cell(json_object_get(row, cols[c].key), cols[c].fmt, buf);
 			if (strlen(buf) > width[c])

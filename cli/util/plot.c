@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plots, by gnuplot, which is an external program: without it, or without its scripts, the numbers are there all the same.
+ * Plots, by gnuplot, which is an external program: without it, or without its scripts, the numbers
+ * are there all the same.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 
 #include "cmd.h"
 
-/* PREFIX/bin/barline has the scripts in PREFIX/share/barline, build/barline in bench/ of the source tree */
+/*
+ * PREFIX/bin/barline has the scripts in PREFIX/share/barline, build/barline in bench/ of the source
+ * tree
+ */
 static int find_script(const char *name, char *path, size_t size)
 {
 	char exe[1024];
@@ -34,7 +38,8 @@ void out_plot(const char *script, const char *dir, const char *more, const char 
 	pid_t pid;
 
 	if (find_script(script, path, sizeof(path))) {
-		fprintf(stderr, "barline: no plot: %s is not installed; %s has the numbers\n", script, data);
+		fprintf(stderr, "barline: no plot: %s is not installed; %s has the numbers\n",
+			script, data);
 		return;
 	}
 	snprintf(define, sizeof(define), "dir='%s'; %s", dir, more);
@@ -44,7 +49,8 @@ void out_plot(const char *script, const char *dir, const char *more, const char 
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &st, 0) < 0 || (WIFEXITED(st) && WEXITSTATUS(st) == 127))
-		fprintf(stderr, "barline: no plot: gnuplot is not installed; %s has the numbers\n", data);
+		fprintf(stderr, "barline: no plot: gnuplot is not installed; %s has the numbers\n",
+			data);
 	else if (st)
 		fprintf(stderr, "barline: no plot: gnuplot failed; %s has the numbers\n", data);
 }

@@ -55,7 +55,10 @@ const char *role_name(unsigned int role)
 
 const char *port_role_name(unsigned int role)
 {
-	static const char *const n[] = { [BL_PORT_UNUSED] = "unused", [BL_PORT_HOST] = "host", [BL_PORT_UP] = "up", [BL_PORT_DOWN] = "down" };
+	static const char *const n[] = { [BL_PORT_UNUSED] = "unused",
+					 [BL_PORT_HOST] = "host",
+					 [BL_PORT_UP] = "up",
+					 [BL_PORT_DOWN] = "down" };
 
 	return role < sizeof(n) / sizeof(n[0]) ? n[role] : "?";
 }
@@ -70,14 +73,16 @@ int nodes_here(struct bl_node_ref **out, bool all)
 		return -1;
 	}
 	if (!n) {
-		cli_fail("no barline node in this network namespace; start one with `barline host up` or `barline switch up`, "
+		cli_fail("no barline node in this network namespace; start one with `barline host "
+			 "up` or `barline switch up`, "
 			 "or name another namespace with -n");
 		return -1;
 	}
 	return n;
 }
 
-int node_value(const struct bl_node_ref *ref, const char *map, uint32_t key, void *value, uint32_t size)
+int node_value(const struct bl_node_ref *ref, const char *map, uint32_t key, void *value,
+	       uint32_t size)
 {
 	struct bl_err err;
 	int fd = bl_map_open(ref, map, size, false, &err), e;
@@ -118,7 +123,7 @@ void node_nic(const struct bl_node_ref *ref, char *name, size_t size)
 			char *c;
 
 			snprintf(name, size, "%.15s", e->d_name + 4);
-			for (c = name; (c = strchr(c, ':')); )
+			for (c = name; (c = strchr(c, ':'));)
 				*c = '.'; /* maps/meta_abi.h: bpffs takes no dots */
 			break;
 		}
@@ -132,7 +137,8 @@ bool node_alive(const struct bl_node_ref *ref)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	bool ok;
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, ref->netns_ino);
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
+		 ref->netns_ino);
 	ok = fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa));
 	if (fd >= 0)
 		close(fd);
@@ -153,7 +159,8 @@ char *addr_text(const uint8_t ip[16], char *buf, size_t size)
 	return buf;
 }
 
-static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
+static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *counts,
+		       struct count_row *out)
 {
 	struct bl_sw_cfg cfg;
 	struct bl_err err;
@@ -186,10 +193,14 @@ static int switch_rows(const struct bl_node_ref *ref, const struct bl_counts *co
 	return (int)n;
 }
 
-static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *counts, struct count_row *out)
+static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *counts,
+		     struct count_row *out)
 {
-	static const char *const dirs[BL_HC_COUNT] = { [BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local",
-							 [BL_HC_HOLD] = "hold",	[BL_HC_PACE] = "pace",	  [BL_HC_CLONE] = "clone", [BL_HC_LIFT] = "lift" };
+	static const char *const dirs[BL_HC_COUNT] = {
+		[BL_HC_INGRESS] = "ingress", [BL_HC_EGRESS] = "egress", [BL_HC_LOCAL] = "local",
+		[BL_HC_HOLD] = "hold",       [BL_HC_PACE] = "pace",     [BL_HC_CLONE] = "clone",
+		[BL_HC_LIFT] = "lift"
+	};
 	char nic[16];
 	uint32_t i;
 
@@ -197,7 +208,10 @@ static int host_rows(const struct bl_node_ref *ref, const struct bl_counts *coun
 	for (i = 0; i < BL_HC_COUNT; i++) {
 		out[i].key = i;
 		out[i].role = dirs[i];
-		snprintf(out[i].name, sizeof(out[i].name), "%s", i == BL_HC_LOCAL ? "lo" : i == BL_HC_HOLD ? "bl0d" : nic);
+		snprintf(out[i].name, sizeof(out[i].name), "%s",
+			 i == BL_HC_LOCAL  ? "lo"
+			 : i == BL_HC_HOLD ? "bl0d"
+					   : nic);
 		out[i].n = counts[i];
 	}
 	return BL_HC_COUNT;
@@ -209,7 +223,11 @@ int node_count_rows(const struct bl_node_ref *ref, struct count_row **out)
 	uint32_t keys = is_switch ? BL_COUNTS_UNKNOWN + 1 : BL_HC_COUNT;
 	struct bl_counts *counts = calloc(keys, sizeof(*counts));
 	struct bl_err err;
-	int fd = bl_map_open(ref, BL_MAP_COUNTS, is_switch ? sizeof(struct bl_sw_counts) : sizeof(struct bl_host_counts), false, &err), n = -1, rc;
+	int fd = bl_map_open(ref, BL_MAP_COUNTS,
+			     is_switch ? sizeof(struct bl_sw_counts)
+				       : sizeof(struct bl_host_counts),
+			     false, &err),
+	    n = -1, rc;
 
 	*out = calloc(keys, sizeof(**out));
 	if (fd < 0) {
@@ -219,7 +237,8 @@ int node_count_rows(const struct bl_node_ref *ref, struct count_row **out)
 		if (rc)
 			cli_fail("%s/maps/%s: %s", ref->dir, BL_MAP_COUNTS, strerror(-rc));
 		else
-			n = is_switch ? switch_rows(ref, counts, *out) : host_rows(ref, counts, *out);
+			n = is_switch ? switch_rows(ref, counts, *out)
+				      : host_rows(ref, counts, *out);
 		close(fd);
 	}
 	free(counts);

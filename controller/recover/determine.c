@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See determine.h. Time: (reports + groups of hosts) x ways; a group is the hosts that hang on one switch alone, by a way in the same state: their flows are the same. Thinning the set: groups of
+ * See determine.h. Time: (reports + groups of hosts) x ways; a group is the hosts that hang on one
+ * switch alone, by a way in the same state: their flows are the same. Thinning the set: groups of
  * failed hosts x reporters x ways.
  */
 #include <stdlib.h>
@@ -10,13 +11,15 @@
 
 /* A flow is at a node going up, or going down. Of which some cross the report of a correct node. */
 enum { GOES_UP = 1, GOES_DOWN = 2, CROSSED = 2 /* shift: GOES_UP << CROSSED */ };
-#define ANY	(GOES_UP | GOES_DOWN)
+#define ANY     (GOES_UP | GOES_DOWN)
 #define NO_NODE UINT32_MAX
-#define SLOTS	(2 * BL_DET_WAY_STATES)
+#define SLOTS   (2 * BL_DET_WAY_STATES)
 
 /**
- * struct work - of one call. @first, @at: the links of node n are at[first[n]] to at[first[n + 1]]. @seen: how flows were found to reach a node; one bit each. @queue: node and bit, to be
- * gone on from. @distance: of a node from the failed hosts, in ways. @dropped: 1: reporter that the set does without. @group: the host that stands for this one's flows.
+ * struct work - of one call. @first, @at: the links of node n are at[first[n]] to at[first[n + 1]].
+ * @seen: how flows were found to reach a node; one bit each. @queue: node and bit, to be gone on
+ * from. @distance: of a node from the failed hosts, in ways. @dropped: 1: reporter that the set
+ * does without. @group: the host that stands for this one's flows.
  */
 struct work {
 	const struct bl_det_graph *g;
@@ -61,8 +64,9 @@ static bool is_graph(const struct bl_det_graph *g)
 	for (i = 0; i < g->links; i++) {
 		const struct bl_det_link *l = &g->link[i];
 
-		if (l->low >= g->nodes || l->high >= g->nodes || l->low == l->high || g->node[l->high].kind != BL_DET_SWITCH || l->way[0].state >= BL_DET_WAY_STATES ||
-		    l->way[1].state >= BL_DET_WAY_STATES)
+		if (l->low >= g->nodes || l->high >= g->nodes || l->low == l->high ||
+		    g->node[l->high].kind != BL_DET_SWITCH ||
+		    l->way[0].state >= BL_DET_WAY_STATES || l->way[1].state >= BL_DET_WAY_STATES)
 			return false;
 	}
 	for (i = 0; i < g->nodes; i++)
@@ -86,7 +90,10 @@ static void index_links(struct work *w)
 	}
 	for (i = 0; i < g->nodes; i++)
 		w->first[i + 1] += w->first[i];
-	/* filled from behind: first[n + 1] comes down to where n's links begin, so it is read one place further on until it is put right */
+	/*
+	 * filled from behind: first[n + 1] comes down to where n's links begin, so it is read one
+	 * place further on until it is put right
+	 */
 	for (i = g->links; i-- > 0;) {
 		w->at[--w->first[g->link[i].low + 1]] = i;
 		w->at[--w->first[g->link[i].high + 1]] = i;
@@ -98,10 +105,12 @@ static void index_links(struct work *w)
 /* ---- who failed ---- */
 
 /*
- * Marks @part for all that is linked with the @starts first nodes of the queue; returns nodes. *@weight: processes, and if there are any, much more where a node reported something: who speaks lives. A host
- * passes nothing on, but what starts at one goes out.
+ * Marks @part for all that is linked with the @starts first nodes of the queue; returns nodes.
+ * *@weight: processes, and if there are any, much more where a node reported something: who speaks
+ * lives. A host passes nothing on, but what starts at one goes out.
  */
-static uint32_t spread(struct work *w, uint32_t starts, uint32_t part, uint32_t *part_of, uint64_t *weight)
+static uint32_t spread(struct work *w, uint32_t starts, uint32_t part, uint32_t *part_of,
+		       uint64_t *weight)
 {
 	const struct bl_det_graph *g = w->g;
 	uint32_t k;
@@ -121,9 +130,11 @@ static uint32_t spread(struct work *w, uint32_t starts, uint32_t part, uint32_t 
 			const struct bl_det_link *l = &g->link[w->at[k]];
 			uint32_t v = l->low == u ? l->high : l->low;
 
-			if (l->way[l->low == u ? BL_DET_TO_LOW : BL_DET_TO_HIGH].state == BL_DET_SILENT)
+			if (l->way[l->low == u ? BL_DET_TO_LOW : BL_DET_TO_HIGH].state ==
+			    BL_DET_SILENT)
 				spoke = 1ULL << 40;
-			if (l->way[0].state != BL_DET_LIVE || l->way[1].state != BL_DET_LIVE || g->node[v].state != BL_DET_UP || part_of[v] == part)
+			if (l->way[0].state != BL_DET_LIVE || l->way[1].state != BL_DET_LIVE ||
+			    g->node[v].state != BL_DET_UP || part_of[v] == part)
 				continue;
 			part_of[v] = part;
 			w->queue[w->tail++] = v;
@@ -140,14 +151,18 @@ static void find_cut(struct work *w, uint32_t *part_of)
 	uint64_t weight, best_weight = 0;
 
 	memset(part_of, 0, g->nodes * sizeof(*part_of));
-	/* part by part, switches first: a host with two links is not to be found by itself before the parts that it belongs to, which may be two */
+	/*
+	 * part by part, switches first: a host with two links is not to be found by itself before
+	 * the parts that it belongs to, which may be two
+	 */
 	for (kind = BL_DET_SWITCH; kind != UINT32_MAX; kind--)
 		for (i = 0; i < g->nodes; i++) {
 			if (part_of[i] || g->node[i].state != BL_DET_UP || g->node[i].kind != kind)
 				continue;
 			w->queue[0] = i;
 			n = spread(w, 1, ++part, part_of, &weight);
-			if (best != NO_NODE && (weight < best_weight || (weight == best_weight && n <= best_n)))
+			if (best != NO_NODE &&
+			    (weight < best_weight || (weight == best_weight && n <= best_n)))
 				continue;
 			best = i;
 			best_n = n;
@@ -166,7 +181,10 @@ static void find_cut(struct work *w, uint32_t *part_of)
 	for (i = 0; i < g->nodes; i++) {
 		uint8_t state = g->node[i].state;
 
-		w->found[i].why = state == BL_DET_GONE ? BL_DET_BEFORE : state == BL_DET_DOWN ? BL_DET_TOLD : part_of[i] ? BL_DET_CORRECT : BL_DET_CUT;
+		w->found[i].why = state == BL_DET_GONE   ? BL_DET_BEFORE
+				  : state == BL_DET_DOWN ? BL_DET_TOLD
+				  : part_of[i]           ? BL_DET_CORRECT
+							 : BL_DET_CUT;
 	}
 }
 
@@ -187,8 +205,9 @@ static void reach(struct work *w, uint32_t node, uint32_t bits, uint32_t distanc
 }
 
 /*
- * All that flows from @host reach, in @seen. @live: over live ways and correct nodes; else over all ways that were not resumed, which hold C back even if they are silent, and nodes
- * that were not announced before.
+ * All that flows from @host reach, in @seen. @live: over live ways and correct nodes; else over all
+ * ways that were not resumed, which hold C back even if they are silent, and nodes that were not
+ * announced before.
  */
 static void flow(struct work *w, uint32_t host, bool live)
 {
@@ -200,7 +219,8 @@ static void flow(struct work *w, uint32_t host, bool live)
 	w->distance[host] = 0;
 	reach(w, host, GOES_UP, 0);
 	while (w->head < w->tail) {
-		uint32_t u = w->queue[w->head] >> 4, one = w->queue[w->head] & 15, cross = one > ANY ? CROSSED : 0, phase = one >> cross, dir;
+		uint32_t u = w->queue[w->head] >> 4, one = w->queue[w->head] & 15,
+			 cross = one > ANY ? CROSSED : 0, phase = one >> cross, dir;
 
 		w->head++;
 		if (g->node[u].kind == BL_DET_HOST && u != host)
@@ -217,14 +237,19 @@ static void flow(struct work *w, uint32_t host, bool live)
 				continue;
 			if (live ? failed(&w->found[v]) : w->found[v].why == BL_DET_BEFORE)
 				continue;
-			if (l->way[dir].state == BL_DET_SILENT && l->way[dir].c != BL_DET_NO_C && !failed(&w->found[v]) && !w->dropped[v])
+			if (l->way[dir].state == BL_DET_SILENT && l->way[dir].c != BL_DET_NO_C &&
+			    !failed(&w->found[v]) && !w->dropped[v])
 				over = CROSSED;
-			reach(w, v, (dir == BL_DET_TO_HIGH ? GOES_UP : GOES_DOWN) << over, w->distance[u] + 1);
+			reach(w, v, (dir == BL_DET_TO_HIGH ? GOES_UP : GOES_DOWN) << over,
+			      w->distance[u] + 1);
 		}
 	}
 }
 
-/* What stands for the flows of @host: the first host on the same switch by a way in the same state; itself if it has not just one link. */
+/*
+ * What stands for the flows of @host: the first host on the same switch by a way in the same state;
+ * itself if it has not just one link.
+ */
 static uint32_t group_key(const struct work *w, uint32_t host, uint32_t *sw)
 {
 	const struct bl_det_link *l;
@@ -233,11 +258,13 @@ static uint32_t group_key(const struct work *w, uint32_t host, uint32_t *sw)
 		return NO_NODE;
 	l = &w->g->link[w->at[w->first[host]]];
 	*sw = l->high;
-	return (carries(&l->way[BL_DET_TO_HIGH]) ? l->way[BL_DET_TO_HIGH].state : BL_DET_REMOVED) + (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * BL_DET_WAY_STATES;
+	return (carries(&l->way[BL_DET_TO_HIGH]) ? l->way[BL_DET_TO_HIGH].state : BL_DET_REMOVED) +
+	       (l->way[BL_DET_TO_HIGH].c == BL_DET_NO_C) * BL_DET_WAY_STATES;
 }
 
 /* @group of each host for which @which holds; @slot: SLOTS numbers for each node. */
-static void find_groups(struct work *w, uint32_t *slot, bool (*which)(const struct bl_det_found *), bool want)
+static void find_groups(struct work *w, uint32_t *slot, bool (*which)(const struct bl_det_found *),
+			bool want)
 {
 	const struct bl_det_graph *g = w->g;
 	uint32_t i, key, sw = 0;
@@ -290,7 +317,10 @@ static int find_torn(struct work *w)
 		for (j = 0; j < g->nodes; j++) {
 			uint64_t at = (uint64_t)rows * g->nodes + j;
 
-			/* a host reaches its group's first by the switch that they share, if that one's way down is live: which the first itself never asks */
+			/*
+			 * a host reaches its group's first by the switch that they share, if that
+			 * one's way down is live: which the first itself never asks
+			 */
 			if (w->seen[j])
 				bits[at >> 3] |= 1 << (at & 7);
 		}
@@ -308,13 +338,18 @@ static int find_torn(struct work *w)
 	}
 	for (i = 0; i < g->nodes; i++)
 		for (j = 0; w->group[i] != NO_NODE && j < i; j++)
-			if (w->group[j] != NO_NODE && (!bit_of(bits, row[w->group[i]], g->nodes, j) || !bit_of(bits, row[w->group[j]], g->nodes, i))) {
+			if (w->group[j] != NO_NODE &&
+			    (!bit_of(bits, row[w->group[i]], g->nodes, j) ||
+			     !bit_of(bits, row[w->group[j]], g->nodes, i))) {
 				lost[i]++;
 				lost[j]++;
 			}
 	for (;;) {
 		for (i = 0, worst = NO_NODE; i < g->nodes; i++) {
-			if (!lost[i] || (worst != NO_NODE && (lost[i] < lost[worst] || (lost[i] == lost[worst] && g->node[i].processes > g->node[worst].processes))))
+			if (!lost[i] || (worst != NO_NODE &&
+					 (lost[i] < lost[worst] ||
+					  (lost[i] == lost[worst] &&
+					   g->node[i].processes > g->node[worst].processes))))
 				continue;
 			worst = i; /* of equals the last */
 		}
@@ -324,7 +359,8 @@ static int find_torn(struct work *w)
 		lost[worst] = 0;
 		for (j = 0; j < g->nodes; j++)
 			if (j != worst && w->group[j] != NO_NODE && !failed(&w->found[j]) &&
-			    (!bit_of(bits, row[w->group[worst]], g->nodes, j) || !bit_of(bits, row[w->group[j]], g->nodes, worst)))
+			    (!bit_of(bits, row[w->group[worst]], g->nodes, j) ||
+			     !bit_of(bits, row[w->group[j]], g->nodes, worst)))
 				lost[j]--;
 	}
 	rc = 0;
@@ -336,7 +372,10 @@ out:
 
 /* ---- when ---- */
 
-/* Raises T of all that are failed now and whose flows cross way @dir of link @i: against the flow, from where the way begins. */
+/*
+ * Raises T of all that are failed now and whose flows cross way @dir of link @i: against the flow,
+ * from where the way begins.
+ */
 static void raise_t(struct work *w, uint32_t i, unsigned int dir)
 {
 	const struct bl_det_graph *g = w->g;
@@ -353,19 +392,25 @@ static void raise_t(struct work *w, uint32_t i, unsigned int dir)
 		w->head++;
 		for (k = w->first[u]; k < w->first[u + 1]; k++) {
 			const struct bl_det_link *l = &g->link[w->at[k]];
-			unsigned int d = l->high == u ? BL_DET_TO_HIGH : BL_DET_TO_LOW; /* the way that comes in at u */
+			/* the way that comes in at u */
+			unsigned int d = l->high == u ? BL_DET_TO_HIGH : BL_DET_TO_LOW;
 			uint32_t v = way_from(l, d);
 
 			if (!carries(&l->way[d]) || w->found[v].why == BL_DET_BEFORE)
 				continue;
-			/* what goes down here came from above, going either way; what goes up here came from below, going up, which ends at hosts */
+			/*
+			 * what goes down here came from above, going either way; what goes up here
+			 * came from below, going up, which ends at hosts
+			 */
 			if (phase != (d == BL_DET_TO_LOW ? GOES_DOWN : GOES_UP))
 				continue;
 			reach(w, v, d == BL_DET_TO_LOW ? ANY : GOES_UP, 0);
 		}
 	}
 	for (k = 0; k < g->nodes; k++)
-		if (fails_now(&w->found[k]) && w->seen[k] & (g->node[k].kind == BL_DET_HOST ? GOES_UP : ANY) && bl_det_before(w->found[k].t, c))
+		if (fails_now(&w->found[k]) &&
+		    w->seen[k] & (g->node[k].kind == BL_DET_HOST ? GOES_UP : ANY) &&
+		    bl_det_before(w->found[k].t, c))
 			w->found[k].t = c;
 }
 
@@ -384,7 +429,8 @@ static void expose(struct work *w)
 			continue;
 		flow(w, i, false);
 		for (j = 0; j < g->nodes; j++) {
-			if (g->node[j].kind != BL_DET_HOST || failed(&w->found[j]) || !(w->seen[j] & ANY))
+			if (g->node[j].kind != BL_DET_HOST || failed(&w->found[j]) ||
+			    !(w->seen[j] & ANY))
 				continue;
 			if (!(w->seen[j] >> CROSSED))
 				w->exposed[j] = 2;
@@ -414,7 +460,8 @@ static void find_set(struct work *w, struct bl_det_sum *sum)
 			const struct bl_det_link *l = &g->link[i];
 			uint32_t to = way_to(l, dir);
 
-			if (l->way[dir].state == BL_DET_SILENT && l->way[dir].c != BL_DET_NO_C && !failed(&w->found[to]) && w->distance[to] != UINT32_MAX)
+			if (l->way[dir].state == BL_DET_SILENT && l->way[dir].c != BL_DET_NO_C &&
+			    !failed(&w->found[to]) && w->distance[to] != UINT32_MAX)
 				w->found[to].in_set = 1;
 		}
 	/* from far away to near: the neighbours of those who failed stay */
@@ -441,7 +488,8 @@ static void find_todo(const struct work *w, uint8_t *todo, struct bl_det_sum *su
 	for (i = 0; i < g->links; i++)
 		for (dir = 0; dir < 2; dir++) {
 			const struct bl_det_link *l = &g->link[i];
-			const struct bl_det_found *from = &w->found[way_from(l, dir)], *to = &w->found[way_to(l, dir)];
+			const struct bl_det_found *from = &w->found[way_from(l, dir)],
+						  *to = &w->found[way_to(l, dir)];
 			uint8_t state = l->way[dir].state, *what = &todo[2 * i + dir];
 
 			*what = 0;
@@ -456,7 +504,8 @@ static void find_todo(const struct work *w, uint8_t *todo, struct bl_det_sum *su
 		}
 }
 
-int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8_t *todo, struct bl_det_sum *sum)
+int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8_t *todo,
+		 struct bl_det_sum *sum)
 {
 	struct work w = { .g = g, .found = found };
 	uint32_t i, dir, *slot;
@@ -469,7 +518,8 @@ int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8
 	memset(sum, 0, sizeof(*sum));
 	memset(found, 0, n * sizeof(*found));
 	/* first, at, queue (four ways to reach a node), distance, group, slot */
-	words = malloc((n + 1 + 2 * (size_t)g->links + 4 * n + n + n + SLOTS * n) * sizeof(uint32_t));
+	words = malloc((n + 1 + 2 * (size_t)g->links + 4 * n + n + n + SLOTS * n) *
+		       sizeof(uint32_t));
 	bytes = calloc(3 * n + 1, 1);
 	if (!words || !bytes)
 		goto out;
@@ -499,10 +549,12 @@ int bl_determine(const struct bl_det_graph *g, struct bl_det_found *found, uint8
 	memset(w.distance, 0xff, n * sizeof(*w.distance));
 	for (i = 0; sum->failed && i < g->links; i++)
 		for (dir = 0; dir < 2; dir++)
-			if (g->link[i].way[dir].state == BL_DET_SILENT && g->link[i].way[dir].c != BL_DET_NO_C)
+			if (g->link[i].way[dir].state == BL_DET_SILENT &&
+			    g->link[i].way[dir].c != BL_DET_NO_C)
 				raise_t(&w, i, dir);
 	for (i = 0; i < g->nodes; i++)
-		sum->unknown += g->node[i].kind == BL_DET_HOST && fails_now(&found[i]) && found[i].t == BL_DET_NO_C;
+		sum->unknown += g->node[i].kind == BL_DET_HOST && fails_now(&found[i]) &&
+				found[i].t == BL_DET_NO_C;
 
 	sum->held = 1;
 	find_groups(&w, slot, fails_now, true);

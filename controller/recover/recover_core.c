@@ -91,7 +91,8 @@ struct bl_recover_node *recover_node_make(struct bl_recover *r, uint32_t id)
 	struct bl_recover_node *n = recover_node_of(r, id);
 	uint32_t at = place(r, id);
 
-	if (n || r->nnodes == BL_RECOVER_NODES_MAX || !recover_room(&r->node, r->nnodes, &r->node_room, sizeof(*r->node)))
+	if (n || r->nnodes == BL_RECOVER_NODES_MAX ||
+	    !recover_room(&r->node, r->nnodes, &r->node_room, sizeof(*r->node)))
 		return n;
 	n = calloc(1, sizeof(*n));
 	if (!n)
@@ -157,7 +158,8 @@ uint32_t recover_open_failures(const struct bl_recover *r)
 	uint32_t i, n = 0;
 
 	for (i = 0; i < r->nfailures; i++)
-		n += !r->failure[i]->left && (r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving);
+		n += !r->failure[i]->left &&
+		     (r->failure[i]->step != BL_RECOVER_FINISHED || r->failure[i]->saving);
 	return n;
 }
 
@@ -185,10 +187,14 @@ static struct bl_recover_wait *wait_add(struct bl_recover_failure *f, uint32_t n
 	return &v[f->nwaits++];
 }
 
-/* Announced, and that is saved: whoever leads next knows it, too. Until then everybody waits for it as before. */
+/*
+ * Announced, and that is saved: whoever leads next knows it, too. Until then everybody waits for it
+ * as before.
+ */
 static bool surely_gone(const struct bl_recover *r, const struct bl_recover_node *n)
 {
-	const struct bl_recover_failure *f = n->state == BL_DET_GONE ? recover_failure_of(r, n->gone) : NULL;
+	const struct bl_recover_failure *f =
+		n->state == BL_DET_GONE ? recover_failure_of(r, n->gone) : NULL;
 
 	return n->state == BL_DET_GONE && !(f && f->saving && f->step == BL_RECOVER_ANNOUNCED);
 }
@@ -331,7 +337,8 @@ bool bl_recover_covered(const struct bl_recover *r, const struct bl_recover_node
 		const struct bl_recover_node *at = r->node[i];
 
 		for (k = 0; k < at->nports && at->state == BL_DET_UP && at->barred == at->bar; k++)
-			if (at->port[k].neighbour == n->id && at->port[k].state == BL_DET_LIVE && !at->port[k].barred)
+			if (at->port[k].neighbour == n->id && at->port[k].state == BL_DET_LIVE &&
+			    !at->port[k].barred)
 				return true;
 	}
 	return false;
@@ -339,13 +346,17 @@ bool bl_recover_covered(const struct bl_recover *r, const struct bl_recover_node
 
 /* ---- orders to a node ---- */
 
-void recover_to_node(struct bl_recover *r, enum bl_recover_do what, const struct bl_recover_node *n, uint64_t number)
+void recover_to_node(struct bl_recover *r, enum bl_recover_do what, const struct bl_recover_node *n,
+		     uint64_t number)
 {
 	if (n->connected && n->saved)
 		recover_put_out(r, what, n->id, number);
 }
 
-/* An answer that somebody waits for. Of bars that is what stands before an announcement; the rest repeats what is known. */
+/*
+ * An answer that somebody waits for. Of bars that is what stands before an announcement; the rest
+ * repeats what is known.
+ */
 static bool owes(const struct bl_recover_node *n)
 {
 	uint32_t i;
@@ -382,7 +393,9 @@ void recover_update_bars(struct bl_recover *r, uint64_t now)
 		bool changed = false;
 
 		for (k = 0; k < n->nports; k++) {
-			const struct bl_recover_node *to = n->port[k].neighbour ? recover_node_of(r, n->port[k].neighbour) : NULL;
+			const struct bl_recover_node *to =
+				n->port[k].neighbour ? recover_node_of(r, n->port[k].neighbour)
+						     : NULL;
 			bool barred = n->port[k].fence || (to && to->state == BL_DET_GONE);
 
 			changed |= barred != n->port[k].barred;
@@ -410,7 +423,10 @@ void recover_be_dirty(struct bl_recover *r, uint64_t now, uint64_t wait)
 
 /* ---- failures go on ---- */
 
-/* What is to be resumed tells nothing any more of who fails from now on: it may be out of C at any time. */
+/*
+ * What is to be resumed tells nothing any more of who fails from now on: it may be out of C at any
+ * time.
+ */
 static void stop_counting(struct bl_recover *r, const struct bl_recover_failure *f)
 {
 	uint32_t i;
@@ -443,20 +459,26 @@ static bool all_in(const struct bl_recover_failure *f)
 	return true;
 }
 
-/* Everything that was announced, or is just being: a later T may have been taken from the same registers. Not who left: no register stands still for that. */
+/*
+ * Everything that was announced, or is just being: a later T may have been taken from the same
+ * registers. Not who left: no register stands still for that.
+ */
 static bool all_complete(const struct bl_recover *r)
 {
 	uint32_t i;
 
 	for (i = 0; i < r->nfailures; i++)
-		if (r->failure[i]->step == BL_RECOVER_ANNOUNCED && !r->failure[i]->left && (r->failure[i]->saving || !all_in(r->failure[i])))
+		if (r->failure[i]->step == BL_RECOVER_ANNOUNCED && !r->failure[i]->left &&
+		    (r->failure[i]->saving || !all_in(r->failure[i])))
 			return false;
 	return true;
 }
 
-static void progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now, bool complete)
+static void progress(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now,
+		     bool complete)
 {
-	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f) || (f->step == BL_RECOVER_ANNOUNCED && !complete && !f->left))
+	if (f->saving || f->step == BL_RECOVER_FINISHED || !all_in(f) ||
+	    (f->step == BL_RECOVER_ANNOUNCED && !complete && !f->left))
 		return;
 	if (f->left) {
 		f->done_ns = f->resumed_ns = now;
@@ -479,13 +501,18 @@ void recover_progress_all(struct bl_recover *r, uint64_t now)
 		progress(r, r->failure[i], now, complete);
 }
 
-/* The host of a process that left gets no RESUME: it is told by this order alone, whether it has a link at the moment or not. */
+/*
+ * The host of a process that left gets no RESUME: it is told by this order alone, whether it has a
+ * link at the moment or not.
+ */
 static bool is_told(const struct bl_recover_failure *f, const struct bl_recover_node *n)
 {
 	return n->linked || (f->left && f->failed[0].node == n->id);
 }
 
-/* Who must complete before anything is resumed: all hosts that are correct, with a session or not. */
+/*
+ * Who must complete before anything is resumed: all hosts that are correct, with a session or not.
+ */
 void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uint64_t now)
 {
 	uint32_t i;
@@ -493,7 +520,11 @@ void recover_await_hosts(struct bl_recover *r, struct bl_recover_failure *f, uin
 	if (!f->nfailed)
 		return;
 	for (i = 0; i < r->nnodes; i++) {
-		struct bl_recover_wait *w = awaited(r, r->node[i]) && is_told(f, r->node[i]) && r->node[i]->kind == BL_DET_HOST && r->node[i]->joined < f->number ? wait_add(f, r->node[i]->id) : NULL;
+		struct bl_recover_wait *w = awaited(r, r->node[i]) && is_told(f, r->node[i]) &&
+							    r->node[i]->kind == BL_DET_HOST &&
+							    r->node[i]->joined < f->number
+						    ? wait_add(f, r->node[i]->id)
+						    : NULL;
 
 		if (w)
 			w->done = false;
@@ -516,7 +547,9 @@ void recover_await_inputs(struct bl_recover *r, struct bl_recover_failure *f, ui
 			w->resumed = false;
 	}
 	for (i = 0; i < f->nfailed; i++) {
-		w = f->failed[i].proc.port && awaited(r, recover_node_of(r, f->failed[i].node)) ? wait_add(f, f->failed[i].node) : NULL;
+		w = f->failed[i].proc.port && awaited(r, recover_node_of(r, f->failed[i].node))
+			    ? wait_add(f, f->failed[i].node)
+			    : NULL;
 		if (w)
 			w->resumed = false;
 	}
@@ -534,8 +567,12 @@ static void stop_waiting(struct bl_recover *r)
 				r->failure[i]->wait[k].done = r->failure[i]->wait[k].resumed = true;
 }
 
-/* FAIL goes to all hosts and to those that failed, as far as they can be reached: that they failed is news to them. */
-static void send_fail(struct bl_recover *r, const struct bl_recover_failure *f, const struct bl_recover_node *n)
+/*
+ * FAIL goes to all hosts and to those that failed, as far as they can be reached: that they failed
+ * is news to them.
+ */
+static void send_fail(struct bl_recover *r, const struct bl_recover_failure *f,
+		      const struct bl_recover_node *n)
 {
 	if (f->nfailed && n->agent && (n->kind == BL_DET_HOST || recover_names_node(f, n->id)))
 		recover_to_node(r, BL_RECOVER_FAIL, n, f->number);
@@ -546,14 +583,21 @@ static void forget_old(struct bl_recover *r)
 	uint32_t i;
 
 	while (r->nfailures > BL_RECOVER_KEEP_MAX + BL_RECOVER_OPEN_MAX) {
-		/* a host that has no session for long misses who left meanwhile: it asks about whom it cannot reach */
-		for (i = 0; i < r->nfailures && ((r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->left) || r->failure[i]->saving); i++)
+		/*
+		 * a host that has no session for long misses who left meanwhile: it asks about whom
+		 * it cannot reach
+		 */
+		for (i = 0; i < r->nfailures &&
+			    ((r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->left) ||
+			     r->failure[i]->saving);
+		     i++)
 			;
 		if (i == r->nfailures)
 			return;
 		recover_put_out(r, BL_RECOVER_DROP_FAILURE, 0, r->failure[i]->number);
 		recover_failure_free(r->failure[i]);
-		memmove(r->failure + i, r->failure + i + 1, (--r->nfailures - i) * sizeof(*r->failure));
+		memmove(r->failure + i, r->failure + i + 1,
+			(--r->nfailures - i) * sizeof(*r->failure));
 	}
 }
 
@@ -580,7 +624,8 @@ void bl_recover_saved_failure(struct bl_recover *r, uint64_t now, uint64_t numbe
 		recover_await_inputs(r, f, now);
 		for (i = 0; i < f->nwaits; i++)
 			if (!f->wait[i].resumed)
-				recover_to_node(r, BL_RECOVER_RESUME, recover_node_of(r, f->wait[i].node), number);
+				recover_to_node(r, BL_RECOVER_RESUME,
+						recover_node_of(r, f->wait[i].node), number);
 		recover_progress_all(r, now);
 		break;
 	case BL_RECOVER_FINISHED:

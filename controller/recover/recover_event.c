@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The failure procedure hears: agents, time, the store, and what a leader before had saved (recover_core.h). */
+/*
+ * The failure procedure hears: agents, time, the store, and what a leader before had saved
+ * (recover_core.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +31,8 @@ static void welcome(struct bl_recover *r, struct bl_recover_node *n, uint64_t no
 	if (n->state == BL_DET_GONE) {
 		/* receiver recovery: what was announced from its own failure on */
 		for (i = 0; i < r->nfailures; i++)
-			if (r->failure[i]->number >= n->gone && r->failure[i]->nfailed && !(r->failure[i]->step == BL_RECOVER_ANNOUNCED && r->failure[i]->saving))
+			if (r->failure[i]->number >= n->gone && r->failure[i]->nfailed &&
+			    !(r->failure[i]->step == BL_RECOVER_ANNOUNCED && r->failure[i]->saving))
 				recover_put_out(r, BL_RECOVER_FAIL, n->id, r->failure[i]->number);
 		return;
 	}
@@ -73,12 +77,16 @@ static bool hello_ok(const struct bl_recover_hello *h)
 {
 	uint32_t i, k;
 
-	if (!h->id || h->kind > BL_DET_SWITCH || h->nports > BL_RECOVER_PORTS_MAX || h->naddrs > BL_RECOVER_ADDRS_MAX || h->nendpoints > BL_RECOVER_ENDPOINTS_MAX || (h->kind == BL_DET_SWITCH && h->nendpoints))
+	if (!h->id || h->kind > BL_DET_SWITCH || h->nports > BL_RECOVER_PORTS_MAX ||
+	    h->naddrs > BL_RECOVER_ADDRS_MAX || h->nendpoints > BL_RECOVER_ENDPOINTS_MAX ||
+	    (h->kind == BL_DET_SWITCH && h->nendpoints))
 		return false;
 	for (i = 0; i < h->nports; i++) {
 		const struct bl_recover_port *p = &h->port[i];
 
-		if (p->port > UINT16_MAX || p->role > BL_RECOVER_DOWN || p->state >= BL_DET_WAY_STATES || p->neighbour == h->id || (h->kind == BL_DET_HOST && p->role != BL_RECOVER_UP) ||
+		if (p->port > UINT16_MAX || p->role > BL_RECOVER_DOWN ||
+		    p->state >= BL_DET_WAY_STATES || p->neighbour == h->id ||
+		    (h->kind == BL_DET_HOST && p->role != BL_RECOVER_UP) ||
 		    (p->state == BL_DET_SILENT && p->c > RECOVER_C_MAX && p->c != BL_DET_NO_C))
 			return false;
 		for (k = 0; k < i; k++)
@@ -95,13 +103,20 @@ static bool died_again(const struct bl_recover_port *p, uint32_t death)
 }
 
 /* What the node says of a port that we know as *@p; returns whether something new is silent. */
-static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, const struct bl_recover_port *said)
+static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p,
+		       const struct bl_recover_port *said)
 {
 	const struct bl_recover_node *to;
 	bool lost;
 
-	/* stands still until it is resumed by us, whatever it is now; and what is being resumed may say for a while that it is silent. That it rises, or is silent since another death, it says when it was resumed. */
-	if (p->state == BL_DET_SILENT || (p->state == BL_DET_REMOVED && p->record && !bl_det_rises(said->state) && !(said->state == BL_DET_SILENT && died_again(p, said->death)))) {
+	/*
+	 * stands still until it is resumed by us, whatever it is now; and what is being resumed may
+	 * say for a while that it is silent. That it rises, or is silent since another death, it
+	 * says when it was resumed.
+	 */
+	if (p->state == BL_DET_SILENT ||
+	    (p->state == BL_DET_REMOVED && p->record && !bl_det_rises(said->state) &&
+	     !(said->state == BL_DET_SILENT && died_again(p, said->death)))) {
 		if (p->state == BL_DET_SILENT && !p->record && said->state == BL_DET_SILENT) {
 			p->c = said->c;
 			p->death = said->death;
@@ -112,7 +127,8 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 	p->neighbour = said->neighbour;
 	to = p->neighbour ? recover_node_of(r, p->neighbour) : NULL;
 	p->rises = 0;
-	if (bl_det_rises(said->state) && p->state == BL_DET_REMOVED && to && to->state == BL_DET_GONE) {
+	if (bl_det_rises(said->state) && p->state == BL_DET_REMOVED && to &&
+	    to->state == BL_DET_GONE) {
 		p->rises = (uint8_t)(said->state + 1);
 		return false;
 	}
@@ -129,20 +145,27 @@ static bool merge_port(const struct bl_recover *r, struct bl_recover_port *p, co
 	return lost || said->state == BL_DET_SILENT;
 }
 
-static bool same_links(const struct bl_recover_node *n, const struct bl_recover_port *v, uint32_t nv)
+static bool same_links(const struct bl_recover_node *n, const struct bl_recover_port *v,
+		       uint32_t nv)
 {
 	uint32_t i;
 
 	if (n->nports != nv)
 		return false;
 	for (i = 0; i < nv; i++)
-		if (n->port[i].port != v[i].port || n->port[i].role != v[i].role || n->port[i].neighbour != v[i].neighbour || n->port[i].joined != v[i].joined)
+		if (n->port[i].port != v[i].port || n->port[i].role != v[i].role ||
+		    n->port[i].neighbour != v[i].neighbour || n->port[i].joined != v[i].joined)
 			return false;
 	return true;
 }
 
-/* False: out of memory; then nothing has changed. @sworn: what it says of its inputs counts. *@changed: what is saved is another now. *@silent: something new is. */
-static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const struct bl_recover_hello *h, bool anew, bool sworn, bool *changed, bool *silent)
+/*
+ * False: out of memory; then nothing has changed. @sworn: what it says of its inputs counts.
+ * *@changed: what is saved is another now. *@silent: something new is.
+ */
+static bool take_hello(struct bl_recover *r, struct bl_recover_node *n,
+		       const struct bl_recover_hello *h, bool anew, bool sworn, bool *changed,
+		       bool *silent)
 {
 	uint8_t(*addr)[16] = recover_copy(h->addr, h->naddrs * sizeof(*addr));
 	uint16_t *endpoint = recover_copy(h->endpoint, h->nendpoints * sizeof(*endpoint));
@@ -156,15 +179,24 @@ static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const st
 		return false;
 	}
 	for (i = 0; i < h->nports; i++) {
-		const struct bl_recover_port *old = anew ? NULL : recover_port_of(n, h->port[i].port), *said = &h->port[i];
+		const struct bl_recover_port *old = anew ? NULL
+							 : recover_port_of(n, h->port[i].port),
+					     *said = &h->port[i];
 
 		if (old) {
 			port[k] = *old;
 			*silent |= sworn && merge_port(r, &port[k], said);
 			k++;
 		} else {
-			port[k++] = (struct bl_recover_port){ .port = said->port, .neighbour = said->neighbour, .role = said->role, .state = sworn ? said->state : (uint8_t)BL_DET_REMOVED,
-							      .c = said->c, .death = said->death, .joined = r->number };
+			port[k++] =
+				(struct bl_recover_port){ .port = said->port,
+							  .neighbour = said->neighbour,
+							  .role = said->role,
+							  .state = sworn ? said->state
+									 : (uint8_t)BL_DET_REMOVED,
+							  .c = said->c,
+							  .death = said->death,
+							  .joined = r->number };
 			*silent |= sworn && said->state == BL_DET_SILENT;
 		}
 	}
@@ -177,7 +209,9 @@ static bool take_hello(struct bl_recover *r, struct bl_recover_node *n, const st
 		if (j == h->nports && n->port[i].state == BL_DET_SILENT)
 			port[k++] = n->port[i];
 	}
-	*changed = anew || !n->agent || n->kind != h->kind || strcmp(n->name, h->name) || n->naddrs != h->naddrs || memcmp(addr, n->addr ? (void *)n->addr : addr, h->naddrs * sizeof(*addr)) ||
+	*changed = anew || !n->agent || n->kind != h->kind || strcmp(n->name, h->name) ||
+		   n->naddrs != h->naddrs ||
+		   memcmp(addr, n->addr ? (void *)n->addr : addr, h->naddrs * sizeof(*addr)) ||
 		   !same_links(n, port, k);
 	free(n->addr);
 	free(n->endpoint);
@@ -201,7 +235,8 @@ static void make_neighbours(struct bl_recover *r, const struct bl_recover_node *
 	uint32_t i;
 
 	for (i = 0; i < n->nports; i++) {
-		struct bl_recover_node *to = n->port[i].neighbour ? recover_node_of(r, n->port[i].neighbour) : NULL;
+		struct bl_recover_node *to =
+			n->port[i].neighbour ? recover_node_of(r, n->port[i].neighbour) : NULL;
 
 		if (to || !n->port[i].neighbour)
 			continue;
@@ -211,7 +246,10 @@ static void make_neighbours(struct bl_recover *r, const struct bl_recover_node *
 	}
 }
 
-/* Who has a link now, both ways of it, or all that is known of one with a neighbour that never spoke. What is saved of them changes. */
+/*
+ * Who has a link now, both ways of it, or all that is known of one with a neighbour that never
+ * spoke. What is saved of them changes.
+ */
 static void find_linked(struct bl_recover *r)
 {
 	uint32_t i, k, j;
@@ -220,11 +258,18 @@ static void find_linked(struct bl_recover *r)
 		struct bl_recover_node *n = r->node[i];
 
 		for (k = 0; k < n->nports; k++) {
-			struct bl_recover_node *to = n->port[k].neighbour ? recover_node_of(r, n->port[k].neighbour) : NULL, *both[2] = { n, to };
+			struct bl_recover_node *to = n->port[k].neighbour
+							     ? recover_node_of(r,
+									       n->port[k].neighbour)
+							     : NULL,
+					       *both[2] = { n, to };
 
-			if (!to || n->port[k].state != BL_DET_LIVE || n->state == BL_DET_GONE || to->state == BL_DET_GONE || (n->linked && to->linked))
+			if (!to || n->port[k].state != BL_DET_LIVE || n->state == BL_DET_GONE ||
+			    to->state == BL_DET_GONE || (n->linked && to->linked))
 				continue;
-			for (j = 0; j < to->nports && (to->port[j].neighbour != n->id || to->port[j].state != BL_DET_LIVE); j++)
+			for (j = 0; j < to->nports && (to->port[j].neighbour != n->id ||
+						       to->port[j].state != BL_DET_LIVE);
+			     j++)
 				;
 			if (to->agent && j == to->nports)
 				continue;
@@ -241,8 +286,9 @@ static void find_linked(struct bl_recover *r)
 }
 
 /*
- * @back is: ports to it that were said to rise while it was GONE do so. Their nodes do not say it again: nothing has changed
- * for them. (One that joined before the order to bar that port had come to it said so.)
+ * @back is: ports to it that were said to rise while it was GONE do so. Their nodes do not say it
+ * again: nothing has changed for them. (One that joined before the order to bar that port had come
+ * to it said so.)
  */
 static void believe_neighbours(struct bl_recover *r, const struct bl_recover_node *back)
 {
@@ -272,7 +318,8 @@ static void believe_neighbours(struct bl_recover *r, const struct bl_recover_nod
 	}
 }
 
-enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, const struct bl_recover_hello *h)
+enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
+					const struct bl_recover_hello *h)
 {
 	const struct bl_recover_failure *own;
 	bool changed = false, silent = false, anew = false, was_saving;
@@ -294,7 +341,8 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 		own = recover_failure_of(r, n->gone);
 		anew = h->rejoin && (!own || (own->step == BL_RECOVER_FINISHED && !own->saving));
 		if (!anew) {
-			n->agent = n->saved = true; /* it is in the failure's record, and may never have been saved itself */
+			/* it is in the failure's record, and may never have been saved itself */
+			n->agent = n->saved = true;
 			welcome(r, n, now);
 			return BL_RECOVER_OK;
 		}
@@ -316,7 +364,10 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now, cons
 	find_linked(r);
 	recover_update_bars(r, now);
 	n->welcome = true;
-	/* what must not be forgotten is that it is there, and since when: a leader that knows nothing of it would not wait for it */
+	/*
+	 * what must not be forgotten is that it is there, and since when: a leader that knows
+	 * nothing of it would not wait for it
+	 */
 	n->saved &= !anew;
 	/* the next leader does not wait for it any more */
 	changed |= n->away_ns != 0;
@@ -360,7 +411,8 @@ static void grant_away(struct bl_recover_node *n, uint64_t now, uint64_t ns)
 	n->away_until = now + n->away_ns;
 }
 
-enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t ns)
+enum bl_recover_reason bl_recover_away(struct bl_recover *r, uint64_t now, uint32_t node,
+				       uint64_t ns)
 {
 	struct bl_recover_node *n = recover_node_of(r, node);
 
@@ -394,7 +446,8 @@ static void away_over(struct bl_recover *r, uint64_t now)
 }
 
 /* A node that is one of the rack. */
-static enum bl_recover_reason member(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
+static enum bl_recover_reason member(const struct bl_recover *r, uint32_t node,
+				     struct bl_recover_node **n)
 {
 	*n = recover_node_of(r, node);
 	if (!r->epoch)
@@ -405,14 +458,17 @@ static enum bl_recover_reason member(const struct bl_recover *r, uint32_t node, 
 }
 
 /* A node that may speak. */
-enum bl_recover_reason recover_speaker(const struct bl_recover *r, uint32_t node, struct bl_recover_node **n)
+enum bl_recover_reason recover_speaker(const struct bl_recover *r, uint32_t node,
+				       struct bl_recover_node **n)
 {
 	enum bl_recover_reason why = member(r, node, n);
 
 	return why == BL_RECOVER_OK && !(*n)->sworn ? BL_RECOVER_TOO_EARLY : why;
 }
 
-enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node, uint32_t port, uint32_t neighbour, uint64_t c, uint32_t death)
+enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, uint32_t node,
+					    uint32_t port, uint32_t neighbour, uint64_t c,
+					    uint32_t death)
 {
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
@@ -447,12 +503,15 @@ enum bl_recover_reason bl_recover_link_down(struct bl_recover *r, uint64_t now, 
 	return BL_RECOVER_OK;
 }
 
-static bool same_proc(const struct bl_recover_failed *f, uint32_t node, const struct bl_recover_proc *p)
+static bool same_proc(const struct bl_recover_failed *f, uint32_t node,
+		      const struct bl_recover_proc *p)
 {
-	return f->node == node && f->proc.port == p->port && f->proc.life == p->life && f->proc.t == p->t;
+	return f->node == node && f->proc.port == p->port && f->proc.life == p->life &&
+	       f->proc.t == p->t;
 }
 
-enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node, const struct bl_recover_proc *p)
+enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, uint32_t node,
+					    const struct bl_recover_proc *p)
 {
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
@@ -469,7 +528,8 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 		return BL_RECOVER_NO_ADDRESS;
 	recover_stuck_gone(r, node, p);
 	for (i = 0; i < r->nprocs; i++)
-		if (r->proc[i].node == node && r->proc[i].p.port == p->port && r->proc[i].p.life == p->life)
+		if (r->proc[i].node == node && r->proc[i].p.port == p->port &&
+		    r->proc[i].p.life == p->life)
 			return BL_RECOVER_REPEATED;
 	for (i = 0; i < r->nfailures; i++)
 		for (k = 0; k < r->failure[i]->nfailed; k++)
@@ -477,14 +537,16 @@ enum bl_recover_reason bl_recover_proc_down(struct bl_recover *r, uint64_t now, 
 				return BL_RECOVER_REPEATED;
 	if (p->why == BL_WHY_LEFT)
 		return recover_announce_leave(r, n, p, now) ? BL_RECOVER_OK : BL_RECOVER_FULL;
-	if (r->nprocs == BL_RECOVER_PROCS_MAX || !recover_room(&r->proc, r->nprocs, &r->proc_room, sizeof(*r->proc)))
+	if (r->nprocs == BL_RECOVER_PROCS_MAX ||
+	    !recover_room(&r->proc, r->nprocs, &r->proc_room, sizeof(*r->proc)))
 		return BL_RECOVER_FULL;
 	r->proc[r->nprocs++] = (struct dead_proc){ node, *p };
 	recover_be_dirty(r, now, r->cfg.settle_ns);
 	return BL_RECOVER_OK;
 }
 
-enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t version)
+enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uint32_t node,
+					 uint64_t version)
 {
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
@@ -503,7 +565,8 @@ enum bl_recover_reason bl_recover_barred(struct bl_recover *r, uint64_t now, uin
 	return BL_RECOVER_OK;
 }
 
-static enum bl_recover_reason answered(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number, enum bl_recover_step step)
+static enum bl_recover_reason answered(struct bl_recover *r, uint64_t now, uint32_t node,
+				       uint64_t number, enum bl_recover_step step)
 {
 	struct bl_recover_failure *f = recover_failure_of(r, number);
 	enum bl_recover_reason why;
@@ -526,12 +589,14 @@ static enum bl_recover_reason answered(struct bl_recover *r, uint64_t now, uint3
 	return BL_RECOVER_OK;
 }
 
-enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number)
+enum bl_recover_reason bl_recover_done(struct bl_recover *r, uint64_t now, uint32_t node,
+				       uint64_t number)
 {
 	return answered(r, now, node, number, BL_RECOVER_ANNOUNCED);
 }
 
-enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node, uint64_t number)
+enum bl_recover_reason bl_recover_resumed(struct bl_recover *r, uint64_t now, uint32_t node,
+					  uint64_t number)
 {
 	return answered(r, now, node, number, BL_RECOVER_RESUMED);
 }
@@ -579,7 +644,10 @@ static void too_late(struct bl_recover *r, uint64_t now)
 		for (k = 0; k < f->nwaits; k++) {
 			struct bl_recover_node *n = recover_node_of(r, f->wait[k].node);
 
-			if (recover_waits_possible(n) && n->state != BL_DET_DOWN && now >= n->away_until && (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done : !f->wait[k].resumed))
+			if (recover_waits_possible(n) && n->state != BL_DET_DOWN &&
+			    now >= n->away_until &&
+			    (f->step == BL_RECOVER_ANNOUNCED ? !f->wait[k].done
+							     : !f->wait[k].resumed))
 				late = n->late = true;
 		}
 	}
@@ -627,7 +695,8 @@ uint64_t bl_recover_due(const struct bl_recover *r)
 			due = r->node[i]->away_until;
 	}
 	for (i = 0; i < r->nfailures; i++)
-		if (r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->saving && r->failure[i]->due_ns < due)
+		if (r->failure[i]->step != BL_RECOVER_FINISHED && !r->failure[i]->saving &&
+		    r->failure[i]->due_ns < due)
 			due = r->failure[i]->due_ns;
 	return due;
 }
@@ -636,8 +705,14 @@ uint64_t bl_recover_due(const struct bl_recover *r)
 
 int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *from)
 {
-	const struct bl_recover_hello h = { .id = from->id, .kind = from->kind, .addr = (const uint8_t(*)[16])from->addr, .port = from->port, .endpoint = from->endpoint, .naddrs = from->naddrs, .nports = from->nports,
-					.nendpoints = from->nendpoints };
+	const struct bl_recover_hello h = { .id = from->id,
+					    .kind = from->kind,
+					    .addr = (const uint8_t(*)[16])from->addr,
+					    .port = from->port,
+					    .endpoint = from->endpoint,
+					    .naddrs = from->naddrs,
+					    .nports = from->nports,
+					    .nendpoints = from->nendpoints };
 	bool changed, silent = false;
 	struct bl_recover_node *n;
 	uint32_t i;
@@ -651,7 +726,10 @@ int bl_recover_load_node(struct bl_recover *r, const struct bl_recover_node *fro
 	n->name[BL_RECOVER_NAME_MAX] = 0;
 	n->joined = from->joined;
 	n->away_ns = from->away_ns;
-	/* that it was linked may not have been saved in time: a host that is announced in vain does less harm than one that is forgotten */
+	/*
+	 * that it was linked may not have been saved in time: a host that is announced in vain does
+	 * less harm than one that is forgotten
+	 */
 	n->linked = true;
 	n->saved = true;
 	/* how its inputs are it says itself; that they stand still is in the failures */
@@ -669,7 +747,9 @@ int bl_recover_load_failure(struct bl_recover *r, const struct bl_recover_failur
 	struct bl_recover_failure *f;
 	uint32_t i;
 
-	if (r->epoch || !from->number || recover_failure_of(r, from->number) || from->step > BL_RECOVER_FINISHED || (!from->nfailed && from->step == BL_RECOVER_ANNOUNCED))
+	if (r->epoch || !from->number || recover_failure_of(r, from->number) ||
+	    from->step > BL_RECOVER_FINISHED ||
+	    (!from->nfailed && from->step == BL_RECOVER_ANNOUNCED))
 		return -1;
 	f = recover_failure_make(r, from->nfailed, from->ninputs);
 	if (!f)
@@ -680,7 +760,9 @@ int bl_recover_load_failure(struct bl_recover *r, const struct bl_recover_failur
 	f->separated = from->separated;
 	for (i = 0; i < from->nfailed; i++) {
 		const struct bl_recover_failed *v = &from->failed[i];
-		const struct bl_recover_node like = { .id = v->node, .addr = v->addr, .naddrs = v->naddrs };
+		const struct bl_recover_node like = { .id = v->node,
+						      .addr = v->addr,
+						      .naddrs = v->naddrs };
 
 		if (!v->node || !recover_add_failed(f, &like, (enum bl_det_why)v->why, &v->proc)) {
 			recover_failure_free(f);
@@ -705,7 +787,8 @@ static void take_gone(struct bl_recover *r, const struct bl_recover_failure *f)
 	uint32_t i;
 
 	for (i = 0; i < f->nfailed; i++) {
-		struct bl_recover_node *n = f->failed[i].proc.port ? NULL : recover_node_make(r, f->failed[i].node);
+		struct bl_recover_node *n =
+			f->failed[i].proc.port ? NULL : recover_node_make(r, f->failed[i].node);
 
 		if (!n || n->joined >= f->number)
 			continue;

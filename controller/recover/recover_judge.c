@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The failure procedure decides: from what is known to a graph, from the graph to orders and failures (recover_core.h, determine.h). */
+/*
+ * The failure procedure decides: from what is known to a graph, from the graph to orders and
+ * failures (recover_core.h, determine.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +15,10 @@ struct half {
 	uint32_t low, high, dir, at, port;
 };
 
-/** struct graph - as bl_determine() wants it. @owner: [2 * link + dir]: who receives; .at RECOVER_NONE: nobody that we know. */
+/**
+ * struct graph - as bl_determine() wants it. @owner: [2 * link + dir]: who receives; .at
+ * RECOVER_NONE: nobody that we know.
+ */
 struct graph {
 	struct bl_det_graph g;
 	struct bl_det_node *node;
@@ -44,10 +50,16 @@ static struct bl_det_way way_of(const struct bl_recover *r, const struct half *h
 	if (h->at == RECOVER_NONE)
 		return (struct bl_det_way){ .state = BL_DET_LIVE, .c = BL_DET_NO_C };
 	p = &r->node[h->at]->port[h->port];
-	return (struct bl_det_way){ .state = p->state, .c = p->c, .port = (uint16_t)p->port, .behind = p->behind };
+	return (struct bl_det_way){
+		.state = p->state, .c = p->c, .port = (uint16_t)p->port, .behind = p->behind
+	};
 }
 
-/* Halves of a pair of nodes, sorted: those received above first (BL_DET_TO_HIGH is 0). The k-th of one side and the k-th of the other are taken for one link: with parallel links nobody can tell which is which. */
+/*
+ * Halves of a pair of nodes, sorted: those received above first (BL_DET_TO_HIGH is 0). The k-th of
+ * one side and the k-th of the other are taken for one link: with parallel links nobody can tell
+ * which is which.
+ */
 static void pair_up(const struct bl_recover *r, const struct half *h, uint32_t n, struct graph *g)
 {
 	uint32_t up = 0, k, links;
@@ -77,14 +89,18 @@ static uint32_t part_root(uint32_t *part, uint32_t i)
 
 static bool unbroken(const struct bl_det_link *l, const struct bl_det_node *node)
 {
-	return l->way[0].state == BL_DET_LIVE && l->way[1].state == BL_DET_LIVE && node[l->low].state == BL_DET_UP && node[l->high].state == BL_DET_UP;
+	return l->way[0].state == BL_DET_LIVE && l->way[1].state == BL_DET_LIVE &&
+	       node[l->low].state == BL_DET_UP && node[l->high].state == BL_DET_UP;
 }
 
 /*
- * The part of the network in which most processes are whose hosts have a session with us; of equals, the one with more nodes that have, then the first. A host passes nothing on: it does not make one part of two, and
- * belongs to each of them. Who merely complains is not the live network for that: a host that hears nothing any more would declare the rest dead. Returns a node of it.
+ * The part of the network in which most processes are whose hosts have a session with us; of
+ * equals, the one with more nodes that have, then the first. A host passes nothing on: it does not
+ * make one part of two, and belongs to each of them. Who merely complains is not the live network
+ * for that: a host that hears nothing any more would declare the rest dead. Returns a node of it.
  */
-static uint16_t live_root(const struct bl_recover *r, const struct graph *g, uint32_t *part, uint64_t *weight)
+static uint16_t live_root(const struct bl_recover *r, const struct graph *g, uint32_t *part,
+			  uint64_t *weight)
 {
 	uint32_t i, best = 0;
 
@@ -92,7 +108,10 @@ static uint16_t live_root(const struct bl_recover *r, const struct graph *g, uin
 		const struct bl_recover_node *n = r->node[i];
 
 		part[i] = i;
-		weight[i] = n->connected && n->linked && n->state == BL_DET_UP ? 1 + ((uint64_t)(n->kind == BL_DET_HOST ? n->nendpoints : 0) << 32) : 0;
+		weight[i] =
+			n->connected && n->linked && n->state == BL_DET_UP
+				? 1 + ((uint64_t)(n->kind == BL_DET_HOST ? n->nendpoints : 0) << 32)
+				: 0;
 	}
 	for (i = 0; i < g->g.links; i++)
 		if (unbroken(&g->link[i], g->node) && g->node[g->link[i].low].kind == BL_DET_SWITCH)
@@ -104,7 +123,8 @@ static uint16_t live_root(const struct bl_recover *r, const struct graph *g, uin
 		if (unbroken(&g->link[i], g->node) && g->node[g->link[i].low].kind == BL_DET_HOST)
 			weight[part_root(part, g->link[i].high)] += weight[g->link[i].low];
 	for (i = 0; i < r->nnodes; i++)
-		if (part_root(part, i) == i && (weight[i] > weight[best] || part_root(part, best) != best))
+		if (part_root(part, i) == i &&
+		    (weight[i] > weight[best] || part_root(part, best) != best))
 			best = i;
 	return (uint16_t)best;
 }
@@ -145,16 +165,31 @@ static bool graph_make(const struct bl_recover *r, struct graph *g)
 	for (i = 0; i < r->nnodes; i++) {
 		const struct bl_recover_node *v = r->node[i];
 
-		g->node[i] = (struct bl_det_node){ .kind = v->kind, .state = v->linked ? v->state : BL_DET_GONE, .processes = (uint16_t)(v->nendpoints > UINT16_MAX ? UINT16_MAX : v->nendpoints) };
+		g->node[i] = (struct bl_det_node){
+			.kind = v->kind,
+			.state = v->linked ? v->state : BL_DET_GONE,
+			.processes =
+				(uint16_t)(v->nendpoints > UINT16_MAX ? UINT16_MAX : v->nendpoints)
+		};
 		for (k = 0; k < v->nports; k++) {
 			const struct bl_recover_port *p = &v->port[k];
 			bool up = p->role == BL_RECOVER_UP;
 
 			at = p->neighbour ? recover_index_of(r, p->neighbour) : RECOVER_NONE;
-			/* nobody heard there yet; or the two contradict each other: a switch says "host" of a switch, a host is above somebody */
-			if (at == RECOVER_NONE || at == i || r->node[up ? at : i]->kind != BL_DET_SWITCH || (p->role == BL_RECOVER_HOST) != (!up && r->node[at]->kind == BL_DET_HOST))
+			/*
+			 * nobody heard there yet; or the two contradict each other: a switch says
+			 * "host" of a switch, a host is above somebody
+			 */
+			if (at == RECOVER_NONE || at == i ||
+			    r->node[up ? at : i]->kind != BL_DET_SWITCH ||
+			    (p->role == BL_RECOVER_HOST) !=
+				    (!up && r->node[at]->kind == BL_DET_HOST))
 				continue;
-			h[n++] = (struct half){ .low = up ? i : at, .high = up ? at : i, .dir = up ? BL_DET_TO_LOW : BL_DET_TO_HIGH, .at = i, .port = k };
+			h[n++] = (struct half){ .low = up ? i : at,
+						.high = up ? at : i,
+						.dir = up ? BL_DET_TO_LOW : BL_DET_TO_HIGH,
+						.at = i,
+						.port = k };
 		}
 	}
 	qsort(h, n, sizeof(*h), by_link);
@@ -180,14 +215,18 @@ static bool failing(const struct bl_det_found *f)
 	return f->why != BL_DET_CORRECT && f->why != BL_DET_BEFORE;
 }
 
-/* Or it has no link yet, and is nobody's loss: what is heard of it one way may go on, else it would be frozen, resumed, heard and frozen again for ever. */
+/*
+ * Or it has no link yet, and is nobody's loss: what is heard of it one way may go on, else it would
+ * be frozen, resumed, heard and frozen again for ever.
+ */
 static bool judged(const struct bl_recover_node *n)
 {
 	return n->linked || n->state == BL_DET_GONE;
 }
 
 /* Asks, and bars. Returns how many answers are missing. */
-static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_t now, uint32_t *bars)
+static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_t now,
+			    uint32_t *bars)
 {
 	uint32_t i, k, missing = 0;
 
@@ -200,7 +239,8 @@ static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_
 
 		if (g->todo[i] & BL_DET_FENCE && back->at != RECOVER_NONE)
 			r->node[back->at]->port[back->port].fence = true;
-		if (!(g->todo[i] & BL_DET_ASK) || !recover_waits_possible(n) || !judged(r->node[h->dir == BL_DET_TO_HIGH ? h->low : h->high]))
+		if (!(g->todo[i] & BL_DET_ASK) || !recover_waits_possible(n) ||
+		    !judged(r->node[h->dir == BL_DET_TO_HIGH ? h->low : h->high]))
 			continue;
 		missing++;
 		if (n->port[h->port].asked)
@@ -213,23 +253,36 @@ static uint32_t order_ahead(struct bl_recover *r, const struct graph *g, uint64_
 	for (*bars = i = 0; i < 2 * g->g.links; i++) {
 		const struct half *back = &g->owner[i ^ 1];
 
-		*bars += g->todo[i] & BL_DET_FENCE && back->at != RECOVER_NONE && recover_waits_possible(r->node[back->at]) && r->node[back->at]->barred != r->node[back->at]->bar;
+		*bars += g->todo[i] & BL_DET_FENCE && back->at != RECOVER_NONE &&
+			 recover_waits_possible(r->node[back->at]) &&
+			 r->node[back->at]->barred != r->node[back->at]->bar;
 	}
 	return missing;
 }
 
-/* The input at the end of way @i, if it is to be resumed; what is in another failure is resumed by that one. An input of a node that is not judged holds nobody back who is. NULL: not. */
-static struct bl_recover_port *resumable(const struct bl_recover *r, const struct graph *g, uint32_t i)
+/*
+ * The input at the end of way @i, if it is to be resumed; what is in another failure is resumed by
+ * that one. An input of a node that is not judged holds nobody back who is. NULL: not.
+ */
+static struct bl_recover_port *resumable(const struct bl_recover *r, const struct graph *g,
+					 uint32_t i)
 {
-	const struct bl_recover_node *n = g->owner[i].at == RECOVER_NONE ? NULL : r->node[g->owner[i].at];
+	const struct bl_recover_node *n = g->owner[i].at == RECOVER_NONE ? NULL
+									 : r->node[g->owner[i].at];
 	struct bl_recover_port *p = n ? &n->port[g->owner[i].port] : NULL;
 
-	return p && n->state != BL_DET_GONE && (g->todo[i] & BL_DET_RESUME || !judged(n)) && p->state == BL_DET_SILENT && !p->record ? p : NULL;
+	return p && n->state != BL_DET_GONE && (g->todo[i] & BL_DET_RESUME || !judged(n)) &&
+			       p->state == BL_DET_SILENT && !p->record
+		       ? p
+		       : NULL;
 }
 
-bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n, enum bl_det_why why, const struct bl_recover_proc *p)
+bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_node *n,
+			enum bl_det_why why, const struct bl_recover_proc *p)
 {
-	struct bl_recover_failed v = { .node = n->id, .why = (uint8_t)why, .proc = *p, .naddrs = n->naddrs };
+	struct bl_recover_failed v = {
+		.node = n->id, .why = (uint8_t)why, .proc = *p, .naddrs = n->naddrs
+	};
 
 	v.addr = recover_copy(n->addr, n->naddrs * sizeof(*v.addr));
 	if (!v.addr)
@@ -238,7 +291,8 @@ bool recover_add_failed(struct bl_recover_failure *f, const struct bl_recover_no
 	return true;
 }
 
-struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t failed, uint32_t inputs)
+struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t failed,
+						uint32_t inputs)
 {
 	struct bl_recover_failure *f = calloc(1, sizeof(*f));
 
@@ -246,7 +300,8 @@ struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t f
 		f->failed = calloc(failed + 1, sizeof(*f->failed));
 		f->input = calloc(inputs + 1, sizeof(*f->input));
 	}
-	if (!f || !f->failed || !f->input || !recover_room(&r->failure, r->nfailures, &r->failure_room, sizeof(*r->failure))) {
+	if (!f || !f->failed || !f->input ||
+	    !recover_room(&r->failure, r->nfailures, &r->failure_room, sizeof(*r->failure))) {
 		if (f)
 			recover_failure_free(f);
 		return NULL;
@@ -257,7 +312,8 @@ struct bl_recover_failure *recover_failure_make(struct bl_recover *r, uint32_t f
 /* The decision. From here on it is never another one: it is saved before anybody hears of it. */
 static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 {
-	struct bl_recover_failure *f = recover_failure_make(r, g->sum.failed + r->nprocs, 2 * g->g.links);
+	struct bl_recover_failure *f =
+		recover_failure_make(r, g->sum.failed + r->nprocs, 2 * g->g.links);
 	uint32_t i;
 
 	if (!f)
@@ -270,7 +326,8 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 	for (i = 0; i < r->nnodes; i++) {
 		const struct bl_recover_proc all = { .t = g->found[i].t };
 
-		if (failing(&g->found[i]) && !recover_add_failed(f, r->node[i], (enum bl_det_why)g->found[i].why, &all))
+		if (failing(&g->found[i]) &&
+		    !recover_add_failed(f, r->node[i], (enum bl_det_why)g->found[i].why, &all))
 			break;
 	}
 	for (; i == r->nnodes && r->nprocs; r->nprocs--) {
@@ -287,7 +344,8 @@ static void announce(struct bl_recover *r, const struct graph *g, uint64_t now)
 		/* inputs of those that fail are theirs */
 		if (!p || recover_names_node(f, n->id))
 			continue;
-		f->input[f->ninputs++] = (struct bl_recover_input){ n->id, p->port, p->neighbour, p->death, p->c };
+		f->input[f->ninputs++] =
+			(struct bl_recover_input){ n->id, p->port, p->neighbour, p->death, p->c };
 		p->record = f->number;
 	}
 	r->failure[r->nfailures++] = f;
@@ -319,13 +377,18 @@ bool recover_is_leave(const struct bl_recover_failure *f)
 {
 	uint32_t i;
 
-	for (i = 0; i < f->nfailed && f->failed[i].proc.port && f->failed[i].proc.why == BL_WHY_LEFT; i++)
+	for (i = 0;
+	     i < f->nfailed && f->failed[i].proc.port && f->failed[i].proc.why == BL_WHY_LEFT; i++)
 		;
 	return f->nfailed && i == f->nfailed;
 }
 
-/* Without a judgement: it says nothing of the network, and nothing stands still that could be resumed. False: no memory. */
-bool recover_announce_leave(struct bl_recover *r, const struct bl_recover_node *n, const struct bl_recover_proc *p, uint64_t now)
+/*
+ * Without a judgement: it says nothing of the network, and nothing stands still that could be
+ * resumed. False: no memory.
+ */
+bool recover_announce_leave(struct bl_recover *r, const struct bl_recover_node *n,
+			    const struct bl_recover_proc *p, uint64_t now)
 {
 	struct bl_recover_failure *f = recover_failure_make(r, 1, 0);
 
@@ -362,12 +425,16 @@ static int64_t going_on(const struct bl_recover *r)
 
 	if (graph_make(r, &g) && !bl_determine(&g.g, g.found, g.todo, &g.sum))
 		for (i = 0, n = 0; i < r->nnodes; i++)
-			n += r->node[i]->kind == BL_DET_HOST && r->node[i]->linked && recover_waits_possible(r->node[i]) && !failing(&g.found[i]);
+			n += r->node[i]->kind == BL_DET_HOST && r->node[i]->linked &&
+			     recover_waits_possible(r->node[i]) && !failing(&g.found[i]);
 	graph_free(&g);
 	return n;
 }
 
-/* Whether at least half of the hosts that would go on otherwise do so if all that are late have failed. A host that is the last one cuts nobody else off. */
+/*
+ * Whether at least half of the hosts that would go on otherwise do so if all that are late have
+ * failed. A host that is the last one cuts nobody else off.
+ */
 bool recover_late_may_fail(struct bl_recover *r)
 {
 	int64_t without = going_on(r), with;
@@ -389,7 +456,10 @@ void recover_judge(struct bl_recover *r, uint64_t now)
 	struct graph g;
 
 	r->dirty = false;
-	/* whose host has failed, failed with it; whose host has lost its addresses, is told again by it when it has one */
+	/*
+	 * whose host has failed, failed with it; whose host has lost its addresses, is told again
+	 * by it when it has one
+	 */
 	for (i = bars = 0; i < r->nprocs; i++) {
 		const struct bl_recover_node *n = recover_node_of(r, r->proc[i].node);
 
@@ -412,7 +482,8 @@ void recover_judge(struct bl_recover *r, uint64_t now)
 			r->node[i]->state = BL_DET_DOWN;
 	asks = order_ahead(r, &g, now, &bars);
 	r->pending = g.sum.failed > 0;
-	if (g.sum.failed ? !bars && (!asks || (g.sum.held && !g.sum.unknown)) : r->nprocs || anything_to_resume(r, &g))
+	if (g.sum.failed ? !bars && (!asks || (g.sum.held && !g.sum.unknown))
+			 : r->nprocs || anything_to_resume(r, &g))
 		announce(r, &g, now);
 	graph_free(&g);
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure where nobody has failed and two processes do not reach each other, by the network or by way of the
- * controller (recover_core.h, bl_recover_proc_stuck()). What is not acknowledged holds the commit barrier of the rack, so one of
- * the two has to go.
+ * The failure procedure where nobody has failed and two processes do not reach each other, by the
+ * network or by way of the controller (recover_core.h, bl_recover_proc_stuck()). What is not
+ * acknowledged holds the commit barrier of the rack, so one of the two has to go.
  *
- * Example: h1:5 complains about h2:7 and h3:9, h4:6 about h2:7. h1:5 and h2:7 are at the ends of two complaints each; h2:7 is a
- * receiver there: PUT_OUT h2:7. Left is h1:5 about h3:9, one each: PUT_OUT h3:9. Had h4:6 said nothing, h1:5 alone would go.
+ * Example: h1:5 complains about h2:7 and h3:9, h4:6 about h2:7. h1:5 and h2:7 are at the ends of
+ * two complaints each; h2:7 is a receiver there: PUT_OUT h2:7. Left is h1:5 about h3:9, one each:
+ * PUT_OUT h3:9. Had h4:6 said nothing, h1:5 alone would go.
  *
- * It is not decided while anything silent is to be judged: if h3 has failed, that is why it was not reached, and h1:5 about
- * h3:9 is no complaint. The model is controller/model/stuck.pml.
+ * It is not decided while anything silent is to be judged: if h3 has failed, that is why it was not
+ * reached, and h1:5 about h3:9 is no complaint. The model is controller/model/stuck.pml.
  *
- * The answer to PUT_OUT is PROC_DOWN; whose host does not give it in time has failed itself, as for every other answer.
+ * The answer to PUT_OUT is PROC_DOWN; whose host does not give it in time has failed itself, as for
+ * every other answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +30,15 @@ static bool announced(const struct bl_recover *r, const struct stuck_end *e)
 	uint32_t i, k;
 
 	for (i = 0; i < r->nprocs; i++)
-		if (r->proc[i].node == e->node && r->proc[i].p.port == e->port && r->proc[i].p.life == e->life)
+		if (r->proc[i].node == e->node && r->proc[i].p.port == e->port &&
+		    r->proc[i].p.life == e->life)
 			return true;
 	for (i = 0; i < r->nfailures; i++) {
 		const struct bl_recover_failure *f = r->failure[i];
 
 		for (k = 0; f->step != BL_RECOVER_FINISHED && k < f->nfailed; k++)
-			if (f->failed[k].node == e->node && f->failed[k].proc.port == e->port && f->failed[k].proc.life == e->life)
+			if (f->failed[k].node == e->node && f->failed[k].proc.port == e->port &&
+			    f->failed[k].proc.life == e->life)
 				return true;
 	}
 	for (i = 0; i < r->nexpelled; i++)
@@ -43,10 +47,12 @@ static bool announced(const struct bl_recover *r, const struct stuck_end *e)
 	return false;
 }
 
-enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now, uint32_t node, const struct bl_recover_stuck *s)
+enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now, uint32_t node,
+					     const struct bl_recover_stuck *s)
 {
 	const struct bl_recover_node *to = bl_recover_node_of(r, s->addr);
-	struct complaint c = { .from = { node, s->from.port, s->from.life }, .to = { 0, s->to.port, s->to.life } };
+	struct complaint c = { .from = { node, s->from.port, s->from.life },
+			       .to = { 0, s->to.port, s->to.life } };
 	enum bl_recover_reason why;
 	struct bl_recover_node *n;
 	uint32_t i;
@@ -66,7 +72,8 @@ enum bl_recover_reason bl_recover_proc_stuck(struct bl_recover *r, uint64_t now,
 			return BL_RECOVER_REPEATED;
 	if (announced(r, &c.from) || announced(r, &c.to))
 		return BL_RECOVER_REPEATED;
-	if (r->nstuck == BL_RECOVER_STUCK_MAX || !recover_room(&r->stuck, r->nstuck, &r->stuck_room, sizeof(*r->stuck)))
+	if (r->nstuck == BL_RECOVER_STUCK_MAX ||
+	    !recover_room(&r->stuck, r->nstuck, &r->stuck_room, sizeof(*r->stuck)))
 		return BL_RECOVER_FULL;
 	if (!r->nstuck)
 		r->stuck_ns = now + BL_RECOVER_STUCK_NS;
@@ -96,7 +103,8 @@ static void drop(struct bl_recover *r, const struct stuck_end *e)
 
 static void order(struct bl_recover *r, const struct stuck_end *e)
 {
-	recover_to_node(r, BL_RECOVER_PUT_OUT, recover_node_of(r, e->node), (uint64_t)e->life << 16 | e->port);
+	recover_to_node(r, BL_RECOVER_PUT_OUT, recover_node_of(r, e->node),
+			(uint64_t)e->life << 16 | e->port);
 }
 
 /* A node that does not work, or is not there. */
@@ -151,7 +159,8 @@ void recover_stuck_tick(struct bl_recover *r, uint64_t now)
 				worst = r->stuck[i].from;
 			}
 		}
-		if (!recover_room(&r->expelled, r->nexpelled, &r->expelled_room, sizeof(*r->expelled)))
+		if (!recover_room(&r->expelled, r->nexpelled, &r->expelled_room,
+				  sizeof(*r->expelled)))
 			return;
 		r->expelled[r->nexpelled++] = (struct expelled){ worst, recover_answer_by(r, now) };
 		order(r, &worst);
@@ -159,7 +168,10 @@ void recover_stuck_tick(struct bl_recover *r, uint64_t now)
 	}
 }
 
-/* Hosts that have not put out whom they should, and have not said so. Returns whether there are any. */
+/*
+ * Hosts that have not put out whom they should, and have not said so. Returns whether there are
+ * any.
+ */
 bool recover_stuck_late(struct bl_recover *r, uint64_t now)
 {
 	uint32_t i, left = 0;

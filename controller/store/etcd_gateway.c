@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The members of etcd behind their JSON gateways, by libcurl in the event loop; etcd_gateway.h says what a request's end means. */
+/*
+ * The members of etcd behind their JSON gateways, by libcurl in the event loop; etcd_gateway.h says
+ * what a request's end means.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +12,11 @@
 
 #define ANSWER_MAX (64U << 20)
 
-static const char *const routes[] = { [ETCD_RANGE] = "/v3/kv/range",	       [ETCD_TXN] = "/v3/kv/txn",	      [ETCD_GRANT] = "/v3/lease/grant",
-				      [ETCD_KEEP] = "/v3/lease/keepalive", [ETCD_REVOKE] = "/v3/lease/revoke", [ETCD_WATCH] = "/v3/watch" };
+static const char *const routes[] = {
+	[ETCD_RANGE] = "/v3/kv/range",      [ETCD_TXN] = "/v3/kv/txn",
+	[ETCD_GRANT] = "/v3/lease/grant",   [ETCD_KEEP] = "/v3/lease/keepalive",
+	[ETCD_REVOKE] = "/v3/lease/revoke", [ETCD_WATCH] = "/v3/watch"
+};
 
 void etcd_gateway_next(struct etcd_gateway *g)
 {
@@ -33,7 +39,9 @@ static void turn(struct etcd_gateway *g, curl_socket_t fd, int what)
 static int on_fd(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	(void)src;
-	turn(ctx, fd, (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) | (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
+	turn(ctx, fd,
+	     (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+		     (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
 	return 0;
 }
 
@@ -48,7 +56,8 @@ static int want_fd(CURL *easy, curl_socket_t fd, int what, void *ctx, void *sock
 {
 	struct etcd_gateway *g = ctx;
 	sd_event_source *src = socket_ctx;
-	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
+	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0U) |
+			  (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
 
 	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
@@ -152,7 +161,8 @@ static void start(struct etcd_req *q)
 	curl_multi_add_handle(g->multi, q->easy);
 }
 
-struct etcd_req *etcd_ask(struct etcd_gateway *g, enum etcd_route route, char *body, bool twice, etcd_end_fn fn)
+struct etcd_req *etcd_ask(struct etcd_gateway *g, enum etcd_route route, char *body, bool twice,
+			  etcd_end_fn fn)
 {
 	struct etcd_req *q = body ? calloc(1, sizeof(*q)) : NULL;
 
@@ -160,16 +170,35 @@ struct etcd_req *etcd_ask(struct etcd_gateway *g, enum etcd_route route, char *b
 		free(body);
 		return NULL;
 	}
-	*q = (struct etcd_req){ .next = g->reqs, .g = g, .route = route, .body = body, .twice = twice, .left = g->n - 1, .fn = fn };
+	*q = (struct etcd_req){ .next = g->reqs,
+				.g = g,
+				.route = route,
+				.body = body,
+				.twice = twice,
+				.left = g->n - 1,
+				.fn = fn };
 	g->reqs = q;
 	start(q);
 	return q;
 }
 
-/* What certainly was not done: refused before it was proposed, or for what it says. The rest of the errors are deadlines and changes of the leader: it may be done. */
+/*
+ * What certainly was not done: refused before it was proposed, or for what it says. The rest of the
+ * errors are deadlines and changes of the leader: it may be done.
+ */
 static bool certainly_refused(const struct etcd_answer *a)
 {
-	enum { INVALID = 3, NOT_FOUND = 5, DENIED = 7, EXHAUSTED = 8, FAILED = 9, RANGE = 11, UNIMPLEMENTED = 12, UNAVAILABLE = 14, UNAUTHENTICATED = 16 };
+	enum {
+		INVALID = 3,
+		NOT_FOUND = 5,
+		DENIED = 7,
+		EXHAUSTED = 8,
+		FAILED = 9,
+		RANGE = 11,
+		UNIMPLEMENTED = 12,
+		UNAVAILABLE = 14,
+		UNAUTHENTICATED = 16
+	};
 
 	switch (a->grpc_code) {
 	case INVALID:
@@ -206,8 +235,11 @@ static void finish(struct etcd_req *q, CURLcode code)
 		out = BL_STORE_REFUSED;
 	else
 		out = BL_STORE_UNKNOWN;
-	why = code != CURLE_OK ? curl_easy_strerror(code) : a.error ? a.error : "what it answered is not etcd's";
-	snprintf(text, sizeof(text), "etcd at %s: %s%s", g->endpoints[g->at % g->n], why, a.error && strstr(a.error, "no leader") ? " (no quorum)" : "");
+	why = code != CURLE_OK ? curl_easy_strerror(code)
+	      : a.error        ? a.error
+			       : "what it answered is not etcd's";
+	snprintf(text, sizeof(text), "etcd at %s: %s%s", g->endpoints[g->at % g->n], why,
+		 a.error && strstr(a.error, "no leader") ? " (no quorum)" : "");
 	if (out != BL_STORE_DONE) {
 		/* this member, or the way to it: the next one is asked from now on */
 		etcd_gateway_next(g);
@@ -284,18 +316,24 @@ int etcd_gateway_open(struct etcd_gateway *g, const struct bl_etcd_cfg *cfg, str
 	bool ok;
 
 	if (!cfg->nendpoints)
-		return bl_fail(err, EINVAL, "etcd needs at least one endpoint, as http://10.0.0.1:2379");
+		return bl_fail(err, EINVAL,
+			       "etcd needs at least one endpoint, as http://10.0.0.1:2379");
 	for (i = 0; i < cfg->nendpoints; i++)
-		if (strncmp(cfg->endpoints[i], "http://", 7) && strncmp(cfg->endpoints[i], "https://", 8))
-			return bl_fail(err, EINVAL, "etcd's endpoint \"%s\" is no URL, as http://10.0.0.1:2379", cfg->endpoints[i]);
+		if (strncmp(cfg->endpoints[i], "http://", 7) &&
+		    strncmp(cfg->endpoints[i], "https://", 8))
+			return bl_fail(err, EINVAL,
+				       "etcd's endpoint \"%s\" is no URL, as http://10.0.0.1:2379",
+				       cfg->endpoints[i]);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
 		return bl_fail(err, ENOMEM, "cannot set libcurl up");
 	g->n = cfg->nendpoints;
 	g->endpoints = calloc(g->n, sizeof(*g->endpoints));
-	ok = g->endpoints && copy(&g->ca, cfg->ca) && copy(&g->cert, cfg->cert) && copy(&g->key, cfg->key);
+	ok = g->endpoints && copy(&g->ca, cfg->ca) && copy(&g->cert, cfg->cert) &&
+	     copy(&g->key, cfg->key);
 	for (i = 0; ok && i < g->n; i++)
 		ok = copy(&g->endpoints[i], cfg->endpoints[i]);
-	ok = ok && add_header(g, "Content-Type: application/json") && add_header(g, "Grpc-Metadata-hasleader: true") && add_header(g, "Expect:");
+	ok = ok && add_header(g, "Content-Type: application/json") &&
+	     add_header(g, "Grpc-Metadata-hasleader: true") && add_header(g, "Expect:");
 	g->multi = ok ? curl_multi_init() : NULL;
 	if (!g->multi)
 		return bl_fail(err, ENOMEM, "out of memory");

@@ -19,7 +19,8 @@ char *etcd_b64(const void *data, size_t len)
 	if (!out)
 		return NULL;
 	for (i = 0; i < len; i += 3) {
-		uint32_t v = (uint32_t)d[i] << 16 | (i + 1 < len ? (uint32_t)d[i + 1] << 8 : 0) | (i + 2 < len ? d[i + 2] : 0);
+		uint32_t v = (uint32_t)d[i] << 16 | (i + 1 < len ? (uint32_t)d[i + 1] << 8 : 0) |
+			     (i + 2 < len ? d[i + 2] : 0);
 
 		*o++ = digits[v >> 18];
 		*o++ = digits[v >> 12 & 63];
@@ -87,7 +88,9 @@ static void key_of(json_t *o, const char *key)
 	json_object_set_new(o, "key", b64(key, strlen(key)));
 }
 
-/* the first key behind all that begin with it: its last byte plus one; no key of ours ends in 0xff */
+/*
+ * the first key behind all that begin with it: its last byte plus one; no key of ours ends in 0xff
+ */
 static void end_of(json_t *o, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -131,10 +134,12 @@ static json_t *range_of(const char *key, bool prefix)
 
 char *etcd_msg_put(const struct etcd_put *p)
 {
-	json_t *o = json_object(), *cmp = json_array(), *ok = json_array(), *no = json_array(), *op = json_object();
+	json_t *o = json_object(), *cmp = json_array(), *ok = json_array(), *no = json_array(),
+	       *op = json_object();
 
 	if (p->fence_rev)
-		json_array_append_new(cmp, compare(p->fence, "CREATE", "create_revision", p->fence_rev));
+		json_array_append_new(cmp,
+				      compare(p->fence, "CREATE", "create_revision", p->fence_rev));
 	if (p->create)
 		json_array_append_new(cmp, compare(p->key, "CREATE", "create_revision", 0));
 	else if (p->rev != BL_STORE_ANY)
@@ -145,10 +150,12 @@ char *etcd_msg_put(const struct etcd_put *p)
 		if (p->lease)
 			json_object_set_new(op, "lease", number(p->lease));
 	}
-	json_array_append_new(ok, json_pack("{s:o}", p->value ? "request_put" : "request_delete_range", op));
+	json_array_append_new(ok, json_pack("{s:o}",
+					    p->value ? "request_put" : "request_delete_range", op));
 	/* who fails learns why: the fence and the key as they are */
 	if (p->fence_rev)
-		json_array_append_new(no, json_pack("{s:o}", "request_range", range_of(p->fence, false)));
+		json_array_append_new(no, json_pack("{s:o}", "request_range",
+						    range_of(p->fence, false)));
 	json_array_append_new(no, json_pack("{s:o}", "request_range", range_of(p->key, false)));
 	json_object_set_new(o, "compare", cmp);
 	json_object_set_new(o, "success", ok);
@@ -189,7 +196,9 @@ static uint64_t number_in(const json_t *o, const char *key)
 	if (json_is_integer(v))
 		return json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
 	/* "-1" is what the time to live of a dead lease is */
-	return json_is_string(v) && *json_string_value(v) != '-' ? strtoull(json_string_value(v), NULL, 10) : 0;
+	return json_is_string(v) && *json_string_value(v) != '-'
+		       ? strtoull(json_string_value(v), NULL, 10)
+		       : 0;
 }
 
 static void read_error(const json_t *root, struct etcd_answer *a)
@@ -211,7 +220,8 @@ static void read_error(const json_t *root, struct etcd_answer *a)
 
 static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_answer *a)
 {
-	const char *key = json_string_value(json_object_get(kv, "key")), *value = json_string_value(json_object_get(kv, "value"));
+	const char *key = json_string_value(json_object_get(kv, "key")),
+		   *value = json_string_value(json_object_get(kv, "value"));
 	size_t klen = 0, vlen = 0, skip = strlen(strip);
 	struct etcd_kv *v;
 	uint8_t *k, *bytes;
@@ -222,7 +232,8 @@ static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_
 	if (v)
 		a->kv = v;
 	/* a key with a 0 in it is none of ours */
-	if (!k || !bytes || !v || strlen((char *)k) != klen || klen < skip || memcmp(k, strip, skip)) {
+	if (!k || !bytes || !v || strlen((char *)k) != klen || klen < skip ||
+	    memcmp(k, strip, skip)) {
 		free(k);
 		free(bytes);
 		return;
@@ -232,8 +243,13 @@ static void read_kv(const json_t *kv, bool gone, const char *strip, struct etcd_
 		free(bytes);
 		bytes = NULL;
 	}
-	v[a->n++] = (struct etcd_kv){ .kv = { .key = (char *)k, .value = bytes, .len = vlen, .rev = number_in(kv, "mod_revision") },
-				      .create_rev = number_in(kv, "create_revision"), .lease = number_in(kv, "lease"), .gone = gone };
+	v[a->n++] = (struct etcd_kv){ .kv = { .key = (char *)k,
+					      .value = bytes,
+					      .len = vlen,
+					      .rev = number_in(kv, "mod_revision") },
+				      .create_rev = number_in(kv, "create_revision"),
+				      .lease = number_in(kv, "lease"),
+				      .gone = gone };
 }
 
 static void read_kvs(const json_t *o, const char *strip, struct etcd_answer *a)
@@ -241,8 +257,7 @@ static void read_kvs(const json_t *o, const char *strip, struct etcd_answer *a)
 	json_t *kv;
 	size_t i;
 
-	json_array_foreach(json_object_get(o, "kvs"), i, kv)
-		read_kv(kv, false, strip, a);
+	json_array_foreach(json_object_get(o, "kvs"), i, kv) read_kv(kv, false, strip, a);
 }
 
 void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_answer *a)
@@ -273,7 +288,8 @@ void etcd_msg_read(const char *text, size_t len, const char *strip, struct etcd_
 	read_kvs(in, strip, a);
 	json_array_foreach(json_object_get(in, "responses"), i, o)
 		read_kvs(json_object_get(o, "response_range"), strip, a);
-	json_array_foreach(json_object_get(in, "events"), i, o) {
+	json_array_foreach(json_object_get(in, "events"), i, o)
+	{
 		const char *type = json_string_value(json_object_get(o, "type"));
 
 		read_kv(json_object_get(o, "kv"), type && !strcmp(type, "DELETE"), strip, a);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What both stores do alike: leading is believed by the own clock, and a put whose outcome is not known is read back (store.h).
+ * What both stores do alike: leading is believed by the own clock, and a put whose outcome is not
+ * known is read back (store.h).
  *
- * Example: put(41, "failure/7", rev 0) times out. After 50 ms "failure/7" is read: its value is ours: done. It is not there: the same put again, which cannot do harm twice, since the first of the two to arrive makes
- * revision 0 untrue.
+ * Example: put(41, "failure/7", rev 0) times out. After 50 ms "failure/7" is read: its value is
+ * ours: done. It is not there: the same put again, which cannot do harm twice, since the first of
+ * the two to arrive makes revision 0 untrue.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 
 #include "store_priv.h"
 
-#define AGAIN_MS 50 /* from one try to the next; at most doubled to AGAIN_MAX_MS */
+#define AGAIN_MS     50 /* from one try to the next; at most doubled to AGAIN_MAX_MS */
 #define AGAIN_MAX_MS 400
 
 struct bl_store_sure {
@@ -55,7 +57,8 @@ uint64_t bl_store_epoch(const struct bl_store *s)
 	return s->epoch && bl_boot_ns() < s->held_until ? s->epoch : 0;
 }
 
-int bl_store_once(sd_event *ev, sd_event_source **src, uint64_t ms, sd_event_time_handler_t fn, void *ctx)
+int bl_store_once(sd_event *ev, sd_event_source **src, uint64_t ms, sd_event_time_handler_t fn,
+		  void *ctx)
 {
 	sd_event_source_disable_unref(*src);
 	*src = NULL;
@@ -109,7 +112,9 @@ static void sure_read(void *ctx, const struct bl_store_reply *r)
 		return;
 	}
 	if (u->rev != BL_STORE_ANY && (kv ? kv->rev : 0) != u->rev) {
-		out = (struct bl_store_reply){ .outcome = BL_STORE_REFUSED, .why = BL_STORE_WHY_CONFLICT, .text = "somebody else wrote the key" };
+		out = (struct bl_store_reply){ .outcome = BL_STORE_REFUSED,
+					       .why = BL_STORE_WHY_CONFLICT,
+					       .text = "somebody else wrote the key" };
 		sure_end(u, &out);
 		return;
 	}
@@ -122,7 +127,8 @@ static void sure_put(void *ctx, const struct bl_store_reply *r)
 	struct bl_store_sure *u = ctx;
 
 	/* a try before this one may have been the one that raised the revision */
-	if (r->outcome == BL_STORE_DONE || (r->outcome == BL_STORE_REFUSED && r->why == BL_STORE_WHY_FENCED)) {
+	if (r->outcome == BL_STORE_DONE ||
+	    (r->outcome == BL_STORE_REFUSED && r->why == BL_STORE_WHY_FENCED)) {
 		sure_end(u, r);
 		return;
 	}
@@ -133,7 +139,10 @@ static void sure_put(void *ctx, const struct bl_store_reply *r)
 
 static void sure_try(struct bl_store_sure *u)
 {
-	static const struct bl_store_reply fenced = { .outcome = BL_STORE_REFUSED, .why = BL_STORE_WHY_FENCED, .text = "this controller does not lead any more" };
+	static const struct bl_store_reply fenced = { .outcome = BL_STORE_REFUSED,
+						      .why = BL_STORE_WHY_FENCED,
+						      .text = "this controller does not lead any "
+							      "more" };
 
 	if (bl_store_epoch(u->s) != u->epoch) {
 		sure_end(u, &fenced);
@@ -145,7 +154,8 @@ static void sure_try(struct bl_store_sure *u)
 		bl_store_put(u->s, u->epoch, u->key, u->rev, u->value, u->len, sure_put, u);
 }
 
-int bl_store_put_sure(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev, const void *value, size_t len, bl_store_fn fn, void *ctx)
+int bl_store_put_sure(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
+		      const void *value, size_t len, bl_store_fn fn, void *ctx)
 {
 	struct bl_store_sure *u;
 
@@ -180,7 +190,8 @@ void bl_store_range(struct bl_store *s, const char *prefix, bool one, bl_store_f
 	s->ops->range(s, prefix, one, fn, ctx);
 }
 
-void bl_store_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev, const void *value, size_t len, bl_store_fn fn, void *ctx)
+void bl_store_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
+		  const void *value, size_t len, bl_store_fn fn, void *ctx)
 {
 	s->ops->put(s, epoch, key, rev, value, len, fn, ctx);
 }
@@ -190,7 +201,8 @@ int bl_store_watch(struct bl_store *s, const char *prefix, const struct bl_store
 	return s->ops->watch(s, prefix, w);
 }
 
-int bl_store_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err)
+int bl_store_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c,
+		      struct bl_err *err)
 {
 	return s->ops->campaign(s, me, c, err);
 }

@@ -2,14 +2,18 @@
 /*
  * The store in etcd (etcd_gateway.h): reading, writing under a fence, watches, and the election.
  *
- * The election: the key "leader" is made if it is not there, with a lease; the revision at which it was made is the epoch. etcd's own election is a request that blocks; this is one transaction, and easier to reason about.
+ * The election: the key "leader" is made if it is not there, with a lease; the revision at which it
+ * was made is the epoch. etcd's own election is a request that blocks; this is one transaction, and
+ * easier to reason about.
  *
- *   look for "leader"	there: whoever it is leads; look again when it is deleted, and every half lease in any case
- *   grant a lease	5 s, granted at 100.000 (when it was asked for)
- *   make "leader"	at revision 41: epoch 41, held until 100.000 + 5 s - 1 s
- *   keep it alive	each second; an answer without TTL means that it is lost. Held until a second before the lease ends, counted from when the last one that succeeded was sent
+ *   look for "leader"	there: whoever it is leads; look again when it is deleted, and every half
+ * lease in any case grant a lease	5 s, granted at 100.000 (when it was asked for) make
+ * "leader"	at revision 41: epoch 41, held until 100.000 + 5 s - 1 s keep it alive	each second;
+ * an answer without TTL means that it is lost. Held until a second before the lease ends, counted
+ * from when the last one that succeeded was sent
  *
- * What a lease outlives, or whether etcd thinks that it lives, is never asked: the own clock decides, and the fence.
+ * What a lease outlives, or whether etcd thinks that it lives, is never asked: the own clock
+ * decides, and the fence.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +22,12 @@
 
 #include "etcd_gateway.h"
 
-#define TTL_S	       5
-#define WATCH_IDLE_MS 15000 /* a stream that is silent for longer is opened anew; nothing is lost, since it goes on at a revision */
+#define TTL_S 5
+/*
+ * a stream that is silent for longer is opened anew; nothing is lost, since it goes on at a
+ * revision
+ */
+#define WATCH_IDLE_MS  15000
 #define WATCH_AGAIN_MS 100
 
 struct etcd;
@@ -80,15 +88,23 @@ static struct bl_store_kv *plain(const struct etcd_answer *a)
 	return v;
 }
 
-static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void range_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		      const char *text)
 {
-	struct bl_store_reply r = { .outcome = out == BL_STORE_DONE ? BL_STORE_DONE : BL_STORE_REFUSED, .why = out == BL_STORE_DONE ? BL_STORE_WHY_NONE : BL_STORE_WHY_DOWN,
-				    .rev = a->rev, .n = a->n, .text = text };
+	struct bl_store_reply r = {
+		.outcome = out == BL_STORE_DONE ? BL_STORE_DONE : BL_STORE_REFUSED,
+		.why = out == BL_STORE_DONE ? BL_STORE_WHY_NONE : BL_STORE_WHY_DOWN,
+		.rev = a->rev,
+		.n = a->n,
+		.text = text
+	};
 	struct bl_store_kv *v = plain(a);
 
 	r.kv = v;
 	if (!v)
-		r = (struct bl_store_reply){ .outcome = BL_STORE_REFUSED, .why = BL_STORE_WHY_DOWN, .text = "out of memory" };
+		r = (struct bl_store_reply){ .outcome = BL_STORE_REFUSED,
+					     .why = BL_STORE_WHY_DOWN,
+					     .text = "out of memory" };
 	q->user(q->ctx, &r);
 	free(v);
 }
@@ -97,7 +113,8 @@ static void etcd_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 {
 	struct etcd *e = etcd_of(s);
 	char *key = whole(e, prefix);
-	struct etcd_req *q = etcd_ask(&e->g, ETCD_RANGE, key ? etcd_msg_range(key, !one) : NULL, true, range_end);
+	struct etcd_req *q = etcd_ask(&e->g, ETCD_RANGE, key ? etcd_msg_range(key, !one) : NULL,
+				      true, range_end);
 
 	free(key);
 	if (q) {
@@ -108,14 +125,20 @@ static void etcd_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 
 static void el_lost(struct etcd *e, const char *why);
 
-static void put_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void put_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		    const char *text)
 {
-	struct bl_store_reply r = { .outcome = out, .why = out == BL_STORE_REFUSED ? BL_STORE_WHY_DOWN : BL_STORE_WHY_NONE, .rev = a->rev, .text = text };
+	struct bl_store_reply r = { .outcome = out,
+				    .why = out == BL_STORE_REFUSED ? BL_STORE_WHY_DOWN
+								   : BL_STORE_WHY_NONE,
+				    .rev = a->rev,
+				    .text = text };
 	struct etcd *e = q->g->ctx;
 	uint64_t epoch = q->epoch;
 
 	if (out == BL_STORE_DONE && !a->succeeded) {
-		bool ours = a->n && !strcmp(a->kv[0].kv.key, BL_STORE_LEADER) && a->kv[0].create_rev == epoch;
+		bool ours = a->n && !strcmp(a->kv[0].kv.key, BL_STORE_LEADER) &&
+			    a->kv[0].create_rev == epoch;
 
 		r.outcome = BL_STORE_REFUSED;
 		r.why = ours ? BL_STORE_WHY_CONFLICT : BL_STORE_WHY_FENCED;
@@ -126,11 +149,16 @@ static void put_end(struct etcd_req *q, enum bl_store_outcome out, const struct 
 		el_lost(e, "another controller leads (a write was fenced)");
 }
 
-static void etcd_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev, const void *value, size_t len, bl_store_fn fn, void *ctx)
+static void etcd_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
+		     const void *value, size_t len, bl_store_fn fn, void *ctx)
 {
 	struct etcd *e = etcd_of(s);
 	/* an epoch of 0 leads nobody: no key was ever made at the highest of all revisions */
-	struct etcd_put p = { .fence = e->leader_key, .fence_rev = epoch ? epoch : INT64_MAX, .rev = rev, .value = value, .len = len };
+	struct etcd_put p = { .fence = e->leader_key,
+			      .fence_rev = epoch ? epoch : INT64_MAX,
+			      .rev = rev,
+			      .value = value,
+			      .len = len };
 	char *whole_key = whole(e, key);
 	struct etcd_req *q;
 
@@ -184,7 +212,8 @@ static void watch_read(struct watch *w)
 	etcd_range(&w->e->s, w->key, w->one, watch_have, w);
 }
 
-static void stream_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void stream_end(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		       const char *text)
 {
 	struct watch *w = q->ctx;
 
@@ -199,7 +228,9 @@ static void watch_open(struct watch *w)
 
 	/* the first thing that comes is "created" */
 	bl_store_once(w->e->s.ev, &w->timer, 2ULL * w->e->cfg.request_ms, watch_again, w);
-	w->stream = etcd_ask(&w->e->g, ETCD_WATCH, key ? etcd_msg_watch(key, !w->one, w->next_rev) : NULL, true, stream_end);
+	w->stream = etcd_ask(&w->e->g, ETCD_WATCH,
+			     key ? etcd_msg_watch(key, !w->one, w->next_rev) : NULL, true,
+			     stream_end);
 	if (w->stream)
 		w->stream->ctx = w;
 	free(key);
@@ -233,7 +264,10 @@ static void stream_read(struct watch *w)
 	char *in = q->in, *end;
 	size_t at = 0, len = q->len;
 
-	/* callbacks may ask for more, but the stream stays: only watch_again() and its end take it away */
+	/*
+	 * callbacks may ask for more, but the stream stays: only watch_again() and its end take it
+	 * away
+	 */
 	q->in = NULL;
 	q->len = 0;
 	bl_store_once(w->e->s.ev, &w->timer, WATCH_IDLE_MS, watch_again, w);
@@ -243,7 +277,8 @@ static void stream_read(struct watch *w)
 			w->stream = NULL;
 			etcd_req_free(q);
 			free(in);
-			bl_store_once(w->e->s.ev, &w->timer, w->next_rev ? WATCH_AGAIN_MS : 0, watch_again, w);
+			bl_store_once(w->e->s.ev, &w->timer, w->next_rev ? WATCH_AGAIN_MS : 0,
+				      watch_again, w);
 			return;
 		}
 		at = (size_t)(end - in) + 1;
@@ -310,7 +345,8 @@ static void el_wait(struct etcd *e, uint64_t ms)
 	bl_store_once(e->s.ev, &e->el_timer, ms, el_look_again, e);
 }
 
-static void nothing(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void nothing(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		    const char *text)
 {
 	(void)q, (void)out, (void)a, (void)text;
 }
@@ -360,12 +396,14 @@ static void held(struct etcd *e, uint64_t sent_ns, uint64_t ttl_s)
 	e->s.held_until = sent_ns + ttl - ttl / 5;
 	sd_event_source_disable_unref(e->lapse_timer);
 	e->lapse_timer = NULL;
-	sd_event_add_time(e->s.ev, &e->lapse_timer, CLOCK_BOOTTIME, e->s.held_until / 1000 + 1, 1000, on_lapse, e);
+	sd_event_add_time(e->s.ev, &e->lapse_timer, CLOCK_BOOTTIME, e->s.held_until / 1000 + 1,
+			  1000, on_lapse, e);
 }
 
 static int keep_again(sd_event_source *src, uint64_t usec, void *ctx);
 
-static void kept(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void kept(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		 const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
@@ -412,13 +450,17 @@ static void elected(struct etcd *e, uint64_t epoch)
 		el_lost(e, "the lease ended before it was told that it is held");
 }
 
-static void checked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void checked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		    const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
 	(void)text;
 	if (out != BL_STORE_DONE || !a->n) {
-		/* not known still, or not there: our lease would have to be made anew in any case after a while */
+		/*
+		 * not known still, or not there: our lease would have to be made anew in any case
+		 * after a while
+		 */
 		give_back(e);
 		el_wait(e, 200);
 	} else if (a->kv[0].lease == e->lease) {
@@ -430,14 +472,16 @@ static void checked(struct etcd_req *q, enum bl_store_outcome out, const struct 
 	}
 }
 
-static void taken(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void taken(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		  const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
 	if (out == BL_STORE_DONE && a->succeeded) {
 		elected(e, a->rev);
 	} else if (out == BL_STORE_UNKNOWN) {
-		if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true, checked))
+		if (!etcd_ask(&e->g, ETCD_RANGE, etcd_msg_range(e->leader_key, false), true,
+			      checked))
 			el_wait(e, 200);
 	} else {
 		if (out == BL_STORE_DONE)
@@ -448,10 +492,15 @@ static void taken(struct etcd_req *q, enum bl_store_outcome out, const struct et
 	(void)text;
 }
 
-static void granted(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void granted(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		    const char *text)
 {
 	struct etcd *e = q->g->ctx;
-	struct etcd_put p = { .key = e->leader_key, .create = true, .value = e->me, .len = strlen(e->me), .lease = a->lease };
+	struct etcd_put p = { .key = e->leader_key,
+			      .create = true,
+			      .value = e->me,
+			      .len = strlen(e->me),
+			      .lease = a->lease };
 
 	(void)text;
 	if (out != BL_STORE_DONE || !a->lease || !a->ttl) {
@@ -473,7 +522,8 @@ static void el_take(struct etcd *e)
 		el_wait(e, 200);
 }
 
-static void looked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a, const char *text)
+static void looked(struct etcd_req *q, enum bl_store_outcome out, const struct etcd_answer *a,
+		   const char *text)
 {
 	struct etcd *e = q->g->ctx;
 
@@ -499,7 +549,10 @@ static void el_look(struct etcd *e)
 		el_wait(e, 200);
 }
 
-/* A lease may be revoked while we think that we hold it (etcd issues 15247, 12528): the watch tells at once. What happened up to our own epoch is history. */
+/*
+ * A lease may be revoked while we think that we hold it (etcd issues 15247, 12528): the watch tells
+ * at once. What happened up to our own epoch is history.
+ */
 static void el_event(void *ctx, const struct bl_store_kv *kv)
 {
 	struct etcd *e = ctx;
@@ -518,7 +571,8 @@ static void el_reset(void *ctx, const struct bl_store_reply *r)
 		el_lost(e, "the election's key is not ours any more");
 }
 
-static int etcd_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err)
+static int etcd_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c,
+			 struct bl_err *err)
 {
 	struct etcd *e = etcd_of(s);
 
@@ -580,9 +634,15 @@ static void etcd_close(struct bl_store *s)
 	free(e);
 }
 
-static const struct bl_store_ops etcd_ops = { .close = etcd_close, .range = etcd_range, .put = etcd_put, .watch = etcd_watch, .campaign = etcd_campaign, .resign = etcd_resign };
+static const struct bl_store_ops etcd_ops = { .close = etcd_close,
+					      .range = etcd_range,
+					      .put = etcd_put,
+					      .watch = etcd_watch,
+					      .campaign = etcd_campaign,
+					      .resign = etcd_resign };
 
-int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg *cfg, struct bl_err *err)
+int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg *cfg,
+		  struct bl_err *err)
 {
 	struct etcd *e = calloc(1, sizeof(*e));
 	int rc;
@@ -597,7 +657,12 @@ int bl_store_etcd(struct bl_store **out, sd_event *ev, const struct bl_etcd_cfg 
 	e->cfg.request_ms = cfg->request_ms ? cfg->request_ms : e->cfg.ttl_s * 250;
 	e->prefix = strdup(cfg->prefix ? cfg->prefix : "/barline/");
 	e->leader_key = e->prefix ? whole(e, BL_STORE_LEADER) : NULL;
-	e->g = (struct etcd_gateway){ .ev = ev, .request_ms = e->cfg.request_ms, .strip = e->prefix, .turned = on_turn, .outcome = on_outcome, .ctx = e };
+	e->g = (struct etcd_gateway){ .ev = ev,
+				      .request_ms = e->cfg.request_ms,
+				      .strip = e->prefix,
+				      .turned = on_turn,
+				      .outcome = on_outcome,
+				      .ctx = e };
 	rc = etcd_gateway_open(&e->g, cfg, err);
 	if (!rc && !e->leader_key)
 		rc = bl_fail(err, ENOMEM, "out of memory");

@@ -10,16 +10,21 @@
 struct bl_store_ops {
 	void (*close)(struct bl_store *s);
 	void (*range)(struct bl_store *s, const char *prefix, bool one, bl_store_fn fn, void *ctx);
-	void (*put)(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev, const void *value, size_t len, bl_store_fn fn, void *ctx);
+	void (*put)(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
+		    const void *value, size_t len, bl_store_fn fn, void *ctx);
 	int (*watch)(struct bl_store *s, const char *prefix, const struct bl_store_watcher *w);
-	int (*campaign)(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err);
+	int (*campaign)(struct bl_store *s, const char *me, const struct bl_store_candidate *c,
+			struct bl_err *err);
 	void (*resign)(struct bl_store *s, unsigned int ms);
 	void (*waits)(const struct bl_store *s, char *text, size_t size); /* NULL: it cannot say */
 };
 
 struct bl_store_sure;
 
-/** struct bl_store - the first member of both. @epoch: 0: not elected. @held_until: see bl_store_held_until(). @sure: puts that are not known yet. */
+/**
+ * struct bl_store - the first member of both. @epoch: 0: not elected. @held_until: see
+ * bl_store_held_until(). @sure: puts that are not known yet.
+ */
 struct bl_store {
 	const struct bl_store_ops *ops;
 	sd_event *ev;
@@ -27,7 +32,11 @@ struct bl_store {
 	struct bl_store_sure *sure;
 };
 
-/** bl_store_once - @fn(@src, ..., @ctx) after @ms milliseconds, once. *@src is given up first. Returns 0 or -errno. */
-int bl_store_once(sd_event *ev, sd_event_source **src, uint64_t ms, sd_event_time_handler_t fn, void *ctx);
+/**
+ * bl_store_once - @fn(@src, ..., @ctx) after @ms milliseconds, once. *@src is given up first.
+ * Returns 0 or -errno.
+ */
+int bl_store_once(sd_event *ev, sd_event_source **src, uint64_t ms, sd_event_time_handler_t fn,
+		  void *ctx);
 
 #endif

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The store in one SQLite file, for a controller that is alone. The same rules as in etcd: epochs that only rise, writes that name the epoch and the revision that they believe in.
+ * The store in one SQLite file, for a controller that is alone. The same rules as in etcd: epochs
+ * that only rise, writes that name the epoch and the revision that they believe in.
  *
- * Who leads is who holds a lock on FILE.leader, and the epoch is a number in the file that each one who gets the lock raises by one. The lock goes with its process, however that ends; there is no lease, since a
- * process that stands still on the same machine cannot be told from a slow one. Another one on the same file waits for it, however long that takes, and says who holds the lock, and whether that process is stopped.
+ * Who leads is who holds a lock on FILE.leader, and the epoch is a number in the file that each one
+ * who gets the lock raises by one. The lock goes with its process, however that ends; there is no
+ * lease, since a process that stands still on the same machine cannot be told from a slow one.
+ * Another one on the same file waits for it, however long that takes, and says who holds the lock,
+ * and whether that process is stopped.
  *
- * Example: started the third time: epoch 3. put(3, "failure/7", 0): one transaction: epoch is 3 still, no such key, write it, revision 19. A process that was left over from epoch 2 is refused, fenced.
+ * Example: started the third time: epoch 3. put(3, "failure/7", 0): one transaction: epoch is 3
+ * still, no such key, write it, revision 19. A process that was left over from epoch 2 is refused,
+ * fenced.
  *
- * A full disk refuses writes with a sentence and keeps what was there; a damaged file is refused when it is opened (quick_check reads all of it), since a controller that forgot a failure would let it be delivered.
+ * A full disk refuses writes with a sentence and keeps what was there; a damaged file is refused
+ * when it is opened (quick_check reads all of it), since a controller that forgot a failure would
+ * let it be delivered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +30,8 @@
 #include "store_priv.h"
 
 #define APPLICATION 0x626c6374 /* "blct": what the file says that it is (PRAGMA application_id) */
-#define FORMAT	    1	       /* PRAGMA user_version */
-#define AGAIN_MS    500	       /* from one try for the leadership to the next */
+#define FORMAT      1          /* PRAGMA user_version */
+#define AGAIN_MS    500        /* from one try for the leadership to the next */
 
 /** struct later - an answer that waits for its turn in the loop. */
 struct later {
@@ -47,7 +55,8 @@ struct lite {
 	sqlite3 *db;
 	char *path, *me;
 	int lock;
-	uint64_t waits_since; /* bl_boot_ns() when somebody else was first seen to have the lock; 0: nobody is */
+	/* bl_boot_ns() when somebody else was first seen to have the lock; 0: nobody is */
+	uint64_t waits_since;
 	const struct bl_store_candidate *c;
 	bool troubled;
 	struct later *first, **last;
@@ -133,18 +142,23 @@ static int on_turn(sd_event_source *src, void *ctx)
 static const char *advice(int code)
 {
 	switch (code & 0xff) {
-	case SQLITE_FULL: return "; make room on its file system";
+	case SQLITE_FULL:
+		return "; make room on its file system";
 	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB: return "; restore a copy, or move it away to begin anew with no failure remembered";
-	case SQLITE_READONLY: return "; the file or its directory cannot be written";
-	case SQLITE_BUSY: return "; another program holds it";
+	case SQLITE_NOTADB:
+		return "; restore a copy, or move it away to begin anew with no failure remembered";
+	case SQLITE_READONLY:
+		return "; the file or its directory cannot be written";
+	case SQLITE_BUSY:
+		return "; another program holds it";
 	}
 	return "";
 }
 
 static void say(struct lite *l, int code, char *text, size_t size)
 {
-	snprintf(text, size, "the store %s: %s%s", l->path, l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(code), advice(code));
+	snprintf(text, size, "the store %s: %s%s", l->path,
+		 l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(code), advice(code));
 }
 
 static void tell_trouble(struct lite *l, const char *text)
@@ -176,7 +190,8 @@ static int one_number(struct lite *l, const char *sql, const char *arg, uint64_t
 static int set_number(struct lite *l, const char *name, uint64_t v)
 {
 	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(l->db, "UPDATE number SET value = ?2 WHERE name = ?1", -1, &q, NULL);
+	int rc = sqlite3_prepare_v2(l->db, "UPDATE number SET value = ?2 WHERE name = ?1", -1, &q,
+				    NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
@@ -191,7 +206,11 @@ static int set_number(struct lite *l, const char *name, uint64_t v)
 static int write_key(struct lite *l, const char *key, const void *value, size_t len, uint64_t rev)
 {
 	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(l->db, value ? "INSERT OR REPLACE INTO kv (key, value, rev) VALUES (?1, ?2, ?3)" : "DELETE FROM kv WHERE key = ?1", -1, &q, NULL);
+	int rc = sqlite3_prepare_v2(l->db,
+				    value ? "INSERT OR REPLACE INTO kv (key, value, rev) VALUES "
+					    "(?1, ?2, ?3)"
+					  : "DELETE FROM kv WHERE key = ?1",
+				    -1, &q, NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
@@ -210,7 +229,10 @@ static int do_sql(struct lite *l, const char *sql)
 	return sqlite3_exec(l->db, sql, NULL, NULL, NULL);
 }
 
-/* Ends a transaction that failed with @code. Afterwards certainly nothing of it was written, but if even that fails. */
+/*
+ * Ends a transaction that failed with @code. Afterwards certainly nothing of it was written, but if
+ * even that fails.
+ */
 static enum bl_store_outcome undone(struct lite *l, int code, char *text, size_t size)
 {
 	say(l, code, text, size);
@@ -230,7 +252,11 @@ static void read_into(struct lite *l, const char *prefix, bool one, struct later
 	v->r.outcome = BL_STORE_DONE;
 	rc = one_number(l, "SELECT value FROM number WHERE name = 'rev'", NULL, &v->r.rev);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(l->db, one ? "SELECT key, value, rev FROM kv WHERE key = ?1" : "SELECT key, value, rev FROM kv WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key", -1, &q, NULL);
+		rc = sqlite3_prepare_v2(l->db,
+					one ? "SELECT key, value, rev FROM kv WHERE key = ?1"
+					    : "SELECT key, value, rev FROM kv WHERE substr(key, 1, "
+					      "length(?1)) = ?1 ORDER BY key",
+					-1, &q, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_text(q, 1, prefix, -1, SQLITE_STATIC);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
@@ -256,7 +282,11 @@ static void read_into(struct lite *l, const char *prefix, bool one, struct later
 		if (len)
 			memcpy(value, blob, len);
 		value[len] = 0;
-		v->kv[v->r.n++] = (struct bl_store_kv){ .key = key, .value = value, .len = len, .rev = (uint64_t)sqlite3_column_int64(q, 2) };
+		v->kv[v->r.n++] =
+			(struct bl_store_kv){ .key = key,
+					      .value = value,
+					      .len = len,
+					      .rev = (uint64_t)sqlite3_column_int64(q, 2) };
 		rc = SQLITE_OK;
 	}
 	sqlite3_finalize(q);
@@ -278,7 +308,8 @@ static void lite_range(struct bl_store *s, const char *prefix, bool one, bl_stor
 }
 
 /* in a transaction; *@why is set if its conditions do not hold */
-static int put_inside(struct lite *l, uint64_t epoch, const char *key, uint64_t want, const void *value, size_t len, enum bl_store_why *why, uint64_t *rev)
+static int put_inside(struct lite *l, uint64_t epoch, const char *key, uint64_t want,
+		      const void *value, size_t len, enum bl_store_why *why, uint64_t *rev)
 {
 	uint64_t leads, have;
 	int rc;
@@ -302,7 +333,8 @@ static int put_inside(struct lite *l, uint64_t epoch, const char *key, uint64_t 
 	return rc == SQLITE_OK ? do_sql(l, "COMMIT") : rc;
 }
 
-static void tell_watches(struct lite *l, const char *key, const void *value, size_t len, uint64_t rev)
+static void tell_watches(struct lite *l, const char *key, const void *value, size_t len,
+			 uint64_t rev)
 {
 	const struct bl_store_kv kv = { .key = key, .value = value, .len = len, .rev = rev };
 	struct watch *w;
@@ -345,7 +377,9 @@ static void write_now(void *ctx, const struct bl_store_reply *unused)
 			r.why = BL_STORE_WHY_NONE;
 	} else if (r.why != BL_STORE_WHY_NONE) {
 		r.outcome = BL_STORE_REFUSED;
-		snprintf(text, sizeof(text), "%s", r.why == BL_STORE_WHY_FENCED ? "another controller leads" : "the key was written by somebody else");
+		snprintf(text, sizeof(text), "%s",
+			 r.why == BL_STORE_WHY_FENCED ? "another controller leads"
+						      : "the key was written by somebody else");
 	}
 	r.text = r.outcome == BL_STORE_DONE ? NULL : text;
 	tell_trouble(l, rc == SQLITE_OK ? NULL : text);
@@ -360,13 +394,20 @@ static void write_now(void *ctx, const struct bl_store_reply *unused)
 	free(w);
 }
 
-static void lite_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev, const void *value, size_t len, bl_store_fn fn, void *ctx)
+static void lite_put(struct bl_store *s, uint64_t epoch, const char *key, uint64_t rev,
+		     const void *value, size_t len, bl_store_fn fn, void *ctx)
 {
 	struct write *w = calloc(1, sizeof(*w) + len);
 
 	if (!w)
 		return;
-	*w = (struct write){ .l = lite_of(s), .fn = fn, .ctx = ctx, .epoch = epoch, .rev = rev, .len = len, .remove = !value };
+	*w = (struct write){ .l = lite_of(s),
+			     .fn = fn,
+			     .ctx = ctx,
+			     .epoch = epoch,
+			     .rev = rev,
+			     .len = len,
+			     .remove = !value };
 	snprintf(w->key, sizeof(w->key), "%s", key);
 	if (value && len)
 		memcpy(w->value, value, len);
@@ -450,7 +491,10 @@ static int try_again(sd_event_source *src, uint64_t usec, void *ctx)
 	return 0;
 }
 
-/* The process that has the lock, as far as /proc tells it here: not one of a pid namespace above. 0: it does not. */
+/*
+ * The process that has the lock, as far as /proc tells it here: not one of a pid namespace above.
+ * 0: it does not.
+ */
 static unsigned int holder(const struct lite *l)
 {
 	FILE *f = fopen("/proc/locks", "re");
@@ -461,7 +505,8 @@ static unsigned int holder(const struct lite *l)
 
 	if (f && !fstat(l->lock, &st))
 		while (!found && fgets(line, sizeof(line), f))
-			if (sscanf(line, "%*u: FLOCK %*s %*s %u %*x:%*x:%llu", &pid, &ino) == 2 && ino == st.st_ino)
+			if (sscanf(line, "%*u: FLOCK %*s %*s %u %*x:%*x:%llu", &pid, &ino) == 2 &&
+			    ino == st.st_ino)
 				found = pid;
 	if (f)
 		fclose(f);
@@ -479,14 +524,18 @@ static void lite_waits(const struct bl_store *s, char *text, size_t size)
 		return;
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	f = pid ? fopen(path, "re") : NULL;
-	if (f && fread(said, 1, sizeof(said) - 1, f) && (name = strchr(said, '(')) && (end = strrchr(said, ')')) && end[1] == ' ')
-		snprintf(who, sizeof(who), "process %u (%.*s)%s", pid, (int)(end - name - 1), name + 1, end[2] == 'T' || end[2] == 't' ? ", which is stopped," : "");
+	if (f && fread(said, 1, sizeof(said) - 1, f) && (name = strchr(said, '(')) &&
+	    (end = strrchr(said, ')')) && end[1] == ' ')
+		snprintf(who, sizeof(who), "process %u (%.*s)%s", pid, (int)(end - name - 1),
+			 name + 1, end[2] == 'T' || end[2] == 't' ? ", which is stopped," : "");
 	if (f)
 		fclose(f);
-	snprintf(text, size, "%s holds the store %s; this controller has waited for it for %llu s", who, l->path, (unsigned long long)((bl_boot_ns() - l->waits_since) / 1000000000));
+	snprintf(text, size, "%s holds the store %s; this controller has waited for it for %llu s",
+		 who, l->path, (unsigned long long)((bl_boot_ns() - l->waits_since) / 1000000000));
 }
 
-static int lite_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c, struct bl_err *err)
+static int lite_campaign(struct bl_store *s, const char *me, const struct bl_store_candidate *c,
+			 struct bl_err *err)
 {
 	struct lite *l = lite_of(s);
 	char path[512];
@@ -543,7 +592,13 @@ static void lite_close(struct bl_store *s)
 	free(l);
 }
 
-static const struct bl_store_ops lite_ops = { .close = lite_close, .range = lite_range, .put = lite_put, .watch = lite_watch, .campaign = lite_campaign, .resign = lite_resign, .waits = lite_waits };
+static const struct bl_store_ops lite_ops = { .close = lite_close,
+					      .range = lite_range,
+					      .put = lite_put,
+					      .watch = lite_watch,
+					      .campaign = lite_campaign,
+					      .resign = lite_resign,
+					      .waits = lite_waits };
 
 static int first_text(void *ctx, int n, char **v, char **names)
 {
@@ -561,8 +616,10 @@ static int make(struct lite *l)
 
 	snprintf(sql, sizeof(sql),
 		 "BEGIN IMMEDIATE;"
-		 "CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL) WITHOUT ROWID;"
-		 "CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+		 "CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT "
+		 "NULL) WITHOUT ROWID;"
+		 "CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT "
+		 "ROWID;"
 		 "INSERT INTO number VALUES ('epoch', 0), ('rev', 0);"
 		 "PRAGMA application_id = %d; PRAGMA user_version = %d;"
 		 "COMMIT",
@@ -582,7 +639,8 @@ static int check(struct lite *l, struct bl_err *err)
 	if (rc == SQLITE_OK)
 		rc = one_number(l, "SELECT count(*) FROM sqlite_master", NULL, &tables);
 	if (rc == SQLITE_OK && !tables && make(l) != SQLITE_OK && !sqlite3_get_autocommit(l->db))
-		do_sql(l, "ROLLBACK"); /* somebody else made it meanwhile, or the numbers below say that nobody did */
+		do_sql(l, "ROLLBACK"); /* somebody else made it meanwhile, or the numbers below say
+					  that nobody did */
 	if (rc == SQLITE_OK)
 		rc = one_number(l, "PRAGMA application_id", NULL, &application);
 	if (rc == SQLITE_OK)
@@ -591,14 +649,23 @@ static int check(struct lite *l, struct bl_err *err)
 		rc = sqlite3_exec(l->db, "PRAGMA quick_check(1)", first_text, said, NULL);
 	if (rc != SQLITE_OK) {
 		say(l, rc, text, sizeof(text));
-		return bl_fail(err, rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? EBADMSG : rc == SQLITE_FULL ? ENOSPC : EIO, "%s", text);
+		return bl_fail(err,
+			       rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? EBADMSG
+			       : rc == SQLITE_FULL                         ? ENOSPC
+									   : EIO,
+			       "%s", text);
 	}
 	if (strcmp(said, "ok"))
-		return bl_fail(err, EBADMSG, "the store %s is damaged (%s)%s", l->path, said, advice(SQLITE_CORRUPT));
+		return bl_fail(err, EBADMSG, "the store %s is damaged (%s)%s", l->path, said,
+			       advice(SQLITE_CORRUPT));
 	if (application != APPLICATION)
-		return bl_fail(err, tables ? EBADMSG : ENOSPC, tables ? "%s is a database, but none of barline's controllers" : "the store %s cannot be made; is its file system full?", l->path);
+		return bl_fail(err, tables ? EBADMSG : ENOSPC,
+			       tables ? "%s is a database, but none of barline's controllers"
+				      : "the store %s cannot be made; is its file system full?",
+			       l->path);
 	if (format != FORMAT)
-		return bl_fail(err, EPROTO, "the store %s has format %llu, this build speaks %d", l->path, (unsigned long long)format, FORMAT);
+		return bl_fail(err, EPROTO, "the store %s has format %llu, this build speaks %d",
+			       l->path, (unsigned long long)format, FORMAT);
 	return 0;
 }
 
@@ -622,7 +689,8 @@ int bl_store_sqlite(struct bl_store **out, sd_event *ev, const char *path, struc
 	sd_event_source_set_enabled(l->turn, SD_EVENT_OFF);
 	rc = sqlite3_open_v2(path, &l->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 	if (rc != SQLITE_OK)
-		rc = bl_fail(err, EIO, "cannot open the store %s: %s", path, l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(rc));
+		rc = bl_fail(err, EIO, "cannot open the store %s: %s", path,
+			     l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(rc));
 	else
 		rc = check(l, err);
 	if (rc)

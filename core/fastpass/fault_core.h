@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Losses by path (Fastpass section 5.2): a host's counts into REPORTs, and on the fault isolation service's side, from what one host sent and the other one got, bounds of what was lost between
+ * Losses by path (Fastpass section 5.2): a host's counts into REPORTs, and on the fault isolation
+ *service's side, from what one host sent and the other one got, bounds of what was lost between
  * them. arbiter/faults/isolate.c finds the link.
  *
- * Counts are sums, so a REPORT that is lost, doubled or late does no harm: a later one says it all. They are read at different times by different hosts, and frames are on their way
- * meanwhile. So nothing is estimated, there are two bounds. Of the frames sent by t:
- *	at least	sent(t) - came(u) are lost, if u is so late that all that would arrive has arrived (t + settle); later frames in came(u) hide losses, never invent them
- *	at most		sent(t) - came(v) are lost, if v is before t
- * What was lost between two such cuts lies between (least now - most then) and (most now - least then). Only the former accuses, only the latter exonerates.
+ * Counts are sums, so a REPORT that is lost, doubled or late does no harm: a later one says it all.
+ *They are read at different times by different hosts, and frames are on their way meanwhile. So
+ *nothing is estimated, there are two bounds. Of the frames sent by t: at least	sent(t) - came(u)
+ *are lost, if u is so late that all that would arrive has arrived (t + settle); later frames in
+ *came(u) hide losses, never invent them at most		sent(t) - came(v) are lost, if v is
+ *before t What was lost between two such cuts lies between (least now - most then) and (most now -
+ *least then). Only the former accuses, only the latter exonerates.
  *
- * Example, settle 2 ms: the sender says 1000 sent by 10.0 ms, the receiver 990 came by 9.0 ms and 1005 by 19.0 ms: of the first 1000 at least 0 (-5) and at most 10 are lost. Later 3000 sent by 30.0 ms, and
- * 2200 came by 39 ms: at least 800 are lost, and of the 2000 in between at least 800 - 10 = 790.
+ * Example, settle 2 ms: the sender says 1000 sent by 10.0 ms, the receiver 990 came by 9.0 ms and
+ *1005 by 19.0 ms: of the first 1000 at least 0 (-5) and at most 10 are lost. Later 3000 sent
+ *by 30.0 ms, and 2200 came by 39 ms: at least 800 are lost, and of the 2000 in between at least 800
+ *- 10 = 790.
  *
- * A window begins at a cut of the generation before, so it spans one to two generations. There are two: a short one sees a dead path soon, a long one a path that loses a little.
- * The gap between cuts is traffic that the bounds cannot tell from losses, so a generation is GAPS gaps divided by the threshold of its window.
+ * A window begins at a cut of the generation before, so it spans one to two generations. There are
+ *two: a short one sees a dead path soon, a long one a path that loses a little. The gap between
+ *cuts is traffic that the bounds cannot tell from losses, so a generation is GAPS gaps divided by
+ *the threshold of its window.
  */
 #ifndef BARLINE_FAULT_CORE_H
 #define BARLINE_FAULT_CORE_H
@@ -22,16 +29,21 @@
 #include "maps/fp_abi.h"
 #include "fcp_core.h"
 
-#define BL_FAULT_SCALES 2
+#define BL_FAULT_SCALES        2
 #define BL_FAULT_SHORT_PERCENT 50
-#define BL_FAULT_LOST_MIN 10 /* frames: fewer are no accusation whatever the percentage */
-#define BL_FAULT_GOOD_MIN 400 /* in a hundredth: frames without which nothing is exonerated: 4 expected losses */
+#define BL_FAULT_LOST_MIN      10 /* frames: fewer are no accusation whatever the percentage */
+/* in a hundredth: frames without which nothing is exonerated: 4 expected losses */
+#define BL_FAULT_GOOD_MIN 400
 
 enum bl_fault_verdict { BL_FAULT_UNKNOWN, BL_FAULT_GOOD, BL_FAULT_BAD };
 
 /* ---- a host's counts ---- */
 
-/** struct bl_report - one round of REPORTs. @v: [peer][column][0 sent, 1 came], read at once; @columns: per peer; the last one is BL_FCP_PATH_ANY. @next: peer that the next packet begins with. */
+/**
+ * struct bl_report - one round of REPORTs. @v: [peer][column][0 sent, 1 came], read at once;
+ * @columns: per peer; the last one is BL_FCP_PATH_ANY. @next: peer that the next packet begins
+ * with.
+ */
 struct bl_report {
 	const __u64 *v;
 	__u32 peers;
@@ -44,7 +56,10 @@ struct bl_report {
 	__u64 at;
 };
 
-/** bl_report_fill - the next packet of the round but for its header, into @buf of BL_FCP_PACKET_MAX bytes. Returns its length; 0: the round is over. A peer's columns are in one packet. */
+/**
+ * bl_report_fill - the next packet of the round but for its header, into @buf of BL_FCP_PACKET_MAX
+ * bytes. Returns its length; 0: the round is over. A peer's columns are in one packet.
+ */
 BL_FN __u32 bl_report_fill(struct bl_report *r, void *buf)
 {
 	struct bl_fcp_report *b = (void *)((__u8 *)buf + sizeof(struct bl_fcp_hdr));
@@ -79,7 +94,10 @@ BL_FN __u32 bl_report_fill(struct bl_report *r, void *buf)
 
 /* ---- sequence numbers of reports ---- */
 
-/** struct bl_fault_seq - of one sender. @boot: 0: never heard. @max: highest number; @seen: bit k: @max - k came. */
+/**
+ * struct bl_fault_seq - of one sender. @boot: 0: never heard. @max: highest number; @seen: bit k:
+ * @max - k came.
+ */
 struct bl_fault_seq {
 	__u64 boot;
 	__u64 seen;
@@ -87,8 +105,11 @@ struct bl_fault_seq {
 	__u32 reserved;
 };
 
-/** bl_fault_seq_take - a packet with @boot and @seq that verified. OK; *@fresh: 1: it counts anew. */
-BL_FN enum bl_fcp_reason bl_fault_seq_take(struct bl_fault_seq *s, __u64 boot, __u32 seq, int *fresh)
+/**
+ * bl_fault_seq_take - a packet with @boot and @seq that verified. OK; *@fresh: 1: it counts anew.
+ */
+BL_FN enum bl_fcp_reason bl_fault_seq_take(struct bl_fault_seq *s, __u64 boot, __u32 seq,
+					   int *fresh)
 {
 	__s32 ahead = (__s32)(seq - s->max);
 
@@ -114,7 +135,10 @@ BL_FN enum bl_fcp_reason bl_fault_seq_take(struct bl_fault_seq *s, __u64 boot, _
 
 /* ---- one pair of hosts ---- */
 
-/** struct bl_fault_cut - at a cut: @sent by then, and of these at least @least and at most @most lost (signed; a frame that came twice is less than none lost). */
+/**
+ * struct bl_fault_cut - at a cut: @sent by then, and of these at least @least and at most @most
+ * lost (signed; a frame that came twice is less than none lost).
+ */
 struct bl_fault_cut {
 	__u64 sent;
 	__s64 least;
@@ -122,9 +146,11 @@ struct bl_fault_cut {
 };
 
 /**
- * struct bl_fault_col - one path of a pair. @sent, @came: as reported last. @cut_sent, @cut_came: of the cut that waits for the frames under way. @base, @next: cuts at which the present window and the next
- * one begin, by scale. @win_sent, @win_least, @win_most: frames sent in the window, and bounds of how many were lost. @lost: at least so many since the counts began to be watched. @sticky: 1: was found bad when a link was
- * taken out of use, and no traffic says otherwise since.
+ * struct bl_fault_col - one path of a pair. @sent, @came: as reported last. @cut_sent, @cut_came:
+ * of the cut that waits for the frames under way. @base, @next: cuts at which the present window
+ * and the next one begin, by scale. @win_sent, @win_least, @win_most: frames sent in the window,
+ * and bounds of how many were lost. @lost: at least so many since the counts began to be watched.
+ * @sticky: 1: was found bad when a link was taken out of use, and no traffic says otherwise since.
  */
 struct bl_fault_col {
 	__u64 sent;
@@ -142,7 +168,9 @@ struct bl_fault_col {
 
 /**
  * struct bl_fault_pair - frames from one host to another.
- * @sent_ns, @came_ns: bus times that the counts are of; 0: none yet. @cut_ns: time of the cut that waits; 0: none does. @cuts: how many there were since the counts began. @gen: generation of the windows, by scale.
+ * @sent_ns, @came_ns: bus times that the counts are of; 0: none yet. @cut_ns: time of the cut that
+ * waits; 0: none does. @cuts: how many there were since the counts began. @gen: generation of the
+ * windows, by scale.
  * @cols, @n: paths, and BL_FCP_PATH_ANY last.
  */
 struct bl_fault_pair {
@@ -156,7 +184,10 @@ struct bl_fault_pair {
 	__u32 reserved;
 };
 
-/** struct bl_fault_rules - @settle_ns, @frames, @percent: of the file. @gen_ns: length of a generation, by scale: bl_fault_rules_set(). */
+/**
+ * struct bl_fault_rules - @settle_ns, @frames, @percent: of the file. @gen_ns: length of a
+ * generation, by scale: bl_fault_rules_set().
+ */
 struct bl_fault_rules {
 	__u64 settle_ns;
 	__u32 frames;
@@ -164,8 +195,12 @@ struct bl_fault_rules {
 	__u64 gen_ns[BL_FAULT_SCALES];
 };
 
-/** bl_fault_rules_set - @report_ns: between two reports of a host. A gap is two of these and the time to settle; in a window of 2.5 gaps / threshold it hides less than half of what accuses. */
-BL_FN void bl_fault_rules_set(struct bl_fault_rules *r, __u64 report_ns, __u64 settle_ns, __u32 frames, __u32 percent)
+/**
+ * bl_fault_rules_set - @report_ns: between two reports of a host. A gap is two of these and the
+ * time to settle; in a window of 2.5 gaps / threshold it hides less than half of what accuses.
+ */
+BL_FN void bl_fault_rules_set(struct bl_fault_rules *r, __u64 report_ns, __u64 settle_ns,
+			      __u32 frames, __u32 percent)
 {
 	__u32 s;
 
@@ -177,7 +212,10 @@ BL_FN void bl_fault_rules_set(struct bl_fault_rules *r, __u64 report_ns, __u64 s
 		r->gen_ns[s] = (2 * report_ns + settle_ns) * 125 / r->percent[s];
 }
 
-/** bl_fault_forget - one of the two hosts counts anew, or the service wants to look afresh. @counts: also what was reported. */
+/**
+ * bl_fault_forget - one of the two hosts counts anew, or the service wants to look afresh.
+ * @counts: also what was reported.
+ */
 BL_FN void bl_fault_forget(struct bl_fault_pair *p, int counts)
 {
 	__u32 k, s;
@@ -215,7 +253,8 @@ BL_FN void bl_fault_sent(struct bl_fault_pair *p, __u64 at)
 	p->cut_ns = at;
 }
 
-static inline void bl_fault_window(struct bl_fault_col *c, __u32 s, const struct bl_fault_cut *now, int first, __u64 turned)
+static inline void bl_fault_window(struct bl_fault_col *c, __u32 s, const struct bl_fault_cut *now,
+				   int first, __u64 turned)
 {
 	if (first || turned > 1)
 		c->base[s] = c->next[s] = *now;
@@ -228,8 +267,12 @@ static inline void bl_fault_window(struct bl_fault_col *c, __u32 s, const struct
 	c->win_most[s] = now->most - c->base[s].least;
 }
 
-/** bl_fault_came - the receiver's counts of @at are in @cols. Returns 1 if windows have moved: @now (of the service, any clock) says which generation it is. */
-BL_FN int bl_fault_came(struct bl_fault_pair *p, __u64 at, const struct bl_fault_rules *r, __u64 now)
+/**
+ * bl_fault_came - the receiver's counts of @at are in @cols. Returns 1 if windows have moved: @now
+ * (of the service, any clock) says which generation it is.
+ */
+BL_FN int bl_fault_came(struct bl_fault_pair *p, __u64 at, const struct bl_fault_rules *r,
+			__u64 now)
 {
 	__u32 k, s;
 
@@ -238,7 +281,9 @@ BL_FN int bl_fault_came(struct bl_fault_pair *p, __u64 at, const struct bl_fault
 		return 0;
 	for (k = 0; k < p->n; k++) {
 		struct bl_fault_col *c = &p->cols[k];
-		struct bl_fault_cut cut = { .sent = c->cut_sent, .least = bl_fault_minus48(c->cut_sent, c->came), .most = bl_fault_minus48(c->cut_sent, c->cut_came) };
+		struct bl_fault_cut cut = { .sent = c->cut_sent,
+					    .least = bl_fault_minus48(c->cut_sent, c->came),
+					    .most = bl_fault_minus48(c->cut_sent, c->cut_came) };
 
 		for (s = 0; s < BL_FAULT_SCALES; s++)
 			bl_fault_window(c, s, &cut, !p->cuts, now / r->gen_ns[s] - p->gen[s]);
@@ -251,10 +296,13 @@ BL_FN int bl_fault_came(struct bl_fault_pair *p, __u64 at, const struct bl_fault
 }
 
 /**
- * bl_fault_judge - column @k in the window of @scale. Frames that certainly came without a path although none was sent like that are taken for this path's: a switch on the way chose another one (path_lost), or
- * took the path out of them. Windows that did not move for a generation (a host is silent) say nothing.
+ * bl_fault_judge - column @k in the window of @scale. Frames that certainly came without a path
+ * although none was sent like that are taken for this path's: a switch on the way chose another one
+ * (path_lost), or took the path out of them. Windows that did not move for a generation (a host is
+ * silent) say nothing.
  */
-BL_FN enum bl_fault_verdict bl_fault_judge(const struct bl_fault_pair *p, __u32 k, __u32 scale, const struct bl_fault_rules *r, __u64 now)
+BL_FN enum bl_fault_verdict bl_fault_judge(const struct bl_fault_pair *p, __u32 k, __u32 scale,
+					   const struct bl_fault_rules *r, __u64 now)
 {
 	const struct bl_fault_col *c = &p->cols[k], *any = &p->cols[p->n - 1];
 	__s64 least = c->win_least[scale];
@@ -269,7 +317,8 @@ BL_FN enum bl_fault_verdict bl_fault_judge(const struct bl_fault_pair *p, __u32 
 		least += any->win_most[scale];
 	if (sent >= r->frames && least >= BL_FAULT_LOST_MIN && (__u64)least * 100 >= sent * percent)
 		return BL_FAULT_BAD;
-	if (sent >= r->frames && sent * percent >= BL_FAULT_GOOD_MIN && c->win_most[scale] * 100 < (__s64)(sent * percent))
+	if (sent >= r->frames && sent * percent >= BL_FAULT_GOOD_MIN &&
+	    c->win_most[scale] * 100 < (__s64)(sent * percent))
 		return BL_FAULT_GOOD;
 	return BL_FAULT_UNKNOWN;
 }

@@ -1,30 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The arbiter's end of the Fastpass control protocol: one struct per endpoint. Soft state only: an arbiter that knows nothing says RESET and has everything a round trip later.
+ * The arbiter's end of the Fastpass control protocol: one struct per endpoint. Soft state only: an
+ *arbiter that knows nothing says RESET and has everything a round trip later.
  *
  *	why = bl_fcp_arb_rx(a, buf, n, now, random)	a packet of this endpoint came
  *	  a->fresh: a new session began: tell the allocator to forget the endpoint, then clear it
- *	while (bl_fcp_arb_take(a, &dst, &slots))	hand new demands to the allocator, up to the quota
- *	bl_fcp_arb_grant(a, slot, dst, path)		the allocator gave a slot: it goes into the ALLOC that is being built
+ *	while (bl_fcp_arb_take(a, &dst, &slots))	hand new demands to the allocator, up to the
+ *quota bl_fcp_arb_grant(a, slot, dst, path)		the allocator gave a slot: it goes into the
+ *ALLOC that is being built
  *	n = bl_fcp_arb_tx(a, now, buf)			until 0: send these n bytes to the endpoint
  *
- * A RESET is an offer. The old session goes on until a packet verifies under the new nonce, so neither a forged nor a corrupted nor an old packet of an endpoint can end a session
- * that works: the host takes a RESET only for the challenge that it has now.
+ * A RESET is an offer. The old session goes on until a packet verifies under the new nonce, so
+ *neither a forged nor a corrupted nor an old packet of an endpoint can end a session that works:
+ *the host takes a RESET only for the challenge that it has now.
  *
- * Example, quota 100: told {7: 1000000}. 100 are handed over; after 30 grants 30 more. A host that lies about its demand waits for its own slots.
+ * Example, quota 100: told {7: 1000000}. 100 are handed over; after 30 grants 30 more. A host that
+ *lies about its demand waits for its own slots.
  */
 #ifndef BARLINE_FCP_ARB_CORE_H
 #define BARLINE_FCP_ARB_CORE_H
 
 #include "fcp_core.h"
 
-#define BL_FCP_CHUNK 1024 /* slots handed over at once for one destination: others come to their turn */
+/* slots handed over at once for one destination: others come to their turn */
+#define BL_FCP_CHUNK 1024
 
-#define BL_FCP_BEFORE 1024 /* slots before a packet's first grant that later ones may name: an allocator's window is handed out pair by pair */
+/*
+ * slots before a packet's first grant that later ones may name: an allocator's window is handed out
+ * pair by pair
+ */
+#define BL_FCP_BEFORE 1024
 
 /**
  * struct bl_fcp_build - the ALLOC that is being built.
- * @base: slot that offsets count from. @totals, @runs: counts. @dst: by place. @run_of: by place: 1 + its last run; 0: none. @last: by run: its last slot, from @base.
+ * @base: slot that offsets count from. @totals, @runs: counts. @dst: by place. @run_of: by place: 1
+ * + its last run; 0: none. @last: by run: its last slot, from @base.
  */
 struct bl_fcp_build {
 	__u64 base;
@@ -39,13 +49,16 @@ _Static_assert(BL_FCP_RUNS_MAX < 256 && BL_FCP_TOTALS_MAX < 256, "places are byt
 
 /**
  * struct bl_fcp_arb - an arbiter's end; one thread.
- * @e: what both ends have; pair @done: handed to the allocator; @look: destinations whose demand was not handed over in full.
+ * @e: what both ends have; pair @done: handed to the allocator; @look: destinations whose demand
+ * was not handed over in full.
  * @p: the caller's, for all endpoints. @reset: the body of its RESETs but for the nonce.
  * @waiting: slots handed over and not given yet; at most @p->quota.
  * @fresh: set when a session began or ended; the caller clears it.
- * @offer: nonce offered; 0: none. @challenge: of the packet that the offer answers. @reset_due: send it. @reset_ns: last RESET.
+ * @offer: nonce offered; 0: none. @challenge: of the packet that the offer answers. @reset_due:
+ * send it. @reset_ns: last RESET.
  * @b: next ALLOC.
- * @granted, @refused: slots put into ALLOCs; slots that nobody had asked for, which were not. @capped: times that the quota held a demand back. @resets: sent. @sessions: begun.
+ * @granted, @refused: slots put into ALLOCs; slots that nobody had asked for, which were not.
+ * @capped: times that the quota held a demand back. @resets: sent. @sessions: begun.
  * @gone: sessions ended by silence.
  */
 struct bl_fcp_arb {
@@ -67,7 +80,10 @@ struct bl_fcp_arb {
 	struct bl_fcp_build b;
 };
 
-/** bl_fcp_arb_begin - @nonce's session; 0: none. All counts are zero. Also to be called once at the start, with 0. */
+/**
+ * bl_fcp_arb_begin - @nonce's session; 0: none. All counts are zero. Also to be called once at the
+ * start, with 0.
+ */
 BL_FN void bl_fcp_arb_begin(struct bl_fcp_arb *a, __u64 nonce)
 {
 	bl_fcp_begin(&a->e, nonce);
@@ -93,7 +109,8 @@ BL_FN void bl_fcp_arb_offer(struct bl_fcp_arb *a, __u32 challenge, __u64 now, __
 	a->reset_ns = now ? now : 1;
 }
 
-BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packet, __u32 len, __u64 now, __u64 random)
+BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packet, __u32 len,
+					 __u64 now, __u64 random)
 {
 	struct bl_fcp_pkt k = { 0 };
 	enum bl_fcp_reason why = bl_fcp_parse(packet, len, a->e.n, &k);
@@ -123,7 +140,8 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 			return why;
 		bl_fcp_seq_take(&a->e, k.seq, now);
 		for (i = 0; i < k.ntotals; i++) {
-			__u32 dst = BL_BE16(k.totals[i].dst), total = bl_fcp_total_get(&k.totals[i]);
+			__u32 dst = BL_BE16(k.totals[i].dst),
+			      total = bl_fcp_total_get(&k.totals[i]);
 			struct bl_fcp_pair *r = &a->e.pair[dst];
 
 			if ((__s32)(total - r->told) > 0)
@@ -137,8 +155,12 @@ BL_FN enum bl_fcp_reason bl_fcp_arb_read(struct bl_fcp_arb *a, const void *packe
 	return BL_FCP_R_OK;
 }
 
-/** bl_fcp_arb_rx - a packet of this endpoint came, @packet aligned to 8. @random: 64 random bits for a nonce. */
-BL_FN enum bl_fcp_reason bl_fcp_arb_rx(struct bl_fcp_arb *a, const void *packet, __u32 len, __u64 now, __u64 random)
+/**
+ * bl_fcp_arb_rx - a packet of this endpoint came, @packet aligned to 8. @random: 64 random bits
+ * for a nonce.
+ */
+BL_FN enum bl_fcp_reason bl_fcp_arb_rx(struct bl_fcp_arb *a, const void *packet, __u32 len,
+				       __u64 now, __u64 random)
 {
 	enum bl_fcp_reason why = bl_fcp_arb_read(a, packet, len, now, random);
 
@@ -173,8 +195,9 @@ BL_FN int bl_fcp_arb_take(struct bl_fcp_arb *a, __u32 *dst, __u32 *slots)
 }
 
 /**
- * bl_fcp_arb_grant - the allocator gave @slot. 0; -1: the packet is full: send it (bl_fcp_arb_tx()) and come again; 1: nobody has asked for it, it is not sent.
- * Slots of a destination come in rising order: then they make runs.
+ * bl_fcp_arb_grant - the allocator gave @slot. 0; -1: the packet is full: send it (bl_fcp_arb_tx())
+ * and come again; 1: nobody has asked for it, it is not sent. Slots of a destination come in rising
+ * order: then they make runs.
  */
 BL_FN int bl_fcp_arb_grant(struct bl_fcp_arb *a, __u64 slot, __u32 dst, __u8 path)
 {
@@ -203,7 +226,8 @@ BL_FN int bl_fcp_arb_grant(struct bl_fcp_arb *a, __u64 slot, __u32 dst, __u8 pat
 	}
 	run = b->run_of[at] ? &b->run[b->run_of[at] - 1] : 0;
 	step = run ? off - b->last[b->run_of[at] - 1] : 0;
-	if (run && run->path == path && run->count < 255 && step && step < 256 && (run->count == 1 || step == run->stride)) {
+	if (run && run->path == path && run->count < 255 && step && step < 256 &&
+	    (run->count == 1 || step == run->stride)) {
 		run->stride = (__u8)step;
 		run->count++;
 		b->last[b->run_of[at] - 1] = off;
@@ -241,18 +265,26 @@ BL_FN __u32 bl_fcp_arb_alloc(struct bl_fcp_arb *a, __u64 now, void *buf)
 		s->dst[s->n++] = b->dst[i];
 		bl_fcp_total_put(&t[i], b->dst[i], r->total);
 	}
-	/* with those that were not heard; one that is in both lists is told twice, which does no harm */
+	/*
+	 * with those that were not heard; one that is in both lists is told twice, which does no
+	 * harm
+	 */
 	n += bl_fcp_put_totals(e, s, seq, t + n, BL_FCP_TOTALS_MAX - n);
 	bl_put48(body->base, b->base);
 	body->totals = (__u8)n;
 	body->runs = (__u8)b->runs;
 	__builtin_memcpy(t + n, b->run, b->runs * sizeof(b->run[0]));
-	i = (__u32)(sizeof(struct bl_fcp_hdr) + sizeof(*body) + n * sizeof(*t) + b->runs * sizeof(b->run[0]));
+	i = (__u32)(sizeof(struct bl_fcp_hdr) + sizeof(*body) + n * sizeof(*t) +
+		    b->runs * sizeof(b->run[0]));
 	b->totals = b->runs = 0;
-	return bl_fcp_seal(a->p, e->nonce, BL_FCP_ALLOC, 0, seq, e->in_max, bl_fcp_ack_bits(e), buf, i);
+	return bl_fcp_seal(a->p, e->nonce, BL_FCP_ALLOC, 0, seq, e->in_max, bl_fcp_ack_bits(e), buf,
+			   i);
 }
 
-/** bl_fcp_arb_tx - the next packet that must go out at @now: its length, or 0. @buf: BL_FCP_PACKET_MAX bytes, aligned to 8. */
+/**
+ * bl_fcp_arb_tx - the next packet that must go out at @now: its length, or 0. @buf:
+ * BL_FCP_PACKET_MAX bytes, aligned to 8.
+ */
 BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 {
 	struct bl_fcp_end *e = &a->e;
@@ -266,7 +298,8 @@ BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 		a->reset_due = 0;
 		a->resets++;
 		e->tx++;
-		return bl_fcp_seal(a->p, 0, BL_FCP_RESET, a->challenge, 0, 0, 0, buf, sizeof(struct bl_fcp_hdr) + sizeof(*r));
+		return bl_fcp_seal(a->p, 0, BL_FCP_RESET, a->challenge, 0, 0, 0, buf,
+				   sizeof(struct bl_fcp_hdr) + sizeof(*r));
 	}
 	if (!e->nonce)
 		return 0;
@@ -279,7 +312,8 @@ BL_FN __u32 bl_fcp_arb_tx(struct bl_fcp_arb *a, __u64 now, void *buf)
 	if (a->b.totals || e->tell.count) {
 		len = bl_fcp_arb_alloc(a, now, buf);
 	} else if (e->ack_due_ns && e->ack_due_ns <= now) {
-		len = bl_fcp_seal(a->p, e->nonce, BL_FCP_ACK, 0, 0, e->in_max, bl_fcp_ack_bits(e), buf, sizeof(struct bl_fcp_hdr));
+		len = bl_fcp_seal(a->p, e->nonce, BL_FCP_ACK, 0, 0, e->in_max, bl_fcp_ack_bits(e),
+				  buf, sizeof(struct bl_fcp_hdr));
 	} else {
 		return 0;
 	}

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What both ends of the Fastpass control protocol share (Fastpass section 5.3): packets, the window of sequence numbers, and the aggregate counts.
- * core/fastpass/fcp_host_core.h and core/fastpass/fcp_arb_core.h are the ends. No socket, no clock: time and random numbers are arguments.
+ * What both ends of the Fastpass control protocol share (Fastpass section 5.3): packets, the window
+ *of sequence numbers, and the aggregate counts. core/fastpass/fcp_host_core.h and
+ *core/fastpass/fcp_arb_core.h are the ends. No socket, no clock: time and random numbers are
+ *arguments.
  *
- * The idea: what is said is a count since the session began ("100 slots wanted for host 7 so far"), so hearing it twice or late changes nothing, and a lost packet is never
- * sent again; the present count goes out instead. Sequence numbers serve two ends only: to know which counts the other has heard, and to take each ALLOC at most once.
+ * The idea: what is said is a count since the session began ("100 slots wanted for host 7 so far"),
+ *so hearing it twice or late changes nothing, and a lost packet is never sent again; the present
+ *count goes out instead. Sequence numbers serve two ends only: to know which counts the other has
+ *heard, and to take each ALLOC at most once.
  *
  * Example, 2 slots wanted for host 7 and the first ALLOC lost:
  *
  *	host: REQ seq 1 {7: 2}		arbiter: told 2
  *	arbiter: ALLOC seq 1 {7: 1}, slot 900	(lost)
  *	arbiter: ALLOC seq 2 {7: 2}, slot 901	host: told 2, received 1; seq 1 is missing: it waits
- *	host, 100 us later: seq 1 is given up (it will be refused if it comes); 2 - 1 = 1 slot lost, so 1 more is wanted: REQ seq 2 {7: 3}
- *	arbiter: 3 - 2 = 1 new slot
+ *	host, 100 us later: seq 1 is given up (it will be refused if it comes); 2 - 1 = 1 slot lost,
+ *so 1 more is wanted: REQ seq 2 {7: 3} arbiter: 3 - 2 = 1 new slot
  *
- * Had seq 2 been lost too, no acknowledgement would have come, and the arbiter would send the totals alone: ALLOC seq 3 {7: 2}, no run.
+ * Had seq 2 been lost too, no acknowledgement would have come, and the arbiter would send the
+ *totals alone: ALLOC seq 3 {7: 2}, no run.
  */
 #ifndef BARLINE_FCP_CORE_H
 #define BARLINE_FCP_CORE_H
@@ -24,14 +29,16 @@
 #include "core/wire_core.h"
 
 #define BL_FCP_REORDER 3 /* packets: missing behind so many later ones: lost, as in RFC 6675 */
-#define BL_FCP_REACH   (1U << 20) /* packets: a sequence number further ahead is no loss but nonsense */
+/* packets: a sequence number further ahead is no loss but nonsense */
+#define BL_FCP_REACH   (1U << 20)
 #define BL_FCP_BACKOFF 3 /* the timeout doubles that often */
 #define BL_FCP_NEVER   (~0ULL)
 
 /**
  * struct bl_fcp_pkt - a parsed packet; pointers lead into it. Host order.
  * @opcode, @challenge, @seq, @ack, @ack_bits: from the header.
- * @totals, @ntotals: REQ, ALLOC. @runs, @nruns, @base: ALLOC. @body: RESET, WATCHDOG, REPORT, FAULTS, HEARD. @counts, @ncounts: REPORT. @links, @nlinks: FAULTS.
+ * @totals, @ntotals: REQ, ALLOC. @runs, @nruns, @base: ALLOC. @body: RESET, WATCHDOG, REPORT,
+ * FAULTS, HEARD. @counts, @ncounts: REPORT. @links, @nlinks: FAULTS.
  */
 struct bl_fcp_pkt {
 	__u8 opcode;
@@ -51,7 +58,10 @@ struct bl_fcp_pkt {
 	__u32 nlinks;
 };
 
-/** struct bl_fcp_slots - a run in host order: slots @first + k * @stride, k < @count, to @dst on @path. */
+/**
+ * struct bl_fcp_slots - a run in host order: slots @first + k * @stride, k < @count, to @dst on
+ * @path.
+ */
 struct bl_fcp_slots {
 	__u64 first;
 	__u32 dst;
@@ -61,19 +71,23 @@ struct bl_fcp_slots {
 };
 
 /**
- * struct bl_fcp_params - what both ends are told at the start; the same for all of an arbiter's endpoints.
+ * struct bl_fcp_params - what both ends are told at the start; the same for all of an arbiter's
+ *endpoints.
  * @secret: shared by hosts and arbiters; 0, 0: none, and checksums only tell sessions apart.
  * @table: bl_fcp_table() of the list of endpoints.
- * @rtt_ns: a round trip between host and arbiter, generously: at most one RESET in it; timeout = 2 @rtt_ns.
+ * @rtt_ns: a round trip between host and arbiter, generously: at most one RESET in it; timeout = 2
+ *@rtt_ns.
  * @reorder_ns: an ALLOC that is missing for that long is given up.
  * @ack_ns: an acknowledgement waits that long for something to travel with.
  * @pace_ns: host: what it wants more of is said that long after its last packet at the soonest,
  *	unless it fills a packet or can travel with an acknowledgement, so that FCP takes no more
  *	than a few per cent of a slow link.
  * @keep_ns: host: asks again after that long without an answer while it wants slots.
- * @hold_ns: host: an arbiter of an older term is believed after that long without a word from the present one.
+ * @hold_ns: host: an arbiter of an older term is believed after that long without a word from the
+ *present one.
  * @dead_ns: arbiter: a host that acknowledges nothing for that long has no session any more.
- * @quota: slots that one endpoint may have waiting in the allocator; what it wants beyond comes in as those are given.
+ * @quota: slots that one endpoint may have waiting in the allocator; what it wants beyond comes in
+ *as those are given.
  */
 struct bl_fcp_params {
 	__u64 secret[2];
@@ -87,14 +101,18 @@ struct bl_fcp_params {
 	__u64 hold_ns;
 	__u64 dead_ns;
 };
-#define BL_FCP_PARAMS_DEFAULT \
-	{ .quota = 1U << 16, .rtt_ns = 200000, .reorder_ns = 100000, .ack_ns = 50000, .keep_ns = 1000000, .hold_ns = 100000000, .dead_ns = 1000000000 }
+#define BL_FCP_PARAMS_DEFAULT                                                               \
+	{                                                                                   \
+		.quota = 1U << 16, .rtt_ns = 200000, .reorder_ns = 100000, .ack_ns = 50000, \
+		.keep_ns = 1000000, .hold_ns = 100000000, .dead_ns = 1000000000             \
+	}
 
 /**
  * struct bl_fcp_pair - counts for one destination, in one session.
  * @total: what this end tells: slots wanted (host), slots given (arbiter).
  * @told: what the other end told last, the highest: slots given (host), slots wanted (arbiter).
- * @done: host: slots received, or given up and wanted anew: @told - @done are under way or lost. Arbiter: slots handed to the allocator.
+ * @done: host: slots received, or given up and wanted anew: @told - @done are under way or lost.
+ * Arbiter: slots handed to the allocator.
  * @seq: of the last packet that carried @total.
  * @queued: BL_FCP_Q_*: queues that it is in.
  */
@@ -108,7 +126,10 @@ struct bl_fcp_pair {
 #define BL_FCP_Q_TELL 1 /* @total must be told */
 #define BL_FCP_Q_LOOK 2 /* @told differs from @done */
 
-/** struct bl_fcp_queue - destinations, first in first out, each once. @item: as many as there are pairs. */
+/**
+ * struct bl_fcp_queue - destinations, first in first out, each once. @item: as many as there are
+ * pairs.
+ */
 struct bl_fcp_queue {
 	__u16 *item;
 	__u32 head;
@@ -127,12 +148,16 @@ struct bl_fcp_sent {
  * @pair, @n: by destination; the caller's memory, like @sent and the queues'.
  * @tell, @look: queues BL_FCP_Q_TELL and BL_FCP_Q_LOOK.
  * @nonce: of the session; 0: none.
- * @next: sequence number of the next packet. @open: bit k: packet @next - 1 - k is neither acknowledged nor lost. @sent: by seq % BL_FCP_WINDOW.
- * @in_max: highest sequence number that came. @in_got, @in_closed: bit k: @in_max - k came; came or was given up.
+ * @next: sequence number of the next packet. @open: bit k: packet @next - 1 - k is neither
+ * acknowledged nor lost. @sent: by seq % BL_FCP_WINDOW.
+ * @in_max: highest sequence number that came. @in_got, @in_closed: bit k: @in_max - k came; came or
+ * was given up.
  * @gap_ns: since when something before @gap_max is missing; 0: nothing is.
  * @ack_due_ns: 0: nothing to acknowledge.
- * @heard_ns: last packet that was taken. @sent_ns: last packet that went out. @backoff: timeouts since @heard_ns, at most BL_FCP_BACKOFF.
- * @count: packets that came, by enum bl_fcp_reason. @timeouts, @nacks: packets lost by time, by acknowledgements. @tx: packets sent.
+ * @heard_ns: last packet that was taken. @sent_ns: last packet that went out. @backoff: timeouts
+ * since @heard_ns, at most BL_FCP_BACKOFF.
+ * @count: packets that came, by enum bl_fcp_reason. @timeouts, @nacks: packets lost by time, by
+ * acknowledgements. @tx: packets sent.
  */
 struct bl_fcp_end {
 	struct bl_fcp_pair *pair;
@@ -181,7 +206,8 @@ BL_CORE void bl_fcp_total_put(struct bl_fcp_total *t, __u32 dst, __u32 total)
 
 BL_FN __u64 bl_fcp_sum(const struct bl_fcp_params *p, __u64 nonce, const void *packet, __u32 len)
 {
-	return bl_siphash(p->secret[0] ^ nonce, p->secret[1], packet, len, offsetof(struct bl_fcp_hdr, check) / 8);
+	return bl_siphash(p->secret[0] ^ nonce, p->secret[1], packet, len,
+			  offsetof(struct bl_fcp_hdr, check) / 8);
 }
 
 BL_CORE int bl_fcp_sum_ok(const struct bl_fcp_params *p, __u64 nonce, const void *packet, __u32 len)
@@ -192,7 +218,8 @@ BL_CORE int bl_fcp_sum_ok(const struct bl_fcp_params *p, __u64 nonce, const void
 }
 
 /* what a REPORT says: peers below @n in order, none outside of its range, each column once */
-BL_FN int bl_fcp_report_ok(const struct bl_fcp_report *r, const struct bl_fcp_count *c, __u32 count, __u32 n)
+BL_FN int bl_fcp_report_ok(const struct bl_fcp_report *r, const struct bl_fcp_count *c, __u32 count,
+			   __u32 n)
 {
 	__u32 first = BL_BE16(r->first), last = BL_BE16(r->last), i, key, before = 0;
 
@@ -220,8 +247,9 @@ BL_CORE void bl_fcp_slots_at(const struct bl_fcp_pkt *k, __u32 i, struct bl_fcp_
 }
 
 /**
- * bl_fcp_parse - from @len bytes, aligned to 8, to @k. Everything that can be checked without a session is: after BL_FCP_R_OK all entries lie within the packet, all
- * destinations are below @n, all runs hold slots. What is longer than it says is refused: nothing rides along.
+ * bl_fcp_parse - from @len bytes, aligned to 8, to @k. Everything that can be checked without a
+ * session is: after BL_FCP_R_OK all entries lie within the packet, all destinations are below @n,
+ * all runs hold slots. What is longer than it says is refused: nothing rides along.
  */
 BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, struct bl_fcp_pkt *k)
 {
@@ -275,7 +303,8 @@ BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, st
 		break;
 	case BL_FCP_RESET:
 	case BL_FCP_WATCHDOG:
-		i = k->opcode == BL_FCP_RESET ? (__u32)sizeof(struct bl_fcp_reset) : (__u32)sizeof(struct bl_fcp_watchdog);
+		i = k->opcode == BL_FCP_RESET ? (__u32)sizeof(struct bl_fcp_reset)
+					      : (__u32)sizeof(struct bl_fcp_watchdog);
 		if (left < i)
 			return BL_FCP_R_SHORT;
 		k->body = p;
@@ -312,16 +341,19 @@ BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, st
 	default:
 		return BL_FCP_R_BAD_OPCODE;
 	}
-	if (k->ntotals > BL_FCP_TOTALS_MAX || k->nruns > BL_FCP_RUNS_MAX || k->ncounts > BL_FCP_COUNTS_MAX || k->nlinks > BL_FCP_LINKS_MAX)
+	if (k->ntotals > BL_FCP_TOTALS_MAX || k->nruns > BL_FCP_RUNS_MAX ||
+	    k->ncounts > BL_FCP_COUNTS_MAX || k->nlinks > BL_FCP_LINKS_MAX)
 		return BL_FCP_R_BAD_LENGTH;
-	i = k->ntotals * (__u32)sizeof(*k->totals) + k->nruns * (__u32)sizeof(*k->runs) + k->ncounts * (__u32)sizeof(*k->counts) + k->nlinks * (__u32)sizeof(*k->links);
+	i = k->ntotals * (__u32)sizeof(*k->totals) + k->nruns * (__u32)sizeof(*k->runs) +
+	    k->ncounts * (__u32)sizeof(*k->counts) + k->nlinks * (__u32)sizeof(*k->links);
 	if (left != i)
 		return left < i ? BL_FCP_R_SHORT : BL_FCP_R_BAD_LENGTH;
 	for (i = 0; i < k->ntotals; i++)
 		if (BL_BE16(k->totals[i].dst) >= n)
 			return BL_FCP_R_BAD_BODY;
 	for (i = 0; i < k->nruns; i++)
-		if (k->runs[i].which >= k->ntotals || !k->runs[i].count || (k->runs[i].count > 1 && !k->runs[i].stride))
+		if (k->runs[i].which >= k->ntotals || !k->runs[i].count ||
+		    (k->runs[i].count > 1 && !k->runs[i].stride))
 			return BL_FCP_R_BAD_BODY;
 	for (i = 0; i < k->nlinks; i++)
 		if (k->links[i].way > 1)
@@ -332,7 +364,8 @@ BL_FN enum bl_fcp_reason bl_fcp_parse(const void *packet, __u32 len, __u32 n, st
 }
 
 /** bl_fcp_seal - header of a packet that is complete but for it; returns @len. */
-BL_FN __u32 bl_fcp_seal(const struct bl_fcp_params *p, __u64 nonce, __u8 op, __u32 challenge, __u32 seq, __u32 ack, __u64 ack_bits, void *packet, __u32 len)
+BL_FN __u32 bl_fcp_seal(const struct bl_fcp_params *p, __u64 nonce, __u8 op, __u32 challenge,
+			__u32 seq, __u32 ack, __u64 ack_bits, void *packet, __u32 len)
 {
 	struct bl_fcp_hdr *h = packet;
 
@@ -379,7 +412,10 @@ BL_CORE void bl_fcp_tell(struct bl_fcp_end *e, __u32 dst)
 
 /* ---- sequence numbers ---- */
 
-/** bl_fcp_begin - a session: nothing was sent, nothing came. Counts of packets stay; the counts of slots are the caller's to set. */
+/**
+ * bl_fcp_begin - a session: nothing was sent, nothing came. Counts of packets stay; the counts of
+ * slots are the caller's to set.
+ */
 BL_CORE void bl_fcp_begin(struct bl_fcp_end *e, __u64 nonce)
 {
 	e->nonce = nonce;
@@ -403,8 +439,8 @@ BL_FN void bl_fcp_lose(struct bl_fcp_end *e, __u32 seq)
 }
 
 /**
- * bl_fcp_next_seq - number of a packet that is about to go out, and its entry, to be filled with what it tells. Never waits for a window: what was sent 64 packets ago
- * counts as lost.
+ * bl_fcp_next_seq - number of a packet that is about to go out, and its entry, to be filled with
+ * what it tells. Never waits for a window: what was sent 64 packets ago counts as lost.
  */
 BL_CORE struct bl_fcp_sent *bl_fcp_next_seq(struct bl_fcp_end *e, __u64 now, __u32 *seq)
 {
@@ -426,7 +462,10 @@ BL_CORE int bl_fcp_acks_ok(const struct bl_fcp_end *e, __u32 ack)
 	return (__s32)(ack - (e->next - 1)) <= 0;
 }
 
-/** bl_fcp_acked - the other end's @ack and @ack_bits: forget what came, lose what three later ones overtook. */
+/**
+ * bl_fcp_acked - the other end's @ack and @ack_bits: forget what came, lose what three later ones
+ * overtook.
+ */
 BL_FN void bl_fcp_acked(struct bl_fcp_end *e, __u32 ack, __u64 ack_bits)
 {
 	__u32 shift = e->next - 1 - ack, k;
@@ -503,7 +542,10 @@ BL_FN void bl_fcp_seq_take(struct bl_fcp_end *e, __u32 seq, __u64 now)
 	}
 }
 
-/** bl_fcp_gaps_close - what has been missing for @reorder_ns is given up; it is refused from now on. Returns 1 if nothing is missing any more. */
+/**
+ * bl_fcp_gaps_close - what has been missing for @reorder_ns is given up; it is refused from now
+ * on. Returns 1 if nothing is missing any more.
+ */
 BL_CORE int bl_fcp_gaps_close(struct bl_fcp_end *e, const struct bl_fcp_params *p, __u64 now)
 {
 	__u32 back = e->in_max - e->gap_max;
@@ -533,7 +575,8 @@ BL_CORE void bl_fcp_heard(struct bl_fcp_end *e, const struct bl_fcp_params *p, _
 }
 
 /* up to @max totals that must be told, into @t and the packet's entry; returns how many */
-BL_FN __u32 bl_fcp_put_totals(struct bl_fcp_end *e, struct bl_fcp_sent *s, __u32 seq, struct bl_fcp_total *t, __u32 max)
+BL_FN __u32 bl_fcp_put_totals(struct bl_fcp_end *e, struct bl_fcp_sent *s, __u32 seq,
+			      struct bl_fcp_total *t, __u32 max)
 {
 	__u32 i;
 

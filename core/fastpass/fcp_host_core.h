@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The host's end of the Fastpass control protocol: asks for timeslots, takes ALLOCs, notices those that were lost, begins anew when an arbiter says RESET.
+ * The host's end of the Fastpass control protocol: asks for timeslots, takes ALLOCs, notices those
+ *that were lost, begins anew when an arbiter says RESET.
  *
- *	bl_fcp_host_want(h, dst, slots)			frames were put into the hold queue; or a slot passed unused (6.3): it is wanted again
+ *	bl_fcp_host_want(h, dst, slots)			frames were put into the hold queue; or a
+ *slot passed unused (6.3): it is wanted again
  *	n = bl_fcp_host_tx(h, now, buf, size)		until 0: send these n bytes to the arbiter
- *	why = bl_fcp_host_rx(h, buf, n, now, &k)	a packet came; ALLOC: k.nruns runs, read by bl_fcp_slots_at(), are this host's
+ *	why = bl_fcp_host_rx(h, buf, n, now, &k)	a packet came; ALLOC: k.nruns runs, read by
+ *bl_fcp_slots_at(), are this host's
  *	t = bl_fcp_host_next(h)				call bl_fcp_host_tx() at t at the latest
  *
- * Example of a RESET: host 3 wanted 10 slots for host 7 and got 4 when its arbiter dies. It asks again after 1 ms ("keep"), by its old nonce, with challenge 21. The new arbiter cannot
- * verify that and answers RESET, challenge 21, nonce N. The host counts anew: 6 wanted, 0 given; its challenge is 22 now, so the same RESET again, or a late one, changes
- * nothing. Its next packet, REQ seq 1 {7: 6}, verifies under N: one round trip.
+ * Example of a RESET: host 3 wanted 10 slots for host 7 and got 4 when its arbiter dies. It asks
+ *again after 1 ms ("keep"), by its old nonce, with challenge 21. The new arbiter cannot verify that
+ *and answers RESET, challenge 21, nonce N. The host counts anew: 6 wanted, 0 given; its challenge
+ *is 22 now, so the same RESET again, or a late one, changes nothing. Its next packet, REQ seq 1 {7:
+ *6}, verifies under N: one round trip.
  */
 #ifndef BARLINE_FCP_HOST_CORE_H
 #define BARLINE_FCP_HOST_CORE_H
@@ -22,9 +27,11 @@
  * @p: the caller fills it in.
  * @self: own index. @challenge: of the next RESET that will be taken.
  * @need: slots wanted and not received, over all destinations.
- * @term: of the session's arbiter. @slot_ns, @slot_bytes: what it said; 0: there was no session yet.
+ * @term: of the session's arbiter. @slot_ns, @slot_bytes: what it said; 0: there was no session
+ * yet.
  * @call: an arbiter called: answer at once. @called_ns: last answer.
- * @received, @lost, @unasked: slots that came, that were lost on the way, that came without having been asked for. @resets: sessions. @wanted: slots, without those that were lost.
+ * @received, @lost, @unasked: slots that came, that were lost on the way, that came without having
+ * been asked for. @resets: sessions. @wanted: slots, without those that were lost.
  */
 struct bl_fcp_host {
 	struct bl_fcp_end e;
@@ -116,7 +123,8 @@ BL_FN void bl_fcp_host_take(struct bl_fcp_host *h, const struct bl_fcp_pkt *k)
 	}
 }
 
-BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct bl_fcp_pkt *k, __u64 now)
+BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct bl_fcp_pkt *k,
+					   __u64 now)
 {
 	const struct bl_fcp_reset *b = k->body;
 	__u32 term = BL_BE32(b->term), i;
@@ -125,9 +133,11 @@ BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct b
 		return BL_FCP_R_OLD_RESET;
 	if (!b->nonce || !b->slot_ns || !b->slot_bytes || b->reserved)
 		return BL_FCP_R_BAD_BODY;
-	if (BL_BE32(b->table) != h->p.table || BL_BE16(b->index) != h->self || BL_BE16(b->endpoints) != h->e.n)
+	if (BL_BE32(b->table) != h->p.table || BL_BE16(b->index) != h->self ||
+	    BL_BE16(b->endpoints) != h->e.n)
 		return BL_FCP_R_BAD_TABLE;
-	if (h->e.nonce && (__s32)(term - h->term) < 0 && (__s64)(now - h->e.heard_ns) < (__s64)h->p.hold_ns)
+	if (h->e.nonce && (__s32)(term - h->term) < 0 &&
+	    (__s64)(now - h->e.heard_ns) < (__s64)h->p.hold_ns)
 		return BL_FCP_R_OLD_TERM;
 	h->challenge++;
 	h->term = term;
@@ -148,7 +158,8 @@ BL_FN enum bl_fcp_reason bl_fcp_host_reset(struct bl_fcp_host *h, const struct b
 	return BL_FCP_R_OK;
 }
 
-BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *packet, __u32 len, __u64 now, struct bl_fcp_pkt *k)
+BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *packet, __u32 len,
+					  __u64 now, struct bl_fcp_pkt *k)
 {
 	enum bl_fcp_reason why = bl_fcp_parse(packet, len, h->e.n, k);
 	int session = k->opcode == BL_FCP_ALLOC || k->opcode == BL_FCP_ACK;
@@ -157,12 +168,14 @@ BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *pac
 		return why;
 	if (!session && k->opcode != BL_FCP_RESET && k->opcode != BL_FCP_CALL)
 		return BL_FCP_R_BAD_OPCODE;
-	if ((session && !h->e.nonce) || !bl_fcp_sum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
+	if ((session && !h->e.nonce) ||
+	    !bl_fcp_sum_ok(&h->p, session ? h->e.nonce : 0, packet, len))
 		return BL_FCP_R_BAD_CHECK;
 	if (k->opcode == BL_FCP_RESET)
 		return bl_fcp_host_reset(h, k, now);
 	if (k->opcode == BL_FCP_CALL) {
-		h->call |= (__s64)(now - h->called_ns) >= (__s64)h->p.rtt_ns; /* who shouts gets one answer per round trip */
+		/* who shouts gets one answer per round trip */
+		h->call |= (__s64)(now - h->called_ns) >= (__s64)h->p.rtt_ns;
 		return BL_FCP_R_OK;
 	}
 	if (!bl_fcp_acks_ok(&h->e, k->ack))
@@ -181,8 +194,12 @@ BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *pac
 	return BL_FCP_R_OK;
 }
 
-/** bl_fcp_host_rx - a packet came, @packet aligned to 8. Only after BL_FCP_R_OK and with BL_FCP_ALLOC are @k's runs to be used. */
-BL_FN enum bl_fcp_reason bl_fcp_host_rx(struct bl_fcp_host *h, const void *packet, __u32 len, __u64 now, struct bl_fcp_pkt *k)
+/**
+ * bl_fcp_host_rx - a packet came, @packet aligned to 8. Only after BL_FCP_R_OK and with
+ * BL_FCP_ALLOC are @k's runs to be used.
+ */
+BL_FN enum bl_fcp_reason bl_fcp_host_rx(struct bl_fcp_host *h, const void *packet, __u32 len,
+					__u64 now, struct bl_fcp_pkt *k)
 {
 	enum bl_fcp_reason why;
 
@@ -192,7 +209,10 @@ BL_FN enum bl_fcp_reason bl_fcp_host_rx(struct bl_fcp_host *h, const void *packe
 	return why;
 }
 
-/* when a word from the arbiter is asked for, wanted or not: without a session at once, then with growing patience */
+/*
+ * when a word from the arbiter is asked for, wanted or not: without a session at once, then with
+ * growing patience
+ */
 BL_CORE __u64 bl_fcp_host_ask_ns(const struct bl_fcp_host *h)
 {
 	if (!h->need)
@@ -208,7 +228,10 @@ BL_CORE __u64 bl_fcp_host_pace_ns(const struct bl_fcp_host *h)
 	return h->e.tell.count < BL_FCP_TOTALS_MAX ? h->e.sent_ns + h->p.pace_ns : 0;
 }
 
-/** bl_fcp_host_tx - the next packet that must go out at @now: its length, or 0. @buf: BL_FCP_PACKET_MAX bytes, aligned to 8. */
+/**
+ * bl_fcp_host_tx - the next packet that must go out at @now: its length, or 0. @buf:
+ * BL_FCP_PACKET_MAX bytes, aligned to 8.
+ */
 BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 {
 	struct bl_fcp_req *q = (void *)((struct bl_fcp_hdr *)buf + 1);
@@ -247,7 +270,8 @@ BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 	e->ack_due_ns = 0;
 	e->sent_ns = now;
 	e->tx++;
-	return bl_fcp_seal(&h->p, e->nonce, op, h->challenge, seq, e->in_max, bl_fcp_ack_bits(e), buf, len);
+	return bl_fcp_seal(&h->p, e->nonce, op, h->challenge, seq, e->in_max, bl_fcp_ack_bits(e),
+			   buf, len);
 }
 
 /** bl_fcp_host_next - when bl_fcp_host_tx() may have something, if nothing happens before. */

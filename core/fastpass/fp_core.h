@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fastpass on a host: how many timeslots are wanted, when they begin, and what the pacer does for one destination.
+ * Fastpass on a host: how many timeslots are wanted, when they begin, and what the pacer does for
+ * one destination.
  *
- * Example, slots of 1230 ns and 1514 bytes, late 100 us: 1538 byte times (length_core.h), as one full
- * frame has. Three frames of 600 bytes are held, of 624 each: the first wants a slot, the second shares
- * it, the third wants another: 2. Of ACKs, which take 84, a slot has room for 18. The arbiter
- * gives slots 900 and 904. At the beginning of 900 the pacer sends the first frame, in its next turn the second, and finds no third that fits into what is left: 904. Had it come
- * 100 us after 904 began, the slot would count as missed and be asked for again: what leaves then would meet other hosts' frames.
+ * Example, slots of 1230 ns and 1514 bytes, late 100 us: 1538 byte times (length_core.h), as one
+ * full frame has. Three frames of 600 bytes are held, of 624 each: the first wants a slot, the
+ * second shares it, the third wants another: 2. Of ACKs, which take 84, a slot has room for 18. The
+ * arbiter gives slots 900 and 904. At the beginning of 900 the pacer sends the first frame, in its
+ * next turn the second, and finds no third that fits into what is left: 904. Had it come 100 us
+ * after 904 began, the slot would count as missed and be asked for again: what leaves then would
+ * meet other hosts' frames.
  *
- * Who writes what is in fp_abi.h. The daemon and the pacer share words of 64 slots without a lock. The pacer reads base, bits, and base again: equal means that the bits are of that
- * base. What it then clears may be of a later round only if it stood still for a whole round of BL_FP_SLOTS slots in between; the slot is lost then, and a frame leaves at a wrong
- * time, once.
+ * Who writes what is in fp_abi.h. The daemon and the pacer share words of 64 slots without a lock.
+ * The pacer reads base, bits, and base again: equal means that the bits are of that base. What it
+ * then clears may be of a later round only if it stood still for a whole round of BL_FP_SLOTS slots
+ * in between; the slot is lost then, and a frame leaves at a wrong time, once.
  */
 #ifndef BARLINE_FP_CORE_H
 #define BARLINE_FP_CORE_H
@@ -22,15 +26,16 @@
 #include "core/length_core.h"
 
 #define BL_FP_WANT(slots, room) ((__u64)(slots) << 16 | (room))
-#define BL_FP_WANTED(word)	((word) >> 16)
-#define BL_FP_ROOM(word)	((__u32)(word) & 0xffff)
-#define BL_FP_WANT_TRIES	4
+#define BL_FP_WANTED(word)      ((word) >> 16)
+#define BL_FP_ROOM(word)        ((__u32)(word)&0xffff)
+#define BL_FP_WANT_TRIES        4
 
 /* What a turn does. FRAME: send a frame of at most @max byte times. */
 enum bl_fp_do { BL_FP_NOTHING, BL_FP_FRAME, BL_FP_AT_ONCE };
 
 /**
- * struct bl_fp_turn - one turn. @what: enum bl_fp_do. @max: byte times. @path: of the slot. @entry: the frame that was taken. @due_ns: when the slot began. @next_ns: when to look at this
+ * struct bl_fp_turn - one turn. @what: enum bl_fp_do. @max: byte times. @path: of the slot. @entry:
+ * the frame that was taken. @due_ns: when the slot began. @next_ns: when to look at this
  * destination again.
  */
 struct bl_fp_turn {
@@ -71,8 +76,10 @@ BL_CORE __u32 bl_fp_paths(__u32 div, __u32 n)
 }
 
 /**
- * bl_fp_up_port - which of its up ports is @path. @div: 0: the one of that number. With three tiers a path is aggregation switch x cores + core: @div is the number of cores at a rack's
- * switch, and 1 at an aggregation switch. Example, 2 x 2: path 3 is up port 1 of the rack's switch (3 / 2), and there core 1 (3 % 2).
+ * bl_fp_up_port - which of its up ports is @path. @div: 0: the one of that number. With three tiers
+ * a path is aggregation switch x cores + core: @div is the number of cores at a rack's switch, and
+ * 1 at an aggregation switch. Example, 2 x 2: path 3 is up port 1 of the rack's switch (3 / 2), and
+ * there core 1 (3 % 2).
  */
 BL_CORE __u32 bl_fp_up_port(__u32 path, __u32 div, __u32 n)
 {
@@ -108,7 +115,9 @@ BL_CORE int bl_fp_want(struct bl_fp_dest *d, __u32 len, __u32 slot_bytes)
 	return 1;
 }
 
-/** bl_fp_under_way - slots that were wanted and have neither been used nor passed without a frame. */
+/**
+ * bl_fp_under_way - slots that were wanted and have neither been used nor passed without a frame.
+ */
 BL_CORE __u64 bl_fp_under_way(const struct bl_fp_dest *d)
 {
 	__u64 over = d->used + d->idle, want = BL_FP_WANTED(BL_READ_ONCE(d->want));
@@ -119,7 +128,8 @@ BL_CORE __u64 bl_fp_under_way(const struct bl_fp_dest *d)
 /* ---- slots that were given: the daemon's side ---- */
 
 /**
- * bl_fp_give - enters @slot, at slot @now. Returns 0; -1: it is past, or so far ahead that the ring has no place for it. *@lapsed is raised by what was never used in the same place.
+ * bl_fp_give - enters @slot, at slot @now. Returns 0; -1: it is past, or so far ahead that the ring
+ * has no place for it. *@lapsed is raised by what was never used in the same place.
  */
 BL_CORE int bl_fp_give(struct bl_fp_dest *d, __u64 slot, __u8 path, __u64 now, __u64 *lapsed)
 {
@@ -159,16 +169,21 @@ BL_CORE void bl_fp_clear(struct bl_fp_word *w, __u64 bits)
 	__asm__ volatile("" : : "r"(was));
 }
 
-/** bl_fp_look - word @w: what began before @oldest is cleared and counted as missed. Returns the first slot that is left, BL_DUE_NEVER if none. */
+/**
+ * bl_fp_look - word @w: what began before @oldest is cleared and counted as missed. Returns the
+ * first slot that is left, BL_DUE_NEVER if none.
+ */
 BL_CORE __u64 bl_fp_look(struct bl_fp_dest *d, struct bl_fp_word *w, __u64 oldest)
 {
-	__u64 base = BL_READ_ONCE(w->base), bits = BL_READ_ONCE(w->bits), first = base * 64, gone = 0;
+	__u64 base = BL_READ_ONCE(w->base), bits = BL_READ_ONCE(w->bits), first = base * 64,
+	      gone = 0;
 
 	if (!bits)
 		return BL_DUE_NEVER;
 	BL_BARRIER();
 	if (BL_READ_ONCE(w->base) != base)
-		return BL_DUE_NEVER; /* it is being filled anew: what is put there lowers this destination's time afterwards */
+		return BL_DUE_NEVER; /* it is being filled anew: what is put there lowers this
+					destination's time afterwards */
 	if (first + 64 <= oldest)
 		gone = bits;
 	else if (first < oldest)
@@ -194,9 +209,11 @@ BL_CORE __u64 bl_fp_next(struct bl_fp_dest *d, __u64 oldest)
 }
 
 /**
- * bl_fp_step - the pacer's turn for @d. FRAME: take a frame of at most @t->max byte times, then bl_fp_took(), with 0 if there is none.
+ * bl_fp_step - the pacer's turn for @d. FRAME: take a frame of at most @t->max byte times, then
+ * bl_fp_took(), with 0 if there is none.
  */
-BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u64 offset, __u64 now, struct bl_fp_turn *t)
+BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u64 offset,
+			__u64 now, struct bl_fp_turn *t)
 {
 	__u32 slot_ns = cfg->slot_ns;
 	__u64 slot, at;
@@ -229,12 +246,18 @@ BL_CORE void bl_fp_step(struct bl_fp_dest *d, const struct bl_hold_cfg *cfg, __u
 	t->what = BL_FP_FRAME;
 	t->due_ns = at;
 	t->path = d->path[d->open % BL_FP_SLOTS];
-	/* the first one may be longer than a slot, if it has a tag: it will hardly be in anybody's way */
+	/*
+	 * the first one may be longer than a slot, if it has a tag: it will hardly be in anybody's
+	 * way
+	 */
 	t->max = d->first ? 0xffff : d->room;
 	t->next_ns = now;
 }
 
-/** bl_fp_took - a frame of @len bytes leaves in the slot in hand; 0: there was none that fits, and the slot is over. */
+/**
+ * bl_fp_took - a frame of @len bytes leaves in the slot in hand; 0: there was none that fits, and
+ * the slot is over.
+ */
 BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
 {
 	if (d->first && len)
@@ -246,7 +269,11 @@ BL_CORE void bl_fp_took(struct bl_fp_dest *d, __u32 len)
 	d->room = len && bl_wire_bytes(len) < d->room ? d->room - bl_wire_bytes(len) : 0;
 }
 
-/** bl_fp_heal - frames wait, and nothing is given: if nothing is under way either (a queue that filled under another policy; frames that did not fit together as counted), one more is wanted. Returns 1 then. */
+/**
+ * bl_fp_heal - frames wait, and nothing is given: if nothing is under way either (a queue that
+ * filled under another policy; frames that did not fit together as counted), one more is wanted.
+ * Returns 1 then.
+ */
 BL_CORE int bl_fp_heal(struct bl_fp_dest *d)
 {
 	if (bl_fp_under_way(d))

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Timeslots as bitmaps (Fastpass section 3.1): a window is a row of 64-bit words, bit i of word j is slot 64 j + i, and 1 means that it is free. A pair may
- * have a slot if both its ends have it free, so the slots of a pair are one AND, and the first of them one count of trailing zeros.
+ * Timeslots as bitmaps (Fastpass section 3.1): a window is a row of 64-bit words, bit i of word j
+ * is slot 64 j + i, and 1 means that it is free. A pair may have a slot if both its ends have it
+ * free, so the slots of a pair are one AND, and the first of them one count of trailing zeros.
  *
- * Example, two words, source free in slots 1, 3, 70 and 71, destination in 0, 3, 70 and 71. Common: 3, 70, 71. Three slots are wanted: word 0 gives one of
- * them (mask 0x8), word 1 two (mask 0xc0), and what was given is cleared in both windows. Of 2 wanted, 3 and 70 would have been given: always the lowest,
- * since slots that stay free far ahead fit everybody, and holes in the near ones fit nobody.
+ * Example, two words, source free in slots 1, 3, 70 and 71, destination in 0, 3, 70 and 71. Common:
+ * 3, 70, 71. Three slots are wanted: word 0 gives one of them (mask 0x8), word 1 two (mask 0xc0),
+ * and what was given is cleared in both windows. Of 2 wanted, 3 and 70 would have been given:
+ * always the lowest, since slots that stay free far ahead fit everybody, and holes in the near ones
+ * fit nobody.
  *
- * A port that carries c packets a slot counts in bit planes: plane k holds bit k of every slot's count, so that 64 slots are counted down by one
- * together, in as many steps as the count has bits.
+ * A port that carries c packets a slot counts in bit planes: plane k holds bit k of every slot's
+ * count, so that 64 slots are counted down by one together, in as many steps as the count has bits.
  */
 #ifndef BARLINE_TIMESLOT_CORE_H
 #define BARLINE_TIMESLOT_CORE_H
 
 #include "core/core.h"
 
-#define BL_WORD_SLOTS	64u
+#define BL_WORD_SLOTS   64u
 #define BL_WINDOW_WORDS 8u /* one cache line */
-#define BL_PLANES_MAX	12u
-#define BL_SLOT_NONE	(~0u)
+#define BL_PLANES_MAX   12u
+#define BL_SLOT_NONE    (~0u)
 
 BL_CORE __u32 bl_count64(__u64 w)
 {
@@ -39,13 +42,19 @@ BL_CORE __u64 bl_lowest64(__u64 w, __u32 k)
 	return w ^ rest;
 }
 
-/** bl_first64 - index of the lowest 1 of @w. @w: not 0. BPF has no instruction that counts trailing zeros; a count of ones is arithmetic there. */
+/**
+ * bl_first64 - index of the lowest 1 of @w. @w: not 0. BPF has no instruction that counts trailing
+ * zeros; a count of ones is arithmetic there.
+ */
 BL_CORE __u32 bl_first64(__u64 w)
 {
 	return bl_count64((w & -w) - 1);
 }
 
-/** bl_window_first - the first slot that is free in both windows, BL_SLOT_NONE if there is none. @words: at most BL_WINDOW_WORDS. */
+/**
+ * bl_window_first - the first slot that is free in both windows, BL_SLOT_NONE if there is none.
+ * @words: at most BL_WINDOW_WORDS.
+ */
 BL_CORE __u32 bl_window_first(const __u64 *a, const __u64 *b, __u32 words)
 {
 	__u32 j;
@@ -78,7 +87,10 @@ BL_CORE __u32 bl_window_take(__u64 *a, __u64 *b, __u32 words, __u32 k, __u64 *ta
 	return k - left;
 }
 
-/** bl_planes_fill - all 64 slots of one word of a port get @cap packets. @stride: words from one plane to the next. Returns the mask of free slots. */
+/**
+ * bl_planes_fill - all 64 slots of one word of a port get @cap packets. @stride: words from one
+ * plane to the next. Returns the mask of free slots.
+ */
 BL_CORE __u64 bl_planes_fill(__u64 *plane, __u32 planes, __u32 stride, __u32 cap)
 {
 	__u32 k;
@@ -91,7 +103,10 @@ BL_CORE __u64 bl_planes_fill(__u64 *plane, __u32 planes, __u32 stride, __u32 cap
 	return cap ? ~0ULL : 0;
 }
 
-/** bl_planes_sub - one packet less in the slots of @take, each of which has one. Returns the mask of slots that still have some. */
+/**
+ * bl_planes_sub - one packet less in the slots of @take, each of which has one. Returns the mask
+ * of slots that still have some.
+ */
 BL_CORE __u64 bl_planes_sub(__u64 *plane, __u32 planes, __u32 stride, __u64 take)
 {
 	__u64 borrow = take, any = 0;
@@ -124,7 +139,8 @@ BL_CORE __u32 bl_planes_count(const __u64 *plane, __u32 planes, __u32 stride, __
 }
 
 /**
- * bl_fair_share - what each of @n waiting flows may have of @units without anybody getting less for it: floor(units / n), but at least one.
+ * bl_fair_share - what each of @n waiting flows may have of @units without anybody getting less for
+ * it: floor(units / n), but at least one.
  * @recip: ceil(2^BL_RECIP_BITS / n); exact while units * n < 2^BL_RECIP_BITS.
  */
 #define BL_RECIP_BITS 32

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PL2 on a host: what the pacer does next for one destination, and what a GRT changes (PL2 Algorithm 3, equation 1).
+ * PL2 on a host: what the pacer does next for one destination, and what a GRT changes (PL2
+ * Algorithm 3, equation 1).
  *
- * Example, 4 frames of 1514 bytes for one destination, nobody else there: at 0 the pacer's turn makes a burst of them and sends RSV 7 over 6152 byte times (length_core.h); state ASKED. At 20 us the GRT: wait 60 us
- * at the input, 90 us at the output. The longer one counts from when the switch reserved, half a round trip ago, and the first frame needs the other half to get there:
- * 90 - 20 = 70 us from now, less what the NIC is still busy with. State GRANTED, send_ns 90 us. From then on each turn sends one frame; after the fourth the
- * slots are free again, and what has come meanwhile makes the next burst.
+ * Example, 4 frames of 1514 bytes for one destination, nobody else there: at 0 the pacer's turn
+ * makes a burst of them and sends RSV 7 over 6152 byte times (length_core.h); state ASKED. At 20 us
+ * the GRT: wait 60 us at the input, 90 us at the output. The longer one counts from when the switch
+ * reserved, half a round trip ago, and the first frame needs the other half to get there: 90 - 20 =
+ * 70 us from now, less what the NIC is still busy with. State GRANTED, send_ns 90 us. From then on
+ * each turn sends one frame; after the fourth the slots are free again, and what has come meanwhile
+ * makes the next burst.
  *
- * If the last GRT is fresh and its wait was below t, the burst goes at once, each frame marked unsolicited: state EARLY. The RSV is ahead of it on a FIFO link, so the switch decides before the
- * first frame is there, and the GRT says what it decided: PASSED, then the burst is done; or not, then the switch drops every marked frame of it, and the burst is sent
- * again in its slot. The paper resends by a threshold of its own (t against T) and receivers may get frames twice; here nothing that was let through is sent again.
+ * If the last GRT is fresh and its wait was below t, the burst goes at once, each frame marked
+ * unsolicited: state EARLY. The RSV is ahead of it on a FIFO link, so the switch decides before the
+ * first frame is there, and the GRT says what it decided: PASSED, then the burst is done; or not,
+ * then the switch drops every marked frame of it, and the burst is sent again in its slot. The
+ * paper resends by a threshold of its own (t against T) and receivers may get frames twice; here
+ * nothing that was let through is sent again.
  *
- * A pacer can stand still for milliseconds (DESIGN 6). All bursts whose slots passed meanwhile would go at once, into slots of others: a burst that is more than late_ns late asks anew,
- * for the frames that did not go yet. Here, 30 ms after 90 us: RSV 8 over 6152 byte times, which at the switch ends promise 7.
+ * A pacer can stand still for milliseconds (DESIGN 6). All bursts whose slots passed meanwhile
+ * would go at once, into slots of others: a burst that is more than late_ns late asks anew, for the
+ * frames that did not go yet. Here, 30 ms after 90 us: RSV 8 over 6152 byte times, which at the
+ * switch ends promise 7.
  *
- * Two CPUs at most work on a destination: the pacer's, and the one that GRTs arrive on. struct bl_pl2_dest says who writes what.
+ * Two CPUs at most work on a destination: the pacer's, and the one that GRTs arrive on. struct
+ * bl_pl2_dest says who writes what.
  */
 #ifndef BARLINE_PL2_CORE_H
 #define BARLINE_PL2_CORE_H
@@ -24,18 +34,25 @@
 #include "maps/wire_abi.h"
 #include "core/queue/queue_core.h"
 
-#define BL_PL2_BACKOFF_MAX 4 /* a refused burst waits retry_ns, then twice that, up to 2^4 times */
-#define BL_PL2_FRAME_LEN 1514 /* as long as frames get that carry no tag; of the next one nobody knows
-			       * how long it is before it is taken */
+#define BL_PL2_BACKOFF_MAX                                                    \
+	4 /* a refused burst waits retry_ns, then twice that, up to 2^4 times \
+	   */
+#define BL_PL2_FRAME_LEN                                                              \
+	1514 /* as long as frames get that carry no tag; of the next one nobody knows \
+	      * how long it is before it is taken */
 #define BL_PL2_WORD(seq, state) ((__u64)(__u32)(seq) << 8 | (state))
-#define BL_PL2_STATE(word)	((__u32)(word) & 0xff)
-#define BL_PL2_SEQ(word)	((__u32)((word) >> 8))
+#define BL_PL2_STATE(word)      ((__u32)(word)&0xff)
+#define BL_PL2_SEQ(word)        ((__u32)((word) >> 8))
 
-/* What a turn does. COLLECT and DONE are between core and glue: take a burst out of the hold queues; give the burst's slots back. RSV: send the link frame that is to be sent. */
+/*
+ * What a turn does. COLLECT and DONE are between core and glue: take a burst out of the hold
+ * queues; give the burst's slots back. RSV: send the link frame that is to be sent.
+ */
 enum bl_pl2_do { BL_DO_NOTHING, BL_DO_RSV, BL_DO_FRAME, BL_DO_COLLECT, BL_DO_DONE };
 
 /**
- * struct bl_pl2_turn - one turn. @what: enum bl_pl2_do. @entry: FRAME: whose slot to send. @early: set its source address's BL_EARLY_MAC0.
+ * struct bl_pl2_turn - one turn. @what: enum bl_pl2_do. @entry: FRAME: whose slot to send. @early:
+ * set its source address's BL_EARLY_MAC0.
  * @due_ns: FRAME: when it should have gone. @next_ns: when to look at this destination again.
  */
 struct bl_pl2_turn {
@@ -48,16 +65,17 @@ struct bl_pl2_turn {
 };
 
 /**
- * struct bl_pl2_times - the times that follow from the link's slot, a full frame's time. Each is a number
- * of slots, for that is what bursts wait for, and never less than what the machines at both ends take,
- * which does not shrink with the slot.
+ * struct bl_pl2_times - the times that follow from the link's slot, a full frame's time. Each is a
+ * number of slots, for that is what bursts wait for, and never less than what the machines at both
+ * ends take, which does not shrink with the slot.
  */
 struct bl_pl2_times {
 	__u64 recent_ns; /* host: how old a GRT may be to justify an unsolicited burst */
-	__u64 retry_ns;	 /* host: an RSV without GRT is repeated after that long */
-	__u64 late_ns;	 /* host: a burst later than that for its slot asks anew */
-	__u64 coming_ns; /* host: an announced burst that is later than that is released at the switch */
-	__u64 lapse_ns;	 /* switch: a promise that is not used lapses that long after its slot */
+	__u64 retry_ns;  /* host: an RSV without GRT is repeated after that long */
+	__u64 late_ns;   /* host: a burst later than that for its slot asks anew */
+	/* host: an announced burst that is later than that is released at the switch */
+	__u64 coming_ns;
+	__u64 lapse_ns; /* switch: a promise that is not used lapses that long after its slot */
 };
 
 /**
@@ -74,7 +92,10 @@ BL_CORE void bl_pl2_times(__u64 slot_ns, struct bl_pl2_times *t)
 	t->lapse_ns = bl_max64(400 * slot_ns, 2000000);
 }
 
-/** bl_pl2_wait - equation 1: from now to the burst. @delay: RSV to GRT. @pending: what the NIC has to send before. */
+/**
+ * bl_pl2_wait - equation 1: from now to the burst. @delay: RSV to GRT. @pending: what the NIC has
+ * to send before.
+ */
 BL_CORE __u64 bl_pl2_wait(__u64 in_wait, __u64 out_wait, __u64 delay, __u64 pending)
 {
 	__u64 wait = bl_max64(in_wait, out_wait);
@@ -90,7 +111,10 @@ BL_CORE int bl_pl2_may_early(const struct bl_pl2_dest *d, const struct bl_hold_c
 	return last && now - last <= cfg->recent_ns && BL_READ_ONCE(d->last_wait_ns) < cfg->t_ns;
 }
 
-/** bl_pl2_room - may another frame of @len bytes join the burst? One always may; @len as long as frames get, where it is not known yet. */
+/**
+ * bl_pl2_room - may another frame of @len bytes join the burst? One always may; @len as long as
+ * frames get, where it is not known yet.
+ */
 BL_CORE int bl_pl2_room(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u32 len)
 {
 	return d->n < BL_PL2_K_MAX &&
@@ -104,13 +128,21 @@ BL_CORE __u32 bl_pl2_rest(struct bl_pl2_turn *t, __u64 next)
 }
 
 /* A new RSV for the burst that is there. The pacer was in @word; fails if a GRT came just now. */
-BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now, __u64 word, int early, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+			 __u64 word, int early, struct bl_pl2_turn *t)
 {
-	/* a host that starts anew begins elsewhere: its switch may remember the last number that it knew */
+	/*
+	 * a host that starts anew begins elsewhere: its switch may remember the last number that it
+	 * knew
+	 */
 	__u32 seq = word ? BL_PL2_SEQ(word) + 1 : (__u32)now;
 
-	/* First of all: if a GRT was faster, everything else stays as it was. No GRT can answer the new number before its RSV is out, which is after this turn. */
-	if (__sync_val_compare_and_swap(&d->word, word, BL_PL2_WORD(seq, early ? BL_PL2_EARLY : BL_PL2_ASKED)) != word)
+	/*
+	 * First of all: if a GRT was faster, everything else stays as it was. No GRT can answer the
+	 * new number before its RSV is out, which is after this turn.
+	 */
+	if (__sync_val_compare_and_swap(
+		    &d->word, word, BL_PL2_WORD(seq, early ? BL_PL2_EARLY : BL_PL2_ASKED)) != word)
 		return bl_pl2_rest(t, now);
 	d->resent += d->unsolicited;
 	d->retries = 0;
@@ -125,8 +157,8 @@ BL_CORE __u32 bl_pl2_ask(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, _
 
 /*
  * The next frame of the burst that was due at @due. The one after it is due then, too: the pacer
- * takes what was due first, so a burst ends before one begins that was due later. By turns all would
- * end as late as the last, and miss their slots.
+ * takes what was due first, so a burst ends before one begins that was due later. By turns all
+ * would end as late as the last, and miss their slots.
  */
 BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn *t)
 {
@@ -136,8 +168,12 @@ BL_CORE __u32 bl_pl2_frame(struct bl_pl2_dest *d, __u64 due, struct bl_pl2_turn 
 	return BL_DO_FRAME;
 }
 
-/* The burst was to begin at @begin, and its next frame should have gone long ago. Frames go one after the other, so each has its own time. */
-BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 begin, __u64 now)
+/*
+ * The burst was to begin at @begin, and its next frame should have gone long ago. Frames go one
+ * after the other, so each has its own time.
+ */
+BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 begin,
+			__u64 now)
 {
 	__u32 full = (d->sent - d->base) * bl_wire_bytes(BL_PL2_FRAME_LEN);
 	__u64 due = begin + bl_times_ns(&cfg->link, full) + cfg->late_ns;
@@ -146,7 +182,8 @@ BL_CORE int bl_pl2_late(const struct bl_pl2_dest *d, const struct bl_hold_cfg *c
 }
 
 /* Its slot is gone: what was sent is done, an RSV for the rest. */
-BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now, __u64 word, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+			  __u64 word, struct bl_pl2_turn *t)
 {
 	__u32 i, n = BL_PL2_K_MAX;
 
@@ -162,7 +199,8 @@ BL_CORE __u32 bl_pl2_miss(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 }
 
 /* GRANTED: a GRT came, with good or bad news. */
-BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now, __u64 word, struct bl_pl2_turn *t)
+BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, __u64 now,
+			     __u64 word, struct bl_pl2_turn *t)
 {
 	__u32 again = d->unsolicited && !(d->verdict & BL_GRT_PASSED);
 	__u64 begin;
@@ -191,7 +229,10 @@ BL_CORE __u32 bl_pl2_granted(struct bl_pl2_dest *d, const struct bl_hold_cfg *cf
 	return bl_pl2_frame(d, begin, t);
 }
 
-/** bl_pl2_apart_ns - how long a host goes without RSVs before it asks again: so often it pays a round trip. */
+/**
+ * bl_pl2_apart_ns - how long a host goes without RSVs before it asks again: so often it pays a
+ * round trip.
+ */
 BL_CORE __u64 bl_pl2_apart_ns(const struct bl_hold_cfg *cfg)
 {
 	return 10 * cfg->retry_ns;
@@ -210,7 +251,8 @@ BL_CORE int bl_pl2_apart(const struct bl_pl2_dest *d, __u32 state, __u64 now)
 
 /**
  * bl_pl2_step - the pacer's turn for @d. Returns enum bl_pl2_do and fills @t.
- * COLLECT: put frames into the burst (bl_pl2_room()) and call again if there were any. DONE: bl_pl2_done(), and call again.
+ * COLLECT: put frames into the burst (bl_pl2_room()) and call again if there were any. DONE:
+ * bl_pl2_done(), and call again.
  * @sure: the switch's beacons say that it makes reservations. Where its answers do not come it is
  * slow, and drops what comes without a promise.
  */
@@ -238,7 +280,10 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 			return bl_pl2_rest(t, d->send_ns);
 		return bl_pl2_ask(d, cfg, now, word, bl_pl2_may_early(d, cfg, now), t);
 	}
-	/* one that is late waits for its GRT: by the time that a frame comes, the switch may have taken back what it let through */
+	/*
+	 * one that is late waits for its GRT: by the time that a frame comes, the switch may have
+	 * taken back what it let through
+	 */
 	if (state == BL_PL2_EARLY && d->sent < d->n && !bl_pl2_late(d, cfg, d->asked_ns[0], now))
 		return bl_pl2_frame(d, d->asked_ns[0], t);
 	due = d->asked_ns[d->retries & (BL_PL2_TRIES - 1)] + cfg->retry_ns;
@@ -248,7 +293,8 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 	BL_WRITE_ONCE(d->silent, d->silent + 1);
 	if (d->silent >= (sure ? BL_PL2_SILENT_SURE : BL_PL2_SILENT) && !d->unsolicited) {
 		/* fails if a GRT came just now */
-		if (__sync_val_compare_and_swap(&d->word, word, BL_PL2_WORD(BL_PL2_SEQ(word), BL_PL2_IDLE)) != word)
+		if (__sync_val_compare_and_swap(&d->word, word,
+						BL_PL2_WORD(BL_PL2_SEQ(word), BL_PL2_IDLE)) != word)
 			return bl_pl2_rest(t, now);
 		d->silent = 0;
 		d->sent = d->base;
@@ -267,8 +313,9 @@ BL_CORE __u32 bl_pl2_step(struct bl_pl2_dest *d, const struct bl_hold_cfg *cfg, 
 }
 
 /**
- * bl_pl2_flags - of the RSV that is to be sent. Unsolicited frames follow the first try only: if that one was lost, they were dropped, and a repeat that still spoke of
- * them would be told that they passed. If it was not lost, the repeat gets its answer, whatever it says itself.
+ * bl_pl2_flags - of the RSV that is to be sent. Unsolicited frames follow the first try only: if
+ * that one was lost, they were dropped, and a repeat that still spoke of them would be told that
+ * they passed. If it was not lost, the repeat gets its answer, whatever it says itself.
  */
 BL_CORE __u8 bl_pl2_flags(const struct bl_pl2_dest *d)
 {
@@ -319,16 +366,21 @@ struct bl_pl2_grt {
 };
 
 /**
- * bl_pl2_grant - a GRT for @d came; @pending: how long the NIC is still busy; @apart: how long to go
- * without, if it says OFF. Returns BL_R_GRT, BL_R_GRT_OFF, or BL_R_GRT_BAD and nothing but @bad has changed that the pacer looks at.
+ * bl_pl2_grant - a GRT for @d came; @pending: how long the NIC is still busy; @apart: how long to
+ * go without, if it says OFF. Returns BL_R_GRT, BL_R_GRT_OFF, or BL_R_GRT_BAD and nothing but @bad
+ * has changed that the pacer looks at.
  */
-BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_grt *g, __u64 pending, __u64 apart, __u64 now)
+BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_grt *g,
+				    __u64 pending, __u64 apart, __u64 now)
 {
-	__u64 word = BL_READ_ONCE(d->word), wait = bl_max64(g->in_wait_ns, g->out_wait_ns), asked, delay;
+	__u64 word = BL_READ_ONCE(d->word), wait = bl_max64(g->in_wait_ns, g->out_wait_ns), asked,
+	      delay;
 	__u32 state = BL_PL2_STATE(word);
 
-	if ((state != BL_PL2_ASKED && state != BL_PL2_EARLY) || BL_PL2_SEQ(word) != g->seq || BL_READ_ONCE(d->bytes) != g->bytes || wait > BL_PL2_FAR_NS ||
-	    g->try > BL_READ_ONCE(d->retries) || g->try >= BL_PL2_TRIES || g->flags & ~(__u32)(BL_GRT_PASSED | BL_GRT_REFUSED | BL_GRT_OFF) ||
+	if ((state != BL_PL2_ASKED && state != BL_PL2_EARLY) || BL_PL2_SEQ(word) != g->seq ||
+	    BL_READ_ONCE(d->bytes) != g->bytes || wait > BL_PL2_FAR_NS ||
+	    g->try > BL_READ_ONCE(d->retries) || g->try >= BL_PL2_TRIES ||
+	    g->flags & ~(__u32)(BL_GRT_PASSED | BL_GRT_REFUSED | BL_GRT_OFF) ||
 	    (g->flags & BL_GRT_OFF && !(g->flags & BL_GRT_REFUSED)) ||
 	    (g->flags & BL_GRT_PASSED && (state != BL_PL2_EARLY || g->flags & BL_GRT_REFUSED))) {
 		d->bad++;
@@ -339,8 +391,13 @@ BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_g
 	d->send_ns = now + bl_pl2_wait(g->in_wait_ns, g->out_wait_ns, delay, pending);
 	d->verdict = g->flags;
 	/* a full barrier: the pacer sees GRANTED and then what the GRT said */
-	if (__sync_val_compare_and_swap(&d->word, word, BL_PL2_WORD(g->seq, BL_PL2_GRANTED)) != word) {
-		d->bad++; /* the pacer asked anew meanwhile; that the fields above were written concerns nobody while it waits for another GRT */
+	if (__sync_val_compare_and_swap(&d->word, word, BL_PL2_WORD(g->seq, BL_PL2_GRANTED)) !=
+	    word) {
+		/*
+		 * the pacer asked anew meanwhile; that the fields above were written concerns
+		 * nobody while it waits for another GRT
+		 */
+		d->bad++;
 		return BL_R_GRT_BAD;
 	}
 	BL_WRITE_ONCE(d->silent, 0);
@@ -364,11 +421,17 @@ BL_CORE enum bl_reason bl_pl2_grant(struct bl_pl2_dest *d, const struct bl_pl2_g
 
 /* ---- the receiver's side ---- */
 
-/** bl_pl2_announce - the copy of a GRT: a burst of @bytes will come. Returns when it should be there, or 0: nobody waits for it. */
-BL_CORE __u64 bl_pl2_announce(struct bl_pl2_coming *c, const struct bl_hold_cfg *cfg, const struct bl_pl2_grt *g, __u64 now)
+/**
+ * bl_pl2_announce - the copy of a GRT: a burst of @bytes will come. Returns when it should be
+ * there, or 0: nobody waits for it.
+ */
+BL_CORE __u64 bl_pl2_announce(struct bl_pl2_coming *c, const struct bl_hold_cfg *cfg,
+			      const struct bl_pl2_grt *g, __u64 now)
 {
 	/* its first byte's time, what it takes at the rate of a link, and some more */
-	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) + bl_times_ns(&cfg->link, g->bytes) + cfg->coming_ns, was = BL_READ_ONCE(c->by_ns);
+	__u64 by = now + bl_max64(g->in_wait_ns, g->out_wait_ns) +
+		   bl_times_ns(&cfg->link, g->bytes) + cfg->coming_ns,
+	      was = BL_READ_ONCE(c->by_ns);
 
 	if (!cfg->coming_ns || !g->bytes)
 		return 0;
@@ -386,11 +449,16 @@ BL_CORE void bl_pl2_arrived(struct bl_pl2_coming *c, __u32 len)
 	__u32 bytes = bl_wire_bytes(len);
 	int i;
 
-	/* Against the pacer, who takes all at once: the second try succeeds. A sender with two CPUs on our side may lose both: then as much too much is released, which the switch limits to what is promised. */
+	/*
+	 * Against the pacer, who takes all at once: the second try succeeds. A sender with two CPUs
+	 * on our side may lose both: then as much too much is released, which the switch limits to
+	 * what is promised.
+	 */
 	for (i = 0; i < 3; i++) {
 		__u32 was = BL_READ_ONCE(c->bytes);
 
-		if (!was || __sync_val_compare_and_swap(&c->bytes, was, was > bytes ? was - bytes : 0) == was)
+		if (!was || __sync_val_compare_and_swap(&c->bytes, was,
+							was > bytes ? was - bytes : 0) == was)
 			return;
 	}
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A first look at frames that are not barline's: what a host holds back and for whom, and what a switch with metered ports does with them.
+ * A first look at frames that are not barline's: what a host holds back and for whom, and what a
+ * switch with metered ports does with them.
  *
- * Example: a TCP segment with DSCP 46 (EF) to 02:00:00:00:00:03 is held for that address, in the expedited class; the ARP request before it went out without
- * waiting, because without the answer there is no address to reserve for.
+ * Example: a TCP segment with DSCP 46 (EF) to 02:00:00:00:00:03 is held for that address, in the
+ * expedited class; the ARP request before it went out without waiting, because without the answer
+ * there is no address to reserve for.
  *
- * Reads at most to the ports; changes nothing. One VLAN tag is looked through; what is behind two is not known.
+ * Reads at most to the ports; changes nothing. One VLAN tag is looked through; what is behind two
+ * is not known.
  */
 #ifndef BARLINE_HOLD_CORE_H
 #define BARLINE_HOLD_CORE_H
@@ -15,18 +18,20 @@
 #include "maps/top_abi.h"
 #include "core/wire_core.h"
 
-#define BL_ETH_ARP	 0x0806
-#define BL_TCP		 6
-#define BL_ICMP6	 58
-#define BL_ND_FIRST	 133 /* router solicitation */
-#define BL_ND_LAST	 137 /* redirect */
-#define BL_DSCP_EXPEDITED 40 /* CS5 */
+#define BL_ETH_ARP        0x0806
+#define BL_TCP            6
+#define BL_ICMP6          58
+#define BL_ND_FIRST       133 /* router solicitation */
+#define BL_ND_LAST        137 /* redirect */
+#define BL_DSCP_EXPEDITED 40  /* CS5 */
 
 enum bl_look_kind { BL_LOOK_OTHER, BL_LOOK_ARP, BL_LOOK_IP4, BL_LOOK_IP6, BL_LOOK_ND };
 
 /**
- * struct bl_look - what can be said about a frame. @kind: enum bl_look_kind; ND is an IPv6 frame too. @multi: multicast or broadcast. @dscp: 0 unless IP.
- * @l3_off: of the IP header. @proto: IP protocol, the first next header of IPv6. @sport, @dport: of TCP and UDP, host order; else 0.
+ * struct bl_look - what can be said about a frame. @kind: enum bl_look_kind; ND is an IPv6 frame
+ * too. @multi: multicast or broadcast. @dscp: 0 unless IP.
+ * @l3_off: of the IP header. @proto: IP protocol, the first next header of IPv6. @sport, @dport: of
+ * TCP and UDP, host order; else 0.
  */
 struct bl_look {
 	__u8 kind;
@@ -48,7 +53,10 @@ BL_CORE void bl_look_ports(const __u8 *end, const __u8 *l4, struct bl_look *l)
 	l->dport = BL_BE16(u->dest);
 }
 
-/** bl_look - fills @l. Returns 0, or -1 if the frame has no whole Ethernet header. An IP header that is cut off or of the wrong version is BL_LOOK_OTHER. */
+/**
+ * bl_look - fills @l. Returns 0, or -1 if the frame has no whole Ethernet header. An IP header
+ * that is cut off or of the wrong version is BL_LOOK_OTHER.
+ */
 BL_CORE int bl_look(const void *start, const void *stop, struct bl_look *l)
 {
 	const struct ethhdr *eth = start;
@@ -106,10 +114,15 @@ BL_CORE int bl_look_control(const struct bl_look *l)
 	return l->kind == BL_LOOK_ARP || l->kind == BL_LOOK_ND;
 }
 
-/** bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others' data comes late. What is said about faults goes the same way, past what is lost in queues. */
+/**
+ * bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others'
+ * data comes late. What is said about faults goes the same way, past what is lost in queues.
+ */
 BL_CORE int bl_look_fcp(const struct bl_look *l)
 {
-	return l->proto == BL_UDP && (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT || l->dport == BL_FCP_FAULTS_PORT || l->sport == BL_FCP_FAULTS_PORT);
+	return l->proto == BL_UDP &&
+	       (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT ||
+		l->dport == BL_FCP_FAULTS_PORT || l->sport == BL_FCP_FAULTS_PORT);
 }
 
 /** bl_look_top - a token or a signal of TOP. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers of destinations and flows on a host: who may use one, when it may go to another owner, and
- * how long a frame may wait for leave to go (struct bl_hold_dest in maps/hold_abi.h).
+ * Numbers of destinations and flows on a host: who may use one, when it may go to another owner,
+ * and how long a frame may wait for leave to go (struct bl_hold_dest in maps/hold_abi.h).
  *
- * A number is used from several CPUs: bl_hold_xdp puts frames into its queues, tokens and grants come
- * in for it, and the pacer sends. Whoever is not the pacer takes a pin before it touches anything of
- * the number, and gives it back when it is done; while pins are held, the owner stays. Only the pacer
- * takes a number from its owner, and in this order:
+ * A number is used from several CPUs: bl_hold_xdp puts frames into its queues, tokens and grants
+ * come in for it, and the pacer sends. Whoever is not the pacer takes a pin before it touches
+ * anything of the number, and gives it back when it is done; while pins are held, the owner stays.
+ * Only the pacer takes a number from its owner, and in this order:
  *
  *   pacer                                        others
  *   1. nothing is held, nothing under way        a. the number out of a hash
@@ -16,16 +16,17 @@
  *   5. pins == CLOSED: into the map of free      e. pins - 1
  *      numbers
  *
- * 2 pairs with b: of both one is first, and the other sees it. 3 pairs with e: whoever was in before 2
- * has left its frame where 3 finds it, and then the number is opened again. c is for who slept between
- * a and b: the number may have another owner by then. 5 waits for those who have added their pin to a
- * closed number and not taken it off yet. All these are full barriers.
+ * 2 pairs with b: of both one is first, and the other sees it. 3 pairs with e: whoever was in
+ * before 2 has left its frame where 3 finds it, and then the number is opened again. c is for who
+ * slept between a and b: the number may have another owner by then. 5 waits for those who have
+ * added their pin to a closed number and not taken it off yet. All these are full barriers.
  *
- * So a frame, a grant, a token or a time that was meant for the old owner is never taken for the new
- * one's: what comes later finds another address, tag or sequence number under its pin.
+ * So a frame, a grant, a token or a time that was meant for the old owner is never taken for the
+ * new one's: what comes later finds another address, tag or sequence number under its pin.
  *
- * Example: 250 hosts were talked to, and 190 of the numbers belong to hosts that nobody has talked to
- * for a while. 64 numbers or fewer being left, the pacer's next turns close 16 of them at a time.
+ * Example: 250 hosts were talked to, and 190 of the numbers belong to hosts that nobody has talked
+ * to for a while. 64 numbers or fewer being left, the pacer's next turns close 16 of them at a
+ * time.
  */
 #ifndef BARLINE_DEST_CORE_H
 #define BARLINE_DEST_CORE_H
@@ -38,7 +39,8 @@ BL_CORE void bl_dest_unpin(struct bl_hold_dest *d)
 {
 	__u32 was = __sync_fetch_and_add(&d->pins, -1U);
 
-	__asm__ volatile("" : : "r"(was)); /* with its result it is a full barrier on every machine */
+	/* with its result it is a full barrier on every machine */
+	__asm__ volatile("" : : "r"(was));
 }
 
 /** bl_dest_pin - the number is going to be used. Returns 1; 0: it is closed, look again. */
@@ -50,13 +52,18 @@ BL_CORE int bl_dest_pin(struct bl_hold_dest *d)
 	return 0;
 }
 
-/** bl_dest_close - nobody may use the number from now on. Returns 1; 0: somebody does, or it is closed. The pacer's. */
+/**
+ * bl_dest_close - nobody may use the number from now on. Returns 1; 0: somebody does, or it is
+ * closed. The pacer's.
+ */
 BL_CORE int bl_dest_close(struct bl_hold_dest *d)
 {
 	return !__sync_val_compare_and_swap(&d->pins, 0, BL_DEST_CLOSED);
 }
 
-/** bl_dest_shut - the same of a number that nobody was told of; the caller's own pin may be on it. */
+/**
+ * bl_dest_shut - the same of a number that nobody was told of; the caller's own pin may be on it.
+ */
 BL_CORE void bl_dest_shut(struct bl_hold_dest *d)
 {
 	__u32 was = __sync_fetch_and_or(&d->pins, BL_DEST_CLOSED);
@@ -72,7 +79,10 @@ BL_CORE void bl_dest_open(struct bl_hold_dest *d)
 	__asm__ volatile("" : : "r"(was));
 }
 
-/** bl_dest_empty - nobody is inside a closed number, not even for the moment that it takes to see that it is closed. */
+/**
+ * bl_dest_empty - nobody is inside a closed number, not even for the moment that it takes to see
+ * that it is closed.
+ */
 BL_CORE int bl_dest_empty(const struct bl_hold_dest *d)
 {
 	return BL_READ_ONCE(d->pins) == BL_DEST_CLOSED;
@@ -92,7 +102,10 @@ BL_CORE int bl_dest_is(const struct bl_hold_dest *d, const struct bl_mac_key *ke
 	return d->kind == key->kind;
 }
 
-/** bl_spare - numbers that nobody has. Counted beside the map of free numbers, so it may be off by those that come and go at this moment. */
+/**
+ * bl_spare - numbers that nobody has. Counted beside the map of free numbers, so it may be off by
+ * those that come and go at this moment.
+ */
 BL_CORE __u32 bl_spare(const struct bl_due *d)
 {
 	__s64 n = (__s64)(BL_NUMBERS - BL_READ_ONCE(d->given) + BL_READ_ONCE(d->spare));
@@ -118,10 +131,10 @@ BL_CORE int bl_pressed(const struct bl_due *d)
 }
 
 /**
- * bl_hold_age - how long a frame may wait in a queue from which nothing leaves: BL_HOLD_AGE_NS, but at
- * least BL_HOLD_AGE_SLOTS full frames of the link, and BL_HOLD_AGE_TRIES times @ask_ns, which is how
- * long who asks for leave waits for an answer, or Fastpass's slots, where these are longer. Where
- * numbers run out, an eighth of it: then who waits in vain keeps others out.
+ * bl_hold_age - how long a frame may wait in a queue from which nothing leaves: BL_HOLD_AGE_NS, but
+ * at least BL_HOLD_AGE_SLOTS full frames of the link, and BL_HOLD_AGE_TRIES times @ask_ns, which is
+ * how long who asks for leave waits for an answer, or Fastpass's slots, where these are longer.
+ * Where numbers run out, an eighth of it: then who waits in vain keeps others out.
  */
 BL_CORE __u64 bl_hold_age(const struct bl_hold_cfg *c, __u64 ask_ns, int pressed)
 {

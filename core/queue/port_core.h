@@ -2,11 +2,15 @@
 /*
  * Which queue of a metered port is next: strict priority over enum bl_class.
  *
- * A port's queues are spread over nine places 2 KB apart, so who looks for a frame does not touch them all: a word per port has one bit per class. A bit may be set
- * although its queue is empty, never the other way round. Who puts a frame sets the bit afterwards, by an atomic operation. The pacer that emptied a queue clears the bit, by an
- * atomic operation, and then looks at the queue once more: if a frame came between, either the pacer sees it, or its bit is set after the clearing.
+ * A port's queues are spread over nine places 2 KB apart, so who looks for a frame does not touch
+ * them all: a word per port has one bit per class. A bit may be set although its queue is empty,
+ * never the other way round. Who puts a frame sets the bit afterwards, by an atomic operation. The
+ * pacer that emptied a queue clears the bit, by an atomic operation, and then looks at the queue
+ * once more: if a frame came between, either the pacer sees it, or its bit is set after the
+ * clearing.
  *
- * Example: bits 0x41 are CONTROL and DATA: the frame in CONTROL goes first. If that was the last one, 0x40 is left.
+ * Example: bits 0x41 are CONTROL and DATA: the frame in CONTROL goes first. If that was the last
+ * one, 0x40 is left.
  */
 #ifndef BARLINE_PORT_CORE_H
 #define BARLINE_PORT_CORE_H
@@ -27,7 +31,8 @@ BL_CORE void bl_busy_set(__u64 *busy, __u32 cls)
 {
 	__u64 was = __sync_fetch_and_or(busy, 1ULL << cls);
 
-	__asm__ volatile("" : : "r"(was)); /* used, or the compiler takes an instruction that is no barrier everywhere */
+	/* used, or the compiler takes an instruction that is no barrier everywhere */
+	__asm__ volatile("" : : "r"(was));
 }
 
 /** bl_busy_clear - the pacer found queue @q of class @cls empty. */
@@ -40,10 +45,14 @@ BL_CORE void bl_busy_clear(__u64 *busy, __u32 cls, const struct bl_queue *q)
 		bl_busy_set(busy, cls);
 }
 
-/** bl_port_again - when the pacer looks at this port again, after a frame: when the link end is free, if anything is there. */
+/**
+ * bl_port_again - when the pacer looks at this port again, after a frame: when the link end is
+ * free, if anything is there.
+ */
 BL_CORE __u64 bl_port_again(const __u64 *busy, __u64 free)
 {
-	return BL_READ_ONCE(*busy) ? free : BL_DUE_NEVER; /* after bl_due_take(): a frame that is not seen here finds BL_DUE_NEVER */
+	/* after bl_due_take(): a frame that is not seen here finds BL_DUE_NEVER */
+	return BL_READ_ONCE(*busy) ? free : BL_DUE_NEVER;
 }
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues of frames, what a link end's rate means, and when there is something to do: the arithmetic of queue_abi.h.
+ * Queues of frames, what a link end's rate means, and when there is something to do: the arithmetic
+ * of queue_abi.h.
  *
- * Rings. A queue is a ring of entries; head and tail run freely. With head 510 and tail 513 three frames are in it, at 510, 511 and 0 (513 & 511 = 1 is
- * next). The caller holds the queue's lock.
+ * Rings. A queue is a ring of entries; head and tail run freely. With head 510 and tail 513 three
+ * frames are in it, at 510, 511 and 0 (513 & 511 = 1 is next). The caller holds the queue's lock.
  *
  * Rate. A link end of 1 Gbit/s has ns_q20 = 8 << 20: a frame of 1514 bytes takes 1538 byte times
- * (length_core.h), which is 12304 ns. A frame that came at 100000 on a link that is free since 90000
- * is due at 100000, and the link is free again at 112304, whether the pacer was in time or late. If it
- * comes to look at 200000 only, the link counts as free since 200000 less two full frames (24608 ns):
- * two frames may follow at once, and not eight.
+ * (length_core.h), which is 12304 ns. A frame that came at 100000 on a link that is free since
+ * 90000 is due at 100000, and the link is free again at 112304, whether the pacer was in time or
+ * late. If it comes to look at 200000 only, the link counts as free since 200000 less two full
+ * frames (24608 ns): two frames may follow at once, and not eight.
  *
- * Due times. See struct bl_due; all of it is compare-and-swap, so what follows needs no lock, here or in the kernel.
+ * Due times. See struct bl_due; all of it is compare-and-swap, so what follows needs no lock, here
+ * or in the kernel.
  *
  * Not here: copying frames, locks, the clock.
  */
@@ -25,7 +27,10 @@
 
 /* ---- histograms ---- */
 
-/* set bits; by hand, since BPF has no instruction for it and some compilers for BPF refuse the builtin */
+/*
+ * set bits; by hand, since BPF has no instruction for it and some compilers for BPF refuse the
+ * builtin
+ */
 BL_CORE __u32 bl_ones(__u32 v)
 {
 	v -= v >> 1 & 0x55555555;
@@ -34,7 +39,10 @@ BL_CORE __u32 bl_ones(__u32 v)
 	return v * 0x01010101 >> 24;
 }
 
-/** bl_hist_bin - see BL_HIST_BINS. Without branches: it runs under locks, and each branch would double what the verifier follows. */
+/**
+ * bl_hist_bin - see BL_HIST_BINS. Without branches: it runs under locks, and each branch would
+ * double what the verifier follows.
+ */
 BL_CORE __u32 bl_hist_bin(__u64 v)
 {
 	__u32 u = (__u32)bl_min64(v, (1ULL << 22) - 1), s = u | 15, e, small;
@@ -44,8 +52,8 @@ BL_CORE __u32 bl_hist_bin(__u64 v)
 	s |= s >> 4;
 	s |= s >> 8;
 	s |= s >> 16;
-	e = bl_ones(s) - 1;		      /* log2, 3 for what is below 16 */
-	small = (e - 4) >> 31;		      /* 1: below 16, exact */
+	e = bl_ones(s) - 1;    /* log2, 3 for what is below 16 */
+	small = (e - 4) >> 31; /* 1: below 16, exact */
 	return (1 - small) * (16 + (e - 4) * 8 + (u >> (e - 3) & 7)) + small * u;
 }
 
@@ -53,14 +61,18 @@ BL_CORE void bl_hist_add(struct bl_hist *h, __u64 v)
 {
 	__u32 bin = bl_hist_bin(v);
 
-	__asm__ volatile("" : "+r"(bin)); /* the verifier cannot see what the compiler can: that it is small enough */
+	/* the verifier cannot see what the compiler can: that it is small enough */
+	__asm__ volatile("" : "+r"(bin));
 	if (bin < BL_HIST_BINS)
 		h->n[bin]++;
 }
 
 /* ---- rings ---- */
 
-/** bl_ring_put - appends @entry; @marked: it got ECN CE. Returns 0, or -1 if the queue is full: then the frame is counted as dropped. Under the queue's lock. */
+/**
+ * bl_ring_put - appends @entry; @marked: it got ECN CE. Returns 0, or -1 if the queue is full:
+ * then the frame is counted as dropped. Under the queue's lock.
+ */
 BL_CORE int bl_ring_put(struct bl_queue *q, struct bl_hist *found, __u32 entry, __u32 marked)
 {
 	__u32 len = BL_RING_LEN(entry), n = q->tail - q->head;
@@ -97,12 +109,13 @@ BL_CORE __u32 bl_ring_take(struct bl_queue *q)
 }
 
 /**
- * bl_ring_take_upto - the oldest entry if its frame takes at most @max byte times on the wire, or 0.
- * Under the queue's lock.
+ * bl_ring_take_upto - the oldest entry if its frame takes at most @max byte times on the wire, or
+ * 0. Under the queue's lock.
  */
 BL_CORE __u32 bl_ring_take_upto(struct bl_queue *q, __u32 max)
 {
-	if (q->head == q->tail || bl_wire_bytes(BL_RING_LEN(q->ring[q->head & (BL_RING - 1)])) > max)
+	if (q->head == q->tail ||
+	    bl_wire_bytes(BL_RING_LEN(q->ring[q->head & (BL_RING - 1)])) > max)
 		return 0;
 	return bl_ring_take(q);
 }
@@ -115,7 +128,10 @@ BL_CORE __u32 bl_ring_take_if(struct bl_queue *q, __u32 entry)
 	return bl_ring_take(q);
 }
 
-/** bl_ring_len - frames in it. Without the lock: what it was a moment ago; callers who must not miss a frame pair it with a barrier (struct bl_due). */
+/**
+ * bl_ring_len - frames in it. Without the lock: what it was a moment ago; callers who must not
+ * miss a frame pair it with a barrier (struct bl_due).
+ */
 BL_CORE __u32 bl_ring_len(const struct bl_queue *q)
 {
 	__u32 head = BL_READ_ONCE(q->head);
@@ -123,7 +139,11 @@ BL_CORE __u32 bl_ring_len(const struct bl_queue *q)
 	return BL_READ_ONCE(q->tail) - head;
 }
 
-/** bl_wants_mark - does a frame that comes now find more than the mark? Without the lock, and before the put, since afterwards the frame is not ours any more: the answer may be some frames old. */
+/**
+ * bl_wants_mark - does a frame that comes now find more than the mark? Without the lock, and
+ * before the put, since afterwards the frame is not ours any more: the answer may be some frames
+ * old.
+ */
 BL_CORE int bl_wants_mark(const struct bl_queue *q)
 {
 	return q->mark_bytes && BL_READ_ONCE(q->bytes) > q->mark_bytes;
@@ -131,7 +151,10 @@ BL_CORE int bl_wants_mark(const struct bl_queue *q)
 
 /* ---- ECN (RFC 3168) ---- */
 
-/** bl_ecn_ce4 - congestion experienced, if the frame is ECN capable and does not say so yet. Returns 1 if that changed it. */
+/**
+ * bl_ecn_ce4 - congestion experienced, if the frame is ECN capable and does not say so yet.
+ * Returns 1 if that changed it.
+ */
 BL_CORE int bl_ecn_ce4(struct iphdr *ip)
 {
 	__u8 from[2], to[2];
@@ -176,7 +199,10 @@ BL_CORE __u64 bl_due_of(__u64 free, __u64 came)
 	return bl_max64(free, came);
 }
 
-/** bl_free_after - when the link end may begin another frame, after one of @len bytes that was due at @due and is sent at @now. 0, always, where nothing is metered: each frame is due when it came. */
+/**
+ * bl_free_after - when the link end may begin another frame, after one of @len bytes that was due
+ * at @due and is sent at @now. 0, always, where nothing is metered: each frame is due when it came.
+ */
 BL_CORE __u64 bl_free_after(const struct bl_meter *m, __u64 due, __u64 now, __u32 len)
 {
 	__u64 behind = bl_times_ns(m, BL_CATCH_UP_BYTES);
@@ -191,8 +217,9 @@ BL_CORE __u64 bl_free_after(const struct bl_meter *m, __u64 due, __u64 now, __u3
 #define BL_DUE_TRIES 8
 
 /*
- * *@p = min(*@p, @at), and a full barrier in any case. Returns 1 if it was lowered. Each try that fails met somebody who changed it; whoever loses them all writes 0: due at
- * once, which is early and never late.
+ * *@p = min(*@p, @at), and a full barrier in any case. Returns 1 if it was lowered. Each try that
+ * fails met somebody who changed it; whoever loses them all writes 0: due at once, which is early
+ * and never late.
  */
 BL_CORE int bl_lower(__u64 *p, __u64 expect, __u64 at)
 {
@@ -211,7 +238,10 @@ BL_CORE int bl_lower(__u64 *p, __u64 expect, __u64 at)
 	return 1;
 }
 
-/** bl_due_next - the pacer must look at @at. Returns 1 if it would have looked later: then it may have to be woken. */
+/**
+ * bl_due_next - the pacer must look at @at. Returns 1 if it would have looked later: then it may
+ * have to be woken.
+ */
 BL_CORE int bl_due_next(struct bl_due *d, __u64 at)
 {
 	__u64 next = BL_READ_ONCE(d->next);
@@ -219,16 +249,23 @@ BL_CORE int bl_due_next(struct bl_due *d, __u64 at)
 	return next > at && bl_lower(&d->next, next, at);
 }
 
-/** bl_due_put - a frame was put into queue @i, to be looked at at @at if the pacer has no time for that queue yet. Returns as bl_due_next(). */
+/**
+ * bl_due_put - a frame was put into queue @i, to be looked at at @at if the pacer has no time for
+ * that queue yet. Returns as bl_due_next().
+ */
 BL_CORE int bl_due_put(struct bl_due *d, __u32 i, __u64 at)
 {
 	/* first of all the barrier: the frame, then the look at what the pacer thinks */
-	if (__sync_val_compare_and_swap(&d->at[i & (BL_DUE_MAX - 1)], BL_DUE_NEVER, at) != BL_DUE_NEVER)
+	if (__sync_val_compare_and_swap(&d->at[i & (BL_DUE_MAX - 1)], BL_DUE_NEVER, at) !=
+	    BL_DUE_NEVER)
 		return 0; /* who wrote it sees to @next */
 	return bl_due_next(d, at);
 }
 
-/** bl_due_lower - the pacer shall look at queue @i at @at, even if it has a later time for it (a GRT came). Returns as bl_due_next(). */
+/**
+ * bl_due_lower - the pacer shall look at queue @i at @at, even if it has a later time for it (a
+ * GRT came). Returns as bl_due_next().
+ */
 BL_CORE int bl_due_lower(struct bl_due *d, __u32 i, __u64 at)
 {
 	if (!bl_lower(&d->at[i & (BL_DUE_MAX - 1)], BL_DUE_NEVER, at))
@@ -237,7 +274,8 @@ BL_CORE int bl_due_lower(struct bl_due *d, __u32 i, __u64 at)
 }
 
 /**
- * struct bl_due_pick - one look at all of bl_due.at. @least: the earliest, of queue @index, the first of equals; @second: the earliest of the others.
+ * struct bl_due_pick - one look at all of bl_due.at. @least: the earliest, of queue @index, the
+ * first of equals; @second: the earliest of the others.
  */
 struct bl_due_pick {
 	const struct bl_due *due;
@@ -247,7 +285,10 @@ struct bl_due_pick {
 	__u32 zero;
 };
 
-/** bl_due_begin - the pacer's look begins. The exchange is a full barrier: what was lowered before it is seen in @at, what is lowered after it stays in @next. */
+/**
+ * bl_due_begin - the pacer's look begins. The exchange is a full barrier: what was lowered before
+ * it is seen in @at, what is lowered after it stays in @next.
+ */
 BL_CORE void bl_due_begin(struct bl_due *d, struct bl_due_pick *p)
 {
 	(void)__sync_lock_test_and_set(&d->next, BL_DUE_NEVER);
@@ -269,13 +310,18 @@ BL_CORE void bl_due_look(struct bl_due_pick *p, __u32 i)
 	}
 }
 
-/** bl_due_take - the pacer turns to queue @i: only now it looks into it. Pairs with bl_due_put(). */
+/**
+ * bl_due_take - the pacer turns to queue @i: only now it looks into it. Pairs with bl_due_put().
+ */
 BL_CORE void bl_due_take(struct bl_due *d, __u32 i)
 {
 	(void)__sync_lock_test_and_set(&d->at[i & (BL_DUE_MAX - 1)], BL_DUE_NEVER);
 }
 
-/** bl_due_end - the turn is over: queue p->index wants @again (BL_DUE_NEVER: it is empty), and nothing can begin before @free. */
+/**
+ * bl_due_end - the turn is over: queue p->index wants @again (BL_DUE_NEVER: it is empty), and
+ * nothing can begin before @free.
+ */
 BL_CORE void bl_due_end(struct bl_due *d, const struct bl_due_pick *p, __u64 again, __u64 free)
 {
 	__u64 next = bl_min64(p->second, again);

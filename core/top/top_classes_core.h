@@ -32,15 +32,15 @@
 #include "core/queue/queue_core.h"
 #include "top_core.h"
 
-#define BL_TOP_LEARN_LEAST  256	 /* flows before thresholds follow from them */
+#define BL_TOP_LEARN_LEAST  256  /* flows before thresholds follow from them */
 #define BL_TOP_LEARN_WINDOW 4096 /* flows: with twice as many all counts are halved */
 #define BL_TOP_LEARN_MOVED  1.25 /* factor: thresholds stay while they are nearer */
-#define BL_TOP_LIMIT_LEAST  2	 /* frames: one frame is in class 0 */
+#define BL_TOP_LIMIT_LEAST  2    /* frames: one frame is in class 0 */
 
 /** struct bl_top_learn - what was learnt. Begins as zeroes. */
 struct bl_top_learn {
-	double flows[BL_TOP_SIZES];	  /* by bucket, aged */
-	uint64_t last[BL_TOP_SIZES];	  /* bl_top_page.sizes as they were at the last look */
+	double flows[BL_TOP_SIZES];         /* by bucket, aged */
+	uint64_t last[BL_TOP_SIZES];        /* bl_top_page.sizes as they were at the last look */
 	uint64_t limit[BL_TOP_CLASSES - 1]; /* in use, frames; the first 0: none */
 };
 

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on a host: which flow gets the next token, how many each gets (ExpressPass's feedback, in both published forms), and what a sender makes of a token that comes.
+ * TOP on a host: which flow gets the next token, how many each gets (ExpressPass's feedback, in
+ * both published forms), and what a sender makes of a token that comes.
  *
- * Receiver. A link of 10 Gbit/s has a slot of 1298 ns: a token and its data frame, 1622 bytes. A flow's rate is a fraction of one token per slot: a new one with alpha 1/2 gets a token each
- * 2596 ns, give or take 10 %. Of flows whose time has come the best class gets the slot; among equals whose turn is next. Each data frame echoes the number of its token: 1, 2, 3, 7 means
- * that of seven tokens three got lost. Once per RTT the law makes of that a new rate. "paper", a tenth may get lost: 3/7 is more, so the rate times 4/7 times 1.1. "ns2": at half the rate
- * a sixteenth may get lost: the rate becomes what came, times 17/16.
+ * Receiver. A link of 10 Gbit/s has a slot of 1298 ns: a token and its data frame, 1622 bytes. A
+ * flow's rate is a fraction of one token per slot: a new one with alpha 1/2 gets a token each 2596
+ * ns, give or take 10 %. Of flows whose time has come the best class gets the slot; among equals
+ * whose turn is next. Each data frame echoes the number of its token: 1, 2, 3, 7 means that of
+ * seven tokens three got lost. Once per RTT the law makes of that a new rate. "paper", a tenth may
+ * get lost: 3/7 is more, so the rate times 4/7 times 1.1. "ns2": at half the rate a sixteenth may
+ * get lost: the rate becomes what came, times 17/16.
  *
- * Priority. floor(K log_p(a x + b)) for a flow of x frames (TOP section 3.2): with K = 6, p = 10000, a = 1, b = 0 class 1 begins at p^(1/6), 5 frames, class 2 at 22, class 5 at 2155. User space
- * computes these limits (loader/admission/top_host.c), or learns those that give each class the same load
- * (core/top/top_classes_core.h); here they are compared.
+ * Priority. floor(K log_p(a x + b)) for a flow of x frames (TOP section 3.2): with K = 6, p =
+ * 10000, a = 1, b = 0 class 1 begins at p^(1/6), 5 frames, class 2 at 22, class 5 at 2155. User
+ * space computes these limits (loader/admission/top_host.c), or learns those that give each class
+ * the same load (core/top/top_classes_core.h); here they are compared.
  *
- * Sender. A token is answered if flow and tag are known, its number is new (a window of 64, so that a copy of it gets nothing), and it was not longer under way than T (TOP section 4.3: what comes late
- * would meet other tokens' data) plus what two clocks may differ by.
+ * Sender. A token is answered if flow and tag are known, its number is new (a window of 64, so that
+ * a copy of it gets nothing), and it was not longer under way than T (TOP section 4.3: what comes
+ * late would meet other tokens' data) plus what two clocks may differ by.
  *
  * No clock, no map, no lock: the caller holds the flow's.
  */
@@ -25,13 +31,15 @@
 #include "top_loss_core.h"
 #include "core/wire_core.h"
 
-#define BL_TOP_MSS	  1460 /* bytes of a flow that a full frame carries */
-#define BL_TOP_BEYOND_BYTES 16384 /* a flow may bring so much more than it said, and an eighth of that */
-#define BL_TOP_BACKOFF	  2
-#define BL_TOP_CATCH_UP	  2 /* slots that a receiver who is late catches up: the switch's bucket */
+#define BL_TOP_MSS 1460 /* bytes of a flow that a full frame carries */
+/* a flow may bring so much more than it said, and an eighth of that */
+#define BL_TOP_BEYOND_BYTES 16384
+#define BL_TOP_BACKOFF      2
+#define BL_TOP_CATCH_UP     2 /* slots that a receiver who is late catches up: the switch's bucket */
 
 /**
- * struct bl_top_msg - a token or signal, parsed. @ts: 48 bits. The rest: SYNC's body; FIN's @bytes and @data, STOP's @data; LOSS's body. What a message does not have is 0.
+ * struct bl_top_msg - a token or signal, parsed. @ts: 48 bits. The rest: SYNC's body; FIN's @bytes
+ * and @data, STOP's @data; LOSS's body. What a message does not have is 0.
  */
 struct bl_top_msg {
 	__u8 op;
@@ -104,7 +112,8 @@ BL_CORE __u64 bl_top_left(__u64 bytes, __u64 served)
 BL_CORE __u32 bl_top_class_of(const struct bl_top_rx *r, const struct bl_top_cfg *c,
 			      const __u64 *limit, __u64 coflow, __u64 now)
 {
-	__u64 bytes = BL_READ_ONCE(r->bytes), served = BL_READ_ONCE(r->served), by = BL_READ_ONCE(r->deadline_ns);
+	__u64 bytes = BL_READ_ONCE(r->bytes), served = BL_READ_ONCE(r->served),
+	      by = BL_READ_ONCE(r->deadline_ns);
 
 	if (c->objective == BL_TOP_BY_DEADLINE) {
 		if (!by || by <= now || !c->slot_ns)
@@ -200,7 +209,8 @@ BL_CORE __u32 bl_top_law_paper(struct bl_top_rx *r, const struct bl_top_cfg *c, 
 		if (r->grew)
 			r->weight = (r->weight + c->w_max) / 2;
 		r->grew = 1;
-		return r->rate - bl_top_part(r->rate, r->weight) + bl_top_part(BL_TOP_ONE + target, r->weight);
+		return r->rate - bl_top_part(r->rate, r->weight) +
+		       bl_top_part(BL_TOP_ONE + target, r->weight);
 	}
 	rate = bl_top_part(bl_top_part(r->rate, BL_TOP_ONE - loss), BL_TOP_ONE + target);
 	bl_top_slower(r, c);
@@ -218,9 +228,11 @@ BL_CORE __u32 bl_top_law_ns2(struct bl_top_rx *r, const struct bl_top_cfg *c, __
 		return got < r->rate ? got : r->rate;
 	}
 	if (r->grew)
-		r->weight = r->weight + BL_TOP_ONE / 20 < c->w_max ? r->weight + BL_TOP_ONE / 20 : c->w_max;
+		r->weight = r->weight + BL_TOP_ONE / 20 < c->w_max ? r->weight + BL_TOP_ONE / 20
+								   : c->w_max;
 	r->grew = 1;
-	return r->rate < BL_TOP_ONE ? r->rate - bl_top_part(r->rate, r->weight) + r->weight : r->rate;
+	return r->rate < BL_TOP_ONE ? r->rate - bl_top_part(r->rate, r->weight) + r->weight
+				    : r->rate;
 }
 
 /** bl_top_feedback - an RTT is over: another rate for the flow. */
@@ -231,7 +243,8 @@ BL_CORE void bl_top_feedback(struct bl_top_rx *r, const struct bl_top_cfg *c, __
 	if (r->total)
 		loss = (__u32)(((__u64)r->dropped << 24) / r->total);
 	if (c->law == BL_TOP_LAW_NS2) {
-		rate = bl_top_law_ns2(r, c, loss, bl_top_got(c, r->total - r->dropped, now - r->update_ns));
+		rate = bl_top_law_ns2(r, c, loss,
+				      bl_top_got(c, r->total - r->dropped, now - r->update_ns));
 	} else {
 		rate = bl_top_law_paper(r, c, loss);
 		most += BL_TOP_ONE / 10;
@@ -255,8 +268,12 @@ BL_CORE void bl_top_rtt(struct bl_top_rx *r, __u32 seq, __u64 now)
 	r->probe_ns = 0;
 }
 
-/** bl_top_echo - a data frame of @len bytes came that answers token @seq; 0: unscheduled. Returns 0, or -1: no such token was ever sent. */
-BL_CORE int bl_top_echo(struct bl_top_rx *r, const struct bl_top_cfg *c, __u32 seq, __u32 len, __u64 now)
+/**
+ * bl_top_echo - a data frame of @len bytes came that answers token @seq; 0: unscheduled. Returns
+ * 0, or -1: no such token was ever sent.
+ */
+BL_CORE int bl_top_echo(struct bl_top_rx *r, const struct bl_top_cfg *c, __u32 seq, __u32 len,
+			__u64 now)
 {
 	__u32 ahead = seq - r->echo;
 
@@ -296,7 +313,8 @@ BL_CORE __u32 bl_top_random(__u32 *s)
 /** bl_top_gap - to a flow's next token. @random: 32 bits. */
 BL_CORE __u64 bl_top_gap(const struct bl_top_cfg *c, __u32 rate, __u32 random)
 {
-	__u64 gap = ((__u64)c->slot_ns << 24) / (rate ? rate : 1), spread = gap * (c->jitter >> 8) >> 16;
+	__u64 gap = ((__u64)c->slot_ns << 24) / (rate ? rate : 1),
+	      spread = gap * (c->jitter >> 8) >> 16;
 
 	return gap - spread + (2 * spread * (random >> 16) >> 16);
 }
@@ -318,7 +336,9 @@ BL_CORE __u32 bl_top_sent(struct bl_top_rx *r, const struct bl_top_cfg *c, __u64
 	return r->seq;
 }
 
-/** bl_top_free_after - when the next token may go, after one that could go at @free went at @now. */
+/**
+ * bl_top_free_after - when the next token may go, after one that could go at @free went at @now.
+ */
 BL_CORE __u64 bl_top_free_after(const struct bl_top_cfg *c, __u64 free, __u64 now)
 {
 	__u64 behind = (__u64)BL_TOP_CATCH_UP * c->slot_ns;
@@ -327,8 +347,10 @@ BL_CORE __u64 bl_top_free_after(const struct bl_top_cfg *c, __u64 free, __u64 no
 }
 
 /**
- * struct bl_top_pick - the choice of a slot. @best: class << 8 | turns to wait, of place @index; ~0: nobody's time has come. @ready: how many have. @next_ns: when the first of the others will have, or
- * will be given up, or has a LOSS to send. @gone: 1 + a place that was not heard of for too long. @loss: 1 + a place whose LOSS is due.
+ * struct bl_top_pick - the choice of a slot. @best: class << 8 | turns to wait, of place @index;
+ * ~0: nobody's time has come. @ready: how many have. @next_ns: when the first of the others will
+ * have, or will be given up, or has a LOSS to send. @gone: 1 + a place that was not heard of for
+ * too long. @loss: 1 + a place whose LOSS is due.
  */
 struct bl_top_pick {
 	__u64 now;
@@ -351,9 +373,11 @@ BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
 }
 
 /** bl_top_look - place @i, whose class is @cls now. */
-BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r, __u32 cls, const struct bl_top_cfg *c)
+BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r, __u32 cls,
+			 const struct bl_top_cfg *c)
 {
-	__u64 end = BL_READ_ONCE(r->heard_ns) + c->dead_ns, at = BL_READ_ONCE(r->next_ns), say = BL_READ_ONCE(r->came.report_ns);
+	__u64 end = BL_READ_ONCE(r->heard_ns) + c->dead_ns, at = BL_READ_ONCE(r->next_ns),
+	      say = BL_READ_ONCE(r->came.report_ns);
 	__u32 key = cls << 8 | ((i - p->last - 1) & (BL_TOP_RX_MAX - 1));
 
 	if (end <= p->now) {
@@ -380,7 +404,9 @@ BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx 
 
 /* ---- signals in ---- */
 
-/* Of a place that a SYNC is for: whose it was. AGAIN: of the same flow, which has another tag now. */
+/*
+ * Of a place that a SYNC is for: whose it was. AGAIN: of the same flow, which has another tag now.
+ */
 enum bl_top_was { BL_TOP_WAS_FREE, BL_TOP_WAS_ANOTHER, BL_TOP_WAS_AGAIN };
 
 /**
@@ -421,8 +447,8 @@ BL_CORE __u32 bl_top_begin(struct bl_top_rx *r, const struct bl_top_cfg *c,
 }
 
 /**
- * bl_top_count - by what the sum of @r's coflow has to change for @r's size, as it is known now, to be
- * in it; @over: for nothing of it to be. Modulo 2^64, as the sum is.
+ * bl_top_count - by what the sum of @r's coflow has to change for @r's size, as it is known now, to
+ * be in it; @over: for nothing of it to be. Modulo 2^64, as the sum is.
  */
 BL_CORE __u64 bl_top_count(struct bl_top_rx *r, int over)
 {
@@ -432,7 +458,10 @@ BL_CORE __u64 bl_top_count(struct bl_top_rx *r, int over)
 	return r->counted - was;
 }
 
-/** bl_top_rtt_ns - how long what is missing may take; before an RTT was measured, what a sender waits for an answer. */
+/**
+ * bl_top_rtt_ns - how long what is missing may take; before an RTT was measured, what a sender
+ * waits for an answer.
+ */
 BL_CORE __u64 bl_top_rtt_ns(const struct bl_top_rx *r, const struct bl_top_cfg *c)
 {
 	return r->rtt_ns ? r->rtt_ns : c->sync_ns;
@@ -473,7 +502,8 @@ BL_CORE void bl_top_stop(struct bl_top_rx *r, const struct bl_top_msg *m, __u64 
 }
 
 /** bl_top_fin - the flow is over: its place is free as soon as the pacer looks. */
-BL_CORE void bl_top_fin(struct bl_top_rx *r, const struct bl_top_msg *m, const struct bl_top_cfg *c, __u64 now)
+BL_CORE void bl_top_fin(struct bl_top_rx *r, const struct bl_top_msg *m, const struct bl_top_cfg *c,
+			__u64 now)
 {
 	if (!bl_psn_before(r->sig, m->seq))
 		return;
@@ -486,7 +516,9 @@ BL_CORE void bl_top_fin(struct bl_top_rx *r, const struct bl_top_msg *m, const s
 /* ---- the sender ---- */
 
 /** bl_top_flow - number's new flow; @tag: random. */
-BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c, const struct bl_top_key *key, const struct bl_top_hint *hint, __u32 tag, __u64 now)
+BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c,
+			 const struct bl_top_key *key, const struct bl_top_hint *hint, __u32 tag,
+			 __u64 now)
 {
 	__u64 frames = bl_top_frames(hint->bytes);
 
@@ -501,15 +533,23 @@ BL_CORE void bl_top_flow(struct bl_top_tx *t, const struct bl_top_cfg *c, const 
 	t->told = t->acked = t->data; /* which goes on */
 	t->loss = t->rtt_us = 0;
 	t->loss_ns = t->resent = t->asked = t->gone = 0;
-	/* an unscheduled frame may come before the SYNC that says from which number on they count */
-	t->unsched = !t->keep && frames && frames <= c->short_frames ? (__u32)bl_min64(c->unscheduled, frames) : 0;
+	/*
+	 * an unscheduled frame may come before the SYNC that says from which number on they count
+	 */
+	t->unsched = !t->keep && frames && frames <= c->short_frames
+			     ? (__u32)bl_min64(c->unscheduled, frames)
+			     : 0;
 	__builtin_memcpy(&t->key, key, sizeof(*key));
 	t->began_ns = t->frame_ns = now;
 	t->sync_ns = t->token_ns = 0;
-	t->frames = t->sent_bytes = t->tokens = t->wasted = t->expired = t->refused = t->syncs = t->stops = t->unscheduled = t->paced = 0;
+	t->frames = t->sent_bytes = t->tokens = t->wasted = t->expired = t->refused = t->syncs =
+		t->stops = t->unscheduled = t->paced = 0;
 }
 
-/** bl_top_held - a frame of @len bytes was put into the flow's queue. Returns 1 if the pacer shall look at once. */
+/**
+ * bl_top_held - a frame of @len bytes was put into the flow's queue. Returns 1 if the pacer shall
+ * look at once.
+ */
 BL_CORE int bl_top_held(struct bl_top_tx *t, __u32 len, __u64 now)
 {
 	t->frame_ns = now;
@@ -544,9 +584,11 @@ BL_CORE int bl_top_new(struct bl_top_tx *t, __u32 seq)
 }
 
 /**
- * bl_top_token - a token came, at bus time @bus, which may be wrong by @bound, as the receiver's may. Returns BL_R_NONE: it is to be answered; else why not.
+ * bl_top_token - a token came, at bus time @bus, which may be wrong by @bound, as the receiver's
+ * may. Returns BL_R_NONE: it is to be answered; else why not.
  */
-BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg *c, const struct bl_top_msg *m, __u64 bus, __u64 bound, __u64 now)
+BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg *c,
+				    const struct bl_top_msg *m, __u64 bus, __u64 bound, __u64 now)
 {
 	__u64 sent = bl_ext48(m->ts, bus);
 
@@ -579,7 +621,10 @@ BL_CORE enum bl_reason bl_top_token(struct bl_top_tx *t, const struct bl_top_cfg
 	return BL_R_NONE;
 }
 
-/** bl_top_wasted - the token that was just believed found nothing. Returns 1 if it shall become a STOP, with number t->sig. */
+/**
+ * bl_top_wasted - the token that was just believed found nothing. Returns 1 if it shall become a
+ * STOP, with number t->sig.
+ */
 BL_CORE int bl_top_wasted(struct bl_top_tx *t)
 {
 	t->tokens--;
@@ -592,8 +637,18 @@ BL_CORE int bl_top_wasted(struct bl_top_tx *t)
 	return 1;
 }
 
-/* What a turn does. SYNC, STOP, FIN: send it. UNSCHED, AT_ONCE: a frame goes without a token. END: a FIN, and the number is free. */
-enum bl_top_do { BL_TOP_NOTHING, BL_TOP_DO_SYNC, BL_TOP_DO_UNSCHED, BL_TOP_DO_AT_ONCE, BL_TOP_DO_END, BL_TOP_DO_STOP };
+/*
+ * What a turn does. SYNC, STOP, FIN: send it. UNSCHED, AT_ONCE: a frame goes without a token. END:
+ * a FIN, and the number is free.
+ */
+enum bl_top_do {
+	BL_TOP_NOTHING,
+	BL_TOP_DO_SYNC,
+	BL_TOP_DO_UNSCHED,
+	BL_TOP_DO_AT_ONCE,
+	BL_TOP_DO_END,
+	BL_TOP_DO_STOP
+};
 
 /**
  * struct bl_top_turn - one turn. @busy: 1: the flow may not end now; the caller's; 2, afterwards:
@@ -610,7 +665,10 @@ struct bl_top_turn {
 	__u64 next_ns;
 };
 
-/* Another tag: perhaps somebody knew the old one and made the numbers run ahead; and a receiver that has forgotten the flow counts its tokens from 1. It begins anew, too. */
+/*
+ * Another tag: perhaps somebody knew the old one and made the numbers run ahead; and a receiver
+ * that has forgotten the flow counts its tokens from 1. It begins anew, too.
+ */
 BL_CORE void bl_top_retag(struct bl_top_tx *t, __u32 tag)
 {
 	t->tag = tag;
@@ -618,8 +676,12 @@ BL_CORE void bl_top_retag(struct bl_top_tx *t, __u32 tag)
 	t->seen = ~0ULL;
 }
 
-/** bl_top_step - the pacer's turn for @t, of which @frames are held, or kept and missing. @random: 32 bits. */
-BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 frames, __u64 now, __u32 random, struct bl_top_turn *d)
+/**
+ * bl_top_step - the pacer's turn for @t, of which @frames are held, or kept and missing. @random:
+ * 32 bits.
+ */
+BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 frames, __u64 now,
+			 __u32 random, struct bl_top_turn *d)
 {
 	__u64 last = bl_max64(bl_max64(t->frame_ns, t->token_ns), t->loss_ns), due;
 	__u32 shift;
@@ -694,7 +756,9 @@ BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 
 		return;
 	}
 	t->tries++;
-	if (t->tries % BL_TOP_TAG_TRIES == 0 || (t->tries == 1 && t->token_ns && bl_max64(t->token_ns, t->sync_ns) + c->dead_ns <= now)) {
+	if (t->tries % BL_TOP_TAG_TRIES == 0 ||
+	    (t->tries == 1 && t->token_ns &&
+	     bl_max64(t->token_ns, t->sync_ns) + c->dead_ns <= now)) {
 		bl_top_retag(t, random);
 		d->tag = random;
 	}
@@ -703,13 +767,19 @@ BL_CORE void bl_top_step(struct bl_top_tx *t, const struct bl_top_cfg *c, __u32 
 	t->syncs++;
 	d->seq = ++t->sig;
 	d->what = BL_TOP_DO_SYNC;
-	d->next_ns = t->unsched ? now : now + (c->sync_ns << (t->tries > BL_TOP_BACKOFF ? BL_TOP_BACKOFF : t->tries - 1));
+	d->next_ns = t->unsched ? now
+				: now + (c->sync_ns << (t->tries > BL_TOP_BACKOFF ? BL_TOP_BACKOFF
+										  : t->tries - 1));
 }
 
 /* ---- messages ---- */
 
-/** bl_top_parse - the TOP header at @h, of @len bytes of UDP payload; @end: of what can be read. Returns 0, or -1: too short, another version, or no such opcode. Fills @m. */
-BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len, struct bl_top_msg *m)
+/**
+ * bl_top_parse - the TOP header at @h, of @len bytes of UDP payload; @end: of what can be read.
+ * Returns 0, or -1: too short, another version, or no such opcode. Fills @m.
+ */
+BL_CORE int bl_top_parse(const struct bl_top_hdr *h, const void *end, __u32 len,
+			 struct bl_top_msg *m)
 {
 	if ((const void *)(h + 1) > end || len < sizeof(*h) || h->opcode >> 4 != BL_TOP_VERSION)
 		return -1;
@@ -779,7 +849,8 @@ BL_CORE __u32 bl_top_hint_hash(const struct bl_top_key *k)
 }
 
 /** bl_top_rule - the hint of the first rule that fits; returns 0 if there is none. */
-BL_CORE int bl_top_rule(const struct bl_top_cfg *c, const struct bl_top_key *k, struct bl_top_hint *h)
+BL_CORE int bl_top_rule(const struct bl_top_cfg *c, const struct bl_top_key *k,
+			struct bl_top_hint *h)
 {
 	__u32 i, n = BL_TOP_RULES;
 
@@ -789,7 +860,8 @@ BL_CORE int bl_top_rule(const struct bl_top_cfg *c, const struct bl_top_key *k, 
 
 		if (!r->port)
 			break;
-		if ((r->proto && r->proto != k->proto) || (k->dport != BL_BE16(r->port) && k->sport != BL_BE16(r->port)))
+		if ((r->proto && r->proto != k->proto) ||
+		    (k->dport != BL_BE16(r->port) && k->sport != BL_BE16(r->port)))
 			continue;
 		h->bytes = r->bytes;
 		h->deadline_us = r->deadline_us;

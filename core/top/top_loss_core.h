@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP's own repair of losses (TOP section 4, "Packet Loss"): which numbered data frames came, when a LOSS says which did not, and which one a sender sends again. For flows whose application asked for it.
+ * TOP's own repair of losses (TOP section 4, "Packet Loss"): which numbered data frames came, when
+ * a LOSS says which did not, and which one a sender sends again. For flows whose application asked
+ * for it.
  *
- * Receiver. Data 1 to 20 were sent, 5 and 18 got lost. When 13 comes, eight later ones have come than 5, so a LOSS goes out: "up to 5, missing 5": 1 to 4 came, and nothing is said of 6 to 13. What has fewer than
- * eight behind it is given one RTT, since frames overtake each other; so 18 is reported one RTT after 19 came, and 5, if it is still missing, again with it. After that twice an RTT passes, then four times that;
- * what is missing for dead_us is given up. A last frame that gets lost has nothing behind it: the sender's STOP says how far it came. Frames that came before are dropped: each is delivered once.
+ * Receiver. Data 1 to 20 were sent, 5 and 18 got lost. When 13 comes, eight later ones have come
+ * than 5, so a LOSS goes out: "up to 5, missing 5": 1 to 4 came, and nothing is said of 6 to 13.
+ * What has fewer than eight behind it is given one RTT, since frames overtake each other; so 18 is
+ * reported one RTT after 19 came, and 5, if it is still missing, again with it. After that twice an
+ * RTT passes, then four times that; what is missing for dead_us is given up. A last frame that gets
+ * lost has nothing behind it: the sender's STOP says how far it came. Frames that came before are
+ * dropped: each is delivered once.
  *
- * Sender. It keeps the last 64 frames, number d in place d & 63. A LOSS takes out what came, and marks what is missing; the next token is for the oldest one that is marked. Once sent again, a frame is marked again only
- * after an RTT, of which the LOSS itself says how long it is. Number 65 is not sent before 1 has been taken out: meanwhile 1 goes once more each RTT, so that the receiver, who drops it, says again that it came.
+ * Sender. It keeps the last 64 frames, number d in place d & 63. A LOSS takes out what came, and
+ * marks what is missing; the next token is for the oldest one that is marked. Once sent again, a
+ * frame is marked again only after an RTT, of which the LOSS itself says how long it is. Number 65
+ * is not sent before 1 has been taken out: meanwhile 1 goes once more each RTT, so that the
+ * receiver, who drops it, says again that it came.
  *
  * No clock, no map, no lock: the caller holds the flow's; for struct bl_top_kept see there.
  */
@@ -43,7 +52,10 @@ BL_CORE __u32 bl_came_missing(const struct bl_top_came *l)
 	return (__u32)__builtin_popcountll(~l->got);
 }
 
-/* The window moves up to @data, which is later. What leaves it without having come is given up; returns how many. */
+/*
+ * The window moves up to @data, which is later. What leaves it without having come is given up;
+ * returns how many.
+ */
 BL_CORE __u32 bl_came_slide(struct bl_top_came *l, __u32 data)
 {
 	__u32 up = data - l->data, gone;
@@ -52,7 +64,9 @@ BL_CORE __u32 bl_came_slide(struct bl_top_came *l, __u32 data)
 		gone = (__u32)__builtin_popcountll(~l->got & ~bl_came_low(BL_TOP_KEEP - up));
 		l->got <<= up & (BL_TOP_KEEP - 1);
 	} else {
-		gone = bl_came_missing(l) + up - BL_TOP_KEEP - (data < l->data && data >= BL_TOP_KEEP); /* there is no number 0 */
+		/* there is no number 0 */
+		gone = bl_came_missing(l) + up - BL_TOP_KEEP -
+		       (data < l->data && data >= BL_TOP_KEEP);
 		l->got = 0;
 	}
 	l->data = data;
@@ -62,14 +76,18 @@ BL_CORE __u32 bl_came_slide(struct bl_top_came *l, __u32 data)
 	return gone;
 }
 
-/* Something changed: when is a LOSS to be sent? @ack: the sender waits to hear that all came. What is missing has its own time. */
+/*
+ * Something changed: when is a LOSS to be sent? @ack: the sender waits to hear that all came. What
+ * is missing has its own time.
+ */
 BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 now)
 {
 	__u64 missing = ~l->got;
 	__u32 news = l->data - l->told;
 
 	if (l->report_ns == l->again_ns)
-		l->report_ns = BL_DUE_NEVER; /* anew, below: what was missing may only have been overtaken */
+		l->report_ns = BL_DUE_NEVER; /* anew, below: what was missing may only have been
+						overtaken */
 	if (!missing) {
 		l->again_ns = BL_DUE_NEVER;
 	} else if (l->again_ns == BL_DUE_NEVER) {
@@ -78,12 +96,16 @@ BL_CORE void bl_came_judge(struct bl_top_came *l, __u64 rtt_ns, int ack, __u64 n
 		l->since_ns = now;
 		l->tries = 0;
 	}
-	if ((missing & bl_came_low(news) & ~bl_came_low(BL_TOP_LATER)) || news >= BL_TOP_LATER + BL_TOP_ACK_EACH || (ack && !missing))
+	if ((missing & bl_came_low(news) & ~bl_came_low(BL_TOP_LATER)) ||
+	    news >= BL_TOP_LATER + BL_TOP_ACK_EACH || (ack && !missing))
 		l->report_ns = bl_min64(l->report_ns, now);
 	l->report_ns = bl_min64(l->report_ns, l->again_ns);
 }
 
-/** bl_came_number - frame @data came. Returns 0: it is new; 1: it came before, or was given up; -1: so far ahead it cannot be. *@lost: how many were given up by that. */
+/**
+ * bl_came_number - frame @data came. Returns 0: it is new; 1: it came before, or was given up; -1:
+ * so far ahead it cannot be. *@lost: how many were given up by that.
+ */
 BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u64 now, __u32 *lost)
 {
 	__u32 up = data - l->data, down = l->data - data;
@@ -113,7 +135,10 @@ BL_CORE int bl_came_number(struct bl_top_came *l, __u32 data, __u64 rtt_ns, __u6
 	return 0;
 }
 
-/** bl_came_upto - a signal of the sender says that it has sent data up to @data; 0: it says nothing. @ack: see bl_came_judge(). Returns how many were given up by that. */
+/**
+ * bl_came_upto - a signal of the sender says that it has sent data up to @data; 0: it says
+ * nothing. @ack: see bl_came_judge(). Returns how many were given up by that.
+ */
 BL_CORE __u32 bl_came_upto(struct bl_top_came *l, __u32 data, __u64 rtt_ns, int ack, __u64 now)
 {
 	__u32 lost = 0;
@@ -126,7 +151,10 @@ BL_CORE __u32 bl_came_upto(struct bl_top_came *l, __u32 data, __u64 rtt_ns, int 
 	return lost;
 }
 
-/** struct bl_top_said - a LOSS. @data, @missing: as in struct bl_top_loss. @seq: its number. @gone: numbers that are given up by it. */
+/**
+ * struct bl_top_said - a LOSS. @data, @missing: as in struct bl_top_loss. @seq: its number. @gone:
+ * numbers that are given up by it.
+ */
 struct bl_top_said {
 	__u64 missing;
 	__u32 data;
@@ -135,8 +163,12 @@ struct bl_top_said {
 	__u32 zero;
 };
 
-/** bl_came_report - the time of @l->report_ns has come: what the LOSS says. @dead_ns: what is missing for so long is given up. */
-BL_CORE void bl_came_report(struct bl_top_came *l, __u64 rtt_ns, __u64 dead_ns, __u64 now, struct bl_top_said *s)
+/**
+ * bl_came_report - the time of @l->report_ns has come: what the LOSS says. @dead_ns: what is
+ * missing for so long is given up.
+ */
+BL_CORE void bl_came_report(struct bl_top_came *l, __u64 rtt_ns, __u64 dead_ns, __u64 now,
+			    struct bl_top_said *s)
 {
 	__u32 end = l->data - BL_TOP_LATER, timed = now >= l->again_ns, after;
 	__u64 missing = ~l->got;
@@ -172,11 +204,14 @@ BL_CORE void bl_came_report(struct bl_top_came *l, __u64 rtt_ns, __u64 dead_ns, 
 /* ---- the sender ---- */
 
 /**
- * bl_top_lossy - LOSS @seq came for flow @t, with tag @tag, about data up to @data. Returns BL_R_NONE: it is to be carried out; BL_R_LOSS: a later one was before it; else why not.
+ * bl_top_lossy - LOSS @seq came for flow @t, with tag @tag, about data up to @data. Returns
+ * BL_R_NONE: it is to be carried out; BL_R_LOSS: a later one was before it; else why not.
  */
-BL_CORE enum bl_reason bl_top_lossy(struct bl_top_tx *t, __u32 tag, __u32 seq, __u32 data, __u64 missing, __u32 rtt_us, __u64 now)
+BL_CORE enum bl_reason bl_top_lossy(struct bl_top_tx *t, __u32 tag, __u32 seq, __u32 data,
+				    __u64 missing, __u32 rtt_us, __u64 now)
 {
-	if (t->state == BL_TOP_FREE || !t->keep || t->tag != tag || bl_psn_before(BL_READ_ONCE(t->data), data))
+	if (t->state == BL_TOP_FREE || !t->keep || t->tag != tag ||
+	    bl_psn_before(BL_READ_ONCE(t->data), data))
 		return BL_R_LOSS_BAD;
 	if (!bl_psn_before(t->loss, seq))
 		return BL_R_LOSS;
@@ -189,7 +224,10 @@ BL_CORE enum bl_reason bl_top_lossy(struct bl_top_tx *t, __u32 tag, __u32 seq, _
 	return BL_R_NONE;
 }
 
-/** bl_top_tail_ns - when a flow that holds nothing says how far it came, since nobody has said that all of it arrived. */
+/**
+ * bl_top_tail_ns - when a flow that holds nothing says how far it came, since nobody has said that
+ * all of it arrived.
+ */
 BL_CORE __u64 bl_top_tail_ns(const struct bl_top_tx *t, const struct bl_top_cfg *c)
 {
 	__u32 data = BL_READ_ONCE(t->data);
@@ -224,13 +262,19 @@ BL_CORE int bl_kept_old(__u32 at, __u64 rtt_us, __u64 now)
 	return ((__u32)(now >> 10) & ~1U) - (at & ~1U) >= rtt_us * 1000 >> 10;
 }
 
-/** bl_kept_may - may a frame that is missing be sent again? The first time at once, then not before @rtt_us have passed. */
+/**
+ * bl_kept_may - may a frame that is missing be sent again? The first time at once, then not before
+ * @rtt_us have passed.
+ */
 BL_CORE int bl_kept_may(__u32 at, __u64 rtt_us, __u64 now)
 {
 	return !(at & 1) || bl_kept_old(at, rtt_us, now);
 }
 
-/** bl_kept_oldest - of the places @bits, not 0, the one whose frame comes first; @data: number of the last frame. */
+/**
+ * bl_kept_oldest - of the places @bits, not 0, the one whose frame comes first; @data: number of
+ * the last frame.
+ */
 BL_CORE __u32 bl_kept_oldest(__u64 bits, __u32 data)
 {
 	__u32 from = BL_KEPT_PLACE(data + 1);

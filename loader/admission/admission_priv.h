@@ -29,7 +29,10 @@ static inline uint32_t bl_share_q20(uint32_t ns_q20, uint32_t outside_percent)
 
 /* loader/admission/top_switch.c: TOP at a switch */
 int bl_token_check(const struct bl_node_cfg *c, struct bl_err *err);
-int bl_token_fill(const struct bl_node_cfg *cfg, struct bpf_object *obj, const struct bl_sw_port *ports, struct bl_err *err);
-int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set *c, uint32_t now_q20, bool write, bool *was_on, bool *is_on, char *said, size_t size, struct bl_err *err);
+int bl_token_fill(const struct bl_node_cfg *cfg, struct bpf_object *obj,
+		  const struct bl_sw_port *ports, struct bl_err *err);
+int bl_token_change(const struct bl_node_ref *ref, const struct bl_admission_set *c,
+		    uint32_t now_q20, bool write, bool *was_on, bool *is_on, char *said,
+		    size_t size, struct bl_err *err);
 
 #endif

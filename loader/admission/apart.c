@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Neighbours whose admission does not fit this node's (core/policy_core.h): one line in the log when
- * that has been so for a while, one when it is over. Who changes a rack node by node is told
+ * Neighbours whose admission does not fit this node's (core/policy_core.h): one line in the log
+ * when that has been so for a while, one when it is over. Who changes a rack node by node is told
  * nothing, since it does not last; and who leaves it so is told once a minute, whatever comes and
  * goes.
  *
@@ -19,9 +19,9 @@
 #include "maps/token_abi.h"
 #include "apart.h"
 
-#define LOOK_NS	 1000000000ULL
+#define LOOK_NS  1000000000ULL
 #define LASTS_NS 2000000000ULL
-#define SAY_NS	 60000000000ULL
+#define SAY_NS   60000000000ULL
 
 static int value_of(const struct bl_node_ref *ref, const char *map, void *value, uint32_t size)
 {
@@ -43,15 +43,21 @@ uint32_t bl_apart_own(const struct bl_node_ref *ref)
 	struct bl_rsv_cfg rsv;
 
 	if (ref->role == BL_ROLE_HOST)
-		return !value_of(ref, BL_MAP_HOLD_CFG, &host, sizeof(host)) && host.on ? bl_policy_say(host.policy) : 0;
-	if (value_of(ref, BL_MAP_RSV_CFG, &rsv, sizeof(rsv)) || !rsv.pair_shift || value_of(ref, BL_MAP_TOKEN_CFG, &top, sizeof(top)))
+		return !value_of(ref, BL_MAP_HOLD_CFG, &host, sizeof(host)) && host.on
+			       ? bl_policy_say(host.policy)
+			       : 0;
+	if (value_of(ref, BL_MAP_RSV_CFG, &rsv, sizeof(rsv)) || !rsv.pair_shift ||
+	    value_of(ref, BL_MAP_TOKEN_CFG, &top, sizeof(top)))
 		return 0;
 	return bl_policy_say(rsv.on ? BL_POLICY_PL2 : top.on ? BL_POLICY_TOP : BL_POLICY_NONE);
 }
 
-void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_order_port *in, int count, uint64_t now)
+void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_order_port *in,
+		   int count, uint64_t now)
 {
-	struct bl_node_ref ref = { .role = n->cfg.role, .netns_ino = n->netns_ino, .meta = n->meta };
+	struct bl_node_ref ref = { .role = n->cfg.role,
+				   .netns_ino = n->netns_ino,
+				   .meta = n->meta };
 	const struct bl_order_port *first = NULL;
 	uint32_t own;
 	int i, apart = 0;
@@ -68,7 +74,8 @@ void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_
 		}
 	if (!apart) {
 		if (a->said)
-			bl_log(BL_LOG_INFO, "%s: its neighbours and it agree about admission again", n->meta.name);
+			bl_log(BL_LOG_INFO, "%s: its neighbours and it agree about admission again",
+			       n->meta.name);
 		a->said = false;
 		a->since_ns = 0;
 		return;
@@ -80,8 +87,9 @@ void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_
 	a->said = true;
 	a->said_ns = now;
 	bl_log(BL_LOG_WARN,
-	       "%s: port %u: the neighbour %08x has policy %s, and this node %s%s: frames go as under none until they agree; "
+	       "%s: port %u: the neighbour %08x has policy %s, and this node %s%s: frames go as "
+	       "under none until they agree; "
 	       "`barline admission set --rack` sets all nodes",
-	       n->meta.name, first->port, first->neighbour, bl_policy_name(first->policy - 1), bl_policy_name(own - 1),
-	       apart > 1 ? " (other ports, too)" : "");
+	       n->meta.name, first->port, first->neighbour, bl_policy_name(first->policy - 1),
+	       bl_policy_name(own - 1), apart > 1 ? " (other ports, too)" : "");
 }

@@ -11,7 +11,7 @@ struct bl_apart {
 	uint64_t looked_ns; /* CLOCK_MONOTONIC of the last look; 0: none */
 	uint64_t since_ns;  /* a neighbour has disagreed since; 0: none does */
 	uint64_t said_ns;   /* of the last line in the log; 0: none */
-	bool said;	    /* that it is so, and not yet that it is over */
+	bool said;          /* that it is so, and not yet that it is over */
 };
 
 /**
@@ -24,6 +24,7 @@ uint32_t bl_apart_own(const struct bl_node_ref *ref);
  * bl_apart_look - to be called often; looks once a second. @in: the node's @count inputs. @now:
  * CLOCK_MONOTONIC.
  */
-void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_order_port *in, int count, uint64_t now);
+void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_order_port *in,
+		   int count, uint64_t now);
 
 #endif

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl0: the pair of veth ends through which applications reach the hold queues (maps/hold_abi.h). Applications have an address on bl0; bl0d, its other end, carries bl_hold_xdp.
+ * bl0: the pair of veth ends through which applications reach the hold queues (maps/hold_abi.h).
+ * Applications have an address on bl0; bl0d, its other end, carries bl_hold_xdp.
  *
- * The pair is made once, when admission is first turned on, and stays when the daemon ends, as the pins do: connections through it live on. The pin links/hold-bl0d says that it is
- * ours. A pair without that pin is taken for ours if its address is the one that we would give it (a start that was killed). `barline host detach` removes it.
+ * The pair is made once, when admission is first turned on, and stays when the daemon ends, as the
+ * pins do: connections through it live on. The pin links/hold-bl0d says that it is ours. A pair
+ * without that pin is taken for ours if its address is the one that we would give it (a start that
+ * was killed). `barline host detach` removes it.
  *
- * Example: the NIC is 02:77:00:01:00:00: bl0 gets 02:c4:00:01:00:00. The NIC is told to receive frames for that address too, and to answer ARP only for its own (arp_ignore 1), so that bl0
+ * Example: the NIC is 02:77:00:01:00:00: bl0 gets 02:c4:00:01:00:00. The NIC is told to receive
+ * frames for that address too, and to answer ARP only for its own (arp_ignore 1), so that bl0
  * answers for itself.
  */
 #include <errno.h>
@@ -33,8 +37,8 @@ unsigned int bl_bl0_mtu(unsigned int nic, unsigned int policy)
 }
 
 /*
- * One to one for NICs of one first octet: as unique as they are. Locally administered; multicast and BL_EARLY_MAC0 are clear. The second octet differs from the NIC's own, which may
- * be local too.
+ * One to one for NICs of one first octet: as unique as they are. Locally administered; multicast
+ * and BL_EARLY_MAC0 are clear. The second octet differs from the NIC's own, which may be local too.
  */
 void bl_bl0_mac(const uint8_t nic[6], uint8_t mac[6])
 {
@@ -51,14 +55,20 @@ static int set_mtu(const char *name, unsigned int mtu, struct bl_err *err)
 	if (fd < 0)
 		return bl_fail(err, errno, "socket: %s", strerror(errno));
 	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
-	if (ioctl(fd, SIOCGIFMTU, &r) || (r.ifr_mtu != (int)mtu && (r.ifr_mtu = (int)mtu, ioctl(fd, SIOCSIFMTU, &r))))
-		rc = bl_fail(err, errno, "cannot set the MTU of %s to %u: %s", name, mtu, strerror(errno));
+	if (ioctl(fd, SIOCGIFMTU, &r) ||
+	    (r.ifr_mtu != (int)mtu && (r.ifr_mtu = (int)mtu, ioctl(fd, SIOCSIFMTU, &r))))
+		rc = bl_fail(err, errno, "cannot set the MTU of %s to %u: %s", name, mtu,
+			     strerror(errno));
 	close(fd);
 	return rc;
 }
 
-/* In the namespace of the thread. A file that is not there is a protocol that the kernel does not have. */
-static int sysctl_set(const char *proto, const char *ifname, const char *key, const char *value, struct bl_err *err)
+/*
+ * In the namespace of the thread. A file that is not there is a protocol that the kernel does not
+ * have.
+ */
+static int sysctl_set(const char *proto, const char *ifname, const char *key, const char *value,
+		      struct bl_err *err)
 {
 	char path[128];
 	int fd, rc = 0;
@@ -66,22 +76,32 @@ static int sysctl_set(const char *proto, const char *ifname, const char *key, co
 	snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/%s", proto, ifname, key);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : bl_fail(err, errno, "cannot open %s: %s", path, strerror(errno));
+		return errno == ENOENT
+			       ? 0
+			       : bl_fail(err, errno, "cannot open %s: %s", path, strerror(errno));
 	if (write(fd, value, strlen(value)) < 0)
 		rc = bl_fail(err, errno, "cannot write %s to %s: %s", value, path, strerror(errno));
 	close(fd);
 	return rc;
 }
 
-/* Two stations on one link: each answers for its own addresses only, and answers may come back by the other. */
+/*
+ * Two stations on one link: each answers for its own addresses only, and answers may come back by
+ * the other.
+ */
 static int sysctls(const char *nic, const char *bl0, const char *bl0d, struct bl_err *err)
 {
 	const struct {
 		const char *proto, *ifname, *key, *value;
 	} all[] = {
-		{ "ipv4", nic, "arp_ignore", "1" }, { "ipv4", nic, "arp_announce", "2" }, { "ipv4", nic, "rp_filter", "2" },
-		{ "ipv4", bl0, "arp_ignore", "1" }, { "ipv4", bl0, "arp_announce", "2" }, { "ipv4", bl0, "rp_filter", "2" },
-		{ "ipv6", bl0d, "disable_ipv6", "1" }, /* bl0d is no station: nothing is to come from it */
+		{ "ipv4", nic, "arp_ignore", "1" },
+		{ "ipv4", nic, "arp_announce", "2" },
+		{ "ipv4", nic, "rp_filter", "2" },
+		{ "ipv4", bl0, "arp_ignore", "1" },
+		{ "ipv4", bl0, "arp_announce", "2" },
+		{ "ipv4", bl0, "rp_filter", "2" },
+		/* bl0d is no station: nothing is to come from it */
+		{ "ipv6", bl0d, "disable_ipv6", "1" },
 	};
 	unsigned int k;
 	int rc = 0;
@@ -125,11 +145,14 @@ static void names(const char *dir, char bl0d[IFNAMSIZ], char bl0[IFNAMSIZ], char
 	memcpy(nic, x.name, IFNAMSIZ);
 }
 
-static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int mtu, struct bl_err *err)
+static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int mtu,
+		     struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
 	/* bl0d's address is never seen on a wire */
-	struct nl_end app = { .name = a->bl0 }, dev = { .name = a->bl0d, .mac = { 0x02, 0xb1, 0x0d, mac[3], mac[4], mac[5] } };
+	struct nl_end app = { .name = a->bl0 },
+		      dev = { .name = a->bl0d,
+			      .mac = { 0x02, 0xb1, 0x0d, mac[3], mac[4], mac[5] } };
 	struct nl nl;
 	int rc;
 
@@ -139,7 +162,10 @@ static int make_pair(const struct bl_node *n, const uint8_t mac[6], unsigned int
 		rc = nl_veth(&nl, &app, &dev, -1, mtu);
 		nl_close(&nl);
 	}
-	return rc ? bl_fail(err, -rc, "cannot make the pair %s, %s: %s; the kernel needs CONFIG_VETH", a->bl0, a->bl0d, strerror(-rc)) : 0;
+	return rc ? bl_fail(err, -rc,
+			    "cannot make the pair %s, %s: %s; the kernel needs CONFIG_VETH", a->bl0,
+			    a->bl0d, strerror(-rc))
+		  : 0;
 }
 
 /* The pair is there: whose is it? */
@@ -152,13 +178,19 @@ static int know_pair(const struct bl_node *n, const uint8_t mac[6], bool *there,
 	names(n->dir, bl0d, bl0, nic);
 	*there = false;
 	if (*bl0d && strcmp(bl0d, a->bl0d))
-		return bl_fail(err, EBUSY, "the running host has %s, the configuration says %s; detach it to change that", bl0d, a->bl0d);
+		return bl_fail(err, EBUSY,
+			       "the running host has %s, the configuration says %s; detach it to "
+			       "change that",
+			       bl0d, a->bl0d);
 	if (!if_nametoindex(a->bl0) && !if_nametoindex(a->bl0d))
 		return 0;
 	*there = true;
-	if (!if_nametoindex(a->bl0d) || bl_iface_get(&i, a->bl0, NULL) || (!*bl0d && memcmp(i.mac, mac, 6)))
-		return bl_fail(err, EEXIST, "an interface %s or %s is there already and is not barline's; remove it (`ip link del %s`) or give bl0 another name", a->bl0,
-			       a->bl0d, if_nametoindex(a->bl0) ? a->bl0 : a->bl0d);
+	if (!if_nametoindex(a->bl0d) || bl_iface_get(&i, a->bl0, NULL) ||
+	    (!*bl0d && memcmp(i.mac, mac, 6)))
+		return bl_fail(err, EEXIST,
+			       "an interface %s or %s is there already and is not barline's; "
+			       "remove it (`ip link del %s`) or give bl0 another name",
+			       a->bl0, a->bl0d, if_nametoindex(a->bl0) ? a->bl0 : a->bl0d);
 	return 0;
 }
 
@@ -166,15 +198,21 @@ static int plain(const char *bl0, const char *bl0d, struct bl_err *err)
 {
 	int rc = nl_tx_plain(bl0);
 
-	/* frames must be whole and their checksums real: nobody after bl0d would finish them (DESIGN 6) */
+	/*
+	 * frames must be whole and their checksums real: nobody after bl0d would finish them
+	 * (DESIGN 6)
+	 */
 	if (!rc)
 		rc = nl_tx_plain(bl0d);
 	if (!rc)
 		rc = nl_gro(bl0);
-	return rc ? bl_fail(err, -rc, "cannot turn offloads of %s and %s off: %s", bl0, bl0d, strerror(-rc)) : 0;
+	return rc ? bl_fail(err, -rc, "cannot turn offloads of %s and %s off: %s", bl0, bl0d,
+			    strerror(-rc))
+		  : 0;
 }
 
-static int attach_one(const char *name, const char *dir, const char *kind, int prog_fd, uint32_t *ifindex, struct bl_err *err)
+static int attach_one(const char *name, const char *dir, const char *kind, int prog_fd,
+		      uint32_t *ifindex, struct bl_err *err)
 {
 	struct bl_attached a = { .port = -1, .home_cpu = -1 };
 	int rc = bl_iface_get(&a.iface, name, err);
@@ -187,18 +225,27 @@ static int attach_one(const char *name, const char *dir, const char *kind, int p
 static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
-	struct bpf_program *hold = bpf_object__find_program_by_name(obj, "bl_hold_xdp"), *clone = bpf_object__find_program_by_name(obj, "bl_host_clone");
-	struct bpf_program *lift = bpf_object__find_program_by_name(obj, "bl_host_lift"), *hint = bpf_object__find_program_by_name(obj, "bl_host_hint");
+	struct bpf_program *hold = bpf_object__find_program_by_name(obj, "bl_hold_xdp"),
+			   *clone = bpf_object__find_program_by_name(obj, "bl_host_clone");
+	struct bpf_program *lift = bpf_object__find_program_by_name(obj, "bl_host_lift"),
+			   *hint = bpf_object__find_program_by_name(obj, "bl_host_hint");
 	struct bl_attached nic = n->att[0], app = { .port = -1, .home_cpu = -1 };
 	struct bl_pass *pass;
 	int rc;
 
 	if (!hold || !clone || !lift || !hint)
-		return bl_fail(err, ENOENT, "this build has no program %s; build it anew", !hold ? "bl_hold_xdp" : !clone ? "bl_host_clone" : lift ? "bl_host_hint" : "bl_host_lift");
+		return bl_fail(err, ENOENT, "this build has no program %s; build it anew",
+			       !hold    ? "bl_hold_xdp"
+			       : !clone ? "bl_host_clone"
+			       : lift   ? "bl_host_hint"
+					: "bl_host_lift");
 	pass = bl_pass__open_and_load();
 	if (!pass)
 		return bl_load_failed(errno, "pass", err);
-	/* what XDP redirects into bl0d reaches bl0 only if that runs NAPI (DESIGN 6): GRO is one reason for it to, a program the other */
+	/*
+	 * what XDP redirects into bl0d reaches bl0 only if that runs NAPI (DESIGN 6): GRO is one
+	 * reason for it to, a program the other
+	 */
 	rc = attach_one(a->bl0, n->dir, "pass", bpf_program__fd(pass->progs.bl_pass), NULL, err);
 	bl_pass__destroy(pass);
 	if (!rc)
@@ -208,7 +255,8 @@ static int attach(struct bl_node *n, struct bpf_object *obj, uint32_t *bl0d, str
 	if (!rc) {
 		n->clone_prog = fcntl(bpf_program__fd(clone), F_DUPFD_CLOEXEC, 3);
 		if (n->clone_prog < 0)
-			rc = bl_fail(err, errno, "cannot keep the program %s: %s", "bl_host_clone", strerror(errno));
+			rc = bl_fail(err, errno, "cannot keep the program %s: %s", "bl_host_clone",
+				     strerror(errno));
 	}
 	if (!rc)
 		rc = bl_iface_get(&app.iface, a->bl0, err);
@@ -234,11 +282,11 @@ static int station(const char *nic, const uint8_t mac[6], bool on)
 }
 
 /*
- * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds one
- * at a time, and every other one is acknowledged: each ACK with a reservation and a grant of its own, 2 %
- * of the sender's link. The kernel waits for the next segment for a slot and a quarter, however long a
- * slot is: 7.7 ms at 2 Mbit/s, the slowest. Segments with PSH, the last of a message, are not held up,
- * nor is anything but TCP.
+ * Segments that come at the rate of the link are longer apart than a poll takes, so GRO alone finds
+ * one at a time, and every other one is acknowledged: each ACK with a reservation and a grant of
+ * its own, 2 % of the sender's link. The kernel waits for the next segment for a slot and a
+ * quarter, however long a slot is: 7.7 ms at 2 Mbit/s, the slowest. Segments with PSH, the last of
+ * a message, are not held up, nor is anything but TCP.
  */
 static void gather(const char *bl0, uint32_t ns_q20)
 {
@@ -248,7 +296,10 @@ static void gather(const char *bl0, uint32_t ns_q20)
 	if (!rc)
 		rc = bl_napi_gather(&i, bl_slot_ns(ns_q20) * 5 / 4);
 	if (rc)
-		bl_log(BL_LOG_INFO, "%s: gro_flush_timeout cannot be set (%s): TCP will acknowledge every other segment", bl0, strerror(-rc));
+		bl_log(BL_LOG_INFO,
+		       "%s: gro_flush_timeout cannot be set (%s): TCP will acknowledge every other "
+		       "segment",
+		       bl0, strerror(-rc));
 }
 
 void bl_bl0_rate(const char *dir, uint32_t ns_q20)
@@ -260,7 +311,10 @@ void bl_bl0_rate(const char *dir, uint32_t ns_q20)
 		gather(bl0, ns_q20);
 }
 
-/* Make or take over the pair, and turn admission on. The NIC's programs are attached already; n->att[0] is the NIC. */
+/*
+ * Make or take over the pair, and turn admission on. The NIC's programs are attached already;
+ * n->att[0] is the NIC.
+ */
 int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 {
 	const struct bl_admission_cfg *a = &n->cfg.admission;
@@ -297,7 +351,10 @@ int bl_bl0_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	if (rc && !there)
 		bl_bl0_remove(n->dir, NULL);
 	if (!rc && (rc = station(nic->name, mac, true))) {
-		bl_log(BL_LOG_WARN, "%s does not take a second address (%s): `ip link set %s promisc on`, or nothing comes to %s", nic->name, strerror(-rc), nic->name, a->bl0);
+		bl_log(BL_LOG_WARN,
+		       "%s does not take a second address (%s): `ip link set %s promisc on`, or "
+		       "nothing comes to %s",
+		       nic->name, strerror(-rc), nic->name, a->bl0);
 		rc = 0;
 	}
 	return rc;
@@ -316,7 +373,10 @@ int bl_bl0_nic(struct bl_node *n, struct bl_err *err)
 	if (!rc)
 		rc = bl_attach_tc(&nic, n->dir, true, n->clone_prog, err);
 	if (!rc && station(nic.iface.name, app.mac, true))
-		bl_log(BL_LOG_WARN, "%s does not take a second address: `ip link set %s promisc on`, or nothing comes to %s", nic.iface.name, nic.iface.name, a->bl0);
+		bl_log(BL_LOG_WARN,
+		       "%s does not take a second address: `ip link set %s promisc on`, or nothing "
+		       "comes to %s",
+		       nic.iface.name, nic.iface.name, a->bl0);
 	return rc;
 }
 
@@ -360,7 +420,8 @@ int bl_bl0_remove(const char *dir, struct bl_err *err)
 		nl_close(&nl);
 	}
 	if (rc)
-		return bl_fail(err, -rc, "cannot remove %s: %s; `ip link del %s`", i.name, strerror(-rc), i.name);
+		return bl_fail(err, -rc, "cannot remove %s: %s; `ip link del %s`", i.name,
+			       strerror(-rc), i.name);
 	bl_detach_links(dir, *bl0d ? bl0d : bl0, NULL);
 	if (*bl0)
 		bl_detach_links(dir, bl0, NULL);

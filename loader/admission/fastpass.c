@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fastpass on a host, the daemon's part: one thread speaks FCP for all hosts of the process. What hosts want it reads from the mmapped "fp_dests"; what the arbiter gives it enters
- * there and tells the pacer (maps/fp_abi.h).
+ * Fastpass on a host, the daemon's part: one thread speaks FCP for all hosts of the process. What
+ * hosts want it reads from the mmapped "fp_dests"; what the arbiter gives it enters there and tells
+ * the pacer (maps/fp_abi.h).
  *
- * Example: bl_hold_xdp holds two full frames for destination 3, which is endpoint 7: want 2, and the bell rings. The thread sends REQ {7: 2}; 40 us later an ALLOC comes: slots 900 and 903. It
- * sets both bits, lowers the time of destination 3 to the begin of 900, and wakes the pacer if that sleeps. If the pacer misses 903, it counts it, and the thread asks for one more.
+ * Example: bl_hold_xdp holds two full frames for destination 3, which is endpoint 7: want 2, and
+ * the bell rings. The thread sends REQ {7: 2}; 40 us later an ALLOC comes: slots 900 and 903. It
+ * sets both bits, lowers the time of destination 3 to the begin of 900, and wakes the pacer if that
+ * sleeps. If the pacer misses 903, it counts it, and the thread asks for one more.
  *
- * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request (Fastpass
- * section 5.3 aggregates over a few microseconds, too). A packet ends the pause, since slots that
- * come too late are lost; but not two pauses in a row, or whoever floods the port would have the
- * thread run all the time, and before all others. Requests are PACE_SLOTS slots apart at least.
+ * A turn takes a pause of about a slot, so that what is held meanwhile becomes one request
+ * (Fastpass section 5.3 aggregates over a few microseconds, too). A packet ends the pause, since
+ * slots that come too late are lost; but not two pauses in a row, or whoever floods the port would
+ * have the thread run all the time, and before all others. Requests are PACE_SLOTS slots apart at
+ * least.
  *
  * Every AUDIT_NS it is checked that what is wanted is somewhere: asked for, or given. What is not
  * was lost between programs and daemon (a restart), and is asked for again.
@@ -19,10 +23,10 @@
  * that stand by ignore them (Fastpass section 5.1 uses a multicast group for this; addresses also
  * pass routers that carry none).
  *
- * If nobody has answered for fallback_ms (core/fastpass/fcp_vain_core.h), frames go without slots, as under
- * policy none: the thread says so in struct bl_fp_page and lets everything go that is held. It goes
- * on asking, and the first answer ends it. The same is done while bus time is not known, or the
- * arbiter has slots of another length.
+ * If nobody has answered for fallback_ms (core/fastpass/fcp_vain_core.h), frames go without slots,
+ * as under policy none: the thread says so in struct bl_fp_page and lets everything go that is
+ * held. It goes on asking, and the first answer ends it. The same is done while bus time is not
+ * known, or the arbiter has slots of another length.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -53,12 +57,15 @@
 #define PAUSE_MIN_NS 10000ULL
 #define PAUSE_MAX_NS 1000000ULL
 #define AUDIT_NS     10000000ULL
-#define SLEEP_MAX_NS 50000000ULL /* a bell that was missed costs that, and bus time is looked at */
-#define HOSTS_MAX    256
-#define HOME_NS	     1000000ULL
-#define HOME_SLOTS   8
-#define PACE_SLOTS   8
-#define BATCH	     256 /* packets in one turn: whoever floods the port must not keep the thread from all else */
+#define SLEEP_MAX_NS                                                                \
+	50000000ULL /* a bell that was missed costs that, and bus time is looked at \
+		     */
+#define HOSTS_MAX  256
+#define HOME_NS    1000000ULL
+#define HOME_SLOTS 8
+#define PACE_SLOTS 8
+/* packets in one turn: whoever floods the port must not keep the thread from all else */
+#define BATCH 256
 
 /** struct arbiter - where requests go. */
 struct arbiter {
@@ -72,8 +79,11 @@ struct arbiter {
 };
 
 /**
- * struct bl_fpass - one host. @told: slots wanted that FCP knows of, by destination; @missed: of struct bl_fp_dest, likewise. @entered: slots put into its ring. @short_by: by how much it was short at the last
- * audit. @home: the arbiter whose packet was the last that was taken; @narbiters: none of the list. @of: destinations by endpoint: the first one's number, and @next_of the next one's; 0: none.
+ * struct bl_fpass - one host. @told: slots wanted that FCP knows of, by destination; @missed: of
+ * struct bl_fp_dest, likewise. @entered: slots put into its ring. @short_by: by how much it was
+ * short at the last audit. @home: the arbiter whose packet was the last that was taken; @narbiters:
+ * none of the list. @of: destinations by endpoint: the first one's number, and @next_of the next
+ * one's; 0: none.
  */
 struct bl_fpass {
 	struct bl_fpass *next;
@@ -150,11 +160,13 @@ static void resolve(struct bl_fpass *h, uint32_t n)
 	struct bl_hold_dest who;
 	unsigned int i;
 
-	if (bpf_map_lookup_elem(h->macs_fd, &n, &who) || who.used != BL_DEST_USED || who.kind == BL_DEST_FLOW)
+	if (bpf_map_lookup_elem(h->macs_fd, &n, &who) || who.used != BL_DEST_USED ||
+	    who.kind == BL_DEST_FLOW)
 		return;
 	for (i = 0; i < h->npeers; i++)
 		if (i != h->fcp.self && is_peer(&h->peer[i], &who)) {
-			if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN, i + 1))
+			if (!__sync_bool_compare_and_swap(&h->dest[n].endpoint, BL_FP_UNKNOWN,
+							  i + 1))
 				return;
 			h->next_of[n] = h->of[i];
 			h->of[i] = (uint8_t)n;
@@ -167,9 +179,10 @@ static void resolve(struct bl_fpass *h, uint32_t n)
 }
 
 /*
- * The owner of number @n has it no more: slots that it was given are nobody's, and what is still to come
- * for that endpoint finds another number or none. When endpoint is UNKNOWN again, the pacer gives the
- * number to others (bl_number_free() in bpf/host/sweep.h), whose first frame makes it wanted.
+ * The owner of number @n has it no more: slots that it was given are nobody's, and what is still to
+ * come for that endpoint finds another number or none. When endpoint is UNKNOWN again, the pacer
+ * gives the number to others (bl_number_free() in bpf/host/sweep.h), whose first frame makes it
+ * wanted.
  */
 static void forget(struct bl_fpass *h, uint32_t n)
 {
@@ -221,7 +234,8 @@ static bool gather(struct bl_fpass *h)
 
 	for (n = 1; n < bl_numbers_used(h->due); n++) {
 		struct bl_fp_dest *d = &h->dest[n];
-		uint64_t wanted = BL_FP_WANTED(BL_READ_ONCE(d->want)), missed = BL_READ_ONCE(d->missed);
+		uint64_t wanted = BL_FP_WANTED(BL_READ_ONCE(d->want)),
+			 missed = BL_READ_ONCE(d->missed);
 		uint32_t endpoint = BL_READ_ONCE(d->endpoint);
 
 		if (endpoint == BL_FP_RETIRED) {
@@ -247,7 +261,9 @@ static bool gather(struct bl_fpass *h)
 	return any;
 }
 
-/* What is wanted and neither asked for nor given, twice in a row: was lost between here and there. */
+/*
+ * What is wanted and neither asked for nor given, twice in a row: was lost between here and there.
+ */
 static void audit(struct bl_fpass *h)
 {
 	uint32_t n, k;
@@ -256,7 +272,8 @@ static void audit(struct bl_fpass *h)
 		uint32_t endpoint = BL_READ_ONCE(h->dest[n].endpoint);
 		uint64_t under_way, there, missing = 0;
 
-		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_OUTSIDE || endpoint == BL_FP_RETIRED)
+		if (endpoint == BL_FP_UNKNOWN || endpoint == BL_FP_OUTSIDE ||
+		    endpoint == BL_FP_RETIRED)
 			continue;
 		under_way = 0;
 		there = bl_fcp_host_needs(&h->fcp.e.pair[endpoint - 1]);
@@ -284,7 +301,8 @@ static uint32_t whose(const struct bl_fpass *h, uint32_t endpoint)
 	uint32_t n = h->of[endpoint], best = n;
 
 	for (; n; n = h->next_of[n])
-		if ((int64_t)(h->told[n] + h->missed[n] - h->entered[n]) > (int64_t)(h->told[best] + h->missed[best] - h->entered[best]))
+		if ((int64_t)(h->told[n] + h->missed[n] - h->entered[n]) >
+		    (int64_t)(h->told[best] + h->missed[best] - h->entered[best]))
 			best = n;
 	return best;
 }
@@ -302,7 +320,8 @@ static void take(struct bl_fpass *h, const struct bl_fcp_pkt *k, uint64_t now)
 		bl_fcp_slots_at(k, i, &s);
 		for (j = 0; j < s.count; j++) {
 			/* the wire has its low 48 bits: of slots of 1.23 us, ten years */
-			uint64_t slot = bl_ext48((s.first + j * s.stride) & 0xffffffffffffULL, oldest);
+			uint64_t slot =
+				bl_ext48((s.first + j * s.stride) & 0xffffffffffffULL, oldest);
 
 			n = whose(h, s.dst);
 			if (!n)
@@ -334,17 +353,23 @@ static void take(struct bl_fpass *h, const struct bl_fcp_pkt *k, uint64_t now)
 
 static void complain(struct bl_fpass *h, enum bl_fcp_reason why, uint64_t now)
 {
-	if (why != BL_FCP_R_BAD_TABLE || (h->complained_ns && now - h->complained_ns < 1000000000ULL))
+	if (why != BL_FCP_R_BAD_TABLE ||
+	    (h->complained_ns && now - h->complained_ns < 1000000000ULL))
 		return;
 	h->complained_ns = now;
-	bl_log(BL_LOG_WARN, "%s: an arbiter has another list of endpoints than this host; give both the same file", h->node->meta.name);
+	bl_log(BL_LOG_WARN,
+	       "%s: an arbiter has another list of endpoints than this host; give both the same "
+	       "file",
+	       h->node->meta.name);
 }
 
 static bool same_address(const struct arbiter *a, const struct arbiter *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)
 		return false;
-	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == b->in.sin_addr.s_addr : IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
+	return a->sa.sa_family == AF_INET
+		       ? a->in.sin_addr.s_addr == b->in.sin_addr.s_addr
+		       : IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
 }
 
 /* Returns whether an arbiter answered that this host can go by: a CALL is none. */
@@ -357,7 +382,9 @@ static bool receive(struct bl_fpass *h, uint64_t now)
 	bool answered = false;
 	ssize_t n;
 
-	for (; left-- && (n = recvfrom(h->sock, buf, sizeof(buf), MSG_DONTWAIT, &from.sa, &from.len)) >= 0; from.len = sizeof(from.in6)) {
+	for (; left-- &&
+	       (n = recvfrom(h->sock, buf, sizeof(buf), MSG_DONTWAIT, &from.sa, &from.len)) >= 0;
+	     from.len = sizeof(from.in6)) {
 		enum bl_fcp_reason why = bl_fcp_host_rx(&h->fcp, buf, (uint32_t)n, now, &k);
 
 		h->page->rx++;
@@ -366,7 +393,9 @@ static bool receive(struct bl_fpass *h, uint64_t now)
 			complain(h, why, now);
 			continue;
 		}
-		for (h->home = 0; h->home < h->narbiters && !same_address(&from, &h->arbiter[h->home]); h->home++)
+		for (h->home = 0;
+		     h->home < h->narbiters && !same_address(&from, &h->arbiter[h->home]);
+		     h->home++)
 			;
 		if (h->fcp.resets != h->resets) {
 			h->resets = h->fcp.resets;
@@ -375,10 +404,12 @@ static bool receive(struct bl_fpass *h, uint64_t now)
 			h->page->session_ns = now;
 			h->page->first_ns = 0;
 			BL_WRITE_ONCE(h->page->session, 1);
-			bl_log(BL_LOG_INFO, "%s: the arbiter of term %u answers, slots of %u ns", h->node->meta.name, h->fcp.term, h->fcp.slot_ns);
+			bl_log(BL_LOG_INFO, "%s: the arbiter of term %u answers, slots of %u ns",
+			       h->node->meta.name, h->fcp.term, h->fcp.slot_ns);
 			if (h->fcp.slot_ns != h->slot_ns)
 				bl_log(BL_LOG_ERR,
-				       "%s: the arbiter's slots have %u ns, this host's file says %u: "
+				       "%s: the arbiter's slots have %u ns, this host's file says "
+				       "%u: "
 				       "they cannot be used; give both the same file",
 				       h->node->meta.name, h->fcp.slot_ns, h->slot_ns);
 		}
@@ -403,7 +434,9 @@ static void transmit(struct bl_fpass *h, uint64_t now)
 	while ((len = bl_fcp_host_tx(&h->fcp, now, buf))) {
 		for (i = 0; i < h->narbiters; i++)
 			if (all || i == h->home)
-				sendto(h->sock, buf, len, MSG_DONTWAIT, &h->arbiter[i].sa, h->arbiter[i].len); /* may be lost, like others on their way */
+				sendto(h->sock, buf, len, MSG_DONTWAIT, &h->arbiter[i].sa,
+				       h->arbiter[i]
+					       .len); /* may be lost, like others on their way */
 		h->page->tx++;
 	}
 }
@@ -459,7 +492,8 @@ static uint64_t serve(struct bl_fpass *h)
 	transmit(h, bl_mono_ns());
 	h->page->lost = h->fcp.lost;
 	/* while something is wanted, the audit goes on */
-	next = bl_min64(bl_fcp_host_next(&h->fcp), h->fcp.need ? h->audit_ns + AUDIT_NS : now + SLEEP_MAX_NS);
+	next = bl_min64(bl_fcp_host_next(&h->fcp),
+			h->fcp.need ? h->audit_ns + AUDIT_NS : now + SLEEP_MAX_NS);
 	return h->report ? bl_min64(next, bl_freport_turn(h->report, now, h->offset_ns)) : next;
 }
 
@@ -472,7 +506,9 @@ static void asleep(struct bl_fpass_thread *t, uint32_t on)
 	for (h = t->hosts; h; h = h->next) {
 		BL_WRITE_ONCE(h->page->asleep, on);
 		if (!on)
-			__atomic_store_n(h->bell_read, __atomic_load_n(h->bell_written, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+			__atomic_store_n(h->bell_read,
+					 __atomic_load_n(h->bell_written, __ATOMIC_ACQUIRE),
+					 __ATOMIC_RELEASE);
 	}
 }
 
@@ -513,7 +549,10 @@ static void sleep_until(struct bl_fpass_thread *t, uint64_t next)
 	uint64_t now;
 
 	asleep(t, 1);
-	/* pairs with bl_fp_ring(): @want changed, then a look at @asleep; here @asleep, then a look at all @want */
+	/*
+	 * pairs with bl_fp_ring(): @want changed, then a look at @asleep; here @asleep, then a look
+	 * at all @want
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (h = t->hosts; h; h = h->next)
 		any |= gather(h);
@@ -531,7 +570,10 @@ static void *fastpass_main(void *ctx)
 	bool early = false;
 
 	pthread_setname_np(pthread_self(), "barline-fcp");
-	/* without permission requests leave later under load, and slots come too late at times: asked for again, not wrong */
+	/*
+	 * without permission requests leave later under load, and slots come too late at times:
+	 * asked for again, not wrong
+	 */
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &prio);
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	pthread_mutex_lock(&t->lock);
@@ -628,7 +670,8 @@ static void host_free(struct bl_fpass *h)
 }
 
 /* The endpoint whose address this machine has: which one is it? */
-static int socket_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t *self, struct bl_err *err)
+static int socket_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t *self,
+		       struct bl_err *err)
 {
 	struct arbiter here;
 	unsigned int i;
@@ -649,17 +692,23 @@ static int socket_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t 
 		h->sock = -1;
 	}
 	if (last)
-		return bl_fail(err, last, "cannot use UDP port %d: %s", BL_FCP_PORT, strerror(last));
-	return bl_fail(err, EADDRNOTAVAIL, "this host has none of the addresses of the Fastpass file's %u endpoints; add it there", f->npeers);
+		return bl_fail(err, last, "cannot use UDP port %d: %s", BL_FCP_PORT,
+			       strerror(last));
+	return bl_fail(err, EADDRNOTAVAIL,
+		       "this host has none of the addresses of the Fastpass file's %u endpoints; "
+		       "add it there",
+		       f->npeers);
 }
 
-static int fcp_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t self, struct bl_err *err)
+static int fcp_open(struct bl_fpass *h, const struct bl_fp_file *f, uint32_t self,
+		    struct bl_err *err)
 {
 	struct bl_fcp_end *e = &h->fcp.e;
 	uint32_t n = f->npeers, challenge;
 	uint8_t *m;
 
-	h->mem = m = calloc(1, BL_FCP_WINDOW * sizeof(*e->sent) + n * (sizeof(*e->pair) + 2 * sizeof(uint16_t)));
+	h->mem = m = calloc(1, BL_FCP_WINDOW * sizeof(*e->sent) +
+				       n * (sizeof(*e->pair) + 2 * sizeof(uint16_t)));
 	h->peer = calloc(n, sizeof(*h->peer));
 	h->of = calloc(n, sizeof(*h->of));
 	if (!m || !h->peer || !h->of)
@@ -708,27 +757,39 @@ static int maps_open(struct bl_fpass *h, struct bpf_object *obj, struct bl_err *
 	if (!rc)
 		rc = bl_admission_map(obj, BL_MAP_HOLD_DUE, sizeof(struct bl_due), &due, err);
 	if (!rc)
-		rc = bl_admission_map(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs, err);
+		rc = bl_admission_map(obj, BL_MAP_HOLD_MACS, sizeof(struct bl_hold_dest), &macs,
+				      err);
 	if (!rc)
 		rc = bl_admission_map(obj, BL_MAP_FP_BELL, 0, &bell, err);
 	if (rc)
 		return rc;
 	if (bpf_map__max_entries(dests) != BL_DESTS)
-		return bl_fail(err, EPROTO, "the map %s has room for %u destinations, not %d", BL_MAP_FP_DESTS, bpf_map__max_entries(dests), BL_DESTS);
+		return bl_fail(err, EPROTO, "the map %s has room for %u destinations, not %d",
+			       BL_MAP_FP_DESTS, bpf_map__max_entries(dests), BL_DESTS);
 	h->macs_fd = fcntl(bpf_map__fd(macs), F_DUPFD_CLOEXEC, 3);
 	h->bell_fd = fcntl(bpf_map__fd(bell), F_DUPFD_CLOEXEC, 3);
 	if (h->macs_fd < 0 || h->bell_fd < 0)
 		return bl_fail(err, errno, "cannot keep a map: %s", strerror(errno));
 	h->dest = map_fd(bpf_map__fd(dests), pages(DESTS_BYTES), 0, true, BL_MAP_FP_DESTS, err);
 	h->page = h->dest ? map_fd(bpf_map__fd(pg), page, 0, true, BL_MAP_FP_PAGE, err) : NULL;
-	h->due = h->page ? map_fd(bpf_map__fd(due), pages(sizeof(struct bl_due)), 0, true, BL_MAP_HOLD_DUE, err) : NULL;
-	/* a ring buffer's first page is the reader's position, the second the writer's, which may not be written */
+	h->due = h->page ? map_fd(bpf_map__fd(due), pages(sizeof(struct bl_due)), 0, true,
+				  BL_MAP_HOLD_DUE, err)
+			 : NULL;
+	/*
+	 * a ring buffer's first page is the reader's position, the second the writer's, which may
+	 * not be written
+	 */
 	h->bell_read = h->due ? map_fd(h->bell_fd, page, 0, true, BL_MAP_FP_BELL, err) : NULL;
-	h->bell_written = h->bell_read ? map_fd(h->bell_fd, page, (off_t)page, false, BL_MAP_FP_BELL, err) : NULL;
+	h->bell_written =
+		h->bell_read ? map_fd(h->bell_fd, page, (off_t)page, false, BL_MAP_FP_BELL, err)
+			     : NULL;
 	return h->bell_written ? 0 : -EIO;
 }
 
-/* What a daemon before left: slots that its session was given are not ours, and what they were for is asked for anew. */
+/*
+ * What a daemon before left: slots that its session was given are not ours, and what they were for
+ * is asked for anew.
+ */
 static void begin(struct bl_fpass *h)
 {
 	uint32_t n, i;
@@ -745,7 +806,8 @@ static void begin(struct bl_fpass *h)
 	}
 }
 
-int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_fp_file *f, struct bl_err *err)
+int bl_fastpass_add(struct bl_node *n, struct bpf_object *obj, const struct bl_fp_file *f,
+		    struct bl_err *err)
 {
 	struct bl_fpass_thread *t = n->srv->fastpass;
 	struct bl_fpass *h = calloc(1, sizeof(*h));

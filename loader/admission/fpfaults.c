@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A host's reports to the fault isolation service (Fastpass section 5.2): frames that left and came, by peer and path, from the mmapped "fp_paths". core/fastpass/fault_core.h has the packets and what is made of them.
+ * A host's reports to the fault isolation service (Fastpass section 5.2): frames that left and
+ * came, by peer and path, from the mmapped "fp_paths". core/fastpass/fault_core.h has the packets
+ * and what is made of them.
  *
- * Every report_us a round, of as many packets as the host's peers need: 66 columns fit into one, so with 4 paths and traffic both ways a host of 50 peers sends 4. While nothing changes for LINGER_NS, one in SLOW
- * rounds is sent: a host that gets nothing any more must go on to say so.
+ * Every report_us a round, of as many packets as the host's peers need: 66 columns fit into one, so
+ * with 4 paths and traffic both ways a host of 50 peers sends 4. While nothing changes for
+ * LINGER_NS, one in SLOW rounds is sent: a host that gets nothing any more must go on to say so.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,11 +22,14 @@
 #include "fpfaults.h"
 
 #define LINGER_NS 1000000000ULL
-#define SLOW	  10
-#define TOOK_NS	  200000U /* reading that took longer was interrupted, and is done once more */
-#define TRIES	  3
+#define SLOW      10
+#define TOOK_NS   200000U /* reading that took longer was interrupted, and is done once more */
+#define TRIES     3
 
-/** struct bl_freport - @v: [peer][column][2], what was read last. @columns: paths and one. @boot: 0: no round was sent yet. @changed_ns: CLOCK_MONOTONIC when a count had changed. */
+/**
+ * struct bl_freport - @v: [peer][column][2], what was read last. @columns: paths and one. @boot:
+ * 0: no round was sent yet. @changed_ns: CLOCK_MONOTONIC when a count had changed.
+ */
 struct bl_freport {
 	struct bl_fcp_params params;
 	struct bl_fp_paths *map;
@@ -47,7 +53,8 @@ static bool look(struct bl_freport *r)
 			uint32_t at = k + 1 == r->columns ? BL_FP_PATHS : k;
 			__u64 *v = &r->v[2 * ((size_t)i * r->columns + k)];
 			/* what came first: a frame is counted there after it was sent */
-			uint64_t came = BL_READ_ONCE(r->map[i].came[at]), sent = BL_READ_ONCE(r->map[i].sent[at]);
+			uint64_t came = BL_READ_ONCE(r->map[i].came[at]),
+				 sent = BL_READ_ONCE(r->map[i].sent[at]);
 
 			changed |= v[0] != sent || v[1] != came;
 			v[0] = sent;
@@ -59,13 +66,20 @@ static bool look(struct bl_freport *r)
 static void round_of(struct bl_freport *r, uint64_t before, uint64_t after, uint64_t offset_ns)
 {
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
-	struct bl_report w = { .v = r->v, .peers = r->peers, .columns = r->columns, .table = r->params.table, .index = r->self, .took_ns = (uint32_t)(after - before), .boot = r->boot,
+	struct bl_report w = { .v = r->v,
+			       .peers = r->peers,
+			       .columns = r->columns,
+			       .table = r->params.table,
+			       .index = r->self,
+			       .took_ns = (uint32_t)(after - before),
+			       .boot = r->boot,
 			       .at = after + offset_ns };
 	uint32_t len;
 
 	while ((len = bl_report_fill(&w, buf))) {
 		bl_fcp_seal(&r->params, 0, BL_FCP_REPORT, 0, ++r->seq, 0, 0, buf, len);
-		sendto(r->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&r->to, r->to_len); /* lost like others on their way: the next round says it all */
+		/* lost like others on their way: the next round says it all */
+		sendto(r->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&r->to, r->to_len);
 	}
 }
 
@@ -111,7 +125,8 @@ static int enter_peers(struct bpf_map *m, const struct bl_fp_file *f, struct bl_
 
 	while (!bpf_map_get_next_key(fd, NULL, &next))
 		if (bpf_map_delete_elem(fd, &next))
-			return bl_fail(err, errno, "cannot empty the map %s: %s", BL_MAP_FP_PEERS, strerror(errno));
+			return bl_fail(err, errno, "cannot empty the map %s: %s", BL_MAP_FP_PEERS,
+				       strerror(errno));
 	for (i = 0; i < f->npeers; i++) {
 		const struct bl_fp_peer *p = &f->peer[i];
 
@@ -124,16 +139,20 @@ static int enter_peers(struct bpf_map *m, const struct bl_fp_file *f, struct bl_
 				memcpy(key.mac, p->mac, 6);
 			}
 			if (!bpf_map_lookup_elem(fd, &key, &other) && other != number)
-				return bl_fail(err, EEXIST, "%s and %s have an address in common: their frames cannot be told apart",
+				return bl_fail(err, EEXIST,
+					       "%s and %s have an address in common: their frames "
+					       "cannot be told apart",
 					       f->peer[other - 1].name, p->name);
 			if (bpf_map_update_elem(fd, &key, &number, BPF_ANY))
-				return bl_fail(err, errno, "cannot enter %s into the map %s: %s", p->name, BL_MAP_FP_PEERS, strerror(errno));
+				return bl_fail(err, errno, "cannot enter %s into the map %s: %s",
+					       p->name, BL_MAP_FP_PEERS, strerror(errno));
 		}
 	}
 	return 0;
 }
 
-static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct bl_fp_file *f, struct bl_err *err)
+static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct bl_fp_file *f,
+		     struct bl_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct bpf_map *paths, *peers;
@@ -145,7 +164,8 @@ static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct 
 	if (rc)
 		return rc;
 	if (bpf_map__max_entries(paths) < f->npeers)
-		return bl_fail(err, EPROTO, "the map %s has room for %u endpoints, not %u", BL_MAP_FP_PATHS, bpf_map__max_entries(paths), f->npeers);
+		return bl_fail(err, EPROTO, "the map %s has room for %u endpoints, not %u",
+			       BL_MAP_FP_PATHS, bpf_map__max_entries(paths), f->npeers);
 	r->map_bytes = (f->npeers * sizeof(struct bl_fp_paths) + page - 1) / page * page;
 	r->map = mmap(NULL, r->map_bytes, PROT_READ, MAP_SHARED, bpf_map__fd(paths), 0);
 	if (r->map == MAP_FAILED) {
@@ -162,14 +182,20 @@ static int socket_open(struct bl_freport *r, const struct bl_fp_file *f, struct 
 
 	r->to_len = bl_fp_sa(&r->to, f->faults, BL_FCP_FAULTS_PORT);
 	if (from.ss_family != r->to.ss_family)
-		return bl_fail(err, EAFNOSUPPORT, "the addresses of this endpoint and of fault isolation must both be IPv4 or both IPv6");
+		return bl_fail(err, EAFNOSUPPORT,
+			       "the addresses of this endpoint and of fault isolation must both be "
+			       "IPv4 or both IPv6");
 	r->sock = socket(from.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (r->sock < 0)
 		return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
-	return bind(r->sock, (struct sockaddr *)&from, len) ? bl_fail(err, errno, "cannot use this endpoint's address for reports: %s", strerror(errno)) : 0;
+	return bind(r->sock, (struct sockaddr *)&from, len)
+		       ? bl_fail(err, errno, "cannot use this endpoint's address for reports: %s",
+				 strerror(errno))
+		       : 0;
 }
 
-int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struct bl_fp_file *f, uint32_t self, struct bl_err *err)
+int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struct bl_fp_file *f,
+		    uint32_t self, struct bl_err *err)
 {
 	struct bl_freport *r = calloc(1, sizeof(*r));
 	int rc;

@@ -8,10 +8,17 @@
 
 struct bl_freport;
 
-/** bl_freport_open - the host is endpoint @self of @f, which has a service. The calling thread is in the host's namespace; @obj: its programs. Returns 0 or -errno. */
-int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struct bl_fp_file *f, uint32_t self, struct bl_err *err);
+/**
+ * bl_freport_open - the host is endpoint @self of @f, which has a service. The calling thread is
+ * in the host's namespace; @obj: its programs. Returns 0 or -errno.
+ */
+int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struct bl_fp_file *f,
+		    uint32_t self, struct bl_err *err);
 void bl_freport_close(struct bl_freport *r);
-/** bl_freport_turn - sends what is due at @now (CLOCK_MONOTONIC); bus time is @offset_ns more. Returns when the next turn is due. */
+/**
+ * bl_freport_turn - sends what is due at @now (CLOCK_MONOTONIC); bus time is @offset_ns more.
+ * Returns when the next turn is due.
+ */
 uint64_t bl_freport_turn(struct bl_freport *r, uint64_t now, uint64_t offset_ns);
 
 #endif

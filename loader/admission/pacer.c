@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The pacer's threads (maps/pace_abi.h): one per datapath CPU, for all nodes of the process that have admission there. Each runs bl_pacer by bpf_prog_test_run with live
- * frames, call after call, and sleeps in between when no node has anything due.
+ * The pacer's threads (maps/pace_abi.h): one per datapath CPU, for all nodes of the process that
+ * have admission there. Each runs bl_pacer by bpf_prog_test_run with live frames, call after call,
+ * and sleeps in between when no node has anything due.
  *
- * Example, a lab of 8 hosts and a switch on CPU 0: one thread, 9 places in "pace_progs". Under traffic a call is about 40000 turns, 4 ms. The last frame goes out: the next calls
- * are 200 us long; 200 us later, with nothing due within 100 us, the thread sets @asleep in the 9 pages, fences, reads the 9 bl_due.next, and polls the 9 bells
- * until 30 us before the least of them.
+ * Example, a lab of 8 hosts and a switch on CPU 0: one thread, 9 places in "pace_progs". Under
+ * traffic a call is about 40000 turns, 4 ms. The last frame goes out: the next calls are 200 us
+ * long; 200 us later, with nothing due within 100 us, the thread sets @asleep in the 9 pages,
+ * fences, reads the 9 bl_due.next, and polls the 9 bells until 30 us before the least of them.
  *
- * A thread is an ordinary one (SCHED_OTHER), and the kernel looks after each batch whether another wants the CPU: a spinning pacer takes what is left over and never stalls the others
- * (docs/design-notes.md has what other priorities did). It stops within a batch of a signal: a call ends with EINTR.
+ * A thread is an ordinary one (SCHED_OTHER), and the kernel looks after each batch whether another
+ * wants the CPU: a spinning pacer takes what is left over and never stalls the others
+ * (docs/design-notes.md has what other priorities did). It stops within a batch of a signal: a call
+ * ends with EINTR.
  *
- * The lock guards the list of nodes. It is never held during a call or a sleep, so a node comes and goes in microseconds; what the kernel still runs of it then holds its
- * own references.
+ * The lock guards the list of nodes. It is never held during a call or a sleep, so a node comes and
+ * goes in microseconds; what the kernel still runs of it then holds its own references.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,21 +35,33 @@
 #include "loader/node_priv.h"
 #include "pacer.skel.h"
 
-#define STOP_SIGNAL	(SIGRTMIN + 1) /* ends a call that is under way; its handler does nothing */
-#define BATCH		16	       /* frames that the kernel makes, runs and flushes at once: 28 ns for an idle turn; 35 with 1, 29 with 64 (6.18, 2026-11) */
-#define TURNS_MIN	256
-#define TURNS_MAX	65536
-#define TURNS_IN_ROW	16 /* of a node with so many links or more */
-#define CALL_BUSY_NS	4000000ULL /* each call makes a page pool and leaves one behind for a second if a frame is still on its way: few calls under traffic */
-#define CALL_IDLE_NS	200000ULL
-/* After 3 short calls in a row that all sent something come 16 long ones, and short ones again: a wave of beacons every millisecond is not traffic. */
-#define STREAK		3
-#define STREAK_LONG	16
-#define SLOW_FACTOR	100 /* without a namespace of its own: calls that much longer, since 24 ms lie between them */
-#define IDLE_NS		200000ULL /* without a frame for that long, it may sleep */
-#define NEAR_NS		100000ULL /* what is due sooner is awaited spinning */
-#define EARLY_NS	30000ULL  /* a timer of this kernel wakes that late at times */
-#define SLEEP_MAX_NS	100000000ULL /* a bell that was missed costs that, and not for ever */
+#define STOP_SIGNAL (SIGRTMIN + 1) /* ends a call that is under way; its handler does nothing */
+/*
+ * frames that the kernel makes, runs and flushes at once: 28 ns for an idle turn; 35 with 1, 29
+ * with 64 (6.18, 2026-11)
+ */
+#define BATCH        16
+#define TURNS_MIN    256
+#define TURNS_MAX    65536
+#define TURNS_IN_ROW 16 /* of a node with so many links or more */
+/*
+ * each call makes a page pool and leaves one behind for a second if a frame is still on its way:
+ * few calls under traffic
+ */
+#define CALL_BUSY_NS 4000000ULL
+#define CALL_IDLE_NS 200000ULL
+/*
+ * After 3 short calls in a row that all sent something come 16 long ones, and short ones again: a
+ * wave of beacons every millisecond is not traffic.
+ */
+#define STREAK      3
+#define STREAK_LONG 16
+/* without a namespace of its own: calls that much longer, since 24 ms lie between them */
+#define SLOW_FACTOR  100
+#define IDLE_NS      200000ULL    /* without a frame for that long, it may sleep */
+#define NEAR_NS      100000ULL    /* what is due sooner is awaited spinning */
+#define EARLY_NS     30000ULL     /* a timer of this kernel wakes that late at times */
+#define SLEEP_MAX_NS 100000000ULL /* a bell that was missed costs that, and not for ever */
 
 struct bl_pace_thread {
 	struct bl_pace_thread *next;
@@ -56,7 +72,7 @@ struct bl_pace_thread {
 	unsigned int n;
 	bool spin;
 	bool quit;
-	bool slow; /* calls pause for two RCU grace periods */
+	bool slow;   /* calls pause for two RCU grace periods */
 	int kick_fd; /* ends a sleep: the list changed, or quit */
 	struct bl_pacer *skel;
 	/* the thread's own */
@@ -96,7 +112,8 @@ static void call(struct bl_pace_thread *t)
 {
 	static const uint8_t frame[BL_PACE_FRAME];
 	uint64_t begun = bl_mono_ns(), took, want;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = sizeof(frame), .repeat = (int)t->turns, .batch_size = BATCH,
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = sizeof(frame),
+		    .repeat = (int)t->turns, .batch_size = BATCH,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 	int rc = bpf_prog_test_run_opts(bpf_program__fd(t->skel->progs.bl_pacer), &o);
 
@@ -105,7 +122,9 @@ static void call(struct bl_pace_thread *t)
 		return;
 	if (rc) {
 		if (rc != t->last_errno)
-			bl_log(BL_LOG_ERR, "the pacer cannot run: %s; nothing that is held will be sent", strerror(-rc));
+			bl_log(BL_LOG_ERR,
+			       "the pacer cannot run: %s; nothing that is held will be sent",
+			       strerror(-rc));
 		t->last_errno = rc;
 		usleep(10000);
 		return;
@@ -113,7 +132,10 @@ static void call(struct bl_pace_thread *t)
 	t->last_errno = 0;
 	took = bl_mono_ns() - begun;
 	want = t->streak >= STREAK ? CALL_BUSY_NS : CALL_IDLE_NS;
-	/* by the last one's speed; at most fourfold, since that one may have been idle turns and the next frames */
+	/*
+	 * by the last one's speed; at most fourfold, since that one may have been idle turns and
+	 * the next frames
+	 */
 	want = want * t->turns / (took ? took : 1);
 	if (want > 4ULL * t->turns)
 		want = 4ULL * t->turns;
@@ -122,7 +144,10 @@ static void call(struct bl_pace_thread *t)
 		t->turns = TURNS_MAX * SLOW_FACTOR;
 }
 
-/* After a call: was anything sent, and when is the next due? The pages are the programs'; a value that is one turn old does no harm. */
+/*
+ * After a call: was anything sent, and when is the next due? The pages are the programs'; a value
+ * that is one turn old does no harm.
+ */
 static uint64_t look(struct bl_pace_thread *t)
 {
 	uint64_t least = BL_DUE_NEVER, next, emitted;
@@ -153,9 +178,14 @@ static void set_asleep(struct bl_pace_thread *t, uint32_t on)
 
 	for (p = t->nodes; p; p = p->next) {
 		BL_WRITE_ONCE(p->page->asleep, on);
-		/* A bell leaves an empty record. The ring stays readable until it is consumed; what rings between this and the next sleep ends that at once. */
+		/*
+		 * A bell leaves an empty record. The ring stays readable until it is consumed; what
+		 * rings between this and the next sleep ends that at once.
+		 */
 		if (!on)
-			__atomic_store_n(p->bell_read, __atomic_load_n(p->bell_written, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+			__atomic_store_n(p->bell_read,
+					 __atomic_load_n(p->bell_written, __ATOMIC_ACQUIRE),
+					 __ATOMIC_RELEASE);
 	}
 }
 
@@ -176,7 +206,8 @@ static uint64_t least_due(struct bl_pace_thread *t)
 }
 
 /*
- * Under the lock; lets go of it while it sleeps. Who puts a frame lowers bl_due.next (an atomic operation) and then reads @asleep; here @asleep is set, then a full fence, then bl_due.next is
+ * Under the lock; lets go of it while it sleeps. Who puts a frame lowers bl_due.next (an atomic
+ * operation) and then reads @asleep; here @asleep is set, then a full fence, then bl_due.next is
  * read: one of the two sees the other.
  */
 static void sleep_now(struct bl_pace_thread *t)
@@ -209,19 +240,25 @@ static void sleep_now(struct bl_pace_thread *t)
 }
 
 /*
- * bpf_prog_test_run with repeat > 1 puts its program into the kernel's XDP dispatcher and takes it out again (bpf_prog_change_xdp in net/bpf/test_run.c), each time waiting for an RCU
- * grace period: 24 ms per call in all, in which nothing is sent. A program that is attached to a device is in the dispatcher already, and a call costs 6 us (6.18,
- * 2026-11). So it is attached to the lo of a namespace that is the thread's alone, where no frame ever comes.
+ * bpf_prog_test_run with repeat > 1 puts its program into the kernel's XDP dispatcher and takes it
+ * out again (bpf_prog_change_xdp in net/bpf/test_run.c), each time waiting for an RCU grace period:
+ * 24 ms per call in all, in which nothing is sent. A program that is attached to a device is in the
+ * dispatcher already, and a call costs 6 us (6.18, 2026-11). So it is attached to the lo of a
+ * namespace that is the thread's alone, where no frame ever comes.
  */
 static void stay_in_dispatcher(struct bl_pace_thread *t)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = XDP_FLAGS_SKB_MODE);
 	const int lo = 1;
 
-	t->link = unshare(CLONE_NEWNET) ? -1 : bpf_link_create(bpf_program__fd(t->skel->progs.bl_pacer), lo, BPF_XDP, &o);
+	t->link = unshare(CLONE_NEWNET) ? -1
+					: bpf_link_create(bpf_program__fd(t->skel->progs.bl_pacer),
+							  lo, BPF_XDP, &o);
 	if (t->link >= 0)
 		return;
-	bl_log(BL_LOG_WARN, "the pacer cannot have a network namespace of its own (%s; it takes CAP_SYS_ADMIN): it will pause for some 20 ms now and then",
+	bl_log(BL_LOG_WARN,
+	       "the pacer cannot have a network namespace of its own (%s; it takes CAP_SYS_ADMIN): "
+	       "it will pause for some 20 ms now and then",
 	       strerror(errno));
 	t->slow = true;
 }
@@ -241,7 +278,8 @@ static void *pace_main(void *ctx)
 	if (t->cpu >= 0) {
 		CPU_SET(t->cpu, &set);
 		if (sched_setaffinity(0, sizeof(set), &set))
-			bl_log(BL_LOG_WARN, "cannot keep the pacer on CPU %d: %s", t->cpu, strerror(errno));
+			bl_log(BL_LOG_WARN, "cannot keep the pacer on CPU %d: %s", t->cpu,
+			       strerror(errno));
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	stay_in_dispatcher(t);
@@ -340,7 +378,10 @@ void bl_pacer_spare(struct bl_server *s, pthread_t thread)
 		pthread_setaffinity_np(thread, sizeof(set), &set);
 }
 
-/* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
+/*
+ * Not while the caller is in a node's namespace: the thread would hold that namespace for as long
+ * as the process lives.
+ */
 int bl_pacer_start(struct bl_server *s, int cpu, struct bl_err *err)
 {
 	return thread_of(s, cpu) ? 0 : thread_start(s, cpu, err);
@@ -370,7 +411,10 @@ static int map_all(struct bl_pace *p, int page_fd, struct bl_err *err)
 	if (v == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_PACE_PAGE, strerror(errno));
 	p->page = v;
-	/* a ring buffer's first page is the reader's position, the second the writer's, which may not be written */
+	/*
+	 * a ring buffer's first page is the reader's position, the second the writer's, which may
+	 * not be written
+	 */
 	v = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, p->bell_fd, 0);
 	if (v == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_PACE_BELL, strerror(errno));
@@ -385,7 +429,9 @@ static int map_all(struct bl_pace *p, int page_fd, struct bl_err *err)
 static int keep(int *to, int fd, struct bl_err *err)
 {
 	*to = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return *to < 0 ? bl_fail(err, errno, "cannot keep a descriptor for the pacer: %s", strerror(errno)) : 0;
+	return *to < 0 ? bl_fail(err, errno, "cannot keep a descriptor for the pacer: %s",
+				 strerror(errno))
+		       : 0;
 }
 
 static void forget(struct bl_pace *p)
@@ -401,7 +447,8 @@ static void forget(struct bl_pace *p)
 	p->thread = NULL;
 }
 
-int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, const struct bl_pace_fds *fds, struct bl_err *err)
+int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin,
+		 const struct bl_pace_fds *fds, struct bl_err *err)
 {
 	struct bl_pace_thread *t = thread_of(s, cpu);
 	uint32_t k;
@@ -422,15 +469,22 @@ int bl_pacer_add(struct bl_server *s, struct bl_pace *p, int cpu, bool spin, con
 		pthread_mutex_lock(&t->lock);
 		k = t->n;
 		if (k == BL_PACE_PROGS)
-			rc = bl_fail(err, ENOSPC, "one pacer serves at most %u nodes; give some nodes another datapath CPU", BL_PACE_PROGS);
-		else if (bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &k, &p->prog_fd, BPF_ANY))
-			rc = bl_fail(err, errno, "cannot give the node's program to the pacer: %s", strerror(errno));
+			rc = bl_fail(err, ENOSPC,
+				     "one pacer serves at most %u nodes; give some nodes another "
+				     "datapath CPU",
+				     BL_PACE_PROGS);
+		else if (bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &k, &p->prog_fd,
+					     BPF_ANY))
+			rc = bl_fail(err, errno, "cannot give the node's program to the pacer: %s",
+				     strerror(errno));
 		if (!rc) {
 			BL_WRITE_ONCE(p->page->asleep, 0); /* of a daemon that died in its sleep */
 			p->emitted = BL_READ_ONCE(p->page->emitted);
 			p->spin = spin;
 			p->place = k;
-			p->more = (uint8_t)(fds->links > TURNS_IN_ROW ? TURNS_IN_ROW - 1 : fds->links ? fds->links - 1 : 0);
+			p->more = (uint8_t)(fds->links > TURNS_IN_ROW ? TURNS_IN_ROW - 1
+					    : fds->links              ? fds->links - 1
+								      : 0);
 			p->thread = t;
 			p->next = t->nodes;
 			t->nodes = p;
@@ -468,8 +522,13 @@ void bl_pacer_remove(struct bl_pace *p)
 		t->spin |= q->spin;
 		at = &q->next;
 	}
-	/* the last one moves to the place that becomes free; in between it has two turns, which does no harm */
-	if (last && last != p && !bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &p->place, &last->prog_fd, BPF_ANY)) {
+	/*
+	 * the last one moves to the place that becomes free; in between it has two turns, which
+	 * does no harm
+	 */
+	if (last && last != p &&
+	    !bpf_map_update_elem(bpf_map__fd(t->skel->maps.pace_progs), &p->place, &last->prog_fd,
+				 BPF_ANY)) {
 		BL_WRITE_ONCE(t->skel->bss->bl_pace_more[p->place], last->more);
 		last->place = p->place;
 	}
@@ -485,7 +544,8 @@ void bl_pacer_remove(struct bl_pace *p)
 void bl_pacer_wake(struct bl_pace *p)
 {
 	/* after bl_due.next was lowered, by an atomic operation; pairs with sleep_now() */
-	if (p->thread && BL_READ_ONCE(p->page->asleep) && __sync_lock_test_and_set(&p->page->asleep, 0))
+	if (p->thread && BL_READ_ONCE(p->page->asleep) &&
+	    __sync_lock_test_and_set(&p->page->asleep, 0))
 		kick(p->thread);
 }
 
@@ -497,7 +557,9 @@ void bl_pacer_stop(struct bl_server *s)
 		s->pace_threads = t->next;
 		__atomic_store_n(&t->quit, true, __ATOMIC_RELEASE);
 		kick(t);
-		/* not caught between the check of @quit and the call, the call goes on for its 4 ms */
+		/*
+		 * not caught between the check of @quit and the call, the call goes on for its 4 ms
+		 */
 		pthread_kill(t->thread, STOP_SIGNAL);
 		pthread_join(t->thread, NULL);
 		thread_free(t);

@@ -9,16 +9,29 @@
 /** bl_top_defaults - what was not given. */
 void bl_top_defaults(struct bl_top_opts *o);
 int bl_top_check(const struct bl_top_opts *o, struct bl_err *err);
-/** bl_top_make - what the programs need, of settings that bl_top_check() took and a link of @ns_q20 (0: no rate yet); but keep_max, which is 0. */
+/**
+ * bl_top_make - what the programs need, of settings that bl_top_check() took and a link of @ns_q20
+ * (0: no rate yet); but keep_max, which is 0.
+ */
 void bl_top_make(const struct bl_top_opts *o, uint32_t ns_q20, struct bl_top_cfg *c);
-/** bl_top_limit - frames from which class @cls (1 to @levels - 1) begins: floor(K log_p(a x + b)) = @cls. */
+/**
+ * bl_top_limit - frames from which class @cls (1 to @levels - 1) begins: floor(K log_p(a x + b)) =
+ * @cls.
+ */
 uint64_t bl_top_limit(unsigned int cls, unsigned int levels, double a, double b, double longest);
 /** bl_top_fill - the maps, before the programs see a frame. @fresh: flows start empty. */
 int bl_top_fill(struct bl_node *n, struct bpf_object *obj, bool fresh, struct bl_err *err);
-/** bl_top_change - other settings (value + 1 by option; 0: the same), or another rate, on a running host. Appends to @said. */
-int bl_top_change(const struct bl_node_ref *ref, const uint32_t *opt, uint32_t ns_q20, char *said, size_t size, struct bl_err *err);
+/**
+ * bl_top_change - other settings (value + 1 by option; 0: the same), or another rate, on a running
+ * host. Appends to @said.
+ */
+int bl_top_change(const struct bl_node_ref *ref, const uint32_t *opt, uint32_t ns_q20, char *said,
+		  size_t size, struct bl_err *err);
 
-/** struct bl_top_file_rule, struct bl_top_file - as libcyaml fills them; every option as it is written. */
+/**
+ * struct bl_top_file_rule, struct bl_top_file - as libcyaml fills them; every option as it is
+ * written.
+ */
 struct bl_top_file_rule {
 	uint16_t port;
 	char *protocol;
@@ -36,6 +49,7 @@ struct bl_top_file {
 
 /* config.c's part: key `top` of admission */
 extern const cyaml_schema_field_t bl_top_fields[];
-int bl_top_take(struct bl_top_opts *o, const struct bl_top_file *f, const char *path, struct bl_err *err);
+int bl_top_take(struct bl_top_opts *o, const struct bl_top_file *f, const char *path,
+		struct bl_err *err);
 
 #endif

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Attach programs to interfaces by pinned bpf_links. A link that is there gets its program swapped by bpf_link_update, which loses no frame (DESIGN
- * 6); only where there is none is one made. Without tcx (kernels before 6.6) egress programs are clsact filters, replaced in one netlink request.
+ * Attach programs to interfaces by pinned bpf_links. A link that is there gets its program swapped
+ * by bpf_link_update, which loses no frame (DESIGN 6); only where there is none is one made.
+ * Without tcx (kernels before 6.6) egress programs are clsact filters, replaced in one netlink
+ * request.
  *
- * Pins are links/KIND-IFNAME, with ':' for '.', which bpffs does not take and interface names cannot contain. Kinds: xdp (a port, or the NIC of a host), hold and
- * pass (XDP on the two ends of bl0), egress and ingress (tc).
+ * Pins are links/KIND-IFNAME, with ':' for '.', which bpffs does not take and interface names
+ * cannot contain. Kinds: xdp (a port, or the NIC of a host), hold and pass (XDP on the two ends of
+ * bl0), egress and ingress (tc).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +54,8 @@ static uint32_t link_ifindex(int link_fd)
 	struct bpf_link_info info = {};
 	uint32_t len = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(link_fd, &info, &len) ? 0 : info.xdp.ifindex; /* tcx keeps it in the same place */
+	/* tcx keeps it in the same place */
+	return bpf_obj_get_info_by_fd(link_fd, &info, &len) ? 0 : info.xdp.ifindex;
 }
 
 static int xdp_mode_now(int ifindex, enum bl_xdp_mode *mode)
@@ -96,7 +100,10 @@ static uint32_t xdp_other(int ifindex, char *name, size_t size, int *flags)
 	return id;
 }
 
-/* The one bpf_link that holds program @id on an interface with this index; -ENOTUNIQ if several (other namespaces count too: info has none). */
+/*
+ * The one bpf_link that holds program @id on an interface with this index; -ENOTUNIQ if several
+ * (other namespaces count too: info has none).
+ */
 static int link_of_prog(uint32_t id, int ifindex)
 {
 	uint32_t next = 0;
@@ -109,8 +116,8 @@ static int link_of_prog(uint32_t id, int ifindex)
 
 		if (fd < 0)
 			continue;
-		if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_LINK_TYPE_XDP || info.prog_id != id ||
-		    info.xdp.ifindex != (uint32_t)ifindex) {
+		if (bpf_obj_get_info_by_fd(fd, &info, &len) || info.type != BPF_LINK_TYPE_XDP ||
+		    info.prog_id != id || info.xdp.ifindex != (uint32_t)ifindex) {
 			close(fd);
 			continue;
 		}
@@ -124,7 +131,8 @@ static int link_of_prog(uint32_t id, int ifindex)
 	return found >= 0 ? found : -ENOENT;
 }
 
-static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name, int flags, struct bl_err *err)
+static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name, int flags,
+			struct bl_err *err)
 {
 	int prog, link, rc;
 
@@ -140,33 +148,43 @@ static int xdp_displace(const struct bl_iface *i, uint32_t id, const char *name,
 	/* held by a bpf_link: that has to let go */
 	link = link_of_prog(id, i->ifindex);
 	if (link < 0)
-		return bl_fail(err, EBUSY, "%s carries the XDP program %s (id %u), and its holder cannot be told (%s); stop what attached it, then start again",
+		return bl_fail(err, EBUSY,
+			       "%s carries the XDP program %s (id %u), and its holder cannot be "
+			       "told (%s); stop what attached it, then start again",
 			       i->name, name, id, strerror(-link));
 	rc = bpf_link_detach(link) ? -errno : 0;
 	close(link);
 	if (rc)
-		return bl_fail(err, -rc, "cannot detach the XDP program %s (id %u) from %s: %s", name, id, i->name, strerror(-rc));
+		return bl_fail(err, -rc, "cannot detach the XDP program %s (id %u) from %s: %s",
+			       name, id, i->name, strerror(-rc));
 done:
-	bl_log(BL_LOG_WARN, "%s: displaced the XDP program %s (id %u), as asked", i->name, name, id);
+	bl_log(BL_LOG_WARN, "%s: displaced the XDP program %s (id %u), as asked", i->name, name,
+	       id);
 	return 0;
 }
 
 static int xdp_create(const struct bl_iface *i, int prog_fd, enum bl_xdp_mode mode)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = mode == BL_XDP_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+	LIBBPF_OPTS(bpf_link_create_opts, o,
+		    .flags = mode == BL_XDP_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
 
 	return bpf_link_create(prog_fd, i->ifindex, BPF_XDP, &o);
 }
 
 static int xdp_refused(const struct bl_iface *i, enum bl_xdp_mode mode, int e, struct bl_err *err)
 {
-	if (mode == BL_XDP_NATIVE && (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
-		return bl_fail(err, e, "%s refuses native XDP (%s): its driver lacks it, or the MTU here or on the veth peer is above %u; fix that, or pass "
-			       "--generic, which is slower", i->name, strerror(e), BL_XDP_MTU_MAX);
+	if (mode == BL_XDP_NATIVE &&
+	    (e == EOPNOTSUPP || e == EINVAL || e == ERANGE || e == ENOTSUP))
+		return bl_fail(err, e,
+			       "%s refuses native XDP (%s): its driver lacks it, or the MTU here "
+			       "or on the veth peer is above %u; fix that, or pass "
+			       "--generic, which is slower",
+			       i->name, strerror(e), BL_XDP_MTU_MAX);
 	return bl_fail(err, e, "cannot attach the XDP program to %s: %s", i->name, strerror(e));
 }
 
-int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd, enum bl_xdp_mode mode, bool replace, struct bl_err *err)
+int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd,
+		  enum bl_xdp_mode mode, bool replace, struct bl_err *err)
 {
 	const struct bl_iface *i = &a->iface;
 	enum bl_xdp_mode now;
@@ -183,7 +201,8 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 			rc = bpf_link_update(link, prog_fd, NULL) ? -errno : 0;
 			close(link);
 			if (rc)
-				return bl_fail(err, -rc, "cannot swap the XDP program of %s: %s", i->name, strerror(-rc));
+				return bl_fail(err, -rc, "cannot swap the XDP program of %s: %s",
+					       i->name, strerror(-rc));
 			a->mode = mode;
 			return 0;
 		}
@@ -197,10 +216,16 @@ int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int 
 	if (link < 0 && (errno == EBUSY || errno == EEXIST)) {
 		id = xdp_other(i->ifindex, name, sizeof(name), &flags);
 		if (!id)
-			return bl_fail(err, EBUSY, "%s, or a device on top of it, carries another XDP program; detach it first", i->name);
+			return bl_fail(err, EBUSY,
+				       "%s, or a device on top of it, carries another XDP program; "
+				       "detach it first",
+				       i->name);
 		if (!replace)
-			return bl_fail(err, EBUSY, "%s carries another XDP program already (%s, id %u); detach it (`ip link set %s xdp%s off`) or pass --replace",
-				       i->name, *name ? name : "no name", id, i->name, flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
+			return bl_fail(err, EBUSY,
+				       "%s carries another XDP program already (%s, id %u); detach "
+				       "it (`ip link set %s xdp%s off`) or pass --replace",
+				       i->name, *name ? name : "no name", id, i->name,
+				       flags == XDP_FLAGS_SKB_MODE ? "generic" : "");
 		rc = xdp_displace(i, id, name, flags, err);
 		if (rc)
 			return rc;
@@ -224,20 +249,29 @@ static const char *tc_name(bool ingress)
 
 static int clsact_attach(const struct bl_iface *i, bool ingress, int prog_fd, struct bl_err *err)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY, .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex,
+		    .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY,
+		    .prog_fd = prog_fd, .flags = BPF_TC_F_REPLACE);
 	int rc;
 
 	rc = bpf_tc_hook_create(&hook);
 	if (rc && rc != -EEXIST)
-		return bl_fail(err, -rc, "cannot add the clsact qdisc to %s: %s; the kernel needs CONFIG_NET_SCH_INGRESS, or tcx (6.6)", i->name, strerror(-rc));
+		return bl_fail(err, -rc,
+			       "cannot add the clsact qdisc to %s: %s; the kernel needs "
+			       "CONFIG_NET_SCH_INGRESS, or tcx (6.6)",
+			       i->name, strerror(-rc));
 	rc = bpf_tc_attach(&hook, &o);
 	if (rc)
-		return bl_fail(err, -rc, "cannot attach the %s filter to %s: %s; the kernel needs CONFIG_NET_CLS_BPF", tc_name(ingress), i->name, strerror(-rc));
+		return bl_fail(err, -rc,
+			       "cannot attach the %s filter to %s: %s; the kernel needs "
+			       "CONFIG_NET_CLS_BPF",
+			       tc_name(ingress), i->name, strerror(-rc));
 	return 0;
 }
 
-int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd, struct bl_err *err)
+int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_fd,
+		 struct bl_err *err)
 {
 	const struct bl_iface *i = &a->iface;
 	char path[BL_PATH_MAX];
@@ -250,7 +284,8 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 			rc = bpf_link_update(link, prog_fd, NULL) ? -errno : 0;
 			close(link);
 			if (rc)
-				return bl_fail(err, -rc, "cannot swap the %s program of %s: %s", tc_name(ingress), i->name, strerror(-rc));
+				return bl_fail(err, -rc, "cannot swap the %s program of %s: %s",
+					       tc_name(ingress), i->name, strerror(-rc));
 			a->egress = "tcx";
 			return 0;
 		}
@@ -259,16 +294,22 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 		unlink(path);
 	}
 	if (!bl_no_tcx) {
-		link = bpf_link_create(prog_fd, i->ifindex, (enum bpf_attach_type)(ingress ? TCX_INGRESS : TCX_EGRESS), NULL);
+		link = bpf_link_create(prog_fd, i->ifindex,
+				       (enum bpf_attach_type)(ingress ? TCX_INGRESS : TCX_EGRESS),
+				       NULL);
 		if (link >= 0) {
 			rc = bl_pin_over(link, path, err);
 			close(link);
 			a->egress = "tcx";
 			return rc;
 		}
-		/* an attach type that the kernel does not know is EINVAL; anything else has a reason that clsact would share */
+		/*
+		 * an attach type that the kernel does not know is EINVAL; anything else has a
+		 * reason that clsact would share
+		 */
 		if (errno != EINVAL)
-			return bl_fail(err, errno, "cannot attach the %s program to %s: %s", tc_name(ingress), i->name, strerror(errno));
+			return bl_fail(err, errno, "cannot attach the %s program to %s: %s",
+				       tc_name(ingress), i->name, strerror(errno));
 	}
 	a->egress = "clsact";
 	return clsact_attach(i, ingress, prog_fd, err);
@@ -277,7 +318,8 @@ int bl_attach_tc(struct bl_attached *a, const char *dir, bool ingress, int prog_
 /* Remove our filter; the qdisc stays, others may use it. */
 static void clsact_detach(const struct bl_iface *i, bool ingress)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex, .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = i->ifindex,
+		    .attach_point = ingress ? BPF_TC_INGRESS : BPF_TC_EGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, q, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
 	LIBBPF_OPTS(bpf_tc_opts, o, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
 	struct bpf_prog_info info = {};
@@ -289,7 +331,8 @@ static void clsact_detach(const struct bl_iface *i, bool ingress)
 	fd = bpf_prog_get_fd_by_id(q.prog_id);
 	if (fd < 0)
 		return;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && (!strncmp(info.name, "bl_host_", 8) || !strncmp(info.name, "bl_switch_", 10)))
+	if (!bpf_obj_get_info_by_fd(fd, &info, &len) &&
+	    (!strncmp(info.name, "bl_host_", 8) || !strncmp(info.name, "bl_switch_", 10)))
 		bpf_tc_detach(&hook, &o);
 	close(fd);
 }
@@ -333,12 +376,14 @@ static int detach_one(const char *path, const char *name, int link_fd, uint32_t 
 	struct detach *d = ctx;
 	const char *ifname = strchr(name, '-');
 
-	if (d->xdp != !strncmp(name, "xdp-", 4) || (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
+	if (d->xdp != !strncmp(name, "xdp-", 4) ||
+	    (*d->only && (!ifname || strcmp(ifname + 1, d->only))))
 		return 0;
 	if (ifindex && bpf_link_detach(link_fd))
 		d->rc = bl_fail(d->err, errno, "cannot detach %s: %s", path, strerror(errno));
 	else if (unlink(path))
-		d->rc = bl_fail(d->err, errno, "cannot remove the pin %s: %s", path, strerror(errno));
+		d->rc = bl_fail(d->err, errno, "cannot remove the pin %s: %s", path,
+				strerror(errno));
 	return 0;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The map "counts" from outside. Inside, a value is one reason's counters of all places (struct bl_sw_counts, struct bl_host_counts), one copy per CPU; people
- * ask for one place's counters of all reasons, summed.
+ * The map "counts" from outside. Inside, a value is one reason's counters of all places (struct
+ * bl_sw_counts, struct bl_host_counts), one copy per CPU; people ask for one place's counters of
+ * all reasons, summed.
  *
- * Example, 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1: bl_counts_read() gives out[3].n[BL_R_FORWARDED] = 12.
+ * Example, 2 CPUs: key BL_R_FORWARDED has n[3] = 5 on CPU 0 and 7 on CPU 1: bl_counts_read() gives
+ * out[3].n[BL_R_FORWARDED] = 12.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,8 +58,9 @@ int bl_counts_read(int fd, struct bl_counts *out, uint32_t keys)
 }
 
 /*
- * Zero the counters of one place. What other places count between the reading and the writing of a reason, some microseconds, is lost: only counts, and
- * only when a port's number goes to another interface. Reasons that were never given here are not written.
+ * Zero the counters of one place. What other places count between the reading and the writing of a
+ * reason, some microseconds, is lost: only counts, and only when a port's number goes to another
+ * interface. Reasons that were never given here are not written.
  */
 int bl_counts_forget(int fd, uint32_t key)
 {

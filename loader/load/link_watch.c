@@ -2,16 +2,20 @@
 /*
  * What happens to a node's interfaces while its daemon runs.
  *
- *	deleted and made anew	attached again under its name: programs, tables, the beacon socket, NAPI threads
- *	renamed			known by its new name: pins, tables, what new endpoints are told
- *	MTU, address, MAC	taken over; an MTU that XDP cannot have is refused by the log, and the old one stays
- *	down and up		NAPI threads of a switch's ports are pinned anew to the home CPUs of their lanes: until then
- *				the programs send their frames home themselves (bpf/switch/steer.h)
- *	IP addresses		the controller hears them; endpoints keep theirs, new ones get the new one
+ *	deleted and made anew	attached again under its name: programs, tables, the beacon socket,
+ *NAPI threads renamed			known by its new name: pins, tables, what new endpoints are
+ *told
+ *	MTU, address, MAC	taken over; an MTU that XDP cannot have is refused by the log, and
+ *the old one stays down and up		NAPI threads of a switch's ports are pinned anew to the home
+ *CPUs of their lanes: until then the programs send their frames home themselves
+ *(bpf/switch/steer.h)
+ *	IP addresses		the controller hears them; endpoints keep theirs, new ones get the
+ *new one
  *
- * A message of the kernel only says where to look: what is done follows from what is there then, so that a lost message, or
- * many in a row, make no difference. Example: eth0 (7) is deleted and made anew (9): "RTM_DELLINK 7": there is no 7 and no eth0, so
- * it is gone. "RTM_NEWLINK 9 eth0": there is no 7, but an eth0: that is it.
+ * A message of the kernel only says where to look: what is done follows from what is there then, so
+ *that a lost message, or many in a row, make no difference. Example: eth0 (7) is deleted and made
+ *anew (9): "RTM_DELLINK 7": there is no 7 and no eth0, so it is gone. "RTM_NEWLINK 9 eth0": there
+ *is no 7, but an eth0: that is it.
  *
  * An index is what an interface is known by as long as it lives; after that, its last name.
  */
@@ -47,15 +51,19 @@ static void pin(struct bl_node *n, struct bl_attached *a)
 
 /* ---- a switch's tables ---- */
 
-static int open_map(const struct bl_node *n, const char *map, uint32_t value_size, struct bl_err *err)
+static int open_map(const struct bl_node *n, const char *map, uint32_t value_size,
+		    struct bl_err *err)
 {
-	struct bl_node_ref ref = { .role = n->cfg.role, .netns_ino = n->netns_ino, .meta = n->meta };
+	struct bl_node_ref ref = { .role = n->cfg.role,
+				   .netns_ino = n->netns_ino,
+				   .meta = n->meta };
 
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	return bl_map_open(&ref, map, value_size, true, err);
 }
 
-static int set(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t key, const void *value, struct bl_err *err)
+static int set(const struct bl_node *n, const char *map, uint32_t value_size, uint32_t key,
+	       const void *value, struct bl_err *err)
 {
 	int fd = open_map(n, map, value_size, err), rc;
 
@@ -76,7 +84,8 @@ static int set_port(const struct bl_node *n, const struct bl_attached *a, struct
 	if (fd < 0)
 		return fd;
 	if (bpf_map_lookup_elem(fd, &key, &p)) {
-		rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", key, BL_MAP_SW_PORTS, strerror(errno));
+		rc = bl_fail(err, errno, "cannot read entry %u of the map %s: %s", key,
+			     BL_MAP_SW_PORTS, strerror(errno));
 	} else {
 		p.ifindex = (uint32_t)a->iface.ifindex;
 		p.mtu = (uint16_t)a->iface.mtu;
@@ -102,17 +111,23 @@ static bool metered(const struct bl_node *n, const struct bl_attached *a)
 }
 
 /* Whether the programs can work with such an interface. */
-static int usable(const struct bl_node *n, const struct bl_attached *a, const struct bl_iface *now, struct bl_err *err)
+static int usable(const struct bl_node *n, const struct bl_attached *a, const struct bl_iface *now,
+		  struct bl_err *err)
 {
 	int rc = bl_iface_xdp_ok(now, err);
 
-	if (!rc && n->cfg.role == BL_ROLE_SWITCH && now->mtu > BL_QUEUE_FRAME_MAX - 18 && metered(n, a))
-		rc = bl_fail(err, EMSGSIZE, "port %s has MTU %u, and a metered port queues frames of an MTU up to %u; `ip link set %s mtu 1500`", now->name, now->mtu, BL_QUEUE_FRAME_MAX - 18, now->name);
+	if (!rc && n->cfg.role == BL_ROLE_SWITCH && now->mtu > BL_QUEUE_FRAME_MAX - 18 &&
+	    metered(n, a))
+		rc = bl_fail(err, EMSGSIZE,
+			     "port %s has MTU %u, and a metered port queues frames of an MTU up to "
+			     "%u; `ip link set %s mtu 1500`",
+			     now->name, now->mtu, BL_QUEUE_FRAME_MAX - 18, now->name);
 	return rc;
 }
 
 /* A device map without programs, if the node has it: what the pacer sends. */
-static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint32_t ifindex, struct bl_err *err)
+static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint32_t ifindex,
+		   struct bl_err *err)
 {
 	struct bpf_devmap_val dev = { .ifindex = ifindex, .bpf_prog.fd = -1 };
 	char path[BL_PATH_MAX];
@@ -121,9 +136,13 @@ static int set_dev(const struct bl_node *n, const char *map, uint32_t key, uint3
 	snprintf(path, sizeof(path), "%s/maps/%s", n->dir, map);
 	fd = bpf_obj_get(path);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : bl_fail(err, errno, "cannot open the map %s: %s", path, strerror(errno));
-	if (bpf_map_update_elem(fd, &key, &dev, BPF_ANY)) /* a map of plain indices takes the first word */
-		rc = bl_fail(err, errno, "cannot enter interface %u into the device map %s: %s", ifindex, map, strerror(errno));
+		return errno == ENOENT ? 0
+				       : bl_fail(err, errno, "cannot open the map %s: %s", path,
+						 strerror(errno));
+	if (bpf_map_update_elem(fd, &key, &dev,
+				BPF_ANY)) /* a map of plain indices takes the first word */
+		rc = bl_fail(err, errno, "cannot enter interface %u into the device map %s: %s",
+			     ifindex, map, strerror(errno));
 	close(fd);
 	return rc;
 }
@@ -138,15 +157,22 @@ static int has_room(const struct bl_node *n, const struct bl_iface *i, struct bl
 	if (fd < 0)
 		return fd;
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len) && (uint32_t)i->ifindex >= info.max_entries)
-		rc = bl_fail(err, ERANGE, "port %s has interface number %d now, and the running programs have a table for those below %u; restart the daemon of this switch (`systemctl restart barlined`), "
-			     "which loads them with a larger one; traffic through the other ports goes on meanwhile", i->name, i->ifindex, info.max_entries);
+		rc = bl_fail(err, ERANGE,
+			     "port %s has interface number %d now, and the running programs have a "
+			     "table for those below %u; restart the daemon of this switch "
+			     "(`systemctl restart barlined`), "
+			     "which loads them with a larger one; traffic through the other ports "
+			     "goes on meanwhile",
+			     i->name, i->ifindex, info.max_entries);
 	close(fd);
 	return rc;
 }
 
-static int move_port(const struct bl_node *n, const struct bl_attached *a, uint32_t old, struct bl_err *err)
+static int move_port(const struct bl_node *n, const struct bl_attached *a, uint32_t old,
+		     struct bl_err *err)
 {
-	struct bpf_devmap_val dev = { .ifindex = (uint32_t)a->iface.ifindex, .bpf_prog.fd = n->devmap_prog };
+	struct bpf_devmap_val dev = { .ifindex = (uint32_t)a->iface.ifindex,
+				      .bpf_prog.fd = n->devmap_prog };
 	uint32_t none = 0, number = (uint32_t)a->port + 1;
 	int rc;
 
@@ -161,7 +187,9 @@ static int move_port(const struct bl_node *n, const struct bl_attached *a, uint3
 	rc = set_port(n, a, err);
 	if (!rc)
 		rc = set(n, BL_MAP_SW_TX, sizeof(dev), (uint32_t)a->port, &dev, err);
-	return rc || !n->cfg.admission.on ? rc : set_dev(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
+	return rc || !n->cfg.admission.on
+		       ? rc
+		       : set_dev(n, BL_MAP_PORT_TX, (uint32_t)a->port, dev.ifindex, err);
 }
 
 /* ---- a host's bl0 ---- */
@@ -176,7 +204,8 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 	if (fd < 0)
 		return fd;
 	if (bpf_map_lookup_elem(fd, &zero, &c)) {
-		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOLD_CFG, strerror(errno));
+		rc = bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOLD_CFG,
+			     strerror(errno));
 	} else {
 		c.nic_ifindex = nic;
 		rc = set_dev(n, BL_MAP_HOLD_TX, BL_TX_NIC, nic, err);
@@ -189,7 +218,10 @@ static int move_bl0(struct bl_node *n, struct bl_err *err)
 
 /* ---- what happened ---- */
 
-/* The interface of that name is another one now. Egress first: nothing may leave past the program that promises. */
+/*
+ * The interface of that name is another one now. Egress first: nothing may leave past the program
+ * that promises.
+ */
 static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
 {
 	uint32_t old = (uint32_t)a->iface.ifindex;
@@ -204,7 +236,8 @@ static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_
 	if (!rc)
 		rc = bl_attach_tc(a, n->dir, false, n->tc_prog, &why);
 	if (!rc)
-		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace, &why);
+		rc = bl_attach_xdp(a, n->dir, "xdp", n->xdp_prog, n->cfg.mode, n->cfg.replace,
+				   &why);
 	if (!rc && n->cfg.role == BL_ROLE_HOST)
 		rc = bl_beacon_moved(n, &why);
 	if (!rc && n->cfg.role == BL_ROLE_HOST && n->cfg.admission.on)
@@ -212,17 +245,22 @@ static void come_back(struct bl_node *n, struct bl_attached *a, const struct bl_
 	a->gone = rc != 0;
 	if (rc) {
 		a->iface.ifindex = 0; /* so that the next message makes us try again */
-		bl_log(BL_LOG_ERR, "%s: %s is there again, but cannot be used: %s", n->meta.name, now->name, why.text);
+		bl_log(BL_LOG_ERR, "%s: %s is there again, but cannot be used: %s", n->meta.name,
+		       now->name, why.text);
 		return;
 	}
 	pin(n, a);
-	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name, now->name, now->ifindex);
+	bl_log(BL_LOG_INFO, "%s: %s is there again, and attached (index %d)", n->meta.name,
+	       now->name, now->ifindex);
 }
 
 static void go(struct bl_node *n, struct bl_attached *a)
 {
 	if (!a->gone)
-		bl_log(BL_LOG_WARN, "%s: %s is gone: nothing comes or leaves there until there is an interface of that name again", n->meta.name, a->iface.name);
+		bl_log(BL_LOG_WARN,
+		       "%s: %s is gone: nothing comes or leaves there until there is an interface "
+		       "of that name again",
+		       n->meta.name, a->iface.name);
 	a->gone = true;
 	a->iface.up = false;
 	a->home_cpu = -1;
@@ -233,7 +271,8 @@ static void rename_to(struct bl_node *n, struct bl_attached *a, const char *name
 	struct bl_err why;
 	int rc;
 
-	bl_log(BL_LOG_INFO, "%s: %s is called %s now; say so in its configuration, too", n->meta.name, a->iface.name, name);
+	bl_log(BL_LOG_INFO, "%s: %s is called %s now; say so in its configuration, too",
+	       n->meta.name, a->iface.name, name);
 	bl_links_rename(n->dir, a->iface.name, name);
 	snprintf(a->iface.name, sizeof(a->iface.name), "%s", name);
 	if (n->cfg.role == BL_ROLE_HOST) {
@@ -247,20 +286,24 @@ static void rename_to(struct bl_node *n, struct bl_attached *a, const char *name
 
 static void change(struct bl_node *n, struct bl_attached *a, const struct bl_iface *now)
 {
-	bool mac = memcmp(a->iface.mac, now->mac, sizeof(now->mac)) != 0, mtu = a->iface.mtu != now->mtu;
+	bool mac = memcmp(a->iface.mac, now->mac, sizeof(now->mac)) != 0,
+	     mtu = a->iface.mtu != now->mtu;
 	struct bl_err why;
 	int rc = 0;
 
 	if (mtu && usable(n, a, now, &why)) {
 		if (a->mtu_refused != now->mtu)
-			bl_log(BL_LOG_ERR, "%s: %u stays the MTU for ordered messages: %s", n->meta.name, a->iface.mtu, why.text);
+			bl_log(BL_LOG_ERR, "%s: %u stays the MTU for ordered messages: %s",
+			       n->meta.name, a->iface.mtu, why.text);
 		a->mtu_refused = now->mtu;
 		mtu = false;
 	}
 	if (!mac && !mtu)
 		return;
 	if (mtu) {
-		bl_log(BL_LOG_INFO, "%s: the MTU of %s is %u now, was %u%s", n->meta.name, now->name, now->mtu, a->iface.mtu, n->cfg.role == BL_ROLE_HOST ? "; endpoints of before keep theirs" : "");
+		bl_log(BL_LOG_INFO, "%s: the MTU of %s is %u now, was %u%s", n->meta.name,
+		       now->name, now->mtu, a->iface.mtu,
+		       n->cfg.role == BL_ROLE_HOST ? "; endpoints of before keep theirs" : "");
 		a->iface.mtu = now->mtu;
 		a->mtu_refused = 0;
 	}
@@ -310,7 +353,10 @@ static void look(struct bl_node *n)
 			look_at(n, &n->att[k]);
 }
 
-/* Whether it is about an interface of ours, by index or name. One that went down in between has lost its threads, though it is up again. */
+/*
+ * Whether it is about an interface of ours, by index or name. One that went down in between has
+ * lost its threads, though it is up again.
+ */
 static bool about_us(struct bl_node *n, const struct nlmsghdr *h)
 {
 	const struct ifinfomsg *i = NLMSG_DATA(h);
@@ -321,12 +367,14 @@ static bool about_us(struct bl_node *n, const struct nlmsghdr *h)
 	unsigned int k;
 
 	for (; RTA_OK(r, left); r = RTA_NEXT(r, left))
-		if (r->rta_type == IFLA_IFNAME && RTA_PAYLOAD(r) && RTA_PAYLOAD(r) <= IFNAMSIZ && !((const char *)RTA_DATA(r))[RTA_PAYLOAD(r) - 1])
+		if (r->rta_type == IFLA_IFNAME && RTA_PAYLOAD(r) && RTA_PAYLOAD(r) <= IFNAMSIZ &&
+		    !((const char *)RTA_DATA(r))[RTA_PAYLOAD(r) - 1])
 			name = RTA_DATA(r);
 	for (k = 0; k < n->natt; k++) {
 		struct bl_attached *a = &n->att[k];
 
-		if (!watched(n, a) || (a->iface.ifindex != i->ifi_index && strcmp(a->iface.name, name)))
+		if (!watched(n, a) ||
+		    (a->iface.ifindex != i->ifi_index && strcmp(a->iface.name, name)))
 			continue;
 		ours = true;
 		if (a->iface.ifindex == i->ifi_index && !(i->ifi_flags & IFF_UP))
@@ -349,17 +397,22 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 		struct nlmsghdr *h;
 
 		for (h = (void *)buf; NLMSG_OK(h, (uint32_t)len); h = NLMSG_NEXT(h, len)) {
-			if ((h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK) && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
+			if ((h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK) &&
+			    h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
 				links |= about_us(n, h);
-			if ((h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR) && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifaddrmsg)))
-				addrs |= (int)((const struct ifaddrmsg *)NLMSG_DATA(h))->ifa_index == n->att[0].iface.ifindex;
+			if ((h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR) &&
+			    h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifaddrmsg)))
+				addrs |=
+					(int)((const struct ifaddrmsg *)NLMSG_DATA(h))->ifa_index ==
+					n->att[0].iface.ifindex;
 		}
 	}
 	if (len < 0 && errno == ENOBUFS)
 		links = addrs = true; /* something was missed */
 	if (links) {
 		if (bl_netns_enter(n->cfg.netns, &old, &why)) {
-			bl_log(BL_LOG_WARN, "%s: its links cannot be watched any more: %s", n->meta.name, why.text);
+			bl_log(BL_LOG_WARN, "%s: its links cannot be watched any more: %s",
+			       n->meta.name, why.text);
 			n->links_src = sd_event_source_disable_unref(n->links_src);
 			return 0;
 		}
@@ -373,13 +426,18 @@ static int on_links(sd_event_source *src, int fd, uint32_t events, void *ctx)
 
 int bl_links_watch(struct bl_node *n, struct bl_err *err)
 {
-	struct sockaddr_nl me = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | (n->cfg.role == BL_ROLE_HOST ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0) };
+	struct sockaddr_nl me = { .nl_family = AF_NETLINK,
+				  .nl_groups = RTMGRP_LINK |
+					       (n->cfg.role == BL_ROLE_HOST
+							? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR
+							: 0) };
 	unsigned int k;
 	int rc;
 
 	n->links_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	if (n->links_fd < 0 || bind(n->links_fd, (struct sockaddr *)&me, sizeof(me)))
-		return bl_fail(err, errno, "cannot watch the links of the node: %s", strerror(errno));
+		return bl_fail(err, errno, "cannot watch the links of the node: %s",
+			       strerror(errno));
 	rc = sd_event_add_io(n->srv->ev, &n->links_src, n->links_fd, EPOLLIN, on_links, n);
 	if (rc < 0)
 		return bl_fail(err, -rc, "cannot watch the links of the node: %s", strerror(-rc));

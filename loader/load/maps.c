@@ -41,34 +41,46 @@ int bl_load_failed(int errnum, const char *what, struct bl_err *err)
 {
 	if (*said)
 		bl_log(BL_LOG_ERR, "%s", said);
-	return bl_fail(err, errnum, "the kernel refused the %s programs: %s; %s", what, strerror(errnum),
-		       errnum == EPERM ? "it takes CAP_BPF and CAP_NET_ADMIN" : "what it said was logged; barline needs Linux 6.1 or newer");
+	return bl_fail(err, errnum, "the kernel refused the %s programs: %s; %s", what,
+		       strerror(errnum),
+		       errnum == EPERM ? "it takes CAP_BPF and CAP_NET_ADMIN"
+				       : "what it said was logged; barline needs Linux 6.1 or "
+					 "newer");
 }
 
 /* Size may differ only upwards, in the one map that the loader itself sizes. */
-static int fits(const struct bpf_map *m, const struct bpf_map_info *i, const char *path, struct bl_err *err)
+static int fits(const struct bpf_map *m, const struct bpf_map_info *i, const char *path,
+		struct bl_err *err)
 {
 	bool sized = !strcmp(bpf_map__name(m), BL_MAP_SW_IFIDX);
 	/* the kernel sets this flag by itself on device maps */
-	uint32_t flags = i->type == BPF_MAP_TYPE_DEVMAP ? i->map_flags & ~(uint32_t)BPF_F_RDONLY_PROG : i->map_flags;
+	uint32_t flags = i->type == BPF_MAP_TYPE_DEVMAP
+				 ? i->map_flags & ~(uint32_t)BPF_F_RDONLY_PROG
+				 : i->map_flags;
 
-	if (i->type == bpf_map__type(m) && i->key_size == bpf_map__key_size(m) && i->value_size == bpf_map__value_size(m) &&
-	    flags == bpf_map__map_flags(m) &&
-	    (sized ? i->max_entries >= bpf_map__max_entries(m) : i->max_entries == bpf_map__max_entries(m)))
+	if (i->type == bpf_map__type(m) && i->key_size == bpf_map__key_size(m) &&
+	    i->value_size == bpf_map__value_size(m) && flags == bpf_map__map_flags(m) &&
+	    (sized ? i->max_entries >= bpf_map__max_entries(m)
+		   : i->max_entries == bpf_map__max_entries(m)))
 		return 0;
-	return bl_fail(err, EPROTO, "the pinned map %s has another layout than this build's (type %u, value %u bytes, %u entries); detach the node and "
-		       "start again", path, i->type, i->value_size, i->max_entries);
+	return bl_fail(err, EPROTO,
+		       "the pinned map %s has another layout than this build's (type %u, value %u "
+		       "bytes, %u entries); detach the node and "
+		       "start again",
+		       path, i->type, i->value_size, i->max_entries);
 }
 
 /*
- * Before load: let every map that is pinned in @dir be used again, but for those named in @anew (NULL-terminated; they are replaced by
- * bl_maps_pin()). A map without a pin is made new.
+ * Before load: let every map that is pinned in @dir be used again, but for those named in @anew
+ * (NULL-terminated; they are replaced by bl_maps_pin()). A map without a pin is made new.
  */
-int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *anew, struct bl_err *err)
+int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *anew,
+		  struct bl_err *err)
 {
 	struct bpf_map *m;
 
-	bpf_object__for_each_map(m, obj) {
+	bpf_object__for_each_map(m, obj)
+	{
 		const char *const *a = anew;
 		struct bpf_map_info info = {};
 		uint32_t len = sizeof(info);
@@ -86,12 +98,15 @@ int bl_maps_reuse(struct bpf_object *obj, const char *dir, const char *const *an
 		if (fd < 0) {
 			if (errno == ENOENT)
 				continue;
-			return bl_fail(err, errno, "cannot open the pinned map %s: %s", path, strerror(errno));
+			return bl_fail(err, errno, "cannot open the pinned map %s: %s", path,
+				       strerror(errno));
 		}
-		rc = bpf_obj_get_info_by_fd(fd, &info, &len) ? bl_fail(err, errno, "cannot look into %s: %s", path, strerror(errno)) :
-							       fits(m, &info, path, err);
+		rc = bpf_obj_get_info_by_fd(fd, &info, &len)
+			     ? bl_fail(err, errno, "cannot look into %s: %s", path, strerror(errno))
+			     : fits(m, &info, path, err);
 		if (!rc && bpf_map__reuse_fd(m, fd))
-			rc = bl_fail(err, errno, "cannot use the pinned map %s again: %s", path, strerror(errno));
+			rc = bl_fail(err, errno, "cannot use the pinned map %s again: %s", path,
+				     strerror(errno));
 		close(fd); /* libbpf keeps a duplicate */
 		if (rc)
 			return rc;
@@ -109,7 +124,8 @@ static int pin_one(struct bpf_map *m, const char *dir, struct bl_err *err)
 	snprintf(path, sizeof(path), "%s/maps/%s", dir, bpf_map__name(m));
 	fd = bpf_obj_get(path);
 	if (fd >= 0) {
-		same = !bpf_obj_get_info_by_fd(fd, &theirs, &len2) && !bpf_obj_get_info_by_fd(bpf_map__fd(m), &mine, &len) && mine.id == theirs.id;
+		same = !bpf_obj_get_info_by_fd(fd, &theirs, &len2) &&
+		       !bpf_obj_get_info_by_fd(bpf_map__fd(m), &mine, &len) && mine.id == theirs.id;
 		close(fd);
 	}
 	return same ? 0 : bl_pin_over(bpf_map__fd(m), path, err);
@@ -121,7 +137,8 @@ int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 	struct bpf_map *m, *meta = NULL;
 	int rc;
 
-	bpf_object__for_each_map(m, obj) {
+	bpf_object__for_each_map(m, obj)
+	{
 		if (bpf_map__is_internal(m))
 			continue;
 		if (!strcmp(bpf_map__name(m), BL_MAP_META)) {
@@ -138,6 +155,7 @@ int bl_maps_pin(struct bpf_object *obj, const char *dir, struct bl_err *err)
 int bl_map_set(int fd, uint32_t key, const void *value, const char *name, struct bl_err *err)
 {
 	if (bpf_map_update_elem(fd, &key, value, BPF_ANY))
-		return bl_fail(err, errno, "cannot write entry %u of the map %s: %s", key, name, strerror(errno));
+		return bl_fail(err, errno, "cannot write entry %u of the map %s: %s", key, name,
+			       strerror(errno));
 	return 0;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Threaded NAPI: give each port's receive work to a kernel thread and that thread to the port's home CPU, so that a lane has one writer
- * (DESIGN 3.3). For devices without IRQs to steer, above all veth.
+ * Threaded NAPI: give each port's receive work to a kernel thread and that thread to the port's
+ * home CPU, so that a lane has one writer (DESIGN 3.3). For devices without IRQs to steer, above
+ * all veth.
  *
- * The threads are named napi/IFNAME-ID. Names repeat between namespaces, so the kernel is asked first for the ids and pids (netdev netlink,
- * 6.8); on older kernels /proc is searched, and of threads of one name and different ids the newest are taken: those that were made just now.
- * Threads of the kernel are seen only from the first pid namespace: elsewhere nothing can be pinned, and that is an error that says so.
+ * The threads are named napi/IFNAME-ID. Names repeat between namespaces, so the kernel is asked
+ * first for the ids and pids (netdev netlink, 6.8); on older kernels /proc is searched, and of
+ * threads of one name and different ids the newest are taken: those that were made just now.
+ * Threads of the kernel are seen only from the first pid namespace: elsewhere nothing can be
+ * pinned, and that is an error that says so.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,11 +29,14 @@
 #define NETDEV_CMD_NAPI_GET   11
 #define NETDEV_A_NAPI_IFINDEX 1
 #define NETDEV_A_NAPI_PID     4
-#define THREADS_MAX	      64
+#define THREADS_MAX           64
 
-#define PF_KTHREAD 0x00200000
+#define PF_KTHREAD            0x00200000
 
-/* sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached nowhere. */
+/*
+ * sysfs shows the namespace of who mounted it: make an instance of this thread's own, attached
+ * nowhere.
+ */
 int bl_sysfs_open(void)
 {
 	int fs, mnt = -1;
@@ -44,7 +50,10 @@ int bl_sysfs_open(void)
 	return mnt >= 0 ? mnt : open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another network namespace. */
+/*
+ * Write @value to attribute @attr of @i in sysfs. Returns 0 or -errno; -ENXIO: sysfs shows another
+ * network namespace.
+ */
 static int set_attr(const struct bl_iface *i, const char *attr, const char *value)
 {
 	char path[128], text[32];
@@ -73,9 +82,15 @@ static int threaded_on(const struct bl_iface *i, struct bl_err *err)
 	int rc = set_attr(i, "threaded", "1");
 
 	if (rc == -ENXIO)
-		return bl_fail(err, ENOENT, "sysfs does not show %s of this network namespace; run with CAP_SYS_ADMIN, or without threaded NAPI", i->name);
+		return bl_fail(err, ENOENT,
+			       "sysfs does not show %s of this network namespace; run with "
+			       "CAP_SYS_ADMIN, or without threaded NAPI",
+			       i->name);
 	if (rc)
-		return bl_fail(err, -rc, "cannot make the NAPI of %s threaded: %s; its driver may have none (thread_napi: false leaves it)", i->name, strerror(-rc));
+		return bl_fail(err, -rc,
+			       "cannot make the NAPI of %s threaded: %s; its driver may have none "
+			       "(thread_napi: false leaves it)",
+			       i->name, strerror(-rc));
 	return 0;
 }
 
@@ -101,7 +116,8 @@ static void attr_put(struct nlmsghdr *h, uint16_t type, const void *data, uint16
 
 static const void *attr_find(const struct nlmsghdr *h, uint16_t type, uint16_t size)
 {
-	const char *p = (const char *)NLMSG_DATA(h) + GENL_HDRLEN, *end = (const char *)h + h->nlmsg_len;
+	const char *p = (const char *)NLMSG_DATA(h) + GENL_HDRLEN,
+		   *end = (const char *)h + h->nlmsg_len;
 
 	while (p + NLA_HDRLEN <= end) {
 		const struct nlattr *a = (const void *)p;
@@ -116,8 +132,9 @@ static const void *attr_find(const struct nlmsghdr *h, uint16_t type, uint16_t s
 }
 
 /* One generic-netlink request with one attribute; @each for every answer. */
-static int genl(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t type, const void *data, uint16_t len,
-		void (*each)(const struct nlmsghdr *, void *), void *ctx)
+static int genl(int fd, uint16_t family, uint8_t cmd, uint16_t flags, uint16_t type,
+		const void *data, uint16_t len, void (*each)(const struct nlmsghdr *, void *),
+		void *ctx)
 {
 	char buf[16384] __attribute__((aligned(8))) = {};
 	struct nlmsghdr *h = (void *)buf;
@@ -162,7 +179,8 @@ struct threads {
 
 static void take_napi(const struct nlmsghdr *h, void *ctx)
 {
-	const uint32_t *ifindex = attr_find(h, NETDEV_A_NAPI_IFINDEX, 4), *pid = attr_find(h, NETDEV_A_NAPI_PID, 4);
+	const uint32_t *ifindex = attr_find(h, NETDEV_A_NAPI_IFINDEX, 4),
+		       *pid = attr_find(h, NETDEV_A_NAPI_PID, 4);
 	struct threads *t = ctx;
 
 	if (ifindex && pid && *ifindex == (uint32_t)t->ifindex && t->n < THREADS_MAX)
@@ -182,12 +200,18 @@ static void threads_ask(const struct bl_iface *i, struct threads *t)
 	if (fd < 0)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (!genl(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0, CTRL_ATTR_FAMILY_NAME, "netdev", 7, take_family, &family) && family)
-		genl(fd, family, NETDEV_CMD_NAPI_GET, NLM_F_DUMP, NETDEV_A_NAPI_IFINDEX, &ifindex, 4, take_napi, t);
+	if (!genl(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0, CTRL_ATTR_FAMILY_NAME, "netdev", 7,
+		  take_family, &family) &&
+	    family)
+		genl(fd, family, NETDEV_CMD_NAPI_GET, NLM_F_DUMP, NETDEV_A_NAPI_IFINDEX, &ifindex,
+		     4, take_napi, t);
 	close(fd);
 }
 
-/* "napi/IFNAME-ID": whole since Linux 5.17, which shows a kernel thread's full name here; before, cut after 15 characters. */
+/*
+ * "napi/IFNAME-ID": whole since Linux 5.17, which shows a kernel thread's full name here; before,
+ * cut after 15 characters.
+ */
 static bool is_napi_of(const char *comm, const char *ifname)
 {
 	char want[IFNAMSIZ + 8];
@@ -222,7 +246,8 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 		return;
 	while ((e = readdir(d)) && t->n < THREADS_MAX) {
 		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
-		if (e->d_name[0] < '0' || e->d_name[0] > '9' || bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || !is_napi_of(comm, i->name))
+		if (e->d_name[0] < '0' || e->d_name[0] > '9' ||
+		    bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || !is_napi_of(comm, i->name))
 			continue;
 		t->pid[t->n] = atoi(e->d_name);
 		when[t->n] = started(t->pid[t->n]);
@@ -231,7 +256,10 @@ static void threads_search(const struct bl_iface *i, struct threads *t)
 		t->n++;
 	}
 	closedir(d);
-	/* the queues of one interface get their threads in one go: within 20 ms (2 ticks of 1/100 s) */
+	/*
+	 * the queues of one interface get their threads in one go: within 20 ms (2 ticks of 1/100
+	 * s)
+	 */
 	for (k = 0; k < t->n; k++)
 		if (when[k] + 2 >= newest)
 			t->pid[n++] = t->pid[k];
@@ -245,7 +273,8 @@ static bool is_kernel(pid_t pid, const char *name, bool whole)
 	uint64_t flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	if (bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) || (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
+	if (bl_read_line(AT_FDCWD, path, comm, sizeof(comm)) ||
+	    (whole ? strcmp(comm, name) : strncmp(comm, name, strlen(name))))
 		return false;
 	return !bl_proc_stat(pid, BL_PROC_FLAGS, &flags) && flags & PF_KTHREAD;
 }
@@ -256,8 +285,12 @@ static bool is_napi(pid_t pid)
 	return is_kernel(pid, "napi/", false);
 }
 
-/* Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another pid namespace: searched for by name. */
-static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how, struct bl_err *err)
+/*
+ * Runs where kernel threads are seen. @t: what the kernel named; empty, or nonsense from another
+ * pid namespace: searched for by name.
+ */
+static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_realtime how,
+	       struct bl_err *err)
 {
 	cpu_set_t set;
 	int k;
@@ -268,13 +301,17 @@ static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_rea
 	if (!t->n)
 		threads_search(i, t);
 	if (!t->n)
-		return bl_fail(err, ESRCH, "no napi/%s thread can be seen, so port %s cannot be kept on CPU %d; run in the machine's first pid namespace", i->name,
-			       i->name, cpu);
+		return bl_fail(err, ESRCH,
+			       "no napi/%s thread can be seen, so port %s cannot be kept on CPU "
+			       "%d; run in the machine's first pid namespace",
+			       i->name, i->name, cpu);
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	for (k = 0; k < t->n; k++) {
 		if (sched_setaffinity(t->pid[k], sizeof(set), &set))
-			return bl_fail(err, errno, "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s", i->name, t->pid[k], cpu, strerror(errno));
+			return bl_fail(err, errno,
+				       "cannot keep the NAPI thread of %s (pid %d) on CPU %d: %s",
+				       i->name, t->pid[k], cpu, strerror(errno));
 		/* Better with, works without: in a container this is often refused. */
 		bl_prio_first(t->pid[k], &set, how, 1);
 	}
@@ -297,8 +334,11 @@ void bl_home_thread(int map, uint32_t cpu, enum bl_realtime how)
 	snprintf(want, sizeof(want), "cpumap/%u/map:%u", cpu, info.id);
 	d = opendir("/proc");
 	while (d && (e = readdir(d)))
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_kernel(atoi(e->d_name), want, true))
-			bl_prio_first(atoi(e->d_name), &set, how, 2); /* before the NAPI threads of its CPU, which go on filling its queue */
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+		    is_kernel(atoi(e->d_name), want, true))
+			bl_prio_first(atoi(e->d_name), &set, how,
+				      2); /* before the NAPI threads of its CPU, which go on filling
+					     its queue */
 	if (d)
 		closedir(d);
 }

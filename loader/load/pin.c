@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Pins: our bpffs, the directory of a node, its lock, and finding nodes again (maps/meta_abi.h has the layout).
+ * Pins: our bpffs, the directory of a node, its lock, and finding nodes again (maps/meta_abi.h has
+ * the layout).
  *
- * BL_RUN_DIR/<role>-<netns>.lock is locked (flock) by the process that serves the node, so it is free as soon as that process is
- * dead, however it died. Whoever changes pins holds it.
+ * BL_RUN_DIR/<role>-<netns>.lock is locked (flock) by the process that serves the node, so it is
+ * free as soon as that process is dead, however it died. Whoever changes pins holds it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,15 +42,23 @@ int bl_bpffs_mount(struct bl_err *err)
 
 	if (is_bpffs(BL_BPFFS))
 		return 0;
-	if ((mkdir(BL_RUN_DIR, 0755) && errno != EEXIST) || (mkdir(BL_BPFFS, 0700) && errno != EEXIST))
-		return bl_fail(err, errno, "cannot make %s: %s; run as root, or let systemd make it (RuntimeDirectory=barline)", BL_BPFFS, strerror(errno));
+	if ((mkdir(BL_RUN_DIR, 0755) && errno != EEXIST) ||
+	    (mkdir(BL_BPFFS, 0700) && errno != EEXIST))
+		return bl_fail(err, errno,
+			       "cannot make %s: %s; run as root, or let systemd make it "
+			       "(RuntimeDirectory=barline)",
+			       BL_BPFFS, strerror(errno));
 	/* two daemons that start together must not mount over each other's pins */
 	lock = open(BL_RUN_DIR "/mount.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX)) {
-		rc = bl_fail(err, errno, "cannot lock %s/mount.lock: %s", BL_RUN_DIR, strerror(errno));
-	} else if (!is_bpffs(BL_BPFFS) && mount("bpf", BL_BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700")) {
-		rc = bl_fail(err, errno, "cannot mount a bpffs at %s: %s; it takes CAP_SYS_ADMIN, or mount it beforehand: mount -t bpf bpf %s", BL_BPFFS,
-			     strerror(errno), BL_BPFFS);
+		rc = bl_fail(err, errno, "cannot lock %s/mount.lock: %s", BL_RUN_DIR,
+			     strerror(errno));
+	} else if (!is_bpffs(BL_BPFFS) &&
+		   mount("bpf", BL_BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700")) {
+		rc = bl_fail(err, errno,
+			     "cannot mount a bpffs at %s: %s; it takes CAP_SYS_ADMIN, or mount it "
+			     "beforehand: mount -t bpf bpf %s",
+			     BL_BPFFS, strerror(errno), BL_BPFFS);
 	}
 	if (lock >= 0)
 		close(lock);
@@ -76,7 +85,8 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 			return bl_fail(err, errno, "cannot open %s: %s", path, strerror(errno));
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
 			if (errno != EWOULDBLOCK) {
-				len = bl_fail(err, errno, "cannot lock %s: %s", path, strerror(errno));
+				len = bl_fail(err, errno, "cannot lock %s: %s", path,
+					      strerror(errno));
 				close(fd);
 				return (int)len;
 			}
@@ -89,7 +99,9 @@ int bl_node_lock(enum bl_role role, uint64_t ino, unsigned int wait_ms, struct b
 			pid[len > 0 ? len : 0] = 0;
 			pid[strcspn(pid, "\n")] = 0;
 			close(fd);
-			return bl_fail(err, EBUSY, "process %s serves the %s of this network namespace already; stop it first (the datapath stays)",
+			return bl_fail(err, EBUSY,
+				       "process %s serves the %s of this network namespace "
+				       "already; stop it first (the datapath stays)",
 				       *pid ? pid : "?", bl_role_name(role));
 		}
 		/* bl_clean() may have removed the file between our open and our lock */
@@ -113,7 +125,8 @@ void bl_node_unlock(enum bl_role role, uint64_t ino, int fd, bool gone)
 		lock_path(path, sizeof(path), role, ino);
 		unlink(path);
 	}
-	flock(fd, LOCK_UN); /* a child forked meanwhile holds the same open file, and must not keep the node locked */
+	/* a child forked meanwhile holds the same open file, and must not keep the node locked */
+	flock(fd, LOCK_UN);
 	close(fd);
 }
 
@@ -133,7 +146,8 @@ int bl_meta_read(const char *dir, struct bl_meta *meta)
 		return -errno;
 	if (bpf_obj_get_info_by_fd(fd, &info, &len)) {
 		rc = -errno;
-	} else if (info.type == BPF_MAP_TYPE_ARRAY && info.key_size == 4 && info.value_size >= sizeof(*meta) && info.value_size <= 4096) {
+	} else if (info.type == BPF_MAP_TYPE_ARRAY && info.key_size == 4 &&
+		   info.value_size >= sizeof(*meta) && info.value_size <= 4096) {
 		/* a newer loader's record may be longer: its first fields are ours */
 		value = calloc(1, info.value_size);
 		if (!value) {
@@ -301,7 +315,8 @@ static bool node_dir_parse(const char *name, enum bl_role *role, uint64_t *ino)
 }
 
 /* Every node directory; @meta_needed: only those whose meta map can be read. */
-static int nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_needed, struct bl_err *err)
+static int nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_needed,
+		      struct bl_err *err)
 {
 	struct bl_node_ref *v = NULL, *w;
 	struct dirent *e;
@@ -311,11 +326,14 @@ static int nodes_list(struct bl_node_ref **out, uint64_t netns_ino, bool meta_ne
 	*out = NULL;
 	d = opendir(BL_BPFFS);
 	if (!d)
-		return errno == ENOENT ? 0 : bl_fail(err, errno, "cannot read %s: %s; run as root", BL_BPFFS, strerror(errno));
+		return errno == ENOENT ? 0
+				       : bl_fail(err, errno, "cannot read %s: %s; run as root",
+						 BL_BPFFS, strerror(errno));
 	while ((e = readdir(d))) {
 		struct bl_node_ref r = {};
 
-		if (!node_dir_parse(e->d_name, &r.role, &r.netns_ino) || (netns_ino && r.netns_ino != netns_ino))
+		if (!node_dir_parse(e->d_name, &r.role, &r.netns_ino) ||
+		    (netns_ino && r.netns_ino != netns_ino))
 			continue;
 		snprintf(r.dir, sizeof(r.dir), "%s/%.200s", BL_BPFFS, e->d_name);
 		if (bl_meta_read(r.dir, &r.meta) && meta_needed)
@@ -343,22 +361,29 @@ static const struct {
 	const char *name;
 	uint32_t type;
 } map_types[] = {
-	{ BL_MAP_META, BPF_MAP_TYPE_ARRAY },	 { BL_MAP_CLOCK, BPF_MAP_TYPE_ARRAY },	  { BL_MAP_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY },
-	{ BL_MAP_SW_CFG, BPF_MAP_TYPE_ARRAY },	 { BL_MAP_SW_IFIDX, BPF_MAP_TYPE_ARRAY }, { BL_MAP_SW_PORTS, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_SW_REGS, BPF_MAP_TYPE_ARRAY },	 { BL_MAP_SW_TREES, BPF_MAP_TYPE_ARRAY }, { BL_MAP_SW_LANES, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_SW_CARRIED, BPF_MAP_TYPE_ARRAY }, { BL_MAP_SW_FDB, BPF_MAP_TYPE_ARRAY }, { BL_MAP_SW_TX, BPF_MAP_TYPE_DEVMAP },
-	{ BL_MAP_SW_HOME, BPF_MAP_TYPE_CPUMAP }, { BL_MAP_SW_HOMING, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_HOST_CFG, BPF_MAP_TYPE_ARRAY }, { BL_MAP_INFLIGHT, BPF_MAP_TYPE_ARRAY }, { BL_MAP_HOST_PAGE, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_WAKE, BPF_MAP_TYPE_ARRAY },	 { BL_MAP_EPS, BPF_MAP_TYPE_ARRAY },	  { BL_MAP_RINGS, BPF_MAP_TYPE_ARRAY_OF_MAPS },
-	{ BL_MAP_SLOTS, BPF_MAP_TYPE_ARRAY },	 { BL_MAP_QUEUES, BPF_MAP_TYPE_ARRAY },	  { BL_MAP_QUEUE_HIST, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_HOLD_CFG, BPF_MAP_TYPE_ARRAY }, { BL_MAP_HOLD_MACS, BPF_MAP_TYPE_ARRAY }, { BL_MAP_HOLD_DUE, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_PL2_DESTS, BPF_MAP_TYPE_ARRAY }, { BL_MAP_METERS, BPF_MAP_TYPE_ARRAY },  { BL_MAP_PORT_DUE, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_RSV_CFG, BPF_MAP_TYPE_ARRAY },	 { BL_MAP_RSV, BPF_MAP_TYPE_ARRAY },	  { BL_MAP_RSV_PAIRS, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_PACE_PAGE, BPF_MAP_TYPE_ARRAY }, { BL_MAP_EPOCH, BPF_MAP_TYPE_ARRAY },	  { BL_MAP_SW_ORDERS, BPF_MAP_TYPE_ARRAY },
-	{ BL_MAP_SW_LIVES, BPF_MAP_TYPE_ARRAY }, { BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_META, BPF_MAP_TYPE_ARRAY },          { BL_MAP_CLOCK, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY }, { BL_MAP_SW_CFG, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_SW_IFIDX, BPF_MAP_TYPE_ARRAY },      { BL_MAP_SW_PORTS, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_SW_REGS, BPF_MAP_TYPE_ARRAY },       { BL_MAP_SW_TREES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_SW_LANES, BPF_MAP_TYPE_ARRAY },      { BL_MAP_SW_CARRIED, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_SW_FDB, BPF_MAP_TYPE_ARRAY },        { BL_MAP_SW_TX, BPF_MAP_TYPE_DEVMAP },
+	{ BL_MAP_SW_HOME, BPF_MAP_TYPE_CPUMAP },      { BL_MAP_SW_HOMING, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOST_CFG, BPF_MAP_TYPE_ARRAY },      { BL_MAP_INFLIGHT, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOST_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_WAKE, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_EPS, BPF_MAP_TYPE_ARRAY },           { BL_MAP_RINGS, BPF_MAP_TYPE_ARRAY_OF_MAPS },
+	{ BL_MAP_SLOTS, BPF_MAP_TYPE_ARRAY },         { BL_MAP_QUEUES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_QUEUE_HIST, BPF_MAP_TYPE_ARRAY },    { BL_MAP_HOLD_CFG, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOLD_MACS, BPF_MAP_TYPE_ARRAY },     { BL_MAP_HOLD_DUE, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_PL2_DESTS, BPF_MAP_TYPE_ARRAY },     { BL_MAP_METERS, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_PORT_DUE, BPF_MAP_TYPE_ARRAY },      { BL_MAP_RSV_CFG, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_RSV, BPF_MAP_TYPE_ARRAY },           { BL_MAP_RSV_PAIRS, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_PACE_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_EPOCH, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_SW_ORDERS, BPF_MAP_TYPE_ARRAY },     { BL_MAP_SW_LIVES, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_HOST_ORDERS, BPF_MAP_TYPE_ARRAY },
 };
 
-int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write, struct bl_err *err)
+int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_size, bool write,
+		struct bl_err *err)
 {
 	LIBBPF_OPTS(bpf_obj_get_opts, o, .file_flags = write ? 0 : BPF_F_RDONLY);
 	struct bpf_map_info info = {};
@@ -368,8 +393,10 @@ int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_s
 	int fd, rc;
 
 	if (ref->meta.abi_version != BL_ABI_VERSION)
-		return bl_fail(err, EPROTO, "%s was made with ABI version %u, this build speaks %u; use the tools of its build", ref->dir,
-			       ref->meta.abi_version, BL_ABI_VERSION);
+		return bl_fail(err, EPROTO,
+			       "%s was made with ABI version %u, this build speaks %u; use the "
+			       "tools of its build",
+			       ref->dir, ref->meta.abi_version, BL_ABI_VERSION);
 	snprintf(path, sizeof(path), "%s/maps/%s", ref->dir, map);
 	fd = bpf_obj_get_opts(path, &o);
 	if (fd < 0)
@@ -382,10 +409,13 @@ int bl_map_open(const struct bl_node_ref *ref, const char *map, uint32_t value_s
 	for (i = 0; i < sizeof(map_types) / sizeof(map_types[0]); i++)
 		if (!strcmp(map_types[i].name, map) && map_types[i].type != info.type)
 			break;
-	if (i < sizeof(map_types) / sizeof(map_types[0]) || info.key_size != 4 || info.value_size != value_size) {
+	if (i < sizeof(map_types) / sizeof(map_types[0]) || info.key_size != 4 ||
+	    info.value_size != value_size) {
 		close(fd);
-		return bl_fail(err, EPROTO, "the map %s is not what its name says (type %u, value of %u bytes, expected %u); restart its daemon", path, info.type,
-			       info.value_size, value_size);
+		return bl_fail(err, EPROTO,
+			       "the map %s is not what its name says (type %u, value of %u bytes, "
+			       "expected %u); restart its daemon",
+			       path, info.type, info.value_size, value_size);
 	}
 	return fd;
 }
@@ -425,8 +455,10 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		if (!dry_run) {
 			rc = bl_dir_remove(v[i].dir);
 			if (rc)
-				rc = bl_fail(err, -rc, "cannot remove %s: %s", v[i].dir, strerror(-rc));
-			snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR, v[i].netns_ino);
+				rc = bl_fail(err, -rc, "cannot remove %s: %s", v[i].dir,
+					     strerror(-rc));
+			snprintf(sock, sizeof(sock), "%s/host-%" PRIu64 ".sock", BL_RUN_DIR,
+				 v[i].netns_ino);
 			if (v[i].role == BL_ROLE_HOST)
 				unlink(sock);
 			if (!bl_keep_end(v[i].role, v[i].netns_ino, NULL))

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Before whom the datapath's threads go: those of NAPI, those of CPU maps, the one that sends beacons.
+ * Before whom the datapath's threads go: those of NAPI, those of CPU maps, the one that sends
+ * beacons.
  *
- * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a CPU
- * that they share with applications they are ordinary threads with a time slice of 0.1 ms (Linux 6.12),
- * as nice as the daemon was when it began, 0 as a rule, but never nicer than the kernel's own ksoftirqd:
- * who wakes with a shorter slice than the running thread takes the CPU at once, as long as it has not
- * had more than its share. That is the fastest of all that was measured (docs/design-notes.md): under
- * SCHED_FIFO and under nice -20 a process that was ready on such a CPU waited for 10 to 100 ms. Its
- * price: where a hundred processes share a CPU, frames wait for 50 ms and more, unless the daemon was
- * started with a nice value below theirs. A kernel without slices gets nice -20. It is a matter of speed
- * only: the order holds under any delay. The beacon thread of a single host is SCHED_FIFO anyway
- * (beacon.c).
+ * On a CPU that is theirs alone (isolcpus=) they are SCHED_FIFO: nobody is kept waiting by it. On a
+ * CPU that they share with applications they are ordinary threads with a time slice of 0.1 ms
+ * (Linux 6.12), as nice as the daemon was when it began, 0 as a rule, but never nicer than the
+ * kernel's own ksoftirqd: who wakes with a shorter slice than the running thread takes the CPU at
+ * once, as long as it has not had more than its share. That is the fastest of all that was measured
+ * (docs/design-notes.md): under SCHED_FIFO and under nice -20 a process that was ready on such a
+ * CPU waited for 10 to 100 ms. Its price: where a hundred processes share a CPU, frames wait for 50
+ * ms and more, unless the daemon was started with a nice value below theirs. A kernel without
+ * slices gets nice -20. It is a matter of speed only: the order holds under any delay. The beacon
+ * thread of a single host is SCHED_FIFO anyway (beacon.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,10 +42,14 @@ static bool isolated(const cpu_set_t *set)
 {
 	char text[2048];
 
-	return !bl_read_line(AT_FDCWD, "/sys/devices/system/cpu/isolated", text, sizeof(text)) && alone_on(set, text);
+	return !bl_read_line(AT_FDCWD, "/sys/devices/system/cpu/isolated", text, sizeof(text)) &&
+	       alone_on(set, text);
 }
 
-/* struct sched_attr of the kernel, its first version: <linux/sched/types.h> and <sched.h> exclude each other */
+/*
+ * struct sched_attr of the kernel, its first version: <linux/sched/types.h> and <sched.h> exclude
+ * each other
+ */
 struct attr {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -53,7 +58,9 @@ struct attr {
 	uint64_t runtime, deadline, period;
 };
 
-/* Of the process, before anything was changed here. Two threads that ask first get the same answer. */
+/*
+ * Of the process, before anything was changed here. Two threads that ask first get the same answer.
+ */
 static int own_nice(void)
 {
 	static _Atomic int own = INT_MAX;
@@ -63,13 +70,18 @@ static int own_nice(void)
 	return own;
 }
 
-/* An ordinary thread with a short slice. False: this kernel took no notice of the slice, or refused. */
+/*
+ * An ordinary thread with a short slice. False: this kernel took no notice of the slice, or
+ * refused.
+ */
 static bool sliced(pid_t tid)
 {
-	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS }, is = { 0 };
+	struct attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS },
+		    is = { 0 };
 
 	attr.nice = own_nice() < 0 ? own_nice() : 0;
-	return !syscall(SYS_sched_setattr, tid, &attr, 0) && !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) && is.runtime == SLICE_NS;
+	return !syscall(SYS_sched_setattr, tid, &attr, 0) &&
+	       !syscall(SYS_sched_getattr, tid, &is, sizeof(is), 0) && is.runtime == SLICE_NS;
 }
 
 int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt_priority)
@@ -82,14 +94,17 @@ int bl_prio_first(pid_t tid, const cpu_set_t *cpus, enum bl_realtime how, int rt
 	if (sliced(tid))
 		return 0;
 	/* an earlier daemon may have left it otherwise */
-	if (sched_setscheduler(tid, SCHED_OTHER, &none) || setpriority(PRIO_PROCESS, (id_t)tid, NICE_FIRST))
+	if (sched_setscheduler(tid, SCHED_OTHER, &none) ||
+	    setpriority(PRIO_PROCESS, (id_t)tid, NICE_FIRST))
 		return -errno;
 	return 0;
 }
 
 int bl_realtime_parse(const char *text)
 {
-	static const char *const names[] = { [BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never" };
+	static const char *const names[] = {
+		[BL_RT_AUTO] = "auto", [BL_RT_ALWAYS] = "always", [BL_RT_NEVER] = "never"
+	};
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (!strcmp(text, names[k]))

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Input sets from port roles (DESIGN 3.2): which ports' registers a port's barrier is the minimum of.
+ * Input sets from port roles (DESIGN 3.2): which ports' registers a port's barrier is the minimum
+ * of.
  *
- * Example: hosts on ports 0 and 1, a spine on port 2. What leaves upwards on 2 aggregates {0,1}; what leaves on 0 and 1 aggregates {0,1,2}. So in_sets
- * is 0b11 for the hosts and 0b10 for the spine; out_set is 1 for the hosts and 0 for the spine. Without an up-link both sets are the same, and there is
- * one.
+ * Example: hosts on ports 0 and 1, a spine on port 2. What leaves upwards on 2 aggregates {0,1};
+ * what leaves on 0 and 1 aggregates {0,1,2}. So in_sets is 0b11 for the hosts and 0b10 for the
+ * spine; out_set is 1 for the hosts and 0 for the spine. Without an up-link both sets are the same,
+ * and there is one.
  *
  * Pure: no map, no interface.
  */
@@ -24,8 +26,11 @@ int bl_sets_derive(const uint8_t *roles, unsigned int n, struct bl_sets *s, stru
 		below += roles[p] == BL_PORT_HOST || roles[p] == BL_PORT_DOWN;
 	}
 	if (ups && !below)
-		return bl_fail(err, ELOOP, "all %u ports are up-links: an up-link would have to wait for another up-link, a cycle; give the ports that face "
-			       "hosts or lower switches the role host or down", ups);
+		return bl_fail(err, ELOOP,
+			       "all %u ports are up-links: an up-link would have to wait for "
+			       "another up-link, a cycle; give the ports that face "
+			       "hosts or lower switches the role host or down",
+			       ups);
 	to_below = ups ? 1 : 0;
 	s->nsets = to_below + 1;
 	for (p = 0; p < n; p++) {
@@ -43,8 +48,8 @@ int bl_sets_derive(const uint8_t *roles, unsigned int n, struct bl_sets *s, stru
 }
 
 /*
- * In a Clos network a barrier goes up, turns once, and comes down. An up-link that is an input of an up-link turns it at the bottom: two
- * switches then wait for each other for ever.
+ * In a Clos network a barrier goes up, turns once, and comes down. An up-link that is an input of
+ * an up-link turns it at the bottom: two switches then wait for each other for ever.
  */
 int bl_sets_check(const uint8_t *roles, unsigned int n, const struct bl_sets *s, struct bl_err *err)
 {
@@ -52,7 +57,11 @@ int bl_sets_check(const uint8_t *roles, unsigned int n, const struct bl_sets *s,
 
 	for (o = 0; o < n; o++)
 		for (i = 0; i < n; i++)
-			if (roles[o] == BL_PORT_UP && roles[i] == BL_PORT_UP && s->in_sets[i] & 1u << s->out_set[o])
-				return bl_fail(err, ELOOP, "port %u (up) would wait for port %u (up): a cycle; check the roles", o, i);
+			if (roles[o] == BL_PORT_UP && roles[i] == BL_PORT_UP &&
+			    s->in_sets[i] & 1u << s->out_set[o])
+				return bl_fail(err, ELOOP,
+					       "port %u (up) would wait for port %u (up): a cycle; "
+					       "check the roles",
+					       o, i);
 	return 0;
 }

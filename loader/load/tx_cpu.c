@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which CPUs serve a transmit queue of a NIC. A thread that sends there from another CPU has that CPU woken for each frame, and the cache lines of the queue
- * move to and fro.
+ * Which CPUs serve a transmit queue of a NIC. A thread that sends there from another CPU has that
+ * CPU woken for each frame, and the cache lines of the queue move to and fro.
  *
- * Asked in this order: what XPS gives to the queue; where the queue's interrupt is. An interrupt is found by its name, which drivers choose freely: "eth0-TxRx-0",
- * "eth0-tx-0", "virtio3-output.0", "mlx5_comp0@pci:0000:03:00.0". One that says that it transmits goes before one that only has the queue's number, and one that says
- * that it receives is none. An answer that names every CPU is none. A device without hardware behind it (veth) has no answer at all.
+ * Asked in this order: what XPS gives to the queue; where the queue's interrupt is. An interrupt is
+ * found by its name, which drivers choose freely: "eth0-TxRx-0", "eth0-tx-0", "virtio3-output.0",
+ * "mlx5_comp0@pci:0000:03:00.0". One that says that it transmits goes before one that only has the
+ * queue's number, and one that says that it receives is none. An answer that names every CPU is
+ * none. A device without hardware behind it (veth) has no answer at all.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -19,7 +21,10 @@
 #include <unistd.h>
 #include "loader/node_priv.h"
 
-/* "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no CPU is in it. */
+/*
+ * "00000000,00000005": words of 32 bits, the highest first. False if it is something else, or no
+ * CPU is in it.
+ */
 static bool parse_mask(const char *text, cpu_set_t *set)
 {
 	size_t digits = 0;
@@ -81,7 +86,10 @@ static int irq_fits(const char *name, unsigned int queue)
 	return sends ? 2 : !receives;
 }
 
-/* The interrupt whose action is best called after @queue; -1: none. An action is a folder below /proc/irq/N. */
+/*
+ * The interrupt whose action is best called after @queue; -1: none. An action is a folder below
+ * /proc/irq/N.
+ */
 static int irq_of(int sys, int proc, const char *msi, unsigned int queue)
 {
 	int fd = openat(sys, msi, O_RDONLY | O_DIRECTORY | O_CLOEXEC), best = 0, irq = -1;
@@ -131,7 +139,8 @@ static bool by_xps(int sys, const char *ifname, unsigned int queue, cpu_set_t *s
 
 static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cpu_set_t *set)
 {
-	static const char *const where[] = { "device/msi_irqs", "device/../msi_irqs" }; /* the latter of virtio, whose device is below the PCI one */
+	/* the latter of virtio, whose device is below the PCI one */
+	static const char *const where[] = { "device/msi_irqs", "device/../msi_irqs" };
 	static const char *const lists[] = { "effective_affinity_list", "smp_affinity_list" };
 	char path[128], text[2048];
 	int irq = -1;
@@ -142,7 +151,8 @@ static bool by_irq(int sys, int proc, const char *ifname, unsigned int queue, cp
 	}
 	for (size_t k = 0; irq >= 0 && k < sizeof(lists) / sizeof(lists[0]); k++) {
 		snprintf(path, sizeof(path), "irq/%d/%s", irq, lists[k]);
-		if (!bl_read_line(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) && tells(set))
+		if (!bl_read_line(proc, path, text, sizeof(text)) && bl_cpus_parse(text, set) &&
+		    tells(set))
 			return true;
 	}
 	return false;

@@ -12,16 +12,19 @@
 #include "proto/forward_msg.h"
 
 #define SILENCE_MS 3000
-#define AGAIN_MS   100	/* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
+/* from one controller to the next; doubled up to AGAIN_MAX_MS once all were tried */
+#define AGAIN_MS     100
 #define AGAIN_MAX_MS 1000
-#define REJOIN_MS  200	/* from one try to join anew to the next */
-#define KEPT	   128	/* failures of which is known whether they are done */
-#define PROCS_MAX  1024
-#define FORWARD_WAIT (BL_SESSION_OUT_MAX / 32) /* bytes that may wait in the session when a frame is to be forwarded: what fails goes first */
+#define REJOIN_MS    200 /* from one try to join anew to the next */
+#define KEPT         128 /* failures of which is known whether they are done */
+#define PROCS_MAX    1024
+/* bytes that may wait in the session when a frame is to be forwarded: what fails goes first */
+#define FORWARD_WAIT (BL_SESSION_OUT_MAX / 32)
 
 /**
- * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the first who failed. A number alone does not tell: a store that is an old copy, or another one, gives numbers once more, and
- * the answer of before would say that what nobody discarded is done.
+ * struct kept - a FAIL that was obeyed. @epoch: of the leader who decided it. @node, @port, @t: the
+ * first who failed. A number alone does not tell: a store that is an old copy, or another one,
+ * gives numbers once more, and the answer of before would say that what nobody discarded is done.
  */
 struct kept {
 	uint64_t number, epoch, t;
@@ -29,7 +32,13 @@ struct kept {
 	bool done;
 };
 
-/** struct bl_agent - @at: the controller that is tried. @tried: since the last session that was good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller wants to. @away_ms: the daemon stops, for so long; 0: it does not. @away_said: in this session, and nothing else is any more. @away_known: the answer to that has come. @procs: died, and not named by the controller yet. */
+/**
+ * struct bl_agent - @at: the controller that is tried. @tried: since the last session that was
+ * good. @hint: who was said to lead, "": nobody. @heard_ns: CLOCK_MONOTONIC. @rejoin: the caller
+ * wants to. @away_ms: the daemon stops, for so long; 0: it does not. @away_said: in this session,
+ * and nothing else is any more. @away_known: the answer to that has come. @procs: died, and not
+ * named by the controller yet.
+ */
 struct bl_agent {
 	sd_event *ev;
 	struct bl_agent_cfg cfg;
@@ -65,7 +74,8 @@ static uint64_t mono(const struct bl_agent *a)
 	return sd_event_now(a->ev, CLOCK_MONOTONIC, &usec) < 0 ? 0 : usec * 1000;
 }
 
-static void later(struct bl_agent *a, sd_event_source **src, uint64_t ms, sd_event_time_handler_t fn)
+static void later(struct bl_agent *a, sd_event_source **src, uint64_t ms,
+		  sd_event_time_handler_t fn)
 {
 	sd_event_source_disable_unref(*src);
 	*src = NULL;
@@ -183,10 +193,18 @@ static struct kept kept_from(const Bl__Failure *f)
 {
 	const Bl__Failed *first = f->n_failed ? f->failed[0] : NULL;
 
-	return (struct kept){ .number = f->number, .epoch = f->epoch, .t = first ? first->t : 0, .node = first ? first->node : 0, .port = first ? first->port : 0 };
+	return (struct kept){ .number = f->number,
+			      .epoch = f->epoch,
+			      .t = first ? first->t : 0,
+			      .node = first ? first->node : 0,
+			      .port = first ? first->port : 0 };
 }
 
-/* A process without an address, an address that is none, more than fit: who failed would not be known here, and whoever says DONE all the same has discarded nothing. A node may have none: a switch, a host that never had one. */
+/*
+ * A process without an address, an address that is none, more than fit: who failed would not be
+ * known here, and whoever says DONE all the same has discarded nothing. A node may have none: a
+ * switch, a host that never had one.
+ */
 static bool failed_named(const Bl__Failure *f)
 {
 	size_t i, k;
@@ -194,7 +212,8 @@ static bool failed_named(const Bl__Failure *f)
 	for (i = 0; i < f->n_failed; i++) {
 		const Bl__Failed *v = f->failed[i];
 
-		if (v->port > UINT16_MAX || v->life > UINT16_MAX || (v->port && !v->n_addr) || v->n_addr > BL_AGENT_ADDRS_MAX)
+		if (v->port > UINT16_MAX || v->life > UINT16_MAX || (v->port && !v->n_addr) ||
+		    v->n_addr > BL_AGENT_ADDRS_MAX)
 			return false;
 		for (k = 0; k < v->n_addr; k++)
 			if (v->addr[k].len != 16)
@@ -206,7 +225,9 @@ static bool failed_named(const Bl__Failure *f)
 /* what the controller says of a node, as endpoints hear it */
 static uint8_t why_of(const Bl__Failed *f)
 {
-	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN, [BL_DET_CUT] = BL_WHY_CUT_OFF, [BL_DET_TORN] = BL_WHY_TORN };
+	static const uint8_t nodes[BL_DET_WHY_COUNT] = { [BL_DET_TOLD] = BL_WHY_DOWN,
+							 [BL_DET_CUT] = BL_WHY_CUT_OFF,
+							 [BL_DET_TORN] = BL_WHY_TORN };
 
 	if (f->port)
 		return f->gone < BL_WHY_COUNT ? (uint8_t)f->gone : BL_WHY_UNKNOWN;
@@ -221,7 +242,12 @@ static struct bl_agent_failed *failed_of(struct bl_agent *a, const Bl__Failure *
 	for (i = 0; v && i < f->n_failed; i++) {
 		const Bl__Failed *from = f->failed[i];
 
-		v[i] = (struct bl_agent_failed){ .node = from->node, .port = (uint16_t)from->port, .life = (uint16_t)from->life, .why = why_of(from), .t = from->t, .here = from->node == a->node.node_id };
+		v[i] = (struct bl_agent_failed){ .node = from->node,
+						 .port = (uint16_t)from->port,
+						 .life = (uint16_t)from->life,
+						 .why = why_of(from),
+						 .t = from->t,
+						 .here = from->node == a->node.node_id };
 		for (k = 0; k < from->n_addr; k++)
 			memcpy(v[i].addr[v[i].naddrs++], from->addr[k].data, 16);
 	}
@@ -235,7 +261,9 @@ static void forget_procs(struct bl_agent *a, const struct bl_agent_failed *v, si
 	size_t j;
 
 	for (i = 0; i < a->nprocs; i++) {
-		for (j = 0; j < n && !(v[j].here && v[j].port == a->proc[i].port && v[j].life == a->proc[i].life && v[j].t == a->proc[i].t); j++)
+		for (j = 0; j < n && !(v[j].here && v[j].port == a->proc[i].port &&
+				       v[j].life == a->proc[i].life && v[j].t == a->proc[i].t);
+		     j++)
 			;
 		if (j == n)
 			a->proc[k++] = a->proc[i];
@@ -388,24 +416,42 @@ static void on_admission(struct bl_agent *a, const Bl__Admission *o)
 	say(a, &m);
 }
 
-/* -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's that cannot obey: who does not answer in time has failed. */
+/*
+ * -ESTALE: it was refused below us. -EBADMSG: it is not understood. Any other error is a node's
+ * that cannot obey: who does not answer in time has failed.
+ */
 static int obey(struct bl_agent *a, const Bl__ToAgent *m)
 {
-	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failed_named(m->fail)) || (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failed_named(m->resume)))
+	if ((m->what_case == BL__TO_AGENT__WHAT_FAIL && !failed_named(m->fail)) ||
+	    (m->what_case == BL__TO_AGENT__WHAT_RESUME && !failed_named(m->resume)))
 		return -EBADMSG;
 	switch (m->what_case) {
-	case BL__TO_AGENT__WHAT_WELCOME: on_welcome(a, m->welcome); break;
-	case BL__TO_AGENT__WHAT_BAR: return on_bar(a, m->bar);
-	case BL__TO_AGENT__WHAT_FREEZE: return on_freeze(a, m->freeze);
-	case BL__TO_AGENT__WHAT_FAIL: on_fail(a, m->fail); break;
-	case BL__TO_AGENT__WHAT_RESUME: return on_resume(a, m->resume);
-	case BL__TO_AGENT__WHAT_FORWARD: on_forward(a, m->forward); break;
-	case BL__TO_AGENT__WHAT_PUT_OUT: on_put_out(a, m->put_out); break;
+	case BL__TO_AGENT__WHAT_WELCOME:
+		on_welcome(a, m->welcome);
+		break;
+	case BL__TO_AGENT__WHAT_BAR:
+		return on_bar(a, m->bar);
+	case BL__TO_AGENT__WHAT_FREEZE:
+		return on_freeze(a, m->freeze);
+	case BL__TO_AGENT__WHAT_FAIL:
+		on_fail(a, m->fail);
+		break;
+	case BL__TO_AGENT__WHAT_RESUME:
+		return on_resume(a, m->resume);
+	case BL__TO_AGENT__WHAT_FORWARD:
+		on_forward(a, m->forward);
+		break;
+	case BL__TO_AGENT__WHAT_PUT_OUT:
+		on_put_out(a, m->put_out);
+		break;
 	case BL__TO_AGENT__WHAT_ADMISSION:
 		on_admission(a, m->admission);
 		break;
-	case BL__TO_AGENT__WHAT_AWAY: a->away_known = a->away_said; break;
-	default: break;
+	case BL__TO_AGENT__WHAT_AWAY:
+		a->away_known = a->away_said;
+		break;
+	default:
+		break;
 	}
 	return 0;
 }
@@ -453,7 +499,8 @@ static void on_message(void *ctx, const uint8_t *body, size_t len)
 			leave(a, "this node obeys a later epoch");
 		} else if (rc == -EBADMSG) {
 			count(a, BL_AGENT_BAD_MESSAGE);
-			leave(a, "whom it announces as failed is not understood: addresses are missing, or are none");
+			leave(a, "whom it announces as failed is not understood: addresses are "
+				 "missing, or are none");
 		} else {
 			count(a, BL_AGENT_OK);
 		}
@@ -499,7 +546,8 @@ static void on_down(void *ctx, const char *why)
 {
 	struct bl_agent *a = ctx;
 
-	snprintf(a->total.trouble, sizeof(a->total.trouble), "controller %s: %s", a->cfg.controllers[a->at], why);
+	snprintf(a->total.trouble, sizeof(a->total.trouble), "controller %s: %s",
+		 a->cfg.controllers[a->at], why);
 	next_one(a);
 }
 
@@ -509,7 +557,9 @@ static void leave(struct bl_agent *a, const char *why)
 	on_down(a, why);
 }
 
-static const struct bl_session_ops session_ops = { .up = on_up, .message = on_message, .down = on_down };
+static const struct bl_session_ops session_ops = { .up = on_up,
+						   .message = on_message,
+						   .down = on_down };
 
 static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
 {
@@ -524,7 +574,8 @@ static int on_again(sd_event_source *src, uint64_t usec, void *ctx)
 	bl_session_addr(a->cfg.controllers[a->at], &addr, &len);
 	a->heard_ns = mono(a);
 	a->total.sessions++;
-	if (bl_session_connect(&a->session, a->ev, (struct sockaddr *)&addr, len, a->cfg.tls, &session_ops, a, &err))
+	if (bl_session_connect(&a->session, a->ev, (struct sockaddr *)&addr, len, a->cfg.tls,
+			       &session_ops, a, &err))
 		on_down(a, err.text);
 	return 0;
 }
@@ -540,7 +591,8 @@ static int on_beat(sd_event_source *src, uint64_t usec, void *ctx)
 		say_number(a, BL__TO_CONTROLLER__WHAT_PING, 0);
 	if (a->session && a->welcome && a->failed && a->rejoin)
 		say_hello(a);
-	later(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1, on_beat);
+	later(a, &a->timer, a->failed && a->rejoin ? REJOIN_MS : a->cfg.silence_ms / 3 + 1,
+	      on_beat);
 	return 0;
 }
 
@@ -640,8 +692,9 @@ bool bl_agent_away_known(const struct bl_agent *a)
 void bl_agent_rejoin(struct bl_agent *a)
 {
 	/*
-	 * Processes of its old life that ended are announced by name all the same. Whoever dealt with the host's failure
-	 * before they ended may have opened a window to one of them since, and waits for its ACKs.
+	 * Processes of its old life that ended are announced by name all the same. Whoever dealt
+	 * with the host's failure before they ended may have opened a window to one of them since,
+	 * and waits for its ACKs.
 	 */
 	a->rejoin = true;
 	later(a, &a->timer, 0, on_beat);
@@ -653,7 +706,8 @@ void bl_agent_read(const struct bl_agent *a, struct bl_agent_total *t)
 	t->epoch = a->cfg.epoch;
 	t->failed = a->failed;
 	t->welcome = a->welcome;
-	snprintf(t->controller, sizeof(t->controller), "%s", a->session ? a->cfg.controllers[a->at] : "");
+	snprintf(t->controller, sizeof(t->controller), "%s",
+		 a->session ? a->cfg.controllers[a->at] : "");
 	if (a->welcome)
 		*t->trouble = 0;
 }
@@ -669,7 +723,8 @@ void bl_agent_free(struct bl_agent *a)
 	free(a);
 }
 
-int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg *cfg, const struct bl_agent_ops *ops, void *ctx, struct bl_err *err)
+int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg *cfg,
+		 const struct bl_agent_ops *ops, void *ctx, struct bl_err *err)
 {
 	struct sockaddr_storage addr;
 	struct bl_agent *a;
@@ -681,7 +736,10 @@ int bl_agent_new(struct bl_agent **out, sd_event *ev, const struct bl_agent_cfg 
 		return bl_fail(err, EINVAL, "1 to %d controllers", BL_AGENT_CONTROLLERS_MAX);
 	for (i = 0; i < cfg->ncontrollers; i++)
 		if (bl_session_addr(cfg->controllers[i], &addr, &len))
-			return bl_fail(err, EINVAL, "controller \"%s\" is no address, as 10.0.0.1:%d or [fd00::1]:%d", cfg->controllers[i], BL_SESSION_PORT, BL_SESSION_PORT);
+			return bl_fail(err, EINVAL,
+				       "controller \"%s\" is no address, as 10.0.0.1:%d or "
+				       "[fd00::1]:%d",
+				       cfg->controllers[i], BL_SESSION_PORT, BL_SESSION_PORT);
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return bl_fail(err, ENOMEM, "out of memory");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a node's inputs say to its agent from one look at them (bl_order_look()) to the next: which began to stand still, and which are heard again. Pure: how they stand in, what is different out.
+ * What a node's inputs say to its agent from one look at them (bl_order_look()) to the next: which
+ * began to stand still, and which are heard again. Pure: how they stand in, what is different out.
  *
- * Example: port 3 is in C's minimum; at the next look it stands still at C = 900, death 8: SILENT, and that is what LINK_DOWN says. RESUME, and the port joins and dies again before the next look: it stands still at C = 1200,
- * death 9: SILENT, again.
+ * Example: port 3 is in C's minimum; at the next look it stands still at C = 900, death 8: SILENT,
+ * and that is what LINK_DOWN says. RESUME, and the port joins and dies again before the next look:
+ * it stands still at C = 1200, death 9: SILENT, again.
  */
 #ifndef BARLINE_AGENT_WATCH_H
 #define BARLINE_AGENT_WATCH_H
@@ -12,7 +14,10 @@
 #include "agent.h"
 #include "fence.h"
 
-/** struct bl_agent_watch - how each port stood at the last look. All zero: nothing was looked at. @state: enum bl_agent_port_state + 1. */
+/**
+ * struct bl_agent_watch - how each port stood at the last look. All zero: nothing was looked at.
+ * @state: enum bl_agent_port_state + 1.
+ */
 struct bl_agent_watch {
 	struct {
 		uint32_t neighbour, death;
@@ -24,7 +29,8 @@ enum bl_agent_seen {
 	BL_AGENT_SEEN_NOTHING,
 	BL_AGENT_SEEN_SILENT, /* it began to stand still, and was not seen to before */
 	BL_AGENT_SEEN_LIVE,   /* it counts as live, and did not */
-	BL_AGENT_SEEN_OTHER,  /* it left C's minimum, or came into it behind; or another neighbour is at its other end */
+	/* it left C's minimum, or came into it behind; or another neighbour is at its other end */
+	BL_AGENT_SEEN_OTHER,
 };
 
 /** bl_agent_port_state - enum bl_agent_port_state of an input. */

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Beacons: one thread sends those of all hosts of the process, at the ticks of core/order/beacon_core.h. Where the pacer carries a host's beacons (bpf/host/beacon.h), this file only
- * makes the frame, and the thread sends none for that host. The thread also keeps the clock records of all nodes, switches' too (clock.c).
+ * Beacons: one thread sends those of all hosts of the process, at the ticks of
+ * core/order/beacon_core.h. Where the pacer carries a host's beacons (bpf/host/beacon.h), this file
+ * only makes the frame, and the thread sends none for that host. The thread also keeps the clock
+ * records of all nodes, switches' too (clock.c).
  *
- * The frame is made once; only its psn changes here, and the egress program fills B and C in. It goes through the qdisc like data does: a beacon must
- * not overtake. A tick that was overslept is not sent late: the next one says more. While the clock is void, nothing is sent.
+ * The frame is made once; only its psn changes here, and the egress program fills B and C in. It
+ * goes through the qdisc like data does: a beacon must not overtake. A tick that was overslept is
+ * not sent late: the next one says more. While the clock is void, nothing is sent.
  */
 #include <errno.h>
 #include <sched.h>
@@ -40,7 +43,8 @@ static void send_one(struct bl_node *n)
 	if (errno == ENOBUFS || errno == EAGAIN || errno == n->beacon_errno)
 		return;
 	n->beacon_errno = errno;
-	bl_log(BL_LOG_WARN, "%s: cannot send beacons on %s: %s", n->meta.name, n->att[0].iface.name, strerror(errno));
+	bl_log(BL_LOG_WARN, "%s: cannot send beacons on %s: %s", n->meta.name, n->att[0].iface.name,
+	       strerror(errno));
 }
 
 /* Send a beacon if one is due; CLOCK_MONOTONIC of the next tick. */
@@ -50,7 +54,8 @@ static uint64_t beat(struct bl_node *n)
 
 	if (!bl_clock_usable(n->clock, mono))
 		return mono + BL_BEAT_VOID_NS;
-	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock, mono), BL_READ_ONCE(n->page->sends)))
+	if (bl_beat_serve(&n->beat, mono, bl_clock_at(n->clock, mono),
+			  BL_READ_ONCE(n->page->sends)))
 		send_one(n);
 	return n->beat.next_ns;
 }
@@ -63,7 +68,10 @@ static uint64_t serve(struct bl_node *n)
 	return n->page ? bl_min64(next, beat(n)) : next;
 }
 
-/* Without permission beacons come later under load, and barriers with them: not wrong, only slower. The lock is held. */
+/*
+ * Without permission beacons come later under load, and barriers with them: not wrong, only slower.
+ * The lock is held.
+ */
 static void go_first(struct bl_server *s)
 {
 	cpu_set_t set;
@@ -97,7 +105,8 @@ static void *beacon_main(void *ctx)
 		t.tv_nsec = (long)(next % 1000000000ULL);
 		/* long sleeps are left as soon as the list changes, or the thread is to end */
 		if (next > bl_mono_ns() + SLEEP_SHORT_NS) {
-			pthread_cond_clockwait(&s->beacon_cond, &s->beacon_lock, CLOCK_MONOTONIC, &t);
+			pthread_cond_clockwait(&s->beacon_cond, &s->beacon_lock, CLOCK_MONOTONIC,
+					       &t);
 			continue;
 		}
 		pthread_mutex_unlock(&s->beacon_lock);
@@ -113,9 +122,12 @@ static void make(struct bl_node *n, struct bl_beat *b, uint64_t sends)
 	static const uint8_t to[6] = BL_BEACON_MAC;
 	struct ethhdr *eth = (void *)b->frame;
 	struct bl_hdr *h = (void *)(eth + 1);
-	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s), .node_id = htonl(n->meta.node_id) };
+	struct bl_beacon body = { .tai_offset_s = htons((uint16_t)n->clock->tai_offset_s),
+				  .node_id = htonl(n->meta.node_id) };
 
-	*b = (struct bl_beat){ .node_id = n->meta.node_id, .interval_ns = n->cfg.beacon_us * 1000ULL, .sends = sends };
+	*b = (struct bl_beat){ .node_id = n->meta.node_id,
+			       .interval_ns = n->cfg.beacon_us * 1000ULL,
+			       .sends = sends };
 	memcpy(eth->h_dest, to, 6);
 	memcpy(eth->h_source, n->att[0].iface.mac, 6);
 	eth->h_proto = htons(BL_ETHERTYPE);
@@ -132,17 +144,24 @@ static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 	/* protocol 0: a socket that receives nothing */
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return bl_fail(err, errno, "cannot make the beacon socket of %s: %s; it takes CAP_NET_RAW", nic->name, strerror(errno));
+		return bl_fail(err, errno,
+			       "cannot make the beacon socket of %s: %s; it takes CAP_NET_RAW",
+			       nic->name, strerror(errno));
 	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
-		rc = bl_fail(err, errno, "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", nic->name, strerror(errno));
+		rc = bl_fail(err, errno,
+			     "cannot mark the beacons of %s: %s; it takes CAP_NET_ADMIN", nic->name,
+			     strerror(errno));
 	/*
-	 * The least that the kernel takes, 4608 bytes: half a dozen beacons. Where the other end of a veth is not served for some
-	 * milliseconds, beacons took the places of its ring that the data's windows count on, and data was lost.
+	 * The least that the kernel takes, 4608 bytes: half a dozen beacons. Where the other end of
+	 * a veth is not served for some milliseconds, beacons took the places of its ring that the
+	 * data's windows count on, and data was lost.
 	 */
 	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few)))
-		rc = bl_fail(err, errno, "cannot bound the beacons on their way on %s: %s", nic->name, strerror(errno));
+		rc = bl_fail(err, errno, "cannot bound the beacons on their way on %s: %s",
+			     nic->name, strerror(errno));
 	else if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
-		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name, strerror(errno));
+		rc = bl_fail(err, errno, "cannot bind the beacon socket to %s: %s", nic->name,
+			     strerror(errno));
 	if (rc)
 		close(fd);
 	else
@@ -151,7 +170,8 @@ static int open_socket(const struct bl_iface *nic, int *out, struct bl_err *err)
 }
 
 /*
- * Where @n's beacons are best sent from. A beacon that leaves on another CPU than the one that takes it on from there wakes that one with an interrupt, 10000 times a second for each host. In a
+ * Where @n's beacons are best sent from. A beacon that leaves on another CPU than the one that
+ * takes it on from there wakes that one with an interrupt, 10000 times a second for each host. In a
  * lab of 8 hosts on two CPUs that was 39 % of both (2026-11).
  */
 static void wish(struct bl_node *n)
@@ -164,7 +184,8 @@ static void wish(struct bl_node *n)
 }
 
 /*
- * The thread goes where its nodes want it. For one host it takes a few percent of a CPU, and a host whose beacons come late is excluded: it may be SCHED_FIFO. That of a lab, which beats for all
+ * The thread goes where its nodes want it. For one host it takes a few percent of a CPU, and a host
+ * whose beacons come late is excluded: it may be SCHED_FIFO. That of a lab, which beats for all
  * hosts of a rack, keeps others waiting as NAPI does. The lock is held.
  */
 static void settle(struct bl_server *s)
@@ -191,10 +212,14 @@ static void settle(struct bl_server *s)
 	s->beacon_prio = true;
 	/* not wrong, only dearer */
 	if (rc)
-		bl_log(BL_LOG_WARN, "cannot keep the beacon thread on the CPUs of its NICs: %s", strerror(rc));
+		bl_log(BL_LOG_WARN, "cannot keep the beacon thread on the CPUs of its NICs: %s",
+		       strerror(rc));
 }
 
-/* Not while the caller is in a node's namespace: the thread would hold that namespace for as long as the process lives. */
+/*
+ * Not while the caller is in a node's namespace: the thread would hold that namespace for as long
+ * as the process lives.
+ */
 int bl_beacon_start(struct bl_server *s, struct bl_err *err)
 {
 	int rc;
@@ -301,8 +326,9 @@ static void *close_main(void *fd)
 }
 
 /*
- * Closing a packet socket waits for an RCU grace period, 8 to 24 ms; whoever else this process serves
- * need not wait for that. Nobody joins the thread: if the process ends first, the kernel closes it.
+ * Closing a packet socket waits for an RCU grace period, 8 to 24 ms; whoever else this process
+ * serves need not wait for that. Nobody joins the thread: if the process ends first, the kernel
+ * closes it.
  */
 static void close_aside(int fd)
 {
@@ -351,7 +377,8 @@ bool bl_beacons_here(const struct bl_node_cfg *c)
 
 bool bl_beacon_paced(const struct bl_node_cfg *c)
 {
-	return c->role == BL_ROLE_HOST && !c->no_beacons && c->admission.on && c->admission.pacer_beacons;
+	return c->role == BL_ROLE_HOST && !c->no_beacons && c->admission.on &&
+	       c->admission.pacer_beacons;
 }
 
 int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
@@ -370,13 +397,17 @@ int bl_beacon_pace(struct bl_node *n, struct bpf_object *obj, struct bl_err *err
 	if (rc)
 		return rc;
 	if (bpf_map_lookup_elem(n->page_fd, &zero, &page))
-		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_PAGE, strerror(errno));
+		return bl_fail(err, errno, "cannot read the map %s: %s", BL_MAP_HOST_PAGE,
+			       strerror(errno));
 	make(n, &b, page.sends);
 	b.on = bl_beacon_paced(&n->cfg);
 	rc = bl_map_set(bpf_map__fd(beat), 0, &b, BL_MAP_PACE_BEAT, err);
 	if (rc || !b.on)
 		return rc;
-	/* The pacer's first turn shall look for a tick. Frames may be held already, so the time is lowered as they do it. */
+	/*
+	 * The pacer's first turn shall look for a tick. Frames may be held already, so the time is
+	 * lowered as they do it.
+	 */
 	d = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(due), 0);
 	if (d == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_HOLD_DUE, strerror(errno));

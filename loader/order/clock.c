@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The clock record: keeps bus time near CLOCK_TAI without ever setting it back (maps/clock_abi.h, core/clock_core.h).
+ * The clock record: keeps bus time near CLOCK_TAI without ever setting it back (maps/clock_abi.h,
+ * core/clock_core.h).
  *
- * Every 250 ms CLOCK_TAI is read against CLOCK_MONOTONIC, and the rate of the next piece is chosen so that the error would be gone in 2 s. Example:
- * bus time is 10 us ahead: the rate becomes -5 ppm. An error of more than a second is no drift but a step of the system clock. Bus time does not follow:
- * it goes on at the rate of CLOCK_MONOTONIC, as_of stands still, and so the bound widens by drift_ppb until the clocks agree again.
+ * Every 250 ms CLOCK_TAI is read against CLOCK_MONOTONIC, and the rate of the next piece is chosen
+ * so that the error would be gone in 2 s. Example: bus time is 10 us ahead: the rate becomes -5
+ * ppm. An error of more than a second is no drift but a step of the system clock. Bus time does not
+ * follow: it goes on at the rate of CLOCK_MONOTONIC, as_of stands still, and so the bound widens by
+ * drift_ppb until the clocks agree again.
  *
- * A record that the daemon before left is continued while it is good. When it is void, nobody uses it, and bus time may leap forward to the truth.
+ * A record that the daemon before left is continued while it is good. When it is void, nobody uses
+ * it, and bus time may leap forward to the truth.
  *
- * There is one writer at a time: whoever holds the keeper's lock (keep.c). It keeps a copy of its own, never
- * reads back what is shared, and writes every field at each update: what somebody else wrote into the page is
- * gone 250 ms later. The record is written by the beacon thread, not by the event loop, so that nothing that
- * takes long there (programs that are loaded, a start on a busy machine) lets it become void.
+ * There is one writer at a time: whoever holds the keeper's lock (keep.c). It keeps a copy of its
+ * own, never reads back what is shared, and writes every field at each update: what somebody else
+ * wrote into the page is gone 250 ms later. The record is written by the beacon thread, not by the
+ * event loop, so that nothing that takes long there (programs that are loaded, a start on a busy
+ * machine) lets it become void.
  *
  * Does not discipline the system clock: that is ptp4l's and chrony's work.
  */
@@ -28,7 +33,7 @@
 #include "loader/node_priv.h"
 
 #define READINGS 9
-#define GAIN_NS	 2000000000ULL
+#define GAIN_NS  2000000000ULL
 
 struct reading {
 	uint64_t mono, tai, width;
@@ -63,9 +68,9 @@ static struct reading measure(void)
 }
 
 /*
- * Writes all of the daemon's own record into the shared one. Readers: bl_clock_at(). The pieces are written one
- * after the other, the older one first: whoever is killed in between leaves at least one that is whole, and an
- * odd sequence number (bl_clock_torn()).
+ * Writes all of the daemon's own record into the shared one. Readers: bl_clock_at(). The pieces are
+ * written one after the other, the older one first: whoever is killed in between leaves at least
+ * one that is whole, and an odd sequence number (bl_clock_torn()).
  */
 static void publish(struct bl_node *n)
 {
@@ -93,7 +98,10 @@ static uint64_t void_after(const struct bl_node *n, uint64_t mono)
 	return mono + n->cfg.clock_void_after_ms * 1000000ULL;
 }
 
-/* all nodes of a process that start at one base start at one moment, or they would disagree by the time between their openings */
+/*
+ * all nodes of a process that start at one base start at one moment, or they would disagree by the
+ * time between their openings
+ */
 static int64_t base_offset(uint64_t base, uint64_t tai)
 {
 	static uint64_t last_base;
@@ -117,11 +125,16 @@ static void steer(struct bl_node *n)
 
 	for (tries = 0; tries < 8; tries++) {
 		r = measure();
-		error = bl_clock_steer(c, r.mono, r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns), GAIN_NS, &next);
+		error = bl_clock_steer(c, r.mono,
+				       r.tai + (uint64_t)(n->bus_offset_ns + n->cfg.skew_ns),
+				       GAIN_NS, &next);
 		step = error > BL_CLOCK_STEP_NS || error < -BL_CLOCK_STEP_NS;
 		if (step)
 			next.rate = 0;
-		/* a piece that starts in the past would make time jump under its readers: measure again when this thread was held up */
+		/*
+		 * a piece that starts in the past would make time jump under its readers: measure
+		 * again when this thread was held up
+		 */
 		if (bl_mono_ns() + BL_CLOCK_LEAD_NS / 2 > next.mono_ns)
 			continue;
 		c->seg[0] = c->seg[1];
@@ -129,15 +142,21 @@ static void steer(struct bl_node *n)
 		c->void_after_ns = void_after(n, r.mono);
 		if (!step) {
 			c->as_of_ns = r.mono;
-			c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (uint64_t)llabs(error);
+			c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 +
+				      (uint64_t)llabs(error);
 		}
 		publish(n);
 		if (step && !n->stepped)
-			bl_log(BL_LOG_WARN, "%s: the system clock is %s bus time by %lld ms: it was set. Bus time keeps its own course and its bound widens; when all "
-			       "clocks of the rack are right, stop the daemon for %u ms and start it again", n->meta.name, error < 0 ? "ahead of" : "behind",
+			bl_log(BL_LOG_WARN,
+			       "%s: the system clock is %s bus time by %lld ms: it was set. Bus "
+			       "time keeps its own course and its bound widens; when all "
+			       "clocks of the rack are right, stop the daemon for %u ms and start "
+			       "it again",
+			       n->meta.name, error < 0 ? "ahead of" : "behind",
 			       (long long)(llabs(error) / 1000000), n->cfg.clock_void_after_ms);
 		if (!step && n->stepped)
-			bl_log(BL_LOG_INFO, "%s: the system clock and bus time agree again", n->meta.name);
+			bl_log(BL_LOG_INFO, "%s: the system clock and bus time agree again",
+			       n->meta.name);
 		n->stepped = step;
 		return;
 	}
@@ -149,12 +168,15 @@ int bl_clock_map(struct bl_node *n, int map_fd, struct bl_err *err)
 
 	if (n->clock)
 		return 0;
-	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd,
+		 0);
 	if (p == MAP_FAILED)
 		return bl_fail(err, errno, "cannot map the clock record: %s", strerror(errno));
 	n->clock = p;
 	n->clock_fd = fcntl(map_fd, F_DUPFD_CLOEXEC, 3);
-	return n->clock_fd < 0 ? bl_fail(err, errno, "cannot keep the clock record: %s", strerror(errno)) : 0;
+	return n->clock_fd < 0
+		       ? bl_fail(err, errno, "cannot keep the clock record: %s", strerror(errno))
+		       : 0;
 }
 
 int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
@@ -169,7 +191,10 @@ int bl_clock_open(struct bl_node *n, int map_fd, struct bl_err *err)
 	return rc;
 }
 
-/* What was shared becomes our own. Bus time of a record that is no good counts as well: it must not go back. */
+/*
+ * What was shared becomes our own. Bus time of a record that is no good counts as well: it must not
+ * go back.
+ */
 int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
 {
 	struct bl_clock *c = &n->clock_own;
@@ -197,7 +222,10 @@ int bl_clock_adopt(struct bl_node *n, struct bl_err *err)
 	bl_clock_start(c, r.mono, bus);
 	c->as_of_ns = r.mono;
 	c->void_after_ns = void_after(n, r.mono);
-	/* a void record that is ahead of the truth: its error stays until it is worked off, or for good */
+	/*
+	 * a void record that is ahead of the truth: its error stays until it is worked off, or for
+	 * good
+	 */
 	c->bound_ns = n->cfg.clock_bound_us * 1000ULL + r.width / 2 + (bus - target);
 	c->drift_ppb = BL_CLOCK_DRIFT_PPB;
 	c->tai_offset_s = tx.tai;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The pages that endpoints share with their host's programs; endpoint_pages.h says what is where. */
+/*
+ * The pages that endpoints share with their host's programs; endpoint_pages.h says what is where.
+ */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <string.h>
@@ -15,7 +17,8 @@
 
 int bl_ep_publish(struct bl_node *n, unsigned int gone)
 {
-	struct bl_host_page *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, n->page_fd, 0);
+	struct bl_host_page *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, n->page_fd, 0);
 	uint32_t active = 0, lines, k;
 
 	if (page == MAP_FAILED)
@@ -32,7 +35,10 @@ int bl_ep_publish(struct bl_node *n, unsigned int gone)
 	return 0;
 }
 
-/* The wake page is shared with programs and processes: one word is stored in the mapping, never the whole value. */
+/*
+ * The wake page is shared with programs and processes: one word is stored in the mapping, never the
+ * whole value.
+ */
 int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 {
 	size_t size = (sizeof(struct bl_wake) + 4095) & ~4095UL;
@@ -43,7 +49,10 @@ int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 	__atomic_store_n(&w->ep[slot].until, BL_TIME_NONE, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].until_c, BL_TIME_NONE, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].on_ack, 0, __ATOMIC_RELEASE);
-	/* what it was about to put into the NIC's ring may be there; its counts go on with the next in the slot */
+	/*
+	 * what it was about to put into the NIC's ring may be there; its counts go on with the next
+	 * in the slot
+	 */
 	__atomic_store_n(&w->ep[slot].nic_queued, w->ep[slot].nic_offered, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->ep[slot].senders, 0, __ATOMIC_RELEASE);
 	munmap(w, size);
@@ -52,7 +61,8 @@ int bl_ep_clear_wake(struct bl_node *n, unsigned int slot)
 
 struct bl_inflight *bl_lines_map(const struct bl_node *n)
 {
-	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, n->inflight_fd, 0);
+	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ | PROT_WRITE,
+					MAP_SHARED, n->inflight_fd, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
@@ -123,7 +133,8 @@ uint64_t bl_ep_bye(const struct bl_node *n, unsigned int slot)
 
 /* ---- who is out ---- */
 
-#define SLACK_NS 1000000ULL /* between reading the clock and storing what follows from it; else once more */
+/* between reading the clock and storing what follows from it; else once more */
+#define SLACK_NS 1000000ULL
 
 struct pages {
 	struct bl_inflight *line;
@@ -147,7 +158,10 @@ static void unmap_both(struct pages *p)
 		munmap(p->host, 4096);
 }
 
-/* No C that this host has sent, or a program that runs now will send, is later: C is at most what the host promises. */
+/*
+ * No C that this host has sent, or a program that runs now will send, is later: C is at most what
+ * the host promises.
+ */
 static uint64_t promised(const struct bl_node *n, const struct pages *p)
 {
 	uint64_t t = bl_clock_at(n->clock, bl_mono_ns()) + n->host_cfg.ahead_ns;
@@ -156,9 +170,11 @@ static uint64_t promised(const struct bl_node *n, const struct pages *p)
 	return bl_max64(t, __atomic_load_n(&p->host->sent_commit, __ATOMIC_ACQUIRE));
 }
 
-static uint64_t failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p, uint64_t latest)
+static uint64_t failed_at(const struct bl_node *n, unsigned int slot, const struct pages *p,
+			  uint64_t latest)
 {
-	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED, n->windows_fd, (off_t)(slot * sizeof(*w)));
+	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED,
+				 n->windows_fd, (off_t)(slot * sizeof(*w)));
 	uint64_t t;
 
 	if (w == MAP_FAILED)
@@ -179,8 +195,9 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
 		if (line->out && line->out_why)
 			t = line->out; /* by an earlier daemon */
 		/*
-		 * Pairs with host_barriers() in bpf/host/host.bpf.c: clock, full fence, line. A program that has not
-		 * seen @out has read a clock from before the fence here, and promises no more than promised().
+		 * Pairs with host_barriers() in bpf/host/host.bpf.c: clock, full fence, line. A
+		 * program that has not seen @out has read a clock from before the fence here, and
+		 * promises no more than promised().
 		 */
 		while (!t) {
 			latest = promised(n, &p) + SLACK_NS;
@@ -198,9 +215,10 @@ uint64_t bl_ep_dead_at(struct bl_node *n, unsigned int slot, enum bl_out_why why
 }
 
 /*
- * Wait until no program runs that began before. An update of a map of maps by a process returns after an RCU
- * grace period (maybe_wait_bpf_programs(); the kernel's own selftests wait so), and programs run inside of
- * RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) is one, too, but is refused where nohz_full is on.
+ * Wait until no program runs that began before. An update of a map of maps by a process returns
+ * after an RCU grace period (maybe_wait_bpf_programs(); the kernel's own selftests wait so), and
+ * programs run inside of RCU read sections. membarrier(MEMBARRIER_CMD_GLOBAL) is one, too, but is
+ * refused where nohz_full is on.
  */
 static void grace(const struct bl_node *n)
 {
@@ -209,9 +227,13 @@ static void grace(const struct bl_node *n)
 	const struct timespec ms50 = { .tv_nsec = 50000000 };
 	uint32_t zero = 0;
 
-	outer = inner < 0 ? -1 : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "bl_grace", 4, 4, 1, &opts);
-	if ((outer < 0 || bpf_map_update_elem(outer, &zero, &inner, BPF_ANY)) && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) {
-		bl_log(BL_LOG_ERR, "%s: cannot wait for the programs that run now: %s; they get 50 ms", n->meta.name, strerror(errno));
+	outer = inner < 0 ? -1
+			  : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "bl_grace", 4, 4, 1, &opts);
+	if ((outer < 0 || bpf_map_update_elem(outer, &zero, &inner, BPF_ANY)) &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) {
+		bl_log(BL_LOG_ERR,
+		       "%s: cannot wait for the programs that run now: %s; they get 50 ms",
+		       n->meta.name, strerror(errno));
 		nanosleep(&ms50, NULL);
 	}
 	if (outer >= 0)
@@ -229,13 +251,16 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 	if (map_both(n, &p)) {
 		for (k = 0; k < BL_EPS_MAX; k++)
 			if (slots >> k & 1)
-				bl_line_stop(&p.line[k], __atomic_load_n(&p.host->sent_commit, __ATOMIC_ACQUIRE),
+				bl_line_stop(&p.line[k],
+					     __atomic_load_n(&p.host->sent_commit,
+							     __ATOMIC_ACQUIRE),
 					     __atomic_load_n(&p.host->commit, __ATOMIC_ACQUIRE));
 		grace(n);
 		for (k = 0; k < BL_EPS_MAX; k++) {
 			if (!(slots >> k & 1))
 				continue;
-			t[k] = p.line[k].out_why ? p.line[k].out : failed_at(n, k, &p, promised(n, &p));
+			t[k] = p.line[k].out_why ? p.line[k].out
+						 : failed_at(n, k, &p, promised(n, &p));
 			if (t[k] && !p.line[k].out_why)
 				bl_line_out(&p.line[k], t[k], why);
 		}
@@ -245,7 +270,8 @@ void bl_ep_put_out(struct bl_node *n, uint64_t slots, enum bl_out_why why, uint6
 
 struct bl_failures *bl_failures_map(const struct bl_node *n)
 {
-	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL, PROT_READ | PROT_WRITE, MAP_SHARED, n->failures_fd, 0);
+	struct bl_failures *page = mmap(NULL, (sizeof(*page) + 4095) & ~4095UL,
+					PROT_READ | PROT_WRITE, MAP_SHARED, n->failures_fd, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
@@ -255,7 +281,10 @@ void bl_failures_unmap(struct bl_failures *page)
 	munmap(page, (sizeof(*page) + 4095) & ~4095UL);
 }
 
-/* The controller orders again what it does not know to be done; a daemon that was started anew does not know either. */
+/*
+ * The controller orders again what it does not know to be done; a daemon that was started anew does
+ * not know either.
+ */
 static bool announced(const struct bl_failures *page, const struct bl_failure *f)
 {
 	uint64_t i;
@@ -263,7 +292,8 @@ static bool announced(const struct bl_failures *page, const struct bl_failure *f
 	for (i = page->last; i && page->last - i < BL_FAILS_MAX; i--) {
 		const struct bl_failure *v = &page->ring[i % BL_FAILS_MAX];
 
-		if (v->order == f->order && v->port == f->port && v->ts == f->ts && !memcmp(v->addr, f->addr, sizeof(f->addr)))
+		if (v->order == f->order && v->port == f->port && v->ts == f->ts &&
+		    !memcmp(v->addr, f->addr, sizeof(f->addr)))
 			return f->order != 0;
 	}
 	return false;
@@ -282,10 +312,15 @@ int bl_failure_announce(struct bl_node *n, const struct bl_failure *f)
 		return 0;
 	}
 	number = page->last + 1;
-	__atomic_thread_fence(__ATOMIC_RELEASE); /* who finds a piece of this one finds last as it is now, at least; pairs with read_failure() in lib/recall.c */
+	/*
+	 * who finds a piece of this one finds last as it is now, at least; pairs with
+	 * read_failure() in lib/recall.c
+	 */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	page->ring[number % BL_FAILS_MAX] = *f;
 	page->ring[number % BL_FAILS_MAX].number = number;
-	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE); /* pairs with bl_recall_last() in lib/recall.c */
+	/* pairs with bl_recall_last() in lib/recall.c */
+	__atomic_store_n(&page->last, number, __ATOMIC_RELEASE);
 	bl_failures_unmap(page);
 	/* wake who sleeps; whose connection is of an earlier daemon looks by itself */
 	for (k = 0; k < BL_EPS_MAX; k++)
@@ -301,7 +336,8 @@ bool bl_failure_done(struct bl_node *n)
 	int k;
 
 	for (k = 0; page && k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && !n->ep[k].dead && __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
+		if (n->ep[k].used && !n->ep[k].dead &&
+		    __atomic_load_n(&page->done[k], __ATOMIC_ACQUIRE) != page->last)
 			done = false;
 	if (page)
 		bl_failures_unmap(page);

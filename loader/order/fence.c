@@ -2,8 +2,11 @@
 /*
  * See loader/order/fence.h, and maps/order_abi.h for the way down.
  *
- * When does an order hold? A lane that has frames obeys before the next one, within a beacon interval, and says so. One that has none cannot say anything, and need not: it obeys before its next frame, since its limit_ns is
- * 0. Only a run that had read its limit before must end first: a grace period (RCU). So an idle lane's registers are what bl_port_obey() makes of them, here, on a copy: nothing can come in between.
+ * When does an order hold? A lane that has frames obeys before the next one, within a beacon
+ * interval, and says so. One that has none cannot say anything, and need not: it obeys before its
+ * next frame, since its limit_ns is 0. Only a run that had read its limit before must end first: a
+ * grace period (RCU). So an idle lane's registers are what bl_port_obey() makes of them, here, on a
+ * copy: nothing can come in between.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +21,11 @@
 #include "loader/node_priv.h"
 #include "fence.h"
 
-#define ANSWER_NS  2000000ULL /* for lanes that have frames: twenty beacon intervals */
-#define LOOK_NS	   20000L
-#define AGAIN_MAX  100 /* grace periods; each after the first takes a lane that read its clock in just that moment */
-#define C_MASK	   ((1ULL << BL_TS_BITS) - 1)
+#define ANSWER_NS 2000000ULL /* for lanes that have frames: twenty beacon intervals */
+#define LOOK_NS   20000L
+/* grace periods; each after the first takes a lane that read its clock in just that moment */
+#define AGAIN_MAX 100
+#define C_MASK    ((1ULL << BL_TS_BITS) - 1)
 
 /* What bl_order_look() wants to know of one input. */
 struct input {
@@ -45,17 +49,24 @@ int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	const struct {
 		int *to;
 		const char *name;
-	} sw[] = { { &o->epoch, BL_MAP_EPOCH }, { &o->slots, BL_MAP_SW_ORDERS }, { &o->lives, BL_MAP_SW_LIVES }, { &o->ports, BL_MAP_SW_PORTS }, { &o->regs, BL_MAP_SW_REGS }, { &o->lanes, BL_MAP_SW_LANES }, { &o->cfg, BL_MAP_SW_CFG } },
-	  host[] = { { &o->epoch, BL_MAP_EPOCH }, { &o->slots, BL_MAP_HOST_ORDERS }, { &o->page, BL_MAP_HOST_PAGE } };
+	} sw[] = { { &o->epoch, BL_MAP_EPOCH },    { &o->slots, BL_MAP_SW_ORDERS },
+		   { &o->lives, BL_MAP_SW_LIVES }, { &o->ports, BL_MAP_SW_PORTS },
+		   { &o->regs, BL_MAP_SW_REGS },   { &o->lanes, BL_MAP_SW_LANES },
+		   { &o->cfg, BL_MAP_SW_CFG } },
+	  host[] = { { &o->epoch, BL_MAP_EPOCH },
+		     { &o->slots, BL_MAP_HOST_ORDERS },
+		     { &o->page, BL_MAP_HOST_PAGE } };
 	bool is_switch = n->cfg.role == BL_ROLE_SWITCH;
-	unsigned int k, count = is_switch ? sizeof(sw) / sizeof(sw[0]) : sizeof(host) / sizeof(host[0]);
+	unsigned int k,
+		count = is_switch ? sizeof(sw) / sizeof(sw[0]) : sizeof(host) / sizeof(host[0]);
 	struct bpf_program *p = bpf_object__find_program_by_name(obj, "bl_order");
 	int rc = keep(&o->prog, p ? bpf_program__fd(p) : -1, "the program bl_order", err);
 
 	for (k = 0; k < count && !rc; k++) {
 		const char *name = is_switch ? sw[k].name : host[k].name;
 
-		rc = keep(is_switch ? sw[k].to : host[k].to, bpf_object__find_map_fd_by_name(obj, name), name, err);
+		rc = keep(is_switch ? sw[k].to : host[k].to,
+			  bpf_object__find_map_fd_by_name(obj, name), name, err);
 	}
 	return rc;
 }
@@ -67,7 +78,9 @@ void bl_order_none(struct bl_node *n)
 
 void bl_order_close(struct bl_node *n)
 {
-	int *fds[] = { &n->order.prog, &n->order.epoch, &n->order.slots, &n->order.lives, &n->order.ports, &n->order.regs, &n->order.lanes, &n->order.cfg, &n->order.page };
+	int *fds[] = { &n->order.prog,  &n->order.epoch, &n->order.slots,
+		       &n->order.lives, &n->order.ports, &n->order.regs,
+		       &n->order.lanes, &n->order.cfg,   &n->order.page };
 	unsigned int k;
 
 	for (k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
@@ -130,7 +143,11 @@ static int read_port(const struct bl_node *n, uint32_t p, struct input *i)
 		rc = value(n->order.slots, p, &i->slot);
 	if (!rc)
 		rc = value(n->order.lanes, cfg.single_writer ? BL_HOME_LANE(&port) : 0, &lane);
-	/* the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the other order, so that an input that has passed what they were given is never seen behind it */
+	/*
+	 * the outputs before the registers: pairs with bl_leaf_changed(), which raises them in the
+	 * other order, so that an input that has passed what they were given is never seen behind
+	 * it
+	 */
 	for (s = 0; s < BL_SETS_MAX && !rc; s++)
 		if (port.in_sets >> s & 1 && lane.out[s].c > i->given)
 			i->given = lane.out[s].c;
@@ -147,7 +164,10 @@ static int read_input(const struct bl_node *n, uint32_t p, struct input *i)
 {
 	int rc = n->cfg.role == BL_ROLE_SWITCH ? read_port(n, p, i) : p ? -ENOENT : read_host(n, i);
 
-	/* a register that began to stand still while it was read may have been read before it rose for the last time */
+	/*
+	 * a register that began to stand still while it was read may have been read before it rose
+	 * for the last time
+	 */
 	if (!rc && bl_port_flags(&i->regs) & BL_REG_HELD)
 		rc = n->cfg.role == BL_ROLE_SWITCH ? read_port(n, p, i) : read_host(n, i);
 	return rc;
@@ -173,7 +193,8 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		.death = i.life.death,
 		.role = i.role,
 		.in = flags & BL_REG_IN,
-		.behind = flags & BL_REG_IN && i.given && (leaf.c == BL_LEAF_NONE || leaf.c < i.given),
+		.behind = flags & BL_REG_IN && i.given &&
+			  (leaf.c == BL_LEAF_NONE || leaf.c < i.given),
 		.held = flags & BL_REG_HELD,
 		.live = leaf.b != BL_LEAF_NONE,
 		.barred = i.slot.barred,
@@ -221,10 +242,15 @@ static int grace(void)
 
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		return 0;
-	/* kernels with nohz_full refuse that; what the entry of a map of maps was is in nobody's hands any more when the call returns that replaced it (Linux 1ae80cf31938, 2018) */
+	/*
+	 * kernels with nohz_full refuse that; what the entry of a map of maps was is in nobody's
+	 * hands any more when the call returns that replaced it (Linux 1ae80cf31938, 2018)
+	 */
 	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(zero), sizeof(zero), 1, NULL);
 	o.inner_map_fd = (uint32_t)inner;
-	outer = inner < 0 ? -1 : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, NULL, sizeof(zero), sizeof(zero), 1, &o);
+	outer = inner < 0 ? -1
+			  : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, NULL, sizeof(zero),
+					   sizeof(zero), 1, &o);
 	rc = outer < 0 || bpf_map_update_elem(outer, &zero, &inner, BPF_ANY) ? -errno : 0;
 	if (outer >= 0)
 		close(outer);
@@ -233,7 +259,10 @@ static int grace(void)
 	return rc;
 }
 
-/* Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock reading since. */
+/*
+ * Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock
+ * reading since.
+ */
 static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool idle)
 {
 	struct bl_sw_port port;
@@ -243,7 +272,8 @@ static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool
 	uint32_t l, first = 0, last;
 
 	if (n->cfg.role == BL_ROLE_HOST)
-		return !value(n->order.page, 0, &page) && (page.orders >= a->generation || (idle && !page.limit_ns));
+		return !value(n->order.page, 0, &page) &&
+		       (page.orders >= a->generation || (idle && !page.limit_ns));
 	if (value(n->order.cfg, 0, &cfg))
 		return false;
 	last = cfg.lanes < BL_LANES_MAX ? cfg.lanes : BL_LANES_MAX;
@@ -255,14 +285,16 @@ static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool
 		last = first + 1;
 	}
 	for (l = first; l < last; l++)
-		if (value(n->order.lanes, l, &lane) || (lane.orders < a->generation && !(idle && !lane.limit_ns)))
+		if (value(n->order.lanes, l, &lane) ||
+		    (lane.orders < a->generation && !(idle && !lane.limit_ns)))
 			return false;
 	return true;
 }
 
 /*
- * @strict: it must hold when this returns. A host's lane is whichever CPU its NIC interrupts, and its output all of them: there a grace period has to pass in any case. Whoever resumes need not wait so long: an order
- * that comes first and one that comes after meet in the slot.
+ * @strict: it must hold when this returns. A host's lane is whichever CPU its NIC interrupts, and
+ * its output all of them: there a grace period has to pass in any case. Whoever resumes need not
+ * wait so long: an order that comes first and one that comes after meet in the slot.
  */
 static int settle(const struct bl_node *n, struct bl_order_arg *a, bool strict)
 {
@@ -310,7 +342,10 @@ int bl_order_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_
 		rc = bl_order_raise(n, epoch);
 		return rc ? rc : -ENOENT;
 	}
-	/* An input that stands still needs nothing more. One that does not may die in this moment: of itself only once, and then it is this death. */
+	/*
+	 * An input that stands still needs nothing more. One that does not may die in this moment:
+	 * of itself only once, and then it is this death.
+	 */
 	a.death = p->held ? p->death : p->death + 1;
 	if (!rc)
 		rc = run(n, &a);
@@ -334,7 +369,9 @@ int bl_order_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsign
 
 int bl_order_resume(struct bl_node *n, uint64_t epoch, uint32_t port, uint32_t death)
 {
-	struct bl_order_arg a = { .epoch = epoch, .kind = BL_ORDER_RESUME, .port = port, .death = death };
+	struct bl_order_arg a = {
+		.epoch = epoch, .kind = BL_ORDER_RESUME, .port = port, .death = death
+	};
 	int rc = run(n, &a);
 
 	return rc ? rc : settle(n, &a, false);

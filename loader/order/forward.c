@@ -21,8 +21,10 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 {
 	struct bl_forward f = { .sport = ep->info.port };
 
-	if (len < offsetof(struct bl_forward_msg, frame) || m->magic != BL_SOCK_FORWARD || len != offsetof(struct bl_forward_msg, frame) + m->len || ep->dead)
-		return; /* not ours to judge; whoever attached is trusted as far as the maps go (docs/guarantees.md) */
+	if (len < offsetof(struct bl_forward_msg, frame) || m->magic != BL_SOCK_FORWARD ||
+	    len != offsetof(struct bl_forward_msg, frame) + m->len || ep->dead)
+		return; /* not ours to judge; whoever attached is trusted as far as the maps go
+			   (docs/guarantees.md) */
 	f.port = m->port;
 	f.frame = m->frame;
 	f.len = m->len;
@@ -39,19 +41,28 @@ static size_t build(uint8_t *buf, const struct bl_forward *f)
 {
 	bool v4 = is_v4(f->to);
 	struct ethhdr eth = { .h_proto = htons(v4 ? ETH_P_IP : ETH_P_IPV6) };
-	struct udphdr u = { .source = htons(f->sport), .dest = htons(f->port), .len = htons((uint16_t)(sizeof(u) + f->len)) };
+	struct udphdr u = { .source = htons(f->sport),
+			    .dest = htons(f->port),
+			    .len = htons((uint16_t)(sizeof(u) + f->len)) };
 	size_t n = sizeof(eth);
 
 	memcpy(buf, &eth, sizeof(eth));
 	if (v4) {
-		struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP, .tot_len = htons((uint16_t)(sizeof(ip) + sizeof(u) + f->len)) };
+		struct iphdr ip = { .version = 4,
+				    .ihl = 5,
+				    .ttl = 64,
+				    .protocol = IPPROTO_UDP,
+				    .tot_len = htons((uint16_t)(sizeof(ip) + sizeof(u) + f->len)) };
 
 		memcpy(&ip.saddr, f->from + 12, 4);
 		memcpy(&ip.daddr, f->to + 12, 4);
 		memcpy(buf + n, &ip, sizeof(ip));
 		n += sizeof(ip);
 	} else {
-		struct ipv6hdr ip = { .version = 6, .hop_limit = 64, .nexthdr = IPPROTO_UDP, .payload_len = htons((uint16_t)(sizeof(u) + f->len)) };
+		struct ipv6hdr ip = { .version = 6,
+				      .hop_limit = 64,
+				      .nexthdr = IPPROTO_UDP,
+				      .payload_len = htons((uint16_t)(sizeof(u) + f->len)) };
 
 		memcpy(&ip.saddr, f->from, 16);
 		memcpy(&ip.daddr, f->to, 16);
@@ -67,7 +78,8 @@ static size_t build(uint8_t *buf, const struct bl_forward *f)
 /* What the program made of it: the same headers, turned round. */
 static bool take_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forward *a)
 {
-	size_t l3 = sizeof(struct ethhdr), l4 = l3 + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+	size_t l3 = sizeof(struct ethhdr),
+	       l4 = l3 + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
 	struct udphdr u;
 
 	if (len < l4 + sizeof(u) + sizeof(struct bl_hdr))
@@ -93,10 +105,12 @@ static bool take_answer(const uint8_t *buf, size_t len, bool v4, struct bl_forwa
 	return bl_forward_fits(a);
 }
 
-bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct bl_forward *answer, uint8_t buf[BL_FORWARD_BUF])
+bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct bl_forward *answer,
+		    uint8_t buf[BL_FORWARD_BUF])
 {
 	uint8_t in[BL_FORWARD_BUF];
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in, .data_out = buf, .data_size_out = BL_FORWARD_BUF, .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in, .data_out = buf,
+		    .data_size_out = BL_FORWARD_BUF, .repeat = 1);
 	int rc;
 
 	if (!bl_forward_fits(f) || is_v4(f->to) != is_v4(f->from))
@@ -104,7 +118,10 @@ bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct 
 	o.data_size_in = (uint32_t)build(in, f);
 	rc = bpf_prog_test_run_opts(n->relayed_fd, &o);
 	if (rc) {
-		bl_log(BL_LOG_ERR, "%s: a frame of %zu bytes that the controller forwarded could not be taken in: %s", n->meta.name, f->len, strerror(-rc));
+		bl_log(BL_LOG_ERR,
+		       "%s: a frame of %zu bytes that the controller forwarded could not be taken "
+		       "in: %s",
+		       n->meta.name, f->len, strerror(-rc));
 		return false;
 	}
 	return o.retval == XDP_TX && take_answer(buf, o.data_size_out, is_v4(f->to), answer);

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Controller forwarding (1Pipe 5.2), the host's part: what endpoints hand over goes to the controller, and what comes from it runs through the host's program.
+ * Controller forwarding (1Pipe 5.2), the host's part: what endpoints hand over goes to the
+ * controller, and what comes from it runs through the host's program.
  *
- * Two correct hosts may hear each other's barriers while data does not pass between them: a spine that has lost its route still sends beacons. Then nobody has failed, and the frame that is not acknowledged holds the commit
- * barrier of the rack for ever. So libbarline hands it over (lib/forward_core.h), and it travels: daemon, controller, daemon of the receiver, bl_host_relayed (bpf/host/relay.h); and the ACK that this makes of it travels back.
+ * Two correct hosts may hear each other's barriers while data does not pass between them: a spine
+ * that has lost its route still sends beacons. Then nobody has failed, and the frame that is not
+ * acknowledged holds the commit barrier of the rack for ever. So libbarline hands it over
+ * (lib/forward_core.h), and it travels: daemon, controller, daemon of the receiver, bl_host_relayed
+ * (bpf/host/relay.h); and the ACK that this makes of it travels back.
  *
- * Example: PREP from 10.0.0.1:61696 for 10.0.0.3:61697. The daemon of 10.0.0.3 runs it; verdict XDP_TX: what is in the buffer is the ACK from 10.0.0.3:61697 for 10.0.0.1:61696. The daemon of 10.0.0.1 runs that; XDP_DROP: done.
+ * Example: PREP from 10.0.0.1:61696 for 10.0.0.3:61697. The daemon of 10.0.0.3 runs it; verdict
+ * XDP_TX: what is in the buffer is the ACK from 10.0.0.3:61697 for 10.0.0.1:61696. The daemon
+ * of 10.0.0.1 runs that; XDP_DROP: done.
  *
- * Whoever could forge such a message could send the frame itself: the program does the checks that it does on the NIC. What the daemon sends is only ever from its own host's addresses, and no ACK but the program's.
+ * Whoever could forge such a message could send the frame itself: the program does the checks that
+ * it does on the NIC. What the daemon sends is only ever from its own host's addresses, and no ACK
+ * but the program's.
  */
 #ifndef BARLINE_FORWARD_H
 #define BARLINE_FORWARD_H
@@ -29,10 +37,14 @@ static inline unsigned int bl_forward_op(const struct bl_forward *f)
 	return f->frame[offsetof(struct bl_hdr, opcode)] & 0x1f;
 }
 
-/** bl_forward_fits - whether it may be one at all: both ends say so before they look any further. */
+/**
+ * bl_forward_fits - whether it may be one at all: both ends say so before they look any further.
+ */
 static inline bool bl_forward_fits(const struct bl_forward *f)
 {
-	return f->port && f->sport && f->len >= sizeof(struct bl_hdr) && f->len <= BL_FORWARD_MAX && f->frame[offsetof(struct bl_hdr, opcode)] >> 5 == BL_VERSION && bl_op_relayed(bl_forward_op(f));
+	return f->port && f->sport && f->len >= sizeof(struct bl_hdr) && f->len <= BL_FORWARD_MAX &&
+	       f->frame[offsetof(struct bl_hdr, opcode)] >> 5 == BL_VERSION &&
+	       bl_op_relayed(bl_forward_op(f));
 }
 
 /** bl_forward_asked - a process said @len bytes on its endpoint's connection. */
@@ -40,6 +52,7 @@ void bl_forward_asked(const struct bl_ep *ep, const struct bl_forward_msg *m, si
 
 /** bl_forward_run - a frame for this host. True: @answer goes back; it is in @buf. */
 #define BL_FORWARD_BUF 4096
-bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct bl_forward *answer, uint8_t buf[BL_FORWARD_BUF]);
+bool bl_forward_run(const struct bl_node *n, const struct bl_forward *f, struct bl_forward *answer,
+		    uint8_t buf[BL_FORWARD_BUF]);
 
 #endif

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The keeper of a node: whoever writes its clock record and, for a host, sends its beacons. There is one at a
- * time: it holds the lock BL_RUN_DIR/<role>-<netns>-keeper.lock.
+ * The keeper of a node: whoever writes its clock record and, for a host, sends its beacons. There
+ *is one at a time: it holds the lock BL_RUN_DIR/<role>-<netns>-keeper.lock.
  *
- * A daemon is the keeper while it runs. A host whose beacons stop is excluded after dead_after, which is 1 ms by
- * default, and announced as failed by a controller; no daemon starts that fast. So one that is stopped leaves a
- * caretaker: a small process of its own, which goes on beating and keeping the clock record until the next
- * daemon takes over, or until caretaker_ms have passed. A restart, example in milliseconds:
+ * A daemon is the keeper while it runs. A host whose beacons stop is excluded after dead_after,
+ *which is 1 ms by default, and announced as failed by a controller; no daemon starts that fast. So
+ *one that is stopped leaves a caretaker: a small process of its own, which goes on beating and
+ *keeping the clock record until the next daemon takes over, or until caretaker_ms have passed. A
+ *restart, example in milliseconds:
  *
- *	0	SIGTERM. The old daemon makes a caretaker (fork, exec of itself) with its sockets, maps and lock.
- *	9	The caretaker beats, and says so. The old daemon stops beating and writing, and says go.
- *	10	The caretaker writes the clock record. The old daemon ends.
- *	50	The new daemon starts, loads programs, swaps them, adopts the endpoints. It beats.
- *	400	It tells the caretaker to end (BL_RUN_DIR/<role>-<netns>-caretaker.sock), and has the lock when
- *		that has ended. It writes the clock record.
+ *	0	SIGTERM. The old daemon makes a caretaker (fork, exec of itself) with its sockets,
+ *maps and lock. 9	The caretaker beats, and says so. The old daemon stops beating and writing,
+ *and says go. 10	The caretaker writes the clock record. The old daemon ends. 50	The new
+ *daemon starts, loads programs, swaps them, adopts the endpoints. It beats. 400	It tells the
+ *caretaker to end (BL_RUN_DIR/<role>-<netns>-caretaker.sock), and has the lock when that has ended.
+ *It writes the clock record.
  *
- * At no moment nobody beats; both do for some milliseconds, which is harmless: what a beacon promises is filled
- * in by the egress program when it leaves. At no moment two write the clock record: the lock is that of one open
- * file, which the caretaker inherits, so that it is never free in between either.
+ * At no moment nobody beats; both do for some milliseconds, which is harmless: what a beacon
+ *promises is filled in by the egress program when it leaves. At no moment two write the clock
+ *record: the lock is that of one open file, which the caretaker inherits, so that it is never free
+ *in between either.
  *
- * A caretaker ends as soon as its node is detached, its pins or its NIC are gone, its time has passed, or it gets
- * SIGTERM; then the node is silent. It does not answer the controller (ctl.proto: Away), serve endpoints or pace.
+ * A caretaker ends as soon as its node is detached, its pins or its NIC are gone, its time has
+ *passed, or it gets SIGTERM; then the node is silent. It does not answer the controller (ctl.proto:
+ *Away), serve endpoints or pace.
  *
- * After kill -9 there is no caretaker. The next daemon keeps the node from its first step on, before it loads
- * anything: its programs are there, and its record is good for void_after.
+ * After kill -9 there is no caretaker. The next daemon keeps the node from its first step on,
+ *before it loads anything: its programs are there, and its record is good for void_after.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,14 +47,17 @@
 #include <unistd.h>
 #include "node_agent.h"
 
-#define KEEP_MAGIC     0x62616b656570ULL
-#define KEEP_WAIT_MS   5000  /* how long a keeper may take to end */
-#define KEEP_END_MS    1000  /* a caretaker that was told to end and has not by then is killed */
-#define KEEP_EARLY_MS  200   /* a daemon that was killed may not be gone quite yet */
-#define KEEP_READY_MS  5000  /* how long a caretaker may take to begin */
-#define KEEP_LOOK_US   200000
+#define KEEP_MAGIC    0x62616b656570ULL
+#define KEEP_WAIT_MS  5000 /* how long a keeper may take to end */
+#define KEEP_END_MS   1000 /* a caretaker that was told to end and has not by then is killed */
+#define KEEP_EARLY_MS 200  /* a daemon that was killed may not be gone quite yet */
+#define KEEP_READY_MS 5000 /* how long a caretaker may take to begin */
+#define KEEP_LOOK_US  200000
 
-/* What a caretaker is told: a file in memory, written and read by the same build. The numbers are descriptors. */
+/*
+ * What a caretaker is told: a file in memory, written and read by the same build. The numbers are
+ * descriptors.
+ */
 struct keep_state {
 	uint64_t magic, size;
 	struct bl_node_cfg cfg; /* ports and fdb are NULL */
@@ -84,7 +90,8 @@ static void lock_path(char *buf, size_t size, enum bl_role role, uint64_t ino)
 static void door_addr(struct sockaddr_un *a, enum bl_role role, uint64_t ino)
 {
 	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	snprintf(a->sun_path, sizeof(a->sun_path), "%s/%s-%" PRIu64 "-caretaker.sock", BL_RUN_DIR, bl_role_name(role), ino);
+	snprintf(a->sun_path, sizeof(a->sun_path), "%s/%s-%" PRIu64 "-caretaker.sock", BL_RUN_DIR,
+		 bl_role_name(role), ino);
 }
 
 /* fd of the lock; -EWOULDBLOCK: there is a keeper. */
@@ -138,9 +145,12 @@ static void dismiss(int conn)
 	int pidfd;
 
 	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	pidfd = who.pid > 0 ? pidfd_open(who.pid, 0) : -1; /* it holds the other end, so the number is its own still */
-	if (send(conn, "end", 3, MSG_NOSIGNAL) == 3 && poll(&p, 1, KEEP_END_MS) == 0 && pidfd >= 0) {
-		bl_log(BL_LOG_WARN, "the caretaker (process %d) does not answer and is killed", who.pid);
+	/* it holds the other end, so the number is its own still */
+	pidfd = who.pid > 0 ? pidfd_open(who.pid, 0) : -1;
+	if (send(conn, "end", 3, MSG_NOSIGNAL) == 3 && poll(&p, 1, KEEP_END_MS) == 0 &&
+	    pidfd >= 0) {
+		bl_log(BL_LOG_WARN, "the caretaker (process %d) does not answer and is killed",
+		       who.pid);
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 	}
 	if (pidfd >= 0)
@@ -156,14 +166,19 @@ static int obtain(enum bl_role role, uint64_t ino, struct bl_err *err)
 	for (;;) {
 		fd = try_lock(role, ino);
 		if (fd != -EWOULDBLOCK)
-			return fd < 0 ? bl_fail(err, -fd, "cannot lock the keeper's lock in %s: %s", BL_RUN_DIR, strerror(-fd)) : fd;
+			return fd < 0 ? bl_fail(err, -fd, "cannot lock the keeper's lock in %s: %s",
+						BL_RUN_DIR, strerror(-fd))
+				      : fd;
 		conn = knock(role, ino);
 		if (conn >= 0) {
 			dismiss(conn);
 			close(conn);
 		}
 		if (now_ms() > end)
-			return bl_fail(err, EBUSY, "somebody else keeps the clock record of the %s of this network namespace and does not end", bl_role_name(role));
+			return bl_fail(err, EBUSY,
+				       "somebody else keeps the clock record of the %s of this "
+				       "network namespace and does not end",
+				       bl_role_name(role));
 		nap(1);
 	}
 }
@@ -198,7 +213,10 @@ static bool has_caretaker(enum bl_role role, uint64_t ino)
 	return conn >= 0;
 }
 
-/* A host's beacons before its programs are loaded: those of before run, and their barrier page is pinned. */
+/*
+ * A host's beacons before its programs are loaded: those of before run, and their barrier page is
+ * pinned.
+ */
 static void beat_early(struct bl_node *n, const struct bl_node_ref *ref)
 {
 	struct bl_err why;
@@ -210,16 +228,19 @@ static void beat_early(struct bl_node *n, const struct bl_node_ref *ref)
 		return;
 	n->page_fd = bl_map_open(ref, BL_MAP_HOST_PAGE, sizeof(struct bl_host_page), true, &why);
 	if (n->page_fd >= 0 && bl_beacon_add(n, &why))
-		bl_log(BL_LOG_WARN, "%s: no beacons while programs are loaded: %s", n->meta.name, why.text);
+		bl_log(BL_LOG_WARN, "%s: no beacons while programs are loaded: %s", n->meta.name,
+		       why.text);
 }
 
 /*
- * The first step of a start. Nothing of what fails here is an error: the same is done again when the programs are loaded, and
- * then it is one.
+ * The first step of a start. Nothing of what fails here is an error: the same is done again when
+ * the programs are loaded, and then it is one.
  */
 int bl_keep_early(struct bl_node *n, struct bl_err *err)
 {
-	struct bl_node_ref ref = { .role = n->cfg.role, .netns_ino = n->netns_ino, .meta = n->meta };
+	struct bl_node_ref ref = { .role = n->cfg.role,
+				   .netns_ino = n->netns_ino,
+				   .meta = n->meta };
 	uint64_t end = now_ms() + KEEP_EARLY_MS;
 	struct bl_err why;
 	int fd;
@@ -286,7 +307,9 @@ static pid_t start_caretaker(const struct keep_state *s, int state_fd)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	/* whoever reads a pipe to its end does not wait for the caretaker; a journal does not end */
+	/*
+	 * whoever reads a pipe to its end does not wait for the caretaker; a journal does not end
+	 */
 	if (!getenv("JOURNAL_STREAM"))
 		dup2(null, STDERR_FILENO);
 	for (k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
@@ -301,7 +324,8 @@ static int write_state(const struct keep_state *s, struct bl_err *err)
 	int fd = memfd_create("barline-caretaker", MFD_CLOEXEC), rc;
 
 	if (fd < 0 || pwrite(fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s)) {
-		rc = bl_fail(err, errno, "cannot write what a caretaker has to know: %s", strerror(errno));
+		rc = bl_fail(err, errno, "cannot write what a caretaker has to know: %s",
+			     strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return rc;
@@ -325,8 +349,17 @@ static void stop_caretaker(pid_t pid)
 
 int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 {
-	struct keep_state s = { .magic = KEEP_MAGIC, .size = sizeof(s), .cfg = n->cfg, .meta = n->meta, .netns_ino = n->netns_ino, .bus_offset_ns = n->bus_offset_ns,
-				.clock = n->clock_fd, .page = n->page_fd, .netns = n->netns_fd, .keep = n->keep_fd, .sock = -1 };
+	struct keep_state s = { .magic = KEEP_MAGIC,
+				.size = sizeof(s),
+				.cfg = n->cfg,
+				.meta = n->meta,
+				.netns_ino = n->netns_ino,
+				.bus_offset_ns = n->bus_offset_ns,
+				.clock = n->clock_fd,
+				.page = n->page_fd,
+				.netns = n->netns_fd,
+				.keep = n->keep_fd,
+				.sock = -1 };
 	int chan[2], fd, rc = 0;
 	pid_t pid;
 
@@ -362,7 +395,8 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 		if (n->agent)
 			bl_node_agent_away(n, (uint32_t)n->cfg.caretaker_ms);
 		bl_beacon_keep(n, false);
-		if (send(chan[0], "go", 2, MSG_NOSIGNAL) != 2) { /* the end of the channel says the same, but it may be dead */
+		/* the end of the channel says the same, but it may be dead */
+		if (send(chan[0], "go", 2, MSG_NOSIGNAL) != 2) {
 			bl_beacon_keep(n, true);
 			stop_caretaker(pid);
 			rc = bl_fail(err, ESRCH, "the caretaker ended before it could take over");
@@ -374,7 +408,8 @@ int bl_node_hand_over(struct bl_node *n, struct bl_err *err)
 	/* not unlocked: it is the caretaker's, which has the same open file */
 	close(n->keep_fd);
 	n->keep_fd = -1;
-	bl_log(BL_LOG_INFO, "%s: process %d stands in for %d ms at most", n->meta.name, pid, n->cfg.caretaker_ms);
+	bl_log(BL_LOG_INFO, "%s: process %d stands in for %d ms at most", n->meta.name, pid,
+	       n->cfg.caretaker_ms);
 	return 0;
 }
 
@@ -452,7 +487,10 @@ static int count_xdp(const char *path, const char *name, int link_fd, uint32_t i
 	return 0;
 }
 
-/* Whether there is a node still: its pins, an interface under one of its programs, and the lock's file. */
+/*
+ * Whether there is a node still: its pins, an interface under one of its programs, and the lock's
+ * file.
+ */
 static bool node_there(const struct caretaker *c)
 {
 	struct stat now;
@@ -489,7 +527,8 @@ static int open_door(struct caretaker *c)
 	door_addr(&a, c->n->cfg.role, c->n->netns_ino);
 	unlink(a.sun_path); /* of one that was killed: we have the lock */
 	c->door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->door < 0 || bind(c->door, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) || listen(c->door, 8))
+	if (c->door < 0 || bind(c->door, (struct sockaddr *)&a, sizeof(a)) ||
+	    chmod(a.sun_path, 0600) || listen(c->door, 8))
 		return -errno;
 	return 0;
 }
@@ -529,12 +568,17 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 	if (rc >= 0)
 		rc = sd_event_add_io(ev, &c->chan_src, s->chan, EPOLLIN, on_go, c);
 	if (rc >= 0)
-		rc = sd_event_add_time_relative(ev, &c->look_src, CLOCK_MONOTONIC, KEEP_LOOK_US, 1000, on_look, c);
+		rc = sd_event_add_time_relative(ev, &c->look_src, CLOCK_MONOTONIC, KEEP_LOOK_US,
+						1000, on_look, c);
 	if (rc >= 0)
-		rc = sd_event_add_time_relative(ev, &c->limit_src, CLOCK_MONOTONIC, (uint64_t)n->cfg.caretaker_ms * 1000, 1000, on_limit, c);
+		rc = sd_event_add_time_relative(ev, &c->limit_src, CLOCK_MONOTONIC,
+						(uint64_t)n->cfg.caretaker_ms * 1000, 1000,
+						on_limit, c);
 	if (rc < 0)
 		return bl_fail(err, -rc, "cannot stand in: %s", strerror(-rc));
-	return send(s->chan, "r", 1, MSG_NOSIGNAL) == 1 ? 0 : bl_fail(err, errno, "whom it was to stand in for is gone");
+	return send(s->chan, "r", 1, MSG_NOSIGNAL) == 1
+		       ? 0
+		       : bl_fail(err, errno, "whom it was to stand in for is gone");
 }
 
 /* Nothing is written and sent when this returns; then the lock goes with the process. */
@@ -560,7 +604,9 @@ int bl_caretaker_main(const char *number)
 		return 1;
 	c->door = c->conn = -1;
 	c->n = calloc(1, sizeof(*c->n));
-	if (!c->n || pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) || c->state.magic != KEEP_MAGIC || c->state.size != sizeof(c->state)) {
+	if (!c->n ||
+	    pread(atoi(number), &c->state, sizeof(c->state), 0) != (ssize_t)sizeof(c->state) ||
+	    c->state.magic != KEEP_MAGIC || c->state.size != sizeof(c->state)) {
 		bl_log(BL_LOG_ERR, "--caretaker is what a daemon that stops calls, nobody else");
 		return 2;
 	}
@@ -572,7 +618,8 @@ int bl_caretaker_main(const char *number)
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: caretaker: %s", c->state.meta.name, err.text);
 	else
-		bl_log(BL_LOG_INFO, "%s: the caretaker ends: %s", c->state.meta.name, c->why ? c->why : "it got a signal");
+		bl_log(BL_LOG_INFO, "%s: the caretaker ends: %s", c->state.meta.name,
+		       c->why ? c->why : "it got a signal");
 	if (c->s)
 		leave(c);
 	return rc ? 1 : 0;

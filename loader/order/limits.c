@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Each process has one limit (process_limit_ms) on how long it may hold others up: in the middle of a send, which holds B
- * and C; with reliable messages that are not acknowledged and that it does not send again, which holds C; and by not reading
- * what is in its ring, which holds its senders. Whoever exceeds it is put out, alone, with the reason (standstill_core.h has
- * the arithmetic, endpoint.c what being put out is).
+ * Each process has one limit (process_limit_ms) on how long it may hold others up: in the middle of
+ * a send, which holds B and C; with reliable messages that are not acknowledged and that it does
+ * not send again, which holds C; and by not reading what is in its ring, which holds its senders.
+ * Whoever exceeds it is put out, alone, with the reason (standstill_core.h has the arithmetic,
+ * endpoint.c what being put out is).
  *
- * Example: a debugger stops a process that has three frames open, one of which got lost. After 2 s (the default) of an
- * unchanged window and turn: BL_OUT_WINDOW. A process that computes for a minute, with nothing open and at most credits in
- * its ring, holds up nobody, and nobody notices.
+ * Example: a debugger stops a process that has three frames open, one of which got lost. After 2 s
+ * (the default) of an unchanged window and turn: BL_OUT_WINDOW. A process that computes for a
+ * minute, with nothing open and at most credits in its ring, holds up nobody, and nobody notices.
  *
- * Without failure controllers only the first of the three ends a membership: nobody could settle what the others wait for,
- * so C would stand still for ever where the process, if it goes on, lets it go on, too. The log says who holds up what.
+ * Without failure controllers only the first of the three ends a membership: nobody could settle
+ * what the others wait for, so C would stand still for ever where the process, if it goes on, lets
+ * it go on, too. The log says who holds up what.
  *
  * Not here: a receiver that cannot be reached though it works; that is the controller's.
  */
@@ -23,7 +25,10 @@
 #include "endpoint_pages.h"
 #include "standstill_core.h"
 
-/* @ring: its two pages of positions, NULL: not mapped. @named: by enum bl_still_what: the log says so already. */
+/*
+ * @ring: its two pages of positions, NULL: not mapped. @named: by enum bl_still_what: the log says
+ * so already.
+ */
 struct watched {
 	struct bl_still still;
 	const uint8_t *ring;
@@ -43,7 +48,10 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The first @size bytes of the slot's ring: the consumer's page, the producer's, the data twice. NULL: not there. */
+/*
+ * The first @size bytes of the slot's ring: the consumer's page, the producer's, the data twice.
+ * NULL: not there.
+ */
 static const uint8_t *map_ring(const struct bl_node *n, uint32_t slot, size_t size)
 {
 	uint8_t *p;
@@ -69,10 +77,12 @@ static void forget(struct watched *w)
 
 static uint64_t position(const uint8_t *ring, unsigned int page)
 {
-	return __atomic_load_n((const uint64_t *)(const void *)(ring + page * page_size()), __ATOMIC_ACQUIRE);
+	return __atomic_load_n((const uint64_t *)(const void *)(ring + page * page_size()),
+			       __ATOMIC_ACQUIRE);
 }
 
-static struct bl_look look_at(const struct bl_node *n, struct watched *w, const struct bl_inflight *line, uint32_t slot)
+static struct bl_look look_at(const struct bl_node *n, struct watched *w,
+			      const struct bl_inflight *line, uint32_t slot)
 {
 	struct bl_look v = {
 		.ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE),
@@ -95,7 +105,9 @@ static bool awaited(const struct bl_node *n, const struct bl_ep *ep, const struc
 {
 	size_t ps = page_size(), size = 2 * ps + 2 * (size_t)ep->info.ring_bytes;
 	const uint8_t *p = map_ring(n, ep->slot, size);
-	struct bl_ring_walk walk = { .size = ep->info.ring_bytes, .read = v->read, .written = v->written };
+	struct bl_ring_walk walk = { .size = ep->info.ring_bytes,
+				     .read = v->read,
+				     .written = v->written };
 	bool res;
 
 	if (!p)
@@ -111,14 +123,20 @@ static void name(const struct bl_ep *ep, struct watched *w, enum bl_still_what w
 	const struct bl_node *n = ep->node;
 
 	if (!w->named[what])
-		bl_log(BL_LOG_WARN, "%s: endpoint %u (%s, pid %u) has held others up for %u ms: %s; there is no controller that could settle it, so it stays a member", n->meta.name,
-		       ep->info.port, ep->info.name, ep->info.pid, n->cfg.process_limit_ms,
-		       what == BL_STILL_RING ? "it does not read what they have sent to it" : "it stands still with reliable messages that are not acknowledged");
+		bl_log(BL_LOG_WARN,
+		       "%s: endpoint %u (%s, pid %u) has held others up for %u ms: %s; there is no "
+		       "controller that could settle it, so it stays a member",
+		       n->meta.name, ep->info.port, ep->info.name, ep->info.pid,
+		       n->cfg.process_limit_ms,
+		       what == BL_STILL_RING ? "it does not read what they have sent to it"
+					     : "it stands still with reliable messages that are "
+					       "not acknowledged");
 	w->named[what] = true;
 }
 
 /* Returns why the endpoint is to be put out; BL_OUT_MEMBER: it is not. */
-static enum bl_out_why judge(struct bl_limits *l, const struct bl_ep *ep, const struct bl_inflight *line, uint64_t now)
+static enum bl_out_why judge(struct bl_limits *l, const struct bl_ep *ep,
+			     const struct bl_inflight *line, uint64_t now)
 {
 	struct watched *w = &l->ep[ep->slot];
 	struct bl_look v;
@@ -174,7 +192,8 @@ static void again(struct bl_limits *l)
 {
 	sd_event_source_disable_unref(l->timer);
 	l->timer = NULL;
-	sd_event_add_time_relative(l->node->srv->ev, &l->timer, CLOCK_MONOTONIC, l->limit_ns / BL_LOOKS_PER_LIMIT / 1000, 1000, on_look, l);
+	sd_event_add_time_relative(l->node->srv->ev, &l->timer, CLOCK_MONOTONIC,
+				   l->limit_ns / BL_LOOKS_PER_LIMIT / 1000, 1000, on_look, l);
 }
 
 int bl_limits_open(struct bl_node *n, struct bl_err *err)

@@ -18,18 +18,28 @@
 #include "fence.h"
 #include "stuck.h"
 
-#define LOOK_MIN_US 500
+#define LOOK_MIN_US  500
 #define LOOK_BUSY_US 1000
-#define LOOK_MAX_US 100000
-#define ALONE_US 100000 /* without controllers: how soon an input goes on that is heard again */
-#define ALONE_NS 5000000000ULL /* no session for so long is said; a leader that is replaced takes as long as its lease */
-#define AWAY_SAID_NS  200000000ULL /* for a session with who leads */
+#define LOOK_MAX_US  100000
+#define ALONE_US     100000 /* without controllers: how soon an input goes on that is heard again */
+/* no session for so long is said; a leader that is replaced takes as long as its lease */
+#define ALONE_NS      5000000000ULL
+#define AWAY_SAID_NS  200000000ULL  /* for a session with who leads */
 #define AWAY_SAVED_NS 1000000000ULL /* for who leads, to save it */
-#define START_WAIT_NS 1000000000ULL /* and at least ten times dead_after: how long a switch with new registers waits for who was there before */
+/*
+ * and at least ten times dead_after: how long a switch with new registers waits for who was there
+ * before
+ */
+#define START_WAIT_NS 1000000000ULL
 #define STUCK_LOOK_NS 50000000ULL /* from one look at windows that stand to the next */
-#define ORDERS_MAX 64 /* failures that a host has not completed; the controller has no more open */
+#define ORDERS_MAX                                                                    \
+	64 /* failures that a host has not completed; the controller has no more open \
+	    */
 
-/** struct order - FAIL that was heard, and is not in the endpoints' page as a whole. @failed: @nfailed. */
+/**
+ * struct order - FAIL that was heard, and is not in the endpoints' page as a whole. @failed:
+ * @nfailed.
+ */
 struct order {
 	uint64_t number;
 	struct bl_agent_failed *failed;
@@ -37,8 +47,12 @@ struct order {
 };
 
 /**
- * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last look. @awaited: how many of them stood still, or were behind. @order: what could not be told to the endpoints yet. @failed: this node was announced as failed, and has not joined anew. @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of the last look that found a session with a leader. @alone: that there is none was said. @old: by endpoint slot: incarnation + 1 of
- * who was there then; 0: nobody.
+ * struct bl_node_agent - @agent: NULL: there are no controllers. @watch: the inputs at the last
+ * look. @awaited: how many of them stood still, or were behind. @order: what could not be told to
+ * the endpoints yet. @failed: this node was announced as failed, and has not joined anew.
+ * @forwards, @cannot_forward, @cannot_tell: the log says so already. @led_ns: CLOCK_MONOTONIC of
+ * the last look that found a session with a leader. @alone: that there is none was said. @old: by
+ * endpoint slot: incarnation + 1 of who was there then; 0: nobody.
  */
 struct bl_node_agent {
 	struct bl_node *node;
@@ -51,8 +65,8 @@ struct bl_node_agent {
 	struct order order[ORDERS_MAX];
 	unsigned int norders;
 	uint64_t led_ns, stuck_ns;
-	uint64_t failed_ns; /* CLOCK_MONOTONIC; @failed since then */
-	uint64_t opened_ns; /* CLOCK_MONOTONIC */
+	uint64_t failed_ns;                /* CLOCK_MONOTONIC; @failed since then */
+	uint64_t opened_ns;                /* CLOCK_MONOTONIC */
 	struct bl_stuck stuck[BL_EPS_MAX]; /* windows at the last look, at @stuck_ns */
 	bool failed, rejoining, alone, forwards, cannot_forward, cannot_tell;
 	uint32_t old[BL_EPS_MAX];
@@ -67,7 +81,12 @@ static struct bl_agent_port agent_port(const struct bl_order_port *p)
 {
 	static const uint8_t roles[] = { [BL_PORT_HOST] = 0, [BL_PORT_UP] = 1, [BL_PORT_DOWN] = 2 };
 
-	return (struct bl_agent_port){ .port = p->port, .neighbour = p->neighbour, .death = p->death, .role = roles[p->role & 3],  .state = bl_agent_port_state(p), .c = p->held ? p->c : BL_AGENT_NO_C };
+	return (struct bl_agent_port){ .port = p->port,
+				       .neighbour = p->neighbour,
+				       .death = p->death,
+				       .role = roles[p->role & 3],
+				       .state = bl_agent_port_state(p),
+				       .c = p->held ? p->c : BL_AGENT_NO_C };
 }
 
 static void add_addr(struct bl_agent_node *v, const uint8_t addr[16])
@@ -90,14 +109,20 @@ static void add_sockaddr(struct bl_agent_node *v, const struct sockaddr *sa)
 		return;
 	if (sa->sa_family == AF_INET)
 		memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-	else if (sa->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr))
+	else if (sa->sa_family == AF_INET6 &&
+		 !IN6_IS_ADDR_LINKLOCAL(
+			 &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr))
 		memcpy(addr, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
 	else
 		return;
 	add_addr(v, addr);
 }
 
-/* Those of endpoints come first, whether the NIC has them still or not: an endpoint keeps the one that it was given, and what it sent is known by that. Also of dead ones, which are about to be announced. */
+/*
+ * Those of endpoints come first, whether the NIC has them still or not: an endpoint keeps the one
+ * that it was given, and what it sent is known by that. Also of dead ones, which are about to be
+ * announced.
+ */
 static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
 {
 	struct ifaddrs *all, *one;
@@ -149,7 +174,8 @@ static void on_epoch(void *ctx, uint64_t epoch)
 	int rc = bl_order_raise(a->node, epoch);
 
 	if (rc)
-		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name, epoch, strerror(-rc));
+		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name,
+		       epoch, strerror(-rc));
 	a->epoch = epoch;
 }
 
@@ -175,17 +201,22 @@ static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 	return 0;
 }
 
-/* By its T: the next endpoint at that port may be dead by now, too, and RESUME is given again to whose answer got lost. Nobody has been told of that one. */
+/*
+ * By its T: the next endpoint at that port may be dead by now, too, and RESUME is given again to
+ * whose answer got lost. Nobody has been told of that one.
+ */
 static void resume_endpoint(struct bl_node *n, const struct bl_agent_failed *v)
 {
 	int k;
 
 	for (k = 0; k < BL_EPS_MAX; k++)
-		if (n->ep[k].used && n->ep[k].dead && n->ep[k].info.port == v->port && (n->ep[k].t & BL_TS_MASK) == v->t)
+		if (n->ep[k].used && n->ep[k].dead && n->ep[k].info.port == v->port &&
+		    (n->ep[k].t & BL_TS_MASK) == v->t)
 			bl_endpoint_resume(n, v->port);
 }
 
-static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
+static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n,
+		     const struct bl_agent_input *in, unsigned int nin)
 {
 	struct bl_node_agent *a = ctx;
 	unsigned int i;
@@ -212,7 +243,13 @@ static uint64_t bus_time(const struct bl_node *n)
 
 static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_agent_failed *v)
 {
-	struct bl_failure f = { .epoch = a->epoch, .order = number, .port = v->port, .life = v->life, .why = v->why, .ts = v->t == BL_AGENT_NO_C ? 0 : bl_ext48(v->t, bus_time(a->node)) };
+	struct bl_failure f = { .epoch = a->epoch,
+				.order = number,
+				.port = v->port,
+				.life = v->life,
+				.why = v->why,
+				.ts = v->t == BL_AGENT_NO_C ? 0
+							    : bl_ext48(v->t, bus_time(a->node)) };
 	unsigned int i;
 	int rc = 0;
 
@@ -223,7 +260,11 @@ static int announce(struct bl_node_agent *a, uint64_t number, const struct bl_ag
 	return rc;
 }
 
-/* Tells the endpoints who failed; once more what they were told before does no harm. What cannot be told is not done: whoever has not heard of it would deliver what others discard. Returns whether it could. */
+/*
+ * Tells the endpoints who failed; once more what they were told before does no harm. What cannot be
+ * told is not done: whoever has not heard of it would deliver what others discard. Returns whether
+ * it could.
+ */
 static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
 {
 	struct bl_agent_total t;
@@ -238,8 +279,12 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
 	}
 	bl_agent_read(a->agent, &t);
 	if (!a->cannot_tell)
-		bl_log(BL_LOG_ERR, "%s: cannot announce failure %" PRIu64 " to the endpoints: %s; it is tried again, and until then not reported as done: after %u ms the controller takes this host for failed", a->node->meta.name,
-		       o->number, strerror(-rc), t.answer_ms);
+		bl_log(BL_LOG_ERR,
+		       "%s: cannot announce failure %" PRIu64 " to the endpoints: %s; it is tried "
+		       "again, and until then not reported "
+		       "as done: after %u ms the controller "
+		       "takes this host for failed",
+		       a->node->meta.name, o->number, strerror(-rc), t.answer_ms);
 	a->cannot_tell = true;
 	return false;
 }
@@ -272,7 +317,8 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	}
 	o.failed = calloc(n + 1, sizeof(*v));
 	if (!o.failed) {
-		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not dealt with", a->node->meta.name, number);
+		bl_log(BL_LOG_ERR, "%s: out of memory: failure %" PRIu64 " is not dealt with",
+		       a->node->meta.name, number);
 		return;
 	}
 	memcpy(o.failed, v, n * sizeof(*v));
@@ -297,7 +343,11 @@ static void on_failed(void *ctx, uint64_t number)
 	a->failed = true;
 	a->failed_ns = bl_mono_ns();
 	a->rejoining = false;
-	bl_log(BL_LOG_WARN, "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the endpoints that it has now are gone, or put out", a->node->meta.name, number);
+	bl_log(BL_LOG_WARN,
+	       "%s: was announced as failed (failure %" PRIu64 "): it joins anew when the "
+	       "endpoints that it has now are "
+	       "gone, or put out",
+	       a->node->meta.name, number);
 	for (k = 0; k < BL_EPS_MAX; k++)
 		a->old[k] = a->node->ep[k].used ? 1U + a->node->ep[k].info.life : 0;
 	look_in(a, 0);
@@ -309,7 +359,8 @@ static void on_forward(void *ctx, const struct bl_forward *f)
 	struct bl_node_agent *a = ctx;
 	struct bl_forward answer;
 
-	if (a->node->cfg.role == BL_ROLE_HOST && !a->failed && bl_forward_run(a->node, f, &answer, buf))
+	if (a->node->cfg.role == BL_ROLE_HOST && !a->failed &&
+	    bl_forward_run(a->node, f, &answer, buf))
 		bl_agent_forward(a->agent, &answer);
 }
 
@@ -317,7 +368,10 @@ static void on_forward(void *ctx, const struct bl_forward *f)
 static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 {
 	struct bl_node_agent *a = ctx;
-	const struct bl_agent_proc p = { .port = port, .life = life, .why = BL_WHY_UNREACHABLE, .t = bus_time(a->node) & BL_TS_MASK };
+	const struct bl_agent_proc p = { .port = port,
+					 .life = life,
+					 .why = BL_WHY_UNREACHABLE,
+					 .t = bus_time(a->node) & BL_TS_MASK };
 	unsigned int k;
 
 	if (a->node->cfg.role != BL_ROLE_HOST || a->failed)
@@ -335,12 +389,14 @@ static void on_put_out(void *ctx, uint16_t port, uint16_t life)
 }
 
 /* As `barline admission set` on this node; the daemon's next start sets what its file says. */
-static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate_bps, char *said, size_t size,
-			struct bl_err *err)
+static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate_bps, char *said,
+			size_t size, struct bl_err *err)
 {
 	const struct bl_node *n = ((struct bl_node_agent *)ctx)->node;
 	struct bl_admission_set set = BL_ADMISSION_SAME;
-	struct bl_node_ref ref = { .role = n->cfg.role, .netns_ino = n->netns_ino, .meta = n->meta };
+	struct bl_node_ref ref = { .role = n->cfg.role,
+				   .netns_ino = n->netns_ino,
+				   .meta = n->meta };
 	int rc, old;
 
 	set.policy = bl_policy_by_name(policy);
@@ -348,7 +404,8 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	if (rate_bps)
 		set.rate_bps = rate_bps > INT64_MAX ? INT64_MAX : (int64_t)rate_bps;
 	if (set.policy < 0)
-		return bl_fail(err, EINVAL, "policy \"%.20s\": this version knows none of that name", policy);
+		return bl_fail(err, EINVAL,
+			       "policy \"%.20s\": this version knows none of that name", policy);
 	snprintf(ref.dir, sizeof(ref.dir), "%s", n->dir);
 	rc = bl_netns_enter(n->cfg.netns, &old, err);
 	if (rc)
@@ -361,13 +418,23 @@ static int on_admission(void *ctx, bool check, const char *policy, uint64_t rate
 	return rc;
 }
 
-static const struct bl_agent_ops ops = { .admission = on_admission, .put_out = on_put_out, .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .freeze = on_freeze, .fail = on_fail, .resume = on_resume, .failed = on_failed, .forward = on_forward };
+static const struct bl_agent_ops ops = { .admission = on_admission,
+					 .put_out = on_put_out,
+					 .tell = on_tell,
+					 .epoch = on_epoch,
+					 .bar = on_bar,
+					 .freeze = on_freeze,
+					 .fail = on_fail,
+					 .resume = on_resume,
+					 .failed = on_failed,
+					 .forward = on_forward };
 
 /* ---- looking ---- */
 
 /*
- * Endpoints of before have as long to hear that their host was announced as they may hold anybody up; then they are put out.
- * No process that stands still, or has no use for the reliable stream, keeps its host out of the rack.
+ * Endpoints of before have as long to hear that their host was announced as they may hold anybody
+ * up; then they are put out. No process that stands still, or has no use for the reliable stream,
+ * keeps its host out of the rack.
  */
 static void put_out_old(struct bl_node_agent *a)
 {
@@ -375,18 +442,21 @@ static void put_out_old(struct bl_node_agent *a)
 	uint64_t slots = 0;
 	unsigned int k;
 
-	if (!n->cfg.process_limit_ms || bl_mono_ns() - a->failed_ns < n->cfg.process_limit_ms * 1000000ULL)
+	if (!n->cfg.process_limit_ms ||
+	    bl_mono_ns() - a->failed_ns < n->cfg.process_limit_ms * 1000000ULL)
 		return;
 	for (k = 0; k < BL_EPS_MAX; k++)
-		if (a->old[k] && n->ep[k].used && !n->ep[k].dead && a->old[k] == 1U + n->ep[k].info.life)
+		if (a->old[k] && n->ep[k].used && !n->ep[k].dead &&
+		    a->old[k] == 1U + n->ep[k].info.life)
 			slots |= 1ULL << k;
 	if (slots)
 		bl_endpoint_put_out(n, slots, BL_OUT_HOST);
 }
 
 /*
- * When all that was there is gone or put out. Whoever is put out and lives need not have heard of it: nothing of it is taken
- * any more, and what it may deliver still is what its line says, not what the host hears from now on (lib/stale.c).
+ * When all that was there is gone or put out. Whoever is put out and lives need not have heard of
+ * it: nothing of it is taken any more, and what it may deliver still is what its line says, not
+ * what the host hears from now on (lib/stale.c).
  */
 static void join_anew(struct bl_node_agent *a)
 {
@@ -417,7 +487,9 @@ static void join_anew(struct bl_node_agent *a)
 }
 
 /*
- * A switch whose registers are new does not know who sent what before: its C stands still until every port was heard. A port where nobody comes for this long is taken for one that nobody is behind.
+ * A switch whose registers are new does not know who sent what before: its C stands still until
+ * every port was heard. A port where nobody comes for this long is taken for one that nobody is
+ * behind.
  */
 static void look_at_awaited(struct bl_node_agent *a, const struct bl_order_port *in, int n)
 {
@@ -428,7 +500,10 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_order_port 
 		return;
 	for (i = 0; i < n; i++)
 		if (in[i].awaited && !bl_order_empty(a->node, bl_order_epoch(a->node), in[i].port))
-			bl_log(BL_LOG_INFO, "%s: nobody was heard at port %u since the programs were started: the commit barrier does not wait for it any more", a->node->meta.name, in[i].port);
+			bl_log(BL_LOG_INFO,
+			       "%s: nobody was heard at port %u since the programs were started: "
+			       "the commit barrier does not wait for it any more",
+			       a->node->meta.name, in[i].port);
 }
 
 static void look_at_ports(struct bl_node_agent *a)
@@ -448,16 +523,22 @@ static void look_at_ports(struct bl_node_agent *a)
 		case BL_AGENT_SEEN_NOTHING:
 			break;
 		case BL_AGENT_SEEN_SILENT:
-			bl_log(BL_LOG_WARN, "%s: what comes in at port %u from node %08x stands still", a->node->meta.name, p.port, p.neighbour);
+			bl_log(BL_LOG_WARN,
+			       "%s: what comes in at port %u from node %08x stands still",
+			       a->node->meta.name, p.port, p.neighbour);
 			if (known)
 				bl_agent_link_down(a->agent, &p);
-			changed |= !known; /* the controller does not know that there is such a link */
+			/* the controller does not know that there is such a link */
+			changed |= !known;
 			break;
 		case BL_AGENT_SEEN_LIVE:
 		case BL_AGENT_SEEN_OTHER:
 			changed = true;
 		}
-		/* nobody resumes the inputs of a node that failed but itself; its C is nobody's business until it has joined anew */
+		/*
+		 * nobody resumes the inputs of a node that failed but itself; its C is nobody's
+		 * business until it has joined anew
+		 */
 		if (a->failed && in[i].held)
 			bl_order_resume(a->node, a->epoch, in[i].port, in[i].death);
 	}
@@ -465,7 +546,10 @@ static void look_at_ports(struct bl_node_agent *a)
 		bl_agent_changed(a->agent);
 }
 
-/* Nothing that a node does shows that its controllers are out of reach, or do not take it, before something fails. */
+/*
+ * Nothing that a node does shows that its controllers are out of reach, or do not take it, before
+ * something fails.
+ */
 static void look_at_session(struct bl_node_agent *a)
 {
 	uint64_t now = bl_mono_ns();
@@ -473,13 +557,17 @@ static void look_at_session(struct bl_node_agent *a)
 
 	bl_agent_read(a->agent, &t);
 	if (t.welcome && a->alone)
-		bl_log(BL_LOG_INFO, "%s: has a session with controller %s", a->node->meta.name, t.controller);
+		bl_log(BL_LOG_INFO, "%s: has a session with controller %s", a->node->meta.name,
+		       t.controller);
 	if (t.welcome) {
 		a->alone = false;
 		a->led_ns = now;
 	} else if (!a->alone && now - a->led_ns > ALONE_NS) {
 		a->alone = true;
-		bl_log(BL_LOG_WARN, "%s: no session with a controller that leads, so what fails is not settled: %s", a->node->meta.name, *t.trouble ? t.trouble : "none answers");
+		bl_log(BL_LOG_WARN,
+		       "%s: no session with a controller that leads, so what fails is not settled: "
+		       "%s",
+		       a->node->meta.name, *t.trouble ? t.trouble : "none answers");
 	}
 }
 
@@ -489,8 +577,10 @@ static void say_stuck(void *ctx, const struct bl_agent_stuck *s)
 	char text[INET6_ADDRSTRLEN] = "?";
 
 	inet_ntop(AF_INET6, s->addr, text, sizeof(text));
-	bl_log(BL_LOG_WARN, "%s: what endpoint %u sends reliably to [%s]:%u does not get through, by no way, and holds the commit barrier: the controller has to put one of the two out", a->node->meta.name,
-	       s->from.port, text, s->port);
+	bl_log(BL_LOG_WARN,
+	       "%s: what endpoint %u sends reliably to [%s]:%u does not get through, by no way, "
+	       "and holds the commit barrier: the controller has to put one of the two out",
+	       a->node->meta.name, s->from.port, text, s->port);
 	bl_agent_stuck(a->agent, s);
 }
 
@@ -520,11 +610,15 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 	if (a->failed)
 		join_anew(a);
 	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
-	look_in(a, (a->awaited || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+	look_in(a,
+		(a->awaited || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
 	return 0;
 }
 
-/* Without controllers, now or ever: what stands still goes on as soon as it is heard again, and nobody can say what was lost meanwhile. */
+/*
+ * Without controllers, now or ever: what stands still goes on as soon as it is heard again, and
+ * nobody can say what was lost meanwhile.
+ */
 static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
@@ -545,7 +639,8 @@ static void look_in(struct bl_node_agent *a, uint64_t us)
 {
 	sd_event_source_disable_unref(a->timer);
 	a->timer = NULL;
-	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1, a->agent ? on_look : on_look_alone, a);
+	sd_event_add_time_relative(a->node->srv->ev, &a->timer, CLOCK_MONOTONIC, us, 1,
+				   a->agent ? on_look : on_look_alone, a);
 }
 
 /* ---- the node's side ---- */
@@ -556,9 +651,12 @@ void bl_node_agent_endpoints(struct bl_node *n)
 		bl_agent_changed(n->agent->agent);
 }
 
-void bl_node_agent_proc_down(struct bl_node *n, const struct bl_ep_slot *ep, uint8_t why, uint64_t t)
+void bl_node_agent_proc_down(struct bl_node *n, const struct bl_ep_slot *ep, uint8_t why,
+			     uint64_t t)
 {
-	const struct bl_agent_proc p = { .port = ep->port, .life = ep->life, .why = why, .t = t & BL_TS_MASK };
+	const struct bl_agent_proc p = {
+		.port = ep->port, .life = ep->life, .why = why, .t = t & BL_TS_MASK
+	};
 
 	bl_agent_proc_down(n->agent->agent, &p);
 }
@@ -573,13 +671,17 @@ void bl_node_agent_forward(struct bl_node *n, const struct bl_forward *f)
 	inet_ntop(AF_INET6, f->to, text, sizeof(text));
 	if (!a->agent) {
 		a->cannot_forward = true;
-		bl_log(BL_LOG_WARN, "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass, and holds the commit barrier; there is no controller that could forward it", n->meta.name, f->sport,
-		       text, f->port);
+		bl_log(BL_LOG_WARN,
+		       "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass, and "
+		       "holds the commit barrier; there is no controller that could forward it",
+		       n->meta.name, f->sport, text, f->port);
 		return;
 	}
 	if (!a->forwards)
-		bl_log(BL_LOG_WARN, "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass: the controller is asked to forward it; is there a way between the two?", n->meta.name, f->sport,
-		       text, f->port);
+		bl_log(BL_LOG_WARN,
+		       "%s: what endpoint %u sends reliably to [%s]:%u does not seem to pass: the "
+		       "controller is asked to forward it; is there a way between the two?",
+		       n->meta.name, f->sport, text, f->port);
 	a->forwards = true;
 	bl_agent_forward(a->agent, f);
 }
@@ -598,10 +700,17 @@ void bl_node_agent_away(struct bl_node *n, uint32_t ms)
 		if (sd_event_run(n->srv->ev, 10000) < 0)
 			break;
 		bl_agent_read(a, &t);
-	} while (!bl_agent_away_known(a) && bl_mono_ns() - begun < (t.welcome ? AWAY_SAVED_NS : AWAY_SAID_NS));
+	} while (!bl_agent_away_known(a) &&
+		 bl_mono_ns() - begun < (t.welcome ? AWAY_SAVED_NS : AWAY_SAID_NS));
 	if (!bl_agent_away_known(a))
-		bl_log(BL_LOG_WARN, "%s: no controller has saved that this daemon is away for a while (%s): if another node fails before the next daemon runs, this one may be taken for failed", n->meta.name,
-		       t.welcome ? "it does not answer" : *t.trouble ? t.trouble : "none leads");
+		bl_log(BL_LOG_WARN,
+		       "%s: no controller has saved that this daemon is away for a while (%s): if "
+		       "another node fails before the next daemon runs, this one may be taken for "
+		       "failed",
+		       n->meta.name,
+		       t.welcome    ? "it does not answer"
+		       : *t.trouble ? t.trouble
+				    : "none leads");
 }
 
 void bl_node_agent_close(struct bl_node *n)

@@ -6,9 +6,10 @@
  * unchanged; a look counts for two of its intervals at most, since a machine that stood still as a
  * whole, daemon and process, is no process's fault.
  *
- * Example: limit 2000 ms, a look every 250 ms. A process is stopped in the middle of a send: in flight
- * 7000. The looks at 0, 250, ... 2000 ms find 7000, so at 2000 ms it is 2000 ms old: BL_OUT_IN_FLIGHT.
- * Had the machine stood still from 500 to 9500 ms, then the look at 9500 would have counted for 500 ms.
+ * Example: limit 2000 ms, a look every 250 ms. A process is stopped in the middle of a send: in
+ * flight 7000. The looks at 0, 250, ... 2000 ms find 7000, so at 2000 ms it is 2000 ms old:
+ * BL_OUT_IN_FLIGHT. Had the machine stood still from 500 to 9500 ms, then the look at 9500 would
+ * have counted for 500 ms.
  *
  * Pure: time is an argument.
  */
@@ -24,7 +25,7 @@
 /* What a process has that others may wait for, at one look. */
 struct bl_look {
 	__u64 ts, hold, state, turn; /* of its line (struct bl_inflight) */
-	__u64 read, written;	     /* positions in its ring */
+	__u64 read, written;         /* positions in its ring */
 };
 
 enum bl_still_what { BL_STILL_IN_FLIGHT, BL_STILL_WINDOW, BL_STILL_RING, BL_STILL_COUNT };
@@ -43,7 +44,8 @@ static inline bool bl_still_open(__u64 word)
 }
 
 /* Whether each of the three is as it was, and somebody waits for it. */
-static inline bool bl_still_stands(const struct bl_look *a, const struct bl_look *b, enum bl_still_what what)
+static inline bool bl_still_stands(const struct bl_look *a, const struct bl_look *b,
+				   enum bl_still_what what)
 {
 	bool idle = a->turn == b->turn;
 
@@ -56,7 +58,8 @@ static inline bool bl_still_stands(const struct bl_look *a, const struct bl_look
 			return false;
 		if (bl_still_open(b->hold) && a->hold == b->hold)
 			return true;
-		return (__u32)b->state != (__u32)(b->state >> 32) && (__u32)a->state == (__u32)b->state;
+		return (__u32)b->state != (__u32)(b->state >> 32) &&
+		       (__u32)a->state == (__u32)b->state;
 	case BL_STILL_RING:
 		return b->read != b->written && a->read == b->read;
 	default:
@@ -68,7 +71,8 @@ static inline bool bl_still_stands(const struct bl_look *a, const struct bl_look
  * bl_still_look - one look at @now_ns. Returns why the process has held others up for @limit_ns;
  * BL_OUT_MEMBER: it has not. The first reason of several, in the order of enum bl_still_what.
  */
-static inline enum bl_out_why bl_still_look(struct bl_still *s, const struct bl_look *v, __u64 now_ns, __u64 limit_ns)
+static inline enum bl_out_why bl_still_look(struct bl_still *s, const struct bl_look *v,
+					    __u64 now_ns, __u64 limit_ns)
 {
 	static const enum bl_out_why why[] = {
 		[BL_STILL_IN_FLIGHT] = BL_OUT_IN_FLIGHT,
@@ -109,7 +113,10 @@ static inline bool bl_ring_awaited(const struct bl_ring_walk *w)
 	__u64 at = w->read;
 
 	while (at < w->written) {
-		/* a copy: the header is length and two bits, then the offset of its page (kernel/bpf/ringbuf.c) */
+		/*
+		 * a copy: the header is length and two bits, then the offset of its page
+		 * (kernel/bpf/ringbuf.c)
+		 */
 		const __u8 *p = w->data + (at & (w->size - 1));
 		__u32 head = *(const volatile __u32 *)p, len = head & ~(3u << 30);
 

@@ -12,13 +12,18 @@ static bool named(const struct bl_agent_stuck *v, unsigned int n, const struct b
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		if (v[i].port == s->port && v[i].life == s->life && !memcmp(v[i].addr, s->addr, sizeof(s->addr)))
+		if (v[i].port == s->port && v[i].life == s->life &&
+		    !memcmp(v[i].addr, s->addr, sizeof(s->addr)))
 			return true;
 	return false;
 }
 
-/* Receivers whose frames are older than the limit. Returns how many; -1: the first frame is being recalled. */
-static int receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state, uint64_t before, struct bl_agent_stuck *v)
+/*
+ * Receivers whose frames are older than the limit. Returns how many; -1: the first frame is being
+ * recalled.
+ */
+static int receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state, uint64_t before,
+		     struct bl_agent_stuck *v)
 {
 	uint32_t n, head = bl_rwin_head(state);
 	int found = 0;
@@ -29,23 +34,30 @@ static int receivers(const struct bl_ep *ep, struct bl_rwin *w, uint64_t state, 
 
 		if (n == head && wait == (BL_RSLOT_LOCKED | n))
 			return -1;
-		if (wait != (BL_RSLOT_OPEN | n) || s->ts > before || named(v, (unsigned int)found, s))
+		if (wait != (BL_RSLOT_OPEN | n) || s->ts > before ||
+		    named(v, (unsigned int)found, s))
 			continue;
-		v[found] = (struct bl_agent_stuck){ .from = { .port = ep->info.port, .life = ep->info.life }, .port = s->port, .life = s->life };
+		v[found] = (struct bl_agent_stuck){ .from = { .port = ep->info.port,
+							      .life = ep->info.life },
+						    .port = s->port,
+						    .life = s->life };
 		memcpy(v[found++].addr, s->addr, sizeof(s->addr));
 	}
 	return found;
 }
 
-static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state, uint64_t limit_ns, void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
+static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state, uint64_t limit_ns,
+			   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
 {
-	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ, MAP_SHARED, n->windows_fd, (off_t)(slot * sizeof(*w)));
+	struct bl_rwin *w = mmap(NULL, sizeof(*w), PROT_READ, MAP_SHARED, n->windows_fd,
+				 (off_t)(slot * sizeof(*w)));
 	static struct bl_agent_stuck v[BL_STUCK_NAMES];
 	int found, i;
 
 	if (w == MAP_FAILED)
 		return; /* the next look */
-	found = receivers(&n->ep[slot], w, state, bl_clock_at(n->clock, bl_mono_ns()) - limit_ns, v);
+	found = receivers(&n->ep[slot], w, state, bl_clock_at(n->clock, bl_mono_ns()) - limit_ns,
+			  v);
 	munmap(w, sizeof(*w));
 	if (found < 0)
 		bl_endpoint_put_out(n, 1ULL << slot, BL_OUT_UNREACHABLE);
@@ -53,10 +65,12 @@ static void name_receivers(struct bl_node *n, unsigned int slot, uint64_t state,
 		say(ctx, &v[i]);
 }
 
-void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t limit_ns, void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
+void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t limit_ns,
+		   void (*say)(void *ctx, const struct bl_agent_stuck *s), void *ctx)
 {
 	uint64_t mono = bl_mono_ns(), state[BL_EPS_MAX], stuck = 0;
-	struct bl_inflight *page = mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ, MAP_SHARED, n->inflight_fd, 0);
+	struct bl_inflight *page =
+		mmap(NULL, BL_EPS_MAX * sizeof(*page), PROT_READ, MAP_SHARED, n->inflight_fd, 0);
 	unsigned int k;
 
 	if (page == MAP_FAILED)
@@ -67,7 +81,9 @@ void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t
 			continue;
 		}
 		state[k] = __atomic_load_n(&page[k].state, __ATOMIC_ACQUIRE);
-		if (bl_stuck_look(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]), bl_rwin_used(state[k]), __atomic_load_n(&page[k].turn, __ATOMIC_RELAXED), mono, limit_ns))
+		if (bl_stuck_look(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]),
+				  bl_rwin_used(state[k]),
+				  __atomic_load_n(&page[k].turn, __ATOMIC_RELAXED), mono, limit_ns))
 			stuck |= 1ULL << k;
 	}
 	munmap(page, BL_EPS_MAX * sizeof(*page));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the fuzz harnesses share: a check that ends the run and names itself, an exact copy of the input, and a reader of the input as a
- * stream of operations.
+ * What the fuzz harnesses share: a check that ends the run and names itself, an exact copy of the
+ * input, and a reader of the input as a stream of operations.
  */
 #ifndef BARLINE_FUZZ_H
 #define BARLINE_FUZZ_H
@@ -14,18 +14,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* abort() and not assert(): libFuzzer keeps the input either way, and NDEBUG must not switch the checks off */
-#define FUZZ_CHECK(cond)                                                                              \
-	do {                                                                                          \
-		if (!(cond)) {                                                                        \
-			fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #cond);            \
-			abort();                                                                      \
-		}                                                                                     \
+/*
+ * abort() and not assert(): libFuzzer keeps the input either way, and NDEBUG must not switch the
+ * checks off
+ */
+#define FUZZ_CHECK(cond)                                                                   \
+	do {                                                                               \
+		if (!(cond)) {                                                             \
+			fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #cond); \
+			abort();                                                           \
+		}                                                                          \
 	} while (0)
 
 /*
- * fuzz_copy - copy of @size bytes that end where the allocation ends, so that ASan sees the first byte read too far. They start @align bytes into it:
- * drivers place a frame at 2 (NET_IP_ALIGN) so that the IP header is aligned, and UBSan holds the parser to that. Free with fuzz_free().
+ * fuzz_copy - copy of @size bytes that end where the allocation ends, so that ASan sees the first
+ * byte read too far. They start @align bytes into it: drivers place a frame at 2 (NET_IP_ALIGN) so
+ * that the IP header is aligned, and UBSan holds the parser to that. Free with fuzz_free().
  */
 static inline uint8_t *fuzz_copy(const uint8_t *data, size_t size, size_t align)
 {

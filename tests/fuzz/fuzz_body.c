@@ -2,8 +2,9 @@
 /*
  * The bodies that a receiver reads (lib/body_core.h). The input is the opcode and then the body.
  *
- * Besides over-reads (ASan, on a copy of exact size) it checks what callers rely on: every byte handed out lies in the body, padding changes nothing,
- * and a body cut short by one byte is refused.
+ * Besides over-reads (ASan, on a copy of exact size) it checks what callers rely on: every byte
+ * handed out lies in the body, padding changes nothing, and a body cut short by one byte is
+ * refused.
  */
 #include "fuzz.h"
 
@@ -27,7 +28,8 @@ static size_t walk(const uint8_t *p, size_t size)
 		FUZZ_CHECK(bl_items_next(&it, &item) == 1);
 		used += 2;
 		if (item.data) {
-			FUZZ_CHECK(item.data == p + used && item.len < BL_ITEM_REF && item.msg_id == 0);
+			FUZZ_CHECK(item.data == p + used && item.len < BL_ITEM_REF &&
+				   item.msg_id == 0);
 			used += item.len;
 		} else {
 			FUZZ_CHECK(item.len >= 1 && item.len <= BL_MSG_MAX);
@@ -82,7 +84,8 @@ static void credit_body(const uint8_t *p, size_t size)
 	if (bl_credit_open(&v, p, (uint32_t)size))
 		return;
 	FUZZ_CHECK(size >= sizeof(struct bl_credit) && v.window);
-	FUZZ_CHECK(v.psn == ((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]));
+	FUZZ_CHECK(v.psn ==
+		   ((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]));
 }
 
 static void nak_body(const uint8_t *p, size_t size)
@@ -93,7 +96,8 @@ static void nak_body(const uint8_t *p, size_t size)
 	if (bl_nak_open(&v, p, (uint32_t)size))
 		return;
 	FUZZ_CHECK(size >= sizeof(struct bl_nak) && v.count && v.why);
-	FUZZ_CHECK(v.psn == ((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]));
+	FUZZ_CHECK(v.psn ==
+		   ((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]));
 	FUZZ_CHECK(v.why == p[offsetof(struct bl_nak, why)]);
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Both ends of FCP (core/fastpass/fcp_host_core.h, core/fastpass/fcp_arb_core.h) and the arbiters' watchdogs: the input is a stream of operations on a host, an arbiter and what lies between them: genuine packets,
- * kept, repeated and damaged, and packets out of the input, sealed as the session's or not.
+ * Both ends of FCP (core/fastpass/fcp_host_core.h, core/fastpass/fcp_arb_core.h) and the arbiters'
+ * watchdogs: the input is a stream of operations on a host, an arbiter and what lies between them:
+ * genuine packets, kept, repeated and damaged, and packets out of the input, sealed as the
+ * session's or not.
  *
- * Besides over-reads (ASan, on a copy of exact size) it checks: runs lie within the packet and name destinations that exist; no packet is taken under another nonce; a slot that was
- * not asked for is not sent; counts of a REPORT and links of a FAULTS lie within the packet, and the counts are of peers that it speaks of, each once; of one sender each number is taken once; one RESET per round trip; what is refused changes no count; next() is not in the past once tx() has nothing.
+ * Besides over-reads (ASan, on a copy of exact size) it checks: runs lie within the packet and name
+ * destinations that exist; no packet is taken under another nonce; a slot that was not asked for is
+ * not sent; counts of a REPORT and links of a FAULTS lie within the packet, and the counts are of
+ * peers that it speaks of, each once; of one sender each number is taken once; one RESET per round
+ * trip; what is refused changes no count; next() is not in the past once tx() has nothing.
  */
 #include "fuzz.h"
 
@@ -13,7 +18,7 @@
 #include "core/fastpass/fcp_host_core.h"
 #include "core/fastpass/watchdog_core.h"
 
-#define N 70 /* destinations: more than a packet's totals */
+#define N    70 /* destinations: more than a packet's totals */
 #define KEEP 8
 
 struct mem {
@@ -36,15 +41,21 @@ static uint64_t now;
 static void end_init(struct bl_fcp_end *e, struct mem *m)
 {
 	memset(m, 0, sizeof(*m));
-	*e = (struct bl_fcp_end){ .pair = m->pair, .sent = m->sent, .tell.item = m->tell, .look.item = m->look, .n = N };
+	*e = (struct bl_fcp_end){
+		.pair = m->pair, .sent = m->sent, .tell.item = m->tell, .look.item = m->look, .n = N
+	};
 }
 
 static void new_arb(void)
 {
 	memset(&a, 0, sizeof(a));
 	a.p = &params;
-	a.reset = (struct bl_fcp_reset){ .term = BL_BE32(1), .table = BL_BE32(params.table), .slot_ns = BL_BE32(1230), .slot_bytes = BL_BE32(1514),
-					 .index = BL_BE16(3), .endpoints = BL_BE16(N) };
+	a.reset = (struct bl_fcp_reset){ .term = BL_BE32(1),
+					 .table = BL_BE32(params.table),
+					 .slot_ns = BL_BE32(1230),
+					 .slot_bytes = BL_BE32(1514),
+					 .index = BL_BE16(3),
+					 .endpoints = BL_BE16(N) };
 	end_init(&a.e, &am);
 	bl_fcp_arb_begin(&a, 0);
 }
@@ -61,7 +72,11 @@ static void begin(void)
 	bl_fcp_host_init(&h, 3, 0xc0ffee);
 	new_arb();
 	memset(&wd, 0, sizeof(wd));
-	wd = (struct bl_wd){ .p = &params, .rank = 1, .interval_ns = 100000, .dead_ns = 1000000, .guard_ns = 300000 };
+	wd = (struct bl_wd){ .p = &params,
+			     .rank = 1,
+			     .interval_ns = 100000,
+			     .dead_ns = 1000000,
+			     .guard_ns = 300000 };
 	FUZZ_CHECK(!bl_wd_init(&wd, now, 200000, 4));
 	memset(kept, 0, sizeof(kept));
 }
@@ -78,7 +93,8 @@ static int to_host(const uint8_t *p, uint32_t len)
 	if (why == BL_FCP_R_OK && k.opcode == BL_FCP_ALLOC) {
 		FUZZ_CHECK(nonce && bl_fcp_sum_ok(&params, nonce, p, len));
 		for (i = 0; i < k.nruns; i++) {
-			FUZZ_CHECK((const uint8_t *)&k.runs[i] >= p && (const uint8_t *)&k.runs[i + 1] <= p + len);
+			FUZZ_CHECK((const uint8_t *)&k.runs[i] >= p &&
+				   (const uint8_t *)&k.runs[i + 1] <= p + len);
 			bl_fcp_slots_at(&k, i, &s);
 			FUZZ_CHECK(s.dst < N && s.count);
 			sum += s.count;
@@ -98,7 +114,8 @@ static int to_arb(const uint8_t *p, uint32_t len)
 
 	FUZZ_CHECK(why < BL_FCP_R_COUNT);
 	if (why == BL_FCP_R_OK)
-		FUZZ_CHECK(a.e.nonce && bl_fcp_sum_ok(&params, a.e.nonce, p, len) && (a.e.nonce == nonce || a.e.nonce == offer));
+		FUZZ_CHECK(a.e.nonce && bl_fcp_sum_ok(&params, a.e.nonce, p, len) &&
+			   (a.e.nonce == nonce || a.e.nonce == offer));
 	else
 		FUZZ_CHECK(a.e.look.count == look || a.fresh);
 	return why;
@@ -121,13 +138,16 @@ static void to_faults(const uint8_t *p, uint32_t len)
 	if (k.opcode != BL_FCP_REPORT)
 		return;
 	r = k.body;
-	FUZZ_CHECK((const uint8_t *)&k.counts[k.ncounts] == p + len && BL_BE16(r->index) < N && BL_BE16(r->last) < N);
+	FUZZ_CHECK((const uint8_t *)&k.counts[k.ncounts] == p + len && BL_BE16(r->index) < N &&
+		   BL_BE16(r->last) < N);
 	for (i = 0; i < k.ncounts; i++) {
-		FUZZ_CHECK(BL_BE16(k.counts[i].peer) >= BL_BE16(r->first) && BL_BE16(k.counts[i].peer) <= BL_BE16(r->last));
+		FUZZ_CHECK(BL_BE16(k.counts[i].peer) >= BL_BE16(r->first) &&
+			   BL_BE16(k.counts[i].peer) <= BL_BE16(r->last));
 		FUZZ_CHECK(!i || memcmp(&k.counts[i - 1], &k.counts[i], 3) < 0);
 	}
 	if (bl_fault_seq_take(&seq, BL_BE64(r->boot), k.seq, &fresh) == BL_FCP_R_OK)
-		FUZZ_CHECK(bl_fault_seq_take(&seq, BL_BE64(r->boot), k.seq, &fresh) == BL_FCP_R_DUPLICATE);
+		FUZZ_CHECK(bl_fault_seq_take(&seq, BL_BE64(r->boot), k.seq, &fresh) ==
+			   BL_FCP_R_DUPLICATE);
 }
 
 static void keep(const uint8_t *p, uint32_t len, uint32_t at)
@@ -191,7 +211,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 4:
 			for (i = 0; i < fuzz_u8(&in) % 32u + 1; i++) {
 				uint32_t was = a.waiting;
-				int r = bl_fcp_arb_grant(&a, now / 1230 + i * (op >> 4), arg % N, (uint8_t)(arg >> 6));
+				int r = bl_fcp_arb_grant(&a, now / 1230 + i * (op >> 4), arg % N,
+							 (uint8_t)(arg >> 6));
 
 				FUZZ_CHECK(r ? a.waiting == was : a.waiting + 1 == was);
 			}
@@ -237,7 +258,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				if (arg & 8)
 					hd->challenge = BL_BE32(h.challenge);
 				if (arg & 16) /* by somebody who knows the key */
-					hd->check = BL_BE64(bl_fcp_sum(&params, arg & 32 ? (op % 12 == 8 ? h.e.nonce : a.e.nonce) : 0, p, len));
+					hd->check = BL_BE64(bl_fcp_sum(
+						&params,
+						arg & 32 ? (op % 12 == 8 ? h.e.nonce : a.e.nonce)
+							 : 0,
+						p, len));
 			}
 			if (op % 12 == 8)
 				to_host(p, len);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What hosts and switches look at before they hold or queue a frame (core/queue/classify_core.h), the head of TOP's frames (core/top/token_core.h), and the ECN mark that they may write (core/queue/queue_core.h), on arbitrary frames. The input
- * is the frame. bl_look() is compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the frame.
+ * What hosts and switches look at before they hold or queue a frame (core/queue/classify_core.h),
+ * the head of TOP's frames (core/top/token_core.h), and the ECN mark that they may write
+ * (core/queue/queue_core.h), on arbitrary frames. The input is the frame. bl_look() is compared
+ * with a reader that takes byte by byte, and with bl_parse() where that one accepts the frame.
  *
  * Not covered: queues and the programs around them; tests/prog/test_hold.c has those.
  */
@@ -93,7 +95,10 @@ static uint32_t sum4(const uint8_t *ip)
 	return sum % 0xffff;
 }
 
-/* The mark: the two bits become 11 where they were 01 or 10, a checksum is as right as it was, and not another bit changes. */
+/*
+ * The mark: the two bits become 11 where they were 01 or 10, a checksum is as right as it was, and
+ * not another bit changes.
+ */
 static void check_mark(uint8_t *p, const struct bl_look *l)
 {
 	uint8_t was[40], *ip = p + l->l3_off;
@@ -152,8 +157,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		FUZZ_CHECK(size >= 14);
 		want = plain_look(data, size);
-		FUZZ_CHECK(l.kind == want.kind && l.multi == want.multi && l.dscp == want.dscp && l.proto == want.proto);
-		FUZZ_CHECK(l.l3_off == want.l3_off && l.sport == want.sport && l.dport == want.dport);
+		FUZZ_CHECK(l.kind == want.kind && l.multi == want.multi && l.dscp == want.dscp &&
+			   l.proto == want.proto);
+		FUZZ_CHECK(l.l3_off == want.l3_off && l.sport == want.sport &&
+			   l.dport == want.dport);
 		FUZZ_CHECK(!memcmp(p, data, size));
 		check_class(&l);
 		check_parse(p, size, &l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bl_parse and the rewrites that hops do (core/wire_core.h), on arbitrary frames. The input is the frame.
+ * bl_parse and the rewrites that hops do (core/wire_core.h), on arbitrary frames. The input is the
+ * frame.
  *
  * Not covered: the programs around the parser; tests/prog has them.
  */
@@ -16,8 +17,12 @@ static const enum bl_reason_kind kinds[] = {
 #undef KIND
 };
 
-/* Parses twice into differently filled structs: a field that the parser leaves out shows as a difference. */
-static enum bl_reason parse(const uint8_t *p, size_t size, uint16_t base, uint16_t count, struct bl_frame *f)
+/*
+ * Parses twice into differently filled structs: a field that the parser leaves out shows as a
+ * difference.
+ */
+static enum bl_reason parse(const uint8_t *p, size_t size, uint16_t base, uint16_t count,
+			    struct bl_frame *f)
 {
 	enum bl_reason r, again;
 	struct bl_frame g;
@@ -34,13 +39,16 @@ static enum bl_reason parse(const uint8_t *p, size_t size, uint16_t base, uint16
 		return r;
 	}
 	FUZZ_CHECK(f->l3_off == g.l3_off && f->hdr_off == g.hdr_off && f->body_len == g.body_len);
-	FUZZ_CHECK(f->v6 == g.v6 && f->vlan == g.vlan && f->opcode == g.opcode && f->flags == g.flags);
-	FUZZ_CHECK(f->lane == g.lane && f->lanes == g.lanes && f->sport == g.sport && f->dport == g.dport);
+	FUZZ_CHECK(f->v6 == g.v6 && f->vlan == g.vlan && f->opcode == g.opcode &&
+		   f->flags == g.flags);
+	FUZZ_CHECK(f->lane == g.lane && f->lanes == g.lanes && f->sport == g.sport &&
+		   f->dport == g.dport);
 	FUZZ_CHECK(f->psn == g.psn && f->ts == g.ts && f->b == g.b && f->c == g.c);
 	return r;
 }
 
-static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_t count, const struct bl_frame *f)
+static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_t count,
+			   const struct bl_frame *f)
 {
 	const struct bl_hdr *h = (const void *)(p + f->hdr_off);
 
@@ -51,20 +59,25 @@ static void check_accepted(const uint8_t *p, size_t size, uint16_t base, uint16_
 	FUZZ_CHECK(f->ts <= BL_TS_MASK && f->b <= BL_TS_MASK && f->c <= BL_TS_MASK);
 	FUZZ_CHECK(f->vlan <= 1);
 	if (bl_op_link(f->opcode)) {
-		size_t body = f->opcode == BL_OP_BEACON ? sizeof(struct bl_beacon) + sizeof(struct bl_relay) : sizeof(struct bl_rsv_body);
+		size_t body = f->opcode == BL_OP_BEACON
+				      ? sizeof(struct bl_beacon) + sizeof(struct bl_relay)
+				      : sizeof(struct bl_rsv_body);
 
 		FUZZ_CHECK(f->l3_off == 0);
 		FUZZ_CHECK(f->hdr_off == sizeof(struct ethhdr) + f->vlan * sizeof(struct bl_vlan));
 		FUZZ_CHECK((uint64_t)f->hdr_off + sizeof(*h) + body <= size);
 	} else {
 		FUZZ_CHECK(f->l3_off == sizeof(struct ethhdr) + f->vlan * sizeof(struct bl_vlan));
-		FUZZ_CHECK(f->hdr_off == f->l3_off + (f->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) + sizeof(struct udphdr));
+		FUZZ_CHECK(f->hdr_off ==
+			   f->l3_off + (f->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) +
+				   sizeof(struct udphdr));
 		FUZZ_CHECK(bl_in_range(f->dport, base, count));
 	}
 }
 
 /* Ethernet pads short frames: what follows the IP packet, or a beacon, must change nothing. */
-static void check_padding(const uint8_t *p, size_t size, uint16_t base, uint16_t count, const struct bl_frame *f)
+static void check_padding(const uint8_t *p, size_t size, uint16_t base, uint16_t count,
+			  const struct bl_frame *f)
 {
 	uint8_t *q = malloc(NET_IP_ALIGN + size + 1);
 	struct bl_frame g;
@@ -74,7 +87,8 @@ static void check_padding(const uint8_t *p, size_t size, uint16_t base, uint16_t
 	memcpy(q + NET_IP_ALIGN, p, size);
 	q[NET_IP_ALIGN + size] = 0xa5;
 	FUZZ_CHECK(parse(q + NET_IP_ALIGN, size + 1, base, count, &g) == BL_R_NONE);
-	FUZZ_CHECK(g.hdr_off == f->hdr_off && g.body_len == f->body_len && g.opcode == f->opcode && g.ts == f->ts && g.psn == f->psn);
+	FUZZ_CHECK(g.hdr_off == f->hdr_off && g.body_len == f->body_len && g.opcode == f->opcode &&
+		   g.ts == f->ts && g.psn == f->psn);
 	free(q);
 }
 
@@ -91,7 +105,8 @@ static uint16_t fold(const uint8_t *p, size_t n)
 }
 
 /* What a switch does: barriers and lane change, the rest and the validity of a checksum stay. */
-static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count, const struct bl_frame *f)
+static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count,
+			  const struct bl_frame *f)
 {
 	struct bl_hdr *h = (void *)(p + f->hdr_off);
 	uint64_t b = (f->ts * 0x9E3779B97F4A7C15ULL) & BL_TS_MASK;
@@ -106,10 +121,14 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 	bl_hdr_set_lane(h, lane, lanes);
 	FUZZ_CHECK(parse(p, size, base, count, &g) == BL_R_NONE);
 	FUZZ_CHECK(g.b == b && g.c == c && g.lane == lane && g.lanes == lanes);
-	FUZZ_CHECK(g.ts == f->ts && g.psn == f->psn && g.opcode == f->opcode && g.body_len == f->body_len);
+	FUZZ_CHECK(g.ts == f->ts && g.psn == f->psn && g.opcode == f->opcode &&
+		   g.body_len == f->body_len);
 	FUZZ_CHECK((g.flags & BL_F_HOP) == (f->flags & BL_F_HOP));
 
-	/* ~checksum + sum of the data is what a receiver finds, modulo 0xffff: it must be what it was */
+	/*
+	 * ~checksum + sum of the data is what a receiver finds, modulo 0xffff: it must be what it
+	 * was
+	 */
 	sum = (uint16_t)(f->ts ^ f->psn);
 	before = (uint16_t)(((uint32_t)sum + fold((const uint8_t *)&was, sizeof(was))) % 0xffff);
 	sum = bl_csum_replace(sum, (const uint8_t *)&was, (const uint8_t *)h, sizeof(was));
@@ -117,7 +136,10 @@ static void check_rewrite(uint8_t *p, size_t size, uint16_t base, uint16_t count
 	FUZZ_CHECK(before == after);
 }
 
-/* A tc program reads only the head of a large skb, but knows its length: no header beyond the head, no body beyond the length. */
+/*
+ * A tc program reads only the head of a large skb, but knows its length: no header beyond the head,
+ * no body beyond the length.
+ */
 static void check_head(const uint8_t *p, size_t size, uint16_t base, uint16_t count, uint32_t more)
 {
 	struct bl_frame f;
@@ -125,7 +147,8 @@ static void check_head(const uint8_t *p, size_t size, uint16_t base, uint16_t co
 	if (bl_parse_whole(p, p + size, (uint32_t)size + more, base, count, &f) != BL_R_NONE)
 		return;
 	FUZZ_CHECK((uint64_t)f.hdr_off + sizeof(struct bl_hdr) <= size);
-	FUZZ_CHECK((uint64_t)f.hdr_off + sizeof(struct bl_hdr) + f.body_len <= (uint64_t)size + more);
+	FUZZ_CHECK((uint64_t)f.hdr_off + sizeof(struct bl_hdr) + f.body_len <=
+		   (uint64_t)size + more);
 	FUZZ_CHECK(f.lane < f.lanes && f.opcode > 0 && f.opcode < BL_OP_LIMIT);
 }
 

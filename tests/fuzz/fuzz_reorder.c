@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The reorder queue (lib/reorder.h) against a plain list. The input drives pushes, pops, barriers and senders that come and go; after every
- * operation both must agree. What is popped is freed at once, so that ASan sees a stale pointer in the queue.
+ * The reorder queue (lib/reorder.h) against a plain list. The input drives pushes, pops, barriers
+ * and senders that come and go; after every operation both must agree. What is popped is freed at
+ * once, so that ASan sees a stale pointer in the queue.
  *
- * The first byte chooses where time starts; each operation is one byte and its operands. Timestamps are never 0 ("none" on the wire), and the sequence
- * numbers of a sender stay within 2^16, as serial-number order asks.
+ * The first byte chooses where time starts; each operation is one byte and its operands. Timestamps
+ * are never 0 ("none" on the wire), and the sequence numbers of a sender stay within 2^16, as
+ * serial-number order asks.
  */
 #include "fuzz.h"
 
@@ -20,7 +22,7 @@ static void *fuzz_realloc(void *p, size_t n)
 #undef realloc
 
 #define SENDERS 40 /* more than the heap's first room */
-#define FRAMES	96
+#define FRAMES  96
 
 struct entry {
 	uint64_t ts;
@@ -49,7 +51,10 @@ static void make_sender(int i)
 	bl_rq_sender_init(senders[i], key);
 }
 
-/* written apart from bl_rq_cmp: the order by timestamp, then the sender's key, then the sequence number */
+/*
+ * written apart from bl_rq_cmp: the order by timestamp, then the sender's key, then the sequence
+ * number
+ */
 static int cmp(const struct entry *a, const struct entry *b)
 {
 	int i;
@@ -121,7 +126,8 @@ static int pop(struct bl_rq *q, uint64_t barrier)
 		return 0;
 	}
 	FUZZ_CHECK(f && f == list[m].f);
-	FUZZ_CHECK(f->ts < barrier && f->ts == list[m].ts && f->psn == list[m].psn && f->sender == senders[list[m].sender]);
+	FUZZ_CHECK(f->ts < barrier && f->ts == list[m].ts && f->psn == list[m].psn &&
+		   f->sender == senders[list[m].sender]);
 	FUZZ_CHECK(!last.ts || cmp(&list[m], &last) > 0);
 	last = list[m];
 	memset(f, 0xff, sizeof(*f));
@@ -139,7 +145,8 @@ static void drain(struct bl_rq *q, uint64_t barrier)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint64_t starts[] = { 1, 1ULL << 48, (1ULL << 63) - 8, UINT64_MAX - (1ULL << 30) };
+	static const uint64_t starts[] = { 1, 1ULL << 48, (1ULL << 63) - 8,
+					   UINT64_MAX - (1ULL << 30) };
 	struct fuzz_in in = { .p = data, .left = size };
 	uint8_t first = fuzz_u8(&in);
 	uint64_t barrier = starts[first & 3];
@@ -179,7 +186,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6:
 			pop(&q, op >> 3 ? barrier : UINT64_MAX);
 			break;
-		case 7: /* a sender without frames is forgotten, and may come back at another address in memory */
+		case 7: /* a sender without frames is forgotten, and may come back at another
+			   address in memory */
 			i = fuzz_u8(&in) % SENDERS;
 			if (senders[i]->at < 0) {
 				FUZZ_CHECK(!senders[i]->head && !senders[i]->tail);

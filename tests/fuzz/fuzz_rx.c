@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames of any content into the library's receive path (lib/rx.c, rrx.c, recall.c), by the ring that the program fills. The input is a
- * list of operations: frames of three senders, with any opcode, number, timestamp and body; steps of the barriers;
- * announcements; calls of the application.
+ * Frames of any content into the library's receive path (lib/rx.c, rrx.c, recall.c), by the ring
+ * that the program fills. The input is a list of operations: frames of three senders, with any
+ * opcode, number, timestamp and body; steps of the barriers; announcements; calls of the
+ * application.
  *
- * Besides what ASan and UBSan see: a message is delivered whole, of its sender's bytes, in the order of timestamps and once
- * (those that the harness sent by the rules have a pattern and a length that are looked at); memory is bounded;
- * and a sender that begins anew after all of it, as lib/tx.c and lib/rtx.c would, gets through.
+ * Besides what ASan and UBSan see: a message is delivered whole, of its sender's bytes, in the
+ * order of timestamps and once (those that the harness sent by the rules have a pattern and a
+ * length that are looked at); memory is bounded; and a sender that begins anew after all of it, as
+ * lib/tx.c and lib/rtx.c would, gets through.
  *
- * Not covered: the programs, which refuse most of this before it comes here; time; what is sent back.
+ * Not covered: the programs, which refuse most of this before it comes here; time; what is sent
+ * back.
  */
 #include "fuzz.h"
 
@@ -23,11 +26,11 @@
 
 #include "lib/internal.h"
 
-#define BUS	1764000000000000000ULL
-#define RING	(1u << 17)
+#define BUS     1764000000000000000ULL
+#define RING    (1u << 17)
 #define SENDERS 3
-#define LIFE	0x1234
-#define MEMORY	(SENDERS * (BL_BIG_MAX + BL_RBIG_MAX) + (8u << 20))
+#define LIFE    0x1234
+#define MEMORY  (SENDERS * (BL_BIG_MAX + BL_RBIG_MAX) + (8u << 20))
 
 static struct bl_host_page *page;
 static struct bl_clock *bus_clock;
@@ -64,7 +67,8 @@ static void world(void)
 	ring = prod + ps;
 	FUZZ_CHECK(fd >= 0 && !ftruncate(fd, RING));
 	FUZZ_CHECK(mmap(ring, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == ring);
-	FUZZ_CHECK(mmap(ring + RING, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == ring + RING);
+	FUZZ_CHECK(mmap(ring + RING, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		   ring + RING);
 	close(fd);
 	/* bound, and with nobody to send to: answers go to a port of its own that is never read */
 	sock = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
@@ -77,7 +81,8 @@ static void world(void)
 
 static struct bl_addr sender(unsigned int i)
 {
-	struct bl_addr a = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 }, .port = (uint16_t)(9 + i) };
+	struct bl_addr a = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 },
+			     .port = (uint16_t)(9 + i) };
 
 	return a;
 }
@@ -143,7 +148,8 @@ static void close_ep(struct bl_endpoint *ep)
 }
 
 /* As bpf_ringbuf_reserve() and the program; what does not fit is lost, as there. */
-static bool put(struct bl_endpoint *ep, unsigned int from, uint8_t op, uint64_t ts, uint32_t psn, const uint8_t *body, uint32_t len)
+static bool put(struct bl_endpoint *ep, unsigned int from, uint8_t op, uint64_t ts, uint32_t psn,
+		const uint8_t *body, uint32_t len)
 {
 	uint32_t room = len <= 216 ? BL_REC_SMALL : len <= 1496 ? BL_REC_FULL : BL_REC_JUMBO;
 	uint64_t at = *ep->ring_prod;
@@ -155,7 +161,12 @@ static bool put(struct bl_endpoint *ep, unsigned int from, uint8_t op, uint64_t 
 		return false;
 	memset(p, 0xa5, room + 8);
 	*(uint32_t *)(void *)p = room;
-	*rec = (struct bl_rec){ .ts = ts, .psn = psn, .sport = a.port, .opcode = op, .flags = BL_HOP_HOST, .len = (uint16_t)len };
+	*rec = (struct bl_rec){ .ts = ts,
+				.psn = psn,
+				.sport = a.port,
+				.opcode = op,
+				.flags = BL_HOP_HOST,
+				.len = (uint16_t)len };
 	memcpy(rec->saddr, a.ip, 16);
 	if (len)
 		memcpy(rec + 1, body, len);
@@ -183,7 +194,8 @@ struct state {
 	bool last_words;
 };
 
-#define GOOD 0x5a /* every byte of the last sender's messages, and their lengths are their numbers + 1 */
+/* every byte of the last sender's messages, and their lengths are their numbers + 1 */
+#define GOOD 0x5a
 
 static void take(struct state *s, bool reliable)
 {
@@ -197,7 +209,8 @@ static void take(struct state *s, bool reliable)
 
 			FUZZ_CHECK(d[i].ts >= s->last[reliable] && d[i].len <= BL_MSG_MAX);
 			s->last[reliable] = d[i].ts;
-			for (k = 0; k < d[i].len; k++) /* ASan: all of it is there; nothing is left of an allocation */
+			for (k = 0; k < d[i].len;
+			     k++) /* ASan: all of it is there; nothing is left of an allocation */
 				sum += ((const uint8_t *)d[i].data)[k];
 			if (!s->last_words || d[i].src.port != sender(SENDERS).port)
 				continue;
@@ -233,7 +246,8 @@ static uint32_t form(struct fuzz_in *in, uint8_t op, uint8_t *body)
 		len = sizeof(struct bl_data);
 	items:
 		if (!n) { /* a part */
-			bl_frag_put(body + len, fuzz_u8(in), (uint32_t)fuzz_u16(in) << 4, 1 + ((uint32_t)fuzz_u16(in) << 4));
+			bl_frag_put(body + len, fuzz_u8(in), (uint32_t)fuzz_u16(in) << 4,
+				    1 + ((uint32_t)fuzz_u16(in) << 4));
 			return len + (uint32_t)sizeof(struct bl_frag) + 1 + fuzz_u8(in);
 		}
 		for (i = 0; i < n; i++) {
@@ -250,8 +264,10 @@ static uint32_t form(struct fuzz_in *in, uint8_t op, uint8_t *body)
 		return len < BL_PREP_MIN ? BL_PREP_MIN : len;
 	case BL_OP_FRAG:
 		bl_store16(body + 2, 0);
-		bl_frag_put(body + sizeof(struct bl_data), fuzz_u8(in), (uint32_t)fuzz_u16(in) << 4, 1 + ((uint32_t)fuzz_u16(in) << 4));
-		return (uint32_t)(sizeof(struct bl_data) + sizeof(struct bl_frag)) + 1 + fuzz_u8(in);
+		bl_frag_put(body + sizeof(struct bl_data), fuzz_u8(in), (uint32_t)fuzz_u16(in) << 4,
+			    1 + ((uint32_t)fuzz_u16(in) << 4));
+		return (uint32_t)(sizeof(struct bl_data) + sizeof(struct bl_frag)) + 1 +
+		       fuzz_u8(in);
 	case BL_OP_RECALL:
 	case BL_OP_RECALLED:
 		bl_store16(body + 2, LIFE);
@@ -273,8 +289,12 @@ static void frame(struct state *s, struct fuzz_in *in, uint8_t what)
 {
 	static uint8_t body[2048];
 	uint8_t op = what & 31, how = fuzz_u8(in);
-	uint32_t psn = how & 1 ? fuzz_u8(in) : how & 2 ? (uint32_t)fuzz_u16(in) << 16 | fuzz_u16(in) : fuzz_u16(in), len, i;
-	uint64_t ts = s->now + (how & 4 ? fuzz_u8(in) : 0) - (how & 8 ? fuzz_u16(in) : 0) + (how & 16 ? 1ULL << (fuzz_u8(in) & 63) : 0);
+	uint32_t psn = how & 1   ? fuzz_u8(in)
+		       : how & 2 ? (uint32_t)fuzz_u16(in) << 16 | fuzz_u16(in)
+				 : fuzz_u16(in),
+		 len, i;
+	uint64_t ts = s->now + (how & 4 ? fuzz_u8(in) : 0) - (how & 8 ? fuzz_u16(in) : 0) +
+		      (how & 16 ? 1ULL << (fuzz_u8(in) & 63) : 0);
 
 	memset(body, 0, sizeof(body));
 	len = form(in, op, body);
@@ -289,14 +309,20 @@ static void announce(struct fuzz_in *in, const struct state *s)
 	struct bl_failure *f = &failures.ring[(failures.last + 1) % BL_FAILS_MAX];
 	struct bl_addr a = sender(fuzz_u8(in) % SENDERS);
 
-	*f = (struct bl_failure){ .number = failures.last + 1, .ts = s->now + fuzz_u8(in), .life = fuzz_u8(in) & 1 ? 5 : 0, .port = fuzz_u8(in) & 1 ? a.port : 0 };
+	*f = (struct bl_failure){ .number = failures.last + 1,
+				  .ts = s->now + fuzz_u8(in),
+				  .life = fuzz_u8(in) & 1 ? 5 : 0,
+				  .port = fuzz_u8(in) & 1 ? a.port : 0 };
 	memcpy(f->addr, a.ip, 16);
 	if (!f->port)
 		f->addr[0] = 1; /* another host: all the senders are on one */
 	failures.last++;
 }
 
-/* A sender that keeps the rules, which nobody has heard of: 20 messages of each stream, one frame each. */
+/*
+ * A sender that keeps the rules, which nobody has heard of: 20 messages of each stream, one frame
+ * each.
+ */
 static void last_words(struct state *s)
 {
 	static uint8_t body[256];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder,rx}/ and the dictionary DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from
- * follows the wire, and no binary file is kept in the tree. tests/fuzz/run.sh compares the dictionary with tests/fuzz/barline.dict.
+ * seeds DIR - writes the seed corpora DIR/{parse,hold,body,reorder,rx}/ and the dictionary
+ * DIR/barline.dict, from maps/wire_abi.h: what the fuzzers start from follows the wire, and no
+ * binary file is kept in the tree. tests/fuzz/run.sh compares the dictionary with
+ * tests/fuzz/barline.dict.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +44,8 @@ static void save(const char *sub, const char *name, const void *p, size_t n)
 	FILE *f = create(sub, name);
 
 	if (fwrite(p, 1, n, f) != n || fclose(f)) {
-		fprintf(stderr, "seeds: cannot write %s/%s/%s: %s\n", dir, sub, name, strerror(errno));
+		fprintf(stderr, "seeds: cannot write %s/%s/%s: %s\n", dir, sub, name,
+			strerror(errno));
 		exit(1);
 	}
 }
@@ -144,11 +147,18 @@ static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
 
 	add_eth(&b, vlans, v6 ? BL_ETH_IP6 : BL_ETH_IP);
 	if (v6) {
-		struct ipv6hdr ip = { .version = 6, .payload_len = BL_BE16(len), .nexthdr = BL_UDP, .hop_limit = 64 };
+		struct ipv6hdr ip = { .version = 6,
+				      .payload_len = BL_BE16(len),
+				      .nexthdr = BL_UDP,
+				      .hop_limit = 64 };
 
 		add(&b, &ip, sizeof(ip));
 	} else {
-		struct iphdr ip = { .version = 4, .ihl = 5, .tot_len = BL_BE16(len + sizeof(ip)), .ttl = 64, .protocol = BL_UDP };
+		struct iphdr ip = { .version = 4,
+				    .ihl = 5,
+				    .tot_len = BL_BE16(len + sizeof(ip)),
+				    .ttl = 64,
+				    .protocol = BL_UDP };
 
 		add(&b, &ip, sizeof(ip));
 	}
@@ -156,7 +166,8 @@ static void udp_frame(const char *name, __u8 op, int v6, int vlans, int many)
 	add16(&b, BL_PORT_BASE + (many ? BL_PORT_COUNT - 1 : 0));
 	add16(&b, len);
 	add16(&b, many ? 0xbeef : 0);
-	add_hdr(&b, op, many ? BL_HOP_LEAF | BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1) : BL_HOP_LEAF);
+	add_hdr(&b, op,
+		many ? BL_HOP_LEAF | BL_F_LANES(BL_LANES_MAX) | (BL_LANES_MAX - 1) : BL_HOP_LEAF);
 	add(&b, load.p, load.n);
 	save("parse", name, b.p, b.n);
 	save("hold", name, b.p, b.n);
@@ -183,7 +194,11 @@ static void beacon(const char *name, int vlans)
 /* RSV, GRT and RELEASE */
 static void reservation(const char *name, __u8 op)
 {
-	struct bl_rsv_body body = { .mac = { 2, 0, 0, 0, 0, 3 }, .flags = op == BL_OP_RSV ? BL_RSV_EARLY : op == BL_OP_GRT ? BL_GRT_PASSED : 0, .cookie = BL_BE16(0x0103) };
+	struct bl_rsv_body body = { .mac = { 2, 0, 0, 0, 0, 3 },
+				    .flags = op == BL_OP_RSV   ? BL_RSV_EARLY
+					     : op == BL_OP_GRT ? BL_GRT_PASSED
+							       : 0,
+				    .cookie = BL_BE16(0x0103) };
 	struct buf b;
 
 	BL_HALVES_SET((&body), bytes, 6056);
@@ -196,9 +211,20 @@ static void reservation(const char *name, __u8 op)
 /* What applications send: TCP that is ECN capable, ARP, neighbour discovery. */
 static void plain_frames(void)
 {
-	struct iphdr ip = { .version = 4, .ihl = 5, .tos = 46 << 2 | 2, .tot_len = BL_BE16(40), .ttl = 64, .protocol = 6 };
-	struct ipv6hdr ip6 = { .version = 6, .priority = 2, .flow_lbl = { 0x20 }, .payload_len = BL_BE16(20), .nexthdr = 6, .hop_limit = 64 };
-	static const __u8 tcp[20] = { 0x14, 0x51, 0xc0, 1 }, nd[24] = { 135 }, arp[28] = { 0, 1, 8, 0, 6, 4, 0, 1 };
+	struct iphdr ip = { .version = 4,
+			    .ihl = 5,
+			    .tos = 46 << 2 | 2,
+			    .tot_len = BL_BE16(40),
+			    .ttl = 64,
+			    .protocol = 6 };
+	struct ipv6hdr ip6 = { .version = 6,
+			       .priority = 2,
+			       .flow_lbl = { 0x20 },
+			       .payload_len = BL_BE16(20),
+			       .nexthdr = 6,
+			       .hop_limit = 64 };
+	static const __u8 tcp[20] = { 0x14, 0x51, 0xc0, 1 }, nd[24] = { 135 },
+			  arp[28] = { 0, 1, 8, 0, 6, 4, 0, 1 };
 	struct buf b;
 	int vlans;
 
@@ -233,8 +259,11 @@ static void top_frames(void)
 
 	for (v6 = 0; v6 < 2; v6++)
 		for (op = BL_TOP_TOKEN; op <= BL_TOP_SYNC; op++) {
-			struct bl_top_hdr h = { .opcode = BL_TOP_OPCODE_BYTE(op), .cls = op == BL_TOP_TOKEN ? 5 : 0, .flow = BL_BE16(3) };
-			__u16 len = (__u16)(sizeof(struct udphdr) + sizeof(h) + (op == BL_TOP_SYNC ? sizeof(sync) : 0));
+			struct bl_top_hdr h = { .opcode = BL_TOP_OPCODE_BYTE(op),
+						.cls = op == BL_TOP_TOKEN ? 5 : 0,
+						.flow = BL_BE16(3) };
+			__u16 len = (__u16)(sizeof(struct udphdr) + sizeof(h) +
+					    (op == BL_TOP_SYNC ? sizeof(sync) : 0));
 
 			ip.tot_len = BL_BE16(len + sizeof(ip));
 			ip6.payload_len = BL_BE16(len);
@@ -250,7 +279,11 @@ static void top_frames(void)
 			add(&b, &h, sizeof(h));
 			if (op == BL_TOP_SYNC)
 				add(&b, sync, sizeof(sync));
-			save("hold", op == BL_TOP_TOKEN ? v6 ? "token6" : "token4" : v6 ? "sync6" : "sync4", b.p, b.n);
+			save("hold",
+			     op == BL_TOP_TOKEN ? v6 ? "token6" : "token4"
+			     : v6               ? "sync6"
+						: "sync4",
+			     b.p, b.n);
 		}
 }
 
@@ -267,7 +300,8 @@ static void dictionary(void)
 	FILE *f = create("barline.dict", NULL);
 
 	fprintf(f, "# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause\n");
-	fprintf(f, "# The wire's constants, for libFuzzer. Written by tests/fuzz/seeds.c from maps/wire_abi.h; do not edit.\n");
+	fprintf(f, "# The wire's constants, for libFuzzer. Written by tests/fuzz/seeds.c from "
+		   "maps/wire_abi.h; do not edit.\n");
 	write_token(f, "ethertype", BL_ETHERTYPE, 2);
 	write_token(f, "ethertype_ip", BL_ETH_IP, 2);
 	write_token(f, "ethertype_ip6", BL_ETH_IP6, 2);
@@ -319,7 +353,10 @@ static void dictionary(void)
 	}
 }
 
-/* a frame of each of 40 senders, the latest first: the heap grows, and every push goes to its top; then all are delivered */
+/*
+ * a frame of each of 40 senders, the latest first: the heap grows, and every push goes to its top;
+ * then all are delivered
+ */
 static void reorder_seeds(void)
 {
 	static const __u8 rising[] = { 0, 0, 1, 40, 0, 12, 12, 0, 2, 41, 0, 5, 20, 5, 40 };
@@ -334,7 +371,10 @@ static void reorder_seeds(void)
 	save("reorder", "many", b.p, b.n);
 }
 
-/* Operations of fuzz_rx.c: parts of more large messages than a sender may have ahead, of a megabyte each; either stream. */
+/*
+ * Operations of fuzz_rx.c: parts of more large messages than a sender may have ahead, of a megabyte
+ * each; either stream.
+ */
 static void rx_seeds(void)
 {
 	static const __u8 ops[] = { BL_OP_FRAG, BL_OP_PREP };
@@ -344,8 +384,12 @@ static void rx_seeds(void)
 		struct buf b = { .n = 0 };
 
 		for (i = 0; i < 120; i++) {
-			/* opcode; number in a byte; number; life; PREP: a part, slot; message; offset; length; bytes */
-			const __u8 op[] = { ops[k], 1, (__u8)i, 0, 0, 0, (__u8)i, 0, 0, 0xff, 0xff, 10 };
+			/*
+			 * opcode; number in a byte; number; life; PREP: a part, slot; message;
+			 * offset; length; bytes
+			 */
+			const __u8 op[] = { ops[k],  1, (__u8)i, 0,    0,    0,
+					    (__u8)i, 0, 0,       0xff, 0xff, 10 };
 
 			memcpy(b.p + b.n, op, 4);
 			b.n += 4;
@@ -367,13 +411,13 @@ int main(int argc, char **argv)
 	}
 	dir = argv[1];
 	mkdir(dir, 0755);
-#define SEED_UDP(num, name)                \
-	udp_frame(name "4", num, 0, 0, 0); \
-	udp_frame(name "6", num, 1, 0, 1); \
+#define SEED_UDP(num, name)                    \
+	udp_frame(name "4", num, 0, 0, 0);     \
+	udp_frame(name "6", num, 1, 0, 1);     \
 	udp_frame(name "4vlan", num, 0, 1, 1); \
 	udp_frame(name "4qinq", num, 0, 2, 0);
-#define SEED_LINK(num, name)        \
-	if (num != BL_OP_BEACON)    \
+#define SEED_LINK(num, name)     \
+	if (num != BL_OP_BEACON) \
 		reservation(name, num);
 #define SEED(sym, num, name, where) SEED_##where(num, name)
 	BL_OPCODES(SEED)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The arbiter server over real sockets: hosts that are threads with a socket and the host's end of FCP, in a network namespace of their own. What core/fastpass/fcp_host_core.h and
- * core/fastpass/fcp_arb_core.h promise over a simulated channel is checked here over the server: sockets, table, rings, threads, group, takeover.
+ * The arbiter server over real sockets: hosts that are threads with a socket and the host's end of
+ * FCP, in a network namespace of their own. What core/fastpass/fcp_host_core.h and
+ * core/fastpass/fcp_arb_core.h promise over a simulated channel is checked here over the server:
+ * sockets, table, rings, threads, group, takeover.
  *
- * Whatever is done to it, at the end each host has received as many slots as it wanted, and in no slot did two hosts send to one destination, or one host to two. No time is asserted.
+ * Whatever is done to it, at the end each host has received as many slots as it wanted, and in no
+ * slot did two hosts send to one destination, or one host to two. No time is asserted.
  */
 #ifndef BARLINE_TESTS_ARBITER_WORLD_H
 #define BARLINE_TESTS_ARBITER_WORLD_H
@@ -20,8 +23,8 @@
 #include "arbiter/server.h"
 #include "core/fastpass/fcp_host_core.h"
 
-#define HOSTS 6
-#define SEEN (1U << 22) /* slots of which the takers are remembered, in a ring: 5 s */
+#define HOSTS  6
+#define SEEN   (1U << 22) /* slots of which the takers are remembered, in a ring: 5 s */
 #define WAIT_S 60
 
 /* ---- an allocator that is easy to believe: slot by slot, each pair in turn ---- */
@@ -63,14 +66,19 @@ T_FN unsigned int toy_run(void *p, uint64_t slot, struct arb_grant *out, unsigne
 
 		t->turn = (t->turn + 1) % (HOSTS * HOSTS);
 		for (k = 0; k < HOSTS * HOSTS; k++) {
-			uint32_t at = (t->turn + k) % (HOSTS * HOSTS), i = at / HOSTS, j = at % HOSTS;
+			uint32_t at = (t->turn + k) % (HOSTS * HOSTS), i = at / HOSTS,
+				 j = at % HOSTS;
 
 			if (!t->want[i][j] || src_used >> i & 1 || dst_used >> j & 1)
 				continue;
 			t->want[i][j]--;
 			src_used |= 1U << i;
 			dst_used |= 1U << j;
-			out[n++] = (struct arb_grant){ .base = s, .slots = 1, .src = (uint16_t)i, .dst = (uint16_t)j, .path = BL_FCP_PATH_ANY };
+			out[n++] = (struct arb_grant){ .base = s,
+						       .slots = 1,
+						       .src = (uint16_t)i,
+						       .dst = (uint16_t)j,
+						       .path = BL_FCP_PATH_ANY };
 		}
 		t->next = s + 1;
 	}
@@ -89,9 +97,13 @@ T_FN bool toy_waiting(void *p)
 	return false;
 }
 
-static const struct arb_alloc_ops toy_ops = { toy_demand, toy_forget, toy_run, toy_waiting, WINDOW, 0 };
+static const struct arb_alloc_ops toy_ops = { toy_demand,  toy_forget, toy_run,
+					      toy_waiting, WINDOW,     0 };
 
-/* a path selector that is easy to check: the path is the slot modulo 4, plus the number of its thread times 4 */
+/*
+ * a path selector that is easy to check: the path is the slot modulo 4, plus the number of its
+ * thread times 4
+ */
 T_FN unsigned int toy_paths(void *p, struct arb_grant *g, unsigned int n, unsigned int max)
 {
 	unsigned int i;
@@ -122,7 +134,8 @@ static struct world {
 	uint64_t rnd;
 	bool v6;
 	uint64_t by_path[16];
-	uint64_t term_slots; /* slots of the term before that lie behind one of a later term: fencing is broken */
+	/* slots of the term before that lie behind one of a later term: fencing is broken */
+	uint64_t term_slots;
 	uint32_t last_term;
 	uint64_t last_slot, first_slot;
 	uint64_t gone[HOSTS];
@@ -159,18 +172,25 @@ T_FN void take(uint32_t i, const struct bl_fcp_pkt *k)
 		for (n = 0; n < s.count; n++) {
 			uint64_t slot = s.first + n * s.stride;
 
-			CHECK(first_time(taken_dst[s.dst], slot), "two hosts send to %u in slot %" PRIu64, s.dst, slot);
-			CHECK(first_time(taken_src[i], slot), "host %u sends twice in slot %" PRIu64, i, slot);
+			CHECK(first_time(taken_dst[s.dst], slot),
+			      "two hosts send to %u in slot %" PRIu64, s.dst, slot);
+			CHECK(first_time(taken_src[i], slot),
+			      "host %u sends twice in slot %" PRIu64, i, slot);
 			w.by_path[s.path < 16 ? s.path : 15]++;
-			if (!w.file.npeers && s.path != BL_FCP_PATH_ANY && (s.path & 3) != (slot & 3)) /* the toy's */
+			if (!w.file.npeers && s.path != BL_FCP_PATH_ANY &&
+			    (s.path & 3) != (slot & 3)) /* the toy's */
 				FAIL("path %u in slot %" PRIu64, s.path, slot);
 			/* a later arbiter's first slot lies behind all slots of the one before */
 			if (w.host[i].term != w.last_term) {
-				CHECK((int32_t)(w.host[i].term - w.last_term) > 0, "an old term's slot came after a new one's");
+				CHECK((int32_t)(w.host[i].term - w.last_term) > 0, "an old term's "
+										   "slot came "
+										   "after a new "
+										   "one's");
 				w.last_term = w.host[i].term;
 				w.first_slot = w.last_slot + 1;
 			}
-			CHECK(slot >= w.first_slot, "slot %" PRIu64 " is one of the arbiter before", slot);
+			CHECK(slot >= w.first_slot, "slot %" PRIu64 " is one of the arbiter before",
+			      slot);
 			if (slot > w.last_slot)
 				w.last_slot = slot;
 		}
@@ -190,12 +210,15 @@ T_FN bool hosts_turn(void)
 		while ((n = recv(w.fd[i], buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
 			if (lose())
 				continue;
-			if (bl_fcp_host_rx(&w.host[i], buf, (uint32_t)n, t_mono(), &k) == BL_FCP_R_OK && k.opcode == BL_FCP_ALLOC)
+			if (bl_fcp_host_rx(&w.host[i], buf, (uint32_t)n, t_mono(), &k) ==
+				    BL_FCP_R_OK &&
+			    k.opcode == BL_FCP_ALLOC)
 				take(i, &k);
 		}
 		while ((len = bl_fcp_host_tx(&w.host[i], t_mono(), buf)))
 			if (!lose())
-				sendto(w.fd[i], buf, len, MSG_DONTWAIT, (struct sockaddr *)&w.target, w.target_len);
+				sendto(w.fd[i], buf, len, MSG_DONTWAIT,
+				       (struct sockaddr *)&w.target, w.target_len);
 		quiet &= !w.host[i].need;
 	}
 	return quiet;
@@ -219,14 +242,17 @@ T_FN void hosts_until_quiet(void)
 	while (!hosts_turn()) {
 		if (t_mono() > until) {
 			for (i = 0; i < HOSTS; i++)
-				fprintf(stderr, "  host %u: needs %llu of %llu, term %u, %llu sessions\n", i, w.host[i].need, w.host[i].wanted,
-					w.host[i].term, w.host[i].resets);
+				fprintf(stderr,
+					"  host %u: needs %llu of %llu, term %u, %llu sessions\n",
+					i, w.host[i].need, w.host[i].wanted, w.host[i].term,
+					w.host[i].resets);
 			FAIL("slots are missing after %d s", WAIT_S);
 		}
 		usleep(50);
 	}
 	for (i = 0; i < HOSTS; i++) {
-		CHECK(w.host[i].received == w.host[i].wanted, "host %u: %llu of %llu", i, w.host[i].received, w.host[i].wanted);
+		CHECK(w.host[i].received == w.host[i].wanted, "host %u: %llu of %llu", i,
+		      w.host[i].received, w.host[i].wanted);
 		CHECK(!w.host[i].unasked, "unasked");
 	}
 }
@@ -338,7 +364,9 @@ T_FN void host_open(uint32_t i)
 	if (w.v6)
 		setsockopt(w.fd[i], IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof(index));
 	else
-		setsockopt(w.fd[i], IPPROTO_IP, IP_MULTICAST_IF, &(struct ip_mreqn){ .imr_ifindex = (int)index }, sizeof(struct ip_mreqn));
+		setsockopt(w.fd[i], IPPROTO_IP, IP_MULTICAST_IF,
+			   &(struct ip_mreqn){ .imr_ifindex = (int)index },
+			   sizeof(struct ip_mreqn));
 }
 
 T_FN void open_world(bool v6)
@@ -357,7 +385,10 @@ T_FN void open_world(bool v6)
 	for (i = 1; i < 10 + HOSTS + 1; i++) {
 		if (i > 3 && i < 10)
 			continue;
-		snprintf(cmd, sizeof(cmd), v6 ? "ip addr add fd77::%u/64 dev v0 nodad" : "ip addr add 10.77.0.%u/24 dev v0", i);
+		snprintf(cmd, sizeof(cmd),
+			 v6 ? "ip addr add fd77::%u/64 dev v0 nodad"
+			    : "ip addr add 10.77.0.%u/24 dev v0",
+			 i);
 		shell(cmd);
 	}
 	for (i = 0; i < HOSTS; i++)
@@ -378,8 +409,15 @@ T_FN void *arb_thread(void *p)
 
 T_FN struct bl_arb_cfg config(uint32_t at)
 {
-	struct bl_arb_cfg c = { .endpoints = w.ep, .nendpoints = HOSTS, .secret = { 0x1234 }, .nlisten = 1, .rtt_us = 2000, .clock = CLOCK_MONOTONIC, .clock_set = true,
-				.lead_us = 1000, .rank = at };
+	struct bl_arb_cfg c = { .endpoints = w.ep,
+				.nendpoints = HOSTS,
+				.secret = { 0x1234 },
+				.nlisten = 1,
+				.rtt_us = 2000,
+				.clock = CLOCK_MONOTONIC,
+				.clock_set = true,
+				.lead_us = 1000,
+				.rank = at };
 
 	address(&c.listen[0], 1 + at);
 	return c;
@@ -389,7 +427,9 @@ T_FN void group(struct bl_arb_cfg *c)
 {
 	parse(w.v6 ? "ff02::6261" : "239.7.7.7", &c->group);
 	snprintf(c->group_if, sizeof(c->group_if), "v0");
-	/* far longer than any pause of a busy virtual machine: nobody is taken for dead who lives */
+	/*
+	 * far longer than any pause of a busy virtual machine: nobody is taken for dead who lives
+	 */
 	c->interval_us = 5000;
 	c->dead_us = 3000000;
 	w.target = sa_of(&c->group, BL_FCP_PORT, &w.target_len);
@@ -487,7 +527,9 @@ T_FN void begin_real(uint32_t at, const struct bl_arb_cfg *cfg, uint32_t paths)
 	struct bl_err err;
 	uint32_t i;
 
-	w.file = (struct bl_fp_file){ .paths = paths, .policy = 1, .peer = w.peer, .npeers = HOSTS, .narbiters = 1 };
+	w.file = (struct bl_fp_file){
+		.paths = paths, .policy = 1, .peer = w.peer, .npeers = HOSTS, .narbiters = 1
+	};
 	memcpy(w.file.arbiter[0], &c.listen[0], 16);
 	for (i = 0; i < HOSTS; i++) {
 		memcpy(w.peer[i].addr, &w.ep[i].addr, 16);
@@ -496,7 +538,9 @@ T_FN void begin_real(uint32_t at, const struct bl_arb_cfg *cfg, uint32_t paths)
 	}
 	CHECK(!bl_fp_defaults(&w.file, &err), "%s", err.text);
 	CHECK(!bl_engine_new(&w.engine[at], &w.file, &err), "%s", err.text);
-	CHECK(!bl_arb_new(&w.arb[at], &c, bl_engine_ops(w.engine[at]), bl_engine_alloc(w.engine[at]), bl_engine_path_ops(w.engine[at]), bl_engine_paths(w.engine[at]), &err),
+	CHECK(!bl_arb_new(&w.arb[at], &c, bl_engine_ops(w.engine[at]),
+			  bl_engine_alloc(w.engine[at]), bl_engine_path_ops(w.engine[at]),
+			  bl_engine_paths(w.engine[at]), &err),
 	      "%s", err.text);
 	CHECK(!pthread_create(&w.thread[at], NULL, arb_thread, w.arb[at]), "thread");
 	w.target = sa_of(&c.listen[0], BL_FCP_PORT, &w.target_len);

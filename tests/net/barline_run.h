@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `barline` as its users run it: the one that was built beside the tests, and the one object that -j prints.
+ * `barline` as its users run it: the one that was built beside the tests, and the one object that
+ *-j prints.
  *
  *	char barline[512];
  *	const char *const argv[] = { barline, "-j", "show", "endpoints", NULL };

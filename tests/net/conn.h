@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP connections from bl0 to bl0 of a rack: begin() lets so many hosts each send so many bytes to the first host, which looks at every one of them; finish() serves the rack until all have ended. A sender ends when
- * the receiver has closed, that is, when all that it sent was there and right. Nobody is given up, however long it takes: the case's own time is the bound.
+ * TCP connections from bl0 to bl0 of a rack: begin() lets so many hosts each send so many bytes to
+ * the first host, which looks at every one of them; finish() serves the rack until all have ended.
+ * A sender ends when the receiver has closed, that is, when all that it sent was there and right.
+ * Nobody is given up, however long it takes: the case's own time is the bound.
  *
  * A case that changes something in the middle of a transfer lets it run until it is told to end:
  * however long the machine takes over the change, the transfer is not over before.
@@ -18,9 +20,9 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#define PORT	 5001
+#define PORT     5001
 #define CHILDREN 16
-#define ENDLESS	 UINT64_MAX
+#define ENDLESS  UINT64_MAX
 
 /**
  * struct conn_shared - what the case and its processes have in common. @enough: the case wants
@@ -33,7 +35,9 @@ struct conn_shared {
 };
 
 /**
- * w - the connections of this case. @senders: hosts from the second on. @bytes: of each. @hint, @priority: what a sender says of its flow. @pid, @name: processes that were started, receiver first; pid 0: has ended.
+ * w - the connections of this case. @senders: hosts from the second on. @bytes: of each. @hint,
+ * @priority: what a sender says of its flow. @pid, @name: processes that were started, receiver
+ * first; pid 0: has ended.
  * @left: those that have not. @shared: of this transfer.
  */
 static struct {
@@ -118,7 +122,8 @@ T_FN void receive(void)
 			n = recv(p[i].fd, got, sizeof(got), 0);
 			CHECK(n >= 0, "%s", strerror(errno));
 			fill(want, (size_t)n, at[i]);
-			CHECK(!memcmp(got, want, (size_t)n), "bytes from %" PRIu64 " on differ", at[i]);
+			CHECK(!memcmp(got, want, (size_t)n), "bytes from %" PRIu64 " on differ",
+			      at[i]);
 			at[i] += (uint64_t)n;
 			if (n)
 				continue;
@@ -140,7 +145,8 @@ T_FN void send_all(void)
 	int fd = socket(w.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	uint64_t at = 0;
 
-	CHECK(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &w.priority, sizeof(w.priority)), "%s", strerror(errno));
+	CHECK(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &w.priority, sizeof(w.priority)),
+	      "%s", strerror(errno));
 	CHECK(!connect(fd, (void *)&sa, len), "connect: %s", strerror(errno));
 	if (w.hint)
 		CHECK(!bl_flow_hint(fd, w.hint), "hint");
@@ -166,11 +172,14 @@ T_FN void begin(int family, unsigned int senders, uint64_t bytes)
 	w.senders = senders;
 	w.bytes = bytes;
 	w.n = w.left = 0;
-	w.shared = mmap(NULL, sizeof(*w.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	w.shared = mmap(NULL, sizeof(*w.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	CHECK(w.shared != MAP_FAILED, "%s", strerror(errno));
 	w.listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(w.listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	CHECK(w.listener >= 0 && !bind(w.listener, (void *)&sa, len) && !listen(w.listener, CHILDREN), "%s", strerror(errno));
+	CHECK(w.listener >= 0 && !bind(w.listener, (void *)&sa, len) &&
+		      !listen(w.listener, CHILDREN),
+	      "%s", strerror(errno));
 	rack_back(home);
 	child(rack_host(0), "receiver", receive);
 	for (i = 0; i < senders; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One failure controller on SQLite, in a process of its own, for racks whose nodes have agents; and what it says of itself.
+ * One failure controller on SQLite, in a process of its own, for racks whose nodes have agents; and
+ *what it says of itself.
  *
  *	rack.tweak = name_controller;
  *	ctl_start(20000);
@@ -24,10 +25,15 @@ T_FN void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
 	snprintf(cfg->ctl.addr[0], sizeof(cfg->ctl.addr[0]), CTL_ADDR);
 }
 
-/* @answer_ms: who takes longer has failed: long, since a machine that stands still must not fail a node. One that was killed goes on with what it saved. */
+/*
+ * @answer_ms: who takes longer has failed: long, since a machine that stands still must not fail a
+ * node. One that was killed goes on with what it saved.
+ */
 T_FN void ctl_start(uint32_t answer_ms)
 {
-	struct bl_ctl_cfg cfg = { .listen = CTL_ADDR, .sqlite = BL_RUN_DIR "/ctl.db", .answer_ms = answer_ms };
+	struct bl_ctl_cfg cfg = { .listen = CTL_ADDR,
+				  .sqlite = BL_RUN_DIR "/ctl.db",
+				  .answer_ms = answer_ms };
 	struct bl_err err;
 
 	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
@@ -69,7 +75,8 @@ T_FN bool none_open(void)
 {
 	const char *said = ask();
 
-	return *said && !strstr(said, "\"step\":\"saving\"") && !strstr(said, "\"step\":\"announced\"") && !strstr(said, "\"step\":\"resumed\"");
+	return *said && !strstr(said, "\"step\":\"saving\"") &&
+	       !strstr(said, "\"step\":\"announced\"") && !strstr(said, "\"step\":\"resumed\"");
 }
 
 T_FN bool all_finished(void)

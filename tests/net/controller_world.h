@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Real controllers, each a process of its own, on SQLite or on three real members of etcd; and real agents (loader/order/agent.h) of a switch with four hosts, whose datapath is a few variables here: a world for the tests of what
- * controllers and agents say to each other.
+ * Real controllers, each a process of its own, on SQLite or on three real members of etcd; and real
+ *agents (loader/order/agent.h) of a switch with four hosts, whose datapath is a few variables here:
+ *a world for the tests of what controllers and agents say to each other.
  *
- * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed only after all correct hosts have completed; a failure has one T. This is asserted here, at every order.
+ * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed
+ *only after all correct hosts have completed; a failure has one T. This is asserted here, at every
+ *order.
  *
- *	configure(1, BL_RUN_DIR "/ctl.db");	one controller, on SQLite; configure(CTLS, NULL): three, on etcd
- *	ctl_start(0);
- *	rack_up();
- *	w.n[4].hold = true;			host 4 does not complete what it is told,
+ *	configure(1, BL_RUN_DIR "/ctl.db");	one controller, on SQLite; configure(CTLS, NULL):
+ *three, on etcd ctl_start(0); rack_up(); w.n[4].hold = true;			host 4 does not
+ *complete what it is told,
  *	host_dies(2);				when port 2 of the switch goes silent with C = 902
  *	UNTIL(w.n[4].told[1]);			... it has been told of failure 1
  *	completes(4, 1);
@@ -27,12 +29,15 @@
 #define WAIT_S 80
 #include "event_loop.h"
 
-#define HOSTS  4
-#define SWITCH 9
-#define CTLS   3
+#define HOSTS   4
+#define SWITCH  9
+#define CTLS    3
 #define NUMBERS 64
 
-/** struct node - an agent and its datapath. @hold: does not complete what it is told. @epoch: the highest that it heard of. @told, @done, @t: by number. */
+/**
+ * struct node - an agent and its datapath. @hold: does not complete what it is told. @epoch: the
+ * highest that it heard of. @told, @done, @t: by number.
+ */
 struct node {
 	struct bl_agent *a;
 	uint32_t id;
@@ -50,7 +55,8 @@ static struct world {
 	pid_t ctl[CTLS];
 	struct bl_ctl_cfg cfg[CTLS];
 	unsigned int nctl;
-	bool exempt[SWITCH + 1][NUMBERS]; /* a failure that this host has nothing to do with: it failed itself */
+	/* a failure that this host has nothing to do with: it failed itself */
+	bool exempt[SWITCH + 1][NUMBERS];
 	struct bl_session_tls *tls;
 } w;
 
@@ -91,7 +97,8 @@ T_FN void join(struct node *n)
 	for (i = 0; i < n->nports; i++) {
 		const struct node *to = &w.n[n->port[i].neighbour];
 
-		if (n->port[i].state != BL_AGENT_REMOVED || n->barred[i] || !to->alive || to->failed || n->failed)
+		if (n->port[i].state != BL_AGENT_REMOVED || n->barred[i] || !to->alive ||
+		    to->failed || n->failed)
 			continue;
 		n->port[i].state = BL_AGENT_LIVE;
 		joined = true;
@@ -136,7 +143,9 @@ T_FN void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, u
 	me->told[number] = true;
 	me->t[number] = v[0].t;
 	for (i = 1; i <= SWITCH; i++)
-		CHECK(!w.n[i].told[number] || w.n[i].t[number] == v[0].t, "node %u was told T %" PRIu64 ", node %u %" PRIu64, i, w.n[i].t[number], me->id, v[0].t);
+		CHECK(!w.n[i].told[number] || w.n[i].t[number] == v[0].t,
+		      "node %u was told T %" PRIu64 ", node %u %" PRIu64, i, w.n[i].t[number],
+		      me->id, v[0].t);
 	for (i = 0; i < n; i++)
 		if (!v[i].port)
 			for (k = number; k < NUMBERS; k++)
@@ -147,16 +156,20 @@ T_FN void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, u
 	bl_agent_done(me->a, number);
 }
 
-T_FN int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n, const struct bl_agent_input *in, unsigned int nin)
+T_FN int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n,
+		   const struct bl_agent_input *in, unsigned int nin)
 {
 	struct node *me = node_at(ctx);
 	unsigned int i;
 
 	CHECK(number < NUMBERS, "failure %" PRIu64, number);
 	for (i = 1; i <= HOSTS && n; i++)
-		CHECK(w.n[i].done[number] || w.exempt[i][number], "failure %" PRIu64 " is resumed, and host %u has not completed it", number, i);
+		CHECK(w.n[i].done[number] || w.exempt[i][number],
+		      "failure %" PRIu64 " is resumed, and host %u has not completed it", number,
+		      i);
 	for (i = 0; i < nin; i++)
-		if (me->port[in[i].port].state == BL_AGENT_SILENT && me->port[in[i].port].death == in[i].death)
+		if (me->port[in[i].port].state == BL_AGENT_SILENT &&
+		    me->port[in[i].port].death == in[i].death)
 			me->port[in[i].port].state = BL_AGENT_REMOVED;
 	me->resumes++;
 	(void)v;
@@ -171,12 +184,15 @@ T_FN void on_failed(void *ctx, uint64_t number)
 	n->failed = true;
 }
 
-static const struct bl_agent_ops ops = { on_tell, on_epoch, on_bar, on_freeze, on_fail, on_resume, on_failed };
+static const struct bl_agent_ops ops = { on_tell, on_epoch,  on_bar,   on_freeze,
+					 on_fail, on_resume, on_failed };
 
 T_FN void node_up(uint32_t id)
 {
 	struct node *n = &w.n[id];
-	struct bl_agent_cfg cfg = { .ncontrollers = w.nctl, .epoch = n->epoch, .silence_ms = 2000, .tls = w.tls };
+	struct bl_agent_cfg cfg = {
+		.ncontrollers = w.nctl, .epoch = n->epoch, .silence_ms = 2000, .tls = w.tls
+	};
 	struct bl_err err;
 	unsigned int i;
 
@@ -185,7 +201,11 @@ T_FN void node_up(uint32_t id)
 	if (!n->nports) {
 		n->nports = id == SWITCH ? HOSTS : 1;
 		for (i = 0; i < n->nports; i++)
-			n->port[i] = (struct bl_agent_port){ .port = i, .neighbour = id == SWITCH ? i + 1 : SWITCH, .role = id == SWITCH ? 0 : 1, .state = BL_AGENT_LIVE };
+			n->port[i] =
+				(struct bl_agent_port){ .port = i,
+							.neighbour = id == SWITCH ? i + 1 : SWITCH,
+							.role = id == SWITCH ? 0 : 1,
+							.state = BL_AGENT_LIVE };
 	}
 	for (i = 0; i < w.nctl; i++)
 		snprintf(cfg.controllers[i], sizeof(cfg.controllers[i]), "%s", w.cfg[i].listen);
@@ -234,7 +254,11 @@ T_FN void configure(unsigned int n, const char *sqlite)
 	for (k = 0; k < n; k++) {
 		struct bl_ctl_cfg *c = &w.cfg[k];
 
-		*c = (struct bl_ctl_cfg){ .settle_us = 2000, .answer_ms = 10000, .grace_ms = 5000, .silence_ms = 2000, .ttl_s = 3 };
+		*c = (struct bl_ctl_cfg){ .settle_us = 2000,
+					  .answer_ms = 10000,
+					  .grace_ms = 5000,
+					  .silence_ms = 2000,
+					  .ttl_s = 3 };
 		snprintf(c->listen, sizeof(c->listen), "127.0.0.1:%u", 61693 + k);
 		snprintf(c->sqlite, sizeof(c->sqlite), "%s", sqlite ? sqlite : "");
 		c->netcd = sqlite ? 0 : ETCD_MEMBERS;
@@ -274,7 +298,10 @@ T_FN const char *ask(unsigned int k)
 	return ctl_ask(w.ctl[k]);
 }
 
-/* Who leads has heard from all of them since they know its epoch: whoever goes before that is nobody's loss. */
+/*
+ * Who leads has heard from all of them since they know its epoch: whoever goes before that is
+ * nobody's loss.
+ */
 T_FN bool all_linked(void)
 {
 	unsigned int k, n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A failure controller in a process of its own, which dies with the case; and what it says of itself.
+ * A failure controller in a process of its own, which dies with the case; and what it says of
+ *itself.
  *
  *	struct bl_ctl_cfg cfg = { .listen = "127.0.0.1:61693", .sqlite = BL_RUN_DIR "/ctl.db" };
  *	pid_t pid = ctl_child(&cfg);
@@ -40,7 +41,10 @@ T_FN pid_t ctl_child(const struct bl_ctl_cfg *cfg)
 	_exit(1);
 }
 
-/* What the controller with this @pid says to people, into a buffer; "": nothing. It may stand still: then for 5 s. */
+/*
+ * What the controller with this @pid says to people, into a buffer; "": nothing. It may stand
+ * still: then for 5 s.
+ */
 T_FN const char *ctl_ask(pid_t pid)
 {
 	static char text[1 << 20];
@@ -50,11 +54,13 @@ T_FN const char *ctl_ask(pid_t pid)
 	size_t len = 0;
 	ssize_t n;
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)pid);
+	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_DOOR,
+		 (unsigned long long)bl_netns_ino(), (int)pid);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
 		shutdown(fd, SHUT_WR);
-		while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
+		while (len < sizeof(text) - 1 &&
+		       (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
 			len += (size_t)n;
 	}
 	close(fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A rack whose nodes are served by the program itself: one `barlined` per node, from a file, as in a real rack.
+ * A rack whose nodes are served by the program itself: one `barlined` per node, from a file, as in
+ *a real rack.
  *
  *	ctl_start(20000);
  *	daemons_open();
@@ -8,7 +9,8 @@
  *	daemon_stop(i, SIGTERM);
  *	daemon_start(i);
  *
- * Daemons die with the case. A caretaker does not, so a case ends those that it leaves (daemons_end()).
+ * Daemons die with the case. A caretaker does not, so a case ends those that it leaves
+ *(daemons_end()).
  */
 #ifndef BARLINE_TESTS_DAEMONS_H
 #define BARLINE_TESTS_DAEMONS_H
@@ -17,7 +19,8 @@
 #include "barline_run.h"
 
 /**
- * struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its node.
+ * struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its
+ * node.
  * @skew_ns: what its clock is off by, on the command line.
  */
 struct daemon {
@@ -44,8 +47,11 @@ T_FN void dm_file(unsigned int i, const char *path)
 		rack.tweak(&c, n);
 	f = fopen(path, "w");
 	CHECK(f, "%s", path);
-	fprintf(f, "role: %s\nname: %s\nnode_id: %u\nbeacon_us: %u\ndead_after_us: %u\ncaretaker_ms: %d\nclock_void_after_ms: %u\n", c.role == BL_ROLE_HOST ? "host" : "switch", c.name, c.node_id,
-		c.beacon_us, c.dead_after_us, dm_caretaker_ms, dm_void_ms);
+	fprintf(f,
+		"role: %s\nname: %s\nnode_id: %u\nbeacon_us: %u\ndead_after_us: %u\ncaretaker_ms: "
+		"%d\nclock_void_after_ms: %u\n",
+		c.role == BL_ROLE_HOST ? "host" : "switch", c.name, c.node_id, c.beacon_us,
+		c.dead_after_us, dm_caretaker_ms, dm_void_ms);
 	for (k = 0; k < c.ctl.n; k++)
 		fprintf(f, "%s  - \"%s\"\n", k ? "" : "controllers:\n", c.ctl.addr[k]);
 	if (*c.ctl.ca)
@@ -57,12 +63,18 @@ T_FN void dm_file(unsigned int i, const char *path)
 		if (c.process_limit_ms)
 			fprintf(f, "process_limit_ms: %u\n", c.process_limit_ms);
 	} else {
-		fprintf(f, "thread_napi: true\nforward: %s\nports:\n", c.forward == BL_FWD_L2 ? "l2" : "l3");
+		fprintf(f, "thread_napi: true\nforward: %s\nports:\n",
+			c.forward == BL_FWD_L2 ? "l2" : "l3");
 		for (k = 0; k < c.ports_count; k++)
-			fprintf(f, "  - { interface: %s, role: %s }\n", c.ports[k].ifname, c.ports[k].role == BL_PORT_HOST ? "host" : c.ports[k].role == BL_PORT_UP ? "up" : "down");
+			fprintf(f, "  - { interface: %s, role: %s }\n", c.ports[k].ifname,
+				c.ports[k].role == BL_PORT_HOST ? "host"
+				: c.ports[k].role == BL_PORT_UP ? "up"
+								: "down");
 		for (k = 0; k < c.fdb_count; k++)
-			fprintf(f, "%s  - { mac: %02x:%02x:%02x:%02x:%02x:%02x, port: %s }\n", k ? "" : "fdb:\n", c.fdb[k].mac[0], c.fdb[k].mac[1], c.fdb[k].mac[2], c.fdb[k].mac[3],
-				c.fdb[k].mac[4], c.fdb[k].mac[5], c.fdb[k].ifname);
+			fprintf(f, "%s  - { mac: %02x:%02x:%02x:%02x:%02x:%02x, port: %s }\n",
+				k ? "" : "fdb:\n", c.fdb[k].mac[0], c.fdb[k].mac[1],
+				c.fdb[k].mac[2], c.fdb[k].mac[3], c.fdb[k].mac[4], c.fdb[k].mac[5],
+				c.fdb[k].ifname);
 	}
 	CHECK(!fclose(f), "%s", path);
 	dm[i].skew_ns = c.skew_ns;
@@ -86,7 +98,11 @@ T_FN void daemon_spawn(unsigned int i)
 {
 	const struct lab_node *n = &rack.lab.nodes[i];
 	char file[128], netns[256], skew[64];
-	char *const argv[] = { "barlined", rack_is_switch(i) ? "switch" : "host", "-c", file, "-n", netns, "-j", skew, NULL };
+	char *const argv[] = { "barlined", rack_is_switch(i) ? "switch" : "host",
+			       "-c",       file,
+			       "-n",       netns,
+			       "-j",       skew,
+			       NULL };
 	const char *program = dm_program();
 	pid_t parent = getpid();
 	int out[2];
@@ -150,7 +166,8 @@ T_FN void daemon_start(unsigned int i)
 	int status = 0;
 
 	daemon_spawn(i);
-	CHECK(daemon_ready(i, &status), "%s does not start: status %#x", rack.lab.nodes[i].name, status);
+	CHECK(daemon_ready(i, &status), "%s does not start: status %#x", rack.lab.nodes[i].name,
+	      status);
 }
 
 /* Waits for its end. Its wait status. */
@@ -176,13 +193,15 @@ T_FN unsigned int daemon_stop(unsigned int i, int sig)
 
 	CHECK(!kill(dm[i].pid, sig), "%s", strerror(errno));
 	status = daemon_wait(i);
-	CHECK(sig == SIGKILL ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status), "%s: status %#x", rack.lab.nodes[i].name, status);
+	CHECK(sig == SIGKILL ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status),
+	      "%s: status %#x", rack.lab.nodes[i].name, status);
 	return (unsigned int)((t_mono() - at) / 1000000);
 }
 
 T_FN void dm_path(char *buf, size_t size, unsigned int i, const char *suffix)
 {
-	snprintf(buf, size, BL_RUN_DIR "/%s-%" PRIu64 "-%s", rack_is_switch(i) ? "switch" : "host", dm[i].netns_ino, suffix);
+	snprintf(buf, size, BL_RUN_DIR "/%s-%" PRIu64 "-%s", rack_is_switch(i) ? "switch" : "host",
+		 dm[i].netns_ino, suffix);
 }
 
 /* pid of the caretaker of node @i; 0: there is none. */
@@ -240,8 +259,11 @@ T_FN void daemons_end(void)
 		if (dm[i].pid)
 			daemon_stop(i, SIGKILL);
 		snprintf(netns, sizeof(netns), LAB_NETNS_DIR "/%s", rack.lab.nodes[i].name);
-		CHECK(!bl_node_detach(rack_is_switch(i) ? BL_ROLE_SWITCH : BL_ROLE_HOST, netns, &err), "%s: %s", rack.lab.nodes[i].name, err.text);
-		CHECK(!caretaker(i), "%s has a caretaker though it is detached", rack.lab.nodes[i].name);
+		CHECK(!bl_node_detach(rack_is_switch(i) ? BL_ROLE_SWITCH : BL_ROLE_HOST, netns,
+				      &err),
+		      "%s: %s", rack.lab.nodes[i].name, err.text);
+		CHECK(!caretaker(i), "%s has a caretaker though it is detached",
+		      rack.lab.nodes[i].name);
 	}
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three real members of etcd on loopback (lab/lab_etcd.h), in the case's namespaces (rack.h): they die with the case, and so does what they wrote.
+ * Three real members of etcd on loopback (lab/lab_etcd.h), in the case's namespaces (rack.h): they
+ * die with the case, and so does what they wrote.
  *
- * They run without fsync: what is tested is processes that stop, die and come back, not disks that lose power.
+ * They run without fsync: what is tested is processes that stop, die and come back, not disks that
+ * lose power.
  */
 #ifndef BARLINE_TESTS_ETCD_H
 #define BARLINE_TESTS_ETCD_H

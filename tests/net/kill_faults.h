@@ -17,15 +17,16 @@
 #include "kill_limits.h"
 #include "kill_talk.h"
 
-#define WORKERS		 6 /* on 4 hosts: two of them have two */
-#define HOSTS		 4
-#define DEAD_US		 200000
+#define WORKERS          6 /* on 4 hosts: two of them have two */
+#define HOSTS            4
+#define DEAD_US          200000
 #define PROCESS_LIMIT_MS 1000
-#define ANSWER_MS	 5000
-#define STUCK_MS	 5000 /* the controller's default */
-#define GRACE_MS	 3000 /* likewise */
+#define ANSWER_MS        5000
+#define STUCK_MS         5000 /* the controller's default */
+#define GRACE_MS         3000 /* likewise */
 
 /* X(SYMBOL, "name"): what happens to whom is drawn */
+/* clang-format off */
 #define FAULTS(X) \
 	X(PROCESS, "process killed") \
 	X(STOP, "process stopped for a moment") \
@@ -47,6 +48,7 @@
 	X(SWITCH_STILL, "switch's daemon stopped for 0.1 to 3 s") \
 	X(SWITCH_OUT, "switch detached") \
 	X(HOST_OUT, "host detached")
+/* clang-format on */
 #define FAULT_ENUM(sym, name) F_##sym,
 #define FAULT_NAME(sym, name) name,
 enum fault { FAULTS(FAULT_ENUM) F_COUNT };
@@ -54,7 +56,7 @@ static const char *const fault_names[] = { FAULTS(FAULT_NAME) };
 
 /* words of --draw */
 #define BIT(sym) (1u << F_##sym)
-#define DRAW_BASE \
+#define DRAW_BASE                                                                          \
 	(BIT(PROCESS) | BIT(STOP) | BIT(LINK) | BIT(LOSS) | BIT(CLOCK) | BIT(CONTROLLER) | \
 	 BIT(SPINE) | BIT(PARTITION) | BIT(CORE) | BIT(HOST_TERM))
 #define DRAW_RESTART (BIT(HOST_TERM) | BIT(HOST_KILL) | BIT(SWITCH_TERM) | BIT(SWITCH_KILL))
@@ -276,7 +278,7 @@ T_FN void detach(unsigned int node, unsigned int away_ms)
 	 * (guarantees.md)
 	 */
 	facts.stand_ms +=
-	    ms_since(begun) + (10 * DEAD_US / 1000 > 1000 ? 10 * DEAD_US / 1000 : 1000) + 200;
+		ms_since(begun) + (10 * DEAD_US / 1000 > 1000 ? 10 * DEAD_US / 1000 : 1000) + 200;
 	facts.apart++;
 }
 
@@ -313,8 +315,7 @@ T_FN void cut_off(unsigned int node, unsigned int ms)
 
 T_FN void strike(enum fault f)
 {
-	unsigned int worker = t_below(&seed, WORKERS), host = t_below(&seed, HOSTS),
-		     ms = a_while();
+	unsigned int worker = t_below(&seed, WORKERS), host = t_below(&seed, HOSTS), ms = a_while();
 	unsigned int node = rack_host(host);
 	uint64_t begun = t_mono();
 
@@ -447,7 +448,8 @@ T_FN bool may_be_alone(const struct lab_node *n)
 	unsigned int k;
 
 	for (k = 0; k < n->nports; k++)
-		if (n->ports[k].role != BL_PORT_UP && !(facts.run.may_fall >> n->ports[k].peer_node & 1))
+		if (n->ports[k].role != BL_PORT_UP &&
+		    !(facts.run.may_fall >> n->ports[k].peer_node & 1))
 			return false;
 	return is_switch(n);
 }
@@ -460,8 +462,8 @@ T_FN void faults_end(void)
 	for (i = 0; i < HOSTS; i++)
 		stop_losing(rack_host(i));
 	/*
-	 * Two that take ways away, one after the other: what is left of the first may cut anybody off
-	 * with the second.
+	 * Two that take ways away, one after the other: what is left of the first may cut anybody
+	 * off with the second.
 	 */
 	if (facts.apart > 1)
 		facts.run.may_fall = all_nodes();

@@ -65,7 +65,10 @@ static inline enum kl_says kl_process(const struct kl_run *r, const struct kl_pr
 {
 	uint64_t enough = r->process_limit_ns / 4 * 3;
 
-	/* who got an error ends by bl_exit(), too: of a host that was announced, and had not heard of it yet */
+	/*
+	 * who got an error ends by bl_exit(), too: of a host that was announced, and had not heard
+	 * of it yet
+	 */
 	if (!strcmp(why, "left"))
 		return p->leaves || p->ended ? KL_MAY : KL_FALSE;
 	if (!strcmp(why, "died"))

@@ -23,7 +23,10 @@ uint64_t mono_ns(void)
 	return t_mono();
 }
 
-/* Room for @n workers that talk every @interval_us; the other fields of *c are set before they are made. */
+/*
+ * Room for @n workers that talk every @interval_us; the other fields of *c are set before they are
+ * made.
+ */
 T_FN void kill_begin(unsigned int n, unsigned int interval_us)
 {
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
@@ -75,8 +78,8 @@ T_FN void say_workers(void)
 
 	for (i = 0; c && i < c->n; i++)
 		fprintf(stderr,
-			"worker %u, port %u: sent %u got %u acked %d recovered %d gap %.0f ms %s\n", i,
-			c->w[i].addr.port, c->w[i].nsent, c->w[i].ngot, c->w[i].all_acked,
+			"worker %u, port %u: sent %u got %u acked %d recovered %d gap %.0f ms %s\n",
+			i, c->w[i].addr.port, c->w[i].nsent, c->w[i].ngot, c->w[i].all_acked,
 			c->w[i].recovered_ns != 0, (double)atomic_load(&c->w[i].gap_ns) / 1e6,
 			c->w[i].error);
 	say_all();

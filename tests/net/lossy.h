@@ -1,43 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Hosts that lose frames, at random: all that come in, by an XDP program before the host's own (make_lossy()), or all that leave but NAKs, by a tc program (make_lossy_but_naks()).
+ * Hosts that lose frames, at random: all that come in, by an XDP program before the host's own
+ * (make_lossy()), or all that leave but NAKs, by a tc program (make_lossy_but_naks()).
  *
- * Example: make_lossy(2, 655, seed): of the frames that come to the third host, 655 of 65536 are gone, 1 percent. Its link goes over to a program that drops them and calls the host's own for the rest; make_whole() gives
- * the link back.
+ * Example: make_lossy(2, 655, seed): of the frames that come to the third host, 655 of 65536 are
+ * gone, 1 percent. Its link goes over to a program that drops them and calls the host's own for the
+ * rest; make_whole() gives the link back.
  */
 #ifndef BARLINE_TESTS_LOSSY_H
 #define BARLINE_TESTS_LOSSY_H
 
 #include "traffic.h"
 
-#define TCX_EGRESS 47	/* BPF_TCX_EGRESS */
-#define TCX_BEFORE 8	/* BPF_F_BEFORE: first of all programs */
+#define TCX_EGRESS 47 /* BPF_TCX_EGRESS */
+#define TCX_BEFORE 8  /* BPF_F_BEFORE: first of all programs */
 
-#define OPCODE_AT (14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode)) /* Ethernet, IPv4, UDP */
+#define OPCODE_AT                                                                       \
+	(14 + 20 + 8 + (int32_t)offsetof(struct bl_hdr, opcode)) /* Ethernet, IPv4, UDP \
+								  */
 
 /*
- * r1 = &state; r0 = state = state * A + C (Knuth's MMIX); lost updates of two CPUs cost nothing but randomness. The two instructions behind it are for the frames that are lost; the others go on behind those.
+ * r1 = &state; r0 = state = state * A + C (Knuth's MMIX); lost updates of two CPUs cost nothing but
+ * randomness. The two instructions behind it are for the frames that are lost; the others go on
+ * behind those.
  */
-#define T_DICE(state, per_65536) \
-	{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = (state) }, \
-	{ 0 }, \
-	{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_1 }, \
-	{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .imm = (int32_t)(6364136223846793005ULL & 0xffffffff) }, \
-	{ .imm = (int32_t)(6364136223846793005ULL >> 32) }, \
-	{ .code = BPF_ALU64 | BPF_MUL | BPF_X, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2 }, \
-	{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_0, .imm = 1442695041 }, \
-	{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_0 }, \
-	{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 48 }, \
-	{ .code = BPF_JMP | BPF_JGE | BPF_K, .dst_reg = BPF_REG_0, .imm = (int32_t)(per_65536), .off = 2 }
+#define T_DICE(state, per_65536)                                                                  \
+	{ .code = BPF_LD | BPF_DW | BPF_IMM,                                                      \
+	  .dst_reg = BPF_REG_1,                                                                   \
+	  .src_reg = BPF_PSEUDO_MAP_VALUE,                                                        \
+	  .imm = (state) },                                                                       \
+		{ 0 },                                                                            \
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW,                                             \
+		  .dst_reg = BPF_REG_0,                                                           \
+		  .src_reg = BPF_REG_1 },                                                         \
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,                                              \
+		  .dst_reg = BPF_REG_2,                                                           \
+		  .imm = (int32_t)(6364136223846793005ULL & 0xffffffff) },                        \
+		{ .imm = (int32_t)(6364136223846793005ULL >> 32) },                               \
+		{ .code = BPF_ALU64 | BPF_MUL | BPF_X,                                            \
+		  .dst_reg = BPF_REG_0,                                                           \
+		  .src_reg = BPF_REG_2 },                                                         \
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_0, .imm = 1442695041 }, \
+		{ .code = BPF_STX | BPF_MEM | BPF_DW,                                             \
+		  .dst_reg = BPF_REG_1,                                                           \
+		  .src_reg = BPF_REG_0 },                                                         \
+		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 48 },         \
+	{                                                                                         \
+		.code = BPF_JMP | BPF_JGE | BPF_K, .dst_reg = BPF_REG_0,                          \
+		.imm = (int32_t)(per_65536), .off = 2                                             \
+	}
 
-/* To what is behind the map @next, with the context in r6. Behind it r0 is 0, XDP_ABORTED: it is not there. */
-#define T_GO_ON(next) \
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_6 }, \
-	{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = (next) }, \
-	{ 0 }, \
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 }, \
-	{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call }, \
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 }
+/*
+ * To what is behind the map @next, with the context in r6. Behind it r0 is 0, XDP_ABORTED: it is
+ * not there.
+ */
+#define T_GO_ON(next)                                                                           \
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_6 },    \
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,                                            \
+		  .dst_reg = BPF_REG_2,                                                         \
+		  .src_reg = BPF_PSEUDO_MAP_FD,                                                 \
+		  .imm = (next) },                                                              \
+		{ 0 }, { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 }, \
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call },                      \
+	{                                                                                       \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0             \
+	}
 
 /* Where the state of T_DICE() is. */
 T_FN int dice(uint64_t seed)
@@ -45,25 +72,32 @@ T_FN int dice(uint64_t seed)
 	int state = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_drop", 4, 8, 1, NULL);
 	uint32_t zero = 0;
 
-	CHECK(state >= 0 && !bpf_map_update_elem(state, &zero, &seed, BPF_ANY), "%s", strerror(errno));
+	CHECK(state >= 0 && !bpf_map_update_elem(state, &zero, &seed, BPF_ANY), "%s",
+	      strerror(errno));
 	return state;
 }
 
-/* An XDP program that drops @per_65536 of 65536 frames and hands the others to what is behind @next. */
+/*
+ * An XDP program that drops @per_65536 of 65536 frames and hands the others to what is behind
+ * @next.
+ */
 T_FN int dropper(uint32_t per_65536, uint64_t seed, int next)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP); /* as that of the program which is called: newer kernels insist */
+	/* as that of the program which is called: newer kernels insist */
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP);
 	int state = dice(seed), fd;
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
 		T_DICE(state, per_65536),
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* XDP_DROP */
+		/* XDP_DROP */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 		T_GO_ON(next),
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]), &o);
+	fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]),
+			   &o);
 	CHECK(fd >= 0, "the dropping program: %s", strerror(errno));
 	return fd;
 }
@@ -82,10 +116,12 @@ T_FN struct behind behind_open(unsigned int host)
 
 	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(host)]);
 	b.link = bpf_obj_get(path);
-	CHECK(b.link >= 0 && !bpf_obj_get_info_by_fd(b.link, &info, &len), "%s: %s", path, strerror(errno));
+	CHECK(b.link >= 0 && !bpf_obj_get_info_by_fd(b.link, &info, &len), "%s: %s", path,
+	      strerror(errno));
 	b.prog = bpf_prog_get_fd_by_id(info.prog_id);
 	b.next = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
-	CHECK(b.prog >= 0 && b.next >= 0 && !bpf_map_update_elem(b.next, &zero, &b.prog, BPF_ANY), "%s", strerror(errno));
+	CHECK(b.prog >= 0 && b.next >= 0 && !bpf_map_update_elem(b.next, &zero, &b.prog, BPF_ANY),
+	      "%s", strerror(errno));
 	return b;
 }
 
@@ -98,7 +134,10 @@ T_FN int behind_put(struct behind b, int fd)
 	return b.prog;
 }
 
-/* The program's link goes over to the dropping one; what it replaces is called by that, and returned. */
+/*
+ * The program's link goes over to the dropping one; what it replaces is called by that, and
+ * returned.
+ */
 T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
 {
 	struct behind b = behind_open(host);
@@ -106,7 +145,10 @@ T_FN int make_lossy(unsigned int host, uint32_t per_65536, uint64_t seed)
 	return behind_put(b, dropper(per_65536, seed, b.next));
 }
 
-/* And back to what make_lossy() returned, unless a daemon that began anew has put its own there meanwhile. */
+/*
+ * And back to what make_lossy() returned, unless a daemon that began anew has put its own there
+ * meanwhile.
+ */
 T_FN void make_whole(unsigned int host, int prog)
 {
 	struct bpf_prog_info info = {};
@@ -117,7 +159,8 @@ T_FN void make_whole(unsigned int host, int prog)
 
 	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(host)]);
 	link = bpf_obj_get(path);
-	CHECK(link >= 0 && !bpf_obj_get_info_by_fd(link, &at, &len), "%s: %s", path, strerror(errno));
+	CHECK(link >= 0 && !bpf_obj_get_info_by_fd(link, &at, &len), "%s: %s", path,
+	      strerror(errno));
 	now = bpf_prog_get_fd_by_id(at.prog_id);
 	len = sizeof(info);
 	CHECK(now >= 0 && !bpf_obj_get_info_by_fd(now, &info, &len), "%s", strerror(errno));
@@ -136,23 +179,34 @@ T_FN int dropper_tc(uint32_t per_65536, uint64_t seed)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
 		/* shorter frames end here, with 0: TC_ACT_OK. There are none but link frames. */
 		{ .code = BPF_LD | BPF_ABS | BPF_B, .imm = OPCODE_AT },
-		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .imm = BL_OPCODE_BYTE(BL_OP_NAK), .off = 12 }, /* behind the dice and what follows it */
+		/* behind the dice and what follows it */
+		{ .code = BPF_JMP | BPF_JEQ | BPF_K,
+		  .dst_reg = BPF_REG_0,
+		  .imm = BL_OPCODE_BYTE(BL_OP_NAK),
+		  .off = 12 },
 		T_DICE(state, per_65536),
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 2 }, /* TC_ACT_SHOT */
+		/* TC_ACT_SHOT */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 2 },
 		{ .code = BPF_JMP | BPF_EXIT },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 }, /* the next program */
+		/* the next program */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]), NULL);
+	fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "t_drop", "GPL", code,
+			   sizeof(code) / sizeof(code[0]), NULL);
 	CHECK(fd >= 0, "the dropping program: %s", strerror(errno));
 	return fd;
 }
 
-/* What @host sends is lost, before barline's own programs see it. The link's fd stays open in this process: it is detached when the case ends. */
+/*
+ * What @host sends is lost, before barline's own programs see it. The link's fd stays open in this
+ * process: it is detached when the case ends.
+ */
 T_FN void make_lossy_but_naks(unsigned int host, uint32_t per_65536, uint64_t seed)
 {
-	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), prog = dropper_tc(per_65536, seed), index;
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
+	    prog = dropper_tc(per_65536, seed), index;
 
 	rack_enter(rack_host(host));
 	index = (int)if_nametoindex("eth0");

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Was it one order? Judges the logs of a run by application-level ids alone; shares no code and no idea of time with what it judges.
+ * Was it one order? Judges the logs of a run by application-level ids alone; shares no code and no
+ *idea of time with what it judges.
  *
- * An id is (sender, seq, item): the seq-th scattering of a sender, and the item-th message of it to one receiver (each receiver of a scattering gets
- * the same items). A scattering is one point in the order, so its items must come together.
+ * An id is (sender, seq, item): the seq-th scattering of a sender, and the item-th message of it to
+ *one receiver (each receiver of a scattering gets the same items). A scattering is one point in the
+ *order, so its items must come together.
  *
- *	oc_check() builds one graph over all scatterings: an edge from each to the next that a receiver delivered, from each to the next of its
- *	sender, and from a delivered one to those that were sent because of it. There is one total order that is FIFO and causal, and every receiver saw
+ *	oc_check() builds one graph over all scatterings: an edge from each to the next that a
+ *receiver delivered, from each to the next of its sender, and from a delivered one to those that
+ *were sent because of it. There is one total order that is FIFO and causal, and every receiver saw
  *	a part of it, if and only if the graph has no cycle.
  *
- * Example: R1 delivered (0,5) (1,2), R2 delivered (1,2) (0,5): a cycle of two: OC_ORDER. Each pair of receivers is compared first, because the
- * sentence about two receivers is easier to read than one about a cycle of nine.
+ * Example: R1 delivered (0,5) (1,2), R2 delivered (1,2) (0,5): a cycle of two: OC_ORDER. Each pair
+ *of receivers is compared first, because the sentence about two receivers is easier to read than
+ *one about a cycle of nine.
  */
 #ifndef BARLINE_TESTS_ORDER_CHECK_H
 #define BARLINE_TESTS_ORDER_CHECK_H
@@ -56,21 +60,23 @@ struct oc_log {
 
 enum oc_verdict {
 	OC_OK,
-	OC_INVENTED,  /* delivered what nobody sent, or not to this receiver */
-	OC_CONTENT,   /* other bytes than were sent */
+	OC_INVENTED, /* delivered what nobody sent, or not to this receiver */
+	OC_CONTENT,  /* other bytes than were sent */
 	OC_DUPLICATE,
-	OC_SPLIT,     /* something came between two items of one scattering, or they came in another order */
-	OC_FIFO,      /* two of one sender in the other order */
-	OC_CAUSAL,    /* an answer before its question */
-	OC_ORDER,     /* two receivers disagree, or more in a circle */
-	OC_LOST,      /* only where completeness was asked for */
+	/* something came between two items of one scattering, or they came in another order */
+	OC_SPLIT,
+	OC_FIFO,   /* two of one sender in the other order */
+	OC_CAUSAL, /* an answer before its question */
+	OC_ORDER,  /* two receivers disagree, or more in a circle */
+	OC_LOST,   /* only where completeness was asked for */
 };
 
 /**
- * struct oc - a check. In: @log, @nodes; @complete_from, @complete_to: everything sent by one of the former to one of the latter must have come, but for the items that @excused, if there, has
+ * struct oc - a check. In: @log, @nodes; @complete_from, @complete_to: everything sent by one of
+ * the former to one of the latter must have come, but for the items that @excused, if there, has
  * the bits of: its sender was told that they would not.
- * Out: @text: what is wrong; @groups: scatterings looked at, @common: pairs of receivers times scatterings that both delivered: a check that compared
- * nothing proves nothing.
+ * Out: @text: what is wrong; @groups: scatterings looked at, @common: pairs of receivers times
+ * scatterings that both delivered: a check that compared nothing proves nothing.
  */
 struct oc {
 	struct oc_log log[OC_NODES_MAX];
@@ -86,7 +92,8 @@ struct oc {
 	uint32_t *last_of[OC_NODES_MAX];
 };
 
-__attribute__((format(printf, 3, 4))) static enum oc_verdict oc_say(struct oc *c, enum oc_verdict v, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static enum oc_verdict oc_say(struct oc *c, enum oc_verdict v,
+								    const char *fmt, ...)
 {
 	va_list ap;
 
@@ -123,30 +130,45 @@ static enum oc_verdict oc_check_one(struct oc *c, unsigned int r)
 		uint64_t x;
 
 		if (g->sender >= c->nodes || g->seq >= c->log[g->sender].nsent)
-			return oc_say(c, OC_INVENTED, "receiver %u, delivery %u: (%u,%llu) was never sent", r, i, g->sender, (unsigned long long)g->seq);
+			return oc_say(c, OC_INVENTED,
+				      "receiver %u, delivery %u: (%u,%llu) was never sent", r, i,
+				      g->sender, (unsigned long long)g->seq);
 		s = &c->log[g->sender].sent[g->seq];
 		x = oc_index(c, g->sender, g->seq);
 		if (!(s->to >> r & 1) || g->item >= s->items)
-			return oc_say(c, OC_INVENTED, "receiver %u, delivery %u: (%u,%llu) item %u was not sent to it", r, i, g->sender,
-				      (unsigned long long)g->seq, g->item);
+			return oc_say(c, OC_INVENTED,
+				      "receiver %u, delivery %u: (%u,%llu) item %u was not sent to "
+				      "it",
+				      r, i, g->sender, (unsigned long long)g->seq, g->item);
 		if (g->hash != s->hash[g->item])
-			return oc_say(c, OC_CONTENT, "receiver %u, delivery %u: (%u,%llu) item %u has other contents than were sent", r, i, g->sender,
-				      (unsigned long long)g->seq, g->item);
+			return oc_say(c, OC_CONTENT,
+				      "receiver %u, delivery %u: (%u,%llu) item %u has other "
+				      "contents than were sent",
+				      r, i, g->sender, (unsigned long long)g->seq, g->item);
 		if (c->items[r][x] >> g->item & 1)
-			return oc_say(c, OC_DUPLICATE, "receiver %u, delivery %u: (%u,%llu) item %u came twice", r, i, g->sender,
-				      (unsigned long long)g->seq, g->item);
+			return oc_say(c, OC_DUPLICATE,
+				      "receiver %u, delivery %u: (%u,%llu) item %u came twice", r,
+				      i, g->sender, (unsigned long long)g->seq, g->item);
 		c->items[r][x] |= (uint8_t)(1u << g->item);
 		if (same && before->item > g->item)
-			return oc_say(c, OC_SPLIT, "receiver %u, delivery %u: item %u of (%u,%llu) came after item %u", r, i, g->item, g->sender,
-				      (unsigned long long)g->seq, before->item);
+			return oc_say(c, OC_SPLIT,
+				      "receiver %u, delivery %u: item %u of (%u,%llu) came after "
+				      "item %u",
+				      r, i, g->item, g->sender, (unsigned long long)g->seq,
+				      before->item);
 		if (!same && c->pos[r][x])
-			return oc_say(c, OC_SPLIT, "receiver %u, delivery %u: (%u,%llu) goes on after something else was delivered", r, i, g->sender,
-				      (unsigned long long)g->seq);
+			return oc_say(c, OC_SPLIT,
+				      "receiver %u, delivery %u: (%u,%llu) goes on after something "
+				      "else was delivered",
+				      r, i, g->sender, (unsigned long long)g->seq);
 		if (!same)
 			c->pos[r][x] = ++place;
 		if (c->last_of[r][g->sender] > g->seq + 1)
-			return oc_say(c, OC_FIFO, "receiver %u, delivery %u: (%u,%llu) came after (%u,%u) of the same sender", r, i, g->sender,
-				      (unsigned long long)g->seq, g->sender, c->last_of[r][g->sender] - 1);
+			return oc_say(c, OC_FIFO,
+				      "receiver %u, delivery %u: (%u,%llu) came after (%u,%u) of "
+				      "the same sender",
+				      r, i, g->sender, (unsigned long long)g->seq, g->sender,
+				      c->last_of[r][g->sender] - 1);
 		c->last_of[r][g->sender] = (uint32_t)g->seq + 1;
 		c->deliveries++;
 	}
@@ -166,10 +188,14 @@ static enum oc_verdict oc_check_causal(struct oc *c)
 			if (!m->after)
 				continue;
 			for (r = 0; r < c->nodes; r++) {
-				uint32_t p = c->pos[r][oc_index(c, s, q)], w = c->pos[r][oc_index(c, m->after_sender, m->after_seq)];
+				uint32_t p = c->pos[r][oc_index(c, s, q)],
+					 w = c->pos[r][oc_index(c, m->after_sender, m->after_seq)];
 
 				if (p && w && p < w)
-					return oc_say(c, OC_CAUSAL, "receiver %u delivered (%u,%u) before (%u,%llu), which it answers", r, s, q, m->after_sender,
+					return oc_say(c, OC_CAUSAL,
+						      "receiver %u delivered (%u,%u) before "
+						      "(%u,%llu), which it answers",
+						      r, s, q, m->after_sender,
 						      (unsigned long long)m->after_seq);
 			}
 		}
@@ -194,9 +220,14 @@ static enum oc_verdict oc_check_pairs(struct oc *c)
 					continue;
 				if (p < far)
 					return oc_say(c, OC_ORDER,
-						      "receivers %u and %u disagree: %u delivered (%u,%llu) [ts %llu] before (%u,%llu) [ts %llu], %u the other way round",
-						      a, b, a, last->sender, (unsigned long long)last->seq, (unsigned long long)last->ts, g->sender,
-						      (unsigned long long)g->seq, (unsigned long long)g->ts, b);
+						      "receivers %u and %u disagree: %u delivered "
+						      "(%u,%llu) [ts %llu] before (%u,%llu) [ts "
+						      "%llu], %u the other way round",
+						      a, b, a, last->sender,
+						      (unsigned long long)last->seq,
+						      (unsigned long long)last->ts, g->sender,
+						      (unsigned long long)g->seq,
+						      (unsigned long long)g->ts, b);
 				far = p;
 				last = g;
 				c->common++;
@@ -218,7 +249,8 @@ static int oc_edge_cmp(const void *a, const void *b)
 }
 
 /* a circle among what Kahn's algorithm left over: go backwards until a node comes again */
-static enum oc_verdict oc_tell_cycle(struct oc *c, const struct oc_edge *e, size_t ne, const uint32_t *in, uint32_t n)
+static enum oc_verdict oc_tell_cycle(struct oc *c, const struct oc_edge *e, size_t ne,
+				     const uint32_t *in, uint32_t n)
 {
 	uint32_t *pred = malloc(n * sizeof(*pred)), *seen = calloc(n, sizeof(*seen)), x, first, k;
 	char text[400];
@@ -235,17 +267,20 @@ static enum oc_verdict oc_tell_cycle(struct oc *c, const struct oc_edge *e, size
 	do {
 		unsigned int s = oc_sender_of(c, x);
 
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "(%u,%llu) after ", s, (unsigned long long)(x - c->base[s]));
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "(%u,%llu) after ", s,
+				       (unsigned long long)(x - c->base[s]));
 		x = pred[x];
 	} while (x != first && at < sizeof(text) - 60);
 	free(pred);
 	free(seen);
-	return oc_say(c, OC_ORDER, "no total order fits all receivers, senders and answers: %s...", text);
+	return oc_say(c, OC_ORDER, "no total order fits all receivers, senders and answers: %s...",
+		      text);
 }
 
 static enum oc_verdict oc_check_graph(struct oc *c)
 {
-	uint32_t n = (uint32_t)c->base[c->nodes], *in = calloc(n + 1, sizeof(*in)), *first = calloc(n + 2, sizeof(*first)), *todo = malloc((n + 1) * sizeof(*todo));
+	uint32_t n = (uint32_t)c->base[c->nodes], *in = calloc(n + 1, sizeof(*in)),
+		 *first = calloc(n + 2, sizeof(*first)), *todo = malloc((n + 1) * sizeof(*todo));
 	size_t ne = 0, room = c->deliveries + 2 * (size_t)n + 1, i;
 	struct oc_edge *e = malloc(room * sizeof(*e));
 	uint32_t head = 0, tail = 0, x, q;
@@ -260,7 +295,9 @@ static enum oc_verdict oc_check_graph(struct oc *c)
 			if (q)
 				e[ne++] = (struct oc_edge){ x - 1, x };
 			if (m->after)
-				e[ne++] = (struct oc_edge){ (uint32_t)oc_index(c, m->after_sender, m->after_seq), x };
+				e[ne++] = (struct oc_edge){
+					(uint32_t)oc_index(c, m->after_sender, m->after_seq), x
+				};
 		}
 	}
 	for (r = 0; r < c->nodes; r++) {
@@ -310,11 +347,17 @@ static enum oc_verdict oc_check_complete(struct oc *c)
 			const struct oc_sent *m = &c->log[s].sent[q];
 
 			for (r = 0; r < c->nodes; r++) {
-				if (!(m->to & c->complete_to) || !((m->to & c->complete_to) >> r & 1))
+				if (!(m->to & c->complete_to) ||
+				    !((m->to & c->complete_to) >> r & 1))
 					continue;
-				if ((c->items[r][oc_index(c, s, q)] | (c->excused ? c->excused(s, q, r) : 0)) != (1u << m->items) - 1)
-					return oc_say(c, OC_LOST, "receiver %u never delivered (%u,%u) in full: items %#x of %#x", r, s, q,
-						      c->items[r][oc_index(c, s, q)], (1u << m->items) - 1);
+				if ((c->items[r][oc_index(c, s, q)] |
+				     (c->excused ? c->excused(s, q, r) : 0)) !=
+				    (1u << m->items) - 1)
+					return oc_say(c, OC_LOST,
+						      "receiver %u never delivered (%u,%u) in "
+						      "full: items %#x of %#x",
+						      r, s, q, c->items[r][oc_index(c, s, q)],
+						      (1u << m->items) - 1);
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two hosts that hear each other's barriers, but between which frames do not pass: they are dropped before a host's XDP
- * program, by source address, and by opcode or all of them; beacons are not.
+ * Two hosts that hear each other's barriers, but between which frames do not pass: they are dropped
+ * before a host's XDP program, by source address, and by opcode or all of them; beacons are not.
  */
 #ifndef BARLINE_TESTS_PART_H
 #define BARLINE_TESTS_PART_H
@@ -11,43 +11,93 @@
 
 #define ANY 0 /* opcode: all that is UDP */
 
-/* Where in a frame is what; @addr: of the source address, whose first and last four bytes tell hosts apart (IPv4: both the same). */
+/*
+ * Where in a frame is what; @addr: of the source address, whose first and last four bytes tell
+ * hosts apart (IPv4: both the same).
+ */
 static const struct part_place {
 	int eth, proto, addr[2], l4;
-} part_places[] = { { BL_ETH_IP, 14 + 9, { 14 + 12, 14 + 12 }, 14 + 20 }, { BL_ETH_IP6, 14 + 6, { 14 + 8, 14 + 8 + 12 }, 14 + 40 } };
+} part_places[] = { { BL_ETH_IP, 14 + 9, { 14 + 12, 14 + 12 }, 14 + 20 },
+		    { BL_ETH_IP6, 14 + 6, { 14 + 8, 14 + 8 + 12 }, 14 + 40 } };
 
-/* An XDP program that drops UDP frames with @op from a source address with the words @from, in network order, and hands the others to what is behind @next. */
+/*
+ * An XDP program that drops UDP frames with @op from a source address with the words @from, in
+ * network order, and hands the others to what is behind @next.
+ */
 T_FN int part_filter(const struct part_place *at, const uint32_t from[2], int op, int next)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_XDP); /* as in dropper() */
 #define ELSE(i) (17 - (i)) /* from the instruction before @i to the tail call */
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_1 },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1, .off = offsetof(struct xdp_md, data) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_1, .off = offsetof(struct xdp_md, data_end) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_W,
+		  .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_REG_1,
+		  .off = offsetof(struct xdp_md, data) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_W,
+		  .dst_reg = BPF_REG_3,
+		  .src_reg = BPF_REG_1,
+		  .off = offsetof(struct xdp_md, data_end) },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_2 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_4, .imm = at->l4 + 8 + (int)sizeof(struct bl_hdr) },
-		{ .code = BPF_JMP | BPF_JGT | BPF_X, .dst_reg = BPF_REG_4, .src_reg = BPF_REG_3, .off = ELSE(6) },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K,
+		  .dst_reg = BPF_REG_4,
+		  .imm = at->l4 + 8 + (int)sizeof(struct bl_hdr) },
+		{ .code = BPF_JMP | BPF_JGT | BPF_X,
+		  .dst_reg = BPF_REG_4,
+		  .src_reg = BPF_REG_3,
+		  .off = ELSE(6) },
 		/* 6: IP of that version, UDP, from there */
-		{ .code = BPF_LDX | BPF_MEM | BPF_H, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = 12 },
-		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_BE16(at->eth), .off = ELSE(8) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->proto },
-		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = BL_UDP, .off = ELSE(10) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->addr[0] },
-		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from[0], .off = ELSE(12) },
-		{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_5, .src_reg = BPF_REG_2, .off = (int16_t)at->addr[1] },
-		{ .code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = BPF_REG_5, .imm = (int32_t)from[1], .off = ELSE(14) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_H,
+		  .dst_reg = BPF_REG_5,
+		  .src_reg = BPF_REG_2,
+		  .off = 12 },
+		{ .code = BPF_JMP | BPF_JNE | BPF_K,
+		  .dst_reg = BPF_REG_5,
+		  .imm = BL_BE16(at->eth),
+		  .off = ELSE(8) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_B,
+		  .dst_reg = BPF_REG_5,
+		  .src_reg = BPF_REG_2,
+		  .off = (int16_t)at->proto },
+		{ .code = BPF_JMP | BPF_JNE | BPF_K,
+		  .dst_reg = BPF_REG_5,
+		  .imm = BL_UDP,
+		  .off = ELSE(10) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_W,
+		  .dst_reg = BPF_REG_5,
+		  .src_reg = BPF_REG_2,
+		  .off = (int16_t)at->addr[0] },
+		{ .code = BPF_JMP32 | BPF_JNE | BPF_K,
+		  .dst_reg = BPF_REG_5,
+		  .imm = (int32_t)from[0],
+		  .off = ELSE(12) },
+		{ .code = BPF_LDX | BPF_MEM | BPF_W,
+		  .dst_reg = BPF_REG_5,
+		  .src_reg = BPF_REG_2,
+		  .off = (int16_t)at->addr[1] },
+		{ .code = BPF_JMP32 | BPF_JNE | BPF_K,
+		  .dst_reg = BPF_REG_5,
+		  .imm = (int32_t)from[1],
+		  .off = ELSE(14) },
 		/* 14: the opcode */
-		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_2, .off = (int16_t)(at->l4 + 8 + (int)offsetof(struct bl_hdr, opcode)) },
-		{ .code = BPF_JMP | (op == ANY ? BPF_JGE : BPF_JEQ) | BPF_K, .dst_reg = BPF_REG_0, .imm = op == ANY ? 0 : BL_OPCODE_BYTE(op), .off = 7 },
+		{ .code = BPF_LDX | BPF_MEM | BPF_B,
+		  .dst_reg = BPF_REG_0,
+		  .src_reg = BPF_REG_2,
+		  .off = (int16_t)(at->l4 + 8 + (int)offsetof(struct bl_hdr, opcode)) },
+		{ .code = BPF_JMP | (op == ANY ? BPF_JGE : BPF_JEQ) | BPF_K,
+		  .dst_reg = BPF_REG_0,
+		  .imm = op == ANY ? 0 : BL_OPCODE_BYTE(op),
+		  .off = 7 },
 		{ .code = BPF_JMP | BPF_JA, .off = 0 },
 		/* 17: to the host's own */
 		T_GO_ON(next),
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 }, /* 23: XDP_DROP */
+		/* 23: XDP_DROP */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 #undef ELSE
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_filter", "GPL", code, sizeof(code) / sizeof(code[0]), &o);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_filter", "GPL", code,
+			       sizeof(code) / sizeof(code[0]), &o);
 
 	CHECK(fd >= 0, "the dropping program: %s", strerror(errno));
 	return fd;

@@ -3,11 +3,13 @@
  * A rack for one test case: namespaces, links and nodes, made by a child process and gone with it.
  *
  *   test binary (cmocka)
- *     |-- case: mount namespace of its own, tmpfs on BL_RUN_DIR, anonymous network namespaces; serves all nodes in its main thread
+ *     |-- case: mount namespace of its own, tmpfs on BL_RUN_DIR, anonymous network namespaces;
+ * serves all nodes in its main thread
  *           |-- worker ...: one endpoint each (traffic.h), in a host's namespace
  *
- * Every process dies with its parent (PR_SET_PDEATHSIG), so a crash leaves nothing. No pid namespace: the loader pins NAPI threads, which are seen
- * only from the first one. The network is the lab's (lab/lab_net.c), so what users run is what is tested.
+ * Every process dies with its parent (PR_SET_PDEATHSIG), so a crash leaves nothing. No pid
+ * namespace: the loader pins NAPI threads, which are seen only from the first one. The network is
+ * the lab's (lab/lab_net.c), so what users run is what is tested.
  *
  * A case's script runs in the thread that serves the nodes: it must not sleep but rack_serve().
  */
@@ -47,9 +49,9 @@
 #include "lib/barline.h"
 #include "maps/reasons_abi.h"
 
-#define T_FN static __attribute__((unused))
+#define T_FN                  static __attribute__((unused))
 
-#define RACK_CASE_S 120	       /* a case that takes longer hangs */
+#define RACK_CASE_S           120   /* a case that takes longer hangs */
 #define RACK_PROCESS_LIMIT_MS 30000 /* likewise */
 /*
  * No false exclusion: longer than a beacon thread waits for a CPU on a busy virtual machine, which
@@ -62,15 +64,16 @@ static uint64_t rack_begun; /* CLOCK_MONOTONIC of the case's start */
 
 /* The case fails: say why, and end it. Workers die with it. */
 #define FAIL(...) rack_fail(__FILE__, __LINE__, __VA_ARGS__)
-#define CHECK(cond, ...) \
-	do { \
-		if (!(cond)) \
+#define CHECK(cond, ...)                                                       \
+	do {                                                                   \
+		if (!(cond))                                                   \
 			rack_fail(__FILE__, __LINE__, #cond ": " __VA_ARGS__); \
 	} while (0)
 
 static void (*rack_last_words)(void);
 
-__attribute__((format(printf, 3, 4), noreturn)) T_FN void rack_fail(const char *file, int line, const char *fmt, ...)
+__attribute__((format(printf, 3, 4), noreturn)) T_FN void rack_fail(const char *file, int line,
+								    const char *fmt, ...)
 {
 	static bool failing;
 	va_list ap;
@@ -112,7 +115,10 @@ T_FN uint64_t t_mono(void)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* xorshift64*: the run's randomness, all from one printed seed (TEST_SEED in the environment repeats it) */
+/*
+ * xorshift64*: the run's randomness, all from one printed seed (TEST_SEED in the environment
+ * repeats it)
+ */
 T_FN uint64_t t_rand(uint64_t *s)
 {
 	*s ^= *s >> 12;
@@ -137,7 +143,8 @@ T_FN uint64_t t_seed(void)
 }
 
 /**
- * struct rack - the case's rack. @tweak: changes a node's configuration before each open. @closed: nodes that rack_open() leaves out (bit: index in @lab).
+ * struct rack - the case's rack. @tweak: changes a node's configuration before each open. @closed:
+ * nodes that rack_open() leaves out (bit: index in @lab).
  */
 struct rack {
 	struct lab lab;
@@ -158,7 +165,8 @@ T_FN unsigned int rack_host(unsigned int i)
 
 T_FN bool rack_is_switch(unsigned int node)
 {
-	return rack.lab.nodes[node].kind == LAB_TOR || rack.lab.nodes[node].kind == LAB_SPINE || rack.lab.nodes[node].kind == LAB_CORE;
+	return rack.lab.nodes[node].kind == LAB_TOR || rack.lab.nodes[node].kind == LAB_SPINE ||
+	       rack.lab.nodes[node].kind == LAB_CORE;
 }
 
 /* ---- the case's process ---- */
@@ -172,10 +180,13 @@ T_FN void rack_private(void)
 	CHECK(!unshare(CLONE_NEWNS | CLONE_NEWNET), "%s; these tests need root", strerror(errno));
 	CHECK(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "%s", strerror(errno));
 	CHECK(!mkdir(BL_RUN_DIR, 0755) || errno == EEXIST, "%s", strerror(errno));
-	CHECK(!mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"), "%s", strerror(errno));
+	CHECK(!mount("tmpfs", BL_RUN_DIR, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"), "%s",
+	      strerror(errno));
 }
 
-/* Is case @name one of those in TEST_CASES, words in the environment? All are if it is not there. */
+/*
+ * Is case @name one of those in TEST_CASES, words in the environment? All are if it is not there.
+ */
 T_FN bool rack_wanted(const char *name)
 {
 	const char *all = getenv("TEST_CASES"), *at = all;
@@ -203,14 +214,15 @@ static void rack_hung(int sig)
 }
 
 /*
- * Run a case in a process of its own. Returns what is wrong, or NULL: it came to its end. Status 0 is not enough: code
- * under test that calls exit() would pass.
+ * Run a case in a process of its own. Returns what is wrong, or NULL: it came to its end. Status 0
+ * is not enough: code under test that calls exit() would pass.
  */
 T_FN const char *rack_outcome(void (*fn)(void))
 {
 	static char text[64];
 	const struct sigaction hung = { .sa_handler = rack_hung, .sa_flags = SA_NODEFER };
-	_Atomic int *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic int *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = t_mono();
 	pid_t pid;
 	int st, done;
@@ -238,7 +250,8 @@ T_FN const char *rack_outcome(void (*fn)(void))
 	done = *ended;
 	munmap((void *)ended, sizeof(*ended));
 	if (WIFSIGNALED(st))
-		snprintf(text, sizeof(text), "the case died of signal %d%s", WTERMSIG(st), WTERMSIG(st) == SIGALRM ? ": it hung" : "");
+		snprintf(text, sizeof(text), "the case died of signal %d%s", WTERMSIG(st),
+			 WTERMSIG(st) == SIGALRM ? ": it hung" : "");
 	else if (WEXITSTATUS(st))
 		snprintf(text, sizeof(text), "the case ended with status %d", WEXITSTATUS(st));
 	else if (!done)
@@ -265,7 +278,10 @@ T_FN int rack_cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* tests/run.sh knows the words, counts the CPUs itself, and does not miss what was skipped for this. */
+/*
+ * tests/run.sh knows the words, counts the CPUs itself, and does not miss what was skipped for
+ * this.
+ */
 T_FN bool rack_has_cpus(const char *name, int cpus)
 {
 	if (rack_cpus() >= cpus)
@@ -275,15 +291,15 @@ T_FN bool rack_has_cpus(const char *name, int cpus)
 }
 
 #define RACK_TEST(name) RACK_TEST_CPUS(name, 1)
-#define RACK_TEST_CPUS(name, cpus) \
-	static void name##_case(void); \
-	static void name(void **state) \
-	{ \
-		(void)state; \
+#define RACK_TEST_CPUS(name, cpus)                                      \
+	static void name##_case(void);                                  \
+	static void name(void **state)                                  \
+	{                                                               \
+		(void)state;                                            \
 		if (!rack_wanted(#name) || !rack_has_cpus(#name, cpus)) \
-			skip(); \
-		rack_run(name##_case); \
-	} \
+			skip();                                         \
+		rack_run(name##_case);                                  \
+	}                                                               \
 	static void name##_case(void)
 
 /* ---- nodes ---- */
@@ -365,7 +381,8 @@ T_FN void rack_serve(unsigned int ms)
 
 T_FN void rack_enter(unsigned int node)
 {
-	CHECK(!setns(rack.lab.nodes[node].netns, CLONE_NEWNET), "%s: %s", rack.lab.nodes[node].name, strerror(errno));
+	CHECK(!setns(rack.lab.nodes[node].netns, CLONE_NEWNET), "%s: %s", rack.lab.nodes[node].name,
+	      strerror(errno));
 }
 
 /* Into the namespace of @node for a while; rack_back() takes what this returned. */
@@ -390,7 +407,10 @@ T_FN void rack_link(unsigned int node, const char *ifname, bool up)
 	struct {
 		struct nlmsghdr h;
 		struct ifinfomsg i;
-	} req = { .h = { .nlmsg_len = sizeof(req), .nlmsg_type = RTM_NEWLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK }, .i = { .ifi_change = IFF_UP } };
+	} req = { .h = { .nlmsg_len = sizeof(req),
+			 .nlmsg_type = RTM_NEWLINK,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		  .i = { .ifi_change = IFF_UP } };
 	char ans[512];
 	int home = rack_away(node);
 	struct nl nl;
@@ -398,7 +418,9 @@ T_FN void rack_link(unsigned int node, const char *ifname, bool up)
 	CHECK(!nl_open(&nl), "netlink");
 	req.i.ifi_index = (int)if_nametoindex(ifname);
 	req.i.ifi_flags = up ? IFF_UP : 0;
-	CHECK(send(nl.fd, &req, sizeof(req), 0) == sizeof(req) && recv(nl.fd, ans, sizeof(ans), 0) > 0, "%s", ifname);
+	CHECK(send(nl.fd, &req, sizeof(req), 0) == sizeof(req) &&
+		      recv(nl.fd, ans, sizeof(ans), 0) > 0,
+	      "%s", ifname);
 	CHECK(!((struct nlmsgerr *)NLMSG_DATA((struct nlmsghdr *)ans))->error, "%s", ifname);
 	nl_close(&nl);
 	rack_back(home);
@@ -480,7 +502,10 @@ T_FN bool rack_promises_ahead(unsigned int i)
 	return page.promised > page.data_ns;
 }
 
-/* Wait until every switch aggregates all its neighbours that are open. Before that, what comes over a new link may be late. */
+/*
+ * Wait until every switch aggregates all its neighbours that are open. Before that, what comes over
+ * a new link may be late.
+ */
 T_FN void rack_settle(void)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -492,7 +517,8 @@ T_FN void rack_settle(void)
 		for (k = want = 0; k < rack.lab.nodes[i].nports; k++)
 			want += rack.node[rack.lab.nodes[i].ports[k].peer_node] != NULL;
 		while (rack_live_inputs(i) < want) {
-			CHECK(t_mono() < end, "%s aggregates %u inputs of %u", rack.lab.nodes[i].name, rack_live_inputs(i), want);
+			CHECK(t_mono() < end, "%s aggregates %u inputs of %u",
+			      rack.lab.nodes[i].name, rack_live_inputs(i), want);
 			rack_serve(2);
 		}
 	}
@@ -515,7 +541,8 @@ T_FN void rack_dump(void)
 		fprintf(stderr, "%s:", rack.lab.nodes[i].name);
 		for (r = 0; r < BL_REASON_MAX; r++)
 			if (c.n[r])
-				fprintf(stderr, " %s=%llu", names[r] ? names[r] : "?", (unsigned long long)c.n[r]);
+				fprintf(stderr, " %s=%llu", names[r] ? names[r] : "?",
+					(unsigned long long)c.n[r]);
 		fputc('\n', stderr);
 	}
 }

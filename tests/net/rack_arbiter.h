@@ -65,8 +65,9 @@ T_FN void arbiter_begin(unsigned int rank)
 			  bl_engine_path_ops(e), bl_engine_paths(e), &err),
 	      "%s", err.text);
 	rack_back(home);
-	CHECK(!pthread_create(&rack_arb[rank].thread, NULL, arbiter_main, rack_arb[rank].arb),
-	      "thread");
+	CHECK(!pthread_create(&rack_arb[rank].thread, NULL, arbiter_main, rack_arb[rank].arb), "thr"
+											       "ea"
+											       "d");
 }
 
 T_FN struct bl_arb_total arbiter_end(unsigned int rank)
@@ -89,9 +90,10 @@ T_FN void wait_primary(unsigned int rank)
 	uint64_t start = t_mono();
 	struct bl_arb_total t;
 
-	for (bl_arb_read(arb, &t, NULL, 0); t.state != BL_FCP_PRIMARY; bl_arb_read(arb, &t, NULL, 0)) {
-		CHECK(t_mono() - start < 60000000000ULL,
-		      "arbiter %u does not rule after a minute", rank);
+	for (bl_arb_read(arb, &t, NULL, 0); t.state != BL_FCP_PRIMARY;
+	     bl_arb_read(arb, &t, NULL, 0)) {
+		CHECK(t_mono() - start < 60000000000ULL, "arbiter %u does not rule after a minute",
+		      rank);
 		rack_serve(5);
 	}
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What tests of the reliable stream share: the verdict "all or none". Hosts that lose frames: lossy.h. */
+/*
+ * What tests of the reliable stream share: the verdict "all or none". Hosts that lose frames:
+ * lossy.h.
+ */
 #ifndef BARLINE_TESTS_RELIABLE_H
 #define BARLINE_TESTS_RELIABLE_H
 
@@ -16,7 +19,10 @@ T_FN bool has(unsigned int receiver, unsigned int sender, uint64_t seq)
 	return false;
 }
 
-/* Each scattering of @sender came to all of @correct that it was sent to, or to none. Returns how many came to none. */
+/*
+ * Each scattering of @sender came to all of @correct that it was sent to, or to none. Returns how
+ * many came to none.
+ */
 T_FN unsigned int all_or_none(unsigned int sender, uint64_t correct)
 {
 	const struct tr_node *s = &tr_sh->node[sender];
@@ -29,13 +35,18 @@ T_FN unsigned int all_or_none(unsigned int sender, uint64_t correct)
 		for (r = 0; r < tr_sh->count; r++)
 			if ((to >> r & 1) && has(r, sender, q))
 				got |= 1ULL << r;
-		CHECK(!got || got == to, "(%u,%u) was sent to %" PRIx64 " and delivered by %" PRIx64 " only", sender, q, to, got);
+		CHECK(!got || got == to,
+		      "(%u,%u) was sent to %" PRIx64 " and delivered by %" PRIx64 " only", sender,
+		      q, to, got);
 		none += to && !got;
 	}
 	return none;
 }
 
-/* The end of a case in which @dead was killed: all that @correct sent came, in one order, and what the dead sent came to all of them or to none. */
+/*
+ * The end of a case in which @dead was killed: all that @correct sent came, in one order, and what
+ * the dead sent came to all of them or to none.
+ */
 T_FN void judge_without(unsigned int dead, uint64_t correct)
 {
 	unsigned int none, i;
@@ -46,7 +57,10 @@ T_FN void judge_without(unsigned int dead, uint64_t correct)
 	for (i = 0; i < tr_sh->count; i++)
 		if (correct >> i & 1)
 			all_or_none(i, correct);
-	fprintf(stderr, "  of the dead %u scatterings were delivered by nobody, %" PRIu64 " frames discarded\n", none, TR_SUM(discarded));
+	fprintf(stderr,
+		"  of the dead %u scatterings were delivered by nobody, %" PRIu64 " frames "
+		"discarded\n",
+		none, TR_SUM(discarded));
 }
 
 #endif

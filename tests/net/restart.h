@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the tests of restarts share: a rack of daemons with a controller that watches, and limits that a busy machine does not reach by itself. */
+/*
+ * What the tests of restarts share: a rack of daemons with a controller that watches, and limits
+ * that a busy machine does not reach by itself.
+ */
 #ifndef BARLINE_TESTS_RESTART_H
 #define BARLINE_TESTS_RESTART_H
 
 #include "daemons.h"
 #include "until.h"
 
-#define HOSTS	3
+#define HOSTS   3
 #define DEAD_US 1500000
 
 static uint32_t answer_ms = 20000;

@@ -28,7 +28,7 @@
 #define STALL_THREADS 512
 #define STALL_LOOKS   8192 /* 160 s */
 #define STALL_CPUS    64
-#define STALL_AGAIN   100  /* looks after which threads are looked for again */
+#define STALL_AGAIN   100 /* looks after which threads are looked for again */
 
 struct stall_thread {
 	pid_t tid;
@@ -193,8 +193,8 @@ T_FN void *stall_run(void *ctx)
 			if (d == UINT64_MAX)
 				continue;
 			more = d - stalls.threads[i].delay;
-			worst =
-			    more > worst && stalls.threads[i].delay != UINT64_MAX ? more : worst;
+			worst = more > worst && stalls.threads[i].delay != UINT64_MAX ? more
+										      : worst;
 			stalls.threads[i].delay = d;
 		}
 		if (stalls.again || !(stalls.nlooks % STALL_AGAIN))

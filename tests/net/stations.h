@@ -22,8 +22,8 @@
 #include "rack.h"
 #include "loader/node_priv.h"
 
-#define STATION_LEN	120
-#define STATION_MAGIC	0x57a9e125u
+#define STATION_LEN   120
+#define STATION_MAGIC 0x57a9e125u
 
 /** struct station - bl0 of host @index. @fd: packet socket there. */
 struct station {
@@ -41,7 +41,9 @@ T_FN struct station station(unsigned int host)
 
 	s.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_IP));
 	a.sll_ifindex = (int)if_nametoindex("bl0");
-	CHECK(s.fd >= 0 && a.sll_ifindex && !bind(s.fd, (void *)&a, sizeof(a)) && !ioctl(s.fd, SIOCGIFHWADDR, &r), "%s", strerror(errno));
+	CHECK(s.fd >= 0 && a.sll_ifindex && !bind(s.fd, (void *)&a, sizeof(a)) &&
+		      !ioctl(s.fd, SIOCGIFHWADDR, &r),
+	      "%s", strerror(errno));
 	setsockopt(s.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	CHECK(!setsockopt(s.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)), "%s",
 	      strerror(errno));
@@ -57,7 +59,8 @@ T_FN void put16(uint8_t *p, uint32_t v)
 }
 
 /* A datagram of @from, port @sport, number @seq, to @mac, whose address is 10.@net.@host. */
-T_FN void give(const struct station *from, const uint8_t *mac, uint32_t net, uint32_t host, uint32_t sport, uint32_t seq)
+T_FN void give(const struct station *from, const uint8_t *mac, uint32_t net, uint32_t host,
+	       uint32_t sport, uint32_t seq)
 {
 	uint8_t p[STATION_LEN] = { 0 };
 	const uint32_t magic = STATION_MAGIC;
@@ -88,7 +91,8 @@ T_FN void give(const struct station *from, const uint8_t *mac, uint32_t net, uin
 	CHECK(send(from->fd, p, STATION_LEN, 0) == STATION_LEN, "%s", strerror(errno));
 }
 
-T_FN void give_host(const struct station *from, const struct station *to, uint32_t sport, uint32_t seq)
+T_FN void give_host(const struct station *from, const struct station *to, uint32_t sport,
+		    uint32_t seq)
 {
 	give(from, to->mac, 200, to->index + 1, sport, seq);
 }

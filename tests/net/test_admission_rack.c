@@ -13,12 +13,12 @@
 #include "barline_run.h"
 #include "until.h"
 
-#define HOSTS	 3
-#define ROUNDS	 4
+#define HOSTS  3
+#define ROUNDS 4
 /* a machine that pauses in some of them does not in all; a stall of the change's own is in all */
 #define TRIES_NS 80000000000ULL
 #define LIMIT_NS 50000000ULL /* a frame's wait, issue 14 item 6 */
-#define SEQS	 65536
+#define SEQS     65536
 
 static struct station st[HOSTS];
 static unsigned int talkers = HOSTS; /* hosts that send and receive */
@@ -53,7 +53,9 @@ static void open_rack(uint32_t answer_ms)
 	ctl_start(answer_ms);
 	rack.lab.spec.hosts = HOSTS;
 	rack.lab.spec.beacon_us = 20000;
-	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = BL_POLICY_NONE, .rate_bps = 100000000 };
+	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true,
+							     .policy = BL_POLICY_NONE,
+							     .rate_bps = 100000000 };
 	rack.tweak = tweak;
 	rack_open();
 	rack_last_words = say_all;
@@ -72,8 +74,10 @@ static void collect(void)
 			struct stream *s = &stream[port - 700][to];
 			uint64_t waited;
 
-			CHECK(port >= 700 && port < 700 + HOSTS && seq < s->next, "frame %u of port %u", seq, port);
-			CHECK(!s->came[seq], "frame %u of h%u came to h%u twice", seq, port - 699, to + 1);
+			CHECK(port >= 700 && port < 700 + HOSTS && seq < s->next,
+			      "frame %u of port %u", seq, port);
+			CHECK(!s->came[seq], "frame %u of h%u came to h%u twice", seq, port - 699,
+			      to + 1);
 			s->came[seq] = true;
 			s->ncame++;
 			waited = came_ns > s->sent_ns[seq] ? came_ns - s->sent_ns[seq] : 0;
@@ -179,8 +183,8 @@ static void change_to(const char *name, enum bl_policy policy, uint64_t *least)
 
 	longest();
 	rc = set_rack(name, &said);
-	CHECK(!rc && json_array_size(json_object_get(said, "nodes")) == HOSTS + 1, "status %d to %s: %s", rc, name,
-	      said ? json_dumps(said, 0) : "nothing");
+	CHECK(!rc && json_array_size(json_object_get(said, "nodes")) == HOSTS + 1,
+	      "status %d to %s: %s", rc, name, said ? json_dumps(said, 0) : "nothing");
 	json_decref(said);
 	talk_for(60);
 	for (i = 0; i < HOSTS; i++)
@@ -211,10 +215,11 @@ static void there_and_back(const char *name, enum bl_policy policy)
 		change_to(name, policy, &on);
 		change_to("none", BL_POLICY_NONE, &off);
 	}
-	printf("longest wait, shortest of %u: %.1f ms without a change, %.1f ms to %s, %.1f ms back\n",
+	printf("longest wait, shortest of %u: %.1f ms without a change, %.1f ms to %s, %.1f ms "
+	       "back\n",
 	       round, (double)still / 1e6, (double)on / 1e6, name, (double)off / 1e6);
-	CHECK(on < LIMIT_NS + still && off < LIMIT_NS + still, "%llu and %llu us", (unsigned long long)on / 1000,
-	      (unsigned long long)off / 1000);
+	CHECK(on < LIMIT_NS + still && off < LIMIT_NS + still, "%llu and %llu us",
+	      (unsigned long long)on / 1000, (unsigned long long)off / 1000);
 }
 
 RACK_TEST(rack__pl2_and_back)
@@ -236,8 +241,10 @@ RACK_TEST(rack__refused_as_a_whole)
 
 	open_rack(20000);
 	CHECK(set_rack("fastpass", &said) == 1, "it was taken");
-	CHECK(json_is_true(json_object_get(said, "refused")), "not refused: %s", said ? json_dumps(said, 0) : "nothing");
-	json_array_foreach(json_object_get(said, "nodes"), k, one) {
+	CHECK(json_is_true(json_object_get(said, "refused")), "not refused: %s",
+	      said ? json_dumps(said, 0) : "nothing");
+	json_array_foreach(json_object_get(said, "nodes"), k, one)
+	{
 		bool host = *json_string_value(json_object_get(one, "role")) == 'h';
 		const char *why = json_string_value(json_object_get(one, "trouble"));
 
@@ -261,11 +268,13 @@ RACK_TEST(rack__one_is_away)
 	talkers = 2;
 	UNTIL("waits for the end of its session", times_said("\"state\":\"ok\"") == HOSTS);
 	CHECK(set_rack("pl2", &said) == 1, "nobody was away");
-	json_array_foreach(json_object_get(said, "nodes"), k, one)
-		named += strstr(json_string_value(json_object_get(one, "trouble")), "no session") != NULL;
-	CHECK(named == 1 && !json_is_true(json_object_get(said, "refused")), "%u were named", named);
+	json_array_foreach(json_object_get(said, "nodes"), k, one) named +=
+		strstr(json_string_value(json_object_get(one, "trouble")), "no session") != NULL;
+	CHECK(named == 1 && !json_is_true(json_object_get(said, "refused")), "%u were named",
+	      named);
 	json_decref(said);
-	CHECK(policy_of(0) == BL_POLICY_PL2 && policy_of(1) == BL_POLICY_PL2 && policy_of(2) == BL_POLICY_NONE,
+	CHECK(policy_of(0) == BL_POLICY_PL2 && policy_of(1) == BL_POLICY_PL2 &&
+		      policy_of(2) == BL_POLICY_NONE,
 	      "%u %u %u", policy_of(0), policy_of(1), policy_of(2));
 	talk_for(100);
 	UNTIL("waits for every frame", all_came());
@@ -279,9 +288,9 @@ static json_t *shown(json_t **all, const char *node)
 	size_t k;
 
 	CHECK(!barline_run(all, argv) && *all, "admission show");
-	json_array_foreach(json_object_get(*all, "admission"), k, one)
-		if (!strcmp(json_string_value(json_object_get(one, "node")), node))
-			return one;
+	json_array_foreach(json_object_get(*all, "admission"), k,
+			   one) if (!strcmp(json_string_value(json_object_get(one, "node")),
+					    node)) return one;
 	CHECK(0, "no node %s", node);
 	return NULL;
 }
@@ -289,7 +298,8 @@ static json_t *shown(json_t **all, const char *node)
 static bool has(const char *node, const char *apart)
 {
 	json_t *all, *one = json_object_get(shown(&all, node), "apart");
-	bool yes = apart ? json_is_string(one) && strstr(json_string_value(one), apart) : json_is_null(one);
+	bool yes = apart ? json_is_string(one) && strstr(json_string_value(one), apart)
+			 : json_is_null(one);
 
 	json_decref(all);
 	return yes;
@@ -311,7 +321,8 @@ static void only_on(unsigned int node, enum bl_policy policy)
 		if (strcmp(rack.dir[node], refs[i].dir))
 			continue;
 		home = rack_away(node);
-		CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s", err.text);
+		CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s",
+		      err.text);
 		rack_back(home);
 		done++;
 	}
@@ -337,12 +348,14 @@ static void one_disagrees(enum bl_policy policy)
 	CHECK(has("h1", NULL) && has(rack.lab.nodes[tor].name, NULL), "they agree");
 	only_on(h, policy);
 	UNTIL("waits for the host to see it", has("h1", "none"));
-	UNTIL("waits for the switch to see it", has(rack.lab.nodes[tor].name, bl_policy_name(policy)));
+	UNTIL("waits for the switch to see it",
+	      has(rack.lab.nodes[tor].name, bl_policy_name(policy)));
 	CHECK(has("h2", NULL), "h2 is like its switch");
 	only_on(h, BL_POLICY_NONE);
 	UNTIL("waits for the host", has("h1", NULL));
 	only_on(tor, policy);
-	UNTIL("waits for all hosts to see it", has("h1", bl_policy_name(policy)) && has("h2", bl_policy_name(policy)));
+	UNTIL("waits for all hosts to see it",
+	      has("h1", bl_policy_name(policy)) && has("h2", bl_policy_name(policy)));
 	only_on(tor, BL_POLICY_NONE);
 	UNTIL("waits for the switch", has(rack.lab.nodes[tor].name, NULL));
 }

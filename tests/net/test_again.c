@@ -440,12 +440,15 @@ RACK_TEST(claim__by_its_own_process_alone)
 	act(4, ACT_SLEEP);
 	actors[4].life = life_of(4);
 	restart(SIGTERM);
-	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION, &fd[0]) == EPERM,
-	      "another process");
-	CHECK(claim(&actors[4].addr, actors[4].life + 1, BL_ABI_VERSION, &fd[1]) == ENOENT,
-	      "another life");
-	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION + 1, &fd[2]) == EPROTO,
-	      "another version");
+	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION, &fd[0]) == EPERM, "another "
+										       "process");
+	CHECK(claim(&actors[4].addr, actors[4].life + 1, BL_ABI_VERSION, &fd[1]) == ENOENT, "anothe"
+											    "r "
+											    "life");
+	CHECK(claim(&actors[4].addr, actors[4].life, BL_ABI_VERSION + 1, &fd[2]) == EPROTO, "anothe"
+											    "r "
+											    "versio"
+											    "n");
 	close(fd[0]);
 	close(fd[1]);
 	close(fd[2]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * By which addresses hosts are told who failed, and that no host says DONE of what it could not tell its endpoints: a rack whose nodes have their agents, and one controller. Endpoints are idle: what they hear is counted.
+ * By which addresses hosts are told who failed, and that no host says DONE of what it could not
+ * tell its endpoints: a rack whose nodes have their agents, and one controller. Endpoints are idle:
+ * what they hear is counted.
  */
 #include "traffic.h"
 
@@ -8,12 +10,12 @@
 #include "proto/ctl.pb-c.h"
 #include "loader/order/node_agent.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
 /*
  * longer than any CPU stands still: who is put out besides those of the case has really been silent
  */
-#define DEAD_US	 1500000
+#define DEAD_US  1500000
 #define LATER_MS 800 /* more than a quarter of DEAD_US: so often silence is looked for */
 
 static const char *without; /* the node without controllers */
@@ -43,7 +45,14 @@ static void open_rack(unsigned int hosts, bool all)
 	want_ok = rack.lab.nnodes - !all;
 	CHECK(tr_until(enough_ok, WAIT_MS), "not all nodes are there: %s", ask());
 	for (i = 0; i < hosts; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .reliable = true, .until_enough = true, .to = 1ULL << i, .gap_us = 100000, .len = 100, .scatterings = 1 });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .reliable = true,
+					 .until_enough = true,
+					 .to = 1ULL << i,
+					 .gap_us = 100000,
+					 .len = 100,
+					 .scatterings = 1 });
 	tr_go();
 }
 
@@ -59,7 +68,10 @@ static bool all_heard(void)
 	return true;
 }
 
-/* An endpoint keeps the address that it was given, and others know it by that. A NIC that has lost it since must not make it nobody's. */
+/*
+ * An endpoint keeps the address that it was given, and others know it by that. A NIC that has lost
+ * it since must not make it nobody's.
+ */
 static void lose_addresses(unsigned int host)
 {
 	int home = rack_away(rack_host(host));
@@ -83,7 +95,8 @@ RACK_TEST(host__has_lost_its_addresses)
 {
 	open_rack(3, true);
 	lose_addresses(0);
-	bl_node_agent_endpoints(rack.node[rack_host(0)]); /* it says what it is, whenever something of that changes */
+	/* it says what it is, whenever something of that changes */
+	bl_node_agent_endpoints(rack.node[rack_host(0)]);
 	tr_pass(300);
 	tr_sh->node[0].may_die = true;
 	rack_link(0, "h1", false);
@@ -98,7 +111,10 @@ static bool h1_missing(void)
 	return strstr(ask(), "\"step\":\"announced\",") && strstr(ask(), "\"waits\":1,");
 }
 
-/* A host whose daemon cannot write the page of failures: it is waited for, and says DONE when its endpoints have heard. */
+/*
+ * A host whose daemon cannot write the page of failures: it is waited for, and says DONE when its
+ * endpoints have heard.
+ */
 RACK_TEST(page__cannot_be_written)
 {
 	int fd;
@@ -118,7 +134,10 @@ RACK_TEST(page__cannot_be_written)
 	      ask());
 }
 
-/* A host without an agent has said no address. Nobody can be told what to discard; the others go on all the same, and people see it. */
+/*
+ * A host without an agent has said no address. Nobody can be told what to discard; the others go on
+ * all the same, and people see it.
+ */
 RACK_TEST(host__without_an_agent)
 {
 	without = "h3";
@@ -126,7 +145,8 @@ RACK_TEST(host__without_an_agent)
 	tr_sh->node[2].may_die = true;
 	rack_link(0, "h3", false);
 	CHECK(tr_until(all_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
-	CHECK(strstr(ask(), "(no address)\"") && strstr(ask(), "\"unnamed\":1"), "nobody says that it has no address: %s", ask());
+	CHECK(strstr(ask(), "(no address)\"") && strstr(ask(), "\"unnamed\":1"),
+	      "nobody says that it has no address: %s", ask());
 }
 
 /* ---- who else ---- */
@@ -139,10 +159,12 @@ static unsigned int ended(json_int_t node, unsigned int *others)
 	size_t i, k;
 
 	*others = 0;
-	json_array_foreach(json_object_get(o, "failures"), i, f) {
-		n += !strcmp(json_string_value(json_object_get(f, "step")), "finished") && json_array_size(json_object_get(f, "failed"));
-		json_array_foreach(json_object_get(f, "failed"), k, who)
-			*others += json_integer_value(json_object_get(who, "node")) != node;
+	json_array_foreach(json_object_get(o, "failures"), i, f)
+	{
+		n += !strcmp(json_string_value(json_object_get(f, "step")), "finished") &&
+		     json_array_size(json_object_get(f, "failed"));
+		json_array_foreach(json_object_get(f, "failed"), k, who) *others +=
+			json_integer_value(json_object_get(who, "node")) != node;
 	}
 	json_decref(o);
 	return n;
@@ -162,7 +184,11 @@ static bool here(void)
 	return times_said("\"state\":\"ok\"") == rack.lab.nnodes;
 }
 
-/* Who waits for somebody silent has nothing new to say, to anybody, for as long as it waits: its neighbours, which are as patient, must not take it for dead as well. A leaf-spine without any traffic. */
+/*
+ * Who waits for somebody silent has nothing new to say, to anybody, for as long as it waits: its
+ * neighbours, which are as patient, must not take it for dead as well. A leaf-spine without any
+ * traffic.
+ */
 RACK_TEST(idle__host_dies_alone)
 {
 	unsigned int others, s2;
@@ -179,7 +205,8 @@ RACK_TEST(idle__host_dies_alone)
 		rack_link(s2, "h4", false);
 		CHECK(tr_until(again, WAIT_MS), "h4 is not announced: %s", ask());
 		tr_pass(LATER_MS);
-		CHECK(ended(4, &others) >= rounds && !others, "%u others were announced with h4, in %u rounds: %s", others, rounds, ask());
+		CHECK(ended(4, &others) >= rounds && !others,
+		      "%u others were announced with h4, in %u rounds: %s", others, rounds, ask());
 		rack_link(s2, "h4", true);
 		CHECK(tr_until(here, WAIT_MS), "h4 does not join anew: %s", ask());
 		tr_pass(100);
@@ -211,7 +238,9 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 	fails++;
 }
 
-static const struct bl_agent_ops ops = { .tell = on_tell, .epoch = on_epoch, .bar = on_bar, .fail = on_fail };
+static const struct bl_agent_ops ops = {
+	.tell = on_tell, .epoch = on_epoch, .bar = on_bar, .fail = on_fail
+};
 
 static int accept_one(int listener)
 {
@@ -239,16 +268,28 @@ static void say(int fd, Bl__ToAgent *m)
 	CHECK(write(fd, buf, len + 4) == (ssize_t)len + 4, "%s", strerror(errno));
 }
 
-/* Addresses that are none, too many, or none at all of a process: the session ends, it is counted, and nothing is done. A node without addresses is one that has none. */
+/*
+ * Addresses that are none, too many, or none at all of a process: the session ends, it is counted,
+ * and nothing is done. A node without addresses is one that has none.
+ */
 RACK_TEST(fail__addresses_not_understood)
 {
 	static const struct {
 		uint32_t port, naddrs;
 		size_t len;
 		bool good;
-	} t[] = { { 0, 1, 4, false }, { 0, 1, 17, false }, { 0, 1, 0, false }, { 0, BL_AGENT_ADDRS_MAX + 1, 16, false }, { 61697, 0, 16, false }, { 65536, 1, 16, false },
-		  { 0, BL_AGENT_ADDRS_MAX, 16, true }, { 61697, 1, 16, true }, { 0, 0, 16, true } };
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(61693), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	} t[] = { { 0, 1, 4, false },
+		  { 0, 1, 17, false },
+		  { 0, 1, 0, false },
+		  { 0, BL_AGENT_ADDRS_MAX + 1, 16, false },
+		  { 61697, 0, 16, false },
+		  { 65536, 1, 16, false },
+		  { 0, BL_AGENT_ADDRS_MAX, 16, true },
+		  { 61697, 1, 16, true },
+		  { 0, 0, 16, true } };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons(61693),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	/* no session ends because this process had no CPU for a while */
 	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = WAIT_MS };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, fd;
@@ -262,7 +303,8 @@ RACK_TEST(fail__addresses_not_understood)
 	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
 	CHECK(sd_event_new(&ev) >= 0, "an event loop");
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	CHECK(!bind(listener, (struct sockaddr *)&sa, sizeof(sa)) && !listen(listener, 16), "%s", strerror(errno));
+	CHECK(!bind(listener, (struct sockaddr *)&sa, sizeof(sa)) && !listen(listener, 16), "%s",
+	      strerror(errno));
 	snprintf(cfg.controllers[0], sizeof(cfg.controllers[0]), "127.0.0.1:61693");
 	CHECK(!bl_agent_new(&a, ev, &cfg, &ops, NULL, &err), "%s", err.text);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -292,12 +334,16 @@ RACK_TEST(fail__addresses_not_understood)
 		bad += !t[i].good;
 		until = t_mono() + WAIT_MS * 1000000ULL;
 		do {
-			CHECK(t_mono() < until, "case %u: %u taken, %" PRIu64 " refused", i, fails, total.reasons[BL_AGENT_BAD_MESSAGE]);
+			CHECK(t_mono() < until, "case %u: %u taken, %" PRIu64 " refused", i, fails,
+			      total.reasons[BL_AGENT_BAD_MESSAGE]);
 			CHECK(sd_event_run(ev, 10000) >= 0, "the event loop");
 			bl_agent_read(a, &total);
 		} while (fails + total.reasons[BL_AGENT_BAD_MESSAGE] < good + bad);
-		CHECK(fails == good && total.reasons[BL_AGENT_BAD_MESSAGE] == bad, "case %u: %u taken, %" PRIu64 " refused", i, fails, total.reasons[BL_AGENT_BAD_MESSAGE]);
-		CHECK(t[i].good || strstr(total.trouble, "addresses"), "case %u: %s", i, total.trouble);
+		CHECK(fails == good && total.reasons[BL_AGENT_BAD_MESSAGE] == bad,
+		      "case %u: %u taken, %" PRIu64 " refused", i, fails,
+		      total.reasons[BL_AGENT_BAD_MESSAGE]);
+		CHECK(t[i].good || strstr(total.trouble, "addresses"), "case %u: %s", i,
+		      total.trouble);
 		close(fd);
 	}
 	bl_agent_free(a);

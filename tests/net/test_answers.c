@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who owes what after somebody has gone: programs and daemons answer, processes are not waited for. A rack whose nodes have
- * their agents, one controller, and endpoints that send reliably.
+ * Who owes what after somebody has gone: programs and daemons answer, processes are not waited for.
+ * A rack whose nodes have their agents, one controller, and endpoints that send reliably.
  */
 #include "reliable.h"
 
 #include "controller.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
 
 static void say_all(void)
@@ -46,11 +46,12 @@ static void open_rack(unsigned int hosts)
 /* ---- what workers do ---- */
 
 #define phase (tr_sh->node[0].user[0]) /* the script's word to all workers */
-#define WHY   0			       /* user[] of a worker: 1 + the reason of the last that it heard is gone */
-#define GONES 1
+/* user[] of a worker: 1 + the reason of the last that it heard is gone */
+#define WHY      0
+#define GONES    1
 #define HAS_LEFT 4 /* user[] of leave_and_return() */
-#define LEAVE	 5 /* the script's word to it alone */
-#define THEN	 6 /* and what the first two had delivered when it was about to leave */
+#define LEAVE    5 /* the script's word to it alone */
+#define THEN     6 /* and what the first two had delivered when it was about to leave */
 
 static void on_gone(void *ctx, const struct bl_addr *who, uint64_t ts, enum bl_gone_reason why)
 {
@@ -178,14 +179,17 @@ static void want_since_it_left(uint32_t more)
 	want[1] = (uint32_t)TR_LOAD(tr_sh->node[2].user[THEN + 1]) + more;
 }
 
-/* Two that send, by @fn, to @to and then to one another, and a third one that leaves and returns. */
+/*
+ * Two that send, by @fn, to @to and then to one another, and a third one that leaves and returns.
+ */
 static void two_and_a_leaver(void (*fn)(struct tr *w), uint64_t to)
 {
 	struct tr_cfg cfg = { .fn = fn, .reliable = true, .to = to, .arg = 0x3, .quiet_ms = 4000 };
 
 	for (cfg.host = 0; cfg.host < 2; cfg.host++)
 		tr_add(&cfg);
-	tr_add(&(struct tr_cfg){ .host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
+	tr_add(&(struct tr_cfg){
+		.host = 2, .fn = leave_and_return, .reliable = true, .to = 0x3, .quiet_ms = 4000 });
 	tr_go();
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
@@ -215,8 +219,9 @@ static void all_or_none_of_two(void)
 }
 
 /*
- * A process is stopped while another one dies, with frames to it unacknowledged that the stopped one has, too. The failure comes
- * to its end without the stopped one, nobody else is put out, the others deliver on; and the stopped one goes on where it was.
+ * A process is stopped while another one dies, with frames to it unacknowledged that the stopped
+ * one has, too. The failure comes to its end without the stopped one, nobody else is put out, the
+ * others deliver on; and the stopped one goes on where it was.
  */
 RACK_TEST(stopped__others_go_on)
 {
@@ -224,12 +229,20 @@ RACK_TEST(stopped__others_go_on)
 
 	open_rack(4);
 	for (i = 0; i < 4; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = i < 2 ? to_who_is_there : listen_only, .reliable = true, .to = 0xf, .arg = 0x3, .quiet_ms = 4000 });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = i < 2 ? to_who_is_there : listen_only,
+					 .reliable = true,
+					 .to = 0xf,
+					 .arg = 0x3,
+					 .quiet_ms = 4000 });
 	rack_last_words = say_all;
 	tr_go();
 	want_more(40);
 	CHECK(tr_until(goes_on, WAIT_MS), "nothing is delivered");
-	/* what is sent from now on is stored by all but the third, and stays so: nobody can deliver it */
+	/*
+	 * what is sent from now on is stored by all but the third, and stays so: nobody can deliver
+	 * it
+	 */
 	make_lossy(2, 65536, tr_sh->seed);
 	for (i = 0; i < 2; i++)
 		sent_by_then[i] = TR_LOAD(tr_sh->node[i].nsent);
@@ -252,14 +265,17 @@ RACK_TEST(stopped__others_go_on)
 		all_or_none(i, 0xb);
 		CHECK(i == 2 || !*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
 	}
-	CHECK(tr_sh->node[3].user[2 + GONES] && tr_sh->node[3].user[2 + WHY] == 1 + BL_GONE_DIED, "the stopped one has not heard why");
+	CHECK(tr_sh->node[3].user[2 + GONES] && tr_sh->node[3].user[2 + WHY] == 1 + BL_GONE_DIED,
+	      "the stopped one has not heard why");
 	CHECK(tr_sh->node[3].st.recalled, "it had nothing to take out: this proves nothing");
-	fprintf(stderr, "  recalls sent %" PRIu64 ", taken out by the stopped one %" PRIu64 "\n", TR_SUM(recalls_sent), tr_sh->node[3].st.recalled);
+	fprintf(stderr, "  recalls sent %" PRIu64 ", taken out by the stopped one %" PRIu64 "\n",
+		TR_SUM(recalls_sent), tr_sh->node[3].st.recalled);
 }
 
 /*
- * A process leaves in order while the controller is stopped: nothing waits for anybody, its port is free at once, and its next life
- * is believed by those who have not heard of the end of the one before. They hear of it when the controller goes on, with the reason.
+ * A process leaves in order while the controller is stopped: nothing waits for anybody, its port is
+ * free at once, and its next life is believed by those who have not heard of the end of the one
+ * before. They hear of it when the controller goes on, with the reason.
  */
 RACK_TEST(left__costs_nobody_anything)
 {
@@ -278,21 +294,25 @@ RACK_TEST(left__costs_nobody_anything)
 	CHECK(!kill(ctl, SIGCONT), "%s", strerror(errno));
 	CHECK(tr_until(both_heard, WAIT_MS), "nobody hears that it left: %s", ask());
 	CHECK(tr_until(all_finished, WAIT_MS), "it does not come to its end: %s", ask());
-	CHECK(times_said("\"why\":\"left\"") >= 1 && !times_said("\"why\":\"died\""), "nobody sees why: %s", ask());
+	CHECK(times_said("\"why\":\"left\"") >= 1 && !times_said("\"why\":\"died\""),
+	      "nobody sees why: %s", ask());
 	for (i = 0; i < 2; i++)
-		CHECK(tr_sh->node[i].user[2 + WHY] == 1 + BL_GONE_LEFT, "endpoint %u heard of reason %d", i, (int)tr_sh->node[i].user[2 + WHY] - 1);
+		CHECK(tr_sh->node[i].user[2 + WHY] == 1 + BL_GONE_LEFT,
+		      "endpoint %u heard of reason %d", i, (int)tr_sh->node[i].user[2 + WHY] - 1);
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
 	tr_judge(0x7, 0x3);
 	for (i = 0; i < 3; i++)
 		CHECK(!*tr_sh->node[i].error, "endpoint %u: %s", i, tr_sh->node[i].error);
-	CHECK(tr_until(all_finished, WAIT_MS), "the endpoints left, and that does not come to its end: %s", ask());
+	CHECK(tr_until(all_finished, WAIT_MS),
+	      "the endpoints left, and that does not come to its end: %s", ask());
 }
 
 /*
- * A process leaves in order while the controller is stopped, and the others go on sending to it, since they cannot have heard. Its
- * host answers in its place: they deliver to one another all that its last window lets them send, and hear of it later.
+ * A process leaves in order while the controller is stopped, and the others go on sending to it,
+ * since they cannot have heard. Its host answers in its place: they deliver to one another all that
+ * its last window lets them send, and hear of it later.
  */
 RACK_TEST(left__others_still_send_to_it)
 {
@@ -301,7 +321,8 @@ RACK_TEST(left__others_still_send_to_it)
 	two_and_a_leaver(to_all_until_told, 0x7);
 	leaves_while_the_controller_stands();
 	want_since_it_left(200); /* of two senders, whose last window is of 256 frames */
-	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is "
+					  "waited for");
 	CHECK(!tr_sh->node[0].user[2 + GONES], "it was announced by a controller that is stopped");
 	CHECK(!kill(ctl, SIGCONT), "%s", strerror(errno));
 	CHECK(tr_until(both_heard, WAIT_MS), "nobody hears that it left: %s", ask());
@@ -314,7 +335,10 @@ RACK_TEST(left__others_still_send_to_it)
 	all_or_none_of_two();
 }
 
-/* The same without a controller, where nobody is ever told: what it did not get and others did is committed, and then sending to it fails. */
+/*
+ * The same without a controller, where nobody is ever told: what it did not get and others did is
+ * committed, and then sending to it fails.
+ */
 RACK_TEST(left__without_a_controller)
 {
 	rack.lab.spec.hosts = 3;
@@ -324,7 +348,8 @@ RACK_TEST(left__without_a_controller)
 	TR_STORE(tr_sh->node[2].user[LEAVE], 1);
 	CHECK(tr_until(has_left, WAIT_MS), "it does not leave");
 	want_since_it_left(200);
-	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is waited for");
+	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still: what is sent to who left is "
+					  "waited for");
 	TR_STORE(phase, 2);
 	want_more(100);
 	CHECK(tr_until(goes_on, WAIT_MS), "delivery stands still when it is back");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Unmodified applications over reservations: iperf3 (TCP, UDP, IPv6) and memcached on the addresses of bl0, many to one, on a rack with metered ports.
+ * Unmodified applications over reservations: iperf3 (TCP, UDP, IPv6) and memcached on the addresses
+ * of bl0, many to one, on a rack with metered ports.
  *
- * What is judged is that everything arrives and that no switch drops anything; never how fast. A sender may lose UDP datagrams in its own hold queue, if it offers more
- * than the link takes: that is where PL2 wants them lost.
+ * What is judged is that everything arrives and that no switch drops anything; never how fast. A
+ * sender may lose UDP datagrams in its own hold queue, if it offers more than the link takes: that
+ * is where PL2 wants them lost.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -13,13 +15,13 @@
 
 #include "rack.h"
 
-#define HOSTS	  4
+#define HOSTS     4
 #define RATE_BPS  100000000ULL
 #define SLOW_BPS  20000000ULL /* a link that a busy machine, too, can be offered too much for */
 #define PORT_BASE 5201
-#define MC_PORT	  11211
+#define MC_PORT   11211
 #define APPS_MAX  16
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 
 /**
  * struct app - a child in a host's namespace. @out: what it prints.
@@ -53,7 +55,8 @@ static struct app *app_run(unsigned int host, char *const argv[])
 	dup2(null, STDIN_FILENO);
 	dup2(a->out, STDOUT_FILENO);
 	execvp(argv[0], argv);
-	fprintf(stderr, "%s: %s; these tests need the packages iperf3 and memcached\n", argv[0], strerror(errno));
+	fprintf(stderr, "%s: %s; these tests need the packages iperf3 and memcached\n", argv[0],
+		strerror(errno));
 	_exit(127);
 }
 
@@ -81,7 +84,8 @@ static void app_wait(struct app *a, unsigned int timeout_ms)
 		CHECK(t_mono() < end, "%s does not come to its end in %u ms", a->name, timeout_ms);
 		rack_serve(5);
 	}
-	CHECK(WIFEXITED(a->status) && !WEXITSTATUS(a->status), "%s ended with %d", a->name, WIFEXITED(a->status) ? WEXITSTATUS(a->status) : -WTERMSIG(a->status));
+	CHECK(WIFEXITED(a->status) && !WEXITSTATUS(a->status), "%s ended with %d", a->name,
+	      WIFEXITED(a->status) ? WEXITSTATUS(a->status) : -WTERMSIG(a->status));
 }
 
 static void app_listens(struct app *a, bool v6, unsigned int port)
@@ -136,7 +140,8 @@ static void bl0_addr(unsigned int host, int family, char *text, size_t size)
 
 		if (!i->ifa_addr || i->ifa_addr->sa_family != family || strcmp(i->ifa_name, "bl0"))
 			continue;
-		raw = family == AF_INET ? (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr : (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
+		raw = family == AF_INET ? (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr
+					: (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
 		if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)raw))
 			continue;
 		inet_ntop(family, raw, text, (socklen_t)size);
@@ -150,9 +155,15 @@ static void bl0_addr(unsigned int host, int family, char *text, size_t size)
 static void open_rack(uint64_t rate_bps)
 {
 	rack.lab.spec.hosts = HOSTS;
-	/* beacons are queued behind data: at 1 kHz a pacer that has no CPU for a quarter of a second would fill a queue with them */
+	/*
+	 * beacons are queued behind data: at 1 kHz a pacer that has no CPU for a quarter of a
+	 * second would fill a queue with them
+	 */
 	rack.lab.spec.beacon_us = 10000;
-	/* a promise outlives any delay of this machine: one that lapses, or that the receiver gives back, costs frames */
+	/*
+	 * a promise outlives any delay of this machine: one that lapses, or that the receiver gives
+	 * back, costs frames
+	 */
 	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true,
 							     .policy = BL_POLICY_PL2,
 							     .rate_bps = rate_bps,
@@ -166,13 +177,17 @@ static void open_rack(uint64_t rate_bps)
 /* the switch promised, the hosts held and paced, and nothing was dropped on the way */
 static void judge(void)
 {
-	static const enum bl_reason drops[] = { BL_R_QUEUE_FULL, BL_R_NO_SLOT, BL_R_UNRESERVED, BL_R_FRAME_SIZE, BL_R_REDIRECT_FAILED, BL_R_RSV_BAD, BL_R_RSV_OFF };
+	static const enum bl_reason drops[] = { BL_R_QUEUE_FULL,      BL_R_NO_SLOT,
+						BL_R_UNRESERVED,      BL_R_FRAME_SIZE,
+						BL_R_REDIRECT_FAILED, BL_R_RSV_BAD,
+						BL_R_RSV_OFF };
 	unsigned int sw = 0, i;
 
 	while (!rack_is_switch(sw))
 		sw++;
 	for (i = 0; i < sizeof(drops) / sizeof(drops[0]); i++)
-		CHECK(!rack_count(sw, drops[i]), "the switch dropped %llu frames by reason %u", (unsigned long long)rack_count(sw, drops[i]), drops[i]);
+		CHECK(!rack_count(sw, drops[i]), "the switch dropped %llu frames by reason %u",
+		      (unsigned long long)rack_count(sw, drops[i]), drops[i]);
 	CHECK(rack_count(sw, BL_R_RSV_GRANTED), "nothing was reserved");
 	CHECK(rack_count(sw, BL_R_QUEUED), "nothing went through a metered port");
 	for (i = 0; i < HOSTS; i++) {
@@ -201,10 +216,10 @@ static void incast(int family, const char *seconds, const char *udp_rate, json_t
 	for (i = 1; i < HOSTS; i++)
 		app_listens(server[i], family == AF_INET6, PORT_BASE + i);
 	for (i = 1; i < HOSTS; i++) {
-		char *tcp[] = { "iperf3", "-c", to, "-p", port, "-t",
-				time, "-J", "-C", "cubic", NULL };
-		char *udp[] = { "iperf3", "-c", to, "-p", port, "-t", time,
-				"-J", "-u", "-b", rate, "-l", len, NULL };
+		char *tcp[] = { "iperf3", "-c", to,   "-p",    port, "-t",
+				time,     "-J", "-C", "cubic", NULL };
+		char *udp[] = { "iperf3", "-c", to,   "-p", port, "-t", time,
+				"-J",     "-u", "-b", rate, "-l", len,  NULL };
 
 		snprintf(len, sizeof(len), "%u", rack.lab.spec.mtu - 28);
 		snprintf(port, sizeof(port), "%u", PORT_BASE + i);
@@ -216,7 +231,8 @@ static void incast(int family, const char *seconds, const char *udp_rate, json_t
 		app_wait(client[i], WAIT_MS);
 		app_wait(server[i], WAIT_MS);
 		j = app_json(client[i]);
-		CHECK(!json_object_get(j, "error"), "h%u: %s", i + 1, json_string_value(json_object_get(j, "error")));
+		CHECK(!json_object_get(j, "error"), "h%u: %s", i + 1,
+		      json_string_value(json_object_get(j, "error")));
 		json_decref(j);
 		seen[i] = app_json(server[i]);
 	}
@@ -231,7 +247,8 @@ static void tcp(int family)
 	open_rack(RATE_BPS);
 	incast(family, "2", NULL, seen);
 	for (i = 1; i < HOSTS; i++)
-		CHECK(number(seen[i], "sum_received", "bytes") > 100000, "h%u: %.0f bytes", i + 1, number(seen[i], "sum_received", "bytes"));
+		CHECK(number(seen[i], "sum_received", "bytes") > 100000, "h%u: %.0f bytes", i + 1,
+		      number(seen[i], "sum_received", "bytes"));
 }
 
 RACK_TEST(iperf3__tcp)
@@ -256,8 +273,11 @@ RACK_TEST(iperf3__udp)
 	open_rack(RATE_BPS);
 	incast(AF_INET, "4", "500k", seen);
 	for (i = 1; i < HOSTS; i++) {
-		CHECK(number(seen[i], "sum_received", "packets") > 100, "h%u: %.0f datagrams", i + 1, number(seen[i], "sum_received", "packets"));
-		CHECK(number(seen[i], "sum_received", "lost_packets") == 0, "h%u: %.0f datagrams lost", i + 1, number(seen[i], "sum_received", "lost_packets"));
+		CHECK(number(seen[i], "sum_received", "packets") > 100, "h%u: %.0f datagrams",
+		      i + 1, number(seen[i], "sum_received", "packets"));
+		CHECK(number(seen[i], "sum_received", "lost_packets") == 0,
+		      "h%u: %.0f datagrams lost", i + 1,
+		      number(seen[i], "sum_received", "lost_packets"));
 	}
 }
 
@@ -270,7 +290,8 @@ RACK_TEST(iperf3__udp_overload)
 	open_rack(SLOW_BPS);
 	incast(AF_INET, "2", "100M", seen);
 	for (i = 1; i < HOSTS; i++) {
-		CHECK(number(seen[i], "sum_received", "packets") > 100, "h%u: %.0f datagrams", i + 1, number(seen[i], "sum_received", "packets"));
+		CHECK(number(seen[i], "sum_received", "packets") > 100, "h%u: %.0f datagrams",
+		      i + 1, number(seen[i], "sum_received", "packets"));
 		CHECK(rack_count(rack_host(i), BL_R_HOLD_FULL),
 		      "h%u offered fifteen times what it may, and its hold queue was never full",
 		      i + 1);
@@ -298,7 +319,8 @@ static void mc_expect(int fd, const char *want, size_t n, const char *what)
 	while (have < n) {
 		ssize_t k = recv(fd, got + have, n - have, 0);
 
-		CHECK(k > 0, "%s: %zu of %zu bytes came: %s", what, have, n, k ? strerror(errno) : "hung up");
+		CHECK(k > 0, "%s: %zu of %zu bytes came: %s", what, have, n,
+		      k ? strerror(errno) : "hung up");
 		have += (size_t)k;
 	}
 	CHECK(!memcmp(got, want, n), "%s: other bytes came than were stored", what);
@@ -348,7 +370,8 @@ static void mc_client(const char *server)
 RACK_TEST(memcached__beside_bulk)
 {
 	char server[64], asker[64], port[8], mc_port[8];
-	char *mc[] = { "memcached", "-u", "root", "-U", "0", "-t", "1", "-l", server, "-p", mc_port, NULL };
+	char *mc[] = { "memcached", "-u", "root", "-U", "0",     "-t",
+		       "1",         "-l", server, "-p", mc_port, NULL };
 	struct app *bulk[2], *sink[2], *cache, *client = &apps[APPS_MAX - 1];
 	unsigned int i;
 
@@ -393,8 +416,11 @@ RACK_TEST(memcached__beside_bulk)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(iperf3__tcp),		cmocka_unit_test(iperf3__ipv6),		  cmocka_unit_test(iperf3__udp),
-		cmocka_unit_test(iperf3__udp_overload), cmocka_unit_test(memcached__beside_bulk),
+		cmocka_unit_test(iperf3__tcp),
+		cmocka_unit_test(iperf3__ipv6),
+		cmocka_unit_test(iperf3__udp),
+		cmocka_unit_test(iperf3__udp_overload),
+		cmocka_unit_test(memcached__beside_bulk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One arbiter over real sockets: losses, new beginnings, one to four threads, the real allocators. The world: arbiter_world.h.
+ * One arbiter over real sockets: losses, new beginnings, one to four threads, the real allocators.
+ * The world: arbiter_world.h.
  */
 #include "arbiter_world.h"
 
@@ -24,7 +25,8 @@ RACK_TEST(arbiter__slots_arrive)
 	sessions_were(1);
 	CHECK(sum > 1000 && t.granted >= sum, "%" PRIu64 " of %" PRIu64, sum, t.granted);
 	CHECK(t.state == BL_FCP_PRIMARY && t.runs && !t.packets[BL_FCP_R_UNKNOWN], "totals");
-	fprintf(stderr, "  %" PRIu64 " slots, %" PRIu64 " late, %" PRIu64 " packets sent\n", t.granted, t.late, t.sent);
+	fprintf(stderr, "  %" PRIu64 " slots, %" PRIu64 " late, %" PRIu64 " packets sent\n",
+		t.granted, t.late, t.sent);
 }
 
 static uint64_t slots_lost(void)
@@ -112,8 +114,8 @@ static void threads(unsigned int n)
 		hosts_for(10);
 	}
 	hosts_until_quiet();
-	wants_until(n > 3 ? second_thread : four_paths,
-		    "slots on every path, from every path thread");
+	wants_until(n > 3 ? second_thread : four_paths, "slots on every path, from every path "
+							"thread");
 	t = end(0);
 	CHECK(!w.by_path[15], "a grant without a path");
 	CHECK(t.refunds && !t.overrun, "refunds");
@@ -169,7 +171,8 @@ static void real(unsigned int nthreads, uint32_t paths)
 	CHECK(paths ? w.by_path[15] > 0 : !with, "paths");
 	for (i = paths; i < 15; i++)
 		CHECK(!w.by_path[i], "path %u does not exist", i);
-	CHECK(t.granted > 1000 && !t.refunds && !t.overrun, "%" PRIu64 " slots, %" PRIu64 " refunds", t.granted, t.refunds);
+	CHECK(t.granted > 1000 && !t.refunds && !t.overrun,
+	      "%" PRIu64 " slots, %" PRIu64 " refunds", t.granted, t.refunds);
 }
 
 RACK_TEST(real__one_thread)

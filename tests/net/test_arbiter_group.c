@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Arbiters in a group, over real sockets: who takes over, and what they take from operators, from the service of faults and from strangers. The world: arbiter_world.h.
+ * Arbiters in a group, over real sockets: who takes over, and what they take from operators, from
+ * the service of faults and from strangers. The world: arbiter_world.h.
  */
 #include "arbiter_world.h"
 
@@ -35,17 +36,24 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 	wants(100);
 	hosts_until_quiet();
 	wants_until(both_paths, "both paths are used");
-	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(), 0);
+	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_ARB_DOOR,
+		 (unsigned long long)bl_netns_ino(), 0);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	CHECK(!connect(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s: %s", sa.sun_path, strerror(errno));
-	CHECK(write(fd, "usable 0 1 1\nusable 1 0 1\nnonsense\n", 36) == 36 && !shutdown(fd, SHUT_WR), "orders");
+	CHECK(!connect(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s: %s", sa.sun_path,
+	      strerror(errno));
+	CHECK(write(fd, "usable 0 1 1\nusable 1 0 1\nnonsense\n", 36) == 36 &&
+		      !shutdown(fd, SHUT_WR),
+	      "orders");
 	v = json_loadfd(fd, 0, NULL);
 	CHECK(v && !strcmp(json_string_value(json_object_get(v, "state")), "primary"), "state");
 	CHECK(json_array_size(json_object_get(v, "endpoints")) == HOSTS, "endpoints");
 	for (i = 0; i < HOSTS; i++) {
 		json_t *row = json_array_get(json_object_get(v, "endpoints"), i);
 
-		CHECK(json_is_true(json_object_get(row, "session")) && json_integer_value(json_object_get(row, "granted")) >= (json_int_t)w.host[i].received, "endpoint %u", i);
+		CHECK(json_is_true(json_object_get(row, "session")) &&
+			      json_integer_value(json_object_get(row, "granted")) >=
+				      (json_int_t)w.host[i].received,
+		      "endpoint %u", i);
 	}
 	json_decref(v);
 	close(fd);
@@ -53,7 +61,8 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 	wants(200);
 	again = w.by_path[0];
 	wants_until(ten_thousand_more, "slots on path 0");
-	CHECK(w.by_path[1] == before, "path 1 is dead, and %u slots were given on it", (uint32_t)w.by_path[1] - before);
+	CHECK(w.by_path[1] == before, "path 1 is dead, and %u slots were given on it",
+	      (uint32_t)w.by_path[1] - before);
 	bl_arb_serve_end(door);
 	CHECK(access(sa.sun_path, F_OK), "the socket is gone");
 	end(0);
@@ -61,7 +70,8 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 
 RACK_TEST(cli__run_and_show)
 {
-	char barline[256], file[] = "/tmp/barline-arbiter-XXXXXX", show[300], text[INET6_ADDRSTRLEN];
+	char barline[256], file[] = "/tmp/barline-arbiter-XXXXXX", show[300],
+			   text[INET6_ADDRSTRLEN];
 	struct bl_arb_cfg c;
 	json_t *v, *one;
 	uint32_t i;
@@ -76,10 +86,13 @@ RACK_TEST(cli__run_and_show)
 	fd = mkstemp(file);
 	f = fdopen(fd, "w");
 	CHECK(f, "%s", strerror(errno));
-	fprintf(f, "arbiters: [%s]\nsecret: \"00000000000012340000000000000000\"\npolicy: fair\nrtt_us: 2000\nlead_us: 800\ndead_us: 20000\nendpoints:\n",
+	fprintf(f,
+		"arbiters: [%s]\nsecret: \"00000000000012340000000000000000\"\npolicy: "
+		"fair\nrtt_us: 2000\nlead_us: 800\ndead_us: 20000\nendpoints:\n",
 		bl_fp_addr_text((uint8_t *)&c.listen[0], text));
 	for (i = 0; i < HOSTS; i++)
-		fprintf(f, "  - { name: h%u, addr: %s }\n", i, bl_fp_addr_text((uint8_t *)&w.ep[i].addr, text));
+		fprintf(f, "  - { name: h%u, addr: %s }\n", i,
+			bl_fp_addr_text((uint8_t *)&w.ep[i].addr, text));
 	fclose(f);
 	pid = fork();
 	CHECK(pid >= 0, "%s", strerror(errno));
@@ -95,10 +108,16 @@ RACK_TEST(cli__run_and_show)
 	v = f ? json_loadf(f, 0, NULL) : NULL;
 	CHECK(f && !pclose(f) && v, "%s", show);
 	one = json_array_get(json_object_get(v, "arbiters"), 0);
-	CHECK(!strcmp(json_string_value(json_object_get(one, "state")), "primary") && !strcmp(json_string_value(json_object_get(one, "policy")), "fair"), "state");
-	CHECK(json_integer_value(json_object_get(one, "granted")) > 0 && json_array_size(json_object_get(one, "endpoints")) == HOSTS, "granted");
+	CHECK(!strcmp(json_string_value(json_object_get(one, "state")), "primary") &&
+		      !strcmp(json_string_value(json_object_get(one, "policy")), "fair"),
+	      "state");
+	CHECK(json_integer_value(json_object_get(one, "granted")) > 0 &&
+		      json_array_size(json_object_get(one, "endpoints")) == HOSTS,
+	      "granted");
 	json_decref(v);
-	CHECK(!kill(pid, SIGTERM) && waitpid(pid, &st, 0) == pid && WIFEXITED(st) && !WEXITSTATUS(st), "its end: %#x", st);
+	CHECK(!kill(pid, SIGTERM) && waitpid(pid, &st, 0) == pid && WIFEXITED(st) &&
+		      !WEXITSTATUS(st),
+	      "its end: %#x", st);
 	CHECK(system(show) == 256, "nobody is left to show"); /* exit status 1 */
 	unlink(file);
 }
@@ -114,7 +133,10 @@ static void failover(bool v6)
 		c[i] = config(i);
 		group(&c[i]);
 	}
-	/* one after the other: when both start at once, one that waits for a CPU loses, whatever its rank (who is earlier by the clock: bl_wd_next__by_rank) */
+	/*
+	 * one after the other: when both start at once, one that waits for a CPU loses, whatever
+	 * its rank (who is earlier by the clock: bl_wd_next__by_rank)
+	 */
 	begin(0, &c[0], NULL);
 	CHECK(ruler(1) == 0, "who is alone takes over");
 	begin(1, &c[1], NULL);
@@ -139,7 +161,10 @@ static void failover(bool v6)
 	now = end(1);
 	CHECK(now.takeovers == 1 && !now.yields, "takeovers");
 	CHECK(now.packets[BL_FCP_R_STANDBY] > 0 && old.takeovers == 1, "requests reach both");
-	fprintf(stderr, "  %" PRIu64 " slots from the first, %" PRIu64 " from the second; stalls %" PRIu64 "\n", old.granted, now.granted, now.stalls);
+	fprintf(stderr,
+		"  %" PRIu64 " slots from the first, %" PRIu64 " from the second; stalls %" PRIu64
+		"\n",
+		old.granted, now.granted, now.stalls);
 	end(0);
 	sessions_were(2);
 }
@@ -261,7 +286,9 @@ RACK_TEST(input__strangers_and_nonsense)
 		memset(buf, 0, 64);
 		buf[33] = 1;
 		buf[37] = 1;
-		sendto(w.fd[0], buf, bl_fcp_seal(&w.host[0].p, 0x666, BL_FCP_REQ, i, 1, 0, 0, buf, 42), 0, (struct sockaddr *)&w.target, w.target_len);
+		sendto(w.fd[0], buf,
+		       bl_fcp_seal(&w.host[0].p, 0x666, BL_FCP_REQ, i, 1, 0, 0, buf, 42), 0,
+		       (struct sockaddr *)&w.target, w.target_len);
 	}
 	/* and one that wants absurdly much, beside honest ones */
 	bl_fcp_host_want(&w.host[1], 2, 2000000000);
@@ -275,18 +302,23 @@ RACK_TEST(input__strangers_and_nonsense)
 		hosts_for(10);
 	}
 	bl_arb_read(w.arb[0], &t, rows, HOSTS);
-	CHECK(t.packets[BL_FCP_R_UNKNOWN] == 10 && !strcmp(t.unknown, "10.77.0.2"), "%s", t.unknown);
+	CHECK(t.packets[BL_FCP_R_UNKNOWN] == 10 && !strcmp(t.unknown, "10.77.0.2"), "%s",
+	      t.unknown);
 	CHECK(rows[0].packets[BL_FCP_R_BAD_CHECK] >= 1 &&
 		      rows[0].packets[BL_FCP_R_BAD_MAGIC] + rows[0].packets[BL_FCP_R_SHORT] >=
 			      sizeof(buf),
 	      "counts");
 	/* it is given up if this process has had no CPU for a second */
-	CHECK((rows[0].session || rows[0].gone) && rows[0].sessions <= 1 + rows[0].gone,
-	      "a session that works goes on");
+	CHECK((rows[0].session || rows[0].gone) && rows[0].sessions <= 1 + rows[0].gone, "a "
+											 "session "
+											 "that "
+											 "works "
+											 "goes on");
 	CHECK(rows[0].resets <= n + (t_mono() - begun) / 2000000 + 1,
 	      "%" PRIu64 " RESETs in %" PRIu64 " ms of 2 ms round trips", rows[0].resets - n,
 	      (t_mono() - begun) / 1000000);
-	CHECK(rows[1].waiting <= 50 && rows[1].capped > 0, "%u slots wait in the allocator", rows[1].waiting);
+	CHECK(rows[1].waiting <= 50 && rows[1].capped > 0, "%u slots wait in the allocator",
+	      rows[1].waiting);
 	close(fd);
 	end(0);
 }
@@ -302,8 +334,12 @@ static void list_is(void *ctx, const struct bl_fcp_link *l, unsigned int n)
 	list_links = n;
 }
 
-/* a FAULTS with one link (or none) from @fd, and what the arbiter answers: its challenge; *@version: of the list that it has; -1: no answer */
-static uint32_t faults_say(int fd, uint64_t secret1, uint64_t boot, uint32_t version, uint32_t challenge, bool link, int64_t *has)
+/*
+ * a FAULTS with one link (or none) from @fd, and what the arbiter answers: its challenge;
+ * *@version: of the list that it has; -1: no answer
+ */
+static uint32_t faults_say(int fd, uint64_t secret1, uint64_t boot, uint32_t version,
+			   uint32_t challenge, bool link, int64_t *has)
 {
 	_Alignas(8) uint8_t buf[128] = { 0 };
 	struct bl_fcp_params p = { .secret = { w.host[0].p.secret[0], secret1 } };
@@ -314,16 +350,22 @@ static uint32_t faults_say(int fd, uint64_t secret1, uint64_t boot, uint32_t ver
 	struct bl_fcp_pkt k;
 	ssize_t n;
 
-	*b = (struct bl_fcp_faults){ .boot = BL_BE64(boot), .version = BL_BE32(version), .table = BL_BE32(w.host[0].p.table), .count = BL_BE16(link) };
+	*b = (struct bl_fcp_faults){ .boot = BL_BE64(boot),
+				     .version = BL_BE32(version),
+				     .table = BL_BE32(w.host[0].p.table),
+				     .count = BL_BE16(link) };
 	l->path = link;
 	bl_fcp_seal(&p, 0, BL_FCP_FAULTS, challenge, 1, 0, 0, buf, len);
-	CHECK(sendto(fd, buf, len, 0, (struct sockaddr *)&w.target, w.target_len) == (ssize_t)len, "%s", strerror(errno));
+	CHECK(sendto(fd, buf, len, 0, (struct sockaddr *)&w.target, w.target_len) == (ssize_t)len,
+	      "%s", strerror(errno));
 	*has = -1;
 	if (secret1 != w.host[0].p.secret[1])
 		return 0;
 	CHECK(poll(&in, 1, WAIT_S * 1000) == 1, "no answer");
 	n = recv(fd, buf, sizeof(buf), 0);
-	CHECK(n > 0 && bl_fcp_parse(buf, (uint32_t)n, HOSTS, &k) == BL_FCP_R_OK && k.opcode == BL_FCP_HEARD && bl_fcp_sum_ok(&p, 0, buf, (uint32_t)n), "answer");
+	CHECK(n > 0 && bl_fcp_parse(buf, (uint32_t)n, HOSTS, &k) == BL_FCP_R_OK &&
+		      k.opcode == BL_FCP_HEARD && bl_fcp_sum_ok(&p, 0, buf, (uint32_t)n),
+	      "answer");
 	*has = BL_BE32(((const struct bl_fcp_heard *)k.body)->version);
 	return k.challenge;
 }
@@ -351,10 +393,13 @@ RACK_TEST(faults__only_from_the_service)
 	sa = sa_of(&ip, 40001, &len);
 	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&sa, len), "%s", strerror(errno));
-	challenge = faults_say(fd, secret1, 100, 1, 0, true, &has); /* it does not know the challenge: not taken, but answered */
+	/* it does not know the challenge: not taken, but answered */
+	challenge = faults_say(fd, secret1, 100, 1, 0, true, &has);
 	CHECK(challenge && has == 0 && !list_calls, "challenge");
 	faults_say(fd, secret1 + 1, 100, 1, challenge, true, &has); /* forged */
-	CHECK(faults_say(fd, secret1, 100, 2, challenge, true, &has) == challenge && has == 2 && list_calls == 1 && list_links == 1, "taken");
+	CHECK(faults_say(fd, secret1, 100, 2, challenge, true, &has) == challenge && has == 2 &&
+		      list_calls == 1 && list_links == 1,
+	      "taken");
 	faults_say(fd, secret1, 100, 2, challenge, true, &has); /* the same once more */
 	CHECK(has == 2 && list_calls == 1, "repeated");
 	faults_say(fd, secret1, 100, 1, challenge, false, &has); /* played again */
@@ -364,7 +409,9 @@ RACK_TEST(faults__only_from_the_service)
 	faults_say(fd, secret1, 101, 1, challenge, false, &has); /* of one that began anew */
 	CHECK(has == 1 && list_calls == 2 && !list_links, "a new service");
 	t = end(0);
-	CHECK(t.faults[BL_FCP_R_BAD_CHALLENGE] == 1 && t.faults[BL_FCP_R_BAD_CHECK] == 1 && t.faults[BL_FCP_R_OLD] == 2 && t.faults[BL_FCP_R_OK] == 3, "counts");
+	CHECK(t.faults[BL_FCP_R_BAD_CHALLENGE] == 1 && t.faults[BL_FCP_R_BAD_CHECK] == 1 &&
+		      t.faults[BL_FCP_R_OLD] == 2 && t.faults[BL_FCP_R_OK] == 3,
+	      "counts");
 	CHECK(t.faults_version == 1 && !t.faults_links, "list");
 	close(fd);
 }
@@ -379,18 +426,23 @@ RACK_TEST(config__what_cannot_be_safe_is_refused)
 	c = config(0);
 	group(&c);
 	c.dead_us = 11019; /* lead 1000, 17 slots of 1.23 us, two intervals of 5000 */
-	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL && strstr(err.text, "dead_us 11019: at least 11021"), "%s", err.text);
+	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL &&
+		      strstr(err.text, "dead_us 11019: at least 11021"),
+	      "%s", err.text);
 	c.dead_us = 11021;
 	CHECK(!bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err), "%s", err.text);
 	bl_arb_free(a);
 	c.group_if[0] = 0;
-	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL, "an interface is needed");
+	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL, "an interface "
+										    "is needed");
 	c = config(0);
 	c.run_slots = WINDOW + 1;
 	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL, "run_slots");
 	c = config(0);
 	w.ep[1].addr = w.ep[0].addr;
-	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL && strstr(err.text, "10.77.0.10 is listed twice"), "%s", err.text);
+	CHECK(bl_arb_new(&a, &c, &toy_ops, &w.toy[0], NULL, NULL, &err) == -EINVAL &&
+		      strstr(err.text, "10.77.0.10 is listed twice"),
+	      "%s", err.text);
 }
 
 int main(void)

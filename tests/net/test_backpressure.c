@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A receiver that does not read stops its senders, and nothing is lost: bl_send() says -EAGAIN, bl_wait(BL_WAIT_SEND) returns when it reads again.
+ * A receiver that does not read stops its senders, and nothing is lost: bl_send() says -EAGAIN,
+ * bl_wait(BL_WAIT_SEND) returns when it reads again.
  *
- * The receiver begins to read when both senders have been in one wait for long enough; one that never waits is found by tr_wait_done().
+ * The receiver begins to read when both senders have been in one wait for long enough; one that
+ * never waits is found by tr_wait_done().
  */
 #include "traffic.h"
 
 #define MESSAGES  3000
-#define AWAY_MS	  300
+#define AWAY_MS   300
 #define GREEDY_MS 2000
-#define WAIT_MS	  90000
+#define WAIT_MS   90000
 
 static void push(struct tr *w)
 {
@@ -38,7 +40,10 @@ static void push(struct tr *w)
 	tr_finish(w);
 }
 
-/* Both senders are in a wait that began at least so long ago. However often they waited before: credits for what was sent first may still have been on their way. */
+/*
+ * Both senders are in a wait that began at least so long ago. However often they waited before:
+ * credits for what was sent first may still have been on their way.
+ */
 static bool senders_wait(unsigned int ms)
 {
 	uint64_t now = t_mono();
@@ -119,7 +124,8 @@ static void run(void (*receiver)(struct tr *w), unsigned int wait_ms, uint32_t l
 	tr_stop();
 	tr_judge_not_shared(~0ULL, ~0ULL);
 	for (i = 0; i < 2; i++) {
-		CHECK(tr_sh->node[i].user[1] > wait_ms * 1000000ULL, "the longest wait was %.1f ms", (double)tr_sh->node[i].user[1] / 1e6);
+		CHECK(tr_sh->node[i].user[1] > wait_ms * 1000000ULL, "the longest wait was %.1f ms",
+		      (double)tr_sh->node[i].user[1] / 1e6);
 		CHECK(tr_sh->node[i].nfailed == 0, "send_fail was called");
 	}
 	CHECK(rack_count_all(BL_R_RING_FULL) == 0, "a ring overflowed");

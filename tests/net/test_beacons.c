@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Beacons that the pacer carries: the order holds with them, also beside applications' traffic through the same pacer; barriers go on at every tick; no beacon thread is there; the pacer
- * sleeps between ticks; and a host changes from one to the other under traffic.
+ * Beacons that the pacer carries: the order holds with them, also beside applications' traffic
+ * through the same pacer; barriers go on at every tick; no beacon thread is there; the pacer sleeps
+ * between ticks; and a host changes from one to the other under traffic.
  */
 #include <dirent.h>
 #include <linux/if_packet.h>
@@ -9,7 +10,7 @@
 #include "loader/node_priv.h"
 
 #define BEACON_US 1000
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 
 static bool by_thread[LAB_NODES_MAX];
 
@@ -93,16 +94,22 @@ static void until_threads(const char *name, unsigned int n)
 	}
 }
 
-/* Each beacon that the pacer let go has left by the NIC, but for those that were on the way between the two looks. */
+/*
+ * Each beacon that the pacer let go has left by the NIC, but for those that were on the way between
+ * the two looks.
+ */
 static void all_left(unsigned int node)
 {
-	uint64_t before = pace_page(node).beacons, sent = rack_count(node, BL_R_BEACON_SENT), after = pace_page(node).beacons;
+	uint64_t before = pace_page(node).beacons, sent = rack_count(node, BL_R_BEACON_SENT),
+		 after = pace_page(node).beacons;
 
-	CHECK(sent + 1 >= before && sent <= after + 1, "%s: the pacer sent %" PRIu64 " to %" PRIu64 " beacons, %" PRIu64 " left", rack.lab.nodes[node].name, before, after, sent);
+	CHECK(sent + 1 >= before && sent <= after + 1,
+	      "%s: the pacer sent %" PRIu64 " to %" PRIu64 " beacons, %" PRIu64 " left",
+	      rack.lab.nodes[node].name, before, after, sent);
 	CHECK(!pace_page(node).failed, "failed");
 }
 
-#define LOOKS	10
+#define LOOKS   10
 #define LOOK_MS 25
 
 /*
@@ -136,15 +143,21 @@ static bool a_while(void)
 		uint64_t beacons = q.beacons - p[i].beacons, sleeps = q.sleeps - p[i].sleeps;
 
 		ticks = (t_mono() - t0) / (BEACON_US * 1000);
-		CHECK(beacons <= ticks + 2, "%s: %" PRIu64 " beacons in %" PRIu64 " ticks", rack.lab.nodes[rack_host(i)].name, beacons, ticks);
+		CHECK(beacons <= ticks + 2, "%s: %" PRIu64 " beacons in %" PRIu64 " ticks",
+		      rack.lab.nodes[rack_host(i)].name, beacons, ticks);
 		enough &= beacons > ticks / 4 && sleeps > ticks / 10;
-		fprintf(stderr, "  %s: %" PRIu64 " beacons in %" PRIu64 " ticks, %" PRIu64 " sleeps; of 30 looks at three hosts %" PRIu64 " found a newer barrier\n", rack.lab.nodes[rack_host(i)].name, beacons,
-			ticks, sleeps, moved);
+		fprintf(stderr,
+			"  %s: %" PRIu64 " beacons in %" PRIu64 " ticks, %" PRIu64
+			" sleeps; of 30 looks at three hosts %" PRIu64 " found a newer barrier\n",
+			rack.lab.nodes[rack_host(i)].name, beacons, ticks, sleeps, moved);
 	}
 	return enough;
 }
 
-/* Whether the beacon thread, which keeps every node's clock record, also beats for host @i: the pacer shall do that. */
+/*
+ * Whether the beacon thread, which keeps every node's clock record, also beats for host @i: the
+ * pacer shall do that.
+ */
 static bool thread_beats(unsigned int i)
 {
 	return rack.node[rack_host(i)]->page != NULL;
@@ -223,7 +236,8 @@ static void in_order(void)
 static pid_t flood(unsigned int from)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_halen = 6 };
-	uint8_t frame[600] = { 0x02, 0x77, 0x77, 0x77, 0x77, 0x77, 0x02, 0xc4, 0, 0, 0, 9, 0x88, 0xb6 };
+	uint8_t frame[600] = { 0x02, 0x77, 0x77, 0x77, 0x77, 0x77, 0x02,
+			       0xc4, 0,    0,    0,    9,    0x88, 0xb6 };
 	uint64_t sent = 0, seen = 0, now, at = t_mono();
 	pid_t pid = fork();
 	int fd;
@@ -248,7 +262,8 @@ static pid_t flood(unsigned int from)
 			continue;
 		}
 		sent++;
-		if (sendto(fd, frame, sizeof(frame), 0, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != ENOBUFS)
+		if (sendto(fd, frame, sizeof(frame), 0, (struct sockaddr *)&to, sizeof(to)) < 0 &&
+		    errno != ENOBUFS)
 			_exit(1);
 		usleep(50);
 	}
@@ -277,7 +292,8 @@ RACK_TEST(order__beside_applications)
 	in_order();
 	kill(pid, SIGKILL);
 	for (i = 0; i < 4; i++) {
-		CHECK(pace_page(rack_host(i)).beacons > 200, "%" PRIu64 " beacons", (uint64_t)pace_page(rack_host(i)).beacons);
+		CHECK(pace_page(rack_host(i)).beacons > 200, "%" PRIu64 " beacons",
+		      (uint64_t)pace_page(rack_host(i)).beacons);
 		all_left(rack_host(i));
 	}
 	for (i = 0; i < 4; i++)
@@ -303,7 +319,8 @@ static uint64_t sent_of(unsigned int node)
 }
 
 /* Beacons go on: 30 more than @before come, at whatever speed this machine has. */
-static void go_on(uint64_t (*of)(unsigned int), unsigned int node, uint64_t before, const char *otherwise)
+static void go_on(uint64_t (*of)(unsigned int), unsigned int node, uint64_t before,
+		  const char *otherwise)
 {
 	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
 
@@ -313,7 +330,10 @@ static void go_on(uint64_t (*of)(unsigned int), unsigned int node, uint64_t befo
 	}
 }
 
-/* h1's daemon comes back with the thread, and again with the pacer: at no time both, at no time neither. */
+/*
+ * h1's daemon comes back with the thread, and again with the pacer: at no time both, at no time
+ * neither.
+ */
 RACK_TEST(takeover__thread_and_pacer)
 {
 	uint64_t paced, sent;
@@ -396,20 +416,20 @@ RACK_TEST(cpu__of_the_datapath)
 	until_policy(tid, SCHED_OTHER); /* two hosts on a CPU that applications use */
 	rack_close_node(rack_host(0));
 	affinity("barline-beacon", &set);
-	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs with one host left", CPU_COUNT(&set));
+	CHECK(CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set), "%d CPUs with one host left",
+	      CPU_COUNT(&set));
 	until_policy(tid, SCHED_FIFO);
 	rack_close_node(rack_host(1));
 	affinity("barline-beacon", &set);
-	CHECK(CPU_EQUAL(&set, &all), "%d CPUs with no host left, of %d", CPU_COUNT(&set), CPU_COUNT(&all));
+	CHECK(CPU_EQUAL(&set, &all), "%d CPUs with no host left, of %d", CPU_COUNT(&set),
+	      CPU_COUNT(&all));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpu__of_the_datapath),
-		cmocka_unit_test(idle__one_a_tick),
-		cmocka_unit_test(order__beside_applications),
-		cmocka_unit_test(order__leaf_spine),
+		cmocka_unit_test(cpu__of_the_datapath),       cmocka_unit_test(idle__one_a_tick),
+		cmocka_unit_test(order__beside_applications), cmocka_unit_test(order__leaf_spine),
 		cmocka_unit_test(takeover__thread_and_pacer),
 	};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl0 and the maps of admission, as the loader makes, takes over and removes them; and applications' bytes across a rack whose daemons are exchanged meanwhile.
+ * bl0 and the maps of admission, as the loader makes, takes over and removes them; and
+ * applications' bytes across a rack whose daemons are exchanged meanwhile.
  */
 #include <arpa/inet.h>
 #include <linux/ethtool.h>
@@ -10,7 +11,7 @@
 #include "rack.h"
 #include "loader/node_priv.h"
 
-static bool off;		   /* next open: without admission */
+static bool off;                   /* next open: without admission */
 static unsigned int slots, frames; /* next open: of the hosts */
 static char app_name[16];
 
@@ -127,20 +128,33 @@ RACK_TEST(open__makes_bl0)
 	bl_bl0_mac(rack.lab.nodes[h].ports[0].mac, mac);
 	CHECK(!bl_iface_get(&i, "bl0", &err), "%s", err.text);
 	CHECK(!memcmp(i.mac, mac, 6) && i.mtu == 1500 && i.up, "address, MTU or state");
-	CHECK(mac[0] == 0x02 && memcmp(mac, rack.lab.nodes[h].ports[0].mac, 6), "not an address of its own");
+	CHECK(mac[0] == 0x02 && memcmp(mac, rack.lab.nodes[h].ports[0].mac, 6), "not an address of "
+										"its own");
 	CHECK(!bl_iface_get(&i, "bl0d", &err) && i.up && i.mtu == 1500, "bl0d");
 	rack_back((int)k);
 	k = (unsigned int)rack_away(h);
 	for (unsigned int e = 0; e < 2; e++)
-		CHECK(!feature(both[e], ETHTOOL_GTXCSUM) && !feature(both[e], ETHTOOL_GTSO) && !feature(both[e], ETHTOOL_GGSO), "%s has offloads", both[e]);
+		CHECK(!feature(both[e], ETHTOOL_GTXCSUM) && !feature(both[e], ETHTOOL_GTSO) &&
+			      !feature(both[e], ETHTOOL_GGSO),
+		      "%s has offloads", both[e]);
 	CHECK(feature("bl0", ETHTOOL_GGRO), "no GRO");
-	CHECK(sysctl_of("eth0", "arp_ignore") == 1 && sysctl_of("bl0", "arp_ignore") == 1, "arp_ignore");
-	CHECK(sysctl_of("eth0", "arp_announce") == 2 && sysctl_of("bl0", "arp_announce") == 2, "arp_announce");
-	CHECK(sysctl_of("eth0", "rp_filter") == 2 && sysctl_of("bl0", "rp_filter") == 2, "rp_filter");
+	CHECK(sysctl_of("eth0", "arp_ignore") == 1 && sysctl_of("bl0", "arp_ignore") == 1, "arp_"
+											   "ignor"
+											   "e");
+	CHECK(sysctl_of("eth0", "arp_announce") == 2 && sysctl_of("bl0", "arp_announce") == 2, "arp"
+											       "_an"
+											       "nou"
+											       "nc"
+											       "e");
+	CHECK(sysctl_of("eth0", "rp_filter") == 2 && sysctl_of("bl0", "rp_filter") == 2, "rp_"
+											 "filter");
 	rack_back((int)k);
 	CHECK(xdp_prog(h, "bl0") && xdp_prog(h, "bl0d"), "no programs on the pair");
-	CHECK(hold_cfg(h).on == 1 && !memcmp(hold_cfg(h).mac, mac, 6) && hold_cfg(h).link.ns_q20 == 32u << 20, "hold_cfg");
-	CHECK(hold_cfg(h).k_frames == 4 && hold_cfg(h).t_ns == 15 * 49216, "K %u, t %llu", hold_cfg(h).k_frames, (unsigned long long)hold_cfg(h).t_ns);
+	CHECK(hold_cfg(h).on == 1 && !memcmp(hold_cfg(h).mac, mac, 6) &&
+		      hold_cfg(h).link.ns_q20 == 32u << 20,
+	      "hold_cfg");
+	CHECK(hold_cfg(h).k_frames == 4 && hold_cfg(h).t_ns == 15 * 49216, "K %u, t %llu",
+	      hold_cfg(h).k_frames, (unsigned long long)hold_cfg(h).t_ns);
 	/* the other host's differs */
 	CHECK(memcmp(hold_cfg(h).mac, hold_cfg(rack_host(1)).mac, 6), "two hosts, one address");
 }
@@ -194,21 +208,28 @@ RACK_TEST(off__and_on_again)
 
 	open_rack(1, 250000000);
 	h = rack_host(0);
-	CHECK(map_info(h, BL_MAP_SLOTS).max_entries == BL_SLOTS && map_info(h, BL_MAP_QUEUES).max_entries == BL_DESTS * BL_HOLD_CLASSES, "sizes with admission");
+	CHECK(map_info(h, BL_MAP_SLOTS).max_entries == BL_SLOTS &&
+		      map_info(h, BL_MAP_QUEUES).max_entries == BL_DESTS * BL_HOLD_CLASSES,
+	      "sizes with admission");
 	rack_close_node(h);
 	off = true;
 	rack.lab.spec.admission.on = false; /* no addresses */
 	rack_open_node(h);
 	gone(h);
 	CHECK(!hold_cfg(h).on, "on");
-	CHECK(!pinned(h, "hold-bl0d") && !pinned(h, "pass-bl0") && !pinned(h, "ingress-eth0"), "pins of it are left");
-	CHECK(map_info(h, BL_MAP_SLOTS).max_entries == 1 && map_info(h, BL_MAP_FREE_SLOTS).max_entries == 1 && map_info(h, BL_MAP_QUEUES).max_entries == 1,
+	CHECK(!pinned(h, "hold-bl0d") && !pinned(h, "pass-bl0") && !pinned(h, "ingress-eth0"),
+	      "pins of it are left");
+	CHECK(map_info(h, BL_MAP_SLOTS).max_entries == 1 &&
+		      map_info(h, BL_MAP_FREE_SLOTS).max_entries == 1 &&
+		      map_info(h, BL_MAP_QUEUES).max_entries == 1,
 	      "the maps take as much as before");
 	rack_close_node(h);
 	off = false;
 	rack.lab.spec.admission.on = true;
 	rack_open_node(h);
-	CHECK(ifindex(h, "bl0") && hold_cfg(h).on && map_info(h, BL_MAP_SLOTS).max_entries == BL_SLOTS, "not on again");
+	CHECK(ifindex(h, "bl0") && hold_cfg(h).on &&
+		      map_info(h, BL_MAP_SLOTS).max_entries == BL_SLOTS,
+	      "not on again");
 }
 
 RACK_TEST(takeover__other_limits)
@@ -227,11 +248,15 @@ RACK_TEST(takeover__other_limits)
 	frames = 32;
 	slots = 512;
 	rack_open_node(h);
-	CHECK(map_info(h, BL_MAP_QUEUES).id != queues_id && map_info(h, BL_MAP_SLOTS).max_entries == 512 && map_info(h, BL_MAP_FREE_SLOTS).max_entries == 512, "as before");
+	CHECK(map_info(h, BL_MAP_QUEUES).id != queues_id &&
+		      map_info(h, BL_MAP_SLOTS).max_entries == 512 &&
+		      map_info(h, BL_MAP_FREE_SLOTS).max_entries == 512,
+	      "as before");
 	CHECK(map_info(h, BL_MAP_HOST_CFG).id == cfg_id, "more than the queues is new");
 	fd = rack_map(h, BL_MAP_QUEUES);
 	CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &one, &q), "%s", strerror(errno));
-	CHECK(q.limit_frames == 32 && q.limit_bytes == 32 * BL_QUEUE_FRAME_MAX && !q.put, "limits %u, %u", q.limit_frames, q.limit_bytes);
+	CHECK(q.limit_frames == 32 && q.limit_bytes == 32 * BL_QUEUE_FRAME_MAX && !q.put,
+	      "limits %u, %u", q.limit_frames, q.limit_bytes);
 	close(fd);
 	queues_id = map_info(h, BL_MAP_QUEUES).id;
 	rack_close_node(h);
@@ -243,7 +268,8 @@ RACK_TEST(takeover__other_limits)
 
 static void make_other(unsigned int node, const char *a, const char *b)
 {
-	struct nl_end ea = { .name = a, .mac = { 2, 1, 1, 1, 1, 1 } }, eb = { .name = b, .mac = { 2, 1, 1, 1, 1, 2 } };
+	struct nl_end ea = { .name = a, .mac = { 2, 1, 1, 1, 1, 1 } },
+		      eb = { .name = b, .mac = { 2, 1, 1, 1, 1, 2 } };
 	int home = rack_away(node);
 	struct nl nl;
 
@@ -275,7 +301,9 @@ RACK_TEST(open__name_taken)
 	open_rack(1, 0);
 	h = rack_host(0);
 	make_other(h, "bl0", "other");
-	CHECK(try_open(h, &err) == -EEXIST && strstr(err.text, "bl0") && strstr(err.text, "ip link del"), "%s", err.text);
+	CHECK(try_open(h, &err) == -EEXIST && strstr(err.text, "bl0") &&
+		      strstr(err.text, "ip link del"),
+	      "%s", err.text);
 	CHECK(ifindex(h, "bl0") && ifindex(h, "other"), "what was not ours was removed");
 	CHECK(!xdp_prog(h, "eth0"), "the failed start left its program");
 	strcpy(app_name, "app0");
@@ -284,7 +312,10 @@ RACK_TEST(open__name_taken)
 	CHECK(ifindex(h, "app0") && ifindex(h, "app0d"), "not under the other name");
 }
 
-/* A start that was killed between making the pair and pinning, or pins that were lost: the pair is known by its address. */
+/*
+ * A start that was killed between making the pair and pinning, or pins that were lost: the pair is
+ * known by its address.
+ */
 RACK_TEST(open__pins_lost)
 {
 	unsigned int h, a;
@@ -310,11 +341,13 @@ RACK_TEST(open__refused)
 	} v[] = {
 		{ "rate", { .on = true, .policy = BL_POLICY_PL2 } },
 		{ "at most 16", { .on = true, .k = 17 } },
-		{ "slots and in microseconds", { .on = true, .rate_bps = 1000000000, .t_us = 1, .t_slots = 1 } },
+		{ "slots and in microseconds",
+		  { .on = true, .rate_bps = 1000000000, .t_us = 1, .t_slots = 1 } },
 		{ "2mbit", { .on = true, .rate_bps = 1999999 } },
 		{ "at most 512", { .on = true, .queue = { .frames = 513 } } },
 		{ "less than one frame", { .on = true, .queue = { .bytes = 1521 } } },
-		{ "ever be marked", { .on = true, .queue = { .bytes = 9000, .mark_bytes = 9000 } } },
+		{ "ever be marked",
+		  { .on = true, .queue = { .bytes = 9000, .mark_bytes = 9000 } } },
 		{ "from 16 to 65536", { .on = true, .slots = 65537 } },
 		{ "does not exist", { .on = true, .pacer_cpu = 200 } },
 		{ "three names", { .on = true, .bl0 = "eth0" } },
@@ -405,7 +438,7 @@ static int listener;
 static struct shared {
 	uint32_t connected, enough;
 	uint64_t sent;
-} *shared;
+} * shared;
 
 static void receive(int family)
 {
@@ -469,8 +502,8 @@ static void transfer(int family, enum restart restart)
 	unsigned int k, i = 0;
 	int home, st, left = 2;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	CHECK(shared != MAP_FAILED, "%s", strerror(errno));
 	home = rack_away(rack_host(1));
 	listener = tcp_socket(family, rack_host(1), &sa, &len);
@@ -482,7 +515,11 @@ static void transfer(int family, enum restart restart)
 	while (left) {
 		bool there;
 
-		/* not before the connection is there: the kernel gives neighbours up that do not answer for three seconds, which a switch that comes and goes on a busy machine may take */
+		/*
+		 * not before the connection is there: the kernel gives neighbours up that do not
+		 * answer for three seconds, which a switch that comes and goes on a busy machine
+		 * may take
+		 */
 		rack_serve(30);
 		there = __atomic_load_n(&shared->connected, __ATOMIC_ACQUIRE);
 		if (there && restart == DAEMONS && i < 3 * rack.lab.nnodes) {
@@ -496,30 +533,43 @@ static void transfer(int family, enum restart restart)
 		}
 		for (k = 0; k < 2; k++) {
 			if (pid[k] && waitpid(pid[k], &st, WNOHANG) == pid[k]) {
-				CHECK(WIFEXITED(st) && !WEXITSTATUS(st), "the %s failed", k ? "sender" : "receiver");
+				CHECK(WIFEXITED(st) && !WEXITSTATUS(st), "the %s failed",
+				      k ? "sender" : "receiver");
 				pid[k] = 0;
 				left--;
 			}
 		}
 	}
 	munmap(shared, sizeof(*shared));
-	CHECK(i == (restart == DAEMONS ? 3 * rack.lab.nnodes : restart == SWITCH ? 3 : 0), "the transfer ended before the restarts (%u)", i);
+	CHECK(i == (restart == DAEMONS  ? 3 * rack.lab.nnodes
+		    : restart == SWITCH ? 3
+					: 0),
+	      "the transfer ended before the restarts (%u)", i);
 }
 
 RACK_TEST(bytes__tcp_v4)
 {
 	open_rack(2, 250000000);
 	transfer(AF_INET, NONE);
-	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) && rack_count(0, BL_R_QUEUED), "it went another way");
-	/* the sender's own hold queue may be full: while the pacer waits for a CPU, TCP goes on until the first mark comes back (docs/guarantees.md) */
-	CHECK(!rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL), "drops: slot %" PRIu64 ", queue %" PRIu64, rack_count_all(BL_R_NO_SLOT), rack_count_all(BL_R_QUEUE_FULL));
+	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) &&
+		      rack_count(0, BL_R_QUEUED),
+	      "it went another way");
+	/*
+	 * the sender's own hold queue may be full: while the pacer waits for a CPU, TCP goes on
+	 * until the first mark comes back (docs/guarantees.md)
+	 */
+	CHECK(!rack_count_all(BL_R_NO_SLOT) && !rack_count_all(BL_R_QUEUE_FULL),
+	      "drops: slot %" PRIu64 ", queue %" PRIu64, rack_count_all(BL_R_NO_SLOT),
+	      rack_count_all(BL_R_QUEUE_FULL));
 }
 
 RACK_TEST(bytes__tcp_v6)
 {
 	open_rack(2, 250000000);
 	transfer(AF_INET6, NONE);
-	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) && rack_count(0, BL_R_QUEUED), "it went another way");
+	CHECK(rack_count(rack_host(0), BL_R_HELD) && rack_count(rack_host(1), BL_R_TO_APP) &&
+		      rack_count(0, BL_R_QUEUED),
+	      "it went another way");
 }
 
 RACK_TEST(bytes__daemons_exchanged)
@@ -528,7 +578,10 @@ RACK_TEST(bytes__daemons_exchanged)
 	transfer(AF_INET, DAEMONS);
 }
 
-/* Promises are in pinned maps: they outlive the daemon. What waited too long for a pacer may have lapsed. */
+/*
+ * Promises are in pinned maps: they outlive the daemon. What waited too long for a pacer may have
+ * lapsed.
+ */
 RACK_TEST(bytes__daemons_exchanged_reserved)
 {
 	rack.lab.spec.admission.policy = BL_POLICY_PL2;
@@ -537,7 +590,10 @@ RACK_TEST(bytes__daemons_exchanged_reserved)
 	CHECK(rack_count(0, BL_R_RSV_GRANTED), "nothing was reserved");
 }
 
-/* Promises, queues and tables are gone, in the middle of reserved traffic: hosts ask again, and TCP sends again what was in the queues. */
+/*
+ * Promises, queues and tables are gone, in the middle of reserved traffic: hosts ask again, and TCP
+ * sends again what was in the queues.
+ */
 RACK_TEST(bytes__switch_rebooted_reserved)
 {
 	rack.lab.spec.admission.policy = BL_POLICY_PL2;
@@ -549,10 +605,20 @@ RACK_TEST(bytes__switch_rebooted_reserved)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(open__makes_bl0), cmocka_unit_test(takeover__keeps_bl0), cmocka_unit_test(detach__removes_bl0), cmocka_unit_test(off__and_on_again),
-		cmocka_unit_test(takeover__other_limits), cmocka_unit_test(open__name_taken), cmocka_unit_test(open__pins_lost), cmocka_unit_test(open__refused),
-		cmocka_unit_test(switch__large_mtu_metered), cmocka_unit_test(bytes__tcp_v4), cmocka_unit_test(bytes__tcp_v6), cmocka_unit_test(bytes__daemons_exchanged),
-		cmocka_unit_test(bytes__daemons_exchanged_reserved), cmocka_unit_test(bytes__switch_rebooted_reserved),
+		cmocka_unit_test(open__makes_bl0),
+		cmocka_unit_test(takeover__keeps_bl0),
+		cmocka_unit_test(detach__removes_bl0),
+		cmocka_unit_test(off__and_on_again),
+		cmocka_unit_test(takeover__other_limits),
+		cmocka_unit_test(open__name_taken),
+		cmocka_unit_test(open__pins_lost),
+		cmocka_unit_test(open__refused),
+		cmocka_unit_test(switch__large_mtu_metered),
+		cmocka_unit_test(bytes__tcp_v4),
+		cmocka_unit_test(bytes__tcp_v6),
+		cmocka_unit_test(bytes__daemons_exchanged),
+		cmocka_unit_test(bytes__daemons_exchanged_reserved),
+		cmocka_unit_test(bytes__switch_rebooted_reserved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

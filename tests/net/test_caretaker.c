@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The caretaker of a daemon that was stopped (loader/order/keep.c): what it keeps, when it ends, who ends it; signals; and the clock record, which it and the
- * daemons write by turns. What a rack sees of restarts: test_restart.c.
+ * The caretaker of a daemon that was stopped (loader/order/keep.c): what it keeps, when it ends,
+ * who ends it; signals; and the clock record, which it and the daemons write by turns. What a rack
+ * sees of restarts: test_restart.c.
  */
 #include "restart.h"
 
@@ -22,7 +23,10 @@ static const struct bl_clock *clock_of(unsigned int i)
 	return p;
 }
 
-/* Until the daemon has blocked SIGTERM, which its main() does first: before that the kernel or the loader of its program would die of it. */
+/*
+ * Until the daemon has blocked SIGTERM, which its main() does first: before that the kernel or the
+ * loader of its program would die of it.
+ */
 static void wait_blocked(pid_t pid)
 {
 	uint64_t end = t_mono() + 30000000000ULL, mask = 0;
@@ -55,7 +59,8 @@ RACK_TEST(term_twice__is_as_once)
 		usleep(later_us[k]);
 		kill(dm[i].pid, k & 1 ? SIGINT : SIGTERM);
 		status = daemon_wait(i);
-		CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%u us later: status %#x", later_us[k], status);
+		CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%u us later: status %#x",
+		      later_us[k], status);
 		CHECK(caretaker(i), "no caretaker");
 		daemon_start(i);
 	}
@@ -76,7 +81,10 @@ RACK_TEST(term_twice__is_as_once)
 	daemons_end();
 }
 
-/* The next daemon keeps the clock from its first step on: also one that then cannot start, because of the NIC. */
+/*
+ * The next daemon keeps the clock from its first step on: also one that then cannot start, because
+ * of the NIC.
+ */
 RACK_TEST(kill_and_start__keeps_the_clock_first)
 {
 	unsigned int i;
@@ -129,7 +137,10 @@ static bool is_kept(const struct bl_clock *clock, pid_t by, uint64_t *bus, const
 	}
 }
 
-/* Absent for longer than void_after: the caretaker keeps the record, bus time goes on, and nobody writes it but one. */
+/*
+ * Absent for longer than void_after: the caretaker keeps the record, bus time goes on, and nobody
+ * writes it but one.
+ */
 RACK_TEST(caretaker__keeps_the_clock)
 {
 	const struct bl_clock *clock;
@@ -206,7 +217,10 @@ static bool ended(unsigned int i)
 	return !caretaker(i);
 }
 
-/* Nobody comes: the host is silent when the time has passed, is announced, and nothing of the caretaker is left. */
+/*
+ * Nobody comes: the host is silent when the time has passed, is announced, and nothing of the
+ * caretaker is left.
+ */
 RACK_TEST(caretaker__ends)
 {
 	unsigned int i, announced;

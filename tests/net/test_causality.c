@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Cause before effect: whoever delivers a question and its answer delivers the question first, also when the answer's way is shorter, and also through
- * chains of answers to answers.
+ * Cause before effect: whoever delivers a question and its answer delivers the question first, also
+ * when the answer's way is shorter, and also through chains of answers to answers.
  */
 #include "traffic.h"
 
-/* Answer at once, from inside the delivery, to everybody: the answer leaves as early as a program can send it. */
+/*
+ * Answer at once, from inside the delivery, to everybody: the answer leaves as early as a program
+ * can send it.
+ */
 static void answer(struct tr *w, unsigned int sender, uint64_t seq, const void *data, uint32_t len)
 {
 	const uint32_t small = sizeof(struct tr_head);
@@ -64,7 +67,13 @@ static void run(unsigned int hosts, unsigned int endpoints)
 	rack.tweak = nobody_dies;
 	rack_open();
 	for (i = 0; i < endpoints; i++)
-		tr_add(&(struct tr_cfg){ .host = i % hosts, .fn = talk, .on_msg = answer, .scatterings = 60, .arg = 150, .len = 900, .fan = endpoints,
+		tr_add(&(struct tr_cfg){ .host = i % hosts,
+					 .fn = talk,
+					 .on_msg = answer,
+					 .scatterings = 60,
+					 .arg = 150,
+					 .len = 900,
+					 .fan = endpoints,
 					 .ring_bytes = TR_RING_TIGHT(endpoints) });
 	tr_go();
 	tr_wait_done(90000);

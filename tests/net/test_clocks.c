@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Clocks that differ. Within the bound: one order, nothing lost. Beyond: the one that is wrong is refused and counted, the others go on.
- * And the day on which 48 bits of nanoseconds are full.
+ * Clocks that differ. Within the bound: one order, nothing lost. Beyond: the one that is wrong is
+ * refused and counted, the others go on. And the day on which 48 bits of nanoseconds are full.
  */
 #include "traffic.h"
 
 #define BOUND_US 2000
-#define WRAP	 (3ULL << 48)
-#define WAIT_MS	 60000
+#define WRAP     (3ULL << 48)
+#define WAIT_MS  60000
 
 /* In no case anybody dies: a host that has no CPU for a while is not to be left out. */
 static void nobody_dies(struct bl_node_cfg *cfg)
@@ -17,7 +17,10 @@ static void nobody_dies(struct bl_node_cfg *cfg)
 
 static void skew_within(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
-	/* any two differ by less than the bound: a node believes what is at most its own bound ahead of its own clock */
+	/*
+	 * any two differ by less than the bound: a node believes what is at most its own bound
+	 * ahead of its own clock
+	 */
 	static const int64_t skew_us[] = { 900, -900, 400, 0, -300, 700 };
 
 	nobody_dies(cfg);
@@ -47,7 +50,10 @@ static void all_to_some(unsigned int endpoints, unsigned int hosts, struct tr_cf
 	tr_stop();
 	tr_judge(~0ULL, ~0ULL);
 	CHECK(TR_SUM(late_dropped) == 0, "late");
-	CHECK(rack_count_all(BL_R_BARRIER_AHEAD) + rack_count_all(BL_R_TS_AHEAD) == 0, "a clock within the bound was refused");
+	CHECK(rack_count_all(BL_R_BARRIER_AHEAD) + rack_count_all(BL_R_TS_AHEAD) == 0, "a clock "
+										       "within the "
+										       "bound was "
+										       "refused");
 }
 
 RACK_TEST(skew__within_the_bound)
@@ -106,8 +112,8 @@ static bool h4_was_counted(void)
 }
 
 /*
- * h4's clock is 10 s fast, the bound is 50 us: nothing of h4 is believed. Less would be true by the time
- * that it is looked at, if what reads it has not had a CPU for as long.
+ * h4's clock is 10 s fast, the bound is 50 us: nothing of h4 is believed. Less would be true by the
+ * time that it is looked at, if what reads it has not had a CPU for as long.
  */
 RACK_TEST(skew__ahead_of_the_bound)
 {
@@ -118,8 +124,21 @@ RACK_TEST(skew__ahead_of_the_bound)
 	rack.tweak = h4_is_ahead;
 	rack_open();
 	for (i = 0; i < 3; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .to = 7, .scatterings = 400, .len = 200, .fan = 3, .quiet_ms = 5000, .ring_bytes = TR_RING_TIGHT(4) });
-	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .to = 7, .scatterings = 20, .len = 200, .gap_us = 20000, .quiet_ms = 5000 });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .to = 7,
+					 .scatterings = 400,
+					 .len = 200,
+					 .fan = 3,
+					 .quiet_ms = 5000,
+					 .ring_bytes = TR_RING_TIGHT(4) });
+	tr_add(&(struct tr_cfg){ .host = 3,
+				 .fn = tr_mix,
+				 .to = 7,
+				 .scatterings = 20,
+				 .len = 200,
+				 .gap_us = 20000,
+				 .quiet_ms = 5000 });
 	CHECK(tr_until(three_are_in, WAIT_MS), "%u inputs", rack_live_inputs(the_switch()));
 	TR_STORE(tr_sh->go, 1); /* h4 never joins: nothing to wait for */
 	tr_wait_done(WAIT_MS);
@@ -130,7 +149,8 @@ RACK_TEST(skew__ahead_of_the_bound)
 	tr_judge(7, 7);
 	for (i = 0; i < 3; i++)
 		for (g = 0; g < tr_sh->node[i].ngot; g++)
-			CHECK(tr_sh->node[i].got[g].sender != 3, "a message with a wrong timestamp was delivered");
+			CHECK(tr_sh->node[i].got[g].sender != 3, "a message with a wrong timestamp "
+								 "was delivered");
 	CHECK(three_are_in(), "%u inputs", rack_live_inputs(the_switch()));
 }
 
@@ -156,7 +176,10 @@ static bool h4_noticed(void)
 	return c.n[BL_R_BARRIER_AHEAD] + c.n[BL_R_TS_AHEAD] > 0;
 }
 
-/* A clock that is 20 ms slow delays everybody by 20 ms, and breaks nothing. It takes the others for fast, so it hears nothing itself. */
+/*
+ * A clock that is 20 ms slow delays everybody by 20 ms, and breaks nothing. It takes the others for
+ * fast, so it hears nothing itself.
+ */
 RACK_TEST(skew__behind)
 {
 	unsigned int i;
@@ -165,7 +188,15 @@ RACK_TEST(skew__behind)
 	rack.tweak = h4_is_behind;
 	rack_open();
 	for (i = 0; i < 4; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .to = i < 3 ? 7 : 8, .scatterings = 60, .len = 200, .fan = 3, .gap_us = 2000, .quiet_ms = 4000, .ring_bytes = TR_RING_TIGHT(4) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .to = i < 3 ? 7 : 8,
+					 .scatterings = 60,
+					 .len = 200,
+					 .fan = 3,
+					 .gap_us = 2000,
+					 .quiet_ms = 4000,
+					 .ring_bytes = TR_RING_TIGHT(4) });
 	tr_add(&(struct tr_cfg){ .host = 0, .fn = knock, .to = 8, .quiet_ms = 3000 });
 	tr_go();
 	CHECK(tr_until(h4_noticed, WAIT_MS), "the slow clock noticed nothing");
@@ -183,7 +214,7 @@ RACK_TEST(skew__behind)
 static struct wrap {
 	uint64_t lead;
 	bool late;
-} *wrap;
+} * wrap;
 static uint64_t before, after; /* deliveries */
 
 static void near_the_wrap(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -221,13 +252,15 @@ static void until_both(void)
 
 static void around_the_wrap(void)
 {
-	struct tr_cfg cfg = { .until_enough = true, .len = 300, .fan = 4, .items = 2,
-			      .gap_us = 10000 };
+	struct tr_cfg cfg = {
+		.until_enough = true, .len = 300, .fan = 4, .items = 2, .gap_us = 10000
+	};
 
 	rack.tweak = near_the_wrap;
 	all_to_some(6, 4, cfg, until_both);
 	count_both();
-	fprintf(stderr, "  %" PRIu64 " deliveries before the wrap, %" PRIu64 " after\n", before, after);
+	fprintf(stderr, "  %" PRIu64 " deliveries before the wrap, %" PRIu64 " after\n", before,
+		after);
 }
 
 /*

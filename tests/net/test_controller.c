@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's service in a world of real agents (controller_world.h): controllers are killed and stopped at any step, quorum is lost, hosts fail, do not answer and come back.
+ * The controller's service in a world of real agents (controller_world.h): controllers are killed
+ * and stopped at any step, quorum is lost, hosts fail, do not answer and come back.
  *
- * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed only after all correct hosts have completed; a failure has one T. In the end all is resumed. No time is asserted.
- * Who is not believed: test_controller_input.c.
+ * Whatever happens: no agent obeys an order of an epoch below one that it heard; inputs are resumed
+ * only after all correct hosts have completed; a failure has one T. In the end all is resumed. No
+ * time is asserted. Who is not believed: test_controller_input.c.
  */
 #include "controller_world.h"
 
@@ -59,20 +61,25 @@ RACK_TEST(alone__host_fails_and_joins_anew)
 	UNTIL(w.n[2].done[3] && w.n[1].resumes);
 	CHECK(w.n[2].t[3] == 777, "T %" PRIu64, w.n[2].t[3]);
 	/* what people see */
-	UNTIL(strstr(ask(0), "\"number\":3") && !strstr(ask(0), "\"step\":\"resumed\"") && !strstr(ask(0), "\"step\":\"saving\""));
+	UNTIL(strstr(ask(0), "\"number\":3") && !strstr(ask(0), "\"step\":\"resumed\"") &&
+	      !strstr(ask(0), "\"step\":\"saving\""));
 	barline("controller failures -j", BL_RUN_DIR "/said");
-	CHECK(!system("grep -q '\"who\": *\"h2\"' " BL_RUN_DIR "/said && grep -q '\"t\": *777' " BL_RUN_DIR "/said"), "failures -j");
+	CHECK(!system("grep -q '\"who\": *\"h2\"' " BL_RUN_DIR "/said && grep -q '\"t\": "
+		      "*777' " BL_RUN_DIR "/said"),
+	      "failures -j");
 	barline("controller failures", BL_RUN_DIR "/said");
 	CHECK(!system("grep -q 'h1:61696 *unknown *finished' " BL_RUN_DIR "/said"), "failures");
 	barline("controller epochs", BL_RUN_DIR "/said");
 	CHECK(!system("grep -q '^ *1 *127.0.0.1:61693' " BL_RUN_DIR "/said"), "epochs");
 	barline("controller show", BL_RUN_DIR "/said");
-	CHECK(!system("grep -q 'h3.*failed' " BL_RUN_DIR "/said && grep -q 'tor.*switch.*ok' " BL_RUN_DIR "/said"), "show");
+	CHECK(!system("grep -q 'h3.*failed' " BL_RUN_DIR "/said && grep -q "
+		      "'tor.*switch.*ok' " BL_RUN_DIR "/said"),
+	      "show");
 }
 
 /*
- * A process of a host's old life ends after the others have dealt with the host's failure: somebody may have sent to it since,
- * so it is announced by name when the host has joined anew.
+ * A process of a host's old life ends after the others have dealt with the host's failure: somebody
+ * may have sent to it since, so it is announced by name when the host has joined anew.
  */
 RACK_TEST(alone__old_process_of_who_joins_anew)
 {
@@ -129,7 +136,8 @@ RACK_TEST(alone__killed_at_each_step)
 		if (w.n[4].hold)
 			completes(4, number);
 		UNTIL(sw->port[id - 1].state == BL_AGENT_REMOVED && sw->resumes > resumes);
-		CHECK(w.n[4].told[number] && w.n[4].t[number] == 900 + id, "failure %" PRIu64 ": T %" PRIu64, number, w.n[4].t[number]);
+		CHECK(w.n[4].told[number] && w.n[4].t[number] == 900 + id,
+		      "failure %" PRIu64 ": T %" PRIu64, number, w.n[4].t[number]);
 	}
 }
 
@@ -143,7 +151,11 @@ RACK_TEST(alone__host_does_not_answer)
 	ctl_start(0);
 	rack_up();
 	w.n[3].hold = true;
-	w.exempt[3][1] = true; /* it never completes it; that it has failed before inputs are resumed is checked in tests/unit/test_recover_core.c */
+	/*
+	 * it never completes it; that it has failed before inputs are resumed is checked in
+	 * tests/unit/test_recover_core.c
+	 */
+	w.exempt[3][1] = true;
 	host_dies(1);
 	UNTIL(sw->freezes);
 	UNTIL(w.n[2].told[2] && w.n[3].failed);
@@ -166,7 +178,10 @@ static void replicated(void)
 	rack_up();
 }
 
-/* Host 1 has failed, and host 4 has been told and does not complete it. Returns who leads, with @epoch. */
+/*
+ * Host 1 has failed, and host 4 has been told and does not complete it. Returns who leads, with
+ * @epoch.
+ */
 static int in_the_middle(uint64_t *epoch)
 {
 	replicated();
@@ -196,7 +211,10 @@ RACK_TEST(replicated__leader_killed_in_the_middle)
 	UNTIL(w.n[4].done[2] && sw->port[1].state == BL_AGENT_REMOVED);
 }
 
-/* A leader that stood still comes back: nothing that it says is obeyed, and it knows that it does not lead. */
+/*
+ * A leader that stood still comes back: nothing that it says is obeyed, and it knows that it does
+ * not lead.
+ */
 RACK_TEST(replicated__paused_leader_comes_back)
 {
 	struct node *sw = &w.n[SWITCH];
@@ -210,8 +228,12 @@ RACK_TEST(replicated__paused_leader_comes_back)
 	completes(4, 1);
 	UNTIL(sw->port[0].state == BL_AGENT_REMOVED);
 	CHECK(!kill(w.ctl[old], SIGCONT), "%s", strerror(errno));
-	/* it may be elected again later, with a higher epoch; what it says with the old one nobody obeys: on_epoch() checks that they rise */
-	UNTIL(strstr(ask((unsigned int)old), "\"lost\":\"") && !strstr(ask((unsigned int)old), "\"lost\":\"\""));
+	/*
+	 * it may be elected again later, with a higher epoch; what it says with the old one nobody
+	 * obeys: on_epoch() checks that they rise
+	 */
+	UNTIL(strstr(ask((unsigned int)old), "\"lost\":\"") &&
+	      !strstr(ask((unsigned int)old), "\"lost\":\"\""));
 	host_dies(2);
 	UNTIL(w.n[4].done[2] && sw->port[1].state == BL_AGENT_REMOVED);
 }
@@ -226,7 +248,10 @@ static bool somebody_says_why(void)
 	return false;
 }
 
-/* Without a quorum nothing is decided, and it says why; what was reported meanwhile is decided when there is one again. */
+/*
+ * Without a quorum nothing is decided, and it says why; what was reported meanwhile is decided when
+ * there is one again.
+ */
 RACK_TEST(replicated__no_quorum)
 {
 	struct node *sw = &w.n[SWITCH];

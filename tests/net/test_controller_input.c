@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Whom controllers and agents do not believe (controller_world.h): bytes that are no messages, messages of nobody, controllers whose epoch is over or who never said WELCOME, and certificates of others. All of it is counted
- * by its reason, and the honest ones never notice.
+ * Whom controllers and agents do not believe (controller_world.h): bytes that are no messages,
+ * messages of nobody, controllers whose epoch is over or who never said WELCOME, and certificates
+ * of others. All of it is counted by its reason, and the honest ones never notice.
  */
 #include "controller_world.h"
 
@@ -14,7 +15,9 @@
 
 static int raw(void)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(61693), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons(61693),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s", strerror(errno));
@@ -58,7 +61,9 @@ static void say(int fd, const Bl__ToController *m)
 
 RACK_TEST(input__refused_and_counted)
 {
-	static const uint8_t too_long[] = { 0x7f, 0xff, 0xff, 0xff, 1 }, none[4] = { 0 }, junk[] = { 0, 0, 0, 3, 0xff, 0xff, 0xff }, empty[] = { 0, 0, 0, 2, 0x7a, 0 };
+	static const uint8_t too_long[] = { 0x7f, 0xff, 0xff, 0xff, 1 }, none[4] = { 0 },
+			     junk[] = { 0, 0, 0, 3, 0xff, 0xff, 0xff },
+			     empty[] = { 0, 0, 0, 2, 0x7a, 0 };
 	Bl__ToController m = BL__TO_CONTROLLER__INIT;
 	Bl__LinkDown d = BL__LINK_DOWN__INIT;
 	Bl__Hello h = BL__HELLO__INIT;
@@ -76,8 +81,12 @@ RACK_TEST(input__refused_and_counted)
 	fd = raw();
 	CHECK(write(fd, junk, sizeof(junk)) == sizeof(junk) && hung_up(fd), "junk");
 	fd = raw();
-	CHECK(write(fd, empty, sizeof(empty)) == sizeof(empty) && hung_up(fd), "a message that does not exist");
-	/* an order's answer, or a report, before HELLO; HELLO of nobody; with a kind, a port and an address that do not exist */
+	CHECK(write(fd, empty, sizeof(empty)) == sizeof(empty) && hung_up(fd), "a message that "
+									       "does not exist");
+	/*
+	 * an order's answer, or a report, before HELLO; HELLO of nobody; with a kind, a port and an
+	 * address that do not exist
+	 */
 	m.what_case = BL__TO_CONTROLLER__WHAT_LINK_DOWN;
 	m.link_down = &d;
 	fd = raw();
@@ -119,7 +128,8 @@ RACK_TEST(input__refused_and_counted)
 	fd = raw();
 	CHECK(hung_up(fd), "who says nothing is hung up on");
 	UNTIL(strstr(ask(0), "\"silent\":"));
-	CHECK(strstr(ask(0), "\"bad_hello\":") && strstr(ask(0), "\"stranger\":"), "%s", strstr(ask(0), "\"counts\""));
+	CHECK(strstr(ask(0), "\"bad_hello\":") && strstr(ask(0), "\"stranger\":"), "%s",
+	      strstr(ask(0), "\"counts\""));
 	/* honest ones never noticed */
 	UNTIL(all_welcome());
 	for (i = 1; i <= SWITCH; i++)
@@ -164,14 +174,17 @@ static int accept_one(int listener)
 RACK_TEST(agent__refuses_old_epochs_and_nonsense)
 {
 	static const uint8_t junk[] = { 0, 0, 0, 3, 0xff, 0xff, 0xff };
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(61693), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons(61693),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct node *n = &w.n[SWITCH];
 	int one = 1, listener, fd;
 
 	configure(1, BL_RUN_DIR "/none.db");
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	CHECK(!bind(listener, (struct sockaddr *)&sa, sizeof(sa)) && !listen(listener, 16), "%s", strerror(errno));
+	CHECK(!bind(listener, (struct sockaddr *)&sa, sizeof(sa)) && !listen(listener, 16), "%s",
+	      strerror(errno));
 	n->epoch = 41; /* heard before, by the daemon of before */
 	node_up(SWITCH);
 	fd = accept_one(listener);
@@ -212,7 +225,11 @@ static gnutls_x509_privkey_t new_key(const char *path)
 	gnutls_datum_t pem;
 	FILE *f;
 
-	CHECK(!gnutls_x509_privkey_init(&k) && !gnutls_x509_privkey_generate(k, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0), "a key");
+	CHECK(!gnutls_x509_privkey_init(&k) &&
+		      !gnutls_x509_privkey_generate(
+			      k, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1),
+			      0),
+	      "a key");
 	CHECK(!gnutls_x509_privkey_export2(k, GNUTLS_X509_FMT_PEM, &pem), "a key");
 	f = fopen(path, "w");
 	CHECK(f && fwrite(pem.data, 1, pem.size, f) == pem.size && !fclose(f), "%s", path);
@@ -221,7 +238,8 @@ static gnutls_x509_privkey_t new_key(const char *path)
 }
 
 /* @purpose NULL: an authority */
-static gnutls_x509_crt_t new_cert(const char *path, gnutls_x509_privkey_t key, gnutls_x509_crt_t ca, gnutls_x509_privkey_t ca_key, const char *purpose)
+static gnutls_x509_crt_t new_cert(const char *path, gnutls_x509_privkey_t key, gnutls_x509_crt_t ca,
+				  gnutls_x509_privkey_t ca_key, const char *purpose)
 {
 	gnutls_x509_crt_t c;
 	gnutls_datum_t pem;
@@ -229,12 +247,17 @@ static gnutls_x509_crt_t new_cert(const char *path, gnutls_x509_privkey_t key, g
 	uint8_t serial = purpose ? 2 : 1;
 	FILE *f;
 
-	CHECK(!gnutls_x509_crt_init(&c) && !gnutls_x509_crt_set_version(c, 3) && !gnutls_x509_crt_set_serial(c, &serial, 1) && !gnutls_x509_crt_set_key(c, key), "a certificate");
+	CHECK(!gnutls_x509_crt_init(&c) && !gnutls_x509_crt_set_version(c, 3) &&
+		      !gnutls_x509_crt_set_serial(c, &serial, 1) &&
+		      !gnutls_x509_crt_set_key(c, key),
+	      "a certificate");
 	gnutls_x509_crt_set_activation_time(c, now - 86400);
 	gnutls_x509_crt_set_expiration_time(c, now + 86400);
-	gnutls_x509_crt_set_dn_by_oid(c, GNUTLS_OID_X520_COMMON_NAME, 0, purpose ? "node" : "authority", purpose ? 4 : 9);
+	gnutls_x509_crt_set_dn_by_oid(c, GNUTLS_OID_X520_COMMON_NAME, 0,
+				      purpose ? "node" : "authority", purpose ? 4 : 9);
 	gnutls_x509_crt_set_basic_constraints(c, !purpose, -1);
-	gnutls_x509_crt_set_key_usage(c, purpose ? GNUTLS_KEY_DIGITAL_SIGNATURE : GNUTLS_KEY_KEY_CERT_SIGN);
+	gnutls_x509_crt_set_key_usage(c, purpose ? GNUTLS_KEY_DIGITAL_SIGNATURE
+						 : GNUTLS_KEY_KEY_CERT_SIGN);
 	if (purpose)
 		gnutls_x509_crt_set_key_purpose_oid(c, purpose, 0);
 	CHECK(!gnutls_x509_crt_sign2(c, ca ? ca : c, ca_key, GNUTLS_DIG_SHA256, 0), "a signature");
@@ -257,10 +280,14 @@ static void authority(const char *name)
 	ca_key = new_key(path[0]);
 	ca = new_cert(path[1], ca_key, NULL, ca_key, NULL);
 	for (i = 0; i < 2; i++) {
-		snprintf(path[0], sizeof(path[0]), BL_RUN_DIR "/%s-%s.key", name, i ? "agent" : "controller");
-		snprintf(path[1], sizeof(path[1]), BL_RUN_DIR "/%s-%s.pem", name, i ? "agent" : "controller");
+		snprintf(path[0], sizeof(path[0]), BL_RUN_DIR "/%s-%s.key", name,
+			 i ? "agent" : "controller");
+		snprintf(path[1], sizeof(path[1]), BL_RUN_DIR "/%s-%s.pem", name,
+			 i ? "agent" : "controller");
 		key = new_key(path[0]);
-		gnutls_x509_crt_deinit(new_cert(path[1], key, ca, ca_key, i ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER));
+		gnutls_x509_crt_deinit(
+			new_cert(path[1], key, ca, ca_key,
+				 i ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER));
 		gnutls_x509_privkey_deinit(key);
 	}
 	gnutls_x509_crt_deinit(ca);
@@ -311,9 +338,12 @@ RACK_TEST(tls__certificates)
 	ctl_start(0);
 	UNTIL(leader_now() == 0);
 	agent_with(tls_of("ours", "ours-agent"), true, NULL);
-	agent_with(tls_of("theirs", "ours-agent"), false, "NOT trusted");		/* the agent does not know the controller's authority */
-	agent_with(tls_of("ours", "theirs-agent"), false, "controller 127.0.0.1:61693"); /* the controller does not know the agent's */
-	agent_with(tls_of("ours", "ours-controller"), false, "controller 127.0.0.1:61693"); /* a server's certificate is none for a client */
+	/* the agent does not know the controller's authority */
+	agent_with(tls_of("theirs", "ours-agent"), false, "NOT trusted");
+	/* the controller does not know the agent's */
+	agent_with(tls_of("ours", "theirs-agent"), false, "controller 127.0.0.1:61693");
+	/* a server's certificate is none for a client */
+	agent_with(tls_of("ours", "ours-controller"), false, "controller 127.0.0.1:61693");
 	agent_with(NULL, false, "controller 127.0.0.1:61693");
 	UNTIL(strstr(ask(0), "\"bad_session\":"));
 	agent_with(tls_of("ours", "ours-agent"), true, NULL);
@@ -324,8 +354,14 @@ RACK_TEST(tls__certificates)
 	ctl_start(0);
 	UNTIL(leader_now() == 0);
 	agent_with(tls_of("ours", "ours-agent"), false, "purpose");
-	CHECK(bl_session_tls_new(&t, BL_RUN_DIR "/ours-ca.key", BL_RUN_DIR "/ours-agent.pem", BL_RUN_DIR "/ours-agent.key", &err) && strstr(err.text, "ours-ca.key"), "%s", err.text);
-	CHECK(bl_session_tls_new(&t, BL_RUN_DIR "/ours-ca.pem", BL_RUN_DIR "/ours-agent.pem", BL_RUN_DIR "/theirs-agent.key", &err) && strstr(err.text, "theirs-agent.key"), "%s", err.text);
+	CHECK(bl_session_tls_new(&t, BL_RUN_DIR "/ours-ca.key", BL_RUN_DIR "/ours-agent.pem",
+				 BL_RUN_DIR "/ours-agent.key", &err) &&
+		      strstr(err.text, "ours-ca.key"),
+	      "%s", err.text);
+	CHECK(bl_session_tls_new(&t, BL_RUN_DIR "/ours-ca.pem", BL_RUN_DIR "/ours-agent.pem",
+				 BL_RUN_DIR "/theirs-agent.key", &err) &&
+		      strstr(err.text, "theirs-agent.key"),
+	      "%s", err.text);
 	CHECK(bl_session_tls_new(&t, BL_RUN_DIR "/ours-ca.pem", "", NULL, &err), "no key");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A controller as its operators see it: its log when somebody scans its port, the sockets of controllers that were killed, and what one says that waits for the store of another. Without nodes.
+ * A controller as its operators see it: its log when somebody scans its port, the sockets of
+ * controllers that were killed, and what one says that waits for the store of another. Without
+ * nodes.
  */
 #include "rack.h"
 
@@ -12,10 +14,10 @@
 #include "controller/server.h"
 #include "loader/node_priv.h"
 
-#define CTLS	  3
-#define WAIT_S	  60
-#define SCANS	  300
-#define LOG	  BL_RUN_DIR "/log"
+#define CTLS   3
+#define WAIT_S 60
+#define SCANS  300
+#define LOG    BL_RUN_DIR "/log"
 
 static pid_t ctl[CTLS];
 static uint32_t silent_ms = 600;
@@ -57,7 +59,8 @@ static const char *door(unsigned int k)
 {
 	static char path[128];
 
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(), (int)ctl[k]);
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(),
+		 (int)ctl[k]);
 	return path;
 }
 
@@ -98,13 +101,13 @@ static json_int_t number(unsigned int k, const char *key)
 	return n;
 }
 
-#define UNTIL(cond) \
-	do { \
-		uint64_t until_ = t_mono() + WAIT_S * 1000000000ULL; \
-		while (!(cond)) { \
+#define UNTIL(cond)                                                   \
+	do {                                                          \
+		uint64_t until_ = t_mono() + WAIT_S * 1000000000ULL;  \
+		while (!(cond)) {                                     \
 			CHECK(t_mono() < until_, "never: %s", #cond); \
-			usleep(10000); \
-		} \
+			usleep(10000);                                \
+		}                                                     \
 	} while (0)
 
 /* It says that it has waited for the store for so many seconds, or longer. */
@@ -160,7 +163,9 @@ static bool said(const char *what)
 
 static void scan(const uint8_t *bytes, size_t len)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(61693), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons(61693),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char c;
 
@@ -196,11 +201,16 @@ static unsigned int told(unsigned int *lines)
 	return n;
 }
 
-/* The first one is told at once, those that follow together, none is forgotten, and there is about a line a second. */
+/*
+ * The first one is told at once, those that follow together, none is forgotten, and there is about
+ * a line a second.
+ */
 RACK_TEST(log__scanned_port)
 {
 	/* a length that does not exist; no protobuf; a message before HELLO */
-	static const uint8_t bad[3][7] = { { 0x7f, 0xff, 0xff, 0xff, 1 }, { 0, 0, 0, 3, 0xff, 0xff, 0xff }, { 0, 0, 0, 2, 0x12, 0 } };
+	static const uint8_t bad[3][7] = { { 0x7f, 0xff, 0xff, 0xff, 1 },
+					   { 0, 0, 0, 3, 0xff, 0xff, 0xff },
+					   { 0, 0, 0, 2, 0x12, 0 } };
 	unsigned int i, lines;
 	uint64_t begin;
 
@@ -213,15 +223,20 @@ RACK_TEST(log__scanned_port)
 	for (i = 1; i < SCANS; i++)
 		scan(bad[i % 3], i % 3 == 1 ? 7 : i % 3 ? 6 : 5);
 	UNTIL(told(&lines) == SCANS);
-	CHECK(lines <= 3 + (t_mono() - begin) / 1000000000, "%u lines in %" PRIu64 " ms", lines, (t_mono() - begin) / 1000000);
+	CHECK(lines <= 3 + (t_mono() - begin) / 1000000000, "%u lines in %" PRIu64 " ms", lines,
+	      (t_mono() - begin) / 1000000);
 	CHECK(number(0, "refused") == SCANS, "%d", (int)number(0, "refused"));
 	CHECK(!barline("show controller") && said("REFUSED") && said(" 300 "), "show controller");
-	fprintf(stderr, "  %u sessions in %u lines, %" PRIu64 " ms\n", SCANS, lines, (t_mono() - begin) / 1000000);
+	fprintf(stderr, "  %u sessions in %u lines, %" PRIu64 " ms\n", SCANS, lines,
+		(t_mono() - begin) / 1000000);
 }
 
 /* ---- sockets ---- */
 
-/* Who is killed leaves its socket. The next controller, `show` and `clean` take it away; that of one which is stopped stays. */
+/*
+ * Who is killed leaves its socket. The next controller, `show` and `clean` take it away; that of
+ * one which is stopped stays.
+ */
 RACK_TEST(doors__of_the_killed)
 {
 	start(0, BL_RUN_DIR "/a.db");
@@ -238,7 +253,8 @@ RACK_TEST(doors__of_the_killed)
 	start(2, BL_RUN_DIR "/c.db");
 	UNTIL(says(2, "state", "leader"));
 	kill(ctl[2], SIGSTOP);
-	CHECK(!barline("clean") && said("nothing to clean") && there(2), "clean took the socket of one that lives");
+	CHECK(!barline("clean") && said("nothing to clean") && there(2), "clean took the socket of "
+									 "one that lives");
 	end(2);
 	CHECK(!barline("clean -d") && said(door(2)) && there(2), "clean -d");
 	CHECK(!barline("clean") && said(door(2)) && !there(2), "clean leaves it");
@@ -258,7 +274,9 @@ RACK_TEST(standby__says_who_holds_the_store)
 	start(1, BL_RUN_DIR "/a.db");
 	snprintf(who, sizeof(who), "process %d (", (int)ctl[0]);
 	UNTIL(says(1, "trouble", who));
-	CHECK(says(1, "state", "standby") && says(1, "trouble", "/a.db") && !says(1, "trouble", "stopped"), "the standby");
+	CHECK(says(1, "state", "standby") && says(1, "trouble", "/a.db") &&
+		      !says(1, "trouble", "stopped"),
+	      "the standby");
 	kill(ctl[0], SIGSTOP);
 	UNTIL(says(1, "trouble", "which is stopped"));
 	UNTIL(waited(1, 2));

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Switches that lose their programs under reliable traffic, and get them back with registers that know nothing: `barline switch detach`, a machine that reboots into a plain bridge or router.
+ * Switches that lose their programs under reliable traffic, and get them back with registers that
+ * know nothing: `barline switch detach`, a machine that reboots into a plain bridge or router.
  *
- * Nobody fails, so every scattering must be delivered by all of its receivers, or by none and its sender is told; and within GOES_ON_MS of the return of the last program everybody delivers again.
+ * Nobody fails, so every scattering must be delivered by all of its receivers, or by none and its
+ * sender is told; and within GOES_ON_MS of the return of the last program everybody delivers again.
  */
 #include "reliable.h"
 
 #include "barline_run.h"
 #include "controller.h"
 
-#define HOSTS	   4
+#define HOSTS 4
 /*
  * Promised is start_wait (1 s, or ten times dead_after, here 3 s or 12 s) and a retransmission; the
  * rest is for a machine that stands still.
  */
 #define GOES_ON_MS 60000
-#define WAIT_MS	   60000
+#define WAIT_MS    60000
 
 static uint64_t seed;
 
@@ -50,7 +52,8 @@ static void rounds_of(unsigned int rounds, unsigned int switches)
 
 	for (k = 0; k < rounds; k++) {
 		uint64_t gone = 1 + t_below(&seed, (1u << switches) - 1);
-		unsigned int away_ms = t_below(&seed, 3) ? 20 + t_below(&seed, 200) : 600 + t_below(&seed, 900);
+		unsigned int away_ms = t_below(&seed, 3) ? 20 + t_below(&seed, 200)
+							 : 600 + t_below(&seed, 900);
 
 		tr_pass(t_below(&seed, 300));
 		if (!t_below(&seed, 4)) {
@@ -67,7 +70,8 @@ static void rounds_of(unsigned int rounds, unsigned int switches)
 		for (i = 0; i < switches; i++)
 			if (gone >> i & 1)
 				rack_open_node(i);
-		fprintf(stderr, "  round %u: switches %" PRIx64 " away for %u ms\n", k, gone, away_ms);
+		fprintf(stderr, "  round %u: switches %" PRIx64 " away for %u ms\n", k, gone,
+			away_ms);
 		all_go_on("after the switches are back");
 	}
 }
@@ -81,7 +85,14 @@ static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 
 static void under_traffic(unsigned int rounds)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .reliable = true, .len = 300, .fan = 3, .gap_us = 1500, .items = 2, .ring_bytes = TR_RING_TIGHT(HOSTS) };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .reliable = true,
+			      .len = 300,
+			      .fan = 3,
+			      .gap_us = 1500,
+			      .items = 2,
+			      .ring_bytes = TR_RING_TIGHT(HOSTS) };
 	unsigned int i;
 
 	for (i = 0; i < HOSTS; i++) {
@@ -96,11 +107,17 @@ static void under_traffic(unsigned int rounds)
 	tr_enough();
 	tr_wait_done(WAIT_MS);
 	tr_stop();
-	/* "unreachable" is all that may be missing: an OPEN that was not answered, before anything left */
+	/*
+	 * "unreachable" is all that may be missing: an OPEN that was not answered, before anything
+	 * left
+	 */
 	tr_judge_all(~0ULL, ~0ULL, true);
 	for (i = 0; i < HOSTS; i++)
 		all_or_none(i, ~0ULL);
-	fprintf(stderr, "  %" PRIu64 " frames were refused because their barriers were another node's, %" PRIu64 " came late\n", rack_count_all(BL_R_UNSWITCHED), rack_count_all(BL_R_PREP_LATE));
+	fprintf(stderr,
+		"  %" PRIu64 " frames were refused because their barriers were another node's, "
+		"%" PRIu64 " came late\n",
+		rack_count_all(BL_R_UNSWITCHED), rack_count_all(BL_R_PREP_LATE));
 }
 
 RACK_TEST(rack__a_bridge_for_a_while)
@@ -174,7 +191,13 @@ static bool both_talk(void)
 /* A detach that would break something is refused, and says what; nothing is touched by that. */
 RACK_TEST(refused__with_traffic_or_endpoints)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 100, .gap_us = 2000, .quiet_ms = 3000, .to = 3, .ring_bytes = TR_RING_TIGHT(4) };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .len = 100,
+			      .gap_us = 2000,
+			      .quiet_ms = 3000,
+			      .to = 3,
+			      .ring_bytes = TR_RING_TIGHT(4) };
 	char tor[64], h1[64], h3[64];
 	struct bl_err err = { 0 };
 	uint64_t end;
@@ -221,7 +244,10 @@ RACK_TEST(refused__with_traffic_or_endpoints)
 	CHECK(detach_command(rack_host(0), "host", NULL) == 0, "refused without endpoints");
 }
 
-/* user[0]: what a wait for ACKs said that would never come; user[1]: what bl_recv() without a limit said; user[2]: what bl_send_reliable() says then */
+/*
+ * user[0]: what a wait for ACKs said that would never come; user[1]: what bl_recv() without a limit
+ * said; user[2]: what bl_send_reliable() says then
+ */
 static void wait_for_acks(struct tr *w)
 {
 	const struct bl_msg m = { .dst = tr_sh->node[2].addr, .data = "x", .len = 1 };
@@ -290,7 +316,8 @@ RACK_TEST(host__detached_under_endpoints)
 	CHECK(!bl_node_detach(BL_ROLE_HOST, path, &err), "%s", err.text);
 	CHECK(tr_until(both_gone, WAIT_MS), "they wait for ever: states %u, %u",
 	      tr_sh->node[0].state, tr_sh->node[1].state);
-	CHECK(tr_sh->node[0].user[1] == ESTALE && tr_sh->node[0].user[2] == ESTALE, "%" PRIu64 ", %" PRIu64, tr_sh->node[0].user[1], tr_sh->node[0].user[2]);
+	CHECK(tr_sh->node[0].user[1] == ESTALE && tr_sh->node[0].user[2] == ESTALE,
+	      "%" PRIu64 ", %" PRIu64, tr_sh->node[0].user[1], tr_sh->node[0].user[2]);
 	CHECK(tr_sh->node[1].user[1] == ESTALE, "%" PRIu64, tr_sh->node[1].user[1]);
 	CHECK(strstr(tr_sh->node[0].error, "programs were removed"), "%s", tr_sh->node[0].error);
 }

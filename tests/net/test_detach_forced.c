@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline switch detach --force` of a leaf, under reliable traffic and with a controller: the leaf is a plain router from then on,
- * and nobody believes what comes by way of it. So its hosts are cut off, and announced with it, in one failure; the others go on
- * without them. Each scattering is delivered by all correct hosts or by none. When the leaf is back, all three join anew.
+ * `barline switch detach --force` of a leaf, under reliable traffic and with a controller: the leaf
+ * is a plain router from then on, and nobody believes what comes by way of it. So its hosts are cut
+ * off, and announced with it, in one failure; the others go on without them. Each scattering is
+ * delivered by all correct hosts or by none. When the leaf is back, all three join anew.
  */
 #include "reliable.h"
 
@@ -11,8 +12,8 @@
 
 #include "kill_talk.h"
 
-#define HOSTS	4
-#define LEAF	3 /* p1 p2 s1 s2 h1 h2 h3 h4 */
+#define HOSTS   4
+#define LEAF    3 /* p1 p2 s1 s2 h1 h2 h3 h4 */
 #define CORRECT 3 /* h1 h2 */
 
 /*
@@ -60,11 +61,11 @@ static uint64_t announced(void)
 	unsigned int i;
 	size_t k, m;
 
-	json_array_foreach(json_object_get(said, "failures"), k, f)
-		json_array_foreach(json_object_get(f, "failed"), m, who)
-			for (i = 0; i < HOSTS; i++)
-				if (json_integer_value(json_object_get(who, "node")) == (json_int_t)i + 1)
-					mask |= 1ULL << i;
+	json_array_foreach(json_object_get(said, "failures"), k, f) json_array_foreach(
+		json_object_get(f, "failed"), m,
+		who) for (i = 0; i < HOSTS;
+			  i++) if (json_integer_value(json_object_get(who, "node")) ==
+				   (json_int_t)i + 1) mask |= 1ULL << i;
 	json_decref(said);
 	return mask;
 }
@@ -144,20 +145,26 @@ RACK_TEST(leaf__is_a_router_for_a_while)
 	rack_open_node(LEAF);
 	UNTIL("waits for all nodes to join anew", all_ok());
 	go_on(CORRECT, "goes on when the leaf is back");
-	/* the leaf and its two hosts at once; later perhaps their processes, which end then, and nobody else */
-	CHECK(announced() == (15 & ~CORRECT) && strstr(ask(), " and 2 more\",\"why\":\"cut-off\""), "%s", ask());
+	/*
+	 * the leaf and its two hosts at once; later perhaps their processes, which end then, and
+	 * nobody else
+	 */
+	CHECK(announced() == (15 & ~CORRECT) && strstr(ask(), " and 2 more\",\"why\":\"cut-off\""),
+	      "%s", ask());
 	atomic_store(&c->phase, KILL_DRAIN);
 	UNTIL("waits for acknowledgements", all_acked(CORRECT));
 	verdict(&v);
 	UNTIL("waits until who was cut off is told", told(15 & ~CORRECT));
-	fprintf(stderr, "  %u delivered by all correct ones, %u by nobody, %u cut\n", v.delivered, v.none, v.cut);
+	fprintf(stderr, "  %u delivered by all correct ones, %u by nobody, %u cut\n", v.delivered,
+		v.none, v.cut);
 	atomic_store(&c->phase, KILL_EXIT);
 	for (i = 0; i < HOSTS; i++) {
 		int st;
 
 		UNTIL("waits for a worker's end", left(i, &st));
 		/* who was announced is told so, and does not crash */
-		CHECK(WIFEXITED(st) && !!WEXITSTATUS(st) == !(CORRECT >> i & 1), "worker %u ended with status %#x: %s", i, (unsigned int)st, c->w[i].error);
+		CHECK(WIFEXITED(st) && !!WEXITSTATUS(st) == !(CORRECT >> i & 1),
+		      "worker %u ended with status %#x: %s", i, (unsigned int)st, c->w[i].error);
 	}
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Endpoints that are put out while their process lives: it stands still, and goes on with whatever it was doing. What it sent below its T is delivered by
- * all, the rest by nobody; it gets ESTALE, with the reason, and does not crash; C goes on, and its slot is free when it is gone.
+ * Endpoints that are put out while their process lives: it stands still, and goes on with whatever
+ * it was doing. What it sent below its T is delivered by all, the rest by nobody; it gets ESTALE,
+ * with the reason, and does not crash; C goes on, and its slot is free when it is gone.
  */
 #include "reliable.h"
 
 #include "controller.h"
 #include "loader/order/endpoint_pages.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
-#define DEAD_US	  5000000 /* who has no CPU for a while is not announced */
+#define DEAD_US   5000000 /* who has no CPU for a while is not announced */
 
 static void say_all(void)
 {
@@ -27,8 +28,15 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 /* Four lossy hosts with an endpoint each; the first two will end, the others send until then. */
 static void open_four(void)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 300, .len = 300,
-			      .fan = 4, .reliable = true, .quiet_ms = 6000, .to = 0xc, .more = 60 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 300,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 6000,
+			      .to = 0xc,
+			      .more = 60 };
 	unsigned int i;
 
 	ctl_start(ANSWER_MS);
@@ -46,7 +54,8 @@ static void open_four(void)
 
 static void signal_to(unsigned int id, int sig)
 {
-	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id, tr_sh->node[id].error);
+	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id,
+	      tr_sh->node[id].error);
 }
 
 static struct bl_node *host_of(unsigned int id)
@@ -132,7 +141,10 @@ static void judge(void)
 	CHECK(tr_until(slot_free, WAIT_MS), "its slot is not free, though it is gone");
 }
 
-/* One dies; another one is stopped now and again while it recalls what waits for the dead one, is put out, and goes on. */
+/*
+ * One dies; another one is stopped now and again while it recalls what waits for the dead one, is
+ * put out, and goes on.
+ */
 RACK_TEST(put_out__in_its_recall)
 {
 	unsigned int i;
@@ -155,7 +167,10 @@ RACK_TEST(put_out__in_its_recall)
 	judge();
 }
 
-/* The same, and it does not go on before all others are done with it: then its slot is its own still, and counts for nothing. */
+/*
+ * The same, and it does not go on before all others are done with it: then its slot is its own
+ * still, and counts for nothing.
+ */
 RACK_TEST(put_out__goes_on_after_resume)
 {
 	open_four();
@@ -200,14 +215,18 @@ static struct bl_inflight line_of(uint32_t slot)
 /* The entry of endpoint 0 says BL_EP_DEAD, and its line @line. Returns its slot. */
 static uint32_t leave_behind(struct bl_inflight line)
 {
-	int eps = rack_map(rack_host(0), BL_MAP_EPS), lines = rack_map(rack_host(0), BL_MAP_INFLIGHT);
+	int eps = rack_map(rack_host(0), BL_MAP_EPS),
+	    lines = rack_map(rack_host(0), BL_MAP_INFLIGHT);
 	uint32_t key = 0, slot;
 	struct bl_ep_slot e;
 
-	CHECK(!bpf_map_lookup_elem(eps, &key, &e) && e.active == BL_EP_ACTIVE, "endpoint 0 is not there");
+	CHECK(!bpf_map_lookup_elem(eps, &key, &e) && e.active == BL_EP_ACTIVE, "endpoint 0 is not "
+									       "there");
 	slot = e.slot;
 	e.active = BL_EP_DEAD;
-	CHECK(!bpf_map_update_elem(eps, &key, &e, BPF_ANY) && !bpf_map_update_elem(lines, &slot, &line, BPF_ANY), "%s", strerror(errno));
+	CHECK(!bpf_map_update_elem(eps, &key, &e, BPF_ANY) &&
+		      !bpf_map_update_elem(lines, &slot, &line, BPF_ANY),
+	      "%s", strerror(errno));
 	close(eps);
 	close(lines);
 	return slot;
@@ -225,7 +244,10 @@ static bool first_free(void)
 	return !endpoint(0);
 }
 
-/* Its process is gone, and the daemon died before it had cleared what was in flight: B must not stand there for ever. */
+/*
+ * Its process is gone, and the daemon died before it had cleared what was in flight: B must not
+ * stand there for ever.
+ */
 RACK_TEST(adopt__dead_with_something_in_flight)
 {
 	open_two();
@@ -237,15 +259,21 @@ RACK_TEST(adopt__dead_with_something_in_flight)
 	CHECK(!endpoint(0), "its slot is not free");
 }
 
-/* Its process lives, and the daemon died when it had stopped C, and not decided T: the next one decides, and the process hears of it. */
+/*
+ * Its process lives, and the daemon died when it had stopped C, and not decided T: the next one
+ * decides, and the process hears of it.
+ */
 RACK_TEST(adopt__put_out_by_half)
 {
 	open_two();
-	first_slot = leave_behind((struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .out = 7 });
+	first_slot = leave_behind(
+		(struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .out = 7 });
 	rack_open_node(rack_host(0));
-	CHECK(line_of(first_slot).out != 7 && (line_of(first_slot).out_why || !endpoint(0)), "the first bound was taken for T");
+	CHECK(line_of(first_slot).out != 7 && (line_of(first_slot).out_why || !endpoint(0)),
+	      "the first bound was taken for T");
 	CHECK(tr_until(first_gone, WAIT_MS), "it does not hear of it");
-	CHECK(strstr(tr_sh->node[0].error, "put this endpoint out"), "it ended with \"%s\"", tr_sh->node[0].error);
+	CHECK(strstr(tr_sh->node[0].error, "put this endpoint out"), "it ended with \"%s\"",
+	      tr_sh->node[0].error);
 	CHECK(tr_until(first_free, WAIT_MS), "its slot is not free");
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Failures from end to end: a rack whose nodes have their agents (loader/order/node_agent.h), one controller on SQLite in a process of its own, and endpoints that send reliably. What dies is killed or cut, nobody tells anybody, and
- * the others go on: what is sent is delivered by all that are correct or by none, in one order.
+ * Failures from end to end: a rack whose nodes have their agents (loader/order/node_agent.h), one
+ * controller on SQLite in a process of its own, and endpoints that send reliably. What dies is
+ * killed or cut, nobody tells anybody, and the others go on: what is sent is delivered by all that
+ * are correct or by none, in one order.
  *
- * No time is asserted; a machine that stands still must not fail a node, so that the controller waits long for answers,
- * and dead_after is long.
+ * No time is asserted; a machine that stands still must not fail a node, so that the controller
+ * waits long for answers, and dead_after is long.
  */
 #include "reliable.h"
 
@@ -12,9 +14,9 @@
 #include "loader/order/agent.h"
 #include "loader/order/fence.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
-#define DEAD_US	  2500000
+#define DEAD_US   2500000
 
 static void say_all(void)
 {
@@ -97,11 +99,21 @@ static bool heard_the_same(void)
 	       TR_LOAD(tr_sh->node[3].nproc_failed) == n;
 }
 
-/* A process dies in the middle of sending, with acknowledgements missing. The others hear of it, discard what was not committed, and go on. */
+/*
+ * A process dies in the middle of sending, with acknowledgements missing. The others hear of it,
+ * discard what was not committed, and go on.
+ */
 RACK_TEST(process__killed)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 300, .len = 300,
-			      .fan = 4, .reliable = true, .quiet_ms = 4000, .to = 0xe, .more = 60 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 300,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 4000,
+			      .to = 0xe,
+			      .more = 60 };
 	unsigned int i;
 
 	open_four(cfg);
@@ -120,7 +132,8 @@ RACK_TEST(process__killed)
 	      tr_sh->node[1].nproc_failed, tr_sh->node[2].nproc_failed,
 	      tr_sh->node[3].nproc_failed);
 	judge_without(0, 0xe);
-	CHECK(tr_until(all_finished, WAIT_MS), "the endpoints left, and that does not come to its end: %s", ask());
+	CHECK(tr_until(all_finished, WAIT_MS),
+	      "the endpoints left, and that does not come to its end: %s", ask());
 }
 
 /* Nothing holds C back at the switch, and only the fourth port is out. */
@@ -134,11 +147,19 @@ static bool only_h4_is_out(void)
 	return i == n;
 }
 
-/* A host's link is cut: it is announced, what waits for it is taken back, and the rest goes on. The link comes back: the host joins anew, with a new process, which talks with those of before. */
+/*
+ * A host's link is cut: it is announced, what waits for it is taken back, and the rest goes on. The
+ * link comes back: the host joins anew, with a new process, which talks with those of before.
+ */
 RACK_TEST(link__cut_and_back)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 300, .fan = 4,
-			      .gap_us = 300, .reliable = true, .quiet_ms = 4000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .len = 300,
+			      .fan = 4,
+			      .gap_us = 300,
+			      .reliable = true,
+			      .quiet_ms = 4000 };
 	unsigned int i, failed = 0;
 
 	open_four(cfg);
@@ -165,7 +186,8 @@ RACK_TEST(link__cut_and_back)
 		if (i != 3)
 			failed += (unsigned int)tr_sh->node[i].fails[BL_FAIL_FAILED];
 	}
-	fprintf(stderr, "  %u messages reported as failed, %" PRIu64 " recalled\n", failed, TR_SUM(recalled));
+	fprintf(stderr, "  %u messages reported as failed, %" PRIu64 " recalled\n", failed,
+		TR_SUM(recalled));
 }
 
 static bool held_up(void)
@@ -174,13 +196,20 @@ static bool held_up(void)
 }
 
 /*
- * A host is announced, and its process is stopped: so it cannot join anew. Its link is live again, and another process sends from there at once: C does not wait for it, so nothing of it is delivered, by nobody. When the
- * first one is gone the host joins anew, and what is sent then comes to all.
+ * A host is announced, and its process is stopped: so it cannot join anew. Its link is live again,
+ * and another process sends from there at once: C does not wait for it, so nothing of it is
+ * delivered, by nobody. When the first one is gone the host joins anew, and what is sent then comes
+ * to all.
  */
 RACK_TEST(failed__new_process_waits)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 300, .fan = 4,
-			      .gap_us = 1000, .reliable = true, .quiet_ms = 6000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .len = 300,
+			      .fan = 4,
+			      .gap_us = 1000,
+			      .reliable = true,
+			      .quiet_ms = 6000 };
 	unsigned int i;
 
 	limit_ms = 600000; /* who stands still would be put out else */
@@ -199,7 +228,8 @@ RACK_TEST(failed__new_process_waits)
 	for (i = 0; i < 3; i++)
 		tr_goes_on(i, "any more"); /* what is later */
 	for (i = 0; i < 3; i++)
-		CHECK(!has(i, 4, 0), "host %u delivered what was sent by a host that C does not wait for", i);
+		CHECK(!has(i, 4, 0),
+		      "host %u delivered what was sent by a host that C does not wait for", i);
 	tr_kill(3);
 	CHECK(tr_until(all_ok, WAIT_MS), "h4 does not join anew: %s", ask());
 	tr_add(&cfg);
@@ -210,12 +240,17 @@ RACK_TEST(failed__new_process_waits)
 	tr_judge(0, 0);
 	for (i = 0; i < 6; i++)
 		all_or_none(i, 0x7);
-	CHECK(has(0, 5, tr_sh->node[5].nsent - 1) || has(1, 5, tr_sh->node[5].nsent - 1) || has(2, 5, tr_sh->node[5].nsent - 1), "the last endpoint on h4 sent in vain");
+	CHECK(has(0, 5, tr_sh->node[5].nsent - 1) || has(1, 5, tr_sh->node[5].nsent - 1) ||
+		      has(2, 5, tr_sh->node[5].nsent - 1),
+	      "the last endpoint on h4 sent in vain");
 }
 
 static uint64_t old;
 
-/* Whether port 1 of the switch stands still, and an order was refused after that. Orders also come when nothing has failed. */
+/*
+ * Whether port 1 of the switch stands still, and an order was refused after that. Orders also come
+ * when nothing has failed.
+ */
 static bool another_refused(void)
 {
 	struct bl_order_port in[8];
@@ -225,7 +260,10 @@ static bool another_refused(void)
 	return old && rack_count(0, BL_R_EPOCH_OLD) > old;
 }
 
-/* Orders of an epoch that is older than what a node ever heard change nothing, whichever daemon obeys whom: the kernel refuses them. */
+/*
+ * Orders of an epoch that is older than what a node ever heard change nothing, whichever daemon
+ * obeys whom: the kernel refuses them.
+ */
 RACK_TEST(epoch__old_is_refused_by_the_kernel)
 {
 	const uint32_t bar[] = { 1 };
@@ -245,20 +283,28 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 	CHECK(bl_order_freeze(sw, epoch + 9, 1, &p) == -ESTALE, "freeze");
 	CHECK(bl_order_bar(sw, epoch + 9, bar, 1) == -ESTALE, "bar");
 	CHECK(bl_order_resume(sw, epoch + 9, 1, 0) == -ESTALE, "resume");
-	CHECK(rack_count(0, BL_R_EPOCH_OLD) >= refused + 4, "%" PRIu64 " refused", rack_count(0, BL_R_EPOCH_OLD) - refused);
+	CHECK(rack_count(0, BL_R_EPOCH_OLD) >= refused + 4, "%" PRIu64 " refused",
+	      rack_count(0, BL_R_EPOCH_OLD) - refused);
 	n = bl_order_look(sw, in, 8);
 	CHECK(n == 3, "%d inputs", n);
 	for (i = 0; i < 3; i++)
 		CHECK(in[i].in && !in[i].held && !in[i].barred, "port %u was changed", in[i].port);
-	/* and so the controller's: a host's link is cut, and the switch that it wants to bar does not listen to it any more */
+	/*
+	 * and so the controller's: a host's link is cut, and the switch that it wants to bar does
+	 * not listen to it any more
+	 */
 	rack_link(0, "h2", false);
 	old = 0;
-	CHECK(tr_until(another_refused, WAIT_MS), "no order of the controller came, and this proves nothing: %s", ask());
+	CHECK(tr_until(another_refused, WAIT_MS),
+	      "no order of the controller came, and this proves nothing: %s", ask());
 	n = bl_order_look(sw, in, 8);
 	CHECK(n == 3 && in[1].held && !in[1].barred, "the order of an old epoch was obeyed");
 }
 
-/* Ends with 0 if what is sent to a port reaches the endpoint that took it after one that died, which the rack has to settle first. */
+/*
+ * Ends with 0 if what is sent to a port reaches the endpoint that took it after one that died,
+ * which the rack has to settle first.
+ */
 static int take_port_again(void)
 {
 	struct bl_options at = { .port = BL_PORT_BASE + 4 }, any = { .port = 0 };
@@ -282,7 +328,8 @@ static int take_port_again(void)
 	kill(ctl, SIGCONT);
 	if (rc != -EADDRINUSE)
 		return 3;
-	for (until += WAIT_MS * 1000000ULL; (rc = bl_init(&ep, &at)) == -EADDRINUSE && t_mono() < until;)
+	for (until += WAIT_MS * 1000000ULL;
+	     (rc = bl_init(&ep, &at)) == -EADDRINUSE && t_mono() < until;)
 		usleep(1000);
 	if (rc || bl_init(&from, &any))
 		return 4;
@@ -297,7 +344,10 @@ static int take_port_again(void)
 	return 6;
 }
 
-/* An endpoint that dies stays, as dead, until its failure is settled. Somebody may want its port meanwhile. */
+/*
+ * An endpoint that dies stays, as dead, until its failure is settled. Somebody may want its port
+ * meanwhile.
+ */
 RACK_TEST(port__of_who_died)
 {
 	pid_t pid;
@@ -314,7 +364,9 @@ RACK_TEST(port__of_who_died)
 	}
 	while (waitpid(pid, &st, WNOHANG) != pid)
 		rack_serve(1);
-	CHECK(!st, "the process that took its port again ended with status %#x; the controller says: %s", st, ask());
+	CHECK(!st,
+	      "the process that took its port again ended with status %#x; the controller says: %s",
+	      st, ask());
 	CHECK(tr_until(all_finished, WAIT_MS), "what left does not come to its end: %s", ask());
 }
 

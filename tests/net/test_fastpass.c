@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fastpass on a rack: applications' datagrams go from bl0 to bl0 in timeslots that arbiters give, through the daemon's FCP, hold queues and pacer. Whatever happens to arbiters and daemons,
- * every datagram arrives once and in order, unless a program counted why it did not.
+ * Fastpass on a rack: applications' datagrams go from bl0 to bl0 in timeslots that arbiters give,
+ * through the daemon's FCP, hold queues and pacer. Whatever happens to arbiters and daemons, every
+ * datagram arrives once and in order, unless a program counted why it did not.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -13,8 +14,8 @@
 #include "core/fastpass/fp_core.h"
 #include "loader/node_priv.h"
 
-#define BYTES 1000
-#define PORT  7000
+#define BYTES   1000
+#define PORT    7000
 
 #define NUMBERS (1u << 20) /* datagrams of one sender at most */
 
@@ -26,7 +27,7 @@ static struct {
 	uint8_t seen[LAB_HOSTS_MAX][NUMBERS / 8]; /* leaf and spine: which numbers came */
 	struct bl_faultd *faultd;
 	pthread_t faultd_thread;
-	bool ip6; /* applications' addresses */
+	bool ip6;             /* applications' addresses */
 	uint32_t fallback_ms; /* 0: hosts wait for ever, however long this machine stands still */
 } w;
 
@@ -87,7 +88,8 @@ static void know_h1(void)
 
 	bl_bl0_mac(rack.lab.nodes[host_node(0)].ports[0].mac, mac);
 	lab_bl0_addr(&rack.lab.nodes[host_node(0)], AF_INET, addr);
-	CHECK(!nl_open(&nl) && !nl_neigh(&nl, if_nametoindex("bl0"), AF_INET, addr, mac), "neighbour");
+	CHECK(!nl_open(&nl) && !nl_neigh(&nl, if_nametoindex("bl0"), AF_INET, addr, mac), "neighbou"
+											  "r");
 	nl_close(&nl);
 }
 
@@ -125,7 +127,8 @@ static void open_rack(unsigned int hosts, unsigned int arbiters)
 /* ---- traffic ---- */
 
 /*
- * What came to h1: of each sender once, and in order where there is one way. Frames on two paths may overtake each other when a pacer stands still, and then w.got counts what came.
+ * What came to h1: of each sender once, and in order where there is one way. Frames on two paths
+ * may overtake each other when a pacer stands still, and then w.got counts what came.
  */
 static void collect(void)
 {
@@ -135,11 +138,14 @@ static void collect(void)
 	while ((n = recv(w.rx, &p, sizeof(p), MSG_DONTWAIT)) > 0) {
 		CHECK(n == BYTES && p.from < LAB_HOSTS_MAX, "%zd bytes from %u", n, p.from);
 		if (!rack.lab.spec.leaf_spine) {
-			CHECK(p.seq == w.got[p.from], "h%u: number %u came, %u was due", p.from + 1, p.seq, w.got[p.from]);
+			CHECK(p.seq == w.got[p.from], "h%u: number %u came, %u was due", p.from + 1,
+			      p.seq, w.got[p.from]);
 		} else {
-			uint8_t *seen = &w.seen[p.from][p.seq / 8], bit = (uint8_t)(1u << p.seq % 8);
+			uint8_t *seen = &w.seen[p.from][p.seq / 8],
+				bit = (uint8_t)(1u << p.seq % 8);
 
-			CHECK(p.seq < w.sent[p.from] && !(*seen & bit), "h%u: number %u came twice", p.from + 1, p.seq);
+			CHECK(p.seq < w.sent[p.from] && !(*seen & bit), "h%u: number %u came twice",
+			      p.from + 1, p.seq);
 			*seen |= bit;
 		}
 		w.got[p.from]++;
@@ -155,7 +161,9 @@ static void send_some(unsigned int from, unsigned int n)
 	while (n--) {
 		p.seq = w.sent[from]++;
 		CHECK(p.seq < NUMBERS, "more datagrams than a test can tell apart");
-		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, len) == sizeof(p), "%s", strerror(errno));
+		CHECK(sendto(w.tx[from], &p, sizeof(p), 0, (struct sockaddr *)&to, len) ==
+			      sizeof(p),
+		      "%s", strerror(errno));
 	}
 }
 
@@ -207,9 +215,15 @@ static void wait_all(void)
 				struct bl_fp_dest d = dest_of(i);
 				struct bl_fp_page p = page_of(i);
 
-				fprintf(stderr, "h%u: %u of %u; wanted %llu used %llu idle %llu missed %llu; asked %llu given %llu sessions %llu\n", i + 1, w.got[i], w.sent[i],
-					(unsigned long long)BL_FP_WANTED(d.want), (unsigned long long)d.used, (unsigned long long)d.idle, (unsigned long long)d.missed,
-					(unsigned long long)p.asked, (unsigned long long)p.given, (unsigned long long)p.sessions);
+				fprintf(stderr,
+					"h%u: %u of %u; wanted %llu used %llu idle %llu missed "
+					"%llu; asked %llu given %llu sessions %llu\n",
+					i + 1, w.got[i], w.sent[i],
+					(unsigned long long)BL_FP_WANTED(d.want),
+					(unsigned long long)d.used, (unsigned long long)d.idle,
+					(unsigned long long)d.missed, (unsigned long long)p.asked,
+					(unsigned long long)p.given,
+					(unsigned long long)p.sessions);
 			}
 			rack_dump();
 			FAIL("datagrams are missing after 60 s");
@@ -282,7 +296,9 @@ static void every_slot_accounted(void)
 		struct bl_fp_dest d = dest_of(i);
 		struct bl_fp_page p = page_of(i);
 
-		CHECK(d.frames >= w.sent[i] && d.used && bl_fp_under_way(&d) == 0, "h%u: %llu frames in %llu slots", i + 1, (unsigned long long)d.frames, (unsigned long long)d.used);
+		CHECK(d.frames >= w.sent[i] && d.used && bl_fp_under_way(&d) == 0,
+		      "h%u: %llu frames in %llu slots", i + 1, (unsigned long long)d.frames,
+		      (unsigned long long)d.used);
 		CHECK(p.session && p.given, "h%u has no session", i + 1); /* of this daemon */
 	}
 }
@@ -299,11 +315,14 @@ RACK_TEST(fastpass__all_arrive_in_their_slots)
 	every_slot_accounted();
 	t = arbiter_end(0);
 	CHECK(t.granted >= 3 * 600, "%" PRIu64 " slots", t.granted);
-	CHECK(!rack_count_all(BL_R_QUEUE_FULL) && !rack_count_all(BL_R_HOLD_FULL), "something was dropped");
+	CHECK(!rack_count_all(BL_R_QUEUE_FULL) && !rack_count_all(BL_R_HOLD_FULL), "something was "
+										   "dropped");
 	for (i = 1; i < 4; i++) {
 		struct bl_fp_dest d = dest_of(i);
 
-		fprintf(stderr, "  h%u: used %llu idle %llu missed %llu\n", i + 1, (unsigned long long)d.used, (unsigned long long)d.idle, (unsigned long long)d.missed);
+		fprintf(stderr, "  h%u: used %llu idle %llu missed %llu\n", i + 1,
+			(unsigned long long)d.used, (unsigned long long)d.idle,
+			(unsigned long long)d.missed);
 	}
 }
 
@@ -364,12 +383,14 @@ RACK_TEST(arbiter__another_takes_over)
 
 	open_rack(4, 2);
 	arbiter_begin(0);
-	wait_primary(0); /* when both start at once, one that waits for a CPU loses, whatever its rank */
+	/* when both start at once, one that waits for a CPU loses, whatever its rank */
+	wait_primary(0);
 	arbiter_begin(1);
 	traffic(200);
 	wait_all();
 	for (i = 1; i < 4; i++) {
-		CHECK(page_of(i).sessions == 1, "h%u: %llu sessions", i + 1, (unsigned long long)page_of(i).sessions);
+		CHECK(page_of(i).sessions == 1, "h%u: %llu sessions", i + 1,
+		      (unsigned long long)page_of(i).sessions);
 		send_some(i, 60);
 	}
 	arbiter_end(0); /* with slots given, and demands unanswered */
@@ -380,8 +401,10 @@ RACK_TEST(arbiter__another_takes_over)
 	wait_all();
 	every_slot_accounted();
 	for (i = 1; i < 4; i++)
-		CHECK(page_of(i).sessions == 2, "h%u: %llu sessions", i + 1, (unsigned long long)page_of(i).sessions);
-	CHECK(!rack_count_all(BL_R_QUEUE_FULL) && !rack_count_all(BL_R_HOLD_FULL), "something was dropped");
+		CHECK(page_of(i).sessions == 2, "h%u: %llu sessions", i + 1,
+		      (unsigned long long)page_of(i).sessions);
+	CHECK(!rack_count_all(BL_R_QUEUE_FULL) && !rack_count_all(BL_R_HOLD_FULL), "something was "
+										   "dropped");
 	arbiter_end(1);
 }
 
@@ -423,7 +446,9 @@ static void by_the_path(bool ip6)
 		if (rack.lab.nodes[i].kind != LAB_TOR || rack.lab.nodes[i].index != 2)
 			continue;
 		c = rack_counts(i);
-		CHECK(c.n[BL_R_PATH_TAKEN] >= 600 && !c.n[BL_R_PATH_LOST], "%" PRIu64 " by a path, %" PRIu64 " lost theirs", c.n[BL_R_PATH_TAKEN], c.n[BL_R_PATH_LOST]);
+		CHECK(c.n[BL_R_PATH_TAKEN] >= 600 && !c.n[BL_R_PATH_LOST],
+		      "%" PRIu64 " by a path, %" PRIu64 " lost theirs", c.n[BL_R_PATH_TAKEN],
+		      c.n[BL_R_PATH_LOST]);
 	}
 	arbiter_end(0);
 }
@@ -456,7 +481,10 @@ static void faultd_end(void)
 	bl_faultd_free(w.faultd);
 }
 
-/* The limit of the data queue that a leaf has for its up port @path: none passes any more, but control (FCP, reports) and beacons do. Returns what it was. While nothing comes into that queue. */
+/*
+ * The limit of the data queue that a leaf has for its up port @path: none passes any more, but
+ * control (FCP, reports) and beacons do. Returns what it was. While nothing comes into that queue.
+ */
 static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 {
 	struct bl_sw_cfg c;
@@ -469,7 +497,8 @@ static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 		;
 	cfg = rack_map(i, BL_MAP_SW_CFG);
 	queues = rack_map(i, BL_MAP_QUEUES);
-	CHECK(cfg >= 0 && queues >= 0 && !bpf_map_lookup_elem(cfg, &zero, &c) && path < c.paths, "paths of leaf %u", tor);
+	CHECK(cfg >= 0 && queues >= 0 && !bpf_map_lookup_elem(cfg, &zero, &c) && path < c.paths,
+	      "paths of leaf %u", tor);
 	key = BL_PORT_QUEUE(c.path_port[path], BL_CL_DATA);
 	CHECK(!bpf_map_lookup_elem_flags(queues, &key, &q, BPF_F_LOCK), "%s", strerror(errno));
 	was = q.limit_frames;
@@ -481,7 +510,8 @@ static uint32_t data_limit(unsigned int tor, unsigned int path, uint32_t limit)
 }
 
 /*
- * State of the link; "": it is not on the service's list. Others may be there beside it while what exonerates them has not come yet (the machine is busy), but never by themselves.
+ * State of the link; "": it is not on the service's list. Others may be there beside it while what
+ * exonerates them has not come yet (the machine is busy), but never by themselves.
  */
 static const char *fault_state(const char *link)
 {
@@ -492,12 +522,14 @@ static const char *fault_state(const char *link)
 
 	CHECK(v, "%s", text ? text : "no memory");
 	state[0] = 0;
-	json_array_foreach(json_object_get(v, "links"), i, one) {
+	json_array_foreach(json_object_get(v, "links"), i, one)
+	{
 		if (strcmp(json_string_value(json_object_get(one, "link")), link)) {
 			CHECK(json_integer_value(json_object_get(one, "one_of")) > 1, "%s", text);
 			continue;
 		}
-		snprintf(state, sizeof(state), "%s", json_string_value(json_object_get(one, "state")));
+		snprintf(state, sizeof(state), "%s",
+			 json_string_value(json_object_get(one, "state")));
 	}
 	json_decref(v);
 	free(text);
@@ -521,7 +553,8 @@ static void until(const char *link, const char *state, bool some)
 		rack_serve(5);
 		collect();
 		bl_arb_read(rack_arb[0].arb, &t, NULL, 0);
-		CHECK(t_mono() < end, "%s is \"%s\", not %s, and the arbiter avoids %u links", link, fault_state(link), state, t.faults_links);
+		CHECK(t_mono() < end, "%s is \"%s\", not %s, and the arbiter avoids %u links", link,
+		      fault_state(link), state, t.faults_links);
 		at = fault_state(link);
 	} while ((strcmp(at, state) && (some || *at)) || !t.faults_links == some);
 }
@@ -543,7 +576,8 @@ static void all_leave(unsigned int n)
 		rack_serve(50);
 		collect();
 		for (i = 1, busy = false; i < rack.lab.spec.hosts; i++)
-			busy |= dest_of(i).frames + rack_count(host_node(i), BL_R_HOLD_FULL) < w.sent[i];
+			busy |= dest_of(i).frames + rack_count(host_node(i), BL_R_HOLD_FULL) <
+				w.sent[i];
 		CHECK(t_mono() < end, "frames are held and do not leave");
 	} while (busy);
 }
@@ -595,7 +629,9 @@ static void avoided(void)
 	dead = sent_by(0);
 	other = sent_by(1);
 	all_leave(200);
-	CHECK(sent_by(0) == dead && sent_by(1) > other, "%" PRIu64 " more frames on the broken path, %" PRIu64 " on the other", sent_by(0) - dead, sent_by(1) - other);
+	CHECK(sent_by(0) == dead && sent_by(1) > other,
+	      "%" PRIu64 " more frames on the broken path, %" PRIu64 " on the other",
+	      sent_by(0) - dead, sent_by(1) - other);
 }
 
 RACK_TEST(faults__link_is_named_and_avoided)
@@ -623,7 +659,10 @@ RACK_TEST(faults__link_is_named_and_avoided)
 	avoided(); /* while the service is away, too */
 	bl_arb_read(rack_arb[0].arb, &t, NULL, 0);
 	CHECK(t.faults_links >= 1, "the arbiter has forgotten");
-	/* one that begins anew knows nothing; it finds the link again, and tries it again when it has healed */
+	/*
+	 * one that begins anew knows nothing; it finds the link again, and tries it again when it
+	 * has healed
+	 */
 	rack.lab.fp.fault_hold_ms = 1000;
 	faultd_begin();
 	until(link, "broken", true);
@@ -664,14 +703,17 @@ RACK_TEST(policy__changed_sends_what_is_held)
 	n = bl_nodes_find(&refs, 0, &err);
 	for (i = 0; i < n; i++)
 		if (refs[i].role == BL_ROLE_HOST)
-			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err) && strstr(said, "fastpass -> none"), "%s (%s)", said, err.text);
+			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err) &&
+				      strstr(said, "fastpass -> none"),
+			      "%s (%s)", said, err.text);
 	wait_all();
 	/* and back, with frames that were never counted */
 	set.policy = BL_POLICY_FASTPASS;
 	arbiter_begin(0);
 	for (i = 0; i < n; i++)
 		if (refs[i].role == BL_ROLE_HOST)
-			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s", err.text);
+			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s",
+			      err.text);
 	free(refs);
 	traffic(100);
 	wait_all();

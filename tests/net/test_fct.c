@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline lab run fct` as its users run it: every flow arrives, byte by byte (the receivers compare them), on a rack and on a dumbbell; a trace comes back as it was; results that mean
+ * `barline lab run fct` as its users run it: every flow arrives, byte by byte (the receivers
+ * compare them), on a rack and on a dumbbell; a trace comes back as it was; results that mean
  * nothing are refused. Never how fast: under any delay every flow arrives at some time.
  */
 #include <errno.h>
@@ -20,7 +21,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	static const char *const names[] = { "summary.json", "trace.txt", "flows.csv", "buckets.csv", "queues.csv", "fct.svg", "runs.csv", "in" };
+	static const char *const names[] = { "summary.json", "trace.txt",  "flows.csv",
+					     "buckets.csv",  "queues.csv", "fct.svg",
+					     "runs.csv",     "in" };
 	static const char *const dirs[] = { "/seed-5", "/seed-6", "" };
 	char path[300];
 	size_t i, k;
@@ -105,7 +108,8 @@ static void judge(const json_t *said, unsigned int flows, unsigned int policies)
 	assert_int_equal(number(said, "flows"), flows);
 	assert_int_equal(json_array_size(json_object_get(said, "errors")), 0);
 	assert_int_equal(json_array_size(results), policies);
-	json_array_foreach(results, i, row) {
+	json_array_foreach(results, i, row)
+	{
 		assert_int_equal(number(row, "finished"), flows);
 		assert_int_equal(number(row, "unfinished"), 0);
 		assert_true(json_is_null(json_object_get(row, "refused")));
@@ -124,7 +128,10 @@ static void rack__every_flow_arrives(void **state)
 {
 	json_t *said;
 
-	assert_int_equal(run(&said, "--policy", "none", "--hosts", "4", "--flows", "60", "--scale", "0.02", "--seed", "5", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL), 0);
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "4", "--flows", "60", "--scale",
+			     "0.02", "--seed", "5", "--late-ms", "1000000", "--grace", "60",
+			     "--out", dir, NULL),
+			 0);
 	judge(said, 60, 1);
 	assert_int_equal(number(said, "seed"), 5);
 	assert_string_equal(json_string_value(json_object_get(said, "topology")), "rack");
@@ -139,7 +146,10 @@ static void rack__tokens(void **state)
 	json_t *said;
 	size_t i;
 
-	assert_int_equal(run(&said, "--policy", "top-1class:paper,top:ns2", "--hosts", "3", "--flows", "40", "--scale", "0.02", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL), 0);
+	assert_int_equal(run(&said, "--policy", "top-1class:paper,top:ns2", "--hosts", "3",
+			     "--flows", "40", "--scale", "0.02", "--late-ms", "1000000", "--grace",
+			     "60", "--out", dir, NULL),
+			 0);
 	judge(said, 40, 2);
 	assert_string_equal(json_string_value(json_object_get(said, "objective")), "remaining");
 	limits = json_object_get(said, "limits");
@@ -147,7 +157,8 @@ static void rack__tokens(void **state)
 	for (i = 1; i < 5; i++)
 		assert_true(json_integer_value(json_array_get(limits, i)) >
 			    json_integer_value(json_array_get(limits, i - 1)));
-	json_array_foreach(json_object_get(said, "results"), i, row) {
+	json_array_foreach(json_object_get(said, "results"), i, row)
+	{
 		queue = json_object_get(row, "data_queue");
 		assert_string_equal(json_string_value(json_object_get(row, "policy")), policies[i]);
 		assert_true(!json_object_get(row, "fct_change_percent") == !i);
@@ -155,13 +166,17 @@ static void rack__tokens(void **state)
 		assert_true(json_number_value(json_object_get(row, "fluid_slowdown_mean")) > 0);
 		assert_true(!json_object_get(row, "fluid_fct_change_percent") == !i);
 		/* in the model to go by what is left is never worse than to share */
-		assert_true(!i || json_number_value(json_object_get(row, "fluid_fct_change_percent")) < 0.1);
+		assert_true(!i || json_number_value(json_object_get(row, "fluid_fct_change_"
+									 "percent")) < 0.1);
 		assert_int_equal(number(queue, "hops"), 4);
 		assert_int_equal(number(queue, "d_ns"), 200000);
 		assert_true(number(queue, "T_ns") > 4 * number(queue, "hop_ns"));
-		assert_true(json_real_value(json_object_get(queue, "bound_bytes")) > 2 * 1518 && number(queue, "longest_bytes") >= 1518);
-		assert_true(json_is_boolean(json_object_get(queue, "within")) && json_is_boolean(json_object_get(queue, "within_late")));
-		assert_true(json_real_value(json_object_get(queue, "bound_late_bytes")) >= json_real_value(json_object_get(queue, "bound_bytes")));
+		assert_true(json_real_value(json_object_get(queue, "bound_bytes")) > 2 * 1518 &&
+			    number(queue, "longest_bytes") >= 1518);
+		assert_true(json_is_boolean(json_object_get(queue, "within")) &&
+			    json_is_boolean(json_object_get(queue, "within_late")));
+		assert_true(json_real_value(json_object_get(queue, "bound_late_bytes")) >=
+			    json_real_value(json_object_get(queue, "bound_bytes")));
 	}
 	json_decref(said);
 }
@@ -173,7 +188,8 @@ static void objective__metrics(void **state)
 		const char *name, *columns, *metric;
 	} t[] = {
 		{ "las", "# id src dst start_ns bytes\n", NULL },
-		{ "deadline", "# id src dst start_ns bytes deadline_us coflow\n", "missed_percent" },
+		{ "deadline", "# id src dst start_ns bytes deadline_us coflow\n",
+		  "missed_percent" },
 		{ "coflow", "# id src dst start_ns bytes deadline_us coflow\n", "cct_mean_ns" },
 	};
 	const json_t *row;
@@ -183,22 +199,34 @@ static void objective__metrics(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		char *text;
 
-		assert_int_equal(run(&said, "--policy", "top", "--hosts", "2", "--flows", "30", "--scale", "0.02", "--objective", t[i].name, "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL), 0);
+		assert_int_equal(run(&said, "--policy", "top", "--hosts", "2", "--flows", "30",
+				     "--scale", "0.02", "--objective", t[i].name, "--late-ms",
+				     "1000000", "--grace", "60", "--out", dir, NULL),
+				 0);
 		judge(said, 30, 1);
-		assert_string_equal(json_string_value(json_object_get(said, "objective")), t[i].name);
+		assert_string_equal(json_string_value(json_object_get(said, "objective")),
+				    t[i].name);
 		text = slurp("trace.txt");
 		assert_memory_equal(text, t[i].columns, strlen(t[i].columns));
 		free(text);
-		json_array_foreach(json_object_get(said, "results"), k, row) {
+		json_array_foreach(json_object_get(said, "results"), k, row)
+		{
 			double missed = json_number_value(json_object_get(row, "missed_percent"));
 
 			assert_true(!json_object_get(row, "missed_percent") == (i != 1));
 			assert_true(!json_object_get(row, "cct_mean_ns") == (i != 2));
-			assert_true(!json_object_get(row, "fluid_fct_mean_ns") == (i != 0)); /* las has a model */
+			/* las has a model */
+			assert_true(!json_object_get(row, "fluid_fct_mean_ns") == (i != 0));
 			assert_true(missed >= 0 && missed <= 100);
 			/* the slowest coflow ends no earlier than its slowest flow */
-			assert_true(i != 2 || json_number_value(json_object_get(row, "cct_max_ns")) >= json_number_value(json_object_get(row, "fct_max_ns")));
-			assert_true(i != 2 || (number(row, "coflows") > 1 && number(row, "coflows") < 30));
+			assert_true(i != 2 || json_number_value(json_object_get(row, "cct_max_"
+										     "ns")) >=
+						      json_number_value(json_object_get(row, "fct_"
+											     "max_"
+											     "n"
+											     "s")));
+			assert_true(i != 2 ||
+				    (number(row, "coflows") > 1 && number(row, "coflows") < 30));
 		}
 		json_decref(said);
 	}
@@ -212,23 +240,31 @@ static void runs__summary(void **state)
 	char *text;
 	size_t i, k;
 
-	assert_int_equal(run(&said, "--policy", "none,top", "--hosts", "2", "--flows", "30", "--scale", "0.02", "--seed", "5", "--runs", "2", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL), 0);
+	assert_int_equal(run(&said, "--policy", "none,top", "--hosts", "2", "--flows", "30",
+			     "--scale", "0.02", "--seed", "5", "--runs", "2", "--late-ms",
+			     "1000000", "--grace", "60", "--out", dir, NULL),
+			 0);
 	runs = json_object_get(said, "runs");
 	summary = json_object_get(said, "summary");
 	assert_int_equal(json_array_size(runs), 2);
 	assert_int_equal(json_array_size(summary), 2);
-	json_array_foreach(runs, i, r)
-		assert_int_equal(number(r, "seed"), 5 + (json_int_t)i);
-	json_array_foreach(summary, k, row) {
-		double a = json_real_value(json_object_get(json_array_get(json_object_get(json_array_get(runs, 0), "results"), k), "fct_mean_ns"));
-		double b = json_real_value(json_object_get(json_array_get(json_object_get(json_array_get(runs, 1), "results"), k), "fct_mean_ns"));
+	json_array_foreach(runs, i, r) assert_int_equal(number(r, "seed"), 5 + (json_int_t)i);
+	json_array_foreach(summary, k, row)
+	{
+		double a = json_real_value(json_object_get(
+			json_array_get(json_object_get(json_array_get(runs, 0), "results"), k),
+			"fct_mean_ns"));
+		double b = json_real_value(json_object_get(
+			json_array_get(json_object_get(json_array_get(runs, 1), "results"), k),
+			"fct_mean_ns"));
 		double half = json_real_value(json_object_get(row, "fct_mean_ns"));
 
 		assert_int_equal(number(row, "runs"), 2);
 		assert_int_equal(number(row, "flows"), 60);
 		assert_int_equal(number(row, "finished"), 60);
 		assert_true(half > (a + b) / 2 * 0.999999 && half < (a + b) / 2 * 1.000001);
-		assert_true(json_real_value(json_object_get(row, "fct_mean_ns_least")) <= half && json_real_value(json_object_get(row, "fct_mean_ns_greatest")) >= half);
+		assert_true(json_real_value(json_object_get(row, "fct_mean_ns_least")) <= half &&
+			    json_real_value(json_object_get(row, "fct_mean_ns_greatest")) >= half);
 		assert_true(!json_object_get(row, "fct_change_percent") == !k);
 		assert_true(!json_object_get(row, "beyond_bound") == !k);
 	}
@@ -241,20 +277,28 @@ static void runs__summary(void **state)
 	free(text);
 }
 
-/* sizes around one frame and one socket buffer; both ways over the bar; the trace that is written is the one that was read */
+/*
+ * sizes around one frame and one socket buffer; both ways over the bar; the trace that is written
+ * is the one that was read
+ */
 static void dumbbell__trace_comes_back(void **state)
 {
 	static const char trace[] = "# id src dst start_ns bytes\n"
-				    "1 1 3 0 1\n2 3 1 1000 1448\n3 1 4 2000 1449\n4 2 3 2000 65536\n5 4 2 1000000 65537\n6 3 2 1000000 300000\n7 2 4 50000000 2\n";
+				    "1 1 3 0 1\n2 3 1 1000 1448\n3 1 4 2000 1449\n4 2 3 2000 "
+				    "65536\n5 4 2 1000000 65537\n6 3 2 1000000 300000\n7 2 4 "
+				    "50000000 2\n";
 	char path[300], *text;
 	json_t *said;
 
 	write_in(trace);
-	assert_int_equal(run(&said, "dumbbell", "--policy", "none,fastpass", "--hosts", "4", "--trace", in_dir("in", path), "--fresh", "--late-ms", "1000000", "--grace", "60", "--out", dir, NULL),
+	assert_int_equal(run(&said, "dumbbell", "--policy", "none,fastpass", "--hosts", "4",
+			     "--trace", in_dir("in", path), "--fresh", "--late-ms", "1000000",
+			     "--grace", "60", "--out", dir, NULL),
 			 0);
 	judge(said, 7, 2);
 	assert_string_equal(json_string_value(json_object_get(said, "topology")), "dumbbell");
-	assert_int_equal(number(said, "capacity_bps"), 100000000); /* two links of 50 Mbit/s out of two ToRs */
+	/* two links of 50 Mbit/s out of two ToRs */
+	assert_int_equal(number(said, "capacity_bps"), 100000000);
 	text = slurp("trace.txt");
 	assert_string_equal(text, trace);
 	free(text);
@@ -273,7 +317,9 @@ static void result__late_generator(void **state)
 		at += sprintf(at, "%d 1 2 0 1\n", i + 1);
 	write_in(text);
 	free(text);
-	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--trace", in_dir("in", path), "--late-ms", "1", "--grace", "60", NULL), 1);
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--trace",
+			     in_dir("in", path), "--late-ms", "1", "--grace", "60", NULL),
+			 1);
 	row = json_array_get(json_object_get(said, "results"), 0);
 	assert_true(json_is_string(json_object_get(row, "refused")));
 	assert_null(json_object_get(row, "fct_mean_ns"));
@@ -292,7 +338,10 @@ static void result__unfinished(void **state)
 	json_t *said;
 
 	write_in("1 1 2 0 100\n2 2 1 0 100000000\n");
-	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--rate", "2mbit", "--trace", in_dir("in", path), "--late-ms", "1000000", "--grace", "1", NULL), 1);
+	assert_int_equal(run(&said, "--policy", "none", "--hosts", "2", "--rate", "2mbit",
+			     "--trace", in_dir("in", path), "--late-ms", "1000000", "--grace", "1",
+			     NULL),
+			 1);
 	row = json_array_get(json_object_get(said, "results"), 0);
 	assert_true(number(row, "unfinished") >= 1);
 	assert_int_equal(number(row, "finished"), 2 - number(row, "unfinished"));
@@ -302,7 +351,10 @@ static void result__unfinished(void **state)
 	assert_non_null(strstr(error, " 2 (h2 to h1, "));
 	assert_non_null(strstr(error, " of 100000000 bytes)"));
 	json_decref(said);
-	assert_int_equal(run(&said, "--policy", "none,top", "--hosts", "2", "--rate", "2mbit", "--trace", in_dir("in", path), "--late-ms", "1000000", "--grace", "1", "--unfinished-ok", NULL), 0);
+	assert_int_equal(run(&said, "--policy", "none,top", "--hosts", "2", "--rate", "2mbit",
+			     "--trace", in_dir("in", path), "--late-ms", "1000000", "--grace", "1",
+			     "--unfinished-ok", NULL),
+			 0);
 	row = json_array_get(json_object_get(said, "results"), 0);
 	assert_true(number(row, "unfinished") >= 1);
 	/* against what nobody knows nothing is compared */
@@ -321,9 +373,14 @@ static void usage__refused(void **state)
 		const char *error;
 	} t[] = {
 		{ "--sizes", "IN", 1, "IN: line 2: cdf falls, from 0.5 to 0.4" },
-		{ "--trace", "IN", 1, "IN: line 1: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" behind it" },
-		{ "--coflows", "IN", 1, "IN: line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
-		{ "--sizes", "/nonexistent", 1, "/nonexistent: No such file or directory; websearch and datamining need no file" },
+		{ "--trace", "IN", 1,
+		  "IN: line 1: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" "
+		  "behind it" },
+		{ "--coflows", "IN", 1,
+		  "IN: line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "--sizes", "/nonexistent", 1,
+		  "/nonexistent: No such file or directory; websearch and datamining need no "
+		  "file" },
 		{ "--load", "0", 2, NULL },
 		{ "--load", "1.01", 2, NULL },
 		{ "--flows", "30001", 2, NULL },
@@ -351,10 +408,14 @@ static void usage__refused(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		bool in = !strcmp(t[i].value, "IN");
 
-		assert_int_equal(run(&said, t[i].option, in ? in_dir("in", path) : t[i].value, NULL), t[i].status);
+		assert_int_equal(run(&said, t[i].option, in ? in_dir("in", path) : t[i].value,
+				     NULL),
+				 t[i].status);
 		if (t[i].error) {
-			snprintf(want, sizeof(want), "%s%s", in ? path : "", t[i].error + (in ? 2 : 0));
-			assert_string_equal(json_string_value(json_object_get(said, "error")), want);
+			snprintf(want, sizeof(want), "%s%s", in ? path : "",
+				 t[i].error + (in ? 2 : 0));
+			assert_string_equal(json_string_value(json_object_get(said, "error")),
+					    want);
 		} else {
 			assert_true(json_is_string(json_object_get(said, "error")));
 		}
@@ -365,9 +426,14 @@ static void usage__refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rack__every_flow_arrives), cmocka_unit_test(dumbbell__trace_comes_back), cmocka_unit_test(result__late_generator),
-		cmocka_unit_test(result__unfinished),	    cmocka_unit_test(usage__refused),		       cmocka_unit_test(rack__tokens),
-		cmocka_unit_test(objective__metrics),	    cmocka_unit_test(runs__summary),
+		cmocka_unit_test(rack__every_flow_arrives),
+		cmocka_unit_test(dumbbell__trace_comes_back),
+		cmocka_unit_test(result__late_generator),
+		cmocka_unit_test(result__unfinished),
+		cmocka_unit_test(usage__refused),
+		cmocka_unit_test(rack__tokens),
+		cmocka_unit_test(objective__metrics),
+		cmocka_unit_test(runs__summary),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Controller forwarding: two correct hosts that hear each other's barriers, but between which frames of the reliable stream do not pass. They are dropped before a host's XDP program, by source address, and by opcode or all of
- * them; beacons are not. With a controller every message is delivered once, in order; without one none of them is, and the counters say which way they came.
+ * Controller forwarding: two correct hosts that hear each other's barriers, but between which
+ * frames of the reliable stream do not pass. They are dropped before a host's XDP program, by
+ * source address, and by opcode or all of them; beacons are not. With a controller every message is
+ * delivered once, in order; without one none of them is, and the counters say which way they came.
  */
 #include "reliable.h"
 #include "part.h"
@@ -11,8 +13,8 @@
 #include "stall_watch.h"
 
 #define ANSWER_MS 20000
-#define WAIT_MS	  60000
-#define DEAD_US	  2500000
+#define WAIT_MS   60000
+#define DEAD_US   2500000
 
 /* From now on nothing with @op that @id sends comes to @host. */
 static void part(unsigned int id, unsigned int host, int op)
@@ -29,7 +31,8 @@ static void say_all(void)
 static uint64_t said(const char *name)
 {
 	json_t *o = json_loads(ask(), 0, NULL);
-	uint64_t n = (uint64_t)json_integer_value(json_object_get(json_object_get(o, "counts"), name));
+	uint64_t n =
+		(uint64_t)json_integer_value(json_object_get(json_object_get(o, "counts"), name));
 
 	json_decref(o);
 	return n;
@@ -106,8 +109,13 @@ static void judge(unsigned int hosts)
 	tr_stop();
 	tr_judge(~0ULL, ~0ULL);
 	for (i = 0; i < hosts; i++)
-		CHECK(!tr_sh->node[i].nfailed && !tr_sh->node[i].nproc_failed, "endpoint %u: %u messages failed, %u processes", i, tr_sh->node[i].nfailed, tr_sh->node[i].nproc_failed);
-	fprintf(stderr, "  forwarded: %" PRIu64 " handed over, %" PRIu64 " by the controller, %" PRIu64 " taken in\n", TR_SUM(forwarded), said("forwarded"), rack_count_all(BL_R_BY_CONTROLLER));
+		CHECK(!tr_sh->node[i].nfailed && !tr_sh->node[i].nproc_failed,
+		      "endpoint %u: %u messages failed, %u processes", i, tr_sh->node[i].nfailed,
+		      tr_sh->node[i].nproc_failed);
+	fprintf(stderr,
+		"  forwarded: %" PRIu64 " handed over, %" PRIu64 " by the controller, %" PRIu64
+		" taken in\n",
+		TR_SUM(forwarded), said("forwarded"), rack_count_all(BL_R_BY_CONTROLLER));
 	CHECK(said("forwarded") && TR_SUM(forwarded), "nothing was forwarded: this proves nothing");
 }
 
@@ -115,33 +123,53 @@ static void judge(unsigned int hosts)
 static void one_direction(int family)
 {
 	open_rack(3, true);
-	add(3, (struct tr_cfg){ .scatterings = 12, .gap_us = 20000, .len = 300, .fan = 3, .quiet_ms = 30000, .family = family });
+	add(3, (struct tr_cfg){ .scatterings = 12,
+				.gap_us = 20000,
+				.len = 300,
+				.fan = 3,
+				.quiet_ms = 30000,
+				.family = family });
 	part(0, 1, BL_OP_PREP);
 	tr_go();
 	tr_wait_done(100000);
 	judge(3);
-	CHECK(rack_count(rack_host(1), BL_R_BY_CONTROLLER), "h2 got nothing by way of the controller");
-	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER), "h1 got no ACK by way of the controller");
+	CHECK(rack_count(rack_host(1), BL_R_BY_CONTROLLER), "h2 got nothing by way of the "
+							    "controller");
+	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER), "h1 got no ACK by way of the "
+							    "controller");
 	if (starved())
 		return;
-	CHECK(!rack_count(rack_host(2), BL_R_BY_CONTROLLER), "h3, whom all can reach, got something by way of the controller");
+	CHECK(!rack_count(rack_host(2), BL_R_BY_CONTROLLER), "h3, whom all can reach, got "
+							     "something by way of the controller");
 	CHECK(!tr_sh->node[2].st.forwarded, "h3, who reaches all, had something forwarded");
 }
 
-/* Nothing passes between two hosts, from before they first speak: the window is asked for, and told, by way of the controller; large messages, too. */
+/*
+ * Nothing passes between two hosts, from before they first speak: the window is asked for, and
+ * told, by way of the controller; large messages, too.
+ */
 static void both_directions(int family)
 {
 	open_rack(3, true);
-	add(3, (struct tr_cfg){ .scatterings = 10, .len = 1400, .fan = 3, .items = 2, .big = 30, .quiet_ms = 40000, .family = family });
+	add(3, (struct tr_cfg){ .scatterings = 10,
+				.len = 1400,
+				.fan = 3,
+				.items = 2,
+				.big = 30,
+				.quiet_ms = 40000,
+				.family = family });
 	part(0, 1, ANY);
 	part(1, 0, ANY);
 	tr_go();
 	tr_wait_done(150000);
 	judge(3);
-	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER) && rack_count(rack_host(1), BL_R_BY_CONTROLLER), "one of the two got nothing by way of the controller");
+	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER) &&
+		      rack_count(rack_host(1), BL_R_BY_CONTROLLER),
+	      "one of the two got nothing by way of the controller");
 	if (starved())
 		return;
-	CHECK(!rack_count(rack_host(2), BL_R_BY_CONTROLLER) && !tr_sh->node[2].st.forwarded, "h3, whom all can reach, had something forwarded");
+	CHECK(!rack_count(rack_host(2), BL_R_BY_CONTROLLER) && !tr_sh->node[2].st.forwarded,
+	      "h3, whom all can reach, had something forwarded");
 }
 
 RACK_TEST(prepares__of_one_direction)
@@ -164,24 +192,36 @@ RACK_TEST(ipv6__everything_both_directions)
 	both_directions(AF_INET6);
 }
 
-/* A leaf-spine of two racks with two hosts each: h1 and h2 on one ToR, h3 and h4 on the other. What h1 prepares at h3 is lost. */
+/*
+ * A leaf-spine of two racks with two hosts each: h1 and h2 on one ToR, h3 and h4 on the other. What
+ * h1 prepares at h3 is lost.
+ */
 RACK_TEST(leaf_spine__prepares_of_one_direction)
 {
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	open_rack(4, true);
-	add(4, (struct tr_cfg){ .scatterings = 12, .gap_us = 20000, .len = 300, .fan = 4, .quiet_ms = 30000 });
+	add(4,
+	    (struct tr_cfg){
+		    .scatterings = 12, .gap_us = 20000, .len = 300, .fan = 4, .quiet_ms = 30000 });
 	part(0, 2, BL_OP_PREP);
 	tr_go();
 	tr_wait_done(100000);
 	judge(4);
-	CHECK(rack_count(rack_host(2), BL_R_BY_CONTROLLER), "h3 got nothing by way of the controller");
-	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER), "h1 got no ACK by way of the controller");
+	CHECK(rack_count(rack_host(2), BL_R_BY_CONTROLLER), "h3 got nothing by way of the "
+							    "controller");
+	CHECK(rack_count(rack_host(0), BL_R_BY_CONTROLLER), "h1 got no ACK by way of the "
+							    "controller");
 	if (starved())
 		return;
-	CHECK(!rack_count(rack_host(1), BL_R_BY_CONTROLLER) && !rack_count(rack_host(3), BL_R_BY_CONTROLLER), "h2 or h4, whom all can reach, got something by way of the controller");
+	CHECK(!rack_count(rack_host(1), BL_R_BY_CONTROLLER) &&
+		      !rack_count(rack_host(3), BL_R_BY_CONTROLLER),
+	      "h2 or h4, whom all can reach, got something by way of the controller");
 }
 
-/* What docs/controller.md begins with: spines that have lost their routes to a ToR pass barriers on all the same. Nothing else comes from one rack to the other; the way back is whole. */
+/*
+ * What docs/controller.md begins with: spines that have lost their routes to a ToR pass barriers on
+ * all the same. Nothing else comes from one rack to the other; the way back is whole.
+ */
 RACK_TEST(leaf_spine__spines_have_lost_a_route)
 {
 	unsigned int i;
@@ -189,7 +229,9 @@ RACK_TEST(leaf_spine__spines_have_lost_a_route)
 
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	open_rack(4, true);
-	add(4, (struct tr_cfg){ .scatterings = 8, .gap_us = 20000, .len = 300, .fan = 4, .quiet_ms = 40000 });
+	add(4,
+	    (struct tr_cfg){
+		    .scatterings = 8, .gap_us = 20000, .len = 300, .fan = 4, .quiet_ms = 40000 });
 	for (i = 0; i < rack.lab.nnodes; i++) {
 		if (rack.lab.nodes[i].kind != LAB_SPINE)
 			continue;
@@ -201,7 +243,8 @@ RACK_TEST(leaf_spine__spines_have_lost_a_route)
 	tr_wait_done(150000);
 	judge(4);
 	for (i = 0; i < 4; i++)
-		CHECK(rack_count(rack_host(i), BL_R_BY_CONTROLLER), "h%u got nothing by way of the controller", i + 1);
+		CHECK(rack_count(rack_host(i), BL_R_BY_CONTROLLER),
+		      "h%u got nothing by way of the controller", i + 1);
 }
 
 static bool survivors_heard(void)
@@ -229,7 +272,10 @@ static bool first_sent_more(void)
 	return TR_LOAD(tr_sh->node[0].nsent) > sent_before + 2;
 }
 
-/* A process dies, and what was sent to it must be recalled from a host that neither gets RECALL nor could answer it. */
+/*
+ * A process dies, and what was sent to it must be recalled from a host that neither gets RECALL nor
+ * could answer it.
+ */
 RACK_TEST(recall__by_way_of_the_controller)
 {
 	struct tr_cfg cfg = { .until_enough = true, .gap_us = 300, .len = 300, .quiet_ms = 4000 };
@@ -259,19 +305,25 @@ RACK_TEST(recall__by_way_of_the_controller)
 	tr_judge(0, 0); /* what waited for h3 came to nobody */
 	for (i = 0; i < 3; i++)
 		all_or_none(i, 0x3);
-	fprintf(stderr, "  recalls sent %" PRIu64 ", taken out %" PRIu64 ", forwarded %" PRIu64 "\n", TR_SUM(recalls_sent), TR_SUM(recalled), TR_SUM(forwarded));
-	CHECK(tr_sh->node[0].st.recalls_sent && tr_sh->node[1].st.recalled, "nothing was recalled: this proves nothing");
+	fprintf(stderr,
+		"  recalls sent %" PRIu64 ", taken out %" PRIu64 ", forwarded %" PRIu64 "\n",
+		TR_SUM(recalls_sent), TR_SUM(recalled), TR_SUM(forwarded));
+	CHECK(tr_sh->node[0].st.recalls_sent && tr_sh->node[1].st.recalled, "nothing was recalled: "
+									    "this proves nothing");
 	CHECK(said("forwarded"), "nothing was forwarded: this proves nothing");
 }
 
 /*
- * Frames of h1 do not come to h2, nor can they be forwarded; barriers pass, nobody has failed. What is not acknowledged holds the
- * rack's commit barrier: the receiver is put out after stuck_ms, and the others go on.
+ * Frames of h1 do not come to h2, nor can they be forwarded; barriers pass, nobody has failed. What
+ * is not acknowledged holds the rack's commit barrier: the receiver is put out after stuck_ms, and
+ * the others go on.
  */
 RACK_TEST(stuck__one_of_the_two_goes)
 {
-	struct bl_ctl_cfg c = { .listen = CTL_ADDR, .sqlite = BL_RUN_DIR "/ctl.db",
-				.answer_ms = ANSWER_MS, .stuck_ms = 3000 };
+	struct bl_ctl_cfg c = { .listen = CTL_ADDR,
+				.sqlite = BL_RUN_DIR "/ctl.db",
+				.answer_ms = ANSWER_MS,
+				.stuck_ms = 3000 };
 	struct bl_err err;
 	unsigned int i;
 
@@ -282,7 +334,8 @@ RACK_TEST(stuck__one_of_the_two_goes)
 	rack_open();
 	if (!tr_until(all_ok, WAIT_MS))
 		FAIL("not all nodes are there: %s", ask());
-	add(3, (struct tr_cfg){ .until_enough = true, .gap_us = 2000, .len = 300, .quiet_ms = 4000 });
+	add(3,
+	    (struct tr_cfg){ .until_enough = true, .gap_us = 2000, .len = 300, .quiet_ms = 4000 });
 	tr_sh->node[1].may_die = true; /* it gets ESTALE */
 	tr_go();
 	want_more(50);
@@ -299,7 +352,8 @@ RACK_TEST(stuck__one_of_the_two_goes)
 	tr_judge(0, 0);
 	for (i = 0; i < 3; i++)
 		all_or_none(i, 0x5);
-	CHECK(!*tr_sh->node[0].error && !*tr_sh->node[2].error, "%s %s", tr_sh->node[0].error, tr_sh->node[2].error);
+	CHECK(!*tr_sh->node[0].error && !*tr_sh->node[2].error, "%s %s", tr_sh->node[0].error,
+	      tr_sh->node[2].error);
 	CHECK(*tr_sh->node[1].error, "the one that was put out has not noticed");
 }
 
@@ -307,8 +361,8 @@ RACK_TEST(stuck__one_of_the_two_goes)
 RACK_TEST(no_controller__is_not_forwarded)
 {
 	open_rack(2, false);
-	add(2, (struct tr_cfg){ .scatterings = 3, .len = 300, .to = 0x2, .quiet_ms = 2500,
-				.lost = true });
+	add(2, (struct tr_cfg){
+		       .scatterings = 3, .len = 300, .to = 0x2, .quiet_ms = 2500, .lost = true });
 	part(0, 1, BL_OP_PREP);
 	tr_go();
 	tr_wait_done(WAIT_MS);
@@ -320,7 +374,10 @@ RACK_TEST(no_controller__is_not_forwarded)
 
 static struct bl_forward frame(const uint8_t *body, unsigned int from, unsigned int to)
 {
-	struct bl_forward f = { .port = tr_sh->node[to].addr.port, .sport = tr_sh->node[from].addr.port, .frame = body, .len = sizeof(struct bl_hdr) + 12 };
+	struct bl_forward f = { .port = tr_sh->node[to].addr.port,
+				.sport = tr_sh->node[from].addr.port,
+				.frame = body,
+				.len = sizeof(struct bl_hdr) + 12 };
 
 	memcpy(f.from, tr_sh->node[from].addr.ip, 16);
 	memcpy(f.to, tr_sh->node[to].addr.ip, 16);
@@ -358,7 +415,10 @@ static bool h2_failed(void)
 	return times_said("\"state\":\"failed\"") == 1;
 }
 
-/* What the controller does not send on, by name. What is no frame of the reliable stream ends the session of who sends it. */
+/*
+ * What the controller does not send on, by name. What is no frame of the reliable stream ends the
+ * session of who sends it.
+ */
 RACK_TEST(refused__and_counted)
 {
 	static uint8_t body[BL_FORWARD_MAX + 1];

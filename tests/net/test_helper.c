@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A process that does not call the library for longer than its limit (process_limit_ms), while others send to it: with a helper
- * thread (bl_helper_start()) it stays, and so does the others' rate; without one it is put out. One that is stopped as a whole is put
- * out in either case.
+ * A process that does not call the library for longer than its limit (process_limit_ms), while
+ * others send to it: with a helper thread (bl_helper_start()) it stays, and so does the others'
+ * rate; without one it is put out. One that is stopped as a whole is put out in either case.
  *
  * Times are ratios of each other and limits that are generous: the machine may stand still.
  */
@@ -11,10 +11,10 @@
 #include "controller.h"
 #include "loader/order/endpoint_pages.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
 #define LIMIT_MS  2000
-#define AWAY_MS	  5000 /* two and a half limits */
+#define AWAY_MS   5000 /* two and a half limits */
 #define AWAY_GOT  3000 /* at least so many are delivered meanwhile */
 
 static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -87,7 +87,12 @@ static bool is_out(void)
 
 static void add(bool helper, void (*fn)(struct tr *w))
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 2000, .len = 300, .reliable = true, .quiet_ms = 10000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 2000,
+			      .len = 300,
+			      .reliable = true,
+			      .quiet_ms = 10000 };
 
 	open_rack();
 	for (cfg.host = 0; cfg.host < 2; cfg.host++)
@@ -130,7 +135,8 @@ RACK_TEST(helper__stands_in)
 	CHECK(!is_out(), "it was put out, reason %d", why_of(2));
 	tr_enough();
 	tr_wait_done(WAIT_MS);
-	CHECK(TR_LOAD(tr_sh->node[0].nproc_failed) + TR_LOAD(tr_sh->node[1].nproc_failed) == 0, "somebody was announced");
+	CHECK(TR_LOAD(tr_sh->node[0].nproc_failed) + TR_LOAD(tr_sh->node[1].nproc_failed) == 0,
+	      "somebody was announced");
 	tr_stop();
 	tr_judge(0x7, 0x7);
 }
@@ -153,7 +159,8 @@ RACK_TEST(helper__stopped_as_well)
 	tr_sh->node[2].may_die = true;
 	tr_go();
 	tr_pass(500);
-	CHECK(tr_sh->node[2].pid && !kill(tr_sh->node[2].pid, SIGSTOP), "endpoint 2: %s", tr_sh->node[2].error);
+	CHECK(tr_sh->node[2].pid && !kill(tr_sh->node[2].pid, SIGSTOP), "endpoint 2: %s",
+	      tr_sh->node[2].error);
 	CHECK(tr_until(is_out, WAIT_MS), "it stands still, and stays");
 	kill(tr_sh->node[2].pid, SIGCONT);
 	tr_enough();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Silence: hosts that say nothing hold nobody up, and a receiver that sleeps is woken by the kernel, not by a timer.
+ * Silence: hosts that say nothing hold nobody up, and a receiver that sleeps is woken by the
+ * kernel, not by a timer.
  */
 #include <sys/epoll.h>
 #include "traffic.h"
@@ -46,7 +47,8 @@ static void say_slowly(struct tr *w)
 		while (tr_send(w, w->cfg->to, 1, &len, 0) == -EAGAIN)
 			tr_take(w, 1);
 		/* the next only when this one was delivered: nothing else can wake the receiver */
-		while (TR_LOAD(tr_sh->node[1].received) <= i && t_mono() - w->me->user[2] < 30000000000ULL)
+		while (TR_LOAD(tr_sh->node[1].received) <= i &&
+		       t_mono() - w->me->user[2] < 30000000000ULL)
 			tr_take(w, 1);
 		if (w->cfg->arg)
 			w->me->user[3] += rack_count(rack_host(2), BL_R_BEACON_SENT) > beacons;
@@ -69,14 +71,16 @@ static void sleep_on_epoll(struct tr *w)
 	TR_STORE(w->me->done_sending, 1);
 	if (epoll_ctl(ep, EPOLL_CTL_ADD, bl_fd(w->ep), &e))
 		tr_fail(w, "bl_fd() cannot be polled");
-	bl_process(w->ep); /* a first message may be here already: then the descriptor is readable at once */
+	/* a first message may be here already: then the descriptor is readable at once */
+	bl_process(w->ep);
 	while (w->me->received < MESSAGES) {
 		int n = epoll_wait(ep, &got, 1, 30000);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != 1)
-			tr_fail(w, "nothing woke epoll within 30 s; %" PRIu64 " messages had come", w->me->received);
+			tr_fail(w, "nothing woke epoll within 30 s; %" PRIu64 " messages had come",
+				w->me->received);
 		w->me->user[0]++;
 		if (bl_process(w->ep) <= 0)
 			continue;
@@ -102,8 +106,10 @@ static void run(void (*receiver)(struct tr *w))
 	tr_wait_done(60000);
 	tr_stop();
 	tr_judge_not_shared(~0ULL, ~0ULL);
-	fprintf(stderr, "  %.2f ms a message; %" PRIu64 " sleeps, %" PRIu64 " wake-ups of %u messages\n", (double)(t_mono() - start) / 1e6 / MESSAGES,
-		(uint64_t)tr_sh->node[1].st.sleeps, (uint64_t)tr_sh->node[1].st.wakeups, MESSAGES);
+	fprintf(stderr,
+		"  %.2f ms a message; %" PRIu64 " sleeps, %" PRIu64 " wake-ups of %u messages\n",
+		(double)(t_mono() - start) / 1e6 / MESSAGES, (uint64_t)tr_sh->node[1].st.sleeps,
+		(uint64_t)tr_sh->node[1].st.wakeups, MESSAGES);
 }
 
 RACK_TEST(sleeper__in_bl_recv)
@@ -112,14 +118,16 @@ RACK_TEST(sleeper__in_bl_recv)
 	/* it slept before nearly each, and was woken a few times for each at most: no polling */
 	CHECK(tr_sh->node[1].st.sleeps >= MESSAGES / 2, "it did not sleep");
 	CHECK(tr_sh->node[1].st.wakeups >= MESSAGES / 2, "nobody woke it");
-	CHECK(tr_sh->node[1].st.sleeps <= 10 * MESSAGES, "%" PRIu64 " sleeps are polling", (uint64_t)tr_sh->node[1].st.sleeps);
+	CHECK(tr_sh->node[1].st.sleeps <= 10 * MESSAGES, "%" PRIu64 " sleeps are polling",
+	      (uint64_t)tr_sh->node[1].st.sleeps);
 }
 
 RACK_TEST(sleeper__in_epoll)
 {
 	run(sleep_on_epoll);
 	CHECK(tr_sh->node[1].user[0] >= MESSAGES / 2, "it did not sleep");
-	CHECK(tr_sh->node[1].user[0] <= 10 * MESSAGES, "%" PRIu64 " wake-ups are polling", tr_sh->node[1].user[0]);
+	CHECK(tr_sh->node[1].user[0] <= 10 * MESSAGES, "%" PRIu64 " wake-ups are polling",
+	      tr_sh->node[1].user[0]);
 }
 
 static void a_second(struct bl_node_cfg *cfg, const struct lab_node *n)
@@ -147,7 +155,8 @@ RACK_TEST(silence__wakes_nobody)
 		int fd = rack_map(rack_host(i), BL_MAP_WAKE);
 
 		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &wake), "wake page");
-		CHECK(wake.ep[0].woken == 0, "woken %llu times for nothing", (unsigned long long)wake.ep[0].woken);
+		CHECK(wake.ep[0].woken == 0, "woken %llu times for nothing",
+		      (unsigned long long)wake.ep[0].woken);
 		close(fd);
 	}
 	CHECK(rack_count_all(BL_R_EXCLUDED) == 0, "an idle host was taken for dead");
@@ -197,8 +206,10 @@ RACK_TEST(lone_sender__no_ahead_waits)
 }
 
 /*
- * Hosts that fall silent between any two of their messages, beside others that never do: what is promised ahead and what is not meet in one order. Silent is who sent nothing for 1000 intervals; and with shorter ones a machine that
- * stands still for 25 ms has its links' rings full of beacons, and loses messages and the reports of that.
+ * Hosts that fall silent between any two of their messages, beside others that never do: what is
+ * promised ahead and what is not meet in one order. Silent is who sent nothing for 1000 intervals;
+ * and with shorter ones a machine that stands still for 25 ms has its links' rings full of beacons,
+ * and loses messages and the reports of that.
  */
 RACK_TEST(silence__comes_and_goes)
 {
@@ -208,14 +219,23 @@ RACK_TEST(silence__comes_and_goes)
 	rack.lab.spec.beacon_us = 250;
 	rack_open();
 	for (i = 0; i < 6; i++)
-		tr_add(&(struct tr_cfg){ .host = i % 4, .fn = tr_mix, .run_ms = 6000, .gap_us = i % 4 < 2 ? 3000 : 320000 + 17000 * i, .fan = 3, .items = 2, .len = 300,
+		tr_add(&(struct tr_cfg){ .host = i % 4,
+					 .fn = tr_mix,
+					 .run_ms = 6000,
+					 .gap_us = i % 4 < 2 ? 3000 : 320000 + 17000 * i,
+					 .fan = 3,
+					 .items = 2,
+					 .len = 300,
 					 .ring_bytes = TR_RING_TIGHT(6) });
 	tr_go();
 	tr_wait_done(60000);
 	tr_stop();
 	tr_judge(~0ULL, ~0ULL);
 	CHECK(TR_SUM(late_dropped) == 0, "late");
-	CHECK(rack_count_all(BL_R_BARRIER_AHEAD) + rack_count_all(BL_R_TS_AHEAD) + rack_count_all(BL_R_PROMISE_BROKEN) == 0, "a promise was not believed, or broken");
+	CHECK(rack_count_all(BL_R_BARRIER_AHEAD) + rack_count_all(BL_R_TS_AHEAD) +
+			      rack_count_all(BL_R_PROMISE_BROKEN) ==
+		      0,
+	      "a promise was not believed, or broken");
 	CHECK(rack_promises_ahead(2) && rack_promises_ahead(3), "they did not promise ahead");
 }
 

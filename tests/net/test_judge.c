@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * traffic.h's verdict on diaries that are written here by hand. A run of which nothing can be judged is not
- * a good one: nothing delivered, nothing that two receivers share, more reports than there is room for.
+ * traffic.h's verdict on diaries that are written here by hand. A run of which nothing can be
+ * judged is not a good one: nothing delivered, nothing that two receivers share, more reports than
+ * there is room for.
  */
 #include "traffic.h"
 
@@ -29,7 +30,8 @@ static void say(uint64_t to, uint64_t at)
 	s->sent[s->nsent] = (struct oc_sent){ .to = to, .items = 1, .hash = { s->nsent } };
 	for (r = 0; r < NODES; r++)
 		if (at >> r & 1)
-			tr_sh->node[r].got[tr_sh->node[r].ngot++] = (struct oc_got){ .seq = s->nsent, .hash = s->nsent };
+			tr_sh->node[r].got[tr_sh->node[r].ngot++] =
+				(struct oc_got){ .seq = s->nsent, .hash = s->nsent };
 	s->nsent++;
 }
 
@@ -38,7 +40,8 @@ static void told(uint64_t seq, uint16_t dst)
 {
 	struct tr w = { .me = &tr_sh->node[0] };
 
-	tr_on_fail(&w, 0, &(struct bl_addr){ .port = 0 }, seq << 16 | (uint64_t)dst << 4, BL_FAIL_LOST);
+	tr_on_fail(&w, 0, &(struct bl_addr){ .port = 0 }, seq << 16 | (uint64_t)dst << 4,
+		   BL_FAIL_LOST);
 }
 
 static void shared(void)
@@ -154,7 +157,8 @@ static void tr_judge__needs_something_to_judge(void **state)
 		const char *wrong = rack_outcome(t[k].fn);
 
 		/* FAIL() and CHECK() end a case with 1; any other end is none of theirs */
-		if (t[k].good ? wrong != NULL : !wrong || strcmp(wrong, "the case ended with status 1"))
+		if (t[k].good ? wrong != NULL
+			      : !wrong || strcmp(wrong, "the case ended with status 1"))
 			fail_msg("%s: %s", t[k].name, wrong ? wrong : "was good");
 	}
 }

@@ -27,9 +27,9 @@
 
 #include "stall_watch.h"
 
-#define RUNS	12 /* `make soak-kills` has more */
-#define MANY	75 /* so many show what a few may not */
-#define BASE_MS 1500 /* for a failure's procedure, retransmissions and a busy machine */
+#define RUNS     12           /* `make soak-kills` has more */
+#define MANY     75           /* so many show what a few may not */
+#define BASE_MS  1500         /* for a failure's procedure, retransmissions and a busy machine */
 #define STILL_NS 300000000ULL /* shorter gaps are no standstill */
 #define SAID_MAX 64
 
@@ -46,7 +46,7 @@ static struct tally {
 	unsigned int runs, times[F_COUNT], starved;
 	uint64_t longest_ns;
 	struct kill_verdict sum;
-} *tallies, *tally; /* of all cases, and of this one */
+} * tallies, *tally; /* of all cases, and of this one */
 
 /** struct said - somebody was announced. @port: 0: a node. */
 static struct said {
@@ -130,9 +130,8 @@ static void end_workers(void)
 		 * exit status above 1
 		 */
 		CHECK(!(WIFSIGNALED(st) && WTERMSIG(st) != SIGKILL) &&
-			  !(WIFEXITED(st) && WEXITSTATUS(st) > 1),
-		      "worker %u, pid %d, died with status %#x", i, c->w[i].pid,
-		      (unsigned int)st);
+			      !(WIFEXITED(st) && WEXITSTATUS(st) > 1),
+		      "worker %u, pid %d, died with status %#x", i, c->w[i].pid, (unsigned int)st);
 		c->w[i].pid = 0;
 	}
 }
@@ -141,8 +140,7 @@ static void note_said(uint64_t number, const json_t *who)
 {
 	struct said s = { .number = number,
 			  .node = (unsigned int)json_integer_value(json_object_get(who, "node")),
-			  .port =
-			      (unsigned int)json_integer_value(json_object_get(who, "port")) };
+			  .port = (unsigned int)json_integer_value(json_object_get(who, "port")) };
 	unsigned int i;
 
 	snprintf(s.why, sizeof(s.why), "%s", json_string_value(json_object_get(who, "why")));
@@ -172,21 +170,22 @@ static uint64_t announced(uint64_t since, uint64_t *last)
 	of = since;
 	mask = 0;
 	all = json_loads(ask(), 0, NULL);
-	json_array_foreach(json_object_get(all, "failures"), k, f) {
+	json_array_foreach(json_object_get(all, "failures"), k, f)
+	{
 		uint64_t number = (uint64_t)json_integer_value(json_object_get(f, "number"));
 
 		if (number > *last)
 			*last = number;
 		if (number <= since)
 			continue;
-		json_array_foreach(json_object_get(f, "failed"), m, who) {
+		json_array_foreach(json_object_get(f, "failed"), m, who)
+		{
 			note_said(number, who);
 			for (i = 0; c && i < WORKERS; i++) {
-				json_int_t port =
-				    json_integer_value(json_object_get(who, "port"));
+				json_int_t port = json_integer_value(json_object_get(who, "port"));
 
 				if (json_integer_value(json_object_get(who, "node")) ==
-					(json_int_t)host_of(i) + 1 &&
+					    (json_int_t)host_of(i) + 1 &&
 				    (!port || port == c->w[i].addr.port))
 					mask |= 1ULL << i;
 			}
@@ -247,8 +246,7 @@ static unsigned int worker_of(const struct said *s)
 {
 	unsigned int i;
 
-	for (i = 0; i < WORKERS && (host_of(i) + 1 != s->node || c->w[i].addr.port != s->port);
-	     i++)
+	for (i = 0; i < WORKERS && (host_of(i) + 1 != s->node || c->w[i].addr.port != s->port); i++)
 		;
 	return s->port ? i : WORKERS;
 }
@@ -283,7 +281,7 @@ static void judge_said(uint64_t from, const char *what)
 		CHECK(i < rack.lab.nnodes, "node %u was announced, which nobody knows", s->node);
 		CHECK(!s->port || w < WORKERS,
 		      "run %u, seed %#" PRIx64 ", %s: port %u of %s was announced (%s), of a "
-					       "process that is not in this run",
+		      "process that is not in this run",
 		      run_number, run_seed, what, s->port, rack.lab.nodes[i].name, s->why);
 		v = s->port ? kl_process(&facts.run, &facts.proc[w], s->why)
 			    : kl_node(&facts.run, i, s->why);
@@ -295,8 +293,8 @@ static void judge_said(uint64_t from, const char *what)
 				run_number, rack.lab.nodes[i].name, s->why,
 				(double)facts.run.starved_ns / 1e6);
 		CHECK(v != KL_FALSE,
-		      "run %u, seed %#" PRIx64
-		      ", %s: %s, port %u, was announced (%s), for which there is no reason; no "
+		      "run %u, seed %#" PRIx64 ", %s: %s, port %u, was announced (%s), for which "
+		      "there is no reason; no "
 		      "thread waited longer than %.0f ms for a CPU",
 		      run_number, run_seed, what, rack.lab.nodes[i].name, s->port, s->why,
 		      (double)facts.run.starved_ns / 1e6);
@@ -324,18 +322,17 @@ static void judge_standstill(uint64_t correct, uint64_t from, uint64_t to, bool 
 	CHECK(at, "out of memory");
 	for (i = 0; i < WORKERS; i++)
 		for (k = 0; (correct >> i & 1) && k < atomic_load(&c->w[i].ngot); k++)
-			if (correct >> c->w[i].got[k].sender & 1 &&
-			    c->w[i].got[k].at_ns >= from && c->w[i].got[k].at_ns <= to)
+			if (correct >> c->w[i].got[k].sender & 1 && c->w[i].got[k].at_ns >= from &&
+			    c->w[i].got[k].at_ns <= to)
 				at[n++] = c->w[i].got[k].at_ns;
 	qsort(at, n, sizeof(*at), by_time);
 	stood = kl_standstill(at, n, from, to, STILL_NS, stall_lost, NULL);
 	free(at);
-	limit =
-	    (BASE_MS + facts.stand_ms + (fell || faults > 1 ? facts.open_ms : 0)) * 1000000ULL;
+	limit = (BASE_MS + facts.stand_ms + (fell || faults > 1 ? facts.open_ms : 0)) * 1000000ULL;
 	tally->longest_ns = stood > tally->longest_ns ? stood : tally->longest_ns;
 	CHECK(stood <= limit,
-	      "run %u, seed %#" PRIx64
-	      ", %s: all stood still for %.0f ms in all; %.0f ms are stated for these faults, "
+	      "run %u, seed %#" PRIx64 ", %s: all stood still for %.0f ms in all; %.0f ms are "
+	      "stated for these faults, "
 	      "and the machine's part is taken off already",
 	      run_number, run_seed, what, (double)stood / 1e6, (double)limit / 1e6);
 }
@@ -479,8 +476,8 @@ static void campaign(const char *name, bool leaf_spine, unsigned int cores)
 	fputc('\n', stderr);
 	if (i >= MANY) /* some died with something under way: else "all" was all that was shown of
 			  "all or none" */
-		CHECK(tally->sum.none && tally->sum.cut,
-		      "nothing was taken back, nothing was discarded: this proves nothing");
+		CHECK(tally->sum.none && tally->sum.cut, "nothing was taken back, nothing was "
+							 "discarded: this proves nothing");
 	daemons_end();
 }
 

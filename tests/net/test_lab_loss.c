@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline lab run --loss` as its users run it: links do lose frames, best effort loses messages by that and says so, the reliable stream does not.
+ * `barline lab run --loss` as its users run it: links do lose frames, best effort loses messages by
+ * that and says so, the reliable stream does not.
  */
 #include "barline_run.h"
 
@@ -16,10 +17,14 @@ static int set_up(void **state)
 static int run(json_t **said, const char *loss, bool reliable)
 {
 	/* who has no CPU for a while is not excluded; and few frames are under way at once */
-	const char *const argv[] = { barline, "-j", "lab", "run", "rack", "--hosts", "3",
-				     "--dead-after-us", "5000000", "--beacon-us", "1000",
-				     "--ring", "65536", "--duration", "1", "--samples", "0",
-				     "--loss", loss, reliable ? "--reliable" : NULL, NULL };
+	const char *const argv[] = {
+		barline,   "-j",          "lab",  "run",
+		"rack",    "--hosts",     "3",    "--dead-after-us",
+		"5000000", "--beacon-us", "1000", "--ring",
+		"65536",   "--duration",  "1",    "--samples",
+		"0",       "--loss",      loss,   reliable ? "--reliable" : NULL,
+		NULL
+	};
 
 	return barline_run(said, argv);
 }
@@ -39,7 +44,8 @@ static void loss__best_effort_loses(void **state)
 	(void)state;
 	assert_int_equal(run(&o, "0.2", false), 0);
 	assert_true(number(o, "loss", "frames") > 0);
-	assert_true(json_real_value(json_object_get(json_object_get(o, "loss"), "probability")) == 0.2);
+	assert_true(json_real_value(json_object_get(json_object_get(o, "loss"), "probability")) ==
+		    0.2);
 	assert_true(number(o, "throughput", "delivered") > 0);
 	assert_true(number(o, "throughput", "delivered") < number(o, "throughput", "sent"));
 	assert_null(json_object_get(json_object_get(o, "order"), "one_order")); /* not compared */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline lab up --controllers`, as somebody uses it who looks at failures for the first time: the lab is up when a controller leads and knows all nodes; a link is cut, and is back; a controller is killed. What the command
- * printed comes through a pipe, to whose end this waits: nobody in the background may hold it. And `barline lab run failover
+ * `barline lab up --controllers`, as somebody uses it who looks at failures for the first time: the
+ * lab is up when a controller leads and knows all nodes; a link is cut, and is back; a controller
+ * is killed. What the command printed comes through a pipe, to whose end this waits: nobody in the
+ * background may hold it. And `barline lab run failover
  * --kill stop` and `leave`.
  */
 #include <errno.h>
@@ -76,7 +78,7 @@ static int run(const char *const *argv)
 	return WEXITSTATUS(st);
 }
 
-#define RUN(...) run((const char *const[]){ barline, __VA_ARGS__, NULL })
+#define RUN(...)      run((const char *const[]){ barline, __VA_ARGS__, NULL })
 #define IN(node, ...) RUN("lab", "exec", lab, node, "--", __VA_ARGS__)
 
 /* What `barline show WHAT -j` says where the controllers are; NULL: an error. The caller's. */
@@ -91,9 +93,10 @@ static json_t *leader(void)
 	json_t *all = show("controller"), *one, *found = NULL;
 	size_t i;
 
-	json_array_foreach(json_object_get(all, "controllers"), i, one)
-		if (!strcmp(json_string_value(json_object_get(one, "state")), "leader"))
-			found = json_incref(one);
+	json_array_foreach(json_object_get(all, "controllers"), i,
+			   one) if (!strcmp(json_string_value(json_object_get(one, "state")), "lead"
+											      "er"))
+		found = json_incref(one);
 	json_decref(all);
 	return found;
 }
@@ -111,14 +114,14 @@ static int nodes(const char *state)
 	return n;
 }
 
-#define UNTIL(cond) \
-	do { \
-		time_t until_ = time(NULL) + WAIT_S; \
-		while (!(cond)) { \
-			if (time(NULL) > until_) \
+#define UNTIL(cond)                                                             \
+	do {                                                                    \
+		time_t until_ = time(NULL) + WAIT_S;                            \
+		while (!(cond)) {                                               \
+			if (time(NULL) > until_)                                \
 				fail_msg("never: %s; it said: %s", #cond, out); \
-			usleep(50000); \
-		} \
+			usleep(50000);                                          \
+		}                                                               \
 	} while (0)
 
 /* a failure of @who that has come to its end */
@@ -129,7 +132,8 @@ static bool finished(const char *who)
 	size_t i;
 
 	json_array_foreach(json_object_get(all, "failures"), i, one)
-		found |= !strcmp(json_string_value(json_object_get(one, "who")), who) && !strcmp(json_string_value(json_object_get(one, "step")), "finished");
+		found |= !strcmp(json_string_value(json_object_get(one, "who")), who) &&
+			 !strcmp(json_string_value(json_object_get(one, "step")), "finished");
 	json_decref(all);
 	return found;
 }
@@ -175,11 +179,16 @@ static void controllers__three_leader_killed(void **state)
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
 
-/* run() reads to the end of the pipe: arbiters in the background must not hold it, nor read the terminal. */
+/*
+ * run() reads to the end of the pipe: arbiters in the background must not hold it, nor read the
+ * terminal.
+ */
 static void arbiters__hold_no_output(void **state)
 {
 	(void)state;
-	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--admission", "fastpass", "--rate", "50mbit"), 0);
+	assert_int_equal(RUN("lab", "up", lab, "--hosts", "2", "--admission", "fastpass", "--rate",
+			     "50mbit"),
+			 0);
 	assert_int_equal(RUN("lab", "down", lab), 0);
 }
 
@@ -216,7 +225,8 @@ static void controllers__bad_numbers(void **state)
 static json_t *failover(void)
 {
 	const char *begin = strchr(out, '{'); /* warnings of daemons are around it */
-	json_t *all = begin ? json_loads(begin, JSON_DISABLE_EOF_CHECK, NULL) : NULL, *row = json_incref(json_array_get(json_object_get(all, "failover"), 0));
+	json_t *all = begin ? json_loads(begin, JSON_DISABLE_EOF_CHECK, NULL) : NULL,
+	       *row = json_incref(json_array_get(json_object_get(all, "failover"), 0));
 
 	json_decref(all);
 	return row;
@@ -229,7 +239,8 @@ static void failover__of_the_living(void **state)
 
 	(void)state;
 	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "stop", "--stop-ms", "300",
-			     "--hosts", "3", "--runs", "1", PATIENT), 0);
+			     "--hosts", "3", "--runs", "1", PATIENT),
+			 0);
 	row = failover();
 	assert_non_null(row);
 	assert_int_equal(json_integer_value(json_object_get(row, "wrong")), 0);
@@ -238,7 +249,8 @@ static void failover__of_the_living(void **state)
 	assert_true(json_real_value(json_object_get(row, "stood_p50_ms")) > 0);
 	json_decref(row);
 	assert_int_equal(RUN("-j", "lab", "run", "failover", "--kill", "leave", "--hosts", "3",
-			     "--runs", "1", PATIENT), 0);
+			     "--runs", "1", PATIENT),
+			 0);
 	row = failover();
 	assert_int_equal(json_integer_value(json_object_get(row, "wrong")), 0);
 	assert_true(json_real_value(json_object_get(row, "after_p50_per_s")) > 0);

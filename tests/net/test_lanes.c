@@ -2,25 +2,29 @@
 /*
  * The attack on the FIFO of a switch with two datapath CPUs (DESIGN 3.3).
  *
- * CPU 0 polls port A: a message with timestamp T goes into its bulk queue, the next frame of A raises R_A above T. Before CPU 0 flushes, CPU 1 takes a frame
- * of port B, computes a barrier from R_A and sends it to the same output: it overtakes the message that it vouches for. With a lane per CPU it cannot;
- * with one lane for both it must be seen to happen, or this test would prove nothing.
+ * CPU 0 polls port A: a message with timestamp T goes into its bulk queue, the next frame of A
+ * raises R_A above T. Before CPU 0 flushes, CPU 1 takes a frame of port B, computes a barrier from
+ * R_A and sends it to the same output: it overtakes the message that it vouches for. With a lane
+ * per CPU it cannot; with one lane for both it must be seen to happen, or this test would prove
+ * nothing.
  *
- * And two CPUs in one lane at once lose rises in its minimum tree: what comes in on the wrong CPU has to go home first (bpf/switch/steer.h). So in the last case NAPI threads are moved about all the time.
+ * And two CPUs in one lane at once lose rises in its minimum tree: what comes in on the wrong CPU
+ * has to go home first (bpf/switch/steer.h). So in the last case NAPI threads are moved about all
+ * the time.
  *
- * So: senders on ports of both CPUs, small messages as fast as they can to few receivers, and short beacon intervals, so that all registers are near the clock and
- * the least of them is A's.
+ * So: senders on ports of both CPUs, small messages as fast as they can to few receivers, and short
+ * beacon intervals, so that all registers are near the clock and the least of them is A's.
  */
 #include "reliable.h"
 
 #include "loader/node_priv.h"
 
-#define SENDERS	  4
+#define SENDERS   4
 #define RECEIVERS 2
-#define HOSTS	  (SENDERS + RECEIVERS)
+#define HOSTS     (SENDERS + RECEIVERS)
 
 #define BREAKS_S  80 /* so long one lane for both CPUs is attacked at most */
-#define MOVES	  600
+#define MOVES     600
 
 static bool one_lane;
 
@@ -44,14 +48,20 @@ static void two_cpus(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->thread_napi = true;
 }
 
-/* Bursts: many messages, each with a timestamp of its own, to one receiver, and one to all now and then. */
+/*
+ * Bursts: many messages, each with a timestamp of its own, to one receiver, and one to all now and
+ * then.
+ */
 static void storm(struct tr *w)
 {
 	uint64_t end = t_mono() + w->cfg->run_ms * 1000000ULL;
 	const uint32_t len = 64;
 	uint64_t to = w->cfg->to;
 
-	/* a fast machine does not fill the receivers' logs: every scattering may come to each of them */
+	/*
+	 * a fast machine does not fill the receivers' logs: every scattering may come to each of
+	 * them
+	 */
 	while (t_mono() < end && w->me->nsent < TR_GOT_MAX / SENDERS - 100) {
 		unsigned int k, n = 1 + t_below(&w->seed, 40);
 
@@ -90,7 +100,10 @@ static void open_rack(void)
 
 static unsigned int moves;
 
-/* Where the NAPI threads of the switch's ports run, now here and now there: as the scheduler may choose for one that nobody pins. */
+/*
+ * Where the NAPI threads of the switch's ports run, now here and now there: as the scheduler may
+ * choose for one that nobody pins.
+ */
 static void move_threads(uint64_t *seed)
 {
 	static uint64_t next;
@@ -102,7 +115,9 @@ static void move_threads(uint64_t *seed)
 		return;
 	next = t_mono() + 3000000 + t_below(seed, 12000000);
 	home = rack_away(0);
-	CHECK(!bl_napi_thread(&sw->att[t_below(seed, sw->natt)].iface, (int)t_below(seed, 2), BL_RT_AUTO, &err), "%s", err.text);
+	CHECK(!bl_napi_thread(&sw->att[t_below(seed, sw->natt)].iface, (int)t_below(seed, 2),
+			      BL_RT_AUTO, &err),
+	      "%s", err.text);
 	rack_back(home);
 	moves++;
 }
@@ -112,7 +127,11 @@ static void storm_of(uint32_t run_ms)
 	unsigned int i;
 
 	for (i = 0; i < HOSTS; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = i < SENDERS ? storm : tr_sink, .run_ms = run_ms, .to = ((1ULL << RECEIVERS) - 1) << SENDERS, .quiet_ms = 1500 });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = i < SENDERS ? storm : tr_sink,
+					 .run_ms = run_ms,
+					 .to = ((1ULL << RECEIVERS) - 1) << SENDERS,
+					 .quiet_ms = 1500 });
 	tr_go();
 	tr_wait_done(60000);
 	tr_stop();
@@ -130,14 +149,16 @@ RACK_TEST_CPUS(lane_per_cpu__holds, 2)
 		tr_reset();
 	}
 	for (i = 0; i < HOSTS; i++)
-		CHECK(rack_count(rack_host(i), BL_R_PROMISE_BROKEN) == 0, "h%u: the promise was broken", i + 1);
+		CHECK(rack_count(rack_host(i), BL_R_PROMISE_BROKEN) == 0,
+		      "h%u: the promise was broken", i + 1);
 	CHECK(rack_count(0, BL_R_PROMISE_BROKEN) == 0, "at the switch");
 	CHECK(rack_count(0, BL_R_WRONG_CPU) == 0, "frames on the wrong CPU: nothing was tested");
 }
 
 /*
- * The same traffic, both CPUs in one lane: the promise breaks. The order does not even so: receivers drop what comes late. Seen on 2 virtual CPUs: 60
- * to 100 times a second, the first within 0.1 s.
+ * The same traffic, both CPUs in one lane: the promise breaks. The order does not even so:
+ * receivers drop what comes late. Seen on 2 virtual CPUs: 60 to 100 times a second, the first
+ * within 0.1 s.
  */
 RACK_TEST_CPUS(one_lane__breaks, 2)
 {
@@ -153,14 +174,21 @@ RACK_TEST_CPUS(one_lane__breaks, 2)
 		late += TR_SUM(late_dropped);
 		tr_reset();
 	}
-	fprintf(stderr, "  %" PRIu64 " promises broken in %u rounds of 1 s (%.1f s in all); %" PRIu64 " frames came late and were dropped\n", n, round,
-		(double)(t_mono() - begun) / 1e9, late);
-	CHECK(n > 0, "two CPUs in one lane broke nothing in %u rounds: this test does not attack what it should", round);
+	fprintf(stderr,
+		"  %" PRIu64 " promises broken in %u rounds of 1 s (%.1f s in all); %" PRIu64
+		" frames came late and were dropped\n",
+		n, round, (double)(t_mono() - begun) / 1e9, late);
+	CHECK(n > 0,
+	      "two CPUs in one lane broke nothing in %u rounds: this test does not attack what it "
+	      "should",
+	      round);
 }
 
 /*
- * Half of the hosts send the reliable stream, whose commit barriers have trees of their own, and the others best effort. Nothing may be delivered out of order, or by some only; and with threads that run on either CPU nothing
- * may even come late: frames of a port stay in order on their way home.
+ * Half of the hosts send the reliable stream, whose commit barriers have trees of their own, and
+ * the others best effort. Nothing may be delivered out of order, or by some only; and with threads
+ * that run on either CPU nothing may even come late: frames of a port stay in order on their way
+ * home.
  */
 RACK_TEST_CPUS(threads_that_move__nothing_breaks, 2)
 {
@@ -172,9 +200,14 @@ RACK_TEST_CPUS(threads_that_move__nothing_breaks, 2)
 	rack.tweak = patient;
 	rack_open();
 	for (i = 0; i < HOSTS; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .until_enough = true,
-					 .gap_us = i & 1 ? 500 : 2000, .len = 300, .fan = 3,
-					 .reliable = i & 1, .to = i & 1 ? 0x2a : 0x15,
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .gap_us = i & 1 ? 500 : 2000,
+					 .len = 300,
+					 .fan = 3,
+					 .reliable = i & 1,
+					 .to = i & 1 ? 0x2a : 0x15,
 					 .quiet_ms = 3000 });
 	tr_go();
 	while (!tr_all_done()) {
@@ -187,10 +220,15 @@ RACK_TEST_CPUS(threads_that_move__nothing_breaks, 2)
 	tr_stop();
 	tr_judge(0x2a, 0x2a);
 	for (i = 1; i < HOSTS; i += 2)
-		CHECK(!all_or_none(i, 0x2a), "h%u: nobody failed, and not all was delivered", i + 1);
+		CHECK(!all_or_none(i, 0x2a), "h%u: nobody failed, and not all was delivered",
+		      i + 1);
 	steered = rack_count(0, BL_R_STEERED);
-	fprintf(stderr, "  %" PRIu64 " frames went home, %" PRIu64 " of them from the wrong CPU; %" PRIu64 " frames came late\n", steered, rack_count(0, BL_R_WRONG_CPU), TR_SUM(late_dropped));
-	CHECK(rack_count(0, BL_R_WRONG_CPU) > 0, "no thread was on the wrong CPU: nothing was tested");
+	fprintf(stderr,
+		"  %" PRIu64 " frames went home, %" PRIu64 " of them from the wrong CPU; %" PRIu64
+		" frames came late\n",
+		steered, rack_count(0, BL_R_WRONG_CPU), TR_SUM(late_dropped));
+	CHECK(rack_count(0, BL_R_WRONG_CPU) > 0, "no thread was on the wrong CPU: nothing was "
+						 "tested");
 	CHECK(rack_count_all(BL_R_PROMISE_BROKEN) == 0, "the promise was broken");
 	CHECK(TR_SUM(late_dropped) == 0, "%" PRIu64 " late", TR_SUM(late_dropped));
 }
@@ -236,7 +274,8 @@ RACK_TEST_CPUS(link__its_threads_are_pinned_again, 2)
 	wrong = rack_count(0, BL_R_WRONG_CPU);
 	heard = frames();
 	CHECK(tr_until(heard_more, 60000), "no frame came: nothing was tested");
-	CHECK(rack_count(0, BL_R_WRONG_CPU) == wrong, "%" PRIu64 " frames on the wrong CPU", rack_count(0, BL_R_WRONG_CPU) - wrong);
+	CHECK(rack_count(0, BL_R_WRONG_CPU) == wrong, "%" PRIu64 " frames on the wrong CPU",
+	      rack_count(0, BL_R_WRONG_CPU) - wrong);
 }
 
 int main(void)

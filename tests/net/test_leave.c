@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Processes that leave by bl_exit() and end while their host's daemon does not look: it finds their goodbye
- * and their end together, and must not take who has left for who has died, whichever it sees first.
+ * Processes that leave by bl_exit() and end while their host's daemon does not look: it finds their
+ * goodbye and their end together, and must not take who has left for who has died, whichever it
+ * sees first.
  */
 #include "restart.h"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Each process has one limit on what it may hold up (loader/order/limits.c): who exceeds it is put out, alone, and the others go on; who pauses for less, or
- * has nothing that anybody waits for, stays.
+ * Each process has one limit on what it may hold up (loader/order/limits.c): who exceeds it is put
+ * out, alone, and the others go on; who pauses for less, or has nothing that anybody waits for,
+ * stays.
  *
- * The limit is long (a machine that stands still must not put anybody out who should stay) and shorter than a case; nothing else of time is asserted.
- * Nor is a host excluded, and with a controller announced, that has no CPU for a while.
+ * The limit is long (a machine that stands still must not put anybody out who should stay) and
+ * shorter than a case; nothing else of time is asserted. Nor is a host excluded, and with a
+ * controller announced, that has no CPU for a while.
  */
 #include "reliable.h"
 
@@ -12,10 +14,10 @@
 #include "core/clock_core.h"
 #include "loader/order/endpoint_pages.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
 #define LIMIT_MS  3000
-#define DEAD_US	  5000000
+#define DEAD_US   5000000
 
 static bool with_controller;
 static uint32_t limit_ms = LIMIT_MS;
@@ -90,7 +92,8 @@ static bool victim_gone(void)
 
 static void signal_to(unsigned int id, int sig)
 {
-	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id, tr_sh->node[id].error);
+	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id,
+	      tr_sh->node[id].error);
 }
 
 /* It goes on, hears why, and is gone. */
@@ -98,7 +101,8 @@ static void goes_on(const char *text)
 {
 	signal_to(victim, SIGCONT);
 	CHECK(tr_until(victim_gone, WAIT_MS), "it does not hear that it is out");
-	CHECK(strstr(tr_sh->node[victim].error, text), "it ended with \"%s\"", tr_sh->node[victim].error);
+	CHECK(strstr(tr_sh->node[victim].error, text), "it ended with \"%s\"",
+	      tr_sh->node[victim].error);
 }
 
 static void others_stay(unsigned int n)
@@ -106,7 +110,8 @@ static void others_stay(unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		CHECK(i == victim || why_of(i) == BL_OUT_MEMBER, "endpoint %u was put out, too: %d", i, why_of(i));
+		CHECK(i == victim || why_of(i) == BL_OUT_MEMBER, "endpoint %u was put out, too: %d",
+		      i, why_of(i));
 }
 
 static struct bl_inflight *page; /* of the victim's host */
@@ -132,14 +137,21 @@ static void judge(uint64_t from, uint64_t to)
 }
 
 /*
- * A receiver is stopped and nobody fails. Whoever sends to it has a full window, which holds C and so what everybody sends; then it is out, and that goes on. Who goes on sending to it is another subject: one does, and is
- * not judged.
+ * A receiver is stopped and nobody fails. Whoever sends to it has a full window, which holds C and
+ * so what everybody sends; then it is out, and that goes on. Who goes on sending to it is another
+ * subject: one does, and is not judged.
  */
 RACK_TEST(receiver__stopped)
 {
 	static const uint64_t to[] = { 0x7, 0x7, 0xf, 0x7 };
 	unsigned int i;
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 6000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 500,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 6000 };
 
 	open_rack(4, true);
 	for (cfg.host = 0; cfg.host < 4; cfg.host++) {
@@ -153,7 +165,9 @@ RACK_TEST(receiver__stopped)
 	tr_goes_on(victim, "any more");
 	signal_to(victim, SIGSTOP);
 	CHECK(tr_until(victim_out, WAIT_MS), "it stands still, and stays");
-	CHECK(why_of(victim) == BL_OUT_RING || why_of(victim) == BL_OUT_WINDOW || why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
+	CHECK(why_of(victim) == BL_OUT_RING || why_of(victim) == BL_OUT_WINDOW ||
+		      why_of(victim) == BL_OUT_IN_FLIGHT,
+	      "reason %d", why_of(victim));
 	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
 	for (i = 0; i < 3; i++)
 		tr_goes_on(i, "any more");
@@ -165,7 +179,14 @@ RACK_TEST(receiver__stopped)
 /* It only receives, and its ring is small: what is not read is the reason. */
 RACK_TEST(receiver__does_not_read)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 4, .reliable = true, .quiet_ms = 6000, .to = 0x3 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 500,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 6000,
+			      .to = 0x3 };
 
 	open_rack(3, true);
 	tr_add(&cfg);
@@ -194,8 +215,13 @@ RACK_TEST(receiver__does_not_read)
  */
 RACK_TEST(receiver__pauses)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 1000, .len = 300,
-			      .fan = 3, .reliable = true, .quiet_ms = 8000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 1000,
+			      .len = 300,
+			      .fan = 3,
+			      .reliable = true,
+			      .quiet_ms = 8000 };
 	unsigned int i;
 
 	open_rack(3, true);
@@ -240,7 +266,8 @@ static void computes(struct tr *w)
 
 static bool all_computed(void)
 {
-	return TR_LOAD(tr_sh->node[0].user[0]) && TR_LOAD(tr_sh->node[1].user[0]) && TR_LOAD(tr_sh->node[2].user[0]);
+	return TR_LOAD(tr_sh->node[0].user[0]) && TR_LOAD(tr_sh->node[1].user[0]) &&
+	       TR_LOAD(tr_sh->node[2].user[0]);
 }
 
 RACK_TEST(process__holds_up_nobody)
@@ -266,7 +293,10 @@ RACK_TEST(process__holds_up_nobody)
 	tr_enough();
 }
 
-/* Without controllers: whoever hangs in the middle of a send, as a debugger leaves it, stops B of the whole rack, and is put out. */
+/*
+ * Without controllers: whoever hangs in the middle of a send, as a debugger leaves it, stops B of
+ * the whole rack, and is put out.
+ */
 static void hangs(struct tr *w) /* its line is written by the test */
 {
 	for (;;)
@@ -275,7 +305,9 @@ static void hangs(struct tr *w) /* its line is written by the test */
 
 RACK_TEST(sender__hangs_without_controllers)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 2, .to = 0x3 };
+	struct tr_cfg cfg = {
+		.fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 2, .to = 0x3
+	};
 
 	open_rack(3, false);
 	add(2, cfg);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Lossy links: a message may be lost, then its sender is told; the order never is. A tc program on the hosts' NICs, before barline's own, drops frames at
- * random: messages, parts of large ones, credits, probes, beacons. NAKs it lets through: a report that is lost is not repeated, and one frame may have carried most of what
- * was lost, so how many senders were told would be a matter of luck. With all reports there, all losses are reported.
+ * Lossy links: a message may be lost, then its sender is told; the order never is. A tc program on
+ * the hosts' NICs, before barline's own, drops frames at random: messages, parts of large ones,
+ * credits, probes, beacons. NAKs it lets through: a report that is lost is not repeated, and one
+ * frame may have carried most of what was lost, so how many senders were told would be a matter of
+ * luck. With all reports there, all losses are reported.
  */
 #include "lossy.h"
 
@@ -17,7 +19,8 @@ static void account(void)
 		got += tr_sh->node[i].received;
 		told += tr_sh->node[i].nfailed;
 	}
-	fprintf(stderr, "  %" PRIu64 " messages, %" PRIu64 " not delivered, %" PRIu64 " reported\n", sent, sent - got, told);
+	fprintf(stderr, "  %" PRIu64 " messages, %" PRIu64 " not delivered, %" PRIu64 " reported\n",
+		sent, sent - got, told);
 	CHECK(sent > got, "nothing was lost: this proves nothing");
 	/* more, if a sender gave a receiver up whose credits were lost eight times in a row */
 	CHECK(told >= sent - got, "a loss was not reported");

@@ -47,7 +47,8 @@ static void visit(struct tr *w)
 	}
 	/* what waits for windows would be thrown away on leaving */
 	bl_flush(w->ep);
-	for (end = t_mono() + 8000000000ULL; t_mono() < end && !(bl_wait(w->ep, BL_WAIT_SEND, 100) & BL_WAIT_SEND);)
+	for (end = t_mono() + 8000000000ULL;
+	     t_mono() < end && !(bl_wait(w->ep, BL_WAIT_SEND, 100) & BL_WAIT_SEND);)
 		tr_take(w, 0);
 	bl_exit(w->ep);
 	_exit(0);
@@ -60,11 +61,26 @@ RACK_TEST(endpoints__join_and_leave)
 	rack.lab.spec.hosts = 4;
 	rack_open();
 	for (i = 0; i < 4; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 4000, .len = 300, .fan = 3, .to = 15, .gap_us = 500, .ring_bytes = TR_RING_TIGHT(16) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .run_ms = 4000,
+					 .len = 300,
+					 .fan = 3,
+					 .to = 15,
+					 .gap_us = 500,
+					 .ring_bytes = TR_RING_TIGHT(16) });
 	tr_go();
-	/* visitors send to all who are there, also to each other; some of those have left by then */
+	/*
+	 * visitors send to all who are there, also to each other; some of those have left by then
+	 */
 	for (i = 0; i < 10; i++) {
-		tr_add(&(struct tr_cfg){ .host = i % 4, .fn = visit, .scatterings = 40, .len = 300, .fan = 3, .to = i % 2 ? 15 : 0, .ring_bytes = TR_RING_TIGHT(16) });
+		tr_add(&(struct tr_cfg){ .host = i % 4,
+					 .fn = visit,
+					 .scatterings = 40,
+					 .len = 300,
+					 .fan = 3,
+					 .to = i % 2 ? 15 : 0,
+					 .ring_bytes = TR_RING_TIGHT(16) });
 		tr_pass(200);
 	}
 	tr_wait_done(30000);
@@ -86,14 +102,26 @@ RACK_TEST(host__joins_late)
 	rack_open();
 	CHECK(rack_host(3) == 4, "the lab's nodes are in another order");
 	for (i = 0; i < 3; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .until_enough = true, .len = 300, .fan = 4, .gap_us = 500, .ring_bytes = TR_RING_TIGHT(4) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 300,
+					 .fan = 4,
+					 .gap_us = 500,
+					 .ring_bytes = TR_RING_TIGHT(4) });
 	tr_go();
 	tr_pass(700);
 	rack_open_node(4);
 	rack_settle();
 	must_go_on(3, 30000, "after a host joined");
-	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .scatterings = 300, .len = 300, .fan = 4, .ring_bytes = TR_RING_TIGHT(4) });
-	CHECK(tr_until(late_has_some, 60000), "the late host received %" PRIu64, tr_sh->node[3].received);
+	tr_add(&(struct tr_cfg){ .host = 3,
+				 .fn = tr_mix,
+				 .scatterings = 300,
+				 .len = 300,
+				 .fan = 4,
+				 .ring_bytes = TR_RING_TIGHT(4) });
+	CHECK(tr_until(late_has_some, 60000), "the late host received %" PRIu64,
+	      tr_sh->node[3].received);
 	tr_enough();
 	tr_wait_done(30000);
 	tr_stop();
@@ -110,14 +138,26 @@ RACK_TEST(host__joins_late_leaf_spine)
 	rack_open();
 	CHECK(rack_host(3) == 7, "the lab's nodes are in another order");
 	for (i = 0; i < 3; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .until_enough = true, .len = 300, .fan = 4, .gap_us = 1000, .ring_bytes = TR_RING_TIGHT(4) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 300,
+					 .fan = 4,
+					 .gap_us = 1000,
+					 .ring_bytes = TR_RING_TIGHT(4) });
 	tr_go();
 	tr_pass(500);
 	rack_open_node(7);
 	rack_settle();
 	must_go_on(3, 30000, "after a host joined");
-	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .scatterings = 200, .len = 300, .fan = 4, .ring_bytes = TR_RING_TIGHT(4) });
-	CHECK(tr_until(late_has_some, 60000), "the late host received %" PRIu64, tr_sh->node[3].received);
+	tr_add(&(struct tr_cfg){ .host = 3,
+				 .fn = tr_mix,
+				 .scatterings = 200,
+				 .len = 300,
+				 .fan = 4,
+				 .ring_bytes = TR_RING_TIGHT(4) });
+	CHECK(tr_until(late_has_some, 60000), "the late host received %" PRIu64,
+	      tr_sh->node[3].received);
 	tr_enough();
 	tr_wait_done(30000);
 	tr_stop();
@@ -135,8 +175,8 @@ static uint64_t inflight(unsigned int host, uint32_t slot)
 }
 
 /*
- * A process that is stopped in the middle of a scattering holds the rack up; killed, it does so no more. Stop it until it is caught with its
- * in-flight line set.
+ * A process that is stopped in the middle of a scattering holds the rack up; killed, it does so no
+ * more. Stop it until it is caught with its in-flight line set.
  */
 RACK_TEST(killed__in_the_middle_of_a_scattering)
 {
@@ -146,10 +186,19 @@ RACK_TEST(killed__in_the_middle_of_a_scattering)
 	rack.lab.spec.hosts = 4;
 	rack_open();
 	for (i = 0; i < 3; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .until_enough = true, .len = 300, .fan = 3, .to = 7, .gap_us = 500, .quiet_ms = 5000, .ring_bytes = TR_RING_TIGHT(16) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 300,
+					 .fan = 3,
+					 .to = 7,
+					 .gap_us = 500,
+					 .quiet_ms = 5000,
+					 .ring_bytes = TR_RING_TIGHT(16) });
 	tr_go();
 	for (round = 0; round < 3; round++) {
-		victim = tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_rage, .to = 7, .ring_bytes = TR_RING_TIGHT(16) });
+		victim = tr_add(&(struct tr_cfg){
+			.host = 3, .fn = tr_rage, .to = 7, .ring_bytes = TR_RING_TIGHT(16) });
 		for (tries = 0; tries < 3000; tries++) {
 			rack_serve(1);
 			kill(tr_sh->node[victim].pid, SIGSTOP);
@@ -195,7 +244,9 @@ static bool across_has(void)
 	return TR_LOAD(tr_sh->node[across].received) > want;
 }
 
-/* A host's cable is pulled: after dead_after the others go on; it is plugged in again: it is back. */
+/*
+ * A host's cable is pulled: after dead_after the others go on; it is plugged in again: it is back.
+ */
 RACK_TEST(link__cut_and_back)
 {
 	unsigned int i;
@@ -204,10 +255,31 @@ RACK_TEST(link__cut_and_back)
 	rack.lab.spec.hosts = 4;
 	rack_open();
 	for (i = 0; i < 3; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .until_enough = true, .len = 200, .fan = 3, .to = 7, .gap_us = 1000, .ring_bytes = TR_RING_TIGHT(8) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 200,
+					 .fan = 3,
+					 .to = 7,
+					 .gap_us = 1000,
+					 .ring_bytes = TR_RING_TIGHT(8) });
 	/* two who talk across the cut */
-	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .until_enough = true, .len = 200, .to = 24, .gap_us = 3000, .quiet_ms = 4000, .ring_bytes = TR_RING_TIGHT(8) });
-	across = tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .until_enough = true, .len = 200, .to = 24, .gap_us = 3000, .quiet_ms = 4000, .ring_bytes = TR_RING_TIGHT(8) });
+	tr_add(&(struct tr_cfg){ .host = 0,
+				 .fn = tr_mix,
+				 .until_enough = true,
+				 .len = 200,
+				 .to = 24,
+				 .gap_us = 3000,
+				 .quiet_ms = 4000,
+				 .ring_bytes = TR_RING_TIGHT(8) });
+	across = tr_add(&(struct tr_cfg){ .host = 3,
+					  .fn = tr_mix,
+					  .until_enough = true,
+					  .len = 200,
+					  .to = 24,
+					  .gap_us = 3000,
+					  .quiet_ms = 4000,
+					  .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
 	tr_pass(800);
 	must_go_on(5, 30000, "before the cut");
@@ -219,7 +291,10 @@ RACK_TEST(link__cut_and_back)
 	/* one that had no CPU for so long is out for a moment, and comes back by itself */
 	CHECK(tr_until(three_inputs, 30000), "%u inputs", rack_live_inputs(0));
 	rack_link(0, "h4", true);
-	/* the port's NAPI thread is a new one: taking the switch over again puts it where it belongs */
+	/*
+	 * the port's NAPI thread is a new one: taking the switch over again puts it where it
+	 * belongs
+	 */
 	rack_close_node(0);
 	rack_open_node(0);
 	rack_settle();
@@ -234,8 +309,9 @@ RACK_TEST(link__cut_and_back)
 }
 
 /*
- * The switch's program is taken off one port, as drivers do when a link goes down: now the kernel has the frames of that host, and bridges them. They must not reach anybody, since every host takes the barriers in them for
- * those of the switch, and would run ahead of the other hosts.
+ * The switch's program is taken off one port, as drivers do when a link goes down: now the kernel
+ * has the frames of that host, and bridges them. They must not reach anybody, since every host
+ * takes the barriers in them for those of the switch, and would run ahead of the other hosts.
  */
 static void taken_off(void)
 {
@@ -246,7 +322,14 @@ static void taken_off(void)
 	rack.lab.spec.hosts = 4;
 	rack_open();
 	for (i = 0; i < 4; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .run_ms = 3000, .len = 300, .fan = 3, .gap_us = 300, .quiet_ms = 3000, .ring_bytes = TR_RING_TIGHT(4) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .run_ms = 3000,
+					 .len = 300,
+					 .fan = 3,
+					 .gap_us = 300,
+					 .quiet_ms = 3000,
+					 .ring_bytes = TR_RING_TIGHT(4) });
 	tr_go();
 	tr_pass(500);
 	snprintf(path, sizeof(path), "%s/links/xdp-h4", bl_node_dir(rack.node[0]));
@@ -257,10 +340,14 @@ static void taken_off(void)
 	tr_wait_done(30000);
 	tr_stop();
 	tr_judge(0, 0);
-	fprintf(stderr, "  %" PRIu64 " frames wanted to go past the program\n", rack_count(0, BL_R_BYPASSED));
-	CHECK(rack_count(0, BL_R_BYPASSED) > 0, "nothing went by way of the kernel: nothing was tested");
+	fprintf(stderr, "  %" PRIu64 " frames wanted to go past the program\n",
+		rack_count(0, BL_R_BYPASSED));
+	CHECK(rack_count(0, BL_R_BYPASSED) > 0, "nothing went by way of the kernel: nothing was "
+						"tested");
 	for (i = 0; i < 3; i++)
-		CHECK(tr_sh->node[i].st.late_dropped == 0, "h%u dropped %" PRIu64 " late frames: its barrier ran ahead", i + 1, tr_sh->node[i].st.late_dropped);
+		CHECK(tr_sh->node[i].st.late_dropped == 0,
+		      "h%u dropped %" PRIu64 " late frames: its barrier ran ahead", i + 1,
+		      tr_sh->node[i].st.late_dropped);
 }
 
 RACK_TEST(program__taken_off_a_port)
@@ -268,7 +355,9 @@ RACK_TEST(program__taken_off_a_port)
 	taken_off();
 }
 
-/* How many of the switch's ports have the filter that a kernel without tcx takes for the program. */
+/*
+ * How many of the switch's ports have the filter that a kernel without tcx takes for the program.
+ */
 static unsigned int filters(void)
 {
 	unsigned int i, n = 0;
@@ -287,7 +376,10 @@ static unsigned int filters(void)
 	return n;
 }
 
-/* The same with filters; when the switch is detached they are gone, that of the port without the program, too. */
+/*
+ * The same with filters; when the switch is detached they are gone, that of the port without the
+ * program, too.
+ */
 RACK_TEST(program__taken_off_a_port_without_tcx)
 {
 	char path[64];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Interfaces that change under a running daemon (loader/load/link_watch.c): deleted and made anew, renamed, with another MTU, another address. Each
- * time the proof is that endpoints which are made then talk to each other, both ways, through the switch.
+ * Interfaces that change under a running daemon (loader/load/link_watch.c): deleted and made anew,
+ * renamed, with another MTU, another address. Each time the proof is that endpoints which are made
+ * then talk to each other, both ways, through the switch.
  */
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -13,10 +14,10 @@
 #define TALKS 20 /* messages that each is to get from the other */
 
 /* Serves until @cond; a busy machine does not reach the limit. */
-#define UNTIL(cond, ...) \
-	do { \
-		uint64_t until_ = t_mono() + 60000000000ULL; \
-		for (; !(cond); rack_serve(2)) \
+#define UNTIL(cond, ...)                                       \
+	do {                                                   \
+		uint64_t until_ = t_mono() + 60000000000ULL;   \
+		for (; !(cond); rack_serve(2))                 \
 			CHECK(t_mono() < until_, __VA_ARGS__); \
 	} while (0)
 
@@ -64,8 +65,12 @@ static int talker(unsigned int host, unsigned int me, size_t len)
 	return 0;
 }
 
-/* Two new endpoints on two hosts hear each other. @addr: what the first one's address is to be; NULL: any. */
-static void they_talk(unsigned int a, unsigned int b, size_t len, const char *addr, const char *when)
+/*
+ * Two new endpoints on two hosts hear each other. @addr: what the first one's address is to be;
+ * NULL: any.
+ */
+static void they_talk(unsigned int a, unsigned int b, size_t len, const char *addr,
+		      const char *when)
 {
 	const unsigned int host[2] = { a, b };
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -88,14 +93,16 @@ static void they_talk(unsigned int a, unsigned int b, size_t len, const char *ad
 			CHECK(!talk[k].error[0], "%s: %s", when, talk[k].error);
 		if (t_mono() > end)
 			rack_dump();
-		CHECK(t_mono() < end, "%s: they do not hear each other (%d, %d)", when, talk[0].done, talk[1].done);
+		CHECK(t_mono() < end, "%s: they do not hear each other (%d, %d)", when,
+		      talk[0].done, talk[1].done);
 		rack_serve(5);
 	}
 	if (addr) {
 		char text[64];
 
 		snprintf(text, sizeof(text), "%s:%u", addr, talk[0].addr.port);
-		CHECK(!bl_addr_parse(&want, text) && !memcmp(want.ip, talk[0].addr.ip, 16), "%s: the endpoint has another address", when);
+		CHECK(!bl_addr_parse(&want, text) && !memcmp(want.ip, talk[0].addr.ip, 16),
+		      "%s: the endpoint has another address", when);
 	}
 	for (k = 0; k < 2; k++)
 		while (waitpid(pid[k], NULL, WNOHANG) != pid[k])
@@ -118,7 +125,8 @@ __attribute__((format(printf, 2, 3))) static void ip(unsigned int node, const ch
 
 static void open_rack(void)
 {
-	talk = mmap(NULL, 2 * sizeof(*talk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	talk = mmap(NULL, 2 * sizeof(*talk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		    0);
 	CHECK(talk != MAP_FAILED, "%s", strerror(errno));
 	rack.lab.spec.hosts = 3;
 	rack_open();
@@ -152,7 +160,10 @@ static unsigned int gone(unsigned int node)
 	return p.gone;
 }
 
-/* The link of a host, both ends, as a virtual machine's host or a driver that is loaded anew does it. */
+/*
+ * The link of a host, both ends, as a virtual machine's host or a driver that is loaded anew does
+ * it.
+ */
 static void make_anew(unsigned int host, const char *nic_name)
 {
 	unsigned int node = rack_host(host);
@@ -164,7 +175,8 @@ static void make_anew(unsigned int host, const char *nic_name)
 
 	memcpy(a.mac, nic->mac, 6);
 	memcpy(b.mac, port->mac, 6);
-	CHECK(!nl_open(&nl) && !nl_veth(&nl, &a, &b, rack.lab.nodes[nic->peer_node].netns, 1500), "veth");
+	CHECK(!nl_open(&nl) && !nl_veth(&nl, &a, &b, rack.lab.nodes[nic->peer_node].netns, 1500),
+	      "veth");
 	nic->ifindex = if_nametoindex(nic_name);
 	CHECK(!nl_tx_plain(nic_name) && !nl_up(&nl, nic->ifindex), "up");
 	CHECK(!lab_routes(&rack.lab, h), "routes");
@@ -173,7 +185,9 @@ static void make_anew(unsigned int host, const char *nic_name)
 	home = rack_away(nic->peer_node);
 	CHECK(!nl_open(&nl), "netlink");
 	port->ifindex = if_nametoindex(port->ifname);
-	CHECK(!nl_tx_plain(port->ifname) && !nl_up(&nl, port->ifindex) && !nl_master(&nl, port->ifindex, if_nametoindex("br0")), "up");
+	CHECK(!nl_tx_plain(port->ifname) && !nl_up(&nl, port->ifindex) &&
+		      !nl_master(&nl, port->ifindex, if_nametoindex("br0")),
+	      "up");
 	nl_close(&nl);
 	rack_back(home);
 }
@@ -232,7 +246,10 @@ static bool says(const char *path, const char *what)
 	return strstr(text, what);
 }
 
-/* The number of a port that is made anew is beyond what the running programs have room for: they say what to do, and that helps. */
+/*
+ * The number of a port that is made anew is beyond what the running programs have room for: they
+ * say what to do, and that helps.
+ */
 RACK_TEST(port__number_beyond_the_table)
 {
 	const char *said = BL_RUN_DIR "/said";
@@ -318,7 +335,8 @@ RACK_TEST(nic__is_renamed)
 
 	open_rack();
 	node = rack_host(0);
-	ip(node, "link set eth0 name lan7"); /* Linux allows that while it is up since 6.2, or so; see IFF_LIVE_RENAME_OK */
+	/* Linux allows that while it is up since 6.2, or so; see IFF_LIVE_RENAME_OK */
+	ip(node, "link set eth0 name lan7");
 	UNTIL(!strcmp(rack.node[node]->att[0].iface.name, "lan7"), "the host does not know");
 	they_talk(0, 1, 100, NULL, "under another name");
 	ip(0, "link set %s name swp.9", switch_port(0)->ifname);
@@ -346,8 +364,10 @@ RACK_TEST(address__changes)
 	ip(node, "addr flush dev eth0 scope global");
 	ip(node, "addr add 10.77.200.1/8 dev eth0");
 	ip(rack_host(1), "route replace 10.77.200.1/32 dev eth0");
-	ip(rack_host(1), "neigh replace 10.77.200.1 lladdr %02x:%02x:%02x:%02x:%02x:%02x dev eth0", rack.lab.nodes[node].ports[0].mac[0], rack.lab.nodes[node].ports[0].mac[1],
-	   rack.lab.nodes[node].ports[0].mac[2], rack.lab.nodes[node].ports[0].mac[3], rack.lab.nodes[node].ports[0].mac[4], rack.lab.nodes[node].ports[0].mac[5]);
+	ip(rack_host(1), "neigh replace 10.77.200.1 lladdr %02x:%02x:%02x:%02x:%02x:%02x dev eth0",
+	   rack.lab.nodes[node].ports[0].mac[0], rack.lab.nodes[node].ports[0].mac[1],
+	   rack.lab.nodes[node].ports[0].mac[2], rack.lab.nodes[node].ports[0].mac[3],
+	   rack.lab.nodes[node].ports[0].mac[4], rack.lab.nodes[node].ports[0].mac[5]);
 	rack_serve(100); /* what the kernel said of it is there, and is read before they ask */
 	they_talk(0, 1, 100, "10.77.200.1", "with another address");
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Total order among 2, 8 and 16 endpoints, on one switch (L2) and on a leaf-spine fabric (L3, ECMP). Nothing may be lost here: windows are so small that
- * no queue can overflow, and nobody is taken for dead.
+ * Total order among 2, 8 and 16 endpoints, on one switch (L2) and on a leaf-spine fabric (L3,
+ * ECMP). Nothing may be lost here: windows are so small that no queue can overflow, and nobody is
+ * taken for dead.
  *
- * Each case is one rack, on which the talks follow one another: making a rack takes longer than a talk.
+ * Each case is one rack, on which the talks follow one another: making a rack takes longer than a
+ * talk.
  */
 #include "traffic.h"
 
@@ -32,15 +34,30 @@ RACK_TEST(one_switch)
 	rack.lab.spec.hosts = 8;
 	rack.tweak = patient;
 	rack_open();
-	talk("2 endpoints, all to all", 2, 2, (struct tr_cfg){ .scatterings = 5000, .len = 200, .items = 2 });
+	talk("2 endpoints, all to all", 2, 2,
+	     (struct tr_cfg){ .scatterings = 5000, .len = 200, .items = 2 });
 	talk("8 endpoints, all to all", 8, 8, (struct tr_cfg){ .scatterings = 1500, .len = 200 });
-	talk("8 endpoints, random subsets", 8, 8, (struct tr_cfg){ .scatterings = 2000, .len = 1400, .fan = 5, .items = 4, .more = 100 });
-	talk("16 endpoints on 4 hosts", 16, 4, (struct tr_cfg){ .scatterings = 500, .len = 300, .fan = 16, .items = 2, .more = 64 });
-	talk("16 endpoints on 8 hosts, all to all", 16, 8, (struct tr_cfg){ .scatterings = 500, .len = 100 });
-	talk("8 endpoints on one host", 8, 1, (struct tr_cfg){ .scatterings = 500, .len = 1400, .fan = 4, .items = 2, .more = 64 });
-	talk("sizes up to 1 MiB", 6, 4, (struct tr_cfg){ .scatterings = 60, .len = 1450, .fan = 3, .items = 3, .more = 64, .big = 40 });
-	talk("slowly", 4, 4, (struct tr_cfg){ .scatterings = 500, .len = 100, .fan = 3, .gap_us = 1000 });
-	talk("IPv6", 8, 4, (struct tr_cfg){ .scatterings = 800, .len = 1400, .fan = 5, .items = 2, .more = 64, .family = AF_INET6 });
+	talk("8 endpoints, random subsets", 8, 8,
+	     (struct tr_cfg){
+		     .scatterings = 2000, .len = 1400, .fan = 5, .items = 4, .more = 100 });
+	talk("16 endpoints on 4 hosts", 16, 4,
+	     (struct tr_cfg){ .scatterings = 500, .len = 300, .fan = 16, .items = 2, .more = 64 });
+	talk("16 endpoints on 8 hosts, all to all", 16, 8,
+	     (struct tr_cfg){ .scatterings = 500, .len = 100 });
+	talk("8 endpoints on one host", 8, 1,
+	     (struct tr_cfg){ .scatterings = 500, .len = 1400, .fan = 4, .items = 2, .more = 64 });
+	talk("sizes up to 1 MiB", 6, 4,
+	     (struct tr_cfg){
+		     .scatterings = 60, .len = 1450, .fan = 3, .items = 3, .more = 64, .big = 40 });
+	talk("slowly", 4, 4,
+	     (struct tr_cfg){ .scatterings = 500, .len = 100, .fan = 3, .gap_us = 1000 });
+	talk("IPv6", 8, 4,
+	     (struct tr_cfg){ .scatterings = 800,
+			      .len = 1400,
+			      .fan = 5,
+			      .items = 2,
+			      .more = 64,
+			      .family = AF_INET6 });
 }
 
 RACK_TEST(leaf_spine)
@@ -49,15 +66,26 @@ RACK_TEST(leaf_spine)
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
 	rack.tweak = patient;
 	rack_open();
-	talk("2 endpoints, all to all", 2, 8, (struct tr_cfg){ .scatterings = 3000, .len = 200, .items = 2 });
+	talk("2 endpoints, all to all", 2, 8,
+	     (struct tr_cfg){ .scatterings = 3000, .len = 200, .items = 2 });
 	talk("8 endpoints, all to all", 8, 8, (struct tr_cfg){ .scatterings = 800, .len = 200 });
-	talk("8 endpoints, random subsets", 8, 8, (struct tr_cfg){ .scatterings = 1500, .len = 1400, .fan = 5, .items = 3, .more = 100 });
-	talk("16 endpoints, all to all", 16, 8, (struct tr_cfg){ .scatterings = 300, .len = 300, .items = 2 });
-	talk("sizes up to 1 MiB", 6, 6, (struct tr_cfg){ .scatterings = 40, .len = 1450, .fan = 3, .items = 3, .more = 64, .big = 40 });
-	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 500, .len = 1400, .fan = 3, .big = 3, .family = AF_INET6 });
+	talk("8 endpoints, random subsets", 8, 8,
+	     (struct tr_cfg){
+		     .scatterings = 1500, .len = 1400, .fan = 5, .items = 3, .more = 100 });
+	talk("16 endpoints, all to all", 16, 8,
+	     (struct tr_cfg){ .scatterings = 300, .len = 300, .items = 2 });
+	talk("sizes up to 1 MiB", 6, 6,
+	     (struct tr_cfg){
+		     .scatterings = 40, .len = 1450, .fan = 3, .items = 3, .more = 64, .big = 40 });
+	talk("IPv6", 8, 8,
+	     (struct tr_cfg){
+		     .scatterings = 500, .len = 1400, .fan = 3, .big = 3, .family = AF_INET6 });
 }
 
-/* Links of a switch were down, one after the other: Linux has forgotten the routes over them, and takes them again. */
+/*
+ * Links of a switch were down, one after the other: Linux has forgotten the routes over them, and
+ * takes them again.
+ */
 static void routes_again(enum lab_kind kind)
 {
 	const struct lab_node *n;
@@ -72,7 +100,8 @@ static void routes_again(enum lab_kind kind)
 		rack_link(node, n->ports[i].ifname, false);
 		rack_link(node, n->ports[i].ifname, true);
 		home = rack_away(node);
-		CHECK(!lab_routes(&rack.lab, &rack.lab.nodes[node]), "%s does not get its routes over %s again", n->name, n->ports[i].ifname);
+		CHECK(!lab_routes(&rack.lab, &rack.lab.nodes[node]),
+		      "%s does not get its routes over %s again", n->name, n->ports[i].ifname);
 		rack_back(home);
 	}
 }
@@ -85,9 +114,12 @@ RACK_TEST(three_tiers)
 	rack.lab.spec.cores = 2;
 	rack.tweak = patient;
 	rack_open();
-	talk("2 endpoints, all to all", 2, 8, (struct tr_cfg){ .scatterings = 1500, .len = 200, .items = 2 });
-	talk("8 endpoints, random subsets", 8, 8, (struct tr_cfg){ .scatterings = 800, .len = 1400, .fan = 5, .items = 3, .more = 100 });
-	talk("IPv6", 8, 8, (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
+	talk("2 endpoints, all to all", 2, 8,
+	     (struct tr_cfg){ .scatterings = 1500, .len = 200, .items = 2 });
+	talk("8 endpoints, random subsets", 8, 8,
+	     (struct tr_cfg){ .scatterings = 800, .len = 1400, .fan = 5, .items = 3, .more = 100 });
+	talk("IPv6", 8, 8,
+	     (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
 	routes_again(LAB_SPINE);
 	routes_again(LAB_TOR);
 	routes_again(LAB_CORE);
@@ -100,9 +132,13 @@ RACK_TEST(dumbbell)
 	rack.lab.spec.leaf_spine = rack.lab.spec.dumbbell = rack.lab.spec.l3 = true;
 	rack.tweak = patient;
 	rack_open();
-	talk("2 endpoints, all to all", 2, 6, (struct tr_cfg){ .scatterings = 2000, .len = 200, .items = 2 });
-	talk("6 endpoints, random subsets", 6, 6, (struct tr_cfg){ .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 100 });
-	talk("IPv6", 6, 6, (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
+	talk("2 endpoints, all to all", 2, 6,
+	     (struct tr_cfg){ .scatterings = 2000, .len = 200, .items = 2 });
+	talk("6 endpoints, random subsets", 6, 6,
+	     (struct tr_cfg){
+		     .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 100 });
+	talk("IPv6", 6, 6,
+	     (struct tr_cfg){ .scatterings = 300, .len = 1400, .fan = 3, .family = AF_INET6 });
 }
 
 int main(void)

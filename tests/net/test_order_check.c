@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The judge is judged: hand-made logs, good ones and one for each way to be wrong. A checker that has not been seen to fail proves nothing.
+ * The judge is judged: hand-made logs, good ones and one for each way to be wrong. A checker that
+ * has not been seen to fail proves nothing.
  */
 #include <setjmp.h>
 #include <stddef.h>
@@ -11,26 +12,38 @@
 #include "order_check.h"
 
 #define R(n) (1ULL << (n))
-#define G(s, q) { .sender = (s), .seq = (q), .hash = 100 * (s) + (q) }
-#define GI(s, q, i, h) { .sender = (s), .seq = (q), .item = (i), .hash = (h) }
-#define S(s, q, t) { .to = (t), .items = 1, .hash = { 100 * (s) + (q) } }
+#define G(s, q)                                                    \
+	{                                                          \
+		.sender = (s), .seq = (q), .hash = 100 * (s) + (q) \
+	}
+#define GI(s, q, i, h)                                              \
+	{                                                           \
+		.sender = (s), .seq = (q), .item = (i), .hash = (h) \
+	}
+#define S(s, q, t)                                                 \
+	{                                                          \
+		.to = (t), .items = 1, .hash = { 100 * (s) + (q) } \
+	}
 
-static void give(struct oc *c, unsigned int node, const struct oc_sent *s, uint32_t ns, const struct oc_got *g, uint32_t ng)
+static void give(struct oc *c, unsigned int node, const struct oc_sent *s, uint32_t ns,
+		 const struct oc_got *g, uint32_t ng)
 {
 	c->log[node] = (struct oc_log){ .sent = s, .nsent = ns, .got = g, .ngot = ng };
 	if (c->nodes <= node)
 		c->nodes = node + 1;
 }
 #define GIVE(c, n, s, g) give(c, n, s, sizeof(s) / sizeof(s[0]), g, sizeof(g) / sizeof(g[0]))
-#define GIVE_G(c, n, g) give(c, n, NULL, 0, g, sizeof(g) / sizeof(g[0]))
+#define GIVE_G(c, n, g)  give(c, n, NULL, 0, g, sizeof(g) / sizeof(g[0]))
 
-#define ALL (R(2) | R(3))
+#define ALL              (R(2) | R(3))
 static const struct oc_sent sent0[] = { S(0, 0, ALL), S(0, 1, ALL), S(0, 2, R(2)) };
 static const struct oc_sent sent1[] = { S(1, 0, ALL), S(1, 1, ALL), S(1, 2, R(3)) };
 
-static void expect(const struct oc_got *a, uint32_t na, const struct oc_got *b, uint32_t nb, bool complete, enum oc_verdict want)
+static void expect(const struct oc_got *a, uint32_t na, const struct oc_got *b, uint32_t nb,
+		   bool complete, enum oc_verdict want)
 {
-	struct oc c = { .complete_from = complete ? R(0) | R(1) : 0, .complete_to = complete ? ALL : 0 };
+	struct oc c = { .complete_from = complete ? R(0) | R(1) : 0,
+			.complete_to = complete ? ALL : 0 };
 	enum oc_verdict v;
 
 	give(&c, 0, sent0, 3, NULL, 0);
@@ -43,7 +56,8 @@ static void expect(const struct oc_got *a, uint32_t na, const struct oc_got *b, 
 	assert_int_equal(v, want);
 	assert_true(want == OC_OK || c.text[0]);
 }
-#define EXPECT(a, b, complete, want) expect(a, sizeof(a) / sizeof(a[0]), b, sizeof(b) / sizeof(b[0]), complete, want)
+#define EXPECT(a, b, complete, want) \
+	expect(a, sizeof(a) / sizeof(a[0]), b, sizeof(b) / sizeof(b[0]), complete, want)
 
 static void good(void **state)
 {
@@ -145,7 +159,8 @@ static void order__circle_of_three(void **state)
 	static const struct oc_sent x[] = { { .to = R(3) | R(5), .items = 1, .hash = { 0 } } };
 	static const struct oc_sent y[] = { { .to = R(3) | R(4), .items = 1, .hash = { 100 } } };
 	static const struct oc_sent z[] = { { .to = R(4) | R(5), .items = 1, .hash = { 200 } } };
-	static const struct oc_got a[] = { G(0, 0), G(1, 0) }, b[] = { G(1, 0), G(2, 0) }, c3[] = { G(2, 0), G(0, 0) };
+	static const struct oc_got a[] = { G(0, 0), G(1, 0) }, b[] = { G(1, 0), G(2, 0) },
+				   c3[] = { G(2, 0), G(0, 0) };
 	static const struct oc_got good3[] = { G(0, 0), G(2, 0) };
 	struct oc c = { .nodes = 0 };
 
@@ -163,8 +178,14 @@ static void order__circle_of_three(void **state)
 static void causal__answer_first(void **state)
 {
 	static const struct oc_sent q[] = { { .to = R(1) | R(2), .items = 1, .hash = { 0 } } };
-	static const struct oc_sent ans[] = { { .to = R(2), .items = 1, .hash = { 100 }, .after = 1, .after_sender = 0, .after_seq = 0 } };
-	static const struct oc_got at1[] = { G(0, 0) }, good2[] = { G(0, 0), G(1, 0) }, bad2[] = { G(1, 0), G(0, 0) };
+	static const struct oc_sent ans[] = { { .to = R(2),
+						.items = 1,
+						.hash = { 100 },
+						.after = 1,
+						.after_sender = 0,
+						.after_seq = 0 } };
+	static const struct oc_got at1[] = { G(0, 0) }, good2[] = { G(0, 0), G(1, 0) },
+				   bad2[] = { G(1, 0), G(0, 0) };
 	struct oc c = { .nodes = 0 };
 
 	give(&c, 0, q, 1, NULL, 0);
@@ -175,11 +196,17 @@ static void causal__answer_first(void **state)
 	assert_int_equal(oc_check(&c), OC_CAUSAL);
 }
 
-/* q -> a (answer) -> b (next of the same sender), and a receiver that has b before q, but never saw a */
+/*
+ * q -> a (answer) -> b (next of the same sender), and a receiver that has b before q, but never saw
+ * a
+ */
 static void causal__through_a_third(void **state)
 {
 	static const struct oc_sent q[] = { { .to = R(1) | R(2), .items = 1, .hash = { 0 } } };
-	static const struct oc_sent ab[] = { { .to = R(3), .items = 1, .hash = { 100 }, .after = 1 }, { .to = R(2), .items = 1, .hash = { 101 } } };
+	static const struct oc_sent ab[] = {
+		{ .to = R(3), .items = 1, .hash = { 100 }, .after = 1 },
+		{ .to = R(2), .items = 1, .hash = { 101 } }
+	};
 	static const struct oc_got at1[] = { G(0, 0) }, bad2[] = { G(1, 1), G(0, 0) };
 	struct oc c = { .nodes = 4 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at nodes that run: beacons come all the time, so lanes obey by themselves, and what stands still is seen at the hosts. Ports 0, 1 and 2 of the switch are those of hosts 0, 1 and 2.
+ * The controller's orders at nodes that run: beacons come all the time, so lanes obey by
+ * themselves, and what stands still is seen at the hosts. Ports 0, 1 and 2 of the switch are those
+ * of hosts 0, 1 and 2.
  */
 #include "traffic.h"
 #include "loader/order/fence.h"
@@ -11,7 +13,8 @@ static struct bl_order_port look(unsigned int node, unsigned int port)
 {
 	struct bl_order_port v[8];
 
-	CHECK(bl_order_look(rack.node[node], v, 8) > (int)port && v[port].port == port, "%s cannot be looked at", rack.lab.nodes[node].name);
+	CHECK(bl_order_look(rack.node[node], v, 8) > (int)port && v[port].port == port,
+	      "%s cannot be looked at", rack.lab.nodes[node].name);
 	return v[port];
 }
 
@@ -37,7 +40,9 @@ static void passes(unsigned int host, uint64_t c, const char *when)
 	uint64_t end = t_mono() + 60000000000ULL;
 
 	while (commit48(host) <= c) {
-		CHECK(t_mono() < end, "host %u's commit barrier stands at %" PRIu64 " %s, and should pass %" PRIu64, host, commit48(host), when, c);
+		CHECK(t_mono() < end,
+		      "host %u's commit barrier stands at %" PRIu64 " %s, and should pass %" PRIu64,
+		      host, commit48(host), when, c);
 		rack_serve(2);
 	}
 }
@@ -60,7 +65,8 @@ static void stands(uint64_t c)
 
 	goes_on(1);
 	for (i = 0; i < 3; i++)
-		CHECK(commit48(i) <= c, "host %u's commit barrier is %" PRIu64 ", beyond %" PRIu64, i, commit48(i), c);
+		CHECK(commit48(i) <= c, "host %u's commit barrier is %" PRIu64 ", beyond %" PRIu64,
+		      i, commit48(i), c);
 }
 
 /* A host that has no CPU for a while is in all the same. */
@@ -76,7 +82,8 @@ static void begin(void)
 	rack.tweak = patient;
 	rack_open();
 	rack_settle();
-	CHECK(look(SWITCH, 0).in && look(SWITCH, 0).neighbour, "port 0: in %d, neighbour %x", look(SWITCH, 0).in, look(SWITCH, 0).neighbour);
+	CHECK(look(SWITCH, 0).in && look(SWITCH, 0).neighbour, "port 0: in %d, neighbour %x",
+	      look(SWITCH, 0).in, look(SWITCH, 0).neighbour);
 }
 
 RACK_TEST(freeze__and_resume)
@@ -90,7 +97,8 @@ RACK_TEST(freeze__and_resume)
 	t = t_mono();
 	CHECK(!bl_order_freeze(rack.node[SWITCH], 5, 0, &p), "freeze");
 	fprintf(stderr, "  frozen within %.2f ms\n", (double)(t_mono() - t) / 1e6);
-	CHECK(p.held && p.in && p.death == death + 1 && p.c != BL_ORDER_NO_C, "held %d, in %d, death %u after %u", p.held, p.in, p.death, death);
+	CHECK(p.held && p.in && p.death == death + 1 && p.c != BL_ORDER_NO_C,
+	      "held %d, in %d, death %u after %u", p.held, p.in, p.death, death);
 	stands(p.c);
 	CHECK(look(SWITCH, 0).c == p.c && look(SWITCH, 0).death == p.death, "it moved");
 	CHECK(bl_order_resume(rack.node[SWITCH], 5, 0, p.death - 1) == -ENOENT, "another death");
@@ -99,7 +107,9 @@ RACK_TEST(freeze__and_resume)
 	CHECK(!bl_order_resume(rack.node[SWITCH], 5, 0, p.death), "resume");
 	fprintf(stderr, "  resumed within %.2f ms\n", (double)(t_mono() - t) / 1e6);
 	passes(1, p.c, "after RESUME");
-	CHECK(bl_order_freeze(rack.node[SWITCH], 4, 0, &p) == -ESTALE && rack_count(SWITCH, BL_R_EPOCH_OLD) == 1, "an old epoch was obeyed, or not counted");
+	CHECK(bl_order_freeze(rack.node[SWITCH], 4, 0, &p) == -ESTALE &&
+		      rack_count(SWITCH, BL_R_EPOCH_OLD) == 1,
+	      "an old epoch was obeyed, or not counted");
 }
 
 /* The NIC of a host: frozen, it holds its own commit barrier; barred, those of all others. */
@@ -110,7 +120,8 @@ RACK_TEST(host__frozen_and_barred)
 	uint64_t c;
 
 	begin();
-	CHECK(!bl_order_freeze(rack.node[rack_host(0)], 5, 0, &p) && p.held && p.neighbour, "freeze: held %d, neighbour %x", p.held, p.neighbour);
+	CHECK(!bl_order_freeze(rack.node[rack_host(0)], 5, 0, &p) && p.held && p.neighbour,
+	      "freeze: held %d, neighbour %x", p.held, p.neighbour);
 	passes(1, p.c, "while another's NIC is frozen");
 	CHECK(commit48(0) <= p.c, "a frozen NIC's commit barrier rose");
 	CHECK(!bl_order_resume(rack.node[rack_host(0)], 5, 0, p.death), "resume");
@@ -131,7 +142,10 @@ static void regroup(struct bl_node_cfg *cfg, const struct lab_node *n)
 		cfg->one_lane = true;
 }
 
-/* A daemon comes, and regroups the ports: who stands still does so, who is barred is, and the epoch is what it was. */
+/*
+ * A daemon comes, and regroups the ports: who stands still does so, who is barred is, and the epoch
+ * is what it was.
+ */
 RACK_TEST(reload__keeps_what_was_ordered)
 {
 	struct bl_order_port p, q;
@@ -147,9 +161,12 @@ RACK_TEST(reload__keeps_what_was_ordered)
 	rack.tweak = regroup;
 	rack_open_node(SWITCH);
 	rack_settle();
-	CHECK(bl_order_epoch(rack.node[SWITCH]) == 5, "epoch %" PRIu64, bl_order_epoch(rack.node[SWITCH]));
+	CHECK(bl_order_epoch(rack.node[SWITCH]) == 5, "epoch %" PRIu64,
+	      bl_order_epoch(rack.node[SWITCH]));
 	q = look(SWITCH, 0);
-	CHECK(q.held && q.c == p.c && q.death == p.death, "after the reload: held %d, c %" PRIu64 " (was %" PRIu64 "), death %u (was %u)", q.held, q.c, p.c, q.death, p.death);
+	CHECK(q.held && q.c == p.c && q.death == p.death,
+	      "after the reload: held %d, c %" PRIu64 " (was %" PRIu64 "), death %u (was %u)",
+	      q.held, q.c, p.c, q.death, p.death);
 	CHECK(look(SWITCH, 2).barred, "no longer barred");
 	stands(p.c);
 	CHECK(!bl_order_resume(rack.node[SWITCH], 5, 0, p.death), "resume");

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The pacer's thread by itself: it gives every node its turns, sleeps when nothing is due, is woken by a bell and by time, and stops at once. The nodes' programs here are a few
- * instructions that count their turn and, when the test wants it, an emission; what is due is what the test writes.
+ * The pacer's thread by itself: it gives every node its turns, sleeps when nothing is due, is woken
+ * by a bell and by time, and stops at once. The nodes' programs here are a few instructions that
+ * count their turn and, when the test wants it, an emission; what is due is what the test writes.
  */
 #include <linux/if_ether.h>
 #include <sys/syscall.h>
 #include "rack.h"
 #include "loader/node_priv.h"
 
-#define INSN(c, d, s, o, i) ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
-#define MAP_VALUE(reg, fd, off) INSN(BPF_LD | BPF_DW | BPF_IMM, reg, BPF_PSEUDO_MAP_VALUE, 0, fd), INSN(0, 0, 0, 0, off)
-#define MAP_PTR(reg, fd)	INSN(BPF_LD | BPF_DW | BPF_IMM, reg, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
+#define INSN(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+#define MAP_VALUE(reg, fd, off) \
+	INSN(BPF_LD | BPF_DW | BPF_IMM, reg, BPF_PSEUDO_MAP_VALUE, 0, fd), INSN(0, 0, 0, 0, off)
+#define MAP_PTR(reg, fd) \
+	INSN(BPF_LD | BPF_DW | BPF_IMM, reg, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
 
 struct node {
 	struct bl_pace pace;
@@ -45,20 +49,26 @@ static void node_make(struct node *n)
 	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
 
 	memset(n, 0, sizeof(*n));
-	n->fds.page = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pace_page", 4, sizeof(struct bl_pace_page), 1, &o);
+	n->fds.page = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pace_page", 4,
+				     sizeof(struct bl_pace_page), 1, &o);
 	n->fds.due = bpf_map_create(BPF_MAP_TYPE_ARRAY, "due", 4, sizeof(struct bl_due), 1, NULL);
 	n->fds.bell = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bell", 0, 0, 4096, NULL);
 	CHECK(n->fds.page >= 0 && n->fds.due >= 0 && n->fds.bell >= 0, "%s", strerror(errno));
 	/* turns += 1; emitted += reserved word that the test sets (here: failed) */
 	const struct bpf_insn pace[] = {
 		MAP_VALUE(BPF_REG_1, n->fds.page, 0),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1, offsetof(struct bl_pace_page, turns), 0),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1,
+		     offsetof(struct bl_pace_page, turns), 0),
 		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, 1),
-		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_2, offsetof(struct bl_pace_page, turns), 0),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1, offsetof(struct bl_pace_page, emitted), 0),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1, offsetof(struct bl_pace_page, failed), 0),
+		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_2,
+		     offsetof(struct bl_pace_page, turns), 0),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1,
+		     offsetof(struct bl_pace_page, emitted), 0),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1,
+		     offsetof(struct bl_pace_page, failed), 0),
 		INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_2, BPF_REG_3, 0, 0),
-		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_2, offsetof(struct bl_pace_page, emitted), 0),
+		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_2,
+		     offsetof(struct bl_pace_page, emitted), 0),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, XDP_DROP),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
@@ -85,7 +95,8 @@ static void node_make(struct node *n)
 static void ring_bell(struct node *n)
 {
 	uint8_t frame[64] = { 0 };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = sizeof(frame), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = frame, .data_size_in = sizeof(frame),
+		    .repeat = 1);
 
 	CHECK(!bpf_prog_test_run_opts(n->ring, &o), "%s", strerror(errno));
 }
@@ -137,13 +148,13 @@ static uint32_t woken(struct node *n)
 #define LONG_MS 60000
 
 /* Whether @cond comes true within @ms. */
-#define WITHIN(cond, ms) \
-	({ \
-		uint64_t end_ = t_mono() + (ms) * 1000000ULL; \
-		bool ok_; \
-		while (!(ok_ = (cond)) && t_mono() < end_) \
-			usleep(50); \
-		ok_; \
+#define WITHIN(cond, ms)                                    \
+	({                                                  \
+		uint64_t end_ = t_mono() + (ms)*1000000ULL; \
+		bool ok_;                                   \
+		while (!(ok_ = (cond)) && t_mono() < end_)  \
+			usleep(50);                         \
+		ok_;                                        \
 	})
 #define COMES(cond) WITHIN(cond, LONG_MS)
 
@@ -333,7 +344,10 @@ RACK_TEST(wake__due)
 	bl_server_free(server);
 }
 
-/* Something came between the last turn and the sleep: bl_due.next says so, though the page does not. */
+/*
+ * Something came between the last turn and the sleep: bl_due.next says so, though the page does
+ * not.
+ */
 RACK_TEST(sleep__looks_once_more)
 {
 	static struct bl_due due;
@@ -437,8 +451,13 @@ RACK_TEST(spin__others_get_the_cpu)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(turns__every_node_its_share), cmocka_unit_test(sleep__nothing_due), cmocka_unit_test(sleep__not_while_frames_go),
-		cmocka_unit_test(wake__bell), cmocka_unit_test(wake__due), cmocka_unit_test(sleep__looks_once_more), cmocka_unit_test(stop__within_10_ms),
+		cmocka_unit_test(turns__every_node_its_share),
+		cmocka_unit_test(sleep__nothing_due),
+		cmocka_unit_test(sleep__not_while_frames_go),
+		cmocka_unit_test(wake__bell),
+		cmocka_unit_test(wake__due),
+		cmocka_unit_test(sleep__looks_once_more),
+		cmocka_unit_test(stop__within_10_ms),
 		cmocka_unit_test(spin__others_get_the_cpu),
 	};
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A running switch gets new ports, and one of them cannot be had (loader/switch.c: attach_all): the start fails, what it had
- * attached to the other new ports is taken off again, and those that were there before go on.
+ * A running switch gets new ports, and one of them cannot be had (loader/switch.c: attach_all): the
+ * start fails, what it had attached to the other new ports is taken off again, and those that were
+ * there before go on.
  */
 #include "reliable.h"
 
@@ -9,8 +10,8 @@
 
 #define TCX_EGRESS 47 /* BPF_TCX_EGRESS */
 
-#define HOSTS 4
-#define FEW   2
+#define HOSTS      4
+#define FEW        2
 
 static unsigned int ports = FEW; /* that the switch is configured with */
 static char last[IFNAMSIZ], before_last[IFNAMSIZ];
@@ -36,7 +37,9 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	cfg->fdb_count = k;
 }
 
-/* Programs on that interface of the switch: at egress, whatever the kernel calls its hook, and XDP. */
+/*
+ * Programs on that interface of the switch: at egress, whatever the kernel calls its hook, and XDP.
+ */
 static unsigned int programs(const char *ifname)
 {
 	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = BL_TC_HANDLE, .priority = BL_TC_PRIORITY);
@@ -70,12 +73,19 @@ static bool two_have(void)
 
 static bool two_have_more(void)
 {
-	return TR_LOAD(tr_sh->node[0].received) > TR_LOAD(tr_sh->node[0].user[0]) + 100 && TR_LOAD(tr_sh->node[1].received) > TR_LOAD(tr_sh->node[1].user[0]) + 100;
+	return TR_LOAD(tr_sh->node[0].received) > TR_LOAD(tr_sh->node[0].user[0]) + 100 &&
+	       TR_LOAD(tr_sh->node[1].received) > TR_LOAD(tr_sh->node[1].user[0]) + 100;
 }
 
 RACK_TEST(new_ports__all_or_none)
 {
-	struct tr_cfg cfg = { .fn = tr_mix, .until_enough = true, .len = 100, .gap_us = 2000, .to = 3, .quiet_ms = 4000, .ring_bytes = TR_RING_TIGHT(4) };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .len = 100,
+			      .gap_us = 2000,
+			      .to = 3,
+			      .quiet_ms = 4000,
+			      .ring_bytes = TR_RING_TIGHT(4) };
 	struct bl_err err = { 0 };
 	char pin[512];
 	unsigned int i;
@@ -88,15 +98,23 @@ RACK_TEST(new_ports__all_or_none)
 		tr_add(&cfg);
 	tr_go();
 	CHECK(tr_until(two_have, 60000), "nothing is delivered");
-	CHECK(!programs(last) && !programs(before_last), "ports that are not configured have programs");
+	CHECK(!programs(last) && !programs(before_last), "ports that are not configured have "
+							 "programs");
 
-	/* a name that cannot be pinned: the last port's program fails when the one before has its own */
+	/*
+	 * a name that cannot be pinned: the last port's program fails when the one before has its
+	 * own
+	 */
 	snprintf(pin, sizeof(pin), "%s/links/egress-%s", rack.dir[0], last);
 	CHECK(!mkdir(pin, 0700), "%s: %s", pin, strerror(errno));
 	rack.lab.nodes[0].nports = ports = HOSTS;
 	rack_close_node(0);
-	CHECK(!rack_start_node(0, &err) && strstr(err.text, "pin"), "it was started with a port that it cannot have: %s", err.text);
-	CHECK(!programs(before_last) && !pinned("egress", before_last) && !pinned("xdp", before_last), "%s has %u programs still, of a start that failed", before_last, programs(before_last));
+	CHECK(!rack_start_node(0, &err) && strstr(err.text, "pin"),
+	      "it was started with a port that it cannot have: %s", err.text);
+	CHECK(!programs(before_last) && !pinned("egress", before_last) &&
+		      !pinned("xdp", before_last),
+	      "%s has %u programs still, of a start that failed", before_last,
+	      programs(before_last));
 	CHECK(!programs(last), "%s has programs of a start that failed", last);
 	for (i = 0; i < 2; i++)
 		TR_STORE(tr_sh->node[i].user[0], TR_LOAD(tr_sh->node[i].received));
@@ -104,7 +122,8 @@ RACK_TEST(new_ports__all_or_none)
 
 	CHECK(!rmdir(pin), "%s: %s", pin, strerror(errno));
 	rack_open_node(0);
-	CHECK(programs(before_last) == 2 && programs(last) == 2, "the new ports have %u and %u programs", programs(before_last), programs(last));
+	CHECK(programs(before_last) == 2 && programs(last) == 2,
+	      "the new ports have %u and %u programs", programs(before_last), programs(last));
 	for (i = 0; i < 2; i++)
 		TR_STORE(tr_sh->node[i].user[0], TR_LOAD(tr_sh->node[i].received));
 	CHECK(tr_until(two_have_more, 60000), "the ports of before stand still with the new ones");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Reliable scatterings on racks that lose frames: whatever is lost, every message is delivered, once, in one order, at all its receivers. Frames are dropped before the hosts' XDP programs: prepares, acknowledgements,
- * windows, beacons, all alike.
+ * Reliable scatterings on racks that lose frames: whatever is lost, every message is delivered,
+ * once, in one order, at all its receivers. Frames are dropped before the hosts' XDP programs:
+ * prepares, acknowledgements, windows, beacons, all alike.
  */
 #include "maps/failure_abi.h"
 #include "reliable.h"
@@ -15,7 +16,8 @@ static void judge(void)
 	tr_judge(~0ULL, ~0ULL);
 	for (i = 0; i < tr_sh->count; i++)
 		lost += tr_sh->node[i].nfailed;
-	fprintf(stderr, "  sent again %" PRIu64 ", duplicates %" PRIu64 "\n", TR_SUM(retransmits), TR_SUM(duplicates));
+	fprintf(stderr, "  sent again %" PRIu64 ", duplicates %" PRIu64 "\n", TR_SUM(retransmits),
+		TR_SUM(duplicates));
 	CHECK(!lost, "%" PRIu64 " messages were reported as failed", lost);
 	CHECK(!TR_SUM(late_dropped), "late");
 	CHECK(!TR_SUM(malformed), "malformed");
@@ -58,13 +60,17 @@ static void run(unsigned int hosts, uint32_t per_65536, struct tr_cfg cfg)
 
 RACK_TEST(rack__no_loss)
 {
-	run(4, 0, (struct tr_cfg){ .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 80 });
-	CHECK(rack_count_all(BL_R_PREPARED) && rack_count_all(BL_R_ACKED) && rack_count_all(BL_R_COMMITTED), "nothing was committed");
+	run(4, 0,
+	    (struct tr_cfg){ .scatterings = 1000, .len = 1400, .fan = 4, .items = 3, .more = 80 });
+	CHECK(rack_count_all(BL_R_PREPARED) && rack_count_all(BL_R_ACKED) &&
+		      rack_count_all(BL_R_COMMITTED),
+	      "nothing was committed");
 }
 
 RACK_TEST(rack__1_percent)
 {
-	run(4, 655, (struct tr_cfg){ .scatterings = 400, .len = 1400, .fan = 4, .items = 2, .more = 80 });
+	run(4, 655,
+	    (struct tr_cfg){ .scatterings = 400, .len = 1400, .fan = 4, .items = 2, .more = 80 });
 	CHECK(TR_SUM(retransmits) > 0, "nothing was lost: this proves nothing");
 }
 
@@ -84,7 +90,10 @@ RACK_TEST(leaf_spine__10_percent)
 	run(4, 6554, (struct tr_cfg){ .scatterings = 150, .len = 300, .fan = 4 });
 }
 
-/* Four ToRs, four spines, two cores: reliable scatterings between the pods, by three tiers of switches. */
+/*
+ * Four ToRs, four spines, two cores: reliable scatterings between the pods, by three tiers of
+ * switches.
+ */
 RACK_TEST(three_tiers__1_percent)
 {
 	rack.lab.spec.leaf_spine = rack.lab.spec.l3 = true;
@@ -93,11 +102,21 @@ RACK_TEST(three_tiers__1_percent)
 	CHECK(TR_SUM(retransmits) > 0, "nothing was lost: this proves nothing");
 }
 
-/* Both streams on the same links, and endpoints of one host among themselves: each stream keeps its own promise. Best effort loses what is lost, and its order is one; the reliable one loses nothing. */
+/*
+ * Both streams on the same links, and endpoints of one host among themselves: each stream keeps its
+ * own promise. Best effort loses what is lost, and its order is one; the reliable one loses
+ * nothing.
+ */
 RACK_TEST(mixed__1_percent)
 {
 	const uint64_t reliable = 0xf0;
-	struct tr_cfg cfg = { .fn = tr_mix, .scatterings = 300, .len = 1400, .fan = 4, .items = 2, .more = 40, .quiet_ms = 4000 };
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .scatterings = 300,
+			      .len = 1400,
+			      .fan = 4,
+			      .items = 2,
+			      .more = 40,
+			      .quiet_ms = 4000 };
 	uint64_t missing = 0;
 	unsigned int i;
 
@@ -121,7 +140,9 @@ RACK_TEST(mixed__1_percent)
 	tr_judge(reliable, reliable);
 	for (i = 0; i < 4; i++)
 		missing += tr_sh->node[i].expected - tr_sh->node[i].received;
-	fprintf(stderr, "  best effort: %" PRIu64 " messages lost; reliable: sent again %" PRIu64 "\n", missing, TR_SUM(retransmits));
+	fprintf(stderr,
+		"  best effort: %" PRIu64 " messages lost; reliable: sent again %" PRIu64 "\n",
+		missing, TR_SUM(retransmits));
 	CHECK(missing && TR_SUM(retransmits), "nothing was lost: this proves nothing");
 	for (i = 4; i < 8; i++)
 		CHECK(!tr_sh->node[i].nfailed, "a reliable message failed");
@@ -175,11 +196,22 @@ RACK_TEST(host__joins_behind)
 	rack_open();
 	CHECK(rack_host(3) == 4, "the lab's nodes are in another order");
 	for (i = 0; i < 3; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .reliable = true, .until_enough = true, .len = 300, .fan = 4, .gap_us = 2000 });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .reliable = true,
+					 .until_enough = true,
+					 .len = 300,
+					 .fan = 4,
+					 .gap_us = 2000 });
 	tr_go();
 	until_all_have(30);
 	rack_open_node(4);
-	tr_add(&(struct tr_cfg){ .host = 3, .fn = tr_mix, .reliable = true, .scatterings = 200, .len = 300, .fan = 4 });
+	tr_add(&(struct tr_cfg){ .host = 3,
+				 .fn = tr_mix,
+				 .reliable = true,
+				 .scatterings = 200,
+				 .len = 300,
+				 .fan = 4 });
 	CHECK(tr_until(newcomer_has_sent, 60000), "whoever is behind does not get to send");
 	until_all_have(30);
 	tr_enough();
@@ -261,20 +293,30 @@ static bool is_killed(void)
 	return !tr_sh->node[3].pid;
 }
 
-/* A receiver dies: what waits for it is taken back from all others, its sender hears of it, and everything goes on. */
+/*
+ * A receiver dies: what waits for it is taken back from all others, its sender hears of it, and
+ * everything goes on.
+ */
 RACK_TEST(receiver__killed)
 {
 	unsigned int i, k, none = 0;
 	uint64_t failed = 0;
 
 	/* endpoints 0 and 4 are on one host */
-	begin(4, 5, 200, (struct tr_cfg){ .until_enough = true, .len = 300, .fan = 4, .gap_us = 300,
-					  .quiet_ms = 2000 });
+	begin(4, 5, 200,
+	      (struct tr_cfg){ .until_enough = true,
+			       .len = 300,
+			       .fan = 4,
+			       .gap_us = 300,
+			       .quiet_ms = 2000 });
 	until_all_have(300);
 	tr_kill(3);
 	CHECK(tr_until(is_killed, 60000), "it does not die");
 	heard_anew(3);
-	/* its own last scatterings may hold the commit barrier, too: what the switch heard last of its host is what was committed */
+	/*
+	 * its own last scatterings may hold the commit barrier, too: what the switch heard last of
+	 * its host is what was committed
+	 */
 	announce(3, rack_commit_of(3), 4);
 	bl_endpoint_resume(rack.node[rack_host(3)], tr_sh->node[3].addr.port);
 	until_all_have(300);
@@ -287,19 +329,27 @@ RACK_TEST(receiver__killed)
 		if (i == 3)
 			continue;
 		failed += tr_sh->node[i].fails[BL_FAIL_FAILED];
-		CHECK(tr_sh->node[i].nproc_failed == 1, "endpoint %u heard of %u failures", i, tr_sh->node[i].nproc_failed);
+		CHECK(tr_sh->node[i].nproc_failed == 1, "endpoint %u heard of %u failures", i,
+		      tr_sh->node[i].nproc_failed);
 		/* what did not fail came, as far as its sender lives */
 		for (k = 0; k < tr_sh->node[i].nsent; k++)
-			if ((tr_sh->node[i].sent[k].to & 0x17) && !has((unsigned int)__builtin_ctzll(tr_sh->node[i].sent[k].to & 0x17), i, k)) {
+			if ((tr_sh->node[i].sent[k].to & 0x17) &&
+			    !has((unsigned int)__builtin_ctzll(tr_sh->node[i].sent[k].to & 0x17), i,
+				 k)) {
 				uint32_t f;
 
-				for (f = 0; f < tr_sh->node[i].nfailed && tr_sh->node[i].failed[f].seq != k; f++)
+				for (f = 0; f < tr_sh->node[i].nfailed &&
+					    tr_sh->node[i].failed[f].seq != k;
+				     f++)
 					;
-				CHECK(f < tr_sh->node[i].nfailed, "(%u,%u) was neither delivered nor reported", i, k);
+				CHECK(f < tr_sh->node[i].nfailed,
+				      "(%u,%u) was neither delivered nor reported", i, k);
 			}
 	}
-	fprintf(stderr, "  %u scatterings delivered by nobody, %" PRIu64 " messages reported as failed, %" PRIu64 " recalled, %" PRIu64 " discarded\n", none, failed, TR_SUM(recalled),
-		TR_SUM(discarded));
+	fprintf(stderr,
+		"  %u scatterings delivered by nobody, %" PRIu64
+		" messages reported as failed, %" PRIu64 " recalled, %" PRIu64 " discarded\n",
+		none, failed, TR_SUM(recalled), TR_SUM(discarded));
 	CHECK(failed, "nobody waited for the dead: this proves nothing");
 }
 
@@ -315,7 +365,10 @@ static uint32_t window_used(unsigned int host)
 	return (uint32_t)(line.state >> 32) - (uint32_t)line.state;
 }
 
-/* Stop @id at a moment when one of its frames is lost: what is still open when all ACKs that were on their way are there, stays so. */
+/*
+ * Stop @id at a moment when one of its frames is lost: what is still open when all ACKs that were
+ * on their way are there, stays so.
+ */
 static void stop_with_window_open(unsigned int id)
 {
 	unsigned int i;
@@ -342,20 +395,32 @@ static bool all_talk(void)
 	return true;
 }
 
-/* A sender dies with its window open: nobody delivers beyond what it had committed, until all have discarded the rest. */
+/*
+ * A sender dies with its window open: nobody delivers beyond what it had committed, until all have
+ * discarded the rest.
+ */
 RACK_TEST(sender__killed)
 {
 	uint64_t t;
 
-	begin(4, 4, 13107, (struct tr_cfg){ .until_enough = true, .len = 300, .fan = 4, .to = 0xe,
-					    .quiet_ms = 2000, .more = 60 });
+	begin(4, 4, 13107,
+	      (struct tr_cfg){ .until_enough = true,
+			       .len = 300,
+			       .fan = 4,
+			       .to = 0xe,
+			       .quiet_ms = 2000,
+			       .more = 60 });
 	CHECK(tr_until(all_talk, 60000), "not everybody gets messages");
 	stop_with_window_open(0);
 	tr_kill(0);
 	heard_anew(0);
 	t = rack_commit_of(0);
 	announce(0, t, 4);
-	CHECK(!bl_endpoint_resume(rack.node[rack_host(0)], tr_sh->node[0].addr.port), "it had nothing open: this proves nothing");
+	CHECK(!bl_endpoint_resume(rack.node[rack_host(0)], tr_sh->node[0].addr.port), "it had "
+										      "nothing "
+										      "open: this "
+										      "proves "
+										      "nothing");
 	tr_enough();
 	tr_wait_done(60000);
 	judge_without(0, 0xe);
@@ -364,16 +429,11 @@ RACK_TEST(sender__killed)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rack__no_loss),
-		cmocka_unit_test(rack__1_percent),
-		cmocka_unit_test(rack__20_percent),
-		cmocka_unit_test(rack__large_messages),
-		cmocka_unit_test(leaf_spine__10_percent),
-		cmocka_unit_test(three_tiers__1_percent),
-		cmocka_unit_test(host__joins_behind),
-		cmocka_unit_test(mixed__1_percent),
-		cmocka_unit_test(receiver__killed),
-		cmocka_unit_test(sender__killed),
+		cmocka_unit_test(rack__no_loss),          cmocka_unit_test(rack__1_percent),
+		cmocka_unit_test(rack__20_percent),       cmocka_unit_test(rack__large_messages),
+		cmocka_unit_test(leaf_spine__10_percent), cmocka_unit_test(three_tiers__1_percent),
+		cmocka_unit_test(host__joins_behind),     cmocka_unit_test(mixed__1_percent),
+		cmocka_unit_test(receiver__killed),       cmocka_unit_test(sender__killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames from bl0 to bl0 over a rack, one by one: every length arrives byte for byte and in order, with and without reservations; a full hold ring costs what did not fit and nothing else;
- * and what a host was promised that dies with a grant in hand is given back by the receiver.
+ * Frames from bl0 to bl0 over a rack, one by one: every length arrives byte for byte and in order,
+ * with and without reservations; a full hold ring costs what did not fit and nothing else; and what
+ * a host was promised that dies with a grant in hand is given back by the receiver.
  *
- * The frames are of an ethertype of their own (0x88B6, local experimental 2), so that nothing but the test sends or takes them. Times are judged only where they are long: a
- * second instead of milliseconds.
+ * The frames are of an ethertype of their own (0x88B6, local experimental 2), so that nothing but
+ * the test sends or takes them. Times are judged only where they are long: a second instead of
+ * milliseconds.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -15,14 +17,14 @@
 #include "rack.h"
 #include "loader/node_priv.h"
 
-#define PROTO	0x88B6
-#define LEN_MIN 60
-#define LEN_MAX 1514
+#define PROTO    0x88B6
+#define LEN_MIN  60
+#define LEN_MAX  1514
 #define PATIENCE 30000 /* ms: for a frame that has to come */
 
 static uint64_t faults(void)
 {
-	static const enum bl_reason why[] = { BL_R_FRAME_SIZE, BL_R_NO_SLOT, BL_R_QUEUE_FULL,
+	static const enum bl_reason why[] = { BL_R_FRAME_SIZE,      BL_R_NO_SLOT, BL_R_QUEUE_FULL,
 					      BL_R_REDIRECT_FAILED, BL_R_RSV_BAD, BL_R_RSV_OFF };
 	uint64_t n = 0;
 	unsigned int i;
@@ -44,11 +46,14 @@ static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
 		cfg->admission.lapse_us = 10000000;
 }
 
-static void open_rack(unsigned int hosts, enum bl_policy policy, uint64_t rate_bps, unsigned int k, unsigned int beacon_us)
+static void open_rack(unsigned int hosts, enum bl_policy policy, uint64_t rate_bps, unsigned int k,
+		      unsigned int beacon_us)
 {
 	rack.lab.spec.hosts = hosts;
 	rack.lab.spec.beacon_us = beacon_us;
-	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = policy, .rate_bps = rate_bps, .k = k };
+	rack.lab.spec.admission = (struct bl_admission_cfg){
+		.on = true, .policy = policy, .rate_bps = rate_bps, .k = k
+	};
 	rack_open();
 	rack_last_words = rack_dump;
 	rack_settle();
@@ -73,7 +78,9 @@ static struct station station(unsigned int host)
 	rack_enter(rack_host(host));
 	s.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(PROTO));
 	a.sll_ifindex = (int)if_nametoindex("bl0");
-	CHECK(s.fd >= 0 && a.sll_ifindex && !bind(s.fd, (void *)&a, sizeof(a)) && !ioctl(s.fd, SIOCGIFHWADDR, &r), "%s", strerror(errno));
+	CHECK(s.fd >= 0 && a.sll_ifindex && !bind(s.fd, (void *)&a, sizeof(a)) &&
+		      !ioctl(s.fd, SIOCGIFHWADDR, &r),
+	      "%s", strerror(errno));
 	setsockopt(s.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	memcpy(s.mac, r.ifr_hwaddr.sa_data, 6);
 	CHECK(!setns(home, CLONE_NEWNET), "home");
@@ -82,7 +89,8 @@ static struct station station(unsigned int host)
 }
 
 /* Frame @n of @len bytes: each byte depends on both. */
-static void make(uint8_t *p, const struct station *from, const struct station *to, uint32_t n, uint32_t len)
+static void make(uint8_t *p, const struct station *from, const struct station *to, uint32_t n,
+		 uint32_t len)
 {
 	uint32_t i;
 
@@ -104,7 +112,10 @@ static void give(const struct station *from, const struct station *to, uint32_t 
 	CHECK(send(from->fd, p, len, 0) == (ssize_t)len, "frame %u: %s", n, strerror(errno));
 }
 
-/* The next frame that comes to @at in @ms: its number, after a look at each byte if @from is known; -1: none came. */
+/*
+ * The next frame that comes to @at in @ms: its number, after a look at each byte if @from is known;
+ * -1: none came.
+ */
 static int64_t take(const struct station *at, const struct station *from, unsigned int ms)
 {
 	uint64_t end = t_mono() + ms * 1000000ULL;
@@ -131,7 +142,8 @@ static int64_t take(const struct station *at, const struct station *from, unsign
 	if (!from)
 		return n;
 	make(want, from, at, n, len);
-	CHECK(!memcmp(got, want, len), "frame %u of %u bytes: other bytes came than were sent", n, len);
+	CHECK(!memcmp(got, want, len), "frame %u of %u bytes: other bytes came than were sent", n,
+	      len);
 	return n;
 }
 
@@ -164,8 +176,10 @@ static void every_length(enum bl_policy policy)
 	}
 	CHECK(take(&b, &a, 50) == -1, "one came twice");
 	CHECK(rack_count(rack_host(0), BL_R_HELD) >= LEN_MAX - LEN_MIN + 1, "they were not held");
-	CHECK(rack_count(0, BL_R_QUEUED) >= LEN_MAX - LEN_MIN + 1, "they did not go through a metered port");
-	CHECK(!rack_count(0, BL_R_RSV_GRANTED) == (policy == BL_POLICY_NONE), "reservations: %llu", (unsigned long long)rack_count(0, BL_R_RSV_GRANTED));
+	CHECK(rack_count(0, BL_R_QUEUED) >= LEN_MAX - LEN_MIN + 1, "they did not go through a "
+								   "metered port");
+	CHECK(!rack_count(0, BL_R_RSV_GRANTED) == (policy == BL_POLICY_NONE), "reservations: %llu",
+	      (unsigned long long)rack_count(0, BL_R_RSV_GRANTED));
 	no_faults();
 }
 
@@ -181,9 +195,9 @@ RACK_TEST(frames__60_to_1514_reserved)
 
 /* ---- a full ring ---- */
 
-#define RING	64
-#define BURST	200 /* frames: fewer than bl0's own ring takes before anybody looks at them */
-#define FULL	500 /* so many are not to fit */
+#define RING  64
+#define BURST 200 /* frames: fewer than bl0's own ring takes before anybody looks at them */
+#define FULL  500 /* so many are not to fit */
 
 static void small_rings(struct bl_node_cfg *cfg, const struct lab_node *n)
 {
@@ -234,10 +248,10 @@ RACK_TEST(ring__full)
 
 /* ---- a sender that dies ---- */
 
-#define RATE	2000000ULL /* a full frame takes 6 ms */
-#define K	16
-#define HAND	4 /* frames that it dies with */
-#define LAST	1000000 /* number of the first frame that it sends when it is back */
+#define RATE       2000000ULL /* a full frame takes 6 ms */
+#define K          16
+#define HAND       4       /* frames that it dies with */
+#define LAST       1000000 /* number of the first frame that it sends when it is back */
 #define HAND_BYTES (HAND * BL_WIRE_BYTES(1514u)) /* byte times */
 
 static struct bl_rsv_pair promised(unsigned int in, unsigned int out)
@@ -275,12 +289,18 @@ static void books(struct bl_rsv *all)
 
 		for (o = 0; o < ports; o++)
 			ins += promised(i, o).bytes;
-		CHECK(all->port[i].in.bytes == ins, "port %u: %llu promised, %llu in its pairs", i, (unsigned long long)all->port[i].in.bytes, (unsigned long long)ins);
-		CHECK(all->port[i].granted == all->port[i].used + all->port[i].lapsed + all->port[i].released + ins, "port %u: the books do not balance", i);
+		CHECK(all->port[i].in.bytes == ins, "port %u: %llu promised, %llu in its pairs", i,
+		      (unsigned long long)all->port[i].in.bytes, (unsigned long long)ins);
+		CHECK(all->port[i].granted ==
+			      all->port[i].used + all->port[i].lapsed + all->port[i].released + ins,
+		      "port %u: the books do not balance", i);
 	}
 }
 
-/* Serve until @in was promised something to h3 that did not come yet; false: it all came before this process could look. */
+/*
+ * Serve until @in was promised something to h3 that did not come yet; false: it all came before
+ * this process could look.
+ */
 static bool has_hand(unsigned int in, uint64_t used_before)
 {
 	uint64_t end = t_mono() + 60000000000ULL;
@@ -297,8 +317,10 @@ static bool has_hand(unsigned int in, uint64_t used_before)
 }
 
 /*
- * h2 is promised 16 frames to h3, which take 97 ms. h1 has 4 frames for h3, and gets its grant at once: some 90 ms from now. It dies before. Its daemon ends; the programs stay, as
- * after a SIGKILL, and nothing is sent any more. h3 was told by the copy of the grant, and gives back what does not come.
+ * h2 is promised 16 frames to h3, which take 97 ms. h1 has 4 frames for h3, and gets its grant at
+ * once: some 90 ms from now. It dies before. Its daemon ends; the programs stay, as after a
+ * SIGKILL, and nothing is sent any more. h3 was told by the copy of the grant, and gives back what
+ * does not come.
  */
 RACK_TEST(sender__dies_with_a_grant)
 {
@@ -328,7 +350,8 @@ RACK_TEST(sender__dies_with_a_grant)
 		died = has_hand(0, was.port[0].used) && died;
 		rack_close_node(rack_host(0));
 		look(&all);
-		died = died && promised(0, 2).bytes == HAND_BYTES && all.port[0].used == was.port[0].used;
+		died = died && promised(0, 2).bytes == HAND_BYTES &&
+		       all.port[0].used == was.port[0].used;
 		/* the others go on meanwhile; what h1 held in an earlier try may come any time */
 		for (came = 0; came < K; came += n < 1000) {
 			n = take(&c, NULL, PATIENCE);
@@ -345,10 +368,15 @@ RACK_TEST(sender__dies_with_a_grant)
 		rack_serve(5);
 	}
 	books(&all);
-	CHECK(all.port[0].released - was.port[0].released == HAND_BYTES && all.port[0].lapsed == was.port[0].lapsed && all.port[0].used == was.port[0].used,
-	      "h1: %llu released, %llu lapsed, %llu used", (unsigned long long)all.port[0].released, (unsigned long long)all.port[0].lapsed, (unsigned long long)all.port[0].used);
-	CHECK(rack_count(0, BL_R_RELEASED) - gone == 1, "%llu releases", (unsigned long long)rack_count(0, BL_R_RELEASED));
-	CHECK(all.port[1].used - was.port[1].used == (uint64_t)K * BL_WIRE_BYTES(LEN_MAX), "h2 used %llu", (unsigned long long)all.port[1].used);
+	CHECK(all.port[0].released - was.port[0].released == HAND_BYTES &&
+		      all.port[0].lapsed == was.port[0].lapsed &&
+		      all.port[0].used == was.port[0].used,
+	      "h1: %llu released, %llu lapsed, %llu used", (unsigned long long)all.port[0].released,
+	      (unsigned long long)all.port[0].lapsed, (unsigned long long)all.port[0].used);
+	CHECK(rack_count(0, BL_R_RELEASED) - gone == 1, "%llu releases",
+	      (unsigned long long)rack_count(0, BL_R_RELEASED));
+	CHECK(all.port[1].used - was.port[1].used == (uint64_t)K * BL_WIRE_BYTES(LEN_MAX),
+	      "h2 used %llu", (unsigned long long)all.port[1].used);
 	/* it comes back: what it had in hand may be lost, what it sends from now on may not */
 	rack_open_node(rack_host(0));
 	rack_serve(200);

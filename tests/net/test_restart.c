@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Daemons are replaceable at any moment, with a controller watching: whoever is stopped and started again is not announced, nor is
- * anybody else; order and atomicity hold, everything is delivered, bus time goes on. The daemons are the program itself (daemons.h), and stay
- * away for longer than dead_after, so that without a caretaker each restart of a host would be a failure.
+ * Daemons are replaceable at any moment, with a controller watching: whoever is stopped and started
+ * again is not announced, nor is anybody else; order and atomicity hold, everything is delivered,
+ * bus time goes on. The daemons are the program itself (daemons.h), and stay away for longer than
+ * dead_after, so that without a caretaker each restart of a host would be a failure.
  */
 #include "restart.h"
 
@@ -60,11 +61,13 @@ static void judge(void)
 
 	atomic_store(&c->phase, KILL_DRAIN);
 	UNTIL("waits for acknowledgements", all_acked());
-	for (end = t_mono() + 20000000000ULL; kill_judge(c, (1U << HOSTS) - 1, &v) && t_mono() < end;)
+	for (end = t_mono() + 20000000000ULL;
+	     kill_judge(c, (1U << HOSTS) - 1, &v) && t_mono() < end;)
 		rack_serve(20);
 	CHECK(!kill_judge(c, (1U << HOSTS) - 1, &v), "%s", v.error);
 	for (i = 0; i < HOSTS; i++)
-		CHECK(!c->w[i].error[0] && !atomic_load(&c->w[i].told_ns), "worker %u: %s", i, c->w[i].error[0] ? c->w[i].error : "was told that somebody failed");
+		CHECK(!c->w[i].error[0] && !atomic_load(&c->w[i].told_ns), "worker %u: %s", i,
+		      c->w[i].error[0] ? c->w[i].error : "was told that somebody failed");
 	CHECK(!v.none && !v.cut, "%u scatterings were delivered by nobody", v.none + v.cut);
 	CHECK(!failures(), "somebody was announced: %s", ask());
 	fprintf(stderr, "  %u scatterings, all delivered by all\n", v.delivered);
@@ -74,9 +77,10 @@ static void judge(void)
 }
 
 /*
- * What a switch or a host refused as late was a copy. A PREP that is refused is not acknowledged, and its sender's slot stays
- * open, so judge() waits for ever for one of which no earlier copy was stored. A copy comes late where a process has looked at
- * its slot, and lost the CPU before it sent the frame again, while the ACK came and C went on: its own library counts that.
+ * What a switch or a host refused as late was a copy. A PREP that is refused is not acknowledged,
+ * and its sender's slot stays open, so judge() waits for ever for one of which no earlier copy was
+ * stored. A copy comes late where a process has looked at its slot, and lost the CPU before it sent
+ * the frame again, while the ACK came and C went on: its own library counts that.
  */
 static void late_were_copies(void)
 {
@@ -101,7 +105,10 @@ RACK_TEST(term_and_start__announces_nobody)
 	goes_on("begins to talk");
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < rack.lab.nnodes; i++) {
-			/* in the first round nobody talks while a daemon is away: only beacons say that a host lives */
+			/*
+			 * in the first round nobody talks while a daemon is away: only beacons say
+			 * that a host lives
+			 */
 			atomic_store(&c->phase, round ? KILL_TALK : KILL_REGISTER);
 			rack_serve(round ? 0 : 200);
 			ms = daemon_stop(i, SIGTERM);
@@ -121,7 +128,8 @@ RACK_TEST(term_and_start__announces_nobody)
 	UNTIL("waits for all nodes", all_ok());
 	judge();
 	late_were_copies();
-	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void", rack_count_all(BL_R_CLOCK_VOID));
+	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void",
+	      rack_count_all(BL_R_CLOCK_VOID));
 	daemons_end();
 }
 
@@ -140,7 +148,8 @@ RACK_TEST(term_and_start__all_at_once)
 			CHECK(!kill(dm[i].pid, SIGTERM), "%s", strerror(errno));
 		for (i = 0; i < rack.lab.nnodes; i++) {
 			status = daemon_wait(i);
-			CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%s: status %#x", rack.lab.nodes[i].name, status);
+			CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%s: status %#x",
+			      rack.lab.nodes[i].name, status);
 		}
 		for (i = 0; i < rack.lab.nnodes; i++)
 			daemon_spawn(i);
@@ -151,7 +160,8 @@ RACK_TEST(term_and_start__all_at_once)
 	UNTIL("waits for all nodes", all_ok());
 	judge();
 	late_were_copies();
-	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void", rack_count_all(BL_R_CLOCK_VOID));
+	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void",
+	      rack_count_all(BL_R_CLOCK_VOID));
 	daemons_end();
 }
 
@@ -182,16 +192,23 @@ static void back_and_finished(void)
 	daemons_end();
 }
 
-/* While somebody else fails, whose daemon is away owes an answer: it is waited for, and not taken for failed. */
+/*
+ * While somebody else fails, whose daemon is away owes an answer: it is waited for, and not taken
+ * for failed.
+ */
 RACK_TEST(away__is_not_late)
 {
 	dies_while_away();
 	rack_serve(8000); /* twice the time for an answer, and far below caretaker_ms */
-	CHECK(!strstr(ask(), "\"why\":\"down\"") && !strstr(ask(), "\"step\":\"finished\""), "%s", ask());
+	CHECK(!strstr(ask(), "\"why\":\"down\"") && !strstr(ask(), "\"step\":\"finished\""), "%s",
+	      ask());
 	back_and_finished();
 }
 
-/* The controller dies meanwhile, and the next one leads: it knows of the absence, and waits as well. */
+/*
+ * The controller dies meanwhile, and the next one leads: it knows of the absence, and waits as
+ * well.
+ */
 RACK_TEST(away__another_leader)
 {
 	dies_while_away();
@@ -199,13 +216,18 @@ RACK_TEST(away__another_leader)
 	ctl_kill();
 	ctl_start(answer_ms);
 	/* whoever leads anew gives all who have not come yet a time of grace */
-	UNTIL("waits for the other nodes at the next controller", times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
+	UNTIL("waits for the other nodes at the next controller",
+	      times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
 	rack_serve(14000);
-	CHECK(!strstr(ask(), "\"why\":\"down\"") && strstr(ask(), "\"step\":\"announced\""), "%s", ask());
+	CHECK(!strstr(ask(), "\"why\":\"down\"") && strstr(ask(), "\"step\":\"announced\""), "%s",
+	      ask());
 	back_and_finished();
 }
 
-/* kill -9 is silence until the next daemon beats: harmless as long as that is shorter than dead_after. */
+/*
+ * kill -9 is silence until the next daemon beats: harmless as long as that is shorter than
+ * dead_after.
+ */
 RACK_TEST(kill_and_start__within_dead_after)
 {
 	unsigned int i, round;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `barline send` to `barline recv -c 1`, which ends in order after the first message: what it printed is never reported as not
- * delivered, what is reported has the reason that is true, and what nobody knows is said so. Again and again, and where frames
- * get lost, too.
+ * `barline send` to `barline recv -c 1`, which ends in order after the first message: what it
+ * printed is never reported as not delivered, what is reported has the reason that is true, and
+ * what nobody knows is said so. Again and again, and where frames get lost, too.
  */
 #include "reliable.h"
 
 #include "barline_run.h"
 #include "loader/order/endpoint_pages.h"
 
-#define PORT	"61710"
+#define PORT    "61710"
 #define WAIT_MS 60000
 
 static char barline[512];
@@ -22,10 +22,13 @@ struct run {
 /* `barline` on @host, with @text for its input. */
 static struct run start(unsigned int host, const char *const *argv, const char *text)
 {
-	struct run r = { .out = memfd_create("out", MFD_CLOEXEC), .err = memfd_create("err", MFD_CLOEXEC) };
+	struct run r = { .out = memfd_create("out", MFD_CLOEXEC),
+			 .err = memfd_create("err", MFD_CLOEXEC) };
 	int in = memfd_create("in", MFD_CLOEXEC);
 
-	CHECK(r.out >= 0 && r.err >= 0 && in >= 0 && write(in, text, strlen(text)) == (ssize_t)strlen(text), "%s", strerror(errno));
+	CHECK(r.out >= 0 && r.err >= 0 && in >= 0 &&
+		      write(in, text, strlen(text)) == (ssize_t)strlen(text),
+	      "%s", strerror(errno));
 	lseek(in, 0, SEEK_SET);
 	fflush(NULL);
 	r.pid = fork();
@@ -85,7 +88,10 @@ static unsigned int printed(int fd)
 
 static unsigned int reports, unknowns;
 
-/* What the sender said of each line, when line @got is the only one that was printed. @lossless: nothing of a delivered line. */
+/*
+ * What the sender said of each line, when line @got is the only one that was printed. @lossless:
+ * nothing of a delivered line.
+ */
 static void judge(int fd, unsigned int got, bool lossless)
 {
 	static const char *const reasons[] = { "left", "unreachable", "lost", "unknown" };
@@ -101,14 +107,17 @@ static void judge(int fd, unsigned int got, bool lossless)
 		if (*next)
 			*next++ = 0;
 		why = strstr(line, "delivered to ");
-		if (!why || sscanf(strstr(line, "line ") ? strstr(line, "line ") : "", "line %u", &k) != 1)
+		if (!why ||
+		    sscanf(strstr(line, "line ") ? strstr(line, "line ") : "", "line %u", &k) != 1)
 			continue;
-		why = strstr(why, "]: ") ? strstr(why, "]: ") + 3 : strstr(strchr(why, ':') + 1, ": ") + 2;
+		why = strstr(why, "]: ") ? strstr(why, "]: ") + 3
+					 : strstr(strchr(why, ':') + 1, ": ") + 2;
 		for (i = 0; i < 4 && strncmp(why, reasons[i], strlen(reasons[i])); i++)
 			;
 		CHECK(i < 4 && (i != 2 || !lossless), "\"%s\"", line);
 		CHECK((i == 3) == (strstr(line, "may not have been") != NULL), "\"%s\"", line);
-		CHECK(k != got || (i == 3 && !lossless), "line %u was printed, and the sender says \"%s\"", got, line);
+		CHECK(k != got || (i == 3 && !lossless),
+		      "line %u was printed, and the sender says \"%s\"", got, line);
 		reports++;
 		unknowns += i == 3;
 	}
@@ -137,7 +146,9 @@ static void one_round(unsigned int lines, const char *wait_ms, bool lossless)
 	CHECK(got || !lossless, "nothing was delivered: %s", text_of(s.err));
 	CHECK(!lossless || got == 1, "line %u was delivered first", got);
 	judge(s.err, got, lossless);
-	CHECK(!lossless || lines > 1 || !WEXITSTATUS(s.status), "the only line was delivered, and the sender ended with %d: %s", WEXITSTATUS(s.status), text_of(s.err));
+	CHECK(!lossless || lines > 1 || !WEXITSTATUS(s.status),
+	      "the only line was delivered, and the sender ended with %d: %s",
+	      WEXITSTATUS(s.status), text_of(s.err));
 	close(r.out);
 	close(r.err);
 	close(s.out);
@@ -171,7 +182,8 @@ RACK_TEST(recv_one__nothing_delivered_is_denied)
 	/* so long that whoever does not answer is unreachable */
 	for (i = 0; i < 3; i++)
 		one_round(1 + 3 * i, "3500", true);
-	CHECK(reports, "nothing was reported of lines that were not delivered: this proves nothing");
+	CHECK(reports, "nothing was reported of lines that were not delivered: this proves "
+		       "nothing");
 	fprintf(stderr, "  %u reports, %u of them \"may not have been\"\n", reports, unknowns);
 }
 
@@ -185,11 +197,15 @@ RACK_TEST(recv_one__under_loss)
 	make_lossy(1, 13107, seed + 1);
 	for (i = 0; i < 6; i++)
 		one_round(12, "3500", false);
-	CHECK(reports, "nothing was reported of lines that were not delivered: this proves nothing");
+	CHECK(reports, "nothing was reported of lines that were not delivered: this proves "
+		       "nothing");
 	fprintf(stderr, "  %u reports, %u of them \"may not have been\"\n", reports, unknowns);
 }
 
-/* `barline recv -r` is stopped and put out: it prints what the others have, says how far that goes, and fails. */
+/*
+ * `barline recv -r` is stopped and put out: it prints what the others have, says how far that goes,
+ * and fails.
+ */
 RACK_TEST(recv_reliable__says_how_far_it_came)
 {
 	const char *const recv[] = { barline, "recv", "-r", "-p", PORT, NULL };
@@ -206,7 +222,8 @@ RACK_TEST(recv_reliable__says_how_far_it_came)
 	wait_text(&r, "receiving on ");
 	k = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
 	CHECK(k == 1, "it does not say where");
-	s = start(0, (const char *const[]){ barline, "send", "-r", to, NULL }, "number 1\nnumber 2\n");
+	s = start(0, (const char *const[]){ barline, "send", "-r", to, NULL },
+		  "number 1\nnumber 2\n");
 	wait_end(&s, "the sender");
 	CHECK(!WEXITSTATUS(s.status), "the sender says: %s", text_of(s.err));
 	for (k = 0; !strstr(text_of(r.out), "number 2"); k++) {
@@ -222,9 +239,11 @@ RACK_TEST(recv_reliable__says_how_far_it_came)
 	CHECK(!kill(r.pid, SIGCONT), "%s", strerror(errno));
 	wait_end(&r, "the receiver");
 	said = strstr(text_of(r.err), "everything below ts ");
-	CHECK(said && WEXITSTATUS(r.status) == 1, "it ended with %d and says: %s", WEXITSTATUS(r.status), text_of(r.err));
+	CHECK(said && WEXITSTATUS(r.status) == 1, "it ended with %d and says: %s",
+	      WEXITSTATUS(r.status), text_of(r.err));
 	ts = strtoull(said + 20, NULL, 10);
-	CHECK(ts > last, "it printed %" PRIu64 " and says that it came as far as %" PRIu64, last, ts);
+	CHECK(ts > last, "it printed %" PRIu64 " and says that it came as far as %" PRIu64, last,
+	      ts);
 	CHECK(strstr(said, "; 0 messages"), "nothing was undecided: %s", said);
 	close(r.out);
 	close(r.err);

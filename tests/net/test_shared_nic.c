@@ -40,7 +40,8 @@ RACK_TEST(members__are_counted)
 	expect_members(0);
 	for (i = 0; i < 3; i++) {
 		id[i] = tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_sink });
-		CHECK(page_of(0).eps_active == i + 1, "the newcomer knows that it is one of %u", page_of(0).eps_active);
+		CHECK(page_of(0).eps_active == i + 1, "the newcomer knows that it is one of %u",
+		      page_of(0).eps_active);
 		CHECK(page_of(0).eps_lines == i + 1, "%u lines", page_of(0).eps_lines);
 	}
 	tr_add(&(struct tr_cfg){ .host = 1, .fn = tr_sink });
@@ -79,10 +80,19 @@ RACK_TEST(many__nothing_is_lost)
 	rack.lab.spec.hosts = 4;
 	rack.tweak = patient;
 	rack_open();
-	talk("16 endpoints on 2 hosts, all to all", 16, 2, (struct tr_cfg){ .scatterings = 300, .len = 300, .items = 2, .more = 64 });
-	talk("32 endpoints on 2 hosts, all to all", 32, 2, (struct tr_cfg){ .scatterings = 60, .len = 200, .more = 64 });
-	talk("16 endpoints on 4 hosts, large messages", 16, 4, (struct tr_cfg){ .scatterings = 40, .fan = 4, .len = 1450, .big = 40, .more = 64 });
-	talk("16 endpoints on 4 hosts, reliably", 16, 4, (struct tr_cfg){ .scatterings = 150, .fan = 8, .len = 1400, .items = 2, .more = 64, .reliable = true });
+	talk("16 endpoints on 2 hosts, all to all", 16, 2,
+	     (struct tr_cfg){ .scatterings = 300, .len = 300, .items = 2, .more = 64 });
+	talk("32 endpoints on 2 hosts, all to all", 32, 2,
+	     (struct tr_cfg){ .scatterings = 60, .len = 200, .more = 64 });
+	talk("16 endpoints on 4 hosts, large messages", 16, 4,
+	     (struct tr_cfg){ .scatterings = 40, .fan = 4, .len = 1450, .big = 40, .more = 64 });
+	talk("16 endpoints on 4 hosts, reliably", 16, 4,
+	     (struct tr_cfg){ .scatterings = 150,
+			      .fan = 8,
+			      .len = 1400,
+			      .items = 2,
+			      .more = 64,
+			      .reliable = true });
 }
 
 int main(void)

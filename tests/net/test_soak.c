@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Random racks, random traffic, random accidents, for as long as is asked: test_soak [--seconds N] [--seed S]. Each round is one rack of its own; the seed that it
- * prints repeats its choices (TEST_SEED=... or --seed, --seconds 1).
+ * Random racks, random traffic, random accidents, for as long as is asked: test_soak [--seconds N]
+ * [--seed S]. Each round is one rack of its own; the seed that it prints repeats its choices
+ * (TEST_SEED=... or --seed, --seconds 1).
  */
 #include <getopt.h>
 #include "traffic.h"
@@ -38,7 +39,12 @@ static void mad(struct tr *w)
 static void accidents(uint64_t *s, unsigned int steady, unsigned int hosts)
 {
 	uint64_t end = t_mono() + 3000000000ULL, talk = (1ULL << steady) - 1;
-	const struct tr_cfg wild = { .fn = mad, .to = talk, .len = 900, .items = 3, .fan = 3, .ring_bytes = TR_RING_TIGHT(16) };
+	const struct tr_cfg wild = { .fn = mad,
+				     .to = talk,
+				     .len = 900,
+				     .items = 3,
+				     .fan = 3,
+				     .ring_bytes = TR_RING_TIGHT(16) };
 	unsigned int i, victim = 0, host = 0;
 	struct tr_cfg cfg;
 
@@ -86,7 +92,9 @@ static void one_round(void)
 {
 	uint64_t s = round_seed;
 	unsigned int hosts = 2 + t_below(&s, 5), steady = 2 + t_below(&s, 7), i;
-	struct tr_cfg cfg = { .fn = tr_mix, .run_ms = 3500, .quiet_ms = 3000, .ring_bytes = TR_RING_TIGHT(16) };
+	struct tr_cfg cfg = {
+		.fn = tr_mix, .run_ms = 3500, .quiet_ms = 3000, .ring_bytes = TR_RING_TIGHT(16)
+	};
 
 	rack.lab.spec.hosts = hosts;
 	if (hosts >= 4 && t_below(&s, 3) == 0)
@@ -105,8 +113,11 @@ static void one_round(void)
 	cfg.gap_us = 300 + t_below(&s, 2000);
 	if (cfg.big && cfg.fan > 3)
 		cfg.fan = 3; /* of 1 MiB each: more is beyond the send buffer */
-	fprintf(stderr, "round: TEST_SEED=0x%" PRIx64 " %s, %u hosts, %u endpoints, beacon %u us, %s, up to %u bytes, %u items, %u receivers%s\n", round_seed,
-		rack.lab.spec.leaf_spine ? "leaf-spine" : "rack", hosts, steady, rack.lab.spec.beacon_us, two_cpus ? "2 lanes" : "1 lane", cfg.len, cfg.items,
+	fprintf(stderr,
+		"round: TEST_SEED=0x%" PRIx64 " %s, %u hosts, %u endpoints, beacon %u us, %s, up "
+		"to %u bytes, %u items, %u receivers%s\n",
+		round_seed, rack.lab.spec.leaf_spine ? "leaf-spine" : "rack", hosts, steady,
+		rack.lab.spec.beacon_us, two_cpus ? "2 lanes" : "1 lane", cfg.len, cfg.items,
 		cfg.fan, cfg.big ? ", some large" : "");
 	rack_open();
 	for (i = 0; i < steady; i++) {
@@ -117,7 +128,10 @@ static void one_round(void)
 	accidents(&s, steady, hosts);
 	tr_wait_done(40000);
 	tr_stop();
-	/* a lane that stood still for ten beacons is waited for no longer (excluded), and what comes by it afterwards is late, and said to be */
+	/*
+	 * a lane that stood still for ten beacons is waited for no longer (excluded), and what
+	 * comes by it afterwards is late, and said to be
+	 */
 	tr_verdict(cfg.to, cfg.to, rack_count_all(BL_R_EXCLUDED) > 0, cfg.fan > 1);
 	CHECK(TR_SUM(duplicates) == 0, "duplicates");
 	CHECK(rack_count_all(BL_R_WRONG_CPU) == 0, "frames on the wrong CPU");
@@ -133,7 +147,9 @@ static void soak(void **state)
 		snprintf(text, sizeof(text), "%" PRIu64, seed);
 		setenv("TEST_SEED", text, 1);
 		rack_run(one_round);
-		/* splitmix64: the next state of t_rand() would be the same choices again, one later */
+		/*
+		 * splitmix64: the next state of t_rand() would be the same choices again, one later
+		 */
 		seed += 0x9E3779B97F4A7C15ULL;
 		seed = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9ULL;
 		seed = (seed ^ seed >> 27) | 1;
@@ -142,7 +158,9 @@ static void soak(void **state)
 
 int main(int argc, char **argv)
 {
-	static const struct option longs[] = { { "seconds", 1, NULL, 's' }, { "seed", 1, NULL, 'r' }, { 0 } };
+	static const struct option longs[] = { { "seconds", 1, NULL, 's' },
+					       { "seed", 1, NULL, 'r' },
+					       { 0 } };
 	const struct CMUnitTest tests[] = { cmocka_unit_test(soak) };
 	uint64_t seed = 0;
 	int c;

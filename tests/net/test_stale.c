@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiver recovery (1Pipe 5.2): a receiver that stood still, was put out, and goes on, delivers what had come and all others
- * deliver, too, and is told how far that goes: its log is theirs up to that timestamp, all of it, and then it gets ESTALE.
+ * Receiver recovery (1Pipe 5.2): a receiver that stood still, was put out, and goes on, delivers
+ * what had come and all others deliver, too, and is told how far that goes: its log is theirs up to
+ * that timestamp, all of it, and then it gets ESTALE.
  */
 #include "reliable.h"
 
 #include "controller.h"
 #include "loader/order/endpoint_pages.h"
 
-#define WAIT_MS	  60000
+#define WAIT_MS   60000
 #define ANSWER_MS 20000
-#define VICTIM	  2
+#define VICTIM    2
 
 enum { SAID, BOUND, UNDECIDED }; /* of tr_node.user[]: it said ESTALE, and its struct bl_stale */
 
@@ -54,7 +55,9 @@ static void talk(struct tr *w)
 	tr_finish(w);
 }
 
-/* What it cannot decide: from the bound on, in the order of the stream, and as many as it was told. */
+/*
+ * What it cannot decide: from the bound on, in the order of the stream, and as many as it was told.
+ */
 static void take_undecided(struct tr *w, const struct bl_stale *s)
 {
 	struct bl_delivery d[8];
@@ -65,11 +68,16 @@ static void take_undecided(struct tr *w, const struct bl_stale *s)
 	while ((got = bl_recv_undecided(w->ep, d, 8)) > 0)
 		for (i = 0; i < got; i++, n++) {
 			if (d[i].ts < last)
-				tr_fail(w, "message %u that is undecided has ts %" PRIu64 ", the one before %" PRIu64, n, d[i].ts, last);
+				tr_fail(w,
+					"message %u that is undecided has ts %" PRIu64 ", the one "
+					"before "
+					"%" PRIu64,
+					n, d[i].ts, last);
 			last = d[i].ts;
 		}
 	if (got || n != s->undecided)
-		tr_fail(w, "%u messages are undecided, and %u came: %d %s", s->undecided, n, got, bl_strerror(w->ep));
+		tr_fail(w, "%u messages are undecided, and %u came: %d %s", s->undecided, n, got,
+			bl_strerror(w->ep));
 }
 
 /* Sends to nobody; takes a message at a time, until it is out. */
@@ -143,7 +151,8 @@ static bool is_gone(void)
 
 static void signal_it(int sig)
 {
-	CHECK(tr_sh->node[VICTIM].pid && !kill(tr_sh->node[VICTIM].pid, sig), "%s", tr_sh->node[VICTIM].error);
+	CHECK(tr_sh->node[VICTIM].pid && !kill(tr_sh->node[VICTIM].pid, sig), "%s",
+	      tr_sh->node[VICTIM].error);
 }
 
 static uint32_t want;
@@ -170,7 +179,10 @@ static uint32_t below(unsigned int r, uint64_t bound)
 	return i;
 }
 
-/* The victim's log is that of the others below its bound: as many, and the same ones at the same places. */
+/*
+ * The victim's log is that of the others below its bound: as many, and the same ones at the same
+ * places.
+ */
 static void same_up_to_the_bound(uint32_t before)
 {
 	const struct tr_node *v = &tr_sh->node[VICTIM];
@@ -178,14 +190,26 @@ static void same_up_to_the_bound(uint32_t before)
 	unsigned int r;
 	uint32_t i;
 
-	fprintf(stderr, "  delivered %u, %u of them after it went on; %" PRIu64 " undecided\n", v->ngot, v->ngot - before, v->user[UNDECIDED]);
+	fprintf(stderr, "  delivered %u, %u of them after it went on; %" PRIu64 " undecided\n",
+		v->ngot, v->ngot - before, v->user[UNDECIDED]);
 	for (r = 0; r < 2; r++) {
 		const struct tr_node *n = &tr_sh->node[r];
 
-		CHECK(below(r, bound) == v->ngot, "endpoint %u delivered %u messages below the bound, who was put out %u of them", r, below(r, bound), v->ngot);
+		CHECK(below(r, bound) == v->ngot,
+		      "endpoint %u delivered %u messages below the bound, who was put out %u of "
+		      "them",
+		      r, below(r, bound), v->ngot);
 		for (i = 0; i < v->ngot; i++)
-			CHECK(v->got[i].ts == n->got[i].ts && v->got[i].sender == n->got[i].sender && v->got[i].seq == n->got[i].seq && v->got[i].item == n->got[i].item && v->got[i].hash == n->got[i].hash,
-			      "delivery %u is (%u,%" PRIu64 ") there, and (%u,%" PRIu64 ") at endpoint %u", i, v->got[i].sender, v->got[i].seq, n->got[i].sender, n->got[i].seq, r);
+			CHECK(v->got[i].ts == n->got[i].ts &&
+				      v->got[i].sender == n->got[i].sender &&
+				      v->got[i].seq == n->got[i].seq &&
+				      v->got[i].item == n->got[i].item &&
+				      v->got[i].hash == n->got[i].hash,
+			      "delivery %u is (%u,%" PRIu64 ") there, and (%u,%" PRIu64 ") at "
+			      "endpoint "
+			      "%u",
+			      i, v->got[i].sender, v->got[i].seq, n->got[i].sender, n->got[i].seq,
+			      r);
 	}
 }
 
@@ -194,7 +218,8 @@ static void wakes_up(uint32_t before)
 {
 	signal_it(SIGCONT);
 	CHECK(tr_until(is_gone, WAIT_MS), "it does not hear that it is out");
-	CHECK(TR_LOAD(tr_sh->node[VICTIM].user[SAID]), "it ended with \"%s\"", tr_sh->node[VICTIM].error);
+	CHECK(TR_LOAD(tr_sh->node[VICTIM].user[SAID]), "it ended with \"%s\"",
+	      tr_sh->node[VICTIM].error);
 	goes_on("the others do not go on");
 	tr_enough();
 	tr_wait_done(WAIT_MS);
@@ -223,7 +248,10 @@ RACK_TEST(stopped__delivers_what_was_stored)
 	CHECK(tr_sh->node[VICTIM].ngot > before, "it had nothing stored: this proves nothing");
 }
 
-/* Put out in the middle of the traffic, where ACKs get lost: what it has stored is recalled from the others. Once before it goes on, and once while it does. */
+/*
+ * Put out in the middle of the traffic, where ACKs get lost: what it has stored is recalled from
+ * the others. Once before it goes on, and once while it does.
+ */
 static void in_the_middle(bool finished)
 {
 	uint32_t before;
@@ -240,7 +268,8 @@ static void in_the_middle(bool finished)
 	before = TR_LOAD(tr_sh->node[VICTIM].ngot);
 	bl_endpoint_put_out(rack.node[rack_host(VICTIM)], 1ULL << victims()->slot, BL_OUT_RING);
 	if (finished) {
-		CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+		CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s",
+		      ask());
 		goes_on("the others do not go on without it");
 	}
 	wakes_up(before);
@@ -256,7 +285,10 @@ RACK_TEST(put_out__wakes_up_at_once)
 	in_the_middle(false);
 }
 
-/* The daemon is started anew while it is out and stands still: the bound is what the one before had found. */
+/*
+ * The daemon is started anew while it is out and stands still: the bound is what the one before had
+ * found.
+ */
 RACK_TEST(put_out__by_an_earlier_daemon)
 {
 	uint32_t before;
@@ -278,8 +310,8 @@ RACK_TEST(put_out__by_an_earlier_daemon)
 }
 
 /*
- * Its host is cut off and announced while it stands still, and joins anew without it. What it had before that is the group's;
- * what its host hears from then on is none of its business.
+ * Its host is cut off and announced while it stands still, and joins anew without it. What it had
+ * before that is the group's; what its host hears from then on is none of its business.
  */
 RACK_TEST(announced__host_does_not_wait_for_it)
 {
@@ -296,7 +328,8 @@ RACK_TEST(announced__host_does_not_wait_for_it)
 	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
 	goes_on("the others do not go on without it");
 	rack_link(0, "h3", true);
-	CHECK(tr_until(all_ok, WAIT_MS), "a process that stands still keeps its host out: %s", ask());
+	CHECK(tr_until(all_ok, WAIT_MS), "a process that stands still keeps its host out: %s",
+	      ask());
 	goes_on("the others do not go on with its host");
 	wakes_up(before);
 }

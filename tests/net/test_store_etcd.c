@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The store on three real members of etcd: conditions that are false refuse, outcomes that are not known are read back, a lost quorum stops changes with a sentence, a watch survives a compaction, and whoever led
- * writes nothing any more.
+ * The store on three real members of etcd: conditions that are false refuse, outcomes that are not
+ * known are read back, a lost quorum stops changes with a sentence, a watch survives a compaction,
+ * and whoever led writes nothing any more.
  *
- * etcd may change its leader or be slow at any time: a case waits for what the protocol promises in the end, and asserts at every moment only what must hold at every moment.
+ * etcd may change its leader or be slow at any time: a case waits for what the protocol promises in
+ * the end, and asserts at every moment only what must hold at every moment.
  */
 #include "etcd.h"
 
@@ -13,7 +15,10 @@
 #define TTL_S  3
 #include "event_loop.h"
 
-/** struct party - one controller's side. @epoch: 0: it does not lead. @n, @key, @value: of the last answer. */
+/**
+ * struct party - one controller's side. @epoch: 0: it does not lead. @n, @key, @value: of the last
+ * answer.
+ */
 struct party {
 	struct bl_store *s;
 	uint64_t epoch, highest;
@@ -64,7 +69,8 @@ static void on_answer(void *ctx, const struct bl_store_reply *r)
 	p->answers++;
 	p->r = *r;
 	snprintf(p->text, sizeof(p->text), "%s", r->text ? r->text : "");
-	snprintf(p->value, sizeof(p->value), "%.*s", r->n ? (int)r->kv[0].len : 0, r->n ? (const char *)r->kv[0].value : "");
+	snprintf(p->value, sizeof(p->value), "%.*s", r->n ? (int)r->kv[0].len : 0,
+		 r->n ? (const char *)r->kv[0].value : "");
 }
 
 static void see(struct party *p, const struct bl_store_kv *kv)
@@ -95,7 +101,9 @@ static void on_reset(void *ctx, const struct bl_store_reply *r)
 
 static void open_at(struct party *p, const char *const *urls, unsigned int n)
 {
-	const struct bl_etcd_cfg cfg = { .endpoints = urls, .nendpoints = n, .prefix = "/t/", .ttl_s = TTL_S };
+	const struct bl_etcd_cfg cfg = {
+		.endpoints = urls, .nendpoints = n, .prefix = "/t/", .ttl_s = TTL_S
+	};
 	struct bl_err err;
 
 	memset(p, 0, sizeof(*p));
@@ -112,7 +120,10 @@ static void campaign(struct party *p, const char *me)
 	CHECK(!bl_store_campaign(p->s, me, &p->c, &err), "%s", err.text);
 }
 
-/* a put whose outcome is known: what stays unknown is none of the case's business, so it is asked for again until it is */
+/*
+ * a put whose outcome is known: what stays unknown is none of the case's business, so it is asked
+ * for again until it is
+ */
 static void put(struct party *p, uint64_t epoch, const char *key, uint64_t rev, const char *value)
 {
 	uint64_t end = t_mono() + WAIT_S * 1000000000ULL;
@@ -149,7 +160,9 @@ static void put_sure(struct party *p, const char *key, uint64_t rev, const char 
 
 		UNTIL(p->epoch);
 		CHECK(t_mono() < end, "%s", p->text);
-		CHECK(!bl_store_put_sure(p->s, p->epoch, key, rev, value, strlen(value), on_answer, p), "put_sure");
+		CHECK(!bl_store_put_sure(p->s, p->epoch, key, rev, value, strlen(value), on_answer,
+					 p),
+		      "put_sure");
 		UNTIL(p->answers != n);
 	} while (p->r.why == BL_STORE_WHY_FENCED);
 	CHECK(p->r.outcome == BL_STORE_DONE, "%s", p->text);
@@ -256,7 +269,10 @@ RACK_TEST(lease__revoked_is_noticed)
 	bl_store_close(p.s);
 }
 
-/* Two of three members stand still: nothing is written, the leader steps down in time by its own clock, and says why; it goes on when they do. */
+/*
+ * Two of three members stand still: nothing is written, the leader steps down in time by its own
+ * clock, and says why; it goes on when they do.
+ */
 RACK_TEST(quorum__lost_and_found)
 {
 	struct party p;
@@ -288,14 +304,19 @@ RACK_TEST(quorum__lost_and_found)
 	etcd_signal(2, SIGCONT);
 	UNTIL(p.epoch);
 	CHECK(p.epoch >= first, "epochs rise");
-	/* "during" is there or not; either way it is known now, and what is written after it stays */
+	/*
+	 * "during" is there or not; either way it is known now, and what is written after it stays
+	 */
 	get(&p, "k", true);
 	CHECK(!strcmp(p.value, "before") || !strcmp(p.value, "during"), "\"%s\"", p.value);
 	put_sure(&p, "k2", 0, "after");
 	bl_store_close(p.s);
 }
 
-/* A member with no quorum says so at once, because every request asks for a leader; measured without it: 7 s. */
+/*
+ * A member with no quorum says so at once, because every request asks for a leader; measured
+ * without it: 7 s.
+ */
 RACK_TEST(quorum__said_in_words)
 {
 	struct party p;
@@ -322,11 +343,15 @@ RACK_TEST(quorum__said_in_words)
 		UNTIL(p.answers != n);
 		CHECK(p.r.outcome != BL_STORE_DONE, "done by nobody");
 	} while (!strstr(p.text, "no quorum"));
-	CHECK(p.r.outcome == BL_STORE_REFUSED && p.r.why == BL_STORE_WHY_DOWN, "a write that was not proposed is known to be not done: %s", p.text);
+	CHECK(p.r.outcome == BL_STORE_REFUSED && p.r.why == BL_STORE_WHY_DOWN,
+	      "a write that was not proposed is known to be not done: %s", p.text);
 	bl_store_close(p.s);
 }
 
-/* A put that times out may appear later. It is read back, done once, and what is written after it is not undone by it. */
+/*
+ * A put that times out may appear later. It is read back, done once, and what is written after it
+ * is not undone by it.
+ */
 RACK_TEST(unknown__is_read_back)
 {
 	struct party p;
@@ -343,7 +368,9 @@ RACK_TEST(unknown__is_read_back)
 		rev = p.r.rev;
 		snprintf(value, sizeof(value), "%u", round);
 		UNTIL(p.epoch);
-		/* all stand still: the request is taken by the kernel, and answered when they go on */
+		/*
+		 * all stand still: the request is taken by the kernel, and answered when they go on
+		 */
 		for (n = 0; n < ETCD_MEMBERS; n++)
 			etcd_signal(n, SIGSTOP);
 		n = p.answers;
@@ -355,7 +382,8 @@ RACK_TEST(unknown__is_read_back)
 			etcd_signal(n, SIGCONT);
 		put_sure(&p, "k", rev, value);
 		get(&p, "k", true);
-		CHECK(p.r.n == 1 && !strcmp(p.value, value), "\"%s\" instead of \"%s\"", p.value, value);
+		CHECK(p.r.n == 1 && !strcmp(p.value, value), "\"%s\" instead of \"%s\"", p.value,
+		      value);
 		put_sure(&p, "k", BL_STORE_ANY, value);
 		rev = p.r.rev;
 		serve_ms(100);
@@ -367,7 +395,10 @@ RACK_TEST(unknown__is_read_back)
 	bl_store_close(p.s);
 }
 
-/* The watch's member dies; meanwhile keys change, and what happened is compacted away. Nothing may be missed, and what was deleted may not stay. */
+/*
+ * The watch's member dies; meanwhile keys change, and what happened is compacted away. Nothing may
+ * be missed, and what was deleted may not stay.
+ */
 RACK_TEST(watch__compacted_away)
 {
 	char answer[LAB_ETCD_ANSWER], body[64], key[16];
@@ -397,12 +428,13 @@ RACK_TEST(watch__compacted_away)
 	put_sure(&q, "w/9", BL_STORE_ANY, "new");
 	snprintf(body, sizeof(body), "{\"revision\":\"%" PRIu64 "\"}", q.r.rev);
 	/* one that is done and not answered is refused when it is asked for again */
-	while (etcd_post(1, "/v3/kv/compaction", body, answer) != 200 &&
-	       !strstr(answer, "compacted"))
+	while (etcd_post(1, "/v3/kv/compaction", body, answer) != 200 && !strstr(answer, "compacte"
+											 "d"))
 		usleep(20000);
 	etcd_member(0);
 	UNTIL(!strcmp(p.seen[9], "new"));
-	CHECK(!strcmp(p.seen[3], "new") && !*p.seen[4] && !strcmp(p.seen[7], "old"), "%s %s %s", p.seen[3], p.seen[4], p.seen[7]);
+	CHECK(!strcmp(p.seen[3], "new") && !*p.seen[4] && !strcmp(p.seen[7], "old"), "%s %s %s",
+	      p.seen[3], p.seen[4], p.seen[7]);
 	CHECK(p.resets > i, "it went on at a revision that is gone");
 	/* and it goes on */
 	put_sure(&q, "w/10", BL_STORE_ANY, "later");
@@ -411,7 +443,10 @@ RACK_TEST(watch__compacted_away)
 	bl_store_close(q.s);
 }
 
-/* A controller in a process of its own that leads, stands still beyond its lease and comes back: it writes nothing, and says that it lost. */
+/*
+ * A controller in a process of its own that leads, stands still beyond its lease and comes back: it
+ * writes nothing, and says that it lost.
+ */
 RACK_TEST(leader__paused_comes_back)
 {
 	struct party a, b;
@@ -435,7 +470,8 @@ RACK_TEST(leader__paused_comes_back)
 		while (a.epoch == epoch) {
 			/* as a controller does: only while it may believe that it leads */
 			if (bl_store_epoch(a.s) == epoch && a.answers == asked) {
-				bl_store_put(a.s, epoch, "k", BL_STORE_ANY, "by the paused one", 17, on_answer, &a);
+				bl_store_put(a.s, epoch, "k", BL_STORE_ANY, "by the paused one", 17,
+					     on_answer, &a);
 				asked++;
 			}
 			CHECK(sd_event_run(ev, 20000) >= 0, "the event loop");
@@ -443,7 +479,8 @@ RACK_TEST(leader__paused_comes_back)
 		UNTIL(a.answers == asked); /* of before the pause, perhaps */
 		/* and even if it did not ask its clock */
 		put(&a, epoch, "k", BL_STORE_ANY, "by the paused one");
-		said = a.r.outcome == BL_STORE_REFUSED && a.r.why == BL_STORE_WHY_FENCED ? 'f' : '?';
+		said = a.r.outcome == BL_STORE_REFUSED && a.r.why == BL_STORE_WHY_FENCED ? 'f'
+											 : '?';
 		CHECK(write(from[1], &said, 1) == 1, "pipe");
 		bl_store_close(a.s);
 		_exit(0);
@@ -458,7 +495,8 @@ RACK_TEST(leader__paused_comes_back)
 	put_sure(&b, "k", BL_STORE_ANY, "by the next one");
 	CHECK(!kill(pid, SIGCONT), "%s", strerror(errno));
 	serve_ms(200);
-	CHECK(read(from[0], &said, 1) == 1 && said == 'f', "what the paused one wrote was not fenced");
+	CHECK(read(from[0], &said, 1) == 1 && said == 'f', "what the paused one wrote was not "
+							   "fenced");
 	get(&b, "k", true);
 	CHECK(!strcmp(b.value, "by the next one"), "\"%s\"", b.value);
 	waitpid(pid, NULL, 0);
@@ -474,7 +512,9 @@ RACK_TEST(sqlite__disk_full)
 	unsigned int n;
 	int fd;
 
-	CHECK(!mkdir(BL_RUN_DIR "/disk", 0700) && !mount("tmpfs", BL_RUN_DIR "/disk", "tmpfs", 0, "size=256k"), "%s", strerror(errno));
+	CHECK(!mkdir(BL_RUN_DIR "/disk", 0700) &&
+		      !mount("tmpfs", BL_RUN_DIR "/disk", "tmpfs", 0, "size=256k"),
+	      "%s", strerror(errno));
 	memset(&p, 0, sizeof(p));
 	CHECK(sd_event_new(&ev) >= 0, "an event loop");
 	CHECK(!bl_store_sqlite(&p.s, ev, BL_RUN_DIR "/disk/db", &err), "%s", err.text);
@@ -486,7 +526,9 @@ RACK_TEST(sqlite__disk_full)
 	n = p.answers;
 	bl_store_put(p.s, p.epoch, "l", 0, "during", 6, on_answer, &p);
 	UNTIL(p.answers != n);
-	CHECK(p.r.outcome == BL_STORE_REFUSED && p.r.why == BL_STORE_WHY_DOWN && strstr(p.text, "make room"), "%s", p.text);
+	CHECK(p.r.outcome == BL_STORE_REFUSED && p.r.why == BL_STORE_WHY_DOWN &&
+		      strstr(p.text, "make room"),
+	      "%s", p.text);
 	CHECK(!strcmp(p.trouble, p.text), "%s", p.trouble);
 	/* what was there can be read, and what must be written waits until there is room */
 	get(&p, "", false);

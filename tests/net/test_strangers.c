@@ -6,8 +6,8 @@
  * every policy, and the daemons' memory does not grow. 400 TCP connections to one host all work,
  * and a policy can be changed after there were as many flows as there are numbers.
  *
- * Frames are UDP over IPv4, made here, with addresses of their own; what counts is that some arrive in
- * time, and the times are generous.
+ * Frames are UDP over IPv4, made here, with addresses of their own; what counts is that some arrive
+ * in time, and the times are generous.
  */
 #include "stations.h"
 #include "rack_arbiter.h"
@@ -31,7 +31,8 @@ static void open_rack(enum bl_policy policy)
 
 	rack.lab.spec.hosts = 4;
 	rack.lab.spec.beacon_us = 20000;
-	rack.lab.spec.admission = (struct bl_admission_cfg){ .on = true, .policy = policy, .rate_bps = 100000000 };
+	rack.lab.spec.admission =
+		(struct bl_admission_cfg){ .on = true, .policy = policy, .rate_bps = 100000000 };
 	rack.lab.spec.arbiters = policy == BL_POLICY_FASTPASS;
 	rack.lab.spec.fp_policy = 1;
 	rack.tweak = tweak;
@@ -61,7 +62,8 @@ static void reaches(unsigned int from, unsigned int to)
 
 	do {
 		give_host(&st[from], &st[to], 700, 0);
-		CHECK(t_mono() < end, "h%u does not reach h%u: %" PRIu64 " frames found no number", from + 1, to + 1, rack_count(rack_host(from), BL_R_HOLD_DESTS));
+		CHECK(t_mono() < end, "h%u does not reach h%u: %" PRIu64 " frames found no number",
+		      from + 1, to + 1, rack_count(rack_host(from), BL_R_HOLD_DESTS));
 		rack_serve(20);
 	} while (took(&st[to], NULL) != 700);
 }
@@ -167,7 +169,8 @@ RACK_TEST(flows__four_hundred)
 /* One end of a TCP connection between bl0 of two hosts. */
 static int tcp_socket(unsigned int host)
 {
-	int home = rack_away(rack_host(host)), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int home = rack_away(rack_host(host)),
+	    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	rack_back(home);
 	CHECK(fd >= 0, "%s", strerror(errno));
@@ -192,17 +195,21 @@ static void connections(enum bl_policy policy)
 	CHECK(!bind(door, (void *)&at, sizeof(at)) && !listen(door, CONNS), "%s", strerror(errno));
 	for (i = 0; i < CONNS; i++) {
 		there[i] = tcp_socket(0);
-		CHECK(!connect(there[i], (void *)&at, sizeof(at)) || errno == EINPROGRESS, "%s", strerror(errno));
+		CHECK(!connect(there[i], (void *)&at, sizeof(at)) || errno == EINPROGRESS, "%s",
+		      strerror(errno));
 	}
 	end = t_mono() + 3 * PATIENCE * 1000000ULL;
 	while (done < CONNS) {
-		CHECK(t_mono() < end, "%u of %d connections work, %u were accepted", done, CONNS, nhere);
+		CHECK(t_mono() < end, "%u of %d connections work, %u were accepted", done, CONNS,
+		      nhere);
 		rack_serve(5);
-		while (nhere < CONNS && (here[nhere] = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		while (nhere < CONNS &&
+		       (here[nhere] = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 			nhere++;
 		for (i = 0; i < nhere; i++)
 			if (recv(here[i], &x, 1, 0) == 1)
-				CHECK(send(here[i], &x, 1, MSG_NOSIGNAL) == 1, "%s", strerror(errno));
+				CHECK(send(here[i], &x, 1, MSG_NOSIGNAL) == 1, "%s",
+				      strerror(errno));
 		for (i = 0; i < CONNS; i++) {
 			if (!sent[i])
 				sent[i] = send(there[i], &x, 1, MSG_NOSIGNAL) == 1;
@@ -265,7 +272,8 @@ RACK_TEST(policy__none_after_top)
 		if (h == 4)
 			continue; /* the switch: its tokens are in nobody's way */
 		home = rack_away(rack_host(h));
-		CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s", err.text);
+		CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s",
+		      err.text);
 		rack_back(home);
 	}
 	free(refs);
@@ -277,16 +285,11 @@ RACK_TEST(policy__none_after_top)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strangers__none),
-		cmocka_unit_test(strangers__pl2),
-		cmocka_unit_test(strangers__fastpass),
-		cmocka_unit_test(strangers__top),
-		cmocka_unit_test(connections__none),
-		cmocka_unit_test(connections__pl2),
-		cmocka_unit_test(connections__fastpass),
-		cmocka_unit_test(connections__top),
-		cmocka_unit_test(flows__four_hundred),
-		cmocka_unit_test(policy__none_after_top),
+		cmocka_unit_test(strangers__none),       cmocka_unit_test(strangers__pl2),
+		cmocka_unit_test(strangers__fastpass),   cmocka_unit_test(strangers__top),
+		cmocka_unit_test(connections__none),     cmocka_unit_test(connections__pl2),
+		cmocka_unit_test(connections__fastpass), cmocka_unit_test(connections__top),
+		cmocka_unit_test(flows__four_hundred),   cmocka_unit_test(policy__none_after_top),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

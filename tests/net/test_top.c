@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a rack: connections of applications go from bl0 to bl0, each data frame in the place of a token that its receiver sent. The switch holds tokens in its queues (mode pace); its other modes are in
- * test_top_incast.c.
+ * TOP on a rack: connections of applications go from bl0 to bl0, each data frame in the place of a
+ * token that its receiver sent. The switch holds tokens in its queues (mode pace); its other modes
+ * are in test_top_incast.c.
  *
- * Time must not matter where a test is not about it: tokens may be minutes old, and nobody is given up.
+ * Time must not matter where a test is not about it: tokens may be minutes old, and nobody is given
+ * up.
  */
 #include <netinet/in.h> /* before anything that includes <linux/ipv6.h> */
 
@@ -16,20 +18,20 @@
 #include "loader/node_priv.h"
 #include "maps/top_host_abi.h"
 
-#define RATE	  250000000
-#define FOREVER	  10000000 /* us */
+#define RATE    250000000
+#define FOREVER 10000000 /* us */
 /*
  * A SYNC without a token is repeated after so many us. With the default of 2000 a rack that stands
  * still for 0.1 s makes a flow take another tag, and tokens and echoes that were under way are
  * refused then; with this one it takes 11 s. A flow that ends while tokens for it are under way is
  * such a case, too, so flows do not end, unless a case wants that.
  */
-#define PATIENT	  200000
+#define PATIENT   200000
 #define OPT(o, v) (rack_top[BL_TOP_O_##o] = (v) + 1)
 
 static uint32_t rack_top[BL_TOP_O_COUNT];
 static uint64_t rate = RATE;
-static bool sprayed; /* leaf and spine, frame by frame this way and that */
+static bool sprayed;        /* leaf and spine, frame by frame this way and that */
 static unsigned int skewed; /* this node's clock is off by @skew_ns */
 static int64_t skew_ns;
 
@@ -38,13 +40,17 @@ static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
 	if (cfg->role == BL_ROLE_HOST)
 		memcpy(cfg->admission.top.v, rack_top, sizeof(rack_top));
 	else
-		cfg->admission.spray = sprayed && n->kind == LAB_TOR; /* spines have no ways up to choose from */
+		cfg->admission.spray =
+			sprayed && n->kind == LAB_TOR; /* spines have no ways up to choose from */
 	if (skew_ns && n == &rack.lab.nodes[skewed])
 		cfg->skew_ns = skew_ns;
 	cfg->clock_bound_us = 1000;
 }
 
-/* While a rack begins, on a busy machine, beacons may come before there is a pacer that drains them. */
+/*
+ * While a rack begins, on a busy machine, beacons may come before there is a pacer that drains
+ * them.
+ */
 static struct {
 	uint64_t dropped[BL_CL_COUNT], no_slot;
 } was;
@@ -75,7 +81,11 @@ static void open_rack(unsigned int hosts)
 	rack.lab.spec.admission.on = true;
 	rack.lab.spec.admission.policy = BL_POLICY_TOP;
 	rack.lab.spec.admission.rate_bps = rate;
-	rack.lab.spec.beacon_us = 20000; /* nobody needs them here, and they share a class with data: a pacer that sleeps on a busy machine drops what is too much */
+	/*
+	 * nobody needs them here, and they share a class with data: a pacer that sleeps on a busy
+	 * machine drops what is too much
+	 */
+	rack.lab.spec.beacon_us = 20000;
 	rack.tweak = tweak;
 	rack_last_words = rack_dump;
 	if (!rack_top[BL_TOP_O_EXPIRY])
@@ -87,7 +97,8 @@ static void open_rack(unsigned int hosts)
 	if (!rack_top[BL_TOP_O_IDLE])
 		OPT(IDLE, FOREVER);
 	rack_open();
-	rack_serve(300); /* on a busy machine it takes so long that the first ones' clocks are void by now */
+	/* on a busy machine it takes so long that the first ones' clocks are void by now */
+	rack_serve(300);
 	for (i = 0; i < BL_CL_COUNT; i++)
 		was.dropped[i] = dropped_by_switch(i);
 	was.no_slot = rack_count_all(BL_R_NO_SLOT);
@@ -124,18 +135,29 @@ static void in_order(unsigned int senders)
 	unsigned int i;
 
 	for (i = 1; i <= senders; i++) {
-		used += rack_count(rack_host(i), BL_R_TOKEN_USED) + rack_count(rack_host(i), BL_R_TOKEN_PACED);
+		used += rack_count(rack_host(i), BL_R_TOKEN_USED) +
+			rack_count(rack_host(i), BL_R_TOKEN_PACED);
 		held += rack_count(rack_host(i), BL_R_HELD);
 	}
-	fprintf(stderr, "  %" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " wasted\n", tokens_of(0), used,
+	fprintf(stderr, "  %" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " wasted\n",
+		tokens_of(0), used,
 		rack_count_all(BL_R_TOKEN_WASTED) + rack_count_all(BL_R_TOKEN_STOP));
-	CHECK(used && tokens_of(0) >= used && held >= used, "%" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " held", tokens_of(0), used, held);
+	CHECK(used && tokens_of(0) >= used && held >= used,
+	      "%" PRIu64 " tokens, %" PRIu64 " answered, %" PRIu64 " held", tokens_of(0), used,
+	      held);
 	for (i = 0; i < BL_CL_COUNT; i++)
-		CHECK(dropped_by_switch(i) == was.dropped[i], "%" PRIu64 " frames of class %s were dropped at the switch", dropped_by_switch(i) - was.dropped[i], bl_class_name(i));
-	/* a host's own hold queue may be full: while its pacer waits for a CPU, TCP goes on until the first mark comes back (docs/guarantees.md) */
+		CHECK(dropped_by_switch(i) == was.dropped[i],
+		      "%" PRIu64 " frames of class %s were dropped at the switch",
+		      dropped_by_switch(i) - was.dropped[i], bl_class_name(i));
+	/*
+	 * a host's own hold queue may be full: while its pacer waits for a CPU, TCP goes on until
+	 * the first mark comes back (docs/guarantees.md)
+	 */
 	CHECK(rack_count_all(BL_R_NO_SLOT) == was.no_slot, "drops");
-	CHECK(!rack_count_all(BL_R_TOKEN_FORGED) && !rack_count_all(BL_R_TOKEN_REPLAYED) && !rack_count_all(BL_R_ECHO_BAD) && !rack_count_all(BL_R_TOKEN_AHEAD) &&
-		      !rack_count_all(BL_R_SIGNAL_BAD), "refusals");
+	CHECK(!rack_count_all(BL_R_TOKEN_FORGED) && !rack_count_all(BL_R_TOKEN_REPLAYED) &&
+		      !rack_count_all(BL_R_ECHO_BAD) && !rack_count_all(BL_R_TOKEN_AHEAD) &&
+		      !rack_count_all(BL_R_SIGNAL_BAD),
+	      "refusals");
 }
 
 RACK_TEST(bytes__tcp_v4)
@@ -174,7 +196,8 @@ RACK_TEST(las__classes_by_what_was_served)
 
 	OPT(OBJECTIVE, BL_TOP_BY_LAS);
 	OPT(LONGEST, 3000);
-	OPT(IDLE, 2000000); /* a flow whose sender waits for a CPU for so long begins anew, in class 0 */
+	/* a flow whose sender waits for a CPU for so long begins anew, in class 0 */
+	OPT(IDLE, 2000000);
 	open_rack(2);
 	begin(AF_INET, 1, 8 << 20); /* 5746 full frames: through all classes */
 	finish();
@@ -182,12 +205,14 @@ RACK_TEST(las__classes_by_what_was_served)
 	p = page_of(0);
 	for (k = 0; k < BL_TOP_CLASSES; k++)
 		CHECK(p.tokens[k], "class %u had no token", k);
-	CHECK(p.tokens[5] > p.tokens[0], "%llu and %llu", (unsigned long long)p.tokens[5], (unsigned long long)p.tokens[0]);
+	CHECK(p.tokens[5] > p.tokens[0], "%llu and %llu", (unsigned long long)p.tokens[5],
+	      (unsigned long long)p.tokens[0]);
 	/* the flow idles: a FIN, and nobody remembers it */
 	end = t_mono() + 60000000000ULL;
 	for (; page_of(0).used[0] || page_of(1).used[0]; rack_serve(20))
 		CHECK(t_mono() < end, "the receiver still knows the flow");
-	CHECK(page_of(0).gone && page_of(1).freed, "gone %llu, freed %llu", (unsigned long long)page_of(0).gone, (unsigned long long)page_of(1).freed);
+	CHECK(page_of(0).gone && page_of(1).freed, "gone %llu, freed %llu",
+	      (unsigned long long)page_of(0).gone, (unsigned long long)page_of(1).freed);
 }
 
 /* ---- sizes that the application knows ---- */
@@ -208,7 +233,8 @@ static void hinted(int family, uint64_t bytes, uint64_t sent, int priority, unsi
 	in_order(1);
 	p = page_of(0);
 	for (k = 0; k < BL_TOP_CLASSES; k++)
-		CHECK(!p.tokens[k] == (k != class), "class %u: %llu tokens", k, (unsigned long long)p.tokens[k]);
+		CHECK(!p.tokens[k] == (k != class), "class %u: %llu tokens", k,
+		      (unsigned long long)p.tokens[k]);
 }
 
 RACK_TEST(hint__small)
@@ -230,7 +256,8 @@ RACK_TEST(hint__of_a_liar)
 	in_order(1);
 	p = page_of(0);
 	CHECK(p.tokens[0] && p.tokens[4] && p.tokens[5], "%llu, %llu and %llu tokens",
-	      (unsigned long long)p.tokens[0], (unsigned long long)p.tokens[4], (unsigned long long)p.tokens[5]);
+	      (unsigned long long)p.tokens[0], (unsigned long long)p.tokens[4],
+	      (unsigned long long)p.tokens[5]);
 }
 
 RACK_TEST(hint__large_v6)
@@ -245,13 +272,21 @@ RACK_TEST(hint__by_the_sockets_priority)
 
 RACK_TEST(hint__refused)
 {
-	const struct bl_flow_hint hint = { .bytes = 1 }, unknown = { .flags = 2 }, reserved = { .reserved = 1 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), u = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct bl_flow_hint hint = { .bytes = 1 }, unknown = { .flags = 2 },
+				  reserved = { .reserved = 1 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+	    u = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons(9),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	CHECK(bl_flow_hint(-1, &hint) == -EBADF, "no socket");
 	CHECK(bl_flow_hint(fd, &hint) == -ENOTCONN, "not connected");
-	CHECK(bl_flow_hint(fd, &unknown) == -EINVAL && bl_flow_hint(fd, &reserved) == -EINVAL, "no such flag");
+	CHECK(bl_flow_hint(fd, &unknown) == -EINVAL && bl_flow_hint(fd, &reserved) == -EINVAL, "no "
+											       "suc"
+											       "h "
+											       "fla"
+											       "g");
 	CHECK(bl_flow_hint(u, &hint) < 0, "no IP");
 	CHECK(!system("ip link set lo up"), "lo");
 	CHECK(!connect(fd, (void *)&sa, sizeof(sa)), "%s", strerror(errno));
@@ -305,8 +340,8 @@ RACK_TEST(learn__by_the_daemon)
 	limits_become(0, true);
 	p = page_of(0);
 	for (k = 1; k < BL_TOP_CLASSES - 1; k++)
-		CHECK(p.limit[k] > p.limit[k - 1] && p.limit[k] <= 128, "class %u begins at %llu frames", k + 1,
-		      (unsigned long long)p.limit[k]);
+		CHECK(p.limit[k] > p.limit[k - 1] && p.limit[k] <= 128,
+		      "class %u begins at %llu frames", k + 1, (unsigned long long)p.limit[k]);
 	CHECK(!page_of(1).limit[0], "a host that received nothing has learnt something");
 	rack_close_node(rack_host(0));
 	rack_open_node(rack_host(0));
@@ -322,7 +357,8 @@ RACK_TEST(learn__by_the_daemon)
 
 static uint64_t answered(unsigned int i)
 {
-	return rack_count(rack_host(i), BL_R_TOKEN_USED) + rack_count(rack_host(i), BL_R_TOKEN_PACED);
+	return rack_count(rack_host(i), BL_R_TOKEN_USED) +
+	       rack_count(rack_host(i), BL_R_TOKEN_PACED);
 }
 
 static void until_answered(unsigned int i, uint64_t n)
@@ -341,7 +377,8 @@ RACK_TEST(receiver__dies_and_comes_back)
 	open_rack(2);
 	begin(AF_INET, 1, ENDLESS);
 	until_answered(1, 500);
-	rack_close_node(rack_host(0)); /* without its pacer it sends no tokens, without its daemon nobody takes over */
+	/* without its pacer it sends no tokens, without its daemon nobody takes over */
+	rack_close_node(rack_host(0));
 	/* what is under way arrives; then the sender goes on asking, and nothing leaves any more */
 	do {
 		before = answered(1);
@@ -381,22 +418,29 @@ RACK_TEST(sender__dies_and_is_forgotten)
 
 /* ---- what gets lost ---- */
 
-#define XDP_REG(op, dst, src, offset, value) { .code = (op), .dst_reg = BPF_REG_##dst, .src_reg = BPF_REG_##src, .off = (offset), .imm = (value) }
+#define XDP_REG(op, dst, src, offset, value)                                                       \
+	{                                                                                          \
+		.code = (op), .dst_reg = BPF_REG_##dst, .src_reg = BPF_REG_##src, .off = (offset), \
+		.imm = (value)                                                                     \
+	}
 
 /*
- * From now on host @i's NIC loses @per_65536 of 65536 frames of UDP over IPv4 that come in: data, tokens and signals. A program of our own takes the place of barline's, in its link, and goes on with it (the answers
- * to tokens leave by XDP_TX: no tc program of the host sees them).
+ * From now on host @i's NIC loses @per_65536 of 65536 frames of UDP over IPv4 that come in: data,
+ * tokens and signals. A program of our own takes the place of barline's, in its link, and goes on
+ * with it (the answers to tokens leave by XDP_TX: no tc program of the host sees them).
  */
 static void make_lossy(unsigned int i, uint32_t per_65536)
 {
 	char path[384];
 	struct bpf_link_info info = { 0 };
 	uint32_t len = sizeof(info), zero = 0;
-	int link, next, prog, map = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
+	int link, next, prog,
+		map = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "t_next", 4, 4, 1, NULL);
 	const struct bpf_insn code[] = {
 		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0),
 		XDP_REG(BPF_LDX | BPF_MEM | BPF_W, 2, 1, (int16_t)offsetof(struct xdp_md, data), 0),
-		XDP_REG(BPF_LDX | BPF_MEM | BPF_W, 3, 1, (int16_t)offsetof(struct xdp_md, data_end), 0),
+		XDP_REG(BPF_LDX | BPF_MEM | BPF_W, 3, 1, (int16_t)offsetof(struct xdp_md, data_end),
+			0),
 		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_X, 4, 2, 0, 0),
 		XDP_REG(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, 24),
 		XDP_REG(BPF_JMP | BPF_JGT | BPF_X, 4, 3, 9, 0),
@@ -410,7 +454,10 @@ static void make_lossy(unsigned int i, uint32_t per_65536)
 		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, XDP_DROP),
 		XDP_REG(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6, 0, 0),
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = map },
 		{ 0 },
 		XDP_REG(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 0),
 		XDP_REG(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_tail_call),
@@ -421,11 +468,14 @@ static void make_lossy(unsigned int i, uint32_t per_65536)
 
 	snprintf(path, sizeof(path), "%s/links/xdp-eth0", rack.dir[rack_host(i)]);
 	link = bpf_obj_get(path);
-	CHECK(map >= 0 && link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len), "%s: %s", path, strerror(errno));
+	CHECK(map >= 0 && link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len), "%s: %s", path,
+	      strerror(errno));
 	next = bpf_prog_get_fd_by_id(info.prog_id);
-	prog = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_drop", "GPL", code, sizeof(code) / sizeof(code[0]), &o);
+	prog = bpf_prog_load(BPF_PROG_TYPE_XDP, "t_drop", "GPL", code,
+			     sizeof(code) / sizeof(code[0]), &o);
 	CHECK(next >= 0 && prog >= 0, "the dropping program: %s", strerror(errno));
-	CHECK(!bpf_map_update_elem(map, &zero, &next, BPF_ANY), "barline's program behind it: %s", strerror(errno));
+	CHECK(!bpf_map_update_elem(map, &zero, &next, BPF_ANY), "barline's program behind it: %s",
+	      strerror(errno));
 	CHECK(!bpf_link_update(link, prog, NULL), "its link: %s", strerror(errno));
 	/* the array forgets its program when nobody holds it by a file descriptor: it stays open */
 	close(link);
@@ -437,7 +487,7 @@ static void make_lossy(unsigned int i, uint32_t per_65536)
  * Frames that are held for as long as 4096 full ones take are dropped, and datagrams with them:
  * 5 s at this rate. SYNCs get lost, so they are repeated often enough, and the tag stays for 3 s.
  */
-#define SLOW	  10000000
+#define SLOW      10000000
 #define SLOW_SYNC 50000
 #define DATAGRAMS 2000
 #define IN_QUEUE  200 /* fewer than a hold queue takes */
@@ -445,7 +495,7 @@ static void make_lossy(unsigned int i, uint32_t per_65536)
 static struct {
 	uint32_t sent, came, twice;
 	uint8_t got[DATAGRAMS];
-} *shared;
+} * shared;
 
 static void take_datagrams(void)
 {
@@ -474,7 +524,9 @@ static void send_datagrams(void)
 	CHECK(fd >= 0 && !connect(fd, (void *)&sa, len), "%s", strerror(errno));
 	CHECK(!bl_flow_hint(fd, w.hint), "hint");
 	for (b[0] = 0; b[0] < DATAGRAMS; b[0]++) {
-		/* the first one alone: while the kernel looks for the neighbour it keeps a hundred */
+		/*
+		 * the first one alone: while the kernel looks for the neighbour it keeps a hundred
+		 */
 		while (b[0] >= answered(1) + (answered(1) ? IN_QUEUE : 1))
 			usleep(1000);
 		CHECK(send(fd, b, sizeof(b), 0) == sizeof(b), "send: %s", strerror(errno));
@@ -508,11 +560,15 @@ static void datagrams(const struct bl_flow_hint *hint)
 	socklen_t len = address(AF_INET, rack_host(0), &sa);
 	int home = rack_away(rack_host(0)), room = 64 << 20;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	w.n = w.left = 0;
 	w.hint = hint;
 	w.listener = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	CHECK(shared != MAP_FAILED && w.listener >= 0 && !setsockopt(w.listener, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) && !bind(w.listener, (void *)&sa, len), "%s", strerror(errno));
+	CHECK(shared != MAP_FAILED && w.listener >= 0 &&
+		      !setsockopt(w.listener, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) &&
+		      !bind(w.listener, (void *)&sa, len),
+	      "%s", strerror(errno));
 	rack_back(home);
 	child(rack_host(0), "receiver", take_datagrams);
 	child(rack_host(1), "sender", send_datagrams);
@@ -533,10 +589,15 @@ static void complete_and_once(void)
 		rack_serve(10);
 	}
 	rack_serve(200); /* whatever else comes */
-	fprintf(stderr, "  %" PRIu64 " LOSS, %" PRIu64 " frames sent again, %" PRIu64 " of them came twice, %" PRIu64 " tokens blocked\n", rack_count_all(BL_R_LOSS), rack_count_all(BL_R_TOKEN_RESENT),
+	fprintf(stderr,
+		"  %" PRIu64 " LOSS, %" PRIu64 " frames sent again, %" PRIu64
+		" of them came twice, %" PRIu64 " tokens blocked\n",
+		rack_count_all(BL_R_LOSS), rack_count_all(BL_R_TOKEN_RESENT),
 		rack_count_all(BL_R_DATA_REPEATED), rack_count_all(BL_R_TOKEN_BLOCKED));
 	CHECK(!shared->twice, "%u datagrams came twice", shared->twice);
-	CHECK(!rack_count_all(BL_R_DATA_LOST) && !rack_count_all(BL_R_NOT_KEPT) && !rack_count_all(BL_R_LOSS_BAD), "data_lost %" PRIu64, rack_count_all(BL_R_DATA_LOST));
+	CHECK(!rack_count_all(BL_R_DATA_LOST) && !rack_count_all(BL_R_NOT_KEPT) &&
+		      !rack_count_all(BL_R_LOSS_BAD),
+	      "data_lost %" PRIu64, rack_count_all(BL_R_DATA_LOST));
 }
 
 RACK_TEST(resend__udp_complete_and_once)
@@ -546,7 +607,9 @@ RACK_TEST(resend__udp_complete_and_once)
 	make_lossy(1, 6554);
 	datagrams(&resend);
 	complete_and_once();
-	CHECK(rack_count_all(BL_R_TOKEN_RESENT) && rack_count_all(BL_R_LOSS), "nothing was lost: this proves nothing");
+	CHECK(rack_count_all(BL_R_TOKEN_RESENT) && rack_count_all(BL_R_LOSS), "nothing was lost: "
+									      "this proves "
+									      "nothing");
 }
 
 /* Two ways up, taken in turn, by tokens, data and signals. */
@@ -567,7 +630,9 @@ RACK_TEST(resend__not_asked_for)
 	rack_serve(500);
 	fprintf(stderr, "  %u of %u came\n", shared->came, DATAGRAMS);
 	CHECK(shared->came < DATAGRAMS && !shared->twice, "nothing was lost: this proves nothing");
-	CHECK(!rack_count_all(BL_R_TOKEN_RESENT) && !rack_count_all(BL_R_LOSS) && !rack_count_all(BL_R_DATA_REPEATED) && !rack_count_all(BL_R_DATA_LOST), "a flow that did not ask for it");
+	CHECK(!rack_count_all(BL_R_TOKEN_RESENT) && !rack_count_all(BL_R_LOSS) &&
+		      !rack_count_all(BL_R_DATA_REPEATED) && !rack_count_all(BL_R_DATA_LOST),
+	      "a flow that did not ask for it");
 }
 
 /* ---- clocks against T ---- */
@@ -596,7 +661,9 @@ RACK_TEST(clock__sender_ahead_beyond_t)
 	home = rack_away(rack_host(1));
 	for (i = 0; i < n; i++)
 		if (refs[i].role == BL_ROLE_HOST && refs[i].netns_ino == bl_netns_ino())
-			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err) && strstr(said, "expiry_us: 100000 -> 5000000"), "%s", said);
+			CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err) &&
+				      strstr(said, "expiry_us: 100000 -> 5000000"),
+			      "%s", said);
 	rack_back(home);
 	free(refs);
 	finish();
@@ -605,7 +672,7 @@ RACK_TEST(clock__sender_ahead_beyond_t)
 
 RACK_TEST(clock__receiver_ahead)
 {
-	skewed = 1; /* h1 */
+	skewed = 1;           /* h1 */
 	skew_ns = 9000000000; /* longer than any token is under way */
 	open_rack(2);
 	begin(AF_INET, 1, 1 << 20);
@@ -633,7 +700,9 @@ static void policy(enum bl_policy p)
 		home = rack_away(rack_host(k));
 		for (i = 0; i < n; i++)
 			if (refs[i].role == BL_ROLE_HOST && refs[i].netns_ino == bl_netns_ino())
-				CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said), &err), "%s", err.text);
+				CHECK(!bl_admission_change(&refs[i], &set, said, sizeof(said),
+							   &err),
+				      "%s", err.text);
 		rack_back(home);
 	}
 	free(refs);
@@ -678,7 +747,8 @@ RACK_TEST(daemons__exchanged)
 		rack_open_node(i % rack.lab.nnodes);
 	}
 	finish(); /* whatever was lost while a pacer was not there: TCP has it again */
-	CHECK(tokens_of(0) >= answered(1), "%" PRIu64 " tokens, %" PRIu64 " answered", tokens_of(0), answered(1));
+	CHECK(tokens_of(0) >= answered(1), "%" PRIu64 " tokens, %" PRIu64 " answered", tokens_of(0),
+	      answered(1));
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a rack, fifteen hosts to one, in each mode of the switch: top_switches.h has what must hold.
+ * TOP on a rack, fifteen hosts to one, in each mode of the switch: top_switches.h has what must
+ * hold.
  */
 #include "top_switches.h"
 
@@ -30,7 +31,10 @@ RACK_TEST(incast__drop)
 	CHECK(of_switches(BL_R_TOKEN_EXPIRED) == 0, "nothing waits that could grow old");
 }
 
-/* Small flows whose size is known send unscheduled frames: these may be dropped, in their class, which is one frame deep; data is not. */
+/*
+ * Small flows whose size is known send unscheduled frames: these may be dropped, in their class,
+ * which is one frame deep; data is not.
+ */
 RACK_TEST(incast__unscheduled_class)
 {
 	static const struct bl_flow_hint hint = { .bytes = 8000 };
@@ -43,9 +47,13 @@ RACK_TEST(incast__unscheduled_class)
 	begin(AF_INET, 15, 8000);
 	finish();
 	n = queued(BL_CL_UNSCHED).put;
-	fprintf(stderr, "  %" PRIu64 " unscheduled frames, %" PRIu64 " dropped\n", n, of_switches(BL_R_QUEUE_FULL));
+	fprintf(stderr, "  %" PRIu64 " unscheduled frames, %" PRIu64 " dropped\n", n,
+		of_switches(BL_R_QUEUE_FULL));
 	CHECK(n, "none was unscheduled");
-	CHECK(dropped(BL_CL_DATA) == was.data && dropped(BL_CL_CONTROL) == was.control, "data, or signals, were dropped");
+	CHECK(dropped(BL_CL_DATA) == was.data && dropped(BL_CL_CONTROL) == was.control, "data, or "
+											"signals, "
+											"were "
+											"dropped");
 }
 
 /* Ports without a meter: tokens are limited, what else comes goes at once. */
@@ -55,7 +63,8 @@ RACK_TEST(drop__nothing_is_metered)
 	open_rack(3);
 	begin(AF_INET, 2, 2 << 20);
 	finish();
-	CHECK(of_switches(BL_R_TOKEN_PASSED) >= 2 * (2 << 20) / 1460, "%" PRIu64 " tokens passed", of_switches(BL_R_TOKEN_PASSED));
+	CHECK(of_switches(BL_R_TOKEN_PASSED) >= 2 * (2 << 20) / 1460, "%" PRIu64 " tokens passed",
+	      of_switches(BL_R_TOKEN_PASSED));
 	CHECK(!of_switches(BL_R_QUEUED), "something was queued");
 }
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on two racks over two spines: which way tokens and data go. top_switches.h has what must hold.
+ * TOP on two racks over two spines: which way tokens and data go. top_switches.h has what must
+ * hold.
  */
 #include "top_switches.h"
 
 #define SPINES 2
 
-/* What the ports of spine @s sent: tokens, and bytes of data. Ordered frames and beacons are of the class of data, too. */
+/*
+ * What the ports of spine @s sent: tokens, and bytes of data. Ordered frames and beacons are of the
+ * class of data, too.
+ */
 static void of_spine(unsigned int s, uint64_t *tokens, uint64_t *bytes)
 {
 	struct bl_token_counts v[256];
@@ -23,7 +27,8 @@ static void of_spine(unsigned int s, uint64_t *tokens, uint64_t *bytes)
 	*tokens = *bytes = 0;
 	for (port = 0; port < rack.lab.nodes[node].nports; port++) {
 		key = BL_PORT_QUEUE(port, BL_CL_DATA);
-		CHECK(!bpf_map_lookup_elem(fd, &port, v) && !bpf_map_lookup_elem(queues, &key, &q), "%s", strerror(errno));
+		CHECK(!bpf_map_lookup_elem(fd, &port, v) && !bpf_map_lookup_elem(queues, &key, &q),
+		      "%s", strerror(errno));
 		for (k = 0; k < (unsigned int)cpus; k++)
 			for (c = 0; c < BL_TOP_CLASSES; c++)
 				*tokens += v[k].passed[c];
@@ -95,7 +100,10 @@ static void two_racks(void)
 	open_rack(2);
 }
 
-/* One flow after the other, each with a port of its own: all tokens of a flow go by one spine, and its data by the same. In 2 MiB of data there is room for 70 s of beacons. */
+/*
+ * One flow after the other, each with a port of its own: all tokens of a flow go by one spine, and
+ * its data by the same. In 2 MiB of data there is room for 70 s of beacons.
+ */
 RACK_TEST(spines__tokens_and_data_by_the_same)
 {
 	uint64_t tokens[2][SPINES], bytes[2][SPINES], t, b;
@@ -112,9 +120,12 @@ RACK_TEST(spines__tokens_and_data_by_the_same)
 			of_spine(s, &tokens[1][s], &bytes[1][s]);
 			t = tokens[1][s] - tokens[0][s];
 			b = bytes[1][s] - bytes[0][s];
-			fprintf(stderr, "  flow %u, spine %u: %" PRIu64 " tokens, %" PRIu64 " bytes\n", flow, s + 1, t, b);
+			fprintf(stderr,
+				"  flow %u, spine %u: %" PRIu64 " tokens, %" PRIu64 " bytes\n",
+				flow, s + 1, t, b);
 			CHECK(!t || by == SPINES, "tokens of one flow went by two spines");
-			CHECK((b >= 2 << 20) == (t > 0), "tokens and data went by different spines");
+			CHECK((b >= 2 << 20) == (t > 0), "tokens and data went by different "
+							 "spines");
 			CHECK(b >= 2 << 20 || b < 1 << 20, "data went by two spines");
 			by = t ? s : by;
 		}
@@ -137,7 +148,8 @@ RACK_TEST(spines__sprayed)
 	finish();
 	for (s = 0; s < SPINES; s++) {
 		of_spine(s, &tokens, &bytes);
-		fprintf(stderr, "  spine %u: %" PRIu64 " tokens, %" PRIu64 " bytes\n", s + 1, tokens, bytes);
+		fprintf(stderr, "  spine %u: %" PRIu64 " tokens, %" PRIu64 " bytes\n", s + 1,
+			tokens, bytes);
 		CHECK(tokens > 100 && bytes >= 1 << 20, "spine %u has little of it", s + 1);
 	}
 	CHECK(!of_switches(BL_R_PATH_LOST), "paths");
@@ -147,7 +159,8 @@ RACK_TEST(spines__sprayed)
 /* ---- while it runs ---- */
 
 /* `barline admission set` on the node @i. */
-static int set(unsigned int i, const struct bl_admission_set *c, char *said, size_t size, struct bl_err *err)
+static int set(unsigned int i, const struct bl_admission_set *c, char *said, size_t size,
+	       struct bl_err *err)
 {
 	struct bl_node_ref *refs;
 	int home = rack_away(i), n, rc;
@@ -182,7 +195,8 @@ static void policy(enum bl_policy p)
 
 	c.policy = (int)p;
 	for (i = 0; i < rack.lab.nnodes; i++)
-		CHECK(!set(i, &c, said, sizeof(said), &err), "%s: %s", rack.lab.nodes[i].name, err.text);
+		CHECK(!set(i, &c, said, sizeof(said), &err), "%s: %s", rack.lab.nodes[i].name,
+		      err.text);
 	/* a host goes on without tokens until its switch's beacon says that it has them */
 	for (i = 0; i < rack.lab.spec.hosts; i++)
 		while (heard_policy(i) != p + 1) {
@@ -191,7 +205,10 @@ static void policy(enum bl_policy p)
 		}
 }
 
-/* Switches that were started without top choose ways up from when it begins, until it ends, and as they are told. */
+/*
+ * Switches that were started without top choose ways up from when it begins, until it ends, and as
+ * they are told.
+ */
 RACK_TEST(set__paths_begin_and_end_with_top)
 {
 	struct bl_admission_set c = BL_ADMISSION_SAME;
@@ -213,10 +230,14 @@ RACK_TEST(set__paths_begin_and_end_with_top)
 	begin(AF_INET, 1, 1 << 20);
 	finish();
 	n = of_switches(BL_R_PATH_TAKEN);
-	CHECK(n >= 2 * (1 << 20) / 1460 && !of_switches(BL_R_PATH_LOST), "%" PRIu64 " frames by a path that was chosen", n);
+	CHECK(n >= 2 * (1 << 20) / 1460 && !of_switches(BL_R_PATH_LOST),
+	      "%" PRIu64 " frames by a path that was chosen", n);
 	c.spray = 1;
-	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "spray: no -> yes, paths up: symmetric -> spray"), "%s", said);
-	CHECK(set(spine, &c, said, sizeof(said), &err) == -EINVAL && strstr(err.text, "no ways up"), "%s", err.text);
+	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "spray: no -> yes, paths "
+								       "up: symmetric -> spray"),
+	      "%s", said);
+	CHECK(set(spine, &c, said, sizeof(said), &err) == -EINVAL && strstr(err.text, "no ways up"),
+	      "%s", err.text);
 	policy(BL_POLICY_NONE);
 	n = of_switches(BL_R_PATH_TAKEN);
 	begin(AF_INET6, 1, 256 << 10);
@@ -224,7 +245,9 @@ RACK_TEST(set__paths_begin_and_end_with_top)
 	CHECK(of_switches(BL_R_PATH_TAKEN) == n, "paths after top");
 	c = (struct bl_admission_set)BL_ADMISSION_SAME;
 	c.policy = BL_POLICY_TOP;
-	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "policy: none -> top, paths up: routes -> spray"), "%s", said);
+	CHECK(!set(tor, &c, said, sizeof(said), &err) && !strcmp(said, "policy: none -> top, paths "
+								       "up: routes -> spray"),
+	      "%s", said);
 }
 
 int main(void)

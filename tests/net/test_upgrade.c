@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Daemons come and go, the datapath stays: programs are swapped under traffic without the loss of a frame, and without a daemon all goes on until
- * the clock record is void; then nothing is sent rather than sent wrong.
+ * Daemons come and go, the datapath stays: programs are swapped under traffic without the loss of a
+ * frame, and without a daemon all goes on until the clock record is void; then nothing is sent
+ * rather than sent wrong.
  */
 #include "traffic.h"
 
@@ -53,21 +54,32 @@ static void under_traffic(unsigned int hosts, unsigned int rounds)
 	rack.tweak = patient;
 	rack_open();
 	for (i = 0; i < hosts + 2; i++)
-		tr_add(&(struct tr_cfg){ .host = i % hosts, .fn = tr_mix, .until_enough = true,
-					 .len = 500, .fan = 3, .items = 2, .gap_us = 1000,
+		tr_add(&(struct tr_cfg){ .host = i % hosts,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 500,
+					 .fan = 3,
+					 .items = 2,
+					 .gap_us = 1000,
 					 .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
 	until_both_have(100);
 	swap_all(rounds);
 	/* who comes after the upgrade finds a daemon that knows who was there before */
-	who = tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .scatterings = 100, .len = 500,
-				       .fan = 3, .gap_us = 1000, .ring_bytes = TR_RING_TIGHT(8) });
+	who = tr_add(&(struct tr_cfg){ .host = 0,
+				       .fn = tr_mix,
+				       .scatterings = 100,
+				       .len = 500,
+				       .fan = 3,
+				       .gap_us = 1000,
+				       .ring_bytes = TR_RING_TIGHT(8) });
 	CHECK(tr_until(has_sent, 60000), "who comes after the upgrade does not get to send");
 	tr_enough();
 	tr_wait_done(60000);
 	tr_stop();
 	tr_judge(~0ULL, ~0ULL);
-	CHECK(TR_SUM(late_dropped) == 0 && TR_SUM(lost_frames) == 0, "late %" PRIu64 ", lost %" PRIu64, TR_SUM(late_dropped), TR_SUM(lost_frames));
+	CHECK(TR_SUM(late_dropped) == 0 && TR_SUM(lost_frames) == 0,
+	      "late %" PRIu64 ", lost %" PRIu64, TR_SUM(late_dropped), TR_SUM(lost_frames));
 }
 
 RACK_TEST(swap__rack)
@@ -91,8 +103,16 @@ RACK_TEST(swap__adopted_endpoint_dies_in_flight)
 	rack.tweak = patient;
 	rack_open();
 	for (i = 0; i < 2; i++)
-		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_mix, .until_enough = true, .len = 300, .to = 3, .gap_us = 500, .quiet_ms = 3000, .ring_bytes = TR_RING_TIGHT(8) });
-	victim = tr_add(&(struct tr_cfg){ .host = 2, .fn = tr_rage, .to = 3, .ring_bytes = TR_RING_TIGHT(8) });
+		tr_add(&(struct tr_cfg){ .host = i,
+					 .fn = tr_mix,
+					 .until_enough = true,
+					 .len = 300,
+					 .to = 3,
+					 .gap_us = 500,
+					 .quiet_ms = 3000,
+					 .ring_bytes = TR_RING_TIGHT(8) });
+	victim = tr_add(&(struct tr_cfg){
+		.host = 2, .fn = tr_rage, .to = 3, .ring_bytes = TR_RING_TIGHT(8) });
 	tr_go();
 	until_both_have(100);
 	rack_close_node(rack_host(2));
@@ -103,7 +123,8 @@ RACK_TEST(swap__adopted_endpoint_dies_in_flight)
 	tr_pass(50);
 	n = TR_LOAD(tr_sh->node[0].received);
 	for (end = t_mono() + 60000000000ULL; TR_LOAD(tr_sh->node[0].received) < n + 20; tr_pass(5))
-		CHECK(t_mono() < end, "the others stand still after an adopted endpoint was killed");
+		CHECK(t_mono() < end, "the others stand still after an adopted endpoint was "
+				      "killed");
 	tr_enough();
 	tr_wait_done(60000);
 	tr_stop();
@@ -137,7 +158,8 @@ static void persist(struct tr *w)
 			if (k == 1)
 				w->me->user[3] = begun;
 			TR_STORE(w->me->user[k], w->me->user[k] + 1);
-			usleep(200); /* the logs hold so many messages, however fast the machine is */
+			/* the logs hold so many messages, however fast the machine is */
+			usleep(200);
 		} else if (rc != -EAGAIN) {
 			tr_fail(w, "bl_send: %d %s", rc, bl_strerror(w->ep));
 		}
@@ -200,7 +222,8 @@ RACK_TEST(no_daemon__until_void_after)
 	until(both_say_etime, "bl_send() does not say -ETIME");
 	for (i = 0; i < 2; i++) {
 		ends = void_after(rack_host(i));
-		fprintf(stderr, "  the last accepted call began %.1f ms before the clock was void\n",
+		fprintf(stderr,
+			"  the last accepted call began %.1f ms before the clock was void\n",
 			((double)ends - (double)tr_sh->node[i].user[3]) / 1e6);
 		CHECK(tr_sh->node[i].user[3] <= ends, "endpoint %u sent with a void clock", i);
 	}
@@ -214,9 +237,11 @@ RACK_TEST(no_daemon__until_void_after)
 	tr_stop();
 	tr_judge(0, 0);
 	for (i = 0; i < 2; i++)
-		CHECK(tr_sh->node[i].user[1] > 10 && tr_sh->node[i].user[2] > 10, "endpoint %u sent %" PRIu64 " before and %" PRIu64 " after", i,
+		CHECK(tr_sh->node[i].user[1] > 10 && tr_sh->node[i].user[2] > 10,
+		      "endpoint %u sent %" PRIu64 " before and %" PRIu64 " after", i,
 		      tr_sh->node[i].user[1], tr_sh->node[i].user[2]);
-	CHECK(TR_LOAD(tr_sh->node[0].received) > last + 10, "nothing was delivered after the daemons came back");
+	CHECK(TR_LOAD(tr_sh->node[0].received) > last + 10, "nothing was delivered after the "
+							    "daemons came back");
 }
 
 int main(void)

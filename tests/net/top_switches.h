@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP on racks whose switches limit tokens: connections of applications over each of the switch's modes, and over two spines. What must hold however long the machine stands still: every byte arrives, no switch drops a frame
- * of data or a signal (tokens are lost instead), tokens and data of a flow go by the same spine.
+ * TOP on racks whose switches limit tokens: connections of applications over each of the switch's
+ * modes, and over two spines. What must hold however long the machine stands still: every byte
+ * arrives, no switch drops a frame of data or a signal (tokens are lost instead), tokens and data
+ * of a flow go by the same spine.
  *
- * Times are not judged: tokens may be minutes old for hosts, and nobody is given up. At the switches tokens expire as they do: those of a pacer that stood still are lost, and others come.
+ * Times are not judged: tokens may be minutes old for hosts, and nobody is given up. At the
+ * switches tokens expire as they do: those of a pacer that stood still are lost, and others come.
  *
  * Example: open_rack(16); begin(AF_INET, 15, 1 << 17); finish(); nothing_lost();
  */
@@ -19,7 +22,7 @@
 #include "maps/token_abi.h"
 #include "maps/top_host_abi.h"
 
-#define RATE	250000000
+#define RATE    250000000
 #define FOREVER 10000000 /* us */
 #define PATIENT 200000
 
@@ -73,7 +76,10 @@ T_FN uint64_t dropped(uint32_t cls)
 	return queued(cls).dropped;
 }
 
-/* Where no slot was left, the device map refused, or a queue was full that is not a matter of its limits (the unscheduled class). */
+/*
+ * Where no slot was left, the device map refused, or a queue was full that is not a matter of its
+ * limits (the unscheduled class).
+ */
 T_FN uint64_t lost_otherwise(void)
 {
 	uint64_t n = 0;
@@ -81,13 +87,17 @@ T_FN uint64_t lost_otherwise(void)
 
 	for (i = 0; i < rack.lab.nnodes; i++)
 		if (rack_is_switch(i))
-			n += rack_count(i, BL_R_NO_SLOT) + rack_count(i, BL_R_REDIRECT_FAILED) + rack_count(i, BL_R_QUEUE_FULL);
+			n += rack_count(i, BL_R_NO_SLOT) + rack_count(i, BL_R_REDIRECT_FAILED) +
+			     rack_count(i, BL_R_QUEUE_FULL);
 	return n;
 }
 
 static enum bl_policy first = BL_POLICY_TOP; /* the next rack's */
 
-/* Before any connection: while a rack begins, beacons may come before there is a pacer that drains them. */
+/*
+ * Before any connection: while a rack begins, beacons may come before there is a pacer that drains
+ * them.
+ */
 static struct {
 	uint64_t data, control, otherwise;
 } was;
@@ -121,20 +131,33 @@ T_FN uint64_t of_switches(enum bl_reason r)
 	return n;
 }
 
-/* Every data frame left for a token, and no switch dropped one, or a signal. Tokens that switches dropped are part of it. */
+/*
+ * Every data frame left for a token, and no switch dropped one, or a signal. Tokens that switches
+ * dropped are part of it.
+ */
 T_FN void nothing_lost(void)
 {
 	uint64_t used = 0;
 	unsigned int i;
 
 	for (i = 1; i <= w.senders; i++)
-		used += rack_count(rack_host(i), BL_R_TOKEN_USED) + rack_count(rack_host(i), BL_R_TOKEN_PACED);
-	fprintf(stderr, "  %" PRIu64 " tokens answered; switches dropped %" PRIu64 " (limit), %" PRIu64 " (expired), %" PRIu64 " (flood)\n", used, of_switches(BL_R_TOKEN_LIMIT), of_switches(BL_R_TOKEN_EXPIRED),
+		used += rack_count(rack_host(i), BL_R_TOKEN_USED) +
+			rack_count(rack_host(i), BL_R_TOKEN_PACED);
+	fprintf(stderr,
+		"  %" PRIu64 " tokens answered; switches dropped %" PRIu64 " (limit), %" PRIu64
+		" (expired), %" PRIu64 " (flood)\n",
+		used, of_switches(BL_R_TOKEN_LIMIT), of_switches(BL_R_TOKEN_EXPIRED),
 		of_switches(BL_R_TOKEN_FLOOD));
-	CHECK(used * 1460 >= w.senders * w.bytes, "%" PRIu64 " tokens for %" PRIu64 " bytes", used, w.senders * w.bytes);
-	CHECK(dropped(BL_CL_DATA) == was.data, "%" PRIu64 " frames of data were dropped at switches", dropped(BL_CL_DATA) - was.data);
-	CHECK(dropped(BL_CL_CONTROL) == was.control, "%" PRIu64 " signals were dropped at switches", dropped(BL_CL_CONTROL) - was.control);
-	CHECK(lost_otherwise() == was.otherwise, "%" PRIu64 " frames were lost at switches for want of slots or by the device map", lost_otherwise() - was.otherwise);
+	CHECK(used * 1460 >= w.senders * w.bytes, "%" PRIu64 " tokens for %" PRIu64 " bytes", used,
+	      w.senders * w.bytes);
+	CHECK(dropped(BL_CL_DATA) == was.data,
+	      "%" PRIu64 " frames of data were dropped at switches",
+	      dropped(BL_CL_DATA) - was.data);
+	CHECK(dropped(BL_CL_CONTROL) == was.control, "%" PRIu64 " signals were dropped at switches",
+	      dropped(BL_CL_CONTROL) - was.control);
+	CHECK(lost_otherwise() == was.otherwise,
+	      "%" PRIu64 " frames were lost at switches for want of slots or by the device map",
+	      lost_otherwise() - was.otherwise);
 	/*
 	 * Where frames waited in vain (BL_HOLD_AGE_NS, 1 s), the rack did not carry tokens. It may
 	 * last until the receiver forgets the flow (FOREVER, 10 s): a scheduler was seen to starve

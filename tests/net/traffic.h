@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints that talk and keep a diary: one process each, logs in shared memory, judged by order_check.h at the end.
+ * Endpoints that talk and keep a diary: one process each, logs in shared memory, which
+ * order_check.h judges at the end.
  *
- *	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .scatterings = 500 });	// before or during the run
- *	tr_go();									// all are up: let them begin
+ * Example:
+ *	tr_add(&(struct tr_cfg){ .host = 0, .fn = tr_mix, .scatterings = 500 });
+ *	tr_go();
  *	tr_wait_done(30000);
  *	tr_stop();
  *	tr_judge(~0ULL, ~0ULL);
  *
- * A message carries its id: sender, seq, item. Items shorter than that are known by the one before them: item 0 is always long enough,
- * and what has one timestamp and one sender comes together.
+ * tr_add() may be called before or during the run; tr_go() lets all endpoints that are up begin.
+ *
+ * A message carries its identity: sender, sequence number, item. A message too short for that is
+ * identified by the one before it: item 0 is always long enough, and messages with one timestamp
+ * and one sender are delivered together.
  */
 #ifndef BARLINE_TESTS_TRAFFIC_H
 #define BARLINE_TESTS_TRAFFIC_H
@@ -17,16 +22,19 @@
 #include "order_check.h"
 #include "rack.h"
 
-#define TR_MAX	       56
-#define TR_SENT_MAX    (1u << 18)
-#define TR_GOT_MAX     (1u << 19)
-#define TR_FAILED_MAX  (1u << 16)
-#define TR_MAGIC       0x72616372u
+#define TR_MAX        56
+#define TR_SENT_MAX   (1u << 18)
+#define TR_GOT_MAX    (1u << 19)
+#define TR_FAILED_MAX (1u << 16)
+#define TR_MAGIC      0x72616372u
 
-/* Rings so small that each sender's window is 4 frames: then no link can overflow (256 frames fit into a veth's ring), and no ring. */
+/*
+ * Rings so small that each sender's window is 4 frames: then no link can overflow (256 frames fit
+ * into a veth's ring), and no ring.
+ */
 #define TR_RING_TIGHT(endpoints) ((endpoints) <= 8 ? 65536u : 131072u)
 
-#define TR_PATIENCE_MS 15000 /* so long tr_finish() waits for acknowledgements */
+#define TR_PATIENCE_MS           15000 /* so long tr_finish() waits for acknowledgements */
 
 enum tr_state { TR_NEW, TR_UP, TR_DONE, TR_GONE };
 
@@ -45,9 +53,13 @@ struct tr_failed {
 
 struct tr;
 /**
- * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end. @to: whom it may send to; 0: all.
- * @scatterings: how many tr_mix() sends, @run_ms: or for how long, @until_enough: or until tr_enough(): what a script takes, on a machine that is slow. @gap_us: between them. @fan: most receivers of one; 0: all. @items: most messages to each.
- * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many with BL_MORE.
+ * struct tr_cfg - what a worker does. @host: from 0. @fn: its life between tr_go() and the end.
+ * @to: whom it may send to; 0: all.
+ * @scatterings: how many tr_mix() sends, @run_ms: or for how long, @until_enough: or until
+ * tr_enough(): what a script takes, on a machine that is slow. @gap_us: between them. @fan: most
+ * receivers of one; 0: all. @items: most messages to each.
+ * @len: longest message; @big: of 256 scatterings so many are up to 1 MiB. @more: of 256 so many
+ * with BL_MORE.
  * @reliable: it sends and receives the reliable stream. @helper: it has a helper thread.
  * @quiet_ms: without any delivery for so long, once all have sent, it is over; 0: 20000.
  * @lost: what it sends is never acknowledged, and nobody waits for that at the end.
@@ -55,9 +67,11 @@ struct tr;
 struct tr_cfg {
 	unsigned int host;
 	void (*fn)(struct tr *w);
-	void (*on_msg)(struct tr *w, unsigned int sender, uint64_t seq, const void *data, uint32_t len);
+	void (*on_msg)(struct tr *w, unsigned int sender, uint64_t seq, const void *data,
+		       uint32_t len);
 	uint64_t to;
-	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes, send_buffer;
+	uint32_t scatterings, run_ms, gap_us, fan, items, len, big, more, quiet_ms, ring_bytes,
+		send_buffer;
 	uint64_t arg;
 	int family;
 	bool until_enough, reliable, helper, lost;
@@ -131,7 +145,9 @@ T_FN uint64_t tr_hash(const void *data, uint32_t len)
 
 T_FN void tr_fill(uint8_t *p, uint32_t len, uint16_t sender, uint64_t seq, uint16_t item)
 {
-	struct tr_head head = { .magic = TR_MAGIC, .len = len, .seq = seq, .sender = sender, .item = item };
+	struct tr_head head = {
+		.magic = TR_MAGIC, .len = len, .seq = seq, .sender = sender, .item = item
+	};
 	uint64_t x = (seq << 20 ^ (uint64_t)sender << 8 ^ item) * 0x9E3779B97F4A7C15ULL | 1;
 	uint32_t i;
 
@@ -147,7 +163,8 @@ T_FN void tr_fill(uint8_t *p, uint32_t len, uint16_t sender, uint64_t seq, uint1
 
 /* ---- a worker's calls ---- */
 
-__attribute__((format(printf, 2, 3), noreturn)) T_FN void tr_fail(struct tr *w, const char *fmt, ...)
+__attribute__((format(printf, 2, 3), noreturn)) T_FN void tr_fail(struct tr *w, const char *fmt,
+								  ...)
 {
 	va_list ap;
 
@@ -158,7 +175,8 @@ __attribute__((format(printf, 2, 3), noreturn)) T_FN void tr_fail(struct tr *w, 
 }
 
 /* One scattering of @items messages of @len[] bytes to each of @to. Returns what bl_send() said. */
-T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *len, unsigned int flags)
+T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *len,
+		 unsigned int flags)
 {
 	struct bl_msg vec[TR_MAX * OC_ITEMS_MAX];
 	struct tr_node *me = w->me;
@@ -168,7 +186,11 @@ T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *
 
 	if (me->nsent == TR_SENT_MAX)
 		tr_fail(w, "the test's log of sent messages is full");
-	*s = (struct oc_sent){ .to = to, .items = (uint8_t)items, .after = w->after, .after_sender = w->after_sender, .after_seq = w->after_seq };
+	*s = (struct oc_sent){ .to = to,
+			       .items = (uint8_t)items,
+			       .after = w->after,
+			       .after_sender = w->after_sender,
+			       .after_seq = w->after_seq };
 	for (i = 0; i < items; i++) {
 		if (!w->buf[i])
 			w->buf[i] = malloc(BL_MESSAGE_MAX);
@@ -177,10 +199,15 @@ T_FN int tr_send(struct tr *w, uint64_t to, unsigned int items, const uint32_t *
 	}
 	for (d = 0; d < TR_MAX; d++)
 		for (i = 0; i < items && (to >> d & 1); i++)
-			vec[n++] = (struct bl_msg){ .dst = tr_sh->node[d].addr, .data = len[i] ? w->buf[i] : NULL, .len = len[i],
-						    .cookie = (uint64_t)me->nsent << 16 | d << 4 | i };
-	TR_STORE(me->nsent, me->nsent + 1); /* logged first: a worker that is killed in bl_send() may have sent it */
-	rc = w->cfg->reliable ? bl_send_reliable(w->ep, vec, n, flags) : bl_send(w->ep, vec, n, flags);
+			vec[n++] =
+				(struct bl_msg){ .dst = tr_sh->node[d].addr,
+						 .data = len[i] ? w->buf[i] : NULL,
+						 .len = len[i],
+						 .cookie = (uint64_t)me->nsent << 16 | d << 4 | i };
+	/* logged first: a worker that is killed in bl_send() may have sent it */
+	TR_STORE(me->nsent, me->nsent + 1);
+	rc = w->cfg->reliable ? bl_send_reliable(w->ep, vec, n, flags)
+			      : bl_send(w->ep, vec, n, flags);
 	if (rc) {
 		TR_STORE(me->nsent, me->nsent - 1);
 		return rc;
@@ -210,11 +237,14 @@ T_FN void tr_log(struct tr *w, const struct bl_delivery *d)
 
 	if (me->ngot == TR_GOT_MAX)
 		tr_fail(w, "the test's log of deliveries is full");
-	*g = (struct oc_got){ .hash = tr_hash(d->data, d->len), .ts = d->ts, .sender = (uint16_t)sender };
+	*g = (struct oc_got){ .hash = tr_hash(d->data, d->len),
+			      .ts = d->ts,
+			      .sender = (uint16_t)sender };
 	if (d->len >= sizeof(head)) {
 		memcpy(&head, d->data, sizeof(head));
 		if (head.magic != TR_MAGIC || head.len != d->len || head.sender != sender)
-			tr_fail(w, "a message of %u bytes from %u is not what that endpoint makes", d->len, sender);
+			tr_fail(w, "a message of %u bytes from %u is not what that endpoint makes",
+				d->len, sender);
 		g->seq = head.seq;
 		g->item = head.item;
 	} else {
@@ -233,7 +263,9 @@ T_FN void tr_log(struct tr *w, const struct bl_delivery *d)
 T_FN int tr_take(struct tr *w, int timeout_ms)
 {
 	struct bl_delivery d[64];
-	int n = w->cfg->reliable ? bl_recv_reliable(w->ep, d, 64, timeout_ms) : bl_recv(w->ep, d, 64, timeout_ms), i;
+	int n = w->cfg->reliable ? bl_recv_reliable(w->ep, d, 64, timeout_ms)
+				 : bl_recv(w->ep, d, 64, timeout_ms),
+	    i;
 
 	if (n == -EINTR) /* the machine was frozen, or somebody is debugging */
 		return 0;
@@ -246,13 +278,16 @@ T_FN int tr_take(struct tr *w, int timeout_ms)
 	return n;
 }
 
-T_FN void tr_on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+T_FN void tr_on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		     enum bl_fail_reason why)
 {
 	struct tr *w = ctx;
 	struct tr_node *me = w->me;
 
 	if (me->nfailed < TR_FAILED_MAX)
-		me->failed[me->nfailed] = (struct tr_failed){ cookie >> 16, (uint16_t)(cookie >> 4 & 0xfff), cookie & 15, (uint8_t)why };
+		me->failed[me->nfailed] = (struct tr_failed){ cookie >> 16,
+							      (uint16_t)(cookie >> 4 & 0xfff),
+							      cookie & 15, (uint8_t)why };
 	TR_STORE(me->nfailed, me->nfailed + 1);
 	me->fails[why & 15]++;
 	w->last_progress = t_mono();
@@ -366,7 +401,8 @@ T_FN uint64_t tr_some_of(struct tr *w, uint64_t from)
 
 T_FN uint32_t tr_some_len(struct tr *w, unsigned int item)
 {
-	uint32_t least = item ? 0 : sizeof(struct tr_head), most = w->cfg->len > least ? w->cfg->len : least;
+	uint32_t least = item ? 0 : sizeof(struct tr_head),
+		 most = w->cfg->len > least ? w->cfg->len : least;
 
 	/* the edges often: empty, one byte, a full frame and its neighbours */
 	switch (t_below(&w->seed, 8)) {
@@ -381,7 +417,10 @@ T_FN uint32_t tr_some_len(struct tr *w, unsigned int item)
 	}
 }
 
-/* One random scattering as the configuration says; sends until it is accepted, and receives meanwhile. */
+/*
+ * One random scattering as the configuration says; sends until it is accepted, and receives
+ * meanwhile.
+ */
 T_FN void tr_send_some(struct tr *w)
 {
 	uint64_t to = tr_some_of(w, tr_present(w));
@@ -395,12 +434,19 @@ T_FN void tr_send_some(struct tr *w)
 	for (i = 0; i < items; i++)
 		len[i] = tr_some_len(w, i);
 	if (t_below(&w->seed, 256) < w->cfg->big)
-		len[items - 1] = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000) : BL_MESSAGE_MAX - t_below(&w->seed, 3);
+		len[items - 1] = t_below(&w->seed, 4) ? 1500 + t_below(&w->seed, 60000)
+						      : BL_MESSAGE_MAX - t_below(&w->seed, 3);
 	while ((rc = tr_send(w, to, items, len, more ? BL_MORE : 0)) == -EAGAIN) {
-		/* who has failed gives no window any more; who may come back there is asked for one, and that may take for ever */
+		/*
+		 * who has failed gives no window any more; who may come back there is asked for
+		 * one, and that may take for ever
+		 */
 		if (w->cfg->reliable && to & ~tr_present(w))
 			return;
-		bl_wait(w->ep, w->cfg->reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE : BL_WAIT_SEND | BL_WAIT_RECV, 5);
+		bl_wait(w->ep,
+			w->cfg->reliable ? BL_WAIT_SEND_RELIABLE | BL_WAIT_RECV_RELIABLE
+					 : BL_WAIT_SEND | BL_WAIT_RECV,
+			5);
 		tr_take(w, 0);
 	}
 	if (rc)
@@ -413,7 +459,11 @@ T_FN void tr_mix(struct tr *w)
 	uint64_t end = w->cfg->run_ms ? t_mono() + w->cfg->run_ms * 1000000ULL : 0;
 	uint32_t i;
 
-	for (i = 0; w->cfg->until_enough ? !TR_LOAD(tr_sh->enough) && w->me->nsent < TR_SENT_MAX - 10 : end ? t_mono() < end : i < w->cfg->scatterings; i++) {
+	for (i = 0;
+	     w->cfg->until_enough ? !TR_LOAD(tr_sh->enough) && w->me->nsent < TR_SENT_MAX - 10
+	     : end                ? t_mono() < end
+				  : i < w->cfg->scatterings;
+	     i++) {
 		tr_send_some(w);
 		if (w->cfg->gap_us) {
 			uint64_t next = t_mono() + w->cfg->gap_us * 1000ULL;
@@ -446,7 +496,9 @@ T_FN void tr_enough(void)
 T_FN void tr_main(unsigned int id)
 {
 	struct tr w = { .id = id, .me = &tr_sh->node[id], .cfg = &tr_sh->node[id].cfg };
-	struct bl_options o = { .port = (uint16_t)(BL_PORT_BASE + id), .ring_bytes = w.cfg->ring_bytes, .send_buffer = w.cfg->send_buffer,
+	struct bl_options o = { .port = (uint16_t)(BL_PORT_BASE + id),
+				.ring_bytes = w.cfg->ring_bytes,
+				.send_buffer = w.cfg->send_buffer,
 				.family = w.cfg->family };
 	int rc;
 
@@ -487,17 +539,25 @@ T_FN void tr_dump(void)
 	for (i = 0; i < tr_sh->count; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
 
-		fprintf(stderr, "endpoint %u on h%u%s: state %u, sent %u, got %" PRIu64 " of %" PRIu64 ", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
-			" unreachable %" PRIu64 " unknown %" PRIu64 ") late %" PRIu64 " dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
-			i, n->cfg.host + 1, n->cfg.reliable ? " (reliable)" : "", n->state, n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE], n->fails[BL_FAIL_LOST],
-			n->fails[BL_FAIL_INCOMPLETE], n->fails[BL_FAIL_UNREACHABLE], n->fails[BL_FAIL_UNKNOWN], n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again, n->error);
+		fprintf(stderr,
+			"endpoint %u on h%u%s: state %u, sent %u, got %" PRIu64 " of %" PRIu64
+			", failed %u (late %" PRIu64 " lost %" PRIu64 " incomplete %" PRIu64
+			" unreachable %" PRIu64 " unknown %" PRIu64 ") late %" PRIu64
+			" dup %" PRIu64 " gaps %" PRIu64 " again %" PRIu64 " %s\n",
+			i, n->cfg.host + 1, n->cfg.reliable ? " (reliable)" : "", n->state,
+			n->nsent, n->received, n->expected, n->nfailed, n->fails[BL_FAIL_LATE],
+			n->fails[BL_FAIL_LOST], n->fails[BL_FAIL_INCOMPLETE],
+			n->fails[BL_FAIL_UNREACHABLE], n->fails[BL_FAIL_UNKNOWN],
+			n->st.late_dropped, n->st.duplicates, n->st.lost_frames, n->st.again,
+			n->error);
 	}
 	rack_dump();
 }
 
 T_FN void *tr_map(size_t n)
 {
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
 
 	CHECK(p != MAP_FAILED, "%s", strerror(errno));
 	return p;
@@ -522,7 +582,10 @@ T_FN void tr_reap(void)
 	}
 }
 
-/* One of so many scatterings (TEST_SHARE in the environment), where a frame costs a hundred times what it costs elsewhere: an emulated machine (tests/vm). */
+/*
+ * One of so many scatterings (TEST_SHARE in the environment), where a frame costs a hundred times
+ * what it costs elsewhere: an emulated machine (tests/vm).
+ */
 T_FN uint32_t tr_share(uint32_t scatterings)
 {
 	const char *e = getenv("TEST_SHARE");
@@ -636,7 +699,8 @@ T_FN void tr_pass(unsigned int ms)
 
 T_FN void tr_wait_done(unsigned int timeout_ms)
 {
-	CHECK(tr_until(tr_all_done, timeout_ms), "not all endpoints came to an end in %u ms", timeout_ms);
+	CHECK(tr_until(tr_all_done, timeout_ms), "not all endpoints came to an end in %u ms",
+	      timeout_ms);
 }
 
 T_FN void tr_stop(void)
@@ -691,9 +755,9 @@ T_FN unsigned int tr_reported(unsigned int sender, uint64_t seq, unsigned int re
 }
 
 /*
- * The verdict on the whole run. @reported: items that their sender was told would not come need not have
- * come. @shared: some scattering reached two receivers at least; an order of which nothing was compared
- * proves nothing. Without it, something at least was delivered.
+ * The verdict on the whole run. @reported: items that their sender was told would not come need not
+ * have come. @shared: some scattering reached two receivers at least; an order of which nothing was
+ * compared proves nothing. Without it, something at least was delivered.
  */
 T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported, bool shared)
 {
@@ -706,19 +770,30 @@ T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported
 	c->complete_to = complete_to;
 	c->excused = reported ? tr_reported : NULL;
 	for (i = 0; i < c->nodes; i++)
-		c->log[i] = (struct oc_log){ tr_sh->node[i].sent, tr_sh->node[i].got, tr_sh->node[i].nsent, tr_sh->node[i].ngot };
+		c->log[i] = (struct oc_log){ tr_sh->node[i].sent, tr_sh->node[i].got,
+					     tr_sh->node[i].nsent, tr_sh->node[i].ngot };
 	v = oc_check(c);
 	CHECK(v == OC_OK, "verdict %d: %s", v, c->text);
-	fprintf(stderr, "  %.1f s: %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons of two receivers\n", (double)(t_mono() - rack_begun) / 1e9,
-		c->groups, c->deliveries, c->common);
+	fprintf(stderr,
+		"  %.1f s: %" PRIu64 " scatterings, %" PRIu64 " deliveries, %" PRIu64 " comparisons"
+		" of two "
+		"receivers\n",
+		(double)(t_mono() - rack_begun) / 1e9, c->groups, c->deliveries, c->common);
 	CHECK(c->deliveries > 0, "nothing was delivered: this proves nothing");
-	CHECK(!shared || c->common > 0, "no two receivers delivered the same: their order was not compared");
-	/* what was reported as not delivered must not have been delivered; "unknown" says that nothing was heard */
+	CHECK(!shared || c->common > 0, "no two receivers delivered the same: their order was not "
+					"compared");
+	/*
+	 * what was reported as not delivered must not have been delivered; "unknown" says that
+	 * nothing was heard
+	 */
 	for (i = 0; i < c->nodes; i++) {
 		const struct tr_node *n = &tr_sh->node[i];
 
 		/* as of a log of messages that is full: what is not in it cannot be judged */
-		CHECK(n->nfailed <= TR_FAILED_MAX, "endpoint %u was told of %u messages that failed, and the test's log has room for %u", i, n->nfailed, TR_FAILED_MAX);
+		CHECK(n->nfailed <= TR_FAILED_MAX,
+		      "endpoint %u was told of %u messages that failed, and the test's log has "
+		      "room for %u",
+		      i, n->nfailed, TR_FAILED_MAX);
 		for (k = 0; k < n->nfailed; k++) {
 			const struct tr_failed *f = &n->failed[k];
 			const struct tr_node *r = &tr_sh->node[f->dst];
@@ -727,20 +802,29 @@ T_FN void tr_verdict(uint64_t complete_from, uint64_t complete_to, bool reported
 			if (f->why == BL_FAIL_UNKNOWN)
 				continue;
 			for (g = 0; g < r->ngot; g++)
-				CHECK(r->got[g].sender != i || r->got[g].seq != f->seq || r->got[g].item != f->item,
-				      "(%u,%" PRIu64 ") item %u was reported as failed (%u) and delivered to %u all the same", i, f->seq, f->item, f->why, f->dst);
+				CHECK(r->got[g].sender != i || r->got[g].seq != f->seq ||
+					      r->got[g].item != f->item,
+				      "(%u,%" PRIu64 ") item %u was reported as failed (%u) and "
+				      "delivered to %u all the same",
+				      i, f->seq, f->item, f->why, f->dst);
 		}
 	}
 	free(c);
 }
 
-/* As tr_judge(); @reported: what was reported as failed need not have come, which is all that is promised where a machine stands still for longer than dead_after. */
+/*
+ * As tr_judge(); @reported: what was reported as failed need not have come, which is all that is
+ * promised where a machine stands still for longer than dead_after.
+ */
 T_FN void tr_judge_all(uint64_t complete_from, uint64_t complete_to, bool reported)
 {
 	tr_verdict(complete_from, complete_to, reported, true);
 }
 
-/* The verdict on the whole run; the case fails if there was no one order, or none that could be seen. */
+/*
+ * The verdict on the whole run; the case fails if there was no one order, or none that could be
+ * seen.
+ */
 T_FN void tr_judge(uint64_t complete_from, uint64_t complete_to)
 {
 	tr_verdict(complete_from, complete_to, false, true);
@@ -767,10 +851,11 @@ T_FN void tr_rage(struct tr *w)
 }
 
 /*
- * What @endpoints, spread over @hosts, say to each other by tr_mix(), to its end, and judged: all of
- * it has to come. The case looks at what else it promises, and calls tr_reset().
+ * What @endpoints, spread over @hosts, say to each other by tr_mix(), to its end, and judged: all
+ * of it has to come. The case looks at what else it promises, and calls tr_reset().
  */
-static inline void tr_talk(const char *what, unsigned int endpoints, unsigned int hosts, struct tr_cfg cfg)
+static inline void tr_talk(const char *what, unsigned int endpoints, unsigned int hosts,
+			   struct tr_cfg cfg)
 {
 	unsigned int i;
 

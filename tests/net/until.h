@@ -21,14 +21,14 @@ T_FN void say_all(void)
 	rack_dump();
 }
 
-#define UNTIL(what, cond) \
-	do { \
-		uint64_t until_ = t_mono() + WAIT_NS; \
-		doing = what; \
-		while (!(cond)) { \
+#define UNTIL(what, cond)                                                        \
+	do {                                                                     \
+		uint64_t until_ = t_mono() + WAIT_NS;                            \
+		doing = what;                                                    \
+		while (!(cond)) {                                                \
 			CHECK(t_mono() < until_, "it does not come to its end"); \
-			rack_serve(1); \
-		} \
+			rack_serve(1);                                           \
+		}                                                                \
 	} while (0)
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What tests of two-phase commit in the host's programs share: windows, PREPs, and the ACKs that they have to become. */
+/*
+ * What tests of two-phase commit in the host's programs share: windows, PREPs, and the ACKs that
+ * they have to become.
+ */
 #ifndef BARLINE_TESTS_COMMIT_UTIL_H
 #define BARLINE_TESTS_COMMIT_UTIL_H
 
@@ -9,17 +12,26 @@
 
 MAYBE_UNUSED static struct bl_rwin win;
 
-/* Window of endpoint slot @ep: from @head to @tail, all of them open, with timestamps @ts, @ts + 10, ...; host 0's endpoint 7 is the receiver. */
+/*
+ * Window of endpoint slot @ep: from @head to @tail, all of them open, with timestamps @ts, @ts +
+ * 10, ...; host 0's endpoint 7 is the receiver.
+ */
 MAYBE_UNUSED static void put_window(__u32 ep, __u32 head, __u32 tail, __u64 ts, bool v6)
 {
-	struct bl_inflight line = { .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .state = (__u64)tail << 32 | head };
+	struct bl_inflight line = { .ts = BL_TIME_NONE,
+				    .hold = BL_TIME_NONE,
+				    .state = (__u64)tail << 32 | head };
 	__u32 n;
 
 	memset(&win, 0, sizeof(win));
 	for (n = head; n != tail; n++, ts += 10) {
 		struct bl_rslot *s = &win.slot[n % BL_RWIN];
 
-		*s = (struct bl_rslot){ .wait = BL_RSLOT_OPEN | n, .ts = ts, .psn = 0xfedcba98, .port = BL_PORT_BASE + 7, .life = BODY_LIFE };
+		*s = (struct bl_rslot){ .wait = BL_RSLOT_OPEN | n,
+					.ts = ts,
+					.psn = 0xfedcba98,
+					.port = BL_PORT_BASE + 7,
+					.life = BODY_LIFE };
 		host_addr(s->addr, v6, 0);
 	}
 	map_put(sk->maps.windows, ep, &win);
@@ -39,7 +51,8 @@ MAYBE_UNUSED static __u64 word(__u32 head, __u32 tail)
 	return (__u64)tail << 32 | head;
 }
 
-MAYBE_UNUSED static void run_prog(const struct bpf_program *prog, const struct frame *in, int verdict, const struct frame *want)
+MAYBE_UNUSED static void run_prog(const struct bpf_program *prog, const struct frame *in,
+				  int verdict, const struct frame *want)
 {
 	struct frame out;
 	int v = run_xdp(prog, net.ifindex[0], in, &out);
@@ -54,10 +67,12 @@ MAYBE_UNUSED static void run_on(const struct frame *in, int verdict, const struc
 	run_prog(sk->progs.bl_host_xdp, in, verdict, want);
 }
 
-MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out, __u32 mark)
+MAYBE_UNUSED static int run_tc(const struct bpf_program *prog, const struct frame *in,
+			       struct frame *out, __u32 mark)
 {
 	struct __sk_buff ctx = { .mark = mark };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
 		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 	int rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
 
@@ -78,8 +93,8 @@ MAYBE_UNUSED static void feed(__u64 b)
 }
 
 /*
- * What the host at 1 makes of the PREP or RECALL @d: its head turned round, B and C old, and so much of
- * the rest that a beacon has room.
+ * What the host at 1 makes of the PREP or RECALL @d: its head turned round, B and C old, and so
+ * much of the rest that a beacon has room.
  */
 MAYBE_UNUSED static void answer_of(const struct desc *d, __u8 op, __u32 body, struct frame *want)
 {
@@ -123,7 +138,8 @@ MAYBE_UNUSED static struct desc prep(bool v6, __u64 ts)
 	return d;
 }
 
-MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct frame *want, enum bl_reason why)
+MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct frame *want,
+			       enum bl_reason why)
 {
 	struct frame in;
 
@@ -132,10 +148,14 @@ MAYBE_UNUSED static void relay(const struct desc *d, int verdict, const struct f
 	if (why == BL_R_BAD_OPCODE)
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
 	else
-		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
 }
 
-/* A PREP of endpoint 9 of this host to endpoint 10 of it; it is the first of two in the sender's window. */
+/*
+ * A PREP of endpoint 9 of this host to endpoint 10 of it; it is the first of two in the sender's
+ * window.
+ */
 MAYBE_UNUSED static struct desc local_prep(void)
 {
 	struct desc d = data_frame(1, 1, T0 - 500, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames for the program tests. A frame is built whole from a description, checksums computed over all bytes; what a program should have made of it
- * is the same description with a few fields changed, built again. So every comparison is of all bytes, and what the programs keep right step by
- * step (IP checksum, UDP checksum) is compared with what a full computation gives.
+ * Frames for the program tests. A frame is built whole from a description, checksums computed over
+ * all bytes; what a program should have made of it is the same description with a few fields
+ * changed, built again. So every comparison is of all bytes, and what the programs keep right step
+ * by step (IP checksum, UDP checksum) is compared with what a full computation gives.
  */
 #ifndef BARLINE_TEST_FRAMES_H
 #define BARLINE_TEST_FRAMES_H
@@ -13,7 +14,7 @@
 #include "maps/switch_abi.h"
 
 #define MAYBE_UNUSED __attribute__((unused))
-#define FRAME_MAX 4096
+#define FRAME_MAX    4096
 
 struct frame {
 	__u8 p[FRAME_MAX];
@@ -22,7 +23,9 @@ struct frame {
 
 /**
  * struct desc - one barline frame in words. Times are 64-bit; the wire gets their low 48 bits.
- * @tags: VLAN tags, 0 to 2. @ad: the only tag is a service tag (802.1ad), as the outer of two always is. @csum: fill the UDP checksum in. @op_byte, @flag_byte: if not 0, instead of what @op, @lane and @lanes give.
+ * @tags: VLAN tags, 0 to 2. @ad: the only tag is a service tag (802.1ad), as the outer of two
+ * always is. @csum: fill the UDP checksum in. @op_byte, @flag_byte: if not 0, instead of what @op,
+ * @lane and @lanes give.
  * @body: bytes after the header, in data frames. @tai, @port, @node, @relay: of a beacon.
  */
 struct desc {
@@ -70,8 +73,18 @@ static inline void host_addr(__u8 *a, bool v6, __u32 h)
 
 MAYBE_UNUSED static struct desc data_frame(__u32 from, __u32 to, __u64 ts, __u64 b)
 {
-	struct desc d = { .ttl = 64, .tos = 0xb8, .ip_id = 0x1234, .sport = BL_PORT_BASE + 7, .dport = BL_PORT_BASE + 9, .ts = ts, .b = b, .c = b,
-			  .psn = 0xfedcba98, .op = BL_OP_DATA, .lanes = 1, .body = 37 };
+	struct desc d = { .ttl = 64,
+			  .tos = 0xb8,
+			  .ip_id = 0x1234,
+			  .sport = BL_PORT_BASE + 7,
+			  .dport = BL_PORT_BASE + 9,
+			  .ts = ts,
+			  .b = b,
+			  .c = b,
+			  .psn = 0xfedcba98,
+			  .op = BL_OP_DATA,
+			  .lanes = 1,
+			  .body = 37 };
 
 	host_mac(d.src, from);
 	host_mac(d.dst, to);
@@ -92,7 +105,14 @@ MAYBE_UNUSED static struct desc data_frame6(__u32 from, __u32 to, __u64 ts, __u6
 
 MAYBE_UNUSED static struct desc beacon_frame(__u32 from, __u64 b)
 {
-	struct desc d = { .dst = BL_BEACON_MAC, .b = b, .c = b, .op = BL_OP_BEACON, .lanes = 1, .tai = 37, .port = 0, .node = 0x1000 + from };
+	struct desc d = { .dst = BL_BEACON_MAC,
+			  .b = b,
+			  .c = b,
+			  .op = BL_OP_BEACON,
+			  .lanes = 1,
+			  .tai = 37,
+			  .port = 0,
+			  .node = 0x1000 + from };
 
 	host_mac(d.src, from);
 	return d;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A host for the program tests: endpoints 9 (slot 0, any address), 10 (slot 1, 10.0.1.2) and 11 (slot 2, fd00:0:0:1::2), each with a ring of its own;
- * port 12 has an entry that is not active, 13 one without a ring. The host is "1" of frames.h, its neighbours are "0" and "2".
+ * A host for the program tests: endpoints 9 (slot 0, any address), 10 (slot 1, 10.0.1.2) and 11
+ * (slot 2, fd00:0:0:1::2), each with a ring of its own; port 12 has an entry that is not active, 13
+ * one without a ring. The host is "1" of frames.h, its neighbours are "0" and "2".
  */
 #ifndef BARLINE_TEST_HOST_UTIL_H
 #define BARLINE_TEST_HOST_UTIL_H
@@ -13,22 +14,23 @@
 #include "host.skel.h"
 
 #define BEACON_NS   100000ULL
-#define DEAD_NS	    1000000ULL
-#define NODE_ID	    0x5a5a5a5au
+#define DEAD_NS     1000000ULL
+#define NODE_ID     0x5a5a5a5au
 #define BEACON_MARK 0x42a7
-#define NEPS	    3
-#define NO_RING	    40 /* a slot whose ring was never made */
+#define NEPS        3
+#define NO_RING     40 /* a slot whose ring was never made */
 /* what the bytes of a body of frames.h mean in a PREP: i * 7 + 1 */
 #define BODY_INCARNATION 0x0108
-#define BODY_SLOT	 0x1d242b32u
-#define BODY_LIFE	 0x3940
+#define BODY_SLOT        0x1d242b32u
+#define BODY_LIFE        0x3940
 
 static struct bl_host *sk;
 static struct bl_counts counted[COUNT_KEYS_MAX];
 static struct bl_host_cfg cfg;
 static int ring[NEPS];
 static struct ring_buffer *reader[NEPS];
-static int epoll_fd[NEPS]; /* edge-triggered: an event means that somebody was woken, not that there is data */
+/* edge-triggered: an event means that somebody was woken, not that there is data */
+static int epoll_fd[NEPS];
 
 /* All that a frame may change, but for the rings. */
 struct state {
@@ -58,7 +60,9 @@ static int on_record(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* Reads what is in the ring of @slot; the last record is in got. Discarded records are no records. */
+/*
+ * Reads what is in the ring of @slot; the last record is in got. Discarded records are no records.
+ */
 MAYBE_UNUSED static int ring_read(__u32 slot)
 {
 	got.n = 0;
@@ -92,7 +96,12 @@ static void set_cfg(void)
 
 static void set_endpoint(__u16 port, __u16 slot, bool active, const __u8 *addr)
 {
-	struct bl_ep_slot e = { .active = active, .port = BL_PORT_BASE + port, .slot = slot, .pid = 1, .name = "test", .life = BODY_LIFE };
+	struct bl_ep_slot e = { .active = active,
+				.port = BL_PORT_BASE + port,
+				.slot = slot,
+				.pid = 1,
+				.name = "test",
+				.life = BODY_LIFE };
 
 	if (addr)
 		memcpy(e.addr, addr, 16);
@@ -140,8 +149,14 @@ MAYBE_UNUSED static int host_setup(void **unused)
 		sk = bl_host__open_and_load();
 		assert_non_null(sk);
 	}
-	cfg = (struct bl_host_cfg){ .node_id = NODE_ID, .neps = NEPS, .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT, .tai_offset_s = 37,
-				    .beacon_ns = BEACON_NS, .dead_after_ns = DEAD_NS, .beacon_mark = BEACON_MARK };
+	cfg = (struct bl_host_cfg){ .node_id = NODE_ID,
+				    .neps = NEPS,
+				    .port_base = BL_PORT_BASE,
+				    .port_count = BL_PORT_COUNT,
+				    .tai_offset_s = 37,
+				    .beacon_ns = BEACON_NS,
+				    .dead_after_ns = DEAD_NS,
+				    .beacon_mark = BEACON_MARK };
 	set_cfg();
 	map_put(sk->maps.host_page, 0, &page);
 	for (i = 0; i < BL_EPS_MAX; i++) {
@@ -169,8 +184,11 @@ MAYBE_UNUSED static int host_setup(void **unused)
 /* The ring of @slot holds one record, and it is what @d stands for. */
 MAYBE_UNUSED static void stored(__u32 slot, const struct desc *d, __u64 ts)
 {
-	struct bl_rec want = { .ts = ts, .psn = d->psn, .sport = d->sport, .opcode = d->op, .len = d->body };
-	__u32 room = d->body <= 216 ? 256 : d->body <= 1496 ? 1536 : 3584; /* host_abi.h's three sizes, in figures */
+	struct bl_rec want = {
+		.ts = ts, .psn = d->psn, .sport = d->sport, .opcode = d->op, .len = d->body
+	};
+	/* host_abi.h's three sizes, in figures */
+	__u32 room = d->body <= 216 ? 256 : d->body <= 1496 ? 1536 : 3584;
 	struct frame f;
 
 	build(&f, d);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues and slots for the program tests of both roles: included behind host_util.h or switch_util.h, whose skeleton sk has these maps.
+ * Queues and slots for the program tests of both roles: included behind host_util.h or
+ * switch_util.h, whose skeleton sk has these maps.
  *
- * balanced() is the property that holds after every step: each slot is free or in exactly one queue, or one of pace_elsewhere.
+ * balanced() is the property that holds after every step: each slot is free or in exactly one
+ * queue, or one of pace_elsewhere.
  */
 #ifndef BARLINE_TEST_PACE_UTIL_H
 #define BARLINE_TEST_PACE_UTIL_H
@@ -16,8 +18,9 @@
 #include "core/queue/queue_core.h"
 #include "maps/hold_abi.h"
 
-static __u32 pace_slots;	       /* in use */
-static __u32 pace_elsewhere;	       /* of those, neither free nor in a queue: a test knows where */
+static __u32 pace_slots; /* in use */
+/* of those, neither free nor in a queue: a test knows where */
+static __u32 pace_elsewhere;
 static const struct bpf_map *pace_due; /* hold_due or port_due */
 
 static void due_put(const struct bl_due *d)
@@ -145,7 +148,8 @@ MAYBE_UNUSED static void live_turns(int prog_fd, __u32 n)
 {
 	__u8 in[BL_PACE_FRAME] = { 0 };
 	struct xdp_md ctx = { .data_end = sizeof(in), .ingress_ifindex = net.ifindex[0] };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in, .data_size_in = sizeof(in), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = (int)n,
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in, .data_size_in = sizeof(in), .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = (int)n,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 	int rc = bpf_prog_test_run_opts(prog_fd, &o);
 
@@ -161,7 +165,8 @@ MAYBE_UNUSED static bool rung(void)
 
 	if (bell_fd < 0) {
 		bell_fd = epoll_create1(EPOLL_CLOEXEC);
-		assert_int_equal(epoll_ctl(bell_fd, EPOLL_CTL_ADD, bpf_map__fd(sk->maps.pace_bell), &ev), 0);
+		assert_int_equal(
+			epoll_ctl(bell_fd, EPOLL_CTL_ADD, bpf_map__fd(sk->maps.pace_bell), &ev), 0);
 	}
 	return epoll_wait(bell_fd, &ev, 1, 20) == 1;
 }
@@ -182,7 +187,9 @@ MAYBE_UNUSED static void raw_frame(struct frame *f, __u32 from, __u32 to, __u32 
 
 MAYBE_UNUSED static int wire_sock(__u32 ifindex)
 {
-	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)ifindex };
+	struct sockaddr_ll a = { .sll_family = AF_PACKET,
+				 .sll_protocol = htons(ETH_P_ALL),
+				 .sll_ifindex = (int)ifindex };
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 
 	assert_true(fd >= 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the program tests share: a private network namespace with real veth ports, a clock that stands still where the test puts it, running a program
- * once, and counters that must have moved by exactly what a test names.
+ * What the program tests share: a private network namespace with real veth ports, a clock that
+ * stands still where the test puts it, running a program once, and counters that must have moved by
+ * exactly what a test names.
  *
  * Nothing outlives the process: the namespace is its own, maps and programs are not pinned.
  */
@@ -32,16 +33,52 @@
 
 #define NPORTS 4 /* veth ports v0 to v3 with peers p0 to p3 */
 #define BOUND  50000ULL
-#define T0     ((6000ULL << BL_TS_BITS) + 0x123456789abcULL) /* where most tests begin; 6000 wraps of 48 bits: about now */
+/* where most tests begin; 6000 wraps of 48 bits: about now */
+#define T0 ((6000ULL << BL_TS_BITS) + 0x123456789abcULL)
 
-/* ---- which program can return which reason: the one list; each test binary must have seen all of its program's ---- */
+/*
+ * ---- which program can return which reason: the one list; each test binary must have seen all of
+ * its program's ----
+ */
 
-enum { BY_SWITCH = 1, BY_REGS = 2, BY_L3 = 4, BY_DEVMAP = 8, BY_HOST = 16, BY_EGRESS = 32, BY_LOCAL = 64, BY_HOLD = 128, BY_HPACE = 256, BY_PORT = 512, BY_RSV = 1024, BY_PL2 = 2048, BY_BEAT = 4096, BY_TOKEN = 8192, BY_TOP = 16384, BY_TOP_RX = 32768, BY_TOP_LOSS = 65536, BY_COMMIT = 131072, BY_ORDER = 262144, BY_BARRED = 524288, BY_GUARD = 1048576, BY_RECALL = 2097152, BY_LEFT = 4194304, BY_NUMBERS = 8388608 };
-#define BY_SW	 (BY_SWITCH | BY_REGS | BY_L3) /* one program in three binaries: table and parse, registers over time, routes */
-#define BY_TC	 (BY_EGRESS | BY_LOCAL)
-/* BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered, and bl_port_pace; BY_RSV: switch programs where reservations are made;
- * BY_PL2: the host's where it makes them; BY_BEAT: bl_host_pace where it carries the beacons, and bl_host_lift; BY_TOKEN: the switch's where tokens are limited;
- * BY_TOP, BY_TOP_RX, BY_TOP_LOSS: a host's under policy top, where it sends, where it receives, and what gets lost; BY_COMMIT: the host's programs and reliable messages; BY_RECALL: the same, and RECALLs; BY_LEFT: the same, for who left in order; BY_ORDER: bl_order; BY_BARRED: the switch's where inputs are barred */
+enum {
+	BY_SWITCH = 1,
+	BY_REGS = 2,
+	BY_L3 = 4,
+	BY_DEVMAP = 8,
+	BY_HOST = 16,
+	BY_EGRESS = 32,
+	BY_LOCAL = 64,
+	BY_HOLD = 128,
+	BY_HPACE = 256,
+	BY_PORT = 512,
+	BY_RSV = 1024,
+	BY_PL2 = 2048,
+	BY_BEAT = 4096,
+	BY_TOKEN = 8192,
+	BY_TOP = 16384,
+	BY_TOP_RX = 32768,
+	BY_TOP_LOSS = 65536,
+	BY_COMMIT = 131072,
+	BY_ORDER = 262144,
+	BY_BARRED = 524288,
+	BY_GUARD = 1048576,
+	BY_RECALL = 2097152,
+	BY_LEFT = 4194304,
+	BY_NUMBERS = 8388608
+};
+/* one program in three binaries: table and parse, registers over time, routes */
+#define BY_SW (BY_SWITCH | BY_REGS | BY_L3)
+#define BY_TC (BY_EGRESS | BY_LOCAL)
+/*
+ * BY_HOLD: bl_hold_xdp; BY_HPACE: bl_host_pace; BY_PORT: switch programs where ports are metered,
+ * and bl_port_pace; BY_RSV: switch programs where reservations are made; BY_PL2: the host's where
+ * it makes them; BY_BEAT: bl_host_pace where it carries the beacons, and bl_host_lift; BY_TOKEN:
+ * the switch's where tokens are limited; BY_TOP, BY_TOP_RX, BY_TOP_LOSS: a host's under policy top,
+ * where it sends, where it receives, and what gets lost; BY_COMMIT: the host's programs and
+ * reliable messages; BY_RECALL: the same, and RECALLs; BY_LEFT: the same, for who left in order;
+ * BY_ORDER: bl_order; BY_BARRED: the switch's where inputs are barred
+ */
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 
 MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
@@ -73,7 +110,8 @@ MAYBE_UNUSED static const __u32 returned_by[BL_R_COUNT] = {
 	[BL_R_CLOCK_VOID] = BY_PARSE,
 	[BL_R_UNKNOWN_PORT] = BY_SWITCH | BY_L3 | BY_DEVMAP,
 	[BL_R_NO_ROUTE] = BY_SWITCH | BY_L3,
-	[BL_R_TOO_BIG] = BY_SWITCH | BY_L3 | BY_LOCAL, /* bl_host_xdp: its linear buffer cannot hold such a body while pages are 4 KiB */
+	/* bl_host_xdp: its linear buffer cannot hold such a body while pages are 4 KiB */
+	[BL_R_TOO_BIG] = BY_SWITCH | BY_L3 | BY_LOCAL,
 	[BL_R_NO_ENDPOINT] = BY_HOST | BY_LOCAL,
 	[BL_R_RING_FULL] = BY_HOST | BY_LOCAL,
 	[BL_R_NOT_ENDPOINT] = BY_TC,
@@ -176,7 +214,8 @@ MAYBE_UNUSED static void all_reasons_seen(__u32 must, __u32 may)
 		if (returned_by[r] & must && !reason_seen[r])
 			fail_msg("no test made the program count %s", reason_name[r]);
 		if (!(returned_by[r] & may) && reason_seen[r])
-			fail_msg("returned_by[] says that this program never counts %s, but it did", reason_name[r]);
+			fail_msg("returned_by[] says that this program never counts %s, but it did",
+				 reason_name[r]);
 	}
 }
 
@@ -212,11 +251,15 @@ MAYBE_UNUSED static void set_sysctl(const char *path, const char *value)
 	close(fd);
 }
 
-/* A veth registers its receive queues with XDP only while it carries an XDP program, and test_run wants one of those: bl_pass on both ends. */
+/*
+ * A veth registers its receive queues with XDP only while it carries an XDP program, and test_run
+ * wants one of those: bl_pass on both ends.
+ */
 static __u32 pass_on(const char *name)
 {
 	__u32 ifindex = if_nametoindex(name);
-	int rc = bpf_xdp_attach((int)ifindex, bpf_program__fd(net.pass->progs.bl_pass), XDP_FLAGS_DRV_MODE, NULL);
+	int rc = bpf_xdp_attach((int)ifindex, bpf_program__fd(net.pass->progs.bl_pass),
+				XDP_FLAGS_DRV_MODE, NULL);
 
 	if (rc)
 		fail_msg("cannot attach bl_pass to %s: %s", name, strerror(-rc));
@@ -236,14 +279,17 @@ MAYBE_UNUSED static void net_setup(bool ipv6)
 	CPU_SET(net.cpu, &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	if (unshare(CLONE_NEWNET))
-		fail_msg("cannot make a network namespace (%s): run the program tests as root", strerror(errno));
+		fail_msg("cannot make a network namespace (%s): run the program tests as root",
+			 strerror(errno));
 	if (!ipv6)
 		set_sysctl("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
 	sh("ip link set lo up");
 	net.pass = bl_pass__open_and_load();
 	assert_non_null(net.pass);
 	for (i = 0; i < NPORTS; i++) {
-		sh("ip link add v%d address 02:00:00:00:ff:%02x type veth peer name p%d address 02:00:00:00:00:%02x", i, i, i, i);
+		sh("ip link add v%d address 02:00:00:00:ff:%02x type veth peer name p%d address "
+		   "02:00:00:00:00:%02x",
+		   i, i, i, i);
 		snprintf(name, sizeof(name), "v%d", i);
 		net.ifindex[i] = pass_on(name);
 		snprintf(name, sizeof(name), "p%d", i);
@@ -265,13 +311,15 @@ MAYBE_UNUSED static int net_up(void **state)
 MAYBE_UNUSED static void map_put(const struct bpf_map *map, __u32 key, const void *value)
 {
 	if (bpf_map_update_elem(bpf_map__fd(map), &key, value, BPF_ANY))
-		fail_msg("cannot write entry %u of %s: %s", key, bpf_map__name(map), strerror(errno));
+		fail_msg("cannot write entry %u of %s: %s", key, bpf_map__name(map),
+			 strerror(errno));
 }
 
 MAYBE_UNUSED static void map_get(const struct bpf_map *map, __u32 key, void *value)
 {
 	if (bpf_map_lookup_elem(bpf_map__fd(map), &key, value))
-		fail_msg("cannot read entry %u of %s: %s", key, bpf_map__name(map), strerror(errno));
+		fail_msg("cannot read entry %u of %s: %s", key, bpf_map__name(map),
+			 strerror(errno));
 }
 
 static inline __u64 mono_now(void)
@@ -283,8 +331,9 @@ static inline __u64 mono_now(void)
 }
 
 /*
- * Bus time stands still at @bus: a slope of 0 (rate -1 in units of 2^-30) is exact in bl_seg_at() for the first 2^33 ns (8.6 s) after the piece's start, which is
- * now, and a test runs its frame at once.
+ * Bus time stands still at @bus: a slope of 0 (rate -1 in units of 2^-30) is exact in bl_seg_at()
+ * for the first 2^33 ns (8.6 s) after the piece's start, which is now, and a test runs its frame at
+ * once.
  */
 static __u64 bus_now;
 
@@ -293,7 +342,11 @@ static const struct bpf_map *clock_map; /* that stands still */
 MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 {
 	struct bl_clock_seg s = { .mono_ns = mono_now(), .bus_ns = bus, .rate = -(1 << 30) };
-	struct bl_clock c = { .flags = BL_CLOCK_VALID, .seg = { s, s }, .as_of_ns = s.mono_ns, .void_after_ns = ~0ULL, .bound_ns = BOUND };
+	struct bl_clock c = { .flags = BL_CLOCK_VALID,
+			      .seg = { s, s },
+			      .as_of_ns = s.mono_ns,
+			      .void_after_ns = ~0ULL,
+			      .bound_ns = BOUND };
 
 	map_put(clock, 0, &c);
 	bus_now = bus;
@@ -303,8 +356,8 @@ MAYBE_UNUSED static void clock_at(const struct bpf_map *clock, __u64 bus)
 #define CLOCK_STANDS_NS 4000000000ULL
 
 /*
- * The arithmetic of a piece that stands still holds for 2^33 ns only, and a slow machine takes longer for a case. To be called
- * before a program is run.
+ * The arithmetic of a piece that stands still holds for 2^33 ns only, and a slow machine takes
+ * longer for a case. To be called before a program is run.
  */
 MAYBE_UNUSED static void clock_stands(void)
 {
@@ -338,15 +391,22 @@ struct counted {
 	enum bl_reason reason;
 	__u64 n;
 };
-#define WANT(...) (const struct counted[]){ __VA_ARGS__ }, sizeof((const struct counted[]){ __VA_ARGS__ }) / sizeof(struct counted)
+#define WANT(...)                                \
+	(const struct counted[]){ __VA_ARGS__ }, \
+		sizeof((const struct counted[]){ __VA_ARGS__ }) / sizeof(struct counted)
 
 MAYBE_UNUSED static void counts_take(const struct bpf_map *map, struct bl_counts *sum)
 {
-	assert_int_equal(bl_counts_read(bpf_map__fd(map), sum, bpf_map__value_size(map) / sizeof(__u64)), 0);
+	assert_int_equal(
+		bl_counts_read(bpf_map__fd(map), sum, bpf_map__value_size(map) / sizeof(__u64)), 0);
 }
 
-/* Since @before, the counters moved by exactly @want; a frame ends for exactly one OK or DROP reason. @before becomes what is there now. */
-MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_counts *before, __u64 frames, const struct counted *want, size_t n)
+/*
+ * Since @before, the counters moved by exactly @want; a frame ends for exactly one OK or DROP
+ * reason. @before becomes what is there now.
+ */
+MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_counts *before,
+				      __u64 frames, const struct counted *want, size_t n)
 {
 	static struct bl_counts now[COUNT_KEYS_MAX];
 	__u32 keys = bpf_map__value_size(map) / sizeof(__u64), k, r;
@@ -363,25 +423,30 @@ MAYBE_UNUSED static void counts_moved(const struct bpf_map *map, struct bl_count
 	for (k = 0; k < keys; k++)
 		for (r = 0; r < BL_REASON_MAX; r++)
 			if (now[k].n[r] != before[k].n[r])
-				fail_msg("%s: counter %s of key %u: %llu, want %llu", doing, r < BL_R_COUNT ? reason_name[r] : "beyond the last", k,
-					 (unsigned long long)now[k].n[r], (unsigned long long)before[k].n[r]);
+				fail_msg("%s: counter %s of key %u: %llu, want %llu", doing,
+					 r < BL_R_COUNT ? reason_name[r] : "beyond the last", k,
+					 (unsigned long long)now[k].n[r],
+					 (unsigned long long)before[k].n[r]);
 	assert_int_equal(ends, frames);
 	memcpy(before, now, keys * sizeof(*now));
 }
 
 /* ---- running ---- */
 
-MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex, const struct frame *in, struct frame *out)
+MAYBE_UNUSED static int run_xdp(const struct bpf_program *prog, __u32 ifindex,
+				const struct frame *in, struct frame *out)
 {
 	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = ifindex };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
 		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 	int rc;
 
 	clock_stands();
 	rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
 	if (rc)
-		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n, strerror(-rc));
+		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n,
+			 strerror(-rc));
 	out->n = o.data_size_out;
 	return (int)o.retval;
 }
@@ -392,7 +457,8 @@ MAYBE_UNUSED static void same_frame(const struct frame *got, const struct frame 
 
 	for (i = 0; i < got->n && i < want->n; i++)
 		if (got->p[i] != want->p[i])
-			fail_msg("%s: byte %u of the frame is %02x, want %02x", doing, i, got->p[i], want->p[i]);
+			fail_msg("%s: byte %u of the frame is %02x, want %02x", doing, i, got->p[i],
+				 want->p[i]);
 	assert_int_equal(got->n, want->n);
 }
 
@@ -401,13 +467,14 @@ MAYBE_UNUSED static void same_frame(const struct frame *got, const struct frame 
 struct odd {
 	const char *what;
 	enum bl_reason why;
-	void (*make)(struct frame *f, struct desc *d); /* @d: a good frame to start from; builds @f */
+	/* @d: a good frame to start from; builds @f */
+	void (*make)(struct frame *f, struct desc *d);
 };
 
-#define ODD(fn, code) \
+#define ODD(fn, code)                                         \
 	static void odd_##fn(struct frame *f, struct desc *d) \
-	{ \
-		code \
+	{                                                     \
+		code                                          \
 	}
 #define BYTE(off) f->p[off]
 
@@ -418,18 +485,22 @@ ODD(port_above, d->dport = (__u16)(BL_PORT_BASE + BL_PORT_COUNT); build(f, d);)
 ODD(later_fragment, build(f, d); BYTE(ip_off(d) + 6) = 0; BYTE(ip_off(d) + 7) = 1;)
 ODD(options_not_ours, d->dport = 53; build(f, d); BYTE(ip_off(d)) = 0x46;)
 ODD(double_tag_not_ours, d->tags = 2; d->dport = 53; build(f, d);)
-ODD(later_fragment6, d->body = 100; build(f, d); BYTE(ip_off(d) + 6) = 44; BYTE(ip_off(d) + 40) = BL_UDP; BYTE(ip_off(d) + 43) = 8;)
+ODD(later_fragment6, d->body = 100; build(f, d); BYTE(ip_off(d) + 6) = 44;
+    BYTE(ip_off(d) + 40) = BL_UDP; BYTE(ip_off(d) + 43) = 8;)
 ODD(empty_of_l3, build(f, d); f->n = ip_off(d) + (d->v6 ? 40 : 20) + 4;)
 
-ODD(cut_in_header, build(f, d); f->n = hdr_off(d) + 23; BYTE(ip_off(d) + (d->v6 ? 5 : 3)) = (__u8)((d->v6 ? 0 : 20) + 8 + 23);)
+ODD(cut_in_header, build(f, d); f->n = hdr_off(d) + 23;
+    BYTE(ip_off(d) + (d->v6 ? 5 : 3)) = (__u8)((d->v6 ? 0 : 20) + 8 + 23);)
 ODD(udp_short, build(f, d); BYTE(hdr_off(d) - 4) = 0; BYTE(hdr_off(d) - 3) = 31;)
 ODD(udp_beyond_ip, build(f, d); BYTE(hdr_off(d) - 3)++;)
 ODD(ip_beyond_frame, build(f, d); f->n--;)
 ODD(ip_below_header, build(f, d); BYTE(ip_off(d) + 2) = 0; BYTE(ip_off(d) + 3) = 19;)
 ODD(ihl_4, build(f, d); BYTE(ip_off(d)) = 0x44;)
-ODD(options, build(f, d); BYTE(ip_off(d)) = 0x46; memcpy(f->p + ip_off(d) + 24, f->p + ip_off(d) + 20, 8);)
+ODD(options, build(f, d); BYTE(ip_off(d)) = 0x46;
+    memcpy(f->p + ip_off(d) + 24, f->p + ip_off(d) + 20, 8);)
 ODD(first_fragment, build(f, d); BYTE(ip_off(d) + 6) = 0x20;)
-ODD(first_fragment6, build(f, d); BYTE(ip_off(d) + 6) = 44; memmove(f->p + ip_off(d) + 48, f->p + ip_off(d) + 40, 8); memset(f->p + ip_off(d) + 40, 0, 8);
+ODD(first_fragment6, build(f, d); BYTE(ip_off(d) + 6) = 44;
+    memmove(f->p + ip_off(d) + 48, f->p + ip_off(d) + 40, 8); memset(f->p + ip_off(d) + 40, 0, 8);
     BYTE(ip_off(d) + 40) = BL_UDP; BYTE(ip_off(d) + 43) = 1;)
 ODD(double_tag, d->tags = 2; build(f, d);)
 ODD(version_0, d->op_byte = BL_OP_DATA; build(f, d);)
@@ -443,33 +514,51 @@ ODD(lane_1_of_1, d->lane = 1; build(f, d);)
 ODD(lane_7_of_7, d->lane = 7; d->lanes = 7; build(f, d);)
 ODD(beacon_cut, build(f, d); f->n--;)
 
+/* clang-format off */
 #define ODD_ROW(fn, why) { #fn, why, odd_##fn }
+/* clang-format on */
 /* start from a UDP frame of either family */
 MAYBE_UNUSED static const struct odd odd_udp[] = {
-	ODD_ROW(arp, BL_R_NOT_OURS), ODD_ROW(tcp, BL_R_NOT_OURS), ODD_ROW(port_below, BL_R_NOT_OURS), ODD_ROW(port_above, BL_R_NOT_OURS),
-	ODD_ROW(double_tag_not_ours, BL_R_NOT_OURS), ODD_ROW(empty_of_l3, BL_R_NOT_OURS),
-	ODD_ROW(cut_in_header, BL_R_SHORT), ODD_ROW(udp_short, BL_R_BAD_LENGTH), ODD_ROW(udp_beyond_ip, BL_R_BAD_LENGTH),
-	ODD_ROW(ip_beyond_frame, BL_R_BAD_LENGTH), ODD_ROW(double_tag, BL_R_DOUBLE_TAG), ODD_ROW(version_0, BL_R_BAD_VERSION),
-	ODD_ROW(version_2, BL_R_BAD_VERSION), ODD_ROW(opcode_0, BL_R_BAD_OPCODE), ODD_ROW(opcode_limit, BL_R_BAD_OPCODE),
-	ODD_ROW(beacon_in_udp, BL_R_BAD_OPCODE), ODD_ROW(lane_7_of_1, BL_R_BAD_FLAGS), ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
+	ODD_ROW(arp, BL_R_NOT_OURS),
+	ODD_ROW(tcp, BL_R_NOT_OURS),
+	ODD_ROW(port_below, BL_R_NOT_OURS),
+	ODD_ROW(port_above, BL_R_NOT_OURS),
+	ODD_ROW(double_tag_not_ours, BL_R_NOT_OURS),
+	ODD_ROW(empty_of_l3, BL_R_NOT_OURS),
+	ODD_ROW(cut_in_header, BL_R_SHORT),
+	ODD_ROW(udp_short, BL_R_BAD_LENGTH),
+	ODD_ROW(udp_beyond_ip, BL_R_BAD_LENGTH),
+	ODD_ROW(ip_beyond_frame, BL_R_BAD_LENGTH),
+	ODD_ROW(double_tag, BL_R_DOUBLE_TAG),
+	ODD_ROW(version_0, BL_R_BAD_VERSION),
+	ODD_ROW(version_2, BL_R_BAD_VERSION),
+	ODD_ROW(opcode_0, BL_R_BAD_OPCODE),
+	ODD_ROW(opcode_limit, BL_R_BAD_OPCODE),
+	ODD_ROW(beacon_in_udp, BL_R_BAD_OPCODE),
+	ODD_ROW(lane_7_of_1, BL_R_BAD_FLAGS),
+	ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
 	ODD_ROW(lane_7_of_7, BL_R_BAD_FLAGS),
 };
 MAYBE_UNUSED static const struct odd odd_ip4[] = {
-	ODD_ROW(later_fragment, BL_R_NOT_OURS), ODD_ROW(options_not_ours, BL_R_NOT_OURS), ODD_ROW(ip_below_header, BL_R_BAD_LENGTH),
-	ODD_ROW(ihl_4, BL_R_BAD_IHL), ODD_ROW(options, BL_R_IP_OPTIONS), ODD_ROW(first_fragment, BL_R_FRAGMENT),
+	ODD_ROW(later_fragment, BL_R_NOT_OURS),    ODD_ROW(options_not_ours, BL_R_NOT_OURS),
+	ODD_ROW(ip_below_header, BL_R_BAD_LENGTH), ODD_ROW(ihl_4, BL_R_BAD_IHL),
+	ODD_ROW(options, BL_R_IP_OPTIONS),         ODD_ROW(first_fragment, BL_R_FRAGMENT),
 };
 MAYBE_UNUSED static const struct odd odd_ip6[] = {
-	ODD_ROW(later_fragment6, BL_R_NOT_OURS), ODD_ROW(first_fragment6, BL_R_FRAGMENT),
+	ODD_ROW(later_fragment6, BL_R_NOT_OURS),
+	ODD_ROW(first_fragment6, BL_R_FRAGMENT),
 };
 MAYBE_UNUSED static const struct odd odd_beacon[] = {
-	ODD_ROW(beacon_cut, BL_R_SHORT), ODD_ROW(double_tag, BL_R_DOUBLE_TAG), ODD_ROW(version_0, BL_R_BAD_VERSION),
-	ODD_ROW(version_2, BL_R_BAD_VERSION), ODD_ROW(opcode_0, BL_R_BAD_OPCODE), ODD_ROW(data_in_link, BL_R_BAD_OPCODE),
+	ODD_ROW(beacon_cut, BL_R_SHORT),      ODD_ROW(double_tag, BL_R_DOUBLE_TAG),
+	ODD_ROW(version_0, BL_R_BAD_VERSION), ODD_ROW(version_2, BL_R_BAD_VERSION),
+	ODD_ROW(opcode_0, BL_R_BAD_OPCODE),   ODD_ROW(data_in_link, BL_R_BAD_OPCODE),
 	ODD_ROW(lane_7_of_1, BL_R_BAD_FLAGS), ODD_ROW(lane_1_of_1, BL_R_BAD_FLAGS),
 };
 
 typedef void (*odd_check)(const struct frame *f, enum bl_reason why, void *arg);
 
-static inline void each_odd_of(const struct odd *rows, size_t n, const struct desc *good, odd_check check, void *arg)
+static inline void each_odd_of(const struct odd *rows, size_t n, const struct desc *good,
+			       odd_check check, void *arg)
 {
 	size_t i;
 
@@ -479,7 +568,8 @@ static inline void each_odd_of(const struct odd *rows, size_t n, const struct de
 
 		rows[i].make(&f, &d);
 		if (f.n < 60)
-			continue; /* some kernels refuse to run a program on a frame below Ethernet's least */
+			continue; /* some kernels refuse to run a program on a frame below
+				     Ethernet's least */
 		doing = rows[i].what;
 		check(&f, rows[i].why, arg);
 		doing = "";
@@ -492,7 +582,8 @@ MAYBE_UNUSED static void each_odd(__u64 bus, odd_check check, void *arg)
 	__u8 tags;
 
 	for (tags = 0; tags < 2; tags++) {
-		struct desc d4 = data_frame(0, 1, bus, bus), d6 = data_frame6(0, 1, bus, bus), be = beacon_frame(0, bus);
+		struct desc d4 = data_frame(0, 1, bus, bus), d6 = data_frame6(0, 1, bus, bus),
+			    be = beacon_frame(0, bus);
 
 		d4.tags = d6.tags = be.tags = tags;
 		each_odd_of(odd_udp, sizeof(odd_udp) / sizeof(*odd_udp), &d4, check, arg);

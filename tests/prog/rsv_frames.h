@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RSV, GRT and RELEASE for the program tests of both roles, built byte by byte from a description. */
+/*
+ * RSV, GRT and RELEASE for the program tests of both roles, built byte by byte from a description.
+ */
 #ifndef BARLINE_TEST_RSV_FRAMES_H
 #define BARLINE_TEST_RSV_FRAMES_H
 
 #include "frames.h"
 
 /**
- * struct rsv - one such frame in words. @src: Ethernet source. @mac, @bytes, @in, @out, @flags, @cookie: struct bl_rsv_body.
+ * struct rsv - one such frame in words. @src: Ethernet source. @mac, @bytes, @in, @out, @flags,
+ * @cookie: struct bl_rsv_body.
  */
 struct rsv {
 	__u8 op;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A switch for the program tests: hosts on ports 0, 1 and 3, a spine on port 2. Set 0 = {0,1,3} feeds the up-link, set 1 = {0,1,2,3} feeds the hosts.
+ * A switch for the program tests: hosts on ports 0, 1 and 3, a spine on port 2. Set 0 = {0,1,3}
+ * feeds the up-link, set 1 = {0,1,2,3} feeds the hosts.
  *
- * step() runs one frame and compares everything: verdict, bytes, counters, and every tree with a minimum computed the slow way from the registers.
+ * step() runs one frame and compares everything: verdict, bytes, counters, and every tree with a
+ * minimum computed the slow way from the registers.
  */
 #ifndef BARLINE_TEST_SWITCH_UTIL_H
 #define BARLINE_TEST_SWITCH_UTIL_H
@@ -12,10 +14,10 @@
 #include "switch.skel.h"
 
 #define BEACON_NS 100000ULL
-#define DEAD_NS	  1000000ULL
-#define NODE_ID	  0x5a5a5a5au
-#define MTU	  1500
-#define UPLINK	  2
+#define DEAD_NS   1000000ULL
+#define NODE_ID   0x5a5a5a5au
+#define MTU       1500
+#define UPLINK    2
 
 static struct bl_switch *sk;
 static struct bl_counts counted[COUNT_KEYS_MAX];
@@ -47,7 +49,10 @@ static void state_take(struct state *s)
 		map_get(sk->maps.sw_lanes, i, &s->lanes[i]);
 }
 
-/* What goes on from below a key, computed the slow way; every key above the leaves is checked on the way: the greater of the two that met there. */
+/*
+ * What goes on from below a key, computed the slow way; every key above the leaves is checked on
+ * the way: the greater of the two that met there.
+ */
 static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
 {
 	__u64 l, r;
@@ -57,7 +62,8 @@ static __u64 keys_right(const __u64 *key, __u32 i, const char *what)
 	l = keys_right(key, 2 * i, what);
 	r = keys_right(key, 2 * i + 1, what);
 	if (key[i] != bl_max64(l, r))
-		fail_msg("%s: key %u of %s is %llx, and what met there was %llx and %llx", doing, i, what, key[i], l, r);
+		fail_msg("%s: key %u of %s is %llx, and what met there was %llx and %llx", doing, i,
+			 what, key[i], l, r);
 	return bl_min64(l, r);
 }
 
@@ -75,29 +81,39 @@ static void trees_right(const struct state *s)
 			struct bl_pair leaf = { .b = t->b[cfg.tree_leaves + p] };
 
 			leaf.c = t->two ? t->c[cfg.tree_leaves + p] : leaf.b;
-			for (l = 0; l < BL_LANES_MAX && p < cfg.nports && ports[p].in_sets & 1u << set && (cfg.single_writer ? BL_HOME_LANE(&ports[p]) : 0) == lane; l++) {
+			for (l = 0;
+			     l < BL_LANES_MAX && p < cfg.nports && ports[p].in_sets & 1u << set &&
+			     (cfg.single_writer ? BL_HOME_LANE(&ports[p]) : 0) == lane;
+			     l++) {
 				const struct bl_reg *r = &s->regs[p].lane[l];
 
 				if ((__u8)r->state == BL_REG_LIVE && r->b < want.b)
 					want.b = r->b;
-				if (r->state & (BL_REG_IN | BL_REG_AWAITED) && r->c && r->c < want.c)
+				if (r->state & (BL_REG_IN | BL_REG_AWAITED) && r->c &&
+				    r->c < want.c)
 					want.c = r->c;
 			}
 			if (leaf.b != want.b || leaf.c != want.c)
-				fail_msg("%s: lane %u set %u leaf %u is (%llx, %llx), want (%llx, %llx)", doing, lane, set, p, leaf.b, leaf.c, want.b,
-					 want.c);
+				fail_msg("%s: lane %u set %u leaf %u is (%llx, %llx), want (%llx, "
+					 "%llx)",
+					 doing, lane, set, p, leaf.b, leaf.c, want.b, want.c);
 			apart += want.b != want.c;
 		}
-		if (t->b[0] != keys_right(t->b, 1, "b") || (t->two && t->c[0] != keys_right(t->c, 1, "c")))
-			fail_msg("%s: lane %u set %u: (%llx, %llx) is not the least", doing, lane, set, t->b[0], t->c[0]);
+		if (t->b[0] != keys_right(t->b, 1, "b") ||
+		    (t->two && t->c[0] != keys_right(t->c, 1, "c")))
+			fail_msg("%s: lane %u set %u: (%llx, %llx) is not the least", doing, lane,
+				 set, t->b[0], t->c[0]);
 		if (t->two && t->apart != apart)
-			fail_msg("%s: lane %u set %u: %u leaves counted whose C is not their B, but %u are", doing, lane, set, t->apart, apart);
+			fail_msg("%s: lane %u set %u: %u leaves counted whose C is not their B, "
+				 "but %u are",
+				 doing, lane, set, t->apart, apart);
 	}
 }
 
 static void set_tx(__u32 port, __u32 ifindex)
 {
-	struct bpf_devmap_val v = { .ifindex = ifindex, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_devmap) };
+	struct bpf_devmap_val v = { .ifindex = ifindex,
+				    .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_devmap) };
 
 	map_put(sk->maps.sw_tx, port, &v);
 }
@@ -119,12 +135,19 @@ static void set_fdb(const __u8 *mac, __u32 port)
 
 static void set_port(__u32 p, __u32 ifindex, __u8 role)
 {
-	ports[p] = (struct bl_sw_port){ .ifindex = ifindex, .role = role, .in_sets = role == BL_PORT_UP ? 2 : 3, .out_set = role != BL_PORT_UP,
-					.mac = { 2, 0, 0, 0, 0xff, (__u8)p }, .mtu = MTU };
+	ports[p] = (struct bl_sw_port){ .ifindex = ifindex,
+					.role = role,
+					.in_sets = role == BL_PORT_UP ? 2 : 3,
+					.out_set = role != BL_PORT_UP,
+					.mac = { 2, 0, 0, 0, 0xff, (__u8)p },
+					.mtu = MTU };
 	map_put(sk->maps.sw_ports, p, &ports[p]);
 }
 
-/* Where @port's frames are at home, and how many are on their way there; one of them moved just now. */
+/*
+ * Where @port's frames are at home, and how many are on their way there; one of them moved just
+ * now.
+ */
 static void set_homing(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
 {
 	struct bl_homing h = { .cpu = cpu, .sent = sent, .taken = taken, .most = 4 };
@@ -140,7 +163,10 @@ static void set_cfg(void)
 	map_put(sk->maps.sw_cfg, 0, &cfg);
 }
 
-/* A switch that has heard nothing yet; bus time T0. Loaded once (verification takes its time on slow machines) and emptied for each case. */
+/*
+ * A switch that has heard nothing yet; bus time T0. Loaded once (verification takes its time on
+ * slow machines) and emptied for each case.
+ */
 MAYBE_UNUSED static int switch_setup(void **unused)
 {
 	static const struct bl_fdb_bucket no_bucket;
@@ -158,14 +184,26 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	if (!sk) {
 		sk = bl_switch__open();
 		assert_non_null(sk);
-		assert_int_equal(bpf_map__set_max_entries(sk->maps.sw_home, (__u32)libbpf_num_possible_cpus()), 0);
+		assert_int_equal(bpf_map__set_max_entries(sk->maps.sw_home,
+							  (__u32)libbpf_num_possible_cpus()),
+				 0);
 		assert_int_equal(bl_switch__load(sk), 0);
-		home = (struct bpf_cpumap_val){ .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
+		home = (struct bpf_cpumap_val){
+			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home)
+		};
 		map_put(sk->maps.sw_home, (__u32)net.cpu, &home);
 	}
-	cfg = (struct bl_sw_cfg){ .node_id = NODE_ID, .nports = NPORTS, .lanes = 1, .forward = BL_FWD_L2, .port_base = BL_PORT_BASE,
-				  .port_count = BL_PORT_COUNT, .tree_leaves = 4, .beacon_ns = BEACON_NS, .dead_after_ns = DEAD_NS,
-				  .single_writer = 1, .tai_offset_s = 37 };
+	cfg = (struct bl_sw_cfg){ .node_id = NODE_ID,
+				  .nports = NPORTS,
+				  .lanes = 1,
+				  .forward = BL_FWD_L2,
+				  .port_base = BL_PORT_BASE,
+				  .port_count = BL_PORT_COUNT,
+				  .tree_leaves = 4,
+				  .beacon_ns = BEACON_NS,
+				  .dead_after_ns = DEAD_NS,
+				  .single_writer = 1,
+				  .tai_offset_s = 37 };
 	set_cfg();
 	memset(ports, 0, sizeof(ports));
 	for (i = 0; i < BL_SW_PORTS_MAX; i++) {
@@ -212,7 +250,8 @@ static void run_on(__u32 port, const struct frame *in, struct frame *out, int ve
 }
 
 /* One frame in at @port: becomes @want, the counters move by @counters, and the trees are right. */
-MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict, const struct desc *want, const struct counted *counters, size_t n)
+MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict,
+			      const struct desc *want, const struct counted *counters, size_t n)
 {
 	struct frame in, out, expect;
 
@@ -226,12 +265,16 @@ MAYBE_UNUSED static void step(__u32 port, const struct desc *d, int verdict, con
 }
 
 /* Beacon without relay: taken in, unchanged. */
-MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct counted *counters, size_t n)
+MAYBE_UNUSED static void take_in(__u32 port, const struct desc *d, const struct counted *counters,
+				 size_t n)
 {
 	step(port, d, XDP_DROP, d, counters, n);
 }
 
-/* A frame that is refused: dropped, unchanged, counted for @why, and no map but the counters has changed by one bit. */
+/*
+ * A frame that is refused: dropped, unchanged, counted for @why, and no map but the counters has
+ * changed by one bit.
+ */
 MAYBE_UNUSED static void refuse_frame(__u32 port, const struct frame *in, enum bl_reason why)
 {
 	struct frame out;
@@ -242,7 +285,9 @@ MAYBE_UNUSED static void refuse_frame(__u32 port, const struct frame *in, enum b
 	counts_moved(sk->maps.counts, counted, 1, WANT({ port, why }));
 	state_take(&after);
 	if (memcmp(&before, &after, sizeof(before)))
-		fail_msg("%s: a frame refused as %s changed a register, tree, lane or carried barrier", doing, reason_name[why]);
+		fail_msg("%s: a frame refused as %s changed a register, tree, lane or carried "
+			 "barrier",
+			 doing, reason_name[why]);
 }
 
 MAYBE_UNUSED static void refuse(__u32 port, const struct desc *d, enum bl_reason why)
@@ -268,7 +313,10 @@ MAYBE_UNUSED static struct desc sent(struct desc d, __u64 b, __u64 c)
 	return sent_on(0, d, b, c);
 }
 
-/* A relayed beacon as ingress leaves it; sets 0 and 1 have barriers, the others none: b 0, c old to everybody. */
+/*
+ * A relayed beacon as ingress leaves it; sets 0 and 1 have barriers, the others none: b 0, c old to
+ * everybody.
+ */
 MAYBE_UNUSED static struct desc relayed(struct desc d, __u64 up, __u64 down)
 {
 	__u32 s;
@@ -294,7 +342,10 @@ MAYBE_UNUSED static void feed(__u32 port, __u64 b)
 	run_xdp(sk->progs.bl_switch_xdp, net.ifindex[port], &in, &out);
 }
 
-/* The first barrier that is relayed after one of @b: a 32nd of an interval before the next multiple of the interval (bl_relay_next()). */
+/*
+ * The first barrier that is relayed after one of @b: a 32nd of an interval before the next multiple
+ * of the interval (bl_relay_next()).
+ */
 MAYBE_UNUSED static __u64 next_relay(__u64 b)
 {
 	const __u64 slack = BEACON_NS / 32;
@@ -305,7 +356,10 @@ MAYBE_UNUSED static __u64 next_relay(__u64 b)
 	return b - slack;
 }
 
-/* All four neighbours live with barrier @b, which every output was given. Each joins 1 ns above the one before: who joins must be above what was given. */
+/*
+ * All four neighbours live with barrier @b, which every output was given. Each joins 1 ns above the
+ * one before: who joins must be above what was given.
+ */
 MAYBE_UNUSED static void all_live(__u64 b)
 {
 	__u32 p;

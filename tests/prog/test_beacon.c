@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_host_pace where it carries the host's beacons, and bl_host_lift, which brings them from bl0 to the NIC. v0 plays the NIC, v1 bl0d. That they then leave in order with what endpoints
- * send is for tests/net/test_beacons.c: test_run does not carry out a redirect of tc.
+ * bl_host_pace where it carries the host's beacons, and bl_host_lift, which brings them from bl0 to
+ * the NIC. v0 plays the NIC, v1 bl0d. That they then leave in order with what endpoints send is for
+ * tests/net/test_beacons.c: test_run does not carry out a redirect of tc.
  */
 #include <linux/pkt_cls.h>
 #include <poll.h>
@@ -9,8 +10,8 @@
 #include "pace_util.h"
 #include "core/order/beacon_core.h"
 
-#define QUEUES (BL_DESTS * BL_HOLD_CLASSES)
-#define TICK   (T0 - T0 % BEACON_NS + BEACON_NS)
+#define QUEUES  (BL_DESTS * BL_HOLD_CLASSES)
+#define TICK    (T0 - T0 % BEACON_NS + BEACON_NS)
 #define LINK_NS 1000000000ULL
 
 static struct bl_hold_cfg hold;
@@ -60,7 +61,10 @@ static int beat_setup(void **state)
 	struct frame f;
 
 	host_setup(state);
-	hold = (struct bl_hold_cfg){ .on = 1, .mac = { 2, 0, 0, 0xb1, 0, 0 }, .app_ifindex = net.ifindex[1], .nic_ifindex = net.ifindex[0] };
+	hold = (struct bl_hold_cfg){ .on = 1,
+				     .mac = { 2, 0, 0, 0xb1, 0, 0 },
+				     .app_ifindex = net.ifindex[1],
+				     .nic_ifindex = net.ifindex[0] };
 	map_put(sk->maps.hold_cfg, 0, &hold);
 	pace_setup(sk->maps.hold_due, 64, QUEUES);
 	while (!bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), NULL, &k))
@@ -229,7 +233,8 @@ static void beat__clock_void(void **state)
 	idle();
 	b = beat_get();
 	assert_int_equal(b.tick, 0);
-	assert_true(b.next_ns >= now + BL_BEAT_VOID_NS && b.next_ns <= mono_now() + BL_BEAT_VOID_NS);
+	assert_true(b.next_ns >= now + BL_BEAT_VOID_NS &&
+		    b.next_ns <= mono_now() + BL_BEAT_VOID_NS);
 	assert_int_equal(due_get().next, b.next_ns);
 	clock_at(sk->maps.clock, TICK);
 	look_now();
@@ -278,7 +283,10 @@ static void beat__before_data(void **state)
 	assert_int_equal(page_get().emitted, 2);
 }
 
-/* The link has a second to go with its last frame: data waits, the beacon takes the kernel's way. And each looks again at its own time. */
+/*
+ * The link has a second to go with its last frame: data waits, the beacon takes the kernel's way.
+ * And each looks again at its own time.
+ */
 static void beat__link_busy(void **state)
 {
 	struct bl_due d;
@@ -345,8 +353,10 @@ static int lift(const struct frame *in, __u32 *mark)
 {
 	struct __sk_buff ctx = {}, after_ctx;
 	struct frame out;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx,
-		    .ctx_size_in = sizeof(ctx), .ctx_out = &after_ctx, .ctx_size_out = sizeof(after_ctx), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .ctx_out = &after_ctx,
+		    .ctx_size_out = sizeof(after_ctx), .repeat = 1);
 	int rc = bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_lift), &o);
 
 	if (rc)
@@ -359,7 +369,8 @@ static int lift(const struct frame *in, __u32 *mark)
 
 static void lift__own_beacon_only(void **state)
 {
-	struct desc other = beacon_frame(1, 0), d = data_frame(0, 1, T0, T0), plain = plain_frame(0, 1, true);
+	struct desc other = beacon_frame(1, 0), d = data_frame(0, 1, T0, T0),
+		    plain = plain_frame(0, 1, true);
 	struct frame own, f;
 	__u32 mark;
 	int i;
@@ -372,13 +383,27 @@ static void lift__own_beacon_only(void **state)
 	for (i = 0; i < 7; i++) {
 		f = own;
 		switch (i) {
-		case 0: build(&f, &other); break; /* another node's */
-		case 1: build(&f, &d); break;
-		case 2: build(&f, &plain); break;
-		case 3: f.p[13] ^= 1; break;			  /* another ethertype */
-		case 4: f.p[14 + 22] = BL_OPCODE_BYTE(BL_OP_RSV); break;
-		case 5: f.n = 14 + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) - 1; break;
-		case 6: f.p[14 + 22] ^= 0x40; break; /* another version */
+		case 0:
+			build(&f, &other);
+			break; /* another node's */
+		case 1:
+			build(&f, &d);
+			break;
+		case 2:
+			build(&f, &plain);
+			break;
+		case 3:
+			f.p[13] ^= 1;
+			break; /* another ethertype */
+		case 4:
+			f.p[14 + 22] = BL_OPCODE_BYTE(BL_OP_RSV);
+			break;
+		case 5:
+			f.n = 14 + sizeof(struct bl_hdr) + sizeof(struct bl_beacon) - 1;
+			break;
+		case 6:
+			f.p[14 + 22] ^= 0x40;
+			break; /* another version */
 		}
 		assert_int_equal(lift(&f, &mark), TC_ACT_OK);
 		assert_int_equal(mark, 0);

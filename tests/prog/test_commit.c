@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Two-phase commit in the host's programs: a PREP becomes its ACK, an ACK closes its slot, the one that empties the window becomes a beacon, byte for byte; forged, late and misdirected ones do nothing; and C of what
- * leaves is the least of all windows.
+ * Two-phase commit in the host's programs: a PREP becomes its ACK, an ACK closes its slot, the one
+ * that empties the window becomes a beacon, byte for byte; forged, late and misdirected ones do
+ * nothing; and C of what leaves is the least of all windows.
  */
 #include <linux/pkt_cls.h>
 #include "commit_util.h"
@@ -28,7 +29,8 @@ static void prep__becomes_the_ack(void **state)
 			build(&in, &d);
 			ack_of(&d, &want);
 			run_on(&in, XDP_TX, &want);
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_PREPARED }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, BL_R_PREPARED }));
 			stored(v & 1 ? 2 : 1, &d, d.ts);
 			nothing_stored();
 		}
@@ -45,10 +47,10 @@ static void prep__refused(void **state)
 
 	(void)state;
 	feed(T0 - 1000);
-#define REFUSED(why) \
-	do { \
-		build(&in, &d); \
-		run_on(&in, XDP_DROP, &in); \
+#define REFUSED(why)                                                                     \
+	do {                                                                             \
+		build(&in, &d);                                                          \
+		run_on(&in, XDP_DROP, &in);                                              \
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why })); \
 	} while (0)
 	d.body = BL_ACK_BODY - 1;
@@ -87,7 +89,10 @@ static void prep__refused(void **state)
 #undef REFUSED
 }
 
-/* A sleeper is woken when the commit barrier passes its first message, not when the other barrier does. */
+/*
+ * A sleeper is woken when the commit barrier passes its first message, not when the other barrier
+ * does.
+ */
 static void prep__wakes_by_commit(void **state)
 {
 	struct desc d = prep(false, T0), be = beacon_frame(0, T0 + 50);
@@ -123,7 +128,10 @@ static void prep__wakes_by_commit(void **state)
 
 /* ---- acknowledge ---- */
 
-/* The ACK of the first frame of the window of @v6's endpoint, as the receiver at host 0 sent it and a switch passed it on. */
+/*
+ * The ACK of the first frame of the window of @v6's endpoint, as the receiver at host 0 sent it and
+ * a switch passed it on.
+ */
 static struct desc ack(bool v6, __u64 ts)
 {
 	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
@@ -206,7 +214,10 @@ static void ack__closes_and_moves_head(void **state)
 	closes(&d, 1, word(n + 1, n + 3));
 	map_get(sk->maps.windows, 1, &win);
 	assert_int_equal(win.slot[n % BL_RWIN].wait, n);
-	/* again: nothing; nor is it said to have come later than it did, or round trips would be too long */
+	/*
+	 * again: nothing; nor is it said to have come later than it did, or round trips would be
+	 * too long
+	 */
 	win.slot[n % BL_RWIN].ack_ns = 77;
 	map_put(sk->maps.windows, 1, &win);
 	build(&in, &d);
@@ -291,7 +302,8 @@ static void ack__forged(void **state)
 	d.saddr[15]++;
 	forged(&d, BL_R_ACK_UNKNOWN);
 	d = good;
-	d.saddr[10] = 0; /* IPv4 has its own prefix whatever the frame says; another address of IPv4 */
+	/* IPv4 has its own prefix whatever the frame says; another address of IPv4 */
+	d.saddr[10] = 0;
 	d.saddr[13] ^= 0x80;
 	forged(&d, BL_R_ACK_UNKNOWN);
 	d = good;
@@ -427,7 +439,8 @@ static void leaves(__u64 b, __u64 c)
 			w.b = b;
 			w.c = c;
 			build(&want, &w);
-			assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK), TC_ACT_OK);
+			assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK),
+					 TC_ACT_OK);
 			same_frame(&out, &want);
 		}
 	}
@@ -479,7 +492,10 @@ static void egress__least_of_all_windows(void **state)
 	assert_int_equal(after.page.sent_commit, T0);
 }
 
-/* Whoever is out: C is what the daemon says, whatever else the line and the window say; then the line counts for nothing. */
+/*
+ * Whoever is out: C is what the daemon says, whatever else the line and the window say; then the
+ * line counts for nothing.
+ */
 static void egress__who_is_out(void **state)
 {
 	struct bl_inflight line = { .ts = BL_TIME_NONE };
@@ -572,7 +588,10 @@ static void local__stored_and_closed(void **state)
 
 /* ---- by way of the controller ---- */
 
-/* A PREP is stored, marked and turned round as on the NIC; its link hears nothing, whatever barriers it claims. */
+/*
+ * A PREP is stored, marked and turned round as on the NIC; its link hears nothing, whatever
+ * barriers it claims.
+ */
 static void relayed__prep(void **state)
 {
 	static const __u32 bodies[] = { BL_ACK_BODY, 55, 217, 1448, 3400 };
@@ -588,7 +607,8 @@ static void relayed__prep(void **state)
 			struct desc d = prep(v, T0 - 100);
 
 			d.body = bodies[k];
-			d.b = d.c = k & 1 ? T0 + 10 * BOUND : 0; /* barriers that would be refused, or are from long ago */
+			/* barriers that would be refused, or are from long ago */
+			d.b = d.c = k & 1 ? T0 + 10 * BOUND : 0;
 			d.lanes = 8;
 			d.lane = 3;
 			d.dport = (__u16)(BL_PORT_BASE + (v ? 11 : 10));
@@ -604,7 +624,10 @@ static void relayed__prep(void **state)
 	assert_memory_equal(&is, &was, sizeof(is));
 }
 
-/* What would be refused on the NIC is refused here, and so is what only a link or the best-effort stream has. */
+/*
+ * What would be refused on the NIC is refused here, and so is what only a link or the best-effort
+ * stream has.
+ */
 static void relayed__refused(void **state)
 {
 	struct desc d = prep(false, T0);
@@ -635,7 +658,9 @@ static void relayed__refused(void **state)
 	assert_int_equal(state_of(1), 0);
 }
 
-/* An ACK closes its slot; the window that it empties makes no beacon: this frame leaves by no link. */
+/*
+ * An ACK closes its slot; the window that it empties makes no beacon: this frame leaves by no link.
+ */
 static void relayed__ack(void **state)
 {
 	const __u32 n = BODY_SLOT;

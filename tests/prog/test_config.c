@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/config.c: what a node's YAML file says about admission, and where it says it wrongly. A refusal names the file's line and what is wrong there.
+ * loader/config.c: what a node's YAML file says about admission, and where it says it wrongly. A
+ * refusal names the file's line and what is wrong there.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -30,7 +31,8 @@ static int load(const char *text, struct bl_node_cfg *cfg, struct bl_err *err)
 }
 
 #define HOST "role: host\ninterface: eth1\n"
-#define SWITCH "role: switch\nports:\n  - { interface: a, role: host }\n  - { interface: b, role: up }\n"
+#define SWITCH \
+	"role: switch\nports:\n  - { interface: a, role: host }\n  - { interface: b, role: up }\n"
 
 static void no_ahead__said_or_not(void **state)
 {
@@ -56,18 +58,30 @@ static void no_ahead__said_or_not(void **state)
 	}
 }
 
-/* An IPv6 address that is not in quotes is a list to YAML; the message has the form that works, and that form works. */
+/*
+ * An IPv6 address that is not in quotes is a list to YAML; the message has the form that works, and
+ * that form works.
+ */
 static void controllers__addresses(void **state)
 {
 	static const struct {
 		const char *text, *says;
-	} bad[] = { { "controllers: [ [::1]:61693 ]\n", ":3: an IPv6 address in brackets is a list to YAML: put it in quotes, \"[::1]:61693\"" },
-		    { "controllers: [[fd00::1]:61693, 10.0.0.1]\n", "put it in quotes, \"[fd00::1]:61693\"" },
-		    { "controllers: [\"[fd00::2]:61693\", [fd00::1]]\n", "put it in quotes, \"[fd00::1]\"" },
-		    { "controllers:\n  - 10.0.0.1\n  - [fd00::1]:80\n", ":5: an IPv6 address in brackets is a list to YAML: put it in quotes, \"[fd00::1]:80\"" },
+	} bad[] = { { "controllers: [ [::1]:61693 ]\n", ":3: an IPv6 address in brackets is a list "
+							"to YAML: put it in quotes, "
+							"\"[::1]:61693\"" },
+		    { "controllers: [[fd00::1]:61693, 10.0.0.1]\n", "put it in quotes, "
+								    "\"[fd00::1]:61693\"" },
+		    { "controllers: [\"[fd00::2]:61693\", [fd00::1]]\n", "put it in quotes, "
+									 "\"[fd00::1]\"" },
+		    { "controllers:\n  - 10.0.0.1\n  - [fd00::1]:80\n", ":5: an IPv6 address in "
+									"brackets is a list to "
+									"YAML: put it in quotes, "
+									"\"[fd00::1]:80\"" },
 		    { "controllers: [::1]\n", "put it in quotes, \"[::1]\"" },
 		    { "controllers: [ [10.0.0.1]:61693 ]\n", "Expecting STRING" },
-		    { "controllers: [host:61693]\n", ":3: host:61693 is no address, as 10.0.0.1:61693, or with the quotes \"[fd00::1]:61693\"" } };
+		    { "controllers: [host:61693]\n", ":3: host:61693 is no address, as "
+						     "10.0.0.1:61693, or with the quotes "
+						     "\"[fd00::1]:61693\"" } };
 	struct bl_node_cfg c;
 	struct bl_err err;
 	char text[256];
@@ -80,7 +94,9 @@ static void controllers__addresses(void **state)
 		if (!strstr(err.text, bad[i].says))
 			fail_msg("%zu: %s", i, err.text);
 	}
-	assert_int_equal(load(HOST "controllers: [\"[::1]:61693\", \"[fd00::1]\", 10.0.0.1]\n", &c, &err), 0);
+	assert_int_equal(load(HOST "controllers: [\"[::1]:61693\", \"[fd00::1]\", 10.0.0.1]\n", &c,
+			      &err),
+			 0);
 	assert_int_equal(c.ctl.n, 3);
 	assert_string_equal(c.ctl.addr[0], "[::1]:61693");
 	bl_config_free(&c);
@@ -93,8 +109,11 @@ static void admission__host(void **state)
 
 	assert_int_equal(load(HOST, &c, &err), 0);
 	assert_false(c.admission.on);
-	assert_int_equal(load(HOST "admission:\n  policy: pl2\n  rate: 10gbit\n  k: 8\n  t_slots: 20\n  hold_frames: 100\n  hold_bytes: 90000\n  mark_bytes: 40000\n  slots: 512\n"
-				   "  pacer: spin\n  cpu: 0\n  pacer_beacons: true\n  bl0: app0\n  retry_us: 700\n",
+	assert_int_equal(load(HOST "admission:\n  policy: pl2\n  rate: 10gbit\n  k: 8\n  t_slots: "
+				   "20\n  hold_frames: 100\n  hold_bytes: 90000\n  mark_bytes: "
+				   "40000\n  slots: 512\n"
+				   "  pacer: spin\n  cpu: 0\n  pacer_beacons: true\n  bl0: app0\n  "
+				   "retry_us: 700\n",
 			      &c, &err),
 			 0);
 	assert_true(c.admission.on);
@@ -116,23 +135,34 @@ static void admission__host(void **state)
 
 static void admission__top(void **state)
 {
-	static const struct bl_top_rule rules[] = { { .bytes = 100000, .deadline_us = 900, .coflow = 7, .port = 5001, .proto = 6 }, { .bytes = 5, .port = 53, .proto = 17 }, { .port = 9 } };
+	static const struct bl_top_rule rules[] = {
+		{ .bytes = 100000, .deadline_us = 900, .coflow = 7, .port = 5001, .proto = 6 },
+		{ .bytes = 5, .port = 53, .proto = 17 },
+		{ .port = 9 }
+	};
 	struct bl_node_cfg c;
 	struct bl_err err;
 	unsigned int k;
 
 	(void)state;
-	if (load(HOST "admission:\n  policy: top\n  rate: 10gbit\n  top:\n    law: paper\n    objective: coflow\n    levels: 1\n    longest_frames: 300\n    unscheduled: 8\n    headroom_percent: 0\n"
-		      "    rules:\n      - { port: 5001, protocol: tcp, bytes: 100000, deadline_us: 900, coflow: 7 }\n      - { port: 53, protocol: udp, bytes: 5 }\n      - { port: 9 }\n", &c, &err))
+	if (load(HOST "admission:\n  policy: top\n  rate: 10gbit\n  top:\n    law: paper\n    "
+		      "objective: coflow\n    levels: 1\n    longest_frames: 300\n    unscheduled: "
+		      "8\n    headroom_percent: 0\n"
+		      "    rules:\n      - { port: 5001, protocol: tcp, bytes: 100000, "
+		      "deadline_us: 900, coflow: 7 }\n      - { port: 53, protocol: udp, bytes: 5 "
+		      "}\n      - { port: 9 }\n",
+		 &c, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(c.admission.policy, BL_POLICY_TOP);
 	for (k = 0; k < BL_TOP_O_COUNT; k++)
-		assert_int_equal(c.admission.top.v[k], k == BL_TOP_O_LAW	? BL_TOP_LAW_PAPER + 1 :
-						       k == BL_TOP_O_OBJECTIVE ? BL_TOP_BY_COFLOW + 1 :
-						       k == BL_TOP_O_LEVELS	? 2 :
-						       k == BL_TOP_O_LONGEST	? 301 :
-						       k == BL_TOP_O_UNSCHED	? 9 :
-						       k == BL_TOP_O_HEADROOM	? 1 : 0);
+		assert_int_equal(c.admission.top.v[k], k == BL_TOP_O_LAW ? BL_TOP_LAW_PAPER + 1
+						       : k == BL_TOP_O_OBJECTIVE
+							       ? BL_TOP_BY_COFLOW + 1
+						       : k == BL_TOP_O_LEVELS   ? 2
+						       : k == BL_TOP_O_LONGEST  ? 301
+						       : k == BL_TOP_O_UNSCHED  ? 9
+						       : k == BL_TOP_O_HEADROOM ? 1
+										: 0);
 	assert_int_equal(c.admission.top.nrules, 3);
 	assert_memory_equal(c.admission.top.rules, rules, sizeof(rules));
 	bl_config_free(&c);
@@ -143,8 +173,10 @@ static void admission__switch(void **state)
 	struct bl_node_cfg c;
 	struct bl_err err;
 
-	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 2gbit }\n  - { interface: b, role: host, outside: true }\n"
-			      "admission:\n  policy: pl2\n  rate: 1gbit\n  allocator: bitmap\n  outside_percent: 10\n  refuse_us: 300\n  queue_frames: 64\n"
+	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 2gbit "
+			      "}\n  - { interface: b, role: host, outside: true }\n"
+			      "admission:\n  policy: pl2\n  rate: 1gbit\n  allocator: bitmap\n  "
+			      "outside_percent: 10\n  refuse_us: 300\n  queue_frames: 64\n"
 			      "  limits:\n    - { class: data, frames: 128, mark_bytes: 30000 }\n",
 			      &c, &err),
 			 0);
@@ -168,14 +200,17 @@ static void admission__switch_top(void **state)
 	struct bl_node_cfg c;
 	struct bl_err err;
 
-	assert_int_equal(load(SWITCH "admission:\n  policy: top\n  link_rate: 10gbit\n", &c, &err), 0);
+	assert_int_equal(load(SWITCH "admission:\n  policy: top\n  link_rate: 10gbit\n", &c, &err),
+			 0);
 	assert_int_equal(c.admission.policy, BL_POLICY_TOP);
 	assert_int_equal(c.admission.link_rate_bps, 10000000000);
 	assert_int_equal(c.admission.rate_bps, 0);
 	assert_int_equal(c.admission.token_mode, 0);
 	assert_false(c.admission.data_first || c.admission.unscheduled || c.admission.spray);
 	bl_config_free(&c);
-	assert_int_equal(load(SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  tokens: pace\n  data_first: true\n  unscheduled: true\n  spray: true\n  token_frames: 6\n  expiry_tokens: 12\n"
+	assert_int_equal(load(SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  tokens: pace\n  "
+				     "data_first: true\n  unscheduled: true\n  spray: true\n  "
+				     "token_frames: 6\n  expiry_tokens: 12\n"
 				     "  headroom_percent: 5\n",
 			      &c, &err),
 			 0);
@@ -186,7 +221,11 @@ static void admission__switch_top(void **state)
 	assert_int_equal(c.admission.headroom_percent, 5);
 	bl_config_free(&c);
 	/* one port is metered and the other is not: nothing can be held there */
-	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\n  - { interface: b, role: up }\nadmission: { policy: top, link_rate: 10gbit, tokens: drop }\n", &c, &err), 0);
+	assert_int_equal(load("role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit "
+			      "}\n  - { interface: b, role: up }\nadmission: { policy: top, "
+			      "link_rate: 10gbit, tokens: drop }\n",
+			      &c, &err),
+			 0);
 	assert_int_equal(c.admission.token_mode, BL_TOKEN_DROP + 1);
 	bl_config_free(&c);
 }
@@ -209,53 +248,91 @@ static void admission__refused(void **state)
 		{ HOST "admission:\n  policy: none\n  cpu: -1\n", 5, "CPU -1" },
 		{ HOST "admission:\n  policy: none\n  k: 17\n", 3, "at most 16" },
 		{ HOST "admission:\n  policy: none\n  hold_frames: 513\n", 3, "at most 512" },
-		{ HOST "admission:\n  policy: none\n  t_us: 5\n  t_slots: 6\n", 3, "one of them is enough" },
+		{ HOST "admission:\n  policy: none\n  t_us: 5\n  t_slots: 6\n", 3,
+		  "one of them is enough" },
 		{ HOST "admission:\n  policy: none\n  pacer: lazy\n", 5, "" },
 		{ HOST "admission:\n  policy: fastpass\n", 3, "needs the file" },
 		{ HOST "admission:\n  policy: top\n", 3, "needs one" },
 		{ SWITCH "admission:\n  policy: none\n  top: { law: ns2 }\n", 7, "key of hosts" },
-		{ HOST "admission:\n  policy: none\n  top:\n    law: best\n", 6, "there is paper, ns2" },
+		{ HOST "admission:\n  policy: none\n  top:\n    law: best\n", 6,
+		  "there is paper, ns2" },
 		{ HOST "admission:\n  policy: none\n  top:\n    levels: 7\n", 6, "from 1 to 6" },
 		{ HOST "admission:\n  policy: none\n  top:\n    levels: 0\n", 6, "from 1 to 6" },
-		{ HOST "admission:\n  policy: none\n  top:\n    unscheduled: 9\n", 6, "from 0 to 8" },
-		{ HOST "admission:\n  policy: none\n  top:\n    w_min_permille: 100\n", 3, "above w_init_permille" },
-		{ HOST "admission:\n  policy: none\n  top:\n    sync_us: 12500\n", 3, "taken for dead" },
-		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - { port: 0, bytes: 1 }\n", 7, "1 to 65535" },
-		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - port: 5\n        protocol: sctp\n", 8, "tcp, udp or any" },
+		{ HOST "admission:\n  policy: none\n  top:\n    unscheduled: 9\n", 6,
+		  "from 0 to 8" },
+		{ HOST "admission:\n  policy: none\n  top:\n    w_min_permille: 100\n", 3,
+		  "above w_init_permille" },
+		{ HOST "admission:\n  policy: none\n  top:\n    sync_us: 12500\n", 3,
+		  "taken for dead" },
+		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - { port: 0, bytes: "
+		       "1 }\n",
+		  7, "1 to 65535" },
+		{ HOST "admission:\n  policy: none\n  top:\n    rules:\n      - port: 5\n        "
+		       "protocol: sctp\n",
+		  8, "tcp, udp or any" },
 		{ SWITCH "admission:\n  policy: none\n  fastpass: /etc/x\n", 7, "key of hosts" },
 		{ HOST "admission:\n  policy: none\n  path_div: 2\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: pl2\n", 5, "needs the ports' rate" },
 		{ SWITCH "admission:\n  policy: none\n  hold_frames: 8\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: top\n", 5, "needs the rate of a" },
 		{ SWITCH "admission:\n  policy: top\n  link_rate: fast\n", 7, "fast is no rate" },
-		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  tokens: pace\n", 5, "a is not metered" },
-		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  tokens: hold\n", 8, "tokens \"hold\": there is drop, pace" },
-		{ SWITCH "admission:\n  policy: topp\n", 6, "policy \"topp\": there is none, pl2, fastpass, top" },
-		{ SWITCH "admission: { policy: top, rate: 1gbit, data_first: maybe }\n", 5, "data_first \"maybe\": true or false" },
-		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  spray: # really?\n", 8, "spray \"\": true or false" },
-		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  token_frames: 8.5\n", 8, "token_frames \"8.5\" is no number" },
-		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  unscheduled: maybe\n", 8, "unscheduled \"maybe\": there is false, true" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  tokens: pace\n", 5,
+		  "a is not metered" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  tokens: hold\n", 8,
+		  "tokens \"hold\": there is drop, pace" },
+		{ SWITCH "admission:\n  policy: topp\n", 6,
+		  "policy \"topp\": there is none, pl2, fastpass, top" },
+		{ SWITCH "admission: { policy: top, rate: 1gbit, data_first: maybe }\n", 5,
+		  "data_first \"maybe\": true or false" },
+		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  spray: # really?\n", 8,
+		  "spray \"\": true or false" },
+		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  token_frames: 8.5\n", 8,
+		  "token_frames \"8.5\" is no number" },
+		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  unscheduled: maybe\n", 8,
+		  "unscheduled \"maybe\": there is false, true" },
 		{ SWITCH "beacon_us: 100ms\n", 5, "beacon_us \"100ms\" is no number" },
 		{ SWITCH "cpus: [0, 0]\n", 5, "CPU 0 is listed twice" },
 		{ SWITCH "cpus: [255]\n", 5, "CPU 255 does not exist" },
-		{ SWITCH "forward: l2\nadmission:\n  policy: top\n  rate: 1gbit\n  spray: true\n", 6, "it forwards by its table" },
-		{ "role: switch\nports:\n  - { interface: a, role: host }\nadmission: { policy: top, rate: 1gbit, spray: yes }\n", 4, "role up" },
-		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  data_first: true\n", 5, "with tokens: drop none does" },
-		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  limits:\n    - { class: token2, frames: 7 }\n", 5, "less than the 8 tokens" },
-		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  limits:\n    - { class: data, frames: 7 }\n    - { class: data, frames: 9 }\n", 10, "class data is listed twice" },
-		{ HOST "admission:\n  policy: top\n  rate: 1gbit\n  top: { rules: [ { port: 5001, bytes: 5 }, { port: 5001, protocol: udp, bytes: 6 } ] }\n", 3, "would never be used" },
-		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  token_frames: 65\n", 5, "at most 64" },
-		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  expiry_tokens: 65\n", 5, "at most 64" },
-		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  headroom_percent: 91\n", 5, "at most 90" },
+		{ SWITCH "forward: l2\nadmission:\n  policy: top\n  rate: 1gbit\n  spray: true\n",
+		  6, "it forwards by its table" },
+		{ "role: switch\nports:\n  - { interface: a, role: host }\nadmission: { policy: "
+		  "top, rate: 1gbit, spray: yes }\n",
+		  4, "role up" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  data_first: true\n", 5,
+		  "with tokens: drop none does" },
+		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  limits:\n    - { class: "
+			 "token2, frames: 7 }\n",
+		  5, "less than the 8 tokens" },
+		{ SWITCH "admission:\n  policy: top\n  rate: 1gbit\n  limits:\n    - { class: "
+			 "data, frames: 7 }\n    - { class: data, frames: 9 }\n",
+		  10, "class data is listed twice" },
+		{ HOST "admission:\n  policy: top\n  rate: 1gbit\n  top: { rules: [ { port: 5001, "
+		       "bytes: 5 }, { port: 5001, protocol: udp, bytes: 6 } ] }\n",
+		  3, "would never be used" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  token_frames: 65\n", 5,
+		  "at most 64" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  expiry_tokens: 65\n", 5,
+		  "at most 64" },
+		{ SWITCH "admission:\n  policy: top\n  link_rate: 1gbit\n  headroom_percent: 91\n",
+		  5, "at most 90" },
 		{ HOST "admission:\n  policy: none\n  tokens: drop\n", 5, "key of switches" },
 		{ HOST "admission:\n  policy: none\n  link_rate: 1gbit\n", 5, "key of switches" },
 		{ SWITCH "admission:\n  policy: none\n  k: 2\n", 7, "key of hosts" },
 		{ SWITCH "admission:\n  policy: none\n  outside_percent: 91\n", 5, "at most 90" },
-		{ SWITCH "admission:\n  policy: none\n  limits:\n    - { class: best, frames: 1 }\n", 8, "" },
-		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\n", 3, "needs admission" },
-		{ "role: switch\nports:\n  - { interface: a, role: host, rate: slow }\nadmission: { policy: none }\n", 3, "slow is no rate" },
-		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\nadmission:\n  policy: none\n  rate: none\n", 6, "none is no rate" },
-		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\nadmission:\n  policy: pl2\n  rate: 2gbit\n", 4, "slower" },
+		{ SWITCH "admission:\n  policy: none\n  limits:\n    - { class: best, frames: 1 "
+			 "}\n",
+		  8, "" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit }\n", 3,
+		  "needs admission" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: slow }\nadmission: "
+		  "{ policy: none }\n",
+		  3, "slow is no rate" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit "
+		  "}\nadmission:\n  policy: none\n  rate: none\n",
+		  6, "none is no rate" },
+		{ "role: switch\nports:\n  - { interface: a, role: host, rate: 1gbit "
+		  "}\nadmission:\n  policy: pl2\n  rate: 2gbit\n",
+		  4, "slower" },
 	};
 	struct bl_node_cfg c;
 	struct bl_err err;
@@ -302,7 +379,9 @@ static int teardown(void **state)
 
 /* ---- the file that Fastpass's hosts and arbiters share ---- */
 
-#define PEERS "endpoints:\n  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00 }\n  - { addr: fd00::2, rack: 1, cap: 4 }\n"
+#define PEERS                                                                                \
+	"endpoints:\n  - { name: h1, addr: 10.0.0.1, mac: 02:c4:00:01:00:00 }\n  - { addr: " \
+	"fd00::2, rack: 1, cap: 4 }\n"
 
 static int load_fp(const char *text, struct bl_fp_file *f, struct bl_err *err)
 {
@@ -341,7 +420,9 @@ static void fastpass__file(void **state)
 	f.peer[1].addr[15]++;
 	assert_int_not_equal(bl_fp_table(&f), table);
 	bl_fp_free(&f);
-	assert_int_equal(load_fp("rate: 10gbit\narbiters: [fd00::1, fd00::3]\ngroup: ff02::6261\npolicy: min-fct\nsecret: 0123456789abcdeffedcba9876543210\npaths: 3\n"
+	assert_int_equal(load_fp("rate: 10gbit\narbiters: [fd00::1, fd00::3]\ngroup: "
+				 "ff02::6261\npolicy: min-fct\nsecret: "
+				 "0123456789abcdeffedcba9876543210\npaths: 3\n"
 				 "path_field: mac\nlate_us: 20\n" PEERS,
 				 &f, &err),
 			 0);
@@ -349,13 +430,18 @@ static void fastpass__file(void **state)
 	assert_int_equal(f.policy, 3);
 	assert_int_equal(f.secret[0], 0x0123456789abcdef);
 	assert_int_equal(f.secret[1], 0xfedcba9876543210);
-	assert_int_equal(f.path_cap, 2); /* rack 1 sends 4 packets per slot: 2 on two paths are enough for 3 */
+	/* rack 1 sends 4 packets per slot: 2 on two paths are enough for 3 */
+	assert_int_equal(f.path_cap, 2);
 	assert_int_equal(f.field, BL_FIELD_MAC);
 	assert_int_equal(f.late_us, 20);
 	assert_true(f.has_group);
 	assert_false(f.has_faults);
 	bl_fp_free(&f);
-	assert_int_equal(load_fp("arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: 10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: [s1, s2]\n" PEERS, &f, &err), 0);
+	assert_int_equal(load_fp("arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\nfaults: "
+				 "10.0.0.9\nfault_hold_ms: 700\nfault_percent: 2\npath_names: [s1, "
+				 "s2]\n" PEERS,
+				 &f, &err),
+			 0);
 	assert_true(f.has_faults);
 	assert_string_equal(bl_fp_addr_text(f.faults, text), "10.0.0.9");
 	assert_int_equal(f.fault_hold_ms, 700);
@@ -366,8 +452,10 @@ static void fastpass__file(void **state)
 	assert_string_equal(f.path_name[1], "s2");
 	bl_fp_free(&f);
 	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npolicy: weighted\n"
-				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, addr: 10.0.0.2, weight: 9 }\n"
-				 "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: h1, to: h2, weight: 2 }\n",
+				 "endpoints:\n  - { name: h1, addr: 10.0.0.1 }\n  - { name: h2, "
+				 "addr: 10.0.0.2, weight: 9 }\n"
+				 "pairs:\n  - { from: h2, to: h1, weight: 127 }\n  - { from: h1, "
+				 "to: h2, weight: 2 }\n",
 				 &f, &err),
 			 0);
 	assert_int_equal(f.peer[0].weight, 1);
@@ -377,15 +465,22 @@ static void fastpass__file(void **state)
 	assert_int_equal(bl_fp_pair_find(&f, 1, 0)->weight, 127);
 	assert_null(bl_fp_pair_find(&f, 1, 1));
 	bl_fp_free(&f);
-	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, 0]\ncores: 2\n" PEERS, &f, &err), 0);
+	assert_int_equal(load_fp("arbiters: [10.0.0.250]\npaths: 3\npath_cap: 4\npods: [1, "
+				 "0]\ncores: 2\n" PEERS,
+				 &f, &err),
+			 0);
 	assert_int_equal(f.npods, 2);
 	assert_int_equal(f.pod_of[0], 1);
 	assert_int_equal(bl_fp_ways(&f), 6);
-	assert_int_equal(f.core_cap, 2); /* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
+	/* one rack in each pod sends 4 packets by one aggregation switch: 2 on each core */
+	assert_int_equal(f.core_cap, 2);
 	bl_fp_free(&f);
 }
 
-/* What is given ahead, how often, and how late it may be used is bounded in time: a slow link's slots are long. */
+/*
+ * What is given ahead, how often, and how late it may be used is bounded in time: a slow link's
+ * slots are long.
+ */
 static void fastpass__times(void **state)
 {
 	static const struct {
@@ -408,7 +503,8 @@ static void fastpass__times(void **state)
 		/* a run does not span windows */
 		{ "slot_ns: 1230\nwindow_slots: 8", 8, 8, 100, 100, 100, 1000, 200 },
 		{ "slot_ns: 50000\nwindow_slots: 64\nrun_slots: 4\nlead_us: 300\nlate_us: 7\n"
-		  "watchdog_us: 500\ndead_us: 9000\nrtt_us: 77", 64, 4, 300, 7, 500, 9000, 77 },
+		  "watchdog_us: 500\ndead_us: 9000\nrtt_us: 77",
+		  64, 4, 300, 7, 500, 9000, 77 },
 	};
 	struct bl_fp_file f;
 	struct bl_err err;
@@ -421,8 +517,10 @@ static void fastpass__times(void **state)
 			fail_msg("%s: %s", v[k].text, err.text);
 		if (f.window_slots != v[k].window || f.run_slots != v[k].run ||
 		    f.lead_us != v[k].lead || f.late_us != v[k].late ||
-		    f.watchdog_us != v[k].watchdog || f.dead_us != v[k].dead || f.rtt_us != v[k].rtt)
-			fail_msg("%s: window %u, run %u, lead %u, late %u, watchdog %u, dead %u, rtt %u",
+		    f.watchdog_us != v[k].watchdog || f.dead_us != v[k].dead ||
+		    f.rtt_us != v[k].rtt)
+			fail_msg("%s: window %u, run %u, lead %u, late %u, watchdog %u, dead %u, "
+				 "rtt %u",
 				 v[k].text, f.window_slots, f.run_slots, f.lead_us, f.late_us,
 				 f.watchdog_us, f.dead_us, f.rtt_us);
 		bl_fp_free(&f);
@@ -488,44 +586,75 @@ static void fastpass__refused(void **state)
 		{ "arbiters: [10.0.0.8]\nsecret: short\n" PEERS, 2, "32 hex digits" },
 		{ "arbiters: [10.0.0.8]\nrate: fast\n" PEERS, 2, "fast is no rate" },
 		{ "arbiters: [10.0.0.8]\npolicy: best\n" PEERS, 2, "" },
-		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1, "8, 16, 32, 64, 128, 256 or 512" },
+		{ "arbiters: [10.0.0.8]\nwindow_slots: 100\n" PEERS, 1,
+		  "8, 16, 32, 64, 128, 256 or 512" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\n" PEERS, 1, "there are no paths" },
 		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 16\n" PEERS, 1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 1\n" PEERS, 1, "do not carry the 4" },
 		{ "arbiters: [10.0.0.8]\nfaults: there\n" PEERS, 2, "there is no IP address" },
 		{ "arbiters: [10.0.0.8]\nfault_percent: 51\n" PEERS, 1, "at most 50" },
 		{ "arbiters: [10.0.0.8]\nfault_report_us: 99\n" PEERS, 1, "from 100" },
-		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\npath_names: [s1]\n" PEERS, 1, "1 path_names for 2 paths" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npath_cap: 2\npath_names: [s1]\n" PEERS, 1,
+		  "1 path_names for 2 paths" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0]\n" PEERS, 3, "1 pods for 2 racks" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 2]\n" PEERS, 3, "pod 2" },
 		{ "arbiters: [10.0.0.8]\npods: [0, 1]\n" PEERS, 1, "no paths" },
 		{ "arbiters: [10.0.0.8]\npaths: 2\ncores: 2\n" PEERS, 1, "no pods" },
-		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 1]\ncores: 2\ncore_cap: 1\npath_cap: 9\n" PEERS, 1, "do not carry the 9" },
-		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 4\npods: [0, 1]\ncores: 4\n" PEERS, 1, "at most 15" },
+		{ "arbiters: [10.0.0.8]\npaths: 2\npods: [0, 1]\ncores: 2\ncore_cap: 1\npath_cap: "
+		  "9\n" PEERS,
+		  1, "do not carry the 9" },
+		{ "arbiters: [10.0.0.8]\npath_field: mac\npaths: 4\npods: [0, 1]\ncores: 4\n" PEERS,
+		  1, "at most 15" },
 		{ "arbiters: [10.0.0.8]\nrack_up: 65537\n" PEERS, 1, "at most 4095" },
-		{ "arbiters: [10.0.0.8]\nlead_us: 5000\ndead_us: 20000\n" PEERS, 1, "hosts take slots" },
-		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { name: a, addr: 10.0.0.1 }\n  - { name: a, addr: 10.0.0.2 }\n", 4, "a is the name of endpoint 0" },
-		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { name: a, addr: 10.0.0.1, mac: 02:00:00:00:00:01 }\n  - { addr: 10.0.0.2, mac: 02:00:00:00:00:01 }\n", 4, "address of a's bl0" },
+		{ "arbiters: [10.0.0.8]\nlead_us: 5000\ndead_us: 20000\n" PEERS, 1,
+		  "hosts take slots" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { name: a, addr: 10.0.0.1 }\n  - { name: "
+		  "a, addr: 10.0.0.2 }\n",
+		  4, "a is the name of endpoint 0" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { name: a, addr: 10.0.0.1, mac: "
+		  "02:00:00:00:00:01 }\n  - { addr: 10.0.0.2, mac: 02:00:00:00:00:01 }\n",
+		  4, "address of a's bl0" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 63\n" PEERS, 1, "from 64" },
 		{ "arbiters: [10.0.0.8]\nslot_bytes: 65512\n" PEERS, 1, "from 64 to 65511" },
-		{ "arbiters: [10.0.0.8]\nrouted: true\nendpoints:\n  - { name: a, addr: 10.0.0.1, apps: ['fd00::1'] }\n"
-		  "  - { name: b, addr: 10.0.0.2, apps: ['fd00:0:0:1::1', 'fd00::1'] }\n", 1, "fd00::1 is an address of both" },
+		{ "arbiters: [10.0.0.8]\nrouted: true\nendpoints:\n  - { name: a, addr: 10.0.0.1, "
+		  "apps: ['fd00::1'] }\n"
+		  "  - { name: b, addr: 10.0.0.2, apps: ['fd00:0:0:1::1', 'fd00::1'] }\n",
+		  1, "fd00::1 is an address of both" },
 		{ "arbiters: [10.0.0.8]\nslot_ns: 99\n" PEERS, 1, "99 ns" },
-		{ "arbiters: [10.0.0.8]\nfallback_ms: 3\n" PEERS, 1, "0 (never), or from 4 to 3600000" },
+		{ "arbiters: [10.0.0.8]\nfallback_ms: 3\n" PEERS, 1,
+		  "0 (never), or from 4 to 3600000" },
 		{ "arbiters: [10.0.0.8]\ndead_us: 1001\nfallback_ms: 4\n" PEERS, 1, "from 5 to" },
 		{ "arbiters: [10.0.0.8]\nfallback_ms: 3600001\n" PEERS, 1, "to 3600000" },
-		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 }\n", 4, "endpoint 0 already" },
-		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 }\n", 3, "one station" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.1 "
+		  "}\n",
+		  4, "endpoint 0 already" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, mac: 03:00:00:00:00:01 "
+		  "}\n",
+		  3, "one station" },
 		{ "arbiters: [10.0.0.8]\nspeed: 1\n" PEERS, 2, "speed" },
 		{ "arbiters: [10.0.0.8]\nrouted: true\n" PEERS, 4, "needs apps" },
-		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.2, weight: 2 }\n", 4, "first-come knows no weights" },
-		{ "arbiters: [10.0.0.8]\npolicy: weighted\nendpoints:\n  - { addr: 10.0.0.1, weight: 3 }\n  - { addr: 10.0.0.2, weight: 128 }\n", 5, "from 1 to 127" },
-		{ "arbiters: [10.0.0.8]\npolicy: fair\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 5 }\n", 7, "fair knows no deadlines" },
-		{ "arbiters: [10.0.0.8]\npolicy: deadline\n" PEERS "pairs:\n  - { from: h1, to: fd00::2, deadline_us: 10000001 }\n", 7, "ten seconds" },
-		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h3 }\n", 6, "no endpoint is called h3" },
-		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h1 }\n", 6, "to itself" },
-		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: fd00::2 }\n  - { from: h1, to: fd00::2 }\n", 1, "twice" },
-		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, apps: [there] }\n", 3, "there is no IP address" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1 }\n  - { addr: 10.0.0.2, "
+		  "weight: 2 }\n",
+		  4, "first-come knows no weights" },
+		{ "arbiters: [10.0.0.8]\npolicy: weighted\nendpoints:\n  - { addr: 10.0.0.1, "
+		  "weight: 3 }\n  - { addr: 10.0.0.2, weight: 128 }\n",
+		  5, "from 1 to 127" },
+		{ "arbiters: [10.0.0.8]\npolicy: fair\n" PEERS "pairs:\n  - { from: h1, to: "
+		  "fd00::2, deadline_us: 5 }\n",
+		  7, "fair knows no deadlines" },
+		{ "arbiters: [10.0.0.8]\npolicy: deadline\n" PEERS "pairs:\n  - { from: h1, to: "
+		  "fd00::2, deadline_us: 10000001 "
+		  "}\n",
+		  7, "ten seconds" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h3 }\n", 6,
+		  "no endpoint is called h3" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: h1 }\n", 6,
+		  "to itself" },
+		{ "arbiters: [10.0.0.8]\n" PEERS "pairs:\n  - { from: h1, to: fd00::2 }\n  - { "
+		  "from: h1, to: fd00::2 }\n",
+		  1, "twice" },
+		{ "arbiters: [10.0.0.8]\nendpoints:\n  - { addr: 10.0.0.1, apps: [there] }\n", 3,
+		  "there is no IP address" },
 	};
 	struct bl_fp_file f;
 	struct bl_err err;
@@ -546,17 +675,12 @@ static void fastpass__refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fastpass__file),
-		cmocka_unit_test(fastpass__times),
-		cmocka_unit_test(fastpass__fallback),
-		cmocka_unit_test(fastpass__example),
-		cmocka_unit_test(fastpass__refused),
-		cmocka_unit_test(no_ahead__said_or_not),
-		cmocka_unit_test(controllers__addresses),
-		cmocka_unit_test(admission__host), cmocka_unit_test(admission__top),
-		cmocka_unit_test(admission__switch),
-		cmocka_unit_test(admission__switch_top),
-		cmocka_unit_test(admission__refused),
+		cmocka_unit_test(fastpass__file),         cmocka_unit_test(fastpass__times),
+		cmocka_unit_test(fastpass__fallback),     cmocka_unit_test(fastpass__example),
+		cmocka_unit_test(fastpass__refused),      cmocka_unit_test(no_ahead__said_or_not),
+		cmocka_unit_test(controllers__addresses), cmocka_unit_test(admission__host),
+		cmocka_unit_test(admission__top),         cmocka_unit_test(admission__switch),
+		cmocka_unit_test(admission__switch_top),  cmocka_unit_test(admission__refused),
 		cmocka_unit_test(examples__load),
 	};
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* loader/load/counts.c on maps like those of the two roles: counters by reason and CPU inside, by place outside. */
+/*
+ * loader/load/counts.c on maps like those of the two roles: counters by reason and CPU inside, by
+ * place outside.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +19,9 @@
 static int cpus;
 static struct bl_counts out[BL_SW_COUNTS];
 
-/* what reason @r of place @k is on CPU @c: all different, and zero where a reason was never given */
+/*
+ * what reason @r of place @k is on CPU @c: all different, and zero where a reason was never given
+ */
 static uint64_t put_there(uint32_t r, uint32_t k, int c)
 {
 	return r % 5 == 4 ? 0 : ((uint64_t)r << 32) + (k << 8) + (uint64_t)c + 1;
@@ -25,7 +30,9 @@ static uint64_t put_there(uint32_t r, uint32_t k, int c)
 static int counts_map(uint32_t places, uint32_t reasons)
 {
 	uint64_t *v = calloc((size_t)cpus * places, sizeof(*v));
-	int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "counts", 4, places * (uint32_t)sizeof(*v), reasons, NULL), c;
+	int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "counts", 4,
+				places * (uint32_t)sizeof(*v), reasons, NULL),
+	    c;
 	uint32_t r, k;
 
 	assert_non_null(v);
@@ -65,7 +72,11 @@ static void counts_read__sums_cpus(void **state)
 {
 	static const struct {
 		uint32_t places, keys;
-	} t[] = { { BL_SW_COUNTS, BL_SW_COUNTS }, { BL_SW_COUNTS, BL_COUNTS_UNKNOWN + 1 }, { BL_HC_MAX, BL_HC_MAX }, { BL_HC_MAX, BL_HC_COUNT }, { BL_HC_MAX, 0 } };
+	} t[] = { { BL_SW_COUNTS, BL_SW_COUNTS },
+		  { BL_SW_COUNTS, BL_COUNTS_UNKNOWN + 1 },
+		  { BL_HC_MAX, BL_HC_MAX },
+		  { BL_HC_MAX, BL_HC_COUNT },
+		  { BL_HC_MAX, 0 } };
 	size_t i;
 
 	(void)state;
@@ -79,7 +90,8 @@ static void counts_read__sums_cpus(void **state)
 
 static void counts_read__another_map(void **state)
 {
-	int fd = counts_map(BL_HC_MAX, BL_REASON_MAX), few = counts_map(BL_HC_MAX, BL_REASON_MAX - 1);
+	int fd = counts_map(BL_HC_MAX, BL_REASON_MAX),
+	    few = counts_map(BL_HC_MAX, BL_REASON_MAX - 1);
 
 	(void)state;
 	assert_int_equal(bl_counts_read(fd, out, BL_HC_MAX + 1), -EPROTO);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_devmap. The kernel refuses to test_run a device-map program by itself, so it is run where it lives: BPF_F_TEST_XDP_LIVE_FRAMES sends a
- * frame of the test's own through a program of three instructions that redirects it into sw_tx (or through bl_switch_xdp), the device map runs
- * bl_switch_devmap for each port, and what it let through arrives at the other end of that port's veth, where a packet socket reads every byte.
+ * bl_switch_devmap. The kernel refuses to test_run a device-map program by itself, so it is run
+ * where it lives: BPF_F_TEST_XDP_LIVE_FRAMES sends a frame of the test's own through a program of
+ * three instructions that redirects it into sw_tx (or through bl_switch_xdp), the device map runs
+ * bl_switch_devmap for each port, and what it let through arrives at the other end of that port's
+ * veth, where a packet socket reads every byte.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -12,20 +14,24 @@
 #include "switch_util.h"
 #include "pace_util.h"
 
-static int sock[NPORTS]; /* at the far ends p0 to p3 */
+static int sock[NPORTS];    /* at the far ends p0 to p3 */
 static int to_port, to_all; /* programs: redirect to entry 1 of sw_tx; to all entries */
 
 static int redirect_prog(int map, int key, int flags)
 {
 	const struct bpf_insn insns[] = {
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = map },
 		{ 0 },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = key },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = flags },
 		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect_map },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "to_sw_tx", "GPL", insns, sizeof(insns) / sizeof(*insns), NULL);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "to_sw_tx", "GPL", insns,
+			       sizeof(insns) / sizeof(*insns), NULL);
 
 	if (fd < 0)
 		fail_msg("cannot load the redirecting program: %s", strerror(-fd));
@@ -35,8 +41,8 @@ static int redirect_prog(int map, int key, int flags)
 static void go_live(int prog, __u32 port, const struct frame *in)
 {
 	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = net.ifindex[port] };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1,
-		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 	int rc = bpf_prog_test_run_opts(prog, &o);
 
 	if (rc)
@@ -49,25 +55,35 @@ static void go_wire(int prog, __u32 port, const struct frame *in)
 	int fd, rc;
 
 	fd = bpf_program__fd(net.pass->progs.bl_pass);
-	rc = bpf_xdp_attach((int)net.ifindex[port], prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
-			    (struct bpf_xdp_attach_opts[]){ { .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = fd } });
+	rc = bpf_xdp_attach(
+		(int)net.ifindex[port], prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+		(struct bpf_xdp_attach_opts[]){
+			{ .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = fd } });
 	if (rc)
 		fail_msg("cannot attach to port %u: %s", port, strerror(-rc));
 	assert_int_equal(send(sock[port], in->p, in->n, 0), in->n);
-	/* softirq work of this CPU, to which the test is bound: done on the way out of send(), or by ksoftirqd before an idle CPU sleeps */
+	/*
+	 * softirq work of this CPU, to which the test is bound: done on the way out of send(), or
+	 * by ksoftirqd before an idle CPU sleeps
+	 */
 	usleep(20000);
-	rc = bpf_xdp_attach((int)net.ifindex[port], fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
-			    (struct bpf_xdp_attach_opts[]){ { .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = prog } });
+	rc = bpf_xdp_attach(
+		(int)net.ifindex[port], fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+		(struct bpf_xdp_attach_opts[]){
+			{ .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = prog } });
 	assert_int_equal(rc, 0);
 }
 
 /*
- * Clones of live frames are cut short by Linux 6.1: there test_run keeps the frame's descriptor outside of the headroom that xdpf_clone() copies. Nothing of
- * that happens to frames from a wire.
+ * Clones of live frames are cut short by Linux 6.1: there test_run keeps the frame's descriptor
+ * outside of the headroom that xdpf_clone() copies. Nothing of that happens to frames from a wire.
  */
 static bool live_clones;
 
-/* One frame through @prog and the device map: everything but the reception is over when this returns. */
+/*
+ * One frame through @prog and the device map: everything but the reception is over when this
+ * returns.
+ */
 static void go(int prog, __u32 port, const struct frame *in)
 {
 	if (live_clones)
@@ -89,7 +105,11 @@ static void arrived(__u32 port, struct frame *f, int ms)
 		} control;
 		struct sockaddr_ll a;
 		struct iovec v = { .iov_base = f->p, .iov_len = sizeof(f->p) };
-		struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof(a), .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+		struct msghdr m = { .msg_name = &a,
+				    .msg_namelen = sizeof(a),
+				    .msg_iov = &v,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
 				    .msg_controllen = sizeof(control) };
 		ssize_t n = recvmsg(p.fd, &m, MSG_DONTWAIT);
 		struct cmsghdr *c;
@@ -103,10 +123,12 @@ static void arrived(__u32 port, struct frame *f, int ms)
 			__be16 tag[2];
 
 			memcpy(&aux, CMSG_DATA(c), sizeof(aux));
-			if (c->cmsg_type != PACKET_AUXDATA || !(aux.tp_status & TP_STATUS_VLAN_VALID))
+			if (c->cmsg_type != PACKET_AUXDATA ||
+			    !(aux.tp_status & TP_STATUS_VLAN_VALID))
 				continue;
 			/* the kernel took the tag off: put it back */
-			tag[0] = htons(aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid : ETH_P_8021Q);
+			tag[0] = htons(aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid
+										 : ETH_P_8021Q);
 			tag[1] = htons(aux.tp_vlan_tci);
 			memmove(f->p + 16, f->p + 12, f->n - 12);
 			memcpy(f->p + 12, tag, 4);
@@ -137,13 +159,16 @@ static int setup(void **state)
 
 	net_setup(false);
 	for (i = 0; i < NPORTS; i++) {
-		struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)net.peer[i] };
+		struct sockaddr_ll a = { .sll_family = AF_PACKET,
+					 .sll_protocol = htons(ETH_P_ALL),
+					 .sll_ifindex = (int)net.peer[i] };
 		int one = 1;
 
 		sock[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 		assert_true(sock[i] >= 0);
 		assert_int_equal(bind(sock[i], (struct sockaddr *)&a, sizeof(a)), 0);
-		assert_int_equal(setsockopt(sock[i], SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)), 0);
+		assert_int_equal(setsockopt(sock[i], SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)),
+				 0);
 	}
 	switch_setup(state);
 	to_port = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 1, 0);
@@ -172,7 +197,10 @@ static void nothing_more(void)
 	}
 }
 
-/* What leaves on @port of a beacon that ingress relayed: its own set's barriers, address and number. */
+/*
+ * What leaves on @port of a beacon that ingress relayed: its own set's barriers, address and
+ * number.
+ */
 static struct desc clone_of(struct desc d, __u32 port)
 {
 	const struct bl_pair *mine = &d.relay[ports[port].out_set];
@@ -192,7 +220,10 @@ static __u64 carried_on(__u32 port, __u32 lane)
 	return c.b[lane];
 }
 
-/* From the first bit at ingress to the last at every egress; the port that it came from gets a clone as well. */
+/*
+ * From the first bit at ingress to the last at every egress; the port that it came from gets a
+ * clone as well.
+ */
 static void clone__whole_way(void **state)
 {
 	struct desc d = beacon_frame(0, T0 - 100), r;
@@ -203,8 +234,9 @@ static void clone__whole_way(void **state)
 	d.c = T0 - 200;
 	build(&in, &d);
 	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
-	counts_moved(sk->maps.counts, counted, 5, WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
-						       { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	counts_moved(sk->maps.counts, counted, 5,
+		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
+			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 	r = relayed(d, T0 - 100, T0 - 100);
 	r.relay[0].c = r.relay[1].c = T0 - 200; /* d.c */
 	for (p = 0; p < NPORTS; p++)
@@ -241,7 +273,10 @@ static void clone__says_the_policy(void **state)
 	map_put(sk->maps.rsv_cfg, 0, &rsv);
 }
 
-/* A port's frames on their way home, by the CPU map: the last one leaves, or is counted, as those that came in at home do. */
+/*
+ * A port's frames on their way home, by the CPU map: the last one leaves, or is counted, as those
+ * that came in at home do.
+ */
 static void homing__whole_way(void **state)
 {
 	struct desc d = data_frame(0, 3, T0, T0 - 900), beacon = beacon_frame(0, T0 - 800);
@@ -286,8 +321,9 @@ static void clone__barred(void **state)
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	build(&in, &d);
 	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
-	counts_moved(sk->maps.counts, counted, 5, WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
-						       { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	counts_moved(sk->maps.counts, counted, 5,
+		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
+			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 	r = relayed(d, T0 - 100, T0 - 100);
 	for (p = 0; p < NPORTS; p++) {
 		want = clone_of(r, p);
@@ -338,11 +374,15 @@ static void clone__own_set(void **state)
 		build(&in, &d);
 		go(to_all, 0, &in);
 		counts_moved(sk->maps.counts, counted, 4,
-			     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+			     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
+				  { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
 		for (p = 0; p < NPORTS; p++)
 			arrives(p, (struct desc[]){ clone_of(d, p) });
 		nothing_more();
-		/* the first one by itself, later ones next to what the port carried: only the low 48 bits are sure */
+		/*
+		 * the first one by itself, later ones next to what the port carried: only the low
+		 * 48 bits are sure
+		 */
 		assert_int_equal(carried_on(UPLINK, 0) & BL_TS_MASK, up & BL_TS_MASK);
 		assert_int_equal(carried_on(1, 0) & BL_TS_MASK, down & BL_TS_MASK);
 		up += BEACON_NS;
@@ -377,7 +417,8 @@ static void clone__set_without_input(void **state)
 	build(&in, &d);
 	go(to_all, UPLINK, &in);
 	counts_moved(sk->maps.counts, counted, 4,
-		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_STALE }, { 3, BL_R_CLONE_SENT }));
+		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_STALE },
+			  { 3, BL_R_CLONE_SENT }));
 	arrives(0, (struct desc[]){ clone_of(d, 0) });
 	arrives(1, (struct desc[]){ clone_of(d, 1) });
 	arrives(3, (struct desc[]){ clone_of(d, 3) });
@@ -385,7 +426,10 @@ static void clone__set_without_input(void **state)
 	assert_int_equal(carried_on(UPLINK, 0), 0);
 }
 
-/* Not needed unless it is above what the port carried, to the ns; also across the wrap of the 48 bits. */
+/*
+ * Not needed unless it is above what the port carried, to the ns; also across the wrap of the 48
+ * bits.
+ */
 static void clone__newer_only(void **state)
 {
 	static const __u64 at[] = { T0, (7001ULL << BL_TS_BITS) - 2, (7001ULL << BL_TS_BITS) };
@@ -418,8 +462,9 @@ static void clone__newer_only(void **state)
 }
 
 /*
- * A clone for its C, whose B is below what the port carried: it is sent, and what the port carried stays
- * what it was, or a clone that repeats it would be taken for news. Another set's C sends nothing here.
+ * A clone for its C, whose B is below what the port carried: it is sent, and what the port carried
+ * stays what it was, or a clone that repeats it would be taken for news. Another set's C sends
+ * nothing here.
  */
 static void clone__for_its_commit(void **state)
 {
@@ -502,7 +547,10 @@ static void clone__refused(void **state)
 
 /* ---- to a metered port ---- */
 
-/* Clones go into the port's queue, with its own barriers; what is not newer does not. Data that is redirected past the queue would be a fault of ingress, not of this program. */
+/*
+ * Clones go into the port's queue, with its own barriers; what is not newer does not. Data that is
+ * redirected past the queue would be a fault of ingress, not of this program.
+ */
 static void clone__metered(void **state)
 {
 	struct desc d = relayed(beacon_frame(0, 1), T0 - 100, T0);
@@ -519,7 +567,8 @@ static void clone__metered(void **state)
 	build(&in, &d);
 	go(to_all, 0, &in);
 	counts_moved(sk->maps.counts, counted, 4,
-		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_QUEUED }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_QUEUED }, { 2, BL_R_CLONE_SENT },
+			  { 3, BL_R_CLONE_SENT }));
 	arrives(0, (struct desc[]){ clone_of(d, 0) });
 	arrives(2, (struct desc[]){ clone_of(d, 2) });
 	arrives(3, (struct desc[]){ clone_of(d, 3) });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fastpass on a host: bl_hold_xdp takes frames and counts what they want, bl_host_pace sends them in slots. The test is the daemon: it enters slots into "fp_dests". v0 plays the NIC,
- * v1 bl0d. Slots are an hour long where time must not matter.
+ * Fastpass on a host: bl_hold_xdp takes frames and counts what they want, bl_host_pace sends them
+ * in slots. The test is the daemon: it enters slots into "fp_dests". v0 plays the NIC, v1 bl0d.
+ * Slots are an hour long where time must not matter.
  */
 #include "core/fastpass/fp_core.h" /* before cfg is a name */
 #include "host_util.h"
@@ -10,8 +11,8 @@
 #include "maps/fcp_abi.h"
 
 #define HOLD_SLOTS 128
-#define QUEUES	   (BL_DESTS * BL_HOLD_CLASSES)
-#define HOUR_NS	   3600000000000ULL
+#define QUEUES     (BL_DESTS * BL_HOLD_CLASSES)
+#define HOUR_NS    3600000000000ULL
 
 static struct bl_hold_cfg hold;
 static struct bl_fp_page page;
@@ -39,8 +40,15 @@ static int fp_setup(void **state)
 	__u32 i;
 
 	host_setup(state);
-	/* the slot before is late, but not too late, and no slot of a test is missed unless it is meant to */
-	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_FASTPASS, .slot_ns = 2000000000U, .slot_bytes = 1514, .slot_late_ns = 4000000000U };
+	/*
+	 * the slot before is late, but not too late, and no slot of a test is missed unless it is
+	 * meant to
+	 */
+	hold = (struct bl_hold_cfg){ .on = 1,
+				     .policy = BL_POLICY_FASTPASS,
+				     .slot_ns = 2000000000U,
+				     .slot_bytes = 1514,
+				     .slot_late_ns = 4000000000U };
 	memcpy(hold.mac, bl0, 6);
 	set_hold();
 	page = (struct bl_fp_page){ .offset_ns = HOUR_NS };
@@ -231,7 +239,8 @@ static void slot__missed_is_counted(void **state)
 	d = dest_get(1);
 	assert_int_equal(d.missed, 2);
 	assert_int_equal(d.used | d.idle, 0);
-	assert_int_equal(BL_FP_WANTED(d.want), 1); /* asking again for what was missed is the daemon's */
+	/* asking again for what was missed is the daemon's */
+	assert_int_equal(BL_FP_WANTED(d.want), 1);
 	assert_int_equal(balanced(QUEUES), 1);
 	slot_for(1, slot_now(), BL_FP_NO_PATH);
 	come_n(0, 0, 1, 100);
@@ -378,7 +387,8 @@ static bool fp_rung(void)
 
 	if (fd < 0) {
 		fd = epoll_create1(EPOLL_CLOEXEC);
-		assert_int_equal(epoll_ctl(fd, EPOLL_CTL_ADD, bpf_map__fd(sk->maps.fp_bell), &ev), 0);
+		assert_int_equal(epoll_ctl(fd, EPOLL_CTL_ADD, bpf_map__fd(sk->maps.fp_bell), &ev),
+				 0);
 	}
 	return epoll_wait(fd, &ev, 1, 20) == 1;
 }
@@ -443,14 +453,19 @@ static void path__in_the_mac(void **state)
 	comes(&f);
 }
 
-/* A tunnel's frame leaves with path 5's source port, and a checksum that is right where there was one; others are left as they are. */
+/*
+ * A tunnel's frame leaves with path 5's source port, and a checksum that is right where there was
+ * one; others are left as they are.
+ */
 static void path__as_udp_port(void **state)
 {
 	static const struct {
 		__u16 dport;
 		bool v6, check, changed;
-	} t[] = { { 4789, false, false, true }, { 4789, false, true, true }, { 4789, true, true, true }, { 6081, true, false, true }, { 6081, false, true, true },
-		  { 53, false, true, false },	{ 4790, false, true, false } };
+	} t[] = { { 4789, false, false, true }, { 4789, false, true, true },
+		  { 4789, true, true, true },   { 6081, true, false, true },
+		  { 6081, false, true, true },  { 53, false, true, false },
+		  { 4790, false, true, false } };
 	__u32 i;
 
 	(void)state;
@@ -474,7 +489,10 @@ static void path__as_udp_port(void **state)
 	}
 }
 
-/* A checksum that comes out as zero is written as all ones: zero says that there is none, which IPv6 does not allow. */
+/*
+ * A checksum that comes out as zero is written as all ones: zero says that there is none, which
+ * IPv6 does not allow.
+ */
 static void path__checksum_of_zero(void **state)
 {
 	__u32 v, psn;
@@ -537,12 +555,18 @@ static void count__what_left(void **state)
 		__u8 path;
 		__u16 dport;
 		__u32 column; /* BL_FP_COLUMNS: not counted */
-	} t[] = { { BL_FIELD_MAC, 1, 1, 0, 53, 0 },			   { BL_FIELD_MAC, 1, 1, 14, 53, 14 },
-		  { BL_FIELD_MAC, 1, 1, BL_FP_NO_PATH, 53, BL_FP_PATHS }, { BL_FIELD_MAC, 1, 1, 15, 53, BL_FP_PATHS },
-		  { BL_FIELD_NONE, 1, 1, 3, 53, BL_FP_PATHS },		   { BL_FIELD_UDP, 1, 1, 3, 4789, 3 },
-		  { BL_FIELD_UDP, 1, 1, 63, 6081, 63 },			   { BL_FIELD_UDP, 1, 1, 3, 53, BL_FP_PATHS },
-		  { BL_FIELD_UDP, 1, 1, BL_FP_NO_PATH, 4789, 7 }, /* its own port is one of paths' */
-		  { BL_FIELD_MAC, 0, 1, 2, 53, BL_FP_COLUMNS },		   { BL_FIELD_MAC, 1, 2, 2, 53, BL_FP_COLUMNS } };
+	} t[] = { { BL_FIELD_MAC, 1, 1, 0, 53, 0 },
+		  { BL_FIELD_MAC, 1, 1, 14, 53, 14 },
+		  { BL_FIELD_MAC, 1, 1, BL_FP_NO_PATH, 53, BL_FP_PATHS },
+		  { BL_FIELD_MAC, 1, 1, 15, 53, BL_FP_PATHS },
+		  { BL_FIELD_NONE, 1, 1, 3, 53, BL_FP_PATHS },
+		  { BL_FIELD_UDP, 1, 1, 3, 4789, 3 },
+		  { BL_FIELD_UDP, 1, 1, 63, 6081, 63 },
+		  { BL_FIELD_UDP, 1, 1, 3, 53, BL_FP_PATHS },
+		  /* its own port is one of paths' */
+		  { BL_FIELD_UDP, 1, 1, BL_FP_NO_PATH, 4789, 7 },
+		  { BL_FIELD_MAC, 0, 1, 2, 53, BL_FP_COLUMNS },
+		  { BL_FIELD_MAC, 1, 2, 2, 53, BL_FP_COLUMNS } };
 	struct bl_fp_dest dest;
 	struct frame out;
 	__u32 i;
@@ -623,7 +647,11 @@ static void peer_is(const struct desc *d, __u32 kind)
 	k.kind = (__u8)kind;
 	if (kind == 6)
 		memcpy(k.upper, d->saddr, sizeof(k.upper));
-	memcpy(k.mac + (kind == 4 ? 2 : 0), kind == 4 ? d->saddr + 12 : kind == 6 ? d->saddr + 10 : d->src, kind == 4 ? 4 : 6);
+	memcpy(k.mac + (kind == 4 ? 2 : 0),
+	       kind == 4   ? d->saddr + 12
+	       : kind == 6 ? d->saddr + 10
+			   : d->src,
+	       kind == 4 ? 4 : 6);
 	assert_int_equal(bpf_map_update_elem(fd, &k, &number, BPF_ANY), 0);
 }
 
@@ -652,7 +680,8 @@ static void count__what_came(void **state)
 		}
 		paths_expected.came[BL_FP_PATHS]++;
 		came(&d, 0);
-		came(&other, 0x30); /* nobody that the daemon knows; the path is taken out all the same */
+		/* nobody that the daemon knows; the path is taken out all the same */
+		came(&other, 0x30);
 		counting(BL_FIELD_MAC, 0);
 		came(&d, 0x10);
 		counting(BL_FIELD_NONE, 1);

@@ -2,7 +2,7 @@
 /* bl_switch_egress: what the kernel may send by a port of the switch, and what not. */
 #include "switch_util.h"
 
-#define TC_NEXT	    -1
+#define TC_NEXT     -1
 #define TC_ACT_SHOT 2
 
 /* One frame that the kernel wants to send by @port; it stays as it is. */
@@ -10,7 +10,9 @@ static int leaves(__u32 port, const struct frame *in)
 {
 	struct __sk_buff ctx = { .ifindex = net.ifindex[port] };
 	struct frame out = {};
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 	int rc = bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_switch_egress), &o);
 
 	if (rc)
@@ -36,13 +38,16 @@ static void may_not(const struct frame *in)
 /* A host's frame as it left it, of every kind. */
 static void raw__of_every_kind(void **state)
 {
-	static const __u8 op[] = { BL_OP_DATA, BL_OP_PREP, BL_OP_ACK, BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALL, BL_OP_RECALLED, BL_OP_NAK, BL_OP_CREDIT, BL_OP_PROBE };
+	static const __u8 op[] = { BL_OP_DATA,   BL_OP_PREP,   BL_OP_ACK,      BL_OP_OPEN,
+				   BL_OP_WINDOW, BL_OP_RECALL, BL_OP_RECALLED, BL_OP_NAK,
+				   BL_OP_CREDIT, BL_OP_PROBE };
 	struct frame in;
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < 4 * sizeof(op); i++) {
-		struct desc d = i & 1 ? data_frame6(0, 2, T0, T0 - 100) : data_frame(0, 2, T0, T0 - 100);
+		struct desc d = i & 1 ? data_frame6(0, 2, T0, T0 - 100)
+				      : data_frame(0, 2, T0, T0 - 100);
 
 		d.op = op[i / 4];
 		d.csum = i >> 1 & 1;
@@ -53,7 +58,10 @@ static void raw__of_every_kind(void **state)
 	may_not(&in);
 }
 
-/* What the program gave to the kernel promises nothing: neither barrier may be one that anybody believes. */
+/*
+ * What the program gave to the kernel promises nothing: neither barrier may be one that anybody
+ * believes.
+ */
 static void barriers__that_promise_nothing(void **state)
 {
 	static const struct {
@@ -75,7 +83,8 @@ static void barriers__that_promise_nothing(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		for (v = 0; v < 4; v++) {
-			struct desc d = v & 1 ? data_frame6(0, 2, T0, t[i].b) : data_frame(0, 2, T0, t[i].b);
+			struct desc d = v & 1 ? data_frame6(0, 2, T0, t[i].b)
+					      : data_frame(0, 2, T0, t[i].b);
 
 			d.c = t[i].c;
 			d.tags = v >> 1;
@@ -162,12 +171,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(raw__of_every_kind),
-		CASE(barriers__that_promise_nothing),
-		CASE(malformed),
-		CASE(other__untouched),
-		CASE(clock__void),
-		cmocka_unit_test(reasons__all_seen),
+		CASE(raw__of_every_kind), CASE(barriers__that_promise_nothing),
+		CASE(malformed),          CASE(other__untouched),
+		CASE(clock__void),        cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_hold_xdp, bl_host_pace with policy "none", and the way back to bl0: v0 plays the NIC, v1 bl0d. Each frame that goes in comes out byte for byte, and after every step
- * each slot is free or in one queue.
+ * bl_hold_xdp, bl_host_pace with policy "none", and the way back to bl0: v0 plays the NIC, v1 bl0d.
+ * Each frame that goes in comes out byte for byte, and after every step each slot is free or in one
+ * queue.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -12,7 +13,7 @@
 #include "pace_util.h"
 
 #define HOLD_SLOTS 700
-#define QUEUES	   (BL_DESTS * BL_HOLD_CLASSES)
+#define QUEUES     (BL_DESTS * BL_HOLD_CLASSES)
 
 static struct bl_hold_cfg hold;
 
@@ -35,7 +36,9 @@ static int hold_setup(void **state)
 	__u32 i;
 
 	host_setup(state);
-	hold = (struct bl_hold_cfg){ .on = 1, .mac = { 2, 0, 0, 0xb1, 0, 0 }, .app_ifindex = net.ifindex[1] };
+	hold = (struct bl_hold_cfg){ .on = 1,
+				     .mac = { 2, 0, 0, 0xb1, 0, 0 },
+				     .app_ifindex = net.ifindex[1] };
 	set_hold();
 	pace_setup(sk->maps.hold_due, HOLD_SLOTS, QUEUES);
 	while (!bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), NULL, &k))
@@ -176,17 +179,24 @@ static void hold__kinds(void **state)
 
 static void swap_prog(__u32 ifindex, int prog, int old)
 {
-	int rc = bpf_xdp_attach((int)ifindex, prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
-				(struct bpf_xdp_attach_opts[]){ { .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = old } });
+	int rc = bpf_xdp_attach(
+		(int)ifindex, prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+		(struct bpf_xdp_attach_opts[]){
+			{ .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = old } });
 
 	if (rc)
 		fail_msg("cannot change the program of interface %u: %s", ifindex, strerror(-rc));
 }
 
-/* All lengths that may come, from the other end of a veth as bl0 sends them: nothing is padded, nothing is cut. */
+/*
+ * All lengths that may come, from the other end of a veth as bl0 sends them: nothing is padded,
+ * nothing is cut.
+ */
 static void hold__lengths(void **state)
 {
-	static const __u32 lens[] = { 14, 15, 17, 31, 32, 33, 59, 60, 61, 64, 511, 1024, 1513, 1514 };
+	static const __u32 lens[] = {
+		14, 15, 17, 31, 32, 33, 59, 60, 61, 64, 511, 1024, 1513, 1514
+	};
 	int pass = bpf_program__fd(net.pass->progs.bl_pass), fd = wire_sock(net.peer[1]);
 	struct frame f, out;
 	size_t i;
@@ -371,11 +381,15 @@ static void ecn__marks_above(void **state)
 			queue_limit(BL_HOLD_QUEUE(1, 1), BL_RING, 1 << 20, f.n);
 			give(&f, BL_R_HELD);
 			give(&f, BL_R_HELD); /* finds as much as the mark, not more */
-			assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], &f, &out), XDP_DROP);
+			assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], &f, &out),
+					 XDP_DROP);
 			if (marked)
-				counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, BL_R_HELD }, { BL_HC_HOLD, BL_R_ECN_MARKED }));
+				counts_moved(sk->maps.counts, counted, 1,
+					     WANT({ BL_HC_HOLD, BL_R_HELD },
+						  { BL_HC_HOLD, BL_R_ECN_MARKED }));
 			else
-				counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, BL_R_HELD }));
+				counts_moved(sk->maps.counts, counted, 1,
+					     WANT({ BL_HC_HOLD, BL_R_HELD }));
 			comes(&f);
 			comes(&f);
 			comes(&want);
@@ -422,7 +436,10 @@ static void pace__order(void **state)
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* Nothing is sent while the NIC is not free; then one frame, and it is busy for as long as that takes. */
+/*
+ * Nothing is sent while the NIC is not free; then one frame, and it is busy for as long as that
+ * takes.
+ */
 static void pace__link(void **state)
 {
 	struct bl_meter m = { .ns_q20 = 8 << 20 };
@@ -446,7 +463,9 @@ static void pace__link(void **state)
 	assert_int_equal(page_get().emitted, 0);
 	idle();
 	assert_int_equal(page_get().turns, 2);
-	/* the link was free for long: it counts as free since two full frames ago, and not earlier */
+	/*
+	 * the link was free for long: it counts as free since two full frames ago, and not earlier
+	 */
 	d = due_get();
 	d.free[0] = 1;
 	d.next = 0;
@@ -466,7 +485,10 @@ static void pace__link(void **state)
 	assert_int_equal(balanced(QUEUES), 1);
 }
 
-/* A pacer that comes late does not make up for it: from a long queue, two full frames' worth and one more go at once. */
+/*
+ * A pacer that comes late does not make up for it: from a long queue, two full frames' worth and
+ * one more go at once.
+ */
 static void pace__bounded_catch_up(void **state)
 {
 	const __u64 frame_ns = 6200000;
@@ -486,7 +508,8 @@ static void pace__bounded_catch_up(void **state)
 		sent += turn(sk->progs.bl_host_pace, &out) == XDP_REDIRECT;
 	/* and what became due while the 20 turns were taken */
 	assert_true(sent >= 2 && (__u64)sent <= 4 + (mono_now() - began) / frame_ns);
-	counts_moved(sk->maps.counts, counted, (__u64)sent, WANT({ BL_HC_PACE, BL_R_PACED, (__u64)sent }));
+	counts_moved(sk->maps.counts, counted, (__u64)sent,
+		     WANT({ BL_HC_PACE, BL_R_PACED, (__u64)sent }));
 	assert_int_equal(balanced(QUEUES), 20 - sent);
 }
 
@@ -687,11 +710,13 @@ static void to_app__by_address(void **state)
 	for (v6 = 0; v6 < 2; v6++) {
 		d = plain_frame(0, 1, v6);
 		build(&f, &d);
-		assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_PASS);
+		assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out),
+				 XDP_PASS);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_NOT_OURS }));
 		memcpy(d.dst, hold.mac, 6);
 		build(&f, &d);
-		assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
+		assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out),
+				 XDP_REDIRECT);
 		same_frame(&out, &f);
 		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TO_APP }));
 	}
@@ -711,7 +736,8 @@ static void to_app__by_address(void **state)
 static void run_clone(const struct frame *in, enum bl_reason why)
 {
 	struct frame out;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out.p, .data_size_out = sizeof(out.p), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out.p, .data_size_out = sizeof(out.p), .repeat = 1);
 
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_clone), &o), 0);
 	assert_int_equal(o.retval, 0); /* the kernel gets it in any case */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_host_egress: the host's barrier in every ordered frame and beacon that leaves, in each segment of a GSO send. bl_host_local: messages between
- * endpoints of one host.
+ * bl_host_egress: the host's barrier in every ordered frame and beacon that leaves, in each segment
+ * of a GSO send. bl_host_local: messages between endpoints of one host.
  *
- * Not to be seen here: skb->queue_mapping, which test_run does not hand back; the racks of tests/net have one transmit queue in order or fail.
+ * Not to be seen here: skb->queue_mapping, which test_run does not hand back; the racks of
+ * tests/net have one transmit queue in order or fail.
  */
 #include <linux/pkt_cls.h>
 #include "host_util.h"
@@ -11,10 +12,12 @@
 #define FROM (BL_PORT_BASE + 9) /* an endpoint of this host */
 
 /* ctx as test_run takes it: mark, gso_size and gso_segs are what the programs look at. */
-static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out, __u32 mark, __u32 gso_size)
+static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out,
+		  __u32 mark, __u32 gso_size)
 {
 	struct __sk_buff ctx = { .mark = mark, .gso_size = gso_size, .gso_segs = gso_size ? 1 : 0 };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
 		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 	int rc;
 
@@ -22,7 +25,8 @@ static int run_tc(const struct bpf_program *prog, const struct frame *in, struct
 	rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
 
 	if (rc)
-		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n, strerror(-rc));
+		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n,
+			 strerror(-rc));
 	out->n = o.data_size_out;
 	return (int)o.retval;
 }
@@ -38,7 +42,8 @@ static struct desc mine(bool v6, __u64 ts)
 /* ---- egress ---- */
 
 /* Sent with @want's bytes. */
-static void sends_frame(const struct frame *in, __u32 mark, __u32 gso_size, const struct frame *want, enum bl_reason why)
+static void sends_frame(const struct frame *in, __u32 mark, __u32 gso_size,
+			const struct frame *want, enum bl_reason why)
 {
 	struct frame out;
 	int v = run_tc(sk->progs.bl_host_egress, in, &out, mark, gso_size);
@@ -57,7 +62,8 @@ static void sends(const struct desc *d, __u64 b)
 	build(&in, d);
 	w.b = w.c = b;
 	build(&want, &w);
-	sends_frame(&in, BEACON_MARK, 0, &want, d->op == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT);
+	sends_frame(&in, BEACON_MARK, 0, &want,
+		    d->op == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT);
 }
 
 static void shoots_frame(const struct frame *in, __u32 mark, enum bl_reason why)
@@ -95,7 +101,10 @@ static void egress__odd_frames(void **state)
 	each_odd(T0, check_odd, NULL);
 }
 
-/* Both families, tagged or not, with and without a UDP checksum, all opcodes; whatever stood where the barriers go. */
+/*
+ * Both families, tagged or not, with and without a UDP checksum, all opcodes; whatever stood where
+ * the barriers go.
+ */
 static void egress__all_variants(void **state)
 {
 	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
@@ -175,7 +184,8 @@ static void egress__forged_beacon(void **state)
 /* The range belongs to endpoints: the mark of the daemon does not help. */
 static void egress__not_an_endpoint(void **state)
 {
-	static const __u16 from[] = { BL_PORT_BASE + 8, BL_PORT_BASE + 12, BL_PORT_BASE - 1, 65535, 53 };
+	static const __u16 from[] = { BL_PORT_BASE + 8, BL_PORT_BASE + 12, BL_PORT_BASE - 1, 65535,
+				      53 };
 	struct desc d;
 	__u32 i, v;
 
@@ -237,7 +247,8 @@ static void egress__in_flight(void **state)
 	put_inflight(NEPS, T0 - 500); /* beyond what was ever in use */
 	sends(&d, T0);
 	state_take(&after);
-	assert_int_equal(after.page.sent_barrier, T0); /* the highest; it stays while others are lower */
+	/* the highest; it stays while others are lower */
+	assert_int_equal(after.page.sent_barrier, T0);
 	cfg.neps = NEPS + 1;
 	set_cfg();
 	sends(&d, T0 - 500);
@@ -259,7 +270,10 @@ static struct bl_host_page page_now(void)
 
 #define AHEAD 150000
 
-/* Beacons of a host that has sent no message for long enough are ahead of its clock; nothing else of it starts that. What was promised is kept. */
+/*
+ * Beacons of a host that has sent no message for long enough are ahead of its clock; nothing else
+ * of it starts that. What was promised is kept.
+ */
 static void egress__silent(void **state)
 {
 	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
@@ -300,7 +314,8 @@ static void egress__silent(void **state)
 	sends(&be, T0 + AHEAD);
 	clock_at(sk->maps.clock, T0 + AHEAD + 1);
 	sends(&be, T0 + AHEAD + 1);
-	assert_int_equal(page_now().promised, T0 + AHEAD); /* a promise of the clock needs no note */
+	/* a promise of the clock needs no note */
+	assert_int_equal(page_now().promised, T0 + AHEAD);
 	clock_at(sk->maps.clock, T0 + 10 + silent);
 	sends(&be, T0 + 10 + silent);
 	clock_at(sk->maps.clock, T0 + 11 + silent);
@@ -327,7 +342,8 @@ static void egress__claim(void **state)
 		d.csum = v >> 2;
 		put_inflight(0, T0 - 100);
 		d.b = d.ts + 1;
-		sends(&d, T0 - 4); /* its own line is left out, and it promises no more than it claims */
+		/* its own line is left out, and it promises no more than it claims */
+		sends(&d, T0 - 4);
 		assert_int_equal(page_now().promised, 0);
 		put_inflight(1, T0 - 50);
 		sends(&d, T0 - 50); /* another's line is not */
@@ -362,7 +378,10 @@ static void egress__claim(void **state)
 	sends(&d, T0 - 100);
 }
 
-/* Of a GSO send nothing is claimed; around the wrap the low 48 bits are compared, and 0 claims nothing. */
+/*
+ * Of a GSO send nothing is claimed; around the wrap the low 48 bits are compared, and 0 claims
+ * nothing.
+ */
 static void egress__claim_edges(void **state)
 {
 	const __u64 wrap = 7001ULL << BL_TS_BITS;
@@ -430,8 +449,8 @@ static void egress__barred(void **state)
 }
 
 /*
- * One skb of many frames: every segment's header is filled in, also a last one that is shorter, as long as it has a header; the checksum is the
- * kernel's, which computes one for each segment later.
+ * One skb of many frames: every segment's header is filled in, also a last one that is shorter, as
+ * long as it has a header; the checksum is the kernel's, which computes one for each segment later.
  */
 static void egress__gso(void **state)
 {
@@ -447,19 +466,22 @@ static void egress__gso(void **state)
 			for (last = 0; last <= step[i]; last += last < 24 ? 23 : step[i]) {
 				struct desc d = mine(v & 1, T0);
 				struct frame in, want;
-				__u32 off = hdr_off(&d) + 4 * (v >> 1 & 1), n = segs * step[i] + last;
+				__u32 off = hdr_off(&d) + 4 * (v >> 1 & 1),
+				      n = segs * step[i] + last;
 
 				d.tags = v >> 1 & 1;
 				d.csum = v >> 2;
 				d.body = n - sizeof(struct bl_hdr);
 				build(&in, &d);
 				for (k = 1; k * step[i] + sizeof(struct bl_hdr) <= n; k++) {
-					memcpy(in.p + off + k * step[i], in.p + off, sizeof(struct bl_hdr));
+					memcpy(in.p + off + k * step[i], in.p + off,
+					       sizeof(struct bl_hdr));
 					in.p[off + k * step[i] + 21] = (__u8)k; /* psn */
 				}
 				want = in;
 				for (k = 0; k * step[i] + sizeof(struct bl_hdr) <= n; k++) {
-					struct bl_hdr *h = (struct bl_hdr *)(want.p + off + k * step[i]);
+					struct bl_hdr *h =
+						(struct bl_hdr *)(want.p + off + k * step[i]);
 
 					bl_put48(h->barrier, T0 - 77);
 					bl_put48(h->commit, T0 - 77);
@@ -546,7 +568,10 @@ static void local__odd_frames(void **state)
 	each_odd(T0, check_odd_local, NULL);
 }
 
-/* Into the ring, byte for byte; the barriers of the frame mean nothing, and no page moves but for the time of the last message. */
+/*
+ * Into the ring, byte for byte; the barriers of the frame mean nothing, and no page moves but for
+ * the time of the last message.
+ */
 static void local__all_variants(void **state)
 {
 	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
@@ -577,7 +602,10 @@ static void local__all_variants(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
-/* The clock of these tests stands still however long a case takes: here it was set two and a half minutes ago. */
+/*
+ * The clock of these tests stands still however long a case takes: here it was set two and a half
+ * minutes ago.
+ */
 static void local__on_a_slow_machine(void **state)
 {
 	struct desc d = local(false, T0 + BOUND);
@@ -620,7 +648,8 @@ static void local__refused(void **state)
 	takes(&d, BL_R_NO_ENDPOINT);
 	d.daddr[15] = 2;
 	build(&in, &d);
-	takes_frame(&in, 60, BL_R_BAD_LENGTH); /* a GSO send holds several messages: lib/ sends none to its own host */
+	/* a GSO send holds several messages: lib/ sends none to its own host */
+	takes_frame(&in, 60, BL_R_BAD_LENGTH);
 	clock_void(sk->maps.clock);
 	takes(&d, BL_R_CLOCK_VOID);
 	state_take(&after);
@@ -650,7 +679,10 @@ static void local__ring_full(void **state)
 	assert_int_equal(ring_read(1), 15);
 }
 
-/* A sleeper's until is lowered as by the XDP program; the barrier, which wakes, comes from the switch. */
+/*
+ * A sleeper's until is lowered as by the XDP program; the barrier, which wakes, comes from the
+ * switch.
+ */
 static void local__sleeper(void **state)
 {
 	struct desc d = local(false, T0 - 10);

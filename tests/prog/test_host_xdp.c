@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_host_xdp: records in the rings byte for byte, the barrier page, refusals, and who is woken when.
+ * bl_host_xdp: records in the rings byte for byte, the barrier page, refusals, and who is woken
+ * when.
  */
 #include "host_util.h"
 
@@ -32,7 +33,8 @@ static void refuse_frame(const struct frame *in, enum bl_reason why)
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
 	state_take(&after);
 	if (memcmp(&before, &after, sizeof(before)))
-		fail_msg("%s: a frame refused as %s changed the page or a sleeper", doing, reason_name[why]);
+		fail_msg("%s: a frame refused as %s changed the page or a sleeper", doing,
+			 reason_name[why]);
 	nothing_stored();
 }
 
@@ -85,11 +87,18 @@ static void store__first_frame(void **state)
 	want.page.now_ns = T0;
 	want.page.limit_ns = T0 + BOUND;
 	want.page.watch_ns = 1;
-	want.page.reg[0] = (struct bl_reg){ .b = T0 - 10, .c = T0 - 20, .heard_ns = 1, .state = BL_REG_LIVE | BL_REG_IN, .lanes = 1 };
+	want.page.reg[0] = (struct bl_reg){ .b = T0 - 10,
+					    .c = T0 - 20,
+					    .heard_ns = 1,
+					    .state = BL_REG_LIVE | BL_REG_IN,
+					    .lanes = 1 };
 	assert_memory_equal(&after, &want, sizeof(want));
 }
 
-/* Both families, tagged or not, with and without a UDP checksum, all opcodes, bodies at the edges of the three record sizes. */
+/*
+ * Both families, tagged or not, with and without a UDP checksum, all opcodes, bodies at the edges
+ * of the three record sizes.
+ */
 static void store__all_variants(void **state)
 {
 	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
@@ -101,7 +110,8 @@ static void store__all_variants(void **state)
 	for (v = 0; v < 8; v++) {
 		for (i = 0; i < sizeof(ops); i++) {
 			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-				struct desc d = v & 1 ? data_frame6(0, 1, T0, T0 - 1000) : data_frame(0, 1, T0, T0 - 1000);
+				struct desc d = v & 1 ? data_frame6(0, 1, T0, T0 - 1000)
+						      : data_frame(0, 1, T0, T0 - 1000);
 
 				d.tags = v >> 1 & 1;
 				d.csum = v >> 2;
@@ -132,7 +142,8 @@ static void store__flags(void **state)
 
 static void store__wrong_endpoint(void **state)
 {
-	static const __u16 none[] = { 8, 12, 13, 255 }; /* free, not active, no ring, last of the range */
+	/* free, not active, no ring, last of the range */
+	static const __u16 none[] = { 8, 12, 13, 255 };
 	struct desc d = data_frame(0, 1, T0, T0 - 1000);
 	__u32 i;
 
@@ -349,7 +360,10 @@ static void barrier__never_falls(void **state)
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 }
 
-/* A frame past the host's switch: another host's B and C. Nothing of it is used, but by its neighbour's beacons the host knows what to take. */
+/*
+ * A frame past the host's switch: another host's B and C. Nothing of it is used, but by its
+ * neighbour's beacons the host knows what to take.
+ */
 static void hop__only_the_neighbours(void **state)
 {
 	struct desc d = data_frame(0, 1, T0, T0 - 500), b = beacon_frame(0, T0 - 1000);
@@ -368,7 +382,10 @@ static void hop__only_the_neighbours(void **state)
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_UNSWITCHED }));
 	assert_int_equal(after.page.barrier, T0 - 1000);
 	assert_int_equal(after.page.commit, T0 - 1000);
-	/* what promises nothing, as what a switch's kernel sent for it: the message is taken, the barriers are not */
+	/*
+	 * what promises nothing, as what a switch's kernel sent for it: the message is taken, the
+	 * barriers are not
+	 */
 	d.op = BL_OP_DATA;
 	d.b = d.c = T0 - BL_TS_OLD;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
@@ -379,7 +396,10 @@ static void hop__only_the_neighbours(void **state)
 	assert_int_equal(after.page.barrier, T0 - 400);
 }
 
-/* A switch of two lanes: both must have been heard, the barrier is the lower one; one that falls silent is excluded. */
+/*
+ * A switch of two lanes: both must have been heard, the barrier is the lower one; one that falls
+ * silent is excluded.
+ */
 static void barrier__two_lanes(void **state)
 {
 	struct desc d = beacon_frame(0, T0 - 1000);
@@ -401,7 +421,8 @@ static void barrier__two_lanes(void **state)
 	d.c = T0 - 1600;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
 	assert_int_equal(after.page.barrier, T0 - 1500);
-	assert_int_equal(after.page.commit, T0 - 1500); /* the minimum is lower now; what was published stands */
+	/* the minimum is lower now; what was published stands */
+	assert_int_equal(after.page.commit, T0 - 1500);
 	d.lane = 1;
 	d.b = d.c = T0 - 800;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
@@ -415,14 +436,19 @@ static void barrier__two_lanes(void **state)
 		if (k < 12)
 			step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 		else
-			step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_EXCLUDED }));
+			step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON },
+				      { BL_HC_INGRESS, BL_R_EXCLUDED }));
 		assert_int_equal(after.page.barrier, k < 12 ? T0 - 800 : bus);
 		assert_int_equal(after.page.commit, T0 - 800); /* C waits for the dead */
 	}
 	assert_int_equal(after.page.reg[1].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
-	assert_int_equal(after.page.reg[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD); /* what may be reported of this link is what was */
+	/* what may be reported of this link is what was */
+	assert_int_equal(after.page.reg[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(after.page.life.death, 1);
-	/* and comes back, behind: what was published stands until both are ahead of it; C until the controller's Resume */
+	/*
+	 * and comes back, behind: what was published stands until both are ahead of it; C until the
+	 * controller's Resume
+	 */
 	d.lane = 1;
 	d.b = d.c = bus - 5000;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
@@ -526,14 +552,20 @@ static void wake__next_too_low(void **state)
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	is_wake(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
 	assert_false(woken(1, 0));
-	/* and nobody looks while next is above the barrier: a sleeper that did not lower it is not found */
+	/*
+	 * and nobody looks while next is above the barrier: a sleeper that did not lower it is not
+	 * found
+	 */
 	asleep(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);
 	d.b++;
 	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 	is_wake(T0 + 300, T0 - 1, T0 + 300, BL_TIME_NONE);
 }
 
-/* Asleep with nothing to deliver: the first message sets what it waits for, an earlier one lowers it, a later one does not raise it. */
+/*
+ * Asleep with nothing to deliver: the first message sets what it waits for, an earlier one lowers
+ * it, a later one does not raise it.
+ */
 static void wake__on_data(void **state)
 {
 	struct desc d = data_frame(0, 1, T0 + 50, T0 - 100), be = beacon_frame(0, T0 + 41);
@@ -575,7 +607,10 @@ static void wake__by_its_own_frame(void **state)
 	stored(0, &d, T0 - 500);
 }
 
-/* Credits, NAKs and the like concern a sleeper at once, and do not change what it sleeps for; who is awake is not woken for them. */
+/*
+ * Credits, NAKs and the like concern a sleeper at once, and do not change what it sleeps for; who
+ * is awake is not woken for them.
+ */
 static void wake__other_frames_at_once(void **state)
 {
 	struct desc d = data_frame(0, 1, 0, T0 - 900);
@@ -599,8 +634,9 @@ static void wake__other_frames_at_once(void **state)
 }
 
 /*
- * A ring without room for the wake-up (8 bytes and a header of 8): the sleeper counts as awake (its timer finds it), but not as woken. 15 small
- * records of 264 bytes leave 136 of 4096; wake-ups that nobody reads fill those.
+ * A ring without room for the wake-up (8 bytes and a header of 8): the sleeper counts as awake (its
+ * timer finds it), but not as woken. 15 small records of 264 bytes leave 136 of 4096; wake-ups that
+ * nobody reads fill those.
  */
 static void wake__ring_full(void **state)
 {
@@ -614,7 +650,8 @@ static void wake__ring_full(void **state)
 		step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
 	for (k = 0; k < room + 2; k++) {
 		asleep(T0 - 900 + k, BL_TIME_NONE, BL_TIME_NONE, T0 - 900 + k);
-		step((struct desc[]){ beacon_frame(0, T0 - 899 + k) }, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+		step((struct desc[]){ beacon_frame(0, T0 - 899 + k) },
+		     WANT({ BL_HC_INGRESS, BL_R_BEACON }));
 		is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
 	}
 	assert_true(after.wake.ep[0].woken >= room - 1 && after.wake.ep[0].woken <= room);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who left in order: the programs of its host answer PREPs that are still on their way to it, on the NIC, from the host itself and by way of the controller. test_recall.c has the same for RECALLs.
+ * Who left in order: the programs of its host answer PREPs that are still on their way to it, on
+ * the NIC, from the host itself and by way of the controller. test_recall.c has the same for
+ * RECALLs.
  */
 #include <linux/pkt_cls.h>
 #include "commit_util.h"
 
-/* The endpoint of @port has left in order; @now: its port is another one's meanwhile, or nobody's. */
+/*
+ * The endpoint of @port has left in order; @now: its port is another one's meanwhile, or nobody's.
+ */
 static void leaves(__u32 port, enum bl_ep_state now)
 {
 	struct bl_ep_slot e;
@@ -17,7 +21,10 @@ static void leaves(__u32 port, enum bl_ep_state now)
 	map_put(sk->maps.eps, port, &e);
 }
 
-/* Who left in order is answered for, whoever has its port; no other life, no other address, and nothing is stored. */
+/*
+ * Who left in order is answered for, whoever has its port; no other life, no other address, and
+ * nothing is stored.
+ */
 static void prep__for_who_left(void **state)
 {
 	static const enum bl_ep_state port_is[] = { BL_EP_FREE, BL_EP_ACTIVE, BL_EP_DEAD };
@@ -38,24 +45,30 @@ static void prep__for_who_left(void **state)
 			build(&in, &d);
 			ack_of(&d, &want);
 			run_on(&in, XDP_TX, &want);
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, BL_R_LEFT }));
 			/* below C: its sender does not wait for an answer */
 			d.ts = T0 - 1001;
 			build(&in, &d);
 			run_on(&in, XDP_DROP, &in);
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_PREP_LATE }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, BL_R_PREP_LATE }));
 			d.ts = T0;
 			build(&in, &d);
 			map_get(sk->maps.eps, port, &e);
 			e.left ^= 1; /* of a life that died, or of nobody's */
 			map_put(sk->maps.eps, port, &e);
 			run_on(&in, XDP_DROP, &in);
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, port_is[k] == BL_EP_ACTIVE ? BL_R_WRONG_LIFE : BL_R_NO_ENDPOINT }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, port_is[k] == BL_EP_ACTIVE
+								   ? BL_R_WRONG_LIFE
+								   : BL_R_NO_ENDPOINT }));
 			e.left ^= 1;
 			e.addr[15] ^= 1;
 			map_put(sk->maps.eps, port, &e);
 			run_on(&in, XDP_DROP, &in);
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
 			map_put(sk->maps.eps, port, &was);
 			nothing_stored();
 		}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Numbers of destinations and flows come back, and frames do not wait for ever (core/queue/dest_core.h): thousands
- * of destinations one after the other, hundreds of flows, a policy that changes, peers that do not answer.
+ * Numbers of destinations and flows come back, and frames do not wait for ever
+ * (core/queue/dest_core.h): thousands of destinations one after the other, hundreds of flows, a
+ * policy that changes, peers that do not answer.
  */
 #include "core/queue/dest_core.h"
 #include "core/fastpass/fp_core.h"
@@ -85,7 +86,8 @@ static void dests__ten_thousand(void **state)
 	}
 	assert_int_equal(balanced(QUEUES), 0);
 	assert_true(due_get().given < BL_DESTS);
-	for (i = 0; !bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), i ? &key : NULL, &next); i++) {
+	for (i = 0; !bpf_map_get_next_key(bpf_map__fd(sk->maps.hold_dests), i ? &key : NULL, &next);
+	     i++) {
 		key = next;
 		n++;
 	}
@@ -178,7 +180,8 @@ static void top__dead_peer(void **state)
 	long_ago();
 	all_due();
 	sent = turns_out();
-	counts_moved(sk->maps.counts, counted, sent + 281, WANT({ BL_HC_PACE, BL_R_PACED, sent }, { BL_HC_PACE, BL_R_HELD_LONG, 281 }));
+	counts_moved(sk->maps.counts, counted, sent + 281,
+		     WANT({ BL_HC_PACE, BL_R_PACED, sent }, { BL_HC_PACE, BL_R_HELD_LONG, 281 }));
 	assert_int_equal(balanced(QUEUES), 0);
 	{
 		struct bl_due due = due_get();
@@ -189,7 +192,10 @@ static void top__dead_peer(void **state)
 	assert_int_not_equal(bpf_map_get_next_key(bpf_map__fd(sk->maps.top_flows), NULL, f.p), 0);
 }
 
-/* PL2: a frame in hand, whose RSV has left, and one behind it. Returns the number of their destination. */
+/*
+ * PL2: a frame in hand, whose RSV has left, and one behind it. Returns the number of their
+ * destination.
+ */
 static __u32 asked_for(void)
 {
 	struct frame f, out;
@@ -228,7 +234,10 @@ static void pl2__no_answer(void **state)
 	assert_true(!d.n && BL_PL2_STATE(d.word) == BL_PL2_IDLE && BL_PL2_SEQ(d.word));
 }
 
-/* The pacer itself stood still: its peer had no chance to answer, and nothing is dropped for an age. */
+/*
+ * The pacer itself stood still: its peer had no chance to answer, and nothing is dropped for an
+ * age.
+ */
 static void pl2__pacer_stood_still(void **state)
 {
 	struct frame out;
@@ -300,7 +309,8 @@ static void number__not_while_it_is_used(void **state)
 	long_ago();
 	all_due();
 	turns_out();
-	assert_true(!number_of(&f) && who_get(n).pins == BL_DEST_CLOSED && who_get(n).used == BL_DEST_FREE);
+	assert_true(!number_of(&f) && who_get(n).pins == BL_DEST_CLOSED &&
+		    who_get(n).used == BL_DEST_FREE);
 	assert_int_equal(due_get().spare, 1);
 	/* somebody who looked it up before, and comes in now */
 	d = who_get(n);
@@ -351,10 +361,15 @@ int main(void)
 {
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
-		CASE(dests__ten_thousand), CASE(policy__after_255_flows),
-		CASE(shared__leaves_under_any_policy), CASE(top__dead_peer), CASE(pl2__no_answer),
+		CASE(dests__ten_thousand),
+		CASE(policy__after_255_flows),
+		CASE(shared__leaves_under_any_policy),
+		CASE(top__dead_peer),
+		CASE(pl2__no_answer),
 		CASE(pl2__pacer_stood_still),
-		CASE(number__not_while_it_is_used), CASE(number__the_daemon_forgets_first), cmocka_unit_test(reasons__all_seen),
+		CASE(number__not_while_it_is_used),
+		CASE(number__the_daemon_forgets_first),
+		cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests_name("numbers", tests, net_up, NULL);

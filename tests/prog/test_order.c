@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a switch, from loader/order/fence.h down: bl_order, and what bl_switch_xdp's registers and frames are then. A lane here has a frame only when the test sends one: so bl_order_*() find it idle, and
- * say what its registers will be; the next frame has to agree.
+ * The controller's orders at a switch, from loader/order/fence.h down: bl_order, and what
+ * bl_switch_xdp's registers and frames are then. A lane here has a frame only when the test sends
+ * one: so bl_order_*() find it idle, and say what its registers will be; the next frame has to
+ * agree.
  *
- * What a barred output's beacons carry is in test_devmap.c, a host's orders in test_host_xdp.c and test_host_tc.c.
+ * What a barred output's beacons carry is in test_devmap.c, a host's orders in test_host_xdp.c and
+ * test_host_tc.c.
  */
 #include "switch_util.h"
 #include "loader/node_priv.h"
@@ -30,12 +33,25 @@ static int order_setup(void **state)
 
 static bool behind; /* what is looked at has still to pass what the outputs were given */
 
-static void is_port(const struct bl_order_port *p, __u32 port, __u32 death, bool in, bool held, bool barred, __u64 c)
+static void is_port(const struct bl_order_port *p, __u32 port, __u32 death, bool in, bool held,
+		    bool barred, __u64 c)
 {
-	const struct bl_order_port want = { .port = port, .neighbour = 0x1000 + port, .death = death, .role = port == UPLINK ? BL_PORT_UP : BL_PORT_HOST, .in = in, .held = held, .barred = barred, .c = c };
+	const struct bl_order_port want = { .port = port,
+					    .neighbour = 0x1000 + port,
+					    .death = death,
+					    .role = port == UPLINK ? BL_PORT_UP : BL_PORT_HOST,
+					    .in = in,
+					    .held = held,
+					    .barred = barred,
+					    .c = c };
 
-	if (p->port != want.port || p->neighbour != want.neighbour || p->death != want.death || p->role != want.role || p->in != in || p->behind != behind || p->held != held || p->barred != barred || p->c != c)
-		fail_msg("%s: port %u: neighbour %x, death %u, role %u, in %d, behind %d, held %d, barred %d, c %llx, want death %u, in %d, behind %d, held %d, barred %d, c %llx", doing, p->port, p->neighbour, p->death, p->role, p->in, p->behind, p->held,
+	if (p->port != want.port || p->neighbour != want.neighbour || p->death != want.death ||
+	    p->role != want.role || p->in != in || p->behind != behind || p->held != held ||
+	    p->barred != barred || p->c != c)
+		fail_msg("%s: port %u: neighbour %x, death %u, role %u, in %d, behind %d, held %d, "
+			 "barred %d, c %llx, want death %u, in %d, behind %d, held %d, barred %d, "
+			 "c %llx",
+			 doing, p->port, p->neighbour, p->death, p->role, p->in, p->behind, p->held,
 			 p->barred, (unsigned long long)p->c, death, in, behind, held, barred, c);
 }
 
@@ -74,7 +90,8 @@ static void look__ports(void **state)
 
 	(void)state;
 	assert_int_equal(bl_order_look(&node, v, NPORTS), NPORTS);
-	assert_true(!v[1].neighbour && !v[1].death && v[1].role == BL_PORT_HOST && !v[1].in && !v[1].held && v[1].c == BL_ORDER_NO_C && v[UPLINK].role == BL_PORT_UP);
+	assert_true(!v[1].neighbour && !v[1].death && v[1].role == BL_PORT_HOST && !v[1].in &&
+		    !v[1].held && v[1].c == BL_ORDER_NO_C && v[UPLINK].role == BL_PORT_UP);
 	assert_int_equal(bl_order_look(&node, v, 2), 2);
 	assert_int_equal(bl_order_look(&node, v, 0), 0);
 	all_live(T0 - 1000);
@@ -112,7 +129,10 @@ static void neighbour__of_the_last_good_beacon(void **state)
 	assert_int_equal(after.lives[3].neighbour, 78);
 }
 
-/* A switch with new registers: C waits for every port that nobody was heard at, until it is, or is said to be empty. B does not. */
+/*
+ * A switch with new registers: C waits for every port that nobody was heard at, until it is, or is
+ * said to be empty. B does not.
+ */
 static void awaited__until_heard_or_empty(void **state)
 {
 	struct bl_port_regs regs = {};
@@ -141,12 +161,14 @@ static void awaited__until_heard_or_empty(void **state)
 	assert_int_equal(after.lanes[0].out[1].b, bus - 1000);
 	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
 	assert_int_equal(bl_order_look(&node, v, NPORTS), NPORTS);
-	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in && !v[2].held && v[3].awaited);
+	assert_true(!v[0].awaited && v[0].in && !v[1].awaited && v[2].awaited && !v[2].in &&
+		    !v[2].held && v[3].awaited);
 	/* the next is heard: one is left */
 	beacon(3, bus - 800, bus - 800);
 	beacon(0, bus - 700, bus - 700);
 	assert_true(after.lanes[0].out[1].c <= BL_C_UNKNOWN);
-	assert_int_equal(after.lanes[0].out[0].c, bus - 900); /* that of the up-link does not wait for the up-link */
+	/* that of the up-link does not wait for the up-link */
+	assert_int_equal(after.lanes[0].out[0].c, bus - 900);
 	/* nobody is there */
 	assert_int_equal(bl_order_empty(&node, 0, UPLINK), 0);
 	beacon(1, bus - 600, bus - 600);
@@ -370,17 +392,22 @@ static void bar__output_promises_no_c(void **state)
 			struct desc d = v6 ? data_frame6(0, 1, T0, b) : data_frame(0, 1, T0, b);
 
 			d.csum = csum;
-			step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, OLD) }, WANT({ 0, BL_R_FORWARDED }));
+			step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, OLD) },
+			     WANT({ 0, BL_R_FORWARDED }));
 			d = v6 ? data_frame6(0, 3, T0, b) : data_frame(0, 3, T0, b);
 			d.csum = csum;
-			step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+			step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+			     WANT({ 0, BL_R_FORWARDED }));
 		}
 	/* exactly these */
 	assert_int_equal(bl_order_bar(&node, 5, (__u32[]){ 3 }, 1), 0);
-	step(0, (struct desc[]){ data_frame(0, 1, T0, b) }, XDP_REDIRECT, (struct desc[]){ sent(data_frame(0, 1, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
-	step(0, (struct desc[]){ data_frame(0, 3, T0, b) }, XDP_REDIRECT, (struct desc[]){ sent(data_frame(0, 3, T0, b), b, OLD) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, (struct desc[]){ data_frame(0, 1, T0, b) }, XDP_REDIRECT,
+	     (struct desc[]){ sent(data_frame(0, 1, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, (struct desc[]){ data_frame(0, 3, T0, b) }, XDP_REDIRECT,
+	     (struct desc[]){ sent(data_frame(0, 3, T0, b), b, OLD) }, WANT({ 0, BL_R_FORWARDED }));
 	assert_int_equal(bl_order_bar(&node, 5, NULL, 0), 0);
-	step(0, (struct desc[]){ data_frame(0, 3, T0, b) }, XDP_REDIRECT, (struct desc[]){ sent(data_frame(0, 3, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, (struct desc[]){ data_frame(0, 3, T0, b) }, XDP_REDIRECT,
+	     (struct desc[]){ sent(data_frame(0, 3, T0, b), b, b) }, WANT({ 0, BL_R_FORWARDED }));
 }
 
 /* Every port of 256 has its bit. */
@@ -451,10 +478,14 @@ static void bar__input_does_not_join(void **state)
 	assert_true(after.lanes[0].out[1].b == b + 300 && after.lanes[0].out[1].c == b + 400);
 }
 
-/* From an input that C does not wait for, nothing passes that asks for a window or was sent because there was one. All else does, and what is dropped has brought its barriers all the same. */
+/*
+ * From an input that C does not wait for, nothing passes that asks for a window or was sent because
+ * there was one. All else does, and what is dropped has brought its barriers all the same.
+ */
 static void bar__what_c_waits_for_passes(void **state)
 {
-	static const __u8 ops[] = { BL_OP_DATA, BL_OP_ACK, BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALL, BL_OP_RECALLED, BL_OP_PREP };
+	static const __u8 ops[] = { BL_OP_DATA,   BL_OP_ACK,      BL_OP_OPEN, BL_OP_WINDOW,
+				    BL_OP_RECALL, BL_OP_RECALLED, BL_OP_PREP };
 	const __u64 b = T0 - 5000;
 	struct bl_order_port p;
 	size_t i;
@@ -467,26 +498,31 @@ static void bar__what_c_waits_for_passes(void **state)
 	for (barred = 1; barred >= 0; barred--) {
 		for (v6 = 0; v6 < 2; v6++)
 			for (i = 0; i < sizeof(ops); i++) {
-				struct desc d = v6 ? data_frame6(3, 1, T0, b) : data_frame(3, 1, T0, b);
+				struct desc d = v6 ? data_frame6(3, 1, T0, b)
+						   : data_frame(3, 1, T0, b);
 
 				d.op = ops[i];
 				d.ts = bl_op_timed(d.op) ? T0 : 0;
 				if (barred && (d.op == BL_OP_OPEN || d.op == BL_OP_PREP))
 					step(3, &d, XDP_DROP, &d, WANT({ 3, BL_R_NOT_IN }));
 				else
-					step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 3, BL_R_FORWARDED }));
+					step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+					     WANT({ 3, BL_R_FORWARDED }));
 			}
 		assert_int_equal(bl_order_bar(&node, 5, NULL, 0), 0);
 		stands(3, 0, true, false, false, C48(b));
 	}
 	/* frozen it is waited for still */
 	assert_int_equal(bl_order_freeze(&node, 5, 3, &p), 0);
-	step(3, (struct desc[]){ data_frame(3, 1, T0, b + 50) }, XDP_REDIRECT, (struct desc[]){ sent(data_frame(3, 1, T0, b + 50), b, b) }, WANT({ 3, BL_R_FORWARDED }));
+	step(3, (struct desc[]){ data_frame(3, 1, T0, b + 50) }, XDP_REDIRECT,
+	     (struct desc[]){ sent(data_frame(3, 1, T0, b + 50), b, b) },
+	     WANT({ 3, BL_R_FORWARDED }));
 	{
 		struct desc d = data_frame(3, 1, T0, b + 60);
 
 		d.op = BL_OP_PREP;
-		step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 3, BL_R_FORWARDED }));
+		step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+		     WANT({ 3, BL_R_FORWARDED }));
 	}
 	/* and what is dropped has said what it promises */
 	assert_int_equal(bl_order_bar(&node, 5, &three, 1), 0);
@@ -529,7 +565,8 @@ static void lanes__each_its_own(void **state)
 	/* data that needs no clock obeys, too */
 	assert_int_equal(bl_order_freeze(&node, 5, 0, &p), 0);
 	counts_take(sk->maps.counts, counted);
-	step(0, (struct desc[]){ data_frame(0, 3, b + 150, b + 150) }, XDP_REDIRECT, (struct desc[]){ sent(data_frame(0, 3, b + 150, b + 150), b + 150, b + 100) },
+	step(0, (struct desc[]){ data_frame(0, 3, b + 150, b + 150) }, XDP_REDIRECT,
+	     (struct desc[]){ sent(data_frame(0, 3, b + 150, b + 150), b + 150, b + 100) },
 	     WANT({ 0, BL_R_FORWARDED }));
 	assert_int_equal(after.regs[0].lane[0].c, b + 100);
 }

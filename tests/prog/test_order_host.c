@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's orders at a host, from loader/order/fence.h down to what bl_host_xdp publishes: the commit barrier of a NIC that was frozen stands still, whatever comes in. What a barred host sends is in test_host_tc.c.
+ * The controller's orders at a host, from loader/order/fence.h down to what bl_host_xdp publishes:
+ * the commit barrier of a NIC that was frozen stands still, whatever comes in. What a barred host
+ * sends is in test_host_tc.c.
  */
 #include "host_util.h"
 #include "loader/node_priv.h"
@@ -33,8 +35,12 @@ static void stands(__u32 death, bool in, bool held, bool barred, __u64 c)
 	struct bl_order_port p;
 
 	assert_int_equal(bl_order_look(&node, &p, 1), 1);
-	if (p.port || p.role != BL_PORT_UP || p.death != death || p.in != in || p.held != held || p.barred != barred || p.c != c)
-		fail_msg("death %u, in %d, held %d, barred %d, c %llx; want death %u, in %d, held %d, barred %d, c %llx", p.death, p.in, p.held, p.barred, (unsigned long long)p.c, death, in, held, barred, c);
+	if (p.port || p.role != BL_PORT_UP || p.death != death || p.in != in || p.held != held ||
+	    p.barred != barred || p.c != c)
+		fail_msg("death %u, in %d, held %d, barred %d, c %llx; want death %u, in %d, held "
+			 "%d, barred %d, c %llx",
+			 p.death, p.in, p.held, p.barred, (unsigned long long)p.c, death, in, held,
+			 barred, c);
 }
 
 /* A beacon from switch 0; the page is in after. */
@@ -72,7 +78,8 @@ static void freeze__commit_stands_still(void **state)
 	assert_int_equal(bl_order_freeze(&node, 5, 0, &p), 0);
 	assert_true(p.held && p.in && p.death == 1 && p.c == C48(T0 - 1000));
 	beacon(T0 - 900);
-	assert_true(after.page.barrier == T0 - 900 && after.page.commit == T0 - 1000 && after.page.orders == 1);
+	assert_true(after.page.barrier == T0 - 900 && after.page.commit == T0 - 1000 &&
+		    after.page.orders == 1);
 	stands(1, true, true, false, C48(T0 - 1000));
 	assert_int_equal(bl_order_freeze(&node, 5, 0, &p), 0);
 	assert_true(p.held && p.death == 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_pacer with two nodes: a host (NIC v0) and a switch (metered port 1 on v1), each with maps of its own, and what they send arrives at p0 and p1. Every turn is live, as
- * the daemon runs it.
+ * bl_pacer with two nodes: a host (NIC v0) and a switch (metered port 1 on v1), each with maps of
+ * its own, and what they send arrives at p0 and p1. Every turn is live, as the daemon runs it.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -28,8 +28,16 @@ static int setup(void **state)
 {
 	struct bl_queue q = { .limit_frames = BL_RING, .limit_bytes = 1 << 20 };
 	static struct bl_due due;
-	struct bl_sw_cfg cfg_sw = { .nports = 2, .forward = BL_FWD_L2, .port_base = BL_PORT_BASE, .port_count = BL_PORT_COUNT, .lanes = 1, .tree_leaves = 4,
-				    .beacon_ns = BEACON_NS, .dead_after_ns = DEAD_NS, .single_writer = 1, .admission = 1 };
+	struct bl_sw_cfg cfg_sw = { .nports = 2,
+				    .forward = BL_FWD_L2,
+				    .port_base = BL_PORT_BASE,
+				    .port_count = BL_PORT_COUNT,
+				    .lanes = 1,
+				    .tree_leaves = 4,
+				    .beacon_ns = BEACON_NS,
+				    .dead_after_ns = DEAD_NS,
+				    .single_writer = 1,
+				    .admission = 1 };
 	struct bl_hold_cfg hold = { .on = 1 };
 	struct bpf_devmap_val v;
 	struct bl_fdb_bucket b;
@@ -53,7 +61,10 @@ static int setup(void **state)
 	b.way[0].port = 1;
 	map_put(sw->maps.sw_fdb, bl_fdb_hash(bl_mac48(mac)), &b);
 	for (i = 0; i < 2; i++) {
-		struct bl_sw_port p = { .ifindex = net.ifindex[2 + i], .role = BL_PORT_HOST, .metered = i, .mtu = 1500 };
+		struct bl_sw_port p = { .ifindex = net.ifindex[2 + i],
+					.role = BL_PORT_HOST,
+					.metered = i,
+					.mtu = 1500 };
 
 		if (i)
 			p.ifindex = net.ifindex[1];
@@ -66,7 +77,9 @@ static int setup(void **state)
 	for (i = 0; i < BL_PORT_QUEUE(2, 0); i++)
 		map_put(sw->maps.queues, i, &q);
 	for (i = 0; i < 100; i++)
-		assert_int_equal(bpf_map_update_elem(bpf_map__fd(sw->maps.free_slots), NULL, &i, BPF_ANY), 0);
+		assert_int_equal(bpf_map_update_elem(bpf_map__fd(sw->maps.free_slots), NULL, &i,
+						     BPF_ANY),
+				 0);
 	memset(due.at, 0xff, sizeof(due.at));
 	due.next = BL_DUE_NEVER;
 	map_put(sw->maps.port_due, 0, &due);
@@ -77,7 +90,9 @@ static int setup(void **state)
 	enter(1, sw->progs.bl_port_pace);
 	pacer->bss->bl_pace_count = 2;
 	for (i = 0; i < 2; i++) {
-		struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)net.peer[i] };
+		struct sockaddr_ll a = { .sll_family = AF_PACKET,
+					 .sll_protocol = htons(ETH_P_ALL),
+					 .sll_ifindex = (int)net.peer[i] };
 
 		sock[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 		assert_true(sock[i] >= 0);
@@ -111,7 +126,8 @@ static void arrives(int i, const struct frame *want)
 
 static void nothing_more(void)
 {
-	struct pollfd p[2] = { { .fd = sock[0], .events = POLLIN }, { .fd = sock[1], .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = sock[0], .events = POLLIN },
+			       { .fd = sock[1], .events = POLLIN } };
 
 	assert_int_equal(poll(p, 2, 20), 0);
 }
@@ -141,7 +157,10 @@ static void turns__go_round(void **state)
 	nothing_more();
 }
 
-/* A node of four links has four turns in a row for each of a host; rows that are under way when the number changes end as they are. */
+/*
+ * A node of four links has four turns in a row for each of a host; rows that are under way when the
+ * number changes end as they are.
+ */
 static void turns__by_links(void **state)
 {
 	__u64 host = turns_of(sk->maps.pace_page), port = turns_of(sw->maps.pace_page);
@@ -176,9 +195,11 @@ static void frames__arrive(void **state)
 	(void)state;
 	for (i = 0; i < n; i++) {
 		raw_frame(&f, 0, 7, lens[i], (__u32)i);
-		assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[3], &f, &out), XDP_DROP);
+		assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[3], &f, &out),
+				 XDP_DROP);
 		raw_frame(&f, 0, 1, lens[i], (__u32)i + 100);
-		assert_int_equal(run_xdp(sw->progs.bl_switch_xdp, net.ifindex[2], &f, &out), XDP_DROP);
+		assert_int_equal(run_xdp(sw->progs.bl_switch_xdp, net.ifindex[2], &f, &out),
+				 XDP_DROP);
 	}
 	live_turns(pacer_fd(), 200);
 	for (i = 0; i < n; i++) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PL2 on a host: bl_hold_xdp takes frames, bl_host_pace asks and sends, bl_host_xdp takes GRTs and their copies. v0 plays the NIC, v1 bl0d. Every frame that leaves is compared
- * byte for byte, and after every step each slot is free, in one queue or in one burst.
+ * PL2 on a host: bl_hold_xdp takes frames, bl_host_pace asks and sends, bl_host_xdp takes GRTs and
+ * their copies. v0 plays the NIC, v1 bl0d. Every frame that leaves is compared byte for byte, and
+ * after every step each slot is free, in one queue or in one burst.
  */
 #include "host_util.h"
 #include "pace_util.h"
 #include "rsv_frames.h"
 
 #define HOLD_SLOTS 128
-#define QUEUES	   (BL_DESTS * BL_HOLD_CLASSES)
-#define LONG_NS	   3600000000000ULL
+#define QUEUES     (BL_DESTS * BL_HOLD_CLASSES)
+#define LONG_NS    3600000000000ULL
 
 static struct bl_hold_cfg hold;
 static const __u8 bl0[6] = { 2, 0, 0, 0xb1, 0, 0 };
@@ -45,7 +46,12 @@ static int pl2_setup(void **state)
 	__u32 i;
 
 	host_setup(state);
-	hold = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_PL2, .k_frames = 4, .k_bytes = 4 * 1538, .recent_ns = LONG_NS, .retry_ns = LONG_NS,
+	hold = (struct bl_hold_cfg){ .on = 1,
+				     .policy = BL_POLICY_PL2,
+				     .k_frames = 4,
+				     .k_bytes = 4 * 1538,
+				     .recent_ns = LONG_NS,
+				     .retry_ns = LONG_NS,
 				     .coming_ns = LONG_NS };
 	memcpy(hold.mac, bl0, 6);
 	set_hold();
@@ -144,7 +150,9 @@ static void idle(void)
 /* The pacer's next frame is an RSV for destination @n, host @to. Returns it, to be answered. */
 static struct rsv asks(__u32 n, __u32 to, __u32 bytes, __u8 flags, __u32 try)
 {
-	struct rsv r = { .op = BL_OP_RSV, .bytes = bytes, .flags = flags, .cookie = (__u16)(try << 8 | n) };
+	struct rsv r = {
+		.op = BL_OP_RSV, .bytes = bytes, .flags = flags, .cookie = (__u16)(try << 8 | n)
+	};
 	struct frame out, want;
 
 	memcpy(r.src, bl0, 6);
@@ -194,7 +202,8 @@ static void burst__asked_granted_sent(void **state)
 	assert_int_equal(d.rsvs, 1);
 	assert_int_equal(d.grts, 1);
 	assert_int_equal(d.bad | d.early | d.resent | d.timeouts | d.refused, 0);
-	assert_true(d.delay_ns && d.delay_ns == d.delay_min_ns && d.delay_ns == d.delay_max_ns && d.delay_ns < 10000000000ULL);
+	assert_true(d.delay_ns && d.delay_ns == d.delay_min_ns && d.delay_ns == d.delay_max_ns &&
+		    d.delay_ns < 10000000000ULL);
 	assert_int_equal(d.word & 0xff, BL_PL2_IDLE);
 	answer(r, 0, 0, 0, BL_R_GRT_BAD);
 }
@@ -454,16 +463,16 @@ static void grant__not_believed(void **state)
 	give_n(0, 1, 60);
 	r = asks(1, 0, 84, 0, 0);
 	d = dest_get(1);
-#define LIE(what, n) \
-	do { \
-		f = r; \
-		doing = #what; \
-		what; \
-		answer(f, 0, 0, 0, BL_R_GRT_BAD); \
-		d.bad += n; \
-		after_it = dest_get(1); \
+#define LIE(what, n)                                           \
+	do {                                                   \
+		f = r;                                         \
+		doing = #what;                                 \
+		what;                                          \
+		answer(f, 0, 0, 0, BL_R_GRT_BAD);              \
+		d.bad += n;                                    \
+		after_it = dest_get(1);                        \
 		assert_memory_equal(&after_it, &d, sizeof(d)); \
-		doing = ""; \
+		doing = "";                                    \
 	} while (0)
 	LIE(f.seq++, 1);
 	LIE(f.bytes++, 1);
@@ -500,7 +509,10 @@ static void grant__not_believed(void **state)
 	answer(f, 0, 0, 0, BL_R_GRT);
 }
 
-/* A switch that makes no reservations says so: frames go without, and with the next RSV there is a promise again. */
+/*
+ * A switch that makes no reservations says so: frames go without, and with the next RSV there is a
+ * promise again.
+ */
 static void apart__switch_without_reservations(void **state)
 {
 	struct rsv r;
@@ -632,14 +644,16 @@ static void policy__changed_with_a_burst_in_hand(void **state)
 	{
 		struct bl_due d = due_get();
 
-		d.at[1] = d.next = 0; /* else the retry's time, an hour from now, is what the pacer waits for */
+		/* else the retry's time, an hour from now, is what the pacer waits for */
+		d.at[1] = d.next = 0;
 		due_put(&d);
 	}
 	burst_comes(0, 0, 4, 60, false);
 	{
 		struct frame out;
 
-		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP); /* gives the slots back */
+		/* gives the slots back */
+		assert_int_equal(turn(sk->progs.bl_host_pace, &out), XDP_DROP);
 	}
 	burst_comes(0, 4, 5, 60, false);
 	idle();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Metered ports: what bl_switch_xdp puts into their queues, and what bl_port_pace makes of it. Ports 1 and 2 are metered, 0 and 3 are not. Frames that are not
- * barline's are forwarded while admission is on; by Linux's routes in test_switch_l3.c. Relayed beacons, which the device map's program queues, in test_devmap.c.
+ * Metered ports: what bl_switch_xdp puts into their queues, and what bl_port_pace makes of it.
+ * Ports 1 and 2 are metered, 0 and 3 are not. Frames that are not barline's are forwarded while
+ * admission is on; by Linux's routes in test_switch_l3.c. Relayed beacons, which the device map's
+ * program queues, in test_devmap.c.
  */
 #include "switch_util.h"
 #include "pace_util.h"
 
 #define PORT_SLOTS 600
-#define QUEUES	   BL_PORT_QUEUE(NPORTS, 0)
+#define QUEUES     BL_PORT_QUEUE(NPORTS, 0)
 #define DATA(port) BL_PORT_QUEUE(port, BL_CL_DATA)
 
 static void set_meter(__u32 port, __u32 ns_q20)
@@ -85,7 +87,10 @@ static void plain(__u32 in, const struct frame *f, __u32 out, enum bl_class cls)
 
 /* ---- ordered frames ---- */
 
-/* Barriers are written before the frame is queued; both families, tagged or not, with and without a checksum. */
+/*
+ * Barriers are written before the frame is queued; both families, tagged or not, with and without a
+ * checksum.
+ */
 static void ordered__queued_as_sent(void **state)
 {
 	const __u64 b = T0 - 1000;
@@ -124,7 +129,8 @@ static void ordered__queued_as_sent(void **state)
 	{
 		struct desc d = data_frame(0, 3, T0, T0);
 
-		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+		     WANT({ 0, BL_R_FORWARDED }));
 	}
 	state_take(&after);
 	trees_right(&after);
@@ -277,7 +283,8 @@ static void plain__ecn(void **state)
 		queue_limit(DATA(1), BL_RING, 1 << 20, f.n - 1);
 		plain(0, &f, 1, BL_CL_DATA);
 		run_on(0, &f, &out, XDP_DROP);
-		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }, { 1, BL_R_ECN_MARKED }));
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ 0, BL_R_QUEUED }, { 1, BL_R_ECN_MARKED }));
 		comes(1, &f);
 		comes(1, &want);
 	}
@@ -285,7 +292,10 @@ static void plain__ecn(void **state)
 
 /* ---- the pacer's turn ---- */
 
-/* All nine classes, put in worst first, two each: best first comes out, and first in first out within a class. */
+/*
+ * All nine classes, put in worst first, two each: best first comes out, and first in first out
+ * within a class.
+ */
 static void pace__strict_priority(void **state)
 {
 	struct frame f;
@@ -298,12 +308,14 @@ static void pace__strict_priority(void **state)
 			plain(0, &f, 1, BL_CL_DATA);
 			if (c != BL_CL_DATA) {
 				/* no program fills the token classes yet: moved by hand */
-				struct bl_queue from = queue_get(DATA(1)), to = queue_get(BL_PORT_QUEUE(1, c));
+				struct bl_queue from = queue_get(DATA(1)),
+						to = queue_get(BL_PORT_QUEUE(1, c));
 				__u64 busy = busy_of(1) | 1u << c;
 
 				from.tail--;
 				from.bytes -= f.n;
-				to.ring[to.tail++ & (BL_RING - 1)] = from.ring[from.tail & (BL_RING - 1)];
+				to.ring[to.tail++ & (BL_RING - 1)] =
+					from.ring[from.tail & (BL_RING - 1)];
 				to.bytes += f.n;
 				map_put(sk->maps.queues, DATA(1), &from);
 				map_put(sk->maps.queues, BL_PORT_QUEUE(1, c), &to);
@@ -422,8 +434,9 @@ static void pace__bounded_catch_up(void **state)
 }
 
 /*
- * The rate itself, over a fifth of a second: 2 Mbit/s in frames of 500 bytes is one in 2 ms, 100 in all, and at the very first 12 ms may be caught up. Fewer only if this
- * test stood still for about as long as that.
+ * The rate itself, over a fifth of a second: 2 Mbit/s in frames of 500 bytes is one in 2 ms, 100 in
+ * all, and at the very first 12 ms may be caught up. Fewer only if this test stood still for about
+ * as long as that.
  */
 static void pace__rate(void **state)
 {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RECALL in the host's programs: stored in the receiver's ring and sent back as RECALLED, byte for byte, without its
- * process; not stored and not answered where there is no room, no endpoint, or another life of it.
+ * RECALL in the host's programs: stored in the receiver's ring and sent back as RECALLED, byte for
+ * byte, without its process; not stored and not answered where there is no room, no endpoint, or
+ * another life of it.
  */
 #include <linux/pkt_cls.h>
 #include "commit_util.h"
 
-#define FROM	    (BL_PORT_BASE + 9) /* an endpoint of this host: slot 0 */
-#define RECALL_LIFE 0x0f16 /* what the bytes of a body of frames.h mean in a RECALL: the receiver's life */
+#define FROM (BL_PORT_BASE + 9) /* an endpoint of this host: slot 0 */
+/* what the bytes of a body of frames.h mean in a RECALL: the receiver's life */
+#define RECALL_LIFE 0x0f16
 
 static void lives(__u16 life)
 {
@@ -56,16 +58,19 @@ static void recall__becomes_the_answer(void **state)
 			d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
 			build(&in, &d);
 			answer_to(&d, &want);
-			run_prog(relayed ? sk->progs.bl_host_relayed : sk->progs.bl_host_xdp, &in, XDP_TX, &want);
+			run_prog(relayed ? sk->progs.bl_host_relayed : sk->progs.bl_host_xdp, &in,
+				 XDP_TX, &want);
 			if (relayed) {
 				counts_moved(sk->maps.counts, counted, 1,
-					     WANT({ BL_HC_INGRESS, BL_R_RECALLED }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+					     WANT({ BL_HC_INGRESS, BL_R_RECALLED },
+						  { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
 				assert_int_equal(ring_read(v & 1 ? 2 : 1), 1);
 				assert_int_equal(got.rec.relayed, 1);
 				assert_int_equal(got.rec.opcode, BL_OP_RECALL);
 				assert_int_equal(got.rec.len, bodies[k]);
 			} else {
-				counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_RECALLED }));
+				counts_moved(sk->maps.counts, counted, 1,
+					     WANT({ BL_HC_INGRESS, BL_R_RECALLED }));
 				stored(v & 1 ? 2 : 1, &d, 0);
 			}
 			nothing_stored();
@@ -73,7 +78,10 @@ static void recall__becomes_the_answer(void **state)
 	}
 }
 
-/* Also where C has passed what it names long ago: it is no message, and who asks again must hear the answer again. */
+/*
+ * Also where C has passed what it names long ago: it is no message, and who asks again must hear
+ * the answer again.
+ */
 static void recall__of_what_is_below_C(void **state)
 {
 	struct desc d = recall(false);
@@ -97,7 +105,8 @@ static void refused(const struct desc *d, enum bl_reason why)
 	run_prog(sk->progs.bl_host_xdp, &in, XDP_DROP, &in);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
 	run_prog(sk->progs.bl_host_relayed, &in, XDP_DROP, &in);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, why }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
 }
 
 static void recall__refused(void **state)
@@ -138,7 +147,9 @@ static void recall__refused(void **state)
 	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 }
 
-/* Who left in order has nothing to take out, and its host says so; who died is announced instead. */
+/*
+ * Who left in order has nothing to take out, and its host says so; who died is announced instead.
+ */
 static void recall__for_who_left(void **state)
 {
 	struct desc d = recall(false);
@@ -158,7 +169,8 @@ static void recall__for_who_left(void **state)
 	run_prog(sk->progs.bl_host_xdp, &in, XDP_TX, &want);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }));
 	run_prog(sk->progs.bl_host_relayed, &in, XDP_TX, &want);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LEFT }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_LEFT }, { BL_HC_INGRESS, BL_R_BY_CONTROLLER }));
 	nothing_stored();
 	e.left ^= 1;
 	map_put(sk->maps.eps, 9, &e);
@@ -258,8 +270,9 @@ static void egress__answer_of_a_process(void **state)
 	struct __sk_buff ctx = { .mark = BEACON_MARK };
 	struct desc d = data_frame(1, 0, 0, 0);
 	struct frame in, out;
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in.p, .data_out = out.p, .data_size_out = sizeof(out.p), .ctx_in = &ctx,
-		    .ctx_size_in = sizeof(ctx), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in.p, .data_out = out.p,
+		    .data_size_out = sizeof(out.p), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx),
+		    .repeat = 1);
 
 	(void)state;
 	d.sport = FROM;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PL2 at the switch: RSV becomes GRT byte for byte, with every allocator; what is refused, repeated, released, lapsed; data with and without a promise; answers and
- * copies by the queues of metered ports. After every step the books balance. Hosts on ports 0, 1 and 3; port 2 leads out of the rack.
+ * PL2 at the switch: RSV becomes GRT byte for byte, with every allocator; what is refused,
+ * repeated, released, lapsed; data with and without a promise; answers and copies by the queues of
+ * metered ports. After every step the books balance. Hosts on ports 0, 1 and 3; port 2 leads out of
+ * the rack.
  */
 #include "switch_util.h"
 #include "pace_util.h"
@@ -50,7 +52,8 @@ static void books_balance(void)
 		}
 		assert_int_equal(all.port[i].in.bytes, ins);
 		assert_int_equal(all.port[i].out.bytes, outs);
-		assert_int_equal(all.port[i].granted, all.port[i].used + all.port[i].lapsed + all.port[i].released + ins);
+		assert_int_equal(all.port[i].granted, all.port[i].used + all.port[i].lapsed +
+							      all.port[i].released + ins);
 	}
 }
 
@@ -63,7 +66,13 @@ static int rsv_setup(void **state)
 	switch_setup(state);
 	cfg.admission = 1;
 	set_cfg();
-	rc = (struct bl_rsv_cfg){ .on = 1, .ns_q20 = 8 << 20, .limit_bytes = 16 * 1538, .refuse_ns = 10 * SLOT, .far_ns = FAR_NS, .lapse_ns = FAR_NS, .pair_shift = SHIFT };
+	rc = (struct bl_rsv_cfg){ .on = 1,
+				  .ns_q20 = 8 << 20,
+				  .limit_bytes = 16 * 1538,
+				  .refuse_ns = 10 * SLOT,
+				  .far_ns = FAR_NS,
+				  .lapse_ns = FAR_NS,
+				  .pair_shift = SHIFT };
 	set_rc();
 	/* hosts that reserve, however long a test takes from the RSV to the data */
 	for (i = 0; i < NPORTS; i++)
@@ -84,11 +93,14 @@ static struct rsv rsv(__u32 from, __u32 to, __u32 bytes, __u32 seq)
 	return r;
 }
 
-/* the next answer also takes back what is left of the burst before; 0: it does not; else the output */
+/*
+ * the next answer also takes back what is left of the burst before; 0: it does not; else the output
+ */
 static __u32 left_over;
 
 /* The RSV comes in on @port and goes back as GRT with @flags; its waits are returned. */
-static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason why, __u32 *in_wait, __u32 *out_wait)
+static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason why,
+		     __u32 *in_wait, __u32 *out_wait)
 {
 	struct rsv want = *r;
 	struct frame in, out, expect;
@@ -104,7 +116,8 @@ static void answered(__u32 port, const struct rsv *r, __u8 flags, enum bl_reason
 	build_rsv(&expect, &want);
 	same_frame(&out, &expect);
 	if (left_over)
-		counts_moved(sk->maps.counts, counted, 1, WANT({ port, why }, { left_over, BL_R_RSV_LAPSED }));
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ port, why }, { left_over, BL_R_RSV_LAPSED }));
 	else
 		counts_moved(sk->maps.counts, counted, 1, WANT({ port, why }));
 	left_over = 0;
@@ -121,7 +134,9 @@ static void granted(__u32 port, const struct rsv *r, __u8 flags, __u32 in_wait, 
 	assert_int_equal(out, out_wait);
 }
 
-/* Answered, but not with a promise: nothing of the books has changed but how often that happened. */
+/*
+ * Answered, but not with a promise: nothing of the books has changed but how often that happened.
+ */
 static void refused(__u32 port, const struct rsv *r, enum bl_reason why)
 {
 	__u32 in, out, p;
@@ -199,9 +214,15 @@ static void rsv__joint_and_bitmap(void **state)
 		answered(3, &b, 0, BL_R_RSV_GRANTED, &in, &out);
 		t1 = mono_now();
 		assert_int_equal(in, out);
-		/* whatever time passed meanwhile: joint: what is promised and did not come by its time takes the output's time from now on; bitmap: the next slot from now on */
-		behind = k == BL_ALLOC_JOINT ? t1 + 1600 * SLOT : bl_max64(pair_of(0, 1)->in_ns + 1600 * SLOT, t1 + 100 * SLOT);
-		assert_true(pair_of(3, 1)->in_ns >= pair_of(0, 1)->in_ns + 1600 * SLOT && pair_of(3, 1)->in_ns <= behind);
+		/*
+		 * whatever time passed meanwhile: joint: what is promised and did not come by its
+		 * time takes the output's time from now on; bitmap: the next slot from now on
+		 */
+		behind = k == BL_ALLOC_JOINT
+				 ? t1 + 1600 * SLOT
+				 : bl_max64(pair_of(0, 1)->in_ns + 1600 * SLOT, t1 + 100 * SLOT);
+		assert_true(pair_of(3, 1)->in_ns >= pair_of(0, 1)->in_ns + 1600 * SLOT &&
+			    pair_of(3, 1)->in_ns <= behind);
 		assert_true(pair_of(3, 1)->in_ns >= t0 + in && pair_of(3, 1)->in_ns <= t1 + in);
 		if (k == BL_ALLOC_JOINT)
 			assert_int_equal(all.port[3].in.free_ns, all.port[1].out.free_ns);
@@ -216,7 +237,13 @@ static void rsv__repeated(void **state)
 	__u32 in, out;
 
 	(void)state;
-	granted(3, &(struct rsv){ .op = BL_OP_RSV, .src = { 2, 0, 0, 0, 0, 3 }, .mac = { 2, 0, 0, 0, 0, 1 }, .seq = 1, .bytes = 16 * 1538 }, 0, 0, 0);
+	granted(3,
+		&(struct rsv){ .op = BL_OP_RSV,
+			       .src = { 2, 0, 0, 0, 0, 3 },
+			       .mac = { 2, 0, 0, 0, 0, 1 },
+			       .seq = 1,
+			       .bytes = 16 * 1538 },
+		0, 0, 0);
 	granted(0, &a, 0, 0, 16 * SLOT);
 	a.cookie = 0x5678; /* the host's own, not looked at */
 	answered(0, &a, 0, BL_R_RSV_REPEATED, &in, &out);
@@ -372,7 +399,10 @@ static void lapse__swept_by_others(void **state)
 	set_rc();
 	granted(0, &a, 0, 0, 0);
 	usleep(1000);
-	/* each RSV looks at one pair of its output, and the first looked at input 0, before it was promised anything: then 1, 2 and 3, and 0 again */
+	/*
+	 * each RSV looks at one pair of its output, and the first looked at input 0, before it was
+	 * promised anything: then 1, 2 and 3, and 0 again
+	 */
 	rc.lapse_ns = FAR_NS;
 	set_rc();
 	for (i = 1; i < NPORTS; i++, b.seq++) {
@@ -383,7 +413,8 @@ static void lapse__swept_by_others(void **state)
 	}
 	build_rsv(&in, &b);
 	run_on(3, &in, &out, XDP_REDIRECT);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ 3, BL_R_RSV_GRANTED }, { 1, BL_R_RSV_LAPSED }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ 3, BL_R_RSV_GRANTED }, { 1, BL_R_RSV_LAPSED }));
 	books_balance();
 	assert_int_equal(all.port[0].lapsed, 1538);
 	assert_int_equal(pair_of(0, 1)->bytes, 0);
@@ -395,7 +426,8 @@ static void lapse__swept_by_others(void **state)
 	usleep(1000);
 	build_rsv(&in, &a);
 	run_on(0, &in, &out, XDP_REDIRECT);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_RSV_GRANTED }, { 3, BL_R_RSV_LAPSED }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ 0, BL_R_RSV_GRANTED }, { 3, BL_R_RSV_LAPSED }));
 	books_balance();
 	assert_int_equal(all.port[0].lapsed, 2 * 1538);
 }
@@ -434,7 +466,10 @@ static void data(__u32 in, const struct frame *f, enum bl_reason why, const stru
 {
 	struct frame out;
 
-	run_on(in, f, &out, why == BL_R_PASSED_ON || why == BL_R_FORWARDED ? XDP_REDIRECT : why == BL_R_NOT_OURS ? XDP_PASS : XDP_DROP);
+	run_on(in, f, &out,
+	       why == BL_R_PASSED_ON || why == BL_R_FORWARDED ? XDP_REDIRECT
+	       : why == BL_R_NOT_OURS                         ? XDP_PASS
+							      : XDP_DROP);
 	same_frame(&out, want);
 	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }));
 	books_balance();
@@ -469,8 +504,8 @@ static void data__promised(void **state)
 }
 
 /*
- * A datagram of 42 bytes, asked for as the host sees it, comes as the NIC padded it; and the burst of an
- * application that sends ACKs.
+ * A datagram of 42 bytes, asked for as the host sees it, comes as the NIC padded it; and the burst
+ * of an application that sends ACKs.
  */
 static void data__padded_by_the_nic(void **state)
 {
@@ -490,7 +525,10 @@ static void data__padded_by_the_nic(void **state)
 	data(0, &f, BL_R_UNRESERVED, &f);
 }
 
-/* Hosts of another policy under a switch that makes reservations, and one that reserves beside them. */
+/*
+ * Hosts of another policy under a switch that makes reservations, and one that reserves beside
+ * them.
+ */
 static void data__policies_apart(void **state)
 {
 	static const __u64 asked[] = { 0, 1 };
@@ -508,9 +546,11 @@ static void data__policies_apart(void **state)
 		map_put(sk->maps.rsv, 0, &all);
 		run_on(0, &f, &out, XDP_REDIRECT);
 		same_frame(&out, &f);
-		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
 		run_on(0, &early, &out, XDP_REDIRECT);
-		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_POLICY_APART }));
 	}
 	assert_int_equal(all.port[0].used, 0);
 	/* from its first RSV on it is held to what it was promised */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_xdp with the static table: parsing, forwarding, refusals, the clock, relay of beacons. Registers over time (joining, exclusion, lanes) are in
- * test_switch_regs.c, routing tables in test_switch_l3.c.
+ * bl_switch_xdp with the static table: parsing, forwarding, refusals, the clock, relay of beacons.
+ * Registers over time (joining, exclusion, lanes) are in test_switch_regs.c, routing tables in
+ * test_switch_l3.c.
  */
 #include "switch_util.h"
 
@@ -75,8 +76,12 @@ static void l2__first_frame(void **state)
 	d.c = c;
 	state_take(&want);
 	step(0, &d, XDP_REDIRECT, &d, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
-	want.regs[0].lane[0] = (struct bl_reg){ .b = b, .c = c, .heard_ns = 1, .state = BL_REG_LIVE | BL_REG_IN, .lanes = 1 };
-	want.lanes[0] = (struct bl_sw_lane){ .now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given } };
+	want.regs[0].lane[0] = (struct bl_reg){
+		.b = b, .c = c, .heard_ns = 1, .state = BL_REG_LIVE | BL_REG_IN, .lanes = 1
+	};
+	want.lanes[0] = (struct bl_sw_lane){
+		.now_ns = T0, .limit_ns = T0 + BOUND, .watch_ns = 1, .out = { given, given }
+	};
 	for (s = 0; s < 2; s++) {
 		want.trees[s].b[4] = want.trees[s].b[0] = b;
 		want.trees[s].c[4] = want.trees[s].c[0] = c;
@@ -87,7 +92,10 @@ static void l2__first_frame(void **state)
 	assert_memory_equal(&after, &want, sizeof(want));
 }
 
-/* switch_abi.h's example: the up-link gets the minimum of the hosts, a host that of hosts and up-link. */
+/*
+ * switch_abi.h's example: the up-link gets the minimum of the hosts, a host that of hosts and
+ * up-link.
+ */
 static void l2__each_output_its_set(void **state)
 {
 	const __u64 low = T0 - 1000, high = T0 - 500;
@@ -104,17 +112,22 @@ static void l2__each_output_its_set(void **state)
 		__u64 b = to == UPLINK ? high : low;
 
 		d = data_frame(0, to, T0, high);
-		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+		     WANT({ 0, BL_R_FORWARDED }));
 		assert_int_equal(after.carried[to].b[0], b);
 	}
 	/* the up-link rises beyond the hosts: it holds nobody back any more */
 	feed(UPLINK, T0);
 	counts_take(sk->maps.counts, counted);
 	d = data_frame(UPLINK, 1, T0, T0);
-	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent(d, high, high) }, WANT({ UPLINK, BL_R_FORWARDED }));
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent(d, high, high) },
+	     WANT({ UPLINK, BL_R_FORWARDED }));
 }
 
-/* Both families, tagged or not, with and without a UDP checksum, all opcodes that travel in UDP, several lengths. */
+/*
+ * Both families, tagged or not, with and without a UDP checksum, all opcodes that travel in UDP,
+ * several lengths.
+ */
 static void l2__all_variants(void **state)
 {
 	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
@@ -127,7 +140,8 @@ static void l2__all_variants(void **state)
 	for (v = 0; v < 8; v++) {
 		for (i = 0; i < sizeof(ops); i++) {
 			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
-				struct desc d = v & 1 ? data_frame6(3, 1, T0, b) : data_frame(3, 1, T0, b);
+				struct desc d = v & 1 ? data_frame6(3, 1, T0, b)
+						      : data_frame(3, 1, T0, b);
 
 				d.tags = v >> 1 & 1;
 				d.csum = v >> 2 & 1;
@@ -135,7 +149,8 @@ static void l2__all_variants(void **state)
 				d.ts = d.op == BL_OP_DATA ? T0 : 0;
 				d.body = bodies[k];
 				d.c = b - 1 - k; /* rewritten to b: the checksum has to follow */
-				step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 3, BL_R_FORWARDED }));
+				step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+				     WANT({ 3, BL_R_FORWARDED }));
 			}
 		}
 	}
@@ -187,7 +202,8 @@ static void l2__checksum_of_zero(void **state)
 				break;
 		}
 		assert_true(psn < 65536);
-		step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
+		step(0, &d, XDP_REDIRECT, &want,
+		     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
 	}
 }
 
@@ -244,7 +260,8 @@ static void l2__full_bucket(void **state)
 		__u32 in = n == 0 ? 1 : 0;
 		struct desc d = data_frame(in, found[n], T0, T0 - 1000);
 
-		step(in, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ in, BL_R_FORWARDED }));
+		step(in, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+		     WANT({ in, BL_R_FORWARDED }));
 		assert_int_equal(after.carried[n].b[0], T0 - 1000);
 	}
 	refuse(0, (struct desc[]){ data_frame(0, found[BL_FDB_WAYS], T0, T0) }, BL_R_NO_ROUTE);
@@ -269,11 +286,13 @@ static void l2__mtu(void **state)
 	(void)state;
 	all_live(T0 - 1000);
 	for (v = 0; v < 4; v++) {
-		struct desc d = v & 1 ? data_frame6(0, 1, T0, T0 - 1000) : data_frame(0, 1, T0, T0 - 1000);
+		struct desc d = v & 1 ? data_frame6(0, 1, T0, T0 - 1000)
+				      : data_frame(0, 1, T0, T0 - 1000);
 
 		d.tags = v >> 1; /* a tag does not count */
 		d.body = MTU - (d.v6 ? 40 : 20) - 8 - 24;
-		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+		     WANT({ 0, BL_R_FORWARDED }));
 		d.body++;
 		refuse(0, &d, BL_R_TOO_BIG);
 	}
@@ -298,12 +317,14 @@ static void l2__nothing_to_promise(void **state)
 
 	(void)state;
 	/* the up-link feeds set 1 only: set 0 has no input yet */
-	step(UPLINK, &d, XDP_REDIRECT, &d, WANT({ UPLINK, BL_R_FORWARDED }, { UPLINK, BL_R_JOINED }));
+	step(UPLINK, &d, XDP_REDIRECT, &d,
+	     WANT({ UPLINK, BL_R_FORWARDED }, { UPLINK, BL_R_JOINED }));
 	ports[3].in_sets = 0;
 	map_put(sk->maps.sw_ports, 3, &ports[3]);
 	d = data_frame(3, UPLINK, T0, T0 - 1000);
 	d.csum = true;
-	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - BL_TS_OLD, T0 - BL_TS_OLD) }, WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
+	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - BL_TS_OLD, T0 - BL_TS_OLD) },
+	     WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
 	assert_int_equal(after.carried[UPLINK].b[0], 0);
 	step(0, &first, XDP_REDIRECT, &first, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
 }
@@ -329,12 +350,14 @@ static void refuses_beyond(__u64 limit)
 	be.c = limit + 1;
 	refuse(0, &be, BL_R_BARRIER_AHEAD);
 	d.ts = limit;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	assert_int_equal(after.regs[0].lane[0].b, limit);
 	/* frames without a message have no timestamp to judge, whatever stands there */
 	d.op = BL_OP_FRAG;
 	d.ts = limit + 1;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 }
 
 static void clock__ahead(void **state)
@@ -360,10 +383,12 @@ static void clock__read_again_when_needed(void **state)
 	(void)state;
 	all_live(T0 - 1000);
 	clock_at(sk->maps.clock, T0 + 1000);
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	assert_int_equal(after.lanes[0].now_ns, T0);
 	d.b = d.c = d.ts = T0 + BOUND + 1000;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	assert_int_equal(after.lanes[0].now_ns, T0 + 1000);
 	assert_int_equal(after.lanes[0].limit_ns, T0 + 1000 + BOUND);
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 1000);
@@ -378,7 +403,8 @@ static void clock__void(void **state)
 	clock_void(sk->maps.clock);
 	refuse(0, &be, BL_R_CLOCK_VOID);
 	/* what the last good reading allows still goes through */
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	d.ts = T0 + BOUND + 1;
 	refuse(0, &d, BL_R_CLOCK_VOID);
 }
@@ -394,7 +420,10 @@ static void clock__never_set(void **state)
 	refuse(0, &be, BL_R_CLOCK_VOID);
 }
 
-/* Through the wrap of the 48 bits, one ns at a time: registers go on in 64 bits, the wire starts over at 0. */
+/*
+ * Through the wrap of the 48 bits, one ns at a time: registers go on in 64 bits, the wire starts
+ * over at 0.
+ */
 static void clock__wrap(void **state)
 {
 	const __u64 wrap = 7001ULL << BL_TS_BITS;
@@ -486,10 +515,12 @@ static void relay__first(void **state)
 	d.port = 0x1234;
 	d.psn = 0x01020304;
 	want = relayed(d, 0, T0 - 5);
-	want.port = 0x1200; /* the policy is the neighbour's until the device map writes the switch's own */
+	/* the policy is the neighbour's until the device map writes the switch's own */
+	want.port = 0x1200;
 	want.relay[0].c = T0 - BL_TS_OLD;
 	want.relay[1].c = T0 - 9;
-	step(UPLINK, &d, XDP_REDIRECT, &want, WANT({ UPLINK, BL_R_RELAYED }, { UPLINK, BL_R_JOINED }));
+	step(UPLINK, &d, XDP_REDIRECT, &want,
+	     WANT({ UPLINK, BL_R_RELAYED }, { UPLINK, BL_R_JOINED }));
 	assert_int_equal(after.lanes[0].relayed[0], 0);
 	assert_int_equal(after.lanes[0].relayed[1], T0 - 5);
 }
@@ -517,7 +548,8 @@ static void relay__next_tick(void **state)
 		/* set 0 passes; set 1 waits for the up-link at b, and goes along */
 		d.b = d.c = up;
 		memset(d.relay, 0x55, sizeof(d.relay));
-		step(3, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, up, b) }, WANT({ 3, BL_R_RELAYED }));
+		step(3, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, up, b) },
+		     WANT({ 3, BL_R_RELAYED }));
 		assert_int_equal(after.lanes[0].relayed[0], up);
 		assert_int_equal(after.lanes[0].relayed[1], b);
 		take_in(3, &d, WANT({ 3, BL_R_BEACON }));
@@ -527,13 +559,17 @@ static void relay__next_tick(void **state)
 	d = beacon_frame(UPLINK, next_relay(b) - 1);
 	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
 	d.b = d.c = next_relay(b);
-	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, after.lanes[0].out[0].b, d.b) }, WANT({ UPLINK, BL_R_RELAYED }));
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ relayed(d, after.lanes[0].out[0].b, d.b) },
+	     WANT({ UPLINK, BL_R_RELAYED }));
 	/* an interval that was skipped is not made up for */
 	d.b = d.c = next_relay(b) + BEACON_NS - 1;
 	take_in(UPLINK, &d, WANT({ UPLINK, BL_R_BEACON }));
 }
 
-/* C that was behind B and rises is relayed at once, though B has no news: by a beacon whose own B is old. The clones of the sets where it rose are marked. */
+/*
+ * C that was behind B and rises is relayed at once, though B has no news: by a beacon whose own B
+ * is old. The clones of the sets where it rose are marked.
+ */
 static void relay__commit(void **state)
 {
 	const __u64 b = T0 - 2 * BEACON_NS;
@@ -553,7 +589,8 @@ static void relay__commit(void **state)
 	d.op = BL_OP_PREP;
 	d.c = b + 600;
 	counts_take(sk->maps.counts, counted);
-	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b + 650, b + 600) }, WANT({ 3, BL_R_FORWARDED }));
+	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b + 650, b + 600) },
+	     WANT({ 3, BL_R_FORWARDED }));
 	/* it is: least C of all is b + 700 now, which the up-link's set waits for as well */
 	d = beacon_frame(3, bus_now - BL_TS_OLD);
 	d.c = b + 800;
@@ -567,7 +604,10 @@ static void relay__commit(void **state)
 	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_BARRIER_OLD }));
 }
 
-/* A prepare is no best-effort message: one that is sent again is below the barrier, and nothing is wrong with that. But from the future it may not be. */
+/*
+ * A prepare is no best-effort message: one that is sent again is below the barrier, and nothing is
+ * wrong with that. But from the future it may not be.
+ */
 static void prep__old_and_ahead(void **state)
 {
 	struct desc d = data_frame(0, UPLINK, T0 - 90000, T0 - 10);
@@ -575,17 +615,22 @@ static void prep__old_and_ahead(void **state)
 	(void)state;
 	all_live(T0 - 10);
 	d.op = BL_OP_PREP;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	d.ts = T0 + BOUND;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	d.ts++;
 	refuse(0, &d, BL_R_TS_AHEAD);
 	/* an ACK carries the same timestamp, but it is the sender's own affair */
 	d.op = BL_OP_ACK;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, T0 - 10, T0 - 10) },
+	     WANT({ 0, BL_R_FORWARDED }));
 }
 
-/* C that waits for the dead stays behind; on the wire it is never so old that it would look ahead. */
+/*
+ * C that waits for the dead stays behind; on the wire it is never so old that it would look ahead.
+ */
 static void relay__old_commit(void **state)
 {
 	struct desc d, want;
@@ -602,7 +647,8 @@ static void relay__old_commit(void **state)
 	d = data_frame(0, 1, bus_now, bus_now);
 	d.c = T0 + 1000;
 	d.csum = true;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, bus_now, bus_now - BL_TS_OLD) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, bus_now, bus_now - BL_TS_OLD) },
+	     WANT({ 0, BL_R_FORWARDED }));
 }
 
 /* What the switch makes of @d, whose hop is the input's; that of these outputs is 0. */
@@ -638,7 +684,8 @@ static void hop__only_the_neighbours(void **state)
 	d.flag_byte = 0;
 	refuse(UPLINK, &d, BL_R_UNSWITCHED);
 	d.flag_byte = BL_HOP_TOP;
-	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 1000) }, WANT({ UPLINK, BL_R_FORWARDED }));
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 1000) },
+	     WANT({ UPLINK, BL_R_FORWARDED }));
 	assert_int_equal(after.regs[UPLINK].lane[0].b, T0 - 800);
 }
 
@@ -653,7 +700,8 @@ static void hop__old_barriers_pass(void **state)
 	d.op = BL_OP_ACK;
 	d.flag_byte = BL_HOP_LEAF;
 	state_take(&before);
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	assert_memory_equal(&before.regs, &after.regs, sizeof(after.regs));
 	d.b = T0 - 10;
 	refuse(0, &d, BL_R_UNSWITCHED);
@@ -680,7 +728,8 @@ static void hop__unknown_until_a_beacon(void **state)
 	}
 	b.flag_byte = BL_HOP_TOP;
 	take_in(UPLINK, &b, WANT({ UPLINK, BL_R_BEACON }, { UPLINK, BL_R_JOINED }));
-	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 950) }, WANT({ UPLINK, BL_R_FORWARDED }));
+	step(UPLINK, &d, XDP_REDIRECT, (struct desc[]){ sent_by(d, T0 - 950) },
+	     WANT({ UPLINK, BL_R_FORWARDED }));
 }
 
 /* Each output writes its own. */

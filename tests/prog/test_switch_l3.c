@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_xdp with Linux's routing tables: addresses, TTL, MTU, neighbours that are not known, several next hops. The routes are real ones, in the test's
- * own namespace: port h has 10.0.h.1/24 and fd00:0:0:h::1/64, its host .2 (::2).
+ * bl_switch_xdp with Linux's routing tables: addresses, TTL, MTU, neighbours that are not known,
+ * several next hops. The routes are real ones, in the test's own namespace: port h has 10.0.h.1/24
+ * and fd00:0:0:h::1/64, its host .2 (::2).
  */
 #include "switch_util.h"
 #include "pace_util.h"
@@ -20,8 +21,11 @@ static int setup(void **state)
 	for (i = 0; i < NPORTS; i++) {
 		sh("ip addr add 10.0.%d.1/24 dev v%d", i, i);
 		sh("ip -6 addr add fd00:0:0:%d::1/64 dev v%d nodad", i, i);
-		sh("ip neigh replace 10.0.%d.2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent", i, i, i);
-		sh("ip -6 neigh replace fd00:0:0:%d::2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent", i, i, i);
+		sh("ip neigh replace 10.0.%d.2 lladdr 02:00:00:00:00:%02x dev v%d nud permanent", i,
+		   i, i);
+		sh("ip -6 neigh replace fd00:0:0:%d::2 lladdr 02:00:00:00:00:%02x dev v%d nud "
+		   "permanent",
+		   i, i, i);
 	}
 	sh("ip route add 10.9.0.0/16 via 10.0.3.9");
 	sh("ip neigh replace 10.0.3.9 lladdr 02:00:00:00:00:50 dev v3 nud permanent");
@@ -52,7 +56,10 @@ static struct desc frame_of(bool v6, __u32 in, __u32 out, __u64 ts, __u64 b)
 	return d;
 }
 
-/* What a router makes of it: next hop's address, its port's own, one hop less, and this switch's barriers. */
+/*
+ * What a router makes of it: next hop's address, its port's own, one hop less, and this switch's
+ * barriers.
+ */
 static struct desc routed(struct desc d, __u32 out, __u8 mac_last, __u64 b)
 {
 	const __u8 src[6] = { 2, 0, 0, 0, 0xff, (__u8)out };
@@ -82,7 +89,9 @@ static void l3__every_pair_of_ports(void **state)
 					refuse(in, &d, BL_R_LOOPED);
 					continue;
 				}
-				step(in, &d, XDP_REDIRECT, (struct desc[]){ routed(d, out, (__u8)out, b) }, WANT({ in, BL_R_FORWARDED }));
+				step(in, &d, XDP_REDIRECT,
+				     (struct desc[]){ routed(d, out, (__u8)out, b) },
+				     WANT({ in, BL_R_FORWARDED }));
 				assert_int_equal(after.carried[out].b[0], b);
 			}
 		}
@@ -96,10 +105,12 @@ static void l3__by_gateway(void **state)
 	(void)state;
 	all_live(T0 - 1000);
 	d.daddr[13] = 9;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 3, GW_MAC_LAST, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 3, GW_MAC_LAST, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 	d = frame_of(true, 0, 3, T0, T0 - 1000);
 	d.daddr[1] = 9;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 3, GW_MAC_LAST, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 3, GW_MAC_LAST, T0 - 1000) },
+	     WANT({ 0, BL_R_FORWARDED }));
 }
 
 static void l3__ttl(void **state)
@@ -118,15 +129,21 @@ static void l3__ttl(void **state)
 			if (ttl <= 1)
 				refuse(0, &d, BL_R_TTL);
 			else
-				step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+				step(0, &d, XDP_REDIRECT,
+				     (struct desc[]){ routed(d, 1, 1, T0 - 1000) },
+				     WANT({ 0, BL_R_FORWARDED }));
 		}
 	}
 }
 
-/* One hop less through every carry of the IP checksum: ip_id is chosen so that the checksum starts at the edges. */
+/*
+ * One hop less through every carry of the IP checksum: ip_id is chosen so that the checksum starts
+ * at the edges.
+ */
 static void l3__ip_checksum(void **state)
 {
-	static const __u16 edges[] = { 0x0000, 0x0001, 0x00ff, 0x0100, 0xfdff, 0xfe00, 0xfefe, 0xfeff, 0xff00, 0xff01, 0xfffe };
+	static const __u16 edges[] = { 0x0000, 0x0001, 0x00ff, 0x0100, 0xfdff, 0xfe00,
+				       0xfefe, 0xfeff, 0xff00, 0xff01, 0xfffe };
 	__u32 i, id, found = 0;
 
 	(void)state;
@@ -146,9 +163,11 @@ static void l3__ip_checksum(void **state)
 		if (id == 65536)
 			continue;
 		found++;
-		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) },
+		     WANT({ 0, BL_R_FORWARDED }));
 	}
-	assert_true(found >= sizeof(edges) / sizeof(*edges) - 1); /* one value may be the one that a sum cannot have */
+	/* one value may be the one that a sum cannot have */
+	assert_true(found >= sizeof(edges) / sizeof(*edges) - 1);
 }
 
 static void l3__no_route(void **state)
@@ -186,8 +205,8 @@ static void l3__no_forwarding(void **state)
 }
 
 /*
- * The neighbour is not known: Linux resolves it and sends the frame later, past this program. So it goes up as it came, but for a barrier that is
- * old to everybody, and its own barrier counts.
+ * The neighbour is not known: Linux resolves it and sends the frame later, past this program. So it
+ * goes up as it came, but for a barrier that is old to everybody, and its own barrier counts.
  */
 static void l3__neighbour_unknown(void **state)
 {
@@ -224,7 +243,8 @@ static void l3__mtu(void **state)
 		if (v & 2)
 			d.daddr[d.v6 ? 1 : 13] = 8;
 		d.body = room - (d.v6 ? 40 : 20) - 8 - 24;
-		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) }, WANT({ 0, BL_R_FORWARDED }));
+		step(0, &d, XDP_REDIRECT, (struct desc[]){ routed(d, 1, 1, T0 - 1000) },
+		     WANT({ 0, BL_R_FORWARDED }));
 		d.body++;
 		refuse(0, &d, BL_R_TOO_BIG);
 	}
@@ -242,7 +262,10 @@ static void l3__not_a_port(void **state)
 	refuse(0, &d, BL_R_UNKNOWN_PORT);
 }
 
-/* Several next hops: by addresses and ports, the same for every frame of a flow, and all of them used. */
+/*
+ * Several next hops: by addresses and ports, the same for every frame of a flow, and all of them
+ * used.
+ */
 static void l3__several_next_hops(void **state)
 {
 	struct desc d = frame_of(false, 0, 1, T0, T0 - 1000);
@@ -319,7 +342,10 @@ static void plain__every_pair_of_ports(void **state)
 				build(&f, &d);
 				build(&want, &r);
 				for (k = 0; k < 2; k++) {
-					/* another protocol than UDP: the IP checksum follows by hand */
+					/*
+					 * another protocol than UDP: the IP checksum follows by
+					 * hand
+					 */
 					struct frame *g = k ? &want : &f;
 					__u32 at = ip_off(&d), sum;
 
@@ -334,17 +360,22 @@ static void plain__every_pair_of_ports(void **state)
 				if (in == out) {
 					run_on(in, &f, &got, XDP_PASS);
 					same_frame(&got, &f);
-					counts_moved(sk->maps.counts, counted, 1, WANT({ in, BL_R_NOT_OURS }));
+					counts_moved(sk->maps.counts, counted, 1,
+						     WANT({ in, BL_R_NOT_OURS }));
 				} else if (out == 3) {
 					run_on(in, &f, &got, XDP_DROP);
-					counts_moved(sk->maps.counts, counted, 1, WANT({ in, BL_R_QUEUED }));
-					assert_int_equal(turn(sk->progs.bl_port_pace, &got), XDP_REDIRECT);
-					counts_moved(sk->maps.counts, counted, 1, WANT({ 3, BL_R_PACED }));
+					counts_moved(sk->maps.counts, counted, 1,
+						     WANT({ in, BL_R_QUEUED }));
+					assert_int_equal(turn(sk->progs.bl_port_pace, &got),
+							 XDP_REDIRECT);
+					counts_moved(sk->maps.counts, counted, 1,
+						     WANT({ 3, BL_R_PACED }));
 					same_frame(&got, &want);
 				} else {
 					run_on(in, &f, &got, XDP_REDIRECT);
 					same_frame(&got, &want);
-					counts_moved(sk->maps.counts, counted, 1, WANT({ in, BL_R_PASSED_ON }));
+					counts_moved(sk->maps.counts, counted, 1,
+						     WANT({ in, BL_R_PASSED_ON }));
 				}
 			}
 		}
@@ -409,17 +440,22 @@ static void path__obeyed(void **state)
 				build(&want, &r);
 				run_on(0, &f, &got, XDP_REDIRECT);
 				same_frame(&got, &want);
-				counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_TAKEN }));
+				counts_moved(sk->maps.counts, counted, 1,
+					     WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_TAKEN }));
 			}
 }
 
-/* No path, one that does not exist, from above, to a host below, paths turned off: as without it; but it stays in the frame where the switch is told so (path_keep). */
+/*
+ * No path, one that does not exist, from above, to a host below, paths turned off: as without it;
+ * but it stays in the frame where the switch is told so (path_keep).
+ */
 static void not_meant(__u32 keep)
 {
 	static const struct {
 		__u32 in, path;
 		bool below, off;
-	} t[] = { { 0, 0, false, false }, { 0, 3, false, false }, { 0, 15, false, false }, { 3, 2, false, false }, { 0, 1, true, false }, { 0, 2, false, true } };
+	} t[] = { { 0, 0, false, false }, { 0, 3, false, false }, { 0, 15, false, false },
+		  { 3, 2, false, false }, { 0, 1, true, false },  { 0, 2, false, true } };
 	__u32 i, v, used[NPORTS], k;
 
 	cfg.path_keep = keep;
@@ -435,8 +471,11 @@ static void not_meant(__u32 keep)
 				if (t[i].below)
 					host_addr(d.daddr, v, 2);
 				build(&f, &d);
-				/* a frame that came from port 3 may be sent back there by its hash */
-				if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[t[i].in], &f, &got) == XDP_PASS) {
+				/*
+				 * a frame that came from port 3 may be sent back there by its hash
+				 */
+				if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[t[i].in], &f,
+					    &got) == XDP_PASS) {
 					assert_int_equal(t[i].in, 3);
 					continue;
 				}
@@ -476,7 +515,8 @@ static void path__lost(void **state)
 	build(&want, (struct desc[]){ plain_routed(d, 1) });
 	run_on(0, &f, &got, XDP_REDIRECT);
 	same_frame(&got, &want);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_LOST }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ 0, BL_R_PASSED_ON }, { 0, BL_R_PATH_LOST }));
 }
 
 /* ---- TOP: paths, and tokens that are routed ---- */
@@ -503,7 +543,8 @@ static __u32 leaves_by(const struct frame *f, __u32 in, enum bl_reason why)
 }
 
 /*
- * Data of a flow goes up by the path that is computed for the opposite direction, as another switch with the same up ports in the same order does it for what comes back; and so does a frame of TOP
+ * Data of a flow goes up by the path that is computed for the opposite direction, as another switch
+ * with the same up ports in the same order does it for what comes back; and so does a frame of TOP
  * which has that hash for a source port. Both paths are in use.
  */
 static void path__symmetric(void **state)
@@ -514,20 +555,26 @@ static void path__symmetric(void **state)
 	path_setup();
 	cfg.path_by = BL_PATH_BY_FLOW;
 	set_cfg();
-	token_setup(&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
+	token_setup(
+		&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
 	for (v = 0; v < 2; v++)
 		for (k = 0; k < 64; k++) {
 			struct desc d = between(v, (__u16)(40000 + k), 5001);
-			struct top_desc t = { .d = between(v, 0, 0), .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN), .cls = 2 };
+			struct top_desc t = { .d = between(v, 0, 0),
+					      .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN),
+					      .cls = 2 };
 			struct bl_token_port all = { .ns_q20 = 0 };
-			__u64 a = v ? bl_top_addr6(d.saddr) : bl_top_addr4(bl_raw32(d.saddr + 12)), b = v ? bl_top_addr6(d.daddr) : bl_top_addr4(bl_raw32(d.daddr + 12));
+			__u64 a = v ? bl_top_addr6(d.saddr) : bl_top_addr4(bl_raw32(d.saddr + 12)),
+			      b = v ? bl_top_addr6(d.daddr) : bl_top_addr4(bl_raw32(d.daddr + 12));
 			struct frame f;
 			__u32 out;
 
 			d.tags = k & 1;
 			build(&f, &d);
 			out = leaves_by(&f, 0, BL_R_PASSED_ON);
-			assert_int_equal(out, cfg.path_port[bl_top_path(bl_top_flow_port(b, a, 5001, (__u16)(40000 + k)), 2)]);
+			assert_int_equal(
+				out, cfg.path_port[bl_top_path(
+					     bl_top_flow_port(b, a, 5001, (__u16)(40000 + k)), 2)]);
 			used[out]++;
 			/* the token carries the hash */
 			map_put(sk->maps.token_ports, 0, &all);
@@ -551,13 +598,17 @@ static void path__in_turn(void **state)
 	path_setup();
 	cfg.path_by = BL_PATH_BY_TURN;
 	set_cfg();
-	token_setup(&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
+	token_setup(
+		&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 });
 	build(&f, &d);
 	for (k = 0; k < 10; k++)
 		assert_int_equal(leaves_by(&f, 0, BL_R_PASSED_ON), cfg.path_port[k % 2]);
 }
 
-/* The bit of unscheduled frames goes on to the next switch in the router's own address, with and without paths, and not to hosts; frames without it do not get it from the router's. */
+/*
+ * The bit of unscheduled frames goes on to the next switch in the router's own address, with and
+ * without paths, and not to hosts; frames without it do not get it from the router's.
+ */
 static void unsched__routed(void **state)
 {
 	__u32 v, early, below;
@@ -566,7 +617,8 @@ static void unsched__routed(void **state)
 	path_setup();
 	ports[2].role = BL_PORT_HOST;
 	map_put(sk->maps.sw_ports, 2, &ports[2]);
-	token_setup(&(struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .unscheduled = 1, .frames = 8, .expiry = 8 });
+	token_setup(&(struct bl_token_cfg){
+		.on = 1, .mode = BL_TOKEN_DROP, .unscheduled = 1, .frames = 8, .expiry = 8 });
 	for (v = 0; v < 4; v++)
 		for (early = 0; early < 2; early++)
 			for (below = 0; below < 2; below++) {
@@ -582,7 +634,8 @@ static void unsched__routed(void **state)
 				build(&f, &d);
 				run_on(0, &f, &got, XDP_REDIRECT);
 				r = plain_routed(d, got.p[5]);
-				r.src[0] = (__u8)((r.src[0] & ~BL_EARLY_MAC0) | (early && !below ? BL_EARLY_MAC0 : 0));
+				r.src[0] = (__u8)((r.src[0] & ~BL_EARLY_MAC0) |
+						  (early && !below ? BL_EARLY_MAC0 : 0));
 				build(&want, &r);
 				same_frame(&got, &want);
 				assert_int_equal(got.p[5] == 2, below);
@@ -603,13 +656,20 @@ ODD(hop_by_hop, build(f, d); BYTE(14 + 6) = 0;)
 ODD(neighbour_found, build(f, d); BYTE(14 + 6) = 58; BYTE(14 + 40) = 136;)
 ODD(from_link_local, d->saddr[0] = 0xfe; d->saddr[1] = 0xbf; build(f, d);)
 
-/* What a router answers, refuses or takes for itself is for the kernel to do, and the frame is as it was. */
+/*
+ * What a router answers, refuses or takes for itself is for the kernel to do, and the frame is as
+ * it was.
+ */
 static void plain__left_to_the_kernel(void **state)
 {
-	static const struct odd both[] = { ODD_ROW(ttl_1, 0), ODD_ROW(to_another, 0), ODD_ROW(to_all, 0), ODD_ROW(to_the_router, 0), ODD_ROW(no_route, 0),
-					   ODD_ROW(no_neighbour, 0), ODD_ROW(too_big, 0), ODD_ROW(not_ip, 0), ODD_ROW(arp, 0) };
+	static const struct odd both[] = { ODD_ROW(ttl_1, 0),    ODD_ROW(to_another, 0),
+					   ODD_ROW(to_all, 0),   ODD_ROW(to_the_router, 0),
+					   ODD_ROW(no_route, 0), ODD_ROW(no_neighbour, 0),
+					   ODD_ROW(too_big, 0),  ODD_ROW(not_ip, 0),
+					   ODD_ROW(arp, 0) };
 	static const struct odd v4[] = { ODD_ROW(ip_options, 0) };
-	static const struct odd v6[] = { ODD_ROW(hop_by_hop, 0), ODD_ROW(neighbour_found, 0), ODD_ROW(from_link_local, 0) };
+	static const struct odd v6[] = { ODD_ROW(hop_by_hop, 0), ODD_ROW(neighbour_found, 0),
+					 ODD_ROW(from_link_local, 0) };
 	static const struct {
 		const struct odd *rows;
 		size_t n;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bl_switch_xdp over time: registers that never fall, joining late, exclusion after silence, lanes of a link and lanes of the switch, 256 ports. step()
- * compares every tree with the registers after each frame.
+ * bl_switch_xdp over time: registers that never fall, joining late, exclusion after silence, lanes
+ * of a link and lanes of the switch, 256 ports. step() compares every tree with the registers after
+ * each frame.
  */
 #include "switch_util.h"
 
-#define FLOOR (10 * DEAD_NS) /* how far behind what was given a new input may be: bl_join_floor() */
+#define FLOOR                                                                               \
+	(10 * DEAD_NS) /* how far behind what was given a new input may be: bl_join_floor() \
+			*/
 
 static struct desc from(__u32 port, __u64 b)
 {
@@ -51,7 +54,8 @@ static void reg__old_on_data(void **state)
 
 	(void)state;
 	all_live(b);
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
 	assert_int_equal(after.regs[0].lane[0].b, b);
 }
 
@@ -64,10 +68,15 @@ static void reg__promise_broken(void **state)
 	all_live(b);
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
 	d.ts = b - 1;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
-	/* judged by the register before this frame: its own barrier is above its message for every frame that queued */
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
+	/*
+	 * judged by the register before this frame: its own barrier is above its message for every
+	 * frame that queued
+	 */
 	d.b = d.c = d.ts + 100;
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
 	d.ts = d.b;
 	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
 	d.ts--;
@@ -89,17 +98,22 @@ static void join__in_any_order(void **state)
 
 		d = data_frame(p, (p + 1) % NPORTS, T0, mine);
 		if (p == 0) {
-			step(p, &d, XDP_REDIRECT, &d, WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
+			step(p, &d, XDP_REDIRECT, &d,
+			     WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
 			continue;
 		}
-		step(p, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
-		assert_int_equal(bl_tree_least(&after.trees[1]).b, mine); /* the minimum is below what was given: outputs stand still */
+		step(p, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+		     WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
+		/* the minimum is below what was given: outputs stand still */
+		assert_int_equal(bl_tree_least(&after.trees[1]).b, mine);
 	}
 	assert_int_equal(after.lanes[0].out[0].b, b);
 	assert_int_equal(after.lanes[0].out[1].b, b);
 }
 
-/* Far behind what the outputs were given, an input has a wrong clock: it waits, and stops nobody. */
+/*
+ * Far behind what the outputs were given, an input has a wrong clock: it waits, and stops nobody.
+ */
 static void join__waits_at_the_floor(void **state)
 {
 	const __u64 b = T0 - 1000;
@@ -171,7 +185,10 @@ static void join__two_lanes(void **state)
 
 /* ---- exclusion ---- */
 
-/* @n beacon intervals pass one by one, and only @port is heard: 100 ns behind the clock. Returns the last barrier. */
+/*
+ * @n beacon intervals pass one by one, and only @port is heard: 100 ns behind the clock. Returns
+ * the last barrier.
+ */
 static __u64 beats(__u32 port, __u64 *bus, int n)
 {
 	while (n--) {
@@ -199,10 +216,14 @@ static void exclude__after_silence(void **state)
 
 	(void)state;
 	all_live(b);
-	/* watch time was 1 ns when all were heard; searches every 250 us of it: after 300, 600, 900 and 1200 us; dead after 1000 */
+	/*
+	 * watch time was 1 ns when all were heard; searches every 250 us of it: after 300, 600, 900
+	 * and 1200 us; dead after 1000
+	 */
 	beats(0, &bus, 11);
 	/* and with each of these searches it is said that B stands still */
-	counts_moved(sk->maps.counts, counted, 11, WANT({ 0, BL_R_BEACON, 8 }, { 0, BL_R_RELAYED, 3 }));
+	counts_moved(sk->maps.counts, counted, 11,
+		     WANT({ 0, BL_R_BEACON, 8 }, { 0, BL_R_RELAYED, 3 }));
 	state_take(&after);
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 9 * BEACON_NS);
@@ -212,18 +233,30 @@ static void exclude__after_silence(void **state)
 	up = bus - 100;
 	d = from(0, up);
 	want = relayed(d, up, up);
-	want.relay[0].c = want.relay[1].c = b; /* C waits for the dead, until the controller's Resume */
+	/* C waits for the dead, until the controller's Resume */
+	want.relay[0].c = want.relay[1].c = b;
 	want.port = 3; /* both sets stood still: their clones are sent in any case */
-	step(0, &d, XDP_REDIRECT, &want, WANT({ 0, BL_R_RELAYED }, { 1, BL_R_EXCLUDED }, { 2, BL_R_EXCLUDED }, { 3, BL_R_EXCLUDED }));
+	step(0, &d, XDP_REDIRECT, &want,
+	     WANT({ 0, BL_R_RELAYED }, { 1, BL_R_EXCLUDED }, { 2, BL_R_EXCLUDED },
+		  { 3, BL_R_EXCLUDED }));
 	for (p = 1; p < NPORTS; p++)
-		assert_true(after.regs[p].lane[0].state == (BL_REG_DEAD | BL_REG_IN | BL_REG_HELD) && after.lives[p].death == 1);
+		assert_true(after.regs[p].lane[0].state ==
+				    (BL_REG_DEAD | BL_REG_IN | BL_REG_HELD) &&
+			    after.lives[p].death == 1);
 	assert_int_equal(after.lives[0].death, 0);
 	assert_int_equal(after.lanes[0].scan_ns, 1 + 12 * BEACON_NS);
-	/* one comes back, a little behind: it is in again at once, and the outputs stand still until it has caught up */
+	/*
+	 * one comes back, a little behind: it is in again at once, and the outputs stand still
+	 * until it has caught up
+	 */
 	d = data_frame(1, UPLINK, bus, up - 5000);
-	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent(d, up, b) }, WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
+	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent(d, up, b) },
+	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
 	assert_int_equal(bl_tree_least(&after.trees[0]).b, up - 5000);
-	/* another comes back with a wrong clock, far behind by then: it stays out, DEAD, and C stands still for it as for the first */
+	/*
+	 * another comes back with a wrong clock, far behind by then: it stays out, DEAD, and C
+	 * stands still for it as for the first
+	 */
 	bus += 2 * FLOOR;
 	beats(0, &bus, 1);
 	beats(1, &bus, 1);
@@ -253,7 +286,8 @@ static void exclude__edge(void **state)
 		feed(1, T0 - 900);
 		beats(0, &bus, 11);
 		state_take(&after);
-		assert_int_equal(after.lanes[0].scan_ns - after.regs[1].lane[0].heard_ns, 11 * BEACON_NS);
+		assert_int_equal(after.lanes[0].scan_ns - after.regs[1].lane[0].heard_ns,
+				 11 * BEACON_NS);
 		assert_true(excluded(3));
 		assert_int_equal(excluded(1), k);
 	}
@@ -339,7 +373,10 @@ static void exclude__not_after_a_standstill(void **state)
 	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
 }
 
-/* A lane that was announced and never heard is given up after dead_after; then the link joins with the others. */
+/*
+ * A lane that was announced and never heard is given up after dead_after; then the link joins with
+ * the others.
+ */
 static void exclude__lane_never_heard(void **state)
 {
 	struct desc d = beacon_frame(0, T0);
@@ -384,7 +421,8 @@ static void lanes__each_its_own(void **state)
 	(void)state;
 	two_lanes();
 	d = data_frame(0, 3, T0, b);
-	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_on(0, d, b, b) }, WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_on(0, d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
 	d = data_frame(1, 3, T0, b - 500);
 	d.csum = true;
 	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },
@@ -395,7 +433,8 @@ static void lanes__each_its_own(void **state)
 	assert_int_equal(after.carried[3].b[1], b - 500);
 	cfg.lane_of_cpu[net.cpu] = 1;
 	set_cfg();
-	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) }, WANT({ 1, BL_R_FORWARDED }));
+	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },
+	     WANT({ 1, BL_R_FORWARDED }));
 	/* a relayed beacon carries the lane, too, and only that lane's barriers */
 	d = beacon_frame(1, b + 1);
 	want = relayed(d, b + 1, b + 1);
@@ -412,7 +451,9 @@ static void steered(__u32 port, const struct desc *d, const struct counted *coun
 	state_take(&before);
 	step(port, d, XDP_REDIRECT, d, counters, n);
 	if (memcmp(&before, &after, sizeof(before)))
-		fail_msg("%s: a frame that went home changed a register, tree, lane or carried barrier before", doing);
+		fail_msg("%s: a frame that went home changed a register, tree, lane or carried "
+			 "barrier before",
+			 doing);
 	map_get(sk->maps.sw_homing, port, &now);
 	assert_int_equal(now.sent, was.sent + 1);
 	assert_int_equal(now.taken, was.taken);
@@ -421,14 +462,16 @@ static void steered(__u32 port, const struct desc *d, const struct counted *coun
 }
 
 /*
- * A lane has one writer: what comes in on another CPU goes to that of its port, and what comes in there is behind it until nothing is on its way any more. This CPU is home where struct bl_homing says so; the entry of
- * another one is in use only if there is one.
+ * A lane has one writer: what comes in on another CPU goes to that of its port, and what comes in
+ * there is behind it until nothing is on its way any more. This CPU is home where struct bl_homing
+ * says so; the entry of another one is in use only if there is one.
  */
 static void homing__in_order(void **state)
 {
 	const __u32 other = net.cpu ? 0 : 1;
 	struct desc d = beacon_frame(1, T0 - 1000), data = data_frame(1, 3, T0, T0 - 900);
-	struct bpf_cpumap_val v = { .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
+	struct bpf_cpumap_val v = { .qsize = 64,
+				    .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
 	struct bl_homing h;
 
 	(void)state;
@@ -459,13 +502,18 @@ static void homing__in_order(void **state)
 	assert_int_equal(after.regs[1].lane[0].b, T0 - 1000);
 	map_get(sk->maps.sw_ports, 1, &ports[1]);
 	assert_int_equal(ports[1].home_lane, 0);
-	step(1, &data, XDP_REDIRECT, (struct desc[]){ sent(data, T0 - 2000, T0 - 2000) }, WANT({ 1, BL_R_FORWARDED }));
+	step(1, &data, XDP_REDIRECT, (struct desc[]){ sent(data, T0 - 2000, T0 - 2000) },
+	     WANT({ 1, BL_R_FORWARDED }));
 }
 
 /* Port 1 is away, with so many frames sent and taken; nothing moved for @still of watch time. */
 static void away(__u32 sent, __u32 taken, __u64 still)
 {
-	struct bl_homing h = { .cpu = (__u32)net.cpu, .sent = sent, .taken = taken, .most = 4, .moved_ns = after.lanes[0].watch_ns - still };
+	struct bl_homing h = { .cpu = (__u32)net.cpu,
+			       .sent = sent,
+			       .taken = taken,
+			       .most = 4,
+			       .moved_ns = after.lanes[0].watch_ns - still };
 
 	ports[1].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
@@ -486,7 +534,10 @@ static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t 
 	assert_int_equal(ports[1].home_lane, 0);
 }
 
-/* The CPU map is never full; what does not come out of it is given up when nothing has for a second of watch time, and may come all the same. */
+/*
+ * The CPU map is never full; what does not come out of it is given up when nothing has for a second
+ * of watch time, and may come all the same.
+ */
 static void homing__edges(void **state)
 {
 	const __u32 other = net.cpu ? 0 : 1;
@@ -500,7 +551,10 @@ static void homing__edges(void **state)
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_HOME_FULL }));
 	map_get(sk->maps.sw_homing, 1, &h);
 	assert_true(h.sent == 8 && h.taken == 4);
-	/* watch time goes on by an interval at most from frame to frame, and only by those that are handled */
+	/*
+	 * watch time goes on by an interval at most from frame to frame, and only by those that are
+	 * handled
+	 */
 	away(5, 3, BL_HOMING_NS);
 	steered(1, &d, WANT({ 1, BL_R_STEERED }));
 	away(5, 3, BL_HOMING_NS + 1);
@@ -511,7 +565,9 @@ static void homing__edges(void **state)
 	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
 	set_cfg();
 	if (libbpf_num_possible_cpus() > 1) {
-		struct bpf_cpumap_val v = { .qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
+		struct bpf_cpumap_val v = {
+			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home)
+		};
 
 		map_put(sk->maps.sw_home, other, &v);
 		h = (struct bl_homing){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
@@ -582,7 +638,8 @@ static void lanes__eight(void **state)
 	d.lane = 7;
 	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
 	d = data_frame(3, 1, T0, b);
-	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent_on(7, d, b, b) }, WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
+	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent_on(7, d, b, b) },
+	     WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
 }
 
 /* ---- many ports ---- */
@@ -597,7 +654,10 @@ static __u32 random_below(__u32 n)
 	return (__u32)(random_state >> 32) % n;
 }
 
-/* Any tree size, any port, any order: leaves and inner nodes stay right, outputs never fall and never pass the minimum. */
+/*
+ * Any tree size, any port, any order: leaves and inner nodes stay right, outputs never fall and
+ * never pass the minimum.
+ */
 static void trees__many_ports(void **state)
 {
 	static const __u32 sizes[] = { 4, 5, 16, 64, 255, 256 };
@@ -631,10 +691,17 @@ static void trees__many_ports(void **state)
 			state_take(&after);
 			trees_right(&after);
 			for (s = 0; s < 2; s++) {
-				const struct bl_pair *o = &after.lanes[0].out[s], root = bl_tree_least(&after.trees[s]);
+				const struct bl_pair *o = &after.lanes[0].out[s],
+						     root = bl_tree_least(&after.trees[s]);
 
-				assert_true(o->b == (root.b != BL_LEAF_NONE && root.b > last.out[s].b ? root.b : last.out[s].b));
-				assert_true(o->c == (root.c != BL_LEAF_NONE && root.c > last.out[s].c ? root.c : last.out[s].c));
+				assert_true(o->b ==
+					    (root.b != BL_LEAF_NONE && root.b > last.out[s].b
+						     ? root.b
+						     : last.out[s].b));
+				assert_true(o->c ==
+					    (root.c != BL_LEAF_NONE && root.c > last.out[s].c
+						     ? root.c
+						     : last.out[s].c));
 			}
 			last = after.lanes[0];
 		}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP at a switch that forwards by its table: what bl_switch_xdp makes of tokens and signals, and bl_port_pace of those that wait. Ports 1 and 2 are metered, 0 and 3 are not. By Linux's routes in
+ * TOP at a switch that forwards by its table: what bl_switch_xdp makes of tokens and signals, and
+ * bl_port_pace of those that wait. Ports 1 and 2 are metered, 0 and 3 are not. By Linux's routes in
  * test_switch_l3.c; the arithmetic in tests/unit/test_token_core.c and test_token_model.c.
  */
 #include "switch_util.h"
@@ -8,7 +9,7 @@
 #include "token_util.h"
 
 #define TOKEN_SLOTS 200
-#define QUEUES	    BL_PORT_QUEUE(NPORTS, 0)
+#define QUEUES      BL_PORT_QUEUE(NPORTS, 0)
 
 static struct bl_token_cfg top;
 
@@ -105,7 +106,9 @@ static void ahead(__u32 port, __u32 halves)
 	map_put(sk->maps.token_ports, port, &p);
 }
 
-/* The pacer's time for the port is now: what it remembers is of before the test changed something. */
+/*
+ * The pacer's time for the port is now: what it remembers is of before the test changed something.
+ */
 static void look_again(__u32 port)
 {
 	struct bl_due d = due_get();
@@ -159,10 +162,15 @@ static void drop__passed_as_it_came(void **state)
 
 static enum bl_reason fate(__u64 halves, __u32 cls)
 {
-	return halves > 2ULL * top.expiry ? BL_R_TOKEN_EXPIRED : halves > 2ULL * (7 - cls) ? BL_R_TOKEN_LIMIT : BL_R_TOKEN_PASSED;
+	return halves > 2ULL * top.expiry  ? BL_R_TOKEN_EXPIRED
+	       : halves > 2ULL * (7 - cls) ? BL_R_TOKEN_LIMIT
+					   : BL_R_TOKEN_PASSED;
 }
 
-/* Half a token time before each class's limit and half a token time beyond it; and beyond the expiry, where that is less. */
+/*
+ * Half a token time before each class's limit and half a token time beyond it; and beyond the
+ * expiry, where that is less.
+ */
 static void drop__limits(void **state)
 {
 	__u32 expiry, halves, sure = 0, rows = 0;
@@ -186,16 +194,26 @@ static void drop__limits(void **state)
 				began = mono_now();
 				ahead(3, halves);
 				word = token_port(3).out_q20;
-				verdict = run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
+				verdict =
+					run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
 				took = mono_now() - began;
 				now = token_counts(3);
-				why = now.passed[cls] > was.passed[cls] ? BL_R_TOKEN_PASSED : now.limit[cls] > was.limit[cls] ? BL_R_TOKEN_LIMIT : BL_R_TOKEN_EXPIRED;
+				why = now.passed[cls] > was.passed[cls] ? BL_R_TOKEN_PASSED
+				      : now.limit[cls] > was.limit[cls] ? BL_R_TOKEN_LIMIT
+									: BL_R_TOKEN_EXPIRED;
 				counts_moved(sk->maps.counts, counted, 1, WANT({ 0, why }));
 				same_frame(&out, &f);
-				assert_int_equal(now.passed[cls] + now.limit[cls] + now.expired[cls], was.passed[cls] + was.limit[cls] + was.expired[cls] + 1);
-				assert_int_equal(verdict, why == BL_R_TOKEN_PASSED ? XDP_REDIRECT : XDP_DROP);
-				assert_int_equal(token_port(3).out_q20 != word, why == BL_R_TOKEN_PASSED);
-				/* a machine that took half a token time for it (an emulated one) sees less ahead */
+				assert_int_equal(
+					now.passed[cls] + now.limit[cls] + now.expired[cls],
+					was.passed[cls] + was.limit[cls] + was.expired[cls] + 1);
+				assert_int_equal(verdict, why == BL_R_TOKEN_PASSED ? XDP_REDIRECT
+										   : XDP_DROP);
+				assert_int_equal(token_port(3).out_q20 != word,
+						 why == BL_R_TOKEN_PASSED);
+				/*
+				 * a machine that took half a token time for it (an emulated one)
+				 * sees less ahead
+				 */
 				if (took < SLOW_NS / 2) {
 					assert_int_equal(why, fate(halves, cls));
 					sure++;
@@ -207,7 +225,10 @@ static void drop__limits(void **state)
 	assert_int_equal(token_counts(3).lost, 0);
 }
 
-/* A burst of each class: as many pass as its class may, and what the group's rate allows while the test runs. */
+/*
+ * A burst of each class: as many pass as its class may, and what the group's rate allows while the
+ * test runs.
+ */
 static void drop__burst(void **state)
 {
 	struct frame f, out;
@@ -222,7 +243,9 @@ static void drop__burst(void **state)
 		build_top(&f, &t);
 		ahead(3, 0);
 		began = mono_now();
-		for (n = 0; run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) == XDP_REDIRECT; n++)
+		for (n = 0;
+		     run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) == XDP_REDIRECT;
+		     n++)
 			;
 		assert_true(n >= 8u - cls && n <= 8 - cls + (mono_now() - began) / SLOW_NS + 1);
 		assert_int_equal(token_counts(3).passed[cls], n);
@@ -231,7 +254,10 @@ static void drop__burst(void **state)
 	counts_take(sk->maps.counts, counted);
 }
 
-/* On a metered port tokens have passed the limit when they come into its queues: best class first, and no further limit. */
+/*
+ * On a metered port tokens have passed the limit when they come into its queues: best class first,
+ * and no further limit.
+ */
 static void drop__metered(void **state)
 {
 	struct frame data;
@@ -263,10 +289,18 @@ static void in__refused(void **state)
 		__u32 cut;
 		enum bl_reason why;
 	} t[] = {
-		{ 0x11, 6, 0, 0, BL_R_TOKEN_CLASS },	 { 0x11, 255, 0, 0, BL_R_TOKEN_CLASS },	 { 0x11, 0, 0, 1, BL_R_SHORT },
-		{ 0x11, 0, 0, 4, BL_R_SHORT },		 { 0x11, 0, 25, 0, BL_R_BAD_LENGTH },	 { 0x11, 0, 27, 0, BL_R_BAD_LENGTH },
-		{ 0x11, 0, 0xffff, 0, BL_R_BAD_LENGTH }, { 0x01, 0, 0, 0, BL_R_BAD_VERSION },	 { 0x21, 0, 0, 0, BL_R_BAD_VERSION },
-		{ 0x10, 0, 0, 0, BL_R_BAD_OPCODE },	 { 0x10 | BL_TOP_OPCODE_LIMIT, 0, 0, 0, BL_R_BAD_OPCODE }, { 0x1f, 0, 0, 0, BL_R_BAD_OPCODE },
+		{ 0x11, 6, 0, 0, BL_R_TOKEN_CLASS },
+		{ 0x11, 255, 0, 0, BL_R_TOKEN_CLASS },
+		{ 0x11, 0, 0, 1, BL_R_SHORT },
+		{ 0x11, 0, 0, 4, BL_R_SHORT },
+		{ 0x11, 0, 25, 0, BL_R_BAD_LENGTH },
+		{ 0x11, 0, 27, 0, BL_R_BAD_LENGTH },
+		{ 0x11, 0, 0xffff, 0, BL_R_BAD_LENGTH },
+		{ 0x01, 0, 0, 0, BL_R_BAD_VERSION },
+		{ 0x21, 0, 0, 0, BL_R_BAD_VERSION },
+		{ 0x10, 0, 0, 0, BL_R_BAD_OPCODE },
+		{ 0x10 | BL_TOP_OPCODE_LIMIT, 0, 0, 0, BL_R_BAD_OPCODE },
+		{ 0x1f, 0, 0, 0, BL_R_BAD_OPCODE },
 		{ 0x12, 0, 25, 0, BL_R_BAD_LENGTH },
 	};
 	__u32 v, bad = 0;
@@ -350,7 +384,10 @@ static void in__signals_before_all(void **state)
 	assert_int_equal(token_port(0).in_q20, 0);
 }
 
-/* A host that sends more tokens, or signals, than its link may bring: stopped where it comes in, whatever the output and class; others are not concerned. */
+/*
+ * A host that sends more tokens, or signals, than its link may bring: stopped where it comes in,
+ * whatever the output and class; others are not concerned.
+ */
 static void in__flood(void **state)
 {
 	static const __u8 ops[] = { BL_TOP_TOKEN, BL_TOP_SYNC, BL_TOP_FIN };
@@ -369,7 +406,8 @@ static void in__flood(void **state)
 		for (n = 0;; n++) {
 			t.cls = ops[i] == BL_TOP_TOKEN ? n % BL_TOP_CLASSES : 0;
 			build_top(&f, &t);
-			if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) != XDP_REDIRECT)
+			if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) !=
+			    XDP_REDIRECT)
 				break;
 		}
 		same_frame(&out, &f);
@@ -384,13 +422,18 @@ static void in__flood(void **state)
 	}
 	n = passed[1] + passed[2];
 	assert_int_equal(token_counts(0).signals, n); /* those that were let in */
-	counts_moved(sk->maps.counts, counted, passed[0] + n + 3, WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n }, { 0, BL_R_TOKEN_FLOOD, 3 }));
+	counts_moved(sk->maps.counts, counted, passed[0] + n + 3,
+		     WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n },
+			  { 0, BL_R_TOKEN_FLOOD, 3 }));
 	token_in(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
 
 /* ---- mode pace ---- */
 
-/* Two at once, best first; then none before the group's rate allows it; data that comes meanwhile does not wait for that. */
+/*
+ * Two at once, best first; then none before the group's rate allows it; data that comes meanwhile
+ * does not wait for that.
+ */
 static void pace__strict_and_limited(void **state)
 {
 	struct frame data, sync;
@@ -412,7 +455,10 @@ static void pace__strict_and_limited(void **state)
 	idle();
 	assert_true(due_get().at[1] > mono_now());
 	assert_int_equal(due_get().next, due_get().at[1]);
-	/* the pacer's time for this port is that of the next token; what else comes makes it earlier */
+	/*
+	 * the pacer's time for this port is that of the next token; what else comes makes it
+	 * earlier
+	 */
 	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
 	assert_true(due_get().at[1] <= mono_now());
 	comes_in(0, &sync, XDP_DROP, BL_R_QUEUED);
@@ -454,14 +500,18 @@ static void pace__limit_of_a_class(void **state)
 	token_in(0, 3, 4, XDP_REDIRECT, BL_R_TOKEN_PASSED);
 }
 
-/* Tokens that waited for too long are thrown away, by the pacer and by tokens that find the queue full of them; each is counted once. */
+/*
+ * Tokens that waited for too long are thrown away, by the pacer and by tokens that find the queue
+ * full of them; each is counted once.
+ */
 static void pace__expired(void **state)
 {
 	struct frame out, data;
 	int i;
 
 	(void)state;
-	no_budget(0); /* expiry 64: the fresh token has 0.4 s to be sent, on a machine that is slow and busy */
+	/* expiry 64: the fresh token has 0.4 s to be sent, on a machine that is slow and busy */
+	no_budget(0);
 	ahead(1, 200); /* none may go at once */
 	for (i = 0; i < 8; i++)
 		token_in(0, 1, 3, XDP_DROP, BL_R_QUEUED);
@@ -474,7 +524,8 @@ static void pace__expired(void **state)
 
 		build_top(&f, &t);
 		run_on(0, &f, &out, XDP_DROP);
-		counts_moved(sk->maps.counts, counted, 9, WANT({ 0, BL_R_QUEUED }, { 1, BL_R_TOKEN_EXPIRED, 8 }));
+		counts_moved(sk->maps.counts, counted, 9,
+			     WANT({ 0, BL_R_QUEUED }, { 1, BL_R_TOKEN_EXPIRED, 8 }));
 	}
 	assert_int_equal(token_counts(1).expired[3], 8);
 	assert_int_equal(balanced(QUEUES), 2);
@@ -496,7 +547,8 @@ static void pace__data_first(void **state)
 	static const struct {
 		__u32 tokens, data;
 		int cls; /* -1: data */
-	} t[] = { { 0, 0, -1 }, { 0, 1, -1 }, { 0, 100, 0 }, { 1, 100, 1 }, { 100, 100, -1 }, { 100, 0, -1 } };
+	} t[] = { { 0, 0, -1 },  { 0, 1, -1 },     { 0, 100, 0 },
+		  { 1, 100, 1 }, { 100, 100, -1 }, { 100, 0, -1 } };
 	struct bl_token_port p;
 	struct frame data, token, out;
 	__u64 since;
@@ -513,13 +565,17 @@ static void pace__data_first(void **state)
 		struct top_desc d = token_of(0, 1, false, t[i].cls < 0 ? 0 : (__u8)t[i].cls);
 
 		build_top(&token, &d);
-		/* anew for each row, and once more where the machine stood still: tokens would grow old, and what is ahead would be so no more */
+		/*
+		 * anew for each row, and once more where the machine stood still: tokens would grow
+		 * old, and what is ahead would be so no more
+		 */
 		do {
 			pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
 			map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
 			since = mono_now();
 			for (cls = 0; cls < 2; cls++)
-				token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP, BL_R_QUEUED);
+				token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP,
+					 BL_R_QUEUED);
 			comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
 			ahead(1, t[i].tokens);
 			p = token_port(1);
@@ -573,15 +629,19 @@ static void unsched__one_full_frame(void **state)
 	same_frame(&out, &want);
 }
 
-/* One full frame is BL_QUEUE_FRAME_MAX bytes: in one frame or in several, exactly so many, and not one more. */
+/*
+ * One full frame is BL_QUEUE_FRAME_MAX bytes: in one frame or in several, exactly so many, and not
+ * one more.
+ */
 static void unsched__exactly_one_full_frame(void **state)
 {
 	static const struct {
 		__u32 first, second;
 		bool fits;
 	} t[] = {
-		{ BL_QUEUE_FRAME_MAX - 60, 60, true }, { BL_QUEUE_FRAME_MAX - 60, 61, false }, { BL_QUEUE_FRAME_MAX - 61, 60, true },
-		{ 61, BL_QUEUE_FRAME_MAX - 60, false }, { BL_QUEUE_FRAME_MAX, 60, false },
+		{ BL_QUEUE_FRAME_MAX - 60, 60, true }, { BL_QUEUE_FRAME_MAX - 60, 61, false },
+		{ BL_QUEUE_FRAME_MAX - 61, 60, true }, { 61, BL_QUEUE_FRAME_MAX - 60, false },
+		{ BL_QUEUE_FRAME_MAX, 60, false },
 	};
 	struct frame f, out;
 	size_t i;
@@ -589,7 +649,8 @@ static void unsched__exactly_one_full_frame(void **state)
 	(void)state;
 	top.unscheduled = 1;
 	set_top();
-	ports[1].mtu = BL_QUEUE_FRAME_MAX - 14; /* as with two tags; then the longest frame may pass */
+	/* as with two tags; then the longest frame may pass */
+	ports[1].mtu = BL_QUEUE_FRAME_MAX - 14;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
@@ -601,7 +662,8 @@ static void unsched__exactly_one_full_frame(void **state)
 		raw_frame(&f, 0, 1, t[i].second, 1);
 		f.p[6] |= BL_EARLY_MAC0;
 		run_on(0, &f, &out, XDP_DROP);
-		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, t[i].fits ? BL_R_QUEUED : BL_R_QUEUE_FULL }));
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ 0, t[i].fits ? BL_R_QUEUED : BL_R_QUEUE_FULL }));
 		assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, t[i].fits ? 2 : 1);
 	}
 }
@@ -653,7 +715,10 @@ static void random_round(struct ends *e)
 	__u32 i, k, cls;
 
 	no_budget(0);
-	/* how long a token lives, in frames of this machine: of port 1 a hundred, so that its queues fill, of port 2 ten, so that they grow old */
+	/*
+	 * how long a token lives, in frames of this machine: of port 1 a hundred, so that its
+	 * queues fill, of port 2 ten, so that they grow old
+	 */
 	build_top(&f, (struct top_desc[]){ token_of(0, 3, false, 0) });
 	life = mono_now();
 	for (i = 0; i < 16; i++)
@@ -678,7 +743,8 @@ static void random_round(struct ends *e)
 		x ^= x << 17;
 		r = (__u32)(x >> 20);
 		if (r % 10 < 6) {
-			struct top_desc t = token_of(0, 1 + (r >> 8 & 1), r >> 9 & 1, (__u8)((r >> 10) % BL_TOP_CLASSES));
+			struct top_desc t = token_of(0, 1 + (r >> 8 & 1), r >> 9 & 1,
+						     (__u8)((r >> 10) % BL_TOP_CLASSES));
 
 			if (!((r >> 14) % 8))
 				t.opcode = BL_TOP_OPCODE_BYTE(BL_TOP_SYNC);
@@ -716,8 +782,11 @@ static void random_round(struct ends *e)
 	assert_int_equal(e->expired, sum);
 }
 
-/* Tokens of all classes, data and signals for two ports, more than fit, turns, and times when tokens grow old, at random: each frame has one end, and slots are not lost. Where a pause makes the life of a token longer or shorter
- * than was meant, there is another round. */
+/*
+ * Tokens of all classes, data and signals for two ports, more than fit, turns, and times when
+ * tokens grow old, at random: each frame has one end, and slots are not lost. Where a pause makes
+ * the life of a token longer or shorter than was meant, there is another round.
+ */
 static void property__nothing_is_lost(void **state)
 {
 	struct ends e = { .x = mono_now() | 1 };
@@ -727,7 +796,8 @@ static void property__nothing_is_lost(void **state)
 	print_message("seed %llu\n", (unsigned long long)e.x);
 	for (round = 0; round < 50 && !(e.refused > 20 && e.expired > 20 && e.gone > 400); round++)
 		random_round(&e);
-	print_message("%llu refused, %llu expired, %llu sent, %d rounds\n", e.refused, e.expired, e.gone, round);
+	print_message("%llu refused, %llu expired, %llu sent, %d rounds\n", e.refused, e.expired,
+		      e.gone, round);
 	assert_true(e.refused > 20 && e.expired > 20 && e.gone > 400);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a host that sends: bl_hold_xdp makes flows of what applications send, bl_host_pace asks for tokens, bl_host_xdp answers them. Every frame is compared byte for byte with one that is built from its
- * description (top_util.h).
+ * TOP on a host that sends: bl_hold_xdp makes flows of what applications send, bl_host_pace asks
+ * for tokens, bl_host_xdp answers them. Every frame is compared byte for byte with one that is
+ * built from its description (top_util.h).
  */
 #include "top_util.h"
 
@@ -25,7 +26,8 @@ static void sync__byte_exact(void **state)
 		paced(&f);
 		idle();
 		t = tx_get(1);
-		assert_true(t.state == BL_TOP_ASKING && t.frames == 2 && t.syncs == 1 && t.tag && t.port == BL_BE16(flow_port(&s)));
+		assert_true(t.state == BL_TOP_ASKING && t.frames == 2 && t.syncs == 1 && t.tag &&
+			    t.port == BL_BE16(flow_port(&s)));
 		assert_int_equal(balanced(QUEUES), 2);
 		assert_int_equal(queue_get(BL_HOLD_QUEUE(1, 1)).put, 2);
 	}
@@ -80,7 +82,8 @@ static void hold__no_more_numbers(void **state)
 	due_put(&d);
 	build(&f, &a);
 	give(&f, BL_R_HOLD_DESTS);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(sk->maps.hold_free), NULL, &n, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(sk->maps.hold_free), NULL, &n, BPF_ANY),
+			 0);
 	give(&f, BL_R_HELD);
 	assert_int_equal(tx_get(77).frames, 1);
 }
@@ -100,7 +103,8 @@ static void hold__while_its_number_is_closed(void **state)
 	give(&f, BL_R_HELD);
 	for (n = 2; n < 8 && tx_get(n).key.proto != BL_TOP_SHARED; n++)
 		;
-	assert_true(tx_get(n).key.proto == BL_TOP_SHARED && tx_get(n).frames == 2 && !tx_get(n).key.sport);
+	assert_true(tx_get(n).key.proto == BL_TOP_SHARED && tx_get(n).frames == 2 &&
+		    !tx_get(n).key.sport);
 	assert_int_equal(tx_get(1).frames, 1);
 	d.pins = 0;
 	map_put(sk->maps.hold_macs, 1, &d);
@@ -113,7 +117,8 @@ static void give_at_once(const struct frame *f)
 	struct frame out;
 
 	assert_int_equal(run_xdp(sk->progs.bl_hold_xdp, net.ifindex[1], f, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_HOLD, BL_R_NO_TOKEN }, { BL_HC_HOLD, BL_R_HELD }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_HOLD, BL_R_NO_TOKEN }, { BL_HC_HOLD, BL_R_HELD }));
 	paced(f);
 	idle();
 }
@@ -123,7 +128,8 @@ static void tcp(struct frame *f, bool v6, __u32 words, __u32 payload)
 {
 	struct desc d = app_frame(2, 1001, v6);
 
-	d.body = words * 4 + payload - 8 - 24; /* build() makes UDP and the 24 bytes of our header before it */
+	/* build() makes UDP and the 24 bytes of our header before it */
+	d.body = words * 4 + payload - 8 - 24;
 	build(f, &d);
 	f->p[v6 ? 20 : 23] = 6;
 	f->p[v6 ? 66 : 46] = (__u8)(words << 4);
@@ -154,7 +160,8 @@ static void control__goes_at_once(void **state)
 	raw_frame(&f, 1, 2, 100, 3);
 	turn(sk->progs.bl_host_pace, &(struct frame){ 0 });
 	turn(sk->progs.bl_host_pace, &(struct frame){ 0 });
-	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_PACED, 2 })); /* their SYNCs */
+	/* their SYNCs */
+	counts_moved(sk->maps.counts, counted, 2, WANT({ BL_HC_PACE, BL_R_PACED, 2 }));
 	give_at_once(&f); /* no IP */
 	d.tags = 1;
 	build(&f, &d);
@@ -185,15 +192,20 @@ static void token__becomes_the_held_frame(void **state)
 		add_echo(&b, 1, t.seq);
 		comes(&f, &b, XDP_TX, BL_R_TOKEN_USED);
 		x = tx_get(1);
-		assert_true(x.state == BL_TOP_CREDITED && x.tokens == 2 && x.seq == t.seq && !x.wasted && !x.refused);
+		assert_true(x.state == BL_TOP_CREDITED && x.tokens == 2 && x.seq == t.seq &&
+			    !x.wasted && !x.refused);
 		assert_int_equal(balanced(QUEUES), 0);
 	}
 }
 
-/* Every length that a frame may have, from the shortest to the longest with and without room for the echo. */
+/*
+ * Every length that a frame may have, from the shortest to the longest with and without room for
+ * the echo.
+ */
 static void token__lengths(void **state)
 {
-	static const __u32 body[] = { 0, 1, 1440 - 24, 1502 - 66, 1503 - 66, 1506 - 66, 1507 - 66, 1522 - 66 };
+	static const __u32 body[] = { 0,         1,         1440 - 24, 1502 - 66,
+				      1503 - 66, 1506 - 66, 1507 - 66, 1522 - 66 };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(body) / sizeof(body[0]); i++) {
@@ -254,11 +266,22 @@ static void token__wasted_becomes_a_stop(void **state)
 				refused(&f, BL_R_TOKEN_WASTED);
 				continue;
 			}
-			stop = (struct topd){ .v6 = v6, .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = BL_TOP_STOP, .bare = true, .flow = 1, .seq = ++sig, .tag = t.tag, .ts = bus_now };
+			stop = (struct topd){ .v6 = v6,
+					      .sender = 1,
+					      .receiver = 2,
+					      .sport = 1001,
+					      .dport = 53,
+					      .op = BL_TOP_STOP,
+					      .bare = true,
+					      .flow = 1,
+					      .seq = ++sig,
+					      .tag = t.tag,
+					      .ts = bus_now };
 			build_top(&want, &stop);
 			comes(&f, &want, XDP_TX, BL_R_TOKEN_STOP);
 		}
-		assert_true(tx_get(1).wasted == 2 * BL_TOP_STOP_EACH && tx_get(1).stops == 2 && tx_get(1).tokens == 1 && tx_get(1).state == BL_TOP_IDLE);
+		assert_true(tx_get(1).wasted == 2 * BL_TOP_STOP_EACH && tx_get(1).stops == 2 &&
+			    tx_get(1).tokens == 1 && tx_get(1).state == BL_TOP_IDLE);
 		/* the next frame asks anew */
 		held(1001, 2, v6);
 		stop = sync_of(1001, 1, ++sig, 1, v6);
@@ -320,7 +343,10 @@ static void token__refusals(void **state)
 	comes(&f, &b, XDP_TX, BL_R_TOKEN_USED);
 }
 
-/* A socket's small frame cannot grow: then the pacer sends the answer. (Linux 6.1's veth gives every such frame a page of its own: there it can.) */
+/*
+ * A socket's small frame cannot grow: then the pacer sends the answer. (Linux 6.1's veth gives
+ * every such frame a page of its own: there it can.)
+ */
 static void token__that_cannot_grow(void **state)
 {
 	struct desc d = app_frame(2, 1001, false);
@@ -335,13 +361,17 @@ static void token__that_cannot_grow(void **state)
 	give(&a, BL_R_HELD);
 	t = token_of(1001, 1, 1);
 	build_top(&f, &t);
-	assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], bpf_program__fd(sk->progs.bl_host_xdp), XDP_FLAGS_DRV_MODE, NULL), 0);
+	assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], bpf_program__fd(sk->progs.bl_host_xdp),
+					XDP_FLAGS_DRV_MODE, NULL),
+			 0);
 	assert_int_equal(send(fd, f.p, f.n, 0), f.n);
 	/* counting is the last thing that the program does */
 	for (i = 0; i < 10000; i++) {
 		counts_take(sk->maps.counts, now);
-		if (now[BL_HC_INGRESS].n[BL_R_TOKEN_USED] + now[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] !=
-		    counted[BL_HC_INGRESS].n[BL_R_TOKEN_USED] + counted[BL_HC_INGRESS].n[BL_R_TOKEN_PACED])
+		if (now[BL_HC_INGRESS].n[BL_R_TOKEN_USED] +
+			    now[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] !=
+		    counted[BL_HC_INGRESS].n[BL_R_TOKEN_USED] +
+			    counted[BL_HC_INGRESS].n[BL_R_TOKEN_PACED])
 			break;
 		usleep(1000);
 	}
@@ -358,7 +388,10 @@ static void token__that_cannot_grow(void **state)
 	assert_int_equal(balanced(QUEUES), 0);
 }
 
-/* A queue whose entry lies about its length: the token's frame cannot become that, nor can the pacer's. */
+/*
+ * A queue whose entry lies about its length: the token's frame cannot become that, nor can the
+ * pacer's.
+ */
 static void token__answer_that_fits_no_frame(void **state)
 {
 	struct bl_queue q;
@@ -400,7 +433,9 @@ static void hint__in_the_sync(void **state)
 	struct frame f;
 
 	(void)state;
-	top.rules[0] = (struct bl_top_rule){ .port = 53, .proto = 17, .bytes = 777, .deadline_us = 5, .coflow = 6 };
+	top.rules[0] = (struct bl_top_rule){
+		.port = 53, .proto = 17, .bytes = 777, .deadline_us = 5, .coflow = 6
+	};
 	set_top();
 	hint(1001, 2, 123456789);
 	hint(1002, 3, 123456789); /* being written: it does not count, the rule does */
@@ -430,7 +465,8 @@ static void hint__in_the_sync(void **state)
 static void with_priority(const struct frame *f, __u32 priority)
 {
 	struct __sk_buff ctx = { .priority = priority };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->p, .data_size_in = f->n, .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = 1);
 
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_hint), &o), 0);
 	assert_int_equal(o.retval, 0); /* it goes on */
@@ -441,8 +477,12 @@ static void priority__says_a_class(void **state)
 	static const struct {
 		__u32 priority;
 		__u64 bytes;
-	} t[] = { { 0, 0 },			  { 1, BL_TOP_SAYS_CLASS + 5 }, { 2, BL_TOP_SAYS_CLASS + 4 },
-		  { 5, BL_TOP_SAYS_CLASS + 1 }, { 6, BL_TOP_SAYS_CLASS },     { 7, 0 } };
+	} t[] = { { 0, 0 },
+		  { 1, BL_TOP_SAYS_CLASS + 5 },
+		  { 2, BL_TOP_SAYS_CLASS + 4 },
+		  { 5, BL_TOP_SAYS_CLASS + 1 },
+		  { 6, BL_TOP_SAYS_CLASS },
+		  { 7, 0 } };
 	unsigned int i;
 	struct desc d;
 	struct frame f, want;
@@ -518,7 +558,16 @@ static void flow__ends_and_its_number_goes_on(void **state)
 	comes(&f, (add_echo(&a, 1, 1), &a), XDP_TX, BL_R_TOKEN_USED);
 	top.idle_ns = 0;
 	set_top();
-	fin = (struct topd){ .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = BL_TOP_FIN, .flow = 1, .seq = 1, .tag = tag, .bytes = a.n - 12, .ts = bus_now };
+	fin = (struct topd){ .sender = 1,
+			     .receiver = 2,
+			     .sport = 1001,
+			     .dport = 53,
+			     .op = BL_TOP_FIN,
+			     .flow = 1,
+			     .seq = 1,
+			     .tag = tag,
+			     .bytes = a.n - 12,
+			     .ts = bus_now };
 	build_top(&f, &fin);
 	paced(&f);
 	d = due_get();
@@ -532,7 +581,8 @@ static void flow__ends_and_its_number_goes_on(void **state)
 	set_top();
 	held(1009, 1, false);
 	assert_int_equal(due_get().given, 1);
-	assert_true(tx_get(1).state == BL_TOP_ASKING && tx_get(1).tag != tag && tx_get(1).key.sport == BL_BE16(1009));
+	assert_true(tx_get(1).state == BL_TOP_ASKING && tx_get(1).tag != tag &&
+		    tx_get(1).key.sport == BL_BE16(1009));
 	s = sync_of(1009, 1, 1, 1, false);
 	build_top(&f, &s);
 	paced(&f);
@@ -633,10 +683,26 @@ int main(void)
 {
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
-		CASE(sync__byte_exact), CASE(flow__one_number_each), CASE(hold__full), CASE(hold__no_more_numbers), CASE(hold__while_its_number_is_closed), CASE(control__goes_at_once), CASE(token__becomes_the_held_frame),
-		CASE(token__lengths), CASE(token__expedited_first), CASE(token__wasted_becomes_a_stop), CASE(token__refusals), CASE(token__that_cannot_grow),
-		CASE(token__answer_that_fits_no_frame), CASE(hint__in_the_sync), CASE(priority__says_a_class), CASE(unscheduled__follow_the_sync),
-		CASE(flow__ends_and_its_number_goes_on), CASE(policy__changed_with_frames_held), CASE(policy__what_another_one_held_goes_at_once), CASE(apart__switch_without_top),
+		CASE(sync__byte_exact),
+		CASE(flow__one_number_each),
+		CASE(hold__full),
+		CASE(hold__no_more_numbers),
+		CASE(hold__while_its_number_is_closed),
+		CASE(control__goes_at_once),
+		CASE(token__becomes_the_held_frame),
+		CASE(token__lengths),
+		CASE(token__expedited_first),
+		CASE(token__wasted_becomes_a_stop),
+		CASE(token__refusals),
+		CASE(token__that_cannot_grow),
+		CASE(token__answer_that_fits_no_frame),
+		CASE(hint__in_the_sync),
+		CASE(priority__says_a_class),
+		CASE(unscheduled__follow_the_sync),
+		CASE(flow__ends_and_its_number_goes_on),
+		CASE(policy__changed_with_frames_held),
+		CASE(policy__what_another_one_held_goes_at_once),
+		CASE(apart__switch_without_top),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a host, data that gets lost: what a sender keeps, the LOSS that it believes, and what it sends again; what a receiver misses, says, delivers once and gives up. As test_top.c.
+ * TOP on a host, data that gets lost: what a sender keeps, the LOSS that it believes, and what it
+ * sends again; what a receiver misses, says, delivers once and gives up. As test_top.c.
  */
 #include "top_util.h"
 
@@ -53,7 +54,17 @@ static void drops(__u32 seq, enum bl_reason why)
 
 static struct topd signal_of(__u8 op, __u32 seq, __u32 data)
 {
-	return (struct topd){ .v6 = tx_get(1).key.v6, .sender = 1, .receiver = 2, .sport = 1001, .dport = 53, .op = op, .flow = 1, .seq = seq, .tag = tx_get(1).tag, .data = data, .ts = bus_now };
+	return (struct topd){ .v6 = tx_get(1).key.v6,
+			      .sender = 1,
+			      .receiver = 2,
+			      .sport = 1001,
+			      .dport = 53,
+			      .op = op,
+			      .flow = 1,
+			      .seq = seq,
+			      .tag = tx_get(1).tag,
+			      .data = data,
+			      .ts = bus_now };
 }
 
 static struct topd loss_of(__u32 seq, __u32 data, __u64 missing, __u32 rtt_us)
@@ -101,12 +112,14 @@ static void keep__until_it_came(void **state)
 		assert_int_equal(kept(1), 2);
 		loss_in(2, 3, 2, HOUR_US); /* 3 came, 2 did not */
 		assert_int_equal(kept(1), 1);
-		assert_true(tx_get(1).asked == 1 && tx_get(1).rtt_us == HOUR_US && tx_get(1).acked == 1);
+		assert_true(tx_get(1).asked == 1 && tx_get(1).rtt_us == HOUR_US &&
+			    tx_get(1).acked == 1);
 		answers(&a[1], 4, 2, BL_R_TOKEN_RESENT);
 		assert_int_equal(kept(1), 1);
 		loss_in(3, 3, 0, 5);
 		assert_int_equal(kept(1), 0);
-		assert_true(tx_get(1).resent == 1 && tx_get(1).tokens == 4 && tx_get(1).acked == 3 && !tx_get(1).gone);
+		assert_true(tx_get(1).resent == 1 && tx_get(1).tokens == 4 &&
+			    tx_get(1).acked == 3 && !tx_get(1).gone);
 	}
 }
 
@@ -254,7 +267,16 @@ static void loss__refusals(void **state)
 	loss_in(7, 0, 0, 5);
 	was = tx_get(1);
 	for (i = 0; i < 10; i++) {
-		static const char *const what[] = { "another tag", "flow 0", "flow 2, which keeps nothing", "flow 3, which there is not", "flow 256", "data that was never sent", "cut short", "version 2", "old", "again" };
+		static const char *const what[] = { "another tag",
+						    "flow 0",
+						    "flow 2, which keeps nothing",
+						    "flow 3, which there is not",
+						    "flow 256",
+						    "data that was never sent",
+						    "cut short",
+						    "version 2",
+						    "old",
+						    "again" };
 		enum bl_reason why = i < 6 ? BL_R_LOSS_BAD : i < 8 ? BL_R_SIGNAL_BAD : BL_R_LOSS;
 
 		doing = what[i];
@@ -292,7 +314,8 @@ static void loss__of_what_is_gone(void **state)
 	t = loss_of(2, 2, 3, 5);
 	build_top(&f, &t);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_DROP);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_LOSS_GONE }, { BL_HC_INGRESS, BL_R_LOSS }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_LOSS_GONE }, { BL_HC_INGRESS, BL_R_LOSS }));
 	assert_true(tx_get(1).gone == 1 && tx_get(1).asked == 1);
 	answers(&b, 3, 2, BL_R_TOKEN_RESENT);
 }
@@ -314,12 +337,16 @@ static void keep__no_more_slots(void **state)
 	want = b;
 	add_numbered(&want, 1, 2, 2);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_TX);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_NOT_KEPT }, { BL_HC_INGRESS, BL_R_TOKEN_USED }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_NOT_KEPT }, { BL_HC_INGRESS, BL_R_TOKEN_USED }));
 	same_frame(&out, &want);
 	assert_int_equal(kept(1), 1);
 }
 
-/* The frame 64 before the next one must have come: it is sent once more each RTT until somebody says so. */
+/*
+ * The frame 64 before the next one must have come: it is sent once more each RTT until somebody
+ * says so.
+ */
 static void window__full(void **state)
 {
 	struct frame a[66];
@@ -332,7 +359,8 @@ static void window__full(void **state)
 	for (i = 0; i < 64; i++)
 		answers(&a[i], 1 + i, 1 + i, BL_R_TOKEN_USED);
 	drops(65, BL_R_TOKEN_BLOCKED);
-	assert_true(kept(1) == 64 && tx_get(1).wasted == 1 && tx_get(1).tokens == 64 && tx_get(1).state == BL_TOP_CREDITED);
+	assert_true(kept(1) == 64 && tx_get(1).wasted == 1 && tx_get(1).tokens == 64 &&
+		    tx_get(1).state == BL_TOP_CREDITED);
 	loss_in(1, 0, 0, 1); /* says nothing but that an RTT is a microsecond */
 	answers(&a[0], 66, 1, BL_R_TOKEN_RESENT);
 	loss_in(2, 0, 0, HOUR_US);
@@ -364,7 +392,10 @@ static void answer__too_long_for_a_number(void **state)
 	answers(&b, 2, 1, BL_R_TOKEN_USED); /* no gap */
 }
 
-/* As token__that_cannot_grow in test_top.c: the pacer sends the answer, which stays in the keeping; and once more when it is missing. */
+/*
+ * As token__that_cannot_grow in test_top.c: the pacer sends the answer, which stays in the keeping;
+ * and once more when it is missing.
+ */
 static void answer__that_cannot_grow(void **state)
 {
 	struct desc d = app_frame(2, 1001, false);
@@ -383,20 +414,31 @@ static void answer__that_cannot_grow(void **state)
 
 		t = token_of(1001, 1, 1 + (__u32)round);
 		build_top(&f, &t);
-		assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], bpf_program__fd(sk->progs.bl_host_xdp), XDP_FLAGS_DRV_MODE, NULL), 0);
+		assert_int_equal(bpf_xdp_attach((int)net.ifindex[0],
+						bpf_program__fd(sk->progs.bl_host_xdp),
+						XDP_FLAGS_DRV_MODE, NULL),
+				 0);
 		assert_int_equal(send(fd, f.p, f.n, 0), f.n);
 		for (i = 0; i < 10000; i++) {
 			counts_take(sk->maps.counts, now);
-			if (now[BL_HC_INGRESS].n[BL_R_TOKEN_USED] + now[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] + now[BL_HC_INGRESS].n[BL_R_TOKEN_RESENT] !=
-			    counted[BL_HC_INGRESS].n[BL_R_TOKEN_USED] + counted[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] + counted[BL_HC_INGRESS].n[BL_R_TOKEN_RESENT])
+			if (now[BL_HC_INGRESS].n[BL_R_TOKEN_USED] +
+				    now[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] +
+				    now[BL_HC_INGRESS].n[BL_R_TOKEN_RESENT] !=
+			    counted[BL_HC_INGRESS].n[BL_R_TOKEN_USED] +
+				    counted[BL_HC_INGRESS].n[BL_R_TOKEN_PACED] +
+				    counted[BL_HC_INGRESS].n[BL_R_TOKEN_RESENT])
 				break;
 			usleep(1000);
 		}
-		assert_int_equal(bpf_xdp_attach((int)net.ifindex[0], pass, XDP_FLAGS_DRV_MODE, NULL), 0);
+		assert_int_equal(
+			bpf_xdp_attach((int)net.ifindex[0], pass, XDP_FLAGS_DRV_MODE, NULL), 0);
 		if (tx_get(1).paced == paced_was) {
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, round ? BL_R_TOKEN_RESENT : BL_R_TOKEN_USED }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS,
+					    round ? BL_R_TOKEN_RESENT : BL_R_TOKEN_USED }));
 		} else {
-			counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_TOKEN_PACED }));
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, BL_R_TOKEN_PACED }));
 			want = a;
 			add_numbered(&want, 1, 1 + (__u32)round, 1);
 			paced(&want);
@@ -417,7 +459,8 @@ static void hint__resend(void **state)
 	static const struct {
 		__u16 port;
 		__u32 rule, flags, priority, keep;
-	} t[] = { { 53, 0, 0, 0, 0 }, { 53, 1, 0, 0, 1 }, { 54, 1, 0, 0, 0 }, { 54, 1, 1, 0, 1 }, { 53, 1, 0, 6, 1 }, { 53, 0, 0, 6, 0 } };
+	} t[] = { { 53, 0, 0, 0, 0 }, { 53, 1, 0, 0, 1 }, { 54, 1, 0, 0, 0 },
+		  { 54, 1, 1, 0, 1 }, { 53, 1, 0, 6, 1 }, { 53, 0, 0, 6, 0 } };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -429,7 +472,9 @@ static void hint__resend(void **state)
 
 		top_setup(state);
 		top.unscheduled = 3;
-		top.rules[0] = (struct bl_top_rule){ .port = t[i].port, .bytes = 2000, .flags = (__u8)t[i].rule };
+		top.rules[0] = (struct bl_top_rule){ .port = t[i].port,
+						     .bytes = 2000,
+						     .flags = (__u8)t[i].rule };
 		set_top();
 		host_addr(k.saddr, false, 1);
 		host_addr(k.daddr, false, 2);
@@ -438,9 +483,12 @@ static void hint__resend(void **state)
 			map_put(sk->maps.top_hints, bl_top_hint_hash(&k), &h);
 		build(&f, &d);
 		if (t[i].priority) {
-			LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f.p, .data_size_in = f.n, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1);
+			LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f.p, .data_size_in = f.n,
+				    .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1);
 
-			assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_hint), &o), 0);
+			assert_int_equal(
+				bpf_prog_test_run_opts(bpf_program__fd(sk->progs.bl_host_hint), &o),
+				0);
 		}
 		give(&f, BL_R_HELD);
 		if (tx_get(1).keep != t[i].keep || (tx_get(1).keep && tx_get(1).unsched))
@@ -470,7 +518,10 @@ static void data_in(__u32 data, bool v6)
 	comes(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
 }
 
-/* A flow comes in, of which @data frames were sent; its first token goes out, and no other one for an hour. */
+/*
+ * A flow comes in, of which @data frames were sent; its first token goes out, and no other one for
+ * an hour.
+ */
 static void coming(__u32 data, bool v6)
 {
 	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 77), t;
@@ -554,7 +605,8 @@ static void receiver__after_an_rtt(void **state)
 	rx_set(1);
 	data_in(22, false);
 	rx_set(HOUR_NS);
-	loss_out(1, 22, 2, HOUR_US, false); /* 21; what was sent before the SYNC is not waited for */
+	/* 21; what was sent before the SYNC is not waited for */
+	loss_out(1, 22, 2, HOUR_US, false);
 	idle();
 	data_in(21, false);
 	loss_out(2, 22, 0, HOUR_US, false);
@@ -597,7 +649,8 @@ static void receiver__acknowledges(void **state)
 
 static void lost(__u32 hook, enum bl_reason with, __u32 n)
 {
-	counts_moved(sk->maps.counts, counted, 1, WANT({ hook, BL_R_DATA_LOST, n }, { hook, with }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ hook, BL_R_DATA_LOST, n }, { hook, with }));
 }
 
 static void receiver__gives_up(void **state)
@@ -656,7 +709,9 @@ static void receiver__gives_up(void **state)
 	assert_int_equal(top_page_get().used[0], 0);
 }
 
-/* The same flow with another tag: what is missing is still waited for. Another flow's is given up. */
+/*
+ * The same flow with another tag: what is missing is still waited for. Another flow's is given up.
+ */
 static void receiver__another_tag(void **state)
 {
 	struct frame f, plain, out;
@@ -710,7 +765,8 @@ static void receiver__number_that_cannot_be(void **state)
 	coming(0, false);
 	data_of(&f, &plain, BL_TOP_AHEAD + 1, false);
 	assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
-	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
+	counts_moved(sk->maps.counts, counted, 1,
+		     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
 	same_frame(&out, &plain);
 	assert_true(!rx_get(0).came.data && !~rx_get(0).came.got);
 }
@@ -718,16 +774,31 @@ static void receiver__number_that_cannot_be(void **state)
 static void reasons__all_seen(void **state)
 {
 	(void)state;
-	all_reasons_seen(BY_TOP_LOSS, BY_TOP_LOSS | BY_TOP | BY_TOP_RX | BY_HOLD | BY_HPACE | BY_HOST);
+	all_reasons_seen(BY_TOP_LOSS,
+			 BY_TOP_LOSS | BY_TOP | BY_TOP_RX | BY_HOLD | BY_HPACE | BY_HOST);
 }
 
 int main(void)
 {
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
-		CASE(keep__until_it_came), CASE(resend__oldest_first_once_per_rtt), CASE(tail__stop_says_how_far), CASE(flow__end_frees_what_was_kept), CASE(loss__refusals),
-		CASE(loss__of_what_is_gone), CASE(keep__no_more_slots), CASE(window__full), CASE(answer__too_long_for_a_number), CASE(answer__that_cannot_grow), CASE(hint__resend),
-		CASE(receiver__says_what_is_missing), CASE(receiver__after_an_rtt), CASE(receiver__acknowledges), CASE(receiver__gives_up), CASE(receiver__another_tag), CASE(receiver__number_that_cannot_be),
+		CASE(keep__until_it_came),
+		CASE(resend__oldest_first_once_per_rtt),
+		CASE(tail__stop_says_how_far),
+		CASE(flow__end_frees_what_was_kept),
+		CASE(loss__refusals),
+		CASE(loss__of_what_is_gone),
+		CASE(keep__no_more_slots),
+		CASE(window__full),
+		CASE(answer__too_long_for_a_number),
+		CASE(answer__that_cannot_grow),
+		CASE(hint__resend),
+		CASE(receiver__says_what_is_missing),
+		CASE(receiver__after_an_rtt),
+		CASE(receiver__acknowledges),
+		CASE(receiver__gives_up),
+		CASE(receiver__another_tag),
+		CASE(receiver__number_that_cannot_be),
 		cmocka_unit_test(reasons__all_seen),
 	};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TOP on a host that receives: bl_host_xdp takes signals and data in, bl_host_pace sends tokens; and what the loader makes of settings. As test_top.c.
+ * TOP on a host that receives: bl_host_xdp takes signals and data in, bl_host_pace sends tokens;
+ * and what the loader makes of settings. As test_top.c.
  */
 #include "top_util.h"
 
@@ -15,11 +16,11 @@ static void message__malformed(void **state)
 	(void)state;
 	build_top(&good, &t);
 	assert_int_equal(good.n, len);
-#define BAD(what, code) \
-	do { \
-		doing = what; \
-		f = good; \
-		code; \
+#define BAD(what, code)                       \
+	do {                                  \
+		doing = what;                 \
+		f = good;                     \
+		code;                         \
 		refused(&f, BL_R_SIGNAL_BAD); \
 	} while (0)
 	BAD("version 0", f.p[42] = BL_TOP_SYNC);
@@ -40,7 +41,17 @@ static void message__malformed(void **state)
 /* The token that we send to host 2 next. */
 static void token_out(__u16 flow, __u32 seq, __u32 tag, __u8 cls)
 {
-	struct topd t = { .token = true, .sender = 2, .receiver = 1, .sport = 1000, .dport = 2000, .op = BL_TOP_TOKEN, .cls = cls, .flow = flow, .seq = seq, .tag = tag, .ts = bus_now };
+	struct topd t = { .token = true,
+			  .sender = 2,
+			  .receiver = 1,
+			  .sport = 1000,
+			  .dport = 2000,
+			  .op = BL_TOP_TOKEN,
+			  .cls = cls,
+			  .flow = flow,
+			  .seq = seq,
+			  .tag = tag,
+			  .ts = bus_now };
 	struct frame f;
 
 	build_top(&f, &t);
@@ -48,7 +59,9 @@ static void token_out(__u16 flow, __u32 seq, __u32 tag, __u8 cls)
 	paced(&f);
 }
 
-/* Slots so long that one token is all that comes, and rates so that each flow has its turn in each. */
+/*
+ * Slots so long that one token is all that comes, and rates so that each flow has its turn in each.
+ */
 static void slots_of_an_hour(void)
 {
 	tpage = top_page_get();
@@ -87,14 +100,18 @@ static void receiver__sends_tokens(void **state)
 	s.frames = 7;
 	signal_in(&s);
 	r = rx_get(0);
-	assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 0xabcd1234 && r.waiting == 7 && r.bytes == 30 * 1460 && top_page_get().used[0] == 1);
+	assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 0xabcd1234 && r.waiting == 7 &&
+		    r.bytes == 30 * 1460 && top_page_get().used[0] == 1);
 	token_out(5, 1, 0xabcd1234, 2);
 	idle();
 	next_slot(1);
 	token_out(5, 2, 0xabcd1234, 2);
 	assert_int_equal(top_page_get().tokens[2], 2);
 	assert_int_equal(rx_get(0).cls, 2);
-	/* the same SYNC again changes nothing; a STOP ends it; a STOP that is older than the last SYNC does not */
+	/*
+	 * the same SYNC again changes nothing; a STOP ends it; a STOP that is older than the last
+	 * SYNC does not
+	 */
 	signal_in(&s);
 	assert_int_equal(rx_get(0).syncs, 2);
 	s = inbound(BL_TOP_STOP, 5, 1, 0xabcd1234);
@@ -431,7 +448,10 @@ static void receiver__coflow_of_unknown_size(void **state)
 	token_out(6, 3, 12, 0); /* its sister is as it was */
 }
 
-/* A size that is told later counts from then on, and is taken off as it was counted, whatever the FIN says. */
+/*
+ * A size that is told later counts from then on, and is taken off as it was counted, whatever the
+ * FIN says.
+ */
 static void receiver__coflow_of_sizes_that_change(void **state)
 {
 	struct topd s = inbound(BL_TOP_SYNC, 5, 1, 11), t;
@@ -498,7 +518,8 @@ static void data__echo_comes_off(void **state)
 		f = plain;
 		add_echo(&f, 5, 1);
 		comes(&f, &plain, XDP_REDIRECT, BL_R_TO_APP);
-		assert_true(rx_get(0).frames == 1 && rx_get(0).served == plain.n && rx_get(0).echo == 1);
+		assert_true(rx_get(0).frames == 1 && rx_get(0).served == plain.n &&
+			    rx_get(0).echo == 1);
 		/* unscheduled; with a NIC's padding behind it; and without an echo */
 		f = plain;
 		add_echo(&f, 5, 0);
@@ -536,8 +557,11 @@ static void data__echo_of_nothing(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		f = plain;
 		add_echo(&f, t[i].flow, t[i].seq);
-		assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out), XDP_REDIRECT);
-		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD }, { BL_HC_INGRESS, BL_R_TO_APP }));
+		assert_int_equal(run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], &f, &out),
+				 XDP_REDIRECT);
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ BL_HC_INGRESS, BL_R_ECHO_BAD },
+				  { BL_HC_INGRESS, BL_R_TO_APP }));
 		same_frame(&out, &plain); /* it comes off all the same */
 	}
 	assert_true(!rx_get(0).frames && !rx_get(0).echo);
@@ -565,7 +589,9 @@ static void loader__limits(void **state)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		for (c = 1; c < BL_TOP_CLASSES; c++)
 			if (bl_top_limit(c, t[i].k, t[i].a, t[i].b, t[i].p) != t[i].limit[c - 1])
-				fail_msg("row %u: class %u from %llu", i, c, (unsigned long long)bl_top_limit(c, t[i].k, t[i].a, t[i].b, t[i].p));
+				fail_msg("row %u: class %u from %llu", i, c,
+					 (unsigned long long)bl_top_limit(c, t[i].k, t[i].a, t[i].b,
+									  t[i].p));
 }
 
 static void loader__figures(void **state)
@@ -591,7 +617,8 @@ static void loader__figures(void **state)
 	assert_int_equal(c.ramp, 1);
 	o.v[BL_TOP_O_BASE] = 10 + 1;
 	bl_top_make(&o, 838861, &c);
-	assert_true(c.law == BL_TOP_LAW_NS2 && c.levels == 6 && c.alpha == BL_TOP_ONE / 2 && c.w_max == BL_TOP_ONE / 2 && c.sync_ns == 2000000 && c.dead_ns == 50000000);
+	assert_true(c.law == BL_TOP_LAW_NS2 && c.levels == 6 && c.alpha == BL_TOP_ONE / 2 &&
+		    c.w_max == BL_TOP_ONE / 2 && c.sync_ns == 2000000 && c.dead_ns == 50000000);
 	o.v[BL_TOP_O_HEADROOM] = 5 + 1;
 	o.v[BL_TOP_O_EXPIRY] = 45 + 1;
 	bl_top_make(&o, 838861, &c);
@@ -649,13 +676,27 @@ int main(void)
 {
 #define CASE(t) cmocka_unit_test_setup(t, top_setup)
 	const struct CMUnitTest tests[] = {
-		CASE(message__malformed), CASE(receiver__sends_tokens), CASE(receiver__v6), CASE(receiver__best_class_then_turns), CASE(receiver__another_flow_by_that_number),
-		CASE(receiver__fin_frees_the_place), CASE(receiver__sender_died),
-		CASE(receiver__class_of_what_is_left), CASE(receiver__learnt_limits),
-		CASE(receiver__sizes_are_learnt), CASE(receiver__full), CASE(receiver__clock_void), CASE(receiver__coflow),
-		CASE(receiver__coflow_of_unknown_size), CASE(receiver__coflow_of_sizes_that_change), CASE(data__echo_comes_off),
-		CASE(data__echo_of_nothing), cmocka_unit_test(loader__limits), cmocka_unit_test(loader__figures),
-		cmocka_unit_test(loader__thresholds), cmocka_unit_test(reasons__all_seen),
+		CASE(message__malformed),
+		CASE(receiver__sends_tokens),
+		CASE(receiver__v6),
+		CASE(receiver__best_class_then_turns),
+		CASE(receiver__another_flow_by_that_number),
+		CASE(receiver__fin_frees_the_place),
+		CASE(receiver__sender_died),
+		CASE(receiver__class_of_what_is_left),
+		CASE(receiver__learnt_limits),
+		CASE(receiver__sizes_are_learnt),
+		CASE(receiver__full),
+		CASE(receiver__clock_void),
+		CASE(receiver__coflow),
+		CASE(receiver__coflow_of_unknown_size),
+		CASE(receiver__coflow_of_sizes_that_change),
+		CASE(data__echo_comes_off),
+		CASE(data__echo_of_nothing),
+		cmocka_unit_test(loader__limits),
+		cmocka_unit_test(loader__figures),
+		cmocka_unit_test(loader__thresholds),
+		cmocka_unit_test(reasons__all_seen),
 	};
 
 	return cmocka_run_group_tests_name("top_rx", tests, net_up, NULL);

@@ -8,11 +8,15 @@
 #include <bpf/libbpf.h>
 #include "core/top/token_core.h"
 
-#define SLOW	 0xffffffffu /* ns_q20: a token time of 6.6 ms, so that what a test does takes no time */
-#define SLOW_NS	 6643711ULL
+/* ns_q20: a token time of 6.6 ms, so that what a test does takes no time */
+#define SLOW     0xffffffffu
+#define SLOW_NS  6643711ULL
 #define LINK_UDP 8
 
-/** struct top_desc - a frame of TOP in words. @d: addresses, tags, ports. @body: bytes behind the header. @udp_len: instead of the right one, if not 0. */
+/**
+ * struct top_desc - a frame of TOP in words. @d: addresses, tags, ports. @body: bytes behind the
+ * header. @udp_len: instead of the right one, if not 0.
+ */
 struct top_desc {
 	struct desc d;
 	__u8 opcode, cls;
@@ -22,7 +26,10 @@ struct top_desc {
 
 MAYBE_UNUSED static struct top_desc token_of(__u32 from, __u32 to, bool v6, __u8 cls)
 {
-	struct top_desc t = { .d = v6 ? data_frame6(from, to, T0, T0) : data_frame(from, to, T0, T0), .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN), .cls = cls };
+	struct top_desc t = { .d = v6 ? data_frame6(from, to, T0, T0)
+				      : data_frame(from, to, T0, T0),
+			      .opcode = BL_TOP_OPCODE_BYTE(BL_TOP_TOKEN),
+			      .cls = cls };
 
 	t.d.sport = BL_TOP_SPORT_BASE + 77;
 	t.d.dport = BL_TOP_PORT;
@@ -50,10 +57,10 @@ MAYBE_UNUSED static void build_top(struct frame *f, const struct top_desc *t)
 	put16(f, 0);
 	put8(f, t->opcode);
 	put8(f, t->cls);
-	put16(f, 3);		  /* flow */
-	put32(f, 0x01020304);	  /* seq */
+	put16(f, 3);          /* flow */
+	put32(f, 0x01020304); /* seq */
 	put48(f, T0 & BL_TS_MASK);
-	put32(f, 0xa1b2c3d4);	  /* tag */
+	put32(f, 0xa1b2c3d4); /* tag */
 	for (i = 0; i < t->body; i++)
 		put8(f, (__u8)(i * 5 + 3));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TOP's frames and a host that speaks it, for test_top.c and test_top_rx.c. Every frame is built here from its description. v0 plays the NIC, v1 bl0d; this host is "1", the other one "2". Bus time stands still;
- * times that must not matter are hours.
+ * TOP's frames and a host that speaks it, for test_top.c and test_top_rx.c. Every frame is built
+ * here from its description. v0 plays the NIC, v1 bl0d; this host is "1", the other one "2". Bus
+ * time stands still; times that must not matter are hours.
  */
 #ifndef BARLINE_TEST_TOP_UTIL_H
 #define BARLINE_TEST_TOP_UTIL_H
@@ -9,15 +10,15 @@
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 #include "core/top/token_core.h" /* bl_top_flow_port(): what switches compute */
-#include "core/top/top_core.h" /* before cfg is a name */
+#include "core/top/top_core.h"   /* before cfg is a name */
 #include "loader/admission/top_host.h"
 #include "host_util.h"
 #include "pace_util.h"
 
 #define HOLD_SLOTS 300
-#define QUEUES	   (BL_DESTS * BL_HOLD_CLASSES)
-#define HOUR_NS	   3600000000000ULL
-#define T_NS	   26000ULL
+#define QUEUES     (BL_DESTS * BL_HOLD_CLASSES)
+#define HOUR_NS    3600000000000ULL
+#define T_NS       26000ULL
 
 static struct bl_hold_cfg hold;
 static struct bl_top_cfg top;
@@ -81,8 +82,21 @@ MAYBE_UNUSED static int top_setup(void **state)
 	hold = (struct bl_hold_cfg){ .on = 1 };
 	memcpy(hold.mac, bl0, 6);
 	set_policy(BL_POLICY_TOP);
-	top = (struct bl_top_cfg){ .law = BL_TOP_LAW_NS2, .levels = 6, .slot_ns = 1000, .alpha = BL_TOP_ONE / 2, .w_init = BL_TOP_ONE / 16, .w_min = BL_TOP_ONE / 100, .w_max = BL_TOP_ONE / 2, .ramp = BL_TOP_SHORT_RAMP,
-				   .limit = { 5, 22, 100, 465, 2155 }, .expiry_ns = T_NS, .sync_ns = HOUR_NS, .idle_ns = 100 * HOUR_NS, .dead_ns = 100 * HOUR_NS, .keep_max = HOLD_SLOTS, .short_frames = 8 };
+	top = (struct bl_top_cfg){ .law = BL_TOP_LAW_NS2,
+				   .levels = 6,
+				   .slot_ns = 1000,
+				   .alpha = BL_TOP_ONE / 2,
+				   .w_init = BL_TOP_ONE / 16,
+				   .w_min = BL_TOP_ONE / 100,
+				   .w_max = BL_TOP_ONE / 2,
+				   .ramp = BL_TOP_SHORT_RAMP,
+				   .limit = { 5, 22, 100, 465, 2155 },
+				   .expiry_ns = T_NS,
+				   .sync_ns = HOUR_NS,
+				   .idle_ns = 100 * HOUR_NS,
+				   .dead_ns = 100 * HOUR_NS,
+				   .keep_max = HOLD_SLOTS,
+				   .short_frames = 8 };
 	set_top();
 	tpage = (struct bl_top_page){ .at = BL_DUE_NEVER, .random = 1 };
 	map_put(sk->maps.top_page, 0, &tpage);
@@ -158,8 +172,13 @@ MAYBE_UNUSED static void mac_of(__u8 *mac, __u32 h)
 
 MAYBE_UNUSED static void build_top(struct frame *f, const struct topd *t)
 {
-	__u32 from = t->token ? t->receiver : t->sender, to = t->token ? t->sender : t->receiver, at;
-	__u32 body = t->op == BL_TOP_SYNC ? 28 : t->op == BL_TOP_FIN ? 12 : t->op == BL_TOP_LOSS ? 16 : t->op == BL_TOP_STOP && !t->bare ? 4 : 0;
+	__u32 from = t->token ? t->receiver : t->sender, to = t->token ? t->sender : t->receiver,
+	      at;
+	__u32 body = t->op == BL_TOP_SYNC               ? 28
+		     : t->op == BL_TOP_FIN              ? 12
+		     : t->op == BL_TOP_LOSS             ? 16
+		     : t->op == BL_TOP_STOP && !t->bare ? 4
+							: 0;
 	struct desc d = { .v6 = t->v6, .ttl = 64 };
 
 	memset(f->p, 0, sizeof(f->p));
@@ -259,7 +278,8 @@ MAYBE_UNUSED static void idle(void)
 }
 
 /* @in comes in on the NIC and ends as @want: with @action and for @why. */
-MAYBE_UNUSED static void comes(const struct frame *in, const struct frame *want, int action, enum bl_reason why)
+MAYBE_UNUSED static void comes(const struct frame *in, const struct frame *want, int action,
+			       enum bl_reason why)
 {
 	struct frame out;
 	int verdict = run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], in, &out);
@@ -276,19 +296,47 @@ MAYBE_UNUSED static void refused(const struct frame *in, enum bl_reason why)
 
 MAYBE_UNUSED static struct topd sync_of(__u16 sport, __u16 flow, __u32 seq, __u32 frames, bool v6)
 {
-	return (struct topd){ .v6 = v6, .sender = 1, .receiver = 2, .sport = sport, .dport = 53, .op = BL_TOP_SYNC, .flow = flow, .seq = seq, .tag = tx_get(flow).tag, .frames = frames, .ts = bus_now };
+	return (struct topd){ .v6 = v6,
+			      .sender = 1,
+			      .receiver = 2,
+			      .sport = sport,
+			      .dport = 53,
+			      .op = BL_TOP_SYNC,
+			      .flow = flow,
+			      .seq = seq,
+			      .tag = tx_get(flow).tag,
+			      .frames = frames,
+			      .ts = bus_now };
 }
 
 MAYBE_UNUSED static struct topd token_of(__u16 sport, __u16 flow, __u32 seq)
 {
-	return (struct topd){ .v6 = tx_get(flow).key.v6, .token = true, .sender = 1, .receiver = 2, .sport = sport, .dport = 53, .op = BL_TOP_TOKEN, .cls = 2, .flow = flow, .seq = seq,
-			      .tag = tx_get(flow).tag, .ts = bus_now - 5000 };
+	return (struct topd){ .v6 = tx_get(flow).key.v6,
+			      .token = true,
+			      .sender = 1,
+			      .receiver = 2,
+			      .sport = sport,
+			      .dport = 53,
+			      .op = BL_TOP_TOKEN,
+			      .cls = 2,
+			      .flow = flow,
+			      .seq = seq,
+			      .tag = tx_get(flow).tag,
+			      .ts = bus_now - 5000 };
 }
 
 /* Signal of host 2, which sends to us. */
 MAYBE_UNUSED static struct topd inbound(__u8 op, __u16 flow, __u32 seq, __u32 tag)
 {
-	return (struct topd){ .sender = 2, .receiver = 1, .sport = 1000, .dport = 2000, .op = op, .flow = flow, .seq = seq, .tag = tag, .ts = bus_now };
+	return (struct topd){ .sender = 2,
+			      .receiver = 1,
+			      .sport = 1000,
+			      .dport = 2000,
+			      .op = op,
+			      .flow = flow,
+			      .seq = seq,
+			      .tag = tag,
+			      .ts = bus_now };
 }
 
 MAYBE_UNUSED static void signal_in(const struct topd *t)

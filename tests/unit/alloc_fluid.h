@@ -4,8 +4,9 @@
  * its flows stop there, the others go on. Ports carry @cap packets a slot each. With weights a flow
  * grows in proportion to its own.
  *
- * Example: 0>1, 0>2, 3>2, 4>2, 3>{5,6,7}, 4>{5,6,7}. Senders 3 and 4 are full first, at 1/4 for each
- * of their flows; receiver 2 has 1/2 left for 0>2, and sender 0 is full at 1/2 for both of its own.
+ * Example: 0>1, 0>2, 3>2, 4>2, 3>{5,6,7}, 4>{5,6,7}. Senders 3 and 4 are full first, at 1/4 for
+ * each of their flows; receiver 2 has 1/2 left for 0>2, and sender 0 is full at 1/2 for both of its
+ * own.
  */
 #ifndef BARLINE_TEST_ALLOC_FLUID_H
 #define BARLINE_TEST_ALLOC_FLUID_H
@@ -14,7 +15,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/** struct fluid_flow - @port: of the ports that it goes through, @nports of them. @rate: written. */
+/**
+ * struct fluid_flow - @port: of the ports that it goes through, @nports of them. @rate: written.
+ */
 struct fluid_flow {
 	uint32_t port[6], nports;
 	double weight, rate;

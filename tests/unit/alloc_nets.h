@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of the allocators (test_arb_alloc.c, test_arb_fair.c): drawn at random in four shapes, and runs that the verifier sees. Example: net_draw(&n, &r, 40, PODS): 40 endpoints with links of
- * different rates, in racks, in pods; some links are dead.
+ * Networks for the tests of the allocators (test_arb_alloc.c, test_arb_fair.c): drawn at random in
+ * four shapes, and runs that the verifier sees. Example: net_draw(&n, &r, 40, PODS): 40 endpoints
+ * with links of different rates, in racks, in pods; some links are dead.
  */
 #ifndef BARLINE_TEST_ALLOC_NETS_H
 #define BARLINE_TEST_ALLOC_NETS_H
@@ -22,7 +23,8 @@ struct net {
 
 enum shape { PLAIN, RATES, RACKS, PODS, SHAPES };
 
-__attribute__((unused)) static void net_draw(struct net *n, struct rnd *r, uint32_t endpoints, enum shape shape)
+__attribute__((unused)) static void net_draw(struct net *n, struct rnd *r, uint32_t endpoints,
+					     enum shape shape)
 {
 	uint32_t i;
 
@@ -30,7 +32,8 @@ __attribute__((unused)) static void net_draw(struct net *n, struct rnd *r, uint3
 	n->cfg.endpoints = endpoints;
 	if (shape == PLAIN)
 		return;
-	for (i = 0; i < endpoints; i++) { /* some are dead, most have a link of 1, some of 4, one of 10 */
+	/* some are dead, most have a link of 1, some of 4, one of 10 */
+	for (i = 0; i < endpoints; i++) {
 		static const uint16_t caps[] = { 1, 1, 1, 1, 1, 4, 4, 2, 3, 10, 0 };
 
 		n->src_cap[i] = caps[rnd_below(r, ARRAY_SIZE(caps))];
@@ -97,7 +100,8 @@ static struct bl_grants run(struct bl_alloc *a, struct bl_verify *v, uint64_t no
 }
 
 /* MTUs of one pair in a run */
-__attribute__((unused)) static uint32_t given_to(const struct bl_grants *g, uint32_t src, uint32_t dst)
+__attribute__((unused)) static uint32_t given_to(const struct bl_grants *g, uint32_t src,
+						 uint32_t dst)
 {
 	const struct bl_grant *head;
 	const uint64_t *mask;

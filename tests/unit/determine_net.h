@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of controller/recover/determine.c: a graph with what is found in it, random ones, and all flows from host to host.
+ * Networks for the tests of controller/recover/determine.c: a graph with what is found in it,
+ * random ones, and all flows from host to host.
  */
 #ifndef BARLINE_TESTS_DETERMINE_NET_H
 #define BARLINE_TESTS_DETERMINE_NET_H
@@ -80,10 +81,14 @@ static const struct bl_det_way *way_of(const struct net *n, unsigned int w)
 	return &n->link[w / 2].way[w % 2];
 }
 
-/* Hosts 0 to h - 1, then tiers of switches; links between tiers, mostly; any may be cut, reported or resumed. */
+/*
+ * Hosts 0 to h - 1, then tiers of switches; links between tiers, mostly; any may be cut, reported
+ * or resumed.
+ */
 static void net_random(struct net *n, struct rnd *r)
 {
-	unsigned int tier[NODES] = { 0 }, hosts = 2 + rnd_below(r, 4), tiers = 1 + rnd_below(r, 3), i, j, dir, at = hosts, k;
+	unsigned int tier[NODES] = { 0 }, hosts = 2 + rnd_below(r, 4), tiers = 1 + rnd_below(r, 3),
+		     i, j, dir, at = hosts, k;
 
 	memset(n, 0, sizeof(*n));
 	net_wire(n);
@@ -92,32 +97,44 @@ static void net_random(struct net *n, struct rnd *r)
 			tier[at++] = k;
 	n->g.nodes = at;
 	for (i = 0; i < at; i++) {
-		n->node[i] = (struct bl_det_node){ .kind = i < hosts ? BL_DET_HOST : BL_DET_SWITCH, .processes = rnd_below(r, 4) };
+		n->node[i] = (struct bl_det_node){ .kind = i < hosts ? BL_DET_HOST : BL_DET_SWITCH,
+						   .processes = rnd_below(r, 4) };
 		k = rnd_below(r, 24);
 		n->node[i].state = k == 0 ? BL_DET_GONE : k < 3 ? BL_DET_DOWN : BL_DET_UP;
 		for (j = hosts; j < at; j++) {
 			struct bl_det_link *l = &n->link[n->g.links];
 
-			/* each host on the first switch of its number, and now and then on another */
-			if (tier[j] != tier[i] + 1 || (i < hosts ? (j - hosts) % hosts != i % 3 && rnd_below(r, 4) : !rnd_below(r, 6)))
+			/*
+			 * each host on the first switch of its number, and now and then on another
+			 */
+			if (tier[j] != tier[i] + 1 ||
+			    (i < hosts ? (j - hosts) % hosts != i % 3 && rnd_below(r, 4)
+				       : !rnd_below(r, 6)))
 				continue;
 			l->low = i;
 			l->high = j;
 			n->g.links++;
 		}
 	}
-	for (k = rnd_below(r, 3); k-- && n->g.links;) /* nodes whose neighbours have noticed, most of them */
+	for (k = rnd_below(r, 3);
+	     k-- && n->g.links;) /* nodes whose neighbours have noticed, most of them */
 		for (i = 0, j = rnd_below(r, at); i < n->g.links; i++) {
 			if (n->link[i].low == j && rnd_below(r, 6))
-				n->link[i].way[BL_DET_TO_HIGH] = (struct bl_det_way){ 1 + rnd_below(r, 50), 0, BL_DET_SILENT };
+				n->link[i].way[BL_DET_TO_HIGH] =
+					(struct bl_det_way){ 1 + rnd_below(r, 50), 0,
+							     BL_DET_SILENT };
 			if (n->link[i].high == j && rnd_below(r, 6))
-				n->link[i].way[BL_DET_TO_LOW] = (struct bl_det_way){ 1 + rnd_below(r, 50), 0, BL_DET_SILENT };
+				n->link[i].way[BL_DET_TO_LOW] =
+					(struct bl_det_way){ 1 + rnd_below(r, 50), 0,
+							     BL_DET_SILENT };
 		}
 	for (i = 0; i < n->g.links; i++)
 		for (dir = 0; dir < 2; dir++) {
 			k = rnd_below(r, 40);
 			if (k < 3)
-				n->link[i].way[dir] = (struct bl_det_way){ k ? 1 + rnd_below(r, 50) : BL_DET_NO_C, 0, BL_DET_SILENT, !rnd_below(r, 3) };
+				n->link[i].way[dir] =
+					(struct bl_det_way){ k ? 1 + rnd_below(r, 50) : BL_DET_NO_C,
+							     0, BL_DET_SILENT, !rnd_below(r, 3) };
 			else if (k < 5)
 				n->link[i].way[dir].state = k == 3 ? BL_DET_REMOVED : BL_DET_BEHIND;
 		}

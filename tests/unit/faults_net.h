@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the tests of fault isolation (test_faults.c, test_faults_service.c): racks of hosts, and paths between them, at random.
+ * Networks for the tests of fault isolation (test_faults.c, test_faults_service.c): racks of hosts,
+ * and paths between them, at random.
  */
 #ifndef BARLINE_TEST_FAULTS_NET_H
 #define BARLINE_TEST_FAULTS_NET_H
@@ -11,8 +12,8 @@
 
 #define SECRET0 0x1122334455667788ULL
 #define SECRET1 0x99aabbccddeeff00ULL
-#define TABLE	77
-#define MS	1000000ULL
+#define TABLE   77
+#define MS      1000000ULL
 
 static struct bl_fcp_params params = { .secret = { SECRET0, SECRET1 } };
 

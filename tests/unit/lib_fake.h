@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An endpoint without a kernel program: pages and ring are memory of the test, the socket is a UDP socket on loopback. fake_carry() plays the
- * receiver's XDP program: it takes frames off the socket and appends them to the ring, as bpf/host/host.bpf.c does. Barriers are set by hand.
+ * An endpoint without a kernel program: pages and ring are memory of the test, the socket is a UDP
+ * socket on loopback. fake_carry() plays the receiver's XDP program: it takes frames off the socket
+ * and appends them to the ring, as bpf/host/host.bpf.c does. Barriers are set by hand.
  *
- * Endpoints at different loopback addresses are hosts of their own (sent to by UDP GSO); at one address they are local to each other.
+ * Endpoints at different loopback addresses are hosts of their own (sent to by UDP GSO); at one
+ * address they are local to each other.
  */
 #ifndef BARLINE_LIB_FAKE_H
 #define BARLINE_LIB_FAKE_H
@@ -52,7 +54,10 @@ static inline void *fake_pages(size_t n)
 	return p;
 }
 
-/* consumer page; producer page and, behind it, the data twice in a row: as the kernel maps a BPF ring buffer */
+/*
+ * consumer page; producer page and, behind it, the data twice in a row: as the kernel maps a BPF
+ * ring buffer
+ */
 static inline void fake_ring(struct fake *f, uint32_t bytes)
 {
 	size_t ps = (size_t)sysconf(_SC_PAGESIZE);
@@ -61,8 +66,11 @@ static inline void fake_ring(struct fake *f, uint32_t bytes)
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, bytes), 0);
-	assert_ptr_equal(mmap(p + ps, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), p + ps);
-	assert_ptr_equal(mmap(p + ps + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), p + ps + bytes);
+	assert_ptr_equal(mmap(p + ps, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+			 p + ps);
+	assert_ptr_equal(mmap(p + ps + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			      fd, 0),
+			 p + ps + bytes);
 	close(fd);
 	f->prod = (void *)p;
 	f->ring = p + ps;
@@ -76,7 +84,8 @@ static inline void fake_ring(struct fake *f, uint32_t bytes)
 static inline void fake_make(struct fake *f, const char *ip, uint32_t ring_bytes)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
-	struct epoll_event ring = { .events = EPOLLIN | EPOLLET }, timer = { .events = EPOLLIN, .data.u32 = 1 };
+	struct epoll_event ring = { .events = EPOLLIN | EPOLLET },
+			   timer = { .events = EPOLLIN, .data.u32 = 1 };
 	socklen_t n = sizeof(sin);
 	int big = 4 << 20, i;
 	struct bl_endpoint *ep = calloc(1, sizeof(*ep));
@@ -142,12 +151,17 @@ static inline void fake_barrier_now(struct fake *f)
 	fake_barrier(f, f->ep->last_ts > fake_now() ? f->ep->last_ts + 1 : fake_now());
 }
 
-/* a record in the ring: what bpf_ringbuf_reserve() and submit leave behind. @flags: BPF_RINGBUF_BUSY_BIT, _DISCARD_BIT. Returns its header. */
-static inline uint32_t *fake_reserve(struct fake *f, uint32_t room, uint32_t flags, struct bl_rec **rec)
+/*
+ * a record in the ring: what bpf_ringbuf_reserve() and submit leave behind. @flags:
+ * BPF_RINGBUF_BUSY_BIT, _DISCARD_BIT. Returns its header.
+ */
+static inline uint32_t *fake_reserve(struct fake *f, uint32_t room, uint32_t flags,
+				     struct bl_rec **rec)
 {
 	uint8_t *at = f->ring + (*f->prod & (f->ep->ring_bytes - 1));
 
-	if (*f->prod + room + 8 - __atomic_load_n(f->ep->ring_cons, __ATOMIC_ACQUIRE) > f->ep->ring_bytes)
+	if (*f->prod + room + 8 - __atomic_load_n(f->ep->ring_cons, __ATOMIC_ACQUIRE) >
+	    f->ep->ring_bytes)
 		return NULL; /* full */
 	memset(at, 0xa5, room + 8);
 	*(uint32_t *)at = room | flags;
@@ -156,15 +170,22 @@ static inline uint32_t *fake_reserve(struct fake *f, uint32_t room, uint32_t fla
 	return (uint32_t *)at;
 }
 
-static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t op, uint64_t ts, uint32_t psn, const void *body, uint32_t len)
+static inline bool fake_put(struct fake *f, const struct bl_addr *from, uint8_t op, uint64_t ts,
+			    uint32_t psn, const void *body, uint32_t len)
 {
 	uint32_t room = len <= 216 ? BL_REC_SMALL : len <= 1496 ? BL_REC_FULL : BL_REC_JUMBO;
 	struct bl_rec *rec;
-	uint32_t *head = fake_reserve(f, room, 1u << 31, &rec); /* BPF_RINGBUF_BUSY_BIT: a helper thread may look at it meanwhile */
+	/* BPF_RINGBUF_BUSY_BIT: a helper thread may look at it meanwhile */
+	uint32_t *head = fake_reserve(f, room, 1u << 31, &rec);
 
 	if (!head)
 		return false;
-	*rec = (struct bl_rec){ .ts = ts, .psn = psn, .sport = from->port, .opcode = op, .flags = BL_HOP_HOST, .len = len };
+	*rec = (struct bl_rec){ .ts = ts,
+				.psn = psn,
+				.sport = from->port,
+				.opcode = op,
+				.flags = BL_HOP_HOST,
+				.len = len };
 	memcpy(rec->saddr, from->ip, 16);
 	if (len)
 		memcpy(rec + 1, body, len);
@@ -177,7 +198,8 @@ static inline bool fake_take(struct fake *f, struct seen *s)
 {
 	struct sockaddr_in sin;
 	socklen_t n = sizeof(sin);
-	ssize_t len = recvfrom(f->ep->sock, s->b, sizeof(s->b), MSG_DONTWAIT, (struct sockaddr *)&sin, &n);
+	ssize_t len = recvfrom(f->ep->sock, s->b, sizeof(s->b), MSG_DONTWAIT,
+			       (struct sockaddr *)&sin, &n);
 
 	if (len < 0)
 		return false;
@@ -212,7 +234,10 @@ static inline void fake_silent(struct fake *f)
 	assert_false(fake_take(f, &s));
 }
 
-/* the receiver's XDP program, for everything that is on the socket; @lose: of 1000 DATA and FRAG frames, this many are lost. Returns frames stored. */
+/*
+ * the receiver's XDP program, for everything that is on the socket; @lose: of 1000 DATA and FRAG
+ * frames, this many are lost. Returns frames stored.
+ */
 static inline int fake_carry_lossy(struct fake *f, struct rnd *r, uint32_t lose)
 {
 	struct seen s;
@@ -221,7 +246,8 @@ static inline int fake_carry_lossy(struct fake *f, struct rnd *r, uint32_t lose)
 	while (fake_take(f, &s)) {
 		if (lose && s.op <= BL_OP_FRAG && rnd_below(r, 1000) < lose)
 			continue;
-		n += fake_put(f, &s.from, s.op, s.op == BL_OP_DATA ? s.ts : 0, s.psn, s.body, s.body_len);
+		n += fake_put(f, &s.from, s.op, s.op == BL_OP_DATA ? s.ts : 0, s.psn, s.body,
+			      s.body_len);
 	}
 	return n;
 }
@@ -231,7 +257,8 @@ static inline int fake_carry(struct fake *f)
 	return fake_carry_lossy(f, NULL, 0);
 }
 
-static inline struct bl_msg msg_to(const struct fake *to, const void *data, uint32_t len, uint64_t cookie)
+static inline struct bl_msg msg_to(const struct fake *to, const void *data, uint32_t len,
+				   uint64_t cookie)
 {
 	return (struct bl_msg){ .dst = to->ep->self, .data = data, .len = len, .cookie = cookie };
 }
@@ -245,7 +272,8 @@ static inline struct bl_peer *fake_peer(const struct fake *f, const struct fake 
 }
 
 /* a CREDIT from @from in @f's ring */
-static inline void fake_credit(struct fake *f, const struct fake *from, uint32_t psn, uint16_t window)
+static inline void fake_credit(struct fake *f, const struct fake *from, uint32_t psn,
+			       uint16_t window)
 {
 	uint8_t body[8];
 
@@ -255,7 +283,8 @@ static inline void fake_credit(struct fake *f, const struct fake *from, uint32_t
 	assert_true(fake_put(f, &from->ep->self, BL_OP_CREDIT, 0, 0, body, sizeof(body)));
 }
 
-static inline void fake_nak(struct fake *f, const struct fake *from, uint32_t psn, uint32_t count, uint8_t why, uint8_t item)
+static inline void fake_nak(struct fake *f, const struct fake *from, uint32_t psn, uint32_t count,
+			    uint8_t why, uint8_t item)
 {
 	uint8_t body[12];
 
@@ -288,7 +317,8 @@ struct failures {
 	uint32_t n;
 };
 
-static inline void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static inline void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+			   enum bl_fail_reason why)
 {
 	struct failures *fs = ctx;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The reliable stream between fake endpoints (lib_fake.h): the test carries frames from socket to ring, closes slots as the sender's host program does when an ACK comes, and
- * moves the commit barrier by hand.
+ * The reliable stream between fake endpoints (lib_fake.h): the test carries frames from socket to
+ * ring, closes slots as the sender's host program does when an ACK comes, and moves the commit
+ * barrier by hand.
  */
 #ifndef BARLINE_LIB_REL_H
 #define BARLINE_LIB_REL_H
@@ -32,8 +33,9 @@ static inline uint64_t word(const struct fake *f)
 }
 
 /*
- * The receiver's program: into the ring; the sender's slot is closed if @ack, and a RECALL is answered into the sender's
- * ring, whether the receiver's process works or not. Returns PREPs among the frames.
+ * The receiver's program: into the ring; the sender's slot is closed if @ack, and a RECALL is
+ * answered into the sender's ring, whether the receiver's process works or not. Returns PREPs among
+ * the frames.
  */
 static inline int carry(struct fake *to, struct fake *from, bool ack)
 {
@@ -44,9 +46,12 @@ static inline int carry(struct fake *to, struct fake *from, bool ack)
 		uint64_t ts = bl_ext48(bl_get48(s.h->ts), FAKE_BUS);
 		uint32_t slot;
 
-		assert_true(fake_put(to, &s.from, s.op, s.op == BL_OP_PREP || s.op == BL_OP_DATA ? ts : 0, s.psn, s.body, s.body_len));
+		assert_true(fake_put(to, &s.from, s.op,
+				     s.op == BL_OP_PREP || s.op == BL_OP_DATA ? ts : 0, s.psn,
+				     s.body, s.body_len));
 		if (s.op == BL_OP_RECALL)
-			assert_true(fake_put(from, &to->ep->self, BL_OP_RECALLED, 0, s.psn, s.body, s.body_len));
+			assert_true(fake_put(from, &to->ep->self, BL_OP_RECALLED, 0, s.psn, s.body,
+					     s.body_len));
 		assert_int_not_equal(s.op, BL_OP_RECALLED); /* programs alone say so */
 		if (s.op != BL_OP_PREP)
 			continue;
@@ -55,7 +60,8 @@ static inline int carry(struct fake *to, struct fake *from, bool ack)
 		assert_int_equal(bl_rwin_slot(from->ep->rwin, slot)->psn, s.psn);
 		assert_int_equal(bl_rwin_slot(from->ep->rwin, slot)->ts, ts);
 		if (ack && bl_rslot_close(bl_rwin_slot(from->ep->rwin, slot), slot))
-			while (bl_rwin_step(&from->ep->inflight[from->ep->slot].state, from->ep->rwin))
+			while (bl_rwin_step(&from->ep->inflight[from->ep->slot].state,
+					    from->ep->rwin))
 				;
 	}
 	return n;
@@ -73,7 +79,8 @@ static inline void introduce(struct fake *a, struct fake *b, int greeting)
 	carry(a, b, true);
 	bl_process(a->ep);
 	assert_int_equal(bl_rtx_room(a->ep), 1);
-	assert_true(carry(b, a, true) >= 1); /* twice, where the CPU was away for longer than the retransmission timeout */
+	/* twice, where the CPU was away for longer than the retransmission timeout */
+	assert_true(carry(b, a, true) >= 1);
 	bl_process(a->ep);
 }
 
@@ -94,7 +101,9 @@ static inline void fail_peer(struct fake *at, int page, const struct fake *who, 
 {
 	struct bl_failure *f = &pages[page].ring[(pages[page].last + 1) % BL_FAILS_MAX];
 
-	*f = (struct bl_failure){ .number = pages[page].last + 1, .port = who->ep->self.port, .ts = ts };
+	*f = (struct bl_failure){ .number = pages[page].last + 1,
+				  .port = who->ep->self.port,
+				  .ts = ts };
 	memcpy(f->addr, who->ep->self.ip, 16);
 	__atomic_store_n(&pages[page].last, pages[page].last + 1, __ATOMIC_RELEASE);
 	(void)at;

@@ -10,7 +10,8 @@
 #include "lib_fake.h"
 #include "siocoutq.h"
 
-static inline int send_one(const struct fake *to, const void *data, uint32_t len, uint64_t cookie, unsigned int flags)
+static inline int send_one(const struct fake *to, const void *data, uint32_t len, uint64_t cookie,
+			   unsigned int flags)
 {
 	struct bl_msg m = msg_to(to, data, len, cookie);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A switch of 8 ports for the tests of core/pl2/reserve_core.h: its books, and one call for each thing that comes in.
+ * A switch of 8 ports for the tests of core/pl2/reserve_core.h: its books, and one call for each
+ * thing that comes in.
  */
 #ifndef BARLINE_RESERVE_UTIL_H
 #define BARLINE_RESERVE_UTIL_H
@@ -9,11 +10,11 @@
 
 #include "core/pl2/reserve_core.h"
 
-#define NPORTS 8
+#define NPORTS  8
 #define Q20(ns) ((__u32)((ns) * (1 << 20)))
-#define NS_1G  Q20(8.0) /* a byte at 1 Gbit/s */
-#define SLOT   12304ULL /* 1538 byte times at 1 Gbit/s */
-#define T0     (1000010ULL * SLOT) /* ten slots into a word of the bitmap */
+#define NS_1G   Q20(8.0)            /* a byte at 1 Gbit/s */
+#define SLOT    12304ULL            /* 1538 byte times at 1 Gbit/s */
+#define T0      (1000010ULL * SLOT) /* ten slots into a word of the bitmap */
 
 static struct bl_rsv_cfg cfg;
 static struct bl_rsv_port port[NPORTS];
@@ -26,13 +27,20 @@ static inline void fresh(enum bl_allocator a)
 	memset(port, 0, sizeof(port));
 	memset(pair, 0, sizeof(pair));
 	queued = 0;
-	cfg = (struct bl_rsv_cfg){ .on = 1, .allocator = a, .ns_q20 = NS_1G, .limit_bytes = 16 * 1538, .refuse_ns = 100 * SLOT, .far_ns = 400 * SLOT,
-				   .lapse_ns = 1000000, .pair_shift = 3 };
+	cfg = (struct bl_rsv_cfg){ .on = 1,
+				   .allocator = a,
+				   .ns_q20 = NS_1G,
+				   .limit_bytes = 16 * 1538,
+				   .refuse_ns = 100 * SLOT,
+				   .far_ns = 400 * SLOT,
+				   .lapse_ns = 1000000,
+				   .pair_shift = 3 };
 }
 
 static inline __u32 ask_early(__u32 in, __u32 out, __u32 bytes, __u32 seq, int early, __u64 now)
 {
-	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now, bl_rsv_slot_at(&cfg, now), &g);
+	bl_rsv_ask(&cfg, &port[in], &port[out], &pair[in][out], bytes, seq, early, queued, now,
+		   bl_rsv_slot_at(&cfg, now), &g);
 	return g.reason;
 }
 
@@ -51,7 +59,8 @@ static inline enum bl_reason data(__u32 in, __u32 out, __u32 bytes, int early)
 /* of the burst that was promised last */
 static inline enum bl_reason release(__u32 in, __u32 out, __u32 bytes, __u64 now)
 {
-	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, pair[in][out].seq, now);
+	return bl_rsv_release(&cfg, &port[in], &port[out], &pair[in][out], bytes, pair[in][out].seq,
+			      now);
 }
 
 /* an RSV that looks at no other pair */
@@ -95,7 +104,8 @@ static inline void books_balance(void)
 		}
 		assert_int_equal(port[i].in.bytes, ins);
 		assert_int_equal(port[i].out.bytes, outs);
-		assert_int_equal(port[i].granted, port[i].used + port[i].lapsed + port[i].released + ins);
+		assert_int_equal(port[i].granted,
+				 port[i].used + port[i].lapsed + port[i].released + ins);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What SIOCOUTQ says of a socket is the test's to say: it defines outq_of(). Every other request goes
- * to the kernel.
+ * What SIOCOUTQ says of a socket is the test's to say: it defines outq_of(). Every other request
+ * goes to the kernel.
  */
 #ifndef BARLINE_TESTS_SIOCOUTQ_H
 #define BARLINE_TESTS_SIOCOUTQ_H

@@ -45,10 +45,10 @@ static bool fake_leading(const struct bl_ctl *c)
 	return leads;
 }
 
-#define ctl_admission fake_admission
+#define ctl_admission  fake_admission
 #define ctl_peer_ready fake_ready
-#define ctl_send fake_send
-#define ctl_leading fake_leading
+#define ctl_send       fake_send
+#define ctl_leading    fake_leading
 #include "controller/admit.c"
 
 /* Goes on by itself. */
@@ -145,7 +145,8 @@ static void row_is(const char *step, bool refused, uint32_t id, const char *chan
 
 	assert_string_equal(json_string_value(json_object_get(o, "step")), step);
 	assert_int_equal(json_is_true(json_object_get(o, "refused")), refused);
-	json_array_foreach (json_object_get(o, "nodes"), i, n) {
+	json_array_foreach(json_object_get(o, "nodes"), i, n)
+	{
 		if (json_integer_value(json_object_get(n, "id")) != id)
 			continue;
 		found++;
@@ -153,10 +154,10 @@ static void row_is(const char *step, bool refused, uint32_t id, const char *chan
 		assert_string_equal(json_string_value(json_object_get(n, "trouble")), trouble);
 		assert_string_equal(json_string_value(json_object_get(n, "role")),
 				    id == 9 ? "switch" : "host");
-		assert_string_equal(json_string_value(json_object_get(n, "node")), id == 9 ? "tor"
-										   : id == 1
-											   ? "h1"
-											   : "h2");
+		assert_string_equal(json_string_value(json_object_get(n, "node")), id == 9   ? "tor"
+										   : id == 1 ? "h1"
+											     : "h"
+											       "2");
 	}
 	assert_int_equal(found, 1);
 	json_decref(o);
@@ -171,8 +172,10 @@ static bool took_time(void)
 	return took;
 }
 
-/* All are asked whether they can; then the switch changes, then the hosts, each when all before
- * have. */
+/*
+ * All are asked whether they can; then the switch changes, then the hosts, each when all before
+ * have.
+ */
 static void change__switches_before_hosts(void **state)
 {
 	(void)state;
@@ -348,10 +351,10 @@ static void ask__what_is_no_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(change__switches_before_hosts),	CASE(change__refused_by_one),
+		CASE(change__switches_before_hosts),    CASE(change__refused_by_one),
 		CASE(change__trouble_while_it_changes), CASE(change__late),
-		CASE(change__without_a_session),	CASE(change__answers_that_do_not_count),
-		CASE(change__the_leader_is_gone),	CASE(ask__what_is_no_order),
+		CASE(change__without_a_session),        CASE(change__answers_that_do_not_count),
+		CASE(change__the_leader_is_gone),       CASE(ask__what_is_no_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

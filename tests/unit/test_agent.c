@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The agent without a network: what inputs say (loader/order/agent_watch.c), and addresses of controllers (proto/session.c). The rest is in tests/net/test_controller.c, tests/net/test_controller_input.c and tests/net/test_failover.c. */
+/*
+ * The agent without a network: what inputs say (loader/order/agent_watch.c), and addresses of
+ * controllers (proto/session.c). The rest is in tests/net/test_controller.c,
+ * tests/net/test_controller_input.c and tests/net/test_failover.c.
+ */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -24,12 +28,14 @@ static void watch__look(void **state)
 		{ PORT(9, 8, true, true), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
 		{ PORT(9, 8, false, false), PORT(9, 8, true, false), BL_AGENT_SEEN_LIVE },
 		{ PORT(9, 8, true, false), PORT(9, 8, true, false), BL_AGENT_SEEN_NOTHING },
-		{ PORT(9, 8, true, false), PORT(9, 9, true, false), BL_AGENT_SEEN_NOTHING }, /* died and was resumed: by us */
+		/* died and was resumed: by us */
+		{ PORT(9, 8, true, false), PORT(9, 9, true, false), BL_AGENT_SEEN_NOTHING },
 		/* out of it */
 		{ PORT(9, 8, true, true), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
 		{ PORT(9, 8, true, false), PORT(9, 8, false, false), BL_AGENT_SEEN_OTHER },
 		{ PORT(9, 8, false, false), PORT(9, 8, false, false), BL_AGENT_SEEN_NOTHING },
-		{ PORT(9, 8, false, false), PORT(9, 9, false, false), BL_AGENT_SEEN_NOTHING }, /* was frozen where nothing was */
+		/* was frozen where nothing was */
+		{ PORT(9, 8, false, false), PORT(9, 9, false, false), BL_AGENT_SEEN_NOTHING },
 		/* another neighbour */
 		{ PORT(9, 8, true, false), PORT(10, 8, true, false), BL_AGENT_SEEN_OTHER },
 		{ PORT(9, 8, true, true), PORT(10, 8, true, true), BL_AGENT_SEEN_OTHER },
@@ -66,12 +72,22 @@ static void port_state__all(void **state)
 {
 	(void)state;
 	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true }), BL_AGENT_LIVE);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .held = true }), BL_AGENT_SILENT);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .barred = true }), BL_AGENT_REMOVED);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .role = BL_PORT_UP }), BL_AGENT_BEHIND);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .role = BL_PORT_DOWN }), BL_AGENT_BEHIND);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .role = BL_PORT_HOST }), BL_AGENT_LIVE);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .behind = true, .held = true, .role = BL_PORT_UP }), BL_AGENT_SILENT);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .held = true }),
+			 BL_AGENT_SILENT);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .barred = true }),
+			 BL_AGENT_REMOVED);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+				 .in = true, .behind = true, .role = BL_PORT_UP }),
+			 BL_AGENT_BEHIND);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+				 .in = true, .behind = true, .role = BL_PORT_DOWN }),
+			 BL_AGENT_BEHIND);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+				 .in = true, .behind = true, .role = BL_PORT_HOST }),
+			 BL_AGENT_LIVE);
+	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+				 .in = true, .behind = true, .held = true, .role = BL_PORT_UP }),
+			 BL_AGENT_SILENT);
 	/* the controller's numbers */
 	assert_int_equal(BL_AGENT_LIVE, BL_DET_LIVE);
 	assert_int_equal(BL_AGENT_SILENT, BL_DET_SILENT);
@@ -87,12 +103,31 @@ static void addr__parsed(void **state)
 		int family;
 		unsigned int port;
 	} t[] = {
-		{ "10.0.0.1", "10.0.0.1", AF_INET, 61693 },	 { "10.0.0.1:1", "10.0.0.1", AF_INET, 1 },	   { "10.0.0.1:65535", "10.0.0.1", AF_INET, 65535 },
-		{ "fd00::1", "fd00::1", AF_INET6, 61693 },	 { "[fd00::1]", "fd00::1", AF_INET6, 61693 },	   { "[fd00::1]:80", "fd00::1", AF_INET6, 80 },
+		{ "10.0.0.1", "10.0.0.1", AF_INET, 61693 },
+		{ "10.0.0.1:1", "10.0.0.1", AF_INET, 1 },
+		{ "10.0.0.1:65535", "10.0.0.1", AF_INET, 65535 },
+		{ "fd00::1", "fd00::1", AF_INET6, 61693 },
+		{ "[fd00::1]", "fd00::1", AF_INET6, 61693 },
+		{ "[fd00::1]:80", "fd00::1", AF_INET6, 80 },
 		{ "::", "::", AF_INET6, 61693 },
 	};
-	static const char *const bad[] = { "", ":80", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536", "10.0.0.1:8x", "10.0.0.1: 8", "10.0.0", "host:80", "[fd00::1", "[fd00::1]80", "[fd00::1]:", "[10.0.0.1:80",
-					   "fd00::1:2:3:4:5:6:7:8:9", "10.0.0.1:-1", "1111111111111111111111111111111111111111111111111111111111111111111111111" };
+	static const char *const bad[] = { "",
+					   ":80",
+					   "10.0.0.1:",
+					   "10.0.0.1:0",
+					   "10.0.0.1:65536",
+					   "10.0.0.1:8x",
+					   "10.0.0.1: 8",
+					   "10.0.0",
+					   "host:80",
+					   "[fd00::1",
+					   "[fd00::1]80",
+					   "[fd00::1]:",
+					   "[10.0.0.1:80",
+					   "fd00::1:2:3:4:5:6:7:8:9",
+					   "10.0.0.1:-1",
+					   "1111111111111111111111111111111111111111111111111111111"
+					   "111111111111111111" };
 	struct sockaddr_storage sa;
 	char ip[INET6_ADDRSTRLEN];
 	socklen_t len;

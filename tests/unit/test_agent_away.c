@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An agent whose daemon stops on purpose (loader/order/agent.c: bl_agent_away), and a controller that is a list of what it heard: Away
- * is the last word. A Hello after it would say that the daemon is back, and its host would be late before the next one has begun.
+ * An agent whose daemon stops on purpose (loader/order/agent.c: bl_agent_away), and a controller
+ * that is a list of what it heard: Away is the last word. A Hello after it would say that the
+ * daemon is back, and its host would be late before the next one has begun.
  */
 #include "unit.h"
 
@@ -14,9 +15,9 @@
 #include "proto/ctl.pb-c.h"
 #include "loader/order/agent.h"
 
-#define WAIT_MS	 20000
+#define WAIT_MS  20000
 #define QUIET_MS 400 /* several times as long as an agent takes for the next session */
-#define HEARD	 64
+#define HEARD    64
 
 static struct world {
 	sd_event *ev;
@@ -167,7 +168,8 @@ static uint32_t silence_ms = 150; /* an agent says something three times in it *
 static void begin(bool leads)
 {
 	static const struct bl_agent_ops ops = { .tell = tell, .epoch = epoch };
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = silence_ms };
 	socklen_t len = sizeof(sa);
 	struct bl_err err;
@@ -176,9 +178,11 @@ static void begin(bool leads)
 	w.leads = leads;
 	assert_true(sd_event_new(&w.ev) >= 0);
 	w.door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	assert_true(w.door >= 0 && !bind(w.door, (struct sockaddr *)&sa, sizeof(sa)) && !listen(w.door, 8) && !getsockname(w.door, (struct sockaddr *)&sa, &len));
+	assert_true(w.door >= 0 && !bind(w.door, (struct sockaddr *)&sa, sizeof(sa)) &&
+		    !listen(w.door, 8) && !getsockname(w.door, (struct sockaddr *)&sa, &len));
 	assert_true(sd_event_add_io(w.ev, NULL, w.door, EPOLLIN, on_door, NULL) >= 0);
-	snprintf(cfg.controllers[0], sizeof(cfg.controllers[0]), "127.0.0.1:%u", ntohs(sa.sin_port));
+	snprintf(cfg.controllers[0], sizeof(cfg.controllers[0]), "127.0.0.1:%u",
+		 ntohs(sa.sin_port));
 	assert_int_equal(bl_agent_new(&w.a, w.ev, &cfg, &ops, NULL, &err), 0);
 	until(leads ? welcome : heard_hello);
 }
@@ -206,10 +210,15 @@ static void away__is_said(void **state)
 	end();
 }
 
-/* Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life; answered or not. */
+/*
+ * Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life;
+ * answered or not.
+ */
 static void away__is_the_last_word(void **state)
 {
-	const struct bl_agent_port port = { .port = 0, .neighbour = 9, .state = BL_AGENT_SILENT, .c = 5 };
+	const struct bl_agent_port port = {
+		.port = 0, .neighbour = 9, .state = BL_AGENT_SILENT, .c = 5
+	};
 	const struct bl_agent_proc proc = { .port = 61696, .life = 3, .t = 9 };
 	unsigned int n, k;
 
@@ -232,7 +241,10 @@ static void away__is_the_last_word(void **state)
 	}
 }
 
-/* Its controller hangs up, and another one may lead, which has it from the store: a HELLO would tell that one otherwise. */
+/*
+ * Its controller hangs up, and another one may lead, which has it from the store: a HELLO would
+ * tell that one otherwise.
+ */
 static void away__begins_no_session(void **state)
 {
 	unsigned int n;
@@ -290,10 +302,8 @@ static void away__without_a_leader(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(away__is_said),
-		cmocka_unit_test(away__is_the_last_word),
-		cmocka_unit_test(away__begins_no_session),
-		cmocka_unit_test(away__is_said_again),
+		cmocka_unit_test(away__is_said),           cmocka_unit_test(away__is_the_last_word),
+		cmocka_unit_test(away__begins_no_session), cmocka_unit_test(away__is_said_again),
 		cmocka_unit_test(away__without_a_leader),
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/order/agent.c without sockets: what an agent makes of its controller's orders, and what it says.
- * Its sessions are numbers, time is a variable, and its timers are called by the test.
+ * loader/order/agent.c without sockets: what an agent makes of its controller's orders, and what it
+ * says. Its sessions are numbers, time is a variable, and its timers are called by the test.
  */
 #include "unit.h"
 
@@ -53,11 +53,11 @@ static void fake_close(struct bl_session *s)
 }
 
 #undef fail /* of cmocka; an agent has an order of that name */
-#define sd_event_now fake_now
+#define sd_event_now       fake_now
 #define bl_session_connect fake_connect
-#define bl_session_send fake_send
+#define bl_session_send    fake_send
 #define bl_session_waiting fake_waiting
-#define bl_session_close fake_close
+#define bl_session_close   fake_close
 #include "loader/order/agent.c"
 
 /* ---- the node ---- */
@@ -98,11 +98,11 @@ static void tell(void *ctx, struct bl_agent_node *v)
 	v->nports = nports;
 	for (unsigned int i = 0; i < nports; i++)
 		v->port[i] = (struct bl_agent_port){ .port = i + 1,
-						      .neighbour = 90 + i,
-						      .death = 30 + i,
-						      .role = 1,
-						      .state = BL_AGENT_SILENT,
-						      .c = 500 + i };
+						     .neighbour = 90 + i,
+						     .death = 30 + i,
+						     .role = 1,
+						     .state = BL_AGENT_SILENT,
+						     .c = 500 + i };
 	v->nendpoints = 2;
 	v->endpoint[0] = 61696;
 	v->endpoint[1] = 65535;
@@ -217,8 +217,10 @@ static void welcome(uint64_t epoch, uint64_t failed)
 	hear(&m, epoch, BL__TO_AGENT__WHAT_WELCOME);
 }
 
-/* FAIL or RESUME: node @node, or its process at @port, failed at @t; an input of this node and one
- * of another. */
+/*
+ * FAIL or RESUME: node @node, or its process at @port, failed at @t; an input of this node and one
+ * of another.
+ */
 static void failure(bool resume, uint64_t epoch, uint64_t number, uint32_t node, uint32_t port,
 		    uint64_t t)
 {
@@ -363,8 +365,10 @@ static void order__before_welcome(void **state)
 	assert_int_equal(total().reasons[BL_AGENT_TOO_EARLY], 1);
 }
 
-/* The same FAIL once more is not obeyed twice, and answered if it is done; the same number with
- * another content is. */
+/*
+ * The same FAIL once more is not obeyed twice, and answered if it is done; the same number with
+ * another content is.
+ */
 static void fail__known_by_its_content(void **state)
 {
 	(void)state;
@@ -470,8 +474,10 @@ static void resume__this_nodes_inputs(void **state)
 	assert_int_equal(inputs[0].death, 31);
 	said_is("resumed");
 	assert_int_equal(heard[0]->resumed->number, 6);
-	/* an error is not answered; one that says that this node obeys a later leader ends the
-	 * session */
+	/*
+	 * an error is not answered; one that says that this node obeys a later leader ends the
+	 * session
+	 */
 	rc_of_orders = -EIO;
 	failure(true, 5, 7, 9, 0, 100);
 	said_is("resumed");
@@ -524,8 +530,10 @@ static void bar__answered_when_done(void **state)
 	said_is("barred");
 }
 
-/* Of three ports two are asked about, and one that there is not: what is said of them is what they
- * are. */
+/*
+ * Of three ports two are asked about, and one that there is not: what is said of them is what they
+ * are.
+ */
 static void freeze__each_port(void **state)
 {
 	uint32_t port[] = { 2, 77, 3 };

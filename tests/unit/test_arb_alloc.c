@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/alloc*.c. Three things hold it: a model that counts one packet and one slot at a time and says exactly what first-come, min-fct and deadline give; the
- * verifier (tested in test_arb_verify.c), which sees every run of every policy here; and the plain code, with which the others must agree word by word. What fair and weighted promise: test_arb_fair.c.
+ * arbiter/alloc*.c. Three things hold it: a model that counts one packet and one slot at a time and
+ * says exactly what first-come, min-fct and deadline give; the verifier (tested in
+ * test_arb_verify.c), which sees every run of every policy here; and the plain code, with which the
+ * others must agree word by word. What fair and weighted promise: test_arb_fair.c.
  */
 #include "alloc_nets.h"
 
@@ -9,7 +11,9 @@
 
 static void bl_alloc_new__refused(void **state)
 {
-	static const uint16_t zero[8] = { 0 }, big[8] = { 0, 4096 }, most[8] = { 4095, 4095, 4095, 4095, 4095, 4095, 4095, 4095 }, one[8] = { 0, 1 };
+	static const uint16_t zero[8] = { 0 }, big[8] = { 0, 4096 },
+			      most[8] = { 4095, 4095, 4095, 4095, 4095, 4095, 4095, 4095 },
+			      one[8] = { 0, 1 };
 	static const struct {
 		struct bl_alloc_cfg c;
 		const char *why;
@@ -27,25 +31,83 @@ static void bl_alloc_new__refused(void **state)
 		{ { .endpoints = 2, .window_slots = 512 }, NULL },
 		{ { .endpoints = 2, .quota_mtus = 1 << 24 }, "quota" },
 		{ { .endpoints = 2, .quota_mtus = (1 << 24) - 1 }, NULL },
-		{ { .endpoints = 2, .racks = 1025, .rack_of = zero, .rack_up = zero, .rack_down = zero }, "at most 1024 racks" },
+		{ { .endpoints = 2,
+		    .racks = 1025,
+		    .rack_of = zero,
+		    .rack_up = zero,
+		    .rack_down = zero },
+		  "at most 1024 racks" },
 		{ { .endpoints = 2, .racks = 1, .pods = 1025 }, "at most 1024 racks" },
 		{ { .endpoints = 2, .pods = 1 }, "pods of racks" },
 		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_up = zero }, "racks need" },
-		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_down = zero }, "racks need" },
-		{ { .endpoints = 2, .racks = 1, .rack_up = zero, .rack_down = zero }, "racks need" },
-		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_up = zero, .rack_down = zero, .pods = 1 }, "pods need" },
-		{ { .endpoints = 2, .racks = 1, .rack_of = one, .rack_up = zero, .rack_down = zero }, "rack that does not exist" },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero }, NULL },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = big, .rack_down = zero }, "at most 4095 packets" },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = big }, "at most 4095 packets" },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = most, .rack_down = most }, NULL },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero, .pods = 1, .pod_of = one, .pod_up = zero, .pod_down = zero }, "pod that does not exist" },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero, .pods = 2, .pod_of = one, .pod_up = big, .pod_down = zero }, "at most 4095 packets" },
-		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = zero, .pods = 2, .pod_of = one, .pod_up = zero, .pod_down = big }, "at most 4095 packets" },
+		{ { .endpoints = 2, .racks = 1, .rack_of = zero, .rack_down = zero },
+		  "racks need" },
+		{ { .endpoints = 2, .racks = 1, .rack_up = zero, .rack_down = zero },
+		  "racks need" },
+		{ { .endpoints = 2,
+		    .racks = 1,
+		    .rack_of = zero,
+		    .rack_up = zero,
+		    .rack_down = zero,
+		    .pods = 1 },
+		  "pods need" },
+		{ { .endpoints = 2,
+		    .racks = 1,
+		    .rack_of = one,
+		    .rack_up = zero,
+		    .rack_down = zero },
+		  "rack that does not exist" },
+		{ { .endpoints = 2,
+		    .racks = 2,
+		    .rack_of = one,
+		    .rack_up = zero,
+		    .rack_down = zero },
+		  NULL },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = big, .rack_down = zero },
+		  "at most 4095 packets" },
+		{ { .endpoints = 2, .racks = 2, .rack_of = one, .rack_up = zero, .rack_down = big },
+		  "at most 4095 packets" },
+		{ { .endpoints = 2,
+		    .racks = 2,
+		    .rack_of = one,
+		    .rack_up = most,
+		    .rack_down = most },
+		  NULL },
+		{ { .endpoints = 2,
+		    .racks = 2,
+		    .rack_of = one,
+		    .rack_up = zero,
+		    .rack_down = zero,
+		    .pods = 1,
+		    .pod_of = one,
+		    .pod_up = zero,
+		    .pod_down = zero },
+		  "pod that does not exist" },
+		{ { .endpoints = 2,
+		    .racks = 2,
+		    .rack_of = one,
+		    .rack_up = zero,
+		    .rack_down = zero,
+		    .pods = 2,
+		    .pod_of = one,
+		    .pod_up = big,
+		    .pod_down = zero },
+		  "at most 4095 packets" },
+		{ { .endpoints = 2,
+		    .racks = 2,
+		    .rack_of = one,
+		    .rack_up = zero,
+		    .rack_down = zero,
+		    .pods = 2,
+		    .pod_of = one,
+		    .pod_up = zero,
+		    .pod_down = big },
+		  "at most 4095 packets" },
 		{ { .endpoints = 2, .src_cap = big }, "at most 4095 packets" },
 		{ { .endpoints = 2, .dst_cap = big }, "at most 4095 packets" },
 		{ { .endpoints = 2, .src_cap = most, .dst_cap = most }, NULL },
-		{ { .endpoints = 2, .isa = (enum bl_alloc_isa)99 }, "does not have the instructions" },
+		{ { .endpoints = 2, .isa = (enum bl_alloc_isa)99 },
+		  "does not have the instructions" },
 	};
 	const char *why;
 	size_t i;
@@ -71,7 +133,9 @@ static void bl_alloc_demand__refused(void **state)
 
 	(void)state;
 	for (p = 0; p < 2; p++) {
-		struct bl_alloc_cfg cfg = { .endpoints = 4, .policy = policies[p], .quota_mtus = 100, .flows_max = 2 };
+		struct bl_alloc_cfg cfg = {
+			.endpoints = 4, .policy = policies[p], .quota_mtus = 100, .flows_max = 2
+		};
 		struct bl_alloc *a = make(&cfg);
 
 		assert_int_equal(bl_alloc_demand(a, 4, 0, 1, 0), BL_ALLOC_UNKNOWN);
@@ -85,7 +149,8 @@ static void bl_alloc_demand__refused(void **state)
 		assert_int_equal(bl_alloc_demand(a, 2, 3, 1, 0), BL_ALLOC_FULL);
 		assert_int_equal(bl_alloc_stats(a)->refused, 5);
 		assert_int_equal(bl_alloc_waiting(a), 150);
-		if (policies[p] == BL_ALLOC_FAIR) { /* the same pair again needs no room, but has a quota */
+		/* the same pair again needs no room, but has a quota */
+		if (policies[p] == BL_ALLOC_FAIR) {
 			assert_int_equal(bl_alloc_demand(a, 3, 1, 60, 0), BL_ALLOC_OK);
 			assert_int_equal(bl_alloc_demand(a, 3, 1, 41, 0), BL_ALLOC_QUOTA);
 			assert_int_equal(bl_alloc_demand(a, 3, 1, 40, 0), BL_ALLOC_OK);
@@ -103,7 +168,11 @@ static void bl_alloc_demand__refused(void **state)
 
 static void bl_alloc_window__by_policy(void **state)
 {
-	static const uint32_t want[] = { [BL_ALLOC_FIRST] = 512, [BL_ALLOC_FAIR] = 512, [BL_ALLOC_WEIGHTED] = 256, [BL_ALLOC_FCT] = 64, [BL_ALLOC_DEADLINE] = 64 };
+	static const uint32_t want[] = { [BL_ALLOC_FIRST] = 512,
+					 [BL_ALLOC_FAIR] = 512,
+					 [BL_ALLOC_WEIGHTED] = 256,
+					 [BL_ALLOC_FCT] = 64,
+					 [BL_ALLOC_DEADLINE] = 64 };
 	struct bl_alloc_cfg cfg = { .endpoints = 2 };
 	uint32_t p;
 
@@ -115,7 +184,8 @@ static void bl_alloc_window__by_policy(void **state)
 		assert_int_equal(bl_alloc_window(&cfg), want[p]);
 		a = make(&cfg);
 		assert_int_equal(bl_alloc_demand(a, 0, 1, 1000, 0), BL_ALLOC_OK);
-		assert_int_equal(bl_alloc_run(a, 0).mtus, want[p]); /* it gives that many, and no more before they are past */
+		/* it gives that many, and no more before they are past */
+		assert_int_equal(bl_alloc_run(a, 0).mtus, want[p]);
 		assert_int_equal(bl_alloc_run(a, 63).mtus, 0);
 		bl_alloc_free(a);
 	}
@@ -124,15 +194,24 @@ static void bl_alloc_window__by_policy(void **state)
 static void bl_alloc_enough__half_a_step(void **state)
 {
 	static const uint16_t caps[] = { 0, 3, 40 };
-	static const struct { enum bl_alloc_policy policy; uint32_t window; const uint16_t *cap; uint64_t want; } t[] = {
-		{ BL_ALLOC_FIRST, 512, NULL, 3 * 32 },	  { BL_ALLOC_FIRST, 64, NULL, 3 * 32 },	  { BL_ALLOC_FAIR, 512, NULL, 3 * 256 },
-		{ BL_ALLOC_WEIGHTED, 128, NULL, 3 * 64 }, { BL_ALLOC_DEADLINE, 64, caps, 43 * 32 }, { BL_ALLOC_FAIR, 256, caps, 43 * 128 },
+	static const struct {
+		enum bl_alloc_policy policy;
+		uint32_t window;
+		const uint16_t *cap;
+		uint64_t want;
+	} t[] = {
+		{ BL_ALLOC_FIRST, 512, NULL, 3 * 32 },    { BL_ALLOC_FIRST, 64, NULL, 3 * 32 },
+		{ BL_ALLOC_FAIR, 512, NULL, 3 * 256 },    { BL_ALLOC_WEIGHTED, 128, NULL, 3 * 64 },
+		{ BL_ALLOC_DEADLINE, 64, caps, 43 * 32 }, { BL_ALLOC_FAIR, 256, caps, 43 * 128 },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_alloc_cfg cfg = { .endpoints = 3, .policy = t[i].policy, .window_slots = t[i].window, .src_cap = t[i].cap };
+		struct bl_alloc_cfg cfg = { .endpoints = 3,
+					    .policy = t[i].policy,
+					    .window_slots = t[i].window,
+					    .src_cap = t[i].cap };
 		struct bl_alloc *a = make(&cfg);
 
 		assert_int_equal(bl_alloc_enough(a), t[i].want);
@@ -155,7 +234,8 @@ static void bl_alloc_row__of_the_caller(void **state)
 	for (round = 1; round < 20; round++) {
 		struct bl_grants x, y;
 
-		for (i = 0; i < 16 * 15; i++) { /* everybody to everybody: the row is as full as it can be */
+		/* everybody to everybody: the row is as full as it can be */
+		for (i = 0; i < 16 * 15; i++) {
 			bl_alloc_demand(a, i / 15, (i / 15 + 1 + i % 15) % 16, 40, 0);
 			bl_alloc_demand(b, i / 15, (i / 15 + 1 + i % 15) % 16, 40, 0);
 		}
@@ -193,7 +273,8 @@ struct model {
 	size_t nwait, nfresh;
 };
 
-static uint32_t model_ports(const struct net *n, uint32_t src, uint32_t dst, uint32_t *port, uint32_t *cap)
+static uint32_t model_ports(const struct net *n, uint32_t src, uint32_t dst, uint32_t *port,
+			    uint32_t *cap)
 {
 	const struct bl_alloc_cfg *c = &n->cfg;
 	uint32_t k = 0, r = n->rack_of[src], q = n->rack_of[dst];
@@ -217,7 +298,8 @@ static uint32_t model_ports(const struct net *n, uint32_t src, uint32_t dst, uin
 	return k;
 }
 
-static void model_demand(struct model *m, uint32_t src, uint32_t dst, uint32_t mtus, uint64_t deadline)
+static void model_demand(struct model *m, uint32_t src, uint32_t dst, uint32_t mtus,
+			 uint64_t deadline)
 {
 	size_t i;
 
@@ -235,14 +317,18 @@ static void model_demand(struct model *m, uint32_t src, uint32_t dst, uint32_t m
 
 static uint64_t model_key(const struct model *m, const struct model_want *w)
 {
-	return m->net->cfg.policy == BL_ALLOC_FCT ? w->mtus : m->net->cfg.policy == BL_ALLOC_DEADLINE ? (w->deadline < m->base ? m->base : w->deadline) : 0;
+	return m->net->cfg.policy == BL_ALLOC_FCT ? w->mtus
+	       : m->net->cfg.policy == BL_ALLOC_DEADLINE
+		       ? (w->deadline < m->base ? m->base : w->deadline)
+		       : 0;
 }
 
 static void model_run(struct model *m, uint64_t now)
 {
 	static struct model_want list[2 * MODEL_MAX];
 	const struct bl_alloc_cfg *c = &m->net->cfg;
-	const uint32_t window = bl_alloc_window(c), step = c->policy == BL_ALLOC_FIRST && window > 64 ? 64 : window;
+	const uint32_t window = bl_alloc_window(c),
+		       step = c->policy == BL_ALLOC_FIRST && window > 64 ? 64 : window;
 	uint32_t port[6], cap[6], np, p;
 	uint64_t slot, end;
 	bool moved = !m->begun;
@@ -312,7 +398,8 @@ static void model_compare(const struct model *m, const struct bl_grants *g)
 			if (!(head->words >> j & 1))
 				continue;
 			for (i = 0; i < 64; i++)
-				got[head->src][head->dst][(g->base + 64 * j + i) % 1024] += mask[k] >> i & 1;
+				got[head->src][head->dst][(g->base + 64 * j + i) % 1024] +=
+					mask[k] >> i & 1;
 			k++;
 		}
 	}
@@ -322,7 +409,8 @@ static void model_compare(const struct model *m, const struct bl_grants *g)
 
 static void bl_alloc_run__as_the_model(void **state)
 {
-	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FIRST, BL_ALLOC_FCT, BL_ALLOC_DEADLINE };
+	static const enum bl_alloc_policy policies[] = { BL_ALLOC_FIRST, BL_ALLOC_FCT,
+							 BL_ALLOC_DEADLINE };
 	static struct model m;
 	struct rnd r = rnd_seeded("bl_alloc_run__as_the_model");
 	uint32_t round, i, k;
@@ -337,7 +425,9 @@ static void bl_alloc_run__as_the_model(void **state)
 		net_draw(&net, &r, 2 + rnd_below(&r, MODEL_ENDS - 1), (enum shape)(round % SHAPES));
 		net.cfg.policy = policies[round / SHAPES % 3];
 		net.cfg.window_slots = round % 5 ? 8u << rnd_below(&r, 7) : 0;
-		net.cfg.isa = round % 7 == 0 ? BL_ISA_PLAIN : round % 7 == 1 && has(BL_ISA_BMI2) ? BL_ISA_BMI2 : BL_ISA_BEST;
+		net.cfg.isa = round % 7 == 0                       ? BL_ISA_PLAIN
+			      : round % 7 == 1 && has(BL_ISA_BMI2) ? BL_ISA_BMI2
+								   : BL_ISA_BEST;
 		memset(&m, 0, sizeof(m));
 		m.net = &net;
 		a = make(&net.cfg);
@@ -346,22 +436,37 @@ static void bl_alloc_run__as_the_model(void **state)
 			struct bl_grants g;
 
 			for (k = rnd_below(&r, 14); k; k--) {
-				const uint32_t src = rnd_below(&r, net.cfg.endpoints), dst = rnd_below(&r, net.cfg.endpoints), mtus = 1 + rnd_below(&r, rnd_below(&r, 4) ? 12 : 60);
-				const uint64_t deadline = now / bl_alloc_window(&net.cfg) * bl_alloc_window(&net.cfg) + rnd_below(&r, 128);
+				const uint32_t src = rnd_below(&r, net.cfg.endpoints),
+					       dst = rnd_below(&r, net.cfg.endpoints),
+					       mtus = 1 + rnd_below(&r, rnd_below(&r, 4) ? 12 : 60);
+				const uint64_t deadline = now / bl_alloc_window(&net.cfg) *
+								  bl_alloc_window(&net.cfg) +
+							  rnd_below(&r, 128);
 
-				/* sizes and deadlines of 128 and more (after the window's start) share buckets, the model knows none */
-				if (src == dst || (net.cfg.policy == BL_ALLOC_FCT && bl_verify_waiting(v, src, dst) + mtus > 127))
+				/*
+				 * sizes and deadlines of 128 and more (after the window's start)
+				 * share buckets, the model knows none
+				 */
+				if (src == dst || (net.cfg.policy == BL_ALLOC_FCT &&
+						   bl_verify_waiting(v, src, dst) + mtus > 127))
 					continue;
-				assert_int_equal(bl_alloc_demand(a, src, dst, mtus, deadline), BL_ALLOC_OK);
+				assert_int_equal(bl_alloc_demand(a, src, dst, mtus, deadline),
+						 BL_ALLOC_OK);
 				bl_verify_demand(v, src, dst, mtus);
 				model_demand(&m, src, dst, mtus, deadline);
 			}
 			g = run(a, v, now);
 			model_run(&m, now);
 			model_compare(&m, &g);
-			/* mostly small steps, now and then the edge of a word or of a window, or far beyond */
+			/*
+			 * mostly small steps, now and then the edge of a word or of a window, or
+			 * far beyond
+			 */
 			k = rnd_below(&r, 8);
-			now += k < 4 ? rnd_below(&r, 20) : k < 6 ? 64 - now % 64 - rnd_below(&r, 2) : k < 7 ? rnd_below(&r, 200) : rnd_below(&r, 900);
+			now += k < 4   ? rnd_below(&r, 20)
+			       : k < 6 ? 64 - now % 64 - rnd_below(&r, 2)
+			       : k < 7 ? rnd_below(&r, 200)
+				       : rnd_below(&r, 900);
 		}
 		bl_alloc_free(a);
 		bl_verify_free(v);
@@ -370,7 +475,8 @@ static void bl_alloc_run__as_the_model(void **state)
 
 /* ---- every policy, every network, every code ---- */
 
-static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_alloc_policy policy, uint32_t window, uint32_t runs)
+static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_alloc_policy policy,
+		  uint32_t window, uint32_t runs)
 {
 	static const enum bl_alloc_isa isas[] = { BL_ISA_PLAIN, BL_ISA_BMI2, BL_ISA_AVX512 };
 	struct net *net = malloc(sizeof(*net));
@@ -388,7 +494,8 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 		if (i && !has(isas[i]))
 			continue;
 		a[i] = make(&net->cfg);
-		for (k = 0; k < endpoints; k++) /* the same for all three: from a generator of its own */
+		for (k = 0; k < endpoints;
+		     k++) /* the same for all three: from a generator of its own */
 			bl_alloc_weight(a[i], k, (k * 7 + 1) % endpoints, 1 + k % 127);
 	}
 	v = bl_verify_new(&net->cfg);
@@ -397,7 +504,9 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 
 		for (k = rnd_below(r, 2 * endpoints); k; k--) {
 			/* half of them to a few, so that queues grow there */
-			const uint32_t src = rnd_below(r, endpoints), dst = rnd_below(r, rnd_below(r, 2) ? endpoints : 3), mtus = 1 + rnd_below(r, rnd_below(r, 9) ? 20 : 700);
+			const uint32_t src = rnd_below(r, endpoints),
+				       dst = rnd_below(r, rnd_below(r, 2) ? endpoints : 3),
+				       mtus = 1 + rnd_below(r, rnd_below(r, 9) ? 20 : 700);
 			const uint64_t deadline = now + rnd_below(r, 3000);
 			enum bl_alloc_err e = bl_alloc_demand(a[0], src, dst, mtus, deadline);
 
@@ -407,7 +516,8 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 			}
 			for (j = 1; j < 3; j++)
 				if (a[j])
-					assert_int_equal(bl_alloc_demand(a[j], src, dst, mtus, deadline), e);
+					assert_int_equal(
+						bl_alloc_demand(a[j], src, dst, mtus, deadline), e);
 		}
 		g = run(a[0], v, now);
 		given += g.mtus;
@@ -432,9 +542,14 @@ static void storm(struct rnd *r, uint32_t endpoints, enum shape shape, enum bl_a
 		assert_int_equal(bl_alloc_waiting(a[0]), asked - given - gone);
 		assert_int_equal(bl_alloc_stats(a[0])->granted_mtus, given);
 		assert_int_equal(bl_alloc_stats(a[0])->forgotten_mtus, gone);
-		now += rnd_below(r, 5) ? rnd_below(r, 40) : rnd_below(r, 2) ? 64 - now % 64 : rnd_below(r, 1200);
+		now += rnd_below(r, 5)   ? rnd_below(r, 40)
+		       : rnd_below(r, 2) ? 64 - now % 64
+					 : rnd_below(r, 1200);
 	}
-	/* what has a way drains; what has none (a dead port) waits for ever and is maximal all the same */
+	/*
+	 * what has a way drains; what has none (a dead port) waits for ever and is maximal all the
+	 * same
+	 */
 	do
 		now += bl_alloc_window(&net->cfg);
 	while (bl_alloc_run(a[0], now).mtus);
@@ -457,7 +572,9 @@ static void bl_alloc_run__every_policy_and_network(void **state)
 		for (shape = 0; shape < SHAPES; shape++)
 			for (window = 8; window <= 512; window *= 2)
 				for (s = 0; s < ARRAY_SIZE(sizes); s++)
-					storm(&r, sizes[s], (enum shape)shape, (enum bl_alloc_policy)policy, window, shape == PLAIN ? 40 : 16);
+					storm(&r, sizes[s], (enum shape)shape,
+					      (enum bl_alloc_policy)policy, window,
+					      shape == PLAIN ? 40 : 16);
 }
 
 static void bl_alloc_run__large(void **state)
@@ -480,12 +597,15 @@ static void bl_alloc_run__most_endpoints(void **state)
 
 	(void)state;
 	for (p = 0; p < 2; p++) {
-		struct bl_alloc_cfg cfg = { .endpoints = 4096, .policy = policies[p], .window_slots = 64 };
+		struct bl_alloc_cfg cfg = { .endpoints = 4096,
+					    .policy = policies[p],
+					    .window_slots = 64 };
 		struct bl_alloc *a = make(&cfg);
 		struct bl_verify *v = bl_verify_new(&cfg);
 
 		for (i = 0; i < 4096; i++) {
-			assert_int_equal(bl_alloc_demand(a, i, (i + 2048) % 4096, 64, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, i, (i + 2048) % 4096, 64, 0),
+					 BL_ALLOC_OK);
 			bl_verify_demand(v, i, (i + 2048) % 4096, 64);
 		}
 		assert_int_equal(run(a, v, 0).mtus, 4096 * 64);
@@ -500,14 +620,19 @@ static void bl_alloc_run__most_endpoints(void **state)
 	}
 }
 
-/* a slot number far beyond 2^32, and a jump over everything: what was skipped is lost, nothing is given twice */
+/*
+ * a slot number far beyond 2^32, and a jump over everything: what was skipped is lost, nothing is
+ * given twice
+ */
 static void bl_alloc_run__far(void **state)
 {
 	uint32_t policy;
 
 	(void)state;
 	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++) {
-		struct bl_alloc_cfg cfg = { .endpoints = 3, .policy = (enum bl_alloc_policy)policy, .window_slots = 64 };
+		struct bl_alloc_cfg cfg = { .endpoints = 3,
+					    .policy = (enum bl_alloc_policy)policy,
+					    .window_slots = 64 };
 		struct bl_alloc *a = make(&cfg);
 		struct bl_verify *v = bl_verify_new(&cfg);
 		const uint64_t far = (1ULL << 52) + 5;
@@ -528,20 +653,30 @@ static void bl_alloc_run__far(void **state)
 /* a rack whose up-link is dead: nothing leaves it, all else is as without it */
 static void bl_alloc_run__dead_link(void **state)
 {
-	static const uint16_t rack_of[] = { 0, 0, 1, 1, 2, 2 }, up[] = { 2, 0, 2 }, down[] = { 2, 2, 2 };
+	static const uint16_t rack_of[] = { 0, 0, 1, 1, 2, 2 }, up[] = { 2, 0, 2 },
+			      down[] = { 2, 2, 2 };
 	uint32_t policy;
 
 	(void)state;
 	for (policy = 0; policy < BL_ALLOC_NPOLICIES; policy++) {
-		struct bl_alloc_cfg cfg = { .endpoints = 6, .policy = (enum bl_alloc_policy)policy, .window_slots = 64, .racks = 3, .rack_of = rack_of, .rack_up = up, .rack_down = down };
+		struct bl_alloc_cfg cfg = { .endpoints = 6,
+					    .policy = (enum bl_alloc_policy)policy,
+					    .window_slots = 64,
+					    .racks = 3,
+					    .rack_of = rack_of,
+					    .rack_up = up,
+					    .rack_down = down };
 		struct bl_alloc *a = make(&cfg);
 		struct bl_verify *v = bl_verify_new(&cfg);
-		static const uint16_t pairs[][2] = { { 2, 0 }, { 3, 4 }, { 2, 3 }, { 0, 2 }, { 4, 1 } };
+		static const uint16_t pairs[][2] = {
+			{ 2, 0 }, { 3, 4 }, { 2, 3 }, { 0, 2 }, { 4, 1 }
+		};
 		struct bl_grants g;
 		uint32_t k;
 
 		for (k = 0; k < 5; k++) {
-			assert_int_equal(bl_alloc_demand(a, pairs[k][0], pairs[k][1], 10, 1), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, pairs[k][0], pairs[k][1], 10, 1),
+					 BL_ALLOC_OK);
 			bl_verify_demand(v, pairs[k][0], pairs[k][1], 10);
 		}
 		g = run(a, v, 0);
@@ -572,14 +707,19 @@ static void bl_alloc_run__orders(void **state)
 		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 1, 9, 5 }, { 0x7, 0x20, 0x18 } },
 		{ BL_ALLOC_DEADLINE, { 3, 1, 2 }, { 4, 4, 4 }, { 0x7, 0x8, 0x30 } },
 		/* 21 each, and the odd one for the first */
-		{ BL_ALLOC_FAIR, { 64, 64, 64 }, { 0 }, { 0x00000000003fffffULL, 0x000007ffffc00000ULL, 0xfffff80000000000ULL } },
+		{ BL_ALLOC_FAIR,
+		  { 64, 64, 64 },
+		  { 0 },
+		  { 0x00000000003fffffULL, 0x000007ffffc00000ULL, 0xfffff80000000000ULL } },
 		{ BL_ALLOC_FAIR, { 3, 1, 2 }, { 0 }, { 0x7, 0x8, 0x30 } },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_alloc_cfg cfg = { .endpoints = 4, .policy = t[i].policy, .window_slots = 64 };
+		struct bl_alloc_cfg cfg = { .endpoints = 4,
+					    .policy = t[i].policy,
+					    .window_slots = 64 };
 		struct bl_alloc *a = make(&cfg);
 		struct bl_verify *v = bl_verify_new(&cfg);
 		const struct bl_grant *head;
@@ -590,7 +730,9 @@ static void bl_alloc_run__orders(void **state)
 		size_t at = 0;
 
 		for (k = 0; k < 3; k++) {
-			assert_int_equal(bl_alloc_demand(a, k + 1, 0, t[i].mtus[k], t[i].deadline[k]), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, k + 1, 0, t[i].mtus[k],
+							 t[i].deadline[k]),
+					 BL_ALLOC_OK);
 			bl_verify_demand(v, k + 1, 0, t[i].mtus[k]);
 		}
 		g = run(a, v, 0);
@@ -598,7 +740,8 @@ static void bl_alloc_run__orders(void **state)
 			got[head->src - 1] |= *mask;
 		for (k = 0; k < 3; k++) {
 			if (got[k] != t[i].want[k])
-				print_error("case %zu, %u: %llx\n", i, k, (unsigned long long)got[k]);
+				print_error("case %zu, %u: %llx\n", i, k,
+					    (unsigned long long)got[k]);
 			assert_true(got[k] == t[i].want[k]);
 		}
 		bl_alloc_free(a);
@@ -606,10 +749,15 @@ static void bl_alloc_run__orders(void **state)
 	}
 }
 
-/* a missed deadline is the most urgent, also where the slot's lower 32 bits wrap between two of them */
+/*
+ * a missed deadline is the most urgent, also where the slot's lower 32 bits wrap between two of
+ * them
+ */
 static void bl_alloc_deadline__missed_and_wrapped(void **state)
 {
-	struct bl_alloc_cfg cfg = { .endpoints = 4, .policy = BL_ALLOC_DEADLINE, .window_slots = 64 };
+	struct bl_alloc_cfg cfg = { .endpoints = 4,
+				    .policy = BL_ALLOC_DEADLINE,
+				    .window_slots = 64 };
 	const uint64_t now = (1ULL << 32) - 64;
 	struct bl_alloc *a = make(&cfg);
 	struct bl_grants g;

@@ -48,7 +48,7 @@ static uint32_t fake_tx(struct bl_fcp_arb *f, uint64_t now, uint8_t *buf)
 }
 
 #define bl_fcp_arb_grant fake_grant
-#define bl_fcp_arb_tx fake_tx
+#define bl_fcp_arb_tx    fake_tx
 #include "arbiter/comm.c"
 
 #define HOSTS 3
@@ -99,7 +99,8 @@ static int comm_teardown(void **state)
 	return 0;
 }
 
-/* Each bit of a grant is the slot that many after its base; an endpoint is looked at once for it.
+/*
+ * Each bit of a grant is the slot that many after its base; an endpoint is looked at once for it.
  */
 static void take_slots__each_bit(void **state)
 {
@@ -123,8 +124,10 @@ static void take_slots__each_bit(void **state)
 	assert_int_equal(a->touched[0], 1);
 }
 
-/* Slots of long ago are given and counted as late; what the session refuses twice is given to
- * nobody. */
+/*
+ * Slots of long ago are given and counted as late; what the session refuses twice is given to
+ * nobody.
+ */
 static void take_slots__late_and_refused(void **state)
 {
 	const struct arb_grant g = { .base = 64, .slots = 6, .src = 1, .dst = 2 };
@@ -192,10 +195,10 @@ static void faults_take__newer_ones(void **state)
 		enum bl_fcp_reason why;
 		unsigned int told;
 	} t[] = {
-		{ 5, 3, BL_FCP_R_OK, 1 },	    { 5, 3, BL_FCP_R_OK, 0 },
-		{ 5, 2, BL_FCP_R_OLD, 0 },	    { 4, 9, BL_FCP_R_OLD, 0 },
-		{ 5, 4, BL_FCP_R_OK, 1 },	    { 6, 1, BL_FCP_R_OK, 1 },
-		{ 5, 99, BL_FCP_R_OLD, 0 },	    { 6, 0x80000000, BL_FCP_R_OK, 1 },
+		{ 5, 3, BL_FCP_R_OK, 1 },           { 5, 3, BL_FCP_R_OK, 0 },
+		{ 5, 2, BL_FCP_R_OLD, 0 },          { 4, 9, BL_FCP_R_OLD, 0 },
+		{ 5, 4, BL_FCP_R_OK, 1 },           { 6, 1, BL_FCP_R_OK, 1 },
+		{ 5, 99, BL_FCP_R_OLD, 0 },         { 6, 0x80000000, BL_FCP_R_OK, 1 },
 		{ 6, UINT32_MAX, BL_FCP_R_OK, 1 },  { 6, 0, BL_FCP_R_OK, 1 },
 		{ 6, UINT32_MAX, BL_FCP_R_OLD, 0 },
 	};
@@ -216,12 +219,11 @@ static void faults_take__newer_ones(void **state)
 		assert_int_equal(faults_take(a, &k), BL_FCP_R_BAD_CHALLENGE);
 	}
 	a->params.table = 7;
-	assert_int_equal(
-		faults_take(a,
-			    &(struct bl_fcp_pkt){
-				    .body = &(struct bl_fcp_faults){ .table = BL_BE32(8) },
-				    .challenge = 9 }),
-		BL_FCP_R_BAD_TABLE);
+	assert_int_equal(faults_take(a,
+				     &(struct bl_fcp_pkt){
+					     .body = &(struct bl_fcp_faults){ .table = BL_BE32(8) },
+					     .challenge = 9 }),
+			 BL_FCP_R_BAD_TABLE);
 }
 
 /* Slots are counted by the clock and what is added to it. */

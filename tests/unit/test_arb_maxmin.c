@@ -10,7 +10,7 @@
 
 #include "alloc_fluid.h"
 
-#define WINDOWS	  50
+#define WINDOWS   50
 #define FLOWS_MAX 4096
 
 /** struct duel - flows of one network. @got: MTUs of each. */
@@ -21,7 +21,7 @@ struct duel {
 	uint64_t got[FLOWS_MAX];
 	size_t n;
 	uint32_t at[256 * 256]; /* [src][dst]: 1 + the flow */
-	double behind;		/* MTUs that a flow has had less than its rate, at most */
+	double behind;          /* MTUs that a flow has had less than its rate, at most */
 };
 
 static void add(struct duel *d, uint32_t src, uint32_t dst, uint32_t weight)
@@ -32,7 +32,9 @@ static void add(struct duel *d, uint32_t src, uint32_t dst, uint32_t weight)
 		return;
 	d->src[d->n] = (uint16_t)src;
 	d->dst[d->n] = (uint16_t)dst;
-	d->flow[d->n] = (struct fluid_flow){ .port = { src, d->cfg.endpoints + dst }, .nports = 2, .weight = weight };
+	d->flow[d->n] = (struct fluid_flow){ .port = { src, d->cfg.endpoints + dst },
+					     .nports = 2,
+					     .weight = weight };
 	d->got[d->n] = 0;
 	d->at[pair] = (uint32_t)++d->n;
 }
@@ -50,7 +52,8 @@ static void play(struct duel *d)
 		cap[i] = 1;
 	fluid_solve(d->flow, d->n, cap, 2 * n);
 	for (i = 0; i < d->n; i++)
-		assert_int_equal(bl_alloc_weight(a, d->src[i], d->dst[i], (uint32_t)d->flow[i].weight),
+		assert_int_equal(bl_alloc_weight(a, d->src[i], d->dst[i],
+						 (uint32_t)d->flow[i].weight),
 				 BL_ALLOC_OK);
 	for (w = 0; w < WINDOWS; w++) {
 		const struct bl_grant *head;
@@ -59,16 +62,19 @@ static void play(struct duel *d)
 		size_t at = 0;
 
 		for (i = 0; i < d->n; i++) {
-			const uint32_t more = 3 * window - bl_verify_waiting(v, d->src[i], d->dst[i]);
+			const uint32_t more =
+				3 * window - bl_verify_waiting(v, d->src[i], d->dst[i]);
 
-			assert_int_equal(bl_alloc_demand(a, d->src[i], d->dst[i], more, 0), BL_ALLOC_OK);
+			assert_int_equal(bl_alloc_demand(a, d->src[i], d->dst[i], more, 0),
+					 BL_ALLOC_OK);
 			bl_verify_demand(v, d->src[i], d->dst[i], more);
 		}
 		g = run(a, v, (uint64_t)w * window);
 		while ((head = bl_grant_next(&g, &at, &mask)))
 			d->got[d->at[head->src * n + head->dst] - 1] += head->mtus;
 		for (i = 0; i < d->n; i++) {
-			const double less = (w + 1.0) * window * d->flow[i].rate - (double)d->got[i];
+			const double less =
+				(w + 1.0) * window * d->flow[i].rate - (double)d->got[i];
 
 			d->behind = less > d->behind ? less : d->behind;
 		}
@@ -83,8 +89,9 @@ static struct duel *duel_new(uint32_t endpoints, enum bl_alloc_policy policy, ui
 	struct duel *d = calloc(1, sizeof(*d));
 
 	assert_non_null(d);
-	d->cfg = (struct bl_alloc_cfg){ .endpoints = endpoints, .policy = policy,
-					.window_slots = window, .isa = isa };
+	d->cfg = (struct bl_alloc_cfg){
+		.endpoints = endpoints, .policy = policy, .window_slots = window, .isa = isa
+	};
 	return d;
 }
 
@@ -188,7 +195,8 @@ static void random_graphs(enum bl_alloc_policy policy, uint32_t weights, struct 
 		ratios(d, &least, &most);
 		if (env)
 			print_message("%u endpoints, %zu flows: %.3f to %.3f of max-min, "
-				      "%.0f MTUs behind\n", n, d->n, least, most, d->behind);
+				      "%.0f MTUs behind\n",
+				      n, d->n, least, most, d->behind);
 		else
 			judge(d, least, most);
 		worst_least = least < worst_least ? least : worst_least;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/path_room*.c: whole masks against a model that counts packets one by one, and every slot once more by the verifier. Both ways to compute it: the plain one, and
- * the one for the CPU that the test runs on.
+ * arbiter/path_room*.c: whole masks against a model that counts packets one by one, and every slot
+ * once more by the verifier. Both ways to compute it: the plain one, and the one for the CPU that
+ * the test runs on.
  */
 #include "unit.h"
 
@@ -21,7 +22,8 @@ struct model {
 	uint64_t usable[RACKS][RACKS];
 };
 
-static struct bl_room *make(uint32_t racks, uint32_t paths, uint32_t cap, uint32_t words, bool plain)
+static struct bl_room *make(uint32_t racks, uint32_t paths, uint32_t cap, uint32_t words,
+			    bool plain)
 {
 	const char *why;
 	struct bl_room *r = bl_room_new(racks, paths, cap, words, &why);
@@ -46,7 +48,8 @@ static uint64_t model_take(struct model *m, const struct bl_room_ask *q, uint64_
 		if (!(q->slots >> bit & 1))
 			continue;
 		for (k = 0; k < m->paths; k++)
-			if (m->out[s][q->src][k] < m->cap && m->in[s][q->dst][k] < m->cap && m->usable[q->src][q->dst] >> k & 1)
+			if (m->out[s][q->src][k] < m->cap && m->in[s][q->dst][k] < m->cap &&
+			    m->usable[q->src][q->dst] >> k & 1)
 				break;
 		if (k == m->paths) {
 			rest |= 1ULL << bit;
@@ -61,8 +64,13 @@ static uint64_t model_take(struct model *m, const struct bl_room_ask *q, uint64_
 
 static void bl_room_take__as_the_model(void **state)
 {
-	static const struct { uint32_t paths, cap; bool dead; } t[] = {
-		{ 1, 1, false }, { 2, 1, false }, { 3, 2, false }, { 4, 8, false }, { 4, 7, true }, { 4, 9, false }, { 4, 15, true }, { 4, 16, false }, { 5, 3, true }, { 8, 4, false }, { 9, 8, true },
+	static const struct {
+		uint32_t paths, cap;
+		bool dead;
+	} t[] = {
+		{ 1, 1, false }, { 2, 1, false }, { 3, 2, false }, { 4, 8, false },
+		{ 4, 7, true },  { 4, 9, false }, { 4, 15, true }, { 4, 16, false },
+		{ 5, 3, true },  { 8, 4, false }, { 9, 8, true },
 	};
 	static struct model m;
 	struct rnd rnd = { 7 };
@@ -70,7 +78,8 @@ static void bl_room_take__as_the_model(void **state)
 	int plain;
 
 	for (i = 0; i < 2 * sizeof(t) / sizeof(t[0]); i++) {
-		const uint32_t paths = t[i / 2].paths, cap = t[i / 2].cap, lanes = (paths + 3) / 4 * 4;
+		const uint32_t paths = t[i / 2].paths, cap = t[i / 2].cap,
+			       lanes = (paths + 3) / 4 * 4;
 		struct bl_room *r;
 		uint64_t word = 0;
 
@@ -83,7 +92,9 @@ static void bl_room_take__as_the_model(void **state)
 		memset(m.usable, 0xff, sizeof(m.usable));
 		for (j = 0; t[i / 2].dead && j < RACKS; j++) {
 			m.usable[j][(j + 1) % RACKS] = rnd_below(&rnd, 1u << paths);
-			assert_int_equal(bl_room_usable(r, (uint32_t)j, (uint32_t)(j + 1) % RACKS, m.usable[j][(j + 1) % RACKS]), 0);
+			assert_int_equal(bl_room_usable(r, (uint32_t)j, (uint32_t)(j + 1) % RACKS,
+							m.usable[j][(j + 1) % RACKS]),
+					 0);
 		}
 		for (; word < 40; word += 1 + rnd_below(&rnd, word % 5 ? 1 : WORDS + 2)) {
 			struct bl_room_ask q[ASKS], want[ASKS];
@@ -97,8 +108,12 @@ static void bl_room_take__as_the_model(void **state)
 				}
 			bl_room_move(r, word);
 			for (j = 0; j < n; j++) {
-				q[j] = (struct bl_room_ask){ .slots = rnd64(&rnd) & rnd64(&rnd), .word = word + rnd_below(&rnd, WORDS), .src = (uint16_t)rnd_below(&rnd, RACKS),
-							     .dst = (uint16_t)rnd_below(&rnd, RACKS) };
+				q[j] = (struct bl_room_ask){
+					.slots = rnd64(&rnd) & rnd64(&rnd),
+					.word = word + rnd_below(&rnd, WORDS),
+					.src = (uint16_t)rnd_below(&rnd, RACKS),
+					.dst = (uint16_t)rnd_below(&rnd, RACKS)
+				};
 				want[j] = q[j];
 			}
 			for (j = 0; j < n; j++) {
@@ -110,7 +125,8 @@ static void bl_room_take__as_the_model(void **state)
 			for (j = 0; j < n; j++) {
 				assert_memory_equal(&q[j], &want[j], sizeof(q[j]));
 				for (k = 0; k < lanes; k++)
-					assert_int_equal(take[j * lanes + k], k < paths ? expect[j][k] : 0);
+					assert_int_equal(take[j * lanes + k],
+							 k < paths ? expect[j][k] : 0);
 			}
 		}
 		bl_room_free(r);
@@ -120,7 +136,9 @@ static void bl_room_take__as_the_model(void **state)
 static void bl_room_take__example(void **state)
 {
 	struct bl_room *r = make(2, 2, 1, 1, false);
-	struct bl_room_ask q[] = { { .slots = 2, .src = 0, .dst = 0 }, { .slots = 7, .src = 0, .dst = 1 }, { .slots = 6, .src = 0, .dst = 1 } };
+	struct bl_room_ask q[] = { { .slots = 2, .src = 0, .dst = 0 },
+				   { .slots = 7, .src = 0, .dst = 1 },
+				   { .slots = 6, .src = 0, .dst = 1 } };
 	const uint64_t want[] = { 2, 0, 0, 0, 5, 2, 0, 0, 0, 4, 0, 0 };
 	uint64_t take[12];
 
@@ -132,7 +150,10 @@ static void bl_room_take__example(void **state)
 	bl_room_free(r);
 }
 
-/* slots of endpoints that are all busy, as an allocator gives them: what is placed is a colouring, and it is nearly everything */
+/*
+ * slots of endpoints that are all busy, as an allocator gives them: what is placed is a colouring,
+ * and it is nearly everything
+ */
 static void bl_room_take__full_slots(void **state)
 {
 	enum { RACK = 32, N = 8 * RACK };
@@ -154,7 +175,9 @@ static void bl_room_take__full_slots(void **state)
 			dst[j] = t;
 		}
 		for (i = 0; i < N; i++) {
-			struct bl_room_ask q = { .slots = 1ULL << bit, .src = (uint16_t)(i / RACK), .dst = (uint16_t)(dst[i] / RACK) };
+			struct bl_room_ask q = { .slots = 1ULL << bit,
+						 .src = (uint16_t)(i / RACK),
+						 .dst = (uint16_t)(dst[i] / RACK) };
 			uint64_t take[4];
 
 			bl_room_take(r, &q, 1, take);
@@ -173,7 +196,10 @@ static void bl_room_take__full_slots(void **state)
 	bl_room_free(r);
 }
 
-/* One slot gets other packets than were taken; the slots beside it keep what they have, and what is left of it is what these leave. */
+/*
+ * One slot gets other packets than were taken; the slots beside it keep what they have, and what is
+ * left of it is what these leave.
+ */
 static void bl_room_set__only_this_slot(void **state)
 {
 	static const uint16_t src[] = { 0, 0, 1, 0 }, dst[] = { 1, 2, 2, 2 };
@@ -193,7 +219,10 @@ static void bl_room_set__only_this_slot(void **state)
 			for (uint32_t b = 0; b < 4; b++)
 				of[k] += (take[k] >> b & 1) << 16 * b;
 	}
-	/* three of each path in slot 2 but path 4, where rack 0 has sent two; two of path 0 in the others */
+	/*
+	 * three of each path in slot 2 but path 4, where rack 0 has sent two; two of path 0 in the
+	 * others
+	 */
 	assert_int_equal(of[0], 0x0002000300020002ULL);
 	assert_int_equal(of[1], 0x0003000300030003ULL);
 	assert_int_equal(of[4], 0x0003000100030003ULL);
@@ -202,12 +231,20 @@ static void bl_room_set__only_this_slot(void **state)
 
 static void bl_room_new__refused(void **state)
 {
-	static const struct { uint32_t racks, paths, cap, words; const char *why; } t[] = {
-		{ 0, 1, 1, 1, "path selection has 1 to 1024 racks" }, { 1025, 1, 1, 1, "path selection has 1 to 1024 racks" },
-		{ 1, 0, 1, 1, "there are 1 to 64 paths" },	      { 1, 65, 1, 1, "there are 1 to 64 paths" },
-		{ 1, 1, 0, 1, "a path carries 1 to 4095 packets a slot" }, { 1, 1, 4096, 1, "a path carries 1 to 4095 packets a slot" },
-		{ 1, 1, 1, 0, "paths are chosen 1 to 1024 words ahead" },  { 1, 1, 1, 1025, "paths are chosen 1 to 1024 words ahead" },
-		{ 1024, 1, 4095, 1, NULL },			      { 1, 64, 1, 1024, NULL },
+	static const struct {
+		uint32_t racks, paths, cap, words;
+		const char *why;
+	} t[] = {
+		{ 0, 1, 1, 1, "path selection has 1 to 1024 racks" },
+		{ 1025, 1, 1, 1, "path selection has 1 to 1024 racks" },
+		{ 1, 0, 1, 1, "there are 1 to 64 paths" },
+		{ 1, 65, 1, 1, "there are 1 to 64 paths" },
+		{ 1, 1, 0, 1, "a path carries 1 to 4095 packets a slot" },
+		{ 1, 1, 4096, 1, "a path carries 1 to 4095 packets a slot" },
+		{ 1, 1, 1, 0, "paths are chosen 1 to 1024 words ahead" },
+		{ 1, 1, 1, 1025, "paths are chosen 1 to 1024 words ahead" },
+		{ 1024, 1, 4095, 1, NULL },
+		{ 1, 64, 1, 1024, NULL },
 	};
 	const char *why;
 	size_t i;
@@ -245,9 +282,12 @@ static void bl_room_usable__edges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bl_room_take__as_the_model), cmocka_unit_test(bl_room_take__example),	  cmocka_unit_test(bl_room_take__full_slots),
+		cmocka_unit_test(bl_room_take__as_the_model),
+		cmocka_unit_test(bl_room_take__example),
+		cmocka_unit_test(bl_room_take__full_slots),
 		cmocka_unit_test(bl_room_set__only_this_slot),
-		cmocka_unit_test(bl_room_new__refused),	      cmocka_unit_test(bl_room_usable__edges),
+		cmocka_unit_test(bl_room_new__refused),
+		cmocka_unit_test(bl_room_usable__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * arbiter/lead.h, and the allocation stage of arbiter/pipe.c with an allocator whose runs take long: the spiral in which late runs find more work and become later.
+ * arbiter/lead.h, and the allocation stage of arbiter/pipe.c with an allocator whose runs take
+ * long: the spiral in which late runs find more work and become later.
  */
 #include "arbiter/priv.h"
 
@@ -21,14 +22,21 @@ void bl_log(int level, const char *fmt, ...)
 
 static void bl_lead__remembers(void **state)
 {
-	static const struct { uint64_t now, took, want; } t[] = {
-		{ 0, 10, 82 },	     /* the least */
-		{ 16, 80, 100 },     /* and a quarter */
-		{ 32, 400, 500 },    { 48, 10, 500 },
-		{ 999, 10, 500 },    /* the span ends */
-		{ 1000, 10, 500 },   { 1999, 10, 500 }, { 2000, 80, 100 }, { 2016, 1024, 100 }, /* a pause */
+	static const struct {
+		uint64_t now, took, want;
+	} t[] = {
+		{ 0, 10, 82 },   /* the least */
+		{ 16, 80, 100 }, /* and a quarter */
+		{ 32, 400, 500 },
+		{ 48, 10, 500 },
+		{ 999, 10, 500 }, /* the span ends */
+		/* a pause */
+		{ 1000, 10, 500 },
+		{ 1999, 10, 500 },
+		{ 2000, 80, 100 },
+		{ 2016, 1024, 100 },
 		{ 2032, 1023, 1024 }, /* no more than the most */
-		{ 4999, 10, 82 },    /* nobody asked for more than a span */
+		{ 4999, 10, 82 },     /* nobody asked for more than a span */
 	};
 	struct bl_lead l = { 0 };
 	size_t i;
@@ -37,7 +45,10 @@ static void bl_lead__remembers(void **state)
 		assert_int_equal(bl_lead(&l, t[i].now, t[i].took, 1000, 82, 1024), t[i].want);
 }
 
-/** struct toy - @run_ns: how long a run takes. @demands: since the test looked.  @ahead: how far its first slot was, when it began. */
+/**
+ * struct toy - @run_ns: how long a run takes. @demands: since the test looked.  @ahead: how far
+ * its first slot was, when it began.
+ */
 struct toy {
 	struct bl_arb *a;
 	uint64_t run_ns;
@@ -73,14 +84,20 @@ static bool toy_waiting(void *p)
 
 static struct bl_arb *make(struct toy *t, bool alone)
 {
-	static const struct arb_alloc_ops ops = { toy_demand, toy_forget, toy_run, toy_waiting, HORIZON, 16 };
+	static const struct arb_alloc_ops ops = { toy_demand,  toy_forget, toy_run,
+						  toy_waiting, HORIZON,    16 };
 	struct bl_arb *a = aligned_alloc(64, (sizeof(*a) + 63) & ~63UL);
 	struct bl_err err;
 
 	assert_non_null(a);
 	memset(a, 0, sizeof(*a));
 	*t = (struct toy){ .a = a };
-	a->cfg = (struct bl_arb_cfg){ .slot_ns = 10000, .lead_us = 100, .run_slots = 16, .threads = 1, .nendpoints = 2, .clock = CLOCK_MONOTONIC };
+	a->cfg = (struct bl_arb_cfg){ .slot_ns = 10000,
+				      .lead_us = 100,
+				      .run_slots = 16,
+				      .threads = 1,
+				      .nendpoints = 2,
+				      .clock = CLOCK_MONOTONIC };
 	a->bell_fd = -1;
 	a->aops = &ops;
 	a->alloc = t;
@@ -108,8 +125,9 @@ static void one_run(struct bl_arb *a)
 }
 
 /*
- * The next run leads by a quarter more than the last one took. Where the test itself stands still between two lines of the code it is less: so a round in which that happens in more than a quarter of the runs is repeated,
- * until the machine lets one through.
+ * The next run leads by a quarter more than the last one took. Where the test itself stands still
+ * between two lines of the code it is less: so a round in which that happens in more than a quarter
+ * of the runs is repeated, until the machine lets one through.
  */
 static void arb_alloc_turn__slow_runs_lead_further(void **state)
 {
@@ -171,17 +189,20 @@ static void arb_alloc_turn__slow_runs_take_less(void **state)
 	uint32_t want = 1024, i; /* for two endpoints */
 
 	assert_int_equal(taken(a, &t, 50000), want);
-	t.run_ns = 2600000; /* a little more than half of the horizon; a pause makes it only longer */
+	/* a little more than half of the horizon; a pause makes it only longer */
+	t.run_ns = 2600000;
 	for (; want > ARB_ASK_LEAST; want /= 2)
 		taken(a, &t, 0);
 	assert_int_equal(a->ask_budget, ARB_ASK_LEAST);
 	assert_int_equal(taken(a, &t, 1000), ARB_ASK_LEAST);
 	assert_int_equal(taken(a, &t, 1000), ARB_ASK_LEAST); /* but always some */
 	t.run_ns = 0;
-	for (i = 0; i < 1000 && a->ask_budget < 16 * ARB_ASK_LEAST; i++) { /* a pause halves it once more */
+	/* a pause halves it once more */
+	for (i = 0; i < 1000 && a->ask_budget < 16 * ARB_ASK_LEAST; i++) {
 		want = a->ask_budget;
 		assert_int_equal(taken(a, &t, 50000), want);
-		assert_true(a->ask_budget == 2 * want || a->ask_budget == (want / 2 > ARB_ASK_LEAST ? want / 2 : ARB_ASK_LEAST));
+		assert_true(a->ask_budget == 2 * want ||
+			    a->ask_budget == (want / 2 > ARB_ASK_LEAST ? want / 2 : ARB_ASK_LEAST));
 	}
 	assert_int_equal(a->ask_budget, 16 * ARB_ASK_LEAST);
 	end(a);

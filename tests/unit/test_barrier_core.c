@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/barrier_core.h: the minimum tree against a plain scan, and the life of a port: join, late join, lanes, silence, death, return.
+ * core/order/barrier_core.h: the minimum tree against a plain scan, and the life of a port: join,
+ * late join, lanes, silence, death, return.
  *
- * The model of a whole switch at the end plays random frames, silences and scans against registers kept in the simplest possible way, and holds what
- * the outputs are given to the promise: never less than before, never above any live input's barrier at the time that it rose.
+ * The model of a whole switch at the end plays random frames, silences and scans against registers
+ * kept in the simplest possible way, and holds what the outputs are given to the promise: never
+ * less than before, never above any live input's barrier at the time that it rose.
  */
 #include "unit.h"
 
@@ -91,7 +93,10 @@ static void bl_tree_set__equal_keys(void **state)
 	}
 }
 
-/* A C that is not its B makes two trees; one is enough again only when nobody's has been for BL_TREE_STAY changes. */
+/*
+ * A C that is not its B makes two trees; one is enough again only when nobody's has been for
+ * BL_TREE_STAY changes.
+ */
 static void bl_tree_set__two_trees_and_one_again(void **state)
 {
 	static struct bl_tree t;
@@ -130,7 +135,10 @@ static void bl_tree_set__two_trees_and_one_again(void **state)
 	assert_int_equal(t.apart, 1);
 }
 
-/* What goes on from below key @i; every key above the leaves is the greater of the two that met there. */
+/*
+ * What goes on from below key @i; every key above the leaves is the greater of the two that met
+ * there.
+ */
 static uint64_t keys_right(const __u64 *key, uint32_t leaves, uint32_t i)
 {
 	uint64_t l, r;
@@ -150,7 +158,8 @@ static void bl_tree_set__random_against_scan(void **state)
 
 	(void)state;
 	for (leaves = 1; leaves <= BL_TREE_LEAVES; leaves *= 2) {
-		for (apart_seen = 0; apart_seen < 2; apart_seen++) { /* C is B all the time; both as they like */
+		/* C is B all the time; both as they like */
+		for (apart_seen = 0; apart_seen < 2; apart_seen++) {
 			static struct bl_tree t;
 			static struct bl_pair model[BL_TREE_LEAVES];
 			uint32_t i;
@@ -164,10 +173,15 @@ static void bl_tree_set__random_against_scan(void **state)
 				uint64_t range = 1 + (1ULL << rnd_below(&r, 40));
 				struct bl_pair min = { NONE, NONE };
 
-				/* anything; or rises as time does, and sometimes none, or to what another has */
+				/*
+				 * anything; or rises as time does, and sometimes none, or to what
+				 * another has
+				 */
 				switch (rnd_below(&r, 8)) {
 				case 0:
-					model[leaf] = (struct bl_pair){ NONE, rnd_below(&r, 2) ? NONE : rnd64(&r) % range };
+					model[leaf] = (struct bl_pair){
+						NONE, rnd_below(&r, 2) ? NONE : rnd64(&r) % range
+					};
 					break;
 				case 1:
 					model[leaf] = model[rnd_below(&r, leaves)];
@@ -176,11 +190,14 @@ static void bl_tree_set__random_against_scan(void **state)
 					model[leaf].b = rnd64(&r) % range;
 					break;
 				case 3:
-					model[leaf] = (struct bl_pair){ rnd64(&r) % range, rnd64(&r) % range };
+					model[leaf] = (struct bl_pair){ rnd64(&r) % range,
+									rnd64(&r) % range };
 					break;
 				default:
-					model[leaf].b = bl_min64(model[leaf].b + rnd_below(&r, 3), NONE);
-					model[leaf].c = bl_min64(model[leaf].c + rnd_below(&r, 3), NONE);
+					model[leaf].b =
+						bl_min64(model[leaf].b + rnd_below(&r, 3), NONE);
+					model[leaf].c =
+						bl_min64(model[leaf].c + rnd_below(&r, 3), NONE);
 				}
 				if (!apart_seen)
 					model[leaf].c = model[leaf].b;
@@ -233,7 +250,8 @@ static void bl_out_advance__monotone(void **state)
 
 /* ---- a port with one lane ---- */
 
-static uint32_t arrive(struct bl_port_regs *p, uint32_t lane, uint32_t lanes, uint64_t b, uint64_t c, uint64_t watch, uint64_t above, struct bl_pair *leaf)
+static uint32_t arrive(struct bl_port_regs *p, uint32_t lane, uint32_t lanes, uint64_t b,
+		       uint64_t c, uint64_t watch, uint64_t above, struct bl_pair *leaf)
 {
 	*leaf = (struct bl_pair){ 0xdead, 0xdead };
 	return bl_port_arrive(p, lane, lanes, b, c, watch, above, 0, leaf);
@@ -306,7 +324,10 @@ static void bl_join_floor__edges(void **state)
 	assert_int_equal(bl_join_floor(1764000000000000000ULL, 30000), 1763999999999700000ULL);
 }
 
-/* Who is behind joins, and what the outputs were given stands still until it has caught up (1Pipe 4.2). */
+/*
+ * Who is behind joins, and what the outputs were given stands still until it has caught up
+ * (1Pipe 4.2).
+ */
 static void bl_port_arrive__joins_behind_and_outputs_wait(void **state)
 {
 	static struct bl_tree t;
@@ -321,8 +342,10 @@ static void bl_port_arrive__joins_behind_and_outputs_wait(void **state)
 	root = bl_tree_least(&t);
 	bl_out_advance(&out, &root);
 	assert_int_equal(out.b, 5000);
-	assert_false(arrive(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100), &leaf) & BL_A_JOINED);
-	assert_true(arrive(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100), &leaf) & BL_A_JOINED);
+	assert_false(arrive(&slow, 0, 1, 4000, 4000, 1, bl_join_floor(out.b, 100), &leaf) &
+		     BL_A_JOINED);
+	assert_true(arrive(&slow, 0, 1, 4001, 4001, 1, bl_join_floor(out.b, 100), &leaf) &
+		    BL_A_JOINED);
 	for (b = 4001; b <= 5200; b += 100) {
 		arrive(&slow, 0, 1, b, b, 2, bl_join_floor(out.b, 100), &leaf);
 		bl_tree_set(&t, 4, 1, leaf.b, leaf.c);
@@ -416,7 +439,8 @@ static void bl_port_expire__edges(void **state)
 
 	(void)state;
 	leaf.b = 1;
-	assert_int_equal(bl_port_expire(&p, 1000000, 500, &life, &leaf), 0); /* never heard: nothing to exclude */
+	/* never heard: nothing to exclude */
+	assert_int_equal(bl_port_expire(&p, 1000000, 500, &life, &leaf), 0);
 	assert_int_equal(p.lane[0].state, BL_REG_ABSENT);
 	arrive(&p, 0, 1, 100, 90, 1000, 0, &leaf);
 	assert_int_equal(bl_port_expire(&p, 1499, 500, &life, &leaf), 0);
@@ -447,7 +471,8 @@ static void bl_port_expire__one_lane_of_two(void **state)
 	assert_int_equal(bl_port_expire(&p, 602, 500, &life, &leaf), BL_A_LEAF | BL_A_EXCLUDED);
 	assert_int_equal(leaf.b, 102);
 	assert_int_equal(leaf.c, 50);
-	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD); /* the least of both was reported: neither may rise */
+	/* the least of both was reported: neither may rise */
+	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(p.lane[1].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
 	assert_int_equal(life.death, 1);
 	/* the other one follows: it is the same death */
@@ -476,7 +501,10 @@ static void bl_port_arrive__return_of_the_dead(void **state)
 	(void)state;
 	arrive(&p, 0, 1, 100, 90, 1, 0, &leaf);
 	bl_port_expire(&p, 1000, 500, &life, &leaf);
-	/* the others went on to 400 without it; it comes back with old barriers: not taken in, and C stands still for it */
+	/*
+	 * the others went on to 400 without it; it comes back with old barriers: not taken in, and
+	 * C stands still for it
+	 */
 	assert_false(arrive(&p, 0, 1, 200, 190, 1001, 400, &leaf) & BL_A_JOINED);
 	assert_int_equal(leaf.b, NONE);
 	assert_int_equal(leaf.c, 90);
@@ -521,7 +549,8 @@ static void bl_watch_advance__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_watch_advance(t[i].watch, t[i].before, t[i].now, t[i].beacon), t[i].want);
+		assert_int_equal(bl_watch_advance(t[i].watch, t[i].before, t[i].now, t[i].beacon),
+				 t[i].want);
 }
 
 static void bl_relay_next__edges(void **state)
@@ -548,10 +577,14 @@ static void bl_relay_next__edges(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		assert_int_equal(bl_relay_next(t[i].out, t[i].beacon), t[i].want);
 	for (i = 0; i < 20000; i++) {
-		uint64_t beacon = 1000 + rnd_below(&r, 1000000), out = 1764000000000000000ULL + rnd_below(&r, 4000000000u), next;
+		uint64_t beacon = 1000 + rnd_below(&r, 1000000),
+			 out = 1764000000000000000ULL + rnd_below(&r, 4000000000u), next;
 
 		next = bl_relay_next(out, beacon);
-		/* one relay per interval: never due at once, never more than an interval away, and it is that of the next tick */
+		/*
+		 * one relay per interval: never due at once, never more than an interval away, and
+		 * it is that of the next tick
+		 */
 		assert_false(bl_above(out, next));
 		assert_true(next - out < beacon);
 		assert_int_equal((next + 1 + beacon / 32) % beacon, 0);
@@ -575,12 +608,13 @@ static void bl_above__edges(void **state)
 
 /* ---- a switch ---- */
 
-#define PORTS 13
+#define PORTS      13
 #define DEAD_AFTER 50
 
 struct model_port {
 	uint64_t b, c, heard;
-	bool live, dead; /* dead: stands still in C's minimum; only a Resume would end that (test_order_core.c) */
+	/* dead: stands still in C's minimum; only a Resume would end that (test_order_core.c) */
+	bool live, dead;
 };
 
 static void switch__random_frames_keep_the_promise(void **state)
@@ -596,7 +630,8 @@ static void switch__random_frames_keep_the_promise(void **state)
 		struct model_port m[PORTS] = { 0 };
 		struct bl_pair out = { 0, 0 };
 		bool silent[PORTS] = { false };
-		uint64_t watch = 1, clock = 10000, far = round & 1 ? 20 : 0; /* join near what was given, or only above it */
+		/* join near what was given, or only above it */
+		uint64_t watch = 1, clock = 10000, far = round & 1 ? 20 : 0;
 		int op;
 
 		bl_tree_clear(&tree);
@@ -613,7 +648,8 @@ static void switch__random_frames_keep_the_promise(void **state)
 				for (i = 0; i < PORTS; i++) {
 					bool dies = m[i].live && watch - m[i].heard > DEAD_AFTER;
 
-					res = bl_port_expire(&regs[i], watch, DEAD_AFTER, &life[i], &leaf);
+					res = bl_port_expire(&regs[i], watch, DEAD_AFTER, &life[i],
+							     &leaf);
 					assert_int_equal(!!(res & BL_A_EXCLUDED), dies);
 					if (res & BL_A_LEAF)
 						bl_tree_set(&tree, 16, i, leaf.b, leaf.c);
@@ -629,8 +665,10 @@ static void switch__random_frames_keep_the_promise(void **state)
 				m[p].heard = watch;
 				m[p].b = b > m[p].b ? b : m[p].b;
 				m[p].c = c > m[p].c && !m[p].dead ? c : m[p].c;
-				joins = !m[p].live && m[p].b > (out.b > 10 * far ? out.b - 10 * far : 0);
-				res = bl_port_arrive(&regs[p], 0, 1, b, c, watch, bl_join_floor(out.b, far), 0, &leaf);
+				joins = !m[p].live &&
+					m[p].b > (out.b > 10 * far ? out.b - 10 * far : 0);
+				res = bl_port_arrive(&regs[p], 0, 1, b, c, watch,
+						     bl_join_floor(out.b, far), 0, &leaf);
 				assert_int_equal(!!(res & BL_A_JOINED), joins);
 				m[p].live |= joins;
 				if (res & BL_A_LEAF)
@@ -685,13 +723,11 @@ static void bl_stands_still__edges(void **state)
 		uint64_t now, b, dead_after;
 		int still;
 	} t[] = {
-		{ 1000, 900, 400, 0 },	/* a quarter, to the nanosecond */
-		{ 1001, 900, 400, 1 },
-		{ 999, 900, 400, 0 },
-		{ 800, 900, 400, 0 },	/* ahead of the clock */
-		{ 1001, 900, 403, 1 }, /* rounded down */
-		{ 1000, 900, 403, 0 },
-		{ 1000000, 0, 400, 0 }, /* nothing has joined */
+		{ 1000, 900, 400, 0 }, /* a quarter, to the nanosecond */
+		{ 1001, 900, 400, 1 },  { 999, 900, 400, 0 },
+		{ 800, 900, 400, 0 },                           /* ahead of the clock */
+		{ 1001, 900, 403, 1 },                          /* rounded down */
+		{ 1000, 900, 403, 0 },  { 1000000, 0, 400, 0 }, /* nothing has joined */
 		{ 1000000, 1, 400, 1 },
 	};
 	size_t i;

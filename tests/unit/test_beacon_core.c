@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/order/beacon_core.h: which tick is served at which time, and which beacons data stands for. */
+/*
+ * core/order/beacon_core.h: which tick is served at which time, and which beacons data stands for.
+ */
 #include "unit.h"
 
 #include "core/order/beacon_core.h"
 
 #define INTERVAL 100000ULL
-#define SLOP	 1000ULL
+#define SLOP     1000ULL
 
 static void bl_beat_tick__edges(void **state)
 {
@@ -32,34 +34,47 @@ static void bl_beat_tick__edges(void **state)
 		assert_int_equal(bl_beat_tick(t[i].bus, t[i].interval), t[i].want);
 }
 
-/* The whole result: send or not, the tick that was served, when the next is. mono and bus have nothing to do with each other but their difference. */
+/*
+ * The whole result: send or not, the tick that was served, when the next is. mono and bus have
+ * nothing to do with each other but their difference.
+ */
 static void bl_beat_serve__ticks(void **state)
 {
 	const uint64_t bus = 1700000000000000000ULL, mono = 5000000000ULL;
 	const struct {
-		uint64_t last;	/* the tick that was served before; from bus */
-		int64_t now;	/* from bus */
+		uint64_t last; /* the tick that was served before; from bus */
+		int64_t now;   /* from bus */
 		int send;
-		int64_t tick;	/* from bus */
-		uint64_t wait;	/* until next_ns */
+		int64_t tick;  /* from bus */
+		uint64_t wait; /* until next_ns */
 	} t[] = {
-		{ -INTERVAL, -(int64_t)SLOP - 1, 0, -(int64_t)INTERVAL, SLOP + 1 + 100 },  /* a little too early */
-		{ -INTERVAL, -(int64_t)SLOP, 1, 0, INTERVAL + SLOP + 100 },		   /* within the slop */
+		/* a little too early */
+		{ -INTERVAL, -(int64_t)SLOP - 1, 0, -(int64_t)INTERVAL, SLOP + 1 + 100 },
+		/* within the slop */
+		{ -INTERVAL, -(int64_t)SLOP, 1, 0, INTERVAL + SLOP + 100 },
 		{ -INTERVAL, -1, 1, 0, INTERVAL + 1 + 100 },
 		{ -INTERVAL, 0, 1, 0, INTERVAL + 100 },
 		{ -INTERVAL, 1, 1, 0, INTERVAL - 1 + 100 },
-		{ 0, 1, 0, 0, INTERVAL - 1 + 100 },					   /* served already */
+		/* served already */
+		{ 0, 1, 0, 0, INTERVAL - 1 + 100 },
 		{ 0, (int64_t)(INTERVAL - SLOP) - 1, 0, 0, SLOP + 1 + 100 },
 		{ 0, (int64_t)(INTERVAL - SLOP), 1, INTERVAL, INTERVAL + SLOP + 100 },
-		{ 0, (int64_t)(3 * INTERVAL) + 40000, 1, 3 * INTERVAL, 60000 + 100 },	   /* overslept: one for all */
+		/* overslept: one for all */
+		{ 0, (int64_t)(3 * INTERVAL) + 40000, 1, 3 * INTERVAL, 60000 + 100 },
 		{ 3 * INTERVAL, (int64_t)(3 * INTERVAL) + 40001, 0, 3 * INTERVAL, 59999 + 100 },
-		{ 9 * INTERVAL, (int64_t)(3 * INTERVAL), 0, 9 * INTERVAL, INTERVAL + 100 }, /* the clock went back: not a second time */
+		/* the clock went back: not a second time */
+		{ 9 * INTERVAL, (int64_t)(3 * INTERVAL), 0, 9 * INTERVAL, INTERVAL + 100 },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_beat b = { .interval_ns = INTERVAL, .tick = bus + t[i].last, .node_id = 3, .psn = 7, .sends = 50 }, want = b;
+		struct bl_beat b = { .interval_ns = INTERVAL,
+				     .tick = bus + t[i].last,
+				     .node_id = 3,
+				     .psn = 7,
+				     .sends = 50 },
+			       want = b;
 
 		assert_int_equal(bl_beat_serve(&b, mono, bus + (uint64_t)t[i].now, 51), t[i].send);
 		want.tick = bus + (uint64_t)t[i].tick;
@@ -69,7 +84,10 @@ static void bl_beat_serve__ticks(void **state)
 	}
 }
 
-/* Four data sends since the last tick stand for a beacon, but not on one tick in four, and that is another one for the next host. */
+/*
+ * Four data sends since the last tick stand for a beacon, but not on one tick in four, and that is
+ * another one for the next host.
+ */
 static void bl_beat_serve__data_stands_for_it(void **state)
 {
 	const struct {
@@ -84,17 +102,26 @@ static void bl_beat_serve__data_stands_for_it(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		for (node = 0; node < 5; node++) {
 			for (tick = 8; tick < 16; tick++) {
-				struct bl_beat b = { .interval_ns = INTERVAL, .tick = (tick - 1) * INTERVAL, .node_id = node, .sends = 90 };
+				struct bl_beat b = { .interval_ns = INTERVAL,
+						     .tick = (tick - 1) * INTERVAL,
+						     .node_id = node,
+						     .sends = 90 };
 
-				assert_int_equal(bl_beat_serve(&b, 1, tick * INTERVAL, 90 + t[i].sends), !t[i].busy || (tick + node) % 4 == 0);
-				assert_int_equal(b.tick, tick * INTERVAL); /* served, with or without a frame */
+				assert_int_equal(bl_beat_serve(&b, 1, tick * INTERVAL,
+							       90 + t[i].sends),
+						 !t[i].busy || (tick + node) % 4 == 0);
+				/* served, with or without a frame */
+				assert_int_equal(b.tick, tick * INTERVAL);
 				assert_int_equal(b.sends, 90 + t[i].sends);
 			}
 		}
 	}
 }
 
-/* Whoever asks whenever: one beacon for each tick that somebody came for, and next_ns is never past a tick's time but for the margin. */
+/*
+ * Whoever asks whenever: one beacon for each tick that somebody came for, and next_ns is never past
+ * a tick's time but for the margin.
+ */
 static void bl_beat_serve__never_twice(void **state)
 {
 	struct bl_beat b = { .interval_ns = INTERVAL };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The judge of `lab run rack` (bench/rack/bench_check.c) is judged: three workers whose sequences are made up.
+ * The judge of `lab run rack` (bench/rack/bench_check.c) is judged: three workers whose sequences
+ * are made up.
  */
 #include <sys/mman.h>
 
@@ -50,7 +51,8 @@ static void three(void)
 
 	if (ctl)
 		munmap(ctl, sizeof(*ctl));
-	ctl = mmap(NULL, sizeof(*ctl), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ctl = mmap(NULL, sizeof(*ctl), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(ctl != MAP_FAILED);
 	ctl->n = 3;
 	for (i = 0; i < 3; i++) {
@@ -67,19 +69,48 @@ static void order__table(void **state)
 		uint64_t got[3]; /* of nine; 0: all */
 		bool swapped, reliable;
 		double loss;
-		unsigned int back, twice; /* at the second */
+		unsigned int back, twice;     /* at the second */
 		int err, whole, missing, one; /* -1: not said */
 		const char *text;
 	} t[] = {
 		{ "one order", .whole = 3, .one = 1, .text = "" },
-		{ "two change places", .swapped = true, .err = 1, .whole = 3, .text = "receivers 1 and 3 differ first at position 4: sender 2 number 1 there, sender 3 number 1 here" },
+		{ "two change places", .swapped = true, .err = 1, .whole = 3,
+		  .text = "receivers 1 and 3 differ first at position 4: sender 2 number 1 there, "
+			  "sender 3 number 1 here" },
 		{ "one misses some", { 0, 7 }, .whole = 2, .missing = 2, .one = 1, .text = "" },
 		{ "all miss some", { 7, 7, 7 }, .missing = 6, .one = 1, .text = "" },
-		{ "one misses some of the reliable stream", { 0, 7 }, .reliable = true, .err = 1, .whole = 2, .missing = 2, .text = "2 of 27 messages are missing; `barline show drops` tells where they went" },
-		{ "a timestamp went back where some are missing", { 0, 7 }, .back = 1, .err = 1, .whole = 2, .missing = 2, .text = "delivered out of order: 1 timestamps went back, 0 duplicates" },
-		{ "a message twice", .twice = 1, .err = 1, .whole = 3, .text = "delivered out of order: 0 timestamps went back, 1 duplicates" },
-		{ "loss is wanted: receivers are not compared", { 0, 7 }, .loss = 0.1, .whole = -1, .missing = 2, .one = -1, .text = "" },
-		{ "loss is wanted, and a timestamp went back", { 0, 7 }, .loss = 0.1, .back = 1, .err = 1, .whole = -1, .missing = 2, .text = "delivered out of order: 1 timestamps went back, 0 duplicates" },
+		{ "one misses some of the reliable stream",
+		  { 0, 7 },
+		  .reliable = true,
+		  .err = 1,
+		  .whole = 2,
+		  .missing = 2,
+		  .text = "2 of 27 messages are missing; `barline show drops` tells where they "
+			  "went" },
+		{ "a timestamp went back where some are missing",
+		  { 0, 7 },
+		  .back = 1,
+		  .err = 1,
+		  .whole = 2,
+		  .missing = 2,
+		  .text = "delivered out of order: 1 timestamps went back, 0 duplicates" },
+		{ "a message twice", .twice = 1, .err = 1, .whole = 3,
+		  .text = "delivered out of order: 0 timestamps went back, 1 duplicates" },
+		{ "loss is wanted: receivers are not compared",
+		  { 0, 7 },
+		  .loss = 0.1,
+		  .whole = -1,
+		  .missing = 2,
+		  .one = -1,
+		  .text = "" },
+		{ "loss is wanted, and a timestamp went back",
+		  { 0, 7 },
+		  .loss = 0.1,
+		  .back = 1,
+		  .err = 1,
+		  .whole = -1,
+		  .missing = 2,
+		  .text = "delivered out of order: 1 timestamps went back, 0 duplicates" },
 	};
 	unsigned int i, k;
 
@@ -106,8 +137,14 @@ static void order__table(void **state)
 			fail_msg("%s: \"%s\"", t[i].name, said);
 		o = json_object_get(res, "order");
 		assert_int_equal(json_integer_value(json_object_get(o, "missing")), t[i].missing);
-		assert_int_equal(json_object_get(o, "whole") ? json_integer_value(json_object_get(o, "whole")) : -1, t[i].whole);
-		assert_int_equal(json_object_get(o, "one_order") ? json_is_true(json_object_get(o, "one_order")) : -1, t[i].one);
+		assert_int_equal(json_object_get(o, "whole")
+					 ? json_integer_value(json_object_get(o, "whole"))
+					 : -1,
+				 t[i].whole);
+		assert_int_equal(json_object_get(o, "one_order")
+					 ? json_is_true(json_object_get(o, "one_order"))
+					 : -1,
+				 t[i].one);
 		assert_int_equal(json_object_get(o, "differs_at") != NULL, t[i].swapped);
 		json_decref(res);
 	}
@@ -121,14 +158,26 @@ static void missing__table(void **state)
 		int err;
 	} t[] = {
 		{ "{}", 0 },
-		{ "{\"order\": {\"whole\": 8, \"missing\": 0, \"send_failed\": 0}, \"drops\": []}", 0 },
-		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 5}, \"drops\": []}", 0 },
-		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 6}, \"drops\": []}", 0 },
-		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 1 },
-		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": [{\"kind\": \"link\", \"reason\": \"eth0 tx_dropped\"}]}", 0 },
-		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": [{\"kind\": \"drop\", \"reason\": \"queue_full\"}]}", 0 },
-		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": [{\"kind\": \"drop\", \"reason\": \"clone_stale\"}, {\"kind\": \"note\", \"reason\": \"joined\"}]}", 1 },
-		{ "{\"order\": {\"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 0 }, /* loss was wanted */
+		{ "{\"order\": {\"whole\": 8, \"missing\": 0, \"send_failed\": 0}, \"drops\": []}",
+		  0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 5}, \"drops\": []}",
+		  0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 6}, \"drops\": []}",
+		  0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": []}",
+		  1 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": "
+		  "[{\"kind\": \"link\", \"reason\": \"eth0 tx_dropped\"}]}",
+		  0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": "
+		  "[{\"kind\": \"drop\", \"reason\": \"queue_full\"}]}",
+		  0 },
+		{ "{\"order\": {\"whole\": 7, \"missing\": 5, \"send_failed\": 4}, \"drops\": "
+		  "[{\"kind\": \"drop\", \"reason\": \"clone_stale\"}, {\"kind\": \"note\", "
+		  "\"reason\": \"joined\"}]}",
+		  1 },
+		/* loss was wanted */
+		{ "{\"order\": {\"missing\": 5, \"send_failed\": 4}, \"drops\": []}", 0 },
 	};
 	unsigned int i;
 
@@ -138,7 +187,13 @@ static void missing__table(void **state)
 
 		assert_non_null(res);
 		said[0] = 0;
-		if (bench_missing(res) != t[i].err || strcmp(said, t[i].err ? "5 messages are missing, senders were told of 4, and no counter shows that anything was lost" : ""))
+		if (bench_missing(res) != t[i].err || strcmp(said, t[i].err ? "5 messages are "
+									      "missing, senders "
+									      "were told of 4, and "
+									      "no counter shows "
+									      "that anything was "
+									      "lost"
+									    : ""))
 			fail_msg("row %u: \"%s\"", i, said);
 		json_decref(res);
 	}

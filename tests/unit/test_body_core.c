@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/body_core.h: bodies of DATA, FRAG, CREDIT and NAK frames, cut and lying at every byte. A body ends where its allocation ends.
+ * lib/body_core.h: bodies of DATA, FRAG, CREDIT and NAK frames, cut and lying at every byte. A body
+ * ends where its allocation ends.
  */
 #include "unit.h"
 
@@ -115,7 +116,12 @@ static void bl_items_open__references(void **state)
 	static const struct {
 		uint32_t length;
 		int want;
-	} t[] = { { 0, -1 }, { 1, 1 }, { BL_MSG_MAX - 1, 1 }, { BL_MSG_MAX, 1 }, { BL_MSG_MAX + 1, -1 }, { 0xffffffff, -1 } };
+	} t[] = { { 0, -1 },
+		  { 1, 1 },
+		  { BL_MSG_MAX - 1, 1 },
+		  { BL_MSG_MAX, 1 },
+		  { BL_MSG_MAX + 1, -1 },
+		  { 0xffffffff, -1 } };
 	static const int ref = -1;
 	uint8_t b[64];
 	size_t i;

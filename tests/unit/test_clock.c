@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/order/clock.c: what the daemon makes of its readings of the system clock. CLOCK_MONOTONIC and
- * CLOCK_TAI are two variables here. A reading of either takes TAKES nanoseconds, so that a bracketed
- * measurement is exact: CLOCK_TAI is read in the middle between the two readings around it.
+ * loader/order/clock.c: what the daemon makes of its readings of the system clock. CLOCK_MONOTONIC
+ * and CLOCK_TAI are two variables here. A reading of either takes TAKES nanoseconds, so that a
+ * bracketed measurement is exact: CLOCK_TAI is read in the middle between the two readings around
+ * it.
  *
  * Readers look at the shared record, and never at the daemon's own copy.
  */
@@ -23,7 +24,8 @@ static int fake_clock_gettime(clockid_t id, struct timespec *t)
 	fake_mono += TAKES;
 	assert_true(id == CLOCK_MONOTONIC || id == CLOCK_TAI);
 	ns = id == CLOCK_TAI ? fake_mono + (uint64_t)fake_ahead : fake_mono;
-	*t = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	*t = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+				.tv_nsec = (long)(ns % 1000000000) };
 	return 0;
 }
 
@@ -35,7 +37,7 @@ static int fake_adjtimex(struct timex *tx)
 
 #define clock_gettime fake_clock_gettime
 #define adjtimex      fake_adjtimex
-#define bl_log	      fake_log
+#define bl_log        fake_log
 #include "loader/order/clock.c"
 
 void bl_log(int level, const char *fmt, ...)
@@ -52,12 +54,12 @@ void bl_beacon_keep(struct bl_node *n, bool keep)
 	fail_msg("the record is not opened here");
 }
 
-#define SEC	 1000000000ULL
-#define START	 (7 * SEC)
-#define AHEAD	 (1764000000LL * 1000000000)
-#define WIDTH	 (2 * TAKES)
+#define SEC      1000000000ULL
+#define START    (7 * SEC)
+#define AHEAD    (1764000000LL * 1000000000)
+#define WIDTH    (2 * TAKES)
 #define BOUND_NS 50000ULL
-#define VOID_NS	 (10 * SEC)
+#define VOID_NS  (10 * SEC)
 
 static struct bl_node node;
 static struct bl_clock record; /* the shared one */
@@ -104,7 +106,10 @@ static uint64_t truth_at(uint64_t mono)
 	return mono + (uint64_t)fake_ahead;
 }
 
-/* One turn of the daemon's thread, a tick after the one before; bus time is looked at all the while and must not go back. */
+/*
+ * One turn of the daemon's thread, a tick after the one before; bus time is looked at all the while
+ * and must not go back.
+ */
 static void tick(void)
 {
 	uint64_t last = bus_at(fake_mono), next = fake_mono + BL_CLOCK_TICK_NS, at, bus;
@@ -171,8 +176,9 @@ static void steer__where_a_step_begins(void **state)
 		int64_t off;
 		bool step;
 	} t[] = {
-		{ BL_CLOCK_STEP_NS - 1, false }, { BL_CLOCK_STEP_NS, false }, { BL_CLOCK_STEP_NS + 1, true },
-		{ -BL_CLOCK_STEP_NS + 1, false }, { -BL_CLOCK_STEP_NS, false }, { -BL_CLOCK_STEP_NS - 1, true },
+		{ BL_CLOCK_STEP_NS - 1, false }, { BL_CLOCK_STEP_NS, false },
+		{ BL_CLOCK_STEP_NS + 1, true },  { -BL_CLOCK_STEP_NS + 1, false },
+		{ -BL_CLOCK_STEP_NS, false },    { -BL_CLOCK_STEP_NS - 1, true },
 	};
 
 	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
@@ -191,7 +197,8 @@ static void steer__where_a_step_begins(void **state)
 			assert_int_equal(record.as_of_ns, as_of);
 			assert_int_equal(record.bound_ns, bound);
 		} else {
-			assert_int_equal(record.seg[1].rate, t[k].off > 0 ? BL_CLOCK_RATE_MAX : -BL_CLOCK_RATE_MAX);
+			assert_int_equal(record.seg[1].rate,
+					 t[k].off > 0 ? BL_CLOCK_RATE_MAX : -BL_CLOCK_RATE_MAX);
 			assert_true(record.as_of_ns > as_of);
 			assert_int_equal(record.bound_ns, bound + (uint64_t)llabs(t[k].off));
 		}
@@ -200,8 +207,9 @@ static void steer__where_a_step_begins(void **state)
 
 /*
  * The system clock is set by two seconds, by an hour or by years: bus time goes on at the rate of
- * CLOCK_MONOTONIC, the last good measurement stays what it was, and the bound widens by the drift since
- * then. The record does not become void meanwhile. When the clocks agree again, all is as before.
+ * CLOCK_MONOTONIC, the last good measurement stays what it was, and the bound widens by the drift
+ * since then. The record does not become void meanwhile. When the clocks agree again, all is as
+ * before.
  */
 static void steer__a_step_is_not_followed(void **state)
 {
@@ -213,7 +221,8 @@ static void steer__a_step_is_not_followed(void **state)
 		clock_setup(state);
 		fake_ahead += 20000;
 		ticks(3);
-		assert_true(record.seg[1].rate > 0); /* a rate that a step must not leave in force */
+		/* a rate that a step must not leave in force */
+		assert_true(record.seg[1].rate > 0);
 		as_of = record.as_of_ns;
 		bound = record.bound_ns;
 		fake_ahead += off[k] * (int64_t)SEC;
@@ -230,14 +239,16 @@ static void steer__a_step_is_not_followed(void **state)
 		}
 		age = fake_mono - as_of;
 		assert_true(age > 12 * SEC);
-		assert_in_range(bl_clock_bound(&record, fake_mono), bound + age / 10000 - 200, bound + age / 10000 + 200);
+		assert_in_range(bl_clock_bound(&record, fake_mono), bound + age / 10000 - 200,
+				bound + age / 10000 + 200);
 		assert_int_equal(warned, 1); /* not at every tick */
 		assert_int_equal(informed, 0);
 		fake_ahead -= off[k] * (int64_t)SEC;
 		tick();
 		assert_int_equal(informed, 1);
 		assert_true(record.as_of_ns > fake_mono - 10000);
-		assert_in_range(record.bound_ns, BOUND_NS + WIDTH / 2, BOUND_NS + WIDTH / 2 + 25000);
+		assert_in_range(record.bound_ns, BOUND_NS + WIDTH / 2,
+				BOUND_NS + WIDTH / 2 + 25000);
 		assert_true(record.seg[1].rate != 0);
 		ticks(80);
 		assert_true(llabs((int64_t)(bus_at(fake_mono) - truth_at(fake_mono))) < 50);
@@ -271,12 +282,14 @@ static void adopt__a_good_record_and_a_step(void **state)
 }
 
 /*
- * Nobody uses a void record, so bus time may leap forward to the truth; but not back, for timestamps of
- * the time before are still about. Where it stays ahead of the truth, the bound says by how much.
+ * Nobody uses a void record, so bus time may leap forward to the truth; but not back, for
+ * timestamps of the time before are still about. Where it stays ahead of the truth, the bound says
+ * by how much.
  */
 static void adopt__a_void_record(void **state)
 {
-	static const int64_t off[] = { 3000000000, 20000000, 1, 0, -1, -20000000, -3000000000, -400000000000000000 };
+	static const int64_t off[] = { 3000000000, 20000000,  1,           0,
+				       -1,         -20000000, -3000000000, -400000000000000000 };
 
 	for (size_t k = 0; k < ARRAY_SIZE(off); k++) {
 		uint64_t mono, bus, error;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/clock_core.h: 48 bits to 64 and back, pieces of bus time, and the daemon's steering, with injected time only.
+ * core/clock_core.h: 48 bits to 64 and back, pieces of bus time, and the daemon's steering, with
+ * injected time only.
  *
- * The steering tests play the daemon: measure, bl_clock_steer(), publish (the newer piece becomes the older one), a quarter of a second later again.
+ * The steering tests play the daemon: measure, bl_clock_steer(), publish (the newer piece becomes
+ * the older one), a quarter of a second later again.
  */
 #include "unit.h"
 
@@ -14,7 +16,8 @@
 static void bl_ext48__edges(void **state)
 {
 	const uint64_t half = 1ULL << 47, full = 1ULL << 48;
-	static const uint64_t refs[] = { NOW, 1ULL << 48, (7ULL << 48) + 1, (7ULL << 48) - 1, (9ULL << 48) + (1ULL << 47) };
+	static const uint64_t refs[] = { NOW, 1ULL << 48, (7ULL << 48) + 1, (7ULL << 48) - 1,
+					 (9ULL << 48) + (1ULL << 47) };
 	size_t i;
 
 	(void)state;
@@ -28,7 +31,8 @@ static void bl_ext48__edges(void **state)
 			{ ref + 1, ref + 1 },
 			{ ref - 1, ref - 1 },
 			{ ref + half - 1, ref + half - 1 },
-			{ ref + half, ref - half }, /* as far either way: the past is the safer answer, it promises nothing */
+			/* as far either way: the past is the safer answer, it promises nothing */
+			{ ref + half, ref - half },
 			{ ref + half + 1, ref - half + 1 },
 			{ ref - half, ref - half },
 			{ ref - half + 1, ref - half + 1 },
@@ -50,8 +54,10 @@ static void bl_ext48__order_survives_the_wrap(void **state)
 
 	(void)state;
 	for (i = 0; i < 20000; i++) {
-		uint64_t ref = ((rnd64(&r) & 0xfff) << 48) + (1ULL << 50) + (rnd64(&r) & 0xffff) - 0x8000;
-		uint64_t a = ref + (rnd64(&r) & (BL_TS_MASK >> 2)) - (BL_TS_MASK >> 3), b = a + 1 + rnd_below(&r, 1000);
+		uint64_t ref =
+			((rnd64(&r) & 0xfff) << 48) + (1ULL << 50) + (rnd64(&r) & 0xffff) - 0x8000;
+		uint64_t a = ref + (rnd64(&r) & (BL_TS_MASK >> 2)) - (BL_TS_MASK >> 3),
+			 b = a + 1 + rnd_below(&r, 1000);
 
 		assert_int_equal(bl_ext48(a & BL_TS_MASK, ref), a);
 		assert_true(bl_ext48(a & BL_TS_MASK, ref) < bl_ext48(b & BL_TS_MASK, ref));
@@ -63,7 +69,8 @@ static void bl_ext48__an_old_barrier_is_old(void **state)
 	(void)state;
 	/* what a switch sends before anybody joined must be behind every clock of the rack */
 	assert_int_equal(bl_ext48((NOW - BL_TS_OLD) & BL_TS_MASK, NOW), NOW - BL_TS_OLD);
-	assert_int_equal(bl_ext48((NOW - BL_TS_OLD) & BL_TS_MASK, NOW + 3600 * SEC), NOW - BL_TS_OLD);
+	assert_int_equal(bl_ext48((NOW - BL_TS_OLD) & BL_TS_MASK, NOW + 3600 * SEC),
+			 NOW - BL_TS_OLD);
 }
 
 static void bl_seg_at__table(void **state)
@@ -93,12 +100,15 @@ static void bl_seg_at__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		const struct bl_clock_seg s = { .mono_ns = 77 * SEC, .bus_ns = NOW, .rate = t[i].rate };
+		const struct bl_clock_seg s = { .mono_ns = 77 * SEC,
+						.bus_ns = NOW,
+						.rate = t[i].rate };
 		int64_t got = (int64_t)(bl_seg_at(&s, 77 * SEC + (uint64_t)t[i].d) - NOW);
 
 		/* 500 ppm in units of 2^-30 is 536870.9: a nanosecond of rounding in a second */
 		if (llabs(got - t[i].want) > (llabs(t[i].rate) == BL_CLOCK_RATE_MAX ? 1 : 0))
-			fail_msg("rate %d, %lld ns: got %lld, want %lld", t[i].rate, (long long)t[i].d, (long long)got, (long long)t[i].want);
+			fail_msg("rate %d, %lld ns: got %lld, want %lld", t[i].rate,
+				 (long long)t[i].d, (long long)got, (long long)t[i].want);
 	}
 }
 
@@ -167,7 +177,8 @@ static void bl_clock_bound__grows_with_age(void **state)
 	assert_int_equal(bl_clock_bound(&c, 10 * SEC), 500);
 	assert_int_equal(bl_clock_bound(&c, 10 * SEC + 1023), 500);
 	for (k = 1; k < 1000; k += 7) {
-		uint64_t exact = 500 + k * SEC / 10 * 100000 / 1000000000, got = bl_clock_bound(&c, 10 * SEC + k * SEC / 10);
+		uint64_t exact = 500 + k * SEC / 10 * 100000 / 1000000000,
+			 got = bl_clock_bound(&c, 10 * SEC + k * SEC / 10);
 
 		/* at most 1 ppm and one rounding below the exact product */
 		assert_true(got <= exact);
@@ -184,7 +195,7 @@ static void bl_clock_bound__grows_with_age(void **state)
 static void bl_clock_steer__limits_and_signs(void **state)
 {
 	const struct {
-		int64_t error; /* bus - true */
+		int64_t error;  /* bus - true */
 		int32_t lo, hi; /* rate */
 	} t[] = {
 		{ 0, 0, 0 },
@@ -214,11 +225,15 @@ static void bl_clock_steer__limits_and_signs(void **state)
 		struct bl_clock c = { 0 };
 
 		bl_clock_start(&c, 100 * SEC, NOW);
-		assert_int_equal(bl_clock_steer(&c, 101 * SEC, NOW + SEC - (uint64_t)t[i].error, SEC, &next), t[i].error);
+		assert_int_equal(bl_clock_steer(&c, 101 * SEC, NOW + SEC - (uint64_t)t[i].error,
+						SEC, &next),
+				 t[i].error);
 		if (next.rate < t[i].lo || next.rate > t[i].hi)
-			fail_msg("error %lld ns: rate %d, not in %d..%d", (long long)t[i].error, next.rate, t[i].lo, t[i].hi);
+			fail_msg("error %lld ns: rate %d, not in %d..%d", (long long)t[i].error,
+				 next.rate, t[i].lo, t[i].hi);
 		assert_int_equal(next.mono_ns, 101 * SEC + BL_CLOCK_LEAD_NS);
-		assert_int_equal(next.bus_ns, NOW + SEC + BL_CLOCK_LEAD_NS); /* joins the piece before it */
+		/* joins the piece before it */
+		assert_int_equal(next.bus_ns, NOW + SEC + BL_CLOCK_LEAD_NS);
 		assert_int_equal(next.reserved, 0);
 	}
 	/* a gain shorter than a microsecond is no division by zero */
@@ -234,7 +249,10 @@ static void bl_clock_steer__limits_and_signs(void **state)
 	}
 }
 
-/* A small error must not be answered with a larger one the other way: after the time that was asked for, what is left is rounding. */
+/*
+ * A small error must not be answered with a larger one the other way: after the time that was asked
+ * for, what is left is rounding.
+ */
 static void bl_clock_steer__does_not_overshoot(void **state)
 {
 	int64_t e;
@@ -248,9 +266,13 @@ static void bl_clock_steer__does_not_overshoot(void **state)
 		bl_clock_start(&c, 0, NOW);
 		bl_clock_steer(&c, 0, NOW - (uint64_t)e, 2 * SEC, &next);
 		publish(&c, &next);
-		left = (int64_t)(bl_clock_at(&c, BL_CLOCK_LEAD_NS + 2 * SEC) - (NOW + BL_CLOCK_LEAD_NS + 2 * SEC)) + e;
-		if (llabs(left) > 3) /* one unit of the rate is 1.9 ns in that time, and times are whole nanoseconds */
-			fail_msg("an error of %lld ns became %lld ns", (long long)e, (long long)left);
+		left = (int64_t)(bl_clock_at(&c, BL_CLOCK_LEAD_NS + 2 * SEC) -
+				 (NOW + BL_CLOCK_LEAD_NS + 2 * SEC)) +
+		       e;
+		if (llabs(left) > 3) /* one unit of the rate is 1.9 ns in that time, and times are
+					whole nanoseconds */
+			fail_msg("an error of %lld ns became %lld ns", (long long)e,
+				 (long long)left);
 	}
 }
 
@@ -258,13 +280,14 @@ struct sim {
 	struct bl_clock c;
 	uint64_t mono, bus; /* last reading */
 	uint64_t start;
-	double ppm;	    /* true time against CLOCK_MONOTONIC */
-	int64_t step;	    /* of true time */
+	double ppm;   /* true time against CLOCK_MONOTONIC */
+	int64_t step; /* of true time */
 };
 
 static uint64_t truth(const struct sim *s, uint64_t mono)
 {
-	return NOW + (mono - s->start) + (uint64_t)(int64_t)((double)(mono - s->start) * s->ppm * 1e-6) + (uint64_t)s->step;
+	return NOW + (mono - s->start) +
+	       (uint64_t)(int64_t)((double)(mono - s->start) * s->ppm * 1e-6) + (uint64_t)s->step;
 }
 
 /* a quarter of a second of readings, then a measurement */
@@ -297,26 +320,35 @@ static int64_t turn(struct sim *s, struct rnd *r, int64_t noise)
 static void bl_clock_steer__converges_and_never_goes_back(void **state)
 {
 	static const double ppms[] = { 0, 1, -1, 20, -20, 100, -100, 400, -400 };
-	static const int64_t steps[] = { 0, 100, -100, 5000, -5000, 1000000, -1000000, 3000000, -3000000 };
+	static const int64_t steps[] = { 0,       100,      -100,    5000,    -5000,
+					 1000000, -1000000, 3000000, -3000000 };
 	struct rnd r = rnd_seeded("steer");
 	size_t i, k;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(ppms); i++) {
 		for (k = 0; k < ARRAY_SIZE(steps); k++) {
-			struct sim s = { .mono = 1000 * SEC, .start = 1000 * SEC, .ppm = ppms[i], .step = steps[k] };
+			struct sim s = { .mono = 1000 * SEC,
+					 .start = 1000 * SEC,
+					 .ppm = ppms[i],
+					 .step = steps[k] };
 			int64_t error = 0, steady = (int64_t)(-ppms[i] * 2000);
 			int n;
 
 			bl_clock_start(&s.c, s.mono, NOW);
 			s.bus = NOW;
-			/* 3 ms at what 500 ppm leaves beside the drift: 30 s at most; then four time constants */
+			/*
+			 * 3 ms at what 500 ppm leaves beside the drift: 30 s at most; then four
+			 * time constants
+			 */
 			for (n = 0; n < 4 * 60; n++)
 				error = turn(&s, &r, 0);
 			/* proportional control settles where the correction equals the drift */
 			if (llabs(error - steady) > 10)
-				fail_msg("%g ppm, step %lld ns: error %lld ns after a minute, steady would be %lld", ppms[i], (long long)steps[k],
-					 (long long)error, (long long)steady);
+				fail_msg("%g ppm, step %lld ns: error %lld ns after a minute, "
+					 "steady would be %lld",
+					 ppms[i], (long long)steps[k], (long long)error,
+					 (long long)steady);
 		}
 	}
 }
@@ -330,7 +362,10 @@ static void bl_clock_steer__stays_at_rest_without_error(void **state)
 	(void)state;
 	bl_clock_start(&s.c, s.mono, NOW);
 	s.bus = NOW;
-	/* measurements that are off by up to 100 ns must not make the clock wander further than that */
+	/*
+	 * measurements that are off by up to 100 ns must not make the clock wander further than
+	 * that
+	 */
 	for (n = 0; n < 400; n++) {
 		int64_t noise = (int64_t)rnd_below(&r, 201) - 100, real;
 
@@ -346,8 +381,9 @@ static void bl_clock_torn__keeps_what_is_whole(void **state)
 {
 	const struct bl_clock_seg whole = { .mono_ns = 5 * SEC, .bus_ns = NOW, .rate = 100 };
 	const struct bl_clock_seg torn[] = {
-		{ .mono_ns = 5 * SEC + SEC / 4, .bus_ns = NOW, .rate = 100 },	   /* new mono, old bus: behind */
-		{ .mono_ns = 5 * SEC, .bus_ns = NOW + SEC / 4, .rate = 100 },	   /* ahead */
+		/* new mono, old bus: behind */
+		{ .mono_ns = 5 * SEC + SEC / 4, .bus_ns = NOW, .rate = 100 },
+		{ .mono_ns = 5 * SEC, .bus_ns = NOW + SEC / 4, .rate = 100 }, /* ahead */
 		{ .mono_ns = 0, .bus_ns = 0, .rate = 0 },
 	};
 	const uint64_t mono = 5 * SEC + SEC / 3, target = NOW + SEC / 3 + 40;

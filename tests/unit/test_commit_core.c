@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that asks for C do to one window, in every order of their accesses to shared memory: each access of the core is made a place where somebody
- * else may come first. Every schedule of two or three of them is run, as far as they are few enough; others at random.
+ * core/order/commit_core.h: its edges, and what two ACKs, a sender and a program that asks for C do
+ * to one window, in every order of their accesses to shared memory: each access of the core is made
+ * a place where somebody else may come first. Every schedule of two or three of them is run, as far
+ * as they are few enough; others at random.
  */
 #include <ucontext.h>
 
@@ -14,7 +16,7 @@
 static void pause_here(void);
 
 #undef BL_READ_ONCE
-#define BL_READ_ONCE(x) (pause_here(), *(const volatile __typeof__(x) *)&(x))
+#define BL_READ_ONCE(x)                      (pause_here(), *(const volatile __typeof__(x) *)&(x))
 #define __sync_val_compare_and_swap(p, o, n) (pause_here(), (__sync_val_compare_and_swap)(p, o, n))
 
 #include "core/order/commit_core.h"
@@ -34,7 +36,14 @@ static void bl_rwin_word__edges(void **state)
 	const struct {
 		uint32_t head, tail, used;
 	} t[] = {
-		{ 0, 0, 0 }, { 0, 1, 1 }, { 5, 7, 2 }, { 0, BL_RWIN, BL_RWIN }, { UINT32_MAX, UINT32_MAX, 0 }, { UINT32_MAX, 0, 1 }, { UINT32_MAX, 1, 2 }, { 1, 1, 0 },
+		{ 0, 0, 0 },
+		{ 0, 1, 1 },
+		{ 5, 7, 2 },
+		{ 0, BL_RWIN, BL_RWIN },
+		{ UINT32_MAX, UINT32_MAX, 0 },
+		{ UINT32_MAX, 0, 1 },
+		{ UINT32_MAX, 1, 2 },
+		{ 1, 1, 0 },
 	};
 	size_t i;
 
@@ -45,7 +54,8 @@ static void bl_rwin_word__edges(void **state)
 		assert_int_equal(bl_rwin_head(w), t[i].head);
 		assert_int_equal(bl_rwin_tail(w), t[i].tail);
 		assert_int_equal(bl_rwin_used(w), t[i].used);
-		assert_int_equal(bl_rwin_next(w), word(t[i].head + 1, t[i].tail)); /* no carry into the tail */
+		/* no carry into the tail */
+		assert_int_equal(bl_rwin_next(w), word(t[i].head + 1, t[i].tail));
 		assert_int_equal(w + bl_rwin_added(3), word(t[i].head, t[i].tail + 3));
 	}
 }
@@ -65,19 +75,27 @@ static void put(uint32_t n, uint64_t ts)
 {
 	struct bl_rslot *s = bl_rwin_slot(&win, n);
 
-	*s = (struct bl_rslot){ .wait = BL_RSLOT_OPEN | n, .ts = ts, .psn = n + 100, .port = 61700, .life = 9 };
+	*s = (struct bl_rslot){
+		.wait = BL_RSLOT_OPEN | n, .ts = ts, .psn = n + 100, .port = 61700, .life = 9
+	};
 	memcpy(s->addr, peer, 16);
 }
 
 static struct bl_ack ack_of(uint32_t n, uint64_t ts)
 {
-	return (struct bl_ack){ .ts = ts & BL_TS_MASK, .slot = n, .psn = n + 100, .port = 61700, .life = 9, .addr = peer };
+	return (struct bl_ack){ .ts = ts & BL_TS_MASK,
+				.slot = n,
+				.psn = n + 100,
+				.port = 61700,
+				.life = 9,
+				.addr = peer };
 }
 
 /* Every field counts, and only the 48 bits of the timestamp that the wire has. */
 static void bl_ack_fits__each_field(void **state)
 {
-	const __u64 ts = (7ULL << 48) + 5, other[2] = { 0x1122, 0x3345 }, swapped[2] = { 0x3344, 0x1122 };
+	const __u64 ts = (7ULL << 48) + 5, other[2] = { 0x1122, 0x3345 },
+		    swapped[2] = { 0x3344, 0x1122 };
 	struct bl_ack a;
 	int i;
 
@@ -86,14 +104,30 @@ static void bl_ack_fits__each_field(void **state)
 		put(1030, ts);
 		a = ack_of(1030, ts);
 		switch (i) {
-		case 1: a.ts++; break;
-		case 2: a.slot = 1030 - BL_RWIN; break;
-		case 3: a.psn ^= 1u << 31; break;
-		case 4: a.port--; break;
-		case 5: a.life ^= 0x8000; break;
-		case 6: a.addr = other; break;
-		case 7: a.addr = swapped; break;
-		case 8: a.slot = 1031; break;
+		case 1:
+			a.ts++;
+			break;
+		case 2:
+			a.slot = 1030 - BL_RWIN;
+			break;
+		case 3:
+			a.psn ^= 1u << 31;
+			break;
+		case 4:
+			a.port--;
+			break;
+		case 5:
+			a.life ^= 0x8000;
+			break;
+		case 6:
+			a.addr = other;
+			break;
+		case 7:
+			a.addr = swapped;
+			break;
+		case 8:
+			a.slot = 1031;
+			break;
 		}
 		assert_int_equal(bl_ack_fits(bl_rwin_slot(&win, 1030), &a), i == 0);
 	}
@@ -252,7 +286,10 @@ static void enter(int i)
 	actor[i].done = 1;
 }
 
-/* The schedule: at each point, which of those that can go on goes on. The last choice that has an alternative is changed for the next one. */
+/*
+ * The schedule: at each point, which of those that can go on goes on. The last choice that has an
+ * alternative is changed for the next one.
+ */
 static int choice[DEPTH], options[DEPTH], depth;
 static struct rnd *at_random;
 
@@ -311,7 +348,8 @@ static bool next_schedule(void)
 }
 
 /* All schedules, or @most of them and as many at random. Returns how many. */
-static long each_schedule(void (*const *fn)(void), int n, void (*before)(void), void (*after)(void), long most, struct rnd *r)
+static long each_schedule(void (*const *fn)(void), int n, void (*before)(void), void (*after)(void),
+			  long most, struct rnd *r)
 {
 	long runs = 0;
 
@@ -398,7 +436,8 @@ static void ask(void)
 	promised_c = c;
 	/* what is open now, or is sent from now on, is not below it */
 	for (i = 0; i < frames; i++)
-		if (bl_rwin_slot(&win, first + i)->wait == (BL_RSLOT_OPEN | (first + i)) && ts_of[i] < c)
+		if (bl_rwin_slot(&win, first + i)->wait == (BL_RSLOT_OPEN | (first + i)) &&
+		    ts_of[i] < c)
 			ask_wrong = true;
 }
 
@@ -505,7 +544,10 @@ static void interleaved__sender_and_egress(void **state)
 	assert_true(each_schedule(four, 4, two_open, three_sent, 10000, &r) == 20000);
 }
 
-/* The window is full, its first slot is closed and written anew while somebody asks for C: he reads neither the new timestamp as head's, nor one that was. */
+/*
+ * The window is full, its first slot is closed and written anew while somebody asks for C: he reads
+ * neither the new timestamp as head's, nor one that was.
+ */
 static void reuse(void)
 {
 	uint32_t n = first + BL_RWIN;

@@ -98,8 +98,10 @@ static void load__each_word_is_taken(void **state)
 #define S "sqlite: x.db\n"
 #define E "etcd: { endpoints: [http://10.0.0.1:2379]"
 
-/* The first and the last of each range, and the ones beyond; a mistake is told with its line and
- * its reason. */
+/*
+ * The first and the last of each range, and the ones beyond; a mistake is told with its line and
+ * its reason.
+ */
 static void load__mistakes(void **state)
 {
 	static const struct {

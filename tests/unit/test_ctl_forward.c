@@ -9,7 +9,7 @@
 #include "proto/forward_msg.h"
 #include "controller/server_priv.h"
 
-static size_t waiting;	   /* bytes at the receiver's session */
+static size_t waiting;     /* bytes at the receiver's session */
 static unsigned int sends; /* what went out */
 static const struct bl_session *sent_to;
 static uint8_t sent[8192];
@@ -32,7 +32,7 @@ static bool fake_send(struct bl_session *s, const void *body, size_t len)
 }
 
 #define bl_session_waiting fake_waiting
-#define bl_session_send fake_send
+#define bl_session_send    fake_send
 #include "controller/forward.c"
 
 static struct bl_ctl ctl;
@@ -55,9 +55,9 @@ static int rack_setup(void **state)
 	ctl.elected = 5;
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		peers[i] = (struct peer){ .next = ctl.peers,
-					   .c = &ctl,
-					   .node = nodes[i],
-					   .session = (struct bl_session *)&peers[i] };
+					  .c = &ctl,
+					  .node = nodes[i],
+					  .session = (struct bl_session *)&peers[i] };
 		ctl.peers = &peers[i];
 	}
 	waiting = 0;
@@ -169,7 +169,8 @@ static void forward__no_frame(void **state)
 	}
 }
 
-/* A host speaks for its own addresses only, and all of them; a session that is nobody's for none.
+/*
+ * A host speaks for its own addresses only, and all of them; a session that is nobody's for none.
  */
 static void forward__from_ones_own_addresses(void **state)
 {
@@ -213,7 +214,8 @@ static void forward__for_an_address_that_no_host_has(void **state)
 	goes(CTL_FORWARD_UNKNOWN);
 }
 
-/* From the moment on in which a host's link is reported silent nothing goes to it or comes from it.
+/*
+ * From the moment on in which a host's link is reported silent nothing goes to it or comes from it.
  */
 static void forward__who_fails_is_not_served(void **state)
 {

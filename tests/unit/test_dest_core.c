@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/queue/dest_core.h: pins on numbers while the pacer takes them from their owners, and how old a held frame may get. */
+/*
+ * core/queue/dest_core.h: pins on numbers while the pacer takes them from their owners, and how old
+ * a held frame may get.
+ */
 #include "unit.h"
 
 #include <pthread.h>
@@ -75,7 +78,8 @@ static void bl_hold_age__table(void **state)
 		uint64_t ask, want;
 	} t[] = {
 		{ BL_POLICY_TOP, 0, 0, 0, 1000000000 },
-		{ BL_POLICY_TOP, 32 << 20, 0, 2000000, 1000000000 },	      /* 250 Mbit/s: 4096 frames are 0.2 s */
+		/* 250 Mbit/s: 4096 frames are 0.2 s */
+		{ BL_POLICY_TOP, 32 << 20, 0, 2000000, 1000000000 },
 		{ BL_POLICY_PL2, 4000U << 20, 0, 2000000, 4096ULL * 1538 * 4000 }, /* 2 Mbit/s */
 		{ BL_POLICY_PL2, 0, 0, 1000000000, 8000000000 },
 		{ BL_POLICY_PL2, 0, 1000000000, 0, 1000000000 }, /* slots are Fastpass's */
@@ -85,7 +89,9 @@ static void bl_hold_age__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_hold_cfg c = { .policy = t[i].policy, .link = { .ns_q20 = t[i].ns_q20 }, .slot_ns = t[i].slot_ns };
+		struct bl_hold_cfg c = { .policy = t[i].policy,
+					 .link = { .ns_q20 = t[i].ns_q20 },
+					 .slot_ns = t[i].slot_ns };
 
 		assert_int_equal(bl_hold_age(&c, t[i].ask, 0), t[i].want);
 		assert_int_equal(bl_hold_age(&c, t[i].ask, 1), t[i].want / 8);
@@ -119,7 +125,10 @@ static void bl_hold_turn__standstill(void **state)
 	assert_int_equal(d.back_ns, 6499 + 849 + 850);
 }
 
-/* Users come and go; one closes, and gives the number to another owner. Nobody is inside under the wrong owner. */
+/*
+ * Users come and go; one closes, and gives the number to another owner. Nobody is inside under the
+ * wrong owner.
+ */
 static struct bl_hold_dest shared;
 static uint64_t owner, inside[2], seen[2];
 static int over;
@@ -168,14 +177,19 @@ static void bl_dest_close__nobody_inside(void **state)
 	pthread_join(thread[0], NULL);
 	pthread_join(thread[1], NULL);
 	assert_int_equal(shared.pins, 0);
-	print_message("closed %llu times in %llu tries, used %llu times\n", (unsigned long long)closed, (unsigned long long)tries, (unsigned long long)(seen[0] + seen[1]));
+	print_message("closed %llu times in %llu tries, used %llu times\n",
+		      (unsigned long long)closed, (unsigned long long)tries,
+		      (unsigned long long)(seen[0] + seen[1]));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bl_dest__states),	cmocka_unit_test(bl_dest_is__address_and_kind), cmocka_unit_test(bl_spare__counts),
-		cmocka_unit_test(bl_hold_age__table), cmocka_unit_test(bl_hold_turn__standstill),
+		cmocka_unit_test(bl_dest__states),
+		cmocka_unit_test(bl_dest_is__address_and_kind),
+		cmocka_unit_test(bl_spare__counts),
+		cmocka_unit_test(bl_hold_age__table),
+		cmocka_unit_test(bl_hold_turn__standstill),
 		cmocka_unit_test(bl_dest_close__nobody_inside),
 	};
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * controller/recover/determine.c: failures of a small rack as a table, then random small graphs against the definitions written the slow way (all flows are enumerated).
+ * controller/recover/determine.c: failures of a small rack as a table, then random small graphs
+ * against the definitions written the slow way (all flows are enumerated).
  *
- * A graph is written as links "low-high"; a report as "from>to:C" ("-" for C: none known), a resumed way as "from>to:x", one that is behind as "from>to:b", one that was so when it fell silent as "from>to:Cb". What is found is compared as one line of text.
+ * A graph is written as links "low-high"; a report as "from>to:C" ("-" for C: none known), a
+ * resumed way as "from>to:x", one that is behind as "from>to:b", one that was so when it fell
+ * silent as "from>to:Cb". What is found is compared as one line of text.
  */
 #include "determine_net.h"
 
@@ -24,7 +27,8 @@ static void net_read(struct net *n, unsigned int hosts, const char *links)
 	memset(n, 0, sizeof(*n));
 	net_wire(n);
 	for (i = 0; i < NODES; i++)
-		n->node[i] = (struct bl_det_node){ .kind = i < hosts ? BL_DET_HOST : BL_DET_SWITCH, .processes = i < hosts };
+		n->node[i] = (struct bl_det_node){ .kind = i < hosts ? BL_DET_HOST : BL_DET_SWITCH,
+						   .processes = i < hosts };
 	while (*links) {
 		struct bl_det_link *l = &n->link[n->g.links++];
 
@@ -50,12 +54,15 @@ static void net_report(struct net *n, const char *reports)
 		assert_int_equal(*reports++, ':');
 		for (i = 0; i < n->g.links; i++)
 			for (dir = 0; dir < 2; dir++)
-				if ((dir ? n->link[i].high : n->link[i].low) == from && (dir ? n->link[i].low : n->link[i].high) == to)
+				if ((dir ? n->link[i].high : n->link[i].low) == from &&
+				    (dir ? n->link[i].low : n->link[i].high) == to)
 					w = &n->link[i].way[dir];
 		assert_non_null(w);
 		w->state = BL_DET_SILENT;
 		if (*reports == '-' || *reports == 'x' || *reports == 'b') {
-			w->state = *reports == 'x' ? BL_DET_REMOVED : *reports == 'b' ? BL_DET_BEHIND : BL_DET_SILENT;
+			w->state = *reports == 'x'   ? BL_DET_REMOVED
+				   : *reports == 'b' ? BL_DET_BEHIND
+						     : BL_DET_SILENT;
 			w->c = BL_DET_NO_C;
 			reports++;
 		} else {
@@ -83,7 +90,9 @@ static void net_say(const struct net *n, char *out, size_t size)
 	static const struct {
 		const char *name;
 		unsigned int bit;
-	} todos[] = { { "ask", BL_DET_ASK }, { "resume", BL_DET_RESUME }, { "fence", BL_DET_FENCE } };
+	} todos[] = { { "ask", BL_DET_ASK },
+		      { "resume", BL_DET_RESUME },
+		      { "fence", BL_DET_FENCE } };
 	unsigned int i, dir, k;
 	size_t at = 0;
 
@@ -110,20 +119,25 @@ static void net_say(const struct net *n, char *out, size_t size)
 		for (i = 0; i < n->g.links; i++)
 			for (dir = 0; dir < 2; dir++)
 				if (n->todo[2 * i + dir] & todos[k].bit)
-					SAY("%s %u>%u ", todos[k].name, dir ? n->link[i].high : n->link[i].low, dir ? n->link[i].low : n->link[i].high);
-	SAY("%s%s%s", n->sum.separated ? "separated" : "", n->sum.held ? " held" : "", n->sum.unknown ? " unknown" : "");
+					SAY("%s %u>%u ", todos[k].name,
+					    dir ? n->link[i].high : n->link[i].low,
+					    dir ? n->link[i].low : n->link[i].high);
+	SAY("%s%s%s", n->sum.separated ? "separated" : "", n->sum.held ? " held" : "",
+	    n->sum.unknown ? " unknown" : "");
 }
 #undef SAY
 
 /* hosts 0, 1 on leaf 4, hosts 2, 3 on leaf 5, spines 6, 7 */
-#define RACK	   "0-2 1-2"
+#define RACK       "0-2 1-2"
 #define LEAF_SPINE "0-4 1-4 2-5 3-5 4-6 4-7 5-6 5-7"
 /* one host on each of leaves 3, 4, 5; spines 6, 7 */
-#define THREE	   "0-3 1-4 2-5 3-6 3-7 4-6 4-7 5-6 5-7"
+#define THREE "0-3 1-4 2-5 3-6 3-7 4-6 4-7 5-6 5-7"
 /* two pods: hosts 0..3, ToRs 4..7, spines 8, 9 (pod of 4, 5), 10, 11 (pod of 6, 7), cores 12, 13 */
-#define PODS	   "0-4 1-5 2-6 3-7 4-8 4-9 5-8 5-9 6-10 6-11 7-10 7-11 8-12 8-13 9-12 9-13 10-12 10-13 11-12 11-13"
+#define PODS                                                                                   \
+	"0-4 1-5 2-6 3-7 4-8 4-9 5-8 5-9 6-10 6-11 7-10 7-11 8-12 8-13 9-12 9-13 10-12 10-13 " \
+	"11-12 11-13"
 /* host 0 on both of the ToRs 3 and 4, host 1 on 3, host 2 on 4, spine 5 */
-#define TWO_NICS   "0-3 0-4 1-3 2-4 3-5 4-5"
+#define TWO_NICS "0-3 0-4 1-3 2-4 3-5 4-5"
 
 static void bl_determine__table(void **state)
 {
@@ -133,79 +147,149 @@ static void bl_determine__table(void **state)
 		const char *links, *reports, *down, *gone, *roots, *want;
 	} t[] = {
 		{ "nothing happened", 4, LEAF_SPINE, "", "", "", "", "separated held" },
-		{ "a host dies in a rack", 2, RACK, "0>2:1000", "", "", "2", "cut-off 0:1000 set 2 resume 0>2 fence 2>0 separated held" },
-		{ "a host dies in a leaf-spine", 4, LEAF_SPINE, "0>4:1000", "", "", "", "cut-off 0:1000 set 4 resume 0>4 fence 4>0 separated held" },
-		{ "a register that never got a C", 2, RACK, "0>2:-", "", "", "2", "cut-off 0:- loose 1 resume 0>2 fence 2>0  unknown" },
+		{ "a host dies in a rack", 2, RACK, "0>2:1000", "", "", "2",
+		  "cut-off 0:1000 set 2 resume 0>2 fence 2>0 separated held" },
+		{ "a host dies in a leaf-spine", 4, LEAF_SPINE, "0>4:1000", "", "", "",
+		  "cut-off 0:1000 set 4 resume 0>4 fence 4>0 separated held" },
+		{ "a register that never got a C", 2, RACK, "0>2:-", "", "", "2",
+		  "cut-off 0:- loose 1 resume 0>2 fence 2>0  unknown" },
 		{ "a leaf dies", 4, LEAF_SPINE, "4>6:900 4>7:950", "", "", "",
-		  "cut-off 0:950 cut-off 1:950 cut-off 4:950 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a leaf dies, its hosts report, too", 4, LEAF_SPINE, "4>6:900 4>7:950 4>0:890 4>1:-", "", "", "",
-		  "cut-off 0:950 cut-off 1:950 cut-off 4:950 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a leaf dies, one report is late: a link, at first", 4, LEAF_SPINE, "4>6:900", "", "", "", "resume 4>6 separated held" },
-		{ "a leaf dies, one report came before and was served", 4, LEAF_SPINE, "4>6:x 4>7:950", "", "", "",
-		  "cut-off 0:950 cut-off 1:950 cut-off 4:950 set 7 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a leaf is down, one report is missing: one is enough for receivers behind both", 4, LEAF_SPINE, "4>6:900", "4", "", "",
-		  "cut-off 0:900 cut-off 1:900 down 4:900 set 6 exposed 2 exposed 3 ask 4>7 resume 4>6 fence 6>4 fence 7>4  held" },
+		  "cut-off 0:950 cut-off 1:950 cut-off 4:950 set 6 set 7 resume 4>6 resume 4>7 "
+		  "fence 6>4 fence 7>4 separated held" },
+		{ "a leaf dies, its hosts report, too", 4, LEAF_SPINE,
+		  "4>6:900 4>7:950 4>0:890 4>1:-", "", "", "",
+		  "cut-off 0:950 cut-off 1:950 cut-off 4:950 set 6 set 7 resume 4>6 resume 4>7 "
+		  "fence 6>4 fence 7>4 separated held" },
+		{ "a leaf dies, one report is late: a link, at first", 4, LEAF_SPINE, "4>6:900", "",
+		  "", "", "resume 4>6 separated held" },
+		{ "a leaf dies, one report came before and was served", 4, LEAF_SPINE,
+		  "4>6:x 4>7:950", "", "", "",
+		  "cut-off 0:950 cut-off 1:950 cut-off 4:950 set 7 resume 4>7 fence 6>4 fence 7>4 "
+		  "separated held" },
+		{ "a leaf is down, one report is missing: one is enough for receivers behind both",
+		  4, LEAF_SPINE, "4>6:900", "4", "", "",
+		  "cut-off 0:900 cut-off 1:900 down 4:900 set 6 exposed 2 exposed 3 ask 4>7 resume "
+		  "4>6 fence 6>4 fence 7>4  held" },
 		{ "a leaf is down, nobody has reported", 4, LEAF_SPINE, "", "4", "", "",
-		  "cut-off 0:- cut-off 1:- down 4:- loose 2 loose 3 ask 4>6 ask 4>7 fence 6>4 fence 7>4  unknown" },
-		{ "a spine dies", 4, LEAF_SPINE, "6>4:900 6>5:800", "", "", "", "cut-off 6:900 resume 6>4 resume 6>5 fence 4>6 fence 5>6 separated held" },
-		{ "a spine dies, one report is late", 4, LEAF_SPINE, "6>5:800", "", "", "", "resume 6>5 separated held" },
-		{ "a link dies, another path is left", 4, LEAF_SPINE, "4>6:900 6>4:700", "", "", "", "resume 4>6 resume 6>4 separated held" },
-		{ "a link is back and behind, the other one dies: what was sent before is covered by neither", 4, LEAF_SPINE, "4>6:b 4>7:910", "", "", "",
-		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 ask 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "the same, and a host dies; what the spine had given says nothing of it", 4, LEAF_SPINE, "4>6:b 0>4:870 6>5:950", "", "", "",
-		  "cut-off 0:870 cut-off 6:950 set 4 ask 6>4 resume 0>4 resume 6>5 fence 4>0 fence 4>6 fence 5>6 separated held" },
-		{ "the spine's input died while it was behind, and its leaf is down", 4, LEAF_SPINE, "4>6:800b", "4", "", "",
-		  "cut-off 0:800 cut-off 1:800 down 4:800 loose 2 loose 3 ask 4>7 resume 4>6 fence 6>4 fence 7>4 " },
+		  "cut-off 0:- cut-off 1:- down 4:- loose 2 loose 3 ask 4>6 ask 4>7 fence 6>4 "
+		  "fence 7>4  unknown" },
+		{ "a spine dies", 4, LEAF_SPINE, "6>4:900 6>5:800", "", "", "",
+		  "cut-off 6:900 resume 6>4 resume 6>5 fence 4>6 fence 5>6 separated held" },
+		{ "a spine dies, one report is late", 4, LEAF_SPINE, "6>5:800", "", "", "",
+		  "resume 6>5 separated held" },
+		{ "a link dies, another path is left", 4, LEAF_SPINE, "4>6:900 6>4:700", "", "", "",
+		  "resume 4>6 resume 6>4 separated held" },
+		{ "a link is back and behind, the other one dies: what was sent before is covered "
+		  "by neither",
+		  4, LEAF_SPINE, "4>6:b 4>7:910", "", "", "",
+		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 ask 4>6 resume 4>7 fence 6>4 "
+		  "fence 7>4 separated held" },
+		{ "the same, and a host dies; what the spine had given says nothing of it", 4,
+		  LEAF_SPINE, "4>6:b 0>4:870 6>5:950", "", "", "",
+		  "cut-off 0:870 cut-off 6:950 set 4 ask 6>4 resume 0>4 resume 6>5 fence 4>0 fence "
+		  "4>6 fence 5>6 separated held" },
+		{ "the spine's input died while it was behind, and its leaf is down", 4, LEAF_SPINE,
+		  "4>6:800b", "4", "", "",
+		  "cut-off 0:800 cut-off 1:800 down 4:800 loose 2 loose 3 ask 4>7 resume 4>6 fence "
+		  "6>4 fence 7>4 " },
 		{ "the same, the spine was asked", 4, LEAF_SPINE, "4>6:890b 4>7:910", "", "", "",
-		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a link is back and behind, another leaf's link to the other spine dies: no flow of before", 3, THREE, "3>6:b 7>4:910", "", "", "",
+		  "cut-off 0:910 cut-off 1:910 cut-off 4:910 set 7 resume 4>6 resume 4>7 fence 6>4 "
+		  "fence 7>4 separated held" },
+		{ "a link is back and behind, another leaf's link to the other spine dies: no flow "
+		  "of before",
+		  3, THREE, "3>6:b 7>4:910", "", "", "",
 		  "torn 1:910 loose 0 loose 2 ask 1>4 resume 7>4 fence 4>1 " },
-		{ "a link is back and behind, nothing else", 4, LEAF_SPINE, "4>6:b", "", "", "", "separated held" },
-		{ "two links die crosswise: no flow is left between two correct hosts", 3, THREE, "3>6:900 6>3:900 4>7:910 7>4:910", "", "", "",
-		  "torn 1:910 set 3 set 7 exposed 2 ask 1>4 resume 3>6 resume 6>3 resume 4>7 resume 7>4 fence 4>1  held" },
-		{ "the same, when its leaf has answered", 3, THREE, "3>6:900 6>3:900 4>7:910 7>4:910 1>4:915", "", "", "",
-		  "cut-off 1:915 set 4 resume 1>4 resume 3>6 resume 6>3 resume 4>7 resume 7>4 fence 4>1 separated held" },
+		{ "a link is back and behind, nothing else", 4, LEAF_SPINE, "4>6:b", "", "", "",
+		  "separated held" },
+		{ "two links die crosswise: no flow is left between two correct hosts", 3, THREE,
+		  "3>6:900 6>3:900 4>7:910 7>4:910", "", "", "",
+		  "torn 1:910 set 3 set 7 exposed 2 ask 1>4 resume 3>6 resume 6>3 resume 4>7 "
+		  "resume 7>4 fence 4>1  held" },
+		{ "the same, when its leaf has answered", 3, THREE,
+		  "3>6:900 6>3:900 4>7:910 7>4:910 1>4:915", "", "", "",
+		  "cut-off 1:915 set 4 resume 1>4 resume 3>6 resume 6>3 resume 4>7 resume 7>4 "
+		  "fence 4>1 separated held" },
 		{ "two hosts at once, one per leaf", 4, LEAF_SPINE, "0>4:1000 3>5:1100", "", "", "",
-		  "cut-off 0:1000 cut-off 3:1100 set 4 set 5 resume 0>4 resume 3>5 fence 4>0 fence 5>3 separated held" },
-		{ "two hosts at once of one leaf: each its own T", 4, LEAF_SPINE, "0>4:1000 1>4:1100", "", "", "",
-		  "cut-off 0:1000 cut-off 1:1100 set 4 resume 0>4 resume 1>4 fence 4>0 fence 4>1 separated held" },
-		{ "a leaf and a host of the other leaf", 4, LEAF_SPINE, "4>6:900 4>7:950 3>5:980", "", "", "",
-		  "cut-off 0:950 cut-off 1:950 cut-off 3:980 cut-off 4:950 set 5 set 6 set 7 resume 3>5 resume 4>6 resume 4>7 fence 5>3 fence 6>4 fence 7>4 separated held" },
-		{ "a host, then its leaf, before the host's failure was announced", 4, LEAF_SPINE, "0>4:1000 4>6:900 4>7:950", "", "", "",
-		  "cut-off 0:1000 cut-off 1:950 cut-off 4:950 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a host that was announced before; its leaf dies", 4, LEAF_SPINE, "0>4:x 4>6:1900 4>7:1950", "", "0", "",
-		  "cut-off 1:1950 cut-off 4:1950 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a leaf, and links to the other one: who stands behind them separates", 4, LEAF_SPINE, "4>6:900 6>5:880 7>5:990 7>4:1", "4", "", "",
-		  "cut-off 0:990 cut-off 1:990 down 4:990 cut-off 6:880 cut-off 7:990 set 5 resume 6>5 resume 7>5 fence 5>6 fence 5>7 separated held" },
-		{ "a leaf and a spine, three leaves", 3, THREE, "3>6:900 7>4:880 7>5:890", "3 7", "", "",
-		  "cut-off 0:900 down 3:900 down 7:890 set 4 set 5 set 6 resume 3>6 resume 7>4 resume 7>5 fence 6>3 fence 4>7 fence 5>7 separated held" },
-		{ "partition: both leaves see both spines dead; the larger part is the live one", 4, LEAF_SPINE, "6>4:900 7>4:910 6>5:800 7>5:810", "", "", "4",
-		  "cut-off 2:910 cut-off 3:910 cut-off 5:910 cut-off 6:900 cut-off 7:910 set 4 resume 6>4 resume 7>4 fence 4>6 fence 4>7 separated held" },
-		{ "partition, no root named, parts alike: the lowest switch", 4, LEAF_SPINE, "6>4:900 7>4:910 6>5:800 7>5:810", "", "", "",
-		  "cut-off 2:910 cut-off 3:910 cut-off 5:910 cut-off 6:900 cut-off 7:910 set 4 resume 6>4 resume 7>4 fence 4>6 fence 4>7 separated held" },
-		{ "contradiction: a leaf hears nobody, and is heard by all", 4, LEAF_SPINE, "0>4:1000 1>4:1010 6>4:700 7>4:710", "", "", "",
-		  "cut-off 0:1000 cut-off 1:1010 cut-off 4:710 loose 2 loose 3 ask 4>6 ask 4>7 fence 6>4 fence 7>4 " },
-		{ "the same after the spines were asked", 4, LEAF_SPINE, "0>4:1000 1>4:1010 6>4:700 7>4:710 4>6:950 4>7:960", "", "", "",
-		  "cut-off 0:1000 cut-off 1:1010 cut-off 4:960 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "a host hears nothing, but still speaks", 2, RACK, "2>0:500", "", "", "2", "cut-off 0:500 loose 1 ask 0>2 fence 2>0 " },
-		{ "it was asked about", 2, RACK, "2>0:500 0>2:600", "", "", "2", "cut-off 0:600 set 2 resume 0>2 fence 2>0 separated held" },
-		{ "48 bits: before the wrap", 4, LEAF_SPINE, "4>6:281474976710655 4>7:281474976710654", "", "", "",
-		  "cut-off 0:281474976710655 cut-off 1:281474976710655 cut-off 4:281474976710655 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "48 bits: 3 is later than 2^48 - 1", 4, LEAF_SPINE, "4>6:281474976710655 4>7:3", "", "", "",
-		  "cut-off 0:3 cut-off 1:3 cut-off 4:3 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
-		{ "48 bits: bits above them do not count", 4, LEAF_SPINE, "4>6:281474976710659 4>7:2", "", "", "",
-		  "cut-off 0:3 cut-off 1:3 cut-off 4:3 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
+		  "cut-off 0:1000 cut-off 3:1100 set 4 set 5 resume 0>4 resume 3>5 fence 4>0 fence "
+		  "5>3 separated held" },
+		{ "two hosts at once of one leaf: each its own T", 4, LEAF_SPINE,
+		  "0>4:1000 1>4:1100", "", "", "",
+		  "cut-off 0:1000 cut-off 1:1100 set 4 resume 0>4 resume 1>4 fence 4>0 fence 4>1 "
+		  "separated held" },
+		{ "a leaf and a host of the other leaf", 4, LEAF_SPINE, "4>6:900 4>7:950 3>5:980",
+		  "", "", "",
+		  "cut-off 0:950 cut-off 1:950 cut-off 3:980 cut-off 4:950 set 5 set 6 set 7 "
+		  "resume 3>5 resume 4>6 resume 4>7 fence 5>3 fence 6>4 fence 7>4 separated held" },
+		{ "a host, then its leaf, before the host's failure was announced", 4, LEAF_SPINE,
+		  "0>4:1000 4>6:900 4>7:950", "", "", "",
+		  "cut-off 0:1000 cut-off 1:950 cut-off 4:950 set 6 set 7 resume 4>6 resume 4>7 "
+		  "fence 6>4 fence 7>4 separated held" },
+		{ "a host that was announced before; its leaf dies", 4, LEAF_SPINE,
+		  "0>4:x 4>6:1900 4>7:1950", "", "0", "",
+		  "cut-off 1:1950 cut-off 4:1950 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence "
+		  "7>4 separated held" },
+		{ "a leaf, and links to the other one: who stands behind them separates", 4,
+		  LEAF_SPINE, "4>6:900 6>5:880 7>5:990 7>4:1", "4", "", "",
+		  "cut-off 0:990 cut-off 1:990 down 4:990 cut-off 6:880 cut-off 7:990 set 5 resume "
+		  "6>5 resume 7>5 fence 5>6 fence 5>7 separated held" },
+		{ "a leaf and a spine, three leaves", 3, THREE, "3>6:900 7>4:880 7>5:890", "3 7",
+		  "", "",
+		  "cut-off 0:900 down 3:900 down 7:890 set 4 set 5 set 6 resume 3>6 resume 7>4 "
+		  "resume 7>5 fence 6>3 fence 4>7 fence 5>7 separated held" },
+		{ "partition: both leaves see both spines dead; the larger part is the live one", 4,
+		  LEAF_SPINE, "6>4:900 7>4:910 6>5:800 7>5:810", "", "", "4",
+		  "cut-off 2:910 cut-off 3:910 cut-off 5:910 cut-off 6:900 cut-off 7:910 set 4 "
+		  "resume 6>4 resume 7>4 fence 4>6 fence 4>7 separated held" },
+		{ "partition, no root named, parts alike: the lowest switch", 4, LEAF_SPINE,
+		  "6>4:900 7>4:910 6>5:800 7>5:810", "", "", "",
+		  "cut-off 2:910 cut-off 3:910 cut-off 5:910 cut-off 6:900 cut-off 7:910 set 4 "
+		  "resume 6>4 resume 7>4 fence 4>6 fence 4>7 separated held" },
+		{ "contradiction: a leaf hears nobody, and is heard by all", 4, LEAF_SPINE,
+		  "0>4:1000 1>4:1010 6>4:700 7>4:710", "", "", "",
+		  "cut-off 0:1000 cut-off 1:1010 cut-off 4:710 loose 2 loose 3 ask 4>6 ask 4>7 "
+		  "fence 6>4 fence 7>4 " },
+		{ "the same after the spines were asked", 4, LEAF_SPINE,
+		  "0>4:1000 1>4:1010 6>4:700 7>4:710 4>6:950 4>7:960", "", "", "",
+		  "cut-off 0:1000 cut-off 1:1010 cut-off 4:960 set 6 set 7 resume 4>6 resume 4>7 "
+		  "fence 6>4 fence 7>4 separated held" },
+		{ "a host hears nothing, but still speaks", 2, RACK, "2>0:500", "", "", "2",
+		  "cut-off 0:500 loose 1 ask 0>2 fence 2>0 " },
+		{ "it was asked about", 2, RACK, "2>0:500 0>2:600", "", "", "2",
+		  "cut-off 0:600 set 2 resume 0>2 fence 2>0 separated held" },
+		{ "48 bits: before the wrap", 4, LEAF_SPINE,
+		  "4>6:281474976710655 4>7:281474976710654", "", "", "",
+		  "cut-off 0:281474976710655 cut-off 1:281474976710655 cut-off 4:281474976710655 "
+		  "set 6 set 7 resume 4>6 resume 4>7 fence 6>4 fence 7>4 separated held" },
+		{ "48 bits: 3 is later than 2^48 - 1", 4, LEAF_SPINE, "4>6:281474976710655 4>7:3",
+		  "", "", "",
+		  "cut-off 0:3 cut-off 1:3 cut-off 4:3 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 "
+		  "fence 7>4 separated held" },
+		{ "48 bits: bits above them do not count", 4, LEAF_SPINE,
+		  "4>6:281474976710659 4>7:2", "", "", "",
+		  "cut-off 0:3 cut-off 1:3 cut-off 4:3 set 6 set 7 resume 4>6 resume 4>7 fence 6>4 "
+		  "fence 7>4 separated held" },
 		{ "a core dies in two pods", 4, PODS, "12>8:1 12>9:2 12>10:3 12>11:4", "", "", "",
-		  "cut-off 12:4 resume 12>8 resume 12>9 resume 12>10 resume 12>11 fence 8>12 fence 9>12 fence 10>12 fence 11>12 separated held" },
+		  "cut-off 12:4 resume 12>8 resume 12>9 resume 12>10 resume 12>11 fence 8>12 fence "
+		  "9>12 fence 10>12 fence 11>12 separated held" },
 		{ "a ToR dies in two pods", 4, PODS, "4>8:70 4>9:60", "", "", "",
-		  "cut-off 0:70 cut-off 4:70 set 8 set 9 resume 4>8 resume 4>9 fence 8>4 fence 9>4 separated held" },
-		{ "a ToR and one of its spines: the core's reports stand in for the spine's", 4, PODS, "4>9:60 8>12:40 8>13:75 8>5:50", "4", "", "",
-		  "cut-off 0:75 down 4:75 cut-off 8:75 set 5 set 9 set 12 set 13 resume 4>9 resume 8>5 resume 8>12 resume 8>13 fence 9>4 fence 5>8 fence 12>8 fence 13>8 separated held" },
-		{ "a register behind a way that was resumed says nothing of who is behind that", 4, PODS, "4>8:x 4>9:60 8>12:4000", "", "", "",
-		  "cut-off 0:60 cut-off 4:60 set 9 resume 4>9 resume 8>12 fence 8>4 fence 9>4 separated held" },
-		{ "of two sets the near one stays", 2, "0-2 2-3 3-4 5-4 6-5 1-6 7-3 7-8 8-4", "2>3:10 3>4:9", "", "", "4",
-		  "cut-off 0:10 cut-off 2:10 set 3 resume 2>3 resume 3>4 fence 3>2 separated held" },
-		{ "a host on two ToRs loses one", 3, TWO_NICS, "3>0:5 3>5:7", "3", "", "", "cut-off 1:7 down 3:7 set 0 set 5 resume 3>0 resume 3>5 fence 0>3 fence 5>3 separated held" },
+		  "cut-off 0:70 cut-off 4:70 set 8 set 9 resume 4>8 resume 4>9 fence 8>4 fence 9>4 "
+		  "separated held" },
+		{ "a ToR and one of its spines: the core's reports stand in for the spine's", 4,
+		  PODS, "4>9:60 8>12:40 8>13:75 8>5:50", "4", "", "",
+		  "cut-off 0:75 down 4:75 cut-off 8:75 set 5 set 9 set 12 set 13 resume 4>9 resume "
+		  "8>5 resume 8>12 resume 8>13 fence 9>4 fence 5>8 fence 12>8 fence 13>8 separated "
+		  "held" },
+		{ "a register behind a way that was resumed says nothing of who is behind that", 4,
+		  PODS, "4>8:x 4>9:60 8>12:4000", "", "", "",
+		  "cut-off 0:60 cut-off 4:60 set 9 resume 4>9 resume 8>12 fence 8>4 fence 9>4 "
+		  "separated held" },
+		{ "of two sets the near one stays", 2, "0-2 2-3 3-4 5-4 6-5 1-6 7-3 7-8 8-4",
+		  "2>3:10 3>4:9", "", "", "4",
+		  "cut-off 0:10 cut-off 2:10 set 3 resume 2>3 resume 3>4 fence 3>2 separated "
+		  "held" },
+		{ "a host on two ToRs loses one", 3, TWO_NICS, "3>0:5 3>5:7", "3", "", "",
+		  "cut-off 1:7 down 3:7 set 0 set 5 resume 3>0 resume 3>5 fence 0>3 fence 5>3 "
+		  "separated held" },
 	};
 	static struct net n;
 	char out[2048];
@@ -242,17 +326,38 @@ static void bl_determine__refuses_what_is_no_graph(void **state)
 	for (i = 0; i < 11; i++) {
 		net_read(&n, 2, RACK);
 		switch (i) {
-		case 0: n.link[1].low = 3; break;
-		case 1: n.link[1].high = 3; break;
-		case 2: n.link[1].low = 2; break;
-		case 3: n.link[1] = (struct bl_det_link){ .low = 2, .high = 1 }; break;
-		case 4: n.link[0].way[1].state = BL_DET_WAY_STATES; break;
-		case 5: n.node[1].kind = BL_DET_SWITCH + 1; break;
-		case 6: n.node[1].state = BL_DET_GONE + 1; break;
-		case 7: n.g.roots = 1, n.root[0] = 3; break;
-		case 8: n.g.nodes = BL_DET_NODES_MAX + 1; break;
-		case 9: n.link[0].way[0].state = BL_DET_WAY_STATES; break;
-		default: break;
+		case 0:
+			n.link[1].low = 3;
+			break;
+		case 1:
+			n.link[1].high = 3;
+			break;
+		case 2:
+			n.link[1].low = 2;
+			break;
+		case 3:
+			n.link[1] = (struct bl_det_link){ .low = 2, .high = 1 };
+			break;
+		case 4:
+			n.link[0].way[1].state = BL_DET_WAY_STATES;
+			break;
+		case 5:
+			n.node[1].kind = BL_DET_SWITCH + 1;
+			break;
+		case 6:
+			n.node[1].state = BL_DET_GONE + 1;
+			break;
+		case 7:
+			n.g.roots = 1, n.root[0] = 3;
+			break;
+		case 8:
+			n.g.nodes = BL_DET_NODES_MAX + 1;
+			break;
+		case 9:
+			n.link[0].way[0].state = BL_DET_WAY_STATES;
+			break;
+		default:
+			break;
 		}
 		assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), i < 10 ? -2 : 0);
 	}
@@ -266,9 +371,19 @@ static void bl_det_before__edges(void **state)
 		uint64_t a, b;
 		bool want;
 	} t[] = {
-		{ 0, 0, false }, { 0, 1, true }, { 1, 0, false }, { (1ULL << 48) - 1, 0, true }, { 0, (1ULL << 48) - 1, false }, { 0, (1ULL << 47) - 1, true },
-		{ (1ULL << 47) - 1, 0, false }, { 5, 5 + (1ULL << 47) + 1, false }, { 1ULL << 48, 1, true }, { BL_DET_NO_C, 0, true }, { 0, BL_DET_NO_C, false },
-		{ BL_DET_NO_C, BL_DET_NO_C, false }, { BL_DET_NO_C, (1ULL << 48) - 1, true },
+		{ 0, 0, false },
+		{ 0, 1, true },
+		{ 1, 0, false },
+		{ (1ULL << 48) - 1, 0, true },
+		{ 0, (1ULL << 48) - 1, false },
+		{ 0, (1ULL << 47) - 1, true },
+		{ (1ULL << 47) - 1, 0, false },
+		{ 5, 5 + (1ULL << 47) + 1, false },
+		{ 1ULL << 48, 1, true },
+		{ BL_DET_NO_C, 0, true },
+		{ 0, BL_DET_NO_C, false },
+		{ BL_DET_NO_C, BL_DET_NO_C, false },
+		{ BL_DET_NO_C, (1ULL << 48) - 1, true },
 	};
 	unsigned int i;
 
@@ -287,8 +402,11 @@ static void check_cut(const struct net *n)
 
 	memset(to, 0, sizeof(to));
 	for (i = 0; i < n->g.links; i++)
-		if (n->link[i].way[0].state == BL_DET_LIVE && n->link[i].way[1].state == BL_DET_LIVE && !n->node[n->link[i].low].state && !n->node[n->link[i].high].state)
-			to[n->link[i].low][n->link[i].high] = to[n->link[i].high][n->link[i].low] = true;
+		if (n->link[i].way[0].state == BL_DET_LIVE &&
+		    n->link[i].way[1].state == BL_DET_LIVE && !n->node[n->link[i].low].state &&
+		    !n->node[n->link[i].high].state)
+			to[n->link[i].low][n->link[i].high] = to[n->link[i].high][n->link[i].low] =
+				true;
 	for (i = 0; i < n->g.nodes; i++)
 		to[i][i] = n->node[i].state == BL_DET_UP;
 	for (k = 0; k < n->g.nodes; k++)
@@ -304,21 +422,27 @@ static void check_cut(const struct net *n)
 		for (j = 0; j < n->g.roots; j++)
 			in |= to[n->root[j]][i];
 		if (n->node[i].state != BL_DET_UP) {
-			assert_int_equal(n->found[i].why, n->node[i].state == BL_DET_DOWN ? BL_DET_TOLD : BL_DET_BEFORE);
+			assert_int_equal(n->found[i].why, n->node[i].state == BL_DET_DOWN
+								  ? BL_DET_TOLD
+								  : BL_DET_BEFORE);
 			continue;
 		}
 		if (roots) {
 			assert_int_equal(n->found[i].why == BL_DET_CUT, !in);
 			continue;
 		}
-		/* without a root: the switches that are not cut off are one whole part, and the hosts that are not are those linked with it; or it is one host alone */
+		/*
+		 * without a root: the switches that are not cut off are one whole part, and the
+		 * hosts that are not are those linked with it; or it is one host alone
+		 */
 		for (j = 0; j < n->g.nodes; j++) {
 			if (n->node[j].state != BL_DET_UP || j == i)
 				continue;
 			if (n->found[i].why != BL_DET_CUT && n->node[i].kind == BL_DET_SWITCH)
 				assert_int_equal(n->found[j].why != BL_DET_CUT, to[i][j]);
 			correct += n->found[j].why != BL_DET_CUT;
-			switches += n->found[j].why != BL_DET_CUT && n->node[j].kind == BL_DET_SWITCH;
+			switches += n->found[j].why != BL_DET_CUT &&
+				    n->node[j].kind == BL_DET_SWITCH;
 		}
 		if (n->found[i].why != BL_DET_CUT && n->node[i].kind == BL_DET_HOST)
 			assert_true(switches || !correct);
@@ -337,18 +461,22 @@ static void check_torn(const struct net *n)
 		bool good = true;
 
 		for (k = 0; k <= f->n; k++)
-			good &= n->found[f->at[k]].why == BL_DET_CORRECT || n->found[f->at[k]].why == BL_DET_TORN;
+			good &= n->found[f->at[k]].why == BL_DET_CORRECT ||
+				n->found[f->at[k]].why == BL_DET_TORN;
 		for (k = 0; k < f->n; k++)
 			good &= way_of(n, f->way[k])->state == BL_DET_LIVE;
 		to[f->at[0]][f->at[f->n]] |= good;
 	}
 	for (i = 0; i < n->g.nodes; i++)
-		out[i] = n->node[i].kind != BL_DET_HOST || (n->found[i].why != BL_DET_CORRECT && n->found[i].why != BL_DET_TORN);
+		out[i] = n->node[i].kind != BL_DET_HOST ||
+			 (n->found[i].why != BL_DET_CORRECT && n->found[i].why != BL_DET_TORN);
 	for (;;) {
 		for (i = 0, worst = NODES; i < n->g.nodes; i++) {
 			for (j = 0, lost[i] = 0; j < n->g.nodes; j++)
 				lost[i] += i != j && !out[i] && !out[j] && (!to[i][j] || !to[j][i]);
-			if (lost[i] && (worst == NODES || lost[i] > lost[worst] || (lost[i] == lost[worst] && n->node[i].processes <= n->node[worst].processes)))
+			if (lost[i] && (worst == NODES || lost[i] > lost[worst] ||
+					(lost[i] == lost[worst] &&
+					 n->node[i].processes <= n->node[worst].processes)))
 				worst = i;
 		}
 		if (worst == NODES)
@@ -363,7 +491,8 @@ static void check_torn(const struct net *n)
 
 static bool holds_back(const struct bl_det_way *w)
 {
-	return w->state != BL_DET_REMOVED && w->state != BL_DET_BEHIND && !(w->state == BL_DET_SILENT && w->behind);
+	return w->state != BL_DET_REMOVED && w->state != BL_DET_BEHIND &&
+	       !(w->state == BL_DET_SILENT && w->behind);
 }
 
 /* Over ways that hold C back, and nodes that were not announced before. */
@@ -394,8 +523,12 @@ static void check_t(const struct net *n)
 		for (i = 0; i < nflows; i++) {
 			const struct flow *f = &flows[i];
 
-			/* the node in front of the last way may have been announced: its register tells what it told */
-			if (f->at[0] == k && told(n, f->way[f->n - 1]) && holds(n, f, f->n - 1) && way_of(n, f->way[f->n - 1])->c > t)
+			/*
+			 * the node in front of the last way may have been announced: its register
+			 * tells what it told
+			 */
+			if (f->at[0] == k && told(n, f->way[f->n - 1]) && holds(n, f, f->n - 1) &&
+			    way_of(n, f->way[f->n - 1])->c > t)
 				t = way_of(n, f->way[f->n - 1])->c;
 		}
 		assert_int_equal(n->found[k].t, t ? t : BL_DET_NO_C);
@@ -404,7 +537,10 @@ static void check_t(const struct net *n)
 	assert_int_equal(n->sum.unknown, unknown);
 }
 
-/* What failed hosts' flows do to each host if the nodes of @set are those that report: 0, 1, 2 as in struct bl_det_found. */
+/*
+ * What failed hosts' flows do to each host if the nodes of @set are those that report: 0, 1, 2 as
+ * in struct bl_det_found.
+ */
 static void expose(const struct net *n, uint32_t set, uint8_t exposed[NODES])
 {
 	static bool over[NODES][NODES], past[NODES][NODES];
@@ -416,7 +552,8 @@ static void expose(const struct net *n, uint32_t set, uint8_t exposed[NODES])
 		const struct flow *f = &flows[i];
 		bool cross = false;
 
-		if (!is_new(n, f->at[0]) || !holds(n, f, f->n) || n->found[f->at[f->n]].why == BL_DET_BEFORE)
+		if (!is_new(n, f->at[0]) || !holds(n, f, f->n) ||
+		    n->found[f->at[f->n]].why == BL_DET_BEFORE)
 			continue;
 		for (k = 0; k < f->n; k++)
 			cross |= told(n, f->way[k]) && set >> f->at[k + 1] & 1;
@@ -424,9 +561,12 @@ static void expose(const struct net *n, uint32_t set, uint8_t exposed[NODES])
 	}
 	for (j = 0; j < n->g.nodes; j++) {
 		exposed[j] = 0;
-		for (i = 0; i < n->g.nodes && n->node[j].kind == BL_DET_HOST && !is_failed(n, j); i++)
+		for (i = 0; i < n->g.nodes && n->node[j].kind == BL_DET_HOST && !is_failed(n, j);
+		     i++)
 			if (past[i][j])
-				exposed[j] = over[i][j] && exposed[j] < 2 ? 1 : over[i][j] ? exposed[j] : 2;
+				exposed[j] = over[i][j] && exposed[j] < 2 ? 1
+					     : over[i][j]                 ? exposed[j]
+									  : 2;
 	}
 }
 
@@ -471,7 +611,10 @@ static void check_set(const struct net *n, struct tally *t)
 			expose(n, set & ~(1U << k), some);
 			assert_int_not_equal(memcmp(some, all, n->g.nodes), 0);
 		}
-	/* a separating set exists if and only if some subset of the reporters is one; no subset separates more hosts than all */
+	/*
+	 * a separating set exists if and only if some subset of the reporters is one; no subset
+	 * separates more hosts than all
+	 */
 	for (sub = reporters;; sub = (sub - 1) & reporters) {
 		unsigned int safe = 0;
 
@@ -499,11 +642,13 @@ static void check_todo(const struct net *n)
 	unsigned int w, asks = 0, resumes = 0;
 
 	for (w = 0; w < 2 * n->g.links; w++) {
-		unsigned int low = n->link[w / 2].low, high = n->link[w / 2].high, from = w % 2 ? high : low, to = w % 2 ? low : high, want = 0;
+		unsigned int low = n->link[w / 2].low, high = n->link[w / 2].high,
+			     from = w % 2 ? high : low, to = w % 2 ? low : high, want = 0;
 
 		if (n->found[to].why == BL_DET_CORRECT && way_of(n, w)->state == BL_DET_SILENT)
 			want |= BL_DET_RESUME;
-		if (n->found[to].why == BL_DET_CORRECT && n->found[from].why != BL_DET_CORRECT && (way_of(n, w)->state == BL_DET_LIVE || way_of(n, w)->state == BL_DET_BEHIND))
+		if (n->found[to].why == BL_DET_CORRECT && n->found[from].why != BL_DET_CORRECT &&
+		    (way_of(n, w)->state == BL_DET_LIVE || way_of(n, w)->state == BL_DET_BEHIND))
 			want |= BL_DET_ASK;
 		if (n->found[from].why == BL_DET_CORRECT && is_new(n, to))
 			want |= BL_DET_FENCE;
@@ -546,8 +691,11 @@ static void bl_determine__against_all_flows(void **state)
 			assert_int_equal(again.found[i].why, n.found[i].why);
 		}
 	}
-	print_message("failures %u, torn %u, exposed %u, loose %u, sets %u of which as small as any %u\n", t.failures, t.torn, t.exposed, t.loose, t.sets, t.least);
-	assert_true(t.failures > 500 && t.torn > 50 && t.exposed > 50 && t.loose > 20 && t.sets > 500 && t.least > t.sets / 2);
+	print_message("failures %u, torn %u, exposed %u, loose %u, sets %u of which as small as "
+		      "any %u\n",
+		      t.failures, t.torn, t.exposed, t.loose, t.sets, t.least);
+	assert_true(t.failures > 500 && t.torn > 50 && t.exposed > 50 && t.loose > 20 &&
+		    t.sets > 500 && t.least > t.sets / 2);
 }
 
 int main(void)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * controller/recover/determine.c on random networks in which barriers flow, nodes die or only seem to, links die and come back, and reports come late: no receiver may get past T, nor past what a correct sender has committed.
+ * controller/recover/determine.c on random networks in which barriers flow, nodes die or only seem
+ * to, links die and come back, and reports come late: no receiver may get past T, nor past what a
+ * correct sender has committed.
  */
 #include "determine_net.h"
 
 /**
- * struct run - registers C of a network. @commit: below it all that a host sent is prepared everywhere. @r: of each way, at its receiving end. @sent: the last that was sent on it. @cut: nothing
- * arrives any more. @dead: does nothing any more. @stuck: a host whose message waits for its ACK. @flows: from the first to the second, at the start.
+ * struct run - registers C of a network. @commit: below it all that a host sent is prepared
+ * everywhere. @r: of each way, at its receiving end. @sent: the last that was sent on it. @cut:
+ * nothing arrives any more. @dead: does nothing any more. @stuck: a host whose message waits for
+ * its ACK. @flows: from the first to the second, at the start.
  */
 struct run {
 	uint64_t commit[NODES], r[2 * LINKS], sent[2 * LINKS];
@@ -55,7 +59,8 @@ static void run_send(struct run *x, const struct net *n, unsigned int w)
 	if (n->node[from].kind == BL_DET_HOST)
 		c = x->commit[from];
 	for (in = 0; in < 2 * n->g.links && n->node[from].kind == BL_DET_SWITCH; in++)
-		if (way_to(n, in) == from && feeds(in, w) && way_of(n, in)->state != BL_DET_REMOVED && x->r[in] < c)
+		if (way_to(n, in) == from && feeds(in, w) &&
+		    way_of(n, in)->state != BL_DET_REMOVED && x->r[in] < c)
 			c = x->r[in];
 	if (c != UINT64_MAX && c > x->sent[w])
 		x->sent[w] = c;
@@ -78,16 +83,21 @@ static void run_steps(struct run *x, const struct net *n, struct rnd *r, unsigne
 	while (steps--) {
 		unsigned int h = rnd_below(r, n->g.nodes), w = rnd_below(r, 2 * n->g.links);
 
-		x->commit[h] += !x->dead[h] && !x->stuck[h] && rnd_below(r, 2) ? rnd_below(r, 4) : 0;
+		x->commit[h] += !x->dead[h] && !x->stuck[h] && rnd_below(r, 2) ? rnd_below(r, 4)
+									       : 0;
 		run_send(x, n, w);
 		/* arrives in part: what was sent later is still on its way, or lost */
 		w = rnd_below(r, 2 * n->g.links);
 		if (!x->cut[w] && bl_det_rises(way_of(n, w)->state) && x->sent[w] > x->r[w])
-			x->r[w] += rnd_below(r, 2) ? x->sent[w] - x->r[w] : rnd_below(r, (uint32_t)(x->sent[w] - x->r[w]));
+			x->r[w] += rnd_below(r, 2) ? x->sent[w] - x->r[w]
+						   : rnd_below(r, (uint32_t)(x->sent[w] - x->r[w]));
 	}
 }
 
-/* No receiver of which it is said that T holds gets beyond T; and T is never beyond what its sender had committed. */
+/*
+ * No receiver of which it is said that T holds gets beyond T; and T is never beyond what its sender
+ * had committed.
+ */
 static void bl_determine__no_correct_host_passes_T(void **state)
 {
 	static struct net n;
@@ -115,18 +125,23 @@ static void bl_determine__no_correct_host_passes_T(void **state)
 					x.cut[w] = true;
 			run_steps(&x, &n, &r, rnd_below(&r, 30));
 		}
-		/* who hears nothing freezes, reports, and the others go on in between; some are asked though they hear something; some are late */
+		/*
+		 * who hears nothing freezes, reports, and the others go on in between; some are
+		 * asked though they hear something; some are late
+		 */
 		for (w = 0; w < 2 * n.g.links; w++) {
 			unsigned int from = way_from(&n, w);
 
-			if ((!x.cut[w] && !x.dead[from] && n.node[from].state == BL_DET_UP) || rnd_below(&r, 4) == 0)
+			if ((!x.cut[w] && !x.dead[from] && n.node[from].state == BL_DET_UP) ||
+			    rnd_below(&r, 4) == 0)
 				continue;
 			n.link[w / 2].way[w % 2] = (struct bl_det_way){ x.r[w], 0, BL_DET_SILENT };
 			run_steps(&x, &n, &r, rnd_below(&r, 20));
 		}
 		assert_int_equal(bl_determine(&n.g, n.found, n.todo, &n.sum), 0);
 		for (i = 0; i < n.g.nodes; i++)
-			if (n.node[i].kind == BL_DET_HOST && is_new(&n, i) && n.found[i].t != BL_DET_NO_C)
+			if (n.node[i].kind == BL_DET_HOST && is_new(&n, i) &&
+			    n.found[i].t != BL_DET_NO_C)
 				assert_true(n.found[i].t <= x.commit[i]);
 		run_steps(&x, &n, &r, 600);
 		for (i = 0; i < n.g.nodes; i++) {
@@ -135,7 +150,8 @@ static void bl_determine__no_correct_host_passes_T(void **state)
 			if (n.node[i].kind != BL_DET_HOST || n.found[i].why != BL_DET_CORRECT)
 				continue;
 			for (j = 0; j < n.g.nodes; j++) {
-				if (n.node[j].kind != BL_DET_HOST || !is_new(&n, j) || !x.flows[j][i])
+				if (n.node[j].kind != BL_DET_HOST || !is_new(&n, j) ||
+				    !x.flows[j][i])
 					continue;
 				if (n.found[i].exposed != 2) {
 					assert_true(c <= n.found[j].t);
@@ -147,7 +163,9 @@ static void bl_determine__no_correct_host_passes_T(void **state)
 			}
 		}
 	}
-	print_message("receivers kept below T %u, of them %u with other flows not reported; beyond it, and said so %u\n", kept, early, beyond);
+	print_message("receivers kept below T %u, of them %u with other flows not reported; beyond "
+		      "it, and said so %u\n",
+		      kept, early, beyond);
 	assert_true(kept > 1000 && early > 50 && beyond > 50);
 }
 
@@ -170,7 +188,10 @@ static bool has_passed(const struct run *x, const struct net *n, unsigned int w)
 	return true;
 }
 
-/* Of those who failed: T is not beyond what they had committed, and no receiver of which it is said that T holds gets beyond it. */
+/*
+ * Of those who failed: T is not beyond what they had committed, and no receiver of which it is said
+ * that T holds gets beyond it.
+ */
 static void check_no_pass(struct run *x, const struct net *n, struct rnd *r)
 {
 	unsigned int i, j;
@@ -183,7 +204,8 @@ static void check_no_pass(struct run *x, const struct net *n, struct rnd *r)
 	for (i = 0; i < n->g.nodes; i++) {
 		uint64_t c = run_c(x, n, i);
 
-		if (n->node[i].kind != BL_DET_HOST || n->found[i].why != BL_DET_CORRECT || n->found[i].exposed == 2)
+		if (n->node[i].kind != BL_DET_HOST || n->found[i].why != BL_DET_CORRECT ||
+		    n->found[i].exposed == 2)
 			continue;
 		for (j = 0; j < n->g.nodes; j++)
 			if (n->node[j].kind == BL_DET_HOST && is_new(n, j) && x->flows[j][i])
@@ -191,7 +213,10 @@ static void check_no_pass(struct run *x, const struct net *n, struct rnd *r)
 	}
 }
 
-/* Links die, are resumed, come back behind what was given, and others die and are resumed: where nobody fails of it, no receiver's C passes what a correct sender has committed. */
+/*
+ * Links die, are resumed, come back behind what was given, and others die and are resumed: where
+ * nobody fails of it, no receiver's C passes what a correct sender has committed.
+ */
 static void bl_determine__resume_leaves_a_flow(void **state)
 {
 	static struct net n;
@@ -226,7 +251,8 @@ static void bl_determine__resume_leaves_a_flow(void **state)
 		for (j = 1 + rnd_below(&r, 2); j--;) {
 			w = random_way(&n, &r);
 			if (w != UINT32_MAX && n.link[w / 2].way[w % 2].state == BL_DET_LIVE)
-				n.link[w / 2].way[w % 2] = (struct bl_det_way){ x.r[w], 0, BL_DET_SILENT };
+				n.link[w / 2].way[w % 2] =
+					(struct bl_det_way){ x.r[w], 0, BL_DET_SILENT };
 		}
 		run_steps(&x, &n, &r, rnd_below(&r, 30));
 		if (!rnd_below(&r, 3))
@@ -264,7 +290,8 @@ static void bl_determine__resume_leaves_a_flow(void **state)
 					assert_true(c <= x.commit[j]);
 		}
 	}
-	print_message("with a way that is behind: resumed %u ways, and failed somebody %u times\n", resumed, failed);
+	print_message("with a way that is behind: resumed %u ways, and failed somebody %u times\n",
+		      resumed, failed);
 	assert_true(resumed > 50 && failed > 50);
 }
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The arbiter's engine: what the allocator gave, slot by slot with paths. Every slot is counted again here, by endpoint and by rack and path, and by pair: nothing is lost or
- * doubled on the way.
+ * The arbiter's engine: what the allocator gave, slot by slot with paths. Every slot is counted
+ * again here, by endpoint and by rack and path, and by pair: nothing is lost or doubled on the way.
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
 #include "arbiter/priv.h"
@@ -36,13 +36,20 @@ void bl_log(int level, const char *fmt, ...)
 
 #define SLOTS 1024
 
-/** struct slot_use - packets of one slot: by endpoint, by rack and path (three tiers: aggregation switch), and by pod and path. */
+/**
+ * struct slot_use - packets of one slot: by endpoint, by rack and path (three tiers: aggregation
+ * switch), and by pod and path.
+ */
 struct slot_use {
 	uint64_t slot;
-	uint8_t src[HOSTS], dst[HOSTS], up[RACKS][64], down[RACKS][64], core_up[RACKS][64], core_down[RACKS][64];
+	uint8_t src[HOSTS], dst[HOSTS], up[RACKS][64], down[RACKS][64], core_up[RACKS][64],
+		core_down[RACKS][64];
 };
 
-/** struct net - @given: MTUs of each pair that came out with a path, or without needing one. @back: refunds; @again: those that were asked for again. @use: by slot modulo SLOTS. */
+/**
+ * struct net - @given: MTUs of each pair that came out with a path, or without needing one. @back:
+ * refunds; @again: those that were asked for again. @use: by slot modulo SLOTS.
+ */
 struct net {
 	struct bl_fp_file f;
 	struct bl_fp_peer peer[HOSTS];
@@ -57,15 +64,28 @@ struct net {
 /* racks 0 and 1 are pod 0, rack 2 is pod 1 */
 static uint16_t pod_of[RACKS] = { 0, 0, 1 };
 
-static struct net *open_net_as(uint32_t paths, uint32_t cap, bool euler, uint32_t cores, uint32_t core_cap)
+static struct net *open_net_as(uint32_t paths, uint32_t cap, bool euler, uint32_t cores,
+			       uint32_t core_cap)
 {
 	struct net *n = calloc(1, sizeof(*n));
 	struct bl_err err;
 	uint32_t i;
 
-	n->f = (struct bl_fp_file){ .slot_ns = 1230, .slot_bytes = 1514, .policy = BL_ALLOC_FAIR, .window_slots = 128, .quota = 65536, .paths = paths, .path_cap = cap,
-				    .euler = euler, .peer = n->peer, .npeers = HOSTS, .nracks = RACKS, .cores = cores, .core_cap = core_cap,
-				    .pod_of = cores ? pod_of : NULL, .npods = cores ? 2 : 0 };
+	n->f = (struct bl_fp_file){ .slot_ns = 1230,
+				    .slot_bytes = 1514,
+				    .policy = BL_ALLOC_FAIR,
+				    .window_slots = 128,
+				    .quota = 65536,
+				    .paths = paths,
+				    .path_cap = cap,
+				    .euler = euler,
+				    .peer = n->peer,
+				    .npeers = HOSTS,
+				    .nracks = RACKS,
+				    .cores = cores,
+				    .core_cap = core_cap,
+				    .pod_of = cores ? pod_of : NULL,
+				    .npods = cores ? 2 : 0 };
 	for (i = 0; i < HOSTS; i++) {
 		n->peer[i].rack = (uint16_t)(i % RACKS);
 		n->peer[i].cap = 1;
@@ -87,7 +107,8 @@ static void close_net(struct net *n)
 
 static void ask(struct net *n, uint32_t src, uint32_t dst, uint32_t mtus)
 {
-	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), src, dst, mtus, n->now), 0);
+	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), src, dst, mtus, n->now),
+			 0);
 	n->asked[src][dst] += src == dst ? 0 : mtus;
 }
 
@@ -120,7 +141,10 @@ static void use_path(struct net *n, struct slot_use *u, uint32_t a, uint32_t b, 
 
 static uint32_t dead_to = 1;
 
-/* one run, in pieces of @piece, through the selector; everything checked. @dead: this path from rack 0 to rack dead_to must not be used; 0xff: all may. */
+/*
+ * one run, in pieces of @piece, through the selector; everything checked. @dead: this path from
+ * rack 0 to rack dead_to must not be used; 0xff: all may.
+ */
 static uint32_t run(struct net *n, uint64_t slot, uint32_t piece, uint8_t dead)
 {
 	const struct arb_alloc_ops *ops = bl_engine_ops(n->e);
@@ -133,7 +157,10 @@ static uint32_t run(struct net *n, uint64_t slot, uint32_t piece, uint8_t dead)
 		assert_in_range(count, 0, MAX - piece);
 	} while (got == piece);
 	assert_in_range(count, 0, ops->grants_max);
-	count = bl_engine_path_ops(n->e) ? bl_engine_path_ops(n->e)->assign(bl_engine_paths(n->e)[0], n->g, count, ops->grants_max) : count;
+	count = bl_engine_path_ops(n->e)
+			? bl_engine_path_ops(n->e)->assign(bl_engine_paths(n->e)[0], n->g, count,
+							   ops->grants_max)
+			: count;
 	for (i = 0; i < count; i++) {
 		const struct arb_grant *g = &n->g[i];
 		uint32_t a = g->src % RACKS, b = g->dst % RACKS;
@@ -185,12 +212,14 @@ static void random_run(struct net *n, uint32_t piece, uint32_t step)
 
 	for (k = 0; k < 60 * 64 / step; k++) {
 		for (i = 0; k < 30 && i < 40; i++)
-			ask(n, (uint32_t)(rand() % HOSTS), (uint32_t)(rand() % HOSTS), 1 + (uint32_t)(rand() % 12));
+			ask(n, (uint32_t)(rand() % HOSTS), (uint32_t)(rand() % HOSTS),
+			    1 + (uint32_t)(rand() % 12));
 		run(n, slot, piece, 0xff);
 		slot += step;
 		/* what found no path comes again, as comm does it */
 		for (i = 0; i < HOSTS * HOSTS; i++)
-			for (; n->again[i / HOSTS][i % HOSTS] < n->back[i / HOSTS][i % HOSTS]; n->again[i / HOSTS][i % HOSTS]++)
+			for (; n->again[i / HOSTS][i % HOSTS] < n->back[i / HOSTS][i % HOSTS];
+			     n->again[i / HOSTS][i % HOSTS]++)
 				ask(n, i / HOSTS, i % HOSTS, 1);
 	}
 	assert_false(bl_engine_ops(n->e)->waiting(bl_engine_alloc(n->e)));
@@ -200,7 +229,8 @@ static void random_run(struct net *n, uint32_t piece, uint32_t step)
 		total += n->given[i / HOSTS][i % HOSTS];
 	}
 	if (step >= 128 || !n->f.paths)
-		assert_int_equal(refunds, 0); /* each slot is coloured at once: as many paths as a rack may send packets, so all find one */
+		assert_int_equal(refunds, 0); /* each slot is coloured at once: as many paths as a
+						 rack may send packets, so all find one */
 	else
 		assert_in_range(refunds, 0, total / 4);
 	close_net(n);
@@ -261,20 +291,30 @@ static void assign__euler(void **state)
 	random_net(4, 2, true, 4096, 128);
 }
 
-/* 2 aggregation switches x 2 cores, no bandwidth to spare; then racks and cores that are oversubscribed, and slots that several runs fill */
+/*
+ * 2 aggregation switches x 2 cores, no bandwidth to spare; then racks and cores that are
+ * oversubscribed, and slots that several runs fill
+ */
 static void assign__three_tiers(void **state)
 {
 	static const struct {
 		uint32_t aggs, cap, cores, core_cap, step;
 		bool euler;
-	} t[] = { { 2, 4, 2, 4, 128, false }, { 2, 4, 2, 4, 128, true }, { 3, 1, 2, 1, 128, false }, { 2, 4, 2, 4, 8, false }, { 2, 2, 4, 1, 16, true }, { 1, 8, 5, 4, 128, false } };
+	} t[] = {
+		{ 2, 4, 2, 4, 128, false }, { 2, 4, 2, 4, 128, true }, { 3, 1, 2, 1, 128, false },
+		{ 2, 4, 2, 4, 8, false },   { 2, 2, 4, 1, 16, true },  { 1, 8, 5, 4, 128, false }
+	};
 	size_t k;
 
 	for (k = 0; k < sizeof(t) / sizeof(t[0]); k++)
-		random_run(open_net_as(t[k].aggs, t[k].cap, t[k].euler, t[k].cores, t[k].core_cap), 4096, t[k].step);
+		random_run(open_net_as(t[k].aggs, t[k].cap, t[k].euler, t[k].cores, t[k].core_cap),
+			   4096, t[k].step);
 }
 
-/* Path 1 is core 1 of aggregation switch 0. From rack 0 to rack 2 it is dead, and at last all of switch 0. Within the pod it is enough that the aggregation switch works. */
+/*
+ * Path 1 is core 1 of aggregation switch 0. From rack 0 to rack 2 it is dead, and at last all of
+ * switch 0. Within the pod it is enough that the aggregation switch works.
+ */
 static void usable__dead_core(void **state)
 {
 	struct net *n = open_net_as(2, 4, false, 2, 4);
@@ -300,7 +340,8 @@ static void usable__dead_core(void **state)
 	all_served(n);
 	for (i = k = 0; i < HOSTS * HOSTS; i++)
 		k += n->given[i / HOSTS][i % HOSTS];
-	assert_in_range(k, 2000, 60 * 64); /* what found no way in its slot came back, and most of it found one */
+	/* what found no way in its slot came back, and most of it found one */
+	assert_in_range(k, 2000, 60 * 64);
 	ask(n, 0, 2, 5);
 	bl_engine_usable(n->e, 0, 2, 0);
 	run(n, slot, 4096, 0xff);
@@ -317,20 +358,25 @@ static void usable__dead_path_is_left_alone(void **state)
 
 	assert_int_equal(bl_engine_usable(n->e, RACKS, 0, 1), -1);
 	assert_int_equal(bl_engine_usable(n->e, 0, RACKS, 1), -1);
-	assert_int_equal(bl_engine_usable(n->e, 0, 1, 0xfffffffffffffffdULL), 0); /* path 1 is dead; bits of paths that do not exist mean nothing */
+	/* path 1 is dead; bits of paths that do not exist mean nothing */
+	assert_int_equal(bl_engine_usable(n->e, 0, 1, 0xfffffffffffffffdULL), 0);
 	for (k = 0; k < 40; k++) {
 		for (i = 0; i < 8; i++)
 			ask(n, 3 * i, 1 + 3 * ((i + k) % 8), 8);
 		run(n, slot, 4096, 1);
 		slot += 64;
 	}
-	/* all paths dead: slots that were asked for before come back, to be asked for again, and then are refused */
+	/*
+	 * all paths dead: slots that were asked for before come back, to be asked for again, and
+	 * then are refused
+	 */
 	ask(n, 0, 1, 5);
 	bl_engine_usable(n->e, 0, 1, 0xf0);
 	run(n, slot, 4096, 0xff);
 	assert_int_equal(n->back[0][1], 5);
 	assert_int_equal(bl_engine_no_path(n->e), 0);
-	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), 0, 1, 5, slot), -ENOSPC);
+	assert_int_equal(bl_engine_ops(n->e)->demand(bl_engine_alloc(n->e), 0, 1, 5, slot),
+			 -ENOSPC);
 	assert_int_equal(bl_engine_no_path(n->e), 1);
 	ask(n, 0, 3, 1); /* within the rack */
 	ask(n, 0, 2, 1);
@@ -359,16 +405,20 @@ static void only(struct net *n, uint64_t *slot, uint32_t src, uint32_t dst, uint
 
 static void links__by_direction(void **state)
 {
-	struct bl_fcp_link l[4] = { { .rack = BL_BE16(0), .path = 1, .way = 0 }, { .rack = BL_BE16(1), .path = 2, .way = 1 }, { .rack = BL_BE16(7), .path = 0, .way = 0 }, { .path = 9 } };
+	struct bl_fcp_link l[4] = { { .rack = BL_BE16(0), .path = 1, .way = 0 },
+				    { .rack = BL_BE16(1), .path = 2, .way = 1 },
+				    { .rack = BL_BE16(7), .path = 0, .way = 0 },
+				    { .path = 9 } };
 	struct net *n = open_net(4, 2, false);
 	uint64_t slot = begin_slot;
 
 	(void)state;
-	bl_engine_links(n->e, l, 4); /* rack 0 -> path 1, path 2 -> rack 1; and two that do not exist */
+	/* rack 0 -> path 1, path 2 -> rack 1; and two that do not exist */
+	bl_engine_links(n->e, l, 4);
 	only(n, &slot, 0, 1, 0x9);
 	only(n, &slot, 0, 2, 0xd);
 	only(n, &slot, 2, 1, 0xb);
-	bl_engine_links(n->e, l + 1, 1); /* a list replaces the one before */
+	bl_engine_links(n->e, l + 1, 1);   /* a list replaces the one before */
 	bl_engine_usable(n->e, 0, 1, 0x6); /* what was told by hand holds besides */
 	only(n, &slot, 0, 1, 0x2);
 	l[0].rack = BL_BE16(BL_FCP_RACK_ALL); /* path 1 as a whole */
@@ -413,7 +463,10 @@ static uint32_t given_from(struct net *n, uint32_t from)
 	return sum;
 }
 
-/* All want the same receiver's slots: shares are as the file's weights. A pair's own weight comes before that of its sender. */
+/*
+ * All want the same receiver's slots: shares are as the file's weights. A pair's own weight comes
+ * before that of its sender.
+ */
 static void weights__of_senders_and_pairs(void **state)
 {
 	struct bl_fp_pair pair[] = { { 3, 9, 6, 0 }, { 4, 9, 0, 0 } };
@@ -434,14 +487,16 @@ static void weights__of_senders_and_pairs(void **state)
 	assert_in_range(given_from(n, 2), 27, 33);
 	assert_in_range(given_from(n, 3), 54, 63);
 	assert_in_range(given_from(n, 4), 27, 33);
-	assert_int_equal(given_from(n, 1) + given_from(n, 2) + given_from(n, 3) + given_from(n, 4), 128);
+	assert_int_equal(given_from(n, 1) + given_from(n, 2) + given_from(n, 3) + given_from(n, 4),
+			 128);
 	close_net(n);
 }
 
 /* The most urgent first, whatever the clock's upper bits are, and what has no deadline last. */
 static void deadlines__of_senders_and_pairs(void **state)
 {
-	static const uint64_t at[] = { 64, 1ULL << 31, (1ULL << 32) - 64, 1ULL << 50, (1ULL << 50) + (3ULL << 30) };
+	static const uint64_t at[] = { 64, 1ULL << 31, (1ULL << 32) - 64, 1ULL << 50,
+				       (1ULL << 50) + (3ULL << 30) };
 	struct bl_fp_pair pair[] = { { 3, 9, 0, 200 }, { 4, 9, 1, 0 } };
 	struct bl_err err;
 	size_t k;
@@ -493,20 +548,23 @@ static void arb_run_after__windows_begin_with_a_run(void **state)
 		uint64_t slot, next;
 		uint32_t step, window;
 	} v[] = {
-		{ 0, 2, 2, 16 },	 { 1, 2, 2, 16 },	{ 13, 14, 2, 16 },
-		{ 14, 16, 2, 16 },	 { 15, 16, 2, 16 },	{ 16, 18, 2, 16 },
-		{ 5, 8, 8, 8 },		 { 8, 16, 8, 8 },	{ 0, 13, 13, 128 },
-		{ 117, 128, 13, 128 }, /* not 130 */
-		{ 128, 130, 13, 128 },	 { 63, 64, 16, 512 },	{ 511, 512, 16, 512 },
-		{ (1ULL << 60) - 1, 1ULL << 60, 16, 64 },
+		{ 0, 2, 2, 16 },       { 1, 2, 2, 16 },
+		{ 13, 14, 2, 16 },     { 14, 16, 2, 16 },
+		{ 15, 16, 2, 16 },     { 16, 18, 2, 16 },
+		{ 5, 8, 8, 8 },        { 8, 16, 8, 8 },
+		{ 0, 13, 13, 128 },    { 117, 128, 13, 128 }, /* not 130 */
+		{ 128, 130, 13, 128 }, { 63, 64, 16, 512 },
+		{ 511, 512, 16, 512 }, { (1ULL << 60) - 1, 1ULL << 60, 16, 64 },
 	};
 	size_t k;
 
 	(void)state;
 	for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 		if (arb_run_after(v[k].slot, v[k].step, v[k].window) != v[k].next)
-			fail_msg("after %llu, %u, %u: %llu", (unsigned long long)v[k].slot, v[k].step, v[k].window,
-				 (unsigned long long)arb_run_after(v[k].slot, v[k].step, v[k].window));
+			fail_msg("after %llu, %u, %u: %llu", (unsigned long long)v[k].slot,
+				 v[k].step, v[k].window,
+				 (unsigned long long)arb_run_after(v[k].slot, v[k].step,
+								   v[k].window));
 }
 
 int main(void)

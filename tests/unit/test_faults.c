@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fault isolation: core/fastpass/fault_core.h (counts and bounds) and arbiter/faults/isolate.c (which links explain the losses). The service: test_faults_service.c.
+ * Fault isolation: core/fastpass/fault_core.h (counts and bounds) and arbiter/faults/isolate.c
+ * (which links explain the losses). The service: test_faults_service.c.
  */
 #include "faults_net.h"
 
@@ -11,13 +12,21 @@ static void report__ranges_and_columns(void **state)
 	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 	static const struct {
 		uint32_t peers, columns, packets;
-	} t[] = { { 1, 1, 1 }, { 66, 1, 1 }, { 67, 1, 2 }, { 13, 5, 1 }, { 14, 5, 2 }, { 4, 65, 4 }, { 2, 33, 1 }, { 3, 33, 2 } };
+	} t[] = { { 1, 1, 1 },  { 66, 1, 1 }, { 67, 1, 2 }, { 13, 5, 1 },
+		  { 14, 5, 2 }, { 4, 65, 4 }, { 2, 33, 1 }, { 3, 33, 2 } };
 	uint32_t i, k, n, entries;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		__u64 *v = calloc((size_t)t[i].peers * t[i].columns, 2 * sizeof(*v));
-		struct bl_report r = { .v = v, .peers = t[i].peers, .columns = t[i].columns, .table = TABLE, .index = 0, .boot = 5, .at = 1000, .took_ns = 3 };
+		struct bl_report r = { .v = v,
+				       .peers = t[i].peers,
+				       .columns = t[i].columns,
+				       .table = TABLE,
+				       .index = 0,
+				       .boot = 5,
+				       .at = 1000,
+				       .took_ns = 3 };
 		uint32_t next = 0, len;
 
 		for (k = 0; k < t[i].peers * t[i].columns; k++) {
@@ -34,7 +43,10 @@ static void report__ranges_and_columns(void **state)
 			assert_int_equal(BL_BE16(b->first), next);
 			next = BL_BE16(b->last) + 1U;
 			for (k = 0; k < p.ncounts; k++) {
-				uint32_t col = p.counts[k].path == BL_FCP_PATH_ANY ? t[i].columns - 1 : p.counts[k].path, at = BL_BE16(p.counts[k].peer) * t[i].columns + col;
+				uint32_t col = p.counts[k].path == BL_FCP_PATH_ANY
+						       ? t[i].columns - 1
+						       : p.counts[k].path,
+					 at = BL_BE16(p.counts[k].peer) * t[i].columns + col;
 
 				assert_int_equal(bl_get48(p.counts[k].sent), v[2 * at]);
 				assert_int_equal(bl_get48(p.counts[k].came), v[2 * at + 1]);
@@ -65,33 +77,64 @@ static void parse__reports_and_lists_refused(void **state)
 
 	(void)state;
 	for (i = 0; i < 12; i++) {
-		static const enum bl_fcp_reason want[] = { BL_FCP_R_OK,	      BL_FCP_R_BAD_BODY, BL_FCP_R_BAD_BODY, BL_FCP_R_BAD_BODY,	 BL_FCP_R_BAD_BODY,   BL_FCP_R_BAD_BODY,
-							   BL_FCP_R_BAD_BODY, BL_FCP_R_BAD_BODY, BL_FCP_R_SHORT,    BL_FCP_R_BAD_LENGTH, BL_FCP_R_BAD_LENGTH, BL_FCP_R_SHORT };
+		static const enum bl_fcp_reason want[] = { BL_FCP_R_OK,         BL_FCP_R_BAD_BODY,
+							   BL_FCP_R_BAD_BODY,   BL_FCP_R_BAD_BODY,
+							   BL_FCP_R_BAD_BODY,   BL_FCP_R_BAD_BODY,
+							   BL_FCP_R_BAD_BODY,   BL_FCP_R_BAD_BODY,
+							   BL_FCP_R_SHORT,      BL_FCP_R_BAD_LENGTH,
+							   BL_FCP_R_BAD_LENGTH, BL_FCP_R_SHORT };
 
 		memset(buf, 0, sizeof(buf));
-		*r = (struct bl_fcp_report){ .index = BL_BE16(1), .first = BL_BE16(2), .last = BL_BE16(9), .count = BL_BE16(3) };
+		*r = (struct bl_fcp_report){ .index = BL_BE16(1),
+					     .first = BL_BE16(2),
+					     .last = BL_BE16(9),
+					     .count = BL_BE16(3) };
 		c[0] = (struct bl_fcp_count){ .peer = BL_BE16(2), .path = 255 };
 		c[1] = (struct bl_fcp_count){ .peer = BL_BE16(9), .path = 0 };
 		c[2] = (struct bl_fcp_count){ .peer = BL_BE16(9), .path = 1 };
 		len = 32 + 32 + 48;
 		switch (i) {
-		case 1: r->index = BL_BE16(10); break;	/* no such host */
-		case 2: r->last = BL_BE16(10); break;	/* no such peer */
-		case 3: r->first = BL_BE16(3); break;	/* the first count is outside */
-		case 4: r->last = BL_BE16(8); break;	/* the last is */
-		case 5: c[2].path = 0; break;		/* twice the same */
-		case 6: c[1].peer = BL_BE16(1); break;	/* out of order */
-		case 7: c[1].reserved = 1; break;
-		case 8: len--; break;
-		case 9: len++; break;
-		case 10: r->count = BL_BE16(BL_FCP_COUNTS_MAX + 1); break;
-		case 11: len = 63; break;
+		case 1:
+			r->index = BL_BE16(10);
+			break; /* no such host */
+		case 2:
+			r->last = BL_BE16(10);
+			break; /* no such peer */
+		case 3:
+			r->first = BL_BE16(3);
+			break; /* the first count is outside */
+		case 4:
+			r->last = BL_BE16(8);
+			break; /* the last is */
+		case 5:
+			c[2].path = 0;
+			break; /* twice the same */
+		case 6:
+			c[1].peer = BL_BE16(1);
+			break; /* out of order */
+		case 7:
+			c[1].reserved = 1;
+			break;
+		case 8:
+			len--;
+			break;
+		case 9:
+			len++;
+			break;
+		case 10:
+			r->count = BL_BE16(BL_FCP_COUNTS_MAX + 1);
+			break;
+		case 11:
+			len = 63;
+			break;
 		}
 		bl_fcp_seal(&params, 0, BL_FCP_REPORT, 0, 1, 0, 0, buf, len);
 		assert_int_equal(bl_fcp_parse(buf, len, 10, &k), want[i]);
 	}
 	for (i = 0; i < 5; i++) {
-		static const enum bl_fcp_reason want[] = { BL_FCP_R_OK, BL_FCP_R_BAD_BODY, BL_FCP_R_SHORT, BL_FCP_R_BAD_LENGTH, BL_FCP_R_BAD_LENGTH };
+		static const enum bl_fcp_reason want[] = { BL_FCP_R_OK, BL_FCP_R_BAD_BODY,
+							   BL_FCP_R_SHORT, BL_FCP_R_BAD_LENGTH,
+							   BL_FCP_R_BAD_LENGTH };
 
 		memset(buf, 0, sizeof(buf));
 		*f = (struct bl_fcp_faults){ .count = BL_BE16(2) };
@@ -115,10 +158,15 @@ static void seq__each_once_and_boots_forward(void **state)
 		uint32_t seq;
 		enum bl_fcp_reason want;
 		int fresh;
-	} t[] = { { 0, 1, BL_FCP_R_OLD, 0 },	     { 10, 5, BL_FCP_R_OK, 1 },	       { 10, 5, BL_FCP_R_DUPLICATE, 0 }, { 10, 6, BL_FCP_R_OK, 0 },  { 10, 4, BL_FCP_R_OK, 0 },
-		  { 10, 4, BL_FCP_R_DUPLICATE, 0 }, { 10, 5, BL_FCP_R_DUPLICATE, 0 }, { 10, 70, BL_FCP_R_OK, 0 },	 { 10, 6, BL_FCP_R_OLD, 0 }, { 10, 7, BL_FCP_R_OK, 0 },
-		  { 10, 69, BL_FCP_R_OK, 0 },	     { 9, 71, BL_FCP_R_OLD, 0 },       { 11, 1, BL_FCP_R_OK, 1 },	 { 10, 72, BL_FCP_R_OLD, 0 }, { 11, 200, BL_FCP_R_OK, 0 },
-		  { 11, 136, BL_FCP_R_OLD, 0 },    { 11, 137, BL_FCP_R_OK, 0 } };
+	} t[] = { { 0, 1, BL_FCP_R_OLD, 0 },        { 10, 5, BL_FCP_R_OK, 1 },
+		  { 10, 5, BL_FCP_R_DUPLICATE, 0 }, { 10, 6, BL_FCP_R_OK, 0 },
+		  { 10, 4, BL_FCP_R_OK, 0 },        { 10, 4, BL_FCP_R_DUPLICATE, 0 },
+		  { 10, 5, BL_FCP_R_DUPLICATE, 0 }, { 10, 70, BL_FCP_R_OK, 0 },
+		  { 10, 6, BL_FCP_R_OLD, 0 },       { 10, 7, BL_FCP_R_OK, 0 },
+		  { 10, 69, BL_FCP_R_OK, 0 },       { 9, 71, BL_FCP_R_OLD, 0 },
+		  { 11, 1, BL_FCP_R_OK, 1 },        { 10, 72, BL_FCP_R_OLD, 0 },
+		  { 11, 200, BL_FCP_R_OK, 0 },      { 11, 136, BL_FCP_R_OLD, 0 },
+		  { 11, 137, BL_FCP_R_OK, 0 } };
 	struct bl_fault_seq s = { 0 };
 	uint32_t i;
 	int fresh;
@@ -221,7 +269,8 @@ static void window__of_one_to_two_generations(void **state)
 	cut(&o, 10 * g, 100, 100);
 	cut(&o, 11 * g - 3 * MS, 300, 200);
 	assert_int_equal(o.c[0].win_sent[0], 200);
-	cut(&o, 11 * g, 400, 200); /* the first one of a generation: the window begins where the last generation did */
+	/* the first one of a generation: the window begins where the last generation did */
+	cut(&o, 11 * g, 400, 200);
 	assert_int_equal(o.c[0].win_sent[0], 300);
 	assert_int_equal(o.c[0].win_least[0], 200);
 	cut(&o, 12 * g, 500, 250);
@@ -247,11 +296,21 @@ static void judge__edges(void **state)
 		uint64_t sent;
 		int64_t least, most, any;
 		enum bl_fault_verdict want;
-	} t[] = { { 0, 49, 49, 49, 0, BL_FAULT_UNKNOWN },      { 0, 50, 25, 50, 0, BL_FAULT_BAD },	 { 0, 50, 24, 50, 0, BL_FAULT_UNKNOWN },
-		  { 0, 50, 0, 24, 0, BL_FAULT_GOOD },	       { 0, 50, 0, 25, 0, BL_FAULT_UNKNOWN },	 { 0, 49, 0, 0, 0, BL_FAULT_UNKNOWN },
-		  { 1, 50, 10, 10, 0, BL_FAULT_BAD },	       { 1, 50, 9, 9, 0, BL_FAULT_UNKNOWN },	 { 1, 1000, 10, 12, 0, BL_FAULT_BAD },
-		  { 1, 1001, 10, 12, 0, BL_FAULT_UNKNOWN },    { 1, 399, 0, 0, 0, BL_FAULT_UNKNOWN },	 { 1, 400, -3, 3, 0, BL_FAULT_GOOD },
-		  { 1, 400, 0, 4, 0, BL_FAULT_UNKNOWN },       { 1, 1000, 100, 100, -90, BL_FAULT_BAD }, { 1, 1000, 100, 100, -91, BL_FAULT_UNKNOWN },
+	} t[] = { { 0, 49, 49, 49, 0, BL_FAULT_UNKNOWN },
+		  { 0, 50, 25, 50, 0, BL_FAULT_BAD },
+		  { 0, 50, 24, 50, 0, BL_FAULT_UNKNOWN },
+		  { 0, 50, 0, 24, 0, BL_FAULT_GOOD },
+		  { 0, 50, 0, 25, 0, BL_FAULT_UNKNOWN },
+		  { 0, 49, 0, 0, 0, BL_FAULT_UNKNOWN },
+		  { 1, 50, 10, 10, 0, BL_FAULT_BAD },
+		  { 1, 50, 9, 9, 0, BL_FAULT_UNKNOWN },
+		  { 1, 1000, 10, 12, 0, BL_FAULT_BAD },
+		  { 1, 1001, 10, 12, 0, BL_FAULT_UNKNOWN },
+		  { 1, 399, 0, 0, 0, BL_FAULT_UNKNOWN },
+		  { 1, 400, -3, 3, 0, BL_FAULT_GOOD },
+		  { 1, 400, 0, 4, 0, BL_FAULT_UNKNOWN },
+		  { 1, 1000, 100, 100, -90, BL_FAULT_BAD },
+		  { 1, 1000, 100, 100, -91, BL_FAULT_UNKNOWN },
 		  { 1, 1000, 100, 100, 90, BL_FAULT_BAD } };
 	struct one o;
 	uint32_t i, s;
@@ -267,8 +326,11 @@ static void judge__edges(void **state)
 		o.c[2].win_most[s] = t[i].any;
 		if (bl_fault_judge(&o.p, 0, s, &o.r, 7 * o.r.gen_ns[s]) != t[i].want)
 			fail_msg("row %u", i);
-		assert_int_equal(bl_fault_judge(&o.p, 0, s, &o.r, 9 * o.r.gen_ns[s] - 1), t[i].want);
-		assert_int_equal(bl_fault_judge(&o.p, 0, s, &o.r, 9 * o.r.gen_ns[s]), BL_FAULT_UNKNOWN); /* too old */
+		assert_int_equal(bl_fault_judge(&o.p, 0, s, &o.r, 9 * o.r.gen_ns[s] - 1),
+				 t[i].want);
+		/* too old */
+		assert_int_equal(bl_fault_judge(&o.p, 0, s, &o.r, 9 * o.r.gen_ns[s]),
+				 BL_FAULT_UNKNOWN);
 		o.c[0].sticky = 1;
 		assert_int_equal(bl_fault_judge(&o.p, 0, s, &o.r, 9 * o.r.gen_ns[s]), BL_FAULT_BAD);
 	}
@@ -277,16 +339,26 @@ static void judge__edges(void **state)
 /* ---- which links ---- */
 
 /* the flows of everybody to everybody on all paths; bad: those through a broken one */
-static uint32_t flows_of(const struct topo *t, const uint32_t *broken, uint32_t nbroken, struct bl_iso_flow *f)
+static uint32_t flows_of(const struct topo *t, const uint32_t *broken, uint32_t nbroken,
+			 struct bl_iso_flow *f)
 {
 	uint32_t s, d, p, i, k, n = 0, out[BL_ISO_COMPONENTS];
 
 	for (s = 0; s < t->net.endpoints; s++)
 		for (d = 0; d < t->net.endpoints; d++)
-			for (p = 0; p < (t->rack_of[s] == t->rack_of[d] ? 1 : t->net.paths) && s != d; p++) {
+			for (p = 0;
+			     p < (t->rack_of[s] == t->rack_of[d] ? 1 : t->net.paths) && s != d;
+			     p++) {
 				unsigned int nt;
 
-				f[n] = (struct bl_iso_flow){ .src = (uint16_t)s, .dst = (uint16_t)d, .path = (uint8_t)(t->rack_of[s] == t->rack_of[d] ? t->net.paths : p), .verdict = BL_FAULT_GOOD };
+				f[n] = (struct bl_iso_flow){
+					.src = (uint16_t)s,
+					.dst = (uint16_t)d,
+					.path = (uint8_t)(t->rack_of[s] == t->rack_of[d]
+								  ? t->net.paths
+								  : p),
+					.verdict = BL_FAULT_GOOD
+				};
 				nt = bl_iso_through(&t->net, &f[n], out);
 				for (i = 0; i < nt; i++)
 					for (k = 0; k < nbroken; k++)
@@ -332,7 +404,8 @@ static void number__there_and_back(void **state)
 			enum bl_iso_kind kind = bl_iso_what(&t.net, c, &who, &path);
 
 			assert_int_equal(bl_iso_number(&t.net, kind, who, path), c);
-			assert_true(kind < BL_ISO_KIND_COUNT && path < t.net.paths && (who < t.net.racks || kind <= BL_ISO_HOST_DOWN));
+			assert_true(kind < BL_ISO_KIND_COUNT && path < t.net.paths &&
+				    (who < t.net.racks || kind <= BL_ISO_HOST_DOWN));
 		}
 	}
 }
@@ -351,7 +424,9 @@ static void isolate__every_single_fault(void **state)
 		for (c = 0; c < t.parts; c++) {
 			n = find(&t, flows_of(&t, &c, 1, many), out);
 			if (n != 1 || out[0].component != c || out[0].one_of != 1)
-				fail_msg("%u racks, %u paths, component %u broken: %u named, the first %u", t.net.racks, t.net.paths, c, n, out[0].component);
+				fail_msg("%u racks, %u paths, component %u broken: %u named, the "
+					 "first %u",
+					 t.net.racks, t.net.paths, c, n, out[0].component);
 		}
 		assert_int_equal(find(&t, flows_of(&t, NULL, 0, many), out), 0);
 	}
@@ -374,11 +449,16 @@ static void isolate__two_links(void **state)
 		} while (b[1] == b[0]);
 		n = find(&t, flows_of(&t, b, 2, many), out);
 		if (n != 2 || !is_named(out, n, b[0]) || !is_named(out, n, b[1]))
-			fail_msg("%u racks, %u paths, %u hosts: %u and %u broken, %u named: %u %u", t.net.racks, t.net.paths, t.net.endpoints, b[0], b[1], n, out[0].component, out[1].component);
+			fail_msg("%u racks, %u paths, %u hosts: %u and %u broken, %u named: %u %u",
+				 t.net.racks, t.net.paths, t.net.endpoints, b[0], b[1], n,
+				 out[0].component, out[1].component);
 	}
 }
 
-/* Any flows may be missing or without evidence: what is named explains all losses, and no good flow goes through it. */
+/*
+ * Any flows may be missing or without evidence: what is named explains all losses, and no good flow
+ * goes through it.
+ */
 static void isolate__what_is_known_of_some_flows_only(void **state)
 {
 	struct rnd r = rnd_seeded("some");
@@ -420,7 +500,8 @@ static void isolate__what_is_known_of_some_flows_only(void **state)
 
 static void isolate__two_racks_cannot_be_told_apart(void **state)
 {
-	struct topo t = { .net = { .endpoints = 4, .racks = 2, .paths = 2 }, .rack_of = { 0, 0, 1, 1 } };
+	struct topo t = { .net = { .endpoints = 4, .racks = 2, .paths = 2 },
+			  .rack_of = { 0, 0, 1, 1 } };
 	struct bl_iso_named out[64];
 	uint32_t up, n;
 
@@ -430,7 +511,8 @@ static void isolate__two_racks_cannot_be_told_apart(void **state)
 	up = bl_iso_number(&t.net, BL_ISO_UP, 0, 1);
 	n = find(&t, flows_of(&t, &up, 1, many), out);
 	assert_int_equal(n, 2);
-	assert_true(is_named(out, n, up) && is_named(out, n, bl_iso_number(&t.net, BL_ISO_DOWN, 1, 1)));
+	assert_true(is_named(out, n, up) &&
+		    is_named(out, n, bl_iso_number(&t.net, BL_ISO_DOWN, 1, 1)));
 	assert_int_equal(out[0].one_of, 2);
 	assert_int_equal(out[0].host | out[1].host, 0);
 	/* one flow alone: its links, all of them, and no switch */
@@ -443,7 +525,8 @@ static void isolate__two_racks_cannot_be_told_apart(void **state)
 
 static void isolate__conflicts_name_nobody(void **state)
 {
-	struct topo t = { .net = { .endpoints = 4, .racks = 2, .paths = 1 }, .rack_of = { 0, 0, 1, 1 } };
+	struct topo t = { .net = { .endpoints = 4, .racks = 2, .paths = 1 },
+			  .rack_of = { 0, 0, 1, 1 } };
 	struct bl_iso_named out[64];
 	uint8_t good[64];
 	uint32_t unexplained;

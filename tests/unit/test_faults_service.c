@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fault isolation, the service (arbiter/faults/faults.c), in a simulated network whose hosts send REPORTs that are lost, doubled and late: the broken links are named, and nothing else ever is.
+ * Fault isolation, the service (arbiter/faults/faults.c), in a simulated network whose hosts send
+ * REPORTs that are lost, doubled and late: the broken links are named, and nothing else ever is.
  */
 #include "faults_net.h"
 
 /* ---- the service, in a network ---- */
 
-#define STEP_NS	  500000ULL
+#define STEP_NS   500000ULL
 #define REPORT_NS (2 * MS)
 #define SETTLE_NS (1 * MS)
-#define HOLD_NS	  (1000 * MS)
-#define QUEUE	  512
+#define HOLD_NS   (1000 * MS)
+#define QUEUE     512
 
 /**
- * struct world - @sent, @came, [src][dst][column]; what leaves in one step arrives in the next. @loss: of each link, in 2^-32. @rate: frames a step on each path of each pair. @boot: of each host. @mail: REPORTs under way.
+ * struct world - @sent, @came, [src][dst][column]; what leaves in one step arrives in the next.
+ * @loss: of each link, in 2^-32. @rate: frames a step on each path of each pair. @boot: of each
+ * host. @mail: REPORTs under way.
  * @report_loss, @late: chances in 256.
  */
 struct world {
@@ -21,8 +24,10 @@ struct world {
 	struct rnd r;
 	struct bl_faults *f;
 	uint64_t now;
-	__u64 sent[HOSTS_MAX][HOSTS_MAX][5], came[HOSTS_MAX][HOSTS_MAX][5], under_way[HOSTS_MAX][HOSTS_MAX][5];
-	uint64_t loss[256], doubted[256]; /* @doubted: for how long a host's own link has been suspected though it is good */
+	__u64 sent[HOSTS_MAX][HOSTS_MAX][5], came[HOSTS_MAX][HOSTS_MAX][5],
+		under_way[HOSTS_MAX][HOSTS_MAX][5];
+	/* @doubted: for how long a host's own link has been suspected though it is good */
+	uint64_t loss[256], doubted[256];
 	uint32_t rate, seq[HOSTS_MAX];
 	uint64_t boot[HOSTS_MAX], next[HOSTS_MAX];
 	bool silent[HOSTS_MAX];
@@ -41,7 +46,11 @@ static struct world w;
 
 static void world_new(uint32_t racks_min)
 {
-	struct bl_faults_cfg c = { .secret = { SECRET0, SECRET1 }, .table = TABLE, .report_ns = REPORT_NS, .hold_ns = HOLD_NS, .narbiters = 2 };
+	struct bl_faults_cfg c = { .secret = { SECRET0, SECRET1 },
+				   .table = TABLE,
+				   .report_ns = REPORT_NS,
+				   .hold_ns = HOLD_NS,
+				   .narbiters = 2 };
 	struct rnd r = w.r;
 	uint32_t i;
 
@@ -62,8 +71,8 @@ static void world_new(uint32_t racks_min)
 	w.arbiter[0][15] = 200;
 	w.arbiter[1][15] = 201;
 	c.net = w.t.net;
-	c.addr = (const uint8_t (*)[16])w.addr;
-	c.arbiter = (const uint8_t (*)[16])w.arbiter;
+	c.addr = (const uint8_t(*)[16])w.addr;
+	c.arbiter = (const uint8_t(*)[16])w.arbiter;
 	bl_fault_rules_set(&c.rules, REPORT_NS, SETTLE_NS, 50, 1);
 	w.f = bl_faults_new(&c, w.now);
 	assert_non_null(w.f);
@@ -88,7 +97,9 @@ static void send_all(void)
 			bool sent = false;
 
 			for (p = 0; p <= w.t.net.paths && s != d; p++) {
-				struct bl_iso_flow f = { .src = (uint16_t)s, .dst = (uint16_t)d, .path = (uint8_t)p };
+				struct bl_iso_flow f = { .src = (uint16_t)s,
+							 .dst = (uint16_t)d,
+							 .path = (uint8_t)p };
 				bool inside = w.t.rack_of[s] == w.t.rack_of[d], no = false;
 				unsigned int nt;
 
@@ -105,7 +116,8 @@ static void send_all(void)
 					bool lost = false;
 
 					for (i = 0; i < nt; i++)
-						lost |= w.loss[thru[i]] && (rnd64(&w.r) >> 32) < w.loss[thru[i]];
+						lost |= w.loss[thru[i]] &&
+							(rnd64(&w.r) >> 32) < w.loss[thru[i]];
 					w.sent[s][d][p]++;
 					w.under_way[d][s][p] += !lost;
 				}
@@ -133,7 +145,13 @@ static void report_all(void)
 	uint32_t h, d, p, len;
 
 	for (h = 0; h < w.t.net.endpoints; h++) {
-		struct bl_report r = { .v = v, .peers = w.t.net.endpoints, .columns = w.t.net.paths + 1, .table = TABLE, .index = h, .boot = w.boot[h], .at = w.now };
+		struct bl_report r = { .v = v,
+				       .peers = w.t.net.endpoints,
+				       .columns = w.t.net.paths + 1,
+				       .table = TABLE,
+				       .index = h,
+				       .boot = w.boot[h],
+				       .at = w.now };
 
 		if (w.now < w.next[h] || w.silent[h])
 			continue;
@@ -147,7 +165,9 @@ static void report_all(void)
 			bl_fcp_seal(&params, 0, BL_FCP_REPORT, 0, ++w.seq[h], 0, 0, buf, len);
 			if (rnd_below(&w.r, 256) < w.report_loss)
 				continue;
-			post(h, buf, len, w.now + (rnd_below(&w.r, 256) < w.late ? rnd_below(&w.r, 10 * MS) : 0));
+			post(h, buf, len,
+			     w.now + (rnd_below(&w.r, 256) < w.late ? rnd_below(&w.r, 10 * MS)
+								    : 0));
 			if (rnd_below(&w.r, 256) < w.late)
 				post(h, buf, len, w.now + rnd_below(&w.r, 10 * MS));
 		}
@@ -160,7 +180,8 @@ static void deliver(void)
 
 	for (i = 0; i < QUEUE; i++)
 		if (w.mail[i].len && w.mail[i].due <= w.now) {
-			bl_faults_rx(w.f, w.addr[w.mail[i].from], w.mail[i].p, w.mail[i].len, w.now);
+			bl_faults_rx(w.f, w.addr[w.mail[i].from], w.mail[i].p, w.mail[i].len,
+				     w.now);
 			w.mail[i].len = 0;
 		}
 }
@@ -179,7 +200,8 @@ static void step(void)
 #define DOUBT_NS (100 * MS)
 
 /*
- * Nobody but those of @broken is ever found broken. A host's own link, which nothing avoids, may be suspected for a moment, while hardly anybody else has sent through what is broken
+ * Nobody but those of @broken is ever found broken. A host's own link, which nothing avoids, may be
+ * suspected for a moment, while hardly anybody else has sent through what is broken
  * (BL_SEED=62827933939: for 5 ms, BL_SEED=2143613671: for 2 ms).
  */
 static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
@@ -199,15 +221,22 @@ static void run_for(uint64_t ns, const uint32_t *broken, uint32_t n)
 				assert_true(bl_faults_part(w.f, c)->named >= 2);
 			for (k = 0; k < n && broken[k] != c; k++)
 				;
-			w.doubted[c] = state_of(c) == BL_FAULTS_SUSPECT && k == n ? w.doubted[c] + STEP_NS : 0;
-			if (state_of(c) != BL_FAULTS_GOOD && k == n && (c >= 2 * w.t.net.endpoints || state_of(c) != BL_FAULTS_SUSPECT || w.doubted[c] > DOUBT_NS))
-				fail_msg("component %u of %u (%u hosts, %u racks, %u paths) is %d, the first broken one is %u", c, w.t.parts, w.t.net.endpoints, w.t.net.racks, w.t.net.paths,
-					 (int)state_of(c), n ? broken[0] : 0);
+			w.doubted[c] = state_of(c) == BL_FAULTS_SUSPECT && k == n
+					       ? w.doubted[c] + STEP_NS
+					       : 0;
+			if (state_of(c) != BL_FAULTS_GOOD && k == n &&
+			    (c >= 2 * w.t.net.endpoints || state_of(c) != BL_FAULTS_SUSPECT ||
+			     w.doubted[c] > DOUBT_NS))
+				fail_msg("component %u of %u (%u hosts, %u racks, %u paths) is %d, "
+					 "the first broken one is %u",
+					 c, w.t.parts, w.t.net.endpoints, w.t.net.racks,
+					 w.t.net.paths, (int)state_of(c), n ? broken[0] : 0);
 		}
 	}
 }
 
-static bool run_until(uint32_t c, enum bl_faults_state state, uint64_t ns, const uint32_t *broken, uint32_t n)
+static bool run_until(uint32_t c, enum bl_faults_state state, uint64_t ns, const uint32_t *broken,
+		      uint32_t n)
 {
 	uint64_t end = w.now + ns;
 
@@ -242,7 +271,8 @@ static void service__sporadic_losses_name_nobody(void **state)
 			w.loss[c] = chance(1e-4);
 		run_for(1500 * MS, NULL, 0);
 		bl_faults_read(w.f, &t);
-		assert_true(t.evaluations > 100 && t.pairs == w.t.net.endpoints * (w.t.net.endpoints - 1));
+		assert_true(t.evaluations > 100 &&
+			    t.pairs == w.t.net.endpoints * (w.t.net.endpoints - 1));
 		assert_int_equal(t.version, 1);
 	}
 }
@@ -307,7 +337,10 @@ static void service__a_hosts_link(void **state)
 	}
 }
 
-/* One pair alone uses the network, and its host loses: a path is avoided, and the losses on the next one show who it is. */
+/*
+ * One pair alone uses the network, and its host loses: a path is avoided, and the losses on the
+ * next one show who it is.
+ */
 static void service__a_lone_pair(void **state)
 {
 	uint32_t c, up = 0, k, most = 0;
@@ -325,18 +358,21 @@ static void service__a_lone_pair(void **state)
 
 		step();
 		for (k = 0; k < w.t.net.paths; k++)
-			broken += state_of(bl_iso_number(&w.t.net, BL_ISO_UP, 0, k)) == BL_FAULTS_BROKEN;
+			broken += state_of(bl_iso_number(&w.t.net, BL_ISO_UP, 0, k)) ==
+				  BL_FAULTS_BROKEN;
 		most = broken > most ? broken : most;
 		assert_true(broken < w.t.net.paths);
 	}
-	assert_int_equal(most, 1); /* on the second one it loses, too: no link inside the network explains both */
+	/* on the second one it loses, too: no link inside the network explains both */
+	assert_int_equal(most, 1);
 	assert_true(bl_faults_part(w.f, up)->proven);
 	for (k = 0; k < 1500; k++) {
 		step();
 		if (k < 30)
 			continue; /* what was avoided is released when it was not named twice */
 		for (c = 2 * w.t.net.endpoints; c < w.t.parts; c++)
-			assert_int_not_equal(state_of(c), BL_FAULTS_BROKEN); /* no more experiments */
+			assert_int_not_equal(state_of(c),
+					     BL_FAULTS_BROKEN); /* no more experiments */
 	}
 }
 
@@ -422,16 +458,21 @@ static void input__refused_and_counted(void **state)
 	len = bl_report_fill(&r, buf);
 	bl_fcp_seal(&params, 0, BL_FCP_REPORT, 0, 1, 0, 0, buf, len);
 	memcpy(other, buf, len);
-	assert_int_equal(bl_faults_rx(w.f, w.addr[3], buf, len, w.now), BL_FCP_R_UNKNOWN); /* from another host */
+	/* from another host */
+	assert_int_equal(bl_faults_rx(w.f, w.addr[3], buf, len, w.now), BL_FCP_R_UNKNOWN);
 	for (i = 0; i < len; i++)
-		assert_int_not_equal(bl_faults_rx(w.f, w.addr[2], buf, i, w.now), BL_FCP_R_OK); /* cut off */
+		assert_int_not_equal(bl_faults_rx(w.f, w.addr[2], buf, i, w.now),
+				     BL_FCP_R_OK); /* cut off */
 	for (i = 3; i < len; i++) {
 		other[i] ^= 0x40;
-		assert_int_not_equal(bl_faults_rx(w.f, w.addr[2], other, len, w.now), BL_FCP_R_OK); /* damaged */
+		/* damaged */
+		assert_int_not_equal(bl_faults_rx(w.f, w.addr[2], other, len, w.now), BL_FCP_R_OK);
 		other[i] ^= 0x40;
 	}
-	bl_fcp_seal(&(struct bl_fcp_params){ .secret = { SECRET0, SECRET1 + 1 } }, 0, BL_FCP_REPORT, 0, 1, 0, 0, other, len);
-	assert_int_equal(bl_faults_rx(w.f, w.addr[2], other, len, w.now), BL_FCP_R_BAD_CHECK); /* forged */
+	bl_fcp_seal(&(struct bl_fcp_params){ .secret = { SECRET0, SECRET1 + 1 } }, 0, BL_FCP_REPORT,
+		    0, 1, 0, 0, other, len);
+	/* forged */
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], other, len, w.now), BL_FCP_R_BAD_CHECK);
 	bl_fcp_seal(&params, 0, BL_FCP_FAULTS, 0, 1, 0, 0, other, 32 + 24);
 	memset(other + 32, 0, 24);
 	bl_fcp_seal(&params, 0, BL_FCP_FAULTS, 0, 1, 0, 0, other, 32 + 24);
@@ -440,12 +481,20 @@ static void input__refused_and_counted(void **state)
 	assert_int_equal(t.packets[BL_FCP_R_OK] | t.pairs | t.boots, 0);
 	assert_int_equal(bl_faults_heard_ns(w.f, 2), 0);
 	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_OK);
-	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_DUPLICATE); /* played again */
+	/* played again */
+	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_DUPLICATE);
 	assert_int_equal(bl_faults_heard_ns(w.f, 2), w.now);
 	bl_faults_read(w.f, &t);
 	assert_int_equal(t.packets[BL_FCP_R_OK], 1);
-	assert_true(t.packets[BL_FCP_R_BAD_CHECK] >= 30 && t.packets[BL_FCP_R_SHORT] >= 60 && t.boots == 1 && t.pairs > 0);
-	r = (struct bl_report){ .v = v, .table = TABLE + 1, .at = 5000 * MS, .peers = r.peers, .columns = r.columns, .boot = r.boot, .index = 2 };
+	assert_true(t.packets[BL_FCP_R_BAD_CHECK] >= 30 && t.packets[BL_FCP_R_SHORT] >= 60 &&
+		    t.boots == 1 && t.pairs > 0);
+	r = (struct bl_report){ .v = v,
+				.table = TABLE + 1,
+				.at = 5000 * MS,
+				.peers = r.peers,
+				.columns = r.columns,
+				.boot = r.boot,
+				.index = 2 };
 	len = bl_report_fill(&r, buf);
 	bl_fcp_seal(&params, 0, BL_FCP_REPORT, 0, 2, 0, 0, buf, len);
 	assert_int_equal(bl_faults_rx(w.f, w.addr[2], buf, len, w.now), BL_FCP_R_BAD_TABLE);
@@ -479,7 +528,9 @@ static void answers(unsigned int i, uint64_t boot, uint32_t version, uint32_t ch
 	_Alignas(8) uint8_t buf[48];
 	struct bl_fcp_heard *h = (void *)(buf + 32);
 
-	*h = (struct bl_fcp_heard){ .boot = BL_BE64(boot), .version = BL_BE32(version), .table = BL_BE32(TABLE) };
+	*h = (struct bl_fcp_heard){ .boot = BL_BE64(boot),
+				    .version = BL_BE32(version),
+				    .table = BL_BE32(TABLE) };
 	bl_fcp_seal(&params, 0, BL_FCP_HEARD, challenge, 0, 0, 0, buf, sizeof(buf));
 	assert_int_equal(bl_faults_rx(w.f, w.addr[0], buf, sizeof(buf), w.now), BL_FCP_R_UNKNOWN);
 	assert_int_equal(bl_faults_rx(w.f, w.arbiter[i], buf, sizeof(buf), w.now), BL_FCP_R_OK);
@@ -504,7 +555,8 @@ static void list__until_each_arbiter_has_it(void **state)
 	assert_int_equal(told_to(0, &version, &challenge), 0); /* it has not answered */
 	answers(0, 0, 0, 77);
 	assert_int_equal(bl_faults_has(w.f, 0), 0);
-	assert_int_equal(told_to(0, &version, &challenge), 0); /* at once: now its challenge is known */
+	/* at once: now its challenge is known */
+	assert_int_equal(told_to(0, &version, &challenge), 0);
 	assert_int_equal(challenge, 77);
 	answers(0, boot, 1, 77);
 	assert_int_equal(bl_faults_has(w.f, 0), 1);

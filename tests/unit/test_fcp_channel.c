@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An arbiter and its hosts over a bad channel: loss, duplication, reordering, packets that come milliseconds late, an arbiter that is replaced, hosts that start anew.
+ * An arbiter and its hosts over a bad channel: loss, duplication, reordering, packets that come
+ * milliseconds late, an arbiter that is replaced, hosts that start anew.
  *
- * Whatever happens: a host takes each slot at most once, no two hosts send to one destination in one slot, no packet of another session is taken, and RESETs stay within one per
- * round trip. Once the channel is good again: every slot that was wanted has been received, exactly once, and nobody wants or holds anything.
+ * Whatever happens: a host takes each slot at most once, no two hosts send to one destination in
+ * one slot, no packet of another session is taken, and RESETs stay within one per round trip. Once
+ * the channel is good again: every slot that was wanted has been received, exactly once, and nobody
+ * wants or holds anything.
  */
 #include "fcp_ends.h"
 
-#define HOSTS 5
-#define STEP (5 * US)
-#define SLOT 1230ULL
+#define HOSTS  5
+#define STEP   (5 * US)
+#define SLOT   1230ULL
 #define FLIGHT 4096
-#define SLOTS 200000 /* numbers from FIRST on */
-#define FIRST (T0 / SLOT)
+#define SLOTS  200000 /* numbers from FIRST on */
+#define FIRST  (T0 / SLOT)
 
-/** struct flight - a packet on its way. @to: host, or HOSTS + host: from that host to the arbiter. @nonce: of the session in which it was sent; 0: RESET. @len 0: free. */
+/**
+ * struct flight - a packet on its way. @to: host, or HOSTS + host: from that host to the arbiter.
+ * @nonce: of the session in which it was sent; 0: RESET. @len 0: free.
+ */
 struct flight {
 	uint64_t at_ns, nonce;
 	uint32_t to, len;
 	_Alignas(8) uint8_t bytes[BL_FCP_PACKET_MAX];
 };
 
-/** struct world - @backlog: of the allocator, by source and destination. @sent_to: by slot and destination: 1 + the host that took it. */
+/**
+ * struct world - @backlog: of the allocator, by source and destination. @sent_to: by slot and
+ * destination: 1 + the host that took it.
+ */
 static struct world {
 	struct rnd r;
 	struct bl_fcp_params params;
@@ -57,7 +66,9 @@ static void put(uint32_t to, uint64_t nonce, const uint8_t *p, uint32_t len)
 			;
 		if (i == FLIGHT)
 			return;
-		w.fly[i] = (struct flight){ .at_ns = w.now + delay, .nonce = nonce, .to = to, .len = len };
+		w.fly[i] = (struct flight){
+			.at_ns = w.now + delay, .nonce = nonce, .to = to, .len = len
+		};
 		memcpy(w.fly[i].bytes, p, len);
 		if (i >= w.nfly)
 			w.nfly = i + 1;
@@ -228,14 +239,18 @@ static void run(struct rnd *r, uint32_t rebirths, uint32_t steps)
 		i = rnd_below(&w.r, HOSTS);
 		j = rnd_below(&w.r, HOSTS);
 		if (rnd_below(&w.r, 8) == 0 && i != j)
-			bl_fcp_host_want(&w.host[i], j, 1 + rnd_below(&w.r, rnd_below(&w.r, 10) ? 4 : 40));
+			bl_fcp_host_want(&w.host[i], j,
+					 1 + rnd_below(&w.r, rnd_below(&w.r, 10) ? 4 : 40));
 		if (rebirths && rnd_below(&w.r, steps / rebirths) == 0)
 			new_arbiter();
 		if (rebirths && rnd_below(&w.r, steps / rebirths) == 0)
 			new_host(i);
 		step();
 	}
-	/* the channel is good from now on; 400 ms are long enough for any timeout, held by none for longer than 100 */
+	/*
+	 * the channel is good from now on; 400 ms are long enough for any timeout, held by none for
+	 * longer than 100
+	 */
 	w.loss = w.dup = w.late = 0;
 	for (n = 0; n < 80000 && !quiet(); n++)
 		step();
@@ -275,11 +290,13 @@ static void channel__one_arbiter(void **state)
 			got += w.host[i].received;
 			lost += w.host[i].lost;
 			assert_int_equal(w.arb[i].sessions, w.host[i].resets);
-			assert_in_range(w.host[i].resets, w.host[i].wanted ? 1 : 0, 1); /* no session is ever lost by a bad channel */
+			/* no session is ever lost by a bad channel */
+			assert_in_range(w.host[i].resets, w.host[i].wanted ? 1 : 0, 1);
 		}
 		dropped += w.dropped;
 	}
-	print_message("%llu slots, %llu lost on the way and given again, %llu packets lost\n", (unsigned long long)got, (unsigned long long)lost,
+	print_message("%llu slots, %llu lost on the way and given again, %llu packets lost\n",
+		      (unsigned long long)got, (unsigned long long)lost,
 		      (unsigned long long)dropped);
 	assert_true(lost > 1000);
 }
@@ -299,7 +316,8 @@ static void channel__arbiters_and_hosts_start_anew(void **state)
 			resets += w.host[i].resets;
 		old += w.refused_old;
 	}
-	print_message("%llu sessions, %llu packets refused\n", (unsigned long long)resets, (unsigned long long)old);
+	print_message("%llu sessions, %llu packets refused\n", (unsigned long long)resets,
+		      (unsigned long long)old);
 	assert_true(resets > 60 * HOSTS);
 	assert_true(old > 1000);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/fastpass/fcp_core.h and the two ends: packets, window, counts, sessions, at their edges. test_fcp_channel.c lets them talk over a bad channel.
+ * core/fastpass/fcp_core.h and the two ends: packets, window, counts, sessions, at their edges.
+ * test_fcp_channel.c lets them talk over a bad channel.
  */
 #include "fcp_ends.h"
 
@@ -74,7 +75,8 @@ static void tell_in_one(struct bl_fcp_end *e, uint32_t *seq)
 
 static void bl_fcp_parse__lengths(void **state)
 {
-	static const uint8_t ops[] = { BL_FCP_REQ, BL_FCP_ALLOC, BL_FCP_ACK, BL_FCP_RESET, BL_FCP_CALL, BL_FCP_WATCHDOG };
+	static const uint8_t ops[] = { BL_FCP_REQ,   BL_FCP_ALLOC, BL_FCP_ACK,
+				       BL_FCP_RESET, BL_FCP_CALL,  BL_FCP_WATCHDOG };
 	static const uint32_t bodies[] = { 4 + 12, 8 + 12 + 18, 0, 32, 0, 16 };
 	size_t i;
 
@@ -83,7 +85,8 @@ static void bl_fcp_parse__lengths(void **state)
 		uint32_t whole = 32 + bodies[i], len;
 
 		memset(buf, 0, sizeof(buf));
-		bl_fcp_seal(&params, 0, ops[i], 0x01020304, 0x05060708, 0x090a0b0c, 0x1122334455667788ULL, buf, whole);
+		bl_fcp_seal(&params, 0, ops[i], 0x01020304, 0x05060708, 0x090a0b0c,
+			    0x1122334455667788ULL, buf, whole);
 		if (ops[i] == BL_FCP_REQ)
 			buf[33] = 2;
 		if (ops[i] == BL_FCP_ALLOC) {
@@ -97,7 +100,10 @@ static void bl_fcp_parse__lengths(void **state)
 			uint8_t *p = aligned_alloc(8, (len + 7) & ~7U);
 
 			memcpy(p, buf, len);
-			assert_int_equal(bl_fcp_parse(p, len, NDST, &k), len < whole ? BL_FCP_R_SHORT : len == whole ? BL_FCP_R_OK : BL_FCP_R_BAD_LENGTH);
+			assert_int_equal(bl_fcp_parse(p, len, NDST, &k),
+					 len < whole    ? BL_FCP_R_SHORT
+					 : len == whole ? BL_FCP_R_OK
+							: BL_FCP_R_BAD_LENGTH);
 			free(p);
 		}
 		assert_int_equal(bl_fcp_parse(buf, whole, NDST, &k), BL_FCP_R_OK);
@@ -123,18 +129,19 @@ static void bl_fcp_parse__fields(void **state)
 		{ 2, 0x10, BL_FCP_R_BAD_OPCODE },
 		{ 2, BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT), BL_FCP_R_BAD_OPCODE },
 		{ 3, 1, BL_FCP_R_BAD_BODY },
-		{ 38, 0, BL_FCP_R_BAD_LENGTH },	    /* fewer totals than there are bytes */
+		{ 38, 0, BL_FCP_R_BAD_LENGTH }, /* fewer totals than there are bytes */
 		{ 38, 65, BL_FCP_R_BAD_LENGTH },
 		{ 38, 2, BL_FCP_R_SHORT },
 		{ 39, 129, BL_FCP_R_BAD_LENGTH },
 		{ 39, 2, BL_FCP_R_SHORT },
-		{ 41, 44, BL_FCP_R_BAD_BODY },	    /* destination 0x12c = 300: the first that does not exist */
+		/* destination 0x12c = 300: the first that does not exist */
+		{ 41, 44, BL_FCP_R_BAD_BODY },
 		{ 41, 43, BL_FCP_R_OK },
-		{ 48, 1, BL_FCP_R_BAD_BODY },	    /* which: behind the totals */
+		{ 48, 1, BL_FCP_R_BAD_BODY }, /* which: behind the totals */
 		{ 49, 0, BL_FCP_R_OK },
-		{ 50, 0, BL_FCP_R_BAD_BODY },	    /* an empty run */
+		{ 50, 0, BL_FCP_R_BAD_BODY }, /* an empty run */
 		{ 50, 1, BL_FCP_R_OK },
-		{ 51, 0, BL_FCP_R_BAD_BODY },	    /* four slots at once */
+		{ 51, 0, BL_FCP_R_BAD_BODY }, /* four slots at once */
 	};
 	size_t i;
 
@@ -146,7 +153,9 @@ static void bl_fcp_parse__fields(void **state)
 
 		*b = (struct bl_fcp_alloc){ .base = { 0, 0, 0, 0, 1, 0 }, .totals = 1, .runs = 1 };
 		bl_fcp_total_put(tot, 0x12b, 0x00fedcba);
-		*run = (struct bl_fcp_run){ .offset = BL_BE16(0x0203), .path = 4, .count = 4, .stride = 3 };
+		*run = (struct bl_fcp_run){
+			.offset = BL_BE16(0x0203), .path = 4, .count = 4, .stride = 3
+		};
 		bl_fcp_seal(&params, 0, BL_FCP_ALLOC, 0, 1, 0, 0, buf, 52);
 		assert_int_equal(bl_fcp_parse(buf, 52, NDST, &k), BL_FCP_R_OK);
 		buf[t[i].at] = t[i].value;
@@ -203,7 +212,8 @@ static void bl_fcp_seq__window(void **state)
 			continue;
 		bl_fcp_seq_take(e, t[i].seq, now);
 		assert_int_equal(bl_fcp_seq_check(e, t[i].seq), BL_FCP_R_DUPLICATE);
-		assert_int_equal(e->in_max, (int32_t)(t[i].seq - t[i].max) > 0 ? t[i].seq : t[i].max);
+		assert_int_equal(e->in_max,
+				 (int32_t)(t[i].seq - t[i].max) > 0 ? t[i].seq : t[i].max);
 	}
 }
 
@@ -244,7 +254,8 @@ static void bl_fcp_acked__who_is_lost(void **state)
 		{ 0, 0, 0xff, 0 },
 		{ 1, 0, 0x7f, 0 },
 		{ 8, 0x7f, 0, 0 },
-		{ 8, 0, 0x06, 5 },  /* 5 is three behind 8: lost with all before it; 6 and 7 may still come */
+		/* 5 is three behind 8: lost with all before it; 6 and 7 may still come */
+		{ 8, 0, 0x06, 5 },
 		{ 8, 0x3, 0x00, 5 }, /* 6 and 7 came, too */
 		{ 4, 0x1, 0x4f, 1 }, /* 3 came; 1 is lost, 2 may come */
 		{ 4, 0x5, 0x4f, 0 },
@@ -556,7 +567,8 @@ static void bl_fcp_arb__one_reset_per_round_trip(void **state)
 	assert_int_equal(a.reset_due, 0);
 	/* out of step within the session does */
 	memset(buf + 32, 0, 4);
-	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_REQ, h.challenge, 2 + BL_FCP_REACH, 0, 0, buf, 36);
+	n = bl_fcp_seal(&params, a.e.nonce, BL_FCP_REQ, h.challenge, 2 + BL_FCP_REACH, 0, 0, buf,
+			36);
 	assert_int_equal(to_arb(n), BL_FCP_R_BAD_SEQ);
 	assert_int_equal(a.reset_due, 1);
 	bl_fcp_arb_tx(&a, now, other);
@@ -593,7 +605,7 @@ static void bl_fcp_host_reset__refuses(void **state)
 		uint8_t add;
 		enum bl_fcp_reason want;
 	} t[] = {
-		{ 32 + 11, 1, BL_FCP_R_OK },	    /* a higher term */
+		{ 32 + 11, 1, BL_FCP_R_OK }, /* a higher term */
 		{ 32 + 15, 1, BL_FCP_R_BAD_TABLE },
 		{ 32 + 25, 1, BL_FCP_R_BAD_TABLE }, /* another index */
 		{ 32 + 27, 1, BL_FCP_R_BAD_TABLE }, /* another number of endpoints */
@@ -620,7 +632,10 @@ static void bl_fcp_host_reset__refuses(void **state)
 		assert_int_equal(h.e.nonce != 0, t[i].want == BL_FCP_R_OK);
 		assert_int_equal(h.e.count[t[i].want], 1);
 	}
-	/* an arbiter that was replaced gets no session back, until the present one has been silent for long */
+	/*
+	 * an arbiter that was replaced gets no session back, until the present one has been silent
+	 * for long
+	 */
 	setup(NULL);
 	arb_init(&a, &am, &params, NDST, 3, 7);
 	meet(1);
@@ -697,13 +712,23 @@ static void bl_fcp_arb_grant__runs(void **state)
 		uint32_t dst;
 		uint8_t path;
 	} give[] = {
-		{ 101000, 7, 1 }, { 101001, 8, 1 }, { 101002, 7, 1 }, { 101003, 8, 1 }, { 101004, 7, 1 }, /* strides of 2 */
-		{ 101005, 7, 1 },								/* another stride: a run of its own */
-		{ 101006, 7, 2 },								/* another path */
-		{ 101261, 7, 2 }, { 101517, 7, 2 },						/* a stride of 255, then one of 256 */
+		/* strides of 2 */
+		{ 101000, 7, 1 },
+		{ 101001, 8, 1 },
+		{ 101002, 7, 1 },
+		{ 101003, 8, 1 },
+		{ 101004, 7, 1 },
+		/* another stride: a run of its own */
+		{ 101005, 7, 1 },
+		/* another path */
+		{ 101006, 7, 2 },
+		/* a stride of 255, then one of 256 */
+		{ 101261, 7, 2 },
+		{ 101517, 7, 2 },
 	};
 	static const struct bl_fcp_slots want[] = {
-		{ 101000, 7, 3, 2, 1 }, { 101001, 8, 2, 2, 1 }, { 101005, 7, 1, 0, 1 }, { 101006, 7, 2, 255, 2 }, { 101517, 7, 1, 0, 2 },
+		{ 101000, 7, 3, 2, 1 },   { 101001, 8, 2, 2, 1 }, { 101005, 7, 1, 0, 1 },
+		{ 101006, 7, 2, 255, 2 }, { 101517, 7, 1, 0, 2 },
 	};
 	struct bl_fcp_slots s;
 	uint32_t n, i;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Flows of `lab run fct`: distributions of sizes as files give them, traces, and the arithmetic of completion times.
+ * Flows of `lab run fct`: distributions of sizes as files give them, traces, and the arithmetic of
+ * completion times.
  */
 #include <math.h>
 
@@ -34,9 +35,11 @@ static void sizes_read__good(void **state)
 		unsigned int n;
 		double first, last, mean;
 	} t[] = {
-		{ "10000 0.15\n20000 0.20\n30000 1\n", 3, 10000, 30000, 22250 }, /* the head's example */
+		/* the head's example */
+		{ "10000 0.15\n20000 0.20\n30000 1\n", 3, 10000, 30000, 22250 },
 		{ "10000 0.15\n20000 0.20\n30000 1", 3, 10000, 30000, 22250 },
-		{ "# sizes\n\n 10000\t0.15 # comment\r\n20000,0.20\n30000 1\n", 3, 10000, 30000, 22250 },
+		{ "# sizes\n\n 10000\t0.15 # comment\r\n20000,0.20\n30000 1\n", 3, 10000, 30000,
+		  22250 },
 		{ "7 1\n", 1, 7, 7, 7 },
 		{ "1 0\n3 1\n", 2, 1, 3, 2 },
 		{ "1 0.25\n1 0.5\n9 0.5\n9 1\n", 4, 1, 9, 5 }, /* steps */
@@ -118,7 +121,8 @@ static void sizes_at__table(void **state)
 {
 	static const struct {
 		double u, bytes;
-	} t[] = { { 0, 10000 }, { 0.1, 10000 }, { 0.15, 10000 }, { 0.175, 15000 }, { 0.2, 20000 }, { 0.6, 25000 }, { 0.9999999, 30000 } };
+	} t[] = { { 0, 10000 },   { 0.1, 10000 }, { 0.15, 10000 },     { 0.175, 15000 },
+		  { 0.2, 20000 }, { 0.6, 25000 }, { 0.9999999, 30000 } };
 	char why[200];
 	size_t i;
 
@@ -153,7 +157,10 @@ static void sizes_scaled__edges(void **state)
 	assert_int_equal(fct_sizes_scaled(1e15, 1000), 1000000000000000000);
 }
 
-/* drawn sizes: within bounds, and their mean, and that of their frames, are what the distribution promises */
+/*
+ * drawn sizes: within bounds, and their mean, and that of their frames, are what the distribution
+ * promises
+ */
 static void sizes__sampled(void **state)
 {
 	static const char *const names[] = { "websearch", "datamining" };
@@ -166,7 +173,8 @@ static void sizes__sampled(void **state)
 
 		fct_sizes_named(&sizes, names[k]);
 		for (i = 0; i < n; i++) {
-			double v = fct_sizes_at(&sizes, (i + fct_random(&r.x)) / n); /* each stratum once: what is tested is the function, not luck */
+			/* each stratum once: what is tested is the function, not luck */
+			double v = fct_sizes_at(&sizes, (i + fct_random(&r.x)) / n);
 
 			assert_true(v >= sizes.p[0].bytes && v <= sizes.p[sizes.n - 1].bytes);
 			sum += v;
@@ -219,7 +227,12 @@ static void random__moments(void **state)
 /* gaps of a Poisson process: mean, variance, share above the mean, and no memory */
 static void trace_make__poisson(void **state)
 {
-	struct fct_plan p = { .seed = 7, .sizes = &sizes, .scale = 1, .per_second = 1000, .hosts = 8, .flows = FCT_FLOWS_MAX };
+	struct fct_plan p = { .seed = 7,
+			      .sizes = &sizes,
+			      .scale = 1,
+			      .per_second = 1000,
+			      .hosts = 8,
+			      .flows = FCT_FLOWS_MAX };
 	double sum = 0, square = 0, product = 0, last = 1e6;
 	unsigned int above = 0, i;
 
@@ -255,7 +268,12 @@ static void trace_make__pairs(void **state)
 
 	fct_sizes_named(&sizes, "websearch");
 	for (k = 0; k < ARRAY_SIZE(t); k++) {
-		struct fct_plan p = { .seed = k, .sizes = &sizes, .scale = 1, .per_second = 1000, .hosts = t[k].hosts, .flows = FCT_FLOWS_MAX };
+		struct fct_plan p = { .seed = k,
+				      .sizes = &sizes,
+				      .scale = 1,
+				      .per_second = 1000,
+				      .hosts = t[k].hosts,
+				      .flows = FCT_FLOWS_MAX };
 		unsigned int n[8][8] = { 0 }, pairs = 0, most = 0, from = 0;
 
 		memcpy(p.rack, t[k].rack, sizeof(t[k].rack));
@@ -276,7 +294,8 @@ static void trace_make__pairs(void **state)
 				sent += n[i][j];
 			}
 			for (j = 0; j < p.hosts; j++)
-				assert_true(!n[i][j] || fabs((double)n[i][j] * others / sent - 1) < 0.3);
+				assert_true(!n[i][j] ||
+					    fabs((double)n[i][j] * others / sent - 1) < 0.3);
 			assert_float_equal((double)sent * p.hosts / FCT_FLOWS_MAX, 1, 0.1);
 			most += sent;
 			from++;
@@ -290,7 +309,12 @@ static void trace_make__pairs(void **state)
 /* the same seed: the same flows, at another load at other times; another seed: others */
 static void trace_make__seed(void **state)
 {
-	struct fct_plan p = { .seed = 42, .sizes = &sizes, .scale = 0.1, .per_second = 1000, .hosts = 8, .flows = 1000 };
+	struct fct_plan p = { .seed = 42,
+			      .sizes = &sizes,
+			      .scale = 0.1,
+			      .per_second = 1000,
+			      .hosts = 8,
+			      .flows = 1000 };
 	static struct fct_flow again[1000];
 	unsigned int i, same = 0;
 
@@ -301,13 +325,15 @@ static void trace_make__seed(void **state)
 	p.per_second = 500;
 	fct_trace_make(&p, again, 1000);
 	for (i = 0; i < 1000; i++) {
-		assert_true(flows[i].bytes == again[i].bytes && flows[i].src == again[i].src && flows[i].dst == again[i].dst);
+		assert_true(flows[i].bytes == again[i].bytes && flows[i].src == again[i].src &&
+			    flows[i].dst == again[i].dst);
 		assert_float_equal((double)again[i].start_ns / 2, (double)flows[i].start_ns, 2);
 	}
 	p.seed = 43;
 	fct_trace_make(&p, again, 1000);
 	for (i = 0; i < 1000; i++)
-		same += flows[i].bytes == again[i].bytes && flows[i].src == again[i].src && flows[i].dst == again[i].dst;
+		same += flows[i].bytes == again[i].bytes && flows[i].src == again[i].src &&
+			flows[i].dst == again[i].dst;
 	assert_true(same < 10);
 }
 
@@ -319,14 +345,26 @@ static void trace_make__limits(void **state)
 		uint64_t span_ns;
 		uint32_t max, least, most;
 	} t[] = {
-		{ 1, 0, 10, 1, 1 },	   { 10, 0, 10, 10, 10 },	       { 11, 0, 10, 11, 11 },	       { 0, 1000000000, 2000, 800, 1200 },
-		{ 5, 1000000000, 10, 5, 5 }, { 5000, 1000000000, 5000, 800, 1200 }, { 0, 1000000000, 100, 101, 101 }, { 0, 1, 10, 0, 0 },
+		{ 1, 0, 10, 1, 1 },
+		{ 10, 0, 10, 10, 10 },
+		{ 11, 0, 10, 11, 11 },
+		{ 0, 1000000000, 2000, 800, 1200 },
+		{ 5, 1000000000, 10, 5, 5 },
+		{ 5000, 1000000000, 5000, 800, 1200 },
+		{ 0, 1000000000, 100, 101, 101 },
+		{ 0, 1, 10, 0, 0 },
 	};
 	uint32_t i, n, k;
 
 	fct_sizes_named(&sizes, "websearch");
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct fct_plan p = { .seed = 1, .sizes = &sizes, .scale = 1, .per_second = 1000, .hosts = 2, .flows = t[i].flows, .span_ns = t[i].span_ns };
+		struct fct_plan p = { .seed = 1,
+				      .sizes = &sizes,
+				      .scale = 1,
+				      .per_second = 1000,
+				      .hosts = 2,
+				      .flows = t[i].flows,
+				      .span_ns = t[i].span_ns };
 
 		memset(flows, 0, sizeof(flows));
 		n = fct_trace_make(&p, flows, t[i].max);
@@ -351,7 +389,12 @@ static int trace_text(const char *text, unsigned int hosts, uint32_t max, char *
 
 static void trace__there_and_back(void **state)
 {
-	struct fct_plan p = { .seed = 3, .sizes = &sizes, .scale = 1, .per_second = 1000, .hosts = 64, .flows = 500 };
+	struct fct_plan p = { .seed = 3,
+			      .sizes = &sizes,
+			      .scale = 1,
+			      .per_second = 1000,
+			      .hosts = 64,
+			      .flows = 500 };
 	static struct fct_flow made[500];
 	char *text = NULL, why[200];
 	size_t size = 0;
@@ -368,7 +411,8 @@ static void trace__there_and_back(void **state)
 	free(text);
 }
 
-#define NOT_FIVE "line 1: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" behind it"
+#define NOT_FIVE \
+	"line 1: not \"id src dst start_ns bytes\", nor with \"deadline_us coflow\" behind it"
 
 static void trace_read__lines(void **state)
 {
@@ -382,7 +426,8 @@ static void trace_read__lines(void **state)
 		{ "1 1 8 86399999999999 1\n", 1, "" },
 		{ "1 3 7 5 6 4294967295 10\n", 1, "" },
 		{ "1 3 7 5 6 0 0 # x\n2 3 7 5 6\n", 2, "" },
-		{ "1 3 7 5 6 4294967296 1\n", -1, "line 1: a deadline of 4294967296 us; at most 4294967295" },
+		{ "1 3 7 5 6 4294967296 1\n", -1,
+		  "line 1: a deadline of 4294967296 us; at most 4294967295" },
 		{ "1 3 7 5 6 1 11\n", -1, "line 1: coflow 11; at most 10" },
 		{ "1 3 7 5 6 7 8 9\n", -1, NOT_FIVE },
 		{ "#\n", -1, "no flows in it" },
@@ -399,7 +444,8 @@ static void trace_read__lines(void **state)
 		{ "1 7 0 5 6\n", -1, "line 1: there is no h0 among 8 hosts" },
 		{ "1 7 7 5 6\n", -1, "line 1: h7 sends to itself" },
 		{ "1 3 7 5 6\n\n2 3 7 4 6\n", -1, "line 3: comes before the flow before it" },
-		{ "1 3 7 86400000000000 6\n", -1, "line 1: comes more than a day after the beginning" },
+		{ "1 3 7 86400000000000 6\n", -1,
+		  "line 1: comes more than a day after the beginning" },
 		{ "1 3 7 5 0\n", -1, "line 1: a flow of 0 bytes" },
 		{ "1 3 7 5 1000000000000001\n", -1, "line 1: a flow of 1000000000000001 bytes" },
 	};
@@ -411,15 +457,26 @@ static void trace_read__lines(void **state)
 		assert_string_equal(why, t[i].why);
 	}
 	assert_int_equal(trace_text("1 3 7 1204885 14600", 8, 10, why, sizeof(why)), 1);
-	assert_true(flows[0].src == 2 && flows[0].dst == 6 && flows[0].start_ns == 1204885 && flows[0].bytes == 14600 && !flows[0].deadline_us && !flows[0].coflow);
+	assert_true(flows[0].src == 2 && flows[0].dst == 6 && flows[0].start_ns == 1204885 &&
+		    flows[0].bytes == 14600 && !flows[0].deadline_us && !flows[0].coflow);
 	assert_int_equal(trace_text("1 3 7 1204885 14600 250 9", 8, 10, why, sizeof(why)), 1);
 	assert_true(flows[0].bytes == 14600 && flows[0].deadline_us == 250 && flows[0].coflow == 9);
 }
 
-/* deadlines and coflows change neither sizes nor ends; widths have their mean; flows of a coflow come at once, coflows as a Poisson process of the flows' rate by the width */
+/*
+ * deadlines and coflows change neither sizes nor ends; widths have their mean; flows of a coflow
+ * come at once, coflows as a Poisson process of the flows' rate by the width
+ */
 static void trace_make__extras(void **state)
 {
-	struct fct_plan p = { .seed = 9, .sizes = &sizes, .scale = 0.1, .per_second = 1000, .hosts = 8, .flows = FCT_FLOWS_MAX, .mss = 1448, .rate_bps = 50000000 };
+	struct fct_plan p = { .seed = 9,
+			      .sizes = &sizes,
+			      .scale = 0.1,
+			      .per_second = 1000,
+			      .hosts = 8,
+			      .flows = FCT_FLOWS_MAX,
+			      .mss = 1448,
+			      .rate_bps = 50000000 };
 	static struct fct_flow plain[FCT_FLOWS_MAX];
 	unsigned int i, n[2 * 4] = { 0 }, width = 0, coflows, with = 0;
 	double sum = 0;
@@ -431,10 +488,13 @@ static void trace_make__extras(void **state)
 	p.deadline_us = 20000;
 	assert_int_equal(fct_trace_make(&p, flows, FCT_FLOWS_MAX), FCT_FLOWS_MAX);
 	for (i = 0; i < FCT_FLOWS_MAX; i++) {
-		assert_true(flows[i].bytes == plain[i].bytes && flows[i].src == plain[i].src && flows[i].dst == plain[i].dst);
+		assert_true(flows[i].bytes == plain[i].bytes && flows[i].src == plain[i].src &&
+			    flows[i].dst == plain[i].dst);
 		assert_true(!plain[i].coflow && !plain[i].deadline_us);
 		assert_true(!flows[i].deadline_us == (flows[i].bytes > 20000));
-		assert_int_equal(flows[i].coflow, i ? flows[i - 1].coflow + (flows[i].start_ns != flows[i - 1].start_ns) : 1);
+		assert_int_equal(
+			flows[i].coflow,
+			i ? flows[i - 1].coflow + (flows[i].start_ns != flows[i - 1].start_ns) : 1);
 		if (i && flows[i].coflow != flows[i - 1].coflow) {
 			assert_in_range(width, 1, 7);
 			n[width]++;
@@ -448,8 +508,10 @@ static void trace_make__extras(void **state)
 	assert_float_equal((double)FCT_FLOWS_MAX / coflows, 4, 0.1);
 	for (i = 1; i < 8; i++)
 		assert_float_equal(7.0 * n[i] / coflows, 1, 0.1);
-	assert_float_equal((double)flows[FCT_FLOWS_MAX - 1].start_ns / 1e9 * 1000 / FCT_FLOWS_MAX, 1, 0.05);
-	assert_float_equal(sum / with, 20000, 600); /* the floor of 1.25 times 3.4 ms lifts it a little */
+	assert_float_equal((double)flows[FCT_FLOWS_MAX - 1].start_ns / 1e9 * 1000 / FCT_FLOWS_MAX,
+			   1, 0.05);
+	/* the floor of 1.25 times 3.4 ms lifts it a little */
+	assert_float_equal(sum / with, 20000, 600);
 	/* the first gap and the first deadline come from different numbers */
 	p.width = 0;
 	p.per_second = 1;
@@ -461,7 +523,17 @@ static void trace_make__extras(void **state)
 
 static void trace__extras_there_and_back(void **state)
 {
-	struct fct_plan p = { .seed = 3, .sizes = &sizes, .scale = 0.1, .per_second = 1000, .hosts = 8, .flows = 500, .mss = 1448, .rate_bps = 50000000, .width = 3, .deadline_us = 5000, .deadline_bytes = 1 << 20 };
+	struct fct_plan p = { .seed = 3,
+			      .sizes = &sizes,
+			      .scale = 0.1,
+			      .per_second = 1000,
+			      .hosts = 8,
+			      .flows = 500,
+			      .mss = 1448,
+			      .rate_bps = 50000000,
+			      .width = 3,
+			      .deadline_us = 5000,
+			      .deadline_bytes = 1 << 20 };
 	static struct fct_flow made[500];
 	char *text = NULL, why[200];
 	size_t size = 0;
@@ -478,10 +550,13 @@ static void trace__extras_there_and_back(void **state)
 
 static void trace_stretch__times(void **state)
 {
-	struct fct_flow f[] = { { .start_ns = 0, .bytes = 1 }, { .start_ns = 1000, .bytes = 2 }, { .start_ns = 4000000000, .bytes = 3 } };
+	struct fct_flow f[] = { { .start_ns = 0, .bytes = 1 },
+				{ .start_ns = 1000, .bytes = 2 },
+				{ .start_ns = 4000000000, .bytes = 3 } };
 
 	fct_trace_stretch(f, 3, 2.5);
-	assert_true(f[0].start_ns == 0 && f[1].start_ns == 2500 && f[2].start_ns == 10000000000 && f[2].bytes == 3);
+	assert_true(f[0].start_ns == 0 && f[1].start_ns == 2500 && f[2].start_ns == 10000000000 &&
+		    f[2].bytes == 3);
 }
 
 /* ---- coflows of files ---- */
@@ -521,10 +596,14 @@ static void coflows_read__lines(void **state)
 		{ "1 0 1 1 1 2\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
 		{ "1 0 1 1 1 2:x\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
 		{ "1 0 0 1 2:1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
-		{ "1 0 1 1 1 2:1 3:1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
-		{ "1 -1 1 1 1 2:1\n", -1, "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
-		{ "9 9\n1 5 1 1 1 2:1\n2 4 1 1 1 2:1\n", -1, "line 3: comes before the coflow before it" },
-		{ "1 86400000 1 1 1 2:1\n", -1, "line 1: comes more than a day after the beginning" },
+		{ "1 0 1 1 1 2:1 3:1\n", -1,
+		  "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "1 -1 1 1 1 2:1\n", -1,
+		  "line 1: not \"id arrival_ms nmap map.. nred red:MB..\"" },
+		{ "9 9\n1 5 1 1 1 2:1\n2 4 1 1 1 2:1\n", -1,
+		  "line 3: comes before the coflow before it" },
+		{ "1 86400000 1 1 1 2:1\n", -1,
+		  "line 1: comes more than a day after the beginning" },
 		{ "1 0 2 1 2 2 3:1 4:1\n", -1, "line 1: this coflow alone has more than 3 flows" },
 		{ "1 0 1 1 1 2:1\n2 1 3 1 2 3 1 4:1\n", 1, "" }, /* whole coflows only */
 	};
@@ -537,20 +616,26 @@ static void coflows_read__lines(void **state)
 		assert_string_equal(why, t[i].why);
 	}
 	assert_int_equal(coflows_text(t[0].text, &p, 3, why, sizeof(why)), 2);
-	assert_true(flows[0].src == 6 && flows[0].dst == 1 && flows[0].bytes == 500000 && flows[0].coflow == 1 && flows[1].src == 7 && flows[1].dst == 1 && flows[1].bytes == 500000);
+	assert_true(flows[0].src == 6 && flows[0].dst == 1 && flows[0].bytes == 500000 &&
+		    flows[0].coflow == 1 && flows[1].src == 7 && flows[1].dst == 1 &&
+		    flows[1].bytes == 500000);
 	/* two mappers of three on host 1: two thirds of 3 MB; in tenths; another rack's only */
 	p.scale = 0.1;
 	p.flows = 1;
 	p.rack[2] = p.rack[4] = 1;
-	assert_int_equal(coflows_text("7 2 1 3 1 5:3\n8 3 3 1 9 2 1 4:3\n", &p, 3, why, sizeof(why)), 1);
-	assert_true(flows[0].src == 1 && flows[0].dst == 4 && flows[0].bytes == 200000 && flows[0].start_ns == 3000000 && flows[0].coflow == 1);
+	assert_int_equal(
+		coflows_text("7 2 1 3 1 5:3\n8 3 3 1 9 2 1 4:3\n", &p, 3, why, sizeof(why)), 1);
+	assert_true(flows[0].src == 1 && flows[0].dst == 4 && flows[0].bytes == 200000 &&
+		    flows[0].start_ns == 3000000 && flows[0].coflow == 1);
 }
 
 /* ---- completion times ---- */
 
 static void wire__edges(void **state)
 {
-	static const uint64_t t[][2] = { { 1, 67 }, { 1447, 1513 }, { 1448, 1514 }, { 1449, 1581 }, { 2896, 3028 }, { 2897, 3095 }, { 3000, 3198 } };
+	static const uint64_t t[][2] = { { 1, 67 },      { 1447, 1513 }, { 1448, 1514 },
+					 { 1449, 1581 }, { 2896, 3028 }, { 2897, 3095 },
+					 { 3000, 3198 } };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(t); i++)
@@ -562,7 +647,8 @@ static void ideal__edges(void **state)
 	static const struct {
 		uint64_t bytes;
 		double ns;
-	} t[] = { { 1, 40000 }, { 1448, 40000 }, { 1449, 161120 }, { 2896, 161120 }, { 2897, 282240 }, { 3000, 282240 } };
+	} t[] = { { 1, 40000 },     { 1448, 40000 },  { 1449, 161120 },
+		  { 2896, 161120 }, { 2897, 282240 }, { 3000, 282240 } };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(t); i++)
@@ -575,7 +661,9 @@ static void bucket__edges(void **state)
 	static const struct {
 		uint64_t bytes;
 		unsigned int bucket;
-	} t[] = { { 1, 0 }, { 1000, 0 }, { 1001, 1 }, { 10000, 1 }, { 10001, 2 }, { UINT64_MAX, 2 } };
+	} t[] = {
+		{ 1, 0 }, { 1000, 0 }, { 1001, 1 }, { 10000, 1 }, { 10001, 2 }, { UINT64_MAX, 2 }
+	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(t); i++)
@@ -591,8 +679,10 @@ static void quantile__ranks(void **state)
 		unsigned int per_mille;
 		double want; /* of 1, 2, ... n */
 	} t[] = {
-		{ 0, 500, 0 },	  { 1, 0, 1 },	   { 1, 500, 1 },    { 1, 1000, 1 },	{ 2, 500, 1 },	   { 2, 501, 2 },      { 3, 500, 2 },
-		{ 50, 990, 50 },  { 100, 990, 99 }, { 101, 990, 100 }, { 100, 991, 100 }, { 1000, 950, 950 }, { 1000, 999, 999 }, { 1000, 1000, 1000 },
+		{ 0, 500, 0 },      { 1, 0, 1 },          { 1, 500, 1 },     { 1, 1000, 1 },
+		{ 2, 500, 1 },      { 2, 501, 2 },        { 3, 500, 2 },     { 50, 990, 50 },
+		{ 100, 990, 99 },   { 101, 990, 100 },    { 100, 991, 100 }, { 1000, 950, 950 },
+		{ 1000, 999, 999 }, { 1000, 1000, 1000 },
 	};
 	double v[1000];
 	size_t i;
@@ -612,11 +702,13 @@ static void deadline__drawn(void **state)
 	double sum = 0;
 
 	assert_int_equal(fct_deadline_us(3000, 1448, 100000000, 1000, 0), 320); /* 319.8 */
-	assert_int_equal(fct_deadline_us(3000, 1448, 100000000, 1000, 0.5), 694); /* 1000 ln 2 = 693.1 */
+	/* 1000 ln 2 = 693.1 */
+	assert_int_equal(fct_deadline_us(3000, 1448, 100000000, 1000, 0.5), 694);
 	assert_int_equal(fct_deadline_us(1, 1448, 1000000000000, 1, 0), 1);
 	assert_true(fct_deadline_us(UINT64_C(1000000000000), 1448, 1000000, 1, 0) == UINT32_MAX);
 	for (i = 0; i < n; i++) {
-		double v = fct_deadline_us(1, 1448, 1000000000000, 50000, (i + fct_random(&r.x)) / n);
+		double v =
+			fct_deadline_us(1, 1448, 1000000000000, 50000, (i + fct_random(&r.x)) / n);
 
 		sum += v;
 		above += v > 50000;
@@ -627,7 +719,10 @@ static void deadline__drawn(void **state)
 
 static void missed__edges(void **state)
 {
-	static const struct fct_flow f[] = { { .deadline_us = 0 }, { .deadline_us = 10 }, { .deadline_us = 10 }, { .deadline_us = 10 } };
+	static const struct fct_flow f[] = { { .deadline_us = 0 },
+					     { .deadline_us = 10 },
+					     { .deadline_us = 10 },
+					     { .deadline_us = 10 } };
 	static const double fct[] = { 1e12, 9999, 10000, 10001 };
 	uint32_t of;
 
@@ -639,20 +734,26 @@ static void missed__edges(void **state)
 
 static void coflows__spans(void **state)
 {
-	static const struct fct_flow f[] = { { .start_ns = 0, .coflow = 1 }, { .start_ns = 5, .coflow = 2 }, { .start_ns = 10000, .coflow = 1 }, { .start_ns = 20000 }, { .start_ns = 20000, .coflow = 6 },
-					     { .start_ns = 1, .coflow = 7 } };
+	static const struct fct_flow f[] = {
+		{ .start_ns = 0, .coflow = 1 },     { .start_ns = 5, .coflow = 2 },
+		{ .start_ns = 10000, .coflow = 1 }, { .start_ns = 20000 },
+		{ .start_ns = 20000, .coflow = 6 }, { .start_ns = 1, .coflow = 7 }
+	};
 	static const double fct[] = { 50000, 7, 45000, 1, 30, 1 };
 	double cct[7], first[7];
 
 	assert_int_equal(fct_coflows(f, fct, 6, cct, first), 3); /* 7 is above 6 */
-	assert_float_equal(cct[0], 55000, 0); /* the head's example */
+	assert_float_equal(cct[0], 55000, 0);                    /* the head's example */
 	assert_float_equal(cct[1], 7, 0);
 	assert_float_equal(cct[2], 30, 0);
 	assert_int_equal(fct_coflows(f + 3, fct + 3, 1, cct, first), 0);
 	assert_int_equal(fct_coflows(f, fct, 0, cct, first), 0);
 }
 
-/* a coflow takes as long as its slowest flow when all come at once, whatever the order; and never less than any of them */
+/*
+ * a coflow takes as long as its slowest flow when all come at once, whatever the order; and never
+ * less than any of them
+ */
 static void coflows__property(void **state)
 {
 	struct rnd r = rnd_seeded("coflows__property");
@@ -665,15 +766,18 @@ static void coflows__property(void **state)
 
 		memset(most, 0, sizeof(most));
 		for (i = 0; i < 200; i++) {
-			f[i].coflow = i < 20 ? 20 - i : 1 + (uint32_t)(fct_random(&r.x) * 20); /* each has one */
-			f[i].start_ns = at_once ? f[i].coflow * 1000 : (uint64_t)(fct_random(&r.x) * 1e6);
+			/* each has one */
+			f[i].coflow = i < 20 ? 20 - i : 1 + (uint32_t)(fct_random(&r.x) * 20);
+			f[i].start_ns = at_once ? f[i].coflow * 1000
+						: (uint64_t)(fct_random(&r.x) * 1e6);
 			fct[i] = 1 + floor(fct_random(&r.x) * 1e6);
 			most[f[i].coflow] = fmax(most[f[i].coflow], fct[i]);
 		}
 		n = fct_coflows(f, fct, 200, cct, first);
 		assert_int_equal(n, 20);
 		for (i = 0; i < n; i++)
-			assert_true(at_once ? cct[i] == most[i + 1] : cct[i] >= most[i + 1] && cct[i] < 2e6 + 2);
+			assert_true(at_once ? cct[i] == most[i + 1]
+					    : cct[i] >= most[i + 1] && cct[i] < 2e6 + 2);
 	}
 }
 
@@ -709,16 +813,35 @@ static void summarize__any_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_read__good),	 cmocka_unit_test(sizes_read__bad),	cmocka_unit_test(sizes_read__limits),
-		cmocka_unit_test(sizes_at__table),	 cmocka_unit_test(sizes_named__means),	cmocka_unit_test(sizes_scaled__edges),
-		cmocka_unit_test(sizes__sampled),	 cmocka_unit_test(random__moments),	cmocka_unit_test(trace_make__poisson),
-		cmocka_unit_test(trace_make__pairs),	 cmocka_unit_test(trace_make__seed),	cmocka_unit_test(trace_make__limits),
-		cmocka_unit_test(trace__there_and_back), cmocka_unit_test(trace_read__lines),	cmocka_unit_test(wire__edges),
-		cmocka_unit_test(ideal__edges),		 cmocka_unit_test(bucket__edges),	cmocka_unit_test(quantile__ranks),
-		cmocka_unit_test(summarize__any_order),	 cmocka_unit_test(sizes_wire_mean__by_hand),	cmocka_unit_test(trace_make__extras),
-		cmocka_unit_test(trace__extras_there_and_back), cmocka_unit_test(trace_stretch__times), cmocka_unit_test(coflows_read__lines),
-		cmocka_unit_test(deadline__drawn),	 cmocka_unit_test(missed__edges),	cmocka_unit_test(coflows__spans),
-		cmocka_unit_test(coflows__property),	 cmocka_unit_test(median__edges),
+		cmocka_unit_test(sizes_read__good),
+		cmocka_unit_test(sizes_read__bad),
+		cmocka_unit_test(sizes_read__limits),
+		cmocka_unit_test(sizes_at__table),
+		cmocka_unit_test(sizes_named__means),
+		cmocka_unit_test(sizes_scaled__edges),
+		cmocka_unit_test(sizes__sampled),
+		cmocka_unit_test(random__moments),
+		cmocka_unit_test(trace_make__poisson),
+		cmocka_unit_test(trace_make__pairs),
+		cmocka_unit_test(trace_make__seed),
+		cmocka_unit_test(trace_make__limits),
+		cmocka_unit_test(trace__there_and_back),
+		cmocka_unit_test(trace_read__lines),
+		cmocka_unit_test(wire__edges),
+		cmocka_unit_test(ideal__edges),
+		cmocka_unit_test(bucket__edges),
+		cmocka_unit_test(quantile__ranks),
+		cmocka_unit_test(summarize__any_order),
+		cmocka_unit_test(sizes_wire_mean__by_hand),
+		cmocka_unit_test(trace_make__extras),
+		cmocka_unit_test(trace__extras_there_and_back),
+		cmocka_unit_test(trace_stretch__times),
+		cmocka_unit_test(coflows_read__lines),
+		cmocka_unit_test(deadline__drawn),
+		cmocka_unit_test(missed__edges),
+		cmocka_unit_test(coflows__spans),
+		cmocka_unit_test(coflows__property),
+		cmocka_unit_test(median__edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* When frames go by way of the controller (lib/forward_core.h), and which may (loader/order/forward.h). */
+/*
+ * When frames go by way of the controller (lib/forward_core.h), and which may
+ * (loader/order/forward.h).
+ */
 #include "unit.h"
 
 #include <string.h>
@@ -106,7 +109,8 @@ static void bl_forward_read__edges(void **state)
 		if (bl_forward_read(&m, &f) != t[i].ok)
 			fail_msg("row %zu", i);
 		if (t[i].ok)
-			assert_true(f.len == t[i].len && f.frame == frame && f.port == t[i].port && f.sport == t[i].sport && f.to[0] == 1 && f.from[0] == 1);
+			assert_true(f.len == t[i].len && f.frame == frame && f.port == t[i].port &&
+				    f.sport == t[i].sport && f.to[0] == 1 && f.from[0] == 1);
 	}
 }
 

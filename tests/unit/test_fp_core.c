@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/fastpass/fp_core.h: demand in slots, the ring of slots that were given, and what the pacer does with them. */
+/*
+ * core/fastpass/fp_core.h: demand in slots, the ring of slots that were given, and what the pacer
+ * does with them.
+ */
 #include "unit.h"
 
 #include <pthread.h>
@@ -11,7 +14,9 @@
 #define BYTES 1514u
 #define OFF   1000000000000000ULL /* bus time is far ahead of CLOCK_MONOTONIC */
 
-static const struct bl_hold_cfg cfg = { .slot_ns = SLOT, .slot_bytes = BYTES, .slot_late_ns = LATE };
+static const struct bl_hold_cfg cfg = { .slot_ns = SLOT,
+					.slot_bytes = BYTES,
+					.slot_late_ns = LATE };
 
 static uint64_t begin(uint64_t slot)
 {
@@ -85,15 +90,19 @@ static void bl_fp_count__table(void **state)
 		uint32_t slots, room, len, slots_after, room_after;
 	} t[] = {
 		/* room is counted in byte times: a slot has 1538, a frame 24 more than its bytes */
-		{ 0, 0, 60, 1, 1454 },	  { 0, 0, 1514, 1, 0 },	  { 0, 0, 1522, 1, 0 },	   { 1, 1454, 1430, 1, 0 },
-		{ 1, 1454, 1431, 2, 83 }, { 1, 914, 600, 1, 290 }, { 1, 314, 600, 2, 914 }, { 7, 84, 1, 7, 0 },
-		{ 7, 83, 1, 8, 1454 },	  { 7, 84, 60, 7, 0 },	   { 7, 84, 61, 8, 1453 },  { 0x7fffffff, 0, 60, 0x80000000, 1454 },
+		{ 0, 0, 60, 1, 1454 },    { 0, 0, 1514, 1, 0 },
+		{ 0, 0, 1522, 1, 0 },     { 1, 1454, 1430, 1, 0 },
+		{ 1, 1454, 1431, 2, 83 }, { 1, 914, 600, 1, 290 },
+		{ 1, 314, 600, 2, 914 },  { 7, 84, 1, 7, 0 },
+		{ 7, 83, 1, 8, 1454 },    { 7, 84, 60, 7, 0 },
+		{ 7, 84, 61, 8, 1453 },   { 0x7fffffff, 0, 60, 0x80000000, 1454 },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_fp_count(BL_FP_WANT(t[i].slots, t[i].room), t[i].len, BYTES), BL_FP_WANT(t[i].slots_after, t[i].room_after));
+		assert_int_equal(bl_fp_count(BL_FP_WANT(t[i].slots, t[i].room), t[i].len, BYTES),
+				 BL_FP_WANT(t[i].slots_after, t[i].room_after));
 }
 
 static void bl_fp_want__small_frames_share(void **state)
@@ -149,7 +158,9 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	static const uint32_t at[] = { 700, 3, 64, 5, 63, 4, 128 }; /* as they come, not in order */
 	static const struct {
 		uint32_t oldest, next, missed;
-	} t[] = { { 0, 3, 0 }, { 3, 3, 0 }, { 4, 4, 1 }, { 5, 5, 2 }, { 6, 63, 3 }, { 63, 63, 3 }, { 64, 64, 4 }, { 65, 128, 5 }, { 192, 700, 6 }, { 700, 700, 6 }, { 701, 0, 7 } };
+	} t[] = { { 0, 3, 0 },     { 3, 3, 0 },     { 4, 4, 1 },   { 5, 5, 2 },
+		  { 6, 63, 3 },    { 63, 63, 3 },   { 64, 64, 4 }, { 65, 128, 5 },
+		  { 192, 700, 6 }, { 700, 700, 6 }, { 701, 0, 7 } };
 	size_t i;
 
 	(void)state;
@@ -157,13 +168,15 @@ static void bl_fp_next__lowest_and_missed(void **state)
 	for (i = 0; i < ARRAY_SIZE(at); i++)
 		assert_int_equal(bl_fp_give(&d, s + at[i], 0, s, &lapsed), 0);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		assert_int_equal(bl_fp_next(&d, s + t[i].oldest), t[i].next ? s + t[i].next : BL_DUE_NEVER);
+		assert_int_equal(bl_fp_next(&d, s + t[i].oldest),
+				 t[i].next ? s + t[i].next : BL_DUE_NEVER);
 		assert_int_equal(d.missed, t[i].missed);
 	}
 	assert_int_equal(bl_fp_given(&d), 0);
 	for (i = 0; i < ARRAY_SIZE(at); i++)
 		assert_int_equal(bl_fp_give(&d, s + at[i], 0, s, &lapsed), 0);
-	assert_int_equal(bl_fp_next(&d, s + 129), s + 700); /* six at once, four of them in one word */
+	/* six at once, four of them in one word */
+	assert_int_equal(bl_fp_next(&d, s + 129), s + 700);
 	assert_int_equal(d.missed, 13);
 }
 
@@ -303,7 +316,10 @@ static void bl_fp_step__outside_and_unknown(void **state)
 	assert_int_equal(t.next_ns, BL_DUE_NEVER);
 }
 
-/* One thread gives slots, the other uses them: none is used twice, none is lost but for those that were late. */
+/*
+ * One thread gives slots, the other uses them: none is used twice, none is lost but for those that
+ * were late.
+ */
 static struct bl_fp_dest shared;
 static volatile int done;
 #define ROUNDS 2000000ULL
@@ -316,7 +332,9 @@ static void *giver(void *arg)
 	for (i = 0; i < ROUNDS; i++) {
 		while (s + i >= BL_READ_ONCE(shared.open) + BL_FP_SLOTS / 2)
 			;
-		assert_int_equal(bl_fp_give(&shared, s + i, (__u8)(s + i), BL_READ_ONCE(shared.open), &lapsed), 0);
+		assert_int_equal(bl_fp_give(&shared, s + i, (__u8)(s + i),
+					    BL_READ_ONCE(shared.open), &lapsed),
+				 0);
 	}
 	assert_int_equal(lapsed, 0);
 	done = 1;
@@ -343,7 +361,10 @@ static void ring__two_threads(void **state)
 				break;
 			continue;
 		}
-		/* nearly in order: a slot that is given behind the place where the look is now is found by the next look */
+		/*
+		 * nearly in order: a slot that is given behind the place where the look is now is
+		 * found by the next look
+		 */
 		assert_in_range(next, s, s + ROUNDS - 1);
 		assert_int_equal(seen[next - s]++, 0);
 		assert_int_equal(shared.path[next % BL_FP_SLOTS], (uint8_t)next);
@@ -363,11 +384,12 @@ static void bl_fp_up_port__tiers(void **state)
 	static const struct {
 		__u32 div, n, paths, port[8];
 	} t[] = {
-		{ 0, 0, 0, { 0 } },			      /* no up ports: no paths */
+		{ 0, 0, 0, { 0 } }, /* no up ports: no paths */
 		{ 4, 0, 0, { 0 } },
 		{ 0, 3, 3, { 0, 1, 2 } },
-		{ 2, 2, 15, { 0, 0, 1, 1, 0, 0, 1, 1 } },     /* switch of a rack, two cores for each of two aggregation switches */
-		{ 1, 2, 15, { 0, 1, 0, 1, 0, 1, 0, 1 } },     /* aggregation switch */
+		/* switch of a rack, two cores for each of two aggregation switches */
+		{ 2, 2, 15, { 0, 0, 1, 1, 0, 0, 1, 1 } },
+		{ 1, 2, 15, { 0, 1, 0, 1, 0, 1, 0, 1 } }, /* aggregation switch */
 		{ 3, 4, 15, { 0, 0, 0, 1, 1, 1, 2, 2 } },
 	};
 	__u32 i, k;

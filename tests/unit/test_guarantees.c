@@ -75,17 +75,20 @@ static void check_cell(const char *cell, const char *end, unsigned int line)
 				missing++;
 				print_error("docs/guarantees.md:%u: there is no %s\n", line, file);
 			}
-		} else if (source && n < sizeof(word) && (memmem(cell, n, "__", 2) || cell[n] == ',' || cell[n] == ';' || cell[n] == ' ')) {
+		} else if (source && n < sizeof(word) &&
+			   (memmem(cell, n, "__", 2) || cell[n] == ',' || cell[n] == ';' ||
+			    cell[n] == ' ')) {
 			snprintf(word, sizeof(word), "%.*s", (int)n, cell);
 			if (strchr(word, '/')) /* another file: a model, a page */
 				goto next;
 			names++;
 			if (!has_word(source, word, n)) {
 				missing++;
-				print_error("docs/guarantees.md:%u: %s has no \"%s\"\n", line, file, word);
+				print_error("docs/guarantees.md:%u: %s has no \"%s\"\n", line, file,
+					    word);
 			}
 		}
-next:
+	next:
 		cell += n ? n : 1;
 	}
 	free(source);

@@ -23,10 +23,27 @@ static void bin__edges(void **state)
 	static const struct {
 		uint64_t v, least, greatest;
 	} t[] = {
-		{ 0, 0, 0 },	       { 1, 1, 1 },	    { 15, 15, 15 },	    { 16, 16, 17 },	 { 17, 16, 17 },      { 18, 18, 19 },
-		{ 31, 30, 31 },	       { 32, 32, 35 },	    { 35, 32, 35 },	    { 36, 36, 39 },	 { 63, 60, 63 },      { 64, 64, 71 },
-		{ 354, 352, 383 },     { 383, 352, 383 },   { 384, 384, 415 },	    { 4095, 3840, 4095 }, { 4096, 4096, 4607 },
-		{ (15 << 18) - 1, 14 << 18, (15 << 18) - 1 }, { 15 << 18, 15 << 18, 15 << 18 }, { 1 << 22, 15 << 18, 15 << 18 }, { UINT64_MAX, 15 << 18, 15 << 18 },
+		{ 0, 0, 0 },
+		{ 1, 1, 1 },
+		{ 15, 15, 15 },
+		{ 16, 16, 17 },
+		{ 17, 16, 17 },
+		{ 18, 18, 19 },
+		{ 31, 30, 31 },
+		{ 32, 32, 35 },
+		{ 35, 32, 35 },
+		{ 36, 36, 39 },
+		{ 63, 60, 63 },
+		{ 64, 64, 71 },
+		{ 354, 352, 383 },
+		{ 383, 352, 383 },
+		{ 384, 384, 415 },
+		{ 4095, 3840, 4095 },
+		{ 4096, 4096, 4607 },
+		{ (15 << 18) - 1, 14 << 18, (15 << 18) - 1 },
+		{ 15 << 18, 15 << 18, 15 << 18 },
+		{ 1 << 22, 15 << 18, 15 << 18 },
+		{ UINT64_MAX, 15 << 18, 15 << 18 },
 	};
 	size_t i;
 
@@ -38,7 +55,10 @@ static void bin__edges(void **state)
 	}
 }
 
-/* every value is within its bin, and bins meet without a gap: all values below 2^17 and the surroundings of all powers of two */
+/*
+ * every value is within its bin, and bins meet without a gap: all values below 2^17 and the
+ * surroundings of all powers of two
+ */
 static void bin__every_value(void **state)
 {
 	uint64_t v;
@@ -84,9 +104,12 @@ static void quantile__ranks(void **state)
 		unsigned int q;
 		uint64_t want;
 	} t[] = {
-		{ 1, 0, 0, 3 },	       { 1, 0, 1, 3 },	       { 1, 0, 10000, 3 },     { 1, 1, 5000, 3 },	 { 1, 1, 5001, 9 },	  { 1, 2, 5000, 9 },
-		{ 2, 1, 5000, 3 },     { 99, 1, 9900, 3 },     { 98, 2, 9900, 9 },     { 99, 1, 9901, 9 },	 { 999, 1, 9990, 3 },	  { 998, 2, 9990, 9 },
-		{ 999, 1, 10000, 9 },  { 998, 1, 9990, 9 },    { 0, 1, 0, 9 },	       { 9999, 1, 9999, 3 },	 { 9998, 2, 9999, 9 },	  { 9999, 1, 10000, 9 },
+		{ 1, 0, 0, 3 },         { 1, 0, 1, 3 },         { 1, 0, 10000, 3 },
+		{ 1, 1, 5000, 3 },      { 1, 1, 5001, 9 },      { 1, 2, 5000, 9 },
+		{ 2, 1, 5000, 3 },      { 99, 1, 9900, 3 },     { 98, 2, 9900, 9 },
+		{ 99, 1, 9901, 9 },     { 999, 1, 9990, 3 },    { 998, 2, 9990, 9 },
+		{ 999, 1, 10000, 9 },   { 998, 1, 9990, 9 },    { 0, 1, 0, 9 },
+		{ 9999, 1, 9999, 3 },   { 9998, 2, 9999, 9 },   { 9999, 1, 10000, 9 },
 		{ 99990, 10, 9999, 3 }, { 99989, 11, 9999, 9 },
 	};
 	size_t i;
@@ -133,7 +156,9 @@ static void quantile__units(void **state)
 
 static void add__span(void **state)
 {
-	struct bl_hist sum = { .n = { [0] = 1, [159] = 5 } }, before = { .n = { [0] = 10, [20] = 3 } }, after = { .n = { [0] = 12, [20] = 3, [159] = 7 } };
+	struct bl_hist sum = { .n = { [0] = 1, [159] = 5 } },
+		       before = { .n = { [0] = 10, [20] = 3 } },
+		       after = { .n = { [0] = 12, [20] = 3, [159] = 7 } };
 
 	hist_add(&sum, &after, &before);
 	assert_int_equal(sum.n[0], 3);
@@ -147,8 +172,10 @@ static void add__span(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bin__edges),	   cmocka_unit_test(bin__every_value), cmocka_unit_test(bin__width),	 cmocka_unit_test(quantile__empty),
-		cmocka_unit_test(quantile__ranks), cmocka_unit_test(quantile__many),   cmocka_unit_test(quantile__units), cmocka_unit_test(add__span),
+		cmocka_unit_test(bin__edges),      cmocka_unit_test(bin__every_value),
+		cmocka_unit_test(bin__width),      cmocka_unit_test(quantile__empty),
+		cmocka_unit_test(quantile__ranks), cmocka_unit_test(quantile__many),
+		cmocka_unit_test(quantile__units), cmocka_unit_test(add__span),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/queue/classify_core.h: what kind of frame it is, how long it is held and in which class; every frame cut at every length. */
+/*
+ * core/queue/classify_core.h: what kind of frame it is, how long it is held and in which class;
+ * every frame cut at every length.
+ */
 #include "unit.h"
 
 #include "core/queue/classify_core.h"
@@ -38,7 +41,26 @@ static struct f eth(int multi, int tags)
 
 static void ip4(struct f *f, uint8_t ver_ihl, uint8_t tos, uint16_t frag, uint8_t proto)
 {
-	uint8_t h[20] = { ver_ihl, tos, 0, 48, 0, 1, (uint8_t)(frag >> 8), (uint8_t)frag, 64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2 };
+	uint8_t h[20] = { ver_ihl,
+			  tos,
+			  0,
+			  48,
+			  0,
+			  1,
+			  (uint8_t)(frag >> 8),
+			  (uint8_t)frag,
+			  64,
+			  proto,
+			  0,
+			  0,
+			  10,
+			  0,
+			  0,
+			  1,
+			  10,
+			  0,
+			  0,
+			  2 };
 
 	type(f, BL_ETH_IP);
 	add(f, h, 20);
@@ -46,7 +68,14 @@ static void ip4(struct f *f, uint8_t ver_ihl, uint8_t tos, uint16_t frag, uint8_
 
 static void ip6(struct f *f, uint8_t version, uint8_t tc, uint8_t proto)
 {
-	uint8_t h[40] = { (uint8_t)(version << 4 | tc >> 4), (uint8_t)(tc << 4 | 0xf), 0xff, 0xff, 0, 8, proto, 64 };
+	uint8_t h[40] = { (uint8_t)(version << 4 | tc >> 4),
+			  (uint8_t)(tc << 4 | 0xf),
+			  0xff,
+			  0xff,
+			  0,
+			  8,
+			  proto,
+			  64 };
 
 	type(f, BL_ETH_IP6);
 	add(f, h, 40);
@@ -100,19 +129,45 @@ static void bl_look__kinds(void **state)
 			f = eth(multi, tags);
 			ip4(&f, 0x45, 0, 0x4000, BL_TCP);
 			ports(&f);
-			check(&f, (struct bl_look){ .kind = BL_LOOK_IP4, .multi = m, .l3_off = off, .proto = BL_TCP, .sport = 0x1234, .dport = 0xabcd }, !m, !m);
+			check(&f,
+			      (struct bl_look){ .kind = BL_LOOK_IP4,
+						.multi = m,
+						.l3_off = off,
+						.proto = BL_TCP,
+						.sport = 0x1234,
+						.dport = 0xabcd },
+			      !m, !m);
 			f = eth(multi, tags);
 			ip4(&f, 0x45, 0xb8, 0, BL_UDP);
 			ports(&f);
-			check(&f, (struct bl_look){ .kind = BL_LOOK_IP4, .multi = m, .dscp = 46, .l3_off = off, .proto = BL_UDP, .sport = 0x1234, .dport = 0xabcd }, !m, 0);
+			check(&f,
+			      (struct bl_look){ .kind = BL_LOOK_IP4,
+						.multi = m,
+						.dscp = 46,
+						.l3_off = off,
+						.proto = BL_UDP,
+						.sport = 0x1234,
+						.dport = 0xabcd },
+			      !m, 0);
 			f = eth(multi, tags);
 			ip6(&f, 6, 0xb8, BL_TCP);
 			ports(&f);
-			check(&f, (struct bl_look){ .kind = BL_LOOK_IP6, .multi = m, .dscp = 46, .l3_off = off, .proto = BL_TCP, .sport = 0x1234, .dport = 0xabcd }, !m, 0);
+			check(&f,
+			      (struct bl_look){ .kind = BL_LOOK_IP6,
+						.multi = m,
+						.dscp = 46,
+						.l3_off = off,
+						.proto = BL_TCP,
+						.sport = 0x1234,
+						.dport = 0xabcd },
+			      !m, 0);
 			f = eth(multi, tags);
 			ip6(&f, 6, 0, 47);
 			ports(&f);
-			check(&f, (struct bl_look){ .kind = BL_LOOK_IP6, .multi = m, .l3_off = off, .proto = 47 }, !m, !m);
+			check(&f,
+			      (struct bl_look){
+				      .kind = BL_LOOK_IP6, .multi = m, .l3_off = off, .proto = 47 },
+			      !m, !m);
 		}
 	}
 	/* behind two tags: not known */
@@ -165,10 +220,18 @@ static void bl_look__odd_ip(void **state)
 		uint16_t frag;
 		uint8_t proto, kind, ports;
 	} t[] = {
-		{ 0x45, 0x0000, BL_UDP, BL_LOOK_IP4, 1 }, { 0x45, 0x4000, BL_UDP, BL_LOOK_IP4, 1 }, { 0x45, 0x8000, BL_UDP, BL_LOOK_IP4, 1 },
-		{ 0x45, 0x2000, BL_UDP, BL_LOOK_IP4, 0 }, { 0x45, 0x0001, BL_UDP, BL_LOOK_IP4, 0 }, { 0x45, 0x1fff, BL_UDP, BL_LOOK_IP4, 0 },
-		{ 0x46, 0x0000, BL_UDP, BL_LOOK_IP4, 0 }, { 0x4f, 0x0000, BL_TCP, BL_LOOK_IP4, 0 }, { 0x45, 0x0000, 1, BL_LOOK_IP4, 0 },
-		{ 0x44, 0x0000, BL_UDP, BL_LOOK_OTHER, 0 }, { 0x55, 0x0000, BL_UDP, BL_LOOK_OTHER, 0 }, { 0x65, 0x0000, BL_UDP, BL_LOOK_OTHER, 0 },
+		{ 0x45, 0x0000, BL_UDP, BL_LOOK_IP4, 1 },
+		{ 0x45, 0x4000, BL_UDP, BL_LOOK_IP4, 1 },
+		{ 0x45, 0x8000, BL_UDP, BL_LOOK_IP4, 1 },
+		{ 0x45, 0x2000, BL_UDP, BL_LOOK_IP4, 0 },
+		{ 0x45, 0x0001, BL_UDP, BL_LOOK_IP4, 0 },
+		{ 0x45, 0x1fff, BL_UDP, BL_LOOK_IP4, 0 },
+		{ 0x46, 0x0000, BL_UDP, BL_LOOK_IP4, 0 },
+		{ 0x4f, 0x0000, BL_TCP, BL_LOOK_IP4, 0 },
+		{ 0x45, 0x0000, 1, BL_LOOK_IP4, 0 },
+		{ 0x44, 0x0000, BL_UDP, BL_LOOK_OTHER, 0 },
+		{ 0x55, 0x0000, BL_UDP, BL_LOOK_OTHER, 0 },
+		{ 0x65, 0x0000, BL_UDP, BL_LOOK_OTHER, 0 },
 	};
 	struct f f;
 	size_t i;
@@ -203,8 +266,10 @@ static void bl_look__nd(void **state)
 		uint8_t type, proto;
 		uint8_t kind;
 	} t[] = {
-		{ 132, BL_ICMP6, BL_LOOK_IP6 }, { 133, BL_ICMP6, BL_LOOK_ND }, { 135, BL_ICMP6, BL_LOOK_ND }, { 137, BL_ICMP6, BL_LOOK_ND }, { 138, BL_ICMP6, BL_LOOK_IP6 },
-		{ 128, BL_ICMP6, BL_LOOK_IP6 }, { 135, 59, BL_LOOK_IP6 }, { 135, 0, BL_LOOK_IP6 },
+		{ 132, BL_ICMP6, BL_LOOK_IP6 }, { 133, BL_ICMP6, BL_LOOK_ND },
+		{ 135, BL_ICMP6, BL_LOOK_ND },  { 137, BL_ICMP6, BL_LOOK_ND },
+		{ 138, BL_ICMP6, BL_LOOK_IP6 }, { 128, BL_ICMP6, BL_LOOK_IP6 },
+		{ 135, 59, BL_LOOK_IP6 },       { 135, 0, BL_LOOK_IP6 },
 	};
 	struct f f;
 	size_t i;
@@ -214,7 +279,10 @@ static void bl_look__nd(void **state)
 		f = eth(0, 0);
 		ip6(&f, 6, 0xc0, t[i].proto);
 		add(&f, &t[i].type, 1);
-		check(&f, (struct bl_look){ .kind = t[i].kind, .l3_off = 14, .dscp = 48, .proto = t[i].proto }, t[i].kind != BL_LOOK_ND, 0);
+		check(&f,
+		      (struct bl_look){
+			      .kind = t[i].kind, .l3_off = 14, .dscp = 48, .proto = t[i].proto },
+		      t[i].kind != BL_LOOK_ND, 0);
 	}
 	f = eth(0, 0);
 	ip6(&f, 6, 0, BL_ICMP6); /* nothing behind the header */
@@ -227,7 +295,9 @@ static void bl_hold_class__dscp(void **state)
 
 	(void)state;
 	for (tos = 0; tos < 256; tos++) {
-		struct bl_look want = { .kind = BL_LOOK_IP4, .l3_off = 14, .proto = 1, .dscp = (uint8_t)(tos / 4) };
+		struct bl_look want = {
+			.kind = BL_LOOK_IP4, .l3_off = 14, .proto = 1, .dscp = (uint8_t)(tos / 4)
+		};
 		struct f f = eth(0, 0);
 
 		ip4(&f, 0x45, (uint8_t)tos, 0, 1);
@@ -239,7 +309,10 @@ static void bl_hold_class__dscp(void **state)
 	}
 }
 
-/* Cut anywhere, ASan watching: below an Ethernet header refused, else never more than the bytes say. */
+/*
+ * Cut anywhere, ASan watching: below an Ethernet header refused, else never more than the bytes
+ * say.
+ */
 static void bl_look__cut(void **state)
 {
 	int v;
@@ -260,7 +333,9 @@ static void bl_look__cut(void **state)
 			assert_int_equal(look_at(&f, n, &l), n < 14 ? -1 : 0);
 			if (n < 14)
 				continue;
-			assert_int_equal(l.kind, n < l4 ? BL_LOOK_OTHER : v & 2 ? BL_LOOK_IP6 : BL_LOOK_IP4);
+			assert_int_equal(l.kind, n < l4  ? BL_LOOK_OTHER
+						 : v & 2 ? BL_LOOK_IP6
+							 : BL_LOOK_IP4);
 			assert_int_equal(l.l3_off, n < l4 ? 0 : l3);
 			assert_int_equal(l.dport, n < l4 + 4 ? 0 : 0xabcd);
 		}
@@ -270,12 +345,9 @@ static void bl_look__cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bl_look__kinds),
-		cmocka_unit_test(bl_look__whose_port),
-		cmocka_unit_test(bl_look__odd_ip),
-		cmocka_unit_test(bl_look__nd),
-		cmocka_unit_test(bl_hold_class__dscp),
-		cmocka_unit_test(bl_look__cut),
+		cmocka_unit_test(bl_look__kinds),      cmocka_unit_test(bl_look__whose_port),
+		cmocka_unit_test(bl_look__odd_ip),     cmocka_unit_test(bl_look__nd),
+		cmocka_unit_test(bl_hold_class__dscp), cmocka_unit_test(bl_look__cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/order/hop_core.h: whose barriers a frame carries, tried on whole networks with every set of switches that have lost their programs. */
+/*
+ * core/order/hop_core.h: whose barriers a frame carries, tried on whole networks with every set of
+ * switches that have lost their programs.
+ */
 #include "unit.h"
 
 #include "core/order/barrier_core.h"
 #include "core/order/hop_core.h"
 #include "maps/wire_abi.h"
 
-/* A network of which only the kinds of nodes matter: one way through it, from a host up and down to another one. Tier 0 are hosts; @tiers of switches. */
+/*
+ * A network of which only the kinds of nodes matter: one way through it, from a host up and down to
+ * another one. Tier 0 are hosts; @tiers of switches.
+ */
 #define WAY_MAX 9
 
 /* What the node at place @k of the way that turns at tier @top writes. */
@@ -16,10 +22,16 @@ static uint8_t written(unsigned int tiers, unsigned int top, unsigned int k)
 
 	if (!tier)
 		return BL_HOP_HOST;
-	return bl_hop_write(tier == 1, tier < tiers, k < top ? BL_PORT_UP : tier == 1 ? BL_PORT_HOST : BL_PORT_DOWN);
+	return bl_hop_write(tier == 1, tier < tiers,
+			    k < top     ? BL_PORT_UP
+			    : tier == 1 ? BL_PORT_HOST
+					: BL_PORT_DOWN);
 }
 
-/* How many sets of @gone neighbouring switches let a frame pass as if the last of them had written it. */
+/*
+ * How many sets of @gone neighbouring switches let a frame pass as if the last of them had written
+ * it.
+ */
 static unsigned int missed(unsigned int tiers, unsigned int gone)
 {
 	unsigned int top, from, n = 0;
@@ -39,7 +51,10 @@ static void network__every_set_of_switches(void **state)
 	for (gone = 1; gone <= 3; gone++)
 		assert_int_equal(missed(2, gone), 0);
 	assert_int_equal(missed(3, 1), 0);
-	/* the only one: a host's frame past its leaf and the middle switch above, down to another leaf */
+	/*
+	 * the only one: a host's frame past its leaf and the middle switch above, down to another
+	 * leaf
+	 */
 	assert_int_equal(missed(3, 2), 1);
 	assert_int_equal(written(3, 2, 0), written(3, 2, 2));
 }
@@ -51,8 +66,10 @@ static void bl_hop_write__table(void **state)
 		uint32_t out;
 		uint8_t hop;
 	} v[] = {
-		{ 1, 0, BL_PORT_HOST, BL_HOP_LEAF }, { 1, 1, BL_PORT_HOST, BL_HOP_LEAF }, { 1, 1, BL_PORT_UP, BL_HOP_LEAF_UP }, { 0, 0, BL_PORT_DOWN, BL_HOP_TOP },
-		{ 0, 1, BL_PORT_DOWN, BL_HOP_HOST }, { 0, 1, BL_PORT_UP, BL_HOP_LEAF }, { 1, 1, BL_PORT_DOWN, BL_HOP_LEAF },
+		{ 1, 0, BL_PORT_HOST, BL_HOP_LEAF },  { 1, 1, BL_PORT_HOST, BL_HOP_LEAF },
+		{ 1, 1, BL_PORT_UP, BL_HOP_LEAF_UP }, { 0, 0, BL_PORT_DOWN, BL_HOP_TOP },
+		{ 0, 1, BL_PORT_DOWN, BL_HOP_HOST },  { 0, 1, BL_PORT_UP, BL_HOP_LEAF },
+		{ 1, 1, BL_PORT_DOWN, BL_HOP_LEAF },
 	};
 	size_t i;
 
@@ -94,7 +111,10 @@ static void bl_port_learn__all_lanes(void **state)
 		assert_int_equal(p.lane[l].hop, BL_HOP_TOP);
 }
 
-/* C stands at what was known, whatever is heard, until the port joins; then it is that of the input. */
+/*
+ * C stands at what was known, whatever is heard, until the port joins; then it is that of the
+ * input.
+ */
 static void bl_port_await__until_it_joins(void **state)
 {
 	struct bl_port_regs p = {};

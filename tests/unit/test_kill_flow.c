@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bench/kill/kill_flow.c: what a stop or a leave costs the others, read from diaries of which every line is known here.
+ * bench/kill/kill_flow.c: what a stop or a leave costs the others, read from diaries of which every
+ * line is known here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,8 @@ static struct kill_ctl *c;
 static int set_up(void **state)
 {
 	(void)state;
-	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (c == MAP_FAILED)
 		return -1;
 	c->n = 3;
@@ -69,7 +71,8 @@ static void flow__of_the_correct_only(void **state)
 	got(0, 1, 108);
 	got(2, 0, 100);
 	f = kill_flow(c, 1 | 2, 100 * MS, 108 * MS);
-	assert_float_equal(f.gap_ms, 8, 1e-9); /* the second has delivered nothing at all; and 104 does not end a gap */
+	/* the second has delivered nothing at all; and 104 does not end a gap */
+	assert_float_equal(f.gap_ms, 8, 1e-9);
 	f = kill_flow(c, 1, 100 * MS, 110 * MS);
 	assert_float_equal(f.gap_ms, 10, 1e-9);
 	assert_float_equal(f.per_s, 100, 1e-9);

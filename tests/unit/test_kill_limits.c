@@ -39,8 +39,10 @@ static void process__why(void **state)
 		assert_int_equal(kl_process(&r, &stopped, limits[i]), KL_MAY);
 		assert_int_equal(kl_process(&r, &shortly, limits[i]), KL_FALSE);
 		assert_int_equal(kl_process(&r, &nothing, limits[i]), KL_FALSE);
-		/* it stood still, and nobody stopped it: only a machine without a CPU for it
-		 * explains that */
+		/*
+		 * it stood still, and nobody stopped it: only a machine without a CPU for it
+		 * explains that
+		 */
 		assert_int_equal(kl_process(&r, &slow, limits[i]), KL_FALSE);
 		r.starved_ns = 250 * MS;
 		assert_int_equal(kl_process(&r, &slow, limits[i]), KL_STARVED);

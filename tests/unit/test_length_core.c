@@ -11,7 +11,8 @@ static void bl_wire_bytes__table(void **state)
 {
 	static const struct {
 		__u32 len, bytes;
-	} t[] = { { 0, 84 }, { 14, 84 }, { 42, 84 }, { 59, 84 }, { 60, 84 }, { 61, 85 }, { 1514, 1538 }, { 1522, 1546 } };
+	} t[] = { { 0, 84 },  { 14, 84 }, { 42, 84 },     { 59, 84 },
+		  { 60, 84 }, { 61, 85 }, { 1514, 1538 }, { 1522, 1546 } };
 	size_t i;
 
 	(void)state;
@@ -20,10 +21,15 @@ static void bl_wire_bytes__table(void **state)
 	assert_int_equal(BL_RSV_SLOT_BYTES, 1538);
 }
 
-/* A host's burst, the switch that it passes and the receiver: frames of every length, padded on the way. */
+/*
+ * A host's burst, the switch that it passes and the receiver: frames of every length, padded on the
+ * way.
+ */
 static void lengths__host_switch_receiver(void **state)
 {
-	const struct bl_rsv_cfg cfg = { .on = 1, .ns_q20 = 8 << 20, .limit_bytes = ~0U, .far_ns = ~0U, .lapse_ns = 1 };
+	const struct bl_rsv_cfg cfg = {
+		.on = 1, .ns_q20 = 8 << 20, .limit_bytes = ~0U, .far_ns = ~0U, .lapse_ns = 1
+	};
 	const struct bl_hold_cfg host = { .policy = BL_POLICY_PL2, .coming_ns = 1 };
 	struct bl_rsv_port in = { 0 }, out = { 0 };
 	struct bl_rsv_pair pair = { 0 };

@@ -28,9 +28,9 @@ static int up(void **state)
 	lines = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(lines, MAP_FAILED);
 	memcpy(lines, a.ep->inflight, 4096);
-	assert_ptr_equal(
-	    mmap(a.ep->inflight, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
-	    a.ep->inflight);
+	assert_ptr_equal(mmap(a.ep->inflight, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			      fd, 0),
+			 a.ep->inflight);
 	close(fd);
 	return 0;
 }

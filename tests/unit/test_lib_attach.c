@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A process becomes an endpoint: what it is told while it waits for its host's daemon. The daemon is
- * the test's.
+ * A process becomes an endpoint: what it is told while it waits for its host's daemon. The daemon
+ * is the test's.
  */
 #include <errno.h>
 #include <poll.h>
@@ -58,7 +58,9 @@ static int sleeps(pid_t pid)
 /* It is stopped while it waits, and goes on: it waits on. */
 static void bl_init__stopped_while_it_waits(void **state)
 {
-	struct bl_attach_rep rep = { .magic = BL_SOCK_MAGIC, .error = EADDRINUSE, .message = REFUSAL };
+	struct bl_attach_rep rep = { .magic = BL_SOCK_MAGIC,
+				     .error = EADDRINUSE,
+				     .message = REFUSAL };
 	struct bl_attach_req req;
 	int listener, conn, st, k;
 	pid_t pid;

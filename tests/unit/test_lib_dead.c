@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A destination that does not answer: found out once, at the price of a wait; from then on it costs nobody anything. What is sent there fails at once, it is asked in the background, and it is served
- * again when it answers. The best-effort stream's side of it is in test_lib_tx_fail.c (bl_tx_timers__probes_then_unreachable).
+ * A destination that does not answer: found out once, at the price of a wait; from then on it costs
+ * nobody anything. What is sent there fails at once, it is asked in the background, and it is
+ * served again when it answers. The best-effort stream's side of it is in test_lib_tx_fail.c
+ * (bl_tx_timers__probes_then_unreachable).
  */
 #include <sys/syscall.h>
 
@@ -164,7 +166,10 @@ static void dead__answers_again(void **state)
 	assert_int_equal(fs.n, 1);
 }
 
-/* Who was announced costs as little as who did not answer, however long ago that was; whoever has its port later is found. */
+/*
+ * Who was announced costs as little as who did not answer, however long ago that was; whoever has
+ * its port later is found.
+ */
 static void announced__holds_nobody_up(void **state)
 {
 	int i;
@@ -202,7 +207,9 @@ static void announced__holds_nobody_up(void **state)
 	assert_int_equal(fs.n, 3);
 }
 
-/* Nobody asks for a process that was announced and was never sent to, but who wants to send there. */
+/*
+ * Nobody asks for a process that was announced and was never sent to, but who wants to send there.
+ */
 static void announced__never_sent_to(void **state)
 {
 	(void)state;

@@ -67,8 +67,8 @@ static void bl_prep_open__longest_message(void **state)
 		uint32_t total, offset;
 		int rc;
 	} t[] = {
-		{ BL_MSG_MAX, 0, 0 },		{ BL_MSG_MAX + 1, 0, -1 },
-		{ UINT32_MAX, 5, -1 },		{ BL_MSG_MAX, BL_MSG_MAX - 1, 0 },
+		{ BL_MSG_MAX, 0, 0 },           { BL_MSG_MAX + 1, 0, -1 },
+		{ UINT32_MAX, 5, -1 },          { BL_MSG_MAX, BL_MSG_MAX - 1, 0 },
 		{ BL_MSG_MAX, BL_MSG_MAX, -1 }, { 0, 0, -1 },
 	};
 
@@ -216,7 +216,8 @@ static void bl_rtx_timers__so_many_a_turn(void **state)
 	drop(&b);
 }
 
-/* A life is born when it is first heard of: announcements of before do not mean it, later ones do.
+/*
+ * A life is born when it is first heard of: announcements of before do not mean it, later ones do.
  */
 static void window__when_a_life_was_born(void **state)
 {

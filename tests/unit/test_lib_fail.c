@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Announcements in lib/recall.c when nobody waits for the process: the commit barrier may be beyond T, the port another
- * process's and the host back when it reads them. What is announced is announced here by writing the page.
+ * Announcements in lib/recall.c when nobody waits for the process: the commit barrier may be beyond
+ * T, the port another process's and the host back when it reads them. What is announced is
+ * announced here by writing the page.
  */
 #include "lib_rel.h"
 
 #define TS0 (FAKE_BUS + 1000000ULL)
 
-static void announce(int page, const struct fake *who, bool host, uint16_t life, uint64_t ts, uint8_t why)
+static void announce(int page, const struct fake *who, bool host, uint16_t life, uint64_t ts,
+		     uint8_t why)
 {
 	struct bl_failure *f = &pages[page].ring[(pages[page].last + 1) % BL_FAILS_MAX];
 
-	*f = (struct bl_failure){ .number = pages[page].last + 1, .port = host ? 0 : who->ep->self.port, .life = life, .ts = ts, .why = why };
+	*f = (struct bl_failure){ .number = pages[page].last + 1,
+				  .port = host ? 0 : who->ep->self.port,
+				  .life = life,
+				  .ts = ts,
+				  .why = why };
 	memcpy(f->addr, who->ep->self.ip, 16);
 	__atomic_store_n(&pages[page].last, pages[page].last + 1, __ATOMIC_RELEASE);
 }
@@ -51,7 +57,8 @@ static void listen_to(struct fake *f)
 }
 
 /* A PREP with one item, as a process of incarnation @life sends it to @to. */
-static void prep_from(struct fake *to, const struct fake *from, uint16_t life, uint32_t psn, uint64_t ts, uint8_t value)
+static void prep_from(struct fake *to, const struct fake *from, uint16_t life, uint32_t psn,
+		      uint64_t ts, uint8_t value)
 {
 	uint8_t body[BL_PREP_MIN] = { 0 };
 
@@ -101,7 +108,10 @@ static const char *delivered(struct fake *f)
 
 /* ---- T and what is delivered ---- */
 
-/* C is beyond T when this process hears of it, and its own recall has no answer yet: what is at or above T waits for the callback. */
+/*
+ * C is beyond T when this process hears of it, and its own recall has no answer yet: what is at or
+ * above T waits for the callback.
+ */
 static void deliver__not_beyond_what_is_not_dealt_with(void **state)
 {
 	struct fake a, b, c;
@@ -130,7 +140,10 @@ static void deliver__not_beyond_what_is_not_dealt_with(void **state)
 	assert_string_equal(delivered(&a), "");
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_RECV_RELIABLE, 0), 0);
 	assert_int_equal(told.gones, 0);
-	/* b's program answers; the callback, even if it asks for messages itself, comes before those */
+	/*
+	 * b's program answers; the callback, even if it asks for messages itself, comes before
+	 * those
+	 */
 	told.at = &a;
 	carry(&b, &a, true);
 	assert_int_equal(bl_process(a.ep), 2);
@@ -144,7 +157,10 @@ static void deliver__not_beyond_what_is_not_dealt_with(void **state)
 	drop(&c);
 }
 
-/* Two at once: each callback comes before what is at or above its T, and after nothing of it was lost below. */
+/*
+ * Two at once: each callback comes before what is at or above its T, and after nothing of it was
+ * lost below.
+ */
 static void deliver__in_the_callback_below_the_next(void **state)
 {
 	struct fake a, b, c;
@@ -174,7 +190,10 @@ static void deliver__in_the_callback_below_the_next(void **state)
 
 /* ---- lives ---- */
 
-/* The port is another process's, and frames of both lives are in the ring, when the announcement is read. */
+/*
+ * The port is another process's, and frames of both lives are in the ring, when the announcement is
+ * read.
+ */
 static void lives__port_of_another(void **state)
 {
 	struct fake a, c;
@@ -217,8 +236,8 @@ static void lives__port_of_another(void **state)
 }
 
 /*
- * What comes after the announcement: a frame with T itself was not committed, and is not taken; the one just
- * below it was, and is. So it is with what was there before.
+ * What comes after the announcement: a frame with T itself was not committed, and is not taken; the
+ * one just below it was, and is. So it is with what was there before.
  */
 static void lives__at_its_failure_timestamp(void **state)
 {
@@ -244,7 +263,8 @@ static void lives__at_its_failure_timestamp(void **state)
 				prep_from(&a, &c, 1, 0, TS0 + 100 + (uint64_t)t[i].off, 'b');
 				bl_process(a.ep);
 			}
-			announce(0, &c, host, host ? 0 : 1, TS0 + 100, host ? BL_WHY_CUT_OFF : BL_WHY_DIED);
+			announce(0, &c, host, host ? 0 : 1, TS0 + 100,
+				 host ? BL_WHY_CUT_OFF : BL_WHY_DIED);
 			bl_process(a.ep);
 			assert_int_equal(told.gones, 1);
 			if (!(k & 1))
@@ -257,7 +277,10 @@ static void lives__at_its_failure_timestamp(void **state)
 		}
 }
 
-/* An announcement of a life that this process has nothing with leaves the present one alone: windows, slots, frames. */
+/*
+ * An announcement of a life that this process has nothing with leaves the present one alone:
+ * windows, slots, frames.
+ */
 static void lives__not_this_one(void **state)
 {
 	struct bl_msg m;
@@ -279,12 +302,17 @@ static void lives__not_this_one(void **state)
 	assert_true(fake_peer(&a, &b)->rtx.open);
 	assert_int_equal(a.ep->st.recalls_sent, 0);
 	/* the slot is open: an ACK closes it */
-	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))), bl_rwin_head(word(&a))), 1);
+	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))),
+					bl_rwin_head(word(&a))),
+			 1);
 	drop(&a);
 	drop(&b);
 }
 
-/* A WINDOW that is read together with the announcement may be of before it: nothing is sent on its word. */
+/*
+ * A WINDOW that is read together with the announcement may be of before it: nothing is sent on its
+ * word.
+ */
 static void lives__window_of_who_is_gone(void **state)
 {
 	static struct failures fs;
@@ -310,7 +338,10 @@ static void lives__window_of_who_is_gone(void **state)
 	assert_int_equal(bl_rwin_used(word(&a)), 0);
 	assert_int_equal(fs.n, 1);
 	assert_int_equal(fs.f[0].why, BL_FAIL_FAILED);
-	/* who is there afterwards is asked, and believed: the WINDOW was perhaps of its new processes */
+	/*
+	 * who is there afterwards is asked, and believed: the WINDOW was perhaps of its new
+	 * processes
+	 */
 	fake_peer(&a, &c)->rtx.retry_ns = 0;
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(carry(&c, &a, true), 0);
@@ -323,14 +354,17 @@ static void lives__window_of_who_is_gone(void **state)
 	assert_int_equal(bl_rwin_used(word(&a)), 1);
 	announce(0, &c, false, 10, TS0, BL_WHY_DIED);
 	bl_process(a.ep);
-	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))), bl_rwin_head(word(&a))), 1);
+	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))),
+					bl_rwin_head(word(&a))),
+			 1);
 	drop(&a);
 	drop(&c);
 }
 
 /*
- * Whoever asks several times for a window is answered several times, and by way of the controller late. A process that was
- * announced meanwhile is not believed then either, though no window of it was open when the announcement came.
+ * Whoever asks several times for a window is answered several times, and by way of the controller
+ * late. A process that was announced meanwhile is not believed then either, though no window of it
+ * was open when the announcement came.
  */
 static void lives__late_window_of_who_is_gone(void **state)
 {
@@ -404,7 +438,10 @@ static void lives__new_receiver_waits_for_the_recall(void **state)
 
 /* ---- who missed too much ---- */
 
-/* As many as the page has, but for the one that may be being written; one more, and it cannot know what it has missed. */
+/*
+ * As many as the page has, but for the one that may be being written; one more, and it cannot know
+ * what it has missed.
+ */
 static void page__goes_round(void **state)
 {
 	struct fake a, c;
@@ -419,7 +456,8 @@ static void page__goes_round(void **state)
 			announce(0, &c, false, (uint16_t)(i + 1), TS0 + (uint64_t)i, BL_WHY_LEFT);
 		bl_process(a.ep);
 		assert_int_equal(told.gones, more ? 0 : BL_FAILS_MAX - 2);
-		assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND_RELIABLE, 0) < 0 || a.ep->outcast, more);
+		assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND_RELIABLE, 0) < 0 || a.ep->outcast,
+				 more);
 		if (!more) {
 			/* and on, round after round */
 			for (i = 0; i < 3 * BL_FAILS_MAX; i++) {
@@ -433,7 +471,10 @@ static void page__goes_round(void **state)
 	}
 }
 
-/* A RECALL of somebody of whom nothing was heard: the program has answered, so a copy of the frame must not be taken. */
+/*
+ * A RECALL of somebody of whom nothing was heard: the program has answered, so a copy of the frame
+ * must not be taken.
+ */
 static void recall__of_a_stranger(void **state)
 {
 	uint8_t body[sizeof(struct bl_recall)] = { 0 };
@@ -457,8 +498,9 @@ static void recall__of_a_stranger(void **state)
 }
 
 /*
- * c has acknowledged its part of a scattering, and leaves; that is dealt with at once. Then d, which has not
- * acknowledged its part, dies: b is asked to take its part out, and nobody waits for an answer of c.
+ * c has acknowledged its part of a scattering, and leaves; that is dealt with at once. Then d,
+ * which has not acknowledged its part, dies: b is asked to take its part out, and nobody waits for
+ * an answer of c.
  */
 static void recall__not_of_who_is_gone_already(void **state)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The library as a whole: several endpoints, traffic both ways, credits and reports carried between them, with and without losses.
+ * The library as a whole: several endpoints, traffic both ways, credits and reports carried between
+ * them, with and without losses.
  *
- * What is held to: a message is delivered once, whole and unchanged, or its sender is told that it was not; all receivers see one order; a sender that
- * has something to send never waits for a timer while nothing is lost.
+ * What is held to: a message is delivered once, whole and unchanged, or its sender is told that it
+ * was not; all receivers see one order; a sender that has something to send never waits for a timer
+ * while nothing is lost.
  */
 #include "lib_fake.h"
 
@@ -39,7 +41,10 @@ static int down(void **state)
 	return 0;
 }
 
-/* the network: everything that lies on sockets into rings, then the barrier of all: nothing is in flight between two calls */
+/*
+ * the network: everything that lies on sockets into rings, then the barrier of all: nothing is in
+ * flight between two calls
+ */
 static int carry_all(struct rnd *r, uint32_t lose)
 {
 	uint64_t b;
@@ -59,8 +64,24 @@ static int carry_all(struct rnd *r, uint32_t lose)
 
 static void flow__every_size_arrives_unchanged(void **state)
 {
-	static const uint32_t sizes[] = { 0,	1,     214,   215,   1441,  1442,	 1443,	     1444,	      2864,	 2865,
-					  65535, 65536, 65537, 300000, 62722, BL_MESSAGE_MAX - 1, BL_MESSAGE_MAX, 7 };
+	static const uint32_t sizes[] = { 0,
+					  1,
+					  214,
+					  215,
+					  1441,
+					  1442,
+					  1443,
+					  1444,
+					  2864,
+					  2865,
+					  65535,
+					  65536,
+					  65537,
+					  300000,
+					  62722,
+					  BL_MESSAGE_MAX - 1,
+					  BL_MESSAGE_MAX,
+					  7 };
 	size_t i;
 
 	(void)state;
@@ -89,7 +110,10 @@ static void flow__every_size_arrives_unchanged(void **state)
 	assert_int_equal(m[1].ep->st.lost_frames, 0);
 }
 
-/* A busy sender is driven by credits alone. @len bytes in each message, @more: held back to share frames. */
+/*
+ * A busy sender is driven by credits alone. @len bytes in each message, @more: held back to share
+ * frames.
+ */
 static void stream(uint32_t len, unsigned int flags, uint32_t ring, uint32_t total)
 {
 	uint32_t sent = 0, got = 0, idle = 0;
@@ -126,8 +150,11 @@ static void stream(uint32_t len, unsigned int flags, uint32_t ring, uint32_t tot
 		bl_process(m[0].ep);
 		idle = moved ? 0 : idle + 1;
 		if (idle == 3)
-			fail_msg("%u bytes, flags %u, ring %u: standstill at %u of %u; window %u, on the way %u, staged %u", len, flags, ring, got, total,
-				 fake_peer(&m[0], &to)->tx.window, fake_peer(&m[0], &to)->tx.next_psn - fake_peer(&m[0], &to)->tx.credited,
+			fail_msg("%u bytes, flags %u, ring %u: standstill at %u of %u; window %u, "
+				 "on the way %u, staged %u",
+				 len, flags, ring, got, total, fake_peer(&m[0], &to)->tx.window,
+				 fake_peer(&m[0], &to)->tx.next_psn -
+					 fake_peer(&m[0], &to)->tx.credited,
 				 fake_peer(&m[0], &to)->tx.nframes);
 	}
 	assert_int_equal(to.ep->st.lost_frames, 0);
@@ -169,7 +196,8 @@ struct book {
 static struct book *books;
 static uint32_t nbooks;
 
-static void told(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void told(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		 enum bl_fail_reason why)
 {
 	int i;
 
@@ -181,7 +209,10 @@ static void told(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t coo
 			books[cookie].failed[i]++;
 }
 
-/* deliver at member @who; every delivery is checked against what was sent, and against the order of the one before */
+/*
+ * deliver at member @who; every delivery is checked against what was sent, and against the order of
+ * the one before
+ */
 static int take(int who, struct bl_delivery *last, struct bl_addr *last_src)
 {
 	struct bl_delivery d[16];
@@ -197,7 +228,8 @@ static int take(int who, struct bl_delivery *last, struct bl_addr *last_src)
 			assert_int_equal(w.len, d[i].len);
 			assert_int_equal(books[w.cookie].len, d[i].len);
 			assert_true(books[w.cookie].to[who]);
-			assert_memory_equal((const uint8_t *)d[i].data + sizeof(w), noise + w.cookie % 256, d[i].len - sizeof(w));
+			assert_memory_equal((const uint8_t *)d[i].data + sizeof(w),
+					    noise + w.cookie % 256, d[i].len - sizeof(w));
 			books[w.cookie].delivered[who]++;
 			books[w.cookie].ts[who] = d[i].ts;
 			assert_true(d[i].ts >= last->ts);
@@ -228,7 +260,8 @@ static void many_to_many(struct rnd *r, uint32_t scatterings, uint32_t lose)
 	while (nbooks < scatterings) {
 		int from = (int)rnd_below(r, MEMBERS), n = 0, rc;
 		struct book *bk = &books[nbooks];
-		struct word w = { nbooks, sizeof(w) + (rnd_below(r, 12) ? rnd_below(r, 400) : rnd_below(r, 60000)) };
+		struct word w = { nbooks, sizeof(w) + (rnd_below(r, 12) ? rnd_below(r, 400)
+									: rnd_below(r, 60000)) };
 		struct bl_msg v[MEMBERS];
 
 		memcpy(text[0], &w, sizeof(w));
@@ -243,7 +276,8 @@ static void many_to_many(struct rnd *r, uint32_t scatterings, uint32_t lose)
 		if (!rc) {
 			for (i = 0; i < MEMBERS; i++)
 				for (k = 0; k < (uint32_t)n; k++)
-					bk->to[i] |= !memcmp(&v[k].dst, &m[i].ep->self, sizeof(v[k].dst));
+					bk->to[i] |= !memcmp(&v[k].dst, &m[i].ep->self,
+							     sizeof(v[k].dst));
 			nbooks++;
 		} else {
 			assert_int_equal(rc, -EAGAIN);
@@ -257,7 +291,10 @@ static void many_to_many(struct rnd *r, uint32_t scatterings, uint32_t lose)
 					bl_tx_timers(m[i].ep, bl_mono() + later);
 		}
 	}
-	/* until all is quiet: credits, probes, reports. Probes and reports are not lost here, so silence is no proof of death */
+	/*
+	 * until all is quiet: credits, probes, reports. Probes and reports are not lost here, so
+	 * silence is no proof of death
+	 */
 	for (quiet = 0; quiet < 6;) {
 		int moved = 0;
 
@@ -273,7 +310,8 @@ static void many_to_many(struct rnd *r, uint32_t scatterings, uint32_t lose)
 			bl_tx_timers(m[i].ep, bl_mono() + later);
 		}
 		quiet = moved ? (quiet ? 1 : 0) : quiet + 1;
-		if (lose && moved && !m[0].ep->held && !m[1].ep->held && !m[2].ep->held && !m[3].ep->held) {
+		if (lose && moved && !m[0].ep->held && !m[1].ep->held && !m[2].ep->held &&
+		    !m[3].ep->held) {
 			/* probes alone move, for ever: stop when nothing is on the way any more */
 			bool out = false;
 
@@ -298,17 +336,23 @@ static void check_books(bool lossless)
 				continue;
 			}
 			if (books[k].delivered[i] + books[k].failed[i] != 1)
-				fail_msg("message %u (%u bytes) to %d: delivered %u times, failed %u times", k, books[k].len, i, books[k].delivered[i],
+				fail_msg("message %u (%u bytes) to %d: delivered %u times, failed "
+					 "%u times",
+					 k, books[k].len, i, books[k].delivered[i],
 					 books[k].failed[i]);
 			delivered += books[k].delivered[i];
 			failed += books[k].failed[i];
-			/* one scattering, one timestamp: with the total order within each receiver, one order for all */
+			/*
+			 * one scattering, one timestamp: with the total order within each receiver,
+			 * one order for all
+			 */
 			for (j = 0; j < i; j++)
 				if (books[k].delivered[i] && books[k].delivered[j])
 					assert_int_equal(books[k].ts[i], books[k].ts[j]);
 		}
 	}
-	print_message("%u scatterings: %u delivered, %u reported as not delivered\n", nbooks, delivered, failed);
+	print_message("%u scatterings: %u delivered, %u reported as not delivered\n", nbooks,
+		      delivered, failed);
 	if (lossless)
 		assert_int_equal(failed, 0);
 	else

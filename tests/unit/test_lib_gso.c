@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A kernel that refuses UDP GSO: nothing is lost by it, in either stream. A socket that sends without checksums (SO_NO_CHECK) is refused by every kernel; what Linux before 6.11
- * says of a device that leaves checksums to it is seen in tests/vm.
+ * A kernel that refuses UDP GSO: nothing is lost by it, in either stream. A socket that sends
+ * without checksums (SO_NO_CHECK) is refused by every kernel; what Linux before 6.11 says of a
+ * device that leaves checksums to it is seen in tests/vm.
  */
 #include "lib_fake.h"
 
@@ -31,7 +32,8 @@ static void refuse(const struct fake *f, int on)
 	assert_int_equal(setsockopt(f->ep->sock, SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)), 0);
 }
 
-static void count_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void count_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		       enum bl_fail_reason why)
 {
 	(void)ts, (void)dst, (void)cookie, (void)why;
 	++*(int *)ctx;
@@ -44,10 +46,14 @@ static int carry(struct fake *b, struct fake *a)
 	int n = 0;
 
 	for (; fake_take(b, &s); n++) {
-		uint64_t ts = s.op == BL_OP_PREP || s.op == BL_OP_DATA ? bl_ext48(bl_get48(s.h->ts), FAKE_BUS) : 0;
+		uint64_t ts = s.op == BL_OP_PREP || s.op == BL_OP_DATA
+				      ? bl_ext48(bl_get48(s.h->ts), FAKE_BUS)
+				      : 0;
 
 		assert_true(fake_put(b, &s.from, s.op, ts, s.psn, s.body, s.body_len));
-		if (s.op == BL_OP_PREP && bl_rslot_close(bl_rwin_slot(a->ep->rwin, bl_load32(s.body + 4)), bl_load32(s.body + 4)))
+		if (s.op == BL_OP_PREP &&
+		    bl_rslot_close(bl_rwin_slot(a->ep->rwin, bl_load32(s.body + 4)),
+				   bl_load32(s.body + 4)))
 			while (bl_rwin_step(&a->ep->inflight[a->ep->slot].state, a->ep->rwin))
 				;
 	}
@@ -93,7 +99,10 @@ static void best_effort__refused(void **state)
 	assert_int_equal(failed, 0);
 	assert_int_equal(a.ep->st.send_failed, 0);
 	assert_int_equal(a.ep->st.frames_sent, 10);
-	/* it is not asked for again at once: the last frame leaves by itself, and so it may claim its barrier */
+	/*
+	 * it is not asked for again at once: the last frame leaves by itself, and so it may claim
+	 * its barrier
+	 */
 	stage(&a, &b, 3, 1400);
 	assert_int_equal(bl_flush(a.ep), 0);
 	for (k = 0; k < 3; k++) {

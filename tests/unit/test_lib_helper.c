@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The helper thread (lib/helper.c, lib/shelf.c): what it does while the application does not call, and what it leaves to the
- * application's next call. test_lib_helper_tsan.c is the same under the thread sanitizer; so the test itself touches an
- * endpoint that has a helper by its socket, its ring and the calls of barline.h only.
+ * The helper thread (lib/helper.c, lib/shelf.c): what it does while the application does not call,
+ * and what it leaves to the application's next call. test_lib_helper_tsan.c is the same under the
+ * thread sanitizer; so the test itself touches an endpoint that has a helper by its socket, its
+ * ring and the calls of barline.h only.
  */
 #include "lib_rel.h"
 
@@ -46,7 +47,8 @@ static void send_one(struct fake *from, struct fake *to, uint32_t v, bool reliab
 {
 	struct bl_msg m = msg_to(to, &v, sizeof(v), v);
 
-	assert_int_equal(reliable ? bl_send_reliable(from->ep, &m, 1, 0) : bl_send(from->ep, &m, 1, 0), 0);
+	assert_int_equal(
+		reliable ? bl_send_reliable(from->ep, &m, 1, 0) : bl_send(from->ep, &m, 1, 0), 0);
 }
 
 /* all that was sent may be delivered */
@@ -60,7 +62,8 @@ static void all_may(struct fake *f)
 
 static int receive(struct fake *f, bool reliable, struct bl_delivery *d, int max)
 {
-	return reliable ? bl_recv_reliable(f->ep, d, (size_t)max, 0) : bl_recv(f->ep, d, (size_t)max, 0);
+	return reliable ? bl_recv_reliable(f->ep, d, (size_t)max, 0)
+			: bl_recv(f->ep, d, (size_t)max, 0);
 }
 
 /* what a sender hears from @b: CREDITs and WINDOWs go into its ring */
@@ -73,7 +76,10 @@ static bool room_again(bool reliable)
 	return reliable ? bl_rtx_room(a.ep) : bl_tx_room(a.ep);
 }
 
-/* Ten windows and more, to somebody who does not call: all leave, and all are delivered in order later. */
+/*
+ * Ten windows and more, to somebody who does not call: all leave, and all are delivered in order
+ * later.
+ */
 static void takes_out(bool reliable, bool helper)
 {
 	static const uint32_t N = 300;
@@ -149,13 +155,14 @@ static uint64_t unread(const struct fake *f)
 }
 
 /*
- * The helper has looked so many times more. It raises the turn of its line when it does, if something that its endpoint
- * sent waits for an ACK.
+ * The helper has looked so many times more. It raises the turn of its line when it does, if
+ * something that its endpoint sent waits for an ACK.
  */
 static void looks(const struct fake *f, uint64_t times)
 {
 	const __u64 *turn = &f->ep->inflight[f->ep->slot].turn;
-	uint64_t begun = __atomic_load_n(turn, __ATOMIC_RELAXED), end = bl_mono() + WAIT_MS * 1000000ULL;
+	uint64_t begun = __atomic_load_n(turn, __ATOMIC_RELAXED),
+		 end = bl_mono() + WAIT_MS * 1000000ULL;
 
 	while (__atomic_load_n(turn, __ATOMIC_RELAXED) - begun < times) {
 		assert_true(bl_mono() < end);
@@ -163,7 +170,10 @@ static void looks(const struct fake *f, uint64_t times)
 	}
 }
 
-/* Beyond its limit the ring is not read: as without a helper. What the application takes makes room. */
+/*
+ * Beyond its limit the ring is not read: as without a helper. What the application takes makes
+ * room.
+ */
 static void bl_helper__memory_is_bounded(void **state)
 {
 	static uint8_t body[1400];
@@ -180,7 +190,8 @@ static void bl_helper__memory_is_bounded(void **state)
 	assert_int_equal(bl_helper_start(b.ep, 256 << 10), 0);
 	/* a sender that minds no windows */
 	while (bl_mono() < end) {
-		while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body, body_one(body, 5, "x", 1) + 1000))
+		while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body,
+				body_one(body, 5, "x", 1) + 1000))
 			psn++;
 		wake(&b);
 		if (psn > 400)
@@ -190,14 +201,16 @@ static void bl_helper__memory_is_bounded(void **state)
 	assert_true(psn > 400); /* more than the ring alone holds */
 	/* never more: it stays full for ten looks */
 	looks(&b, 10);
-	while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body, body_one(body, 5, "x", 1) + 1000))
+	while (fake_put(&b, &from, BL_OP_DATA, ts + psn, psn, body,
+			body_one(body, 5, "x", 1) + 1000))
 		psn++;
 	wake(&b);
 	looks(&b, 10);
 	assert_true(unread(&b) > FAKE_RING / 2);
 	bl_helper_stop(b.ep);
 	assert_true(b.ep->shelf_bytes < (256 << 10) + 2 * FAKE_RING);
-	assert_true(b.ep->shelf_bytes + b.ep->rq.frames * BL_SHELF_FRAME < (256 << 10) + 2 * FAKE_RING);
+	assert_true(b.ep->shelf_bytes + b.ep->rq.frames * BL_SHELF_FRAME <
+		    (256 << 10) + 2 * FAKE_RING);
 	while ((n = bl_recv(b.ep, d, 16, 0)) > 0)
 		got += (uint32_t)n;
 	assert_int_equal(got, psn);
@@ -238,15 +251,17 @@ static void on_proc_fail(void *ctx, const struct bl_addr *who, uint64_t ts)
 	bl_process(b.ep);
 }
 
-static void on_send_failed(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void on_send_failed(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+			   enum bl_fail_reason why)
 {
 	on_fail(ctx, ts, dst, cookie, why);
 	called_in = pthread_self();
 }
 
 /*
- * C has failed, with a scattering of B's open that A has stored. The helper asks A to take it out, gets the answer, and nothing of it
- * holds the commit barrier any more; B's application hears of it in its own thread, before anything that came after.
+ * C has failed, with a scattering of B's open that A has stored. The helper asks A to take it out,
+ * gets the answer, and nothing of it holds the commit barrier any more; B's application hears of it
+ * in its own thread, before anything that came after.
  */
 static void bl_helper__takes_back(void **state)
 {
@@ -274,12 +289,15 @@ static void bl_helper__takes_back(void **state)
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
 	fail_peer(&b, 1, &c, ts - 1);
 	/* A's program answers; A goes on sending to B */
-	while (bl_mono() < end && (bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state, __ATOMIC_ACQUIRE)) || !recalled)) {
+	while (bl_mono() < end && (bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state,
+								__ATOMIC_ACQUIRE)) ||
+				   !recalled)) {
 		while (fake_take(&a, &s)) {
 			if (s.op != BL_OP_RECALL)
 				continue;
 			recalled = true;
-			assert_true(fake_put(&b, &a.ep->self, BL_OP_RECALLED, 0, s.psn, s.body, s.body_len));
+			assert_true(fake_put(&b, &a.ep->self, BL_OP_RECALLED, 0, s.psn, s.body,
+					     s.body_len));
 			wake(&b);
 		}
 		while (fake_take(&c, &s))
@@ -287,7 +305,9 @@ static void bl_helper__takes_back(void **state)
 		usleep(500);
 	}
 	assert_true(recalled);
-	assert_int_equal(bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state, __ATOMIC_ACQUIRE)), 0);
+	assert_int_equal(
+		bl_rwin_used(__atomic_load_n(&b.ep->inflight[b.ep->slot].state, __ATOMIC_ACQUIRE)),
+		0);
 	/* what A sends now is beyond T, and is taken out: its window opens again and again */
 	for (i = 0; i < 200; i++) {
 		send_one(&a, &b, 100 + (uint32_t)i, true);
@@ -347,7 +367,9 @@ static void bl_helper__wakes_event_loops(void **state)
 	bl_helper_stop(b.ep);
 }
 
-/* Who leaves says what of that which his helper took out he has not delivered, message by message. */
+/*
+ * Who leaves says what of that which his helper took out he has not delivered, message by message.
+ */
 static void bl_helper__leaves(void **state)
 {
 	uint64_t end = bl_mono() + WAIT_MS * 1000000ULL, credits = a.ep->st.credits_received;
@@ -408,7 +430,10 @@ static void bl_helper__start_and_stop(void **state)
 		bl_helper_stop(b.ep);
 	}
 	assert_int_equal(bl_helper_start(b.ep, 0), 0);
-	/* cancelled in its sleep: the endpoint is another thread's then, and the helper stands in again */
+	/*
+	 * cancelled in its sleep: the endpoint is another thread's then, and the helper stands in
+	 * again
+	 */
 	assert_int_equal(pthread_create(&t, NULL, sleeps, b.ep), 0);
 	usleep(50000);
 	assert_int_equal(pthread_cancel(t), 0);
@@ -532,7 +557,10 @@ static void bl_helper__data_stays_valid(void **state)
 	bl_helper_stop(b.ep);
 }
 
-/* The application of test_lib_helper's b: calls of all kinds, with pauses that let the helper in, in the middle of everything. */
+/*
+ * The application of test_lib_helper's b: calls of all kinds, with pauses that let the helper in,
+ * in the middle of everything.
+ */
 struct app {
 	uint32_t got[2], want;
 	uint64_t end;
@@ -566,7 +594,8 @@ static void *lives(void *arg)
 			assert_true(bl_process(b.ep) >= 0);
 			break;
 		case 1:
-			assert_true(bl_wait(b.ep, BL_WAIT_RECV | BL_WAIT_RECV_RELIABLE, (int)rnd_below(&r, 4)) >= 0);
+			assert_true(bl_wait(b.ep, BL_WAIT_RECV | BL_WAIT_RECV_RELIABLE,
+					    (int)rnd_below(&r, 4)) >= 0);
 			break;
 		case 2:
 			usleep(rnd_below(&r, 60000));
@@ -576,7 +605,8 @@ static void *lives(void *arg)
 			assert_int_equal(bl_get_stats(b.ep, &st), 0);
 			break;
 		default:
-			n = reliable ? bl_recv_reliable(b.ep, d, (size_t)max, 0) : bl_recv(b.ep, d, (size_t)max, 0);
+			n = reliable ? bl_recv_reliable(b.ep, d, (size_t)max, 0)
+				     : bl_recv(b.ep, d, (size_t)max, 0);
 			assert_true(n >= 0);
 			took(w, d, n, reliable);
 		}

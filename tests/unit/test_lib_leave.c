@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Ends: what an endpoint that ends in order says to those who have sent to it (bl_exit()), so that nothing that it delivered is reported as anything else; and how long bl_init() waits for a daemon
+ * Ends: what an endpoint that ends in order says to those who have sent to it (bl_exit()), so that
+ * nothing that it delivered is reported as anything else; and how long bl_init() waits for a daemon
  * that does not answer.
  */
 #include "lib_fake.h"
@@ -32,7 +33,9 @@ static int a_down(void **state)
 
 static void send_text(const char *text, uint64_t cookie, unsigned int flags)
 {
-	const struct bl_msg m = { .dst = b_addr, .data = text, .len = (uint32_t)strlen(text), .cookie = cookie };
+	const struct bl_msg m = {
+		.dst = b_addr, .data = text, .len = (uint32_t)strlen(text), .cookie = cookie
+	};
 
 	assert_int_equal(bl_send(a.ep, &m, 1, flags), 0);
 }
@@ -54,7 +57,9 @@ static void give_up(void)
 	}
 }
 
-/* recv -c 1: the only message, delivered; the credit for it would not have been worth a frame yet */
+/*
+ * recv -c 1: the only message, delivered; the credit for it would not have been worth a frame yet
+ */
 static void bl_exit__what_was_delivered_is_no_failure(void **state)
 {
 	struct bl_delivery d;
@@ -76,7 +81,10 @@ static void bl_exit__what_was_delivered_is_no_failure(void **state)
 	assert_int_equal(a.ep->st.probes_sent, 0);
 }
 
-/* What came and was not delivered is said to be so, message by message: in the queue, in the ring, and in the middle of a frame. */
+/*
+ * What came and was not delivered is said to be so, message by message: in the queue, in the ring,
+ * and in the middle of a frame.
+ */
 static void bl_exit__what_was_not_delivered_is(void **state)
 {
 	struct bl_delivery d[2];
@@ -105,7 +113,10 @@ static void bl_exit__what_was_not_delivered_is(void **state)
 	}
 }
 
-/* What it never saw is not known: it may have come when nobody was there, or have been delivered, and the answer was lost. */
+/*
+ * What it never saw is not known: it may have come when nobody was there, or have been delivered,
+ * and the answer was lost.
+ */
 static void bl_exit__what_it_never_saw_is_unknown(void **state)
 {
 	struct bl_delivery d;
@@ -131,7 +142,8 @@ static void bl_exit__what_it_never_saw_is_unknown(void **state)
 /* A daemon that is stopped: it listens, and says nothing; or its queue of connections is full. */
 static void bl_init__a_daemon_that_does_not_answer(void **state)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "/tmp/barline-test-silent.sock" };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX,
+				   .sun_path = "/tmp/barline-test-silent.sock" };
 	struct bl_options opt = { .socket_path = sun.sun_path };
 	struct bl_endpoint *ep;
 	int s = socket(AF_UNIX, SOCK_SEQPACKET, 0), more[8], i;
@@ -161,9 +173,12 @@ static void bl_init__a_daemon_that_does_not_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bl_exit__what_was_delivered_is_no_failure, pair_up, a_down),
-		cmocka_unit_test_setup_teardown(bl_exit__what_was_not_delivered_is, pair_up, a_down),
-		cmocka_unit_test_setup_teardown(bl_exit__what_it_never_saw_is_unknown, pair_up, a_down),
+		cmocka_unit_test_setup_teardown(bl_exit__what_was_delivered_is_no_failure, pair_up,
+						a_down),
+		cmocka_unit_test_setup_teardown(bl_exit__what_was_not_delivered_is, pair_up,
+						a_down),
+		cmocka_unit_test_setup_teardown(bl_exit__what_it_never_saw_is_unknown, pair_up,
+						a_down),
 		cmocka_unit_test(bl_init__a_daemon_that_does_not_answer),
 	};
 

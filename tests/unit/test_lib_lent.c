@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How long the data of a delivery is valid: until the next call of the same function, bl_recv() or bl_recv_reliable(), whatever else is called meanwhile.
+ * How long the data of a delivery is valid: until the next call of the same function, bl_recv() or
+ * bl_recv_reliable(), whatever else is called meanwhile.
  *
- * A buffer that is reused at once would be overwritten by the frame that comes next, so every case lets a frame of the same size come.
+ * A buffer that is reused at once would be overwritten by the frame that comes next, so every case
+ * lets a frame of the same size come.
  */
 #include "lib_rel.h"
 
@@ -132,7 +134,8 @@ static void large__not_ended_by_the_other_stream(void **state)
 	assert_int_equal(bl_recv(b.ep, &d, 1, 0), 1);
 	assert_int_equal(bl_process(b.ep), 0);
 	assert_int_equal(e.len, sizeof(big));
-	for (i = 0; i < (int)sizeof(big); i++) /* not memcmp() by cmocka, which no sanitizer looks into */
+	for (i = 0; i < (int)sizeof(big);
+	     i++) /* not memcmp() by cmocka, which no sanitizer looks into */
 		assert_int_equal(((const uint8_t *)e.data)[i], big[i]);
 }
 
@@ -160,10 +163,13 @@ static void bl_recv__buffers_come_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bl_recv__not_ended_by_the_reliable_stream, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(bl_recv_reliable__not_ended_by_best_effort, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(bl_recv__not_ended_by_the_reliable_stream, pair_up,
+						pair_down),
+		cmocka_unit_test_setup_teardown(bl_recv_reliable__not_ended_by_best_effort, pair_up,
+						pair_down),
 		cmocka_unit_test_setup_teardown(bl_process__ends_nothing, pair_up, pair_down),
-		cmocka_unit_test_setup_teardown(large__not_ended_by_the_other_stream, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(large__not_ended_by_the_other_stream, pair_up,
+						pair_down),
 		cmocka_unit_test_setup_teardown(bl_recv__buffers_come_back, pair_up, pair_down),
 	};
 

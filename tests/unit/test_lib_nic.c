@@ -76,7 +76,8 @@ static void scatter(struct fake *f, unsigned int n, unsigned int first)
 	for (i = 0; i < n; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "127.0.%u.%u:9", 100 + (first + i) / 200, 1 + (first + i) % 200);
+		snprintf(name, sizeof(name), "127.0.%u.%u:9", 100 + (first + i) / 200,
+			 1 + (first + i) % 200);
 		m[i] = (struct bl_msg){ .data = "x", .len = 1 };
 		assert_int_equal(bl_addr_parse(&m[i].dst, name), 0);
 	}
@@ -92,8 +93,10 @@ static void expect_held(struct fake *f, uint64_t frames)
 {
 	assert_true(f->ep->held);
 	assert_int_equal(sent(f), frames);
-	assert_int_equal(f->ep->inflight[f->ep->slot].ts, BL_TIME_NONE); /* what waits holds no barrier back */
-	assert_int_equal(f->ep->wake->ep[f->ep->slot].nic_offered, f->ep->wake->ep[f->ep->slot].nic_queued);
+	/* what waits holds no barrier back */
+	assert_int_equal(f->ep->inflight[f->ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(f->ep->wake->ep[f->ep->slot].nic_offered,
+			 f->ep->wake->ep[f->ep->slot].nic_queued);
 }
 
 /* Nobody wakes who waits: it looks again by itself. */
@@ -171,13 +174,14 @@ static void bl_nic_full__alone(void **state)
 	scatter(&x, 1, 300);
 	assert_int_equal(outq_asked, 1);
 	assert_int_equal(sent(&x), 225);
-	assert_memory_equal(&was.ep[3].nic_offered, &x.ep->wake->ep[3].nic_offered, 4 * sizeof(uint64_t));
+	assert_memory_equal(&was.ep[3].nic_offered, &x.ep->wake->ep[3].nic_offered,
+			    4 * sizeof(uint64_t));
 	/* another one comes: what is not credited may be in the ring */
 	x.page->eps_active = 2;
 	scatter(&x, 1, 301);
 	expect_held(&x, 225);
 	assert_int_equal(x.ep->wake->ep[3].nic_queued, 225 + 1); /* and the PROBE */
-	expect_leaves(&x, 226); /* that has left */
+	expect_leaves(&x, 226);                                  /* that has left */
 	assert_int_equal(x.ep->st.probes_sent, 1);
 }
 
@@ -276,7 +280,8 @@ static void push_big__parts_find_no_room(void **state)
 	in_ring[y.ep->sock] = 11;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
 	fake_silent(&c);
-	assert_true(y.ep->timers_ns < bl_mono() + BL_RTO_NS / 2); /* it is not a window that it waits for */
+	/* it is not a window that it waits for */
+	assert_true(y.ep->timers_ns < bl_mono() + BL_RTO_NS / 2);
 	in_ring[y.ep->sock] = 0;
 	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
 	for (n = 0; fake_take(&c, &s) && s.op == BL_OP_FRAG; n++)
@@ -292,7 +297,8 @@ static void bl_nic_witness__only_of_what_was_there_before(void **state)
 	scatter(&y, 10, 0);
 	in_ring[y.ep->sock] = 10;
 	scatter(&x, 100, 200);
-	assert_int_equal(bl_nic_room(y.ep, 10, BL_NIC_SHARED), 10); /* it knows of x's now, and sends nothing */
+	/* it knows of x's now, and sends nothing */
+	assert_int_equal(bl_nic_room(y.ep, 10, BL_NIC_SHARED), 10);
 	bl_nic_witness(y.ep);
 	in_ring[y.ep->sock] = 0;
 	scatter(&y, 61, 0);
@@ -309,7 +315,8 @@ static void bl_rx_credits__find_no_room(void **state)
 	(void)state;
 	scatter(&x, BL_NIC_SHARED, 0);
 	for (i = 0; i < 40; i++) {
-		struct bl_addr from = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 }, .port = (uint16_t)(20000 + i) };
+		struct bl_addr from = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 },
+					.port = (uint16_t)(20000 + i) };
 		uint8_t body[16];
 
 		fake_put(&y, &from, BL_OP_DATA, FAKE_BUS, 0, body, body_one(body, 7, "x", 1));
@@ -346,7 +353,8 @@ static void bl_nic_window__of_all_endpoints(void **state)
 	assert_int_equal(y.ep->wake->ep[5].senders, 1);
 	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 13);
 	x.ep->wake->ep[3].senders = 1000;
-	assert_int_equal(bl_nic_window(y.ep, w), BL_WINDOW_FIRST); /* never less: a window of 0 would be for ever */
+	/* never less: a window of 0 would be for ever */
+	assert_int_equal(bl_nic_window(y.ep, w), BL_WINDOW_FIRST);
 	y.ep->ring_bytes *= 2; /* it was asked for: the network holds more */
 	assert_int_equal(bl_nic_window(y.ep, w), w);
 	y.ep->ring_bytes /= 2;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Large messages, whole or not at all, against senders that keep no rule: parts that come twice, overlap, or are of another message than they say. What was never received must never be delivered, so
- * the heap is filled beforehand with bytes that no message here has.
+ * Large messages, whole or not at all, against senders that keep no rule: parts that come twice,
+ * overlap, or are of another message than they say. What was never received must never be
+ * delivered, so the heap is filled beforehand with bytes that no message here has.
  */
 #include "lib_rel.h"
 
@@ -43,14 +44,16 @@ static void head(uint8_t *body, uint32_t count)
 }
 
 /* bytes @offset to @offset + @len - 1 of message @id; each byte of it has the value of @value */
-static void part_of(uint64_t ts, uint32_t id, uint32_t offset, uint32_t len, uint32_t total, uint8_t value)
+static void part_of(uint64_t ts, uint32_t id, uint32_t offset, uint32_t len, uint32_t total,
+		    uint8_t value)
 {
 	uint8_t body[2000];
 
 	head(body, 0);
 	bl_frag_put(body + BL_ACK_BODY, id, offset, total);
 	memset(body + BL_ACK_BODY + sizeof(struct bl_frag), value, len);
-	assert_true(fake_put(&b, &a.ep->self, BL_OP_PREP, ts, next_psn++, body, BL_ACK_BODY + (uint32_t)sizeof(struct bl_frag) + len));
+	assert_true(fake_put(&b, &a.ep->self, BL_OP_PREP, ts, next_psn++, body,
+			     BL_ACK_BODY + (uint32_t)sizeof(struct bl_frag) + len));
 }
 
 static void reference(uint64_t ts, uint32_t id, uint32_t total)
@@ -75,9 +78,13 @@ static const struct {
 	{ "in any order", { { 700, 300, TOTAL }, { 0, 1, TOTAL }, { 1, 699, TOTAL } }, true },
 	{ "one part", { { 0, TOTAL, TOTAL } }, true },
 	{ "the same part twice", { { 0, 500, TOTAL }, { 0, 500, TOTAL } }, false },
-	{ "twice, and the rest after it", { { 0, 500, TOTAL }, { 0, 500, TOTAL }, { 500, 500, TOTAL } }, false },
+	{ "twice, and the rest after it",
+	  { { 0, 500, TOTAL }, { 0, 500, TOTAL }, { 500, 500, TOTAL } },
+	  false },
 	{ "overlap by one byte", { { 0, 501, TOTAL }, { 500, 500, TOTAL } }, false },
-	{ "an overlap that makes up for a hole", { { 0, 400, TOTAL }, { 300, 200, TOTAL }, { 600, 400, TOTAL } }, false },
+	{ "an overlap that makes up for a hole",
+	  { { 0, 400, TOTAL }, { 300, 200, TOTAL }, { 600, 400, TOTAL } },
+	  false },
 	{ "a hole in the middle", { { 0, 499, TOTAL }, { 500, 500, TOTAL } }, false },
 	{ "no first byte", { { 1, 999, TOTAL } }, false },
 	{ "no last byte", { { 0, 999, TOTAL } }, false },
@@ -100,7 +107,8 @@ static void on_part__whole_or_not_at_all(void **state)
 
 		print_message("  %s\n", table[i].what);
 		for (k = 0; k < ARRAY_SIZE(table[i].part) && table[i].part[k].len; k++)
-			part_of(ts, (uint32_t)i, table[i].part[k].offset, table[i].part[k].len, table[i].part[k].total, 'm');
+			part_of(ts, (uint32_t)i, table[i].part[k].offset, table[i].part[k].len,
+				table[i].part[k].total, 'm');
 		reference(ts, (uint32_t)i, TOTAL);
 		commit(&b, ts + 1);
 		assert_int_equal(bl_recv_reliable(b.ep, d, 2, 0), table[i].whole);
@@ -145,7 +153,10 @@ static void take_big__once(void **state)
 	assert_int_equal(b.ep->st.malformed, 1);
 }
 
-/* Who begins messages and never refers to them takes no more memory than a limit, and is not in its own way for ever. */
+/*
+ * Who begins messages and never refers to them takes no more memory than a limit, and is not in its
+ * own way for ever.
+ */
 static void on_part__bounded(void **state)
 {
 	struct bl_peer *p = fake_peer(&b, &a);
@@ -159,7 +170,8 @@ static void on_part__bounded(void **state)
 		part_of(ts, i, 0, 1, i % 2 ? BL_MSG_MAX : 2, 'm');
 		bl_process(b.ep);
 		most = p->rrx.big_bytes > most ? p->rrx.big_bytes : most;
-		next_psn = p->rrx.seq.done + (next_psn - p->rrx.seq.done) % 100; /* as one who heeds the window */
+		/* as one who heeds the window */
+		next_psn = p->rrx.seq.done + (next_psn - p->rrx.seq.done) % 100;
 	}
 	for (g = p->rrx.big; g; g = g->next)
 		n++;
@@ -172,7 +184,10 @@ static void on_part__bounded(void **state)
 	assert_int_equal(bl_recv_reliable(b.ep, d, 2, 0), 0);
 }
 
-/* The best-effort stream takes parts in order only: the same table, each part that is out of order makes the message incomplete. */
+/*
+ * The best-effort stream takes parts in order only: the same table, each part that is out of order
+ * makes the message incomplete.
+ */
 static void on_frag__whole_or_not_at_all(void **state)
 {
 	uint32_t psn = fake_peer(&a, &b)->tx.next_psn, n;
@@ -195,7 +210,8 @@ static void on_frag__whole_or_not_at_all(void **state)
 			bl_store16(body + 2, 0);
 			bl_frag_put(body + 4, (uint32_t)i, p->offset, p->total);
 			memset(body + 16, 'm', p->len);
-			assert_true(fake_put(&b, &a.ep->self, BL_OP_FRAG, 0, psn++, body, 16 + p->len));
+			assert_true(
+				fake_put(&b, &a.ep->self, BL_OP_FRAG, 0, psn++, body, 16 + p->len));
 		}
 		bl_store16(body + 2, 1);
 		bl_ref_put(body + 4, (uint32_t)i, TOTAL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* lib/patience_core.h, and lib/tx.c with it: who is slow, or loses frames, is not called unreachable; who is silent is. */
+/*
+ * lib/patience_core.h, and lib/tx.c with it: who is slow, or loses frames, is not called
+ * unreachable; who is silent is.
+ */
 #include "lib_fake.h"
 
 #define MS 1000000ULL
@@ -76,7 +79,10 @@ static void bl_tx_timers__slow_is_not_unreachable(void **state)
 	t->patience.since_ns -= 3000 * MS;
 	fake_credit(&a, &b, 1, 64);
 	bl_process(a.ep);
-	/* more probes than 2.3 s have room for, and the answer is late by 10 s: it is asked on and on */
+	/*
+	 * more probes than 2.3 s have room for, and the answer is late by 10 s: it is asked on and
+	 * on
+	 */
 	m = msg_to(&b, "y", 1, 2);
 	assert_int_equal(bl_send(a.ep, &m, 1, 0), 0);
 	t->patience.since_ns -= 10000 * MS;
@@ -94,7 +100,10 @@ static void bl_tx_timers__slow_is_not_unreachable(void **state)
 	free(fs);
 }
 
-/* Seven of ten frames are lost on either way, credits and probes too: what one waits for is asked for until it comes. */
+/*
+ * Seven of ten frames are lost on either way, credits and probes too: what one waits for is asked
+ * for until it comes.
+ */
 static void bl_tx_timers__lost_credits(void **state)
 {
 	static const char data[1200];
@@ -108,7 +117,9 @@ static void bl_tx_timers__lost_credits(void **state)
 	fake_make(&a, "127.0.0.1", FAKE_RING);
 	fake_make(&b, "127.0.0.2", FAKE_RING);
 	fake_peer(&a, &b)->tx.patience.slow_ns = 5000 * MS;
-	for (step = 0; step < 4000 && (sent < 200 || !a.ep->st.credits_received || !bl_tx_room(a.ep)); step++) {
+	for (step = 0;
+	     step < 4000 && (sent < 200 || !a.ep->st.credits_received || !bl_tx_room(a.ep));
+	     step++) {
 		struct seen s;
 
 		while (sent < 200) {
@@ -120,7 +131,8 @@ static void bl_tx_timers__lost_credits(void **state)
 		}
 		while (fake_take(&b, &s))
 			if (rnd_below(&r, 10) < 3)
-				fake_put(&b, &s.from, s.op, s.op == BL_OP_DATA ? s.ts : 0, s.psn, s.body, s.body_len);
+				fake_put(&b, &s.from, s.op, s.op == BL_OP_DATA ? s.ts : 0, s.psn,
+					 s.body, s.body_len);
 		fake_barrier_now(&b);
 		while ((i = bl_recv(b.ep, d, 64, 0)) > 0)
 			got += (uint64_t)i;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rstage.c, lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
+ * lib/rstage.c, lib/rtx.c and lib/rrx.c without a kernel program: the test carries frames from
+ * socket to ring, closes slots as the host's program does, and moves the commit barrier by hand.
  */
 #include "lib_rel.h"
 
@@ -60,7 +61,10 @@ static void bl_rtx_timers__sends_again_until_acknowledged(void **state)
 	drop(&b);
 }
 
-/* What does not pass for long is handed to the daemon, each frame once in a while; who hears by way of the controller answers that way. */
+/*
+ * What does not pass for long is handed to the daemon, each frame once in a while; who hears by way
+ * of the controller answers that way.
+ */
 static void bl_rtx_timers__asks_the_daemon(void **state)
 {
 	struct bl_forward_msg f;
@@ -110,7 +114,10 @@ static void bl_rtx_timers__asks_the_daemon(void **state)
 	drop(&b);
 }
 
-/* When a window is opened, the barriers of others may be as far ahead as anybody may believe: nothing is sent below that, to nobody; nor is a window that is open already waited for again. */
+/*
+ * When a window is opened, the barriers of others may be as far ahead as anybody may believe:
+ * nothing is sent below that, to nobody; nor is a window that is open already waited for again.
+ */
 static void bl_send_reliable__not_below_what_may_have_passed(void **state)
 {
 	const uint64_t bound = 1000000000000ULL; /* longer than any pause of the test */
@@ -126,7 +133,8 @@ static void bl_send_reliable__not_below_what_may_have_passed(void **state)
 	before = fake_now();
 	introduce(&a, &b, 7);
 	ts = a.ep->last_ts;
-	assert_true(ts >= before + 2 * bound + a.ep->beacon_us * 1500ULL && ts <= fake_now() + 2 * bound + a.ep->beacon_us * 1500ULL);
+	assert_true(ts >= before + 2 * bound + a.ep->beacon_us * 1500ULL &&
+		    ts <= fake_now() + 2 * bound + a.ep->beacon_us * 1500ULL);
 	m = msg_to(&b, &n, sizeof(n), 0);
 	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
 	assert_int_equal(a.ep->last_ts, ts + 1);
@@ -223,7 +231,10 @@ static void bl_send_reliable__large(void **state)
 	drop(&b);
 }
 
-/* What may wait together is what the other receiver's window has room for; one's own messages need none. */
+/*
+ * What may wait together is what the other receiver's window has room for; one's own messages need
+ * none.
+ */
 static void bl_send_reliable__to_oneself_too(void **state)
 {
 	static const uint8_t data[1000]; /* one in a frame */
@@ -299,7 +310,10 @@ static void on_proc(void *ctx, const struct bl_addr *who, uint64_t ts)
 	times++;
 }
 
-/* c does not acknowledge and is announced as failed: b takes its frame out, and a hears that both messages failed. */
+/*
+ * c does not acknowledge and is announced as failed: b takes its frame out, and a hears that both
+ * messages failed.
+ */
 static void recall__example_of_the_header(void **state)
 {
 	static struct failures fs;
@@ -331,9 +345,14 @@ static void recall__example_of_the_header(void **state)
 	assert_int_equal(times, 0);
 	assert_int_equal(pages[0].done[a.ep->slot], 0);
 	/* its late ACK closes nothing any more */
-	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))), bl_rwin_head(word(&a))), 0);
+	assert_int_equal(bl_rslot_close(bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a))),
+					bl_rwin_head(word(&a))),
+			 0);
 	assert_int_equal(bl_rwin_used(word(&a)) > 0, 1);
-	/* nor is anything more sent to it, from now on, though it may answer still: nobody would take that back */
+	/*
+	 * nor is anything more sent to it, from now on, though it may answer still: nobody would
+	 * take that back
+	 */
 	m[1].cookie = 99;
 	assert_int_equal(bl_send_reliable(a.ep, &m[1], 1, 0), 0);
 	bl_process(a.ep);
@@ -367,7 +386,10 @@ static void recall__example_of_the_header(void **state)
 	drop(&c);
 }
 
-/* b never saw the frame that it takes out: a copy that comes later, and that its program stores, is not delivered. */
+/*
+ * b never saw the frame that it takes out: a copy that comes later, and that its program stores, is
+ * not delivered.
+ */
 static void recall__before_the_frame_comes(void **state)
 {
 	static struct failures fs;
@@ -408,7 +430,10 @@ static void recall__before_the_frame_comes(void **state)
 	drop(&c);
 }
 
-/* a failed at T: what it sent below is delivered, the rest is not, and later frames of that life are not taken. */
+/*
+ * a failed at T: what it sent below is delivered, the rest is not, and later frames of that life
+ * are not taken.
+ */
 static void discard__from_the_failure_timestamp_on(void **state)
 {
 	struct fake a, b;

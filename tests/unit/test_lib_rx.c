@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rx.c: from the ring to the application: order, the barrier, sequence numbers, credits and NAKs, large messages, and the endpoint's own ones.
+ * lib/rx.c: from the ring to the application: order, the barrier, sequence numbers, credits and
+ * NAKs, large messages, and the endpoint's own ones.
  *
- * Records are put into the ring by hand, as the XDP program would; what the endpoint answers is read from the sockets of the peers. b receives; a and c send, by hand.
+ * Records are put into the ring by hand, as the XDP program would; what the endpoint answers is
+ * read from the sockets of the peers. b receives; a and c send, by hand.
  */
 #define FAKE_THREE
 #include "lib_fake.h"
@@ -15,10 +17,12 @@ static void put_text(const struct fake *from, uint64_t ts, uint32_t psn, const c
 {
 	uint8_t body[256];
 
-	assert_true(fake_put(&b, &from->ep->self, BL_OP_DATA, ts, psn, body, body_one(body, INC, text, (uint32_t)strlen(text))));
+	assert_true(fake_put(&b, &from->ep->self, BL_OP_DATA, ts, psn, body,
+			     body_one(body, INC, text, (uint32_t)strlen(text))));
 }
 
-static void put_frag(const struct fake *from, uint32_t psn, uint32_t id, uint32_t offset, uint32_t total, const uint8_t *data, uint32_t n)
+static void put_frag(const struct fake *from, uint32_t psn, uint32_t id, uint32_t offset,
+		     uint32_t total, const uint8_t *data, uint32_t n)
 {
 	uint8_t body[1500] = { 0 };
 
@@ -56,7 +60,8 @@ static const char *delivered(void)
 	text[0] = 0;
 	while ((n = bl_recv(b.ep, d, 8, 0)) > 0)
 		for (i = 0; i < n; i++)
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%.*s ", (int)d[i].len, (const char *)d[i].data);
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%.*s ", (int)d[i].len,
+					       (const char *)d[i].data);
 	assert_int_equal(n, 0);
 	if (at)
 		text[at - 1] = 0;
@@ -104,7 +109,9 @@ static int64_t credit(struct fake *to, uint32_t *window)
 
 static void bl_recv__total_order_below_the_barrier(void **state)
 {
-	const struct fake *lo = memcmp(&a.ep->self, &c.ep->self, sizeof(struct bl_addr)) < 0 ? &a : &c, *hi = lo == &a ? &c : &a;
+	const struct fake *lo = memcmp(&a.ep->self, &c.ep->self, sizeof(struct bl_addr)) < 0 ? &a
+											     : &c,
+			  *hi = lo == &a ? &c : &a;
 
 	(void)state;
 	put_text(hi, T0 + 20, 0, "B");
@@ -187,7 +194,9 @@ static void bl_rx_drain__a_busy_record_hides_the_barrier(void **state)
 	fake_barrier(&b, T0 + 10);
 	assert_string_equal(delivered(), "");
 	assert_int_equal(b.ep->rq.frames, 1); /* what is before it was taken */
-	*rec = (struct bl_rec){ .ts = T0 + 0, .psn = 0, .sport = c.ep->self.port, .opcode = BL_OP_DATA, .len = n };
+	*rec = (struct bl_rec){
+		.ts = T0 + 0, .psn = 0, .sport = c.ep->self.port, .opcode = BL_OP_DATA, .len = n
+	};
 	memcpy(rec->saddr, c.ep->self.ip, 16);
 	memcpy(rec + 1, body, n);
 	__atomic_store_n(hdr, BL_REC_SMALL, __ATOMIC_RELEASE);
@@ -219,7 +228,8 @@ static void bl_rx_drain__the_ring_goes_round(void **state)
 		uint32_t n = (uint32_t)(k * 31 % 1400);
 
 		memset(body, (int)k, sizeof(body));
-		assert_true(fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + k, (uint32_t)k, body, body_one(body, INC, body + 6, n)));
+		assert_true(fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + k, (uint32_t)k, body,
+				     body_one(body, INC, body + 6, n)));
 		fake_barrier(&b, T0 + k + 1);
 		assert_int_equal(bl_recv(b.ep, &d, 1, 0), 1);
 		assert_int_equal(d.ts, T0 + k);
@@ -262,7 +272,12 @@ static void number__where_a_stream_begins(void **state)
 {
 	static const struct {
 		uint32_t psn, lost;
-	} t[] = { { 0, 0 }, { 1, 1 }, { BL_WINDOW_FIRST - 1, BL_WINDOW_FIRST - 1 }, { BL_WINDOW_FIRST, 0 }, { 1000, 0 }, { 0xffffffff, 0 } };
+	} t[] = { { 0, 0 },
+		  { 1, 1 },
+		  { BL_WINDOW_FIRST - 1, BL_WINDOW_FIRST - 1 },
+		  { BL_WINDOW_FIRST, 0 },
+		  { 1000, 0 },
+		  { 0xffffffff, 0 } };
 	size_t i;
 
 	(void)state;
@@ -303,11 +318,14 @@ static void on_record__malformed(void **state)
 
 	(void)state;
 	put_text(&a, T0 + 1, 0, "A");
-	fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + 2, 1, cut, sizeof(cut)); /* its number is used up, and the next is no gap */
+	/* its number is used up, and the next is no gap */
+	fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + 2, 1, cut, sizeof(cut));
 	put_text(&a, T0 + 3, 2, "C");
-	fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + 3, 3, cut, 3);	    /* no incarnation: nothing to go by */
+	/* no incarnation: nothing to go by */
+	fake_put(&b, &a.ep->self, BL_OP_DATA, T0 + 3, 3, cut, 3);
 	fake_put(&b, &a.ep->self, 9, 0, 4, cut, sizeof(cut));
-	fake_put(&b, &b.ep->self, BL_OP_DATA, T0 + 4, 0, cut, sizeof(cut)); /* our own address, from outside */
+	/* our own address, from outside */
+	fake_put(&b, &b.ep->self, BL_OP_DATA, T0 + 4, 0, cut, sizeof(cut));
 	fake_put(&b, &a.ep->self, BL_OP_FRAG, 0, 3, cut, sizeof(cut));
 	fake_put(&b, &a.ep->self, BL_OP_CREDIT, 0, 0, cut, sizeof(cut));
 	fake_put(&b, &a.ep->self, BL_OP_NAK, 0, 0, cut, sizeof(cut));
@@ -341,7 +359,8 @@ static void bl_rx_credits__when(void **state)
 	assert_int_equal(credit(&a, NULL), (w + 3) / 4);
 	fake_barrier(&b, T0 + 1000);
 	delivered();
-	assert_in_range(credit(&a, NULL), w - (w + 3) / 4 + 1, w); /* less than a quarter is kept back */
+	/* less than a quarter is kept back */
+	assert_in_range(credit(&a, NULL), w - (w + 3) / 4 + 1, w);
 }
 
 static void bl_rx_credits__windows_shrink_with_senders(void **state)
@@ -350,7 +369,8 @@ static void bl_rx_credits__windows_shrink_with_senders(void **state)
 
 	(void)state;
 	for (i = 0; i < 200; i++) {
-		struct bl_addr from = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 }, .port = (uint16_t)(20000 + i) };
+		struct bl_addr from = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 },
+					.port = (uint16_t)(20000 + i) };
 		uint8_t body[16];
 
 		fake_put(&b, &from, BL_OP_DATA, T0, 0, body, body_one(body, INC, "x", 1));
@@ -363,7 +383,10 @@ static void bl_rx_credits__windows_shrink_with_senders(void **state)
 	assert_int_equal(b.ep->nsenders, 201);
 }
 
-/* What all senders together may have on their way fits the ring of the NIC, here and at each of them. A larger ring of the endpoint is asked for where the network holds more. */
+/*
+ * What all senders together may have on their way fits the ring of the NIC, here and at each of
+ * them. A larger ring of the endpoint is asked for where the network holds more.
+ */
 static void bl_rx_window__fits_a_nic(void **state)
 {
 	uint32_t n, w;
@@ -461,7 +484,8 @@ static void on_frag__lost_parts(void **state)
 {
 	static const struct {
 		const char *what;
-		int lose; /* of the parts 0 to 2; 3: all; 4: none, but the reference lies about the length */
+		/* of the parts 0 to 2; 3: all; 4: none, but the reference lies about the length */
+		int lose;
 	} t[] = { { "first", 0 }, { "middle", 1 }, { "last", 2 }, { "all", 3 }, { "lie", 4 } };
 	uint32_t psn = 0;
 	size_t i;
@@ -511,7 +535,8 @@ static void on_frag__orphans_are_forgotten(void **state)
 		uint32_t total = 700000 + id;
 
 		for (k = 0; k < total; k += 1400, psn++) {
-			put_frag(&a, psn, id, k, total, big + k, total - k < 1400 ? total - k : 1400);
+			put_frag(&a, psn, id, k, total, big + k,
+				 total - k < 1400 ? total - k : 1400);
 			bl_process(b.ep);
 		}
 		if (id % 4 < 3) {
@@ -522,20 +547,24 @@ static void on_frag__orphans_are_forgotten(void **state)
 		fake_barrier(&b, T0 + id + 1);
 		assert_int_equal(bl_recv(b.ep, d, 4, 0), 2);
 		assert_memory_equal(d[1].data, big, total);
-		/* references come in the order of their messages: what is older has none any more */
+		/*
+		 * references come in the order of their messages: what is older has none any more
+		 */
 		assert_int_equal(fake_peer(&b, &a)->rx.big_bytes, 0);
 	}
 }
 
 static void self__messages_to_oneself(void **state)
 {
-	struct bl_msg m[3] = { msg_to(&b, "me", 2, 1), msg_to(&a, "you", 3, 2), msg_to(&b, big, 5000, 3) };
+	struct bl_msg m[3] = { msg_to(&b, "me", 2, 1), msg_to(&a, "you", 3, 2),
+			       msg_to(&b, big, 5000, 3) };
 	struct bl_delivery d[4];
 	struct seen s;
 
 	(void)state;
 	assert_int_equal(bl_send(b.ep, m, 3, 0), 0);
-	assert_int_equal(bl_recv(b.ep, d, 4, 0), 0); /* the barrier comes back from the switch as for everybody */
+	/* the barrier comes back from the switch as for everybody */
+	assert_int_equal(bl_recv(b.ep, d, 4, 0), 0);
 	fake_barrier_now(&b);
 	assert_int_equal(bl_recv(b.ep, d, 4, 0), 2);
 	assert_int_equal(d[0].len, 2);
@@ -549,7 +578,10 @@ static void self__messages_to_oneself(void **state)
 	assert_int_equal(b.ep->staged_bytes, 0);
 }
 
-/* What is sent after a message was delivered comes after it, though this host's clock is behind that: to others by its timestamp, and to oneself it is not late. */
+/*
+ * What is sent after a message was delivered comes after it, though this host's clock is behind
+ * that: to others by its timestamp, and to oneself it is not late.
+ */
 static void self__above_what_was_delivered(void **state)
 {
 	struct bl_msg m[2] = { msg_to(&b, "me", 2, 1), msg_to(&a, "you", 3, 2) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lib/rtx.c on a slow link: a destination whose answers take seconds is not called unreachable after two, and what waits in a
- * queue is not sent again every 200 ms.
+ * lib/rtx.c on a slow link: a destination whose answers take seconds is not called unreachable
+ * after two, and what waits in a queue is not sent again every 200 ms.
  */
 #include "lib_rel.h"
 
@@ -96,7 +96,9 @@ static void bl_rtx_flush__fast_is(void **state)
 	assert_true(fake_peer(&a, &b)->rtx.dead);
 }
 
-/* ACKs that took 3 s, of frames that were sent again meanwhile: the next ones are not, before that. */
+/*
+ * ACKs that took 3 s, of frames that were sent again meanwhile: the next ones are not, before that.
+ */
 static void bl_rtx_timers__waits_for_slow_acks(void **state)
 {
 	struct bl_peer *p = fake_peer(&a, &b);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Receiver recovery: an endpoint that is out delivers what had come and is certain, in order, then gets ESTALE, and is told up to
- * which timestamp its state is the group's. What others may have recalled meanwhile it never delivers.
+ * Receiver recovery: an endpoint that is out delivers what had come and is certain, in order, then
+ * gets ESTALE, and is told up to which timestamp its state is the group's. What others may have
+ * recalled meanwhile it never delivers.
  */
 #include "lib_rel.h"
 
@@ -14,7 +15,10 @@ static struct bl_inflight *line_of(const struct fake *f)
 	return &f->ep->inflight[f->ep->slot];
 }
 
-/* What the daemon does, and what comes later: all that failed is settled, the commit barrier passes everything. */
+/*
+ * What the daemon does, and what comes later: all that failed is settled, the commit barrier passes
+ * everything.
+ */
 static void put_out(struct fake *f)
 {
 	bl_line_stop(line_of(f), fake_now(), f->page->commit);
@@ -74,7 +78,10 @@ static struct bl_stale stale(void)
 	return s;
 }
 
-/* b has looked at a barrier that is above message 1; message 2 came after that. Returns the barrier. */
+/*
+ * b has looked at a barrier that is above message 1; message 2 came after that. Returns the
+ * barrier.
+ */
 static uint64_t looked_between(void)
 {
 	uint64_t ts = say(&a, 1) + 1;
@@ -85,7 +92,10 @@ static uint64_t looked_between(void)
 	return ts;
 }
 
-/* b delivers what is below that barrier, and nothing else, whatever came since: @undecided messages. */
+/*
+ * b delivers what is below that barrier, and nothing else, whatever came since: @undecided
+ * messages.
+ */
 static void stale_at(uint64_t ts, uint32_t undecided)
 {
 	static const int want[] = { 7, 8, 1 };
@@ -205,8 +215,8 @@ static void put_out__reads_the_failures_first(void **state)
 }
 
 /*
- * More was announced than the page has room for: nobody can say whose messages were discarded, so the last barrier counts that
- * was looked at in time.
+ * More was announced than the page has room for: nobody can say whose messages were discarded, so
+ * the last barrier counts that was looked at in time.
  */
 static void put_out__missed_announcements(void **state)
 {
@@ -295,7 +305,9 @@ static void receive_within(void *ctx, const struct bl_addr *who, uint64_t ts)
 	}
 }
 
-/* Within a callback, too, what an announcement discards is discarded before anything is delivered. */
+/*
+ * Within a callback, too, what an announcement discards is discarded before anything is delivered.
+ */
 static void callback__hears_the_next_announcement(void **state)
 {
 	struct bl_delivery d[8];
@@ -317,14 +329,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, stale_up, stale_down)
 	const struct CMUnitTest tests[] = {
-		T(put_out__delivers_what_is_certain),
-		T(put_out__reads_the_recalls_first),
-		T(put_out__reads_the_failures_first),
-		T(put_out__missed_announcements),
-		T(outcast__missed_announcements),
-		T(outcast__announced),
-		T(put_out__what_it_knew_itself),
-		T(put_out__waits_for_the_ring),
+		T(put_out__delivers_what_is_certain),     T(put_out__reads_the_recalls_first),
+		T(put_out__reads_the_failures_first),     T(put_out__missed_announcements),
+		T(outcast__missed_announcements),         T(outcast__announced),
+		T(put_out__what_it_knew_itself),          T(put_out__waits_for_the_ring),
 		T(callback__hears_the_next_announcement),
 	};
 

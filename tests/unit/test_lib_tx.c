@@ -21,7 +21,8 @@ static void bl_send__one_message_on_the_wire(void **state)
 	assert_in_range(s.ts, before, after);
 	assert_int_equal(s.psn, 0);
 	assert_int_equal(s.h->flags, BL_HOP_HOST);
-	assert_int_equal(bl_get48(s.h->barrier), (s.ts + 1) & BL_TS_MASK); /* the last frame of its flush: a claim */
+	/* the last frame of its flush: a claim */
+	assert_int_equal(bl_get48(s.h->barrier), (s.ts + 1) & BL_TS_MASK);
 	assert_memory_equal(s.h->commit, "\0\0\0\0\0", 6); /* the egress program's */
 	assert_int_equal(bl_load16(s.body), a.ep->incarnation);
 	assert_int_equal(bl_load16(s.body + 2), 1);
@@ -64,7 +65,10 @@ static void bl_send__timestamps_rise_when_the_clock_stands(void **state)
 	int i;
 
 	(void)state;
-	/* a clock that stands still; then one that is behind the last timestamp, as after a daemon's restart */
+	/*
+	 * a clock that stands still; then one that is behind the last timestamp, as after a
+	 * daemon's restart
+	 */
 	fake_peer(&a, &b)->tx.window = 8;
 	bl_clock_start(a.clock, bl_mono(), fake_now());
 	a.clock->seg[0].rate = a.clock->seg[1].rate = -(1 << 30);
@@ -112,7 +116,10 @@ static void bl_send__gso_layout(void **state)
 	struct seen s;
 
 	(void)state;
-	/* 65 + 64 + 1 items: two frames full by count and padded, the third as long as it needs to be */
+	/*
+	 * 65 + 64 + 1 items: two frames full by count and padded, the third as long as it needs to
+	 * be
+	 */
 	for (i = 0; i < 2 * BL_ITEMS_MAX + 1; i++)
 		assert_int_equal(send_one(&b, &pattern[i], 3, 0, BL_MORE), 0);
 	assert_int_equal(bl_flush(a.ep), 0);
@@ -124,7 +131,8 @@ static void bl_send__gso_layout(void **state)
 		assert_int_equal(s.len, k < 2 ? a.ep->frame_max : used);
 		assert_int_equal(bl_load16(s.body + 2), n);
 		for (i = 0; i < n; i++)
-			assert_memory_equal(s.b + FRAME_HEAD + i * 5 + 2, &pattern[k * BL_ITEMS_MAX + i], 3);
+			assert_memory_equal(s.b + FRAME_HEAD + i * 5 + 2,
+					    &pattern[k * BL_ITEMS_MAX + i], 3);
 		for (i = used; i < s.len; i++)
 			assert_int_equal(s.b[i], 0);
 		if (k)
@@ -312,7 +320,8 @@ static void bl_send__first_window(void **state)
 		fake_expect(&b, &s, BL_OP_DATA);
 	fake_silent(&b);
 	assert_true(a.ep->held);
-	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE); /* what waits holds no barrier back */
+	/* what waits holds no barrier back */
+	assert_int_equal(a.ep->inflight[a.ep->slot].ts, BL_TIME_NONE);
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 0), 0);
 	t = fake_now();
 	fake_credit(&a, &b, 1, 4);
@@ -323,7 +332,10 @@ static void bl_send__first_window(void **state)
 	fake_silent(&b);
 }
 
-/* Windows are open, but the NIC's ring is full of our frames: what waits has no timestamp, and leaves without a credit as soon as there is room. */
+/*
+ * Windows are open, but the NIC's ring is full of our frames: what waits has no timestamp, and
+ * leaves without a credit as soon as there is room.
+ */
 static void bl_send__a_full_nic_is_waited_for(void **state)
 {
 	struct seen s;
@@ -352,7 +364,8 @@ static void bl_send__a_full_nic_is_waited_for(void **state)
 	fake_silent(&b);
 	outq -= 768;
 	end = bl_mono() + 10000000000ULL;
-	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND); /* nobody wakes it: it looks again by itself, long before a probe is due */
+	/* nobody wakes it: it looks again by itself, long before a probe is due */
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
 	assert_true(bl_mono() < end);
 	fake_expect(&b, &s, BL_OP_DATA);
 	assert_int_equal(s.psn, BL_NIC_FRAMES + 1);
@@ -383,7 +396,6 @@ static void bl_send__larger_than_the_nic(void **state)
 	outq = 0;
 	assert_int_equal(bl_wait(a.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
 	assert_int_equal(a.ep->st.frames_sent, ARRAY_SIZE(m));
-
 }
 
 static void bl_send__a_scattering_waits_as_a_whole(void **state)
@@ -408,7 +420,8 @@ static void bl_send__a_scattering_waits_as_a_whole(void **state)
 static void bl_send__again_undoes_the_whole_scattering(void **state)
 {
 	const uint32_t full = a.ep->frame_max - FRAME_HEAD - 2;
-	struct bl_msg m[] = { msg_to(&c, "never", 5, 0), msg_to(&c, pattern, 5000, 0), msg_to(&b, pattern, full, 0) };
+	struct bl_msg m[] = { msg_to(&c, "never", 5, 0), msg_to(&c, pattern, 5000, 0),
+			      msg_to(&b, pattern, full, 0) };
 	struct seen s;
 	uint32_t staged = 0;
 
@@ -435,7 +448,9 @@ static void bl_send__again_undoes_the_whole_scattering(void **state)
 	for (; staged; staged--)
 		fake_expect(&b, &s, BL_OP_DATA);
 	fake_silent(&b);
-	/* and now it fits; its number and its parts are those that the refused one would have had */
+	/*
+	 * and now it fits; its number and its parts are those that the refused one would have had
+	 */
 	fake_credit(&a, &b, 8, 4);
 	bl_process(a.ep);
 	assert_int_equal(bl_send(a.ep, m, 3, 0), 0);
@@ -467,7 +482,10 @@ static void bl_send__what_never_fits_is_no_matter_of_waiting(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(m); i++)
 		m[i] = msg_to(&b, pattern, full, 0);
-	/* more than the first window holds, but all of one scattering: it leaves, since nothing else is on the way */
+	/*
+	 * more than the first window holds, but all of one scattering: it leaves, since nothing
+	 * else is on the way
+	 */
 	assert_int_equal(bl_send(a.ep, m, BL_WINDOW_FIRST + 1, 0), 0);
 	for (i = 0; i < BL_WINDOW_FIRST + 1; i++)
 		fake_expect(&b, &s, BL_OP_DATA);

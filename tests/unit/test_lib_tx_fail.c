@@ -60,7 +60,8 @@ static void bl_tx_nak__cookies(void **state)
 	free(fs);
 }
 
-static void send_again(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie, enum bl_fail_reason why)
+static void send_again(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t cookie,
+		       enum bl_fail_reason why)
 {
 	struct bl_msg m = { .dst = *dst, .data = "again", .len = 5, .cookie = cookie + 1 };
 
@@ -129,7 +130,8 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	/* on the way: 0 to 3, of which nobody knows; staged: 4, 5 and the large one */
 	assert_int_equal(fs->n, BL_WINDOW_FIRST + 3);
 	for (i = 0; i < fs->n; i++) {
-		assert_int_equal(fs->f[i].why, i < BL_WINDOW_FIRST ? BL_FAIL_UNKNOWN : BL_FAIL_UNREACHABLE);
+		assert_int_equal(fs->f[i].why,
+				 i < BL_WINDOW_FIRST ? BL_FAIL_UNKNOWN : BL_FAIL_UNREACHABLE);
 		assert_int_equal(fs->f[i].cookie, i < BL_WINDOW_FIRST + 2 ? i : 77);
 	}
 	assert_int_equal(a.ep->staged_bytes, 0);
@@ -144,7 +146,8 @@ static void bl_tx_timers__probes_then_unreachable(void **state)
 	fake_silent(&b);
 	fake_expect(&c, &s, BL_OP_DATA);
 	/* it is asked in the background, ever more rarely, and holds nobody up */
-	for (due = t->progress_ns + BL_RETRY_NS, rto = BL_RETRY_NS; rto < 4 * BL_RETRY_MAX_NS; rto *= 2) {
+	for (due = t->progress_ns + BL_RETRY_NS, rto = BL_RETRY_NS; rto < 4 * BL_RETRY_MAX_NS;
+	     rto *= 2) {
 		a.ep->timers_ns = 1;
 		now = due;
 		due = now + (2 * rto < BL_RETRY_MAX_NS ? 2 * rto : BL_RETRY_MAX_NS);

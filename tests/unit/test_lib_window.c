@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Numbers that no sender by the rules can have: one frame must end no flow, of either stream, and what a sender by the rules sends is never refused, whatever the network loses, repeats and
- * mixes up.
+ * Numbers that no sender by the rules can have: one frame must end no flow, of either stream, and
+ * what a sender by the rules sends is never refused, whatever the network loses, repeats and mixes
+ * up.
  */
 #include "lib_rel.h"
 
@@ -32,7 +33,8 @@ static void forged_data(uint32_t psn, uint64_t ts)
 {
 	uint8_t body[64];
 
-	assert_true(fake_put(&b, &a.ep->self, BL_OP_DATA, ts, psn, body, body_one(body, a.ep->incarnation, "x", 1)));
+	assert_true(fake_put(&b, &a.ep->self, BL_OP_DATA, ts, psn, body,
+			     body_one(body, a.ep->incarnation, "x", 1)));
 }
 
 static void forged_prep(uint16_t incarnation, uint32_t psn, uint64_t ts)
@@ -146,7 +148,10 @@ static void data__within_the_window(void **state)
 	(void)state;
 	assert_int_equal(best_effort_flow(10), 10);
 	forged_data(fake_peer(&a, &b)->tx.next_psn + BL_AHEAD_MAX - 1, a.ep->last_ts + 5);
-	/* it is believed, and what the sender sends now is old to the receiver, until that one hears so */
+	/*
+	 * it is believed, and what the sender sends now is old to the receiver, until that one
+	 * hears so
+	 */
 	assert_true(best_effort_flow(20) >= 15);
 	assert_int_equal(best_effort_flow(50), 50);
 }
@@ -159,7 +164,10 @@ static void data__before_anything_else(void **state)
 	assert_int_equal(best_effort_flow(50), 50);
 }
 
-/* What was given up is not counted on beyond what the receiver knows, so that it is at home at once when it comes back. */
+/*
+ * What was given up is not counted on beyond what the receiver knows, so that it is at home at once
+ * when it comes back.
+ */
 static void give_up__counts_on_after_a_credit(void **state)
 {
 	static struct failures fs;
@@ -224,14 +232,19 @@ static void prep__far_beyond(void **state)
 	assert_int_equal(b.ep->st.refused, 1);
 	assert_int_equal(b.ep->st.duplicates, 0);
 	/* the first number that is refused, and the last one that is not */
-	forged_prep(a.ep->incarnation, fake_peer(&b, &a)->rrx.seq.done + BL_RELIABLE_MAX, a.ep->last_ts + 5);
-	forged_prep(a.ep->incarnation, fake_peer(&b, &a)->rrx.seq.done + BL_RELIABLE_MAX - 1, a.ep->last_ts + 5);
+	forged_prep(a.ep->incarnation, fake_peer(&b, &a)->rrx.seq.done + BL_RELIABLE_MAX,
+		    a.ep->last_ts + 5);
+	forged_prep(a.ep->incarnation, fake_peer(&b, &a)->rrx.seq.done + BL_RELIABLE_MAX - 1,
+		    a.ep->last_ts + 5);
 	bl_process(b.ep);
 	assert_int_equal(b.ep->st.refused, 2);
 	assert_int_equal(b.ep->rrq.frames, 1);
 }
 
-/* Another life, and frames of it, do not make the receiver forget what it has: copies of that are still copies. */
+/*
+ * Another life, and frames of it, do not make the receiver forget what it has: copies of that are
+ * still copies.
+ */
 static void prep__of_another_life(void **state)
 {
 	struct bl_delivery d[4];
@@ -293,7 +306,10 @@ static void open__before_anything_else(void **state)
 	}
 }
 
-/* A RECALL of what was committed, and of numbers that nobody has: refused. One with another timestamp takes nothing with it. */
+/*
+ * A RECALL of what was committed, and of numbers that nobody has: refused. One with another
+ * timestamp takes nothing with it.
+ */
 static void recall__forged(void **state)
 {
 	uint32_t next;
@@ -323,7 +339,10 @@ struct held {
 	bool used;
 };
 
-/* A network between a and b that loses, repeats and mixes up PREPs; what it stores is acknowledged, or the ACK is lost. */
+/*
+ * A network between a and b that loses, repeats and mixes up PREPs; what it stores is acknowledged,
+ * or the ACK is lost.
+ */
 static void mixed(struct rnd *r, struct held *h, int n, bool rest)
 {
 	struct seen s;
@@ -331,7 +350,8 @@ static void mixed(struct rnd *r, struct held *h, int n, bool rest)
 
 	while (fake_take(&b, &s))
 		if (rest || rnd_below(r, 100) >= 20)
-			h[rnd_below(r, (uint32_t)n)] = (struct held){ s, true }; /* what is held there already is lost */
+			h[rnd_below(r, (uint32_t)n)] =
+				(struct held){ s, true }; /* what is held there already is lost */
 	for (i = 0; i < n; i++) {
 		uint64_t ts;
 		uint32_t slot;
@@ -344,11 +364,14 @@ static void mixed(struct rnd *r, struct held *h, int n, bool rest)
 		/* prep_late of the program */
 		if (s.op == BL_OP_PREP && ts < b.page->commit)
 			continue;
-		assert_true(fake_put(&b, &s.from, s.op, s.op == BL_OP_PREP ? ts : 0, s.psn, s.body, s.body_len));
+		assert_true(fake_put(&b, &s.from, s.op, s.op == BL_OP_PREP ? ts : 0, s.psn, s.body,
+				     s.body_len));
 		if (s.op != BL_OP_PREP || (!rest && rnd_below(r, 100) < 20))
 			continue;
 		slot = bl_load32(s.body + 4);
-		if (bl_rwin_slot(a.ep->rwin, slot)->psn == s.psn && bl_rwin_slot(a.ep->rwin, slot)->ts == ts && bl_rslot_close(bl_rwin_slot(a.ep->rwin, slot), slot))
+		if (bl_rwin_slot(a.ep->rwin, slot)->psn == s.psn &&
+		    bl_rwin_slot(a.ep->rwin, slot)->ts == ts &&
+		    bl_rslot_close(bl_rwin_slot(a.ep->rwin, slot), slot))
 			while (bl_rwin_step(&a.ep->inflight[a.ep->slot].state, a.ep->rwin))
 				;
 	}
@@ -356,7 +379,8 @@ static void mixed(struct rnd *r, struct held *h, int n, bool rest)
 
 static void hostile(struct rnd *r)
 {
-	uint32_t next = fake_peer(&a, &b)->rtx.next_psn, far = 2000 + (uint32_t)(rnd64(r) % (UINT32_MAX - 4000));
+	uint32_t next = fake_peer(&a, &b)->rtx.next_psn,
+		 far = 2000 + (uint32_t)(rnd64(r) % (UINT32_MAX - 4000));
 
 	switch (rnd_below(r, 4)) {
 	case 0:
@@ -366,7 +390,8 @@ static void hostile(struct rnd *r)
 		forged_open(rnd_below(r, 2) ? a.ep->incarnation : (uint16_t)rnd64(r), next + far);
 		break;
 	case 2:
-		forged_recall(fake_now() + rnd_below(r, 100000000), next - 50 + rnd_below(r, 300), 1 + rnd_below(r, 200));
+		forged_recall(fake_now() + rnd_below(r, 100000000), next - 50 + rnd_below(r, 300),
+			      1 + rnd_below(r, 200));
 		break;
 	case 3:
 		forged_recall(rnd64(r) & BL_TS_MASK, (uint32_t)rnd64(r), 1 + rnd_below(r, 2000));
@@ -388,7 +413,10 @@ static void property(bool with_strangers)
 		bool rest = step >= 3000;
 
 		if (!rest && rnd_below(&r, 3)) {
-			struct bl_msg m = msg_to(&b, data, rnd_below(&r, 20) ? 8 + rnd_below(&r, 1300) : 1500 + rnd_below(&r, 7000), sent);
+			struct bl_msg m = msg_to(&b, data,
+						 rnd_below(&r, 20) ? 8 + rnd_below(&r, 1300)
+								   : 1500 + rnd_below(&r, 7000),
+						 sent);
 			int rc;
 
 			memset(data, 0, 8);
@@ -413,7 +441,10 @@ static void property(bool with_strangers)
 			bl_flush(a.ep);
 		bl_process(a.ep);
 		/* C: what a's window says */
-		commit(&b, a.ep->rts ? a.ep->rts : bl_rwin_used(word(&a)) ? bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a)))->ts : a.ep->last_ts + 1);
+		commit(&b, a.ep->rts ? a.ep->rts
+			   : bl_rwin_used(word(&a))
+				   ? bl_rwin_slot(a.ep->rwin, bl_rwin_head(word(&a)))->ts
+				   : a.ep->last_ts + 1);
 		if (rnd_below(&r, 3))
 			continue;
 		n = bl_recv_reliable(b.ep, d, 64, 0);

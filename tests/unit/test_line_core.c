@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/line_core.h by itself, and against the library: a process that its daemon puts out goes on with whatever it was
- * doing, and C does not pass T; it learns that it is out, and touches nothing that is not its own any more.
+ * core/order/line_core.h by itself, and against the library: a process that its daemon puts out
+ * goes on with whatever it was doing, and C does not pass T; it learns that it is out, and touches
+ * nothing that is not its own any more.
  */
 #include "lib_rel.h"
 
@@ -22,7 +23,9 @@ static void least(const struct bl_inflight *line, int in_flight, uint64_t b, uin
 
 static void bl_line_least__each_word(void **state)
 {
-	const struct bl_inflight idle = { .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .state = 7ULL << 32 | 7 };
+	const struct bl_inflight idle = { .ts = BL_TIME_NONE,
+					  .hold = BL_TIME_NONE,
+					  .state = 7ULL << 32 | 7 };
 	struct bl_inflight l = idle;
 
 	(void)state;
@@ -37,7 +40,10 @@ static void bl_line_least__each_word(void **state)
 	least(&l, 1, T - 1, T - 2, 0);
 	l.state = 8ULL << 32 | 7;
 	least(&l, 1, T - 1, T - 2, 1);
-	/* stopped, not final: what is in flight may still be on its way out, and nothing else counts but out */
+	/*
+	 * stopped, not final: what is in flight may still be on its way out, and nothing else
+	 * counts but out
+	 */
 	l.out = T - 5;
 	least(&l, 1, T - 1, T - 5, 0);
 	l.out = T + 5;
@@ -81,16 +87,9 @@ static void bl_life_pick__edges(void **state)
 	static const struct {
 		uint16_t drawn, left, want;
 	} t[] = {
-		{ 0, 0, 1 },
-		{ 1, 0, 1 },
-		{ 7, 0, 7 },
-		{ 7, 6, 7 },
-		{ 7, 7, 8 },
-		{ 0, 1, 2 },
-		{ 0, 2, 1 },
-		{ 65535, 65534, 65535 },
-		{ 65535, 1, 65535 },
-		{ 65535, 65535, 1 },
+		{ 0, 0, 1 },         { 1, 0, 1 },         { 7, 0, 7 }, { 7, 6, 7 },
+		{ 7, 7, 8 },         { 0, 1, 2 },         { 0, 2, 1 }, { 65535, 65534, 65535 },
+		{ 65535, 1, 65535 }, { 65535, 65535, 1 },
 	};
 	unsigned int i;
 
@@ -109,7 +108,8 @@ static void bl_line_stop__edges(void **state)
 	bl_line_stop(&l, 50, 40);
 	assert_true(l.out == 1 && l.out_upto == 0);
 	l.out = 0;
-	bl_line_stop(&l, 50, 51); /* what came is never taken beyond what was sent, so not beyond T */
+	/* what came is never taken beyond what was sent, so not beyond T */
+	bl_line_stop(&l, 50, 51);
 	assert_true(l.out == 50 && l.out_upto == 50);
 	l.out = 0;
 	bl_line_stop(&l, 50, 49);
@@ -152,17 +152,22 @@ static void bl_line_failed_at__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
-		struct bl_inflight l = { .hold = v[i].hold, .state = (uint64_t)v[i].tail << 32 | v[i].head };
+		struct bl_inflight l = { .hold = v[i].hold,
+					 .state = (uint64_t)v[i].tail << 32 | v[i].head };
 
-		*bl_rwin_slot(&w, v[i].head) = (struct bl_rslot){ .wait = v[i].wait0 | v[i].head, .ts = 100 };
-		*bl_rwin_slot(&w, v[i].head + 1) = (struct bl_rslot){ .wait = v[i].wait1 | (v[i].head + 1), .ts = 130 };
+		*bl_rwin_slot(&w, v[i].head) =
+			(struct bl_rslot){ .wait = v[i].wait0 | v[i].head, .ts = 100 };
+		*bl_rwin_slot(&w, v[i].head + 1) =
+			(struct bl_rslot){ .wait = v[i].wait1 | (v[i].head + 1), .ts = 130 };
 		assert_int_equal(bl_line_failed_at(&l, &w, 900), v[i].want);
 	}
 }
 
 /* ---- against the library ---- */
 
-/* what least_inflight() of bpf/host/host.bpf.c makes of the line: C, with a clock that is far ahead */
+/*
+ * what least_inflight() of bpf/host/host.bpf.c makes of the line: C, with a clock that is far ahead
+ */
 static uint64_t c_of(const struct fake *f)
 {
 	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];
@@ -189,7 +194,10 @@ static uint64_t put_out(const struct fake *f)
 	return t;
 }
 
-/* the reproducer of the review: in the middle of its recall; the recall ends, and the process sends on */
+/*
+ * the reproducer of the review: in the middle of its recall; the recall ends, and the process sends
+ * on
+ */
 static void expel__T_holds_C(void **state)
 {
 	static const int x = 1, y = 2;
@@ -216,7 +224,10 @@ static void expel__T_holds_C(void **state)
 	t = put_out(&a);
 	assert_int_equal(t, ts1);
 	assert_int_equal(c_of(&a), t);
-	/* the process knows nothing yet, and goes on where it was: the answer is there, the slots are closed, head moves */
+	/*
+	 * the process knows nothing yet, and goes on where it was: the answer is there, the slots
+	 * are closed, head moves
+	 */
 	carry(&b, &a, true);
 	bl_process(b.ep);
 	carry(&a, &b, true);
@@ -235,7 +246,8 @@ static void expel__T_holds_C(void **state)
 	assert_int_equal(c_of(&a), t);
 	/* then it looks */
 	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), -ESTALE);
-	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it had not dealt in time"));
+	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it had not dealt in "
+						  "time"));
 	bl_line_over(line_of(&a));
 	assert_int_equal(c_of(&a), BL_TIME_NONE);
 	drop(&a);
@@ -259,7 +271,10 @@ static void estale_all(struct bl_endpoint *ep, const struct bl_msg *m)
 	assert_int_equal(bl_wait(ep, BL_WAIT_ACKED, -1), -ESTALE);
 }
 
-/* After Resume, too, whatever the words of the line say: a daemon of before wrote 0 into the window of a living process, which then died of it. */
+/*
+ * After Resume, too, whatever the words of the line say: a daemon of before wrote 0 into the window
+ * of a living process, which then died of it.
+ */
 static void expel__resume_then_the_process_goes_on(void **state)
 {
 	static const int x = 1;
@@ -289,7 +304,10 @@ static void expel__resume_then_the_process_goes_on(void **state)
 	}
 }
 
-/* What is committed only by Resume is not delivered by who was put out, even if he looks between the two. */
+/*
+ * What is committed only by Resume is not delivered by who was put out, even if he looks between
+ * the two.
+ */
 static void expel__looks_again_before_it_delivers(void **state)
 {
 	struct bl_delivery d[4];
@@ -309,7 +327,10 @@ static void expel__looks_again_before_it_delivers(void **state)
 	drop(&b);
 }
 
-/* Announced, but not put out: best effort goes on; calls of the reliable stream do not sleep for ever. */
+/*
+ * Announced, but not put out: best effort goes on; calls of the reliable stream do not sleep for
+ * ever.
+ */
 static void outcast__does_not_sleep(void **state)
 {
 	struct bl_delivery d[1];

@@ -49,8 +49,9 @@ static void ends_writing(int nth)
 static void bl_clock_at__odd_is_not_believed(void **state)
 {
 	(void)state;
-	record = (struct bl_clock){ .seq = 1, .seg = { { .mono_ns = 100, .bus_ns = 4100 },
-						       { .mono_ns = 1000, .bus_ns = 77 } } };
+	record = (struct bl_clock){ .seq = 1,
+				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
+					     { .mono_ns = 1000, .bus_ns = 77 } } };
 	begin(ends_writing);
 	assert_int_equal(bl_clock_at(&record, 2000), 6000);
 	between = NULL;
@@ -69,8 +70,9 @@ static void writes_a_record(int nth)
 static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
 {
 	(void)state;
-	record = (struct bl_clock){ .seq = 2, .seg = { { .mono_ns = 100, .bus_ns = 4100 },
-						       { .mono_ns = 1000, .bus_ns = 77 } } };
+	record = (struct bl_clock){ .seq = 2,
+				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
+					     { .mono_ns = 1000, .bus_ns = 77 } } };
 	begin(writes_a_record);
 	assert_int_equal(bl_clock_at(&record, 2000), 6000);
 	between = NULL;

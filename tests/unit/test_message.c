@@ -27,13 +27,13 @@ static struct bl_recover_input input[] = { { 4, 1, 7, 3, 899 },
 static struct bl_recover_failure a_failure(uint8_t step)
 {
 	return (struct bl_recover_failure){ .number = 41,
-					     .epoch = 6,
-					     .step = step,
-					     .separated = step == BL_RECOVER_RESUMED,
-					     .failed = failed,
-					     .nfailed = 3,
-					     .input = input,
-					     .ninputs = 3 };
+					    .epoch = 6,
+					    .step = step,
+					    .separated = step == BL_RECOVER_RESUMED,
+					    .failed = failed,
+					    .nfailed = 3,
+					    .input = input,
+					    .ninputs = 3 };
 }
 
 static void same_failed(const struct bl_recover_failed *a, const struct bl_recover_failed *b)
@@ -124,9 +124,9 @@ static void failure__out_of_range(void **state)
 		f.n_addr = t[i].addrs;
 		f.addr = addr;
 		assert_true(bl__failure__get_packed_size(&m) <= sizeof(buf));
-		assert_int_equal(
-			ctl_load_failure(r, buf, bl__failure__pack(&m, buf), &number, &unix_ns),
-			t[i].rc);
+		assert_int_equal(ctl_load_failure(r, buf, bl__failure__pack(&m, buf), &number,
+						  &unix_ns),
+				 t[i].rc);
 		assert_int_equal(bl_recover_failures(r), t[i].rc ? 0 : 1);
 		bl_recover_free(r);
 	}

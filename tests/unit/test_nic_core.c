@@ -24,7 +24,8 @@ static void bl_nic_passed__edges(void **state)
 		uint32_t left;
 	} t[] = {
 		/* marks at our frames 10, 20 and 30 of 30 */
-		{ 31, 0, 3 }, { 30, 0, 3 }, { 21, 0, 3 }, { 20, 100, 2 }, { 11, 100, 2 }, { 10, 200, 1 }, { 1, 200, 1 }, { 0, 300, 0 },
+		{ 31, 0, 3 },   { 30, 0, 3 },   { 21, 0, 3 },  { 20, 100, 2 },
+		{ 11, 100, 2 }, { 10, 200, 1 }, { 1, 200, 1 }, { 0, 300, 0 },
 	};
 	size_t i;
 
@@ -51,7 +52,8 @@ static void bl_nic_mark__more_than_there_is_room_for(void **state)
 	for (i = 1; i <= 2 * BL_NIC_MARKS; i++)
 		bl_nic_mark(&m, i, 10 * i);
 	assert_int_equal(m.n, BL_NIC_MARKS);
-	assert_int_equal(bl_nic_passed(&m, 2 * BL_NIC_MARKS, BL_NIC_MARKS + 1), 10 * (BL_NIC_MARKS - 1));
+	assert_int_equal(bl_nic_passed(&m, 2 * BL_NIC_MARKS, BL_NIC_MARKS + 1),
+			 10 * (BL_NIC_MARKS - 1));
 	assert_int_equal(bl_nic_passed(&m, 2 * BL_NIC_MARKS, 1), 0);
 	assert_int_equal(bl_nic_passed(&m, 2 * BL_NIC_MARKS, 0), 20 * BL_NIC_MARKS);
 	assert_int_equal(m.n, 0);
@@ -113,8 +115,12 @@ static void account__never_less_than_the_truth(void **state)
 				in[ring[left++ % RING]]--;
 			break;
 		case 2:
-			/* what a socket says may be too much, by frames that are charged more than the least */
-			told = bl_nic_passed(&marks[e], put[e], in[e] + (in[e] ? rnd_below(&r, 2) : 0));
+			/*
+			 * what a socket says may be too much, by frames that are charged more than
+			 * the least
+			 */
+			told = bl_nic_passed(&marks[e], put[e],
+					     in[e] + (in[e] ? rnd_below(&r, 2) : 0));
 			assert_true(told <= left);
 			out = told > out ? told : out;
 			break;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/barrier_core.h, what the controller orders: an input stands still when it dies or is frozen, and does so until it is resumed; what a slot makes of a port; and a port's life at random, with orders that its lane sees
- * late, several at once, against one that obeys each as it is given.
+ * core/order/barrier_core.h, what the controller orders: an input stands still when it dies or is
+ * frozen, and does so until it is resumed; what a slot makes of a port; and a port's life at
+ * random, with orders that its lane sees late, several at once, against one that obeys each as it
+ * is given.
  */
 #include "unit.h"
 
@@ -33,12 +35,18 @@ static void bl_port_leaf__flags(void **state)
 		uint64_t b, c;
 		uint32_t flags;
 	} t[] = {
-		{ A, A, NONE, NONE, 0 },	    { J, J, NONE, NONE, 0 },
-		{ L, A, 505, NONE, 0 },		    { L | I, A, 505, 500, I },
-		{ L | I | H, A, 505, 500, I | H },  { D, A, NONE, NONE, 0 },
-		{ D | I | H, A, NONE, 500, I | H }, { L, L | I, 505, 600, I },
-		{ L | I, L | I, 505, 500, I },	    { D, L | I, 605, 600, I },
-		{ D | I | H, L | I | H, 605, 500, I | H }, { J, L | I | H, 605, 600, I | H },
+		{ A, A, NONE, NONE, 0 },
+		{ J, J, NONE, NONE, 0 },
+		{ L, A, 505, NONE, 0 },
+		{ L | I, A, 505, 500, I },
+		{ L | I | H, A, 505, 500, I | H },
+		{ D, A, NONE, NONE, 0 },
+		{ D | I | H, A, NONE, 500, I | H },
+		{ L, L | I, 505, 600, I },
+		{ L | I, L | I, 505, 500, I },
+		{ D, L | I, 605, 600, I },
+		{ D | I | H, L | I | H, 605, 500, I | H },
+		{ J, L | I | H, 605, 600, I | H },
 	};
 	struct bl_pair leaf;
 	size_t i;
@@ -58,17 +66,17 @@ static void bl_port_leaf__flags(void **state)
 
 static void bl_reg_alone__flags(void **state)
 {
-	static const uint32_t not[] = { A, J, L, D, L | H, L | I | H, D | I, D | I | H };
+	static const uint32_t not [] = { A, J, L, D, L | H, L | I | H, D | I, D | I | H };
 	struct bl_reg r = { .state = L | I };
 	size_t i;
 
 	(void)state;
 	assert_true(bl_reg_alone(&r, 1));
 	assert_false(bl_reg_alone(&r, 2));
-	for (i = 0; i < ARRAY_SIZE(not); i++) {
-		r.state = not[i];
+	for (i = 0; i < ARRAY_SIZE(not ); i++) {
+		r.state = not [i];
 		assert_false(bl_reg_alone(&r, 1));
-		assert_int_equal(bl_reg_live(&r), (not[i] & 0xff) == L);
+		assert_int_equal(bl_reg_live(&r), (not [i] & 0xff) == L);
 	}
 }
 
@@ -106,9 +114,12 @@ static void bl_port_expire__flags(void **state)
 
 		if (t[i].s1 == A)
 			p.lane[7].heard_ns = 0;
-		assert_int_equal(bl_port_expire(&p, 521, t[i].both ? 500 : 505, &life, &leaf), t[i].res);
-		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 || life.death != 7 + t[i].died)
-			fail_msg("row %zu: %x %x, death %u", i, p.lane[0].state, p.lane[7].state, life.death);
+		assert_int_equal(bl_port_expire(&p, 521, t[i].both ? 500 : 505, &life, &leaf),
+				 t[i].res);
+		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
+		    life.death != 7 + t[i].died)
+			fail_msg("row %zu: %x %x, death %u", i, p.lane[0].state, p.lane[7].state,
+				 life.death);
 		assert_int_equal(life.neighbour, 9);
 		assert_true(p.lane[0].c == 500 && p.lane[7].c == 600);
 		if (t[i].res) {
@@ -139,7 +150,10 @@ static void bl_port_arrive__flags(void **state)
 		{ J, A, 1, L, 700, NONE },
 		{ A, L | I, 0, L | I, 700, 600 },
 		{ A, L | I, 1, L, 700, 600 },
-		/* one that joins a port that stands still stands still with it: the least may fall, and not rise */
+		/*
+		 * one that joins a port that stands still stands still with it: the least may fall,
+		 * and not rise
+		 */
 		{ A, L | I | H, 0, L | I | H, 700, 600 },
 		{ A, D | I | H, 0, L | I | H, 700, 600 },
 		{ A, L | I | H, 1, L, 700, 600 },
@@ -160,7 +174,8 @@ static void bl_port_arrive__flags(void **state)
 			p.lane[7].state = D;
 		res = bl_port_arrive(&p, 0, 2, 800, 700, 30, 0, t[i].barred, &leaf);
 		if (p.lane[0].state != t[i].is0 || p.lane[0].c != t[i].c || leaf.c != t[i].leaf_c)
-			fail_msg("row %zu: %x, c %llu, leaf %llu", i, p.lane[0].state, p.lane[0].c, leaf.c);
+			fail_msg("row %zu: %x, c %llu, leaf %llu", i, p.lane[0].state, p.lane[0].c,
+				 leaf.c);
 		assert_int_equal(!!(res & BL_A_JOINED), (t[i].s0 & 0xff) != L);
 		assert_int_equal(p.lane[0].b, 800); /* B rises in any case */
 		if (t[i].s0 & H && p.lane[0].c == 500) {
@@ -188,8 +203,10 @@ static void bl_port_obey__table(void **state)
 		{ L | I, L | I, 9, { .freeze = 8 }, L | I, L | I, 9 },
 		{ L | I, J, 7, { .freeze = 8 }, L | I | H, J, 8 },
 		{ D, D, 7, { .freeze = 8 }, D, D, 8 }, /* nobody to freeze */
-		{ L | I, D, ~0u, { .freeze = 0, .resume = ~0u - 5 }, L | I | H, D, 0 }, /* numbers go round */
-		{ D | I | H, D, 8, { .freeze = 8 }, D | I | H, D, 8 }, /* died of itself meanwhile */
+		/* numbers go round */
+		{ L | I, D, ~0u, { .freeze = 0, .resume = ~0u - 5 }, L | I | H, D, 0 },
+		/* died of itself meanwhile */
+		{ D | I | H, D, 8, { .freeze = 8 }, D | I | H, D, 8 },
 		/* resume: that death, and no other */
 		{ L | I | H, D | I | H, 7, { .resume = 7 }, L | I, D, 7 },
 		{ L | I | H, D | I | H, 7, { .resume = 6 }, L | I | H, D | I | H, 7 },
@@ -197,8 +214,16 @@ static void bl_port_obey__table(void **state)
 		{ D | I | H, D | I | H, 7, { .resume = 7 }, D, D, 7 },
 		{ L | I, D, 7, { .resume = 7 }, L | I, D, 7 }, /* a second time */
 		{ L | I | H, D | I | H, 7, { .resume = 7, .barred = 1, .drop = 1 }, L, D, 7 },
-		{ L | I | H, L | I | H, 7, { .resume = 7, .barred = 1, .drop = 0 }, L | I, L | I, 7 }, /* barred after it */
-		{ L | I | H, D | I | H, 7, { .resume = 7, .barred = 0, .drop = 1 }, L | I, D, 7 },     /* barred before it, free again */
+		/* barred after it */
+		{ L | I | H,
+		  L | I | H,
+		  7,
+		  { .resume = 7, .barred = 1, .drop = 0 },
+		  L | I,
+		  L | I,
+		  7 },
+		/* barred before it, free again */
+		{ L | I | H, D | I | H, 7, { .resume = 7, .barred = 0, .drop = 1 }, L | I, D, 7 },
 		/* bars */
 		{ L, L, 7, { .barred = 1 }, L, L, 7 },
 		{ L, L, 7, { .barred = 0 }, L | I, L | I, 7 },
@@ -209,10 +234,19 @@ static void bl_port_obey__table(void **state)
 		{ L | I | H, D | I | H, 7, { .resume = 7, .freeze = 8 }, L | I | H, D, 8 },
 		{ D | I | H, D | I | H, 7, { .resume = 7, .freeze = 8 }, D, D, 8 },
 		{ L | I, L | I, 7, { .freeze = 8, .resume = 8 }, L | I, L | I, 8 },
-		{ L | I | H, D | I | H, 7, { .freeze = 8, .resume = 8 }, L | I, D, 8 }, /* the first resume was overwritten */
+		/* the first resume was overwritten */
+		{ L | I | H, D | I | H, 7, { .freeze = 8, .resume = 8 }, L | I, D, 8 },
 		{ L | I, L | I, 7, { .freeze = 9, .resume = 8 }, L | I | H, L | I | H, 9 },
-		{ L | I, D, 7, { .freeze = 9, .resume = 8, .drop = 1, .shut = 1, .barred = 1 }, L, D, 9 }, /* frozen, resumed into the bar, frozen again: there is nothing left of it */
-		{ L, D, 7, { .freeze = 8, .shut = 1, .barred = 0 }, L | I, D, 8 }, /* frozen while it was barred, then free */
+		/* frozen, resumed into the bar, frozen again: there is nothing left of it */
+		{ L | I,
+		  D,
+		  7,
+		  { .freeze = 9, .resume = 8, .drop = 1, .shut = 1, .barred = 1 },
+		  L,
+		  D,
+		  9 },
+		/* frozen while it was barred, then free */
+		{ L, D, 7, { .freeze = 8, .shut = 1, .barred = 0 }, L | I, D, 8 },
 		{ L, D, 7, { .freeze = 8, .shut = 0, .barred = 0 }, L | I | H, D, 8 },
 	};
 	size_t i;
@@ -227,15 +261,20 @@ static void bl_port_obey__table(void **state)
 		bl_port_leaf(&p, &was);
 		res = bl_port_obey(&p, &life, &t[i].o, &leaf);
 		assert_int_equal(res == BL_A_LEAF, leaf.b != was.b || leaf.c != was.c);
-		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 || life.death != t[i].now)
-			fail_msg("row %zu: %x %x, death %u", i, p.lane[0].state, p.lane[7].state, life.death);
+		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
+		    life.death != t[i].now)
+			fail_msg("row %zu: %x %x, death %u", i, p.lane[0].state, p.lane[7].state,
+				 life.death);
 		bl_port_leaf(&p, &was);
 		assert_true(leaf.b == was.b && leaf.c == was.c && life.neighbour == 9);
 		/* the second time nothing happens */
 		assert_int_equal(bl_port_obey(&p, &life, &t[i].o, &again), 0);
-		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 || life.death != t[i].now)
-			fail_msg("row %zu, again: %x %x, death %u", i, p.lane[0].state, p.lane[7].state, life.death);
-		assert_true(p.lane[0].c == 500 && p.lane[7].c == 600 && p.lane[0].b == 505 && p.lane[7].b == 605);
+		if (p.lane[0].state != t[i].is0 || p.lane[7].state != t[i].is1 ||
+		    life.death != t[i].now)
+			fail_msg("row %zu, again: %x %x, death %u", i, p.lane[0].state,
+				 p.lane[7].state, life.death);
+		assert_true(p.lane[0].c == 500 && p.lane[7].c == 600 && p.lane[0].b == 505 &&
+			    p.lane[7].b == 605);
 	}
 }
 
@@ -258,11 +297,13 @@ static void bl_slot__numbers(void **state)
 		{ { 0 }, 7, 7, 1, { .resume = 7 } },
 		{ { 0 }, 7, 6, -1, { 0 } },
 		{ { 0 }, 7, 8, -1, { 0 } },
-		{ { .freeze = 8 }, 7, 8, 1, { .freeze = 8, .resume = 8 } }, /* not obeyed yet, and resumed already */
+		/* not obeyed yet, and resumed already */
+		{ { .freeze = 8 }, 7, 8, 1, { .freeze = 8, .resume = 8 } },
 		{ { .freeze = 8 }, 7, 7, -1, { .freeze = 8 } },
 		{ { .freeze = 6 }, 7, 7, 1, { .freeze = 6, .resume = 7 } },
 		{ { .freeze = 1 }, ~0u, 1, 1, { .freeze = 1, .resume = 1 } }, /* numbers go round */
-		{ { .resume = 7, .barred = 1 }, 7, 7, 0, { .resume = 7, .barred = 1 } }, /* what it drops was settled the first time */
+		/* what it drops was settled the first time */
+		{ { .resume = 7, .barred = 1 }, 7, 7, 0, { .resume = 7, .barred = 1 } },
 		{ { .barred = 1 }, 7, 7, 1, { .resume = 7, .barred = 1, .drop = 1 } },
 		{ { .resume = 6, .drop = 1 }, 7, 7, 1, { .resume = 7 } },
 	};
@@ -386,15 +427,21 @@ static void orders__late_is_as_at_once(void **state)
 				said[k] = "frb"[say];
 				said[k + 1] = 0;
 				if (say == 0) {
-					bl_slot_freeze(&o, &life, plain_held(&m) ? m.death : m.death + 1);
+					bl_slot_freeze(&o, &life,
+						       plain_held(&m) ? m.death : m.death + 1);
 					frozen += !plain_held(&m) && bl_port_flags(&m.p) & I;
 					plain_freeze(&m);
 				} else if (say == 1) {
-					assert_int_equal(bl_slot_resume(&o, &life, death) >= 0, death == m.death);
+					assert_int_equal(bl_slot_resume(&o, &life, death) >= 0,
+							 death == m.death);
 					resumed += plain_held(&m) && death == m.death;
 					plain_resume(&m, death);
 				} else if (!flipped) {
-					flipped = true; /* twice in one go, and who joined by the first is not seen to have */
+					/*
+					 * twice in one go, and who joined by the first is not seen
+					 * to have
+					 */
+					flipped = true;
 					o.barred = !o.barred;
 					plain_bar(&m, o.barred);
 				}
@@ -403,14 +450,23 @@ static void orders__late_is_as_at_once(void **state)
 			x = bl_port_obey(&p, &life, &o, &leaf);
 			assert_int_equal(x == BL_A_LEAF, leaf.b != want.b || leaf.c != want.c);
 			if (memcmp(&p, &m.p, sizeof(p)) || life.death != m.death)
-				fail_msg("round %d, operation %d: %d orders (%s) at once made of lanes %x %x %x, death %u, barred %u, lanes %x %x %x, death %u; one by one %x %x %x, death %u", round, op, orders, said, was.lane[0].state,
-					 was.lane[1].state, was.lane[2].state, was_death, o.barred, p.lane[0].state, p.lane[1].state, p.lane[2].state, life.death, m.p.lane[0].state, m.p.lane[1].state,
+				fail_msg("round %d, operation %d: %d orders (%s) at once made of "
+					 "lanes %x %x %x, death %u, barred %u, lanes %x %x %x, "
+					 "death %u; one by one %x %x %x, death %u",
+					 round, op, orders, said, was.lane[0].state,
+					 was.lane[1].state, was.lane[2].state, was_death, o.barred,
+					 p.lane[0].state, p.lane[1].state, p.lane[2].state,
+					 life.death, m.p.lane[0].state, m.p.lane[1].state,
 					 m.p.lane[2].state, m.death);
 			if (rnd_below(&r, 4)) {
-				uint64_t b = time - rnd_below(&r, 60), c = b - rnd_below(&r, 10), above = rnd_below(&r, 3) ? 0 : time;
+				uint64_t b = time - rnd_below(&r, 60), c = b - rnd_below(&r, 10),
+					 above = rnd_below(&r, 3) ? 0 : time;
 
-				x = bl_port_arrive(&p, l, lanes, b, c, watch, above, o.barred, &leaf);
-				assert_int_equal(bl_port_arrive(&m.p, l, lanes, b, c, watch, above, m.barred, &want), x);
+				x = bl_port_arrive(&p, l, lanes, b, c, watch, above, o.barred,
+						   &leaf);
+				assert_int_equal(bl_port_arrive(&m.p, l, lanes, b, c, watch, above,
+								m.barred, &want),
+						 x);
 			} else {
 				bl_port_expire(&p, watch, 100, &life, &leaf);
 				if (life.death != m.death) {
@@ -421,7 +477,10 @@ static void orders__late_is_as_at_once(void **state)
 				m.death = life.death;
 			}
 			is_sound(&p);
-			/* while it stands still its C does not rise: the same death, the same or less */
+			/*
+			 * while it stands still its C does not rise: the same death, the same or
+			 * less
+			 */
 			bl_port_leaf(&p, &leaf);
 			if (bl_port_flags(&p) & H) {
 				if (was_held && !orders)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* lib/parts_core.h: which bytes of a large message have come. Beside each case a plain array of bytes says the same. */
+/*
+ * lib/parts_core.h: which bytes of a large message have come. Beside each case a plain array of
+ * bytes says the same.
+ */
 #include "unit.h"
 
 #include "lib/parts_core.h"
@@ -8,7 +11,8 @@
 
 static void bl_parts_words__edges(void **state)
 {
-	static const __u32 t[][2] = { { 1, 1 }, { 63, 1 }, { 64, 1 }, { 65, 2 }, { 128, 2 }, { 129, 3 }, { 1 << 20, 1 << 14 } };
+	static const __u32 t[][2] = { { 1, 1 },   { 63, 1 },  { 64, 1 },           { 65, 2 },
+				      { 128, 2 }, { 129, 3 }, { 1 << 20, 1 << 14 } };
 	size_t i;
 
 	(void)state;
@@ -27,7 +31,8 @@ static void same(const __u64 *bits, const __u8 *plain, __u32 total)
 
 static void bl_parts_add__edges(void **state)
 {
-	static const __u32 at[] = { 0, 1, 62, 63, 64, 65, 127, 128, 129 }, len[] = { 1, 2, 62, 63, 64, 65, 127, 128, 129, 200 };
+	static const __u32 at[] = { 0, 1, 62, 63, 64, 65, 127, 128, 129 },
+			   len[] = { 1, 2, 62, 63, 64, 65, 127, 128, 129, 200 };
 	size_t i, k;
 
 	(void)state;
@@ -72,7 +77,8 @@ static void bl_parts_add__random(void **state)
 		__u8 plain[MOST] = { 0 };
 
 		for (n = 0; n < 30; n++) {
-			__u32 at = (__u32)rnd_below(&r, total), len = 1 + (__u32)rnd_below(&r, total - at);
+			__u32 at = (__u32)rnd_below(&r, total),
+			      len = 1 + (__u32)rnd_below(&r, total - at);
 			int before = 0;
 
 			len = n % 2 ? 1 + len / 20 : len;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/pl2_core.h: every state against everything that can happen in it, GRTs that lie, equation 1, and at the end a host and a switch that lose, repeat and
- * refuse at random: each frame gets through once, in order.
+ * core/pl2/pl2_core.h: every state against everything that can happen in it, GRTs that lie,
+ * equation 1, and at the end a host and a switch that lose, repeat and refuse at random: each frame
+ * gets through once, in order.
  */
 #include "unit.h"
 
@@ -11,7 +12,9 @@
 #define RETRY 200000ULL
 #define SEQ   7
 #define BYTES (2 * 1538) /* two full frames, in byte times */
-#define OTHER (BYTES - 1024 - BL_WIRE_EXTRA) /* what is left of them beside a frame of 1000 bytes */
+#define OTHER                                                                               \
+	(BYTES - 1024 - BL_WIRE_EXTRA) /* what is left of them beside a frame of 1000 bytes \
+					*/
 
 static struct bl_hold_cfg cfg;
 static struct bl_pl2_dest d;
@@ -20,9 +23,20 @@ static struct bl_pl2_turn t;
 /* In @state with number SEQ, a burst of two frames, asked at T0; @sent of it. */
 static void at(enum bl_pl2_state state, __u32 sent)
 {
-	cfg = (struct bl_hold_cfg){ .on = 1, .policy = BL_POLICY_PL2, .k_frames = 4, .k_bytes = 4 * 1538, .t_ns = 50000, .recent_ns = 1000000, .retry_ns = RETRY,
+	cfg = (struct bl_hold_cfg){ .on = 1,
+				    .policy = BL_POLICY_PL2,
+				    .k_frames = 4,
+				    .k_bytes = 4 * 1538,
+				    .t_ns = 50000,
+				    .recent_ns = 1000000,
+				    .retry_ns = RETRY,
 				    .coming_ns = 500000 };
-	d = (struct bl_pl2_dest){ .word = BL_PL2_WORD(SEQ, state), .n = 2, .sent = sent, .bytes = BYTES, .asked_ns = { T0 }, .entry = { 11, 12 } };
+	d = (struct bl_pl2_dest){ .word = BL_PL2_WORD(SEQ, state),
+				  .n = 2,
+				  .sent = sent,
+				  .bytes = BYTES,
+				  .asked_ns = { T0 },
+				  .entry = { 11, 12 } };
 	d.unsolicited = state == BL_PL2_EARLY;
 	memset(&t, 0, sizeof(t));
 }
@@ -57,7 +71,9 @@ static void is(enum bl_pl2_state state, __u32 seq)
 
 static struct bl_pl2_grt grt(__u32 in, __u32 out, __u32 flags)
 {
-	return (struct bl_pl2_grt){ .seq = SEQ, .bytes = BYTES, .in_wait_ns = in, .out_wait_ns = out, .flags = flags };
+	return (struct bl_pl2_grt){
+		.seq = SEQ, .bytes = BYTES, .in_wait_ns = in, .out_wait_ns = out, .flags = flags
+	};
 }
 
 /* ---- equation 1 ---- */
@@ -67,15 +83,22 @@ static void bl_pl2_wait__equation_1(void **state)
 	static const struct {
 		__u64 in, out, delay, pending, want;
 	} rows[] = {
-		{ 0, 0, 0, 0, 0 },	     { 60000, 90000, 20000, 0, 70000 },	    { 90000, 60000, 20000, 12000, 58000 },
-		{ 100, 0, 50, 50, 0 },	     { 101, 0, 50, 50, 1 },		    { 99, 0, 50, 50, 0 },
-		{ 0, 0, ~0ULL >> 1, 5, 0 }, { 0xffffffff, 0, 0, 1, 0xfffffffe },
+		{ 0, 0, 0, 0, 0 },
+		{ 60000, 90000, 20000, 0, 70000 },
+		{ 90000, 60000, 20000, 12000, 58000 },
+		{ 100, 0, 50, 50, 0 },
+		{ 101, 0, 50, 50, 1 },
+		{ 99, 0, 50, 50, 0 },
+		{ 0, 0, ~0ULL >> 1, 5, 0 },
+		{ 0xffffffff, 0, 0, 1, 0xfffffffe },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_int_equal(bl_pl2_wait(rows[i].in, rows[i].out, rows[i].delay, rows[i].pending), rows[i].want);
+		assert_int_equal(bl_pl2_wait(rows[i].in, rows[i].out, rows[i].delay,
+					     rows[i].pending),
+				 rows[i].want);
 }
 
 static void bl_pl2_may_early__edges(void **state)
@@ -84,9 +107,11 @@ static void bl_pl2_may_early__edges(void **state)
 		__u64 last, wait, now, t_ns;
 		int want;
 	} rows[] = {
-		{ 0, 0, T0, 50000, 0 },				{ T0, 0, T0, 50000, 1 },	 { T0, 49999, T0, 50000, 1 },
-		{ T0, 50000, T0, 50000, 0 },			{ T0, 0, T0 + 1000000, 1, 1 },	 { T0, 0, T0 + 1000001, 1, 0 },
-		{ T0, 0, T0, 0, 0 }, /* t 0: never */		{ T0 + 1, 0, T0, 50000, 0 }, /* a GRT that came after the turn began */
+		{ 0, 0, T0, 50000, 0 },        { T0, 0, T0, 50000, 1 },
+		{ T0, 49999, T0, 50000, 1 },   { T0, 50000, T0, 50000, 0 },
+		{ T0, 0, T0 + 1000000, 1, 1 }, { T0, 0, T0 + 1000001, 1, 0 },
+		{ T0, 0, T0, 0, 0 },         /* t 0: never */
+		{ T0 + 1, 0, T0, 50000, 0 }, /* a GRT that came after the turn began */
 	};
 	size_t i;
 
@@ -100,21 +125,25 @@ static void bl_pl2_may_early__edges(void **state)
 	}
 }
 
-/* In slots where those are long, and never less than the machines take; in this order at every rate. */
+/*
+ * In slots where those are long, and never less than the machines take; in this order at every
+ * rate.
+ */
 static void bl_pl2_times__follow_the_slot(void **state)
 {
 	static const struct {
 		__u64 slot_ns;
 		struct bl_pl2_times want;
 	} rows[] = {
-		{ 0, { 100000, 200000, 100000, 1000000, 2000000 } },	   /* no rate */
-		{ 123, { 100000, 200000, 100000, 1000000, 2000000 } },	   /* 100 Gbit/s */
+		{ 0, { 100000, 200000, 100000, 1000000, 2000000 } },   /* no rate */
+		{ 123, { 100000, 200000, 100000, 1000000, 2000000 } }, /* 100 Gbit/s */
 		{ 4999, { 100000, 200000, 100000, 1000000, 2000000 } },
 		{ 5000, { 100000, 200000, 100000, 1000000, 2000000 } },
 		{ 5001, { 100020, 200040, 100020, 1000200, 2000400 } },
 		{ 10001, { 200020, 400040, 200020, 2000200, 4000400 } },
 		{ 49216, { 984320, 1968640, 984320, 9843200, 19686400 } }, /* 250 Mbit/s */
-		{ 6152000, { 123040000, 246080000, 123040000, 1230400000, 2460800000 } }, /* 2 Mbit/s */
+		/* 2 Mbit/s */
+		{ 6152000, { 123040000, 246080000, 123040000, 1230400000, 2460800000 } },
 	};
 	struct bl_pl2_times t_;
 	size_t i;
@@ -125,7 +154,8 @@ static void bl_pl2_times__follow_the_slot(void **state)
 		bl_pl2_times(rows[i].slot_ns, &t_);
 		assert_memory_equal(&t_, &rows[i].want, sizeof(t_));
 		assert_true(2 * t_.late_ns < t_.coming_ns && t_.coming_ns < t_.lapse_ns);
-		assert_true(t_.retry_ns > 4 * rows[i].slot_ns); /* an RSV and its GRT may each wait for a frame */
+		/* an RSV and its GRT may each wait for a frame */
+		assert_true(t_.retry_ns > 4 * rows[i].slot_ns);
 	}
 }
 
@@ -135,10 +165,12 @@ static void bl_pl2_room__frames_and_bytes(void **state)
 		__u32 n, bytes, k_frames, k_bytes, len;
 		int want;
 	} rows[] = {
-		{ 0, 0, 4, 6152, 1514, 1 },   { 3, 4614, 4, 6152, 1514, 1 }, { 4, 6152, 4, 9999, 60, 0 },   { 3, 4615, 4, 6152, 1514, 0 },
-		{ 0, 0, 1, 60, 1514, 1 }, /* one always */		     { 1, 84, 1, 6152, 60, 0 },	    { 15, 900, 99, 99999, 60, 1 },
-		{ 16, 960, 99, 99999, 60, 0 }, { 0, 0, 0, 0, 60, 1 },	     { 1, 84, 0, 99999, 60, 0 },
-		{ 3, 6068, 4, 6152, 42, 1 },  { 3, 6069, 4, 6152, 42, 0 }, /* padded */
+		{ 0, 0, 4, 6152, 1514, 1 },    { 3, 4614, 4, 6152, 1514, 1 },
+		{ 4, 6152, 4, 9999, 60, 0 },   { 3, 4615, 4, 6152, 1514, 0 },
+		{ 0, 0, 1, 60, 1514, 1 },      /* one always */ { 1, 84, 1, 6152, 60, 0 },
+		{ 15, 900, 99, 99999, 60, 1 }, { 16, 960, 99, 99999, 60, 0 },
+		{ 0, 0, 0, 0, 60, 1 },         { 1, 84, 0, 99999, 60, 0 },
+		{ 3, 6068, 4, 6152, 42, 1 },   { 3, 6069, 4, 6152, 42, 0 }, /* padded */
 	};
 	size_t i;
 
@@ -269,7 +301,10 @@ static void step__granted_passed(void **state)
 	__u32 sent;
 
 	(void)state;
-	/* wherever in the burst the GRT finds it: the rest goes on unsolicited, at once, and nothing twice */
+	/*
+	 * wherever in the burst the GRT finds it: the rest goes on unsolicited, at once, and
+	 * nothing twice
+	 */
 	for (sent = 0; sent <= 2; sent++) {
 		at(BL_PL2_GRANTED, sent);
 		d.unsolicited = 1;
@@ -349,10 +384,14 @@ static void bl_pl2_over__only_when_nothing_comes_back(void **state)
 		__u32 sent, unsolicited, verdict;
 		int want;
 	} rows[] = {
-		{ BL_PL2_GRANTED, 2, 0, 0, 1 },		     { BL_PL2_GRANTED, 1, 0, 0, 0 },
-		{ BL_PL2_GRANTED, 2, 1, BL_GRT_PASSED, 1 },  { BL_PL2_GRANTED, 2, 1, 0, 0 },
-		{ BL_PL2_GRANTED, 2, 1, BL_GRT_REFUSED, 0 }, { BL_PL2_GRANTED, 2, 0, BL_GRT_REFUSED, 0 },
-		{ BL_PL2_EARLY, 2, 1, BL_GRT_PASSED, 0 },    { BL_PL2_ASKED, 2, 0, 0, 0 },
+		{ BL_PL2_GRANTED, 2, 0, 0, 1 },
+		{ BL_PL2_GRANTED, 1, 0, 0, 0 },
+		{ BL_PL2_GRANTED, 2, 1, BL_GRT_PASSED, 1 },
+		{ BL_PL2_GRANTED, 2, 1, 0, 0 },
+		{ BL_PL2_GRANTED, 2, 1, BL_GRT_REFUSED, 0 },
+		{ BL_PL2_GRANTED, 2, 0, BL_GRT_REFUSED, 0 },
+		{ BL_PL2_EARLY, 2, 1, BL_GRT_PASSED, 0 },
+		{ BL_PL2_ASKED, 2, 0, 0, 0 },
 		{ BL_PL2_IDLE, 2, 0, 0, 0 },
 	};
 	size_t i;
@@ -463,8 +502,14 @@ static void bl_pl2_grant__not_believed(void **state)
 		{ "more at the output", BL_PL2_ASKED, { SEQ, BYTES, 1, 1000000001, 0, 0 }, false },
 		{ "a try that was not made", BL_PL2_ASKED, { SEQ, BYTES, 1, 1, 0, 1 }, false },
 		{ "no try at all", BL_PL2_ASKED, { SEQ, BYTES, 1, 1, 0, 255 }, false },
-		{ "passed, but nothing was sent", BL_PL2_ASKED, { SEQ, BYTES, 1, 1, BL_GRT_PASSED, 0 }, false },
-		{ "passed and refused", BL_PL2_EARLY, { SEQ, BYTES, 1, 1, BL_GRT_PASSED | BL_GRT_REFUSED, 0 }, false },
+		{ "passed, but nothing was sent",
+		  BL_PL2_ASKED,
+		  { SEQ, BYTES, 1, 1, BL_GRT_PASSED, 0 },
+		  false },
+		{ "passed and refused",
+		  BL_PL2_EARLY,
+		  { SEQ, BYTES, 1, 1, BL_GRT_PASSED | BL_GRT_REFUSED, 0 },
+		  false },
 		{ "a copy", BL_PL2_ASKED, { SEQ, BYTES, 1, 1, BL_GRT_COPY, 0 }, false },
 		{ "an RSV's flag", BL_PL2_EARLY, { SEQ, BYTES, 1, 1, BL_RSV_EARLY, 0 }, false },
 		{ "a flag from the future", BL_PL2_ASKED, { SEQ, BYTES, 1, 1, 0x80, 0 }, false },
@@ -477,7 +522,8 @@ static void bl_pl2_grant__not_believed(void **state)
 
 		at(rows[i].state, 0);
 		was = d;
-		if (bl_pl2_grant(&d, &rows[i].g, 0, 10 * RETRY, T0 + 100) != (rows[i].ok ? BL_R_GRT : BL_R_GRT_BAD))
+		if (bl_pl2_grant(&d, &rows[i].g, 0, 10 * RETRY, T0 + 100) !=
+		    (rows[i].ok ? BL_R_GRT : BL_R_GRT_BAD))
 			fail_msg("%s", rows[i].what);
 		was.bad += !rows[i].ok;
 		if (!rows[i].ok)
@@ -487,10 +533,15 @@ static void bl_pl2_grant__not_believed(void **state)
 	at(BL_PL2_ASKED, 0);
 	d.retries = BL_PL2_TRIES - 1;
 	d.asked_ns[BL_PL2_TRIES - 1] = T0;
-	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES - 1 }, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d,
+				      &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES - 1 },
+				      0, 10 * RETRY, T0 + 100),
+			 BL_R_GRT);
 	at(BL_PL2_ASKED, 0);
 	d.retries = ~0U;
-	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES }, 0, 10 * RETRY, T0 + 100), BL_R_GRT_BAD);
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ SEQ, BYTES, 1, 1, 0, BL_PL2_TRIES },
+				      0, 10 * RETRY, T0 + 100),
+			 BL_R_GRT_BAD);
 }
 
 static void bl_pl2_ask__a_grt_was_faster(void **state)
@@ -503,14 +554,18 @@ static void bl_pl2_ask__a_grt_was_faster(void **state)
 	d.unsolicited = 1;
 	d.verdict = BL_GRT_PASSED;
 	was = d;
-	assert_int_equal(bl_pl2_ask(&d, &cfg, T0 + 99, BL_PL2_WORD(SEQ, BL_PL2_EARLY), 0, &t), BL_DO_NOTHING);
+	assert_int_equal(bl_pl2_ask(&d, &cfg, T0 + 99, BL_PL2_WORD(SEQ, BL_PL2_EARLY), 0, &t),
+			 BL_DO_NOTHING);
 	assert_int_equal(t.next_ns, T0 + 99);
 	assert_memory_equal(&d, &was, sizeof(d));
 }
 
 /* ---- switches that promise nothing ---- */
 
-/* The answer is OFF: the burst goes, those after it go without an RSV, and after a while one asks again. */
+/*
+ * The answer is OFF: the burst goes, those after it go without an RSV, and after a while one asks
+ * again.
+ */
 static void apart__answered_off(void **state)
 {
 	struct bl_pl2_grt g = grt(0, 0, BL_GRT_REFUSED | BL_GRT_OFF);
@@ -536,7 +591,9 @@ static void apart__answered_off(void **state)
 	assert_int_equal(step(d.apart_ns), BL_DO_RSV);
 	is(BL_PL2_ASKED, SEQ + 1);
 	/* and the switch promises again */
-	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes }, 0, 10 * RETRY, d.apart_ns + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes },
+				      0, 10 * RETRY, d.apart_ns + 100),
+			 BL_R_GRT);
 	sends(d.apart_ns + 100, 15, 0, d.send_ns);
 	assert_true(bl_pl2_over(&d));
 	/* OFF comes with refused, or is not believed */
@@ -558,7 +615,10 @@ static void apart__off_to_an_unsolicited_burst(void **state)
 	assert_int_equal(step(T0 + 300), BL_DO_DONE);
 }
 
-/* Nobody answers at all: after so many RSVs the frames go. Another GRT in between begins the count anew. */
+/*
+ * Nobody answers at all: after so many RSVs the frames go. Another GRT in between begins the count
+ * anew.
+ */
 static void apart__silence(void **state)
 {
 	__u64 now = T0;
@@ -581,7 +641,9 @@ static void apart__silence(void **state)
 	/* as bl_host_xdp may find it: its exchange comes too late, and the other way round */
 	at(BL_PL2_ASKED, 0);
 	d.silent = BL_PL2_SILENT - 1;
-	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ, .bytes = BYTES }, 0, 10 * RETRY, T0 + 100), BL_R_GRT);
+	assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ, .bytes = BYTES }, 0,
+				      10 * RETRY, T0 + 100),
+			 BL_R_GRT);
 	assert_int_equal(d.silent, 0);
 	sends(T0 + RETRY, 11, 0, d.send_ns);
 }
@@ -623,20 +685,30 @@ static void step__late(void **state)
 		/* in its slot, at the end of its patience, and after it */
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 1000, T0 + 50000 + 1000, BL_DO_FRAME, BYTES, 0 },
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES, 1 },
-		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 0, T0 + 50000 + 1001, BL_DO_FRAME, BYTES, 0 }, /* 0: never */
+		/* 0: never */
+		{ BL_PL2_GRANTED, 0, 0, 0, 0, 0, 0, T0 + 50000 + 1001, BL_DO_FRAME, BYTES, 0 },
 		/* each frame has its own time: the second one a full frame's later */
-		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1000 + 8 * 1538, BL_DO_FRAME, BYTES, 0 },
-		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1001 + 8 * 1538, BL_DO_RSV, BYTES - 1024, 1 },
+		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1000 + 8 * 1538, BL_DO_FRAME,
+		  BYTES, 0 },
+		{ BL_PL2_GRANTED, 0, 0, 1, 0, 0, 1000, T0 + 50000 + 1001 + 8 * 1538, BL_DO_RSV,
+		  BYTES - 1024, 1 },
 		/* the third time it goes, however late */
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 1, 1000, T0 + 99999999, BL_DO_RSV, BYTES, 1 },
 		{ BL_PL2_GRANTED, 0, 0, 0, 0, 2, 1000, T0 + 99999999, BL_DO_FRAME, BYTES, 0 },
 		/* the first frame went in a slot before */
-		{ BL_PL2_GRANTED, 0, 0, 1, 1, 1, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES - 1024, 1 },
-		/* unsolicited: counts from the RSV. Waits for its GRT before, and asks anew after it */
+		{ BL_PL2_GRANTED, 0, 0, 1, 1, 1, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES - 1024,
+		  1 },
+		/*
+		 * unsolicited: counts from the RSV. Waits for its GRT before, and asks anew after
+		 * it
+		 */
 		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1538, BL_DO_FRAME, BYTES, 0 },
-		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1538, BL_DO_NOTHING, BYTES, 0 },
-		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1538, BL_DO_FRAME, BYTES, 0 },
-		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1538, BL_DO_RSV, BYTES - 1024, 1 },
+		{ BL_PL2_EARLY, 0, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1538, BL_DO_NOTHING, BYTES,
+		  0 },
+		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1000 + 8 * 1538,
+		  BL_DO_FRAME, BYTES, 0 },
+		{ BL_PL2_GRANTED, BL_GRT_PASSED, 1, 1, 0, 0, 1000, T0 + 1001 + 8 * 1538, BL_DO_RSV,
+		  BYTES - 1024, 1 },
 		/* not passed: nothing of it went, all of it is asked for */
 		{ BL_PL2_GRANTED, 0, 1, 1, 0, 0, 1000, T0 + 50000 + 1001, BL_DO_RSV, BYTES, 1 },
 	};
@@ -665,7 +737,10 @@ static void step__late(void **state)
 		assert_int_equal(d.missed, rows[i].missed + 1);
 		assert_int_equal(d.sent, d.base);
 		/* granted again: the rest goes, and then the burst is over */
-		assert_int_equal(bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes }, 0, 10 * RETRY, rows[i].now), BL_R_GRT);
+		assert_int_equal(
+			bl_pl2_grant(&d, &(struct bl_pl2_grt){ .seq = SEQ + 1, .bytes = d.bytes },
+				     0, 10 * RETRY, rows[i].now),
+			BL_R_GRT);
 		if (!d.base)
 			sends(rows[i].now, BL_RING_ENTRY(11, 1000), 0, d.send_ns);
 		sends(rows[i].now, BL_RING_ENTRY(12, OTHER), 0, d.send_ns);
@@ -731,8 +806,9 @@ static struct {
 } sw;
 
 /*
- * Frames are numbers from 1 on; each must come out of the switch once and in order. RSVs and GRTs get lost, GRTs come late and twice, RSVs are refused, bursts are
- * let through or not. Frames do not get lost here: those of a burst are in order behind their RSV, as on a link.
+ * Frames are numbers from 1 on; each must come out of the switch once and in order. RSVs and GRTs
+ * get lost, GRTs come late and twice, RSVs are refused, bursts are let through or not. Frames do
+ * not get lost here: those of a burst are in order behind their RSV, as on a link.
  */
 static void model__each_frame_once(void **state)
 {
@@ -759,7 +835,8 @@ static void model__each_frame_once(void **state)
 			if (!air[i].there || air[i].at > now)
 				continue;
 			air[i].there = rnd_below(&r, 50) == 0; /* and once more */
-			if (bl_pl2_grant(&d, &air[i].g, rnd_below(&r, 3) ? 0 : 12000, 10 * RETRY, now) == BL_R_GRT)
+			if (bl_pl2_grant(&d, &air[i].g, rnd_below(&r, 3) ? 0 : 12000, 10 * RETRY,
+					 now) == BL_R_GRT)
 				wake = bl_min64(wake, now); /* a refusal, or as early as that */
 		}
 		if (wake > now)
@@ -771,7 +848,8 @@ static void model__each_frame_once(void **state)
 		if (what == BL_DO_DONE) {
 			unanswered = false;
 			for (i = 0; i < d.n; i++)
-				assert_true(d.entry[i] <= out); /* no slot is given back before its frame got through */
+				assert_true(d.entry[i] <= out); /* no slot is given back before its
+								   frame got through */
 			bl_pl2_done(&d);
 			what = step(now);
 			wake = t.next_ns;
@@ -798,7 +876,9 @@ static void model__each_frame_once(void **state)
 			if (!(sw.valid && sw.seq == seq)) {
 				sw.seq = seq;
 				sw.bytes = d.bytes;
-				sw.flags = rnd_below(&r, 6) == 0 ? BL_GRT_REFUSED : e && rnd_below(&r, 2) ? BL_GRT_PASSED : 0;
+				sw.flags = rnd_below(&r, 6) == 0   ? BL_GRT_REFUSED
+					   : e && rnd_below(&r, 2) ? BL_GRT_PASSED
+								   : 0;
 				sw.valid = sw.flags != BL_GRT_REFUSED;
 				sw.left = sw.valid ? sw.bytes : 0;
 				sw.early = sw.flags & BL_GRT_PASSED ? sw.bytes : 0;
@@ -814,12 +894,16 @@ static void model__each_frame_once(void **state)
 			}
 		} else if (what == BL_DO_FRAME) {
 			__u32 len = bl_wire_bytes(60 + t.entry % 1455);
-			bool pass = t.early ? sw.seq == BL_PL2_SEQ(d.word) && sw.early >= len : sw.left >= len;
+			bool pass = t.early ? sw.seq == BL_PL2_SEQ(d.word) && sw.early >= len
+					    : sw.left >= len;
 
 			if (!t.early)
 				assert_true(pass); /* in its slot nothing is ever refused */
 			if (pass) {
-				/* a second time only if the burst passed and none of all answers said so */
+				/*
+				 * a second time only if the burst passed and none of all answers
+				 * said so
+				 */
 				assert_true(t.entry == out + 1 || (unanswered && t.entry <= out));
 				twice += t.entry <= out;
 				out = t.entry > out ? t.entry : out;
@@ -838,7 +922,8 @@ static void model__each_frame_once(void **state)
 	early = d.early;
 	resent = d.resent;
 	refused = d.refused;
-	assert_true(early > 1000 && resent > 100 && refused > 1000 && anew > 100 && d.bad > 100 && d.timeouts > 1000 && twice < out / 20);
+	assert_true(early > 1000 && resent > 100 && refused > 1000 && anew > 100 && d.bad > 100 &&
+		    d.timeouts > 1000 && twice < out / 20);
 }
 
 int main(void)

@@ -34,7 +34,8 @@ static void bl_place_look__edges(void **state)
 			uint32_t psn = expected[k] + (uint32_t)t[i].ahead;
 			struct bl_odd odd = { 0 };
 
-			assert_int_equal(bl_place_look(&odd, expected[k], psn, psn + !t[i].probe), t[i].want);
+			assert_int_equal(bl_place_look(&odd, expected[k], psn, psn + !t[i].probe),
+					 t[i].want);
 			assert_int_equal(odd.known, t[i].want == BL_PLACE_ODD);
 		}
 	}
@@ -62,9 +63,14 @@ static void bl_place_look__two_that_fit_each_other(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_odd odd = { 0 };
 
-		assert_int_equal(bl_place_look(&odd, 100, t[i].first, t[i].first + !t[i].probe), BL_PLACE_ODD);
-		assert_int_equal(bl_place_look(&odd, 100, t[i].second, t[i].second + !t[i].probe), t[i].want);
-		/* what fits shows that the receiver is where it should be; a duplicate shows nothing */
+		assert_int_equal(bl_place_look(&odd, 100, t[i].first, t[i].first + !t[i].probe),
+				 BL_PLACE_ODD);
+		assert_int_equal(bl_place_look(&odd, 100, t[i].second, t[i].second + !t[i].probe),
+				 t[i].want);
+		/*
+		 * what fits shows that the receiver is where it should be; a duplicate shows
+		 * nothing
+		 */
 		assert_int_equal(odd.known, t[i].want == BL_PLACE_ODD || t[i].want == BL_PLACE_OLD);
 	}
 }

@@ -15,14 +15,16 @@ static void bl_policy_apart__all_pairs(void **state)
 		__u32 a, b;
 		int apart;
 	} t[] = {
-		{ 0, 0, 0 }, { 0, N, 0 }, { 0, P, 0 }, { 0, F, 0 }, { 0, T, 0 }, { N, N, 0 }, { N, P, 1 }, { N, F, 0 },
-		{ N, T, 1 }, { P, P, 0 }, { P, F, 1 }, { P, T, 1 }, { F, F, 0 }, { F, T, 1 }, { T, T, 0 },
+		{ 0, 0, 0 }, { 0, N, 0 }, { 0, P, 0 }, { 0, F, 0 }, { 0, T, 0 },
+		{ N, N, 0 }, { N, P, 1 }, { N, F, 0 }, { N, T, 1 }, { P, P, 0 },
+		{ P, F, 1 }, { P, T, 1 }, { F, F, 0 }, { F, T, 1 }, { T, T, 0 },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-		if (bl_policy_apart(t[i].a, t[i].b) != t[i].apart || bl_policy_apart(t[i].b, t[i].a) != t[i].apart)
+		if (bl_policy_apart(t[i].a, t[i].b) != t[i].apart ||
+		    bl_policy_apart(t[i].b, t[i].a) != t[i].apart)
 			fail_msg("%u and %u", t[i].a, t[i].b);
 }
 

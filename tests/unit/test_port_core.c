@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/queue/port_core.h: strict priority by a word of bits, and that no bit is lost between who puts and who empties. */
+/*
+ * core/queue/port_core.h: strict priority by a word of bits, and that no bit is lost between who
+ * puts and who empties.
+ */
 #include "unit.h"
 
 #include <pthread.h>

@@ -23,8 +23,9 @@ static void alone_on__table(void **state)
 		const char *isolated;
 		bool alone;
 	} v[] = {
-		{ 1, "", false },	  { 1, "0", true },    { 1, "1", false },     { 2, "1-3", true },    { 3, "1-3", false },
-		{ 6, "1-3,7", true },	  { 0x80, "1-3,7", true }, { 0, "0-7", false },  { 1, "nonsense", false },
+		{ 1, "", false },        { 1, "0", true },    { 1, "1", false },
+		{ 2, "1-3", true },      { 3, "1-3", false }, { 6, "1-3,7", true },
+		{ 0x80, "1-3,7", true }, { 0, "0-7", false }, { 1, "nonsense", false },
 	};
 
 	(void)state;
@@ -70,7 +71,9 @@ static uint64_t slice_of(pid_t tid)
 	return is.runtime;
 }
 
-/* An ordinary thread with a short slice and @nice; on a kernel without slices, before all others. */
+/*
+ * An ordinary thread with a short slice and @nice; on a kernel without slices, before all others.
+ */
 static void is_sliced(pid_t tid, int nice)
 {
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/order/promise_core.h: its edges, and a host whose endpoints, beacons and frames meet in every order. The host is played step by step: what bpf/host/host.bpf.c and lib/tx.c
- * do between two accesses to shared memory is one step, and chance picks whose turn it is.
+ * core/order/promise_core.h: its edges, and a host whose endpoints, beacons and frames meet in
+ * every order. The host is played step by step: what bpf/host/host.bpf.c and lib/tx.c do between
+ * two accesses to shared memory is one step, and chance picks whose turn it is.
  */
 #include <inttypes.h>
 
@@ -10,7 +11,7 @@
 #include "core/order/promise_core.h"
 
 #define INTERVAL 1000ULL
-#define NONE	 (~0ULL)
+#define NONE     (~0ULL)
 
 static void bl_ahead_ns__to_the_next_beacon_and_its_way(void **state)
 {
@@ -28,9 +29,7 @@ static void bl_silent__edges(void **state)
 		int want;
 	} t[] = {
 		{ 0, 1 }, /* never sent anything */
-		{ bus, 0 },
-		{ bus - limit, 0 },
-		{ bus - limit - 1, 1 },
+		{ bus, 0 },         { bus - limit, 0 }, { bus - limit - 1, 1 },
 		{ bus + 1, 0 }, /* another CPU's reading */
 		{ bus + limit, 0 },
 	};
@@ -125,7 +124,10 @@ static bool egress_step(struct host *h, struct egress *e, uint64_t ts)
 		return false;
 	case 1:
 		p = h->promised;
-		e->b = bl_promise(e->now, e->beacon && bl_silent(e->now, h->data, 1) ? bl_ahead_ns(INTERVAL) : 0, p, e->claim);
+		e->b = bl_promise(e->now,
+				  e->beacon && bl_silent(e->now, h->data, 1) ? bl_ahead_ns(INTERVAL)
+									     : 0,
+				  p, e->claim);
 		if (e->b > e->now && p < e->b)
 			h->promised = e->b; /* compare-and-swap: with the load one step */
 		if (e->claim)
@@ -145,7 +147,8 @@ static bool egress_step(struct host *h, struct egress *e, uint64_t ts)
 	e->step = 0;
 	if (!e->beacon) {
 		if (ts < h->sent)
-			fail_msg("a message of %" PRIu64 " behind a promise of %" PRIu64, ts, h->sent);
+			fail_msg("a message of %" PRIu64 " behind a promise of %" PRIu64, ts,
+				 h->sent);
 		h->messages++;
 		h->ahead += ts > h->clock;
 		h->claimed += e->b > ts;
@@ -193,7 +196,10 @@ static void endpoint_step(struct host *h, unsigned int i)
 
 static void host__no_message_behind_a_promise(void **state)
 {
-	struct host h = { .r = rnd_seeded("promise"), .clock = 1000000, .line = { NONE, NONE, NONE }, .beacon = { .beacon = true } };
+	struct host h = { .r = rnd_seeded("promise"),
+			  .clock = 1000000,
+			  .line = { NONE, NONE, NONE },
+			  .beacon = { .beacon = true } };
 	int i;
 
 	(void)state;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * docs/protocol.md, docs/barline.lua and tests/fuzz/barline.dict against maps/wire_abi.h and maps/reasons_abi.h. Runs in the repository's root.
+ * docs/protocol.md, docs/barline.lua and tests/fuzz/barline.dict against maps/wire_abi.h and
+ * maps/reasons_abi.h. Runs in the repository's root.
  *
- * Tables of the page are found by their heading: rows are `| a | b | c | ...`, the first row names the columns. Bodies are blocks of `name bytes text`
- * lines in the section that has the opcode's name.
+ * Tables of the page are found by their heading: rows are `| a | b | c | ...`, the first row names
+ * the columns. Bodies are blocks of `name bytes text` lines in the section that has the opcode's
+ * name.
  */
 #include "unit.h"
 
@@ -75,7 +77,8 @@ static void section(const char *title, char *out, size_t size)
 		if (*p == '#') {
 			const char *t = p + strspn(p, "# ");
 
-			if (n - (size_t)(t - p) == strlen(title) && !strncmp(t, title, strlen(title))) {
+			if (n - (size_t)(t - p) == strlen(title) &&
+			    !strncmp(t, title, strlen(title))) {
 				const char *next = strstr(p + n, "\n#");
 				size_t len = next ? (size_t)(next - (p + n)) : strlen(p + n);
 
@@ -136,8 +139,12 @@ static void protocol__header_offsets(void **state)
 		const char *name;
 		size_t off, size;
 	} want[] = {
+/* clang-format off */
 #define FIELD(f) { #f, offsetof(struct bl_hdr, f), sizeof(((struct bl_hdr *)0)->f) }
-		FIELD(ts), FIELD(barrier), FIELD(commit), { "psn", offsetof(struct bl_hdr, psn_hi), 4 }, FIELD(opcode), FIELD(flags),
+		/* clang-format on */
+		FIELD(ts),     FIELD(barrier),
+		FIELD(commit), { "psn", offsetof(struct bl_hdr, psn_hi), 4 },
+		FIELD(opcode), FIELD(flags),
 #undef FIELD
 	};
 	size_t i, sum = 0;
@@ -267,7 +274,8 @@ static void body_is(const char *title, const struct field *want, size_t n, size_
 	if (!p)
 		fail_msg("section \"%s\" has no block", title);
 	p = strchr(p, '\n') + 1;
-	for (line = strtok_r(p, "\n", &save); line && at < n && strncmp(line, "```", 3); line = strtok_r(NULL, "\n", &save)) {
+	for (line = strtok_r(p, "\n", &save); line && at < n && strncmp(line, "```", 3);
+	     line = strtok_r(NULL, "\n", &save)) {
 		size_t len = strcspn(line, " ");
 
 		assert_int_equal(strlen(want[at].name), len);
@@ -279,22 +287,31 @@ static void body_is(const char *title, const struct field *want, size_t n, size_
 	assert_int_equal(sum, total);
 }
 
+/* clang-format off */
 #define SIZE(s, f) { #f, sizeof(((struct s *)0)->f) }
+/* clang-format on */
 
 static void protocol__bodies(void **state)
 {
-	static const struct field beacon[] = { SIZE(bl_beacon, tai_offset_s), SIZE(bl_beacon, policy),
-					       SIZE(bl_beacon, port), SIZE(bl_beacon, node_id) };
+	static const struct field beacon[] = { SIZE(bl_beacon, tai_offset_s),
+					       SIZE(bl_beacon, policy), SIZE(bl_beacon, port),
+					       SIZE(bl_beacon, node_id) };
 	static const struct field data[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count) };
-	static const struct field frag[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count), SIZE(bl_frag, msg_id), SIZE(bl_frag, offset),
+	static const struct field frag[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count),
+					     SIZE(bl_frag, msg_id), SIZE(bl_frag, offset),
 					     SIZE(bl_frag, length) };
-	static const struct field credit[] = { SIZE(bl_credit, psn), SIZE(bl_credit, incarnation), SIZE(bl_credit, window) };
-	static const struct field nak[] = { SIZE(bl_nak, psn), SIZE(bl_nak, count), SIZE(bl_nak, incarnation), SIZE(bl_nak, why), SIZE(bl_nak, item) };
+	static const struct field credit[] = { SIZE(bl_credit, psn), SIZE(bl_credit, incarnation),
+					       SIZE(bl_credit, window) };
+	static const struct field nak[] = { SIZE(bl_nak, psn), SIZE(bl_nak, count),
+					    SIZE(bl_nak, incarnation), SIZE(bl_nak, why),
+					    SIZE(bl_nak, item) };
 
 	(void)state;
 	/* the order of the fields is that of the structs, which have no padding */
-	assert_true(offsetof(struct bl_beacon, node_id) == 4 && offsetof(struct bl_data, count) == 2 && offsetof(struct bl_frag, length) == 8);
-	assert_true(offsetof(struct bl_credit, window) == 6 && offsetof(struct bl_nak, why) == 10 && offsetof(struct bl_nak, item) == 11);
+	assert_true(offsetof(struct bl_beacon, node_id) == 4 &&
+		    offsetof(struct bl_data, count) == 2 && offsetof(struct bl_frag, length) == 8);
+	assert_true(offsetof(struct bl_credit, window) == 6 && offsetof(struct bl_nak, why) == 10 &&
+		    offsetof(struct bl_nak, item) == 11);
 	body_is("Beacon", beacon, ARRAY_SIZE(beacon), sizeof(struct bl_beacon));
 	body_is("DATA", data, ARRAY_SIZE(data), sizeof(struct bl_data));
 	body_is("FRAG", frag, ARRAY_SIZE(frag), sizeof(struct bl_data) + sizeof(struct bl_frag));
@@ -305,20 +322,36 @@ static void protocol__bodies(void **state)
 
 static void protocol__fcp_bodies(void **state)
 {
-	static const struct field hdr[] = { SIZE(bl_fcp_hdr, magic), SIZE(bl_fcp_hdr, opcode), SIZE(bl_fcp_hdr, flags), SIZE(bl_fcp_hdr, challenge),
-					    SIZE(bl_fcp_hdr, seq), SIZE(bl_fcp_hdr, ack), SIZE(bl_fcp_hdr, ack_bits), SIZE(bl_fcp_hdr, check) };
+	static const struct field hdr[] = { SIZE(bl_fcp_hdr, magic),    SIZE(bl_fcp_hdr, opcode),
+					    SIZE(bl_fcp_hdr, flags),    SIZE(bl_fcp_hdr, challenge),
+					    SIZE(bl_fcp_hdr, seq),      SIZE(bl_fcp_hdr, ack),
+					    SIZE(bl_fcp_hdr, ack_bits), SIZE(bl_fcp_hdr, check) };
 	static const struct field req[] = { SIZE(bl_fcp_req, count), SIZE(bl_fcp_req, reserved) };
-	static const struct field alloc[] = { SIZE(bl_fcp_alloc, base), SIZE(bl_fcp_alloc, totals), SIZE(bl_fcp_alloc, runs) };
-	static const struct field reset[] = { SIZE(bl_fcp_reset, nonce), SIZE(bl_fcp_reset, term), SIZE(bl_fcp_reset, table), SIZE(bl_fcp_reset, slot_ns),
-					      SIZE(bl_fcp_reset, slot_bytes), SIZE(bl_fcp_reset, index), SIZE(bl_fcp_reset, endpoints),
-					      SIZE(bl_fcp_reset, reserved) };
-	static const struct field watchdog[] = { SIZE(bl_fcp_watchdog, term), SIZE(bl_fcp_watchdog, rank), SIZE(bl_fcp_watchdog, state),
-						 SIZE(bl_fcp_watchdog, reserved), SIZE(bl_fcp_watchdog, table), SIZE(bl_fcp_watchdog, reserved2) };
-	static const struct field report[] = { SIZE(bl_fcp_report, boot), SIZE(bl_fcp_report, at), SIZE(bl_fcp_report, table), SIZE(bl_fcp_report, index),
-					       SIZE(bl_fcp_report, first), SIZE(bl_fcp_report, last), SIZE(bl_fcp_report, count), SIZE(bl_fcp_report, took) };
-	static const struct field faults[] = { SIZE(bl_fcp_faults, boot), SIZE(bl_fcp_faults, version), SIZE(bl_fcp_faults, table), SIZE(bl_fcp_faults, count),
-					       SIZE(bl_fcp_faults, reserved), SIZE(bl_fcp_faults, reserved2) };
-	static const struct field heard[] = { SIZE(bl_fcp_heard, boot), SIZE(bl_fcp_heard, version), SIZE(bl_fcp_heard, table) };
+	static const struct field alloc[] = { SIZE(bl_fcp_alloc, base), SIZE(bl_fcp_alloc, totals),
+					      SIZE(bl_fcp_alloc, runs) };
+	static const struct field reset[] = {
+		SIZE(bl_fcp_reset, nonce),      SIZE(bl_fcp_reset, term),
+		SIZE(bl_fcp_reset, table),      SIZE(bl_fcp_reset, slot_ns),
+		SIZE(bl_fcp_reset, slot_bytes), SIZE(bl_fcp_reset, index),
+		SIZE(bl_fcp_reset, endpoints),  SIZE(bl_fcp_reset, reserved)
+	};
+	static const struct field watchdog[] = {
+		SIZE(bl_fcp_watchdog, term),  SIZE(bl_fcp_watchdog, rank),
+		SIZE(bl_fcp_watchdog, state), SIZE(bl_fcp_watchdog, reserved),
+		SIZE(bl_fcp_watchdog, table), SIZE(bl_fcp_watchdog, reserved2)
+	};
+	static const struct field report[] = {
+		SIZE(bl_fcp_report, boot),  SIZE(bl_fcp_report, at),    SIZE(bl_fcp_report, table),
+		SIZE(bl_fcp_report, index), SIZE(bl_fcp_report, first), SIZE(bl_fcp_report, last),
+		SIZE(bl_fcp_report, count), SIZE(bl_fcp_report, took)
+	};
+	static const struct field faults[] = {
+		SIZE(bl_fcp_faults, boot),     SIZE(bl_fcp_faults, version),
+		SIZE(bl_fcp_faults, table),    SIZE(bl_fcp_faults, count),
+		SIZE(bl_fcp_faults, reserved), SIZE(bl_fcp_faults, reserved2)
+	};
+	static const struct field heard[] = { SIZE(bl_fcp_heard, boot), SIZE(bl_fcp_heard, version),
+					      SIZE(bl_fcp_heard, table) };
 
 	(void)state;
 	body_is("FCP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_fcp_hdr));
@@ -354,8 +387,10 @@ static void protocol__constants(void **state)
 	(void)state;
 	says("The barline protocol", "Version %d.", BL_VERSION);
 	says("Frames", "0x%04X", BL_ETHERTYPE);
-	says("Frames", "%d to %d by default (%d ports", BL_PORT_BASE, BL_PORT_BASE + BL_PORT_COUNT - 1, BL_PORT_COUNT);
-	says("Frames", "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	says("Frames", "%d to %d by default (%d ports", BL_PORT_BASE,
+	     BL_PORT_BASE + BL_PORT_COUNT - 1, BL_PORT_COUNT);
+	says("Frames", "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+	     mac[5]);
 	says("Frames", "%zu without a VLAN tag", BL_BEACON_LEN);
 	says("Header", "%zu bytes", sizeof(struct bl_hdr));
 	says("Opcodes", "0x%02X to 0x%02X", BL_OPCODE_BYTE(1), BL_OPCODE_BYTE(BL_OP_LIMIT - 1));
@@ -408,20 +443,24 @@ static void protocol__fcp_numbers(void **state)
 		assert_string_equal(t.cell[i][0], reasons[i][0]);
 		assert_string_equal(t.cell[i][1], reasons[i][1]);
 	}
-	says("FCP", "port %d; watchdogs among arbiters on port %d; fault isolation on port %d", BL_FCP_PORT, BL_FCP_WATCHDOG_PORT, BL_FCP_FAULTS_PORT);
+	says("FCP", "port %d; watchdogs among arbiters on port %d; fault isolation on port %d",
+	     BL_FCP_PORT, BL_FCP_WATCHDOG_PORT, BL_FCP_FAULTS_PORT);
 	says("FCP REPORT", "counts that follow, at most %d", BL_FCP_COUNTS_MAX);
-	says("FCP REPORT", "peer 2, path 1, reserved 1, sent %zu, came %zu", sizeof(((struct bl_fcp_count *)0)->sent), sizeof(((struct bl_fcp_count *)0)->came));
+	says("FCP REPORT", "peer 2, path 1, reserved 1, sent %zu, came %zu",
+	     sizeof(((struct bl_fcp_count *)0)->sent), sizeof(((struct bl_fcp_count *)0)->came));
 	says("FCP FAULTS", "links that follow, at most %d", BL_FCP_LINKS_MAX);
 	says("FCP", "0x%X", BL_FCP_MAGIC);
 	says("FCP", "at most %zu bytes long", BL_FCP_PACKET_MAX);
 	says("FCP", "at most %d)", BL_FCP_ENDPOINTS_MAX);
-	says("FCP opcodes", "0x%02X to 0x%02X", BL_FCP_OPCODE_BYTE(1), BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT - 1));
+	says("FCP opcodes", "0x%02X to 0x%02X", BL_FCP_OPCODE_BYTE(1),
+	     BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT - 1));
 	says("FCP REQ", "at most %d; 0", BL_FCP_TOTALS_MAX);
 	says("FCP ALLOC", "follow, at most %d", BL_FCP_TOTALS_MAX);
 	says("FCP ALLOC", "them, at most %d", BL_FCP_RUNS_MAX);
 	says("FCP ALLOC", "(%d: the flow's own)", BL_FCP_PATH_ANY);
 	/* barline's own range must not swallow it */
-	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE && BL_FCP_FAULTS_PORT < BL_PORT_BASE);
+	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE &&
+		    BL_FCP_FAULTS_PORT < BL_PORT_BASE);
 }
 
 static const char *const top_opcodes[] = {
@@ -430,16 +469,29 @@ static const char *const top_opcodes[] = {
 #undef OP
 };
 
+/* clang-format off */
 #define HALVES(s, f) { #f, sizeof(((struct s *)0)->f##_hi) + sizeof(((struct s *)0)->f##_lo) }
+/* clang-format on */
 
 static void protocol__top(void **state)
 {
-	static const struct field hdr[] = { SIZE(bl_top_hdr, opcode), SIZE(bl_top_hdr, cls), SIZE(bl_top_hdr, flow), HALVES(bl_top_hdr, seq), SIZE(bl_top_hdr, ts), HALVES(bl_top_hdr, tag) };
-	static const struct field sync[] = { SIZE(bl_top_sync, zero),	      SIZE(bl_top_sync, bytes),	 HALVES(bl_top_sync, frames),  HALVES(bl_top_sync, deadline),
-					     HALVES(bl_top_sync, coflow), SIZE(bl_top_sync, unscheduled), SIZE(bl_top_sync, reserved), HALVES(bl_top_sync, data) };
-	static const struct field fin[] = { SIZE(bl_top_fin, zero), SIZE(bl_top_fin, bytes), HALVES(bl_top_fin, data) }, stop[] = { HALVES(bl_top_stop, data) };
-	static const struct field loss[] = { HALVES(bl_top_loss, data), { "missing", 2 * sizeof(__u32) }, HALVES(bl_top_loss, rtt) };
-	static const struct field echo[] = { SIZE(bl_top_echo, magic), SIZE(bl_top_echo, flow), HALVES(bl_top_echo, seq), HALVES(bl_top_echo, data) };
+	static const struct field hdr[] = { SIZE(bl_top_hdr, opcode), SIZE(bl_top_hdr, cls),
+					    SIZE(bl_top_hdr, flow),   HALVES(bl_top_hdr, seq),
+					    SIZE(bl_top_hdr, ts),     HALVES(bl_top_hdr, tag) };
+	static const struct field sync[] = {
+		SIZE(bl_top_sync, zero),     SIZE(bl_top_sync, bytes),
+		HALVES(bl_top_sync, frames), HALVES(bl_top_sync, deadline),
+		HALVES(bl_top_sync, coflow), SIZE(bl_top_sync, unscheduled),
+		SIZE(bl_top_sync, reserved), HALVES(bl_top_sync, data)
+	};
+	static const struct field fin[] = { SIZE(bl_top_fin, zero), SIZE(bl_top_fin, bytes),
+					    HALVES(bl_top_fin, data) },
+				  stop[] = { HALVES(bl_top_stop, data) };
+	static const struct field loss[] = { HALVES(bl_top_loss, data),
+					     { "missing", 2 * sizeof(__u32) },
+					     HALVES(bl_top_loss, rtt) };
+	static const struct field echo[] = { SIZE(bl_top_echo, magic), SIZE(bl_top_echo, flow),
+					     HALVES(bl_top_echo, seq), HALVES(bl_top_echo, data) };
 	size_t i;
 
 	(void)state;
@@ -461,15 +513,20 @@ static void protocol__top(void **state)
 	says("TOP", "0 (best) to %d,", BL_TOP_CLASSES - 1);
 	says("TOP", "%d + 13 bits", BL_TOP_SPORT_BASE);
 	assert_int_equal(BL_TOP_SPORT_COUNT, 1 << 13);
-	says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1), BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
+	says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1),
+	     BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
 	says("TOP echo", "0x%X", BL_TOP_ECHO_MAGIC);
 	says("TOP echo", "has %zu bytes behind", sizeof(struct bl_top_echo));
 	says("TOP LOSS", "these %d bits", BL_TOP_KEEP);
 	says("TOP at hosts", "once %d later ones have come", BL_TOP_LATER);
 	says("TOP at hosts", "each %d frames", BL_TOP_ACK_EACH);
 	says("TOP at hosts", "keeps its last %d", BL_TOP_KEEP);
-	/* neither barline's own range nor FCP's ports, and no source port may look like a destination */
-	assert_true(BL_TOP_PORT < BL_FCP_WATCHDOG_PORT && BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT <= BL_TOP_PORT);
+	/*
+	 * neither barline's own range nor FCP's ports, and no source port may look like a
+	 * destination
+	 */
+	assert_true(BL_TOP_PORT < BL_FCP_WATCHDOG_PORT &&
+		    BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT <= BL_TOP_PORT);
 }
 
 /* ---- the dissector ---- */
@@ -484,7 +541,8 @@ static void lua_number(const char *name, long want)
 	if (!p)
 		fail_msg("docs/barline.lua has no \"local %s\"", name);
 	else if (strtol(p + strlen(decl), NULL, 0) != want)
-		fail_msg("docs/barline.lua: %s is %ld, want %ld", name, strtol(p + strlen(decl), NULL, 0), want);
+		fail_msg("docs/barline.lua: %s is %ld, want %ld", name,
+			 strtol(p + strlen(decl), NULL, 0), want);
 }
 
 /* a Lua table `local name = { [1] = "a", ... }` with exactly these rows */
@@ -545,7 +603,8 @@ static void dissector__constants(void **state)
 	lua_number("TOP_VERSION", BL_TOP_VERSION);
 	lua_number("TOP_HEADER_LEN", sizeof(struct bl_top_hdr));
 	lua_number("TOP_CLASSES", BL_TOP_CLASSES);
-	snprintf(ports, sizeof(ports), "\nlocal PORTS = \"%d-%d\"\n", BL_PORT_BASE, BL_PORT_BASE + BL_PORT_COUNT - 1);
+	snprintf(ports, sizeof(ports), "\nlocal PORTS = \"%d-%d\"\n", BL_PORT_BASE,
+		 BL_PORT_BASE + BL_PORT_COUNT - 1);
 	assert_non_null(strstr(lua, ports));
 }
 
@@ -577,24 +636,26 @@ static void dictionary__opcodes_and_naks(void **state)
 	char want[96];
 
 	(void)state;
-#define OP(sym, num, name, where)                                                            \
+#define OP(sym, num, name, where)                                                             \
 	snprintf(want, sizeof(want), "\nopcode_%s=\"\\x%02x\"\n", name, BL_OPCODE_BYTE(num)); \
 	assert_non_null(strstr(dict, want));
 	BL_OPCODES(OP)
 #undef OP
-#define NAK(sym, num, name)                                             \
+#define NAK(sym, num, name)                                                \
 	snprintf(want, sizeof(want), "\nnak_%s=\"\\x%02x\"\n", name, num); \
 	assert_non_null(strstr(dict, want));
 	BL_NAKS(NAK)
 #undef NAK
-#define OP(sym, num, name)                                                                \
+#define OP(sym, num, name)                                                                     \
 	snprintf(want, sizeof(want), "\ntop_%s=\"\\x%02x\"\n", name, BL_TOP_OPCODE_BYTE(num)); \
 	assert_non_null(strstr(dict, want));
 	BL_TOP_OPCODES(OP)
 #undef OP
-	snprintf(want, sizeof(want), "\nethertype=\"\\x%02x\\x%02x\"\n", BL_ETHERTYPE >> 8, BL_ETHERTYPE & 0xff);
+	snprintf(want, sizeof(want), "\nethertype=\"\\x%02x\\x%02x\"\n", BL_ETHERTYPE >> 8,
+		 BL_ETHERTYPE & 0xff);
 	assert_non_null(strstr(dict, want));
-	snprintf(want, sizeof(want), "\nport_first=\"\\x%02x\\x%02x\"\n", BL_PORT_BASE >> 8, BL_PORT_BASE & 0xff);
+	snprintf(want, sizeof(want), "\nport_first=\"\\x%02x\\x%02x\"\n", BL_PORT_BASE >> 8,
+		 BL_PORT_BASE & 0xff);
 	assert_non_null(strstr(dict, want));
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/queue/queue_core.h: histograms, rings, ECN, rates and due times, with injected time; and due times with threads, for there compare-and-swap is the point. */
+/*
+ * core/queue/queue_core.h: histograms, rings, ECN, rates and due times, with injected time; and due
+ * times with threads, for there compare-and-swap is the point.
+ */
 #include "unit.h"
 
 #include <pthread.h>
@@ -29,8 +32,22 @@ static void bl_hist_bin__table(void **state)
 		uint64_t v;
 		uint32_t bin;
 	} t[] = {
-		{ 0, 0 }, { 1, 1 }, { 15, 15 }, { 16, 16 }, { 17, 16 }, { 18, 17 }, { 31, 23 }, { 32, 24 }, { 35, 24 }, { 36, 25 },
-		{ (1 << 22) - 1, 159 }, { (1 << 22) - (1 << 18), 159 }, { (1 << 22) - (1 << 18) - 1, 158 }, { 1 << 22, 159 }, { 1ULL << 32, 159 }, { UINT64_MAX, 159 },
+		{ 0, 0 },
+		{ 1, 1 },
+		{ 15, 15 },
+		{ 16, 16 },
+		{ 17, 16 },
+		{ 18, 17 },
+		{ 31, 23 },
+		{ 32, 24 },
+		{ 35, 24 },
+		{ 36, 25 },
+		{ (1 << 22) - 1, 159 },
+		{ (1 << 22) - (1 << 18), 159 },
+		{ (1 << 22) - (1 << 18) - 1, 158 },
+		{ 1 << 22, 159 },
+		{ 1ULL << 32, 159 },
+		{ UINT64_MAX, 159 },
 	};
 	uint32_t v;
 	size_t i;
@@ -124,7 +141,8 @@ static void bl_ring_put__limits(void **state)
 		{ BL_RING, UINT32_MAX, BL_RING - 1, 60, 0 },
 		{ BL_RING, UINT32_MAX, BL_RING, 60, -1 },
 		{ BL_RING + 1, UINT32_MAX, BL_RING - 1, 60, 0 },
-		{ BL_RING + 1, UINT32_MAX, BL_RING, 60, -1 }, /* a limit that the ring cannot hold */
+		/* a limit that the ring cannot hold */
+		{ BL_RING + 1, UINT32_MAX, BL_RING, 60, -1 },
 		{ UINT32_MAX, UINT32_MAX, BL_RING, 60, -1 },
 		{ 100, 1000, 9, 99, 0 },
 		{ 100, 1000, 9, 100, 0 },
@@ -166,7 +184,10 @@ static void bl_ring_put__limits(void **state)
 	assert_int_equal(bl_ring_put(&q, &h, BL_RING_ENTRY(1, 100), 0), 0);
 }
 
-/* Queues and a set of free slots against a list of each: order, bytes, and no slot lost or doubled, whatever happens. */
+/*
+ * Queues and a set of free slots against a list of each: order, bytes, and no slot lost or doubled,
+ * whatever happens.
+ */
 static void bl_ring__slots_balance(void **state)
 {
 	enum { QUEUES = 5, SLOTS = 900 };
@@ -199,7 +220,9 @@ static void bl_ring__slots_balance(void **state)
 
 			e = BL_RING_ENTRY(slot, len);
 			if (bl_ring_put(&q[k], &h[k], e, 0)) {
-				assert_true(n[k] == (q[k].limit_frames < BL_RING ? q[k].limit_frames : BL_RING) || bytes[k] + len > q[k].limit_bytes);
+				assert_true(n[k] == (q[k].limit_frames < BL_RING ? q[k].limit_frames
+										 : BL_RING) ||
+					    bytes[k] + len > q[k].limit_bytes);
 				free_slot[frees++] = slot;
 				dropped++;
 			} else {
@@ -273,7 +296,10 @@ static uint16_t full_sum(const void *p)
 	return (uint16_t)~acc;
 }
 
-/* All 256 values of the field, with addresses that make many checksums; compared with the whole sum. */
+/*
+ * All 256 values of the field, with addresses that make many checksums; compared with the whole
+ * sum.
+ */
 static void bl_ecn_ce4__all_values(void **state)
 {
 	struct rnd r = rnd_seeded("ecn");
@@ -281,8 +307,16 @@ static void bl_ecn_ce4__all_values(void **state)
 
 	(void)state;
 	for (i = 0; i < 256 * 64; i++) {
-		struct iphdr ip = { .version = 4, .ihl = 5, .tos = (uint8_t)i, .tot_len = (uint16_t)rnd64(&r), .id = (uint16_t)rnd64(&r), .ttl = 64, .protocol = 6,
-				    .saddr = (uint32_t)rnd64(&r), .daddr = (uint32_t)rnd64(&r) }, want;
+		struct iphdr ip = { .version = 4,
+				    .ihl = 5,
+				    .tos = (uint8_t)i,
+				    .tot_len = (uint16_t)rnd64(&r),
+				    .id = (uint16_t)rnd64(&r),
+				    .ttl = 64,
+				    .protocol = 6,
+				    .saddr = (uint32_t)rnd64(&r),
+				    .daddr = (uint32_t)rnd64(&r) },
+			     want;
 		int ect = (i & 3) == 1 || (i & 3) == 2;
 
 		ip.check = full_sum(&ip);
@@ -359,7 +393,8 @@ static void bl_free_after__table(void **state)
 	} t[] = {
 		{ &m, 90000, 100000, 100000, 100000, 100000 + full }, /* the example */
 		{ &m, 100000, 90000, 100000, 100000, 100000 + full },
-		{ &m, 90000, 100000, 100000 + behind, 100000, 100000 + full }, /* late, within what may be caught up */
+		/* late, within what may be caught up */
+		{ &m, 90000, 100000, 100000 + behind, 100000, 100000 + full },
 		{ &m, 90000, 100000, 100001 + behind, 100000, 100001 + full },
 		{ &m, 90000, 100000, 200000, 100000, 200000 - behind + full },
 		{ &m, 0, 5, 10, 5, 5 + full }, /* less time since boot than may be caught up */
@@ -378,8 +413,9 @@ static void bl_free_after__table(void **state)
 }
 
 /*
- * A backlogged link with a pacer that is late at random and now and then stands still: never more bytes in any span of time than the rate allows, plus what may be caught up, plus
- * one frame; and with a pacer that is only ever late by less than that, exactly the rate.
+ * A backlogged link with a pacer that is late at random and now and then stands still: never more
+ * bytes in any span of time than the rate allows, plus what may be caught up, plus one frame; and
+ * with a pacer that is only ever late by less than that, exactly the rate.
  */
 static void bl_free_after__rate_holds(void **state)
 {
@@ -406,7 +442,8 @@ static void bl_free_after__rate_holds(void **state)
 		}
 		for (i = 0; i < N; i++)
 			for (k = i; k < N && k < i + 300; k++)
-				assert_true((uint64_t)(k - i + 1) * 12304 <= at[k] - at[i] + 3 * 12304);
+				assert_true((uint64_t)(k - i + 1) * 12304 <=
+					    at[k] - at[i] + 3 * 12304);
 		if (!stalls)
 			assert_int_equal(free, start + N * 12304ULL);
 		else
@@ -479,7 +516,11 @@ static void bl_lower__expectation_may_be_wrong(void **state)
 		uint64_t is, expect, at;
 		int rc;
 		uint64_t then;
-	} t[] = { { 50, BL_DUE_NEVER, 40, 1, 40 }, { 50, BL_DUE_NEVER, 50, 0, 50 }, { 50, BL_DUE_NEVER, 60, 0, 50 }, { 50, 60, 49, 1, 49 }, { 50, 50, 49, 1, 49 } };
+	} t[] = { { 50, BL_DUE_NEVER, 40, 1, 40 },
+		  { 50, BL_DUE_NEVER, 50, 0, 50 },
+		  { 50, BL_DUE_NEVER, 60, 0, 50 },
+		  { 50, 60, 49, 1, 49 },
+		  { 50, 50, 49, 1, 49 } };
 	size_t i;
 
 	(void)state;
@@ -536,7 +577,10 @@ static void bl_due_look__least_and_second(void **state)
 
 static void bl_due_end__table(void **state)
 {
-	/* queue 1 was due at 10, queue 2 at @second; somebody puts a frame into queue 1 at @put during the turn */
+	/*
+	 * queue 1 was due at 10, queue 2 at @second; somebody puts a frame into queue 1 at @put
+	 * during the turn
+	 */
 	static const struct {
 		uint64_t second, put, again, free, at1, next;
 	} t[] = {
@@ -576,8 +620,8 @@ static void bl_due_end__table(void **state)
 }
 
 /*
- * Two threads put into eight queues (numbers that count what is there), one pacer empties them in the way of the programs. Whoever forgot a queue would end with frames in it
- * and nothing due.
+ * Two threads put into eight queues (numbers that count what is there), one pacer empties them in
+ * the way of the programs. Whoever forgot a queue would end with frames in it and nothing due.
  */
 #define QUEUES 8
 #define FRAMES 150000
@@ -594,7 +638,8 @@ static void *produce(void *arg)
 
 		while (BL_READ_ONCE(there[k]) >= 2) /* so that queues are empty often */
 			sched_yield();
-		__atomic_fetch_add(&there[k], 1, __ATOMIC_RELAXED); /* the put: no barrier of its own is asked of it */
+		/* the put: no barrier of its own is asked of it */
+		__atomic_fetch_add(&there[k], 1, __ATOMIC_RELAXED);
 		bl_due_put(&due, k, rnd_below(&r, 1000));
 		if (!(i & 63))
 			bl_due_lower(&due, rnd_below(&r, QUEUES), rnd_below(&r, 1000));
@@ -615,7 +660,9 @@ static void bl_due__nothing_is_forgotten(void **state)
 	due_clear();
 	producers = 2;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, produce, (void *)(uintptr_t)(rnd64(&r) | 1)), 0);
+		assert_int_equal(pthread_create(&t[i], NULL, produce,
+						(void *)(uintptr_t)(rnd64(&r) | 1)),
+				 0);
 	for (;;) {
 		int over = !__atomic_load_n(&producers, __ATOMIC_SEQ_CST);
 		struct bl_due_pick p;
@@ -634,7 +681,8 @@ static void bl_due__nothing_is_forgotten(void **state)
 			__atomic_fetch_sub(&there[p.index], 1, __ATOMIC_RELAXED);
 			taken++;
 		}
-		bl_due_end(&due, &p, BL_READ_ONCE(there[p.index]) ? rnd_below(&r, 1000) : BL_DUE_NEVER, 0);
+		bl_due_end(&due, &p,
+			   BL_READ_ONCE(there[p.index]) ? rnd_below(&r, 1000) : BL_DUE_NEVER, 0);
 	}
 	for (i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);

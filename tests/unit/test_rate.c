@@ -50,7 +50,8 @@ static void bl_rate_parse__table(void **state)
 	for (k = 0; k < ARRAY_SIZE(v); k++) {
 		uint64_t bits = 77;
 
-		if (bl_rate_parse(v[k].text, &bits) != (v[k].bits != 0) || bits != (v[k].bits ? v[k].bits : 77))
+		if (bl_rate_parse(v[k].text, &bits) != (v[k].bits != 0) ||
+		    bits != (v[k].bits ? v[k].bits : 77))
 			fail_msg("\"%s\": %llu", v[k].text, (unsigned long long)bits);
 	}
 }
@@ -61,7 +62,12 @@ static void bl_rate_text__reads_back(void **state)
 		uint64_t bits;
 		const char *text;
 	} v[] = {
-		{ 0, "none" }, { 250000000, "250mbit" }, { 1000000000, "1gbit" }, { 1500000000, "1500mbit" }, { 2000001, "2000001bit" }, { 2001000, "2001kbit" },
+		{ 0, "none" },
+		{ 250000000, "250mbit" },
+		{ 1000000000, "1gbit" },
+		{ 1500000000, "1500mbit" },
+		{ 2000001, "2000001bit" },
+		{ 2001000, "2001kbit" },
 		{ 1000000000000, "1000gbit" },
 	};
 	struct rnd r = { 1 };
@@ -85,8 +91,9 @@ static void bl_rate_ns_q20__edges(void **state)
 	assert_int_equal(bl_rate_ns_q20(250000000), 32u << 20);
 	assert_int_equal(bl_rate_ns_q20(8000000000), 1u << 20);
 	assert_int_equal(bl_rate_ns_q20(BL_RATE_MIN), 4000u << 20); /* fits 32 bits */
-	assert_int_equal(bl_rate_ns_q20(BL_RATE_MAX), 8389);	    /* 8388.6 */
-	assert_int_equal(bl_rate_ns_q20(3000000000), 2796203);	    /* 2796202.67: rounded, not cut */
+	assert_int_equal(bl_rate_ns_q20(BL_RATE_MAX), 8389);        /* 8388.6 */
+	/* 2796202.67: rounded, not cut */
+	assert_int_equal(bl_rate_ns_q20(3000000000), 2796203);
 	assert_int_equal(bl_rate_of_q20(0), 0);
 	assert_int_equal(bl_rate_of_q20(32u << 20), 250000000);
 	assert_int_equal(bl_rate_of_q20(4000u << 20), BL_RATE_MIN);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The failure procedure (controller/recover/recover_core.h) and the addresses by which hosts are told who failed: a process of a host that has said none is not announced, for nobody could discard what came from it. */
+/*
+ * The failure procedure (controller/recover/recover_core.h) and the addresses by which hosts are
+ * told who failed: a process of a host that has said none is not announced, for nobody could
+ * discard what came from it.
+ */
 #include "unit.h"
 
 #include "controller/recover/recover_core.h"
@@ -15,9 +19,18 @@ static uint64_t now;
 static void hello(uint32_t id, uint32_t naddrs)
 {
 	static const uint16_t endpoint = 61696;
-	const struct bl_recover_port up = { .neighbour = SWITCH, .role = BL_RECOVER_UP }, down[2] = { { .port = 0, .neighbour = 1 }, { .port = 1, .neighbour = 2 } };
-	struct bl_recover_hello h = { .id = id, .epoch = 5, .kind = id == SWITCH ? BL_DET_SWITCH : BL_DET_HOST, .addr = addr, .naddrs = naddrs, .port = id == SWITCH ? down : &up, .nports = id == SWITCH ? 2 : 1,
-				      .endpoint = &endpoint, .nendpoints = id != SWITCH };
+	const struct bl_recover_port up = { .neighbour = SWITCH, .role = BL_RECOVER_UP },
+				     down[2] = { { .port = 0, .neighbour = 1 },
+						 { .port = 1, .neighbour = 2 } };
+	struct bl_recover_hello h = { .id = id,
+				      .epoch = 5,
+				      .kind = id == SWITCH ? BL_DET_SWITCH : BL_DET_HOST,
+				      .addr = addr,
+				      .naddrs = naddrs,
+				      .port = id == SWITCH ? down : &up,
+				      .nports = id == SWITCH ? 2 : 1,
+				      .endpoint = &endpoint,
+				      .nendpoints = id != SWITCH };
 
 	assert_int_equal(bl_recover_hello(r, now, &h), BL_RECOVER_OK);
 }
@@ -47,7 +60,9 @@ static bool fails(void)
 
 static void begin(uint32_t naddrs)
 {
-	const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS, .answer_ns = 60000 * MS, .grace_ns = 1 };
+	const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
+					    .answer_ns = 60000 * MS,
+					    .grace_ns = 1 };
 
 	now = 1000 * MS;
 	r = bl_recover_new(&cfg);
@@ -60,14 +75,21 @@ static void begin(uint32_t naddrs)
 	assert_false(fails());
 }
 
-/* Refused, and nothing is decided; the host says an address, and tells of its process again, as it does after each HELLO. */
+/*
+ * Refused, and nothing is decided; the host says an address, and tells of its process again, as it
+ * does after each HELLO.
+ */
 static void bl_recover_proc_down__no_address(void **state)
 {
 	begin(0);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_NO_ADDRESS);
+	assert_int_equal(bl_recover_proc_down(r, now, 1,
+					      &(struct bl_recover_proc){ .port = 61696, .t = 777 }),
+			 BL_RECOVER_NO_ADDRESS);
 	assert_false(fails());
 	hello(1, 1);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, now, 1,
+					      &(struct bl_recover_proc){ .port = 61696, .t = 777 }),
+			 BL_RECOVER_OK);
 	assert_true(fails());
 	bl_recover_free(r);
 }
@@ -76,18 +98,25 @@ static void bl_recover_proc_down__no_address(void **state)
 static void bl_recover_proc_down__address_lost(void **state)
 {
 	begin(1);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, now, 1,
+					      &(struct bl_recover_proc){ .port = 61696, .t = 777 }),
+			 BL_RECOVER_OK);
 	hello(1, 0);
 	assert_false(fails());
 	assert_int_equal(bl_recover_failures(r), 0);
 	hello(1, 1);
-	assert_int_equal(bl_recover_proc_down(r, now, 1, &(struct bl_recover_proc){ .port = 61696, .t = 777 }), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, now, 1,
+					      &(struct bl_recover_proc){ .port = 61696, .t = 777 }),
+			 BL_RECOVER_OK);
 	assert_true(fails());
 	assert_int_equal(bl_recover_failure_at(r, 0)->failed[0].naddrs, 1);
 	bl_recover_free(r);
 }
 
-/* A host that never had an address is announced as any other: it is no reason for the others to wait. */
+/*
+ * A host that never had an address is announced as any other: it is no reason for the others to
+ * wait.
+ */
 static void bl_recover_hello__host_without_address(void **state)
 {
 	begin(0);

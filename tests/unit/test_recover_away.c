@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A planned absence (ctl.proto: Away) and a change of the leader: what controller/recover/recover_event.c saves of it, what the next
- * leader makes of that, and that no absence lasts for ever. Within one leader: test_recover_core.c, away__*.
+ * A planned absence (ctl.proto: Away) and a change of the leader: what
+ * controller/recover/recover_event.c saves of it, what the next leader makes of that, and that no
+ * absence lasts for ever. Within one leader: test_recover_core.c, away__*.
  */
 #include "unit.h"
 
@@ -13,8 +14,12 @@
 #define GRACE  (3000 * MS)
 #define HOSTS  3
 
-static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS, .answer_ns = ANSWER, .grace_ns = GRACE };
-static const uint8_t addr_of[HOSTS + 1][1][16] = { { { 0 } }, { { 10, 1 } }, { { 10, 2 } }, { { 10, 3 } } };
+static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
+					   .answer_ns = ANSWER,
+					   .grace_ns = GRACE };
+static const uint8_t addr_of[HOSTS + 1][1][16] = {
+	{ { 0 } }, { { 10, 1 } }, { { 10, 2 } }, { { 10, 3 } }
+};
 
 /* switch 9 with hosts 1 to 3 */
 static enum bl_recover_reason hello(struct bl_recover *r, uint64_t now, uint32_t id, uint64_t epoch)
@@ -28,7 +33,9 @@ static enum bl_recover_reason hello(struct bl_recover *r, uint64_t now, uint32_t
 		h.kind = BL_DET_SWITCH;
 		h.nports = HOSTS;
 		for (i = 0; i < HOSTS; i++)
-			port[i] = (struct bl_recover_port){ .port = i + 1, .neighbour = i + 1, .role = BL_RECOVER_HOST };
+			port[i] = (struct bl_recover_port){ .port = i + 1,
+							    .neighbour = i + 1,
+							    .role = BL_RECOVER_HOST };
 	} else {
 		h.kind = BL_DET_HOST;
 		h.nports = h.naddrs = h.nendpoints = 1;
@@ -42,7 +49,10 @@ static enum bl_recover_reason hello(struct bl_recover *r, uint64_t now, uint32_t
 
 static unsigned int told; /* how often host 3 was told that its absence is known */
 
-/* How often node @id is to be saved now. Whatever is to be saved is; all but host 3 do at once what they are told. */
+/*
+ * How often node @id is to be saved now. Whatever is to be saved is; all but host 3 do at once what
+ * they are told.
+ */
 static unsigned int saves(struct bl_recover *r, uint64_t now, uint32_t id)
 {
 	struct bl_recover_out o;
@@ -143,7 +153,10 @@ static void pass(struct bl_recover *r, uint64_t from, uint64_t to)
 	saves(r, to, 0);
 }
 
-/* Its daemon is told when it is saved, and not before; also if another save of that node was under way. */
+/*
+ * Its daemon is told when it is saved, and not before; also if another save of that node was under
+ * way.
+ */
 static void away__is_acknowledged(void **state)
 {
 	struct bl_recover *r = rack();
@@ -159,7 +172,8 @@ static void away__is_acknowledged(void **state)
 	}
 	/* the first record, then the second */
 	bl_recover_saved_node(r, 11 * MS, 3);
-	assert_true(bl_recover_next(r, &o) && o.what == BL_RECOVER_SAVE_NODE && !bl_recover_next(r, &o));
+	assert_true(bl_recover_next(r, &o) && o.what == BL_RECOVER_SAVE_NODE &&
+		    !bl_recover_next(r, &o));
 	bl_recover_saved_node(r, 12 * MS, 3);
 	saves(r, 12 * MS, 0);
 	assert_int_equal(told, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/recover_core.c) step by step, in small racks: each order at its
- * place, what is refused, and a new leader between any two steps. Processes: test_recover_proc.c.
- * Random racks: test_recover_random.c.
+ * The failure procedure (controller/recover/recover_core.c) step by step, in small racks: each
+ * order at its place, what is refused, and a new leader between any two steps. Processes:
+ * test_recover_proc.c. Random racks: test_recover_random.c.
  */
 #include "recover_rack.h"
 
@@ -20,10 +20,12 @@ static void host__dies(void **state)
 	bl_recover_tick(r, 15 * MS);
 	assert_string_equal(outs(r), "bar 9");
 	assert_true(bl_recover_node(r, 9)->port[1].barred);
-	assert_int_equal(bl_recover_barred(r, 16 * MS, 9, 1), BL_RECOVER_REPEATED); /* an old version */
+	/* an old version */
+	assert_int_equal(bl_recover_barred(r, 16 * MS, 9, 1), BL_RECOVER_REPEATED);
 	bl_recover_tick(r, 16 * MS);
 	assert_string_equal(outs(r), "");
-	assert_int_equal(bl_recover_barred(r, 16 * MS, 9, bl_recover_node(r, 9)->bar), BL_RECOVER_OK);
+	assert_int_equal(bl_recover_barred(r, 16 * MS, 9, bl_recover_node(r, 9)->bar),
+			 BL_RECOVER_OK);
 	bl_recover_tick(r, 16 * MS);
 	assert_string_equal(outs(r), "save 1:0");
 	/* nothing before it is saved */
@@ -66,7 +68,10 @@ static void host__dies(void **state)
 	bl_recover_free(r);
 }
 
-/* It comes back: told that it failed and what has happened since, it joins anew, and the switch is told that the port is free. */
+/*
+ * It comes back: told that it failed and what has happened since, it joins anew, and the switch is
+ * told that the port is free.
+ */
 static void host__joins_anew(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -136,12 +141,18 @@ static void host__does_not_answer(void **state)
 	assert_string_equal(outs(r), "");
 	bl_recover_link_down(r, 1018 * MS, 9, 3, 3, 1234, 7);
 	bl_recover_tick(r, 1018 * MS);
-	/* it is waited for until its failure is saved: a leader that comes before that knows nothing of it */
+	/*
+	 * it is waited for until its failure is saved: a leader that comes before that knows
+	 * nothing of it
+	 */
 	assert_string_equal(outs(r), "save 2:0");
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].proc.t, 1234);
 	assert_int_equal(bl_recover_failure(r, 2)->failed[0].why, BL_DET_TOLD);
 	bl_recover_saved_failure(r, 1019 * MS, 2);
-	/* and inputs that its T was taken from stand still until that is complete, too, whatever else they wait for */
+	/*
+	 * and inputs that its T was taken from stand still until that is complete, too, whatever
+	 * else they wait for
+	 */
 	assert_string_equal(outs(r), "fail 1/2; fail 2/2; fail 3/2; fail 4/2");
 	bl_recover_done(r, 1020 * MS, 1, 2);
 	assert_string_equal(outs(r), "");
@@ -152,7 +163,10 @@ static void host__does_not_answer(void **state)
 	bl_recover_free(r);
 }
 
-/* Whose daemon said that it stops is not late before its time, nor right after it has come back; then it is, as anybody. */
+/*
+ * Whose daemon said that it stops is not late before its time, nor right after it has come back;
+ * then it is, as anybody.
+ */
 static void away__is_not_late(void **state)
 {
 	struct bl_recover *r = rack(4);
@@ -182,7 +196,10 @@ static void away__is_not_late(void **state)
 	bl_recover_free(r);
 }
 
-/* One that does not come back is late when its time has passed; and no time is longer than the limit. */
+/*
+ * One that does not come back is late when its time has passed; and no time is longer than the
+ * limit.
+ */
 static void away__and_gone(void **state)
 {
 	struct bl_recover *r = rack(4);
@@ -216,7 +233,10 @@ static void away__link_falls_silent(void **state)
 	bl_recover_free(r);
 }
 
-/* With sessions to half of the nodes that it knows it is not cut off, and to one less than half it is; at even and odd numbers. */
+/*
+ * With sessions to half of the nodes that it knows it is not cut off, and to one less than half it
+ * is; at even and odd numbers.
+ */
 static void controller__half_is_enough(void **state)
 {
 	uint32_t hosts, k;
@@ -253,18 +273,23 @@ static void controller__is_cut_off(void **state)
 		bl_recover_tick(r, (4000 + 1000ULL * i) * MS);
 	assert_string_equal(outs(r), "");
 	for (i = 0; i < bl_recover_nodes(r); i++)
-		assert_int_equal(bl_recover_node_at(r, i)->state, bl_recover_node_at(r, i)->id == 2 ? BL_DET_GONE : BL_DET_UP);
+		assert_int_equal(bl_recover_node_at(r, i)->state,
+				 bl_recover_node_at(r, i)->id == 2 ? BL_DET_GONE : BL_DET_UP);
 	/* they come back, and go on where they were */
 	for (i = 1; i <= 4; i++) {
 		struct bl_recover_hello h = i == 2 ? hello_switch(4) : hello_host(i);
 
 		assert_int_equal(bl_recover_hello(r, 30000 * MS, &h), BL_RECOVER_OK);
 	}
-	assert_string_equal(outs(r), "welcome 1; bar 1; fail 1/1; welcome 9; bar 9; welcome 3; bar 3; fail 3/1; welcome 4; bar 4; fail 4/1");
+	assert_string_equal(outs(r), "welcome 1; bar 1; fail 1/1; welcome 9; bar 9; welcome 3; bar "
+				     "3; fail 3/1; welcome 4; bar 4; fail 4/1");
 	bl_recover_free(r);
 }
 
-/* The agent of the only switch does not answer, then two of three hosts do not: nobody is announced for that, and all goes on when they do. One of three may fail. */
+/*
+ * The agent of the only switch does not answer, then two of three hosts do not: nobody is announced
+ * for that, and all goes on when they do. One of three may fail.
+ */
 static void late__would_take_most_hosts(void **state)
 {
 	struct bl_recover *r = rack(4);
@@ -300,7 +325,10 @@ static void late__would_take_most_hosts(void **state)
 	bl_recover_free(r);
 }
 
-/* One way of a host's only link: it is cut off, whichever way. What it says itself of its T counts like any other report. */
+/*
+ * One way of a host's only link: it is cut off, whichever way. What it says itself of its T counts
+ * like any other report.
+ */
 static void link__one_way(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -352,17 +380,23 @@ static void leader__takes_over(void **state)
 		said_epoch = 6;
 		h = hello_host(1);
 		bl_recover_hello(r, 100001 * MS, &h);
-		assert_string_equal(outs(r), step == BL_RECOVER_ANNOUNCED ? "welcome 1; bar 1; fail 1/1" : "welcome 1; bar 1");
+		assert_string_equal(outs(r), step == BL_RECOVER_ANNOUNCED ? "welcome 1; bar 1; "
+									    "fail 1/1"
+									  : "welcome 1; bar 1");
 		h = hello_switch(3);
 		sw_port[1].state = BL_DET_SILENT; /* it stood still before */
 		sw_port[1].c = 900;
 		sw_port[1].death = 7;
 		bl_recover_hello(r, 100001 * MS, &h);
-		assert_string_equal(outs(r), step == BL_RECOVER_RESUMED ? "welcome 9; bar 9; resume 9/1" : "welcome 9; bar 9");
+		assert_string_equal(outs(r), step == BL_RECOVER_RESUMED ? "welcome 9; bar 9; "
+									  "resume 9/1"
+									: "welcome 9; bar 9");
 		assert_true(bl_recover_node(r, 9)->port[1].barred);
 		h = hello_host(3);
 		bl_recover_hello(r, 100001 * MS, &h);
-		assert_string_equal(outs(r), step == BL_RECOVER_ANNOUNCED ? "welcome 3; bar 3; fail 3/1" : "welcome 3; bar 3");
+		assert_string_equal(outs(r), step == BL_RECOVER_ANNOUNCED ? "welcome 3; bar 3; "
+									    "fail 3/1"
+									  : "welcome 3; bar 3");
 		if (step == BL_RECOVER_ANNOUNCED) {
 			bl_recover_done(r, 100002 * MS, 1, 1);
 			bl_recover_done(r, 100002 * MS, 3, 1);
@@ -379,7 +413,10 @@ static void leader__takes_over(void **state)
 	}
 }
 
-/* What a node says of its inputs before it has heard of the epoch is not used: an order of the leader before may still be on its way to it. */
+/*
+ * What a node says of its inputs before it has heard of the epoch is not used: an order of the
+ * leader before may still be on its way to it.
+ */
 static void report__before_epoch(void **state)
 {
 	struct bl_recover *r = bl_recover_new(&cfg);
@@ -401,7 +438,9 @@ static void report__before_epoch(void **state)
 	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 900, 3), BL_RECOVER_TOO_EARLY);
 	assert_int_equal(bl_recover_barred(r, MS, 9, 1), BL_RECOVER_TOO_EARLY);
 	assert_int_equal(bl_recover_done(r, MS, 9, 1), BL_RECOVER_TOO_EARLY);
-	assert_int_equal(bl_recover_proc_down(r, MS, 9, &(struct bl_recover_proc){ .port = 1, .t = 1 }), BL_RECOVER_TOO_EARLY);
+	assert_int_equal(bl_recover_proc_down(r, MS, 9,
+					      &(struct bl_recover_proc){ .port = 1, .t = 1 }),
+			 BL_RECOVER_TOO_EARLY);
 	h.epoch = 7; /* it has heard of the one after us, too: it will not obey us */
 	assert_int_equal(bl_recover_hello(r, MS, &h), BL_RECOVER_OK);
 	assert_int_equal(bl_recover_node(r, 9)->port[1].state, BL_DET_LIVE);
@@ -417,7 +456,10 @@ static void report__before_epoch(void **state)
 	bl_recover_free(old);
 }
 
-/* RESUME names the death. What is decided to be resumed counts no more, and what dies again meanwhile is the next failure's. */
+/*
+ * RESUME names the death. What is decided to be resumed counts no more, and what dies again
+ * meanwhile is the next failure's.
+ */
 static void resume__names_the_death(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -462,7 +504,10 @@ static void resume__names_the_death(void **state)
 	bl_recover_free(r);
 }
 
-/* An input that is in C's minimum, but behind: heard, and asked about when its sender fails; no link yet over which the sender is covered. */
+/*
+ * An input that is in C's minimum, but behind: heard, and asked about when its sender fails; no
+ * link yet over which the sender is covered.
+ */
 static void hello__behind(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -517,7 +562,8 @@ static void hello__behind(void **state)
 static void hello__refused(void **state)
 {
 	struct bl_recover *r = rack(1);
-	struct bl_recover_port two[2] = { { .port = 1, .neighbour = 9, .role = BL_RECOVER_UP }, { .port = 1, .neighbour = 9, .role = BL_RECOVER_UP } };
+	struct bl_recover_port two[2] = { { .port = 1, .neighbour = 9, .role = BL_RECOVER_UP },
+					  { .port = 1, .neighbour = 9, .role = BL_RECOVER_UP } };
 	struct bl_recover_hello h;
 	unsigned int k;
 
@@ -528,20 +574,44 @@ static void hello__refused(void **state)
 		h = hello_host(1);
 		h.port = &p;
 		switch (k) {
-		case 0: break; /* this one is right */
-		case 1: h.id = 0; break;
-		case 2: h.kind = 2; break;
-		case 3: h.nports = BL_RECOVER_PORTS_MAX + 1; break;
-		case 4: h.naddrs = BL_RECOVER_ADDRS_MAX + 1; break;
-		case 5: h.nendpoints = BL_RECOVER_ENDPOINTS_MAX + 1; break;
-		case 6: h.kind = BL_DET_SWITCH; break; /* with endpoints */
-		case 7: p.role = BL_RECOVER_HOST; break;
-		case 8: p.neighbour = 1; break;
-		case 9: p.state = BL_DET_WAY_STATES; break;
-		case 10: p.state = BL_DET_SILENT, p.c = 1ULL << 48; break;
-		case 11: h.port = two, h.nports = 2; break;
+		case 0:
+			break; /* this one is right */
+		case 1:
+			h.id = 0;
+			break;
+		case 2:
+			h.kind = 2;
+			break;
+		case 3:
+			h.nports = BL_RECOVER_PORTS_MAX + 1;
+			break;
+		case 4:
+			h.naddrs = BL_RECOVER_ADDRS_MAX + 1;
+			break;
+		case 5:
+			h.nendpoints = BL_RECOVER_ENDPOINTS_MAX + 1;
+			break;
+		case 6:
+			h.kind = BL_DET_SWITCH;
+			break; /* with endpoints */
+		case 7:
+			p.role = BL_RECOVER_HOST;
+			break;
+		case 8:
+			p.neighbour = 1;
+			break;
+		case 9:
+			p.state = BL_DET_WAY_STATES;
+			break;
+		case 10:
+			p.state = BL_DET_SILENT, p.c = 1ULL << 48;
+			break;
+		case 11:
+			h.port = two, h.nports = 2;
+			break;
 		}
-		assert_int_equal(bl_recover_hello(r, MS, &h), k ? BL_RECOVER_BAD_HELLO : BL_RECOVER_OK);
+		assert_int_equal(bl_recover_hello(r, MS, &h),
+				 k ? BL_RECOVER_BAD_HELLO : BL_RECOVER_OK);
 	}
 	assert_int_equal(bl_recover_link_down(r, MS, 9, 2, 2, 1, 7), BL_RECOVER_UNKNOWN_PORT);
 	assert_int_equal(bl_recover_link_down(r, MS, 9, 1, 7, 1, 7), BL_RECOVER_UNKNOWN_PORT);

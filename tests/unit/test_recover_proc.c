@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/recover_core.c) where a process died or left and its host is
- * well. Hosts, links and leaders: test_recover_core.c.
+ * The failure procedure (controller/recover/recover_core.c) where a process died or left and its
+ * host is well. Hosts, links and leaders: test_recover_core.c.
  */
 #include "recover_rack.h"
 
@@ -11,11 +11,22 @@ static void process__dies(void **state)
 	const struct bl_recover_failure *f;
 
 	(void)state;
-	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2, &(struct bl_recover_proc){ .port = 61697, .t = 777 }), BL_RECOVER_OK);
-	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2, &(struct bl_recover_proc){ .port = 61697, .t = 777 }), BL_RECOVER_REPEATED);
-	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 9, &(struct bl_recover_proc){ .port = 61697, .t = 777 }), BL_RECOVER_UNKNOWN_PORT);
-	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2, &(struct bl_recover_proc){ .port = 0, .t = 777 }), BL_RECOVER_UNKNOWN_PORT);
-	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2, &(struct bl_recover_proc){ .port = 61697, .t = 1ULL << 48 }), BL_RECOVER_BAD_C);
+	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2,
+					      &(struct bl_recover_proc){ .port = 61697, .t = 777 }),
+			 BL_RECOVER_OK);
+	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2,
+					      &(struct bl_recover_proc){ .port = 61697, .t = 777 }),
+			 BL_RECOVER_REPEATED);
+	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 9,
+					      &(struct bl_recover_proc){ .port = 61697, .t = 777 }),
+			 BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(bl_recover_proc_down(r, 10 * MS, 2,
+					      &(struct bl_recover_proc){ .port = 0, .t = 777 }),
+			 BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(
+		bl_recover_proc_down(r, 10 * MS, 2,
+				     &(struct bl_recover_proc){ .port = 61697, .t = 1ULL << 48 }),
+		BL_RECOVER_BAD_C);
 	bl_recover_tick(r, 15 * MS);
 	assert_string_equal(outs(r), "save 1:0");
 	f = bl_recover_failure(r, 1);
@@ -24,7 +35,8 @@ static void process__dies(void **state)
 	assert_int_equal(f->failed[0].proc.port, 61697);
 	assert_int_equal(f->failed[0].proc.t, 777);
 	bl_recover_saved_failure(r, 16 * MS, 1);
-	assert_string_equal(outs(r), "fail 1/1; fail 2/1; fail 3/1"); /* its host lives, and completes too */
+	/* its host lives, and completes too */
+	assert_string_equal(outs(r), "fail 1/1; fail 2/1; fail 3/1");
 	bl_recover_done(r, 17 * MS, 1, 1);
 	bl_recover_done(r, 17 * MS, 3, 1);
 	assert_string_equal(outs(r), "");
@@ -34,8 +46,13 @@ static void process__dies(void **state)
 	bl_recover_resumed(r, 19 * MS, 2, 1);
 	assert_string_equal(outs(r), "save 1:2");
 	bl_recover_saved_failure(r, 20 * MS, 1);
-	assert_int_equal(bl_recover_proc_down(r, 21 * MS, 2, &(struct bl_recover_proc){ .port = 61697, .t = 777 }), BL_RECOVER_REPEATED);
-	assert_int_equal(bl_recover_proc_down(r, 21 * MS, 2, &(struct bl_recover_proc){ .port = 61697, .t = 888 }), BL_RECOVER_OK); /* a new process on the same port */
+	assert_int_equal(bl_recover_proc_down(r, 21 * MS, 2,
+					      &(struct bl_recover_proc){ .port = 61697, .t = 777 }),
+			 BL_RECOVER_REPEATED);
+	/* a new process on the same port */
+	assert_int_equal(bl_recover_proc_down(r, 21 * MS, 2,
+					      &(struct bl_recover_proc){ .port = 61697, .t = 888 }),
+			 BL_RECOVER_OK);
 	bl_recover_free(r);
 }
 
@@ -53,9 +70,9 @@ static void process__several_die(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		for (k = 0; k < 2; k++) {
-			const struct bl_recover_proc p = {
-				.port = t[i].port, .life = t[i].life, .t = 777
-			};
+			const struct bl_recover_proc p = { .port = t[i].port,
+							   .life = t[i].life,
+							   .t = 777 };
 
 			assert_int_equal(bl_recover_proc_down(r, 10 * MS, t[i].node, &p),
 					 k ? BL_RECOVER_REPEATED : BL_RECOVER_OK);
@@ -67,13 +84,20 @@ static void process__several_die(void **state)
 	bl_recover_free(r);
 }
 
-static const struct bl_recover_proc left = { .port = 61697, .life = 5, .why = BL_WHY_LEFT, .t = 777 };
+static const struct bl_recover_proc left = {
+	.port = 61697, .life = 5, .why = BL_WHY_LEFT, .t = 777
+};
 
-/* Who leaves in order is announced at once, and nothing else waits for that: no resume, nobody late, other failures go on. */
+/*
+ * Who leaves in order is announced at once, and nothing else waits for that: no resume, nobody
+ * late, other failures go on.
+ */
 static void process__leaves(void **state)
 {
 	struct bl_recover *r = rack(3);
-	const struct bl_recover_proc died = { .port = 61696, .life = 6, .why = BL_WHY_DIED, .t = 800 };
+	const struct bl_recover_proc died = {
+		.port = 61696, .life = 6, .why = BL_WHY_DIED, .t = 800
+	};
 	uint32_t i;
 
 	(void)state;
@@ -87,7 +111,10 @@ static void process__leaves(void **state)
 	assert_int_equal(bl_recover_due(r), UINT64_MAX);
 	bl_recover_done(r, 12 * MS, 1, 1);
 	bl_recover_done(r, 12 * MS, 2, 1);
-	/* host 3 has not heard: another process dies, that is resumed all the same, and host 3 is no failure */
+	/*
+	 * host 3 has not heard: another process dies, that is resumed all the same, and host 3 is
+	 * no failure
+	 */
 	assert_int_equal(bl_recover_proc_down(r, 20 * MS, 1, &died), BL_RECOVER_OK);
 	bl_recover_tick(r, 25 * MS);
 	assert_string_equal(outs(r), "save 2:0");
@@ -120,7 +147,10 @@ static void process__leaves(void **state)
 	bl_recover_free(r);
 }
 
-/* Any number may leave while failures are open, and leave no trace of waiting; what is remembered is bounded. */
+/*
+ * Any number may leave while failures are open, and leave no trace of waiting; what is remembered
+ * is bounded.
+ */
 static void process__many_leave(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -174,7 +204,10 @@ static void process__leaves_and_the_leader_dies(void **state)
 	bl_recover_free(next);
 }
 
-/* A failure that is decided and being saved counts as announced: nothing is resumed before that is complete, too. */
+/*
+ * A failure that is decided and being saved counts as announced: nothing is resumed before that is
+ * complete, too.
+ */
 static void process__dies_while_another_is_saved(void **state)
 {
 	struct bl_recover *r = rack(3);

@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The failure procedure (controller/recover/recover_core.c) on random racks: nodes die, links go silent, agents do not answer, leaders die between any two steps and old ones go on giving orders, while messages wait for any time.
- * What must hold at every moment is asserted at every moment, and in the end all is resumed. The same step by step: test_recover_core.c.
+ * The failure procedure (controller/recover/recover_core.c) on random racks: nodes die, links go
+ * silent, agents do not answer, leaders die between any two steps and old ones go on giving orders,
+ * while messages wait for any time. What must hold at every moment is asserted at every moment, and
+ * in the end all is resumed. The same step by step: test_recover_core.c.
  *
- * Example: BL_RUN=8 repeats the run with seed 8; BL_SAY=1 prints the seed of each run before it begins, BL_RUNS=5000 does more than the 400 of every day.
+ * Example: BL_RUN=8 repeats the run with seed 8; BL_SAY=1 prints the seed of each run before it
+ * begins, BL_RUNS=5000 does more than the 400 of every day.
  */
 #include "unit.h"
 
 #include "controller/recover/recover_core.h"
 
-#define MS 1000000ULL
+#define MS       1000000ULL
 
-#define NODES	 12
-#define PORTS	 8
-#define MSGS	 4096
+#define NODES    12
+#define PORTS    8
+#define MSGS     4096
 #define FAILURES 200
 
-static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS, .answer_ns = 1000 * MS, .grace_ns = 3000 * MS };
+static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
+					   .answer_ns = 1000 * MS,
+					   .grace_ns = 3000 * MS };
 
-/* What the world is like: who is alive, which ways work. An agent as the daemon's: it obeys the highest epoch that it heard. */
+/*
+ * What the world is like: who is alive, which ways work. An agent as the daemon's: it obeys the
+ * highest epoch that it heard.
+ */
 struct agent_port {
 	uint32_t neighbour;
 	uint8_t role, state;
@@ -41,9 +49,22 @@ struct agent {
 	uint32_t nprocs, told;
 };
 
-enum { M_HELLO, M_LINK_DOWN, M_BARRED, M_DONE, M_RESUMED, M_PROC_DOWN, M_TO_AGENT, M_SAVED_NODE, M_SAVED_FAILURE };
+enum {
+	M_HELLO,
+	M_LINK_DOWN,
+	M_BARRED,
+	M_DONE,
+	M_RESUMED,
+	M_PROC_DOWN,
+	M_TO_AGENT,
+	M_SAVED_NODE,
+	M_SAVED_FAILURE
+};
 
-/* The inputs that stood still when a failure was decided: its T is taken from those. Death + 1; 0: it did not. */
+/*
+ * The inputs that stood still when a failure was decided: its T is taken from those. Death + 1; 0:
+ * it did not.
+ */
 typedef uint32_t stood[NODES + 1][PORTS];
 
 /** struct msg - @from: agent, or core + NODES. A pair is in order. */
@@ -98,18 +119,35 @@ static struct bl_recover_hello say_hello(const struct msg *m, struct bl_recover_
 	uint32_t id = (uint32_t)m->from;
 	const struct agent *a = &s.a[id];
 	static const uint16_t endpoint[1] = { 61696 };
-	struct bl_recover_hello h = { .id = id, .kind = a->is_host ? BL_DET_HOST : BL_DET_SWITCH, .epoch = m->epoch, .rejoin = m->rejoin, .port = port, .nports = a->nports, .addr = a->addr, .naddrs = a->is_host,
-				  .endpoint = endpoint, .nendpoints = a->is_host };
+	struct bl_recover_hello h = { .id = id,
+				      .kind = a->is_host ? BL_DET_HOST : BL_DET_SWITCH,
+				      .epoch = m->epoch,
+				      .rejoin = m->rejoin,
+				      .port = port,
+				      .nports = a->nports,
+				      .addr = a->addr,
+				      .naddrs = a->is_host,
+				      .endpoint = endpoint,
+				      .nendpoints = a->is_host };
 	uint32_t i;
 
 	for (i = 0; i < a->nports; i++)
-		port[i] = (struct bl_recover_port){ .port = i, .neighbour = a->port[i].neighbour, .role = a->port[i].role, .state = m->said[i].state, .c = m->said[i].c, .death = m->said[i].death };
+		port[i] = (struct bl_recover_port){ .port = i,
+						    .neighbour = a->port[i].neighbour,
+						    .role = a->port[i].role,
+						    .state = m->said[i].state,
+						    .c = m->said[i].c,
+						    .death = m->said[i].death };
 	return h;
 }
 
 static void post_hello(uint32_t id)
 {
-	struct msg m = { .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_HELLO, .epoch = s.a[id].epoch, .rejoin = s.a[id].rejoined };
+	struct msg m = { .from = (int)id,
+			 .to = s.a[id].leader + NODES + 1,
+			 .kind = M_HELLO,
+			 .epoch = s.a[id].epoch,
+			 .rejoin = s.a[id].rejoined };
 
 	memcpy(m.said, s.a[id].port, sizeof(m.said));
 	post(m);
@@ -123,7 +161,10 @@ static void note_stood(int k, uint64_t number)
 		const struct bl_recover_node *n = bl_recover_node_at(s.core[k], i);
 
 		for (p = 0; p < n->nports; p++)
-			s.stood[k][number][n->id][n->port[p].port] = n->state != BL_DET_GONE && n->port[p].state == BL_DET_SILENT ? n->port[p].death + 1 : 0;
+			s.stood[k][number][n->id][n->port[p].port] =
+				n->state != BL_DET_GONE && n->port[p].state == BL_DET_SILENT
+					? n->port[p].death + 1
+					: 0;
 	}
 }
 
@@ -133,16 +174,22 @@ static void drain(int k)
 	struct bl_recover_out o;
 
 	while (bl_recover_next(s.core[k], &o)) {
-		struct msg m = { .from = k + NODES + 1, .to = (int)o.node, .kind = M_TO_AGENT, .out = o, .epoch = s.epoch[k] };
+		struct msg m = { .from = k + NODES + 1,
+				 .to = (int)o.node,
+				 .kind = M_TO_AGENT,
+				 .out = o,
+				 .epoch = s.epoch[k] };
 		const struct bl_recover_node *n = bl_recover_node(s.core[k], o.node);
 		uint32_t i;
 
-		if (o.what == BL_RECOVER_SAVE_NODE || o.what == BL_RECOVER_SAVE_FAILURE || o.what == BL_RECOVER_DROP_FAILURE) {
+		if (o.what == BL_RECOVER_SAVE_NODE || o.what == BL_RECOVER_SAVE_FAILURE ||
+		    o.what == BL_RECOVER_DROP_FAILURE) {
 			m.to = k + NODES + 1;
 			m.kind = o.what == BL_RECOVER_SAVE_NODE ? M_SAVED_NODE : M_SAVED_FAILURE;
 			m.number = o.number;
 			m.port = o.node;
-			if (o.what == BL_RECOVER_SAVE_FAILURE && bl_recover_failure(s.core[k], o.number)->step == BL_RECOVER_ANNOUNCED)
+			if (o.what == BL_RECOVER_SAVE_FAILURE &&
+			    bl_recover_failure(s.core[k], o.number)->step == BL_RECOVER_ANNOUNCED)
 				note_stood(k, o.number);
 			post(m);
 			continue;
@@ -158,7 +205,8 @@ static void drain(int k)
 		if (o.what == BL_RECOVER_FAIL)
 			assert_true(s.f[o.number].there);
 		if (o.what == BL_RECOVER_RESUME)
-			assert_true(s.f[o.number].there && s.f[o.number].step >= BL_RECOVER_RESUMED);
+			assert_true(s.f[o.number].there &&
+				    s.f[o.number].step >= BL_RECOVER_RESUMED);
 		post(m);
 	}
 }
@@ -186,13 +234,15 @@ static void check_completed(uint64_t number)
 		bool announced = false;
 		uint64_t n;
 
-		if (!s.a[i].is_host || s.a[i].done[number] || !s.node[i].linked || s.node[i].joined >= number)
+		if (!s.a[i].is_host || s.a[i].done[number] || !s.node[i].linked ||
+		    s.node[i].joined >= number)
 			continue;
 		for (n = 1; n < FAILURES; n++)
 			for (k = 0; s.f[n].there && k < s.f[n].nfailed; k++)
 				announced |= s.f[n].failed[k].node == i && n > s.node[i].joined;
 		if (!announced)
-			fail_msg("failure %u is resumed, and host %u has not completed it", (unsigned int)number, i);
+			fail_msg("failure %u is resumed, and host %u has not completed it",
+				 (unsigned int)number, i);
 	}
 }
 
@@ -228,7 +278,10 @@ static void save_failure(int k, uint64_t number)
 		v->failed[i].addr = s.a[f->failed[i].node].addr;
 	}
 	memcpy(v->input, f->input, f->ninputs * sizeof(*f->input));
-	/* who left stands in a record of its own, in which there is nothing to resume, and which ends when all have heard */
+	/*
+	 * who left stands in a record of its own, in which there is nothing to resume, and which
+	 * ends when all have heard
+	 */
 	if (is_left(v))
 		assert_true(v->nfailed == 1 && !v->ninputs && v->step != BL_RECOVER_RESUMED);
 	if (v->step == BL_RECOVER_RESUMED || (is_left(v) && v->step == BL_RECOVER_FINISHED))
@@ -267,7 +320,12 @@ static void freeze(uint32_t id, uint32_t port)
 		p->death++;
 	}
 	if (p->state == BL_DET_SILENT && s.a[id].leader >= 0)
-		post((struct msg){ .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_LINK_DOWN, .port = port, .c = p->c, .death = p->death });
+		post((struct msg){ .from = (int)id,
+				   .to = s.a[id].leader + NODES + 1,
+				   .kind = M_LINK_DOWN,
+				   .port = port,
+				   .c = p->c,
+				   .death = p->death });
 }
 
 static void join(void);
@@ -279,7 +337,8 @@ static void connect_to(uint32_t id, int k)
 	/* a session is new: what was under way on the old one is lost */
 	for (i = 0; i < s.nm; i++)
 		/* or was obeyed just before: orders of the old leader may still be read */
-		if (s.m[i].from != (int)id && (s.m[i].to != (int)id || s.m[i].kind != M_TO_AGENT || rnd_below(&s.rnd, 2)))
+		if (s.m[i].from != (int)id &&
+		    (s.m[i].to != (int)id || s.m[i].kind != M_TO_AGENT || rnd_below(&s.rnd, 2)))
 			s.m[n++] = s.m[i];
 	s.nm = n;
 	if (s.a[id].leader >= 0 && s.core[s.a[id].leader])
@@ -305,7 +364,9 @@ static void hear_failed(uint32_t id, uint64_t number)
 	}
 }
 
-/* What stood still when a T was taken from it stands still until all have completed that failure. */
+/*
+ * What stood still when a T was taken from it stands still until all have completed that failure.
+ */
 static void resume(uint32_t id, uint32_t port, uint32_t death)
 {
 	struct agent_port *p = &s.a[id].port[port];
@@ -315,7 +376,8 @@ static void resume(uint32_t id, uint32_t port, uint32_t death)
 	if (p->state != BL_DET_SILENT || p->death != death)
 		return;
 	for (n = 1; n < FAILURES; n++)
-		if (s.f[n].there && s.f[n].nfailed && !is_left(&s.f[n]) && s.f[n].stood[id][port] == death + 1)
+		if (s.f[n].there && s.f[n].nfailed && !is_left(&s.f[n]) &&
+		    s.f[n].stood[id][port] == death + 1)
 			check_completed(n);
 	p->state = BL_DET_REMOVED;
 }
@@ -374,7 +436,8 @@ static void to_agent(const struct msg *m)
 		check_completed(re.number);
 		for (i = 0; i < s.f[re.number].ninputs; i++)
 			if (s.f[re.number].input[i].node == (uint32_t)m->to)
-				resume((uint32_t)m->to, s.f[re.number].input[i].port, s.f[re.number].input[i].death);
+				resume((uint32_t)m->to, s.f[re.number].input[i].port,
+				       s.f[re.number].input[i].death);
 		break;
 	default:
 		return;
@@ -406,13 +469,33 @@ static void deliver(const struct msg *m)
 		bl_recover_hello(s.core[k], s.now, &h);
 		break;
 	}
-	case M_LINK_DOWN: bl_recover_link_down(s.core[k], s.now, from, m->port, s.a[from].port[m->port].neighbour, m->c, m->death); break;
-	case M_PROC_DOWN: bl_recover_proc_down(s.core[k], s.now, from, &(struct bl_recover_proc){ .port = (uint16_t)(1000 + m->port), .life = 7, .why = m->port & 1 ? BL_WHY_LEFT : BL_WHY_DIED, .t = 500 + m->port }); break;
-	case M_BARRED: bl_recover_barred(s.core[k], s.now, from, m->number); break;
-	case M_DONE: bl_recover_done(s.core[k], s.now, from, m->number); break;
-	case M_RESUMED: bl_recover_resumed(s.core[k], s.now, from, m->number); break;
-	case M_SAVED_NODE: save_node(k, m->port); return;
-	case M_SAVED_FAILURE: save_failure(k, m->number); return;
+	case M_LINK_DOWN:
+		bl_recover_link_down(s.core[k], s.now, from, m->port,
+				     s.a[from].port[m->port].neighbour, m->c, m->death);
+		break;
+	case M_PROC_DOWN:
+		bl_recover_proc_down(s.core[k], s.now, from,
+				     &(struct bl_recover_proc){ .port = (uint16_t)(1000 + m->port),
+								.life = 7,
+								.why = m->port & 1 ? BL_WHY_LEFT
+										   : BL_WHY_DIED,
+								.t = 500 + m->port });
+		break;
+	case M_BARRED:
+		bl_recover_barred(s.core[k], s.now, from, m->number);
+		break;
+	case M_DONE:
+		bl_recover_done(s.core[k], s.now, from, m->number);
+		break;
+	case M_RESUMED:
+		bl_recover_resumed(s.core[k], s.now, from, m->number);
+		break;
+	case M_SAVED_NODE:
+		save_node(k, m->port);
+		return;
+	case M_SAVED_FAILURE:
+		save_failure(k, m->number);
+		return;
 	}
 	drain(k);
 }
@@ -423,9 +506,15 @@ static void step(void)
 	uint32_t at = rnd_below(&s.rnd, s.nm), i;
 	struct msg m;
 
-	/* writes to the store overtake each other, but for those of one key, which name the revision before */
+	/*
+	 * writes to the store overtake each other, but for those of one key, which name the
+	 * revision before
+	 */
 	for (i = 0; i < at; i++)
-		if (s.m[i].from == s.m[at].from && s.m[i].to == s.m[at].to && (s.m[at].from != s.m[at].to || (s.m[i].kind == s.m[at].kind && s.m[i].number == s.m[at].number && s.m[i].port == s.m[at].port))) {
+		if (s.m[i].from == s.m[at].from && s.m[i].to == s.m[at].to &&
+		    (s.m[at].from != s.m[at].to ||
+		     (s.m[i].kind == s.m[at].kind && s.m[i].number == s.m[at].number &&
+		      s.m[i].port == s.m[at].port))) {
 			at = i;
 			break;
 		}
@@ -485,7 +574,13 @@ static void new_leader(bool keep_old)
 		}
 	for (i = 1; i < FAILURES; i++)
 		if (s.f[i].there) {
-			struct bl_recover_failure f = { .number = i, .epoch = s.f[i].epoch, .step = s.f[i].step, .failed = s.f[i].failed, .input = s.f[i].input, .nfailed = s.f[i].nfailed, .ninputs = s.f[i].ninputs };
+			struct bl_recover_failure f = { .number = i,
+							.epoch = s.f[i].epoch,
+							.step = s.f[i].step,
+							.failed = s.f[i].failed,
+							.input = s.f[i].input,
+							.nfailed = s.f[i].nfailed,
+							.ninputs = s.f[i].ninputs };
 
 			assert_int_equal(bl_recover_load_failure(s.core[k], &f), 0);
 		}
@@ -504,8 +599,12 @@ static void add_link(uint32_t low, uint32_t high)
 {
 	struct agent *a = &s.a[low], *b = &s.a[high];
 
-	a->port[a->nports++] = (struct agent_port){ .neighbour = high, .role = BL_RECOVER_UP, .way = true };
-	b->port[b->nports++] = (struct agent_port){ .neighbour = low, .role = a->is_host ? BL_RECOVER_HOST : BL_RECOVER_DOWN, .way = true };
+	a->port[a->nports++] =
+		(struct agent_port){ .neighbour = high, .role = BL_RECOVER_UP, .way = true };
+	b->port[b->nports++] =
+		(struct agent_port){ .neighbour = low,
+				     .role = a->is_host ? BL_RECOVER_HOST : BL_RECOVER_DOWN,
+				     .way = true };
 }
 
 /* four hosts on two leaves with two spines, or four on one switch */
@@ -532,7 +631,9 @@ static void notice(void)
 
 	for (i = 1; i <= s.n; i++)
 		for (p = 0; s.a[i].alive && p < s.a[i].nports; p++)
-			if (bl_det_rises(s.a[i].port[p].state) && (!s.a[i].port[p].way || !s.a[s.a[i].port[p].neighbour].alive) && !rnd_below(&s.rnd, 3))
+			if (bl_det_rises(s.a[i].port[p].state) &&
+			    (!s.a[i].port[p].way || !s.a[s.a[i].port[p].neighbour].alive) &&
+			    !rnd_below(&s.rnd, 3))
 				freeze(i, p);
 }
 
@@ -549,8 +650,14 @@ static void join(void)
 			if (a->port[p].state == BL_DET_BEHIND) {
 				a->port[p].state = BL_DET_LIVE;
 				joined = true;
-			} else if (a->port[p].state == BL_DET_REMOVED && !a->port[p].barred && a->port[p].way && s.a[a->port[p].neighbour].alive && !s.a[a->port[p].neighbour].failed) {
-				a->port[p].state = a->port[p].role == BL_RECOVER_HOST || a->is_host || rnd_below(&s.rnd, 2) ? BL_DET_LIVE : BL_DET_BEHIND;
+			} else if (a->port[p].state == BL_DET_REMOVED && !a->port[p].barred &&
+				   a->port[p].way && s.a[a->port[p].neighbour].alive &&
+				   !s.a[a->port[p].neighbour].failed) {
+				a->port[p].state = a->port[p].role == BL_RECOVER_HOST ||
+								   a->is_host ||
+								   rnd_below(&s.rnd, 2)
+							   ? BL_DET_LIVE
+							   : BL_DET_BEHIND;
 				joined = true;
 			}
 		if (joined && a->leader >= 0)
@@ -578,7 +685,10 @@ static void say_procs(uint32_t id)
 
 	for (p = 0; p < s.a[id].nprocs; p++)
 		if (!(s.a[id].told >> p & 1))
-			post((struct msg){ .from = (int)id, .to = s.a[id].leader + NODES + 1, .kind = M_PROC_DOWN, .port = p });
+			post((struct msg){ .from = (int)id,
+					   .to = s.a[id].leader + NODES + 1,
+					   .kind = M_PROC_DOWN,
+					   .port = p });
 }
 
 static void sessions(bool all)
@@ -610,28 +720,37 @@ static void dump(void)
 		const struct bl_recover_node *n = bl_recover_node_at(r, i);
 		const struct agent *a = &s.a[n->id];
 
-		print_message("node %u: state %u gone %u joined %u%s%s%s; alive %d failed %d\n", n->id, n->state, (unsigned int)n->gone, (unsigned int)n->joined, n->connected ? " connected" : "", n->linked ? " linked" : "",
+		print_message("node %u: state %u gone %u joined %u%s%s%s; alive %d failed %d\n",
+			      n->id, n->state, (unsigned int)n->gone, (unsigned int)n->joined,
+			      n->connected ? " connected" : "", n->linked ? " linked" : "",
 			      n->due ? " owes" : "", a->alive, a->failed);
 		for (p = 0; p < n->nports; p++)
-			print_message("  port %u -> %u: state %u record %u%s%s%s c %d; really %u way %d\n", n->port[p].port, n->port[p].neighbour, n->port[p].state, (unsigned int)n->port[p].record,
-				      n->port[p].fence ? " fence" : "", n->port[p].barred ? " barred" : "", n->port[p].asked ? " asked" : "", (int)n->port[p].c, a->port[n->port[p].port].state,
-				      a->port[n->port[p].port].way);
+			print_message("  port %u -> %u: state %u record %u%s%s%s c %d; really %u "
+				      "way %d\n",
+				      n->port[p].port, n->port[p].neighbour, n->port[p].state,
+				      (unsigned int)n->port[p].record,
+				      n->port[p].fence ? " fence" : "",
+				      n->port[p].barred ? " barred" : "",
+				      n->port[p].asked ? " asked" : "", (int)n->port[p].c,
+				      a->port[n->port[p].port].state, a->port[n->port[p].port].way);
 	}
 	for (i = 0; i < bl_recover_failures(r); i++) {
 		const struct bl_recover_failure *f = bl_recover_failure_at(r, i);
 
-		print_message("failure %u step %u%s:", (unsigned int)f->number, f->step, f->saving ? " saving" : "");
+		print_message("failure %u step %u%s:", (unsigned int)f->number, f->step,
+			      f->saving ? " saving" : "");
 		for (p = 0; p < f->nfailed; p++)
-			print_message(" %u(%u, T %d)", f->failed[p].node, f->failed[p].why, (int)f->failed[p].proc.t);
+			print_message(" %u(%u, T %d)", f->failed[p].node, f->failed[p].why,
+				      (int)f->failed[p].proc.t);
 		for (p = 0; p < f->ninputs; p++)
 			print_message(" resume %u.%u", f->input[p].node, f->input[p].port);
 		print_message("\n");
 	}
 }
 
-#define FATAL(...) \
-	do { \
-		dump(); \
+#define FATAL(...)                     \
+	do {                           \
+		dump();                \
 		fail_msg(__VA_ARGS__); \
 	} while (0)
 
@@ -676,13 +795,22 @@ static void one_run(uint64_t seed)
 			if (s.a[i].deaf)
 				connect_to(i, -1);
 			break;
-		case 4: pass(rnd_below(&s.rnd, 2000) * MS); break;
-		case 5: sessions(false); break;
-		case 6: notice(); break;
-		case 7: join(); break;
+		case 4:
+			pass(rnd_below(&s.rnd, 2000) * MS);
+			break;
+		case 5:
+			sessions(false);
+			break;
+		case 6:
+			notice();
+			break;
+		case 7:
+			join();
+			break;
 		case 8:
 			i = 1 + rnd_below(&s.rnd, 4);
-			if (s.a[i].alive && !s.a[i].failed && s.a[i].leader >= 0 && s.a[i].nprocs < 4 && !rnd_below(&s.rnd, 4)) {
+			if (s.a[i].alive && !s.a[i].failed && s.a[i].leader >= 0 &&
+			    s.a[i].nprocs < 4 && !rnd_below(&s.rnd, 4)) {
 				s.a[i].nprocs++;
 				say_procs(i);
 			}
@@ -699,10 +827,14 @@ static void one_run(uint64_t seed)
 		s.a[i].deaf = false;
 	new_leader(false);
 	for (turns = 0; turns < 300; turns++) {
-		/* but for links between leaf and spine that are cut for a moment: nobody fails of that, and they are heard again as soon as they are resumed */
+		/*
+		 * but for links between leaf and spine that are cut for a moment: nobody fails of
+		 * that, and they are heard again as soon as they are resumed
+		 */
 		i = 1 + rnd_below(&s.rnd, s.n);
 		p = rnd_below(&s.rnd, s.a[i].nports);
-		if (turns < 40 && !(turns % 4) && s.a[i].port[p].way && s.a[i].port[p].role != BL_RECOVER_HOST && !s.a[i].is_host && s.a[i].alive)
+		if (turns < 40 && !(turns % 4) && s.a[i].port[p].way &&
+		    s.a[i].port[p].role != BL_RECOVER_HOST && !s.a[i].is_host && s.a[i].alive)
 			freeze(i, p);
 		notice();
 		join();
@@ -720,15 +852,20 @@ static void one_run(uint64_t seed)
 		const struct bl_recover_node *v = bl_recover_node(s.core[leader()], i);
 
 		for (p = 0; stays(i) && v->state == BL_DET_UP && p < s.a[i].nports; p++)
-			if (s.a[i].port[p].state == BL_DET_SILENT || v->port[p].state == BL_DET_SILENT)
+			if (s.a[i].port[p].state == BL_DET_SILENT ||
+			    v->port[p].state == BL_DET_SILENT)
 				FATAL("port %u of node %u stands still for ever", p, i);
-			else if (v->linked && s.a[i].port[p].state == BL_DET_LIVE && v->port[p].state != BL_DET_LIVE)
-				FATAL("port %u of node %u is live, and the leader does not know", p, i);
+			else if (v->linked && s.a[i].port[p].state == BL_DET_LIVE &&
+				 v->port[p].state != BL_DET_LIVE)
+				FATAL("port %u of node %u is live, and the leader does not know", p,
+				      i);
 		if (stays(i) && s.a[i].told != (1U << s.a[i].nprocs) - 1)
 			FATAL("a process of host %u died, and nobody was told", i);
 		for (p = 0; stays(i) && p < s.a[i].nports; p++)
-			if (!s.a[s.a[i].port[p].neighbour].alive && s.a[i].port[p].state != BL_DET_REMOVED)
-				FATAL("node %u waits for node %u, which is dead", i, s.a[i].port[p].neighbour);
+			if (!s.a[s.a[i].port[p].neighbour].alive &&
+			    s.a[i].port[p].state != BL_DET_REMOVED)
+				FATAL("node %u waits for node %u, which is dead", i,
+				      s.a[i].port[p].neighbour);
 	}
 	for (i = 0; i < 2; i++) {
 		bl_recover_free(s.core[i]);
@@ -739,9 +876,10 @@ static void one_run(uint64_t seed)
 }
 
 /*
- * Runs that once went wrong. The first: a process left while its host had no link, and its session broke before it was told;
- * the record was finished, and nobody told it again. The second: a node joined a port in the moment in which the neighbour was
- * announced, and said so; that was not believed, and not said again when the neighbour was back.
+ * Runs that once went wrong. The first: a process left while its host had no link, and its session
+ * broke before it was told; the record was finished, and nobody told it again. The second: a node
+ * joined a port in the moment in which the neighbour was announced, and said so; that was not
+ * believed, and not said again when the neighbour was back.
  */
 static void random__once_wrong(void **state)
 {
@@ -771,8 +909,11 @@ static void random__all_is_resumed(void **state)
 		late += s.late;
 		left += s.left;
 	}
-	print_message("%u runs: %llu FAIL, %llu RESUME obeyed, %llu leaders, %llu stale orders refused, %llu late ones, %llu leaves\n", n, (unsigned long long)fails, (unsigned long long)resumes, (unsigned long long)takeovers,
-		      (unsigned long long)stale, (unsigned long long)late, (unsigned long long)left);
+	print_message("%u runs: %llu FAIL, %llu RESUME obeyed, %llu leaders, %llu stale orders "
+		      "refused, %llu late ones, %llu leaves\n",
+		      n, (unsigned long long)fails, (unsigned long long)resumes,
+		      (unsigned long long)takeovers, (unsigned long long)stale,
+		      (unsigned long long)late, (unsigned long long)left);
 	assert_true(left > 0);
 	assert_true(only || n < 100 || (fails && resumes));
 }

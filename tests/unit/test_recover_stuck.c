@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Two that do not reach each other though nobody has failed: who says so (loader/order/stuck_core.h), and who goes (controller/recover/recover_stuck.c). */
+/*
+ * Two that do not reach each other though nobody has failed: who says so
+ * (loader/order/stuck_core.h), and who goes (controller/recover/recover_stuck.c).
+ */
 #include "unit.h"
 
 #include "controller/recover/recover_core.h"
 #include "loader/order/stuck_core.h"
 
-#define MS	   1000000ULL
+#define MS       1000000ULL
 #define DECISION (BL_RECOVER_STUCK_NS)
 
-static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS, .answer_ns = 1000 * MS, .grace_ns = 3000 * MS };
+static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
+					   .answer_ns = 1000 * MS,
+					   .grace_ns = 3000 * MS };
 
 /* a rack: switch 9 with hosts 1 to @hosts; host h has address 10.h */
 static struct bl_recover *rack(uint32_t hosts)
@@ -16,14 +21,21 @@ static struct bl_recover *rack(uint32_t hosts)
 	static struct bl_recover_port sw_port[8], up[8];
 	static uint8_t addr[8][1][16];
 	struct bl_recover *r = bl_recover_new(&cfg);
-	struct bl_recover_hello h = { .id = 9, .epoch = 5, .kind = BL_DET_SWITCH, .port = sw_port, .nports = hosts, .name = "tor" };
+	struct bl_recover_hello h = { .id = 9,
+				      .epoch = 5,
+				      .kind = BL_DET_SWITCH,
+				      .port = sw_port,
+				      .nports = hosts,
+				      .name = "tor" };
 	struct bl_recover_out o;
 	uint32_t i;
 
 	assert_non_null(r);
 	bl_recover_start(r, 0, 5);
 	for (i = 0; i < hosts; i++)
-		sw_port[i] = (struct bl_recover_port){ .port = i + 1, .neighbour = i + 1, .role = BL_RECOVER_HOST };
+		sw_port[i] = (struct bl_recover_port){ .port = i + 1,
+						       .neighbour = i + 1,
+						       .role = BL_RECOVER_HOST };
 	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
 	bl_recover_saved_node(r, 0, 9);
 	for (i = 1; i <= hosts; i++) {
@@ -32,22 +44,36 @@ static struct bl_recover *rack(uint32_t hosts)
 		up[i] = (struct bl_recover_port){ .neighbour = 9, .role = BL_RECOVER_UP };
 		addr[i][0][0] = 10;
 		addr[i][0][1] = (uint8_t)i;
-		h = (struct bl_recover_hello){ .id = i, .epoch = 5, .kind = BL_DET_HOST, .addr = (const uint8_t(*)[16])addr[i], .naddrs = 1, .port = &up[i], .nports = 1, .endpoint = endpoint, .nendpoints = 1 };
+		h = (struct bl_recover_hello){ .id = i,
+					       .epoch = 5,
+					       .kind = BL_DET_HOST,
+					       .addr = (const uint8_t(*)[16])addr[i],
+					       .naddrs = 1,
+					       .port = &up[i],
+					       .nports = 1,
+					       .endpoint = endpoint,
+					       .nendpoints = 1 };
 		snprintf(h.name, sizeof(h.name), "h%u", i);
 		assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
 		bl_recover_saved_node(r, 0, i);
 	}
 	for (i = 0; i < bl_recover_nodes(r); i++)
-		bl_recover_barred(r, 0, bl_recover_node_at(r, i)->id, bl_recover_node_at(r, i)->bar);
+		bl_recover_barred(r, 0, bl_recover_node_at(r, i)->id,
+				  bl_recover_node_at(r, i)->bar);
 	while (bl_recover_next(r, &o))
 		;
 	return r;
 }
 
 /* port 100 + id, life 200 + id */
-static enum bl_recover_reason complain(struct bl_recover *r, uint64_t now, uint32_t from, uint32_t to)
+static enum bl_recover_reason complain(struct bl_recover *r, uint64_t now, uint32_t from,
+				       uint32_t to)
 {
-	struct bl_recover_stuck s = { .from = { .port = (uint16_t)(100 + from), .life = (uint16_t)(200 + from) }, .to = { .port = (uint16_t)(100 + to), .life = (uint16_t)(200 + to) }, .addr = { 10, (uint8_t)to } };
+	struct bl_recover_stuck s = {
+		.from = { .port = (uint16_t)(100 + from), .life = (uint16_t)(200 + from) },
+		.to = { .port = (uint16_t)(100 + to), .life = (uint16_t)(200 + to) },
+		.addr = { 10, (uint8_t)to }
+	};
 
 	return bl_recover_proc_stuck(r, now, from, &s);
 }
@@ -64,14 +90,18 @@ static const char *out_now(struct bl_recover *r)
 			continue;
 		assert_int_equal(o.number & 0xffff, 100 + o.node);
 		assert_int_equal(o.number >> 16, 200 + o.node);
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", *text ? " " : "", o.node);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", *text ? " " : "",
+			 o.node);
 	}
 	return text;
 }
 
 static struct bl_recover_proc gone(uint32_t id)
 {
-	return (struct bl_recover_proc){ .port = (uint16_t)(100 + id), .life = (uint16_t)(200 + id), .why = BL_WHY_UNREACHABLE, .t = 777 };
+	return (struct bl_recover_proc){ .port = (uint16_t)(100 + id),
+					 .life = (uint16_t)(200 + id),
+					 .why = BL_WHY_UNREACHABLE,
+					 .t = 777 };
 }
 
 static void put_out__the_receiver_of_two(void **state)
@@ -88,7 +118,10 @@ static void put_out__the_receiver_of_two(void **state)
 	bl_recover_tick(r, 10 * MS + DECISION);
 	assert_string_equal(out_now(r), "2");
 	assert_int_equal(complain(r, 600 * MS, 1, 2), BL_RECOVER_REPEATED);
-	/* its host says that it is; it is announced as any other, and complaints about it are none any more */
+	/*
+	 * its host says that it is; it is announced as any other, and complaints about it are none
+	 * any more
+	 */
 	assert_int_equal(bl_recover_proc_down(r, 700 * MS, 2, &p), BL_RECOVER_OK);
 	assert_int_equal(complain(r, 701 * MS, 1, 2), BL_RECOVER_REPEATED);
 	bl_recover_tick(r, 705 * MS);
@@ -110,7 +143,7 @@ static void put_out__who_is_at_most_ends(void **state)
 		{ { { 1, 2 }, { 3, 2 } }, "2" },
 		{ { { 1, 2 }, { 1, 3 }, { 1, 4 }, { 4, 2 } }, "1 2" },
 		{ { { 1, 2 }, { 1, 3 }, { 4, 2 } }, "2 3" }, /* the example of recover_stuck.c */
-		{ { { 1, 2 }, { 2, 1 } }, "2" },	     /* it goes both ways */
+		{ { { 1, 2 }, { 2, 1 } }, "2" },             /* it goes both ways */
 		{ { { 1, 2 }, { 3, 4 } }, "2 4" },
 	};
 	unsigned int i, k;
@@ -120,14 +153,18 @@ static void put_out__who_is_at_most_ends(void **state)
 		struct bl_recover *r = rack(4);
 
 		for (k = 0; k < 6 && t[i].c[k][0]; k++)
-			assert_int_equal(complain(r, (10 + k) * MS, t[i].c[k][0], t[i].c[k][1]), BL_RECOVER_OK);
+			assert_int_equal(complain(r, (10 + k) * MS, t[i].c[k][0], t[i].c[k][1]),
+					 BL_RECOVER_OK);
 		bl_recover_tick(r, 100 * MS + DECISION);
 		assert_string_equal(out_now(r), t[i].out);
 		bl_recover_free(r);
 	}
 }
 
-/* A host that does not put it out has failed itself, as whoever does not answer; one with a new session is told again. */
+/*
+ * A host that does not put it out has failed itself, as whoever does not answer; one with a new
+ * session is told again.
+ */
 static void put_out__no_answer(void **state)
 {
 	struct bl_recover *r = rack(3);
@@ -147,13 +184,16 @@ static void put_out__no_answer(void **state)
 static void complaint__refused(void **state)
 {
 	struct bl_recover *r = rack(2);
-	struct bl_recover_stuck s = { .from = { .port = 101, .life = 1 }, .to = { .port = 0 }, .addr = { 10, 2 } };
+	struct bl_recover_stuck s = { .from = { .port = 101, .life = 1 },
+				      .to = { .port = 0 },
+				      .addr = { 10, 2 } };
 	struct bl_recover_proc p = gone(2);
 
 	(void)state;
 	assert_int_equal(bl_recover_proc_stuck(r, MS, 1, &s), BL_RECOVER_UNKNOWN_PORT);
 	assert_int_equal(complain(r, MS, 1, 7), BL_RECOVER_UNKNOWN_NODE);
-	assert_int_equal(complain(r, MS, 9, 2), BL_RECOVER_UNKNOWN_PORT); /* a switch sends nothing */
+	/* a switch sends nothing */
+	assert_int_equal(complain(r, MS, 9, 2), BL_RECOVER_UNKNOWN_PORT);
 	assert_int_equal(complain(r, MS, 8, 2), BL_RECOVER_UNKNOWN_NODE);
 	/* the receiver is gone before the decision: nobody is put out */
 	assert_int_equal(complain(r, MS, 1, 2), BL_RECOVER_OK);
@@ -196,7 +236,10 @@ static void failed__host_of_either(void **state)
 	}
 }
 
-/* Nothing is decided while it is not settled who has failed: that may be the reason. Whom it does not concern goes then. */
+/*
+ * Nothing is decided while it is not settled who has failed: that may be the reason. Whom it does
+ * not concern goes then.
+ */
 static void failed__not_settled_yet(void **state)
 {
 	const uint64_t at = 10 * MS + DECISION;
@@ -210,7 +253,8 @@ static void failed__not_settled_yet(void **state)
 		falls_silent(r, at - MS, id);
 		bl_recover_tick(r, at);
 		assert_string_equal(out_now(r), "");
-		assert_int_equal(bl_recover_due(r), at + 4 * MS); /* it is not asked in vain meanwhile */
+		/* it is not asked in vain meanwhile */
+		assert_int_equal(bl_recover_due(r), at + 4 * MS);
 		settles(r, at + 4 * MS);
 		assert_int_equal(bl_recover_node(r, id)->state, BL_DET_GONE);
 		assert_string_equal(out_now(r), id == 3 ? "2" : "");

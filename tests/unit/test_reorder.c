@@ -16,7 +16,8 @@ static void sender(struct bl_rq_sender *s, uint8_t first, uint8_t last)
 	bl_rq_sender_init(s, key);
 }
 
-static void push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_rq_frame *f, uint64_t ts, uint32_t psn)
+static void push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_rq_frame *f, uint64_t ts,
+		 uint32_t psn)
 {
 	memset(f, 0xff, sizeof(*f));
 	f->ts = ts;
@@ -27,7 +28,8 @@ static void push(struct bl_rq *q, struct bl_rq_sender *s, struct bl_rq_frame *f,
 
 static void bl_rq_cmp__total_order(void **state)
 {
-	const uint8_t a[BL_RQ_KEY] = { [0] = 1 }, b[BL_RQ_KEY] = { [0] = 1, [17] = 1 }, c[BL_RQ_KEY] = { [0] = 2 };
+	const uint8_t a[BL_RQ_KEY] = { [0] = 1 }, b[BL_RQ_KEY] = { [0] = 1, [17] = 1 },
+		      c[BL_RQ_KEY] = { [0] = 2 };
 	const struct {
 		uint64_t ts_a;
 		const uint8_t *key_a;
@@ -39,20 +41,24 @@ static void bl_rq_cmp__total_order(void **state)
 	} t[] = {
 		{ 1, a, 9, 2, a, 1, -1 },
 		{ 1, c, 9, 2, a, 1, -1 },
-		{ 5, a, 9, 5, b, 1, -1 }, /* the last byte of the port decides, before the sequence number */
+		/* the last byte of the port decides, before the sequence number */
+		{ 5, a, 9, 5, b, 1, -1 },
 		{ 5, b, 9, 5, c, 1, -1 }, /* the address before the port */
 		{ 5, a, 1, 5, a, 2, -1 },
 		{ 5, a, 2, 5, a, 2, 0 },
 		{ 5, a, 0xffffffff, 5, a, 0, -1 },
 		{ 5, a, 0x7fffffff, 5, a, 0x80000000, -1 },
-		{ 0x7fffffffffffffff, a, 0, 0x8000000000000000, a, 0, -1 }, /* 64 bits compare plainly */
+		/* 64 bits compare plainly */
+		{ 0x7fffffffffffffff, a, 0, 0x8000000000000000, a, 0, -1 },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		int ab = bl_rq_cmp(t[i].ts_a, t[i].key_a, t[i].psn_a, t[i].ts_b, t[i].key_b, t[i].psn_b);
-		int ba = bl_rq_cmp(t[i].ts_b, t[i].key_b, t[i].psn_b, t[i].ts_a, t[i].key_a, t[i].psn_a);
+		int ab = bl_rq_cmp(t[i].ts_a, t[i].key_a, t[i].psn_a, t[i].ts_b, t[i].key_b,
+				   t[i].psn_b);
+		int ba = bl_rq_cmp(t[i].ts_b, t[i].key_b, t[i].psn_b, t[i].ts_a, t[i].key_a,
+				   t[i].psn_a);
 
 		assert_int_equal(ab < 0 ? -1 : ab > 0, t[i].want);
 		assert_int_equal(ba < 0 ? -1 : ba > 0, -t[i].want);
@@ -258,13 +264,15 @@ static void bl_rq__random_against_a_sorted_array(void **state)
 		}
 		for (op = 0; op < 1500; op++) {
 			if (n < 600 && rnd_below(&r, 5)) {
-				struct entry e = { .sender = (int)rnd_below(&r, (uint32_t)nsenders) };
+				struct entry e = { .sender =
+							   (int)rnd_below(&r, (uint32_t)nsenders) };
 				bool late;
 
 				e.psn = next[e.sender]++;
 				e.ts = barrier + rnd_below(&r, 40) - 20;
 				late = last.ts && by_order(&e, &last) <= 0;
-				assert_int_equal(!!bl_rq_late(&q, &senders[e.sender], e.ts, e.psn), late);
+				assert_int_equal(!!bl_rq_late(&q, &senders[e.sender], e.ts, e.psn),
+						 late);
 				if (late)
 					continue;
 				e.f = malloc(sizeof(*e.f));
@@ -286,7 +294,8 @@ static void bl_rq__random_against_a_sorted_array(void **state)
 					free(f);
 				}
 				assert_true(taken == n || model[taken].ts >= barrier);
-				memmove(model, model + taken, (size_t)(n - taken) * sizeof(model[0]));
+				memmove(model, model + taken,
+					(size_t)(n - taken) * sizeof(model[0]));
 				n -= taken;
 			}
 			assert_int_equal(q.frames, n);

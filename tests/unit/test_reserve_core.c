@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/reserve_core.h: what each RSV, frame, lapse and release does to the books, at the edges. test_reserve_model.c plays long games.
+ * core/pl2/reserve_core.h: what each RSV, frame, lapse and release does to the books, at the edges.
+ * test_reserve_model.c plays long games.
  */
 #include "reserve_util.h"
 
@@ -12,9 +13,18 @@ static void bl_rsv_ns__rounds_up(void **state)
 		__u32 q20;
 		__u64 bytes, ns;
 	} rows[] = {
-		{ NS_1G, 0, 0 },	  { NS_1G, 1, 8 },	    { NS_1G, 1538, 12304 }, { Q20(0.08), 1538, 124 }, { Q20(0.08), 1500, 120 },
-		{ Q20(0.08), 1501, 121 }, { 1, 1, 1 },		    { 1, 1 << 20, 1 },	    { 1, (1 << 20) + 1, 2 },  { 0, 1538, 0 },
-		{ Q20(80), 1538, 123040 }, { ~0U, 1ULL << 31, 8796093020160 },
+		{ NS_1G, 0, 0 },
+		{ NS_1G, 1, 8 },
+		{ NS_1G, 1538, 12304 },
+		{ Q20(0.08), 1538, 124 },
+		{ Q20(0.08), 1500, 120 },
+		{ Q20(0.08), 1501, 121 },
+		{ 1, 1, 1 },
+		{ 1, 1 << 20, 1 },
+		{ 1, (1 << 20) + 1, 2 },
+		{ 0, 1538, 0 },
+		{ Q20(80), 1538, 123040 },
+		{ ~0U, 1ULL << 31, 8796093020160 },
 	};
 	size_t i;
 
@@ -29,7 +39,9 @@ static void bl_rsv_base__edges(void **state)
 	static const struct {
 		__u64 have, wish, got;
 	} t[] = {
-		{ 100, 101, 101 }, { 100, 100, 100 }, { 100, 99, 100 },
+		{ 100, 101, 101 },
+		{ 100, 100, 100 },
+		{ 100, 99, 100 },
 		{ 100, 100 - BL_RSV_WORDS, 100 },
 		{ 100, 100 - BL_RSV_WORDS - 1, 100 - BL_RSV_WORDS - 1 },
 	};
@@ -121,10 +133,14 @@ static void bl_rsv_ask__after_the_queue(void **state)
 		enum bl_allocator a;
 		__u32 promised, queued, wait; /* slots, bytes, ns */
 	} rows[] = {
-		{ BL_ALLOC_TWO_COUNTER, 0, 1, 8 },	     { BL_ALLOC_TWO_COUNTER, 2, 1538, 3 * SLOT },
-		{ BL_ALLOC_JOINT, 0, 1, 8 },		     { BL_ALLOC_JOINT, 2, 1538, 3 * SLOT },
-		{ BL_ALLOC_BITMAP, 0, 1, SLOT },	     { BL_ALLOC_BITMAP, 0, 1539, 2 * SLOT },
-		{ BL_ALLOC_BITMAP, 2, 2 * 1538, 2 * SLOT },   /* a port that keeps its promises: into the first gap after the queue */
+		{ BL_ALLOC_TWO_COUNTER, 0, 1, 8 },
+		{ BL_ALLOC_TWO_COUNTER, 2, 1538, 3 * SLOT },
+		{ BL_ALLOC_JOINT, 0, 1, 8 },
+		{ BL_ALLOC_JOINT, 2, 1538, 3 * SLOT },
+		{ BL_ALLOC_BITMAP, 0, 1, SLOT },
+		{ BL_ALLOC_BITMAP, 0, 1539, 2 * SLOT },
+		/* a port that keeps its promises: into the first gap after the queue */
+		{ BL_ALLOC_BITMAP, 2, 2 * 1538, 2 * SLOT },
 		{ BL_ALLOC_BITMAP, 2, 2 * 1538 + 1, 5 * SLOT }, /* one that does not: after all */
 		{ BL_ALLOC_BITMAP, 0, 300 * 1538, 300 * SLOT },
 	};
@@ -150,7 +166,7 @@ static void bl_rsv_ask__overlap(void **state)
 {
 	static const struct {
 		__u32 overlap, promised, queued; /* bytes, slots, bytes */
-		__u32 in, out;			 /* ns */
+		__u32 in, out;                   /* ns */
 	} rows[] = {
 		{ 0, 2, 0, 2 * SLOT, 2 * SLOT },
 		{ 1538, 2, 0, SLOT, SLOT },
@@ -228,7 +244,8 @@ static void bl_rsv_ask__repeats_name_the_same_moment(void **state)
 		assert_int_equal(g.out_wait_ns, 0);
 		assert_int_equal(ask(0, 1, 1538, 7, T0 + slot + 1), BL_R_RSV_REPEATED);
 		assert_int_equal(g.out_wait_ns, 0);
-		assert_int_equal(ask(0, 1, 1538, 7, T0 + slot + SLOT + cfg.lapse_ns), BL_R_RSV_REPEATED);
+		assert_int_equal(ask(0, 1, 1538, 7, T0 + slot + SLOT + cfg.lapse_ns),
+				 BL_R_RSV_REPEATED);
 		assert_memory_equal(port, was, sizeof(was));
 		assert_memory_equal(pair, pairs, sizeof(pairs));
 		/* another number, another demand, too late: new ones */
@@ -281,7 +298,8 @@ static void bl_rsv_ask__demands(void **state)
 		assert_int_equal(g.flags, rows[i].reason == BL_R_RSV_GRANTED ? 0 : BL_GRT_REFUSED);
 		assert_int_equal(port[0].grants, rows[i].reason == BL_R_RSV_GRANTED);
 		assert_int_equal(port[0].refused, rows[i].reason != BL_R_RSV_GRANTED);
-		assert_int_equal(port[0].granted, rows[i].reason == BL_R_RSV_GRANTED ? rows[i].bytes : 0);
+		assert_int_equal(port[0].granted,
+				 rows[i].reason == BL_R_RSV_GRANTED ? rows[i].bytes : 0);
 		books_balance();
 	}
 }
@@ -318,7 +336,9 @@ static void bl_rsv_ask__too_far_changes_nothing(void **state)
 		ask(5, 7, 1538, 1, T0);
 		ask(5, 3, 1538, 1, T0);
 		assert_int_equal(ask(5, 2, 1538, 1, T0), BL_R_RSV_REFUSED);
-		/* who was refused and asks again, by the same number, is not told the refusal again */
+		/*
+		 * who was refused and asks again, by the same number, is not told the refusal again
+		 */
 		assert_int_equal(data(2, 1, 1538, 0), BL_R_NONE);
 		assert_int_equal(ask(4, 1, 1538, 1, T0 + SLOT), BL_R_RSV_GRANTED);
 		books_balance();
@@ -405,14 +425,15 @@ static void bl_rsv_data__to_the_byte(void **state)
 }
 
 /*
- * The host asks for what it has, the switch sees what the NIC made of it: at 60 bytes, and below, both
- * are the same.
+ * The host asks for what it has, the switch sees what the NIC made of it: at 60 bytes, and below,
+ * both are the same.
  */
 static void bl_rsv_data__padded_by_the_nic(void **state)
 {
 	static const struct {
 		__u32 had, came;
-	} t[] = { { 14, 60 }, { 42, 60 }, { 54, 60 }, { 59, 60 }, { 60, 60 }, { 61, 61 }, { 42, 42 }, { 54, 54 } };
+	} t[] = { { 14, 60 }, { 42, 60 }, { 54, 60 }, { 59, 60 },
+		  { 60, 60 }, { 61, 61 }, { 42, 42 }, { 54, 54 } };
 	size_t i;
 	__u32 k;
 
@@ -421,12 +442,15 @@ static void bl_rsv_data__padded_by_the_nic(void **state)
 		fresh(BL_ALLOC_TWO_COUNTER);
 		ask(0, 1, 4 * bl_wire_bytes(t[i].had), 1, T0);
 		for (k = 0; k < 4; k++)
-			assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0), BL_R_NONE);
+			assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0),
+					 BL_R_NONE);
 		assert_int_equal(pair[0][1].bytes, 0);
-		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0), BL_R_UNRESERVED);
+		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 0),
+				 BL_R_UNRESERVED);
 		/* one alone, as an unsolicited burst */
 		ask_early(0, 1, bl_wire_bytes(t[i].had), 2, 1, T0);
-		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 1), BL_R_NONE);
+		assert_int_equal(bl_rsv_data(&port[0], &port[1], &pair[0][1], t[i].came, 1),
+				 BL_R_NONE);
 		books_balance();
 	}
 }
@@ -519,7 +543,8 @@ static void bl_rsv_renew__cases(void **state)
 		ask(0, 2, 60, 7, T0);
 		ask(3, 1, 60, 7, T0);
 		assert_int_equal(data(0, 1, 1000, 1), BL_R_NONE);
-		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns), rows[i].want);
+		assert_int_equal(renew(0, 1, rows[i].bytes, rows[i].seq, T0 + rows[i].after_ns),
+				 rows[i].want);
 		assert_int_equal(pair[0][1].bytes, 2076 - rows[i].want);
 		assert_int_equal(pair[0][1].early, 2076 - rows[i].want);
 		assert_int_equal(pair[0][1].valid, !rows[i].want);
@@ -532,7 +557,10 @@ static void bl_rsv_renew__cases(void **state)
 	}
 }
 
-/* A pair that is asked for all the time, and of which each burst loses a frame, is never promised more than one burst. */
+/*
+ * A pair that is asked for all the time, and of which each burst loses a frame, is never promised
+ * more than one burst.
+ */
 static void bl_rsv_renew__steady_losses(void **state)
 {
 	enum bl_allocator a;
@@ -585,7 +613,8 @@ static void bl_rsv_release__cases(void **state)
 		assert_int_equal(release(1, 0, 60, T0), BL_R_RELEASE_BAD);
 		assert_int_equal(release(0, 1, 1538, T0), BL_R_RELEASED);
 		assert_int_equal(port[0].released, 1538);
-		assert_int_equal(ask(0, 1, 3076, 1, T0), BL_R_RSV_REPEATED); /* part of it is still there */
+		/* part of it is still there */
+		assert_int_equal(ask(0, 1, 3076, 1, T0), BL_R_RSV_REPEATED);
 		assert_int_equal(release(0, 1, 9999, T0), BL_R_RELEASED);
 		assert_int_equal(port[0].released, 3076);
 		assert_int_equal(release(0, 1, 1, T0), BL_R_RELEASE_BAD);
@@ -648,8 +677,10 @@ static struct bl_rsv_grant ask_alone(const struct bl_rsv_cfg *how, __u32 in_byte
 
 static void bl_rsv_ask__refused_has_no_wait(void **state)
 {
-	const struct bl_rsv_cfg on = { .allocator = BL_ALLOC_BITMAP, .ns_q20 = NS_1G,
-				       .limit_bytes = 1 << 20, .far_ns = ~0ULL };
+	const struct bl_rsv_cfg on = { .allocator = BL_ALLOC_BITMAP,
+				       .ns_q20 = NS_1G,
+				       .limit_bytes = 1 << 20,
+				       .far_ns = ~0ULL };
 	const struct bl_rsv_cfg off = { .allocator = BL_ALLOC_BITMAP, .limit_bytes = 1 << 20 };
 	struct bl_rsv_grant said = ask_alone(&on, 0, 0);
 
@@ -664,10 +695,14 @@ static void bl_rsv_ask__refused_has_no_wait(void **state)
 /* A GRT has 32 bits for a wait. */
 static void bl_rsv_ask__the_longest_wait(void **state)
 {
-	const struct bl_rsv_cfg even = { .allocator = BL_ALLOC_TWO_COUNTER, .ns_q20 = 2 << 20,
-					.limit_bytes = 1 << 20, .far_ns = ~0ULL };
-	const struct bl_rsv_cfg odd = { .allocator = BL_ALLOC_TWO_COUNTER, .ns_q20 = 1 << 20,
-					.limit_bytes = 1 << 20, .far_ns = ~0ULL };
+	const struct bl_rsv_cfg even = { .allocator = BL_ALLOC_TWO_COUNTER,
+					 .ns_q20 = 2 << 20,
+					 .limit_bytes = 1 << 20,
+					 .far_ns = ~0ULL };
+	const struct bl_rsv_cfg odd = { .allocator = BL_ALLOC_TWO_COUNTER,
+					.ns_q20 = 1 << 20,
+					.limit_bytes = 1 << 20,
+					.far_ns = ~0ULL };
 	struct bl_rsv_grant said = ask_alone(&odd, 0xffffffff, 1538);
 
 	(void)state;

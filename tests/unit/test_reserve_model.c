@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/pl2/reserve_core.h: three allocators against models written the slow way, and the books over a million operations with losses, deaths, repeats, releases
- * and lapses: what was granted is used, lapsed, released or still promised, and at the end of time nothing is promised.
+ * core/pl2/reserve_core.h: three allocators against models written the slow way, and the books over
+ * a million operations with losses, deaths, repeats, releases and lapses: what was granted is used,
+ * lapsed, released or still promised, and at the end of time nothing is promised.
  */
 #include "reserve_util.h"
 
@@ -25,7 +26,9 @@ static __u64 plain_fit(__u32 in, __u32 out, __u64 first, __u32 n, __u64 end)
 	__u32 k;
 
 	for (s = first; s + n <= end; s++) {
-		for (k = 0; k < n && !plain_in[in].taken[(s + k) % PAST] && !plain_out[out].taken[(s + k) % PAST]; k++)
+		for (k = 0; k < n && !plain_in[in].taken[(s + k) % PAST] &&
+			    !plain_out[out].taken[(s + k) % PAST];
+		     k++)
 			;
 		if (k == n)
 			return s;
@@ -47,9 +50,13 @@ static void no_collision(__u32 in, __u32 out, __u64 from, __u64 to)
 	__u32 i;
 
 	for (i = 0; i < BURSTS; i++)
-		if ((burst[i].in == in || burst[i].out == out) && burst[i].from < to && from < burst[i].to)
-			fail_msg("grant %u to %u, %llu to %llu, collides with %u to %u, %llu to %llu", in, out, (unsigned long long)from, (unsigned long long)to,
-				 burst[i].in, burst[i].out, (unsigned long long)burst[i].from, (unsigned long long)burst[i].to);
+		if ((burst[i].in == in || burst[i].out == out) && burst[i].from < to &&
+		    from < burst[i].to)
+			fail_msg("grant %u to %u, %llu to %llu, collides with %u to %u, %llu to "
+				 "%llu",
+				 in, out, (unsigned long long)from, (unsigned long long)to,
+				 burst[i].in, burst[i].out, (unsigned long long)burst[i].from,
+				 (unsigned long long)burst[i].to);
 	burst[nburst++ % BURSTS] = (struct burst){ from, to, in, out };
 }
 
@@ -70,7 +77,8 @@ static void bl_rsv_run__against_a_plain_search(void **state)
 	(void)state;
 	for (op = 0; op < 200000; op++) {
 		static struct bl_rsv_side a, b;
-		__u64 base = 1 + rnd_below(&r, 1 << 20), first = (base << 6) + rnd_below(&r, rnd_below(&r, 2) ? 64 : 600), want = 0, s;
+		__u64 base = 1 + rnd_below(&r, 1 << 20),
+		      first = (base << 6) + rnd_below(&r, rnd_below(&r, 2) ? 64 : 600), want = 0, s;
 		__u32 n = 1 + rnd_below(&r, BL_RSV_RUN_MAX), i, k, dense = rnd_below(&r, 5);
 
 		for (i = 0; i < BL_RSV_WORDS; i++) {
@@ -86,7 +94,11 @@ static void bl_rsv_run__against_a_plain_search(void **state)
 				a.bits[i] = b.bits[i] = 0;
 		}
 		for (s = first; !want && s + n <= (base + BL_RSV_WORDS) << 6; s++) {
-			for (k = 0; k < n && !((a.bits[(s + k) / 64 % 8] | b.bits[(s + k) / 64 % 8]) >> (s + k) % 64 & 1); k++)
+			for (k = 0;
+			     k < n && !((a.bits[(s + k) / 64 % 8] | b.bits[(s + k) / 64 % 8]) >>
+						(s + k) % 64 &
+					1);
+			     k++)
 				;
 			if (k == n)
 				want = s;
@@ -101,15 +113,16 @@ struct hand {
 };
 
 /*
- * A million operations: RSVs, repeats, bursts that come whole, in part, unsolicited or not at all, data without a promise, releases, deaths, time. @mix: the allocator
- * changes now and then.
+ * A million operations: RSVs, repeats, bursts that come whole, in part, unsolicited or not at all,
+ * data without a promise, releases, deaths, time. @mix: the allocator changes now and then.
  */
 static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 {
 	static struct hand hand[NPORTS][NPORTS];
 	__u64 in_free[NPORTS] = { 0 }, out_free[NPORTS] = { 0 };
 	struct rnd r = rnd_seeded(name);
-	__u64 now = T0, lapsed = 0, used = 0, released = 0, grants = 0, refused = 0, repeated = 0, early_lost = 0;
+	__u64 now = T0, lapsed = 0, used = 0, released = 0, grants = 0, refused = 0, repeated = 0,
+	      early_lost = 0;
 	__u32 op, i, o;
 
 	fresh(a);
@@ -120,7 +133,8 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 	memset(plain_in, 0, sizeof(plain_in));
 	memset(plain_out, 0, sizeof(plain_out));
 	for (op = 0; op < ops; op++) {
-		__u32 in = rnd_below(&r, NPORTS), out = rnd_below(&r, NPORTS), bytes, what = rnd_below(&r, 100), len;
+		__u32 in = rnd_below(&r, NPORTS), out = rnd_below(&r, NPORTS), bytes,
+		      what = rnd_below(&r, 100), len;
 		struct hand *h = &hand[in][out];
 		struct bl_rsv_pair *p = &pair[in][out];
 
@@ -133,13 +147,20 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 			bool fits = true;
 			__u64 due;
 
-			queued = rnd_below(&r, 3) ? 0 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
+			queued = rnd_below(&r, 3)
+					 ? 0
+					 : rnd_below(&r, rnd_below(&r, 2) ? 4000 : 40 * 1538);
 			bytes = 1 + rnd_below(&r, rnd_below(&r, 3) ? 3000 : 16 * 1538);
 			n = (bytes + 1537) / 1538;
-			/* What is left of the burst before will not come; and the pair whose turn it is, which may be the same, is over or not. */
+			/*
+			 * What is left of the burst before will not come; and the pair whose turn
+			 * it is, which may be the same, is over or not.
+			 */
 			if (from != in && now > pair[from][out].lapse_ns)
 				was += pair[from][out].bytes;
-			assert_int_equal(bl_rsv_renew(&port[in], &port[out], p, &port[from], &pair[from][out], bytes, h->seq + 1, now), was);
+			assert_int_equal(bl_rsv_renew(&port[in], &port[out], p, &port[from],
+						      &pair[from][out], bytes, h->seq + 1, now),
+					 was);
 			assert_int_equal(p->bytes, 0);
 			lapsed += was;
 			port[out].sweep = (from + 1) % NPORTS; /* as the switch does */
@@ -157,29 +178,46 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				plain_pass(&plain_in[in], slot);
 				plain_pass(&plain_out[out], slot);
 				end = (slot / 64 + 8) * 64;
-				slot = plain_fit(in, out, slot + ((queued > 2 * 1538 ? due : queued) + 1537) / 1538, n, end);
+				slot = plain_fit(
+					in, out,
+					slot + ((queued > 2 * 1538 ? due : queued) + 1537) / 1538,
+					n, end);
 				fits = slot;
 				in_wait = out_wait = slot * SLOT - now;
 				break;
 			default:
-				in_wait = out_wait = bl_max64(now + due * 8, bl_max64(in_free[in], out_free[out])) - now;
+				in_wait = out_wait =
+					bl_max64(now + due * 8,
+						 bl_max64(in_free[in], out_free[out])) -
+					now;
 				break;
 			}
 			reason = ask_early(in, out, bytes, h->seq + 1, early, now);
 			if (!mix) {
 				bool want = fits && in_wait <= cfg.far_ns && out_wait <= cfg.far_ns;
 
-				assert_int_equal(reason, want ? BL_R_RSV_GRANTED : BL_R_RSV_REFUSED);
+				assert_int_equal(reason,
+						 want ? BL_R_RSV_GRANTED : BL_R_RSV_REFUSED);
 				if (want) {
 					in_free[in] = out_free[out] = now + in_wait + bytes * 8ULL;
 					assert_int_equal(g.in_wait_ns, in_wait);
 					assert_int_equal(g.out_wait_ns, out_wait);
-					assert_int_equal(g.flags, early && bl_max64(in_wait, out_wait) <= cfg.refuse_ns ? BL_GRT_PASSED : 0);
+					assert_int_equal(g.flags,
+							 early && bl_max64(in_wait, out_wait) <=
+										 cfg.refuse_ns
+								 ? BL_GRT_PASSED
+								 : 0);
 				}
 				if (reason == BL_R_RSV_GRANTED && a != BL_ALLOC_TWO_COUNTER)
-					no_collision(in, out, now + in_wait, now + in_wait + (a == BL_ALLOC_BITMAP ? n * SLOT : bytes * 8ULL));
-				for (j = 0; reason == BL_R_RSV_GRANTED && a == BL_ALLOC_BITMAP && j < n; j++)
-					plain_in[in].taken[(slot + j) % PAST] = plain_out[out].taken[(slot + j) % PAST] = 1;
+					no_collision(in, out, now + in_wait,
+						     now + in_wait +
+							     (a == BL_ALLOC_BITMAP ? n * SLOT
+										   : bytes * 8ULL));
+				for (j = 0;
+				     reason == BL_R_RSV_GRANTED && a == BL_ALLOC_BITMAP && j < n;
+				     j++)
+					plain_in[in].taken[(slot + j) % PAST] =
+						plain_out[out].taken[(slot + j) % PAST] = 1;
 			}
 			refused += reason == BL_R_RSV_REFUSED;
 			if (reason == BL_R_RSV_GRANTED) {
@@ -207,14 +245,19 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				enum bl_reason why;
 
 				/* byte times */
-				len = rnd_below(&r, 4) ? 84 + rnd_below(&r, 1455) : rnd_below(&r, 2) ? p->bytes : p->bytes + 1;
+				len = rnd_below(&r, 4)   ? 84 + rnd_below(&r, 1455)
+				      : rnd_below(&r, 2) ? p->bytes
+							 : p->bytes + 1;
 				if (len < 84)
 					break;
 				why = data(in, out, len, early);
 				if (early)
-					assert_int_equal(why, len <= was_early ? BL_R_NONE : BL_R_EARLY_REFUSED);
+					assert_int_equal(why, len <= was_early
+								      ? BL_R_NONE
+								      : BL_R_EARLY_REFUSED);
 				else
-					assert_int_equal(why, len <= was ? BL_R_NONE : BL_R_UNRESERVED);
+					assert_int_equal(why,
+							 len <= was ? BL_R_NONE : BL_R_UNRESERVED);
 				used += why == BL_R_NONE ? len : 0;
 				early_lost += why == BL_R_EARLY_REFUSED;
 				assert_int_equal(p->bytes, why == BL_R_NONE ? was - len : was);
@@ -235,12 +278,16 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 				assert_int_equal(was - p->bytes, bytes < was ? bytes : was);
 				if (!p->bytes && slots && in_ns >= now && !mix) {
 					for (j = 0; j < slots; j++)
-						plain_in[in].taken[(in_ns / SLOT + j) % PAST] = plain_out[out].taken[(in_ns / SLOT + j) % PAST] = 0;
+						plain_in[in].taken[(in_ns / SLOT + j) % PAST] =
+							plain_out[out]
+								.taken[(in_ns / SLOT + j) % PAST] =
+								0;
 					burst_gone(in, out, in_ns);
 				}
 			}
 		} else if (what < 81) {
-			for (out = 0; out < NPORTS; out++) /* dies with all that it was promised, and begins with other numbers */
+			for (out = 0; out < NPORTS; out++) /* dies with all that it was promised,
+							      and begins with other numbers */
 				hand[in][out] = (struct hand){ .seq = (__u32)rnd64(&r) };
 		} else {
 			now += rnd_below(&r, 100) ? rnd_below(&r, 6000) : rnd_below(&r, 3000000);
@@ -265,7 +312,8 @@ static void play(enum bl_allocator a, bool mix, __u32 ops, const char *name)
 	assert_int_equal(lapsed | used | released | grants | refused, 0);
 	/* each kind of thing happened: else the rest proves nothing */
 	for (i = 0; i < NPORTS; i++)
-		assert_true(port[i].lapsed && port[i].used && port[i].released && port[i].grants > ops / 200);
+		assert_true(port[i].lapsed && port[i].used && port[i].released &&
+			    port[i].grants > ops / 200);
 	assert_true(repeated > ops / 1000 && early_lost > ops / 1000);
 	for (i = 0, refused = 0; i < NPORTS; i++)
 		refused += port[i].refused;

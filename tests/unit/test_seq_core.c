@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* lib/seq_core.h and lib/rto_core.h: edges and wraps, and sequence numbers at random against a list of all that came. */
+/*
+ * lib/seq_core.h and lib/rto_core.h: edges and wraps, and sequence numbers at random against a list
+ * of all that came.
+ */
 #include "unit.h"
 
 #include "lib/rto_core.h"
@@ -28,7 +31,10 @@ static void bl_seq_add__the_example_of_the_header(void **state)
 	assert_int_equal(s.done, 4);
 }
 
-/* From several beginnings, wraps among them: what is a window behind came, what is one less behind need not have. */
+/*
+ * From several beginnings, wraps among them: what is a window behind came, what is one less behind
+ * need not have.
+ */
 static void bl_seq_seen__edges(void **state)
 {
 	const uint32_t begins[] = { 0, 1, 5000, UINT32_MAX, UINT32_MAX - 1023, 1u << 31 };
@@ -96,13 +102,17 @@ static void bl_seq__random_against_a_list(void **state)
 		memset(freed, 0, sizeof(freed));
 		bl_seq_begin(&s, b);
 		for (k = 0; k < 30000; k++) {
-			/* as senders do it: nothing is a window ahead of the lowest that did not come */
+			/*
+			 * as senders do it: nothing is a window ahead of the lowest that did not
+			 * come
+			 */
 			uint32_t x = low + rnd_below(&r, rnd_below(&r, 4) ? 20 : BL_SEQ_WINDOW);
 
 			if (x >= sizeof(came))
 				break;
 			if (top && !rnd_below(&r, 3))
-				x = top - 1 - rnd_below(&r, top < BL_SEQ_WINDOW ? top : BL_SEQ_WINDOW);
+				x = top - 1 -
+				    rnd_below(&r, top < BL_SEQ_WINDOW ? top : BL_SEQ_WINDOW);
 			assert_int_equal(bl_seq_add(&s, b + x), !came[x]);
 			came[x] = 1;
 			top = x + 1 > top ? x + 1 : top;
@@ -168,7 +178,9 @@ static void bl_rto_due__edges(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		r = (struct bl_rto){ .srtt_ns = t[i].srtt, .var_ns = t[i].var, .doubled = t[i].doubled };
+		r = (struct bl_rto){ .srtt_ns = t[i].srtt,
+				     .var_ns = t[i].var,
+				     .doubled = t[i].doubled };
 		assert_int_equal(bl_rto_due(&r, 0, t[i].tries), t[i].want);
 	}
 }
@@ -208,7 +220,10 @@ static void bl_rto_sample__follows(void **state)
 	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MIN_NS);
 }
 
-/* One of the frames that are under way at the same time is measured: the others' round trip is the same one. */
+/*
+ * One of the frames that are under way at the same time is measured: the others' round trip is the
+ * same one.
+ */
 static void bl_rto_sample__one_at_a_time(void **state)
 {
 	struct bl_rto r = { 0 };
@@ -227,7 +242,10 @@ static void bl_rto_sample__one_at_a_time(void **state)
 }
 
 /* What was too short for one frame is not tried on the next, until there is a measurement. */
-/* A link with a queue of 3 s: every frame is sent again before its ACK can come, so nothing is measured. */
+/*
+ * A link with a queue of 3 s: every frame is sent again before its ACK can come, so nothing is
+ * measured.
+ */
 static void bl_rto_slow__doubles_on(void **state)
 {
 	const uint64_t S = 1000000000ULL;
@@ -248,7 +266,8 @@ static void bl_rto_slow__doubles_on(void **state)
 	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_FIRST_NS);
 	/* and measured ones make it forget */
 	for (i = 0; i < 22; i++)
-		bl_rto_sample(&r, 20 * S + (uint64_t)i * 1000000, 20 * S + (uint64_t)i * 1000000 + 100000);
+		bl_rto_sample(&r, 20 * S + (uint64_t)i * 1000000,
+			      20 * S + (uint64_t)i * 1000000 + 100000);
 	bl_rto_late(&r, 30);
 	assert_int_equal(bl_rto_due(&r, 0, 1), BL_RTX_MAX_NS);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * proto/session.c over a TCP connection of this process with itself. The other end is a plain socket, so
- * that the test decides when it reads: who is slow gets everything whole and in order, and who does not
- * read is hung up on as soon as more than BL_SESSION_OUT_MAX bytes wait for it.
+ * proto/session.c over a TCP connection of this process with itself. The other end is a plain
+ * socket, so that the test decides when it reads: who is slow gets everything whole and in order,
+ * and who does not read is hung up on as soon as more than BL_SESSION_OUT_MAX bytes wait for it.
  */
 #include "unit.h"
 
@@ -15,7 +15,7 @@
 
 #include "proto/session.h"
 
-#define HEAD	4
+#define HEAD    4
 #define WAIT_MS 20000
 
 static struct world {
@@ -50,7 +50,8 @@ static void on_down(void *ctx, const char *why)
 static int begin(void **state)
 {
 	static const struct bl_session_ops ops = { on_up, on_message, on_down };
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), conn, small = 4096;
 	socklen_t len = sizeof(sa);
 	struct bl_err err;
@@ -58,7 +59,8 @@ static int begin(void **state)
 	(void)state;
 	memset(&w, 0, sizeof(w));
 	assert_true(sd_event_new(&w.ev) >= 0);
-	assert_true(door >= 0 && !bind(door, (struct sockaddr *)&sa, sizeof(sa)) && !listen(door, 1));
+	assert_true(door >= 0 && !bind(door, (struct sockaddr *)&sa, sizeof(sa)) &&
+		    !listen(door, 1));
 	assert_int_equal(getsockname(door, (struct sockaddr *)&sa, &len), 0);
 	w.peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	/* before the connection: its receive window is never larger than this */
@@ -105,7 +107,10 @@ static bool give(uint32_t number, size_t len)
 	return ok;
 }
 
-/* The other end reads @len bytes at most, while the session's loop turns. Returns how many; less: it was hung up on. */
+/*
+ * The other end reads @len bytes at most, while the session's loop turns. Returns how many; less:
+ * it was hung up on.
+ */
 static size_t peer_reads(uint8_t *to, size_t len)
 {
 	uint64_t idle = 0;
@@ -160,8 +165,9 @@ static void out__where_the_limit_is(void **state)
 }
 
 /*
- * The other end reads nothing at all, as a process that was stopped: the session takes no more than the
- * limit and what the kernel's buffers hold, hangs up, and the other end finds the connection over.
+ * The other end reads nothing at all, as a process that was stopped: the session takes no more than
+ * the limit and what the kernel's buffers hold, hangs up, and the other end finds the connection
+ * over.
  */
 static void out__who_does_not_read_is_hung_up_on(void **state)
 {
@@ -180,7 +186,11 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 		assert_true(given < 4 * BL_SESSION_OUT_MAX);
 	}
 	assert_true(most > BL_SESSION_OUT_MAX - len - HEAD);
-	assert_true(given > most); /* some went into the kernel's buffers, so the limit is on what waits and not on what was sent */
+	/*
+	 * some went into the kernel's buffers, so the limit is on what waits and not on what was
+	 * sent
+	 */
+	assert_true(given > most);
 	turn();
 	assert_int_equal(w.downs, 1);
 	all = malloc(given + 1);
@@ -190,7 +200,10 @@ static void out__who_does_not_read_is_hung_up_on(void **state)
 	free(all);
 }
 
-/* A slow reader that stays within the limit loses nothing, also where what waits is moved up in its buffer. */
+/*
+ * A slow reader that stays within the limit loses nothing, also where what waits is moved up in its
+ * buffer.
+ */
 static void out__who_is_slow_gets_all(void **state)
 {
 	struct rnd r = rnd_seeded("slow");
@@ -219,7 +232,9 @@ static void out__who_is_slow_gets_all(void **state)
 	assert_int_equal(peer_reads(all + taken, given - taken), given - taken);
 	assert_int_equal(bl_session_waiting(w.s), 0);
 	for (k = 0; k < n; k++) {
-		size_t len = (size_t)all[at] << 24 | (size_t)all[at + 1] << 16 | (size_t)all[at + 2] << 8 | all[at + 3], i;
+		size_t len = (size_t)all[at] << 24 | (size_t)all[at + 1] << 16 |
+			     (size_t)all[at + 2] << 8 | all[at + 3],
+		       i;
 
 		assert_int_equal(len, lens[k]);
 		for (i = 0; i < len; i++)
@@ -238,11 +253,17 @@ static void in__lengths(void **state)
 	static const struct {
 		uint32_t len;
 		bool over;
-	} t[] = { { 1, false }, { 0, true }, { BL_SESSION_MESSAGE_MAX, false }, { BL_SESSION_MESSAGE_MAX + 1, true }, { 0xffffffff, true } };
+	} t[] = { { 1, false },
+		  { 0, true },
+		  { BL_SESSION_MESSAGE_MAX, false },
+		  { BL_SESSION_MESSAGE_MAX + 1, true },
+		  { 0xffffffff, true } };
 	size_t k;
 
 	for (k = 0; k < ARRAY_SIZE(t); k++) {
-		uint8_t first[5] = { 0, 0, 0, 1, 'x' }, head[4] = { (uint8_t)(t[k].len >> 24), (uint8_t)(t[k].len >> 16), (uint8_t)(t[k].len >> 8), (uint8_t)t[k].len };
+		uint8_t first[5] = { 0, 0, 0, 1, 'x' },
+			head[4] = { (uint8_t)(t[k].len >> 24), (uint8_t)(t[k].len >> 16),
+				    (uint8_t)(t[k].len >> 8), (uint8_t)t[k].len };
 		uint8_t body[65536] = { 0 };
 		uint32_t left = t[k].over ? 0 : t[k].len, idle = 0;
 
@@ -253,7 +274,8 @@ static void in__lengths(void **state)
 		assert_int_equal(send(w.peer, first, sizeof(first), MSG_NOSIGNAL), sizeof(first));
 		assert_int_equal(send(w.peer, head, sizeof(head), MSG_NOSIGNAL), sizeof(head));
 		while (left && !w.downs) {
-			ssize_t n = send(w.peer, body, left < sizeof(body) ? left : sizeof(body), MSG_NOSIGNAL | MSG_DONTWAIT);
+			ssize_t n = send(w.peer, body, left < sizeof(body) ? left : sizeof(body),
+					 MSG_NOSIGNAL | MSG_DONTWAIT);
 
 			if (n > 0)
 				left -= (uint32_t)n;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/siphash_core.h against the vectors that SipHash's authors publish (vectors_sip64: key 00..0f, messages 00..n-1), and the skipped word.
+ * core/siphash_core.h against the vectors that SipHash's authors publish (vectors_sip64: key
+ * 00..0f, messages 00..n-1), and the skipped word.
  */
 #include "unit.h"
 
@@ -15,14 +16,10 @@ static void bl_siphash__published_vectors(void **state)
 		uint32_t len;
 		uint64_t want;
 	} t[] = {
-		{ 0, 0x726fdb47dd0e0e31ULL },
-		{ 1, 0x74f839c593dc67fdULL },
-		{ 7, 0xab0200f58b01d137ULL },
-		{ 8, 0x93f5f5799a932462ULL },
-		{ 9, 0x9e0082df0ba9e4b0ULL },
-		{ 15, 0xa129ca6149be45e5ULL },
-		{ 16, 0x3f2acc7f57c29bdbULL },
-		{ 63, 0x958a324ceb064572ULL },
+		{ 0, 0x726fdb47dd0e0e31ULL },  { 1, 0x74f839c593dc67fdULL },
+		{ 7, 0xab0200f58b01d137ULL },  { 8, 0x93f5f5799a932462ULL },
+		{ 9, 0x9e0082df0ba9e4b0ULL },  { 15, 0xa129ca6149be45e5ULL },
+		{ 16, 0x3f2acc7f57c29bdbULL }, { 63, 0x958a324ceb064572ULL },
 	};
 	uint8_t msg[64];
 	size_t i;
@@ -47,7 +44,8 @@ static void bl_siphash__skips_one_word(void **state)
 	for (i = 0; i < sizeof(a); i++)
 		a[i] = b[i] = (uint8_t)(i * 7 + 1);
 	memset(b + 24, 0, 8);
-	assert_int_equal(bl_siphash(K0, K1, a, sizeof(a), 3), bl_siphash(K0, K1, b, sizeof(b), BL_SIP_NONE));
+	assert_int_equal(bl_siphash(K0, K1, a, sizeof(a), 3),
+			 bl_siphash(K0, K1, b, sizeof(b), BL_SIP_NONE));
 	for (i = 0; i < sizeof(a); i++) {
 		uint64_t before = bl_siphash(K0, K1, a, sizeof(a), 3);
 
@@ -58,8 +56,10 @@ static void bl_siphash__skips_one_word(void **state)
 			assert_int_not_equal(bl_siphash(K0, K1, a, sizeof(a), 3), before);
 		a[i] ^= 0x10;
 	}
-	assert_int_not_equal(bl_siphash(K0, K1, a, sizeof(a), 3), bl_siphash(K0 ^ 1, K1, a, sizeof(a), 3));
-	assert_int_not_equal(bl_siphash(K0, K1, a, sizeof(a), 3), bl_siphash(K0, K1 ^ 1, a, sizeof(a), 3));
+	assert_int_not_equal(bl_siphash(K0, K1, a, sizeof(a), 3),
+			     bl_siphash(K0 ^ 1, K1, a, sizeof(a), 3));
+	assert_int_not_equal(bl_siphash(K0, K1, a, sizeof(a), 3),
+			     bl_siphash(K0, K1 ^ 1, a, sizeof(a), 3));
 }
 
 int main(void)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* loader/order/standstill_core.h: what holds others up, for how long, and what of a ring somebody waits for. */
+/*
+ * loader/order/standstill_core.h: what holds others up, for how long, and what of a ring somebody
+ * waits for.
+ */
 #include "unit.h"
 
 #include "loader/order/standstill_core.h"
@@ -8,10 +11,19 @@
 #define LIMIT (800 * MS) /* a look every 100 ms */
 #define STEP  (LIMIT / BL_LOOKS_PER_LIMIT)
 
-static const struct bl_look idle = { .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .state = 7ULL << 32 | 7, .turn = 3, .read = 4096, .written = 4096 };
+static const struct bl_look idle = { .ts = BL_TIME_NONE,
+				     .hold = BL_TIME_NONE,
+				     .state = 7ULL << 32 | 7,
+				     .turn = 3,
+				     .read = 4096,
+				     .written = 4096 };
 
-/* Looks at @v every @step from @now on, until @until. Returns what the last one said; all before said nothing. */
-static enum bl_out_why looks(struct bl_still *s, const struct bl_look *v, uint64_t now, uint64_t step, uint64_t until)
+/*
+ * Looks at @v every @step from @now on, until @until. Returns what the last one said; all before
+ * said nothing.
+ */
+static enum bl_out_why looks(struct bl_still *s, const struct bl_look *v, uint64_t now,
+			     uint64_t step, uint64_t until)
 {
 	enum bl_out_why why = BL_OUT_MEMBER;
 
@@ -43,7 +55,8 @@ static struct bl_look with(unsigned int what)
 	return v;
 }
 
-static const enum bl_out_why reasons[] = { BL_OUT_IN_FLIGHT, BL_OUT_WINDOW, BL_OUT_WINDOW, BL_OUT_RING };
+static const enum bl_out_why reasons[] = { BL_OUT_IN_FLIGHT, BL_OUT_WINDOW, BL_OUT_WINDOW,
+					   BL_OUT_RING };
 
 static void bl_still_look__at_the_limit(void **state)
 {
@@ -112,7 +125,8 @@ static void bl_still_look__any_change(void **state)
 		v.turn += c->turn;
 		v.read += c->read;
 		v.written += c->written;
-		assert_int_equal(bl_still_look(&s, &v, LIMIT, LIMIT), counts ? BL_OUT_MEMBER : reasons[what]);
+		assert_int_equal(bl_still_look(&s, &v, LIMIT, LIMIT),
+				 counts ? BL_OUT_MEMBER : reasons[what]);
 	}
 }
 
@@ -141,7 +155,8 @@ static void bl_still_look__machine_stood_still(void **state)
 	assert_int_equal(bl_still_look(&s, &v, 0, LIMIT), BL_OUT_MEMBER);
 	assert_int_equal(bl_still_look(&s, &v, 1000 * LIMIT, LIMIT), BL_OUT_MEMBER);
 	assert_int_equal(s.age_ns[BL_STILL_IN_FLIGHT], 2 * STEP);
-	assert_int_equal(looks(&s, &v, 1000 * LIMIT + STEP, STEP, 1000 * LIMIT + LIMIT - 2 * STEP), BL_OUT_IN_FLIGHT);
+	assert_int_equal(looks(&s, &v, 1000 * LIMIT + STEP, STEP, 1000 * LIMIT + LIMIT - 2 * STEP),
+			 BL_OUT_IN_FLIGHT);
 }
 
 static void bl_still_look__first_reason(void **state)
@@ -179,8 +194,10 @@ static void bl_ring_awaited__by_opcode(void **state)
 	static const struct {
 		uint8_t opcode;
 		bool awaited;
-	} t[] = { { BL_OP_DATA, true },	  { BL_OP_FRAG, true },	   { BL_OP_PROBE, true },  { BL_OP_PREP, true },     { BL_OP_OPEN, true },
-		  { BL_OP_CREDIT, false }, { BL_OP_NAK, false }, { BL_OP_WINDOW, false }, { BL_OP_RECALL, false }, { BL_OP_RECALLED, false } };
+	} t[] = { { BL_OP_DATA, true },     { BL_OP_FRAG, true },    { BL_OP_PROBE, true },
+		  { BL_OP_PREP, true },     { BL_OP_OPEN, true },    { BL_OP_CREDIT, false },
+		  { BL_OP_NAK, false },     { BL_OP_WINDOW, false }, { BL_OP_RECALL, false },
+		  { BL_OP_RECALLED, false } };
 	struct bl_ring_walk w = { .data = ring, .size = RING, .read = 7 * RING + 512 };
 	unsigned int i;
 	uint64_t at;

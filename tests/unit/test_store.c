@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The controller's store: every byte that is sent to etcd and how its answers are read (controller/store/etcd_msg.c), and the SQLite store with its epochs, fences, a full disk and damaged files. What needs a real etcd is in
- * tests/net/test_store_etcd.c.
+ * The controller's store: every byte that is sent to etcd and how its answers are read
+ * (controller/store/etcd_msg.c), and the SQLite store with its epochs, fences, a full disk and
+ * damaged files. What needs a real etcd is in tests/net/test_store_etcd.c.
  */
 #include "unit.h"
 
@@ -22,8 +23,16 @@ static void b64__both_ways(void **state)
 {
 	static const struct {
 		const char *bytes, *text;
-	} t[] = { { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foob", "Zm9vYg==" }, { "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" }, { "\xff\xfe\xfb", "//77" } };
-	static const char *const bad[] = { "Z", "Zg=", "Zg", "Z===", "====", "Zm9v!A==", "Zg==Zg==", "Zm-_" };
+	} t[] = { { "", "" },
+		  { "f", "Zg==" },
+		  { "fo", "Zm8=" },
+		  { "foo", "Zm9v" },
+		  { "foob", "Zm9vYg==" },
+		  { "fooba", "Zm9vYmE=" },
+		  { "foobar", "Zm9vYmFy" },
+		  { "\xff\xfe\xfb", "//77" } };
+	static const char *const bad[] = { "Z",    "Zg=",      "Zg",       "Z===",
+					   "====", "Zm9v!A==", "Zg==Zg==", "Zm-_" };
 	size_t i, len;
 	uint8_t *back;
 	char *text;
@@ -76,33 +85,56 @@ static void is(char *text, const char *want)
 
 static void request__golden(void **state)
 {
-	struct etcd_put p = { .fence = "/b/leader", .fence_rev = 41, .key = "/b/k", .rev = 44, .value = "v", .len = 1 };
+	struct etcd_put p = { .fence = "/b/leader",
+			      .fence_rev = 41,
+			      .key = "/b/k",
+			      .rev = 44,
+			      .value = "v",
+			      .len = 1 };
 
 	(void)state;
-	is(etcd_msg_put(&p),
-	   "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\",\"result\":\"EQUAL\",\"create_revision\":\"41\"},"
-	   "{\"key\":\"L2Ivaw==\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_revision\":\"44\"}],"
-	   "\"success\":[{\"request_put\":{\"key\":\"L2Ivaw==\",\"value\":\"dg==\"}}],"
-	   "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
+	is(etcd_msg_put(&p), "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\","
+			     "\"result\":\"EQUAL\",\"create_revision\":\"41\"},"
+			     "{\"key\":\"L2Ivaw==\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_"
+			     "revision\":\"44\"}],"
+			     "\"success\":[{\"request_put\":{\"key\":\"L2Ivaw==\",\"value\":\"dg=="
+			     "\"}}],"
+			     "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{"
+			     "\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
 	p.rev = BL_STORE_ANY;
 	p.value = NULL;
-	is(etcd_msg_put(&p), "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\",\"result\":\"EQUAL\",\"create_revision\":\"41\"}],"
+	is(etcd_msg_put(&p), "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\","
+			     "\"result\":\"EQUAL\",\"create_revision\":\"41\"}],"
 			     "\"success\":[{\"request_delete_range\":{\"key\":\"L2Ivaw==\"}}],"
-			     "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
+			     "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{"
+			     "\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
 	/* a new key: revision 0 is said, though etcd would leave it out */
-	p = (struct etcd_put){ .fence = "/b/leader", .fence_rev = 1, .key = "/b/k", .rev = 0, .value = "", .len = 0 };
-	is(etcd_msg_put(&p),
-	   "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\",\"result\":\"EQUAL\",\"create_revision\":\"1\"},"
-	   "{\"key\":\"L2Ivaw==\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_revision\":\"0\"}],"
-	   "\"success\":[{\"request_put\":{\"key\":\"L2Ivaw==\",\"value\":\"\"}}],"
-	   "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
-	p = (struct etcd_put){ .key = "/b/leader", .create = true, .value = "me", .len = 2, .lease = 7587870000000000001ULL };
-	is(etcd_msg_put(&p), "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\",\"result\":\"EQUAL\",\"create_revision\":\"0\"}],"
-			     "\"success\":[{\"request_put\":{\"key\":\"L2IvbGVhZGVy\",\"value\":\"bWU=\",\"lease\":\"7587870000000000001\"}}],"
+	p = (struct etcd_put){
+		.fence = "/b/leader", .fence_rev = 1, .key = "/b/k", .rev = 0, .value = "", .len = 0
+	};
+	is(etcd_msg_put(&p), "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\","
+			     "\"result\":\"EQUAL\",\"create_revision\":\"1\"},"
+			     "{\"key\":\"L2Ivaw==\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_"
+			     "revision\":\"0\"}],"
+			     "\"success\":[{\"request_put\":{\"key\":\"L2Ivaw==\",\"value\":\"\"}}]"
+			     ","
+			     "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}},{"
+			     "\"request_range\":{\"key\":\"L2Ivaw==\"}}]}");
+	p = (struct etcd_put){ .key = "/b/leader",
+			       .create = true,
+			       .value = "me",
+			       .len = 2,
+			       .lease = 7587870000000000001ULL };
+	is(etcd_msg_put(&p), "{\"compare\":[{\"key\":\"L2IvbGVhZGVy\",\"target\":\"CREATE\","
+			     "\"result\":\"EQUAL\",\"create_revision\":\"0\"}],"
+			     "\"success\":[{\"request_put\":{\"key\":\"L2IvbGVhZGVy\",\"value\":"
+			     "\"bWU=\",\"lease\":\"7587870000000000001\"}}],"
 			     "\"failure\":[{\"request_range\":{\"key\":\"L2IvbGVhZGVy\"}}]}");
 	is(etcd_msg_range("/b/k", false), "{\"key\":\"L2Ivaw==\"}");
 	is(etcd_msg_range("/b/", true), "{\"key\":\"L2Iv\",\"range_end\":\"L2Iw\"}");
-	is(etcd_msg_watch("/b/", true, 45), "{\"create_request\":{\"key\":\"L2Iv\",\"range_end\":\"L2Iw\",\"start_revision\":\"45\",\"progress_notify\":true}}");
+	is(etcd_msg_watch("/b/", true, 45), "{\"create_request\":{\"key\":\"L2Iv\",\"range_end\":"
+					    "\"L2Iw\",\"start_revision\":\"45\",\"progress_"
+					    "notify\":true}}");
 	is(etcd_msg_grant(5), "{\"TTL\":\"5\"}");
 	is(etcd_msg_lease(18446744073709551615ULL), "{\"ID\":\"18446744073709551615\"}");
 }
@@ -124,10 +156,14 @@ static void answer__keys_that_are_none(void **state)
 		const char *kv;
 		size_t n;
 	} t[] = {
-		{ "\"key\":\"L2Ivaw==\",\"value\":\"bWU=\"", 1 }, { "\"key\":\"L2Ivaw==\"", 1 },
-		{ "\"key\":\"L2Ivaw==\",\"value\":\"b!U=\"", 0 }, { "\"value\":\"bWU=\"", 0 },
-		{ "\"key\":\"L2Ivaw=!\",\"value\":\"bWU=\"", 0 }, { "\"key\":\"L2I=\"", 0 },
-		{ "\"key\":\"L2IvawA=\"", 0 },			{ "\"key\":\"L2Mvaw==\"", 0 },
+		{ "\"key\":\"L2Ivaw==\",\"value\":\"bWU=\"", 1 },
+		{ "\"key\":\"L2Ivaw==\"", 1 },
+		{ "\"key\":\"L2Ivaw==\",\"value\":\"b!U=\"", 0 },
+		{ "\"value\":\"bWU=\"", 0 },
+		{ "\"key\":\"L2Ivaw=!\",\"value\":\"bWU=\"", 0 },
+		{ "\"key\":\"L2I=\"", 0 },
+		{ "\"key\":\"L2IvawA=\"", 0 },
+		{ "\"key\":\"L2Mvaw==\"", 0 },
 	};
 
 	(void)state;
@@ -146,8 +182,12 @@ static void answer__keys_that_are_none(void **state)
 
 static void answer__what_is_absent_is_zero(void **state)
 {
-	struct etcd_answer a = reads("{\"header\":{\"cluster_id\":\"1\",\"revision\":\"57\",\"raft_term\":\"2\"},\"responses\":[{\"response_range\":{\"header\":{\"revision\":\"9\"},"
-				     "\"kvs\":[{\"key\":\"L2IvbGVhZGVy\",\"create_revision\":\"41\",\"mod_revision\":\"42\",\"version\":\"1\",\"value\":\"bWU=\",\"lease\":\"77\"}],\"count\":\"1\"}},"
+	struct etcd_answer a = reads("{\"header\":{\"cluster_id\":\"1\",\"revision\":\"57\",\"raft_"
+				     "term\":\"2\"},\"responses\":[{\"response_range\":{\"header\":"
+				     "{\"revision\":\"9\"},"
+				     "\"kvs\":[{\"key\":\"L2IvbGVhZGVy\",\"create_revision\":"
+				     "\"41\",\"mod_revision\":\"42\",\"version\":\"1\",\"value\":"
+				     "\"bWU=\",\"lease\":\"77\"}],\"count\":\"1\"}},"
 				     "{\"response_range\":{}}]}");
 
 	(void)state;
@@ -161,17 +201,20 @@ static void answer__what_is_absent_is_zero(void **state)
 	assert_int_equal(a.kv[0].kv.rev, 42);
 	assert_int_equal(a.kv[0].lease, 77);
 	etcd_answer_free(&a);
-	a = reads("{\"header\":{\"revision\":\"58\"},\"succeeded\":true,\"responses\":[{\"response_put\":{\"header\":{\"revision\":\"58\"}}}]}");
+	a = reads("{\"header\":{\"revision\":\"58\"},\"succeeded\":true,\"responses\":[{\"response_"
+		  "put\":{\"header\":{\"revision\":\"58\"}}}]}");
 	assert_true(a.sound && a.succeeded && a.rev == 58 && !a.n && !a.error);
 	etcd_answer_free(&a);
-	a = reads("{\"header\":{\"revision\":\"58\"},\"succeeded\":null,\"kvs\":null,\"error\":null}");
+	a = reads("{\"header\":{\"revision\":\"58\"},\"succeeded\":null,\"kvs\":null,\"error\":"
+		  "null}");
 	assert_true(a.sound && !a.succeeded && a.rev == 58 && !a.n && !a.error);
 	etcd_answer_free(&a);
 }
 
 static void answer__leases(void **state)
 {
-	struct etcd_answer a = reads("{\"header\":{\"revision\":\"5\"},\"ID\":\"7587870000000000001\",\"TTL\":\"5\"}");
+	struct etcd_answer a = reads("{\"header\":{\"revision\":\"5\"},\"ID\":"
+				     "\"7587870000000000001\",\"TTL\":\"5\"}");
 
 	(void)state;
 	assert_true(a.sound && a.lease == 7587870000000000001ULL && a.ttl == 5);
@@ -195,8 +238,12 @@ static void answer__errors_of_both_shapes(void **state)
 		int code;
 		bool sound;
 	} t[] = {
-		{ "{\"error\":\"etcdserver: no leader\",\"message\":\"etcdserver: no leader\",\"code\":14}", "etcdserver: no leader", 14, true },
-		{ "{\"error\":{\"grpc_code\":14,\"http_code\":503,\"message\":\"etcdserver: no leader\",\"http_status\":\"Service Unavailable\"}}", "etcdserver: no leader", 14, true },
+		{ "{\"error\":\"etcdserver: no leader\",\"message\":\"etcdserver: no "
+		  "leader\",\"code\":14}",
+		  "etcdserver: no leader", 14, true },
+		{ "{\"error\":{\"grpc_code\":14,\"http_code\":503,\"message\":\"etcdserver: no "
+		  "leader\",\"http_status\":\"Service Unavailable\"}}",
+		  "etcdserver: no leader", 14, true },
 		{ "{\"error\":{}}", "an error without words", 0, true },
 		{ "{\"error\":\"\"}", "an error without words", 0, true },
 		{ "", NULL, 0, false },
@@ -223,23 +270,29 @@ static void answer__errors_of_both_shapes(void **state)
 
 static void answer__watches(void **state)
 {
-	struct etcd_answer a = reads("{\"result\":{\"header\":{\"revision\":\"12\"},\"created\":true}}");
+	struct etcd_answer a = reads("{\"result\":{\"header\":{\"revision\":\"12\"},\"created\":"
+				     "true}}");
 
 	(void)state;
 	assert_true(a.sound && a.created && !a.canceled && a.rev == 12);
 	etcd_answer_free(&a);
 	/* a PUT says no type, and an empty value is not there either */
-	a = reads("{\"result\":{\"header\":{\"revision\":\"14\"},\"events\":[{\"kv\":{\"key\":\"L2Ivaw==\",\"mod_revision\":\"13\"}},{\"type\":\"DELETE\",\"kv\":{\"key\":\"L2Ivaw==\",\"mod_revision\":\"14\"}}]}}");
+	a = reads("{\"result\":{\"header\":{\"revision\":\"14\"},\"events\":[{\"kv\":{\"key\":"
+		  "\"L2Ivaw==\",\"mod_revision\":\"13\"}},{\"type\":\"DELETE\",\"kv\":{\"key\":"
+		  "\"L2Ivaw==\",\"mod_revision\":\"14\"}}]}}");
 	assert_int_equal(a.n, 2);
 	assert_true(!a.kv[0].gone && a.kv[0].kv.value && !a.kv[0].kv.len && a.kv[0].kv.rev == 13);
 	assert_true(a.kv[1].gone && !a.kv[1].kv.value && a.kv[1].kv.rev == 14);
 	etcd_answer_free(&a);
-	a = reads("{\"result\":{\"header\":{\"revision\":\"20\"},\"canceled\":true,\"compact_revision\":\"18\",\"cancel_reason\":\"mvcc: required revision has been compacted\"}}");
+	a = reads("{\"result\":{\"header\":{\"revision\":\"20\"},\"canceled\":true,\"compact_"
+		  "revision\":\"18\",\"cancel_reason\":\"mvcc: required revision has been "
+		  "compacted\"}}");
 	assert_true(a.canceled && a.compacted == 18);
 	assert_string_equal(a.cancel_reason, "mvcc: required revision has been compacted");
 	etcd_answer_free(&a);
 	/* what is not below our prefix, no base64, or has a 0 in its key, is not ours */
-	a = reads("{\"kvs\":[{\"key\":\"L2M=\"},{\"key\":\"L2Ivaw=\"},{\"key\":\"L2IvAGs=\"},{},{\"key\":\"L2Iv\"}]}");
+	a = reads("{\"kvs\":[{\"key\":\"L2M=\"},{\"key\":\"L2Ivaw=\"},{\"key\":\"L2IvAGs=\"},{},{"
+		  "\"key\":\"L2Iv\"}]}");
 	assert_int_equal(a.n, 1);
 	assert_string_equal(a.kv[0].kv.key, "");
 	etcd_answer_free(&a);
@@ -273,7 +326,10 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-/** struct party - one controller's side. @epoch: 0: it does not lead. @r: the last answer, with a copy of its first key. */
+/**
+ * struct party - one controller's side. @epoch: 0: it does not lead. @r: the last answer, with a
+ * copy of its first key.
+ */
 struct party {
 	sd_event *ev;
 	struct bl_store *s;
@@ -321,7 +377,8 @@ static void on_answer(void *ctx, const struct bl_store_reply *r)
 	p->r = *r;
 	snprintf(p->text, sizeof(p->text), "%s", r->text ? r->text : "");
 	snprintf(p->key, sizeof(p->key), "%s", r->n ? r->kv[0].key : "");
-	snprintf(p->value, sizeof(p->value), "%.*s", r->n ? (int)r->kv[0].len : 0, r->n ? (const char *)r->kv[0].value : "");
+	snprintf(p->value, sizeof(p->value), "%.*s", r->n ? (int)r->kv[0].len : 0,
+		 r->n ? (const char *)r->kv[0].value : "");
 }
 
 static void on_event(void *ctx, const struct bl_store_kv *kv)
@@ -330,7 +387,8 @@ static void on_event(void *ctx, const struct bl_store_kv *kv)
 
 	p->events++;
 	snprintf(p->key, sizeof(p->key), "%s", kv->key);
-	snprintf(p->value, sizeof(p->value), "%.*s", (int)kv->len, kv->value ? (const char *)kv->value : "-");
+	snprintf(p->value, sizeof(p->value), "%.*s", (int)kv->len,
+		 kv->value ? (const char *)kv->value : "-");
 }
 
 static void on_reset(void *ctx, const struct bl_store_reply *r)
@@ -571,7 +629,10 @@ static void sqlite__full(void **state)
 	party_open(&p);
 	lead(&p, "me");
 	put(&p, 1, "k", 0, "small");
-	/* RLIMIT_FSIZE is of the process, and a soft limit can be raised again: ENOSPC's neighbour, an I/O error in the middle of a transaction */
+	/*
+	 * RLIMIT_FSIZE is of the process, and a soft limit can be raised again: ENOSPC's neighbour,
+	 * an I/O error in the middle of a transaction
+	 */
 	{
 		struct rlimit old, low;
 
@@ -586,7 +647,9 @@ static void sqlite__full(void **state)
 		assert_non_null(strstr(p.text, path));
 		assert_string_equal(p.trouble, p.text);
 		/* what is sure to be written waits */
-		assert_int_equal(bl_store_put_sure(p.s, 1, "big", 0, big, sizeof(big) - 1, on_answer, &p), 0);
+		assert_int_equal(bl_store_put_sure(p.s, 1, "big", 0, big, sizeof(big) - 1,
+						   on_answer, &p),
+				 0);
 		was = p.troubles;
 		serve(&p, &p.troubles);
 		assert_true(p.troubles > was);
@@ -657,7 +720,11 @@ static void sqlite__another_file(void **state)
 	refused(-EBADMSG, "none of barline's");
 	unlink(path);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "PRAGMA application_id = 1651270516; PRAGMA user_version = 2; CREATE TABLE t (a)", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "PRAGMA application_id = 1651270516; PRAGMA user_version = "
+				      "2; CREATE TABLE t (a)",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
 	sqlite3_close(db);
 	refused(-EPROTO, "format 2");
 	unlink(path);

@@ -33,9 +33,9 @@ static void barrier(void)
 #undef BL_READ_ONCE
 #undef BL_WRITE_ONCE
 #undef BL_BARRIER
-#define BL_READ_ONCE(x)	    (note('r'), *(const volatile __typeof__(x) *)&(x))
-#define BL_WRITE_ONCE(x, v) (note('w'), *(volatile __typeof__(x) *)&(x) = (v))
-#define BL_BARRIER()	    barrier()
+#define BL_READ_ONCE(x)            (note('r'), *(const volatile __typeof__(x) *)&(x))
+#define BL_WRITE_ONCE(x, v)        (note('w'), *(volatile __typeof__(x) *)&(x) = (v))
+#define BL_BARRIER()               barrier()
 #define __sync_fetch_and_add(p, n) (note('+'), (__sync_fetch_and_add)(p, n))
 
 #include "core/order/barrier_core.h"
@@ -102,7 +102,8 @@ static void bl_pl2_step__the_time_of_a_retry_first(void **state)
 	struct bl_pl2_turn t = { 0 };
 
 	(void)state;
-	dest = (struct bl_pl2_dest){ .word = BL_PL2_WORD(7, BL_PL2_ASKED), .n = 1,
+	dest = (struct bl_pl2_dest){ .word = BL_PL2_WORD(7, BL_PL2_ASKED),
+				     .n = 1,
 				     .asked_ns = { 100000 } };
 	begin(time_before_number);
 	assert_int_equal(bl_pl2_step(&dest, &cfg, 0, 900000, &t), BL_DO_RSV);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each against one bit, or one packet, at a time. */
+/*
+ * core/fastpass/timeslot_core.h: bitmaps of slots, counts in bit planes, shares; each against one
+ * bit, or one packet, at a time.
+ */
 #include "unit.h"
 
 #include "core/fastpass/timeslot_core.h"
@@ -61,7 +64,9 @@ static void bl_window_first__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
-		assert_int_equal(bl_window_first((const __u64 *)t[i].a, (const __u64 *)t[i].b, t[i].words), t[i].want);
+		assert_int_equal(bl_window_first((const __u64 *)t[i].a, (const __u64 *)t[i].b,
+						 t[i].words),
+				 t[i].want);
 }
 
 /* the header's example, and every window of 1 to 8 words against a loop over slots */
@@ -113,7 +118,10 @@ static void bl_window_take__slot_by_slot(void **state)
 	}
 }
 
-/* a port of @cap packets in each of 64 slots, counted down at random: mask and sum follow the plain counters */
+/*
+ * a port of @cap packets in each of 64 slots, counted down at random: mask and sum follow the plain
+ * counters
+ */
 static void bl_planes__as_counters(void **state)
 {
 	static const uint32_t caps[] = { 0, 1, 2, 3, 4, 7, 8, 40, 255, 256, 4095 };
@@ -123,7 +131,8 @@ static void bl_planes__as_counters(void **state)
 	(void)state;
 	for (c = 0; c < ARRAY_SIZE(caps); c++)
 		for (stride = 1; stride <= 8; stride += 7) {
-			uint32_t count[64], planes = caps[c] ? 32 - (uint32_t)__builtin_clz(caps[c]) : 1;
+			uint32_t count[64],
+				planes = caps[c] ? 32 - (uint32_t)__builtin_clz(caps[c]) : 1;
 			__u64 plane[12 * 8] = { 0 }, mask, want;
 
 			plane[1] = stride > 1 ? 0x1234 : 0; /* a neighbour's word */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/token_core.h: tables at the edges, and paths. Both modes against models: test_token_model.c.
+ * core/top/token_core.h: tables at the edges, and paths. Both modes against models:
+ * test_token_model.c.
  */
 #include "unit.h"
 
@@ -34,14 +35,15 @@ static void bl_token_cost__edges(void **state)
 		uint32_t ns_q20, len;
 		uint64_t want;
 	} t[] = {
-		{ NS_1G, 60, 8 * 1622 * Q20 },		    /* 84 bytes on the wire: a token time */
-		{ NS_10G, 60, 838861ULL * 1622 },	    /* and nothing is rounded */
-		{ NS_1G, 59, 8 * 1622 * Q20 }, /* the NIC pads it */
+		{ NS_1G, 60, 8 * 1622 * Q20 },    /* 84 bytes on the wire: a token time */
+		{ NS_10G, 60, 838861ULL * 1622 }, /* and nothing is rounded */
+		{ NS_1G, 59, 8 * 1622 * Q20 },    /* the NIC pads it */
 		{ NS_1G, 61, 8 * 1623 * Q20 },
-		{ NS_1G, 80, 8 * 1642 * Q20 },		    /* IPv6 */
-		{ NS_10G, 84, 838861ULL * 1646 },	    /* behind a tag */
-		{ NS_1G, 85, (109 * 8 * 1622 * Q20 + 83) / 84 }, /* no token is so long: by its length, rounded up */
-		{ 1, 85, 2105 },			    /* 2104.74 */
+		{ NS_1G, 80, 8 * 1642 * Q20 },    /* IPv6 */
+		{ NS_10G, 84, 838861ULL * 1646 }, /* behind a tag */
+		/* no token is so long: by its length, rounded up */
+		{ NS_1G, 85, (109 * 8 * 1622 * Q20 + 83) / 84 },
+		{ 1, 85, 2105 }, /* 2104.74 */
 		{ 0, 60, 0 },
 		{ UINT32_MAX, 1522, (1546ULL * 1622 * UINT32_MAX + 83) / 84 },
 	};
@@ -60,7 +62,9 @@ static void bl_token_cost__edges(void **state)
 static void bl_token_ahead__edges(void **state)
 {
 	const uint64_t unit = 12976 * Q20, far = BL_TOKEN_AHEAD_MAX * unit;
-	static const uint64_t nows[] = { 0, 1, 1000000007, (1ULL << 44) - 1, 1ULL << 44, (1ULL << 44) + 5, 1ULL << 62 };
+	static const uint64_t nows[] = {
+		0, 1, 1000000007, (1ULL << 44) - 1, 1ULL << 44, (1ULL << 44) + 5, 1ULL << 62
+	};
 	size_t i;
 
 	(void)state;
@@ -81,7 +85,8 @@ static void bl_token_ahead__edges(void **state)
 static void bl_token_limit__by_class(void **state)
 {
 	static const uint32_t want[][BL_TOP_CLASSES + 1] = {
-		{ 8, 8, 7, 6, 5, 4, 3 }, { 6, 6, 5, 4, 3, 2, 1 }, { 5, 5, 4, 3, 2, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1 }, { 64, 64, 63, 62, 61, 60, 59 },
+		{ 8, 8, 7, 6, 5, 4, 3 }, { 6, 6, 5, 4, 3, 2, 1 },        { 5, 5, 4, 3, 2, 1, 1 },
+		{ 1, 1, 1, 1, 1, 1, 1 }, { 64, 64, 63, 62, 61, 60, 59 },
 	};
 	size_t i;
 	uint32_t c;
@@ -95,7 +100,10 @@ static void bl_token_limit__by_class(void **state)
 		}
 }
 
-/* For each class: at its limit, and the smallest step beyond; what passes moves the word by its cost, what does not leaves it alone. */
+/*
+ * For each class: at its limit, and the smallest step beyond; what passes moves the word by its
+ * cost, what does not leaves it alone.
+ */
 static void bl_token_decide__edges(void **state)
 {
 	const uint64_t now = 123456789, unit = bl_token_unit(NS_10G);
@@ -110,15 +118,21 @@ static void bl_token_decide__edges(void **state)
 			uint64_t room = (bl_token_limit(&cfg, c) - 1) * unit, word;
 
 			word = (now << 20) + room;
-			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 60, now, &lost), BL_R_TOKEN_PASSED);
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 60, now,
+							 &lost),
+					 BL_R_TOKEN_PASSED);
 			assert_int_equal(word, (now << 20) + room + unit);
 			word = (now << 20) + room + 1;
-			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 60, now, &lost), BL_R_TOKEN_LIMIT);
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 60, now,
+							 &lost),
+					 BL_R_TOKEN_LIMIT);
 			assert_int_equal(word, (now << 20) + room + 1);
 			assert_int_equal(lost, 0);
 			/* idle: whenever the last one was */
 			word = (now << 20) - 1;
-			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 80, now, &lost), BL_R_TOKEN_PASSED);
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_10G, c, 80, now,
+							 &lost),
+					 BL_R_TOKEN_PASSED);
 			assert_int_equal(word, (now << 20) + bl_token_cost(NS_10G, 80));
 		}
 }
@@ -131,9 +145,11 @@ static void bl_token_decide__expired_before_limit(void **state)
 		uint64_t ahead; /* in token times, and one step more if odd */
 		enum bl_reason want;
 	} t[] = {
-		{ 8, 4, 0, 8, BL_R_TOKEN_PASSED },  { 8, 4, 0, 9, BL_R_TOKEN_EXPIRED }, { 8, 4, 5, 4, BL_R_TOKEN_PASSED },
-		{ 8, 4, 5, 5, BL_R_TOKEN_LIMIT },   { 8, 4, 5, 8, BL_R_TOKEN_LIMIT },	{ 8, 4, 5, 9, BL_R_TOKEN_EXPIRED },
-		{ 64, 8, 0, 16, BL_R_TOKEN_PASSED }, { 64, 8, 0, 17, BL_R_TOKEN_EXPIRED }, { 8, 8, 0, 15, BL_R_TOKEN_LIMIT }, { 8, 8, 0, 17, BL_R_TOKEN_EXPIRED },
+		{ 8, 4, 0, 8, BL_R_TOKEN_PASSED },   { 8, 4, 0, 9, BL_R_TOKEN_EXPIRED },
+		{ 8, 4, 5, 4, BL_R_TOKEN_PASSED },   { 8, 4, 5, 5, BL_R_TOKEN_LIMIT },
+		{ 8, 4, 5, 8, BL_R_TOKEN_LIMIT },    { 8, 4, 5, 9, BL_R_TOKEN_EXPIRED },
+		{ 64, 8, 0, 16, BL_R_TOKEN_PASSED }, { 64, 8, 0, 17, BL_R_TOKEN_EXPIRED },
+		{ 8, 8, 0, 15, BL_R_TOKEN_LIMIT },   { 8, 8, 0, 17, BL_R_TOKEN_EXPIRED },
 	};
 	uint32_t lost;
 	size_t i;
@@ -143,7 +159,9 @@ static void bl_token_decide__expired_before_limit(void **state)
 		struct bl_token_cfg cfg = cfg_of(t[i].frames, t[i].expiry);
 		uint64_t word = (now << 20) + t[i].ahead / 2 * unit + (t[i].ahead & 1), was = word;
 
-		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, t[i].cls, 60, now, &lost), t[i].want);
+		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, t[i].cls, 60, now,
+						 &lost),
+				 t[i].want);
 		assert_int_equal(word != was, t[i].want == BL_R_TOKEN_PASSED);
 	}
 }
@@ -156,7 +174,8 @@ static void bl_token_decide__no_rate_no_limit(void **state)
 
 	(void)state;
 	for (i = 0; i < 1000; i++)
-		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, 0, 5, 60, 77, &lost), BL_R_TOKEN_PASSED);
+		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, 0, 5, 60, 77, &lost),
+				 BL_R_TOKEN_PASSED);
 }
 
 static void bl_token_decide__lost_swaps(void **state)
@@ -170,14 +189,16 @@ static void bl_token_decide__lost_swaps(void **state)
 	for (k = 0; k < BL_TOKEN_TRIES; k++) {
 		swaps_lost = k;
 		word = was;
-		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, 0, 60, 99, &lost), BL_R_TOKEN_PASSED);
+		assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, 0, 60, 99, &lost),
+				 BL_R_TOKEN_PASSED);
 		assert_int_equal(lost, 0);
 		assert_int_equal(word, was + bl_token_unit(NS_1G));
 		assert_int_equal(swaps_lost, 0);
 	}
 	swaps_lost = BL_TOKEN_TRIES;
 	word = was;
-	assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, 0, 60, 99, &lost), BL_R_TOKEN_LIMIT);
+	assert_int_equal(bl_token_decide(&cfg, (__u64 *)&word, NS_1G, 0, 60, 99, &lost),
+			 BL_R_TOKEN_LIMIT);
 	assert_int_equal(lost, 1);
 	assert_int_equal(word, was);
 	assert_int_equal(swaps_lost, 0);
@@ -203,7 +224,10 @@ static void bl_token_budget__edges(void **state)
 	assert_int_equal(bl_token_budget((__u64 *)&word, 0, 60, 1, now), 1);
 }
 
-/* A host that sends a token each slot of its own link, and leaves 5 % of it alone, is no flood and is not limited, over IPv6 and behind a tag, too; one that sends a fifth more is. */
+/*
+ * A host that sends a token each slot of its own link, and leaves 5 % of it alone, is no flood and
+ * is not limited, over IPv6 and behind a tag, too; one that sends a fifth more is.
+ */
 static void bl_token_budget__a_good_receiver(void **state)
 {
 	static const uint32_t lens[] = { 60, 64, 80, 84 };
@@ -215,11 +239,15 @@ static void bl_token_budget__a_good_receiver(void **state)
 	(void)state;
 	for (k = 0; k < ARRAY_SIZE(lens); k++) {
 		for (in = out = 0, i = 0, t = 1; i < 10000; i++, t += slot) {
-			assert_true(bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t));
-			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&out, NS_1G, 5, lens[k], t, &lost), BL_R_TOKEN_PASSED);
+			assert_true(
+				bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t));
+			assert_int_equal(bl_token_decide(&cfg, (__u64 *)&out, NS_1G, 5, lens[k], t,
+							 &lost),
+					 BL_R_TOKEN_PASSED);
 		}
 		for (in = 0, refused = 0, i = 0, t = 1; i < 10000; i++, t += slot * 10 / 12)
-			refused += !bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t);
+			refused +=
+				!bl_token_budget((__u64 *)&in, NS_1G, lens[k], BL_TOKEN_INPUT, t);
 		assert_true(refused > 1000);
 	}
 }
@@ -232,7 +260,12 @@ static void bl_token_ready__two_tokens(void **state)
 	const uint64_t now = 1000000, unit = 12976 * Q20;
 	static const struct {
 		uint64_t ahead_q20, want;
-	} t[] = { { 0, 0 }, { 12976 * Q20, 0 }, { 12976 * Q20 + 1, 1 }, { 12976 * Q20 + Q20, 1 }, { 12976 * Q20 + Q20 + 1, 2 }, { 2 * 12976 * Q20, 12976 } };
+	} t[] = { { 0, 0 },
+		  { 12976 * Q20, 0 },
+		  { 12976 * Q20 + 1, 1 },
+		  { 12976 * Q20 + Q20, 1 },
+		  { 12976 * Q20 + Q20 + 1, 2 },
+		  { 2 * 12976 * Q20, 12976 } };
 	size_t i;
 
 	(void)state;
@@ -260,7 +293,8 @@ static void bl_token_expired__edges(void **state)
 	(void)state;
 	assert_false(bl_token_expired(&cfg, &p, 500, 500 + 8 * 12976));
 	assert_true(bl_token_expired(&cfg, &p, 500, 500 + 8 * 12976 + 1));
-	assert_false(bl_token_expired(&cfg, &p, 500, 499)); /* put by another CPU after this one took its time */
+	/* put by another CPU after this one took its time */
+	assert_false(bl_token_expired(&cfg, &p, 500, 499));
 	assert_false(bl_token_expired(&cfg, &p, 500, 0));
 	cfg.expiry = 1;
 	assert_false(bl_token_expired(&cfg, &p, 0, 12976));
@@ -301,7 +335,9 @@ static void bl_token_choose__table(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_token_cfg cfg = cfg_of(8, 8);
-		struct bl_token_port p = { .ns_q20 = NS_1G, .out_q20 = (now << 20) + unit + !t[i].token_ready, .data_q20 = (now << 20) + unit + !t[i].data_in_share };
+		struct bl_token_port p = { .ns_q20 = NS_1G,
+					   .out_q20 = (now << 20) + unit + !t[i].token_ready,
+					   .data_q20 = (now << 20) + unit + !t[i].data_in_share };
 
 		cfg.data_first = t[i].data_first;
 		assert_int_equal(bl_token_choose(&cfg, &p, t[i].bits, now), t[i].want);
@@ -343,7 +379,8 @@ static void bl_token_again__table(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_token_port p = { .ns_q20 = NS_1G, .out_q20 = (now << 20) + t[i].ahead * unit };
+		struct bl_token_port p = { .ns_q20 = NS_1G,
+					   .out_q20 = (now << 20) + t[i].ahead * unit };
 
 		assert_int_equal(bl_token_again(&p, t[i].bits, t[i].free, now), t[i].want);
 	}
@@ -370,7 +407,8 @@ static void bl_top_flow_port__both_directions(void **state)
 		y = i & 1 ? bl_top_addr6(b) : bl_top_addr4(BL_BE32(0x0a090101 + i % 5));
 		port = bl_top_flow_port(x, y, s, d);
 		assert_int_equal(bl_top_flow_port(y, x, d, s), port);
-		assert_true(port >= BL_TOP_SPORT_BASE && port < BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT && port < BL_TOP_PORT);
+		assert_true(port >= BL_TOP_SPORT_BASE &&
+			    port < BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT && port < BL_TOP_PORT);
 		assert_true(bl_top_path(port, 15) < 15);
 		count[bl_top_path(port, 15)]++;
 	}
@@ -380,20 +418,28 @@ static void bl_top_flow_port__both_directions(void **state)
 	/* flows of two hosts that differ in one port only, one apart: the usual case */
 	memset(count, 0, sizeof(count));
 	for (i = 0; i < 3000; i++)
-		count[bl_top_path(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a090001)), bl_top_addr4(BL_BE32(0x0a090002)), (uint16_t)(32768 + i), 5001), 3)]++;
+		count[bl_top_path(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a090001)),
+						   bl_top_addr4(BL_BE32(0x0a090002)),
+						   (uint16_t)(32768 + i), 5001),
+				  3)]++;
 	for (i = 0; i < 3; i++)
 		assert_true(count[i] > 850 && count[i] < 1150);
 }
 
 static void bl_top_flow_port__fixed(void **state)
 {
-	static const uint8_t a[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2 }, b[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2 };
+	static const uint8_t a[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2 },
+			     b[16] = { 0xfd, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2 };
 
 	(void)state;
 	/* hosts and switches of different builds must agree */
-	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)), bl_top_addr4(BL_BE32(0x0a000102)), 40000, 5001), 0xce09);
+	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)),
+					  bl_top_addr4(BL_BE32(0x0a000102)), 40000, 5001),
+			 0xce09);
 	assert_int_equal(bl_top_flow_port(bl_top_addr6(a), bl_top_addr6(b), 40000, 5001), 0xca07);
-	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)), bl_top_addr4(BL_BE32(0x0a000102)), 0, 0), 0xcf0c);
+	assert_int_equal(bl_top_flow_port(bl_top_addr4(BL_BE32(0x0a000002)),
+					  bl_top_addr4(BL_BE32(0x0a000102)), 0, 0),
+			 0xcf0c);
 }
 
 static void bl_top_path__edges(void **state)

@@ -93,8 +93,8 @@ static double below_evenly(double at, bool by_size)
 		double e = bl_top_bucket_edge(b), wide = bl_top_bucket_edge(b + 1) - e;
 
 		for (k = 0; flows[b] > 0 && k < PIECES; k++)
-			sum += below(e + wide * (k + 0.5) / PIECES, at, by_size) *
-			       flows[b] / PIECES;
+			sum += below(e + wide * (k + 0.5) / PIECES, at, by_size) * flows[b] /
+			       PIECES;
 	}
 	return sum;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_core.h, the receiver's part: classes, both of ExpressPass's laws against the published formulas in floating point, echoes, tokens out, the choice of a slot, signals in.
+ * core/top/top_core.h, the receiver's part: classes, both of ExpressPass's laws against the
+ * published formulas in floating point, echoes, tokens out, the choice of a slot, signals in.
  */
 #include <math.h>
 
@@ -23,7 +24,8 @@ static void bl_top_class__edges(void **state)
 	static const struct {
 		uint64_t frames;
 		uint32_t cls;
-	} t[] = { { 0, 0 }, { 4, 0 }, { 5, 1 }, { 21, 1 }, { 22, 2 }, { 99, 2 }, { 100, 3 }, { 464, 3 }, { 465, 4 }, { 2154, 4 }, { 2155, 5 }, { ~0ULL - 1, 5 } };
+	} t[] = { { 0, 0 },   { 4, 0 },   { 5, 1 },   { 21, 1 },   { 22, 2 },   { 99, 2 },
+		  { 100, 3 }, { 464, 3 }, { 465, 4 }, { 2154, 4 }, { 2155, 5 }, { ~0ULL - 1, 5 } };
 	unsigned int i;
 
 	(void)state;
@@ -48,19 +50,33 @@ static void bl_top_class_of__objectives(void **state)
 		 * said 4 frames: what is sent twice is not held against it; 9999 make it one of
 		 * unknown size
 		 */
-		{ BL_TOP_BY_FCT, 4 * f, 16 * f, 0, 0, 0, 0 },	 { BL_TOP_BY_FCT, 4 * f, 9999 * f, 0, 0, 0, 5 },
-		{ BL_TOP_BY_FCT, 1, 100 * f, 0, 0, 0, 3 },	 { BL_TOP_BY_FCT, 4 * f + 1, 0, 0, 0, 0, 1 },	{ BL_TOP_BY_FCT, 0, 30 * f, 0, 0, 0, 2 },
-		{ BL_TOP_BY_LAS, 9999 * f, 0, 0, 0, 0, 0 },	 { BL_TOP_BY_LAS, 1, 2155 * f, 0, 0, 0, 5 },
-		{ BL_TOP_BY_DEADLINE, 1, 1, 0, 0, 0, 5 },	 { BL_TOP_BY_DEADLINE, 1, 1, now - 1, 0, 0, 5 },	{ BL_TOP_BY_DEADLINE, 1, 1, now, 0, 0, 5 },
-		{ BL_TOP_BY_DEADLINE, 1, 1, now + 1, 0, 0, 0 },	 { BL_TOP_BY_DEADLINE, 1, 1, now + 5 * SLOT - 1, 0, 0, 0 },
-		{ BL_TOP_BY_DEADLINE, 9999 * f, 1, now + 5 * SLOT, 0, 0, 1 }, { BL_TOP_BY_DEADLINE, 1, 1, now + 2155 * SLOT, 0, 0, 5 },
-		{ BL_TOP_BY_COFLOW, f, f, 0, 7, 500 * f, 4 },	 { BL_TOP_BY_COFLOW, 500 * f, f, 0, 7, f, 0 },	{ BL_TOP_BY_COFLOW, 30 * f, f, 0, 0, 0, 2 },
+		{ BL_TOP_BY_FCT, 4 * f, 16 * f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_FCT, 4 * f, 9999 * f, 0, 0, 0, 5 },
+		{ BL_TOP_BY_FCT, 1, 100 * f, 0, 0, 0, 3 },
+		{ BL_TOP_BY_FCT, 4 * f + 1, 0, 0, 0, 0, 1 },
+		{ BL_TOP_BY_FCT, 0, 30 * f, 0, 0, 0, 2 },
+		{ BL_TOP_BY_LAS, 9999 * f, 0, 0, 0, 0, 0 },
+		{ BL_TOP_BY_LAS, 1, 2155 * f, 0, 0, 0, 5 },
+		{ BL_TOP_BY_DEADLINE, 1, 1, 0, 0, 0, 5 },
+		{ BL_TOP_BY_DEADLINE, 1, 1, now - 1, 0, 0, 5 },
+		{ BL_TOP_BY_DEADLINE, 1, 1, now, 0, 0, 5 },
+		{ BL_TOP_BY_DEADLINE, 1, 1, now + 1, 0, 0, 0 },
+		{ BL_TOP_BY_DEADLINE, 1, 1, now + 5 * SLOT - 1, 0, 0, 0 },
+		{ BL_TOP_BY_DEADLINE, 9999 * f, 1, now + 5 * SLOT, 0, 0, 1 },
+		{ BL_TOP_BY_DEADLINE, 1, 1, now + 2155 * SLOT, 0, 0, 5 },
+		{ BL_TOP_BY_COFLOW, f, f, 0, 7, 500 * f, 4 },
+		{ BL_TOP_BY_COFLOW, 500 * f, f, 0, 7, f, 0 },
+		{ BL_TOP_BY_COFLOW, 30 * f, f, 0, 0, 0, 2 },
 		{ BL_TOP_BY_COFLOW, 0, 100 * f, 0, 0, 0, 3 },
 		/* headers are a 32nd of what was served, at the least */
-		{ BL_TOP_BY_REMAINING, 2155 * f, 0, 0, 0, 0, 5 },	{ BL_TOP_BY_REMAINING, 2155 * f, 32 * f, 0, 0, 0, 4 },
-		{ BL_TOP_BY_REMAINING, 2155 * f, 2200 * f, 0, 0, 0, 2 }, { BL_TOP_BY_REMAINING, 2155 * f, 2224 * f, 0, 0, 0, 0 },
-		{ BL_TOP_BY_REMAINING, 2155 * f, 2400 * f, 0, 0, 0, 0 }, { BL_TOP_BY_REMAINING, 2155 * f, 2600 * f, 0, 0, 0, 5 },
-		{ BL_TOP_BY_REMAINING, 4 * f, 16 * f, 0, 0, 0, 0 },	{ BL_TOP_BY_REMAINING, 4 * f, 40 * f, 0, 0, 0, 2 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 0, 0, 0, 0, 5 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 32 * f, 0, 0, 0, 4 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 2200 * f, 0, 0, 0, 2 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 2224 * f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 2400 * f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_REMAINING, 2155 * f, 2600 * f, 0, 0, 0, 5 },
+		{ BL_TOP_BY_REMAINING, 4 * f, 16 * f, 0, 0, 0, 0 },
+		{ BL_TOP_BY_REMAINING, 4 * f, 40 * f, 0, 0, 0, 2 },
 		/* a class in place of a size; one that is not in use, and LAS, which asks nobody */
 		{ BL_TOP_BY_REMAINING, BL_TOP_SAYS_CLASS + 2, 9999 * f, 0, 0, 0, 2 },
 		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS, 9999 * f, 0, 0, 0, 0 },
@@ -68,21 +84,28 @@ static void bl_top_class_of__objectives(void **state)
 		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS + 7, 0, 0, 0, 0, 5 },
 		{ BL_TOP_BY_LAS, BL_TOP_SAYS_CLASS + 2, f, 0, 0, 0, 0 },
 		{ BL_TOP_BY_FCT, BL_TOP_SAYS_CLASS - 1, 0, 0, 0, 0, 5 },
-		{ BL_TOP_BY_REMAINING, 0, 30 * f, 0, 0, 0, 2 },	{ BL_TOP_BY_REMAINING, ~0ULL / 2, 1, 0, 0, 0, 5 },
+		{ BL_TOP_BY_REMAINING, 0, 30 * f, 0, 0, 0, 2 },
+		{ BL_TOP_BY_REMAINING, ~0ULL / 2, 1, 0, 0, 0, 5 },
 	};
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_rx r = { .bytes = t[i].bytes, .served = t[i].served, .deadline_ns = t[i].deadline, .coflow = t[i].coflow };
+		struct bl_top_rx r = { .bytes = t[i].bytes,
+				       .served = t[i].served,
+				       .deadline_ns = t[i].deadline,
+				       .coflow = t[i].coflow };
 
 		cfg.objective = t[i].objective;
 		if (bl_top_class_of(&r, &cfg, cfg.limit, t[i].of_coflow, now) != t[i].cls)
-			fail_msg("row %u: class %u, want %u", i, bl_top_class_of(&r, &cfg, cfg.limit, t[i].of_coflow, now), t[i].cls);
+			fail_msg("row %u: class %u, want %u", i,
+				 bl_top_class_of(&r, &cfg, cfg.limit, t[i].of_coflow, now),
+				 t[i].cls);
 	}
 	cfg.levels = 4; /* what has no deadline is in the last one in use */
 	cfg.objective = BL_TOP_BY_DEADLINE;
-	assert_int_equal(bl_top_class_of(&(struct bl_top_rx){ .bytes = 1 }, &cfg, cfg.limit, 0, now), 3);
+	assert_int_equal(
+		bl_top_class_of(&(struct bl_top_rx){ .bytes = 1 }, &cfg, cfg.limit, 0, now), 3);
 }
 
 /* Edges of the buckets, and what is beyond the last. */
@@ -91,10 +114,12 @@ static void bl_top_bucket__edges(void **state)
 	static const struct {
 		uint64_t frames;
 		uint32_t bucket;
-	} t[] = { { 1, 0 },   { 2, 2 },	  { 3, 3 },   { 4, 4 },	  { 5, 4 },	   { 6, 5 },	      { 7, 5 },
-		  { 8, 6 },   { 11, 6 },  { 12, 7 },  { 15, 7 },  { 16, 8 },	   { 767, 18 },	      { 768, 19 },
-		  { 1023, 19 }, { 1024, 20 }, { 65535, 31 }, { 65536, 32 }, { 3ULL << 30, 63 }, { 1ULL << 31, 62 },
-		  { ~0U, 63 }, { 1ULL << 32, 63 }, { ~0ULL, 63 } };
+	} t[] = { { 1, 0 },      { 2, 2 },           { 3, 3 },           { 4, 4 },
+		  { 5, 4 },      { 6, 5 },           { 7, 5 },           { 8, 6 },
+		  { 11, 6 },     { 12, 7 },          { 15, 7 },          { 16, 8 },
+		  { 767, 18 },   { 768, 19 },        { 1023, 19 },       { 1024, 20 },
+		  { 65535, 31 }, { 65536, 32 },      { 3ULL << 30, 63 }, { 1ULL << 31, 62 },
+		  { ~0U, 63 },   { 1ULL << 32, 63 }, { ~0ULL, 63 } };
 	struct bl_top_page p = { 0 };
 	unsigned int i;
 
@@ -130,7 +155,10 @@ static void bl_top_got__table(void **state)
 		uint32_t n;
 		uint64_t took;
 		double rate;
-	} t[] = { { 0, 100000, 0 }, { 1, SLOT, 1 }, { 10, 20 * SLOT, 0.5 }, { 1000, 1000 * SLOT, 1 }, { 1, 1000 * SLOT, 0.001 }, { 7, 0, 1 }, { 100, SLOT, 2 }, { 3000000, 4000000ULL * SLOT, 0.75 } };
+	} t[] = { { 0, 100000, 0 },          { 1, SLOT, 1 },
+		  { 10, 20 * SLOT, 0.5 },    { 1000, 1000 * SLOT, 1 },
+		  { 1, 1000 * SLOT, 0.001 }, { 7, 0, 1 },
+		  { 100, SLOT, 2 },          { 3000000, 4000000ULL * SLOT, 0.75 } };
 	unsigned int i;
 
 	(void)state;
@@ -144,9 +172,11 @@ struct model {
 	bool grew;
 };
 
-static void model_step(struct model *m, bool ns2, double total, double dropped, double took_slots, double least)
+static void model_step(struct model *m, bool ns2, double total, double dropped, double took_slots,
+		       double least)
 {
-	double loss = total > 0 ? dropped / total : 0, target = ns2 ? 0.125 * (1 - fmin(m->rate, 1)) : 0.1, most = ns2 ? 1 : 1.1, got;
+	double loss = total > 0 ? dropped / total : 0,
+	       target = ns2 ? 0.125 * (1 - fmin(m->rate, 1)) : 0.1, most = ns2 ? 1 : 1.1, got;
 
 	if (loss > target) {
 		got = (total - dropped) / took_slots * (1 + target);
@@ -183,21 +213,27 @@ static void law__ns2_table(void **state)
 		double rate, w;
 		uint32_t grew;
 	} t[] = {
-		{ 50, 0, 0.53125, 0.0625, 1 },	     /* w 1/16 of what is missing: 0.5 + 0.5 / 16 */
-		{ 50, 0, 0.583984, 0.1125, 1 },	     /* again: w + 0.05 */
-		{ 50, 2, 0.651587, 0.1625, 1 },	     /* 4 %, 5.2 % would be too much */
-		{ 50, 3, 0.490469, 0.08125, 0 },	     /* 6 %, above 4.36 %: 47 answers in 100 slots, times 1.0436 */
-		{ 50, 0, 0.531869, 0.08125, 1 },	     /* the first good one does not raise w */
-		{ 10, 10, 0.01, 0.040625, 0 },	     /* all lost: one token per RTT, 100 slots */
+		{ 50, 0, 0.53125, 0.0625, 1 },  /* w 1/16 of what is missing: 0.5 + 0.5 / 16 */
+		{ 50, 0, 0.583984, 0.1125, 1 }, /* again: w + 0.05 */
+		{ 50, 2, 0.651587, 0.1625, 1 }, /* 4 %, 5.2 % would be too much */
+		/* 6 %, above 4.36 %: 47 answers in 100 slots, times 1.0436 */
+		{ 50, 3, 0.490469, 0.08125, 0 },
+		/* the first good one does not raise w */
+		{ 50, 0, 0.531869, 0.08125, 1 },
+		{ 10, 10, 0.01, 0.040625, 0 }, /* all lost: one token per RTT, 100 slots */
 	};
-	struct bl_top_rx r = { .rate = BL_TOP_ONE / 2, .weight = BL_TOP_ONE / 16, .rtt_ns = 100 * SLOT };
+	struct bl_top_rx r = { .rate = BL_TOP_ONE / 2,
+			       .weight = BL_TOP_ONE / 16,
+			       .rtt_ns = 100 * SLOT };
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		feed(&r, t[i].total, t[i].dropped, 100 * SLOT);
-		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 || r.grew != t[i].grew)
-			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE, r.weight / ONE, r.grew);
+		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 ||
+		    r.grew != t[i].grew)
+			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE,
+				 r.weight / ONE, r.grew);
 	}
 	assert_int_equal(r.feedbacks, ARRAY_SIZE(t));
 	assert_int_equal(r.lost, 15);
@@ -211,28 +247,33 @@ static void law__paper_table(void **state)
 		double rate, w;
 		uint32_t grew;
 	} t[] = {
-		{ 50, 0, 0.5375, 0.0625, 1 },	    /* 15/16 of 0.5, 1/16 of 1.1 */
-		{ 50, 5, 0.695703, 0.28125, 1 },    /* a tenth is allowed; w half way to 0.5 */
-		{ 50, 6, 0.673441, 0.140625, 0 },   /* times 0.88 times 1.1 */
-		{ 50, 25, 0.370392, 0.0703125, 0 },
-		{ 0, 0, 0.421693, 0.0703125, 1 },
+		{ 50, 0, 0.5375, 0.0625, 1 },     /* 15/16 of 0.5, 1/16 of 1.1 */
+		{ 50, 5, 0.695703, 0.28125, 1 },  /* a tenth is allowed; w half way to 0.5 */
+		{ 50, 6, 0.673441, 0.140625, 0 }, /* times 0.88 times 1.1 */
+		{ 50, 25, 0.370392, 0.0703125, 0 }, { 0, 0, 0.421693, 0.0703125, 1 },
 		{ 9, 9, 0.01, 0.0351562, 0 },
 	};
-	struct bl_top_rx r = { .rate = BL_TOP_ONE / 2, .weight = BL_TOP_ONE / 16, .rtt_ns = 100 * SLOT };
+	struct bl_top_rx r = { .rate = BL_TOP_ONE / 2,
+			       .weight = BL_TOP_ONE / 16,
+			       .rtt_ns = 100 * SLOT };
 	unsigned int i;
 
 	(void)state;
 	cfg.law = BL_TOP_LAW_PAPER;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		feed(&r, t[i].total, t[i].dropped, 100 * SLOT);
-		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 || r.grew != t[i].grew)
-			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE, r.weight / ONE, r.grew);
+		if (fabs(r.rate / ONE - t[i].rate) > 2e-5 || fabs(r.weight / ONE - t[i].w) > 1e-5 ||
+		    r.grew != t[i].grew)
+			fail_msg("row %u: rate %.6f weight %.6f grew %u", i, r.rate / ONE,
+				 r.weight / ONE, r.grew);
 	}
 }
 
 static void law__weight_floor(void **state)
 {
-	struct bl_top_rx r = { .rate = BL_TOP_ONE, .weight = BL_TOP_ONE / 64, .rtt_ns = 100 * SLOT };
+	struct bl_top_rx r = { .rate = BL_TOP_ONE,
+			       .weight = BL_TOP_ONE / 64,
+			       .rtt_ns = 100 * SLOT };
 
 	(void)state;
 	feed(&r, 10, 9, 100 * SLOT);
@@ -248,24 +289,35 @@ static void law__against_model(void **state)
 
 	(void)state;
 	for (run = 0; run < 400; run++) {
-		struct bl_top_rx r = { .rate = BL_TOP_ONE / 2, .weight = BL_TOP_ONE / 16, .rtt_ns = (1 + rnd_below(&rnd, 1000)) * SLOT };
+		struct bl_top_rx r = { .rate = BL_TOP_ONE / 2,
+				       .weight = BL_TOP_ONE / 16,
+				       .rtt_ns = (1 + rnd_below(&rnd, 1000)) * SLOT };
 		struct model m = { 0.5, 0.0625, false };
 		bool ns2 = run & 1;
 
 		cfg.law = ns2 ? BL_TOP_LAW_NS2 : BL_TOP_LAW_PAPER;
 		for (i = 0; i < 60; i++) {
-			uint32_t total = 1 + rnd_below(&rnd, 2000), dropped = rnd_below(&rnd, 3) ? 0 : rnd_below(&rnd, total + 1);
-			uint64_t took = (uint64_t)total * SLOT / (1 + rnd_below(&rnd, 3)) + r.rtt_ns;
+			uint32_t total = 1 + rnd_below(&rnd, 2000),
+				 dropped = rnd_below(&rnd, 3) ? 0 : rnd_below(&rnd, total + 1);
+			uint64_t took =
+				(uint64_t)total * SLOT / (1 + rnd_below(&rnd, 3)) + r.rtt_ns;
 
-			/* the model's branch must be the core's: not within rounding of the target */
-			if (fabs((double)dropped / total - (ns2 ? 0.125 * (1 - fmin(m.rate, 1)) : 0.1)) < 1e-4)
+			/*
+			 * the model's branch must be the core's: not within rounding of the target
+			 */
+			if (fabs((double)dropped / total -
+				 (ns2 ? 0.125 * (1 - fmin(m.rate, 1)) : 0.1)) < 1e-4)
 				continue;
 			feed(&r, total, dropped, took);
-			model_step(&m, ns2, total, dropped, (double)took / SLOT, fmin(1, (double)SLOT / r.rtt_ns));
+			model_step(&m, ns2, total, dropped, (double)took / SLOT,
+				   fmin(1, (double)SLOT / r.rtt_ns));
 			if (fabs(r.rate / ONE - m.rate) > 1e-3 || fabs(r.weight / ONE - m.w) > 1e-5)
-				fail_msg("run %u step %u: rate %.6f, model %.6f; weight %.6f, %.6f", run, i, r.rate / ONE, m.rate, r.weight / ONE, m.w);
+				fail_msg("run %u step %u: rate %.6f, model %.6f; weight %.6f, %.6f",
+					 run, i, r.rate / ONE, m.rate, r.weight / ONE, m.w);
 			m.rate = r.rate / ONE; /* rounding does not add up */
-			assert_true(r.rate <= BL_TOP_ONE + (ns2 ? 0 : BL_TOP_ONE / 10) && r.rate >= bl_top_least(&cfg, r.rtt_ns) && r.weight >= cfg.w_min && r.weight <= cfg.w_max);
+			assert_true(r.rate <= BL_TOP_ONE + (ns2 ? 0 : BL_TOP_ONE / 10) &&
+				    r.rate >= bl_top_least(&cfg, r.rtt_ns) &&
+				    r.weight >= cfg.w_min && r.weight <= cfg.w_max);
 		}
 	}
 }
@@ -280,11 +332,12 @@ static void bl_top_echo__table(void **state)
 		uint32_t total, dropped, echo;
 		uint64_t late;
 	} t[] = {
-		{ 1, 0, 1, 0, 1, 0 },  { 2, 0, 2, 0, 2, 0 },   { 7, 0, 7, 4, 7, 0 }, /* 3 to 6 are missing */
-		{ 5, 0, 7, 3, 7, 1 },			       /* no, 5 was only late */
-		{ 7, 0, 7, 3, 7, 1 },			       /* a copy of a frame */
-		{ 0, 0, 7, 3, 7, 1 },			       /* unscheduled */
-		{ 21, -1, 7, 3, 7, 1 },			       /* token 21 was never sent */
+		/* 3 to 6 are missing */
+		{ 1, 0, 1, 0, 1, 0 },     { 2, 0, 2, 0, 2, 0 },
+		{ 7, 0, 7, 4, 7, 0 },     { 5, 0, 7, 3, 7, 1 }, /* no, 5 was only late */
+		{ 7, 0, 7, 3, 7, 1 },                           /* a copy of a frame */
+		{ 0, 0, 7, 3, 7, 1 },                           /* unscheduled */
+		{ 21, -1, 7, 3, 7, 1 },                         /* token 21 was never sent */
 		{ 20, 0, 20, 15, 20, 1 },
 	};
 	struct bl_top_rx r = flow_in(0);
@@ -297,8 +350,11 @@ static void bl_top_echo__table(void **state)
 		int rc = bl_top_echo(&r, &cfg, t[i].seq, 1000, 2 * MS + i);
 
 		frames += !rc;
-		if (rc != t[i].rc || r.total != t[i].total || r.dropped != t[i].dropped || r.echo != t[i].echo || r.late != t[i].late || r.frames != frames || r.served != frames * 1000)
-			fail_msg("row %u: %d, %u of %u, echo %u, late %llu", i, rc, r.dropped, r.total, r.echo, (unsigned long long)r.late);
+		if (rc != t[i].rc || r.total != t[i].total || r.dropped != t[i].dropped ||
+		    r.echo != t[i].echo || r.late != t[i].late || r.frames != frames ||
+		    r.served != frames * 1000)
+			fail_msg("row %u: %d, %u of %u, echo %u, late %llu", i, rc, r.dropped,
+				 r.total, r.echo, (unsigned long long)r.late);
 		assert_int_equal(r.heard_ns, rc ? 2 * MS + i - 1 : 2 * MS + i);
 	}
 }
@@ -373,7 +429,8 @@ static void bl_top_gap__jitter(void **state)
 		most = fmax(most, g);
 	}
 	assert_true(fabs(sum / i - 100.0 * SLOT) < 0.002 * 100 * SLOT);
-	assert_true(least >= 0.8999 * 100 * SLOT && least < 0.901 * 100 * SLOT && most <= 1.1001 * 100 * SLOT && most > 1.099 * 100 * SLOT);
+	assert_true(least >= 0.8999 * 100 * SLOT && least < 0.901 * 100 * SLOT &&
+		    most <= 1.1001 * 100 * SLOT && most > 1.099 * 100 * SLOT);
 	cfg.jitter = 0;
 	assert_int_equal(bl_top_gap(&cfg, BL_TOP_ONE, 0x12345678), SLOT);
 	assert_int_equal(bl_top_gap(&cfg, BL_TOP_ONE / 4, ~0U), 4 * SLOT);
@@ -403,9 +460,11 @@ static void bl_top_sent__paces(void **state)
 	r.rate = BL_TOP_ONE / 10;
 	assert_int_equal(bl_top_sent(&r, &cfg, MS, &random), 1);
 	assert_int_equal(r.next_ns, MS + 10 * SLOT);
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 10 * SLOT + 500, &random), 2); /* late: the next one not */
+	/* late: the next one not */
+	assert_int_equal(bl_top_sent(&r, &cfg, MS + 10 * SLOT + 500, &random), 2);
 	assert_int_equal(r.next_ns, MS + 20 * SLOT);
-	assert_int_equal(bl_top_sent(&r, &cfg, MS + 90 * SLOT, &random), 3); /* much too late: one is caught up */
+	/* much too late: one is caught up */
+	assert_int_equal(bl_top_sent(&r, &cfg, MS + 90 * SLOT, &random), 3);
 	assert_int_equal(r.next_ns, MS + 90 * SLOT);
 	r.seq = 0xffffffff;
 	assert_int_equal(bl_top_sent(&r, &cfg, MS + 90 * SLOT, &random), 1); /* 0 means none */
@@ -442,7 +501,8 @@ static void pick__class_then_turns(void **state)
 		order[n] = last = p.index;
 		got[p.index]++;
 	}
-	assert_true(!got[0] && got[1] == 2 && got[2] == 2 && got[3] == 2 && order[0] == 3 && order[1] == 1 && order[2] == 2);
+	assert_true(!got[0] && got[1] == 2 && got[2] == 2 && got[3] == 2 && order[0] == 3 &&
+		    order[1] == 1 && order[2] == 2);
 	r[1].next_ns = r[2].next_ns = r[3].next_ns = MS + 5;
 	r[2].next_ns = MS + 3;
 	bl_top_pick_begin(&p, last, MS);
@@ -496,15 +556,24 @@ static void bl_top_begin__rates(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		struct bl_top_msg m = { .seq = 3, .tag = 9, .bytes = t[i].bytes, .deadline_us = 5, .coflow = 4, .frames = 2 };
+		struct bl_top_msg m = { .seq = 3,
+					.tag = 9,
+					.bytes = t[i].bytes,
+					.deadline_us = 5,
+					.coflow = 4,
+					.frames = 2 };
 		struct bl_top_rx r;
 
 		memset(&r, 0xff, sizeof(r));
 		cfg.ramp = t[i].ramp;
 		bl_top_begin(&r, &cfg, &m, BL_TOP_WAS_FREE, MS);
 		assert_true(fabs(r.rate / ONE - t[i].rate) < 1e-6);
-		assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 9 && r.sig == 3 && r.weight == cfg.w_init && !r.seq && !r.echo && !r.forgiven && !r.rtt_ns && !r.served && !r.total && !r.dropped && !r.grew);
-		assert_true(r.next_ns == MS && r.heard_ns == MS && r.update_ns == MS && r.deadline_ns == MS + 5000 && r.coflow == 4 && r.waiting == 2 && r.syncs == 1);
+		assert_true(r.state == BL_TOP_RX_OPEN && r.tag == 9 && r.sig == 3 &&
+			    r.weight == cfg.w_init && !r.seq && !r.echo && !r.forgiven &&
+			    !r.rtt_ns && !r.served && !r.total && !r.dropped && !r.grew);
+		assert_true(r.next_ns == MS && r.heard_ns == MS && r.update_ns == MS &&
+			    r.deadline_ns == MS + 5000 && r.coflow == 4 && r.waiting == 2 &&
+			    r.syncs == 1);
 	}
 	cfg = was;
 }
@@ -532,7 +601,9 @@ static void signals__by_number(void **state)
 	r.total = 9;
 	r.dropped = 3;
 	assert_int_equal(bl_top_sync(&r, &m, 5 * MS), 1);
-	assert_true(r.state == BL_TOP_RX_OPEN && r.forgiven == 2 && r.echo == 2 && !r.total && !r.dropped && !r.probe_ns && r.next_ns == 5 * MS && r.bytes == 5000 && r.waiting == 9 && r.heard_ns == 5 * MS);
+	assert_true(r.state == BL_TOP_RX_OPEN && r.forgiven == 2 && r.echo == 2 && !r.total &&
+		    !r.dropped && !r.probe_ns && r.next_ns == 5 * MS && r.bytes == 5000 &&
+		    r.waiting == 9 && r.heard_ns == 5 * MS);
 	m.seq = 5;
 	m.bytes = 6000;
 	assert_int_equal(bl_top_sync(&r, &m, 6 * MS), 0); /* it gets tokens already */
@@ -545,17 +616,36 @@ static void signals__by_number(void **state)
 	assert_int_equal(r.bytes, 6000); /* number 5 came */
 	m.seq = 6;
 	bl_top_fin(&r, &m, &cfg, 60 * MS);
-	assert_true(r.bytes == 7000 && r.state == BL_TOP_RX_STOPPED && r.heard_ns + cfg.dead_ns <= 60 * MS);
+	assert_true(r.bytes == 7000 && r.state == BL_TOP_RX_STOPPED &&
+		    r.heard_ns + cfg.dead_ns <= 60 * MS);
 }
 
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(bl_top_frames__edges), TEST(bl_top_class__edges), TEST(bl_top_class_of__objectives), TEST(bl_top_bucket__edges), TEST(bl_top_least__edges), TEST(bl_top_got__table), TEST(law__ns2_table),
-		TEST(law__paper_table), TEST(law__weight_floor), TEST(law__against_model), TEST(bl_top_echo__table), TEST(bl_top_echo__wrap), TEST(bl_top_echo__times_one_token),
-		TEST(bl_top_echo__feedback_once_per_rtt), TEST(bl_top_gap__jitter), TEST(bl_top_random__never_zero), TEST(bl_top_sent__paces), TEST(bl_top_free_after__bucket),
-		TEST(pick__class_then_turns), TEST(pick__stopped_and_gone), TEST(bl_top_begin__rates), TEST(signals__by_number),
+		TEST(bl_top_frames__edges),
+		TEST(bl_top_class__edges),
+		TEST(bl_top_class_of__objectives),
+		TEST(bl_top_bucket__edges),
+		TEST(bl_top_least__edges),
+		TEST(bl_top_got__table),
+		TEST(law__ns2_table),
+		TEST(law__paper_table),
+		TEST(law__weight_floor),
+		TEST(law__against_model),
+		TEST(bl_top_echo__table),
+		TEST(bl_top_echo__wrap),
+		TEST(bl_top_echo__times_one_token),
+		TEST(bl_top_echo__feedback_once_per_rtt),
+		TEST(bl_top_gap__jitter),
+		TEST(bl_top_random__never_zero),
+		TEST(bl_top_sent__paces),
+		TEST(bl_top_free_after__bucket),
+		TEST(pick__class_then_turns),
+		TEST(pick__stopped_and_gone),
+		TEST(bl_top_begin__rates),
+		TEST(signals__by_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/top/top_loss_core.h: which numbers came, when that is said, what is believed of it; and a network that loses and reorders data, tokens and signals, behind which everything arrives all the same, and once.
+ * core/top/top_loss_core.h: which numbers came, when that is said, what is believed of it; and a
+ * network that loses and reorders data, tokens and signals, behind which everything arrives all the
+ * same, and once.
  */
 #include "top_util.h"
 
-#define RTT  1000000ULL
-#define DEAD (50 * RTT)
+#define RTT   1000000ULL
+#define DEAD  (50 * RTT)
 #define NEVER BL_DUE_NEVER
 
 static struct bl_top_came came_at(uint32_t data)
@@ -34,12 +36,14 @@ static void bl_came_number__table(void **state)
 		{ 2, 0, 3, 0, 0 },
 		{ 2, 1, 3, 0, 0 },
 		{ 5, 0, 5, 0, 2 },
-		{ 67, 0, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) }, /* 4, the oldest that can be remembered, and 6 to 66; 5 is between */
+		/* 4, the oldest that can be remembered, and 6 to 66; 5 is between */
+		{ 67, 0, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) },
 		{ 3, 1, 67, 0, 1ULL << 63 | (~0ULL >> 2 & ~1ULL) },
 		{ 4, 0, 67, 0, ~0ULL >> 2 & ~1ULL },
 		{ 69, 0, 69, 0, ~7ULL | 2 }, /* 5 and 4 leave it: they came */
-		{ 70, 0, 70, 1, 0 },	     /* 6 leaves it: it did not; @missing is 0: not compared */
-		{ 134, 0, 134, 61, 0 },	     /* 70 to 7 leave it: 68 and 7 to 66 */
+		/* 6 leaves it: it did not; @missing is 0: not compared */
+		{ 70, 0, 70, 1, 0 },
+		{ 134, 0, 134, 61, 0 }, /* 70 to 7 leave it: 68 and 7 to 66 */
 		{ 134 + BL_TOP_AHEAD, 0, 134 + BL_TOP_AHEAD, 63 + BL_TOP_AHEAD - 64, 0 },
 		{ 135 + 2 * BL_TOP_AHEAD, -1, 134 + BL_TOP_AHEAD, 0, 0 },
 		{ 134 + BL_TOP_AHEAD - 63, 0, 134 + BL_TOP_AHEAD, 0, 0 },
@@ -68,7 +72,9 @@ static void bl_came_slide__edges(void **state)
 {
 	static const struct {
 		uint32_t from, to, lost;
-	} t[] = { { 10, 11, 0 }, { 10, 73, 0 }, { 10, 74, 0 }, { 10, 75, 1 }, { 0xffffffc0, 10, 10 }, { 0xffffffc0, 63, 63 }, { 0xffffffc0, 64, 63 }, { 0xffffffc0, 65, 64 }, { 0xfffffff0, 5, 0 } };
+	} t[] = { { 10, 11, 0 },          { 10, 73, 0 },          { 10, 74, 0 },
+		  { 10, 75, 1 },          { 0xffffffc0, 10, 10 }, { 0xffffffc0, 63, 63 },
+		  { 0xffffffc0, 64, 63 }, { 0xffffffc0, 65, 64 }, { 0xfffffff0, 5, 0 } };
 	unsigned int i;
 
 	(void)state;
@@ -76,10 +82,12 @@ static void bl_came_slide__edges(void **state)
 		struct bl_top_came l = came_at(t[i].from);
 		uint32_t lost = bl_came_slide(&l, t[i].to);
 
-		if (lost != t[i].lost || l.lost != lost || l.data != t[i].to || bl_came_missing(&l) != t[i].to - t[i].from - (t[i].to < t[i].from) - lost)
+		if (lost != t[i].lost || l.lost != lost || l.data != t[i].to ||
+		    bl_came_missing(&l) != t[i].to - t[i].from - (t[i].to < t[i].from) - lost)
 			fail_msg("row %u: %u lost, %u missing", i, lost, bl_came_missing(&l));
 	}
-	assert_true(!bl_came_low(0) && bl_came_low(1) == 1 && bl_came_low(63) == ~0ULL >> 1 && !~bl_came_low(64) && !~bl_came_low(65));
+	assert_true(!bl_came_low(0) && bl_came_low(1) == 1 && bl_came_low(63) == ~0ULL >> 1 &&
+		    !~bl_came_low(64) && !~bl_came_low(65));
 }
 
 /* Against a set of all that came; across the wrap, where there is no number 0. */
@@ -108,7 +116,8 @@ static void bl_came_number__against_model(void **state)
 			here[n] = 1;
 			top = n > top ? n : top;
 		}
-		for (k = low < 64 ? 1 : low - 63; low != top && (int32_t)k <= (int32_t)top - 64; k++)
+		for (k = low < 64 ? 1 : low - 63; low != top && (int32_t)k <= (int32_t)top - 64;
+		     k++)
 			want_lost += !here[k];
 		for (k = 0; k < 64 && k < top; k++)
 			assert_int_equal(l.got >> k & 1, here[top - k]);
@@ -129,7 +138,8 @@ static void bl_came_judge__when(void **state)
 	assert_true(l.report_ns == NEVER && l.again_ns == NEVER); /* nothing to say */
 	for (k = 103; k < 110; k++) { /* 102 is missing, and has seven behind it */
 		bl_came_number(&l, k, RTT, 2 * MS + k, &gone);
-		assert_true(l.report_ns == 2 * MS + 103 + RTT && l.again_ns == l.report_ns && l.mark == 103 && l.since_ns == 2 * MS + 103);
+		assert_true(l.report_ns == 2 * MS + 103 + RTT && l.again_ns == l.report_ns &&
+			    l.mark == 103 && l.since_ns == 2 * MS + 103);
 	}
 	bl_came_number(&l, 110, RTT, 3 * MS, &gone);
 	assert_int_equal(l.report_ns, 3 * MS);
@@ -180,11 +190,11 @@ static void bl_came_upto__signals(void **state)
 		uint32_t lost, highest;
 		uint64_t report, missing;
 	} t[] = {
-		{ 0, 1, 0, 10, NEVER, 0 },	     /* says nothing */
-		{ 9, 0, 0, 10, NEVER, 0 },	     /* overtaken */
+		{ 0, 1, 0, 10, NEVER, 0 }, /* says nothing */
+		{ 9, 0, 0, 10, NEVER, 0 }, /* overtaken */
 		{ 10, 0, 0, 10, NEVER, 0 },
-		{ 10, 1, 0, 10, 2 * MS, 0 },	     /* all came: said at once */
-		{ 11, 1, 0, 11, 2 * MS + RTT, 1 },   /* a STOP may overtake data */
+		{ 10, 1, 0, 10, 2 * MS, 0 },       /* all came: said at once */
+		{ 11, 1, 0, 11, 2 * MS + RTT, 1 }, /* a STOP may overtake data */
 		{ 13, 0, 0, 13, 2 * MS + RTT, 7 },
 		{ 10 + 65, 0, 1, 75, 2 * MS, ~0ULL },
 		{ 11 + BL_TOP_AHEAD, 1, 0, 10, 2 * MS, 0 }, /* not believed */
@@ -197,14 +207,18 @@ static void bl_came_upto__signals(void **state)
 		uint32_t gone = 0;
 
 		bl_came_upto(&l, 100, RTT, 1, MS);
-		assert_true(bl_came_number(&l, 36, RTT, MS, &gone) == 1 && bl_came_number(&l, 37, RTT, MS, &gone) == 0);
+		assert_true(bl_came_number(&l, 36, RTT, MS, &gone) == 1 &&
+			    bl_came_number(&l, 37, RTT, MS, &gone) == 0);
 	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_top_came l = came_at(10);
 		uint32_t lost = bl_came_upto(&l, t[i].data, RTT, t[i].ack, 2 * MS);
 
-		if (lost != t[i].lost || l.data != t[i].highest || l.report_ns != t[i].report || ~l.got != t[i].missing)
-			fail_msg("row %u: %u lost, %u, report at %llu, missing %llx", i, lost, l.data, (unsigned long long)l.report_ns, (unsigned long long)~l.got);
+		if (lost != t[i].lost || l.data != t[i].highest || l.report_ns != t[i].report ||
+		    ~l.got != t[i].missing)
+			fail_msg("row %u: %u lost, %u, report at %llu, missing %llx", i, lost,
+				 l.data, (unsigned long long)l.report_ns,
+				 (unsigned long long)~l.got);
 	}
 }
 
@@ -230,11 +244,13 @@ static void bl_came_report__example(void **state)
 			bl_came_number(&l, k, RTT, k, &gone);
 	assert_int_equal(l.report_ns, 13);
 	s = report(&l, 13);
-	assert_true(s.data == 5 && s.missing == 1 && s.seq == 1 && !s.gone && l.told == 5 && l.losses == 1);
+	assert_true(s.data == 5 && s.missing == 1 && s.seq == 1 && !s.gone && l.told == 5 &&
+		    l.losses == 1);
 	for (k = 14; k <= 20; k++)
 		if (k != 18)
 			bl_came_number(&l, k, RTT, k, &gone);
-	assert_int_equal(l.report_ns, 13 + RTT); /* no sooner: 5 is known, 18 has too few behind it */
+	/* no sooner: 5 is known, 18 has too few behind it */
+	assert_int_equal(l.report_ns, 13 + RTT);
 	s = report(&l, 13 + RTT);
 	assert_true(s.data == 13 && s.missing == 1 << 8 && s.seq == 2 && l.mark == 20);
 	assert_int_equal(l.report_ns, 13 + 2 * RTT);
@@ -243,7 +259,8 @@ static void bl_came_report__example(void **state)
 	bl_came_number(&l, 18, RTT, 5 * RTT, &gone);
 	bl_came_number(&l, 5, RTT, 5 * RTT, &gone);
 	s = report(&l, l.report_ns);
-	assert_true(s.data == 20 && !s.missing && s.seq == 4 && l.report_ns == NEVER && l.losses == 3 && !l.lost);
+	assert_true(s.data == 20 && !s.missing && s.seq == 4 && l.report_ns == NEVER &&
+		    l.losses == 3 && !l.lost);
 }
 
 /* RTT, 1, 2, 4 ... 64 of them, until it is given up; and anew when something comes. */
@@ -266,7 +283,8 @@ static void bl_came_report__times(void **state)
 		assert_int_equal(s.missing, i + 1 < ARRAY_SIZE(after) ? 3 : 0);
 		assert_int_equal(s.gone, i + 1 < ARRAY_SIZE(after) ? 0 : 2);
 	}
-	assert_true(l.lost == 2 && l.report_ns == NEVER && l.again_ns == NEVER && l.losses == ARRAY_SIZE(after) - 1);
+	assert_true(l.lost == 2 && l.report_ns == NEVER && l.again_ns == NEVER &&
+		    l.losses == ARRAY_SIZE(after) - 1);
 	assert_int_equal(bl_came_number(&l, 2, RTT, at, &gone), 1); /* too late */
 	/* it never asks more seldom than each 64 RTTs */
 	l = came_at(0);
@@ -356,9 +374,11 @@ static void bl_top_lossy__reasons(void **state)
 	(void)state;
 	f.acked = 90;
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		enum bl_reason why = bl_top_lossy(&f, t[i].tag, t[i].seq, t[i].data, t[i].missing, 7, 5 * MS + i);
+		enum bl_reason why = bl_top_lossy(&f, t[i].tag, t[i].seq, t[i].data, t[i].missing,
+						  7, 5 * MS + i);
 
-		if (why != t[i].why || f.acked != t[i].acked || f.rtt_us != t[i].rtt || f.loss_ns != t[i].loss_ns)
+		if (why != t[i].why || f.acked != t[i].acked || f.rtt_us != t[i].rtt ||
+		    f.loss_ns != t[i].loss_ns)
 			fail_msg("row %u: %d, acked %u", i, why, f.acked);
 	}
 	f.keep = 0;
@@ -379,7 +399,8 @@ static void bl_top_flow__numbers_go_on(void **state)
 	cfg.short_frames = 8;
 	t.loss = 5;
 	bl_top_flow(&t, &cfg, &key, &hint, 1, MS);
-	assert_true(t.keep == 1 && t.data == 77 && t.told == 77 && t.acked == 77 && !t.loss && !t.rtt_us && !t.unsched);
+	assert_true(t.keep == 1 && t.data == 77 && t.told == 77 && t.acked == 77 && !t.loss &&
+		    !t.rtt_us && !t.unsched);
 	hint.flags = 0;
 	bl_top_flow(&t, &cfg, &key, &hint, 1, MS);
 	assert_true(!t.keep && t.unsched == 1);
@@ -391,14 +412,10 @@ static void bl_top_tail_ns__table(void **state)
 		uint32_t keep, told, acked, state, tries;
 		uint64_t want; /* ms */
 	} t[] = {
-		{ 0, 1, 1, BL_TOP_IDLE, 0, NEVER },
-		{ 1, 9, 10, BL_TOP_IDLE, 0, NEVER },
-		{ 1, 9, 9, BL_TOP_IDLE, 0, 0 },
-		{ 1, 9, 9, BL_TOP_CREDITED, 0, 12 * MS },
-		{ 1, 10, 9, BL_TOP_IDLE, 0, 22 * MS },
-		{ 1, 10, 9, BL_TOP_CREDITED, 0, 22 * MS },
-		{ 1, 10, 9, BL_TOP_IDLE, 1, 24 * MS },
-		{ 1, 10, 9, BL_TOP_IDLE, 2, 28 * MS },
+		{ 0, 1, 1, BL_TOP_IDLE, 0, NEVER },    { 1, 9, 10, BL_TOP_IDLE, 0, NEVER },
+		{ 1, 9, 9, BL_TOP_IDLE, 0, 0 },        { 1, 9, 9, BL_TOP_CREDITED, 0, 12 * MS },
+		{ 1, 10, 9, BL_TOP_IDLE, 0, 22 * MS }, { 1, 10, 9, BL_TOP_CREDITED, 0, 22 * MS },
+		{ 1, 10, 9, BL_TOP_IDLE, 1, 24 * MS }, { 1, 10, 9, BL_TOP_IDLE, 2, 28 * MS },
 		{ 1, 10, 9, BL_TOP_IDLE, 3, 28 * MS },
 	};
 	unsigned int i;
@@ -419,7 +436,10 @@ static void bl_top_tail_ns__table(void **state)
 	}
 }
 
-/* The pacer's turns of a flow that holds nothing: STOP, again and again, until all came or it has idled. */
+/*
+ * The pacer's turns of a flow that holds nothing: STOP, again and again, until all came or it has
+ * idled.
+ */
 static void bl_top_step__says_how_far(void **state)
 {
 	static const uint64_t at[] = { 10, 12, 16, 24, 32, 40 };
@@ -433,7 +453,9 @@ static void bl_top_step__says_how_far(void **state)
 	f.told = f.acked = 3;
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
 		bl_top_step(&f, &cfg, 0, at[i] * MS, 1, &d);
-		assert_true(d.what == BL_TOP_DO_STOP && d.seq == i + 1 && d.data == 5 && d.tag == 0x1234 && f.state == BL_TOP_IDLE && f.told == 5 && f.stops == i + 1);
+		assert_true(d.what == BL_TOP_DO_STOP && d.seq == i + 1 && d.data == 5 &&
+			    d.tag == 0x1234 && f.state == BL_TOP_IDLE && f.told == 5 &&
+			    f.stops == i + 1);
 		assert_int_equal(d.next_ns, (i + 1 < ARRAY_SIZE(at) ? at[i + 1] : 48) * MS);
 		bl_top_step(&f, &cfg, 0, d.next_ns - 1, 1, &d);
 		assert_int_equal(d.what, BL_TOP_NOTHING);
@@ -444,14 +466,18 @@ static void bl_top_step__says_how_far(void **state)
 	/* something is missing: it asks for tokens, and says how far it is */
 	f.loss_ns = 61 * MS;
 	bl_top_step(&f, &cfg, 1, 61 * MS, 1, &d);
-	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7 && f.told == 5);
+	assert_true(d.what == BL_TOP_DO_SYNC && d.frames == 1 && d.data == 5 && d.seq == 7 &&
+		    f.told == 5);
 	/* a LOSS is a sign of life */
 	bl_top_step(&f, &cfg, 0, 160 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 161 * MS);
 	f.acked = 4;
 	bl_top_step(&f, &cfg, 0, 161 * MS, 1, &d);
 	assert_true(d.what == BL_TOP_DO_END && d.data == 5 && d.seq == 8);
-	/* a SYNC says it, too; tokens that have ceased to come leave it to a STOP, after which the next frame asks */
+	/*
+	 * a SYNC says it, too; tokens that have ceased to come leave it to a STOP, after which the
+	 * next frame asks
+	 */
 	f = keeping(5);
 	f.told = 3;
 	f.state = BL_TOP_IDLE;
@@ -463,7 +489,8 @@ static void bl_top_step__says_how_far(void **state)
 	bl_top_step(&f, &cfg, 0, 12 * MS - 1, 1, &d);
 	assert_true(d.what == BL_TOP_NOTHING && d.next_ns == 12 * MS);
 	bl_top_step(&f, &cfg, 0, 12 * MS, 1, &d);
-	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE && bl_top_held(&f, 100, 13 * MS) == 1);
+	assert_true(d.what == BL_TOP_DO_STOP && f.state == BL_TOP_IDLE &&
+		    bl_top_held(&f, 100, 13 * MS) == 1);
 	/* who keeps nothing has no numbers */
 	f = keeping(5);
 	f.keep = 0;
@@ -471,13 +498,20 @@ static void bl_top_step__says_how_far(void **state)
 	assert_true(d.what == BL_TOP_DO_SYNC && !d.data);
 }
 
-/* A receiver that has forgotten the flow counts its tokens from 1: to a sender that remembers the old numbers they would all be copies. */
+/*
+ * A receiver that has forgotten the flow counts its tokens from 1: to a sender that remembers the
+ * old numbers they would all be copies.
+ */
 static void bl_top_step__another_tag_after_silence(void **state)
 {
 	static const struct {
 		uint64_t token, sync, now;
 		uint32_t tag;
-	} t[] = { { 10, 0, 59, 0x1234 }, { 10, 0, 60, 0x77 }, { 10, 11, 60, 0x1234 }, { 10, 11, 61, 0x77 }, { 0, 0, 90, 0x1234 } };
+	} t[] = { { 10, 0, 59, 0x1234 },
+		  { 10, 0, 60, 0x77 },
+		  { 10, 11, 60, 0x1234 },
+		  { 10, 11, 61, 0x77 },
+		  { 0, 0, 90, 0x1234 } };
 	unsigned int i;
 
 	(void)state;
@@ -492,7 +526,8 @@ static void bl_top_step__another_tag_after_silence(void **state)
 		f.loss = 6;
 		bl_top_step(&f, &cfg, 1, t[i].now * MS, 0x77, &d);
 		assert_true(d.what == BL_TOP_DO_SYNC && d.tag == t[i].tag && f.tag == d.tag);
-		assert_true(f.tag == 0x1234 ? f.seq == 500 && f.loss == 6 : !f.seq && !~f.seen && !f.loss);
+		assert_true(f.tag == 0x1234 ? f.seq == 500 && f.loss == 6
+					    : !f.seq && !~f.seen && !f.loss);
 	}
 }
 
@@ -505,8 +540,10 @@ static void bl_kept__times(void **state)
 	(void)state;
 	assert_int_equal(bl_kept_at(t0, 0), 1000);
 	assert_int_equal(bl_kept_at(t0 + 1024, 1), 1001);
-	assert_true(bl_kept_may(1000, 1000, t0));				  /* it was never sent again */
-	assert_false(bl_kept_may(1001, 1024, t0 + 999 * 1024));			  /* 1024 us are 1000 units */
+	/* it was never sent again */
+	assert_true(bl_kept_may(1000, 1000, t0));
+	/* 1024 us are 1000 units */
+	assert_false(bl_kept_may(1001, 1024, t0 + 999 * 1024));
 	assert_true(bl_kept_may(1001, 1024, t0 + 1000 * 1024));
 	assert_true(bl_kept_may(1001, 0, t0));
 	assert_false(bl_kept_old(1000, 1024, t0 + 999 * 1024));
@@ -520,13 +557,22 @@ static void bl_kept_oldest__places(void **state)
 	static const struct {
 		uint64_t bits;
 		uint32_t data, place;
-	} t[] = { { 1, 5, 0 }, { 1ULL << 63, 5, 63 }, { 1ULL << 6 | 1ULL << 5, 5, 6 }, { 1ULL << 5, 5, 5 }, { 1ULL << 63 | 1, 5, 63 }, { ~0ULL, 63, 0 }, { ~0ULL, 62, 63 }, { 3, 64, 1 }, { ~0ULL, 0xffffffff, 0 } };
+	} t[] = { { 1, 5, 0 },
+		  { 1ULL << 63, 5, 63 },
+		  { 1ULL << 6 | 1ULL << 5, 5, 6 },
+		  { 1ULL << 5, 5, 5 },
+		  { 1ULL << 63 | 1, 5, 63 },
+		  { ~0ULL, 63, 0 },
+		  { ~0ULL, 62, 63 },
+		  { 3, 64, 1 },
+		  { ~0ULL, 0xffffffff, 0 } };
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		assert_int_equal(bl_kept_oldest(t[i].bits, t[i].data), t[i].place);
-	assert_true(BL_KEPT_NUMBER(bl_kept_word(0x89abcdef, 0xfedcba98)) == 0x89abcdef && BL_KEPT_ENTRY(bl_kept_word(0x89abcdef, 0xfedcba98)) == 0xfedcba98);
+	assert_true(BL_KEPT_NUMBER(bl_kept_word(0x89abcdef, 0xfedcba98)) == 0x89abcdef &&
+		    BL_KEPT_ENTRY(bl_kept_word(0x89abcdef, 0xfedcba98)) == 0xfedcba98);
 }
 
 /* ---- a whole transfer ---- */
@@ -558,8 +604,10 @@ static void put(struct message m, uint64_t now)
 }
 
 /*
- * Bursts of frames, each as soon as the last one is through, over a network that loses up to a fifth of all that passes, copies some and reorders the rest. The program's steps are played here with its own functions.
- * All frames arrive, each is delivered once, and no frame is sent again sooner than an RTT after it was; also if the sender takes another tag now and then (@retags).
+ * Bursts of frames, each as soon as the last one is through, over a network that loses up to a
+ * fifth of all that passes, copies some and reorders the rest. The program's steps are played here
+ * with its own functions. All frames arrive, each is delivered once, and no frame is sent again
+ * sooner than an RTT after it was; also if the sender takes another tag now and then (@retags).
  */
 static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags)
 {
@@ -590,7 +638,9 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 
 			n = n < frames - next ? n : frames - next;
 			for (i = 0; i < n; i++)
-				turn = bl_top_held(&f, 1500, now) ? now : bl_min64(turn, now + cfg.sync_ns);
+				turn = bl_top_held(&f, 1500, now)
+					       ? now
+					       : bl_min64(turn, now + cfg.sync_ns);
 			waiting = n;
 		}
 		/* the next thing that happens */
@@ -607,7 +657,8 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 		assert_true(at != NEVER);
 		now = bl_max64(now, at);
 		if (turn <= now) {
-			bl_top_step(&f, &cfg, waiting + (uint32_t)__builtin_popcountll(k.marked), now, 0x55, &d);
+			bl_top_step(&f, &cfg, waiting + (uint32_t)__builtin_popcountll(k.marked),
+				    now, 0x55, &d);
 			turn = d.next_ns;
 			/* as after many SYNCs without a token */
 			if (retags && d.what == BL_TOP_DO_SYNC && !rnd_below(&wire.rnd, 10)) {
@@ -615,7 +666,13 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 				d.tag = tag;
 			}
 			if (d.what == BL_TOP_DO_SYNC || d.what == BL_TOP_DO_STOP)
-				put((struct message){ .op = d.what == BL_TOP_DO_SYNC ? BL_TOP_SYNC : BL_TOP_STOP, .seq = d.seq, .tag = d.tag, .data = d.data, .frames = d.frames }, now);
+				put((struct message){ .op = d.what == BL_TOP_DO_SYNC ? BL_TOP_SYNC
+										     : BL_TOP_STOP,
+						      .seq = d.seq,
+						      .tag = d.tag,
+						      .data = d.data,
+						      .frames = d.frames },
+				    now);
 			continue;
 		}
 		if (known && r.came.report_ns <= now) {
@@ -623,16 +680,31 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 
 			bl_came_report(&r.came, bl_top_rtt_ns(&r, &cfg), cfg.dead_ns, now, &s);
 			assert_int_equal(s.gone, 0);
-			put((struct message){ .op = BL_TOP_LOSS, .seq = s.seq, .tag = r.tag, .data = s.data, .missing = s.missing, .rtt_us = (uint32_t)(bl_top_rtt_ns(&r, &cfg) / 1000) }, now);
+			put((struct message){ .op = BL_TOP_LOSS,
+					      .seq = s.seq,
+					      .tag = r.tag,
+					      .data = s.data,
+					      .missing = s.missing,
+					      .rtt_us =
+						      (uint32_t)(bl_top_rtt_ns(&r, &cfg) / 1000) },
+			    now);
 			continue;
 		}
 		if (known && r.state == BL_TOP_RX_OPEN && r.next_ns <= now) {
-			put((struct message){ .op = BL_TOP_TOKEN, .seq = bl_top_sent(&r, &cfg, now, &random), .tag = r.tag }, now);
+			put((struct message){ .op = BL_TOP_TOKEN,
+					      .seq = bl_top_sent(&r, &cfg, now, &random),
+					      .tag = r.tag },
+			    now);
 			continue;
 		}
 		{
 			struct message m = wire.m[which];
-			struct bl_top_msg msg = { .op = m.op, .seq = m.seq, .tag = m.tag, .data = m.data, .frames = m.frames, .ts = now & BL_TS_MASK };
+			struct bl_top_msg msg = { .op = m.op,
+						  .seq = m.seq,
+						  .tag = m.tag,
+						  .data = m.data,
+						  .frames = m.frames,
+						  .ts = now & BL_TS_MASK };
 
 			wire.m[which] = wire.m[--wire.n];
 			switch (m.op) {
@@ -646,12 +718,17 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					place = bl_kept_oldest(k.marked, f.data);
 					k.marked &= ~(1ULL << place);
 				} else if (k.word[place] && waiting) {
-					probe = bl_kept_old(k.at[place], f.rtt_us ? f.rtt_us : cfg.sync_ns / 1000, now);
+					probe = bl_kept_old(
+						k.at[place],
+						f.rtt_us ? f.rtt_us : cfg.sync_ns / 1000, now);
 					if (!probe)
 						break;
 				} else if (!waiting) {
 					if (bl_top_wasted(&f))
-						put((struct message){ .op = BL_TOP_STOP, .seq = f.sig, .tag = f.tag }, now);
+						put((struct message){ .op = BL_TOP_STOP,
+								      .seq = f.sig,
+								      .tag = f.tag },
+						    now);
 					turn = bl_min64(turn, bl_top_tail_ns(&f, &cfg));
 					break;
 				} else {
@@ -662,7 +739,10 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					assert_true(!k.word[place]);
 					k.word[place] = bl_kept_word(number, next);
 					k.at[place] = bl_kept_at(now, 0);
-					put((struct message){ .seq = m.seq, .number = number, .frame = next }, now);
+					put((struct message){ .seq = m.seq,
+							      .number = number,
+							      .frame = next },
+					    now);
 					next++;
 					break;
 				}
@@ -670,28 +750,38 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 					break;
 				i = BL_KEPT_ENTRY(k.word[place]);
 				if (sent_again[i] && !probe)
-					assert_true(now - sent_again[i] + 4096 >= 10000); /* what the least RTT is: a way and a half */
+					assert_true(now - sent_again[i] + 4096 >=
+						    10000); /* what the least RTT is: a way and a
+							       half */
 				sent_again[i] = now;
 				k.at[place] = bl_kept_at(now, 1);
 				resent++;
-				put((struct message){ .seq = m.seq, .number = BL_KEPT_NUMBER(k.word[place]), .frame = i }, now);
+				put((struct message){ .seq = m.seq,
+						      .number = BL_KEPT_NUMBER(k.word[place]),
+						      .frame = i },
+				    now);
 				break;
 			}
 			case BL_TOP_LOSS:
-				if (bl_top_lossy(&f, m.tag, m.seq, m.data, m.missing, m.rtt_us, now) != BL_R_NONE)
+				if (bl_top_lossy(&f, m.tag, m.seq, m.data, m.missing, m.rtt_us,
+						 now) != BL_R_NONE)
 					break;
 				for (i = 0; i < 64; i++) {
 					uint32_t place = BL_KEPT_PLACE(m.data - i);
 
 					if (m.missing >> i & 1) {
-						if (!k.word[place] || BL_KEPT_NUMBER(k.word[place]) != m.data - i) {
+						if (!k.word[place] ||
+						    BL_KEPT_NUMBER(k.word[place]) != m.data - i) {
 							gone++;
-						} else if (bl_kept_may(k.at[place], m.rtt_us, now)) {
+						} else if (bl_kept_may(k.at[place], m.rtt_us,
+								       now)) {
 							k.marked |= 1ULL << place;
 							turn = bl_min64(turn, now);
 						}
-					} else if (k.word[place] && BL_KEPT_NUMBER(k.word[place]) == m.data - i) {
-						assert_true(got[BL_KEPT_ENTRY(k.word[place])]); /* nothing is taken for arrived that is not */
+					} else if (k.word[place] &&
+						   BL_KEPT_NUMBER(k.word[place]) == m.data - i) {
+						/* nothing is taken for arrived that is not */
+						assert_true(got[BL_KEPT_ENTRY(k.word[place])]);
 						k.word[place] = 0;
 						k.marked &= ~(1ULL << place);
 					}
@@ -700,10 +790,14 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 			case BL_TOP_SYNC:
 				if (!known || r.tag != m.tag) {
 					assert_int_equal(bl_top_begin(&r, &cfg, &msg,
-								      known ? BL_TOP_WAS_AGAIN : BL_TOP_WAS_FREE, now), 0);
+								      known ? BL_TOP_WAS_AGAIN
+									    : BL_TOP_WAS_FREE,
+								      now),
+							 0);
 					known = true;
 				} else {
-					bl_came_upto(&r.came, m.data, bl_top_rtt_ns(&r, &cfg), 0, now);
+					bl_came_upto(&r.came, m.data, bl_top_rtt_ns(&r, &cfg), 0,
+						     now);
 					bl_top_sync(&r, &msg, now);
 				}
 				break;
@@ -719,9 +813,11 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 
 				rc = bl_top_echo(&r, &cfg, m.seq, 1514, now);
 				assert_true(!rc || retags); /* of a token with the tag before */
-				rc = bl_came_number(&r.came, m.number, bl_top_rtt_ns(&r, &cfg), now, &lost);
+				rc = bl_came_number(&r.came, m.number, bl_top_rtt_ns(&r, &cfg), now,
+						    &lost);
 				assert_true(rc >= 0 && !lost);
-				assert_int_equal(rc, got[m.frame]); /* delivered if and only if it was not before */
+				/* delivered if and only if it was not before */
+				assert_int_equal(rc, got[m.frame]);
 				done += !got[m.frame];
 				got[m.frame] = 1;
 			}
@@ -731,7 +827,8 @@ static void transfer(uint32_t loss, uint32_t frames, uint32_t first, bool retags
 	if (done != frames)
 		fail_msg("%u of %u frames arrived, loss %u", done, frames, loss);
 	assert_true(!gone && f.data - first == frames + (f.data < first));
-	print_message("  loss %u of 1000: %u frames, %u sent again, %llu repeated\n", loss, frames, resent, (unsigned long long)r.came.repeated);
+	print_message("  loss %u of 1000: %u frames, %u sent again, %llu repeated\n", loss, frames,
+		      resent, (unsigned long long)r.came.repeated);
 }
 
 static void network__complete_and_once(void **state)
@@ -753,9 +850,23 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(bl_came_number__table), TEST(bl_came_slide__edges), TEST(pick__loss), TEST(bl_came_number__against_model), TEST(bl_came_judge__when), TEST(bl_came_upto__signals), TEST(bl_came_report__example), TEST(bl_came_report__times),
-		TEST(bl_came_report__never_back), TEST(bl_top_lossy__reasons), TEST(bl_top_flow__numbers_go_on), TEST(bl_top_tail_ns__table), TEST(bl_top_step__says_how_far),
-		TEST(bl_top_step__another_tag_after_silence), TEST(bl_kept__times), TEST(bl_kept_oldest__places), TEST(network__complete_and_once),
+		TEST(bl_came_number__table),
+		TEST(bl_came_slide__edges),
+		TEST(pick__loss),
+		TEST(bl_came_number__against_model),
+		TEST(bl_came_judge__when),
+		TEST(bl_came_upto__signals),
+		TEST(bl_came_report__example),
+		TEST(bl_came_report__times),
+		TEST(bl_came_report__never_back),
+		TEST(bl_top_lossy__reasons),
+		TEST(bl_top_flow__numbers_go_on),
+		TEST(bl_top_tail_ns__table),
+		TEST(bl_top_step__says_how_far),
+		TEST(bl_top_step__another_tag_after_silence),
+		TEST(bl_kept__times),
+		TEST(bl_kept_oldest__places),
+		TEST(network__complete_and_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,8 @@ static void traffic_common__whatever_was(void **state)
 			s[i].least = rand_r(&seed) % 2000 / 1e3;
 			s[i].most = s[i].least + rand_r(&seed) % 1000 / 1e3;
 			s[i].life = 4 + rand_r(&seed) % 4;
-			began[i] = s[i].least + (s[i].most - s[i].least) * (rand_r(&seed) % 101) / 100;
+			began[i] =
+				s[i].least + (s[i].most - s[i].least) * (rand_r(&seed) % 101) / 100;
 		}
 		traffic_common(s, n, &from, &to);
 		for (i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * loader/load/tx_cpu.c on trees that look like sysfs and /proc: where a transmit queue is served, by the word of XPS and of interrupts.
+ * loader/load/tx_cpu.c on trees that look like sysfs and /proc: where a transmit queue is served,
+ * by the word of XPS and of interrupts.
  */
 #include <sys/stat.h>
 #include "unit.h"
@@ -103,9 +104,14 @@ static void xps__table(void **state)
 		const char *text;
 		uint64_t cpus;
 	} v[] = {
-		{ "1\n", 1 },		 { "8\n", 8 },			 { "00000001\n", 1 },
-		{ "00000001,00000000\n", 1ull << 32 },			 { "a\n", 0 /* two CPUs or more */ },
-		{ "0,0\n", 0 },		 { "\n", 0 },			 { "1g\n", 0 },
+		{ "1\n", 1 },
+		{ "8\n", 8 },
+		{ "00000001\n", 1 },
+		{ "00000001,00000000\n", 1ull << 32 },
+		{ "a\n", 0 /* two CPUs or more */ },
+		{ "0,0\n", 0 },
+		{ "\n", 0 },
+		{ "1g\n", 0 },
 		{ "80000000,00000000\n", 1ull << 63 },
 	};
 
@@ -159,7 +165,10 @@ static void irq__virtio(void **state)
 	assert_int_equal(ask(0), 1 << 4);
 }
 
-/* Before Linux 4.14, or without CONFIG_GENERIC_IRQ_EFFECTIVE_AFF_MASK: the mask that was asked for; it says nothing if it has every CPU. */
+/*
+ * Before Linux 4.14, or without CONFIG_GENERIC_IRQ_EFFECTIVE_AFF_MASK: the mask that was asked for;
+ * it says nothing if it has every CPU.
+ */
 static void irq__no_effective_list(void **state)
 {
 	(void)state;
@@ -178,7 +187,7 @@ static void irq__no_effective_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing__no_answer),   TEST(xps__table),	TEST(irq__the_queues_own),
+		TEST(nothing__no_answer),    TEST(xps__table),  TEST(irq__the_queues_own),
 		TEST(irq__names_of_drivers), TEST(irq__virtio), TEST(irq__no_effective_list),
 	};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated group: never two that allocate, and soon one that does.
+ * core/fastpass/watchdog_core.h: the edges of each rule, and arbiters on a simulated group: never
+ * two that allocate, and soon one that does.
  */
 #include "unit.h"
 
@@ -14,12 +15,17 @@ static _Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
 
 static void arbiter(struct bl_wd *w, uint32_t rank, uint32_t term, uint64_t now)
 {
-	*w = (struct bl_wd){ .p = &params, .rank = rank, .interval_ns = 100 * US, .dead_ns = 1000 * US, .guard_ns = 300 * US };
+	*w = (struct bl_wd){ .p = &params,
+			     .rank = rank,
+			     .interval_ns = 100 * US,
+			     .dead_ns = 1000 * US,
+			     .guard_ns = 300 * US };
 	assert_int_equal(bl_wd_init(w, now, 200 * US, term), 0);
 }
 
 /* a watchdog of (term, rank, seq) in that state, as it comes in */
-static enum bl_fcp_reason hear(struct bl_wd *w, uint32_t term, uint32_t rank, uint32_t seq, uint32_t st, uint64_t now)
+static enum bl_fcp_reason hear(struct bl_wd *w, uint32_t term, uint32_t rank, uint32_t seq,
+			       uint32_t st, uint64_t now)
 {
 	struct bl_wd from = { .p = &params, .rank = rank, .term = term, .state = st, .seq = seq };
 
@@ -71,7 +77,10 @@ static void bl_wd_tick__a_life(void **state)
 	assert_int_equal(bl_wd_rules(&w, T0 + 2350 * US), 0);
 }
 
-/* of arbiters that begin together, the one of the lowest rank is first, by a guard each: long enough for its watchdog to be heard */
+/*
+ * of arbiters that begin together, the one of the lowest rank is first, by a guard each: long
+ * enough for its watchdog to be heard
+ */
 static void bl_wd_next__by_rank(void **state)
 {
 	struct bl_wd w;
@@ -94,7 +103,8 @@ static void bl_wd_tick__what_came_after_the_clock_was_read(void **state)
 	(void)state;
 	arbiter(&w, 1, 5, T0);
 	assert_int_equal(hear(&w, 9, 0, 1, BL_FCP_PRIMARY, T0 + 50), BL_FCP_R_OK);
-	assert_int_equal(bl_wd_tick(&w, T0 + 49), 0); /* one less than heard_ns: not 2^64 - 1 of silence */
+	/* one less than heard_ns: not 2^64 - 1 of silence */
+	assert_int_equal(bl_wd_tick(&w, T0 + 49), 0);
 	assert_int_equal(bl_wd_tick(&w, T0), 0);
 	assert_int_equal(w.state, BL_FCP_STANDBY);
 	w.state = BL_FCP_PRIMARY;
@@ -117,7 +127,8 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 		{ 0xfffffff0, 5, BL_FCP_R_OK },
 		{ 0, 0xffffffff, BL_FCP_R_DUPLICATE },
 		{ 1, 0x80000000, BL_FCP_R_OK },
-		{ 1, 0x80000001, BL_FCP_R_DUPLICATE }, /* half the numbers ahead is as well behind */
+		/* half the numbers ahead is as well behind */
+		{ 1, 0x80000001, BL_FCP_R_DUPLICATE },
 	};
 	struct bl_wd w;
 	size_t i;
@@ -129,7 +140,8 @@ static void bl_wd_rx__sequence_numbers_wrap(void **state)
 		assert_int_equal(hear(&w, 9, 0, t[i].comes, BL_FCP_PRIMARY, T0 + 200), t[i].want);
 		assert_int_equal(w.heard_ns, t[i].want == BL_FCP_R_OK ? T0 + 200 : T0 + 100);
 		/* another sender, or another term, counts anew */
-		assert_int_equal(hear(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300), BL_FCP_R_OK);
+		assert_int_equal(hear(&w, 10, 0, t[i].heard, BL_FCP_PRIMARY, T0 + 300),
+				 BL_FCP_R_OK);
 	}
 }
 
@@ -144,11 +156,14 @@ static void bl_wd_rx__who_gives_way(void **state)
 		{ BL_FCP_PRIMARY, 5, 1, 5, 2, BL_FCP_R_OLD_TERM, BL_FCP_PRIMARY },
 		{ BL_FCP_PRIMARY, 5, 1, 5, 0, BL_FCP_R_OK, BL_FCP_STANDBY },
 		{ BL_FCP_PRIMARY, 5, 1, 4, 0, BL_FCP_R_OLD_TERM, BL_FCP_PRIMARY },
-		{ BL_FCP_PRIMARY, 5, 1, 5, 1, BL_FCP_R_DUPLICATE, BL_FCP_PRIMARY }, /* its own, looped */
+		/* its own, looped */
+		{ BL_FCP_PRIMARY, 5, 1, 5, 1, BL_FCP_R_DUPLICATE, BL_FCP_PRIMARY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 0, BL_FCP_R_OK, BL_FCP_STANDBY },
 		{ BL_FCP_CANDIDATE, 5, 1, 5, 2, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
-		{ BL_FCP_CANDIDATE, 0, 1, 0xffffffff, 0, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE }, /* terms wrap, too */
-		{ BL_FCP_STANDBY, 9, 1, 3, 2, BL_FCP_R_OK, BL_FCP_STANDBY }, /* who has heard nobody follows anybody */
+		/* terms wrap, too */
+		{ BL_FCP_CANDIDATE, 0, 1, 0xffffffff, 0, BL_FCP_R_OLD_TERM, BL_FCP_CANDIDATE },
+		/* who has heard nobody follows anybody */
+		{ BL_FCP_STANDBY, 9, 1, 3, 2, BL_FCP_R_OK, BL_FCP_STANDBY },
 	};
 	struct bl_wd w;
 	size_t i;
@@ -158,10 +173,12 @@ static void bl_wd_rx__who_gives_way(void **state)
 		arbiter(&w, t[i].rank, t[i].term, T0);
 		w.state = t[i].st;
 		w.sent_ns = T0;
-		assert_int_equal(hear(&w, t[i].his_term, t[i].his_rank, 1, BL_FCP_PRIMARY, T0 + 5), t[i].want);
+		assert_int_equal(hear(&w, t[i].his_term, t[i].his_rank, 1, BL_FCP_PRIMARY, T0 + 5),
+				 t[i].want);
 		assert_int_equal(w.state, t[i].then);
 		assert_int_equal(w.term, t[i].want == BL_FCP_R_OK ? t[i].his_term : t[i].term);
-		assert_int_equal(w.yields, t[i].st != BL_FCP_STANDBY && t[i].then == BL_FCP_STANDBY);
+		assert_int_equal(w.yields,
+				 t[i].st != BL_FCP_STANDBY && t[i].then == BL_FCP_STANDBY);
 		assert_int_equal(w.count[t[i].want], 1);
 	}
 	/* and then nobody who was replaced */
@@ -210,11 +227,12 @@ static void bl_wd_rx__refuses(void **state)
 }
 
 /*
- * A group of arbiters in steps of 20 us, each with a delay, some loss, and stops (the process stands still, or dies and starts anew). Each step: read the clock, empty the socket, judge.
+ * A group of arbiters in steps of 20 us, each with a delay, some loss, and stops (the process
+ * stands still, or dies and starts anew). Each step: read the clock, empty the socket, judge.
  */
 #define ARBITERS 3
-#define STEP (20 * US)
-#define FLIGHT 64
+#define STEP     (20 * US)
+#define FLIGHT   64
 
 struct flight {
 	uint64_t at;
@@ -232,8 +250,10 @@ static void group__never_two_and_soon_one(void **state)
 	for (round = 0; round < 60; round++) {
 		static struct flight fly[FLIGHT * ARBITERS];
 		struct bl_wd w[ARBITERS];
-		uint64_t now = T0, slot_end[ARBITERS] = { 0 }, asleep[ARBITERS] = { 0 }, nobody = now;
-		uint32_t i, j, last = ARBITERS, loss = rnd_below(&r, 4) ? 0 : 20; /* percent; ten in a row are never lost then */
+		uint64_t now = T0, slot_end[ARBITERS] = { 0 }, asleep[ARBITERS] = { 0 },
+			 nobody = now;
+		/* percent; ten in a row are never lost then */
+		uint32_t i, j, last = ARBITERS, loss = rnd_below(&r, 4) ? 0 : 20;
 
 		memset(fly, 0, sizeof(fly));
 		for (i = 0; i < ARBITERS; i++)
@@ -260,13 +280,20 @@ static void group__never_two_and_soon_one(void **state)
 							;
 						if (j == ARRAY_SIZE(fly))
 							continue; /* a full socket loses, too */
-						fly[j] = (struct flight){ .at = now + rnd_below(&r, 40) * US, .to = to, .len = n };
+						fly[j] = (struct flight){
+							.at = now + rnd_below(&r, 40) * US,
+							.to = to,
+							.len = n
+						};
 						memcpy(fly[j].bytes, buf, n);
 					}
 				}
 				if (!bl_wd_rules(&w[i], now))
 					continue;
-				/* it allocates up to the horizon; nobody else's slots may be in the future still */
+				/*
+				 * it allocates up to the horizon; nobody else's slots may be in the
+				 * future still
+				 */
 				for (j = 0; j < ARBITERS; j++)
 					if (j != i && !loss)
 						assert_true(slot_end[j] <= now);
@@ -284,12 +311,15 @@ static void group__never_two_and_soon_one(void **state)
 				if (rnd_below(&r, 2)) {
 					uint32_t term = w[last].term;
 
-					arbiter(&w[last], last, term - 1, asleep[last]); /* it has forgotten everything */
+					/* it has forgotten everything */
+					arbiter(&w[last], last, term - 1, asleep[last]);
 				}
 			}
 		}
 	}
-	print_message("ruled in %llu of %llu steps, %llu changes, %llu us without anybody at most\n", (unsigned long long)ruled, (unsigned long long)steps,
+	print_message("ruled in %llu of %llu steps, %llu changes, %llu us without anybody at "
+		      "most\n",
+		      (unsigned long long)ruled, (unsigned long long)steps,
 		      (unsigned long long)handovers, (unsigned long long)(longest / US));
 	assert_true(handovers > 120);
 	assert_true(ruled * 10 > steps * 7);

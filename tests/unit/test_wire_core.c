@@ -2,8 +2,9 @@
 /*
  * core/wire_core.h: the parser at its edges, and the fields that hops rewrite.
  *
- * Each row of a table starts from one good frame and changes bytes of it; the frame that the parser sees ends where its allocation ends. Example: "ipv4,
- * total length one too large" writes 105 instead of 104 at offset 16 and must come out as BL_R_BAD_LENGTH.
+ * Each row of a table starts from one good frame and changes bytes of it; the frame that the parser
+ * sees ends where its allocation ends. Example: "ipv4, total length one too large" writes 105
+ * instead of 104 at offset 16 and must come out as BL_R_BAD_LENGTH.
  */
 #include "unit.h"
 
@@ -79,7 +80,8 @@ static struct frame make(enum kind kind, int tags, uint32_t body)
 	bl_hdr_set_psn(h, 0xdeadbeef);
 	h->opcode = BL_OPCODE_BYTE(kind == LINK ? BL_OP_BEACON : BL_OP_DATA);
 	h->flags = BL_HOP_LEAF | BL_F_LANES(4) | 2;
-	f.len += 24 + (kind == LINK ? (uint32_t)(sizeof(struct bl_beacon) + sizeof(struct bl_relay)) : body);
+	f.len += 24 + (kind == LINK ? (uint32_t)(sizeof(struct bl_beacon) + sizeof(struct bl_relay))
+				    : body);
 	return f;
 }
 
@@ -170,7 +172,10 @@ static void bl_parse__cut_at_every_byte(void **state)
 			for (len = 0; len <= f.len; len++) {
 				enum bl_reason want;
 
-				/* until the destination port (or the ethertype) was seen, the frame is nobody's */
+				/*
+				 * until the destination port (or the ethertype) was seen, the frame
+				 * is nobody's
+				 */
 				if (len < (kind == LINK ? f.l3 : f.hdr))
 					want = BL_R_NOT_OURS;
 				else if (tags == 2)
@@ -185,7 +190,10 @@ static void bl_parse__cut_at_every_byte(void **state)
 	}
 }
 
-/* An honest length that leaves no room for the header: short, at -1 and at 0 bytes of it; at +1 it is there. */
+/*
+ * An honest length that leaves no room for the header: short, at -1 and at 0 bytes of it; at +1 it
+ * is there.
+ */
 static void bl_parse__short_with_honest_lengths(void **state)
 {
 	enum kind kind;
@@ -209,7 +217,8 @@ static void bl_parse__short_with_honest_lengths(void **state)
 				assert_int_equal(parse(&f, &o), n < 24 ? BL_R_SHORT : BL_R_NONE);
 				/* Ethernet padding behind it must not be taken for the header */
 				f.len = f.hdr + 60;
-				assert_int_equal(parse(&f, &o), n < 24 ? BL_R_BAD_LENGTH : BL_R_NONE);
+				assert_int_equal(parse(&f, &o),
+						 n < 24 ? BL_R_BAD_LENGTH : BL_R_NONE);
 				if (n >= 24)
 					assert_int_equal(o.body_len, n - 24);
 			}
@@ -221,7 +230,10 @@ struct edit {
 	const char *what;
 	enum kind kind;
 	int tags;
-	int from; /* '3': from the IP header, '4': from UDP, 'h': from the barline header, 'e': from the frame */
+	/*
+	 * '3': from the IP header, '4': from UDP, 'h': from the barline header, 'e': from the frame
+	 */
+	int from;
 	int off, bytes;
 	uint32_t value;
 	enum bl_reason want;
@@ -233,7 +245,11 @@ static void run_edits(const struct edit *e, size_t n)
 
 	for (i = 0; i < n; i++, e++) {
 		struct frame f = make(e->kind, e->tags, BODY);
-		uint32_t at = (e->from == '3' ? f.l3 : e->from == '4' ? f.l4 : e->from == 'h' ? f.hdr : 0) + (uint32_t)e->off;
+		uint32_t at = (e->from == '3'   ? f.l3
+			       : e->from == '4' ? f.l4
+			       : e->from == 'h' ? f.hdr
+						: 0) +
+			      (uint32_t)e->off;
 		struct bl_frame o;
 		enum bl_reason got;
 
@@ -307,7 +323,8 @@ static void bl_parse__ip_headers(void **state)
 		{ "port 0", V4, 0, '4', 2, 2, 0, BL_R_NOT_OURS },
 		{ "v6 port below the range", V6, 0, '4', 2, 2, BASE - 1, BL_R_NOT_OURS },
 		{ "v6 port above the range", V6, 0, '4', 2, 2, BASE + COUNT, BL_R_NOT_OURS },
-		{ "source port outside the range is not looked at", V4, 0, '4', 0, 2, 53, BL_R_NONE },
+		{ "source port outside the range is not looked at", V4, 0, '4', 0, 2, 53,
+		  BL_R_NONE },
 		{ "ARP", V4, 0, 'e', 12, 2, 0x0806, BL_R_NOT_OURS },
 		{ "LLDP", LINK, 0, 'e', 12, 2, 0x88cc, BL_R_NOT_OURS },
 		{ "802.3 length", V4, 0, 'e', 12, 2, 100, BL_R_NOT_OURS },
@@ -338,11 +355,15 @@ static void bl_parse__header_fields(void **state)
 		{ "opcode credit", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_CREDIT), BL_R_NONE },
 		{ "opcode nak", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_NAK), BL_R_NONE },
 		{ "opcode probe", V6, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_PROBE), BL_R_NONE },
-		{ "beacon in UDP", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_BEACON), BL_R_BAD_OPCODE },
-		{ "first unknown opcode", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_LIMIT), BL_R_BAD_OPCODE },
+		{ "beacon in UDP", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_BEACON),
+		  BL_R_BAD_OPCODE },
+		{ "first unknown opcode", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_LIMIT),
+		  BL_R_BAD_OPCODE },
 		{ "last unknown opcode", V4, 0, 'h', 22, 1, BL_OPCODE_BYTE(31), BL_R_BAD_OPCODE },
-		{ "data on the link", LINK, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_DATA), BL_R_BAD_OPCODE },
-		{ "unknown on the link", LINK, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_LIMIT), BL_R_BAD_OPCODE },
+		{ "data on the link", LINK, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_DATA),
+		  BL_R_BAD_OPCODE },
+		{ "unknown on the link", LINK, 0, 'h', 22, 1, BL_OPCODE_BYTE(BL_OP_LIMIT),
+		  BL_R_BAD_OPCODE },
 		{ "hop leaf_up", V4, 0, 'h', 23, 1, BL_HOP_LEAF_UP, BL_R_NONE },
 		{ "hop top in a beacon", LINK, 0, 'h', 23, 1, BL_HOP_TOP, BL_R_NONE },
 		{ "lane 0 of 1", V4, 0, 'h', 23, 1, 0, BL_R_NONE },
@@ -357,7 +378,9 @@ static void bl_parse__header_fields(void **state)
 	run_edits(t, ARRAY_SIZE(t));
 }
 
-/* IPv4 with one word of options: the UDP header moves, and with it what decides whose the frame is. */
+/*
+ * IPv4 with one word of options: the UDP header moves, and with it what decides whose the frame is.
+ */
 static struct frame with_options(uint32_t words, uint16_t dport)
 {
 	struct frame f = make(V4, 0, BODY);
@@ -408,7 +431,8 @@ static void bl_parse__ipv6_fragments(void **state)
 	} t[] = {
 		{ BL_UDP, 0x0000, BASE, BL_R_FRAGMENT }, /* atomic */
 		{ BL_UDP, 0x0001, BASE, BL_R_FRAGMENT }, /* first of more */
-		{ BL_UDP, 0x0009, BASE, BL_R_NOT_OURS }, /* offset 8: what looks like a port is data */
+		/* offset 8: what looks like a port is data */
+		{ BL_UDP, 0x0009, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0x0008, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0x0100, BASE, BL_R_NOT_OURS },
 		{ BL_UDP, 0xfff8, BASE, BL_R_NOT_OURS },
@@ -450,7 +474,8 @@ static void plain_agrees(const struct frame *f)
 	memset(&q, 0xee, sizeof(q));
 	why = bl_parse(p, p + f->len, BASE, COUNT, &o);
 	plain = bl_parse_plain(p, p + f->len, BASE, COUNT, &q);
-	assert_int_equal(plain, why == BL_R_NONE && o.opcode == BL_OP_DATA && !o.v6 && o.hdr_off == 42 && o.lane == 0 && o.lanes == 1);
+	assert_int_equal(plain, why == BL_R_NONE && o.opcode == BL_OP_DATA && !o.v6 &&
+					o.hdr_off == 42 && o.lane == 0 && o.lanes == 1);
 	if (plain) {
 		o.psn = q.psn;
 		assert_memory_equal(&q, &o, sizeof(o));
@@ -513,7 +538,8 @@ static void bl_parse__random_traffic_of_others(void **state)
 			uint32_t at = f.l3 + rnd_below(&r, f.len - f.l3);
 
 			/* not the words that say where the ports are */
-			if (at == f.l3 || at == f.l3 + 6 || at == f.l3 + 9 || at == l4 + 2 || at == l4 + 3)
+			if (at == f.l3 || at == f.l3 + 6 || at == f.l3 + 9 || at == l4 + 2 ||
+			    at == l4 + 3)
 				continue;
 			f.b[at] = (uint8_t)rnd64(&r);
 		}
@@ -535,14 +561,21 @@ static void bl_parse_whole__short_linear_part(void **state)
 
 		for (linear = 0; linear <= f.len; linear++) {
 			uint8_t *p = exact_copy(f.b, linear);
-			enum bl_reason want = linear < f.hdr ? BL_R_NOT_OURS : linear < f.hdr + 24 ? BL_R_SHORT : BL_R_NONE;
+			enum bl_reason want = linear < f.hdr        ? BL_R_NOT_OURS
+					      : linear < f.hdr + 24 ? BL_R_SHORT
+								    : BL_R_NONE;
 			struct bl_frame o;
 
-			assert_int_equal(bl_parse_whole(p, p + linear, whole, BASE, COUNT, &o), want);
+			assert_int_equal(bl_parse_whole(p, p + linear, whole, BASE, COUNT, &o),
+					 want);
 			if (want == BL_R_NONE) {
 				assert_int_equal(o.body_len, BODY);
-				assert_int_equal(bl_parse_whole(p, p + linear, whole + 1, BASE, COUNT, &o), BL_R_NONE);
-				assert_int_equal(bl_parse_whole(p, p + linear, whole - 1, BASE, COUNT, &o), BL_R_BAD_LENGTH);
+				assert_int_equal(bl_parse_whole(p, p + linear, whole + 1, BASE,
+								COUNT, &o),
+						 BL_R_NONE);
+				assert_int_equal(bl_parse_whole(p, p + linear, whole - 1, BASE,
+								COUNT, &o),
+						 BL_R_BAD_LENGTH);
 			}
 			exact_free(p);
 		}
@@ -552,8 +585,10 @@ static void bl_parse_whole__short_linear_part(void **state)
 /* random damage reaches every reason that has a table above, and no other */
 static void bl_parse__reasons_are_these(void **state)
 {
-	static const enum bl_reason known[] = { BL_R_NONE,     BL_R_NOT_OURS,	BL_R_SHORT,	  BL_R_BAD_LENGTH, BL_R_BAD_IHL,  BL_R_IP_OPTIONS,
-						BL_R_FRAGMENT, BL_R_DOUBLE_TAG, BL_R_BAD_VERSION, BL_R_BAD_OPCODE, BL_R_BAD_FLAGS };
+	static const enum bl_reason known[] = { BL_R_NONE,       BL_R_NOT_OURS,   BL_R_SHORT,
+						BL_R_BAD_LENGTH, BL_R_BAD_IHL,    BL_R_IP_OPTIONS,
+						BL_R_FRAGMENT,   BL_R_DOUBLE_TAG, BL_R_BAD_VERSION,
+						BL_R_BAD_OPCODE, BL_R_BAD_FLAGS };
 	struct rnd r = rnd_seeded("reasons");
 	uint64_t seen = 0, want = 0;
 	size_t j;
@@ -564,8 +599,9 @@ static void bl_parse__reasons_are_these(void **state)
 		want |= 1ULL << known[j];
 	/* the rarest takes some ten thousand frames */
 	for (i = 0; i < 50000 || (seen != want && i < 5000000); i++) {
-		struct frame f = rnd_below(&r, 4) ? make((enum kind)rnd_below(&r, 3), (int)rnd_below(&r, 3), BODY) :
-						    with_options(1 + rnd_below(&r, 10), BASE);
+		struct frame f = rnd_below(&r, 4) ? make((enum kind)rnd_below(&r, 3),
+							 (int)rnd_below(&r, 3), BODY)
+						  : with_options(1 + rnd_below(&r, 10), BASE);
 		struct bl_frame o;
 
 		for (k = (int)rnd_below(&r, 3); k > 0; k--)
@@ -578,7 +614,9 @@ static void bl_parse__reasons_are_these(void **state)
 
 static void bl_get48__edges(void **state)
 {
-	static const uint64_t v[] = { 0, 1, 0xff, 0x100, 0x010203040506, 1ULL << 47, BL_TS_MASK - 1, BL_TS_MASK };
+	static const uint64_t v[] = {
+		0, 1, 0xff, 0x100, 0x010203040506, 1ULL << 47, BL_TS_MASK - 1, BL_TS_MASK
+	};
 	size_t i;
 
 	(void)state;
@@ -600,7 +638,8 @@ static void bl_get48__edges(void **state)
 
 static void bl_hdr_psn__bytes_and_edges(void **state)
 {
-	static const uint32_t v[] = { 0, 1, 0xffff, 0x10000, 0x01020304, 0x7fffffff, 0x80000000, 0xffffffff };
+	static const uint32_t v[] = { 0,          1,          0xffff,     0x10000,
+				      0x01020304, 0x7fffffff, 0x80000000, 0xffffffff };
 	struct bl_hdr h;
 	size_t i;
 
@@ -611,7 +650,9 @@ static void bl_hdr_psn__bytes_and_edges(void **state)
 		memset(&h, 0x55, sizeof(h));
 		bl_hdr_set_psn(&h, v[i]);
 		assert_int_equal(bl_hdr_psn(&h), v[i]);
-		assert_int_equal((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3], v[i]);
+		assert_int_equal((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+					 p[3],
+				 v[i]);
 		assert_int_equal(h.opcode, 0x55);
 		assert_int_equal(h.commit[5], 0x55);
 	}
@@ -623,8 +664,16 @@ static void bl_psn_before__serial_order(void **state)
 		uint32_t a, b;
 		int before;
 	} t[] = {
-		{ 0, 0, 0 }, { 0, 1, 1 }, { 1, 0, 0 }, { 0xffffffff, 0, 1 }, { 0, 0xffffffff, 0 }, { 0, 0x7fffffff, 1 },
-		{ 0x7fffffff, 0, 0 }, { 0xfffffff0, 0x10, 1 }, { 0x10, 0xfffffff0, 0 }, { 0x80000001, 0, 1 },
+		{ 0, 0, 0 },
+		{ 0, 1, 1 },
+		{ 1, 0, 0 },
+		{ 0xffffffff, 0, 1 },
+		{ 0, 0xffffffff, 0 },
+		{ 0, 0x7fffffff, 1 },
+		{ 0x7fffffff, 0, 0 },
+		{ 0xfffffff0, 0x10, 1 },
+		{ 0x10, 0xfffffff0, 0 },
+		{ 0x80000001, 0, 1 },
 	};
 	size_t i;
 
@@ -682,7 +731,9 @@ static void bl_csum_replace__equals_recomputation(void **state)
 		memcpy(was, d + 2, sizeof(was));
 		for (k = 0; k < sizeof(was); k++)
 			if (rnd_below(&r, 3))
-				d[2 + k] = rnd_below(&r, 4) ? (uint8_t)rnd64(&r) : rnd_below(&r, 2) ? 0 : 0xff;
+				d[2 + k] = rnd_below(&r, 4)   ? (uint8_t)rnd64(&r)
+					   : rnd_below(&r, 2) ? 0
+							      : 0xff;
 		sum = BL_BE16(bl_csum_replace(wire, was, d + 2, sizeof(was)));
 		assert_int_equal(sum, checksum(d, sizeof(d)));
 	}
@@ -700,7 +751,8 @@ static void bl_fdb_hash__fits_and_spreads(void **state)
 
 		mac[4] = (uint8_t)(i >> 8);
 		mac[5] = (uint8_t)i;
-		assert_int_equal(bl_mac48(mac), (uint64_t)mac[5] << 40 | (uint64_t)mac[4] << 32 | 0x4202);
+		assert_int_equal(bl_mac48(mac),
+				 (uint64_t)mac[5] << 40 | (uint64_t)mac[4] << 32 | 0x4202);
 		h = bl_fdb_hash(bl_mac48(mac));
 		assert_true(h < BL_FDB_BUCKETS);
 		if (++hits[h] > worst)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the unit tests share: cmocka, a random generator whose seed is printed and can be given again (BL_SEED=n), and buffers that end where the
- * allocation ends, so that ASan sees the first byte read too far.
+ * What the unit tests share: cmocka, a random generator whose seed is printed and can be given
+ * again (BL_SEED=n), and buffers that end where the allocation ends, so that ASan sees the first
+ * byte read too far.
  */
 #ifndef BARLINE_UNIT_H
 #define BARLINE_UNIT_H
@@ -51,7 +52,10 @@ static inline struct rnd rnd_seeded(const char *who)
 	return (struct rnd){ seed };
 }
 
-/* drivers place a frame at NET_IP_ALIGN, so that the IP header is aligned; UBSan holds the parser to that */
+/*
+ * drivers place a frame at NET_IP_ALIGN, so that the IP header is aligned; UBSan holds the parser
+ * to that
+ */
 #define FRAME_ALIGN 2
 
 static inline uint8_t *exact_copy(const void *from, size_t n)
