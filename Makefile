@@ -138,14 +138,14 @@ $(B)/san/arbiter.a: $(ARB_SRC:%.c=$(B)/san/%.o)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/,base/log.o base/yaml.o base/status_clean.o base/status_socket.o proto/session.o loader/order/agent.o loader/order/agent_watch.o) $(B)/proto/ctl.pb-c.o
+$(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o) $(addprefix $(B)/san/,base/log.o base/netns.o base/yaml.o base/status_clean.o base/status_socket.o proto/session.o loader/order/agent.o loader/order/agent_watch.o) $(B)/proto/ctl.pb-c.o
 	@rm -f $@
 	ar rcs $@ $^
 
 SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a)
 # these include a source
 $(B)/tests/unit/test_admit: controller/admit.c
-$(B)/tests/unit/test_agent_orders: loader/order/agent.c
+$(B)/tests/unit/test_agent_fences: loader/order/agent.c
 $(B)/tests/unit/test_arb_comm: arbiter/comm.c
 $(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
 $(B)/tests/unit/test_clock: loader/order/clock.c

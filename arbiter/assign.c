@@ -21,7 +21,7 @@
 #include "engine_priv.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
 #include "core/fastpass/timeslot_core.h"
-#include "loader/node_priv.h"
+#include "base/log.h"
 #include "pages.h"
 
 #define LOAD_SLOTS 1024 /* more than any window reaches */

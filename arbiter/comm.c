@@ -18,7 +18,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "loader/node_priv.h"
+#include "base/log.h"
 #include "priv.h"
 
 #define RCVBUF (4 << 20)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 #include "server.h"
 
 int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank,

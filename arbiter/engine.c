@@ -7,7 +7,7 @@
 #include "engine_priv.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
 #include "core/fastpass/fcp_core.h"
-#include "loader/node_priv.h"
+#include "base/log.h"
 
 /* slots: the deadline of what has none; bl_alloc_demand() takes no later one */
 #define PATIENT (1U << 30)

@@ -13,7 +13,7 @@
 #ifndef BARLINE_ARBITER_ENGINE_H
 #define BARLINE_ARBITER_ENGINE_H
 
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 #include "arbiter/path/path.h"
 #include "server.h"
 

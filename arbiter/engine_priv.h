@@ -69,7 +69,7 @@ struct selector {
  * @g, @at, @head, @mask, @words: the run that is being handed out, and how far. @busy: it is not
  *	all handed out. @last: slot of the last run; never goes back, whatever the clock does.
  * @npaths: path numbers. @cap: packets between a rack and an aggregation switch, or on a path.
- * @pod_of, @npods, @cores, @core_cap: three tiers (proto/fpfile.h); else NULL, 0, 1 and 0.
+ * @pod_of, @npods, @cores, @core_cap: three tiers (proto/fastpass_file.h); else NULL, 0, 1 and 0.
  * @usable: [src][dst] of path bits; NULL: all work. Written under @generation odd, as a seqlock:
  *	readers that meet a writer come again at their next run. Writers hold @lock.
  * @told: what bl_engine_usable() said. @up, @down: of each rack, paths whose link is to be avoided

@@ -17,7 +17,7 @@
 
 #include "priv.h"
 
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 
 static bool ring_open(struct arb_ring *r, unsigned int size)
 {

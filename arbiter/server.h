@@ -27,7 +27,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "loader/node.h"
+#include "base/log.h"
 #include "maps/fcp_abi.h"
 
 #define BL_ARB_PATHS_MAX  8 /* path threads */
@@ -216,7 +216,7 @@ uint32_t bl_arb_table(const struct bl_arb_endpoint *e, uint32_t n);
 /* config.c */
 struct bl_fp_file;
 /**
- * bl_arb_cfg_of - what a file (proto/fpfile.h) says for the arbiter of @rank, into a @cfg of
+ * bl_arb_cfg_of - what a file (proto/fastpass_file.h) says for the arbiter of @rank, into a @cfg of
  * zeros. Returns 0 or -errno. Free with bl_arb_cfg_free().
  */
 int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank,
@@ -229,10 +229,10 @@ void bl_arb_cfg_free(struct bl_arb_cfg *cfg);
  * bl_arb_serve - a thread that answers `barline arbiter show` on a Unix socket, until
  * bl_arb_serve_end(): one JSON object to everybody who connects.
  */
-struct bl_arb_door;
+struct bl_arb_status;
 struct bl_engine;
-int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_file *f,
+int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_fp_file *f,
 		 struct bl_engine *e, unsigned int rank, struct bl_err *err);
-void bl_arb_serve_end(struct bl_arb_door *d);
+void bl_arb_serve_end(struct bl_arb_status *d);
 
 #endif

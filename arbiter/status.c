@@ -12,16 +12,19 @@
 
 #include "engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "loader/node_priv.h"
+#include "arbiter/reasons.h"
+#include "base/log.h"
+#include "base/netns.h"
 #include "arbiter/alloc/alloc.h"
 #include "base/status_socket.h"
+#include "maps/meta_abi.h"
 
-struct bl_arb_door {
+struct bl_arb_status {
 	struct bl_arb *a;
 	const struct bl_fp_file *f;
 	struct bl_engine *e;
 	unsigned int rank;
-	struct arb_doorway *doorway;
+	struct bl_status_socket *status;
 	struct bl_arb_row *rows;
 };
 
@@ -31,7 +34,7 @@ static const char *const states[] = {
 #undef X
 };
 
-static char *text_of(struct bl_arb_door *d, size_t *len)
+static char *text_of(struct bl_arb_status *d, size_t *len)
 {
 	struct bl_arb_total t;
 	char addr[INET6_ADDRSTRLEN], *text = NULL;
@@ -45,24 +48,24 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 		getpid(), d->rank, bl_fp_addr_text(d->f->arbiter[d->rank], addr),
 		t.state < BL_FCP_STATE_LIMIT && states[t.state] ? states[t.state] : "?",
 		bl_alloc_policy_name((enum bl_alloc_policy)d->f->policy));
-	arb_put_number(o, "term", t.term);
-	arb_put_number(o, "slot_ns", d->f->slot_ns);
-	arb_put_number(o, "paths", d->f->paths);
-	arb_put_number(o, "granted", t.granted);
-	arb_put_number(o, "late", t.late);
-	arb_put_number(o, "stale", t.stale);
-	arb_put_number(o, "refunds", t.refunds);
-	arb_put_number(o, "runs", t.runs);
-	arb_put_number(o, "skipped", t.skipped);
-	arb_put_number(o, "overrun", t.overrun);
-	arb_put_number(o, "no_path", bl_engine_no_path(d->e));
-	arb_put_number(o, "faults_version", t.faults_version);
-	arb_put_number(o, "faults_links", t.faults_links);
-	arb_put_number(o, "takeovers", t.takeovers);
-	arb_put_number(o, "yields", t.yields);
-	arb_put_number(o, "stalls", t.stalls);
-	arb_put_number(o, "sent", t.sent);
-	arb_put_number(o, "send_failed", t.send_failed);
+	bl_put_number(o, "term", t.term);
+	bl_put_number(o, "slot_ns", d->f->slot_ns);
+	bl_put_number(o, "paths", d->f->paths);
+	bl_put_number(o, "granted", t.granted);
+	bl_put_number(o, "late", t.late);
+	bl_put_number(o, "stale", t.stale);
+	bl_put_number(o, "refunds", t.refunds);
+	bl_put_number(o, "runs", t.runs);
+	bl_put_number(o, "skipped", t.skipped);
+	bl_put_number(o, "overrun", t.overrun);
+	bl_put_number(o, "no_path", bl_engine_no_path(d->e));
+	bl_put_number(o, "faults_version", t.faults_version);
+	bl_put_number(o, "faults_links", t.faults_links);
+	bl_put_number(o, "takeovers", t.takeovers);
+	bl_put_number(o, "yields", t.yields);
+	bl_put_number(o, "stalls", t.stalls);
+	bl_put_number(o, "sent", t.sent);
+	bl_put_number(o, "send_failed", t.send_failed);
 	arb_put_reasons(o, "packets", t.packets);
 	arb_put_reasons(o, "watchdogs", t.watchdogs);
 	arb_put_reasons(o, "faults", t.faults);
@@ -71,17 +74,17 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 		const struct bl_arb_row *r = &d->rows[i];
 
 		fputs(i ? ",{" : "{", o);
-		arb_put_text(o, "endpoint", d->f->peer[i].name);
+		bl_put_text(o, "endpoint", d->f->peer[i].name);
 		fprintf(o, ",\"addr\":\"%s\",\"rack\":%u,\"session\":%s",
 			bl_fp_addr_text(d->f->peer[i].addr, addr), d->f->peer[i].rack,
 			r->session ? "true" : "false");
-		arb_put_number(o, "waiting", r->waiting);
-		arb_put_number(o, "granted", r->granted);
-		arb_put_number(o, "refused", r->refused);
-		arb_put_number(o, "capped", r->capped);
-		arb_put_number(o, "resets", r->resets);
-		arb_put_number(o, "gone", r->gone);
-		arb_put_number(o, "lost_packets", r->timeouts + r->nacks);
+		bl_put_number(o, "waiting", r->waiting);
+		bl_put_number(o, "granted", r->granted);
+		bl_put_number(o, "refused", r->refused);
+		bl_put_number(o, "capped", r->capped);
+		bl_put_number(o, "resets", r->resets);
+		bl_put_number(o, "gone", r->gone);
+		bl_put_number(o, "lost_packets", r->timeouts + r->nacks);
 		arb_put_reasons(o, "packets", r->packets);
 		fputc('}', o);
 	}
@@ -94,7 +97,7 @@ static char *text_of(struct bl_arb_door *d, size_t *len)
 }
 
 /* "usable 0 1 2": from rack 0 to rack 1 only path 1 works. */
-static void obey(struct bl_arb_door *d, const char *line)
+static void obey(struct bl_arb_status *d, const char *line)
 {
 	unsigned int src, dst;
 	unsigned long long mask;
@@ -116,19 +119,19 @@ static char *reply(void *ctx, char *said, size_t *len)
 	return text_of(ctx, len);
 }
 
-void bl_arb_serve_end(struct bl_arb_door *d)
+void bl_arb_serve_end(struct bl_arb_status *d)
 {
 	if (!d)
 		return;
-	arb_doorway_close(d->doorway);
+	bl_status_socket_close(d->status);
 	free(d->rows);
 	free(d);
 }
 
-int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_file *f,
+int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_fp_file *f,
 		 struct bl_engine *e, unsigned int rank, struct bl_err *err)
 {
-	struct bl_arb_door *d = calloc(1, sizeof(*d));
+	struct bl_arb_status *d = calloc(1, sizeof(*d));
 	char path[128];
 	int rc;
 
@@ -143,7 +146,7 @@ int bl_arb_serve(struct bl_arb_door **out, struct bl_arb *a, const struct bl_fp_
 	/* a second arbiter of this rank has failed to listen by now */
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(),
 		 rank);
-	rc = d->rows ? arb_doorway_open(&d->doorway, path, reply, d, err)
+	rc = d->rows ? bl_status_socket_open(&d->status, path, reply, d, err)
 		     : bl_fail(err, ENOMEM, "out of memory");
 	if (rc)
 		bl_arb_serve_end(d);

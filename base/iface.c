@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "loader/node_priv.h"
+#include "base/iface.h"
 
 int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err)
 {
@@ -47,17 +47,6 @@ int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err)
 out:
 	close(fd);
 	return rc;
-}
-
-int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err)
-{
-	if (i->mtu > BL_XDP_MTU_MAX)
-		return bl_fail(err, EMSGSIZE,
-			       "%s has MTU %u, more than %u: its frames would take several XDP "
-			       "buffers, and barline reads and writes frames in "
-			       "one; `ip link set %s mtu %u` (or less) and start again",
-			       i->name, i->mtu, BL_XDP_MTU_MAX, i->name, BL_XDP_MTU_MAX);
-	return 0;
 }
 
 int bl_iface_up(const char *name, struct bl_err *err)

@@ -5,13 +5,14 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <systemd/sd-journal.h>
-#include "loader/node_priv.h"
+#include "base/log.h"
 
 int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
 {

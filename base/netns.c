@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "loader/node_priv.h"
+#include "base/netns.h"
 
 #define SELF_NS "/proc/thread-self/ns/net"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "loader/node_priv.h"
+#include "base/proc.h"
 
 int bl_proc_stat(pid_t pid, int field, uint64_t *v)
 {

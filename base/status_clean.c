@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "loader/node_priv.h"
+#include "base/status_socket.h"
 
 static bool left(const char *path)
 {
@@ -31,8 +31,8 @@ static bool left(const char *path)
 	return gone;
 }
 
-int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx),
-		   void *ctx)
+int bl_status_sockets_clean(const char *pattern, bool dry_run,
+			    void (*tell)(const char *what, void *ctx), void *ctx)
 {
 	int n = 0;
 	size_t i;

@@ -14,10 +14,7 @@
 
 #include "status_socket.h"
 
-#include "loader/node_priv.h"
-#include "maps/fcp_abi.h"
-
-struct arb_doorway {
+struct bl_status_socket {
 	char *(*reply)(void *ctx, char *said, size_t *len);
 	void *ctx;
 	int fd, end_fd;
@@ -26,18 +23,12 @@ struct arb_doorway {
 	bool named;
 };
 
-static const char *const reasons[] = {
-#define X(sym, name, text) [BL_FCP_R_##sym] = name,
-	BL_FCP_REASONS(X)
-#undef X
-};
-
-void arb_put_number(FILE *o, const char *key, uint64_t v)
+void bl_put_number(FILE *o, const char *key, uint64_t v)
 {
 	fprintf(o, ",\"%s\":%llu", key, (unsigned long long)v);
 }
 
-void arb_put_text(FILE *o, const char *key, const char *s)
+void bl_put_text(FILE *o, const char *key, const char *s)
 {
 	fprintf(o, "\"%s\":\"", key);
 	for (; *s; s++)
@@ -45,21 +36,7 @@ void arb_put_text(FILE *o, const char *key, const char *s)
 	fputc('"', o);
 }
 
-void arb_put_reasons(FILE *o, const char *key, const uint64_t *n)
-{
-	const char *sep = "";
-	unsigned int r;
-
-	fprintf(o, ",\"%s\":{", key);
-	for (r = 0; r < BL_FCP_R_COUNT; r++)
-		if (n[r]) {
-			fprintf(o, "%s\"%s\":%llu", sep, reasons[r], (unsigned long long)n[r]);
-			sep = ",";
-		}
-	fputc('}', o);
-}
-
-static void answer(struct arb_doorway *c, int fd)
+static void answer(struct bl_status_socket *c, int fd)
 {
 	const struct timeval patience = { .tv_sec = 1 };
 	char said[65536], *text;
@@ -86,9 +63,9 @@ static void answer(struct arb_doorway *c, int fd)
 	free(text);
 }
 
-static void *doorway_main(void *arg)
+static void *status_main(void *arg)
 {
-	struct arb_doorway *c = arg;
+	struct bl_status_socket *c = arg;
 	struct pollfd p[2] = { { .fd = c->fd, .events = POLLIN },
 			       { .fd = c->end_fd, .events = POLLIN } };
 
@@ -108,7 +85,7 @@ static void *doorway_main(void *arg)
 	}
 }
 
-void arb_doorway_close(struct arb_doorway *c)
+void bl_status_socket_close(struct bl_status_socket *c)
 {
 	uint64_t one = 1;
 
@@ -126,11 +103,25 @@ void arb_doorway_close(struct arb_doorway *c)
 	free(c);
 }
 
-int arb_doorway_open(struct arb_doorway **out, const char *path,
-		     char *(*reply)(void *ctx, char *said, size_t *len), void *ctx,
-		     struct bl_err *err)
+/* The directory that @path is in, where it is missing; bind() says what is wrong if it cannot. */
+static void make_parent(const char *path)
 {
-	struct arb_doorway *c = calloc(1, sizeof(*c));
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return;
+	*slash = 0;
+	mkdir(dir, 0755);
+}
+
+int bl_status_socket_open(struct bl_status_socket **out, const char *path,
+			  char *(*reply)(void *ctx, char *said, size_t *len), void *ctx,
+			  struct bl_err *err)
+{
+	struct bl_status_socket *c = calloc(1, sizeof(*c));
 	struct sockaddr_un making;
 	mode_t mask;
 	int rc = 0, bound;
@@ -141,8 +132,8 @@ int arb_doorway_open(struct arb_doorway **out, const char *path,
 	c->reply = reply;
 	c->ctx = ctx;
 	c->sa.sun_family = AF_UNIX;
-	mkdir(BL_RUN_DIR, 0755);
 	snprintf(c->sa.sun_path, sizeof(c->sa.sun_path), "%s", path);
+	make_parent(path);
 	/*
 	 * made beside it: by its name it is found when it listens, or somebody might take it for
 	 * one that was left (base/status_clean.c)
@@ -163,14 +154,14 @@ int arb_doorway_open(struct arb_doorway **out, const char *path,
 		unlink(making.sun_path);
 	}
 	if (!rc) {
-		rc = pthread_create(&c->thread, NULL, doorway_main, c);
+		rc = pthread_create(&c->thread, NULL, status_main, c);
 		if (rc) {
 			c->thread = 0;
 			rc = bl_fail(err, rc, "cannot start a thread: %s", strerror(rc));
 		}
 	}
 	if (rc)
-		arb_doorway_close(c);
+		bl_status_socket_close(c);
 	else
 		*out = c;
 	return rc;

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "loader/node_priv.h"
 #include "yaml.h"
 
 /*

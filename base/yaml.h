@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loader/node.h"
+#include "base/log.h"
 
 /**
  * bl_yaml_load - @out: what libcyaml made of it by @top; free with bl_yaml_free(). Returns 0 or

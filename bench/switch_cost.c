@@ -18,8 +18,8 @@
 #include "core/order/barrier_core.h"
 #include "core/clock_core.h"
 #include "core/wire_core.h"
-#include "maps/reserve_abi.h"
-#include "maps/token_abi.h"
+#include "maps/pl2_switch_abi.h"
+#include "maps/top_token_abi.h"
 #include "bench_switch.skel.h"
 
 #define STEP_NS   100ULL

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the program bl_order of both roles shares: the fence. BPF side only. */
+/* What the program bl_fence of both roles shares: the fence. BPF side only. */
 #ifndef BARLINE_ORDER_UTIL_H
 #define BARLINE_ORDER_UTIL_H
 
@@ -14,7 +14,7 @@
  * Whether @a says anything about slots, and may be obeyed; @counter: counts refusals. Orders come
  * one at a time (loader/order/fence.h).
  */
-static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch *e, __u32 counter)
+static __always_inline int bl_fence_may(struct bl_fence_arg *a, struct bl_epoch *e, __u32 counter)
 {
 	a->generation = e->generation;
 	if (a->epoch < e->epoch) {
@@ -23,25 +23,25 @@ static __always_inline int bl_order_may(struct bl_order_arg *a, struct bl_epoch 
 		return 0;
 	}
 	e->epoch = a->epoch;
-	a->result = a->kind > BL_ORDER_EMPTY ? -BL_EINVAL : 0;
-	return !a->result && a->kind != BL_ORDER_RAISE;
+	a->result = a->kind > BL_FENCE_EMPTY ? -BL_EINVAL : 0;
+	return !a->result && a->kind != BL_FENCE_RAISE;
 }
 
 /*
  * A FREEZE, RESUME or EMPTY into its slot. @life: of that input. Returns 1 if the slot is another
  * one now.
  */
-static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_order_slot *o,
+static __always_inline int bl_fence_write(struct bl_fence_arg *a, struct bl_fence_slot *o,
 					  const struct bl_life *life)
 {
 	int res;
 
-	if (a->kind == BL_ORDER_EMPTY) {
+	if (a->kind == BL_FENCE_EMPTY) {
 		res = !o->empty;
 		o->empty = 1;
 		return res;
 	}
-	res = a->kind == BL_ORDER_FREEZE ? bl_slot_freeze(o, life, a->death)
+	res = a->kind == BL_FENCE_FREEZE ? bl_slot_freeze(o, life, a->death)
 					 : bl_slot_resume(o, life, a->death);
 	if (res < 0)
 		a->result = -BL_ENOENT;
@@ -52,7 +52,7 @@ static __always_inline int bl_order_write(struct bl_order_arg *a, struct bl_orde
  * Whether what is in the slots has to be obeyed at once. @written: they have changed: a full
  * barrier, so that who sees the number sees the slots.
  */
-static __always_inline int bl_order_done(struct bl_order_arg *a, struct bl_epoch *e, __u32 written)
+static __always_inline int bl_fence_done(struct bl_fence_arg *a, struct bl_epoch *e, __u32 written)
 {
 	if (a->result)
 		return 0;

@@ -254,7 +254,7 @@ struct bl_scan {
 
 static long bl_scan_one(__u32 i, struct bl_scan *s)
 {
-	bl_due_look(&s->pick, i);
+	bl_due_consider(&s->pick, i);
 	return 0;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * See adm.h.
+ * See admission.h.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <unistd.h>
 
-#include "adm.h"
+#include "admission.h"
 
 int adm_map(const struct bl_node_ref *ref, const char *name, uint32_t value_size, uint32_t *entries)
 {

@@ -13,7 +13,7 @@
 #include "base/rate.h"
 #include "core/policy_core.h"
 #include "loader/admission/apart.h"
-#include "maps/token_abi.h"
+#include "maps/top_token_abi.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
 

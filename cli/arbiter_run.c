@@ -21,6 +21,8 @@
 #include "arbiter/engine.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
+#include "maps/meta_abi.h"
+#include "base/status_socket.h"
 
 enum { KEY_RANK = 300, KEY_THREADS, KEY_CPUS, KEY_SPIN };
 
@@ -143,7 +145,7 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 {
 	struct bl_arb_cfg c = *how;
 	struct sigaction act = { .sa_handler = on_signal };
-	struct bl_arb_door *door = NULL;
+	struct bl_arb_status *door = NULL;
 	struct bl_engine *e = NULL;
 	struct bl_arb *a = NULL;
 	struct bl_err err;
@@ -273,7 +275,7 @@ json_t *arb_ask_each(const char *door, const char *orders)
 
 	snprintf(pattern, sizeof(pattern), BL_RUN_DIR "/%s-%llu-*.sock", door,
 		 (unsigned long long)bl_netns_ino());
-	bl_doors_clean(pattern, false, NULL, NULL); /* of those that were killed */
+	bl_status_sockets_clean(pattern, false, NULL, NULL); /* of those that were killed */
 	if (!glob(pattern, 0, NULL, &g)) {
 		for (i = 0; i < g.gl_pathc; i++) {
 			json_t *one = arb_ask(g.gl_pathv[i], orders);

@@ -14,7 +14,8 @@
 #include <time.h>
 
 #include "controller/server.h"
-#include "loader/node_priv.h"
+#include "base/status_socket.h"
+#include "maps/meta_abi.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
 
@@ -96,7 +97,7 @@ static json_t *ask_all(void)
 		return all;
 	json_decref(all);
 	/* only doors with somebody behind are left by now */
-	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_DOORS,
+	snprintf(pattern, sizeof(pattern), BL_RUN_DIR BL_CTL_STATUS_GLOB,
 		 (unsigned long long)bl_netns_ino());
 	if (!glob(pattern, 0, NULL, &doors)) {
 		cli_fail("the controller of %s (the last number is its process) does not answer: "

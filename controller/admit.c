@@ -8,7 +8,7 @@
  * then the hosts. Switches first, because both ways round hosts and switches that disagree go on as
  * under policy none, but not equally fast: a switch that makes no reservations says so in its next
  * answer, while one that makes them waits 20 ms without an RSV until it takes a host for one that
- * asks for none (core/pl2/reserve_core.h). With switches first no data is ever without a promise
+ * asks for none (core/pl2/pl2_switch_core.h). With switches first no data is ever without a promise
  * where one is wanted: a host that still has the old policy beside a switch that turned pl2 on has
  * not asked for 20 ms, and one that turned pl2 off answers the hosts that still ask.
  *
@@ -30,7 +30,7 @@
 
 #include <jansson.h>
 
-#include "loader/node_priv.h"
+#include "base/time.h"
 #include "server_priv.h"
 
 static const char *const step_names[CTL_ADMIT_STEP_COUNT] = {

@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loader/node_priv.h"
+#include "base/netns.h"
+#include "maps/meta_abi.h"
+#include "base/time.h"
 #include "server_priv.h"
 
 #define MS 1000000ULL
@@ -736,7 +738,7 @@ void bl_ctl_stop(struct bl_ctl *c)
 		return;
 }
 
-static char *on_door(void *ctx, char *said, size_t *len)
+static char *on_status(void *ctx, char *said, size_t *len)
 {
 	char *text = *said ? ctl_admit_ask(ctx, said) : bl_ctl_text(ctx);
 
@@ -833,12 +835,13 @@ int bl_ctl_new(struct bl_ctl **out, const struct bl_ctl_cfg *cfg, struct bl_err 
 	c->candidate = (struct bl_store_candidate){ on_elected, on_lost, on_other, on_trouble, c };
 	if (!rc)
 		rc = bl_store_campaign(c->store, c->cfg.advertise, &c->candidate, err);
-	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOORS, (unsigned long long)bl_netns_ino());
-	bl_doors_clean(door, false, NULL, NULL); /* of controllers that were killed */
-	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(),
+	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_STATUS_GLOB,
+		 (unsigned long long)bl_netns_ino());
+	bl_status_sockets_clean(door, false, NULL, NULL); /* of controllers that were killed */
+	snprintf(door, sizeof(door), BL_RUN_DIR BL_CTL_STATUS, (unsigned long long)bl_netns_ino(),
 		 (int)getpid());
 	if (!rc)
-		rc = arb_doorway_open(&c->door, door, on_door, c, err);
+		rc = bl_status_socket_open(&c->door, door, on_status, c, err);
 	if (rc)
 		bl_ctl_free(c);
 	else
@@ -869,7 +872,7 @@ void bl_ctl_free(struct bl_ctl *c)
 {
 	if (!c)
 		return;
-	arb_doorway_close(c->door);
+	bl_status_socket_close(c->door);
 	ctl_admit_close(c);
 	while (c->peers)
 		hang_up(c->peers);

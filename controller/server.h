@@ -24,11 +24,11 @@
 #include "proto/session.h"
 #include "controller/store/store.h"
 
-#define BL_CTL_ETCD_MAX  8
-#define BL_CTL_SESSIONS  4096
-#define BL_CTL_STRANGERS 256                        /* sessions that have not said HELLO yet */
-#define BL_CTL_DOOR      "/controller-%llu-%d.sock" /* in BL_RUN_DIR: network namespace, process */
-#define BL_CTL_DOORS     "/controller-%llu-*.sock"  /* all of a network namespace: glob */
+#define BL_CTL_ETCD_MAX    8
+#define BL_CTL_SESSIONS    4096
+#define BL_CTL_STRANGERS   256                        /* sessions that have not said HELLO yet */
+#define BL_CTL_STATUS      "/controller-%llu-%d.sock" /* in BL_RUN_DIR: network namespace, process */
+#define BL_CTL_STATUS_GLOB "/controller-%llu-*.sock"  /* all of a network namespace: glob */
 
 /**
  * struct bl_ctl_cfg - from YAML, or the tests. Numbers: 0 is the default.

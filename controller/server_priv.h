@@ -134,7 +134,7 @@ struct bl_ctl {
 	} bad;
 	struct bl_err fatal;
 	pthread_mutex_t lock; /* held while the loop dispatches; bl_ctl_text() reads under it */
-	struct arb_doorway *door;
+	struct bl_status_socket *door;
 	struct ctl_admit admit;
 };
 

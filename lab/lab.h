@@ -23,7 +23,7 @@
 #ifndef BARLINE_CLI_LAB_H
 #define BARLINE_CLI_LAB_H
 
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 #include "loader/node.h"
 #include "bench/rack/bench.h"
 

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "controller/server.h"
-#include "loader/node_priv.h"
+#include "base/iface.h"
+#include "maps/meta_abi.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
 #include "bench/fastpass/fair.h"
@@ -126,7 +127,7 @@ static json_t *ask_one(pid_t pid)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(),
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_STATUS, (unsigned long long)bl_netns_ino(),
 		 pid);
 	return pid > 0 && !access(path, F_OK) ? arb_ask(path, NULL) : NULL;
 }

@@ -30,7 +30,7 @@
 #include "cli/util/cmd.h"
 #include "lab.h"
 #include "base/nl.h"
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 #include "pass.h"
 
 static struct lab_node *add_node(struct lab *lab, enum lab_kind kind, unsigned int index)
@@ -111,8 +111,8 @@ static uint32_t slot_ns(const struct lab_spec *s)
 }
 
 /*
- * The file of this rack's Fastpass, as fpfile.h has it. Times are those of a busy machine: a thread
- * of two cores may wait for milliseconds.
+ * The file of this rack's Fastpass, as fastpass_file.h has it. Times are those of a busy machine: a
+ * thread of two cores may wait for milliseconds.
  */
 static void plan_fp(struct lab *lab)
 {

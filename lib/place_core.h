@@ -43,10 +43,10 @@ struct bl_odd {
 };
 
 /**
- * bl_place_look - where @psn is when @expected is the next one. @next: the number after it; @psn
- * itself for a PROBE.
+ * bl_place_classify - where @psn is when @expected is the next one. @next: the number after it;
+ * @psn itself for a PROBE.
  */
-BL_CORE enum bl_place bl_place_look(struct bl_odd *odd, __u32 expected, __u32 psn, __u32 next)
+BL_CORE enum bl_place bl_place_classify(struct bl_odd *odd, __u32 expected, __u32 psn, __u32 next)
 {
 	__u32 ahead = psn - expected;
 

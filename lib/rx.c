@@ -247,7 +247,7 @@ static bool number(struct bl_endpoint *ep, struct bl_peer *p, uint16_t incarnati
 {
 	if (!p->rx.known || p->rx.incarnation != incarnation)
 		begin(ep, p, incarnation, psn);
-	switch (bl_place_look(&p->rx.odd, p->rx.expected, psn, next)) {
+	switch (bl_place_classify(&p->rx.odd, p->rx.expected, psn, next)) {
 	case BL_PLACE_OLD:
 		ep->st.duplicates += next != psn;
 		return false;

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "maps/token_abi.h"
+#include "maps/top_token_abi.h"
 #include "node_priv.h"
 #include "base/rate.h"
 #include "proto/session.h"

@@ -215,7 +215,7 @@ int bl_host_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_err
 	if (!rc)
 		rc = keep_fds(n, skel, err);
 	if (!rc)
-		rc = bl_order_open(n, skel->obj, err);
+		rc = bl_fence_open(n, skel->obj, err);
 	if (!rc)
 		rc = bl_admission_fill(n, cfg, skel->obj, NULL, err);
 	if (!rc)

@@ -226,7 +226,7 @@ int bl_node_open(struct bl_node **out, struct bl_server *s, const struct bl_node
 	n->xdp_prog = n->tc_prog = n->devmap_prog = n->clone_prog = -1;
 	n->host_cfg_fd = n->inflight_fd = n->wake_fd = n->eps_fd = n->rings_fd = n->page_fd =
 		n->windows_fd = n->failures_fd = n->relayed_fd = -1;
-	bl_order_none(n);
+	bl_fence_none(n);
 	n->srv = s;
 	n->cfg = *cfg;
 	n->cfg.ports = NULL;
@@ -292,7 +292,7 @@ void bl_node_close(struct bl_node *n)
 	bl_limits_close(n);
 	bl_endpoints_close(n);
 	bl_links_unwatch(n);
-	bl_order_close(n);
+	bl_fence_close(n);
 	bl_clock_close(n);
 	bl_keep_close(n);
 	for (at = &n->srv->nodes; *at; at = &(*at)->next) {

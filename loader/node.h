@@ -17,26 +17,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/log.h"
+#include "base/netns.h"
 #include "maps/host_abi.h"
 #include "maps/meta_abi.h"
 #include "maps/clock_abi.h"
 #include "maps/hold_abi.h"
-#include "maps/reserve_abi.h"
+#include "maps/pl2_switch_abi.h"
 #include "maps/top_host_abi.h"
-
-/** struct bl_err - what failed, on what, and the next step, in one sentence. */
-struct bl_err {
-	char text[512];
-};
-/* returns -errnum */
-int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/**
- * bl_log_level - messages above this syslog level (3 error, 4 warning, 6 info) are not said; 6 at
- * first.
- */
-extern int bl_log_level;
 
 struct bl_fp_file;
 
@@ -102,8 +91,8 @@ struct bl_top_opts {
  * @path_div: switch, fastpass: path k is up port k / @path_div, modulo how many there are; 0: the
  *k-th one, and paths beyond are not obeyed. With three tiers: number of cores on switches of racks,
  *1 on aggregation switches.
- * @fp: host: what it agrees on with Fastpass's arbiters (fpfile.h); NULL: read from @fp_path; "":
- *there is none. Used up by open.
+ * @fp: host: what it agrees on with Fastpass's arbiters (fastpass_file.h); NULL: read from
+ *@fp_path; "": there is none. Used up by open.
  * @top: host: TOP.
  */
 struct bl_admission_cfg {
@@ -293,13 +282,6 @@ int bl_node_detach(enum bl_role role, const char *netns, struct bl_err *err);
 int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 	     struct bl_err *err);
 
-/**
- * bl_doors_clean - remove sockets (glob @pattern) at which nobody listens any more. @tell may be
- * NULL. Returns how many.
- */
-int bl_doors_clean(const char *pattern, bool dry_run, void (*tell)(const char *what, void *ctx),
-		   void *ctx);
-
 /* pin.c, counts.c: finding nodes and reading them, for the CLI and the tests */
 struct bl_node_ref {
 	enum bl_role role;
@@ -402,15 +384,6 @@ void bl_top_limits(const struct bl_top_opts *o, uint64_t limit[BL_TOP_CLASSES - 
 /* admission_argp.c */
 struct argp;
 extern const struct argp bl_admission_argp; /* its input: struct bl_admission_cfg */
-
-/* netns.c */
-/**
- * bl_netns_enter - switch this thread to a namespace given as a path or an ip-netns(8) name; *old
- * gets an fd to return with.
- */
-int bl_netns_enter(const char *netns, int *old, struct bl_err *err);
-void bl_netns_leave(int old);
-uint64_t bl_netns_ino(void); /* of this thread */
 
 /* config.c */
 /**

@@ -9,10 +9,14 @@
 #include <sched.h>
 #include <net/if.h>
 #include <systemd/sd-event.h>
-#include "node.h"
+
+#include "base/iface.h"
+#include "base/proc.h"
+#include "base/time.h"
+#include "loader/node.h"
 #include "maps/beacon_abi.h"
 #include "maps/hold_abi.h"
-#include "maps/reserve_abi.h"
+#include "maps/pl2_switch_abi.h"
 
 #ifdef BARLINE_VERSION
 #define BL_BUILD BARLINE_VERSION
@@ -44,18 +48,6 @@
 /* how the clsact fallback knows its own filters again */
 #define BL_TC_HANDLE   0xb1
 #define BL_TC_PRIORITY 0xb1
-
-enum { BL_LOG_ERR = 3, BL_LOG_WARN = 4, BL_LOG_INFO = 6 }; /* syslog's numbers */
-void bl_log(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/** struct bl_iface - facts of an interface, read once at open. */
-struct bl_iface {
-	char name[IFNAMSIZ];
-	int ifindex;
-	uint8_t mac[6];
-	unsigned int mtu;
-	bool up;
-};
 
 /** struct bl_attached - an interface under a program: what -j prints. */
 struct bl_attached {
@@ -129,10 +121,10 @@ struct bl_pace_fds {
 };
 
 /**
- * struct bl_order_fds - the program bl_order, and the maps that tell how inputs stand: of a switch
+ * struct bl_fence_fds - the program bl_fence, and the maps that tell how inputs stand: of a switch
  * the first eight, of a host @prog, @epoch, @slots and @page. -1: none.
  */
-struct bl_order_fds {
+struct bl_fence_fds {
 	int prog, epoch, slots, lives, ports, regs, lanes, cfg, page;
 };
 
@@ -183,7 +175,7 @@ struct bl_node {
 	char sock_path[108];
 	unsigned int next_port; /* where the search for a free port goes on */
 	/* loader/order/fence.c */
-	struct bl_order_fds order;
+	struct bl_fence_fds order;
 	/* pacer.c */
 	struct bl_pace pace;
 	/* fastpass.c */
@@ -250,13 +242,8 @@ int bl_map_set(int fd, uint32_t key, const void *value, const char *name, struct
 /* counts.c */
 int bl_counts_forget(int fd, uint32_t key);
 
-/* iface.c */
-int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
-int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err);
-int bl_iface_up(const char *name, struct bl_err *err);
-int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err);
-
 /* attach.c */
+int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err);
 extern bool bl_no_tcx; /* tests: behave as a kernel without tcx */
 int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd,
 		  enum bl_xdp_mode mode, bool replace, struct bl_err *err);
@@ -287,7 +274,7 @@ int bl_napi_thread(const struct bl_iface *i, int cpu, enum bl_realtime how, stru
  * The kernel's thread for entry @cpu of the CPU map @map may go before processes, as those of NAPI;
  * where that is refused it works without.
  */
-void bl_home_thread(int map, uint32_t cpu, enum bl_realtime how);
+void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how);
 /**
  * bl_napi_gather - segments of a TCP flow that come to @i less than @ns apart become one, and are
  * acknowledged as one; 0: only those that come together. Returns 0 or -errno.
@@ -343,7 +330,6 @@ int bl_clock_adopt(struct bl_node *n, struct bl_err *err);
 /* of the keeper's thread: CLOCK_MONOTONIC of the next call */
 uint64_t bl_clock_tick(struct bl_node *n, uint64_t mono);
 void bl_clock_close(struct bl_node *n);
-uint64_t bl_mono_ns(void);
 
 /* beacon.c */
 /* the thread; not from within a node's namespace */
@@ -431,9 +417,9 @@ void bl_pacer_wake(struct bl_pace *p);
 void bl_pacer_stop(struct bl_server *s);
 
 /* loader/order/fence.c: what loader/order/fence.h works with */
-int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
-void bl_order_none(struct bl_node *n);
-void bl_order_close(struct bl_node *n);
+int bl_fence_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err);
+void bl_fence_none(struct bl_node *n);
+void bl_fence_close(struct bl_node *n);
 
 /* busy.c */
 /**
@@ -443,20 +429,6 @@ void bl_order_close(struct bl_node *n);
  * announced as failed, and its next maps know nothing of it.
  */
 uint64_t bl_host_put_all_out(const char *dir);
-
-/* proc.c */
-/**
- * bl_read_line - the first line of the file @path in directory @dir (or AT_FDCWD), without its
- * end. 0 or -errno.
- */
-int bl_read_line(int dir, const char *path, char *buf, size_t size);
-#define BL_PROC_FLAGS   9  /* of the kernel's task: PF_* */
-#define BL_PROC_STARTED 22 /* ticks after boot */
-/**
- * bl_proc_stat - field @field (3 or later, a number) of /proc/PID/stat. 0, or -errno and 0 in *@v:
- * no such process.
- */
-int bl_proc_stat(pid_t pid, int field, uint64_t *v);
 
 /* endpoint.c */
 int bl_endpoints_open(struct bl_node *n, struct bl_err *err);

@@ -27,7 +27,7 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include "core/order/barrier_core.h"
-#include "core/fastpass/fp_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/order/hop_core.h"
 #include "core/wire_core.h"
 #include "node_priv.h"
@@ -41,7 +41,7 @@ struct plan {
 	int cpu[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg sw;
 	uint32_t max_ifindex;
-	uint32_t homing_most; /* struct bl_homing */
+	uint32_t steering_most; /* struct bl_steering */
 	/* what is there already */
 	struct bl_sw_port old_port[BL_SW_PORTS_MAX];
 	struct bl_sw_cfg old_sw;
@@ -455,7 +455,7 @@ static int forget_port(const struct bl_switch *skel, uint32_t k, struct bl_err *
 /* sw_ports is written anew; what the controller barred stays so. Who is awaited is so anew. */
 static int keep_barred(struct plan *p, int orders, struct bl_err *err)
 {
-	struct bl_order_slot o;
+	struct bl_fence_slot o;
 	uint32_t k;
 
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -478,29 +478,29 @@ static int keep_barred(struct plan *p, int orders, struct bl_err *err)
  * (6.1 among them) give the rest of a batch to the stack when the CPU map's program has redirected
  * or dropped one.
  */
-static void plan_homing(struct plan *p)
+static void plan_steering(struct plan *p)
 {
-	p->homing_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
+	p->steering_most = p->cfg->mode == BL_XDP_GENERIC ? 0 : BL_HOMING_FRAMES / p->sw.nports;
 }
 
 /* A port whose frames are on their way to the same CPU as before stays so. */
-static int fill_homing(const struct bl_node *n, struct plan *p, int fd, uint32_t k,
-		       struct bl_err *err)
+static int fill_steering(const struct bl_node *n, struct plan *p, int fd, uint32_t k,
+			 struct bl_err *err)
 {
 	bool same = !n->fresh && !p->regroup && p->port[k].ifindex &&
 		    !strcmp(p->port[k].name, p->old_port[k].name);
-	struct bl_homing h = {};
+	struct bl_steering h = {};
 
 	if (same && bpf_map_lookup_elem(fd, &k, &h))
 		return bl_fail(err, errno, "cannot read entry %u of the map %s: %s", k,
-			       BL_MAP_SW_HOMING, strerror(errno));
+			       BL_MAP_SW_STEERING, strerror(errno));
 	if (same)
 		p->port[k].home_lane |= p->old_port[k].home_lane & BL_AWAY;
-	if (same && h.cpu == (uint32_t)p->cpu[k] && h.most == p->homing_most)
+	if (same && h.cpu == (uint32_t)p->cpu[k] && h.most == p->steering_most)
 		return 0;
 	h.cpu = (uint32_t)p->cpu[k];
-	h.most = p->homing_most;
-	return bl_map_set(fd, k, &h, BL_MAP_SW_HOMING, err);
+	h.most = p->steering_most;
+	return bl_map_set(fd, k, &h, BL_MAP_SW_STEERING, err);
 }
 
 static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_switch *skel,
@@ -529,7 +529,7 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 	if (!rc)
 		rc = keep_barred(p, bpf_map__fd(skel->maps.sw_orders), err);
 	for (k = 0; k < p->sw.nports && !rc; k++)
-		rc = fill_homing(n, p, bpf_map__fd(skel->maps.sw_homing), k, err);
+		rc = fill_steering(n, p, bpf_map__fd(skel->maps.sw_homing), k, err);
 	for (k = 0; k < BL_SW_PORTS_MAX && !rc; k++)
 		rc = bl_map_set(bpf_map__fd(skel->maps.sw_ports), k, &p->port[k], BL_MAP_SW_PORTS,
 				err);
@@ -556,9 +556,9 @@ static int fill_maps(const struct bl_node *n, struct plan *p, const struct bl_sw
 static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel,
 		 struct bl_err *err)
 {
-	static const char *const regroup[] = { BL_MAP_SW_CFG,   BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
-					       BL_MAP_SW_TREES, BL_MAP_SW_LANES, BL_MAP_SW_HOME,
-					       BL_MAP_SW_HOMING };
+	static const char *const regroup[] = { BL_MAP_SW_CFG,     BL_MAP_SW_PORTS, BL_MAP_SW_REGS,
+					       BL_MAP_SW_TREES,   BL_MAP_SW_LANES, BL_MAP_SW_HOME,
+					       BL_MAP_SW_STEERING };
 	const char *anew[10 + BL_ADMISSION_MAPS] = {};
 	struct bpf_map_info info = {};
 	uint32_t size, len = sizeof(info);
@@ -587,10 +587,10 @@ static int reuse(struct bl_node *n, const struct plan *p, struct bl_switch *skel
 }
 
 /* Each datapath CPU takes in what came in elsewhere; before anything comes in. */
-static int open_homes(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
+static int open_steering(const struct plan *p, const struct bl_switch *skel, struct bl_err *err)
 {
 	struct bpf_cpumap_val v = { .qsize = BL_HOMING_FRAMES,
-				    .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_home) };
+				    .bpf_prog.fd = bpf_program__fd(skel->progs.bl_switch_steered) };
 	int map = bpf_map__fd(skel->maps.sw_home);
 	unsigned int k;
 
@@ -602,7 +602,7 @@ static int open_homes(const struct plan *p, const struct bl_switch *skel, struct
 				       "cannot give CPU %u a queue for the frames of its ports "
 				       "that come in elsewhere: %s; is it online?",
 				       cpu, strerror(errno));
-		bl_home_thread(map, cpu, p->cfg->realtime);
+		bl_steer_thread(map, cpu, p->cfg->realtime);
 	}
 	return 0;
 }
@@ -634,7 +634,7 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 	n->att = calloc(p->sw.nports, sizeof(*n->att));
 	if (!n->att)
 		return bl_fail(err, ENOMEM, "out of memory");
-	rc = open_homes(p, skel, err);
+	rc = open_steering(p, skel, err);
 	if (rc)
 		return rc;
 	for (k = 0; k < BL_SW_PORTS_MAX; k++) {
@@ -672,10 +672,10 @@ static int attach_all(struct bl_node *n, const struct plan *p, const struct bl_s
 		struct bl_attached *a = &n->att[k];
 
 		rc = bl_attach_xdp(a, n->dir, "xdp", prog, p->cfg->mode, p->cfg->replace, err);
-		if (!rc && a->mode == BL_XDP_GENERIC && p->homing_most)
+		if (!rc && a->mode == BL_XDP_GENERIC && p->steering_most)
 			rc = bl_map_set(bpf_map__fd(skel->maps.sw_homing), (uint32_t)a->port,
-					&(struct bl_homing){ .cpu = (uint32_t)a->cpu },
-					BL_MAP_SW_HOMING, err);
+					&(struct bl_steering){ .cpu = (uint32_t)a->cpu },
+					BL_MAP_SW_STEERING, err);
 		if (rc) {
 			unguard(n, p, k);
 			return rc;
@@ -724,7 +724,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 		rc = plan_cfg(n, p, err);
 	if (rc)
 		goto out;
-	plan_homing(p);
+	plan_steering(p);
 	if (!n->fresh)
 		plan_regroup(p);
 	skel = bl_switch__open();
@@ -746,7 +746,7 @@ int bl_switch_open(struct bl_node *n, const struct bl_node_cfg *cfg, struct bl_e
 	if (rc)
 		goto out;
 	p->sw.tai_offset_s = n->clock->tai_offset_s;
-	rc = bl_order_open(n, skel->obj, err);
+	rc = bl_fence_open(n, skel->obj, err);
 	if (!rc)
 		rc = fill_maps(n, p, skel, err);
 	if (!rc)

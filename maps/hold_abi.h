@@ -106,7 +106,7 @@ _Static_assert(sizeof(struct bl_mac_key) == 24, "ABI");
  * after its slot's begin a frame may leave.
  * @routed: 1: destinations are IP addresses, for there is a router between.
  * @path_field: enum bl_path_field. @udp_ports: BL_FIELD_UDP: source port of path 0.
- * @count_paths: 1: frames are counted by peer and path (fp_abi.h).
+ * @count_paths: 1: frames are counted by peer and path (fastpass_abi.h).
  * @app_ifindex, @nic_ifindex: of bl0d and of the NIC: a tc program may not look into a device map
  * that XDP programs use (the kernel refuses to load it).
  */

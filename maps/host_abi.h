@@ -154,7 +154,7 @@ _Static_assert(sizeof(struct bl_inflight) == 64, "one cache line");
  *is there. Grows only. @eps_active: endpoints that are members now. Both are written by the daemon,
  *before it answers a newcomer and after a member has gone; lib/nic.c reads them.
  * @life: of the NIC as an input. @orders: as in struct bl_sw_lane. @barred: 1: what this host sends
- *promises no C, and its NIC does not join C; written by the program bl_order.
+ *promises no C, and its NIC does not join C; written by the program bl_fence.
  *
  * @barrier is written by the XDP program after the ring commit of the same frame. Pairs with the
  *library: read @barrier (acquire), then the ring.

@@ -27,7 +27,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct bl_order_slot);
+	__type(value, struct bl_fence_slot);
 } host_orders SEC(".maps");
 
 struct {

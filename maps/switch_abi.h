@@ -11,7 +11,7 @@
 #ifndef BARLINE_SWITCH_ABI_H
 #define BARLINE_SWITCH_ABI_H
 
-#include "order_abi.h"
+#include "fence_abi.h"
 #include "reasons_abi.h"
 #include "wire_abi.h"
 
@@ -26,20 +26,20 @@
 #define BL_LEAF_NONE (~0ULL >> 1)
 
 /* map names, as pinned */
-#define BL_MAP_META       "meta"
-#define BL_MAP_CLOCK      "clock"
-#define BL_MAP_COUNTS     "counts"
-#define BL_MAP_SW_CFG     "sw_cfg"
-#define BL_MAP_SW_IFIDX   "sw_ifindex"
-#define BL_MAP_SW_PORTS   "sw_ports"
-#define BL_MAP_SW_REGS    "sw_regs"
-#define BL_MAP_SW_TREES   "sw_trees"
-#define BL_MAP_SW_LANES   "sw_lanes"
-#define BL_MAP_SW_FDB     "sw_fdb"
-#define BL_MAP_SW_TX      "sw_tx"
-#define BL_MAP_SW_HOME    "sw_home"
-#define BL_MAP_SW_HOMING  "sw_homing"
-#define BL_MAP_SW_CARRIED "sw_carried"
+#define BL_MAP_META        "meta"
+#define BL_MAP_CLOCK       "clock"
+#define BL_MAP_COUNTS      "counts"
+#define BL_MAP_SW_CFG      "sw_cfg"
+#define BL_MAP_SW_IFIDX    "sw_ifindex"
+#define BL_MAP_SW_PORTS    "sw_ports"
+#define BL_MAP_SW_REGS     "sw_regs"
+#define BL_MAP_SW_TREES    "sw_trees"
+#define BL_MAP_SW_LANES    "sw_lanes"
+#define BL_MAP_SW_FDB      "sw_fdb"
+#define BL_MAP_SW_TX       "sw_tx"
+#define BL_MAP_SW_HOME     "sw_home"
+#define BL_MAP_SW_STEERING "sw_homing"
+#define BL_MAP_SW_CARRIED  "sw_carried"
 
 /**
  * struct bl_sw_counts - value of "counts" on a switch: how often one reason, the key, was given;
@@ -127,7 +127,7 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  * @ifindex: 0: slot not in use.
  * @role: enum bl_port_role; a host below, a switch above, a switch below.
  * @barred: 1: this output promises no C, and what comes in at this port does not join it. As its
- *slot in "sw_orders" says; written by the program bl_order, too. Here for the same reason as
+ *slot in "sw_orders" says; written by the program bl_fence, too. Here for the same reason as
  *@metered.
  * @metered: 1: frames go into the port's output queues (queue_abi.h), and the pacer sends them at
  *the rate of "sw_meters". Here, and not told by that map, because the program reads this cache line
@@ -136,7 +136,7 @@ enum bl_port_role { BL_PORT_UNUSED, BL_PORT_HOST, BL_PORT_UP, BL_PORT_DOWN };
  * @in_sets: bit s: this port is an input of set s.
  * @out_set: the set whose minimum this port sends.
  * @home_lane: lane (datapath CPU) that this port's frames are processed on: BL_HOME_LANE(). With
- *BL_AWAY, which the program writes, frames of this port are on their way home: struct bl_homing.
+ *BL_AWAY, which the program writes, frames of this port are on their way home: struct bl_steering.
  * @mac: the port's own address; source of beacons.
  * @mtu: bytes of the IP packet.
  * @name: interface name, NUL terminated.
@@ -159,7 +159,7 @@ _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
 #define BL_HOME_LANE(port) ((port)->home_lane & (BL_LANES_MAX - 1))
 
 /**
- * struct bl_homing - value of "sw_homing": a port's frames that came in on a CPU which is not the
+ * struct bl_steering - value of "sw_homing": a port's frames that came in on a CPU which is not the
  * home of its lane, and go there by the CPU map "sw_home".
  * @cpu: the home of its lane. Written by the loader.
  * @sent: frames that were put into the CPU map. Written by the CPUs that they came in on.
@@ -169,14 +169,14 @@ _Static_assert(sizeof(struct bl_sw_port) == 32, "ABI");
  * @moved_ns: when the last one came out, or the first one was put in; watch time of its lane
  * (struct bl_sw_lane).
  */
-struct bl_homing {
+struct bl_steering {
 	__u32 cpu;
 	__u32 sent;
 	__u32 taken;
 	__u32 most;
 	__u64 moved_ns;
 };
-_Static_assert(sizeof(struct bl_homing) == 24, "ABI");
+_Static_assert(sizeof(struct bl_steering) == 24, "ABI");
 #define BL_HOMING_NS 1000000000ULL
 /* that wait for a CPU, of all its ports: the most that a CPU map takes */
 #define BL_HOMING_FRAMES 16384
@@ -200,7 +200,7 @@ enum bl_reg_state { BL_REG_ABSENT, BL_REG_JOINING, BL_REG_LIVE, BL_REG_DEAD };
 /*
  * Of lanes that are not LIVE: the registers were made anew, and nobody knows yet whether somebody
  * is behind this port who waits for ACKs. Until it joins, or the loader says that nobody is there
- * (struct bl_order_slot's @empty), C waits for it at @c.
+ * (struct bl_fence_slot's @empty), C waits for it at @c.
  */
 #define BL_REG_AWAITED 0x400u
 #define BL_C_UNKNOWN   1 /* below every C; no bus time */
@@ -266,13 +266,13 @@ _Static_assert(sizeof(struct bl_tree) == 8192 + 64, "ABI");
  * struct bl_sw_lane - one datapath CPU's state. Written only by that CPU.
  * @now_ns: bus time when this lane last read the clock.
  * @limit_ns: barriers up to here need no fresh clock reading: @now_ns plus the clock's bound. Set
- *to 0 by the program bl_order: then the next frame reads the clock.
+ *to 0 by the program bl_fence: then the next frame reads the clock.
  * @watch_ns: time for which this lane was really watching: grows by at most a beacon interval from
  *one clock reading to the next, so that a CPU that stood still for a while does not take its
  *neighbours for dead.
  * @scan_ns: watch time of the last search for silent inputs.
  * @orders: generation (struct bl_epoch) whose orders this lane's ports have obeyed. Written after
- *their registers; pairs with bl_order_*() in loader/order/fence.c, which read it first.
+ *their registers; pairs with bl_fence_*() in loader/order/fence.c, which read it first.
  * @out: what each set's outputs have been given; never decreases.
  * @relayed: barrier of the last relay by set.
  * @relay_at: the next relay is due when the set's barrier is above it: bl_relay_next().

@@ -60,7 +60,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
 	__type(key, __u32);
-	__type(value, struct bl_order_slot);
+	__type(value, struct bl_fence_slot);
 } sw_orders SEC(".maps");
 
 struct {
@@ -103,7 +103,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, BL_SW_PORTS_MAX);
 	__type(key, __u32);
-	__type(value, struct bl_homing);
+	__type(value, struct bl_steering);
 } sw_homing SEC(".maps");
 
 #endif

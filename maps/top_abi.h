@@ -37,7 +37,7 @@
 
 /*
  * UDP source port of all TOP frames of a flow, both ways: bl_top_flow_port()
- * (core/top/token_core.h) of the flow's addresses and ports, the same in both directions. The
+ * (core/top/top_token_core.h) of the flow's addresses and ports, the same in both directions. The
  * sender of data chooses it in its SYNC; the receiver's tokens repeat it. Switches with symmetric
  * ECMP compute it from the data frames, too, so that tokens and data take exactly reverse paths.
  */

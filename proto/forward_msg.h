@@ -3,10 +3,37 @@
 #ifndef BARLINE_FORWARD_MSG_H
 #define BARLINE_FORWARD_MSG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "proto/ctl.pb-c.h"
-#include "loader/order/forward.h"
+#include "core/wire_core.h"
+#include "maps/forward_abi.h"
+
+/** struct bl_forward - a frame on its way: UDP payload @frame from @from:@sport for @to:@port. */
+struct bl_forward {
+	uint8_t to[16], from[16];
+	uint16_t port, sport;
+	const uint8_t *frame;
+	size_t len;
+};
+
+static inline unsigned int bl_forward_op(const struct bl_forward *f)
+{
+	return f->frame[offsetof(struct bl_hdr, opcode)] & 0x1f;
+}
+
+/**
+ * bl_forward_fits - whether it may be one at all: both ends say so before they look any further.
+ */
+static inline bool bl_forward_fits(const struct bl_forward *f)
+{
+	return f->port && f->sport && f->len >= sizeof(struct bl_hdr) && f->len <= BL_FORWARD_MAX &&
+	       f->frame[offsetof(struct bl_hdr, opcode)] >> 5 == BL_VERSION &&
+	       bl_op_relayed(bl_forward_op(f));
+}
 
 /** bl_forward_read - @f points into @m. False: it is no frame that is forwarded. */
 static inline bool bl_forward_read(const Bl__Forward *m, struct bl_forward *f)

@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <systemd/sd-event.h>
 
-#include "loader/node.h"
+#include "base/log.h"
 
 #define BL_SESSION_PORT        61693
 #define BL_SESSION_MESSAGE_MAX (1U << 20)

@@ -19,8 +19,11 @@
 
 #include "faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "loader/node_priv.h"
+#include "arbiter/reasons.h"
+#include "base/log.h"
+#include "base/netns.h"
 #include "base/status_socket.h"
+#include "maps/meta_abi.h"
 #include "faults.h"
 
 #define RCVBUF (4 << 20)
@@ -35,7 +38,7 @@ struct bl_faultd {
 	uint16_t *rack_of;
 	uint8_t (*addr)[16];
 	int sock, end_fd;
-	struct arb_doorway *doorway;
+	struct bl_status_socket *status;
 	atomic_bool stop;
 };
 
@@ -107,25 +110,25 @@ static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char 
 
 	words(d, c, text, sizeof(text));
 	fprintf(o, "%s{", sep);
-	arb_put_text(o, "link", text);
+	bl_put_text(o, "link", text);
 	fprintf(o, ",\"kind\":\"%s\",\"state\":\"%s\"", kinds[kind], states[p->state]);
 	if (kind == BL_ISO_HOST_UP || kind == BL_ISO_HOST_DOWN) {
 		fputc(',', o);
-		arb_put_text(o, "host", d->file->peer[who].name);
+		bl_put_text(o, "host", d->file->peer[who].name);
 	} else if (kind != BL_ISO_PATH) {
-		arb_put_number(o, "rack", who);
+		bl_put_number(o, "rack", who);
 	}
 	if (kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH)
-		arb_put_number(o, "path", path);
-	arb_put_number(o, "since_ms", (now - p->since_ns) / 1000000);
-	arb_put_number(o, "retry_ms",
-		       p->state == BL_FAULTS_BROKEN && p->until_ns > now
-			       ? (p->until_ns - now) / 1000000
-			       : 0);
-	arb_put_number(o, "one_of", p->one_of);
-	arb_put_number(o, "times", p->times);
-	arb_put_number(o, "sent", p->sent);
-	arb_put_number(o, "lost", p->lost);
+		bl_put_number(o, "path", path);
+	bl_put_number(o, "since_ms", (now - p->since_ns) / 1000000);
+	bl_put_number(o, "retry_ms",
+		      p->state == BL_FAULTS_BROKEN && p->until_ns > now
+			      ? (p->until_ns - now) / 1000000
+			      : 0);
+	bl_put_number(o, "one_of", p->one_of);
+	bl_put_number(o, "times", p->times);
+	bl_put_number(o, "sent", p->sent);
+	bl_put_number(o, "lost", p->lost);
 	fputc('}', o);
 }
 
@@ -144,14 +147,14 @@ char *bl_faultd_text(struct bl_faultd *d)
 	pthread_mutex_lock(&d->lock);
 	bl_faults_read(d->f, &t);
 	fprintf(o, "{\"pid\":%d,\"addr\":\"%s\"", getpid(), bl_fp_addr_text(d->file->faults, addr));
-	arb_put_number(o, "version", t.version);
-	arb_put_number(o, "avoided", t.avoided);
-	arb_put_number(o, "pairs", t.pairs);
-	arb_put_number(o, "unwatched", t.unwatched);
-	arb_put_number(o, "unexplained", t.unexplained);
-	arb_put_number(o, "evaluations", t.evaluations);
-	arb_put_number(o, "boots", t.boots);
-	arb_put_number(o, "sent", t.sent);
+	bl_put_number(o, "version", t.version);
+	bl_put_number(o, "avoided", t.avoided);
+	bl_put_number(o, "pairs", t.pairs);
+	bl_put_number(o, "unwatched", t.unwatched);
+	bl_put_number(o, "unexplained", t.unexplained);
+	bl_put_number(o, "evaluations", t.evaluations);
+	bl_put_number(o, "boots", t.boots);
+	bl_put_number(o, "sent", t.sent);
 	arb_put_reasons(o, "packets", t.packets);
 	fputs(",\"links\":[", o);
 	for (i = 0; i < bl_iso_components(&d->net); i++)
@@ -171,10 +174,10 @@ char *bl_faultd_text(struct bl_faultd *d)
 	for (i = 0; i < d->net.endpoints; i++) {
 		heard = bl_faults_heard_ns(d->f, i);
 		fprintf(o, "%s{", i ? "," : "");
-		arb_put_text(o, "host", d->file->peer[i].name);
+		bl_put_text(o, "host", d->file->peer[i].name);
 		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack,
 			heard ? "true" : "false");
-		arb_put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
+		bl_put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
 		fputc('}', o);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -283,7 +286,7 @@ int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 
 	/* a second service has failed to listen by now */
 	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
-	rc = d->doorway ? 0 : arb_doorway_open(&d->doorway, path, reply, d, err);
+	rc = d->status ? 0 : bl_status_socket_open(&d->status, path, reply, d, err);
 
 	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {
 		uint64_t now, next;
@@ -318,7 +321,7 @@ void bl_faultd_free(struct bl_faultd *d)
 {
 	if (!d)
 		return;
-	arb_doorway_close(d->doorway);
+	bl_status_socket_close(d->status);
 	if (d->sock >= 0)
 		close(d->sock);
 	if (d->end_fd >= 0)

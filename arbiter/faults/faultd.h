@@ -6,7 +6,7 @@
 #ifndef BARLINE_ARBITER_FAULTD_H
 #define BARLINE_ARBITER_FAULTD_H
 
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 
 #define BL_FAULTD_DOOR "/faults-%llu.sock" /* in BL_RUN_DIR: network namespace */
 

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "arbiter/alloc/alloc.h"
-#include "maps/fp_abi.h"
-#include "cli/adm.h"
+#include "maps/fastpass_abi.h"
+#include "cli/admission.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
 #include "bench/rack/drive.h"

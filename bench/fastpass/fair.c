@@ -19,7 +19,7 @@
 
 #include "arbiter/alloc/alloc.h"
 #include "base/rate.h"
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 #include "cli/util/cmd.h"
 #include "bench/rack/drive.h"
 #include "fair.h"
@@ -190,11 +190,11 @@ static int measure(struct fair_cell *c, pid_t *pid)
 {
 	const unsigned int step = params->step_s, total = step * (2 * SENDERS - 1);
 	uint64_t before[SENDERS] = { 0 }, begun, next;
-	struct traffic_look *look;
+	struct traffic_sampler *look;
 	unsigned int s, i;
 
 	c->look.receivers = 1;
-	look = traffic_look_new(&c->look, params->lab->spec.admission.on);
+	look = traffic_sampler_new(&c->look, params->lab->spec.admission.on);
 	if (!look)
 		return 1;
 	begun = mono_ns();
@@ -212,7 +212,7 @@ static int measure(struct fair_cell *c, pid_t *pid)
 		next = begun + (s + 1) * 1000000000ULL;
 		out_progress("%s: second %u of %u", c->policy.text, s + 1, total);
 		while (mono_ns() < next) {
-			traffic_look_sample(look, &c->look, begun);
+			traffic_sampler_sample(look, &c->look, begun);
 			fair_nap(2000000);
 		}
 		for (i = 0; i < SENDERS; i++) {
@@ -225,7 +225,7 @@ static int measure(struct fair_cell *c, pid_t *pid)
 		}
 		c->seconds = s + 1;
 	}
-	traffic_look_end(look, &c->look);
+	traffic_sampler_end(look, &c->look);
 	return 0;
 }
 

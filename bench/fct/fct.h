@@ -6,7 +6,7 @@
  *   front (fct.c)          makes the trace (fct_trace.h) once; for each policy, a cell: raises a
  * fresh lab (lab.h)
  *     |-- driver           in the lab: starts the hosts, reads queues and counters before and after
- * (fct_run.c, fct_look.c)
+ * (fct_run.c, fct_sampler.c)
  *           |-- host h1 ...    sends its flows at their times, receives those of others: one
  * process, one epoll loop (fct_gen.c)
  *
@@ -155,12 +155,13 @@ struct fct_host {
 /** fct_host_main - the life of a host, in its namespace, until FCT_STOP. */
 void fct_host_main(void *host);
 
-/* fct_look.c */
-struct fct_look;
-/** fct_look_new - open the maps of all nodes and remember what they count. NULL after a message. */
-struct fct_look *fct_look_new(bool admission);
-/** fct_look_end - what was counted since, into the cell; frees. 0 or 1 after a message. */
-int fct_look_end(struct fct_look *l, struct fct_cell *c);
+/* fct_sampler.c */
+struct fct_sampler;
+/** fct_sampler_new - open the maps of all nodes and remember what they count. NULL after a message.
+ */
+struct fct_sampler *fct_sampler_new(bool admission);
+/** fct_sampler_end - what was counted since, into the cell; frees. 0 or 1 after a message. */
+int fct_sampler_end(struct fct_sampler *l, struct fct_cell *c);
 
 /* fct_model.c */
 /**

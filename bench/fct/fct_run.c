@@ -140,7 +140,7 @@ static void stop(struct run *r)
 int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 {
 	struct run *r = calloc(1, sizeof(*r));
-	struct fct_look *look = NULL;
+	struct fct_sampler *look = NULL;
 	int err;
 
 	if (!r)
@@ -153,7 +153,7 @@ int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 	fair_nap(300000000);
 	err = start(r) || link_all(r);
 	if (!err)
-		look = fct_look_new(lab->spec.admission.on);
+		look = fct_sampler_new(lab->spec.admission.on);
 	err |= !look;
 	if (!err) {
 		c->t0_ns = mono_ns() + BEGIN_NS;
@@ -162,7 +162,7 @@ int fct_drive(struct lab *lab, const struct fct_params *p, struct fct_cell *c)
 	}
 	stop(r);
 	if (look)
-		err |= fct_look_end(look, c);
+		err |= fct_sampler_end(look, c);
 	out_progress_end();
 	c->done = !err;
 	free(r);

@@ -13,7 +13,7 @@
 
 #include "core/clock_core.h"
 #include "bench.h"
-#include "cli/adm.h"
+#include "cli/admission.h"
 #include "cli/util/cmd.h"
 
 #define LAG_SAMPLES (1u << 18)
@@ -154,7 +154,7 @@ static int write_latency(const struct bench_ctl *ctl)
 	return out_close(ctl->p.out, "latency.csv", f);
 }
 
-static int write_orders(const struct bench_ctl *ctl)
+static int write_fences(const struct bench_ctl *ctl)
 {
 	unsigned int i;
 
@@ -187,7 +187,7 @@ static int write_files(const struct bench_ctl *ctl, json_t *res)
 	err = json_dumpf(res, f, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	if (fputc('\n', f) == EOF || fclose(f) || err)
 		return cli_fail("%s/summary.json: %s", ctl->p.out, strerror(errno));
-	err = json_object_get(res, "throughput") ? write_orders(ctl) : 0;
+	err = json_object_get(res, "throughput") ? write_fences(ctl) : 0;
 	if (!err && json_object_get(res, "latency")) {
 		err = write_latency(ctl);
 		if (!err)
@@ -208,7 +208,7 @@ static void print_lag(const json_t *res, const char *key, const char *when)
 		       out_time(json_integer_value(json_object_get(l, "max_ns")), c, sizeof(c)));
 }
 
-static void print_order(const json_t *o)
+static void print_fence(const json_t *o)
 {
 #define N(key) json_integer_value(json_object_get(o, key))
 	const json_int_t missing = N("missing"), whole = N("whole"), back = N("ts_backwards"),
@@ -276,7 +276,7 @@ int bench_report(const struct bench_ctl *ctl, json_t *res)
 		       json_integer_value(json_object_get(t, "sent")));
 	}
 	if (o)
-		print_order(o);
+		print_fence(o);
 	if (json_object_get(res, "loss"))
 		printf("links lost %" JSON_INTEGER_FORMAT " frames\n",
 		       json_integer_value(json_object_get(json_object_get(res, "loss"), "frames")));

@@ -46,7 +46,7 @@ static void on_fail(void *ctx, uint64_t ts, const struct bl_addr *dst, uint64_t 
 	w->me->send_failed++;
 }
 
-static void note_order(struct worker *w, const struct bl_delivery *d)
+static void note_fence(struct worker *w, const struct bl_delivery *d)
 {
 	struct bench_worker *me = w->me;
 	struct payload p = { 0 };
@@ -123,7 +123,7 @@ int worker_receive(struct worker *w, int timeout_ms)
 				note_latency(w, d[i].data, d[i].len, now,
 					     atomic_load(&w->ctl->cell));
 			else
-				note_order(w, &d[i]);
+				note_fence(w, &d[i]);
 		}
 	}
 	return n == -EINTR ? 0 : n;

@@ -21,7 +21,7 @@
 
 #include <stdatomic.h>
 
-#include "cli/adm.h"
+#include "cli/admission.h"
 #include "lab/lab.h"
 
 #define TRAFFIC_POLICIES_MAX 8
@@ -140,17 +140,18 @@ struct lab *traffic_lab(const struct lab *lab, const struct traffic_policy *poli
 /** traffic_drive - run one cell inside the lab. 0 or 1 after a message. */
 int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffic_cell *c);
 
-/* traffic_look.c */
-struct traffic_look;
+/* traffic_sampler.c */
+struct traffic_sampler;
 /**
- * traffic_look_new - open the maps of all nodes of the lab and remember what they count. NULL
+ * traffic_sampler_new - open the maps of all nodes of the lab and remember what they count. NULL
  * after a message.
  */
-struct traffic_look *traffic_look_new(struct traffic_cell *c, bool admission);
-/** traffic_look_sample - the length of the data queues now. Bytes. */
-uint32_t traffic_look_sample(struct traffic_look *l, struct traffic_cell *c, uint64_t since_ns);
-/** traffic_look_end - what was counted since traffic_look_new(), into the cell; frees. */
-void traffic_look_end(struct traffic_look *l, struct traffic_cell *c);
+struct traffic_sampler *traffic_sampler_new(struct traffic_cell *c, bool admission);
+/** traffic_sampler_sample - the length of the data queues now. Bytes. */
+uint32_t traffic_sampler_sample(struct traffic_sampler *l, struct traffic_cell *c,
+				uint64_t since_ns);
+/** traffic_sampler_end - what was counted since traffic_sampler_new(), into the cell; frees. */
+void traffic_sampler_end(struct traffic_sampler *l, struct traffic_cell *c);
 
 /* traffic_mc.c */
 /**

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 #include "cli/util/cmd.h"
 #include "traffic.h"
 #include "traffic_span.h"
@@ -59,7 +59,7 @@ struct run {
 	struct lab *lab;
 	const struct traffic_params *p;
 	struct traffic_cell *c;
-	struct traffic_look *look;
+	struct traffic_sampler *look;
 	struct proc server[TRAFFIC_FLOWS_MAX], client[TRAFFIC_FLOWS_MAX], memcached, asker;
 	uint64_t begun_ns;
 	/* UDP: the flow had begun; all go on together */
@@ -467,7 +467,7 @@ static int start_clients(struct run *r, unsigned int seconds)
 
 static void look(struct run *r, const char *what, unsigned int seconds)
 {
-	uint32_t bytes = traffic_look_sample(r->look, r->c, r->begun_ns);
+	uint32_t bytes = traffic_sampler_sample(r->look, r->c, r->begun_ns);
 	uint64_t ms = (mono_ns() - r->begun_ns) / 1000000;
 
 	if (ms % 100 < TRAFFIC_SAMPLE_US / 1000)
@@ -733,13 +733,13 @@ int traffic_drive(struct lab *lab, const struct traffic_params *p, struct traffi
 	lab_leave_datapath_alone(lab);
 	/* a few hundred beacons: every link is live, and nothing is left of the rack's own start */
 	nap(300000);
-	r->look = traffic_look_new(c, lab->spec.admission.on);
+	r->look = traffic_sampler_new(c, lab->spec.admission.on);
 	if (!r->look)
 		return 1;
 	r->begun_ns = mono_ns();
 	err = p->kind == TRAFFIC_MEMCACHED ? run_memcached(r) : run_flows(r);
 	out_progress_end();
-	traffic_look_end(r->look, c);
+	traffic_sampler_end(r->look, c);
 	c->done = !err;
 	free(r->refs);
 	free(r);

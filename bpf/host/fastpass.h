@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Fastpass on a host, between the core and the maps: demand as frames are held, and the pacer's
- * turn for one destination. fp_core.h has the arithmetic and the example, fp_abi.h says who writes
- * what. BPF side only.
+ * turn for one destination. fastpass_core.h has the arithmetic and the example, fastpass_abi.h says
+ * who writes what. BPF side only.
  *
  * How a path travels (struct bl_hold_cfg): in four bits of the source MAC address, which barline's
  * switches look at (bpf/switch/plain.h), or as the source port of the outermost UDP header, for
@@ -12,8 +12,8 @@
 #ifndef BARLINE_HOST_FP_H
 #define BARLINE_HOST_FP_H
 
-#include "maps/fp_maps.h"
-#include "core/fastpass/fp_core.h"
+#include "maps/fastpass_maps.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/queue/classify_core.h"
 #include "bpf/queue_util.h"
 
@@ -93,7 +93,7 @@ static __always_inline __u32 bl_fp_port_column(const struct bl_hold_cfg *cfg, __
 	return path < BL_FP_PATHS ? path : BL_FP_PATHS;
 }
 
-static __always_inline int bl_fp_tunnel(const struct bl_look *l)
+static __always_inline int bl_fp_tunnel(const struct bl_frame_class *l)
 {
 	return l->proto == BL_UDP && (l->dport == BL_UDP_VXLAN || l->dport == BL_UDP_GENEVE);
 }
@@ -108,7 +108,7 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
 	struct udphdr *u;
-	struct bl_look l;
+	struct bl_frame_class l;
 	__be16 to, was;
 	__u32 off;
 
@@ -120,12 +120,12 @@ static __always_inline __u32 bl_fp_path(struct xdp_md *ctx, const struct bl_hold
 		eth->h_source[0] = (eth->h_source[0] & ~BL_PATH_MAC0) | BL_PATH_TO_MAC0(path);
 		return path;
 	}
-	if (cfg->path_field != BL_FIELD_UDP || bl_look(data, end, &l) || !bl_fp_tunnel(&l))
+	if (cfg->path_field != BL_FIELD_UDP || bl_frame_class(data, end, &l) || !bl_fp_tunnel(&l))
 		return BL_FP_PATHS;
 	if (path == BL_FP_NO_PATH)
 		return bl_fp_port_column(cfg,
 					 l.sport); /* its own port may lie among those of paths */
-	off = l.l3_off + (l.kind == BL_LOOK_IP6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
+	off = l.l3_off + (l.kind == BL_FRAME_IP6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	if (off > sizeof(*eth) + sizeof(struct bl_vlan) + sizeof(struct ipv6hdr))
 		return BL_FP_PATHS;
 	u = data + off;
@@ -173,7 +173,7 @@ __attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
 	struct bl_mac_key key = {};
 	struct bl_fp_paths *p;
 	struct ethhdr *eth = data;
-	struct bl_look l;
+	struct bl_frame_class l;
 
 	if (!cfg || (void *)(eth + 1) > end)
 		return 0;
@@ -181,7 +181,7 @@ __attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
 		column = BL_PATH_OF_MAC0((__u32)eth->h_source[0]);
 		eth->h_source[0] &= (__u8)~BL_PATH_MAC0;
 	}
-	if (!cfg->count_paths || bl_look(data, end, &l) || !bl_hold_at_all(&l))
+	if (!cfg->count_paths || bl_frame_class(data, end, &l) || !bl_hold_at_all(&l))
 		return 0;
 	if (cfg->path_field == BL_FIELD_UDP && bl_fp_tunnel(&l))
 		column = bl_fp_port_column(cfg, l.sport);
@@ -191,11 +191,11 @@ __attribute__((noinline)) int bl_fp_came(struct xdp_md *ctx)
 		const void *ip = data + l3;
 
 		BL_SEEN(ip);
-		if (l.kind == BL_LOOK_IP4 && ip + sizeof(struct iphdr) <= end) {
+		if (l.kind == BL_FRAME_IP4 && ip + sizeof(struct iphdr) <= end) {
 			key.mac[0] = key.mac[1] = 0;
 			__builtin_memcpy(key.mac + 2, &((const struct iphdr *)ip)->saddr, 4);
 			key.kind = 4;
-		} else if (l.kind == BL_LOOK_IP6 && ip + sizeof(struct ipv6hdr) <= end) {
+		} else if (l.kind == BL_FRAME_IP6 && ip + sizeof(struct ipv6hdr) <= end) {
 			__builtin_memcpy(key.mac, &((const struct ipv6hdr *)ip)->saddr.s6_addr[10],
 					 6);
 			__builtin_memcpy(key.upper, &((const struct ipv6hdr *)ip)->saddr,

@@ -15,7 +15,7 @@ __attribute__((noinline)) int bl_obey(void)
 {
 	__u32 zero = 0;
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
-	const struct bl_order_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
+	const struct bl_fence_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
 	const struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 	struct bl_pair leaf;
 	__u64 generation;
@@ -33,29 +33,29 @@ __attribute__((noinline)) int bl_obey(void)
 }
 
 SEC("syscall")
-int bl_order(struct bl_order_arg *a)
+int bl_fence(struct bl_fence_arg *a)
 {
 	__u32 zero = 0, written = 0;
 	struct bl_host_page *page = bpf_map_lookup_elem(&host_page, &zero);
-	struct bl_order_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
+	struct bl_fence_slot *o = bpf_map_lookup_elem(&host_orders, &zero);
 	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 
-	if (!page || !o || !e || !bl_order_may(a, e, BL_HC_INGRESS))
+	if (!page || !o || !e || !bl_fence_may(a, e, BL_HC_INGRESS))
 		return 0;
 	switch (a->kind) {
-	case BL_ORDER_FREEZE:
-	case BL_ORDER_RESUME:
+	case BL_FENCE_FREEZE:
+	case BL_FENCE_RESUME:
 		if (a->port)
 			a->result = -BL_ENOENT;
 		else
-			written = bl_order_write(a, o, &page->life);
+			written = bl_fence_write(a, o, &page->life);
 		break;
-	case BL_ORDER_BAR:
+	case BL_FENCE_BAR:
 		o->barred = a->barred[0] & 1;
 		BL_WRITE_ONCE(page->barred, o->barred);
 		written = 1;
 	}
-	if (!bl_order_done(a, e, written))
+	if (!bl_fence_done(a, e, written))
 		return 0;
 	BL_WRITE_ONCE(page->limit_ns, 0);
 	return 0;

@@ -60,7 +60,7 @@ static __always_inline __u32 bl_policy_now(const struct bl_hold_cfg *cfg)
 
 /* Whom the frame is for. */
 static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct ethhdr *eth,
-					const void *end, const struct bl_look *l, int routed)
+					const void *end, const struct bl_frame_class *l, int routed)
 {
 	__u32 l3 = l->l3_off;
 	const void *p = eth;
@@ -70,11 +70,11 @@ static __always_inline void bl_hold_key(struct bl_mac_key *key, const struct eth
 		return;
 	p += l3;
 	BL_SEEN(p);
-	if (l->kind == BL_LOOK_IP4 && p + sizeof(struct iphdr) <= end) {
+	if (l->kind == BL_FRAME_IP4 && p + sizeof(struct iphdr) <= end) {
 		key->mac[0] = key->mac[1] = 0;
 		__builtin_memcpy(key->mac + 2, &((const struct iphdr *)p)->daddr, 4);
 		key->kind = 4;
-	} else if (l->kind == BL_LOOK_IP6 && p + sizeof(struct ipv6hdr) <= end) {
+	} else if (l->kind == BL_FRAME_IP6 && p + sizeof(struct ipv6hdr) <= end) {
 		__builtin_memcpy(key->mac, &((const struct ipv6hdr *)p)->daddr.s6_addr[10], 6);
 		__builtin_memcpy(key->upper, &((const struct ipv6hdr *)p)->daddr,
 				 sizeof(key->upper));
@@ -121,13 +121,13 @@ static __always_inline enum bl_reason bl_hold(struct xdp_md *ctx)
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
 	const struct ethhdr *eth = data;
 	struct bl_mac_key key = {};
-	struct bl_look l;
+	struct bl_frame_class l;
 	enum bl_reason why;
 	__u64 now;
 
 	if (!cfg || !due || !cfg->on)
 		return BL_R_NOT_OURS;
-	if (bl_look(data, end, &l) || (void *)(eth + 1) > end)
+	if (bl_frame_class(data, end, &l) || (void *)(eth + 1) > end)
 		return BL_R_FRAME_SIZE;
 	why = (enum bl_reason)bl_hold_refuse(ctx);
 	if (why != BL_R_NOT_OURS)
@@ -463,7 +463,7 @@ static __always_inline int bl_host_turn(struct xdp_md *ctx)
 			verdict = bl_host_at_once(ctx, &t, s.pick.index, &again);
 		/* whoever waits for an answer that does not come is looked at all the same */
 		if (s.pick.index && again > t.now + BL_HOLD_LOOK_NS)
-			bl_hold_look(s.pick.index, t.now);
+			bl_hold_scan(s.pick.index, t.now);
 	}
 	bl_due_end(t.due, &s.pick, again, t.due->free[0]);
 	bl_due_next(t.due, bl_min64(bl_beat_next(), bl_top_next(t.cfg)));

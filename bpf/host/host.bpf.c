@@ -280,7 +280,7 @@ static __always_inline int tick(struct run *r)
 	return 0;
 }
 
-static __always_inline enum bl_reason believe(struct run *r)
+static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_host_page *page = r->page;
 
@@ -490,7 +490,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 
 	if (bl_op_link(r->f.opcode) && r->f.opcode != BL_OP_BEACON)
 		return bl_pl2_link(ctx, r->f.hdr_off, r->f.opcode, r->f.psn);
-	why = believe(r);
+	why = validate_times(r);
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON) {

@@ -267,9 +267,9 @@ __attribute__((noinline)) int bl_hold_age_of(__u32 n, __u64 now)
 }
 
 /**
- * bl_hold_look - after it: the pacer looks again in time, though nothing else would make it look.
+ * bl_hold_scan - after it: the pacer looks again in time, though nothing else would make it look.
  */
-__attribute__((noinline)) int bl_hold_look(__u32 n, __u64 now)
+__attribute__((noinline)) int bl_hold_scan(__u32 n, __u64 now)
 {
 	__u32 zero = 0;
 	const struct bl_hold_cfg *cfg = bpf_map_lookup_elem(&hold_cfg, &zero);

@@ -21,13 +21,13 @@ __attribute__((noinline)) int bl_top_came(struct xdp_md *ctx)
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_top_hdr *h;
 	struct bl_top_msg m;
-	struct bl_look l;
+	struct bl_frame_class l;
 	__u32 v6, ends, len;
 
-	if (bl_look(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF ||
-	    (l.kind != BL_LOOK_IP4 && l.kind != BL_LOOK_IP6))
+	if (bl_frame_class(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF ||
+	    (l.kind != BL_FRAME_IP4 && l.kind != BL_FRAME_IP6))
 		return BL_R_NONE;
-	v6 = l.kind == BL_LOOK_IP6;
+	v6 = l.kind == BL_FRAME_IP6;
 	if (v6) {
 		const struct ipv6hdr *ip = data + BL_TOP_IP4_OFF;
 

@@ -127,7 +127,7 @@ __attribute__((noinline)) int bl_top_unkeep(__u32 n)
 
 /* ---- LOSS ---- */
 
-struct bl_top_look_loss {
+struct bl_top_loss_scan {
 	struct bl_top_kept *k;
 	__u64 missing;
 	__u64 now;
@@ -137,7 +137,7 @@ struct bl_top_look_loss {
 	__u32 gone;
 };
 
-static long bl_top_loss_one(__u32 back, struct bl_top_look_loss *l)
+static long bl_top_loss_one(__u32 back, struct bl_top_loss_scan *l)
 {
 	__u32 data = l->data - back, i = BL_KEPT_PLACE(data);
 	struct bl_top_kept *k = l->k;
@@ -166,7 +166,7 @@ __attribute__((noinline)) int bl_top_loss(struct bl_top_msg *m)
 {
 	__u32 zero = 0, n, x, y;
 	struct bl_due *due = bpf_map_lookup_elem(&hold_due, &zero);
-	struct bl_top_look_loss l = {};
+	struct bl_top_loss_scan l = {};
 	enum bl_reason why;
 	struct bl_top_tx *t;
 

@@ -306,8 +306,8 @@ static long bl_top_scan_one(__u32 k, struct bl_top_scan *s)
 		if (f)
 			coflow = f->bytes ? f->bytes : f->served;
 	}
-	bl_top_look(&s->pick, i, r, bl_top_class_of(r, s->cfg, s->limit, coflow, s->pick.now),
-		    s->cfg);
+	bl_top_consider(&s->pick, i, r, bl_top_class_of(r, s->cfg, s->limit, coflow, s->pick.now),
+			s->cfg);
 	return 0;
 }
 

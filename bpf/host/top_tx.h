@@ -12,7 +12,7 @@
 
 #include "top_keep.h"
 #include "core/queue/classify_core.h"
-#include "core/top/token_core.h"
+#include "core/top/top_token_core.h"
 
 #define BL_TOP_IP4_OFF sizeof(struct ethhdr)
 /* what bl_top_key_of() looks at */
@@ -37,14 +37,14 @@ static __always_inline void bl_top_mapped(__u8 *to, __be32 a)
  */
 static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struct bl_top_key *k)
 {
-	struct bl_look l;
+	struct bl_frame_class l;
 	__u32 l4 = 0, room = 0;
 	const __u8 *tcp;
 
-	if (bl_look(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF)
+	if (bl_frame_class(data, end, &l) || l.l3_off != BL_TOP_IP4_OFF)
 		return 0;
 	__builtin_memset(k, 0, sizeof(*k));
-	if (l.kind == BL_LOOK_IP4) {
+	if (l.kind == BL_FRAME_IP4) {
 		const struct iphdr *ip = data + BL_TOP_IP4_OFF;
 
 		if ((void *)(ip + 1) > end)
@@ -53,7 +53,7 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 		bl_top_mapped(k->daddr, ip->daddr);
 		room = BL_BE16(ip->tot_len) - (__u32)sizeof(*ip);
 		l4 = BL_TOP_HDR4 - sizeof(struct udphdr);
-	} else if (l.kind == BL_LOOK_IP6) {
+	} else if (l.kind == BL_FRAME_IP6) {
 		const struct ipv6hdr *ip = data + BL_TOP_IP4_OFF;
 
 		if ((void *)(ip + 1) > end)
@@ -69,7 +69,7 @@ static __always_inline int bl_top_key_of(void *data, void *end, __u32 len, struc
 	k->proto = l.proto;
 	k->sport = BL_BE16(l.sport);
 	k->dport = BL_BE16(l.dport);
-	/* bl_look() leaves the ports 0 where there are options or fragments */
+	/* bl_frame_class() leaves the ports 0 where there are options or fragments */
 	if (l.proto != BL_TCP || !l.sport || len > BL_TOP_CONTROL_MAX)
 		return 1;
 	tcp = data + l4;
@@ -553,10 +553,10 @@ __attribute__((noinline)) int bl_top_to_stop(struct xdp_md *ctx, __u32 v6, __u32
 }
 
 /**
- * bl_top_believe - token @m came at @mono. Returns why it is not answered, or BL_R_NONE: then
+ * bl_top_validate - token @m came at @mono. Returns why it is not answered, or BL_R_NONE: then
  * @m->ts is the bus time now, and @m->data 1 if its flow keeps frames.
  */
-__attribute__((noinline)) int bl_top_believe(struct bl_top_msg *m, __u64 mono)
+__attribute__((noinline)) int bl_top_validate(struct bl_top_msg *m, __u64 mono)
 {
 	const struct bl_top_cfg *c;
 	struct bl_top_tx *t;
@@ -643,7 +643,7 @@ static __always_inline int bl_top_token_came(struct xdp_md *ctx, struct bl_top_m
 	who = bpf_map_lookup_elem(&hold_macs, &n);
 	if (!who || !n || !bl_dest_pin(who))
 		return BL_R_TOKEN_UNKNOWN;
-	why = bl_top_believe(m, now);
+	why = bl_top_validate(m, now);
 	if (why == BL_R_NONE)
 		BL_WRITE_ONCE(who->left_ns, now); /* or could have */
 	if (why == BL_R_NONE && m->data)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The controller's orders at a switch: bl_order takes one in (maps/order_abi.h), bl_obey() is how a
+ * The controller's orders at a switch: bl_fence takes one in (maps/fence_abi.h), bl_obey() is how a
  * lane's tick obeys. BPF side only.
  *
- * Example: ports 0 and 1 on lane 0, port 3 on lane 1, FREEZE of port 3. bl_order writes slot 3,
+ * Example: ports 0 and 1 on lane 0, port 3 on lane 1, FREEZE of port 3. bl_fence writes slot 3,
  * generation 6 becomes 7, and both lanes lose their limit_ns. Whatever comes next on lane 1, of
  * whichever port, reads the clock; its generation is 6, so it looks at the slots of its ports,
  * holds port 3's registers, and says 7. Lane 0 finds nothing that concerns it, and says 7 with its
@@ -24,7 +24,7 @@ __attribute__((noinline)) int bl_obey(__u32 p)
 {
 	struct bl_port_regs *regs = bpf_map_lookup_elem(&sw_regs, &p);
 	struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
-	const struct bl_order_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
+	const struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
 	struct bl_pair leaf;
 
 	if (!regs || !life || !o)
@@ -41,7 +41,7 @@ struct barring {
 static long bar_port(__u32 i, struct barring *b)
 {
 	__u32 p = b->first + i;
-	struct bl_order_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
+	struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
 	struct bl_sw_port *port = bpf_map_lookup_elem(&sw_ports, &p);
 
 	if (!o || !port)
@@ -58,10 +58,10 @@ static __always_inline void bar_64(__u64 bits, __u32 first)
 	bpf_loop(64, bar_port, &b, 0);
 }
 
-static __always_inline int order_port(struct bl_order_arg *a)
+static __always_inline int order_port(struct bl_fence_arg *a)
 {
 	__u32 p = a->port;
-	struct bl_order_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
+	struct bl_fence_slot *o = bpf_map_lookup_elem(&sw_orders, &p);
 	const struct bl_life *life = bpf_map_lookup_elem(&sw_lives, &p);
 	const struct bl_sw_port *port = bpf_map_lookup_elem(&sw_ports, &p);
 
@@ -69,32 +69,32 @@ static __always_inline int order_port(struct bl_order_arg *a)
 		a->result = -BL_ENOENT;
 		return 0;
 	}
-	return bl_order_write(a, o, life);
+	return bl_fence_write(a, o, life);
 }
 
 SEC("syscall")
-int bl_order(struct bl_order_arg *a)
+int bl_fence(struct bl_fence_arg *a)
 {
 	__u32 zero = 0, l, key, written = 0;
 	struct bl_epoch *e = bpf_map_lookup_elem(&epoch, &zero);
 	struct bl_sw_lane *lane;
 
-	if (!e || !bl_order_may(a, e, BL_COUNTS_UNKNOWN))
+	if (!e || !bl_fence_may(a, e, BL_COUNTS_UNKNOWN))
 		return 0;
 	switch (a->kind) {
-	case BL_ORDER_FREEZE:
-	case BL_ORDER_RESUME:
-	case BL_ORDER_EMPTY:
+	case BL_FENCE_FREEZE:
+	case BL_FENCE_RESUME:
+	case BL_FENCE_EMPTY:
 		written = order_port(a);
 		break;
-	case BL_ORDER_BAR:
+	case BL_FENCE_BAR:
 		bar_64(a->barred[0], 0);
 		bar_64(a->barred[1], 64);
 		bar_64(a->barred[2], 128);
 		bar_64(a->barred[3], 192);
 		written = 1;
 	}
-	if (!bl_order_done(a, e, written))
+	if (!bl_fence_done(a, e, written))
 		return 0;
 	for (l = 0; l < BL_LANES_MAX; l++) {
 		key = l;
@@ -102,7 +102,7 @@ int bl_order(struct bl_order_arg *a)
 		if (lane)
 			BL_WRITE_ONCE(lane->limit_ns,
 				      0); /* a lane that is reading the clock may write it once
-					     more: bl_order_*() in loader/order/fence.c looks */
+					     more: bl_fence_*() in loader/order/fence.c looks */
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * PL2 on a switch: RSV and RELEASE as they come in, and data that uses what was promised. The
- * arithmetic is in reserve_core.h.
+ * arithmetic is in pl2_switch_core.h.
  *
  * An RSV becomes its own answer: the same frame, the same sequence number and cookie, opcode GRT,
  * waits and flags filled in, goes back to the port it came from. If the receiver's port is metered,
@@ -20,8 +20,8 @@
 #ifndef BARLINE_SWITCH_RSV_H
 #define BARLINE_SWITCH_RSV_H
 
-#include "maps/reserve_maps.h"
-#include "core/pl2/reserve_core.h"
+#include "maps/pl2_switch_maps.h"
+#include "core/pl2/pl2_switch_core.h"
 #include "fdb.h"
 #include "bpf/bpf_util.h"
 #include "queue.h"

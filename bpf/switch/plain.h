@@ -23,7 +23,7 @@
  * addresses and one TTL less.
  */
 static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r,
-					       const struct bl_look *l)
+					       const struct bl_frame_class *l)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	const struct bl_sw_port *port = port_at(r->in);
@@ -36,10 +36,10 @@ static __always_inline enum bl_reason plain_l3(struct xdp_md *ctx, struct run *r
 		return BL_R_NOT_OURS; /* not for the router */
 	ip = data + l3;
 	BL_SEEN(ip);
-	if (l->kind == BL_LOOK_IP4) {
+	if (l->kind == BL_FRAME_IP4) {
 		if (ip + sizeof(struct iphdr) > end || ((struct iphdr *)ip)->ihl != 5)
 			return BL_R_NOT_OURS;
-	} else if (l->kind == BL_LOOK_IP6) {
+	} else if (l->kind == BL_FRAME_IP6) {
 		struct ipv6hdr *ip6 = ip;
 
 		/*
@@ -119,7 +119,8 @@ static __always_inline void take_path(struct xdp_md *ctx, struct run *r, struct 
 }
 
 /* TOP: the path of a frame with the IP header @l3. */
-static __always_inline __u32 top_path(const struct run *r, const struct bl_look *l, const void *l3)
+static __always_inline __u32 top_path(const struct run *r, const struct bl_frame_class *l,
+				      const void *l3)
 {
 	const struct ipv6hdr *ip6 = l3;
 	const struct iphdr *ip = l3;
@@ -131,7 +132,7 @@ static __always_inline __u32 top_path(const struct run *r, const struct bl_look 
 		/* the input's datapath CPU; two at once may give two frames the same path */
 		return from ? from->turn++ % r->cfg->paths : 0;
 	}
-	if (bl_look_top(l))
+	if (bl_class_is_top(l))
 		return bl_top_path(l->sport, r->cfg->paths);
 	a = r->f.v6 ? bl_top_addr6(&ip6->saddr) : bl_top_addr4(ip->saddr);
 	b = r->f.v6 ? bl_top_addr6(&ip6->daddr) : bl_top_addr4(ip->daddr);
@@ -150,13 +151,13 @@ __attribute__((noinline)) int bl_path(struct xdp_md *ctx, __u32 in)
 	struct run r = { .in = in };
 	struct ethhdr *eth = data;
 	__u32 zero = 0, l3;
-	struct bl_look l;
+	struct bl_frame_class l;
 	__u8 mac0;
 	void *ip;
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
 	if (!r.cfg || r.cfg->forward != BL_FWD_L3 || (void *)(eth + 1) > end ||
-	    bl_look(data, end, &l) || l.multi)
+	    bl_frame_class(data, end, &l) || l.multi)
 		return 0;
 	if (r.cfg->path_by == BL_PATH_BY_FRAME && !(eth->h_source[0] & BL_PATH_MAC0))
 		return 0;
@@ -204,17 +205,17 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	const struct bl_sw_port *to;
 	const struct bl_rsv_cfg *rsv_on;
 	const struct bl_token_cfg *top;
-	struct bl_look l;
+	struct bl_frame_class l;
 	int l2, why, early, sent = BL_R_PASSED_ON, token = -1;
 
 	r.cfg = bpf_map_lookup_elem(&sw_cfg, &zero);
-	if (!r.cfg || (void *)(eth + 1) > end || bl_look(data, end, &l) || l.multi)
+	if (!r.cfg || (void *)(eth + 1) > end || bl_frame_class(data, end, &l) || l.multi)
 		return BL_R_NOT_OURS;
 	top = bl_token_on();
-	if (top && bl_look_top(&l)) {
+	if (top && bl_class_is_top(&l)) {
 		token = bl_token_in(ctx, in,
-				    l.l3_off + (l.kind == BL_LOOK_IP4 ? sizeof(struct iphdr)
-								      : sizeof(struct ipv6hdr)),
+				    l.l3_off + (l.kind == BL_FRAME_IP4 ? sizeof(struct iphdr)
+								       : sizeof(struct ipv6hdr)),
 				    len);
 		if (token < 0)
 			return -token;
@@ -227,7 +228,7 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 	early = eth->h_source[0] & BL_EARLY_MAC0 && rsv_on && rsv_on->on && !bl_rsv_outside(in);
 	from = bl_token_port_at(in);
 	if (token < 0 && top && top->unscheduled && eth->h_source[0] & BL_EARLY_MAC0 && from &&
-	    !from->outside && !bl_look_control(&l))
+	    !from->outside && !bl_class_is_control(&l))
 		cls = BL_CL_UNSCHED;
 	l2 = r.cfg->forward == BL_FWD_L2;
 	if (routed) {
@@ -242,9 +243,9 @@ __attribute__((noinline)) int bl_plain(struct xdp_md *ctx, __u32 in, __u32 route
 		return BL_R_UNKNOWN_PORT;
 	if (l2 && len > to->mtu + sizeof(*eth) + 4)
 		return BL_R_TOO_BIG;
-	if (bl_look_control(&l) || bl_look_fcp(&l) || token == BL_TOKEN_SIGNAL)
+	if (bl_class_is_control(&l) || bl_class_is_fcp(&l) || token == BL_TOKEN_SIGNAL)
 		cls = BL_CL_CONTROL;
-	if (!bl_look_control(&l)) {
+	if (!bl_class_is_control(&l)) {
 		why = bl_rsv_on_data(in, r.out, len, early);
 		if (why != BL_R_NONE)
 			return why;

@@ -77,7 +77,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		return XDP_DROP;
 	cls = (__u32)bl_token_pick(port, (__u32)bits);
 	if (cls >= BL_CL_COUNT) {
-		*again = bl_token_look(port, busy, now, now);
+		*again = bl_token_scan(port, busy, now, now);
 		return XDP_DROP;
 	}
 	key = BL_PORT_QUEUE(port, cls);
@@ -101,7 +101,7 @@ static __always_inline int bl_port_send(struct xdp_md *ctx, struct bl_pace_page 
 		*free = bl_free_after(m, at, now, len);
 		bl_token_went(port, cls, len, now);
 	}
-	*again = bl_token_look(port, busy, *free, now);
+	*again = bl_token_scan(port, busy, *free, now);
 	bl_pace_note(page, slot, sent, at, now);
 	bl_slot_free(slot);
 	return bl_done(port, sent ? BL_R_PACED : BL_R_REDIRECT_FAILED);

@@ -3,7 +3,7 @@
  * Frames on the wrong CPU. A lane has one writer (DESIGN 3.3): two at once lose a rise in the
  * minimum tree, and the barriers run ahead of an input that has not promised so much. So an ordered
  * frame that comes in on a CPU which is not the home of its port's lane goes there by a CPU map,
- * and bl_switch_home handles it.
+ * and bl_switch_steered handles it.
  *
  * A NAPI thread of a link that came back is where the scheduler likes it, until the loader pins it
  * again; an interrupt is where irqbalance likes it.
@@ -27,9 +27,9 @@
  * A frame of port @in on CPU @cpu, which may be the wrong one. Returns BL_R_NONE: it is handled
  * here, at home, and nothing is on its way there; BL_R_STEERED: it goes there; or why it cannot.
  */
-__attribute__((noinline)) int bl_go_home(__u32 in, __u32 cpu)
+__attribute__((noinline)) int bl_steer_frame(__u32 in, __u32 cpu)
 {
-	struct bl_homing *h = bpf_map_lookup_elem(&sw_homing, &in);
+	struct bl_steering *h = bpf_map_lookup_elem(&sw_homing, &in);
 	struct bl_sw_port *port = port_at(in);
 	const struct bl_sw_lane *lane;
 	__u32 key, sent, taken;
@@ -72,9 +72,9 @@ __attribute__((noinline)) int bl_go_home(__u32 in, __u32 cpu)
 }
 
 /* A frame of port @in came out of the CPU map, at home: nobody else writes @taken. */
-static __always_inline void came_home(__u32 in)
+static __always_inline void was_steered(__u32 in)
 {
-	struct bl_homing *h = bpf_map_lookup_elem(&sw_homing, &in);
+	struct bl_steering *h = bpf_map_lookup_elem(&sw_homing, &in);
 	const struct bl_sw_port *port = port_at(in);
 	const struct bl_sw_lane *lane;
 	__u32 key;

@@ -186,7 +186,7 @@ static long obey_port(__u32 p, struct scan *s)
 
 /*
  * Orders that this lane has not obeyed yet. Generation first, then the slots; registers first, then
- * @orders: pairs with bl_order and with loader/order.c.
+ * @orders: pairs with bl_fence and with loader/order.c.
  */
 static __always_inline void obey(struct scan *s)
 {
@@ -278,7 +278,7 @@ __attribute__((noinline)) int bl_raise_slowly(__u32 in, __u32 lane_no, __u32 lan
  * Extend the wire's times and refuse those that are ahead of what this node's clock can vouch for
  * (DESIGN 5).
  */
-static __always_inline enum bl_reason believe(struct run *r)
+static __always_inline enum bl_reason validate_times(struct run *r)
 {
 	struct bl_sw_lane *lane = r->lane;
 
@@ -645,7 +645,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	if (!home && r->cfg->single_writer &&
 	    __builtin_expect(r->cfg->lane_of_cpu[cpu & (BL_SW_CPUS_MAX - 1)] != port->home_lane,
 			     0)) {
-		why = (enum bl_reason)bl_go_home(r->in, cpu);
+		why = (enum bl_reason)bl_steer_frame(r->in, cpu);
 		if (why != BL_R_NONE)
 			return why;
 	}
@@ -653,7 +653,7 @@ static __always_inline enum bl_reason on_ordered(struct xdp_md *ctx, struct run 
 	r->lane = bpf_map_lookup_elem(&sw_lanes, &key);
 	if (!r->lane)
 		return BL_R_UNKNOWN_PORT;
-	why = believe(r);
+	why = validate_times(r);
 	if (why != BL_R_NONE)
 		return why;
 	if (r->f.opcode == BL_OP_BEACON)
@@ -703,7 +703,7 @@ int bl_switch_xdp(struct xdp_md *ctx)
  * before is on another CPU's stack.
  */
 SEC("xdp/cpumap")
-int bl_switch_home(struct xdp_md *ctx)
+int bl_switch_steered(struct xdp_md *ctx)
 {
 	int in = port_of(ctx->ingress_ifindex);
 	enum bl_reason why;
@@ -714,7 +714,7 @@ int bl_switch_home(struct xdp_md *ctx)
 	if (in < 0 || !r.cfg)
 		return bl_done(BL_COUNTS_UNKNOWN, BL_R_NOT_OURS);
 	r.in = (__u32)in;
-	came_home(r.in);
+	was_steered(r.in);
 	why = bl_parse((void *)(long)ctx->data, (void *)(long)ctx->data_end, r.cfg->port_base,
 		       r.cfg->port_count, &r.f);
 	if (why == BL_R_NONE)

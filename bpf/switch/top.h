@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * TOP at the switch: tokens and signals as they come in, as they leave, and what the pacer makes of
- * those that wait. The rules are in token_core.h.
+ * those that wait. The rules are in top_token_core.h.
  *
  * Example, mode pace, port 2 of 1 Gbit/s: nine tokens of class 3 come at once. Eight go into port
  * 2's queue TOKEN3, the ninth is dropped (token_limit). The pacer sends two at once and one each 13
@@ -13,10 +13,10 @@
 #ifndef BARLINE_SWITCH_TOKEN_H
 #define BARLINE_SWITCH_TOKEN_H
 
-#include "maps/token_maps.h"
+#include "maps/top_token_maps.h"
 #include "core/queue/classify_core.h"
 #include "bpf/queue_util.h"
-#include "core/top/token_core.h"
+#include "core/top/top_token_core.h"
 
 static __always_inline const struct bl_token_cfg *bl_token_on(void)
 {
@@ -232,7 +232,7 @@ static __always_inline void bl_token_went(__u32 port, __u32 cls, __u32 len, __u6
 }
 
 /* When to look at this port again: bl_port_again(), but tokens alone wait for the group's rate. */
-static __always_inline __u64 bl_token_look(__u32 port, const __u64 *busy, __u64 free, __u64 now)
+static __always_inline __u64 bl_token_scan(__u32 port, const __u64 *busy, __u64 free, __u64 now)
 {
 	const struct bl_token_cfg *c = bl_token_on();
 	const struct bl_token_port *p = bl_token_port_at(port);

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "core/clock_core.h"
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 #include "maps/hold_abi.h"
 #include "cli/util/cmd.h"
 #include "doctor.h"

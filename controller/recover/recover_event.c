@@ -290,7 +290,7 @@ static void find_linked(struct bl_recover *r)
  * again: nothing has changed for them. (One that joined before the order to bar that port had come
  * to it said so.)
  */
-static void believe_neighbours(struct bl_recover *r, const struct bl_recover_node *back)
+static void validate_neighbours(struct bl_recover *r, const struct bl_recover_node *back)
 {
 	uint32_t i, k;
 
@@ -359,7 +359,7 @@ enum bl_recover_reason bl_recover_hello(struct bl_recover *r, uint64_t now,
 	/* it answers again, and nobody was told otherwise */
 	n->state = BL_DET_UP;
 	if (anew)
-		believe_neighbours(r, n);
+		validate_neighbours(r, n);
 	make_neighbours(r, n);
 	find_linked(r);
 	recover_update_bars(r, now);

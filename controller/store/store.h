@@ -34,7 +34,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "loader/node.h"
+#include "base/log.h"
 
 #define BL_STORE_KEY_MAX   200
 #define BL_STORE_VALUE_MAX (1U << 20) /* etcd takes 1.5 MiB for a whole request, in base64 */

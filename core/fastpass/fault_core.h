@@ -26,7 +26,7 @@
 #define BARLINE_FAULT_CORE_H
 
 #include "maps/fcp_abi.h"
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 #include "fcp_core.h"
 
 #define BL_FAULT_SCALES        2

@@ -79,7 +79,7 @@ BL_FN void bl_fcp_host_want(struct bl_fcp_host *h, __u32 dst, __u32 slots)
 }
 
 /* what was given and neither came nor can come any more is wanted anew */
-BL_FN void bl_fcp_host_look(struct bl_fcp_host *h)
+BL_FN void bl_fcp_host_scan(struct bl_fcp_host *h)
 {
 	while (h->e.look.count) {
 		__u32 dst = bl_fcp_pop(&h->e, &h->e.look, BL_FCP_Q_LOOK);
@@ -187,7 +187,7 @@ BL_FN enum bl_fcp_reason bl_fcp_host_read(struct bl_fcp_host *h, const void *pac
 		bl_fcp_seq_take(&h->e, k->seq, now);
 		bl_fcp_host_take(h, k);
 		if (!h->e.gap_ns)
-			bl_fcp_host_look(h);
+			bl_fcp_host_scan(h);
 	}
 	bl_fcp_acked(&h->e, k->ack, k->ack_bits);
 	bl_fcp_heard(&h->e, &h->p, now, k->opcode == BL_FCP_ALLOC);
@@ -242,7 +242,7 @@ BL_FN __u32 bl_fcp_host_tx(struct bl_fcp_host *h, __u64 now, void *buf)
 
 	bl_fcp_expire(e, &h->p, now);
 	if (bl_fcp_gaps_close(e, &h->p, now))
-		bl_fcp_host_look(h);
+		bl_fcp_host_scan(h);
 	ask = h->call || bl_fcp_host_ask_ns(h) <= now;
 	owed = e->ack_due_ns && e->ack_due_ns <= now;
 	if (!e->nonce) {

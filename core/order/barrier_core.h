@@ -22,7 +22,7 @@
 #ifndef BARLINE_BARRIER_CORE_H
 #define BARLINE_BARRIER_CORE_H
 
-#include "maps/order_abi.h"
+#include "maps/fence_abi.h"
 #include "maps/switch_abi.h"
 #include "core/core.h"
 
@@ -269,7 +269,7 @@ BL_CORE int bl_port_awaited(const struct bl_port_regs *p)
 }
 
 /* Nobody is awaited any more: one of the lanes has joined, or nobody is there. */
-BL_CORE void bl_port_met(struct bl_port_regs *p)
+BL_CORE void bl_port_heard(struct bl_port_regs *p)
 {
 	struct bl_reg *r = &p->lane[0];
 
@@ -295,7 +295,7 @@ BL_CORE void bl_port_learn(struct bl_port_regs *p, __u32 lane, __u8 hop)
 /*
  * Begin to stand still: death number @death of this port. The number first: who sees HELD from
  * outside, and reads the number then, must not find that of the death before. Pairs with
- * bl_order_look().
+ * bl_fence_inputs().
  */
 BL_CORE void bl_port_hold(struct bl_port_regs *p, struct bl_life *life, __u32 death)
 {
@@ -336,7 +336,7 @@ BL_CORE void bl_port_enter(struct bl_port_regs *p)
 }
 
 /** bl_slot_death - the last death that the port has had or is to have. */
-BL_CORE __u32 bl_slot_death(const struct bl_order_slot *o, const struct bl_life *life)
+BL_CORE __u32 bl_slot_death(const struct bl_fence_slot *o, const struct bl_life *life)
 {
 	__u32 death = BL_READ_ONCE(life->death);
 
@@ -347,7 +347,7 @@ BL_CORE __u32 bl_slot_death(const struct bl_order_slot *o, const struct bl_life 
  * bl_slot_freeze - order that the port have died @death times. Returns 1, or 0 if it has, or was
  * ordered to.
  */
-BL_CORE int bl_slot_freeze(struct bl_order_slot *o, const struct bl_life *life, __u32 death)
+BL_CORE int bl_slot_freeze(struct bl_fence_slot *o, const struct bl_life *life, __u32 death)
 {
 	if ((__s32)(death - bl_slot_death(o, life)) <= 0)
 		return 0;
@@ -360,7 +360,7 @@ BL_CORE int bl_slot_freeze(struct bl_order_slot *o, const struct bl_life *life, 
  * bl_slot_resume - order that what stands still since @death does so no more. Returns 1, 0 if that
  * was ordered before, or -1: it is not the port's last death.
  */
-BL_CORE int bl_slot_resume(struct bl_order_slot *o, const struct bl_life *life, __u32 death)
+BL_CORE int bl_slot_resume(struct bl_fence_slot *o, const struct bl_life *life, __u32 death)
 {
 	if (death != bl_slot_death(o, life))
 		return -1;
@@ -373,7 +373,7 @@ BL_CORE int bl_slot_resume(struct bl_order_slot *o, const struct bl_life *life, 
 
 /* Have the port die until it has died @death times. */
 BL_CORE void bl_port_reach(struct bl_port_regs *p, struct bl_life *life,
-			   const struct bl_order_slot *o, __u32 death)
+			   const struct bl_fence_slot *o, __u32 death)
 {
 	if ((__s32)(death - life->death) <= 0)
 		return;
@@ -389,7 +389,7 @@ BL_CORE void bl_port_reach(struct bl_port_regs *p, struct bl_life *life,
  * second time. Returns BL_A_LEAF and the new leaf, or 0.
  */
 BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life,
-			   const struct bl_order_slot *o, struct bl_pair *leaf)
+			   const struct bl_fence_slot *o, struct bl_pair *leaf)
 {
 	struct bl_pair was;
 
@@ -401,7 +401,7 @@ BL_CORE __u32 bl_port_obey(struct bl_port_regs *p, struct bl_life *life,
 	if (!o->barred)
 		bl_port_enter(p);
 	if (o->empty && bl_port_awaited(p))
-		bl_port_met(p);
+		bl_port_heard(p);
 	bl_port_leaf(p, leaf);
 	return leaf->b != was.b || leaf->c != was.c ? BL_A_LEAF : 0;
 }
@@ -438,7 +438,7 @@ BL_CORE __u32 bl_port_join(struct bl_port_regs *p, struct bl_reg *r, __u32 lanes
 		return 0;
 	r->state = (r->state & ~0xffu) | BL_REG_LIVE;
 	if (bl_port_awaited(p))
-		bl_port_met(p);
+		bl_port_heard(p);
 	if (!barred)
 		r->state |= BL_REG_IN | (bl_port_flags(p) & BL_REG_HELD);
 	return BL_A_JOINED;

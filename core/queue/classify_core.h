@@ -25,15 +25,15 @@
 #define BL_ND_LAST        137 /* redirect */
 #define BL_DSCP_EXPEDITED 40  /* CS5 */
 
-enum bl_look_kind { BL_LOOK_OTHER, BL_LOOK_ARP, BL_LOOK_IP4, BL_LOOK_IP6, BL_LOOK_ND };
+enum bl_frame_kind { BL_FRAME_OTHER, BL_FRAME_ARP, BL_FRAME_IP4, BL_FRAME_IP6, BL_FRAME_ND };
 
 /**
- * struct bl_look - what can be said about a frame. @kind: enum bl_look_kind; ND is an IPv6 frame
- * too. @multi: multicast or broadcast. @dscp: 0 unless IP.
+ * struct bl_frame_class - what can be said about a frame. @kind: enum bl_frame_kind; ND is an IPv6
+ * frame too. @multi: multicast or broadcast. @dscp: 0 unless IP.
  * @l3_off: of the IP header. @proto: IP protocol, the first next header of IPv6. @sport, @dport: of
  * TCP and UDP, host order; else 0.
  */
-struct bl_look {
+struct bl_frame_class {
 	__u8 kind;
 	__u8 multi;
 	__u8 dscp;
@@ -43,7 +43,7 @@ struct bl_look {
 	__u16 dport;
 };
 
-BL_CORE void bl_look_ports(const __u8 *end, const __u8 *l4, struct bl_look *l)
+BL_CORE void bl_classify_ports(const __u8 *end, const __u8 *l4, struct bl_frame_class *l)
 {
 	const struct udphdr *u = (const void *)l4; /* TCP has its ports in the same place */
 
@@ -54,10 +54,10 @@ BL_CORE void bl_look_ports(const __u8 *end, const __u8 *l4, struct bl_look *l)
 }
 
 /**
- * bl_look - fills @l. Returns 0, or -1 if the frame has no whole Ethernet header. An IP header
- * that is cut off or of the wrong version is BL_LOOK_OTHER.
+ * bl_frame_class - fills @l. Returns 0, or -1 if the frame has no whole Ethernet header. An IP
+ * header that is cut off or of the wrong version is BL_FRAME_OTHER.
  */
-BL_CORE int bl_look(const void *start, const void *stop, struct bl_look *l)
+BL_CORE int bl_frame_class(const void *start, const void *stop, struct bl_frame_class *l)
 {
 	const struct ethhdr *eth = start;
 	const __u8 *end = stop, *p = (const __u8 *)(eth + 1);
@@ -79,66 +79,67 @@ BL_CORE int bl_look(const void *start, const void *stop, struct bl_look *l)
 		type = BL_BE16(v->proto);
 	}
 	if (type == BL_ETH_ARP) {
-		l->kind = BL_LOOK_ARP;
+		l->kind = BL_FRAME_ARP;
 	} else if (type == BL_ETH_IP) {
 		const struct iphdr *ip = (const void *)p;
 
 		if ((const __u8 *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5)
 			return 0;
-		l->kind = BL_LOOK_IP4;
+		l->kind = BL_FRAME_IP4;
 		l->l3_off = off;
 		l->dscp = ip->tos >> 2;
 		l->proto = ip->protocol;
 		if (ip->ihl == 5 && !(ip->frag_off & BL_BE16(0x3fff)))
-			bl_look_ports(end, (const __u8 *)(ip + 1), l);
+			bl_classify_ports(end, (const __u8 *)(ip + 1), l);
 	} else if (type == BL_ETH_IP6) {
 		const struct ipv6hdr *ip = (const void *)p;
 		const __u8 *l4 = (const __u8 *)(ip + 1);
 
 		if (l4 > end || ip->version != 6)
 			return 0;
-		l->kind = BL_LOOK_IP6;
+		l->kind = BL_FRAME_IP6;
 		l->l3_off = off;
 		l->dscp = (__u8)((p[0] & 0xf) << 2 | p[1] >> 6);
 		l->proto = ip->nexthdr;
 		if (l->proto == BL_ICMP6 && l4 < end && *l4 >= BL_ND_FIRST && *l4 <= BL_ND_LAST)
-			l->kind = BL_LOOK_ND;
-		bl_look_ports(end, l4, l);
+			l->kind = BL_FRAME_ND;
+		bl_classify_ports(end, l4, l);
 	}
 	return 0;
 }
 
-/** bl_look_control - finds addresses: never waits for a promise, and goes before data. */
-BL_CORE int bl_look_control(const struct bl_look *l)
+/** bl_class_is_control - finds addresses: never waits for a promise, and goes before data. */
+BL_CORE int bl_class_is_control(const struct bl_frame_class *l)
 {
-	return l->kind == BL_LOOK_ARP || l->kind == BL_LOOK_ND;
+	return l->kind == BL_FRAME_ARP || l->kind == BL_FRAME_ND;
 }
 
 /**
- * bl_look_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind others'
- * data comes late. What is said about faults goes the same way, past what is lost in queues.
+ * bl_class_is_fcp - between a host and an arbiter of Fastpass: a slot that is asked for behind
+ * others' data comes late. What is said about faults goes the same way, past what is lost in
+ * queues.
  */
-BL_CORE int bl_look_fcp(const struct bl_look *l)
+BL_CORE int bl_class_is_fcp(const struct bl_frame_class *l)
 {
 	return l->proto == BL_UDP &&
 	       (l->dport == BL_FCP_PORT || l->sport == BL_FCP_PORT ||
 		l->dport == BL_FCP_FAULTS_PORT || l->sport == BL_FCP_FAULTS_PORT);
 }
 
-/** bl_look_top - a token or a signal of TOP. */
-BL_CORE int bl_look_top(const struct bl_look *l)
+/** bl_class_is_top - a token or a signal of TOP. */
+BL_CORE int bl_class_is_top(const struct bl_frame_class *l)
 {
 	return l->proto == BL_UDP && l->dport == BL_TOP_PORT;
 }
 
 /** bl_hold_at_all - 0: the frame is for destination 0, which is never held back. */
-BL_CORE int bl_hold_at_all(const struct bl_look *l)
+BL_CORE int bl_hold_at_all(const struct bl_frame_class *l)
 {
-	return !l->multi && !bl_look_control(l);
+	return !l->multi && !bl_class_is_control(l);
 }
 
 /** bl_hold_class - one of BL_HOLD_CLASSES. */
-BL_CORE __u32 bl_hold_class(const struct bl_look *l)
+BL_CORE __u32 bl_hold_class(const struct bl_frame_class *l)
 {
 	return bl_hold_at_all(l) && l->dscp < BL_DSCP_EXPEDITED;
 }

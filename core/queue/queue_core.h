@@ -297,7 +297,7 @@ BL_CORE void bl_due_begin(struct bl_due *d, struct bl_due_pick *p)
 	p->index = p->zero = 0;
 }
 
-BL_CORE void bl_due_look(struct bl_due_pick *p, __u32 i)
+BL_CORE void bl_due_consider(struct bl_due_pick *p, __u32 i)
 {
 	__u64 at = BL_READ_ONCE(p->due->at[i & (BL_DUE_MAX - 1)]);
 

@@ -372,9 +372,9 @@ BL_CORE void bl_top_pick_begin(struct bl_top_pick *p, __u32 last, __u64 now)
 	p->next_ns = BL_DUE_NEVER;
 }
 
-/** bl_top_look - place @i, whose class is @cls now. */
-BL_CORE void bl_top_look(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r, __u32 cls,
-			 const struct bl_top_cfg *c)
+/** bl_top_consider - place @i, whose class is @cls now. */
+BL_CORE void bl_top_consider(struct bl_top_pick *p, __u32 i, const struct bl_top_rx *r, __u32 cls,
+			     const struct bl_top_cfg *c)
 {
 	__u64 end = BL_READ_ONCE(r->heard_ns) + c->dead_ns, at = BL_READ_ONCE(r->next_ns),
 	      say = BL_READ_ONCE(r->came.report_ns);

@@ -20,7 +20,7 @@
 #include <bpf/libbpf.h>
 #include "core/pl2/pl2_core.h"
 #include "admission_priv.h"
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 #include "top_host.h"
 
 #define QUEUE_FRAMES 256

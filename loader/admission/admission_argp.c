@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "maps/token_abi.h"
+#include "maps/top_token_abi.h"
 #include "admission_priv.h"
 
 enum {

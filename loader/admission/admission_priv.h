@@ -4,7 +4,7 @@
 #define BARLINE_ADMISSION_PRIV_H
 
 #include "loader/node_priv.h"
-#include "maps/fp_abi.h"
+#include "maps/fastpass_abi.h"
 #include "base/rate.h"
 
 #define BL_T_SLOTS     15 /* PL2, D.4 */

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "core/policy_core.h"
-#include "maps/reserve_abi.h"
-#include "maps/token_abi.h"
+#include "maps/pl2_switch_abi.h"
+#include "maps/top_token_abi.h"
 #include "apart.h"
 
 #define LOOK_NS  1000000000ULL
@@ -52,13 +52,13 @@ uint32_t bl_apart_own(const struct bl_node_ref *ref)
 	return bl_policy_say(rsv.on ? BL_POLICY_PL2 : top.on ? BL_POLICY_TOP : BL_POLICY_NONE);
 }
 
-void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_order_port *in,
-		   int count, uint64_t now)
+void bl_apart_sample(struct bl_apart *a, const struct bl_node *n, const struct bl_fence_port *in,
+		     int count, uint64_t now)
 {
 	struct bl_node_ref ref = { .role = n->cfg.role,
 				   .netns_ino = n->netns_ino,
 				   .meta = n->meta };
-	const struct bl_order_port *first = NULL;
+	const struct bl_fence_port *first = NULL;
 	uint32_t own;
 	int i, apart = 0;
 

@@ -21,10 +21,10 @@ struct bl_apart {
 uint32_t bl_apart_own(const struct bl_node_ref *ref);
 
 /**
- * bl_apart_look - to be called often; looks once a second. @in: the node's @count inputs. @now:
+ * bl_apart_sample - to be called often; looks once a second. @in: the node's @count inputs. @now:
  * CLOCK_MONOTONIC.
  */
-void bl_apart_look(struct bl_apart *a, const struct bl_node *n, const struct bl_order_port *in,
-		   int count, uint64_t now);
+void bl_apart_sample(struct bl_apart *a, const struct bl_node *n, const struct bl_fence_port *in,
+		     int count, uint64_t now);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Fastpass on a host, the daemon's part: one thread speaks FCP for all hosts of the process. What
  * hosts want it reads from the mmapped "fp_dests"; what the arbiter gives it enters there and tells
- * the pacer (maps/fp_abi.h).
+ * the pacer (maps/fastpass_abi.h).
  *
  * Example: bl_hold_xdp holds two full frames for destination 3, which is endpoint 7: want 2, and
  * the bell rings. The thread sends REQ {7: 2}; 40 us later an ALLOC comes: slots 900 and 903. It
@@ -49,10 +49,10 @@
 #include "core/queue/dest_core.h"
 #include "core/fastpass/fcp_host_core.h"
 #include "core/fastpass/fcp_vain_core.h"
-#include "core/fastpass/fp_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/queue/queue_core.h"
 #include "fastpass.h"
-#include "fpfaults.h"
+#include "fastpass_faults.h"
 
 #define PAUSE_MIN_NS 10000ULL
 #define PAUSE_MAX_NS 1000000ULL

@@ -3,7 +3,7 @@
 #ifndef BARLINE_FASTPASS_H
 #define BARLINE_FASTPASS_H
 
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 #include "loader/node_priv.h"
 
 /**

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include "maps/token_abi.h"
+#include "maps/top_token_abi.h"
 #include "admission_priv.h"
 
 static const char *const mode_names[] = {

@@ -183,6 +183,17 @@ static int xdp_refused(const struct bl_iface *i, enum bl_xdp_mode mode, int e, s
 	return bl_fail(err, e, "cannot attach the XDP program to %s: %s", i->name, strerror(e));
 }
 
+int bl_iface_xdp_ok(const struct bl_iface *i, struct bl_err *err)
+{
+	if (i->mtu > BL_XDP_MTU_MAX)
+		return bl_fail(err, EMSGSIZE,
+			       "%s has MTU %u, more than %u: its frames would take several XDP "
+			       "buffers, and barline reads and writes frames in "
+			       "one; `ip link set %s mtu %u` (or less) and start again",
+			       i->name, i->mtu, BL_XDP_MTU_MAX, i->name, BL_XDP_MTU_MAX);
+	return 0;
+}
+
 int bl_attach_xdp(struct bl_attached *a, const char *dir, const char *kind, int prog_fd,
 		  enum bl_xdp_mode mode, bool replace, struct bl_err *err)
 {

@@ -318,7 +318,7 @@ static int pin(const struct bl_iface *i, struct threads *t, int cpu, enum bl_rea
 	return 0;
 }
 
-void bl_home_thread(int map, uint32_t cpu, enum bl_realtime how)
+void bl_steer_thread(int map, uint32_t cpu, enum bl_realtime how)
 {
 	struct bpf_map_info info = {};
 	uint32_t len = sizeof(info);

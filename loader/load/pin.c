@@ -367,7 +367,7 @@ static const struct {
 	{ BL_MAP_SW_REGS, BPF_MAP_TYPE_ARRAY },       { BL_MAP_SW_TREES, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_LANES, BPF_MAP_TYPE_ARRAY },      { BL_MAP_SW_CARRIED, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_SW_FDB, BPF_MAP_TYPE_ARRAY },        { BL_MAP_SW_TX, BPF_MAP_TYPE_DEVMAP },
-	{ BL_MAP_SW_HOME, BPF_MAP_TYPE_CPUMAP },      { BL_MAP_SW_HOMING, BPF_MAP_TYPE_ARRAY },
+	{ BL_MAP_SW_HOME, BPF_MAP_TYPE_CPUMAP },      { BL_MAP_SW_STEERING, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_HOST_CFG, BPF_MAP_TYPE_ARRAY },      { BL_MAP_INFLIGHT, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_HOST_PAGE, BPF_MAP_TYPE_ARRAY },     { BL_MAP_WAKE, BPF_MAP_TYPE_ARRAY },
 	{ BL_MAP_EPS, BPF_MAP_TYPE_ARRAY },           { BL_MAP_RINGS, BPF_MAP_TYPE_ARRAY_OF_MAPS },
@@ -468,7 +468,7 @@ int bl_clean(bool dry_run, void (*tell)(const char *what, void *ctx), void *ctx,
 		removed += !rc;
 	}
 	free(v);
-	bl_doors_clean(BL_RUN_DIR "/arbiter-*.sock", dry_run, tell, ctx);
-	bl_doors_clean(BL_RUN_DIR "/controller-*.sock", dry_run, tell, ctx);
+	bl_status_sockets_clean(BL_RUN_DIR "/arbiter-*.sock", dry_run, tell, ctx);
+	bl_status_sockets_clean(BL_RUN_DIR "/controller-*.sock", dry_run, tell, ctx);
 	return rc ? rc : removed;
 }

@@ -2,7 +2,7 @@
 /* See agent_watch.h. */
 #include "agent_watch.h"
 
-uint8_t bl_agent_port_state(const struct bl_order_port *p)
+uint8_t bl_agent_port_state(const struct bl_fence_port *p)
 {
 	if (p->held)
 		return BL_AGENT_SILENT;
@@ -15,7 +15,7 @@ uint8_t bl_agent_port_state(const struct bl_order_port *p)
 	return p->behind && p->role != BL_PORT_HOST ? BL_AGENT_BEHIND : BL_AGENT_LIVE;
 }
 
-enum bl_agent_seen bl_agent_watch_look(struct bl_agent_watch *w, const struct bl_order_port *p)
+enum bl_agent_seen bl_agent_watch_sample(struct bl_agent_watch *w, const struct bl_fence_port *p)
 {
 	uint8_t state = bl_agent_port_state(p), was = w->port[p->port].state;
 	uint32_t neighbour = w->port[p->port].neighbour, death = w->port[p->port].death;

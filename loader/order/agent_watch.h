@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a node's inputs say to its agent from one look at them (bl_order_look()) to the next: which
- * began to stand still, and which are heard again. Pure: how they stand in, what is different out.
+ * What a node's inputs say to its agent from one look at them (bl_fence_inputs()) to the next:
+ * which began to stand still, and which are heard again. Pure: how they stand in, what is different
+ * out.
  *
  * Example: port 3 is in C's minimum; at the next look it stands still at C = 900, death 8: SILENT,
  * and that is what LINK_DOWN says. RESUME, and the port joins and dies again before the next look:
@@ -34,8 +35,9 @@ enum bl_agent_seen {
 };
 
 /** bl_agent_port_state - enum bl_agent_port_state of an input. */
-uint8_t bl_agent_port_state(const struct bl_order_port *p);
-/** bl_agent_watch_look - what is different about port @p->port, which is below BL_SW_PORTS_MAX. */
-enum bl_agent_seen bl_agent_watch_look(struct bl_agent_watch *w, const struct bl_order_port *p);
+uint8_t bl_agent_port_state(const struct bl_fence_port *p);
+/** bl_agent_watch_sample - what is different about port @p->port, which is below BL_SW_PORTS_MAX.
+ */
+enum bl_agent_seen bl_agent_watch_sample(struct bl_agent_watch *w, const struct bl_fence_port *p);
 
 #endif

@@ -39,19 +39,6 @@ struct reading {
 	uint64_t mono, tai, width;
 };
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
-
-uint64_t bl_mono_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 /* The narrowest of several bracketed readings: one that was interrupted is wide. */
 static struct reading measure(void)
 {
@@ -59,7 +46,7 @@ static struct reading measure(void)
 	int k;
 
 	for (k = 0; k < READINGS; k++) {
-		uint64_t a = bl_mono_ns(), t = clock_ns(CLOCK_TAI), w = bl_mono_ns() - a;
+		uint64_t a = bl_mono_ns(), t = bl_clock_ns(CLOCK_TAI), w = bl_mono_ns() - a;
 
 		if (w < best.width)
 			best = (struct reading){ .mono = a + w / 2, .tai = t, .width = w };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * See loader/order/fence.h, and maps/order_abi.h for the way down.
+ * See loader/order/fence.h, and maps/fence_abi.h for the way down.
  *
  * When does an order hold? A lane that has frames obeys before the next one, within a beacon
  * interval, and says so. One that has none cannot say anything, and need not: it obeys before its
@@ -27,11 +27,11 @@
 #define AGAIN_MAX 100
 #define C_MASK    ((1ULL << BL_TS_BITS) - 1)
 
-/* What bl_order_look() wants to know of one input. */
+/* What bl_fence_inputs() wants to know of one input. */
 struct input {
 	struct bl_port_regs regs;
 	struct bl_life life;
-	struct bl_order_slot slot;
+	struct bl_fence_slot slot;
 	uint64_t given; /* greatest C of the outputs that it feeds */
 	bool obeyed;
 	uint8_t role;
@@ -43,9 +43,9 @@ static int keep(int *to, int fd, const char *what, struct bl_err *err)
 	return *to < 0 ? bl_fail(err, fd < 0 ? ENOENT : errno, "cannot keep %s", what) : 0;
 }
 
-int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
+int bl_fence_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 {
-	struct bl_order_fds *o = &n->order;
+	struct bl_fence_fds *o = &n->order;
 	const struct {
 		int *to;
 		const char *name;
@@ -59,8 +59,8 @@ int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	bool is_switch = n->cfg.role == BL_ROLE_SWITCH;
 	unsigned int k,
 		count = is_switch ? sizeof(sw) / sizeof(sw[0]) : sizeof(host) / sizeof(host[0]);
-	struct bpf_program *p = bpf_object__find_program_by_name(obj, "bl_order");
-	int rc = keep(&o->prog, p ? bpf_program__fd(p) : -1, "the program bl_order", err);
+	struct bpf_program *p = bpf_object__find_program_by_name(obj, "bl_fence");
+	int rc = keep(&o->prog, p ? bpf_program__fd(p) : -1, "the program bl_fence", err);
 
 	for (k = 0; k < count && !rc; k++) {
 		const char *name = is_switch ? sw[k].name : host[k].name;
@@ -71,12 +71,12 @@ int bl_order_open(struct bl_node *n, struct bpf_object *obj, struct bl_err *err)
 	return rc;
 }
 
-void bl_order_none(struct bl_node *n)
+void bl_fence_none(struct bl_node *n)
 {
-	n->order = (struct bl_order_fds){ -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+	n->order = (struct bl_fence_fds){ -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 }
 
-void bl_order_close(struct bl_node *n)
+void bl_fence_close(struct bl_node *n)
 {
 	int *fds[] = { &n->order.prog,  &n->order.epoch, &n->order.slots,
 		       &n->order.lives, &n->order.ports, &n->order.regs,
@@ -86,7 +86,7 @@ void bl_order_close(struct bl_node *n)
 	for (k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
 		if (*fds[k] >= 0)
 			close(*fds[k]);
-	bl_order_none(n);
+	bl_fence_none(n);
 }
 
 static int value(int fd, uint32_t key, void *to)
@@ -173,7 +173,7 @@ static int read_input(const struct bl_node *n, uint32_t p, struct input *i)
 	return rc;
 }
 
-static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
+static int look(const struct bl_node *n, uint32_t p, struct bl_fence_port *out)
 {
 	struct bl_pair leaf;
 	struct input i;
@@ -186,7 +186,7 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		bl_port_obey(&i.regs, &i.life, &i.slot, &leaf);
 	bl_port_leaf(&i.regs, &leaf);
 	flags = bl_port_flags(&i.regs);
-	*out = (struct bl_order_port){
+	*out = (struct bl_fence_port){
 		.port = p,
 		.neighbour = i.life.neighbour,
 		.policy = i.life.policy,
@@ -199,12 +199,12 @@ static int look(const struct bl_node *n, uint32_t p, struct bl_order_port *out)
 		.live = leaf.b != BL_LEAF_NONE,
 		.barred = i.slot.barred,
 		.awaited = bl_port_awaited(&i.regs),
-		.c = leaf.c == BL_LEAF_NONE ? BL_ORDER_NO_C : leaf.c & C_MASK,
+		.c = leaf.c == BL_LEAF_NONE ? BL_FENCE_NO_C : leaf.c & C_MASK,
 	};
 	return 0;
 }
 
-int bl_order_look(const struct bl_node *n, struct bl_order_port *v, unsigned int max)
+int bl_fence_inputs(const struct bl_node *n, struct bl_fence_port *v, unsigned int max)
 {
 	struct bl_sw_cfg cfg;
 	unsigned int p, count = 0;
@@ -225,7 +225,7 @@ int bl_order_look(const struct bl_node *n, struct bl_order_port *v, unsigned int
 
 /* ---- ordering ---- */
 
-static int run(const struct bl_node *n, struct bl_order_arg *a)
+static int run(const struct bl_node *n, struct bl_fence_arg *a)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = a, .ctx_size_in = sizeof(*a));
 	int rc = bpf_prog_test_run_opts(n->order.prog, &o);
@@ -263,7 +263,7 @@ static int grace(void)
  * Whether every lane that the order concerns has obeyed it; @idle: or has not been given a clock
  * reading since.
  */
-static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool idle)
+static bool answered(const struct bl_node *n, const struct bl_fence_arg *a, bool idle)
 {
 	struct bl_sw_port port;
 	struct bl_host_page page;
@@ -277,7 +277,7 @@ static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool
 	if (value(n->order.cfg, 0, &cfg))
 		return false;
 	last = cfg.lanes < BL_LANES_MAX ? cfg.lanes : BL_LANES_MAX;
-	if (a->kind != BL_ORDER_BAR) {
+	if (a->kind != BL_FENCE_BAR) {
 		/* of one port, which has one lane */
 		if (value(n->order.ports, a->port, &port))
 			return false;
@@ -296,9 +296,9 @@ static bool answered(const struct bl_node *n, const struct bl_order_arg *a, bool
  * its output all of them: there a grace period has to pass in any case. Whoever resumes need not
  * wait so long: an order that comes first and one that comes after meet in the slot.
  */
-static int settle(const struct bl_node *n, struct bl_order_arg *a, bool strict)
+static int settle(const struct bl_node *n, struct bl_fence_arg *a, bool strict)
 {
-	struct bl_order_arg again = { .epoch = a->epoch, .kind = BL_ORDER_AGAIN };
+	struct bl_fence_arg again = { .epoch = a->epoch, .kind = BL_FENCE_AGAIN };
 	struct timespec pause = { .tv_nsec = LOOK_NS };
 	uint64_t until = bl_mono_ns() + ANSWER_NS;
 	bool done;
@@ -319,7 +319,7 @@ static int settle(const struct bl_node *n, struct bl_order_arg *a, bool strict)
 	return -EBUSY;
 }
 
-uint64_t bl_order_epoch(const struct bl_node *n)
+uint64_t bl_fence_epoch(const struct bl_node *n)
 {
 	struct bl_epoch e = { 0, 0 };
 
@@ -327,19 +327,19 @@ uint64_t bl_order_epoch(const struct bl_node *n)
 	return e.epoch;
 }
 
-int bl_order_raise(struct bl_node *n, uint64_t epoch)
+int bl_fence_raise(struct bl_node *n, uint64_t epoch)
 {
-	return run(n, &(struct bl_order_arg){ .epoch = epoch, .kind = BL_ORDER_RAISE });
+	return run(n, &(struct bl_fence_arg){ .epoch = epoch, .kind = BL_FENCE_RAISE });
 }
 
-int bl_order_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_order_port *p)
+int bl_fence_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_fence_port *p)
 {
-	struct bl_order_arg a = { .epoch = epoch, .kind = BL_ORDER_FREEZE, .port = port };
+	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_FREEZE, .port = port };
 	int rc = look(n, port, p);
 
 	if (rc == -ENOENT) {
 		/* the epoch counts all the same, and is looked at first */
-		rc = bl_order_raise(n, epoch);
+		rc = bl_fence_raise(n, epoch);
 		return rc ? rc : -ENOENT;
 	}
 	/*
@@ -354,9 +354,9 @@ int bl_order_freeze(struct bl_node *n, uint64_t epoch, uint32_t port, struct bl_
 	return rc ? rc : look(n, port, p);
 }
 
-int bl_order_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsigned int nports)
+int bl_fence_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsigned int nports)
 {
-	struct bl_order_arg a = { .epoch = epoch, .kind = BL_ORDER_BAR };
+	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_BAR };
 	unsigned int k;
 	int rc;
 
@@ -367,19 +367,19 @@ int bl_order_bar(struct bl_node *n, uint64_t epoch, const uint32_t *port, unsign
 	return rc ? rc : settle(n, &a, true);
 }
 
-int bl_order_resume(struct bl_node *n, uint64_t epoch, uint32_t port, uint32_t death)
+int bl_fence_resume(struct bl_node *n, uint64_t epoch, uint32_t port, uint32_t death)
 {
-	struct bl_order_arg a = {
-		.epoch = epoch, .kind = BL_ORDER_RESUME, .port = port, .death = death
+	struct bl_fence_arg a = {
+		.epoch = epoch, .kind = BL_FENCE_RESUME, .port = port, .death = death
 	};
 	int rc = run(n, &a);
 
 	return rc ? rc : settle(n, &a, false);
 }
 
-int bl_order_empty(struct bl_node *n, uint64_t epoch, uint32_t port)
+int bl_fence_empty(struct bl_node *n, uint64_t epoch, uint32_t port)
 {
-	struct bl_order_arg a = { .epoch = epoch, .kind = BL_ORDER_EMPTY, .port = port };
+	struct bl_fence_arg a = { .epoch = epoch, .kind = BL_FENCE_EMPTY, .port = port };
 	int rc = run(n, &a);
 
 	return rc ? rc : settle(n, &a, false);

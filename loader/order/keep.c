@@ -463,7 +463,7 @@ static int on_conn(sd_event_source *src, int fd, uint32_t events, void *ctx)
 	return 0;
 }
 
-static int on_door(sd_event_source *src, int fd, uint32_t events, void *ctx)
+static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	struct caretaker *c = ctx;
 	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -520,7 +520,7 @@ static int on_limit(sd_event_source *src, uint64_t usec, void *ctx)
 	return 0;
 }
 
-static int open_door(struct caretaker *c)
+static int open_status(struct caretaker *c)
 {
 	struct sockaddr_un a;
 
@@ -562,9 +562,9 @@ static int stand_in(struct caretaker *c, struct bl_err *err)
 		rc = bl_beacon_add(n, err);
 	if (rc)
 		return rc;
-	rc = open_door(c);
+	rc = open_status(c);
 	if (rc >= 0)
-		rc = sd_event_add_io(ev, &c->door_src, c->door, EPOLLIN, on_door, c);
+		rc = sd_event_add_io(ev, &c->door_src, c->door, EPOLLIN, on_status, c);
 	if (rc >= 0)
 		rc = sd_event_add_io(ev, &c->chan_src, s->chan, EPOLLIN, on_go, c);
 	if (rc >= 0)

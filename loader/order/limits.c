@@ -81,10 +81,10 @@ static uint64_t position(const uint8_t *ring, unsigned int page)
 			       __ATOMIC_ACQUIRE);
 }
 
-static struct bl_look look_at(const struct bl_node *n, struct watched *w,
-			      const struct bl_inflight *line, uint32_t slot)
+static struct bl_still_view look_at(const struct bl_node *n, struct watched *w,
+				    const struct bl_inflight *line, uint32_t slot)
 {
-	struct bl_look v = {
+	struct bl_still_view v = {
 		.ts = __atomic_load_n(&line->ts, __ATOMIC_ACQUIRE),
 		.hold = __atomic_load_n(&line->hold, __ATOMIC_ACQUIRE),
 		.state = __atomic_load_n(&line->state, __ATOMIC_ACQUIRE),
@@ -101,7 +101,7 @@ static struct bl_look look_at(const struct bl_node *n, struct watched *w,
 }
 
 /* Whether somebody waits for what is in the ring unread; what cannot be seen is nobody's fault. */
-static bool awaited(const struct bl_node *n, const struct bl_ep *ep, const struct bl_look *v)
+static bool awaited(const struct bl_node *n, const struct bl_ep *ep, const struct bl_still_view *v)
 {
 	size_t ps = page_size(), size = 2 * ps + 2 * (size_t)ep->info.ring_bytes;
 	const uint8_t *p = map_ring(n, ep->slot, size);
@@ -139,7 +139,7 @@ static enum bl_out_why judge(struct bl_limits *l, const struct bl_ep *ep,
 			     const struct bl_inflight *line, uint64_t now)
 {
 	struct watched *w = &l->ep[ep->slot];
-	struct bl_look v;
+	struct bl_still_view v;
 	enum bl_out_why why;
 
 	if (w->used && w->life != ep->info.life)
@@ -147,7 +147,7 @@ static enum bl_out_why judge(struct bl_limits *l, const struct bl_ep *ep,
 	w->used = true;
 	w->life = ep->info.life;
 	v = look_at(l->node, w, line, ep->slot);
-	why = bl_still_look(&w->still, &v, now, l->limit_ns);
+	why = bl_still_sample(&w->still, &v, now, l->limit_ns);
 	if (why == BL_OUT_RING && !awaited(l->node, ep, &v)) {
 		w->still.age_ns[BL_STILL_RING] = 0; /* looked at again after as long */
 		return BL_OUT_MEMBER;

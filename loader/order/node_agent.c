@@ -63,7 +63,7 @@ struct bl_node_agent {
 	struct bl_agent_watch watch;
 	unsigned int awaited; /* inputs that stand still, or are behind */
 	struct order order[ORDERS_MAX];
-	unsigned int norders;
+	unsigned int nfences;
 	uint64_t led_ns, stuck_ns;
 	uint64_t failed_ns;                /* CLOCK_MONOTONIC; @failed since then */
 	uint64_t opened_ns;                /* CLOCK_MONOTONIC */
@@ -77,7 +77,7 @@ static void look_in(struct bl_node_agent *a, uint64_t us);
 
 /* ---- what the node is ---- */
 
-static struct bl_agent_port agent_port(const struct bl_order_port *p)
+static struct bl_agent_port agent_port(const struct bl_fence_port *p)
 {
 	static const uint8_t roles[] = { [BL_PORT_HOST] = 0, [BL_PORT_UP] = 1, [BL_PORT_DOWN] = 2 };
 
@@ -146,16 +146,16 @@ static void tell_addrs(const struct bl_node *n, struct bl_agent_node *v)
 static void on_tell(void *ctx, struct bl_agent_node *v)
 {
 	struct bl_node_agent *a = ctx;
-	struct bl_order_port in[BL_AGENT_PORTS_MAX];
+	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
 	const struct bl_node *n = a->node;
 	int k, count;
 
 	v->node_id = n->meta.node_id;
 	v->host = n->cfg.role == BL_ROLE_HOST;
 	snprintf(v->name, sizeof(v->name), "%s", n->meta.name);
-	count = bl_order_look(n, in, BL_AGENT_PORTS_MAX);
+	count = bl_fence_inputs(n, in, BL_AGENT_PORTS_MAX);
 	for (k = 0; k < count; k++) {
-		bl_agent_watch_look(&a->watch, &in[k]); /* what is said here is not said again */
+		bl_agent_watch_sample(&a->watch, &in[k]); /* what is said here is not said again */
 		v->port[v->nports++] = agent_port(&in[k]);
 	}
 	if (!v->host)
@@ -171,7 +171,7 @@ static void on_tell(void *ctx, struct bl_agent_node *v)
 static void on_epoch(void *ctx, uint64_t epoch)
 {
 	struct bl_node_agent *a = ctx;
-	int rc = bl_order_raise(a->node, epoch);
+	int rc = bl_fence_raise(a->node, epoch);
 
 	if (rc)
 		bl_log(BL_LOG_ERR, "%s: epoch %" PRIu64 " is not taken: %s", a->node->meta.name,
@@ -184,18 +184,18 @@ static int on_bar(void *ctx, const uint32_t *port, unsigned int n)
 	struct bl_node_agent *a = ctx;
 
 	look_in(a, LOOK_BUSY_US);
-	return bl_order_bar(a->node, a->epoch, port, n);
+	return bl_fence_bar(a->node, a->epoch, port, n);
 }
 
 static int on_freeze(void *ctx, uint32_t port, struct bl_agent_port *p)
 {
 	struct bl_node_agent *a = ctx;
-	struct bl_order_port v;
-	int rc = bl_order_freeze(a->node, a->epoch, port, &v);
+	struct bl_fence_port v;
+	int rc = bl_fence_freeze(a->node, a->epoch, port, &v);
 
 	if (rc)
 		return rc;
-	bl_agent_watch_look(&a->watch, &v);
+	bl_agent_watch_sample(&a->watch, &v);
 	*p = agent_port(&v);
 	look_in(a, LOOK_BUSY_US);
 	return 0;
@@ -224,7 +224,7 @@ static int on_resume(void *ctx, uint64_t number, const struct bl_agent_failed *v
 
 	(void)number;
 	for (i = 0; i < nin; i++) {
-		rc = bl_order_resume(a->node, a->epoch, in[i].port, in[i].death);
+		rc = bl_fence_resume(a->node, a->epoch, in[i].port, in[i].death);
 		/* ENOENT: it was resumed before, and may have died again since */
 		if (rc && rc != -ENOENT)
 			return rc;
@@ -290,11 +290,11 @@ static bool tell_endpoints(struct bl_node_agent *a, const struct order *o)
 }
 
 /* Says DONE of what is in the page. */
-static void look_at_orders(struct bl_node_agent *a)
+static void check_fences(struct bl_node_agent *a)
 {
 	unsigned int i, left = 0;
 
-	for (i = 0; i < a->norders; i++) {
+	for (i = 0; i < a->nfences; i++) {
 		if (!tell_endpoints(a, &a->order[i])) {
 			a->order[left++] = a->order[i];
 			continue;
@@ -302,7 +302,7 @@ static void look_at_orders(struct bl_node_agent *a)
 		free(a->order[i].failed);
 		bl_agent_done(a->agent, a->order[i].number);
 	}
-	a->norders = left;
+	a->nfences = left;
 }
 
 static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v, unsigned int n)
@@ -326,12 +326,12 @@ static void on_fail(void *ctx, uint64_t number, const struct bl_agent_failed *v,
 		if (v[i].here && v[i].port && v[i].why == BL_WHY_LEFT)
 			bl_endpoint_left_heard(a->node, v[i].port, v[i].life);
 	/* more than can be open: the oldest one cannot be awaited any more */
-	if (a->norders == ORDERS_MAX) {
+	if (a->nfences == ORDERS_MAX) {
 		free(a->order[0].failed);
-		memmove(a->order, a->order + 1, --a->norders * sizeof(*a->order));
+		memmove(a->order, a->order + 1, --a->nfences * sizeof(*a->order));
 	}
-	a->order[a->norders++] = o;
-	look_at_orders(a);
+	a->order[a->nfences++] = o;
+	check_fences(a);
 	look_in(a, LOOK_BUSY_US);
 }
 
@@ -491,7 +491,7 @@ static void join_anew(struct bl_node_agent *a)
  * every port was heard. A port where nobody comes for this long is taken for one that nobody is
  * behind.
  */
-static void look_at_awaited(struct bl_node_agent *a, const struct bl_order_port *in, int n)
+static void look_at_awaited(struct bl_node_agent *a, const struct bl_fence_port *in, int n)
 {
 	uint64_t wait = 10000ULL * a->node->cfg.dead_after_us;
 	int i;
@@ -499,7 +499,7 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_order_port 
 	if (bl_mono_ns() - a->opened_ns < (wait > START_WAIT_NS ? wait : START_WAIT_NS))
 		return;
 	for (i = 0; i < n; i++)
-		if (in[i].awaited && !bl_order_empty(a->node, bl_order_epoch(a->node), in[i].port))
+		if (in[i].awaited && !bl_fence_empty(a->node, bl_fence_epoch(a->node), in[i].port))
 			bl_log(BL_LOG_INFO,
 			       "%s: nobody was heard at port %u since the programs were started: "
 			       "the commit barrier does not wait for it any more",
@@ -508,18 +508,18 @@ static void look_at_awaited(struct bl_node_agent *a, const struct bl_order_port 
 
 static void look_at_ports(struct bl_node_agent *a)
 {
-	struct bl_order_port in[BL_AGENT_PORTS_MAX];
-	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
+	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
+	int n = bl_fence_inputs(a->node, in, BL_AGENT_PORTS_MAX), i;
 	bool changed = false;
 
 	look_at_awaited(a, in, n);
-	bl_apart_look(&a->apart, a->node, in, n, bl_mono_ns());
+	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
 	for (a->awaited = 0, i = 0; i < n; i++) {
 		struct bl_agent_port p = agent_port(&in[i]);
 		bool known = a->watch.port[in[i].port].neighbour == in[i].neighbour;
 
 		a->awaited += in[i].held || p.state == BL_AGENT_BEHIND;
-		switch (bl_agent_watch_look(&a->watch, &in[i])) {
+		switch (bl_agent_watch_sample(&a->watch, &in[i])) {
 		case BL_AGENT_SEEN_NOTHING:
 			break;
 		case BL_AGENT_SEEN_SILENT:
@@ -540,7 +540,7 @@ static void look_at_ports(struct bl_node_agent *a)
 		 * business until it has joined anew
 		 */
 		if (a->failed && in[i].held)
-			bl_order_resume(a->node, a->epoch, in[i].port, in[i].death);
+			bl_fence_resume(a->node, a->epoch, in[i].port, in[i].death);
 	}
 	if (changed)
 		bl_agent_changed(a->agent);
@@ -604,14 +604,14 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 
 	(void)src, (void)usec;
 	look_at_ports(a);
-	look_at_orders(a);
+	check_fences(a);
 	look_at_session(a);
 	look_at_windows(a);
 	if (a->failed)
 		join_anew(a);
 	us = us < LOOK_MIN_US ? LOOK_MIN_US : us > LOOK_MAX_US ? LOOK_MAX_US : us;
 	look_in(a,
-		(a->awaited || a->norders || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
+		(a->awaited || a->nfences || a->failed) && us > LOOK_BUSY_US ? LOOK_BUSY_US : us);
 	return 0;
 }
 
@@ -622,15 +622,15 @@ static int on_look(sd_event_source *src, uint64_t usec, void *ctx)
 static int on_look_alone(sd_event_source *src, uint64_t usec, void *ctx)
 {
 	struct bl_node_agent *a = ctx;
-	struct bl_order_port in[BL_AGENT_PORTS_MAX];
-	int n = bl_order_look(a->node, in, BL_AGENT_PORTS_MAX), i;
+	struct bl_fence_port in[BL_AGENT_PORTS_MAX];
+	int n = bl_fence_inputs(a->node, in, BL_AGENT_PORTS_MAX), i;
 
 	(void)src, (void)usec;
 	look_at_awaited(a, in, n);
-	bl_apart_look(&a->apart, a->node, in, n, bl_mono_ns());
-	for (i = 0; i < n && !bl_order_epoch(a->node); i++)
+	bl_apart_sample(&a->apart, a->node, in, n, bl_mono_ns());
+	for (i = 0; i < n && !bl_fence_epoch(a->node); i++)
 		if (in[i].held && in[i].live)
-			bl_order_resume(a->node, 0, in[i].port, in[i].death);
+			bl_fence_resume(a->node, 0, in[i].port, in[i].death);
 	look_in(a, ALONE_US);
 	return 0;
 }
@@ -723,8 +723,8 @@ void bl_node_agent_close(struct bl_node *n)
 	sd_event_source_disable_unref(a->timer);
 	bl_agent_free(a->agent);
 	bl_session_tls_free(a->tls);
-	while (a->norders)
-		free(a->order[--a->norders].failed);
+	while (a->nfences)
+		free(a->order[--a->nfences].failed);
 	free(a);
 }
 
@@ -740,7 +740,7 @@ int bl_node_agent_open(struct bl_node *n, struct bl_err *err)
 	if (!a)
 		return bl_fail(err, ENOMEM, "out of memory");
 	a->node = n;
-	a->epoch = cfg.epoch = bl_order_epoch(n);
+	a->epoch = cfg.epoch = bl_fence_epoch(n);
 	for (i = 0; i < c->n; i++)
 		snprintf(cfg.controllers[i], sizeof(cfg.controllers[i]), "%s", c->addr[i]);
 	if (*c->ca || *c->cert || *c->key)

@@ -3,7 +3,7 @@
  * A node's agent: between the failure controller (agent.h) and the node's datapath
  * (loader/order/fence.h) and endpoints. There is one if the node's configuration names controllers.
  *
- * What the node says comes from bl_order_look(), looked at every half dead_after, and every
+ * What the node says comes from bl_fence_inputs(), looked at every half dead_after, and every
  * millisecond while something stands still or is awaited. What is ordered goes through the kernel's
  * fence: an order of an epoch that is older than what this node ever heard changes nothing,
  * whichever daemon gives it.

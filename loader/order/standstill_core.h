@@ -23,7 +23,7 @@
 #define BL_LOOKS_PER_LIMIT 8
 
 /* What a process has that others may wait for, at one look. */
-struct bl_look {
+struct bl_still_view {
 	__u64 ts, hold, state, turn; /* of its line (struct bl_inflight) */
 	__u64 read, written;         /* positions in its ring */
 };
@@ -35,7 +35,7 @@ struct bl_still {
 	bool seen; /* there was a look before */
 	__u64 at_ns;
 	__u64 age_ns[BL_STILL_COUNT];
-	struct bl_look last;
+	struct bl_still_view last;
 };
 
 static inline bool bl_still_open(__u64 word)
@@ -44,7 +44,7 @@ static inline bool bl_still_open(__u64 word)
 }
 
 /* Whether each of the three is as it was, and somebody waits for it. */
-static inline bool bl_still_stands(const struct bl_look *a, const struct bl_look *b,
+static inline bool bl_still_stands(const struct bl_still_view *a, const struct bl_still_view *b,
 				   enum bl_still_what what)
 {
 	bool idle = a->turn == b->turn;
@@ -68,11 +68,11 @@ static inline bool bl_still_stands(const struct bl_look *a, const struct bl_look
 }
 
 /**
- * bl_still_look - one look at @now_ns. Returns why the process has held others up for @limit_ns;
+ * bl_still_sample - one look at @now_ns. Returns why the process has held others up for @limit_ns;
  * BL_OUT_MEMBER: it has not. The first reason of several, in the order of enum bl_still_what.
  */
-static inline enum bl_out_why bl_still_look(struct bl_still *s, const struct bl_look *v,
-					    __u64 now_ns, __u64 limit_ns)
+static inline enum bl_out_why bl_still_sample(struct bl_still *s, const struct bl_still_view *v,
+					      __u64 now_ns, __u64 limit_ns)
 {
 	static const enum bl_out_why why[] = {
 		[BL_STILL_IN_FLIGHT] = BL_OUT_IN_FLIGHT,

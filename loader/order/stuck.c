@@ -81,9 +81,10 @@ void bl_stuck_find(struct bl_node *n, struct bl_stuck seen[BL_EPS_MAX], uint64_t
 			continue;
 		}
 		state[k] = __atomic_load_n(&page[k].state, __ATOMIC_ACQUIRE);
-		if (bl_stuck_look(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]),
-				  bl_rwin_used(state[k]),
-				  __atomic_load_n(&page[k].turn, __ATOMIC_RELAXED), mono, limit_ns))
+		if (bl_stuck_sample(&seen[k], n->ep[k].info.life, bl_rwin_head(state[k]),
+				    bl_rwin_used(state[k]),
+				    __atomic_load_n(&page[k].turn, __ATOMIC_RELAXED), mono,
+				    limit_ns))
 			stuck |= 1ULL << k;
 	}
 	munmap(page, BL_EPS_MAX * sizeof(*page));

@@ -24,11 +24,11 @@ struct bl_stuck {
 };
 
 /**
- * bl_stuck_look - @used: frames in the window. @turn: how often its process has worked. Returns
+ * bl_stuck_sample - @used: frames in the window. @turn: how often its process has worked. Returns
  * whether its receivers are to be named now.
  */
-static inline bool bl_stuck_look(struct bl_stuck *s, uint16_t life, uint32_t head, uint32_t used,
-				 uint64_t turn, uint64_t mono, uint64_t limit_ns)
+static inline bool bl_stuck_sample(struct bl_stuck *s, uint16_t life, uint32_t head, uint32_t used,
+				   uint64_t turn, uint64_t mono, uint64_t limit_ns)
 {
 	bool works;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What hosts and switches look at before they hold or queue a frame (core/queue/classify_core.h),
- * the head of TOP's frames (core/top/token_core.h), and the ECN mark that they may write
- * (core/queue/queue_core.h), on arbitrary frames. The input is the frame. bl_look() is compared
- * with a reader that takes byte by byte, and with bl_parse() where that one accepts the frame.
+ * the head of TOP's frames (core/top/top_token_core.h), and the ECN mark that they may write
+ * (core/queue/queue_core.h), on arbitrary frames. The input is the frame. bl_frame_class() is
+ * compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the
+ * frame.
  *
  * Not covered: queues and the programs around them; tests/prog/test_hold.c has those.
  */
@@ -11,7 +12,7 @@
 
 #include "core/queue/classify_core.h"
 #include "core/queue/queue_core.h"
-#include "core/top/token_core.h"
+#include "core/top/top_token_core.h"
 
 #define NET_IP_ALIGN 2
 
@@ -20,10 +21,10 @@ static uint16_t be16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* bl_look() once more, from the standards and by offsets. */
-static struct bl_look plain_look(const uint8_t *p, size_t n)
+/* bl_frame_class() once more, from the standards and by offsets. */
+static struct bl_frame_class plain_look(const uint8_t *p, size_t n)
 {
-	struct bl_look l = { .multi = p[0] & 1 };
+	struct bl_frame_class l = { .multi = p[0] & 1 };
 	uint16_t type = be16(p + 12);
 	size_t at = 14, l4 = 0;
 
@@ -34,22 +35,22 @@ static struct bl_look plain_look(const uint8_t *p, size_t n)
 		at = 18;
 	}
 	if (type == 0x0806) {
-		l.kind = BL_LOOK_ARP;
+		l.kind = BL_FRAME_ARP;
 	} else if (type == 0x0800 && n >= at + 20 && p[at] >> 4 == 4 && (p[at] & 15) >= 5) {
-		l.kind = BL_LOOK_IP4;
+		l.kind = BL_FRAME_IP4;
 		l.l3_off = (uint32_t)at;
 		l.dscp = p[at + 1] >> 2;
 		l.proto = p[at + 9];
 		/* neither options nor a fragment: more to come, or an offset */
 		l4 = (p[at] & 15) == 5 && !(be16(p + at + 6) & 0x3fff) ? at + 20 : 0;
 	} else if (type == 0x86dd && n >= at + 40 && p[at] >> 4 == 6) {
-		l.kind = BL_LOOK_IP6;
+		l.kind = BL_FRAME_IP6;
 		l.l3_off = (uint32_t)at;
 		l.dscp = be16(p + at) >> 6 & 0x3f;
 		l.proto = p[at + 6];
 		l4 = at + 40;
 		if (l.proto == 58 && n > l4 && p[l4] >= 133 && p[l4] <= 137)
-			l.kind = BL_LOOK_ND;
+			l.kind = BL_FRAME_ND;
 	}
 	if (l4 && (l.proto == 6 || l.proto == 17) && n >= l4 + 4) {
 		l.sport = be16(p + l4);
@@ -58,30 +59,30 @@ static struct bl_look plain_look(const uint8_t *p, size_t n)
 	return l;
 }
 
-static void check_class(const struct bl_look *l)
+static void check_class(const struct bl_frame_class *l)
 {
 	uint32_t cls = bl_hold_class(l);
 
 	FUZZ_CHECK(cls < BL_HOLD_CLASSES);
 	/* what finds addresses is never held back; nor is what goes to all */
-	FUZZ_CHECK(!bl_look_control(l) || !bl_hold_at_all(l));
+	FUZZ_CHECK(!bl_class_is_control(l) || !bl_hold_at_all(l));
 	FUZZ_CHECK(!l->multi || !bl_hold_at_all(l));
 	FUZZ_CHECK(bl_hold_at_all(l) || cls == 0);
 	FUZZ_CHECK(!bl_hold_at_all(l) || cls == (l->dscp < 40));
 }
 
 /* Both parsers see the same frame. */
-static void check_parse(const uint8_t *p, size_t size, const struct bl_look *l)
+static void check_parse(const uint8_t *p, size_t size, const struct bl_frame_class *l)
 {
 	struct bl_frame f;
 
 	if (bl_parse(p, p + size, 1, 0xffff, &f) != BL_R_NONE)
 		return;
 	if (bl_op_link(f.opcode)) { /* a link frame */
-		FUZZ_CHECK(l->kind == BL_LOOK_OTHER);
+		FUZZ_CHECK(l->kind == BL_FRAME_OTHER);
 		return;
 	}
-	FUZZ_CHECK(l->kind == (f.v6 ? BL_LOOK_IP6 : BL_LOOK_IP4) && l->proto == BL_UDP);
+	FUZZ_CHECK(l->kind == (f.v6 ? BL_FRAME_IP6 : BL_FRAME_IP4) && l->proto == BL_UDP);
 	FUZZ_CHECK(l->l3_off == f.l3_off && l->sport == f.sport && l->dport == f.dport);
 }
 
@@ -99,10 +100,10 @@ static uint32_t sum4(const uint8_t *ip)
  * The mark: the two bits become 11 where they were 01 or 10, a checksum is as right as it was, and
  * not another bit changes.
  */
-static void check_mark(uint8_t *p, const struct bl_look *l)
+static void check_mark(uint8_t *p, const struct bl_frame_class *l)
 {
 	uint8_t was[40], *ip = p + l->l3_off;
-	int v6 = l->kind != BL_LOOK_IP4, marked;
+	int v6 = l->kind != BL_FRAME_IP4, marked;
 	size_t n = v6 ? 40 : 20;
 	uint8_t ecn = v6 ? ip[1] >> 4 & 3 : ip[1] & 3;
 
@@ -122,12 +123,12 @@ static void check_mark(uint8_t *p, const struct bl_look *l)
 }
 
 /* TOP's frames at a switch, once more by offsets. */
-static void check_token(const uint8_t *p, size_t size, const struct bl_look *l)
+static void check_token(const uint8_t *p, size_t size, const struct bl_frame_class *l)
 {
-	size_t l4 = l->l3_off + (l->kind == BL_LOOK_IP4 ? 20u : 40u);
+	size_t l4 = l->l3_off + (l->kind == BL_FRAME_IP4 ? 20u : 40u);
 	int got, want;
 
-	if (!bl_look_top(l))
+	if (!bl_class_is_top(l))
 		return;
 	FUZZ_CHECK(l->proto == 17 && be16(p + l4 + 2) == 61692);
 	got = bl_token_parse((const void *)(p + l4), p + size, (uint32_t)(size - l4));
@@ -149,10 +150,10 @@ static void check_token(const uint8_t *p, size_t size, const struct bl_look *l)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *p = fuzz_copy(data, size, NET_IP_ALIGN);
-	struct bl_look l, want;
+	struct bl_frame_class l, want;
 
 	memset(&l, 0xff, sizeof(l));
-	if (bl_look(p, p + size, &l)) {
+	if (bl_frame_class(p, p + size, &l)) {
 		FUZZ_CHECK(size < 14);
 	} else {
 		FUZZ_CHECK(size >= 14);
@@ -165,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_class(&l);
 		check_parse(p, size, &l);
 		check_token(p, size, &l);
-		if (l.kind == BL_LOOK_IP4 || l.kind == BL_LOOK_IP6 || l.kind == BL_LOOK_ND)
+		if (l.kind == BL_FRAME_IP4 || l.kind == BL_FRAME_IP6 || l.kind == BL_FRAME_ND)
 			check_mark(p, &l);
 	}
 	fuzz_free(p, NET_IP_ALIGN);

@@ -54,7 +54,7 @@ T_FN const char *ctl_ask(pid_t pid)
 	size_t len = 0;
 	ssize_t n;
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_DOOR,
+	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_CTL_STATUS,
 		 (unsigned long long)bl_netns_ino(), (int)pid);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {

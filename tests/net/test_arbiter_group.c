@@ -22,7 +22,7 @@ static bool ten_thousand_more(void)
 RACK_TEST(door__tells_and_takes_dead_paths)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	struct bl_arb_door *door;
+	struct bl_arb_status *door;
 	struct bl_arb_cfg c;
 	struct bl_err err;
 	json_t *v;

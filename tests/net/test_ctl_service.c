@@ -59,7 +59,7 @@ static const char *door(unsigned int k)
 {
 	static char path[128];
 
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_DOOR, (unsigned long long)bl_netns_ino(),
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_CTL_STATUS, (unsigned long long)bl_netns_ino(),
 		 (int)ctl[k]);
 	return path;
 }

@@ -139,8 +139,8 @@ RACK_TEST(process__killed)
 /* Nothing holds C back at the switch, and only the fourth port is out. */
 static bool only_h4_is_out(void)
 {
-	struct bl_order_port in[8];
-	int n = bl_order_look(rack.node[0], in, 8), i;
+	struct bl_fence_port in[8];
+	int n = bl_fence_inputs(rack.node[0], in, 8), i;
 
 	for (i = 0; i < n && !in[i].held && in[i].in == (in[i].port != 3); i++)
 		;
@@ -253,9 +253,9 @@ static uint64_t old;
  */
 static bool another_refused(void)
 {
-	struct bl_order_port in[8];
+	struct bl_fence_port in[8];
 
-	if (!old && bl_order_look(rack.node[0], in, 8) == 3 && in[1].held)
+	if (!old && bl_fence_inputs(rack.node[0], in, 8) == 3 && in[1].held)
 		old = rack_count(0, BL_R_EPOCH_OLD);
 	return old && rack_count(0, BL_R_EPOCH_OLD) > old;
 }
@@ -267,7 +267,7 @@ static bool another_refused(void)
 RACK_TEST(epoch__old_is_refused_by_the_kernel)
 {
 	const uint32_t bar[] = { 1 };
-	struct bl_order_port p, in[8];
+	struct bl_fence_port p, in[8];
 	struct bl_node *sw;
 	uint64_t epoch, refused;
 	unsigned int i;
@@ -275,17 +275,17 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 
 	open_rack(3);
 	sw = rack.node[0];
-	epoch = bl_order_epoch(sw);
+	epoch = bl_fence_epoch(sw);
 	CHECK(epoch, "the switch has heard of no epoch");
-	CHECK(!bl_order_raise(sw, epoch + 10), "a higher one is refused");
+	CHECK(!bl_fence_raise(sw, epoch + 10), "a higher one is refused");
 	refused = rack_count(0, BL_R_EPOCH_OLD);
-	CHECK(bl_order_raise(sw, epoch) == -ESTALE, "raise");
-	CHECK(bl_order_freeze(sw, epoch + 9, 1, &p) == -ESTALE, "freeze");
-	CHECK(bl_order_bar(sw, epoch + 9, bar, 1) == -ESTALE, "bar");
-	CHECK(bl_order_resume(sw, epoch + 9, 1, 0) == -ESTALE, "resume");
+	CHECK(bl_fence_raise(sw, epoch) == -ESTALE, "raise");
+	CHECK(bl_fence_freeze(sw, epoch + 9, 1, &p) == -ESTALE, "freeze");
+	CHECK(bl_fence_bar(sw, epoch + 9, bar, 1) == -ESTALE, "bar");
+	CHECK(bl_fence_resume(sw, epoch + 9, 1, 0) == -ESTALE, "resume");
 	CHECK(rack_count(0, BL_R_EPOCH_OLD) >= refused + 4, "%" PRIu64 " refused",
 	      rack_count(0, BL_R_EPOCH_OLD) - refused);
-	n = bl_order_look(sw, in, 8);
+	n = bl_fence_inputs(sw, in, 8);
 	CHECK(n == 3, "%d inputs", n);
 	for (i = 0; i < 3; i++)
 		CHECK(in[i].in && !in[i].held && !in[i].barred, "port %u was changed", in[i].port);
@@ -297,7 +297,7 @@ RACK_TEST(epoch__old_is_refused_by_the_kernel)
 	old = 0;
 	CHECK(tr_until(another_refused, WAIT_MS),
 	      "no order of the controller came, and this proves nothing: %s", ask());
-	n = bl_order_look(sw, in, 8);
+	n = bl_fence_inputs(sw, in, 8);
 	CHECK(n == 3 && in[1].held && !in[1].barred, "the order of an old epoch was obeyed");
 }
 

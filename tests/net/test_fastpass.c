@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 
 #include "arbiter/faults/faultd.h"
-#include "core/fastpass/fp_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "loader/node_priv.h"
 
 #define BYTES   1000

@@ -19,7 +19,7 @@
 #include "conn.h"
 
 #include "loader/node_priv.h"
-#include "maps/token_abi.h"
+#include "maps/top_token_abi.h"
 #include "maps/top_host_abi.h"
 
 #define RATE    250000000

@@ -77,7 +77,7 @@ enum {
  * the switch's where tokens are limited; BY_TOP, BY_TOP_RX, BY_TOP_LOSS: a host's under policy top,
  * where it sends, where it receives, and what gets lost; BY_COMMIT: the host's programs and
  * reliable messages; BY_RECALL: the same, and RECALLs; BY_LEFT: the same, for who left in order;
- * BY_ORDER: bl_order; BY_BARRED: the switch's where inputs are barred
+ * BY_ORDER: bl_fence; BY_BARRED: the switch's where inputs are barred
  */
 #define BY_PARSE (BY_SWITCH | BY_HOST | BY_TC)
 

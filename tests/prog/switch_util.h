@@ -148,9 +148,9 @@ static void set_port(__u32 p, __u32 ifindex, __u8 role)
  * Where @port's frames are at home, and how many are on their way there; one of them moved just
  * now.
  */
-static void set_homing(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
+static void set_steering(__u32 port, __u32 cpu, __u32 sent, __u32 taken)
 {
-	struct bl_homing h = { .cpu = cpu, .sent = sent, .taken = taken, .most = 4 };
+	struct bl_steering h = { .cpu = cpu, .sent = sent, .taken = taken, .most = 4 };
 	struct bl_sw_lane lane;
 
 	map_get(sk->maps.sw_lanes, BL_HOME_LANE(&ports[port]), &lane);
@@ -173,7 +173,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 	static const struct bl_port_regs no_regs;
 	static const struct bl_carried no_carried;
 	static const struct bl_sw_lane no_lane;
-	static const struct bl_order_slot no_order;
+	static const struct bl_fence_slot no_order;
 	static const struct bl_epoch no_epoch;
 	static const struct bl_life no_life;
 	struct bpf_cpumap_val home;
@@ -189,7 +189,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 				 0);
 		assert_int_equal(bl_switch__load(sk), 0);
 		home = (struct bpf_cpumap_val){
-			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home)
+			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered)
 		};
 		map_put(sk->maps.sw_home, (__u32)net.cpu, &home);
 	}
@@ -212,7 +212,7 @@ MAYBE_UNUSED static int switch_setup(void **unused)
 		map_put(sk->maps.sw_carried, i, &no_carried);
 		map_put(sk->maps.sw_orders, i, &no_order);
 		map_put(sk->maps.sw_lives, i, &no_life);
-		set_homing(i, (__u32)net.cpu, 0, 0);
+		set_steering(i, (__u32)net.cpu, 0, 0);
 	}
 	map_put(sk->maps.epoch, 0, &no_epoch);
 	bl_tree_clear(&none);

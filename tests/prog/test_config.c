@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "proto/fpfile.h"
+#include "proto/fastpass_file.h"
 #include "loader/node.h"
-#include "maps/token_abi.h"
+#include "maps/top_token_abi.h"
 
 static char path[] = "/tmp/barline-test-config-XXXXXX";
 

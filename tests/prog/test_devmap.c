@@ -280,13 +280,13 @@ static void clone__says_the_policy(void **state)
 static void homing__whole_way(void **state)
 {
 	struct desc d = data_frame(0, 3, T0, T0 - 900), beacon = beacon_frame(0, T0 - 800);
-	struct bl_homing h;
+	struct bl_steering h;
 	struct frame in;
 	int k;
 
 	(void)state;
 	all_live(T0 - 1000);
-	set_homing(0, (__u32)net.cpu, 1, 0);
+	set_steering(0, (__u32)net.cpu, 1, 0);
 	ports[0].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 0, &ports[0]);
 	build(&in, &d);

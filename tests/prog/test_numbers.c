@@ -5,7 +5,7 @@
  * policy that changes, peers that do not answer.
  */
 #include "core/queue/dest_core.h"
-#include "core/fastpass/fp_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/pl2/pl2_core.h"
 #include "top_util.h"
 

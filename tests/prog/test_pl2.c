@@ -6,7 +6,7 @@
  */
 #include "host_util.h"
 #include "pace_util.h"
-#include "rsv_frames.h"
+#include "pl2_switch_frames.h"
 
 #define HOLD_SLOTS 128
 #define QUEUES     (BL_DESTS * BL_HOLD_CLASSES)

@@ -6,7 +6,7 @@
  */
 #include "switch_util.h"
 #include "pace_util.h"
-#include "token_util.h"
+#include "top_token_util.h"
 
 #define GW_MAC_LAST 0x50 /* a router behind port 3 */
 

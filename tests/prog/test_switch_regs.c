@@ -445,7 +445,7 @@ static void lanes__each_its_own(void **state)
 /* @d goes home: nothing but @counters changes, and it is one more on its way. */
 static void steered(__u32 port, const struct desc *d, const struct counted *counters, size_t n)
 {
-	struct bl_homing was, now;
+	struct bl_steering was, now;
 
 	map_get(sk->maps.sw_homing, port, &was);
 	state_take(&before);
@@ -463,16 +463,16 @@ static void steered(__u32 port, const struct desc *d, const struct counted *coun
 
 /*
  * A lane has one writer: what comes in on another CPU goes to that of its port, and what comes in
- * there is behind it until nothing is on its way any more. This CPU is home where struct bl_homing
- * says so; the entry of another one is in use only if there is one.
+ * there is behind it until nothing is on its way any more. This CPU is home where struct
+ * bl_steering says so; the entry of another one is in use only if there is one.
  */
 static void homing__in_order(void **state)
 {
 	const __u32 other = net.cpu ? 0 : 1;
 	struct desc d = beacon_frame(1, T0 - 1000), data = data_frame(1, 3, T0, T0 - 900);
 	struct bpf_cpumap_val v = { .qsize = 64,
-				    .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home) };
-	struct bl_homing h;
+				    .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered) };
+	struct bl_steering h;
 
 	(void)state;
 	all_live(T0 - 2000);
@@ -480,24 +480,24 @@ static void homing__in_order(void **state)
 	set_cfg();
 	if (libbpf_num_possible_cpus() > 1) {
 		map_put(sk->maps.sw_home, other, &v);
-		set_homing(1, other, 0, 0);
+		set_steering(1, other, 0, 0);
 		map_get(sk->maps.sw_homing, 1, &h);
 		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
 	}
 	/* its CPU has no queue */
-	set_homing(1, other, 0, 0);
+	set_steering(1, other, 0, 0);
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_REDIRECT_FAILED }, { 1, BL_R_WRONG_CPU }));
 	/* at home, with one on its way: numbers wrap */
 	cfg.lane_of_cpu[net.cpu] = 0;
 	set_cfg();
-	set_homing(1, (__u32)net.cpu, 0, ~0u);
+	set_steering(1, (__u32)net.cpu, 0, ~0u);
 	ports[1].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
 	steered(1, &d, WANT({ 1, BL_R_STEERED }));
 	steered(1, &data, WANT({ 1, BL_R_STEERED }));
-	set_homing(1, (__u32)net.cpu, 2, 2);
+	set_steering(1, (__u32)net.cpu, 2, 2);
 	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
 	assert_int_equal(after.regs[1].lane[0].b, T0 - 1000);
 	map_get(sk->maps.sw_ports, 1, &ports[1]);
@@ -509,11 +509,11 @@ static void homing__in_order(void **state)
 /* Port 1 is away, with so many frames sent and taken; nothing moved for @still of watch time. */
 static void away(__u32 sent, __u32 taken, __u64 still)
 {
-	struct bl_homing h = { .cpu = (__u32)net.cpu,
-			       .sent = sent,
-			       .taken = taken,
-			       .most = 4,
-			       .moved_ns = after.lanes[0].watch_ns - still };
+	struct bl_steering h = { .cpu = (__u32)net.cpu,
+				 .sent = sent,
+				 .taken = taken,
+				 .most = 4,
+				 .moved_ns = after.lanes[0].watch_ns - still };
 
 	ports[1].home_lane = BL_AWAY;
 	map_put(sk->maps.sw_ports, 1, &ports[1]);
@@ -524,7 +524,7 @@ static void away(__u32 sent, __u32 taken, __u64 still)
 static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
 {
 	struct desc d = beacon_frame(1, b);
-	struct bl_homing h;
+	struct bl_steering h;
 
 	step(1, &d, XDP_DROP, &d, counters, n);
 	assert_int_equal(after.regs[1].lane[0].b, b);
@@ -542,7 +542,7 @@ static void homing__edges(void **state)
 {
 	const __u32 other = net.cpu ? 0 : 1;
 	struct desc d = beacon_frame(1, T0 - 1500);
-	struct bl_homing h;
+	struct bl_steering h;
 
 	(void)state;
 	all_live(T0 - 2000);
@@ -566,11 +566,11 @@ static void homing__edges(void **state)
 	set_cfg();
 	if (libbpf_num_possible_cpus() > 1) {
 		struct bpf_cpumap_val v = {
-			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_home)
+			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered)
 		};
 
 		map_put(sk->maps.sw_home, other, &v);
-		h = (struct bl_homing){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
+		h = (struct bl_steering){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
 		map_put(sk->maps.sw_homing, 1, &h);
 		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
 		map_get(sk->maps.sw_homing, 1, &h);
@@ -578,7 +578,7 @@ static void homing__edges(void **state)
 		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
 	}
 	/* without a limit, in generic mode, all is handled here and counted */
-	h = (struct bl_homing){ .cpu = other, .sent = 1, .taken = 1 };
+	h = (struct bl_steering){ .cpu = other, .sent = 1, .taken = 1 };
 	map_put(sk->maps.sw_homing, 1, &h);
 	at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
 }

@@ -9,8 +9,8 @@
 
 #include <linux/if_packet.h>
 #include <sys/socket.h>
-#include "core/top/token_core.h" /* bl_top_flow_port(): what switches compute */
-#include "core/top/top_core.h"   /* before cfg is a name */
+#include "core/top/top_token_core.h" /* bl_top_flow_port(): what switches compute */
+#include "core/top/top_core.h"       /* before cfg is a name */
 #include "loader/admission/top_host.h"
 #include "host_util.h"
 #include "pace_util.h"

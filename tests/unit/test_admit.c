@@ -51,14 +51,6 @@ static bool fake_leading(const struct bl_ctl *c)
 #define ctl_leading    fake_leading
 #include "controller/admit.c"
 
-/* Goes on by itself. */
-uint64_t bl_mono_ns(void)
-{
-	static uint64_t ns = 1000;
-
-	return ns++;
-}
-
 static struct bl_ctl ctl;
 
 static int admit_setup(void **state)

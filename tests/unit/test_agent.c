@@ -15,7 +15,7 @@
 static void watch__look(void **state)
 {
 	static const struct {
-		struct bl_order_port was, is;
+		struct bl_fence_port was, is;
 		enum bl_agent_seen seen;
 	} t[] = {
 #define PORT(n, d, i, h) { .port = 255, .neighbour = n, .death = d, .in = i, .held = h }
@@ -55,37 +55,37 @@ static void watch__look(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(first); i++) {
 		memset(&w, 0, sizeof(w));
-		assert_int_equal(bl_agent_watch_look(&w, &first[i].is), first[i].seen);
-		if (bl_agent_watch_look(&w, &first[i].is) != BL_AGENT_SEEN_NOTHING)
+		assert_int_equal(bl_agent_watch_sample(&w, &first[i].is), first[i].seen);
+		if (bl_agent_watch_sample(&w, &first[i].is) != BL_AGENT_SEEN_NOTHING)
 			fail_msg("row %zu: seen twice", i);
 	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		memset(&w, 0, sizeof(w));
-		bl_agent_watch_look(&w, &t[i].was);
-		if (bl_agent_watch_look(&w, &t[i].is) != t[i].seen)
+		bl_agent_watch_sample(&w, &t[i].was);
+		if (bl_agent_watch_sample(&w, &t[i].is) != t[i].seen)
 			fail_msg("row %zu", i);
-		assert_int_equal(bl_agent_watch_look(&w, &t[i].is), BL_AGENT_SEEN_NOTHING);
+		assert_int_equal(bl_agent_watch_sample(&w, &t[i].is), BL_AGENT_SEEN_NOTHING);
 	}
 }
 
 static void port_state__all(void **state)
 {
 	(void)state;
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true }), BL_AGENT_LIVE);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .in = true, .held = true }),
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){ .in = true }), BL_AGENT_LIVE);
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){ .in = true, .held = true }),
 			 BL_AGENT_SILENT);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){ .barred = true }),
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){ .barred = true }),
 			 BL_AGENT_REMOVED);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){
 				 .in = true, .behind = true, .role = BL_PORT_UP }),
 			 BL_AGENT_BEHIND);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){
 				 .in = true, .behind = true, .role = BL_PORT_DOWN }),
 			 BL_AGENT_BEHIND);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){
 				 .in = true, .behind = true, .role = BL_PORT_HOST }),
 			 BL_AGENT_LIVE);
-	assert_int_equal(bl_agent_port_state(&(struct bl_order_port){
+	assert_int_equal(bl_agent_port_state(&(struct bl_fence_port){
 				 .in = true, .behind = true, .held = true, .role = BL_PORT_UP }),
 			 BL_AGENT_SILENT);
 	/* the controller's numbers */

@@ -78,7 +78,7 @@ static void on_down(void *ctx, const char *why)
 	w.session = NULL;
 }
 
-static int on_door(sd_event_source *src, int fd, uint32_t events, void *ctx)
+static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
 {
 	static const struct bl_session_ops ops = { on_up, on_message, on_down };
 	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -180,7 +180,7 @@ static void begin(bool leads)
 	w.door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	assert_true(w.door >= 0 && !bind(w.door, (struct sockaddr *)&sa, sizeof(sa)) &&
 		    !listen(w.door, 8) && !getsockname(w.door, (struct sockaddr *)&sa, &len));
-	assert_true(sd_event_add_io(w.ev, NULL, w.door, EPOLLIN, on_door, NULL) >= 0);
+	assert_true(sd_event_add_io(w.ev, NULL, w.door, EPOLLIN, on_status, NULL) >= 0);
 	snprintf(cfg.controllers[0], sizeof(cfg.controllers[0]), "127.0.0.1:%u",
 		 ntohs(sa.sin_port));
 	assert_int_equal(bl_agent_new(&w.a, w.ev, &cfg, &ops, NULL, &err), 0);

@@ -161,7 +161,7 @@ static void bl_port_await__not_by_silence(void **state)
 /* Nobody is there, says the loader; once more changes nothing, and whoever comes joins. */
 static void bl_port_obey__empty(void **state)
 {
-	struct bl_order_slot o = { .empty = 1 };
+	struct bl_fence_slot o = { .empty = 1 };
 	struct bl_port_regs p = {};
 	struct bl_life life = {};
 	struct bl_pair leaf;

@@ -2,10 +2,10 @@
 /* core/length_core.h, and that all who count a link's time or promises count by it. */
 #include "unit.h"
 
-#include "core/fastpass/fp_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/pl2/pl2_core.h"
-#include "core/pl2/reserve_core.h"
-#include "core/top/token_core.h"
+#include "core/pl2/pl2_switch_core.h"
+#include "core/top/top_token_core.h"
 
 static void bl_wire_bytes__table(void **state)
 {

@@ -190,7 +190,7 @@ static void bl_port_obey__table(void **state)
 {
 	static const struct {
 		uint32_t s0, s1, death;
-		struct bl_order_slot o;
+		struct bl_fence_slot o;
 		uint32_t is0, is1, now;
 	} t[] = {
 		/* nothing was ordered */
@@ -281,10 +281,10 @@ static void bl_port_obey__table(void **state)
 static void bl_slot__numbers(void **state)
 {
 	static const struct {
-		struct bl_order_slot o;
+		struct bl_fence_slot o;
 		uint32_t death, frozen; /* of the port; to be frozen to */
 		int res;
-		struct bl_order_slot is;
+		struct bl_fence_slot is;
 	} freeze[] = {
 		{ { 0 }, 7, 8, 1, { .freeze = 8 } },
 		{ { 0 }, 7, 7, 0, { 0 } },
@@ -311,14 +311,14 @@ static void bl_slot__numbers(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(freeze); i++) {
-		struct bl_order_slot o = freeze[i].o;
+		struct bl_fence_slot o = freeze[i].o;
 		struct bl_life life = { .death = freeze[i].death };
 
 		assert_int_equal(bl_slot_freeze(&o, &life, freeze[i].frozen), freeze[i].res);
 		assert_memory_equal(&o, &freeze[i].is, sizeof(o));
 	}
 	for (i = 0; i < ARRAY_SIZE(resume); i++) {
-		struct bl_order_slot o = resume[i].o;
+		struct bl_fence_slot o = resume[i].o;
 		struct bl_life life = { .death = resume[i].death };
 
 		assert_int_equal(bl_slot_resume(&o, &life, resume[i].frozen), resume[i].res);
@@ -406,7 +406,7 @@ static void orders__late_is_as_at_once(void **state)
 	for (round = 0; round < 300; round++) {
 		struct bl_port_regs p = { 0 };
 		struct bl_life life = { 0 };
-		struct bl_order_slot o = { 0 };
+		struct bl_fence_slot o = { 0 };
 		struct plain m = { 0 };
 		uint64_t watch = 1, time = 1000, stands = 0;
 		uint32_t lanes = 1 + rnd_below(&r, 3);

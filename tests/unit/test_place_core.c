@@ -4,7 +4,7 @@
 
 #include "lib/place_core.h"
 
-static void bl_place_look__edges(void **state)
+static void bl_place_classify__edges(void **state)
 {
 	static const struct {
 		int32_t ahead;
@@ -34,14 +34,15 @@ static void bl_place_look__edges(void **state)
 			uint32_t psn = expected[k] + (uint32_t)t[i].ahead;
 			struct bl_odd odd = { 0 };
 
-			assert_int_equal(bl_place_look(&odd, expected[k], psn, psn + !t[i].probe),
+			assert_int_equal(bl_place_classify(&odd, expected[k], psn,
+							   psn + !t[i].probe),
 					 t[i].want);
 			assert_int_equal(odd.known, t[i].want == BL_PLACE_ODD);
 		}
 	}
 }
 
-static void bl_place_look__two_that_fit_each_other(void **state)
+static void bl_place_classify__two_that_fit_each_other(void **state)
 {
 	static const struct {
 		uint32_t first, second;
@@ -63,9 +64,10 @@ static void bl_place_look__two_that_fit_each_other(void **state)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct bl_odd odd = { 0 };
 
-		assert_int_equal(bl_place_look(&odd, 100, t[i].first, t[i].first + !t[i].probe),
+		assert_int_equal(bl_place_classify(&odd, 100, t[i].first, t[i].first + !t[i].probe),
 				 BL_PLACE_ODD);
-		assert_int_equal(bl_place_look(&odd, 100, t[i].second, t[i].second + !t[i].probe),
+		assert_int_equal(bl_place_classify(&odd, 100, t[i].second,
+						   t[i].second + !t[i].probe),
 				 t[i].want);
 		/*
 		 * what fits shows that the receiver is where it should be; a duplicate shows
@@ -78,8 +80,8 @@ static void bl_place_look__two_that_fit_each_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bl_place_look__edges),
-		cmocka_unit_test(bl_place_look__two_that_fit_each_other),
+		cmocka_unit_test(bl_place_classify__edges),
+		cmocka_unit_test(bl_place_classify__two_that_fit_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

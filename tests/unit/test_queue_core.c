@@ -538,10 +538,10 @@ static void look(uint32_t n, struct bl_due_pick *p)
 
 	bl_due_begin(&due, p);
 	for (i = 0; i < n; i++)
-		bl_due_look(p, i);
+		bl_due_consider(p, i);
 }
 
-static void bl_due_look__least_and_second(void **state)
+static void bl_due_consider__least_and_second(void **state)
 {
 	static const struct {
 		uint64_t at[4];
@@ -709,7 +709,7 @@ int main(void)
 		cmocka_unit_test(bl_free_after__rate_holds),
 		cmocka_unit_test(bl_due_put__table),
 		cmocka_unit_test(bl_lower__expectation_may_be_wrong),
-		cmocka_unit_test(bl_due_look__least_and_second),
+		cmocka_unit_test(bl_due_consider__least_and_second),
 		cmocka_unit_test(bl_due_end__table),
 		cmocka_unit_test(bl_due__nothing_is_forgotten),
 	};

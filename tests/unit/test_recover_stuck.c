@@ -262,26 +262,26 @@ static void failed__not_settled_yet(void **state)
 	}
 }
 
-static void bl_stuck_look__table(void **state)
+static void bl_stuck_sample__table(void **state)
 {
 	struct bl_stuck s = { 0 };
 
 	(void)state;
-	assert_false(bl_stuck_look(&s, 1, 7, 0, 1, 1000, 5000));
-	assert_false(bl_stuck_look(&s, 1, 7, 1, 1, 2000, 5000));
-	assert_false(bl_stuck_look(&s, 1, 7, 3, 9, 6999, 5000));
-	assert_true(bl_stuck_look(&s, 1, 7, 3, 9, 7000, 5000));
-	assert_false(bl_stuck_look(&s, 1, 7, 3, 10, 7001, 5000)); /* once in that time */
-	assert_true(bl_stuck_look(&s, 1, 7, 3, 10, 12000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 0, 1, 1000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 1, 1, 2000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 3, 9, 6999, 5000));
+	assert_true(bl_stuck_sample(&s, 1, 7, 3, 9, 7000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 3, 10, 7001, 5000)); /* once in that time */
+	assert_true(bl_stuck_sample(&s, 1, 7, 3, 10, 12000, 5000));
 	/* a process that does not work is to blame itself */
-	assert_false(bl_stuck_look(&s, 1, 7, 3, 10, 17000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 3, 10, 17000, 5000));
 	/* head moves, the window is empty, another process is there: from the beginning */
-	assert_false(bl_stuck_look(&s, 1, 8, 3, 11, 30000, 5000));
-	assert_false(bl_stuck_look(&s, 1, 8, 3, 12, 34999, 5000));
-	assert_false(bl_stuck_look(&s, 1, 8, 0, 12, 35000, 5000));
-	assert_false(bl_stuck_look(&s, 1, 8, 1, 13, 36000, 5000));
-	assert_false(bl_stuck_look(&s, 2, 8, 1, 14, 41000, 5000));
-	assert_true(bl_stuck_look(&s, 2, 8, 1, 15, 46000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 3, 11, 30000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 3, 12, 34999, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 0, 12, 35000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 1, 13, 36000, 5000));
+	assert_false(bl_stuck_sample(&s, 2, 8, 1, 14, 41000, 5000));
+	assert_true(bl_stuck_sample(&s, 2, 8, 1, 15, 46000, 5000));
 }
 
 int main(void)
@@ -293,7 +293,7 @@ int main(void)
 		cmocka_unit_test(complaint__refused),
 		cmocka_unit_test(failed__host_of_either),
 		cmocka_unit_test(failed__not_settled_yet),
-		cmocka_unit_test(bl_stuck_look__table),
+		cmocka_unit_test(bl_stuck_sample__table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,32 +11,32 @@
 #define LIMIT (800 * MS) /* a look every 100 ms */
 #define STEP  (LIMIT / BL_LOOKS_PER_LIMIT)
 
-static const struct bl_look idle = { .ts = BL_TIME_NONE,
-				     .hold = BL_TIME_NONE,
-				     .state = 7ULL << 32 | 7,
-				     .turn = 3,
-				     .read = 4096,
-				     .written = 4096 };
+static const struct bl_still_view idle = { .ts = BL_TIME_NONE,
+					   .hold = BL_TIME_NONE,
+					   .state = 7ULL << 32 | 7,
+					   .turn = 3,
+					   .read = 4096,
+					   .written = 4096 };
 
 /*
  * Looks at @v every @step from @now on, until @until. Returns what the last one said; all before
  * said nothing.
  */
-static enum bl_out_why looks(struct bl_still *s, const struct bl_look *v, uint64_t now,
+static enum bl_out_why looks(struct bl_still *s, const struct bl_still_view *v, uint64_t now,
 			     uint64_t step, uint64_t until)
 {
 	enum bl_out_why why = BL_OUT_MEMBER;
 
 	for (; (int64_t)(until - now) >= 0; now += step) {
 		assert_int_equal(why, BL_OUT_MEMBER);
-		why = bl_still_look(s, v, now, LIMIT);
+		why = bl_still_sample(s, v, now, LIMIT);
 	}
 	return why;
 }
 
-static struct bl_look with(unsigned int what)
+static struct bl_still_view with(unsigned int what)
 {
-	struct bl_look v = idle;
+	struct bl_still_view v = idle;
 
 	switch (what) {
 	case 0:
@@ -58,18 +58,18 @@ static struct bl_look with(unsigned int what)
 static const enum bl_out_why reasons[] = { BL_OUT_IN_FLIGHT, BL_OUT_WINDOW, BL_OUT_WINDOW,
 					   BL_OUT_RING };
 
-static void bl_still_look__at_the_limit(void **state)
+static void bl_still_sample__at_the_limit(void **state)
 {
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
-		const struct bl_look v = with(i);
+		const struct bl_still_view v = with(i);
 		struct bl_still s = { 0 };
 
 		assert_int_equal(looks(&s, &v, 1000, STEP, 1000 + LIMIT - STEP), BL_OUT_MEMBER);
-		assert_int_equal(bl_still_look(&s, &v, 1000 + LIMIT - 1, LIMIT), BL_OUT_MEMBER);
-		assert_int_equal(bl_still_look(&s, &v, 1000 + LIMIT, LIMIT), reasons[i]);
+		assert_int_equal(bl_still_sample(&s, &v, 1000 + LIMIT - 1, LIMIT), BL_OUT_MEMBER);
+		assert_int_equal(bl_still_sample(&s, &v, 1000 + LIMIT, LIMIT), reasons[i]);
 		/* also where the first look is at 0, and where CLOCK_MONOTONIC wraps */
 		s = (struct bl_still){ 0 };
 		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), reasons[i]);
@@ -79,9 +79,9 @@ static void bl_still_look__at_the_limit(void **state)
 	}
 }
 
-static void bl_still_look__idle_is_nobodys_fault(void **state)
+static void bl_still_sample__idle_is_nobodys_fault(void **state)
 {
-	static const struct bl_look unset = { 0 };
+	static const struct bl_still_view unset = { 0 };
 	struct bl_still s = { 0 };
 
 	(void)state;
@@ -91,11 +91,11 @@ static void bl_still_look__idle_is_nobodys_fault(void **state)
 }
 
 /* One look just before the limit that finds something else: it begins anew. */
-static void bl_still_look__any_change(void **state)
+static void bl_still_sample__any_change(void **state)
 {
 	static const struct {
 		unsigned int what;
-		struct bl_look change;
+		struct bl_still_view change;
 	} t[] = {
 		{ 0, { .ts = 1 } },
 		{ 1, { .state = 1 } },		  /* head */
@@ -113,9 +113,10 @@ static void bl_still_look__any_change(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(t) + ARRAY_SIZE(none); i++) {
 		bool counts = i < ARRAY_SIZE(t);
-		const struct bl_look *c = counts ? &t[i].change : &none[i - ARRAY_SIZE(t)].change;
+		const struct bl_still_view *c = counts ? &t[i].change
+						       : &none[i - ARRAY_SIZE(t)].change;
 		unsigned int what = counts ? t[i].what : none[i - ARRAY_SIZE(t)].what;
-		struct bl_look v = with(what);
+		struct bl_still_view v = with(what);
 		struct bl_still s = { 0 };
 
 		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
@@ -125,15 +126,15 @@ static void bl_still_look__any_change(void **state)
 		v.turn += c->turn;
 		v.read += c->read;
 		v.written += c->written;
-		assert_int_equal(bl_still_look(&s, &v, LIMIT, LIMIT),
+		assert_int_equal(bl_still_sample(&s, &v, LIMIT, LIMIT),
 				 counts ? BL_OUT_MEMBER : reasons[what]);
 	}
 }
 
 /* Numbers wrap: only whether they differ counts. */
-static void bl_still_look__wrap(void **state)
+static void bl_still_sample__wrap(void **state)
 {
-	struct bl_look v = with(1);
+	struct bl_still_view v = with(1);
 	struct bl_still s = { 0 };
 
 	(void)state;
@@ -141,27 +142,27 @@ static void bl_still_look__wrap(void **state)
 	v.turn = ~0ULL;
 	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
 	v.turn++;
-	assert_int_equal(bl_still_look(&s, &v, LIMIT, LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(bl_still_sample(&s, &v, LIMIT, LIMIT), BL_OUT_MEMBER);
 	assert_int_equal(looks(&s, &v, LIMIT + STEP, STEP, 2 * LIMIT), BL_OUT_WINDOW);
 }
 
 /* Daemon, process and all stood still: that counts for two intervals. */
-static void bl_still_look__machine_stood_still(void **state)
+static void bl_still_sample__machine_stood_still(void **state)
 {
-	const struct bl_look v = with(0);
+	const struct bl_still_view v = with(0);
 	struct bl_still s = { 0 };
 
 	(void)state;
-	assert_int_equal(bl_still_look(&s, &v, 0, LIMIT), BL_OUT_MEMBER);
-	assert_int_equal(bl_still_look(&s, &v, 1000 * LIMIT, LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(bl_still_sample(&s, &v, 0, LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(bl_still_sample(&s, &v, 1000 * LIMIT, LIMIT), BL_OUT_MEMBER);
 	assert_int_equal(s.age_ns[BL_STILL_IN_FLIGHT], 2 * STEP);
 	assert_int_equal(looks(&s, &v, 1000 * LIMIT + STEP, STEP, 1000 * LIMIT + LIMIT - 2 * STEP),
 			 BL_OUT_IN_FLIGHT);
 }
 
-static void bl_still_look__first_reason(void **state)
+static void bl_still_sample__first_reason(void **state)
 {
-	struct bl_look v = with(1);
+	struct bl_still_view v = with(1);
 	struct bl_still s = { 0 };
 
 	(void)state;
@@ -233,12 +234,12 @@ static void bl_ring_awaited__by_opcode(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bl_still_look__at_the_limit),
-		cmocka_unit_test(bl_still_look__idle_is_nobodys_fault),
-		cmocka_unit_test(bl_still_look__any_change),
-		cmocka_unit_test(bl_still_look__wrap),
-		cmocka_unit_test(bl_still_look__machine_stood_still),
-		cmocka_unit_test(bl_still_look__first_reason),
+		cmocka_unit_test(bl_still_sample__at_the_limit),
+		cmocka_unit_test(bl_still_sample__idle_is_nobodys_fault),
+		cmocka_unit_test(bl_still_sample__any_change),
+		cmocka_unit_test(bl_still_sample__wrap),
+		cmocka_unit_test(bl_still_sample__machine_stood_still),
+		cmocka_unit_test(bl_still_sample__first_reason),
 		cmocka_unit_test(bl_ring_awaited__by_opcode),
 	};
 

@@ -41,7 +41,7 @@ static void barrier(void)
 #include "core/order/barrier_core.h"
 #include "core/clock_core.h"
 #include "core/order/commit_core.h"
-#include "core/fastpass/fp_core.h"
+#include "core/fastpass/fastpass_core.h"
 #include "core/order/line_core.h"
 #include "core/pl2/pl2_core.h"
 
@@ -229,17 +229,17 @@ static void filled_anew(void)
 	slots.base = 21;
 }
 
-static void bl_fp_look__the_base_once_more(void **state)
+static void bl_fp_dest_scan__the_base_once_more(void **state)
 {
 	struct bl_fp_dest d = { 0 };
 
 	(void)state;
 	slots = (struct bl_fp_word){ .base = 5, .bits = 2 };
 	begin(NULL);
-	assert_int_equal(bl_fp_look(&d, &slots, 0), 5 * 64 + 1);
+	assert_int_equal(bl_fp_dest_scan(&d, &slots, 0), 5 * 64 + 1);
 	assert_int_equal(barriers, 1);
 	begin(filled_anew);
-	assert_true(bl_fp_look(&d, &slots, 0) == BL_DUE_NEVER);
+	assert_true(bl_fp_dest_scan(&d, &slots, 0) == BL_DUE_NEVER);
 	assert_int_equal(slots.bits, 2);
 }
 
@@ -255,7 +255,7 @@ int main(void)
 		cmocka_unit_test(bl_line_failed_at__hold_before_the_window),
 		cmocka_unit_test(bl_line_clear__out_last),
 		cmocka_unit_test(bl_rwin_commit__the_head_once_more),
-		cmocka_unit_test(bl_fp_look__the_base_once_more),
+		cmocka_unit_test(bl_fp_dest_scan__the_base_once_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

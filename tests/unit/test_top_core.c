@@ -495,7 +495,7 @@ static void pick__class_then_turns(void **state)
 	for (n = 0; n < 6; n++) {
 		bl_top_pick_begin(&p, last, MS);
 		for (i = 0; i < 4; i++)
-			bl_top_look(&p, i, &r[i], cls[i], &cfg);
+			bl_top_consider(&p, i, &r[i], cls[i], &cfg);
 		assert_int_equal(p.ready, 4);
 		assert_int_equal(p.best >> 8, 1);
 		order[n] = last = p.index;
@@ -507,7 +507,7 @@ static void pick__class_then_turns(void **state)
 	r[2].next_ns = MS + 3;
 	bl_top_pick_begin(&p, last, MS);
 	for (i = 0; i < 4; i++)
-		bl_top_look(&p, i, &r[i], cls[i], &cfg);
+		bl_top_consider(&p, i, &r[i], cls[i], &cfg);
 	assert_int_equal(p.ready, 1);
 	assert_int_equal(p.index, 0);
 	assert_int_equal(p.next_ns, MS + 3);
@@ -521,15 +521,15 @@ static void pick__stopped_and_gone(void **state)
 	(void)state;
 	r.state = BL_TOP_RX_STOPPED;
 	bl_top_pick_begin(&p, 0, 2 * MS);
-	bl_top_look(&p, 9, &r, 0, &cfg);
+	bl_top_consider(&p, 9, &r, 0, &cfg);
 	assert_int_equal(p.ready | p.gone, 0);
 	assert_int_equal(p.next_ns, MS + cfg.dead_ns);
 	bl_top_pick_begin(&p, 0, MS + cfg.dead_ns - 1);
-	bl_top_look(&p, 9, &r, 0, &cfg);
+	bl_top_consider(&p, 9, &r, 0, &cfg);
 	assert_int_equal(p.gone, 0);
 	bl_top_pick_begin(&p, 0, MS + cfg.dead_ns);
 	r.state = BL_TOP_RX_OPEN;
-	bl_top_look(&p, 9, &r, 0, &cfg);
+	bl_top_consider(&p, 9, &r, 0, &cfg);
 	assert_int_equal(p.gone, 10);
 	assert_int_equal(p.ready, 0);
 }

@@ -330,10 +330,10 @@ static void pick__loss(void **state)
 	r.state = BL_TOP_RX_STOPPED;
 	r.came.report_ns = 7 * MS;
 	bl_top_pick_begin(&p, 0, 7 * MS - 1);
-	bl_top_look(&p, 9, &r, 0, &cfg);
+	bl_top_consider(&p, 9, &r, 0, &cfg);
 	assert_true(!p.loss && p.next_ns == 7 * MS && !p.ready);
 	bl_top_pick_begin(&p, 0, 7 * MS);
-	bl_top_look(&p, 9, &r, 0, &cfg);
+	bl_top_consider(&p, 9, &r, 0, &cfg);
 	assert_true(p.loss == 10 && p.next_ns == 51 * MS && !p.ready && !p.gone);
 }
 

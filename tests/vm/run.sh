@@ -11,7 +11,7 @@
 # Environment:
 #   KERNELS	which ones ("6.1 6.12 7.2"); see fetch.sh
 #   NET_KERNELS	on which of them net tests run ("6.1 6.12", as far as KERNELS has them)
-#   NET		other net tests than those of net-cases, as NAME or NAME:CASE,CASE: "test_token test_idle:sleeper__in_epoll"; "none": no net tests
+#   NET		other net tests than those of net-cases, as NAME or NAME:CASE,CASE: "test_top_token test_idle:sleeper__in_epoll"; "none": no net tests
 #   NET_SHARE	with NET: one of so many scatterings only (1)
 #   STRICT=1	a kernel that cannot be fetched is a failure; else only if none can
 #   VERBOSE=1	show all output

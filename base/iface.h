@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Network interfaces in the namespace of the calling thread.
+ */
+#ifndef BARLINE_BASE_IFACE_H
+#define BARLINE_BASE_IFACE_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+/** struct bl_iface - Facts of an interface, read once by bl_iface_get(). */
+struct bl_iface {
+	char name[IFNAMSIZ];
+	int ifindex;
+	uint8_t mac[6];
+	unsigned int mtu;
+	bool up;
+};
+
+/** bl_iface_get - Read the facts of interface @name. Returns 0 or -errno (ENODEV: none). */
+int bl_iface_get(struct bl_iface *i, const char *name, struct bl_err *err);
+
+/** bl_iface_up - Set interface @name up. Returns 0 or -errno. */
+int bl_iface_up(const char *name, struct bl_err *err);
+
+/**
+ * bl_iface_addr - An address of interface @name that other hosts can use.
+ * @family: AF_INET or AF_INET6; an IPv4 address occupies the first four bytes of @addr.
+ *
+ * Returns 0 or -errno (ENOENT: it has none).
+ */
+int bl_iface_addr(const char *name, int family, uint8_t addr[16], struct bl_err *err);
+
+#endif

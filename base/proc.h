@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the kernel tells about processes and devices in files of one line.
+ */
+#ifndef BARLINE_BASE_PROC_H
+#define BARLINE_BASE_PROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/**
+ * bl_read_line - The first line of file @path in directory @dir (or AT_FDCWD), without its newline.
+ * Returns 0 or -errno.
+ */
+int bl_read_line(int dir, const char *path, char *buf, size_t size);
+
+#define BL_PROC_FLAGS   9  /* flags of the kernel's task: PF_* */
+#define BL_PROC_STARTED 22 /* start of the process, in ticks after boot */
+
+/**
+ * bl_proc_stat - Field @field (3 or later, a number) of /proc/PID/stat. Returns 0, or -errno and 0
+ * in *@v: there is no such process.
+ */
+int bl_proc_stat(pid_t pid, int field, uint64_t *v);
+
+#endif

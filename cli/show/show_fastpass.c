@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * barline show fastpass: the host's session with its arbiter, and slots by destination
+ * (maps/fastpass_abi.h).
+ */
+#include <bpf/bpf.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/fastpass/fastpass_core.h"
+#include "cli/admission.h"
+#include "show.h"
+
+static json_t *page_row(const struct bl_node_ref *ref)
+{
+	struct bl_hold_cfg c;
+	struct bl_fp_page p;
+
+	if (node_value(ref, BL_MAP_FP_PAGE, 0, &p, sizeof(p)) ||
+	    node_value(ref, BL_MAP_HOLD_CFG, 0, &c, sizeof(c)))
+		return NULL;
+	return json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			 "s:I, s:I}",
+			 "node", node_name(ref), "policy", bl_policy_name(c.policy), "session",
+			 p.session, "fallback", p.fallback, "term", (json_int_t)p.term, "sessions",
+			 (json_int_t)p.sessions, "slot_ns", (json_int_t)c.slot_ns, "late_ns",
+			 (json_int_t)c.slot_late_ns, "asked", (json_int_t)p.asked, "given",
+			 (json_int_t)p.given, "lost", (json_int_t)p.lost, "refused",
+			 (json_int_t)p.refused, "healed", (json_int_t)p.healed, "tx",
+			 (json_int_t)p.tx, "rx", (json_int_t)p.rx, "bad", (json_int_t)p.bad);
+}
+
+static int dest_rows(const struct bl_node_ref *ref, json_t *rows)
+{
+	uint32_t entries = 0, n;
+	int fd = adm_map(ref, BL_MAP_FP_DESTS, sizeof(struct bl_fp_dest), &entries);
+	struct bl_fp_dest d;
+	struct bl_hold_dest who;
+
+	if (fd < 0)
+		return 1;
+	for (n = 1; n < entries; n++) {
+		char mac[20];
+
+		if (bpf_map_lookup_elem(fd, &n, &d) || !d.want ||
+		    node_value(ref, BL_MAP_HOLD_MACS, n, &who, sizeof(who)))
+			continue;
+		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", who.mac[0], who.mac[1],
+			 who.mac[2], who.mac[3], who.mac[4], who.mac[5]);
+		json_array_append_new(
+			rows,
+			json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "node",
+				  node_name(ref), "dest", (int)n, "address", mac, "endpoint",
+				  d.endpoint == BL_FP_UNKNOWN || d.endpoint >= BL_FP_RETIRED
+					  ? json_null()
+					  : json_integer((json_int_t)d.endpoint - 1),
+				  "wanted", (json_int_t)BL_FP_WANTED(d.want), "used",
+				  (json_int_t)d.used, "idle", (json_int_t)d.idle, "missed",
+				  (json_int_t)d.missed, "given", (json_int_t)bl_fp_given(&d),
+				  "frames", (json_int_t)d.frames));
+	}
+	close(fd);
+	return 0;
+}
+
+int cmd_show_fastpass(int argc, char **argv)
+{
+	static const struct col hosts[] = {
+		{ "node", "NODE", 's' },       { "policy", "POLICY", 's' },
+		{ "session", "SESSION", 'b' }, { "fallback", "FALLBACK", 'b' },
+		{ "term", "TERM", 'd' },       { "sessions", "SESSIONS", 'd' },
+		{ "slot_ns", "SLOT", 't' },    { "late_ns", "MAY_BE_LATE", 't' },
+		{ "asked", "ASKED", 'd' },     { "given", "GIVEN", 'd' },
+		{ "lost", "LOST", 'd' },       { "refused", "TOO_LATE", 'd' },
+		{ "healed", "HEALED", 'd' }
+	};
+	static const struct col dests[] = {
+		{ "node", "NODE", 's' },       { "dest", "DEST", 'd' },
+		{ "address", "ADDRESS", 's' }, { "endpoint", "ENDPOINT", 'd' },
+		{ "wanted", "WANTED", 'd' },   { "used", "USED", 'd' },
+		{ "idle", "IDLE", 'd' },       { "missed", "MISSED", 'd' },
+		{ "given", "AHEAD", 'd' },     { "frames", "FRAMES", 'd' }
+	};
+	json_t *rows = json_array(), *d = json_array(), *row;
+	struct bl_node_ref *refs;
+	int n, i, rc = 0;
+
+	n = show_nodes(argc, argv,
+		       "barline show fastpass - timeslots: what the host asked its arbiter for, "
+		       "what it got and what became of it\vMISSED: the pacer came later than "
+		       "MAY_BE_LATE after the slot's begin; asked for again. IDLE: no frame was "
+		       "there. AHEAD: given and not begun. FALLBACK: no arbiter has answered "
+		       "for fallback_ms, and frames leave without slots.",
+		       &refs);
+	for (i = 0; i < n && !rc; i++) {
+		if (refs[i].role != BL_ROLE_HOST)
+			continue;
+		row = page_row(&refs[i]);
+		rc = !row || dest_rows(&refs[i], d);
+		if (row)
+			json_array_append_new(rows, row);
+	}
+	if (n >= 0)
+		free(refs);
+	if (n >= 0 && !rc && cli.json)
+		cli_json(json_pack("{s:O, s:O}", "fastpass", rows, "destinations", d));
+	else if (n >= 0 && !rc) {
+		OUT_TABLE(stdout, rows, hosts);
+		if (json_array_size(d))
+			OUT_TABLE(stdout, d, dests);
+	}
+	json_decref(rows);
+	json_decref(d);
+	return n < 0 ? 1 : rc;
+}

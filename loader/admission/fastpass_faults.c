@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A host's reports to the fault isolation service (Fastpass section 5.2): frames that left and
+ * came, by peer and path, from the mmapped "fp_paths". core/fastpass/fault_core.h has the packets
+ * and what is made of them.
+ *
+ * Every report_us a round, of as many packets as the host's peers need: 66 columns fit into one, so
+ * with 4 paths and traffic both ways a host of 50 peers sends 4. While nothing changes for
+ * LINGER_NS, one in SLOW rounds is sent: a host that gets nothing any more must go on to say so.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include "core/clock_core.h"
+#include "core/fastpass/fault_core.h"
+#include "fastpass_faults.h"
+
+#define LINGER_NS 1000000000ULL
+#define SLOW      10
+#define TOOK_NS   200000U /* reading that took longer was interrupted, and is done once more */
+#define TRIES     3
+
+/**
+ * struct bl_freport - @v: [peer][column][2], what was read last. @columns: paths and one. @boot:
+ * 0: no round was sent yet. @changed_ns: CLOCK_MONOTONIC when a count had changed.
+ */
+struct bl_freport {
+	struct bl_fcp_params params;
+	struct bl_fp_paths *map;
+	size_t map_bytes;
+	__u64 *v;
+	uint32_t peers, columns, self, seq;
+	uint64_t boot, report_ns, next_ns, changed_ns;
+	int sock;
+	struct sockaddr_storage to;
+	socklen_t to_len;
+};
+
+/* Reads all counts; true if one has changed. */
+static bool look(struct bl_freport *r)
+{
+	bool changed = false;
+	uint32_t i, k;
+
+	for (i = 0; i < r->peers; i++)
+		for (k = 0; k < r->columns; k++) {
+			uint32_t at = k + 1 == r->columns ? BL_FP_PATHS : k;
+			__u64 *v = &r->v[2 * ((size_t)i * r->columns + k)];
+			/* what came first: a frame is counted there after it was sent */
+			uint64_t came = BL_READ_ONCE(r->map[i].came[at]),
+				 sent = BL_READ_ONCE(r->map[i].sent[at]);
+
+			changed |= v[0] != sent || v[1] != came;
+			v[0] = sent;
+			v[1] = came;
+		}
+	return changed;
+}
+
+static void round_of(struct bl_freport *r, uint64_t before, uint64_t after, uint64_t offset_ns)
+{
+	_Alignas(8) uint8_t buf[BL_FCP_PACKET_MAX];
+	struct bl_report w = { .v = r->v,
+			       .peers = r->peers,
+			       .columns = r->columns,
+			       .table = r->params.table,
+			       .index = r->self,
+			       .took_ns = (uint32_t)(after - before),
+			       .boot = r->boot,
+			       .at = after + offset_ns };
+	uint32_t len;
+
+	while ((len = bl_report_fill(&w, buf))) {
+		bl_fcp_seal(&r->params, 0, BL_FCP_REPORT, 0, ++r->seq, 0, 0, buf, len);
+		/* lost like others on their way: the next round says it all */
+		sendto(r->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&r->to, r->to_len);
+	}
+}
+
+uint64_t bl_freport_turn(struct bl_freport *r, uint64_t now, uint64_t offset_ns)
+{
+	uint64_t before, after;
+	unsigned int tries = 0;
+
+	if (now < r->next_ns)
+		return r->next_ns;
+	if (!r->boot)
+		r->boot = now + offset_ns;
+	do {
+		before = bl_mono_ns();
+		if (look(r))
+			r->changed_ns = now;
+		after = bl_mono_ns();
+	} while (after - before > TOOK_NS && ++tries < TRIES);
+	r->next_ns = now + r->report_ns * (now - r->changed_ns < LINGER_NS ? 1 : SLOW);
+	if (after - before < UINT32_MAX)
+		round_of(r, before, after, offset_ns);
+	return r->next_ns;
+}
+
+void bl_freport_close(struct bl_freport *r)
+{
+	if (!r)
+		return;
+	if (r->map)
+		munmap(r->map, r->map_bytes);
+	if (r->sock >= 0)
+		close(r->sock);
+	free(r->v);
+	free(r);
+}
+
+/* whose frames are whose */
+static int enter_peers(struct bpf_map *m, const struct bl_fp_file *f, struct bl_err *err)
+{
+	struct bl_mac_key key, next;
+	uint32_t i, k, number, other;
+	int fd = bpf_map__fd(m);
+
+	while (!bpf_map_get_next_key(fd, NULL, &next))
+		if (bpf_map_delete_elem(fd, &next))
+			return bl_fail(err, errno, "cannot empty the map %s: %s", BL_MAP_FP_PEERS,
+				       strerror(errno));
+	for (i = 0; i < f->npeers; i++) {
+		const struct bl_fp_peer *p = &f->peer[i];
+
+		number = i + 1;
+		for (k = 0; k < p->napps + p->has_mac; k++) {
+			if (k < p->napps) {
+				bl_fp_key(p->app[k], &key);
+			} else {
+				memset(&key, 0, sizeof(key));
+				memcpy(key.mac, p->mac, 6);
+			}
+			if (!bpf_map_lookup_elem(fd, &key, &other) && other != number)
+				return bl_fail(err, EEXIST,
+					       "%s and %s have an address in common: their frames "
+					       "cannot be told apart",
+					       f->peer[other - 1].name, p->name);
+			if (bpf_map_update_elem(fd, &key, &number, BPF_ANY))
+				return bl_fail(err, errno, "cannot enter %s into the map %s: %s",
+					       p->name, BL_MAP_FP_PEERS, strerror(errno));
+		}
+	}
+	return 0;
+}
+
+static int maps_open(struct bl_freport *r, struct bpf_object *obj, const struct bl_fp_file *f,
+		     struct bl_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct bpf_map *paths, *peers;
+	int rc;
+
+	rc = bl_admission_map(obj, BL_MAP_FP_PATHS, sizeof(struct bl_fp_paths), &paths, err);
+	if (!rc)
+		rc = bl_admission_map(obj, BL_MAP_FP_PEERS, sizeof(uint32_t), &peers, err);
+	if (rc)
+		return rc;
+	if (bpf_map__max_entries(paths) < f->npeers)
+		return bl_fail(err, EPROTO, "the map %s has room for %u endpoints, not %u",
+			       BL_MAP_FP_PATHS, bpf_map__max_entries(paths), f->npeers);
+	r->map_bytes = (f->npeers * sizeof(struct bl_fp_paths) + page - 1) / page * page;
+	r->map = mmap(NULL, r->map_bytes, PROT_READ, MAP_SHARED, bpf_map__fd(paths), 0);
+	if (r->map == MAP_FAILED) {
+		r->map = NULL;
+		return bl_fail(err, errno, "cannot map %s: %s", BL_MAP_FP_PATHS, strerror(errno));
+	}
+	return enter_peers(peers, f, err);
+}
+
+static int socket_open(struct bl_freport *r, const struct bl_fp_file *f, struct bl_err *err)
+{
+	struct sockaddr_storage from;
+	socklen_t len = bl_fp_sa(&from, f->peer[r->self].addr, 0);
+
+	r->to_len = bl_fp_sa(&r->to, f->faults, BL_FCP_FAULTS_PORT);
+	if (from.ss_family != r->to.ss_family)
+		return bl_fail(err, EAFNOSUPPORT,
+			       "the addresses of this endpoint and of fault isolation must both be "
+			       "IPv4 or both IPv6");
+	r->sock = socket(from.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (r->sock < 0)
+		return bl_fail(err, errno, "cannot make a UDP socket: %s", strerror(errno));
+	return bind(r->sock, (struct sockaddr *)&from, len)
+		       ? bl_fail(err, errno, "cannot use this endpoint's address for reports: %s",
+				 strerror(errno))
+		       : 0;
+}
+
+int bl_freport_open(struct bl_freport **out, struct bpf_object *obj, const struct bl_fp_file *f,
+		    uint32_t self, struct bl_err *err)
+{
+	struct bl_freport *r = calloc(1, sizeof(*r));
+	int rc;
+
+	*out = NULL;
+	if (!r)
+		return bl_fail(err, ENOMEM, "out of memory");
+	r->sock = -1;
+	r->peers = f->npeers;
+	r->columns = bl_fp_ways(f) + 1;
+	r->self = self;
+	r->report_ns = f->fault_report_us * 1000ULL;
+	r->params.secret[0] = f->secret[0];
+	r->params.secret[1] = f->secret[1];
+	r->params.table = bl_fp_table(f);
+	r->v = calloc((size_t)r->peers * r->columns, 2 * sizeof(*r->v));
+	rc = r->v ? maps_open(r, obj, f, err) : bl_fail(err, ENOMEM, "out of memory");
+	if (!rc)
+		rc = socket_open(r, f, err);
+	if (rc)
+		bl_freport_close(r);
+	else
+		*out = r;
+	return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Map definitions of Fastpass on a host. BPF side only; the values are in fastpass_abi.h. */
+#ifndef BARLINE_FP_MAPS_H
+#define BARLINE_FP_MAPS_H
+
+#include "fastpass_abi.h"
+#include "hold_abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BL_DESTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_fp_dest);
+} fp_dests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_fp_page);
+} fp_page SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* sized by the loader */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bl_fp_paths);
+} fp_paths SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* sized by the loader */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct bl_mac_key);
+	__type(value, __u32);
+} fp_peers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* sized by the loader: one page */
+} fp_bell SEC(".maps");
+
+#endif
