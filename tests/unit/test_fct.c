@@ -7,12 +7,9 @@
 
 #include "unit.h"
 
-#include "bench/fct/fct_sizes.c"
+#include "bench/fct/fct_sizes.h"
 #include "bench/fct/fct_stat.h"
-#undef WRONG
-#include "bench/fct/fct_trace.c"
-#undef WRONG
-#include "bench/fct/fct_coflow.c"
+#include "bench/fct/fct_trace.h"
 
 static struct fct_sizes sizes;
 

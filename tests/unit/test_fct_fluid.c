@@ -8,7 +8,7 @@
 
 #include "unit.h"
 
-#include "bench/fct/fct_fluid.c"
+#include "bench/fct/fct_fluid.h"
 
 #define N 300
 

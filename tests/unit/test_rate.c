@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "base/rate.c"
+#include "base/rate.h"
 
 static void bl_rate_parse__table(void **state)
 {
