@@ -51,12 +51,14 @@ ARB_SRC	 := $(call sources,arbiter)
 CTL_SRC	 := $(call sources,controller)
 LAB_SRC	 := $(call sources,lab)
 CLI_SRC	 := $(call sources,cli) $(LAB_SRC) $(wildcard bench/*/*.c)
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
-PROG_SRC := $(wildcard tests/prog/test_*.c)
-NET_SRC	 := $(wildcard tests/net/test_*.c)
-UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
-PROG_BIN := $(PROG_SRC:%.c=$(B)/%)
-NET_BIN	 := $(NET_SRC:%.c=$(B)/%)
+# tests lie in folders as what they test does; their binaries lie side by side, by kind
+test_src  = $(sort $(shell find tests/$(1) -name 'test_*.c'))
+test_bin  = $(addprefix $(B)/tests/$(1)/,$(basename $(notdir $(call test_src,$(1)))))
+UNIT_BIN := $(call test_bin,unit)
+PROG_BIN := $(call test_bin,prog)
+NET_BIN	 := $(call test_bin,net)
+# each binary has its source as a prerequisite, and the rules below say how it is made
+$(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(eval $(B)/tests/$(k)/$(basename $(notdir $(s))): $(s))))
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
@@ -167,18 +169,18 @@ $(B)/tests/unit/test_tx_cpu: loader/load/tx_cpu.c
 $(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c
 
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
-$(B)/tests/unit/%: tests/unit/%.c $(SAN_LIBS)
+$(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $< -Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lcyaml -lm
+	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $(filter tests/%.c,$^) -Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lcyaml -lm
 
 # two threads and one endpoint; -Wno-tsan: it does not know the fence in lib/recall.c, whose reader throws away what was written meanwhile
-$(B)/tests/unit/test_lib_helper_tsan: tests/unit/test_lib_helper_tsan.c tests/unit/test_lib_helper.c $(LIB_SRC) $(wildcard lib/*.h tests/unit/*.h core/*.h core/*/*.h)
+$(B)/tests/unit/test_lib_helper_tsan: tests/unit/lib/test_lib_helper_tsan.c tests/unit/lib/test_lib_helper.c $(LIB_SRC) $(wildcard lib/*.h tests/unit/*.h core/*.h core/*/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -Wno-tsan -O1 -fsanitize=thread -o $@ $< $(LIB_SRC) -lcmocka
 
-$(B)/tests/prog/%: tests/prog/%.c $(B)/libbarline-node.a | $(SKELS)
+$(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
 $(B)/tests/net/lab.a: $(B)/lab/lab_net.o $(B)/lab/lab_etcd.o $(B)/lab/pass.o $(B)/bench/kill/kill_work.o $(B)/bench/kill/kill_judge.o
@@ -186,9 +188,9 @@ $(B)/tests/net/lab.a: $(B)/lab/lab_net.o $(B)/lab/lab_etcd.o $(B)/lab/pass.o $(B
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/tests/net/%: tests/net/%.c $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a | $(SKELS)
+$(NET_BIN): $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $< $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -298,7 +300,7 @@ soak-kills: deps-test
 # the workers and their judge are the lab's: in front of lab.a, which has them without the sanitizer
 KILLS_SAN  := $(addprefix $(B)/san/bench/kill/,kill_work.o kill_judge.o)
 KILLS_LIBS := $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/san/lib.a $(B)/libbarline.a
-$(B)/tests/net-san/test_kills: tests/net/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
+$(B)/tests/net-san/test_kills: tests/net/reliable/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka $(CLI_LIBS)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The Fastpass control protocol on the wire (Fastpass section 5.3): between hosts and arbiters, in
- * UDP over IPv4 or IPv6. docs/protocol.md, "FCP", is the reference; tests/unit/test_protocol.c
+ * UDP over IPv4 or IPv6. docs/protocol.md, "FCP", is the reference; tests/unit/docs/test_protocol.c
  * compares it with this file and with the Wireshark dissector. core/fastpass/fcp_core.h has the
  * rules of both ends.
  *

@@ -2,7 +2,7 @@
 /*
  * TOP on the wire (TOP sections 3.1 and 4.4): tokens and signals between the two hosts of a flow,
  * in UDP over IPv4 or IPv6, between their addresses on bl0. docs/protocol.md, "TOP", is the
- * reference; tests/unit/test_protocol.c compares it with this file and with the Wireshark
+ * reference; tests/unit/docs/test_protocol.c compares it with this file and with the Wireshark
  * dissector.
  *
  *   token    eth 14 [vlan 4] ip 20|40 udp 8  bl_top_hdr 18                       receiver to

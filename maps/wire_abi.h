@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The wire: what barline frames look like. docs/protocol.md is the reference;
- * tests/unit/test_protocol.c compares it with this file and with the Wireshark dissector.
+ * tests/unit/docs/test_protocol.c compares it with this file and with the Wireshark dissector.
  *
  * Data travels in UDP over IPv4 or IPv6 (so that routers carry it), the 24-byte header first in the
  * UDP payload. Beacons are Ethernet frames that never leave their link:

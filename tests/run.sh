@@ -261,13 +261,18 @@ for_each() {
 	[ $# = 0 ] || printf '%s\n' "$@" | xargs -P "$n" -I{} bash -c 'said=$(one_apart "$1" "$2"); printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock"
 }
 
+# sources KIND NAME: the paths of the sources of that name, which may be a pattern
+sources() {
+	find "tests/$1" -name "$2.c" | sort
+}
+
 # Those of a kind, $jobs at a time. Each says what it has to say when it has ended, at once.
 run_kind() {
 	local kind=$1 bin src name names=() alone=() beside=() first=() jobs=${JOBS:-2}
 	for bin in "$build/tests/$kind"/test_*; do
 		[ -f "$bin" ] && [ -x "$bin" ] || continue
 		name=${bin##*/}
-		if [ ! -f "tests/$kind/$name.c" ]; then
+		if [ -z "$(sources "$kind" "$name")" ]; then
 			complain "$bin has no source any more; remove it"
 			continue
 		fi
@@ -289,11 +294,13 @@ run_kind() {
 	sum_up < <(for_each 1 "$kind" "${alone[@]}"; for_each "$jobs" "$kind" "${first[@]}" "${beside[@]}")
 	[ "$binaries" = ${#names[@]} ] || end_all # one that did not come to its end cannot have taken its test away
 	[ "$binaries" = ${#names[@]} ] || complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
-	for src in "tests/$kind"/test_*.c; do
-		[ -f "$src" ] || continue
+	while read -r src; do
 		name=${src##*/}
 		[ -x "$build/tests/$kind/${name%.c}" ] || complain "$src is not built; run make tests"
-	done
+	done < <(sources "$kind" 'test_*')
+	while read -r name; do
+		complain "two sources of kind $kind are called $name, and both would be one binary"
+	done < <(sources "$kind" 'test_*' | sed 's|.*/||' | sort | uniq -d)
 }
 
 run_fuzz() {

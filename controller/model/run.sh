@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # run.sh quick|all [holds|refuted] - gives the models of this folder to spin. A case holds (all states were searched, no promise was broken), or is to be refuted: it has a defect, or asserts that something never happens that
-# does. Prints each case with its states and seconds; exit 0 if all came out as they should, 1 if not, 2 usage. `make model` runs all, tests/unit/test_model.c the quick ones.
+# does. Prints each case with its states and seconds; exit 0 if all came out as they should, 1 if not, 2 usage. `make model` runs all, tests/unit/controller/model/test_model.c the quick ones.
 #
 # What counts as a failure, besides the wrong outcome: a search that was not complete (depth, memory, time) and ended without an error.
 set -uo pipefail

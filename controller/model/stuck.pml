@@ -25,7 +25,7 @@
  * UNFENCED		an order of a leader before is obeyed
  * ONCE			a host complains once only, whoever leads
  *
- * What it does not do: more than two processes (tests/unit/test_recover_stuck.c has who goes of many), lives (lives.pml),
+ * What it does not do: more than two processes (tests/unit/controller/recover/test_recover_stuck.c has who goes of many), lives (lives.pml),
  * what putting out is (expel.pml, outcast.pml).
  */
 #ifdef BOTHWAYS

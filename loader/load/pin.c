@@ -22,6 +22,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/magic.h>
+#include "base/status_socket.h"
 #include "loader/node_priv.h"
 
 const char *bl_role_name(enum bl_role role)

@@ -6,7 +6,7 @@
  * compared with a reader that takes byte by byte, and with bl_parse() where that one accepts the
  * frame.
  *
- * Not covered: queues and the programs around them; tests/prog/test_hold.c has those.
+ * Not covered: queues and the programs around them; tests/prog/host/test_hold.c has those.
  */
 #include "fuzz.h"
 

@@ -153,7 +153,7 @@ mutants=("$work"/m/*)
 
 # What the tests are compiled with: quick to compile, and otherwise as always.
 MAKE_FLAGS=(-s --no-print-directory "B=$build" "CFLAGS=-O1 -g0")
-archives=("$build"/san/{lib,arbiter,controller}.a "$build/libbarline-node.a")
+archives=("$build"/san/{lib,arbiter,controller,parts}.a "$build/libbarline-node.a")
 kept=()
 for a in "${archives[@]}"; do
 	kept+=(-o "$a")
@@ -304,7 +304,7 @@ worker() {
 
 mapfile -t tests < <(cat "$work"/m/*/tests | tr ' ' '\n' | awk 'NF && !seen[$0]++')
 for t in "${tests[@]}"; do
-	[ -f "tests/$t.c" ] || fail "there is no test $t"
+	[ -n "$(find "tests/${t%%/*}" -name "${t##*/}.c")" ] || fail "there is no test $t"
 done
 make -s --no-print-directory "-j$(nproc)" "B=$build" "${tests[@]/#/$build/tests/}" ||
 	fail "the tests do not build"

@@ -15,8 +15,8 @@
 #ifndef BARLINE_TESTS_DAEMONS_H
 #define BARLINE_TESTS_DAEMONS_H
 
-#include "controller.h"
-#include "barline_run.h"
+#include "tests/net/controller/controller.h"
+#include "tests/net/barline_run.h"
 
 /**
  * struct daemon - @pid: 0: none runs. @out: what it says on stdout, a pipe. @netns_ino: of its

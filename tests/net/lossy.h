@@ -10,7 +10,7 @@
 #ifndef BARLINE_TESTS_LOSSY_H
 #define BARLINE_TESTS_LOSSY_H
 
-#include "traffic.h"
+#include "tests/net/traffic.h"
 
 #define TCX_EGRESS 47 /* BPF_TCX_EGRESS */
 #define TCX_BEFORE 8  /* BPF_F_BEFORE: first of all programs */

@@ -7,7 +7,7 @@
 #define BARLINE_TESTS_PART_H
 
 #include "core/wire_core.h"
-#include "lossy.h"
+#include "tests/net/lossy.h"
 
 #define ANY 0 /* opcode: all that is UDP */
 

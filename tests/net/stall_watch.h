@@ -21,7 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "rack.h"
+#include "tests/net/rack.h"
 
 #define STALL_MS      20
 #define STALL_PIDS    64

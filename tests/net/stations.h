@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "rack.h"
+#include "tests/net/rack.h"
 #include "loader/node_priv.h"
 
 #define STATION_LEN   120

@@ -19,8 +19,8 @@
 #ifndef BARLINE_TESTS_TRAFFIC_H
 #define BARLINE_TESTS_TRAFFIC_H
 
-#include "order_check.h"
-#include "rack.h"
+#include "tests/net/order_check.h"
+#include "tests/net/rack.h"
 
 #define TR_MAX        56
 #define TR_SENT_MAX   (1u << 18)

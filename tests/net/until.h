@@ -9,7 +9,7 @@
 #ifndef BARLINE_TESTS_UNTIL_H
 #define BARLINE_TESTS_UNTIL_H
 
-#include "controller.h"
+#include "tests/net/controller/controller.h"
 
 #define WAIT_NS 60000000000ULL
 

@@ -26,7 +26,7 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
-#include "frames.h"
+#include "tests/prog/frames.h"
 #include "core/clock_core.h"
 #include "loader/node.h"
 #include "pass.skel.h"

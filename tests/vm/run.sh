@@ -105,11 +105,10 @@ fi
 rm -rf "$out"
 mkdir -p "$out/payload/prog" "$out/net-payload/net"
 absent=0
-for source in "$top"/tests/prog/test_*.c; do
-	[ -e "$source" ] || continue
+while read -r source; do
 	name=$(basename "$source" .c)
 	[ -x "$build/tests/prog/$name" ] || { echo "vm: $build/tests/prog/$name is not built; run make first" >&2; absent=1; }
-done
+done < <(find "$top/tests/prog" -name 'test_*.c')
 [ "$absent" = 0 ] || exit 1
 for file in "$build"/tests/prog/*; do
 	# objects and dependency files lie beside the programs
@@ -143,7 +142,7 @@ if [ ${#net_guests[@]} -gt 0 ]; then
 		set -- $names
 		number=$((number + $#))
 		for word in "$@"; do
-			grep -q "RACK_TEST($word)" "$top/tests/net/$name.c" || { echo "vm: $name has no case $word" >&2; exit 1; }
+			grep -rq --include="$name.c" "RACK_TEST($word)" "$top/tests/net" || { echo "vm: $name has no case $word" >&2; exit 1; }
 		done
 		[ $# -gt 0 ] || number=$((number + 1))
 	done <"$out/net-payload/cases"

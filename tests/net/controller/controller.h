@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One failure controller on SQLite, in a process of its own, for racks whose nodes have agents; and
+ *what it says of itself.
+ *
+ *	rack.tweak = name_controller;
+ *	ctl_start(20000);
+ *	rack_open();
+ *	... until all_ok()
+ */
+#ifndef BARLINE_TESTS_CONTROLLER_H
+#define BARLINE_TESTS_CONTROLLER_H
+
+#include "tests/net/rack.h"
+#include "tests/net/controller/ctl_child.h"
+
+#define CTL_ADDR "127.0.0.1:61693"
+
+static pid_t ctl;
+
+T_FN void name_controller(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->ctl.n = 1;
+	snprintf(cfg->ctl.addr[0], sizeof(cfg->ctl.addr[0]), CTL_ADDR);
+}
+
+/*
+ * @answer_ms: who takes longer has failed: long, since a machine that stands still must not fail a
+ * node. One that was killed goes on with what it saved.
+ */
+T_FN void ctl_start(uint32_t answer_ms)
+{
+	struct bl_ctl_cfg cfg = { .listen = CTL_ADDR,
+				  .sqlite = BL_RUN_DIR "/ctl.db",
+				  .answer_ms = answer_ms };
+	struct bl_err err;
+
+	CHECK(!bl_iface_up("lo", &err), "%s", err.text);
+	ctl = ctl_child(&cfg);
+}
+
+T_FN void ctl_kill(void)
+{
+	CHECK(!kill(ctl, SIGKILL) && waitpid(ctl, NULL, 0) == ctl, "%s", strerror(errno));
+	ctl = 0;
+}
+
+T_FN const char *ask(void)
+{
+	return ctl_ask(ctl);
+}
+
+T_FN unsigned int times_said(const char *what)
+{
+	const char *p = ask();
+	unsigned int n = 0;
+
+	for (; (p = strstr(p, what)); p++)
+		n++;
+	return n;
+}
+
+T_FN bool all_ok(void)
+{
+	return times_said("\"state\":\"ok\"") == rack.lab.nnodes;
+}
+
+T_FN bool one_finished(void)
+{
+	return times_said("\"step\":\"finished\"") >= 1;
+}
+
+T_FN bool none_open(void)
+{
+	const char *said = ask();
+
+	return *said && !strstr(said, "\"step\":\"saving\"") &&
+	       !strstr(said, "\"step\":\"announced\"") && !strstr(said, "\"step\":\"resumed\"");
+}
+
+T_FN bool all_finished(void)
+{
+	return none_open() && one_finished();
+}
+
+#endif

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Daemons are replaceable at any moment, with a controller watching: whoever is stopped and started
+ * again is not announced, nor is anybody else; order and atomicity hold, everything is delivered,
+ * bus time goes on. The daemons are the program itself (daemons.h), and stay away for longer than
+ * dead_after, so that without a caretaker each restart of a host would be a failure.
+ */
+#include "tests/net/loader/restart.h"
+
+#include "tests/net/reliable/kill_talk.h"
+
+#define AWAY_MS 2500 /* longer than DEAD_US, with a margin for whoever watches */
+
+/* ---- traffic: reliable, from each to all ---- */
+
+static void talk(void)
+{
+	kill_workers(HOSTS, 1500);
+	atomic_store(&c->phase, KILL_TALK);
+}
+
+static bool all_have(uint32_t more, const uint32_t *since)
+{
+	unsigned int i;
+
+	for (i = 0; i < HOSTS; i++) {
+		CHECK(!c->w[i].error[0], "worker %u: %s", i, c->w[i].error);
+		if (atomic_load(&c->w[i].ngot) < since[i] + more)
+			return false;
+	}
+	return true;
+}
+
+/* It goes on: each gets so many more. */
+static void goes_on(const char *when)
+{
+	uint32_t since[HOSTS];
+	unsigned int i;
+
+	for (i = 0; i < HOSTS; i++)
+		since[i] = atomic_load(&c->w[i].ngot);
+	UNTIL(when, all_have(30, since));
+}
+
+static bool all_acked(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < HOSTS; i++)
+		if (!atomic_load(&c->w[i].all_acked))
+			return false;
+	return true;
+}
+
+/* Everything that was sent came to all, in one order, and nobody was told of any failure. */
+static void judge(void)
+{
+	struct kill_verdict v = { 0 };
+	uint64_t end;
+	unsigned int i;
+
+	atomic_store(&c->phase, KILL_DRAIN);
+	UNTIL("waits for acknowledgements", all_acked());
+	for (end = t_mono() + 20000000000ULL;
+	     kill_judge(c, (1U << HOSTS) - 1, &v) && t_mono() < end;)
+		rack_serve(20);
+	CHECK(!kill_judge(c, (1U << HOSTS) - 1, &v), "%s", v.error);
+	for (i = 0; i < HOSTS; i++)
+		CHECK(!c->w[i].error[0] && !atomic_load(&c->w[i].told_ns), "worker %u: %s", i,
+		      c->w[i].error[0] ? c->w[i].error : "was told that somebody failed");
+	CHECK(!v.none && !v.cut, "%u scatterings were delivered by nobody", v.none + v.cut);
+	CHECK(!failures(), "somebody was announced: %s", ask());
+	fprintf(stderr, "  %u scatterings, all delivered by all\n", v.delivered);
+	atomic_store(&c->phase, KILL_EXIT);
+	for (i = 0; i < HOSTS; i++)
+		waitpid(c->w[i].pid, NULL, 0);
+}
+
+/*
+ * What a switch or a host refused as late was a copy. A PREP that is refused is not acknowledged,
+ * and its sender's slot stays open, so judge() waits for ever for one of which no earlier copy was
+ * stored. A copy comes late where a process has looked at its slot, and lost the CPU before it sent
+ * the frame again, while the ACK came and C went on: its own library counts that.
+ */
+static void late_were_copies(void)
+{
+	uint64_t again = 0, late = rack_count_all(BL_R_PREP_LATE);
+	unsigned int i;
+
+	for (i = 0; i < HOSTS; i++)
+		again += c->w[i].stats.retransmits;
+	CHECK(late <= again, "%" PRIu64 " were late, and %" PRIu64 " sent again", late, again);
+	fprintf(stderr, "  %" PRIu64 " sent again, %" PRIu64 " of them late\n", again, late);
+}
+
+/* ---- cases ---- */
+
+RACK_TEST(term_and_start__announces_nobody)
+{
+	unsigned int i, round, ms, longest = 0;
+
+	rack_last_words = say_workers;
+	open_rack(HOSTS);
+	talk();
+	goes_on("begins to talk");
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < rack.lab.nnodes; i++) {
+			/*
+			 * in the first round nobody talks while a daemon is away: only beacons say
+			 * that a host lives
+			 */
+			atomic_store(&c->phase, round ? KILL_TALK : KILL_REGISTER);
+			rack_serve(round ? 0 : 200);
+			ms = daemon_stop(i, SIGTERM);
+			longest = ms > longest ? ms : longest;
+			CHECK(caretaker(i), "%s has no caretaker", rack.lab.nodes[i].name);
+			rack_serve(AWAY_MS);
+			if (round)
+				goes_on("goes on without a daemon");
+			daemon_start(i);
+			UNTIL("waits for the caretaker's end", !caretaker(i));
+			CHECK(!failures(), "somebody was announced: %s", ask());
+			atomic_store(&c->phase, KILL_TALK);
+			goes_on("goes on with the next daemon");
+		}
+	}
+	fprintf(stderr, "  the longest stop took %u ms\n", longest);
+	UNTIL("waits for all nodes", all_ok());
+	judge();
+	late_were_copies();
+	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void",
+	      rack_count_all(BL_R_CLOCK_VOID));
+	daemons_end();
+}
+
+/* Three in a row, as fast as they go, of every node at once. */
+RACK_TEST(term_and_start__all_at_once)
+{
+	unsigned int i, round;
+	int status;
+
+	rack_last_words = say_workers;
+	open_rack(HOSTS);
+	talk();
+	goes_on("begins to talk");
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < rack.lab.nnodes; i++)
+			CHECK(!kill(dm[i].pid, SIGTERM), "%s", strerror(errno));
+		for (i = 0; i < rack.lab.nnodes; i++) {
+			status = daemon_wait(i);
+			CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%s: status %#x",
+			      rack.lab.nodes[i].name, status);
+		}
+		for (i = 0; i < rack.lab.nnodes; i++)
+			daemon_spawn(i);
+		for (i = 0; i < rack.lab.nnodes; i++)
+			CHECK(daemon_ready(i, &status), "%s", rack.lab.nodes[i].name);
+		goes_on("goes on with the next daemons");
+	}
+	UNTIL("waits for all nodes", all_ok());
+	judge();
+	late_were_copies();
+	CHECK(!rack_count_all(BL_R_CLOCK_VOID), "%" PRIu64 " found the clock void",
+	      rack_count_all(BL_R_CLOCK_VOID));
+	daemons_end();
+}
+
+/* The daemon of h2 stops, and then a process of h1 dies, whose announcement h2 has to confirm. */
+static void dies_while_away(void)
+{
+	rack_last_words = say_workers;
+	dm_caretaker_ms = 40000;
+	answer_ms = 4000;
+	open_rack(HOSTS);
+	talk();
+	goes_on("begins to talk");
+	daemon_stop(rack_host(1), SIGTERM);
+	CHECK(!kill(c->w[0].pid, SIGKILL) && waitpid(c->w[0].pid, NULL, 0) == c->w[0].pid, "%s",
+	      strerror(errno));
+}
+
+/* It comes back and confirms; nobody was announced but that process. */
+static void back_and_finished(void)
+{
+	unsigned int k;
+
+	daemon_start(rack_host(1));
+	UNTIL("waits for the failure's end", all_finished());
+	CHECK(failures() == 1 && times_said("\"port\":0,") == 0, "%s", ask());
+	for (k = 1; k < HOSTS; k++)
+		CHECK(!c->w[k].error[0], "worker %u: %s", k, c->w[k].error);
+	daemons_end();
+}
+
+/*
+ * While somebody else fails, whose daemon is away owes an answer: it is waited for, and not taken
+ * for failed.
+ */
+RACK_TEST(away__is_not_late)
+{
+	dies_while_away();
+	rack_serve(8000); /* twice the time for an answer, and far below caretaker_ms */
+	CHECK(!strstr(ask(), "\"why\":\"down\"") && !strstr(ask(), "\"step\":\"finished\""), "%s",
+	      ask());
+	back_and_finished();
+}
+
+/*
+ * The controller dies meanwhile, and the next one leads: it knows of the absence, and waits as
+ * well.
+ */
+RACK_TEST(away__another_leader)
+{
+	dies_while_away();
+	UNTIL("waits for the announcement", strstr(ask(), "\"step\":\"announced\""));
+	ctl_kill();
+	ctl_start(answer_ms);
+	/* whoever leads anew gives all who have not come yet a time of grace */
+	UNTIL("waits for the other nodes at the next controller",
+	      times_said("\"state\":\"ok\"") == rack.lab.nnodes - 1);
+	rack_serve(14000);
+	CHECK(!strstr(ask(), "\"why\":\"down\"") && strstr(ask(), "\"step\":\"announced\""), "%s",
+	      ask());
+	back_and_finished();
+}
+
+/*
+ * kill -9 is silence until the next daemon beats: harmless as long as that is shorter than
+ * dead_after.
+ */
+RACK_TEST(kill_and_start__within_dead_after)
+{
+	unsigned int i, round;
+
+	dead_us = 8000000;
+	rack_last_words = say_workers;
+	open_rack(HOSTS);
+	talk();
+	goes_on("begins to talk");
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < rack.lab.nnodes; i++) {
+			/* not waited for: the next one may come while it is not gone yet */
+			CHECK(!kill(dm[i].pid, SIGKILL), "%s", strerror(errno));
+			close(dm[i].out);
+			daemon_start(i);
+			goes_on("goes on after kill -9");
+		}
+	}
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	judge();
+	daemons_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(term_and_start__announces_nobody),
+		cmocka_unit_test(term_and_start__all_at_once),
+		cmocka_unit_test(away__is_not_late),
+		cmocka_unit_test(away__another_leader),
+		cmocka_unit_test(kill_and_start__within_dead_after),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A process that does not call the library for longer than its limit (process_limit_ms), while
+ * others send to it: with a helper thread (bl_helper_start()) it stays, and so does the others'
+ * rate; without one it is put out. One that is stopped as a whole is put out in either case.
+ *
+ * Times are ratios of each other and limits that are generous: the machine may stand still.
+ */
+#include "tests/net/reliable/reliable.h"
+
+#include "tests/net/controller/controller.h"
+#include "loader/order/endpoint_pages.h"
+
+#define WAIT_MS   60000
+#define ANSWER_MS 20000
+#define LIMIT_MS  2000
+#define AWAY_MS   5000 /* two and a half limits */
+#define AWAY_GOT  3000 /* at least so many are delivered meanwhile */
+
+static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	name_controller(cfg, n);
+	if (n->kind == LAB_HOST)
+		cfg->process_limit_ms = LIMIT_MS;
+}
+
+static void say_all(void)
+{
+	fprintf(stderr, "%s\n", ask());
+	tr_dump();
+}
+
+static void open_rack(void)
+{
+	ctl_start(ANSWER_MS);
+	rack.lab.spec.hosts = 3;
+	rack.tweak = name_limit;
+	rack_open();
+	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+}
+
+static enum bl_out_why why_of(unsigned int id)
+{
+	struct bl_node *n = rack.node[rack_host(tr_sh->node[id].cfg.host)];
+	enum bl_out_why why = BL_OUT_MEMBER;
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id) {
+			bl_ep_out(n, n->ep[k].slot, &why);
+			return why;
+		}
+	FAIL("endpoint %u is not there: %s", id, tr_sh->node[id].error);
+}
+
+#define AWAY(id) tr_sh->node[id].user[0] /* 1: it does not call, 2: it does again */
+#define CALL(id) tr_sh->node[id].user[1] /* 1: it shall */
+
+/* Receives for a while; then it computes, and does not call; then it goes on. */
+static void goes_away(struct tr *w)
+{
+	uint64_t end = t_mono() + 1500 * 1000000ULL;
+
+	while (t_mono() < end)
+		tr_take(w, 1);
+	TR_STORE(AWAY(w->id), 1);
+	while (!TR_LOAD(CALL(w->id)))
+		usleep(1000);
+	TR_STORE(AWAY(w->id), 2);
+	tr_finish(w);
+}
+
+static bool is_away(void)
+{
+	return TR_LOAD(AWAY(2)) == 1;
+}
+
+static bool is_back(void)
+{
+	return TR_LOAD(AWAY(2)) == 2;
+}
+
+static bool is_out(void)
+{
+	return why_of(2) != BL_OUT_MEMBER;
+}
+
+static void add(bool helper, void (*fn)(struct tr *w))
+{
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 2000,
+			      .len = 300,
+			      .reliable = true,
+			      .quiet_ms = 10000 };
+
+	open_rack();
+	for (cfg.host = 0; cfg.host < 2; cfg.host++)
+		tr_add(&cfg); /* each to all, itself too */
+	cfg.fn = fn;
+	cfg.helper = helper;
+	tr_add(&cfg);
+	rack_last_words = say_all;
+}
+
+static uint64_t away_until;
+static uint32_t away_got;
+
+/* Nobody calls for it for long enough, and the others go on. */
+static bool long_away(void)
+{
+	return t_mono() >= away_until && TR_LOAD(tr_sh->node[0].ngot) >= away_got;
+}
+
+/*
+ * Two and a half limits without a call, and everybody sends to it: nobody is out, the others
+ * deliver more than windows and rings alone would let pass, and all that was sent is delivered in
+ * the one order.
+ */
+RACK_TEST(helper__stands_in)
+{
+	uint32_t got;
+
+	add(true, goes_away);
+	tr_go();
+	CHECK(tr_until(is_away, WAIT_MS), "it does not go");
+	got = TR_LOAD(tr_sh->node[0].ngot);
+	away_got = got + AWAY_GOT;
+	away_until = t_mono() + AWAY_MS * 1000000ULL;
+	CHECK(tr_until(long_away, WAIT_MS), "the others have delivered %u messages since it went",
+	      TR_LOAD(tr_sh->node[0].ngot) - got);
+	CHECK(!is_out(), "it was put out, reason %d", why_of(2));
+	TR_STORE(CALL(2), 1);
+	CHECK(tr_until(is_back, WAIT_MS), "it does not come back");
+	CHECK(!is_out(), "it was put out, reason %d", why_of(2));
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	CHECK(TR_LOAD(tr_sh->node[0].nproc_failed) + TR_LOAD(tr_sh->node[1].nproc_failed) == 0,
+	      "somebody was announced");
+	tr_stop();
+	tr_judge(0x7, 0x7);
+}
+
+/* The same without a helper. */
+RACK_TEST(helper__missing)
+{
+	add(false, goes_away);
+	tr_sh->node[2].may_die = true;
+	tr_go();
+	CHECK(tr_until(is_away, WAIT_MS), "it does not go");
+	CHECK(tr_until(is_out, WAIT_MS), "it does not call, and stays");
+	tr_enough();
+}
+
+/* Stopped as a whole: its helper is, too. */
+RACK_TEST(helper__stopped_as_well)
+{
+	add(true, tr_sink);
+	tr_sh->node[2].may_die = true;
+	tr_go();
+	tr_pass(500);
+	CHECK(tr_sh->node[2].pid && !kill(tr_sh->node[2].pid, SIGSTOP), "endpoint 2: %s",
+	      tr_sh->node[2].error);
+	CHECK(tr_until(is_out, WAIT_MS), "it stands still, and stays");
+	kill(tr_sh->node[2].pid, SIGCONT);
+	tr_enough();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(helper__stands_in),
+		cmocka_unit_test(helper__missing),
+		cmocka_unit_test(helper__stopped_as_well),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Silence: hosts that say nothing hold nobody up, and a receiver that sleeps is woken by the
+ * kernel, not by a timer.
+ */
+#include <sys/epoll.h>
+#include "tests/net/traffic.h"
+
+#define MESSAGES 60
+
+/* Who has no CPU for a while is not excluded; so what it sends then is not late. */
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 10000000;
+}
+
+/* Whether the receiver waits in the kernel: nothing else that it does takes it off its CPU. */
+static bool sleeps(void)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tr_sh->node[1].pid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+/* @arg: user[3] counts messages during which a beacon left h3. */
+static void say_slowly(struct tr *w)
+{
+	const uint32_t len = 100;
+	uint64_t beacons;
+	uint32_t i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		/* however long it takes to go to sleep again */
+		w->me->user[2] = t_mono();
+		while (!sleeps() && t_mono() - w->me->user[2] < 30000000000ULL)
+			tr_take(w, 0);
+		w->me->user[2] = t_mono();
+		beacons = w->cfg->arg ? rack_count(rack_host(2), BL_R_BEACON_SENT) : 0;
+		while (tr_send(w, w->cfg->to, 1, &len, 0) == -EAGAIN)
+			tr_take(w, 1);
+		/* the next only when this one was delivered: nothing else can wake the receiver */
+		while (TR_LOAD(tr_sh->node[1].received) <= i &&
+		       t_mono() - w->me->user[2] < 30000000000ULL)
+			tr_take(w, 1);
+		if (w->cfg->arg)
+			w->me->user[3] += rack_count(rack_host(2), BL_R_BEACON_SENT) > beacons;
+	}
+	tr_finish(w);
+}
+
+static void sleep_on_recv(struct tr *w)
+{
+	TR_STORE(w->me->done_sending, 1);
+	while (w->me->received < MESSAGES)
+		tr_take(w, -1);
+}
+
+static void sleep_on_epoll(struct tr *w)
+{
+	int ep = epoll_create1(0);
+	struct epoll_event e = { .events = EPOLLIN }, got;
+
+	TR_STORE(w->me->done_sending, 1);
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, bl_fd(w->ep), &e))
+		tr_fail(w, "bl_fd() cannot be polled");
+	/* a first message may be here already: then the descriptor is readable at once */
+	bl_process(w->ep);
+	while (w->me->received < MESSAGES) {
+		int n = epoll_wait(ep, &got, 1, 30000);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != 1)
+			tr_fail(w, "nothing woke epoll within 30 s; %" PRIu64 " messages had come",
+				w->me->received);
+		w->me->user[0]++;
+		if (bl_process(w->ep) <= 0)
+			continue;
+		if (epoll_wait(ep, &got, 1, 0) != 1)
+			tr_fail(w, "messages are there, and nothing is readable");
+		tr_take(w, 0);
+	}
+}
+
+/* two who talk; the other hosts have an endpoint that says nothing, or none at all */
+static void run(void (*receiver)(struct tr *w))
+{
+	uint64_t start;
+
+	rack.lab.spec.hosts = 5;
+	rack.tweak = patient;
+	rack_open();
+	tr_add(&(struct tr_cfg){ .host = 0, .fn = say_slowly, .to = 2 });
+	tr_add(&(struct tr_cfg){ .host = 1, .fn = receiver });
+	tr_add(&(struct tr_cfg){ .host = 2, .fn = tr_sink });
+	start = t_mono();
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge_not_shared(~0ULL, ~0ULL);
+	fprintf(stderr,
+		"  %.2f ms a message; %" PRIu64 " sleeps, %" PRIu64 " wake-ups of %u messages\n",
+		(double)(t_mono() - start) / 1e6 / MESSAGES, (uint64_t)tr_sh->node[1].st.sleeps,
+		(uint64_t)tr_sh->node[1].st.wakeups, MESSAGES);
+}
+
+RACK_TEST(sleeper__in_bl_recv)
+{
+	run(sleep_on_recv);
+	/* it slept before nearly each, and was woken a few times for each at most: no polling */
+	CHECK(tr_sh->node[1].st.sleeps >= MESSAGES / 2, "it did not sleep");
+	CHECK(tr_sh->node[1].st.wakeups >= MESSAGES / 2, "nobody woke it");
+	CHECK(tr_sh->node[1].st.sleeps <= 10 * MESSAGES, "%" PRIu64 " sleeps are polling",
+	      (uint64_t)tr_sh->node[1].st.sleeps);
+}
+
+RACK_TEST(sleeper__in_epoll)
+{
+	run(sleep_on_epoll);
+	CHECK(tr_sh->node[1].user[0] >= MESSAGES / 2, "it did not sleep");
+	CHECK(tr_sh->node[1].user[0] <= 10 * MESSAGES, "%" PRIu64 " wake-ups are polling",
+	      tr_sh->node[1].user[0]);
+}
+
+static void a_second(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 1500000; /* a machine may stand still for one */
+}
+
+/* An endpoint without any traffic is never woken. */
+RACK_TEST(silence__wakes_nobody)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 3;
+	rack.tweak = a_second;
+	rack_open();
+	for (i = 0; i < 3; i++)
+		tr_add(&(struct tr_cfg){ .host = i, .fn = tr_sink });
+	tr_go();
+	tr_wait_done(60000);
+	rack_serve(3000);
+	for (i = 0; i < 3; i++) {
+		struct bl_wake wake;
+		uint32_t zero = 0;
+		int fd = rack_map(rack_host(i), BL_MAP_WAKE);
+
+		CHECK(fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &wake), "wake page");
+		CHECK(wake.ep[0].woken == 0, "woken %llu times for nothing",
+		      (unsigned long long)wake.ep[0].woken);
+		close(fd);
+	}
+	CHECK(rack_count_all(BL_R_EXCLUDED) == 0, "an idle host was taken for dead");
+	tr_stop();
+}
+
+static void slow_beacons(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 200 * cfg->beacon_us;
+}
+
+/* One message after the other goes from h1 to h2: how many met a beacon of h3 on their way. */
+static uint64_t beacons_of_a_lone_sender(bool no_ahead)
+{
+	uint64_t met;
+
+	rack.lab.spec.hosts = 4;
+	rack.lab.spec.beacon_us = 50000;
+	rack.lab.spec.no_ahead = no_ahead;
+	rack.tweak = slow_beacons;
+	rack_open();
+	tr_add(&(struct tr_cfg){ .host = 0, .fn = say_slowly, .to = 2, .arg = 1 });
+	tr_add(&(struct tr_cfg){ .host = 1, .fn = sleep_on_recv });
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge_not_shared(~0ULL, ~0ULL);
+	met = tr_sh->node[0].user[3];
+	fprintf(stderr, "  %" PRIu64 " of %u messages met a beacon\n", met, MESSAGES);
+	return met;
+}
+
+/*
+ * Silent hosts have promised ahead: but for the first, no message waits for a beacon. One that the
+ * machine holds up may meet one all the same.
+ */
+RACK_TEST(lone_sender__waits_for_no_beacon)
+{
+	CHECK(beacons_of_a_lone_sender(false) < MESSAGES / 2, "messages waited for beacons");
+}
+
+/* The same without promises: each waits for the next one. */
+RACK_TEST(lone_sender__no_ahead_waits)
+{
+	CHECK(beacons_of_a_lone_sender(true) == MESSAGES, "messages did not wait for beacons");
+}
+
+/*
+ * Hosts that fall silent between any two of their messages, beside others that never do: what is
+ * promised ahead and what is not meet in one order. Silent is who sent nothing for 1000 intervals;
+ * and with shorter ones a machine that stands still for 25 ms has its links' rings full of beacons,
+ * and loses messages and the reports of that.
+ */
+RACK_TEST(silence__comes_and_goes)
+{
+	unsigned int i;
+
+	rack.lab.spec.hosts = 4;
+	rack.lab.spec.beacon_us = 250;
+	rack_open();
+	for (i = 0; i < 6; i++)
+		tr_add(&(struct tr_cfg){ .host = i % 4,
+					 .fn = tr_mix,
+					 .run_ms = 6000,
+					 .gap_us = i % 4 < 2 ? 3000 : 320000 + 17000 * i,
+					 .fan = 3,
+					 .items = 2,
+					 .len = 300,
+					 .ring_bytes = TR_RING_TIGHT(6) });
+	tr_go();
+	tr_wait_done(60000);
+	tr_stop();
+	tr_judge(~0ULL, ~0ULL);
+	CHECK(TR_SUM(late_dropped) == 0, "late");
+	CHECK(rack_count_all(BL_R_BARRIER_AHEAD) + rack_count_all(BL_R_TS_AHEAD) +
+			      rack_count_all(BL_R_PROMISE_BROKEN) ==
+		      0,
+	      "a promise was not believed, or broken");
+	CHECK(rack_promises_ahead(2) && rack_promises_ahead(3), "they did not promise ahead");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sleeper__in_bl_recv),
+		cmocka_unit_test(sleeper__in_epoll),
+		cmocka_unit_test(silence__wakes_nobody),
+		cmocka_unit_test(silence__comes_and_goes),
+		cmocka_unit_test(lone_sender__waits_for_no_beacon),
+		cmocka_unit_test(lone_sender__no_ahead_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Each process has one limit on what it may hold up (loader/order/limits.c): who exceeds it is put
+ * out, alone, and the others go on; who pauses for less, or has nothing that anybody waits for,
+ * stays.
+ *
+ * The limit is long (a machine that stands still must not put anybody out who should stay) and
+ * shorter than a case; nothing else of time is asserted. Nor is a host excluded, and with a
+ * controller announced, that has no CPU for a while.
+ */
+#include "tests/net/reliable/reliable.h"
+
+#include "tests/net/controller/controller.h"
+#include "core/clock_core.h"
+#include "loader/order/endpoint_pages.h"
+
+#define WAIT_MS   60000
+#define ANSWER_MS 20000
+#define LIMIT_MS  3000
+#define DEAD_US   5000000
+
+static bool with_controller;
+static uint32_t limit_ms = LIMIT_MS;
+
+static void name_limit(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	if (with_controller)
+		name_controller(cfg, n);
+	cfg->dead_after_us = DEAD_US;
+	if (n->kind == LAB_HOST)
+		cfg->process_limit_ms = limit_ms;
+}
+
+static void say_all(void)
+{
+	if (with_controller)
+		fprintf(stderr, "%s\n", ask());
+	tr_dump();
+}
+
+static void open_rack(unsigned int hosts, bool controller)
+{
+	with_controller = controller;
+	if (controller)
+		ctl_start(ANSWER_MS);
+	rack.lab.spec.hosts = hosts;
+	rack.tweak = name_limit;
+	rack_open();
+	if (controller)
+		CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+}
+
+static void add(unsigned int hosts, struct tr_cfg cfg)
+{
+	for (cfg.host = 0; cfg.host < hosts; cfg.host++)
+		tr_add(&cfg);
+	rack_last_words = say_all;
+}
+
+static struct bl_ep *endpoint(unsigned int id)
+{
+	struct bl_node *n = rack.node[rack_host(tr_sh->node[id].cfg.host)];
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id)
+			return &n->ep[k];
+	return NULL;
+}
+
+static enum bl_out_why why_of(unsigned int id)
+{
+	const struct bl_ep *ep = endpoint(id);
+	enum bl_out_why why;
+
+	CHECK(ep, "endpoint %u is not there: %s", id, tr_sh->node[id].error);
+	bl_ep_out(ep->node, ep->slot, &why);
+	return why;
+}
+
+static unsigned int victim;
+
+static bool victim_out(void)
+{
+	return why_of(victim) != BL_OUT_MEMBER;
+}
+
+static bool victim_gone(void)
+{
+	return !tr_sh->node[victim].pid;
+}
+
+static void signal_to(unsigned int id, int sig)
+{
+	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id,
+	      tr_sh->node[id].error);
+}
+
+/* It goes on, hears why, and is gone. */
+static void goes_on(const char *text)
+{
+	signal_to(victim, SIGCONT);
+	CHECK(tr_until(victim_gone, WAIT_MS), "it does not hear that it is out");
+	CHECK(strstr(tr_sh->node[victim].error, text), "it ended with \"%s\"",
+	      tr_sh->node[victim].error);
+}
+
+static void others_stay(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		CHECK(i == victim || why_of(i) == BL_OUT_MEMBER, "endpoint %u was put out, too: %d",
+		      i, why_of(i));
+}
+
+static struct bl_inflight *page; /* of the victim's host */
+
+static bool victim_over(void)
+{
+	const struct bl_ep *ep = endpoint(victim);
+
+	return ep && __atomic_load_n(&page[ep->slot].out, __ATOMIC_ACQUIRE) == BL_OUT_OVER;
+}
+
+/* All that @from sent came to all of @to; and of the others that are not @victim, all or none. */
+static void judge(uint64_t from, uint64_t to)
+{
+	unsigned int i;
+
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	tr_stop();
+	tr_judge(from, to);
+	for (i = 0; i < tr_sh->count; i++)
+		all_or_none(i, to);
+}
+
+/*
+ * A receiver is stopped and nobody fails. Whoever sends to it has a full window, which holds C and
+ * so what everybody sends; then it is out, and that goes on. Who goes on sending to it is another
+ * subject: one does, and is not judged.
+ */
+RACK_TEST(receiver__stopped)
+{
+	static const uint64_t to[] = { 0x7, 0x7, 0xf, 0x7 };
+	unsigned int i;
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 500,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 6000 };
+
+	open_rack(4, true);
+	for (cfg.host = 0; cfg.host < 4; cfg.host++) {
+		cfg.to = to[cfg.host];
+		tr_add(&cfg);
+	}
+	rack_last_words = say_all;
+	victim = 3;
+	tr_sh->node[victim].may_die = true;
+	tr_go();
+	tr_goes_on(victim, "any more");
+	signal_to(victim, SIGSTOP);
+	CHECK(tr_until(victim_out, WAIT_MS), "it stands still, and stays");
+	CHECK(why_of(victim) == BL_OUT_RING || why_of(victim) == BL_OUT_WINDOW ||
+		      why_of(victim) == BL_OUT_IN_FLIGHT,
+	      "reason %d", why_of(victim));
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	for (i = 0; i < 3; i++)
+		tr_goes_on(i, "any more");
+	others_stay(4);
+	goes_on("put this endpoint out");
+	judge(0x3, 0x7);
+}
+
+/* It only receives, and its ring is small: what is not read is the reason. */
+RACK_TEST(receiver__does_not_read)
+{
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 500,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 6000,
+			      .to = 0x3 };
+
+	open_rack(3, true);
+	tr_add(&cfg);
+	cfg.host = 1;
+	cfg.to = 0x7;
+	tr_add(&cfg);
+	rack_last_words = say_all;
+	cfg.host = 2;
+	cfg.fn = tr_sink;
+	victim = tr_add(&cfg);
+	tr_sh->node[victim].may_die = true;
+	tr_go();
+	tr_goes_on(victim, "any more");
+	signal_to(victim, SIGSTOP);
+	CHECK(tr_until(victim_out, WAIT_MS), "it stands still, and stays");
+	CHECK(why_of(victim) == BL_OUT_RING, "reason %d", why_of(victim));
+	CHECK(tr_until(one_finished, WAIT_MS), "the failure does not come to its end: %s", ask());
+	others_stay(3);
+	goes_on("it did not read what others had sent to it");
+	judge(0x1, 0x3);
+}
+
+/*
+ * Paused again and again for a quarter of the limit: nobody is put out, and all arrives. The pause
+ * is well below the 2 s after which who does not answer counts as unreachable.
+ */
+RACK_TEST(receiver__pauses)
+{
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 1000,
+			      .len = 300,
+			      .fan = 3,
+			      .reliable = true,
+			      .quiet_ms = 8000 };
+	unsigned int i;
+
+	open_rack(3, true);
+	add(3, cfg);
+	victim = 2;
+	tr_go();
+	for (i = 0; i < 4; i++) {
+		tr_goes_on(victim, "any more");
+		signal_to(victim, SIGSTOP);
+		tr_pass(LIMIT_MS / 4);
+		signal_to(victim, SIGCONT);
+	}
+	tr_goes_on(victim, "any more");
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	victim = 99;
+	others_stay(3);
+	tr_stop();
+	tr_judge(0x7, 0x7);
+}
+
+#define COMPUTE_MS 2000 /* the limit of those who compute */
+
+/*
+ * Sends one message, and then computes for two and a half limits: nothing is open, and credits are
+ * all that waits in its ring. Or it never calls the library at all.
+ */
+static void computes(struct tr *w)
+{
+	uint32_t len = 100;
+
+	if (w->cfg->arg) {
+		CHECK(!tr_send(w, w->cfg->to, 1, &len, 0), "%s", bl_strerror(w->ep));
+		while (w->cfg->reliable && bl_wait(w->ep, BL_WAIT_ACKED, 1000) == 0)
+			;
+	}
+	usleep(COMPUTE_MS * 2500);
+	TR_STORE(w->me->user[0], 1);
+	while (!TR_LOAD(tr_sh->enough))
+		usleep(1000);
+}
+
+static bool all_computed(void)
+{
+	return TR_LOAD(tr_sh->node[0].user[0]) && TR_LOAD(tr_sh->node[1].user[0]) &&
+	       TR_LOAD(tr_sh->node[2].user[0]);
+}
+
+RACK_TEST(process__holds_up_nobody)
+{
+	struct tr_cfg cfg = { .fn = computes, .len = 100, .to = 0x8 };
+
+	limit_ms = COMPUTE_MS;
+	open_rack(4, true);
+	tr_add(&cfg); /* never calls */
+	cfg.host = 1;
+	cfg.arg = 1;
+	tr_add(&cfg); /* best effort */
+	cfg.host = 2;
+	cfg.reliable = true;
+	tr_add(&cfg);
+	cfg.host = 3;
+	cfg.fn = tr_sink;
+	tr_add(&cfg);
+	tr_go();
+	CHECK(tr_until(all_computed, WAIT_MS), "they do not come to their end");
+	victim = 99;
+	others_stay(4);
+	tr_enough();
+}
+
+/*
+ * Without controllers: whoever hangs in the middle of a send, as a debugger leaves it, stops B of
+ * the whole rack, and is put out.
+ */
+static void hangs(struct tr *w) /* its line is written by the test */
+{
+	for (;;)
+		pause();
+}
+
+RACK_TEST(sender__hangs_without_controllers)
+{
+	struct tr_cfg cfg = {
+		.fn = tr_mix, .until_enough = true, .gap_us = 500, .len = 300, .fan = 2, .to = 0x3
+	};
+
+	open_rack(3, false);
+	add(2, cfg);
+	cfg.host = 2;
+	cfg.fn = hangs;
+	victim = tr_add(&cfg);
+	tr_go();
+	tr_goes_on(0, "any more");
+	/* what it would have written before it was stopped */
+	page = bl_lines_map(endpoint(victim)->node);
+	CHECK(page, "%s", strerror(errno));
+	page[endpoint(victim)->slot].ts = bl_clock_at(endpoint(victim)->node->clock, t_mono());
+	CHECK(tr_until(victim_out, WAIT_MS), "B stands still, and it stays");
+	CHECK(why_of(victim) == BL_OUT_IN_FLIGHT, "reason %d", why_of(victim));
+	tr_goes_on(0, "any more");
+	CHECK(tr_until(victim_over, WAIT_MS), "nothing of it was open, and C waits for it");
+	bl_lines_unmap(page);
+	others_stay(3);
+	tr_enough();
+	tr_kill(victim);
+	tr_wait_done(WAIT_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(receiver__stopped),
+		cmocka_unit_test(receiver__does_not_read),
+		cmocka_unit_test(receiver__pauses),
+		cmocka_unit_test(process__holds_up_nobody),
+		cmocka_unit_test(sender__hangs_without_controllers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

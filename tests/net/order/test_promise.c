@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What promise_broken says of plain links while a host's daemon is away: the host sends no beacons,
+ * so it is excluded between two of its messages, and its next one finds that the others have gone
+ * on. Silent hosts promise ahead of their clocks, so that a message with the clock's time is below
+ * what its receivers were given. It is counted there, and judged by what they have delivered: above
+ * that it is delivered, in order; else it is dropped and reported.
+ */
+#include "tests/net/traffic.h"
+
+#define DEAD_US 20000
+
+static void impatient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = DEAD_US;
+}
+
+static uint64_t broken(void)
+{
+	return rack_count(rack_host(0), BL_R_PROMISE_BROKEN) +
+	       rack_count(rack_host(1), BL_R_PROMISE_BROKEN) +
+	       rack_count(rack_host(2), BL_R_PROMISE_BROKEN);
+}
+
+/* Hosts 1 and 2 are silent: they have promised ahead of their clocks. */
+static bool others_promised(void)
+{
+	return rack_promises_ahead(1) && rack_promises_ahead(2);
+}
+
+static uint64_t before;
+
+static bool some_broken(void)
+{
+	return broken() > before + 3;
+}
+
+RACK_TEST(daemon_away__messages_below_the_barrier)
+{
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .len = 100,
+			      .gap_us = 4 * DEAD_US,
+			      .quiet_ms = 3000,
+			      .ring_bytes = TR_RING_TIGHT(4) };
+	uint64_t excluded;
+
+	rack.lab.spec.hosts = 3;
+	rack.tweak = impatient;
+	rack_open();
+	cfg.to = 6;
+	tr_add(&cfg);
+	cfg.fn = tr_sink;
+	for (cfg.host = 1; cfg.host < 3; cfg.host++)
+		tr_add(&cfg);
+	tr_go();
+	CHECK(tr_until(others_promised, 60000), "the others are not silent");
+	before = broken();
+	excluded = rack_count(0, BL_R_EXCLUDED);
+	rack_close_node(rack_host(0));
+	CHECK(tr_until(some_broken, 60000), "nobody was excluded, or nobody had promised ahead: "
+					    "nothing was tested");
+	fprintf(stderr,
+		"  %" PRIu64 " messages below the barrier, %" PRIu64
+		" exclusions; before that %" PRIu64 " and %" PRIu64 "\n",
+		broken() - before, rack_count(0, BL_R_EXCLUDED) - excluded, before, excluded);
+	CHECK(rack_count(0, BL_R_EXCLUDED) > excluded, "it was not excluded");
+	rack_open_node(rack_host(0));
+	tr_enough();
+	tr_wait_done(60000);
+	tr_stop();
+	/* one order at all; what was late was dropped, and is told */
+	tr_judge(0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(daemon_away__messages_below_the_barrier),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `barline send` to `barline recv -c 1`, which ends in order after the first message: what it
+ * printed is never reported as not delivered, what is reported has the reason that is true, and
+ * what nobody knows is said so. Again and again, and where frames get lost, too.
+ */
+#include "tests/net/reliable/reliable.h"
+
+#include "tests/net/barline_run.h"
+#include "loader/order/endpoint_pages.h"
+
+#define PORT    "61710"
+#define WAIT_MS 60000
+
+static char barline[512];
+
+struct run {
+	pid_t pid;
+	int out, err, status;
+};
+
+/* `barline` on @host, with @text for its input. */
+static struct run start(unsigned int host, const char *const *argv, const char *text)
+{
+	struct run r = { .out = memfd_create("out", MFD_CLOEXEC),
+			 .err = memfd_create("err", MFD_CLOEXEC) };
+	int in = memfd_create("in", MFD_CLOEXEC);
+
+	CHECK(r.out >= 0 && r.err >= 0 && in >= 0 &&
+		      write(in, text, strlen(text)) == (ssize_t)strlen(text),
+	      "%s", strerror(errno));
+	lseek(in, 0, SEEK_SET);
+	fflush(NULL);
+	r.pid = fork();
+	CHECK(r.pid >= 0, "%s", strerror(errno));
+	if (!r.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rack_enter(rack_host(host));
+		dup2(in, STDIN_FILENO);
+		dup2(r.out, STDOUT_FILENO);
+		dup2(r.err, STDERR_FILENO);
+		execv(argv[0], (char *const *)(uintptr_t)argv);
+		_exit(127);
+	}
+	close(in);
+	return r;
+}
+
+/* What it has written so far. */
+static const char *text_of(int fd)
+{
+	static char buf[65536];
+	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
+
+	CHECK(n >= 0, "%s", strerror(errno));
+	buf[n] = 0;
+	return buf;
+}
+
+static void wait_text(struct run *r, const char *text)
+{
+	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
+
+	while (!strstr(text_of(r->err), text)) {
+		CHECK(t_mono() < end, "it does not say \"%s\" but \"%s\"", text, text_of(r->err));
+		rack_serve(2);
+	}
+}
+
+static void wait_end(struct run *r, const char *what)
+{
+	uint64_t end = t_mono() + WAIT_MS * 1000000ULL;
+
+	while (waitpid(r->pid, &r->status, WNOHANG) != r->pid) {
+		CHECK(t_mono() < end, "%s does not end", what);
+		rack_serve(2);
+	}
+	CHECK(WIFEXITED(r->status), "%s ended with %#x", what, r->status);
+}
+
+/* "number K" at the end of a printed line: K; 0: nothing was printed. */
+static unsigned int printed(int fd)
+{
+	const char *at = strstr(text_of(fd), "number ");
+
+	return at ? (unsigned int)strtoul(at + 7, NULL, 10) : 0;
+}
+
+static unsigned int reports, unknowns;
+
+/*
+ * What the sender said of each line, when line @got is the only one that was printed. @lossless:
+ * nothing of a delivered line.
+ */
+static void judge(int fd, unsigned int got, bool lossless)
+{
+	static const char *const reasons[] = { "left", "unreachable", "lost", "unknown" };
+	char said[65536], *line, *next;
+	unsigned int i;
+
+	snprintf(said, sizeof(said), "%s", text_of(fd));
+	for (line = said; *line; line = next) {
+		unsigned int k;
+		char *why;
+
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = 0;
+		why = strstr(line, "delivered to ");
+		if (!why ||
+		    sscanf(strstr(line, "line ") ? strstr(line, "line ") : "", "line %u", &k) != 1)
+			continue;
+		why = strstr(why, "]: ") ? strstr(why, "]: ") + 3
+					 : strstr(strchr(why, ':') + 1, ": ") + 2;
+		for (i = 0; i < 4 && strncmp(why, reasons[i], strlen(reasons[i])); i++)
+			;
+		CHECK(i < 4 && (i != 2 || !lossless), "\"%s\"", line);
+		CHECK((i == 3) == (strstr(line, "may not have been") != NULL), "\"%s\"", line);
+		CHECK(k != got || (i == 3 && !lossless),
+		      "line %u was printed, and the sender says \"%s\"", got, line);
+		reports++;
+		unknowns += i == 3;
+	}
+}
+
+/* @lines lines to a receiver that ends after one. */
+static void one_round(unsigned int lines, const char *wait_ms, bool lossless)
+{
+	const char *const recv[] = { barline, "recv", "-p", PORT, "-c", "1", "-t", "20000", NULL };
+	char to[64], text[2048];
+	const char *const send[] = { barline, "send", "-w", wait_ms, to, NULL };
+	struct run r, s;
+	unsigned int i, n = 0, got;
+
+	r = start(1, recv, "");
+	wait_text(&r, "receiving on ");
+	n = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
+	CHECK(n == 1, "it does not say where");
+	n = 0;
+	for (i = 1; i <= lines; i++)
+		n += (unsigned int)snprintf(text + n, sizeof(text) - n, "number %u\n", i);
+	s = start(0, send, text);
+	wait_end(&s, "the sender");
+	wait_end(&r, "the receiver");
+	got = printed(r.out);
+	CHECK(got || !lossless, "nothing was delivered: %s", text_of(s.err));
+	CHECK(!lossless || got == 1, "line %u was delivered first", got);
+	judge(s.err, got, lossless);
+	CHECK(!lossless || lines > 1 || !WEXITSTATUS(s.status),
+	      "the only line was delivered, and the sender ended with %d: %s",
+	      WEXITSTATUS(s.status), text_of(s.err));
+	close(r.out);
+	close(r.err);
+	close(s.out);
+	close(s.err);
+}
+
+/* Nobody is left out of the barrier because he had no CPU: what he had sent would be late. */
+static void patient(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	(void)n;
+	cfg->dead_after_us = 5000000;
+}
+
+static void open_two(void)
+{
+	CHECK(barline_path(barline, sizeof(barline)), "where is barline?");
+	rack.lab.spec.hosts = 2;
+	rack.tweak = patient;
+	rack_open();
+	rack_settle();
+	reports = unknowns = 0;
+}
+
+RACK_TEST(recv_one__nothing_delivered_is_denied)
+{
+	unsigned int i;
+
+	open_two();
+	for (i = 0; i < 8; i++)
+		one_round(1 + i % 4, "1500", true); /* no answer takes so long */
+	/* so long that whoever does not answer is unreachable */
+	for (i = 0; i < 3; i++)
+		one_round(1 + 3 * i, "3500", true);
+	CHECK(reports, "nothing was reported of lines that were not delivered: this proves "
+		       "nothing");
+	fprintf(stderr, "  %u reports, %u of them \"may not have been\"\n", reports, unknowns);
+}
+
+RACK_TEST(recv_one__under_loss)
+{
+	uint64_t seed = t_seed();
+	unsigned int i;
+
+	open_two();
+	make_lossy(0, 13107, seed);
+	make_lossy(1, 13107, seed + 1);
+	for (i = 0; i < 6; i++)
+		one_round(12, "3500", false);
+	CHECK(reports, "nothing was reported of lines that were not delivered: this proves "
+		       "nothing");
+	fprintf(stderr, "  %u reports, %u of them \"may not have been\"\n", reports, unknowns);
+}
+
+/*
+ * `barline recv -r` is stopped and put out: it prints what the others have, says how far that goes,
+ * and fails.
+ */
+RACK_TEST(recv_reliable__says_how_far_it_came)
+{
+	const char *const recv[] = { barline, "recv", "-r", "-p", PORT, NULL };
+	const char *said;
+	struct bl_node *n;
+	struct run r, s;
+	uint64_t ts, last;
+	unsigned int k;
+	char to[64];
+
+	open_two();
+	n = rack.node[rack_host(1)];
+	r = start(1, recv, "");
+	wait_text(&r, "receiving on ");
+	k = (unsigned int)sscanf(strstr(text_of(r.err), "receiving on ") + 13, "%63s", to);
+	CHECK(k == 1, "it does not say where");
+	s = start(0, (const char *const[]){ barline, "send", "-r", to, NULL },
+		  "number 1\nnumber 2\n");
+	wait_end(&s, "the sender");
+	CHECK(!WEXITSTATUS(s.status), "the sender says: %s", text_of(s.err));
+	for (k = 0; !strstr(text_of(r.out), "number 2"); k++) {
+		CHECK(k < WAIT_MS / 2, "nothing is delivered: %s", text_of(r.err));
+		rack_serve(2);
+	}
+	last = strtoull(strstr(text_of(r.out), "\n") + 1, NULL, 10);
+	for (k = 0; k < BL_EPS_MAX && !n->ep[k].used; k++)
+		;
+	CHECK(k < BL_EPS_MAX, "it has no endpoint");
+	CHECK(!kill(r.pid, SIGSTOP), "%s", strerror(errno));
+	bl_endpoint_put_out(n, 1ULL << k, BL_OUT_RING);
+	CHECK(!kill(r.pid, SIGCONT), "%s", strerror(errno));
+	wait_end(&r, "the receiver");
+	said = strstr(text_of(r.err), "everything below ts ");
+	CHECK(said && WEXITSTATUS(r.status) == 1, "it ended with %d and says: %s",
+	      WEXITSTATUS(r.status), text_of(r.err));
+	ts = strtoull(said + 20, NULL, 10);
+	CHECK(ts > last, "it printed %" PRIu64 " and says that it came as far as %" PRIu64, last,
+	      ts);
+	CHECK(strstr(said, "; 0 messages"), "nothing was undecided: %s", said);
+	close(r.out);
+	close(r.err);
+	close(s.out);
+	close(s.err);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recv_one__nothing_delivered_is_denied),
+		cmocka_unit_test(recv_one__under_loss),
+		cmocka_unit_test(recv_reliable__says_how_far_it_came),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

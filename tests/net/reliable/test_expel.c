@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Endpoints that are put out while their process lives: it stands still, and goes on with whatever
+ * it was doing. What it sent below its T is delivered by all, the rest by nobody; it gets ESTALE,
+ * with the reason, and does not crash; C goes on, and its slot is free when it is gone.
+ */
+#include "tests/net/reliable/reliable.h"
+
+#include "tests/net/controller/controller.h"
+#include "loader/order/endpoint_pages.h"
+
+#define WAIT_MS   60000
+#define ANSWER_MS 20000
+#define DEAD_US   5000000 /* who has no CPU for a while is not announced */
+
+static void say_all(void)
+{
+	fprintf(stderr, "%s\n", ask());
+	tr_dump();
+}
+
+static void tweak(struct bl_node_cfg *cfg, const struct lab_node *n)
+{
+	name_controller(cfg, n);
+	cfg->dead_after_us = DEAD_US;
+}
+
+/* Four lossy hosts with an endpoint each; the first two will end, the others send until then. */
+static void open_four(void)
+{
+	struct tr_cfg cfg = { .fn = tr_mix,
+			      .until_enough = true,
+			      .gap_us = 300,
+			      .len = 300,
+			      .fan = 4,
+			      .reliable = true,
+			      .quiet_ms = 6000,
+			      .to = 0xc,
+			      .more = 60 };
+	unsigned int i;
+
+	ctl_start(ANSWER_MS);
+	rack.lab.spec.hosts = 4;
+	rack.tweak = tweak;
+	rack_open();
+	CHECK(tr_until(all_ok, WAIT_MS), "not all nodes are there: %s", ask());
+	for (cfg.host = 0; cfg.host < 4; cfg.host++)
+		tr_add(&cfg);
+	rack_last_words = say_all;
+	for (i = 0; i < 4; i++)
+		make_lossy(i, 6554, tr_sh->seed + i);
+	tr_sh->node[1].may_die = true; /* with an exit status: it is told that it is out */
+}
+
+static void signal_to(unsigned int id, int sig)
+{
+	CHECK(tr_sh->node[id].pid && !kill(tr_sh->node[id].pid, sig), "endpoint %u: %s", id,
+	      tr_sh->node[id].error);
+}
+
+static struct bl_node *host_of(unsigned int id)
+{
+	return rack.node[rack_host(tr_sh->node[id].cfg.host)];
+}
+
+static struct bl_ep *endpoint(unsigned int id)
+{
+	struct bl_node *n = host_of(id);
+	int k;
+
+	for (k = 0; k < BL_EPS_MAX; k++)
+		if (n->ep[k].used && n->ep[k].info.port == BL_PORT_BASE + id)
+			return &n->ep[k];
+	return NULL;
+}
+
+/* the first announcement is in the page of endpoint 1 */
+static bool published(void)
+{
+	struct bl_failures *page = bl_failures_map(host_of(1));
+	bool yes;
+
+	CHECK(page, "%s", strerror(errno));
+	yes = page->last > 0;
+	bl_failures_unmap(page);
+	return yes;
+}
+
+/* The two that will end are in the middle of sending. */
+static bool both_sent(void)
+{
+	return TR_LOAD(tr_sh->node[0].nsent) > 100 && TR_LOAD(tr_sh->node[1].nsent) > 100;
+}
+
+static void talk(void)
+{
+	tr_go();
+	CHECK(tr_until(both_sent, WAIT_MS), "they do not send");
+	tr_goes_on(2, "at first");
+}
+
+static bool second_gone(void)
+{
+	return !tr_sh->node[1].pid;
+}
+
+static bool second_settled(void)
+{
+	const struct bl_ep *ep = endpoint(1);
+
+	return ep && ep->settled;
+}
+
+static bool slot_free(void)
+{
+	return !endpoint(1);
+}
+
+static void put_out(void)
+{
+	const struct bl_ep *ep = endpoint(1);
+
+	CHECK(ep && !ep->dead, "endpoint 1 is not there");
+	bl_endpoint_put_out(host_of(1), 1ULL << ep->slot, BL_OUT_WINDOW);
+}
+
+static void told_why(const char *text)
+{
+	CHECK(tr_until(second_gone, WAIT_MS), "it was put out, and does not hear of it");
+	CHECK(strstr(tr_sh->node[1].error, text), "it ended with \"%s\"", tr_sh->node[1].error);
+}
+
+/* of what both that ended have sent, all or none */
+static void judge(void)
+{
+	tr_enough();
+	tr_wait_done(WAIT_MS);
+	judge_without(0, 0xc);
+	all_or_none(1, 0xc);
+	CHECK(tr_until(all_finished, WAIT_MS), "the failures do not come to their end: %s", ask());
+	CHECK(tr_until(slot_free, WAIT_MS), "its slot is not free, though it is gone");
+}
+
+/*
+ * One dies; another one is stopped now and again while it recalls what waits for the dead one, is
+ * put out, and goes on.
+ */
+RACK_TEST(put_out__in_its_recall)
+{
+	unsigned int i;
+
+	open_four();
+	talk();
+	signal_to(1, SIGSTOP);
+	tr_kill(0);
+	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
+	for (i = 0; i < 4 && tr_sh->node[1].pid; i++) {
+		signal_to(1, SIGCONT);
+		usleep(t_below(&tr_sh->seed, 2000));
+		signal_to(1, SIGSTOP);
+		tr_pass(t_below(&tr_sh->seed, 3));
+	}
+	put_out();
+	tr_pass(t_below(&tr_sh->seed, 30));
+	signal_to(1, SIGCONT);
+	told_why("put this endpoint out: it stood still with reliable messages");
+	judge();
+}
+
+/*
+ * The same, and it does not go on before all others are done with it: then its slot is its own
+ * still, and counts for nothing.
+ */
+RACK_TEST(put_out__goes_on_after_resume)
+{
+	open_four();
+	talk();
+	signal_to(1, SIGSTOP);
+	tr_kill(0);
+	CHECK(tr_until(published, WAIT_MS), "the failure is not announced: %s", ask());
+	put_out();
+	CHECK(tr_until(second_settled, WAIT_MS), "it is not resumed: %s", ask());
+	tr_goes_on(2, "while the process stands still, though it is out: C stands, too");
+	signal_to(1, SIGCONT);
+	told_why("put this endpoint out: it stood still with reliable messages");
+	judge();
+}
+
+/* ---- what a daemon finds that the one before had begun ---- */
+
+/* Two hosts without controllers; the first one's daemon is gone. */
+static void open_two(void)
+{
+	struct tr_cfg cfg = { .fn = tr_sink };
+
+	rack.lab.spec.hosts = 2;
+	rack_open();
+	for (cfg.host = 0; cfg.host < 2; cfg.host++)
+		tr_add(&cfg);
+	tr_sh->node[0].may_die = true;
+	tr_go();
+	rack_close_node(rack_host(0));
+}
+
+static struct bl_inflight line_of(uint32_t slot)
+{
+	int fd = rack_map(rack_host(0), BL_MAP_INFLIGHT);
+	struct bl_inflight line;
+
+	CHECK(!bpf_map_lookup_elem(fd, &slot, &line), "%s", strerror(errno));
+	close(fd);
+	return line;
+}
+
+/* The entry of endpoint 0 says BL_EP_DEAD, and its line @line. Returns its slot. */
+static uint32_t leave_behind(struct bl_inflight line)
+{
+	int eps = rack_map(rack_host(0), BL_MAP_EPS),
+	    lines = rack_map(rack_host(0), BL_MAP_INFLIGHT);
+	uint32_t key = 0, slot;
+	struct bl_ep_slot e;
+
+	CHECK(!bpf_map_lookup_elem(eps, &key, &e) && e.active == BL_EP_ACTIVE, "endpoint 0 is not "
+									       "there");
+	slot = e.slot;
+	e.active = BL_EP_DEAD;
+	CHECK(!bpf_map_update_elem(eps, &key, &e, BPF_ANY) &&
+		      !bpf_map_update_elem(lines, &slot, &line, BPF_ANY),
+	      "%s", strerror(errno));
+	close(eps);
+	close(lines);
+	return slot;
+}
+
+static bool first_gone(void)
+{
+	return !tr_sh->node[0].pid;
+}
+
+static uint32_t first_slot;
+
+static bool first_free(void)
+{
+	return !endpoint(0);
+}
+
+/*
+ * Its process is gone, and the daemon died before it had cleared what was in flight: B must not
+ * stand there for ever.
+ */
+RACK_TEST(adopt__dead_with_something_in_flight)
+{
+	open_two();
+	tr_kill(0);
+	CHECK(tr_until(first_gone, WAIT_MS), "it does not die");
+	first_slot = leave_behind((struct bl_inflight){ .ts = 7, .hold = BL_TIME_NONE });
+	rack_open_node(rack_host(0));
+	CHECK(line_of(first_slot).ts == BL_TIME_NONE, "its line still says that it sends");
+	CHECK(!endpoint(0), "its slot is not free");
+}
+
+/*
+ * Its process lives, and the daemon died when it had stopped C, and not decided T: the next one
+ * decides, and the process hears of it.
+ */
+RACK_TEST(adopt__put_out_by_half)
+{
+	open_two();
+	first_slot = leave_behind(
+		(struct bl_inflight){ .ts = BL_TIME_NONE, .hold = BL_TIME_NONE, .out = 7 });
+	rack_open_node(rack_host(0));
+	CHECK(line_of(first_slot).out != 7 && (line_of(first_slot).out_why || !endpoint(0)),
+	      "the first bound was taken for T");
+	CHECK(tr_until(first_gone, WAIT_MS), "it does not hear of it");
+	CHECK(strstr(tr_sh->node[0].error, "put this endpoint out"), "it ended with \"%s\"",
+	      tr_sh->node[0].error);
+	CHECK(tr_until(first_free, WAIT_MS), "its slot is not free");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(put_out__in_its_recall),
+		cmocka_unit_test(put_out__goes_on_after_resume),
+		cmocka_unit_test(adopt__dead_with_something_in_flight),
+		cmocka_unit_test(adopt__put_out_by_half),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

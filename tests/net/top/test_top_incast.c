@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * TOP on a rack, fifteen hosts to one, in each mode of the switch: top_switches.h has what must
+ * hold.
+ */
+#include "tests/net/top/top_switches.h"
+
+static void incast(int family, uint64_t bytes)
+{
+	open_rack(16);
+	begin(family, 15, bytes);
+	finish();
+	nothing_lost();
+}
+
+RACK_TEST(incast__pace)
+{
+	incast(AF_INET6, 128 << 10);
+}
+
+RACK_TEST(incast__pace_data_first)
+{
+	rack.lab.spec.admission.data_first = true;
+	incast(AF_INET, 128 << 10);
+}
+
+RACK_TEST(incast__drop)
+{
+	rack.lab.spec.admission.token_mode = BL_TOKEN_DROP + 1;
+	incast(AF_INET, 128 << 10);
+	CHECK(of_switches(BL_R_TOKEN_EXPIRED) == 0, "nothing waits that could grow old");
+}
+
+/*
+ * Small flows whose size is known send unscheduled frames: these may be dropped, in their class,
+ * which is one frame deep; data is not.
+ */
+RACK_TEST(incast__unscheduled_class)
+{
+	static const struct bl_flow_hint hint = { .bytes = 8000 };
+	uint64_t n;
+
+	rack.lab.spec.admission.unscheduled = true;
+	rack.lab.spec.admission.top.v[BL_TOP_O_UNSCHED] = 4 + 1;
+	w.hint = &hint;
+	open_rack(16);
+	begin(AF_INET, 15, 8000);
+	finish();
+	n = queued(BL_CL_UNSCHED).put;
+	fprintf(stderr, "  %" PRIu64 " unscheduled frames, %" PRIu64 " dropped\n", n,
+		of_switches(BL_R_QUEUE_FULL));
+	CHECK(n, "none was unscheduled");
+	CHECK(dropped(BL_CL_DATA) == was.data && dropped(BL_CL_CONTROL) == was.control, "data, or "
+											"signals, "
+											"were "
+											"dropped");
+}
+
+/* Ports without a meter: tokens are limited, what else comes goes at once. */
+RACK_TEST(drop__nothing_is_metered)
+{
+	unmetered = true;
+	open_rack(3);
+	begin(AF_INET, 2, 2 << 20);
+	finish();
+	CHECK(of_switches(BL_R_TOKEN_PASSED) >= 2 * (2 << 20) / 1460, "%" PRIu64 " tokens passed",
+	      of_switches(BL_R_TOKEN_PASSED));
+	CHECK(!of_switches(BL_R_QUEUED), "something was queued");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(incast__pace),
+		cmocka_unit_test(incast__pace_data_first),
+		cmocka_unit_test(incast__drop),
+		cmocka_unit_test(incast__unscheduled_class),
+		cmocka_unit_test(drop__nothing_is_metered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A host for the program tests: endpoints 9 (slot 0, any address), 10 (slot 1, 10.0.1.2) and 11
+ * (slot 2, fd00:0:0:1::2), each with a ring of its own; port 12 has an entry that is not active, 13
+ * one without a ring. The host is "1" of frames.h, its neighbours are "0" and "2".
+ */
+#ifndef BARLINE_TEST_HOST_UTIL_H
+#define BARLINE_TEST_HOST_UTIL_H
+
+#include <sys/epoll.h>
+#include "tests/prog/prog_util.h"
+#include "maps/host_abi.h"
+#include "maps/reliable_abi.h"
+#include "host.skel.h"
+
+#define BEACON_NS   100000ULL
+#define DEAD_NS     1000000ULL
+#define NODE_ID     0x5a5a5a5au
+#define BEACON_MARK 0x42a7
+#define NEPS        3
+#define NO_RING     40 /* a slot whose ring was never made */
+/* what the bytes of a body of frames.h mean in a PREP: i * 7 + 1 */
+#define BODY_INCARNATION 0x0108
+#define BODY_SLOT        0x1d242b32u
+#define BODY_LIFE        0x3940
+
+static struct bl_host *sk;
+static struct bl_counts counted[COUNT_KEYS_MAX];
+static struct bl_host_cfg cfg;
+static int ring[NEPS];
+static struct ring_buffer *reader[NEPS];
+/* edge-triggered: an event means that somebody was woken, not that there is data */
+static int epoll_fd[NEPS];
+
+/* All that a frame may change, but for the rings. */
+struct state {
+	struct bl_host_page page;
+	struct bl_wake wake;
+	struct bl_inflight inflight[BL_EPS_MAX];
+	struct bl_ep_slot eps[BL_PORT_COUNT];
+};
+MAYBE_UNUSED static struct state before, after;
+
+/* What was read from a ring last. */
+static struct {
+	struct bl_rec rec;
+	__u8 body[BL_REC_JUMBO];
+	size_t size;
+	int n;
+} got;
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	(void)ctx;
+	assert_true(size >= sizeof(got.rec) && size <= sizeof(got.rec) + sizeof(got.body));
+	got.size = size;
+	memcpy(&got.rec, data, sizeof(got.rec));
+	memcpy(got.body, (char *)data + sizeof(got.rec), size - sizeof(got.rec));
+	got.n++;
+	return 0;
+}
+
+/*
+ * Reads what is in the ring of @slot; the last record is in got. Discarded records are no records.
+ */
+MAYBE_UNUSED static int ring_read(__u32 slot)
+{
+	got.n = 0;
+	assert_true(ring_buffer__consume(reader[slot]) >= 0);
+	return got.n;
+}
+
+MAYBE_UNUSED static bool woken(__u32 slot, int wait_ms)
+{
+	struct epoll_event ev;
+
+	return epoll_wait(epoll_fd[slot], &ev, 1, wait_ms) == 1;
+}
+
+MAYBE_UNUSED static void state_take(struct state *s)
+{
+	__u32 i;
+
+	map_get(sk->maps.host_page, 0, &s->page);
+	map_get(sk->maps.wake, 0, &s->wake);
+	for (i = 0; i < BL_EPS_MAX; i++)
+		map_get(sk->maps.inflight, i, &s->inflight[i]);
+	for (i = 0; i < BL_PORT_COUNT; i++)
+		map_get(sk->maps.eps, i, &s->eps[i]);
+}
+
+static void set_cfg(void)
+{
+	map_put(sk->maps.host_cfg, 0, &cfg);
+}
+
+static void set_endpoint(__u16 port, __u16 slot, bool active, const __u8 *addr)
+{
+	struct bl_ep_slot e = { .active = active,
+				.port = BL_PORT_BASE + port,
+				.slot = slot,
+				.pid = 1,
+				.name = "test",
+				.life = BODY_LIFE };
+
+	if (addr)
+		memcpy(e.addr, addr, 16);
+	map_put(sk->maps.eps, port, &e);
+}
+
+/* A new, empty ring for @slot. */
+MAYBE_UNUSED static void new_ring(__u32 slot, __u32 bytes)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+
+	if (reader[slot]) {
+		ring_buffer__free(reader[slot]);
+		close(epoll_fd[slot]);
+		close(ring[slot]);
+	}
+	ring[slot] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, bytes, NULL);
+	if (ring[slot] < 0)
+		fail_msg("cannot make a ring of %u bytes: %s", bytes, strerror(errno));
+	map_put(sk->maps.rings, slot, &ring[slot]);
+	reader[slot] = ring_buffer__new(ring[slot], on_record, NULL, NULL);
+	assert_non_null(reader[slot]);
+	epoll_fd[slot] = epoll_create1(EPOLL_CLOEXEC);
+	assert_true(epoll_fd[slot] >= 0);
+	assert_int_equal(epoll_ctl(epoll_fd[slot], EPOLL_CTL_ADD, ring[slot], &ev), 0);
+}
+
+MAYBE_UNUSED static void wake_put(const struct bl_wake *w)
+{
+	map_put(sk->maps.wake, 0, w);
+}
+
+/* A host that has heard nothing yet; bus time T0; nobody sleeps. Loaded once. */
+MAYBE_UNUSED static int host_setup(void **unused)
+{
+	struct bl_inflight idle = { .ts = BL_TIME_NONE };
+	struct bl_host_page page = { 0 };
+	struct bl_wake wake = { .next = BL_TIME_NONE, .next_c = BL_TIME_NONE };
+	struct bl_ep_slot no_ep = { 0 };
+	__u8 v4[16], v6[16];
+	__u32 i;
+
+	(void)unused;
+	if (!sk) {
+		sk = bl_host__open_and_load();
+		assert_non_null(sk);
+	}
+	cfg = (struct bl_host_cfg){ .node_id = NODE_ID,
+				    .neps = NEPS,
+				    .port_base = BL_PORT_BASE,
+				    .port_count = BL_PORT_COUNT,
+				    .tai_offset_s = 37,
+				    .beacon_ns = BEACON_NS,
+				    .dead_after_ns = DEAD_NS,
+				    .beacon_mark = BEACON_MARK };
+	set_cfg();
+	map_put(sk->maps.host_page, 0, &page);
+	for (i = 0; i < BL_EPS_MAX; i++) {
+		map_put(sk->maps.inflight, i, &idle);
+		wake.ep[i].until = wake.ep[i].until_c = BL_TIME_NONE;
+	}
+	wake_put(&wake);
+	for (i = 0; i < BL_PORT_COUNT; i++)
+		map_put(sk->maps.eps, i, &no_ep);
+	host_addr(v4, false, 1);
+	host_addr(v6, true, 1);
+	set_endpoint(9, 0, true, NULL);
+	set_endpoint(10, 1, true, v4);
+	set_endpoint(11, 2, true, v6);
+	set_endpoint(12, 0, false, NULL);
+	set_endpoint(13, NO_RING, true, NULL);
+	for (i = 0; i < NEPS; i++)
+		new_ring(i, BL_RING_BYTES_MIN);
+	clock_at(sk->maps.clock, T0);
+	counts_take(sk->maps.counts, counted);
+	doing = "";
+	return 0;
+}
+
+/* The ring of @slot holds one record, and it is what @d stands for. */
+MAYBE_UNUSED static void stored(__u32 slot, const struct desc *d, __u64 ts)
+{
+	struct bl_rec want = {
+		.ts = ts, .psn = d->psn, .sport = d->sport, .opcode = d->op, .len = d->body
+	};
+	/* host_abi.h's three sizes, in figures */
+	__u32 room = d->body <= 216 ? 256 : d->body <= 1496 ? 1536 : 3584;
+	struct frame f;
+
+	build(&f, d);
+	want.flags = f.p[hdr_off(d) + 23];
+	memcpy(want.saddr, d->saddr, 16);
+	assert_int_equal(ring_read(slot), 1);
+	assert_int_equal(got.size, room);
+	assert_memory_equal(&got.rec, &want, sizeof(want));
+	assert_memory_equal(got.body, f.p + hdr_off(d) + sizeof(struct bl_hdr), d->body);
+}
+
+MAYBE_UNUSED static void nothing_stored(void)
+{
+	__u32 i;
+
+	for (i = 0; i < NEPS; i++)
+		assert_int_equal(ring_read(i), 0);
+}
+
+#endif

@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Two-phase commit in the host's programs: a PREP becomes its ACK, an ACK closes its slot, the one
+ * that empties the window becomes a beacon, byte for byte; forged, late and misdirected ones do
+ * nothing; and C of what leaves is the least of all windows.
+ */
+#include <linux/pkt_cls.h>
+#include "tests/prog/host/commit_util.h"
+
+/* ---- prepare ---- */
+
+static void prep__becomes_the_ack(void **state)
+{
+	static const __u32 bodies[] = { BL_ACK_BODY, 13, 55, 56, 75, 76, 77, 216, 217, 1448, 3400 };
+	__u32 v, k;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (v = 0; v < 8; v++) {
+		for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+			struct desc d = prep(v & 1, T0 - 100 * (k & 1));
+			struct frame in, want;
+
+			d.tags = v >> 1 & 1;
+			d.csum = v >> 2;
+			d.body = bodies[k];
+			d.ts = k == 2 ? T0 - 1000 : d.ts; /* at C: not below it */
+			d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
+			build(&in, &d);
+			ack_of(&d, &want);
+			run_on(&in, XDP_TX, &want);
+			counts_moved(sk->maps.counts, counted, 1,
+				     WANT({ BL_HC_INGRESS, BL_R_PREPARED }));
+			stored(v & 1 ? 2 : 1, &d, d.ts);
+			nothing_stored();
+		}
+	}
+}
+
+/* What cannot be stored is not acknowledged. */
+static void prep__refused(void **state)
+{
+	struct desc d = prep(false, T0);
+	struct bl_ep_slot e;
+	struct frame in;
+	__u32 k, fit = 4096 / (256 + 8);
+
+	(void)state;
+	feed(T0 - 1000);
+#define REFUSED(why)                                                                     \
+	do {                                                                             \
+		build(&in, &d);                                                          \
+		run_on(&in, XDP_DROP, &in);                                              \
+		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why })); \
+	} while (0)
+	d.body = BL_ACK_BODY - 1;
+	REFUSED(BL_R_BAD_LENGTH);
+	d.body = 40;
+	d.dport = BL_PORT_BASE + 8;
+	REFUSED(BL_R_NO_ENDPOINT);
+	d.dport = FROM;
+	d.ts = T0 + BOUND + 1;
+	REFUSED(BL_R_TS_AHEAD);
+	d.ts = T0 - 1000 - 1; /* C has passed it */
+	REFUSED(BL_R_PREP_LATE);
+	d.ts = T0;
+	/* for another life of the endpoint, and for one that has ended */
+	map_get(sk->maps.eps, 9, &e);
+	e.life ^= 1;
+	map_put(sk->maps.eps, 9, &e);
+	REFUSED(BL_R_WRONG_LIFE);
+	e.life ^= 1;
+	e.active = BL_EP_DEAD;
+	map_put(sk->maps.eps, 9, &e);
+	REFUSED(BL_R_NO_ENDPOINT);
+	e.active = BL_EP_ACTIVE;
+	map_put(sk->maps.eps, 9, &e);
+	nothing_stored();
+	new_ring(0, 4096);
+	for (k = 0; k < fit; k++) {
+		struct frame want;
+
+		build(&in, &d);
+		ack_of(&d, &want);
+		run_on(&in, XDP_TX, &want);
+	}
+	counts_take(sk->maps.counts, counted);
+	REFUSED(BL_R_RING_FULL);
+#undef REFUSED
+}
+
+/*
+ * A sleeper is woken when the commit barrier passes its first message, not when the other barrier
+ * does.
+ */
+static void prep__wakes_by_commit(void **state)
+{
+	struct desc d = prep(false, T0), be = beacon_frame(0, T0 + 50);
+	struct bl_wake w;
+	struct frame in, want;
+
+	(void)state;
+	feed(T0 - 1000);
+	map_get(sk->maps.wake, 0, &w);
+	w.ep[0].until = w.ep[0].until_c = BL_WAKE_ON_DATA;
+	wake_put(&w);
+	build(&in, &d);
+	ack_of(&d, &want);
+	run_on(&in, XDP_TX, &want);
+	state_take(&after);
+	assert_int_equal(after.wake.ep[0].until_c, T0);
+	assert_int_equal(after.wake.ep[0].until, BL_WAKE_ON_DATA);
+	assert_int_equal(after.wake.next_c, T0);
+	assert_int_equal(after.wake.next, BL_TIME_NONE);
+	be.c = T0;
+	build(&in, &be);
+	run_on(&in, XDP_DROP, &in);
+	assert_false(woken(0, 0));
+	be.c = T0 + 1;
+	build(&in, &be);
+	run_on(&in, XDP_DROP, &in);
+	assert_true(woken(0, 5000));
+	state_take(&after);
+	assert_int_equal(after.wake.ep[0].until_c, BL_TIME_NONE);
+	assert_int_equal(after.wake.next_c, BL_TIME_NONE);
+	assert_int_equal(after.page.commit, T0 + 1);
+}
+
+/* ---- acknowledge ---- */
+
+/*
+ * The ACK of the first frame of the window of @v6's endpoint, as the receiver at host 0 sent it and
+ * a switch passed it on.
+ */
+static struct desc ack(bool v6, __u64 ts)
+{
+	struct desc d = v6 ? data_frame6(0, 1, ts, T0 - 1000) : data_frame(0, 1, ts, T0 - 1000);
+
+	d.op = BL_OP_ACK;
+	d.dport = (__u16)(BL_PORT_BASE + (v6 ? 11 : 10));
+	d.body = BL_ACK_BODY;
+	return d;
+}
+
+static void own_lives(void)
+{
+	struct bl_ep_slot e;
+	__u32 port;
+
+	for (port = 10; port <= 11; port++) {
+		map_get(sk->maps.eps, port, &e);
+		e.life = BODY_INCARNATION;
+		map_put(sk->maps.eps, port, &e);
+	}
+}
+
+static void closes(const struct desc *d, __u32 ep, __u64 now_state)
+{
+	struct frame in;
+
+	build(&in, d);
+	run_on(&in, XDP_DROP, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ACKED }));
+	assert_int_equal(state_of(ep), now_state);
+}
+
+/*
+ * The slot is closed by the ACK of the frame's @copy-th repetition. Returns the time that the
+ * process reads.
+ */
+static __u64 time_of_ack(const struct desc *d, __u16 copy)
+{
+	struct frame in;
+
+	put_window(1, BODY_SLOT, BODY_SLOT + 3, T0 - 500, false);
+	build(&in, d);
+	in.p[in.n - 2] = (__u8)(copy >> 8); /* the body ends with it */
+	in.p[in.n - 1] = (__u8)copy;
+	run_on(&in, XDP_DROP, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ACKED }));
+	map_get(sk->maps.windows, 1, &win);
+	assert_int_equal(win.slot[BODY_SLOT % BL_RWIN].wait, BODY_SLOT);
+	return win.slot[BODY_SLOT % BL_RWIN].ack_ns;
+}
+
+/*
+ * A round trip is known of the first copy only: who sent several does not know when the others
+ * left.
+ */
+static void ack__of_a_copy_has_no_time(void **state)
+{
+	struct desc d = ack(false, T0 - 500);
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	assert_true(time_of_ack(&d, 0) > 0);
+	assert_int_equal(time_of_ack(&d, 1), 0);
+	assert_int_equal(time_of_ack(&d, 256), 0);
+	assert_int_equal(time_of_ack(&d, 65535), 0);
+}
+
+static void ack__closes_and_moves_head(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc d = ack(false, T0 - 500);
+	struct frame in;
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	/* the first of three */
+	put_window(1, n, n + 3, T0 - 500, false);
+	closes(&d, 1, word(n + 1, n + 3));
+	map_get(sk->maps.windows, 1, &win);
+	assert_int_equal(win.slot[n % BL_RWIN].wait, n);
+	/*
+	 * again: nothing; nor is it said to have come later than it did, or round trips would be
+	 * too long
+	 */
+	win.slot[n % BL_RWIN].ack_ns = 77;
+	map_put(sk->maps.windows, 1, &win);
+	build(&in, &d);
+	run_on(&in, XDP_DROP, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_ACK_REPEATED }));
+	assert_int_equal(state_of(1), word(n + 1, n + 3));
+	map_get(sk->maps.windows, 1, &win);
+	assert_int_equal(win.slot[n % BL_RWIN].ack_ns, 77);
+	/* the second of three: head stays */
+	put_window(1, n - 1, n + 2, T0 - 510, false);
+	closes(&d, 1, word(n - 1, n + 2));
+	/* the first, and two behind it are closed already */
+	put_window(1, n, n + 4, T0 - 500, false);
+	win.slot[(n + 1) % BL_RWIN].wait = n + 1;
+	win.slot[(n + 2) % BL_RWIN].wait = n + 2;
+	map_put(sk->maps.windows, 1, &win);
+	closes(&d, 1, word(n + 3, n + 4));
+	/* the timestamp's upper bits are not on the wire */
+	put_window(1, n, n + 2, T0 - 500 + (1ULL << 50), false);
+	closes(&d, 1, word(n + 1, n + 2));
+	/* IPv6, tagged, from a dead endpoint that still waits */
+	d = ack(true, T0 - 500);
+	d.tags = 1;
+	put_window(2, n, n + 2, T0 - 500, true);
+	map_get(sk->maps.eps, 11, &before.eps[0]);
+	before.eps[0].active = BL_EP_DEAD;
+	map_put(sk->maps.eps, 11, &before.eps[0]);
+	closes(&d, 2, word(n + 1, n + 2));
+}
+
+/* An ACK moves head over a whole window that was closed behind it. */
+static void ack__a_window_full(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc d = ack(false, T0 - 20000);
+	__u32 k;
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	put_window(1, n, n + BL_RWIN, T0 - 20000, false);
+	for (k = 1; k < BL_RWIN - 1; k++)
+		win.slot[(n + k) % BL_RWIN].wait = n + k;
+	map_put(sk->maps.windows, 1, &win);
+	closes(&d, 1, word(n + BL_RWIN - 1, n + BL_RWIN));
+}
+
+static void forged(const struct desc *d, enum bl_reason why)
+{
+	static struct bl_rwin was;
+	struct frame in;
+
+	map_get(sk->maps.windows, 1, &was);
+	build(&in, d);
+	run_on(&in, XDP_DROP, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
+	assert_int_equal(state_of(1), word(BODY_SLOT, BODY_SLOT + 1));
+	map_get(sk->maps.windows, 1, &win);
+	assert_memory_equal(&win, &was, sizeof(win));
+}
+
+static void ack__forged(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc good = ack(false, T0 - 500), d;
+	struct bl_ep_slot e;
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	put_window(1, n, n + 1, T0 - 500, false);
+	d = good;
+	d.ts++;
+	forged(&d, BL_R_ACK_UNKNOWN);
+	d = good;
+	d.psn++;
+	forged(&d, BL_R_ACK_UNKNOWN);
+	d = good;
+	d.sport++;
+	forged(&d, BL_R_ACK_UNKNOWN);
+	d = good;
+	d.saddr[15]++;
+	forged(&d, BL_R_ACK_UNKNOWN);
+	d = good;
+	/* IPv4 has its own prefix whatever the frame says; another address of IPv4 */
+	d.saddr[10] = 0;
+	d.saddr[13] ^= 0x80;
+	forged(&d, BL_R_ACK_UNKNOWN);
+	d = good;
+	d.dport = FROM; /* another endpoint's window, which is empty */
+	map_get(sk->maps.eps, 9, &e);
+	e.life = BODY_INCARNATION;
+	map_put(sk->maps.eps, 9, &e);
+	forged(&d, BL_R_ACK_UNKNOWN);
+	d = good;
+	d.dport = BL_PORT_BASE + 8;
+	forged(&d, BL_R_NO_ENDPOINT);
+	d = good;
+	d.daddr[15]++;
+	forged(&d, BL_R_NO_ENDPOINT);
+	d = good;
+	d.body = BL_ACK_BODY - 1;
+	forged(&d, BL_R_BAD_LENGTH);
+	/* of an earlier life of the sender */
+	map_get(sk->maps.eps, 10, &e);
+	e.life++;
+	map_put(sk->maps.eps, 10, &e);
+	forged(&good, BL_R_ACK_UNKNOWN);
+	e.life--;
+	map_put(sk->maps.eps, 10, &e);
+	/* of another life of the receiver */
+	win.slot[n % BL_RWIN].life++;
+	map_put(sk->maps.windows, 1, &win);
+	forged(&good, BL_R_ACK_UNKNOWN);
+	win.slot[n % BL_RWIN].life--;
+	/* beyond the window: a frame that was never sent, a window before or after */
+	win.slot[n % BL_RWIN].wait = BL_RSLOT_OPEN | (n + BL_RWIN);
+	map_put(sk->maps.windows, 1, &win);
+	forged(&good, BL_R_ACK_UNKNOWN);
+	win.slot[n % BL_RWIN].wait = BL_RSLOT_OPEN | (n - BL_RWIN);
+	map_put(sk->maps.windows, 1, &win);
+	forged(&good, BL_R_ACK_UNKNOWN);
+}
+
+static void ack__wakes_who_waits_for_it(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc d = ack(false, T0 - 500);
+	struct bl_wake w;
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	put_window(1, n - 1, n + 2, T0 - 510, false);
+	map_get(sk->maps.wake, 0, &w);
+	w.ep[1].on_ack = 1;
+	wake_put(&w);
+	closes(&d, 1, word(n - 1, n + 2)); /* head has not moved: there is no room yet */
+	assert_false(woken(1, 0));
+	put_window(1, n, n + 2, T0 - 500, false);
+	closes(&d, 1, word(n + 1, n + 2));
+	assert_true(woken(1, 5000));
+	state_take(&after);
+	assert_int_equal(after.wake.ep[1].on_ack, 0);
+	put_window(1, n, n + 2, T0 - 500, false);
+	closes(&d, 1, word(n + 1, n + 2));
+	assert_false(woken(1, 0));
+}
+
+/* ---- commit ---- */
+
+static struct desc commit_of(const struct desc *d, __u64 c)
+{
+	struct desc w = beacon_frame(1, T0 - BL_TS_OLD);
+
+	w.c = c;
+	w.tags = d->tags;
+	w.node = NODE_ID;
+	return w;
+}
+
+/* The ACK that empties the window becomes a beacon, if C rises by it. */
+static void commit__at_once(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct frame in, want;
+	struct desc d, w;
+	__u32 v;
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	for (v = 0; v < 8; v++) {
+		struct bl_host_page page = { 0 };
+
+		map_put(sk->maps.host_page, 0, &page);
+		feed(T0 - 1000);
+		d = ack(v & 1, T0 - 500);
+		d.tags = v >> 1 & 1;
+		put_window(v & 1 ? 2 : 1, n, n + 1, T0 - 500, v & 1);
+		build(&in, &d);
+		if (v & 4) { /* with the room that a receiver leaves; else the frame has to grow */
+			memset(in.p + in.n, 0xee, sizeof(in.p) - in.n);
+			in.n = BL_BEACON_LEN + 4 * d.tags;
+		}
+		w = commit_of(&d, T0);
+		build(&want, &w);
+		run_on(&in, XDP_TX, &want);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, BL_R_COMMITTED }));
+		assert_int_equal(state_of(v & 1 ? 2 : 1), word(n + 1, n + 1));
+		map_get(sk->maps.host_page, 0, &page);
+		assert_int_equal(page.sent_commit, T0);
+	}
+	/* C does not rise any more: another endpoint holds it */
+	put_window(2, 5, 6, T0 - 300, true);
+	put_window(1, n, n + 1, T0 - 500, false);
+	d = ack(false, T0 - 500);
+	closes(&d, 1, word(n + 1, n + 1));
+	put_window(2, 0, 0, 0, true);
+}
+
+/* ---- what leaves ---- */
+
+static void leaves(__u64 b, __u64 c)
+{
+	struct desc d = data_frame(1, 0, T0, 0), be = beacon_frame(1, 0);
+	const struct desc *each[] = { &d, &be };
+	struct frame in, out, want;
+	int i, k;
+
+	d.sport = FROM;
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < 2; k++) {
+			struct desc w = *each[i];
+
+			if (!i && k)
+				d.op = w.op = BL_OP_PREP;
+			build(&in, each[i]);
+			w.b = b;
+			w.c = c;
+			build(&want, &w);
+			assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK),
+					 TC_ACT_OK);
+			same_frame(&out, &want);
+		}
+	}
+}
+
+/* C is the least of B, all holds, and the first open slot of every window. */
+static void egress__least_of_all_windows(void **state)
+{
+	struct bl_inflight line = { .ts = BL_TIME_NONE };
+
+	(void)state;
+	leaves(T0, T0);
+	put_window(0, 7, 9, T0 - 100, false);
+	leaves(T0, T0 - 100);
+	put_window(2, 0xffffffff, 3, T0 - 200, false);
+	leaves(T0, T0 - 200);
+	put_window(1, 50, 50, T0 - 300, false); /* empty, whatever is in its slots */
+	leaves(T0, T0 - 200);
+	/* closed slots count while one before them is open, and not after it */
+	put_window(2, 10, 12, T0 - 400, false);
+	win.slot[11].wait = 11;
+	map_put(sk->maps.windows, 2, &win);
+	leaves(T0, T0 - 400);
+	put_window(2, 11, 12, T0 - 40, false);
+	leaves(T0, T0 - 100);
+	/* a scattering that is not in its window as a whole */
+	line.hold = T0 - 250;
+	map_put(sk->maps.inflight, 1, &line);
+	leaves(T0, T0 - 250);
+	/* and what is in flight holds both */
+	line.ts = T0 - 260;
+	map_put(sk->maps.inflight, 1, &line);
+	leaves(T0 - 260, T0 - 260);
+	line.hold = 0;
+	line.ts = 0;
+	map_put(sk->maps.inflight, 1, &line);
+	leaves(T0, T0 - 100);
+	/* slots that are in no use are not looked at */
+	put_window(NEPS, 1, 2, T0 - 900, false);
+	leaves(T0, T0 - 100);
+	put_window(NEPS, 0, 0, 0, false);
+	/* so old that the wire cannot say it */
+	put_window(0, 7, 9, T0 - BL_TS_OLD - 5, false);
+	leaves(T0, T0 - BL_TS_OLD);
+	put_window(0, 0, 0, 0, false);
+	put_window(2, 0, 0, 0, false);
+	leaves(T0, T0);
+	state_take(&after);
+	assert_int_equal(after.page.sent_commit, T0);
+}
+
+/*
+ * Whoever is out: C is what the daemon says, whatever else the line and the window say; then the
+ * line counts for nothing.
+ */
+static void egress__who_is_out(void **state)
+{
+	struct bl_inflight line = { .ts = BL_TIME_NONE };
+
+	(void)state;
+	put_window(0, 7, 9, T0 - 100, false);
+	leaves(T0, T0 - 100);
+	map_get(sk->maps.inflight, 0, &line);
+	/* stopped: what is in flight counts still, since the last of it may be on its way out */
+	line.ts = T0 - 50;
+	line.out = T0 - 200;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0 - 50, T0 - 200);
+	/* final */
+	line.out_why = BL_OUT_WINDOW;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0, T0 - 200);
+	/* its process empties its window, sends, holds */
+	line.state = word(9, 9);
+	line.hold = T0 - 20;
+	line.ts = T0 - 10;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0, T0 - 200);
+	/* the others count as ever */
+	put_window(2, 7, 9, T0 - 300, false);
+	leaves(T0, T0 - 300);
+	put_window(2, 0, 0, 0, false);
+	/* resumed */
+	line.out = BL_OUT_OVER;
+	line.state = word(7, 9);
+	line.hold = 1;
+	line.ts = 1;
+	map_put(sk->maps.inflight, 0, &line);
+	leaves(T0, T0);
+	put_window(0, 0, 0, 0, false);
+	leaves(T0, T0);
+}
+
+/* Programs alone send ACKs. */
+static void egress__ack_of_a_process(void **state)
+{
+	struct desc d = data_frame(1, 0, T0, 0);
+	struct frame in, out;
+
+	(void)state;
+	d.sport = FROM;
+	d.op = BL_OP_ACK;
+	build(&in, &d);
+	counts_take(sk->maps.counts, counted);
+	assert_int_equal(run_tc(sk->progs.bl_host_egress, &in, &out, BEACON_MARK), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_EGRESS, BL_R_SENT_ACK }));
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_SENT_ACK }));
+}
+
+/* Between endpoints of one host: stored, and the slot is closed without a frame. */
+static void local__stored_and_closed(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc d = local_prep();
+	struct frame in, out;
+
+	(void)state;
+	build(&in, &d);
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_STORED }));
+	stored(1, &d, T0 - 500);
+	assert_int_equal(state_of(0), word(n + 1, n + 2));
+	/* for a life that has ended: neither */
+	d.psn++;
+	map_get(sk->maps.eps, 10, &before.eps[0]);
+	before.eps[0].life++;
+	map_put(sk->maps.eps, 10, &before.eps[0]);
+	build(&in, &d);
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_WRONG_LIFE }));
+	d.body = BL_ACK_BODY - 1;
+	build(&in, &d);
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_BAD_LENGTH }));
+	/* below the commit barrier */
+	d.body = 70;
+	feed(T0 - 499);
+	build(&in, &d);
+	assert_int_equal(run_tc(sk->progs.bl_host_local, &in, &out, 0), TC_ACT_SHOT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, BL_R_PREP_LATE }));
+	nothing_stored();
+	assert_int_equal(state_of(0), word(n + 1, n + 2));
+}
+
+/* ---- by way of the controller ---- */
+
+/*
+ * A PREP is stored, marked and turned round as on the NIC; its link hears nothing, whatever
+ * barriers it claims.
+ */
+static void relayed__prep(void **state)
+{
+	static const __u32 bodies[] = { BL_ACK_BODY, 55, 217, 1448, 3400 };
+	struct bl_host_page was, is;
+	struct frame want;
+	__u32 v, k;
+
+	(void)state;
+	feed(T0 - 1000);
+	map_get(sk->maps.host_page, 0, &was);
+	for (v = 0; v < 2; v++)
+		for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+			struct desc d = prep(v, T0 - 100);
+
+			d.body = bodies[k];
+			/* barriers that would be refused, or are from long ago */
+			d.b = d.c = k & 1 ? T0 + 10 * BOUND : 0;
+			d.lanes = 8;
+			d.lane = 3;
+			d.dport = (__u16)(BL_PORT_BASE + (v ? 11 : 10));
+			ack_of(&d, &want);
+			relay(&d, XDP_TX, &want, BL_R_PREPARED);
+			assert_int_equal(ring_read(v ? 2 : 1), 1);
+			assert_int_equal(got.rec.relayed, 1);
+			assert_int_equal(got.rec.ts, T0 - 100);
+			assert_int_equal(got.rec.len, bodies[k]);
+			nothing_stored();
+		}
+	map_get(sk->maps.host_page, 0, &is);
+	assert_memory_equal(&is, &was, sizeof(is));
+}
+
+/*
+ * What would be refused on the NIC is refused here, and so is what only a link or the best-effort
+ * stream has.
+ */
+static void relayed__refused(void **state)
+{
+	struct desc d = prep(false, T0);
+	__u8 op;
+
+	(void)state;
+	feed(T0 - 1000);
+	d.body = BL_ACK_BODY - 1;
+	relay(&d, XDP_DROP, NULL, BL_R_BAD_LENGTH);
+	d.body = 40;
+	d.dport = BL_PORT_BASE + 8;
+	relay(&d, XDP_DROP, NULL, BL_R_NO_ENDPOINT);
+	d.dport = FROM;
+	d.ts = T0 + BOUND + 1;
+	relay(&d, XDP_DROP, NULL, BL_R_TS_AHEAD);
+	d.ts = T0 - 1000 - 1; /* C has passed it */
+	relay(&d, XDP_DROP, NULL, BL_R_PREP_LATE);
+	d.ts = T0;
+	for (op = 1; op < BL_OP_LIMIT; op++) {
+		if (op >= BL_OP_PREP && op <= BL_OP_RECALLED)
+			continue;
+		d.op_byte = BL_OPCODE_BYTE(op);
+		relay(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
+	}
+	d = beacon_frame(0, T0);
+	relay(&d, XDP_DROP, NULL, BL_R_BAD_OPCODE);
+	nothing_stored();
+	assert_int_equal(state_of(1), 0);
+}
+
+/*
+ * An ACK closes its slot; the window that it empties makes no beacon: this frame leaves by no link.
+ */
+static void relayed__ack(void **state)
+{
+	const __u32 n = BODY_SLOT;
+	struct desc d = ack(false, T0 - 500);
+
+	(void)state;
+	own_lives();
+	feed(T0 - 1000);
+	put_window(1, n, n + 2, T0 - 500, false);
+	relay(&d, XDP_DROP, NULL, BL_R_ACKED);
+	assert_int_equal(state_of(1), word(n + 1, n + 2));
+	relay(&d, XDP_DROP, NULL, BL_R_ACK_REPEATED);
+	put_window(1, n, n + 1, T0 - 500, false);
+	relay(&d, XDP_DROP, NULL, BL_R_ACKED);
+	assert_int_equal(state_of(1), word(n + 1, n + 1));
+	d.sport ^= 1;
+	relay(&d, XDP_DROP, NULL, BL_R_ACK_UNKNOWN);
+	nothing_stored();
+}
+
+/* All else of the reliable stream goes to the process, marked. */
+static void relayed__control(void **state)
+{
+	static const __u8 ops[] = { BL_OP_OPEN, BL_OP_WINDOW, BL_OP_RECALLED };
+	struct desc d = data_frame(0, 1, 0, 0);
+	__u32 k;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (k = 0; k < sizeof(ops); k++) {
+		d.op = ops[k];
+		relay(&d, XDP_DROP, NULL, BL_R_STORED);
+		assert_int_equal(ring_read(0), 1);
+		assert_int_equal(got.rec.relayed, 1);
+		assert_int_equal(got.rec.opcode, ops[k]);
+	}
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_COMMIT, BY_COMMIT | BY_HOST | BY_TC);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	net_setup(false);
+	return 0;
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, host_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(prep__becomes_the_ack),
+		CASE(prep__refused),
+		CASE(prep__wakes_by_commit),
+		CASE(ack__of_a_copy_has_no_time),
+		CASE(ack__closes_and_moves_head),
+		CASE(ack__a_window_full),
+		CASE(ack__forged),
+		CASE(ack__wakes_who_waits_for_it),
+		CASE(commit__at_once),
+		CASE(egress__least_of_all_windows),
+		CASE(egress__who_is_out),
+		CASE(egress__ack_of_a_process),
+		CASE(local__stored_and_closed),
+		CASE(relayed__prep),
+		CASE(relayed__refused),
+		CASE(relayed__ack),
+		CASE(relayed__control),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,759 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_host_egress: the host's barrier in every ordered frame and beacon that leaves, in each segment
+ * of a GSO send. bl_host_local: messages between endpoints of one host.
+ *
+ * Not to be seen here: skb->queue_mapping, which test_run does not hand back; the racks of
+ * tests/net have one transmit queue in order or fail.
+ */
+#include <linux/pkt_cls.h>
+#include "tests/prog/host/host_util.h"
+
+#define FROM (BL_PORT_BASE + 9) /* an endpoint of this host */
+
+/* ctx as test_run takes it: mark, gso_size and gso_segs are what the programs look at. */
+static int run_tc(const struct bpf_program *prog, const struct frame *in, struct frame *out,
+		  __u32 mark, __u32 gso_size)
+{
+	struct __sk_buff ctx = { .mark = mark, .gso_size = gso_size, .gso_segs = gso_size ? 1 : 0 };
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n,
+		    .data_out = out->p, .data_size_out = sizeof(out->p), .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = 1);
+	int rc;
+
+	clock_stands();
+	rc = bpf_prog_test_run_opts(bpf_program__fd(prog), &o);
+
+	if (rc)
+		fail_msg("cannot run %s on a frame of %u bytes: %s", bpf_program__name(prog), in->n,
+			 strerror(-rc));
+	out->n = o.data_size_out;
+	return (int)o.retval;
+}
+
+static struct desc mine(bool v6, __u64 ts)
+{
+	struct desc d = v6 ? data_frame6(1, 0, ts, 0) : data_frame(1, 0, ts, 0);
+
+	d.sport = FROM;
+	return d;
+}
+
+/* ---- egress ---- */
+
+/* Sent with @want's bytes. */
+static void sends_frame(const struct frame *in, __u32 mark, __u32 gso_size,
+			const struct frame *want, enum bl_reason why)
+{
+	struct frame out;
+	int v = run_tc(sk->progs.bl_host_egress, in, &out, mark, gso_size);
+
+	if (v != TC_ACT_OK)
+		fail_msg("%s: verdict %d, want TC_ACT_OK", doing, v);
+	same_frame(&out, want);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_EGRESS, why }));
+}
+
+static void sends(const struct desc *d, __u64 b)
+{
+	struct desc w = *d;
+	struct frame in, want;
+
+	build(&in, d);
+	w.b = w.c = b;
+	build(&want, &w);
+	sends_frame(&in, BEACON_MARK, 0, &want,
+		    d->op == BL_OP_BEACON ? BL_R_BEACON_SENT : BL_R_SENT);
+}
+
+static void shoots_frame(const struct frame *in, __u32 mark, enum bl_reason why)
+{
+	struct frame out;
+	int v;
+
+	state_take(&before);
+	v = run_tc(sk->progs.bl_host_egress, in, &out, mark, 0);
+	if (v != (why == BL_R_NOT_OURS ? TC_ACT_OK : TC_ACT_SHOT))
+		fail_msg("%s: verdict %d", doing, v);
+	same_frame(&out, in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_EGRESS, why }));
+	state_take(&after);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+static void shoots(const struct desc *d, __u32 mark, enum bl_reason why)
+{
+	struct frame in;
+
+	build(&in, d);
+	shoots_frame(&in, mark, why);
+}
+
+static void check_odd(const struct frame *f, enum bl_reason why, void *arg)
+{
+	(void)arg;
+	shoots_frame(f, BEACON_MARK, why);
+}
+
+static void egress__odd_frames(void **state)
+{
+	(void)state;
+	each_odd(T0, check_odd, NULL);
+}
+
+/*
+ * Both families, tagged or not, with and without a UDP checksum, all opcodes; whatever stood where
+ * the barriers go.
+ */
+static void egress__all_variants(void **state)
+{
+	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
+	static const __u32 bodies[] = { 0, 1, 37, 1448 };
+	__u32 v, i, k;
+
+	(void)state;
+	for (v = 0; v < 8; v++) {
+		for (i = 0; i < sizeof(ops); i++) {
+			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+				struct desc d = mine(v & 1, T0);
+
+				d.tags = v >> 1 & 1;
+				d.csum = v >> 2;
+				d.op = ops[i];
+				d.b = 0x5555 * i;
+				d.c = 0xaaaa * k;
+				d.body = bodies[k];
+				sends(&d, T0);
+			}
+		}
+	}
+	state_take(&after);
+	assert_int_equal(after.page.sent_barrier, T0);
+}
+
+static void egress__beacon(void **state)
+{
+	struct desc d = beacon_frame(1, 0);
+
+	(void)state;
+	d.node = NODE_ID;
+	sends(&d, T0);
+	d.tags = 1;
+	sends(&d, T0);
+	clock_at(sk->maps.clock, T0 + 12345);
+	sends(&d, T0 + 12345);
+	state_take(&after);
+	assert_int_equal(after.page.sent_barrier, T0 + 12345);
+}
+
+/* A beacon says how bl0's traffic is admitted, as it is now; without bl0 nothing. */
+static void egress__beacon_says_the_policy(void **state)
+{
+	struct bl_hold_cfg hold = { .on = 1 };
+	struct desc d = beacon_frame(1, 0), w;
+	struct frame in, want;
+
+	(void)state;
+	d.node = NODE_ID;
+	build(&in, &d);
+	for (hold.policy = 0; hold.policy < BL_POLICY_COUNT; hold.policy++) {
+		map_put(sk->maps.hold_cfg, 0, &hold);
+		w = d;
+		w.b = w.c = T0;
+		w.port = (__u16)((hold.policy + 1) << 8);
+		build(&want, &w);
+		sends_frame(&in, BEACON_MARK, 0, &want, BL_R_BEACON_SENT);
+	}
+	hold = (struct bl_hold_cfg){ .policy = BL_POLICY_PL2 };
+	map_put(sk->maps.hold_cfg, 0, &hold);
+	sends(&d, T0);
+}
+
+/* Link-local barline frames come from the daemon or from nobody. */
+static void egress__forged_beacon(void **state)
+{
+	struct desc d = beacon_frame(1, 0);
+
+	(void)state;
+	shoots(&d, 0, BL_R_FORGED_BEACON);
+	shoots(&d, BEACON_MARK ^ 1, BL_R_FORGED_BEACON);
+	d.tags = 1;
+	shoots(&d, BEACON_MARK | 1u << 31, BL_R_FORGED_BEACON);
+}
+
+/* The range belongs to endpoints: the mark of the daemon does not help. */
+static void egress__not_an_endpoint(void **state)
+{
+	static const __u16 from[] = { BL_PORT_BASE + 8, BL_PORT_BASE + 12, BL_PORT_BASE - 1, 65535,
+				      53 };
+	struct desc d;
+	__u32 i, v;
+
+	(void)state;
+	for (i = 0; i < sizeof(from) / sizeof(*from); i++) {
+		for (v = 0; v < 2; v++) {
+			d = mine(v, T0);
+			d.sport = from[i];
+			shoots(&d, BEACON_MARK, BL_R_NOT_ENDPOINT);
+		}
+	}
+	/* an entry beyond a shorter range is none */
+	cfg.port_count = 9;
+	set_cfg();
+	d = mine(false, T0);
+	d.dport = BL_PORT_BASE;
+	shoots(&d, 0, BL_R_NOT_ENDPOINT);
+	cfg.port_count = 10;
+	set_cfg();
+	sends(&d, T0);
+}
+
+static void egress__clock_void(void **state)
+{
+	struct desc d = mine(false, T0), be = beacon_frame(1, 0);
+
+	(void)state;
+	clock_void(sk->maps.clock);
+	shoots(&d, 0, BL_R_CLOCK_VOID);
+	shoots(&be, BEACON_MARK, BL_R_CLOCK_VOID);
+}
+
+static void put_inflight(__u32 slot, __u64 ts)
+{
+	struct bl_inflight line = { .ts = ts };
+
+	map_put(sk->maps.inflight, slot, &line);
+}
+
+/* min(clock, everything in flight), over the slots that may be in use. */
+static void egress__in_flight(void **state)
+{
+	struct desc d = mine(false, T0), be = beacon_frame(1, 0);
+
+	(void)state;
+	put_inflight(0, T0 - 100);
+	sends(&d, T0 - 100);
+	sends(&be, T0 - 100);
+	put_inflight(2, T0 - 300);
+	sends(&d, T0 - 300);
+	put_inflight(1, T0 - 200);
+	sends(&be, T0 - 300);
+	put_inflight(2, BL_TIME_NONE);
+	sends(&d, T0 - 200);
+	put_inflight(1, 0); /* a new map: nothing in flight */
+	sends(&d, T0 - 100);
+	put_inflight(0, T0 + 1); /* ahead of this reading: the clock is what counts */
+	sends(&d, T0);
+	put_inflight(NEPS, T0 - 500); /* beyond what was ever in use */
+	sends(&d, T0);
+	state_take(&after);
+	/* the highest; it stays while others are lower */
+	assert_int_equal(after.page.sent_barrier, T0);
+	cfg.neps = NEPS + 1;
+	set_cfg();
+	sends(&d, T0 - 500);
+	cfg.neps = BL_EPS_MAX;
+	set_cfg();
+	put_inflight(BL_EPS_MAX - 1, T0 - 600);
+	sends(&d, T0 - 600);
+	state_take(&after);
+	assert_int_equal(after.page.sent_barrier, T0);
+}
+
+static struct bl_host_page page_now(void)
+{
+	struct bl_host_page p;
+
+	map_get(sk->maps.host_page, 0, &p);
+	return p;
+}
+
+#define AHEAD 150000
+
+/*
+ * Beacons of a host that has sent no message for long enough are ahead of its clock; nothing else
+ * of it starts that. What was promised is kept.
+ */
+static void egress__silent(void **state)
+{
+	static const __u8 other[] = { BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
+	const __u64 silent = 1000 * BEACON_NS;
+	struct desc d = mine(false, 0), be = beacon_frame(1, 0);
+	__u32 i;
+
+	(void)state;
+	sends(&be, T0); /* as configured: nobody promises ahead */
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	for (i = 0; i < sizeof(other); i++) {
+		d.op = other[i];
+		sends(&d, T0);
+	}
+	assert_int_equal(page_now().promised, 0);
+	put_inflight(1, T0 + 7);
+	sends(&be, T0 + 7); /* in flight counts, and the promise is made all the same */
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	put_inflight(1, BL_TIME_NONE);
+	sends(&be, T0 + AHEAD);
+	for (i = 0; i < sizeof(other); i++) {
+		d.op = other[i];
+		sends(&d, T0 + AHEAD);
+	}
+	assert_int_equal(page_now().data_ns, 0);
+	assert_int_equal(page_now().sent_barrier, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + 10);
+	d.op = BL_OP_DATA;
+	d.ts = T0 + AHEAD;
+	sends(&d, T0 + AHEAD);
+	assert_int_equal(page_now().data_ns, T0 + 10);
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + 20); /* not silent any more */
+	sends(&be, T0 + AHEAD);
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + AHEAD);
+	sends(&be, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + AHEAD + 1);
+	sends(&be, T0 + AHEAD + 1);
+	/* a promise of the clock needs no note */
+	assert_int_equal(page_now().promised, T0 + AHEAD);
+	clock_at(sk->maps.clock, T0 + 10 + silent);
+	sends(&be, T0 + 10 + silent);
+	clock_at(sk->maps.clock, T0 + 11 + silent);
+	sends(&be, T0 + 11 + silent + AHEAD);
+	assert_int_equal(page_now().promised, T0 + 11 + silent + AHEAD);
+}
+
+/* The last frame of a flush may promise more than its endpoint's line says. */
+static void egress__claim(void **state)
+{
+	static const __s64 wrong[] = { 0, 2, -1, 1LL << 40 };
+	struct desc d = mine(false, T0 + 50);
+	__u32 v, i;
+
+	(void)state;
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	for (v = 0; v < 8; v++) {
+		struct bl_host_page fresh = { 0 };
+
+		map_put(sk->maps.host_page, 0, &fresh);
+		d = mine(v & 1, T0 - 5);
+		d.tags = v >> 1 & 1;
+		d.csum = v >> 2;
+		put_inflight(0, T0 - 100);
+		d.b = d.ts + 1;
+		/* its own line is left out, and it promises no more than it claims */
+		sends(&d, T0 - 4);
+		assert_int_equal(page_now().promised, 0);
+		put_inflight(1, T0 - 50);
+		sends(&d, T0 - 50); /* another's line is not */
+		put_inflight(1, BL_TIME_NONE);
+		for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+			d.b = d.ts + (__u64)wrong[i];
+			sends(&d, T0 - 100);
+		}
+		d.b = 0;
+		sends(&d, T0 - 100);
+		d.ts = T0 + 50; /* after a promise of that */
+		d.b = d.ts + 1;
+		sends(&d, T0 + 51);
+		assert_int_equal(page_now().promised, T0 + 51);
+		d.ts = T0 + BOUND + AHEAD - 1; /* the latest that anybody believes */
+		d.b = d.ts + 1;
+		sends(&d, d.b);
+		assert_int_equal(page_now().promised, T0 + BOUND + AHEAD);
+		d.ts++;
+		d.b++;
+		sends(&d, T0 - 100);
+		assert_int_equal(page_now().promised, T0 + BOUND + AHEAD);
+		d.ts -= 5; /* below what is promised */
+		d.b = d.ts + 1;
+		sends(&d, d.b);
+	}
+	/* only messages claim */
+	d = mine(false, 0);
+	d.op = BL_OP_PROBE;
+	d.ts = T0 - 5;
+	d.b = T0 - 4;
+	sends(&d, T0 - 100);
+}
+
+/*
+ * Of a GSO send nothing is claimed; around the wrap the low 48 bits are compared, and 0 claims
+ * nothing.
+ */
+static void egress__claim_edges(void **state)
+{
+	const __u64 wrap = 7001ULL << BL_TS_BITS;
+	struct desc d = mine(false, T0 - 5);
+	struct frame in, want;
+	__u32 off = hdr_off(&d);
+
+	(void)state;
+	put_inflight(0, T0 - 100);
+	d.b = T0 - 4;
+	d.body = 40;
+	build(&in, &d);
+	want = in;
+	bl_put48(((struct bl_hdr *)(want.p + off))->barrier, T0 - 100);
+	bl_put48(((struct bl_hdr *)(want.p + off))->commit, T0 - 100);
+	sends_frame(&in, 0, 64, &want, BL_R_SENT);
+	put_inflight(0, wrap - 100);
+	clock_at(sk->maps.clock, wrap + 10);
+	d = mine(false, wrap - 2);
+	d.b = wrap - 1;
+	sends(&d, wrap - 1);
+	d.ts = wrap - 1;
+	d.b = wrap;
+	sends(&d, wrap - 100);
+	d.ts = wrap;
+	d.b = wrap + 1;
+	sends(&d, wrap + 1);
+}
+
+/* On the wire the low 48 bits, also right after the wrap. */
+static void egress__wrap(void **state)
+{
+	const __u64 wrap = 7001ULL << BL_TS_BITS;
+	struct desc d = mine(true, wrap);
+
+	(void)state;
+	clock_at(sk->maps.clock, wrap);
+	sends(&d, wrap);
+	put_inflight(1, wrap - 1);
+	sends(&d, wrap - 1);
+}
+
+/* Barred by the controller: B as ever, C promises nothing; in messages and in beacons. */
+static void egress__barred(void **state)
+{
+	struct bl_host_page page;
+	struct desc d, w;
+	struct frame in, want;
+	__u32 v;
+
+	(void)state;
+	map_get(sk->maps.host_page, 0, &page);
+	page.barred = 1;
+	map_put(sk->maps.host_page, 0, &page);
+	for (v = 0; v < 5; v++) {
+		d = v < 4 ? mine(v & 1, T0) : beacon_frame(1, 0);
+		d.csum = v & 2;
+		build(&in, &d);
+		w = d;
+		w.b = T0;
+		w.c = T0 - BL_TS_OLD;
+		build(&want, &w);
+		sends_frame(&in, BEACON_MARK, 0, &want, v < 4 ? BL_R_SENT : BL_R_BEACON_SENT);
+	}
+}
+
+/*
+ * One skb of many frames: every segment's header is filled in, also a last one that is shorter, as
+ * long as it has a header; the checksum is the kernel's, which computes one for each segment later.
+ */
+static void egress__gso(void **state)
+{
+	static const __u32 step[] = { 24, 25, 64, 700, 1472 };
+	__u32 v, i, k, last;
+
+	(void)state;
+	put_inflight(1, T0 - 77);
+	for (v = 0; v < 8; v++) {
+		for (i = 0; i < sizeof(step) / sizeof(*step); i++) {
+			__u32 segs = step[i] > 1000 ? 2 : step[i] > 100 ? 4 : 20;
+
+			for (last = 0; last <= step[i]; last += last < 24 ? 23 : step[i]) {
+				struct desc d = mine(v & 1, T0);
+				struct frame in, want;
+				__u32 off = hdr_off(&d) + 4 * (v >> 1 & 1),
+				      n = segs * step[i] + last;
+
+				d.tags = v >> 1 & 1;
+				d.csum = v >> 2;
+				d.body = n - sizeof(struct bl_hdr);
+				build(&in, &d);
+				for (k = 1; k * step[i] + sizeof(struct bl_hdr) <= n; k++) {
+					memcpy(in.p + off + k * step[i], in.p + off,
+					       sizeof(struct bl_hdr));
+					in.p[off + k * step[i] + 21] = (__u8)k; /* psn */
+				}
+				want = in;
+				for (k = 0; k * step[i] + sizeof(struct bl_hdr) <= n; k++) {
+					struct bl_hdr *h =
+						(struct bl_hdr *)(want.p + off + k * step[i]);
+
+					bl_put48(h->barrier, T0 - 77);
+					bl_put48(h->commit, T0 - 77);
+				}
+				sends_frame(&in, 0, step[i], &want, BL_R_SENT);
+			}
+		}
+	}
+}
+
+/* As many segments as a GSO send may have. */
+static void egress__gso_128_segments(void **state)
+{
+	struct desc d = mine(false, T0);
+	struct frame in, want;
+	__u32 off = hdr_off(&d), k;
+
+	(void)state;
+	d.body = 128 * 24 - 24;
+	build(&in, &d);
+	want = in;
+	for (k = 0; k < 128; k++) {
+		struct bl_hdr *h = (struct bl_hdr *)(want.p + off + k * 24);
+
+		bl_put48(h->barrier, T0);
+		bl_put48(h->commit, T0);
+	}
+	sends_frame(&in, 0, 24, &want, BL_R_SENT);
+}
+
+static void egress__all_reasons(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_EGRESS, BY_EGRESS);
+	memset(reason_seen, 0, sizeof(reason_seen));
+}
+
+/* ---- local ---- */
+
+static struct desc local(bool v6, __u64 ts)
+{
+	struct desc d = mine(v6, ts);
+
+	host_addr(d.daddr, v6, 1);
+	d.dport = (__u16)(BL_PORT_BASE + (v6 ? 11 : 10));
+	return d;
+}
+
+/* Never leaves the hook, never changed. */
+static void takes_frame(const struct frame *in, __u32 gso_size, enum bl_reason why)
+{
+	struct frame out;
+	int v = run_tc(sk->progs.bl_host_local, in, &out, BEACON_MARK, gso_size);
+
+	if (v != (why == BL_R_NOT_OURS ? TC_ACT_OK : TC_ACT_SHOT))
+		fail_msg("%s: verdict %d", doing, v);
+	same_frame(&out, in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_LOCAL, why }));
+}
+
+static void takes(const struct desc *d, enum bl_reason why)
+{
+	struct frame in;
+
+	build(&in, d);
+	takes_frame(&in, 0, why);
+	if (why != BL_R_STORED)
+		nothing_stored();
+}
+
+static void check_odd_local(const struct frame *f, enum bl_reason why, void *arg)
+{
+	(void)arg;
+	state_take(&before);
+	takes_frame(f, 0, why);
+	state_take(&after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	nothing_stored();
+}
+
+static void local__odd_frames(void **state)
+{
+	(void)state;
+	each_odd(T0, check_odd_local, NULL);
+}
+
+/*
+ * Into the ring, byte for byte; the barriers of the frame mean nothing, and no page moves but for
+ * the time of the last message.
+ */
+static void local__all_variants(void **state)
+{
+	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
+	static const __u32 bodies[] = { 0, 1, 215, 216, 217, 1495, 1496, 1497, 3543, 3544 };
+	__u32 v, i, k;
+
+	(void)state;
+	state_take(&before);
+	for (v = 0; v < 8; v++) {
+		for (i = 0; i < sizeof(ops); i++) {
+			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+				struct desc d = local(v & 1, T0 + BOUND);
+
+				d.tags = v >> 1 & 1;
+				d.csum = v >> 2;
+				d.op = ops[i];
+				d.b = d.c = T0 + 3600000000000ULL;
+				d.body = bodies[k];
+				takes(&d, BL_R_STORED);
+				stored(v & 1 ? 2 : 1, &d, d.op == BL_OP_DATA ? T0 + BOUND : 0);
+				nothing_stored();
+			}
+		}
+	}
+	state_take(&after);
+	assert_int_equal(after.page.data_ns, T0);
+	after.page.data_ns = 0;
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+/*
+ * The clock of these tests stands still however long a case takes: here it was set two and a half
+ * minutes ago.
+ */
+static void local__on_a_slow_machine(void **state)
+{
+	struct desc d = local(false, T0 + BOUND);
+	struct bl_clock c;
+	unsigned int k;
+
+	(void)state;
+	map_get(sk->maps.clock, 0, &c);
+	for (k = 0; k < 2; k++)
+		c.seg[k].mono_ns -= 150000000000ULL;
+	map_put(sk->maps.clock, 0, &c);
+	takes(&d, BL_R_STORED);
+	assert_int_equal(page_now().data_ns, T0);
+}
+
+static void local__refused(void **state)
+{
+	struct desc d = local(false, T0 + BOUND + 1), be = beacon_frame(1, T0);
+	struct frame in;
+
+	(void)state;
+	state_take(&before);
+	takes(&d, BL_R_TS_AHEAD);
+	cfg.ahead_ns = AHEAD;
+	set_cfg();
+	d.ts += AHEAD;
+	takes(&d, BL_R_TS_AHEAD);
+	d.ts--;
+	d.body = BL_BODY_MAX + 1;
+	takes(&d, BL_R_TOO_BIG);
+	d.body = 100;
+	takes(&be, BL_R_FORGED_BEACON);
+	d.sport = BL_PORT_BASE + 8;
+	takes(&d, BL_R_NOT_ENDPOINT);
+	d.sport = FROM;
+	d.dport = BL_PORT_BASE + 8;
+	takes(&d, BL_R_NO_ENDPOINT);
+	d.dport = BL_PORT_BASE + 10;
+	d.daddr[15] = 77;
+	takes(&d, BL_R_NO_ENDPOINT);
+	d.daddr[15] = 2;
+	build(&in, &d);
+	/* a GSO send holds several messages: lib/ sends none to its own host */
+	takes_frame(&in, 60, BL_R_BAD_LENGTH);
+	clock_void(sk->maps.clock);
+	takes(&d, BL_R_CLOCK_VOID);
+	state_take(&after);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+static void local__ring_full(void **state)
+{
+	struct desc d = local(false, T0);
+	__u32 k;
+
+	(void)state;
+	new_ring(1, 4096);
+	for (k = 0; k < 15; k++) {
+		struct frame in;
+
+		d.psn = k;
+		build(&in, &d);
+		takes_frame(&in, 0, BL_R_STORED);
+	}
+	{
+		struct frame in;
+
+		build(&in, &d);
+		takes_frame(&in, 0, BL_R_RING_FULL);
+	}
+	assert_int_equal(ring_read(1), 15);
+}
+
+/*
+ * A sleeper's until is lowered as by the XDP program; the barrier, which wakes, comes from the
+ * switch.
+ */
+static void local__sleeper(void **state)
+{
+	struct desc d = local(false, T0 - 10);
+	struct bl_wake w;
+
+	(void)state;
+	map_get(sk->maps.wake, 0, &w);
+	w.ep[1].until = BL_WAKE_ON_DATA;
+	wake_put(&w);
+	takes(&d, BL_R_STORED);
+	map_get(sk->maps.wake, 0, &w);
+	assert_int_equal(w.ep[1].until, T0 - 10);
+	assert_int_equal(w.next, T0 - 10);
+	assert_false(woken(1, 0));
+	d.op = BL_OP_CREDIT;
+	takes(&d, BL_R_STORED);
+	assert_true(woken(1, 5000));
+	assert_int_equal(ring_read(1), 2);
+}
+
+/* Right after the wrap of the 48 bits, a timestamp from before it. */
+static void local__wrap(void **state)
+{
+	const __u64 wrap = 7001ULL << BL_TS_BITS;
+	struct desc d = local(false, wrap - 1);
+
+	(void)state;
+	clock_at(sk->maps.clock, wrap + 1);
+	takes(&d, BL_R_STORED);
+	stored(1, &d, wrap - 1);
+	d.ts = wrap;
+	takes(&d, BL_R_STORED);
+	stored(1, &d, wrap);
+}
+
+static void local__all_reasons(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_LOCAL, BY_LOCAL);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, host_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(egress__odd_frames),
+		CASE(egress__all_variants),
+		CASE(egress__beacon),
+		CASE(egress__beacon_says_the_policy),
+		CASE(egress__forged_beacon),
+		CASE(egress__not_an_endpoint),
+		CASE(egress__clock_void),
+		CASE(egress__in_flight),
+		CASE(egress__silent),
+		CASE(egress__claim),
+		CASE(egress__claim_edges),
+		CASE(egress__wrap),
+		CASE(egress__barred),
+		CASE(egress__gso),
+		CASE(egress__gso_128_segments),
+		cmocka_unit_test(egress__all_reasons),
+		CASE(local__odd_frames),
+		CASE(local__all_variants),
+		CASE(local__on_a_slow_machine),
+		CASE(local__refused),
+		CASE(local__ring_full),
+		CASE(local__sleeper),
+		CASE(local__wrap),
+		cmocka_unit_test(local__all_reasons),
+	};
+
+	return cmocka_run_group_tests(tests, net_up, NULL);
+}

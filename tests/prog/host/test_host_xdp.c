@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_host_xdp: records in the rings byte for byte, the barrier page, refusals, and who is woken
+ * when.
+ */
+#include "tests/prog/host/host_util.h"
+
+static void run_on(const struct frame *in, int verdict)
+{
+	struct frame out;
+	int v = run_xdp(sk->progs.bl_host_xdp, net.ifindex[0], in, &out);
+
+	if (v != verdict)
+		fail_msg("%s: verdict %d, want %d", doing, v, verdict);
+	same_frame(&out, in);
+}
+
+/* One frame: taken in or dropped, never changed; the counters move by @want. */
+static void step(const struct desc *d, const struct counted *want, size_t n)
+{
+	struct frame in;
+
+	build(&in, d);
+	run_on(&in, XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, want, n);
+	state_take(&after);
+}
+
+static void refuse_frame(const struct frame *in, enum bl_reason why)
+{
+	state_take(&before);
+	run_on(in, why == BL_R_NOT_OURS ? XDP_PASS : XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_HC_INGRESS, why }));
+	state_take(&after);
+	if (memcmp(&before, &after, sizeof(before)))
+		fail_msg("%s: a frame refused as %s changed the page or a sleeper", doing,
+			 reason_name[why]);
+	nothing_stored();
+}
+
+static void refuse(const struct desc *d, enum bl_reason why)
+{
+	struct frame in;
+
+	build(&in, d);
+	refuse_frame(&in, why);
+}
+
+static void feed(__u64 b)
+{
+	struct desc d = beacon_frame(0, b);
+	struct frame in;
+
+	build(&in, &d);
+	run_on(&in, XDP_DROP);
+	counts_take(sk->maps.counts, counted);
+}
+
+/* ---- parse and store ---- */
+
+static void check_odd(const struct frame *f, enum bl_reason why, void *arg)
+{
+	(void)arg;
+	refuse_frame(f, why);
+}
+
+static void parse__odd_frames(void **state)
+{
+	(void)state;
+	feed(T0 - 1000);
+	each_odd(T0, check_odd, NULL);
+}
+
+/* The first message of all, and all that it leaves behind. */
+static void store__first_frame(void **state)
+{
+	struct desc d = data_frame(0, 1, T0 - 5, T0 - 10);
+	static struct state want;
+
+	(void)state;
+	d.c = T0 - 20;
+	state_take(&want);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }, { BL_HC_INGRESS, BL_R_JOINED }));
+	stored(0, &d, T0 - 5);
+	want.page.barrier = T0 - 10;
+	want.page.commit = T0 - 20;
+	want.page.now_ns = T0;
+	want.page.limit_ns = T0 + BOUND;
+	want.page.watch_ns = 1;
+	want.page.reg[0] = (struct bl_reg){ .b = T0 - 10,
+					    .c = T0 - 20,
+					    .heard_ns = 1,
+					    .state = BL_REG_LIVE | BL_REG_IN,
+					    .lanes = 1 };
+	assert_memory_equal(&after, &want, sizeof(want));
+}
+
+/*
+ * Both families, tagged or not, with and without a UDP checksum, all opcodes, bodies at the edges
+ * of the three record sizes.
+ */
+static void store__all_variants(void **state)
+{
+	static const __u8 ops[] = { BL_OP_DATA, BL_OP_FRAG, BL_OP_CREDIT, BL_OP_NAK, BL_OP_PROBE };
+	static const __u32 bodies[] = { 0, 1, 215, 216, 217, 1495, 1496, 1497, 3400 };
+	__u32 v, i, k;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (v = 0; v < 8; v++) {
+		for (i = 0; i < sizeof(ops); i++) {
+			for (k = 0; k < sizeof(bodies) / sizeof(*bodies); k++) {
+				struct desc d = v & 1 ? data_frame6(0, 1, T0, T0 - 1000)
+						      : data_frame(0, 1, T0, T0 - 1000);
+
+				d.tags = v >> 1 & 1;
+				d.csum = v >> 2;
+				d.op = ops[i];
+				d.body = bodies[k];
+				d.psn += k;
+				d.dport = (__u16)(BL_PORT_BASE + (v & 1 ? 11 : 10));
+				step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+				stored(v & 1 ? 2 : 1, &d, d.op == BL_OP_DATA ? T0 : 0);
+				nothing_stored();
+			}
+		}
+	}
+}
+
+/* The flags byte of a frame of another lane arrives as it is. */
+static void store__flags(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 1000);
+
+	(void)state;
+	d.lane = 2;
+	d.lanes = 4;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	stored(0, &d, T0);
+	assert_int_equal(got.rec.flags, 3 << 3 | 2);
+}
+
+static void store__wrong_endpoint(void **state)
+{
+	/* free, not active, no ring, last of the range */
+	static const __u16 none[] = { 8, 12, 13, 255 };
+	struct desc d = data_frame(0, 1, T0, T0 - 1000);
+	__u32 i;
+
+	(void)state;
+	feed(T0 - 2000);
+	for (i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		d.dport = (__u16)(BL_PORT_BASE + none[i]);
+		d.b = d.c = T0 - 1000 + i;
+		step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
+		nothing_stored();
+		/* the frame was good: its barrier counts for everybody else */
+		assert_int_equal(after.page.barrier, T0 - 1000 + i);
+	}
+	/* another address than the endpoint's: the host part, then the family */
+	d.dport = BL_PORT_BASE + 10;
+	d.daddr[15] = 3;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
+	d = data_frame6(0, 1, T0, d.b);
+	d.dport = BL_PORT_BASE + 10;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
+	d.dport = BL_PORT_BASE + 11;
+	d.daddr[0] ^= 1;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
+	d.daddr[0] ^= 1;
+	d.daddr[15] ^= 1;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_NO_ENDPOINT }));
+	nothing_stored();
+}
+
+/* A full ring costs the message; the barrier goes on, and the reader finds a gap in psn. */
+static void store__ring_full(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 1000);
+	__u32 k, fit = 4096 / (256 + 8);
+
+	(void)state;
+	feed(T0 - 2000);
+	new_ring(0, 4096);
+	for (k = 0; k < fit; k++) {
+		d.psn = k;
+		step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	}
+	d.b = d.c = T0 - 500;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_RING_FULL }));
+	assert_int_equal(after.page.barrier, T0 - 500);
+	assert_int_equal(ring_read(0), fit);
+	assert_int_equal(got.rec.psn, fit - 1);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	stored(0, &d, T0);
+}
+
+/* ---- the clock ---- */
+
+static void refuses_beyond(__u64 limit)
+{
+	struct desc d = data_frame(0, 1, limit, limit), be = beacon_frame(0, limit);
+
+	feed(T0 - 1000);
+	d.b = limit + 1;
+	refuse(&d, BL_R_BARRIER_AHEAD);
+	d.b = limit;
+	d.c = limit + 1;
+	refuse(&d, BL_R_BARRIER_AHEAD);
+	d.c = limit;
+	d.ts = limit + 1;
+	refuse(&d, BL_R_TS_AHEAD);
+	be.b = limit + 1;
+	refuse(&be, BL_R_BARRIER_AHEAD);
+	be.b = limit;
+	be.c = limit + 1;
+	refuse(&be, BL_R_BARRIER_AHEAD);
+	d.ts = limit;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	stored(0, &d, limit);
+	/* frames without a message have no timestamp to judge */
+	d.op = BL_OP_CREDIT;
+	d.ts = limit + 1;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	stored(0, &d, 0);
+}
+
+static void clock__ahead(void **state)
+{
+	(void)state;
+	refuses_beyond(T0 + BOUND);
+}
+
+/* Where silent hosts promise ahead of their clocks, by so much more is believed. */
+static void clock__promised_ahead(void **state)
+{
+	(void)state;
+	cfg.ahead_ns = 150000;
+	set_cfg();
+	refuses_beyond(T0 + BOUND + 150000);
+}
+
+/* Data reads the clock only when it is beyond what the last reading allows. */
+static void clock__read_again_when_needed(void **state)
+{
+	struct desc d = data_frame(0, 1, T0 + BOUND, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	clock_at(sk->maps.clock, T0 + 1000);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	assert_int_equal(after.page.now_ns, T0);
+	d.ts++;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	assert_int_equal(after.page.now_ns, T0 + 1000);
+	assert_int_equal(after.page.limit_ns, T0 + 1000 + BOUND);
+}
+
+static void clock__void(void **state)
+{
+	struct desc d = data_frame(0, 1, T0 + BOUND, T0), be = beacon_frame(0, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	clock_void(sk->maps.clock);
+	refuse(&be, BL_R_CLOCK_VOID);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	stored(0, &d, T0 + BOUND);
+	d.ts++;
+	refuse(&d, BL_R_CLOCK_VOID);
+}
+
+/* Through the wrap of the 48 bits: the page and the records go on in 64 bits. */
+static void clock__wrap(void **state)
+{
+	const __u64 wrap = 7001ULL << BL_TS_BITS;
+	__s64 k;
+
+	(void)state;
+	clock_at(sk->maps.clock, wrap - 20);
+	feed(wrap - 100);
+	for (k = -7; k <= 7; k++) {
+		struct desc d = data_frame(0, 1, wrap + (__u64)k + 3, wrap + (__u64)k);
+
+		step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+		stored(0, &d, wrap + (__u64)k + 3);
+		assert_int_equal(after.page.barrier, wrap + (__u64)k);
+	}
+	refuse((struct desc[]){ beacon_frame(0, wrap - 20 + BOUND + 1) }, BL_R_BARRIER_AHEAD);
+}
+
+/* ---- beacons and the register ---- */
+
+static void beacon__taken_in(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	d.c = T0 - 7;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, T0);
+	assert_int_equal(after.page.commit, T0 - 7);
+	d.tags = 1;
+	d.b = T0 + 1;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, T0 + 1);
+}
+
+/* What the switch says of its policy is remembered, as its last beacon had it. */
+static void beacon__policy_of_the_switch(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 10);
+	__u32 said;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (said = 1; said < 6; said++) {
+		d.b++;
+		d.port = (__u16)((said % 5) << 8 | 7);
+		step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+		assert_int_equal(after.page.life.policy, said % 5);
+		assert_int_equal(after.page.life.neighbour, d.node);
+	}
+}
+
+static void beacon__refused(void **state)
+{
+	struct desc d;
+	__u8 tags;
+
+	(void)state;
+	feed(T0 - 1000);
+	for (tags = 0; tags < 2; tags++) {
+		d = beacon_frame(0, T0);
+		d.tags = tags;
+		d.node = NODE_ID;
+		refuse(&d, BL_R_LOOPED);
+		d.node = 0;
+		d.tai = 36;
+		refuse(&d, BL_R_TAI_MISMATCH);
+	}
+}
+
+static void barrier__never_falls(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 1001);
+
+	(void)state;
+	feed(T0 - 1000);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.page.barrier, T0 - 1000);
+	d.b = T0 - 1000;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	/* below its lane's register: stored all the same, the library judges; counted */
+	d = data_frame(0, 1, T0 - 1001, T0);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }, { BL_HC_INGRESS, BL_R_PROMISE_BROKEN }));
+	stored(0, &d, T0 - 1001);
+	d.ts = T0;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+}
+
+/*
+ * A frame past the host's switch: another host's B and C. Nothing of it is used, but by its
+ * neighbour's beacons the host knows what to take.
+ */
+static void hop__only_the_neighbours(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 500), b = beacon_frame(0, T0 - 1000);
+	__u32 i;
+
+	(void)state;
+	b.flag_byte = BL_HOP_LEAF;
+	step(&b, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
+	for (i = 0; i < BL_LANES_MAX; i++)
+		assert_int_equal(after.page.reg[i].hop, BL_HOP_LEAF);
+	d.flag_byte = BL_HOP_HOST;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_UNSWITCHED }));
+	d.op = BL_OP_PREP;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_UNSWITCHED }));
+	d.flag_byte = BL_HOP_TOP;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_UNSWITCHED }));
+	assert_int_equal(after.page.barrier, T0 - 1000);
+	assert_int_equal(after.page.commit, T0 - 1000);
+	/*
+	 * what promises nothing, as what a switch's kernel sent for it: the message is taken, the
+	 * barriers are not
+	 */
+	d.op = BL_OP_DATA;
+	d.b = d.c = T0 - BL_TS_OLD;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	assert_int_equal(after.page.reg[0].b, T0 - 1000);
+	d.flag_byte = BL_HOP_LEAF;
+	d.b = d.c = T0 - 400;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	assert_int_equal(after.page.barrier, T0 - 400);
+}
+
+/*
+ * A switch of two lanes: both must have been heard, the barrier is the lower one; one that falls
+ * silent is excluded.
+ */
+static void barrier__two_lanes(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 1000);
+	__u64 bus = T0;
+	int k;
+
+	(void)state;
+	d.lanes = 2;
+	d.c = T0 - 1700;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, 0);
+	d.lane = 1;
+	d.b = d.c = T0 - 1500;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
+	assert_int_equal(after.page.barrier, T0 - 1500);
+	assert_int_equal(after.page.commit, T0 - 1500);
+	d.lane = 0;
+	d.b = T0 - 900;
+	d.c = T0 - 1600;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
+	assert_int_equal(after.page.barrier, T0 - 1500);
+	/* the minimum is lower now; what was published stands */
+	assert_int_equal(after.page.commit, T0 - 1500);
+	d.lane = 1;
+	d.b = d.c = T0 - 800;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, T0 - 900);
+	/* lane 1 says no more: searches after 3, 6, 9 and 12 intervals, dead after 10 */
+	for (k = 1; k <= 12; k++) {
+		bus += BEACON_NS;
+		clock_at(sk->maps.clock, bus);
+		d.lane = 0;
+		d.b = d.c = bus;
+		if (k < 12)
+			step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+		else
+			step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON },
+				      { BL_HC_INGRESS, BL_R_EXCLUDED }));
+		assert_int_equal(after.page.barrier, k < 12 ? T0 - 800 : bus);
+		assert_int_equal(after.page.commit, T0 - 800); /* C waits for the dead */
+	}
+	assert_int_equal(after.page.reg[1].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
+	/* what may be reported of this link is what was */
+	assert_int_equal(after.page.reg[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(after.page.life.death, 1);
+	/*
+	 * and comes back, behind: what was published stands until both are ahead of it; C until the
+	 * controller's Resume
+	 */
+	d.lane = 1;
+	d.b = d.c = bus - 5000;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }, { BL_HC_INGRESS, BL_R_JOINED }));
+	assert_int_equal(after.page.reg[1].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(after.page.barrier, bus);
+	assert_int_equal(after.page.commit, T0 - 800);
+	d.lane = 0;
+	d.b = d.c = bus + 10;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, bus);
+	d.lane = 1;
+	d.b = bus + 5;
+	d.c = bus - 6000;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.page.barrier, bus + 5);
+	assert_int_equal(after.page.commit, T0 - 800);
+}
+
+/* ---- sleepers ---- */
+
+static void asleep(__u64 u0, __u64 u1, __u64 u2, __u64 next)
+{
+	struct bl_wake w;
+
+	map_get(sk->maps.wake, 0, &w);
+	w.next = next;
+	w.ep[0].until = u0;
+	w.ep[1].until = u1;
+	w.ep[2].until = u2;
+	wake_put(&w);
+}
+
+static void is_wake(__u64 next, __u64 u0, __u64 u1, __u64 u2)
+{
+	assert_int_equal(after.wake.next, next);
+	assert_int_equal(after.wake.ep[0].until, u0);
+	assert_int_equal(after.wake.ep[1].until, u1);
+	assert_int_equal(after.wake.ep[2].until, u2);
+}
+
+/* Woken when the barrier is above what it sleeps for, not at it; once. */
+static void wake__when_the_barrier_passes(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	asleep(BL_TIME_NONE, T0, BL_TIME_NONE, T0);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(T0, BL_TIME_NONE, T0, BL_TIME_NONE);
+	assert_false(woken(1, 0));
+	d.b++;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(woken(1, 5000));
+	assert_int_equal(after.wake.ep[1].woken, 1);
+	assert_int_equal(ring_read(1), 0); /* what woke it is no record */
+	d.b++;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_false(woken(1, 0));
+	assert_false(woken(0, 0));
+	assert_int_equal(after.wake.ep[1].woken, 1);
+}
+
+/* Several sleepers: those that are due wake, next becomes the least of the others. */
+static void wake__several(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	asleep(T0 - 1, T0 + 200, T0 + 100, T0 - 1);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(T0 + 100, BL_TIME_NONE, T0 + 200, T0 + 100);
+	assert_true(woken(0, 5000));
+	assert_false(woken(1, 0));
+	assert_false(woken(2, 0));
+	d.b = T0 + 201;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(woken(1, 5000));
+	assert_true(woken(2, 5000));
+	assert_false(woken(0, 0));
+}
+
+/* next is a hint that may be too low: the scan puts it right. */
+static void wake__next_too_low(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	asleep(BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE, T0 - 500);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(T0 + 300, BL_WAKE_ON_DATA, T0 + 300, BL_TIME_NONE);
+	assert_false(woken(0, 0));
+	assert_false(woken(1, 0));
+	/* found by the scan, at the barrier to the ns: not passed yet */
+	asleep(BL_TIME_NONE, T0 + 1, BL_TIME_NONE, T0 - 500);
+	d.b = T0 + 1;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(T0 + 1, BL_TIME_NONE, T0 + 1, BL_TIME_NONE);
+	assert_false(woken(1, 0));
+	/*
+	 * and nobody looks while next is above the barrier: a sleeper that did not lower it is not
+	 * found
+	 */
+	asleep(T0 - 1, T0 + 300, BL_TIME_NONE, T0 + 300);
+	d.b++;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(T0 + 300, T0 - 1, T0 + 300, BL_TIME_NONE);
+}
+
+/*
+ * Asleep with nothing to deliver: the first message sets what it waits for, an earlier one lowers
+ * it, a later one does not raise it.
+ */
+static void wake__on_data(void **state)
+{
+	struct desc d = data_frame(0, 1, T0 + 50, T0 - 100), be = beacon_frame(0, T0 + 41);
+
+	(void)state;
+	feed(T0 - 1000);
+	asleep(BL_WAKE_ON_DATA, BL_WAKE_ON_DATA, BL_TIME_NONE, T0 + 500);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(T0 + 50, T0 + 50, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	d.ts = T0 + 40;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(T0 + 40, T0 + 40, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	d.ts = T0 + 60;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(T0 + 40, T0 + 40, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	assert_false(woken(0, 0)); /* nobody is woken for what cannot be delivered yet */
+	step(&be, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	assert_true(woken(0, 5000));
+	assert_int_equal(ring_read(0), 3);
+	/* awake: a message changes nothing */
+	d.b = d.c = T0 + 41;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE);
+	assert_false(woken(0, 0));
+}
+
+/* One frame that brings the message and passes it: stored, then woken. */
+static void wake__by_its_own_frame(void **state)
+{
+	struct desc d = data_frame(0, 1, T0 - 500, T0);
+
+	(void)state;
+	feed(T0 - 1000);
+	asleep(BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(woken(0, 5000));
+	stored(0, &d, T0 - 500);
+}
+
+/*
+ * Credits, NAKs and the like concern a sleeper at once, and do not change what it sleeps for; who
+ * is awake is not woken for them.
+ */
+static void wake__other_frames_at_once(void **state)
+{
+	struct desc d = data_frame(0, 1, 0, T0 - 900);
+
+	(void)state;
+	feed(T0 - 1000);
+	d.op = BL_OP_CREDIT;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	assert_false(woken(0, 0));
+	assert_int_equal(ring_read(0), 1);
+	asleep(BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(BL_TIME_NONE, BL_WAKE_ON_DATA, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(woken(0, 5000));
+	assert_int_equal(ring_read(0), 1);
+	asleep(T0 + 500, BL_TIME_NONE, BL_TIME_NONE, T0 + 500);
+	d.op = BL_OP_NAK;
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	is_wake(T0 + 500, T0 + 500, BL_TIME_NONE, BL_TIME_NONE);
+	assert_true(woken(0, 5000));
+}
+
+/*
+ * A ring without room for the wake-up (8 bytes and a header of 8): the sleeper counts as awake (its
+ * timer finds it), but not as woken. 15 small records of 264 bytes leave 136 of 4096; wake-ups that
+ * nobody reads fill those.
+ */
+static void wake__ring_full(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0 - 1000);
+	__u32 k, room = (4096 - 15 * 264) / 16;
+
+	(void)state;
+	feed(T0 - 1000);
+	new_ring(0, 4096);
+	for (k = 0; k < 15; k++)
+		step(&d, WANT({ BL_HC_INGRESS, BL_R_STORED }));
+	for (k = 0; k < room + 2; k++) {
+		asleep(T0 - 900 + k, BL_TIME_NONE, BL_TIME_NONE, T0 - 900 + k);
+		step((struct desc[]){ beacon_frame(0, T0 - 899 + k) },
+		     WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+		is_wake(BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE, BL_TIME_NONE);
+	}
+	assert_true(after.wake.ep[0].woken >= room - 1 && after.wake.ep[0].woken <= room);
+	assert_int_equal(ring_read(0), 15);
+}
+
+/* The last slot of the page is scanned, too. */
+static void wake__last_slot(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+	struct bl_wake w;
+
+	(void)state;
+	feed(T0 - 1000);
+	map_get(sk->maps.wake, 0, &w);
+	w.next = w.ep[BL_EPS_MAX - 1].until = T0 - 1;
+	wake_put(&w);
+	step(&d, WANT({ BL_HC_INGRESS, BL_R_BEACON }));
+	assert_int_equal(after.wake.ep[BL_EPS_MAX - 1].until, BL_TIME_NONE);
+	assert_int_equal(after.wake.ep[BL_EPS_MAX - 1].woken, 0); /* it has no ring */
+	assert_int_equal(after.wake.next, BL_TIME_NONE);
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_HOST, BY_HOST);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, host_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(parse__odd_frames),
+		CASE(store__first_frame),
+		CASE(store__all_variants),
+		CASE(store__flags),
+		CASE(store__wrong_endpoint),
+		CASE(store__ring_full),
+		CASE(clock__ahead),
+		CASE(clock__promised_ahead),
+		CASE(clock__read_again_when_needed),
+		CASE(clock__void),
+		CASE(clock__wrap),
+		CASE(beacon__taken_in),
+		CASE(beacon__policy_of_the_switch),
+		CASE(beacon__refused),
+		CASE(barrier__never_falls),
+		CASE(hop__only_the_neighbours),
+		CASE(barrier__two_lanes),
+		CASE(wake__when_the_barrier_passes),
+		CASE(wake__several),
+		CASE(wake__next_too_low),
+		CASE(wake__on_data),
+		CASE(wake__by_its_own_frame),
+		CASE(wake__other_frames_at_once),
+		CASE(wake__ring_full),
+		CASE(wake__last_slot),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, net_up, NULL);
+}

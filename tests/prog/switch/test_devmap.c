@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_switch_devmap. The kernel refuses to test_run a device-map program by itself, so it is run
+ * where it lives: BPF_F_TEST_XDP_LIVE_FRAMES sends a frame of the test's own through a program of
+ * three instructions that redirects it into sw_tx (or through bl_switch_xdp), the device map runs
+ * bl_switch_devmap for each port, and what it let through arrives at the other end of that port's
+ * veth, where a packet socket reads every byte.
+ */
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <linux/if_ether.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include "tests/prog/switch/switch_util.h"
+#include "tests/prog/pace_util.h"
+
+static int sock[NPORTS];    /* at the far ends p0 to p3 */
+static int to_port, to_all; /* programs: redirect to entry 1 of sw_tx; to all entries */
+
+static int redirect_prog(int map, int key, int flags)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = map },
+		{ 0 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = key },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = flags },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect_map },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "to_sw_tx", "GPL", insns,
+			       sizeof(insns) / sizeof(*insns), NULL);
+
+	if (fd < 0)
+		fail_msg("cannot load the redirecting program: %s", strerror(-fd));
+	return fd;
+}
+
+static void go_live(int prog, __u32 port, const struct frame *in)
+{
+	struct xdp_md ctx = { .data_end = in->n, .ingress_ifindex = net.ifindex[port] };
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->p, .data_size_in = in->n, .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
+	int rc = bpf_prog_test_run_opts(prog, &o);
+
+	if (rc)
+		fail_msg("cannot send a live frame: %s", strerror(-rc));
+}
+
+/* in by the wire: sent at the far end of @port, with @prog on the port itself */
+static void go_wire(int prog, __u32 port, const struct frame *in)
+{
+	int fd, rc;
+
+	fd = bpf_program__fd(net.pass->progs.bl_pass);
+	rc = bpf_xdp_attach(
+		(int)net.ifindex[port], prog, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+		(struct bpf_xdp_attach_opts[]){
+			{ .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = fd } });
+	if (rc)
+		fail_msg("cannot attach to port %u: %s", port, strerror(-rc));
+	assert_int_equal(send(sock[port], in->p, in->n, 0), in->n);
+	/*
+	 * softirq work of this CPU, to which the test is bound: done on the way out of send(), or
+	 * by ksoftirqd before an idle CPU sleeps
+	 */
+	usleep(20000);
+	rc = bpf_xdp_attach(
+		(int)net.ifindex[port], fd, XDP_FLAGS_DRV_MODE | XDP_FLAGS_REPLACE,
+		(struct bpf_xdp_attach_opts[]){
+			{ .sz = sizeof(struct bpf_xdp_attach_opts), .old_prog_fd = prog } });
+	assert_int_equal(rc, 0);
+}
+
+/*
+ * Clones of live frames are cut short by Linux 6.1: there test_run keeps the frame's descriptor
+ * outside of the headroom that xdpf_clone() copies. Nothing of that happens to frames from a wire.
+ */
+static bool live_clones;
+
+/*
+ * One frame through @prog and the device map: everything but the reception is over when this
+ * returns.
+ */
+static void go(int prog, __u32 port, const struct frame *in)
+{
+	if (live_clones)
+		go_live(prog, port, in);
+	else
+		go_wire(prog, port, in);
+}
+
+/* The next frame that arrived at the far end of @port; 0 bytes if there is none within @ms. */
+static void arrived(__u32 port, struct frame *f, int ms)
+{
+	struct pollfd p = { .fd = sock[port], .events = POLLIN };
+
+	f->n = 0;
+	while (poll(&p, 1, ms) == 1) {
+		union {
+			struct cmsghdr align;
+			char room[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+		} control;
+		struct sockaddr_ll a;
+		struct iovec v = { .iov_base = f->p, .iov_len = sizeof(f->p) };
+		struct msghdr m = { .msg_name = &a,
+				    .msg_namelen = sizeof(a),
+				    .msg_iov = &v,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control) };
+		ssize_t n = recvmsg(p.fd, &m, MSG_DONTWAIT);
+		struct cmsghdr *c;
+
+		assert_true(n > 0);
+		if (a.sll_pkttype == PACKET_OUTGOING)
+			continue;
+		f->n = (__u32)n;
+		for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+			struct tpacket_auxdata aux;
+			__be16 tag[2];
+
+			memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+			if (c->cmsg_type != PACKET_AUXDATA ||
+			    !(aux.tp_status & TP_STATUS_VLAN_VALID))
+				continue;
+			/* the kernel took the tag off: put it back */
+			tag[0] = htons(aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid
+										 : ETH_P_8021Q);
+			tag[1] = htons(aux.tp_vlan_tci);
+			memmove(f->p + 16, f->p + 12, f->n - 12);
+			memcpy(f->p + 12, tag, 4);
+			f->n += 4;
+		}
+		return;
+	}
+}
+
+static void probe_clones(void)
+{
+	struct frame in = { .n = 64 }, out;
+	__u32 i;
+
+	for (i = 0; i < in.n; i++)
+		in.p[i] = (__u8)(i + 1); /* not ours, not IP */
+	live_clones = true;
+	go_live(to_all, 0, &in);
+	for (i = 0; i < NPORTS; i++) {
+		arrived(i, &out, 5000);
+		live_clones &= out.n == in.n && !memcmp(out.p, in.p, in.n);
+	}
+}
+
+static int setup(void **state)
+{
+	int i;
+
+	net_setup(false);
+	for (i = 0; i < NPORTS; i++) {
+		struct sockaddr_ll a = { .sll_family = AF_PACKET,
+					 .sll_protocol = htons(ETH_P_ALL),
+					 .sll_ifindex = (int)net.peer[i] };
+		int one = 1;
+
+		sock[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+		assert_true(sock[i] >= 0);
+		assert_int_equal(bind(sock[i], (struct sockaddr *)&a, sizeof(a)), 0);
+		assert_int_equal(setsockopt(sock[i], SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)),
+				 0);
+	}
+	switch_setup(state);
+	to_port = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 1, 0);
+	to_all = redirect_prog(bpf_map__fd(sk->maps.sw_tx), 0, BPF_F_BROADCAST);
+	probe_clones();
+	return 0;
+}
+
+static void arrives(__u32 port, const struct desc *want)
+{
+	struct frame got, expect;
+
+	build(&expect, want);
+	arrived(port, &got, 5000);
+	same_frame(&got, &expect);
+}
+
+static void nothing_more(void)
+{
+	struct frame f;
+	__u32 p;
+
+	for (p = 0; p < NPORTS; p++) {
+		arrived(p, &f, 0);
+		assert_int_equal(f.n, 0);
+	}
+}
+
+/*
+ * What leaves on @port of a beacon that ingress relayed: its own set's barriers, address and
+ * number.
+ */
+static struct desc clone_of(struct desc d, __u32 port)
+{
+	const struct bl_pair *mine = &d.relay[ports[port].out_set];
+
+	d.b = mine->b;
+	d.c = mine->c;
+	d.port = (__u16)port;
+	memcpy(d.src, ports[port].mac, 6);
+	return d;
+}
+
+static __u64 carried_on(__u32 port, __u32 lane)
+{
+	struct bl_carried c;
+
+	map_get(sk->maps.sw_carried, port, &c);
+	return c.b[lane];
+}
+
+/*
+ * From the first bit at ingress to the last at every egress; the port that it came from gets a
+ * clone as well.
+ */
+static void clone__whole_way(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100), r;
+	struct frame in;
+	__u32 p;
+
+	(void)state;
+	d.c = T0 - 200;
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	counts_moved(sk->maps.counts, counted, 5,
+		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
+			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	r = relayed(d, T0 - 100, T0 - 100);
+	r.relay[0].c = r.relay[1].c = T0 - 200; /* d.c */
+	for (p = 0; p < NPORTS; p++)
+		arrives(p, (struct desc[]){ clone_of(r, p) });
+	nothing_more();
+}
+
+/* A switch learns what its neighbour says of its policy, and says its own on every port. */
+static void clone__says_the_policy(void **state)
+{
+	struct bl_rsv_cfg rsv = { .on = 1, .pair_shift = 2 };
+	struct desc d = beacon_frame(0, T0 - 100), r, w;
+	struct bl_life life;
+	struct frame in;
+	__u32 p;
+
+	(void)state;
+	map_put(sk->maps.rsv_cfg, 0, &rsv);
+	d.port = (BL_POLICY_TOP + 1) << 8;
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	map_get(sk->maps.sw_lives, 0, &life);
+	assert_int_equal(life.policy, BL_POLICY_TOP + 1);
+	assert_int_equal(life.neighbour, d.node);
+	counts_take(sk->maps.counts, counted);
+	r = relayed(d, T0 - 100, T0 - 100);
+	for (p = 0; p < NPORTS; p++) {
+		w = clone_of(r, p);
+		w.port |= (BL_POLICY_PL2 + 1) << 8;
+		arrives(p, &w);
+	}
+	nothing_more();
+	rsv = (struct bl_rsv_cfg){ 0 };
+	map_put(sk->maps.rsv_cfg, 0, &rsv);
+}
+
+/*
+ * A port's frames on their way home, by the CPU map: the last one leaves, or is counted, as those
+ * that came in at home do.
+ */
+static void homing__whole_way(void **state)
+{
+	struct desc d = data_frame(0, 3, T0, T0 - 900), beacon = beacon_frame(0, T0 - 800);
+	struct bl_steering h;
+	struct frame in;
+	int k;
+
+	(void)state;
+	all_live(T0 - 1000);
+	set_steering(0, (__u32)net.cpu, 1, 0);
+	ports[0].home_lane = BL_AWAY;
+	map_put(sk->maps.sw_ports, 0, &ports[0]);
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_FORWARDED }));
+	build(&in, &beacon);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	for (k = 0; k < 1000; k++) {
+		map_get(sk->maps.sw_homing, 0, &h);
+		if (h.taken == 2)
+			break;
+		usleep(10000); /* the CPU map's thread */
+	}
+	assert_int_equal(h.sent, 3);
+	assert_int_equal(h.taken, 2);
+	counts_moved(sk->maps.counts, counted, 2, WANT({ 0, BL_R_STEERED }, { 0, BL_R_BEACON }));
+	nothing_more();
+	state_take(&after);
+	assert_int_equal(after.regs[0].lane[0].b, T0 - 800);
+}
+
+/* A barred output promises B and no C, by whatever way; the others both. */
+static void clone__barred(void **state)
+{
+	struct desc d = beacon_frame(0, T0 - 100), r, want;
+	struct frame in;
+	__u32 p;
+
+	(void)state;
+	ports[1].barred = 1;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	build(&in, &d);
+	go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+	counts_moved(sk->maps.counts, counted, 5,
+		     WANT({ 0, BL_R_RELAYED }, { 0, BL_R_JOINED }, { 0, BL_R_CLONE_SENT },
+			  { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+	r = relayed(d, T0 - 100, T0 - 100);
+	for (p = 0; p < NPORTS; p++) {
+		want = clone_of(r, p);
+		if (p == 1)
+			want.c = T0 - BL_TS_OLD;
+		arrives(p, &want);
+	}
+	nothing_more();
+}
+
+/* Data that ingress forwarded leaves as it is, on one port, and is not counted again. */
+static void data__whole_way(void **state)
+{
+	__u32 v;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (v = 0; v < 8; v++) {
+		struct desc d = v & 1 ? data_frame6(0, 3, T0, T0) : data_frame(0, 3, T0, T0);
+		struct frame in;
+
+		d.tags = v >> 1 & 1;
+		d.csum = v >> 2;
+		build(&in, &d);
+		go(bpf_program__fd(sk->progs.bl_switch_xdp), 0, &in);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_FORWARDED }));
+		arrives(3, (struct desc[]){ sent(d, T0 - 1000, T0 - 1000) });
+		nothing_more();
+		assert_int_equal(carried_on(3, 0), T0 - 1000);
+	}
+}
+
+/* Each port its own set's barrier, straight from the scratch; with a tag, too. */
+static void clone__own_set(void **state)
+{
+	__u64 up = T0 - 100, down = T0 - 900;
+	struct frame in;
+	__u32 p, v;
+
+	(void)state;
+	for (v = 0; v < 3; v++) {
+		struct desc d = relayed(beacon_frame(0, 1), up, down);
+
+		d.tags = v > 0;
+		d.ad = v > 1;
+		d.relay[0].c = up - 7;
+		d.relay[7] = (struct bl_pair){ 0x112233445566, 0x99aabbccddee };
+		build(&in, &d);
+		go(to_all, 0, &in);
+		counts_moved(sk->maps.counts, counted, 4,
+			     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT },
+				  { 2, BL_R_CLONE_SENT }, { 3, BL_R_CLONE_SENT }));
+		for (p = 0; p < NPORTS; p++)
+			arrives(p, (struct desc[]){ clone_of(d, p) });
+		nothing_more();
+		/*
+		 * the first one by itself, later ones next to what the port carried: only the low
+		 * 48 bits are sure
+		 */
+		assert_int_equal(carried_on(UPLINK, 0) & BL_TS_MASK, up & BL_TS_MASK);
+		assert_int_equal(carried_on(1, 0) & BL_TS_MASK, down & BL_TS_MASK);
+		up += BEACON_NS;
+		down += BEACON_NS;
+	}
+}
+
+/* The last set of the eight. */
+static void clone__last_set(void **state)
+{
+	struct desc d = relayed(beacon_frame(0, 1), 0, 0);
+	struct frame in;
+
+	(void)state;
+	ports[1].out_set = 7;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	d.relay[7] = (struct bl_pair){ T0, T0 - 1 };
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	nothing_more();
+}
+
+/* No input of the set has joined: nothing to say on its ports. */
+static void clone__set_without_input(void **state)
+{
+	struct desc d = relayed(beacon_frame(UPLINK, 1), 0, T0);
+	struct frame in;
+
+	(void)state;
+	build(&in, &d);
+	go(to_all, UPLINK, &in);
+	counts_moved(sk->maps.counts, counted, 4,
+		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_CLONE_SENT }, { 2, BL_R_CLONE_STALE },
+			  { 3, BL_R_CLONE_SENT }));
+	arrives(0, (struct desc[]){ clone_of(d, 0) });
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	arrives(3, (struct desc[]){ clone_of(d, 3) });
+	nothing_more();
+	assert_int_equal(carried_on(UPLINK, 0), 0);
+}
+
+/*
+ * Not needed unless it is above what the port carried, to the ns; also across the wrap of the 48
+ * bits.
+ */
+static void clone__newer_only(void **state)
+{
+	static const __u64 at[] = { T0, (7001ULL << BL_TS_BITS) - 2, (7001ULL << BL_TS_BITS) };
+	struct desc d;
+	struct frame in;
+	__u32 i, back;
+
+	(void)state;
+	for (i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		struct bl_carried c = { .b = { at[i] } };
+
+		map_put(sk->maps.sw_carried, 1, &c);
+		for (back = 0; back <= 1000; back += 500) {
+			d = relayed(beacon_frame(0, 1), 0, at[i] - back);
+			build(&in, &d);
+			go(to_port, 0, &in);
+			counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+			nothing_more();
+			assert_int_equal(carried_on(1, 0), at[i]);
+		}
+		d = relayed(beacon_frame(0, 1), 0, at[i] + 1);
+		d.relay[1].c = at[i];
+		build(&in, &d);
+		go(to_port, 0, &in);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+		arrives(1, (struct desc[]){ clone_of(d, 1) });
+		assert_int_equal(carried_on(1, 0), at[i] + 1);
+	}
+	nothing_more();
+}
+
+/*
+ * A clone for its C, whose B is below what the port carried: it is sent, and what the port carried
+ * stays what it was, or a clone that repeats it would be taken for news. Another set's C sends
+ * nothing here.
+ */
+static void clone__for_its_commit(void **state)
+{
+	struct bl_carried c = { .b = { T0 } };
+	struct desc d = relayed(beacon_frame(0, 1), 0, T0 - 500);
+	struct frame in;
+
+	(void)state;
+	map_put(sk->maps.sw_carried, 1, &c);
+	d.relay[1].c = T0 - 400;
+	d.port = 1u << 0 | 1u << 2; /* a set of sets, as ingress keeps it */
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	d.port = 1u << 1;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	assert_int_equal(carried_on(1, 0), T0);
+	d.port = 0;
+	d.relay[1].b = T0 - 1;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	/* above it, what was carried rises as ever */
+	d.port = 1u << 1;
+	d.relay[1].b = T0 + 7;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	assert_int_equal(carried_on(1, 0), T0 + 7);
+	nothing_more();
+}
+
+/* What was carried is kept by lane: a lane's clone is not judged by another's traffic. */
+static void clone__by_lane(void **state)
+{
+	struct bl_carried c = { .b = { T0, 0, 0, T0 - BEACON_NS } };
+	struct desc d = relayed(beacon_frame(0, 1), 0, T0);
+	struct frame in;
+
+	(void)state;
+	map_put(sk->maps.sw_carried, 1, &c);
+	d.lanes = 4;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	d.lane = 3;
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_SENT }));
+	arrives(1, (struct desc[]){ clone_of(d, 1) });
+	nothing_more();
+	assert_int_equal(carried_on(1, 0), T0);
+	assert_int_equal(carried_on(1, 3), T0);
+}
+
+static void clone__refused(void **state)
+{
+	struct desc d = relayed(beacon_frame(0, 1), T0, T0);
+	__u32 none = 0, beyond = BL_SW_PORTS_MAX + 1;
+	struct frame in;
+
+	(void)state;
+	build(&in, &d);
+	in.n--;
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_SHORT }));
+	in.n++;
+	map_put(sk->maps.sw_ifindex, net.ifindex[1], &none);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
+	map_put(sk->maps.sw_ifindex, net.ifindex[1], &beyond);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ BL_COUNTS_UNKNOWN, BL_R_UNKNOWN_PORT }));
+	nothing_more();
+}
+
+/* ---- to a metered port ---- */
+
+/*
+ * Clones go into the port's queue, with its own barriers; what is not newer does not. Data that is
+ * redirected past the queue would be a fault of ingress, not of this program.
+ */
+static void clone__metered(void **state)
+{
+	struct desc d = relayed(beacon_frame(0, 1), T0 - 100, T0);
+	struct bpf_devmap_val v = { .ifindex = net.ifindex[1] };
+	struct frame in, out, want;
+	__u64 none = 0;
+
+	(void)state;
+	pace_setup(sk->maps.port_due, 10, BL_PORT_QUEUE(NPORTS, 0));
+	map_put(sk->maps.port_busy, 1, &none);
+	map_put(sk->maps.port_tx, 1, &v);
+	ports[1].metered = 1;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	build(&in, &d);
+	go(to_all, 0, &in);
+	counts_moved(sk->maps.counts, counted, 4,
+		     WANT({ 0, BL_R_CLONE_SENT }, { 1, BL_R_QUEUED }, { 2, BL_R_CLONE_SENT },
+			  { 3, BL_R_CLONE_SENT }));
+	arrives(0, (struct desc[]){ clone_of(d, 0) });
+	arrives(2, (struct desc[]){ clone_of(d, 2) });
+	arrives(3, (struct desc[]){ clone_of(d, 3) });
+	nothing_more();
+	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
+	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 1);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_CLONE_STALE }));
+	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_PACED }));
+	d = clone_of(d, 1);
+	build(&want, &d);
+	same_frame(&out, &want);
+	/* no room: then the barrier was not carried either */
+	queue_limit(BL_PORT_QUEUE(1, BL_CL_DATA), 0, 0, 0);
+	d = relayed(beacon_frame(0, 1), 0, T0 + 1);
+	build(&in, &d);
+	go(to_port, 0, &in);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_QUEUE_FULL }));
+	assert_int_equal(carried_on(1, 0) & BL_TS_MASK, T0 & BL_TS_MASK);
+	nothing_more();
+	assert_int_equal(balanced(BL_PORT_QUEUE(NPORTS, 0)), 0);
+}
+
+/* Whatever else finds its way into the device map leaves untouched. */
+static void other__untouched(void **state)
+{
+	struct desc d = data_frame(0, 1, T0, T0);
+	struct frame in, got;
+	__u32 i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		d.tags = (__u8)i;
+		if (i == 2) {
+			d = beacon_frame(0, T0);
+			d.tags = 2; /* two tags: not looked into */
+		}
+		build(&in, &d);
+		go(to_port, 0, &in);
+		counts_moved(sk->maps.counts, counted, 0, NULL, 0);
+		arrived(1, &got, 5000);
+		if (i == 2) {
+			/* the outer tag's type is not in the auxiliary data of all kernels */
+			assert_int_equal(got.n, in.n);
+			assert_memory_equal(got.p + 16, in.p + 16, in.n - 16);
+		} else {
+			same_frame(&got, &in);
+		}
+	}
+	nothing_more();
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_DEVMAP, BY_DEVMAP | BY_SW | BY_PORT);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, switch_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(clone__whole_way),
+		CASE(clone__says_the_policy),
+		CASE(homing__whole_way),
+		CASE(clone__barred),
+		CASE(data__whole_way),
+		CASE(clone__own_set),
+		CASE(clone__last_set),
+		CASE(clone__set_without_input),
+		CASE(clone__newer_only),
+		CASE(clone__for_its_commit),
+		CASE(clone__by_lane),
+		CASE(clone__metered),
+		CASE(clone__refused),
+		CASE(other__untouched),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bl_switch_xdp over time: registers that never fall, joining late, exclusion after silence, lanes
+ * of a link and lanes of the switch, 256 ports. step() compares every tree with the registers after
+ * each frame.
+ */
+#include "tests/prog/switch/switch_util.h"
+
+#define FLOOR                                                                               \
+	(10 * DEAD_NS) /* how far behind what was given a new input may be: bl_join_floor() \
+			*/
+
+static struct desc from(__u32 port, __u64 b)
+{
+	return beacon_frame(port, b);
+}
+
+/* ---- registers ---- */
+
+static void reg__never_falls(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = from(0, b);
+
+	(void)state;
+	all_live(b);
+	/* equal: nothing happens; below: counted, and neither register nor tree moves */
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
+	d.b = b - 1;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.regs[0].lane[0].b, b);
+	d.b = b - 39 * 3600 * 1000000000ULL; /* as far back as 48 bits can tell */
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.regs[0].lane[0].b, b);
+	assert_int_equal(after.lanes[0].out[1].b, b);
+	/* C has a register of its own */
+	d = from(0, b + 1);
+	d.c = b - 1;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
+	assert_int_equal(after.regs[0].lane[0].b, b + 1);
+	assert_int_equal(after.regs[0].lane[0].c, b);
+	d.b = b;
+	d.c = b + 2;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.regs[0].lane[0].b, b + 1);
+	assert_int_equal(after.regs[0].lane[0].c, b + 2);
+}
+
+/* An old barrier on data: the frame leaves with the present one all the same. */
+static void reg__old_on_data(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = data_frame(0, 1, b, b - 500);
+
+	(void)state;
+	all_live(b);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_BARRIER_OLD }));
+	assert_int_equal(after.regs[0].lane[0].b, b);
+}
+
+static void reg__promise_broken(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = data_frame(0, 1, b, b);
+
+	(void)state;
+	all_live(b);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+	d.ts = b - 1;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
+	/*
+	 * judged by the register before this frame: its own barrier is above its message for every
+	 * frame that queued
+	 */
+	d.b = d.c = d.ts + 100;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }));
+	d.ts = d.b;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+	d.ts--;
+	d.op = BL_OP_FRAG;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+}
+
+/* ---- joining ---- */
+
+static void join__in_any_order(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d;
+	__u32 p;
+
+	(void)state;
+	for (p = 0; p < NPORTS; p++) {
+		__u64 mine = b - 100 * p; /* each below what the first one gave the outputs */
+
+		d = data_frame(p, (p + 1) % NPORTS, T0, mine);
+		if (p == 0) {
+			step(p, &d, XDP_REDIRECT, &d,
+			     WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
+			continue;
+		}
+		step(p, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+		     WANT({ p, BL_R_FORWARDED }, { p, BL_R_JOINED }));
+		/* the minimum is below what was given: outputs stand still */
+		assert_int_equal(bl_tree_least(&after.trees[1]).b, mine);
+	}
+	assert_int_equal(after.lanes[0].out[0].b, b);
+	assert_int_equal(after.lanes[0].out[1].b, b);
+}
+
+/*
+ * Far behind what the outputs were given, an input has a wrong clock: it waits, and stops nobody.
+ */
+static void join__waits_at_the_floor(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d;
+	__u64 up;
+
+	(void)state;
+	feed(0, b);
+	feed(1, b);
+	counts_take(sk->maps.counts, counted);
+	d = from(3, b - FLOOR);
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_JOINING);
+	assert_int_equal(after.regs[3].lane[0].b, b - FLOOR);
+	/* meanwhile the others go on */
+	up = b + 100;
+	take_in(0, (struct desc[]){ from(0, up) }, WANT({ 0, BL_R_BEACON }));
+	take_in(1, (struct desc[]){ from(1, up) }, WANT({ 1, BL_R_BEACON }));
+	assert_int_equal(after.lanes[0].out[0].b, up);
+	d.b = d.c = up - FLOOR;
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+	d.b = d.c = up - FLOOR + 1;
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_JOINED }));
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN);
+	assert_int_equal(after.lanes[0].out[0].b, up);
+	/* LIVE now: the others wait for it */
+	take_in(0, (struct desc[]){ from(0, up + 50) }, WANT({ 0, BL_R_BEACON }));
+	take_in(1, (struct desc[]){ from(1, up + 50) }, WANT({ 1, BL_R_BEACON }));
+	assert_int_equal(after.lanes[0].out[0].b, up);
+}
+
+/* A link of two lanes joins when both were heard; its leaf is the lower one. */
+static void join__two_lanes(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = from(0, b);
+
+	(void)state;
+	feed(1, b);
+	counts_take(sk->maps.counts, counted);
+	d.lanes = 2;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
+	assert_int_equal(after.regs[0].lane[0].state, BL_REG_JOINING);
+	d.lane = 1;
+	d.b = d.c = b - 300;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
+	assert_int_equal(after.regs[0].lane[1].state, BL_REG_LIVE | BL_REG_IN);
+	d.lane = 0;
+	d.b = d.c = b + 1;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
+	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b - 300);
+	/* each lane has its register: one that rises does not speak for the other */
+	d.b = d.c = b + 500;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
+	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b - 300);
+	d.lane = 1;
+	d.b = d.c = b + 200;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }));
+	assert_int_equal(after.trees[0].b[cfg.tree_leaves], b + 200);
+	/* and its promise */
+	d = data_frame(0, 1, b + 200, b + 200);
+	d.lane = 1;
+	d.lanes = 2;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) }, WANT({ 0, BL_R_FORWARDED }));
+	d.lane = 0;
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent(d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_PROMISE_BROKEN }, { 0, BL_R_BARRIER_OLD }));
+}
+
+/* ---- exclusion ---- */
+
+/*
+ * @n beacon intervals pass one by one, and only @port is heard: 100 ns behind the clock. Returns
+ * the last barrier.
+ */
+static __u64 beats(__u32 port, __u64 *bus, int n)
+{
+	while (n--) {
+		*bus += BEACON_NS;
+		clock_at(sk->maps.clock, *bus);
+		feed(port, *bus - 100);
+	}
+	return *bus - 100;
+}
+
+static bool excluded(__u32 port)
+{
+	struct bl_port_regs r;
+
+	map_get(sk->maps.sw_regs, port, &r);
+	return (__u8)r.lane[0].state == BL_REG_DEAD;
+}
+
+static void exclude__after_silence(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d, want;
+	__u64 bus = T0, up;
+	__u32 p;
+
+	(void)state;
+	all_live(b);
+	/*
+	 * watch time was 1 ns when all were heard; searches every 250 us of it: after 300, 600, 900
+	 * and 1200 us; dead after 1000
+	 */
+	beats(0, &bus, 11);
+	/* and with each of these searches it is said that B stands still */
+	counts_moved(sk->maps.counts, counted, 11,
+		     WANT({ 0, BL_R_BEACON, 8 }, { 0, BL_R_RELAYED, 3 }));
+	state_take(&after);
+	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
+	assert_int_equal(after.lanes[0].scan_ns, 1 + 9 * BEACON_NS);
+	assert_int_equal(after.lanes[0].out[0].b, b);
+	bus += BEACON_NS;
+	clock_at(sk->maps.clock, bus);
+	up = bus - 100;
+	d = from(0, up);
+	want = relayed(d, up, up);
+	/* C waits for the dead, until the controller's Resume */
+	want.relay[0].c = want.relay[1].c = b;
+	want.port = 3; /* both sets stood still: their clones are sent in any case */
+	step(0, &d, XDP_REDIRECT, &want,
+	     WANT({ 0, BL_R_RELAYED }, { 1, BL_R_EXCLUDED }, { 2, BL_R_EXCLUDED },
+		  { 3, BL_R_EXCLUDED }));
+	for (p = 1; p < NPORTS; p++)
+		assert_true(after.regs[p].lane[0].state ==
+				    (BL_REG_DEAD | BL_REG_IN | BL_REG_HELD) &&
+			    after.lives[p].death == 1);
+	assert_int_equal(after.lives[0].death, 0);
+	assert_int_equal(after.lanes[0].scan_ns, 1 + 12 * BEACON_NS);
+	/*
+	 * one comes back, a little behind: it is in again at once, and the outputs stand still
+	 * until it has caught up
+	 */
+	d = data_frame(1, UPLINK, bus, up - 5000);
+	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent(d, up, b) },
+	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
+	assert_int_equal(bl_tree_least(&after.trees[0]).b, up - 5000);
+	/*
+	 * another comes back with a wrong clock, far behind by then: it stays out, DEAD, and C
+	 * stands still for it as for the first
+	 */
+	bus += 2 * FLOOR;
+	beats(0, &bus, 1);
+	beats(1, &bus, 1);
+	counts_take(sk->maps.counts, counted);
+	d = from(3, T0);
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(after.regs[3].lane[0].b, T0);
+	assert_int_equal(bl_tree_least(&after.trees[0]).c, b);
+	assert_int_equal(bl_tree_least(&after.trees[1]).c, b);
+}
+
+/* The edge of dead_after, to the ns: a search at exactly dead_after of silence finds nobody. */
+static void exclude__edge(void **state)
+{
+	__u64 bus;
+	int k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		switch_setup(NULL);
+		cfg.dead_after_ns = 11 * BEACON_NS - k;
+		set_cfg();
+		bus = T0;
+		all_live(T0 - 1000);
+		beats(0, &bus, 1);
+		feed(1, T0 - 900);
+		beats(0, &bus, 11);
+		state_take(&after);
+		assert_int_equal(after.lanes[0].scan_ns - after.regs[1].lane[0].heard_ns,
+				 11 * BEACON_NS);
+		assert_true(excluded(3));
+		assert_int_equal(excluded(1), k);
+	}
+}
+
+/* Searches are a quarter of dead_after apart, and more: at exactly a quarter there is none yet. */
+static void exclude__quarter(void **state)
+{
+	__u64 bus = T0;
+
+	(void)state;
+	cfg.dead_after_ns = 12 * BEACON_NS;
+	set_cfg();
+	all_live(T0 - 1000);
+	beats(0, &bus, 6);
+	state_take(&after);
+	assert_int_equal(after.lanes[0].watch_ns, 1 + 6 * BEACON_NS);
+	assert_int_equal(after.lanes[0].scan_ns, 1 + 3 * BEACON_NS);
+	beats(0, &bus, 1);
+	state_take(&after);
+	assert_int_equal(after.lanes[0].scan_ns, 1 + 7 * BEACON_NS);
+}
+
+/* Who is heard in time stays; any good frame counts as hearing, even one with an old barrier. */
+static void exclude__heard_in_time(void **state)
+{
+	struct desc d = data_frame(1, 0, T0, T0 - 2000);
+	__u64 bus = T0;
+	int k;
+
+	(void)state;
+	all_live(T0 - 1000);
+	for (k = 0; k < 5; k++) {
+		struct frame in, out;
+
+		beats(0, &bus, 4);
+		build(&in, &d);
+		run_on(1, &in, &out, XDP_REDIRECT);
+	}
+	assert_false(excluded(1));
+	assert_true(excluded(3));
+}
+
+/* A refused frame is no sign of life. */
+static void exclude__refused_is_not_heard(void **state)
+{
+	struct desc d = beacon_frame(1, T0);
+	__u64 bus = T0;
+	int k;
+
+	(void)state;
+	all_live(T0 - 1000);
+	d.tai = 36;
+	for (k = 0; k < 12; k++) {
+		struct frame in, out;
+
+		beats(0, &bus, 1);
+		build(&in, &d);
+		run_on(1, &in, &out, XDP_DROP);
+	}
+	assert_true(excluded(1));
+}
+
+/* The datapath stood still for ten seconds: that is nobody's silence. */
+static void exclude__not_after_a_standstill(void **state)
+{
+	__u64 bus = T0;
+
+	(void)state;
+	all_live(T0 - 1000);
+	beats(0, &bus, 2);
+	bus += 10000000000ULL;
+	beats(0, &bus, 9);
+	state_take(&after);
+	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
+	assert_false(excluded(1));
+	/* nor does time that goes back, or stands still, count */
+	bus -= 20000000000ULL;
+	clock_at(sk->maps.clock, bus);
+	feed(0, bus);
+	feed(0, bus);
+	state_take(&after);
+	assert_int_equal(after.lanes[0].watch_ns, 1 + 11 * BEACON_NS);
+}
+
+/*
+ * A lane that was announced and never heard is given up after dead_after; then the link joins with
+ * the others.
+ */
+static void exclude__lane_never_heard(void **state)
+{
+	struct desc d = beacon_frame(0, T0);
+	__u64 bus = T0;
+
+	(void)state;
+	all_live(T0 - 1000);
+	/* port 3 comes back with two lanes, of which one is silent */
+	beats(0, &bus, 12);
+	assert_true(excluded(3));
+	counts_take(sk->maps.counts, counted);
+	d = beacon_frame(3, bus);
+	d.lanes = 2;
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }));
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_DEAD | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(after.regs[3].lane[1].state, BL_REG_ABSENT);
+	assert_int_equal(after.regs[3].lane[1].heard_ns, after.lanes[0].watch_ns);
+	beats(0, &bus, 12);
+	counts_take(sk->maps.counts, counted);
+	d.b = d.c = bus;
+	take_in(3, &d, WANT({ 3, BL_R_BEACON }, { 3, BL_R_JOINED }));
+	assert_int_equal(after.regs[3].lane[0].state, BL_REG_LIVE | BL_REG_IN | BL_REG_HELD);
+	assert_int_equal(after.regs[3].lane[1].state, BL_REG_DEAD);
+}
+
+/* ---- lanes of the switch ---- */
+
+static void two_lanes(void)
+{
+	cfg.lanes = 2;
+	set_cfg();
+	ports[1].home_lane = 1;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+}
+
+/* Each lane aggregates its own ports alone and writes its own number. */
+static void lanes__each_its_own(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d, want;
+
+	(void)state;
+	two_lanes();
+	d = data_frame(0, 3, T0, b);
+	step(0, &d, XDP_REDIRECT, (struct desc[]){ sent_on(0, d, b, b) },
+	     WANT({ 0, BL_R_FORWARDED }, { 0, BL_R_JOINED }));
+	d = data_frame(1, 3, T0, b - 500);
+	d.csum = true;
+	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },
+	     WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
+	assert_int_equal(after.lanes[0].out[1].b, b);
+	assert_int_equal(after.lanes[1].out[1].b, b - 500);
+	assert_int_equal(after.carried[3].b[0], b);
+	assert_int_equal(after.carried[3].b[1], b - 500);
+	cfg.lane_of_cpu[net.cpu] = 1;
+	set_cfg();
+	step(1, &d, XDP_REDIRECT, (struct desc[]){ sent_on(1, d, b - 500, b - 500) },
+	     WANT({ 1, BL_R_FORWARDED }));
+	/* a relayed beacon carries the lane, too, and only that lane's barriers */
+	d = beacon_frame(1, b + 1);
+	want = relayed(d, b + 1, b + 1);
+	want.lane = 1;
+	step(1, &d, XDP_REDIRECT, &want, WANT({ 1, BL_R_RELAYED }));
+}
+
+/* @d goes home: nothing but @counters changes, and it is one more on its way. */
+static void steered(__u32 port, const struct desc *d, const struct counted *counters, size_t n)
+{
+	struct bl_steering was, now;
+
+	map_get(sk->maps.sw_homing, port, &was);
+	state_take(&before);
+	step(port, d, XDP_REDIRECT, d, counters, n);
+	if (memcmp(&before, &after, sizeof(before)))
+		fail_msg("%s: a frame that went home changed a register, tree, lane or carried "
+			 "barrier before",
+			 doing);
+	map_get(sk->maps.sw_homing, port, &now);
+	assert_int_equal(now.sent, was.sent + 1);
+	assert_int_equal(now.taken, was.taken);
+	map_get(sk->maps.sw_ports, port, &ports[port]);
+	assert_int_equal(ports[port].home_lane, BL_AWAY | BL_HOME_LANE(&ports[port]));
+}
+
+/*
+ * A lane has one writer: what comes in on another CPU goes to that of its port, and what comes in
+ * there is behind it until nothing is on its way any more. This CPU is home where struct
+ * bl_steering says so; the entry of another one is in use only if there is one.
+ */
+static void homing__in_order(void **state)
+{
+	const __u32 other = net.cpu ? 0 : 1;
+	struct desc d = beacon_frame(1, T0 - 1000), data = data_frame(1, 3, T0, T0 - 900);
+	struct bpf_cpumap_val v = { .qsize = 64,
+				    .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered) };
+	struct bl_steering h;
+
+	(void)state;
+	all_live(T0 - 2000);
+	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
+	set_cfg();
+	if (libbpf_num_possible_cpus() > 1) {
+		map_put(sk->maps.sw_home, other, &v);
+		set_steering(1, other, 0, 0);
+		map_get(sk->maps.sw_homing, 1, &h);
+		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		steered(1, &data, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
+	}
+	/* its CPU has no queue */
+	set_steering(1, other, 0, 0);
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_REDIRECT_FAILED }, { 1, BL_R_WRONG_CPU }));
+	/* at home, with one on its way: numbers wrap */
+	cfg.lane_of_cpu[net.cpu] = 0;
+	set_cfg();
+	set_steering(1, (__u32)net.cpu, 0, ~0u);
+	ports[1].home_lane = BL_AWAY;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	steered(1, &data, WANT({ 1, BL_R_STEERED }));
+	set_steering(1, (__u32)net.cpu, 2, 2);
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_BEACON }));
+	assert_int_equal(after.regs[1].lane[0].b, T0 - 1000);
+	map_get(sk->maps.sw_ports, 1, &ports[1]);
+	assert_int_equal(ports[1].home_lane, 0);
+	step(1, &data, XDP_REDIRECT, (struct desc[]){ sent(data, T0 - 2000, T0 - 2000) },
+	     WANT({ 1, BL_R_FORWARDED }));
+}
+
+/* Port 1 is away, with so many frames sent and taken; nothing moved for @still of watch time. */
+static void away(__u32 sent, __u32 taken, __u64 still)
+{
+	struct bl_steering h = { .cpu = (__u32)net.cpu,
+				 .sent = sent,
+				 .taken = taken,
+				 .most = 4,
+				 .moved_ns = after.lanes[0].watch_ns - still };
+
+	ports[1].home_lane = BL_AWAY;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	map_put(sk->maps.sw_homing, 1, &h);
+}
+
+/* A beacon of port 1 is handled here, and the port is not away any more. */
+static void at_home(__u64 b, __u32 sent, const struct counted *counters, size_t n)
+{
+	struct desc d = beacon_frame(1, b);
+	struct bl_steering h;
+
+	step(1, &d, XDP_DROP, &d, counters, n);
+	assert_int_equal(after.regs[1].lane[0].b, b);
+	map_get(sk->maps.sw_homing, 1, &h);
+	assert_int_equal(h.sent, sent);
+	map_get(sk->maps.sw_ports, 1, &ports[1]);
+	assert_int_equal(ports[1].home_lane, 0);
+}
+
+/*
+ * The CPU map is never full; what does not come out of it is given up when nothing has for a second
+ * of watch time, and may come all the same.
+ */
+static void homing__edges(void **state)
+{
+	const __u32 other = net.cpu ? 0 : 1;
+	struct desc d = beacon_frame(1, T0 - 1500);
+	struct bl_steering h;
+
+	(void)state;
+	all_live(T0 - 2000);
+	away(7, 4, 0);
+	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	step(1, &d, XDP_DROP, &d, WANT({ 1, BL_R_HOME_FULL }));
+	map_get(sk->maps.sw_homing, 1, &h);
+	assert_true(h.sent == 8 && h.taken == 4);
+	/*
+	 * watch time goes on by an interval at most from frame to frame, and only by those that are
+	 * handled
+	 */
+	away(5, 3, BL_HOMING_NS);
+	steered(1, &d, WANT({ 1, BL_R_STEERED }));
+	away(5, 3, BL_HOMING_NS + 1);
+	at_home(T0 - 1400, 3, WANT({ 1, BL_R_BEACON }));
+	away(3, 5, 0);
+	at_home(T0 - 1300, 5, WANT({ 1, BL_R_BEACON }));
+	/* the first one on its way begins the second */
+	cfg.lane_of_cpu[net.cpu] = BL_NO_LANE;
+	set_cfg();
+	if (libbpf_num_possible_cpus() > 1) {
+		struct bpf_cpumap_val v = {
+			.qsize = 64, .bpf_prog.fd = bpf_program__fd(sk->progs.bl_switch_steered)
+		};
+
+		map_put(sk->maps.sw_home, other, &v);
+		h = (struct bl_steering){ .cpu = other, .sent = 9, .taken = 9, .most = 4 };
+		map_put(sk->maps.sw_homing, 1, &h);
+		steered(1, &d, WANT({ 1, BL_R_STEERED }, { 1, BL_R_WRONG_CPU }));
+		map_get(sk->maps.sw_homing, 1, &h);
+		assert_int_equal(h.moved_ns, after.lanes[0].watch_ns);
+		assert_int_equal(bpf_map_delete_elem(bpf_map__fd(sk->maps.sw_home), &other), 0);
+	}
+	/* without a limit, in generic mode, all is handled here and counted */
+	h = (struct bl_steering){ .cpu = other, .sent = 1, .taken = 1 };
+	map_put(sk->maps.sw_homing, 1, &h);
+	at_home(T0 - 1200, 1, WANT({ 1, BL_R_BEACON }, { 1, BL_R_WRONG_CPU }));
+}
+
+/* A lane looks for silence among its own ports. */
+static void lanes__search_their_own_ports(void **state)
+{
+	__u64 bus = T0;
+
+	(void)state;
+	two_lanes();
+	feed(0, T0 - 1000);
+	feed(1, T0 - 1000);
+	feed(3, T0 - 1000);
+	beats(0, &bus, 13);
+	assert_true(excluded(3));
+	assert_false(excluded(1));
+	/* lane 1 has a clock of its own: it has not read it since */
+	beats(1, &bus, 1);
+	assert_false(excluded(1));
+}
+
+/* Everybody on lane 0, on any CPU: what the test of DESIGN 3.3 switches on. */
+static void lanes__shared(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = data_frame(1, 3, T0, b);
+
+	(void)state;
+	two_lanes();
+	cfg.single_writer = 0;
+	cfg.lanes = 1;
+	set_cfg();
+	step(1, &d, XDP_REDIRECT, &d, WANT({ 1, BL_R_FORWARDED }, { 1, BL_R_JOINED }));
+	assert_int_equal(after.lanes[0].out[1].b, b);
+}
+
+/* The eighth lane is the last that the header can name. */
+static void lanes__eight(void **state)
+{
+	const __u64 b = T0 - 1000;
+	struct desc d = beacon_frame(0, b);
+	__u8 l;
+
+	(void)state;
+	feed(1, b);
+	cfg.lanes = 8;
+	set_cfg();
+	ports[3].home_lane = 7;
+	map_put(sk->maps.sw_ports, 3, &ports[3]);
+	counts_take(sk->maps.counts, counted);
+	d.lanes = 8;
+	for (l = 0; l < 7; l++) {
+		d.lane = l;
+		take_in(0, &d, WANT({ 0, BL_R_BEACON }));
+	}
+	d.lane = 7;
+	take_in(0, &d, WANT({ 0, BL_R_BEACON }, { 0, BL_R_JOINED }));
+	d = data_frame(3, 1, T0, b);
+	step(3, &d, XDP_REDIRECT, (struct desc[]){ sent_on(7, d, b, b) },
+	     WANT({ 3, BL_R_FORWARDED }, { 3, BL_R_JOINED }));
+}
+
+/* ---- many ports ---- */
+
+static __u64 random_state;
+
+static __u32 random_below(__u32 n)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (__u32)(random_state >> 32) % n;
+}
+
+/*
+ * Any tree size, any port, any order: leaves and inner nodes stay right, outputs never fall and
+ * never pass the minimum.
+ */
+static void trees__many_ports(void **state)
+{
+	static const __u32 sizes[] = { 4, 5, 16, 64, 255, 256 };
+	struct desc d = beacon_frame(0, T0);
+	struct bl_sw_lane last;
+	__u32 i, k, p, n;
+
+	(void)state;
+	random_state = 88172645463325252ULL;
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		n = sizes[i];
+		switch_setup(NULL);
+		cfg.nports = n;
+		for (cfg.tree_leaves = 4; cfg.tree_leaves < n; cfg.tree_leaves *= 2)
+			;
+		set_cfg();
+		for (p = 0; p < n; p++)
+			set_port(p, net.ifindex[0] + p, p % 16 == 15 ? BL_PORT_UP : BL_PORT_HOST);
+		memset(&last, 0, sizeof(last));
+		for (k = 0; k < 150; k++) {
+			struct frame in, out;
+			__u32 s, key;
+
+			p = k < n ? (k % 2 ? n - 1 - k / 2 : k / 2) : random_below(n);
+			key = p + 1;
+			map_put(sk->maps.sw_ifindex, net.ifindex[0], &key);
+			d.b = T0 - 100000 + k * 100 - random_below(50000);
+			d.c = d.b - random_below(1000);
+			build(&in, &d);
+			run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &in, &out);
+			state_take(&after);
+			trees_right(&after);
+			for (s = 0; s < 2; s++) {
+				const struct bl_pair *o = &after.lanes[0].out[s],
+						     root = bl_tree_least(&after.trees[s]);
+
+				assert_true(o->b ==
+					    (root.b != BL_LEAF_NONE && root.b > last.out[s].b
+						     ? root.b
+						     : last.out[s].b));
+				assert_true(o->c ==
+					    (root.c != BL_LEAF_NONE && root.c > last.out[s].c
+						     ? root.c
+						     : last.out[s].c));
+			}
+			last = after.lanes[0];
+		}
+	}
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_REGS, BY_SW);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, switch_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(reg__never_falls),
+		CASE(reg__old_on_data),
+		CASE(reg__promise_broken),
+		CASE(join__in_any_order),
+		CASE(join__waits_at_the_floor),
+		CASE(join__two_lanes),
+		CASE(exclude__after_silence),
+		CASE(exclude__edge),
+		CASE(exclude__quarter),
+		CASE(exclude__heard_in_time),
+		CASE(exclude__refused_is_not_heard),
+		CASE(exclude__not_after_a_standstill),
+		CASE(exclude__lane_never_heard),
+		CASE(lanes__each_its_own),
+		CASE(lanes__search_their_own_ports),
+		CASE(homing__in_order),
+		CASE(homing__edges),
+		CASE(lanes__shared),
+		CASE(lanes__eight),
+		CASE(trees__many_ports),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, net_up, NULL);
+}

@@ -1,0 +1,837 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * TOP at a switch that forwards by its table: what bl_switch_xdp makes of tokens and signals, and
+ * bl_port_pace of those that wait. Ports 1 and 2 are metered, 0 and 3 are not. By Linux's routes in
+ * test_switch_l3.c; the arithmetic in tests/unit/core/top/test_top_token_core.c and
+ * test_top_token_model.c.
+ */
+#include "tests/prog/switch/switch_util.h"
+#include "tests/prog/pace_util.h"
+#include "tests/prog/switch/top_token_util.h"
+
+#define TOKEN_SLOTS 200
+#define QUEUES      BL_PORT_QUEUE(NPORTS, 0)
+
+static struct bl_token_cfg top;
+
+static void set_top(void)
+{
+	map_put(sk->maps.token_cfg, 0, &top);
+}
+
+static int token_case(void **state)
+{
+	struct bl_meter m = { .ns_q20 = 0 }; /* metered without a rate: as fast as the pacer goes */
+	__u64 none = 0;
+	__u32 i;
+
+	switch_setup(state);
+	pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+	for (i = 0; i < NPORTS; i++) {
+		struct bpf_devmap_val v = { .ifindex = net.ifindex[i] };
+
+		map_put(sk->maps.port_busy, i, &none);
+		map_put(sk->maps.sw_meters, i, &m);
+		map_put(sk->maps.port_tx, i, &v);
+		ports[i].metered = i == 1 || i == 2;
+		map_put(sk->maps.sw_ports, i, &ports[i]);
+	}
+	cfg.admission = 1;
+	set_cfg();
+	top = (struct bl_token_cfg){ .on = 1, .mode = BL_TOKEN_DROP, .frames = 8, .expiry = 8 };
+	token_setup(&top);
+	return 0;
+}
+
+static int pace_case(void **state)
+{
+	token_case(state);
+	top.mode = BL_TOKEN_PACE;
+	top.expiry = 64; /* 0.4 s: an emulated machine is slow */
+	set_top();
+	return 0;
+}
+
+/* A frame comes in at @in, leaves or not as @verdict says, unchanged, and is counted for @why. */
+static void comes_in(__u32 in, const struct frame *f, int verdict, enum bl_reason why)
+{
+	struct frame out;
+
+	run_on(in, f, &out, verdict);
+	same_frame(&out, f);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ in, why }));
+}
+
+static void token_in(__u32 in, __u32 to, __u8 cls, int verdict, enum bl_reason why)
+{
+	struct top_desc t = token_of(in, to, false, cls);
+	struct frame f;
+
+	build_top(&f, &t);
+	comes_in(in, &f, verdict, why);
+}
+
+/* The pacer's next frame is @want, of port @port. */
+static void paced(__u32 port, const struct frame *want)
+{
+	struct frame out;
+
+	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ port, BL_R_PACED }));
+	same_frame(&out, want);
+}
+
+static void paced_token(__u32 port, __u32 from, __u8 cls)
+{
+	struct top_desc t = token_of(from, port, false, cls);
+	struct frame f;
+
+	build_top(&f, &t);
+	paced(port, &f);
+}
+
+static void idle(void)
+{
+	struct frame out;
+
+	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 0, NULL, 0);
+}
+
+/* What is ahead on an output: @halves half token times. */
+static void ahead(__u32 port, __u32 halves)
+{
+	struct bl_token_port p = token_port(port);
+
+	p.out_q20 = (mono_now() << 20) + halves * bl_token_unit(SLOW) / 2;
+	map_put(sk->maps.token_ports, port, &p);
+}
+
+/*
+ * The pacer's time for the port is now: what it remembers is of before the test changed something.
+ */
+static void look_again(__u32 port)
+{
+	struct bl_due d = due_get();
+
+	d.at[port] = d.next = 0;
+	map_put(pace_due, 0, &d);
+}
+
+/* Inputs may bring what they like. */
+static void no_budget(__u32 port)
+{
+	struct bl_token_port p = token_port(port);
+
+	p.ns_q20 = 0;
+	map_put(sk->maps.token_ports, port, &p);
+}
+
+static struct bl_queue token_queue(__u32 port, __u32 cls)
+{
+	return queue_get(BL_PORT_QUEUE(port, BL_CL_TOKEN0 + cls));
+}
+
+/* ---- mode drop ---- */
+
+static void drop__passed_as_it_came(void **state)
+{
+	__u64 began, word;
+	__u32 v;
+	__u8 cls;
+
+	(void)state;
+	for (v = 0; v < 4; v++)
+		for (cls = 0; cls < BL_TOP_CLASSES; cls++) {
+			struct top_desc t = token_of(0, 3, v & 1, cls);
+			struct frame f;
+
+			t.d.tags = v >> 1;
+			build_top(&f, &t);
+			assert_int_equal(f.n, (v & 1 ? 80 : 60) + 4 * t.d.tags);
+			ahead(3, 0);
+			no_budget(0);
+			began = mono_now();
+			comes_in(0, &f, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+			assert_int_equal(token_counts(3).passed[cls], v + 1);
+			/* its length counts, in either family */
+			word = token_port(3).out_q20 - bl_token_cost(SLOW, f.n);
+			assert_true(word - (began << 20) <= (mono_now() - began) << 20);
+		}
+	assert_int_equal(token_counts(0).passed[0], 0);
+}
+
+static enum bl_reason fate(__u64 halves, __u32 cls)
+{
+	return halves > 2ULL * top.expiry  ? BL_R_TOKEN_EXPIRED
+	       : halves > 2ULL * (7 - cls) ? BL_R_TOKEN_LIMIT
+					   : BL_R_TOKEN_PASSED;
+}
+
+/*
+ * Half a token time before each class's limit and half a token time beyond it; and beyond the
+ * expiry, where that is less.
+ */
+static void drop__limits(void **state)
+{
+	__u32 expiry, halves, sure = 0, rows = 0;
+	struct frame f, out;
+	__u8 cls;
+
+	(void)state;
+	no_budget(0);
+	for (expiry = 2; expiry <= 8; expiry += 6) {
+		top.expiry = expiry;
+		set_top();
+		for (cls = 0; cls < BL_TOP_CLASSES; cls++)
+			for (halves = 1; halves < 19; halves += 2) {
+				struct top_desc t = token_of(0, 3, false, cls);
+				struct bl_token_counts was = token_counts(3), now;
+				__u64 began, took, word;
+				enum bl_reason why;
+				int verdict;
+
+				build_top(&f, &t);
+				began = mono_now();
+				ahead(3, halves);
+				word = token_port(3).out_q20;
+				verdict =
+					run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
+				took = mono_now() - began;
+				now = token_counts(3);
+				why = now.passed[cls] > was.passed[cls] ? BL_R_TOKEN_PASSED
+				      : now.limit[cls] > was.limit[cls] ? BL_R_TOKEN_LIMIT
+									: BL_R_TOKEN_EXPIRED;
+				counts_moved(sk->maps.counts, counted, 1, WANT({ 0, why }));
+				same_frame(&out, &f);
+				assert_int_equal(
+					now.passed[cls] + now.limit[cls] + now.expired[cls],
+					was.passed[cls] + was.limit[cls] + was.expired[cls] + 1);
+				assert_int_equal(verdict, why == BL_R_TOKEN_PASSED ? XDP_REDIRECT
+										   : XDP_DROP);
+				assert_int_equal(token_port(3).out_q20 != word,
+						 why == BL_R_TOKEN_PASSED);
+				/*
+				 * a machine that took half a token time for it (an emulated one)
+				 * sees less ahead
+				 */
+				if (took < SLOW_NS / 2) {
+					assert_int_equal(why, fate(halves, cls));
+					sure++;
+				}
+				rows++;
+			}
+	}
+	print_message("%u of %u rows in time\n", sure, rows);
+	assert_int_equal(token_counts(3).lost, 0);
+}
+
+/*
+ * A burst of each class: as many pass as its class may, and what the group's rate allows while the
+ * test runs.
+ */
+static void drop__burst(void **state)
+{
+	struct frame f, out;
+	__u64 began, n;
+	__u8 cls;
+
+	(void)state;
+	no_budget(0);
+	for (cls = 0; cls < BL_TOP_CLASSES; cls++) {
+		struct top_desc t = token_of(0, 3, false, cls);
+
+		build_top(&f, &t);
+		ahead(3, 0);
+		began = mono_now();
+		for (n = 0;
+		     run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) == XDP_REDIRECT;
+		     n++)
+			;
+		assert_true(n >= 8u - cls && n <= 8 - cls + (mono_now() - began) / SLOW_NS + 1);
+		assert_int_equal(token_counts(3).passed[cls], n);
+		assert_int_equal(token_counts(3).limit[cls], 1);
+	}
+	counts_take(sk->maps.counts, counted);
+}
+
+/*
+ * On a metered port tokens have passed the limit when they come into its queues: best class first,
+ * and no further limit.
+ */
+static void drop__metered(void **state)
+{
+	struct frame data;
+	int c;
+
+	(void)state;
+	raw_frame(&data, 0, 1, 100, 1);
+	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	for (c = BL_TOP_CLASSES - 1; c >= 0; c--) {
+		token_in(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
+		assert_int_equal(token_queue(1, (__u32)c).put, 1);
+		assert_int_equal(token_counts(1).passed[c], 1);
+	}
+	for (c = 0; c < BL_TOP_CLASSES; c++)
+		paced_token(1, 0, (__u8)c);
+	paced(1, &data);
+	idle();
+	assert_int_equal(token_counts(1).passed[0], 1);
+	assert_int_equal(balanced(QUEUES), 0);
+}
+
+/* ---- what comes in ---- */
+
+static void in__refused(void **state)
+{
+	static const struct {
+		__u8 opcode, cls;
+		__u16 udp_len;
+		__u32 cut;
+		enum bl_reason why;
+	} t[] = {
+		{ 0x11, 6, 0, 0, BL_R_TOKEN_CLASS },
+		{ 0x11, 255, 0, 0, BL_R_TOKEN_CLASS },
+		{ 0x11, 0, 0, 1, BL_R_SHORT },
+		{ 0x11, 0, 0, 4, BL_R_SHORT },
+		{ 0x11, 0, 25, 0, BL_R_BAD_LENGTH },
+		{ 0x11, 0, 27, 0, BL_R_BAD_LENGTH },
+		{ 0x11, 0, 0xffff, 0, BL_R_BAD_LENGTH },
+		{ 0x01, 0, 0, 0, BL_R_BAD_VERSION },
+		{ 0x21, 0, 0, 0, BL_R_BAD_VERSION },
+		{ 0x10, 0, 0, 0, BL_R_BAD_OPCODE },
+		{ 0x10 | BL_TOP_OPCODE_LIMIT, 0, 0, 0, BL_R_BAD_OPCODE },
+		{ 0x1f, 0, 0, 0, BL_R_BAD_OPCODE },
+		{ 0x12, 0, 25, 0, BL_R_BAD_LENGTH },
+	};
+	__u32 v, bad = 0;
+	size_t i;
+
+	(void)state;
+	for (v = 0; v < 2; v++)
+		for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+			struct top_desc d = token_of(0, 3, v, t[i].cls);
+			struct frame f;
+
+			d.d.tags = 1; /* so that what is cut is still 60 bytes */
+			d.opcode = t[i].opcode;
+			d.udp_len = t[i].udp_len;
+			build_top(&f, &d);
+			f.n -= t[i].cut;
+			refuse_frame(0, &f, t[i].why);
+			bad += t[i].why == BL_R_TOKEN_CLASS;
+			assert_int_equal(token_counts(0).bad, bad);
+		}
+	/* nothing of it used up anything */
+	assert_int_equal(token_port(0).in_q20, 0);
+	assert_int_equal(token_port(0).signal_q20, 0);
+	assert_int_equal(token_port(3).out_q20, 0);
+	assert_int_equal(token_counts(0).signals, 0);
+}
+
+/* Other policies, other ports, other protocols: data like any other. */
+static void in__not_top(void **state)
+{
+	struct top_desc t = token_of(0, 3, false, 9);
+	struct frame f;
+
+	(void)state;
+	t.d.dport = BL_TOP_PORT - 1;
+	t.d.sport = BL_TOP_PORT;
+	build_top(&f, &t);
+	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	t.d.dport = BL_TOP_PORT;
+	build_top(&f, &t);
+	f.p[14 + 9] = 6; /* TCP */
+	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	build_top(&f, &t);
+	f.p[14] = 0x46; /* options: the ports are elsewhere */
+	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	build_top(&f, &t);
+	f.p[14 + 6] = 0x20; /* a fragment */
+	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	top.on = 0;
+	set_top();
+	build_top(&f, &t);
+	comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+	token_in(0, 1, 9, XDP_DROP, BL_R_QUEUED);
+	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).put, 1);
+}
+
+static void in__signals_before_all(void **state)
+{
+	struct frame f, data;
+	__u8 op, n = 0;
+
+	(void)state;
+	for (op = BL_TOP_SYNC; op < BL_TOP_OPCODE_LIMIT; op++) {
+		struct top_desc t = token_of(0, 1, op & 1, 0);
+
+		t.opcode = BL_TOP_OPCODE_BYTE(op);
+		t.cls = 200; /* not theirs */
+		t.body = 24;
+		t.d.tags = op >> 1 & 1;
+		build_top(&f, &t);
+		raw_frame(&data, 0, 1, 100, 1);
+		comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+		comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
+		paced(1, &f);
+		paced(1, &data);
+		host_mac(f.p, 3);
+		comes_in(0, &f, XDP_REDIRECT, BL_R_PASSED_ON);
+		n += 2;
+		assert_int_equal(token_counts(0).signals, n);
+	}
+	assert_int_equal(token_port(0).in_q20, 0);
+}
+
+/*
+ * A host that sends more tokens, or signals, than its link may bring: stopped where it comes in,
+ * whatever the output and class; others are not concerned.
+ */
+static void in__flood(void **state)
+{
+	static const __u8 ops[] = { BL_TOP_TOKEN, BL_TOP_SYNC, BL_TOP_FIN };
+	struct frame f, out;
+	__u64 began, n, want, passed[sizeof(ops)];
+	size_t i;
+
+	(void)state;
+	no_budget(3); /* and no limit as an output */
+	for (i = 0; i < sizeof(ops); i++) {
+		struct top_desc t = token_of(0, 3, false, 0);
+
+		t.opcode = BL_TOP_OPCODE_BYTE(ops[i]);
+		want = ops[i] == BL_TOP_TOKEN ? BL_TOKEN_INPUT : BL_SIGNAL_INPUT;
+		began = mono_now();
+		for (n = 0;; n++) {
+			t.cls = ops[i] == BL_TOP_TOKEN ? n % BL_TOP_CLASSES : 0;
+			build_top(&f, &t);
+			if (run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out) !=
+			    XDP_REDIRECT)
+				break;
+		}
+		same_frame(&out, &f);
+		passed[i] = n;
+		if (ops[i] == BL_TOP_FIN) { /* one budget for all signals: it is used up */
+			assert_true(n <= (mono_now() - began) / SLOW_NS + 1);
+		} else {
+			assert_true(n >= want && n <= want + (mono_now() - began) / SLOW_NS + 1);
+		}
+		assert_int_equal(token_counts(0).flood, 1);
+		assert_int_equal(token_counts(0).signal_flood, i);
+	}
+	n = passed[1] + passed[2];
+	assert_int_equal(token_counts(0).signals, n); /* those that were let in */
+	counts_moved(sk->maps.counts, counted, passed[0] + n + 3,
+		     WANT({ 0, BL_R_TOKEN_PASSED, passed[0] }, { 0, BL_R_PASSED_ON, n },
+			  { 0, BL_R_TOKEN_FLOOD, 3 }));
+	token_in(1, 3, 0, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+}
+
+/* ---- mode pace ---- */
+
+/*
+ * Two at once, best first; then none before the group's rate allows it; data that comes meanwhile
+ * does not wait for that.
+ */
+static void pace__strict_and_limited(void **state)
+{
+	struct frame data, sync;
+	struct top_desc t = token_of(0, 1, false, 0);
+	int c;
+
+	(void)state;
+	no_budget(0);
+	t.opcode = BL_TOP_OPCODE_BYTE(BL_TOP_STOP);
+	build_top(&sync, &t);
+	raw_frame(&data, 0, 1, 100, 1);
+	for (c = BL_TOP_CLASSES - 1; c >= 0; c--)
+		token_in(0, 1, (__u8)c, XDP_DROP, BL_R_QUEUED);
+	assert_int_equal(token_counts(1).passed[0], 0); /* not yet */
+	paced_token(1, 0, 0);
+	paced_token(1, 0, 1);
+	ahead(1, 200); /* 0.6 s: this test may take its time */
+	look_again(1);
+	idle();
+	assert_true(due_get().at[1] > mono_now());
+	assert_int_equal(due_get().next, due_get().at[1]);
+	/*
+	 * the pacer's time for this port is that of the next token; what else comes makes it
+	 * earlier
+	 */
+	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	assert_true(due_get().at[1] <= mono_now());
+	comes_in(0, &sync, XDP_DROP, BL_R_QUEUED);
+	paced(1, &sync);
+	paced(1, &data);
+	idle();
+	ahead(1, 0);
+	look_again(1);
+	paced_token(1, 0, 2);
+	ahead(1, 200);
+	look_again(1);
+	idle();
+	assert_int_equal(token_counts(1).passed[0], 1);
+	assert_int_equal(token_counts(1).passed[1], 1);
+	assert_int_equal(token_counts(1).passed[2], 1);
+	assert_int_equal(token_counts(1).passed[3], 0);
+	assert_int_equal(balanced(QUEUES), 3);
+}
+
+static void pace__limit_of_a_class(void **state)
+{
+	__u32 frames, i;
+
+	(void)state;
+	no_budget(0);
+	for (frames = 1; frames <= 8; frames += 7) {
+		top.frames = frames;
+		set_top();
+		for (i = 0; i < frames; i++)
+			token_in(0, 2, 4, XDP_DROP, BL_R_QUEUED);
+		token_in(0, 2, 4, XDP_DROP, BL_R_TOKEN_LIMIT);
+		/* each class has its own */
+		token_in(0, 2, 5, XDP_DROP, BL_R_QUEUED);
+		assert_int_equal(token_counts(2).limit[4], frames == 1 ? 1 : 2);
+		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+		map_put(sk->maps.port_busy, 2, (__u64[]){ 0 });
+	}
+	/* an unmetered port holds nothing: it decides, as in mode drop */
+	token_in(0, 3, 4, XDP_REDIRECT, BL_R_TOKEN_PASSED);
+}
+
+/*
+ * Tokens that waited for too long are thrown away, by the pacer and by tokens that find the queue
+ * full of them; each is counted once.
+ */
+static void pace__expired(void **state)
+{
+	struct frame out, data;
+	int i;
+
+	(void)state;
+	/* expiry 64: the fresh token has 0.4 s to be sent, on a machine that is slow and busy */
+	no_budget(0);
+	ahead(1, 200); /* none may go at once */
+	for (i = 0; i < 8; i++)
+		token_in(0, 1, 3, XDP_DROP, BL_R_QUEUED);
+	token_in(0, 1, 5, XDP_DROP, BL_R_QUEUED);
+	raw_frame(&data, 0, 1, 100, 1);
+	usleep((useconds_t)(64 * SLOW_NS / 1000 + 20000));
+	{
+		struct top_desc t = token_of(0, 1, false, 3);
+		struct frame f;
+
+		build_top(&f, &t);
+		run_on(0, &f, &out, XDP_DROP);
+		counts_moved(sk->maps.counts, counted, 9,
+			     WANT({ 0, BL_R_QUEUED }, { 1, BL_R_TOKEN_EXPIRED, 8 }));
+	}
+	assert_int_equal(token_counts(1).expired[3], 8);
+	assert_int_equal(balanced(QUEUES), 2);
+	/* the fresh one is sent; the old one of class 5 goes when its turn comes */
+	ahead(1, 0);
+	paced_token(1, 0, 3);
+	assert_int_equal(turn(sk->progs.bl_port_pace, &out), XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_TOKEN_EXPIRED }));
+	assert_int_equal(token_counts(1).expired[5], 1);
+	assert_int_equal(token_counts(1).passed[5], 0);
+	idle();
+	assert_int_equal(balanced(QUEUES), 0);
+	assert_int_equal(due_get().at[1], BL_DUE_NEVER);
+}
+
+static void pace__data_first(void **state)
+{
+	/* half token times that tokens and data are ahead; what goes */
+	static const struct {
+		__u32 tokens, data;
+		int cls; /* -1: data */
+	} t[] = { { 0, 0, -1 },  { 0, 1, -1 },     { 0, 100, 0 },
+		  { 1, 100, 1 }, { 100, 100, -1 }, { 100, 0, -1 } };
+	struct bl_token_port p;
+	struct frame data, token, out;
+	__u64 since;
+	int verdict;
+	size_t i;
+	__u8 cls;
+
+	(void)state;
+	top.data_first = 1;
+	set_top();
+	no_budget(0);
+	raw_frame(&data, 0, 1, 1514, 1);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		struct top_desc d = token_of(0, 1, false, t[i].cls < 0 ? 0 : (__u8)t[i].cls);
+
+		build_top(&token, &d);
+		/*
+		 * anew for each row, and once more where the machine stood still: tokens would grow
+		 * old, and what is ahead would be so no more
+		 */
+		do {
+			pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+			map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
+			since = mono_now();
+			for (cls = 0; cls < 2; cls++)
+				token_in(0, 1, t[i].cls == 1 ? 1 + cls : cls, XDP_DROP,
+					 BL_R_QUEUED);
+			comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+			ahead(1, t[i].tokens);
+			p = token_port(1);
+			p.data_q20 = (mono_now() << 20) + t[i].data * bl_token_unit(SLOW) / 2;
+			map_put(sk->maps.token_ports, 1, &p);
+			verdict = turn(sk->progs.bl_port_pace, &out);
+			if (mono_now() - since < 20 * SLOW_NS)
+				break;
+			counts_take(sk->maps.counts, counted);
+		} while (1);
+		assert_int_equal(verdict, XDP_REDIRECT);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 1, BL_R_PACED }));
+		same_frame(&out, t[i].cls < 0 ? &data : &token);
+		assert_int_equal(token_port(1).data_q20 != p.data_q20, t[i].cls < 0);
+	}
+}
+
+/* ---- unscheduled frames ---- */
+
+static void unsched__one_full_frame(void **state)
+{
+	struct frame f, want, out, data;
+
+	(void)state;
+	top.unscheduled = 1;
+	set_top();
+	raw_frame(&data, 0, 1, 500, 9);
+	raw_frame(&f, 0, 1, 1514, 1);
+	want = f;
+	f.p[6] |= BL_EARLY_MAC0;
+	run_on(0, &f, &out, XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }));
+	run_on(0, &f, &out, XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUE_FULL }));
+	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, 1);
+	/* behind everything; the bit is gone at the last switch */
+	comes_in(0, &data, XDP_DROP, BL_R_QUEUED);
+	paced(1, &data);
+	paced(1, &want);
+	/* up, to another switch, it stays */
+	host_mac(f.p, UPLINK);
+	run_on(0, &f, &out, XDP_DROP);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }));
+	paced(UPLINK, &f);
+	/* a port without a meter takes them as they come */
+	host_mac(f.p, 3);
+	want = f;
+	want.p[6] &= ~BL_EARLY_MAC0;
+	run_on(0, &f, &out, XDP_REDIRECT);
+	counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_PASSED_ON }));
+	same_frame(&out, &want);
+}
+
+/*
+ * One full frame is BL_QUEUE_FRAME_MAX bytes: in one frame or in several, exactly so many, and not
+ * one more.
+ */
+static void unsched__exactly_one_full_frame(void **state)
+{
+	static const struct {
+		__u32 first, second;
+		bool fits;
+	} t[] = {
+		{ BL_QUEUE_FRAME_MAX - 60, 60, true }, { BL_QUEUE_FRAME_MAX - 60, 61, false },
+		{ BL_QUEUE_FRAME_MAX - 61, 60, true }, { 61, BL_QUEUE_FRAME_MAX - 60, false },
+		{ BL_QUEUE_FRAME_MAX, 60, false },
+	};
+	struct frame f, out;
+	size_t i;
+
+	(void)state;
+	top.unscheduled = 1;
+	set_top();
+	/* as with two tags; then the longest frame may pass */
+	ports[1].mtu = BL_QUEUE_FRAME_MAX - 14;
+	map_put(sk->maps.sw_ports, 1, &ports[1]);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		pace_setup(sk->maps.port_due, TOKEN_SLOTS, QUEUES);
+		map_put(sk->maps.port_busy, 1, (__u64[]){ 0 });
+		raw_frame(&f, 0, 1, t[i].first, 1);
+		f.p[6] |= BL_EARLY_MAC0;
+		run_on(0, &f, &out, XDP_DROP);
+		counts_moved(sk->maps.counts, counted, 1, WANT({ 0, BL_R_QUEUED }));
+		raw_frame(&f, 0, 1, t[i].second, 1);
+		f.p[6] |= BL_EARLY_MAC0;
+		run_on(0, &f, &out, XDP_DROP);
+		counts_moved(sk->maps.counts, counted, 1,
+			     WANT({ 0, t[i].fits ? BL_R_QUEUED : BL_R_QUEUE_FULL }));
+		assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, t[i].fits ? 2 : 1);
+	}
+}
+
+static void unsched__only_where_it_is_meant(void **state)
+{
+	struct bl_token_port p;
+	struct frame f;
+
+	(void)state;
+	raw_frame(&f, 0, 1, 200, 1);
+	f.p[6] |= BL_EARLY_MAC0;
+	/* not turned on */
+	comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
+	paced(1, &f);
+	/* from outside anybody's address has it */
+	top.unscheduled = 1;
+	set_top();
+	p = token_port(0);
+	p.outside = 1;
+	map_put(sk->maps.token_ports, 0, &p);
+	comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
+	paced(1, &f);
+	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_DATA)).put, 2);
+	assert_int_equal(queue_get(BL_PORT_QUEUE(1, BL_CL_UNSCHED)).put, 0);
+	/* and tokens have classes of their own */
+	p.outside = 0;
+	map_put(sk->maps.token_ports, 0, &p);
+	{
+		struct top_desc t = token_of(0, 1, false, 2);
+
+		t.d.src[0] |= BL_EARLY_MAC0;
+		build_top(&f, &t);
+		comes_in(0, &f, XDP_DROP, BL_R_QUEUED);
+		assert_int_equal(token_queue(1, 2).put, 1);
+	}
+}
+
+/* what became of the frames of all rounds */
+struct ends {
+	__u64 x, in, queued, refused, gone, expired;
+};
+
+static void random_round(struct ends *e)
+{
+	__u64 x = e->x, life, in = 0, queued = 0, refused = 0, gone = 0, expired = 0, sum = 0;
+	struct bl_counts c[COUNT_KEYS_MAX];
+	struct frame f, out;
+	__u32 i, k, cls;
+
+	no_budget(0);
+	/*
+	 * how long a token lives, in frames of this machine: of port 1 a hundred, so that its
+	 * queues fill, of port 2 ten, so that they grow old
+	 */
+	build_top(&f, (struct top_desc[]){ token_of(0, 3, false, 0) });
+	life = mono_now();
+	for (i = 0; i < 16; i++)
+		run_xdp(sk->progs.bl_switch_xdp, net.ifindex[0], &f, &out);
+	counts_take(sk->maps.counts, counted);
+	life = (mono_now() - life) / 16;
+	top.frames = 4;
+	top.expiry = 1;
+	set_top();
+	for (k = 1; k <= 2; k++) {
+		struct bl_token_port p = token_port(k);
+		__u64 q20 = (life * (k == 1 ? 100 : 10) << 20) / BL_TOKEN_BOTH;
+
+		p.ns_q20 = q20 < 1 << 20 ? 1 << 20 : q20 < SLOW ? (__u32)q20 : SLOW;
+		map_put(sk->maps.token_ports, k, &p);
+	}
+	for (i = 0; i < 4000; i++) {
+		__u32 r;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		r = (__u32)(x >> 20);
+		if (r % 10 < 6) {
+			struct top_desc t = token_of(0, 1 + (r >> 8 & 1), r >> 9 & 1,
+						     (__u8)((r >> 10) % BL_TOP_CLASSES));
+
+			if (!((r >> 14) % 8))
+				t.opcode = BL_TOP_OPCODE_BYTE(BL_TOP_SYNC);
+			build_top(&f, &t);
+			if (!((r >> 17) % 8))
+				raw_frame(&f, 0, 1 + (r >> 8 & 1), 60 + (r >> 20) % 1000, r);
+			run_on(0, &f, &out, XDP_DROP);
+			in++;
+		} else {
+			gone += turn(sk->progs.bl_port_pace, &out) == XDP_REDIRECT;
+		}
+		if (!(i & 31))
+			balanced(QUEUES);
+	}
+	for (i = 0; i < 1000000 && (i % 64 || balanced(QUEUES)); i++)
+		gone += turn(sk->progs.bl_port_pace, &out) == XDP_REDIRECT;
+	assert_int_equal(balanced(QUEUES), 0);
+	memcpy(c, counted, sizeof(c));
+	counts_take(sk->maps.counts, counted);
+	for (k = 0; k < NPORTS; k++) {
+		queued += counted[k].n[BL_R_QUEUED] - c[k].n[BL_R_QUEUED];
+		refused += counted[k].n[BL_R_TOKEN_LIMIT] - c[k].n[BL_R_TOKEN_LIMIT];
+		expired += counted[k].n[BL_R_TOKEN_EXPIRED] - c[k].n[BL_R_TOKEN_EXPIRED];
+		for (cls = 0; cls < BL_TOP_CLASSES; cls++)
+			sum += token_counts(k).expired[cls];
+	}
+	assert_int_equal(in, queued + refused);
+	assert_int_equal(queued, gone + expired);
+	e->x = x;
+	e->in += in;
+	e->queued += queued;
+	e->refused += refused;
+	e->gone += gone;
+	e->expired += expired;
+	assert_int_equal(e->expired, sum);
+}
+
+/*
+ * Tokens of all classes, data and signals for two ports, more than fit, turns, and times when
+ * tokens grow old, at random: each frame has one end, and slots are not lost. Where a pause makes
+ * the life of a token longer or shorter than was meant, there is another round.
+ */
+static void property__nothing_is_lost(void **state)
+{
+	struct ends e = { .x = mono_now() | 1 };
+	int round;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)e.x);
+	for (round = 0; round < 50 && !(e.refused > 20 && e.expired > 20 && e.gone > 400); round++)
+		random_round(&e);
+	print_message("%llu refused, %llu expired, %llu sent, %d rounds\n", e.refused, e.expired,
+		      e.gone, round);
+	assert_true(e.refused > 20 && e.expired > 20 && e.gone > 400);
+}
+
+static void reasons__all_seen(void **state)
+{
+	(void)state;
+	all_reasons_seen(BY_TOKEN, BY_TOKEN | BY_PORT | BY_SW);
+}
+
+#define DROP(f) cmocka_unit_test_setup(f, token_case)
+#define PACE(f) cmocka_unit_test_setup(f, pace_case)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DROP(drop__passed_as_it_came),
+		DROP(drop__limits),
+		DROP(drop__burst),
+		DROP(drop__metered),
+		DROP(in__refused),
+		DROP(in__not_top),
+		DROP(in__signals_before_all),
+		DROP(in__flood),
+		PACE(pace__strict_and_limited),
+		PACE(pace__limit_of_a_class),
+		PACE(pace__expired),
+		PACE(pace__data_first),
+		DROP(unsched__one_full_frame),
+		DROP(unsched__exactly_one_full_frame),
+		DROP(unsched__only_where_it_is_meant),
+		PACE(property__nothing_is_lost),
+		cmocka_unit_test(reasons__all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, net_up, NULL);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * arbiter/comm.c between sessions and pipeline: which slots a session gets, what comes back, which
+ * list of links is believed. The sessions' own arithmetic is in test_fcp_core.c.
+ */
+#include "arbiter/priv.h"
+
+#include "tests/unit/unit.h"
+
+/* of the loader, which is not in this test */
+int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
+{
+	(void)err, (void)fmt;
+	return -errnum;
+}
+
+void bl_log(int level, const char *fmt, ...);
+void bl_log(int level, const char *fmt, ...)
+{
+	(void)level, (void)fmt;
+}
+
+static struct {
+	uint64_t slot;
+	uint32_t dst;
+	uint8_t path;
+} given[64];
+static unsigned int ngiven, refuses;
+
+static int fake_grant(struct bl_fcp_arb *f, uint64_t slot, uint32_t dst, uint8_t path)
+{
+	(void)f;
+	if (refuses) {
+		refuses--;
+		return -1;
+	}
+	assert_true(ngiven < ARRAY_SIZE(given));
+	given[ngiven].slot = slot;
+	given[ngiven].dst = dst;
+	given[ngiven++].path = path;
+	return 0;
+}
+
+static uint32_t fake_tx(struct bl_fcp_arb *f, uint64_t now, uint8_t *buf)
+{
+	(void)f, (void)now, (void)buf;
+	return 0;
+}
+
+#define bl_fcp_arb_grant fake_grant
+#define bl_fcp_arb_tx    fake_tx
+#include "arbiter/comm.c"
+
+#define HOSTS 3
+
+static struct bl_arb *a;
+static struct bl_fcp_pair pairs[HOSTS];
+static uint16_t items[HOSTS];
+static unsigned int told;
+
+static void links(void *ctx, const struct bl_fcp_link *l, unsigned int n)
+{
+	(void)ctx, (void)l;
+	told += 1 + n;
+}
+
+static int comm_setup(void **state)
+{
+	(void)state;
+	a = aligned_alloc(64, (sizeof(*a) + 63) & ~63UL);
+	assert_non_null(a);
+	memset(a, 0, sizeof(*a));
+	a->cfg.nendpoints = HOSTS;
+	a->cfg.slot_ns = 10000;
+	a->cfg.clock = CLOCK_MONOTONIC;
+	a->cfg.links = links;
+	a->peer = calloc(HOSTS, sizeof(*a->peer));
+	a->touched = calloc(HOSTS, sizeof(*a->touched));
+	a->sock[0] = calloc(1, sizeof(*a->sock[0]));
+	a->sock[0]->fd = -1;
+	a->nsock = 1;
+	memset(pairs, 0, sizeof(pairs));
+	for (uint32_t i = 0; i < HOSTS; i++)
+		a->peer[i].fcp.e.nonce = 77;
+	a->peer[1].fcp.e.pair = pairs;
+	a->peer[1].fcp.e.n = HOSTS;
+	a->peer[1].fcp.e.look.item = items;
+	ngiven = refuses = told = 0;
+	return 0;
+}
+
+static int comm_teardown(void **state)
+{
+	(void)state;
+	free(a->sock[0]);
+	free(a->peer);
+	free(a->touched);
+	free(a);
+	return 0;
+}
+
+/*
+ * Each bit of a grant is the slot that many after its base; an endpoint is looked at once for it.
+ */
+static void take_slots__each_bit(void **state)
+{
+	const uint64_t base = UINT64_MAX / 2 / 64 * 64; /* not in the past for some time */
+	const struct arb_grant g = {
+		.base = base, .slots = 1ULL << 63 | 1ULL << 5 | 1, .src = 1, .dst = 2, .path = 3
+	};
+
+	(void)state;
+	take_slots(a, &g, 1);
+	assert_int_equal(ngiven, 3);
+	assert_int_equal(given[0].slot, base);
+	assert_int_equal(given[1].slot, base + 5);
+	assert_int_equal(given[2].slot, base + 63);
+	assert_int_equal(given[1].dst, 2);
+	assert_int_equal(given[1].path, 3);
+	assert_int_equal(a->t.granted, 3);
+	assert_int_equal(a->t.late, 0);
+	take_slots(a, &g, 1);
+	assert_int_equal(a->ntouched, 1);
+	assert_int_equal(a->touched[0], 1);
+}
+
+/*
+ * Slots of long ago are given and counted as late; what the session refuses twice is given to
+ * nobody.
+ */
+static void take_slots__late_and_refused(void **state)
+{
+	const struct arb_grant g = { .base = 64, .slots = 6, .src = 1, .dst = 2 };
+
+	(void)state;
+	take_slots(a, &g, 1);
+	assert_int_equal(a->t.granted, 2);
+	assert_int_equal(a->t.late, 2);
+	refuses = 1; /* a packet that is full: it leaves, and the next one has room */
+	take_slots(a, &g, 1);
+	assert_int_equal(a->t.granted, 4);
+	refuses = 2;
+	take_slots(a, &g, 1);
+	assert_int_equal(a->t.granted, 5);
+}
+
+/* Slots for a session that has ended are stale, whatever it was that ended it. */
+static void take_slots__stale(void **state)
+{
+	const struct arb_grant g = { .base = 64, .slots = 7, .src = 1, .dst = 2 };
+
+	(void)state;
+	a->peer[1].forgets = 1;
+	take_slots(a, &g, 1);
+	a->peer[1].forgets = 0;
+	a->peer[1].fcp.fresh = 1;
+	take_slots(a, &g, 1);
+	a->peer[1].fcp.fresh = 0;
+	a->peer[1].fcp.e.nonce = 0;
+	take_slots(a, &g, 1);
+	assert_int_equal(ngiven, 0);
+	assert_int_equal(a->t.stale, 9);
+	assert_int_equal(a->peer[1].stale, 9);
+	assert_int_equal(a->ntouched, 0);
+}
+
+/* What the allocator had no room for was not done, and waits no more: the endpoint asks again. */
+static void refund__asks_again(void **state)
+{
+	const struct arb_grant g = { .mtus = 7, .src = 1, .dst = 2, .kind = ARB_REFUND };
+
+	(void)state;
+	pairs[2].done = 10;
+	a->peer[1].fcp.waiting = 9;
+	refund(a, &g);
+	assert_int_equal(pairs[2].done, 3);
+	assert_int_equal(a->peer[1].fcp.waiting, 2);
+	assert_int_equal(a->peer[1].fcp.e.look.count, 1);
+	assert_int_equal(items[0], 2);
+	a->peer[1].forgets = 1;
+	refund(a, &g);
+	a->peer[1].forgets = 0;
+	a->peer[1].fcp.fresh = 1;
+	refund(a, &g);
+	assert_int_equal(pairs[2].done, 3);
+	assert_int_equal(a->t.refunds, 3);
+}
+
+/* Lists of links by boot and version: never an older one; versions wrap. */
+static void faults_take__newer_ones(void **state)
+{
+	static const struct {
+		uint64_t boot;
+		uint32_t version;
+		enum bl_fcp_reason why;
+		unsigned int told;
+	} t[] = {
+		{ 5, 3, BL_FCP_R_OK, 1 },           { 5, 3, BL_FCP_R_OK, 0 },
+		{ 5, 2, BL_FCP_R_OLD, 0 },          { 4, 9, BL_FCP_R_OLD, 0 },
+		{ 5, 4, BL_FCP_R_OK, 1 },           { 6, 1, BL_FCP_R_OK, 1 },
+		{ 5, 99, BL_FCP_R_OLD, 0 },         { 6, 0x80000000, BL_FCP_R_OK, 1 },
+		{ 6, UINT32_MAX, BL_FCP_R_OK, 1 },  { 6, 0, BL_FCP_R_OK, 1 },
+		{ 6, UINT32_MAX, BL_FCP_R_OLD, 0 },
+	};
+
+	(void)state;
+	a->params.table = 8;
+	a->faults_challenge = 9;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct bl_fcp_faults b = { .boot = BL_BE64(t[i].boot),
+						 .version = BL_BE32(t[i].version),
+						 .table = BL_BE32(8) };
+		struct bl_fcp_pkt k = { .body = &b, .challenge = 9 };
+		unsigned int before = told;
+
+		assert_int_equal(faults_take(a, &k), t[i].why);
+		assert_int_equal(told - before, t[i].told);
+		k.challenge = 10;
+		assert_int_equal(faults_take(a, &k), BL_FCP_R_BAD_CHALLENGE);
+	}
+	a->params.table = 7;
+	assert_int_equal(faults_take(a,
+				     &(struct bl_fcp_pkt){
+					     .body = &(struct bl_fcp_faults){ .table = BL_BE32(8) },
+					     .challenge = 9 }),
+			 BL_FCP_R_BAD_TABLE);
+}
+
+/* Slots are counted by the clock and what is added to it. */
+static void arb_slot__offset(void **state)
+{
+	const uint64_t before = arb_slot(a, 0), offset = 1000000000000000000;
+
+	(void)state;
+	a->cfg.clock_offset_ns = (int64_t)offset;
+	assert_true(arb_slot(a, 0) - before >= offset / a->cfg.slot_ns);
+	assert_true(arb_slot(a, offset) - before >= 2 * (offset / a->cfg.slot_ns));
+	a->cfg.clock_offset_ns = 0;
+}
+
+/* A packet in the queue is the one that was written, for the one that it is for. */
+static void queue__the_message(void **state)
+{
+	struct arb_peer p = { .port = 4444 };
+	struct arb_packets *o = &a->sock[0]->out;
+
+	(void)state;
+	p.addr.s6_addr[10] = p.addr.s6_addr[11] = 0xff;
+	p.addr.s6_addr[12] = 10;
+	p.addr.s6_addr[15] = 9;
+	a->sock[0]->family = AF_INET;
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct msghdr *h = &o->msg[i].msg_hdr;
+		const struct sockaddr_in *to = h->msg_name;
+
+		queue(a->sock[0], &p, 100 + i);
+		to = h->msg_name;
+		assert_int_equal(o->n, i + 1);
+		assert_ptr_equal(h->msg_iov, &o->iov[i]);
+		assert_int_equal(h->msg_iovlen, 1);
+		assert_ptr_equal(o->iov[i].iov_base, o->buf[i]);
+		assert_int_equal(o->iov[i].iov_len, 100 + i);
+		assert_int_equal(h->msg_namelen, sizeof(*to));
+		assert_int_equal(ntohs(to->sin_port), 4444);
+		assert_int_equal(ntohl(to->sin_addr.s_addr), 0x0a000009);
+	}
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, comm_setup, comm_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(take_slots__each_bit),    CASE(take_slots__late_and_refused),
+		CASE(take_slots__stale),       CASE(refund__asks_again),
+		CASE(faults_take__newer_ones), CASE(arb_slot__offset),
+		CASE(queue__the_message),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Two that do not reach each other though nobody has failed: who says so
+ * (loader/order/stuck_core.h), and who goes (controller/recover/recover_stuck.c).
+ */
+#include "tests/unit/unit.h"
+
+#include "controller/recover/recover_core.h"
+#include "loader/order/stuck_core.h"
+
+#define MS       1000000ULL
+#define DECISION (BL_RECOVER_STUCK_NS)
+
+static const struct bl_recover_cfg cfg = { .settle_ns = 5 * MS,
+					   .answer_ns = 1000 * MS,
+					   .grace_ns = 3000 * MS };
+
+/* a rack: switch 9 with hosts 1 to @hosts; host h has address 10.h */
+static struct bl_recover *rack(uint32_t hosts)
+{
+	static struct bl_recover_port sw_port[8], up[8];
+	static uint8_t addr[8][1][16];
+	struct bl_recover *r = bl_recover_new(&cfg);
+	struct bl_recover_hello h = { .id = 9,
+				      .epoch = 5,
+				      .kind = BL_DET_SWITCH,
+				      .port = sw_port,
+				      .nports = hosts,
+				      .name = "tor" };
+	struct bl_recover_out o;
+	uint32_t i;
+
+	assert_non_null(r);
+	bl_recover_start(r, 0, 5);
+	for (i = 0; i < hosts; i++)
+		sw_port[i] = (struct bl_recover_port){ .port = i + 1,
+						       .neighbour = i + 1,
+						       .role = BL_RECOVER_HOST };
+	assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+	bl_recover_saved_node(r, 0, 9);
+	for (i = 1; i <= hosts; i++) {
+		static const uint16_t endpoint[] = { 61696 };
+
+		up[i] = (struct bl_recover_port){ .neighbour = 9, .role = BL_RECOVER_UP };
+		addr[i][0][0] = 10;
+		addr[i][0][1] = (uint8_t)i;
+		h = (struct bl_recover_hello){ .id = i,
+					       .epoch = 5,
+					       .kind = BL_DET_HOST,
+					       .addr = (const uint8_t(*)[16])addr[i],
+					       .naddrs = 1,
+					       .port = &up[i],
+					       .nports = 1,
+					       .endpoint = endpoint,
+					       .nendpoints = 1 };
+		snprintf(h.name, sizeof(h.name), "h%u", i);
+		assert_int_equal(bl_recover_hello(r, 0, &h), BL_RECOVER_OK);
+		bl_recover_saved_node(r, 0, i);
+	}
+	for (i = 0; i < bl_recover_nodes(r); i++)
+		bl_recover_barred(r, 0, bl_recover_node_at(r, i)->id,
+				  bl_recover_node_at(r, i)->bar);
+	while (bl_recover_next(r, &o))
+		;
+	return r;
+}
+
+/* port 100 + id, life 200 + id */
+static enum bl_recover_reason complain(struct bl_recover *r, uint64_t now, uint32_t from,
+				       uint32_t to)
+{
+	struct bl_recover_stuck s = {
+		.from = { .port = (uint16_t)(100 + from), .life = (uint16_t)(200 + from) },
+		.to = { .port = (uint16_t)(100 + to), .life = (uint16_t)(200 + to) },
+		.addr = { 10, (uint8_t)to }
+	};
+
+	return bl_recover_proc_stuck(r, now, from, &s);
+}
+
+/* Who is ordered to be put out now: "2 3" */
+static const char *out_now(struct bl_recover *r)
+{
+	static char text[64];
+	struct bl_recover_out o;
+
+	*text = 0;
+	while (bl_recover_next(r, &o)) {
+		if (o.what != BL_RECOVER_PUT_OUT)
+			continue;
+		assert_int_equal(o.number & 0xffff, 100 + o.node);
+		assert_int_equal(o.number >> 16, 200 + o.node);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", *text ? " " : "",
+			 o.node);
+	}
+	return text;
+}
+
+static struct bl_recover_proc gone(uint32_t id)
+{
+	return (struct bl_recover_proc){ .port = (uint16_t)(100 + id),
+					 .life = (uint16_t)(200 + id),
+					 .why = BL_WHY_UNREACHABLE,
+					 .t = 777 };
+}
+
+static void put_out__the_receiver_of_two(void **state)
+{
+	struct bl_recover *r = rack(3);
+	struct bl_recover_proc p = gone(2);
+
+	(void)state;
+	assert_int_equal(complain(r, 10 * MS, 1, 2), BL_RECOVER_OK);
+	assert_int_equal(complain(r, 11 * MS, 1, 2), BL_RECOVER_REPEATED);
+	assert_int_equal(bl_recover_due(r), 10 * MS + DECISION);
+	bl_recover_tick(r, 10 * MS + DECISION - 1);
+	assert_string_equal(out_now(r), "");
+	bl_recover_tick(r, 10 * MS + DECISION);
+	assert_string_equal(out_now(r), "2");
+	assert_int_equal(complain(r, 600 * MS, 1, 2), BL_RECOVER_REPEATED);
+	/*
+	 * its host says that it is; it is announced as any other, and complaints about it are none
+	 * any more
+	 */
+	assert_int_equal(bl_recover_proc_down(r, 700 * MS, 2, &p), BL_RECOVER_OK);
+	assert_int_equal(complain(r, 701 * MS, 1, 2), BL_RECOVER_REPEATED);
+	bl_recover_tick(r, 705 * MS);
+	assert_int_equal(bl_recover_failure(r, 1)->failed[0].proc.why, BL_WHY_UNREACHABLE);
+	assert_int_equal(bl_recover_failure(r, 1)->failed[0].proc.life, 202);
+	bl_recover_tick(r, 5000 * MS);
+	assert_int_equal(bl_recover_node(r, 2)->state, BL_DET_UP);
+	bl_recover_free(r);
+}
+
+/* Whom several do not reach, or who reaches none of several, goes alone. */
+static void put_out__who_is_at_most_ends(void **state)
+{
+	static const struct {
+		uint8_t c[6][2];
+		const char *out;
+	} t[] = {
+		{ { { 1, 2 }, { 1, 3 } }, "1" },
+		{ { { 1, 2 }, { 3, 2 } }, "2" },
+		{ { { 1, 2 }, { 1, 3 }, { 1, 4 }, { 4, 2 } }, "1 2" },
+		{ { { 1, 2 }, { 1, 3 }, { 4, 2 } }, "2 3" }, /* the example of recover_stuck.c */
+		{ { { 1, 2 }, { 2, 1 } }, "2" },             /* it goes both ways */
+		{ { { 1, 2 }, { 3, 4 } }, "2 4" },
+	};
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct bl_recover *r = rack(4);
+
+		for (k = 0; k < 6 && t[i].c[k][0]; k++)
+			assert_int_equal(complain(r, (10 + k) * MS, t[i].c[k][0], t[i].c[k][1]),
+					 BL_RECOVER_OK);
+		bl_recover_tick(r, 100 * MS + DECISION);
+		assert_string_equal(out_now(r), t[i].out);
+		bl_recover_free(r);
+	}
+}
+
+/*
+ * A host that does not put it out has failed itself, as whoever does not answer; one with a new
+ * session is told again.
+ */
+static void put_out__no_answer(void **state)
+{
+	struct bl_recover *r = rack(3);
+	uint64_t at = 10 * MS + DECISION;
+
+	(void)state;
+	complain(r, 10 * MS, 1, 2);
+	bl_recover_tick(r, at);
+	assert_string_equal(out_now(r), "2");
+	bl_recover_tick(r, at + 999 * MS);
+	assert_int_equal(bl_recover_node(r, 2)->state, BL_DET_UP);
+	bl_recover_tick(r, at + 1000 * MS);
+	assert_int_equal(bl_recover_node(r, 2)->state, BL_DET_DOWN);
+	bl_recover_free(r);
+}
+
+static void complaint__refused(void **state)
+{
+	struct bl_recover *r = rack(2);
+	struct bl_recover_stuck s = { .from = { .port = 101, .life = 1 },
+				      .to = { .port = 0 },
+				      .addr = { 10, 2 } };
+	struct bl_recover_proc p = gone(2);
+
+	(void)state;
+	assert_int_equal(bl_recover_proc_stuck(r, MS, 1, &s), BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(complain(r, MS, 1, 7), BL_RECOVER_UNKNOWN_NODE);
+	/* a switch sends nothing */
+	assert_int_equal(complain(r, MS, 9, 2), BL_RECOVER_UNKNOWN_PORT);
+	assert_int_equal(complain(r, MS, 8, 2), BL_RECOVER_UNKNOWN_NODE);
+	/* the receiver is gone before the decision: nobody is put out */
+	assert_int_equal(complain(r, MS, 1, 2), BL_RECOVER_OK);
+	bl_recover_proc_down(r, 2 * MS, 2, &p);
+	bl_recover_tick(r, 3 * DECISION);
+	assert_string_equal(out_now(r), "");
+	bl_recover_free(r);
+}
+
+/* Host @id is not heard by the switch any more; and the answers to what is ordered then. */
+static void falls_silent(struct bl_recover *r, uint64_t now, uint32_t id)
+{
+	assert_int_equal(bl_recover_link_down(r, now, 9, id, id, 900, 7), BL_RECOVER_OK);
+}
+
+static void settles(struct bl_recover *r, uint64_t now)
+{
+	bl_recover_tick(r, now);
+	bl_recover_barred(r, now, 9, bl_recover_node(r, 9)->bar);
+	bl_recover_tick(r, now);
+}
+
+/* A host fails, with one of the two, before it is decided: it was that, and the other one stays. */
+static void failed__host_of_either(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	for (id = 1; id <= 2; id++) {
+		struct bl_recover *r = rack(4);
+
+		assert_int_equal(complain(r, 10 * MS, 1, 2), BL_RECOVER_OK);
+		falls_silent(r, 400 * MS, id);
+		settles(r, 405 * MS);
+		assert_int_equal(bl_recover_node(r, id)->state, BL_DET_GONE);
+		assert_string_equal(out_now(r), "");
+		bl_recover_tick(r, 10 * MS + DECISION);
+		assert_string_equal(out_now(r), "");
+		bl_recover_free(r);
+	}
+}
+
+/*
+ * Nothing is decided while it is not settled who has failed: that may be the reason. Whom it does
+ * not concern goes then.
+ */
+static void failed__not_settled_yet(void **state)
+{
+	const uint64_t at = 10 * MS + DECISION;
+	uint32_t id;
+
+	(void)state;
+	for (id = 1; id <= 3; id++) {
+		struct bl_recover *r = rack(4);
+
+		assert_int_equal(complain(r, 10 * MS, 1, 2), BL_RECOVER_OK);
+		falls_silent(r, at - MS, id);
+		bl_recover_tick(r, at);
+		assert_string_equal(out_now(r), "");
+		/* it is not asked in vain meanwhile */
+		assert_int_equal(bl_recover_due(r), at + 4 * MS);
+		settles(r, at + 4 * MS);
+		assert_int_equal(bl_recover_node(r, id)->state, BL_DET_GONE);
+		assert_string_equal(out_now(r), id == 3 ? "2" : "");
+		bl_recover_free(r);
+	}
+}
+
+static void bl_stuck_sample__table(void **state)
+{
+	struct bl_stuck s = { 0 };
+
+	(void)state;
+	assert_false(bl_stuck_sample(&s, 1, 7, 0, 1, 1000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 1, 1, 2000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 3, 9, 6999, 5000));
+	assert_true(bl_stuck_sample(&s, 1, 7, 3, 9, 7000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 7, 3, 10, 7001, 5000)); /* once in that time */
+	assert_true(bl_stuck_sample(&s, 1, 7, 3, 10, 12000, 5000));
+	/* a process that does not work is to blame itself */
+	assert_false(bl_stuck_sample(&s, 1, 7, 3, 10, 17000, 5000));
+	/* head moves, the window is empty, another process is there: from the beginning */
+	assert_false(bl_stuck_sample(&s, 1, 8, 3, 11, 30000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 3, 12, 34999, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 0, 12, 35000, 5000));
+	assert_false(bl_stuck_sample(&s, 1, 8, 1, 13, 36000, 5000));
+	assert_false(bl_stuck_sample(&s, 2, 8, 1, 14, 41000, 5000));
+	assert_true(bl_stuck_sample(&s, 2, 8, 1, 15, 46000, 5000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(put_out__the_receiver_of_two),
+		cmocka_unit_test(put_out__who_is_at_most_ends),
+		cmocka_unit_test(put_out__no_answer),
+		cmocka_unit_test(complaint__refused),
+		cmocka_unit_test(failed__host_of_either),
+		cmocka_unit_test(failed__not_settled_yet),
+		cmocka_unit_test(bl_stuck_sample__table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A controller's YAML file (controller/config.c), and with it what all of barline's files have in
+ * common (base/yaml.c): every mistake is told with file and line.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "controller/server.h"
+#include "base/yaml.h"
+
+static char path[64];
+
+static int file_setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(path, "/tmp/barline-config-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	return 0;
+}
+
+static int file_teardown(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static void write_file(const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static struct bl_ctl_cfg cfg;
+static struct bl_err err;
+
+static int load(const char *text)
+{
+	memset(&err, 0, sizeof(err));
+	write_file(text);
+	return bl_ctl_config_load(&cfg, path, &err);
+}
+
+static void load__each_word_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(load("listen: 10.0.0.1:61693\n"
+			      "advertise: \"[fd00::1]:61693\"\n"
+			      "etcd:\n"
+			      "  endpoints: [http://10.0.0.1:2379, https://10.0.0.2:2379]\n"
+			      "  prefix: rack7/\n"
+			      "  ca: ea.pem\n"
+			      "  cert: eb.pem\n"
+			      "  key: ec.pem\n"
+			      "  ttl_s: 5\n"
+			      "tls: { ca: a.pem, cert: b.pem, key: c.pem }\n"
+			      "settle_us: 1000\nanswer_ms: 2000\ngrace_ms: 3001\n"
+			      "silence_ms: 4000\nstuck_ms: 6000\n"),
+			 0);
+	assert_string_equal(cfg.listen, "10.0.0.1:61693");
+	assert_string_equal(cfg.advertise, "[fd00::1]:61693");
+	assert_string_equal(cfg.sqlite, "");
+	assert_int_equal(cfg.netcd, 2);
+	assert_string_equal(cfg.etcd[0], "http://10.0.0.1:2379");
+	assert_string_equal(cfg.etcd[1], "https://10.0.0.2:2379");
+	assert_string_equal(cfg.prefix, "rack7/");
+	assert_string_equal(cfg.etcd_ca, "ea.pem");
+	assert_string_equal(cfg.etcd_cert, "eb.pem");
+	assert_string_equal(cfg.etcd_key, "ec.pem");
+	assert_int_equal(cfg.ttl_s, 5);
+	assert_string_equal(cfg.ca, "a.pem");
+	assert_string_equal(cfg.cert, "b.pem");
+	assert_string_equal(cfg.key, "c.pem");
+	assert_int_equal(cfg.settle_us, 1000);
+	assert_int_equal(cfg.answer_ms, 2000);
+	assert_int_equal(cfg.grace_ms, 3001);
+	assert_int_equal(cfg.silence_ms, 4000);
+	assert_int_equal(cfg.stuck_ms, 6000);
+	/* what is not there is the default, also after a file that had it */
+	assert_int_equal(load("listen: 10.0.0.1\nsqlite: /tmp/x.db\n"), 0);
+	assert_string_equal(cfg.sqlite, "/tmp/x.db");
+	assert_string_equal(cfg.advertise, "");
+	assert_int_equal(cfg.netcd + cfg.ttl_s + cfg.settle_us + cfg.answer_ms + cfg.grace_ms +
+				 cfg.stuck_ms,
+			 0);
+}
+
+#define L "listen: 10.0.0.1\n"
+#define S "sqlite: x.db\n"
+#define E "etcd: { endpoints: [http://10.0.0.1:2379]"
+
+/*
+ * The first and the last of each range, and the ones beyond; a mistake is told with its line and
+ * its reason.
+ */
+static void load__mistakes(void **state)
+{
+	static const struct {
+		const char *text;
+		int line; /* 0: it is good */
+		const char *says;
+	} t[] = {
+		{ L S, 0, "" },
+		{ "", 1, "the file is empty" },
+		{ S, 1, "listen" },
+		{ "# x\nlisten: nowhere\n" S, 2, "nowhere is no address" },
+		{ L S "advertise: nowhere\n", 3, "nowhere is no address" },
+		{ L, 1, "one store" },
+		{ L S E " }\n", 1, "one store" },
+		{ L E " }\n", 0, "" },
+		{ L "etcd: { endpoints: [https://10.0.0.1] }\n", 0, "" },
+		{ L "etcd: { endpoints: [http://a, ftp://b] }\n", 2, "ftp://b is no URL" },
+		{ L "etcd: { endpoints: [] }\n", 2, "" },
+		{ L E ", ttl_s: 1 }\n", 2, "2 to 3600" },
+		{ L E ", ttl_s: 2 }\n", 0, "" },
+		{ L E ", ttl_s: 3600 }\n", 0, "" },
+		{ L E ",\n  ttl_s: 3601 }\n", 3, "2 to 3600" },
+		{ L S "settle_us: 1000000\n", 0, "" },
+		{ L S "settle_us: 1000001\n", 3, "at most 1000000" },
+		{ L S "answer_ms: 9\n", 3, "at least 10" },
+		{ L S "answer_ms: 10\n", 0, "" },
+		{ L S "\nstuck_ms: 99\n", 4, "at least 100" },
+		{ L S "stuck_ms: 100\n", 0, "" },
+		{ L S "silence_ms: 99\n", 3, "at least 100" },
+		{ L S "silence_ms: 100\n", 0, "" },
+		/* of YAML itself */
+		{ L S "grace: 7\n", 3, "Unexpected key: grace" },
+		{ L S "tls: { ca: a, cert: b, key: c,\n grace_ms: 7 }\ngrace_ms: 8\n", 4,
+		  "Unexpected key: grace_ms" },
+		{ "grace: 7\n" L S, 1, "Unexpected key: grace" },
+		{ L S "tls: { ca: a, zz: b }\n", 3, "Unexpected key: zz" },
+		{ L S "tls: { ca: a, zz: b }\ngrace_ms: { zz: 1 }\n", 3, "Unexpected key: zz" },
+		{ L E ", ttl_s: 5s }\n", 2, "\"5s\" is no number" },
+		{ L S "tls: { ca: a, cert: b }\n", 3, "key" },
+		{ L S "grace_ms: 100ms\n", 3, "\"100ms\" is no number" },
+		{ L S "grace_ms: 100 # ms\n", 0, "" },
+		{ L S "grace_ms: 0x10\n", 0, "" },
+		{ L S "# grace_ms: 100ms\n", 0, "" },
+		{ L S "\"grace_ms\": \"100\"\n", 0, "" },
+		{ L S "grace_ms: ten\n", 3, "" },
+		{ L "sqlite: 'a#b'\n", 0, "" },
+		{ "listen: [fd00::1]:61693\n" S, 1, "put it in quotes, \"[fd00::1]:61693\"" },
+		{ "listen: \"[fd00::1]:61693\"\n" S, 0, "" },
+		{ L S "grace_ms: [7] # not [fd00::1]:61693\n", 3, "Expecting UINT" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		char begin[96];
+		int rc = load(t[i].text);
+
+		print_message("%zu: %d %s\n", i, rc, err.text);
+		assert_int_equal(rc, t[i].line ? -EINVAL : 0);
+		if (!t[i].line)
+			continue;
+		snprintf(begin, sizeof(begin), "%s:%d: ", path, t[i].line);
+		assert_memory_equal(err.text, begin, strlen(begin));
+		assert_non_null(strstr(err.text, t[i].says));
+	}
+	unlink(path);
+	assert_int_equal(bl_ctl_config_load(&cfg, path, &err), -ENOENT);
+	write_file("");
+}
+
+static void load__a_hex_number_is_that_number(void **state)
+{
+	(void)state;
+	assert_int_equal(load(L S "grace_ms: 0x10\n"), 0);
+	assert_int_equal(cfg.grace_ms, 16);
+}
+
+/* The line of the nth "key:", whatever stands before it or in comments. */
+static void bl_yaml_line__of_each(void **state)
+{
+	(void)state;
+	write_file("a: 1\nba: 2 # a: 3\nx: { a: 4, \"a\" : 5 }\n- a: 6\nab: 7\na\n");
+	assert_int_equal(bl_yaml_line(path, "a", 0), 1);
+	assert_int_equal(bl_yaml_line(path, "a", 1), 3);
+	assert_int_equal(bl_yaml_line(path, "a", 2), 3);
+	assert_int_equal(bl_yaml_line(path, "a", 3), 4);
+	assert_int_equal(bl_yaml_line(path, "a", 4), 0);
+	assert_int_equal(bl_yaml_line(path, "ab", 0), 5);
+	assert_int_equal(bl_yaml_line("/nowhere/at/all", "a", 0), 0);
+}
+
+/* A word that is none of a list's: the list is told. */
+static void bl_yaml_load__choices(void **state)
+{
+	struct file {
+		int color;
+	} * f;
+	static const cyaml_strval_t colors[] = { { "red", 1 }, { "green", 2 } };
+	static const cyaml_schema_field_t fields[] = {
+		CYAML_FIELD_ENUM("color", CYAML_FLAG_STRICT, struct file, color, colors, 2),
+		CYAML_FIELD_END,
+	};
+	static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER,
+								      struct file, fields) };
+	char text[128];
+
+	(void)state;
+	write_file("# colors\ncolor: green\n");
+	assert_int_equal(bl_yaml_load(path, &top, (void **)&f, &err), 0);
+	assert_int_equal(f->color, 2);
+	bl_yaml_free(&top, f);
+	write_file("# colors\ncolor: blue\n# and\n");
+	assert_int_equal(bl_yaml_load(path, &top, (void **)&f, &err), -EINVAL);
+	assert_null(f);
+	snprintf(text, sizeof(text), "%s:2: color \"blue\": there is red, green", path);
+	assert_string_equal(err.text, text);
+}
+
+static void bl_mac_parse__edges(void **state)
+{
+	static const char *const bad[] = { "", "02:00:00:00:00", "02:00:00:00:00:0g",
+					   "02:00:00:00:00:01:", "02-00-00-00-00-01" };
+	uint8_t mac[6];
+
+	(void)state;
+	assert_true(bl_mac_parse("02:00:0a:ff:fe:01", mac));
+	assert_memory_equal(mac, "\x02\x00\x0a\xff\xfe\x01", 6);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(bl_mac_parse(bad[i], mac));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, file_setup, file_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(load__each_word_is_taken),
+		CASE(load__mistakes),
+		CASE(load__a_hex_number_is_that_number),
+		CASE(bl_yaml_line__of_each),
+		CASE(bl_mac_parse__edges),
+		CASE(bl_yaml_load__choices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * core/order/hop_core.h: whose barriers a frame carries, tried on whole networks with every set of
+ * switches that have lost their programs.
+ */
+#include "tests/unit/unit.h"
+
+#include "core/order/barrier_core.h"
+#include "core/order/hop_core.h"
+#include "maps/wire_abi.h"
+
+/*
+ * A network of which only the kinds of nodes matter: one way through it, from a host up and down to
+ * another one. Tier 0 are hosts; @tiers of switches.
+ */
+#define WAY_MAX 9
+
+/* What the node at place @k of the way that turns at tier @top writes. */
+static uint8_t written(unsigned int tiers, unsigned int top, unsigned int k)
+{
+	unsigned int tier = k <= top ? k : 2 * top - k;
+
+	if (!tier)
+		return BL_HOP_HOST;
+	return bl_hop_write(tier == 1, tier < tiers,
+			    k < top     ? BL_PORT_UP
+			    : tier == 1 ? BL_PORT_HOST
+					: BL_PORT_DOWN);
+}
+
+/*
+ * How many sets of @gone neighbouring switches let a frame pass as if the last of them had written
+ * it.
+ */
+static unsigned int missed(unsigned int tiers, unsigned int gone)
+{
+	unsigned int top, from, n = 0;
+
+	for (top = 1; top <= tiers; top++)
+		for (from = 0; from + gone + 1 <= 2 * top; from++)
+			n += written(tiers, top, from) == written(tiers, top, from + gone);
+	return n;
+}
+
+static void network__every_set_of_switches(void **state)
+{
+	unsigned int gone;
+
+	(void)state;
+	assert_int_equal(missed(1, 1), 0);
+	for (gone = 1; gone <= 3; gone++)
+		assert_int_equal(missed(2, gone), 0);
+	assert_int_equal(missed(3, 1), 0);
+	/*
+	 * the only one: a host's frame past its leaf and the middle switch above, down to another
+	 * leaf
+	 */
+	assert_int_equal(missed(3, 2), 1);
+	assert_int_equal(written(3, 2, 0), written(3, 2, 2));
+}
+
+static void bl_hop_write__table(void **state)
+{
+	static const struct {
+		int hosts, ups;
+		uint32_t out;
+		uint8_t hop;
+	} v[] = {
+		{ 1, 0, BL_PORT_HOST, BL_HOP_LEAF },  { 1, 1, BL_PORT_HOST, BL_HOP_LEAF },
+		{ 1, 1, BL_PORT_UP, BL_HOP_LEAF_UP }, { 0, 0, BL_PORT_DOWN, BL_HOP_TOP },
+		{ 0, 1, BL_PORT_DOWN, BL_HOP_HOST },  { 0, 1, BL_PORT_UP, BL_HOP_LEAF },
+		{ 1, 1, BL_PORT_DOWN, BL_HOP_LEAF },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		assert_int_equal(bl_hop_write(v[i].hosts, v[i].ups, v[i].out), v[i].hop);
+}
+
+static void bl_hop_first__by_role(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_hop_first(BL_PORT_HOST), BL_HOP_HOST);
+	assert_int_equal(bl_hop_first(BL_PORT_UP), BL_HOP_UNKNOWN);
+	assert_int_equal(bl_hop_first(BL_PORT_DOWN), BL_HOP_UNKNOWN);
+	/* no frame has it */
+	assert_int_equal(BL_HOP_UNKNOWN & BL_F_HOP, 0);
+	assert_int_not_equal(BL_HOP_UNKNOWN, BL_HOP_HOST);
+}
+
+static void bl_hop_old__edges(void **state)
+{
+	const uint64_t now = 3 * BL_TS_OLD, edge = now - BL_TS_OLD / 2;
+
+	(void)state;
+	assert_true(bl_hop_old(edge - 1, edge - 1, now));
+	assert_false(bl_hop_old(edge, edge - 1, now));
+	assert_false(bl_hop_old(edge - 1, edge, now));
+	assert_true(bl_hop_old(now - BL_TS_OLD, now - BL_TS_OLD, now));
+}
+
+static void bl_port_learn__all_lanes(void **state)
+{
+	struct bl_port_regs p = {};
+	uint32_t l;
+
+	(void)state;
+	bl_port_learn(&p, 3, BL_HOP_TOP);
+	for (l = 0; l < BL_LANES_MAX; l++)
+		assert_int_equal(p.lane[l].hop, BL_HOP_TOP);
+}
+
+/*
+ * C stands at what was known, whatever is heard, until the port joins; then it is that of the
+ * input.
+ */
+static void bl_port_await__until_it_joins(void **state)
+{
+	struct bl_port_regs p = {};
+	struct bl_pair leaf;
+
+	(void)state;
+	bl_port_await(&p, 900);
+	bl_port_leaf(&p, &leaf);
+	assert_true(leaf.b == BL_LEAF_NONE && leaf.c == 900);
+	/* two lanes: the first is heard, the other one awaited */
+	assert_int_equal(bl_port_arrive(&p, 1, 2, 5000, 5000, 1, 0, 0, &leaf) & BL_A_JOINED, 0);
+	assert_true(bl_port_awaited(&p) && leaf.c == 900);
+	assert_true(bl_port_arrive(&p, 0, 2, 4000, 3000, 2, 0, 0, &leaf) & BL_A_JOINED);
+	assert_false(bl_port_awaited(&p));
+	assert_int_equal(p.lane[0].state, BL_REG_LIVE | BL_REG_IN);
+	assert_int_equal(p.lane[0].c, 3000);
+	assert_int_equal(leaf.c, 3000);
+	bl_port_arrive(&p, 1, 2, 5100, 5100, 3, 0, 0, &leaf);
+	bl_port_leaf(&p, &leaf);
+	assert_true(leaf.b == 4000 && leaf.c == 3000);
+}
+
+/* A lane that is announced and never heard is given up; the port is not met by that. */
+static void bl_port_await__not_by_silence(void **state)
+{
+	struct bl_port_regs p = {};
+	struct bl_life life = {};
+	struct bl_pair leaf;
+
+	(void)state;
+	bl_port_await(&p, 900);
+	bl_port_arrive(&p, 1, 2, 5000, 5000, 1, 0, 0, &leaf);
+	bl_port_expire(&p, 2000, 1000, &life, &leaf);
+	assert_true(bl_port_awaited(&p));
+	bl_port_leaf(&p, &leaf);
+	assert_int_equal(leaf.c, 900);
+	assert_int_equal(life.death, 0);
+	/* the next frame of the other lane joins the port */
+	assert_true(bl_port_arrive(&p, 1, 2, 5200, 5200, 2001, 0, 0, &leaf) & BL_A_JOINED);
+	assert_false(bl_port_awaited(&p));
+	assert_int_equal(leaf.c, 5200);
+}
+
+/* Nobody is there, says the loader; once more changes nothing, and whoever comes joins. */
+static void bl_port_obey__empty(void **state)
+{
+	struct bl_fence_slot o = { .empty = 1 };
+	struct bl_port_regs p = {};
+	struct bl_life life = {};
+	struct bl_pair leaf;
+
+	(void)state;
+	bl_port_await(&p, BL_C_UNKNOWN);
+	assert_int_equal(bl_port_obey(&p, &life, &o, &leaf), BL_A_LEAF);
+	assert_int_equal(leaf.c, BL_LEAF_NONE);
+	assert_int_equal(bl_port_obey(&p, &life, &o, &leaf), 0);
+	assert_true(bl_port_arrive(&p, 0, 1, 700, 600, 1, 0, 0, &leaf) & BL_A_JOINED);
+	assert_int_equal(leaf.c, 600);
+	/* one that is barred is met as well: who bars it answers for it */
+	p = (struct bl_port_regs){};
+	bl_port_await(&p, 900);
+	bl_port_arrive(&p, 0, 1, 700, 1600, 1, 0, 1, &leaf);
+	assert_int_equal(leaf.c, BL_LEAF_NONE);
+	assert_int_equal(p.lane[0].state, BL_REG_LIVE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_hop_write__table),
+		cmocka_unit_test(bl_hop_first__by_role),
+		cmocka_unit_test(bl_hop_old__edges),
+		cmocka_unit_test(network__every_set_of_switches),
+		cmocka_unit_test(bl_port_learn__all_lanes),
+		cmocka_unit_test(bl_port_await__until_it_joins),
+		cmocka_unit_test(bl_port_await__not_by_silence),
+		cmocka_unit_test(bl_port_obey__empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

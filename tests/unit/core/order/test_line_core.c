@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * core/order/line_core.h by itself, and against the library: a process that its daemon puts out
+ * goes on with whatever it was doing, and C does not pass T; it learns that it is out, and touches
+ * nothing that is not its own any more.
+ */
+#include "tests/unit/lib/lib_rel.h"
+
+#include "core/order/line_core.h"
+
+#define T 1000ULL
+
+/* ---- the line alone ---- */
+
+static void least(const struct bl_inflight *line, int in_flight, uint64_t b, uint64_t c, int window)
+{
+	__u64 got_b = T, got_c = T;
+
+	assert_int_equal(bl_line_least(line, in_flight, &got_b, &got_c), window);
+	assert_int_equal(got_b, b);
+	assert_int_equal(got_c, c);
+}
+
+static void bl_line_least__each_word(void **state)
+{
+	const struct bl_inflight idle = { .ts = BL_TIME_NONE,
+					  .hold = BL_TIME_NONE,
+					  .state = 7ULL << 32 | 7 };
+	struct bl_inflight l = idle;
+
+	(void)state;
+	least(&l, 1, T, T, 0);
+	l = (struct bl_inflight){ 0 }; /* a new map */
+	least(&l, 1, T, T, 0);
+	l = idle;
+	l.ts = T - 1;
+	least(&l, 1, T - 1, T, 0);
+	least(&l, 0, T, T, 0); /* it is the sender's own frame */
+	l.hold = T - 2;
+	least(&l, 1, T - 1, T - 2, 0);
+	l.state = 8ULL << 32 | 7;
+	least(&l, 1, T - 1, T - 2, 1);
+	/*
+	 * stopped, not final: what is in flight may still be on its way out, and nothing else
+	 * counts but out
+	 */
+	l.out = T - 5;
+	least(&l, 1, T - 1, T - 5, 0);
+	l.out = T + 5;
+	least(&l, 1, T - 1, T, 0);
+	/* final: whatever the process writes */
+	l.out_why = BL_OUT_RING;
+	least(&l, 1, T, T, 0);
+	l.out = 1;
+	least(&l, 1, T, 1, 0);
+	/* over */
+	l.out = BL_OUT_OVER;
+	least(&l, 1, T, T, 0);
+	l.out_why = 0;
+	least(&l, 1, T, T, 0);
+	/* another process's */
+	bl_line_clear(&l);
+	least(&l, 1, T, T, 0);
+	l.ts = T - 1;
+	l.state = 1ULL << 32;
+	least(&l, 1, T - 1, T, 1);
+}
+
+static void bl_line_holds__each_word(void **state)
+{
+	struct bl_inflight l = { 0 }; /* a new map */
+
+	(void)state;
+	assert_int_equal(bl_line_holds(&l), 0);
+	l.hold = BL_TIME_NONE;
+	l.state = 7ULL << 32 | 7;
+	assert_int_equal(bl_line_holds(&l), 0);
+	l.hold = T;
+	assert_int_equal(bl_line_holds(&l), 1);
+	l.hold = BL_TIME_NONE;
+	l.state = 8ULL << 32 | 7;
+	assert_int_equal(bl_line_holds(&l), 1);
+}
+
+static void bl_life_pick__edges(void **state)
+{
+	static const struct {
+		uint16_t drawn, left, want;
+	} t[] = {
+		{ 0, 0, 1 },         { 1, 0, 1 },         { 7, 0, 7 }, { 7, 6, 7 },
+		{ 7, 7, 8 },         { 0, 1, 2 },         { 0, 2, 1 }, { 65535, 65534, 65535 },
+		{ 65535, 1, 65535 }, { 65535, 65535, 1 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_life_pick(t[i].drawn, t[i].left), t[i].want);
+}
+
+static void bl_line_stop__edges(void **state)
+{
+	struct bl_inflight l = { 0 };
+
+	(void)state;
+	bl_line_stop(&l, 0, 7); /* never sent: still not a member */
+	assert_true(l.out == 1 && l.out_upto == 0);
+	bl_line_stop(&l, 50, 40);
+	assert_true(l.out == 1 && l.out_upto == 0);
+	l.out = 0;
+	/* what came is never taken beyond what was sent, so not beyond T */
+	bl_line_stop(&l, 50, 51);
+	assert_true(l.out == 50 && l.out_upto == 50);
+	l.out = 0;
+	bl_line_stop(&l, 50, 49);
+	assert_true(l.out == 50 && l.out_upto == 49);
+	bl_line_out(&l, 60, BL_OUT_WINDOW);
+	assert_true(l.out == 60 && l.out_why == BL_OUT_WINDOW);
+	bl_line_stop(&l, 50, 50);
+	assert_true(l.out == 60 && l.out_upto == 49);
+	bl_line_over(&l);
+	bl_line_stop(&l, 50, 50);
+	assert_true(l.out == BL_OUT_OVER && l.out_upto == 49);
+	bl_line_clear(&l);
+	assert_true(l.out == 0 && l.out_upto == 0);
+}
+
+static void bl_line_failed_at__edges(void **state)
+{
+	static const struct {
+		uint32_t head, tail;
+		uint64_t hold;
+		uint64_t wait0, wait1; /* of the slots at head and behind: 0 closed, else the bit */
+		uint64_t want;
+	} v[] = {
+		{ 5, 5, 0, 0, 0, 900 },
+		{ 5, 5, BL_TIME_NONE, 0, 0, 900 },
+		{ 5, 5, 40, 0, 0, 40 },
+		{ 5, 5, 901, 0, 0, 900 },
+		{ 5, 7, 0, BL_RSLOT_OPEN, BL_RSLOT_OPEN, 100 },
+		{ 5, 7, 0, BL_RSLOT_LOCKED, BL_RSLOT_OPEN, 100 },
+		{ 5, 7, 0, 0, BL_RSLOT_OPEN, 130 },
+		{ 5, 7, 0, 0, BL_RSLOT_LOCKED, 130 },
+		{ 5, 7, 0, 0, 0, 900 },
+		{ 5, 7, 120, 0, BL_RSLOT_OPEN, 120 },
+		{ 5, 7, 140, 0, BL_RSLOT_OPEN, 130 },
+		{ 0xffffffff, 1, 0, 0, BL_RSLOT_OPEN, 130 },
+		{ 0xffffffff, 1, 0, BL_RSLOT_OPEN, 0, 100 },
+	};
+	static struct bl_rwin w;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		struct bl_inflight l = { .hold = v[i].hold,
+					 .state = (uint64_t)v[i].tail << 32 | v[i].head };
+
+		*bl_rwin_slot(&w, v[i].head) =
+			(struct bl_rslot){ .wait = v[i].wait0 | v[i].head, .ts = 100 };
+		*bl_rwin_slot(&w, v[i].head + 1) =
+			(struct bl_rslot){ .wait = v[i].wait1 | (v[i].head + 1), .ts = 130 };
+		assert_int_equal(bl_line_failed_at(&l, &w, 900), v[i].want);
+	}
+}
+
+/* ---- against the library ---- */
+
+/*
+ * what least_inflight() of bpf/host/host.bpf.c makes of the line: C, with a clock that is far ahead
+ */
+static uint64_t c_of(const struct fake *f)
+{
+	const struct bl_inflight *line = &f->ep->inflight[f->ep->slot];
+	__u64 b = BL_TIME_NONE, c = BL_TIME_NONE;
+
+	if (bl_line_least(line, 1, &b, &c))
+		c = bl_min64(c, bl_rwin_commit(&line->state, f->ep->rwin, 0));
+	return bl_min64(b, c);
+}
+
+static struct bl_inflight *line_of(const struct fake *f)
+{
+	return &f->ep->inflight[f->ep->slot];
+}
+
+/* what the daemon does; nothing runs meanwhile */
+static uint64_t put_out(const struct fake *f)
+{
+	uint64_t t;
+
+	bl_line_stop(line_of(f), bl_min64(c_of(f), fake_now()), f->page->commit);
+	t = bl_line_failed_at(line_of(f), f->ep->rwin, fake_now());
+	bl_line_out(line_of(f), t, BL_OUT_ANSWER);
+	return t;
+}
+
+/*
+ * the reproducer of the review: in the middle of its recall; the recall ends, and the process sends
+ * on
+ */
+static void expel__T_holds_C(void **state)
+{
+	static const int x = 1, y = 2;
+	struct fake a, b, c;
+	struct bl_msg m[2];
+	uint64_t ts1, ts2, t;
+
+	(void)state;
+	make_pair(&a, &b);
+	make(&c, "127.0.0.3", 2);
+	introduce(&a, &c, 8);
+	m[0] = msg_to(&b, &x, sizeof(x), 11);
+	m[1] = msg_to(&c, &y, sizeof(y), 12);
+	assert_int_equal(bl_send_reliable(a.ep, m, 2, 0), 0);
+	ts1 = a.ep->last_ts;
+	assert_int_equal(carry(&b, &a, true), 1);
+	assert_int_equal(carry(&c, &a, false), 1);
+	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), 0); /* to b alone, acknowledged */
+	ts2 = a.ep->last_ts;
+	assert_int_equal(carry(&b, &a, true), 1);
+	bl_process(b.ep);
+	fail_peer(&a, 0, &c, ts1 + 100);
+	bl_process(a.ep); /* RECALL to b; the slot at head is locked by the process */
+	t = put_out(&a);
+	assert_int_equal(t, ts1);
+	assert_int_equal(c_of(&a), t);
+	/*
+	 * the process knows nothing yet, and goes on where it was: the answer is there, the slots
+	 * are closed, head moves
+	 */
+	carry(&b, &a, true);
+	bl_process(b.ep);
+	carry(&a, &b, true);
+	line_of(&a)->out = 0; /* it has looked at it before */
+	bl_rx_drain(a.ep);
+	bl_recall_work(a.ep, pages[0].last);
+	line_of(&a)->out = t;
+	assert_int_equal(bl_rwin_used(word(&a)), 0);
+	assert_int_equal(c_of(&a), t);
+	/* it is in the middle of a flush: in flight, hold, window */
+	m[0].cookie = 13;
+	a.ep->rts = 0;
+	bl_rtx_flush(a.ep);
+	line_of(&a)->ts = ts2 + 1;
+	line_of(&a)->hold = BL_TIME_NONE;
+	assert_int_equal(c_of(&a), t);
+	/* then it looks */
+	assert_int_equal(bl_send_reliable(a.ep, &m[0], 1, 0), -ESTALE);
+	assert_non_null(strstr(bl_strerror(a.ep), "put this endpoint out: it had not dealt in "
+						  "time"));
+	bl_line_over(line_of(&a));
+	assert_int_equal(c_of(&a), BL_TIME_NONE);
+	drop(&a);
+	drop(&b);
+	drop(&c);
+}
+
+static void estale_all(struct bl_endpoint *ep, const struct bl_msg *m)
+{
+	struct bl_delivery d;
+
+	assert_int_equal(bl_process(ep), -ESTALE);
+	assert_int_equal(bl_send(ep, m, 1, 0), -ESTALE);
+	assert_int_equal(bl_send_reliable(ep, m, 1, 0), -ESTALE);
+	assert_int_equal(bl_flush(ep), -ESTALE);
+	assert_int_equal(bl_recv(ep, &d, 1, 0), -ESTALE);
+	assert_int_equal(bl_recv(ep, &d, 1, -1), -ESTALE);
+	assert_int_equal(bl_recv_reliable(ep, &d, 1, 0), -ESTALE);
+	assert_int_equal(bl_recv_reliable(ep, &d, 1, -1), -ESTALE);
+	assert_int_equal(bl_wait(ep, BL_WAIT_RECV, -1), -ESTALE);
+	assert_int_equal(bl_wait(ep, BL_WAIT_ACKED, -1), -ESTALE);
+}
+
+/*
+ * After Resume, too, whatever the words of the line say: a daemon of before wrote 0 into the window
+ * of a living process, which then died of it.
+ */
+static void expel__resume_then_the_process_goes_on(void **state)
+{
+	static const int x = 1;
+	struct bl_inflight was;
+	struct fake a, b;
+	struct bl_msg m;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		make_pair(&a, &b);
+		m = msg_to(&b, &x, sizeof(x), 11);
+		assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+		assert_int_equal(carry(&b, &a, i == 2), 1);
+		if (i)
+			put_out(&a);
+		bl_line_over(line_of(&a));
+		if (!i)
+			line_of(&a)->state = 0;
+		was = *line_of(&a);
+		fail_peer(&a, 0, &a, 1); /* whether it has read of itself or not */
+		estale_all(a.ep, &m);
+		assert_memory_equal(&was, line_of(&a), sizeof(was));
+		fake_silent(&b);
+		drop(&a); /* with bl_exit() */
+		drop(&b);
+	}
+}
+
+/*
+ * What is committed only by Resume is not delivered by who was put out, even if he looks between
+ * the two.
+ */
+static void expel__looks_again_before_it_delivers(void **state)
+{
+	struct bl_delivery d[4];
+	struct fake a, b;
+	struct bl_msg m;
+	int x = 1;
+
+	(void)state;
+	make_pair(&a, &b);
+	m = msg_to(&b, &x, sizeof(x), 1);
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+	assert_int_equal(carry(&b, &a, true), 1);
+	put_out(&b);
+	commit(&b, a.ep->last_ts + 1);
+	assert_int_equal(bl_recv_reliable(b.ep, d, 4, 0), -ESTALE);
+	drop(&a);
+	drop(&b);
+}
+
+/*
+ * Announced, but not put out: best effort goes on; calls of the reliable stream do not sleep for
+ * ever.
+ */
+static void outcast__does_not_sleep(void **state)
+{
+	struct bl_delivery d[1];
+	struct fake a;
+
+	(void)state;
+	make(&a, "127.0.0.1", 0);
+	fail_peer(&a, 0, &a, 5);
+	assert_int_equal(bl_recv_reliable(a.ep, d, 1, -1), -ESTALE);
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_ACKED, -1), -ESTALE);
+	assert_int_equal(bl_wait(a.ep, BL_WAIT_RECV, 0), 0);
+	drop(&a);
+}
+
+static uint64_t turn_of(const struct fake *f)
+{
+	f->ep->turn_ns = 0; /* long ago */
+	bl_wait(f->ep, BL_WAIT_ACKED, 0);
+	return line_of(f)->turn;
+}
+
+/* turn: raised when the library works with an open window, and only then; not at every call. */
+static void turn__while_the_window_is_open(void **state)
+{
+	struct fake a, b;
+	struct bl_msg m;
+	uint64_t was;
+	int x = 1;
+
+	(void)state;
+	make_pair(&a, &b);
+	was = turn_of(&a);
+	assert_int_equal(turn_of(&a), was);
+	m = msg_to(&b, &x, sizeof(x), 1);
+	assert_int_equal(bl_send_reliable(a.ep, &m, 1, 0), 0);
+	assert_int_equal(turn_of(&a), was + 1);
+	assert_int_equal(turn_of(&a), was + 2);
+	line_of(&a)->turn = ~0ULL;
+	assert_int_equal(turn_of(&a), 0); /* it wraps */
+	assert_int_equal(carry(&b, &a, true), 1);
+	turn_of(&a); /* takes it out */
+	was = turn_of(&a);
+	assert_int_equal(turn_of(&a), was);
+	drop(&a);
+	drop(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_line_least__each_word),
+		cmocka_unit_test(bl_line_holds__each_word),
+		cmocka_unit_test(bl_life_pick__edges),
+		cmocka_unit_test(bl_line_stop__edges),
+		cmocka_unit_test(bl_line_failed_at__edges),
+		cmocka_unit_test(expel__T_holds_C),
+		cmocka_unit_test(expel__resume_then_the_process_goes_on),
+		cmocka_unit_test(expel__looks_again_before_it_delivers),
+		cmocka_unit_test(outcast__does_not_sleep),
+		cmocka_unit_test(turn__while_the_window_is_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the cores do when somebody else is always faster: each access to shared memory is a place
+ * where the test changes what is read next, so that retries come to their end.
+ */
+#include "tests/unit/unit.h"
+
+#include "core/core.h"
+
+static void before_access(void);
+
+#undef BL_READ_ONCE
+#define BL_READ_ONCE(x) (before_access(), *(const volatile __typeof__(x) *)&(x))
+#define __sync_val_compare_and_swap(p, o, n) \
+	(before_access(), (__sync_val_compare_and_swap)(p, o, n))
+
+#include "core/clock_core.h"
+#include "core/order/commit_core.h"
+#include "core/queue/queue_core.h"
+
+static void (*between)(int nth);
+static int accesses;
+
+static void before_access(void)
+{
+	if (between)
+		between(++accesses);
+}
+
+static void begin(void (*fn)(int nth))
+{
+	between = fn;
+	accesses = 0;
+}
+
+/* ---- a record that is being written ---- */
+
+static struct bl_clock record;
+
+/* The daemon is between its two stores of @seq; it ends after the first try's last look. */
+static void ends_writing(int nth)
+{
+	if (nth != 4)
+		return;
+	record.seg[1].bus_ns = 5000;
+	record.seq = 2;
+}
+
+static void bl_clock_at__odd_is_not_believed(void **state)
+{
+	(void)state;
+	record = (struct bl_clock){ .seq = 1,
+				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
+					     { .mono_ns = 1000, .bus_ns = 77 } } };
+	begin(ends_writing);
+	assert_int_equal(bl_clock_at(&record, 2000), 6000);
+	between = NULL;
+	assert_true(accesses > 4);
+}
+
+/* The daemon writes a whole record between a reader's look at the piece and its last at @seq. */
+static void writes_a_record(int nth)
+{
+	if (nth != 3)
+		return;
+	record.seg[1].bus_ns = 5000;
+	record.seq = 4;
+}
+
+static void bl_clock_at__a_record_that_changed_is_read_anew(void **state)
+{
+	(void)state;
+	record = (struct bl_clock){ .seq = 2,
+				    .seg = { { .mono_ns = 100, .bus_ns = 4100 },
+					     { .mono_ns = 1000, .bus_ns = 77 } } };
+	begin(writes_a_record);
+	assert_int_equal(bl_clock_at(&record, 2000), 6000);
+	between = NULL;
+	assert_int_equal(accesses, 6);
+}
+
+/* ---- a head that does not stand still ---- */
+
+static struct bl_rwin win;
+static __u64 word;
+
+static void head_moves(int nth)
+{
+	if (nth > 1)
+		word = bl_rwin_next(word);
+}
+
+static void bl_rwin_commit__head_never_stands_still(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < BL_RWIN; i++) {
+		win.slot[i].wait = BL_RSLOT_OPEN | i;
+		win.slot[i].ts = 1000 + i;
+	}
+	word = bl_rwin_added(BL_RWIN);
+	begin(head_moves);
+	/* no more than what was sent before: frames are open */
+	assert_int_equal(bl_rwin_commit(&word, &win, 900), 900);
+	between = NULL;
+	assert_true(bl_rwin_used(word) > 0 && accesses >= 3 * BL_COMMIT_TRIES);
+}
+
+/* ---- a time that others change ---- */
+
+static __u64 due;
+
+static void due_changes(int nth)
+{
+	due = 1000 - (__u64)nth;
+}
+
+static void bl_lower__loses_every_try(void **state)
+{
+	(void)state;
+	due = 1000;
+	begin(due_changes);
+	assert_int_equal(bl_lower(&due, 1000, 10), 1);
+	between = NULL;
+	assert_int_equal(accesses, BL_DUE_TRIES);
+	assert_int_equal(due, 0); /* at once: early, never late */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_clock_at__odd_is_not_believed),
+		cmocka_unit_test(bl_clock_at__a_record_that_changed_is_read_anew),
+		cmocka_unit_test(bl_rwin_commit__head_never_stands_still),
+		cmocka_unit_test(bl_lower__loses_every_try),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

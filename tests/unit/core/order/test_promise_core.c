@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * core/order/promise_core.h: its edges, and a host whose endpoints, beacons and frames meet in
+ * every order. The host is played step by step: what bpf/host/host.bpf.c and lib/tx.c do between
+ * two accesses to shared memory is one step, and chance picks whose turn it is.
+ */
+#include <inttypes.h>
+
+#include "tests/unit/unit.h"
+
+#include "core/order/promise_core.h"
+
+#define INTERVAL 1000ULL
+#define NONE     (~0ULL)
+
+static void bl_ahead_ns__to_the_next_beacon_and_its_way(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_ahead_ns(100000), 150000);
+	assert_int_equal(bl_ahead_ns(1), 1);
+	assert_int_equal(bl_ahead_ns(1000000000), 1500000000);
+}
+
+static void bl_silent__edges(void **state)
+{
+	const uint64_t bus = 1ULL << 60, limit = BL_SILENT_TICKS * INTERVAL;
+	const struct {
+		uint64_t data;
+		int want;
+	} t[] = {
+		{ 0, 1 }, /* never sent anything */
+		{ bus, 0 },         { bus - limit, 0 }, { bus - limit - 1, 1 },
+		{ bus + 1, 0 }, /* another CPU's reading */
+		{ bus + limit, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_silent(bus, t[i].data, INTERVAL), t[i].want);
+}
+
+static void bl_claim__edges(void **state)
+{
+	const uint64_t wrap = 5ULL << 48;
+	const struct {
+		uint64_t ts, left, want;
+	} t[] = {
+		{ 100, 101, 101 },
+		{ 100, 0, 0 },
+		{ 100, 100, 0 },
+		{ 100, 102, 0 },
+		{ 100, 99, 0 },
+		{ 0, 1, 1 },
+		{ 100, 101 | 1ULL << 47, 0 },
+		{ wrap + 100, 101, wrap + 101 },
+		{ wrap - 2, BL_TS_MASK, wrap - 1 },
+		{ wrap - 1, 0, 0 }, /* what follows is 0 on the wire, which claims nothing */
+		{ wrap, 1, wrap + 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		assert_int_equal(bl_claim(t[i].ts, t[i].left), t[i].want);
+}
+
+static void bl_promise__greatest(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_promise(1000, 0, 0, 0), 1000);
+	assert_int_equal(bl_promise(1000, 150, 0, 0), 1150);
+	assert_int_equal(bl_promise(1000, 150, 1149, 1148), 1150);
+	assert_int_equal(bl_promise(1000, 150, 1151, 0), 1151);
+	assert_int_equal(bl_promise(1000, 0, 1001, 1002), 1002);
+}
+
+static void bl_promise_ts__greatest(void **state)
+{
+	(void)state;
+	assert_int_equal(bl_promise_ts(1000, 0, 0, 0), 1000);
+	assert_int_equal(bl_promise_ts(1000, 1001, 0, 0), 1001);
+	assert_int_equal(bl_promise_ts(1000, 999, 1002, 0), 1002);
+	assert_int_equal(bl_promise_ts(1000, 999, 998, 1000), 1001);
+	assert_int_equal(bl_promise_ts(1000, 999, 998, 999), 1000);
+}
+
+/* ---- a host ---- */
+
+#define EPS 3
+
+/* One run of the egress program. @step: what it does next. */
+struct egress {
+	int step;
+	uint64_t now, b, claim;
+	unsigned int slot, at;
+	bool beacon;
+};
+
+struct endpoint {
+	int step;
+	unsigned int frames;
+	uint64_t noted, clock, ts, last;
+	struct egress e;
+};
+
+struct host {
+	struct rnd r;
+	uint64_t clock, promised, data, line[EPS];
+	struct endpoint ep[EPS];
+	struct egress beacon;
+	uint64_t sent; /* greatest barrier in the queue so far */
+	uint64_t messages, ahead, claimed;
+};
+
+/* Returns true when the frame is in the queue. */
+static bool egress_step(struct host *h, struct egress *e, uint64_t ts)
+{
+	uint64_t p;
+
+	switch (e->step++) {
+	case 0:
+		e->now = h->clock;
+		return false;
+	case 1:
+		p = h->promised;
+		e->b = bl_promise(e->now,
+				  e->beacon && bl_silent(e->now, h->data, 1) ? bl_ahead_ns(INTERVAL)
+									     : 0,
+				  p, e->claim);
+		if (e->b > e->now && p < e->b)
+			h->promised = e->b; /* compare-and-swap: with the load one step */
+		if (e->claim)
+			e->b = bl_min64(e->b, e->claim);
+		if (!e->beacon)
+			h->data = e->now;
+		e->at = 0;
+		return false;
+	case 2:
+		if (h->line[e->at] != NONE && !(e->claim && e->at == e->slot))
+			e->b = bl_min64(e->b, h->line[e->at]);
+		if (++e->at < EPS)
+			e->step = 2;
+		return false;
+	}
+	/* into the queue: what is ahead of it there has promised at most its timestamp */
+	e->step = 0;
+	if (!e->beacon) {
+		if (ts < h->sent)
+			fail_msg("a message of %" PRIu64 " behind a promise of %" PRIu64, ts,
+				 h->sent);
+		h->messages++;
+		h->ahead += ts > h->clock;
+		h->claimed += e->b > ts;
+	}
+	h->sent = bl_max64(h->sent, e->b);
+	return true;
+}
+
+static void endpoint_step(struct host *h, unsigned int i)
+{
+	struct endpoint *ep = &h->ep[i];
+
+	switch (ep->step) {
+	case 0: /* a pause, often a long one */
+		if (rnd_below(&h->r, 8) == 0)
+			ep->step++;
+		return;
+	case 1:
+		ep->noted = bl_max64(h->clock, h->promised);
+		ep->step++;
+		return;
+	case 2:
+		h->line[i] = ep->noted;
+		ep->step++;
+		return;
+	case 3:
+		ep->clock = h->clock;
+		ep->step++;
+		return;
+	case 4:
+		ep->ts = ep->last = bl_promise_ts(ep->clock, h->promised, ep->noted, ep->last);
+		ep->frames = 1 + (unsigned int)rnd_below(&h->r, 3);
+		ep->e = (struct egress){ .slot = i };
+		ep->step++;
+		return;
+	case 5:
+		ep->e.claim = ep->frames == 1 ? bl_claim(ep->ts, ep->ts + 1) : 0;
+		if (egress_step(h, &ep->e, ep->ts) && !--ep->frames)
+			ep->step++;
+		return;
+	}
+	h->line[i] = NONE;
+	ep->step = 0;
+}
+
+static void host__no_message_behind_a_promise(void **state)
+{
+	struct host h = { .r = rnd_seeded("promise"),
+			  .clock = 1000000,
+			  .line = { NONE, NONE, NONE },
+			  .beacon = { .beacon = true } };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4000000; i++) {
+		unsigned int who = (unsigned int)rnd_below(&h.r, EPS + 2);
+
+		if (who < EPS)
+			endpoint_step(&h, who);
+		else if (who == EPS)
+			egress_step(&h, &h.beacon, 0);
+		else
+			h.clock += rnd_below(&h.r, 64) ? rnd_below(&h.r, 3) : rnd_below(&h.r, 3000);
+	}
+	/* all of it was played */
+	assert_true(h.messages > 10000);
+	assert_true(h.ahead > 1000);
+	assert_true(h.claimed > 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_ahead_ns__to_the_next_beacon_and_its_way),
+		cmocka_unit_test(bl_silent__edges),
+		cmocka_unit_test(bl_claim__edges),
+		cmocka_unit_test(bl_promise__greatest),
+		cmocka_unit_test(bl_promise_ts__greatest),
+		cmocka_unit_test(host__no_message_behind_a_promise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

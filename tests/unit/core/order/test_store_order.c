@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What is stored, or loaded, before what: others look at these words without a lock, and what they
+ * conclude is right in one order only. Each BL_BARRIER() of a core is a place where the test looks
+ * at memory as others may see it, and each marked access is written down, so that a barrier that is
+ * gone or two accesses that changed places are seen on any machine.
+ */
+#include "tests/unit/unit.h"
+
+#include "core/core.h"
+
+static char seen[64]; /* r, w: a marked load or store; +: an atomic add; |: a barrier */
+
+static void note(char what)
+{
+	size_t n = strlen(seen);
+
+	if (n + 1 < sizeof(seen))
+		seen[n] = what;
+}
+
+static void (*at_barrier)(void);
+static int barriers;
+
+static void barrier(void)
+{
+	barriers++;
+	note('|');
+	if (at_barrier)
+		at_barrier();
+}
+
+#undef BL_READ_ONCE
+#undef BL_WRITE_ONCE
+#undef BL_BARRIER
+#define BL_READ_ONCE(x)            (note('r'), *(const volatile __typeof__(x) *)&(x))
+#define BL_WRITE_ONCE(x, v)        (note('w'), *(volatile __typeof__(x) *)&(x) = (v))
+#define BL_BARRIER()               barrier()
+#define __sync_fetch_and_add(p, n) (note('+'), (__sync_fetch_and_add)(p, n))
+
+#include "core/order/barrier_core.h"
+#include "core/clock_core.h"
+#include "core/order/commit_core.h"
+#include "core/fastpass/fastpass_core.h"
+#include "core/order/line_core.h"
+#include "core/pl2/pl2_core.h"
+
+static void begin(void (*look)(void))
+{
+	memset(seen, 0, sizeof(seen));
+	at_barrier = look;
+	barriers = 0;
+}
+
+/* ---- a port that stands still ---- */
+
+static struct bl_port_regs port;
+static struct bl_life life;
+
+static void number_before_held(void)
+{
+	assert_int_equal(life.death, 8);
+	assert_int_equal(bl_port_flags(&port) & BL_REG_HELD, 0);
+}
+
+static void bl_port_hold__the_number_first(void **state)
+{
+	(void)state;
+	life.death = 7;
+	port.lane[0].state = port.lane[1].state = BL_REG_LIVE | BL_REG_IN;
+	begin(number_before_held);
+	bl_port_hold(&port, &life, 8);
+	assert_int_equal(barriers, 1);
+	assert_int_equal(bl_port_flags(&port), BL_REG_IN | BL_REG_HELD);
+}
+
+/* ---- the clock's record ---- */
+
+static void bl_clock_at__pieces_between_the_numbers(void **state)
+{
+	struct bl_clock c = { .seg = { { .mono_ns = 100 }, { .mono_ns = 1000 } } };
+
+	(void)state;
+	begin(NULL);
+	bl_clock_at(&c, 2000);
+	assert_string_equal(seen, "r|r|r");
+}
+
+/* ---- PL2: an RSV is repeated ---- */
+
+static struct bl_pl2_dest dest;
+
+static void time_before_number(void)
+{
+	assert_int_equal(dest.asked_ns[1], 900000);
+	assert_int_equal(dest.retries, 0);
+}
+
+static void bl_pl2_step__the_time_of_a_retry_first(void **state)
+{
+	struct bl_hold_cfg cfg = { .on = 1, .policy = BL_POLICY_PL2, .retry_ns = 200000 };
+	struct bl_pl2_turn t = { 0 };
+
+	(void)state;
+	dest = (struct bl_pl2_dest){ .word = BL_PL2_WORD(7, BL_PL2_ASKED),
+				     .n = 1,
+				     .asked_ns = { 100000 } };
+	begin(time_before_number);
+	assert_int_equal(bl_pl2_step(&dest, &cfg, 0, 900000, &t), BL_DO_RSV);
+	assert_int_equal(barriers, 1);
+	assert_int_equal(dest.retries, 1);
+}
+
+static struct bl_pl2_coming coming;
+
+static void bl_pl2_announce__the_time_before_the_bytes(void **state)
+{
+	struct bl_hold_cfg cfg = { .coming_ns = 500 };
+	struct bl_pl2_grt g = { .bytes = 100 };
+
+	(void)state;
+	begin(NULL);
+	assert_int_equal(bl_pl2_announce(&coming, &cfg, &g, 1000), 1500);
+	assert_string_equal(seen, "rw+");
+	assert_int_equal(coming.by_ns, 1500);
+	assert_int_equal(coming.bytes, 100);
+}
+
+/* ---- the line of an endpoint ---- */
+
+static struct bl_inflight line;
+static struct bl_rwin win;
+
+static void upto_before_out(void)
+{
+	assert_int_equal(line.out_upto, 400);
+	assert_int_equal(line.out, 0);
+}
+
+static void bl_line_stop__what_came_first(void **state)
+{
+	(void)state;
+	memset(&line, 0, sizeof(line));
+	begin(upto_before_out);
+	bl_line_stop(&line, 500, 400);
+	assert_int_equal(barriers, 1);
+	assert_int_equal(line.out, 500);
+}
+
+static void out_before_why(void)
+{
+	assert_int_equal(line.out, 600);
+	assert_int_equal(line.out_why, 0);
+}
+
+static void bl_line_out__the_time_first(void **state)
+{
+	(void)state;
+	memset(&line, 0, sizeof(line));
+	begin(out_before_why);
+	bl_line_out(&line, 600, BL_OUT_GONE);
+	assert_int_equal(barriers, 1);
+	assert_int_equal(line.out_why, BL_OUT_GONE);
+}
+
+/* While the daemon reads hold, the process puts the frame into its window and then clears hold. */
+static void leaves_hold(void)
+{
+	win.slot[0].wait = BL_RSLOT_OPEN;
+	win.slot[0].ts = 300;
+	line.state = bl_rwin_added(1);
+	line.hold = BL_TIME_NONE;
+}
+
+static void bl_line_failed_at__hold_before_the_window(void **state)
+{
+	(void)state;
+	memset(&line, 0, sizeof(line));
+	line.hold = 300;
+	begin(leaves_hold);
+	assert_int_equal(bl_line_failed_at(&line, &win, 900), 300);
+	assert_int_equal(barriers, 1);
+	assert_memory_equal(seen, "r|", 2);
+}
+
+static void cleared_before_out(void)
+{
+	assert_int_equal(line.state, 0);
+	assert_true(line.hold == BL_TIME_NONE && line.ts == BL_TIME_NONE);
+	assert_int_equal(line.out_why | line.out_upto | line.turn | line.bye, 0);
+	assert_int_equal(line.out, 700);
+}
+
+static void bl_line_clear__out_last(void **state)
+{
+	(void)state;
+	memset(&line, 0x55, sizeof(line));
+	line.out = 700;
+	begin(cleared_before_out);
+	bl_line_clear(&line);
+	assert_int_equal(barriers, 1);
+	assert_int_equal(line.out, 0);
+}
+
+/* ---- the slot at a window's head, and a word of Fastpass's slots ---- */
+
+static void head_moves(void)
+{
+	if (barriers == 1)
+		line.state = bl_rwin_next(line.state);
+}
+
+static void bl_rwin_commit__the_head_once_more(void **state)
+{
+	(void)state;
+	memset(&line, 0, sizeof(line));
+	win.slot[0].ts = 300;
+	win.slot[1].ts = 310;
+	line.state = bl_rwin_added(2);
+	begin(head_moves);
+	assert_int_equal(bl_rwin_commit(&line.state, &win, 100), 310);
+	assert_int_equal(barriers, 2);
+}
+
+static struct bl_fp_word slots;
+
+static void filled_anew(void)
+{
+	slots.base = 21;
+}
+
+static void bl_fp_dest_scan__the_base_once_more(void **state)
+{
+	struct bl_fp_dest d = { 0 };
+
+	(void)state;
+	slots = (struct bl_fp_word){ .base = 5, .bits = 2 };
+	begin(NULL);
+	assert_int_equal(bl_fp_dest_scan(&d, &slots, 0), 5 * 64 + 1);
+	assert_int_equal(barriers, 1);
+	begin(filled_anew);
+	assert_true(bl_fp_dest_scan(&d, &slots, 0) == BL_DUE_NEVER);
+	assert_int_equal(slots.bits, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_port_hold__the_number_first),
+		cmocka_unit_test(bl_clock_at__pieces_between_the_numbers),
+		cmocka_unit_test(bl_pl2_step__the_time_of_a_retry_first),
+		cmocka_unit_test(bl_pl2_announce__the_time_before_the_bytes),
+		cmocka_unit_test(bl_line_stop__what_came_first),
+		cmocka_unit_test(bl_line_out__the_time_first),
+		cmocka_unit_test(bl_line_failed_at__hold_before_the_window),
+		cmocka_unit_test(bl_line_clear__out_last),
+		cmocka_unit_test(bl_rwin_commit__the_head_once_more),
+		cmocka_unit_test(bl_fp_dest_scan__the_base_once_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * docs/protocol.md, docs/barline.lua and tests/fuzz/barline.dict against maps/wire_abi.h and
+ * maps/reasons_abi.h. Runs in the repository's root.
+ *
+ * Tables of the page are found by their heading: rows are `| a | b | c | ...`, the first row names
+ * the columns. Bodies are blocks of `name bytes text` lines in the section that has the opcode's
+ * name.
+ */
+#include "tests/unit/unit.h"
+
+#include "lib/internal.h"
+#include "maps/reasons_abi.h"
+#include "maps/fcp_abi.h"
+#include "maps/top_abi.h"
+#include "maps/top_host_abi.h"
+#include "maps/wire_abi.h"
+
+#define ROWS 160
+#define COLS 6
+
+struct table {
+	char cell[ROWS][COLS][256];
+	int rows;
+};
+
+static char *page, *lua, *dict;
+
+static char *load(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *text;
+	long n;
+
+	if (!f) {
+		print_error("cannot read %s; run the tests in the root of the repository\n", path);
+		return NULL;
+	}
+	fseek(f, 0, SEEK_END);
+	n = ftell(f);
+	rewind(f);
+	text = calloc(1, (size_t)n + 1);
+	if (text && fread(text, 1, (size_t)n, f) != (size_t)n)
+		text[0] = 0;
+	fclose(f);
+	return text;
+}
+
+static int up(void **state)
+{
+	(void)state;
+	page = load("docs/protocol.md");
+	lua = load("docs/barline.lua");
+	dict = load("tests/fuzz/barline.dict");
+	return page && lua && dict ? 0 : -1;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	free(page);
+	free(lua);
+	free(dict);
+	return 0;
+}
+
+/* the text between a heading with this title and the next one */
+static void section(const char *title, char *out, size_t size)
+{
+	const char *p = page;
+
+	out[0] = 0;
+	while (p && *p) {
+		const char *end = strchr(p, '\n');
+		size_t n = end ? (size_t)(end - p) : strlen(p);
+
+		if (*p == '#') {
+			const char *t = p + strspn(p, "# ");
+
+			if (n - (size_t)(t - p) == strlen(title) &&
+			    !strncmp(t, title, strlen(title))) {
+				const char *next = strstr(p + n, "\n#");
+				size_t len = next ? (size_t)(next - (p + n)) : strlen(p + n);
+
+				assert_true(len < size);
+				memcpy(out, p + n, len);
+				out[len] = 0;
+				return;
+			}
+		}
+		p = end ? end + 1 : NULL;
+	}
+	fail_msg("docs/protocol.md has no section \"%s\"", title);
+}
+
+static void table_of(const char *title, struct table *t)
+{
+	static char text[1 << 16];
+	char *line, *save = NULL;
+	int n = 0;
+
+	section(title, text, sizeof(text));
+	memset(t, 0, sizeof(*t));
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *p = line + 1;
+		int col;
+
+		if (*line != '|')
+			continue;
+		if (n++ < 2)
+			continue; /* names and rule */
+		assert_true(t->rows < ROWS);
+		for (col = 0; col < COLS && *p; col++) {
+			char *end = strchr(p, '|'), *cell = t->cell[t->rows][col];
+			size_t len;
+
+			if (!end)
+				break;
+			while (*p == ' ')
+				p++;
+			len = (size_t)(end - p);
+			while (len && p[len - 1] == ' ')
+				len--;
+			assert_true(len < sizeof(t->cell[0][0]));
+			memcpy(cell, p, len);
+			p = end + 1;
+		}
+		t->rows++;
+	}
+	if (!t->rows)
+		fail_msg("docs/protocol.md has no table under \"%s\"", title);
+}
+
+static struct table t;
+
+static void protocol__header_offsets(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t off, size;
+	} want[] = {
+/* clang-format off */
+#define FIELD(f) { #f, offsetof(struct bl_hdr, f), sizeof(((struct bl_hdr *)0)->f) }
+		/* clang-format on */
+		FIELD(ts),     FIELD(barrier),
+		FIELD(commit), { "psn", offsetof(struct bl_hdr, psn_hi), 4 },
+		FIELD(opcode), FIELD(flags),
+#undef FIELD
+	};
+	size_t i, sum = 0;
+
+	(void)state;
+	table_of("Header", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(want));
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(atoi(t.cell[i][0]), want[i].off);
+		assert_int_equal(atoi(t.cell[i][1]), want[i].size);
+		assert_string_equal(t.cell[i][2], want[i].name);
+		sum += want[i].size;
+	}
+	assert_int_equal(sum, sizeof(struct bl_hdr));
+}
+
+static void protocol__flags(void **state)
+{
+	(void)state;
+	table_of("Flags", &t);
+	assert_int_equal(t.rows, 3);
+	assert_int_equal(strtol(t.cell[0][1], NULL, 0), BL_F_HOP);
+	assert_int_equal(strtol(t.cell[1][1], NULL, 0), BL_F_LANES(BL_LANES_MAX));
+	assert_int_equal(strtol(t.cell[2][1], NULL, 0), BL_LANES_MAX - 1);
+	assert_string_equal(t.cell[0][2], "hop");
+}
+
+static void protocol__opcodes(void **state)
+{
+	static const struct {
+		int num;
+		const char *name, *where;
+	} want[] = {
+#define OP(sym, num, name, where) { num, name, #where },
+		BL_OPCODES(OP)
+#undef OP
+	};
+	size_t i;
+
+	(void)state;
+	table_of("Opcodes", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(want));
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(atoi(t.cell[i][0]), want[i].num);
+		assert_string_equal(t.cell[i][1], want[i].name);
+		assert_string_equal(t.cell[i][2], want[i].where);
+	}
+}
+
+static void protocol__nak_numbers(void **state)
+{
+	static const struct {
+		int num;
+		const char *name;
+	} want[] = {
+#define NAK(sym, num, name) { num, name },
+		BL_NAKS(NAK)
+#undef NAK
+	};
+	size_t i;
+
+	(void)state;
+	table_of("NAK", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(want));
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(atoi(t.cell[i][0]), want[i].num);
+		assert_string_equal(t.cell[i][1], want[i].name);
+	}
+}
+
+static void protocol__nak_numbers_are_the_librarys(void **state)
+{
+	(void)state;
+	assert_int_equal(BL_FAIL_LATE, BL_NAK_LATE);
+	assert_int_equal(BL_FAIL_LOST, BL_NAK_LOST);
+	assert_int_equal(BL_FAIL_INCOMPLETE, BL_NAK_INCOMPLETE);
+	assert_int_equal(BL_FAIL_NO_MEMORY, BL_NAK_NO_MEMORY);
+	assert_int_equal(BL_FAIL_UNREACHABLE, BL_NAK_UNREACHABLE);
+	assert_int_equal(BL_FAIL_MALFORMED, BL_NAK_MALFORMED);
+	assert_int_equal(BL_FAIL_FAILED, BL_NAK_FAILED);
+	assert_int_equal(BL_FAIL_UNKNOWN, BL_NAK_UNKNOWN);
+	assert_int_equal(BL_FAIL_LEFT, BL_NAK_LEFT);
+	assert_int_equal(BL_MESSAGE_MAX, BL_MSG_MAX);
+}
+
+static void protocol__reasons(void **state)
+{
+	static const struct {
+		const char *name, *kind, *text;
+	} want[] = {
+#define REASON(sym, name, kind, text) [BL_R_##sym] = { name, #kind, text },
+		BL_REASONS(REASON)
+#undef REASON
+	};
+	size_t i, k;
+
+	(void)state;
+	table_of("Reasons", &t);
+	for (i = 0; i < ARRAY_SIZE(want) && i < (size_t)t.rows; i++) {
+		assert_string_equal(t.cell[i][0], want[i].name);
+		assert_string_equal(t.cell[i][1], want[i].kind);
+		assert_string_equal(t.cell[i][2], want[i].text);
+	}
+	assert_int_equal(t.rows, BL_R_COUNT);
+	/* a name stands for one reason */
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		for (k = 0; k < i; k++)
+			assert_string_not_equal(want[i].name, want[k].name);
+}
+
+/* ---- bodies ---- */
+
+struct field {
+	const char *name;
+	size_t size;
+};
+
+/* the block of the section must begin with these fields, one after the other */
+static void body_is(const char *title, const struct field *want, size_t n, size_t total)
+{
+	static char text[1 << 16];
+	char *line, *save = NULL, *p;
+	size_t at = 0, sum = 0;
+
+	section(title, text, sizeof(text));
+	p = strstr(text, "```");
+	if (!p)
+		fail_msg("section \"%s\" has no block", title);
+	p = strchr(p, '\n') + 1;
+	for (line = strtok_r(p, "\n", &save); line && at < n && strncmp(line, "```", 3);
+	     line = strtok_r(NULL, "\n", &save)) {
+		size_t len = strcspn(line, " ");
+
+		assert_int_equal(strlen(want[at].name), len);
+		assert_memory_equal(line, want[at].name, len);
+		assert_int_equal(atoi(line + len), want[at].size);
+		sum += want[at++].size;
+	}
+	assert_int_equal(at, n);
+	assert_int_equal(sum, total);
+}
+
+/* clang-format off */
+#define SIZE(s, f) { #f, sizeof(((struct s *)0)->f) }
+/* clang-format on */
+
+static void protocol__bodies(void **state)
+{
+	static const struct field beacon[] = { SIZE(bl_beacon, tai_offset_s),
+					       SIZE(bl_beacon, policy), SIZE(bl_beacon, port),
+					       SIZE(bl_beacon, node_id) };
+	static const struct field data[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count) };
+	static const struct field frag[] = { SIZE(bl_data, incarnation), SIZE(bl_data, count),
+					     SIZE(bl_frag, msg_id), SIZE(bl_frag, offset),
+					     SIZE(bl_frag, length) };
+	static const struct field credit[] = { SIZE(bl_credit, psn), SIZE(bl_credit, incarnation),
+					       SIZE(bl_credit, window) };
+	static const struct field nak[] = { SIZE(bl_nak, psn), SIZE(bl_nak, count),
+					    SIZE(bl_nak, incarnation), SIZE(bl_nak, why),
+					    SIZE(bl_nak, item) };
+
+	(void)state;
+	/* the order of the fields is that of the structs, which have no padding */
+	assert_true(offsetof(struct bl_beacon, node_id) == 4 &&
+		    offsetof(struct bl_data, count) == 2 && offsetof(struct bl_frag, length) == 8);
+	assert_true(offsetof(struct bl_credit, window) == 6 && offsetof(struct bl_nak, why) == 10 &&
+		    offsetof(struct bl_nak, item) == 11);
+	body_is("Beacon", beacon, ARRAY_SIZE(beacon), sizeof(struct bl_beacon));
+	body_is("DATA", data, ARRAY_SIZE(data), sizeof(struct bl_data));
+	body_is("FRAG", frag, ARRAY_SIZE(frag), sizeof(struct bl_data) + sizeof(struct bl_frag));
+	body_is("CREDIT", credit, ARRAY_SIZE(credit), sizeof(struct bl_credit));
+	body_is("NAK", nak, ARRAY_SIZE(nak), sizeof(struct bl_nak));
+	body_is("PROBE", data, ARRAY_SIZE(data), sizeof(struct bl_data));
+}
+
+static void protocol__fcp_bodies(void **state)
+{
+	static const struct field hdr[] = { SIZE(bl_fcp_hdr, magic),    SIZE(bl_fcp_hdr, opcode),
+					    SIZE(bl_fcp_hdr, flags),    SIZE(bl_fcp_hdr, challenge),
+					    SIZE(bl_fcp_hdr, seq),      SIZE(bl_fcp_hdr, ack),
+					    SIZE(bl_fcp_hdr, ack_bits), SIZE(bl_fcp_hdr, check) };
+	static const struct field req[] = { SIZE(bl_fcp_req, count), SIZE(bl_fcp_req, reserved) };
+	static const struct field alloc[] = { SIZE(bl_fcp_alloc, base), SIZE(bl_fcp_alloc, totals),
+					      SIZE(bl_fcp_alloc, runs) };
+	static const struct field reset[] = {
+		SIZE(bl_fcp_reset, nonce),      SIZE(bl_fcp_reset, term),
+		SIZE(bl_fcp_reset, table),      SIZE(bl_fcp_reset, slot_ns),
+		SIZE(bl_fcp_reset, slot_bytes), SIZE(bl_fcp_reset, index),
+		SIZE(bl_fcp_reset, endpoints),  SIZE(bl_fcp_reset, reserved)
+	};
+	static const struct field watchdog[] = {
+		SIZE(bl_fcp_watchdog, term),  SIZE(bl_fcp_watchdog, rank),
+		SIZE(bl_fcp_watchdog, state), SIZE(bl_fcp_watchdog, reserved),
+		SIZE(bl_fcp_watchdog, table), SIZE(bl_fcp_watchdog, reserved2)
+	};
+	static const struct field report[] = {
+		SIZE(bl_fcp_report, boot),  SIZE(bl_fcp_report, at),    SIZE(bl_fcp_report, table),
+		SIZE(bl_fcp_report, index), SIZE(bl_fcp_report, first), SIZE(bl_fcp_report, last),
+		SIZE(bl_fcp_report, count), SIZE(bl_fcp_report, took)
+	};
+	static const struct field faults[] = {
+		SIZE(bl_fcp_faults, boot),     SIZE(bl_fcp_faults, version),
+		SIZE(bl_fcp_faults, table),    SIZE(bl_fcp_faults, count),
+		SIZE(bl_fcp_faults, reserved), SIZE(bl_fcp_faults, reserved2)
+	};
+	static const struct field heard[] = { SIZE(bl_fcp_heard, boot), SIZE(bl_fcp_heard, version),
+					      SIZE(bl_fcp_heard, table) };
+
+	(void)state;
+	body_is("FCP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_fcp_hdr));
+	body_is("FCP REQ", req, ARRAY_SIZE(req), sizeof(struct bl_fcp_req));
+	body_is("FCP ALLOC", alloc, ARRAY_SIZE(alloc), sizeof(struct bl_fcp_alloc));
+	body_is("FCP RESET", reset, ARRAY_SIZE(reset), sizeof(struct bl_fcp_reset));
+	body_is("FCP REPORT", report, ARRAY_SIZE(report), sizeof(struct bl_fcp_report));
+	body_is("FCP FAULTS", faults, ARRAY_SIZE(faults), sizeof(struct bl_fcp_faults));
+	body_is("FCP HEARD", heard, ARRAY_SIZE(heard), sizeof(struct bl_fcp_heard));
+	body_is("FCP WATCHDOG", watchdog, ARRAY_SIZE(watchdog), sizeof(struct bl_fcp_watchdog));
+}
+
+static void says(const char *title, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void says(const char *title, const char *fmt, ...)
+{
+	static char text[1 << 16];
+	char want[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(want, sizeof(want), fmt, ap);
+	va_end(ap);
+	section(title, text, sizeof(text));
+	if (!strstr(text, want))
+		fail_msg("section \"%s\" of docs/protocol.md does not say \"%s\"", title, want);
+}
+
+static void protocol__constants(void **state)
+{
+	static const uint8_t mac[6] = BL_BEACON_MAC;
+
+	(void)state;
+	says("The barline protocol", "Version %d.", BL_VERSION);
+	says("Frames", "0x%04X", BL_ETHERTYPE);
+	says("Frames", "%d to %d by default (%d ports", BL_PORT_BASE,
+	     BL_PORT_BASE + BL_PORT_COUNT - 1, BL_PORT_COUNT);
+	says("Frames", "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+	     mac[5]);
+	says("Frames", "%zu without a VLAN tag", BL_BEACON_LEN);
+	says("Header", "%zu bytes", sizeof(struct bl_hdr));
+	says("Opcodes", "0x%02X to 0x%02X", BL_OPCODE_BYTE(1), BL_OPCODE_BYTE(BL_OP_LIMIT - 1));
+	says("Opcodes", "above %d", BL_OP_LIMIT - 1);
+	says("Beacon", "%zu  %d times", sizeof(struct bl_relay), BL_SETS_MAX);
+	says("DATA", "items that follow, 1 to %d", BL_ITEMS_MAX);
+	says("DATA", "0x%X", BL_ITEM_REF);
+	says("DATA", "1 to %u", BL_MSG_MAX);
+	says("FRAG", "1 to %u", BL_MSG_MAX);
+	says("FRAG", "%u MiB", BL_BIG_MAX >> 20);
+	says("NAK", "0x%X: all of the frame", BL_NAK_WHOLE);
+}
+
+static const char *const fcp_opcodes[] = {
+#define OP(sym, num, name) [num] = name,
+	BL_FCP_OPCODES(OP)
+#undef OP
+};
+static const char *const fcp_states[] = {
+#define STATE(sym, num, name) [num] = name,
+	BL_FCP_STATES(STATE)
+#undef STATE
+};
+
+static void protocol__fcp_numbers(void **state)
+{
+	static const char *const reasons[][2] = {
+#define REASON(sym, name, text) [BL_FCP_R_##sym] = { name, text },
+		BL_FCP_REASONS(REASON)
+#undef REASON
+	};
+	size_t i;
+
+	(void)state;
+	table_of("FCP opcodes", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(fcp_opcodes) - 1);
+	for (i = 1; i < ARRAY_SIZE(fcp_opcodes); i++) {
+		assert_int_equal(atoi(t.cell[i - 1][0]), i);
+		assert_string_equal(t.cell[i - 1][1], fcp_opcodes[i]);
+	}
+	table_of("FCP WATCHDOG", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(fcp_states) - 1);
+	for (i = 1; i < ARRAY_SIZE(fcp_states); i++) {
+		assert_int_equal(atoi(t.cell[i - 1][0]), i);
+		assert_string_equal(t.cell[i - 1][1], fcp_states[i]);
+	}
+	table_of("FCP reasons", &t);
+	assert_int_equal(t.rows, BL_FCP_R_COUNT);
+	for (i = 0; i < BL_FCP_R_COUNT; i++) {
+		assert_string_equal(t.cell[i][0], reasons[i][0]);
+		assert_string_equal(t.cell[i][1], reasons[i][1]);
+	}
+	says("FCP", "port %d; watchdogs among arbiters on port %d; fault isolation on port %d",
+	     BL_FCP_PORT, BL_FCP_WATCHDOG_PORT, BL_FCP_FAULTS_PORT);
+	says("FCP REPORT", "counts that follow, at most %d", BL_FCP_COUNTS_MAX);
+	says("FCP REPORT", "peer 2, path 1, reserved 1, sent %zu, came %zu",
+	     sizeof(((struct bl_fcp_count *)0)->sent), sizeof(((struct bl_fcp_count *)0)->came));
+	says("FCP FAULTS", "links that follow, at most %d", BL_FCP_LINKS_MAX);
+	says("FCP", "0x%X", BL_FCP_MAGIC);
+	says("FCP", "at most %zu bytes long", BL_FCP_PACKET_MAX);
+	says("FCP", "at most %d)", BL_FCP_ENDPOINTS_MAX);
+	says("FCP opcodes", "0x%02X to 0x%02X", BL_FCP_OPCODE_BYTE(1),
+	     BL_FCP_OPCODE_BYTE(BL_FCP_OPCODE_LIMIT - 1));
+	says("FCP REQ", "at most %d; 0", BL_FCP_TOTALS_MAX);
+	says("FCP ALLOC", "follow, at most %d", BL_FCP_TOTALS_MAX);
+	says("FCP ALLOC", "them, at most %d", BL_FCP_RUNS_MAX);
+	says("FCP ALLOC", "(%d: the flow's own)", BL_FCP_PATH_ANY);
+	/* barline's own range must not swallow it */
+	assert_true(BL_FCP_PORT < BL_PORT_BASE && BL_FCP_WATCHDOG_PORT < BL_PORT_BASE &&
+		    BL_FCP_FAULTS_PORT < BL_PORT_BASE);
+}
+
+static const char *const top_opcodes[] = {
+#define OP(sym, num, name) [num] = name,
+	BL_TOP_OPCODES(OP)
+#undef OP
+};
+
+/* clang-format off */
+#define HALVES(s, f) { #f, sizeof(((struct s *)0)->f##_hi) + sizeof(((struct s *)0)->f##_lo) }
+/* clang-format on */
+
+static void protocol__top(void **state)
+{
+	static const struct field hdr[] = { SIZE(bl_top_hdr, opcode), SIZE(bl_top_hdr, cls),
+					    SIZE(bl_top_hdr, flow),   HALVES(bl_top_hdr, seq),
+					    SIZE(bl_top_hdr, ts),     HALVES(bl_top_hdr, tag) };
+	static const struct field sync[] = {
+		SIZE(bl_top_sync, zero),     SIZE(bl_top_sync, bytes),
+		HALVES(bl_top_sync, frames), HALVES(bl_top_sync, deadline),
+		HALVES(bl_top_sync, coflow), SIZE(bl_top_sync, unscheduled),
+		SIZE(bl_top_sync, reserved), HALVES(bl_top_sync, data)
+	};
+	static const struct field fin[] = { SIZE(bl_top_fin, zero), SIZE(bl_top_fin, bytes),
+					    HALVES(bl_top_fin, data) },
+				  stop[] = { HALVES(bl_top_stop, data) };
+	static const struct field loss[] = { HALVES(bl_top_loss, data),
+					     { "missing", 2 * sizeof(__u32) },
+					     HALVES(bl_top_loss, rtt) };
+	static const struct field echo[] = { SIZE(bl_top_echo, magic), SIZE(bl_top_echo, flow),
+					     HALVES(bl_top_echo, seq), HALVES(bl_top_echo, data) };
+	size_t i;
+
+	(void)state;
+	body_is("TOP", hdr, ARRAY_SIZE(hdr), sizeof(struct bl_top_hdr));
+	body_is("TOP SYNC", sync, ARRAY_SIZE(sync), sizeof(struct bl_top_sync));
+	body_is("TOP FIN", fin, ARRAY_SIZE(fin), sizeof(struct bl_top_fin));
+	body_is("TOP LOSS", loss, ARRAY_SIZE(loss), sizeof(struct bl_top_loss));
+	body_is("TOP STOP", stop, ARRAY_SIZE(stop), sizeof(struct bl_top_stop));
+	body_is("TOP echo", echo, ARRAY_SIZE(echo), sizeof(struct bl_top_echo));
+	table_of("TOP opcodes", &t);
+	assert_int_equal(t.rows, ARRAY_SIZE(top_opcodes) - 1);
+	for (i = 1; i < ARRAY_SIZE(top_opcodes); i++) {
+		assert_int_equal(atoi(t.cell[i - 1][0]), i);
+		assert_string_equal(t.cell[i - 1][1], top_opcodes[i]);
+	}
+	says("TOP", "destination port %d", BL_TOP_PORT);
+	says("TOP", "is %d bytes of frame, 84 on the wire", BL_TOP_TOKEN_LEN);
+	says("TOP", "begins with %zu bytes", sizeof(struct bl_top_hdr));
+	says("TOP", "0 (best) to %d,", BL_TOP_CLASSES - 1);
+	says("TOP", "%d + 13 bits", BL_TOP_SPORT_BASE);
+	assert_int_equal(BL_TOP_SPORT_COUNT, 1 << 13);
+	says("TOP opcodes", "0x%02X to 0x%02X", BL_TOP_OPCODE_BYTE(1),
+	     BL_TOP_OPCODE_BYTE(BL_TOP_OPCODE_LIMIT - 1));
+	says("TOP echo", "0x%X", BL_TOP_ECHO_MAGIC);
+	says("TOP echo", "has %zu bytes behind", sizeof(struct bl_top_echo));
+	says("TOP LOSS", "these %d bits", BL_TOP_KEEP);
+	says("TOP at hosts", "once %d later ones have come", BL_TOP_LATER);
+	says("TOP at hosts", "each %d frames", BL_TOP_ACK_EACH);
+	says("TOP at hosts", "keeps its last %d", BL_TOP_KEEP);
+	/*
+	 * neither barline's own range nor FCP's ports, and no source port may look like a
+	 * destination
+	 */
+	assert_true(BL_TOP_PORT < BL_FCP_WATCHDOG_PORT &&
+		    BL_TOP_SPORT_BASE + BL_TOP_SPORT_COUNT <= BL_TOP_PORT);
+}
+
+/* ---- the dissector ---- */
+
+static void lua_number(const char *name, long want)
+{
+	char decl[64];
+	const char *p;
+
+	snprintf(decl, sizeof(decl), "\nlocal %s = ", name);
+	p = strstr(lua, decl);
+	if (!p)
+		fail_msg("docs/barline.lua has no \"local %s\"", name);
+	else if (strtol(p + strlen(decl), NULL, 0) != want)
+		fail_msg("docs/barline.lua: %s is %ld, want %ld", name,
+			 strtol(p + strlen(decl), NULL, 0), want);
+}
+
+/* a Lua table `local name = { [1] = "a", ... }` with exactly these rows */
+static void lua_table(const char *name, const char *const *want, int n)
+{
+	char decl[64];
+	const char *p, *end;
+	int rows = 0;
+
+	snprintf(decl, sizeof(decl), "\nlocal %s = {", name);
+	p = strstr(lua, decl);
+	if (!p)
+		fail_msg("docs/barline.lua has no table \"%s\"", name);
+	end = strchr(p, '}');
+	assert_non_null(end);
+	while ((p = strchr(p, '[')) && p < end) {
+		const char *q = strchr(p, '"');
+		long num = strtol(p + 1, NULL, 0);
+		size_t len;
+
+		assert_in_range(num, 1, n);
+		assert_non_null(q);
+		len = strcspn(q + 1, "\"");
+		assert_int_equal(len, strlen(want[num]));
+		assert_memory_equal(q + 1, want[num], len);
+		rows++;
+		p = q;
+	}
+	assert_int_equal(rows, n);
+}
+
+static void dissector__constants(void **state)
+{
+	char ports[64];
+
+	(void)state;
+	lua_number("VERSION", BL_VERSION);
+	lua_number("ETHERTYPE", BL_ETHERTYPE);
+	lua_number("HEADER_LEN", sizeof(struct bl_hdr));
+	lua_number("BEACON_LEN", sizeof(struct bl_beacon));
+	lua_number("RSV_BODY_LEN", sizeof(struct bl_rsv_body));
+	lua_number("SETS_MAX", BL_SETS_MAX);
+	lua_number("ITEMS_MAX", BL_ITEMS_MAX);
+	lua_number("ITEM_REF", BL_ITEM_REF);
+	lua_number("MSG_MAX", BL_MSG_MAX);
+	lua_number("NAK_WHOLE", BL_NAK_WHOLE);
+	lua_number("FCP_PORT", BL_FCP_PORT);
+	lua_number("FCP_WATCHDOG_PORT", BL_FCP_WATCHDOG_PORT);
+	lua_number("FCP_FAULTS_PORT", BL_FCP_FAULTS_PORT);
+	lua_number("FCP_COUNTS_MAX", BL_FCP_COUNTS_MAX);
+	lua_number("FCP_LINKS_MAX", BL_FCP_LINKS_MAX);
+	lua_number("FCP_MAGIC", BL_FCP_MAGIC);
+	lua_number("FCP_VERSION", BL_FCP_VERSION);
+	lua_number("FCP_HEADER_LEN", sizeof(struct bl_fcp_hdr));
+	lua_number("FCP_TOTALS_MAX", BL_FCP_TOTALS_MAX);
+	lua_number("FCP_RUNS_MAX", BL_FCP_RUNS_MAX);
+	lua_number("TOP_PORT", BL_TOP_PORT);
+	lua_number("TOP_VERSION", BL_TOP_VERSION);
+	lua_number("TOP_HEADER_LEN", sizeof(struct bl_top_hdr));
+	lua_number("TOP_CLASSES", BL_TOP_CLASSES);
+	snprintf(ports, sizeof(ports), "\nlocal PORTS = \"%d-%d\"\n", BL_PORT_BASE,
+		 BL_PORT_BASE + BL_PORT_COUNT - 1);
+	assert_non_null(strstr(lua, ports));
+}
+
+static void dissector__tables(void **state)
+{
+	static const char *const opcodes[] = {
+#define OP(sym, num, name, where) [num] = name,
+		BL_OPCODES(OP)
+#undef OP
+	};
+	static const char *const naks[] = {
+#define NAK(sym, num, name) [num] = name,
+		BL_NAKS(NAK)
+#undef NAK
+	};
+
+	(void)state;
+	lua_table("opcodes", opcodes, (int)ARRAY_SIZE(opcodes) - 1);
+	lua_table("naks", naks, (int)ARRAY_SIZE(naks) - 1);
+	lua_table("fcp_opcodes", fcp_opcodes, (int)ARRAY_SIZE(fcp_opcodes) - 1);
+	lua_table("top_opcodes", top_opcodes, (int)ARRAY_SIZE(top_opcodes) - 1);
+	lua_table("fcp_states", fcp_states, (int)ARRAY_SIZE(fcp_states) - 1);
+}
+
+/* ---- the fuzzer's dictionary ---- */
+
+static void dictionary__opcodes_and_naks(void **state)
+{
+	char want[96];
+
+	(void)state;
+#define OP(sym, num, name, where)                                                             \
+	snprintf(want, sizeof(want), "\nopcode_%s=\"\\x%02x\"\n", name, BL_OPCODE_BYTE(num)); \
+	assert_non_null(strstr(dict, want));
+	BL_OPCODES(OP)
+#undef OP
+#define NAK(sym, num, name)                                                \
+	snprintf(want, sizeof(want), "\nnak_%s=\"\\x%02x\"\n", name, num); \
+	assert_non_null(strstr(dict, want));
+	BL_NAKS(NAK)
+#undef NAK
+#define OP(sym, num, name)                                                                     \
+	snprintf(want, sizeof(want), "\ntop_%s=\"\\x%02x\"\n", name, BL_TOP_OPCODE_BYTE(num)); \
+	assert_non_null(strstr(dict, want));
+	BL_TOP_OPCODES(OP)
+#undef OP
+	snprintf(want, sizeof(want), "\nethertype=\"\\x%02x\\x%02x\"\n", BL_ETHERTYPE >> 8,
+		 BL_ETHERTYPE & 0xff);
+	assert_non_null(strstr(dict, want));
+	snprintf(want, sizeof(want), "\nport_first=\"\\x%02x\\x%02x\"\n", BL_PORT_BASE >> 8,
+		 BL_PORT_BASE & 0xff);
+	assert_non_null(strstr(dict, want));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(protocol__header_offsets),
+		cmocka_unit_test(protocol__flags),
+		cmocka_unit_test(protocol__opcodes),
+		cmocka_unit_test(protocol__nak_numbers),
+		cmocka_unit_test(protocol__nak_numbers_are_the_librarys),
+		cmocka_unit_test(protocol__reasons),
+		cmocka_unit_test(protocol__bodies),
+		cmocka_unit_test(protocol__fcp_bodies),
+		cmocka_unit_test(protocol__fcp_numbers),
+		cmocka_unit_test(protocol__constants),
+		cmocka_unit_test(protocol__top),
+		cmocka_unit_test(dissector__constants),
+		cmocka_unit_test(dissector__tables),
+		cmocka_unit_test(dictionary__opcodes_and_naks),
+	};
+
+	return cmocka_run_group_tests(tests, up, down);
+}

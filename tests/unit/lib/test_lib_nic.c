@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * lib/nic.c: two endpoints of one host, x and y, share the ring of its NIC; c is elsewhere. What
+ * SIOCOUTQ says of their sockets is the test's: so many frames of theirs are in the ring.
+ */
+#include "tests/unit/lib/lib_rel.h"
+
+#include "tests/unit/lib/siocoutq.h"
+
+#include "lib/tx_nic.h"
+
+static struct fake x, y, c;
+static int in_ring[1024]; /* frames, by file descriptor */
+
+static int outq_of(int fd)
+{
+	return in_ring[fd] * BL_FRAME_CHARGE;
+}
+
+/* One page that both endpoints map, as processes of one host do. */
+static void both(void **of_x, void **of_y, size_t n)
+{
+	int fd = memfd_create("page", 0);
+
+	assert_int_equal(ftruncate(fd, (off_t)n), 0);
+	munmap(*of_x, n);
+	munmap(*of_y, n);
+	*of_x = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*of_y = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(*of_x != MAP_FAILED && *of_y != MAP_FAILED);
+	close(fd);
+}
+
+static int up(void **state)
+{
+	void *px, *py;
+	int i;
+
+	(void)state;
+	make(&x, "127.0.0.1", 0);
+	make(&y, "127.0.0.1", 1);
+	make(&c, "127.0.0.3", 2);
+	y.ep->slot = 5;
+	both((void **)&x.ep->inflight, (void **)&y.ep->inflight, 4096);
+	both((void **)&x.ep->wake, (void **)&y.ep->wake, 8192);
+	px = x.page;
+	py = y.page;
+	both(&px, &py, 4096);
+	x.ep->page = x.page = px;
+	y.ep->page = y.page = py;
+	for (i = 0; i < BL_EPS_MAX; i++)
+		x.ep->inflight[i].ts = x.ep->inflight[i].hold = BL_TIME_NONE;
+	x.ep->wake->next = x.ep->wake->next_c = BL_TIME_NONE;
+	x.page->eps_lines = 6;
+	x.page->eps_active = 2;
+	memset(in_ring, 0, sizeof(in_ring));
+	outq_asked = 0;
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	drop(&x);
+	drop(&y);
+	drop(&c);
+	return 0;
+}
+
+/* One message to each of @n endpoints of other hosts: so many frames, which leave together. */
+static void scatter(struct fake *f, unsigned int n, unsigned int first)
+{
+	struct bl_msg m[BL_SCATTER_MAX];
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "127.0.%u.%u:9", 100 + (first + i) / 200,
+			 1 + (first + i) % 200);
+		m[i] = (struct bl_msg){ .data = "x", .len = 1 };
+		assert_int_equal(bl_addr_parse(&m[i].dst, name), 0);
+	}
+	assert_int_equal(bl_send(f->ep, m, n, 0), 0);
+}
+
+static uint64_t sent(const struct fake *f)
+{
+	return f->ep->st.frames_sent;
+}
+
+static void expect_held(struct fake *f, uint64_t frames)
+{
+	assert_true(f->ep->held);
+	assert_int_equal(sent(f), frames);
+	/* what waits holds no barrier back */
+	assert_int_equal(f->ep->inflight[f->ep->slot].ts, BL_TIME_NONE);
+	assert_int_equal(f->ep->wake->ep[f->ep->slot].nic_offered,
+			 f->ep->wake->ep[f->ep->slot].nic_queued);
+}
+
+/* Nobody wakes who waits: it looks again by itself. */
+static void expect_leaves(struct fake *f, uint64_t frames)
+{
+	assert_int_equal(bl_wait(f->ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
+	assert_int_equal(sent(f), frames);
+}
+
+static void bl_nic_full__two_share_the_ring(void **state)
+{
+	(void)state;
+	scatter(&x, 100, 0);
+	assert_int_equal(sent(&x), 100);
+	in_ring[x.ep->sock] = 100;
+	scatter(&y, 60, 200);
+	assert_int_equal(sent(&y), 60);
+	in_ring[y.ep->sock] = 60;
+	assert_int_equal(outq_asked, 0); /* so many fit, wherever they are */
+	scatter(&y, 1, 300);
+	expect_held(&y, 60);
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
+	expect_held(&y, 60);
+	/* the ring is a FIFO: when the last of y's has left it, so have x's, whatever x does */
+	in_ring[y.ep->sock] = 0;
+	expect_leaves(&y, 61);
+	assert_int_equal(y.ep->st.probes_sent, 0);
+}
+
+static void bl_nic_full__what_others_have_seen_leave(void **state)
+{
+	(void)state;
+	scatter(&x, 70, 0);
+	scatter(&y, 70, 200);
+	in_ring[x.ep->sock] = in_ring[y.ep->sock] = 70;
+	scatter(&x, 50, 400);
+	expect_held(&x, 70);
+	in_ring[x.ep->sock] = 0; /* y's are there still */
+	expect_leaves(&x, 120);
+	in_ring[x.ep->sock] = 50;
+	assert_int_equal(x.ep->wake->ep[3].nic_out, 70);
+	scatter(&y, 40, 400); /* 70 + 50 + 40 */
+	assert_int_equal(sent(&y), 110);
+	in_ring[y.ep->sock] = 110;
+	scatter(&y, 1, 500);
+	expect_held(&y, 110);
+}
+
+/*
+ * Windows are not in the way here, so 300 frames are more than any ring: they leave when it is
+ * empty.
+ */
+static void bl_nic_full__larger_than_the_ring(void **state)
+{
+	(void)state;
+	scatter(&x, 1, 0);
+	in_ring[x.ep->sock] = 1;
+	scatter(&x, 250, 0);
+	expect_held(&x, 1);
+	in_ring[x.ep->sock] = 0;
+	expect_leaves(&x, 251);
+}
+
+/* Who is the only one asks nobody, and keeps no account. */
+static void bl_nic_full__alone(void **state)
+{
+	struct bl_wake was;
+
+	(void)state;
+	x.page->eps_active = 1;
+	was = *x.ep->wake;
+	scatter(&x, 200, 0);
+	scatter(&x, 24, 200);
+	assert_int_equal(outq_asked, 0);
+	scatter(&x, 1, 300);
+	assert_int_equal(outq_asked, 1);
+	assert_int_equal(sent(&x), 225);
+	assert_memory_equal(&was.ep[3].nic_offered, &x.ep->wake->ep[3].nic_offered,
+			    4 * sizeof(uint64_t));
+	/* another one comes: what is not credited may be in the ring */
+	x.page->eps_active = 2;
+	scatter(&x, 1, 301);
+	expect_held(&x, 225);
+	assert_int_equal(x.ep->wake->ep[3].nic_queued, 225 + 1); /* and the PROBE */
+	expect_leaves(&x, 226);                                  /* that has left */
+	assert_int_equal(x.ep->st.probes_sent, 1);
+}
+
+/* The others sleep: nobody says that their frames have left. */
+static void wait_for_nic__a_probe_is_the_witness(void **state)
+{
+	struct bl_msg m = msg_to(&c, "x", 1, 0);
+	struct seen s;
+
+	(void)state;
+	scatter(&x, 224, 0);
+	assert_int_equal(bl_send(y.ep, &m, 1, 0), 0);
+	expect_held(&y, 0);
+	fake_expect(&c, &s, BL_OP_PROBE);
+	assert_int_equal(s.psn, 0);
+	fake_silent(&c);
+	in_ring[y.ep->sock] = 1;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 2), 0);
+	fake_silent(&c); /* one is enough */
+	expect_held(&y, 0);
+	in_ring[y.ep->sock] = 0;
+	expect_leaves(&y, 1);
+	fake_expect(&c, &s, BL_OP_DATA);
+}
+
+/* x stands still in the middle of a send. */
+static void bl_nic_take__another_one_is_in_flight(void **state)
+{
+	struct bl_wake *w = x.ep->wake;
+
+	(void)state;
+	scatter(&x, 10, 0);
+	scatter(&y, 10, 200);
+	in_ring[y.ep->sock] = 10;
+	x.ep->inflight[3].ts = 1000;
+	w->ep[3].nic_offered += 204;
+	scatter(&y, 1, 300);
+	expect_held(&y, 10);
+	/* put out by the daemon, it counts no more */
+	x.ep->inflight[3].out = 1000;
+	expect_leaves(&y, 11);
+	/* nor does what was left behind by a process that died: its line is not in flight */
+	x.ep->inflight[3].out = 0;
+	scatter(&y, 1, 301);
+	expect_held(&y, 11);
+	x.ep->inflight[3].ts = BL_TIME_NONE;
+	expect_leaves(&y, 12);
+	/* done: the frames are in the ring */
+	w->ep[3].nic_queued += 204;
+	scatter(&y, 1, 302);
+	expect_held(&y, 12);
+}
+
+/* Both have found room; the second one to take it sees the first. */
+static void bl_nic_take__two_at_once(void **state)
+{
+	struct bl_wake *w = x.ep->wake;
+
+	(void)state;
+	scatter(&x, 1, 0);
+	scatter(&y, 1, 1);
+	assert_false(bl_nic_full(x.ep, 150));
+	assert_false(bl_nic_full(y.ep, 150));
+	x.ep->inflight[3].ts = y.ep->inflight[5].ts = 1000;
+	assert_true(bl_nic_take(x.ep, 150));
+	assert_int_equal(w->ep[3].nic_offered, 151);
+	assert_int_equal(w->ep[3].nic_queued, 1);
+	assert_false(bl_nic_take(y.ep, 150));
+	assert_int_equal(w->ep[5].nic_offered, 1);
+	assert_true(bl_nic_take(y.ep, 8));
+	bl_nic_sent(x.ep);
+	assert_int_equal(w->ep[3].nic_queued, 151);
+	bl_nic_sent(y.ep);
+	assert_int_equal(w->ep[5].nic_queued, 9);
+}
+
+/* Parts of a large message leave as there is room for them, the message when all of them have. */
+static void push_big__parts_find_no_room(void **state)
+{
+	static char big[60000];
+	struct bl_msg m = msg_to(&c, "x", 1, 0), g = msg_to(&c, big, sizeof(big), 0);
+	struct seen s;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(bl_send(y.ep, &m, 1, 0), 0);
+	fake_expect(&c, &s, BL_OP_DATA);
+	fake_credit(&y, &c, 1, BL_WINDOW_MAX);
+	bl_process(y.ep);
+	in_ring[y.ep->sock] = 1;
+	scatter(&x, 149, 0);
+	assert_int_equal(bl_send(y.ep, &g, 1, 0), 0);
+	for (; fake_take(&c, &s); n++)
+		assert_int_equal(s.op, BL_OP_FRAG);
+	assert_int_equal(n, 10);
+	in_ring[y.ep->sock] = 11;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 1), 0);
+	fake_silent(&c);
+	/* it is not a window that it waits for */
+	assert_true(y.ep->timers_ns < bl_mono() + BL_RTO_NS / 2);
+	in_ring[y.ep->sock] = 0;
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND, 10000), BL_WAIT_SEND);
+	for (n = 0; fake_take(&c, &s) && s.op == BL_OP_FRAG; n++)
+		;
+	assert_int_equal(n, 42 - 10);
+	assert_int_equal(s.op, BL_OP_DATA);
+}
+
+/* A frame that was put in before x's proves nothing of x's. */
+static void bl_nic_witness__only_of_what_was_there_before(void **state)
+{
+	(void)state;
+	scatter(&y, 10, 0);
+	in_ring[y.ep->sock] = 10;
+	scatter(&x, 100, 200);
+	/* it knows of x's now, and sends nothing */
+	assert_int_equal(bl_nic_room(y.ep, 10, BL_NIC_SHARED), 10);
+	bl_nic_witness(y.ep);
+	in_ring[y.ep->sock] = 0;
+	scatter(&y, 61, 0);
+	expect_held(&y, 10 + 0);
+	assert_int_equal(y.ep->wake->ep[5].nic_out, 10);
+}
+
+/* CREDITs wait, too; those that had no room leave as soon as there is some. */
+static void bl_rx_credits__find_no_room(void **state)
+{
+	unsigned int i;
+	uint64_t first;
+
+	(void)state;
+	scatter(&x, BL_NIC_SHARED, 0);
+	for (i = 0; i < 40; i++) {
+		struct bl_addr from = { .ip = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 },
+					.port = (uint16_t)(20000 + i) };
+		uint8_t body[16];
+
+		fake_put(&y, &from, BL_OP_DATA, FAKE_BUS, 0, body, body_one(body, 7, "x", 1));
+	}
+	in_ring[y.ep->sock] = 100;
+	bl_process(y.ep);
+	first = y.ep->st.credits_sent;
+	assert_int_equal(first, BL_NIC_CONTROLS - BL_NIC_SHARED);
+	assert_non_null(y.ep->credits);
+	bl_process(y.ep);
+	assert_int_equal(y.ep->st.credits_sent, first);
+	assert_true(y.ep->timers_ns && y.ep->timers_ns < bl_mono() + 1000000000ULL);
+	in_ring[y.ep->sock] = 0;
+	bl_process(y.ep);
+	assert_int_equal(y.ep->st.credits_sent, 40);
+	assert_null(y.ep->credits);
+}
+
+/*
+ * All windows of the host's endpoints together fit the ring on the way here; those of its own
+ * endpoints do not go there.
+ */
+static void bl_nic_window__of_all_endpoints(void **state)
+{
+	uint32_t w = bl_rx_window(y.ep);
+
+	(void)state;
+	assert_int_equal(w, BL_NIC_FRAMES / 8);
+	x.ep->wake->ep[3].senders = 12;
+	x.ep->wake->ep[5].senders = 0;
+	x.ep->wake->ep[4].senders = 0;
+	x.ep->wake->ep[0].senders = x.ep->wake->ep[1].senders = x.ep->wake->ep[2].senders = 0;
+	bl_nic_sender(y.ep);
+	assert_int_equal(y.ep->wake->ep[5].senders, 1);
+	assert_int_equal(bl_nic_window(y.ep, w), BL_NIC_FRAMES / 13);
+	x.ep->wake->ep[3].senders = 1000;
+	/* never less: a window of 0 would be for ever */
+	assert_int_equal(bl_nic_window(y.ep, w), BL_WINDOW_FIRST);
+	y.ep->ring_bytes *= 2; /* it was asked for: the network holds more */
+	assert_int_equal(bl_nic_window(y.ep, w), w);
+	y.ep->ring_bytes /= 2;
+	x.page->eps_active = 1;
+	assert_int_equal(bl_nic_window(y.ep, w), w);
+}
+
+/* What is sent reliably waits for room, but not for long: what is lost there is sent again. */
+static void has_room__not_for_ever(void **state)
+{
+	struct bl_msg m = msg_to(&c, "x", 1, 0);
+	uint64_t from, n;
+
+	(void)state;
+	introduce(&y, &c, 7);
+	scatter(&x, 224 - 4, 0);
+	in_ring[y.ep->sock] = 100;
+	n = y.ep->wake->ep[5].nic_queued;
+	x.ep->wake->ep[3].nic_queued = x.ep->wake->ep[3].nic_offered += 200;
+	assert_int_equal(bl_send_reliable(y.ep, &m, 1, 0), 0);
+	assert_int_equal(bl_rtx_room(y.ep), 0);
+	assert_int_equal(y.ep->inflight[5].ts, BL_TIME_NONE);
+	assert_int_equal(y.ep->wake->ep[5].nic_queued, n);
+	from = y.ep->rroom_ns;
+	assert_int_not_equal(from, 0);
+	assert_int_equal(bl_wait(y.ep, BL_WAIT_SEND_RELIABLE, 10000), BL_WAIT_SEND_RELIABLE);
+	assert_true(bl_mono() - from >= 1000000);
+	assert_true(y.ep->wake->ep[5].nic_queued > n); /* it counts */
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(bl_nic_full__two_share_the_ring),
+		T(bl_nic_full__what_others_have_seen_leave),
+		T(bl_nic_full__larger_than_the_ring),
+		T(bl_nic_full__alone),
+		T(wait_for_nic__a_probe_is_the_witness),
+		T(bl_nic_take__another_one_is_in_flight),
+		T(bl_nic_take__two_at_once),
+		T(push_big__parts_find_no_room),
+		T(bl_nic_witness__only_of_what_was_there_before),
+		T(bl_rx_credits__find_no_room),
+		T(bl_nic_window__of_all_endpoints),
+		T(has_room__not_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

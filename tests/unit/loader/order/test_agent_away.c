@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * An agent whose daemon stops on purpose (loader/order/agent.c: bl_agent_away), and a controller
+ * that is a list of what it heard: Away is the last word. A Hello after it would say that the
+ * daemon is back, and its host would be late before the next one has begun.
+ */
+#include "tests/unit/unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/ctl.pb-c.h"
+#include "loader/order/agent.h"
+
+#define WAIT_MS  20000
+#define QUIET_MS 400 /* several times as long as an agent takes for the next session */
+#define HEARD    64
+
+static struct world {
+	sd_event *ev;
+	int door;
+	char addr[64];
+	struct bl_session *session; /* the controller's side of it */
+	unsigned int sessions, n;
+	Bl__ToController__WhatCase heard[HEARD];
+	uint32_t away_ms;
+	struct bl_agent *a;
+	bool leads, saves;
+} w;
+
+/* ---- the controller ---- */
+
+static void answer(Bl__ToAgent__WhatCase what)
+{
+	Bl__ToAgent m = BL__TO_AGENT__INIT;
+	Bl__Welcome v = BL__WELCOME__INIT;
+	Bl__Number n = BL__NUMBER__INIT;
+	uint8_t buf[64];
+
+	m.epoch = 1;
+	m.what_case = what;
+	if (what == BL__TO_AGENT__WHAT_WELCOME)
+		m.welcome = &v;
+	else
+		m.away = &n;
+	assert_true(bl__to_agent__get_packed_size(&m) <= sizeof(buf));
+	bl_session_send(w.session, buf, bl__to_agent__pack(&m, buf));
+}
+
+static void on_message(void *ctx, const uint8_t *body, size_t len)
+{
+	Bl__ToController *m = bl__to_controller__unpack(NULL, len, body);
+
+	(void)ctx;
+	assert_non_null(m);
+	assert_true(w.n < HEARD);
+	w.heard[w.n++] = m->what_case;
+	if (m->what_case == BL__TO_CONTROLLER__WHAT_AWAY)
+		w.away_ms = m->away->ms;
+	if (m->what_case == BL__TO_CONTROLLER__WHAT_AWAY && w.saves)
+		answer(BL__TO_AGENT__WHAT_AWAY);
+	if (m->what_case == BL__TO_CONTROLLER__WHAT_HELLO && w.leads)
+		answer(BL__TO_AGENT__WHAT_WELCOME);
+	bl__to_controller__free_unpacked(m, NULL);
+}
+
+static void on_up(void *ctx)
+{
+	(void)ctx;
+}
+
+static void on_down(void *ctx, const char *why)
+{
+	(void)ctx, (void)why;
+	w.session = NULL;
+}
+
+static int on_status(sd_event_source *src, int fd, uint32_t events, void *ctx)
+{
+	static const struct bl_session_ops ops = { on_up, on_message, on_down };
+	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct bl_err err;
+
+	(void)src, (void)events, (void)ctx;
+	assert_true(conn >= 0);
+	bl_session_close(w.session);
+	assert_int_equal(bl_session_accept(&w.session, w.ev, conn, NULL, &ops, NULL, &err), 0);
+	w.sessions++;
+	return 0;
+}
+
+/* ---- the agent's node ---- */
+
+static void tell(void *ctx, struct bl_agent_node *v)
+{
+	(void)ctx;
+	v->node_id = 7;
+	v->host = true;
+	snprintf(v->name, sizeof(v->name), "h7");
+}
+
+static void epoch(void *ctx, uint64_t e)
+{
+	(void)ctx, (void)e;
+}
+
+static uint64_t mono_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool welcome(void)
+{
+	struct bl_agent_total t;
+
+	bl_agent_read(w.a, &t);
+	return t.welcome;
+}
+
+static bool heard_away(void)
+{
+	return w.n && w.heard[w.n - 1] == BL__TO_CONTROLLER__WHAT_AWAY;
+}
+
+static bool heard_hello(void)
+{
+	return w.n != 0;
+}
+
+static bool known(void)
+{
+	return bl_agent_away_known(w.a);
+}
+
+/* its controller is another one now, or the same once more */
+static void hang_up(void)
+{
+	bl_session_close(w.session);
+	w.session = NULL;
+}
+
+static void until(bool (*what)(void))
+{
+	uint64_t end = mono_ms() + WAIT_MS;
+
+	while (!what()) {
+		assert_true(mono_ms() < end);
+		assert_true(sd_event_run(w.ev, 10000) >= 0);
+	}
+}
+
+static void pass(unsigned int ms)
+{
+	uint64_t end = mono_ms() + ms;
+
+	while (mono_ms() < end)
+		assert_true(sd_event_run(w.ev, 10000) >= 0);
+}
+
+static uint32_t silence_ms = 150; /* an agent says something three times in it */
+
+static void begin(bool leads)
+{
+	static const struct bl_agent_ops ops = { .tell = tell, .epoch = epoch };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct bl_agent_cfg cfg = { .ncontrollers = 1, .silence_ms = silence_ms };
+	socklen_t len = sizeof(sa);
+	struct bl_err err;
+
+	memset(&w, 0, sizeof(w));
+	w.leads = leads;
+	assert_true(sd_event_new(&w.ev) >= 0);
+	w.door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_true(w.door >= 0 && !bind(w.door, (struct sockaddr *)&sa, sizeof(sa)) &&
+		    !listen(w.door, 8) && !getsockname(w.door, (struct sockaddr *)&sa, &len));
+	assert_true(sd_event_add_io(w.ev, NULL, w.door, EPOLLIN, on_status, NULL) >= 0);
+	snprintf(cfg.controllers[0], sizeof(cfg.controllers[0]), "127.0.0.1:%u",
+		 ntohs(sa.sin_port));
+	assert_int_equal(bl_agent_new(&w.a, w.ev, &cfg, &ops, NULL, &err), 0);
+	until(leads ? welcome : heard_hello);
+}
+
+static void end(void)
+{
+	bl_agent_free(w.a);
+	bl_session_close(w.session);
+	close(w.door);
+	sd_event_unref(w.ev);
+}
+
+/* It is said with its time, and known when the controller says that it is saved. */
+static void away__is_said(void **state)
+{
+	(void)state;
+	begin(true);
+	bl_agent_away(w.a, 12345);
+	until(heard_away);
+	assert_int_equal(w.away_ms, 12345);
+	pass(50);
+	assert_false(known());
+	answer(BL__TO_AGENT__WHAT_AWAY);
+	until(known);
+	end();
+}
+
+/*
+ * Whatever changes after it: ports, endpoints, failures that are done, the time for a sign of life;
+ * answered or not.
+ */
+static void away__is_the_last_word(void **state)
+{
+	const struct bl_agent_port port = {
+		.port = 0, .neighbour = 9, .state = BL_AGENT_SILENT, .c = 5
+	};
+	const struct bl_agent_proc proc = { .port = 61696, .life = 3, .t = 9 };
+	unsigned int n, k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		/* who is not answered must not take that for the end of the session */
+		silence_ms = k ? 150 : 100000;
+		begin(true);
+		w.saves = k;
+		bl_agent_away(w.a, 1000);
+		until(k ? known : heard_away);
+		n = w.n;
+		bl_agent_changed(w.a);
+		bl_agent_link_down(w.a, &port);
+		bl_agent_proc_down(w.a, &proc);
+		bl_agent_done(w.a, 1);
+		pass(QUIET_MS);
+		assert_int_equal(w.n, n);
+		end();
+	}
+}
+
+/*
+ * Its controller hangs up, and another one may lead, which has it from the store: a HELLO would
+ * tell that one otherwise.
+ */
+static void away__begins_no_session(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	begin(true);
+	w.saves = true;
+	bl_agent_away(w.a, 1000);
+	until(known);
+	n = w.n;
+	hang_up();
+	pass(QUIET_MS);
+	assert_int_equal(w.n, n);
+	assert_int_equal(w.sessions, 1);
+	end();
+}
+
+/* Whoever led dies before it is saved: it is said to the next one, behind the HELLO. */
+static void away__is_said_again(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	begin(true);
+	bl_agent_away(w.a, 1000);
+	until(heard_away);
+	n = w.n;
+	w.saves = true;
+	hang_up();
+	until(known);
+	assert_int_equal(w.sessions, 2);
+	assert_int_equal(w.heard[n], BL__TO_CONTROLLER__WHAT_HELLO);
+	assert_true(heard_away());
+	end();
+}
+
+/* Who does not lead is told nothing: it could not remember it. Who leads soon after is. */
+static void away__without_a_leader(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin(false);
+	bl_agent_away(w.a, 1000);
+	pass(50);
+	for (i = 0; i < w.n; i++)
+		assert_int_not_equal(w.heard[i], BL__TO_CONTROLLER__WHAT_AWAY);
+	assert_false(known());
+	w.leads = w.saves = true;
+	hang_up();
+	until(known);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(away__is_said),           cmocka_unit_test(away__is_the_last_word),
+		cmocka_unit_test(away__begins_no_session), cmocka_unit_test(away__is_said_again),
+		cmocka_unit_test(away__without_a_leader),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * loader/order/clock.c: what the daemon makes of its readings of the system clock. CLOCK_MONOTONIC
+ * and CLOCK_TAI are two variables here. A reading of either takes TAKES nanoseconds, so that a
+ * bracketed measurement is exact: CLOCK_TAI is read in the middle between the two readings around
+ * it.
+ *
+ * Readers look at the shared record, and never at the daemon's own copy.
+ */
+#include "tests/unit/unit.h"
+
+#include <sys/timex.h>
+
+#define TAKES 50ULL
+
+static uint64_t fake_mono;
+static int64_t fake_ahead; /* CLOCK_TAI - CLOCK_MONOTONIC */
+static int warned, informed;
+
+static int fake_clock_gettime(clockid_t id, struct timespec *t)
+{
+	uint64_t ns;
+
+	fake_mono += TAKES;
+	assert_true(id == CLOCK_MONOTONIC || id == CLOCK_TAI);
+	ns = id == CLOCK_TAI ? fake_mono + (uint64_t)fake_ahead : fake_mono;
+	*t = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+				.tv_nsec = (long)(ns % 1000000000) };
+	return 0;
+}
+
+static int fake_adjtimex(struct timex *tx)
+{
+	tx->tai = 37;
+	return TIME_OK;
+}
+
+#define clock_gettime fake_clock_gettime
+#define adjtimex      fake_adjtimex
+#define bl_log        fake_log
+#include "loader/order/clock.c"
+
+void bl_log(int level, const char *fmt, ...)
+{
+	(void)fmt;
+	warned += level == BL_LOG_WARN;
+	informed += level == BL_LOG_INFO;
+}
+
+void bl_beacon_keep(struct bl_node *n, bool keep)
+{
+	(void)n;
+	(void)keep;
+	fail_msg("the record is not opened here");
+}
+
+#define SEC      1000000000ULL
+#define START    (7 * SEC)
+#define AHEAD    (1764000000LL * 1000000000)
+#define WIDTH    (2 * TAKES)
+#define BOUND_NS 50000ULL
+#define VOID_NS  (10 * SEC)
+
+static struct bl_node node;
+static struct bl_clock record; /* the shared one */
+
+/* A daemon that has just started on an empty record. */
+static int clock_setup(void **state)
+{
+	(void)state;
+	fake_mono = START;
+	fake_ahead = AHEAD;
+	warned = informed = 0;
+	memset(&record, 0, sizeof(record));
+	memset(&node, 0, sizeof(node));
+	node.clock = &record;
+	node.clock_fd = node.keep_fd = -1;
+	node.cfg.clock_bound_us = BOUND_NS / 1000;
+	node.cfg.clock_void_after_ms = VOID_NS / 1000000;
+	strcpy(node.meta.name, "clock");
+	assert_int_equal(bl_clock_adopt(&node, NULL), 0);
+	assert_int_equal(record.flags, BL_CLOCK_VALID);
+	assert_int_equal(record.tai_offset_s, 37);
+	return 0;
+}
+
+/* The record without its user: its writer is dead, and a new one takes it over. */
+static void daemon_again(void)
+{
+	struct bl_clock was = record;
+
+	clock_setup(NULL);
+	node.clock_next_ns = 0;
+	memset(&node.clock_own, 0xee, sizeof(node.clock_own));
+	node.stepped = false;
+	record = was;
+}
+
+static uint64_t bus_at(uint64_t mono)
+{
+	return bl_clock_at(&record, mono);
+}
+
+static uint64_t truth_at(uint64_t mono)
+{
+	return mono + (uint64_t)fake_ahead;
+}
+
+/*
+ * One turn of the daemon's thread, a tick after the one before; bus time is looked at all the while
+ * and must not go back.
+ */
+static void tick(void)
+{
+	uint64_t last = bus_at(fake_mono), next = fake_mono + BL_CLOCK_TICK_NS, at, bus;
+
+	while (fake_mono < next) {
+		fake_mono += BL_CLOCK_TICK_NS / 10;
+		bus = bus_at(fake_mono);
+		assert_true(bus > last);
+		last = bus;
+	}
+	at = fake_mono;
+	assert_true(bl_clock_tick(&node, fake_mono) > at);
+	assert_true(bus_at(fake_mono) >= last);
+	/* the new piece meets the old one */
+	assert_int_equal(bl_seg_at(&record.seg[0], record.seg[1].mono_ns), record.seg[1].bus_ns);
+	assert_false(record.seq & 1);
+}
+
+static void ticks(unsigned int n)
+{
+	while (n--)
+		tick();
+}
+
+static void tick__only_when_due(void **state)
+{
+	uint64_t next = bl_clock_tick(&node, fake_mono);
+	uint32_t seq = record.seq;
+
+	(void)state;
+	assert_int_equal(bl_clock_tick(&node, next - 1), next);
+	assert_int_equal(record.seq, seq);
+	assert_true(bl_clock_tick(&node, next) == next + BL_CLOCK_TICK_NS);
+	assert_int_equal(record.seq, seq + 2);
+}
+
+/* 10 us behind or ahead: worked off, and said in the bound until it is. */
+static void steer__drift_is_followed(void **state)
+{
+	static const int64_t off[] = { 10000, -10000 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(off); k++) {
+		clock_setup(state);
+		ticks(4);
+		assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2);
+		fake_ahead += off[k];
+		tick();
+		assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2 + 10000);
+		/* 10 us in 2 s are 5 ppm; the unit is 2^-30 */
+		assert_in_range(llabs(record.seg[1].rate), 5368, 5372);
+		assert_true((record.seg[1].rate > 0) == (off[k] > 0));
+		ticks(80);
+		assert_true(llabs((int64_t)(bus_at(fake_mono) - truth_at(fake_mono))) < 50);
+		assert_in_range(record.bound_ns, BOUND_NS + WIDTH / 2, BOUND_NS + WIDTH / 2 + 50);
+		assert_in_range(fake_mono - record.as_of_ns, 0, 10000);
+		assert_int_equal(warned + informed, 0);
+	}
+}
+
+/* A second exactly is drift; a nanosecond more, either way, is a step. */
+static void steer__where_a_step_begins(void **state)
+{
+	static const struct {
+		int64_t off;
+		bool step;
+	} t[] = {
+		{ BL_CLOCK_STEP_NS - 1, false }, { BL_CLOCK_STEP_NS, false },
+		{ BL_CLOCK_STEP_NS + 1, true },  { -BL_CLOCK_STEP_NS + 1, false },
+		{ -BL_CLOCK_STEP_NS, false },    { -BL_CLOCK_STEP_NS - 1, true },
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(t); k++) {
+		uint64_t as_of, bound;
+
+		clock_setup(state);
+		ticks(4);
+		as_of = record.as_of_ns;
+		bound = record.bound_ns;
+		fake_ahead += t[k].off;
+		tick();
+		assert_int_equal(node.stepped, t[k].step);
+		assert_int_equal(warned, t[k].step);
+		if (t[k].step) {
+			assert_int_equal(record.seg[1].rate, 0);
+			assert_int_equal(record.as_of_ns, as_of);
+			assert_int_equal(record.bound_ns, bound);
+		} else {
+			assert_int_equal(record.seg[1].rate,
+					 t[k].off > 0 ? BL_CLOCK_RATE_MAX : -BL_CLOCK_RATE_MAX);
+			assert_true(record.as_of_ns > as_of);
+			assert_int_equal(record.bound_ns, bound + (uint64_t)llabs(t[k].off));
+		}
+	}
+}
+
+/*
+ * The system clock is set by two seconds, by an hour or by years: bus time goes on at the rate of
+ * CLOCK_MONOTONIC, the last good measurement stays what it was, and the bound widens by the drift
+ * since then. The record does not become void meanwhile. When the clocks agree again, all is as
+ * before.
+ */
+static void steer__a_step_is_not_followed(void **state)
+{
+	static const int64_t off[] = { 2, -2, 3600, -3600, 400000000, -400000000 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(off); k++) {
+		uint64_t as_of, bound, mono, bus, age;
+
+		clock_setup(state);
+		fake_ahead += 20000;
+		ticks(3);
+		/* a rate that a step must not leave in force */
+		assert_true(record.seg[1].rate > 0);
+		as_of = record.as_of_ns;
+		bound = record.bound_ns;
+		fake_ahead += off[k] * (int64_t)SEC;
+		tick();
+		mono = record.seg[1].mono_ns;
+		bus = record.seg[1].bus_ns;
+		for (unsigned int n = 0; n < 48; n++) {
+			tick();
+			assert_int_equal(bus_at(fake_mono), bus + (fake_mono - mono));
+			assert_int_equal(record.as_of_ns, as_of);
+			assert_int_equal(record.bound_ns, bound);
+			assert_true(bl_clock_usable(&record, fake_mono));
+			assert_true(record.void_after_ns > fake_mono + VOID_NS - SEC);
+		}
+		age = fake_mono - as_of;
+		assert_true(age > 12 * SEC);
+		assert_in_range(bl_clock_bound(&record, fake_mono), bound + age / 10000 - 200,
+				bound + age / 10000 + 200);
+		assert_int_equal(warned, 1); /* not at every tick */
+		assert_int_equal(informed, 0);
+		fake_ahead -= off[k] * (int64_t)SEC;
+		tick();
+		assert_int_equal(informed, 1);
+		assert_true(record.as_of_ns > fake_mono - 10000);
+		assert_in_range(record.bound_ns, BOUND_NS + WIDTH / 2,
+				BOUND_NS + WIDTH / 2 + 25000);
+		assert_true(record.seg[1].rate != 0);
+		ticks(80);
+		assert_true(llabs((int64_t)(bus_at(fake_mono) - truth_at(fake_mono))) < 50);
+		assert_int_equal(warned + informed, 2);
+	}
+}
+
+/* A daemon that takes a good record over follows a step no more than the one before. */
+static void adopt__a_good_record_and_a_step(void **state)
+{
+	static const int64_t off[] = { 3, -3 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(off); k++) {
+		uint64_t as_of, mono;
+		int64_t before;
+
+		clock_setup(state);
+		ticks(4);
+		mono = fake_mono;
+		as_of = record.as_of_ns;
+		before = (int64_t)(bus_at(mono) - mono);
+		daemon_again();
+		fake_mono = mono + VOID_NS / 2;
+		fake_ahead += off[k] * (int64_t)SEC;
+		assert_int_equal(bl_clock_adopt(&node, NULL), 0);
+		assert_int_equal((int64_t)(bus_at(fake_mono) - fake_mono), before);
+		assert_int_equal(record.as_of_ns, as_of);
+		assert_int_equal(warned, 1);
+		assert_true(record.void_after_ns > fake_mono + VOID_NS - SEC);
+	}
+}
+
+/*
+ * Nobody uses a void record, so bus time may leap forward to the truth; but not back, for
+ * timestamps of the time before are still about. Where it stays ahead of the truth, the bound says
+ * by how much.
+ */
+static void adopt__a_void_record(void **state)
+{
+	static const int64_t off[] = { 3000000000, 20000000,  1,           0,
+				       -1,         -20000000, -3000000000, -400000000000000000 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(off); k++) {
+		uint64_t mono, bus, error;
+
+		clock_setup(state);
+		ticks(4);
+		mono = fake_mono;
+		daemon_again();
+		fake_mono = mono + VOID_NS + SEC;
+		assert_false(bl_clock_usable(&record, fake_mono));
+		bus = bus_at(fake_mono);
+		fake_ahead += off[k];
+		assert_int_equal(bl_clock_adopt(&node, NULL), 0);
+		assert_true(bl_clock_usable(&record, fake_mono));
+		assert_true(bus_at(fake_mono) > bus);
+		error = off[k] < 0 ? (uint64_t)-off[k] : 0;
+		assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + error);
+		assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2 + error);
+		assert_in_range(fake_mono - record.as_of_ns, 0, 10000);
+		/* and it goes on from there, never back */
+		ticks(8);
+		assert_true(bus_at(fake_mono) >= truth_at(fake_mono));
+		assert_int_equal(node.stepped, error > BL_CLOCK_STEP_NS);
+	}
+}
+
+/* A clock that is wrong on purpose, and bus time that is not TAI: bus time is off by both. */
+static void adopt__skew_and_offset(void **state)
+{
+	(void)state;
+	daemon_again();
+	memset(&record, 0, sizeof(record));
+	node.cfg.skew_ns = -70000;
+	node.bus_offset_ns = 5000000000;
+	assert_int_equal(bl_clock_adopt(&node, NULL), 0);
+	assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + 5000000000 - 70000);
+	assert_int_equal(record.skew_ns, -70000);
+	assert_int_equal(record.bound_ns, BOUND_NS + WIDTH / 2);
+	ticks(8);
+	assert_int_equal(bus_at(fake_mono), truth_at(fake_mono) + 5000000000 - 70000);
+}
+
+/* The writer was killed in the middle, and what it left is void: the piece that is whole counts. */
+static void adopt__torn_and_void(void **state)
+{
+	uint64_t mono, bus;
+
+	clock_setup(state);
+	ticks(4);
+	mono = fake_mono;
+	daemon_again();
+	fake_mono = mono + VOID_NS + SEC;
+	bus = bus_at(fake_mono);
+	record.seq |= 1;
+	record.seg[1].bus_ns = 0; /* half written */
+	fake_ahead -= 20000000;
+	assert_int_equal(bl_clock_adopt(&node, NULL), 0);
+	assert_false(record.seq & 1);
+	assert_in_range(bus_at(fake_mono), bus, bus + 10000);
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, clock_setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(tick__only_when_due),
+		CASE(steer__drift_is_followed),
+		CASE(steer__where_a_step_begins),
+		CASE(steer__a_step_is_not_followed),
+		CASE(adopt__a_good_record_and_a_step),
+		CASE(adopt__a_void_record),
+		CASE(adopt__skew_and_offset),
+		CASE(adopt__torn_and_void),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * loader/order/standstill_core.h: what holds others up, for how long, and what of a ring somebody
+ * waits for.
+ */
+#include "tests/unit/unit.h"
+
+#include "loader/order/standstill_core.h"
+
+#define MS    1000000ULL
+#define LIMIT (800 * MS) /* a look every 100 ms */
+#define STEP  (LIMIT / BL_LOOKS_PER_LIMIT)
+
+static const struct bl_still_view idle = { .ts = BL_TIME_NONE,
+					   .hold = BL_TIME_NONE,
+					   .state = 7ULL << 32 | 7,
+					   .turn = 3,
+					   .read = 4096,
+					   .written = 4096 };
+
+/*
+ * Looks at @v every @step from @now on, until @until. Returns what the last one said; all before
+ * said nothing.
+ */
+static enum bl_out_why looks(struct bl_still *s, const struct bl_still_view *v, uint64_t now,
+			     uint64_t step, uint64_t until)
+{
+	enum bl_out_why why = BL_OUT_MEMBER;
+
+	for (; (int64_t)(until - now) >= 0; now += step) {
+		assert_int_equal(why, BL_OUT_MEMBER);
+		why = bl_still_sample(s, v, now, LIMIT);
+	}
+	return why;
+}
+
+static struct bl_still_view with(unsigned int what)
+{
+	struct bl_still_view v = idle;
+
+	switch (what) {
+	case 0:
+		v.ts = 5000;
+		break;
+	case 1:
+		v.state = 8ULL << 32 | 7;
+		break;
+	case 2:
+		v.hold = 5000;
+		break;
+	case 3:
+		v.written += 264;
+		break;
+	}
+	return v;
+}
+
+static const enum bl_out_why reasons[] = { BL_OUT_IN_FLIGHT, BL_OUT_WINDOW, BL_OUT_WINDOW,
+					   BL_OUT_RING };
+
+static void bl_still_sample__at_the_limit(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
+		const struct bl_still_view v = with(i);
+		struct bl_still s = { 0 };
+
+		assert_int_equal(looks(&s, &v, 1000, STEP, 1000 + LIMIT - STEP), BL_OUT_MEMBER);
+		assert_int_equal(bl_still_sample(&s, &v, 1000 + LIMIT - 1, LIMIT), BL_OUT_MEMBER);
+		assert_int_equal(bl_still_sample(&s, &v, 1000 + LIMIT, LIMIT), reasons[i]);
+		/* also where the first look is at 0, and where CLOCK_MONOTONIC wraps */
+		s = (struct bl_still){ 0 };
+		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), reasons[i]);
+		s = (struct bl_still){ 0 };
+		assert_int_equal(looks(&s, &v, 0 - STEP * 3, STEP, 0 - STEP), BL_OUT_MEMBER);
+		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP * 3), reasons[i]);
+	}
+}
+
+static void bl_still_sample__idle_is_nobodys_fault(void **state)
+{
+	static const struct bl_still_view unset = { 0 };
+	struct bl_still s = { 0 };
+
+	(void)state;
+	assert_int_equal(looks(&s, &idle, 5, STEP, 100 * LIMIT), BL_OUT_MEMBER);
+	s = (struct bl_still){ 0 };
+	assert_int_equal(looks(&s, &unset, 5, STEP, 100 * LIMIT), BL_OUT_MEMBER);
+}
+
+/* One look just before the limit that finds something else: it begins anew. */
+static void bl_still_sample__any_change(void **state)
+{
+	static const struct {
+		unsigned int what;
+		struct bl_still_view change;
+	} t[] = {
+		{ 0, { .ts = 1 } },
+		{ 1, { .state = 1 } },		  /* head */
+		{ 1, { .turn = 1 } },
+		{ 2, { .hold = 1 } },
+		{ 2, { .turn = 1 } },
+		{ 3, { .read = 8 } },
+	}, none[] = {
+		{ 0, { .turn = 1 } }, { 0, { .state = 1ULL << 32 } }, { 0, { .read = 8 } },
+		{ 1, { .state = 1ULL << 32 } }, /* more behind a head that stands */
+		{ 1, { .written = 264 } }, { 2, { .state = 1ULL << 32 } }, { 3, { .written = 264 } }, { 3, { .turn = 1 } },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t) + ARRAY_SIZE(none); i++) {
+		bool counts = i < ARRAY_SIZE(t);
+		const struct bl_still_view *c = counts ? &t[i].change
+						       : &none[i - ARRAY_SIZE(t)].change;
+		unsigned int what = counts ? t[i].what : none[i - ARRAY_SIZE(t)].what;
+		struct bl_still_view v = with(what);
+		struct bl_still s = { 0 };
+
+		assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
+		v.ts += c->ts;
+		v.hold += c->hold;
+		v.state += c->state;
+		v.turn += c->turn;
+		v.read += c->read;
+		v.written += c->written;
+		assert_int_equal(bl_still_sample(&s, &v, LIMIT, LIMIT),
+				 counts ? BL_OUT_MEMBER : reasons[what]);
+	}
+}
+
+/* Numbers wrap: only whether they differ counts. */
+static void bl_still_sample__wrap(void **state)
+{
+	struct bl_still_view v = with(1);
+	struct bl_still s = { 0 };
+
+	(void)state;
+	v.state = 0ULL << 32 | 0xffffffff; /* tail 0, head -1: one open */
+	v.turn = ~0ULL;
+	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT - STEP), BL_OUT_MEMBER);
+	v.turn++;
+	assert_int_equal(bl_still_sample(&s, &v, LIMIT, LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(looks(&s, &v, LIMIT + STEP, STEP, 2 * LIMIT), BL_OUT_WINDOW);
+}
+
+/* Daemon, process and all stood still: that counts for two intervals. */
+static void bl_still_sample__machine_stood_still(void **state)
+{
+	const struct bl_still_view v = with(0);
+	struct bl_still s = { 0 };
+
+	(void)state;
+	assert_int_equal(bl_still_sample(&s, &v, 0, LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(bl_still_sample(&s, &v, 1000 * LIMIT, LIMIT), BL_OUT_MEMBER);
+	assert_int_equal(s.age_ns[BL_STILL_IN_FLIGHT], 2 * STEP);
+	assert_int_equal(looks(&s, &v, 1000 * LIMIT + STEP, STEP, 1000 * LIMIT + LIMIT - 2 * STEP),
+			 BL_OUT_IN_FLIGHT);
+}
+
+static void bl_still_sample__first_reason(void **state)
+{
+	struct bl_still_view v = with(1);
+	struct bl_still s = { 0 };
+
+	(void)state;
+	v.written += 264;
+	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), BL_OUT_WINDOW);
+	v.ts = 9;
+	s = (struct bl_still){ 0 };
+	assert_int_equal(looks(&s, &v, 0, STEP, LIMIT), BL_OUT_IN_FLIGHT);
+}
+
+/* ---- what is in a ring ---- */
+
+#define RING 4096u
+static uint8_t ring[2 * RING + 64];
+
+/* A record with body length @len (the ring's word) at position @at. Returns the next one's. */
+static uint64_t record(uint64_t at, uint32_t word, uint8_t opcode)
+{
+	uint8_t *p = ring + (at & (RING - 1));
+	uint32_t len = word & ~(3u << 30);
+
+	memcpy(p, &word, 4);
+	((struct bl_rec *)(void *)(p + 8))->opcode = opcode;
+	memcpy(ring + RING, ring, RING); /* the data is there twice */
+	return at + ((len + 8 + 7) & ~7u);
+}
+
+static void bl_ring_awaited__by_opcode(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		bool awaited;
+	} t[] = { { BL_OP_DATA, true },     { BL_OP_FRAG, true },    { BL_OP_PROBE, true },
+		  { BL_OP_PREP, true },     { BL_OP_OPEN, true },    { BL_OP_CREDIT, false },
+		  { BL_OP_NAK, false },     { BL_OP_WINDOW, false }, { BL_OP_RECALL, false },
+		  { BL_OP_RECALLED, false } };
+	struct bl_ring_walk w = { .data = ring, .size = RING, .read = 7 * RING + 512 };
+	unsigned int i;
+	uint64_t at;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		w.written = w.read;
+		assert_false(bl_ring_awaited(&w));
+		w.written = record(w.read, BL_REC_SMALL, t[i].opcode);
+		assert_int_equal(bl_ring_awaited(&w), t[i].awaited);
+		/* behind others, the last one across the end */
+		at = w.read;
+		while (at + BL_REC_SMALL + 8 < 8 * RING - 256)
+			at = record(at, at & 512 ? BL_REC_SMALL : 8u | 1u << 30, BL_OP_CREDIT);
+		w.written = record(at, BL_REC_SMALL, t[i].opcode);
+		assert_int_equal(bl_ring_awaited(&w), t[i].awaited);
+		/* a wake-up that was thrown away is nobody's question, whatever lies there */
+		w.written = record(w.read, BL_REC_SMALL | 1u << 30, t[i].opcode);
+		assert_false(bl_ring_awaited(&w));
+		/* one that is being written */
+		w.written = record(w.read, BL_REC_SMALL | 1u << 31, t[i].opcode);
+		assert_true(bl_ring_awaited(&w));
+	}
+	/* nonsense, as a ring has that is written meanwhile */
+	w.written = w.read + 8;
+	record(w.read, RING + 1, BL_OP_CREDIT);
+	assert_true(bl_ring_awaited(&w));
+	memset(ring, 0, sizeof(ring));
+	w.written = w.read + RING;
+	assert_false(bl_ring_awaited(&w)); /* empty records: it comes to an end */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bl_still_sample__at_the_limit),
+		cmocka_unit_test(bl_still_sample__idle_is_nobodys_fault),
+		cmocka_unit_test(bl_still_sample__any_change),
+		cmocka_unit_test(bl_still_sample__wrap),
+		cmocka_unit_test(bl_still_sample__machine_stood_still),
+		cmocka_unit_test(bl_still_sample__first_reason),
+		cmocka_unit_test(bl_ring_awaited__by_opcode),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
