@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-#   make run     install what is missing, build, raise an 8-host rack, show it at work (as root)
-#   make test    install what is missing, build, run every test (as root)
-#   make         build only
+#   make run           install what is missing, build, raise a rack of 8 hosts, show it at work
+#   make test          install what is missing, build, run every test
+#   make               build the command, the daemon and the library
+#   make tests         build the tests, too
+#   make install       install into PREFIX (/usr/local), below DESTDIR
+#   make uninstall     remove what `make install` has installed
+#   make clean         remove the build folder
+#   make format        write every C file as .clang-format has it
 #
-#   make bench | soak | soak-fair | fuzz | model | mutants | test-kernels | install | clean
+#   make bench         measure, beside the peers; PARTS="rack group ..." selects (bench/run.sh)
+#   make fuzz          the fuzzers, one after the other
+#   make model         the promises of reliable scatterings, searched by spin
+#   make mutants       does a test fail when the code is wrong? LISTS=cores,lib LEAST=90
+#   make soak          random racks and accidents, SOAK_SECONDS=600
+#   make soak-fair     fair slots of GRAPHS=1000 random networks against an exact solver
+#   make soak-kills    random failures for SECONDS=1800, or RUNS=2000; DRAWS=, SEED=, ASAN=1
+#   make test-kernels  program tests and net tests on Debian's kernels, in qemu
+#   make deps-build    install what a build needs; also deps-run, -test, -bench, -vm
+#
+# Targets that use network namespaces or BPF run as root. Variables: B=build, CC, CLANG, PREFIX.
 
 SHELL	   := /bin/bash
 CC	   ?= gcc
@@ -18,31 +33,39 @@ LIBDIR	   ?= $(PREFIX)/lib
 SOMAJOR	   := 0
 
 # what a fresh Debian 12 lacks, by what it is needed for
-PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev libcyaml-dev libsystemd-dev libjansson-dev libck-dev \
-	      libcurl4-gnutls-dev libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
+PKGS_BUILD := gcc make pkg-config clang-16 libbpf-dev bpftool linux-libc-dev libelf-dev zlib1g-dev \
+	      libcyaml-dev libsystemd-dev libjansson-dev libck-dev libcurl4-gnutls-dev \
+	      libgnutls28-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler
 PKGS_RUN   := iproute2 ethtool procps gnuplot-nox
 PKGS_APPS  := iperf3 memcached
-PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev libasan8 libubsan1 libtsan2 $(PKGS_APPS)
+PKGS_TEST  := etcd-server spin libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 \
+	      libasan8 libubsan1 libtsan2 $(PKGS_APPS)
 PKGS_BENCH := corosync libcpg-dev jq bsdextrautils $(PKGS_APPS)
 PKGS_VM	   := qemu-system-x86 busybox-static dash cpio kmod xz-utils
 
-WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter -Wno-missing-field-initializers
+WARN	:= -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
+	   -Wno-missing-field-initializers
 CFLAGS	?= -O2 -g
-ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B)
-# what a test or what it tests does not set has a value that nobody takes for a good one, not what happened to be there
+ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fno-strict-aliasing -D_GNU_SOURCE \
+	      -DBARLINE_VERSION='"$(VERSION)"' -I. -I$(B)
+# In tests, variables that nobody has set hold a pattern that no check takes for a good value.
 PATTERN := -ftrivial-auto-var-init=pattern
 SAN	:= $(PATTERN) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. -I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+BPF_CFLAGS := -O2 -g -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3 -I. \
+	      -I/usr/include/$(MULTIARCH)
 NODE_LIBS := -lbpf -lelf -lz -lcyaml -lsystemd -lgnutls -lprotobuf-c -lpthread -lm
-# TLS by GnuTLS, in libcurl too: its LGPL goes with both of our licences; OpenSSL's Apache-2.0 does not go with GPL-2.0-only
+# TLS by GnuTLS, in libcurl, too: its LGPL is compatible with both of our licences, whereas the
+# Apache-2.0 of OpenSSL is not compatible with GPL-2.0-only.
 CTL_LIBS  := -lcurl -lsqlite3 -lgnutls -lprotobuf-c -ljansson -lsystemd
 CLI_LIBS  := $(CTL_LIBS) $(NODE_LIBS)
 
-# each compiler writes down which headers a target was made of; generated ones have to be there before it first runs
+# The compiler writes down which headers a target depends on. Generated headers must exist before it
+# runs for the first time.
 DEPS	 = -MMD -MP -MF $@.d -MT $@
 SKELS	 := $(B)/switch.skel.h $(B)/host.skel.h $(B)/pacer.skel.h $(B)/pass.skel.h $(B)/loss.skel.h
 PROTO_H	 := $(B)/proto/ctl.pb-c.h
-# sources of a room and of the rooms in it
+# the sources in these folders and in their subfolders
 sources	 = $(sort $(wildcard $(foreach d,$(1),$(d)/*.c $(d)/*/*.c)))
 BASE_SRC := $(call sources,base)
 LIB_SRC	 := $(call sources,lib)
@@ -62,9 +85,14 @@ $(foreach k,unit prog net,$(foreach s,$(call test_src,$(k)),$(eval $(B)/tests/$(
 
 .DELETE_ON_ERROR:
 .SECONDARY: $(SKELS) $(SKELS:.skel.h=.bpf.o) $(PROTO_H) $(PROTO_H:.h=.c)
-.PHONY: all lib tests run test model mutants bench soak soak-fair soak-kills fuzz test-kernels install clean deps-build deps-run deps-test deps-bench deps-vm root
+.PHONY: all help tests run test model mutants bench soak soak-fair soak-kills fuzz test-kernels \
+	install uninstall clean format deps-build deps-run deps-test deps-bench deps-vm root
 
 all: $(B)/barline $(B)/barlined $(B)/libbarline.a $(B)/libbarline.so $(B)/barline.pc
+
+# the list at the top of this file
+help:
+	@sed -n '2,/^$$/s/^# \{0,3\}//p' Makefile
 
 bpf_object = $(CLANG) $(BPF_CFLAGS) $(DEPS) -c $< -o $@
 $(B)/%.bpf.o: bpf/%.bpf.c
@@ -82,7 +110,7 @@ $(B)/host.bpf.o: bpf/host/host.bpf.c
 $(B)/%.skel.h: $(B)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name bl_$* > $@
 
-# what agents and controller say to each other; generated, never committed
+# the messages of agents and controllers; generated, never committed
 $(PROTO_H:.h=.c): proto/ctl.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=proto --c_out=$(@D) $<
@@ -101,7 +129,8 @@ $(B)/libbarline.a: $(LIB_SRC:%.c=$(B)/%.o)
 	ar rcs $@ $^
 
 $(B)/libbarline.so: $(LIB_SRC:%.c=$(B)/%.o) lib/libbarline.map
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) -Wl,--version-script=lib/libbarline.map -o $@ $(filter %.o,$^)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libbarline.so.$(SOMAJOR) \
+		-Wl,--version-script=lib/libbarline.map -o $@ $(filter %.o,$^)
 	ln -sf libbarline.so $(B)/libbarline.so.$(SOMAJOR)
 
 $(B)/libbarline-node.a: $(NODE_SRC:%.c=$(B)/%.o) $(B)/proto/ctl.pb-c.o
@@ -119,7 +148,8 @@ $(B)/libbarline-controller.a: $(CTL_SRC:%.c=$(B)/%.o)
 $(B)/barlined: $(B)/loader/barlined.o $(B)/libbarline-node.a
 	$(CC) $(CFLAGS) -o $@ $^ -ljansson $(NODE_LIBS)
 
-$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a
+ARCHIVES := $(addprefix $(B)/,libbarline-controller.a libbarline-arbiter.a libbarline-node.a libbarline.a)
+$(B)/barline: $(CLI_SRC:%.c=$(B)/%.o) $(ARCHIVES)
 	$(CC) $(CFLAGS) -o $@ $^ $(CLI_LIBS)
 
 $(B)/barline.pc: lib/barline.pc.in
@@ -171,10 +201,13 @@ $(B)/tests/unit/test_prio: loader/load/prio.c loader/load/tx_cpu.c
 # -O1: some of the long tables take gcc a quarter of a minute with -O2
 $(filter-out %/test_lib_helper_tsan,$(UNIT_BIN)): $(SAN_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $(filter tests/%.c,$^) -Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lcyaml -lm
+	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) $(wraps) -o $@ $(filter tests/%.c,$^) \
+		-Wl,--start-group $(SAN_LIBS) -Wl,--end-group -lcmocka $(CTL_LIBS) -lcyaml -lm
 
-# two threads and one endpoint; -Wno-tsan: it does not know the fence in lib/recall.c, whose reader throws away what was written meanwhile
-$(B)/tests/unit/test_lib_helper_tsan: tests/unit/lib/test_lib_helper_tsan.c tests/unit/lib/test_lib_helper.c $(LIB_SRC) $(wildcard lib/*.h tests/unit/*.h core/*.h core/*/*.h)
+# Two threads and one endpoint. -Wno-tsan: the thread sanitizer does not know the fence in
+# lib/recall.c, whose reader discards what was written meanwhile.
+$(B)/tests/unit/test_lib_helper_tsan: tests/unit/lib/test_lib_helper_tsan.c \
+		tests/unit/lib/test_lib_helper.c $(LIB_SRC)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -Wno-tsan -O1 -fsanitize=thread -o $@ $< $(LIB_SRC) -lcmocka
 
@@ -183,18 +216,21 @@ $(PROG_BIN): $(B)/libbarline-node.a | $(SKELS)
 	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/libbarline-node.a -lcmocka $(NODE_LIBS)
 
 # the racks of the tests are the lab's: namespaces, links, addresses, members of etcd
-$(B)/tests/net/lab.a: $(B)/lab/lab_net.o $(B)/lab/lab_etcd.o $(B)/lab/pass.o $(B)/bench/kill/kill_work.o $(B)/bench/kill/kill_judge.o
+$(B)/tests/net/lab.a: $(addprefix $(B)/,lab/lab_net.o lab/lab_etcd.o lab/pass.o \
+		bench/kill/kill_work.o bench/kill/kill_judge.o)
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(NET_BIN): $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a | $(SKELS)
+$(NET_BIN): $(B)/tests/net/lab.a $(ARCHIVES) | $(SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/libbarline.a -lcmocka $(CLI_LIBS)
+	$(CC) $(ALL_CFLAGS) $(DEPS) $(PATTERN) -o $@ $(filter tests/%.c,$^) $(B)/tests/net/lab.a \
+		$(ARCHIVES) -lcmocka $(CLI_LIBS)
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_CC	 := $(FUZZ_CLANG) -std=gnu11 -O1 -g -D_GNU_SOURCE -I. -fsanitize=address,undefined \
+	    -fno-sanitize-recover=undefined
 $(B)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(DEPS) -fsanitize=fuzzer-no-link -c $< -o $@
@@ -212,13 +248,20 @@ tests: all $(UNIT_BIN) $(PROG_BIN) $(NET_BIN)
 # ---- the commands ----
 
 root:
-	@[ "$$(id -u)" = 0 ] || { echo "barline: network namespaces and BPF need root; run this as root" >&2; exit 1; }
+	@[ "$$(id -u)" = 0 ] || \
+		{ echo "barline: network namespaces and BPF need root; run this as root" >&2; exit 1; }
 
 define install_missing
-	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	if [ -n "$$missing" ]; then echo "installing:" $$missing; apt-get update -qq && \
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing > $(B)-apt.log 2>&1 || \
-		{ cat $(B)-apt.log; exit 1; }; rm -f $(B)-apt.log; fi
+	@missing=$$(for p in $(1); do \
+		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; \
+	done); \
+	if [ -n "$$missing" ]; then \
+		echo "installing:" $$missing; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends $$missing > $(B)-apt.log 2>&1 || \
+			{ cat $(B)-apt.log; exit 1; }; \
+		rm -f $(B)-apt.log; \
+	fi
 endef
 deps-build: root
 	$(call install_missing,$(PKGS_BUILD))
@@ -242,13 +285,15 @@ test: deps-test
 fuzz: $(FUZZ_BIN)
 	bash tests/fuzz/run.sh $(B)
 
-# Debian's kernels in qemu: program tests on all, net tests in virtual time on 6.1 and 6.12 (tests/vm/run.sh has the settings)
+# Debian's kernels in qemu: program tests on all, net tests in virtual time on 6.1 and 6.12;
+# tests/vm/run.sh has the settings.
 test-kernels: deps-vm
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tests
 	bash tests/vm/run.sh
 
 bench: deps-bench
-	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests $(B)/bench/corosync_cpg $(B)/bench/switch_cost $(B)/bench/host_cost
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests \
+		$(addprefix $(B)/bench/,corosync_cpg switch_cost host_cost)
 	bash bench/run.sh $(B)
 
 $(B)/bench/corosync_cpg: bench/corosync_cpg.c
@@ -287,33 +332,54 @@ soak-fair: deps-test
 	@$(MAKE) --no-print-directory -s $(B)/tests/unit/test_arb_maxmin
 	BL_MAXMIN_GRAPHS=$(GRAPHS) $(if $(SEED),BL_SEED=$(SEED)) $(B)/tests/unit/test_arb_maxmin
 
-# for hours: make soak-kills SECONDS=7200; or so many runs on each network: make soak-kills RUNS=2000;
-# DRAWS=base,leave: what is drawn (default: all); SEED=0x...: the choices of a run that is repeated.
-# The last line has the runs, by network and by what was drawn
+# For hours: make soak-kills SECONDS=7200; or a number of runs on each network: RUNS=2000.
+# DRAWS=base,leave: what is drawn (default: everything). SEED=0x...: repeats the choices of a run.
+# ASAN=1: the library, the judge and the workers run under the address sanitizer. The last line has
+# the number of runs, by network and by what was drawn.
 SECONDS ?= 1800
-# ASAN=1: with the library, the judge and the workers under the address sanitizer
 KILLS = $(B)/tests/net$(if $(ASAN),-san)/test_kills
 soak-kills: deps-test
 	@$(MAKE) --no-print-directory -s all $(KILLS)
-	ASAN_OPTIONS=detect_leaks=0:exitcode=99 $(KILLS) $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) $(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
+	ASAN_OPTIONS=detect_leaks=0:exitcode=99 $(KILLS) \
+		$(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) \
+		$(if $(DRAWS),--draw $(DRAWS)) $(if $(SEED),--seed $(SEED))
 
-# the workers and their judge are the lab's: in front of lab.a, which has them without the sanitizer
+# The workers and their judge are in lab.a, too; the objects with the sanitizer come before it.
 KILLS_SAN  := $(addprefix $(B)/san/bench/kill/,kill_work.o kill_judge.o)
-KILLS_LIBS := $(B)/tests/net/lab.a $(B)/libbarline-controller.a $(B)/libbarline-arbiter.a $(B)/libbarline-node.a $(B)/san/lib.a $(B)/libbarline.a
+KILLS_LIBS := $(B)/tests/net/lab.a $(filter-out %/libbarline.a,$(ARCHIVES)) $(B)/san/lib.a \
+	      $(B)/libbarline.a
 $(B)/tests/net-san/test_kills: tests/net/reliable/test_kills.c $(KILLS_SAN) $(KILLS_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(DEPS) -O1 $(SAN) -o $@ $< $(KILLS_SAN) $(KILLS_LIBS) -lcmocka $(CLI_LIBS)
 
+# Every installed file, as TARGET:SOURCE:MODE; `make install` and `make uninstall` share the list.
+SHARE	 := $(PREFIX)/share
+INSTALL	 := $(PREFIX)/sbin/barline:$(B)/barline:755 \
+	    $(PREFIX)/sbin/barlined:$(B)/barlined:755 \
+	    $(PREFIX)/include/barline.h:lib/barline.h:644 \
+	    $(LIBDIR)/libbarline.a:$(B)/libbarline.a:644 \
+	    $(LIBDIR)/libbarline.so.$(SOMAJOR):$(B)/libbarline.so:755 \
+	    $(LIBDIR)/pkgconfig/barline.pc:$(B)/barline.pc:644 \
+	    $(foreach g,latency queue memcached fct,$(SHARE)/barline/$(g).gp:bench/$(g).gp:644) \
+	    $(foreach m,$(wildcard docs/*.[138]),$(SHARE)/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)):$(m):644)
+
 install: all
-	install -D -m 755 $(B)/barline $(DESTDIR)$(PREFIX)/sbin/barline
-	install -D -m 755 $(B)/barlined $(DESTDIR)$(PREFIX)/sbin/barlined
-	install -D -m 644 lib/barline.h $(DESTDIR)$(PREFIX)/include/barline.h
-	install -D -m 644 $(B)/libbarline.a $(DESTDIR)$(LIBDIR)/libbarline.a
-	install -D -m 755 $(B)/libbarline.so $(DESTDIR)$(LIBDIR)/libbarline.so.$(SOMAJOR)
+	@set -e; for f in $(INSTALL); do \
+		IFS=: read -r to from mode <<<"$$f"; \
+		install -D -m "$$mode" "$$from" "$(DESTDIR)$$to"; \
+	done
 	ln -sf libbarline.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libbarline.so
-	install -D -m 644 $(B)/barline.pc $(DESTDIR)$(LIBDIR)/pkgconfig/barline.pc
-	for g in latency queue memcached fct; do install -D -m 644 bench/$$g.gp $(DESTDIR)$(PREFIX)/share/barline/$$g.gp; done
-	for m in docs/*.[138]; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
+
+# Programs and maps that are pinned in the kernel stay: `barline switch detach` and `barline host
+# detach` remove them, before this.
+uninstall:
+	@for f in $(INSTALL); do rm -f "$(DESTDIR)$${f%%:*}"; done
+	rm -f $(DESTDIR)$(LIBDIR)/libbarline.so
+	@rmdir $(DESTDIR)$(SHARE)/barline 2>/dev/null || true
+
+FORMAT_IN := arbiter base bench bpf cli controller core lab lib loader maps proto tests
+format:
+	find $(FORMAT_IN) -name '*.[ch]' -print0 | xargs -0 -n 40 -P "$$(nproc)" clang-format-14 -i
 
 clean:
 	rm -rf $(B) $(B)-apt.log

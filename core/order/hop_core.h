@@ -16,8 +16,8 @@
  *
  * Where paths go up and then down, the codes are all different in networks of two tiers: frames
  * past any set of switches are known. With three tiers there are six kinds of writers and four
- * codes; what tests/unit/core/order/test_hop_core.c finds by trying all sets: frames past any one switch are
- * known, and past any two but a leaf together with the switch right above it.
+ * codes; what tests/unit/core/order/test_hop_core.c finds by trying all sets: frames past any one
+ * switch are known, and past any two but a leaf together with the switch right above it.
  */
 #ifndef BARLINE_HOP_CORE_H
 #define BARLINE_HOP_CORE_H
