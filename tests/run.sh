@@ -1,24 +1,40 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# run.sh BUILD [KIND...] - run the tests that `make tests` built: unit, prog, net, fuzz, in this order, or the kinds that are named. The last line is
-# "N passed, N failed"; exit 0 if nothing failed.
-# run.sh BUILD --one KIND NAME - one binary (test_x), or all fuzzers, as among the others; the last line is then "= PASSED FAILED BINARIES EXCUSED".
+# run.sh BUILD [KIND...] - run the tests that `make tests` has built.
 #
-# What counts as a failure, besides a failed test: a binary that crashes, hangs (120 s; net 450 s, fuzz and test_model 300 s) or runs no test; a source without a binary, and a binary
-# without a source; something left behind (a named network namespace, a network interface, anything in /run/barline, a process); fewer binaries
-# or tests of a kind than tests/expected says (skipped ones are missing), for a test that silently vanished looks like one that passed;
-# and more of them, since as many could vanish later.
-# A test that was skipped is excused, and not missing, if it said that it needs more CPUs than there are, and it is so.
+#   KIND is unit, prog, net or fuzz; the default is all of them, in this order. The last line of the
+#   output is "N passed, N failed", and the exit status is 0 if nothing failed.
 #
-# JOBS binaries run at a time (2: with three racks at a time on two CPUs hosts had no CPU for 300 ms and were left out). As root each has a mount and a network namespace with its own /run/netns, /run/barline and loopback: what is found there afterwards, it has left, and
-# neighbours see nothing of it. Not in a pid namespace: the threads of NAPI, which the lab pins, are only in the first one.
-# Seeds of random tests are in the logs: BL_SEED=n BUILD/tests/unit/test_x repeats one.
+# run.sh BUILD --one KIND NAME - run one binary (test_x), or all fuzzers, under the same conditions.
+#
+#   The last line of the output is then "= PASSED FAILED BINARIES EXCUSED".
+#
+# These count as failures besides a failed test:
+#   - a binary that crashes, runs no test, or exceeds its time (120 s; net 450 s; fuzz and
+#     test_model 300 s);
+#   - a source without a binary, and a binary without a source;
+#   - anything that is left behind: a named network namespace, a network interface, a file in
+#     /run/barline, a process;
+#   - fewer binaries or tests of a kind than tests/expected says, since a test that vanishes
+#     silently looks like one that passed. Skipped tests are missing. More of them count, too,
+#     since as many could vanish later.
+# A test that was skipped is excused if it said that it needs more CPUs than there are, and that is
+# true.
+#
+# JOBS binaries run at a time. The default is 2: with three racks at a time on two CPUs, hosts had
+# no CPU for 300 ms and were excluded. As root, each binary has a mount namespace and a network
+# namespace with its own /run/netns, /run/barline and loopback device. What is found there
+# afterwards, the binary has left, and its neighbours see nothing of it. It has no PID namespace of
+# its own, because the threads of NAPI, which the lab pins to CPUs, exist in the initial one only.
+#
+# The logs have the seeds of random tests: BL_SEED=n BUILD/tests/unit/test_x repeats one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 build=${1:?usage: tests/run.sh BUILD [unit|prog|net|fuzz...]}
-build=$(cd "$build" 2>/dev/null && pwd) || { echo "tests/run.sh: no folder $1; run make tests" >&2; exit 1; }
+build=$(cd "$build" 2>/dev/null && pwd) ||
+	{ echo "tests/run.sh: no folder $1; run make tests" >&2; exit 1; }
 shift
 one=
 if [ "${1-}" = --one ]; then
@@ -31,26 +47,34 @@ fi
 for kind in "${kinds[@]}"; do
 	case $kind in
 	unit|prog|net|fuzz) ;;
-	*) echo "tests/run.sh: no kind of test is called \"$kind\": unit, prog, net, fuzz" >&2; exit 2 ;;
+	*)
+		echo "tests/run.sh: no kind of test is called \"$kind\": unit, prog, net, fuzz" >&2
+		exit 2
+		;;
 	esac
 done
-[[ ${JOBS-1} =~ ^[1-9][0-9]*$ ]] || { echo "tests/run.sh: JOBS=$JOBS is not a number from 1 on" >&2; exit 2; }
-# of net, those that take longest go first: at the end all lanes have something to do
-longest=" test_bl0 test_caretaker test_detach test_top test_beacons test_fct test_top_incast test_restart test_clocks "
+[[ ${JOBS-1} =~ ^[1-9][0-9]*$ ]] ||
+	{ echo "tests/run.sh: JOBS=$JOBS is not a number of at least 1" >&2; exit 2; }
+# The net tests that take longest go first, so that no lane is idle at the end.
+longest=" test_bl0 test_caretaker test_detach test_top test_beacons test_fct test_top_incast"
+longest+=" test_restart test_clocks "
 [ -n "$one" ] || unset BARLINE_TESTS_APART
 
 if [ -n "$one" ] && [ "$(id -u)" = 0 ]; then
 	if [ -z "${BARLINE_TESTS_APART-}" ]; then
-		BARLINE_TESTS_APART=1 exec unshare --mount --propagation private --net bash tests/run.sh "$build" --one "$kind" "$one"
+		BARLINE_TESTS_APART=1 exec unshare --mount --propagation private --net \
+			bash tests/run.sh "$build" --one "$kind" "$one"
 	fi
 	for dir in /run/netns /run/barline; do
 		mkdir -p "$dir"
-		mount -t tmpfs -o mode=0755 tests "$dir" || { echo "tests/run.sh: cannot mount a tmpfs on $dir" >&2; exit 1; }
+		mount -t tmpfs -o mode=0755 tests "$dir" ||
+			{ echo "tests/run.sh: cannot mount a tmpfs on $dir" >&2; exit 1; }
 	done
 	ip link set lo up || exit 1
 fi
 
-mark=BARLINE_TEST_RUN=$$-$(date +%s) # in the environment of everything that a test starts, and of nothing else
+# in the environment of every process that a test starts, and of no other
+mark=BARLINE_TEST_RUN=$$-$(date +%s)
 logs=$build/tests/log
 mkdir -p "$logs"
 passed=0 failed=0
@@ -59,13 +83,23 @@ missed=0   # tests of the present kind that are excused
 complaint=
 cpus=$(nproc)
 
+# patterns of grep -E: a group's setup or teardown that failed; lines that explain a failure
+group_failed='^\[  (FAILED|ERROR)  \] GROUP (SETUP|TEARDOWN)|^\[  ERROR   \] GROUP'
+worth_showing='^\[  FAILED  \] .*__|^tests/[a-z0-9_/]*\.[ch]:[0-9]+: |runtime error:'
+worth_showing+='|ERROR: AddressSanitizer'
+
+# the sum of the numbers on standard input, one in each line
+add_lines() {
+	awk '{ n += $1 } END { print n + 0 }'
+}
+
 complain() {
 	echo "  FAILED  $*"
 	failed=$((failed + 1))
 }
 
-# excused LOG: how many tests were skipped because they need more CPUs than there are. Each says so by its
-# name before it is skipped ("needs 2 CPUs: x__y"), and its word is not enough.
+# excused LOG: prints how many tests were skipped because they need more CPUs than there are. Each
+# says so before it is skipped ("needs 2 CPUs: x__y"), and the number is compared.
 excused() {
 	awk -v cpus="$cpus" '
 		/^needs [0-9]+ CPUs: .*__/ && $2 > cpus { few[$4] = 1 }
@@ -73,15 +107,17 @@ excused() {
 		END { print n + 0 }' "$1"
 }
 
-# account LOG STATUS: reads what a binary said. Sets p, f, e (excused) and complaint (what is wrong beside tests that failed by name).
+# account LOG STATUS: reads the output of a binary. Sets p (passed), f (failed), e (excused) and
+# complaint, which says what is wrong besides tests that failed by name.
 account() {
 	local log=$1 status=$2
 	e=$(excused "$log")
-	p=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\.$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
-	f=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s), listed below:$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	p=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test(s)\.$/\1/p' "$log" | add_lines)
+	f=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s), listed below:$/\1/p' "$log" | add_lines)
 	complaint=
-	# cmocka counts these nowhere, and 1.1.5 exits with 0 after a group's teardown that failed
-	if [ "$status" = 0 ] && grep -qE '^\[  (FAILED|ERROR)  \] GROUP (SETUP|TEARDOWN)|^\[  ERROR   \] GROUP' "$log"; then
+	# cmocka does not count these, and 1.1.5 exits with 0 after the teardown of a group has
+	# failed
+	if [ "$status" = 0 ] && grep -qE "$group_failed" "$log"; then
 		complaint="a group's setup or teardown failed"
 	elif [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		complaint="did not end in time"
@@ -99,10 +135,11 @@ account() {
 run_logged() {
 	local seconds=$1 log=$2
 	shift 2
-	env -u BARLINE_TESTS_APART "$mark" timeout --kill-after=10 "$seconds" "$@" >"$log" 2>&1 </dev/null
+	env -u BARLINE_TESTS_APART "$mark" timeout --kill-after=10 "$seconds" "$@" \
+		>"$log" 2>&1 </dev/null
 }
 
-# Before anything is believed: known-bad binaries must be noticed.
+# Before any result counts, known-bad binaries must be noticed.
 self_check() {
 	local log=$logs/self-check.log bad=0 status p f e
 	check() { # NAME SECONDS WANT_P WANT_F SCRIPT [WANT_E]
@@ -110,7 +147,8 @@ self_check() {
 		status=$?
 		account "$log" "$status"
 		if [ "$p" != "$3" ] || [ "$f" != "$4" ] || [ "$e" != "${6:-0}" ]; then
-			echo "tests/run.sh: the self-check \"$1\" gave $p passed, $f failed, $e excused; it should be $3, $4 and ${6:-0}" >&2
+			echo "tests/run.sh: the self-check \"$1\" gave $p passed, $f failed," \
+				"$e excused; it should be $3, $4 and ${6:-0}" >&2
 			bad=1
 		fi
 	}
@@ -118,16 +156,20 @@ self_check() {
 	check "two groups" 10 5 0 'echo "[  PASSED  ] 3 test(s)."; echo "[  PASSED  ] 2 test(s)."'
 	check "exit 1" 10 0 1 'exit 1'
 	check "exit 1 after passes" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; exit 1'
-	check "a test failed" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] x__y\n"; exit 1'
-	check "a test failed, exit 0" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n"; exit 0'
-	check "a group's teardown failed" 10 2 1 'printf "[  PASSED  ] 2 test(s).\n[  FAILED  ] GROUP TEARDOWN\n"'
+	local two='printf "[  PASSED  ] 2 test(s).\n";'
+	local one='printf "[  FAILED  ] 1 test(s), listed below:\n";'
+	check "a test failed" 10 2 1 "$two $one echo '[  FAILED  ] x__y'; exit 1"
+	check "a test failed, exit 0" 10 2 1 "$two $one exit 0"
+	check "a group's teardown failed" 10 2 1 "$two echo '[  FAILED  ] GROUP TEARDOWN'"
 	check "nothing ran" 10 0 1 'exit 0'
 	local skips='for t in x__y x__z; do echo "needs $n CPUs: $t"; echo "[  SKIPPED ] $t"; done
-		printf "[  PASSED  ] 0 test(s).\n[  SKIPPED ] 2 test(s), listed below:\n[  SKIPPED ] x__y\n[  SKIPPED ] x__z\n"'
+		printf "[  PASSED  ] 0 test(s).\n[  SKIPPED ] 2 test(s), listed below:\n"
+		printf "[  SKIPPED ] %s\n" x__y x__z'
 	check "too few CPUs" 10 0 0 "n=$((cpus + 1)); $skips" 2
 	check "skipped without need" 10 0 1 "n=$cpus; $skips"
 	check "skipped without a word" 10 0 1 "n=$((cpus + 1)); ${skips/needs/wants}"
-	check "too few CPUs, and not skipped" 10 1 0 "echo 'needs $((cpus + 1)) CPUs: x__y'; echo '[  PASSED  ] 1 test(s).'"
+	check "too few CPUs, and not skipped" 10 1 0 \
+		"echo 'needs $((cpus + 1)) CPUs: x__y'; echo '[  PASSED  ] 1 test(s).'"
 	check "crash" 10 3 1 'echo "[  PASSED  ] 3 test(s)."; kill -SEGV $$'
 	check "hang" 1 0 1 'exec sleep 20'
 	rm -f "$log"
@@ -138,9 +180,11 @@ leftovers() {
 	{
 		[ ! -d /run/netns ] || find /run/netns -mindepth 1 -printf 'network namespace %f\n'
 		# the lab's mount point and the daemons' locks: an empty folder promises nothing
-		[ ! -d /run/barline ] || find /run/barline -mindepth 1 ! -name '*.lock' ! -type d -printf '%p\n'
+		[ ! -d /run/barline ] ||
+			find /run/barline -mindepth 1 ! -name '*.lock' ! -type d -printf '%p\n'
 		[ ! -d /run/barline/bpf ] || find /run/barline/bpf -mindepth 1 -printf '%p\n'
-		ip -o link show 2>/dev/null | awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }'
+		ip -o link show 2>/dev/null |
+			awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }'
 	} 2>/dev/null | sort -u
 }
 
@@ -159,13 +203,16 @@ within() {
 	return 1
 }
 
-# processes in this run's own namespaces that it did not start itself: they may have emptied their environment
+# Processes in the namespaces of this run that it did not start itself. They may have emptied their
+# environment.
 housemates() {
 	local kind pid ns
 	[ -n "${BARLINE_TESTS_APART-}" ] || return 0
 	for kind in mnt net; do
-		ns=$(readlink "/proc/$$/ns/$kind") # mnt:[4026531841]; to find, brackets are a pattern
-		for pid in $(find /proc/[0-9]*/ns/$kind -maxdepth 0 -lname "*${ns//[!0-9]/}*" 2>/dev/null | cut -d / -f 3); do
+		# mnt:[4026531841]; brackets are a pattern to find(1)
+		ns=$(readlink "/proc/$$/ns/$kind")
+		for pid in $(find /proc/[0-9]*/ns/$kind -maxdepth 0 -lname "*${ns//[!0-9]/}*" \
+			2>/dev/null | cut -d / -f 3); do
 			[ ! -d "/proc/$pid" ] || within "$pid" || echo "$pid"
 		done
 	done
@@ -179,10 +226,12 @@ strays() {
 	done
 }
 
-# clean NAME: nothing may be left; what is, is a failure and is taken away, so that the next one starts as the first did
+# clean NAME: complains of everything that the binary has left and removes it, so that the next
+# binary starts under the same conditions.
 clean() {
 	local line left pids
-	for _ in 1 2 3 4 5 6 7 8 9 10; do # an init that was killed takes its namespaces down a moment later
+	# the namespaces of an init that was killed go a moment later
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		pids=$(strays)
 		left=$(comm -13 <(echo "$before") <(leftovers))
 		[ -n "$pids$left" ] || return 0
@@ -208,10 +257,10 @@ report() {
 	passed=$((passed + $3))
 	failed=$((failed + $4))
 	printf '  %-34s %4d passed %3d failed %5d s%s\n' "$1" "$3" "$4" "$6" "${5:+  ($5)}"
-	grep -q '^\[  SKIPPED \]' "$2" && sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
+	sed -n 's/^\[  SKIPPED \] \(.*__.*\)$/      skipped: \1/p' "$2" | sort -u
 	if [ "$4" != 0 ]; then
-		grep -E '^\[  FAILED  \] .*__|^tests/[a-z_/]*\.[ch]:[0-9]+: |runtime error:|ERROR: AddressSanitizer' "$2" | sort -u | head -20 | cut -c 1-1000
-		# what was said right before the first test failed: others may have run, and said much, after it
+		grep -E "$worth_showing" "$2" | sort -u | head -20 | cut -c 1-1000
+		# the lines right before the first failure: later tests may have printed much more
 		if grep -q '^\[  FAILED  \] .*__' "$2"; then
 			echo "      before the first failure in $2:"
 			sed '/^\[  FAILED  \] .*__/q' "$2"
@@ -247,7 +296,8 @@ sum_up() {
 		case $line in
 		"= "*)
 			read -r _ p f n e <<<"$line"
-			passed=$((passed + p)) failed=$((failed + f)) binaries=$((binaries + n)) missed=$((missed + e))
+			passed=$((passed + p)) failed=$((failed + f))
+			binaries=$((binaries + n)) missed=$((missed + e))
 			;;
 		*) printf '%s\n' "$line" ;;
 		esac
@@ -258,7 +308,9 @@ sum_up() {
 for_each() {
 	local n=$1 kind=$2
 	shift 2
-	[ $# = 0 ] || printf '%s\n' "$@" | xargs -P "$n" -I{} bash -c 'said=$(one_apart "$1" "$2"); printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock"
+	[ $# = 0 ] || printf '%s\n' "$@" | xargs -P "$n" -I{} bash -c '
+		said=$(one_apart "$1" "$2")
+		printf "%s\n" "$said" | flock -x "$3" cat' _ "$kind" {} "$logs/.lock"
 }
 
 # sources KIND NAME: the paths of the sources of that name, which may be a pattern
@@ -280,23 +332,36 @@ run_kind() {
 	done
 	export -f one_apart
 	export build
-	# failures are told from silence, and whose CPU is taken away is silent: these run by themselves, first; and so does
-	# test_fastpass, whose arbiters and pacers take a whole CPU and more: test_idle beside it got a tenth of the other
+	# These run by themselves, first. Some of them take silence for failure, and a host whose
+	# CPU is taken away is silent. The arbiters and pacers of test_fastpass take a whole CPU
+	# and more: beside it, test_idle got a tenth of the other CPU.
 	for name in "${names[@]}"; do
 		case $kind/$name in
-		net/test_failover|net/test_forward|net/test_kills|net/test_reliable) alone+=("$name") ;;
-		net/test_fastpass|net/test_idle|net/test_membership) alone+=("$name") ;;
+		net/test_failover|net/test_forward|net/test_kills) alone+=("$name") ;;
+		net/test_fastpass|net/test_idle|net/test_membership|net/test_reliable)
+			alone+=("$name")
+			;;
 		*)
-			if [[ $longest == *" $name "* ]]; then first+=("$name"); else beside+=("$name"); fi
+			if [[ $longest == *" $name "* ]]; then
+				first+=("$name")
+			else
+				beside+=("$name")
+			fi
 			;;
 		esac
 	done
-	sum_up < <(for_each 1 "$kind" "${alone[@]}"; for_each "$jobs" "$kind" "${first[@]}" "${beside[@]}")
-	[ "$binaries" = ${#names[@]} ] || end_all # one that did not come to its end cannot have taken its test away
-	[ "$binaries" = ${#names[@]} ] || complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
+	sum_up < <(
+		for_each 1 "$kind" "${alone[@]}"
+		for_each "$jobs" "$kind" "${first[@]}" "${beside[@]}"
+	)
+	if [ "$binaries" != ${#names[@]} ]; then
+		end_all # a runner that did not come to its end has not removed its test
+		complain "of ${#names[@]} binaries of $kind, only $binaries came to an end"
+	fi
 	while read -r src; do
 		name=${src##*/}
-		[ -x "$build/tests/$kind/${name%.c}" ] || complain "$src is not built; run make tests"
+		[ -x "$build/tests/$kind/${name%.c}" ] ||
+			complain "$src is not built; run make tests"
 	done < <(sources "$kind" 'test_*')
 	while read -r name; do
 		complain "two sources of kind $kind are called $name, and both would be one binary"
@@ -319,7 +384,8 @@ run_fuzz() {
 	clean fuzz
 }
 
-# expected WHAT GOT FAILED: the number in tests/expected; of a kind of which something failed, which counts, too, not below it
+# expected WHAT GOT FAILED: compares a number with tests/expected. Where something failed, the
+# number may be greater, since failures of the runner count, too.
 expected() {
 	local want
 	want=$(awk -v what="$1" '$1 == what { print $2 }' tests/expected)
@@ -328,7 +394,8 @@ expected() {
 	elif [ "$2" -lt "$want" ]; then
 		complain "$2 of $1, tests/expected says $want: where have the others gone?"
 	elif [ "$2" -gt "$want" ] && [ "$3" = 0 ]; then
-		complain "$2 of $1, tests/expected says $want: put \"$1 $2\" there, so that none of them vanishes unseen"
+		complain "$2 of $1, tests/expected says $want: put \"$1 $2\" there," \
+			"so that none of them vanishes unseen"
 	fi
 }
 
@@ -343,7 +410,8 @@ if [ -n "$one" ]; then
 	echo "= $passed $failed $binaries $missed"
 	exit $((failed != 0))
 fi
-# All that was started here, lanes and tests: who is interrupted leaves nothing running.
+# Marks all that was started here, lanes and tests, so that an interrupted run leaves nothing
+# running.
 export BARLINE_TESTS_OF=$$-$(date +%s)
 end_all() {
 	local pid
@@ -355,7 +423,10 @@ trap 'end_all; exit 130' INT TERM
 self_check || { echo "0 passed, 1 failed"; exit 1; }
 if [ "$(id -u)" != 0 ]; then
 	case " ${kinds[*]} " in
-	*" prog "*|*" net "*) complain "prog and net tests load BPF programs: run this as root, or: tests/run.sh $build unit fuzz" ;;
+	*" prog "*|*" net "*)
+		complain "prog and net tests load BPF programs: run this as root," \
+			"or: tests/run.sh $build unit fuzz"
+		;;
 	esac
 fi
 for kind in "${kinds[@]}"; do
@@ -365,9 +436,10 @@ for kind in "${kinds[@]}"; do
 	else
 		run_kind "$kind"
 	fi
-	# who was skipped is neither passed nor failed, and so is missing, unless excused
+	# a skipped test has neither passed nor failed, and so it is missing unless it is excused
 	tests=$((passed + failed - ran + missed))
-	[ "$missed" = 0 ] || echo "  $missed tests of $kind were skipped: they need more CPUs than the $cpus that are here"
+	[ "$missed" = 0 ] ||
+		echo "  $missed tests of $kind were skipped: they need more than $cpus CPUs"
 	faults=$((failed - faults))
 	expected "$kind" "$binaries" "$faults"
 	[ "$kind" = fuzz ] || expected "$kind-tests" "$tests" "$faults"
