@@ -143,7 +143,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 	ar rcs $@ $^
 
 # of the loader, the lab and the workloads, what unit tests link by itself
-PART_SRC := $(BASE_SRC) proto/session.c \
+PART_SRC := $(BASE_SRC) $(addprefix proto/,session.c fastpass_file.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) $(addprefix loader/load/,prio.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c

@@ -223,7 +223,7 @@ int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned i
 		  struct bl_err *err);
 void bl_arb_cfg_free(struct bl_arb_cfg *cfg);
 
-/* door.c */
+/* status.c */
 #define BL_ARB_DOOR "/arbiter-%llu-%u.sock" /* in BL_RUN_DIR: network namespace, rank */
 /**
  * bl_arb_serve - a thread that answers `barline arbiter show` on a Unix socket, until
@@ -234,5 +234,11 @@ struct bl_engine;
 int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_fp_file *f,
 		 struct bl_engine *e, unsigned int rank, struct bl_err *err);
 void bl_arb_serve_end(struct bl_arb_status *d);
+/**
+ * bl_arb_text - What that thread answers: one JSON object on one line, from malloc(); NULL if
+ * memory is short. @len: set to its length.
+ */
+char *bl_arb_text(struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine *e,
+		  unsigned int rank, size_t *len);
 
 #endif
