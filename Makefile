@@ -155,10 +155,10 @@ SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a parts.a)
 # functions of other files that a unit test has its own of: the test defines __wrap_NAME()
 wraps	  = $(WRAP_$(@F):%=-Wl,--wrap=%)
 # WRAP_test_x := function ...
+WRAP_test_arb_comm := arb_peer_grant arb_peer_send
 # these include a source
 $(B)/tests/unit/test_admit: controller/admit.c
 $(B)/tests/unit/test_agent_fences: loader/order/agent.c
-$(B)/tests/unit/test_arb_comm: arbiter/comm.c
 $(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
 $(B)/tests/unit/test_clock: loader/order/clock.c
 $(B)/tests/unit/test_ctl_forward: controller/forward.c

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
+#include "arbiter/server.h"
+#include "arbiter/status.h"
 #include "arbiter/status_json.h"
 #include "base/log.h"
 #include "base/netns.h"
@@ -149,7 +151,7 @@ int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_f
 	d->e = e;
 	d->rank = rank;
 	/* a second arbiter of this rank has failed to listen by now */
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(),
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_STATUS, (unsigned long long)bl_netns_ino(),
 		 rank);
 	rc = bl_status_socket_open(&d->status, path, reply, d, err);
 	if (rc)

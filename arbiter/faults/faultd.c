@@ -275,7 +275,8 @@ int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 	int rc;
 
 	/* a second service has failed to listen by now */
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS,
+		 (unsigned long long)bl_netns_ino());
 	rc = d->status ? 0 : bl_status_socket_open(&d->status, path, reply, d, err);
 
 	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {

@@ -6,7 +6,8 @@
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
 #include "arbiter/faults/faultd.h"
-#include "arbiter/priv.h"
+#include "arbiter/arb.h"
+#include "arbiter/status.h"
 #include "arbiter/status_json.h"
 
 #include "arbiter/alloc/alloc.h"
