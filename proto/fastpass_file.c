@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arbiter/alloc/alloc.h"
-#include "arbiter/path/path.h"
 #include "core/fastpass/fcp_core.h"
 #include "core/length_core.h"
+#include "maps/alloc_abi.h"
 #include "maps/fastpass_abi.h"
 #include "fastpass_file.h"
 #include "base/netns.h"

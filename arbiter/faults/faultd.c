@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/faults/faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
 #include "arbiter/status_json.h"
 #include "base/log.h"
@@ -25,7 +25,7 @@
 #include "base/status_socket.h"
 #include "base/time.h"
 #include "maps/meta_abi.h"
-#include "faults.h"
+#include "arbiter/faults/faults.h"
 
 #define RCVBUF (4 << 20)
 /* packets in one turn: whoever floods the port must not keep it from all else */
