@@ -175,7 +175,7 @@ $(B)/san/controller.a: $(CTL_SRC:%.c=$(B)/san/%.o)
 	ar rcs $@ $^
 
 # of the loader, the lab and the workloads, what unit tests link by itself
-PART_SRC := $(BASE_SRC) proto/session.c \
+PART_SRC := $(BASE_SRC) $(addprefix proto/,session.c fastpass_file.c) \
 	$(addprefix loader/order/,agent.c agent_watch.c clock.c) $(addprefix loader/load/,prio.c tx_cpu.c) \
 	$(addprefix bench/fct/,fct_sizes.c fct_trace.c fct_coflow.c fct_fluid.c) \
 	bench/kill/kill_flow.c bench/rack/bench_check.c
@@ -187,10 +187,10 @@ SAN_LIBS := $(addprefix $(B)/san/,controller.a arbiter.a lib.a parts.a)
 # functions of other files that a unit test has its own of: the test defines __wrap_NAME()
 wraps	  = $(WRAP_$(@F):%=-Wl,--wrap=%)
 # WRAP_test_x := function ...
+WRAP_test_arb_comm := arb_peer_grant arb_peer_send
 # these include a source
 $(B)/tests/unit/test_admit: controller/admit.c
 $(B)/tests/unit/test_agent_fences: loader/order/agent.c
-$(B)/tests/unit/test_arb_comm: arbiter/comm.c
 $(B)/tests/unit/test_bench_check: bench/rack/bench_check.c
 $(B)/tests/unit/test_clock: loader/order/clock.c
 $(B)/tests/unit/test_ctl_forward: controller/forward.c

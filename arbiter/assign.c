@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_priv.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/engine_priv.h"
 
 #include "core/fastpass/timeslot_core.h"
 #include "base/log.h"
-#include "pages.h"
+#include "arbiter/pages.h"
 
 #define LOAD_SLOTS 1024 /* more than any window reaches */
 /*

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "proto/fastpass_file.h"
-#include "server.h"
+#include "arbiter/config.h"
 
 int bl_arb_cfg_of(struct bl_arb_cfg *cfg, const struct bl_fp_file *f, unsigned int rank,
 		  struct bl_err *err)

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_priv.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only so */
+#include "arbiter/engine_priv.h"
 
 #include "core/fastpass/fcp_core.h"
 #include "base/log.h"

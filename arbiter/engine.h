@@ -14,8 +14,8 @@
 #define BARLINE_ARBITER_ENGINE_H
 
 #include "proto/fastpass_file.h"
-#include "arbiter/path/path.h"
-#include "server.h"
+#include "arbiter/stage.h"
+#include "maps/fcp_abi.h"
 
 struct bl_engine;
 

@@ -8,10 +8,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "proto/fastpass_file.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
 #include "arbiter/alloc/alloc.h"
+#include "arbiter/path/path.h"
 #include "arbiter/path/path_room.h"
+#include "arbiter/stage.h"
+#include "maps/fcp_abi.h"
 
 #define BL_SEL_WORDS 16u /* words of 64 slots that a window can touch, and a power of two */
 

@@ -15,18 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "priv.h"
+#include "arbiter/arb.h"
+#include "arbiter/pipe.h"
 
 #include "maps/fastpass_abi.h"
-
-static bool ring_open(struct arb_ring *r, unsigned int size)
-{
-	ck_ring_init(&r->ring, size);
-	r->buf = aligned_alloc(64, size * sizeof(*r->buf));
-	if (r->buf) /* the pages are there before the first run */
-		memset(r->buf, 0, size * sizeof(*r->buf));
-	return r->buf;
-}
 
 /*
  * Asks that a run takes at most: one for each packet that it can give. After a pause the ring is
@@ -55,12 +47,12 @@ int arb_pipe_open(struct bl_arb *a, struct bl_err *err)
 		memset(a->run_buf, 0, ARB_RUN_MAX * sizeof(*a->run_buf));
 	}
 	for (i = 0; ok && i < rings; i++) {
-		ok = ring_open(&a->to_comm[i], ARB_GRANT_RING);
+		ok = arb_ring_open(&a->to_comm[i], ARB_GRANT_RING);
 		if (!ok || !a->npaths)
 			continue;
 		/* touched only as far as runs reach */
 		a->path_buf[i] = calloc(a->path_max, sizeof(*a->path_buf[i]));
-		ok = a->path_buf[i] && ring_open(&a->to_path[i], ARB_GRANT_RING);
+		ok = a->path_buf[i] && arb_ring_open(&a->to_path[i], ARB_GRANT_RING);
 		if (ok)
 			memset(a->path_buf[i], 0,
 			       bl_min64(a->path_max, 1u << 16) * sizeof(*a->path_buf[i]));
@@ -75,8 +67,8 @@ void arb_pipe_close(struct bl_arb *a)
 	free(a->asks_buf);
 	free(a->run_buf);
 	for (i = 0; i < BL_ARB_PATHS_MAX; i++) {
-		free(a->to_path[i].buf);
-		free(a->to_comm[i].buf);
+		arb_ring_close(&a->to_path[i]);
+		arb_ring_close(&a->to_comm[i]);
 		free(a->path_buf[i]);
 	}
 }
@@ -95,49 +87,12 @@ static void wake(struct bl_arb *a)
 		return; /* comm sleeps no longer than a watchdog interval anyway */
 }
 
-/*
- * Many entries at once: one look at the other side's index for all of them. One by one, as
- * ck_ring's functions do it, the two cores pass a cache line back and forth for each grant.
- */
-static unsigned int ring_put(struct arb_ring *r, const struct arb_grant *g, unsigned int n)
-{
-	const unsigned int mask = r->ring.mask, tail = r->ring.p_tail;
-	const unsigned int space = (ck_pr_load_uint(&r->ring.c_head) - tail - 1) & mask;
-	const unsigned int at = tail & mask, end = mask + 1 - at;
-	unsigned int first;
-
-	n = n < space ? n : space;
-	first = n < end ? n : end;
-	memcpy(&r->buf[at], g, first * sizeof(*g));
-	memcpy(r->buf, g + first, (n - first) * sizeof(*g));
-	ck_pr_fence_store(); /* pairs with the fence of the consumer: entries before the index */
-	ck_pr_store_uint(&r->ring.p_tail, tail + n);
-	return n;
-}
-
-/* What lies in the ring in one piece; NULL: nothing. */
-static const struct arb_grant *ring_peek(struct arb_ring *r, unsigned int *n)
-{
-	const unsigned int head = r->ring.c_head, at = head & r->ring.mask;
-	unsigned int all = (ck_pr_load_uint(&r->ring.p_tail) - head) & r->ring.mask;
-
-	ck_pr_fence_load(); /* pairs with ring_put(): the index before the entries */
-	*n = all < r->ring.mask + 1 - at ? all : r->ring.mask + 1 - at;
-	return all ? &r->buf[at] : NULL;
-}
-
-static void ring_drop(struct arb_ring *r, unsigned int n)
-{
-	ck_pr_fence_store();
-	ck_pr_store_uint(&r->ring.c_head, r->ring.c_head + n);
-}
-
 static void emit_comm(struct bl_arb *a, unsigned int i, const struct arb_grant *g, unsigned int n)
 {
 	const bool mark = n && g[n - 1].kind == ARB_MARK;
 	unsigned int done;
 
-	while ((done = ring_put(&a->to_comm[i], g, n)) < n) {
+	while ((done = arb_ring_put(&a->to_comm[i], g, n)) < n) {
 		g += done;
 		n -= done;
 		if (atomic_load_explicit(&a->stop, memory_order_relaxed))
@@ -161,7 +116,7 @@ static void emit(struct bl_arb *a, const struct arb_grant *g, unsigned int n)
 		emit_comm(a, 0, g, n);
 		return;
 	}
-	while ((done = ring_put(&a->to_path[i], g, n)) < n) {
+	while ((done = arb_ring_put(&a->to_path[i], g, n)) < n) {
 		g += done;
 		n -= done;
 		if (atomic_load_explicit(&a->stop, memory_order_relaxed))
@@ -173,15 +128,6 @@ static void emit(struct bl_arb *a, const struct arb_grant *g, unsigned int n)
 	}
 	if (mark)
 		a->run_turn = i + 1 == a->npaths ? 0 : i + 1;
-}
-
-bool arb_pipe_next(struct bl_arb *a, struct arb_grant *g)
-{
-	if (!ck_ring_dequeue_spsc_grant(&a->to_comm[a->turn].ring, a->to_comm[a->turn].buf, g))
-		return false;
-	if (g->kind == ARB_MARK && a->npaths)
-		a->turn = a->turn + 1 == a->npaths ? 0 : a->turn + 1;
-	return true;
 }
 
 /* A run is complete: its grants get their paths. */
@@ -202,7 +148,7 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 	unsigned int k, n;
 	bool any = false;
 
-	while ((g = ring_peek(in, &n))) {
+	while ((g = arb_ring_peek(in, &n))) {
 		any = true;
 		for (k = 0; k < n && g[k].kind == ARB_SLOTS; k++) {
 			if (a->path_n[i] < a->path_max)
@@ -215,13 +161,13 @@ bool arb_path_turn(struct bl_arb *a, unsigned int i)
 		if (k < n) {
 			const struct arb_grant other = g[k];
 
-			ring_drop(in, k + 1);
+			arb_ring_drop(in, k + 1);
 			if (other.kind == ARB_MARK)
 				path_flush(a, i);
 			emit_comm(a, i, &other, 1);
 			continue;
 		}
-		ring_drop(in, k);
+		arb_ring_drop(in, k);
 	}
 	return any;
 }
@@ -239,7 +185,7 @@ static void budget(struct bl_arb *a, uint64_t took)
 	const uint64_t window = (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns;
 
 	if (took > window / 8)
-		a->slow_until_ns = arb_mono() + 4 * window;
+		a->slow_until_ns = bl_mono_ns() + 4 * window;
 	if (took > (uint64_t)a->aops->horizon_slots * a->cfg.slot_ns / 2)
 		a->ask_budget = a->ask_budget / 2 > ARB_ASK_LEAST ? a->ask_budget / 2
 								  : ARB_ASK_LEAST;
@@ -265,14 +211,14 @@ static uint64_t lead_ns(struct bl_arb *a)
 
 	if (!a->alone)
 		return least;
-	return bl_lead(&a->lead, arb_mono(),
+	return bl_lead(&a->lead, bl_mono_ns(),
 		       atomic_load_explicit(&a->took_ns, memory_order_relaxed),
 		       2 * window + 1000000, least, most);
 }
 
 static void run(struct bl_arb *a, uint64_t slot)
 {
-	const uint64_t begun = arb_mono();
+	const uint64_t begun = bl_mono_ns();
 	struct arb_grant mark = { .base = slot, .slots = begun, .kind = ARB_MARK };
 	unsigned int n;
 
@@ -281,7 +227,7 @@ static void run(struct bl_arb *a, uint64_t slot)
 		emit(a, a->run_buf, n);
 	} while (n == ARB_RUN_MAX);
 	a->busy = a->aops->waiting(a->alloc);
-	budget(a, arb_mono() - begun);
+	budget(a, bl_mono_ns() - begun);
 	emit(a, &mark, 1);
 	atomic_fetch_add_explicit(&a->runs, 1, memory_order_relaxed);
 }
@@ -289,7 +235,7 @@ static void run(struct bl_arb *a, uint64_t slot)
 static bool lets_in(const struct bl_arb *a)
 {
 	return a->asked < ARB_ASK_LEAST || !a->slow_until_ns || !a->aops->spare ||
-	       a->aops->spare(a->alloc) || arb_mono() >= a->slow_until_ns;
+	       a->aops->spare(a->alloc) || bl_mono_ns() >= a->slow_until_ns;
 }
 
 uint64_t arb_alloc_turn(struct bl_arb *a)
@@ -324,11 +270,11 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	if (atomic_load_explicit(&a->runs, memory_order_relaxed) -
 		    atomic_load_explicit(&a->marks, memory_order_relaxed) >=
 	    ARB_RUNS_AHEAD)
-		return arb_mono();
+		return bl_mono_ns();
 	lead = lead_ns(a);
 	slot = from = arb_slot(a, lead);
 	if (was && slot < a->next_slot)
-		return arb_mono() + (a->next_slot - slot) * a->cfg.slot_ns;
+		return bl_mono_ns() + (a->next_slot - slot) * a->cfg.slot_ns;
 	/*
 	 * a run that comes a little late still gives what it should have given: half of the lead is
 	 * left
@@ -339,7 +285,7 @@ uint64_t arb_alloc_turn(struct bl_arb *a)
 	 * the clock is read after the slot: what is given while the lease lasts ends before anybody
 	 * else gives
 	 */
-	now = arb_mono();
+	now = bl_mono_ns();
 	if (now >= atomic_load_explicit(&a->until_ns, memory_order_relaxed))
 		return now + (uint64_t)a->cfg.interval_us * 1000;
 	if (was && from >= a->next_slot + a->cfg.run_slots)

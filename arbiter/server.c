@@ -9,7 +9,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "priv.h"
+#include "arbiter/arb.h"
+#include "arbiter/comm.h"
+#include "arbiter/pipe.h"
+#include "arbiter/server.h"
 
 uint32_t bl_arb_table(const struct bl_arb_endpoint *e, uint32_t n)
 {
@@ -148,7 +151,7 @@ static void pin(const struct bl_arb *a, unsigned int i)
 
 static void relax(const struct bl_arb *a, uint64_t until)
 {
-	uint64_t now = arb_mono();
+	uint64_t now = bl_mono_ns();
 	struct timespec t;
 
 	if (a->cfg.spin || until <= now) {
@@ -222,12 +225,12 @@ int bl_arb_run(struct bl_arb *a, struct bl_err *err)
 	 * terms grow with the calendar: an arbiter that starts anew finds hosts that know an older
 	 * one
 	 */
-	if (!a->alone && bl_wd_init(&a->wd, arb_mono(), a->horizon_ns,
-				    (uint32_t)(arb_clock(CLOCK_REALTIME) / 1000000000ULL)))
+	if (!a->alone && bl_wd_init(&a->wd, bl_mono_ns(), a->horizon_ns,
+				    (uint32_t)(bl_clock_ns(CLOCK_REALTIME) / 1000000000ULL)))
 		return bl_fail(err, EINVAL,
 			       "no time is left for a lease"); /* check() has said why already */
 	if (a->alone)
-		a->wd.term = (uint32_t)(arb_clock(CLOCK_REALTIME) / 1000000000ULL);
+		a->wd.term = (uint32_t)(bl_clock_ns(CLOCK_REALTIME) / 1000000000ULL);
 	if (a->cfg.threads >= 2)
 		rc = launch(a, alloc_thread, 0, err);
 	for (i = 0; !rc && a->cfg.threads >= 3 && i < a->npaths; i++)
@@ -274,6 +277,8 @@ void bl_arb_read(struct bl_arb *a, struct bl_arb_total *t, struct bl_arb_row *ro
 	uint32_t i;
 
 	*t = a->t;
+	t->sent = a->sent.sent;
+	t->send_failed = a->sent.failed;
 	t->state = BL_READ_ONCE(a->wd.state);
 	t->term = BL_READ_ONCE(a->wd.term);
 	t->takeovers = BL_READ_ONCE(a->wd.takeovers);

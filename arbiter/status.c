@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "arbiter/reasons.h"
+#include "arbiter/server.h"
+#include "arbiter/status.h"
+#include "arbiter/status_json.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "arbiter/alloc/alloc.h"
@@ -25,75 +27,81 @@ struct bl_arb_status {
 	struct bl_engine *e;
 	unsigned int rank;
 	struct bl_status_socket *status;
-	struct bl_arb_row *rows;
 };
 
-static const char *const states[] = {
+static const char *const state_names[] = {
 #define X(sym, num, name) [num] = name,
 	BL_FCP_STATES(X)
 #undef X
 };
 
-static char *text_of(struct bl_arb_status *d, size_t *len)
+static json_t *endpoint_json(const struct bl_fp_peer *peer, const struct bl_arb_row *r)
 {
+	char addr[INET6_ADDRSTRLEN];
+
+	return json_pack("{s:o, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "endpoint",
+			 arb_json_text(peer->name), "addr", bl_fp_addr_text(peer->addr, addr),
+			 "rack", (int)peer->rack, "session", r->session, "waiting",
+			 arb_json_number(r->waiting), "granted", arb_json_number(r->granted),
+			 "refused", arb_json_number(r->refused), "capped",
+			 arb_json_number(r->capped), "resets", arb_json_number(r->resets), "gone",
+			 arb_json_number(r->gone), "lost_packets",
+			 arb_json_number(r->timeouts + r->nacks), "packets",
+			 arb_json_reasons(r->packets));
+}
+
+char *bl_arb_text(struct bl_arb *a, const struct bl_fp_file *f, struct bl_engine *e,
+		  unsigned int rank, size_t *len)
+{
+	struct bl_arb_row *rows = calloc(f->npeers, sizeof(*rows));
+	json_t *o = json_object(), *endpoints = json_array();
+	char addr[INET6_ADDRSTRLEN];
 	struct bl_arb_total t;
-	char addr[INET6_ADDRSTRLEN], *text = NULL;
-	FILE *o = open_memstream(&text, len);
 	unsigned int i;
 
-	if (!o)
-		return NULL;
-	bl_arb_read(d->a, &t, d->rows, d->f->npeers);
-	fprintf(o, "{\"pid\":%d,\"rank\":%u,\"addr\":\"%s\",\"state\":\"%s\",\"policy\":\"%s\"",
-		getpid(), d->rank, bl_fp_addr_text(d->f->arbiter[d->rank], addr),
-		t.state < BL_FCP_STATE_LIMIT && states[t.state] ? states[t.state] : "?",
-		bl_alloc_policy_name((enum bl_alloc_policy)d->f->policy));
-	bl_put_number(o, "term", t.term);
-	bl_put_number(o, "slot_ns", d->f->slot_ns);
-	bl_put_number(o, "paths", d->f->paths);
-	bl_put_number(o, "granted", t.granted);
-	bl_put_number(o, "late", t.late);
-	bl_put_number(o, "stale", t.stale);
-	bl_put_number(o, "refunds", t.refunds);
-	bl_put_number(o, "runs", t.runs);
-	bl_put_number(o, "skipped", t.skipped);
-	bl_put_number(o, "overrun", t.overrun);
-	bl_put_number(o, "no_path", bl_engine_no_path(d->e));
-	bl_put_number(o, "faults_version", t.faults_version);
-	bl_put_number(o, "faults_links", t.faults_links);
-	bl_put_number(o, "takeovers", t.takeovers);
-	bl_put_number(o, "yields", t.yields);
-	bl_put_number(o, "stalls", t.stalls);
-	bl_put_number(o, "sent", t.sent);
-	bl_put_number(o, "send_failed", t.send_failed);
-	arb_put_reasons(o, "packets", t.packets);
-	arb_put_reasons(o, "watchdogs", t.watchdogs);
-	arb_put_reasons(o, "faults", t.faults);
-	fprintf(o, ",\"unknown\":\"%s\",\"endpoints\":[", t.unknown);
-	for (i = 0; i < d->f->npeers; i++) {
-		const struct bl_arb_row *r = &d->rows[i];
-
-		fputs(i ? ",{" : "{", o);
-		bl_put_text(o, "endpoint", d->f->peer[i].name);
-		fprintf(o, ",\"addr\":\"%s\",\"rack\":%u,\"session\":%s",
-			bl_fp_addr_text(d->f->peer[i].addr, addr), d->f->peer[i].rack,
-			r->session ? "true" : "false");
-		bl_put_number(o, "waiting", r->waiting);
-		bl_put_number(o, "granted", r->granted);
-		bl_put_number(o, "refused", r->refused);
-		bl_put_number(o, "capped", r->capped);
-		bl_put_number(o, "resets", r->resets);
-		bl_put_number(o, "gone", r->gone);
-		bl_put_number(o, "lost_packets", r->timeouts + r->nacks);
-		arb_put_reasons(o, "packets", r->packets);
-		fputc('}', o);
-	}
-	fputs("]}\n", o);
-	if (fclose(o)) {
-		free(text);
+	if (!rows || !o || !endpoints) {
+		json_decref(endpoints);
+		json_decref(o);
+		free(rows);
 		return NULL;
 	}
-	return text;
+	bl_arb_read(a, &t, rows, f->npeers);
+	json_object_set_new(o, "pid", json_integer(getpid()));
+	json_object_set_new(o, "rank", json_integer(rank));
+	json_object_set_new(o, "addr", json_string(bl_fp_addr_text(f->arbiter[rank], addr)));
+	json_object_set_new(o, "state",
+			    json_string(t.state < BL_FCP_STATE_LIMIT && state_names[t.state]
+						? state_names[t.state]
+						: "?"));
+	json_object_set_new(o, "policy",
+			    json_string(bl_alloc_policy_name((enum bl_alloc_policy)f->policy)));
+	json_object_set_new(o, "term", arb_json_number(t.term));
+	json_object_set_new(o, "slot_ns", arb_json_number(f->slot_ns));
+	json_object_set_new(o, "paths", arb_json_number(f->paths));
+	json_object_set_new(o, "granted", arb_json_number(t.granted));
+	json_object_set_new(o, "late", arb_json_number(t.late));
+	json_object_set_new(o, "stale", arb_json_number(t.stale));
+	json_object_set_new(o, "refunds", arb_json_number(t.refunds));
+	json_object_set_new(o, "runs", arb_json_number(t.runs));
+	json_object_set_new(o, "skipped", arb_json_number(t.skipped));
+	json_object_set_new(o, "overrun", arb_json_number(t.overrun));
+	json_object_set_new(o, "no_path", arb_json_number(bl_engine_no_path(e)));
+	json_object_set_new(o, "faults_version", arb_json_number(t.faults_version));
+	json_object_set_new(o, "faults_links", arb_json_number(t.faults_links));
+	json_object_set_new(o, "takeovers", arb_json_number(t.takeovers));
+	json_object_set_new(o, "yields", arb_json_number(t.yields));
+	json_object_set_new(o, "stalls", arb_json_number(t.stalls));
+	json_object_set_new(o, "sent", arb_json_number(t.sent));
+	json_object_set_new(o, "send_failed", arb_json_number(t.send_failed));
+	json_object_set_new(o, "packets", arb_json_reasons(t.packets));
+	json_object_set_new(o, "watchdogs", arb_json_reasons(t.watchdogs));
+	json_object_set_new(o, "faults", arb_json_reasons(t.faults));
+	json_object_set_new(o, "unknown", json_string(t.unknown));
+	for (i = 0; i < f->npeers; i++)
+		json_array_append_new(endpoints, endpoint_json(&f->peer[i], &rows[i]));
+	json_object_set_new(o, "endpoints", endpoints);
+	free(rows);
+	return arb_json_line(o, len);
 }
 
 /* "usable 0 1 2": from rack 0 to rack 1 only path 1 works. */
@@ -112,11 +120,12 @@ static void obey(struct bl_arb_status *d, const char *line)
 
 static char *reply(void *ctx, char *said, size_t *len)
 {
+	struct bl_arb_status *d = ctx;
 	char *line, *save = NULL;
 
 	for (line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		obey(ctx, line);
-	return text_of(ctx, len);
+		obey(d, line);
+	return bl_arb_text(d->a, d->f, d->e, d->rank, len);
 }
 
 void bl_arb_serve_end(struct bl_arb_status *d)
@@ -124,7 +133,6 @@ void bl_arb_serve_end(struct bl_arb_status *d)
 	if (!d)
 		return;
 	bl_status_socket_close(d->status);
-	free(d->rows);
 	free(d);
 }
 
@@ -142,12 +150,10 @@ int bl_arb_serve(struct bl_arb_status **out, struct bl_arb *a, const struct bl_f
 	d->f = f;
 	d->e = e;
 	d->rank = rank;
-	d->rows = calloc(f->npeers, sizeof(*d->rows));
 	/* a second arbiter of this rank has failed to listen by now */
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_DOOR, (unsigned long long)bl_netns_ino(),
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_ARB_STATUS, (unsigned long long)bl_netns_ino(),
 		 rank);
-	rc = d->rows ? bl_status_socket_open(&d->status, path, reply, d, err)
-		     : bl_fail(err, ENOMEM, "out of memory");
+	rc = bl_status_socket_open(&d->status, path, reply, d, err);
 	if (rc)
 		bl_arb_serve_end(d);
 	else

@@ -76,7 +76,7 @@ static int show(const char *orders)
 	char path[128];
 	json_t *v, *one;
 
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS, (unsigned long long)bl_netns_ino());
 	v = arb_ask(path, orders);
 	if (!v)
 		return cli_fail("no fault isolation runs in this network namespace; `barline "

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "arbiter/engine.h"
+#include "arbiter/server.h"
+#include "arbiter/status.h"
 #include "bench/arbiter/arbiter.h"
 #include "cli/util/cmd.h"
 #include "maps/meta_abi.h"

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arbiter/alloc/alloc.h"
-#include "arbiter/path/path.h"
 #include "core/fastpass/fcp_core.h"
 #include "core/length_core.h"
+#include "maps/alloc_abi.h"
 #include "maps/fastpass_abi.h"
 #include "fastpass_file.h"
 #include "base/netns.h"
@@ -162,9 +161,17 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t top = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct yaml_fp,
 							      fields) };
 
+/* @addr needs no alignment, which IN6_IS_ADDR_V4MAPPED() would need. */
+static bool is_v4_mapped(const uint8_t addr[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(addr, prefix, sizeof(prefix));
+}
+
 char *bl_fp_addr_text(const uint8_t addr[16], char *buf)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr);
+	bool v4 = is_v4_mapped(addr);
 
 	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? addr + 12 : addr, buf, INET6_ADDRSTRLEN);
 	return buf;
@@ -185,7 +192,7 @@ socklen_t bl_fp_sa(struct sockaddr_storage *s, const uint8_t addr[16], uint16_t 
 	struct sockaddr_in6 *in6 = (void *)s;
 
 	memset(s, 0, sizeof(*s));
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
+	if (is_v4_mapped(addr)) {
 		in->sin_family = AF_INET;
 		in->sin_port = htons(port);
 		memcpy(&in->sin_addr, addr + 12, 4);
@@ -215,7 +222,7 @@ int bl_fp_find(const struct bl_fp_file *f, const uint8_t addr[16])
 void bl_fp_key(const uint8_t addr[16], struct bl_mac_key *key)
 {
 	memset(key, 0, sizeof(*key));
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)addr)) {
+	if (is_v4_mapped(addr)) {
 		memcpy(key->mac + 2, addr + 12, 4);
 		key->kind = 4;
 		return;

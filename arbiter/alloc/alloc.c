@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc_priv.h"
+#include "arbiter/alloc/alloc.h"
+#include "arbiter/alloc/alloc_priv.h"
 #include "arbiter/pages.h"
 
 #define SORT_BUCKETS 256u

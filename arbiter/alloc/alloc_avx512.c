@@ -12,7 +12,7 @@
 #pragma GCC target("bmi,bmi2,popcnt,lzcnt,avx2,avx512f,avx512vl,avx512vpopcntdq")
 #include <immintrin.h>
 
-#include "alloc_priv.h"
+#include "arbiter/alloc/alloc_priv.h"
 
 static void whole8(struct bl_alloc *a);
 static void sort1(struct bl_alloc *a);
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) bool any_wide(const struct bl_alloc
 #define PASS_SHARES_WIDE      shares_wide
 #define PASS_UNITS            units_wide
 #define PASS_ANY              any_wide
-#include "alloc_pass.h"
+#include "arbiter/alloc/alloc_pass.h"
 
 static void whole8(struct bl_alloc *a)
 {

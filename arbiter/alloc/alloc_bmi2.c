@@ -12,5 +12,5 @@
 #define PASS_LOWEST_FEW(w, k) _pdep_u64(_bzhi_u64(~0ULL, k), w)
 #define PASS_OPS              bl_alloc_bmi2
 #define PASS_NAME             "bmi2"
-#include "alloc_pass.h"
+#include "arbiter/alloc/alloc_pass.h"
 #endif

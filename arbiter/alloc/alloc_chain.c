@@ -18,7 +18,7 @@
  */
 #include <string.h>
 
-#include "alloc_priv.h"
+#include "arbiter/alloc/alloc_priv.h"
 
 #define CHAINS    8u
 #define STEPS_MAX 128u

@@ -20,7 +20,7 @@
  */
 #include <string.h>
 
-#include "alloc_priv.h"
+#include "arbiter/alloc/alloc_priv.h"
 
 #define UNIT       (1LL << 20) /* one MTU */
 #define PASSES_MAX 64u

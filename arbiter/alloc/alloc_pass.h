@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One visit to every flow of the list: the inner loop of the allocator, compiled once per
- * instruction set. The including file defines PASS_LOWEST(w, k) and PASS_OPS, and may define
- * PASS_WHOLE8, a faster whole pass over windows of 8 words.
+ * instruction set. The including file defines PASS_OPS and PASS_NAME, PASS_LOWEST(w, k) and
+ * PASS_LOWEST_FEW(w, k) (the lowest k ones of a word, of which there may be fewer; FEW: k is at
+ * most 64), and may replace parts of the loop by faster ones: PASS_WHOLE8, PASS_SORT1 and so on.
+ * Without any of these the loop is in plain C, as alloc_plain.c uses it.
  *
  * No branch here depends on the data but the loop's own: at load 0.9 a flow is blocked, served or
  * goes on with about equal chances, and a wrong guess costs more (20 cycles) than writing the
  * record to all three places and advancing one of them. Measured 2026-11-21, 256 endpoints, load
  * 0.9: see docs/arbiter.md.
  */
-#include "alloc_priv.h"
+#ifndef BARLINE_ARBITER_ALLOC_PASS_H
+#define BARLINE_ARBITER_ALLOC_PASS_H
+
+#include "arbiter/alloc/alloc_priv.h"
+
+#ifndef PASS_OPS
+#define PASS_LOWEST(w, k)     bl_lowest64(w, k)
+#define PASS_LOWEST_FEW(w, k) bl_lowest64(w, k)
+#define PASS_OPS              bl_alloc_plain
+#define PASS_NAME             "plain"
+#endif
 
 #define PASS_INLINE static inline __attribute__((always_inline))
 
@@ -611,3 +623,5 @@ const struct bl_alloc_ops PASS_OPS = { .name = PASS_NAME,
 				       .take = take_aim,
 				       .sort = sort_aim,
 				       .filter = filter };
+
+#endif

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "core/fastpass/timeslot_core.h"
-#include "alloc.h"
+#include "arbiter/alloc/alloc_types.h"
 
 /*
  * a pair's word in @pair: what came while it was waiting already, its weight less one, whether it
@@ -91,6 +91,8 @@ struct bl_chain {
 };
 
 #define BL_PORTS_MAX 6u /* of a pair: endpoints, racks, pods */
+
+struct bl_alloc;
 
 /** struct bl_alloc_ops - the inner loop, once per instruction set. */
 struct bl_alloc_ops {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify.h"
+#include "arbiter/alloc/verify.h"
 
 #define RING       2048u /* slots remembered: windows are 512 at most */
 #define RING_WORDS (RING / 64)

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "alloc.h"
+#include "arbiter/alloc/alloc.h"
 
 struct bl_verify;
 

@@ -17,14 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
+#include "arbiter/faults/faultd.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
 
-#include "arbiter/reasons.h"
+#include "arbiter/status_json.h"
 #include "base/log.h"
 #include "base/netns.h"
 #include "base/status_socket.h"
+#include "base/time.h"
 #include "maps/meta_abi.h"
-#include "faults.h"
+#include "arbiter/faults/faults.h"
 
 #define RCVBUF (4 << 20)
 /* packets in one turn: whoever floods the port must not keep it from all else */
@@ -42,24 +43,16 @@ struct bl_faultd {
 	atomic_bool stop;
 };
 
-static const char *const kinds[] = {
+static const char *const kind_names[] = {
 #define X(sym, name) [BL_ISO_##sym] = name,
 	BL_ISO_KINDS(X)
 #undef X
 };
-static const char *const states[] = {
+static const char *const state_names[] = {
 #define X(sym, name) [BL_FAULTS_##sym] = name,
 	BL_FAULTS_STATES(X)
 #undef X
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 /* ---- in words ---- */
 
@@ -101,92 +94,89 @@ static void words(const struct bl_faultd *d, uint32_t c, char *buf, size_t size)
 	}
 }
 
-static void put_part(FILE *o, const struct bl_faultd *d, uint32_t c, const char *sep, uint64_t now)
+static json_t *part_json(const struct bl_faultd *d, uint32_t c, uint64_t now)
 {
 	const struct bl_faults_part *p = bl_faults_part(d->f, c);
+	uint64_t retry_ms = p->state == BL_FAULTS_BROKEN && p->until_ns > now
+				    ? (p->until_ns - now) / 1000000
+				    : 0;
 	uint32_t who, path;
 	enum bl_iso_kind kind = bl_iso_what(&d->net, c, &who, &path);
+	json_t *o = json_object();
 	char text[96];
 
 	words(d, c, text, sizeof(text));
-	fprintf(o, "%s{", sep);
-	bl_put_text(o, "link", text);
-	fprintf(o, ",\"kind\":\"%s\",\"state\":\"%s\"", kinds[kind], states[p->state]);
-	if (kind == BL_ISO_HOST_UP || kind == BL_ISO_HOST_DOWN) {
-		fputc(',', o);
-		bl_put_text(o, "host", d->file->peer[who].name);
-	} else if (kind != BL_ISO_PATH) {
-		bl_put_number(o, "rack", who);
-	}
+	json_object_set_new(o, "link", arb_json_text(text));
+	json_object_set_new(o, "kind", json_string(kind_names[kind]));
+	json_object_set_new(o, "state", json_string(state_names[p->state]));
+	if (kind == BL_ISO_HOST_UP || kind == BL_ISO_HOST_DOWN)
+		json_object_set_new(o, "host", arb_json_text(d->file->peer[who].name));
+	else if (kind != BL_ISO_PATH)
+		json_object_set_new(o, "rack", arb_json_number(who));
 	if (kind == BL_ISO_UP || kind == BL_ISO_DOWN || kind == BL_ISO_PATH)
-		bl_put_number(o, "path", path);
-	bl_put_number(o, "since_ms", (now - p->since_ns) / 1000000);
-	bl_put_number(o, "retry_ms",
-		      p->state == BL_FAULTS_BROKEN && p->until_ns > now
-			      ? (p->until_ns - now) / 1000000
-			      : 0);
-	bl_put_number(o, "one_of", p->one_of);
-	bl_put_number(o, "times", p->times);
-	bl_put_number(o, "sent", p->sent);
-	bl_put_number(o, "lost", p->lost);
-	fputc('}', o);
+		json_object_set_new(o, "path", arb_json_number(path));
+	json_object_set_new(o, "since_ms", arb_json_number((now - p->since_ns) / 1000000));
+	json_object_set_new(o, "retry_ms", arb_json_number(retry_ms));
+	json_object_set_new(o, "one_of", arb_json_number(p->one_of));
+	json_object_set_new(o, "times", arb_json_number(p->times));
+	json_object_set_new(o, "sent", arb_json_number(p->sent));
+	json_object_set_new(o, "lost", arb_json_number(p->lost));
+	return o;
+}
+
+static json_t *arbiter_json(const struct bl_faultd *d, uint32_t i)
+{
+	int64_t has = bl_faults_has(d->f, i);
+	char addr[INET6_ADDRSTRLEN];
+
+	return json_pack("{s:s, s:b, s:I}", "addr", bl_fp_addr_text(d->file->arbiter[i], addr),
+			 "answered", has >= 0, "version", (json_int_t)(has < 0 ? 0 : has));
+}
+
+static json_t *host_json(const struct bl_faultd *d, uint32_t i, uint64_t now)
+{
+	uint64_t heard_ns = bl_faults_heard_ns(d->f, i);
+
+	return json_pack("{s:o, s:i, s:b, s:o}", "host", arb_json_text(d->file->peer[i].name),
+			 "rack", (int)d->file->peer[i].rack, "reports", heard_ns != 0, "silent_ms",
+			 arb_json_number(heard_ns ? (now - heard_ns) / 1000000 : 0));
 }
 
 char *bl_faultd_text(struct bl_faultd *d)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), heard;
-	char addr[INET6_ADDRSTRLEN], *text = NULL;
+	json_t *o = json_object(), *links = json_array(), *arbiters = json_array(),
+	       *hosts = json_array();
+	uint64_t now = bl_mono_ns();
+	char addr[INET6_ADDRSTRLEN];
 	struct bl_faults_total t;
-	const char *sep = "";
-	uint32_t i;
 	size_t len;
-	FILE *o = open_memstream(&text, &len);
+	uint32_t i;
 
-	if (!o)
-		return NULL;
 	pthread_mutex_lock(&d->lock);
 	bl_faults_read(d->f, &t);
-	fprintf(o, "{\"pid\":%d,\"addr\":\"%s\"", getpid(), bl_fp_addr_text(d->file->faults, addr));
-	bl_put_number(o, "version", t.version);
-	bl_put_number(o, "avoided", t.avoided);
-	bl_put_number(o, "pairs", t.pairs);
-	bl_put_number(o, "unwatched", t.unwatched);
-	bl_put_number(o, "unexplained", t.unexplained);
-	bl_put_number(o, "evaluations", t.evaluations);
-	bl_put_number(o, "boots", t.boots);
-	bl_put_number(o, "sent", t.sent);
-	arb_put_reasons(o, "packets", t.packets);
-	fputs(",\"links\":[", o);
+	json_object_set_new(o, "pid", json_integer(getpid()));
+	json_object_set_new(o, "addr", json_string(bl_fp_addr_text(d->file->faults, addr)));
+	json_object_set_new(o, "version", arb_json_number(t.version));
+	json_object_set_new(o, "avoided", arb_json_number(t.avoided));
+	json_object_set_new(o, "pairs", arb_json_number(t.pairs));
+	json_object_set_new(o, "unwatched", arb_json_number(t.unwatched));
+	json_object_set_new(o, "unexplained", arb_json_number(t.unexplained));
+	json_object_set_new(o, "evaluations", arb_json_number(t.evaluations));
+	json_object_set_new(o, "boots", arb_json_number(t.boots));
+	json_object_set_new(o, "sent", arb_json_number(t.sent));
+	json_object_set_new(o, "packets", arb_json_reasons(t.packets));
 	for (i = 0; i < bl_iso_components(&d->net); i++)
-		if (bl_faults_part(d->f, i)->state != BL_FAULTS_GOOD) {
-			put_part(o, d, i, sep, now);
-			sep = ",";
-		}
-	fputs("],\"arbiters\":[", o);
-	for (i = 0; i < d->file->narbiters; i++) {
-		int64_t has = bl_faults_has(d->f, i);
-
-		fprintf(o, "%s{\"addr\":\"%s\",\"answered\":%s,\"version\":%lld}", i ? "," : "",
-			bl_fp_addr_text(d->file->arbiter[i], addr), has < 0 ? "false" : "true",
-			has < 0 ? 0LL : (long long)has);
-	}
-	fputs("],\"hosts\":[", o);
-	for (i = 0; i < d->net.endpoints; i++) {
-		heard = bl_faults_heard_ns(d->f, i);
-		fprintf(o, "%s{", i ? "," : "");
-		bl_put_text(o, "host", d->file->peer[i].name);
-		fprintf(o, ",\"rack\":%u,\"reports\":%s", d->file->peer[i].rack,
-			heard ? "true" : "false");
-		bl_put_number(o, "silent_ms", heard ? (now - heard) / 1000000 : 0);
-		fputc('}', o);
-	}
+		if (bl_faults_part(d->f, i)->state != BL_FAULTS_GOOD)
+			json_array_append_new(links, part_json(d, i, now));
+	for (i = 0; i < d->file->narbiters; i++)
+		json_array_append_new(arbiters, arbiter_json(d, i));
+	for (i = 0; i < d->net.endpoints; i++)
+		json_array_append_new(hosts, host_json(d, i, now));
 	pthread_mutex_unlock(&d->lock);
-	fputs("]}\n", o);
-	if (fclose(o)) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	json_object_set_new(o, "links", links);
+	json_object_set_new(o, "arbiters", arbiters);
+	json_object_set_new(o, "hosts", hosts);
+	return arb_json_line(o, &len);
 }
 
 /* ---- people ---- */
@@ -198,7 +188,7 @@ static char *reply(void *ctx, char *said, size_t *len)
 
 	if (!strcmp(said, "clear\n")) {
 		pthread_mutex_lock(&d->lock);
-		bl_faults_clear(d->f, clock_ns(CLOCK_MONOTONIC));
+		bl_faults_clear(d->f, bl_mono_ns());
 		pthread_mutex_unlock(&d->lock);
 		bl_log(BL_LOG_INFO, "all links are taken for good, as somebody wants");
 	} else if (*said) {
@@ -236,7 +226,7 @@ static void receive(struct bl_faultd *d)
 				       (struct sockaddr *)&sa, &len)) >= 0) {
 		sa_get(&sa, from);
 		pthread_mutex_lock(&d->lock);
-		bl_faults_rx(d->f, from, buf, (uint32_t)n, clock_ns(CLOCK_MONOTONIC));
+		bl_faults_rx(d->f, from, buf, (uint32_t)n, bl_mono_ns());
 		pthread_mutex_unlock(&d->lock);
 		len = sizeof(sa);
 	}
@@ -270,7 +260,7 @@ static void transmit(struct bl_faultd *d)
 	socklen_t salen;
 	uint32_t len;
 
-	while ((len = bl_faults_tx(d->f, clock_ns(CLOCK_MONOTONIC), buf, &i))) {
+	while ((len = bl_faults_tx(d->f, bl_mono_ns(), buf, &i))) {
 		salen = bl_fp_sa(&sa, d->file->arbiter[i], BL_FCP_PORT);
 		/* lost like others on their way: it is repeated */
 		sendto(d->sock, buf, len, MSG_DONTWAIT, (struct sockaddr *)&sa, salen);
@@ -285,7 +275,8 @@ int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 	int rc;
 
 	/* a second service has failed to listen by now */
-	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_DOOR, (unsigned long long)bl_netns_ino());
+	snprintf(path, sizeof(path), BL_RUN_DIR BL_FAULTD_STATUS,
+		 (unsigned long long)bl_netns_ino());
 	rc = d->status ? 0 : bl_status_socket_open(&d->status, path, reply, d, err);
 
 	while (!rc && !atomic_load_explicit(&d->stop, memory_order_relaxed)) {
@@ -295,7 +286,7 @@ int bl_faultd_run(struct bl_faultd *d, struct bl_err *err)
 
 		receive(d);
 		pthread_mutex_lock(&d->lock);
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = bl_mono_ns();
 		next = bl_faults_tick(d->f, now, &changed);
 		if (changed)
 			say(d);
@@ -394,7 +385,7 @@ int bl_faultd_new(struct bl_faultd **out, const struct bl_fp_file *file, struct 
 	if (!rc)
 		rc = sock_open(d, err);
 	if (!rc) {
-		d->f = bl_faults_new(&c, clock_ns(CLOCK_TAI));
+		d->f = bl_faults_new(&c, bl_clock_ns(CLOCK_TAI));
 		rc = d->f ? 0 : bl_fail(err, ENOMEM, "out of memory");
 	}
 	if (rc)

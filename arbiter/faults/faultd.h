@@ -8,7 +8,7 @@
 
 #include "proto/fastpass_file.h"
 
-#define BL_FAULTD_DOOR "/faults-%llu.sock" /* in BL_RUN_DIR: network namespace */
+#define BL_FAULTD_STATUS "/faults-%llu.sock" /* in BL_RUN_DIR: network namespace */
 
 struct bl_faultd;
 

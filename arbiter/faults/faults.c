@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "faults.h"
+#include "arbiter/faults/faults.h"
 
 #define CONFIRM        2             /* evaluations in a row that must agree */
 #define HOLD_TIMES_MAX 64            /* a hold time doubles up to that */

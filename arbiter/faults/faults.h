@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-#include "isolate.h"
+#include "arbiter/faults/isolate.h"
 
 /* pairs of hosts that are watched; further ones are counted and not watched */
 #define BL_FAULTS_PAIRS_MAX (1U << 17)

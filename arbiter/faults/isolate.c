@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isolate.h"
+#include "arbiter/faults/isolate.h"
 
 /**
  * struct work - of one call. @bad: numbers of the bad flows. @explained: by one that was chosen.

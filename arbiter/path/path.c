@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "path_priv.h"
+#include "arbiter/path/path.h"
+#include "arbiter/path/path_priv.h"
 
 #define FULL 0x7fff
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/core.h"
-#include "path.h"
+#include "arbiter/path/path_types.h"
 
 /**
  * struct bl_path - @lanes: paths, rounded up to 8: a rack's counts are whole 16-byte registers;

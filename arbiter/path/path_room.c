@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "path.h"
-#include "path_room_priv.h"
+#include "arbiter/path/path_room.h"
+#include "arbiter/path/path_room_priv.h"
 
 void bl_room_free(struct bl_room *r)
 {

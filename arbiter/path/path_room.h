@@ -24,21 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BL_ROOM_LANES 4u /* paths are looked at four together */
+#include "arbiter/path/path_types.h"
 
 struct bl_room;
-
-/**
- * struct bl_room_ask - 64 slots of a grant. @slots: in: bit i is slot 64 x @word + i; out: those
- *that found no path. @word: within the ring's reach: not below that of bl_room_move(), and less
- *than the ring's words beyond it. @src, @dst: racks.
- */
-struct bl_room_ask {
-	uint64_t slots;
-	uint64_t word;
-	uint16_t src, dst;
-	uint32_t reserved;
-};
 
 /**
  * bl_room_new - @words: of 64 slots each, how far ahead grants reach; rounded up to a power of

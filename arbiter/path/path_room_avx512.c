@@ -6,5 +6,5 @@
 #ifdef __x86_64__
 #pragma GCC target("bmi,popcnt,avx2,avx512f,avx512vl")
 #define ROOM_TAKE bl_room_take_avx512
-#include "path_room_priv.h"
+#include "arbiter/path/path_room_priv.h"
 #endif

@@ -4,7 +4,7 @@
  * the function's name.
  */
 #include "core/fastpass/timeslot_core.h"
-#include "path_room.h"
+#include "arbiter/path/path_types.h"
 
 #ifndef BARLINE_ARBITER_PATH_ROOM_PRIV_H
 #define BARLINE_ARBITER_PATH_ROOM_PRIV_H

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "path_priv.h"
+#include "arbiter/path/path_priv.h"
 
 #define ALONE 0xffffu
 

@@ -8,7 +8,7 @@
 #pragma GCC target("sse4.1")
 #include <immintrin.h>
 
-#include "path_priv.h"
+#include "arbiter/path/path_priv.h"
 
 size_t bl_path_greedy_sse41(struct bl_path *p, size_t n, const uint16_t *src, const uint16_t *dst,
 			    uint8_t *path)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "path.h"
+#include "arbiter/path/path.h"
 
 /**
  * struct bl_tiers - @agg: colours of the racks. @core: colours of the pods, one selector per

@@ -63,7 +63,7 @@ int arb_serve(const struct bl_fp_file *f, unsigned int rank, const struct bl_arb
 	      void (*ready)(void *ctx), void *ctx);
 /**
  * arb_ask_each - what each process of this network namespace with a socket of that name says
- * ("arbiter": BL_ARB_DOOR, "controller": BL_CTL_STATUS), after it heard @orders (NULL: none; see
+ * ("arbiter": BL_ARB_STATUS, "controller": BL_CTL_STATUS), after it heard @orders (NULL: none; see
  * arbiter/status.c). An array. arb_ask - one, by its socket.
  */
 json_t *arb_ask_each(const char *door, const char *orders);

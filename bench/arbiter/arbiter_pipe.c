@@ -39,7 +39,8 @@
 #endif
 
 #include "arbiter/engine.h" /* first: <netinet/in.h> and <linux/ipv6.h> agree only in this order */
-#include "arbiter/priv.h"
+#include "arbiter/arb.h"
+#include "arbiter/pipe.h"
 
 #include "core/fastpass/fcp_core.h"
 #include "arbiter.h"
@@ -255,7 +256,7 @@ static void drain(struct pipe *p)
 	struct arb_grant g;
 	size_t n = 0;
 
-	while (arb_pipe_next(p->arb, &g)) {
+	while (arb_next_grant(p->arb, &g)) {
 		uint64_t gone = 0;
 
 		if (g.kind == ARB_REFUND) {
@@ -264,7 +265,7 @@ static void drain(struct pipe *p)
 			continue;
 		}
 		if (g.kind == ARB_MARK) {
-			const uint64_t now = arb_mono();
+			const uint64_t now = bl_mono_ns();
 
 			/* as comm does */
 			atomic_store_explicit(&p->arb->took_ns, now - g.slots,

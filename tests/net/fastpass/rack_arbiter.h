@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "arbiter/engine.h"
+#include "arbiter/server.h"
 
 /** rack_arb - arbiters of this rack, by rank. */
 static struct {

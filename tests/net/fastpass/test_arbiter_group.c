@@ -4,6 +4,7 @@
  * the service of faults and from strangers. The world: arbiter_world.h.
  */
 #include "tests/net/fastpass/arbiter_world.h"
+#include "arbiter/status.h"
 
 #include "tests/net/barline_run.h"
 
@@ -36,7 +37,7 @@ RACK_TEST(door__tells_and_takes_dead_paths)
 	wants(100);
 	hosts_until_quiet();
 	wants_until(both_paths, "both paths are used");
-	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_ARB_DOOR,
+	snprintf(sa.sun_path, sizeof(sa.sun_path), BL_RUN_DIR BL_ARB_STATUS,
 		 (unsigned long long)bl_netns_ino(), 0);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(!connect(fd, (struct sockaddr *)&sa, sizeof(sa)), "%s: %s", sa.sun_path,

@@ -3,22 +3,10 @@
  * arbiter/comm.c between sessions and pipeline: which slots a session gets, what comes back, which
  * list of links is believed. The sessions' own arithmetic is in test_fcp_core.c.
  */
-#include "arbiter/priv.h"
+#include "arbiter/comm_priv.h"
+#include "arbiter/socket.h"
 
 #include "tests/unit/unit.h"
-
-/* of the loader, which is not in this test */
-int bl_fail(struct bl_err *err, int errnum, const char *fmt, ...)
-{
-	(void)err, (void)fmt;
-	return -errnum;
-}
-
-void bl_log(int level, const char *fmt, ...);
-void bl_log(int level, const char *fmt, ...)
-{
-	(void)level, (void)fmt;
-}
 
 static struct {
 	uint64_t slot;
@@ -27,9 +15,11 @@ static struct {
 } given[64];
 static unsigned int ngiven, refuses;
 
-static int fake_grant(struct bl_fcp_arb *f, uint64_t slot, uint32_t dst, uint8_t path)
+/* A session that takes any slot, except the next @refuses. */
+int __wrap_arb_peer_grant(struct arb_peer *p, uint64_t slot, uint32_t dst, uint8_t path);
+int __wrap_arb_peer_grant(struct arb_peer *p, uint64_t slot, uint32_t dst, uint8_t path)
 {
-	(void)f;
+	(void)p;
 	if (refuses) {
 		refuses--;
 		return -1;
@@ -41,15 +31,12 @@ static int fake_grant(struct bl_fcp_arb *f, uint64_t slot, uint32_t dst, uint8_t
 	return 0;
 }
 
-static uint32_t fake_tx(struct bl_fcp_arb *f, uint64_t now, uint8_t *buf)
+/* No session has anything to send. */
+void __wrap_arb_peer_send(struct bl_arb *arb, struct arb_peer *p, uint64_t now);
+void __wrap_arb_peer_send(struct bl_arb *arb, struct arb_peer *p, uint64_t now)
 {
-	(void)f, (void)now, (void)buf;
-	return 0;
+	(void)arb, (void)p, (void)now;
 }
-
-#define bl_fcp_arb_grant fake_grant
-#define bl_fcp_arb_tx    fake_tx
-#include "arbiter/comm.c"
 
 #define HOSTS 3
 
@@ -102,7 +89,7 @@ static int comm_teardown(void **state)
 /*
  * Each bit of a grant is the slot that many after its base; an endpoint is looked at once for it.
  */
-static void take_slots__each_bit(void **state)
+static void arb_take_slots__each_bit(void **state)
 {
 	const uint64_t base = UINT64_MAX / 2 / 64 * 64; /* not in the past for some time */
 	const struct arb_grant g = {
@@ -110,7 +97,7 @@ static void take_slots__each_bit(void **state)
 	};
 
 	(void)state;
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	assert_int_equal(ngiven, 3);
 	assert_int_equal(given[0].slot, base);
 	assert_int_equal(given[1].slot, base + 5);
@@ -119,7 +106,7 @@ static void take_slots__each_bit(void **state)
 	assert_int_equal(given[1].path, 3);
 	assert_int_equal(a->t.granted, 3);
 	assert_int_equal(a->t.late, 0);
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	assert_int_equal(a->ntouched, 1);
 	assert_int_equal(a->touched[0], 1);
 }
@@ -128,36 +115,36 @@ static void take_slots__each_bit(void **state)
  * Slots of long ago are given and counted as late; what the session refuses twice is given to
  * nobody.
  */
-static void take_slots__late_and_refused(void **state)
+static void arb_take_slots__late_and_refused(void **state)
 {
 	const struct arb_grant g = { .base = 64, .slots = 6, .src = 1, .dst = 2 };
 
 	(void)state;
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	assert_int_equal(a->t.granted, 2);
 	assert_int_equal(a->t.late, 2);
 	refuses = 1; /* a packet that is full: it leaves, and the next one has room */
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	assert_int_equal(a->t.granted, 4);
 	refuses = 2;
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	assert_int_equal(a->t.granted, 5);
 }
 
 /* Slots for a session that has ended are stale, whatever it was that ended it. */
-static void take_slots__stale(void **state)
+static void arb_take_slots__stale(void **state)
 {
 	const struct arb_grant g = { .base = 64, .slots = 7, .src = 1, .dst = 2 };
 
 	(void)state;
 	a->peer[1].forgets = 1;
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	a->peer[1].forgets = 0;
 	a->peer[1].fcp.fresh = 1;
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	a->peer[1].fcp.fresh = 0;
 	a->peer[1].fcp.e.nonce = 0;
-	take_slots(a, &g, 1);
+	arb_take_slots(a, &g, 1);
 	assert_int_equal(ngiven, 0);
 	assert_int_equal(a->t.stale, 9);
 	assert_int_equal(a->peer[1].stale, 9);
@@ -165,29 +152,29 @@ static void take_slots__stale(void **state)
 }
 
 /* What the allocator had no room for was not done, and waits no more: the endpoint asks again. */
-static void refund__asks_again(void **state)
+static void arb_take_refund__asks_again(void **state)
 {
 	const struct arb_grant g = { .mtus = 7, .src = 1, .dst = 2, .kind = ARB_REFUND };
 
 	(void)state;
 	pairs[2].done = 10;
 	a->peer[1].fcp.waiting = 9;
-	refund(a, &g);
+	arb_take_refund(a, &g);
 	assert_int_equal(pairs[2].done, 3);
 	assert_int_equal(a->peer[1].fcp.waiting, 2);
 	assert_int_equal(a->peer[1].fcp.e.look.count, 1);
 	assert_int_equal(items[0], 2);
 	a->peer[1].forgets = 1;
-	refund(a, &g);
+	arb_take_refund(a, &g);
 	a->peer[1].forgets = 0;
 	a->peer[1].fcp.fresh = 1;
-	refund(a, &g);
+	arb_take_refund(a, &g);
 	assert_int_equal(pairs[2].done, 3);
 	assert_int_equal(a->t.refunds, 3);
 }
 
 /* Lists of links by boot and version: never an older one; versions wrap. */
-static void faults_take__newer_ones(void **state)
+static void arb_take_faults__newer_ones(void **state)
 {
 	static const struct {
 		uint64_t boot;
@@ -213,17 +200,18 @@ static void faults_take__newer_ones(void **state)
 		struct bl_fcp_pkt k = { .body = &b, .challenge = 9 };
 		unsigned int before = told;
 
-		assert_int_equal(faults_take(a, &k), t[i].why);
+		assert_int_equal(arb_take_faults(a, &k), t[i].why);
 		assert_int_equal(told - before, t[i].told);
 		k.challenge = 10;
-		assert_int_equal(faults_take(a, &k), BL_FCP_R_BAD_CHALLENGE);
+		assert_int_equal(arb_take_faults(a, &k), BL_FCP_R_BAD_CHALLENGE);
 	}
 	a->params.table = 7;
-	assert_int_equal(faults_take(a,
-				     &(struct bl_fcp_pkt){
-					     .body = &(struct bl_fcp_faults){ .table = BL_BE32(8) },
-					     .challenge = 9 }),
-			 BL_FCP_R_BAD_TABLE);
+	assert_int_equal(
+		arb_take_faults(a,
+				&(struct bl_fcp_pkt){
+					.body = &(struct bl_fcp_faults){ .table = BL_BE32(8) },
+					.challenge = 9 }),
+		BL_FCP_R_BAD_TABLE);
 }
 
 /* Slots are counted by the clock and what is added to it. */
@@ -239,7 +227,7 @@ static void arb_slot__offset(void **state)
 }
 
 /* A packet in the queue is the one that was written, for the one that it is for. */
-static void queue__the_message(void **state)
+static void arb_sock_queue__the_message(void **state)
 {
 	struct arb_peer p = { .port = 4444 };
 	struct arb_packets *o = &a->sock[0]->out;
@@ -253,7 +241,7 @@ static void queue__the_message(void **state)
 		const struct msghdr *h = &o->msg[i].msg_hdr;
 		const struct sockaddr_in *to = h->msg_name;
 
-		queue(a->sock[0], &p, 100 + i);
+		arb_sock_queue(a->sock[0], &p.addr, p.port, 100 + i);
 		to = h->msg_name;
 		assert_int_equal(o->n, i + 1);
 		assert_ptr_equal(h->msg_iov, &o->iov[i]);
@@ -271,10 +259,10 @@ static void queue__the_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(take_slots__each_bit),    CASE(take_slots__late_and_refused),
-		CASE(take_slots__stale),       CASE(refund__asks_again),
-		CASE(faults_take__newer_ones), CASE(arb_slot__offset),
-		CASE(queue__the_message),
+		CASE(arb_take_slots__each_bit),    CASE(arb_take_slots__late_and_refused),
+		CASE(arb_take_slots__stale),       CASE(arb_take_refund__asks_again),
+		CASE(arb_take_faults__newer_ones), CASE(arb_slot__offset),
+		CASE(arb_sock_queue__the_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
  * again here, by endpoint and by rack and path, and by pair: nothing is lost or doubled on the way.
  */
 #include "arbiter/engine.h" /* first, for <netinet/in.h> */
-#include "arbiter/priv.h"
+#include "arbiter/arb.h"
 
 #include <errno.h>
 #include <stdarg.h>

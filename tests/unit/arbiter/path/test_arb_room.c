@@ -7,6 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include "arbiter/path/path.h"
+#include "arbiter/path/path_room.h"
 #include "arbiter/path/path_room_priv.h"
 #include "arbiter/alloc/verify.h"
 
